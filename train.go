@@ -6,10 +6,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
-	"os"
 	"time"
 
 	"dyad/algorithms"
+	"dyad/engine/dataset"
 	"dyad/engine/team"
 	"dyad/internal/files"
 	"dyad/internal/input"
@@ -283,7 +283,7 @@ func (s Source) Fingerprint(l *Ledger) (string, error) {
 // copy writes what a fingerprint is of.
 func (s Source) copy(to io.Writer) error {
 	for _, name := range s.Files {
-		f, err := os.Open(name)
+		f, err := dataset.OpenContent(name)
 		if err != nil {
 			return err
 		}

@@ -218,15 +218,30 @@ func (r *Records) Rows(dst []float64, from, count int) []float64 {
 		}
 	case r.at == nil:
 		r.copyRows(dst, from, count)
-	default: // run by run
-		at := r.at[from:][:count]
-		for i, j := 0, 0; i < count; i = j {
-			for j = i + 1; j < count && at[j] == at[i]+int32(j-i); j++ {
-			}
-			r.copyRows(dst[i*r.d:], int(at[i]), j-i)
-		}
+	default:
+		r.eachRun(from, count, func(i, at, rows int) { r.copyRows(dst[i*r.d:], at, rows) })
 	}
 	return dst
+}
+
+// NarrowRows is Rows of records with IsNarrow, without a conversion.
+func (r *Records) NarrowRows(dst []float32, from, count int) []float32 {
+	if narrow := r.Narrow(); narrow != nil {
+		return narrow[from*r.d:][:count*r.d]
+	}
+	dst = dst[:count*r.d]
+	r.eachRun(from, count, func(i, at, rows int) { copy(dst[i*r.d:][:rows*r.d], r.narrow[at*r.d:]) })
+	return dst
+}
+
+// eachRun calls do for every run of records, counted from the given one, that is one of stored rows.
+func (r *Records) eachRun(from, count int, do func(i, at, rows int)) {
+	at := r.at[from:][:count]
+	for i, j := 0, 0; i < count; i = j {
+		for j = i + 1; j < count && at[j] == at[i]+int32(j-i); j++ {
+		}
+		do(i, int(at[i]), j-i)
+	}
 }
 
 // copyRows copies rows of the dense features as they are stored.

@@ -21,6 +21,7 @@ type trainCmd struct {
 	Group      string    `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
 	holdoutFlags
 	labelsFlag
+	storeFlag
 	planFlags
 	unsoundFlag
 	runFlags
@@ -228,7 +229,11 @@ func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode) (*dataset.D
 	if err := setGroupColumn(s, c.Group); err != nil {
 		return nil, "", err
 	}
-	d, err := a.readTraining(c.Data, s, c.options(dataset.Options{Persons: persons}), c.PublicData)
+	o, err := c.storeFlag.options(s, c.Data, c.labelsFlag.options(dataset.Options{Persons: persons}))
+	if err != nil {
+		return nil, "", err
+	}
+	d, err := a.readTraining(c.Data, s, o, c.PublicData)
 	return d, c.Data.String(), err
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dyad/engine"
+	"dyad/internal/pages"
 	"dyad/kernels"
 )
 
@@ -102,7 +103,7 @@ func newNearLinear(e *evaluator) *nearLinear {
 		m.keepPlaces(rows, room)
 	}
 	if m.kept == nil && e.rowLen >= keptRow {
-		m.scores = make([]float64, len(e.y))
+		m.scores = pages.Make[float64](len(e.y))
 	}
 	m.tables(p)
 	return m

@@ -1,6 +1,9 @@
 package cpu
 
-import "dyad/kernels"
+import (
+	"dyad/internal/pages"
+	"dyad/kernels"
+)
 
 // places say where the positions of a block are.
 type places struct {
@@ -106,7 +109,7 @@ func (m *nearLinear) keepPlaces(rows, room int) {
 	for i := range m.places {
 		m.places[i] = newPlaces(m.q*m.e.bins, rows)
 	}
-	m.kept = make([]float64, len(m.places)*room)
+	m.kept = pages.Make[float64](len(m.places) * room)
 }
 
 func newPlaces(groups, rows int) places {
