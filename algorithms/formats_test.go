@@ -61,18 +61,20 @@ func TestFilesOfThisVersionAreRead(t *testing.T) {
 		t.Errorf("%v: the state is written otherwise:\n%s\n%s", err, text, again.Bytes())
 	}
 
-	want := checkpoint{Format: checkpointFormat, Run: "a", Plan: "p", Records: "r", Done: 3, Releases: []int{3}, Order: []int32{1, 0}, Vectors: [][]float64{{1, 0.1, -1e-300}}}
-	text = goldenFile(t, "run-2.checkpoint", func(b *bytes.Buffer) {
-		if err := writeSealed(b, want); err != nil {
+	for file, format := range map[string]string{"run-2.checkpoint": "dyad-checkpoint/2", "run-3.checkpoint": checkpointFormat} {
+		want := checkpoint{Format: format, Run: "a", Plan: "p", Records: "r", Done: 3, Releases: []int{3}, Order: []int32{1, 0}, Vectors: [][]float64{{1, 0.1, -1e-300}}}
+		text = goldenFile(t, file, func(b *bytes.Buffer) {
+			if err := writeSealed(b, want); err != nil {
+				t.Fatal(err)
+			}
+		})
+		var got checkpoint
+		if err := readSealed(bytes.NewReader(text), &got); err != nil {
 			t.Fatal(err)
 		}
-	})
-	var got checkpoint
-	if err := readSealed(bytes.NewReader(text), &got); err != nil {
-		t.Fatal(err)
-	}
-	a, _ := json.Marshal(want)
-	if b, err := json.Marshal(got); err != nil || !bytes.Equal(a, b) {
-		t.Errorf("%s\n%s\n%v", a, b, err)
+		a, _ := json.Marshal(want)
+		if b, err := json.Marshal(got); err != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s\n%s\n%v", a, b, err)
+		}
 	}
 }

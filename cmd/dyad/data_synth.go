@@ -146,9 +146,12 @@ func (c *dataSynthCmd) pack(a *app) error {
 			return dataset.PackUniform(w, n, s, c.Seed, o)
 		}
 		r, csv := io.Pipe()
-		defer r.Close() // ends the writer if the reader stopped early
-		go func() { csv.CloseWithError(dataset.WriteSyntheticClinical(csv, n, c.Seed)) }()
-		return dataset.PackReader(w, s.DataID, r, s, o)
+		writing := tasks.Group{Stop: func() { csv.CloseWithError(io.ErrUnexpectedEOF) }}
+		writing.Go(func() { csv.CloseWithError(dataset.WriteSyntheticClinical(csv, n, c.Seed)) })
+		made, err := dataset.PackReader(w, s.DataID, r, s, o)
+		r.Close() // ends the writer if the reader stopped early
+		writing.Wait()
+		return made, err
 	})
 	done()
 	if err != nil {

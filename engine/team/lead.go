@@ -40,9 +40,6 @@ func Lead(t engine.Team, k engine.Kernel, r *engine.Records) *Leader {
 	return &Leader{team: t, kernel: k, records: r}
 }
 
-// Lost is why the team cannot go on, or nil.
-func (l *Leader) Lost() error { return l.lost }
-
 // Stop ends Serve on the other ranks. A team that is lost hears nothing, and Stop returns why.
 func (l *Leader) Stop() error {
 	if l.stopped || l.lost != nil {

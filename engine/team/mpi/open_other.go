@@ -1,4 +1,4 @@
-//go:build !linux || android || (!amd64 && !arm64)
+//go:build !linux || android || (!amd64 && !arm64) || static
 
 package mpi
 
@@ -12,7 +12,7 @@ type Team struct{}
 
 // Open returns an error that wraps ErrUnavailable: MPI is opened on Linux (amd64 and arm64) only.
 func Open(Options) (*Team, error) {
-	return nil, unavailable("it is supported on linux/amd64 and linux/arm64, not on %s/%s", runtime.GOOS, runtime.GOARCH)
+	return nil, unavailable("this program, for %s/%s, has none: MPI is supported on linux/amd64 and linux/arm64, by builds without the tag static", runtime.GOOS, runtime.GOARCH)
 }
 
 // Rank implements engine.Team.
