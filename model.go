@@ -66,6 +66,9 @@ type Model struct {
 	// compute its guarantee again (docs/verify.md).
 	Plan json.RawMessage `json:"plan,omitempty"`
 
+	// Options are those of the command that made the model, if it had a file of them; nothing reads them.
+	Options map[string]any `json:"options,omitempty"`
+
 	// Guarantee is the report's, with what the run added to it.
 	Guarantee privacy.Guarantee `json:"guarantee"`
 
