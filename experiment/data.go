@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -31,7 +32,7 @@ func (p *Plan) load(ctx context.Context, folders []string) ([]loaded, error) {
 	for i := range p.Data {
 		d := &p.Data[i]
 		var err error
-		if out[i], err = d.load(ctx, p.dir, folders); err != nil {
+		if out[i], err = d.load(ctx, p, folders); err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
@@ -50,8 +51,8 @@ func (p *Plan) load(ctx context.Context, folders []string) ([]loaded, error) {
 	return out, nil
 }
 
-func (d *Data) load(ctx context.Context, dir string, folders []string) (loaded, error) {
-	out, err := d.read(ctx, dir, folders)
+func (d *Data) load(ctx context.Context, p *Plan, folders []string) (loaded, error) {
+	out, err := d.read(ctx, p, folders)
 	for _, r := range []**engine.Records{&out.records, &out.test} {
 		if err == nil && *r != nil && d.NoiseColumns > 0 {
 			*r, err = dataset.WithNoise(*r, d.NoiseColumns, d.Seed)
@@ -61,7 +62,7 @@ func (d *Data) load(ctx context.Context, dir string, folders []string) (loaded, 
 }
 
 // read is load without noise.
-func (d *Data) read(ctx context.Context, dir string, folders []string) (loaded, error) {
+func (d *Data) read(ctx context.Context, p *Plan, folders []string) (loaded, error) {
 	if d.Given != nil {
 		return loaded{records: d.Given}, nil
 	}
@@ -69,7 +70,7 @@ func (d *Data) read(ctx context.Context, dir string, folders []string) (loaded, 
 		r, err := d.synthesise()
 		return loaded{records: r}, err
 	}
-	schema, err := dataset.LoadSchema(filepath.Join(dir, d.Schema))
+	schema, err := p.schema(d.Schema)
 	if err != nil {
 		return loaded{}, err
 	}
@@ -90,6 +91,39 @@ func (d *Data) read(ctx context.Context, dir string, folders []string) (loaded, 
 	}
 	return out, err
 }
+
+// UseSchemas takes schemas by the last part of their names from files, not from the folder of the plan.
+func (p *Plan) UseSchemas(files fs.FS) { p.schemas = files }
+
+func (p *Plan) schema(name string) (*dataset.Schema, error) {
+	if p.schemas == nil {
+		return dataset.LoadSchema(filepath.Join(p.dir, name))
+	}
+	text, err := fs.ReadFile(p.schemas, filepath.Base(name))
+	if err != nil {
+		return nil, err
+	}
+	return dataset.ParseSchema(text)
+}
+
+// MissingFiles says which data files are not in the folders, and how to get each.
+func (p *Plan) MissingFiles(folders []string) (out []string) {
+	for _, d := range p.Data {
+		for _, name := range []string{d.File, d.Test} {
+			if name == "" {
+				continue
+			}
+			if _, err := find(name, folders); err != nil {
+				out = append(out, err.Error())
+			}
+		}
+	}
+	return out
+}
+
+// FindData is the path of the file DATASET/NAME in the first of the folders that has it. The error says
+// how to get it.
+func FindData(name string, folders []string) (string, error) { return find(name, folders) }
 
 // find is the file DATASET/NAME in the first folder that has it, or its gzip.
 func find(name string, folders []string) (string, error) {

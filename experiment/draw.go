@@ -23,6 +23,9 @@ func (p *Plan) Draw(prefix string, summary []Summary, formats ...string) ([]stri
 			if p.Task == taskMetric {
 				f.Y = fmt.Sprintf("accuracy of %d nearest neighbours", p.Neighbours)
 			}
+			if p.Measure != "" {
+				f.Y = p.Measure
+			}
 			if d.Splits > 1 {
 				f.Title += fmt.Sprintf("\nmean of %d splits; band: one standard error", d.Splits)
 			}

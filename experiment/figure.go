@@ -1,10 +1,11 @@
 package experiment
 
 import (
+	"bytes"
 	"fmt"
 	"image/color"
+	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -37,6 +38,8 @@ type Curve struct {
 	X, Y, SE []float64 // the band is Y - SE to Y + SE
 	// Low and High, if they are not nil, are the band instead.
 	Low, High []float64
+	// Points draws marks without a line and a band.
+	Points bool
 	// Level draws Y[0] across the figure, with its band.
 	Level bool
 }
@@ -55,8 +58,21 @@ var (
 // Formats are the endings of files that Save writes.
 func Formats() []string { return []string{"svg", "pdf", "png"} }
 
-// Save writes the figure in the format of the file's ending, one of Formats.
+// Save writes the figure in the format of the file's ending, one of Formats. A file is whole or not there.
 func (f Figure) Save(path string) error {
+	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
+	if !slices.Contains(Formats(), format) {
+		return &InputError{fmt.Errorf("experiment: a figure is written as %s, and %s ends in none of them", strings.Join(Formats(), ", "), path)}
+	}
+	var b bytes.Buffer
+	if err := f.Write(&b, format); err != nil {
+		return err
+	}
+	return replace(path, b.Bytes())
+}
+
+// Write writes the figure in one of Formats.
+func (f Figure) Write(w io.Writer, format string) error {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.Title, f.X, f.Y
 	p.Title.Padding, p.X.Label.Padding, p.Y.Label.Padding = vg.Points(8), vg.Points(4), vg.Points(6)
@@ -105,7 +121,7 @@ func (f Figure) Save(path string) error {
 	if p.Add(lines...); f.LogX && left == right { // else the axis would begin at left - 1
 		p.X.Min, p.X.Max = left/2, 2*right
 	}
-	return save(path, p, legend)
+	return write(w, format, p, legend)
 }
 
 // roundTicks are about six round numbers.
@@ -148,8 +164,14 @@ func (f Figure) add(p *plot.Plot, c Curve, i int, left, right float64) ([]plot.T
 	switch {
 	case c.Level:
 		line.Dashes = []vg.Length{vg.Points(6), vg.Points(2), vg.Points(1), vg.Points(2)}
-	case i/len(palette)%2 == 1:
+	case i/len(palette)%3 == 2:
+		line.Dashes = []vg.Length{vg.Points(1), vg.Points(2)}
+	case i/len(palette)%3 == 1:
 		line.Dashes = []vg.Length{vg.Points(4), vg.Points(2)}
+	}
+	if c.Points {
+		dots, err := f.dots(c, i)
+		return []plot.Thumbnailer{dots}, err
 	}
 	band, err := plotter.NewPolygon(f.band(c))
 	if err != nil {
@@ -160,12 +182,18 @@ func (f Figure) add(p *plot.Plot, c Curve, i int, left, right float64) ([]plot.T
 	if c.Level {
 		return []plot.Thumbnailer{line}, nil
 	}
+	dots, err := f.dots(c, i)
+	return []plot.Thumbnailer{line, dots}, err
+}
+
+// dots are the marks of curve i.
+func (f Figure) dots(c Curve, i int) (*plotter.Scatter, error) {
 	dots, err := plotter.NewScatter(points(c.X, c.Y))
 	if err != nil {
 		return nil, err
 	}
-	dots.GlyphStyle = draw.GlyphStyle{Color: colour, Radius: vg.Points(2.6), Shape: marks[i%len(marks)]}
-	return []plot.Thumbnailer{line, dots}, nil
+	dots.GlyphStyle = draw.GlyphStyle{Color: palette[i%len(palette)], Radius: vg.Points(2.6), Shape: marks[i%len(marks)]}
+	return dots, nil
 }
 
 // band goes along the upper edge and back along the lower one, which a logarithmic axis
@@ -191,13 +219,9 @@ func points(x, y []float64) plotter.XYs {
 	return out
 }
 
-// save draws the plot with its legend at its right. Programs that show an SVG may have
-// another font, so the legend has room for one that is wider. A file is whole or not there.
-func save(path string, p *plot.Plot, legend plot.Legend) error {
-	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
-	if !slices.Contains(Formats(), format) {
-		return &InputError{fmt.Errorf("experiment: a figure is written as %s, and %s ends in none of them", strings.Join(Formats(), ", "), path)}
-	}
+// write draws the plot with its legend at its right. Programs that show an SVG may have
+// another font, so the legend has room for one that is wider.
+func write(w io.Writer, format string, p *plot.Plot, legend plot.Legend) error {
 	const width, height = 12.5 * vg.Centimeter, 9.5 * vg.Centimeter
 	scratch, err := draw.NewFormattedCanvas(vg.Centimeter, vg.Centimeter, format)
 	if err != nil {
@@ -214,18 +238,7 @@ func save(path string, p *plot.Plot, legend plot.Legend) error {
 	c.Fill(c.Rectangle.Path())
 	p.Draw(draw.Crop(c, vg.Points(6), -wide, vg.Points(6), -vg.Points(8)))
 	legend.Draw(draw.Crop(c, width+vg.Points(10), 0, 0, 0))
-	out, err := os.Create(path + ".new")
-	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	_, err = canvas.WriteTo(out)
-	if closed := out.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
+	if _, err := canvas.WriteTo(w); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	return nil

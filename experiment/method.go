@@ -22,7 +22,8 @@ type method struct {
 	name, options string // as in the rows
 	nonPrivate    bool
 	baseline      string
-	choose        func(algorithms.Question) algorithms.Choice // of an algorithm or auto, else nil
+	choose        func(algorithms.Question) algorithms.Choice // of a batch algorithm or auto, else nil
+	stream        algorithms.Stream                           // of an online one, else nil
 	settings      settings
 	peer          *Peer
 }
@@ -38,20 +39,28 @@ type settings struct {
 	l2     *float64
 	radius float64
 	loss   engine.Loss // nil: the task's
+	// unsound is algorithms.Spec.PaperUnsound; data of a plan are public.
+	unsound bool
 }
 
 // The baselines.
 const (
 	classMeans = "class-means" // the exact difference of the class means
 	identity   = "identity"    // the metric that is the identity
+	majority   = "majority"    // the larger class of the training records
+	zero       = "zero"        // the model 0
 )
 
 // listMethods fills p.all.
 func (p *Plan) listMethods() error {
 	p.all = nil
 	for i, name := range p.Baselines {
-		if want := map[string]string{classMeans: taskAUC, identity: taskMetric}[name]; want != p.Task {
-			return p.at(fmt.Sprintf("baselines[%d]", i), "baseline %q is unknown, want class-means with task auc, or identity with task metric", name)
+		place := fmt.Sprintf("baselines[%d]", i)
+		if want, ok := map[string]string{classMeans: taskAUC, identity: taskMetric, majority: taskMetric, zero: p.Task}[name]; !ok || want != p.Task {
+			return p.at(place, "baseline %q is unknown, want class-means with task auc, identity or majority with task metric, or zero", name)
+		}
+		if (name == zero) == (p.Measure == "") || p.Measure == measureRegret {
+			return p.at(place, "baseline %s is not for measure %q: zero is for objective and excess, the others for the score of the task", name, p.Measure)
 		}
 		p.all = append(p.all, method{name: name, nonPrivate: true, baseline: name})
 	}
@@ -105,18 +114,16 @@ func (m *method) setAlgorithm(task string, options map[string]any) error {
 		_, err := m.settings.configure(m.name, nil, task, options)
 		return err
 	}
+	if s, err := algorithms.StreamByName(m.name); err == nil {
+		m.stream, err = configureMethod(m, s, task, options)
+		return err
+	}
 	a, err := algorithms.ByName(m.name)
 	if err != nil {
 		return err
 	}
-	if modes := a.Info().Modes; !a.Info().Supports(algorithms.Certified) {
-		m.settings.mode = modes[0]
-	}
-	if a, err = m.settings.configure(m.name, a, task, options); err != nil {
+	if a, err = configureMethod(m, a, task, options); err != nil {
 		return err
-	}
-	if !a.Info().Supports(m.settings.mode) {
-		return &optionError{"mode", fmt.Sprintf("%s does not support mode %s", m.name, m.settings.mode)}
 	}
 	m.choose = func(q algorithms.Question) algorithms.Choice {
 		c := algorithms.Choice{Algorithm: a, L2: algorithms.DefaultL2(a, q.Spec.Kernel.Problem().N, task == taskMetric)}
@@ -126,6 +133,22 @@ func (m *method) setAlgorithm(task string, options map[string]any) error {
 		return c
 	}
 	return nil
+}
+
+// configureMethod is algorithm a with options; they and its modes set those of the method.
+func configureMethod[A algorithms.Planner](m *method, a A, task string, options map[string]any) (none A, err error) {
+	info := a.Info()
+	if !info.Supports(algorithms.Certified) {
+		m.settings.mode = info.Modes[0]
+	}
+	configured, err := m.settings.configure(m.name, a, task, options)
+	if err != nil {
+		return none, err
+	}
+	if !info.Supports(m.settings.mode) {
+		return none, &optionError{"mode", fmt.Sprintf("%s does not support mode %s", m.name, m.settings.mode)}
+	}
+	return configured.(A), nil
 }
 
 // reference is the method that the others are compared with, nil if the name is unknown.
@@ -205,7 +228,7 @@ func (e *optionError) Error() string { return e.text }
 // configure reads the options of an algorithm: its own by the names of its exported
 // fields, which are its options (algorithms.Algorithm), and the settings. Without an algorithm
 // there are only settings.
-func (s *settings) configure(name string, a algorithms.Algorithm, task string, options map[string]any) (algorithms.Algorithm, error) {
+func (s *settings) configure(name string, a algorithms.Planner, task string, options map[string]any) (algorithms.Planner, error) {
 	var fields reflect.Value
 	own, names := map[string]reflect.Value{}, []string{}
 	if a != nil {
@@ -225,7 +248,7 @@ func (s *settings) configure(name string, a algorithms.Algorithm, task string, o
 		} else if known, bad := s.set(key, options[key], task); known {
 			err = bad
 		} else {
-			err = fmt.Errorf("unknown, want one of %s", strings.Join(append(names, "mode", "l2", "radius", "loss"), ", "))
+			err = fmt.Errorf("unknown, want one of %s", strings.Join(append(names, "mode", "l2", "radius", "loss", "paper_unsound"), ", "))
 		}
 		if err != nil {
 			return nil, &optionError{key, fmt.Sprintf("%s: option %s: %v", name, key, err)}
@@ -234,7 +257,7 @@ func (s *settings) configure(name string, a algorithms.Algorithm, task string, o
 	if a == nil {
 		return nil, nil
 	}
-	return fields.Interface().(algorithms.Algorithm), nil
+	return fields.Interface().(algorithms.Planner), nil
 }
 
 // set sets the setting of that name, if there is one.
@@ -257,6 +280,11 @@ func (s *settings) set(key string, value any, task string) (known bool, err erro
 			s.l2 = &number
 		} else {
 			s.radius = number
+		}
+	case "paper_unsound":
+		var is bool
+		if s.unsound, is = value.(bool); !is {
+			return true, errors.New("want true or false")
 		}
 	default:
 		return false, nil

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -33,11 +34,16 @@ type Plan struct {
 	// metrics, judged by the accuracy of nearest neighbours).
 	Task string `yaml:"task"`
 	// Neighbours is the k of k nearest neighbours, default 3.
-	Neighbours int       `yaml:"neighbours"`
-	Data       []Data    `yaml:"data"`
-	Epsilon    []float64 `yaml:"epsilon"`
-	// Delta is for all cells; nil is min(1e-5, n^-1.5).
-	Delta *float64 `yaml:"delta"`
+	Neighbours int    `yaml:"neighbours"`
+	Data       []Data `yaml:"data"`
+	// Measure is what a run gives: "" is the task's (AUC, or the accuracy of nearest neighbours), or one of
+	// the figures of Measures, of a loss with the L2 term of ObjectiveL2.
+	Measure     string    `yaml:"measure"`
+	ObjectiveL2 float64   `yaml:"objective_l2"`
+	Epsilon     []float64 `yaml:"epsilon"`
+	// Delta is for all cells; nil is min(1e-5, n^-1.5), or 1/n with DeltaRule "1/n".
+	Delta     *float64 `yaml:"delta"`
+	DeltaRule string   `yaml:"delta_rule"`
 	// Splits is the number of random splits, Noises that of draws of noise for each
 	// (default 1).
 	Splits int `yaml:"splits"`
@@ -46,19 +52,23 @@ type Plan struct {
 	Seed      uint64 `yaml:"seed"`
 	NoiseSeed string `yaml:"noise_seed"`
 	// Baselines, Algorithms and Peers are the methods. Baselines are class-means (the exact
-	// difference of the class means, with task auc) and identity (with task metric).
+	// difference of the class means, with task auc), identity and majority (the larger class of the
+	// training records, with task metric), and zero (the model 0, with a measure of a loss).
 	Baselines  []string    `yaml:"baselines"`
 	Algorithms []Algorithm `yaml:"algorithms"`
 	Peers      []Peer      `yaml:"peers"`
 	// Reference is the algorithm that the others are compared with: its name, or its
 	// name and options as the CSV has them. Default: the first of the plan.
 	Reference string `yaml:"reference"`
+	// Paper says what of a paper the plan repeats, for package reproduce; nil for other plans.
+	Paper *Paper `yaml:"paper"`
 
-	name   string // of the file, without .yaml
-	dir    string // of the file
-	digest string // of the text
-	body   ast.Node
-	all    []method
+	name    string // of the file, without .yaml
+	dir     string // of the file
+	schemas fs.FS  // of UseSchemas, or nil
+	digest  string // of the text
+	body    ast.Node
+	all     []method
 }
 
 // Data is a data set of a plan.
@@ -267,6 +277,17 @@ func (p *Plan) check() error {
 	if p.Delta != nil {
 		delta = *p.Delta
 	}
+	if p.Paper != nil {
+		if err := p.Paper.check(); err != nil {
+			return p.at("paper", "paper: %w", err)
+		}
+		if p.Paper.Outside() {
+			if len(p.Data)+len(p.Algorithms)+len(p.Baselines)+len(p.Peers) > 0 {
+				return p.at("paper", "paper: an item that this runner does not run has no data and no methods")
+			}
+			return nil
+		}
+	}
 	switch {
 	case p.Task != taskAUC && p.Task != taskMetric:
 		return p.at("task", "task %q is unknown, want auc or metric", p.Task)
@@ -274,6 +295,12 @@ func (p *Plan) check() error {
 		return errors.New("data is empty; name a data set")
 	case p.Splits < 1:
 		return p.at("splits", "splits is %d, want at least 1", p.Splits)
+	case p.Measure != "" && !slices.Contains(Measures(), p.Measure):
+		return p.at("measure", "measure %q is unknown, want one of %s, or leave it out", p.Measure, strings.Join(Measures(), ", "))
+	case !(p.ObjectiveL2 >= 0) || math.IsInf(p.ObjectiveL2, 0) || p.ObjectiveL2 > 0 && p.Measure == "":
+		return p.at("objective_l2", "objective_l2 is %v, want a number of at least 0, with a measure of a loss", p.ObjectiveL2)
+	case p.DeltaRule != "" && (p.DeltaRule != "1/n" || p.Delta != nil):
+		return p.at("delta_rule", "delta_rule is %q, want 1/n and no delta", p.DeltaRule)
 	case p.Noises < 1:
 		return p.at("noises", "noises is %d, want at least 1", p.Noises)
 	case p.Neighbours < 1:
@@ -419,6 +446,9 @@ func (p *Plan) count() int {
 func (p *Plan) delta(n int) float64 {
 	if p.Delta != nil {
 		return *p.Delta
+	}
+	if p.DeltaRule != "" {
+		return 1 / float64(n)
 	}
 	return privacy.DefaultDelta(n)
 }

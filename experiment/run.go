@@ -28,6 +28,8 @@ type Options struct {
 	Machine string
 	// Part i of Parts, from 1, are every Parts-th of the training sets; 0 of 0 are all.
 	Part, Parts int
+	// Splits, if positive, are the first splits of every data set, the only ones that are run.
+	Splits int
 	// Retry repeats the runs that the table has as failed.
 	Retry bool
 	// Parallel is the number of training sets that are worked on at a time, default 1.
@@ -179,7 +181,7 @@ func (r run) group() string { return fmt.Sprint(r.row.Data, " ", r.row.N, " ", r
 func (r *runner) todo(t *table) []block {
 	var out []block
 	for i, b := range r.plan.blocks() {
-		if r.o.Parts > 0 && i%r.o.Parts != r.o.Part-1 {
+		if r.o.Parts > 0 && i%r.o.Parts != r.o.Part-1 || r.o.Splits > 0 && b.split >= r.o.Splits {
 			continue
 		}
 		var runs []run

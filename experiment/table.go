@@ -64,6 +64,7 @@ func (p *Plan) columns() []string {
 	if p.Task == taskMetric {
 		value = "accuracy"
 	}
+	value = cmp.Or(p.Measure, value)
 	return []string{"data", "n", "d", "epsilon", "delta", "algorithm", "options", "split", "noise_seed", value, "seconds", "passes", "status"}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -25,11 +26,13 @@ type worker struct {
 	train, test *engine.Records // of the block
 	personRows  int             // of its data
 	folder      string          // their files for the peers, "" before they are written
+	best        float64         // the least objective on the test records, NaN if unknown
 }
 
 // outcome of a run.
 type outcome struct {
 	weights, scores []float64
+	regret          float64 // mean over the records, of a stream
 	seconds, passes float64
 	version         string
 }
@@ -37,7 +40,7 @@ type outcome struct {
 // block does the runs of a block.
 func (w *worker) block(ctx context.Context, b block) error {
 	var err error
-	w.personRows = w.plan.Data[b.data].PersonRows
+	w.personRows, w.best = w.plan.Data[b.data].PersonRows, math.NaN()
 	if w.train, w.test, err = w.data[b.data].split(b.n, b.split); err != nil {
 		return fmt.Errorf("experiment: data set %s: %w", w.plan.Data[b.data].Name, err)
 	}
@@ -52,7 +55,7 @@ func (w *worker) block(ctx context.Context, b block) error {
 		start := w.o.Now()
 		out, err := w.run(ctx, one)
 		if err == nil {
-			one.row.Value, err = w.score(ctx, out)
+			one.row.Value, err = w.measure(ctx, one.method, out)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err() // an error that comes from the interrupt is not an outcome
@@ -85,11 +88,17 @@ func (w *worker) run(ctx context.Context, one run) (outcome, error) {
 		return w.ask(ctx, one)
 	case m.baseline == classMeans:
 		return outcome{weights: meanDifference(w.train), passes: 1}, nil
-	case m.baseline == identity:
+	case m.baseline == zero:
+		return outcome{weights: make([]float64, taskLoss(w.plan.Task).ParamDim(w.train.Dim()))}, nil
+	case m.baseline != "":
 		return outcome{}, nil
 	}
 	start := w.o.Now()
-	out, err := w.fit(ctx, one)
+	fit := w.fit
+	if one.method.stream != nil {
+		fit = w.fitStream
+	}
+	out, err := fit(ctx, one)
 	out.seconds = w.o.Now().Sub(start).Seconds()
 	return out, err
 }
@@ -127,7 +136,9 @@ func (m *method) plan(task string, backend engine.Backend, problem engine.Proble
 				p.Radius = algorithms.DefaultRadius(algorithm, p.N, p.D, budget, m.settings.mode, p.Loss)
 			}
 		}
-		return algorithms.NewSpec(backend, p, 0, budget, m.settings.mode)
+		s, err := algorithms.NewSpec(backend, p, 0, budget, m.settings.mode)
+		s.PaperUnsound = m.settings.unsound
+		return s, err
 	}
 	spec, err := specOf(m.name)
 	if err != nil {
@@ -143,7 +154,7 @@ func (m *method) plan(task string, backend engine.Backend, problem engine.Proble
 
 // score is the AUC, or the accuracy of nearest neighbours under a metric (nil weights:
 // the identity).
-func (w *worker) score(ctx context.Context, o outcome) (float64, error) {
+func (w *worker) score(ctx context.Context, m *method, o outcome) (float64, error) {
 	if w.plan.Task == taskAUC {
 		var err error
 		if o.scores == nil {
@@ -152,6 +163,9 @@ func (w *worker) score(ctx context.Context, o outcome) (float64, error) {
 			}
 		}
 		return metrics.AUC(o.scores, w.test.Labels())
+	}
+	if m.baseline == majority {
+		return majorityShare(w.train, w.test), nil
 	}
 	var matrix []float64
 	if d := w.train.Dim(); o.weights != nil {

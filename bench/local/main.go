@@ -20,6 +20,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ import (
 	"dyad/algorithms/local"
 	"dyad/bench"
 	"dyad/engine"
+	"dyad/engine/dataset"
 	"dyad/engine/metrics"
 	"dyad/privacy"
 )
@@ -46,9 +48,22 @@ func main() {
 	flag.IntVar(&e.epochs, "epochs", 10, "T_max")
 	flag.Float64Var(&e.l2, "l2", 0.01, "lambda")
 	flag.Float64Var(&e.radius, "radius", 5, "R")
-	budgets := flag.String("epsilon", "paper,0.5,1,2,4", "epsilon of a visit, comma separated")
+	flag.IntVar(&e.features, "synthetic", 0, "features of synthetic records (generator scores) in the place of data and test files: -n users and as many others")
+	batches := flag.String("batches", "1", "messages averaged in one update, comma separated; the name of a method then has it in parentheses, as the paper")
+	methods := flag.String("methods", "", "private methods, comma separated; default: all, with SGD and the curriculum without privacy")
+	budgets := flag.String("epsilon", "paper,0.5,1,2,4", "epsilon of a visit, comma separated; paper:B is the paper's total B = epsilon n T_max")
 	losses := flag.String("losses", "logistic,hinge,gompertz,ramp", "comma separated")
 	flag.Parse()
+	if *methods != "" {
+		e.methods = strings.Split(*methods, ",")
+	}
+	for _, text := range strings.Split(*batches, ",") {
+		b, err := strconv.Atoi(text)
+		if err != nil || b < 1 {
+			log.Fatalf("batch %q, want a positive number", text)
+		}
+		e.batches = append(e.batches, b)
+	}
 	e.budgets, e.losses = strings.Split(*budgets, ","), strings.Split(*losses, ",")
 	if err := e.run(os.Stdout); err != nil {
 		log.Fatal(err)
@@ -64,16 +79,15 @@ type experiment struct {
 	epochs             int
 	l2, radius         float64
 	budgets, losses    []string
+	methods            []string // of private; nil is all
+	batches            []int
+	features           int // of synthetic records, 0: files
 }
 
 var private = []local.Method{local.DJW, local.Prestige, local.PrestigeParticipation, local.PrestigeLabel, local.PrestigePrinted}
 
 func (e *experiment) run(w io.Writer) error {
-	train, err := bench.Load(e.data, e.schema)
-	if err != nil {
-		return err
-	}
-	test, err := bench.Load(e.test, e.schema)
+	train, test, err := e.load()
 	if err != nil {
 		return err
 	}
@@ -144,18 +158,54 @@ type run struct {
 	loss   string
 	method local.Method
 	budget string
+	batch  int
+}
+
+// name is the method's, with the batch in parentheses as in the paper.
+func (r run) name() string {
+	if r.batch == 1 {
+		return r.method.String()
+	}
+	return fmt.Sprintf("%s(%d)", r.method, r.batch)
+}
+
+// load reads the files, or makes synthetic records.
+func (e *experiment) load() (train, test *engine.Records, err error) {
+	if e.features > 0 {
+		all, err := dataset.SyntheticScores(2*e.users, e.features, 1)
+		if err != nil {
+			return nil, nil, err
+		}
+		return bench.Split(all, e.users, 1)
+	}
+	if train, err = bench.Load(e.data, e.schema); err != nil {
+		return nil, nil, err
+	}
+	test, err = bench.Load(e.test, e.schema)
+	return train, test, err
 }
 
 // runs are the settings of a repeat, in the order of the output.
 func (e *experiment) runs(seed int) []run {
 	var all []run
+	batches := e.batches
+	if batches == nil {
+		batches = []int{1}
+	}
 	for _, loss := range e.losses {
 		for _, m := range []local.Method{local.SGD, local.Curriculum} {
-			all = append(all, run{seed, loss, m, "none"})
+			all = append(all, run{seed, loss, m, "none", 1})
 		}
 		for _, budget := range e.budgets {
 			for _, m := range private {
-				all = append(all, run{seed, loss, m, budget})
+				if e.methods != nil && !slices.Contains(e.methods, m.String()) {
+					continue
+				}
+				for _, b := range batches {
+					if b == 1 || m != local.PrestigePrinted {
+						all = append(all, run{seed, loss, m, budget, b})
+					}
+				}
 			}
 		}
 	}
@@ -173,15 +223,17 @@ func (e *experiment) one(ctx context.Context, train, test *engine.Records, r run
 		return "", err
 	}
 	p := local.Protocol{
-		Method: r.method, Loss: local.ScalarLoss{Of: phi}, Dim: train.Dim(), FeatureNorm: 1, Radius: e.radius, L2: e.l2, Users: train.Len(), Epochs: e.epochs,
+		Method: r.method, Loss: local.ScalarLoss{Of: phi}, Dim: train.Dim(), FeatureNorm: 1, Radius: e.radius, L2: e.l2, Users: train.Len(), Epochs: e.epochs, Batch: r.batch,
 	}
-	switch r.budget {
-	case "none":
-	case "paper":
-		p.Epsilon = 1 / (float64(p.Users) * float64(p.Epochs))
-	default:
-		if p.Epsilon, err = strconv.ParseFloat(r.budget, 64); err != nil {
+	if text, total := strings.CutPrefix(r.budget, "paper"); r.budget != "none" {
+		if text == "" {
+			text = "1"
+		}
+		if p.Epsilon, err = strconv.ParseFloat(strings.TrimPrefix(text, ":"), 64); err != nil {
 			return "", err
+		}
+		if total {
+			p.Epsilon /= float64(p.Users) * float64(p.Epochs)
 		}
 	}
 	q, err := p.Plan()
@@ -213,5 +265,5 @@ func (e *experiment) one(ctx context.Context, train, test *engine.Records, r run
 	if q.Guarantee.Kind != privacy.None {
 		epsilon = privacy.FormatUp(q.Guarantee.Epsilon)
 	}
-	return fmt.Sprintf("%d,%s,%s,%s,%.6g,%s,%s,%d,%.6f,%.6f,%.6f,%.6f,%.2f\n", r.seed, r.loss, r.method, r.budget, p.Epsilon, q.Guarantee.Kind, epsilon, st.Updates, errors[0], errors[1], auc[0], auc[1], seconds), nil
+	return fmt.Sprintf("%d,%s,%s,%s,%.6g,%s,%s,%d,%.6f,%.6f,%.6f,%.6f,%.2f\n", r.seed, r.loss, r.name(), r.budget, p.Epsilon, q.Guarantee.Kind, epsilon, st.Updates, errors[0], errors[1], auc[0], auc[1], seconds), nil
 }

@@ -2,6 +2,8 @@
 // what they claim, on public data: one line a run, and a plot.
 //
 //	go run ./bench/pairs -figure toy -repeats 20 -plot bench/results/pairs-toy.svg > bench/results/pairs-toy.csv
+//	go run ./bench/pairs -figure scatter -repeats 1 > bench/results/pairs-scatter.csv
+//	go run ./bench/pairs -figure table1 -data FILE -schema FILE
 //	go run ./bench/pairs -figure 9 -data FILE -schema bench/schemas/bank.yaml -plot FILE > bench/results/pairs-9-bank.csv
 //	go run ./bench/pairs -figure 10 -data FILE -schema FILE -plot FILE
 //	go run ./bench/pairs -figure 11a|11b|11c|11d|steps -data FILE -schema FILE -plot FILE
@@ -34,7 +36,7 @@ type settings struct {
 func main() {
 	log.SetFlags(0)
 	var s settings
-	flag.StringVar(&s.figure, "figure", "", "toy, 9, 10, 11a, 11b, 11c, 11d, steps, sampled, tuples, moments or mechanisms")
+	flag.StringVar(&s.figure, "figure", "", "toy, scatter, table1, 9, 10, 11a, 11b, 11c, 11d, steps, sampled, tuples, moments or mechanisms")
 	flag.StringVar(&s.data, "data", "", "data file")
 	flag.StringVar(&s.schema, "schema", "", "schema file")
 	flag.StringVar(&s.plot, "plot", "", "SVG file to write")
@@ -47,6 +49,7 @@ func main() {
 	figures := map[string]func() ([]row, axes, error){
 		"toy": s.toy, "9": s.privacyBudgets, "10": s.mechanismsTrained, "mechanisms": s.mechanismTable,
 		"11a": s.clips, "11b": s.batches, "11c": s.margins, "11d": s.dimensions, "steps": s.steps, "sampled": s.sampled, "tuples": s.tuples, "moments": s.pairMoments,
+		"table1": s.statistics, "scatter": s.scatter,
 	}
 	figure, known := figures[s.figure]
 	if !known {

@@ -7,8 +7,6 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
-	"dyad/privacy"
 )
 
 // toyTask is the data of [Li20] Section VII-A: two normal classes of 100 points each in
@@ -80,13 +78,7 @@ func (s settings) toy() ([]row, axes, error) {
 			{"printed DPP (gives 2 eps)", func(s *pairs.Spec) { s.Mode = algorithms.Paper }},
 		} {
 			jobs = append(jobs, func() ([]row, error) {
-				spec := pairs.Spec{
-					Individuals: t.graph.Len(), Pairs: len(t.labels), Dim: 2, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 2,
-					Unit: pairs.Group, Kappa: 1, Batch: 30, Epochs: 10, Clip: clip, Budget: privacy.Budget{Epsilon: 2}, Noise: privacy.LaplaceNoise,
-				}
-				m.change(&spec)
-				spec.StepSize = 1
-				return t.progress(m.name, spec, i, nil)
+				return t.progress(m.name, toySpec(t, m), i, nil)
 			})
 		}
 	}

@@ -54,6 +54,7 @@ type cli struct {
 	Account    accountCmd    `cmd:"" help:"Convert between noise and epsilon."`
 	Audit      auditCmd      `cmd:"" help:"Attack an algorithm and bound its epsilon from below."`
 	Curve      curveCmd      `cmd:"" help:"Draw the AUC against epsilon: algorithms x epsilons x splits."`
+	Reproduce  reproduceCmd  `cmd:"" help:"Repeat the tables and figures of the papers."`
 	Algorithms algorithmsCmd `cmd:"" help:"List the algorithms, or explain one."`
 	Losses     lossesCmd     `cmd:"" help:"List the built-in losses, or prove the constants of your own."`
 	Verify     verifyCmd     `cmd:"" help:"Recompute the guarantee of a model from its file, independently of the program that planned it."`

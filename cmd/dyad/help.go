@@ -19,7 +19,7 @@ var sections = []struct{ title, flags string }{
 	{"Candidates:", "candidates models road"},
 	{"Model:", "model task algorithm algorithms method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
 	{"Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip"},
-	{"Privacy:", "mode epsilon epsilons delta unit kappa max-epsilon max-epochs max-direction-pairs holdout-epsilon exact-figures shuffle-delta"},
+	{"Privacy:", "mode paper-unsound epsilon epsilons delta unit kappa max-epsilon max-epochs max-direction-pairs holdout-epsilon exact-figures shuffle-delta"},
 	{"Noise and steps; they change the mechanism:", "noise sampling noises steps step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink printed-steps every buffer reservoir per-class burn-in secret-state " +
 		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold threshold-step kwik-ratio kwik-delta"},
 	{"Constants of the loss, as you assert them:", "G L Dg H radius-diameter"},

@@ -14,6 +14,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/online"
 	"dyad/engine/dataset"
+	"dyad/experiment"
 	"dyad/internal/files"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
@@ -83,7 +84,7 @@ type onlineRelease struct {
 
 // onlineRegret is the last line with --regret.
 type onlineRegret struct {
-	Measured *regretReport `json:"measured_regret"`
+	Measured *experiment.RegretReport `json:"measured_regret"`
 }
 
 // onlineRun is a run of the command.
@@ -98,7 +99,7 @@ type onlineRun struct {
 	stream  *online.Stream
 	skip    int // rows of the file that were taken before
 	scores  prequential
-	regret  *streamRegret // nil unless measured
+	regret  *experiment.Regret // nil unless measured
 }
 
 // Run reads records until they or the horizon end.
@@ -191,7 +192,7 @@ func (o *onlineRun) finish() error {
 		return away
 	}
 	if o.regret != nil && o.stream.Releases() > 0 && o.a.ctx.Err() == nil {
-		measured, err := o.regret.measure(o.a.ctx, o.plan)
+		measured, err := o.regret.Measure(o.a.ctx, o.plan)
 		if err != nil {
 			return err
 		}
@@ -323,14 +324,14 @@ func (o *onlineRun) take(r *dataset.Row) error {
 		o.scores.add(x, r.Y)
 	}
 	if o.regret != nil {
-		o.regret.take(x, r.Y)
+		o.regret.Take(x, r.Y)
 	}
 	made, err := o.stream.Take(o.a.ctx, x, r.Y)
 	if err != nil || made == nil {
 		return err
 	}
 	if o.regret != nil {
-		o.regret.update(made.Weights)
+		o.regret.Update(made.Weights)
 	}
 	release := o.release(made)
 	if o.public && o.Task == taskAUC {
@@ -342,4 +343,19 @@ func (o *onlineRun) take(r *dataset.Row) error {
 	}
 	o.a.at("released")
 	return nil
+}
+
+// newRegret refuses where a regret cannot be measured or would not be public.
+func (o *onlineRun) newRegret() (*experiment.Regret, error) {
+	problem := o.plan.Spec.Kernel.Problem()
+	parameters := problem.Loss.ParamDim(o.encoder.Dim())
+	switch most := experiment.MostRegretRecords(parameters); {
+	case !o.public:
+		return nil, badInput("--regret compares with the best model for these very records, a figure without noise that no guarantee covers; it is for records declared public (--public-data)")
+	case o.Resume:
+		return nil, badInput("--regret needs the stream from its first record, and a state does not have it; leave out --resume and start again")
+	case o.Records > most:
+		return nil, badInput("--regret sums over all pairs of the stream several hundred times; with %d parameters at most %d --records, not %d", parameters, most, o.Records)
+	}
+	return experiment.NewRegret(o.plan), nil
 }

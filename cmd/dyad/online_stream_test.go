@@ -181,3 +181,10 @@ func TestOnlineRegret(t *testing.T) {
 		t.Errorf("the best of the fixed models tried is %v above the minimum, %v for the mean over all pairs", close, closeGeneral)
 	}
 }
+
+func squaredNorm(w []float64) (sum float64) {
+	for _, v := range w {
+		sum += v * v
+	}
+	return sum
+}

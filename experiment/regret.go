@@ -1,4 +1,4 @@
-package main
+package experiment
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"dyad/engine/objective"
 )
 
-// streamRegret records a public stream and measures what the released models lost
+// Regret records a public stream and measures what the released models lost
 // against the best fixed one. Nothing of it is private.
-type streamRegret struct {
+type Regret struct {
 	loss             engine.Loss
 	radius, l2       float64
 	batch, burnIn, d int
@@ -21,7 +21,7 @@ type streamRegret struct {
 	played           [][]float64 // the model of each update: the start, then the releases
 }
 
-// regretReport is measured after the last update. With w_(b-1) the model that update b
+// RegretReport is measured after the last update. With w_(b-1) the model that update b
 // was made at, t over the N records of all updates, L_t the mean loss of the pairs of
 // record t with all earlier ones and L the mean loss of all pairs of the stream, each
 // plus alpha/2 ||w||^2,
@@ -33,7 +33,7 @@ type streamRegret struct {
 // accelerated projected gradient descent, and are too large by at most Gap and
 // GeneralisedGap (by convexity, over the whole ball), so that much of the regret may be
 // missing. With a secret state the models are the released, noisy ones.
-type regretReport struct {
+type RegretReport struct {
 	Records        int     `json:"records"` // N
 	Updates        int     `json:"updates"`
 	Regret         float64 `json:"regret"`
@@ -49,32 +49,29 @@ type regretReport struct {
 // some hundred gradients of that cost.
 const mostRegretWork = 3e8
 
-// newRegret refuses where a regret cannot be measured or would not be public.
-func (o *onlineRun) newRegret() (*streamRegret, error) {
-	parameters := float64(o.plan.Spec.Kernel.Problem().Loss.ParamDim(o.encoder.Dim()))
-	most := int(math.Sqrt(2 * mostRegretWork / parameters))
-	switch {
-	case !o.public:
-		return nil, badInput("--regret compares with the best model for these very records, a figure without noise that no guarantee covers; it is for records declared public (--public-data)")
-	case o.Resume:
-		return nil, badInput("--regret needs the stream from its first record, and a state does not have it; leave out --resume and start again")
-	case o.Records > most:
-		return nil, badInput("--regret sums over all pairs of the stream several hundred times; with %.0f parameters at most %d --records, not %d", parameters, most, o.Records)
-	}
-	s := o.plan.Spec
-	problem := s.Kernel.Problem()
-	return &streamRegret{
-		loss: problem.Loss, radius: problem.Radius, l2: s.L2, batch: s.Batch, burnIn: s.BurnIn, d: problem.D,
-		played: [][]float64{problem.Domain().Start()},
-	}, nil
+// MostRegretRecords is the length of the longest stream whose regret is measured, for a number of parameters.
+func MostRegretRecords(parameters int) int {
+	return int(math.Sqrt(2 * mostRegretWork / float64(parameters)))
 }
 
-func (r *streamRegret) take(x []float64, y float64) { r.x, r.y = append(r.x, x...), append(r.y, y) }
+// NewRegret records the stream of a plan.
+func NewRegret(p *algorithms.Plan) *Regret {
+	s := p.Spec
+	problem := s.Kernel.Problem()
+	return &Regret{
+		loss: problem.Loss, radius: problem.Radius, l2: s.L2, batch: s.Batch, burnIn: s.BurnIn, d: problem.D,
+		played: [][]float64{problem.Domain().Start()},
+	}
+}
 
-func (r *streamRegret) update(w []float64) { r.played = append(r.played, w) }
+// Take adds a record to the stream.
+func (r *Regret) Take(x []float64, y float64) { r.x, r.y = append(r.x, x...), append(r.y, y) }
 
-// measure is called after the last update.
-func (r *streamRegret) measure(ctx context.Context, p *algorithms.Plan) (*regretReport, error) {
+// Update adds a release.
+func (r *Regret) Update(w []float64) { r.played = append(r.played, w) }
+
+// Measure is called after the last update.
+func (r *Regret) Measure(ctx context.Context, p *algorithms.Plan) (*RegretReport, error) {
 	updates := len(r.played) - 1
 	n := r.burnIn + updates*r.batch // records of an unfinished batch met no model
 	records, err := engine.NewRecords(r.x[:n*r.d], r.y[:n], r.d, p.Spec.Kernel.Problem().Bounds)
@@ -92,7 +89,7 @@ func (r *streamRegret) measure(ctx context.Context, p *algorithms.Plan) (*regret
 	}
 	defer ev.Close()
 	met := float64(n - r.burnIn)
-	report := &regretReport{Records: n - r.burnIn, Updates: updates, Note: "computed from the records without noise: not private"}
+	report := &RegretReport{Records: n - r.burnIn, Updates: updates, Note: "computed from the records without noise: not private"}
 	for b, w := range r.played[:updates] {
 		for t := r.burnIn + b*r.batch; t < r.burnIn+(b+1)*r.batch; t++ {
 			report.Played += r.prefixLoss(records, w, t) / met
@@ -116,7 +113,7 @@ func (r *streamRegret) measure(ctx context.Context, p *algorithms.Plan) (*regret
 		}
 		return nil
 	}
-	best, gap, err := r.minimise(problem, p.Spec.Constants, prefix)
+	best, gap, err := minimise(problem, p.Spec.Constants, r.l2, prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +128,7 @@ func (r *streamRegret) measure(ctx context.Context, p *algorithms.Plan) (*regret
 		}
 		return err
 	}
-	if best, gap, err = r.minimise(problem, p.Spec.Constants, all); err != nil {
+	if best, gap, err = minimise(problem, p.Spec.Constants, r.l2, all); err != nil {
 		return nil, err
 	}
 	mean, err := objective.Mean(ctx, r.loss, best, records)
@@ -145,7 +142,7 @@ func (r *streamRegret) measure(ctx context.Context, p *algorithms.Plan) (*regret
 
 // prefixLoss is the mean loss of record t, 0-based, with the t records before it, and
 // the L2 term.
-func (r *streamRegret) prefixLoss(records *engine.Records, w []float64, t int) float64 {
+func (r *Regret) prefixLoss(records *engine.Records, w []float64, t int) float64 {
 	row := func(i int) engine.Record {
 		return engine.Record{X: records.Rows(nil, i, 1), Y: records.Label(i)}
 	}
@@ -166,12 +163,12 @@ func squaredNorm(w []float64) (sum float64) {
 // minimise returns a model of C and how much the mean loss with this gradient can be
 // above its minimum: for convex f, f(w) - f(v) <= <g, w - v> <= <g, w> + r ||g|| for
 // every v of the ball.
-func (r *streamRegret) minimise(problem engine.Problem, c engine.Constants, gradient func(dst, w []float64) error) (best []float64, gap float64, err error) {
+func minimise(problem engine.Problem, c engine.Constants, l2 float64, gradient func(dst, w []float64) error) (best []float64, gap float64, err error) {
 	const steps, enough = 300, 1e-9
 	domain := problem.Domain()
 	w := domain.Start()
 	look, g, previous := append([]float64(nil), w...), make([]float64, len(w)), make([]float64, len(w))
-	eta, momentum := 1/(c.Smoothness+r.l2), 0.0
+	eta, momentum := 1/(c.Smoothness+l2), 0.0
 	gap = math.Inf(1)
 	for step := 0; ; step++ {
 		if err := gradient(g, look); err != nil {
@@ -179,13 +176,13 @@ func (r *streamRegret) minimise(problem engine.Problem, c engine.Constants, grad
 		}
 		inner := 0.0
 		for k := range g {
-			g[k] += r.l2 * look[k]
+			g[k] += l2 * look[k]
 			inner += g[k] * look[k]
 		}
-		if above := inner + r.radius*math.Sqrt(squaredNorm(g)); above < gap {
+		if above := inner + problem.Radius*math.Sqrt(squaredNorm(g)); above < gap {
 			best, gap = append(best[:0], look...), max(0, above)
 		}
-		if gap <= enough*c.Lipschitz*r.radius || step == steps {
+		if gap <= enough*c.Lipschitz*problem.Radius || step == steps {
 			return best, gap, nil
 		}
 		copy(previous, w)
@@ -206,7 +203,7 @@ func (r *streamRegret) minimise(problem engine.Problem, c engine.Constants, grad
 		for k := range look {
 			look[k] = w[k] + momentum/(momentum+3)*(w[k]-previous[k])
 		}
-		if err := domain.Project(look, 3*r.radius); err != nil {
+		if err := domain.Project(look, 3*problem.Radius); err != nil {
 			return nil, 0, err
 		}
 		if math.IsNaN(look[0]) {

@@ -1,0 +1,185 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/objective"
+	"dyad/privacy"
+)
+
+// The measures of a loss.
+const (
+	measureObjective = "objective"
+	measureExcess    = "excess"
+	measureRegret    = "regret"
+)
+
+// Measures are the names of Plan.Measure. With L the mean loss of all pairs plus ObjectiveL2/2 ||w||^2:
+//
+//   - objective is L on the training records,
+//   - excess is L on the test records minus its minimum over the ball of the plan's radius: with many test records the
+//     excess population risk,
+//   - regret is that of a stream ([Huai20] equation 4) divided by its records, for online algorithms.
+func Measures() []string { return []string{measureObjective, measureExcess, measureRegret} }
+
+// measuredRadius is that of the ball in which the minimum of excess is; the papers' 1.
+const measuredRadius = 1
+
+// measure is the value of a run.
+func (w *worker) measure(ctx context.Context, m *method, o outcome) (float64, error) {
+	switch w.plan.Measure {
+	case measureObjective:
+		return w.objective(ctx, m, o.weights, w.train)
+	case measureExcess:
+		if math.IsNaN(w.best) {
+			var err error
+			if w.best, err = w.least(ctx); err != nil {
+				return 0, err
+			}
+		}
+		v, err := w.objective(ctx, m, o.weights, w.test)
+		return v - w.best, err
+	case measureRegret:
+		if m.stream == nil {
+			return 0, fmt.Errorf("%s is not an online algorithm and has no regret", m.name)
+		}
+		return o.regret, nil
+	}
+	return w.score(ctx, m, o)
+}
+
+// objective is L on the records.
+func (w *worker) objective(ctx context.Context, m *method, weights []float64, r *engine.Records) (float64, error) {
+	if weights == nil {
+		return 0, fmt.Errorf("%s gives scores and no weights, so it has no objective", m.name)
+	}
+	v, err := objective.Mean(ctx, w.lossOf(m), weights, r)
+	return v + w.plan.ObjectiveL2/2*squaredNorm(weights), err
+}
+
+func (w *worker) lossOf(m *method) engine.Loss {
+	if m.settings.loss != nil {
+		return m.settings.loss
+	}
+	return taskLoss(w.plan.Task)
+}
+
+// least is the minimum of L on the test records.
+func (w *worker) least(ctx context.Context) (float64, error) {
+	r := w.test
+	problem := engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: taskLoss(w.plan.Task), Radius: measuredRadius}
+	s, err := algorithms.NewSpec(cpu.Backend{Workers: runtime.GOMAXPROCS(0)}, problem, 0, privacy.Budget{}, algorithms.NonPrivate)
+	if err != nil {
+		return 0, err
+	}
+	ev, err := s.Kernel.Bind(r)
+	if err != nil {
+		return 0, err
+	}
+	defer ev.Close()
+	n := float64(r.Len())
+	best, _, err := minimise(problem, s.Constants, w.plan.ObjectiveL2, func(dst, at []float64) error {
+		err := ev.GradSum(ctx, dst, at, engine.AllPairs{N: r.Len()})
+		for k := range dst {
+			dst[k] /= n * (n - 1)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	v, err := objective.Mean(ctx, problem.Loss, best, r)
+	return v + w.plan.ObjectiveL2/2*squaredNorm(best), err
+}
+
+// planStream plans the method's online algorithm for n records.
+func (m *method) planStream(task string, backend engine.Backend, problem engine.Problem, budget privacy.Budget) (*algorithms.Plan, error) {
+	if problem.Loss = m.settings.loss; problem.Loss == nil {
+		problem.Loss = taskLoss(task)
+	}
+	if problem.Radius = m.settings.radius; problem.Radius == 0 {
+		problem.Radius = measuredRadius
+	}
+	l2 := 0.0
+	switch {
+	case m.settings.l2 != nil:
+		l2 = *m.settings.l2
+	case m.stream.Info().NeedsL2:
+		l2 = 1e-3 // the papers' weight
+	}
+	s, err := algorithms.NewStreamSpec(backend, problem, algorithms.StreamOptions{Horizon: problem.N}, l2, budget, m.settings.mode)
+	if err != nil {
+		return nil, err
+	}
+	s.PaperUnsound = m.settings.unsound
+	return m.stream.Plan(s)
+}
+
+// fitStream takes the training records in a random order of the split, the same for all methods. The
+// model is the average of the iterates ([Huai20] equation 6).
+func (w *worker) fitStream(ctx context.Context, one run) (outcome, error) {
+	r := w.train
+	budget := privacy.Budget{Epsilon: one.row.Epsilon, Delta: one.row.Delta}
+	backend := cpu.Backend{Workers: max(1, runtime.GOMAXPROCS(0)/max(1, w.o.Parallel))}
+	p, err := one.method.planStream(w.plan.Task, backend, engine.Problem{N: r.Units(), D: r.Dim(), Bounds: r.Bounds(), PersonRows: w.personRows}, budget)
+	if err != nil {
+		return outcome{}, err
+	}
+	session, err := privacy.NewPublicSession(privacy.NewSeededSource(one.row.Seed), p.Events)
+	if err != nil {
+		return outcome{}, err
+	}
+	defer session.Close()
+	stream, err := algorithms.NewStream(p, session)
+	if err != nil {
+		return outcome{}, err
+	}
+	regret := NewRegret(p)
+	row := make([]float64, r.Dim())
+	for _, i := range rand.New(rand.NewPCG(uint64(one.row.Split), 1)).Perm(r.Len()) {
+		r.Row(i, row)
+		regret.Take(row, r.Label(i))
+		released, err := stream.Step(ctx, row, r.Label(i))
+		if err != nil {
+			return outcome{}, err
+		}
+		if released != nil {
+			regret.Update(released)
+		}
+	}
+	out := outcome{weights: stream.Average(), passes: p.GradientPairs / (float64(r.Len()) * float64(r.Len()-1))}
+	if w.plan.Measure == measureRegret {
+		if most := MostRegretRecords(len(out.weights)); r.Len() > most {
+			return outcome{}, fmt.Errorf("the regret of %d records with %d parameters takes too long; at most %d", r.Len(), len(out.weights), most)
+		}
+		measured, err := regret.Measure(ctx, p)
+		if err != nil {
+			return outcome{}, err
+		}
+		out.regret = measured.Regret / float64(measured.Records)
+	}
+	return out, nil
+}
+
+// majorityShare is the share of the test records that are of the larger class of the training records.
+func majorityShare(train, test *engine.Records) float64 {
+	positive, same := 0, 0
+	for i := range train.Len() {
+		if train.Label(i) > 0 {
+			positive++
+		}
+	}
+	for i := range test.Len() {
+		if (test.Label(i) > 0) == (2*positive > train.Len()) {
+			same++
+		}
+	}
+	return float64(same) / float64(test.Len())
+}

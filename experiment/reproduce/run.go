@@ -1,0 +1,165 @@
+package reproduce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"dyad/experiment"
+)
+
+// Options say how items are run.
+type Options struct {
+	// Out has the results, Committed those that are part of the repository (bench/results).
+	Out, Committed string
+	// Folders and Machine are those of experiment.Options.
+	Folders  []string
+	Machine  string
+	Parallel int
+	Splits   int
+	// Quick runs the first data set, size and epsilon of every plan, once, and commands in a short form.
+	Quick bool
+	// Progress is told how far a part is.
+	Progress func(part string, p experiment.Progress)
+}
+
+// Outcome is what a run of an item did.
+type Outcome struct {
+	Part string `json:"part"`
+	CSV  string `json:"csv,omitempty"`
+	// Skipped is why nothing was run: data that are missing, a command that needs the repository, or a reason
+	// for which the item cannot be run.
+	Skipped string `json:"skipped,omitempty"`
+}
+
+// Run runs the parts of an item that have no result yet, and the runs of a part that its file has not. A
+// part whose data are missing is skipped and says so.
+func (i Item) Run(ctx context.Context, o Options) ([]Outcome, error) {
+	var all []Outcome
+	for _, p := range i.Parts {
+		one, err := p.run(ctx, o)
+		if err != nil {
+			return all, fmt.Errorf("reproduce: %s: %w", p.Name, err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func (p Part) run(ctx context.Context, o Options) (Outcome, error) {
+	out := Outcome{Part: p.Name}
+	path := filepath.Join(o.Out, p.Name+".csv")
+	plan := p.Plan
+	switch {
+	case p.Paper.Impossible != "":
+		out.Skipped = p.Paper.Impossible
+		return out, nil
+	case p.Paper.Command != "":
+		return p.command(ctx, o, path)
+	case o.Quick:
+		plan = plan.Quick()
+	}
+	if missing := plan.MissingFiles(o.Folders); missing != nil {
+		out.Skipped = strings.Join(missing, "; ")
+		return out, nil
+	}
+	if err := os.MkdirAll(o.Out, 0o777); err != nil {
+		return out, err
+	}
+	run := experiment.Options{Folders: o.Folders, Machine: o.Machine, Parallel: o.Parallel, Splits: o.Splits}
+	if o.Progress != nil {
+		run.Progress = func(at experiment.Progress) { o.Progress(p.Name, at) }
+	}
+	stopped := plan.Run(ctx, path, run)
+	if stopped != nil && ctx.Err() == nil {
+		return out, stopped
+	}
+	// An interrupted run has tables of what is done.
+	rows, err := plan.Rows(path)
+	if err != nil || len(rows) == 0 {
+		return out, errors.Join(stopped, err)
+	}
+	out.CSV = path
+	base := strings.TrimSuffix(path, ".csv")
+	if err := plan.WriteSummary(base+"-summary.csv", plan.Summarise(rows)); err != nil {
+		return out, err
+	}
+	if err := parquet.WriteFile(base+".parquet", rows, parquet.Compression(&parquet.Zstd)); err != nil {
+		return out, err
+	}
+	dims := map[string]int{}
+	for _, r := range rows {
+		dims[r.Data] = r.D
+	}
+	return out, errors.Join(stopped, experiment.WriteGives(base+"-gives.csv", plan.Gives(dims)))
+}
+
+// command runs the command of a part in the root of the repository: a command of bench, which is built first so that
+// an interrupt ends it. Its result is there whole or not at all.
+func (p Part) command(ctx context.Context, o Options, path string) (Outcome, error) {
+	out := Outcome{Part: p.Name}
+	line := p.Paper.Command
+	if _, err := os.Stat(path); err == nil && !o.Quick {
+		out.CSV = path
+		return out, nil
+	}
+	if o.Quick {
+		if line = p.Paper.Quick; line == "" {
+			out.Skipped = "it has no short form"
+			return out, nil
+		}
+	}
+	fields := strings.Fields(line)
+	if len(fields) < 3 || fields[0] != "go" || fields[1] != "run" {
+		return out, fmt.Errorf("the command %q is not of the form go run PACKAGE", line)
+	}
+	if _, err := os.Stat(fields[2]); err != nil {
+		out.Skipped = fmt.Sprintf("it is run in the root of the repository: %s", line)
+		return out, nil
+	}
+	for k, f := range fields {
+		if name, ok := strings.CutPrefix(f, "DATA/"); ok {
+			found, err := experiment.FindData(name, o.Folders)
+			if err != nil {
+				out.Skipped = err.Error()
+				return out, nil
+			}
+			fields[k] = found
+		}
+	}
+	if err := os.MkdirAll(o.Out, 0o777); err != nil {
+		return out, err
+	}
+	temp, err := os.MkdirTemp("", "dyad-reproduce")
+	if err != nil {
+		return out, err
+	}
+	defer os.RemoveAll(temp)
+	program := filepath.Join(temp, "program")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, fields[2])
+	if text, err := build.CombinedOutput(); err != nil {
+		return out, errors.Join(ctx.Err(), fmt.Errorf("%w: %s", err, text))
+	}
+	result, err := os.Create(path + ".new")
+	if err != nil {
+		return out, err
+	}
+	run := exec.CommandContext(ctx, program, fields[3:]...)
+	run.Stdout, run.Stderr = result, os.Stderr
+	err = errors.Join(run.Run(), result.Close())
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		_ = os.Remove(path + ".new")
+		return out, errors.Join(ctx.Err(), err)
+	}
+	out.CSV = path
+	return out, nil
+}
