@@ -269,6 +269,7 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool, page *fil
 	if err != nil {
 		return err
 	}
+	r.Digest = files.Digest(s.identity())
 	a.noteWarnings(&p.Plan, public || data.Schema().Public)
 	err = a.evaluatePrivately(c.runFlags, p, s, from, r, c.Out, c.Confidence, data.Source())
 	if err != nil && !isElsewhere(err) {
@@ -284,7 +285,7 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool, page *fil
 // writePage writes the page of released figures.
 func (c *evaluateCmd) writePage(a *app, out *files.Output, m *model, r *privateResult) error {
 	d := modelDocument(m, c.Model)
-	d.title, d.figures = "A model and figures of it", r
+	d.figures = r
 	if r.Ledger != "" {
 		l, err := ledger.Open(r.Ledger)
 		if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -77,7 +78,7 @@ func chargesOf(l *ledger.Ledger, id string, delta float64) (*charges, error) {
 			return nil, err
 		}
 		if at.Epsilon != nil {
-			c.left = fmt.Sprintf("epsilon %.4g of the cap of %g at delta = %g; runs compose, so that several may claim more than that together", max(0, limit.Epsilon-*at.Epsilon), limit.Epsilon, limit.Delta)
+			c.left = fmt.Sprintf("epsilon %.6g of the cap of %g at delta = %g; runs compose, so that several may claim more than that together", math.Floor(1e6*max(0, limit.Epsilon-*at.Epsilon))/1e6, limit.Epsilon, limit.Delta)
 		}
 	}
 	c.runs, err = chargedRuns(l, id)
@@ -107,6 +108,9 @@ func (a *app) writePage(out *files.Output, d document) error {
 
 // text is the page.
 func (d document) text() ([]byte, error) {
+	if d.figures != nil && d.model != nil {
+		d.title = "A model, its guarantee and figures"
+	}
 	r := page.Report{Title: d.title, About: fmt.Sprintf("Written by dyad %s. This file loads nothing from elsewhere.", version), Words: glossary()}
 	if d.guarantee.Kind != "" { // an audit has none of its own
 		r.Sections = append(r.Sections, d.promise(), d.charged())
@@ -195,7 +199,12 @@ func (d document) charged() (s page.Section) {
 	if c.spent.Epsilon != nil {
 		total = fmt.Sprintf("epsilon %.6g at delta = %g", *c.spent.Epsilon, c.spent.Delta)
 	}
-	s.Text = []string{fmt.Sprintf("All %d runs on the data id %q together: %s. Left: %s.", c.spent.Runs, c.spent.DataID, total, c.left)}
+	s.Text = []string{fmt.Sprintf("Runs charged on the data id %q: %d. Together: %s. Left: %s.", c.spent.DataID, c.spent.Runs, total, c.left)}
+	holds := !slices.ContainsFunc(c.runs, func(r chargedRun) bool { return r.FromData || r.Seeded })
+	if c.spent.Epsilon != nil && !c.spent.Mixed && c.spent.Unit != "" && c.spent.Runs > 1 && holds {
+		all := privacy.Guarantee{Kind: privacy.ApproxDP, Epsilon: *c.spent.Epsilon, Delta: c.spent.Delta, Mu: c.spent.Mu, Unit: c.spent.Unit}
+		s.Text = append(s.Text, all.Sentences("everything that was released from them")[0])
+	}
 	t := page.Table{Caption: "Charges", Head: []string{"run", "charged", "algorithm", "guarantee", "state"}}
 	for _, r := range c.runs {
 		state := "holds"

@@ -151,7 +151,7 @@ func (o *openFigures) sections() ([]page.Section, error) {
 	s := page.Section{ID: "quality", Title: "How well it does", Text: []string{"Exact figures of " + o.on + ", which are public. They carry no guarantee and need none."}}
 	if o.evaluation != nil {
 		t := page.Table{Caption: "Figures"}
-		for _, m := range evaluated(o.evaluation) {
+		for _, m := range exactValues(o.evaluation) {
 			t.Rows = append(t.Rows, []page.Cell{{Text: m[0], Head: true}, {Text: m[1]}})
 		}
 		s.Tables = append(s.Tables, t)
@@ -179,8 +179,8 @@ func (o *openFigures) sections() ([]page.Section, error) {
 	return []page.Section{s, space}, nil
 }
 
-// evaluated are names and values of exact figures.
-func evaluated(e *evaluation) (all [][2]string) {
+// exactValues are names and values of exact figures.
+func exactValues(e *evaluation) (all [][2]string) {
 	add := func(name, format string, values ...any) {
 		all = append(all, [2]string{name, fmt.Sprintf(format, values...)})
 	}

@@ -55,7 +55,7 @@ func weightsSection(m *model) []page.Section {
 		}
 	}
 	if noise > 0 {
-		s.Text = append(s.Text, fmt.Sprintf("Signal and noise: all weights together have length %.4g. The noise in them has a root mean square of about %.4g, which is public and %.3g of that.", length, noise, noise/length))
+		s.Text = append(s.Text, fmt.Sprintf("Signal and noise: all weights together have length %.4g. The noise in them has a root mean square of about %.4g, which is public and %.3g %% of that.", length, noise, 100*noise/length))
 		top := max(length, noise)
 		s.Tables = append(s.Tables, page.Table{Caption: "Signal and noise", Head: []string{"", "length", ""}, Rows: [][]page.Cell{
 			{{Text: "released weights", Head: true}, {Text: fmt.Sprintf("%.4g", length)}, {Bar: &page.Bar{Value: length / top}}},
