@@ -34,7 +34,7 @@ var sections = []struct{ title, flags string }{
 // firstFlags are in the first view.
 var firstFlags = words("help json quiet verbose data schema n d users records state pairs tuple out public-data " +
 	"candidates models model algorithms epsilons splits task algorithm method loss radius mode epsilon delta unit kappa every holdout holdout-records holdout-epsilon " +
-	"shuffle-delta max-epsilon compare plan reference runs time plot server dir listen protocol cert key token memory resume ledger report")
+	"shuffle-delta max-epsilon compare plan reference runs time plot server dir listen protocol cert key token memory resume ledger")
 
 func words(s string) []string { return strings.Fields(s) }
 

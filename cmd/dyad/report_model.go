@@ -28,10 +28,28 @@ func reportOf(m *model) *algorithms.Report {
 }
 
 // modelNoise is the root mean square of the norm of the noise in the weights, by public numbers; 0 if it is
-// not known.
+// not known. Moments have noise in sums, from which the weights follow in no such way.
 func modelNoise(m *model) float64 {
 	r := reportOf(m)
+	if strings.HasPrefix(r.Word("algorithm"), "moments") {
+		return 0
+	}
 	return r.Number("noise_to_radius") * r.Number("radius")
+}
+
+// addedNoise is half of the length of the 95 % interval of the noise of one weight, where noise was added to the
+// weights themselves; else 0.
+func addedNoise(m *model) float64 {
+	r, n, known := reportOf(m), float64(len(m.Weights)), modelNoise(m)
+	sigma, scale := r.Number("sigma"), r.Number("scale")
+	same := func(norm float64) bool { return norm > 0 && math.Abs(norm-known) < 1e-9*known }
+	switch {
+	case same(sigma * math.Sqrt(n)):
+		return math.Sqrt2 * math.Erfinv(defaultConfidence) * sigma
+	case r.Word("noise") == "Laplace" && same(scale*math.Sqrt(2*n)):
+		return scale * math.Log(1/(1-defaultConfidence))
+	}
+	return 0
 }
 
 // weightsSection are the released weights, with the noise that is known to be in them.
@@ -42,7 +60,7 @@ func weightsSection(m *model) []page.Section {
 		length = math.Hypot(length, w)
 	}
 	noise := modelNoise(m)
-	each := noise / math.Sqrt(float64(len(m.Weights)))
+	each := addedNoise(m)
 	switch {
 	case m.Network != nil:
 		s.Text = append(s.Text, fmt.Sprintf("The model is a network of %d weights, which have no meaning one by one.", len(m.Weights)))
@@ -54,8 +72,8 @@ func weightsSection(m *model) []page.Section {
 			s.Text = append(s.Text, "In scores, "+high+".")
 		}
 	}
-	if noise > 0 {
-		s.Text = append(s.Text, fmt.Sprintf("Signal and noise: all weights together have length %.4g. The noise in them has a root mean square of about %.4g, which is public and %.3g %% of that.", length, noise, 100*noise/length))
+	if noise > 0 && length > 0 {
+		s.Text = append(s.Text, fmt.Sprintf("Signal and noise: all weights together have length %.4g. The noise in them has a root mean square of about %.4g, which is public, and %.3g %% of that.", length, noise, 100*noise/length))
 		top := max(length, noise)
 		s.Tables = append(s.Tables, page.Table{Caption: "Signal and noise", Head: []string{"", "length", ""}, Rows: [][]page.Cell{
 			{{Text: "released weights", Head: true}, {Text: fmt.Sprintf("%.4g", length)}, {Bar: &page.Bar{Value: length / top}}},
@@ -75,12 +93,12 @@ func intervalWords(m *model, each float64) string {
 	case m.WeightErrors != nil:
 		return "The 95 % intervals, each for itself, are of the weights that minimise the released objective in the population: they cover noise and sampling of the signed sum."
 	case each > 0:
-		return "The 95 % intervals, each for itself, cover the noise alone, spread evenly over the weights; they say nothing about the sampling of the records. \"dyad train --algorithm moments --intervals\" releases intervals that do."
+		return "The 95 % intervals, each for itself, are those of the noise that was added to the weight; they say nothing about the sampling of the records. \"dyad train --algorithm moments --intervals\" releases intervals that do."
 	}
-	return "There are no intervals: the report of this algorithm does not state the noise of single weights. \"dyad train --algorithm moments --intervals\" releases intervals."
+	return "There are no intervals: this algorithm adds noise to what the weights are computed from (below), and not to the weights. \"dyad train --algorithm moments --intervals\" releases intervals."
 }
 
-// weightTable has the largest weights with intervals of 95 %, by their standard errors or that of the noise.
+// weightTable has the largest weights with intervals of 95 %, by their standard errors, or noise to both sides.
 func weightTable(m *model, noise float64) page.Table {
 	weights, errs := m.Weights, m.WeightErrors
 	if m.Task == taskMetric {
@@ -107,15 +125,15 @@ func weightTable(m *model, noise float64) page.Table {
 	for _, k := range order {
 		e := noise
 		if errs != nil {
-			e = errs[k]
+			e = z * errs[k]
 		}
 		w, interval := weights[k], "–"
 		b := page.Bar{}
-		if scale := 1 / (top + 2*e); top > 0 {
+		if scale := 1 / (top + e); top > 0 {
 			b = page.Bar{Value: w * scale, Low: w * scale, High: w * scale}
 			if e > 0 {
-				interval = fmt.Sprintf("%+.4f to %+.4f", w-z*e, w+z*e)
-				b.Low, b.High = (w-z*e)*scale, (w+z*e)*scale
+				interval = fmt.Sprintf("%+.4f to %+.4f", w-e, w+e)
+				b.Low, b.High = (w-e)*scale, (w+e)*scale
 			}
 		}
 		t.Rows = append(t.Rows, []page.Cell{{Text: names[k], Head: true}, {Text: fmt.Sprintf("%+.4f", w)}, {Text: interval}, {Bar: &b}})
