@@ -1,6 +1,6 @@
 # Everything here is also a plain command; make only names it.
 
-.PHONY: check quick test generate golden home nightly
+.PHONY: check quick test generate golden home nightly dist faults fuzz
 
 check: # what must hold before a change lands
 	.ci/run
@@ -23,3 +23,12 @@ home: # give the module the path that it will be fetched by: make home MODULE=ex
 nightly: # audit every algorithm in every mode and search for worst neighbours; fails if a claim is refuted
 	go test ./bench -run TestAudits -timeout 0 -audits results/audits.csv
 	go run ./bench/attacks -o bench/results/attacks.csv
+
+dist: # archives for Linux, macOS and Windows, Debian packages, NOTICE, list of parts, SHA256SUMS; the same bytes anywhere
+	go run ./internal/release dist dist
+
+faults: # every cell of the fault matrices
+	.ci/faults
+
+fuzz: # an hour over all targets
+	.ci/fuzz 3600

@@ -57,6 +57,12 @@ func NewData(d *dataset.Dataset) *Data {
 	if d.Groups == nil {
 		return all
 	}
+	if slices.IsSorted(d.Groups) { // as in a pack: nothing is moved
+		for _, g := range d.Groups {
+			all.groups = append(all.groups, int(g))
+		}
+		return all
+	}
 	rows := make([]int, len(d.Groups))
 	for i := range rows {
 		rows[i] = i
@@ -70,7 +76,7 @@ func (d *Data) Schema() *dataset.Schema { return d.encoder.Schema() }
 
 // Shape is what is public about the data.
 func (d *Data) Shape() Shape {
-	s := ShapeOf(d.encoder, d.Records.Units())
+	s := ShapeOf(d.encoder, d.Records.Total())
 	s.Groups = d.sizes()
 	return s
 }

@@ -103,6 +103,35 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// TestGoldenFilesOfEveryFormat: a file of each version that the code writes is in the tests.
+func TestGoldenFilesOfEveryFormat(t *testing.T) {
+	text, err := os.ReadFile("docs/formats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden := map[string]string{
+		"dyad-model/1": "cmd/dyad/testdata/formats/model-1.json", "dyad-model/2": "cmd/dyad/testdata/formats/model-2.json", "ledgerFormat` = 1": "privacy/ledger/testdata/ledger3/ledger.jsonl",
+		"dyad-checkpoint/2": "algorithms/testdata/formats/run-2.checkpoint", "dyad-stream/4": "algorithms/testdata/formats/stream-4.state",
+		"dyad-local-client/1": "algorithms/local/serve/testdata/formats/memory-1.json", "dyad-local-token-key/1": "algorithms/local/serve/testdata/formats/token-key-1",
+		"protocolVersion` = 3": "algorithms/local/serve/testdata/formats/messages-3.log", "seeded source 1": "algorithms/testdata/formats/stream-4.state", // drawn with it
+		"schemaVersion` = 1": "bench/schemas/pima.yaml", "dyad-plan/1": "cmd/dyad/testdata/formats/model-1-plan.json",
+		"dyad-checkpoint/3": "algorithms/testdata/formats/run-3.checkpoint", "dyad-audit-part/1": "algorithms/audit/testdata/formats/part-1.audit",
+		"packVersion` = 1": "cmd/dyad/testdata/formats/pack-1.dyadpack",
+	}
+	for _, m := range formatInDocs.FindAllStringSubmatch(string(text), -1) {
+		if info, err := os.Stat(filepath.FromSlash(golden[m[1]])); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("%s has no golden file: %q, %v", m[1], golden[m[1]], err)
+		}
+		delete(golden, m[1])
+	}
+	for version := range golden {
+		t.Errorf("docs/formats.md does not have %s", version)
+	}
+	if _, err := os.Stat(golden["dyad-model/99"]); err == nil { // the guard catches a version without a file
+		t.Error("a version that nobody wrote has a golden file")
+	}
+}
+
 // The guard finds every way in which a version is stated.
 func TestFormatsSeesVersions(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\n\nconst header = \"dyad-new-thing/7 \"\n\nconst (\n\tnewFormat = 3\n\tprotocolVersion, other = 4, 5\n)\n\nvar msg = []byte(\"dyad/privacy seeded source 2 ........\")\n\nconst format = \"csv\"\n", 0)

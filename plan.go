@@ -52,6 +52,7 @@ type Training struct {
 	algorithm algorithms.Algorithm
 	shape     Shape
 	asserted  bool
+	team      bool // planned for a Device of a team
 }
 
 // Plan plans a training of data of a shape on a device; nil is the CPU. No data are read and
@@ -86,11 +87,14 @@ func (o Options) Choose(s Shape, on *Device) (algorithms.Choice, error) {
 
 // Plan is Plan for a choice of Choose, whose algorithm may have got other options since.
 func (o Options) Plan(c algorithms.Choice, s Shape, on *Device) (*Training, error) {
-	t := &Training{Task: cmp.Or(o.Task, AUC), algorithm: c.Algorithm, shape: s, asserted: o.asserts()}
+	t := &Training{Task: cmp.Or(o.Task, AUC), algorithm: c.Algorithm, shape: s, asserted: o.asserts(), team: on != nil && on.team}
 	if on != nil && on.precise && t.Task != Metric {
 		return nil, input.Errorf("dyad: a precision is for task %q (--task metric): no other task has a choice", Metric)
 	}
 	if o.Network != nil {
+		if on != nil && on.team {
+			return nil, input.Errorf("dyad: a network is trained by one process in this version; leave the team out")
+		}
 		if err := o.fillNetwork(c, s, on); err != nil {
 			return nil, err
 		}

@@ -6,10 +6,11 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
-	"os"
 	"time"
 
 	"dyad/algorithms"
+	"dyad/engine/dataset"
+	"dyad/engine/team"
 	"dyad/internal/files"
 	"dyad/internal/input"
 	"dyad/internal/memory"
@@ -54,6 +55,9 @@ type Run struct {
 	// Progress is told after each step how many of all are done; nil: nobody is. How long a
 	// step takes can depend on records.
 	Progress func(done, total int)
+	// Team computes the sums, with this process as its rank 0: see Training.Join. nil: this
+	// process does so alone.
+	Team *team.Leader
 	// Source draws all noise; nil is a new one, keyed by the operating system. A seeded source
 	// is for reproduction only: the noise is then not secret, and the guarantee says so.
 	Source *privacy.Source
@@ -128,6 +132,7 @@ func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
 			return m
 		},
 		func(p algorithms.Options) (*algorithms.Result, error) {
+			p.Team = o.Team
 			return algorithms.Run(ctx, d.Records, t.algorithm, t.Plan, p)
 		})
 }
@@ -278,7 +283,7 @@ func (s Source) Fingerprint(l *Ledger) (string, error) {
 // copy writes what a fingerprint is of.
 func (s Source) copy(to io.Writer) error {
 	for _, name := range s.Files {
-		f, err := os.Open(name)
+		f, err := dataset.OpenContent(name)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package algorithms
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"dyad/engine"
+	"dyad/engine/team"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -61,7 +63,8 @@ type Checkpoints struct {
 var ErrCheckpoint = errors.New("algorithms: the checkpoint cannot be used")
 
 const (
-	checkpointFormat = "dyad-checkpoint/2"
+	checkpointFormat = "dyad-checkpoint/3"
+	oldCheckpoint    = "dyad-checkpoint/2" // has another hash of the records
 	checkpointSuffix = ".checkpoint"
 )
 
@@ -81,8 +84,9 @@ type checkpoint struct {
 // keeper keeps the checkpoints of a run.
 type keeper struct {
 	o       Options
-	plan    string        // hash
-	records func() string // hash
+	plan    string                                                   // hash
+	records func(ctx context.Context, format string) (string, error) // hash
+	ctx     context.Context
 	session *privacy.LiveSession
 	path    string
 	from    *checkpoint // of an earlier attempt, or nil
@@ -92,7 +96,7 @@ type keeper struct {
 
 // newKeeper reads the checkpoint of the run to be resumed, if there is one. The keeper
 // is nil if no checkpoints are to be kept.
-func newKeeper(j Job, secret bool, o Options) (*keeper, error) {
+func newKeeper(ctx context.Context, j Job, secret bool, o Options) (*keeper, error) {
 	c := o.Checkpoints
 	if c.Prefix == "" || o.Public || !secret || !j.Withholds || j.OwnNoise || o.Ledger == nil {
 		return nil, nil
@@ -109,7 +113,7 @@ func newKeeper(j Job, secret bool, o Options) (*keeper, error) {
 		return nil, fmt.Errorf("algorithms: a checkpoint needs a plan of finite numbers: %w", err)
 	}
 	sum := sha256.Sum256(plan)
-	k := &keeper{o: o, plan: hex.EncodeToString(sum[:]), records: j.Records, last: time.Now()}
+	k := &keeper{o: o, ctx: ctx, plan: hex.EncodeToString(sum[:]), records: j.Records, last: time.Now()}
 	k.sweep()
 	if o.Resume == "" {
 		return k, nil
@@ -132,16 +136,23 @@ func newKeeper(j Job, secret bool, o Options) (*keeper, error) {
 	switch err := readSealed(f, from); {
 	case err != nil:
 		return refuse(err)
-	case from.Format != checkpointFormat:
-		return refuse(fmt.Sprintf("it has format %q, this program reads %q", from.Format, checkpointFormat))
+	case from.Format != checkpointFormat && from.Format != oldCheckpoint:
+		return refuse(fmt.Sprintf("it has format %q, this program reads %q and %q", from.Format, oldCheckpoint, checkpointFormat))
 	case from.Run != o.Resume:
 		return refuse(fmt.Sprintf("it is of run %q", from.Run))
 	case from.Plan != k.plan:
 		return refuse("it is of another plan; use the options of the first attempt")
-	case from.Records != j.Records():
+	}
+	records, err := j.Records(ctx, from.Format)
+	switch {
+	case err != nil:
+		return nil, err
+	case from.Records != records:
 		return refuse("it was made from other records, or from these in another order; use the data and the split of the first attempt")
 	}
-	k.from, k.next.Records = from, from.Records
+	if k.from = from; from.Format == checkpointFormat {
+		k.next.Records = records
+	}
 	return k, nil
 }
 
@@ -227,12 +238,21 @@ func (k *keeper) keep(done int, order []int32, vectors ...[]float64) {
 	if k.path == "" || time.Since(k.last) < k.o.Checkpoints.Every {
 		return
 	}
+	failed := func(err error) {
+		if k.o.Checkpoints.Failed != nil {
+			k.o.Checkpoints.Failed(fmt.Errorf("algorithms: no checkpoint after step %d: %w", done, err))
+		}
+	}
 	if k.next.Records == "" {
-		k.next.Records = k.records()
+		var err error
+		if k.next.Records, err = k.records(k.ctx, checkpointFormat); err != nil {
+			failed(err)
+			return
+		}
 	}
 	k.next.Done, k.next.Order, k.next.Vectors, k.next.Releases = done, order, vectors, k.session.Releases()
-	if err := k.write(); err != nil && k.o.Checkpoints.Failed != nil {
-		k.o.Checkpoints.Failed(fmt.Errorf("algorithms: no checkpoint after step %d: %w", done, err))
+	if err := k.write(); err != nil {
+		failed(err)
 	}
 	k.last = time.Now() // the time of writing is not counted
 }
@@ -263,9 +283,12 @@ func (k *keeper) remove() {
 	}
 }
 
-// hashRecords is the SHA-256 of the records in their order. It stays in files that
-// are as private as they.
-func hashRecords(r *engine.Records) string {
+// hashRecords is the hash of the records in their order that checkpoints of a format have. It
+// stays in files that are as private as they.
+func hashRecords(r *engine.Records, format string) string {
+	if format != oldCheckpoint {
+		return team.DigestOf(r.Digests(0, r.Units()))
+	}
 	h := sha256.New()
 	row := make([]float64, r.Dim())
 	text := make([]byte, 0, 8*(r.Dim()+1))

@@ -71,6 +71,34 @@ func TestCheckpointRefusals(t *testing.T) {
 	}
 }
 
+// A checkpoint of the format before, with its hash of the records, is continued; one of other
+// records is not.
+func TestOldCheckpointIsRead(t *testing.T) {
+	l := gradientLab(t)
+	first := l.attempt("", 5, 5)
+	var charged *algorithms.ChargedError
+	if !errors.As(first.err, &charged) {
+		t.Fatal(first.err)
+	}
+	for _, other := range []bool{true, false} {
+		records := l.data
+		if other {
+			records = algotest.Neighbours(l.data, 1, 1)[0]
+		}
+		text, err := algorithms.OldCheckpoint(first.saved, records)
+		if err == nil {
+			err = os.WriteFile(l.file(charged.Run), []byte(text), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := l.attempt(charged.Run, 0, 0)
+		if other && !errors.Is(a.err, algorithms.ErrCheckpoint) || !other && (a.err != nil || a.from != 5) {
+			t.Errorf("other records %t: %v, from step %d", other, a.err, a.from)
+		}
+	}
+}
+
 // A checkpoint belongs to the events, the schedule and the objective of a plan, and to nothing
 // that its report says in words: the wording of a later version leaves it usable.
 func TestCheckpointBelongsToWhatIsDone(t *testing.T) {

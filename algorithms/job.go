@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -21,8 +22,8 @@ type Job struct {
 	// OwnNoise says that Train draws noise that its session does not see. An attempt that
 	// fails by itself then counts as one that drew some, and keeps no checkpoints.
 	OwnNoise bool
-	// Records is a hash of the records in their order, for checkpoints.
-	Records func() string
+	// Records is a hash of the records in their order, for checkpoints of a format.
+	Records func(ctx context.Context, format string) (string, error)
 	// Train trains. Only Execute gets its weights, and hands them out.
 	Train func(ctx context.Context, s privacy.Session, t Tracker) (weights []float64, err error)
 }
@@ -75,7 +76,8 @@ type Result struct {
 // another process released it meanwhile, or if the algorithm failed by itself
 // after noise was drawn for its iterate, in this attempt or before its checkpoint, or
 // after a secret batch was: whether that happens could depend on what was drawn, so trying
-// again until it does not would change the law of what is released.
+// again until it does not would change the law of what is released. A process of a team that dies,
+// or does not answer for minutes, is a crash like that of the whole program.
 //
 // A resumed run draws fresh noise. It starts at step 1, or with Options.Checkpoints
 // where its last checkpoint was written (see Checkpoints for why that is sound).
@@ -89,7 +91,7 @@ func Execute(ctx context.Context, j Job, o Options) (*Result, error) {
 	}
 	out := &Result{Guarantee: j.Plan.Guarantee}
 	out.Guarantee.Warnings = slices.Clone(out.Guarantee.Warnings)
-	keeper, err := newKeeper(j, source.Secret(), o)
+	keeper, err := newKeeper(ctx, j, source.Secret(), o)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +126,7 @@ func Execute(ctx context.Context, j Job, o Options) (*Result, error) {
 		return out, nil
 	}
 	if err != nil {
-		if watched.drew && ctx.Err() == nil {
+		if watched.drew && ctx.Err() == nil && !errors.Is(err, engine.ErrTeamLost) {
 			err = errors.Join(err, o.Ledger.Finish(out.Run, "failed"))
 		}
 		return nil, out.withheld(j, o, keeper, ledger.Kept{}, err)

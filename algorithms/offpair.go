@@ -48,6 +48,9 @@ func (o onePass) plan(s Spec) (*Plan, error) {
 	n := problem.N
 	errors := make([]float64, n+1)
 	mean := worstMeanRoundoff(s.Kernel, n)
+	if math.IsInf(mean, 1) {
+		return nil, fmt.Errorf("%w: %s sums the pairs of one record with those before it, which %s does not do in this problem: a team of processes, for one, has no such order; use gradient-perturbation or dpgdsc, or train in one process", ErrAssumption, o.info.Name, s.Kernel.Method())
+	}
 	u := s.newUpdate(mean)
 	for t := max(2, schedule.BurnIn+1); t <= n; t++ {
 		errors[t] = schedule.Eta[t]*mean + u.roundoff(schedule.Eta[t])

@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"dyad/engine"
+	"dyad/engine/team"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -38,6 +39,9 @@ type Options struct {
 	// the ledger's line and what the caller does with the weights then loses them. It is
 	// not used on public data.
 	Shelf Shelf
+	// Team is the team that computes the sums of Run, whose rank 0 this process is; nil means that it
+	// does so alone. Records are then the share of rank 0, and Agree and Serve are the caller's.
+	Team *team.Leader
 	// Charged, if not nil, is told the id of a run when its charge is durable.
 	Charged func(run string)
 	// Tracker is told the progress.
@@ -80,15 +84,28 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 	if a.Info().Name != p.Algorithm {
 		return nil, fmt.Errorf("algorithms: a plan of %s cannot be run by %s", p.Algorithm, a.Info().Name)
 	}
-	if err := p.Spec.Kernel.Problem().Fits(records); err != nil {
+	bind := func(context.Context) (engine.Evaluator, error) { return p.Spec.Kernel.Bind(records) }
+	digest := func(_ context.Context, format string) (string, error) { return hashRecords(records, format), nil }
+	if o.Team != nil {
+		bind = o.Team.Bind
+		digest = func(ctx context.Context, format string) (string, error) {
+			if format == oldCheckpoint && records.IsShard() {
+				return "", fmt.Errorf("%w: an earlier version wrote it, which a team cannot compare with its records; resume the run in one process", ErrCheckpoint)
+			}
+			if format == oldCheckpoint {
+				return hashRecords(records, format), nil
+			}
+			return o.Team.Digest(ctx)
+		}
+	} else if err := p.Spec.Kernel.Problem().Fits(records); err != nil {
 		return nil, err
 	}
 	return Execute(ctx, Job{
 		Plan:      p,
 		Withholds: a.Info().Withholds && !embedsAlgorithm(a),
-		Records:   func() string { return hashRecords(records) },
+		Records:   digest,
 		Train: func(ctx context.Context, s privacy.Session, t Tracker) ([]float64, error) {
-			ev, err := p.Spec.Kernel.Bind(records)
+			ev, err := bind(ctx)
 			if err != nil {
 				return nil, err
 			}

@@ -97,8 +97,17 @@ func (p Problem) Validate() error {
 // it has persons, and have no more stored features in a row, no more rows a person and no more
 // different labels than it allows.
 func (p Problem) Fits(r *Records) error {
-	if r.Units() != p.N || r.Dim() != p.D || r.Bounds() != p.Bounds {
-		return fmt.Errorf("engine: records of shape %d x %d with bounds %+v do not fit a problem planned for %d x %d with %+v", r.Units(), r.Dim(), r.Bounds(), p.N, p.D, p.Bounds)
+	if r.IsShard() {
+		return fmt.Errorf("engine: these records are %d of %d, and a kernel without a team needs all", r.Units(), r.Total())
+	}
+	return p.FitsShard(r)
+}
+
+// FitsShard is Fits for records that may be a shard. That the shards of a team have no more
+// different labels together than the problem allows, the team agrees on.
+func (p Problem) FitsShard(r *Records) error {
+	if r.Total() != p.N || r.Dim() != p.D || r.Bounds() != p.Bounds {
+		return fmt.Errorf("engine: records of shape %d x %d with bounds %+v do not fit a problem planned for %d x %d with %+v", r.Total(), r.Dim(), r.Bounds(), p.N, p.D, p.Bounds)
 	}
 	if err := p.fitsPersons(r); err != nil {
 		return err

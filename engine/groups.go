@@ -172,15 +172,12 @@ func (k *groupedKernel) Bind(r *Records) (Evaluator, error) {
 	e := &groupedEvaluator{kernel: k, part: make([]float64, k.problem.Loss.ParamDim(k.problem.D))}
 	from := 0
 	for _, size := range k.problem.Groups {
-		rows := make([]int, size)
-		for i := range rows {
-			rows[i] = from + i
-		}
+		rows := r.Range(from, from+size)
 		from += size
 		if size < 2 {
 			continue
 		}
-		inner, err := k.inner[size].Bind(r.Subset(rows))
+		inner, err := k.inner[size].Bind(rows)
 		if err != nil {
 			return nil, errors.Join(err, e.Close())
 		}

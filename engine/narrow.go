@@ -50,6 +50,22 @@ func AdoptNarrowRecords(x []float32, y []float64, d int, b Bounds) (*Records, er
 	return r, nil
 }
 
+// HeldRecords is StoredRecords of numbers in memory, which it owns from here on: subsets copy them.
+func HeldRecords(x, y []float64, d int, b Bounds) (*Records, error) {
+	r, err := StoredRecords(x, y, d, b)
+	if err == nil {
+		r.stored = false
+	}
+	return r, err
+}
+
+// WithoutLabels returns the records with labels 0.
+func (r *Records) WithoutLabels() *Records {
+	out := *r
+	out.y = make([]float64, r.n)
+	return &out
+}
+
 // ErrStored is wrapped by the error about stored records that do not keep their bounds.
 var ErrStored = errors.New("records outside their bounds")
 

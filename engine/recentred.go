@@ -47,6 +47,19 @@ func (k Recentred) NeighbourRoundoff(p Pairs) float64 {
 	return k.Roundoff(p)
 }
 
+// Share implements SharingKernel: what both parts need.
+func (k Recentred) Share(rank int) (from, to int) {
+	from, to = Share(k.Moments, rank)
+	a, b := Share(k.Kernel, rank)
+	switch {
+	case a >= b:
+		return from, to
+	case from >= to:
+		return a, b
+	}
+	return min(from, a), max(to, b)
+}
+
 // MomentsError implements MomentsKernel but for the gradients that it has, too.
 func (k Recentred) MomentsError(radius float64, second SecondMoments) MomentsError {
 	return k.Moments.MomentsError(radius, second)
@@ -132,16 +145,14 @@ func (e *recentredEvaluator) Recentre(ctx context.Context, centre []float64, rad
 			row[k] *= scale
 		}
 	}
-	moved, err := AdoptRecords(x, append([]float64(nil), e.records.Labels()...), p.D, p.Bounds)
-	if err != nil {
-		return err
-	}
-	moved.persons = e.records.persons
+	moved := adopt(x, append([]float64(nil), e.records.Labels()...), p.D, p.Bounds)
+	moved.persons, moved.shard = e.records.persons, e.records.shard
 	if e.gradients != nil {
 		if err := e.gradients.Close(); err != nil {
 			return err
 		}
 	}
+	var err error
 	e.gradients, err = e.kernel.Kernel.Bind(moved)
 	return err
 }

@@ -33,6 +33,7 @@ type Records struct {
 	value []float64
 
 	persons *persons // of the rows, nil if each row is a record
+	shard   *shard   // nil if these are all records of their data set
 }
 
 // NewRecords copies n = len(y) rows of d features from the row-major x and
@@ -54,10 +55,15 @@ func AdoptRecords(x, y []float64, d int, b Bounds) (*Records, error) {
 	if len(x) != len(y)*d {
 		return nil, fmt.Errorf("engine: NewRecords: %d feature values for %d labels of %d features, want %d", len(x), len(y), d, len(y)*d)
 	}
+	return adopt(x, y, d, b), nil
+}
+
+// adopt is AdoptRecords of any number of rows.
+func adopt(x, y []float64, d int, b Bounds) *Records {
 	r := &Records{n: len(y), d: d, bounds: b, y: y, dense: x}
 	eachRow(r.n, func(i int) { ProjectBall(x[i*d:(i+1)*d], b.FeatureNorm) })
 	clampLabels(y, b.LabelAbs)
-	return r, nil
+	return r
 }
 
 // eachRow calls do for each row, of many ones on all processors. do must touch its row only.
@@ -163,19 +169,20 @@ func (r *Records) MaxRow() int {
 }
 
 // MoreLabelsThan says that there are more than limit different labels.
-func (r *Records) MoreLabelsThan(limit int) bool {
+func (r *Records) MoreLabelsThan(limit int) bool { return len(r.DifferentLabels(limit)) > limit }
+
+// DifferentLabels are the labels that occur, in increasing order, each once; no more than limit+1
+// of them.
+func (r *Records) DifferentLabels(limit int) []float64 {
 	var seen []float64
 	for _, y := range r.y {
-		i, found := slices.BinarySearch(seen, y)
-		switch {
-		case found:
-		case len(seen) == limit:
-			return true
-		default:
-			seen = slices.Insert(seen, i, y)
+		if i, found := slices.BinarySearch(seen, y); !found {
+			if seen = slices.Insert(seen, i, y); len(seen) > limit {
+				break
+			}
 		}
 	}
-	return false
+	return seen
 }
 
 // Row copies the features of record i to dst, of length d.
@@ -211,15 +218,30 @@ func (r *Records) Rows(dst []float64, from, count int) []float64 {
 		}
 	case r.at == nil:
 		r.copyRows(dst, from, count)
-	default: // run by run
-		at := r.at[from:][:count]
-		for i, j := 0, 0; i < count; i = j {
-			for j = i + 1; j < count && at[j] == at[i]+int32(j-i); j++ {
-			}
-			r.copyRows(dst[i*r.d:], int(at[i]), j-i)
-		}
+	default:
+		r.eachRun(from, count, func(i, at, rows int) { r.copyRows(dst[i*r.d:], at, rows) })
 	}
 	return dst
+}
+
+// NarrowRows is Rows of records with IsNarrow, without a conversion.
+func (r *Records) NarrowRows(dst []float32, from, count int) []float32 {
+	if narrow := r.Narrow(); narrow != nil {
+		return narrow[from*r.d:][:count*r.d]
+	}
+	dst = dst[:count*r.d]
+	r.eachRun(from, count, func(i, at, rows int) { copy(dst[i*r.d:][:rows*r.d], r.narrow[at*r.d:]) })
+	return dst
+}
+
+// eachRun calls do for every run of records, counted from the given one, that is one of stored rows.
+func (r *Records) eachRun(from, count int, do func(i, at, rows int)) {
+	at := r.at[from:][:count]
+	for i, j := 0, 0; i < count; i = j {
+		for j = i + 1; j < count && at[j] == at[i]+int32(j-i); j++ {
+		}
+		do(i, int(at[i]), j-i)
+	}
 }
 
 // copyRows copies rows of the dense features as they are stored.
@@ -234,7 +256,7 @@ func (r *Records) copyRows(dst []float64, from, count int) {
 // Range returns the rows from and to-1, without their persons, and copies nothing.
 func (r *Records) Range(from, to int) *Records {
 	s := *r
-	s.n, s.y, s.persons = to-from, r.y[from:to:to], nil
+	s.n, s.y, s.persons, s.shard = to-from, r.y[from:to:to], nil, nil
 	switch {
 	case r.IsSparse():
 		s.start = r.start[from : to+1 : to+1]

@@ -126,9 +126,6 @@ func (p *Plan) Done(path string) (int, error) {
 	return len(rows), err
 }
 
-// DeltaOf is the delta of n records.
-func (p *Plan) DeltaOf(n int) float64 { return p.delta(n) }
-
 // Given is what the noise of a method gives in a cell, besides what it was asked for.
 type Given struct {
 	Data               string

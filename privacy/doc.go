@@ -127,7 +127,9 @@
 // As private as the records, and outside of the attack model for whoever reads them: the
 // memory and swap space of a run; checkpoints; the state of a stream; the memory file of a
 // client; a model that is kept before its release is recorded; temporary files, which are
-// readable by their owner only; and the ledger file itself, which has a keyed hash of every
+// readable by their owner only; what the processes of a team send each other (exact sums, labels,
+// secret iterates and batches), so that all of them and their network belong to the curator; and
+// the ledger file itself, which has a keyed hash of every
 // data file next to the key, enough to confirm a guess of all records. Whoever can write the
 // ledger's folder can put it back to an older state, and then one charge can be released twice.
 //

@@ -283,7 +283,7 @@ func Run(ctx context.Context, data *terms.Data, classes []int32, p *Plan, o Opti
 	defer func() { _ = done() }() // the result is complete by then
 	return algorithms.Execute(ctx, algorithms.Job{
 		Plan: &p.Plan, Withholds: true, OwnNoise: p.perturbs(),
-		Records: func() string { return p.hash(data, classes) },
+		Records: func(context.Context, string) (string, error) { return p.hash(data, classes), nil },
 		Train: func(ctx context.Context, session privacy.Session, t algorithms.Tracker) ([]float64, error) {
 			if p.Spec.Method == Moments {
 				return p.trainMoments(ctx, data, o.Workers, session, t)

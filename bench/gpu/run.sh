@@ -40,6 +40,7 @@ done
 tests=$work/cuda.test
 
 pack() { # the archive is whole at every moment: the machine may be taken away
+	[ ! -f "$work/clocks.csv" ] || cp "$work/clocks.csv" "$results" # tar refuses a file that grows
 	tar -C "$work" -czf "$work/archive" results && mv "$work/archive" "$out/results.tar.gz"
 }
 
@@ -49,8 +50,8 @@ finish() {
 		echo "$what, $SECONDS of $budget s; every stage:"
 		grep ' family-' "$results/stages.txt"
 		grep -v ' family-' "$results/stages.txt" | awk '{ row = row (row == "" ? "" : " | ") $0; if (length(row) > 60 || $1 == "FAIL") { print row; row = "" } } END { if (row) print row }'
-		if [ -s "$results/clocks.csv" ]; then
-			awk -F', *' '$2 + 0 > 0 { n++; s += $2; if ($2 + 0 > sm) sm = $2 + 0; if ($3 + 0 > mem) mem = $3 + 0 } END { if (n) printf "clocks: SM %d MHz at most, %d on average, memory %d\n", sm, s / n, mem }' "$results/clocks.csv"
+		if [ -s "$work/clocks.csv" ]; then
+			awk -F', *' '$2 + 0 > 0 { n++; s += $2; if ($2 + 0 > sm) sm = $2 + 0; if ($3 + 0 > mem) mem = $3 + 0 } END { if (n) printf "clocks: SM %d MHz at most, %d on average, memory %d\n", sm, s / n, mem }' "$work/clocks.csv"
 		fi
 		if [ -s "$results/summary.txt" ]; then
 			grep '^FAIL' "$results/summary.txt" | head -8
@@ -84,7 +85,7 @@ stage() {
 	0) word=PASS ;;
 	77) word=SKIP why=": $(tail -1 "$results/$name.txt")" ;;
 	124 | 137) word=FAIL why=": stopped after $limit s" ;;
-	*) word=FAIL why=": $(grep -m1 -iE 'cuda error|CUDA_ERROR|panic:|no tests to run|more than|out of' "$results/$name.txt" | sed 's/^ *//' | cut -c1-100)" ;;
+	*) word=FAIL why=": $({ grep -m1 -iE 'cuda error|CUDA_ERROR|panic:|no tests to run|more than|out of' "$results/$name.txt" || grep -m1 -E '_test.go:[0-9]+: ' "$results/$name.txt"; } | sed 's/^.*_test.go:[0-9]*: //' | grep -oE '.{1,100}$')" ;;
 	esac
 	echo "$word $name $((SECONDS - begin)) s$why" | tee -a "$results/stages.txt"
 	pack
@@ -174,7 +175,7 @@ if grep -q '^SKIP open' "$results/stages.txt"; then
 	exit 3
 fi
 if command -v nvidia-smi >/dev/null; then
-	nvidia-smi --query-gpu=timestamp,clocks.sm,clocks.mem,power.draw,temperature.gpu --format=csv,noheader,nounits -lms 250 >"$results/clocks.csv" 2>/dev/null &
+	nvidia-smi --query-gpu=timestamp,clocks.sm,clocks.mem,power.draw,temperature.gpu --format=csv,noheader,nounits -lms 250 >"$work/clocks.csv" 2>/dev/null &
 	clocks=$!
 fi
 case $what in

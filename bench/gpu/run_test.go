@@ -57,6 +57,9 @@ func rehearse(t *testing.T, root, command string, env ...string) rehearsal {
 	c := exec.Command("bash", "-c", command)
 	c.Dir, c.Env = root, append([]string{"PATH=" + filepath.Join(root, "tools") + ":" + os.Getenv("PATH"), "HOME=" + root, "TMPDIR=" + t.TempDir()}, env...)
 	text, err := c.CombinedOutput()
+	if strings.Contains(string(text), "tar: ") {
+		t.Errorf("an archive was not renewed:\n%s", text)
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/local/serve"
 	"dyad/engine/cuda/driver"
+	"dyad/engine/team/mpi"
 	"dyad/internal/files"
 	"dyad/internal/input"
 	"dyad/internal/tasks"
@@ -81,6 +82,7 @@ type app struct {
 	args           []string // of the command line
 	run            string   // that is charged and not released yet, for a panic
 	told           []string // warnings that were noted before the charge
+	team           *crew    // nil: this process works alone
 	hooks          hooks
 }
 
@@ -90,6 +92,7 @@ type hooks struct {
 	stage    func(name string)
 	lockWait time.Duration // for the ledger's lock, 0: the default
 	memory   float64       // bytes that are available, 0: what the system says
+	team     job           // in the place of that of --team
 }
 
 // at says that a stage was reached.
@@ -122,7 +125,7 @@ func exitCode(err error) int {
 		return exitElsewhere
 	case errors.Is(err, context.Canceled):
 		return exitCancelled
-	case errors.Is(err, ledger.ErrBudget), errors.Is(err, ledger.ErrUnavailable), errors.Is(err, driver.ErrUnavailable), errors.Is(err, errUnavailable), errors.Is(err, files.ErrNowhere), errors.Is(err, serve.ErrAway):
+	case errors.Is(err, ledger.ErrBudget), errors.Is(err, ledger.ErrUnavailable), errors.Is(err, driver.ErrUnavailable), errors.Is(err, mpi.ErrUnavailable), errors.Is(err, errUnavailable), errors.Is(err, files.ErrNowhere), errors.Is(err, serve.ErrAway):
 		return exitResource
 	case errors.Is(err, lib.ErrInput), errors.Is(err, algorithms.ErrAssumption), errors.Is(err, fs.ErrNotExist):
 		return exitInput
@@ -143,6 +146,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	// A model says when its command began: the end would tell how long the training took.
 	began := time.Now().UTC().Truncate(time.Second)
 	a := &app{ctx: ctx, began: began, stdin: stdin, stdout: stdout, stderr: stderr, hooks: h}
+	defer func() { a.team.leave(code) }() // after everything is written
 	defer func() {
 		r := recover()
 		switch end, ok := r.(stopped); {
@@ -189,8 +193,8 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
 			fmt.Fprintln(stderr, "dyad: cancelled")
-		} else if !errors.Is(err, errCheckFailed) {
-			fmt.Fprintln(stderr, message(err))
+		} else if !errors.Is(err, errCheckFailed) && !errors.Is(err, errTold) {
+			fmt.Fprintln(stderr, a.team.prefix()+message(err))
 		}
 	}
 	return exitCode(err)
@@ -214,7 +218,7 @@ func newParser(c *cli, stdout, stderr io.Writer, options ...kong.Option) (*kong.
 func message(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
-		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "pairgraph: ", "terms: ", "experiment: ", "dyad: "} {
+		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "pairgraph: ", "terms: ", "team: ", "mpi: ", "experiment: ", "dyad: "} {
 			l = strings.ReplaceAll(strings.TrimPrefix(l, p), ": "+p, ": ")
 		}
 		lines[i] = "dyad: " + l

@@ -37,7 +37,8 @@ type fixture struct {
 	dir    string
 	ledger string // content at the start: nothing of it may be lost
 	known  []string
-	local  bool // "dyad local simulate" is attacked
+	local  bool     // "dyad local simulate" is attacked
+	extra  []string // flags of the attacked run, and of those that resume it
 }
 
 // template is the content of a fixture, made once: it is the same for all.
@@ -180,6 +181,7 @@ func (f *fixture) writable() {
 
 // train is the command line of the run that is attacked: an algorithm of many steps.
 func (f *fixture) train(more ...string) []string {
+	more = append(f.extra[:len(f.extra):len(f.extra)], more...)
 	if f.local {
 		return append([]string{"local", "simulate", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--epochs", "2", "--l2-grid", "0.1,1", "--folds", "2",
 			"--force", "--out", f.in("out/model.json"), "--ledger", f.in("ledger/ledger.jsonl")}, more...)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io"
+	"strings"
 
 	"dyad/engine/dataset"
 	"dyad/internal/files"
@@ -11,11 +13,13 @@ import (
 )
 
 type dataSynthCmd struct {
-	File   string `arg:"" help:"CSV file to write."`
-	Schema string `placeholder:"FILE" help:"Also write its schema."`
-	N      int    `positive:"" short:"n" help:"Number of records. Default: 2000."`
-	Seed   uint64 `default:"1" help:"Seed; the file is the same for the same seed and numbers."`
-	Force  bool   `help:"Replace existing files."`
+	File     string `arg:"" help:"CSV file to write, or a pack: NAME.dyadpack."`
+	Schema   string `placeholder:"FILE" help:"Also write its schema."`
+	N        int    `positive:"" short:"n" help:"Number of records. Default: 2000."`
+	Seed     uint64 `default:"1" help:"Seed; the file is the same for the same seed and numbers."`
+	Force    bool   `help:"Replace existing files."`
+	Features int    `positive:"" placeholder:"D" help:"Into a pack: records of D uniform numbers and a label instead of clinical ones, as many as the disk takes."`
+	Store    string `enum:",float64,float32" default:"" placeholder:"S" help:"Of a pack: float64 (default) or float32."`
 	visitsFlags
 }
 
@@ -40,6 +44,7 @@ private data; the AUC printed with it is that of the score which the labels were
 Examples:
   dyad data synth clinic.csv --schema clinic.yaml
   dyad data synth small.csv -n 200 --seed 7
+  dyad data synth big.dyadpack -n 100000 --features 20 --store float32 --schema big.yaml
   dyad data synth visits.csv --visits --persons 700 --schema visits.yaml --answers visits-known.yaml`
 }
 
@@ -81,6 +86,15 @@ func (c *dataSynthCmd) Run(a *app) error {
 	}
 	var out []synthFile
 	var text string
+	isPack := strings.HasSuffix(c.File, ".dyadpack")
+	switch {
+	case !isPack && (c.Features != 0 || c.Store != ""):
+		return badInput("--features and --store are for a pack; give the file a name that ends in .dyadpack")
+	case isPack && (c.Visits || c.visitsFlags != (visitsFlags{})):
+		return badInput("visits are written as CSV; make a pack of them with \"dyad data pack\"")
+	case isPack:
+		return c.pack(a)
+	}
 	err, interrupted := tasks.Await(a.ctx, func() (err error) {
 		if c.Visits {
 			out, text, err = c.visits(&r)
@@ -101,6 +115,54 @@ func (c *dataSynthCmd) Run(a *app) error {
 		}
 	}
 	return a.emit(r, text)
+}
+
+// pack writes records as a pack, and their schema.
+func (c *dataSynthCmd) pack(a *app) error {
+	n := cmp.Or(c.N, 2000)
+	if n < 2 {
+		return badInput("-n is %d, want at least 2", n)
+	}
+	s, err := dataset.SyntheticClinicalSchema()
+	if c.Features > 0 {
+		s, err = dataset.UniformSchema(c.Features)
+	}
+	if err != nil {
+		return asInput(err)
+	}
+	s.Store = c.Store
+	text, err := s.YAML()
+	if err != nil {
+		return err
+	}
+	out, err := files.NewOutput(c.File, c.Force, c.Schema)
+	if err != nil {
+		return err
+	}
+	progress, done := a.rowProgress("writing")
+	made, err := writePack(a, out, func(w io.Writer, o dataset.PackOptions) (*dataset.Packed, error) {
+		o.Progress = progress
+		if c.Features > 0 {
+			return dataset.PackUniform(w, n, s, c.Seed, o)
+		}
+		r, csv := io.Pipe()
+		writing := tasks.Group{Stop: func() { csv.CloseWithError(io.ErrUnexpectedEOF) }}
+		writing.Go(func() { csv.CloseWithError(dataset.WriteSyntheticClinical(csv, n, c.Seed)) })
+		made, err := dataset.PackReader(w, s.DataID, r, s, o)
+		r.Close() // ends the writer if the reader stopped early
+		writing.Wait()
+		return made, err
+	})
+	done()
+	if err != nil {
+		return err
+	}
+	if c.Schema != "" {
+		if err := files.Replace(c.Schema, text); err != nil {
+			return err
+		}
+	}
+	return a.emit(synthResult{File: c.File, Schema: c.Schema, Records: n}, newPackResult(c.File, made).text())
 }
 
 func (c *dataSynthCmd) clinic(r *synthResult) ([]synthFile, string, error) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	lib "dyad"
+	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/cuda"
@@ -22,14 +23,50 @@ import (
 type deviceFlag struct {
 	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method, and with it the guarantee, can depend on it. Default: auto, which is the CPU: no GPU measurement is part of this version."`
 	device *lib.Device
+	crew   engine.Team // nil: this process alone
 }
 
 // openDevice opens the device of the flag. The caller must call the function that it
 // returns. A GPU that was asked for and cannot be used is an error with exit code 3, a
 // precision that the device does not have one with exit code 2.
 func (f *deviceFlag) openDevice(workers int, precision cuda.Precision) (done func(), err error) {
-	f.device, err = lib.OpenDevice(lib.DeviceOptions{Name: f.Device, Workers: workers, Precision: precision})
+	return f.openAs(lib.DeviceOptions{Workers: workers, Precision: precision})
+}
+
+// openAs is openDevice with other options; the flag gives the name.
+func (f *deviceFlag) openAs(o lib.DeviceOptions) (done func(), err error) {
+	o.Name, o.Team = f.Device, f.crew
+	f.device, err = lib.OpenDevice(o)
 	return f.device.Close, err
+}
+
+// writeForecast tells what a run takes on the GPU that it is planned for, and says whether it is
+// planned for one.
+func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan) bool {
+	f, ok := cuda.ForecastOf(p.Spec.Kernel)
+	if !ok {
+		return false
+	}
+	from := "predicted from counts of instructions and the data sheet: no run on this GPU was measured"
+	if f.Measured {
+		from = "by times that were measured on such a GPU"
+	}
+	z := p.Needs()
+	r.Add("estimated_memory_bytes", z.Memory(1))
+	r.Add("estimated_passes", z.Passes)
+	r.Add("estimated_bytes_per_pass", z.Records)
+	r.Add("gpu", f.GPU)
+	r.Add("gpu_memory_bytes", f.Memory)
+	line(b, "gpu", "%s (%s)", f.GPU, f.Device)
+	line(b, "gpu memory", "%s of %s; on the host about %s", algorithms.Size(float64(f.Memory)), algorithms.Size(float64(f.Have)), algorithms.Size(z.Memory(1)))
+	line(b, "passes", "about %g over the records, %s each", algorithms.Roughly(z.Passes), algorithms.Size(z.Records))
+	if f.Seconds > 0 {
+		r.Add("gpu_seconds_per_sum", f.Seconds)
+		r.Add("estimated_seconds", z.Seconds)
+		r.Add("gpu_seconds_measured", f.Measured)
+		line(b, "time", "%.2g s for a sum of gradients, the run %s; %s", f.Seconds, algorithms.Duration(z.Seconds), from)
+	}
+	return true
 }
 
 // noteDevice says in one line which GPU auto chose for a problem, and why, and with --verbose

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,6 +59,35 @@ func TestDeviceAbsent(t *testing.T) {
 	}
 	if code, out, _ := dyad(t, dir, "devices"); code != exitOK || !strings.Contains(out, "cpu") || strings.Contains(out, "cuda:") || !strings.Contains(out, "no NVIDIA driver") {
 		t.Errorf("devices: exit %d: %s", code, out)
+	}
+}
+
+// TestPlanForAnAbsentGPU: a plan for a named product has a certificate, the memory and the time,
+// marked as predicted, where there is no GPU; what runs refuses the name.
+func TestPlanForAnAbsentGPU(t *testing.T) {
+	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
+	dir := t.TempDir()
+	plan := []string{"plan", "-n", "1000000", "-d", "20", "--device", "cuda:h200"}
+	code, out, errs := dyad(t, dir, plan...)
+	for _, want := range []string{"guarantee ", "gpu         NVIDIA H200 (cuda:h200)", "gpu memory  780 MB of 150 GB", "passes ", "predicted from counts", "plan only "} {
+		if code != exitOK || !strings.Contains(out, want) || strings.Contains(out, "one core") {
+			t.Errorf("exit %d, want %q: %s%s", code, want, out, errs)
+		}
+	}
+	code, out, _ = dyad(t, dir, append(plan, "--json")...)
+	var r struct {
+		Seconds  float64 `json:"gpu_seconds_per_sum"`
+		Memory   uint64  `json:"gpu_memory_bytes"`
+		Measured *bool   `json:"gpu_seconds_measured"`
+	}
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || !(r.Seconds > 0) || r.Memory < 160e6 || r.Measured == nil || *r.Measured {
+		t.Errorf("exit %d, %v: %+v", code, err, r)
+	}
+	if code, out, errs = dyad(t, dir, "plan", "-n", "500", "-d", "3", "--device", "cuda:x"); code != exitInput || !strings.Contains(errs, "cuda:h200") {
+		t.Errorf("an unknown name: exit %d: %s%s", code, out, errs)
+	}
+	if code, out, errs = dyad(t, dir, "train", "--device", "cuda:h200"); code != exitInput || !strings.Contains(errs, "for plans alone") {
+		t.Errorf("train: exit %d: %s%s", code, out, errs)
 	}
 }
 

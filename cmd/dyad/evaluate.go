@@ -191,7 +191,8 @@ func (c *evaluateCmd) read(a *app, m *model, public bool) (held *lib.Data, rest 
 		}
 		schema.Persons = c.N
 	}
-	schema.Public = schema.Public && public // what it says of these records
+	schema.Store = cmp.Or(schema.Store, dataset.StoreFloat64) // a pack in float32 has other records than the model encodes
+	schema.Public = schema.Public && public                   // what it says of these records
 	data, err := a.readTraining(c.Data, &schema, c.options(dataset.Options{Persons: persons}), public)
 	if err != nil {
 		return nil, 0, err

@@ -15,7 +15,7 @@ const mostFlags = 20
 
 // sections are those of the help of commands with many flags, in their order.
 var sections = []struct{ title, flags string }{
-	{"Data:", "data schema n d users records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic features"},
+	{"Data:", "data schema store n d users records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic features"},
 	{"Candidates:", "candidates models road"},
 	{"Model:", "model task algorithm algorithms method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
 	{"Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip"},

@@ -27,6 +27,8 @@ type ledgerCmd struct {
 	Init   ledgerInitCmd   `cmd:"" help:"Set the most that may ever be spent on a data set."`
 	Show   ledgerShowCmd   `cmd:"" help:"Show what has been spent."`
 	Verify ledgerVerifyCmd `cmd:"" help:"Check that no line was changed or lost."`
+
+	Compact ledgerCompactCmd `cmd:"" help:"Move finished runs to an archive; totals stay."`
 }
 
 type ledgerInitCmd struct {
@@ -96,6 +98,7 @@ type spending struct {
 	Epsilon    *float64        `json:"epsilon"`
 	Delta      float64         `json:"delta"`
 	Cap        *privacy.Budget `json:"cap,omitempty"`
+	Archived   int             `json:"archived_runs,omitempty"`
 	Charges    []chargedRun    `json:"charges,omitempty"`
 	Unfinished []unfinishedRun `json:"unfinished_runs,omitempty"`
 	Kept       []keptRun       `json:"models_without_a_name,omitempty"`
@@ -255,8 +258,16 @@ func dataIDs(l *ledger.Ledger) ([]string, error) {
 	}
 	var ids []string
 	for _, e := range entries {
-		if e.DataID != "" && !slices.Contains(ids, e.DataID) {
-			ids = append(ids, e.DataID)
+		named := []string{e.DataID}
+		if e.Archive != nil {
+			for _, t := range e.Archive.Totals {
+				named = append(named, t.DataID)
+			}
+		}
+		for _, id := range named {
+			if id != "" && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
 		}
 	}
 	return ids, nil
@@ -298,8 +309,12 @@ func (c *ledgerShowCmd) Run(a *app) error {
 		if s.Kept, err = keptRuns(l, id); err != nil {
 			return err
 		}
+		s.Archived = s.Runs - len(s.Charges)
 		all = append(all, s)
 		fmt.Fprintf(&b, "  %s\n", s.text)
+		if s.Archived > 0 {
+			fmt.Fprintf(&b, "    %d runs are in the archive; the total counts them\n", s.Archived)
+		}
 		for _, r := range s.Charges {
 			b.WriteString(r.text())
 		}
@@ -338,7 +353,42 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 	if v.HeadBehind || v.TornBytes > 0 {
 		text += "the last write was interrupted; the next run repairs that, and nothing that was charged is lost\n"
 	}
-	return a.emit(map[string]any{"ledger": path, "ok": true, "lines": v.Lines, "torn_bytes": v.TornBytes}, text)
+	answer := map[string]any{"ledger": path, "ok": true, "lines": v.Lines, "torn_bytes": v.TornBytes}
+	if v.Away != "" {
+		text += fmt.Sprintf("the archive %s is not next to it, so its lines were not checked; totals do not need it\n", v.Away)
+		answer["archive_away"] = v.Away
+	}
+	return a.emit(answer, text)
+}
+
+type ledgerCompactCmd struct{ ledgerFlag }
+
+// Help shows examples.
+func (ledgerCompactCmd) Help() string {
+	return `A ledger is read as a whole by every run. After some thousand runs that takes a second: this command moves the lines of
+finished runs to a file LEDGER.archive-*, and keeps what they cost. Totals and caps stay what they are. Unfinished runs,
+streams, and runs whose model has no name yet stay in the ledger. "dyad ledger verify" checks the archives as long
+as they are next to it; keep them as private as the ledger.
+
+Examples:
+  dyad ledger compact`
+}
+
+// Run compacts the ledger.
+func (c *ledgerCompactCmd) Run(a *app) error {
+	l, path, err := c.openExisting(ledger.Options{Trace: a.at})
+	if err != nil {
+		return err
+	}
+	done, err := l.Compact()
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("%s has no finished run to archive\n", path)
+	if done.Runs > 0 {
+		text = fmt.Sprintf("%s: %d finished runs are in %s, next to it; %d lines became %d; totals are the same\n", path, done.Runs, done.File, done.Before, done.After)
+	}
+	return a.emit(map[string]any{"ledger": path, "runs": done.Runs, "archive": done.File, "lines_before": done.Before, "lines": done.After}, text)
 }
 
 // openExisting opens a ledger without making one.

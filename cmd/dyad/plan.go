@@ -28,6 +28,7 @@ type planCmd struct {
 // Help shows examples.
 func (planCmd) Help() string {
 	return `Everything is computed from public numbers: the report is the one that "dyad train" prints.
+A plan may also name a GPU that is not here, as --device cuda:h100 or cuda:h200.
 
 Examples:
   dyad plan -n 512 -d 8 --epsilon 1 --delta 1e-5
@@ -36,6 +37,7 @@ Examples:
   dyad plan -n 60 -d 4 --group-sizes 10,20,30
   dyad plan -n 100000 -d 20 --json
   dyad plan -n 100000 -d 20 --algorithm dpftrl --every 100 --buffer 500
+  dyad plan -n 1000000 -d 20 --device cuda:h200
   dyad plan --compare -n 5000 -d 20 --epsilon 1
   dyad plan -n 7000 -d 20 --epsilon 1 --holdout-records 3000 --holdout-epsilon 0.5
 Constants of a loss of your own, as asserted by you, and the limit of many steps:
@@ -70,7 +72,7 @@ func (c *planCmd) Run(a *app) error {
 	if err := c.resolve(&c.planFlags, shape.Features); err != nil {
 		return err
 	}
-	closeDevice, err := c.planFlags.open()
+	closeDevice, err := c.planFlags.open(true)
 	if err != nil {
 		return err
 	}
@@ -89,7 +91,7 @@ func (c *planCmd) Run(a *app) error {
 func (a *app) emitPlan(p *algorithms.Plan) error {
 	r := p.Report()
 	var end strings.Builder
-	if z := p.Needs(); z.Seconds > 0 {
+	if z := p.Needs(); !writeForecast(&end, &r, p) && z.Seconds > 0 {
 		writeNeeds(&end, &r, z, p.Spec.Kernel.Problem())
 	}
 	line(&end, "plan only", "no data were read and nothing was charged")

@@ -32,8 +32,9 @@ type planFlags struct {
 	Precision string `default:"auto" enum:"auto,fp32,bf16x3,tf32,wgmma" placeholder:"P" help:"Arithmetic of the pairs with --task metric: auto, fp32, or on a GPU bf16x3, tf32 or wgmma; docs/guide.md#precision has what each costs. The noise covers the rounding. Default: auto, float64 on a CPU."`
 }
 
-// open opens the device in the precision of the flag, as openDevice.
-func (f *planFlags) open() (func(), error) {
+// open opens the device in the precision of the flag, as openDevice; a plan may name a GPU that
+// is not here.
+func (f *planFlags) open(plan bool) (func(), error) {
 	precision, err := cuda.ParsePrecision(f.Precision)
 	if err != nil {
 		return nil, badInput("--precision: %s", err)
@@ -41,7 +42,7 @@ func (f *planFlags) open() (func(), error) {
 	if precision != cuda.AutoPrecision && f.Task != taskMetric {
 		return nil, badInput("--precision is for --task metric: no other task has a choice")
 	}
-	return f.openDevice(f.Workers, precision)
+	return f.openAs(lib.DeviceOptions{Workers: f.Workers, Precision: precision, ForPlan: plan})
 }
 
 // plan plans from public numbers.

@@ -32,6 +32,7 @@ type searchCmd struct {
 	Workers    int       `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
 	labelsFlag
+	storeFlag
 	runFlags
 	pageFlag
 }
@@ -152,7 +153,11 @@ func (c *searchCmd) search(a *app) error {
 		return errors.Join(err, a.savedPage(page, &result.runOutcome))
 	}
 	s, data, err := c.planned(a, func(s *dataset.Schema) (*lib.Data, lib.Shape, error) {
-		d, err := a.readTraining(c.Data, s, c.options(dataset.Options{Persons: dataset.KeepPersons}), c.PublicData)
+		o, err := c.storeFlag.options(s, c.Data, c.labelsFlag.options(dataset.Options{Persons: dataset.KeepPersons}))
+		if err != nil {
+			return nil, lib.Shape{}, err
+		}
+		d, err := a.readTraining(c.Data, s, o, c.PublicData)
 		if err != nil {
 			return nil, lib.Shape{}, err
 		}

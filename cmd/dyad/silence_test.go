@@ -211,6 +211,8 @@ func silentRuns() map[string][]string {
 	for _, name := range []string{"dpgdsc", "dpgdc", "dpegd"} {
 		train(name+" of a paper", "class.yaml", "--algorithm", name, "--mode", "paper")
 	}
+	train("float32", "class.yaml", "--algorithm", "dpgdsc", "--store", "float32")
+	train("float32 moments of groups", "group.yaml", "--store", "float32", "--json")
 	network := []string{"--model", "mlp", "--hidden", "3", "--steps", "3"}
 	for _, data := range []string{"class.yaml", "grade.yaml", "query.yaml", "group.yaml", "svm.yaml"} {
 		train("network, "+data, data, network...)

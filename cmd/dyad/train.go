@@ -23,12 +23,14 @@ type trainCmd struct {
 	Group      string    `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
 	holdoutFlags
 	labelsFlag
+	storeFlag
 	planFlags
 	unsoundFlag
 	runFlags
 	pageFlag
 	confirmFlag
 	checkpointFlag
+	teamFlags
 }
 
 // Help shows examples.
@@ -66,6 +68,12 @@ type trainResult struct {
 
 // Run trains a model.
 func (c *trainCmd) Run(a *app) error {
+	if err := c.openTeam(a); err != nil {
+		return err
+	}
+	if a.team.follows() {
+		return c.serve(a)
+	}
 	name := c.Out
 	if name == "" && c.Data.given() {
 		name = "model.json"
@@ -92,25 +100,13 @@ func (c *trainCmd) Run(a *app) error {
 	if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
 		return err
 	}
-	all, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons)
+	ready, err := c.prepare(a)
+	defer ready.close()
 	if err != nil {
 		return err
 	}
-	schema := all.Schema()
+	plan, held, schema := ready.plan, ready.held, ready.train.Schema()
 	result.persons, result.schema = schema.ByPerson(), schema
-	train, held, err := c.split(lib.NewData(all))
-	if err != nil {
-		return err
-	}
-	closeDevice, err := c.planFlags.open()
-	if err != nil {
-		return err
-	}
-	defer closeDevice()
-	plan, err := c.plan(train.Shape())
-	if err != nil {
-		return err
-	}
 	problem := plan.Spec.Kernel.Problem()
 	if plan.Network != nil && c.HoldoutEpsilon != nil {
 		return badInput("--holdout-epsilon is for linear models; evaluate the saved network on the held-out records: dyad evaluate MODEL --data FILE --holdout F --epsilon E")
@@ -129,7 +125,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err := a.needsMemory(plan.Coordinates()); err != nil {
 		return err
 	}
-	result.Records, result.runOutcome = train.Records.Units(), runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
+	result.Records, result.runOutcome = problem.N, runOutcome{Data: ready.source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
 	options, err := c.execution(a, &result.runOutcome, name, c.Checkpoint)
 	if err != nil {
 		return err
@@ -144,7 +140,10 @@ func (c *trainCmd) Run(a *app) error {
 			return err
 		}
 	}
-	run, away := lib.Train(a.ctx, train, plan, options)
+	if a.team != nil {
+		options.Team = a.team.lead
+	}
+	run, away := lib.Train(a.ctx, ready.share, plan, options)
 	if away = result.ran(a, run, away); away != nil && !isElsewhere(away) {
 		return away
 	}
@@ -154,11 +153,11 @@ func (c *trainCmd) Run(a *app) error {
 	result.Report, result.Weights = run.Report, weightIntervals(run.Model)
 	if held != nil {
 		m := scored{task: c.Task, loss: problem.Loss, weights: run.Weights, schema: schema}
-		if err := c.evaluateHeld(a, &result, m, run, held, train); err != nil {
+		if err := c.evaluateHeld(a, &result, m, run, held, ready.train); err != nil {
 			return errors.Join(away, err)
 		}
 	}
-	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, train.Records.Units()); err != nil {
+	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, result.Records); err != nil {
 		return errors.Join(away, err)
 	}
 	err = a.emitBrief(result, result.text(!c.Data.given()), result.brief(a, !c.Data.given(), plan.Guarantee))
@@ -272,20 +271,18 @@ func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode) (*dataset.D
 	if err := setGroupColumn(s, c.Group); err != nil {
 		return nil, "", err
 	}
-	d, err := a.readTraining(c.Data, s, c.options(dataset.Options{Persons: persons}), c.PublicData)
+	o, err := c.storeFlag.options(s, c.Data, c.labelsFlag.options(dataset.Options{Persons: persons}))
+	if err != nil {
+		return nil, "", err
+	}
+	d, err := a.readTraining(c.Data, s, o, c.PublicData)
 	return d, c.Data.String(), err
 }
 
 // split holds out a fraction of the records, or of the groups; held is nil
 // without one.
 func (c *trainCmd) split(all *lib.Data) (train, held *lib.Data, err error) {
-	fraction := 0.0
-	switch {
-	case c.Holdout != nil:
-		fraction = *c.Holdout
-	case !c.Data.given():
-		fraction = 0.3
-	}
+	fraction := c.fraction()
 	if !(fraction >= 0 && fraction < 1) {
 		return nil, nil, badInput("--holdout is %v, want at least 0 and below 1", fraction)
 	}
@@ -293,6 +290,17 @@ func (c *trainCmd) split(all *lib.Data) (train, held *lib.Data, err error) {
 		return all, nil, nil
 	}
 	return all.Split(fraction, c.SplitSeed)
+}
+
+// fraction is that of the records held out.
+func (c *trainCmd) fraction() float64 {
+	switch {
+	case c.Holdout != nil:
+		return *c.Holdout
+	case !c.Data.given():
+		return 0.3
+	}
+	return 0
 }
 
 func (r *trainResult) unit() string {

@@ -52,9 +52,24 @@ type Backend struct {
 	// fastest one of this processor. Plan fails for one that it lacks. The bits of
 	// results depend on it; the method and Roundoff do not.
 	Variant kernels.Variant
+	// Team shares the work of each sum among processes, with the same bits for any number of
+	// them; nil is this process alone. Every member plans the same problems, binds its
+	// engine.Share of the same records, and calls the same sums. There are no PrefixPairs and no
+	// sorted method in a team: both go through all records in one order.
+	Team engine.Team
 }
 
 var _ engine.Backend = Backend{}
+
+// Instructions names the fastest kernels.Variant of this processor, which the zero Backend uses: the
+// bits of results depend on it.
+func Instructions() (string, error) {
+	set, err := kernels.Select(kernels.Best)
+	if err != nil {
+		return "", err
+	}
+	return set.Variant().String(), nil
+}
 
 // Name returns "cpu".
 func (Backend) Name() string { return "cpu" }
@@ -96,7 +111,7 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 
 // planScore returns the kernel for a valid problem with a ScoreLoss.
 func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, error) {
-	k := &kernel{problem: p, rows: p.MaxRows(), set: set, moves: set, rowLen: p.D, workers: b.Workers}
+	k := &kernel{problem: p, rows: p.MaxRows(), set: set, moves: set, rowLen: p.D, workers: b.Workers, team: b.Team}
 	if p.NonZerosPerRow > 0 {
 		k.rowLen = p.NonZerosPerRow
 	}
@@ -147,6 +162,9 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 	default:
 		k.method = k.cheapest(expansion && k.fewLabels(), pieces && k.sortedError() < k.smallError())
 	}
+	if k.method == Sorted && k.team != nil {
+		return nil, fmt.Errorf("%w: loss %q is summed in the order of all scores, which one process holds; in a team take a loss that is analytic, such as logistic or square, or train in one process", engine.ErrUnsupported, k.loss.Name())
+	}
 	k.planGrid()
 	if !k.usable() {
 		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
@@ -167,6 +185,7 @@ type kernel struct {
 	rowLen  int // stored features per row, at most
 	workers int
 	method  Method
+	team    engine.Team // nil alone
 	// logistic says that dphi is kernels.LogisticSlope; factored, that moreover
 	// LogisticTile and LogisticSlopes cannot overflow on the public range.
 	logistic, factored bool
@@ -212,6 +231,16 @@ func (k *kernel) planGrid() {
 	chunks := min(max(maxPartials/max(p.D, k.sumsLen(2)), 1), maxChunks)
 	rows = max(rows, (k.rows+chunks-1)/chunks)
 	k.chunkRows = (rows + k.blockRows - 1) / k.blockRows * k.blockRows
+}
+
+// Share implements engine.SharingKernel: of the near-linear method whole chunks. Pairs one by one
+// need all records, and so do persons, whose chunks are cut from the private number of rows.
+func (k *kernel) Share(rank int) (from, to int) {
+	if k.method != NearLinear || k.problem.ByPerson() {
+		return 0, k.problem.N
+	}
+	from, to = engine.ShareOf(k.team, rank, k.chunks())
+	return min(from*k.chunkRows, k.problem.N), min(to*k.chunkRows, k.problem.N)
 }
 
 func (k *kernel) chunks() int { return (k.rows + k.chunkRows - 1) / k.chunkRows }

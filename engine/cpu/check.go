@@ -11,15 +11,23 @@ import (
 // of stored features per row and of different labels of the problem. The roundoff
 // bound would not hold for others.
 func fits(p engine.Problem, r *engine.Records) error {
+	if r != nil && r.IsShard() {
+		return p.Fits(r)
+	}
+	return fitsShard(p, r)
+}
+
+// fitsShard is fits for records that may be a shard.
+func fitsShard(p engine.Problem, r *engine.Records) error {
 	switch {
 	case r == nil:
 		return errors.New("cpu: Bind: no records")
-	case r.Units() != p.N || r.Dim() != p.D:
-		return fmt.Errorf("cpu: Bind: %d records of %d features, but the problem has %d of %d", r.Units(), r.Dim(), p.N, p.D)
+	case r.Total() != p.N || r.Dim() != p.D:
+		return fmt.Errorf("cpu: Bind: %d records of %d features, but the problem has %d of %d", r.Total(), r.Dim(), p.N, p.D)
 	case r.Bounds() != p.Bounds:
 		return fmt.Errorf("cpu: Bind: records have bounds %+v, the problem %+v", r.Bounds(), p.Bounds)
 	case p.NonZerosPerRow > 0 && r.MaxRow() > p.NonZerosPerRow:
 		return fmt.Errorf("cpu: Bind: a row stores more than Problem.NonZerosPerRow = %d features; use compressed rows or declare more", p.NonZerosPerRow)
 	}
-	return p.Fits(r)
+	return p.FitsShard(r)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"dyad/engine"
 	"dyad/kernels"
 )
 
@@ -98,9 +99,13 @@ func (m *direct) prepare(ctx context.Context, w []float64) error {
 	clear(m.cols.sum)
 	for p0 := 0; p0 < len(m.cols.sum); p0 += m.panel {
 		p1 := min(p0+m.panel, len(m.cols.sum))
-		err := forEach(ctx, e.kernel.workers, m.stripes(), func(worker, job int) {
-			m.stripeSums(ctx, m.tile[worker], job, p0, p1)
+		first, last := engine.OwnShare(e.team, m.stripes())
+		err := forEach(ctx, e.kernel.workers, last-first, func(worker, job int) {
+			m.stripeSums(ctx, m.tile[worker], first+job, p0, p1)
 		})
+		if err == nil {
+			err = engine.GatherJobs(ctx, e.team, m.partial, m.stripes(), m.panel)
+		}
 		if err != nil {
 			return err
 		}
@@ -108,7 +113,7 @@ func (m *direct) prepare(ctx context.Context, w []float64) error {
 			addTo(m.cols.sum[p0:p1], m.partial[job*m.panel:][:p1-p0])
 		}
 	}
-	return nil
+	return engine.GatherJobs(ctx, e.team, m.rows.sum, m.stripes(), m.stripe)
 }
 
 // place puts scores, or their exponentials, in their slots.

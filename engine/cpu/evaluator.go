@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"dyad/engine"
@@ -15,6 +16,9 @@ type evaluator struct {
 	x       matrix
 	y       []float64
 	persons *rowsOfPersons // nil if each row is a record
+
+	first, last int // chunks of this process: from first to last-1
+	base        int // the row of the data set that row 0 of x is
 
 	// values are Problem.LabelLimit labels: those that occur in increasing order, the
 	// last of them repeated. nil if there are too many.
@@ -45,10 +49,23 @@ type rowScratch struct{ c, acc []float64 }
 // stores more features than Problem.NonZerosPerRow, because the roundoff bound
 // would not hold.
 func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
-	if err := fits(k.problem, r); err != nil {
+	if err := fitsShard(k.problem, r); err != nil {
 		return nil, err
 	}
-	return k.bind(newMatrix(r, k.set), r), nil
+	from, to := 0, k.problem.N
+	if k.team != nil {
+		from, to = k.Share(k.team.Rank())
+	}
+	first, end, err := r.Within(from, to)
+	if err != nil {
+		return nil, err
+	}
+	if end-first < r.Len() {
+		r = r.Range(first, end)
+	}
+	e := k.bind(newMatrix(r, k.set), r)
+	e.base = from
+	return e, e.classify(context.Background())
 }
 
 // bind makes the evaluator of features with the labels and persons of r.
@@ -63,7 +80,7 @@ func (k *kernel) bind(x matrix, r *engine.Records) *evaluator {
 			e.persons.own = make([]float64, r.Len())
 		}
 	}
-	e.classify()
+	e.first, e.last = engine.OwnShare(k.team, e.chunks())
 	return e
 }
 
@@ -71,18 +88,21 @@ func (k *kernel) bind(x matrix, r *engine.Records) *evaluator {
 // records by.
 const maxClasses = 16
 
-// classify finds the labels that occur, if the problem allows at most maxClasses. Its
-// shape and the work per record are those of the problem, whatever labels occur.
-func (e *evaluator) classify() {
+// classify finds the labels that occur on any rank, if the problem allows at most maxClasses.
+// Its shape and the work per record are those of the problem, whatever labels occur.
+func (e *evaluator) classify(ctx context.Context) error {
 	limit := e.problem.LabelLimit()
 	if limit > maxClasses {
-		return
+		return nil
 	}
-	values := make([]float64, 0, limit)
-	for _, y := range e.y {
-		i, found := slices.BinarySearch(values, y)
-		if !found {
-			values = slices.Insert(values, i, y)
+	values := unique(make([]float64, 0, limit), e.y)
+	if e.team != nil {
+		all, _, err := engine.GatherValues(ctx, e.team, values)
+		if err != nil {
+			return err
+		}
+		if values = unique(nil, all); len(values) > limit {
+			return fmt.Errorf("cpu: Bind: the shards have more than the %d different labels of Problem.LabelValues", limit)
 		}
 	}
 	e.class = make([]uint8, len(e.y))
@@ -94,6 +114,17 @@ func (e *evaluator) classify() {
 		values = append(values, values[len(values)-1]) // of no record: sums over it are 0
 	}
 	e.values = values
+	return nil
+}
+
+// unique inserts numbers into values in increasing order, each once.
+func unique(values, numbers []float64) []float64 {
+	for _, y := range numbers {
+		if i, found := slices.BinarySearch(values, y); !found {
+			values = slices.Insert(values, i, y)
+		}
+	}
+	return values
 }
 
 // Kernel implements engine.Evaluator.
@@ -113,6 +144,9 @@ func (e *evaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.
 		return err
 	}
 	if q, ok := pairs.(engine.PrefixPairs); ok {
+		if e.team != nil {
+			return errTeamPrefix
+		}
 		return e.prefixPairs(ctx, dst, w, q)
 	}
 	return e.allPairs(ctx, dst, w)
@@ -143,7 +177,7 @@ func (e *evaluator) allPairs(ctx context.Context, dst, w []float64) error {
 		return err
 	}
 	d := e.x.d
-	err := forEach(ctx, e.kernel.workers, e.chunks(), func(worker, chunk int) {
+	err := e.eachChunk(ctx, func(worker, chunk int) {
 		s := e.rowWork[worker]
 		sum := e.partial[chunk*d : (chunk+1)*d]
 		clear(sum)
@@ -161,6 +195,9 @@ func (e *evaluator) allPairs(ctx context.Context, dst, w []float64) error {
 			}
 		}
 	})
+	if err == nil {
+		err = engine.GatherJobs(ctx, e.team, e.partial, e.chunks(), d)
+	}
 	if err != nil {
 		return err
 	}
@@ -169,10 +206,18 @@ func (e *evaluator) allPairs(ctx context.Context, dst, w []float64) error {
 	return nil
 }
 
-// chunk returns the rows of a chunk.
-func (k *kernel) chunk(i int) (from, to int) {
-	return i * k.chunkRows, min((i+1)*k.chunkRows, k.rows)
+// eachChunk calls work for the chunks of this process, as forEach does.
+func (e *evaluator) eachChunk(ctx context.Context, work func(worker, chunk int)) error {
+	return forEach(ctx, e.kernel.workers, e.last-e.first, func(worker, job int) { work(worker, e.first+job) })
 }
+
+// chunk returns the rows of a chunk, as places in x.
+func (e *evaluator) chunk(i int) (from, to int) {
+	return i*e.chunkRows - e.base, min((i+1)*e.chunkRows, e.kernel.rows) - e.base
+}
+
+// errTeamPrefix is the error of pairs of one record with those before it.
+var errTeamPrefix = fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team", engine.ErrUnsupported)
 
 // newMethod returns the planned method.
 func (e *evaluator) newMethod() coefficients {

@@ -20,7 +20,13 @@ type matrix struct {
 	value  []float64
 
 	records *engine.Records
-	room    *sync.Pool // of *[]float64, for rows that are copied
+	room    *sync.Pool // of *rowRoom, for rows that are copied
+}
+
+// rowRoom is room for rows.
+type rowRoom struct {
+	wide   []float64
+	narrow []float32
 }
 
 func newMatrix(r *engine.Records, set *kernels.Set) matrix {
@@ -28,17 +34,27 @@ func newMatrix(r *engine.Records, set *kernels.Set) matrix {
 	if r.IsSparse() {
 		m.start, m.index, m.value = r.Sparse()
 	}
-	m.room = &sync.Pool{New: func() any { return new([]float64) }}
+	m.room = &sync.Pool{New: func() any { return new(rowRoom) }}
 	return m
 }
 
 // copied calls use with room for rows.
 func (m matrix) copied(rows int, use func(room []float64)) {
-	room := m.room.Get().(*[]float64)
-	if cap(*room) < rows*m.d {
-		*room = make([]float64, rows*m.d)
+	room := m.room.Get().(*rowRoom)
+	if len(room.wide) < rows*m.d {
+		room.wide = make([]float64, rows*m.d)
 	}
-	use((*room)[:rows*m.d])
+	use(room.wide[:rows*m.d])
+	m.room.Put(room)
+}
+
+// copiedNarrow is copied for rows in float32.
+func (m matrix) copiedNarrow(rows int, use func(room []float32)) {
+	room := m.room.Get().(*rowRoom)
+	if len(room.narrow) < rows*m.d {
+		room.narrow = make([]float32, rows*m.d)
+	}
+	use(room.narrow[:rows*m.d])
 	m.room.Put(room)
 }
 
@@ -55,6 +71,14 @@ func (m matrix) dots(dst, w []float64, from int) {
 		m.set.NarrowDots(dst, m.narrow[from*m.d:], w)
 	case m.start != nil:
 		kernels.SparseDots(dst, m.start[from:], m.index, m.value, w)
+	case m.records.IsNarrow():
+		m.copiedNarrow(min(len(dst), copiedRows), func(room []float32) {
+			for len(dst) > 0 {
+				rows := min(len(dst), copiedRows)
+				m.set.NarrowDots(dst[:rows], m.records.NarrowRows(room, from, rows), w)
+				dst, from = dst[rows:], from+rows
+			}
+		})
 	default:
 		m.copied(min(len(dst), copiedRows), func(room []float64) {
 			for len(dst) > 0 {
@@ -75,6 +99,8 @@ func (m matrix) add(acc, c []float64, from int) {
 		m.set.NarrowAddRows(acc, c, m.narrow[from*m.d:])
 	case m.start != nil:
 		kernels.SparseAddRows(acc, c, m.start[from:], m.index, m.value)
+	case m.records.IsNarrow():
+		m.copiedNarrow(len(c), func(room []float32) { m.set.NarrowAddRows(acc, c, m.records.NarrowRows(room, from, len(c))) })
 	default:
 		m.copied(len(c), func(room []float64) { m.set.AddRows(acc, c, m.records.Rows(room, from, len(c))) })
 	}

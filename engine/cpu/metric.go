@@ -103,7 +103,9 @@ func (e *metricEvaluator) GradSum(ctx context.Context, dst, w []float64, pairs e
 	case engine.AllPairs:
 		err = e.allPairs(ctx)
 	case engine.PrefixPairs:
-		err = e.prefixPairs(ctx, q)
+		if err = errTeamPrefix; e.team == nil {
+			err = e.prefixPairs(ctx, q)
+		}
 	}
 	if err != nil {
 		return err
@@ -143,18 +145,21 @@ func (e *metricEvaluator) allPairs(ctx context.Context) error {
 		jobs := (p1 + e.stripe - 1) / e.stripe
 		err := e.reduce(ctx, e.panelSum, jobs, slots, func(worker, job, slot int) {
 			e.stripePairs(ctx, &e.work[worker], e.partial[slot*d*d:][:d*d], e.partialCol[slot*panel:][:p1-p0], job, p0)
-		}, func(slot int) { addTo(e.colSum[p0:p1], e.partialCol[slot*panel:][:p1-p0]) })
+		}, panel, e.colSum[p0:p1])
 		if err != nil {
 			return err
 		}
 		addTo(e.total, e.panelSum)
+	}
+	if err := engine.GatherJobs(ctx, e.team, e.rowSum, e.stripes(), e.stripe); err != nil {
+		return err
 	}
 	// e.total is M. The diagonal term takes the place of panelSum.
 	clear(e.panelSum)
 	addTo(e.rowSum, e.colSum)
 	err := e.reduce(ctx, e.panelSum, e.stripes(), slots, func(worker, job, slot int) {
 		e.diagonal(ctx, &e.work[worker], e.partial[slot*d*d:][:d*d], job)
-	}, nil)
+	}, 0, nil)
 	if err != nil {
 		return err
 	}
@@ -166,28 +171,52 @@ func (e *metricEvaluator) allPairs(ctx context.Context) error {
 	return nil
 }
 
-// reduce runs jobs that each fill one slot of partial, and adds the slots to sum in
-// the order of the jobs, so the number of slots does not matter. then, if not nil, is
-// called for each slot, too.
-func (e *metricEvaluator) reduce(ctx context.Context, sum []float64, jobs, slots int, run func(worker, job, slot int), then func(slot int)) error {
+// reduce runs jobs that each fill one slot of partial and, if panel is not 0, of partialCol, and
+// adds the slots to sum and to the columns from p0 on in the order of the jobs, so the number of
+// slots does not matter. In a team a rank runs the jobs of its share of the stripes.
+func (e *metricEvaluator) reduce(ctx context.Context, sum []float64, jobs, slots int, run func(worker, job, slot int), panel int, columns []float64) error {
 	size := len(sum)
+	mine, end := engine.OwnShare(e.team, max(jobs, e.stripes()))
 	for first := 0; first < jobs; first += slots {
 		count := min(slots, jobs-first)
-		err := forEach(ctx, min(e.workers, len(e.work)), count, func(worker, slot int) {
+		from, to := min(max(mine-first, 0), count), min(max(end-first, 0), count)
+		err := forEach(ctx, min(e.workers, len(e.work)), to-from, func(worker, job int) {
+			slot := from + job
 			clear(e.partial[slot*size:][:size])
 			run(worker, first+slot, slot)
 		})
+		if err == nil {
+			err = e.gatherSlots(ctx, e.partial[:count*size], first, count, size)
+		}
+		if err == nil && panel > 0 {
+			err = e.gatherSlots(ctx, e.partialCol[:count*panel], first, count, panel)
+		}
 		if err != nil {
 			return err
 		}
 		for slot := range count {
 			addTo(sum, e.partial[slot*size:][:size])
-			if then != nil {
-				then(slot)
+			if panel > 0 {
+				addTo(columns, e.partialCol[slot*panel:][:len(columns)])
 			}
 		}
 	}
 	return nil
+}
+
+// gatherSlots completes the slots of count jobs from the first one on, with a row of length numbers
+// each.
+func (e *metricEvaluator) gatherSlots(ctx context.Context, m []float64, first, count, length int) error {
+	if e.team == nil {
+		return nil
+	}
+	counts, at := make([]int, e.team.Size()), make([]int, e.team.Size())
+	for r := range counts {
+		from, to := engine.ShareOf(e.team, r, e.stripes()) // all pairs have no more jobs
+		at[r] = min(max(from-first, 0), count) * length
+		counts[r] = min(max(to-first, 0), count)*length - at[r]
+	}
+	return e.team.AllGather(ctx, m, counts, at)
 }
 
 // ownProducts computes x_i^T W x_i for the rows of a stripe, and keeps X W if there is

@@ -30,8 +30,9 @@ type metricKernel struct {
 	limits  engine.MetricRange
 	single  bool // pairs in float32
 	workers int
-	stripe  int // rows of one job of AllPairs, a multiple of metricRows
-	panel   int // columns that are summed together, a multiple of metricCols
+	team    engine.Team // nil alone
+	stripe  int         // rows of one job of AllPairs, a multiple of metricRows
+	panel   int         // columns that are summed together, a multiple of metricCols
 
 	// Limits of memory; they do not change results.
 	partialFloats int // in partial sums of d^2 numbers, if more than one such sum
@@ -45,7 +46,7 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 	if b.Method == NearLinear {
 		return nil, fmt.Errorf("%w: loss %q is not a function of scores and has no near-linear method, use Auto or Direct", engine.ErrUnsupported, loss.Name())
 	}
-	k := &metricKernel{problem: p, rows: p.MaxRows(), set: set, loss: loss, workers: b.Workers, single: b.Float32,
+	k := &metricKernel{problem: p, rows: p.MaxRows(), set: set, loss: loss, workers: b.Workers, single: b.Float32, team: b.Team,
 		partialFloats: 16 << 20, productFloats: 4 << 20}
 	if k.workers <= 0 {
 		k.workers = runtime.GOMAXPROCS(0)

@@ -47,7 +47,7 @@ func (e *metricEvaluator) prefixJobs(ctx context.Context, q engine.PrefixPairs, 
 	}
 	return e.reduce(ctx, e.total, jobs, slots, func(worker, job, slot int) {
 		e.prefixRun(ctx, &e.work[worker], e.partial[slot*size:][:size], q.Order, job*jobRows, min((job+1)*jobRows, q.T), current)
-	}, nil)
+	}, 0, nil)
 }
 
 // prefixRun adds sum c_i v_i v_i^T over the rows [from, to) of the order to the upper

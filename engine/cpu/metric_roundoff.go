@@ -83,7 +83,7 @@ func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
 		e := 2*n*n*coefficient + sums*engine.Gamma(k.allDepth())*m.Slope
 		return R*R*m.Labels*e*secondOrder + tiny
 	case engine.PrefixPairs:
-		if p.ByPerson() || q.T < 1 || q.T >= p.N {
+		if p.ByPerson() || k.team != nil || q.T < 1 || q.T >= p.N {
 			return math.Inf(1)
 		}
 		e := k.coefficientError() + engine.Gamma(k.prefixDepth(q.T))*m.Slope

@@ -22,7 +22,7 @@ func (b Backend) PlanMoments(p engine.Problem) (engine.MomentsKernel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: Backend.Variant: %w", engine.ErrUnsupported, err)
 	}
-	k := &momentsKernel{problem: p, set: set, workers: b.Workers, stride: kernels.GramStride(p.D)}
+	k := &momentsKernel{problem: p, set: set, workers: b.Workers, team: b.Team, stride: kernels.GramStride(p.D)}
 	if k.workers <= 0 {
 		k.workers = runtime.GOMAXPROCS(0)
 	}
@@ -49,9 +49,10 @@ type momentsKernel struct {
 	problem engine.Problem
 	set     *kernels.Set
 	workers int
-	stride  int // of a row of a block
-	block   int // rows
-	chunk   int // records: rows, a multiple of block, or persons
+	team    engine.Team // nil alone
+	stride  int         // of a row of a block
+	block   int         // rows
+	chunk   int         // records: rows, a multiple of block, or persons
 }
 
 // Problem implements engine.Kernel.
@@ -111,10 +112,23 @@ func (k *momentsKernel) MomentsError(radius float64, second engine.SecondMoments
 
 // Bind implements engine.Kernel.
 func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
-	if err := fits(k.problem, r); err != nil {
+	if err := fitsShard(k.problem, r); err != nil {
 		return nil, err
 	}
-	return &momentsEvaluator{momentsKernel: k, records: r, x: newMatrix(r, k.set), y: r.Labels(), persons: newRowsOfPersons(r)}, nil
+	e := &momentsEvaluator{momentsKernel: k, records: r, x: newMatrix(r, k.set), y: r.Labels(), persons: newRowsOfPersons(r)}
+	e.first, e.last = engine.OwnShare(k.team, k.chunks())
+	_, _, err := r.Within(k.units(e.first, e.last))
+	return e, err
+}
+
+// Share implements engine.SharingKernel: whole chunks.
+func (k *momentsKernel) Share(rank int) (from, to int) {
+	return k.units(engine.ShareOf(k.team, rank, k.chunks()))
+}
+
+// units are the records of the chunks from first to last-1.
+func (k *momentsKernel) units(first, last int) (from, to int) {
+	return min(first*k.chunk, k.problem.N), min(last*k.chunk, k.problem.N)
 }
 
 // momentsEvaluator holds the records and the scratch space of each worker.
@@ -125,6 +139,9 @@ type momentsEvaluator struct {
 	y       []float64
 	persons *rowsOfPersons // nil if each row is a record
 	work    []momentsWork
+
+	first, last int       // chunks of this process: from first to last-1
+	totals      []float64 // of all chunks, in a team
 }
 
 // momentsWork is what one worker needs: a block, and the sums of a block and of a chunk.
@@ -136,7 +153,8 @@ type momentsWork struct {
 
 // momentTotals are sums whose vectors have stride numbers, and a matrix stride^2 of them.
 type momentTotals struct {
-	positives   float64
+	all         []float64 // what follows
+	positives   *float64
 	sum, second []float64
 }
 
@@ -155,7 +173,7 @@ func (*momentsEvaluator) GradSum(context.Context, []float64, []float64, engine.P
 }
 
 // Moments implements engine.MomentsEvaluator. Workers sum chunks, and add them to the total
-// in the order of the chunks.
+// in the order of the chunks; in a team every rank adds those of all in this order.
 func (e *momentsEvaluator) Moments(ctx context.Context, dst *engine.Moments, m engine.MomentSums) error {
 	d := e.problem.D
 	if err := m.Validate(d, e.problem.Bounds); err != nil {
@@ -165,25 +183,39 @@ func (e *momentsEvaluator) Moments(ctx context.Context, dst *engine.Moments, m e
 		return fmt.Errorf("cpu: Moments: lengths %d and %d of the sums, want %d and %d", len(dst.Sum), len(dst.Second), d, m.Second.Len(d))
 	}
 	p := newMomentPass(e, m)
-	workers := min(e.workers, e.chunks())
+	workers := min(e.workers, e.last-e.first)
 	e.prepare(workers, m.Second)
 	total := e.newTotals(m.Second)
+	length := len(total.all)
+	if e.team != nil && len(e.totals) < e.chunks()*length {
+		e.totals = make([]float64, e.chunks()*length)
+	}
 	var turn turnstile
 	turn.init()
-	err := forEach(ctx, workers, e.chunks(), func(worker, chunk int) {
+	err := forEach(ctx, workers, e.last-e.first, func(worker, job int) {
 		w := &e.work[worker]
-		w.total.clear()
-		from, _ := e.records.UnitRows(chunk * e.chunk)
-		_, to := e.records.UnitRows(min((chunk+1)*e.chunk, e.problem.N) - 1)
+		clear(w.total.all)
+		from, to, _ := e.records.Within(e.units(e.first+job, e.first+job+1))
 		for ; from < to && ctx.Err() == nil; from += e.block {
 			p.add(w, from, min(e.block, to-from))
 		}
-		turn.take(chunk, func() { total.add(w.total) })
+		if e.team != nil {
+			copy(e.totals[(e.first+job)*length:], w.total.all)
+			return
+		}
+		turn.take(job, func() { addTo(total.all, w.total.all) })
 	})
+	if err == nil && e.team != nil {
+		if err = engine.GatherJobs(ctx, e.team, e.totals[:e.chunks()*length], e.chunks(), length); err == nil {
+			for chunk := range e.chunks() {
+				addTo(total.all, e.totals[chunk*length:][:length])
+			}
+		}
+	}
 	if err != nil {
 		return err
 	}
-	dst.Positives = total.positives
+	dst.Positives = *total.positives
 	copy(dst.Sum, total.sum)
 	switch m.Second {
 	case engine.DiagonalSecond:
@@ -207,26 +239,15 @@ func packUpper(dst, m []float64, d, stride int) {
 }
 
 func (k *momentsKernel) newTotals(second engine.SecondMoments) momentTotals {
-	t := momentTotals{sum: make([]float64, k.stride)}
+	length := 0
 	switch second {
 	case engine.DiagonalSecond:
-		t.second = make([]float64, k.stride)
+		length = k.stride
 	case engine.FullSecond:
-		t.second = make([]float64, k.stride*k.stride)
+		length = k.stride * k.stride
 	}
-	return t
-}
-
-func (t *momentTotals) clear() {
-	t.positives = 0
-	clear(t.sum)
-	clear(t.second)
-}
-
-func (t *momentTotals) add(o momentTotals) {
-	t.positives += o.positives
-	addTo(t.sum, o.sum)
-	addTo(t.second, o.second)
+	all := make([]float64, k.stride+length+1)
+	return momentTotals{all: all, positives: &all[k.stride+length], sum: all[:k.stride], second: all[k.stride:][:length]}
 }
 
 // prepare makes the scratch space of workers.
@@ -300,7 +321,7 @@ func (p *momentPass) add(w *momentsWork, from, count int) {
 			weight[i] = 0
 		}
 	}
-	w.total.positives += positives
+	*w.total.positives += positives
 	if p.whole {
 		p.weigh(weight, from)
 		sum := w.sum[:p.problem.D]

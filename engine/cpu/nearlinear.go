@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 
+	"dyad/engine"
+	"dyad/internal/pages"
 	"dyad/kernels"
 )
 
@@ -101,7 +103,7 @@ func newNearLinear(e *evaluator) *nearLinear {
 		m.keepPlaces(rows, room)
 	}
 	if m.kept == nil && e.rowLen >= keptRow {
-		m.scores = make([]float64, len(e.y))
+		m.scores = pages.Make[float64](len(e.y))
 	}
 	m.tables(p)
 	return m
@@ -170,9 +172,10 @@ func (m *nearLinear) prepare(ctx context.Context, w []float64) error {
 	for k, v := range w {
 		m.scaled[k] = v / e.scores.Score
 	}
-	err := forEach(ctx, e.kernel.workers, e.chunks(), func(worker, chunk int) {
-		m.sum(&m.work[worker], chunk)
-	})
+	err := e.eachChunk(ctx, func(worker, chunk int) { m.sum(&m.work[worker], chunk) })
+	if err == nil {
+		err = engine.GatherJobs(ctx, e.team, m.sums, e.chunks(), e.sumsLen(m.q))
+	}
 	if err != nil {
 		return err
 	}

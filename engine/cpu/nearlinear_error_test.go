@@ -72,13 +72,14 @@ func TestNearLinearError(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c := newNearLinear(e.(*evaluator))
+				ev := e.(*evaluator)
+				c := newNearLinear(ev)
 				if err := c.prepare(context.Background(), []float64{radius}); err != nil {
 					t.Fatal(err)
 				}
 				got := make([]float64, n)
 				for chunk := range k.chunks() {
-					for from, to := k.chunk(chunk); from < to; from += coefRows {
+					for from, to := ev.chunk(chunk); from < to; from += coefRows {
 						c.block(0, got[from:min(from+coefRows, to)], from)
 					}
 				}

@@ -26,7 +26,8 @@ type ownKernel struct {
 	problem engine.Problem
 	limit   float64 // G for Constants.Lipschitz
 	workers int
-	stripe  int // rows of one job
+	stripe  int         // rows of one job
+	team    engine.Team // nil alone
 }
 
 // The fixed grid of own losses.
@@ -61,7 +62,7 @@ func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
 	if length < 1 {
 		return nil, fmt.Errorf("cpu: loss %q has %d parameters for %d features, want at least 1", p.Loss.Name(), length, p.D)
 	}
-	k := &ownKernel{problem: p, limit: c.Lipschitz, workers: b.Workers}
+	k := &ownKernel{problem: p, limit: c.Lipschitz, workers: b.Workers, team: b.Team}
 	if k.workers <= 0 {
 		k.workers = runtime.GOMAXPROCS(0)
 	}
@@ -88,7 +89,7 @@ func (k *ownKernel) Roundoff(pairs engine.Pairs) float64 {
 		}
 		depth = ownBlock + (q.N+ownBlock-1)/ownBlock + k.stripe + bits.Len(uint(k.stripes()))
 	case engine.PrefixPairs:
-		if q.T < 1 || q.T >= k.problem.N {
+		if k.team != nil || q.T < 1 || q.T >= k.problem.N {
 			return math.Inf(1)
 		}
 		depth = ownBlock + (q.T+ownBlock-1)/ownBlock
@@ -143,6 +144,9 @@ func (e *ownEvaluator) GradSum(ctx context.Context, dst, w []float64, pairs engi
 	}
 	n := e.problem.N
 	if q, ok := pairs.(engine.PrefixPairs); ok {
+		if e.team != nil {
+			return errTeamPrefix
+		}
 		at := func(i int) int {
 			if q.Order == nil {
 				return i
@@ -156,7 +160,9 @@ func (e *ownEvaluator) GradSum(ctx context.Context, dst, w []float64, pairs engi
 	if e.partial == nil {
 		e.partial = make([]float64, e.stripes()*length)
 	}
-	err := forEach(ctx, len(e.scratch), e.stripes(), func(worker, job int) {
+	first, last := engine.OwnShare(e.team, e.stripes())
+	err := forEach(ctx, len(e.scratch), last-first, func(worker, job int) {
+		job += first
 		sum, s := e.partial[job*length:(job+1)*length], e.scratch[worker]
 		clear(sum)
 		for i := job * e.stripe; i < min((job+1)*e.stripe, n); i++ {
@@ -165,6 +171,9 @@ func (e *ownEvaluator) GradSum(ctx context.Context, dst, w []float64, pairs engi
 			}
 		}
 	})
+	if err == nil {
+		err = engine.GatherJobs(ctx, e.team, e.partial, e.stripes(), length)
+	}
 	if err != nil {
 		return err
 	}

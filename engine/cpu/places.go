@@ -1,6 +1,9 @@
 package cpu
 
-import "dyad/kernels"
+import (
+	"dyad/internal/pages"
+	"dyad/kernels"
+)
 
 // places say where the positions of a block are.
 type places struct {
@@ -65,6 +68,7 @@ func (m *nearLinear) ungroup(s *nearScratch, c []float64, from int, at *places) 
 
 // blockAt is the number of the block that starts at a record.
 func (m *nearLinear) blockAt(from int) int {
+	from += m.e.base - m.e.first*m.e.chunkRows // in the first chunk of this process
 	chunk := from / m.e.chunkRows
 	return chunk*m.blocks() + (from-chunk*m.e.chunkRows)/coefRows
 }
@@ -83,9 +87,9 @@ func (m *nearLinear) markSecond() {
 // fixPlaces groups all blocks by label.
 func (m *nearLinear) fixPlaces() {
 	e := m.e
-	m.places = make([]places, e.chunks()*m.blocks())
+	m.places = make([]places, (e.last-e.first)*m.blocks())
 	key := make([]int32, coefRows)
-	for chunk := range e.chunks() {
+	for chunk := e.first; chunk < e.last; chunk++ {
 		for from, to := e.chunk(chunk); from < to; from += coefRows {
 			class := e.class[from:min(from+coefRows, to)]
 			for i, c := range class {
@@ -101,11 +105,11 @@ func (m *nearLinear) fixPlaces() {
 // keepPlaces makes room for the places of all blocks, of at most the given rows, and for
 // their positions.
 func (m *nearLinear) keepPlaces(rows, room int) {
-	m.places = make([]places, m.e.chunks()*m.blocks())
+	m.places = make([]places, (m.e.last-m.e.first)*m.blocks())
 	for i := range m.places {
 		m.places[i] = newPlaces(m.q*m.e.bins, rows)
 	}
-	m.kept = make([]float64, len(m.places)*room)
+	m.kept = pages.Make[float64](len(m.places) * room)
 }
 
 func newPlaces(groups, rows int) places {

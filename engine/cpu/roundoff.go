@@ -147,7 +147,7 @@ func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 		}
 		return R*l*n*n*(e+engine.Gamma(k.rowSumDepth())*k.scores.Slope)*secondOrder + tiny
 	case engine.PrefixPairs:
-		if p.ByPerson() || q.T < 1 || q.T >= p.N {
+		if p.ByPerson() || k.team != nil || q.T < 1 || q.T >= p.N {
 			return math.Inf(1)
 		}
 		e := k.directError() + engine.Gamma(k.prefixDepth(q.T))*k.scores.Slope

@@ -22,7 +22,11 @@ func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
 	if !ok || k.problem.D != 1 || k.problem.Radius != 1 || k.problem.N != r.Units() || k.problem.Bounds.LabelAbs != r.Bounds().LabelAbs {
 		return nil, fmt.Errorf("cpu: BindScores: want a kernel planned for a score loss of one feature and %d records, with Radius 1", r.Units())
 	}
-	return &ScoreSums{k.bind(matrix{set: k.set, d: 1}, r)}, nil
+	if k.team != nil {
+		return nil, fmt.Errorf("%w: scores of a network in a team; train in one process", engine.ErrUnsupported)
+	}
+	e := k.bind(matrix{set: k.set, d: 1}, r)
+	return &ScoreSums{e}, e.classify(context.Background())
 }
 
 // ScoreSumsError bounds sum_i |computed c_i - c_i|, in the sense of engine.Kernel.Roundoff, for such a kernel:

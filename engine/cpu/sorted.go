@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dyad/engine"
+	"dyad/internal/pages"
 	"dyad/kernels"
 )
 
@@ -100,7 +101,7 @@ const (
 
 func newSorted(e *evaluator) *sorted {
 	n := len(e.y)
-	m := &sorted{e: e, group: make([]int32, n), from: make([]int32, n), score: make([]float64, n), work: make([]float64, n)}
+	m := &sorted{e: e, group: pages.Make[int32](n), from: pages.Make[int32](n), score: pages.Make[float64](n), work: pages.Make[float64](n)}
 	labels := slices.Clone(e.y)
 	for i := range labels {
 		labels[i] += 0 // -0 becomes 0
@@ -113,12 +114,12 @@ func newSorted(e *evaluator) *sorted {
 		}
 	}
 	first = append(first, n)
-	m.value, m.c = labels, make([]float64, n)
+	m.value, m.c = labels, pages.Make[float64](n)
 	if e.persons != nil {
-		m.weight = make([]float64, n)
+		m.weight = pages.Make[float64](n)
 	}
 	if len(e.steps)*(len(m.values)-1) > plainSums {
-		m.low = make([]float64, n)
+		m.low = pages.Make[float64](n)
 	}
 	rises := slices.ContainsFunc(e.steps, func(p engine.Piece) bool { return p.Rise != 0 })
 	firstGroup := make([]int32, len(m.values))

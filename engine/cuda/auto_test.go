@@ -1,9 +1,10 @@
 package cuda
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
-	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -11,32 +12,134 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
 )
 
-// distil makes timings of results: those of score losses that both devices have, and those
-// of Mahalanobis losses with both BF16x3 and Wgmma.
-func distil(results []result) Timings {
-	t := Timings{PTX: map[string]string{}, Timings: []Timing{}, Metric: []MetricTiming{}}
+// distil fits the time models to results: one for each GPU and method with cases of three sizes
+// or more, of the logistic loss over all pairs of resident records.
+func distil(results []result) Models {
+	type key struct{ gpu, method string }
+	times, seconds, programs := map[key][]work{}, map[key][]float64{}, map[key]map[string]string{}
 	for _, r := range results {
-		maps.Copy(t.PTX, r.PTX)
-		for _, g := range r.Measurements {
-			if !strings.HasPrefix(g.Device, "cuda:") || g.Labels == 0 {
+		for _, m := range r.Measurements {
+			if !strings.HasPrefix(m.Device, "cuda:") || m.Labels == 0 || m.Group > 0 || m.Loss != "" || m.Panels || m.Failed != "" || !(m.Seconds > 0) {
 				continue
 			}
-			for _, c := range r.Measurements {
-				if g.Method == "direct, bf16x3" && c.Method == "direct, wgmma" && c.N == g.N && c.D == g.D {
-					t.Metric = append(t.Metric, MetricTiming{GPU: r.Device.Name, N: g.N, D: g.D, PortableSeconds: g.Seconds, WgmmaSeconds: c.Seconds})
-				}
-				if c.Device == "cpu" && c.N == g.N && c.D == g.D && c.Labels == g.Labels {
-					t.Timings = append(t.Timings, Timing{GPU: r.Device.Name, N: g.N, D: g.D, Labels: g.Labels, CPUSeconds: c.Seconds, GPUSeconds: g.Seconds})
-				}
+			k, n, v := key{r.Device.Name, m.Method}, float64(m.N), float64(m.Visited)
+			if slices.Contains(m.Programs, "metric") {
+				v *= float64(roundUp(m.D, 64))
+			}
+			times[k] = append(times[k], work{n, n * float64(m.D), v})
+			seconds[k] = append(seconds[k], m.Seconds)
+			programs[k] = map[string]string{}
+			for _, name := range m.Programs {
+				programs[k][name] = r.PTX[name]
 			}
 		}
 	}
-	return t
+	all := Models{}
+	for k, w := range times {
+		if m, ok := fit(w, seconds[k]); ok {
+			m.GPU, m.Method, m.Programs = k.gpu, k.method, programs[k]
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b TimeModel) int {
+		return cmp.Or(strings.Compare(a.GPU, b.GPU), strings.Compare(a.Method, b.Method))
+	})
+	return all
+}
+
+// fit is the model without negative terms whose squared relative errors are least: the best of
+// the least squares solutions over all sets of terms.
+func fit(w []work, seconds []float64) (best TimeModel, ok bool) {
+	if len(seconds) < 3 {
+		return TimeModel{}, false
+	}
+	least := math.Inf(1)
+	for set := 1; set < 16; set++ {
+		var terms []int
+		for j := range 4 {
+			if set>>j&1 == 1 {
+				terms = append(terms, j)
+			}
+		}
+		if len(terms) > len(seconds) {
+			continue
+		}
+		scale := make([]float64, len(terms)) // columns of size 1
+		a, one := mat.NewDense(len(seconds), len(terms), nil), mat.NewVecDense(len(seconds), nil)
+		for i, s := range seconds {
+			one.SetVec(i, 1)
+			for c, j := range terms {
+				v := [4]float64{1, w[i].records, w[i].numbers, w[i].pairs}[j] / s
+				scale[c] = max(scale[c], v)
+				a.Set(i, c, v)
+			}
+		}
+		if slices.Min(scale) == 0 {
+			continue
+		}
+		a.Apply(func(_, c int, v float64) float64 { return v / scale[c] }, a)
+		var x mat.VecDense
+		if x.SolveVec(a, one) != nil {
+			continue
+		}
+		var terms4 [4]float64
+		for c, j := range terms {
+			terms4[j] = x.AtVec(c) / scale[c]
+		}
+		if slices.Min(terms4[:]) < 0 {
+			continue
+		}
+		m := TimeModel{Fixed: terms4[0], PerRecord: terms4[1], PerNumber: terms4[2], PerPair: terms4[3], Cases: len(seconds)}
+		var total float64
+		for i, s := range seconds {
+			off := m.Seconds(w[i])/s - 1
+			total += off * off
+			m.Off = max(m.Off, math.Abs(off))
+		}
+		if total < least {
+			best, least, ok = m, total, true
+		}
+	}
+	return best, ok
+}
+
+// TestFit: times that follow a model, off by up to 3 %, give it back, also between the sizes;
+// a term that would be negative is left out.
+func TestFit(t *testing.T) {
+	want := TimeModel{Fixed: 8e-5, PerRecord: 2e-11, PerNumber: 4e-12, PerPair: 3e-13}
+	var w []work
+	var seconds []float64
+	for i, n := range []float64{1e3, 1e4, 1e5, 1e6} {
+		for j, d := range []float64{8, 32, 128} {
+			w = append(w, work{n, n * d, n * n / 4})
+			seconds = append(seconds, want.Seconds(w[len(w)-1])*(1+0.03*math.Sin(float64(7*i+3*j))))
+		}
+	}
+	got, ok := fit(w, seconds)
+	if !ok || got.Cases != 12 || !(got.Off < 0.06) {
+		t.Fatalf("%+v, %v", got, ok)
+	}
+	for _, n := range []float64{3e3, 3e4, 3e5} {
+		for _, d := range []float64{15, 60} {
+			at := work{n, n * d, n * n / 4}
+			if off := got.Seconds(at)/want.Seconds(at) - 1; math.Abs(off) > 0.06 {
+				t.Errorf("n = %g, d = %g: off by %.2g", n, d, off)
+			}
+		}
+	}
+	if m, ok := fit([]work{{records: 1}, {records: 2}, {records: 3}}, []float64{3, 2, 1}); !ok || m.PerRecord != 0 {
+		t.Errorf("times that fall: %+v, %v", m, ok)
+	}
+	if _, ok := fit(w[:2], seconds[:2]); ok {
+		t.Error("two cases have a model")
+	}
 }
 
 // TestAutoIsOfTheResults: auto.json is what the committed results of GPUs say: nothing
@@ -68,8 +171,8 @@ func TestAutoIsOfTheResults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var got Timings
-	if err := json.Unmarshal(measuredTimings, &got); err != nil {
+	var got Models
+	if err := json.Unmarshal(measuredModels, &got); err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -77,98 +180,119 @@ func TestAutoIsOfTheResults(t *testing.T) {
 	}
 }
 
-// The sizes of madeUp.
-var (
-	gridN = []int{1e3, 1e4, 1e5, 1e6, 1e7}
-	gridD = []int{8, 32, 128}
-)
-
-// madeUp is a result in which the GPU is slow for few records and fast for many, and for
-// 1000 records of 128 features just faster.
+// madeUp is a result in which the GPU has a fixed time and is ten times as fast as the CPU
+// beyond it.
 func madeUp() result {
 	r := result{PTX: embeddedPTX()}
 	r.Device.Name = "PTX interpreter"
-	for _, n := range gridN {
-		for _, d := range gridD {
-			size := float64(n) * float64(d)
-			gpu := 1e-4 + size*1e-10
-			if n == 1000 && d == 128 {
-				gpu = 1e-6
+	for _, n := range []int{1e3, 1e4, 1e5, 1e6, 1e7} {
+		for _, d := range []int{8, 32, 128} {
+			m := measurement{N: n, D: d, Labels: 2, Method: "near-linear", Device: "cuda:0", Seconds: 1e-3 + 1e-10*float64(n)*float64(d), Programs: []string{"rows", "nearlinear"}}
+			r.Measurements = append(r.Measurements, m)
+			for _, other := range []func(*measurement){
+				func(m *measurement) { m.Device = "cpu" }, func(m *measurement) { m.Panels = true },
+				func(m *measurement) { m.Failed = "off" }, func(m *measurement) { m.Group = 10 },
+			} {
+				m := m
+				m.Seconds = 1
+				other(&m)
+				r.Measurements = append(r.Measurements, m)
 			}
-			r.Measurements = append(r.Measurements,
-				measurement{N: n, D: d, Labels: 2, Device: "cuda:0", Seconds: gpu},
-				measurement{N: n, D: d, Labels: 2, Device: "cpu", Seconds: size * 1e-9},
-				measurement{N: n, D: d, Labels: 5, Device: "cuda:0", Seconds: gpu},
-				measurement{N: n, D: d, Rows: 16, Device: "cuda:0", Seconds: 1e-9})
 		}
 	}
 	return r
 }
 
-// TestAuto: without timings, with those of other PTX or of another GPU, the CPU is
-// chosen; with a made-up file the faster device at every point of the grid.
+var _ paced = cpu.Backend{}
+
+// timedCPU is a CPU whose kernels take a nanosecond for a feature of a record, and that is
+// slower than its estimates by a factor.
+type timedCPU struct {
+	cpu.Backend
+	pace float64
+}
+
+type timedKernel struct{ engine.Kernel }
+
+func (k timedKernel) Seconds(engine.Pairs) float64 {
+	return 1e-9 * float64(k.Problem().N) * float64(k.Problem().D)
+}
+
+func (b timedCPU) Plan(p engine.Problem) (engine.Kernel, error) {
+	k, err := b.Backend.Plan(p)
+	return timedKernel{k}, err
+}
+
+func (b timedCPU) Pace(engine.Problem) float64 { return b.pace }
+
+// TestAuto: without a model, with that of changed programs or of another GPU, the CPU is
+// chosen; otherwise the faster device, within a tenth, also between the measured sizes and on a
+// machine whose CPU is slower or faster.
 func TestAuto(t *testing.T) {
 	text, err := json.Marshal(distil([]result{madeUp()}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	timings, err := readTimings(text, embeddedPTX())
-	if err != nil || len(timings.Timings) != 15 {
-		t.Fatalf("%d timings, %v", len(timings.Timings), err)
+	models, err := readModels(text, embeddedPTX())
+	if err != nil || len(models) != 1 || models[0].Cases != 15 {
+		t.Fatalf("%+v, %v", models, err)
 	}
 	changed := embeddedPTX()
-	changed["score"] = "another"
-	stale, err := readTimings(text, changed)
-	if err != nil || len(stale.Timings) != 0 {
-		t.Errorf("timings of other PTX count: %v, %v", stale, err)
+	changed["metric_mma"] = "another"
+	if same, err := readModels(text, changed); err != nil || len(same) != 1 {
+		t.Errorf("a program that near-linear sums do not run makes its model stale: %v, %v", same, err)
 	}
-	if _, err := readTimings([]byte("{"), nil); err == nil {
+	changed["rows"] = "another"
+	stale, err := readModels(text, changed)
+	if err != nil || len(stale) != 0 {
+		t.Errorf("a model of another program counts: %v, %v", stale, err)
+	}
+	if _, err := readModels([]byte("{"), nil); err == nil {
 		t.Error("a broken file was accepted")
 	}
-	elsewhere := Timings{PTX: timings.PTX}
-	for _, m := range timings.Timings {
-		m.GPU = "another"
-		elsewhere.Timings = append(elsewhere.Timings, m)
-	}
+	elsewhere := slices.Clone(models)
+	elsewhere[0].GPU = "another"
 	gpu := openFake(t, newFake())
 	problem := func(n, d int) engine.Problem {
 		return engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
 	}
-	for name, none := range map[string]Timings{"none": {}, "stale": stale, "another GPU": elsewhere} {
-		a := Auto{CPU: cpu.Backend{}, GPU: gpu, Timings: none}
+	for name, none := range map[string]Models{"none": nil, "stale": stale, "another GPU": elsewhere} {
+		a := Auto{CPU: cpu.Backend{}, GPU: gpu, Models: none}
 		if _, device, why, err := a.Choose(problem(1e6, 32)); device != "cpu" || why == "" || err != nil {
 			t.Errorf("%s: %s, %s, %v", name, device, why, err)
 		}
 	}
-	a := Auto{CPU: cpu.Backend{}, GPU: gpu, Timings: timings}
-	chosen := map[string]int{}
-	for _, m := range timings.Timings {
-		_, device, why, err := a.Choose(problem(m.N, m.D))
-		if err != nil {
-			t.Fatal(err)
+	for _, pace := range []float64{0.25, 1, 8} {
+		a := Auto{CPU: timedCPU{pace: pace}, GPU: gpu, Models: models}
+		chosen := map[string]int{}
+		for _, n := range []int{1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6} {
+			for _, d := range []int{8, 20, 60} {
+				numbers := float64(n) * float64(d)
+				seconds := map[string]float64{"cpu": pace * 1e-9 * numbers, "cuda:0": 1e-3 + 1e-10*numbers}
+				_, device, why, err := a.Choose(problem(n, d))
+				if err != nil || seconds[device] > 1.1*min(seconds["cpu"], seconds["cuda:0"]) {
+					t.Errorf("n = %d, d = %d: %s of %v, %v (%s)", n, d, device, seconds, err, why)
+				}
+				chosen[device]++
+			}
 		}
-		chosen[device]++
-		seconds := map[string]float64{"cpu": m.CPUSeconds, "cuda:0": m.GPUSeconds}[device]
-		if best := min(m.CPUSeconds, m.GPUSeconds); seconds > 1.2*best {
-			t.Errorf("n = %d, d = %d: %s takes %g s, the better device %g (%s)", m.N, m.D, device, seconds, best, why)
+		if chosen["cpu"] < 3 || chosen["cuda:0"] < 3 {
+			t.Errorf("pace %g: %v", pace, chosen)
 		}
 	}
-	if chosen["cpu"] < 3 || chosen["cuda:0"] < 3 {
-		t.Errorf("chosen: %v", chosen)
-	}
-	// Points between those of the grid, labels without timings, another loss, and a GPU that
-	// declines.
+	// Labels without a model, another loss, groups.
+	a := Auto{CPU: cpu.Backend{}, GPU: gpu, Models: models}
 	for name, c := range map[string]struct {
 		change func(*engine.Problem)
 		want   string
 	}{
-		"near a large one": {func(p *engine.Problem) { p.N, p.D = 700_000, 40 }, "cuda:0"},
-		"near a small one": {func(p *engine.Problem) { p.N, p.D = 2000, 9 }, "cpu"},
-		"labels":           {func(p *engine.Problem) { p.LabelValues = 5 }, "cpu"},
-		"loss":             {func(p *engine.Problem) { p.Loss = enginetest.SmoothHinge{} }, "cpu"},
-		"groups":           {func(p *engine.Problem) { p.Groups = []int{5e5, 5e5} }, "cpu"},
+		"large":  {func(p *engine.Problem) {}, "cuda:0"},
+		"small":  {func(p *engine.Problem) { p.N, p.D = 2000, 9 }, "cpu"},
+		"labels": {func(p *engine.Problem) { p.LabelValues = engine.AnyLabels }, "cpu"},
+		"loss":   {func(p *engine.Problem) { p.Loss = enginetest.SmoothHinge{} }, "cpu"},
+		"groups": {func(p *engine.Problem) { p.Groups = []int{5e6, 5e6} }, "cpu"},
 	} {
-		p := problem(1e6, 32)
+		p := problem(1e7, 32)
 		c.change(&p)
 		k, device, why, err := a.Choose(p)
 		if err != nil || device != c.want || why == "" {
@@ -184,35 +308,28 @@ func TestAuto(t *testing.T) {
 }
 
 // TestWgmmaIsChosen: only on compute capability 9.0, and there only where it is asked for or
-// where a timing of that GPU says that it is faster.
+// where measured times of that GPU say that it is faster.
 func TestWgmmaIsChosen(t *testing.T) {
-	r := result{PTX: embeddedPTX()}
-	r.Device.Name = "PTX interpreter"
-	for n, seconds := range map[int]float64{1000: 2e-3, 100_000: 1e-3} {
-		r.Measurements = append(r.Measurements,
-			measurement{N: n, D: 64, Labels: 2, Method: "direct, bf16x3", Device: "cuda:0", Seconds: 1.5e-3},
-			measurement{N: n, D: 64, Labels: 2, Method: "direct, wgmma", Device: "cuda:0", Seconds: seconds},
-			measurement{N: n, D: 64, Labels: 2, Method: "direct, fp32", Device: "cuda:0", Seconds: 1e-9})
+	measured := Models{
+		{GPU: "PTX interpreter", Method: "direct, bf16x3", PerPair: 2e-12},
+		{GPU: "PTX interpreter", Method: "direct, wgmma", Fixed: 1e-1, PerPair: 1e-12},
 	}
-	measured := distil([]result{r})
-	if len(measured.Metric) != 2 || len(measured.Timings) != 0 {
-		t.Fatalf("timings %+v", measured)
-	}
-	elsewhere := Timings{Metric: slices.Clone(measured.Metric)}
-	for i := range elsewhere.Metric {
-		elsewhere.Metric[i].GPU = "another"
+	elsewhere, half := slices.Clone(measured), measured[1:]
+	for i := range elsewhere {
+		elsewhere[i].GPU = "another"
 	}
 	for _, c := range []struct {
 		name         string
 		major, minor int
 		precision    Precision
-		timings      *Timings
+		models       *Models
 		n            int
 		want         string // of the method, "" if it is refused
 	}{
 		{"not measured", 9, 0, AutoPrecision, nil, 1e5, "direct, bf16x3"},
 		{"measured to be faster", 9, 0, AutoPrecision, &measured, 7e4, "direct, wgmma"},
 		{"measured to be slower", 9, 0, AutoPrecision, &measured, 2000, "direct, bf16x3"},
+		{"measured alone", 9, 0, AutoPrecision, &half, 7e4, "direct, bf16x3"},
 		{"measured on another GPU", 9, 0, AutoPrecision, &elsewhere, 1e5, "direct, bf16x3"},
 		{"measured, of another capability", 8, 9, AutoPrecision, &measured, 1e5, "direct, bf16x3"},
 		{"asked for", 9, 0, Wgmma, nil, 1e5, "direct, wgmma"},
@@ -224,7 +341,7 @@ func TestWgmmaIsChosen(t *testing.T) {
 		f := newFake()
 		f.major, f.minor = c.major, c.minor
 		b := openFake(t, f)
-		b.Precision, b.Timings = c.precision, c.timings
+		b.Precision, b.Models = c.precision, c.models
 		k, err := b.Plan(engine.Problem{N: c.n, D: 64, Bounds: engine.UnitBounds(), Loss: engine.MahalanobisLogistic{}, Radius: 1})
 		switch {
 		case c.want == "" && !errors.Is(err, engine.ErrUnsupported):

@@ -32,8 +32,8 @@ type Backend struct {
 	Memory uint64
 	// Precision is that of the pairs of Mahalanobis losses.
 	Precision Precision
-	// Timings are those that AutoPrecision goes by, nil for those of Measured.
-	Timings *Timings
+	// Models are what AutoPrecision and forecasts go by, nil for those of Measured.
+	Models *Models
 }
 
 var _ engine.Backend = Backend{}

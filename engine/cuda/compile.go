@@ -42,7 +42,7 @@ func (d *Device) runs(name string) bool {
 }
 
 func (d *Device) compile(name string) (done Compiled, err error) {
-	err = d.gpu.Do(context.Background(), func(c driver.Context) error {
+	err = d.do(context.Background(), func(c driver.Context) error {
 		start := time.Now()
 		m, err := c.Load([]byte(kernels.PTX(name)))
 		if err != nil {

@@ -11,7 +11,9 @@ import (
 // Device is an opened GPU and the kernels compiled for it. Its methods may be called
 // from any goroutine.
 type Device struct {
-	gpu *driver.GPU
+	gpu  *driver.GPU // nil for a named GPU, which is not here
+	name string      // as on the command line
+	info driver.Device
 	// modules are compiled PTX by hash. Only jobs use them, which run one at a time.
 	modules map[[sha256.Size]byte]*module
 }
@@ -47,18 +49,29 @@ func Open(d driver.Driver, index int) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Device{gpu: gpu, modules: map[[sha256.Size]byte]*module{}}, nil
+	return &Device{gpu: gpu, name: fmt.Sprintf("cuda:%d", index), info: gpu.Device(), modules: map[[sha256.Size]byte]*module{}}, nil
 }
 
 // Name is the device as on the command line, such as "cuda:0".
-func (d *Device) Name() string { return fmt.Sprintf("cuda:%d", d.gpu.Device().Index) }
+func (d *Device) Name() string { return d.name }
 
 // Info describes the GPU.
-func (d *Device) Info() driver.Device { return d.gpu.Device() }
+func (d *Device) Info() driver.Device { return d.info }
+
+// do runs a job on the GPU's thread.
+func (d *Device) do(ctx context.Context, job func(c driver.Context) error) error {
+	if d.gpu == nil {
+		return fmt.Errorf("%w (%s)", ErrNamed, d.name)
+	}
+	return d.gpu.Do(ctx, job)
+}
 
 // Close gives the GPU back. Evaluators must have been closed.
 func (d *Device) Close() error {
-	err := d.gpu.Do(context.Background(), func(c driver.Context) error {
+	if d.gpu == nil {
+		return nil
+	}
+	err := d.do(context.Background(), func(c driver.Context) error {
 		for hash, m := range d.modules {
 			if err := c.Unload(m.handle); err != nil {
 				return err

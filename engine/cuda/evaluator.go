@@ -46,7 +46,7 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 		cl = classesOf(r, k.groups(), func(size int) bool { return k.factored || size >= k.nearFrom })
 		e.slot = cl.slot
 	}
-	err := k.backend.Device.gpu.Do(context.Background(), func(c driver.Context) error {
+	err := k.backend.Device.do(context.Background(), func(c driver.Context) error {
 		err := e.bind(c, r, cl)
 		if err != nil {
 			err = errors.Join(err, e.free(c))
@@ -109,7 +109,7 @@ func (e *evaluator) Close() error {
 	if e.memory == nil {
 		return nil
 	}
-	return e.backend.Device.gpu.Do(context.Background(), e.free)
+	return e.backend.Device.do(context.Background(), e.free)
 }
 
 // GradSum implements engine.Evaluator. It fails if w is longer than Problem.Radius by
@@ -122,7 +122,7 @@ func (e *evaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.
 	if e.memory == nil {
 		return errors.New("cuda: GradSum after Close")
 	}
-	return e.backend.Device.gpu.Do(ctx, func(c driver.Context) error {
+	return e.backend.Device.do(ctx, func(c driver.Context) error {
 		if err := copyIn(c, e.rows.w, w); err != nil {
 			return err
 		}

@@ -195,7 +195,10 @@ func runCase(t *testing.T, b Backend, c gpuCase) []measurement {
 	c.labels = max(c.labels, 2)
 	m := measurement{Case: c.name(), N: c.n, D: c.d, Device: b.Name()}
 	if rehearsed() {
-		c.n, c.d = min(c.n, 200), min(c.d, 20)
+		c.n, c.d = min(c.n, 120), min(c.d, 20) // whole groups
+		if c.rows > 0 {
+			c.n = 20
+		}
 		c.group = min(c.group, 40)
 	}
 	var others []measurement

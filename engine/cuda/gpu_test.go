@@ -151,11 +151,11 @@ func TestGPUFamily(t *testing.T) {
 	}
 }
 
-// gpuOptions take sizes up to 129 and two radii in short runs, and two sizes in a rehearsal.
+// gpuOptions take sizes up to 129 and two radii in short runs, and one size in a rehearsal.
 func gpuOptions(sizes []int, losses ...engine.ScoreLoss) enginetest.Options {
 	o := enginetest.Options{Losses: losses, MetricLosses: []engine.MetricLoss{}, Sizes: sizes, Groups: [][]int{}, PerPair: 1e-4, Short: testing.Short()}
 	if rehearsed() {
-		o.Sizes, o.Radii = []int{3, 17}, []float64{1}
+		o.Sizes, o.Radii = []int{17}, []float64{1}
 	}
 	return o
 }
@@ -201,7 +201,7 @@ func partSizes(metric bool) []int {
 	case rehearsed() && metric:
 		return []int{130}
 	case rehearsed():
-		return []int{300}
+		return []int{200}
 	case testing.Short():
 		return []int{6007}
 	case metric:

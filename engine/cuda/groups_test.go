@@ -184,7 +184,7 @@ func coefficientsOver(t *testing.T, e *evaluator, w []float64, pairs engine.Pair
 		t.Fatal(err)
 	}
 	c, rows := make([]float64, e.problem.N), make([]float64, e.problem.N)
-	if err := e.backend.Device.gpu.Do(context.Background(), func(d driver.Context) error { return copyOut(d, rows, e.c) }); err != nil {
+	if err := e.backend.Device.do(context.Background(), func(d driver.Context) error { return copyOut(d, rows, e.c) }); err != nil {
 		t.Fatal(err)
 	}
 	for i := range c {
@@ -306,7 +306,7 @@ func recordStaysInItsTiles(t *testing.T, b Backend) {
 		coefficientsOf(t, e, []float64{0.9})
 		m := e.methods[0].(*spliced)
 		for tile := range chunksOf(n, pairRows) {
-			err := b.Device.gpu.Do(context.Background(), func(c driver.Context) error {
+			err := b.Device.do(context.Background(), func(c driver.Context) error {
 				if err := c.Clear(m.sums, 8*n, 0); err != nil {
 					return err
 				}
@@ -386,12 +386,12 @@ func TestGroupMethodIsPublic(t *testing.T) {
 	}
 }
 
-// TestAutoPlansGroupsOnCPU: timings are of pairs of all records, so auto takes the CPU for
+// TestAutoPlansGroupsOnCPU: times are of pairs of all records, so auto takes the CPU for
 // groups, whatever they say, and says why.
 func TestAutoPlansGroupsOnCPU(t *testing.T) {
 	b := openFake(t, newFake())
 	p := engine.Problem{N: 100, D: 3, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
-	a := Auto{CPU: cpu.Backend{}, GPU: b, Timings: Timings{Timings: []Timing{{GPU: b.Device.Info().Name, N: 100, D: 3, Labels: 2, CPUSeconds: 2, GPUSeconds: 1}}}}
+	a := Auto{CPU: cpu.Backend{}, GPU: b, Models: Models{{GPU: b.Device.Info().Name, Method: "near-linear", PerNumber: 1e-15}}}
 	if _, device, why, err := a.Choose(p); err != nil || device != "cuda:0" {
 		t.Errorf("all pairs on %s, %s: %v", device, why, err)
 	}

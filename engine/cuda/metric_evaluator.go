@@ -78,7 +78,7 @@ func (e *metricEvaluator) Close() error {
 	if e.memory == nil {
 		return nil
 	}
-	return e.backend.Device.gpu.Do(context.Background(), e.memory.free)
+	return e.backend.Device.do(context.Background(), e.memory.free)
 }
 
 // GradSum implements engine.Evaluator. The context is looked at between launches. W need
@@ -93,7 +93,7 @@ func (e *metricEvaluator) GradSum(ctx context.Context, dst, w []float64, pairs e
 	d := e.problem.D
 	s := engine.Symmetric{Dim: d}
 	s.Unpack(e.full, w)
-	err := e.backend.Device.gpu.Do(ctx, func(c driver.Context) error {
+	err := e.backend.Device.do(ctx, func(c driver.Context) error {
 		if err := copyIn(c, e.w, e.full); err != nil {
 			return err
 		}

@@ -158,7 +158,7 @@ func (k *metricKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	}
 	d := k.problem.D
 	e := &metricEvaluator{metricKernel: k, records: r, full: make([]float64, d*d), last: make([]float64, d)}
-	err := k.backend.Device.gpu.Do(context.Background(), func(c driver.Context) error {
+	err := k.backend.Device.do(context.Background(), func(c driver.Context) error {
 		err := e.load(c)
 		if err != nil {
 			err = errors.Join(err, e.memory.free(c))

@@ -91,7 +91,7 @@ func (b Backend) planSums(data *terms.Data, loss terms.Loss, rows int) (terms.Su
 		return nil, fmt.Errorf("%w: %d individuals of %d features, %d pairs and %d rows need %.1f GiB, %s has %.1f", engine.ErrUnsupported, n, s.d, s.pairs, rows, gib(need), b.Name(), gib(have))
 	}
 	s.integers = make([]int64, s.Len())
-	err := b.Device.gpu.Do(context.Background(), func(c driver.Context) (err error) {
+	err := b.Device.do(context.Background(), func(c driver.Context) (err error) {
 		if s.module, err = b.Device.load(c, kernels.PTX("pairs")); err != nil {
 			return err
 		}
@@ -182,5 +182,5 @@ func (s *pairSums) Close() error {
 	if s.memory == nil {
 		return nil
 	}
-	return s.device.gpu.Do(context.Background(), s.memory.free)
+	return s.device.do(context.Background(), s.memory.free)
 }

@@ -76,7 +76,7 @@ func (s *pairSums) Sum(ctx context.Context, dst, w []float64, pairs []int32, cli
 	}
 	h, unit := s.scale(w, len(pairs), clip)
 	limit := h * (1 - s.slack())
-	err := s.device.gpu.Do(ctx, func(c driver.Context) error {
+	err := s.device.do(ctx, func(c driver.Context) error {
 		if err := copyWords(c, s.w, w); err != nil {
 			return err
 		}

@@ -234,7 +234,7 @@ func violates(t *testing.T, b Backend, slack float64, scale float64, loss terms.
 	}
 	for i := range int32(pairs) {
 		// The steps of Sum, with that limit.
-		err := s.device.gpu.Do(context.Background(), func(c driver.Context) error {
+		err := s.device.do(context.Background(), func(c driver.Context) error {
 			if err := errors.Join(copyWords(c, s.w, w), c.Clear(s.sums, uint64(8*s.Len()), 0), s.add(c, []int32{i}, limit, 1/unit, terms.WholeMatrix)); err != nil {
 				return err
 			}
@@ -341,7 +341,7 @@ func TestPairsRecordChangesItsTermsOnly(t *testing.T) {
 		s := openPairs(t, openFake(t, newFake()), data, loss, rows)
 		integers := func(pairs []int32) []int64 {
 			h, unit := s.scale(w, len(pairs), 0.2)
-			err := s.device.gpu.Do(context.Background(), func(c driver.Context) error {
+			err := s.device.do(context.Background(), func(c driver.Context) error {
 				return errors.Join(copyWords(c, s.w, w), c.Clear(s.sums, uint64(8*s.Len()), 0), s.add(c, pairs, h*(1-s.slack()), 1/unit, terms.WholeMatrix), copyBack(c, s.integers, s.sums))
 			})
 			if err != nil {

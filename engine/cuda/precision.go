@@ -12,7 +12,7 @@ type Precision int
 
 // The precisions. The zero value leaves the choice to the backend.
 const (
-	// AutoPrecision is BF16x3, or Wgmma where a timing of this GPU says that it is faster.
+	// AutoPrecision is BF16x3, or Wgmma where measured times of this GPU say that it is faster.
 	AutoPrecision Precision = iota
 	// FP32 is float32 on ordinary cores.
 	FP32
@@ -52,15 +52,13 @@ func (b Backend) precision(p engine.Problem) (Precision, error) {
 	case !hopper:
 		return BF16x3, nil
 	}
-	t := b.Timings
-	if t == nil {
-		measured, err := Measured()
-		if err != nil {
-			return 0, err
-		}
-		t = &measured
+	models, err := b.models()
+	if err != nil {
+		return 0, err
 	}
-	if m, ok := t.NearestMetric(info.Name, p); ok && m.WgmmaSeconds < m.PortableSeconds {
+	all := metricWork(p)
+	portable, ok := models.Of(info.Name, "direct, "+BF16x3.String())
+	if own, both := models.Of(info.Name, "direct, "+Wgmma.String()); ok && both && own.Seconds(all) < portable.Seconds(all) {
 		return Wgmma, nil
 	}
 	return BF16x3, nil

@@ -2,7 +2,7 @@ package cuda
 
 import (
 	"encoding/json"
-	"maps"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,11 +17,21 @@ func staleResult(text []byte, embedded map[string]string) string {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return err.Error()
 	}
-	switch {
-	case !maps.Equal(r.PTX, embedded):
-		return "it is of other PTX than is embedded; measure again"
-	case len(r.Measurements) == 0 || r.Device.Name == "":
+	if len(r.Measurements) == 0 || r.Device.Name == "" {
 		return "it holds no measurement or names no device"
+	}
+	for _, m := range r.Measurements {
+		for _, name := range m.Programs {
+			if r.PTX[name] != embedded[name] || embedded[name] == "" {
+				return fmt.Sprintf("%s is of another %s.ptx than is embedded; measure again", m.Case, name)
+			}
+		}
+		switch gpu := strings.HasPrefix(m.Device, "cuda:"); {
+		case m.Failed != "":
+			return m.Case + " failed: " + m.Failed
+		case gpu && (len(m.Programs) == 0 || m.Against == "" || !(m.Error <= m.Limit)):
+			return m.Case + " names no program, or its sum was not compared"
+		}
 	}
 	return ""
 }
@@ -61,11 +71,15 @@ func TestResultsAreCurrent(t *testing.T) {
 // TestStaleResultsAreFound is its control.
 func TestStaleResultsAreFound(t *testing.T) {
 	embedded := map[string]string{"score": "abc"}
-	good := `{"ptx_sha256": {"score": "abc"}, "device": {"Name": "GPU"}, "measurements": [{"n": 1}]}`
+	good := `{"ptx_sha256": {"score": "abc", "metric": "old"}, "device": {"Name": "GPU"}, "measurements": [{"n": 1, "device": "cuda:0",
+		"programs": ["score"], "compared_with": "the CPU", "relative_error": 1e-9, "limit": 1e-6}]}`
 	if why := staleResult([]byte(good), embedded); why != "" {
 		t.Error(why)
 	}
-	for _, bad := range []string{strings.Replace(good, "abc", "abd", 1), strings.Replace(good, `{"n": 1}`, "", 1), "{"} {
+	for _, edit := range [][2]string{
+		{"abc", "abd"}, {`["score"]`, `["metric"]`}, {`["score"]`, "[]"}, {"the CPU", ""}, {"1e-9", "1e-5"}, {`"n": 1`, `"failed": "x"`}, {`"GPU"`, `""`}, {"{", ""},
+	} {
+		bad := strings.Replace(good, edit[0], edit[1], 1)
 		if staleResult([]byte(bad), embedded) == "" {
 			t.Errorf("accepted: %s", bad)
 		}

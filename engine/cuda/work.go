@@ -1,20 +1,39 @@
 package cuda
 
-import "slices"
+import (
+	"slices"
+
+	"dyad/engine"
+)
 
 // planned is what a kernel of this package says of the work of a sum over all its pairs.
 type planned interface {
+	engine.TimedKernel
+	on() Backend
 	// programs are the names of the embedded PTX that it runs.
 	programs() []string
 	// visited is the number of unordered pairs that the kernels compute for records with these
 	// labels; 0 for the near-linear method.
 	visited(labels []float64) int64
+	// work is what time models count, and their name of the method, "" if they have none.
+	work() (w work, method string)
+	// bytes is the memory that it takes on the GPU, with room for the driver.
+	bytes() uint64
 }
 
 var (
 	_ planned = (*kernel)(nil)
 	_ planned = (*metricKernel)(nil)
 )
+
+func (k *kernel) on() Backend       { return k.backend }
+func (k *metricKernel) on() Backend { return k.backend }
+
+// Seconds implements engine.TimedKernel: the time on the GPU that it is planned for.
+func (k *kernel) Seconds(p engine.Pairs) float64 { return secondsOf(k, p) }
+
+// Seconds implements engine.TimedKernel, likewise.
+func (k *metricKernel) Seconds(p engine.Pairs) float64 { return secondsOf(k, p) }
 
 func (k *kernel) programs() []string {
 	names := []string{"rows"}
@@ -48,8 +67,45 @@ func (k *kernel) visited(labels []float64) (pairs int64) {
 	return pairs
 }
 
+// work has no model for query groups and, where pairs are visited, for losses other than the
+// logistic one, whose instructions differ.
+func (k *kernel) work() (work, string) {
+	n := float64(k.problem.N)
+	w := work{records: n, numbers: n * float64(k.problem.D)}
+	_, logistic := k.loss.(engine.Logistic)
+	switch {
+	case len(k.problem.Groups) > 0 || !logistic:
+		return w, ""
+	case k.factored:
+		w.pairs = n * n / 4 // at most
+	case k.direct:
+		w.pairs = n * (n - 1) / 2
+	}
+	return w, k.Method()
+}
+
+func (k *kernel) bytes() uint64 {
+	x := k.grid.panel * 2
+	if k.grid.resident {
+		x = k.grid.tiles()
+	}
+	return uint64(x)*uint64(k.grid.tileBytes()) + k.columnBytes() + driverBytes + uint64(8*k.problem.D*(k.grid.chunks()+2))
+}
+
 func (k *metricKernel) programs() []string { return []string{"metric", k.file} }
 
 func (k *metricKernel) visited([]float64) int64 {
 	return int64(k.problem.N) * int64(k.problem.N-1) / 2
 }
+
+func (k *metricKernel) work() (work, string) {
+	return metricWork(k.problem), k.Method()
+}
+
+// metricWork counts pairs by the features of whole tiles.
+func metricWork(p engine.Problem) work {
+	n, d := float64(p.N), float64(p.D)
+	return work{records: n, numbers: n * d, pairs: n * (n - 1) / 2 * float64(roundUp(p.D, 64))}
+}
+
+func (k *metricKernel) bytes() uint64 { return k.memory() }

@@ -41,6 +41,9 @@ type Options struct {
 	// LabelsFile is the file of the labels of FormatNPY and FormatIDX. Empty
 	// means what Schema.LabelsFile says.
 	LabelsFile string
+	// InMemory copies the records of a pack; otherwise they stay in its file, which must not be
+	// changed while the program runs.
+	InMemory bool
 	// Progress, if not nil, is called now and then with the rows read so far;
 	// an error stops the load and is returned.
 	Progress func(rows int) error
@@ -202,6 +205,15 @@ func (t *table) read(in *input) error {
 	}
 	defer u.close()
 	head, _ := u.Peek(sniffBytes) // an error comes again when the rows are read
+	if isPack(head) {
+		if u.compressed {
+			return t.errorf(0, "", 0, rulePackStream)
+		}
+		if len(t.files) > 1 {
+			return t.errorf(0, "", 0, rulePackInList)
+		}
+		return t.readPack(in)
+	}
 	format, err := t.e.schema.formatOf(in.name, head)
 	if err != nil {
 		return err

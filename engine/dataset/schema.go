@@ -55,10 +55,15 @@ const (
 	MissingCategory = "category" // a category of its own; categorical columns only
 )
 
+// schemaVersion is the version of the fields of a schema (docs/formats.md).
+const schemaVersion = 1
+
 // Schema is the public description of a data set. Its YAML form is documented
 // by the field tags; unknown keys are errors. Text fields keep the text of the
 // file: `positive: 1`, `positive: "1"` and a file with "1.0" all agree.
 type Schema struct {
+	// Version is that of the fields of a schema: 1, or 0, which is the same. A program that does not know it refuses the schema.
+	Version int `yaml:"version,omitempty" json:"version,omitempty"`
 	// DataID names the data set in the privacy ledger: 1 to 128 letters,
 	// digits, dots, hyphens and underscores.
 	DataID string `yaml:"data_id" json:"data_id"`

@@ -145,26 +145,11 @@ func SyntheticScores(n, d int, seed uint64) (*engine.Records, error) {
 	if n < 2 || d < 1 || n > math.MaxInt/16/d {
 		return nil, fmt.Errorf("dataset: SyntheticScores: %d records of %d features, want at least 2 records and 1 feature", n, d)
 	}
-	c := newCoins(seed, scoresStream)
-	v := make([]float64, d)
-	for k := range v {
-		v[k] = 2*float64(c.below(2)) - 1
-	}
-	a := math.Sqrt(3 / float64(d))
+	rows := newUniformRows(d, seed, math.Sqrt(3/float64(d)))
 	x, y := make([]float64, n*d), make([]float64, n)
 	for i := range n {
-		row := x[i*d : (i+1)*d]
-		var score float64
-		for k := range row {
-			row[k] = a * (2*c.uniform() - 1)
-			score += v[k] * row[k]
-		}
-		y[i] = -1
-		if c.uniform() < 1/(1+math.Exp(-4*score)) {
-			y[i] = 1
-		}
+		y[i] = rows.next(x[i*d : (i+1)*d])
 	}
-	y[0], y[1] = 1, -1
 	return engine.AdoptRecords(x, y, d, engine.UnitBounds())
 }
 

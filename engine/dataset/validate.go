@@ -35,6 +35,9 @@ func (v *validator) addf(format string, args ...any) {
 }
 
 func (v *validator) check() {
+	if v.s.Version != 0 && v.s.Version != schemaVersion {
+		v.addf("version %d; this program reads version %d: use the program that the schema was written for", v.s.Version, schemaVersion)
+	}
 	s := v.s
 	if !dataID.MatchString(s.DataID) {
 		v.addf("data_id must be 1 to 128 letters, digits, dots, hyphens or underscores; it names the data in the privacy ledger")

@@ -16,6 +16,7 @@ import (
 	"math/big"
 
 	"dyad/engine"
+	"dyad/internal/pages"
 )
 
 // ErrOneClass is returned where a metric needs both classes and one is empty.
@@ -27,7 +28,7 @@ func Scores(r *engine.Records, w []float64) ([]float64, error) {
 	if len(w) != r.Dim() {
 		return nil, fmt.Errorf("metrics: %d weights for %d features", len(w), r.Dim())
 	}
-	out := make([]float64, r.Len())
+	out := pages.Make[float64](r.Len())
 	if !r.IsSparse() {
 		row := make([]float64, r.Dim())
 		for i := range out {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"dyad/internal/pages"
 	"dyad/internal/tasks"
 )
 
@@ -36,7 +37,7 @@ func sortKeys(x []uint64) {
 			counts[b][byte(s>>(8*b))]++
 		}
 	}
-	from, to := x, make([]uint64, len(x))
+	from, to := x, pages.Make[uint64](len(x))
 	for b := range 8 {
 		shift := 8 * b
 		next := &counts[b]
@@ -69,8 +70,8 @@ func sortedClasses(scores, labels []float64) (pos, neg []uint64) {
 			positives++
 		}
 	}
-	pos = make([]uint64, 0, positives)
-	neg = make([]uint64, 0, len(labels)-positives)
+	pos = pages.Make[uint64](positives)[:0]
+	neg = pages.Make[uint64](len(labels) - positives)[:0]
 	for i, s := range scores {
 		if labels[i] > 0 {
 			pos = append(pos, orderKey(s))

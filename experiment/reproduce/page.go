@@ -139,7 +139,17 @@ func (p Part) section(out, committed string) (partSection, error) {
 	if err != nil || r.rows == nil {
 		return s, err
 	}
-	s.Source = fmt.Sprintf("%s.csv: %d runs, up to %d splits; ± is one standard error over splits", p.Name, len(r.rows), p.Plan.Splits)
+	most, least := 0, math.MaxInt
+	for _, cell := range r.summary {
+		if cell.Splits > 0 {
+			most, least = max(most, cell.Splits), min(least, cell.Splits)
+		}
+	}
+	splits := strconv.Itoa(most)
+	if least < most {
+		splits = fmt.Sprintf("%d to %d", least, most)
+	}
+	s.Source = fmt.Sprintf("%s.csv: %d runs, %s splits a cell; ± is one standard error over splits", p.Name, len(r.rows), splits)
 	if len(p.Paper.Rates) > 0 {
 		slopes := r.slopes()
 		s.Tables = append(s.Tables, tableOfSlopes(slopes))

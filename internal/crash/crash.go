@@ -13,6 +13,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,16 +30,24 @@ type Spec struct {
 	Args   []string
 	Stage  string // "start" means from the start, or no fault
 	Nth    int    // occurrence of the stage, from 1
-	Fault  string // kill, interrupt, full, read-only, pause
+	Fault  string // kill, kill rank 1, stop rank 1, interrupt, full, read-only, calls, pause
 	Limit  uint64 // of "full": no file may grow beyond these bytes
 	Folder string // of "read-only"
+	Calls  string // of "calls": fsync, rename, flock, unlink or chmod, on Linux; they fail from then on
+	Errno  string // with which they fail
 	Also   string // another one, or none
+	Memory uint64 // bytes of address space that the child may take; 0: as many as it likes
 	Nobody bool   // give up root first, as root may write anywhere
 	// Then is a later stage, with its occurrence, at which the program is killed.
 	Then    string
 	ThenNth int
 	Umask   *int // nil: that of the tests
 	Bare    bool // the program by itself, without a fault
+
+	// Launch is a command that starts the program in several processes, such as mpirun -n 3. Each
+	// leaves its number in the file of its rank in the folder Ranks.
+	Launch []string
+	Ranks  string
 }
 
 // Killed is the exit code of a child that was killed.
@@ -73,9 +84,19 @@ func (s Spec) run(program Program, bare func([]string)) int {
 	if s.Umask != nil {
 		syscall.Umask(*s.Umask)
 	}
+	if s.Memory > 0 {
+		if err := syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: s.Memory, Max: s.Memory}); err != nil {
+			broke(err)
+		}
+	}
 	if s.Bare {
 		bare(s.Args)
 		return 0
+	}
+	if s.Ranks != "" {
+		if err := os.WriteFile(s.rankFile(os.Getenv("OMPI_COMM_WORLD_RANK")), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+			broke(err)
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -100,8 +121,26 @@ func (s Spec) run(program Program, bare func([]string)) int {
 	})
 }
 
+func (s Spec) rankFile(rank string) string { return filepath.Join(s.Ranks, "rank-"+rank) }
+
+// fault happens. That of another rank ends when the launcher has told this one to stop.
 func (s Spec) fault(ctx context.Context) error {
 	switch s.Fault {
+	case "kill rank 1", "stop rank 1":
+		text, err := os.ReadFile(s.rankFile("1"))
+		if err != nil {
+			return err
+		}
+		pid, err := strconv.Atoi(string(text))
+		if err != nil {
+			return err
+		}
+		if s.Fault == "stop rank 1" {
+			return syscall.Kill(pid, syscall.SIGSTOP)
+		}
+		err = syscall.Kill(pid, syscall.SIGKILL)
+		<-ctx.Done()
+		return err
 	case "kill":
 		if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
 			return err
@@ -120,6 +159,8 @@ func (s Spec) fault(ctx context.Context) error {
 			}
 		}
 		return os.Chmod(s.Folder, 0o555)
+	case "calls":
+		return failCalls(s.Calls, s.Errno)
 	case "pause": // file 3 tells the parent, file 4 waits for it
 		if _, err := os.NewFile(3, "told").Write([]byte{'\n'}); err != nil {
 			return err
@@ -175,7 +216,8 @@ func Start(t testing.TB, tmp string, s Spec) *Child {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
-	c := &Child{Cmd: exec.CommandContext(ctx, exe), told: told, on: on}
+	command := append(slices.Clone(s.Launch), exe)
+	c := &Child{Cmd: exec.CommandContext(ctx, command[0], command[1:]...), told: told, on: on}
 	// Built with the race detector, a program sleeps for a second before it ends.
 	c.Env = append(os.Environ(), env+"="+string(raw), "TMPDIR="+tmp, "GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0")
 	c.Cmd.Stdout, c.Cmd.Stderr = &c.out, &c.errs

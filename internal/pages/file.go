@@ -10,7 +10,9 @@ import (
 )
 
 // Number is what slices of a file hold.
-type Number interface{ ~int32 | ~int64 | ~float32 | ~float64 }
+type Number interface {
+	~int32 | ~int64 | ~uint64 | ~float32 | ~float64
+}
 
 // File returns the bytes of a regular file, which nobody may change: mapped where the system can, and
 // else read into memory. A mapping is address space that the system fills on use; it stays until the

@@ -26,7 +26,7 @@ func Own(name string) (*Document, error) {
 	d := &Document{name, flock.New(name + ".lock")}
 	switch ok, err := d.lock.TryLock(); {
 	case err != nil:
-		return nil, err
+		return nil, LockError(err)
 	case !ok:
 		return nil, fmt.Errorf("%s: %w", name, ErrBusy)
 	}

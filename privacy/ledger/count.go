@@ -82,7 +82,7 @@ func (r *RunLock) acquire() error {
 		r.lock = flock.New(name)
 		switch ok, err := r.lock.TryLock(); {
 		case err != nil:
-			return r.ledger.errorf("cannot lock run %q, check space and permissions: %w", r.run, err)
+			return r.ledger.errorf("cannot lock run %q, check space and permissions: %w", r.run, durable.LockError(err))
 		case !ok:
 			return fmt.Errorf("%w: run %q is in use by another process, maybe by another copy of its state; wait for it to end or stop it", ErrResume, r.run)
 		}

@@ -309,6 +309,14 @@ func TestGoldenLedgers(t *testing.T) {
 	}
 	lock.Unlock()
 
+	compacted := golden(t, "ledger3")
+	if s, err := compacted.Summary("small", 1e-5); err != nil || s.Mu != 1.3333490827253034 || s.Epsilon != 6.129330545151108 || s.Runs != 3 || s.Cap != (privacy.Budget{Epsilon: 9, Delta: 1e-3}) {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if v, err := compacted.Verify(); err != nil || v != (Verification{Lines: 3}) {
+		t.Errorf("%+v, %v", v, err)
+	}
+
 	old := golden(t, "ledger1")
 	if e, err := old.Released("run-a"); err != nil || e.Kept != (Kept{}) {
 		t.Errorf("%+v, %v", e, err)

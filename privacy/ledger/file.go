@@ -33,6 +33,9 @@ const (
 type ledgerHead struct {
 	Lines int    `json:"lines"`
 	Hash  string `json:"hash"`
+	// While the ledger is compacted these are those of the new file, which may be there already.
+	NextLines int    `json:"next_lines,omitempty"`
+	NextHash  string `json:"next_hash,omitempty"`
 }
 
 // resolveLedger returns one name per ledger, so that two processes that reach it
@@ -62,7 +65,7 @@ func (l *Ledger) lock() (unlock func(), err error) {
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, l.errorf("another process has held the lock %s for %v; wait for it to end or stop it (do not delete the lock file)", name, l.lockWait)
 	case err != nil:
-		return nil, l.errorf("cannot lock %s, check that its directory is writable: %w", name, err)
+		return nil, l.errorf("cannot lock %s, check that its directory is writable: %w", name, durable.LockError(err))
 	}
 	return func() { _ = f.Close() }, nil
 }
@@ -114,6 +117,14 @@ func (l *Ledger) read() (*ledgerState, error) {
 		return nil, l.errorf("cannot read its head: %w", err)
 	}
 	st, err := parseLedger(data, head)
+	if head != nil && head.NextLines > 0 {
+		if next, errNext := parseLedger(data, &ledgerHead{Lines: head.NextLines, Hash: head.NextHash}); errNext == nil {
+			st, err = next, nil
+		}
+		if err == nil {
+			st.headBehind = true
+		}
+	}
 	if err != nil {
 		return nil, l.errorf("%w", err)
 	}
@@ -145,6 +156,7 @@ func (l *Ledger) repair(st *ledgerState) (string, error) {
 		if err := l.writeHead(st.lines, st.last); err != nil {
 			return "", err
 		}
+		_ = os.Remove(l.path + compactSuffix) // of a compaction that did not come to its end
 		st.headBehind = false
 	}
 	return note, nil
@@ -158,7 +170,7 @@ func (l *Ledger) append(st *ledgerState, kind string, at time.Time, body []byte)
 		return l.errorf("%w", err)
 	}
 	head := l.path + headSuffix
-	if err := l.prepareHead(st.lines+1, hash); err != nil {
+	if err := l.prepareHead(ledgerHead{Lines: st.lines + 1, Hash: hash.String()}); err != nil {
 		return err
 	}
 	l.at("head prepared")
@@ -221,8 +233,8 @@ func (l *Ledger) truncate(size int64) error {
 	return errors.Join(f.Truncate(size), f.Sync(), f.Close())
 }
 
-func (l *Ledger) prepareHead(lines int, hash lineHash) error {
-	raw, err := json.Marshal(ledgerHead{Lines: lines, Hash: hash.String()})
+func (l *Ledger) prepareHead(h ledgerHead) error {
+	raw, err := json.Marshal(h)
 	if err == nil {
 		err = writeSynced(l.path+headSuffix+newSuffix, append(raw, '\n'))
 	}
@@ -233,7 +245,11 @@ func (l *Ledger) prepareHead(lines int, hash lineHash) error {
 }
 
 func (l *Ledger) writeHead(lines int, hash lineHash) error {
-	if err := l.prepareHead(lines, hash); err != nil {
+	return l.replaceHead(ledgerHead{Lines: lines, Hash: hash.String()})
+}
+
+func (l *Ledger) replaceHead(h ledgerHead) error {
+	if err := l.prepareHead(h); err != nil {
 		return err
 	}
 	head := l.path + headSuffix

@@ -58,6 +58,18 @@ func TestLedgerChild(t *testing.T) {
 			childFail(err)
 		}
 		childRelease(s)
+	case "compact": // stops for good at a stage of a compaction
+		opened := false
+		l := childOpen(path, func(stage string) {
+			if opened && stage == arg {
+				fmt.Println("paused")
+				time.Sleep(time.Hour)
+			}
+		})
+		opened = true
+		if _, err := l.Compact(); err != nil {
+			childFail(err)
+		}
 	case "resume":
 		childResume(path, arg)
 	case "small disk": // no file may grow beyond a number of bytes

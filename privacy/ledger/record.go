@@ -19,11 +19,12 @@ const ledgerFormat = 1
 
 // Types of ledger lines.
 const (
-	typeHeader = "header"
-	typeCharge = "charge"
-	typeCap    = "cap"
-	typeFinish = "finish"
-	typeResume = "resume"
+	typeHeader  = "header"
+	typeCharge  = "charge"
+	typeCap     = "cap"
+	typeFinish  = "finish"
+	typeResume  = "resume"
+	typeArchive = "archive"
 )
 
 type lineHash [sha256.Size]byte
@@ -83,7 +84,7 @@ type resumeBody struct {
 type Entry struct {
 	Seq  int
 	Time time.Time // zero if not readable; informative
-	Type string    // "charge", "cap", "finish", "resume", or one unknown to this version
+	Type string    // "charge", "cap", "finish", "resume", "archive", or one unknown to this version
 	// Known is false for a line that this version cannot read exactly. Nothing
 	// is composed in a ledger with such a line.
 	Known bool
@@ -97,6 +98,7 @@ type Entry struct {
 	// Released is the number of releases that a stream had made when it was
 	// resumed.
 	Released int
+	Archive  *Archive // of an archive
 }
 
 func hashContent(prev lineHash, content []byte) lineHash {
@@ -108,7 +110,11 @@ func hashContent(prev lineHash, content []byte) lineHash {
 
 // formatLine returns the line, with its newline, and its hash.
 func formatLine(prev lineHash, seq int, kind string, at time.Time, body []byte) ([]byte, lineHash, error) {
-	content, err := json.Marshal(lineContent{Seq: seq, Type: kind, Time: at.UTC().Format(time.RFC3339Nano), Body: body})
+	return formatContent(prev, lineContent{Seq: seq, Type: kind, Time: at.UTC().Format(time.RFC3339Nano), Body: body})
+}
+
+func formatContent(prev lineHash, c lineContent) ([]byte, lineHash, error) {
+	content, err := json.Marshal(c)
 	if err != nil {
 		return nil, lineHash{}, err
 	}
@@ -210,6 +216,11 @@ func parseEntry(c lineContent) Entry {
 		var b resumeBody
 		if e.Known = decodeExact(c.Body, &b); e.Known {
 			e.Run, e.Released = b.Run, b.Released
+		}
+	case typeArchive:
+		var a Archive
+		if e.Known = decodeExact(c.Body, &a) && a.known(); e.Known {
+			e.Archive = &a
 		}
 	}
 	return e

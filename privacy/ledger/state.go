@@ -112,6 +112,7 @@ func (st *ledgerState) units(dataID string, extra *Charge) (units []string) {
 			units = append(units, c.Unit)
 		}
 	}
+	st.archived(dataID, func(t *ArchivedTotal) { add(t.charge()) })
 	st.charges(dataID, add)
 	if extra != nil {
 		add(extra)
@@ -141,6 +142,13 @@ func (st *ledgerState) compose(dataID string, extra *Charge) (*account.Total, er
 			}
 		}
 	}
+	st.archived(dataID, func(t *ArchivedTotal) {
+		for i, e := range t.charge().Events {
+			for range t.Events[i].Times {
+				add(t.LastRun, []account.Event{e})
+			}
+		}
+	})
 	st.charges(dataID, func(c *Charge) { add(c.Run, c.Events) })
 	if extra != nil {
 		add("new", extra.Events)
@@ -190,14 +198,18 @@ func (st *ledgerState) compareFingerprint(c Charge) []string {
 		return nil
 	}
 	var other, alias *Charge
-	for _, e := range st.entries {
+	compare := func(was *Charge) {
 		switch {
-		case e.Charge == nil || e.Charge.Fingerprint == "":
-		case e.DataID == c.DataID && e.Charge.Fingerprint != c.Fingerprint:
-			other = e.Charge
-		case e.DataID != c.DataID && e.Charge.Fingerprint == c.Fingerprint:
-			alias = e.Charge
+		case was == nil || was.Fingerprint == "":
+		case was.DataID == c.DataID && was.Fingerprint != c.Fingerprint:
+			other = was
+		case was.DataID != c.DataID && was.Fingerprint == c.Fingerprint:
+			alias = was
 		}
+	}
+	st.archived("", func(t *ArchivedTotal) { compare(t.charge()) })
+	for _, e := range st.entries {
+		compare(e.Charge)
 	}
 	var warnings []string
 	if other != nil {
@@ -298,6 +310,10 @@ func (l *Ledger) Summary(dataID string, delta float64) (Summary, error) {
 		}
 		s.Epsilon, s.Pure = total.Epsilon(s.Delta), total.Epsilon(0)
 	}
+	st.archived(dataID, func(t *ArchivedTotal) {
+		s.Runs += t.Runs
+		s.SeededRuns += t.SeededRuns
+	})
 	st.charges(dataID, func(c *Charge) {
 		s.Runs++
 		if c.SeededNoise {
@@ -325,6 +341,8 @@ type Verification struct {
 	// TornBytes after the last line belong to a write that did not complete. The
 	// next change moves them to a file of their own.
 	TornBytes int
+	// Away is the file of an archive that is not next to the ledger, "" if all are. Totals do not need it.
+	Away string
 }
 
 // Verify checks every line and the head, and changes nothing. Damage that no
@@ -334,7 +352,11 @@ func (l *Ledger) Verify() (Verification, error) {
 	if err != nil {
 		return Verification{}, err
 	}
-	return Verification{Lines: st.lines, HeadBehind: st.headBehind, TornBytes: len(st.torn)}, nil
+	away, err := l.checkArchives(st)
+	if err != nil {
+		return Verification{}, err
+	}
+	return Verification{Lines: st.lines, HeadBehind: st.headBehind, TornBytes: len(st.torn), Away: away}, nil
 }
 
 func (l *Ledger) load() (*ledgerState, error) {

@@ -46,7 +46,7 @@ func openLog(dir string, plan []byte, each func(Submission) error) (_ *messageLo
 	}
 	l := &messageLog{lock: flock.New(filepath.Join(dir, "lock"))}
 	if ok, err := l.lock.TryLock(); err != nil {
-		return nil, fmt.Errorf("serve: locking %s: %w", dir, err)
+		return nil, fmt.Errorf("serve: locking %s: %w", dir, durable.LockError(err))
 	} else if !ok {
 		return nil, ErrBusy
 	}

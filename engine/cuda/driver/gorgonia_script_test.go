@@ -1,4 +1,4 @@
-//go:build linux && !gorgoniacu
+//go:build linux && !gorgoniacu && !static
 
 package driver
 

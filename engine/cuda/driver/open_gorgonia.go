@@ -1,4 +1,4 @@
-//go:build gorgoniacu && cgo
+//go:build gorgoniacu && cgo && !static
 
 package driver
 

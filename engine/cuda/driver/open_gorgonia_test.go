@@ -1,4 +1,4 @@
-//go:build gorgoniacu && cgo && linux
+//go:build gorgoniacu && cgo && linux && !static
 
 package driver
 

@@ -1,10 +1,10 @@
-//go:build !linux || android || (!amd64 && !arm64)
+//go:build !linux || android || (!amd64 && !arm64) || static
 
 package driver
 
 import "runtime"
 
-// openLibrary: this system has no binding.
+// openLibrary: this system, or a build with the tag static, has no binding.
 func openLibrary() (Driver, error) {
-	return nil, unavailable("GPUs are supported on linux/amd64 and linux/arm64, not on %s/%s", runtime.GOOS, runtime.GOARCH)
+	return nil, unavailable("this program, for %s/%s, uses no GPU: GPUs are supported on linux/amd64 and linux/arm64, by builds without the tag static", runtime.GOOS, runtime.GOARCH)
 }

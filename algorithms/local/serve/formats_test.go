@@ -1,0 +1,140 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"dyad/algorithms/local"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+var newGolden = flag.Bool("golden", false, "write the golden files of formats that have none; an old one is never changed")
+
+// goldenFile is the content of a file that a version of the program wrote.
+func goldenFile(t *testing.T, name string, make func() []byte) []byte {
+	t.Helper()
+	path := filepath.Join("testdata", "formats", name)
+	text, err := os.ReadFile(path)
+	if os.IsNotExist(err) && *newGolden {
+		text = make()
+		err = os.WriteFile(path, text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func goldenPlan(t *testing.T) *local.Plan {
+	t.Helper()
+	e, err := engine.NewExpression("logistic", "log1p(exp(-u))", engine.ExpressionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := local.Protocol{Method: local.DJW, Loss: local.ScalarLoss{Of: e}, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 3, Epochs: 1, Epsilon: 1}.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func goldenSubmission(t *testing.T, p *local.Plan, user string, seed uint64) Submission {
+	t.Helper()
+	m, err := local.NewClient(p, privacy.NewSeededSource(seed)).Message(&local.State{Epoch: 1, W: make([]float64, 2)}, engine.Record{X: []float64{0.5, -0.2}, Y: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewSubmission(user, 1, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Memories, keys and logs of every version are read as they were written (docs/formats.md).
+func TestOldFilesAreRead(t *testing.T) {
+	plan := goldenPlan(t)
+	dir := t.TempDir()
+
+	path := filepath.Join(dir, "memory.json")
+	text := goldenFile(t, "memory-1.json", func() []byte {
+		m, err := OpenMemory(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		if _, err := m.add(Remembered{Protocol: PublicPlan(plan).key(), Epoch: 1, Epsilon: 0.75, Message: goldenSubmission(t, plan, "ann", 1)}); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	})
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := OpenMemory(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if all := m.Messages(); m.Spent() != 0.75 || len(all) != 1 || all[0].Message.User != "ann" || all[0].Message.Seed == "" {
+		t.Errorf("memory: %v, %+v", m.Spent(), all)
+	}
+
+	path = filepath.Join(dir, "key")
+	text = goldenFile(t, "token-key-1", func() []byte { return fmt.Appendf(nil, "%s%x\n", tokenKeyHeader, bytes.Repeat([]byte{7}, 32)) })
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key, err := ReadTokenKey(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token, err := key.Token("ann"); token != "TBCK4CRvFuW0g2iGca-SMNsTkoNCG_KB7-eqDfe1Hyc" {
+		t.Errorf("token %q, %v", token, err)
+	}
+
+	path = filepath.Join(dir, "log")
+	text = goldenFile(t, "messages-3.log", func() []byte {
+		s, err := Open(path, plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, user := range []string{"ann", "bob"} {
+			if _, err := s.Submit(context.Background(), goldenSubmission(t, plan, user, uint64(i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(path, "messages.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	})
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(path, "messages.log"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(path, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if st := s.State(); st.Visits != 2 || fmt.Sprintf("%.9g", st.Model) != "[2.76936487 -4.16300591]" {
+		t.Errorf("log: %+v", st)
+	}
+}

@@ -1,0 +1,122 @@
+package cuda
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+)
+
+// forecastOn plans on a named GPU and returns the kernel and its forecast.
+func forecastOn(t *testing.T, key string, p engine.Problem, m Method, precision Precision) (engine.Kernel, Forecast) {
+	t.Helper()
+	d, err := OpenNamed(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := Backend{Device: d, Method: m, Precision: precision, Models: &Models{}}.Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, ok := ForecastOf(k)
+	if !ok || f.Measured || f.Seconds != engine.Seconds(k, p.Pairs()) {
+		t.Errorf("%+v, %v", f, ok)
+	}
+	return k, f
+}
+
+// TestPredictions: what the counts and the shares say for an H200 is what an expert's reading of
+// the machine code says, in seconds.
+func TestPredictions(t *testing.T) {
+	for _, c := range []struct {
+		n, d, labels int
+		method       Method
+		precision    Precision
+		loss         engine.Loss
+		least, most  float64
+	}{
+		{1e8, 20, 2, NearLinear, 0, engine.Logistic{}, 9.7e-3, 11.2e-3},
+		{1e7, 20, 2, NearLinear, 0, engine.Logistic{}, 1e-3, 1.3e-3},
+		{1e6, 20, 2, Direct, 0, engine.Logistic{}, 75e-3, 86e-3},
+		{1e6, 20, 5, Direct, 0, engine.Logistic{}, 5e11 / 0.7e12, 5e11 / 0.55e12},
+		{1e5, 64, 2, 0, BF16x3, engine.MahalanobisLogistic{}, 9e-3, 13e-3},
+		{1e5, 128, 2, 0, BF16x3, engine.MahalanobisLogistic{}, 20e-3, 28e-3},
+		{1e5, 256, 2, 0, BF16x3, engine.MahalanobisLogistic{}, 46e-3, 75e-3},
+		{1e5, 64, 2, 0, Wgmma, engine.MahalanobisLogistic{}, 7.5e-3, 10e-3},
+		{1e5, 128, 2, 0, Wgmma, engine.MahalanobisLogistic{}, 15e-3, 20e-3},
+		{1e5, 256, 2, 0, Wgmma, engine.MahalanobisLogistic{}, 36e-3, 48e-3},
+	} {
+		p := engine.Problem{N: c.n, D: c.d, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: 1, LabelValues: c.labels}
+		k, f := forecastOn(t, "h200", p, c.method, c.precision)
+		if f.Seconds < c.least || f.Seconds > c.most {
+			t.Errorf("%s, n = %d, d = %d: %.3g s, want %.3g to %.3g", k.Method(), c.n, c.d, f.Seconds, c.least, c.most)
+		}
+		if _, slower := forecastOn(t, "h100", p, c.method, c.precision); slower.Seconds < f.Seconds {
+			t.Errorf("%s: an H100 takes %.3g s, an H200 %.3g s", k.Method(), slower.Seconds, f.Seconds)
+		}
+	}
+}
+
+// TestForecast: memory is what decides between resident records and panels, a measured model
+// comes before a prediction, and there is no time for what has no model.
+func TestForecast(t *testing.T) {
+	p := engine.Problem{N: 1e6, D: 20, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2}
+	k, f := forecastOn(t, "h200", p, AnyMethod, 0)
+	for _, less := range []uint64{0, 1} {
+		b := k.(*kernel).backend
+		b.Memory = f.Memory - less
+		again, err := b.Plan(p)
+		if err != nil || again.(*kernel).grid.resident != (less == 0) {
+			t.Errorf("%d bytes less than %d: %v", less, f.Memory, err)
+		}
+	}
+	b := k.(*kernel).backend
+	b.Models = &Models{{GPU: "NVIDIA H200", Method: "near-linear", Fixed: 3}}
+	again, err := b.Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, ok := ForecastOf(again); !ok || !f.Measured || f.Seconds != 3 {
+		t.Errorf("%+v", f)
+	}
+	if s := engine.Seconds(again, engine.PrefixPairs{T: 2}); s != 0 {
+		t.Errorf("a prefix takes %g s", s)
+	}
+	p.Groups = []int{5e5, 5e5}
+	if _, f := forecastOn(t, "h200", p, AnyMethod, 0); f.Seconds != 0 || f.Memory == 0 {
+		t.Errorf("groups: %+v", f)
+	}
+	if _, ok := ForecastOf(nil); ok {
+		t.Error("no kernel has a forecast")
+	}
+}
+
+// TestNamedGPUsOnlyPlan: a plan has the method and the bounds of a GPU with these numbers, and
+// nothing is computed.
+func TestNamedGPUsOnlyPlan(t *testing.T) {
+	p, r, _ := records(t, 50, 3, 2)
+	for _, loss := range []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}} {
+		p.Loss = loss
+		k, _ := forecastOn(t, "h200", p, AnyMethod, 0)
+		f := newFake()
+		f.major = 9
+		here, err := openFake(t, f).Plan(p)
+		if err != nil || here.Method() != k.Method() || here.Roundoff(p.Pairs()) != k.Roundoff(p.Pairs()) {
+			t.Errorf("%s, %v; on a GPU %s, %v, %v", k.Method(), k.Roundoff(p.Pairs()), here.Method(), here.Roundoff(p.Pairs()), err)
+		}
+		if _, err := k.Bind(r); !errors.Is(err, ErrNamed) {
+			t.Errorf("Bind: %v", err)
+		}
+	}
+	d, err := OpenNamed("h200")
+	if err != nil || d.Close() != nil {
+		t.Error(err)
+	}
+	if _, err := d.Compile(); !errors.Is(err, ErrNamed) {
+		t.Errorf("Compile: %v", err)
+	}
+	if _, err := OpenNamed("z1"); err == nil || !strings.Contains(err.Error(), "cuda:h200, cuda:h100") {
+		t.Errorf("an unknown name: %v", err)
+	}
+}

@@ -1,0 +1,213 @@
+package dataset
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"dyad/engine"
+)
+
+// A pack is a file of encoded records, which is mapped and not read (docs/data.md#packs). All numbers
+// are little-endian, and every section begins at a multiple of packPage:
+//
+//	packMagic, version (4 bytes)
+//	features   rows x dim float32 or float64, as they are used: projected, then rounded
+//	labels     rows float64
+//	persons    persons + 1 int64: the first row of each, and the number of rows; if there are persons
+//	groups     rows int32, ascending; if there are query groups
+//	hashes     SHA-256 of each packChunk bytes of the sections before, one section after the other
+//	header     packHeader as JSON
+//	SHA-256 of the header, its length (8 bytes), packMagic
+//
+// Where a section is follows from the header's numbers alone. The header has the hash of the hashes: its
+// own hash is that of the content.
+const (
+	packMagic   = "DYADPACK"
+	packVersion = 1
+	packPage    = 4096
+	packChunk   = 16 << 20
+	packTail    = sha256.Size + 8 + len(packMagic)
+	packLongest = 64 << 20 // of a header
+)
+
+// packHeader says what is in a pack.
+type packHeader struct {
+	Version    int             `json:"version"`
+	Schema     json.RawMessage `json:"schema"`      // as a model has it, with store
+	SchemaHash string          `json:"schema_hash"` // SHA-256 of the schema, in hex
+	Rows       int64           `json:"rows"`
+	Features   int             `json:"features"` // of a record
+	Persons    int64           `json:"persons,omitempty"`
+	Groups     int             `json:"groups,omitempty"`
+	Bounds     packBounds      `json:"bounds"`
+	ChunkBytes int64           `json:"chunk_bytes"`
+	Hashes     string          `json:"hashes"` // SHA-256 of the section of hashes, in hex
+}
+
+type packBounds struct {
+	FeatureNorm float64 `json:"feature_norm"`
+	LabelAbs    float64 `json:"label_abs"`
+}
+
+func boundsOfPack(b engine.Bounds) packBounds { return packBounds{b.FeatureNorm, b.LabelAbs} }
+
+// section is a part of a pack.
+type section struct{ from, bytes int64 }
+
+// packSections are the sections with numbers in order; hashes is the last one, and end where the header
+// begins.
+type packSections struct {
+	features, labels, persons, groups, hashes section
+	end                                       int64
+}
+
+func pageAfter(at int64) int64 { return (at + packPage - 1) / packPage * packPage }
+
+// sections follow from the numbers of a header, which were checked.
+func (h *packHeader) sections(narrow bool) packSections {
+	size := int64(8)
+	if narrow {
+		size = 4
+	}
+	var s packSections
+	at, chunks := int64(packPage), int64(0)
+	place := func(bytes int64) section {
+		p := section{at, bytes}
+		at, chunks = pageAfter(at+bytes), chunks+(bytes+packChunk-1)/packChunk
+		return p
+	}
+	s.features, s.labels = place(h.Rows*int64(h.Features)*size), place(8*h.Rows)
+	if h.Persons > 0 {
+		s.persons = place(8 * (h.Persons + 1))
+	}
+	if h.Groups > 0 {
+		s.groups = place(4 * h.Rows)
+	}
+	s.hashes = section{at, chunks * sha256.Size}
+	s.end = pageAfter(at + s.hashes.bytes)
+	return s
+}
+
+// hashed are the sections that have hashes.
+func (s packSections) hashed() []section { return []section{s.features, s.labels, s.persons, s.groups} }
+
+// packRules are what is wrong with a pack, and what to do.
+const (
+	rulePackCut      = "the pack is not whole: it was cut off, or is not a pack; make it again with \"dyad data pack\""
+	rulePackHeader   = "the pack's header does not describe what it holds; make it again with \"dyad data pack\""
+	rulePackChanged  = "the pack does not have the hashes that it was written with: a disk or a program changed it; make it again with \"dyad data pack\""
+	rulePackOutside  = "the pack has a record outside the bounds that its schema promises, which \"dyad data pack\" never writes; make it again from the data"
+	rulePackSchema   = "the pack was made with another schema; give that one, or make the pack again with this one (\"dyad data pack\")"
+	rulePackStore    = "the pack stores %s, and %s is asked for; leave --store and the schema's store out, or make the pack again with --store %s"
+	rulePackIDs      = "a pack has no ids and keeps its own order of rows; give the file that it was made of"
+	rulePackScan     = "a pack has encoded records and not the rows of a file; give the file that it was made of"
+	rulePackStream   = "a pack is mapped: give it as a file by itself, not compressed and not through a pipe"
+	rulePackVersion  = "the pack has version %d, and this program reads version %d; make it again with this program's \"dyad data pack\""
+	rulePackOfSparse = "sparse records are not packed: a pack has rows of equal length; set dense: true in the schema if their number of features is small, or read the file itself"
+	rulePackOfPack   = "the file is a pack already"
+)
+
+// readPackHeader reads and checks the header of a pack of a size: every number that says where something
+// is. content is the header's text, whose hash is that of the whole pack. An error is a *ParseError
+// without a file, or one of reading.
+func readPackHeader(r io.ReaderAt, size int64) (h *packHeader, e *Encoder, content []byte, err error) {
+	bad := func(rule string) (*packHeader, *Encoder, []byte, error) {
+		return nil, nil, nil, &ParseError{Rule: rule}
+	}
+	first, tail := make([]byte, len(packMagic)+4), make([]byte, packTail)
+	if size < packPage+int64(packTail) {
+		return bad(rulePackCut)
+	}
+	if _, err := r.ReadAt(first, 0); err != nil {
+		return nil, nil, nil, err
+	}
+	if string(first[:len(packMagic)]) != packMagic {
+		return bad(rulePackCut)
+	}
+	if v := binary.LittleEndian.Uint32(first[len(packMagic):]); v != packVersion {
+		return bad(fmt.Sprintf(rulePackVersion, v, packVersion))
+	}
+	if _, err := r.ReadAt(tail, size-int64(packTail)); err != nil {
+		return nil, nil, nil, err
+	}
+	length := binary.LittleEndian.Uint64(tail[sha256.Size:])
+	if string(tail[sha256.Size+8:]) != packMagic || length > packLongest || int64(length) > size-packPage-int64(packTail) {
+		return bad(rulePackCut)
+	}
+	content = make([]byte, length)
+	if _, err := r.ReadAt(content, size-int64(packTail)-int64(length)); err != nil {
+		return nil, nil, nil, err
+	}
+	if hash := sha256.Sum256(content); !bytes.Equal(hash[:], tail[:sha256.Size]) {
+		return bad(rulePackChanged)
+	}
+	h, e = new(packHeader), new(Encoder)
+	dec := json.NewDecoder(bytes.NewReader(content))
+	dec.DisallowUnknownFields()
+	if dec.Decode(h) != nil || dec.More() || h.Version != packVersion || e.UnmarshalJSON(h.Schema) != nil {
+		return bad(rulePackHeader)
+	}
+	hash := sha256.Sum256(h.Schema)
+	byPerson, byGroup := e.schema.ByPerson(), e.group != nil
+	switch {
+	case h.SchemaHash != hex.EncodeToString(hash[:]), e.schema.IsSparse(), h.Features != e.Dim(), h.Bounds != boundsOfPack(e.Bounds()),
+		h.ChunkBytes != packChunk, h.Rows < 2, h.Rows > math.MaxInt32, h.Rows > math.MaxInt64/64/int64(h.Features),
+		byPerson != (h.Persons > 0), h.Persons < 0, h.Persons > h.Rows,
+		byGroup != (h.Groups > 0), h.Groups < 0, int64(h.Groups) > h.Rows:
+		return bad(rulePackHeader)
+	}
+	if h.sections(e.schema.IsNarrow()).end+int64(length)+int64(packTail) != size {
+		return bad(rulePackCut)
+	}
+	return h, e, content, nil
+}
+
+// isPack says that a file begins like a pack.
+func isPack(head []byte) bool { return bytes.HasPrefix(head, []byte(packMagic)) }
+
+// IsPack says that a file begins like a pack.
+func IsPack(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, len(packMagic))
+	n, _ := f.ReadAt(head, 0)
+	return isPack(head[:n])
+}
+
+// OpenContent opens what tells the content of a data file: the file, or of a pack its header, which has
+// the hash of everything else and is checked against it when the pack is loaded.
+func OpenContent(name string) (io.ReadCloser, error) {
+	f, err := os.Open(name)
+	if err != nil || !IsPack(name) {
+		return f, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	_, _, content, err := readPackHeader(f, info.Size())
+	if err != nil {
+		return nil, inFile(name, err)
+	}
+	return io.NopCloser(bytes.NewReader(content)), nil
+}
+
+// inFile names the file in an error of readPackHeader.
+func inFile(name string, err error) error {
+	if e, ok := err.(*ParseError); ok {
+		e.File = name
+		return e
+	}
+	return fmt.Errorf("dataset: %s: %w", name, err)
+}

@@ -1,0 +1,184 @@
+package dataset
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"dyad/engine"
+	"dyad/internal/pages"
+)
+
+// readPack maps a pack and checks all of it: that it is whole, its schema is the one asked for,
+// every hash, every record's norm and every label, persons and groups. Nothing of it is believed.
+func (t *table) readPack(in *input) error {
+	bad := func(rule string) error { return t.errorf(0, "", 0, rule) }
+	switch {
+	case t.scan != nil:
+		return bad(rulePackScan)
+	case t.o.KeepIDs:
+		return bad(rulePackIDs)
+	case in.file == nil || in.opened == nil:
+		return bad(rulePackStream)
+	}
+	h, made, _, err := readPackHeader(in.file, in.size)
+	if err != nil {
+		return inFile(t.name, err)
+	}
+	e, err := t.packEncoder(made.schema)
+	if err != nil {
+		return err
+	}
+	all, err := pages.File(in.file)
+	if err != nil {
+		return fmt.Errorf("dataset: %s: %w", t.name, err)
+	}
+	if int64(len(all)) != in.size {
+		return bad(rulePackCut)
+	}
+	s := h.sections(e.schema.IsNarrow())
+	part := func(p section) []byte { return all[p.from : p.from+p.bytes : p.from+p.bytes] }
+	hashes := part(s.hashes)
+	if sum := sha256.Sum256(hashes); hex.EncodeToString(sum[:]) != h.Hashes {
+		return bad(rulePackChanged)
+	}
+	var chunks [][]byte
+	for _, p := range s.hashed() {
+		chunks = slices.AppendSeq(chunks, slices.Chunk(part(p), packChunk))
+	}
+	if err := t.checkChunks(chunks, hashes, int(h.Rows)); err != nil {
+		return err
+	}
+	y := pages.Slice[float64](part(s.labels))
+	var records *engine.Records
+	if e.schema.IsNarrow() {
+		records, err = storedRecords(pages.Slice[float32](part(s.features)), y, e, t.o.InMemory)
+	} else {
+		records, err = storedRecords(pages.Slice[float64](part(s.features)), y, e, t.o.InMemory)
+	}
+	switch {
+	case errors.Is(err, engine.ErrStored):
+		return bad(rulePackOutside)
+	case err != nil:
+		return fmt.Errorf("dataset: %s: %w", t.name, err)
+	}
+	return t.takePack(e, records, pages.Slice[int64](part(s.persons)), pages.Slice[int32](part(s.groups)), h)
+}
+
+// storedRecords are the records of a pack, mapped or copied.
+func storedRecords[T float32 | float64](x []T, y []float64, e *Encoder, copied bool) (*engine.Records, error) {
+	r, err := engine.StoredRecords(x, y, e.dim, e.Bounds())
+	if err != nil || !copied {
+		return r, err
+	}
+	y = append(pages.Make[float64](len(y))[:0], y...)
+	switch x := any(append(pages.Make[T](len(x))[:0], x...)).(type) {
+	case []float32:
+		return engine.AdoptNarrowRecords(x, y, e.dim, e.Bounds())
+	case []float64:
+		return engine.HeldRecords(x, y, e.dim, e.Bounds())
+	}
+	return nil, err
+}
+
+// packEncoder is the encoder of the schema that was asked for, in the storage of a pack that was made
+// with a schema. Both encode alike, of the same persons; whether the records are public, how many persons
+// there are and descriptions are what was asked for.
+func (t *table) packEncoder(made *Schema) (*Encoder, error) {
+	asked := *t.e.schema
+	if asked.Store != "" && asked.IsNarrow() != made.IsNarrow() {
+		has, want := StoreFloat64, StoreFloat32
+		if made.IsNarrow() {
+			has, want = want, has
+		}
+		return nil, t.errorf(0, "", 0, fmt.Sprintf(rulePackStore, has, want, want))
+	}
+	asked.Store = made.Store
+	same := *made
+	same.Public, same.Description, same.LabelsFile = asked.Public, asked.Description, asked.LabelsFile
+	if same.Persons > 0 && asked.Persons > 0 {
+		same.Persons = asked.Persons
+	}
+	a, errA := json.Marshal(&asked)
+	b, errB := json.Marshal(&same)
+	if errA != nil || errB != nil || !bytes.Equal(a, b) {
+		return nil, t.errorf(0, "", 0, rulePackSchema)
+	}
+	return NewEncoder(&asked)
+}
+
+// checkChunks compares the hashes of chunks, on all processors, and reports progress in rows.
+func (t *table) checkChunks(chunks [][]byte, hashes []byte, rows int) error {
+	var mu sync.Mutex
+	var stop error
+	done := 0
+	parallel(runtime.GOMAXPROCS(0), len(chunks), func(i int) {
+		mu.Lock()
+		stopped := stop != nil
+		mu.Unlock()
+		if stopped {
+			return
+		}
+		sum := sha256.Sum256(chunks[i])
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; stop == nil && !bytes.Equal(sum[:], hashes[i*sha256.Size:][:sha256.Size]) {
+			stop = t.errorf(0, "", 0, rulePackChanged)
+		}
+		if stop == nil && t.o.Progress != nil {
+			stop = t.o.Progress(int(int64(rows) * int64(done) / int64(len(chunks))))
+		}
+	})
+	return stop
+}
+
+// takePack makes the data set of a pack whose sections were checked.
+func (t *table) takePack(e *Encoder, r *engine.Records, first []int64, groups []int32, h *packHeader) error {
+	t.e, t.hasLabels = e, true
+	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), name: t.name}
+	for i, y := range r.Labels() {
+		if !e.schema.IsGraded() && y != 1 && y != -1 {
+			return t.errorf(0, "", 0, rulePackOutside)
+		}
+		if y > 0 {
+			d.Positives++
+		}
+		if len(groups) > 0 && (groups[i] < 0 || int(groups[i]) >= h.Groups || i > 0 && groups[i] < groups[i-1]) {
+			return t.errorf(0, "", 0, rulePackHeader)
+		}
+	}
+	d.Negatives = r.Len() - d.Positives
+	if len(groups) > 0 {
+		d.Groups, d.GroupCount = groups, h.Groups
+	}
+	if len(first) > 0 {
+		starts := make([]int, len(first))
+		for i, at := range first {
+			starts[i] = int(at)
+		}
+		people, err := r.WithPersons(starts, e.schema.PersonCap())
+		if err != nil {
+			return t.errorf(0, "", 0, rulePackHeader)
+		}
+		if e.schema.Persons > 0 && e.schema.Persons != int(h.Persons) {
+			return t.errorf(0, e.person.Name, 0, ruleOtherPersons)
+		}
+		if t.o.Persons == KeepPersons {
+			r = people
+		}
+	}
+	if !d.HasLabels {
+		r = r.WithoutLabels()
+	}
+	if !d.HasLabels || e.schema.IsGraded() || r.ByPerson() {
+		d.Positives, d.Negatives = 0, 0
+	}
+	d.Records, t.packed, t.rows = r, d, r.Len()
+	return nil
+}

@@ -1,0 +1,328 @@
+package dataset
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+
+	"dyad/engine"
+	"dyad/internal/pages"
+)
+
+// PackOptions say how a pack is made.
+type PackOptions struct {
+	// Folder is where temporary files of this program alone are made: labels, and rows too if they have
+	// persons or groups, wait there until all features are written. Their names begin with Prefix.
+	Folder, Prefix string
+	// LabelsFile and Progress are those of Options.
+	LabelsFile string
+	Progress   func(rows int) error
+}
+
+// Packed is what a pack has.
+type Packed struct {
+	Rows, Features  int
+	Persons, Groups int    // 0 without
+	Store           string // StoreFloat64 or StoreFloat32
+	Bytes           int64
+	Hash            string // of the content, in hex
+}
+
+// Pack writes the records of a file as a pack: what Load gives, to the bit. Rows of persons or of a
+// query group are next to each other, and of each person those that training uses. Its memory does not grow with the number
+// of rows, except by what says whose row is whose.
+func Pack(w io.Writer, path string, s *Schema, o PackOptions) (*Packed, error) {
+	files, err := Expand(path)
+	if err != nil {
+		return nil, err
+	}
+	p, t, err := newPack(w, listName(files), s, o)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	t.files = files
+	if err := t.readFiles(); err != nil {
+		return nil, err
+	}
+	return p.finish(t)
+}
+
+// PackReader is Pack of a file that r reads; name stands for it in errors.
+func PackReader(w io.Writer, name string, r io.Reader, s *Schema, o PackOptions) (*Packed, error) {
+	p, t, err := newPack(w, name, s, o)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	if err := t.read(&input{name: name, r: r}); err != nil {
+		return nil, err
+	}
+	return p.finish(t)
+}
+
+func newPack(w io.Writer, name string, s *Schema, o PackOptions) (*packRows, *table, error) {
+	read := Options{Persons: KeepPersons, LabelsFile: o.LabelsFile, Progress: o.Progress}
+	e, err := encoderFor(s, read)
+	if err != nil {
+		return nil, nil, err
+	}
+	if e.schema.IsSparse() {
+		return nil, nil, &ParseError{File: name, Rule: rulePackOfSparse}
+	}
+	t := newTable(name, e, read, nil)
+	p, err := newPackRows(w, e, o)
+	t.sink = p
+	return p, t, err
+}
+
+// packRows writes rows as they come.
+type packRows struct {
+	e       *Encoder
+	out     *packSectionWriter
+	ordered bool     // rows wait until it is known whose they are
+	x, y    *os.File // what waits
+	narrow  []float32
+	rows    int
+}
+
+func newPackRows(w io.Writer, e *Encoder, o PackOptions) (*packRows, error) {
+	p := &packRows{e: e, ordered: e.person != nil || e.group != nil, out: &packSectionWriter{w: w, chunk: sha256.New()}}
+	for _, f := range []**os.File{&p.x, &p.y} {
+		var err error
+		if *f, err = os.CreateTemp(o.Folder, o.Prefix+"*"); err != nil {
+			p.close()
+			return nil, err
+		}
+		_ = os.Remove((*f).Name()) // a crash leaves nothing; Windows removes it in close
+	}
+	first := append([]byte(packMagic), 0, 0, 0, 0)
+	binary.LittleEndian.PutUint32(first[len(packMagic):], packVersion)
+	if err := p.out.plain(first); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, p.out.pad()
+}
+
+// close removes what waited.
+func (p *packRows) close() {
+	for _, f := range []*os.File{p.x, p.y} {
+		if f != nil {
+			_, _ = f.Close(), os.Remove(f.Name())
+		}
+	}
+}
+
+func (p *packRows) expect(int) {}
+
+func (p *packRows) take(x, y []float64) error {
+	p.rows += len(y)
+	raw := pages.Bytes(x)
+	if p.e.schema.IsNarrow() {
+		if len(p.narrow) < len(x) {
+			p.narrow = make([]float32, len(x))
+		}
+		narrow(p.narrow[:len(x)], x)
+		raw = pages.Bytes(p.narrow[:len(x)])
+	}
+	var err error
+	if p.ordered {
+		_, err = p.x.Write(raw)
+	} else {
+		err = p.out.write(raw)
+	}
+	if err == nil {
+		_, err = p.y.Write(pages.Bytes(y))
+	}
+	return err
+}
+
+// finish writes what is left.
+func (p *packRows) finish(t *table) (*Packed, error) {
+	if t.packed != nil {
+		return nil, &ParseError{File: t.name, Rule: rulePackOfPack}
+	}
+	err := t.check()
+	if err == nil {
+		err = t.flush(0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	h := packHeader{Version: packVersion, Rows: int64(p.rows), Features: p.e.dim, Bounds: boundsOfPack(p.e.Bounds()), ChunkBytes: packChunk}
+	var rows []int // in order; nil for all
+	var first []int64
+	var groups []int32
+	switch {
+	case t.people != nil:
+		of, count, err := t.persons()
+		if err != nil {
+			return nil, err
+		}
+		order, starts, err := engine.GroupRows(of, count, p.e.schema.PersonCap())
+		if err != nil {
+			return nil, fmt.Errorf("dataset: %w", err)
+		}
+		rows, h.Rows, h.Persons = order, int64(len(order)), int64(count)
+		for _, at := range starts {
+			first = append(first, int64(at))
+		}
+	case p.e.group != nil:
+		of := t.groups.of.join()
+		h.Groups = len(t.groups.number)
+		if rows, _, err = engine.GroupRows(of, h.Groups, len(of)); err != nil {
+			return nil, fmt.Errorf("dataset: %w", err)
+		}
+		for _, i := range rows {
+			groups = append(groups, of[i])
+		}
+	}
+	size := 8
+	if p.e.schema.IsNarrow() {
+		size = 4
+	}
+	if p.ordered {
+		err = p.copy(p.x, rows, size*p.e.dim)
+	}
+	err = errors.Join(err, p.out.end())
+	if err == nil {
+		err = errors.Join(p.copy(p.y, rows, 8), p.out.end())
+	}
+	if err == nil && first != nil {
+		err = errors.Join(p.out.write(pages.Bytes(first)), p.out.end())
+	}
+	if err == nil && groups != nil {
+		err = errors.Join(p.out.write(pages.Bytes(groups)), p.out.end())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.header(&h)
+}
+
+// header fills the header in, and writes it.
+func (p *packRows) header(h *packHeader) (*Packed, error) {
+	var err error
+	if h.Schema, err = json.Marshal(p.e.schema); err != nil {
+		return nil, fmt.Errorf("dataset: %w", err)
+	}
+	schema, hashes := sha256.Sum256(h.Schema), sha256.Sum256(p.out.hashes)
+	h.SchemaHash, h.Hashes = hex.EncodeToString(schema[:]), hex.EncodeToString(hashes[:])
+	sum, err := writePackHeader(p.out, h)
+	if err != nil {
+		return nil, err
+	}
+	made := &Packed{Rows: int(h.Rows), Features: h.Features, Persons: int(h.Persons), Groups: h.Groups, Store: StoreFloat64, Bytes: p.out.at, Hash: hex.EncodeToString(sum)}
+	if p.e.schema.IsNarrow() {
+		made.Store = StoreFloat32
+	}
+	return made, nil
+}
+
+// writePackHeader writes the section of hashes and a header, and returns the header's hash.
+func writePackHeader(out *packSectionWriter, h *packHeader) ([]byte, error) {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return nil, fmt.Errorf("dataset: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	end := append(text, sum[:]...)
+	end = binary.LittleEndian.AppendUint64(end, uint64(len(text)))
+	end = append(end, packMagic...)
+	if err := out.plain(out.hashes); err != nil {
+		return nil, err
+	}
+	return sum[:], errors.Join(out.pad(), out.plain(end))
+}
+
+// copy writes the given items of a file, of size bytes each; nil are all.
+func (p *packRows) copy(f *os.File, rows []int, size int) error {
+	buffer := make([]byte, max(1<<22/size, 1)*size)
+	if rows == nil {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		for {
+			n, err := io.ReadFull(f, buffer)
+			if n > 0 {
+				if err := p.out.write(buffer[:n]); err != nil {
+					return err
+				}
+			}
+			if err == io.EOF || err == io.ErrUnexpectedEOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	for i := 0; i < len(rows); {
+		filled := 0
+		for i < len(rows) && filled < len(buffer) { // run by run
+			j := i + 1
+			for j < len(rows) && rows[j] == rows[j-1]+1 && filled+(j+1-i)*size <= len(buffer) {
+				j++
+			}
+			if _, err := f.ReadAt(buffer[filled:filled+(j-i)*size], int64(rows[i])*int64(size)); err != nil {
+				return err
+			}
+			filled, i = filled+(j-i)*size, j
+		}
+		if err := p.out.write(buffer[:filled]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packSectionWriter writes sections one after the other.
+type packSectionWriter struct {
+	w      io.Writer
+	at     int64
+	chunk  hash.Hash
+	filled int // bytes of the chunk
+	hashes []byte
+}
+
+// plain writes what has no hash.
+func (s *packSectionWriter) plain(b []byte) error {
+	n, err := s.w.Write(b)
+	s.at += int64(n)
+	return err
+}
+
+// write writes a part of a section.
+func (s *packSectionWriter) write(b []byte) error {
+	for left := b; len(left) > 0; {
+		n := min(len(left), packChunk-s.filled)
+		s.chunk.Write(left[:n])
+		if s.filled, left = s.filled+n, left[n:]; s.filled == packChunk {
+			s.endChunk()
+		}
+	}
+	return s.plain(b)
+}
+
+func (s *packSectionWriter) endChunk() {
+	if s.filled > 0 {
+		s.hashes = s.chunk.Sum(s.hashes)
+		s.chunk.Reset()
+		s.filled = 0
+	}
+}
+
+// end ends a section.
+func (s *packSectionWriter) end() error {
+	s.endChunk()
+	return s.pad()
+}
+
+func (s *packSectionWriter) pad() error { return s.plain(make([]byte, pageAfter(s.at)-s.at)) }

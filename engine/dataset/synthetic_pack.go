@@ -1,0 +1,75 @@
+package dataset
+
+import (
+	"fmt"
+	"io"
+	"math"
+)
+
+// UniformSchema is the schema of n synthetic records of d numbers in [-1, 1], f1 to fd, and a label y of
+// two classes, marked public.
+func UniformSchema(d int) (*Schema, error) {
+	if d < 1 {
+		return nil, fmt.Errorf("dataset: synthetic-uniform: %d features, want at least 1", d)
+	}
+	s := &Schema{DataID: "synthetic-uniform", Description: "synthetic records of uniform numbers", Public: true, Format: FormatCSV, CSV: CSVOptions{Header: true}}
+	for k := range d {
+		s.Columns = append(s.Columns, Column{Name: fmt.Sprintf("f%d", k+1), Range: []float64{-1, 1}})
+	}
+	s.Columns = append(s.Columns, Column{Name: "y", Role: RoleLabel, Positive: "1", Negative: "0"})
+	return s, s.Validate()
+}
+
+// PackUniform writes n synthetic records of UniformSchema as a pack: those of SyntheticScores, up to the
+// rounding of the public factor of the encoder. Its memory does not grow with n.
+func PackUniform(w io.Writer, n int, s *Schema, seed uint64, o PackOptions) (*Packed, error) {
+	if n < 2 || n > math.MaxInt32 {
+		return nil, fmt.Errorf("dataset: synthetic-uniform: %d records, want 2 to %d", n, math.MaxInt32)
+	}
+	p, t, err := newPack(w, s.DataID, s, o)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	t.allocate(sizes{}, 1)
+	rows := newUniformRows(t.e.dim, seed, t.e.factor)
+	for i := range n {
+		if err := t.endRow(i+1, rows.next(t.dense.grow(t.e.dim))); err != nil {
+			return nil, err
+		}
+	}
+	return p.finish(t)
+}
+
+// uniformRows draws the rows of SyntheticScores.
+type uniformRows struct {
+	coins
+	v      []float64 // direction of the scores
+	factor float64
+	drawn  int
+}
+
+func newUniformRows(d int, seed uint64, factor float64) *uniformRows {
+	r := &uniformRows{coins: newCoins(seed, scoresStream), v: make([]float64, d), factor: factor}
+	for k := range r.v {
+		r.v[k] = 2*float64(r.below(2)) - 1
+	}
+	return r
+}
+
+// next sets the next row and returns its label: the first two are +1 and -1.
+func (r *uniformRows) next(row []float64) float64 {
+	var score float64
+	for k := range row {
+		row[k] = r.factor * (2*r.uniform() - 1)
+		score += r.v[k] * row[k]
+	}
+	y := -1.0
+	if r.uniform() < 1/(1+math.Exp(-4*score)) {
+		y = 1
+	}
+	if r.drawn++; r.drawn <= 2 {
+		y = float64(3 - 2*r.drawn)
+	}
+	return y
+}

@@ -1,0 +1,94 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"dyad/engine"
+)
+
+// TeamSizes are the numbers of members of RunTeams: one alone, few, and more than there are
+// chunks.
+var TeamSizes = []int{1, 2, 3, 7, 129}
+
+// RunTeams checks that the sums of a backend have the bits of one process for teams of TeamSizes:
+// gradients of p over all pairs, and moments, of records whose shards have different labels, also
+// when they are repeated. of is the backend of a member, of nil that of one process.
+func RunTeams(t T, of func(engine.Team) engine.Backend, p engine.Problem, r *engine.Records) {
+	t.Helper()
+	name := fmt.Sprintf("%s n=%d d=%d sparse=%v persons=%v groups=%d", p.Loss.Name(), p.N, p.D, r.IsSparse(), r.ByPerson(), len(p.Groups))
+	type way struct {
+		name string
+		plan func(engine.Backend) (engine.Kernel, error)
+		sums func(engine.Evaluator) ([]float64, error)
+	}
+	rng := rand.New(rand.NewPCG(uint64(p.N), 23))
+	w := fill(p.Loss.ParamDim(p.D), func(int) float64 { return rng.NormFloat64() })
+	scaleTo(w, p.Radius)
+	centre := fill(p.D, func(int) float64 { return rng.NormFloat64() })
+	scaleTo(centre, p.Bounds.FeatureNorm/3)
+	gradient := func(e engine.Evaluator) ([]float64, error) {
+		sum := make([]float64, len(w))
+		return sum, e.GradSum(context.Background(), sum, w, p.Pairs())
+	}
+	ways := []way{{"gradients", func(b engine.Backend) (engine.Kernel, error) { return (engine.Grouped{Backend: b}).Plan(p) }, gradient}}
+	_, score := p.Loss.(engine.ScoreLoss) // moments ignore the loss
+	if _, ok := of(nil).(engine.MomentsBackend); ok && score && len(p.Groups) == 0 {
+		for _, second := range []engine.SecondMoments{engine.NoSecond, engine.DiagonalSecond, engine.FullSecond} {
+			if second == engine.FullSecond && p.D > 64 {
+				continue
+			}
+			ways = append(ways, way{"moments, " + second.String(),
+				func(b engine.Backend) (engine.Kernel, error) { return b.(engine.MomentsBackend).PlanMoments(p) },
+				func(e engine.Evaluator) ([]float64, error) {
+					m := engine.Moments{Sum: make([]float64, p.D), Second: make([]float64, second.Len(p.D))}
+					err := e.(engine.MomentsEvaluator).Moments(context.Background(), &m, engine.MomentSums{Centre: centre, Radius: p.Bounds.FeatureNorm / 2, Signed: true, Offset: 0.2, Second: second})
+					return append(append(m.Sum, m.Second...), m.Positives), err
+				}})
+		}
+		ways = append(ways, way{"gradients of moved records",
+			func(b engine.Backend) (engine.Kernel, error) {
+				return engine.PlanRecentred(b.(engine.MomentsBackend), p)
+			},
+			func(e engine.Evaluator) ([]float64, error) {
+				if err := e.(engine.RecentringEvaluator).Recentre(context.Background(), centre, p.Bounds.FeatureNorm/2); err != nil {
+					return nil, err
+				}
+				return gradient(e)
+			}})
+	}
+	for _, way := range ways {
+		evaluate := func(k engine.Kernel, err error) (sums []float64, _ error) {
+			if err != nil {
+				return nil, err
+			}
+			e, err := k.Bind(r)
+			if err != nil {
+				return nil, err
+			}
+			if sums, err = way.sums(e); err != nil {
+				return nil, errors.Join(err, e.Close())
+			}
+			again, err := way.sums(e)
+			if err == nil && !sameBits(sums, again) {
+				err = errors.New("other bits when repeated")
+			}
+			return sums, errors.Join(err, e.Close())
+		}
+		want, err := evaluate(way.plan(of(nil)))
+		if err != nil {
+			t.Errorf("%s, %s, one process: %v", name, way.name, err)
+			continue
+		}
+		for _, size := range TeamSizes {
+			got, err := evaluate(planTeam(size, func(t engine.Team) (engine.Kernel, error) { return way.plan(of(t)) }))
+			if err != nil {
+				t.Errorf("%s, %s, team of %d: %v", name, way.name, size, err)
+			} else if !sameBits(got, want) {
+				t.Errorf("%s, %s: a team of %d has other bits than one process", name, way.name, size)
+			}
+		}
+	}
+}

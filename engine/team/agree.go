@@ -1,0 +1,128 @@
+package team
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"dyad/engine"
+)
+
+// ErrDisagree is wrapped by Agree when the ranks do not hold the parts of one run.
+var ErrDisagree = errors.New("team: the processes do not agree")
+
+// A Statement is what must be the same on every rank: a name for messages, such as "the plan", and
+// a text. Its hash is compared.
+type Statement struct{ Name, Text string }
+
+// Agree compares what the ranks are about to do, before anything is charged: their statements, the
+// shares of the records that they hold, and whether these fit the problem together. Every rank
+// gets the same answer. An error that wraps ErrDisagree names the first difference and the ranks
+// that have it; any other means that the team is lost or that the records do not fit the problem.
+func Agree(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records, same []Statement) error {
+	p := k.Problem()
+	problem := Statement{Name: "the problem", Text: fmt.Sprint(p.N, p.D, p.Bounds, p.Loss.Name(), p.Radius, p.NonZerosPerRow, p.LabelValues, p.PersonRows, p.Groups, k.Method())}
+	if err := agreeOn(ctx, t, append([]Statement{problem}, same...)); err != nil {
+		return err
+	}
+	if err := agreeOnShares(ctx, t, k, r); err != nil {
+		return err
+	}
+	return agreeOnRecords(ctx, t, p, r)
+}
+
+func agreeOn(ctx context.Context, t engine.Team, same []Statement) error {
+	const words = sha256.Size / 4
+	own := []float64{float64(len(same))}
+	for _, s := range same {
+		sum := sha256.Sum256([]byte(s.Text))
+		for i := 0; i < len(sum); i += 4 {
+			own = append(own, float64(binary.BigEndian.Uint32(sum[i:])))
+		}
+	}
+	all, starts, err := engine.GatherValues(ctx, t, own)
+	if err != nil {
+		return err
+	}
+	for i := -1; i < len(same); i++ {
+		what, from, to := "the number of statements", 0, 1
+		if i >= 0 {
+			what, from, to = same[i].Name, 1+i*words, 1+(i+1)*words
+		}
+		var other []int
+		for rank := range t.Size() {
+			part := all[starts[rank]:starts[rank+1]]
+			if len(part) < to || !slices.Equal(part[from:to], all[from:to]) {
+				other = append(other, rank)
+			}
+		}
+		if len(other) > 0 {
+			return fmt.Errorf("%w on %s: it is not that of rank 0 on ranks %v; start every process with the same program, flags, schema and data, on machines with the same instruction set; nothing was charged", ErrDisagree, what, other)
+		}
+	}
+	return nil
+}
+
+// agreeOnShares decides by numbers that all ranks have, so that none goes on alone.
+func agreeOnShares(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records) error {
+	const facts = 5
+	from, to := engine.Share(k, t.Rank())
+	all, _, err := engine.GatherValues(ctx, t, []float64{float64(from), float64(to), float64(r.First()), float64(r.First() + r.Units()), float64(r.Total())})
+	if err != nil {
+		return err
+	}
+	covered, n := 0, k.Problem().N
+	missing := func(to int) error {
+		return fmt.Errorf("%w on the records: nobody holds numbers %d to %d; nothing was charged", ErrDisagree, covered, to-1)
+	}
+	for rank := range t.Size() {
+		own := all[rank*facts:]
+		from, to, first, end, total := int(own[0]), int(own[1]), int(own[2]), int(own[3]), int(own[4])
+		switch {
+		case total != n:
+			return fmt.Errorf("%w on the records: rank %d has a share of %d, the plan is for %d; nothing was charged", ErrDisagree, rank, total, n)
+		case from < to && (first != from || end != to):
+			return fmt.Errorf("%w on the records: rank %d holds numbers %d to %d, its share are %d to %d; a part is missing or there twice; nothing was charged", ErrDisagree, rank, first, end-1, from, to-1)
+		case from < to && from > covered:
+			return missing(from)
+		}
+		covered = max(covered, to)
+	}
+	if covered != n {
+		return missing(n)
+	}
+	return nil
+}
+
+// agreeOnRecords is engine.Problem.Fits for all shares together.
+func agreeOnRecords(ctx context.Context, t engine.Team, p engine.Problem, r *engine.Records) error {
+	own := p.FitsShard(r)
+	limit := p.LabelLimit()
+	counted := limit < p.MaxRows()
+	facts := []float64{0}
+	if own != nil {
+		facts[0] = 1
+	} else if counted {
+		facts = append(facts, r.DifferentLabels(limit)...)
+	}
+	all, starts, err := engine.GatherValues(ctx, t, facts)
+	if err != nil {
+		return err
+	}
+	var labels []float64
+	for rank := range t.Size() {
+		part := all[starts[rank]:starts[rank+1]]
+		if part[0] != 0 && own == nil {
+			return fmt.Errorf("team: the records of rank %d do not fit the plan; its own message says why; nothing was charged", rank)
+		}
+		labels = append(labels, part[1:]...)
+	}
+	slices.Sort(labels)
+	if own == nil && counted && len(slices.Compact(labels)) > limit {
+		return fmt.Errorf("team: the shards have more than the %d different labels of Problem.LabelValues together; declare more, or engine.AnyLabels for graded labels; nothing was charged", limit)
+	}
+	return own
+}

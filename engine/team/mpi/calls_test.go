@@ -1,0 +1,42 @@
+//go:build linux && !android && (amd64 || arm64) && !static
+
+package mpi
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// A call that does not return ends the team after the deadline, or when its context is done, and no
+// other call is made.
+func TestHungCall(t *testing.T) {
+	for name, c := range map[string]struct {
+		deadline time.Duration
+		limit    time.Duration // of the context
+		want     error
+	}{
+		"deadline": {time.Millisecond, time.Minute, ErrHung},
+		"context":  {0, time.Millisecond, context.DeadlineExceeded},
+	} {
+		team := &Team{calls: make(chan call)}
+		go team.thread()
+		ctx, cancel := context.WithTimeout(context.Background(), c.limit)
+		release := make(chan bool)
+		err := team.do(ctx, "MPI_Nothing", c.deadline, func() int32 { <-release; return 0 })
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+		if err := team.do(context.Background(), "MPI_Nothing", 0, func() int32 { t.Error("called"); return 0 }); err == nil {
+			t.Errorf("%s: a call after the team was lost", name)
+		}
+		close(release)
+		cancel()
+	}
+	team := &Team{calls: make(chan call)}
+	go team.thread()
+	if err := team.do(context.Background(), "MPI_Nothing", time.Minute, func() int32 { return 13 }); err == nil {
+		t.Error("a failed call is no error")
+	}
+}

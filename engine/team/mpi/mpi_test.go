@@ -1,0 +1,50 @@
+package mpi
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func set(variables map[string]string) func(string) string {
+	return func(name string) string { return variables[name] }
+}
+
+// The library of the launcher comes first where several are installed.
+func TestLibraries(t *testing.T) {
+	for first, variables := range map[string]map[string]string{
+		"libmpi.so.40":    {"OMPI_COMM_WORLD_SIZE": "3"},
+		"libmpi_abi.so.1": {"PMI_SIZE": "3"},
+	} {
+		if got := libraries(set(variables)); got[0] != first || len(got) != 5 || len(slices.Compact(slices.Sorted(slices.Values(got)))) != 5 {
+			t.Errorf("%v: %q, want %s first", variables, got, first)
+		}
+		if n := started(set(variables)); n != 3 {
+			t.Errorf("%v: %d processes, want 3", variables, n)
+		}
+	}
+	if n := started(set(nil)); n != 0 {
+		t.Errorf("%d processes without a launcher", n)
+	}
+}
+
+// Every interface has all of its constants, and no two are alike.
+func TestInterfaces(t *testing.T) {
+	seen := map[uintptr]bool{}
+	for _, i := range interfaces() {
+		symbols := i.worldSymbol != "" && i.doubleSymbol != ""
+		if i.name == "" || symbols == (i.world != 0 && i.double != 0) || i.inPlace == 0 || i.serialized == 0 || seen[i.world] {
+			t.Errorf("%+v", i)
+		}
+		seen[i.world] = true
+	}
+}
+
+// A library that is not there is an error that says what to install.
+func TestNoLibrary(t *testing.T) {
+	_, err := Open(Options{Library: "/nonexistent/libmpi.so"})
+	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "nonexistent") && !strings.Contains(err.Error(), "supported on") {
+		t.Errorf("got %v", err)
+	}
+}

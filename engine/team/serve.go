@@ -1,0 +1,139 @@
+package team
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+
+	"dyad/engine"
+)
+
+// Serve computes this rank's part of every sum that rank 0 asks for, until it says stop. r is the
+// share of this rank. Any error means that the team is lost: the process must end.
+func Serve(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records) error {
+	s := &server{team: t, kernel: k, records: r}
+	defer func() {
+		if s.bound != nil {
+			_ = s.bound.Close()
+		}
+	}()
+	first := make([]float64, header)
+	for {
+		if err := t.Broadcast(ctx, first); err != nil {
+			return err
+		}
+		body := make([]float64, int(first[1]))
+		if len(body) > 0 {
+			if err := t.Broadcast(ctx, body); err != nil {
+				return err
+			}
+		}
+		if op(first[0]) == opStop {
+			return nil
+		}
+		if err := s.do(ctx, op(first[0]), first[2:], body); err != nil {
+			return err
+		}
+	}
+}
+
+type server struct {
+	team    engine.Team
+	kernel  engine.Kernel
+	records *engine.Records
+	bound   engine.Evaluator
+	sum     []float64
+	order   []int32 // of the last part
+}
+
+// do carries out one op.
+func (s *server) do(ctx context.Context, o op, head, body []float64) (err error) {
+	switch o {
+	case opBind:
+		s.bound, err = s.kernel.Bind(s.records)
+		return err
+	case opDigests:
+		_, err = digest(ctx, s.team, s.kernel, s.records)
+		return err
+	}
+	if s.bound == nil {
+		return fmt.Errorf("team: rank 0 asks for sums before it bound the records")
+	}
+	switch o {
+	case opGradient:
+		return s.gradient(ctx, head, body)
+	case opMoments:
+		m, d := unpackMoments(body), s.kernel.Problem().D
+		sums, ok := s.bound.(engine.MomentsEvaluator)
+		if !ok {
+			break
+		}
+		return sums.Moments(ctx, &engine.Moments{Sum: make([]float64, d), Second: make([]float64, m.Second.Len(d))}, m)
+	case opRecentre:
+		m := unpackMoments(body)
+		moved, ok := s.bound.(engine.RecentringEvaluator)
+		if !ok {
+			break
+		}
+		return moved.Recentre(ctx, m.Centre, m.Radius)
+	case opClose:
+		err, s.bound = s.bound.Close(), nil
+		return err
+	}
+	return fmt.Errorf("team: rank 0 asks for op %v, which this rank does not know or cannot do", o)
+}
+
+func (s *server) gradient(ctx context.Context, head, body []float64) error {
+	w := body[:int(head[0])]
+	pairs := s.kernel.Problem().Pairs()
+	switch head[1] {
+	case subsetPairs:
+		s.order = s.order[:0]
+		for _, i := range body[len(w):] {
+			s.order = append(s.order, int32(i))
+		}
+		fallthrough
+	case samePairs:
+		pairs = engine.SubsetPairs{Order: s.order, From: int(head[2]), N: int(head[3])}
+	}
+	if len(s.sum) != len(w) {
+		s.sum = make([]float64, len(w))
+	}
+	return s.bound.GradSum(ctx, s.sum, w, pairs)
+}
+
+// digest is the hash of all records: each rank digests the whole runs of its share that no
+// rank before it holds.
+func digest(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records) (string, error) {
+	from, to := 0, 0
+	for rank := range t.Rank() + 1 {
+		a, b := engine.Share(k, rank)
+		if from = max(a, to); b > to {
+			to = b
+		} else {
+			from = to
+		}
+	}
+	own := r.Digests(from-r.First(), to-r.First())
+	numbers := make([]float64, 0, len(own)/4)
+	for ; len(own) > 0; own = own[4:] {
+		numbers = append(numbers, float64(binary.BigEndian.Uint32(own)))
+	}
+	all, _, err := engine.GatherValues(ctx, t, numbers)
+	if err != nil {
+		return "", err
+	}
+	text := make([]byte, 0, 4*len(all))
+	for _, v := range all {
+		text = binary.BigEndian.AppendUint32(text, uint32(v))
+	}
+	return DigestOf(text), nil
+}
+
+// DigestOf is the hash of the engine.Records.Digests of all records.
+func DigestOf(digests []byte) string {
+	sum := sha256.Sum256(digests)
+	return hex.EncodeToString(sum[:])
+}

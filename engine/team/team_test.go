@@ -1,0 +1,328 @@
+package team_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/enginetest"
+	"dyad/engine/team"
+	"dyad/kernels"
+)
+
+// data are 9001 records whose labels are sorted, so that a shard has one class, and their problem.
+func data(t *testing.T) (engine.Problem, *engine.Records) {
+	t.Helper()
+	const n, d = 9001, 4
+	rng := rand.New(rand.NewPCG(5, 6))
+	x, y := make([]float64, n*d), make([]float64, n)
+	for i := range y {
+		y[i] = math.Copysign(1, float64(i-n/2))
+		for k := range d {
+			x[i*d+k] = (rng.Float64()*2 - 1 + 0.2*y[i]) / 2
+		}
+	}
+	r, err := engine.NewRecords(x, y, d, engine.UnitBounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1}, r
+}
+
+// each runs f for every member and returns what they return.
+func each(members []engine.Team, f func(t engine.Team) error) []error {
+	errs := make([]error, len(members))
+	var all sync.WaitGroup
+	for rank, t := range members {
+		all.Go(func() { errs[rank] = f(t) })
+	}
+	all.Wait()
+	return errs
+}
+
+// gradient is the sum at a fixed w by a team of the members.
+func gradient(t *testing.T, members []engine.Team) []float64 {
+	t.Helper()
+	p, r := data(t)
+	sums := make([][]float64, len(members))
+	for rank, err := range each(members, func(m engine.Team) error {
+		k, err := cpu.Backend{Workers: 1, Method: cpu.NearLinear, Team: m}.Plan(p)
+		if err != nil {
+			return err
+		}
+		e, err := k.Bind(r.Shard(engine.Share(k, m.Rank())))
+		if err != nil {
+			return err
+		}
+		sums[m.Rank()] = make([]float64, p.D)
+		return e.GradSum(context.Background(), sums[m.Rank()], []float64{0.5, -0.3, 0.2, 0.6}, p.Pairs())
+	}) {
+		if err != nil {
+			t.Fatalf("rank %d: %v", rank, err)
+		}
+	}
+	return sums[0]
+}
+
+func differ(a, b []float64) bool {
+	for k := range a {
+		if math.Float64bits(a[k]) != math.Float64bits(b[k]) {
+			return true
+		}
+	}
+	return false
+}
+
+// lonely is a member that knows no labels but its own: they arrive in the place of those of others.
+type lonely struct{ engine.Team }
+
+func (l lonely) AllGather(ctx context.Context, x []float64, counts, at []int) error {
+	own := append([]float64(nil), x[at[l.Rank()]:][:counts[l.Rank()]]...)
+	err := l.Team.AllGather(ctx, x, counts, at)
+	if len(x) <= 2*l.Size() && len(x) != l.Size() {
+		for i := range x {
+			x[i] = own[i%len(own)]
+		}
+	}
+	return err
+}
+
+// reducer is a member whose network adds: of the chunks of a rank one sum arrives.
+type reducer struct{ engine.Team }
+
+func (r reducer) AllGather(ctx context.Context, x []float64, counts, at []int) error {
+	if err := r.Team.AllGather(ctx, x, counts, at); err != nil || len(x) <= 2*r.Size() {
+		return err
+	}
+	for rank := range counts {
+		part := x[at[rank]:][:counts[rank]]
+		const length = 4
+		if len(part)%length != 0 || len(x) > 64*length {
+			continue // sums of powers
+		}
+		for i := length; i < len(part); i++ {
+			part[i%length] += part[i]
+			part[i] = 0
+		}
+	}
+	return nil
+}
+
+// TestSeededDefects: what would silently change a gradient does change its bits in these tests, so
+// that the suite of package enginetest sees it.
+func TestSeededDefects(t *testing.T) {
+	p, r := data(t)
+	k, err := cpu.Backend{Workers: 1, Method: cpu.NearLinear}.Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := k.Bind(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]float64, p.D)
+	if err := e.GradSum(context.Background(), want, []float64{0.5, -0.3, 0.2, 0.6}, p.Pairs()); err != nil {
+		t.Fatal(err)
+	}
+	if differ(gradient(t, enginetest.Members(3)), want) {
+		t.Error("a sound team has other bits than one process")
+	}
+	defect := func(name string, wrap func(engine.Team) engine.Team) {
+		members := enginetest.Members(2)
+		for i := range members {
+			members[i] = wrap(members[i])
+		}
+		if !differ(gradient(t, members), want) {
+			t.Errorf("%s: the gradient has the bits of one process, so the tests see nothing", name)
+		}
+	}
+	defect("labels of this rank only", func(m engine.Team) engine.Team { return lonely{m} })
+	defect("a network that adds", func(m engine.Team) engine.Team { return reducer{m} })
+}
+
+// TestAgree: what the ranks must have in common is compared before anything is charged, and every
+// rank gets an error.
+func TestAgree(t *testing.T) {
+	p, r := data(t)
+	for name, c := range map[string]struct {
+		says  string // "" agrees
+		alter func(rank int, p *engine.Problem, variant *kernels.Variant, from, to *int, plan *string)
+	}{
+		"all is well":      {"", func(int, *engine.Problem, *kernels.Variant, *int, *int, *string) {}},
+		"another plan":     {"on the plan: it is not that of rank 0 on ranks [1]", func(rank int, _ *engine.Problem, _ *kernels.Variant, _, _ *int, plan *string) { *plan += " " }},
+		"other kernels":    {"on the instructions", func(_ int, _ *engine.Problem, v *kernels.Variant, _, _ *int, _ *string) { *v = kernels.Generic }},
+		"chunks of its n":  {"on the problem", func(_ int, p *engine.Problem, _ *kernels.Variant, from, to *int, _ *string) { p.N = *to - *from }},
+		"a part twice":     {"missing or there twice", func(_ int, _ *engine.Problem, _ *kernels.Variant, from, to *int, _ *string) { *to -= *from; *from = 0 }},
+		"a part missing":   {"missing or there twice", func(_ int, _ *engine.Problem, _ *kernels.Variant, _, to *int, _ *string) { *to -= 256 }},
+		"a row too many":   {"missing or there twice", func(_ int, _ *engine.Problem, _ *kernels.Variant, from, _ *int, _ *string) { *from -= 1 }},
+		"another data set": {"on the records", nil},
+	} {
+		members := enginetest.Members(3)
+		errs := each(members, func(m engine.Team) error {
+			own, variant, plan, records := p, kernels.Best, "plan", r
+			k, err := cpu.Backend{Method: cpu.NearLinear, Team: m}.Plan(own)
+			if err != nil {
+				return err
+			}
+			from, to := engine.Share(k, m.Rank())
+			switch {
+			case m.Rank() == 1 && c.alter == nil:
+				records = r.Subset(rows(p.N - 1))
+			case m.Rank() == 1:
+				c.alter(1, &own, &variant, &from, &to, &plan)
+			}
+			if own.N != p.N {
+				if k, err = (cpu.Backend{Method: cpu.NearLinear, Team: m}).Plan(own); err != nil {
+					return err
+				}
+			}
+			set, err := kernels.Select(variant)
+			if err != nil {
+				return err
+			}
+			return team.Agree(context.Background(), m, k, records.Shard(from, to), []team.Statement{{Name: "the plan", Text: plan}, {Name: "the instructions", Text: set.Variant().String()}})
+		})
+		for rank, err := range errs {
+			switch {
+			case c.says == "" && err != nil, c.says != "" && (!errors.Is(err, team.ErrDisagree) || !strings.Contains(err.Error(), c.says)):
+				t.Errorf("%s: rank %d: %v, want %q", name, rank, err, c.says)
+			}
+		}
+	}
+}
+
+func rows(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// TestTooManyLabels: shards that have few labels each may have too many together.
+func TestTooManyLabels(t *testing.T) {
+	p, r := data(t)
+	y := make([]float64, r.Len())
+	for i := range y {
+		y[i] = float64(3*i/len(y)) - 1
+	}
+	three, err := engine.NewRecords(r.Dense(), y, r.Dim(), r.Bounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rank, err := range each(enginetest.Members(2), func(m engine.Team) error {
+		k, err := cpu.Backend{Method: cpu.NearLinear, Team: m}.Plan(p)
+		if err != nil {
+			return err
+		}
+		return team.Agree(context.Background(), m, k, three.Shard(engine.Share(k, m.Rank())), nil)
+	}) {
+		if err == nil || !strings.Contains(err.Error(), "different labels") {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}
+
+// TestShardAlone: a kernel without a team, and one that needs all records, refuse a shard.
+func TestShardAlone(t *testing.T) {
+	p, r := data(t)
+	for _, b := range []cpu.Backend{{Method: cpu.NearLinear}, {Method: cpu.Direct}, {Method: cpu.Direct, Team: enginetest.Members(2)[0]}} {
+		k, err := b.Plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.Bind(r.Shard(0, 4096)); err == nil {
+			t.Errorf("%v with a team %v bound a shard", b.Method, b.Team != nil)
+		}
+	}
+}
+
+// TestDigests: a team hashes its records as one process does, and sees a change of any bit or
+// of the order.
+func TestDigests(t *testing.T) {
+	p, r := data(t)
+	want := team.DigestOf(r.Digests(0, p.N))
+	hash := func(size int, r *engine.Records) (got string) {
+		for _, err := range each(enginetest.Members(size), func(m engine.Team) error {
+			k, err := cpu.Backend{Method: cpu.NearLinear, Team: m}.Plan(p)
+			if err != nil {
+				return err
+			}
+			own := r.Shard(engine.Share(k, m.Rank()))
+			if m.Rank() > 0 {
+				return team.Serve(context.Background(), m, k, own)
+			}
+			l := team.Lead(m, k, own)
+			if got, err = l.Digest(context.Background()); err != nil {
+				return err
+			}
+			return l.Stop()
+		}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return got
+	}
+	for _, size := range []int{1, 2, 3, 40} {
+		if got := hash(size, r); got != want {
+			t.Errorf("%d ranks: digest %s, one process has %s", size, got, want)
+		}
+	}
+	x := append([]float64(nil), r.Dense()...)
+	x[8000*p.D] = math.Nextafter(x[8000*p.D], 0)
+	other, err := engine.NewRecords(x, r.Labels(), p.D, r.Bounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hash(3, other) == want {
+		t.Error("a digest does not see the last bit of one number")
+	}
+	swapped := rows(p.N)
+	swapped[10], swapped[11] = 11, 10
+	if hash(3, r.Subset(swapped)) == want {
+		t.Error("a digest does not see the order of records")
+	}
+}
+
+// TestLostRank: a rank that ends ends the sums of all, in whatever they wait for.
+func TestLostRank(t *testing.T) {
+	p, r := data(t)
+	members := enginetest.Members(3)
+	errs := each(members, func(m engine.Team) error {
+		k, err := cpu.Backend{Method: cpu.NearLinear, Team: m}.Plan(p)
+		if err != nil {
+			return err
+		}
+		own := r.Shard(engine.Share(k, m.Rank()))
+		switch m.Rank() {
+		case 1:
+			m.(interface{ End(error) }).End(errors.New("killed"))
+			return nil
+		case 2:
+			return team.Serve(context.Background(), m, k, own)
+		}
+		l := team.Lead(m, k, own)
+		if _, err = l.Bind(context.Background()); err == nil {
+			return nil
+		}
+		if again := l.Stop(); again == nil {
+			t.Error("a lost team was stopped")
+		}
+		if _, err := l.Bind(context.Background()); err == nil {
+			t.Error("a lost team bound records")
+		}
+		return err
+	})
+	for _, rank := range []int{0, 2} {
+		if errs[rank] == nil {
+			t.Errorf("rank %d did not notice", rank)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"dyad"
+)
+
+// file is a file of an archive, or an archive.
+type file struct {
+	name string
+	text []byte
+	mode int64
+}
+
+// epoch is the time of everything in an archive.
+var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// pack makes the archive of a target: .zip for Windows, .tar.gz for the others.
+func pack(name string, t target, files []file) (file, error) {
+	if t.system != "windows" {
+		for i := range files {
+			files[i].name = name + "/" + path.Base(files[i].name)
+		}
+		text, err := tarball(files)
+		return file{name: name + ".tar.gz", text: text}, err
+	}
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, f := range files {
+		at := path.Base(f.name)
+		if at == "dyad" {
+			at += ".exe"
+		}
+		to, err := w.CreateHeader(&zip.FileHeader{Name: name + "/" + at, Method: zip.Deflate, Modified: epoch})
+		if err != nil {
+			return file{}, err
+		}
+		if _, err := to.Write(f.text); err != nil {
+			return file{}, err
+		}
+	}
+	err := w.Close()
+	return file{name: name + ".zip", text: b.Bytes()}, err
+}
+
+// tarball is a .tar.gz of files, and of the folders that they are in.
+func tarball(files []file) ([]byte, error) {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	w := tar.NewWriter(z)
+	add := func(h tar.Header, text []byte) error {
+		h.ModTime, h.Format = epoch, tar.FormatUSTAR
+		if err := w.WriteHeader(&h); err != nil {
+			return err
+		}
+		_, err := w.Write(text)
+		return err
+	}
+	made := map[string]bool{".": true, "/": true}
+	for _, f := range files {
+		var folders []string
+		for at := path.Dir(f.name); !made[at]; at = path.Dir(at) {
+			folders, made[at] = append([]string{at}, folders...), true
+		}
+		for _, at := range folders {
+			if err := add(tar.Header{Typeflag: tar.TypeDir, Name: at + "/", Mode: 0o755}, nil); err != nil {
+				return nil, err
+			}
+		}
+		if err := add(tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Size: int64(len(f.text))}, f.text); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	err = z.Close()
+	return b.Bytes(), err
+}
+
+// debian is a package of the program (deb(5)): an ar archive of a version, the control files and the files.
+func debian(t target, program []byte, papers []file) (file, error) {
+	files := []file{{"./usr/bin/dyad", program, 0o755}}
+	size := len(program)
+	for _, p := range papers {
+		name := map[string]string{"LICENSE": "copyright"}[path.Base(p.name)]
+		if name == "" {
+			name = path.Base(p.name)
+		}
+		files = append(files, file{"./usr/share/doc/dyad/" + name, p.text, 0o644})
+		size += len(p.text)
+	}
+	control := fmt.Sprintf("Package: dyad\nVersion: %s\nArchitecture: %s\nMaintainer: the authors of Dyad\nInstalled-Size: %d\nDepends: libc6\nSection: science\nPriority: optional\nDescription: pairwise learning with differential privacy\n Trains ranking, metric and pairwise models with differential privacy,\n keeps a ledger of what was spent, and audits its own claims.\n",
+		dyad.Version, t.processor, (size+1023)/1024)
+	data, err := tarball(files)
+	if err != nil {
+		return file{}, err
+	}
+	meta, err := tarball([]file{{"./control", []byte(control), 0o644}})
+	if err != nil {
+		return file{}, err
+	}
+	var b strings.Builder
+	b.WriteString("!<arch>\n")
+	for _, f := range []file{{name: "debian-binary", text: []byte("2.0\n")}, {name: "control.tar.gz", text: meta}, {name: "data.tar.gz", text: data}} {
+		fmt.Fprintf(&b, "%-16s%-12d%-6d%-6d%-8s%-10d`\n%s", f.name, epoch.Unix(), 0, 0, "100644", len(f.text), f.text)
+		if len(f.text)%2 == 1 {
+			b.WriteByte('\n')
+		}
+	}
+	return file{name: "dyad_" + dyad.Version + "_" + t.processor + ".deb", text: []byte(b.String())}, nil
+}

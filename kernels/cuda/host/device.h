@@ -1,0 +1,34 @@
+// device.h for a compiler of C++: the kernels run on the CPU, under its sanitizers. A thread of
+// a block is a fibre, a barrier switches to the next one, and blocks run one after the other.
+#pragma once
+
+#define KERNEL
+#define DEVICE static inline
+#define SHARED
+#define THREADS(n)
+#define TWO_BLOCKS(n)
+
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+
+struct Place { u32 thread, x, y, grid_y; };
+extern Place here;
+void barrier();
+
+DEVICE u32 thread() { return here.thread; }
+DEVICE u32 block_x() { return here.x; }
+DEVICE u32 block_y() { return here.y; }
+DEVICE u32 grid_y() { return here.grid_y; }
+DEVICE u32 bits(float v) { return __builtin_bit_cast(u32, v); }
+DEVICE double load(const double *p) { return *p; }
+DEVICE float reciprocal(float v) { return v > 0x1p126f ? 0.0f : 1.0f / v; }
+DEVICE float add_saturated(float a, float b) {
+	float v = a + b;
+	return v > 0 ? v < 1 ? v : 1.0f : 0.0f;
+}
+DEVICE void add_exact(i64 *sum, i64 v) { *sum = (i64)((u64)*sum + (u64)v); }
+DEVICE double fma64(double a, double b, double c) { return __builtin_fma(a, b, c); }
+DEVICE float fma32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+// phi_of takes the place of the code that is put in for phi'.
+DEVICE float phi_of(float u) { return -1.0f / (1.0f + __builtin_expf(u)); }

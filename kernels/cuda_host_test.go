@@ -1,0 +1,83 @@
+//go:build linux && amd64
+
+package kernels
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCUDAOnTheHost compiles the kernels of scores as C++ (cuda/host) with the address and
+// undefined behaviour sanitizers and runs them with many strips, spans and chunks. A read or
+// write beyond a vector, a barrier that is missing or that some threads do not come to, and a
+// strip too few are found.
+func TestCUDAOnTheHost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	var compiler string
+	for _, name := range []string{"clang++-19", "clang++", "g++"} {
+		if found, err := exec.LookPath(name); err == nil {
+			compiler = found
+			break
+		}
+	}
+	if compiler == "" {
+		t.Skip("no compiler of C++ is installed")
+	}
+	for _, c := range []struct{ name, file, old, new, want string }{
+		{"as they are", "", "", "", "PASS"},
+		{"a write beyond the columns", "score.cu", "c0 + j < cols) {", "c0 + j <= cols) {", "heap-buffer-overflow"},
+		{"a barrier is missing", "score.cu", "			part[ty][tx + 16 * q] = sum;\n		}\n		barrier();", "			part[ty][tx + 16 * q] = sum;\n		}", "FAIL"},
+		{"a barrier for some threads", "rows.cu", "		barrier();\n		for (u32 j = warp;", "		if (warp) barrier();\n		for (u32 j = warp;", "FAIL some threads"},
+		{"the second strip is the first", "score.cu", "u32 c0 = block_y() * (STRIP * TILE);", "u32 c0 = 0;", "FAIL logistic_tiles"},
+		{"a chunk too long", "nearlinear.cu", "from + chunk < n ? from + chunk : n;", "from + chunk;", "heap-buffer-overflow"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out := runOnHost(t, compiler, c.file, c.old, c.new)
+			if !strings.Contains(out, c.want) {
+				t.Errorf("want %q:\n%.2000s", c.want, out)
+			}
+		})
+	}
+}
+
+// runOnHost returns what the program prints with an edit of a source.
+func runOnHost(t *testing.T, compiler, file, before, after string) string {
+	t.Helper()
+	dir := t.TempDir()
+	sources, err := filepath.Glob("cuda/*.cu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const slope = `asm("//@PHI %0 %1;" : "=f"(r) : "f"(u));`
+	replaced := 0
+	for _, name := range append(sources, "cuda/exp.h", "cuda/host/device.h", "cuda/host/main.cc") {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		edited := strings.Replace(string(text), slope, "r = phi_of(u);", 1)
+		if filepath.Base(name) == file {
+			replaced = strings.Count(edited, before)
+			edited = strings.Replace(edited, before, after, 1)
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), []byte(edited), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if file != "" && replaced == 0 {
+		t.Fatalf("%s does not have %q", file, before)
+	}
+	program := filepath.Join(dir, "kernels")
+	build := exec.Command(compiler, "-std=c++17", "-O1", "-g", "-mfma", "-ffp-contract=off", "-fno-builtin-malloc", "-Wno-unknown-pragmas",
+		"-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o", program, filepath.Join(dir, "main.cc"))
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", compiler, err, out)
+	}
+	out, _ := exec.Command(program).CombinedOutput()
+	return string(out)
+}

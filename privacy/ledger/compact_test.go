@@ -1,0 +1,253 @@
+//go:build unix
+
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// busyLedger has finished runs of two data ids and units, caps, a stream, an unfinished run and one whose model is kept.
+func busyLedger(t *testing.T) *Ledger {
+	t.Helper()
+	l := newTestLedger(t)
+	kept := filepath.Join(filepath.Dir(l.path), "kept")
+	if err := os.WriteFile(kept, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 12 {
+		c := testCharge("run" + strconv.Itoa(i))
+		c.Resumable, c.Fingerprint, c.Unit = true, "0f"+strconv.Itoa(i%2), "one record"
+		switch {
+		case i%3 == 1:
+			c.DataID = "ward"
+			c.Events = []account.Event{account.LaplaceEvent{Sensitivity: 1, Scale: 20}}
+		case i == 6:
+			c.Run = "open"
+		case i == 8:
+			c.Run = "kept"
+		}
+		mustBegin(t, l, c)
+		switch c.Run {
+		case "open":
+			continue
+		case "kept":
+			if err := l.Release(c.Run, Kept{Digest: "0f", Place: kept}); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err := l.Finish(c.Run, StatusReleased); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, eps := range []float64{90, 80} {
+		if err := l.SetCap("clinic", privacy.Budget{Epsilon: eps, Delta: 1e-5}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+func totals(t *testing.T, l *Ledger) map[string]Summary {
+	t.Helper()
+	all := map[string]Summary{}
+	for _, id := range []string{"clinic", "ward"} {
+		s, err := l.Summary(id, 1e-5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[id] = s
+	}
+	return all
+}
+
+// A compacted ledger has the totals, caps and open runs of before, to the last bit, and goes on.
+func TestCompact(t *testing.T) {
+	l := busyLedger(t)
+	before := totals(t, l)
+	info, err := os.Stat(l.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := l.Compact()
+	if err != nil || done.Runs != 10 || done.After != 6 { // header, archive, two lines of "kept", one of "open", cap
+		t.Fatalf("%+v, %v", done, err)
+	}
+	after, err := os.Stat(l.path)
+	if err != nil || after.Size() >= info.Size()/2 || after.Mode().Perm() != 0o600 {
+		t.Errorf("%d bytes became %d, mode %v, %v", info.Size(), after.Size(), after.Mode(), err)
+	}
+	if got := totals(t, l); !reflect.DeepEqual(got, before) {
+		t.Errorf("totals were\n%+v and are\n%+v", before, got)
+	}
+	if v, err := l.Verify(); err != nil || v != (Verification{Lines: done.After}) {
+		t.Errorf("Verify = %+v, %v", v, err)
+	}
+	if open, err := l.Unfinished(""); err != nil || len(open) != 1 || open[0].Run != "open" {
+		t.Errorf("unfinished: %+v, %v", open, err)
+	}
+	if e, err := l.Released("kept"); err != nil || e.Kept.Digest != "0f" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if err := l.Finish("run0", StatusReleased); !errors.Is(err, ErrResume) {
+		t.Errorf("a run that is archived is finished again: %v", err)
+	}
+	if err := l.Finish("open", StatusReleased); err != nil {
+		t.Error(err)
+	}
+	c := testCharge("other data")
+	c.Fingerprint = "0faa"
+	if s := mustBegin(t, l, c); !strings.Contains(strings.Join(s.Receipt().Warnings, " "), "now points to other data") {
+		t.Errorf("no warning of other data: %q", s.Receipt().Warnings)
+	}
+	big := testCharge("over")
+	big.Events = []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 0.05}}
+	if _, err := l.Begin(big, privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) {
+		t.Errorf("the cap is gone: %v", err)
+	}
+	before = totals(t, l)
+	again, err := l.Compact()
+	if err != nil || again.Runs != 1 || !reflect.DeepEqual(totals(t, l), before) {
+		t.Errorf("a second time: %+v, %v", again, err)
+	}
+	if idle, err := l.Compact(); err != nil || idle.Runs != 0 || idle.File != "" {
+		t.Errorf("nothing to archive: %+v, %v", idle, err)
+	}
+	// The chain goes on through both archives: no byte of either can change.
+	for _, file := range []string{done.File, again.File} {
+		name := filepath.Join(filepath.Dir(l.path), file)
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := []byte(strings.Replace(string(text), `"count":2`, `"count":1`, 1))
+		for _, damaged := range [][]byte{other, text[:len(text)-1], append(text[:len(text):len(text)], "x\n"...), {}} {
+			if err := os.WriteFile(name, damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.Verify(); !errors.Is(err, ErrUnavailable) {
+				t.Errorf("%s of %d bytes was accepted: %v", file, len(damaged), err)
+			}
+		}
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := l.Verify(); err != nil || v.Away != file {
+			t.Errorf("%+v, %v", v, err)
+		}
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if v, err := l.Verify(); err != nil || v.Away != "" {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// The check of a compaction notices a total that is not the same, and no line takes back what was spent.
+func TestCompactNoticesLostCosts(t *testing.T) {
+	l := busyLedger(t)
+	before, err := l.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Compact(); err != nil {
+		t.Fatal(err)
+	}
+	after, err := l.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := before.sameTotals(after); err != nil {
+		t.Fatal(err)
+	}
+	archive := *after.entries[0].Archive
+	for what, change := range map[string]func(a *Archive){
+		"one time less":   func(a *Archive) { a.Totals[0].Events[0].Times-- },
+		"one run less":    func(a *Archive) { a.Totals[0].Runs-- },
+		"another data id": func(a *Archive) { a.Totals[0].DataID = "x" },
+		"another unit":    func(a *Archive) { a.Totals[0].Unit = "one pair" },
+		"no event":        func(a *Archive) { a.Totals[1].Events = nil },
+	} {
+		raw, err := json.Marshal(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var changed Archive
+		if err := json.Unmarshal(raw, &changed); err != nil {
+			t.Fatal(err)
+		}
+		change(&changed)
+		after.entries[0].Archive = &changed
+		if err := before.sameTotals(after); err == nil {
+			t.Errorf("%s is not noticed", what)
+		}
+	}
+	for what, text := range map[string]string{
+		"negative":      `{"lines":9,"hash":"H","file":"f","totals":[{"data_id":"a","runs":1,"last_run":"r","events":[{"times":-1,"event":{"kind":"gaussian","sensitivity":1,"sigma":2,"count":1}}]}]}`,
+		"later event":   `{"lines":9,"hash":"H","file":"f","totals":[{"data_id":"a","runs":1,"last_run":"r","events":[{"times":1,"event":{"kind":"new"}}]}]}`,
+		"another field": `{"lines":9,"hash":"H","file":"f","more":1,"totals":null}`,
+		"a path":        `{"lines":9,"hash":"H","file":"../f","totals":null}`,
+	} {
+		body := strings.Replace(text, `"H"`, `"`+strings.Repeat("0f", 32)+`"`, 1)
+		if e := parseEntry(lineContent{Type: typeArchive, Body: []byte(body)}); e.Known {
+			t.Errorf("%s: the archive is known", what)
+		}
+	}
+	if e := parseEntry(lineContent{Type: typeArchive, Body: []byte(`{"lines":9,"hash":"` + strings.Repeat("0f", 32) + `","file":"f","totals":null}`)}); !e.Known {
+		t.Error("an archive is not known")
+	}
+}
+
+// Killed at each stage of a compaction, the ledger is the old one or the new one, whole, with the same totals, and goes on.
+func TestCompactionIsWholeOrAbsent(t *testing.T) {
+	for _, stage := range []struct {
+		name string
+		new  bool
+	}{{"locked", false}, {"archive saved", false}, {"compact written", false}, {"both admitted", false}, {"compacted", true}, {"acknowledged", true}} {
+		for _, then := range []string{"charge", "compact"} {
+			t.Run(stage.name+", then "+then, func(t *testing.T) {
+				l := busyLedger(t)
+				before := totals(t, l)
+				was, err := l.load()
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := startChild(t, l.path, "compact", stage.name)
+				if line := c.line(); line != "paused" {
+					t.Fatalf("child: %q", line)
+				}
+				c.kill()
+				v, err := l.Verify()
+				if err != nil || (v.Lines != was.lines) != stage.new {
+					t.Fatalf("Verify = %+v, %v; it had %d lines", v, err, was.lines)
+				}
+				if got := totals(t, l); !reflect.DeepEqual(got, before) {
+					t.Errorf("totals were %+v and are %+v", before, got)
+				}
+				if then == "compact" {
+					if _, err := l.Compact(); err != nil {
+						t.Error(err)
+					}
+				}
+				mustBegin(t, l, testCharge("next"))
+				if v, err := l.Verify(); err != nil || v.HeadBehind || v.TornBytes > 0 {
+					t.Errorf("Verify = %+v, %v", v, err)
+				}
+				if s, err := l.Summary("clinic", 1e-5); err != nil || s.Runs != before["clinic"].Runs+1 || !(s.Epsilon > before["clinic"].Epsilon) {
+					t.Errorf("%+v, %v", s, err)
+				}
+			})
+		}
+	}
+}
