@@ -8,11 +8,11 @@ import (
 
 // csr reads the pairs (index, value) of a SciPy CSR matrix in the order in which they are stored.
 type csr struct {
-	t               *table
-	indices, data   *array
-	index, value    []float64 // what is left of the last blocks
-	start           []float64 // indptr: the place of the first pair of each row, and the end
-	row, stored, at int
+	t             *table
+	indices, data *array
+	index, value  []float64 // what is left of the last blocks
+	start         []float64 // indptr: the place of the first pair of each row, and the end
+	row, at       int
 }
 
 // readCSR reads a matrix that scipy.sparse.save_npz wrote, with y, group and person added to the archive.

@@ -1,0 +1,59 @@
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dyad_dp import PrivateAUCClassifier
+
+SCRIPT = """
+import numpy as np, sys
+from dyad_dp import PrivateAUCClassifier
+r = np.random.default_rng(3)
+X, y = r.random((20000, 10)), r.integers(0, 2, 20000)
+e = PrivateAUCClassifier(bounds=(0, 1), classes=(0, 1), data_id="slow", algorithm="gradient-perturbation", options={"steps": STEPS})
+e.fit(X, y, resume=RUN)
+print(e.guarantee_.run)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_an_interrupted_run_is_resumed_at_no_further_cost(own_places):
+    env = {**os.environ, "TMPDIR": str(own_places / "tmp")}
+    script = SCRIPT.replace("STEPS", "3000")
+    child = subprocess.Popen([sys.executable, "-c", script.replace("RUN", "None")], env=env, stderr=subprocess.PIPE, text=True)
+    ledger = own_places / "state" / "dyad" / "ledger.jsonl"
+    until = time.monotonic() + 60
+    while not (ledger.exists() and "slow" in ledger.read_text()):
+        assert child.poll() is None and time.monotonic() < until, "the run ended before its charge was seen"
+        time.sleep(0.05)
+    child.send_signal(signal.SIGINT)  # the Python process alone, as a notebook does
+    _, err = child.communicate(timeout=60)
+    assert child.returncode != 0 and "KeyboardInterrupt" in err
+    run = re.search(r"--resume[ =]([A-Z2-7]{20,})", err)
+    assert run, err
+    assert not list((own_places / "tmp").iterdir()), "hand-over files were left"
+    again = subprocess.run([sys.executable, "-c", script.replace("RUN", repr(run[1]))], env=env, capture_output=True, text=True, timeout=300)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.strip() == run[1]
+
+
+def test_a_killed_process_leaves_folders_that_the_next_one_sweeps(own_places):
+    env = {**os.environ, "TMPDIR": str(own_places / "tmp")}
+    script = "from dyad_dp import _handover\nimport os\nwith _handover.folder() as f:\n    _handover.write_text(f / 'x', 'records')\n    os.kill(os.getpid(), 9)\n"
+    subprocess.run([sys.executable, "-c", script], env=env)
+    assert list((own_places / "tmp").iterdir())
+    PrivateAUCClassifier(public=True).fit(np.random.default_rng(0).random((50, 2)), np.arange(50) % 2)
+    assert not list((own_places / "tmp").iterdir())
+
+
+def test_the_package_holds_no_mechanism():
+    """Noise is the program's: nothing here draws random numbers."""
+    for path in (Path(__file__).parent.parent / "dyad_dp").glob("*.py"):
+        text = path.read_text()
+        assert not re.search(r"np\.random|import random|default_rng|secrets", text), path
