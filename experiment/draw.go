@@ -14,6 +14,20 @@ func (p *Plan) Draw(prefix string, summary []Summary, formats ...string) ([]stri
 		formats = []string{"svg"}
 	}
 	var files []string
+	for _, f := range p.Figures(summary) {
+		for _, format := range formats {
+			path := fmt.Sprintf("%s-%s.%s", prefix, f.name, format)
+			if err := f.Save(path); err != nil {
+				return files, err
+			}
+			files = append(files, path)
+		}
+	}
+	return files, nil
+}
+
+// Figures are the pictures that Draw writes.
+func (p *Plan) Figures(summary []Summary) (figures []Figure) {
 	for _, d := range p.Data {
 		for _, n := range d.N {
 			f := Figure{
@@ -47,14 +61,9 @@ func (p *Plan) Draw(prefix string, summary []Summary, formats ...string) ([]stri
 			if len(f.Curves) == 0 || len(p.Epsilon) < 2 {
 				continue
 			}
-			for _, format := range formats {
-				path := fmt.Sprintf("%s-%s-%d.%s", prefix, d.Name, n, format)
-				if err := f.Save(path); err != nil {
-					return files, err
-				}
-				files = append(files, path)
-			}
+			f.name = fmt.Sprintf("%s-%d", d.Name, n)
+			figures = append(figures, f)
 		}
 	}
-	return files, nil
+	return figures
 }

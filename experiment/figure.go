@@ -28,18 +28,24 @@ type Figure struct {
 	// LogX and LogY are for axes of positive numbers.
 	LogX, LogY bool
 	// Ticks of the x axis; nil chooses.
-	Ticks  []float64
+	Ticks []float64
+	// Top, if it is not 0, cuts the y axis off where curves go higher.
+	Top    float64
 	Curves []Curve
+
+	name string // of its file, without the prefix
 }
 
 // Curve is a line of a figure.
 type Curve struct {
 	Name     string
-	X, Y, SE []float64 // the band is Y - SE to Y + SE
+	X, Y, SE []float64 // the band is Y - SE to Y + SE; nil: none
 	// Low and High, if they are not nil, are the band instead.
 	Low, High []float64
 	// Points draws marks without a line and a band.
 	Points bool
+	// Smooth draws a line without marks, each with dashes of its own.
+	Smooth bool
 	// Level draws Y[0] across the figure, with its band.
 	Level bool
 }
@@ -96,7 +102,7 @@ func (f Figure) Write(w io.Writer, format string) error {
 	}
 	left, right := math.Inf(1), math.Inf(-1)
 	for _, c := range f.Curves {
-		if len(c.X) == 0 || len(c.Y) != len(c.X) || c.Low == nil && len(c.SE) != len(c.X) || c.Low != nil && (len(c.Low) != len(c.X) || len(c.High) != len(c.X)) {
+		if len(c.X) == 0 || len(c.Y) != len(c.X) || c.Low == nil && c.SE != nil && len(c.SE) != len(c.X) || c.Low != nil && (len(c.Low) != len(c.X) || len(c.High) != len(c.X)) {
 			return fmt.Errorf("experiment: curve %s has %d, %d and %d numbers, want the same number of each", c.Name, len(c.X), len(c.Y), max(len(c.SE), len(c.Low)))
 		}
 		left, right = min(left, slices.Min(c.X)), max(right, slices.Max(c.X))
@@ -120,6 +126,9 @@ func (f Figure) Write(w io.Writer, format string) error {
 	}
 	if p.Add(lines...); f.LogX && left == right { // else the axis would begin at left - 1
 		p.X.Min, p.X.Max = left/2, 2*right
+	}
+	if f.Top != 0 {
+		p.Y.Max = min(p.Y.Max, f.Top)
 	}
 	return write(w, format, p, legend)
 }
@@ -146,14 +155,17 @@ func sans(size vg.Length) font.Font {
 
 // add draws the band of curve i and returns its line and marks.
 func (f Figure) add(p *plot.Plot, c Curve, i int, left, right float64) ([]plot.Thumbnailer, error) {
-	if c.Low == nil {
+	bare := c.Low == nil && c.SE == nil
+	if c.Low == nil && !bare {
 		for k, y := range c.Y {
 			c.Low, c.High = append(c.Low, y-c.SE[k]), append(c.High, y+c.SE[k])
 		}
 	}
 	if c.Level {
 		twice := func(v []float64) []float64 { return []float64{v[0], v[0]} }
-		c.X, c.Y, c.Low, c.High = []float64{left, right}, twice(c.Y), twice(c.Low), twice(c.High)
+		if c.X, c.Y = []float64{left, right}, twice(c.Y); !bare {
+			c.Low, c.High = twice(c.Low), twice(c.High)
+		}
 	}
 	line, err := plotter.NewLine(points(c.X, c.Y))
 	if err != nil {
@@ -164,6 +176,8 @@ func (f Figure) add(p *plot.Plot, c Curve, i int, left, right float64) ([]plot.T
 	switch {
 	case c.Level:
 		line.Dashes = []vg.Length{vg.Points(6), vg.Points(2), vg.Points(1), vg.Points(2)}
+	case c.Smooth:
+		line.Dashes = [][]vg.Length{nil, {vg.Points(6), vg.Points(3)}, {vg.Points(2), vg.Points(2)}, {vg.Points(8), vg.Points(2), vg.Points(2), vg.Points(2)}}[i%4]
 	case i/len(palette)%3 == 2:
 		line.Dashes = []vg.Length{vg.Points(1), vg.Points(2)}
 	case i/len(palette)%3 == 1:
@@ -173,13 +187,15 @@ func (f Figure) add(p *plot.Plot, c Curve, i int, left, right float64) ([]plot.T
 		dots, err := f.dots(c, i)
 		return []plot.Thumbnailer{dots}, err
 	}
-	band, err := plotter.NewPolygon(f.band(c))
-	if err != nil {
-		return nil, err
+	if !bare {
+		band, err := plotter.NewPolygon(f.band(c))
+		if err != nil {
+			return nil, err
+		}
+		band.Color, band.LineStyle.Width = color.NRGBA{colour.R, colour.G, colour.B, 45}, 0
+		p.Add(band)
 	}
-	band.Color, band.LineStyle.Width = color.NRGBA{colour.R, colour.G, colour.B, 45}, 0
-	p.Add(band)
-	if c.Level {
+	if c.Level || c.Smooth {
 		return []plot.Thumbnailer{line}, nil
 	}
 	dots, err := f.dots(c, i)

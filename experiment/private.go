@@ -224,6 +224,20 @@ func (c *Private) Rows(released []float64, confidence float64) ([]PrivateRow, er
 // Draw draws the rows: the mean of the released AUCs of each epsilon, and as a band the mean of
 // their intervals.
 func (c *Private) Draw(prefix string, rows []PrivateRow, formats ...string) ([]string, error) {
+	f := c.Figure(rows)
+	var files []string
+	for _, format := range formats {
+		path := prefix + "." + format
+		if err := f.Save(path); err != nil {
+			return files, err
+		}
+		files = append(files, path)
+	}
+	return files, nil
+}
+
+// Figure is the picture that Draw writes.
+func (c *Private) Figure(rows []PrivateRow) Figure {
 	d := c.plan.Data[0]
 	f := Figure{
 		Title: fmt.Sprintf("%s, n = %d\nreleased privately; band: interval", d.Name, d.N[0]), X: "epsilon of the training", LogX: true, Ticks: c.plan.Epsilon, Y: "AUC",
@@ -244,13 +258,5 @@ func (c *Private) Draw(prefix string, rows []PrivateRow, formats ...string) ([]s
 		}
 		f.Curves = append(f.Curves, curve)
 	}
-	var files []string
-	for _, format := range formats {
-		path := prefix + "." + format
-		if err := f.Save(path); err != nil {
-			return files, err
-		}
-		files = append(files, path)
-	}
-	return files, nil
+	return f
 }

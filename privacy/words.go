@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Success bounds the probability with which somebody who knows everything but one unit, and sees
@@ -35,6 +36,23 @@ func (g Guarantee) Words() string {
 		return fmt.Sprintf("epsilon = %s for %s: %s", inWords(g.Epsilon), g.Unit, g.guess("message"))
 	}
 	return fmt.Sprintf("epsilon = %s, delta = %s for %s: %s", inWords(g.Epsilon), inWords(g.Delta), g.Unit, g.guess("result"))
+}
+
+// Sentences are two for people who were not there: what somebody who sees the release can find out about the
+// unit, and the guarantee as the field states it. seen names the release, such as "this model". There are none
+// without a guarantee.
+func (g Guarantee) Sentences(seen string) []string {
+	of := g.Unit
+	switch g.Kind {
+	case None, Public:
+		return nil
+	case LabelLDP:
+		of = "the label of " + g.Unit
+	}
+	return []string{
+		fmt.Sprintf("If %s had been any other, someone who sees %s and knows everyone else's data could tell which of the two was used with at most %s %% success (50 %% is guessing).", of, seen, percentUp(g.Success())),
+		"In the terms of the field, the release is " + strings.TrimSuffix(g.String(), ".") + ".",
+	}
 }
 
 // inWords is a number for people: three digits, rounded up.

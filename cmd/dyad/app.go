@@ -62,6 +62,7 @@ type cli struct {
 	Reproduce  reproduceCmd  `cmd:"" help:"Repeat the tables and figures of the papers."`
 	Algorithms algorithmsCmd `cmd:"" help:"List the algorithms, or explain one."`
 	Losses     lossesCmd     `cmd:"" help:"List the built-in losses, or prove the constants of your own."`
+	Report     reportCmd     `cmd:"" help:"Write the page of a model: guarantee, charges, weights and noise, assumptions."`
 	Verify     verifyCmd     `cmd:"" help:"Recompute the guarantee of a model from its file, independently of the program that planned it."`
 	Ledger     ledgerCmd     `cmd:"" help:"Show, check or cap what has been spent on each data set."`
 	Data       dataCmd       `cmd:"" help:"Work with data files."`
@@ -82,6 +83,7 @@ type app struct {
 	interactive    bool // progress bars are welcome
 	percentOnly    bool // progress shows no times
 	began          time.Time
+	args           []string       // of the command line
 	run            string         // that is charged and not released yet, for a panic
 	told           []string       // warnings that were noted before the charge
 	options        map[string]any // used flags with their values, with --config
@@ -165,6 +167,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		}
 	}()
 	args, all := allHelp(args)
+	a.args = args
 	parser, err := newParser(&c, stdout, stderr, kong.Help(printHelp(all)))
 	if err != nil {
 		fmt.Fprintln(stderr, "dyad:", err)

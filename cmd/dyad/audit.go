@@ -26,9 +26,10 @@ type auditFlags struct {
 	Confidence float64       `positive:"" default:"0.999" help:"Confidence of the bound."`
 	Seed       uint64        `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
 	Workers    int           `positive:"" help:"CPU workers; the result is the same for any number. Default: all cores."`
-	Plot       string        `placeholder:"FILE" help:"Plot what the attack achieves against what the claim allows, as SVG or PNG by the ending."`
-	PartOut    string        `default:"audit" placeholder:"PREFIX" help:"With --part: prefix of the file, PREFIX-I-of-N.part."`
-	Force      bool          `help:"With --part: replace an existing file."`
+	Plot       string        `placeholder:"FILE" help:"Plot what the attack achieves against what the claim allows, as SVG, PDF or PNG by the ending."`
+	pageFlag
+	PartOut string `default:"audit" placeholder:"PREFIX" help:"With --part: prefix of the file, PREFIX-I-of-N.part."`
+	Force   bool   `help:"With --part: replace an existing file."`
 	partFlag
 }
 
@@ -126,6 +127,9 @@ func (f auditFlags) attack(a *app, of func(context.Context) (audit.Target, error
 	if err != nil {
 		return err
 	}
+	if parts > 0 && f.Report != "" {
+		return badInput("a part of an audit has no page; say --report with --merge")
+	}
 	if parts > 0 {
 		target, err := of(a.ctx)
 		if err != nil {
@@ -152,6 +156,10 @@ func (f auditFlags) report(a *app, attack func(*app) (*audit.Report, error)) err
 			return err
 		}
 	}
+	page, err := f.output(f.Force, f.Plot)
+	if err != nil {
+		return err
+	}
 	r, stopped := attack(a)
 	if r == nil || stopped != nil && !errors.Is(stopped, context.Canceled) {
 		if a.ctx.Err() != nil {
@@ -160,7 +168,7 @@ func (f auditFlags) report(a *app, attack func(*app) (*audit.Report, error)) err
 		return asInput(stopped)
 	}
 	if f.Plot != "" && r.Runs > 0 {
-		if err := writeAuditPlot(f.Plot, r); err != nil {
+		if err := auditFigure(r).Save(f.Plot); err != nil {
 			return err
 		}
 	} else {
@@ -168,6 +176,11 @@ func (f auditFlags) report(a *app, attack func(*app) (*audit.Report, error)) err
 	}
 	if err := a.emit(auditResult{r, r.Holds(), f.Plot}, auditText(r, f.Plot)); err != nil {
 		return err
+	}
+	if page != nil {
+		if err := a.auditPage(page, r); err != nil {
+			return err
+		}
 	}
 	if !r.Holds() {
 		return errCheckFailed

@@ -1,32 +1,20 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"image/color"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-
 	"dyad/algorithms/audit"
-	"dyad/internal/files"
+	"dyad/experiment"
 	"dyad/privacy/account"
 )
 
-// plotFormat is the format that a plot file's name asks for.
-func plotFormat(path string) string {
-	return strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
-}
-
-// checkPlot refuses a plot file that writeAuditPlot cannot write.
+// checkPlot refuses a plot file that a figure cannot be saved as.
 func checkPlot(path string) error {
-	if f := plotFormat(path); f != "svg" && f != "png" {
-		return badInput("--plot writes SVG or PNG; give a file name that ends in .svg or .png")
+	if !slices.ContainsFunc(experiment.Formats(), func(f string) bool { return strings.HasSuffix(strings.ToLower(path), "."+f) }) {
+		return badInput("--plot writes SVG, PDF or PNG; give a file name that ends in .svg, .pdf or .png")
 	}
 	return checkOut(path, true)
 }
@@ -79,9 +67,8 @@ func allowed(r *audit.Report, alarm float64) float64 {
 	return most
 }
 
-// writeAuditPlot draws the rates of the attack on the runs that did not choose it,
-// and the limit of the claim, as SVG or PNG by the name of the file.
-func writeAuditPlot(path string, r *audit.Report) error {
+// auditFigure has the rates of the attack on the runs that did not choose it, and the limit of the claim.
+func auditFigure(r *audit.Report) *experiment.Figure {
 	var grid, limit []float64
 	for i := range 401 {
 		grid = append(grid, float64(i)/400)
@@ -90,41 +77,13 @@ func writeAuditPlot(path string, r *audit.Report) error {
 	alarms, hits := rates(r.Scores)
 	// Massart 1990: P[sup |empirical - true| > e] <= 2 exp(-2 n e^2), for each axis.
 	sampling := math.Sqrt(math.Log(2/0.05) / (2 * float64(min(len(r.Scores[0]), len(r.Scores[1])))))
-	p := plot.New()
-	p.Title.Text = fmt.Sprintf("Attack on %s (%s loss), %d runs on each side", r.Algorithm, r.Loss, len(r.Scores[0]))
-	p.X.Label.Text = "false alarms: guesses \"neighbour\" on the data"
-	p.Y.Label.Text = "hits: guesses \"neighbour\" on the neighbour"
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
-	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(8), vg.Points(4)
-	for _, c := range []struct {
-		name   string
-		xs, ys []float64
-		color  color.Color
-		dashes []vg.Length
-	}{
-		{fmt.Sprintf("most that the claim allows (epsilon %.4g, delta %.3g)", r.Epsilon, r.Delta), grid, limit, color.RGBA{R: 200, G: 30, B: 30, A: 255}, nil},
-		{fmt.Sprintf("attack (each rate within %.2g, 95 %%)", sampling), alarms, hits, color.RGBA{R: 20, G: 70, B: 120, A: 255}, nil},
-		{"guessing", []float64{0, 1}, []float64{0, 1}, color.Gray{Y: 160}, []vg.Length{vg.Points(4), vg.Points(4)}},
-	} {
-		points := make(plotter.XYs, len(c.xs))
-		for i := range points {
-			points[i].X, points[i].Y = c.xs[i], c.ys[i]
-		}
-		line, err := plotter.NewLine(points)
-		if err != nil {
-			return fmt.Errorf("plotting %s: %w", c.name, err)
-		}
-		line.Color, line.Width, line.Dashes = c.color, vg.Points(1.5), c.dashes
-		p.Add(line)
-		p.Legend.Add(c.name, line)
+	return &experiment.Figure{
+		Title: fmt.Sprintf("Attack on %s (%s loss)\n%d runs on each side", r.Algorithm, r.Loss, len(r.Scores[0])),
+		X:     "false alarms: guesses \"neighbour\" on the data", Y: "hits: guesses \"neighbour\" on the neighbour",
+		Curves: []experiment.Curve{
+			{Name: fmt.Sprintf("most that the claim allows\n(epsilon %.4g, delta %.3g)", r.Epsilon, r.Delta), X: grid, Y: limit, Smooth: true},
+			{Name: fmt.Sprintf("attack (each rate within %.2g, 95 %%)", sampling), X: alarms, Y: hits, Smooth: true},
+			{Name: "guessing", X: []float64{0, 1}, Y: []float64{0, 1}, Smooth: true},
+		},
 	}
-	w, err := p.WriterTo(6*vg.Inch, 6*vg.Inch, plotFormat(path))
-	if err != nil {
-		return fmt.Errorf("plotting: %w", err)
-	}
-	var b bytes.Buffer
-	if _, err := w.WriteTo(&b); err != nil {
-		return fmt.Errorf("plotting: %w", err)
-	}
-	return files.Replace(path, b.Bytes())
 }

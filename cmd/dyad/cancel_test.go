@@ -46,7 +46,7 @@ var shortWork = map[string]string{
 	"local plan": "computes", "local client": "waits for a server (TestKilledServerAndClients) and reads one record", "local model": "reads a log", "local token": "computes",
 	"transform": "the reader and the writer of predict", "account": "computes", "algorithms": "a list", "losses list": "a list", "ledger init": "one line", "ledger show": "reads a ledger", "ledger compact": "reads and writes a ledger",
 	"ledger verify": "reads a ledger", "data list": "a list", "data fetch": "waits for a network", "data verify": "hashes what was fetched", "devices": "a list", "doctor": "looks",
-	"version": "a line", "docs": "writes the help",
+	"version": "a line", "report": "reads a model, and no records", "docs": "writes the help",
 }
 
 // cpuOf is the time that a process has computed.

@@ -46,6 +46,7 @@ type curveCmd struct {
 	labelsFlag
 	cacheFlag
 	runFlags
+	pageFlag
 }
 
 // privateCurve are the flags of a curve on private data.
@@ -87,11 +88,17 @@ func (c *curveCmd) Run(a *app) error {
 			return badInput("--format %q is unknown, want some of %s", f, strings.Join(experiment.Formats(), ", "))
 		}
 	}
+	page, err := c.output(c.Force, c.Data.and(c.Plan, c.Schema, c.Labels, c.Ledger)...)
+	if err != nil {
+		return err
+	}
 	o := experiment.Options{Machine: "dyad " + version, Parallel: c.Parallel, Retry: c.Retry}
 	var p *experiment.Plan
-	var err error
 	if o.Part, o.Parts, err = c.given(); err != nil {
 		return err
+	}
+	if o.Parts > 0 && page != nil {
+		return badInput("a part of a curve has no page; say --report with --merge")
 	}
 	from := c.Plan
 	if c.Plan != "" {
@@ -105,7 +112,7 @@ func (c *curveCmd) Run(a *app) error {
 			if o.Parts > 0 || c.Merge != nil {
 				return badInput("a curve of private data is one charge and one release, so it has no parts; leave --part and --merge out")
 			}
-			return c.private(a, data, set)
+			return c.private(a, data, set, page)
 		}
 		p, err = c.plan(data, false)
 	}
@@ -157,7 +164,11 @@ func (c *curveCmd) Run(a *app) error {
 	if r.Figures, err = p.Draw(c.Out, r.Means, c.Format...); err != nil {
 		return curveError(err)
 	}
-	return a.emit(r, r.text())
+	err = a.emit(r, r.text())
+	if page == nil {
+		return err
+	}
+	return errors.Join(err, a.curvePage(page, r, p.Figures(r.Means)))
 }
 
 // curveError drops the prefix of the package and says what is bad input.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -45,7 +46,7 @@ type privateCurveResult struct {
 }
 
 // private releases the curve of private data. Everything is charged at once.
-func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset) error {
+func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page *files.Output) error {
 	p, err := c.plan(d, true)
 	if err != nil {
 		return curveError(err)
@@ -128,7 +129,11 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset) erro
 	if r.Figures, err = curve.Draw(c.Out, r.Rows, c.Format...); err != nil {
 		return curveError(err)
 	}
-	return a.emit(r, r.text())
+	err = a.emit(r, r.text())
+	if page == nil {
+		return err
+	}
+	return errors.Join(err, r.writePage(a, page, curve.Figure(r.Rows), o.Ledger))
 }
 
 func nonEmpty(a, b string) string {

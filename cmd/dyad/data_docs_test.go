@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// page is what a Markdown page offers to run.
-type page struct {
+// docPage is what a Markdown page offers to run.
+type docPage struct {
 	files    map[string]string
 	commands []string
 }
 
 // readPage finds the blocks that begin with "```LANGUAGE file=NAME" and the lines
 // "$ dyad ..." of blocks that begin with "```console runnable".
-func readPage(text string) page {
-	p := page{files: map[string]string{}}
+func readPage(text string) docPage {
+	p := docPage{files: map[string]string{}}
 	inside, file, runnable := false, "", false
 	for _, line := range strings.Split(text, "\n") {
 		if info, fence := strings.CutPrefix(line, "```"); fence {
@@ -43,7 +43,7 @@ func readPage(text string) page {
 }
 
 // runPage runs a page in an empty folder and returns what went wrong.
-func runPage(t *testing.T, p page) (failures []string) {
+func runPage(t *testing.T, p docPage) (failures []string) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
@@ -67,7 +67,7 @@ func TestDocsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages := map[string]page{}
+	pages := map[string]docPage{}
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		if err != nil {

@@ -12,6 +12,8 @@ import (
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
+	"dyad/internal/files"
+	"dyad/privacy/ledger"
 )
 
 type evaluateCmd struct {
@@ -32,6 +34,7 @@ type evaluateCmd struct {
 	compareFlag
 	privateFlags
 	runFlags
+	pageFlag
 }
 
 // Help shows examples.
@@ -73,6 +76,15 @@ func (c *evaluateCmd) Run(a *app) error {
 	if err := c.checkFlags(); err != nil {
 		return err
 	}
+	page, err := c.output(c.Force, c.Data.and(c.Reference.and(c.Neighbours.and(c.Labels, c.Model, c.Ledger, c.Out)...)...)...)
+	if err == nil && page != nil && (c.ExactFigures || c.Plan) {
+		if err = errNoExact; c.Plan {
+			err = badInput("--plan releases nothing that a page could show; leave --report out")
+		}
+	}
+	if err != nil {
+		return err
+	}
 	other, err := c.other(a, m)
 	if err != nil {
 		return err
@@ -83,11 +95,14 @@ func (c *evaluateCmd) Run(a *app) error {
 			return err
 		}
 		s.other = other
-		return c.private(a, m, s, c.PublicData)
+		return c.private(a, m, s, c.PublicData, page)
 	}
 	held, _, err := c.read(a, m, true)
 	if err != nil {
 		return err
+	}
+	if other != nil && page != nil {
+		return badInput("the exact difference of two models has no page; leave --report or --compare out")
 	}
 	if other != nil {
 		return c.exactDifference(a, m, other, held)
@@ -123,7 +138,16 @@ func (c *evaluateCmd) Run(a *app) error {
 	}
 	text += fmt.Sprintf("guarantee  %s\n", e.Guarantee)
 	brief := fmt.Sprintf("%s, on %s\nguarantee  %s\nnext       --verbose: all figures\n", headline(e), on, e.Guarantee)
-	return a.emitBrief(e, text, brief)
+	err = a.emitBrief(e, text, brief)
+	if page == nil {
+		return err
+	}
+	d := modelDocument(m, c.Model)
+	d.title = "An evaluation on public records"
+	if d.open, err = opened(c.PublicData, m, e, held, on); err != nil {
+		return err
+	}
+	return a.writePage(page, d)
 }
 
 // checkFlags refuses flags that contradict each other, before a file is read.
@@ -188,7 +212,7 @@ func (c *evaluateCmd) read(a *app, m *model, public bool) (held *lib.Data, rest 
 }
 
 // private releases private figures, or prints their plan.
-func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
+func (c *evaluateCmd) private(a *app, m *model, s scored, public bool, page *files.Output) error {
 	if c.Plan {
 		p, err := c.plan(s, c.N, c.Threshold)
 		if err != nil {
@@ -206,6 +230,9 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 		name, released, err := kept.RecoverFile()
 		if name != "" {
 			a.note("dyad: run %s was released on %s, and its report is saved as %s; nothing more was charged", c.Resume, released.Format("2006-01-02"), name)
+		}
+		if name != "" && page != nil {
+			a.note("dyad: \"dyad report %s --figures %s\" makes its page", c.Model, name)
 		}
 		if name != "" || err != nil {
 			return asResult(err)
@@ -243,12 +270,33 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool) error {
 	if err != nil {
 		return err
 	}
+	r.Digest = files.Digest(s.identity())
 	a.noteWarnings(&p.Plan, public || data.Schema().Public)
 	err = a.evaluatePrivately(c.runFlags, p, s, from, r, c.Out, c.Confidence, data.Source())
 	if err != nil && !isElsewhere(err) {
 		return err
 	}
-	return errors.Join(err, a.emitBrief(r, r.text(), r.brief(a)))
+	err = errors.Join(err, a.emitBrief(r, r.text(), r.brief(a)))
+	if page == nil {
+		return err
+	}
+	return errors.Join(err, c.writePage(a, page, m, r))
+}
+
+// writePage writes the page of released figures.
+func (c *evaluateCmd) writePage(a *app, out *files.Output, m *model, r *privateResult) error {
+	d := modelDocument(m, c.Model)
+	d.figures = r
+	if r.Ledger != "" {
+		l, err := ledger.Open(r.Ledger)
+		if err != nil {
+			return err
+		}
+		if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {
+			return err
+		}
+	}
+	return a.writePage(out, d)
 }
 
 // units are how many records or persons were evaluated.

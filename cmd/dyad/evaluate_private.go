@@ -151,7 +151,8 @@ func (f privateFlags) lossOf(m scored) (*evaluate.Loss, error) {
 type privateResult struct {
 	Task string `json:"task"`
 	runOutcome
-	Evaluated string            `json:"evaluated,omitempty"` // model file
+	Evaluated string            `json:"evaluated,omitempty"`        // model file
+	Digest    string            `json:"evaluated_digest,omitempty"` // of that model, for dyad report
 	Report    algorithms.Report `json:"report"`
 	Figures   *evaluate.Figures `json:"figures"`
 	Out       string            `json:"out,omitempty"`

@@ -22,7 +22,7 @@ type lossesCmd struct {
 type lossesListCmd struct {
 	Task   string  `default:"auc" enum:"auc,metric" help:"Task whose constants are printed."`
 	Radius float64 `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in."`
-	Plot   string  `placeholder:"FILE" help:"Plot the losses, as SVG or PNG by the ending."`
+	Plot   string  `placeholder:"FILE" help:"Plot the losses, as SVG, PDF or PNG by the ending."`
 }
 
 // Help shows examples.
@@ -45,7 +45,7 @@ type lossCheckFlags struct {
 	Radius    float64            `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in."`
 	N         int                `positive:"" short:"n" default:"1000" help:"Number of records, for the method and the algorithms."`
 	D         int                `positive:"" short:"d" default:"10" help:"Number of features."`
-	Plot      string             `placeholder:"FILE" help:"Plot phi and phi' over the range of u, as SVG or PNG by the ending."`
+	Plot      string             `placeholder:"FILE" help:"Plot phi and phi' over the range of u, as SVG, PDF or PNG by the ending."`
 }
 
 // Help shows examples.

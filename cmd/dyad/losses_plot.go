@@ -1,16 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
 	"math"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
-	"gonum.org/v1/plot/vg"
-
-	"dyad/internal/files"
+	"dyad/experiment"
 )
 
 // plotReach is the largest |u| of the curves of dyad losses.
@@ -49,40 +42,22 @@ type curve struct {
 	f    func(float64) float64
 }
 
-// writeLossPlot draws curves on [lo, hi], as SVG or PNG by the name of the file.
+// writeLossPlot draws curves on [lo, hi], in the format of the file's ending.
 func writeLossPlot(path, title string, lo, hi float64, curves []curve) error {
-	p := plot.New()
-	p.Title.Text, p.X.Label.Text = title, "u"
-	p.X.Min, p.X.Max = lo, hi
-	p.Legend.Top = true
-	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(8), -vg.Points(4)
-	for i, c := range curves {
+	figure := experiment.Figure{Title: title, X: "u", Y: "loss"}
+	for _, c := range curves {
 		const points = 600
-		var xys plotter.XYs
+		drawn := experiment.Curve{Name: c.name, Smooth: true}
 		for k := range points + 1 {
 			u := lo + (hi-lo)*float64(k)/points
 			if v := c.f(u); !math.IsNaN(v) && !math.IsInf(v, 0) {
-				xys = append(xys, plotter.XY{X: u, Y: v})
+				drawn.X, drawn.Y = append(drawn.X, u), append(drawn.Y, v)
 			}
 		}
-		line, err := plotter.NewLine(xys)
-		if err != nil {
-			return fmt.Errorf("plotting %s: %w", c.name, err)
-		}
-		line.Color, line.Width, line.Dashes = plotutil.Color(i), vg.Points(1.5), plotutil.Dashes(i/len(plotutil.DefaultColors))
-		p.Add(line)
-		p.Legend.Add(c.name, line)
+		figure.Curves = append(figure.Curves, drawn)
 	}
 	if len(curves) > 2 { // the steep ones would hide the others
-		p.Y.Max = min(p.Y.Max, 2*plotReach)
+		figure.Top = 2 * plotReach
 	}
-	w, err := p.WriterTo(8*vg.Inch, 6*vg.Inch, plotFormat(path))
-	if err != nil {
-		return fmt.Errorf("plotting: %w", err)
-	}
-	var b bytes.Buffer
-	if _, err := w.WriteTo(&b); err != nil {
-		return fmt.Errorf("plotting: %w", err)
-	}
-	return files.Replace(path, b.Bytes())
+	return figure.Save(path)
 }

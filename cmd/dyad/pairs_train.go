@@ -22,6 +22,7 @@ type pairsTrainCmd struct {
 	deviceFlag
 	pairFlags
 	runFlags
+	pageFlag
 	confirmFlag
 	checkpointFlag
 }
@@ -64,8 +65,13 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if err := checkOut(c.Out, c.Force, c.Data.and(c.Schema, c.pairSource.Pairs, c.Ledger)...); err != nil {
 		return err
 	}
-	if done, err := c.republish(a, c.Out, &runOutcome{Data: c.Data.String(), Public: c.PublicData}); done || err != nil {
+	page, err := c.output(c.Force, c.Data.and(c.Schema, c.pairSource.Pairs, c.Ledger, c.Out)...)
+	if err != nil {
 		return err
+	}
+	saved := runOutcome{Data: c.Data.String(), Public: c.PublicData}
+	if done, err := c.republish(a, c.Out, &saved); done || err != nil {
+		return errors.Join(err, a.savedPage(page, &saved))
 	}
 	if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
 		return err
@@ -115,6 +121,9 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 		return errors.Join(away, err)
 	}
 	err = a.emitBrief(result, result.text(run.Task), result.brief(a, run.Task, schema, plan.Guarantee))
+	if page != nil {
+		err = errors.Join(err, a.trainedPage(page, &result.runOutcome, run.Model, options.Ledger, plan.Guarantee))
+	}
 	a.at("reported")
 	return errors.Join(away, err)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ type searchCmd struct {
 	labelsFlag
 	storeFlag
 	runFlags
+	pageFlag
 }
 
 // Help shows the file of candidates and examples.
@@ -142,9 +144,13 @@ func (c *searchCmd) search(a *app) error {
 	if err := checkOut(name, c.Force, c.Data.and(append(c.Models, c.Schema, c.Labels, c.Ledger, c.Candidates)...)...); err != nil {
 		return err
 	}
+	page, err := c.output(c.Force, c.Data.and(append(c.Models, c.Schema, c.Labels, c.Ledger, c.Candidates, name)...)...)
+	if err != nil {
+		return err
+	}
 	result := searchResult{Task: taskAUC, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData}}
 	if done, err := c.republish(a, name, &result.runOutcome); done || err != nil {
-		return err
+		return errors.Join(err, a.savedPage(page, &result.runOutcome))
 	}
 	s, data, err := c.planned(a, func(s *dataset.Schema) (*lib.Data, lib.Shape, error) {
 		o, err := c.storeFlag.options(s, c.Data, c.labelsFlag.options(dataset.Options{Persons: dataset.KeepPersons}))
@@ -203,6 +209,9 @@ func (c *searchCmd) search(a *app) error {
 		return err
 	}
 	err = a.emitBrief(result, result.text(), result.brief(a, s.Plan.Plan.Guarantee))
+	if page != nil {
+		err = errors.Join(err, result.writePage(a, page, run.Model, o.Ledger, s.Plan.Plan.Guarantee))
+	}
 	a.at("reported")
 	if err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine/dataset"
+	"dyad/internal/files"
+	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
 
@@ -25,6 +27,7 @@ type trainCmd struct {
 	planFlags
 	unsoundFlag
 	runFlags
+	pageFlag
 	confirmFlag
 	checkpointFlag
 	teamFlags
@@ -78,9 +81,16 @@ func (c *trainCmd) Run(a *app) error {
 	if err := checkOut(name, c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger)...); err != nil {
 		return err
 	}
+	page, err := c.output(c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger, name)...)
+	if err == nil && page != nil && c.ExactFigures {
+		err = errNoExact
+	}
+	if err != nil {
+		return err
+	}
 	result := trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
 	if done, err := c.republish(a, name, &result.runOutcome); done || err != nil {
-		return err
+		return errors.Join(err, a.savedPage(page, &result.runOutcome))
 	}
 	if c.planFlags.unsound = c.PaperUnsound; c.PaperUnsound {
 		if err := c.checkUnsound(c.Mode, c.PublicData); err != nil {
@@ -151,8 +161,40 @@ func (c *trainCmd) Run(a *app) error {
 		return errors.Join(away, err)
 	}
 	err = a.emitBrief(result, result.text(!c.Data.given()), result.brief(a, !c.Data.given(), plan.Guarantee))
+	if page != nil {
+		err = errors.Join(err, c.writePage(a, page, &result, run.Model, held, options.Ledger, plan.Guarantee))
+	}
 	a.at("reported")
 	return errors.Join(away, err)
+}
+
+// errNoExact refuses a page of exact private figures.
+var errNoExact = badInput("a page is a release, and exact figures of private records are not put on one: leave --exact-figures or --report out; private figures are drawn with --epsilon, or --holdout-epsilon")
+
+// writePage writes the page of a training.
+func (c *trainCmd) writePage(a *app, out *files.Output, r *trainResult, m *model, held *lib.Data, l *lib.Ledger, planned privacy.Guarantee) error {
+	file := r.Model
+	if file == "" {
+		file = "model.json" // as if it were saved
+	}
+	d := modelDocument(m, file)
+	d.planned, d.figures = planned, r.HeldPrivate
+	if r.HeldCommand != "" {
+		d.buy = r.HeldCommand + " --report page.html"
+	}
+	if r.HeldPrivate != nil && r.InAll != nil {
+		in := *r.InAll
+		in.Warnings, in.Assumptions = r.Guarantee.Warnings, r.Guarantee.Assumptions
+		d.guarantee, d.seen = in, "this model and its figures"
+	}
+	var err error
+	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {
+		return err
+	}
+	if d.open, err = opened(r.Public, m, r.Held, held, fmt.Sprintf("%d held-out %s", r.Heldout, r.unit())); err != nil {
+		return err
+	}
+	return a.writePage(out, d)
 }
 
 // baseline are the figures of a model of the same records without privacy.

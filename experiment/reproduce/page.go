@@ -1,7 +1,6 @@
 package reproduce
 
 import (
-	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"dyad/experiment"
+	"dyad/internal/page"
 )
 
 //go:embed page.html
@@ -33,39 +33,31 @@ type partSection struct {
 	Figures                         []template.HTML
 }
 
-type table struct {
-	Caption string
-	Head    []string
-	Rows    [][]cell
-}
+type (
+	table = page.Table
+	cell  = page.Cell
+)
 
-// cell is one of a table; Class is won or lost, or "".
-type cell struct {
-	Text, Class string
-	Head        bool
-}
-
-type page struct {
+type paperPage struct {
 	Paper    Paper
+	Style    template.CSS
 	Others   []Paper
-	Glossary []entry
+	Glossary []page.Word
 	Sections []section
 }
 
-type entry struct{ Name, Means string }
-
 // Glossary says what the papers' names of data sets mean.
-func Glossary() []entry {
-	return []entry{
-		{"Diabetes", "in Huai 2020 and Xue 2021 the Pima Indians set (768 records, 8 features); in Han 2019 a set from the MarketScan databases, which nobody can get without a licence"},
-		{"Diabetic Retinopathy", "the Debrecen set of Messidor images (1,151 records, 19 features)"},
-		{"Cancer", "Breast Cancer Wisconsin (Diagnostic), WDBC (569 records, 30 features)"},
-		{"Hepatitis", "UCI hepatitis (155 records, 19 features)"},
-		{"literal", "the paper's formulas with the paper's noise (--mode paper); \"never takes a step\" and the like say why there is no value"},
-		{"changed schedule", "literal, but without the burn-in of OffPair* and OnPair*, or with the corrected step of DPGDC2 (--paper-unsound, public data only). No theorem of the paper covers it"},
-		{"certified", "the same algorithm with noise whose guarantee is proved for the epsilon that was asked for"},
-		{"proved epsilon", "what the printed noise provably gives at the same delta; 0 says that delta alone covers what is revealed; below the epsilon that was asked for, the paper added more noise than its claim needs; above it, the claim is not met"},
-		{"auto", "what the program chooses by public numbers (dyad train without --algorithm)"},
+func Glossary() []page.Word {
+	return []page.Word{
+		{Name: "Diabetes", Means: "in Huai 2020 and Xue 2021 the Pima Indians set (768 records, 8 features); in Han 2019 a set from the MarketScan databases, which nobody can get without a licence"},
+		{Name: "Diabetic Retinopathy", Means: "the Debrecen set of Messidor images (1,151 records, 19 features)"},
+		{Name: "Cancer", Means: "Breast Cancer Wisconsin (Diagnostic), WDBC (569 records, 30 features)"},
+		{Name: "Hepatitis", Means: "UCI hepatitis (155 records, 19 features)"},
+		{Name: "literal", Means: "the paper's formulas with the paper's noise (--mode paper); \"never takes a step\" and the like say why there is no value"},
+		{Name: "changed schedule", Means: "literal, but without the burn-in of OffPair* and OnPair*, or with the corrected step of DPGDC2 (--paper-unsound, public data only). No theorem of the paper covers it"},
+		{Name: "certified", Means: "the same algorithm with noise whose guarantee is proved for the epsilon that was asked for"},
+		{Name: "proved epsilon", Means: "what the printed noise provably gives at the same delta; 0 says that delta alone covers what is revealed; below the epsilon that was asked for, the paper added more noise than its claim needs; above it, the claim is not met"},
+		{Name: "auto", Means: "what the program chooses by public numbers (dyad train without --algorithm)"},
 	}
 }
 
@@ -75,7 +67,7 @@ func WritePage(w io.Writer, paper Paper, items []Item, out, committed string) er
 	if err != nil {
 		return fmt.Errorf("reproduce: %w", err)
 	}
-	p := page{Paper: paper, Glossary: Glossary()}
+	p := paperPage{Paper: paper, Style: page.Style(), Glossary: Glossary()}
 	for _, other := range Papers() {
 		if other.Name != paper.Name {
 			p.Others = append(p.Others, other)
@@ -190,18 +182,9 @@ func (p Part) section(out, committed string) (partSection, error) {
 
 // draw adds a figure as SVG without its declaration, for a page.
 func (s *partSection) draw(f *experiment.Figure) error {
-	var b bytes.Buffer
-	if err := f.Write(&b, "svg"); err != nil {
-		return err
-	}
-	text := b.String()
-	if k := strings.Index(text, "<svg"); k >= 0 {
-		text = text[k:]
-	}
-	label := template.HTMLEscapeString(strings.ReplaceAll(f.Title, "\n", "; ") + ": " + f.Y + " against " + f.X + "; the numbers are in the table")
-	text = strings.Replace(text, "<svg", `<svg role="img" aria-label="`+label+`"`, 1)
-	s.Figures = append(s.Figures, template.HTML(text)) //nolint:gosec // our own figure
-	return nil
+	svg, err := page.SVG(f, strings.ReplaceAll(f.Title, "\n", "; ")+": "+f.Y+" against "+f.X+"; the numbers are in the table", "")
+	s.Figures = append(s.Figures, svg)
+	return err
 }
 
 // lower says that a smaller value is better.
