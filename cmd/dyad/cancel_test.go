@@ -39,6 +39,8 @@ var longWork = map[string]string{
 	"data convert":   "data convert BIG OUT.csv.gz --schema SCHEMA",
 	"data synth":     "data synth OUT.csv -n 20000000",
 	"bench":          "bench --runs 1000",
+	"data pack":      "data pack BIG --schema SCHEMA -o OUT",
+	"reproduce":      "reproduce kang table1 --out OUT --pages OUT",
 }
 
 // shortWork is done within a second, or waits for something and has tests of its own.
@@ -46,7 +48,7 @@ var shortWork = map[string]string{
 	"local plan": "computes", "local client": "waits for a server (TestKilledServerAndClients) and reads one record", "local model": "reads a log", "local token": "computes",
 	"transform": "the reader and the writer of predict", "account": "computes", "algorithms": "a list", "losses list": "a list", "ledger init": "one line", "ledger show": "reads a ledger", "ledger compact": "reads and writes a ledger",
 	"ledger verify": "reads a ledger", "data list": "a list", "data fetch": "waits for a network", "data verify": "hashes what was fetched", "devices": "a list", "doctor": "looks",
-	"version": "a line", "report": "reads a model, and no records", "docs": "writes the help",
+	"version": "a line", "report": "reads a model, and no records", "export": "reads a model, and no records", "verify": "reads a model and a ledger", "data check": "reads a schema", "docs": "writes the help",
 }
 
 // cpuOf is the time that a process has computed.

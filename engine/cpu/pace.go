@@ -12,8 +12,8 @@ import (
 // it makes up.
 const (
 	paceTime    = 20 * time.Millisecond
-	paceSeconds = 4e-3 // of one gradient, by the cost model
-	paceNumbers = 1 << 18
+	paceSeconds = 4e-3    // of one gradient, by the cost model
+	paceNumbers = 1 << 18 // and of its gradient
 )
 
 // Pace measures in about 20 ms how many seconds this machine, with the workers of b, takes for a
@@ -46,7 +46,7 @@ func (b Backend) Pace(p engine.Problem) float64 {
 // paced is the largest problem like p whose gradient takes about paceSeconds, bound to records
 // that are made up; nil if there is none.
 func (b Backend) paced(p engine.Problem) (engine.Kernel, engine.Evaluator, float64) {
-	if len(p.Groups) > 0 || p.Loss == nil {
+	if len(p.Groups) > 0 || p.Loss == nil || p.Loss.ParamDim(p.D) > paceNumbers { // d^2 numbers of a metric
 		return nil, nil, 0
 	}
 	if full, err := b.Plan(p); err == nil {

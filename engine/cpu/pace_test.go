@@ -23,6 +23,7 @@ func TestPace(t *testing.T) {
 		"metric":      {N: 100_000, D: 10, Bounds: engine.UnitBounds(), Loss: engine.Metric{Of: engine.Logistic{}}, Radius: 1, LabelValues: 2},
 		"groups":      {N: 60, D: 4, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, Groups: []int{30, 30}},
 		"wide":        {N: 1000, D: 100_000, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2},
+		"wide metric": {N: 1000, D: 90_000, Bounds: engine.UnitBounds(), Loss: engine.Metric{Of: engine.Logistic{}}, Radius: 1, LabelValues: 2},
 		"tiny":        {N: 2, D: 1, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2},
 	} {
 		start := time.Now()
