@@ -15,6 +15,7 @@ require (
 	golang.org/x/term v0.47.0
 	golang.org/x/text v0.23.0
 	golang.org/x/time v0.14.0
+	google.golang.org/protobuf v1.34.2
 	gonum.org/v1/gonum v0.17.0
 	gonum.org/v1/plot v0.15.2
 	gorgonia.org/cu v0.9.7-0.20240623234718-3cd40db700e9
@@ -56,7 +57,6 @@ require (
 	golang.org/x/sync v0.23.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
 	golang.org/x/xerrors v0.0.0-20200804184101-5ec99f83aff1 // indirect
-	google.golang.org/protobuf v1.34.2 // indirect
 	gorgonia.org/dawson v1.2.0 // indirect
 	gorgonia.org/vecf32 v0.9.0 // indirect
 	gorgonia.org/vecf64 v0.9.0 // indirect

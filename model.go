@@ -66,8 +66,13 @@ type Model struct {
 	// compute its guarantee again (docs/verify.md).
 	Plan json.RawMessage `json:"plan,omitempty"`
 
+	// Options are those of the command that made the model, if it had a file of them; nothing reads them.
+	Options map[string]any `json:"options,omitempty"`
+
 	// Guarantee is the report's, with what the run added to it.
 	Guarantee privacy.Guarantee `json:"guarantee"`
+
+	read []byte // checksum of the file that the model was read from
 }
 
 // Text is the content of the model's file: its last member is the checksum of the others, the
@@ -148,6 +153,9 @@ func Load(path string) (*Model, error) {
 	}
 	if !seal.intact(m.Plan != nil) {
 		return nil, input.Errorf("dyad: %s was changed after it was written: its checksum is that of another text; use the file as it was saved", path)
+	}
+	if seal.present() {
+		m.read = seal.sum.Sum(nil)
 	}
 	if m.Format != ModelFormat && m.Format != NetworkFormat || m.Format != m.format() {
 		return nil, input.Errorf("dyad: %s has format %q, this program reads %q, and %q for networks", path, m.Format, ModelFormat, NetworkFormat)

@@ -38,11 +38,16 @@ func (s *seal) Write(text []byte) (int, error) {
 // intact says whether the text is as it was written. Models of versions before the checksum have none,
 // and no plan. Whatever any one byte was changed to, the end still looks like that of a checksum.
 func (s *seal) intact(planned bool) bool {
-	if !bytes.Contains(s.last, []byte(keySum)) && !bytes.Contains(s.last, []byte(kindOfSum)) {
+	if !s.present() {
 		return !planned
 	}
 	at := max(0, bytes.LastIndex(s.last, []byte(lastKey)))
 	s.sum.Write(s.last[:at])
 	s.sum.Write([]byte(modelEnd))
 	return bytes.Equal(s.last[at:], checksum(s.sum.Sum(nil)))
+}
+
+// present says that the text has a checksum.
+func (s *seal) present() bool {
+	return bytes.Contains(s.last, []byte(keySum)) || bytes.Contains(s.last, []byte(kindOfSum))
 }

@@ -17,9 +17,10 @@ import (
 )
 
 // Join is what every process of a team does between the plan and the training: it takes this rank's
-// share of the records of d, which are all, and compares program, instruction set, schema, plan
-// and shares with those of the other ranks, and what the caller adds. The plan must be for a Device
-// of the team. Rank 0 then calls Train on the share with Run.Team, made by Lead, the others Serve.
+// share of the records of d, which are all, and compares program, instruction set, schema, plan,
+// records and shares with those of the other ranks, and what the caller adds. The records are compared
+// by a hash of all in their order: in files of another order a record could be in the shares of two
+// ranks, and count twice. The plan must be for a Device of the team. Rank 0 then calls Train on the share with Run.Team, made by Lead, the others Serve.
 //
 // An error that wraps ErrInput says where the ranks differ; every rank gets it, and nothing was
 // charged. Any other means that the team is lost.
@@ -50,6 +51,7 @@ func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data, more ...
 		{Name: "the schema", Text: string(schema)},
 		{Name: "the plan", Text: t.Report().Text()},
 	}, more...)
+	same = append(same, team.Statement{Name: "the contents of the records, or their order", Text: team.DigestOf(d.Records.Digests(0, d.Records.Units()))})
 	if err = team.Agree(ctx, crew, t.Spec.Kernel, share.Records, same); errors.Is(err, team.ErrDisagree) {
 		err = input.As(err)
 	}

@@ -65,6 +65,8 @@ type Run struct {
 	// Created is the time that the model states; zero is the time of the call. It must not
 	// tell how long the training took.
 	Created time.Time
+	// Options are written into the model's file, which may be published; nil for none.
+	Options map[string]any
 	// Charged, if not nil, is told the id of a run when its charge is durable.
 	Charged func(run string)
 	// Note, if not nil, is told what the owner may want to know: that a checkpoint could not be
@@ -173,6 +175,7 @@ func (o Run) Do(ctx context.Context, of Source, model func(*algorithms.Result) *
 		m := model(r)
 		m.Format, m.Version, m.Created = m.format(), Version, o.Created.UTC().Truncate(time.Second)
 		m.DataID, m.Run, m.Plan = cmp.Or(o.DataID, of.DataID), r.Run, r.Record
+		m.Options = o.Options
 		return m
 	}
 	r, file, err := o.Keep(ctx, of, func(r *algorithms.Result) ([]byte, int, error) { return finished(r).Size() }, train)

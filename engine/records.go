@@ -67,8 +67,10 @@ func adopt(x, y []float64, d int, b Bounds) *Records {
 }
 
 // eachRow calls do for each row, of many ones on all processors. do must touch its row only.
-func eachRow(n int, do func(i int)) {
-	const share = 1 << 14 // rows that are worth a goroutine
+func eachRow(n int, do func(i int)) { eachOf(n, 1<<14, do) }
+
+// eachOf is eachRow for jobs of which so many are worth a goroutine.
+func eachOf(n, share int, do func(i int)) {
 	workers := min(runtime.GOMAXPROCS(0), n/share+1)
 	var all tasks.Group
 	for w := range workers {

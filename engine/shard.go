@@ -72,23 +72,45 @@ const DigestUnits = 256
 func (r *Records) Digests(from, to int) []byte {
 	runs := max(0, (to-from+DigestUnits-1)/DigestUnits)
 	out := make([]byte, runs*sha256.Size)
-	eachRow(runs, func(k int) {
-		h, row, text := sha256.New(), make([]float64, r.d), make([]byte, 0, 8*(r.d+1))
+	eachOf(runs, 16, func(k int) {
+		h, text := sha256.New(), []byte(nil)
+		row := r.rowText()
 		for u := from + k*DigestUnits; u < min(from+(k+1)*DigestUnits, to); u++ {
 			first, end := r.UnitRows(u)
-			if r.ByPerson() {
-				_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(end-first)))
+			if text = text[:0]; r.ByPerson() {
+				text = binary.LittleEndian.AppendUint64(text, uint64(end-first))
 			}
 			for i := first; i < end; i++ {
-				r.Row(i, row)
-				text = binary.LittleEndian.AppendUint64(text[:0], math.Float64bits(r.y[i]))
-				for _, v := range row {
-					text = binary.LittleEndian.AppendUint64(text, math.Float64bits(v))
-				}
-				_, _ = h.Write(text)
+				text = row(text, i)
 			}
+			_, _ = h.Write(text)
 		}
 		h.Sum(out[k*sha256.Size : k*sha256.Size : (k+1)*sha256.Size])
 	})
 	return out
+}
+
+// rowText returns a function that appends label and features of a row to text: all d of a dense row, of a
+// compressed one the stored ones, with their number and columns.
+func (r *Records) rowText() func(text []byte, i int) []byte {
+	order := binary.LittleEndian
+	if r.IsSparse() {
+		return func(text []byte, i int) []byte {
+			text = order.AppendUint64(text, math.Float64bits(r.y[i]))
+			text = order.AppendUint64(text, uint64(r.start[i+1]-r.start[i]))
+			for k := r.start[i]; k < r.start[i+1]; k++ {
+				text = order.AppendUint64(order.AppendUint32(text, uint32(r.index[k])), math.Float64bits(r.value[k]))
+			}
+			return text
+		}
+	}
+	row := make([]float64, r.d)
+	return func(text []byte, i int) []byte {
+		r.Row(i, row)
+		text = order.AppendUint64(text, math.Float64bits(r.y[i]))
+		for _, v := range row {
+			text = order.AppendUint64(text, math.Float64bits(v))
+		}
+		return text
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,6 +42,8 @@ type cli struct {
 	JSON  bool `name:"json" help:"Write the result as JSON on standard output."`
 	Quiet bool `short:"q" help:"Write nothing but errors (and the result with --json)."`
 
+	Config string `name:"config" placeholder:"FILE" help:"YAML file of flags, such as \"epsilon: 1\"; the command line overrides it. It is written into reports and models."`
+
 	Verbose bool `name:"verbose" short:"v" help:"Write the whole report, with the proof."`
 
 	Train      trainCmd      `cmd:"" help:"Train a model. Without --data: on an embedded synthetic clinical data set."`
@@ -52,6 +55,7 @@ type cli struct {
 	Evaluate   evaluateCmd   `cmd:"" help:"Evaluate a model on a data file."`
 	Predict    predictCmd    `cmd:"" help:"Score records with a model."`
 	Transform  transformCmd  `cmd:"" help:"Map records by a learned metric."`
+	Export     exportCmd     `cmd:"" help:"Write a model for other programs: ONNX, NumPy, safetensors, SQL, Go, Python."`
 	Account    accountCmd    `cmd:"" help:"Convert between noise and epsilon."`
 	Audit      auditCmd      `cmd:"" help:"Attack an algorithm and bound its epsilon from below."`
 	Curve      curveCmd      `cmd:"" help:"Draw the AUC against epsilon: algorithms x epsilons x splits."`
@@ -79,10 +83,11 @@ type app struct {
 	interactive    bool // progress bars are welcome
 	percentOnly    bool // progress shows no times
 	began          time.Time
-	args           []string // of the command line
-	run            string   // that is charged and not released yet, for a panic
-	told           []string // warnings that were noted before the charge
-	team           *crew    // nil: this process works alone
+	args           []string       // of the command line
+	run            string         // that is charged and not released yet, for a panic
+	told           []string       // warnings that were noted before the charge
+	options        map[string]any // used flags with their values, with --config
+	team           *crew          // nil: this process works alone
 	hooks          hooks
 }
 
@@ -178,15 +183,24 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	case args[0] == "--version":
 		args = append([]string{"version"}, args[1:]...)
 	}
-	command, err := parser.Parse(minusFormula(args))
+	args, config, err := withConfig(parser, minusFormula(args))
+	if err != nil {
+		fmt.Fprintln(stderr, message(err))
+		return exitInput
+	}
+	command, err := parser.Parse(args)
 	if err != nil {
 		text, help := usage(err, args)
+		text = config.explain(text)
 		fmt.Fprintf(stderr, "dyad: %s\nRun \"%s\" for usage and examples.\n", text, help)
 		return exitInput
 	}
 	if err := checkPositive(command); err != nil {
-		fmt.Fprintln(stderr, message(err))
+		fmt.Fprintln(stderr, config.explain(message(err)))
 		return exitInput
+	}
+	if config != nil {
+		a.options = used(command)
 	}
 	a.json, a.quiet, a.verbose, a.interactive = c.JSON, c.Quiet, c.Verbose, !c.Quiet && isTerminal(stderr)
 	err = a.perform(command)
@@ -235,9 +249,18 @@ func isTerminal(w io.Writer) bool {
 // --quiet.
 func (a *app) emit(v any, text string) error {
 	if a.json {
-		e := json.NewEncoder(a.stdout)
+		var report bytes.Buffer
+		e := json.NewEncoder(&report)
 		e.SetIndent("", "  ")
-		return e.Encode(v)
+		if err := e.Encode(v); err != nil {
+			return err
+		}
+		text, err := withOptions(report.Bytes(), a.options)
+		if err != nil {
+			return err
+		}
+		_, err = a.stdout.Write(text)
+		return err
 	}
 	if a.quiet {
 		return nil

@@ -180,7 +180,7 @@ func (s sources) checkReference(l *lib.Ledger) error {
 	if err != nil {
 		return err
 	}
-	entries, err := l.Entries()
+	entries, _, err := l.History()
 	for _, e := range entries {
 		if e.Charge != nil && e.Charge.Fingerprint == print {
 			return badInput("--reference %s: run %s was charged for this file, so it is private, and the accuracy of its nearest neighbours would depend on all of its records; name a public file", s.from.Files[0], e.Run)
@@ -198,7 +198,7 @@ func (a *app) checkTraining(l *lib.Ledger, s sources, of lib.Source) error {
 	if l == nil || m == nil || m.Run == "" {
 		return nil
 	}
-	entries, err := l.Entries()
+	entries, _, err := l.History()
 	if err != nil {
 		return err
 	}

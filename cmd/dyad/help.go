@@ -11,7 +11,7 @@ import (
 
 // mostFlags is how many flags the first view of a command's help shows. A command with more has
 // them in sections, and all of them in "dyad COMMAND --help all".
-const mostFlags = 20
+const mostFlags = 21
 
 // sections are those of the help of commands with many flags, in their order.
 var sections = []struct{ title, flags string }{
@@ -28,7 +28,7 @@ var sections = []struct{ title, flags string }{
 	{"Server:", "server listen protocol cert key ca token tokens memory check poll beat messages-per-second max-connections"},
 	{"Device; rounding depends on it, and so does the noise that covers rounding:", "device precision"},
 	{"Performance; results and guarantees do not depend on it:", "workers parallel part part-out merge retry checkpoint-every"},
-	{"Output and ledger:", "out format force yes dir state resume ledger data-id seed plot report"},
+	{"Output and ledger:", "out onnx sql python go npz safetensors table format force unknown yes dir state resume ledger data-id seed plot report"},
 }
 
 // firstFlags are in the first view.

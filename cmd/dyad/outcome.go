@@ -35,7 +35,7 @@ func (f runFlags) execution(a *app, out *runOutcome, name string, every time.Dur
 	}
 	r := lib.Run{
 		Public: out.Public, DataID: out.DataID, Resume: f.Resume, Out: name, Replace: f.Force, Checkpoint: every, Created: a.began,
-		Progress: a.tracker("training").OnStep, Trace: a.at, Charged: a.chargedRun, Note: a.remark,
+		Progress: a.tracker("training").OnStep, Trace: a.at, Charged: a.chargedRun, Note: a.remark, Options: published(a.options),
 	}
 	if a.hooks.stage != nil {
 		r.Progress = a.halfway

@@ -10,9 +10,11 @@ import (
 
 type predictCmd struct {
 	Model string    `arg:"" help:"Model file; nothing else is needed, it holds the preprocessing."`
-	Data  dataFiles `required:"" placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data; the label may be missing."`
+	Data  dataFiles `required:"" placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data; the label may be missing. - is standard input."`
 	Out   string    `short:"o" placeholder:"FILE" help:"File for the scores: CSV, or NPY without ids if its name ends in .npy. Default: standard output."`
 	Force bool      `help:"Replace an existing output file."`
+
+	unknownFlag
 }
 
 // Help shows examples.
@@ -21,7 +23,8 @@ func (predictCmd) Help() string {
 
 Examples:
   dyad predict model.json --data patients.csv
-  dyad predict model.json --data patients.csv --out scores.csv`
+  dyad predict model.json --data patients.csv --out scores.csv
+  dyad predict model.json --data - --unknown other < patients.csv`
 }
 
 type predictResult struct {
@@ -44,7 +47,7 @@ func (c *predictCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	data, err := a.readUnlabelled(c.Data, m.Encoder.Schema())
+	data, err := a.readUnlabelled(c.Data, m.Encoder.Schema(), c.unknownFlag)
 	if err != nil {
 		return err
 	}

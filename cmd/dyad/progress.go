@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -79,6 +82,9 @@ func (a *app) rowProgress(what string) (progress func(rows int) error, done func
 // readData loads files with progress. Bad content is bad input, an interrupt is
 // context.Canceled.
 func (a *app) readData(from dataFiles, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
+	if slices.Contains(from.names, standardInput) && !exists(standardInput) {
+		return nil, badInput("this command reads its data from files, and more than once: save what comes on standard input to a file (predict, transform and online take --data %s)", standardInput)
+	}
 	progress, done := a.rowProgress("reading")
 	if o.Progress = progress; s.ByPerson() { // the number of rows is not public, nor is a time, which grows with it
 		o.Progress, a.percentOnly = func(int) error { return a.ctx.Err() }, true
@@ -94,12 +100,63 @@ func (a *app) readData(from dataFiles, s *dataset.Schema, o dataset.Options) (*d
 
 // readUnlabelled is readData for records that a model is applied to. They may have columns that the
 // model does not know.
-func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema) (*dataset.Dataset, error) {
-	d, err := a.readData(from, s, dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Persons: dataset.IgnorePersons, IgnoreOthers: true})
+func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownFlag) (*dataset.Dataset, error) {
+	s = unknown.apply(s)
+	o := dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Persons: dataset.IgnorePersons, IgnoreOthers: true}
+	var d *dataset.Dataset
+	var err error
+	if slices.Contains(from.names, standardInput) {
+		d, err = a.readInput(from, s, o)
+	} else {
+		d, err = a.readData(from, s, o)
+	}
+	if rule := (*dataset.ParseError)(nil); errors.As(err, &rule) { // the schema of a model cannot be changed
+		rule.Rule = strings.Replace(rule.Rule, "add it to categories", "--unknown other counts it as none of the known ones", 1)
+	}
 	if err == nil && d.Others {
 		a.note("dyad: columns of %s that the model does not know were ignored", from)
 	}
 	return d, err
+}
+
+// unknownFlag is the --unknown flag of the commands that apply a model.
+type unknownFlag struct {
+	Unknown string `enum:"schema,other,error" default:"schema" placeholder:"other|error" help:"What to do about a category that the model does not know: other counts it as none of them, error stops. Default: what the schema of the training data says (unknown: other), else error."`
+}
+
+// apply is a schema with the policy of the flag for every column of categories; what the known ones
+// become does not change.
+func (f unknownFlag) apply(s *dataset.Schema) *dataset.Schema {
+	if f.Unknown == "schema" {
+		return s
+	}
+	out := *s
+	out.Columns = slices.Clone(s.Columns)
+	for i := range out.Columns {
+		c := &out.Columns[i]
+		if len(c.Categories) == 0 {
+			continue
+		}
+		if c.Unknown = ""; f.Unknown == dataset.UnknownOther {
+			c.Unknown = dataset.UnknownOther
+		}
+	}
+	return &out
+}
+
+// standardInput is the name of the data that come on standard input.
+const standardInput = "-"
+
+// readInput reads the records to apply a model to from standard input.
+func (a *app) readInput(from dataFiles, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
+	if len(from.names) > 1 {
+		return nil, badInput("--data %s is standard input, and stands alone; name files instead to read several", standardInput)
+	}
+	d, err := dataset.LoadReader("standard input", &liveReader{ctx: a.ctx, r: a.stdin}, s, o)
+	if a.ctx.Err() != nil {
+		return nil, a.ctx.Err()
+	}
+	return d, asInput(err)
 }
 
 // readTraining is readData for training. Public records without anything to compare are bad

@@ -184,7 +184,7 @@ func flatten(t *page.Table, prefix string, text []byte) (more []page.Table) {
 			}
 			fallthrough
 		default:
-			t.Rows = append(t.Rows, []page.Cell{{Text: name, Head: true}, {Text: scalar(m.value)}})
+			t.Rows = append(t.Rows, []page.Cell{{Text: name, Head: true}, {Text: jsonScalar(m.value)}})
 		}
 	}
 	return more
@@ -199,7 +199,7 @@ func listed(name string, objects []json.RawMessage) page.Table {
 	for _, o := range objects {
 		values := map[string]string{}
 		for _, m := range members(o) {
-			values[strings.ReplaceAll(m.key, "_", " ")] = scalar(m.value)
+			values[strings.ReplaceAll(m.key, "_", " ")] = jsonScalar(m.value)
 		}
 		var row []page.Cell
 		for k, h := range t.Head {
@@ -236,7 +236,7 @@ func members(text []byte) (all []member) {
 }
 
 // scalar is a JSON value for people.
-func scalar(text json.RawMessage) string {
+func jsonScalar(text json.RawMessage) string {
 	var number float64
 	var word string
 	var list []json.RawMessage
@@ -250,7 +250,7 @@ func scalar(text json.RawMessage) string {
 	case json.Unmarshal(text, &list) == nil:
 		var all []string
 		for _, x := range list[:min(len(list), 12)] {
-			all = append(all, scalar(x))
+			all = append(all, jsonScalar(x))
 		}
 		if len(list) > len(all) {
 			all = append(all, fmt.Sprintf("and %d more", len(list)-len(all)))

@@ -235,7 +235,7 @@ func (c *searchCmd) charged(l *lib.Ledger, id string) error {
 	if l == nil || len(c.Models) == 0 {
 		return nil
 	}
-	entries, err := l.Entries()
+	entries, _, err := l.History()
 	if err != nil {
 		return err
 	}

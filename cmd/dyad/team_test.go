@@ -118,7 +118,8 @@ func TestTeamTrains(t *testing.T) {
 // nothing charged, and one rank says why.
 func TestTeamRefusals(t *testing.T) {
 	dir := clinic(t, 20_000) // sorted scores are the cheapest for a hinge
-	base := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--steps", "5", "--algorithm", "gradient-perturbation"}
+	unread := []string{"train", "--schema", "patients.yaml", "--steps", "5", "--algorithm", "gradient-perturbation"}
+	base := slices.Clip(append(slices.Clone(unread), "--data", "patients.csv"))
 	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
 	if err != nil {
 		t.Fatal(err)
@@ -126,12 +127,31 @@ func TestTeamRefusals(t *testing.T) {
 	lines := strings.SplitAfter(string(text), "\n")
 	write(t, dir, "shorter.csv", strings.Join(lines[:len(lines)-2], ""))
 	write(t, dir, "broken.csv", string(text)+"x,y\n")
+	// Both have the size of the first file. Of the second, record 2 would be in the shares of two ranks.
+	changed := strings.Replace(lines[9], ",1", ",2", 1)
+	write(t, dir, "changed.csv", strings.Join(lines[:9], "")+changed+strings.Join(lines[10:], ""))
+	turned := slices.Clone(lines[1 : len(lines)-1])
+	slices.Reverse(turned)
+	write(t, dir, "turned.csv", lines[0]+strings.Join(turned, ""))
+	for _, name := range []string{"changed.csv", "turned.csv"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || int(info.Size()) != len(text) || changed == lines[9] {
+			t.Fatalf("%s: %v, want another file of %d bytes", name, err, len(text))
+		}
+	}
 	only := func(at int, more ...string) func(int) []string {
 		return func(rank int) []string {
 			if rank == at {
 				return more
 			}
 			return nil
+		}
+	}
+	others := func(at int, file string) func(int) []string { // a rank reads another file
+		return func(rank int) []string {
+			if rank == at {
+				return []string{"--data", file}
+			}
+			return []string{"--data", "patients.csv"}
 		}
 	}
 	for name, c := range map[string]struct {
@@ -142,9 +162,11 @@ func TestTeamRefusals(t *testing.T) {
 	}{
 		"another epsilon":         {base, only(1, "--epsilon", "2"), "it is not that of rank 0 on ranks [1]", 0},
 		"another split":           {append(base, "--holdout", "0.2"), only(2, "--split-seed", "9"), "do not agree on the flags of the split", 0},
-		"a row less":              {base, only(1, "--data", "shorter.csv"), "do not agree on the", 0},
-		"a broken file on rank 2": {base, only(2, "--data", "broken.csv"), "broken.csv", 2},
-		"a broken file on all":    {base, func(int) []string { return []string{"--data", "broken.csv"} }, "broken.csv", 0},
+		"a row less":              {unread, others(1, "shorter.csv"), "do not agree on the problem", 0},
+		"another record":          {unread, others(1, "changed.csv"), "do not agree on the contents of the records, or their order", 0},
+		"another order":           {unread, others(2, "turned.csv"), "do not agree on the contents of the records, or their order", 0},
+		"a broken file on rank 2": {unread, others(2, "broken.csv"), "broken.csv", 2},
+		"a broken file on all":    {unread, func(int) []string { return []string{"--data", "broken.csv"} }, "broken.csv", 0},
 		"sorted losses":           {append(base, "--loss", "hinge"), nil, "in a team take a loss that is analytic", 0},
 		"one pass":                {[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "offpairc"}, nil, "train in one process", 0},
 		"a GPU":                   {append(base, "--device", "cuda:0"), nil, "in a team", 0},

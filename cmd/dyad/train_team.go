@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	lib "dyad"
 	"dyad/engine/dataset"
@@ -38,8 +37,7 @@ func (c *trainCmd) prepare(a *app) (preparedRun, error) {
 		return p, err
 	}
 	p.share, err = p.plan.Join(a.ctx, a.team.member(), p.train,
-		team.Statement{Name: "the flags of the split", Text: fmt.Sprint(c.fraction(), c.SplitSeed)},
-		team.Statement{Name: "the sizes of the data files", Text: fmt.Sprint(sizes(p.train.Source().Files))})
+		team.Statement{Name: "the flags of the split", Text: fmt.Sprint(c.fraction(), c.SplitSeed)})
 	if err = a.team.agreed(err); err != nil {
 		return p, err
 	}
@@ -50,18 +48,6 @@ func (c *trainCmd) prepare(a *app) (preparedRun, error) {
 		a.team.lead = p.plan.Lead(a.team.member(), p.share)
 	}
 	return p, nil
-}
-
-// sizes are those of files that were read, -1 of one that is gone.
-func sizes(names []string) []int64 {
-	out := make([]int64, len(names))
-	for i, name := range names {
-		out[i] = -1
-		if info, err := os.Stat(name); err == nil {
-			out[i] = info.Size()
-		}
-	}
-	return out
 }
 
 // read reads the data and plans.

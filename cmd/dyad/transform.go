@@ -9,9 +9,11 @@ import (
 
 type transformCmd struct {
 	Model string    `arg:"" help:"Model file of a metric (dyad train --task metric, dyad pairs train)."`
-	Data  dataFiles `required:"" placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data; the label may be missing."`
+	Data  dataFiles `required:"" placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data; the label may be missing. - is standard input."`
 	Out   string    `short:"o" required:"" placeholder:"FILE" help:"File to write: CSV, or NPY without ids if its name ends in .npy."`
 	Force bool      `help:"Replace an existing output file."`
+
+	unknownFlag
 }
 
 // Help shows examples.
@@ -42,7 +44,7 @@ func (c *transformCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	data, err := a.readUnlabelled(c.Data, m.Encoder.Schema())
+	data, err := a.readUnlabelled(c.Data, m.Encoder.Schema(), c.unknownFlag)
 	if err != nil {
 		return err
 	}

@@ -58,20 +58,23 @@ func (c *verifyCmd) Run(a *app) error {
 		return asInput(err)
 	}
 	r := judgement{Verdict: checker.Check(text)}
-	if c.Ledger != "" && m.Run != "" && r.Verdict.Verdict != checker.Refused {
-		entries, err := readLedger(c.Ledger)
+	if c.Ledger != "" && r.Verdict.Verdict != checker.Refused {
+		entries, away, err := readLedger(c.Ledger)
 		if err != nil {
 			return err
 		}
 		r.Ledger = "its chain holds, and it has one charge of this plan and one release, of this file"
-		if problem := recorded(m, text, entries, r.Verdict.Verdict == checker.Verified); problem != nil {
+		switch problem := recorded(m, text, entries); {
+		case m.Run == "" && m.Plan == nil: // of public data, or of users
+			r.Ledger = "its chain holds, and the model names no run"
+		case problem != nil && away != "":
+			r.Verdict = checker.Verdict{Verdict: checker.NotCovered, Why: fmt.Sprintf("%v; the run may be in the archive %s, which is not next to the ledger", problem, away)}
+			r.Ledger = ""
+		case problem != nil:
 			r = judgement{Verdict: checker.Verdict{Verdict: checker.Refused, Why: problem.Error()}}
-		} else if m.Plan == nil {
+		case m.Plan == nil:
 			r.Ledger = "its chain holds, and it has one charge of the model's run"
 		}
-	}
-	if v := r.Verdict; v.Verdict == checker.Verified && (m.Guarantee.Epsilon != v.Epsilon || m.Guarantee.Delta != v.Delta || m.Guarantee.Unit != v.Unit) {
-		r.Verdict = checker.Verdict{Verdict: checker.Refused, Why: "keys of the file are doubled or spelled in two ways, so that it says two things"}
 	}
 	var b strings.Builder
 	line(&b, "verdict", "%s", r.Verdict.Verdict)
@@ -102,21 +105,22 @@ func (c *verifyCmd) Run(a *app) error {
 	return nil
 }
 
-// readLedger verifies a ledger that is there and returns its lines.
-func readLedger(path string) ([]ledger.Entry, error) {
+// readLedger verifies a ledger that is there, and its archives, and returns their lines, and the name of an archive
+// that is away.
+func readLedger(path string) (entries []ledger.Entry, away string, err error) {
 	if !exists(path) {
-		return nil, badInput("there is no ledger at %s", path)
+		return nil, "", badInput("there is no ledger at %s", path)
 	}
 	l, err := ledger.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return l.Entries()
+	return l.History()
 }
 
-// recorded says why the ledger is not that of the model. Of one that is not verified, what the ledger of its
+// recorded says why the ledger is not that of the model. Of one without a plan, what the ledger of its
 // kind or version does not name is not compared.
-func recorded(m *model, text []byte, entries []ledger.Entry, verified bool) error {
+func recorded(m *model, text []byte, entries []ledger.Entry) error {
 	var charges, ends []ledger.Entry
 	for _, e := range entries {
 		switch {
@@ -127,7 +131,8 @@ func recorded(m *model, text []byte, entries []ledger.Entry, verified bool) erro
 			ends = append(ends, e)
 		}
 	}
-	if len(ends) == 0 && !verified {
+	planned := m.Plan != nil
+	if len(ends) == 0 && !planned {
 		ends = append(ends, ledger.Entry{Status: ledger.StatusReleased}) // a stream that goes on
 	}
 	if len(charges) != 1 || len(ends) != 1 || ends[0].Status != ledger.StatusReleased {
@@ -142,7 +147,7 @@ func recorded(m *model, text []byte, entries []ledger.Entry, verified bool) erro
 		{"relation", c.Relation, g.Relation},
 		{"release", c.Released, g.Released},
 	} {
-		if f.ledger != f.model && (verified || f.ledger != "") {
+		if f.ledger != f.model && (planned || f.ledger != "") {
 			return fmt.Errorf("the %s is %q in the ledger and %q in the model", f.what, f.ledger, f.model)
 		}
 	}

@@ -179,7 +179,7 @@ func leaves(value any, path string, set func(any), each func(path string, value 
 var unclaimed = regexp.MustCompile(`^\.(format|dyad_version|created|data_id|run|features\..*|weights\..*|encoder\..*|loss\.(name|params\..*|formula)` +
 	`|guarantee\.(assumptions|derivation|warnings|paper_claim\.(source|sigma|scale)).*|report\.guarantee\.(assumptions|derivation|warnings).*` +
 	`|report\.(paper|choice|domain|loss|loss_definition|method|schedule|path|pair_gradients|roundoff_share|grid|noise_multiplier|noise_to_radius|events|utility|warnings|shares|releases|max_rows_per_person|total_step|.*_bound_on.*|costliest|objective)(\..*)?` +
-	`|plan\.problem\.(method|max_rows_per_person|mean_error|loss\.(name|definition))|plan\.schedule\.(update|burn_in)` +
+	`|plan\.problem\.(method|max_rows_per_person|mean_error|loss\.(name|definition))` +
 	`|plan\.releases\..*\.(grid|output_error))$`)
 
 // smaller are numbers that bound something from above: with a smaller one the file is a true statement about a run
@@ -279,6 +279,96 @@ func TestVerifyOtherStatement(t *testing.T) {
 	}
 	if code, why := judged(t, dir, "forged.json", "--ledger", "l.jsonl"); code != exitInput || !strings.Contains(why, "hash") {
 		t.Errorf("a model that was not released: exit %d: %s", code, why)
+	}
+	delete(its, "run")
+	write(t, dir, "nameless.json", string(sealed(t, its)))
+	if code, why := judged(t, dir, "nameless.json", "--ledger", "l.jsonl"); code != exitInput || !strings.Contains(why, "0 charges") {
+		t.Errorf("a model that names no run, with a ledger: exit %d: %s", code, why)
+	}
+}
+
+// Numbers that no run has, an average of other steps than the theorem's, and texts that two readers read in two ways.
+func TestVerifyRefusesContradictions(t *testing.T) {
+	dir := clinic(t, 200)
+	average, gradient := verifiable(t, dir, "average", verified["average"]), verifiable(t, dir, "gradient", verified["gradient"])
+	accepted := func(text []byte) bool {
+		end := bytes.LastIndex(text, []byte(",\n  \"checksum\""))
+		sum := sha256.Sum256(append(bytes.Clone(text[:end]), "\n}\n"...))
+		return checker.Check(fmt.Appendf(text[:end:end], ",\n  \"checksum\": \"sha256:%x\"\n}\n", sum)).Verdict == checker.Verified
+	}
+	if !accepted(average) || !accepted(gradient) {
+		t.Fatal("the models are not accepted as they are")
+	}
+	for _, c := range []struct {
+		text     []byte
+		from, to string
+	}{
+		{average, `"average": true`, `"average": true, "burn_in": 30`},
+		{average, `"average": true`, `"average": true, "update": "momentum"`},
+		{average, `"features": 12,`, `"features": 12.5,`},
+		{average, `"max_rows_per_person": 0`, `"max_rows_per_person": 1e-9`},
+		{average, `"format": "dyad-model/1"`, `"format": "dyad-model/1", "Format": "dyad-model/1"`},
+		{average, `"weights": [`, `"weights": [1], "weights": [`},
+		{average, `"unit": "one record"`, `"unit": "one person", "unit": "one record"`},
+		{average, `"kind": "gaussian"`, `"\u212aind": "gaussian", "kind": "gaussian"`},
+		{gradient, `"error": 2`, `"error": 1`},
+	} {
+		if !bytes.Contains(c.text, []byte(c.from)) {
+			t.Fatalf("the model has no %s", c.from)
+		}
+		if accepted(bytes.ReplaceAll(c.text, []byte(c.from), []byte(c.to))) {
+			t.Errorf("%s in place of %s is accepted", c.to, c.from)
+		}
+	}
+	// Part of a step, with all numbers that follow.
+	half := regexp.MustCompile(`"steps": ([0-9]+)`).ReplaceAll(gradient, []byte(`"steps": $1.5`))
+	half = regexp.MustCompile(`"count": ([0-9]+)`).ReplaceAll(half, []byte(`"count": $1.5`))
+	if bytes.Equal(half, gradient) {
+		t.Fatal("nothing was changed")
+	}
+	var m any
+	if err := json.Unmarshal(half, &m); err != nil {
+		t.Fatal(err)
+	}
+	if v := checker.Check(sealed(t, m)); !strings.Contains(v.Why, "counted") {
+		t.Errorf("part of a step: %+v", v)
+	}
+}
+
+// A run in an archive is verified through it; without the archive nothing is known, and another archive is damage.
+func TestVerifyArchivedRun(t *testing.T) {
+	dir := clinic(t, 200)
+	verifiable(t, dir, "m", "--algorithm dpgdsc")
+	verifiable(t, dir, "streamed", "--algorithm moments")
+	for range 2 { // archives of archives
+		if code, _, errs := dyad(t, dir, "ledger", "compact", "--ledger", "l.jsonl"); code != exitOK {
+			t.Fatal(errs)
+		}
+		verifiable(t, dir, "later", "--algorithm dpgdsc")
+		if err := os.Remove(filepath.Join(dir, "later.json")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, why := judged(t, dir, "m.json", "--ledger", "l.jsonl"); code != exitOK {
+		t.Errorf("exit %d: %s", code, why)
+	}
+	archives, err := filepath.Glob(filepath.Join(dir, "l.jsonl.archive-*"))
+	if err != nil || len(archives) != 2 {
+		t.Fatalf("%v, %v", archives, err)
+	}
+	for _, name := range archives {
+		if err := os.Rename(name, name+".away"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, why := judged(t, dir, "m.json", "--ledger", "l.jsonl"); code != exitFailure || !strings.Contains(why, "archive") {
+		t.Errorf("without archives: exit %d: %s", code, why)
+	}
+	for _, name := range archives {
+		write(t, dir, filepath.Base(name), "other\n")
+	}
+	if code, why := judged(t, dir, "m.json", "--ledger", "l.jsonl"); code != exitResource {
+		t.Errorf("other archives: exit %d: %s", code, why)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/big"
 	"reflect"
 	"slices"
@@ -64,13 +65,32 @@ func (n node) list(path string) (all []node) {
 	return all
 }
 
-// num is a number that is not negative.
+// num is a number that is not negative, and whole if it counts something.
 func (n node) num(path string) float64 {
 	x, ok := n.get(path).(float64)
-	if !ok || x < 0 {
-		refuse("%s is missing, or not a number of at least 0", path)
+	if !ok || x < 0 || x != math.Trunc(x) && strings.Contains(" records max_rows_per_person features size number steps schedule.steps ", " "+path+" ") {
+		refuse("%s is missing, or not a number of at least 0, or has a fraction where things are counted", path)
 	}
 	return x
+}
+
+// once refuses a key that an object has twice, in any spelling, as readers differ in the one that they take.
+func once(d *json.Decoder, object bool) {
+	for keys := ""; d.More(); {
+		token, _ := d.Token()
+		if object {
+			key := strings.ToUpper(strings.ToLower(fmt.Sprintf("%q", token)))
+			if strings.Contains(keys, key) {
+				refuse("it has the key %s twice, so that it says two things", key)
+			}
+			keys += key
+			token, _ = d.Token()
+		}
+		if open, nested := token.(json.Delim); nested {
+			once(d, open == '{')
+		}
+	}
+	_, _ = d.Token()
 }
 
 // same refuses values that differ.
@@ -110,10 +130,10 @@ func Check(file []byte) (v Verdict) {
 	}
 	squares, pure := real(0), real(0)
 	for _, r := range releases {
-		square, epsilon := spent(p, pr, r)
-		squares, pure = add(squares, square), add(pure, epsilon)
+		squares, pure = spent(p, pr, r, squares, pure)
 	}
 	compose(m.at("guarantee"), p.at("budget"), p.text("mode") == "certified", squares, pure)
+	once(json.NewDecoder(bytes.NewReader(file)), false)
 	return statement(m.at("guarantee"), p, pr, releases[0])
 }
 
@@ -123,15 +143,13 @@ var theorems = map[string]string{
 	"moments": "class-sums signed-sums second-moments joint-moments", "moments-descent": "class-sums signed-sums second-moments joint-moments mean-gradient",
 }
 
-func usesLoss(p node) bool {
-	return p.text("algorithm") != "moments" && p.text("algorithm") != "moment-metric"
-}
-func moments(p node) bool { return strings.HasPrefix(p.text("algorithm"), "moment") }
+func moments(p node) bool  { return strings.HasPrefix(p.text("algorithm"), "moment") }
+func usesLoss(p node) bool { return !moments(p) || p.text("algorithm") == "moments-descent" }
 
 // covered are the releases of a plan that this checker recomputes; it passes for others.
-func covered(m, p node) (releases []node) {
+func covered(m, p node) []node {
 	steps, _ := p.get("schedule.steps").(float64)
-	origin, allowed := p.text("problem.constants.origin"), strings.Fields(theorems[p.text("algorithm")])
+	releases, origin, allowed := p.list("releases"), p.text("problem.constants.origin"), strings.Fields(theorems[p.text("algorithm")])
 	for _, bar := range []struct {
 		met bool
 		why string
@@ -143,16 +161,16 @@ func covered(m, p node) (releases []node) {
 		{strings.Contains(m.text("guarantee.warnings"), "noise is not secret"), "its noise came from a seed"},
 		{usesLoss(p) && origin != "proved" && origin != "derived by interval arithmetic", "the constants of its loss are neither proved nor derived"},
 		{moments(p) && p.get("problem.label_bound") != 1., "its labels go beyond those of docs/theory.md section 11, -1 to 1"},
-		{len(p.list("releases")) == 0 || !(steps >= 1 && steps <= 1e7), "its schedule is not one of 1 to 10^7 equal steps"},
+		{len(releases) == 0 || !(steps >= 1 && steps <= 1e7) || p.get("schedule.burn_in") != nil || p.get("schedule.update") != nil, "its schedule is not one of 1 to 10^7 equal steps, all of them averaged or none"},
 	} {
 		if bar.met {
 			pass("%s", bar.why)
 		}
 	}
-	for _, r := range p.list("releases") {
-		if releases = append(releases, r); !slices.Contains(allowed, r.text("certificate.theorem")) || r.get("noise") == nil {
-			pass("a release rests on a certificate that is not recomputed")
-		}
+	if slices.ContainsFunc(releases, func(r node) bool {
+		return !slices.Contains(allowed, r.text("certificate.theorem")) || r.get("noise") == nil
+	}) {
+		pass("a release rests on a certificate that is not recomputed")
 	}
 	return releases
 }
@@ -180,8 +198,8 @@ func agree(m, p, pr node, releases []node) {
 			same("the report's "+key, stated, planned)
 		}
 	}
-	if claim := g.at("paper_claim"); claim.value != nil {
-		same("the claim", []any{claim.get("epsilon"), claim.get("delta"), claim.get("holds")}, []any{p.get("budget.epsilon"), p.get("budget.delta"), g.num("epsilon") <= p.num("budget.epsilon")})
+	if g.get("paper_claim") != nil {
+		same("the claim", []any{g.get("paper_claim.epsilon"), g.get("paper_claim.delta"), g.get("paper_claim.holds")}, []any{p.get("budget.epsilon"), p.get("budget.delta"), g.num("epsilon") <= p.num("budget.epsilon")})
 	}
 }
 
@@ -207,19 +225,17 @@ func released(p node, releases []node) string {
 		times[word]++
 	}
 	for i, word := range order {
-		if strings.Contains(word, "%d") {
-			order[i] = fmt.Sprintf(word, times[word])
-		}
+		order[i] = strings.ReplaceAll(word, "%d", fmt.Sprint(times[word]))
 	}
 	return strings.Join(order, ", ") + each + " with " + releases[0].text("noise.law") + " noise"
 }
 
-// spent is mu^2 of a release with Gaussian noise, or its pure epsilon (sections 5.1 to 5.3).
-func spent(p, pr, r node) (square, epsilon *big.Float) {
+// spent adds mu^2 of a release with Gaussian noise, or its pure epsilon (sections 5.1 to 5.3).
+func spent(p, pr, r node, squares, pure *big.Float) (*big.Float, *big.Float) {
 	e, scale, sensitivity, count := r.at("event"), r.num("noise.scale"), r.num("certificate.sensitivity"), 1.
 	above("the sensitivity ("+r.text("certificate.theorem")+")", sensitivity, certificate(p, pr, r), rounding)
 	ratio := quo(real(sensitivity), real(scale))
-	square, epsilon = real(0), ratio
+	square, epsilon := real(0), ratio
 	switch law := r.text("noise.law"); law {
 	case "Gaussian":
 		if !moments(p) && r.text("certificate.theorem") == "mean-gradient" {
@@ -237,7 +253,7 @@ func spent(p, pr, r node) (square, epsilon *big.Float) {
 		above("the event's sensitivity", e.num("sensitivity"), mul(real(sensitivity), length), rounding)
 	}
 	same("the number of equal releases", e.num("count"), count)
-	return square, epsilon
+	return add(squares, square), add(pure, epsilon)
 }
 
 // compose compares the guarantee g with what all releases give together (sections 6.1 to 6.3), and with the budget.
@@ -268,7 +284,7 @@ func statement(g, p, pr, r node) Verdict {
 		Statement: fmt.Sprintf("this model was released with noise for which the theorem of docs/theory.md section %s gives (%v, %v)-differential privacy for %s (%s), if the records' bounds, n and the program's execution are as stated",
 			sections, g.get("epsilon"), g.get("delta"), g.text("unit"), g.text("relation")),
 		Unknown: []string{
-			fmt.Sprintf("that there were n = %v units, with features of norm at most %v and labels up to %v in magnitude, and that these bounds were not taken from them", pr.get("records"), pr.get("norm_bound"), pr.get("label_bound")),
+			fmt.Sprintf("that there were n = %v units, with features of norm at most %v and labels up to %v in magnitude, and that these bounds were not taken from them", pr.num("records"), pr.get("norm_bound"), pr.get("label_bound")),
 			fmt.Sprintf("that the program ran as its plan says, with rounding errors of at most those stated (kernel %s), and that nothing else left it", pr.text("method")),
 			"that the noise was drawn exactly and kept secret, and that the weights are those of this run",
 			"what else was spent on the same people: the ledger has the total",

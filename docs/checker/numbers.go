@@ -13,9 +13,6 @@ func at(bits uint, x float64) *big.Float { return new(big.Float).SetPrec(bits).S
 func real(factors ...float64) *big.Float {
 	p := at(400, 1)
 	for _, f := range factors {
-		if math.IsNaN(f) {
-			refuse("a number is missing or out of range")
-		}
 		p.Mul(p, at(400, f))
 	}
 	return p
@@ -29,17 +26,13 @@ func neg(a *big.Float) *big.Float    { return new(big.Float).Neg(a) }
 func root(a *big.Float) *big.Float   { return new(big.Float).Sqrt(a) }
 
 func larger(a, b *big.Float) *big.Float {
-	if a.Cmp(b) > 0 {
-		return a
-	}
-	return b
+	return map[bool]*big.Float{true: a, false: b}[a.Cmp(b) > 0]
 }
 
 // exp is e^x, |x| < 2^20: the Taylor series of x/2^40, squared 40 times.
 func exp(x *big.Float) *big.Float {
 	bits := x.Prec() + 80
-	y := new(big.Float).SetMantExp(new(big.Float).SetPrec(bits).Set(x), -40)
-	sum, term := at(bits, 1), at(bits, 1)
+	y, sum, term := new(big.Float).SetMantExp(new(big.Float).SetPrec(bits).Set(x), -40), at(bits, 1), at(bits, 1)
 	for i := 1.; term.Sign() != 0 && term.MantExp(nil) > -int(bits); i++ {
 		term = quo(mul(term, y), at(bits, i))
 		sum = add(sum, term)
@@ -106,11 +99,10 @@ func spreadAtMost(bound, largest float64, h func(float64) float64, middle, width
 	if math.Sqrt(c1*c1+c2*c2+2*c1*c2*angle*angle)*(1+1e-12) <= bound {
 		return true
 	}
-	i := depth % 3
+	i, lower, upper := depth%3, middle, middle
 	if width[i] /= 2; depth > 50 {
 		return false
 	}
-	lower, upper := middle, middle
 	lower[i], upper[i] = middle[i]-width[i], middle[i]+width[i]
 	return spreadAtMost(bound, largest, h, lower, width, depth+1) && spreadAtMost(bound, largest, h, upper, width, depth+1)
 }

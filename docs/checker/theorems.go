@@ -112,7 +112,7 @@ func certificate(p, pr, r node) *big.Float {
 		}
 		return root(add(mul(real(2), add(alpha, beta)), quo(mul(alpha, alpha), add(beta, beta))))
 	}
-	exact := real(0)
+	exact := real(1) // class-sums: the number of positives, section 11.2
 	switch theorem {
 	case "recursion", "average": // sections 3.3 to 3.5: delta_t = min(c delta_(t-1) + p Dg eta + 2 rho, diam C)
 		eta, rho, alpha, L := real(s.num("step_size")), x.num("update_error"), real(pr.num("l2")), real(pr.num("constants.smoothness"))
@@ -139,19 +139,15 @@ func certificate(p, pr, r node) *big.Float {
 		}
 		return delta
 	case "mean-gradient": // section 3.7
-		if exact = mul(share(pr), real(pr.num("constants.pair_diameter"))); x.num("error") < 0x1p-52*pr.num("constants.lipschitz") {
-			refuse("the rounding error %v of a gradient is less than that of its division", x.num("error"))
+		if exact = mul(share(pr), real(pr.num("constants.pair_diameter"))); x.num("error") < max(pr.num("mean_error"), 0x1p-52*pr.num("constants.lipschitz")) {
+			refuse("the rounding error %v of a gradient is less than that of its kernel and its division", x.num("error"))
 		}
-	case "class-sums": // the number of positives, section 11.2
-		exact = real(1)
 	case "signed-sums": // section 11.3, with weights of at most 1
 		if exact = real(2, clip); x.text("name") == "sum of records" {
 			exact = real(2, pr.num("norm_bound"))
 		}
 	case "second-moments": // section 11.4
-		if exact = square; pr.num("features") > 1 {
-			exact = mul(root(real(2)), square)
-		}
+		exact = mul(root(real(min(2, pr.num("features")))), square)
 	case "joint-moments": // section 11.5
 		exact = joint(real(clip), mul(real(x.num("scale")), square))
 	case "class-moments": // section 11.6
@@ -164,8 +160,6 @@ func certificate(p, pr, r node) *big.Float {
 
 // coordinates is the length of the parameter: d, or for symmetric matrices d (d + 1)/2 (section 2.5).
 func coordinates(pr node) float64 {
-	if d := pr.num("features"); pr.text("loss.form") == "metric" {
-		return d * (d + 1) / 2
-	}
-	return pr.num("features")
+	d := pr.num("features")
+	return map[bool]float64{true: d * (d + 1) / 2, false: d}[pr.text("loss.form") == "metric"]
 }

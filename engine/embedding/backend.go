@@ -146,7 +146,7 @@ func (k *kernel) Method() string {
 // steepest bounds the factor of a record's v before Network.Pull: Clip aside, that of Output.Unit.
 func (k *kernel) steepest() float64 {
 	if k.loss.Model.Output.Unit {
-		return 1 / smallestNorm
+		return 1 / SmallestNorm
 	}
 	return 1
 }

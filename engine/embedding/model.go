@@ -7,9 +7,9 @@ import (
 	"dyad/kernels"
 )
 
-// smallestNorm is added, squared, to the squared norm of g by Output.Unit: it keeps the output
+// SmallestNorm is added, squared, to the squared norm of g by Output.Unit: it keeps the output
 // differentiable and the Jacobian of the stage below 2^8.
-const smallestNorm = 0x1p-8
+const SmallestNorm = 0x1p-8
 
 // modelPass computes a Model at one theta, block by block, with what the stage of the output does to
 // Jacobians. It is used from one goroutine at a time.
@@ -45,7 +45,7 @@ func (p *modelPass) embed(f, norms, x []float64, rows int) {
 		case math.IsInf(norm, 1): // 0 = g/norm would pass for an embedding, and pull multiplies by g
 			norms[i] = norm
 		case p.output.Unit:
-			by = math.Sqrt(norm*norm + smallestNorm*smallestNorm)
+			by = math.Sqrt(norm*norm + SmallestNorm*SmallestNorm)
 		case p.output.Within > 0 && norm > p.output.Within:
 			by = norm / p.output.Within
 		}

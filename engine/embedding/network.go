@@ -121,7 +121,7 @@ func (m Model) Reach(norm float64) float64 {
 	reach := m.Network.Reach(norm)
 	switch {
 	case m.Output.Unit:
-		reach = min(reach/smallestNorm, 1) * (1 + 0x1p-40)
+		reach = min(reach/SmallestNorm, 1) * (1 + 0x1p-40)
 	case m.Output.Within > 0:
 		reach = min(reach, m.Output.Within*(1+0x1p-40))
 	}

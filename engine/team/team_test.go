@@ -243,6 +243,39 @@ func TestShardAlone(t *testing.T) {
 	}
 }
 
+// TestWideDigests: the hash of compressed rows takes the time of what they store, not of all d features, and
+// sees a value, a column, a label and a row that ends elsewhere.
+func TestWideDigests(t *testing.T) {
+	const n, d = 600, math.MaxInt32
+	hash := func(alter func(start []int64, index []int32, value, y []float64)) string {
+		start, index, value, y := []int64{0}, []int32{}, []float64{}, make([]float64, n)
+		for i := range y {
+			index, value = append(index, int32(i), int32(d-1-i)), append(value, 0.5, -0.25)
+			start = append(start, int64(len(value)))
+		}
+		alter(start, index, value, y)
+		r, err := engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return team.DigestOf(r.Digests(0, n))
+	}
+	seen := map[string]string{}
+	for name, alter := range map[string]func(start []int64, index []int32, value, y []float64){
+		"itself":     func([]int64, []int32, []float64, []float64) {},
+		"a value":    func(_ []int64, _ []int32, value, _ []float64) { value[7] = -0.125 },
+		"a column":   func(_ []int64, index []int32, _, _ []float64) { index[6]++ },
+		"a label":    func(_ []int64, _ []int32, _, y []float64) { y[n-1] = 1 },
+		"a long row": func(start []int64, index []int32, _, _ []float64) { start[1], index[1] = 1, 0 },
+	} {
+		got := hash(alter)
+		if other, ok := seen[got]; ok {
+			t.Errorf("%s has the hash of %s", name, other)
+		}
+		seen[got] = name
+	}
+}
+
 // TestDigests: a team hashes its records as one process does, and sees a change of any bit or
 // of the order.
 func TestDigests(t *testing.T) {

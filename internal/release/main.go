@@ -4,7 +4,7 @@
 //	go run ./internal/release notice        # writes NOTICE
 //	go run ./internal/release sbom          # prints the parts
 //	go run ./internal/release dist FOLDER   # archives, packages and SHA256SUMS
-//	go run ./internal/release dist FOLDER linux_amd64   # those of one system
+//	go run ./internal/release dist FOLDER linux_amd64   # those of some systems
 package main
 
 import (
@@ -55,14 +55,18 @@ func run(args []string) error {
 		return err
 	case len(args) == 2 && args[0] == "dist":
 		return dist(root, args[1], targets, parts)
-	case len(args) == 3 && args[0] == "dist":
-		i := slices.IndexFunc(targets, func(t target) bool { return t.String() == args[2] })
-		if i < 0 {
-			return fmt.Errorf("no target %q, only %v", args[2], targets)
+	case len(args) > 2 && args[0] == "dist":
+		var some []target
+		for _, name := range args[2:] {
+			i := slices.IndexFunc(targets, func(t target) bool { return t.String() == name })
+			if i < 0 {
+				return fmt.Errorf("no target %q, only %v", name, targets)
+			}
+			some = append(some, targets[i])
 		}
-		return dist(root, args[1], targets[i:i+1], parts)
+		return dist(root, args[1], some, parts)
 	}
-	return fmt.Errorf("want notice, sbom, or dist FOLDER [TARGET]")
+	return fmt.Errorf("want notice, sbom, or dist FOLDER [TARGET ...]")
 }
 
 // root is the folder of the module.

@@ -315,29 +315,25 @@ func (st *ledgerState) tally() map[string]int {
 	return n
 }
 
-// checkArchives compares the files of archives with what the ledger knows of them: each must be there with the very bytes whose chain
-// ends in the recorded hash, or be away. It returns the name of one that is away.
-func (l *Ledger) checkArchives(st *ledgerState) (away string, err error) {
-	for _, e := range st.entries {
-		for a := e.Archive; a != nil; {
-			text, err := os.ReadFile(filepath.Join(filepath.Dir(l.path), a.File))
-			if errors.Is(err, fs.ErrNotExist) {
-				return a.File, nil
-			}
-			if err != nil {
-				return "", l.errorf("cannot read the archive %s: %w", a.File, err)
-			}
-			earlier, err := parseLedger(text, &ledgerHead{Lines: a.Lines, Hash: a.Hash})
-			if err != nil || earlier.headBehind || len(earlier.torn) > 0 {
-				return "", l.errorf("the archive %s is not the one that the ledger knows (%v); restore it from a backup, or move it away", a.File, err)
-			}
-			a = nil
-			for _, e := range earlier.entries {
-				if e.Archive != nil {
-					a = e.Archive
-				}
-			}
+// archives reads the files of archives, the newest first, and compares them with what the ledger knows of them: each must be there
+// with the very bytes whose chain ends in the recorded hash, or be away. It calls f with the lines of each, and returns the name of one that is away.
+func (l *Ledger) archives(st *ledgerState, f func([]Entry)) (away string, err error) {
+	for {
+		at := slices.IndexFunc(st.entries, func(e Entry) bool { return e.Archive != nil })
+		if at < 0 {
+			return "", nil
 		}
+		a := st.entries[at].Archive
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(l.path), a.File))
+		if errors.Is(err, fs.ErrNotExist) {
+			return a.File, nil
+		}
+		if err != nil {
+			return "", l.errorf("cannot read the archive %s: %w", a.File, err)
+		}
+		if st, err = parseLedger(text, &ledgerHead{Lines: a.Lines, Hash: a.Hash}); err != nil || st.headBehind || len(st.torn) > 0 {
+			return "", l.errorf("the archive %s is not the one that the ledger knows (%v); restore it from a backup, or move it away", a.File, err)
+		}
+		f(slices.Clone(st.entries))
 	}
-	return "", nil
 }

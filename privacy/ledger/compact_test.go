@@ -93,6 +93,16 @@ func TestCompact(t *testing.T) {
 	if v, err := l.Verify(); err != nil || v != (Verification{Lines: done.After}) {
 		t.Errorf("Verify = %+v, %v", v, err)
 	}
+	charges := map[string]int{}
+	history, away, err := l.History()
+	for _, e := range history {
+		if e.Charge != nil {
+			charges[e.Run]++
+		}
+	}
+	if err != nil || away != "" || len(charges) != 12 || charges["open"] != 1 || charges["kept"] != 1 || charges["run0"] != 1 {
+		t.Errorf("the history has the charges %v, away %q, %v", charges, away, err)
+	}
 	if open, err := l.Unfinished(""); err != nil || len(open) != 1 || open[0].Run != "open" {
 		t.Errorf("unfinished: %+v, %v", open, err)
 	}

@@ -332,6 +332,24 @@ func (l *Ledger) Entries() ([]Entry, error) {
 	return st.entries, nil
 }
 
+// History returns the lines of Entries, and before them those of each archived run, as far as the archives are there; away is the
+// name of one that is not. An archive that is not the one that the ledger knows is an error wrapping ErrUnavailable.
+func (l *Ledger) History() (entries []Entry, away string, err error) {
+	st, err := l.load()
+	if err != nil {
+		return nil, "", err
+	}
+	entries = st.entries
+	away, err = l.archives(st, func(archived []Entry) {
+		known := map[string]bool{"": true} // runs that stayed are in both
+		for _, e := range entries {
+			known[e.Run] = true
+		}
+		entries = append(slices.DeleteFunc(archived, func(e Entry) bool { return known[e.Run] }), entries...)
+	})
+	return entries, away, err
+}
+
 // Verification is the outcome of Verify for a ledger that is sound.
 type Verification struct {
 	Lines int // all valid lines, header included
@@ -352,7 +370,7 @@ func (l *Ledger) Verify() (Verification, error) {
 	if err != nil {
 		return Verification{}, err
 	}
-	away, err := l.checkArchives(st)
+	away, err := l.archives(st, func([]Entry) {})
 	if err != nil {
 		return Verification{}, err
 	}

@@ -298,6 +298,23 @@ class _Estimator:
         self._fitted()
         Path(path).write_bytes(self.model_bytes_)
 
+    def export(self, path, format: str = "onnx") -> None:
+        """Writes the model for other programs: "onnx", "npz", "safetensors", and of linear scores "python", "go", "duckdb", "postgres".
+
+        What is there is replaced. The file has the guarantee and the checksum of the model.
+        """
+        self._fitted()
+        formats = {name: [f"--{name}"] for name in ("onnx", "npz", "safetensors", "python", "go")}
+        formats.update({name: ["--sql", name] for name in ("duckdb", "postgres")})
+        if format not in formats:
+            raise ValueError(f"format is {format!r}, want one of {sorted(formats)}")
+        with _handover.folder() as at:
+            run(["export", self._model(at), *formats[format], "--out", str(path), "--force"])
+
+    def export_onnx(self, path) -> None:
+        """Writes ONNX with the encoder inside: an input for each column of a DataFrame, or X for arrays."""
+        self.export(path, "onnx")
+
     @classmethod
     def load(cls, path, **params):
         """An estimator with the model of a file; params are those of the class, for later use."""

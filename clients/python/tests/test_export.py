@@ -1,0 +1,277 @@
+"""Exported models compute what the program does, on random records of every kind of column."""
+
+import csv
+import datetime
+import json
+import struct
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from dyad_dp import PrivateAUCClassifier, PrivateMetric, _handover, _program
+
+onnxruntime = pytest.importorskip("onnxruntime")
+duckdb = pytest.importorskip("duckdb")
+
+LABEL = {"name": "y", "role": "label", "positive": "1", "negative": "0"}
+DAY = datetime.date(1970, 1, 1)
+
+
+def close(got, want, scale=None):
+    """1e-6 of the largest number."""
+    got, want = np.asarray(got, dtype=np.float64), np.asarray(want, dtype=np.float64)
+    return got.shape == want.shape and np.all(np.abs(got - want) <= 1e-6 * (scale or np.abs(want).max()))
+
+
+def number(low, high, share=0.1, missing=""):
+    """Numbers of which some are far outside of the range, on its ends, or missing."""
+
+    def draw(r):
+        if missing is not None and r.random() < share:
+            return missing
+        wide = high - low
+        return [r.uniform(low, high), r.uniform(low - 3 * wide, high + 3 * wide), low, high, r.normal() * 1e12][r.choice(5, p=[0.5, 0.3, 0.05, 0.05, 0.1])]
+
+    return draw
+
+
+def choice(*values):
+    return lambda r: values[r.integers(len(values))]
+
+
+MIXED = {
+    "age": ({"range": [18, 95], "missing": {"policy": "middle"}}, number(18, 95)),
+    "score": ({"range": [-2, 3]}, number(-2, 3, missing=None)),
+    "lab": ({"range": [0, 500], "transform": "log1p", "missing": {"policy": "value", "value": 7, "values": ["-999", "NA"]}}, number(0, 500, missing=-999.0)),
+    "count": ({"range": [2, 90], "transform": "log1p"}, number(2, 90, missing=None)),
+    "sex": ({"categories": ["f", "m"], "missing": {"policy": "middle"}}, choice("f", "m", "")),
+    "smoker": ({"categories": ["no", "yes"], "missing": {"policy": "category", "values": ["?"]}}, choice("no", "yes", "?", "")),
+    "ward's \"name\"": ({"categories": ["a", "b \\", "c'd"], "unknown": "other"}, choice("a", "b \\", "c'd", "elsewhere")),
+    "code": ({"categories": ["1", "2", "3.5"], "unknown": "other", "missing": {"policy": "category", "values": ["9"]}}, choice(1.0, 2.0, 3.5, 4.0, 9.0, "")),
+}
+NUMBERS_ONLY = {name: MIXED[name] for name in ("age", "score", "lab", "count")}
+TEXTS_ONLY = {name: MIXED[name] for name in ("sex", "smoker")}
+
+
+def table(columns, n, seed):
+    r = np.random.default_rng(seed)
+    return {name: [draw(r) for _ in range(n)] for name, (_, draw) in columns.items()}
+
+
+def write_csv(path, rows, y, delimiter=",", person=None):
+    columns = {**rows, "y": y, **({"who": person} if person else {})}
+    with open(path, "w", newline="") as f:
+        out = csv.writer(f, delimiter=delimiter)
+        out.writerow(columns)
+        out.writerows(zip(*columns.values()))
+    return str(path)
+
+
+class Exported:
+    """A trained model, what the program computes with it, and its exports."""
+
+    def __init__(self, at, schema, train, test, flags=()):
+        (at / "schema.yaml").write_text(json.dumps({"data_id": "exported", "public": True, **schema}))
+        self.at, self.model = at, str(at / "model.json")
+        _program.run(["train", "--data", train, "--schema", str(at / "schema.yaml"), "--out", self.model, "--yes", *flags])
+        self.task = json.loads((at / "model.json").read_text())["task"]
+        command = "transform" if self.task == "metric" else "predict"
+        _program.run([command, self.model, "--data", test, "--out", str(at / "want.npy")])
+        self.want = np.load(at / "want.npy")
+
+    def export(self, *flags):
+        path = self.at / "exported"
+        _program.run(["export", self.model, *flags, "--out", str(path), "--force"])
+        return path.read_bytes()
+
+    def onnx(self, inputs, change=lambda text: text):
+        text = self.export("--onnx")
+        session = onnxruntime.InferenceSession(change(text), providers=["CPUExecutionProvider"])
+        feed = {}
+        for i in session.get_inputs():
+            column = np.asarray(inputs[i.name])
+            if i.type == "tensor(string)":
+                column = column.astype(object)
+            else:
+                column = np.array([np.nan if v == "" else v for v in column]) if column.ndim == 1 else column
+                column = column.astype(np.float64)
+            feed[i.name] = column if column.ndim == 2 else column.reshape(-1, 1)
+        (out,) = session.run(None, feed)
+        about = session.get_modelmeta().custom_metadata_map
+        assert "none: the data are declared public" in about["guarantee"]
+        assert about["model"] == json.loads((self.at / "model.json").read_text())["checksum"]
+        return out[:, 0] if self.task == "auc" else out
+
+    def python(self, columns, change=lambda text: text):
+        space = {}
+        exec(change(self.export("--python").decode()), space)
+        if isinstance(columns, dict):
+            texts = {c for c, v in columns.items() if any(isinstance(x, str) and x for x in v)}
+            columns = {c: v if c in texts else [np.nan if x == "" else x for x in v] for c, v in columns.items()}
+        return space["score"](columns)
+
+    def sql(self, columns, change=lambda text: text, kinds={}):
+        def literal(v):
+            if isinstance(v, str):
+                return "NULL" if v == "" else "'" + v.replace("'", "''") + "'"
+            return repr(float(v)) if not isinstance(v, datetime.date) else f"DATE '{v}'"
+
+        names = ['"' + c.replace('"', '""') + '"' for c in columns]
+        text = {c for c, v in columns.items() if any(isinstance(x, str) and x for x in v)}
+        types = [kinds.get(c, "VARCHAR" if c in text else "DOUBLE") for c in columns]
+        base = duckdb.connect()
+        base.execute("CREATE TABLE \"the records\" (place INTEGER, " + ", ".join(f"{n} {t}" for n, t in zip(names, types)) + ")")
+        rows = ", ".join(f"({i}, " + ", ".join(map(literal, row)) + ")" for i, row in enumerate(zip(*columns.values())))
+        base.execute('INSERT INTO "the records" VALUES ' + rows)
+        query = change(self.export("--sql", "duckdb", "--table", "the records").decode())
+        score = "_score" if "score" in columns else "score"  # that a column does not have
+        scores = base.execute(f"SELECT place, {score} FROM ({query.strip().rstrip(';')}) ORDER BY place").fetchall()
+        return np.array([np.nan if s is None else s for _, s in scores], dtype=np.float64)
+
+
+def labels(n):
+    return [i % 2 for i in range(n)]
+
+
+def trained(at, columns, flags=(), n=120, **schema):
+    listed = [*({"name": name, **how} for name, (how, _) in columns.items()), LABEL]
+    schema = {"csv": {"header": True}, "columns": listed, **schema}
+    rows = table(columns, 300, 2)
+    train = write_csv(at / "train.csv", table(columns, n, 1), labels(n))
+    return Exported(at, schema, train, write_csv(at / "test.csv", rows, labels(300)), flags), rows
+
+
+@pytest.mark.parametrize("store", [{}, {"store": "float32"}], ids=["float64", "float32"])
+@pytest.mark.parametrize("columns", [MIXED, NUMBERS_ONLY, TEXTS_ONLY], ids=["mixed", "numbers", "texts"])
+def test_linear_scores(tmp_path, columns, store):
+    m, rows = trained(tmp_path, columns, **store)
+    assert close(m.onnx(rows), m.want) and close(m.python(rows), m.want) and close(m.sql(rows), m.want)
+    # The same without the projection, and without one transform: the comparison sees both.
+    slack = json.loads((tmp_path / "model.json").read_text())["features"]
+    slack = struct.pack("<d", 1 - (len(slack) + 8) * 2.0**-52)
+    assert m.export("--onnx").count(slack) == 1
+    if columns is MIXED:  # the records of the others are mostly inside of the ball
+        assert not close(m.onnx(rows, lambda text: text.replace(slack, struct.pack("<d", 1e9))), m.want)
+        assert not close(m.python(rows, lambda text: text.replace("np.maximum(np.sqrt((x * x).sum(axis=0)), RADIUS)", "RADIUS")), m.want)
+        assert not close(m.sql(rows, lambda text: text.replace("greatest(1e0, ", "least(1e0, 1 + ")), m.want)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--task", "metric"],
+        ["--model", "mlp", "--hidden", "5"],
+        ["--model", "mlp", "--hidden", "6,4", "--activation", "softplus"],
+        ["--task", "metric", "--model", "mlp", "--hidden", "7", "--dim", "3"],
+        ["--task", "metric", "--model", "mlp", "--hidden", "7", "--dim", "3", "--similarity", "distance", "--activation", "softplus"],
+    ],
+    ids=lambda f: "-".join(f),
+)
+def test_metrics_and_networks(tmp_path, flags):
+    m, rows = trained(tmp_path, MIXED, [*flags, "--steps", "5"] if "mlp" in flags else flags)
+    assert close(m.onnx(rows), m.want)
+    for format in (["--python"], ["--go"], ["--sql", "duckdb"]):
+        with pytest.raises(ValueError, match="not a linear score"):
+            m.export(*format)
+
+
+def test_notations_arrive_as_numbers(tmp_path):
+    columns = {
+        "weight": ({"range": [2, 200], "suffix": "kg"}, number(2, 200, missing=None)),
+        "seen": ({"date": {"format": "DD.MM.YYYY", "from": "2001-02-03", "to": "2020-01-01"}}, lambda r: DAY + datetime.timedelta(days=int(r.integers(9000, 22000)))),
+    }
+    listed = [*({"name": name, **how} for name, (how, _) in columns.items()), LABEL]
+    schema = {"csv": {"header": True, "delimiter": ";", "decimal": ","}, "columns": listed}
+
+    def written(path, rows):
+        weights = [f"{v!r}".replace(".", ",") + " kg" for v in rows["weight"]]
+        return write_csv(path, {"weight": weights, "seen": [d.strftime("%d.%m.%Y") for d in rows["seen"]]}, labels(len(weights)), ";")
+
+    rows = table(columns, 200, 2)
+    m = Exported(tmp_path, schema, written(tmp_path / "train.csv", table(columns, 80, 1)), written(tmp_path / "test.csv", rows))
+    assert close(m.sql(rows, kinds={"seen": "DATE"}), m.want)
+    rows["seen"] = [float((d - DAY).days) for d in rows["seen"]]
+    assert close(m.onnx(rows), m.want) and close(m.python(rows), m.want)
+
+
+def test_persons_are_ignored(tmp_path):
+    columns = NUMBERS_ONLY
+    listed = [*({"name": name, **how} for name, (how, _) in columns.items()), LABEL, {"name": "who", "role": "person"}]
+    rows = table(columns, 90, 2)
+    train = write_csv(tmp_path / "train.csv", table(columns, 90, 1), labels(90), person=[f"p{i // 3}" for i in range(90)])
+    m = Exported(tmp_path, {"csv": {"header": True}, "columns": listed, "ids": "public"}, train, write_csv(tmp_path / "test.csv", rows, labels(90)))
+    assert close(m.onnx(rows), m.want)
+
+
+@pytest.mark.parametrize("store", [{}, {"store": "float32"}], ids=["float64", "float32"])
+def test_numbered_features(tmp_path, store):
+    r = np.random.default_rng(3)
+    X = r.uniform(-3, 3, (200, 5)) * np.array([1, 1, 4, 1, 1e6])
+    X[r.random(X.shape) < 0.05] = np.nan
+    listed = [{"name": "third", "position": 3, "range": [0, 9], "transform": "log1p"}, {"name": "fifth", "position": 5, "range": [-1e6, 2e6]}, LABEL]
+    schema = {"format": "npz", "features": 5, "range": [-1, 2], "missing": {"policy": "middle"}, "columns": listed, **store}
+    y = np.arange(200) % 2
+    m = Exported(tmp_path, schema, str(_handover.write_arrays(tmp_path / "a.npz", X, y=y)), str(_handover.write_arrays(tmp_path / "b.npz", X[::-1])))
+    assert close(m.onnx({"X": X[::-1]}), m.want) and close(m.python(X[::-1]), m.want)
+
+
+def test_sparse_records(tmp_path):
+    X = sp.random(300, 40, density=0.12, random_state=4, format="csr", data_rvs=lambda n: np.random.default_rng(1).normal(size=n) * 3)
+    most = int(np.diff(X.indptr).max())
+    schema = {"format": "npz", "sparse": True, "features": 40, "nonzeros": most, "range": [-1, 2], "columns": [LABEL]}
+    m = Exported(tmp_path, schema, str(_handover.write_arrays(tmp_path / "a.npz", X, y=np.arange(300) % 2)), str(_handover.write_arrays(tmp_path / "b.npz", X)))
+    dense = X.toarray()
+    assert close(m.onnx({"X": dense}), m.want) and close(m.python(dense), m.want)
+    full = np.ones((1, 40))
+    assert np.isnan(m.onnx({"X": full})).all() and np.isnan(m.python(full)).all()
+
+
+def test_what_predict_refuses_is_not_a_number(tmp_path):
+    m, rows = trained(tmp_path, MIXED)
+    good = {name: column[:1] for name, column in rows.items()}
+    good["score"], good["count"] = [1.0], [5.0]
+    assert not np.isnan(m.onnx(good)).any() and not np.isnan(m.python(good)).any() and not np.isnan(m.sql(good)).any()
+    for name, value in [("score", ""), ("score", np.inf), ("age", -np.inf), ("sex", "x"), ("smoker", "maybe"), ("ward's \"name\"", "")]:
+        bad = {**good, name: [value]}
+        assert np.isnan(m.onnx(bad)).all() and np.isnan(m.python({**bad, name: [np.nan if value == "" and name == "score" else value]})).all(), (name, value)
+        if value not in (np.inf, -np.inf):
+            assert np.isnan(m.sql(bad, kinds={name: "DOUBLE" if name == "score" else "VARCHAR"})).all(), (name, value)
+
+
+def test_arrays(tmp_path):
+    m, _ = trained(tmp_path, MIXED, ["--task", "metric"])
+    (tmp_path / "m.npz").write_bytes(m.export("--npz"))
+    with np.load(tmp_path / "m.npz") as archive:
+        factor, about = archive["factor"], json.loads(archive["metadata.json"])
+    model = json.loads((tmp_path / "model.json").read_text())
+    assert about["model"] == model["checksum"] and json.loads(about["features"]) == model["features"]
+    w = np.zeros((factor.shape[1],) * 2)
+    text = m.export("--safetensors")
+    size = struct.unpack("<Q", text[:8])[0]
+    header = json.loads(text[8 : 8 + size])
+    start, end = header["factor"]["data_offsets"]
+    assert header["__metadata__"]["guarantee"] == about["guarantee"] and header["factor"]["dtype"] == "F64"
+    assert np.array_equal(np.frombuffer(text[8 + size :][start:end]).reshape(header["factor"]["shape"]), factor)
+    assert factor.shape[1] == len(model["features"]) and w.shape[0] == factor.shape[1]
+
+
+def test_estimators_export(clinic, tmp_path):
+    X, y = clinic
+    m = PrivateAUCClassifier(bounds=(-3, 3), public=True).fit(X, y)
+    m.export_onnx(tmp_path / "m.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"))
+    beyond = X * 2
+    assert close(session.run(None, {"X": beyond})[0][:, 0], m.decision_function(beyond))
+    for format in ("npz", "safetensors", "python", "go", "duckdb", "postgres"):
+        m.export(tmp_path / "m", format)
+        assert (tmp_path / "m").stat().st_size > 0
+    with pytest.raises(ValueError, match="want one of"):
+        m.export(tmp_path / "m", "pmml")
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    m = PrivateMetric(bounds={c: (-3, 3) for c in "abcde"}, public=True).fit(frame, pd.Series(y, name="out"))
+    m.export_onnx(tmp_path / "m.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"))
+    got = session.run(None, {c: frame[[c]].to_numpy() for c in frame})[0]
+    assert close(got, m.transform(frame))

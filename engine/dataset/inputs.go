@@ -1,0 +1,123 @@
+package dataset
+
+import (
+	"maps"
+	"math"
+	"slices"
+)
+
+// Codes of a categorical Input that are not one of its outputs.
+const (
+	CodeZero    = -1 // every output is 0
+	CodeRefused = -2 // Encode refuses the value
+)
+
+// Input says how Encode maps one feature column, for programs that do the same elsewhere. A
+// numeric value v becomes (min(max(t(v - Shift), t(Lo)), t(Hi)) - Center)/Half times
+// Encoder.Factor, with t(x) = log(1 + x) if Log1p is set and t(x) = x otherwise. A category has a
+// code: with Width 1, code 0 becomes -Factor and code 1 becomes Factor; otherwise output number
+// code is Factor and the others are 0.
+type Input struct {
+	Name   string // of the schema
+	Field  string // in the file
+	Offset int    // first output
+	Width  int    // outputs
+
+	Numeric      bool
+	Date         bool    // v is the number of days from January 1, 1970
+	Shift        float64 // days from then to the first day of a date's range, else 0
+	Lo, Hi       float64
+	Log1p        bool
+	Center, Half float64
+	// MissingNumbers are the numbers v - Shift that count as missing; NaN and empty fields always do.
+	MissingNumbers []float64
+	// MissingOutput is the output of a missing number, NaN where Encode refuses it.
+	MissingOutput float64
+
+	// Categories are the values with a code, each once.
+	Categories []InputCategory
+	// ByNumber says that every category is a number, and is found by its value.
+	ByNumber    bool
+	MissingCode int // of an empty field
+	UnknownCode int // of any other value
+}
+
+// InputCategory is a value of a categorical Input.
+type InputCategory struct {
+	Text   string
+	Number float64 // with Input.ByNumber
+	Code   int
+}
+
+// Inputs describes the map of every feature column, in the order of Columns.
+func (e *Encoder) Inputs() []Input {
+	all := make([]Input, e.width())
+	for k := range all {
+		f, offset := e.feature(k)
+		in := Input{Name: e.featureName(k), Offset: offset, Width: f.width, Numeric: f.numeric}
+		in.Field = in.Name
+		if i := slices.IndexFunc(e.schema.Columns, func(c Column) bool { return c.Name == f.name && f.name != "" }); i >= 0 && !e.schema.byIndex() {
+			in.Field = e.schema.Columns[i].field()
+		}
+		if f.numeric {
+			f.describeNumber(&in)
+		} else {
+			f.describeCategories(&in)
+		}
+		all[k] = in
+	}
+	return all
+}
+
+func (f *featureEncoder) describeNumber(in *Input) {
+	in.Lo, in.Hi, in.Log1p, in.Center, in.Half = f.lo, f.hi, f.transform == TransformLog1p, f.center, f.half
+	if f.notation != nil && f.notation.layout != "" {
+		in.Date, in.Shift = true, float64(f.notation.from)
+	}
+	for _, v := range f.missing.numbers {
+		if !math.IsNaN(v) {
+			in.MissingNumbers = append(in.MissingNumbers, v)
+		}
+	}
+	var out [1]float64
+	if f.encodeMissing(out[:]) != "" {
+		out[0] = math.NaN()
+	}
+	in.MissingOutput = out[0]
+}
+
+func (f *featureEncoder) describeCategories(in *Input) {
+	switch f.policy {
+	case MissingMiddle:
+		in.MissingCode = CodeZero
+	case MissingCategory:
+		in.MissingCode = len(f.catNames) - 1
+	default:
+		in.MissingCode = CodeRefused
+	}
+	in.UnknownCode = CodeRefused
+	if f.unknown {
+		in.UnknownCode = CodeZero
+	}
+	in.ByNumber = f.cats.allNumbers()
+	add := func(s *valueSet, code func(k int) int) {
+		values := slices.SortedFunc(maps.Keys(s.text), func(a, b string) int { return s.text[a] - s.text[b] })
+		for _, text := range values {
+			v := InputCategory{Text: text, Number: math.NaN(), Code: code(s.text[text])}
+			if s.numbers != nil {
+				v.Number = s.numbers[s.text[text]]
+			}
+			known := slices.ContainsFunc(in.Categories, func(c InputCategory) bool { return c.Text == text || in.ByNumber && c.Number == v.Number })
+			if !known && (!in.ByNumber || !math.IsNaN(v.Number)) { // a text that counts as missing is not among numbers
+				in.Categories = append(in.Categories, v)
+			}
+		}
+	}
+	add(f.missing, func(int) int { return in.MissingCode })
+	add(f.cats, func(k int) int { return k })
+}
+
+// allNumbers says that every value is a plain decimal, and found by its value.
+func (s *valueSet) allNumbers() bool {
+	return len(s.numbers) > 0 && !slices.ContainsFunc(s.numbers, math.IsNaN)
+}

@@ -1,0 +1,219 @@
+package export_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dyad/engine/dataset"
+	"dyad/engine/export"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// mixed has a column of every kind.
+const mixed = `data_id: mixed
+csv: {header: true}
+columns:
+  - {name: age, range: [18, 95], missing: {policy: middle, values: ["-1"]}}
+  - {name: lab, range: [0, 500], transform: log1p, missing: {policy: value, value: 7}}
+  - {name: score, range: [-2, 3]}
+  - {name: sex, categories: [f, m], missing: {policy: middle}}
+  - {name: "the ward's", categories: [a, "b\"", c], unknown: other, missing: {policy: category}}
+  - {name: code, categories: ["1", "2", "3.5"], unknown: other, missing: {policy: middle}}
+  - {name: y, role: label, positive: "1"}
+`
+
+func function(t testing.TB, schema string) *export.Function {
+	t.Helper()
+	s, err := dataset.ParseSchema([]byte(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := dataset.NewEncoder(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := make([]float64, e.Dim())
+	for k := range w {
+		w[k] = math.Round(1000*math.Sin(float64(k+1))) / 1000
+	}
+	return &export.Function{Encoder: e, Output: "score", Layers: []export.Layer{{Name: "weights", Rows: 1, Cols: len(w), W: w}},
+		About: []export.Fact{{Name: "guarantee", Text: "epsilon = 1,\ndelta = 1e-05 for one record"}}}
+}
+
+// What a reader gets is kept, so that a change of it is seen.
+func TestSnippets(t *testing.T) {
+	f := function(t, mixed)
+	for name, text := range map[string]func() ([]byte, error){
+		"score.py": f.Python, "score.go.txt": f.Go, "score.sql": func() ([]byte, error) { return f.SQL(`clinic."Visits"`) },
+	} {
+		got, err := text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(path, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s differs from what it was (-update writes it): %v", name, err)
+		}
+	}
+}
+
+// record is what a snippet takes, and the texts of the same fields.
+type record struct {
+	Numbers map[string]float64
+	Texts   map[string]string
+	fields  []string
+}
+
+// draw draws records with values outside of ranges, missing and unknown ones.
+func draw(rng *rand.Rand, f *export.Function) record {
+	r := record{Numbers: map[string]float64{}, Texts: map[string]string{}}
+	for _, in := range f.Encoder.Inputs() {
+		field := ""
+		switch {
+		case in.Numeric:
+			v := []float64{in.Lo + (in.Hi-in.Lo)*rng.Float64(), in.Hi * (4*rng.Float64() - 2), in.Lo, in.Hi, 1e15, -1}[rng.IntN(6)]
+			field = strconv.FormatFloat(v, 'g', -1, 64)
+			if r.Numbers[in.Name] = v; rng.IntN(10) == 0 && !math.IsNaN(in.MissingOutput) {
+				field = ""
+				delete(r.Numbers, in.Name)
+			}
+		case rng.IntN(6) == 0:
+		case rng.IntN(6) == 0 && in.UnknownCode != dataset.CodeRefused:
+			field = "77"
+		default:
+			field = in.Categories[rng.IntN(len(in.Categories))].Text
+		}
+		if !in.Numeric && in.ByNumber && field != "" {
+			r.Numbers[in.Name], _ = strconv.ParseFloat(field, 64)
+		} else if !in.Numeric {
+			r.Texts[in.Name] = field
+		}
+		r.fields = append(r.fields, field)
+	}
+	return r
+}
+
+const program = `package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"snippet/broken"
+	"snippet/score"
+)
+
+func main() {
+	var records []struct {
+		Numbers map[string]float64
+		Texts   map[string]string
+	}
+	if err := json.NewDecoder(os.Stdin).Decode(&records); err != nil {
+		panic(err)
+	}
+	for _, r := range records {
+		a, err := score.Score(r.Numbers, r.Texts)
+		b, _ := broken.Score(r.Numbers, r.Texts)
+		fmt.Println(a, b, err != nil)
+	}
+}
+`
+
+// TestGoSnippetScores builds the Go source and compares it with the encoder on random records; a source
+// without the projection must differ.
+func TestGoSnippetScores(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	for _, store := range []string{"", "store: float32\n"} {
+		f := function(t, store+mixed)
+		source, err := f.Go()
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := strings.Replace(string(source), "max(math.Sqrt(sum), radius)", "radius + 0*sum", 1)
+		dir := t.TempDir()
+		for name, text := range map[string]string{
+			"go.mod": "module snippet\n\ngo 1.21\n", "main.go": program, "score/score.go": string(source),
+			"broken/score.go": strings.Replace(broken, "package score", "package broken", 1),
+		} {
+			path := filepath.Join(dir, filepath.FromSlash(name))
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rng := rand.New(rand.NewPCG(1, 2))
+		records := make([]record, 300)
+		for i := range records {
+			records[i] = draw(rng, f)
+		}
+		records[0].Texts["sex"], records[0].fields[3] = "x", "x" // refused
+		text, err := json.Marshal(records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("go", "run", ".")
+		cmd.Dir, cmd.Stdin = dir, bytes.NewReader(text)
+		cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		lines, differ := strings.Split(strings.TrimSpace(string(out)), "\n"), 0
+		if len(lines) != len(records) {
+			t.Fatalf("%d scores of %d records", len(lines), len(records))
+		}
+		for i, r := range records {
+			parts := strings.Fields(lines[i])
+			x, err := f.Encoder.Encode(r.fields)
+			if refused := parts[2] == "true"; refused != (err != nil) || refused != (i == 0) {
+				t.Fatalf("record %d: refused %s, and by the encoder: %v", i, parts[2], err)
+			}
+			if err != nil {
+				continue
+			}
+			var want float64
+			for k, v := range x {
+				want += v * f.Layers[0].W[k]
+			}
+			got, _ := strconv.ParseFloat(parts[0], 64)
+			without, _ := strconv.ParseFloat(parts[1], 64)
+			if !(math.Abs(got-want) <= 1e-9) {
+				t.Fatalf("record %d: %v, want %v", i, got, want)
+			}
+			if !(math.Abs(without-want) <= 1e-6) {
+				differ++
+			}
+		}
+		if differ == 0 {
+			t.Error("the records do not see a missing projection")
+		}
+	}
+}
+
+func TestNonlinearModelsHaveNoSnippet(t *testing.T) {
+	f := function(t, mixed)
+	f.UnitFloor = 1
+	if _, err := f.Go(); err == nil {
+		t.Error("a network is written as a linear score")
+	}
+}

@@ -1,0 +1,99 @@
+package export
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// graph is an ONNX graph that grows node by node. Values of it are named by prefix and a number.
+type graph struct {
+	prefix    string
+	count     int
+	nodes     []message
+	constants []message
+	inputs    []message
+	known     map[string]string // scalar constants
+}
+
+func (g *graph) name() string {
+	g.count++
+	return fmt.Sprintf("%s%d", g.prefix, g.count)
+}
+
+// op adds a node with one output, and returns the name of that.
+func (g *graph) op(kind string, inputs []string, attributes ...attribute) string {
+	out := g.name()
+	g.node(kind, out, inputs, attributes...)
+	return out
+}
+
+func (g *graph) node(kind, out string, inputs []string, attributes ...attribute) {
+	var m message
+	for _, in := range inputs {
+		m.text(1, in)
+	}
+	m.text(2, out)
+	m.text(3, out+"/"+kind)
+	domain, kind, found := strings.Cut(kind, ":")
+	if !found {
+		domain, kind = "", domain
+	}
+	m.text(4, kind)
+	for _, a := range attributes {
+		m.bytes(5, a)
+	}
+	m.text(7, domain)
+	g.nodes = append(g.nodes, m)
+}
+
+// on is op for operators without attributes.
+func (g *graph) on(kind string, inputs ...string) string { return g.op(kind, inputs) }
+
+// doubles adds a constant.
+func (g *graph) doubles(v []float64, dims ...int) string {
+	name := g.name()
+	g.constants = append(g.constants, tensor(name, typeDouble, dims, floats64(v)))
+	return name
+}
+
+// scalar is a constant number.
+func (g *graph) scalar(v float64) string {
+	key := fmt.Sprint(v)
+	if g.known[key] == "" {
+		g.known[key] = g.doubles([]float64{v}, 1, 1)
+	}
+	return g.known[key]
+}
+
+// ints adds a constant vector.
+func (g *graph) ints(v ...int64) string {
+	var raw []byte
+	for _, x := range v {
+		raw = binary.LittleEndian.AppendUint64(raw, uint64(x))
+	}
+	name := g.name()
+	g.constants = append(g.constants, tensor(name, typeInt64, []int{len(v)}, raw))
+	return name
+}
+
+// cast converts the type of elements.
+func (g *graph) cast(x string, kind int64) string {
+	return g.op("Cast", []string{x}, intAttribute("to", kind))
+}
+
+// rowSum is the sum of every row, as a column.
+func (g *graph) rowSum(x string) string {
+	if g.known["axis"] == "" {
+		g.known["axis"] = g.ints(1)
+	}
+	return g.op("ReduceSum", []string{x, g.known["axis"]}, intAttribute("keepdims", 1))
+}
+
+// concat joins columns.
+func (g *graph) concat(parts []string) string {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return g.op("Concat", parts, intAttribute("axis", 1))
+}

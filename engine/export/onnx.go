@@ -1,0 +1,288 @@
+package export
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"dyad/engine/dataset"
+)
+
+// What the written graphs need of a runtime.
+const (
+	irVersion   = 8
+	opset       = 17
+	mlOpset     = 3 // of the domain ai.onnx.ml
+	mlDomain    = "ai.onnx.ml"
+	maxONNX     = 1<<31 - 1 // bytes of a message
+	oneMatrix   = "X"       // the input of numbered features
+	floatRadix  = 0x1p-24 * (1 + 0x1p-20)
+	labelLookup = mlDomain + ":LabelEncoder"
+)
+
+// ONNX writes the function as an ONNX model in float64. It has an input of shape [batch, 1] for every
+// feature column, with the name of the column in the file: float64 for numbers, dates (days from
+// January 1, 1970) and categories that are all numbers, text for other categories. NaN and empty texts are missing. Numbered
+// features are one input X of shape [batch, d], in which features that a sparse row leaves out are 0.
+func (f *Function) ONNX() ([]byte, error) {
+	inputs := f.Encoder.Inputs()
+	if !f.numbered() {
+		seen := map[string]bool{}
+		for _, in := range inputs {
+			if seen[in.Field] {
+				return nil, fmt.Errorf("export: two columns have the name %q in the file; name the inputs of an ONNX model apart", in.Field)
+			}
+			seen[in.Field] = true
+		}
+	}
+	g := &graph{prefix: "dyad", known: map[string]string{}}
+	for slices.ContainsFunc(inputs, func(in dataset.Input) bool { return strings.HasPrefix(in.Field, g.prefix) }) {
+		g.prefix = "_" + g.prefix
+	}
+	output := f.outputName(inputs)
+	x, order := f.encoded(g, inputs)
+	x = f.projected(g, x)
+	for i, l := range f.Layers {
+		w := transposed(l)
+		if i == 0 {
+			w = permuted(w, l.Rows, order)
+		}
+		x = g.on("MatMul", x, g.doubles(w, l.Cols, l.Rows))
+		if l.Bias != nil {
+			x = g.on("Add", x, g.doubles(l.Bias, 1, l.Rows))
+		}
+		x = g.activated(x, l.Activation)
+	}
+	if f.UnitFloor > 0 {
+		x = g.on("Div", x, g.on("Sqrt", g.on("Add", g.rowSum(g.on("Mul", x, x)), g.scalar(f.UnitFloor))))
+	}
+	if f.Within > 0 {
+		norm := g.on("Sqrt", g.rowSum(g.on("Mul", x, x)))
+		x = g.on("Div", x, g.on("Max", g.on("Div", norm, g.scalar(f.Within)), g.scalar(1)))
+	}
+	g.node("Identity", output, []string{x})
+	text := f.file(g, output)
+	if len(text) > maxONNX {
+		return nil, fmt.Errorf("export: the model takes %d bytes, and an ONNX file at most %d; export its numbers as NPZ or safetensors", len(text), maxONNX)
+	}
+	return text, nil
+}
+
+// file is the ModelProto.
+func (f *Function) file(g *graph, output string) message {
+	var body, m message
+	for _, n := range g.nodes {
+		body.bytes(1, n)
+	}
+	body.text(2, "dyad")
+	for _, c := range g.constants {
+		body.bytes(5, c)
+	}
+	for _, in := range g.inputs {
+		body.bytes(11, in)
+	}
+	body.bytes(12, valueInfo(output, typeDouble, f.Outputs(), "one row for each record"))
+	m.number(1, irVersion)
+	m.text(2, "dyad")
+	m.bytes(7, body)
+	m.bytes(8, operatorSet("", opset))
+	m.bytes(8, operatorSet(mlDomain, mlOpset))
+	for _, a := range f.About {
+		var entry message
+		entry.text(1, a.Name)
+		entry.text(2, a.Text)
+		m.bytes(14, entry)
+	}
+	return m
+}
+
+func operatorSet(domain string, version int64) message {
+	var m message
+	m.text(1, domain)
+	m.number(2, version)
+	return m
+}
+
+// encoded is the record before its projection, with numbers first; order[k] is the feature in column k.
+func (f *Function) encoded(g *graph, inputs []dataset.Input) (x string, order []int) {
+	var numbers []dataset.Input
+	var raw, parts []string
+	for _, in := range inputs {
+		if !in.Numeric {
+			continue
+		}
+		numbers = append(numbers, in)
+		order = append(order, in.Offset)
+		if !f.numbered() {
+			doc := fmt.Sprintf("number, range [%v, %v], NaN is missing", in.Lo, in.Hi)
+			if in.Date {
+				doc = "days from January 1, 1970, NaN is missing"
+			}
+			g.inputs = append(g.inputs, valueInfo(in.Field, typeDouble, 1, doc))
+			raw = append(raw, in.Field)
+		}
+	}
+	if f.numbered() {
+		g.inputs = append(g.inputs, valueInfo(oneMatrix, typeDouble, len(inputs), "features in the order of their numbers, NaN is missing"))
+		raw = []string{oneMatrix}
+	}
+	if len(numbers) > 0 {
+		parts = append(parts, g.scaled(g.concat(raw), numbers, f.Encoder.Factor()))
+	}
+	for _, in := range inputs {
+		if !in.Numeric {
+			parts = append(parts, g.category(in, f.Encoder.Factor()))
+			for k := range in.Width {
+				order = append(order, in.Offset+k)
+			}
+		}
+	}
+	return g.concat(parts), order
+}
+
+// scaled maps the columns of numbers x.
+func (g *graph) scaled(x string, columns []dataset.Input, factor float64) string {
+	row := func(of func(in dataset.Input) float64) []float64 {
+		v := make([]float64, len(columns))
+		for k, in := range columns {
+			v[k] = of(in)
+		}
+		return v
+	}
+	constant := func(of func(in dataset.Input) float64) string { return g.doubles(row(of), 1, len(columns)) }
+	if slices.ContainsFunc(columns, func(in dataset.Input) bool { return in.Shift != 0 }) {
+		x = g.on("Sub", x, constant(func(in dataset.Input) float64 { return in.Shift }))
+	}
+	missing := g.on("IsNaN", x)
+	for _, v := range missingNumbers(columns) {
+		// NaN equals nothing: the value counts in some of the columns only.
+		counts := constant(func(in dataset.Input) float64 {
+			if slices.Contains(in.MissingNumbers, v) {
+				return v
+			}
+			return math.NaN()
+		})
+		missing = g.on("Or", missing, g.on("Equal", x, counts))
+	}
+	finite := g.on("Sub", x, x) // 0, and NaN for infinities
+	u := g.on("Min", g.on("Max", x, constant(func(in dataset.Input) float64 { return in.Lo })), constant(func(in dataset.Input) float64 { return in.Hi }))
+	if slices.ContainsFunc(columns, func(in dataset.Input) bool { return in.Log1p }) {
+		// Exact to a few roundings, unlike log(1 + u): log(w) u/(w - 1) for w = 1 + u as it is rounded,
+		// and u where that is 1. In columns without the transform u may be below -1; they take 1 for it.
+		logs := constant(func(in dataset.Input) float64 {
+			if in.Log1p {
+				return 1
+			}
+			return 0
+		})
+		isLog := g.on("Greater", logs, g.scalar(0))
+		safe := g.on("Where", isLog, u, g.scalar(1))
+		w := g.on("Add", safe, g.scalar(1))
+		rest := g.on("Sub", w, g.scalar(1))
+		none := g.on("Equal", rest, g.scalar(0))
+		log := g.on("Div", g.on("Mul", g.on("Log", w), safe), g.on("Where", none, g.scalar(1), rest))
+		u = g.on("Where", isLog, g.on("Where", none, safe, log), u)
+	}
+	u = g.on("Div", g.on("Sub", u, constant(func(in dataset.Input) float64 { return in.Center })), constant(func(in dataset.Input) float64 { return in.Half }))
+	u = g.on("Mul", g.on("Min", g.on("Max", u, g.scalar(-1)), g.scalar(1)), g.scalar(factor))
+	return g.on("Where", missing, constant(func(in dataset.Input) float64 { return in.MissingOutput }), g.on("Add", u, finite))
+}
+
+// missingNumbers are all numbers that count as missing somewhere.
+func missingNumbers(columns []dataset.Input) []float64 {
+	var all []float64
+	for _, in := range columns {
+		all = append(all, in.MissingNumbers...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// category maps a column of categories to its outputs.
+func (g *graph) category(in dataset.Input, factor float64) string {
+	code := ""
+	if in.ByNumber {
+		g.inputs = append(g.inputs, valueInfo(in.Field, typeDouble, 1, "category by its number, NaN is missing"))
+		var keys, codes []float64
+		for _, c := range in.Categories {
+			keys, codes = append(keys, c.Number), append(codes, float64(c.Code))
+		}
+		is := g.cast(g.on("Equal", in.Field, g.doubles(keys, 1, len(keys))), typeDouble)
+		found := g.on("Greater", g.rowSum(is), g.scalar(0))
+		code = g.on("Where", found, g.on("MatMul", is, g.doubles(codes, len(keys), 1)), g.scalar(float64(in.UnknownCode)))
+		code = g.on("Where", g.on("IsNaN", in.Field), g.scalar(float64(in.MissingCode)), code)
+	} else {
+		g.inputs = append(g.inputs, valueInfo(in.Field, typeString, 1, "category as the schema writes it, the empty text is missing"))
+		keys, codes := []string{""}, []float32{float32(in.MissingCode)}
+		for _, c := range in.Categories {
+			keys, codes = append(keys, c.Text), append(codes, float32(c.Code))
+		}
+		code = g.cast(g.op(labelLookup, []string{in.Field}, stringsAttribute("keys_strings", keys), floatsAttribute("values_floats", codes),
+			floatAttribute("default_float", float32(in.UnknownCode))), typeDouble)
+	}
+	refused := g.on("Where", g.on("Equal", code, g.scalar(dataset.CodeRefused)), g.scalar(math.NaN()), g.scalar(0))
+	var out string
+	if in.Width == 1 {
+		sign := g.on("Sub", g.on("Mul", code, g.scalar(2)), g.scalar(1))
+		out = g.on("Where", g.on("Less", code, g.scalar(0)), g.scalar(0), g.on("Mul", sign, g.scalar(factor)))
+	} else {
+		places := make([]float64, in.Width)
+		for k := range places {
+			places[k] = float64(k)
+		}
+		out = g.on("Mul", g.cast(g.on("Equal", code, g.doubles(places, 1, in.Width)), typeDouble), g.scalar(factor))
+	}
+	return g.on("Add", out, refused)
+}
+
+// projected maps records to the unit ball as engine.ProjectBall does, and rounds them as they are stored.
+func (f *Function) projected(g *graph, x string) string {
+	if bound := f.nonZeros(); bound > 0 {
+		count := g.rowSum(g.cast(g.on("Greater", g.on("Abs", x), g.scalar(0)), typeDouble))
+		x = g.on("Add", x, g.on("Where", g.on("Greater", count, g.scalar(float64(bound))), g.scalar(math.NaN()), g.scalar(0)))
+	}
+	norm := g.on("Sqrt", g.rowSum(g.on("Mul", x, x)))
+	slack := g.scalar(f.slack())
+	by := g.on("Where", g.on("Greater", norm, slack), g.on("Div", slack, norm), g.scalar(1))
+	x = g.on("Mul", x, by)
+	if !f.narrow() {
+		return x
+	}
+	// The nearest float32; where its magnitude is larger, the next one toward zero, which is what
+	// n (1 - 2^-24 (1 + 2^-20)) rounds to: it is 0.5 to 1 units in the last place below n.
+	nearest := g.cast(g.cast(x, typeFloat), typeDouble)
+	below := g.cast(g.cast(g.on("Mul", nearest, g.scalar(1-floatRadix)), typeFloat), typeDouble)
+	return g.on("Where", g.on("Greater", g.on("Abs", nearest), g.on("Abs", x)), below, nearest)
+}
+
+func (g *graph) activated(x string, a Activation) string {
+	switch a {
+	case Tanh:
+		return g.on("Tanh", x)
+	case Softplus: // max(z, 0) + log(1 + exp(-|z|))
+		small := g.on("Log", g.on("Add", g.on("Exp", g.on("Neg", g.on("Abs", x))), g.scalar(1)))
+		return g.on("Add", g.on("Max", x, g.scalar(0)), small)
+	}
+	return x
+}
+
+// transposed is W^T, Cols x Rows.
+func transposed(l Layer) []float64 {
+	t := make([]float64, len(l.W))
+	for i := range l.Rows {
+		for j := range l.Cols {
+			t[j*l.Rows+i] = l.W[i*l.Cols+j]
+		}
+	}
+	return t
+}
+
+// permuted has row order[k] of t, of the given width, in row k.
+func permuted(t []float64, width int, order []int) []float64 {
+	out := make([]float64, 0, len(t))
+	for _, k := range order {
+		out = append(out, t[k*width:][:width]...)
+	}
+	return out
+}

@@ -1,0 +1,158 @@
+package export
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"dyad/engine/dataset"
+)
+
+// maxSQL is the largest number of columns of an expression: PostgreSQL allows 1664 in a SELECT.
+const maxSQL = 800
+
+var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// SQL writes a SELECT that adds a score to the rows of a table, for DuckDB and PostgreSQL alike.
+// Columns have the names of the file. A row that dyad predict refuses has the score NULL.
+func (f *Function) SQL(table string) ([]byte, error) {
+	s, err := f.snippet()
+	if err != nil {
+		return nil, err
+	}
+	columns := append(append([]snippetColumn{}, s.Numbers...), s.Categories...)
+	if len(columns) > maxSQL {
+		return nil, fmt.Errorf("export: %d columns, and at most %d fit into one SELECT; export the model as ONNX", len(columns), maxSQL)
+	}
+	var raw, values, weights, squares, nonZeros, stored, sum []string
+	for k, c := range columns {
+		v, y := fmt.Sprintf("v%d", k+1), fmt.Sprintf("e.v%d/p.n", k+1)
+		raw = append(raw, fmt.Sprintf("%s AS c%d", sqlRaw(c.Input), k+1))
+		values = append(values, fmt.Sprintf("%s AS %s", sqlValue(c.Input, fmt.Sprintf("c.c%d", k+1), s.Factor), v))
+		weight := sqlNumber(c.Weights[0])
+		if len(c.Weights) > 1 {
+			weight = fmt.Sprintf("e.w%d", k+1)
+			weights = append(weights, fmt.Sprintf("%s AS w%d", sqlWeight(c, fmt.Sprintf("c.c%d", k+1)), k+1))
+		}
+		squares = append(squares, fmt.Sprintf("e.%s*e.%s", v, v))
+		nonZeros = append(nonZeros, fmt.Sprintf("CASE WHEN e.%s <> 0 THEN 1 ELSE 0 END", v))
+		if s.Narrow {
+			stored = append(stored, fmt.Sprintf("CAST(CASE WHEN abs(CAST(%s AS REAL)) > abs(%s) THEN CAST(CAST(%s AS REAL)*%s AS REAL) ELSE CAST(%s AS REAL) END AS DOUBLE PRECISION) AS s%d", y, y, y, sqlNumber(1-floatRadix), y, k+1))
+			y = fmt.Sprintf("s.s%d", k+1)
+		}
+		sum = append(sum, fmt.Sprintf("%s*%s", weight, y))
+	}
+	name := f.outputName(f.Encoder.Inputs())
+	var b strings.Builder
+	b.WriteString("-- Scores of a model, from its raw columns. Written by dyad export.\n")
+	for _, a := range s.About {
+		fmt.Fprintf(&b, "-- %s: %s\n", a.Name, a.Text)
+	}
+	fmt.Fprintf(&b, "SELECT r.*, z.%s\nFROM %s AS r\n", name, sqlTable(table))
+	lateral := func(name string, parts []string) {
+		fmt.Fprintf(&b, "CROSS JOIN LATERAL (SELECT\n  %s) AS %s\n", strings.Join(parts, ",\n  "), name)
+	}
+	lateral("c", raw)
+	lateral("e", append(values, weights...))
+	lateral("p", []string{fmt.Sprintf("greatest(1e0, sqrt(\n    %s)) AS n", strings.Join(squares, "\n    + "))})
+	if s.Narrow {
+		lateral("s", stored)
+	}
+	score := strings.Join(sum, "\n  + ")
+	if s.NonZeros > 0 {
+		score = fmt.Sprintf("CASE WHEN %s <= %d THEN %s END", strings.Join(nonZeros, " + "), s.NonZeros, score)
+	}
+	lateral("z", []string{score + " AS " + name})
+	return []byte(strings.TrimSuffix(b.String(), "\n") + ";\n"), nil
+}
+
+// sqlRaw is the column as a number or a text.
+func sqlRaw(in dataset.Input) string {
+	name := "r." + sqlName(in.Field)
+	switch {
+	case in.Date:
+		return fmt.Sprintf("CAST(CAST(%s AS DATE) - DATE '1970-01-01' AS DOUBLE PRECISION) - %s", name, sqlNumber(in.Shift))
+	case in.Numeric || in.ByNumber:
+		return fmt.Sprintf("CAST(%s AS DOUBLE PRECISION)", name)
+	}
+	return fmt.Sprintf("CAST(%s AS VARCHAR)", name)
+}
+
+// sqlValue is the encoded column, before the projection.
+func sqlValue(in dataset.Input, c string, factor float64) string {
+	if !in.Numeric {
+		return sqlCase(in, c, func(code int) float64 {
+			if in.Width > 1 {
+				return factor
+			}
+			return float64(2*code-1) * factor
+		})
+	}
+	missing := fmt.Sprintf("%s IS NULL OR %s = CAST('NaN' AS DOUBLE PRECISION)", c, c)
+	for _, v := range in.MissingNumbers {
+		missing += fmt.Sprintf(" OR %s = %s", c, sqlNumber(v))
+	}
+	u := fmt.Sprintf("least(greatest(%s, %s), %s)", c, sqlNumber(in.Lo), sqlNumber(in.Hi))
+	if in.Log1p {
+		u = fmt.Sprintf("ln(1 + %s)", u)
+	}
+	u = fmt.Sprintf("least(greatest((%s - %s)/%s, -1), 1)*%s", u, sqlNumber(in.Center), sqlNumber(in.Half), sqlNumber(factor))
+	return fmt.Sprintf("CAST(CASE WHEN %s THEN %s WHEN abs(%s) = CAST('Infinity' AS DOUBLE PRECISION) THEN NULL ELSE %s END AS DOUBLE PRECISION)", missing, sqlNumber(in.MissingOutput), c, u)
+}
+
+// sqlWeight is the weight of the category of a row.
+func sqlWeight(col snippetColumn, c string) string {
+	return sqlCase(col.Input, c, func(code int) float64 { return col.Weights[code] })
+}
+
+// sqlCase maps categories by their codes.
+func sqlCase(in dataset.Input, c string, of func(code int) float64) string {
+	value := func(code int) string {
+		switch code {
+		case dataset.CodeRefused:
+			return "NULL"
+		case dataset.CodeZero:
+			return "0"
+		}
+		return sqlNumber(of(code))
+	}
+	var b strings.Builder
+	empty := c + " = ''"
+	if in.ByNumber {
+		empty = c + " = CAST('NaN' AS DOUBLE PRECISION)"
+	}
+	fmt.Fprintf(&b, "CAST(CASE WHEN %s IS NULL OR %s THEN %s", c, empty, value(in.MissingCode))
+	for _, k := range in.Categories {
+		key := "'" + strings.ReplaceAll(k.Text, "'", "''") + "'"
+		if in.ByNumber {
+			key = sqlNumber(k.Number)
+		}
+		fmt.Fprintf(&b, " WHEN %s = %s THEN %s", c, key, value(k.Code))
+	}
+	fmt.Fprintf(&b, " ELSE %s END AS DOUBLE PRECISION)", value(in.UnknownCode))
+	return b.String()
+}
+
+// sqlNumber is a literal with an exponent, which is a DOUBLE in DuckDB.
+func sqlNumber(v float64) string {
+	if math.IsNaN(v) {
+		return "NULL"
+	}
+	return strconv.FormatFloat(v, 'e', -1, 64)
+}
+
+// sqlName is a quoted name.
+func sqlName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// sqlTable is a name, with those of its schema and catalogue.
+func sqlTable(name string) string {
+	parts := strings.Split(name, ".")
+	for i, p := range parts {
+		if !plainName.MatchString(p) {
+			parts[i] = sqlName(p)
+		}
+	}
+	return strings.Join(parts, ".")
+}
