@@ -1,6 +1,6 @@
 # Everything here is also a plain command; make only names it.
 
-.PHONY: check quick test generate golden home nightly dist faults fuzz
+.PHONY: check quick test generate golden home nightly dist faults fuzz screenshots
 
 check: # what must hold before a change lands
 	.ci/run
@@ -13,6 +13,9 @@ test:
 
 generate: # docs/commands.md, kernels/*_amd64.s
 	go generate ./...
+
+screenshots: # docs/img, by a Chromium
+	docs/img/make
 
 golden: # rewrite the golden output of the program; look at the difference before you commit it
 	go test ./cmd/dyad -run 'TestGolden|TestBench' -update

@@ -278,6 +278,21 @@ class _Estimator:
         auc = result["figures"].get("auc")
         return Figures(auc and auc["value"], auc and (auc["low"], auc["high"]), Guarantee.of(result), result)
 
+    def report_html(self, path, *, figures: Figures | None = None) -> None:
+        """Writes a page about the model: guarantee in words, charges, weights and noise, assumptions (dyad report).
+
+        figures of evaluate(..., epsilon=) are drawn: ROC curve and scores. Nothing is charged; a file that is there
+        is not replaced.
+        """
+        self._fitted()
+        with _handover.folder() as at:
+            args = ["report", self._model(at), "--out", str(Path(path).absolute())]
+            if figures is not None:
+                if "figures" not in figures.report:
+                    raise DyadError("figures= takes what evaluate(..., epsilon=) returned; exact figures are not put on a page")
+                args += ["--figures", str(_handover.write_text(at / "figures.json", json.dumps(figures.report)))]
+            run(args + flags({"ledger": self.ledger}), verbose=self.verbose)
+
     def save(self, path) -> None:
         """Writes the model file, which the program reads (dyad predict, dyad verify)."""
         self._fitted()

@@ -208,3 +208,22 @@ def test_programs_words_reach_the_caller(monkeypatch, own_places):
     monkeypatch.setattr(_program, "__file__", str(own_places / "x.py"))
     with pytest.raises(DyadError, match="not found"):
         _program.program()
+
+
+def test_report_html(clinic, own_places):
+    X, y = clinic
+    m = private(epsilon=2).fit(X, y)
+    m.report_html(own_places / "m.html")
+    page = (own_places / "m.html").read_text()
+    assert "If one record had been any other" in page and "success (50 % is guessing)" in page
+    assert m.guarantee_.run in page and "ROC curve" not in page.replace("A ROC curve", "")
+    f = m.evaluate(X[:2000], y[:2000], epsilon=1)
+    m.report_html(own_places / "f.html", figures=f)
+    assert "ROC curve</text>" in (own_places / "f.html").read_text()
+    with pytest.raises(DyadError, match="exists"):
+        m.report_html(own_places / "m.html")
+    other = private(epsilon=2).fit(X, y)
+    with pytest.raises(DyadError, match="another model"):
+        other.report_html(own_places / "o.html", figures=f)
+    assert not (own_places / "o.html").exists()
+    assert not list((own_places / "tmp").glob("dyad-handover-*"))
