@@ -324,6 +324,39 @@ func TestDigests(t *testing.T) {
 	}
 }
 
+// panicking is a member whose process panics in a gather.
+type panicking struct {
+	engine.Team
+	told int // broadcasts
+}
+
+func (p *panicking) Broadcast(ctx context.Context, x []float64) error {
+	p.told++
+	return p.Team.Broadcast(ctx, x)
+}
+
+func (*panicking) AllGather(context.Context, []float64, []int, []int) error { panic("gather") }
+
+// TestPanic: after a panic in a sum the leader says nothing more to ranks that wait in the middle of it: MPI
+// would take the word for a part of the sum.
+func TestPanic(t *testing.T) {
+	p, r := data(t)
+	m := &panicking{Team: enginetest.Members(1)[0]}
+	k, err := cpu.Backend{Method: cpu.NearLinear, Team: m}.Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := team.Lead(m, k, r)
+	func() {
+		defer func() { _ = recover() }()
+		_, err := l.Bind(context.Background())
+		t.Errorf("no panic: %v", err)
+	}()
+	if err := l.Stop(); err == nil || m.told != 1 {
+		t.Errorf("Stop: %v, %d messages, want an error and the 1 of Bind", err, m.told)
+	}
+}
+
 // TestLostRank: a rank that ends ends the sums of all, in whatever they wait for.
 func TestLostRank(t *testing.T) {
 	p, r := data(t)
