@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/engine/dataset"
 	"dyad/engine/enginetest"
 	"dyad/privacy/ledger"
 )
@@ -184,6 +185,18 @@ func TestTeamRefusals(t *testing.T) {
 	}
 	if _, err := os.Stat("team.json"); err == nil {
 		t.Error("a refused team wrote a model")
+	}
+}
+
+// TestTeamOfPaper: what only public data may ask for is in the plan of every rank.
+func TestTeamOfPaper(t *testing.T) {
+	dir := clinic(t, 300)
+	write(t, dir, "public.yaml", dataset.SyntheticClinicalYAML())
+	args := []string{"train", "--data", "patients.csv", "--schema", "public.yaml", "--public-data", "--algorithm", "dpgdc2", "--mode", "paper", "--paper-unsound", "--out", "team.json"}
+	for rank, e := range ranks(t, dir, 2, args, nil) {
+		if e.Code != exitOK {
+			t.Errorf("rank %d: exit %d: %s", rank, e.Code, e.Stderr)
+		}
 	}
 }
 

@@ -68,6 +68,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err := c.openTeam(a); err != nil {
 		return err
 	}
+	c.planFlags.unsound = c.PaperUnsound
 	if a.team.follows() {
 		return c.serve(a)
 	}
@@ -82,7 +83,7 @@ func (c *trainCmd) Run(a *app) error {
 	if done, err := c.republish(a, name, &result.runOutcome); done || err != nil {
 		return err
 	}
-	if c.planFlags.unsound = c.PaperUnsound; c.PaperUnsound {
+	if c.PaperUnsound {
 		if err := c.checkUnsound(c.Mode, c.PublicData); err != nil {
 			return err
 		}

@@ -140,8 +140,15 @@ const (
 func (e *evaluator) GradSum(ctx context.Context, dst, w []float64, p engine.Pairs) error {
 	problem := e.Kernel().Problem()
 	head, body := []float64{float64(len(w)), allPairs, 0, 0}, w
+	// Whatever one rank refuses must be refused before the others hear of it: w depends on noise, and
+	// a process that ends can be resumed with other noise.
 	switch q := p.(type) {
 	case engine.SubsetPairs:
+		part := problem
+		part.N = q.N
+		if err := part.CheckCall(ctx, dst, w, part.Pairs()); err != nil {
+			return err
+		}
 		head[1], head[2], head[3] = subsetPairs, float64(q.From), float64(q.N)
 		if q.Order == nil || len(q.Order) != problem.N {
 			return fmt.Errorf("%w: pairs of a part without an order of all records, in a team", engine.ErrUnsupported)
@@ -156,7 +163,6 @@ func (e *evaluator) GradSum(ctx context.Context, dst, w []float64, p engine.Pair
 			body = append(body, float64(i))
 		}
 	default:
-		// Whatever one rank refuses must be refused before the others hear of it.
 		if err := problem.CheckCall(ctx, dst, w, p); err != nil {
 			return err
 		}

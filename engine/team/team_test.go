@@ -324,6 +324,43 @@ func TestDigests(t *testing.T) {
 	}
 }
 
+// TestRefusedAlone: what a sum refuses ends no other rank. Points depend on noise: a run that a refused one
+// ends must be closed, and not resumed as after a crash.
+func TestRefusedAlone(t *testing.T) {
+	p, r := data(t)
+	p.N = 400
+	r = r.Subset(rows(p.N))
+	for rank, err := range each(enginetest.Members(2), func(m engine.Team) error {
+		k, err := engine.Parts{Backend: cpu.Backend{Team: m}, Sizes: []int{100}}.Plan(p)
+		if err != nil {
+			return err
+		}
+		if m.Rank() > 0 {
+			return team.Serve(context.Background(), m, k, r)
+		}
+		l := team.Lead(m, k, r)
+		e, err := l.Bind(context.Background())
+		if err != nil {
+			return err
+		}
+		order := make([]int32, p.N)
+		for i := range order {
+			order[i] = int32(i)
+		}
+		sum := make([]float64, p.D)
+		for _, w := range [][]float64{{2, 0, 0, 0}, {math.NaN(), 0, 0, 0}} {
+			if err := e.GradSum(context.Background(), sum, w, engine.SubsetPairs{Order: order, N: 100}); err == nil || errors.Is(err, engine.ErrTeamLost) || l.Lost() != nil {
+				t.Errorf("w = %v: %v, lost: %v", w, err, l.Lost())
+			}
+		}
+		return l.Stop()
+	}) {
+		if err != nil {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}
+
 // panicking is a member whose process panics in a gather.
 type panicking struct {
 	engine.Team
