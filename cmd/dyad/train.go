@@ -117,6 +117,11 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	result.Records, result.runOutcome = problem.N, runOutcome{Data: ready.source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
+	if !result.Public && c.Resume == "" {
+		if err := c.checkAlone(); err != nil {
+			return err
+		}
+	}
 	options, err := c.execution(a, &result.runOutcome, name, c.Checkpoint)
 	if err != nil {
 		return err
