@@ -111,6 +111,12 @@ func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
 	if err := t.fits(d); err != nil {
 		return nil, err
 	}
+	switch {
+	case t.team && o.Team == nil: // this process would take part in sums that nobody else was asked for
+		return nil, input.Errorf("dyad: the plan is for a team; name its leader (Run.Team), or plan without DeviceOptions.Team")
+	case o.Team != nil && o.Team.Leads(t.Spec.Kernel, d.Records) != nil:
+		return nil, input.Errorf("dyad: Run.Team leads another plan or other records; make it by Training.Lead of this plan and this share, after Join")
+	}
 	if err := memory.Check(t.Coordinates(), 0); err != nil {
 		return nil, prefixed(err)
 	}

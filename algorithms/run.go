@@ -87,6 +87,9 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 	bind := func(context.Context) (engine.Evaluator, error) { return p.Spec.Kernel.Bind(records) }
 	digest := func(_ context.Context, format string) (string, error) { return hashRecords(records, format), nil }
 	if o.Team != nil {
+		if err := o.Team.Leads(p.Spec.Kernel, records); err != nil {
+			return nil, err
+		}
 		bind = o.Team.Bind
 		digest = func(ctx context.Context, format string) (string, error) {
 			if format == oldCheckpoint && records.IsShard() {

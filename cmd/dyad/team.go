@@ -57,6 +57,14 @@ func (f teamFlags) openTeam(a *app) error {
 	return nil
 }
 
+// checkAlone refuses a charge by each of several processes that one launcher started, as when --team is forgotten.
+func (f teamFlags) checkAlone() error {
+	if n := mpi.Started(); f.Team == "" && n > 1 {
+		return badInput("the launcher started %d processes, and each would charge the ledger and train by itself; add --team mpi to train one model together, or start one process. For a run apart from its job, unset OMPI_COMM_WORLD_SIZE, PMI_SIZE and SLURM_STEP_NUM_TASKS", n)
+	}
+	return nil
+}
+
 // follows says that this process serves another.
 func (c *crew) follows() bool { return c != nil && c.Rank() > 0 }
 

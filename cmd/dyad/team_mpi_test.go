@@ -95,7 +95,7 @@ func TestMPIKills(t *testing.T) {
 	sizes := []int{0, 2, 1, 4} // of the attempt that resumes, in turn; 0 is without MPI
 	number := 0
 	for _, fault := range []string{"kill", "kill rank 1"} {
-		for _, stage := range []string{"charged", "bound", "training", "trained"} {
+		for _, stage := range []string{"charged", "bound", "training", "trained", "kept"} {
 			again := sizes[number%len(sizes)]
 			number++
 			t.Run(fmt.Sprintf("%s, %s, resumed by %d", fault, stage, again), func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestMPIKills(t *testing.T) {
 					t.Fatal("a killed job left a model")
 				}
 				says := ""
-				if stage == "training" || stage == "trained" {
+				if stage != "charged" && stage != "bound" {
 					says = "continued after step"
 				}
 				mpiJob(t, dir, again, crash.Spec{Args: append(args, "--resume", run)}).Want(t, "resume", exitOK, says)

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/engine/dataset"
 	"dyad/engine/enginetest"
 	"dyad/privacy/ledger"
 )
@@ -184,6 +185,44 @@ func TestTeamRefusals(t *testing.T) {
 	}
 	if _, err := os.Stat("team.json"); err == nil {
 		t.Error("a refused team wrote a model")
+	}
+}
+
+// TestTeamOfPaper: what only public data may ask for is in the plan of every rank.
+func TestTeamOfPaper(t *testing.T) {
+	dir := clinic(t, 300)
+	write(t, dir, "public.yaml", dataset.SyntheticClinicalYAML())
+	args := []string{"train", "--data", "patients.csv", "--schema", "public.yaml", "--public-data", "--algorithm", "dpgdc2", "--mode", "paper", "--paper-unsound", "--out", "team.json"}
+	for rank, e := range ranks(t, dir, 2, args, nil) {
+		if e.Code != exitOK {
+			t.Errorf("rank %d: exit %d: %s", rank, e.Code, e.Stderr)
+		}
+	}
+}
+
+// TestTeamForgotten: of many processes that a launcher started none trains private data by itself, which would
+// charge as often; public data cost nothing.
+func TestTeamForgotten(t *testing.T) {
+	dir := clinic(t, 300)
+	write(t, dir, "public.yaml", dataset.SyntheticClinicalYAML())
+	for _, variable := range []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"} {
+		t.Run(variable, func(t *testing.T) {
+			t.Setenv(variable, "3")
+			args := []string{"train", "--data", "patients.csv", "--ledger", "l.jsonl", "--force"}
+			if code, _, errs := dyad(t, dir, append(args, "--schema", "patients.yaml")...); code != exitInput || !strings.Contains(errs, "add --team mpi") {
+				t.Errorf("exit %d: %s", code, errs)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "l.jsonl")); err == nil {
+				t.Error("a ledger was made")
+			}
+			if code, _, errs := dyad(t, dir, append(args, "--schema", "public.yaml")...); code != exitOK {
+				t.Errorf("public: exit %d: %s", code, errs)
+			}
+			t.Setenv(variable, "1")
+			if code, _, errs := dyad(t, dir, append(args, "--schema", "patients.yaml", "--ledger", variable+".jsonl")...); code != exitOK {
+				t.Errorf("one process: exit %d: %s", code, errs)
+			}
+		})
 	}
 }
 

@@ -71,6 +71,7 @@ func (c *trainCmd) Run(a *app) error {
 	if err := c.openTeam(a); err != nil {
 		return err
 	}
+	c.planFlags.unsound = c.PaperUnsound
 	if a.team.follows() {
 		return c.serve(a)
 	}
@@ -92,7 +93,7 @@ func (c *trainCmd) Run(a *app) error {
 	if done, err := c.republish(a, name, &result.runOutcome); done || err != nil {
 		return errors.Join(err, a.savedPage(page, &result.runOutcome))
 	}
-	if c.planFlags.unsound = c.PaperUnsound; c.PaperUnsound {
+	if c.PaperUnsound {
 		if err := c.checkUnsound(c.Mode, c.PublicData); err != nil {
 			return err
 		}
@@ -126,6 +127,11 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	result.Records, result.runOutcome = problem.N, runOutcome{Data: ready.source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
+	if !result.Public && c.Resume == "" {
+		if err := c.checkAlone(); err != nil {
+			return err
+		}
+	}
 	options, err := c.execution(a, &result.runOutcome, name, c.Checkpoint)
 	if err != nil {
 		return err

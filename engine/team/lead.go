@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"dyad/engine"
 )
@@ -32,6 +33,7 @@ type Leader struct {
 	records *engine.Records
 	lost    error
 	stopped bool
+	asked   bool // the others are in an op that this process has not ended, and a panic may have left
 }
 
 // Lead makes the leader of a team whose other ranks call Serve with the same kernel and with their
@@ -40,10 +42,27 @@ func Lead(t engine.Team, k engine.Kernel, r *engine.Records) *Leader {
 	return &Leader{team: t, kernel: k, records: r}
 }
 
+// Leads returns an error unless the leader was made for these: the others sum the gradients of its
+// kernel, which another plan does not bound, over its records, which another run is not charged for.
+func (l *Leader) Leads(k engine.Kernel, r *engine.Records) error {
+	if l.records != r || !reflect.ValueOf(k).Comparable() || l.kernel != k {
+		return errors.New("team: the leader is of another plan or of other records; make one for each (Lead), after its ranks agreed")
+	}
+	return nil
+}
+
+// ended is why the team cannot go on, or nil.
+func (l *Leader) ended() error {
+	if l.asked && l.lost == nil {
+		l.lost = errors.New("a sum was left half done")
+	}
+	return l.lost
+}
+
 // Stop ends Serve on the other ranks. A team that is lost hears nothing, and Stop returns why.
 func (l *Leader) Stop() error {
-	if l.stopped || l.lost != nil {
-		return l.lost
+	if err := l.ended(); l.stopped || err != nil {
+		return err
 	}
 	l.stopped = true
 	return l.ask(context.Background(), opStop, nil, nil)
@@ -51,8 +70,8 @@ func (l *Leader) Stop() error {
 
 // ask tells the others what to do: an op with some numbers, and a second message.
 func (l *Leader) ask(ctx context.Context, o op, head, body []float64) error {
-	if l.lost != nil {
-		return fmt.Errorf("team: %w: %w", engine.ErrTeamLost, l.lost)
+	if err := l.ended(); err != nil {
+		return fmt.Errorf("team: %w: %w", engine.ErrTeamLost, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -64,12 +83,16 @@ func (l *Leader) ask(ctx context.Context, o op, head, body []float64) error {
 	if err == nil && len(body) > 0 {
 		err = l.team.Broadcast(ctx, body)
 	}
-	return l.did(err)
+	l.asked = o != opStop && o != opClose
+	if err != nil {
+		l.lost = err
+	}
+	return err
 }
 
-// did notes an error after which the ranks may be in different calls.
+// did ends what was asked. It notes an error after which the ranks may be in different calls.
 func (l *Leader) did(err error) error {
-	if err != nil {
+	if l.asked = false; err != nil {
 		l.lost = err
 	}
 	return err
@@ -117,8 +140,15 @@ const (
 func (e *evaluator) GradSum(ctx context.Context, dst, w []float64, p engine.Pairs) error {
 	problem := e.Kernel().Problem()
 	head, body := []float64{float64(len(w)), allPairs, 0, 0}, w
+	// Whatever one rank refuses must be refused before the others hear of it: w depends on noise, and
+	// a process that ends can be resumed with other noise.
 	switch q := p.(type) {
 	case engine.SubsetPairs:
+		part := problem
+		part.N = q.N
+		if err := part.CheckCall(ctx, dst, w, part.Pairs()); err != nil {
+			return err
+		}
 		head[1], head[2], head[3] = subsetPairs, float64(q.From), float64(q.N)
 		if q.Order == nil || len(q.Order) != problem.N {
 			return fmt.Errorf("%w: pairs of a part without an order of all records, in a team", engine.ErrUnsupported)
@@ -133,7 +163,6 @@ func (e *evaluator) GradSum(ctx context.Context, dst, w []float64, p engine.Pair
 			body = append(body, float64(i))
 		}
 	default:
-		// Whatever one rank refuses must be refused before the others hear of it.
 		if err := problem.CheckCall(ctx, dst, w, p); err != nil {
 			return err
 		}
@@ -193,7 +222,7 @@ func (e *evaluator) Recentre(ctx context.Context, centre []float64, radius float
 
 // Close implements engine.Evaluator.
 func (e *evaluator) Close() error {
-	if e.lead.lost != nil || e.lead.stopped {
+	if e.lead.ended() != nil || e.lead.stopped {
 		return e.Evaluator.Close()
 	}
 	return errors.Join(e.lead.ask(context.Background(), opClose, nil, nil), e.Evaluator.Close())

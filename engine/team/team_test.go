@@ -324,6 +324,76 @@ func TestDigests(t *testing.T) {
 	}
 }
 
+// TestRefusedAlone: what a sum refuses ends no other rank. Points depend on noise: a run that a refused one
+// ends must be closed, and not resumed as after a crash.
+func TestRefusedAlone(t *testing.T) {
+	p, r := data(t)
+	p.N = 400
+	r = r.Subset(rows(p.N))
+	for rank, err := range each(enginetest.Members(2), func(m engine.Team) error {
+		k, err := engine.Parts{Backend: cpu.Backend{Team: m}, Sizes: []int{100}}.Plan(p)
+		if err != nil {
+			return err
+		}
+		if m.Rank() > 0 {
+			return team.Serve(context.Background(), m, k, r)
+		}
+		l := team.Lead(m, k, r)
+		e, err := l.Bind(context.Background())
+		if err != nil {
+			return err
+		}
+		order := make([]int32, p.N)
+		for i := range order {
+			order[i] = int32(i)
+		}
+		sum := make([]float64, p.D)
+		for _, w := range [][]float64{{2, 0, 0, 0}, {math.NaN(), 0, 0, 0}} {
+			if err := e.GradSum(context.Background(), sum, w, engine.SubsetPairs{Order: order, N: 100}); err == nil || errors.Is(err, engine.ErrTeamLost) {
+				t.Errorf("w = %v: %v", w, err)
+			}
+		}
+		return l.Stop() // says if the team is lost
+	}) {
+		if err != nil {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}
+
+// panicking is a member whose process panics in a gather.
+type panicking struct {
+	engine.Team
+	told int // broadcasts
+}
+
+func (p *panicking) Broadcast(ctx context.Context, x []float64) error {
+	p.told++
+	return p.Team.Broadcast(ctx, x)
+}
+
+func (*panicking) AllGather(context.Context, []float64, []int, []int) error { panic("gather") }
+
+// TestPanic: after a panic in a sum the leader says nothing more to ranks that wait in the middle of it: MPI
+// would take the word for a part of the sum.
+func TestPanic(t *testing.T) {
+	p, r := data(t)
+	m := &panicking{Team: enginetest.Members(1)[0]}
+	k, err := cpu.Backend{Method: cpu.NearLinear, Team: m}.Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := team.Lead(m, k, r)
+	func() {
+		defer func() { _ = recover() }()
+		_, err := l.Bind(context.Background())
+		t.Errorf("no panic: %v", err)
+	}()
+	if err := l.Stop(); err == nil || m.told != 1 {
+		t.Errorf("Stop: %v, %d messages, want an error and the 1 of Bind", err, m.told)
+	}
+}
+
 // TestLostRank: a rank that ends ends the sums of all, in whatever they wait for.
 func TestLostRank(t *testing.T) {
 	p, r := data(t)

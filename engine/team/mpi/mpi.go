@@ -3,6 +3,7 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"time"
 )
@@ -31,6 +32,10 @@ func libraries(variable func(string) string) []string {
 	}
 	return append(append(mpich, open...), "libmpi.so")
 }
+
+// Started is how many processes the launcher of this one says that it started, 0 if it does not say or there
+// is none.
+func Started() int { return started(os.Getenv) }
 
 // started is how many processes the launcher says that it started, 0 if it does not say.
 func started(variable func(string) string) int {
