@@ -124,6 +124,8 @@ func recorded(m *model, text []byte, entries []ledger.Entry) error {
 	var charges, ends []ledger.Entry
 	for _, e := range entries {
 		switch {
+		case !e.Known:
+			return fmt.Errorf("line %d of the ledger (%q) was written by a later version, and may be about this run: use that version", e.Seq+1, e.Type)
 		case e.Run != m.Run:
 		case e.Charge != nil:
 			charges = append(charges, e)

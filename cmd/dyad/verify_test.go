@@ -439,6 +439,10 @@ func TestVerifyLedger(t *testing.T) {
 		}, exitInput, "hash of the plan"},
 		{"another unit", edit(`"unit":"one record"`, `"unit":"one person"`), exitInput, "unit"},
 		{"another data id", edit(`"data_id":"`, `"data_id":"other-`), exitInput, "data id"},
+		{"a line of a later version", func() {
+			all := lines()
+			put(append(all, bytes.Replace(all[2], []byte(`"type":"finish"`), []byte(`"type":"again"`), 1)))
+		}, exitInput, "later version"},
 		{"other noise", edit(`"sigma":0.`, `"sigma":1.`), exitInput, "release 1"},
 	} {
 		write(t, dir, "l.jsonl", string(good))

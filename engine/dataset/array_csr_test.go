@@ -54,15 +54,43 @@ func TestArraysOfPersons(t *testing.T) {
 	}
 }
 
+// One number is one person, however it is written, and numbers that float64 may have mixed up are none.
+func TestPersonsAsNumbers(t *testing.T) {
+	s := mustSchema(t, "data_id: t\nformat: npz\nsparse: true\npersons: 2\n"+csrColumns+"  - {name: who, role: person}\n")
+	zero := math.Copysign(0, -1)
+	for _, c := range []struct {
+		ids  []float64
+		row  int
+		rule string // "" if they are two persons
+	}{
+		{[]float64{0, 1.5, zero}, 0, ""}, {[]float64{-1, 1<<53 - 1, -1}, 0, ""}, {[]float64{0, 1, 2}, 0, ruleOtherPersons},
+		{[]float64{1, 1 << 53, 1}, 2, ruleArrayID}, {[]float64{1, 2, -1e300}, 3, ruleArrayID}, {[]float64{math.Inf(1), 2, 2}, 1, ruleArrayID},
+	} {
+		content := npz(t, map[string]string{
+			"data.npy": float64Vector(1, 2, 1), "indices.npy": float64Vector(0, 4, 1), "indptr.npy": float64Vector(0, 1, 2, 3), "shape.npy": float64Vector(3, 5), "y.npy": float64Vector(1, -1, 1), "person.npy": float64Vector(c.ids...)})
+		if c.rule != "" {
+			checkRule(t, s, "x.npz", content, Options{Persons: KeepPersons}, c.row, "who", 0, c.rule)
+		} else if d, err := Load(writeFile(t, "x.npz", content), s, Options{Persons: KeepPersons}); err != nil || d.Records.Units() != 2 {
+			t.Errorf("%v: %v", c.ids, err)
+		}
+	}
+	if text := appendFloat(nil, zero, 64); string(text) != "0" {
+		t.Errorf("-0 in Parquet is %q", text)
+	}
+}
+
+// float64Vector is a NumPy array.
+func float64Vector(values ...float64) string {
+	b := npyHeader("<f8", fmt.Sprintf("(%d,)", len(values)))
+	for _, v := range values {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+	}
+	return string(b)
+}
+
 func TestCSRErrors(t *testing.T) {
 	s := mustSchema(t, "data_id: t\nformat: npz\nsparse: true\n"+csrColumns)
-	vector := func(values ...float64) string {
-		b := npyHeader("<f8", fmt.Sprintf("(%d,)", len(values)))
-		for _, v := range values {
-			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-		}
-		return string(b)
-	}
+	vector := float64Vector
 	good := func() map[string]string {
 		return map[string]string{"data.npy": vector(1, 2, 1), "indices.npy": vector(0, 4, 1), "indptr.npy": vector(0, 2, 3), "shape.npy": vector(2, 5), "y.npy": vector(1, -1)}
 	}

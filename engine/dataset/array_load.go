@@ -149,12 +149,12 @@ func readNPZ(t *table, in *input) error {
 		}
 	}
 	if t.e.group != nil {
-		if m.group, err = t.memberVector(in, z, names.Group, true, t.e.group.Name); err != nil {
+		if m.group, err = t.memberIDs(in, z, names.Group, t.e.group.Name); err != nil {
 			return err
 		}
 	}
 	if t.people != nil {
-		if m.person, err = t.memberVector(in, z, names.Person, true, t.e.person.Name); err != nil {
+		if m.person, err = t.memberIDs(in, z, names.Person, t.e.person.Name); err != nil {
 			return err
 		}
 	}
@@ -228,6 +228,17 @@ func (t *table) memberVector(in *input, z *zip.Reader, name string, required boo
 	return a.vector()
 }
 
+// memberIDs reads the numbers that stand for persons or groups. From 2^53 on, where float64 has not every integer, none is an id.
+func (t *table) memberIDs(in *input, z *zip.Reader, name, column string) ([]float64, error) {
+	ids, err := t.memberVector(in, z, name, true, column)
+	for i, v := range ids {
+		if math.Abs(v) >= 1<<53 {
+			return nil, t.errorf(i+1, column, 0, ruleArrayID)
+		}
+	}
+	return ids, err
+}
+
 // addArrays adds all rows.
 func (t *table) addArrays(x *array, m marks) error {
 	if len(x.shape) < 2 || t.e.schema.Format == FormatNPY && len(x.shape) != 2 {
@@ -260,10 +271,13 @@ func (t *table) addArrays(x *array, m marks) error {
 	}
 }
 
-// appendNumber writes a label or group; NaN is empty, which means missing.
+// appendNumber writes a label, group or person; NaN is empty, which means missing. -0 is 0, or a person would be two.
 func appendNumber(b []byte, v float64) []byte {
-	if math.IsNaN(v) {
+	switch {
+	case math.IsNaN(v):
 		return b
+	case v == 0:
+		return append(b, '0')
 	}
 	return strconv.AppendFloat(b, v, 'f', -1, 64)
 }

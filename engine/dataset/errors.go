@@ -116,6 +116,7 @@ const (
 	ruleArrayLong     = "the file goes on after the array that its header describes; write it again"
 	ruleArrayRows     = "features and labels (or groups) have different numbers of rows"
 	ruleNoLabels      = "the labels file is absent; name it with labels_file in the schema, or with the option for it"
+	ruleArrayID       = "the id is not below 2^53 in magnitude, so that two ids may be one number; number persons and groups from 0, or use a format with texts"
 	ruleNPZArray      = "the archive has no such array; name its arrays under arrays in the schema"
 	ruleBadZip        = "the archive is damaged, or no NPZ file; fetch or write it again"
 	ruleBadParquet    = "the file is damaged, or no Parquet file; fetch or write it again"

@@ -142,14 +142,16 @@ func (t *table) checkChunks(chunks [][]byte, hashes []byte, rows int) error {
 func (t *table) takePack(e *Encoder, r *engine.Records, first []int64, groups []int32, h *packHeader) error {
 	t.e, t.hasLabels = e, true
 	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), name: t.name}
-	for i, y := range r.Labels() {
+	for _, y := range r.Labels() {
 		if !e.schema.IsGraded() && y != 1 && y != -1 {
 			return t.errorf(0, "", 0, rulePackOutside)
 		}
 		if y > 0 {
 			d.Positives++
 		}
-		if len(groups) > 0 && (groups[i] < 0 || int(groups[i]) >= h.Groups || i > 0 && groups[i] < groups[i-1]) {
+	}
+	for i, g := range groups { // 0, 1, ... to the last one: each has rows
+		if i == 0 && g != 0 || i > 0 && g != groups[i-1] && int(g) != int(groups[i-1])+1 || i == len(groups)-1 && int(g) != h.Groups-1 {
 			return t.errorf(0, "", 0, rulePackHeader)
 		}
 	}

@@ -211,6 +211,7 @@ func TestPackIsChecked(t *testing.T) {
 		case RoleGroup:
 			refused("group", rewrite(t, name, nil, func(at packSections, all []byte) { copy(all[at.groups.from:], pages.Bytes([]int32{7})) }), s, Options{}, rulePackHeader)
 			refused("group", rewrite(t, name, nil, func(at packSections, all []byte) { copy(all[at.groups.from:], pages.Bytes([]int32{-1})) }), s, Options{}, rulePackHeader)
+			refused("a group without rows", rewrite(t, name, func(h *packHeader) { h.Groups++ }, nil), s, Options{}, rulePackHeader)
 		}
 	}
 }

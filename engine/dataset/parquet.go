@@ -107,11 +107,13 @@ func (c *parquetColumn) appendText(b []byte, v parquet.Value) []byte {
 }
 
 // appendFloat writes a number so that whole numbers match categories such as "2";
-// NaN is empty.
+// NaN is empty, and -0 is 0, or a person would be two.
 func appendFloat(b []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):
 		return b
+	case v == 0:
+		return append(b, '0')
 	case math.Abs(v) >= 1e21 || v != 0 && math.Abs(v) < 1e-6:
 		return strconv.AppendFloat(b, v, 'g', -1, bits)
 	}
