@@ -27,7 +27,7 @@ var sections = []struct{ title, flags string }{
 	{"Trials:", "runs time black-box canaries guesses worst-start person-rows"},
 	{"Server:", "server listen protocol cert key ca token tokens memory check poll beat messages-per-second max-connections"},
 	{"Device; rounding depends on it, and so does the noise that covers rounding:", "device precision"},
-	{"Performance; results and guarantees do not depend on it:", "workers parallel part part-out merge retry checkpoint-every"},
+	{"Performance; results and guarantees do not depend on it:", "workers parallel team team-deadline part part-out merge retry checkpoint-every"},
 	{"Output and ledger:", "out onnx sql python go npz safetensors table format force unknown yes dir state resume ledger data-id seed plot report"},
 }
 

@@ -24,7 +24,7 @@ func (predictCmd) Help() string {
 Examples:
   dyad predict model.json --data patients.csv
   dyad predict model.json --data patients.csv --out scores.csv
-  dyad predict model.json --data - --unknown other < patients.csv`
+  dyad predict model.json --data patients.csv --unknown other`
 }
 
 type predictResult struct {

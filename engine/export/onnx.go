@@ -11,7 +11,7 @@ import (
 
 // What the written graphs need of a runtime.
 const (
-	irVersion   = 8
+	onnxIR      = 8
 	opset       = 17
 	mlOpset     = 3 // of the domain ai.onnx.ml
 	mlDomain    = "ai.onnx.ml"
@@ -83,7 +83,7 @@ func (f *Function) file(g *graph, output string) message {
 		body.bytes(11, in)
 	}
 	body.bytes(12, valueInfo(output, typeDouble, f.Outputs(), "one row for each record"))
-	m.number(1, irVersion)
+	m.number(1, onnxIR)
 	m.text(2, "dyad")
 	m.bytes(7, body)
 	m.bytes(8, operatorSet("", opset))
