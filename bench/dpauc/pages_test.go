@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -142,6 +143,22 @@ algorithms: [{name: moments}, {name: gradient-perturbation}]
 				t.Errorf("%s, split %d: %g in its cell, %g in the plan", r.Algorithm, r.Split, r.Value, v)
 			}
 		}
+	}
+}
+
+// TestAhead: a peer that is better on every split is said to be ahead, and one that is better on some is not.
+func TestAhead(t *testing.T) {
+	rows := func(auc map[string][]string) (out []map[string]string) {
+		for method, values := range auc {
+			for split, v := range values {
+				out = append(out, map[string]string{"data": "some", "method": method, "epsilon": "4", "split": strconv.Itoa(split), "auc": v})
+			}
+		}
+		return out
+	}
+	if got := ahead(rows(map[string][]string{"auto": {"0.8", "0.7", "0.9"}, "opacus-dpsgd": {"0.82", "0.73", "0.92"}, "diffprivlib": {"0.9", "0.6", "0.91"},
+		"logistic-regression": {"0.9", "0.9", "0.9"}}), "some"); len(got) != 1 || got[0] != "opacus-dpsgd on some at epsilon 4 (+0.023)" {
+		t.Errorf("%q", got)
 	}
 }
 
