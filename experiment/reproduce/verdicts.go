@@ -152,7 +152,8 @@ func WriteVerdicts(w io.Writer, items []Item, out, committed string, catalogue [
 What each algorithm claims, what is true of it, and what it gives. Written by ` + "`dyad reproduce`" + ` from the catalogue and from result
 files (bench/results/reproduce); edit neither numbers nor sentences here. The proofs are in [theory.md](theory.md), the comparisons with
 the papers in the pages [Huai](reproduce-huai.html), [Kang](reproduce-kang.html), [Xue](reproduce-xue.html), [Han](reproduce-han.html) and
-[Li](reproduce-li.html).
+[Li](reproduce-li.html). Epsilon against AUC next to pointwise libraries: [dpauc.md](dpauc.md); DP-SGD given a pairwise loss:
+[pairwise-dpsgd.md](pairwise-dpsgd.md).
 
 | algorithm | what is measured | certified | literal | epsilon that its noise proves | changed schedule | epsilon that its noise proves | n from which the literal algorithm takes steps |
 |---|---|---|---|---|---|---|---|
