@@ -1,4 +1,4 @@
-//go:build !linux || android || (!amd64 && !arm64)
+//go:build !linux || android || static || (!amd64 && !arm64)
 
 package mpi
 
@@ -10,9 +10,9 @@ import (
 // Team is all processes of the job.
 type Team struct{}
 
-// Open returns an error that wraps ErrUnavailable: MPI is opened on Linux (amd64 and arm64) only.
+// Open returns an error that wraps ErrUnavailable: MPI is opened on Linux (amd64 and arm64) only, and not with the build tag static.
 func Open(Options) (*Team, error) {
-	return nil, unavailable("it is supported on linux/amd64 and linux/arm64, not on %s/%s", runtime.GOOS, runtime.GOARCH)
+	return nil, unavailable("it is supported on linux/amd64 and linux/arm64, without the build tag static; this program is for %s/%s, or has the tag", runtime.GOOS, runtime.GOARCH)
 }
 
 // Rank implements engine.Team.
