@@ -15,9 +15,9 @@ require (
 	golang.org/x/term v0.47.0
 	golang.org/x/text v0.23.0
 	golang.org/x/time v0.14.0
-	google.golang.org/protobuf v1.34.2
 	gonum.org/v1/gonum v0.17.0
 	gonum.org/v1/plot v0.15.2
+	google.golang.org/protobuf v1.34.2
 	gorgonia.org/cu v0.9.7-0.20240623234718-3cd40db700e9
 	gorgonia.org/gorgonia v0.9.18
 	gorgonia.org/tensor v0.9.25-0.20240409020000-068d850921c0

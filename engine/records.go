@@ -69,7 +69,7 @@ func adopt(x, y []float64, d int, b Bounds) *Records {
 // eachRow calls do for each row, of many ones on all processors. do must touch its row only.
 func eachRow(n int, do func(i int)) { eachOf(n, 1<<14, do) }
 
-// eachOf is eachRow for jobs of which so many are worth a goroutine.
+// eachOf is eachRow for jobs that are worth a goroutine by so many.
 func eachOf(n, share int, do func(i int)) {
 	workers := min(runtime.GOMAXPROCS(0), n/share+1)
 	var all tasks.Group
