@@ -15,6 +15,7 @@ var masks = []struct{ pattern, by string }{
 	{`(?s)"(weights|average)": ?\[[^\]]*\]`, `"$1":RELEASED`},
 	{`[A-Z2-7]{26}`, "RUN"},
 	{`"created": "[^"]*"`, `"created": CLOCK`},
+	{`"checksum": "sha256:[0-9a-f]{64}"`, `"checksum": OF ALL THAT`},
 }
 
 // observed is all that a command prints and all files that it leaves and that are not
