@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"os"
 	"time"
 
 	"dyad/algorithms"
@@ -278,7 +279,8 @@ func (o Run) note(text string) {
 
 // Fingerprint is the ledger's of the files. One file of data, and those of its labels or pairs,
 // are hashed one after the other. Of several, the SHA-256 of each is hashed: contents and their
-// order count, names do not, and rows that move to another file make other data.
+// order count, names do not, and rows that move to another file make other data. What is no regular
+// file is refused.
 func (s Source) Fingerprint(l *Ledger) (string, error) {
 	from, to := io.Pipe()
 	copying := tasks.Group{Stop: func() { to.CloseWithError(io.ErrUnexpectedEOF) }}
@@ -292,6 +294,10 @@ func (s Source) Fingerprint(l *Ledger) (string, error) {
 // copy writes what a fingerprint is of.
 func (s Source) copy(to io.Writer) error {
 	for _, name := range s.Files {
+		// A pipe was read by now: its rest, nothing, would stand for records that a resumed run could replace.
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+			return cmp.Or(err, input.Errorf("%s is a pipe or a device; private data are charged by their content, which must be there to be compared again: store them in a file", name))
+		}
 		f, err := dataset.OpenContent(name)
 		if err != nil {
 			return err

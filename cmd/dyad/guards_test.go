@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -110,5 +112,37 @@ func TestNewLedgerIsAnnounced(t *testing.T) {
 		if code != exitOK || strings.Contains(errs, says) != c.want || strings.Contains(out, says) {
 			t.Errorf("%v with %s: exit %d: %s", c.args, c.ledger, code, errs)
 		}
+	}
+}
+
+// Private data from a pipe are refused before the charge: the ledger could not tell whether a resumed run
+// reads the same records.
+func TestPrivateDataAreAFile(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("names a pipe by /proc")
+	}
+	dir := clinic(t, 200)
+	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe := func() string {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Close() })
+		go func() { w.Write(text); w.Close() }()
+		return fmt.Sprintf("/proc/self/fd/%d", r.Fd())
+	}
+	code, _, errs := dyad(t, dir, "train", "--data", pipe(), "--schema", "patients.yaml", "--epsilon", "1", "--out", "m.json")
+	if code != exitInput || !strings.Contains(errs, "store them in a file") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	if ledger, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); err == nil && bytes.Contains(ledger, []byte(`"charge"`)) {
+		t.Errorf("something was charged: %s", ledger)
+	}
+	if code, _, errs := dyad(t, dir, "train", "--data", pipe(), "--schema", "patients.yaml", "--public-data", "--out", "m.json"); code != exitOK {
+		t.Errorf("public data from a pipe: exit %d: %s", code, errs)
 	}
 }
