@@ -279,8 +279,8 @@ func (o Run) note(text string) {
 
 // Fingerprint is the ledger's of the files. One file of data, and those of its labels or pairs,
 // are hashed one after the other. Of several, the SHA-256 of each is hashed: contents and their
-// order count, names do not, and rows that move to another file make other data. What is no regular
-// file is refused.
+// order count, names do not, and rows that move to another file make other data. Pipes and devices
+// are refused.
 func (s Source) Fingerprint(l *Ledger) (string, error) {
 	from, to := io.Pipe()
 	copying := tasks.Group{Stop: func() { to.CloseWithError(io.ErrUnexpectedEOF) }}
