@@ -76,6 +76,14 @@ const unclipped = 0x1p100
 // Close releases the workers of the objective.
 func (o *Objective) Close() error { return o.eval.Close() }
 
+// Definition is the formula of the loss; that of a network is without the clipping.
+func (o *Objective) Definition() string {
+	if o.net != nil {
+		return fmt.Sprintf("%s, f = %s", o.net.Pair.Definition(), o.net.Model.Network.Name())
+	}
+	return o.loss.Definition()
+}
+
 // Len is the number of records.
 func (o *Objective) Len() int { return o.records.Len() }
 
