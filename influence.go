@@ -7,8 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
-
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/embedding"
@@ -73,7 +71,7 @@ type CheckedInfluence struct {
 }
 
 // Influence fits the model's loss, the logistic one for models that have none of all pairs, and its encoding to records without noise, from the weights of a network or from 0, and says
-// what each record does to the fit. The weights of the model itself are no minimum, and their noise
+// what each record does to the fit. The weights of the model itself are not a minimum, and their noise
 // is not undone. The result is a function of the records: it has no guarantee, and costs n^2 losses of
 // pairs, and as much again for every record that is checked.
 func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*Influences, error) {
@@ -262,12 +260,30 @@ func (f *fitted) check(ctx context.Context, out *Influences, on *influence.Objec
 		step()
 	}
 	if count >= 3 {
-		p, r := stat.Correlation(predicted, exact, nil), stat.Correlation(ranks(predicted), ranks(exact), nil)
+		p, r := correlation(predicted, exact), correlation(ranks(predicted), ranks(exact))
 		if !math.IsNaN(p) && !math.IsNaN(r) { // constant
 			out.Pearson, out.Rank = &p, &r
 		}
 	}
 	return nil
+}
+
+// correlation is Pearson's, NaN for numbers that are all the same.
+func correlation(a, b []float64) float64 {
+	mean := func(v []float64) (sum float64) {
+		for _, x := range v {
+			sum += x / float64(len(v))
+		}
+		return sum
+	}
+	var ab, aa, bb float64
+	ma, mb := mean(a), mean(b)
+	for i := range a {
+		ab += (a[i] - ma) * (b[i] - mb)
+		aa += (a[i] - ma) * (a[i] - ma)
+		bb += (b[i] - mb) * (b[i] - mb)
+	}
+	return ab / math.Sqrt(aa*bb)
 }
 
 // Order are the places of numbers by size, the largest first, equal ones by place: the ranking of Influences.Changes.
