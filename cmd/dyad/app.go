@@ -55,6 +55,7 @@ type cli struct {
 	Evaluate   evaluateCmd   `cmd:"" help:"Evaluate a model on a data file."`
 	Predict    predictCmd    `cmd:"" help:"Score records with a model."`
 	Transform  transformCmd  `cmd:"" help:"Map records by a learned metric."`
+	Influence  influenceCmd  `cmd:"" help:"Rank records by what they do to a fit without noise: influence functions, stability."`
 	Export     exportCmd     `cmd:"" help:"Write a model for other programs: ONNX, NumPy, safetensors, SQL, Go, Python."`
 	Account    accountCmd    `cmd:"" help:"Convert between noise and epsilon."`
 	Audit      auditCmd      `cmd:"" help:"Attack an algorithm and bound its epsilon from below."`

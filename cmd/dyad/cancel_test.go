@@ -30,6 +30,7 @@ var longWork = map[string]string{
 	"local audit":    "local audit prestige --runs 4000000",
 	"evaluate":       "evaluate MODEL --data BIG --epsilon 1 --ledger LEDGER",
 	"predict":        "predict MODEL --data BIG",
+	"influence":      "influence MODEL --data BIG --public-data",
 	"audit records":  "audit dpgdsc --runs 1000000",
 	"audit pairs":    "audit pairs --kappa 4 --runs 1000000",
 	"curve":          "curve --data BIG --schema PUBLIC --public-data --epsilons 1,4 --splits 2 --out OUT",

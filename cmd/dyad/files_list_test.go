@@ -37,6 +37,7 @@ func TestCommandsReadSeveralFiles(t *testing.T) {
 		{"evaluate", "metric.json", "--public-data", "--neighbours", "patients.csv"},
 		{"predict", "m.json", "--out", "scores.csv"},
 		{"transform", "metric.json", "--out", "mapped.csv"},
+		{"influence", "m.json", "--public-data", "--out", "influence.csv"},
 		{"curve", "--schema", "patients.yaml", "--public-data", "--epsilons", "1", "--splits", "1", "--out", "curve.csv"},
 		{"local", "simulate", "--schema", "patients.yaml", "--method", "djw", "--public-data", "--seed", "1", "--out", "local.json"},
 		{"data", "inspect", "--schema", "patients.yaml"},
@@ -64,7 +65,7 @@ func TestCommandsReadSeveralFiles(t *testing.T) {
 				t.Fatalf("dyad %v %v: exit %d: %s", args, more, code, errs)
 			}
 			outs[i] = out
-			for _, name := range []string{"m.json", "moments.json", "metric.json", "scores.csv", "mapped.csv", "local.json"} {
+			for _, name := range []string{"m.json", "moments.json", "metric.json", "scores.csv", "mapped.csv", "influence.csv", "local.json"} {
 				if args[len(args)-1] == name {
 					text, err := os.ReadFile(filepath.Join(dir, name))
 					if err != nil {

@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"sync"
+)
+
+// Envelope is the Moreau envelope of a Scalar,
+//
+//	phi_mu(u) = min over v of phi(v) + (v - u)^2/(2 mu),
+//
+// a smooth function below phi with phi_mu' = (u - v)/mu = phi'(v) at the v of the minimum (Nesterov 2005;
+// [Kang21] section 7 for losses that are not smooth). It makes of a hinge its quadratic smoothing, and is
+// a Scalar like every other. Outside of [lo, hi] it goes on linearly. It is immutable.
+type Envelope struct {
+	of     Scalar
+	mu     float64
+	lo, hi float64
+	within ScalarBounds // of phi, where v can be
+	pieces []Piece      // of phi' where v can be, if it is piecewise linear, else nil
+	bounds ScalarBounds
+}
+
+var _ Scalar = (*Envelope)(nil)
+
+// NewEnvelope returns the envelope of a phi on [lo, hi], for mu > 0. phi is convex there, or its phi' has a
+// Lipschitz constant of at most 1/(2 mu); and the error of computing phi' is proved. Those bounds are of phi on [lo, hi]
+// and as far beyond as v can be, which is mu sup |phi'|.
+//
+// Proof: docs/theory.md#moreau.
+func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
+	if err := checkRange("envelope", lo, hi); err != nil {
+		return nil, err
+	}
+	if !(mu >= 0x1p-100 && mu <= 0x1p100) {
+		return nil, fmt.Errorf("engine: the parameter mu of the Moreau envelope of %s is %v, want a number between 2^-100 and 2^100", of.Name(), mu)
+	}
+	// Where phi is convex |v - u| <= mu |phi'(u)|; otherwise the reach is one that holds for itself.
+	b, err := boundsOn(of, lo, hi)
+	reach := mu * b.Slope() * (1 + 0x1p-40)
+	for range 8 {
+		if err != nil {
+			return nil, err
+		}
+		var wide ScalarBounds
+		if wide, err = boundsOn(of, lo-reach, hi+reach); err == nil && (wide.Convex || mu*wide.Slope()*(1+0x1p-40) <= reach) {
+			b = wide
+			break
+		}
+		reach = max(2*reach, mu*wide.Slope()*(1+0x1p-40))
+		b = ScalarBounds{Curvature: math.Inf(1)}
+	}
+	modulus := 1.0 // of v + mu phi'(v), strongly monotone
+	if !b.Convex {
+		modulus = 1 - mu*b.Curvature*(1+0x1p-40)
+	}
+	if !(modulus >= 0.5) {
+		return nil, fmt.Errorf("engine: the Moreau envelope of %s with mu = %v is not unique: phi is not convex on [%g, %g] and its slope changes faster than 1/(2 mu); choose a smaller mu or a convex loss", of.Name(), mu, lo, hi)
+	}
+	if math.IsInf(b.SlopeError, 1) {
+		return nil, fmt.Errorf("engine: the error of computing the slope of %s is not proved, so that of its Moreau envelope is not either; choose another formula", of.Name())
+	}
+	e := &Envelope{of: of, mu: mu, lo: lo, hi: hi, within: b}
+	size := max(math.Abs(lo), math.Abs(hi)) + reach
+	e.bounds = ScalarBounds{
+		SlopeMin: b.SlopeMin, SlopeMax: b.SlopeMax, Convex: b.Convex, Gap: b.Gap, Origin: b.Origin,
+		Curvature:  min(1/mu, b.Curvature/modulus) * (1 + 0x1p-40),
+		SlopeError: ((8*size+8*mu*b.Slope())*0x1p-52+mu*b.SlopeError)/(modulus*mu)*(1+0x1p-40) + 4*b.Slope()*0x1p-52,
+	}
+	if p, ok := of.(PiecewiseScalar); ok {
+		if e.pieces, ok = p.Pieces(lo-reach, hi+reach); !ok {
+			e.pieces = nil
+		}
+		for _, piece := range e.pieces { // their coefficients are rounded
+			e.bounds.SlopeError += (math.Abs(piece.Slope) + math.Abs(piece.Rise)*size) * 0x1p-51 / modulus
+		}
+	}
+	return e, nil
+}
+
+// Name is that of phi with mu.
+func (e *Envelope) Name() string { return fmt.Sprintf("moreau-%s", e.of.Name()) }
+
+// Text says what it is an envelope of.
+func (e *Envelope) Text() string {
+	return fmt.Sprintf("Moreau envelope, mu = %g, of %s", e.mu, e.of.Text())
+}
+
+// Phi is phi_mu(u).
+func (e *Envelope) Phi(u float64) float64 {
+	at := min(max(u, e.lo), e.hi)
+	slope := [1]float64{at}
+	e.Slopes(slope[:])
+	v := at - e.mu*slope[0]
+	return e.of.Phi(v) + e.mu/2*slope[0]*slope[0] + slope[0]*(u-at)
+}
+
+// DPhi is phi_mu'(u).
+func (e *Envelope) DPhi(u float64) float64 {
+	v := [1]float64{u}
+	e.Slopes(v[:])
+	return v[0]
+}
+
+// envelopeBlock is how many minima are looked for side by side.
+const envelopeBlock = 128
+
+// bisections are reused: the slopes of a Scalar keep nothing.
+var bisections = sync.Pool{New: func() any { return new(bisection) }}
+
+type bisection struct{ low, high, mid, slope [envelopeBlock]float64 }
+
+// Slopes replaces every u by DPhi of it: by formula where phi' is piecewise linear, else by bisection of
+// v + mu phi'(v) = u.
+func (e *Envelope) Slopes(u []float64) {
+	if e.pieces != nil {
+		for i, v := range u {
+			u[i] = e.clamp(e.piecewise(min(max(v, e.lo), e.hi)))
+		}
+		return
+	}
+	b := bisections.Get().(*bisection)
+	defer bisections.Put(b)
+	for ; len(u) > 0; u = u[min(envelopeBlock, len(u)):] {
+		n := min(envelopeBlock, len(u))
+		low, high, mid, slope := b.low[:n], b.high[:n], b.mid[:n], b.slope[:n]
+		for i, v := range u[:n] {
+			v = min(max(v, e.lo), e.hi)
+			u[i] = v
+			low[i], high[i] = v-e.mu*e.within.SlopeMax, v-e.mu*e.within.SlopeMin
+		}
+		for range 64 { // then the interval is one number, or two
+			for i := range n {
+				mid[i] = low[i]/2 + high[i]/2
+			}
+			copy(slope, mid)
+			e.of.Slopes(slope)
+			for i := range n {
+				if mid[i]+e.mu*slope[i] > u[i] {
+					high[i] = mid[i]
+				} else {
+					low[i] = mid[i]
+				}
+			}
+		}
+		for i := range n {
+			u[i] = e.clamp((u[i] - low[i]) / e.mu)
+		}
+	}
+}
+
+// clamp keeps a slope within its bounds.
+func (e *Envelope) clamp(slope float64) float64 {
+	return min(max(slope, e.within.SlopeMin), e.within.SlopeMax)
+}
+
+// piecewise is the slope at u for a phi' of pieces a + b v: (a + b u)/(1 + mu b) if v is within the
+// piece, (u - k)/mu if v is the knot k at which phi' jumps.
+func (e *Envelope) piecewise(u float64) float64 {
+	for i, p := range e.pieces {
+		if i > 0 && u < p.From+e.mu*(p.Slope+p.Rise*p.From) {
+			return (u - p.From) / e.mu
+		}
+		if i+1 == len(e.pieces) || u <= e.pieces[i+1].From+e.mu*(p.Slope+p.Rise*e.pieces[i+1].From) {
+			return (p.Slope + p.Rise*u) / (1 + e.mu*p.Rise)
+		}
+	}
+	return math.NaN() // unreachable: the last piece has no end
+}
+
+// Bounds are the same on every interval, since the slope is constant outside of [lo, hi].
+func (e *Envelope) Bounds(lo, hi float64) (ScalarBounds, error) {
+	return e.bounds, checkRange(e.Name(), lo, hi)
+}

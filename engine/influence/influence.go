@@ -1,0 +1,83 @@
+package influence
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrIndefinite is the error of weights at which F is not strictly convex: no influence function exists.
+var ErrIndefinite = errors.New("influence: the objective is not strictly convex at these weights; raise the L2 coefficient")
+
+// solved is the relative residual of systems whose solution is a result.
+const solved = 1e-6
+
+// Change sets dst to the influence of record i at a stationary point w: the first-order change of the weights
+// when it is left out,
+//
+//	H^-1 (2 L2 w/(n-2) + grad T_i/((n-1)(n-2))),
+//
+// T_i the sum over the 2(n-1) ordered pairs of record i and H the Hessian of F at w: one Newton step for
+// the objective of the others with the Hessian of all (docs/theory.md#influence; [Kang21] equation 4).
+func (o *Objective) Change(ctx context.Context, dst, w []float64, i int) error {
+	b := make([]float64, len(w))
+	o.recordGradient(b, w, i)
+	n := float64(o.Len())
+	for k := range b {
+		b[k] = 2*o.l2*w[k]/(n-2) + b[k]/((n-1)*(n-2))
+	}
+	definite, err := o.solve(ctx, dst, w, b, solved)
+	if err == nil && !definite {
+		err = ErrIndefinite
+	}
+	return err
+}
+
+// Changes returns for every record the first-order change of a function of the weights when the record is
+// left out; gradient is that of the function at the stationary point w. One system of equations is
+// solved, whatever n is, and every pair is evaluated four times.
+func (o *Objective) Changes(ctx context.Context, w, gradient []float64) ([]float64, error) {
+	s := make([]float64, len(w))
+	if definite, err := o.solve(ctx, s, w, gradient, solved); err != nil || !definite {
+		return nil, errors.Join(err, indefinite(definite))
+	}
+	changes := make([]float64, o.Len())
+	if size := norm(s); size > 0 {
+		// s . grad T_i is the derivative of T_i along s.
+		h := 0x1p-14 * max(1, norm(w)) / size
+		at := make([]float64, len(w))
+		axpy(at, w, h, s)
+		high, err := o.recordSums(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		axpy(at, w, -h, s)
+		low, err := o.recordSums(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		n, own := float64(o.Len()), 2*o.l2*dot(s, w)
+		for i := range changes {
+			changes[i] = own/(n-2) + (high[i]-low[i])/(2*h)/((n-1)*(n-2))
+		}
+	}
+	return changes, nil
+}
+
+func indefinite(definite bool) error {
+	if definite {
+		return nil
+	}
+	return ErrIndefinite
+}
+
+// Refit sets dst to a stationary point of the objective without record i, found from w: what Change predicts,
+// exactly.
+func (o *Objective) Refit(ctx context.Context, dst, w []float64, i int) (err error) {
+	without, err := o.Without(i)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, without.Close()) }()
+	copy(dst, w)
+	return without.Minimise(ctx, dst)
+}

@@ -1,0 +1,96 @@
+package influence
+
+import (
+	"context"
+	"errors"
+	"math"
+)
+
+// Limits of Minimise.
+const (
+	newtonSteps = 200
+	stationary  = 1e-9 // of the gradient's norm
+	shortest    = 0x1p-30
+)
+
+// Minimise sets w to a point at which the gradient of F has a norm of at most 1e-9, by Newton's method with
+// conjugate gradients and backtracking from w: the minimum of a convex F, a stationary point that is not
+// worse than the start for others. It fails if there is none within 200 steps or within the radius.
+func (o *Objective) Minimise(ctx context.Context, w []float64) error {
+	g, step, at := make([]float64, len(w)), make([]float64, len(w)), make([]float64, len(w))
+	value, err := o.Value(ctx, w)
+	if err != nil {
+		return err
+	}
+	for range newtonSteps {
+		if err := o.Gradient(ctx, g, w); err != nil {
+			return err
+		}
+		size := norm(g)
+		if size <= stationary {
+			return nil
+		}
+		// The solution is as exact as the distance to the minimum asks for (Nocedal and Wright, section 7.1).
+		for k := range g {
+			g[k] = -g[k]
+		}
+		if _, err := o.solve(ctx, step, w, g, min(0.1, size)); err != nil {
+			return err
+		}
+		fall := dot(g, step)
+		t := 1.0
+		for ; ; t /= 2 {
+			axpy(at, w, t, step)
+			next, err := math.Inf(1), error(nil)
+			if o.within(at) == nil {
+				if next, err = o.Value(ctx, at); err != nil {
+					return err
+				}
+			}
+			// Values agree to about 1e-12 near the minimum, where full Newton steps are right.
+			if next <= value-1e-4*t*fall+1e-12*max(1, math.Abs(value)) {
+				value = next
+				break
+			}
+			if t < shortest {
+				return errors.Join(errors.New("influence: the search along a Newton step found no smaller value; the loss is not smooth enough, or its minimum is outside of the ball"), o.within(at))
+			}
+		}
+		copy(w, at)
+	}
+	return errors.New("influence: no stationary point within 200 Newton steps; raise the L2 coefficient")
+}
+
+// solve sets x to an approximate solution of H x = b, H the Hessian of F at w, by conjugate gradients until
+// the residual is at most relative ||b||. Along a direction of negative curvature it stops: x is then what
+// was reached, or b, and definite is false.
+func (o *Objective) solve(ctx context.Context, x, w, b []float64, relative float64) (definite bool, err error) {
+	clear(x)
+	r := append([]float64(nil), b...)
+	p := append([]float64(nil), b...)
+	hp := make([]float64, len(b))
+	square := dot(r, r)
+	goal := relative * relative * square
+	for step := range 2*len(b) + 20 { // roundings lose directions, some more steps find them again
+		if square <= goal || square == 0 {
+			return true, nil
+		}
+		if err := o.HessianVector(ctx, hp, w, p); err != nil {
+			return false, err
+		}
+		curvature := dot(p, hp)
+		if !(curvature > 1e-10*dot(p, p)) {
+			if step == 0 {
+				copy(x, b)
+			}
+			return false, nil
+		}
+		t := square / curvature
+		axpy(x, x, t, p)
+		axpy(r, r, -t, hp)
+		next := dot(r, r)
+		axpy(p, r, next/square, p)
+		square = next
+	}
+	return true, nil
+}

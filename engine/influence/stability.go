@@ -1,0 +1,114 @@
+package influence
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// Stability says how much the loss of pairs changes when a record is left out ([Kang21] definitions 6
+// and 7, on the pairs of the records themselves).
+type Stability struct {
+	// Elastic is beta(., ., z_i): for every record the largest |l(w; z, z') - l(w_i; z, z')| over the pairs of
+	// records, w_i the weights without record i. Mean is the mean over the pairs instead.
+	Elastic, Mean []float64
+	// Uniform is the largest of Elastic.
+	Uniform float64
+}
+
+// Stability evaluates every pair with the weights without(dst, i) of every record that is left out: Change
+// added to w, or Refit. It costs n times that and n^3 values of the loss.
+func (o *Objective) Stability(ctx context.Context, w []float64, without func(dst []float64, i int) error) (Stability, error) {
+	n := o.Len()
+	s := Stability{Elastic: make([]float64, n), Mean: make([]float64, n)}
+	before, err := o.pairValues(w)
+	if err != nil {
+		return s, err
+	}
+	changed := make([]float64, len(w))
+	for i := range n {
+		if err := ctx.Err(); err != nil {
+			return s, err
+		}
+		if err := without(changed, i); err != nil {
+			return s, err
+		}
+		after, err := o.pairValues(changed)
+		if err != nil {
+			return s, err
+		}
+		for j := range n {
+			for k := range n {
+				if j != k {
+					change := math.Abs(after(j, k) - before(j, k))
+					s.Elastic[i] = max(s.Elastic[i], change)
+					s.Mean[i] += change / float64(n*(n-1))
+				}
+			}
+		}
+		s.Uniform = max(s.Uniform, s.Elastic[i])
+	}
+	return s, nil
+}
+
+// UniformBound is 4 G^2/(L2 (n-2)): no pair's loss changes by more when a record is left out of the
+// objective, for a convex loss with Lipschitz constant g, l2 > 0 and n > 2 (docs/theory.md#influence). The
+// orders that [Kang21] Lemma 1 assumes have no constants; this has.
+func UniformBound(g, l2 float64, n int) float64 { return 4 * g * g / (l2 * float64(n-2)) }
+
+// PL is what is seen of the Polyak-Lojasiewicz condition ||grad F(w)||^2 >= 2 mu (F(w) - F*).
+type PL struct {
+	// Smallest is the least ||grad F||^2/(2 (F - F*)) over the points that were looked at: mu is not larger. It
+	// is +Inf if every point was at the minimum.
+	Smallest float64
+	// Points is how many points counted: those whose F exceeds F* by more than its roundings.
+	Points int
+	// Distance is how far from the minimum the smallest was seen.
+	Distance float64
+}
+
+// PolyakLojasiewicz looks at points around the minimum w: on rays in random directions, at doubling distances up to
+// reach. The directions depend on seed alone. What it finds bounds mu from above and proves no mu; L2 is one
+// for a convex loss. It fails if a point has a smaller value than w, which is then no minimum.
+func (o *Objective) PolyakLojasiewicz(ctx context.Context, w []float64, reach float64, rays int, seed uint64) (PL, error) {
+	const halvings = 8
+	least, err := o.Value(ctx, w)
+	if err != nil {
+		return PL{}, err
+	}
+	random := rand.New(rand.NewPCG(seed, 0))
+	out := PL{Smallest: math.Inf(1)}
+	direction, at, g := make([]float64, len(w)), make([]float64, len(w)), make([]float64, len(w))
+	for range rays {
+		for k := range direction {
+			direction[k] = random.NormFloat64()
+		}
+		length := norm(direction)
+		for far, k := reach, 0; k < halvings; far, k = far/2, k+1 {
+			axpy(at, w, far/length, direction)
+			if o.within(at) != nil {
+				continue
+			}
+			value, err := o.Value(ctx, at)
+			if err != nil {
+				return out, err
+			}
+			gap, rounding := value-least, 1e-11*max(1, math.Abs(least))
+			if gap < -rounding {
+				return out, fmt.Errorf("influence: a point at distance %.3g has a smaller value than the weights, which are not a minimum", far)
+			}
+			if gap <= 100*rounding {
+				continue
+			}
+			if err := o.Gradient(ctx, g, at); err != nil {
+				return out, err
+			}
+			out.Points++
+			if ratio := dot(g, g) / (2 * gap); ratio < out.Smallest {
+				out.Smallest, out.Distance = ratio, far
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,336 @@
+package dyad
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/embedding"
+	"dyad/engine/influence"
+	"dyad/engine/objective"
+	"dyad/internal/input"
+)
+
+// InfluenceOptions say what Influence computes. The zero value is that of the program.
+type InfluenceOptions struct {
+	// L2 is the coefficient of the objective; 0 means 0.01.
+	L2 float64
+	// Envelope > 0 replaces phi by its Moreau envelope with this mu, which makes a loss with kinks smooth
+	// (docs/theory.md#moreau).
+	Envelope float64
+	// On are the records whose mean loss is the figure that changes; nil means those that are left out
+	// one by one.
+	On *Data
+	// Check is how many records are really left out, the model fitted again: evenly spread over the order of
+	// influence, all of them if there are not as many.
+	Check int
+	// Stability computes the coefficients of pairwise stability from the influences, with n^3 losses of pairs.
+	Stability bool
+	// Rays is in how many random directions the Polyak-Lojasiewicz ratio is looked for; 0 means 20.
+	Rays int
+	// Progress is told how many of the systems and refits are done, if it is not nil.
+	Progress func(done, total int)
+}
+
+// Influences say what single records do to a model of the loss of Model.Influence. They are not private.
+type Influences struct {
+	Records    int     `json:"records"`
+	Objective  string  `json:"objective"`
+	L2         float64 `json:"l2"`
+	Parameters int     `json:"parameters"`
+	// Mean is the mean loss on the records of InfluenceOptions.On, and Changes are its first-order changes
+	// when a record is left out: positive for records that help.
+	Mean    float64   `json:"mean_loss"`
+	Changes []float64 `json:"changes"`
+	// Checked are records that were really left out, by place.
+	Checked []CheckedInfluence `json:"checked,omitempty"`
+	// Pearson and Rank are correlations of predicted and exact changes, with three or more checked records.
+	Pearson *float64 `json:"pearson,omitempty"`
+	Rank    *float64 `json:"rank_correlation,omitempty"`
+	// PL is the smallest Polyak-Lojasiewicz ratio that was seen at PLPoints points: its constant mu is not larger;
+	// absent if no point was away from the minimum.
+	PL       *float64 `json:"polyak_lojasiewicz,omitempty"`
+	PLPoints int      `json:"polyak_lojasiewicz_points"`
+	// Elastic is the largest change of any pair's loss without each record, and Uniform the largest of all, to first
+	// order; UniformBound is what theory allows, for convex losses.
+	Elastic      []float64 `json:"elastic_stability,omitempty"`
+	Uniform      *float64  `json:"uniform_stability,omitempty"`
+	UniformBound *float64  `json:"uniform_stability_bound,omitempty"`
+	Guarantee    string    `json:"guarantee"`
+}
+
+// CheckedInfluence is a record that was left out.
+type CheckedInfluence struct {
+	Record    int     `json:"record"` // its place, from 0
+	Predicted float64 `json:"predicted"`
+	Exact     float64 `json:"exact"`
+}
+
+// Influence fits the model's loss, the logistic one for models that have none of all pairs, and its encoding to records without noise, from the weights of a network or from 0, and says
+// what each record does to the fit. The weights of the model itself are not a minimum, and their noise
+// is not undone. The result is a function of the records: it has no guarantee, and costs n^2 losses of
+// pairs, and as much again for every record that is checked.
+func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*Influences, error) {
+	o.L2, o.Rays = cmp.Or(o.L2, 0.01), cmp.Or(o.Rays, 20)
+	switch {
+	case !d.labelled || o.On != nil && !o.On.labelled:
+		return nil, input.Errorf("dyad: influence needs labels; read the data with Open")
+	case d.groups != nil || o.On != nil && o.On.groups != nil:
+		return nil, input.Errorf("dyad: influence is for pairs of all records, and these data have query groups")
+	case !(o.L2 > 0) || math.IsInf(o.L2, 0):
+		return nil, input.Errorf("dyad: the L2 coefficient of an influence is %v, want a positive number", o.L2)
+	case o.Check < 0 || o.Rays < 0:
+		return nil, input.Errorf("dyad: %d records to check and %d rays, want at least 0", o.Check, o.Rays)
+	}
+	loss, err := m.loss()
+	if err != nil {
+		return nil, err
+	}
+	if o.On == nil {
+		o.On = d
+	}
+	f, err := m.fit(ctx, loss, d.Records, o)
+	if err != nil {
+		return nil, asInfluence(err)
+	}
+	defer f.Close()
+	r, err := f.influences(ctx, o)
+	return r, asInfluence(err)
+}
+
+// asInfluence marks what the caller can change as bad input.
+func asInfluence(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return input.As(err)
+}
+
+// fitted is an objective at its minimum.
+type fitted struct {
+	*influence.Objective
+	loss    engine.Loss
+	backend engine.Backend
+	bounds  engine.Bounds
+	weights []float64
+}
+
+// fit minimises the objective of a loss.
+func (m *Model) fit(ctx context.Context, loss engine.Loss, r *engine.Records, o InfluenceOptions) (*fitted, error) {
+	f := &fitted{loss: loss, backend: cpu.Backend{}, bounds: r.Bounds()}
+	radius := 0.0
+	if m.Network != nil {
+		f.backend, f.weights = embedding.Backend{}, slices.Clone(m.Weights)
+		f.loss = widened(loss)
+		if o.Envelope > 0 {
+			return nil, input.Errorf("dyad: the Moreau envelope is for linear models and metrics; networks take smooth losses as they are")
+		}
+	} else {
+		f.weights = make([]float64, loss.ParamDim(r.Dim()))
+		// F falls from w = 0 on, so L2/2 ||w||^2 <= F(0) for losses that are not negative. What is negative is kept in by the search.
+		mean, err := objective.Mean(ctx, loss, f.weights, r)
+		if err != nil {
+			return nil, err
+		}
+		radius = 1 + 1.2*math.Sqrt(2*math.Abs(mean)/o.L2)
+		if o.Envelope != 0 {
+			if f.loss, err = envelope(loss, r.Bounds(), radius, o.Envelope); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var err error
+	if f.Objective, err = influence.NewObjective(f.backend, f.loss, r, o.L2, radius); err != nil {
+		return nil, err
+	}
+	if err := f.Minimise(ctx, f.weights); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// widened is the loss of a network whose layers have balls that a fit without noise stays in.
+func widened(loss engine.Loss) engine.Loss {
+	net, ok := loss.(embedding.Loss)
+	if !ok {
+		return loss
+	}
+	mlp, ok := net.Model.Network.(embedding.MLP)
+	if !ok {
+		return loss
+	}
+	radii := slices.Clone(mlp.Radii)
+	for i := range radii {
+		radii[i] *= 16
+	}
+	mlp.Radii = radii
+	net.Model.Network = mlp
+	return net
+}
+
+// envelope is the loss of the Moreau envelope of a loss's phi.
+func envelope(loss engine.Loss, b engine.Bounds, radius, mu float64) (engine.Loss, error) {
+	var of engine.Scalar
+	var lo, hi float64
+	switch l := loss.(type) {
+	case engine.ScalarLoss:
+		of = l.Scalar()
+		lo, hi = l.MarginRange(b, radius)
+	default:
+		return nil, input.Errorf("dyad: the loss %s has no phi to take a Moreau envelope of; name a loss by --loss when training", loss.Name())
+	}
+	e, err := engine.NewEnvelope(of, mu, lo, hi)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := loss.(engine.MetricLoss); ok {
+		return engine.Metric{Of: e}, nil
+	}
+	return engine.Score{Of: e}, nil
+}
+
+// influences are those of a fitted objective.
+func (f *fitted) influences(ctx context.Context, o InfluenceOptions) (*Influences, error) {
+	n := f.Len()
+	out := &Influences{Records: n, Objective: f.Definition(), L2: o.L2, Parameters: f.Dim(), Guarantee: notCovered}
+	on, err := influence.NewObjective(f.backend, f.loss, o.On.Records, 0, f.Radius())
+	if err != nil {
+		return nil, err
+	}
+	defer on.Close()
+	if out.Mean, err = on.Value(ctx, f.weights); err != nil {
+		return nil, err
+	}
+	gradient := make([]float64, f.Dim())
+	if err := on.Gradient(ctx, gradient, f.weights); err != nil {
+		return nil, err
+	}
+	if out.Changes, err = f.Changes(ctx, f.weights, gradient); err != nil {
+		return nil, err
+	}
+	done, total := 0, min(o.Check, n)
+	if o.Stability {
+		total += n
+	}
+	step := func() {
+		if done++; o.Progress != nil {
+			o.Progress(done, total)
+		}
+	}
+	if err := f.check(ctx, out, on, o.Check, step); err != nil {
+		return nil, err
+	}
+	if o.Stability {
+		if err := f.stability(ctx, out, step); err != nil {
+			return nil, err
+		}
+	}
+	pl, err := f.PolyakLojasiewicz(ctx, f.weights, 1, o.Rays, 1)
+	if err != nil {
+		return nil, err
+	}
+	if out.PLPoints = pl.Points; pl.Points > 0 {
+		out.PL = &pl.Smallest
+	}
+	return out, nil
+}
+
+// check leaves records out, spread over the order of their influence.
+func (f *fitted) check(ctx context.Context, out *Influences, on *influence.Objective, count int, step func()) error {
+	order := Order(out.Changes)
+	n := len(order)
+	count = min(count, n)
+	without := make([]float64, f.Dim())
+	var predicted, exact []float64
+	for k := range count {
+		i := order[k*(n-1)/max(1, count-1)]
+		if err := f.Refit(ctx, without, f.weights, i); err != nil {
+			return err
+		}
+		mean, err := on.Value(ctx, without)
+		if err != nil {
+			return err
+		}
+		out.Checked = append(out.Checked, CheckedInfluence{i, out.Changes[i], mean - out.Mean})
+		predicted, exact = append(predicted, out.Changes[i]), append(exact, mean-out.Mean)
+		step()
+	}
+	if count >= 3 {
+		p, r := correlation(predicted, exact), correlation(ranks(predicted), ranks(exact))
+		if !math.IsNaN(p) && !math.IsNaN(r) { // constant
+			out.Pearson, out.Rank = &p, &r
+		}
+	}
+	return nil
+}
+
+// correlation is Pearson's, NaN for numbers that are all the same.
+func correlation(a, b []float64) float64 {
+	mean := func(v []float64) (sum float64) {
+		for _, x := range v {
+			sum += x / float64(len(v))
+		}
+		return sum
+	}
+	var ab, aa, bb float64
+	ma, mb := mean(a), mean(b)
+	for i := range a {
+		ab += (a[i] - ma) * (b[i] - mb)
+		aa += (a[i] - ma) * (a[i] - ma)
+		bb += (b[i] - mb) * (b[i] - mb)
+	}
+	return ab / math.Sqrt(aa*bb)
+}
+
+// Order are the places of numbers by size, the largest first, equal ones by place: the ranking of Influences.Changes.
+func Order(changes []float64) []int {
+	order := make([]int, len(changes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(changes[b], changes[a]) })
+	return order
+}
+
+// ranks are the ranks of numbers, equal ones share the mean of theirs.
+func ranks(values []float64) []float64 {
+	order, out := Order(values), make([]float64, len(values))
+	for from := 0; from < len(order); {
+		to := from + 1
+		for to < len(order) && values[order[to]] == values[order[from]] {
+			to++
+		}
+		for _, i := range order[from:to] {
+			out[i] = float64(from+to-1) / 2
+		}
+		from = to
+	}
+	return out
+}
+
+// stability adds the coefficients of the first-order changes.
+func (f *fitted) stability(ctx context.Context, out *Influences, step func()) error {
+	s, err := f.Stability(ctx, f.weights, func(dst []float64, i int) error {
+		defer step()
+		if err := f.Change(ctx, dst, f.weights, i); err != nil {
+			return err
+		}
+		for k, w := range f.weights {
+			dst[k] += w
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	out.Elastic, out.Uniform = s.Elastic, &s.Uniform
+	if c, err := f.loss.Constants(f.bounds, f.Radius()); err == nil && c.Convex {
+		bound := influence.UniformBound(c.Lipschitz, out.L2, f.Len())
+		out.UniformBound = &bound
+	}
+	return nil
+}
