@@ -18,7 +18,7 @@ import (
 type Network struct {
 	Hidden int // units, 1 to 2^16; 0 means 8
 	// Clip is C: gradients are clipped to this norm; 0 means the bound of the loss's slope
-	// times sqrt(Hidden/2), about the norm of the Jacobian where units are neither small nor
+	// times sqrt(Hidden/8), about half of the norm of the Jacobian where units are neither small nor
 	// saturated.
 	Clip float64
 	// Gain is the standard deviation of the weights that the hidden layer starts with; 0 means 2.
@@ -26,7 +26,7 @@ type Network struct {
 	// Seed is that of the start, which is public.
 	Seed uint64
 	// Rate is a: update t has the step a sqrt(Batch)/(B sqrt t), so that its noise has a norm of
-	// about a/sqrt t; 0 means 0.5.
+	// about a/sqrt t; 0 means 2.
 	Rate float64
 }
 
@@ -34,7 +34,7 @@ type Network struct {
 const (
 	defaultHidden = 8
 	defaultGain   = 2
-	defaultRate   = 0.5
+	defaultRate   = 2
 )
 
 // MaxParameters bounds the parameters of a network: the work of a user for a protocol that comes

@@ -175,7 +175,7 @@ func (p Protocol) Plan() (*Plan, error) {
 	}
 	q.steepest = q.Lipschitz / p.FeatureNorm
 	if p.Network != nil {
-		q.Network.Clip = cmp.Or(p.Network.Clip, q.steepest*math.Sqrt(float64(p.Network.Hidden)/2))
+		q.Network.Clip = cmp.Or(p.Network.Clip, q.steepest*math.Sqrt(float64(p.Network.Hidden)/8))
 		q.Lipschitz = q.Network.Clip
 	}
 	q.EstimateNorm = q.Lipschitz
