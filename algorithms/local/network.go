@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"dyad/engine"
 	"dyad/engine/embedding"
 )
 
@@ -130,6 +131,15 @@ func (p *Plan) Fits(w []float64, slack float64) bool {
 		w = w[l.Len():]
 	}
 	return true
+}
+
+// Project moves w, of length Parameters, into the radius or, of a network, every layer into its ball.
+func (p *Plan) Project(w []float64) {
+	if p.Network != nil {
+		p.model.Project(w)
+	} else {
+		engine.ProjectBall(w, p.Radius)
+	}
 }
 
 func within(w []float64, radius float64) bool {

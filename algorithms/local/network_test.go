@@ -247,7 +247,9 @@ func TestUsersOfNetworks(t *testing.T) {
 	if want := math.Ceil(ratio * ratio / 2); q.SmallestUsers() != want || math.Abs(q.EnoughUsers()-100*want) > 100 {
 		t.Errorf("users needed %v and %v, want %v and about 100 times it", q.SmallestUsers(), q.EnoughUsers(), want)
 	}
-	warned := func(q *local.Plan) bool { return strings.Contains(strings.Join(q.Guarantee.Warnings, " "), "users are few") }
+	warned := func(q *local.Plan) bool {
+		return strings.Contains(strings.Join(q.Guarantee.Warnings, " "), "users are few")
+	}
 	p.Users = int(q.EnoughUsers())
 	if warned(plan(t, p)) {
 		t.Errorf("%d users are called few", p.Users)

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"dyad/engine"
 )
 
 var (
@@ -153,11 +151,8 @@ func (p *Plan) update(st *State, g []float64, scale float64) {
 	for i, w := range st.W {
 		st.W[i] = w - eta*(decay*w+scale*g[i])
 	}
-	switch {
-	case p.Network != nil:
-		p.model.Project(st.W)
-	case p.Method != PrestigePrinted:
-		engine.ProjectBall(st.W, p.Radius)
+	if p.Method != PrestigePrinted {
+		p.Project(st.W)
 	}
 	for i, w := range st.W {
 		st.Sum[i] += w
