@@ -84,7 +84,7 @@ func (p *Plan) guarantee() privacy.Guarantee {
 // shape is what is public about the model.
 func (p *Plan) shape() string {
 	if n := p.Network; n != nil {
-		return fmt.Sprintf("network %s with %d parameters, start of seed %d, clipping norm %g", p.model.Network.Name(), p.Parameters, n.Seed, n.Clip)
+		return fmt.Sprintf("network %s with %d parameters, start of seed %d, clipping norm %.6g", p.NetworkName(), p.Parameters, n.Seed, n.Clip)
 	}
 	return fmt.Sprintf("radius %g, lambda = %g", p.Radius, p.L2)
 }

@@ -115,6 +115,14 @@ func (p *Plan) planNetwork() (margin float64, err error) {
 	return p.model.Reach(p.FeatureNorm)*(1+0x1p-40) + math.Abs(p.Bias), nil
 }
 
+// NetworkName says the sizes and the activation of the network; "" for a linear model.
+func (p *Plan) NetworkName() string {
+	if p.Network == nil {
+		return ""
+	}
+	return p.model.Network.Name()
+}
+
 // Fits says whether w can be a model of the plan, up to slack, a factor of at least 1: within the
 // radius or, of a network, every layer in its ball.
 func (p *Plan) Fits(w []float64, slack float64) bool {

@@ -21,7 +21,7 @@ type State struct {
 	Visits  int64     // users visited in all epochs
 	Updates int64     // t
 	W       []float64 // model, ||w|| <= Radius, or a network's layers in their balls
-	Sum     []float64 // of the models after every update
+	Sum     []float64 // of the models after every update: Updates times Average
 
 	g    []float64 // scratch of one update
 	pass *pass     // of Learn
@@ -49,7 +49,8 @@ func (st *State) scratch(d int) []float64 {
 func (p *Plan) Done(st *State) bool { return st.Epoch > p.Epochs }
 
 // Average is the mean of the models after each update, or the model if there was
-// none.
+// none. Of a network the models count in proportion to the number of the update, as the first ones are
+// near a start that says nothing.
 func (st *State) Average() []float64 {
 	a := append([]float64(nil), st.W...)
 	if st.Updates > 0 {
@@ -155,7 +156,12 @@ func (p *Plan) update(st *State, g []float64, scale float64) {
 		p.Project(st.W)
 	}
 	for i, w := range st.W {
-		st.Sum[i] += w
+		if p.Network == nil {
+			st.Sum[i] += w
+			continue
+		}
+		average := st.Sum[i] / max(1, float64(st.Updates-1))
+		st.Sum[i] = (average + 2/float64(st.Updates+1)*(w-average)) * float64(st.Updates)
 	}
 }
 

@@ -33,10 +33,13 @@ type Report struct {
 	Method   string `json:"method"`
 	Loss     string `json:"loss"`
 	Features int    `json:"features"`
-	Instance string `json:"instance"`
-	Runs     int    `json:"runs"`
-	Visits   int    `json:"visits"`
-	Seed     uint64 `json:"seed"`
+	Network  string `json:"network,omitempty"` // "" for a linear model
+	// Parameters are those of a network.
+	Parameters int    `json:"parameters,omitempty"`
+	Instance   string `json:"instance"`
+	Runs       int    `json:"runs"`
+	Visits     int    `json:"visits"`
+	Seed       uint64 `json:"seed"`
 	// Claim is the epsilon that is attacked: the guarantee's for so many visits, or the
 	// paper's if there is no guarantee.
 	Claim      float64 `json:"claimed_epsilon"`
@@ -114,6 +117,9 @@ func attack(ctx context.Context, p *local.Plan, o Options, client sender) (*Repo
 	}
 	best.Runs, best.Visits, best.Seed, best.Confidence = o.Runs, o.Visits, o.Seed, o.Confidence
 	best.Method, best.Loss, best.Features, best.Guarantee = p.Method.String(), p.Loss.Name(), p.Dim, p.Guarantee.Kind
+	if p.Network != nil {
+		best.Network, best.Parameters = p.NetworkName(), p.Parameters
+	}
 	best.Claim, best.Source = float64(o.Visits)*p.Epsilon, "the guarantee"
 	if math.FMA(float64(o.Visits), p.Epsilon, -best.Claim) > 0 { // the product was rounded down
 		best.Claim = math.Nextafter(best.Claim, math.Inf(1))

@@ -9,9 +9,10 @@ import (
 )
 
 // networkInstances are the states and pairs of records that the adversary tries against a network: one
-// record with both labels, a long one against a short one, and one along the last axis against the opposite of
-// the first, at the public start and at a model whose output layer is as large as it may be along the hidden
-// values of the first record, so that its score is large and one of its labels is in the curriculum. Candidates
+// record with both labels and, for prestige-participation, one along the last axis against the opposite of the
+// first, at the public start with other output layers: one that is as large as it may be along
+// the hidden values of the first record, so that its score is large and one of its labels is in the curriculum, and
+// zeros, whose scores are 0, so that both labels are or neither is. Candidates
 // are ranked along the gradients of the two records, which the adversary computes.
 func networkInstances(p *local.Plan) ([]*Report, error) {
 	exact := p.Protocol
@@ -41,19 +42,20 @@ func networkInstances(p *local.Plan) ([]*Report, error) {
 		steep.W[output+i] = 1e6 * v
 	}
 	p.Project(steep.W)
+	flat := p.Start()
+	clear(flat.W[output:])
 
 	var all []*Report
 	for _, epoch := range []int{1, p.Epochs} {
 		for _, model := range []struct {
 			name string
 			w    []float64
-		}{{"the public start", p.Start().W}, {"a steep output layer", steep.W}} {
+		}{{"a steep output layer", steep.W}, {"an output layer of zeros", flat.W}} {
 			for _, c := range []struct {
 				text string
 				a, b engine.Record
 			}{
 				{"x of norm R_x with label 1 against label -1", at(0, 1, 1), at(0, 1, -1)},
-				{"x of norm R_x against R_x/100, label 1", at(0, 1, 1), at(0, 0.01, 1)},
 				{"x of norm R_x along the last axis against the opposite of the first, label 1", at(p.Dim-1, 1, 1), at(0, -1, 1)},
 			} {
 				st := p.Start()
@@ -65,8 +67,8 @@ func networkInstances(p *local.Plan) ([]*Report, error) {
 					}
 				}
 				all = append(all, r)
-				if p.Method == local.PrestigeLabel {
-					break // x is public there
+				if p.Method != local.PrestigeParticipation {
+					break // the first pair is as far apart as any, and x is public for prestige-label
 				}
 			}
 		}
