@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"dyad"
@@ -214,6 +215,38 @@ func TestLocalNetworkClaims(t *testing.T) {
 			if plain-gradual < 2*math.Hypot(gse, pse) {
 				t.Errorf("%s, %d users: the curriculum has %v (%v), without it %v (%v): the page says that it loses", data, users, gradual, gse, plain, pse)
 			}
+		}
+	}
+	for _, s := range localSettings() {
+		if s.model != "network" || s.method != local.DJW || s.epochs != 4 {
+			continue
+		}
+		four, se, _ := of(s)
+		s.epochs = 1
+		one, other, _ := of(s)
+		if four-one > 2*math.Hypot(se, other) {
+			t.Errorf("%s: four epochs have %v (%v), one has %v (%v): the page says that they are no better", s.key(), four, se, one, other)
+		}
+	}
+	// The rows of the page's table are those of the file.
+	page, err := os.ReadFile(filepath.Join("..", "docs", "local-networks.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	figure := func(model string, s localSetting) string {
+		s.model, s.epochs = model, 1
+		auc, se, _ := of(s)
+		return strings.ReplaceAll(fmt.Sprintf("%.3f (%.3f)", auc, se), "0.", ".")
+	}
+	for _, s := range localSettings() {
+		if s.model != "network" || s.method != local.DJW || s.epochs != 1 {
+			continue
+		}
+		exact := s
+		exact.method, exact.epsilon = local.SGD, 0
+		row := fmt.Sprintf("| %s | %s | %s |", figure("network", s), figure("linear", s), figure("network", exact))
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/local-networks.md has no row %q of %s", row, s.key())
 		}
 	}
 	for _, users := range []int{10_000, 100_000} {
