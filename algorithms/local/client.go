@@ -31,16 +31,18 @@ type Message struct {
 //
 // Time: steps, draws and places in memory are the same for every record, and no
 // arithmetic meets a subnormal number, but for the one evaluation of the loss's slope at
-// the margin, whose functions may take a few nanoseconds more at some numbers.
+// the margin and the tanh of the units of a network, whose functions may take a few nanoseconds more at
+// some numbers.
 type Client struct {
 	plan *Plan
 	src  *privacy.Source
-	x, g []float64
+	pass *pass
+	g    []float64
 }
 
 // NewClient returns the client of a plan that draws from src.
 func NewClient(p *Plan, src *privacy.Source) *Client {
-	return &Client{plan: p, src: src, x: make([]float64, p.Dim), g: make([]float64, p.Dim)}
+	return &Client{plan: p, src: src, pass: p.newPass(), g: make([]float64, p.Parameters)}
 }
 
 // Message is the message of one visit: the only place where a record meets
@@ -66,7 +68,7 @@ func (c *Client) Message(st *State, z engine.Record) (Message, error) {
 		return c.printed(st, z)
 	}
 	y, usable := c.read(z)
-	f, margin := p.slope(st.W, c.x, y)
+	f, margin := c.pass.loss(st.W, y)
 	selected := usable
 	if p.Method.gradual() {
 		selected &= 1 - signBit(margin-p.ThresholdAt(st.Epoch))
@@ -77,7 +79,7 @@ func (c *Client) Message(st *State, z engine.Record) (Message, error) {
 			return Message{}, err
 		}
 	}
-	c.gradient(f * float64(int64(selected)))
+	c.pass.gradient(c.g, f*float64(int64(selected)))
 	if !p.Method.private() {
 		if selected == 0 {
 			return Message{}, nil
@@ -87,7 +89,7 @@ func (c *Client) Message(st *State, z engine.Record) (Message, error) {
 	return c.send()
 }
 
-// read sets c.x to the features and returns the label; of a record that cannot be used
+// read sets c.pass.x to the features and returns the label; of a record that cannot be used
 // it sets 0 and returns 1, and usable is 0 instead of 1. Entries below 2^-80 of the norm
 // bound count as 0.
 func (c *Client) read(z engine.Record) (y float64, usable uint64) {
@@ -98,7 +100,7 @@ func (c *Client) read(z engine.Record) (y float64, usable uint64) {
 		usable &= below(math.Float64bits(v)&^signMask, most)
 	}
 	for i, v := range z.X {
-		c.x[i] = math.Float64frombits(math.Float64bits(cut(v, least)) & -usable)
+		c.pass.x[i] = math.Float64frombits(math.Float64bits(cut(v, least)) & -usable)
 	}
 	return math.Float64frombits(one | math.Float64bits(z.Y)&signMask&-usable), usable
 }
@@ -136,11 +138,11 @@ func (c *Client) printed(st *State, z engine.Record) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	f, margin := c.plan.slope(st.W, c.x, float64(2*answer-1))
+	f, margin := c.pass.loss(st.W, float64(2*answer-1))
 	if margin < c.plan.ThresholdAt(st.Epoch) {
 		return Message{}, nil
 	}
-	c.gradient(f)
+	c.pass.gradient(c.g, f)
 	for i, w := range st.W {
 		c.g[i] += c.plan.L2 * w
 	}
@@ -163,54 +165,32 @@ func (c *Client) Label(y float64) (float64, error) {
 // what a client uses, and at no record: with a model of huge numbers w.x overflows for
 // some records and not for others.
 func (p *Plan) checkPublished(st *State) error {
-	if len(st.W) != p.Dim {
+	if len(st.W) != p.Parameters {
 		return errShape
 	}
-	square, largest := 0.0, 2*p.Radius
+	fits := p.Fits(st.W, 2)
 	if p.Method == PrestigePrinted || !p.Method.private() {
-		largest = 1e100 // the printed model is not projected
+		fits = within(st.W, 1e100) // the printed model is not projected
 	}
-	for _, w := range st.W {
-		square += w * w
-	}
-	if st.Epoch < 1 || st.Epoch > p.Epochs || !(square <= largest*largest) {
+	if st.Epoch < 1 || st.Epoch > p.Epochs || !fits {
 		return errState
 	}
 	return nil
 }
 
-// gradient sets c.g to f x, the gradient of the loss part.
-func (c *Client) gradient(f float64) {
-	for i, v := range c.x {
-		c.g[i] = f * v
-	}
-}
-
-// lossGradient sets g to phi'(v) y x, clipped to norm L, and returns v = y (w.x + b).
-func lossGradient(g []float64, p *Plan, w, x []float64, y float64) float64 {
-	f, margin := p.slope(w, x, y)
-	for i, v := range x {
-		g[i] = f * v
-	}
-	return margin
-}
-
-// slope is the factor phi'(v) y of x in the gradient, and v = y (w.x + b). What is below
-// 2^-80 of the radius, or of the largest slope, counts as 0, and so does a slope that is not
+// loss is the factor phi'(v) y of the score's gradient in that of the loss, and v = y (score + b). What
+// is below 2^-80 of the largest slope counts as 0, and so does a slope that is not
 // a number, as a server's formula may have at some margins: to fail there would tell the
 // margin.
-func (p *Plan) slope(w, x []float64, y float64) (f, margin float64) {
-	s, least := p.Bias, math.Float64bits(p.Radius*leastShare)
-	for i, v := range x {
-		s += cut(w[i], least) * v
-	}
-	f = p.Loss.Slope(y*s) * y
-	// |phi'| is at most L/R_x on the public range; rounding must not exceed it.
-	most := p.Lipschitz / p.FeatureNorm
+func (s *pass) loss(w []float64, y float64) (f, margin float64) {
+	score := s.at(w)
+	f = s.plan.Loss.Slope(y*score) * y
+	// |phi'| is at most this on the public range; rounding must not exceed it.
+	most := s.plan.steepest
 	f = max(-most, min(most, f))
 	number := below(math.Float64bits(f)&^signMask, math.Float64bits(math.Inf(1)))
 	f = math.Float64frombits(math.Float64bits(f) & -number)
-	return cut(f, math.Float64bits(most*leastShare)), y * s
+	return cut(f, math.Float64bits(most*leastShare)), y * score
 }
 
 func label(y float64) (float64, error) {

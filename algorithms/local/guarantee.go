@@ -13,7 +13,9 @@ import (
 // Proof. Prestige and DJW: the message of a visit is one private sample, Epsilon
 // locally private for any two records, whatever their gradients, so also for the
 // gradient that a threshold, or a record that cannot be used, set to zero; State is
-// post-processing of messages, and the visits of a user compose to Epochs Epsilon.
+// post-processing of messages, and the visits of a user compose to Epochs Epsilon. None of
+// this asks what function of the record and of State the gradient is: a network's is one
+// (docs/theory.md#local-networks).
 // PrestigeParticipation: local.DirectionChannel.ParticipationEpsilon is at most
 // Epsilon, with the gradient 0 sent whenever the answer should be no. PrestigeLabel: with
 // public x all that depends on y is one response; that to a tossed coin, for another label,
@@ -27,7 +29,7 @@ func (p *Plan) guarantee() privacy.Guarantee {
 		Kind: privacy.LocalDP, Unit: "one user", Relation: "any two records of that user, features and label",
 		Released: fmt.Sprintf("the user's messages of %d epochs, and with them every published model", p.Epochs),
 		Assumptions: []string{
-			fmt.Sprintf("public: %d users, each visited once an epoch in an order that does not depend on records, %d epochs, d = %d, norm bound %g, radius %g, lambda = %g, all options", p.Users, p.Epochs, p.Dim, p.FeatureNorm, p.Radius, p.L2),
+			fmt.Sprintf("public: %d users, each visited once an epoch in an order that does not depend on records, %d epochs, d = %d, norm bound %g, %s, all options", p.Users, p.Epochs, p.Dim, p.FeatureNorm, p.shape()),
 			"each user has one record and draws the noise at home; the server need not be trusted",
 		},
 	}
@@ -61,15 +63,30 @@ func (p *Plan) guarantee() privacy.Guarantee {
 		_, g = privacy.Exact("exact gradients", "the server sees every gradient")
 		return g
 	}
-	if reach := p.Radius*p.FeatureNorm + math.Abs(p.Bias); p.Method.gradual() && p.Threshold > reach {
+	reach, raise := p.Radius*p.FeatureNorm+math.Abs(p.Bias), "a larger radius"
+	if p.Network != nil {
+		reach, raise = p.model.Reach(p.FeatureNorm)+math.Abs(p.Bias), "more hidden units"
+	}
+	if p.Method.gradual() && p.Threshold > reach {
 		wasted, threshold := 0, p.Threshold
 		for wasted < p.Epochs && threshold > reach {
 			wasted++
 			threshold -= p.ThresholdStep * math.Sqrt(float64(wasted))
 		}
-		g.Warnings = append(g.Warnings, fmt.Sprintf("no record can reach the threshold in the first %d epochs: margins are at most %.3g; choose a larger radius or a smaller threshold", wasted, reach))
+		g.Warnings = append(g.Warnings, fmt.Sprintf("no record can reach the threshold in the first %d epochs: margins are at most %.3g; choose %s or a smaller threshold", wasted, reach, raise))
+	}
+	if enough := p.EnoughUsers(); float64(p.Users) < enough {
+		g.Warnings = append(g.Warnings, fmt.Sprintf("%d users are few for the %d parameters of the network: the noise of the mean of all messages is more than %g of the largest possible gradient, up to %.0f users; choose fewer hidden units or features, a larger epsilon, or a linear model", p.Users, p.Parameters, EnoughShare, enough))
 	}
 	return g
+}
+
+// shape is what is public about the model.
+func (p *Plan) shape() string {
+	if n := p.Network; n != nil {
+		return fmt.Sprintf("network %s with %d parameters, start of seed %d, clipping norm %.6g", p.NetworkName(), p.Parameters, n.Seed, n.Clip)
+	}
+	return fmt.Sprintf("radius %g, lambda = %g", p.Radius, p.L2)
 }
 
 // timesUp is n epsilon as decimals: 5 visits of 0.2 are 1. The randomisers are a little better, which pays for it.

@@ -1,11 +1,13 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 
 	"dyad/algorithms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 	"dyad/privacy/local"
 )
@@ -89,9 +91,9 @@ type Protocol struct {
 	Loss        Loss
 	Dim         int     // d, features of a record
 	FeatureNorm float64 // R_x: ||x||_2 <= R_x, enforced at the user; > 0
-	Radius      float64 // R: the model is projected to ||w||_2 <= R; > 0
+	Radius      float64 // R: the model is projected to ||w||_2 <= R; > 0, and 0 for a network
 	Bias        float64 // b, fixed and public
-	L2          float64 // lambda > 0: the objective has lambda/2 ||w||^2
+	L2          float64 // lambda > 0: the objective has lambda/2 ||w||^2; 0 for a network
 	Users       int     // n, visited once in every epoch; at most 2^40
 	Epochs      int     // T_max, at most MaxEpochs; 0 means 10
 	Batch       int     // messages averaged in one update; 0 means 1
@@ -114,6 +116,10 @@ type Protocol struct {
 	// sqrt T (0 means 1).
 	Threshold     float64
 	ThresholdStep float64
+
+	// Network makes the model a small network, whose score f(x) then stands in for w.x, also in the
+	// curriculum; nil means a linear model.
+	Network *Network
 }
 
 // MaxEpochs bounds the epochs of a protocol, so that a user who gets one from a server
@@ -128,8 +134,10 @@ const maxUsers = 1 << 40
 type Plan struct {
 	algorithms.Plan
 	Protocol
+	// Parameters are those of a model: Dim, or those of the network.
+	Parameters int
 	// Lipschitz is L: the gradient of the loss part has norm at most L = R_x sup
-	// |phi'|, and is clipped to it.
+	// |phi'|, and is clipped to it. For a network it is the clipping norm C.
 	Lipschitz float64
 	// EstimateNorm is B: the norm of a decoded message, or a bound of the gradient
 	// without privacy. Steps are eta_t = R/(lambda B sqrt t).
@@ -137,6 +145,11 @@ type Plan struct {
 
 	channel  *local.DirectionChannel // nil without private sampling
 	response local.RandomizedResponse
+	steepest float64 // sup |phi'| on the public range of margins
+	least    float64 // parameters below it in size count as 0
+
+	model  embedding.Model // of a network
+	layers []embedding.Layer
 }
 
 // Plan validates p and computes its constants and guarantee. It wraps ErrProtocol.
@@ -149,12 +162,24 @@ func (p Protocol) Plan() (*Plan, error) {
 	// as decimals do (privacy.DecimalSum).
 	p.Epsilon = privacy.BelowDecimal(p.Epsilon)
 	margin := p.Radius*p.FeatureNorm*(1+0x1p-40) + math.Abs(p.Bias)
+	q.Parameters, q.least = p.Dim, p.Radius*leastShare
+	if p.Network != nil {
+		var err error
+		if margin, err = q.planNetwork(); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrProtocol, p.Method, err)
+		}
+	}
 	q.Lipschitz = p.FeatureNorm * p.Loss.MaxSlope(margin)
 	if !(q.Lipschitz > 0 && q.Lipschitz < 1e150) {
 		return nil, fmt.Errorf("%w: %s: the slope of loss %s is not bounded for margins up to %g; choose a smaller radius or another loss", ErrProtocol, p.Method, p.Loss.Name(), margin)
 	}
+	q.steepest = q.Lipschitz / p.FeatureNorm
+	if p.Network != nil {
+		q.Network.Clip = cmp.Or(p.Network.Clip, q.steepest*math.Sqrt(float64(p.Network.Hidden)/8))
+		q.Lipschitz = q.Network.Clip
+	}
 	q.EstimateNorm = q.Lipschitz
-	m := local.Direction{Dim: p.Dim, Bound: q.Lipschitz, Epsilon: p.Epsilon, Pairs: p.Pairs}
+	m := local.Direction{Dim: q.Parameters, Bound: q.Lipschitz, Epsilon: p.Epsilon, Pairs: p.Pairs}
 	var err error
 	switch p.Method {
 	case PrestigeParticipation:
@@ -179,6 +204,9 @@ func (p Protocol) Plan() (*Plan, error) {
 	}
 	if p.Method == PrestigePrinted {
 		q.EstimateNorm *= 2 // [Han19] Lemma 2 loses a factor (docs/theory.md#local-direction)
+	}
+	if err := q.checkUsers(); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrProtocol, p.Method, err)
 	}
 	q.Restate(q.guarantee())
 	return q, nil
@@ -213,12 +241,19 @@ func (p *Protocol) fill() error {
 	if p.Loss == nil {
 		return errors.New("no loss is given")
 	}
+	radius, l2 := p.Radius, p.L2
+	if p.Network != nil {
+		if err := p.fillNetwork(); err != nil {
+			return err
+		}
+		radius, l2 = 1, 1
+	}
 	for _, c := range []struct {
 		name      string
 		value     float64
 		low, high float64
 	}{
-		{"the feature norm", p.FeatureNorm, 1e-100, 1e100}, {"the radius", p.Radius, 1e-100, 1e100}, {"the L2 weight", p.L2, 1e-100, 1e100},
+		{"the feature norm", p.FeatureNorm, 1e-100, 1e100}, {"the radius", radius, 1e-100, 1e100}, {"the L2 weight", l2, 1e-100, 1e100},
 		{"the bias", p.Bias, -1e100, 1e100}, {"the threshold", p.Threshold, -1e100, 1e100}, {"the threshold's step", p.ThresholdStep, 0, 1e100},
 		{"the share of the response", share, 0x1p-20, 1 - 0x1p-20},
 	} {
@@ -251,8 +286,11 @@ func (p *Plan) ThresholdAt(epoch int) float64 {
 	return d
 }
 
-// StepSize is eta_t = R/(lambda B sqrt t), the paper's rule.
+// StepSize is eta_t = R/(lambda B sqrt t), the paper's rule, and for a network that of Network.Rate.
 func (p *Plan) StepSize(t int64) float64 {
+	if p.Network != nil {
+		return p.Network.Rate * math.Sqrt(float64(p.Batch)) / (p.EstimateNorm * math.Sqrt(float64(t)))
+	}
 	return p.Radius / (p.L2 * p.EstimateNorm * math.Sqrt(float64(t)))
 }
 

@@ -31,11 +31,19 @@ func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 	if s, ok := p.Loss.(ScalarLoss); ok {
 		phi += ": " + s.Of.Text()
 	}
-	radius := f.Add("radius", p.Radius)
-	f.Line("loss", "%s, u = y (w.x + b), b = %g; objective + lambda/2 ||w||^2, lambda = %g; ||w|| <= %g", phi, p.Bias, f.Add("l2", p.L2), radius)
+	if p.Network == nil {
+		radius := f.Add("radius", p.Radius)
+		f.Line("loss", "%s, u = y (w.x + b), b = %g; objective + lambda/2 ||w||^2, lambda = %g; ||w|| <= %g", phi, p.Bias, f.Add("l2", p.L2), radius)
+	} else {
+		p.networkFacts(&f, phi)
+	}
 	f.Add("loss", p.Loss.Name())
 	f.Line("constants", "L = %.6g, norm of a decoded message B = %.6g", f.Add("lipschitz", p.Lipschitz), p.EstimateNorm)
-	f.Add("schedule", "R/(lambda B sqrt t)")
+	if p.Network == nil {
+		f.Add("schedule", "R/(lambda B sqrt t)")
+	} else {
+		f.Add("schedule", "rate sqrt(batch)/(B sqrt t)")
+	}
 	f.Line("schedule", "steps %.6g/sqrt t, %d messages averaged in each", p.StepSize(1), p.Batch)
 	if p.Gradual() {
 		margins := fmt.Sprintf("margins of at least %.4g in the first epoch", p.ThresholdAt(1))
@@ -54,4 +62,14 @@ func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 		f.Line("epsilon", "%.6g for the one answer of a user", p.Epsilon)
 	}
 	return f
+}
+
+// networkFacts are those of a network in the place of radius and lambda.
+func (p *Plan) networkFacts(f *algorithms.Facts, phi string) {
+	n := p.Network
+	f.Line("model", "%s, %d parameters, start of seed %d with gain %g; every layer within its ball", f.Add("network", p.NetworkName()), f.Add("parameters", p.Parameters), f.Add("network_seed", n.Seed), f.Add("gain", n.Gain))
+	f.Line("loss", "%s, u = y (f(x) + b), b = %g; gradients are clipped to norm C = %.6g", phi, p.Bias, f.Add("clip", n.Clip))
+	if least := p.SmallestUsers(); least > 0 {
+		f.Line("users needed", "at least %.0f; from %.0f the noise of the mean of all messages is below %g of the largest possible gradient", f.Add("smallest_users", least), f.Add("enough_users", p.EnoughUsers()), EnoughShare)
+	}
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"dyad/engine"
 )
 
 var (
@@ -22,15 +20,20 @@ type State struct {
 	Epoch   int       // 1 .. Epochs; Epochs+1 when done
 	Visits  int64     // users visited in all epochs
 	Updates int64     // t
-	W       []float64 // model, ||w|| <= Radius
-	Sum     []float64 // of the models after every update
+	W       []float64 // model, ||w|| <= Radius, or a network's layers in their balls
+	Sum     []float64 // of the models after every update: Updates times Average
 
-	g []float64 // scratch of one update
+	g    []float64 // scratch of one update
+	pass *pass     // of Learn
 }
 
-// Start returns the state before the first visit: w = 0.
+// Start returns the state before the first visit: w = 0, or the public start of a network.
 func (p *Plan) Start() *State {
-	return &State{Epoch: 1, W: make([]float64, p.Dim), Sum: make([]float64, p.Dim)}
+	st := &State{Epoch: 1, W: make([]float64, p.Parameters), Sum: make([]float64, p.Parameters)}
+	if p.Network != nil {
+		copy(st.W, p.Network.start(p.model))
+	}
+	return st
 }
 
 // scratch returns d zeros, valid until the next call.
@@ -46,7 +49,8 @@ func (st *State) scratch(d int) []float64 {
 func (p *Plan) Done(st *State) bool { return st.Epoch > p.Epochs }
 
 // Average is the mean of the models after each update, or the model if there was
-// none.
+// none. Of a network the models count in proportion to the number of the update, as the first ones are
+// near a start that says nothing.
 func (st *State) Average() []float64 {
 	a := append([]float64(nil), st.W...)
 	if st.Updates > 0 {
@@ -59,7 +63,7 @@ func (st *State) Average() []float64 {
 
 // Apply takes the messages of the next Batch users, fewer at the end of an epoch,
 // and makes at most one update: w = Pi_R[w - eta_t (lambda w + mean of the decoded
-// gradients)] over the messages that carry one. Nothing changes if it fails.
+// gradients)] over the messages that carry one, lambda = 0 and Pi layer by layer for a network. Nothing changes if it fails.
 //
 // Averaging privatised gradients keeps every message locally private; an average
 // privatised afterwards would need a trusted aggregator.
@@ -71,7 +75,7 @@ func (p *Plan) Apply(st *State, batch []Message) error {
 	if len(batch) == 0 || len(batch) > p.Batch || inEpoch+int64(len(batch)) > int64(p.Users) {
 		return fmt.Errorf("local: %d messages at visit %d of %d, want 1 to %d and no more than the epoch has left", len(batch), inEpoch, p.Users, p.Batch)
 	}
-	g := st.scratch(p.Dim)
+	g := st.scratch(p.Parameters)
 	taken, err := p.sum(g, batch)
 	if err != nil {
 		return err
@@ -101,7 +105,7 @@ func (p *Plan) sum(g []float64, batch []Message) (taken int, err error) {
 }
 
 // AddEstimate adds the gradient that a message with Takes stands for to g, of length
-// Dim.
+// Parameters.
 func (p *Plan) AddEstimate(g []float64, m Message) error {
 	if !p.Method.private() {
 		for i, v := range m.Gradient {
@@ -127,7 +131,7 @@ func (p *Plan) Check(m Message) error {
 	case !m.Takes:
 		return nil
 	case !p.Method.private():
-		if len(m.Gradient) != p.Dim {
+		if len(m.Gradient) != p.Parameters {
 			return errMessage
 		}
 		return nil
@@ -149,10 +153,15 @@ func (p *Plan) update(st *State, g []float64, scale float64) {
 		st.W[i] = w - eta*(decay*w+scale*g[i])
 	}
 	if p.Method != PrestigePrinted {
-		engine.ProjectBall(st.W, p.Radius)
+		p.Project(st.W)
 	}
 	for i, w := range st.W {
-		st.Sum[i] += w
+		if p.Network == nil {
+			st.Sum[i] += w
+			continue
+		}
+		average := st.Sum[i] / max(1, float64(st.Updates-1))
+		st.Sum[i] = (average + 2/float64(st.Updates+1)*(w-average)) * float64(st.Updates)
 	}
 }
 
@@ -179,8 +188,13 @@ func (p *Plan) Learn(st *State, x []float64, y float64) error {
 	if _, err := label(y); err != nil {
 		return err
 	}
-	g := st.scratch(p.Dim)
-	if lossGradient(g, p, st.W, x, y) >= p.ThresholdAt(st.Epoch) {
+	g := st.scratch(p.Parameters)
+	if st.pass == nil || st.pass.plan != p {
+		st.pass = p.newPass()
+	}
+	copy(st.pass.x, x)
+	if f, margin := st.pass.loss(st.W, y); margin >= p.ThresholdAt(st.Epoch) {
+		st.pass.gradient(g, f)
 		p.update(st, g, 1)
 	}
 	p.visited(st, 1)
@@ -189,7 +203,7 @@ func (p *Plan) Learn(st *State, x []float64, y float64) error {
 
 // Validate says whether st can be a state of p, e.g. one read from a file.
 func (p *Plan) Validate(st *State) error {
-	if len(st.W) != p.Dim || len(st.Sum) != p.Dim {
+	if len(st.W) != p.Parameters || len(st.Sum) != p.Parameters {
 		return errShape
 	}
 	low, high := int64(st.Epoch-1)*int64(p.Users), int64(st.Epoch)*int64(p.Users)

@@ -113,6 +113,9 @@ func goldenCases(schema string) map[string][]string {
 	}
 	for _, m := range local.Methods() {
 		cases["local-plan-"+m.String()] = []string{"local", "plan", "-n", "10000", "-d", "8", "--method", m.String(), "--epochs", "4"}
+		if m == local.Prestige || m == local.PrestigeParticipation {
+			cases["local-plan-network-"+m.String()] = []string{"local", "plan", "-n", "10000", "-d", "8", "--model", "mlp", "--method", m.String(), "--epochs", "4"}
+		}
 	}
 	for name, args := range paperDPGDC2 {
 		cases["plan-dpgdc2-"+name] = args

@@ -18,7 +18,7 @@ var sections = []struct{ title, flags string }{
 	{"Data:", "data schema store n d users records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic features"},
 	{"Candidates:", "candidates models road"},
 	{"Model:", "model task algorithm algorithms method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
-	{"Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip"},
+	{"Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip gradient-clip rate"},
 	{"Privacy:", "mode paper-unsound epsilon epsilons delta unit kappa max-epsilon max-epochs max-direction-pairs holdout-epsilon exact-figures shuffle-delta"},
 	{"Noise and steps; they change the mechanism:", "noise sampling noises steps step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink printed-steps every buffer reservoir per-class burn-in secret-state " +
 		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold threshold-step kwik-ratio kwik-delta"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -38,11 +39,12 @@ type localFlags struct {
 	Threshold     *float64           `placeholder:"D" help:"Margin that a record needs to be in the curriculum of the first epoch. Default: 1.5."`
 	ThresholdStep *float64           `name:"threshold-step" placeholder:"MU" help:"By which the threshold falls after epoch t, times sqrt t. Default: 1."`
 	Bias          *float64           `placeholder:"B" help:"Public bias b. Default: 0."`
-	L2            float64            `positive:"" name:"l2" default:"0.1" placeholder:"LAMBDA" help:"Weight lambda of the term lambda/2 ||w||^2. Choose it from public knowledge."`
-	Radius        float64            `positive:"" default:"5" placeholder:"R" help:"Radius of the ball that w lives in; margins are at most R."`
+	L2            float64            `positive:"" name:"l2" placeholder:"LAMBDA" help:"Weight lambda of the term lambda/2 ||w||^2 of a linear model. Choose it from public knowledge. Default: 0.1."`
+	Radius        float64            `positive:"" placeholder:"R" help:"Radius of the ball that w of a linear model lives in; margins are at most R. Default: 5."`
 	KWIKRatio     float64            `positive:"" name:"kwik-ratio" placeholder:"r" help:"Epochs by the KWIK bound ceil((r/R) ln(1/delta)) in place of --epochs; r is the ratio of maximum and virtual complexity ([Han19] Theorem 2). Needs --kwik-delta."`
 	KWIKDelta     float64            `positive:"" name:"kwik-delta" placeholder:"DELTA" help:"Failure probability of the KWIK bound; no privacy parameter."`
 	ShuffleDelta  float64            `positive:"" name:"shuffle-delta" placeholder:"DELTA" help:"Also print what holds, at this delta for all epochs, towards an analyst behind a trusted shuffler."`
+	localNetworkFlags
 }
 
 // protocol is the protocol of n users with d features of norm at most R = 1.
@@ -67,11 +69,19 @@ func (f localFlags) protocol(n, d int) (local.Protocol, error) {
 	if f.Bias != nil {
 		p.Bias = *f.Bias
 	}
+	if p.Network, err = f.network(); err != nil {
+		return p, err
+	}
+	if p.Network == nil {
+		p.Radius, p.L2 = cmp.Or(p.Radius, 5), cmp.Or(p.L2, 0.1)
+	} else if f.KWIKRatio != 0 || f.Radius != 0 || f.L2 != 0 {
+		return p, badInput("--model mlp takes no --radius, --l2 and --kwik-ratio: every layer has a public ball of its own, set by its size and --gain, and --rate sets the steps")
+	}
 	if (f.KWIKRatio == 0) != (f.KWIKDelta == 0) {
 		return p, badInput("--kwik-ratio and --kwik-delta belong together")
 	}
 	if f.KWIKRatio != 0 {
-		if p.Epochs, err = local.KWIKEpochs(f.KWIKRatio, f.Radius, f.KWIKDelta); err != nil {
+		if p.Epochs, err = local.KWIKEpochs(f.KWIKRatio, p.Radius, f.KWIKDelta); err != nil {
 			return p, asInput(err)
 		}
 	}
@@ -185,16 +195,21 @@ func (localPlanCmd) Help() string {
   dyad local plan -n 10000 -d 20 --method djw --epsilon 4 --direction-pairs 16 --epochs 3
   dyad local plan -n 100000 -d 20 --epsilon 0.5 --shuffle-delta 1e-6
   dyad local plan -n 10000 -d 20 --method prestige-label --loss gompertz --loss-param c=2
+  dyad local plan -n 100000 -d 4 --model mlp --method djw --epsilon 2 --epochs 1 --batch 500
   dyad local plan -n 300 --schema patients.yaml --epochs 2 --out protocol.json`
 }
 
 // localPlan is the JSON output of local plan.
 type localPlan struct {
 	serve.Protocol
-	Lipschitz    float64            `json:"lipschitz"`
-	EstimateNorm float64            `json:"estimate_norm"`
-	Shuffled     *privacy.Guarantee `json:"shuffled,omitempty"`
-	Out          string             `json:"out,omitempty"`
+	Lipschitz    float64 `json:"lipschitz"`
+	EstimateNorm float64 `json:"estimate_norm"`
+	// Of a network: its parameters, and the users below which a plan is refused, and has a warning.
+	Parameters    int                `json:"parameters,omitempty"`
+	SmallestUsers float64            `json:"smallest_users,omitempty"`
+	EnoughUsers   float64            `json:"enough_users,omitempty"`
+	Shuffled      *privacy.Guarantee `json:"shuffled,omitempty"`
+	Out           string             `json:"out,omitempty"`
 }
 
 // Run prints the protocol.
@@ -207,6 +222,9 @@ func (c *localPlanCmd) Run(a *app) error {
 		return err
 	}
 	r := localPlan{Protocol: serve.PublicPlan(p), Lipschitz: p.Lipschitz, EstimateNorm: p.EstimateNorm, Shuffled: shuffled, Out: c.Out}
+	if p.Network != nil {
+		r.Parameters, r.SmallestUsers, r.EnoughUsers = p.Parameters, p.SmallestUsers(), p.EnoughUsers()
+	}
 	text := localText(p, shuffled)
 	if c.Out != "" {
 		if err := writeProtocol(c.Out, r.Protocol); err != nil {

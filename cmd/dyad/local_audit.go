@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
+	lib "dyad"
 	"dyad/algorithms/local/localaudit"
 	"dyad/privacy"
 )
@@ -15,10 +17,11 @@ type localAuditCmd struct {
 	D          int     `positive:"" short:"d" default:"2" help:"Number of features."`
 	Pairs      int     `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message."`
 	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Part of epsilon for the randomised response, where there is one. Default: prestige-participation all that the sample leaves of the proven total; prestige-printed 0.2."`
-	Radius     float64 `positive:"" default:"5" placeholder:"R" help:"Radius of the ball that w lives in."`
+	Radius     float64 `positive:"" placeholder:"R" help:"Radius of the ball that w of a linear model lives in. Default: 5."`
 	Runs       int     `positive:"" default:"20000" help:"Runs with each of the two records; half of them choose the attack."`
 	Confidence float64 `positive:"" default:"0.999" help:"Confidence of the bound."`
 	Seed       uint64  `default:"1" help:"Seed of all randomness; the same seed gives the same output."`
+	localNetworkFlags
 }
 
 // Help shows examples.
@@ -33,6 +36,7 @@ Examples:
   dyad local audit prestige-participation --epsilon 2 --runs 4000
   dyad local audit prestige-label --runs 4000
   dyad local audit djw --epsilon 4 --direction-pairs 8 --visits 2 --runs 4000 --json
+  dyad local audit prestige --model mlp --hidden 4 --runs 4000
 This one is refuted:
   $ dyad local audit prestige-printed --epsilon 0.2`
 }
@@ -47,8 +51,13 @@ type localAuditResult struct {
 func (c *localAuditCmd) Run(a *app) error {
 	f := localFlags{
 		Method: c.Method, Loss: c.Loss, Epsilon: c.Epsilon, Epochs: max(3, c.Visits), Batch: 1, Pairs: c.Pairs, ResponseShare: c.Share, L2: 1, Radius: c.Radius,
+		localNetworkFlags: c.localNetworkFlags,
 	}
-	p, err := f.plan(1, c.D)
+	users := 1
+	if c.ModelKind == lib.MLP { // few users are refused, and an attack is on one
+		users, f.L2 = 1<<40, 0
+	}
+	p, err := f.plan(users, c.D)
 	if err != nil {
 		return err
 	}
@@ -70,7 +79,11 @@ func (c *localAuditCmd) Run(a *app) error {
 
 func localAuditText(r *localaudit.Report) string {
 	var b strings.Builder
-	line(&b, "method", "%s, %s loss, d = %d", r.Method, r.Loss, r.Features)
+	network := ""
+	if r.Network != "" {
+		network = fmt.Sprintf(", network %s, %d parameters", r.Network, r.Parameters)
+	}
+	line(&b, "method", "%s, %s loss, d = %d%s", r.Method, r.Loss, r.Features, network)
 	line(&b, "attack", "%s", r.Instance)
 	line(&b, "", "%d visits in each of %d runs of both records, half of them to choose the event; seed %d", r.Visits, r.Runs, r.Seed)
 	line(&b, "", "the records send with frequencies %.4f and %.4f", r.Sends[0], r.Sends[1])

@@ -45,6 +45,7 @@ Examples:
   dyad local simulate --method djw --loss hinge --epsilon 4 --epochs 3 --iterate last
   dyad local simulate --method prestige-label --epsilon 2 --loss ramp --loss-param s=-1
   dyad local simulate -n 2000 --epochs 2 --l2-grid 0.1,1 --folds 3
+  dyad local simulate -n 20000 --model mlp --hidden 4 --method djw --epsilon 4 --epochs 1 --batch 200
   dyad local simulate --data patients.csv --schema patients.yaml --epsilon 2 --epochs 2 --out local.json
   dyad local simulate --data patients.csv --schema patients.yaml --method sgd --public-data`
 }
@@ -60,6 +61,7 @@ type localResult struct {
 	Visits     int64              `json:"visits"`
 	Updates    *int64             `json:"updates,omitempty"` // public data: without privacy the number tells of records
 	L2         float64            `json:"l2"`
+	Parameters int                `json:"parameters,omitempty"` // of a network
 	Choice     []float64          `json:"cross_validated_accuracies,omitempty"`
 	PerVisit   float64            `json:"epsilon_per_visit,omitempty"`
 	Shuffled   *privacy.Guarantee `json:"shuffled,omitempty"`
@@ -138,8 +140,11 @@ func (c *localSimulateCmd) Run(a *app) error {
 		return err
 	}
 	options.Source, options.Progress = src, a.tracker("visiting users").OnStep
-	p := r.plan
-	objective := fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates", definition.Name, definition.Formula, definition.Params, definition.Clip, p.L2, c.Grid, p.Radius, p.Bias, c.Iterate)
+	p, network := r.plan, ""
+	if n := p.Network; n != nil {
+		network = fmt.Sprintf("; network %+v", *n)
+	}
+	objective := fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates%s", definition.Name, definition.Formula, definition.Params, definition.Clip, p.L2, c.Grid, p.Radius, p.Bias, c.Iterate, network)
 	var st *local.State
 	job := p.Job(objective, len(c.Grid), c.Folds, func(ctx context.Context, t algorithms.Tracker) ([]float64, error) {
 		var err error
@@ -198,6 +203,9 @@ func (r *localResult) simulate(ctx context.Context, c *localSimulateCmd, protoco
 	r.plan = p
 	r.Method, r.Loss, r.Users, r.Features, r.Epochs = p.Method.String(), p.Loss.Name(), p.Users, p.Dim, p.Epochs
 	r.Visits, r.L2, r.Weights = st.Visits, p.L2, c.of(st.W, st.Average())
+	if p.Network != nil {
+		r.Parameters = p.Parameters
+	}
 	if p.Guarantee.Kind != privacy.None {
 		r.PerVisit = p.Epsilon
 	}
@@ -274,7 +282,7 @@ func localProgress(t algorithms.Tracker) func(done, total int64) {
 // evaluate judges both iterates on held-out records.
 func (r *localResult) evaluate(st *local.State, held *engine.Records) error {
 	accuracy := func(w []float64) (float64, []float64, error) {
-		s, err := metrics.Scores(held, w)
+		s, err := (&model{Task: taskAUC, Network: networkOf(r.plan), Weights: w}).Score(held)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -304,8 +312,12 @@ func (r *localResult) evaluate(st *local.State, held *engine.Records) error {
 func localModel(p *local.Plan, loss lib.Loss, e *dataset.Encoder, began time.Time, w []float64, visits int64, g privacy.Guarantee) *model {
 	r := algorithms.Report{Facts: p.Facts.Values(), Guarantee: g}
 	r.Add("steps", visits)
+	network, format := networkOf(p), lib.ModelFormat
+	if network != nil {
+		format = lib.NetworkFormat
+	}
 	return &model{
-		Format: lib.ModelFormat, Version: version, Created: began,
+		Format: format, Network: network, Version: version, Created: began,
 		Task: taskAUC, Loss: &loss, DataID: e.Schema().DataID, Features: e.FeatureNames(), Weights: w, Encoder: e, Guarantee: g,
 		Report: r,
 	}

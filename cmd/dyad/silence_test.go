@@ -292,6 +292,9 @@ func silentRuns() map[string][]string {
 		runs[name] = []string{"local", "simulate", "--data", "r.csv", "--schema", "class.yaml", "--method", m.String(), "--epochs", "2", "--out", "m.json"}
 		runs[name+" chosen"] = append(runs[name], "--l2-grid", "0.1,1", "--folds", "3", "--json")
 	}
+	for _, m := range []local.Method{local.DJW, local.Prestige, local.PrestigeParticipation} {
+		runs["local network "+m.String()] = []string{"local", "simulate", "--data", "r.csv", "--schema", "class.yaml", "--model", "mlp", "--hidden", "1", "--method", m.String(), "--epsilon", "9", "--epochs", "2", "--out", "m.json"}
+	}
 	return runs
 }
 

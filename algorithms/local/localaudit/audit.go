@@ -33,10 +33,13 @@ type Report struct {
 	Method   string `json:"method"`
 	Loss     string `json:"loss"`
 	Features int    `json:"features"`
-	Instance string `json:"instance"`
-	Runs     int    `json:"runs"`
-	Visits   int    `json:"visits"`
-	Seed     uint64 `json:"seed"`
+	Network  string `json:"network,omitempty"` // "" for a linear model
+	// Parameters are those of a network.
+	Parameters int    `json:"parameters,omitempty"`
+	Instance   string `json:"instance"`
+	Runs       int    `json:"runs"`
+	Visits     int    `json:"visits"`
+	Seed       uint64 `json:"seed"`
 	// Claim is the epsilon that is attacked: the guarantee's for so many visits, or the
 	// paper's if there is no guarantee.
 	Claim      float64 `json:"claimed_epsilon"`
@@ -57,7 +60,9 @@ type Report struct {
 	plan        *local.Plan  // attacked
 	state       *local.State // published
 	records     [2]engine.Record
-	axes        [2]int // coordinates by which candidates are ranked; the second is -1 for their order in the message
+	// along are the directions by which candidates are ranked; the second is nil for their order
+	// in the message.
+	along [2][]float64
 }
 
 // Holds says that the claim is not refuted.
@@ -96,7 +101,11 @@ func attack(ctx context.Context, p *local.Plan, o Options, client sender) (*Repo
 		return nil, errors.New("localaudit: a user of prestige-label answers once; attack one visit")
 	}
 	var best *Report
-	for _, r := range instances(p) {
+	tried, err := instances(p)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range tried {
 		pilot, err := r.draw(ctx, max(100, o.Runs/10), o.Visits, client)
 		if err != nil {
 			return nil, err
@@ -108,6 +117,9 @@ func attack(ctx context.Context, p *local.Plan, o Options, client sender) (*Repo
 	}
 	best.Runs, best.Visits, best.Seed, best.Confidence = o.Runs, o.Visits, o.Seed, o.Confidence
 	best.Method, best.Loss, best.Features, best.Guarantee = p.Method.String(), p.Loss.Name(), p.Dim, p.Guarantee.Kind
+	if p.Network != nil {
+		best.Network, best.Parameters = p.NetworkName(), p.Parameters
+	}
 	best.Claim, best.Source = float64(o.Visits)*p.Epsilon, "the guarantee"
 	if math.FMA(float64(o.Visits), p.Epsilon, -best.Claim) > 0 { // the product was rounded down
 		best.Claim = math.Nextafter(best.Claim, math.Inf(1))
@@ -124,17 +136,25 @@ func attack(ctx context.Context, p *local.Plan, o Options, client sender) (*Repo
 	return best, nil
 }
 
-// instances are the states and pairs of records that the adversary tries: records
+// instances are those of the plan's kind of model.
+func instances(p *local.Plan) ([]*Report, error) {
+	if p.Network != nil {
+		return networkInstances(p)
+	}
+	return linearInstances(p), nil
+}
+
+// linearInstances are the states and pairs of records that the adversary tries: records
 // with opposite gradients, and one in the curriculum against one out of it, with gradients
 // along the first axis, for which that of zero stands in, and across it, at a model of norm
 // 0 or R, in the first and the last epoch.
-func instances(p *local.Plan) []*Report {
+func linearInstances(p *local.Plan) []*Report {
 	var all []*Report
 	add := func(epoch int, w float64, text string, a, b engine.Record) {
 		st := p.Start()
 		st.Epoch, st.Visits = epoch, int64(epoch-1)*int64(p.Users)
 		st.W[0] = w
-		r := &Report{plan: p, state: st, records: [2]engine.Record{a, b}, axes: [2]int{0, -1}}
+		r := &Report{plan: p, state: st, records: [2]engine.Record{a, b}, along: [2][]float64{axis(p.Dim, 0)}}
 		r.Instance = fmt.Sprintf("epoch %d, w = (%g, 0, ...), %s", epoch, w, text)
 		all = append(all, r)
 	}
@@ -156,7 +176,7 @@ func instances(p *local.Plan) []*Report {
 				add(epoch, w, "x of norm R_x against R_x/100, label 1", at(1, 1), at(0.01, 1))
 				if p.Dim > 1 {
 					add(epoch, w, "x of norm R_x along the last axis against the opposite of the first, label 1", across, at(-1, 1))
-					all[len(all)-1].axes = [2]int{p.Dim - 1, 0}
+					all[len(all)-1].along = [2][]float64{axis(p.Dim, p.Dim-1), axis(p.Dim, 0)}
 				}
 			}
 		}
@@ -164,9 +184,23 @@ func instances(p *local.Plan) []*Report {
 	return all
 }
 
+// axis is a unit vector.
+func axis(d, i int) []float64 {
+	v := make([]float64, d)
+	v[i] = 1
+	return v
+}
+
+func dot(a, b []float64) (sum float64) {
+	for i, v := range a {
+		sum += v * b[i]
+	}
+	return sum
+}
+
 // draw draws the visits of runs of both records: what each shows.
 func (r *Report) draw(ctx context.Context, runs, visits int, client sender) (out [2][][]uint8, err error) {
-	estimate := make([]float64, r.plan.Dim)
+	estimate := make([]float64, r.plan.Parameters)
 	for k, z := range r.records {
 		out[k] = make([][]uint8, runs)
 		shown := make([]uint8, runs*visits)
@@ -186,8 +220,8 @@ func (r *Report) draw(ctx context.Context, runs, visits int, client sender) (out
 }
 
 // visit is one visit: silent, or 1 and two ranks of the chosen direction: by its inner
-// product with the first axis, among all that the seed of the message offers, and of its
-// pair by the size of that with the second axis, or by its number. The user prefers a fixed
+// product with the first direction, among all that the seed of the message offers, and of its
+// pair by the size of that with the second one, or by its number. The user prefers a fixed
 // number of the highest or of the lowest first ranks; the second ones tell whether the
 // directions of a zero gradient are all equally likely. High ranks share a value.
 func (r *Report) visit(client sender, z engine.Record, estimate []float64) (uint8, error) {
@@ -207,10 +241,10 @@ func (r *Report) visit(client sender, z engine.Record, estimate []float64) (uint
 		m := m
 		m.Direction.Choice = choice
 		err = r.plan.AddEstimate(estimate, m)
-		if second = -float64(choice / 2); r.axes[1] >= 0 {
-			second = math.Abs(estimate[r.axes[1]])
+		if second = -float64(choice / 2); r.along[1] != nil {
+			second = math.Abs(dot(estimate, r.along[1]))
 		}
-		return estimate[r.axes[0]], second, err
+		return dot(estimate, r.along[0]), second, err
 	}
 	chosen, size, err := coordinates(m.Direction.Choice)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"time"
 
@@ -142,7 +141,11 @@ func (c *Client) Draw(ctx context.Context, p Protocol, z engine.Record) (Answer,
 	if p.Dim < 1 || p.Dim > 1<<24 {
 		return Answer{}, inputError("the protocol has %d features", p.Dim)
 	}
-	return c.answer(ctx, p, PublicState{Epoch: 1, Model: make([]float64, p.Dim)}, z, false)
+	q, err := c.accept(p, z)
+	if err != nil {
+		return Answer{}, err
+	}
+	return c.answer(ctx, p, PublicState{Epoch: 1, Model: q.Start().W}, z, false)
 }
 
 // answer answers a state that has just arrived.
@@ -294,13 +297,7 @@ func (r Remote) Published(ctx context.Context) (p Protocol, st PublicState, err 
 }
 
 // Fits says whether w can be a published model of a plan.
-func Fits(p *local.Plan, w []float64) bool {
-	sum := 0.0
-	for _, v := range w {
-		sum += v * v
-	}
-	return len(w) == p.Dim && math.Sqrt(sum) <= p.Radius*(1+1e-9)
-}
+func Fits(p *local.Plan, w []float64) bool { return p.Fits(w, 1+1e-9) }
 
 // away marks errors after which a later attempt can succeed.
 func away(ctx context.Context, err error) error {

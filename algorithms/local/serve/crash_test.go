@@ -48,13 +48,18 @@ func TestMain(m *testing.M) {
 	}, nil)
 }
 
-// server serves the protocol for a number of users from a directory, until ctx ends.
+// server serves the protocol for a number of users, "N" or "N network", from a directory, until ctx ends.
 func server(ctx context.Context, dir, address, number string) error {
+	number, network := strings.CutSuffix(number, " network")
 	var users int
 	if _, err := fmt.Sscan(number, &users); err != nil {
 		return err
 	}
-	q, err := protocol(users).Plan()
+	p := protocol(users)
+	if network {
+		p = networkProtocol(users)
+	}
+	q, err := p.Plan()
 	if err != nil {
 		return err
 	}
@@ -76,7 +81,7 @@ func answers(ctx context.Context, dir, address, user string, stage func(string))
 		return err
 	}
 	defer m.Close()
-	c := serve.Client{Remote: serve.Remote{URL: "http://" + address}, User: user, Memory: m, Limits: serve.Limits{Epsilon: 2}, Beat: 10 * time.Millisecond, Trace: stage}
+	c := serve.Client{Remote: serve.Remote{URL: "http://" + address}, User: user, Memory: m, Limits: serve.Limits{Epsilon: 16}, Beat: 10 * time.Millisecond, Trace: stage}
 	a, err := c.Follow(ctx, engine.Record{X: []float64{0.5, -0.2, 0.1}, Y: 1}, 20*time.Millisecond)
 	if err == nil {
 		fmt.Println(a.Outcome)
@@ -103,10 +108,23 @@ func TestKilledServerAndClients(t *testing.T) {
 	if testing.Short() {
 		users, kills = 5, 3
 	}
+	killedServerAndClients(t, protocol(users), "", kills)
+}
+
+// So it is with a network.
+func TestKilledServerAndClientsOfANetwork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	killedServerAndClients(t, networkProtocol(8), " network", 4)
+}
+
+func killedServerAndClients(t *testing.T, p local.Protocol, kind string, kills int) {
+	users := p.Users
 	dir := t.TempDir()
 	address := freeAddress(t)
 	start := func() *crash.Child {
-		return crash.Start(t, dir, crash.Spec{Args: []string{"server", filepath.Join(dir, "study"), address, fmt.Sprint(users)}})
+		return crash.Start(t, dir, crash.Spec{Args: []string{"server", filepath.Join(dir, "study"), address, fmt.Sprint(users, kind)}})
 	}
 	running := start()
 	var wait sync.WaitGroup
@@ -161,7 +179,7 @@ func TestKilledServerAndClients(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.Close()
-		if len(m.Messages()) != 2 || m.Spent() != 2 {
+		if len(m.Messages()) != 2 || m.Spent() != 2*p.Epsilon {
 			t.Errorf("user %d remembers %d messages of epsilon %v", u, len(m.Messages()), m.Spent())
 		}
 		for _, a := range m.Messages() { // the one on the server is the one drawn
@@ -173,7 +191,7 @@ func TestKilledServerAndClients(t *testing.T) {
 	if len(log) != 2*users {
 		t.Errorf("the server has %d messages, want %d", len(log), 2*users)
 	}
-	if after := open(t, filepath.Join(dir, "study"), protocol(users)).State(); !slices.Equal(after.Model, before.Model) || !after.Done {
+	if after := open(t, filepath.Join(dir, "study"), p).State(); !slices.Equal(after.Model, before.Model) || !after.Done {
 		t.Errorf("the next server has the state %+v, want %+v", after, before)
 	}
 	if files, _ := filepath.Glob(filepath.Join(dir, "study", "*")); len(files) != 2 {

@@ -46,7 +46,7 @@ func goldenPlan(t *testing.T) *local.Plan {
 
 func goldenSubmission(t *testing.T, p *local.Plan, user string, seed uint64) Submission {
 	t.Helper()
-	m, err := local.NewClient(p, privacy.NewSeededSource(seed)).Message(&local.State{Epoch: 1, W: make([]float64, 2)}, engine.Record{X: []float64{0.5, -0.2}, Y: 1})
+	m, err := local.NewClient(p, privacy.NewSeededSource(seed)).Message(&local.State{Epoch: 1, W: p.Start().W}, engine.Record{X: []float64{0.5, -0.2}, Y: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +103,33 @@ func TestOldFilesAreRead(t *testing.T) {
 		t.Errorf("token %q, %v", token, err)
 	}
 
-	path = filepath.Join(dir, "log")
-	text = goldenFile(t, "messages-3.log", func() []byte {
+	for _, c := range []struct {
+		file, model string
+		plan        *local.Plan
+	}{
+		{"messages-3.log", "[2.76936487 -4.16300591]", plan},
+		{"messages-4.log", "[2.10896195 -2.41044098 0.595075964 1.93292779]", goldenNetwork(t)},
+	} {
+		t.Run(c.file, func(t *testing.T) { readLog(t, c.file, c.model, c.plan) })
+	}
+}
+
+// goldenNetwork is a protocol of a network.
+func goldenNetwork(t *testing.T) *local.Plan {
+	t.Helper()
+	p := goldenPlan(t).Protocol
+	p.Radius, p.L2, p.Users, p.Epsilon, p.Network = 0, 0, 9, 4, &local.Network{Hidden: 1, Seed: 1}
+	q, err := p.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// readLog reads a log of two messages, whose state is model.
+func readLog(t *testing.T, name, model string, plan *local.Plan) {
+	path := filepath.Join(t.TempDir(), "log")
+	text := goldenFile(t, name, func() []byte {
 		s, err := Open(path, plan)
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +159,7 @@ func TestOldFilesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if st := s.State(); st.Visits != 2 || fmt.Sprintf("%.9g", st.Model) != "[2.76936487 -4.16300591]" {
+	if st := s.State(); st.Visits != 2 || fmt.Sprintf("%.9g", st.Model) != model {
 		t.Errorf("log: %+v", st)
 	}
 }

@@ -15,13 +15,17 @@ import (
 )
 
 // fuzzPlan is a small protocol.
-func fuzzPlan(f *testing.F, method local.Method) *local.Plan {
+func fuzzPlan(f *testing.F, method local.Method, network bool) *local.Plan {
 	f.Helper()
 	e, err := engine.NewExpression("logistic", "log1p(exp(-u))", engine.ExpressionOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}
-	p, err := local.Protocol{Method: method, Loss: local.ScalarLoss{Of: e}, Dim: 3, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 3, Epochs: 1, Epsilon: 1}.Plan()
+	q := local.Protocol{Method: method, Loss: local.ScalarLoss{Of: e}, Dim: 3, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 3, Epochs: 1, Epsilon: 1}
+	if network {
+		q.Radius, q.L2, q.Users, q.Epsilon, q.Network = 0, 0, 20, 8, &local.Network{Hidden: 2}
+	}
+	p, err := q.Plan()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -39,7 +43,7 @@ func FuzzSubmission(f *testing.F) {
 	for _, m := range fuzzMessages {
 		f.Add(m)
 	}
-	plans := []*local.Plan{fuzzPlan(f, local.DJW), fuzzPlan(f, local.PrestigeLabel)}
+	plans := []*local.Plan{fuzzPlan(f, local.DJW, false), fuzzPlan(f, local.PrestigeLabel, false), fuzzPlan(f, local.DJW, true), fuzzPlan(f, local.PrestigeLabel, true)}
 	f.Fuzz(func(t *testing.T, body string) {
 		var m Submission
 		d := json.NewDecoder(bytes.NewReader([]byte(body)))
@@ -166,8 +170,7 @@ func FuzzTokenKey(f *testing.F) {
 
 // A protocol of a hostile server is refused, or is one that a server here would state in the same words.
 func FuzzProtocol(f *testing.F) {
-	for _, m := range []local.Method{local.DJW, local.PrestigeLabel, local.Prestige} {
-		p := fuzzPlan(f, m)
+	for _, p := range []*local.Plan{fuzzPlan(f, local.DJW, false), fuzzPlan(f, local.PrestigeLabel, false), fuzzPlan(f, local.Prestige, false), fuzzPlan(f, local.Prestige, true)} {
 		text, err := json.Marshal(PublicPlan(p))
 		if err != nil {
 			f.Fatal(err)
@@ -177,7 +180,7 @@ func FuzzProtocol(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var p Protocol
-		if json.Unmarshal(text, &p) != nil || p.Dim > 1000 || len(p.Loss.Formula) > 200 {
+		if json.Unmarshal(text, &p) != nil || p.Dim > 1000 || p.Network != nil && p.Network.Hidden > 100 || len(p.Loss.Formula) > 200 {
 			return // large ones take their time and are bounded by tests of their own
 		}
 		plan, err := p.Plan()

@@ -30,9 +30,22 @@ func lossOf(l local.Loss) Loss {
 // directions of a seed (privacy.DirectionMessage), which a server decodes from its log.
 const protocolVersion = 3
 
+// networkVersion is that of protocols of networks, which programs of version 3 would take for linear
+// ones. Messages are the same.
+const networkVersion = 4
+
+// Network is local.Network on the wire.
+type Network struct {
+	Hidden int     `json:"hidden"` // units of the one hidden layer, tanh
+	Clip   float64 `json:"clip"`
+	Gain   float64 `json:"gain"`
+	Seed   uint64  `json:"seed"`
+	Rate   float64 `json:"rate"`
+}
+
 // Protocol is the body of GET /v1/plan: everything public about a learning task.
 type Protocol struct {
-	Version       int     `json:"version"` // protocolVersion
+	Version       int     `json:"version"` // protocolVersion, or networkVersion
 	Method        string  `json:"method"`
 	Loss          Loss    `json:"loss"`
 	Dim           int     `json:"features"`
@@ -48,17 +61,23 @@ type Protocol struct {
 	Pairs         int     `json:"direction_pairs"`
 	Threshold     float64 `json:"threshold"`
 	ThresholdStep float64 `json:"threshold_step"`
+	// Network makes the model a network; nil for a linear one.
+	Network *Network `json:"network,omitempty"`
 
 	Guarantee privacy.Guarantee `json:"guarantee"`
 }
 
 // PublicPlan is the protocol of a plan.
 func PublicPlan(p *local.Plan) Protocol {
-	return Protocol{
+	q := Protocol{
 		Version: protocolVersion, Method: p.Method.String(), Loss: lossOf(p.Loss), Dim: p.Dim, FeatureNorm: p.FeatureNorm, Radius: p.Radius, Bias: p.Bias,
 		L2: p.L2, Users: p.Users, Epochs: p.Epochs, Batch: p.Batch, Epsilon: p.Epsilon, ResponseShare: p.ResponseShare, Pairs: p.Pairs,
 		Threshold: p.Threshold, ThresholdStep: p.ThresholdStep, Guarantee: p.Guarantee,
 	}
+	if n := p.Network; n != nil {
+		q.Version, q.Network = networkVersion, &Network{n.Hidden, n.Clip, n.Gain, n.Seed, n.Rate}
+	}
+	return q
 }
 
 // Plan recomputes the plan at the user's side: constants and guarantee come from this
@@ -69,8 +88,13 @@ func (p Protocol) Plan() (*local.Plan, error) {
 }
 
 func (p Protocol) plan() (*local.Plan, error) {
-	if p.Version != protocolVersion {
-		return nil, fmt.Errorf("serve: the server speaks version %d of the protocol, this program %d", p.Version, protocolVersion)
+	var network *local.Network
+	switch n := p.Network; {
+	case p.Version == protocolVersion && n == nil:
+	case p.Version == networkVersion && n != nil:
+		network = &local.Network{Hidden: n.Hidden, Clip: n.Clip, Gain: n.Gain, Seed: n.Seed, Rate: n.Rate}
+	default:
+		return nil, fmt.Errorf("serve: the server speaks version %d of the protocol, this program %d, and %d for networks", p.Version, protocolVersion, networkVersion)
 	}
 	method, err := local.ParseMethod(p.Method)
 	if err != nil {
@@ -83,6 +107,6 @@ func (p Protocol) plan() (*local.Plan, error) {
 	return local.Protocol{
 		Method: method, Loss: l, Dim: p.Dim, FeatureNorm: p.FeatureNorm, Radius: p.Radius, Bias: p.Bias, L2: p.L2,
 		Users: p.Users, Epochs: p.Epochs, Batch: p.Batch, Epsilon: p.Epsilon, ResponseShare: p.ResponseShare, Pairs: p.Pairs,
-		Threshold: p.Threshold, ThresholdStep: p.ThresholdStep,
+		Threshold: p.Threshold, ThresholdStep: p.ThresholdStep, Network: network,
 	}.Plan()
 }

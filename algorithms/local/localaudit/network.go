@@ -1,0 +1,80 @@
+package localaudit
+
+import (
+	"fmt"
+
+	"dyad/algorithms/local"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// networkInstances are the states and pairs of records that the adversary tries against a network: one
+// record with both labels and, for prestige-participation, one along the last axis against the opposite of the
+// first, at the public start with other output layers: one that is as large as it may be along
+// the hidden values of the first record, so that its score is large and one of its labels is in the curriculum, and
+// zeros, whose scores are 0, so that both labels are or neither is. Candidates
+// are ranked along the gradients of the two records, which the adversary computes.
+func networkInstances(p *local.Plan) ([]*Report, error) {
+	exact := p.Protocol
+	exact.Method, exact.Network = local.SGD, &local.Network{}
+	*exact.Network = *p.Network
+	q, err := exact.Plan()
+	if err != nil {
+		return nil, err
+	}
+	client := local.NewClient(q, privacy.NewSeededSource(0)) // which draws nothing
+	gradient := func(st *local.State, z engine.Record) ([]float64, error) {
+		m, err := client.Message(st, z)
+		return m.Gradient, err
+	}
+	at := func(k int, x, y float64) engine.Record {
+		z := engine.Record{X: make([]float64, p.Dim), Y: y}
+		z.X[k] = x * p.FeatureNorm
+		return z
+	}
+	steep := p.Start()
+	g, err := gradient(steep, at(0, 1, -1))
+	if err != nil {
+		return nil, err
+	}
+	output := len(g) - p.Network.Hidden
+	for i, v := range g[output:] { // the gradient in the output layer is along its input
+		steep.W[output+i] = 1e6 * v
+	}
+	p.Project(steep.W)
+	flat := p.Start()
+	clear(flat.W[output:])
+
+	var all []*Report
+	for _, epoch := range []int{1, p.Epochs} {
+		for _, model := range []struct {
+			name string
+			w    []float64
+		}{{"a steep output layer", steep.W}, {"an output layer of zeros", flat.W}} {
+			for _, c := range []struct {
+				text string
+				a, b engine.Record
+			}{
+				{"x of norm R_x with label 1 against label -1", at(0, 1, 1), at(0, 1, -1)},
+				{"x of norm R_x along the last axis against the opposite of the first, label 1", at(p.Dim-1, 1, 1), at(0, -1, 1)},
+			} {
+				st := p.Start()
+				st.Epoch, st.Visits, st.W = epoch, int64(epoch-1)*int64(p.Users), model.w
+				r := &Report{plan: p, state: st, records: [2]engine.Record{c.a, c.b}, Instance: fmt.Sprintf("epoch %d, %s, %s", epoch, model.name, c.text)}
+				for k, z := range r.records {
+					if r.along[k], err = gradient(st, z); err != nil {
+						return nil, err
+					}
+				}
+				all = append(all, r)
+				if p.Method != local.PrestigeParticipation {
+					break // the first pair is as far apart as any, and x is public for prestige-label
+				}
+			}
+		}
+		if p.Epochs == 1 {
+			break
+		}
+	}
+	return all, nil
+}

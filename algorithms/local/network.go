@@ -1,0 +1,254 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/engine/embedding"
+)
+
+// Network makes the model of a protocol a network with one hidden layer of tanh units,
+//
+//	f(x) = w_out . tanh(W x + c),   p = Hidden (Dim + 2) parameters,
+//
+// in the place of w.x ([Han19] appendix F names networks as future work). Users send
+// privatised gradients in all p parameters. Zero fields are public defaults; the network of
+// a Plan has none.
+type Network struct {
+	Hidden int // units, 1 to 2^16; 0 means 8
+	// Clip is C: gradients are clipped to this norm; 0 means the bound of the loss's slope
+	// times sqrt(Hidden/8), about half of the norm of the Jacobian where units are neither small nor
+	// saturated.
+	Clip float64
+	// Gain is the standard deviation of the weights that the hidden layer starts with; 0 means 2.
+	Gain float64
+	// Seed is that of the start, which is public.
+	Seed uint64
+	// Rate is a: update t has the step a sqrt(Batch)/(B sqrt t), so that its noise has a norm of
+	// about a/sqrt t; 0 means 2.
+	Rate float64
+}
+
+// The defaults of Network.
+const (
+	defaultHidden = 8
+	defaultGain   = 2
+	defaultRate   = 2
+)
+
+// MaxParameters bounds the parameters of a network: the work of a user for a protocol that comes
+// from a server, and the size of a published state.
+const MaxParameters = 1 << 20
+
+var errPrintedNetwork = errors.New("it is [Han19] Algorithm 1 to the letter, for linear models; networks need prestige, prestige-participation, prestige-label, djw, curriculum or sgd")
+
+// fillNetwork sets defaults and validates.
+func (p *Protocol) fillNetwork() error {
+	n := *p.Network
+	for _, d := range []struct {
+		value    *float64
+		fallback float64
+	}{{&n.Gain, defaultGain}, {&n.Rate, defaultRate}} {
+		if *d.value == 0 {
+			*d.value = d.fallback
+		}
+	}
+	if n.Hidden == 0 {
+		n.Hidden = defaultHidden
+	}
+	switch {
+	case p.Method == PrestigePrinted:
+		return errPrintedNetwork
+	case p.Radius != 0 || p.L2 != 0:
+		return fmt.Errorf("a network has neither a radius nor an L2 weight (%v and %v are given): every layer has a public ball of its own, set by its size and the gain, and steps are set by the rate", p.Radius, p.L2)
+	case n.Hidden < 1 || n.Hidden > MaxParameters || p.Dim < 1 || p.Dim > MaxParameters || n.Hidden*(p.Dim+2) > MaxParameters:
+		return fmt.Errorf("a network of %d hidden units for %d features, want at least 1 of each and at most %d parameters; choose fewer hidden units", n.Hidden, p.Dim, MaxParameters)
+	}
+	for _, c := range []struct {
+		name  string
+		value float64
+	}{{"the gain", n.Gain}, {"the rate", n.Rate}, {"the clipping norm", n.Clip}} {
+		if c.value == 0 && c.name == "the clipping norm" {
+			continue
+		}
+		if !(c.value >= 0x1p-40 && c.value <= 0x1p40) {
+			return fmt.Errorf("%s of a network is %v, must be between 2^-40 and 2^40", c.name, c.value)
+		}
+	}
+	p.Network = &n
+	return nil
+}
+
+// model is the function of the network for d features: its layers' balls allow twice the norms of
+// the start, as those of networks that are trained at one place (dyad.Network).
+func (n Network) model(d int) (embedding.Model, error) {
+	hidden := math.Sqrt(float64(n.Hidden)) * (n.Gain * math.Sqrt(float64(d)))
+	mlp, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: []int{n.Hidden}, Out: 1, Radii: []float64{2 * hidden, 2}})
+	return embedding.Model{Network: mlp}, err
+}
+
+// start is the public start of a model: hidden weights of standard deviation Gain.
+func (n Network) start(m embedding.Model) []float64 {
+	theta, d := m.Network.Start(n.Seed), m.Network.Layers()[0].Cols-1
+	scale := n.Gain * math.Sqrt(float64(d)) // they were drawn with variance 1/d
+	for k := range theta[:m.Network.Layers()[0].Len()] {
+		theta[k] *= scale
+	}
+	m.Project(theta)
+	return theta
+}
+
+// planNetwork sets what a plan takes from its network: the function, its parameters, the bound C
+// of gradients and the range of margins.
+func (p *Plan) planNetwork() (margin float64, err error) {
+	if p.model, err = p.Network.model(p.Dim); err != nil {
+		return 0, err
+	}
+	p.layers = p.model.Network.Layers()
+	p.Parameters = embedding.Parameters(p.model.Network)
+	p.least = math.Inf(1)
+	for _, l := range p.layers {
+		p.least = min(p.least, l.Radius*leastShare)
+	}
+	return p.model.Reach(p.FeatureNorm)*(1+0x1p-40) + math.Abs(p.Bias), nil
+}
+
+// NetworkName says the sizes and the activation of the network; "" for a linear model.
+func (p *Plan) NetworkName() string {
+	if p.Network == nil {
+		return ""
+	}
+	return p.model.Network.Name()
+}
+
+// Fits says whether w can be a model of the plan, up to slack, a factor of at least 1: within the
+// radius or, of a network, every layer in its ball.
+func (p *Plan) Fits(w []float64, slack float64) bool {
+	if len(w) != p.Parameters {
+		return false
+	}
+	if p.Network == nil {
+		return within(w, p.Radius*slack)
+	}
+	for _, l := range p.layers {
+		if !within(w[:l.Len()], l.Radius*slack) {
+			return false
+		}
+		w = w[l.Len():]
+	}
+	return true
+}
+
+// Project moves w, of length Parameters, into the radius or, of a network, every layer into its ball.
+func (p *Plan) Project(w []float64) {
+	if p.Network != nil {
+		p.model.Project(w)
+	} else {
+		engine.ProjectBall(w, p.Radius)
+	}
+}
+
+func within(w []float64, radius float64) bool {
+	square := 0.0
+	for _, v := range w {
+		square += v * v
+	}
+	return square <= radius*radius
+}
+
+// EnoughShare is the share of the largest possible gradient that the noise of the mean of all
+// messages should not exceed; a plan for fewer users has a warning.
+const EnoughShare = 0.1
+
+// usersFor is the number of users whose messages of all epochs together, decoded at one model,
+// have a mean with noise of norm at most share times the largest gradient; 0 for linear models and
+// where no private direction is sent. Decoded messages have norm B and are independent, so the mean of M of
+// them is off by at most B/sqrt M in root mean square, and gradients have norm at most C:
+// M = (B/(share C))^2 (docs/theory.md#local-networks).
+func (p *Plan) usersFor(share float64) float64 {
+	if p.Network == nil || p.channel == nil {
+		return 0
+	}
+	ratio := p.EstimateNorm / (share * p.Lipschitz)
+	return math.Ceil(ratio * ratio / float64(p.Epochs))
+}
+
+// SmallestUsers is the number of users below which a plan of a network is refused, because the
+// noise of the mean of all messages exceeds the largest possible gradient; 0 where no rule holds.
+func (p *Plan) SmallestUsers() float64 { return p.usersFor(1) }
+
+// EnoughUsers is the number of users below which a plan of a network has a warning (EnoughShare); 0
+// where no rule holds.
+func (p *Plan) EnoughUsers() float64 { return p.usersFor(EnoughShare) }
+
+// checkUsers refuses a network whose messages can say nothing.
+func (p *Plan) checkUsers() error {
+	if least := p.SmallestUsers(); float64(p.Users) < least {
+		return fmt.Errorf("%d users are too few for %d parameters at epsilon %g in %d epochs: the noise of the mean of all messages would exceed the largest possible gradient; at least %.0f users are needed (%.0f for noise of %g of it): choose fewer hidden units or features, a larger epsilon or more epochs, or a linear model",
+			p.Users, p.Parameters, p.Epsilon, p.Epochs, least, p.EnoughUsers(), EnoughShare)
+	}
+	return nil
+}
+
+// pass computes the score of a record and the gradient of its loss. It is used from one goroutine at
+// a time.
+type pass struct {
+	plan  *Plan
+	x     []float64 // record
+	slope []float64 // gradient of the score in the parameters; x itself of a linear model
+	norm  float64   // of slope, of a network
+
+	theta []float64 // of a network, without what is too small
+	term  *embedding.TermPass
+}
+
+// newPass returns a pass of a plan.
+func (p *Plan) newPass() *pass {
+	s := &pass{plan: p, x: make([]float64, p.Dim)}
+	if s.slope = s.x; p.Network == nil {
+		return s
+	}
+	s.slope, s.theta = make([]float64, p.Parameters), make([]float64, p.Parameters)
+	s.term, _ = p.model.NewTermPass() // the plan has validated the model
+	return s
+}
+
+// at sets slope for the record s.x and the model w, and returns w.x + b or f(x) + b. What is below
+// 2^-80 of the radius counts as 0: with the same of features no subnormal number occurs, since the
+// products of a network have at most five such factors. A network takes the same steps for every
+// record, but for tanh at Hidden numbers.
+func (s *pass) at(w []float64) float64 {
+	score, least := s.plan.Bias, math.Float64bits(s.plan.least)
+	if s.term == nil {
+		for i, v := range s.x {
+			score += cut(w[i], least) * v
+		}
+		return score
+	}
+	for i, v := range w {
+		s.theta[i] = cut(v, least)
+	}
+	var f [1]float64
+	s.term.Set(s.theta)
+	s.term.Embed(f[:], s.x, 1) // finite, as features and weights are bounded
+	clear(s.slope)
+	s.term.Pull(s.slope, []float64{1}, 1)
+	square := 0.0
+	for _, v := range s.slope {
+		square += v * v
+	}
+	s.norm = math.Sqrt(square)
+	return score + f[0]
+}
+
+// gradient sets g to f times slope, the gradient of the loss part, of a network clipped to norm C.
+func (s *pass) gradient(g []float64, f float64) {
+	if s.term != nil {
+		f *= min(1, s.plan.Lipschitz/(math.Abs(f)*s.norm)) // of f = 0: 0 times 1
+	}
+	for i, v := range s.slope {
+		g[i] = f * v
+	}
+}

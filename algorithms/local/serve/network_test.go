@@ -1,0 +1,166 @@
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dyad/algorithms/local"
+	"dyad/algorithms/local/serve"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// networkProtocol is that of a network with 2 hidden units, at an epsilon for few users.
+func networkProtocol(users int) local.Protocol {
+	p := protocol(users)
+	p.Method, p.Radius, p.L2, p.Epsilon, p.Threshold = local.Prestige, 0, 0, 8, 0.1
+	p.Network = &local.Network{Hidden: 2, Seed: 4}
+	return p
+}
+
+// A service makes of the messages of a simulation the states of the simulation, to the bit, and a restart
+// at any time changes nothing.
+func TestServedNetworkIsTheSimulatedOne(t *testing.T) {
+	const n = 12
+	x, y := make([]float64, 3*n), make([]float64, n)
+	for i := range y {
+		x[3*i], x[3*i+1], x[3*i+2], y[i] = 0.3, float64(i)/n-0.5, float64(i%3)/4, float64(i%2*2-1)
+	}
+	records, err := engine.NewRecords(x, y, 3, engine.UnitBounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []local.Method{local.Prestige, local.DJW, local.PrestigeParticipation} {
+		p := networkProtocol(n)
+		p.Method, p.Batch = m, 3
+		want, err := local.Simulate(context.Background(), planOf(t, p), records, source(5), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		s, src := open(t, dir, p), source(5)
+		client := local.NewClient(planOf(t, p), src) // the user's own plan
+		for range p.Epochs {
+			for _, u := range src.Permutation(n) {
+				st := s.State()
+				row := make([]float64, 3)
+				records.Row(int(u), row)
+				m, err := client.Message(&local.State{Epoch: st.Epoch, W: st.Model}, engine.Record{X: row, Y: records.Label(int(u))})
+				if err != nil {
+					t.Fatal(err)
+				}
+				sent, err := serve.NewSubmission(fmt.Sprint("user ", u), st.Epoch, m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Submit(context.Background(), sent); err != nil {
+					t.Fatal(err)
+				}
+				before := s.State()
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				s = open(t, dir, p)
+				if after := s.State(); !slices.Equal(before.Model, after.Model) || before.Visits != after.Visits {
+					t.Fatalf("a restart changed the state from %+v to %+v", before, after)
+				}
+			}
+		}
+		st := s.State()
+		if !st.Done || !slices.Equal(st.Model, want.W) || !slices.Equal(st.Average, want.Average()) {
+			t.Errorf("%s: served %v, simulated %v", m, st.Model, want.W)
+		}
+		if slices.Equal(st.Model, planOf(t, p).Start().W) {
+			t.Errorf("%s: the model did not move", m)
+		}
+	}
+}
+
+// A protocol of a network comes to the user as the plan that the server has, and one of another version, or
+// that asks for more than it may, does not.
+func TestNetworkOnTheWire(t *testing.T) {
+	plan := planOf(t, networkProtocol(20))
+	good := serve.PublicPlan(plan)
+	if good.Version != 4 || good.Network == nil || serve.PublicPlan(planOf(t, protocol(20))).Version != 3 {
+		t.Errorf("versions: %+v", good)
+	}
+	if p, err := good.Plan(); err != nil || p.Parameters != plan.Parameters || p.EstimateNorm != plan.EstimateNorm || !slices.Equal(p.Start().W, plan.Start().W) {
+		t.Errorf("the user's plan is another one: %+v, %v", p, err)
+	}
+	for name, change := range map[string]func(*serve.Protocol, *serve.Network){
+		"a network in the version of linear models": func(p *serve.Protocol, _ *serve.Network) { p.Version = 3 },
+		"no network in its version":                 func(p *serve.Protocol, _ *serve.Network) { p.Network = nil },
+		"a later version":                           func(p *serve.Protocol, _ *serve.Network) { p.Version = 5 },
+		"a network of gigabytes":                    func(_ *serve.Protocol, n *serve.Network) { n.Hidden = 1 << 30 },
+		"a product that overflows":                  func(p *serve.Protocol, n *serve.Network) { n.Hidden, p.Dim = 1<<32, 1<<32 },
+		"too few users":                             func(p *serve.Protocol, _ *serve.Network) { p.Users = 1 },
+		"a clipping norm of 0 and none left":        func(_ *serve.Protocol, n *serve.Network) { n.Clip = -1 },
+	} {
+		p, n := good, *good.Network
+		p.Network = &n
+		change(&p, &n)
+		if _, err := p.Plan(); err == nil {
+			t.Errorf("%s: planned", name)
+		} else {
+			printable(t, name, err.Error())
+		}
+	}
+}
+
+// A client of a network sends nothing for a state of another dimension, and answers and remembers as any other.
+func TestClientOfANetwork(t *testing.T) {
+	p := networkProtocol(20)
+	dir := t.TempDir()
+	s := open(t, filepath.Join(dir, "study"), p)
+	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{}))
+	defer server.Close()
+	memory, err := serve.OpenMemory(filepath.Join(dir, "memory.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer memory.Close()
+	c := serve.Client{Remote: serve.Remote{URL: server.URL}, User: "ann", Memory: memory, Limits: serve.Limits{Epsilon: 16}, Beat: time.Millisecond}
+	z := engine.Record{X: []float64{0.5, -0.2, 0.1}, Y: 1}
+	for i, want := range []serve.Outcome{serve.Accepted, serve.Before} {
+		if a, err := c.Answer(context.Background(), z); err != nil || a.Outcome != want || a.Epsilon != 8 || a.Guarantee.Epsilon != 16 {
+			t.Errorf("answer %d: %+v, %v", i+1, a, err)
+		}
+	}
+	if st := s.State(); st.Visits != 1 {
+		t.Errorf("%d messages, want 1", st.Visits)
+	}
+	if a, err := c.Draw(context.Background(), serve.PublicPlan(s.Plan()), z); err != nil || a.Outcome != serve.Printed || a.Message == nil {
+		t.Errorf("drawn: %+v, %v", a, err)
+	}
+	if _, err := c.Answer(context.Background(), engine.Record{X: []float64{0.5}, Y: 1}); !errors.Is(err, serve.ErrInput) {
+		t.Errorf("a record of one feature: %v", err)
+	}
+	plan := s.Plan()
+	for name, model := range map[string][]float64{"linear": make([]float64, plan.Dim), "long": make([]float64, plan.Parameters+1), "out of its balls": slices.Repeat([]float64{9}, plan.Parameters)} {
+		if serve.Fits(plan, model) {
+			t.Errorf("a %s model fits", name)
+		}
+		if _, err := local.NewClient(plan, privacy.NewSeededSource(1)).Message(&local.State{Epoch: 1, W: model}, z); err == nil {
+			t.Errorf("a message was made for a %s model", name)
+		}
+	}
+	// Messages of prestige-label carry features, whose number must be that of the records.
+	p.Method = local.PrestigeLabel
+	labels := open(t, filepath.Join(dir, "labels"), p)
+	for _, n := range []int{2, labels.Plan().Parameters} {
+		sent, err := serve.NewLabelSubmission("bob", make([]float64, n), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := labels.Submit(context.Background(), sent); !errors.Is(err, serve.ErrMessage) || !strings.Contains(err.Error(), "3 features") {
+			t.Errorf("%d features: %v", n, err)
+		}
+	}
+}
