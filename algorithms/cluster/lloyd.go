@@ -180,3 +180,25 @@ func (p *Plan) update(centres [][]float64, released []float64) (counts []float64
 	}
 	return counts, held
 }
+
+// Assign is the place of the nearest centre of each mapped record, row-major, as a clustering within a
+// radius assigns them.
+func Assign(centres [][]float64, rows []float64, radius float64) []int {
+	r := len(centres[0])
+	unit := make([][]float64, len(centres))
+	for c, of := range centres {
+		unit[c] = make([]float64, r)
+		for j, v := range of {
+			unit[c][j] = v / radius
+		}
+	}
+	places, q, x := make([]int, len(rows)/r), make([]int32, r), make([]float64, r)
+	for i := range places {
+		wholeRow(q, rows[i*r:][:r], radius)
+		for j, v := range q {
+			x[j] = float64(v) / levels
+		}
+		places[i] = Nearest(unit, x)
+	}
+	return places
+}

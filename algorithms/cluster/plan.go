@@ -30,8 +30,11 @@ type Options struct {
 	Seed     uint64  // of the first centres, and of where centres without records start again
 	// Map names the map of the records to the last digit, for example by a hash, so that a run is resumed
 	// with the map of its first attempt.
-	Map    string
-	Budget privacy.Budget
+	Map string
+	// Individuals says that every record is a different individual and why, as a metric of labelled pairs assumes it. The
+	// unit is then that of its guarantee, one individual, so that a ledger adds both up; "" is one record.
+	Individuals string
+	Budget      privacy.Budget
 	algorithms.Provenance
 }
 
@@ -93,6 +96,10 @@ func New(o Options) (*Plan, error) {
 			"the map of the records is public, or what it tells of these records is charged to the same data id",
 			o.Contribution() + "; the noise bits are secret",
 		},
+	}
+	if o.Individuals != "" {
+		g.Unit, g.Relation = "one individual", "same ids, one individual's record replaced: features, and labels of its pairs, which clusters do not read"
+		g.Assumptions = append(g.Assumptions, o.Individuals)
 	}
 	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, events...); err != nil {
 		return nil, err
