@@ -153,7 +153,7 @@ type Clusters struct {
 	Encoder *dataset.Encoder `json:"encoder"`       // raw columns to features
 	Metric  *Model           `json:"metric,omitempty"`
 	Radius  float64          `json:"radius"` // mapped records are shortened to it
-	// Counts are the released numbers of records of each cluster in the last round, with noise of the standard deviation CountNoise.
+	// Counts are the released numbers of records of each cluster, with noise of the standard deviation CountNoise.
 	Counts     []float64 `json:"counts"`
 	CountNoise float64   `json:"count_noise"`
 	// Centres are one row for each cluster, in the coordinates of mapped records.
@@ -240,7 +240,7 @@ func (c *Clustering) clusters(d *Data, r *algorithms.Result, o Run) (*Clusters, 
 	return &Clusters{
 		Format: ClustersFormat, Version: Version, Created: o.Created.UTC().Truncate(time.Second), Task: clustersTask,
 		DataID: cmp.Or(o.DataID, d.Source().DataID), Run: r.Run, Encoder: d.encoder, Metric: c.metric, Radius: c.Plan.Options.Radius,
-		Counts: found.Counts, CountNoise: c.CountNoise, Centres: found.Centres, Report: report, Plan: r.Record, Options: o.Options, Guarantee: r.Guarantee,
+		Counts: found.Counts, CountNoise: found.CountNoise, Centres: found.Centres, Report: report, Plan: r.Record, Options: o.Options, Guarantee: r.Guarantee,
 	}, nil
 }
 
@@ -251,8 +251,9 @@ func (c *Clusters) size() (text []byte, most int, err error) {
 		return nil, 0, err
 	}
 	blank := *c
-	blank.Counts, blank.Centres = nil, nil
+	blank.Counts, blank.Centres, blank.CountNoise = nil, nil, 0
 	without, err := sealed(blank)
+	most = weightText
 	for _, row := range c.Centres {
 		most += weightText * (len(row) + 3) // and the brackets of the row, and the number
 	}

@@ -34,29 +34,33 @@ func (p *Plan) Job(rows func(context.Context) ([]float64, error)) algorithms.Job
 
 // Clusters are what a clustering found: post-processing of its releases.
 type Clusters struct {
-	Counts  []float64   // of the records of the last round, with noise; at least 0
-	Centres [][]float64 // k of them, in the coordinates of mapped records
+	Counts     []float64   // of the records, with noise; at least 0
+	CountNoise float64     // standard deviation of that noise
+	Centres    [][]float64 // k of them, in the coordinates of mapped records
 }
 
 // Read takes the result of a job apart.
 func (p *Plan) Read(weights []float64) (Clusters, error) {
 	k, r := p.Options.Clusters, p.Options.Dim
-	if len(weights) != k*(1+r) {
-		return Clusters{}, fmt.Errorf("cluster: %d numbers for a plan of %d clusters of %d coordinates", len(weights), k, r)
+	if len(weights) != k*(1+r)+1 || !(weights[0] >= 1) {
+		return Clusters{}, fmt.Errorf("cluster: %d numbers that are not a result of a plan of %d clusters of %d coordinates", len(weights), k, r)
 	}
-	c := Clusters{Counts: slices.Clone(weights[:k])}
+	c := Clusters{CountNoise: p.CountNoise / math.Sqrt(weights[0]), Counts: slices.Clone(weights[1:][:k])}
 	for j := range k {
-		c.Centres = append(c.Centres, slices.Clone(weights[k+j*r:][:r]))
+		c.Centres = append(c.Centres, slices.Clone(weights[1+k+j*r:][:r]))
 	}
 	return c, nil
 }
 
-// run makes the rounds: the first ones with more centres than are asked for, if noise allows (Plan.Seeds).
+// run makes the rounds: the first half with more centres than are asked for, if noise allows (Plan.Seeds). The
+// result is the mean of the releases of the other half, as far back as no centre started again: how many they are, the
+// numbers of records, and the centres.
 func (p *Plan) run(ctx context.Context, q []int32, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
 	o := p.Options
 	rng := rand.New(rand.NewPCG(o.Seed, 27))
 	centres := first(rng, max(p.Seeds, o.Clusters), o.Dim)
-	var counts []float64
+	var mean, counts []float64
+	averaged, again := 0, false // releases in the mean; whether a centre started again after it
 	for round := range o.Rounds {
 		v, err := sums(ctx, q, centres, o.Dim)
 		if err != nil {
@@ -65,9 +69,15 @@ func (p *Plan) run(ctx context.Context, q []int32, s privacy.Session, t algorith
 		if err := s.Release(v, p.Certificate, p.Noise); err != nil {
 			return nil, err
 		}
+		if averaged++; round <= o.Rounds/2 || again {
+			mean, averaged = v, 1
+		}
+		for i := range mean {
+			mean[i] += (v[i] - mean[i]) / float64(averaged)
+		}
 		var held []int
-		counts, held = p.update(centres, v)
-		switch {
+		counts, held = p.update(centres, mean, averaged)
+		switch again = len(held) < len(centres); {
 		case p.Seeds > 0 && round == o.Rounds/2-1:
 			centres = reduce(rng, centres, counts, held, o.Clusters)
 		case round < o.Rounds-1:
@@ -75,12 +85,13 @@ func (p *Plan) run(ctx context.Context, q []int32, s privacy.Session, t algorith
 		}
 		t.Step(round+1, o.Rounds)
 	}
+	result := append([]float64{float64(averaged)}, counts...)
 	for _, c := range centres {
 		for _, v := range c {
-			counts = append(counts, v*o.Radius)
+			result = append(result, v*o.Radius)
 		}
 	}
-	return counts, nil
+	return result, nil
 }
 
 // whole rounds mapped records to integers of norm at most levels, in units of Radius/levels
@@ -161,15 +172,15 @@ func Nearest(centres [][]float64, x []float64) (place int) {
 // its centre to be moved there.
 const heldCounts = 3
 
-// update moves the centres, in units of the radius, to the means of a release, and returns the released numbers
-// of records and the places of the centres that were moved: a number that does not stand out of its noise
-// gives no mean.
-func (p *Plan) update(centres [][]float64, released []float64) (counts []float64, held []int) {
+// update moves the centres, in units of the radius, to the means of a release, or of the mean of several, and returns
+// the released numbers of records and the places of the centres that were moved: a number that does not
+// stand out of its noise gives no mean.
+func (p *Plan) update(centres [][]float64, released []float64, averaged int) (counts []float64, held []int) {
 	k, r := len(centres), p.Options.Dim
 	for c := range centres {
 		n := released[c] / levels
 		counts = append(counts, max(n, 0))
-		if n < max(1, heldCounts*p.CountNoise) {
+		if n < max(1, heldCounts*p.CountNoise/math.Sqrt(float64(averaged))) {
 			continue
 		}
 		held = append(held, c)
