@@ -163,7 +163,7 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	f.Line("clusters", "k = %d, of n = %d records mapped to %d dimensions, within the radius %.6g",
 		f.Add("clusters", o.Clusters), f.Add("records", o.Records), f.Add("dimensions", o.Dim), f.Add("radius", o.Radius))
 	f.Line("rounds", "%d, each releases the number and the sum of the records of every cluster, %d numbers at the end; first centres by public seed %d",
-		f.Add("rounds", o.Rounds), f.Add("coordinates", o.Clusters*(1+o.Dim)), f.Add("init_seed", o.Seed))
+		f.Add("rounds", o.Rounds), f.Add("coordinates", o.Clusters*(1+o.Dim)), f.Add("start_seed", o.Seed))
 	if p.Seeds > 0 {
 		f.Line("", "the first %d rounds with %d centres, which k-means of the released ones makes %d", o.Rounds/2, f.Add("seeds", p.Seeds), o.Clusters)
 	}

@@ -22,7 +22,7 @@ type clusterCmd struct {
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Rounds     int       `positive:"" placeholder:"T" help:"Rounds of k-means, which share the budget. Default: 5."`
 	Clip       float64   `positive:"" placeholder:"R" help:"Norm to which mapped records are shortened; public, and noise grows with it. Default: the bound that holds for every record."`
-	InitSeed   uint64    `default:"1" help:"Public seed of the first centres."`
+	StartSeed  uint64    `default:"1" help:"Public seed of the first centres."`
 	Plan       bool      `help:"Print what clusters of -n records would release and cost. No data are read."`
 	N          int       `positive:"" short:"n" help:"Number of records, for --plan."`
 	identityFlag
@@ -37,7 +37,7 @@ all rounds. With --metric records are compared by a metric that was learned befo
 cannot-link pairs ("dyad pairs train"); what that cost is a charge of its own, in the same ledger if the records are the
 same. "dyad predict" assigns records to the clusters.
 
-The first centres depend on --init-seed and on no record. Do not try seeds, k or rounds on the private records: every
+The first centres depend on --start-seed and on no record. Do not try seeds, k or rounds on the private records: every
 run is charged.
 
 Examples:
@@ -106,7 +106,7 @@ func (c *clusterCmd) schema() (*dataset.Schema, *model, error) {
 
 func (c *clusterCmd) options(metric *model) lib.ClusterOptions {
 	return lib.ClusterOptions{
-		Clusters: c.K, Rounds: c.Rounds, Seed: c.InitSeed, Clip: c.Clip, Metric: metric, LookAlikes: dataset.LookAlikes(c.LookAlikeIDs), Epsilon: c.Epsilon, Delta: c.Delta,
+		Clusters: c.K, Rounds: c.Rounds, Seed: c.StartSeed, Clip: c.Clip, Metric: metric, LookAlikes: dataset.LookAlikes(c.LookAlikeIDs), Epsilon: c.Epsilon, Delta: c.Delta,
 	}
 }
 

@@ -48,7 +48,7 @@ func TestKilledClusteringsAreResumed(t *testing.T) {
 				return
 			case "pending":
 				f.dyad(f.clusters("--resume", run, "--rounds", "9")...).Want(t, "another number of rounds", exitInput, "")
-				f.dyad(f.clusters("--resume", run, "--init-seed", "9")...).Want(t, "another seed", exitInput, "")
+				f.dyad(f.clusters("--resume", run, "--start-seed", "9")...).Want(t, "another seed", exitInput, "")
 			}
 			f.dyad(f.clusters("--resume", run)...).Want(t, "resume", exitOK, "clusters")
 			again, charges, finished := f.attacked(t)
