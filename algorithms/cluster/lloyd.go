@@ -139,7 +139,7 @@ func sums(ctx context.Context, q []int32, centres [][]float64, r int) ([]float64
 		for j, v := range q[i : i+r] {
 			x[j] = float64(v) / levels
 		}
-		c := Nearest(centres, x)
+		c := nearest(centres, x)
 		total[c] += levels
 		for j, v := range q[i : i+r] {
 			total[k+c*r+j] += int64(v)
@@ -152,9 +152,9 @@ func sums(ctx context.Context, q []int32, centres [][]float64, r int) ([]float64
 	return out, nil
 }
 
-// Nearest is the place of the centre with the smallest distance to x, the first of several: a function
+// nearest is the place of the centre with the smallest distance to x, the first of several: a function
 // of x and the centres alone.
-func Nearest(centres [][]float64, x []float64) (place int) {
+func nearest(centres [][]float64, x []float64) (place int) {
 	least := math.Inf(1)
 	for c, of := range centres {
 		var d float64
@@ -209,7 +209,7 @@ func Assign(centres [][]float64, rows []float64, radius float64) []int {
 		for j, v := range q {
 			x[j] = float64(v) / levels
 		}
-		places[i] = Nearest(unit, x)
+		places[i] = nearest(unit, x)
 	}
 	return places
 }

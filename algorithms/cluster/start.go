@@ -113,7 +113,7 @@ func spread(rng *rand.Rand, centres [][]float64, counts []float64, held []int, k
 		total := 0.0
 		for i, c := range held {
 			if weight[i] = counts[c]; len(of) > 0 {
-				d := distance(centres[c], of[Nearest(of, centres[c])])
+				d := distance(centres[c], of[nearest(of, centres[c])])
 				weight[i] *= d * d
 			}
 			total += weight[i]
@@ -135,7 +135,7 @@ func lloyd(of, centres [][]float64, counts []float64, held []int) (cost float64)
 	sum, total := make([][]float64, len(of)), make([]float64, len(of))
 	for _, c := range held {
 		x := centres[c]
-		to := Nearest(of, x)
+		to := nearest(of, x)
 		d := distance(x, of[to])
 		cost += counts[c] * d * d
 		if total[to] += counts[c]; sum[to] == nil {
