@@ -86,8 +86,13 @@ func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
 // ofIndividuals says that a metric protects one individual in several pairs.
 func ofIndividuals(m *Model) bool { return m != nil && m.Guarantee.Unit == "one individual" }
 
+// LoadOptions of dataset.Load for the records: labels are not read, and ids only where CheckIndividuals compares them.
+func (o ClusterOptions) LoadOptions() dataset.Options {
+	return dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: ofIndividuals(o.Metric)}
+}
+
 // CheckIndividuals refuses records whose ids do not tell individuals apart, as a metric of labelled pairs does. It is for records
-// that are clustered by such a metric, which were read with dataset.Options.KeepIDs.
+// that are clustered by such a metric, which were read with LoadOptions.
 func (o ClusterOptions) CheckIndividuals(d *dataset.Dataset) error {
 	if !ofIndividuals(o.Metric) || d.IDs == nil {
 		return nil

@@ -124,7 +124,7 @@ func (c *clusterCmd) cluster(a *app, schema *dataset.Schema, metric *model) erro
 			return errors.Join(asResult(away), c.recovered(a, found, kept.Ledger, &result))
 		}
 	}
-	o, err := c.storeFlag.options(schema, c.Data, dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true})
+	o, err := c.storeFlag.options(schema, c.Data, c.options(metric).LoadOptions())
 	if err != nil {
 		return err
 	}

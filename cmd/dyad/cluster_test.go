@@ -144,6 +144,26 @@ func TestClustersThatAreRefused(t *testing.T) {
 	}
 }
 
+// A pack gives the clusters of the file that it was made of.
+func TestClustersOfAPack(t *testing.T) {
+	dir := clinic(t, 200)
+	if code, _, errs := dyad(t, dir, "data", "pack", "patients.csv", "--schema", "patients.yaml", "-o", "p.dyadpack"); code != exitOK {
+		t.Fatal(errs)
+	}
+	var counts []string
+	for _, file := range []string{"patients.csv", "p.dyadpack"} {
+		code, out, errs := dyad(t, dir, "cluster", "-k", "2", "--data", file, "--schema", "patients.yaml", "--epsilon", "5", "--seed", "3", "--force", "--json")
+		var r clusterResult
+		if code != exitOK || json.Unmarshal([]byte(out), &r) != nil {
+			t.Fatalf("%s: exit %d: %s", file, code, errs)
+		}
+		counts = append(counts, fmt.Sprint(r.Counts, r.Noise))
+	}
+	if counts[0] != counts[1] {
+		t.Errorf("clusters of %s, and from a pack of %s", counts[0], counts[1])
+	}
+}
+
 // A file of clusters of the current version assigns records as it did when it was written.
 func TestOldClustersAreRead(t *testing.T) {
 	text, err := os.ReadFile(filepath.FromSlash("testdata/formats/clusters-1.json"))
