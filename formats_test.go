@@ -117,6 +117,7 @@ func TestGoldenFilesOfEveryFormat(t *testing.T) {
 		"seeded source 1":    "algorithms/testdata/formats/stream-4.state", // drawn with it
 		"schemaVersion` = 1": "bench/schemas/pima.yaml", "dyad-plan/1": "cmd/dyad/testdata/formats/model-1-plan.json",
 		"dyad-checkpoint/3": "algorithms/testdata/formats/run-3.checkpoint", "dyad-audit-part/1": "algorithms/audit/testdata/formats/part-1.audit",
+		"dyad-clusters/1":  "cmd/dyad/testdata/formats/clusters-1.json",
 		"packVersion` = 1": "cmd/dyad/testdata/formats/pack-1.dyadpack",
 	}
 	for _, m := range formatInDocs.FindAllStringSubmatch(string(text), -1) {

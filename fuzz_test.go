@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad"
+	"dyad/engine"
 	"dyad/internal/files"
 )
 
@@ -33,11 +34,7 @@ func FuzzModel(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if at := bytes.LastIndex(text, []byte(",\n  \"checksum\"")); at >= 0 { // else nothing changed gets further
-			sum := sha256.Sum256(append(bytes.Clone(text[:at]), "\n}\n"...))
-			text = fmt.Appendf(text[:at:at], ",\n  \"checksum\": \"sha256:%x\"\n}\n", sum)
-		}
-		write(path, text)
+		write(path, resealed(text))
 		m, err := dyad.Load(path)
 		if err != nil {
 			return
@@ -71,6 +68,51 @@ func FuzzModel(f *testing.F) {
 }
 
 // ReadJSON stops at its limit and takes one value.
+// resealed has the checksum that belongs to the text: else nothing that was changed gets further.
+func resealed(text []byte) []byte {
+	at := bytes.LastIndex(text, []byte(",\n  \"checksum\""))
+	if at < 0 {
+		return text
+	}
+	sum := sha256.Sum256(append(bytes.Clone(text[:at]), "\n}\n"...))
+	return fmt.Appendf(text[:at:at], ",\n  \"checksum\": \"sha256:%x\"\n}\n", sum)
+}
+
+// Whatever a file of clusters has, it is refused or assigns every record to one of its clusters.
+func FuzzClusters(f *testing.F) {
+	text, err := os.ReadFile(filepath.FromSlash("cmd/dyad/testdata/formats/clusters-1.json"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add(bytes.Replace(text, []byte(`"centres"`), []byte(`"centre"`), 1))
+	f.Add(bytes.Replace(text, []byte(`"metric"`), []byte(`"matrix"`), 1))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := filepath.Join(t.TempDir(), "c.json")
+		if err := os.WriteFile(path, resealed(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := dyad.LoadClusters(path)
+		if err != nil {
+			return
+		}
+		if c.Encoder.Dim() > 1000 {
+			t.Skip("many features")
+		}
+		r, err := engine.NewRecords(make([]float64, 2*c.Encoder.Dim()), make([]float64, 2), c.Encoder.Dim(), engine.UnitBounds())
+		if err != nil {
+			t.Fatal(err)
+		}
+		places, err := c.Assign(r)
+		if err != nil {
+			return // a map that overflows
+		}
+		if len(places) != 2 || places[0] != places[1] || places[0] < 1 || places[0] > len(c.Centres) {
+			t.Fatalf("clusters %v of %d", places, len(c.Centres))
+		}
+	})
+}
+
 func FuzzReadJSON(f *testing.F) {
 	f.Add([]byte(`{"a":[1,2]}`), int64(20))
 	f.Add([]byte(`{} {}`), int64(20))

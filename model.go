@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"time"
@@ -77,8 +78,11 @@ type Model struct {
 
 // Text is the content of the model's file: its last member is the checksum of the others, the
 // SHA-256 of the file without it.
-func (m *Model) Text() ([]byte, error) {
-	text, err := json.MarshalIndent(m, "", "  ")
+func (m *Model) Text() ([]byte, error) { return sealed(m) }
+
+// sealed is the JSON of a file with its checksum.
+func sealed(v any) ([]byte, error) {
+	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return nil, err
 	}
@@ -157,30 +161,41 @@ func Load(path string) (*Model, error) {
 	if seal.present() {
 		m.read = seal.sum.Sum(nil)
 	}
+	if m.Format == ClustersFormat {
+		return nil, input.As(fmt.Errorf("%w: %s; dyad predict assigns records with it", ErrClusters, path))
+	}
 	if m.Format != ModelFormat && m.Format != NetworkFormat || m.Format != m.format() {
 		return nil, input.Errorf("dyad: %s has format %q, this program reads %q, and %q for networks", path, m.Format, ModelFormat, NetworkFormat)
 	}
+	if err := m.complete(); err != nil {
+		return nil, input.Errorf("dyad: %s is damaged: %v", path, err)
+	}
+	return m, nil
+}
+
+// complete says what a model that was read lacks.
+func (m *Model) complete() error {
 	loss, err := m.loss()
 	if err != nil {
-		return nil, input.Errorf("dyad: %s: the loss of the model: %v", path, err)
+		return fmt.Errorf("the loss of the model: %w", err)
 	}
 	if m.Encoder == nil || len(m.Weights) != loss.ParamDim(m.Encoder.Dim()) || m.Network != nil && m.Network.Features != m.Encoder.Dim() {
-		return nil, input.Errorf("dyad: %s is damaged: it needs an encoder and as many weights as its features ask for", path)
+		return errors.New("it needs an encoder and as many weights as its features ask for")
 	}
 	if len(m.WeightErrors) > 0 && len(m.WeightErrors) != len(m.Weights) {
-		return nil, input.Errorf("dyad: %s is damaged: it has standard errors of %d weights and %d weights", path, len(m.WeightErrors), len(m.Weights))
+		return fmt.Errorf("it has standard errors of %d weights and %d weights", len(m.WeightErrors), len(m.Weights))
 	}
 	for i, e := range m.WeightErrors {
 		if !(e >= 0) || math.IsInf(e, 0) {
-			return nil, input.Errorf("dyad: %s is damaged: the standard error of weight %d is not a positive number", path, i+1)
+			return fmt.Errorf("the standard error of weight %d is not a positive number", i+1)
 		}
 	}
 	for i, w := range m.Weights {
 		if math.IsNaN(w) || math.IsInf(w, 0) {
-			return nil, input.Errorf("dyad: %s is damaged: weight %d is not finite", path, i+1)
+			return fmt.Errorf("weight %d is not finite", i+1)
 		}
 	}
-	return m, nil
+	return nil
 }
 
 // Open reads a data file in the format of the training data, to be scored or mapped; labels

@@ -111,6 +111,7 @@ var parsers = map[string]string{
 	"internal/memory/memory_linux.go":  "numbers of the kernel",
 	"privacy/privtest/golden.go":       "for tests",
 
+	"clusters.go":               ".:FuzzClusters",
 	"model.go":                  ".:FuzzModel",
 	"privacy/account/codec.go":  "privacy/account:FuzzEvents",
 	"internal/release/main.go":  "files of this module",

@@ -28,6 +28,9 @@ type Plan struct {
 	// Objective is what the ledger records of what is minimised, so that a run is resumed
 	// with the plan of its first attempt; "" for that of Spec.
 	Objective string
+	// Cautions are warnings of a package with a specification of its own, which Warnings adds to its own: about
+	// public numbers, such as noise that drowns the signal.
+	Cautions []string
 
 	// Spec and what follows are of batch and online algorithms.
 	Spec     Spec

@@ -3,6 +3,7 @@ package algorithms
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/engine"
 	"dyad/privacy"
@@ -32,7 +33,7 @@ const mostEpsilon = 10
 // signal, or an epsilon that protects little, with the smallest n or epsilon that would do, or a long time. They
 // are functions of public numbers, and part of the report.
 func (p *Plan) Warnings() []string {
-	var out []string
+	out := slices.Clone(p.Cautions)
 	if text := p.drowned(); text != "" {
 		out = append(out, text)
 	}

@@ -51,6 +51,7 @@ type cli struct {
 	Search     searchCmd     `cmd:"" help:"Choose among settings or released models privately: training, scoring and choosing in one charge."`
 	Plan       planCmd       `cmd:"" help:"Print the whole privacy report of a training run without reading any data."`
 	Pairs      pairsCmd      `cmd:"" help:"Train on labelled pairs: similar or dissimilar, or preferred."`
+	Cluster    clusterCmd    `cmd:"" help:"Find cluster centres of records privately, by a metric from pairs if you have one."`
 	Local      localCmd      `cmd:"" help:"Learn from users who do not trust the server: local differential privacy."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Evaluate a model on a data file."`
 	Predict    predictCmd    `cmd:"" help:"Score records with a model."`
@@ -233,7 +234,7 @@ func newParser(c *cli, stdout, stderr io.Writer, options ...kong.Option) (*kong.
 func message(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
-		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "pairgraph: ", "terms: ", "team: ", "mpi: ", "export: ", "experiment: ", "dyad: "} {
+		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "cluster: ", "pairgraph: ", "terms: ", "team: ", "mpi: ", "export: ", "experiment: ", "dyad: "} {
 			l = strings.ReplaceAll(strings.TrimPrefix(l, p), ": "+p, ": ")
 		}
 		lines[i] = "dyad: " + l

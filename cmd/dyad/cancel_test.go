@@ -21,6 +21,7 @@ var longWork = map[string]string{
 	"train":          "train --data BIG --schema SCHEMA --algorithm dpgdsc --out OUT --ledger LEDGER",
 	"online":         "online --data BIG --schema SCHEMA --records 400000 --every 1000 --state OUT --ledger LEDGER",
 	"search":         "search --candidates CANDIDATES --data BIG --schema SCHEMA --epsilon 1 --out OUT --ledger LEDGER",
+	"cluster":        "cluster -k 200 --rounds 200 --data BIG --schema SCHEMA --out OUT --ledger LEDGER",
 	"plan":           "plan --compare -n 400000 -d 300",
 	"pairs train":    "pairs train --data BIG --schema SCHEMA --density 2 --degree-cap 6 --out OUT --ledger LEDGER",
 	"pairs plan":     "pairs plan -n 2000000 -d 33 --density 2 --degree-cap 8 --sampling poisson --batch 256 --epsilon 2 --epochs 3000",

@@ -186,6 +186,11 @@ func TestGoldenJSONOfRuns(t *testing.T) {
 			"pairs train --data patients.csv --schema patients.yaml --tuple 4 --loss npair --temperature 0.5 --mode nonprivate --public-data --out h.json",
 			"pairs train --data patients.csv --schema patients.yaml --all-pairs --epsilon 2 --out i.json",
 		},
+		"cluster": {
+			"cluster -k 3 --plan -n 300 --schema patients.yaml --delta 0",
+			"cluster -k 2 --data patients.csv --schema patients.yaml --epsilon 4 --out a.json",
+			"cluster -k 2 --data patients.csv --schema patients.yaml --public-data --out b.json",
+		},
 		"search": {
 			"search --candidates settings.yaml --data patients.csv --schema patients.yaml --road compose --epsilon 2 --out a.json",
 			"search --candidates settings.yaml --data patients.csv --schema patients.yaml --road random-stopping --runs 6 --epsilon 2 --out b.json",

@@ -17,10 +17,10 @@ const mostFlags = 21
 var sections = []struct{ title, flags string }{
 	{"Data:", "data schema store n d users records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic features"},
 	{"Candidates:", "candidates models road"},
-	{"Model:", "model task algorithm algorithms method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
+	{"Model:", "model k metric start-seed task algorithm algorithms method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
 	{"Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip gradient-clip rate"},
 	{"Privacy:", "mode paper-unsound epsilon epsilons delta unit kappa max-epsilon max-epochs max-direction-pairs holdout-epsilon exact-figures shuffle-delta"},
-	{"Noise and steps; they change the mechanism:", "noise sampling noises steps step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink printed-steps every buffer reservoir per-class burn-in secret-state " +
+	{"Noise and steps; they change the mechanism:", "noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink printed-steps every buffer reservoir per-class burn-in secret-state " +
 		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold threshold-step kwik-ratio kwik-delta"},
 	{"Constants of the loss, as you assert them:", "G L Dg H radius-diameter"},
 	{"Evaluation:", "figures plan holdout holdout-records split-seed splits intervals no-ceiling compare regret neighbours top roc-thresholds mean-loss loss-range reference confidence"},
@@ -33,7 +33,7 @@ var sections = []struct{ title, flags string }{
 
 // firstFlags are in the first view.
 var firstFlags = words("help json quiet verbose data schema n d users records state pairs tuple out public-data " +
-	"candidates models model algorithms epsilons splits task algorithm method loss radius mode epsilon delta unit kappa every holdout holdout-records holdout-epsilon " +
+	"candidates models model k metric algorithms epsilons splits task algorithm method loss radius mode epsilon delta unit kappa every holdout holdout-records holdout-epsilon " +
 	"shuffle-delta max-epsilon compare plan reference runs time plot server dir listen protocol cert key token memory resume ledger")
 
 func words(s string) []string { return strings.Fields(s) }

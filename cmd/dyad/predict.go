@@ -2,14 +2,16 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 
+	lib "dyad"
 	"dyad/internal/files"
 )
 
 type predictCmd struct {
-	Model string    `arg:"" help:"Model file; nothing else is needed, it holds the preprocessing."`
+	Model string    `arg:"" help:"Model file, or file of clusters; nothing else is needed, it holds the preprocessing."`
 	Data  dataFiles `required:"" placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data; the label may be missing. - is standard input."`
 	Out   string    `short:"o" placeholder:"FILE" help:"File for the scores: CSV, or NPY without ids if its name ends in .npy. Default: standard output."`
 	Force bool      `help:"Replace an existing output file."`
@@ -19,7 +21,8 @@ type predictCmd struct {
 
 // Help shows examples.
 func (predictCmd) Help() string {
-	return `Writes one line per record: its id (or row number) and its score. Higher scores rank as more positive.
+	return `Writes one line per record: its id (or row number) and its score. Higher scores rank as more positive. With a
+file of clusters ("dyad cluster"): the number of its cluster, from 1 on.
 
 Examples:
   dyad predict model.json --data patients.csv
@@ -32,11 +35,16 @@ type predictResult struct {
 	Out     string    `json:"out,omitempty"`
 	IDs     []string  `json:"ids,omitempty"`
 	Scores  []float64 `json:"scores,omitempty"`
+	// Clusters are those of the records, from 1 on, if the model is a file of clusters.
+	Clusters []int `json:"clusters,omitempty"`
 }
 
 // Run scores the records.
 func (c *predictCmd) Run(a *app) error {
 	m, err := readModel(c.Model)
+	if errors.Is(err, lib.ErrClusters) {
+		return c.assign(a)
+	}
 	if err != nil {
 		return err
 	}
@@ -75,6 +83,49 @@ func (c *predictCmd) Run(a *app) error {
 		return a.emit(r, "")
 	}
 	return writeScores(a.stdout, data.IDs, s)
+}
+
+// assign writes the cluster of each record.
+func (c *predictCmd) assign(a *app) error {
+	found, err := lib.LoadClusters(c.Model)
+	if err != nil {
+		return err
+	}
+	out, err := files.NewOutput(c.Out, c.Force, c.Data.and(c.Model)...)
+	if err != nil {
+		return err
+	}
+	data, err := a.readUnlabelled(c.Data, found.Encoder.Schema(), c.unknownFlag)
+	if err != nil {
+		return err
+	}
+	places, err := found.Assign(data.Records)
+	if err != nil {
+		return err
+	}
+	numbers := make([]float64, len(places))
+	for i, p := range places {
+		numbers[i] = float64(p)
+	}
+	r := predictResult{Records: len(places), Out: c.Out}
+	if c.Out == "" {
+		if a.json {
+			r.IDs, r.Clusters = data.IDs, places
+			return a.emit(r, "")
+		}
+		return writeTable(a.stdout, data.IDs, numbers, []string{"cluster"})
+	}
+	var text bytes.Buffer
+	if err := writeNumbers(&text, c.Out, data.IDs, numbers, []string{"cluster"}, false); err != nil {
+		return err
+	}
+	if err := out.Write(files.Private, text.Bytes()); err != nil {
+		return err
+	}
+	var b strings.Builder
+	line(&b, "clusters", "of %d records written to %s", len(places), c.Out)
+	line(&b, "guarantee", "of the centres: %s; the clusters tell about the records, and nothing protects those", found.Guarantee.Words())
+	return a.emit(r, b.String())
 }
 
 func writeScores(w io.Writer, ids []string, s []float64) error {

@@ -180,7 +180,7 @@ func (c *searchCmd) search(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := c.charged(o.Ledger, result.DataID); err != nil {
+	if err := chargedThere(o.Ledger, result.DataID, c.Models...); err != nil {
 		return err
 	}
 	a.noteWarnings(&s.Plan.Plan, result.Public)
@@ -229,10 +229,10 @@ func (c *searchCmd) split(all *lib.Data) (rest, held *lib.Data, err error) {
 	return c.trained().split(all)
 }
 
-// charged refuses models that were released from the data id by a run which the ledger does not
+// chargedThere refuses models that were released from the data id by a run which the ledger does not
 // have: what they tell of the records would not be counted.
-func (c *searchCmd) charged(l *lib.Ledger, id string) error {
-	if l == nil || len(c.Models) == 0 {
+func chargedThere(l *lib.Ledger, id string, models ...string) error {
+	if l == nil || len(models) == 0 {
 		return nil
 	}
 	entries, _, err := l.History()
@@ -243,7 +243,7 @@ func (c *searchCmd) charged(l *lib.Ledger, id string) error {
 	for _, e := range entries {
 		known[e.Run] = true
 	}
-	for _, name := range c.Models {
+	for _, name := range models {
 		m, err := readModel(name)
 		if err != nil {
 			return err

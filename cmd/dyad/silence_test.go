@@ -162,6 +162,8 @@ var silentMasks = []struct{ pattern, by string }{
 	{`"l2": (0\.1|1)\b`, `"l2": CHOSEN`},
 	{`"(time|charged)": ?"[^"]*"`, `"$1": CLOCK`},
 	{`(?m)^winner .*$|"winner": ?"[^"]*"`, "winner CHOSEN"},
+	{`of about [0-9, ]+ records; the noise of each number has standard deviation [0-9.e+]+`, "of RELEASED records"},
+	{`"counts": ?\[[^\]]*\]|(?s)"centres": ?\[.*?\]\s*\]|"count_noise": ?[0-9.e+-]+`, `"clusters": RELEASED`},
 	{`(?m)^ +AUC [0-9.]+ on the records|"released_auc": ?[0-9.e-]+`, "AUC RELEASED"},
 }
 
@@ -286,6 +288,14 @@ func silentRuns() map[string][]string {
 	searched("random stopping", "class.yaml", "--road", "random-stopping", "--runs", "4")
 	searched("random stopping sparse", "svm.yaml", "--road", "random-stopping", "--epsilon", "0.2", "--json")
 	searched("pure", "class.yaml", "--delta", "0", "--json")
+
+	clustered := func(name, schema string, more ...string) {
+		data := map[string]string{"svm.yaml": "r.svm"}[schema]
+		runs["cluster "+name] = append([]string{"cluster", "-k", "3", "--data", cmp.Or(data, "r.csv"), "--schema", schema, "--out", "m.json"}, more...)
+	}
+	clustered("records", "class.yaml")
+	clustered("sparse", "svm.yaml", "--epsilon", "0.1", "--json")
+	clustered("pure, clipped", "class.yaml", "--delta", "0", "--clip", "1e-9")
 
 	for _, m := range local.Methods() {
 		name := "local " + m.String()

@@ -1,0 +1,167 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/audit"
+	"dyad/algorithms/cluster"
+	"dyad/privacy"
+)
+
+func planOf(t *testing.T, o cluster.Options) *cluster.Plan {
+	t.Helper()
+	p, err := cluster.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func found(t *testing.T, p *cluster.Plan, rows []float64, seed uint64) cluster.Clusters {
+	t.Helper()
+	out, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) ([]float64, error) { return rows, nil }),
+		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := p.Read(out.Weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// corners are n records around k = 3 places of the plane.
+func corners(n int) (rows []float64) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		place := [][2]float64{{0.6, 0}, {-0.4, 0.5}, {-0.3, -0.6}}[i%3]
+		rows = append(rows, 2*place[0]+0.1*rng.NormFloat64(), 2*place[1]+0.1*rng.NormFloat64())
+	}
+	return rows
+}
+
+// With enough records every place has a centre next to it and a third of the records, for every
+// public seed.
+func TestCentresAreFound(t *testing.T) {
+	const n, radius = 6000, 2
+	for seed := range uint64(10) {
+		p := planOf(t, cluster.Options{Records: n, Clusters: 3, Dim: 2, Radius: radius, Seed: seed, Budget: privacy.Budget{Epsilon: 2, Delta: 1e-5}})
+		c := found(t, p, corners(n), seed)
+		for j, centre := range c.Centres {
+			near := math.Inf(1)
+			for _, place := range [][2]float64{{1.2, 0}, {-0.8, 1}, {-0.6, -1.2}} {
+				near = min(near, math.Hypot(centre[0]-place[0], centre[1]-place[1]))
+			}
+			if near > 5*p.CentreNoise*radius || math.Abs(c.Counts[j]-n/3) > 5*p.CountNoise {
+				t.Errorf("seed %d: %.0f records at a centre %v, noise %v", seed, c.Counts[j], centre, p.CentreNoise*radius)
+			}
+		}
+	}
+}
+
+// The noise that a plan states is that of the runs.
+func TestStatedNoiseIsThatOfRuns(t *testing.T) {
+	const n, repeats = 2000, 200
+	p := planOf(t, cluster.Options{Records: n, Clusters: 1, Dim: 2, Radius: 1, Rounds: 2, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}})
+	rows := make([]float64, 2*n) // all at one end, where the noise of the number counts in full
+	for i := range n {
+		rows[2*i] = 1
+	}
+	var centre, count float64
+	for seed := range uint64(repeats) {
+		c := found(t, p, rows, seed)
+		// Centres are shortened to the radius: the tangential part alone is normal.
+		centre += c.Centres[0][1] * c.Centres[0][1] / repeats
+		count += (c.Counts[0] - n) * (c.Counts[0] - n) / repeats
+	}
+	if r := math.Sqrt(count) / p.CountNoise; r < 0.85 || r > 1.15 {
+		t.Errorf("numbers have %v of the stated noise", r)
+	}
+	if r := math.Sqrt(3*centre) / p.CentreNoise; r < 0.85 || r > 1.15 {
+		t.Errorf("centres have %v of the stated noise", r)
+	}
+}
+
+// The whole mechanism on the neighbours that move every release most is not refuted, and the same runs
+// refute a part of its claim.
+func TestClustersAreAudited(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	const n = 6
+	for _, budget := range []privacy.Budget{{Epsilon: 2, Delta: 1e-2}, {Epsilon: 4}} {
+		p := planOf(t, cluster.Options{Records: n, Clusters: 1, Dim: 1, Radius: 1, Rounds: 3, Budget: budget})
+		attack := func(claimed privacy.Guarantee) *audit.Report {
+			r, err := audit.Run(context.Background(), audit.Target{Program: &audit.Program{
+				Algorithm: "k-means", Mode: "certified", Records: n, Guarantee: claimed,
+				Noise: p.Noise, Certificate: p.Certificate, Events: p.Events,
+				Train: func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
+					rows := make([]float64, n)
+					if rows[0] = -1; neighbour {
+						rows[0] = 1
+					}
+					return p.Job(func(context.Context) ([]float64, error) { return rows, nil }).Train(ctx, s, algorithms.Tracker{})
+				},
+			}}, audit.Options{Runs: 4000, Seed: 3, Access: audit.WhiteBox})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		if r := attack(p.Guarantee); r.Refuted() || r.OffGrid > 0 || r.Repeated > 0 {
+			t.Errorf("%+v: audited epsilon %v of %v, %d of %d values off the grid, %d repeated", budget, r.LowerBound, r.Epsilon, r.OffGrid, r.Values, r.Repeated)
+		}
+		less := p.Guarantee
+		less.Epsilon /= 2
+		less.Mu /= 2
+		if r := attack(less); !r.Refuted() {
+			t.Errorf("%+v: a claim of epsilon %v is not refuted: %v", budget, less.Epsilon, r.LowerBound)
+		}
+	}
+}
+
+// A plan warns where noise swamps the centres, and with what it says would do it does not warn.
+func TestSwampedPlansWarn(t *testing.T) {
+	o := cluster.Options{Records: 300, Clusters: 10, Dim: 8, Radius: 1, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}}
+	p := planOf(t, o)
+	if w := p.Warnings(); len(w) != 1 || !strings.Contains(w[0], "noise swamps the centres") || !strings.Contains(w[0], "n = ") {
+		t.Fatalf("warnings %q", w)
+	}
+	o.Records = int(float64(o.Records)*p.CentreNoise/0.25) + 1
+	if w := planOf(t, o).Warnings(); len(w) != 0 {
+		t.Errorf("with %d records: %q", o.Records, w)
+	}
+}
+
+func TestPlansOutOfRangeAreRefused(t *testing.T) {
+	good := cluster.Options{Records: 100, Clusters: 3, Dim: 2, Radius: 1, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}}
+	for want, change := range map[string]func(*cluster.Options){
+		"0 records":         func(o *cluster.Options) { o.Records = 0 },
+		"67108865 records":  func(o *cluster.Options) { o.Records = 1<<26 + 1 },
+		"257 clusters":      func(o *cluster.Options) { o.Clusters = 257 },
+		"1025 dimensions":   func(o *cluster.Options) { o.Dim = 1025 },
+		"-1 rounds":         func(o *cluster.Options) { o.Rounds = -1 },
+		"the radius is NaN": func(o *cluster.Options) { o.Radius = math.NaN() },
+		"the radius is 0":   func(o *cluster.Options) { o.Radius = 0 },
+	} {
+		o := good
+		change(&o)
+		if _, err := cluster.New(o); !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	p := planOf(t, good)
+	if _, err := p.Job(func(context.Context) ([]float64, error) { return make([]float64, 7), nil }).Train(context.Background(), nil, algorithms.Tracker{}); err == nil {
+		t.Error("rows that do not fit the plan are clustered")
+	}
+	if _, err := p.Read(make([]float64, 7)); err == nil {
+		t.Error("a result that does not fit the plan is read")
+	}
+}

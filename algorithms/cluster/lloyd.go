@@ -1,0 +1,215 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"dyad/algorithms"
+	"dyad/privacy"
+)
+
+// Job is the clustering of rows for algorithms.Execute. rows returns the mapped records, row-major,
+// Records x Dim: row i is a function of record i and of public or released numbers alone, bit for
+// bit. It is called after the charge, and no error of it may depend on joint properties of the records.
+// Result.Weights are for Read.
+func (p *Plan) Job(rows func(context.Context) ([]float64, error)) algorithms.Job {
+	return algorithms.Job{
+		Plan:      &p.Plan,
+		Withholds: true, // released numbers leave the closure as its result only
+		Train: func(ctx context.Context, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+			mapped, err := rows(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if len(mapped) != p.Options.Records*p.Options.Dim {
+				return nil, fmt.Errorf("cluster: %d coordinates for a plan of %d records of %d", len(mapped), p.Options.Records, p.Options.Dim)
+			}
+			return p.run(ctx, p.whole(mapped), s, t)
+		},
+	}
+}
+
+// Clusters are what a clustering found: post-processing of its releases.
+type Clusters struct {
+	Counts     []float64   // of the records, with noise; at least 0
+	CountNoise float64     // standard deviation of that noise
+	Centres    [][]float64 // k of them, in the coordinates of mapped records
+}
+
+// Read takes the result of a job apart.
+func (p *Plan) Read(weights []float64) (Clusters, error) {
+	k, r := p.Options.Clusters, p.Options.Dim
+	if len(weights) != k*(1+r)+1 || !(weights[0] >= 1) {
+		return Clusters{}, fmt.Errorf("cluster: %d numbers that are not a result of a plan of %d clusters of %d coordinates", len(weights), k, r)
+	}
+	c := Clusters{CountNoise: p.CountNoise / math.Sqrt(weights[0]), Counts: slices.Clone(weights[1:][:k])}
+	for j := range k {
+		c.Centres = append(c.Centres, slices.Clone(weights[1+k+j*r:][:r]))
+	}
+	return c, nil
+}
+
+// run makes the rounds: the first half with more centres than are asked for, if noise allows (Plan.Seeds). The
+// result is the mean of the releases of the other half, as far back as no centre started again: how many they are, the
+// numbers of records, and the centres.
+func (p *Plan) run(ctx context.Context, q []int32, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+	o := p.Options
+	rng := rand.New(rand.NewPCG(o.Seed, 27))
+	centres := first(rng, max(p.Seeds, o.Clusters), o.Dim)
+	var mean, counts []float64
+	averaged, again := 0, false // releases in the mean; whether a centre started again after it
+	for round := range o.Rounds {
+		v, err := sums(ctx, q, centres, o.Dim)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.Release(v, p.Certificate, p.Noise); err != nil {
+			return nil, err
+		}
+		if averaged++; round <= o.Rounds/2 || again {
+			mean, averaged = v, 1
+		}
+		for i := range mean {
+			mean[i] += (v[i] - mean[i]) / float64(averaged)
+		}
+		var held []int
+		counts, held = p.update(centres, mean, averaged)
+		switch again = len(held) < len(centres); {
+		case p.Seeds > 0 && round == o.Rounds/2-1:
+			centres = reduce(rng, centres, counts, held, o.Clusters)
+		case round < o.Rounds-1:
+			restart(rng, centres, counts, held)
+		}
+		t.Step(round+1, o.Rounds)
+	}
+	result := append([]float64{float64(averaged)}, counts...)
+	for _, c := range centres {
+		for _, v := range c {
+			result = append(result, v*o.Radius)
+		}
+	}
+	return result, nil
+}
+
+// whole rounds mapped records to integers of norm at most levels, in units of Radius/levels
+// (docs/theory.md#cluster-sums): a function of each row alone, total, and checked without rounding.
+func (p *Plan) whole(rows []float64) []int32 {
+	r := p.Options.Dim
+	q := make([]int32, len(rows))
+	for i := 0; i < len(rows); i += r {
+		wholeRow(q[i:i+r], rows[i:i+r], p.Options.Radius)
+	}
+	return q
+}
+
+func wholeRow(q []int32, x []float64, radius float64) {
+	norm := 0.0
+	for _, v := range x {
+		norm = math.Hypot(norm, v/radius)
+	}
+	if !(norm < math.MaxFloat64) { // infinite or not a number
+		clear(q)
+		return
+	}
+	for scale := levels / max(norm, 1); ; scale *= 1 - 0x1p-30 {
+		var square int64
+		for j, v := range x { // |v/radius| scale is at most about levels
+			q[j] = int32(min(max(v/radius*scale, -levels), levels)) // toward zero
+			square += int64(q[j]) * int64(q[j])                     // at most maxDim levels^2 = 2^62
+		}
+		if square <= levels*levels {
+			return
+		}
+	}
+}
+
+// sums are levels times the number of records of each cluster, then their sums: integers of at
+// most 2^52, so float64 holds them without rounding.
+func sums(ctx context.Context, q []int32, centres [][]float64, r int) ([]float64, error) {
+	k := len(centres)
+	total := make([]int64, k*(1+r))
+	x := make([]float64, r)
+	for i := 0; i < len(q); i += r {
+		if i/r%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		for j, v := range q[i : i+r] {
+			x[j] = float64(v) / levels
+		}
+		c := nearest(centres, x)
+		total[c] += levels
+		for j, v := range q[i : i+r] {
+			total[k+c*r+j] += int64(v)
+		}
+	}
+	out := make([]float64, len(total))
+	for j, v := range total {
+		out[j] = float64(v)
+	}
+	return out, nil
+}
+
+// nearest is the place of the centre with the smallest distance to x, the first of several: a function
+// of x and the centres alone.
+func nearest(centres [][]float64, x []float64) (place int) {
+	least := math.Inf(1)
+	for c, of := range centres {
+		var d float64
+		for j, v := range of {
+			d += (x[j] - v) * (x[j] - v)
+		}
+		if d < least {
+			least, place = d, c
+		}
+	}
+	return place
+}
+
+// heldCounts is how many standard deviations of noise a released number of records must have for
+// its centre to be moved there.
+const heldCounts = 3
+
+// update moves the centres, in units of the radius, to the means of a release, or of the mean of several, and returns
+// the released numbers of records and the places of the centres that were moved: a number that does not
+// stand out of its noise gives no mean.
+func (p *Plan) update(centres [][]float64, released []float64, averaged int) (counts []float64, held []int) {
+	k, r := len(centres), p.Options.Dim
+	for c := range centres {
+		n := released[c] / levels
+		counts = append(counts, max(n, 0))
+		if n < max(1, heldCounts*p.CountNoise/math.Sqrt(float64(averaged))) {
+			continue
+		}
+		held = append(held, c)
+		for j, v := range released[k+c*r:][:r] {
+			centres[c][j] = v / levels / n
+		}
+		within(centres[c], 1)
+	}
+	return counts, held
+}
+
+// Assign is the place of the nearest centre of each mapped record, row-major, as a clustering within a
+// radius assigns them.
+func Assign(centres [][]float64, rows []float64, radius float64) []int {
+	r := len(centres[0])
+	unit := make([][]float64, len(centres))
+	for c, of := range centres {
+		unit[c] = make([]float64, r)
+		for j, v := range of {
+			unit[c][j] = v / radius
+		}
+	}
+	places, q, x := make([]int, len(rows)/r), make([]int32, r), make([]float64, r)
+	for i := range places {
+		wholeRow(q, rows[i*r:][:r], radius)
+		for j, v := range q {
+			x[j] = float64(v) / levels
+		}
+		places[i] = nearest(unit, x)
+	}
+	return places
+}

@@ -1,0 +1,216 @@
+package cluster
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/privacy"
+)
+
+// tape is a session that keeps the exact vectors of releases. With answers it answers by those of
+// another run, as everything after a release may depend on what came out.
+type tape struct {
+	privacy.Session
+	exact, out [][]float64
+	answers    [][]float64
+}
+
+func (s *tape) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	s.exact = append(s.exact, slices.Clone(x))
+	if s.answers == nil {
+		if err := s.Session.Release(x, c, m); err != nil {
+			return err
+		}
+	} else {
+		copy(x, s.answers[len(s.exact)-1])
+	}
+	s.out = append(s.out, slices.Clone(x))
+	return nil
+}
+
+func planned(t *testing.T, o Options) *Plan {
+	t.Helper()
+	if o.Budget.Epsilon == 0 {
+		o.Budget = privacy.Budget{Epsilon: 2, Delta: 1e-5}
+	}
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// runOn is the run of a plan on rows, with noise of a seed, or answered by those of another run.
+func runOn(t *testing.T, p *Plan, rows []float64, answers [][]float64) (*tape, []float64) {
+	t.Helper()
+	live, err := privacy.NewPublicSession(privacy.NewSeededSource(3), p.Events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &tape{Session: live, answers: answers}
+	w, err := p.Job(func(context.Context) ([]float64, error) { return rows, nil }).Train(context.Background(), s, algorithms.Tracker{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, w
+}
+
+// extremes are records that move sums most: of the length of the radius in several directions, much longer
+// ones, records next to rounding, the zero, and numbers that no schema lets through.
+func extremes(r int, radius float64) (all [][]float64) {
+	for j := range r {
+		for _, v := range []float64{radius, -radius, 1e6 * radius, -1e300, math.Nextafter(radius, 0), math.Inf(1), math.NaN()} {
+			x := make([]float64, r)
+			x[j] = v
+			all = append(all, x)
+		}
+	}
+	rng := rand.New(rand.NewPCG(5, 5))
+	for range 6 {
+		x := direction(rng, r)
+		for j := range x {
+			x[j] *= radius
+		}
+		opposite := slices.Clone(x)
+		for j := range opposite {
+			opposite[j] = -opposite[j]
+		}
+		all = append(all, x, opposite)
+	}
+	return append(all, make([]float64, r))
+}
+
+func moved(a, b []float64) float64 {
+	var square float64
+	for i := range a {
+		square += (a[i] - b[i]) * (a[i] - b[i])
+	}
+	return math.Sqrt(square)
+}
+
+// worstMove is the largest move of a release, over its certificate, of a run on a few records against every run with one record replaced by an
+// extreme one, with the same releases; change disturbs the exact vectors, as a defect would. The
+// results of both runs have the same bits: they depend on releases only.
+func worstMove(t *testing.T, o Options, change func(rows, v []float64)) (most float64) {
+	t.Helper()
+	p := planned(t, o)
+	rng := rand.New(rand.NewPCG(7, o.Seed))
+	var rows []float64
+	all := extremes(o.Dim, o.Radius)
+	for range o.Records {
+		rows = append(rows, all[rng.IntN(len(all))]...)
+	}
+	whole, result := runOn(t, p, rows, nil)
+	for i := range o.Records {
+		for _, x := range all {
+			other := slices.Clone(rows)
+			copy(other[i*o.Dim:], x)
+			next, same := runOn(t, p, other, whole.out)
+			if !slices.Equal(result, same) {
+				t.Fatal("with the same releases the result is another one")
+			}
+			for round := range whole.exact {
+				a, b := slices.Clone(whole.exact[round]), slices.Clone(next.exact[round])
+				if change != nil {
+					change(rows, a)
+					change(other, b)
+				}
+				most = max(most, moved(a, b)/p.Certificate.Sensitivity())
+			}
+		}
+	}
+	return most
+}
+
+// Over all replacements by extreme records no release moves by more than its certificate, and some
+// move by all of it.
+func TestClusterSumsOfNeighbours(t *testing.T) {
+	for _, o := range []Options{
+		{Records: 4, Clusters: 1, Dim: 1, Radius: 1},
+		{Records: 5, Clusters: 3, Dim: 2, Radius: 1},
+		{Records: 6, Clusters: 2, Dim: 3, Radius: 0.37},
+		{Records: 3, Clusters: 5, Dim: 4, Radius: 1e-90},
+		{Records: 4, Clusters: 2, Dim: 2, Radius: 3e12, Budget: privacy.Budget{Epsilon: 3000, Delta: 1e-5}}, // with seeds
+		{Records: 4, Clusters: 2, Dim: 2, Radius: 1, Budget: privacy.Budget{Epsilon: 3}},
+	} {
+		if seeds := planned(t, o).Seeds; (seeds > 0) != (o.Budget.Epsilon == 3000) {
+			t.Errorf("%+v: %d seeds", o, seeds)
+		}
+		for seed := range uint64(3) {
+			o.Seed, o.Rounds = seed, 3
+			if got := worstMove(t, o, nil); got > 1 || got < 0.9 {
+				t.Errorf("k = %d, r = %d: the worst neighbours move by %v of the certificate, want 0.9 to 1", o.Clusters, o.Dim, got)
+			}
+		}
+	}
+}
+
+// The search finds what a wrong query would do: numbers that weigh twice as much, sums of records that are not shortened, centres of the data.
+func TestDefectsOfClusterSumsAreFound(t *testing.T) {
+	const k, r = 3, 2
+	for name, defect := range map[string]func(rows, v []float64){
+		"numbers weigh twice": func(_, v []float64) {
+			for c := range k {
+				v[c] *= 2
+			}
+		},
+		"records are not shortened": func(rows, v []float64) {
+			clear(v)
+			for _, x := range rows {
+				if math.Abs(x) < 1e7 {
+					v[k] += x * levels
+				}
+			}
+		},
+		"means instead of sums, of the exact number": func(_, v []float64) {
+			for c := range k {
+				for j := range r {
+					v[k+c*r+j] *= 5 / max(1, v[c]/levels)
+				}
+			}
+		},
+	} {
+		most := 0.0
+		for seed := range uint64(3) {
+			most = max(most, worstMove(t, Options{Records: 5, Clusters: k, Dim: r, Radius: 1, Rounds: 3, Seed: seed}, defect))
+		}
+		if most <= 1.01 {
+			t.Errorf("%s: the worst neighbours move by %v of the certificate, not more", name, most)
+		}
+	}
+}
+
+// Every record becomes integers of norm at most levels, by integer arithmetic, and one within the radius
+// is off by less than a level in each coordinate.
+func TestRecordsBecomeWholeVectors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	for range 2000 {
+		r := 1 + rng.IntN(40)
+		radius := math.Ldexp(1+rng.Float64(), rng.IntN(200)-100)
+		x := direction(rng, r)
+		length := radius * []float64{1, 1 + 0x1p-52, rng.Float64(), 1e9, 0}[rng.IntN(5)]
+		for j := range x {
+			x[j] *= length
+		}
+		q := make([]int32, r)
+		wholeRow(q, x, radius)
+		var square int64
+		for j, v := range q {
+			square += int64(v) * int64(v)
+			if want := x[j] / max(length, radius) * levels; math.Abs(float64(v)-want) > 1.2 {
+				t.Fatalf("coordinate %v of radius %v is %d levels, want about %v", x[j], radius, v, want)
+			}
+		}
+		if square > levels*levels {
+			t.Fatalf("a squared norm of %d levels, want at most 2^52", square)
+		}
+	}
+	q := []int32{1, 1}
+	if wholeRow(q, []float64{math.NaN(), 1}, 1); q[0] != 0 || q[1] != 0 {
+		t.Errorf("a record that is not a number is %v", q)
+	}
+}

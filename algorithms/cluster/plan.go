@@ -1,0 +1,174 @@
+package cluster
+
+import (
+	"fmt"
+	"math"
+
+	"dyad/algorithms"
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+const (
+	levels      = 1 << 26 // integers to which the radius is divided
+	maxRecords  = 1 << 26 // so that sums are integers of at most 2^52
+	maxDim      = 1 << 10 // so that squared norms are integers of at most 2^62
+	maxClusters = 1 << 8
+	maxRounds   = 1000
+)
+
+// DefaultRounds is the number of rounds where Options.Rounds is 0.
+const DefaultRounds = 5
+
+// Options are everything public that a clustering depends on.
+type Options struct {
+	Records  int     // n, 1 to 2^26; each row is a record
+	Clusters int     // k, 1 to 2^8
+	Dim      int     // r, coordinates of a mapped record, 1 to 2^10
+	Radius   float64 // R: longer mapped records are shortened to it; 2^-500 to 2^500
+	Rounds   int     // T, 1 to 1000; 0 means DefaultRounds
+	Seed     uint64  // of the first centres, and of where centres without records start again
+	// Map names the map of the records to the last digit, for example by a hash, so that a run is resumed
+	// with the map of its first attempt.
+	Map string
+	// Individuals says that every record is a different individual and why, as a metric of labelled pairs assumes it. The
+	// unit is then that of its guarantee, one individual, so that a ledger adds both up; "" is one record.
+	Individuals string
+	Budget      privacy.Budget
+	algorithms.Provenance
+}
+
+// Plan is what will be released and what that guarantees, from public numbers.
+type Plan struct {
+	algorithms.Plan
+	Options Options
+	// CountNoise is the standard deviation of the noise of the number of records of a cluster, and
+	// CentreNoise the root mean square norm of that of a centre of n/k records, in units of the radius and at
+	// most so much; both of one round.
+	CountNoise, CentreNoise float64
+	// Seeds is the number of centres of the first half of the rounds where noise allows more than k of them, else 0: k-means of
+	// the released centres then makes k of them, so that few first centres that lie badly matter less. Pure noise grows with their number, and has none.
+	Seeds int
+}
+
+// seedNoise is the most CentreNoise, with Seeds for k, and mostSeeds the most Seeds for each cluster.
+const (
+	seedNoise = 0.1
+	mostSeeds = 4
+)
+
+// swamped is the CentreNoise from which a plan warns.
+const swamped = 0.25
+
+// New plans a clustering. Errors say which number is out of range.
+func New(o Options) (*Plan, error) {
+	if o.Rounds == 0 {
+		o.Rounds = DefaultRounds
+	}
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	query := privacy.ClusterSums{Clusters: o.Clusters, Dim: o.Dim, Levels: levels}
+	c, err := query.Certify()
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]privacy.Part, o.Rounds)
+	for i := range parts {
+		parts[i] = privacy.Part{Certificate: c, Share: 1 / float64(o.Rounds)}
+	}
+	noise, err := privacy.CalibrateShares(parts, o.Budget)
+	if err != nil {
+		return nil, err
+	}
+	events := make([]account.Event, o.Rounds)
+	for i := range events {
+		events[i] = noise[i].Event(c)
+	}
+	p := &Plan{Options: o}
+	p.Plan = algorithms.Plan{Algorithm: "k-means", Mode: algorithms.Certified, Certificate: c, Noise: noise[0], Objective: o.objective()}
+	g := privacy.Guarantee{
+		Unit: "one record", Relation: "same n, one record replaced",
+		Released:   fmt.Sprintf("numbers and sums of the records of %d clusters, %d times, with %s noise", o.Clusters, o.Rounds, noise[0].Name()),
+		Derivation: c.Derivation() + "; clusters follow from releases, so rounds compose (docs/theory.md#cluster-sums)",
+		Assumptions: []string{
+			fmt.Sprintf("public: n = %d, k = %d, the radius %.6g, the schema and all options", o.Records, o.Clusters, o.Radius),
+			"the map of the records is public, or what it tells of these records is charged to the same data id",
+			o.Contribution() + "; the noise bits are secret",
+		},
+	}
+	if o.Individuals != "" {
+		g.Unit, g.Relation = "one individual", "same ids, one individual's record replaced: features, and labels of its pairs, which clusters do not read"
+		g.Assumptions = append(g.Assumptions, o.Individuals)
+	}
+	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, events...); err != nil {
+		return nil, err
+	}
+	p.CountNoise = noise[0].NoiseNorm(query.Coordinates()) / math.Sqrt(float64(query.Coordinates())) / levels
+	p.CentreNoise = p.CountNoise * math.Sqrt(float64(o.Dim+1)) * float64(o.Clusters) / float64(o.Records)
+	if p.CentreNoise > swamped {
+		p.Cautions = []string{p.remedy()}
+	}
+	if seeds := min(float64(mostSeeds*o.Clusters), float64(o.Clusters)*seedNoise/p.CentreNoise); o.Budget.Delta > 0 && o.Rounds > 1 && seeds >= float64(o.Clusters+1) {
+		p.Seeds = int(seeds)
+	}
+	p.Facts = p.facts()
+	return p, nil
+}
+
+func (o Options) validate() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: clusters: %s", algorithms.ErrAssumption, fmt.Sprintf(format, args...))
+	}
+	if err := o.Budget.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case o.Records < 1 || o.Records > maxRecords:
+		return bad("%d records, want 1 to 2^26", o.Records)
+	case o.Clusters < 1 || o.Clusters > maxClusters:
+		return bad("%d clusters, want 1 to %d", o.Clusters, maxClusters)
+	case o.Dim < 1 || o.Dim > maxDim:
+		return bad("records of %d dimensions, want 1 to %d: map them by a metric with fewer rows", o.Dim, maxDim)
+	case o.Rounds < 1 || o.Rounds > maxRounds:
+		return bad("%d rounds, want 1 to %d", o.Rounds, maxRounds)
+	case !(o.Radius >= 0x1p-500 && o.Radius <= 0x1p500):
+		return bad("the radius is %v, want 2^-500 to 2^500", o.Radius)
+	}
+	return nil
+}
+
+// objective is what a resumed run must have in common with its first attempt.
+func (o Options) objective() string {
+	return fmt.Sprintf("%d clusters of %d coordinates within %v, %d rounds, seed %d, map %s", o.Clusters, o.Dim, o.Radius, o.Rounds, o.Seed, o.Map)
+}
+
+// remedy says that noise swamps the centres, and what would help.
+func (p *Plan) remedy() string {
+	o, over := p.Options, p.CentreNoise/swamped
+	epsilon := o.Budget.Epsilon * over
+	if o.Budget.Delta > 0 {
+		epsilon = account.GDPEpsilon(account.GDPMu(o.Budget.Epsilon, o.Budget.Delta)*over, o.Budget.Delta)
+	}
+	enough := fmt.Sprintf("n = %.2g", float64(o.Records)*over)
+	if epsilon <= 10 {
+		enough += fmt.Sprintf(", or epsilon = %.2g", epsilon)
+	}
+	return fmt.Sprintf("noise swamps the centres: that of a centre of n/k = %.3g records is %.2g of the radius; with the rest as it is, %s gives %g of it; fewer clusters or rounds, a smaller radius that records fit in, or a metric of fewer dimensions help, too",
+		float64(o.Records)/float64(o.Clusters), p.CentreNoise, enough, swamped)
+}
+
+func (p *Plan) facts() (f algorithms.Facts) {
+	o := p.Options
+	f.Line("clusters", "k = %d, of n = %d records mapped to %d dimensions, within the radius %.6g",
+		f.Add("clusters", o.Clusters), f.Add("records", o.Records), f.Add("dimensions", o.Dim), f.Add("radius", o.Radius))
+	f.Line("rounds", "%d, each releases the number and the sum of the records of every cluster, %d numbers at the end; first centres by public seed %d",
+		f.Add("rounds", o.Rounds), f.Add("coordinates", o.Clusters*(1+o.Dim)), f.Add("start_seed", o.Seed))
+	if p.Seeds > 0 {
+		f.Line("", "the first %d rounds with %d centres, which k-means of the released ones makes %d", o.Rounds/2, f.Add("seeds", p.Seeds), o.Clusters)
+	}
+	f.Line("noise", "%s in units of 2^-26 of the radius, exact; sensitivity %.6g%s", f.Add("noise", p.Noise.String()), f.Add("sensitivity", p.Certificate.Sensitivity()), f.NoiseMultiplier(p.Noise, p.Certificate))
+	f.Line("", "of a number of records: standard deviation %.3g in each round; a cluster has n/k = %.3g on average", f.Add("count_noise", p.CountNoise), f.Add("expected_count", float64(o.Records)/float64(o.Clusters)))
+	f.Line("", "of a centre of n/k records: at most %.3g of the radius in each round, by its root mean square norm; the rounds of the second half are averaged", f.Add("centre_noise", p.CentreNoise))
+	return f
+}

@@ -1,0 +1,192 @@
+package cluster
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// What follows chooses centres from public seeds and from releases, so it costs nothing.
+
+// firstRadius is the norm, in units of the radius, within which the first centres lie, and firstDraws how many points are
+// drawn for each of them.
+const (
+	firstRadius = 0.5
+	firstDraws  = 16
+)
+
+// first are m points of a ball that are far from each other: each is the one of several uniform draws that is
+// farthest from those before it. They do not depend on records.
+func first(rng *rand.Rand, m, r int) [][]float64 {
+	centres := make([][]float64, 0, m)
+	for range m {
+		var best []float64
+		far := math.Inf(-1)
+		for range firstDraws {
+			x := direction(rng, r)
+			length := firstRadius * math.Pow(rng.Float64(), 1/float64(r))
+			for j := range x {
+				x[j] *= length
+			}
+			near := math.Inf(1)
+			for _, c := range centres {
+				near = min(near, distance(x, c))
+			}
+			if near > far {
+				best, far = x, near
+			}
+		}
+		centres = append(centres, best)
+	}
+	return centres
+}
+
+// restart puts each centre without records next to one of those with the most, which moves by the same
+// distance the other way.
+func restart(rng *rand.Rand, centres [][]float64, counts []float64, held []int) {
+	large := slices.Clone(held)
+	slices.SortStableFunc(large, func(a, b int) int { return cmp.Compare(counts[b], counts[a]) })
+	split := 0
+	for c := range centres {
+		if slices.Contains(held, c) {
+			continue
+		}
+		if split == len(large) {
+			return
+		}
+		from := centres[large[split]]
+		split++
+		reach := 1.0 // distance to the nearest other centre that has records
+		for _, other := range held {
+			if d := distance(from, centres[other]); d > 0 {
+				reach = min(reach, d)
+			}
+		}
+		for j, v := range direction(rng, len(from)) {
+			centres[c][j] = from[j] + reach/4*v
+			from[j] -= reach / 4 * v
+		}
+		within(centres[c], 1)
+		within(from, 1)
+	}
+}
+
+// reductions is how often reduce starts, and its rounds.
+const reductions = 10
+
+// reduce are k centres of released ones with their numbers of records as weights: the best of
+// several k-means, which read no record.
+func reduce(rng *rand.Rand, centres [][]float64, counts []float64, held []int, k int) [][]float64 {
+	if len(held) <= k { // the others start again
+		out := make([][]float64, 0, k)
+		for _, c := range held {
+			out = append(out, centres[c])
+		}
+		for c := range centres {
+			if len(out) < k && !slices.Contains(held, c) {
+				out = append(out, centres[c])
+			}
+		}
+		return out
+	}
+	var best [][]float64
+	least := math.Inf(1)
+	for range reductions {
+		of := spread(rng, centres, counts, held, k)
+		cost := 0.0
+		for range reductions {
+			cost = lloyd(of, centres, counts, held)
+		}
+		if cost < least {
+			best, least = of, cost
+		}
+	}
+	return best
+}
+
+// spread draws k of the centres, each with a probability that grows with its weight and the squared distance to
+// those before it [Arthur and Vassilvitskii 2007, k-means++].
+func spread(rng *rand.Rand, centres [][]float64, counts []float64, held []int, k int) (of [][]float64) {
+	weight := make([]float64, len(held))
+	for len(of) < k {
+		total := 0.0
+		for i, c := range held {
+			if weight[i] = counts[c]; len(of) > 0 {
+				d := distance(centres[c], of[nearest(of, centres[c])])
+				weight[i] *= d * d
+			}
+			total += weight[i]
+		}
+		at := rng.Float64() * total
+		place := 0
+		for place < len(held)-1 && at >= weight[place] {
+			at -= weight[place]
+			place++
+		}
+		of = append(of, slices.Clone(centres[held[place]]))
+	}
+	return of
+}
+
+// lloyd moves of to the weighted means of the centres that are nearest to each, and returns the weighted sum of squared
+// distances before.
+func lloyd(of, centres [][]float64, counts []float64, held []int) (cost float64) {
+	sum, total := make([][]float64, len(of)), make([]float64, len(of))
+	for _, c := range held {
+		x := centres[c]
+		to := nearest(of, x)
+		d := distance(x, of[to])
+		cost += counts[c] * d * d
+		if total[to] += counts[c]; sum[to] == nil {
+			sum[to] = make([]float64, len(x))
+		}
+		for j, v := range x {
+			sum[to][j] += counts[c] * v
+		}
+	}
+	for to, s := range sum {
+		for j := range s {
+			of[to][j] = s[j] / total[to]
+		}
+	}
+	return cost
+}
+
+// direction is a uniformly random unit vector.
+func direction(rng *rand.Rand, r int) []float64 {
+	for {
+		x := make([]float64, r)
+		var square float64
+		for j := range x {
+			x[j] = rng.NormFloat64()
+			square += x[j] * x[j]
+		}
+		if square > 0 {
+			for j := range x {
+				x[j] /= math.Sqrt(square)
+			}
+			return x
+		}
+	}
+}
+
+func distance(a, b []float64) (d float64) {
+	for j := range a {
+		d += (a[j] - b[j]) * (a[j] - b[j])
+	}
+	return math.Sqrt(d)
+}
+
+// within shortens x to a norm.
+func within(x []float64, most float64) {
+	norm := 0.0
+	for _, v := range x {
+		norm = math.Hypot(norm, v)
+	}
+	if norm > most {
+		for j := range x {
+			x[j] *= most / norm
+		}
+	}
+}

@@ -1,0 +1,317 @@
+package dyad
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"time"
+
+	"dyad/algorithms"
+	"dyad/algorithms/cluster"
+	"dyad/engine"
+	"dyad/engine/dataset"
+	"dyad/engine/metrics"
+	"dyad/internal/files"
+	"dyad/internal/input"
+	"dyad/privacy"
+)
+
+// ClustersFormat is the format of the files of clusters (docs/formats.md).
+const ClustersFormat = "dyad-clusters/1"
+
+// clustersTask is the task in files of clusters.
+const clustersTask = "clusters"
+
+// ErrClusters is wrapped by Load for a file that LoadClusters reads.
+var ErrClusters = errors.New("dyad: a file of clusters, and no model of scores or distances")
+
+// ClusterOptions decide what a clustering does and guarantees. All of them are public.
+type ClusterOptions struct {
+	Clusters int
+	Rounds   int    // 0 means cluster.DefaultRounds
+	Seed     uint64 // of the first centres, public
+	// Clip is the norm to which mapped records are shortened; 0 means the public bound of their norms. It must
+	// not come from the data.
+	Clip float64
+	// Metric maps the records before; nil: they are taken as they are encoded. It is public, or a model that was
+	// released, whose own charge stays; its encoder is that of the data.
+	Metric *Model
+	// LookAlikes says how ids were compared by CheckIndividuals, for a metric that protects one individual: then
+	// the clusters protect one individual, too, so that a ledger adds both up.
+	LookAlikes dataset.LookAlikes
+	Epsilon    float64
+	Delta      *float64 // nil is privacy.DefaultDelta
+}
+
+// Clustering is a clustering that is planned. Print Report().Text() before anything is charged.
+type Clustering struct {
+	*cluster.Plan
+	metric   *Model
+	features int
+}
+
+// PlanClusters plans private k-means of records of a shape. No data are read and nothing is charged. Persons
+// with several rows are refused: in this version a record is a row.
+func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
+	if s.PersonRows != 0 {
+		return nil, input.Errorf("dyad: clusters protect a row, and the schema has persons with several rows: sums over their rows have no certificate in this version; make a table of one row for each person, and give the column the role ignore")
+	}
+	radius, dim, err := mappedShape(o.Metric, s.Features)
+	if err != nil {
+		return nil, err
+	}
+	if o.Clip < 0 || math.IsNaN(o.Clip) {
+		return nil, input.Errorf("dyad: mapped records are clipped to a positive norm, not %v", o.Clip)
+	}
+	who := ""
+	if ofIndividuals(o.Metric) {
+		who = identity(o.LookAlikes)
+	}
+	p, err := cluster.New(cluster.Options{
+		Individuals: who,
+		Records:     s.Records, Clusters: o.Clusters, Dim: dim, Radius: cmp.Or(o.Clip, radius), Rounds: o.Rounds, Seed: o.Seed, Map: mapDigest(o.Metric),
+		Budget: Options{Epsilon: o.Epsilon, Delta: o.Delta}.Budget(s.Records), Provenance: s.Provenance,
+	})
+	if err != nil {
+		return nil, input.As(err)
+	}
+	return &Clustering{Plan: p, metric: o.Metric, features: s.Features}, nil
+}
+
+// ofIndividuals says that a metric protects one individual in several pairs.
+func ofIndividuals(m *Model) bool { return m != nil && m.Guarantee.Unit == "one individual" }
+
+// LoadOptions of dataset.Load for the records: labels are not read, and ids only where CheckIndividuals compares them.
+func (o ClusterOptions) LoadOptions() dataset.Options {
+	return dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: ofIndividuals(o.Metric)}
+}
+
+// CheckIndividuals refuses records whose ids do not tell individuals apart, as a metric of labelled pairs does. It is for records
+// that are clustered by such a metric, which were read with LoadOptions.
+func (o ClusterOptions) CheckIndividuals(d *dataset.Dataset) error {
+	if !ofIndividuals(o.Metric) || d.IDs == nil {
+		return nil
+	}
+	return input.As(dataset.CheckIDs(d.IDs, d.Name(), idColumn(d), o.LookAlikes))
+}
+
+// mapDigest names a map to the last digit.
+func mapDigest(m *Model) string {
+	if m == nil {
+		return "identity"
+	}
+	text := fmt.Append(nil, m.Weights)
+	if m.Network != nil {
+		text = fmt.Append(text, *m.Network)
+	}
+	return files.Digest(text)
+}
+
+// mappedShape is the bound of the norms of mapped records, and their dimension.
+func mappedShape(m *Model, features int) (radius float64, dim int, err error) {
+	norm := engine.UnitBounds().FeatureNorm
+	switch {
+	case m == nil:
+		return norm, features, nil
+	case m.Task != Metric:
+		return 0, 0, input.Errorf("dyad: a model of task %q gives scores; clusters need a metric (dyad pairs train, dyad train --task metric)", m.Task)
+	case m.Encoder.Dim() != features:
+		return 0, 0, input.Errorf("dyad: the metric is for %d features, and the records have %d: read them by the encoder of the metric", m.Encoder.Dim(), features)
+	case m.Network != nil:
+		radius, err = m.reach()
+		return radius, m.Network.Dim, err
+	}
+	f, err := metrics.FactorMetric(m.Matrix(), features)
+	if err == nil && f.Rank == 0 {
+		err = errors.New("dyad: the metric is zero: all distances are 0")
+	}
+	return math.Sqrt(f.Norm) * norm * (1 + 0x1p-20), f.Rank, input.As(err)
+}
+
+// mapped are the records as a metric maps them, row-major; a row is a function of its record alone.
+func mapped(m *Model, r *engine.Records) ([]float64, error) {
+	if m != nil {
+		rows, _, err := m.Transform(r)
+		return rows, err
+	}
+	rows := make([]float64, r.Len()*r.Dim())
+	for i := range r.Len() {
+		r.Row(i, rows[i*r.Dim():][:r.Dim()])
+	}
+	return rows, nil
+}
+
+// Clusters is the content of a file of clusters: everything that it takes to assign records, and the
+// whole guarantee. It may be published.
+type Clusters struct {
+	Format  string           `json:"format"`
+	Version string           `json:"dyad_version"`
+	Created time.Time        `json:"created"`
+	Task    string           `json:"task"` // "clusters"
+	DataID  string           `json:"data_id"`
+	Run     string           `json:"run,omitempty"` // in the ledger
+	Encoder *dataset.Encoder `json:"encoder"`       // raw columns to features
+	Metric  *Model           `json:"metric,omitempty"`
+	Radius  float64          `json:"radius"` // mapped records are shortened to it
+	// Counts are the released numbers of records of each cluster, with noise of the standard deviation CountNoise.
+	Counts     []float64 `json:"counts"`
+	CountNoise float64   `json:"count_noise"`
+	// Centres are one row for each cluster, in the coordinates of mapped records.
+	Centres   [][]float64       `json:"centres"`
+	Report    algorithms.Report `json:"report"`
+	Plan      json.RawMessage   `json:"plan,omitempty"`    // algorithms.Plan.Record of a charged run
+	Options   map[string]any    `json:"options,omitempty"` // those of the command, if it had a file of them; nothing reads them
+	Guarantee privacy.Guarantee `json:"guarantee"`
+}
+
+// Clustered are clusters with what became of their run.
+type Clustered struct {
+	*Clusters
+	File    string  // where they are saved; "" without Run.Out
+	Seconds float64 // of the clustering on public data; 0 on private ones
+	// Recovered says that an earlier program had released the clusters, and that they got their name now;
+	// Released is when.
+	Recovered bool
+	Released  time.Time
+}
+
+// Run carries out a planned clustering of data. Charge, release, files and errors are those of Train, but a
+// run that is resumed begins again: it takes seconds.
+func (c *Clustering) Run(ctx context.Context, d *Data, o Run) (*Clustered, error) {
+	switch {
+	case d.Records.ByPerson() || d.Records.Units() != c.Plan.Options.Records || d.Records.Dim() != c.features:
+		return nil, input.Errorf("dyad: the plan is for %d records of %d features, of one row each; plan with Data.Shape", c.Plan.Options.Records, c.features)
+	case o.Team != nil:
+		return nil, input.Errorf("dyad: clusters are computed by one process in this version; leave the team out")
+	}
+	if o.Resume != "" && o.Ledger != nil && !o.Public && !d.Source().Public {
+		if done, err := o.RecoverClusters(); done != nil || err != nil {
+			return done, err
+		}
+	}
+	if o.Created.IsZero() {
+		o.Created = time.Now()
+	}
+	o.Checkpoint = -1
+	r, file, err := o.Keep(ctx, d.Source(), func(r *algorithms.Result) ([]byte, int, error) {
+		found, err := c.clusters(d, r, o)
+		if err != nil {
+			return nil, 0, err
+		}
+		return found.size()
+	}, func(p algorithms.Options) (*algorithms.Result, error) {
+		return algorithms.Execute(ctx, c.Job(func(context.Context) ([]float64, error) { return mapped(c.metric, d.Records) }), p)
+	})
+	if r == nil {
+		return nil, err
+	}
+	found, problem := c.clusters(d, r, o)
+	if problem != nil {
+		return nil, errors.Join(err, problem)
+	}
+	done := &Clustered{Clusters: found, File: file}
+	if o.Public || d.Source().Public {
+		done.Seconds = r.Seconds
+	}
+	return done, err
+}
+
+// RecoverClusters is Recover for a clustering.
+func (o Run) RecoverClusters() (*Clustered, error) {
+	name, released, err := o.RecoverFile()
+	if name == "" {
+		return nil, err
+	}
+	found, problem := LoadClusters(name)
+	if problem != nil {
+		return nil, errors.Join(err, problem)
+	}
+	return &Clustered{Clusters: found, File: name, Recovered: true, Released: released}, err
+}
+
+// clusters are those of a result.
+func (c *Clustering) clusters(d *Data, r *algorithms.Result, o Run) (*Clusters, error) {
+	found, err := c.Read(r.Weights)
+	if err != nil {
+		return nil, prefixed(err)
+	}
+	report := c.Report()
+	report.Guarantee = r.Guarantee
+	return &Clusters{
+		Format: ClustersFormat, Version: Version, Created: o.Created.UTC().Truncate(time.Second), Task: clustersTask,
+		DataID: cmp.Or(o.DataID, d.Source().DataID), Run: r.Run, Encoder: d.encoder, Metric: c.metric, Radius: c.Plan.Options.Radius,
+		Counts: found.Counts, CountNoise: found.CountNoise, Centres: found.Centres, Report: report, Plan: r.Record, Options: o.Options, Guarantee: r.Guarantee,
+	}, nil
+}
+
+// size is the content of the file, which ends with a checksum as that of a model does, and a length that depends on
+// public numbers only and is never less.
+func (c *Clusters) size() (text []byte, most int, err error) {
+	if text, err = sealed(c); err != nil {
+		return nil, 0, err
+	}
+	blank := *c
+	blank.Counts, blank.Centres, blank.CountNoise = nil, nil, 0
+	without, err := sealed(blank)
+	most = weightText
+	for _, row := range c.Centres {
+		most += weightText * (len(row) + 3) // and the brackets of the row, and the number
+	}
+	return text, max(len(text), most+len(without)), err
+}
+
+// LoadClusters reads and checks a file of clusters.
+func LoadClusters(path string) (*Clusters, error) {
+	c := &Clusters{}
+	var missing *fs.PathError
+	seal := seal{sum: sha256.New()}
+	if err := files.ReadJSON(path, files.MaxModelBytes, c, &seal); errors.As(err, &missing) {
+		return nil, input.Errorf("dyad: cannot read the clusters: %w", err)
+	} else if err != nil {
+		return nil, input.Errorf("dyad: %s is not a file of clusters of this program, or was cut short: %v", path, err)
+	}
+	damaged := func(what string) error { return input.Errorf("dyad: %s is damaged: %s", path, what) }
+	switch {
+	case c.Format != ClustersFormat:
+		return nil, input.Errorf("dyad: %s has format %q, and this program reads clusters of %q", path, c.Format, ClustersFormat)
+	case !seal.present() || !seal.intact(c.Plan != nil):
+		return nil, input.Errorf("dyad: %s was changed after it was written: its checksum is that of another text; use the file as it was saved", path)
+	case c.Encoder == nil || len(c.Centres) == 0 || len(c.Counts) != len(c.Centres) || !(c.Radius > 0) || math.IsInf(c.Radius, 0):
+		return nil, damaged("it needs an encoder, centres with a number of records each, and a radius")
+	}
+	if c.Metric != nil && c.Metric.complete() != nil {
+		return nil, damaged("its metric is incomplete")
+	}
+	_, dim, err := mappedShape(c.Metric, c.Encoder.Dim())
+	if err != nil {
+		return nil, damaged(err.Error())
+	}
+	for _, row := range c.Centres {
+		if len(row) != dim {
+			return nil, damaged(fmt.Sprintf("a centre has %d coordinates, and mapped records have %d", len(row), dim))
+		}
+	}
+	return c, nil
+}
+
+// Assign is the number of the cluster of each record, from 1 on, in their order. The records are encoded by Encoder. It is
+// about the records and carries no guarantee.
+func (c *Clusters) Assign(r *engine.Records) ([]int, error) {
+	if r.Dim() != c.Encoder.Dim() {
+		return nil, input.Errorf("dyad: the clusters are of records with %d features, not %d; read them by the encoder of the clusters", c.Encoder.Dim(), r.Dim())
+	}
+	rows, err := mapped(c.Metric, r)
+	if err != nil {
+		return nil, err
+	}
+	places := cluster.Assign(c.Centres, rows, c.Radius)
+	for i := range places {
+		places[i]++
+	}
+	return places, nil
+}
