@@ -21,6 +21,9 @@ func softmaxAudit(t testing.TB, loss terms.InfoNCE) pairs.Spec {
 // No bound exceeds the claim. A pair that is replaced moves a release by about half of what the accounting of Poisson batches
 // allows it, twice what a pair moves that is added; batches of half of the pairs move less.
 func TestAuditOfASoftmax(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	group := softmaxAudit(t, terms.InfoNCE{Temperature: 20})
 	group.Unit = pairs.Group
 	several := softmaxAudit(t, terms.InfoNCE{Temperature: 1})

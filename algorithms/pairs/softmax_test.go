@@ -114,15 +114,15 @@ var softmaxes = []terms.InfoNCE{
 // A pair more in a batch moves the release by no more than the certificate: for random records and networks of every size, for
 // records that a search from there and from the worst case finds, for every temperature. Both losses nearly reach it.
 func TestOnePairMovesASoftmaxWithinTheCertificate(t *testing.T) {
-	rounds := 400
+	rounds, losses, networks, sizes := 400, softmaxes, [][]int{nil, {3}}, []int{2, 3, 12}
 	if testing.Short() {
-		rounds = 40
+		rounds, losses, networks, sizes = 20, []terms.InfoNCE{softmaxes[1], softmaxes[6]}, networks[:1], sizes[2:]
 	}
 	r := rand.New(rand.NewPCG(11, 12))
 	best := map[string]float64{}
-	for _, loss := range softmaxes {
-		for _, hidden := range [][]int{nil, {3}} {
-			for _, m := range []int{2, 3, 12} {
+	for _, loss := range losses {
+		for _, hidden := range networks {
+			for _, m := range sizes {
 				s := softmaxSpec(t, m, loss, hidden...)
 				p := planOf(t, s)
 				certified := p.Certificate.Sensitivity()
@@ -320,6 +320,9 @@ func TestSoftmaxPlansRefuse(t *testing.T) {
 
 // The plan charges a Poisson event of the softmax's sensitivity, and its report says what couples the pairs.
 func TestSoftmaxPlan(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	s := softmaxSpec(t, 3000, terms.InfoNCE{Temperature: 1}, 8)
 	s.Kappa, s.Batch, s.Clip = 2, 150, 0.5
 	p := planOf(t, s)
@@ -369,6 +372,9 @@ func clustered(s pairs.Spec, seed uint64) []float64 {
 
 // A run lowers the loss, and is the same for any number of workers and if it continues from a checkpoint.
 func TestSoftmaxTrains(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, loss := range []terms.InfoNCE{{Temperature: 1}, {Temperature: 1, Symmetric: true}} {
 		s := softmaxSpec(t, 600, loss, 8)
 		s.Batch, s.Epochs, s.Clip, s.Budget.Epsilon = 100, 6, 0.5, 50
