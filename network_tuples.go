@@ -5,17 +5,15 @@ import (
 	"dyad/internal/input"
 )
 
-// ofTuples is the network with its defaults, for tuples of records of d features; nil without one.
-func (n *Network) ofTuples(d int, classes bool) (*Network, error) {
+// ofTuples is the network with its defaults, for tuples or similar pairs of records of d features; nil without one.
+func (n *Network) ofTuples(d int) (*Network, error) {
 	switch {
 	case n == nil:
 		return nil, nil
-	case !classes:
-		return nil, input.Errorf("dyad: pairs of individuals train a matrix; a network learns from tuples (--tuple), or with dyad train --model mlp from all pairs of records")
 	case n.Clip != 0:
-		return nil, input.Errorf("dyad: the gradient of a tuple is clipped as a whole (--clip), and its Jacobians are not")
+		return nil, input.Errorf("dyad: the gradient of a tuple, or of a cosine, is clipped as a whole (--clip), and its Jacobians are not")
 	case n.Compare == Contrastive:
-		return nil, input.Errorf("dyad: the loss of tuples says how embeddings are compared; choose --similarity %s or %s", Cosine, Distance)
+		return nil, input.Errorf("dyad: the loss of tuples or batches says how embeddings are compared; choose --similarity %s or %s", Cosine, Distance)
 	}
 	net, err := n.filled(Metric, d)
 	if err != nil {

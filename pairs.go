@@ -34,7 +34,8 @@ type PairSource struct {
 	Classes bool
 	// Network makes the metric of tuples nonlinear, with Classes; nil learns a matrix. Embeddings are
 	// compared by their distance: Compare is Cosine (also ""), which gives them unit length, or Distance.
-	// Clip stays 0: tuples are clipped, not Jacobians.
+	// Clip stays 0: tuples are clipped, not Jacobians. Pairs take a network with terms.InfoNCE, which needs
+	// one that compares cosines; a Network without hidden layers is a linear map.
 	Network *Network
 }
 
@@ -87,7 +88,7 @@ func (s PairSource) labelled() bool { return s.Density != 0 || s.Classes }
 // without data. Without a schema nothing is known of where they come from.
 func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape, err error) {
 	p = PairShape{Individuals: n, Features: d, Pairs: listed, Classes: s.Classes, Identity: identity(s.Options.LookAlikes)}
-	if p.Network, err = s.Network.ofTuples(d, s.Classes); err != nil {
+	if p.Network, err = s.Network.ofTuples(d); err != nil {
 		return p, err
 	}
 	if schema != nil {

@@ -6,6 +6,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
 	"dyad/internal/input"
 	"dyad/privacy"
 )
@@ -32,11 +33,14 @@ func PlanPairs(s PairShape, spec pairs.Spec, cap int) (*pairs.Plan, error) {
 		return nil, input.Errorf("dyad: a training on pairs needs a loss (pairs.Spec.Loss)")
 	}
 	preferences := spec.Loss.Name() == bradleyTerry
+	_, softmax := spec.Loss.(terms.InfoNCE)
 	switch {
 	case preferences && (spec.Rows > 1 || s.Drawn != nil || s.Classes):
 		return nil, input.Errorf("dyad: bradley-terry learns one row of weights from preferences: give them with --pairs, without --rows and --density")
 	case preferences:
 		spec.Rows = 1
+	case s.Network != nil && !s.Classes && !softmax:
+		return nil, input.Errorf("dyad: pairs of individuals train a matrix; a network learns from tuples (--tuple), from similar pairs by a batch softmax (--loss infonce), or with dyad train --model mlp from all pairs of records")
 	case s.Network != nil && (spec.Rows != 0 || spec.Network != nil):
 		return nil, input.Errorf("dyad: the dimension of a network is its own (PairSource.Network)")
 	case s.Network != nil:
@@ -114,7 +118,7 @@ func TrainPairs(ctx context.Context, d *Pairs, p *pairs.Plan, on *Device, worker
 		func(r *algorithms.Result) *Model { return d.model(p, r) },
 		func(options algorithms.Options) (*algorithms.Result, error) {
 			all := pairs.Options{Options: options, Workers: max(workers, 1)}
-			if !d.shape.Classes && spec.Method != pairs.Moments {
+			if _, softmax := spec.Loss.(terms.InfoNCE); !d.shape.Classes && !softmax && spec.Method != pairs.Moments {
 				all.Engine = on.Pairs()
 			}
 			return pairs.Run(ctx, data, d.classes, p, all)

@@ -24,7 +24,7 @@ type PairSide struct {
 type PairInstance struct {
 	Graph *pairgraph.Graph
 	Sides [2]PairSide // data, neighbour
-	Start []float64
+	Start []float64   // nil for a network, which starts where its plan says
 	Text  string
 }
 
@@ -35,6 +35,9 @@ type PairInstance struct {
 func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error) {
 	if changed == 0 {
 		changed = p.Spec.Kappa
+	}
+	if _, softmax := p.Spec.Loss.(terms.InfoNCE); softmax {
+		return worstSoftmax(ctx, p, changed)
 	}
 	g, err := starGraph(p.Spec, changed)
 	if err != nil {
@@ -69,7 +72,10 @@ func OnPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 	}
 	program := programOf(p, fmt.Sprintf("%s of %d of %d pairs, %s batches of %d, %d epochs, %d rows", s.Unit, s.Kappa, s.Pairs, s.Sampling, s.Batch, s.Epochs, s.Rows))
 	program.Train = func(ctx context.Context, neighbour bool, session privacy.Session) ([]float64, error) {
-		return pairs.Train(ctx, sides[index(neighbour)], nil, p, StartAt(session, in.Start), 1, algorithms.Tracker{})
+		if in.Start != nil {
+			session = StartAt(session, in.Start)
+		}
+		return pairs.Train(ctx, sides[index(neighbour)], nil, p, session, 1, algorithms.Tracker{})
 	}
 	if s.Sampling == pairs.Poisson {
 		// One pair more moves a release by the sensitivity, and a changed one by twice as

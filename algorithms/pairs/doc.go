@@ -16,4 +16,10 @@
 //
 // A Spec with Tuple or AllPairs learns a metric from records with classes, by tuples that
 // are drawn by ids or by all pairs. The unit is then one record, features and class.
+//
+// # Batch softmax losses
+//
+// terms.InfoNCE couples all similar pairs of a Poisson batch: a pair more is one softmax more and a share of all others.
+// Gradients of cosines are clipped one by one, and privacy.SoftmaxSample certifies what one pair moves
+// (docs/theory.md#batch-softmax, docs/softmax.md).
 package pairs

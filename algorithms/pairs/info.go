@@ -22,6 +22,8 @@ kappa replaced pairs move the q of an epoch together by at most 2 kappa/|B| in t
 Poisson batches: every pair with probability |B|/m, by secret coins; q divides by the public |B|; a step is dominated by
   sum_j P(Binom(kappa, |B|/m) = j) N(j/|B|, sigma^2) against its mirror image, composed over all steps by privacy loss distributions
 Gaussian: sigma = sqrt(T) (2 kappa/|B|)/mu(epsilon, delta); Laplace and K-norm: scale T (2 kappa/|B|)/epsilon, plus floating-point error
+batch softmax (--loss infonce, ntxent): q = sum C_ij g_ij/(|B| h), g_ij the gradient of a cosine clipped to h, C_ij = (softmax_ij - [positive])/t;
+  one pair more moves q by (2/t) (m/(1 + m a) + m/(m + a))/|B|, m = pairs - 1, a = e^(-2/t)
 unit individual: kappa is a degree cap; unit group: any kappa pairs; unit pair: kappa = 1
 paper: rows clipped to h one by one, so terms of l1 norm d' h: d' epsilon`,
 		Modes:     []algorithms.Mode{algorithms.Certified, algorithms.Paper, algorithms.NonPrivate},

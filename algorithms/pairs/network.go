@@ -12,8 +12,8 @@ import (
 )
 
 // Network is f_theta: distances are those of f_theta(x), the weights are theta, and every layer is
-// projected to its ball after each step. Rows is the dimension of f_theta; Epochs 0 means 100 and
-// StepSize 0 means 0.1.
+// projected to its ball after each step. Rows is the dimension of f_theta; StepSize 0
+// means 0.1, and Epochs 0 means 100, or 5 with terms.InfoNCE, which compares cosines: Output.Unit.
 type Network struct {
 	Model embedding.Model
 	Start []float64 // theta before the first step; public
@@ -34,16 +34,20 @@ func (s Spec) weights() int {
 // fillNetwork is fill for what a network is about.
 func (s *Spec) fillNetwork() error {
 	n := s.Network
+	_, softmax := s.softmax()
 	if n == nil {
+		if softmax {
+			return fmt.Errorf("loss %s compares embeddings of unit length: give a network (Spec.Network); one without hidden layers is a linear map", s.Loss.Name())
+		}
 		return nil
 	}
-	if err := errors.Join(n.Model.Validate(), n.Optimizer.Check("tuples")); err != nil {
+	if err := errors.Join(n.Model.Validate(), n.Optimizer.Check("tuples and batches")); err != nil {
 		return err
 	}
 	d, m := n.Model.Dims()
 	switch {
-	case s.Tuple == 0:
-		return errors.New("a network learns from tuples: give their size; all pairs of records are for dyad train --task metric --model mlp")
+	case s.Tuple == 0 && !softmax:
+		return errors.New("a network learns from tuples: give their size (--tuple), or from similar pairs by a batch softmax (--loss infonce); all pairs of records are for dyad train --task metric --model mlp")
 	case s.Tuple > embedding.BlockRows:
 		return fmt.Errorf("tuples of %d, want at most %d for a network", s.Tuple, embedding.BlockRows)
 	case d != s.Dim || s.Rows != 0 && s.Rows != m:
@@ -51,8 +55,31 @@ func (s *Spec) fillNetwork() error {
 	case len(n.Start) != s.weights():
 		return fmt.Errorf("a start of %d numbers for network %s of %d parameters", len(n.Start), n.Model.Network.Name(), s.weights())
 	}
-	s.Rows, s.Epochs, s.StepSize = m, cmp.Or(s.Epochs, 100), cmp.Or(s.StepSize, 0.1)
+	s.Rows, s.StepSize = m, cmp.Or(s.StepSize, 0.1)
+	if !softmax {
+		s.Epochs = cmp.Or(s.Epochs, 100)
+	}
 	return nil
+}
+
+// checkSoftmax refuses what a loss of whole batches does not go with.
+func (s *Spec) checkSoftmax() error {
+	l, _ := s.softmax()
+	switch {
+	case s.Sampling != Poisson:
+		return fmt.Errorf("loss %s couples all pairs of a batch, and its certificate is for secret batches: choose Poisson sampling (--sampling poisson)", l.Name())
+	case s.Method != Gradients || s.Shrink || s.PrintedSteps:
+		return fmt.Errorf("loss %s is for method gradients with a fixed clip and the steps of a network: leave the others out", l.Name())
+	case s.Mode == algorithms.Paper:
+		return fmt.Errorf("no formula of a paper is offered for loss %s: choose certified mode", l.Name())
+	case s.Pairs < 2:
+		return fmt.Errorf("loss %s compares pairs with each other, and there are %d: give at least 2", l.Name(), s.Pairs)
+	}
+	if err := l.Check(); err != nil {
+		return err
+	}
+	_, err := s.Network.Model.NewBatch(s.Bound)
+	return err
 }
 
 // identify is what a resumed run needs to be the same: the function, the balls, the start and the steps.

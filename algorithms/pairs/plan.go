@@ -38,6 +38,9 @@ const smallestShrink = 0x1p-40
 // pairs and triplets the classes make inside of a tuple changes its own term only, so
 // classes are as private as features (docs/theory.md#tuples, docs/theory.md#all-pairs). A network
 // changes nothing of that: a term is clipped after its gradient is computed (docs/theory.md#network-tuples).
+//
+// A batch softmax couples the pairs of a batch: its sum, in units of the clip, moves by the sensitivity of
+// privacy.SoftmaxSample when one pair is added (docs/theory.md#batch-softmax).
 func (s Spec) Plan() (*Plan, error) {
 	if err := s.fill(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
@@ -93,7 +96,11 @@ func (p *Plan) certify() error {
 	}
 	var err error
 	count := 1 // of releases that one certificate is for
+	softmax, ofBatches := s.softmax()
 	switch {
+	case ofBatches:
+		count = p.Batches * s.Epochs
+		p.Certificate, err = privacy.SoftmaxSample{Group: s.Kappa, Pairs: s.Pairs, Rate: s.rate(), Expected: float64(batch), Temperature: softmax.Temperature, Symmetric: softmax.Symmetric, Roundoff: roundoff}.Certify()
 	case s.Sampling == Poisson:
 		count = p.Batches * s.Epochs
 		p.Certificate, err = privacy.PairSample{Group: s.Kappa, Pairs: s.Pairs, Rate: s.rate(), Expected: float64(batch), Roundoff: roundoff}.Certify()
@@ -147,7 +154,10 @@ func (p *Plan) roundoff(term float64) float64 {
 	if s.Sampling == Poisson {
 		largest = count
 	}
-	if s.listed() {
+	softmax, ofBatches := s.softmax()
+	if ofBatches { // coefficients of a pair's row
+		term = 2 / softmax.Temperature * (1 + 0x1p-40)
+	} else if s.listed() {
 		// SumError is linear in the clip but for underflow, which weighs most at the
 		// smallest one.
 		clip *= smallestShrink
@@ -161,6 +171,9 @@ func (p *Plan) roundoff(term float64) float64 {
 		sum := terms.SumError(1, s.weights(), b, clip*term)
 		if s.AllPairs {
 			sum = terms.AllPairsError(s.Individuals, s.Rows, s.Dim, clip)
+		}
+		if ofBatches {
+			sum = terms.SoftmaxError(s.Network.Model, softmax, s.Bound, b, clip)
 		}
 		e := sum / (clip * float64(divisor))
 		// Three roundings of the mean, of norm at most term times b/divisor.
@@ -246,7 +259,11 @@ func (p *Plan) NoiseToSignal() float64 {
 	if p.Noise == nil {
 		return 0
 	}
-	return p.Noise.NoiseNorm(p.Spec.weights())
+	largest := 1.0
+	if l, ok := p.Spec.softmax(); ok {
+		largest = 2 / l.Temperature // the coefficients of an anchor
+	}
+	return p.Noise.NoiseNorm(p.Spec.weights()) / largest
 }
 
 // clipAt is h_t at the public matrix w.

@@ -83,7 +83,11 @@ func (p *Plan) facts() (f algorithms.Facts) {
 		joint = "one pair's"
 		of += fmt.Sprintf(" expected, each pair drawn by a secret coin of probability %.4g", s.rate())
 	}
-	f.Line("batches", "%s of %s of %d %s; the gradient of each is %s", counted(s.Epochs, "epoch", "epochs"), counted(p.Batches, "batch", "batches"), size, of, clip)
+	each := "the gradient of each"
+	if _, ok := s.softmax(); ok {
+		each = "the gradient of each cosine"
+	}
+	f.Line("batches", "%s of %s of %d %s; %s is %s", counted(s.Epochs, "epoch", "epochs"), counted(p.Batches, "batch", "batches"), size, of, each, clip)
 	eta, rule := f.Add("step_size", s.StepSize), any(s.StepRule())
 	if listed || s.Network != nil {
 		f.Add("step_sizes", rule)
@@ -132,6 +136,9 @@ func (s Spec) objective(batches int) string {
 	what := fmt.Sprintf("%s%+v, %d rows, ", s.Loss.Name(), s.Loss, s.Rows)
 	switch {
 	case s.listed():
+		if s.Network != nil {
+			what += s.Network.identify() + ", "
+		}
 		return what + fmt.Sprintf("%s batches of %d of %d pairs, %d epochs, clip %g, shrinking %t, steps %g, as printed %t", s.Sampling, s.Batch, s.Pairs, s.Epochs, s.Clip, s.Shrink, s.StepSize, s.PrintedSteps)
 	case s.AllPairs:
 		what += "all pairs"

@@ -114,7 +114,7 @@ type Spec struct {
 	Dim         int     // features of an individual
 	Bound       float64 // R: the public norm bound of features, in the norm of Norm
 	Rows        int     // d' of the learned d' x d matrix; 0 means 1, and Dim with Moments
-	// Loss is a terms.Loss of labelled pairs, else a terms.TupleLoss.
+	// Loss is a terms.Loss or terms.InfoNCE of labelled pairs, else a terms.TupleLoss.
 	Loss Loss
 
 	algorithms.Provenance
@@ -144,7 +144,8 @@ type Spec struct {
 	// the Individuals mod Tuple last ones.
 	Tuple int
 	Seed  uint64
-	// Network takes the place of the matrix, for tuples of at most embedding.BlockRows.
+	// Network takes the place of the matrix, for tuples of at most embedding.BlockRows, and for
+	// terms.InfoNCE, which needs one: a linear map is a network without hidden layers.
 	Network *Network
 	// AllPairs uses all pairs of individuals in every epoch; the gradient of every pair is
 	// clipped. It needs Loss MeanContrastive and L2 norms, and Tuple, Seed and Batch stay
@@ -193,6 +194,12 @@ func (s Spec) Local() bool { return s.Method == Input || s.Method == Labels }
 
 // listed says that terms are labelled pairs.
 func (s Spec) listed() bool { return s.Tuple == 0 && !s.AllPairs }
+
+// softmax is the loss, if it is one of whole batches.
+func (s Spec) softmax() (terms.InfoNCE, bool) {
+	l, ok := s.Loss.(terms.InfoNCE)
+	return l, ok
+}
 
 // Algorithm names the training in ledgers and models.
 func (s Spec) Algorithm() string {
@@ -271,6 +278,12 @@ func (s *Spec) fillPairs() error {
 		s.Kappa = cmp.Or(s.Kappa, 1)
 	}
 	_, ofPairs := s.Loss.(terms.Loss)
+	if _, ofBatches := s.softmax(); ofBatches {
+		if err := s.checkSoftmax(); err != nil {
+			return err
+		}
+		ofPairs = true
+	}
 	switch {
 	case !ofPairs:
 		return fmt.Errorf("loss %s is of tuples: give their size, or choose a loss of pairs", s.Loss.Name())

@@ -64,6 +64,17 @@ func (p *Plan) sums(data *terms.Data, classes []int32, o Options) (sum batchSum,
 		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
 			return gradients.Sum(ctx, dst, w, members, clip, how)
 		}, gradients.Close, nil
+	case terms.InfoNCE:
+		if o.Engine != nil {
+			return nil, nil, fmt.Errorf("%w: a batch softmax is summed on the CPU; leave Options.Engine out", ErrPlan)
+		}
+		softmax, err := terms.NewSoftmax(data, loss, s.Network.Model, o.Workers)
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
+			return softmax.Sum(ctx, dst, w, members, clip)
+		}, done, nil
 	case terms.TupleLoss:
 		switch {
 		case o.Engine != nil:
@@ -245,7 +256,7 @@ func (p *Plan) fits(data *terms.Data, classes []int32) error {
 // Options say how a plan is carried out: fields are those of algorithms.Options.
 type Options struct {
 	algorithms.Options
-	// Engine sums the gradients of pairs; nil means terms.CPU with Workers, as tuples need.
+	// Engine sums the gradients of pairs; nil means terms.CPU with Workers, as tuples and batch softmax losses need.
 	Engine  terms.Engine
 	Workers int
 }

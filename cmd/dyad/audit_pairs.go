@@ -32,6 +32,7 @@ Examples:
   dyad audit pairs --unit group --kappa 3 --runs 500
   dyad audit pairs --unit pair --loss bradley-terry --runs 500 --json
   dyad audit pairs --kappa 6 --pairs 6 --sampling poisson --batch 3 --epochs 1 --epsilon 4 --runs 1000
+  dyad audit pairs -n 16 -d 3 --kappa 1 --pairs 8 --loss infonce --rows 2 --batch 8 --epochs 1 --epsilon 4 --runs 500
   dyad audit pairs --kappa 2 --method input --runs 500
   dyad audit pairs --kappa 4 --method moments --epsilon 4 --runs 1000
   dyad audit pairs --unit group --kappa 2 --mode paper --rows 2 --epsilon 3 --runs 500
@@ -92,8 +93,19 @@ func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audi
 	if shape.Pairs == 0 {
 		shape.Pairs = c.Kappa
 	}
-	if c.Batch == 0 && c.Sampling == "fixed" && !moments {
+	if c.Batch == 0 && c.sampling() == pairs.Fixed.String() && !moments {
 		c.Batch = shape.Pairs
+	}
+	if c.softmax() {
+		source, err := c.source(identityFlag{}, false)
+		if err != nil {
+			return audit.Target{}, err
+		}
+		filled, err := source.Shape(c.N, c.D, shape.Pairs, nil)
+		if err != nil {
+			return audit.Target{}, asInput(err)
+		}
+		shape.Network = filled.Network
 	}
 	plan, err := c.plan(shape)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -26,11 +27,13 @@ const (
 	lossBradleyTerry = "bradley-terry"
 	lossTriplet      = "triplet"
 	lossNPair        = "npair"
+	lossInfoNCE      = "infonce"
+	lossNTXent       = "ntxent"
 )
 
 // pairFlags decide what a run on pairs will do and guarantee.
 type pairFlags struct {
-	Loss         string   `default:"contrastive" enum:"contrastive,bradley-terry,triplet,npair" help:"contrastive: a metric from similar and dissimilar pairs; bradley-terry: scores from preferences; triplet, npair: a metric from classes, with --tuple."`
+	Loss         string   `default:"contrastive" enum:"contrastive,bradley-terry,triplet,npair,infonce,ntxent" help:"contrastive: a metric from similar and dissimilar pairs; infonce, ntxent: an embedding from similar pairs, by a softmax over secret batches; bradley-terry: scores from preferences; triplet, npair: a metric from classes, with --tuple."`
 	Margin       float64  `positive:"" default:"1" help:"Distance that dissimilar pairs should keep, or margin of squared distances of triplet; public. Features have norm at most 1."`
 	Rows         int      `positive:"" placeholder:"D'" help:"Dimensions that the metric maps to. Default: 16, or the number of features if that is smaller or with --method moments."`
 	Unit         string   `default:"individual" enum:"individual,group,pair" help:"Who is protected: one individual in at most --kappa pairs; any group of --kappa pairs; one pair."`
@@ -44,12 +47,12 @@ type pairFlags struct {
 	Delta        *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5), or 0 with --noise, --mode paper or --method input or labels."`
 	Noise        string   `default:"" enum:",laplace,knorm" help:"Noise of pure epsilon: laplace or knorm (less of it). Default: knorm, or laplace with --mode paper."`
 	LabelShare   float64  `positive:"" placeholder:"F" help:"Part of epsilon that --method input spends on labels. Default: 0.5."`
-	Sampling     string   `default:"fixed" enum:"fixed,poisson" help:"How batches are formed. fixed: disjoint ones, the same in every epoch; poisson: every pair by a secret coin of its own, accounted with the secrecy of the coins (Gaussian noise)."`
+	Sampling     string   `default:"" enum:",fixed,poisson" placeholder:"HOW" help:"How batches are formed. fixed: disjoint ones, the same in every epoch; poisson: every pair by a secret coin of its own, accounted with the secrecy of the coins (Gaussian noise). Default: fixed, and poisson with --loss infonce or ntxent, which take nothing else."`
 	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch, or expected in one. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper. With --tuple: tuples, all of an epoch."`
-	Epochs       int      `positive:"" placeholder:"T" help:"How often every pair is used, or tuples are drawn. Default: 5, and 100 with --model mlp."`
-	Clip         float64  `positive:"" placeholder:"H" help:"Norm that the gradient of a pair or tuple is clipped to, or with --method moments the difference of a pair. Default: 0.5, or 0.3 with --method moments."`
+	Epochs       int      `positive:"" placeholder:"T" help:"How often every pair is used, or tuples are drawn. Default: 5, and 100 with --tuple and --model mlp."`
+	Clip         float64  `positive:"" placeholder:"H" help:"Norm that the gradient of a pair or tuple, or of a cosine with --loss infonce or ntxent, is clipped to, or with --method moments the difference of a pair. Default: 0.5, or 0.3 with --method moments."`
 	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix where that is smaller, which lowers the noise."`
-	StepSize     float64  `positive:"" placeholder:"ETA0" help:"First step eta0 of steps eta0/sqrt(tau), or of Adam with --model mlp, which falls linearly. Default: 1, and 0.1 with --model mlp."`
+	StepSize     float64  `positive:"" placeholder:"ETA0" help:"First step eta0 of steps eta0/sqrt(tau), or of Adam with --model mlp, --loss infonce or ntxent, which falls linearly. Default: 1, and 0.1 of Adam."`
 	PrintedSteps bool     `help:"Steps as printed in the paper, eta0/sqrt(tau!): about nine useful ones."`
 	tupleFlags
 }
@@ -58,19 +61,36 @@ type pairFlags struct {
 type tupleFlags struct {
 	Tuple       int     `positive:"" placeholder:"B" help:"Learn from the labels of the records, without pairs: every epoch draws disjoint tuples of this many records, by ids only."`
 	AllPairs    bool    `help:"Learn from the labels of the records by all their pairs in every epoch (contrastive); takes time by the square of the records."`
-	Temperature float64 `positive:"" default:"1" help:"Temperature of the softmax of npair; public."`
+	Temperature float64 `positive:"" default:"1" help:"Temperature of the softmax of npair, infonce and ntxent; public. The sensitivity of the last two grows like exp(2/T)/T: 0.5 or more."`
 	tupleNetworkFlags
 }
 
 // tupleNetworkFlags make the metric of tuples nonlinear.
 type tupleNetworkFlags struct {
-	ModelKind  string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"linear: a matrix; mlp, with --tuple: a network whose embeddings of --rows numbers are compared (docs/networks.md)."`
+	ModelKind  string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"linear: a matrix; mlp, with --tuple, --loss infonce or ntxent: a network whose embeddings of --rows numbers are compared (docs/networks.md)."`
 	Hidden     []int   `placeholder:"N,..." help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
 	Activation string  `enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
 	Compare    string  `name:"similarity" enum:",cosine,distance" default:"" placeholder:"HOW" help:"Embeddings of --model mlp have unit length (cosine) or lie in the unit ball (distance). Default: cosine."`
 	Gain       float64 `positive:"" placeholder:"S" help:"Standard deviation of the weights that the first hidden layer of --model mlp starts with. Default: 2."`
 	InitSeed   uint64  `placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
 	Init       string  `placeholder:"MODEL" help:"Model file whose weights are the start of --model mlp: trained on public data, or with a guarantee of its own. The report says so."`
+}
+
+// softmax says that the loss is one of whole batches.
+func (f pairFlags) softmax() bool { return f.Loss == lossInfoNCE || f.Loss == lossNTXent }
+
+// ofBatches are the flags with a linear map as a network without hidden layers.
+func (f tupleNetworkFlags) ofBatches() (tupleNetworkFlags, error) {
+	switch {
+	case f.Compare != "" && f.Compare != lib.Cosine:
+		return f, badInput("infonce and ntxent compare cosines: leave out --similarity %s", f.Compare)
+	case f.ModelKind == lib.MLP:
+		return f, nil
+	case f.Hidden != nil || f.Activation != "" || f.Gain != 0:
+		return f, badInput("--hidden, --activation and --gain are for --model mlp")
+	}
+	f.ModelKind, f.Hidden = lib.MLP, []int{0}
+	return f, nil
 }
 
 // network is the network of the flags with embeddings of dim numbers, nil for a matrix.
@@ -86,6 +106,9 @@ func (f tupleNetworkFlags) network(dim int) (*lib.Network, error) {
 // refused.
 func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
 	classes := f.Tuple != 0 || f.AllPairs
+	if classes && f.softmax() {
+		return false, badInput("%s is about similar pairs that are listed or drawn (--pairs, --density), in secret batches; leave out --tuple and --all-pairs, or choose npair", f.Loss)
+	}
 	if !classes && (f.Loss == lossTriplet || f.Loss == lossNPair) {
 		return false, badInput("%s compares the records of a tuple: draw tuples with --tuple, for example --tuple 4", f.Loss)
 	}
@@ -161,12 +184,24 @@ func (f pairFlags) addPairs(spec *pairs.Spec) error {
 	var errs [3]error
 	spec.Unit, errs[0] = pairs.ParseUnit(f.Unit)
 	spec.Method, errs[1] = pairs.ParseMethod(f.Method)
-	spec.Sampling, errs[2] = pairs.ParseSampling(f.Sampling)
-	spec.Loss = terms.Contrastive{Margin: f.Margin}
-	if f.Loss == lossBradleyTerry {
+	spec.Sampling, errs[2] = pairs.ParseSampling(f.sampling())
+	switch f.Loss {
+	case lossBradleyTerry:
 		spec.Loss = terms.BradleyTerry{}
+	case lossInfoNCE, lossNTXent:
+		spec.Loss = terms.InfoNCE{Temperature: f.Temperature, Symmetric: f.Loss == lossNTXent}
+	default:
+		spec.Loss = terms.Contrastive{Margin: f.Margin}
 	}
 	return asInput(errors.Join(errs[:]...))
+}
+
+// sampling is --sampling with its default.
+func (f pairFlags) sampling() string {
+	if f.Sampling == "" && f.softmax() {
+		return pairs.Poisson.String()
+	}
+	return cmp.Or(f.Sampling, pairs.Fixed.String())
 }
 
 type pairsPlanCmd struct {
@@ -188,6 +223,7 @@ Examples:
   dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit pair --epsilon 2 --delta 0
   dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit group --kappa 4 --mode paper --epsilon 1
   dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --method input --epsilon 2
+  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 6 --loss infonce --rows 8 --batch 1000 --epsilon 2
   dyad pairs plan -n 20000 -d 33 --tuple 4 --loss triplet --epsilon 2
   dyad pairs plan -n 20000 -d 33 --tuple 4 --loss triplet --model mlp --hidden 16 --rows 8 --epsilon 2`
 }
@@ -236,7 +272,14 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 
 // source says what the flags compare, without a file.
 func (f pairFlags) source(ids identityFlag, classes bool) (lib.PairSource, error) {
-	network, err := f.network(f.Rows)
+	flags := f.tupleNetworkFlags
+	if f.softmax() {
+		var err error
+		if flags, err = flags.ofBatches(); err != nil {
+			return lib.PairSource{}, err
+		}
+	}
+	network, err := flags.network(f.Rows)
 	return lib.PairSource{
 		Options: dataset.PairOptions{Oriented: f.Loss == lossBradleyTerry, LookAlikes: dataset.LookAlikes(ids.LookAlikeIDs)},
 		Density: f.Density, DegreeCap: f.DegreeCap, Seed: f.PairSeed, Classes: classes, Network: network,

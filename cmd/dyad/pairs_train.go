@@ -42,6 +42,7 @@ Examples:
   dyad pairs train --data people.csv --schema people.yaml --pairs pairs.csv --kappa 3 --epsilon 2 --out metric-pairs.json
   dyad pairs train --data people.csv --schema people.yaml --pairs pairs.csv --kappa 3 --epsilon 2 --method moments --out moments-pairs.json
   dyad pairs train --data people.csv --schema people.yaml --pairs preferences.csv --loss bradley-terry --kappa 3 --out scores-pairs.json
+  dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --loss infonce --rows 4 --out infonce.json
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --method input --out input.json
   dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --mode nonprivate --public-data --out baseline-pairs.json
   dyad pairs train --data patients.csv --schema patients.yaml --tuple 4 --loss triplet --epsilon 2 --out triplet.json
@@ -93,9 +94,9 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if result.Pairs = &c.pairSource.Pairs; classes {
 		result.Pairs = nil
 	}
-	if moments := plan.Spec.Method == pairs.Moments; moments && c.Device != "auto" && c.Device != "cpu" {
-		return badInput("--device %s: moments of pairs are summed on the CPU in this version", c.Device)
-	} else if !classes && !moments {
+	if moments := plan.Spec.Method == pairs.Moments; (moments || c.softmax()) && c.Device != "auto" && c.Device != "cpu" {
+		return badInput("--device %s: moments of pairs and softmax losses of batches are summed on the CPU in this version", c.Device)
+	} else if !classes && !moments && !c.softmax() {
 		done, err := c.openDevice(c.Workers, cuda.AutoPrecision)
 		if err != nil {
 			return err

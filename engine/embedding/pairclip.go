@@ -80,15 +80,23 @@ type clippedPairs struct {
 // hasFactors says that the pairs of a loss with PairClip are clipped by factors of Jacobians: scores of any MLP
 // as it is, and embeddings of one with at most one hidden layer.
 func (l Loss) hasFactors(b engine.Bounds) bool {
-	n, ok := l.Model.Network.(MLP)
-	if !ok || n.In > widest || slices.ContainsFunc(n.Hidden, func(h int) bool { return h > widest }) ||
-		!(n.Reach(b.FeatureNorm) <= 0x1p200) || !(n.PullError(b.FeatureNorm).Size <= 0x1p200) {
-		return false
-	}
 	if _, score := l.Pair.(Score); score {
-		return l.Model.Output == Output{} && n.Out == 1
+		return l.Model.isNarrow(b.FeatureNorm) && l.Model.Output == Output{} && l.Model.Network.(MLP).Out == 1
 	}
-	return len(n.Hidden) <= 1
+	return l.Model.hasVectorFactors(b.FeatureNorm)
+}
+
+// isNarrow says that the network is an MLP whose sums are within widest and whose numbers are far from overflow, for
+// records of at most norm.
+func (m Model) isNarrow(norm float64) bool {
+	n, ok := m.Network.(MLP)
+	return ok && n.In <= widest && !slices.ContainsFunc(n.Hidden, func(h int) bool { return h > widest }) &&
+		n.Reach(norm) <= 0x1p200 && n.PullError(norm).Size <= 0x1p200
+}
+
+// hasVectorFactors says that vectorFactors are of this model.
+func (m Model) hasVectorFactors(norm float64) bool {
+	return m.isNarrow(norm) && len(m.Network.(MLP).Hidden) <= 1
 }
 
 // factorWidth is the length of all factors of a record.
@@ -122,7 +130,7 @@ func newClippedPairs(e *evaluator) *clippedPairs {
 func (c *clippedPairs) start() {
 	n := c.records.Len()
 	if c.partial = make([]float64, (n+c.stripe()-1)/c.stripe()*n*c.dim); !c.score {
-		c.vectors = newVectorFactors(c.loss.Model.Network.(MLP), n)
+		c.vectors = newVectorFactors(c.loss.Model.Network.(MLP), c.loss.Model.Output, n)
 		return
 	}
 	c.wide, c.deep = c.evaluator.work[0].pass.Pass.(factored).widths()

@@ -15,6 +15,7 @@ import (
 // (a'.b')(h_i.h_j) + (D_i W^T a').(D_j W^T b') (x'_i.x'_j).
 type vectorFactors struct {
 	net    MLP
+	output Output
 	hidden int // units, 0 without
 	d, in  int // of x', and of h
 
@@ -22,8 +23,8 @@ type vectorFactors struct {
 	size           [][]float64 // ||f||, ||W|| ||f||, ||h||^2, ||x'||^2, by of the stage
 }
 
-func newVectorFactors(net MLP, n int) vectorFactors {
-	v := vectorFactors{net: net, in: net.lastInput()}
+func newVectorFactors(net MLP, output Output, n int) vectorFactors {
+	v := vectorFactors{net: net, output: output, in: net.lastInput()}
 	if len(net.Hidden) == 1 {
 		v.hidden, v.d = net.Hidden[0], net.In+1
 	}
@@ -66,12 +67,12 @@ func (v *vectorFactors) set(p *modelPass, f []float64, from, count int) {
 // staged are the numbers that alpha f_i + beta f_j of a pair has after the stage of record i, and a bound of the
 // first one before what it loses there. The stage is (I - f_i f_i^T)/by for Output.Unit, and (I - f_i
 // f_i^T/||f_i||^2)/by outside of the ball of Output.Within.
-func (c *clippedPairs) staged(alpha, beta, u float64, i int) (p, q, most float64) {
-	by := c.vectors.size[4][i]
+func (v *vectorFactors) staged(alpha, beta, u float64, i int) (p, q, most float64) {
+	by := v.size[4][i]
 	most = math.Abs(alpha)
-	square := c.vectors.size[0][i] * c.vectors.size[0][i]
+	square := v.size[0][i] * v.size[0][i]
 	switch {
-	case c.loss.Model.Output.Unit:
+	case v.output.Unit:
 		most += most*square + math.Abs(beta*u)
 		alpha -= alpha*square + beta*u
 	case by != 1:
@@ -81,12 +82,39 @@ func (c *clippedPairs) staged(alpha, beta, u float64, i int) (p, q, most float64
 	return alpha / by, beta / by, most / by
 }
 
+// length is at least the norm of J_i^T P_i a + J_j^T P_j b, a = alpha f_i + beta f_j and b = alpha f_j + beta f_i, with beta =
+// 1 for alpha = 0 and -alpha otherwise; u is f_i.f_j. The sum of squares and products is raised by clipSlack of the sum of
+// squares of (|alpha| ||f_i|| + |beta| ||f_j||) ||h|| and of the same with ||W|| and x' in front of f and for h, for both
+// records, which bound all terms and those of the sums g; |D| <= 1. It has fewer than 2^14 roundings for each of them.
+func (v *vectorFactors) length(fa, fb []float64, u, alpha float64, a, b int) float64 {
+	beta := 1.0
+	if alpha != 0 {
+		beta = -alpha
+	}
+	p0, p1, most0 := v.staged(alpha, beta, u, a)
+	q0, q1, most1 := v.staged(alpha, beta, u, b)
+	var aa, bb, ab, dd, ee, de float64
+	for k, x := range fa {
+		y := fb[k]
+		s, t := p0*x+p1*y, q0*y+q1*x
+		aa, bb, ab = aa+s*s, bb+t*t, ab+s*t
+	}
+	ga, gb, da, db := v.g[a*v.hidden:][:v.hidden], v.g[b*v.hidden:][:v.hidden], v.slope[a*v.hidden:][:v.hidden], v.slope[b*v.hidden:][:v.hidden]
+	for k, x := range ga {
+		y := gb[k]
+		s, t := (p0*x+p1*y)*da[k], (q0*y+q1*x)*db[k]
+		dd, ee, de = dd+s*s, ee+t*t, de+s*t
+	}
+	square := aa*v.size[2][a] + bb*v.size[2][b] + 2*ab*dot(v.h[a*v.in:][:v.in], v.h[b*v.in:][:v.in])
+	most := v.most(0, 2, most0, p1, a, b) + v.most(0, 2, most1, q1, b, a)
+	if v.hidden > 0 {
+		square += dd*v.size[3][a] + ee*v.size[3][b] + 2*de*dot(v.x[a*v.d:][:v.d], v.x[b*v.d:][:v.d])
+		most += v.most(1, 3, most0, p1, a, b) + v.most(1, 3, most1, q1, b, a)
+	}
+	return math.Sqrt(max(0, square) + most*clipSlack)
+}
+
 // vectorTile adds the pairs i < j of a tile of rows of different records.
-//
-// length is at least the norm of J_i^T P_i a/c + J_j^T P_j b/c: the sum of squares and products is raised by
-// clipSlack of the sum of squares of (|alpha| ||f_i|| + |beta| ||f_j||) ||h|| and of the same with ||W|| and x' in front of
-// f and for h, for both records, which bound all terms and those of the sums g; |D| <= 1. It has fewer than 2^14 roundings
-// for each of them.
 func (c *clippedPairs) vectorTile(sum []float64, _, i0, rows, j0, columns int) {
 	v, m, limit := &c.vectors, c.dim, c.loss.PairClip*(1-0x1p-40)
 	for a := i0; a < i0+rows; a++ {
@@ -98,32 +126,7 @@ func (c *clippedPairs) vectorTile(sum []float64, _, i0, rows, j0, columns int) {
 			if coefficient == 0 {
 				continue
 			}
-			beta := 1.0
-			if alpha != 0 {
-				beta = -alpha
-			}
-			p0, p1, most0 := c.staged(alpha, beta, u, a)
-			q0, q1, most1 := c.staged(alpha, beta, u, b)
-			var aa, bb, ab, dd, ee, de float64
-			for k, x := range fa {
-				y := fb[k]
-				s, t := p0*x+p1*y, q0*y+q1*x
-				aa, bb, ab = aa+s*s, bb+t*t, ab+s*t
-			}
-			ga, gb, da, db := v.g[a*v.hidden:][:v.hidden], v.g[b*v.hidden:][:v.hidden], v.slope[a*v.hidden:][:v.hidden], v.slope[b*v.hidden:][:v.hidden]
-			for k, x := range ga {
-				y := gb[k]
-				s, t := (p0*x+p1*y)*da[k], (q0*y+q1*x)*db[k]
-				dd, ee, de = dd+s*s, ee+t*t, de+s*t
-			}
-			square := aa*v.size[2][a] + bb*v.size[2][b] + 2*ab*dot(v.h[a*v.in:][:v.in], v.h[b*v.in:][:v.in])
-			most := v.most(0, 2, most0, p1, a, b) + v.most(0, 2, most1, q1, b, a)
-			if v.hidden > 0 {
-				square += dd*v.size[3][a] + ee*v.size[3][b] + 2*de*dot(v.x[a*v.d:][:v.d], v.x[b*v.d:][:v.d])
-				most += v.most(1, 3, most0, p1, a, b) + v.most(1, 3, most1, q1, b, a)
-			}
-			length := math.Abs(coefficient) * math.Sqrt(max(0, square)+most*clipSlack)
-			if length > limit {
+			if length := math.Abs(coefficient) * v.length(fa, fb, u, alpha, a, b); length > limit {
 				coefficient *= limit / length
 			}
 			if c.weight != nil {

@@ -1,0 +1,82 @@
+package pairs_test
+
+import (
+	"context"
+	"testing"
+
+	"dyad/algorithms/audit"
+	"dyad/algorithms/pairs"
+	"dyad/engine/terms"
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// softmaxAudit is a training on few pairs with a clip that every gradient exceeds, of rate 1/2.
+func softmaxAudit(t testing.TB, loss terms.InfoNCE) pairs.Spec {
+	s := softmaxSpec(t, 12, loss)
+	s.Clip, s.StepSize, s.Epochs, s.Batch, s.Budget = 1e-4, 1e-9, 1, 6, privacy.Budget{Epsilon: 4, Delta: 1e-3}
+	return s
+}
+
+// No bound exceeds the claim. A pair that is replaced moves a release by about half of what the accounting of Poisson batches
+// allows it, twice what a pair moves that is added; batches of half of the pairs move less.
+func TestAuditOfASoftmax(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	group := softmaxAudit(t, terms.InfoNCE{Temperature: 20})
+	group.Unit = pairs.Group
+	several := softmaxAudit(t, terms.InfoNCE{Temperature: 1})
+	several.Kappa = 2
+	for name, c := range map[string]struct {
+		spec pairs.Spec
+		move float64
+	}{
+		"infonce":   {softmaxAudit(t, terms.InfoNCE{Temperature: 0.5}), 0.3},
+		"ntxent":    {softmaxAudit(t, terms.InfoNCE{Temperature: 1, Symmetric: true}), 0.1},
+		"group":     {group, 0.4},
+		"two pairs": {several, 0.1},
+		"one pair": {func() pairs.Spec {
+			s := softmaxAudit(t, terms.InfoNCE{Temperature: 1})
+			s.Unit = pairs.OnePair
+			return s
+		}(), 0.35},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target, err := audit.WorstPairs(context.Background(), planOf(t, c.spec), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := run(t, target, 4_000)
+			if !r.Holds() {
+				t.Errorf("refuted: %+v, moves %v", r.Bounds, r.Move)
+			}
+			if r.Move < c.move {
+				t.Errorf("the exact vectors move %v of the certificate, want %v", r.Move, c.move)
+			}
+		})
+	}
+}
+
+// Noise for the pair's own softmax alone, or for a certificate of labelled pairs, is refuted.
+func TestSeededDefectsOfASoftmaxAreCaught(t *testing.T) {
+	s := softmaxAudit(t, terms.InfoNCE{Temperature: 0.25})
+	sound := planOf(t, s)
+	wrong, err := privacy.PairSample{Group: 1, Pairs: s.Pairs, Rate: 0.5, Expected: float64(s.Batch), TermNorm: 2 / 0.25}.Certify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := *sound
+	noise, err := privacy.CalibrateGaussian(wrong, s.Budget, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad.Certificate, bad.Noise, bad.Events = wrong, noise, []account.Event{account.Repeat(noise.Event(wrong), 2)}
+	target, err := audit.WorstPairs(context.Background(), &bad, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, target, 4_000); r.Holds() || !testing.Short() && !r.Refuted() {
+		t.Errorf("noise for one softmax is not caught: moves %v of the certificate, %+v for epsilon %v", r.Move, r.Bounds, r.Epsilon)
+	}
+}

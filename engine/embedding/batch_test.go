@@ -1,0 +1,123 @@
+package embedding
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// batchOf is a batch of a model at theta over the rows of x.
+func batchOf(t *testing.T, m Model, theta, x []float64) *Batch {
+	t.Helper()
+	b, err := m.NewBatch(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _ := m.Dims()
+	b.Set(theta)
+	for i, ok := range b.Embed(x, len(x)/d) {
+		if !ok {
+			t.Fatalf("record %d is not usable", i)
+		}
+	}
+	return b
+}
+
+// The length of the gradient of a cosine is at least its norm, by a backward pass of the two records, and little more, also for records
+// that are almost alike; it and the cosine have the same bits for the two records by themselves, in either order and at any place of a
+// batch.
+func TestLengthsOfCosines(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	const d, dim, count = 5, 3, 140
+	for _, hidden := range [][]int{nil, {1}, {9}} {
+		for _, activation := range []Activation{Tanh, Softplus} {
+			net, err := NewMLP(MLP{In: d, Hidden: hidden, Out: dim, Activation: activation})
+			if err != nil {
+				t.Fatal(err)
+			}
+			model := Model{Network: net, Output: Output{Unit: true}}
+			theta, x := net.Start(r.Uint64()), make([]float64, count*d)
+			for i := range x {
+				x[i] = 0.3 * r.NormFloat64()
+			}
+			for i := 1; i < count; i += 4 { // near the record before
+				for k := range d {
+					x[i*d+k] = x[(i-1)*d+k] + math.Pow(10, -float64(i)/12)*r.NormFloat64()
+				}
+			}
+			b := batchOf(t, model, theta, x)
+			pass, err := model.NewTermPass()
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass.Set(theta)
+			for i := range count {
+				for _, j := range []int{(i + 1) % count, (i + 17) % count, (i + 90) % count} {
+					both := slices.Concat(x[i*d:][:d], x[j*d:][:d])
+					f, g := make([]float64, 2*dim), make([]float64, len(theta))
+					pass.Embed(f, both, 2)
+					pass.Pull(g, slices.Concat(f[dim:], f[:dim]), 2)
+					norm, length := math.Sqrt(sumOfSquares(g)), b.Length(i, j)
+					if length < norm*(1-1e-12) || length > norm+1e-3*(1+norm) {
+						t.Fatalf("%s: the gradient of the cosine of records %d and %d has norm %v, its bound is %v", net.Name(), i, j, norm, length)
+					}
+					alone := batchOf(t, model, theta, both)
+					first, second := 0, 1
+					if i > j { // the lower place comes first
+						alone = batchOf(t, model, theta, slices.Concat(both[d:], both[:d]))
+					}
+					if length != b.Length(j, i) || length != alone.Length(first, second) || b.Cosine(i, j) != alone.Cosine(first, second) || b.Cosine(i, j) != b.Cosine(j, i) {
+						t.Fatalf("%s: records %d and %d have other numbers by themselves", net.Name(), i, j)
+					}
+				}
+			}
+		}
+	}
+}
+
+// The bound of Pull holds against the sum record by record, with errors of v, and is small.
+func TestBatchError(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 8))
+	const d, dim, count = 5, 3, 140
+	net, err := NewMLP(MLP{In: d, Hidden: []int{9}, Out: dim})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := Model{Network: net, Output: Output{Unit: true}}
+	theta, x := net.Start(4), make([]float64, count*d)
+	v, off := make([]float64, count*dim), make([]float64, count*dim)
+	for i := range x {
+		x[i] = 0.3 * r.NormFloat64()
+	}
+	total, errors := 0.0, 0.0
+	for i := range v {
+		v[i] = r.NormFloat64()
+		off[i] = v[i] + 1e-9*r.NormFloat64()
+		total, errors = total+math.Abs(v[i]), errors+math.Abs(off[i]-v[i])
+	}
+	got, want := make([]float64, len(theta)), make([]float64, len(theta))
+	pass, err := model.NewTermPass()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass.Set(theta)
+	for i := range count {
+		pass.Embed(make([]float64, dim), x[i*d:][:d], 1)
+		pass.Pull(want, slices.Clone(v[i*dim:][:dim]), 1)
+	}
+	for _, c := range []struct {
+		v   []float64
+		off float64
+	}{{v, 0}, {off, errors}} {
+		clear(got)
+		batchOf(t, model, theta, x).Pull(got, slices.Clone(c.v))
+		distance := 0.0
+		for k := range got {
+			distance = math.Hypot(distance, got[k]-want[k])
+		}
+		if bound := model.BatchError(1, count, total, c.off); distance > bound || distance == 0 || bound > 1e-2 {
+			t.Errorf("the sum is off by %v, bounded by %v", distance, bound)
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package terms
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/engine/embedding"
+)
+
+// InfoNCE is a softmax loss of a whole batch of similar pairs (a_i, p_i), i = 1..m, with s the cosine of two embeddings
+// and t the temperature: the mean over anchors of
+//
+//	-log( exp(s(a_i, p_i)/t) / sum over j of exp(s(a_i, p_j)/t) )
+//
+// (van den Oord, Li and Vinyals 2018, equation 4, with the positives of other pairs as negatives). Symmetric is NT-Xent
+// (Chen, Kornblith, Norouzi and Hinton 2020, equation 1): every record of the 2m of a batch is an anchor, whose candidates
+// are the 2m - 1 others. Dissimilar pairs are in no batch. The release is a sum over anchors, Symmetric over half of them
+// in the mean: its divisor is public, and not m.
+type InfoNCE struct {
+	Temperature float64 // t, 0.02 to 100, public
+	Symmetric   bool
+}
+
+// The temperatures that logarithms and exponentials are far from overflow for.
+const (
+	leastTemperature = 0.02
+	mostTemperature  = 100
+)
+
+// Name returns "infonce" or "ntxent".
+func (l InfoNCE) Name() string {
+	if l.Symmetric {
+		return "ntxent"
+	}
+	return "infonce"
+}
+
+// Parameter is the temperature.
+func (l InfoNCE) Parameter() (string, float64) { return "temperature", l.Temperature }
+
+// Check refuses temperatures outside of 0.02 to 100.
+func (l InfoNCE) Check() error {
+	if !(l.Temperature >= leastTemperature && l.Temperature <= mostTemperature) {
+		return fmt.Errorf("terms: the temperature of a batch softmax is %v, want %g to %g", l.Temperature, leastTemperature, float64(mostTemperature))
+	}
+	return nil
+}
+
+// weight is what the row of an anchor is multiplied by.
+func (l InfoNCE) weight() float64 {
+	if l.Symmetric {
+		return 1 / (2 * l.Temperature)
+	}
+	return 1 / l.Temperature
+}
+
+// Softmax computes sums of gradients of InfoNCE over batches of the similar pairs of one data set, with clipped gradients
+// of cosines. It is used from one goroutine at a time.
+type Softmax struct {
+	data    *Data
+	loss    InfoNCE
+	model   embedding.Model
+	workers int
+	batch   *embedding.Batch
+	pairs   int       // m of the last batch
+	x, v    []float64 // 2m rows: the first records of the pairs, then the second ones
+	totals  []float64 // of rows: sums of exponentials
+}
+
+// NewSoftmax returns sums over data for a model with outputs of unit length. The norm of data must be L2. Errors: the
+// temperature, or a model that embedding.Model.NewBatch refuses. workers < 1 means 1; it changes the time, never the result.
+func NewSoftmax(data *Data, loss InfoNCE, model embedding.Model, workers int) (*Softmax, error) {
+	if err := loss.Check(); err != nil {
+		return nil, err
+	}
+	if data.norm != L2 {
+		return nil, fmt.Errorf("terms: gradients of cosines are clipped in the l2 norm, not %s", data.norm)
+	}
+	batch, err := model.NewBatch(data.bound)
+	if err != nil {
+		return nil, err
+	}
+	if d, _ := model.Dims(); d != data.d {
+		return nil, fmt.Errorf("terms: network %s takes %d features, the individuals have %d", model.Network.Name(), d, data.d)
+	}
+	return &Softmax{data: data, loss: loss, model: model, workers: max(workers, 1), batch: batch}, nil
+}
+
+// Len is the number of parameters of the network.
+func (s *Softmax) Len() int { return embedding.Parameters(s.model.Network) }
+
+// Sum sets dst to the sum over the similar pairs among members, which are numbers of pairs,
+//
+//	sum over anchors i and candidates j of C_ij g_ij,   C_ij = w (exp(s_ij/t)/sum_k exp(s_ik/t) - [j is the positive of i]),
+//	g_ij = grad s_ij min(1, clip/||grad s_ij||),
+//
+// w = 1/t, or 1/(2t) for NT-Xent. s_ij and the factor of g_ij are functions of the two records, theta and clip, so that one
+// pair more changes the sum by what privacy.SoftmaxSample certifies (docs/theory.md#batch-softmax); SoftmaxError bounds
+// what the summation adds. A pair with a record that is not finite counts as dissimilar. theta is in the balls of the
+// layers. When ctx is done it returns ctx.Err(). O(m^2 (dim + units + features)) operations and O(m) memory.
+func (s *Softmax) Sum(ctx context.Context, dst, theta []float64, members []int32, clip float64) error {
+	clear(dst)
+	if s.embed(theta, members) == 0 {
+		return ctx.Err()
+	}
+	n, m := 2*s.pairs, s.rows()
+	if len(s.v) < n*m {
+		s.v = make([]float64, n*m)
+	}
+	if err := s.sumTotals(ctx); err != nil {
+		return err
+	}
+	limit := clip * (1 - 0x1p-40)
+	err := s.eachView(ctx, n, func(i int) {
+		v := s.v[i*m:][:m]
+		clear(v)
+		for j := range n {
+			c := s.coefficient(i, j) + s.coefficient(j, i)
+			if c == 0 {
+				continue
+			}
+			if length := s.batch.Length(i, j); length > limit {
+				c *= limit / length
+			}
+			for k, f := range s.batch.Embedding(j) {
+				v[k] += c * f
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	s.batch.Pull(dst, s.v[:n*m])
+	return ctx.Err()
+}
+
+// rows is the dimension of embeddings.
+func (s *Softmax) rows() int {
+	_, m := s.model.Dims()
+	return m
+}
+
+// embed takes the similar pairs among members, and returns their number.
+func (s *Softmax) embed(theta []float64, members []int32) int {
+	s.batch.Set(theta)
+	live := make([]int32, 0, len(members))
+	for _, p := range members {
+		if !s.data.Label(int(p)) {
+			live = append(live, p)
+		}
+	}
+	for {
+		d, m := s.data.d, len(live)
+		if len(s.x) < 2*m*d {
+			s.x = make([]float64, 2*m*d)
+		}
+		for i, p := range live {
+			e := s.data.graph.Pairs()[p]
+			copy(s.x[i*d:], s.data.Row(int(e.A)))
+			copy(s.x[(m+i)*d:], s.data.Row(int(e.B)))
+		}
+		usable, kept := s.batch.Embed(s.x, 2*m), live[:0]
+		for i, p := range live {
+			if usable[i] && usable[m+i] {
+				kept = append(kept, p)
+			}
+		}
+		if s.pairs = len(kept); len(kept) == m {
+			return m
+		}
+		live = kept
+	}
+}
+
+// candidate says that j is in the softmax of anchor i.
+func (s *Softmax) candidate(i, j int) bool {
+	if s.loss.Symmetric {
+		return i != j
+	}
+	return i < s.pairs && j >= s.pairs
+}
+
+// positive is the other record of the pair of i.
+func (s *Softmax) positive(i int) int { return (i + s.pairs) % (2 * s.pairs) }
+
+// exponential is exp(s_ij/t).
+func (s *Softmax) exponential(i, j int) float64 {
+	return math.Exp(s.batch.Cosine(i, j) / s.loss.Temperature)
+}
+
+// sumTotals sets the sums of exponentials of all anchors.
+func (s *Softmax) sumTotals(ctx context.Context) error {
+	n := 2 * s.pairs
+	if len(s.totals) < n {
+		s.totals = make([]float64, n)
+	}
+	return s.eachView(ctx, n, func(i int) {
+		sum := 0.0
+		for j := range n {
+			if s.candidate(i, j) {
+				sum += s.exponential(i, j)
+			}
+		}
+		s.totals[i] = sum
+	})
+}
+
+// coefficient is C_ij, 0 if j is not a candidate of i.
+func (s *Softmax) coefficient(i, j int) float64 {
+	if !s.candidate(i, j) {
+		return 0
+	}
+	p := s.exponential(i, j) / s.totals[i]
+	if j == s.positive(i) {
+		p--
+	}
+	return p * s.loss.weight()
+}
+
+// eachView calls do for every record of the batch.
+func (s *Softmax) eachView(ctx context.Context, n int, do func(i int)) error {
+	const rows = 16
+	return eachChunk(ctx, (n+rows-1)/rows, s.workers, func(_, c int) {
+		for i := c * rows; i < min((c+1)*rows, n) && ctx.Err() == nil; i++ {
+			do(i)
+		}
+	})
+}
+
+// Objective is the loss of the similar pairs among members over their number, not clipped: a diagnostic for public data, not a
+// release. 0 without similar pairs.
+func (s *Softmax) Objective(theta []float64, members []int32) float64 {
+	if s.embed(theta, members) == 0 || s.sumTotals(context.Background()) != nil {
+		return 0
+	}
+	sum := 0.0
+	for i := range 2 * s.pairs {
+		if p := s.positive(i); s.candidate(i, p) {
+			sum += (math.Log(s.totals[i]) - s.batch.Cosine(i, p)/s.loss.Temperature) * s.loss.weight() * s.loss.Temperature
+		}
+	}
+	return sum / float64(s.pairs)
+}
+
+// SoftmaxError bounds the distance between the computed Sum over at most `pairs` pairs of records of at most norm and the sum of
+// its terms C_ij g_ij, for every data set and every theta in the balls: C_ij those of the computed exponentials, and g_ij
+// those of the computed factors, embeddings and Jacobians.
+//
+// Proof. The coefficients of the anchors have absolute values of 2 m/t together, each a sum of up to 2m exponentials, a
+// quotient and fewer than 8 more roundings: they are off by gamma(2m + 12) 2 m/t, times clip, which bounds ||g_ij||. What is
+// left is the rounding of v_i = sum_j q_ij (C_ij + C_ji) f_j, of norms 2 (2 m/t) together, by at most 2m + 12 roundings
+// a product, and that of Pull (embedding.Model.BatchError). QED
+func SoftmaxError(model embedding.Model, loss InfoNCE, norm float64, pairs int, clip float64) float64 {
+	const up = 1 + 0x1p-20
+	weight := 2 * float64(pairs) / loss.Temperature * up
+	g := engine.Gamma(2*pairs + 12)
+	return (g*weight*clip + model.BatchError(norm, 2*pairs, 2*weight, g*2*weight)) * up
+}

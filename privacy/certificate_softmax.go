@@ -1,0 +1,74 @@
+package privacy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/privacy/account"
+	"dyad/privacy/internal/round"
+)
+
+// SoftmaxSample are the public numbers of training on similar pairs (a_i, p_i) by a batch softmax in Poisson batches:
+// every release is, over the batch and divided by the public number Expected,
+//
+//	sum over anchors i and candidates j of C_ij g_ij,   C_ij = w (softmax_j(s_ij/t) - [j is the positive of i]),
+//
+// with s_ij in [-1, 1] and ||g_ij|| <= 1, both functions of the records of i and j and of what was released before.
+// InfoNCE: anchors are the a_i, candidates all p_j, and w = 1/t. Symmetric, NT-Xent: anchors are all 2m records of the batch, the
+// candidates of each are the 2m - 1 others, and w = 1/(2t). Each of Pairs pairs is in the batch with probability Rate, by a
+// secret coin of its own, drawn anew for every release. Neighbours are those of PairGroup.
+type SoftmaxSample struct {
+	Group       int     // as in PairSample
+	Pairs       int     // >= 2
+	Rate        float64 // in (0, 1]
+	Expected    float64 // > 0
+	Temperature float64 // t, at least 2^-6 and at most 2^10
+	Symmetric   bool
+	// Roundoff bounds the L2 norm of the error of one computed release, for every batch of any size, >= 0.
+	Roundoff float64
+}
+
+// Sensitivity bounds, for every batch of at most Pairs - 1 pairs, how far the exact sum moves when one pair is added, in
+// units of the clip: with m = Pairs - 1 and a = e^(-2/t)
+//
+//	(2/t) (m/(1 + m a) + m/(m + a))                    InfoNCE
+//	(2/t) (2m/(2 + (2m - 1) a) + 2m/(2m + a))          NT-Xent
+//
+// which increases with m to (2/t) (e^(2/t) + 1) (docs/theory.md#batch-softmax). Rounded up.
+func (g SoftmaxSample) Sensitivity() float64 {
+	m, x := float64(g.Pairs-1), round.Up(2/g.Temperature, 1)
+	a := math.Exp(-x) * (1 - 0x1p-40) // below what the computed exponentials can be apart
+	others, own := m/(1+m*a), m/(m+a)
+	if g.Symmetric {
+		others, own = 2*m/(2+(2*m-1)*a), 2*m/(2*m+a)
+	}
+	return round.Up(x*(others+own), 16)
+}
+
+// Certify returns the certificate of one release for Gaussian noise (a PoissonEvent).
+//
+// Proof. By docs/theory.md#batch-softmax adding one pair to any batch moves the exact sum by at most Sensitivity, so adding j
+// of one owner's pairs, one after the other, by at most j times as much; the rest is the proof of PairSample. QED
+func (g SoftmaxSample) Certify() (Certificate, error) {
+	err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected))
+	if g.Group < 1 || g.Group > account.MaxGroup || g.Pairs < 2 || g.Pairs > math.MaxInt32 {
+		err = errors.Join(err, fmt.Errorf("%w: a group of %d of %d pairs in Poisson batches of a softmax, want at least 2 pairs and a group of 1 to %d", errCertificate, g.Group, g.Pairs, account.MaxGroup))
+	}
+	if !(g.Rate > 0 && g.Rate <= 1) {
+		err = errors.Join(err, fmt.Errorf("%w: rate %v of a Poisson batch, want one in (0, 1]", errCertificate, g.Rate))
+	}
+	if !(g.Temperature >= 0x1p-6 && g.Temperature <= 0x1p10) {
+		err = errors.Join(err, fmt.Errorf("%w: temperature %v of a softmax, want 2^-6 to 2^10", errCertificate, g.Temperature))
+	}
+	if err != nil {
+		return Certificate{}, err
+	}
+	one := g.Sensitivity()
+	exact := round.Up(one/g.Expected, 1)
+	c, err := newCertificate(exact, round.Up(exact+2*g.Roundoff, 2), "sum of a softmax loss's clipped gradients over a Poisson batch, over its expected size",
+		fmt.Sprintf("given the releases before, one pair in the batch moves the sum by s/E|B| + 2 rho, s = %.6g times the clip: its own softmax and its share of all others, at temperature %g and up to %d other pairs (docs/theory.md#batch-softmax); each of %d pairs is in it with probability %.6g by a secret coin, and an owner has at most kappa = %d, all replaced: the sum moves by twice as much for each of those drawn, a mixture of Gaussians (docs/theory.md#pair-poisson); E|B| = %.6g, rho = %.3g",
+			one, g.Temperature, g.Pairs-1, g.Pairs, g.Rate, g.Group, g.Expected, g.Roundoff))
+	c.form = poissonOf{batch{records: g.Pairs, rate: g.Rate}, g.Group}
+	return c, err
+}
