@@ -10,7 +10,8 @@
 //
 // lambda and R are the same for all methods and were picked after some runs on
 // the test files: errors are optimistic by what that selects. The paper chooses
-// lambda by cross-validation on the records, which is not private.
+// lambda by cross-validation on the records, which is not private; -cv does that, for
+// every run by itself and by the error of the model that the column error_last is of.
 package main
 
 import (
@@ -19,6 +20,8 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -49,6 +52,8 @@ func main() {
 	flag.Float64Var(&e.l2, "l2", 0.01, "lambda")
 	flag.Float64Var(&e.radius, "radius", 5, "R")
 	flag.IntVar(&e.features, "synthetic", 0, "features of synthetic records (generator scores) in the place of data and test files: -n users and as many others")
+	grid := flag.String("cv", "", "lambdas, comma separated: each run takes the one with the least error in a cross-validation of -folds parts of its records, the smallest of equal ones; -l2 is then that of nothing")
+	flag.IntVar(&e.folds, "folds", 5, "parts of -cv, at least 2")
 	batches := flag.String("batches", "1", "messages averaged in one update, comma separated; the name of a method then has it in parentheses, as the paper")
 	methods := flag.String("methods", "", "private methods, comma separated; default: all, with SGD and the curriculum without privacy")
 	budgets := flag.String("epsilon", "paper,0.5,1,2,4", "epsilon of a visit, comma separated; paper:B is the paper's total B = epsilon n T_max")
@@ -64,6 +69,15 @@ func main() {
 		}
 		e.batches = append(e.batches, b)
 	}
+	if *grid != "" {
+		for _, text := range strings.Split(*grid, ",") {
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil || !(v > 0) || e.folds < 2 {
+				log.Fatalf("-cv %q with %d folds, want positive numbers and at least 2 folds", text, e.folds)
+			}
+			e.grid = append(e.grid, v)
+		}
+	}
 	e.budgets, e.losses = strings.Split(*budgets, ","), strings.Split(*losses, ",")
 	if err := e.run(os.Stdout); err != nil {
 		log.Fatal(err)
@@ -78,6 +92,8 @@ type experiment struct {
 	limit              time.Duration
 	epochs             int
 	l2, radius         float64
+	grid               []float64 // of lambda, nil: l2
+	folds              int
 	budgets, losses    []string
 	methods            []string // of private; nil is all
 	batches            []int
@@ -97,9 +113,9 @@ func (e *experiment) run(w io.Writer) error {
 		}
 	}
 	bench.Header(w, "local", os.Args[1:])
-	fmt.Fprintf(w, "# n = %d, d = %d, T_max = %d, lambda = %g, R = %g; data treated as public; error rate and AUC on %d other records; noise and order seeded by the repeat\n",
-		train.Len(), train.Dim(), e.epochs, e.l2, e.radius, test.Len())
-	fmt.Fprintln(w, "repeat,loss,method,budget,epsilon_per_visit,guarantee,epsilon_per_record,updates,error_last,error_average,auc_last,auc_average,seconds")
+	fmt.Fprintf(w, "# n = %d, d = %d, T_max = %d, lambda = %s, R = %g; data treated as public; error rate and AUC on %d other records; noise and order seeded by the repeat\n",
+		train.Len(), train.Dim(), e.epochs, e.lambdas(), e.radius, test.Len())
+	fmt.Fprintln(w, "repeat,loss,method,budget,epsilon_per_visit,guarantee,epsilon_per_record,updates,error_last,error_average,auc_last,auc_average,lambda,seconds")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for line := range e.start(ctx, train, test) {
@@ -212,58 +228,111 @@ func (e *experiment) runs(seed int) []run {
 	return all
 }
 
+// lambdas says which lambda runs have.
+func (e *experiment) lambdas() string {
+	if e.grid == nil {
+		return fmt.Sprint(e.l2)
+	}
+	return fmt.Sprintf("the best of %v in a cross-validation of %d parts", e.grid, e.folds)
+}
+
 // one is the line of a run.
 func (e *experiment) one(ctx context.Context, train, test *engine.Records, r run) (string, error) {
-	definition, ok := engine.LibraryByName(r.loss)
-	if !ok {
-		return "", fmt.Errorf("loss %q is unknown", r.loss)
-	}
-	phi, err := definition.Expression(engine.ExpressionOptions{})
+	lambda, err := e.lambda(ctx, train, r)
 	if err != nil {
 		return "", err
 	}
+	began := time.Now()
+	f, err := e.fit(ctx, train, test, r, lambda, uint64(r.seed))
+	if err != nil {
+		return "", err
+	}
+	seconds := time.Since(began).Seconds()
+	epsilon := "none"
+	if g := f.plan.Guarantee; g.Kind != privacy.None {
+		epsilon = privacy.FormatUp(g.Epsilon)
+	}
+	return fmt.Sprintf("%d,%s,%s,%s,%.6g,%s,%s,%d,%.6f,%.6f,%.6f,%.6f,%g,%.2f\n", r.seed, r.loss, r.name(), r.budget, f.plan.Epsilon, f.plan.Guarantee.Kind, epsilon, f.updates, f.errors[0], f.errors[1], f.auc[0], f.auc[1], lambda, seconds), nil
+}
+
+// lambda is l2, or the one of the grid with the least error of the last model over the parts of a
+// cross-validation. Parts are those of a random order by the seed, and the noise of a part is its own.
+func (e *experiment) lambda(ctx context.Context, train *engine.Records, r run) (float64, error) {
+	if e.grid == nil {
+		return e.l2, nil
+	}
+	order := rand.New(rand.NewPCG(uint64(r.seed), 2)).Perm(train.Len())
+	best, least := 0.0, math.Inf(1)
+	for _, lambda := range slices.Sorted(slices.Values(e.grid)) {
+		sum := 0.0
+		for part := range e.folds {
+			from, to := part*len(order)/e.folds, (part+1)*len(order)/e.folds
+			rest := slices.Concat(order[:from], order[to:])
+			f, err := e.fit(ctx, train.Subset(rest), train.Subset(order[from:to]), r, lambda, uint64(1_000_000*(part+1)+r.seed))
+			if err != nil {
+				return 0, err
+			}
+			sum += f.errors[0]
+		}
+		if sum < least {
+			best, least = lambda, sum
+		}
+	}
+	return best, nil
+}
+
+// fitted are the figures of one simulation: of the last model and of the average of all.
+type fitted struct {
+	plan        *local.Plan
+	updates     int64
+	errors, auc [2]float64
+}
+
+// fit simulates a run with a lambda and judges its models on the test records.
+func (e *experiment) fit(ctx context.Context, train, test *engine.Records, r run, lambda float64, seed uint64) (f fitted, err error) {
+	definition, ok := engine.LibraryByName(r.loss)
+	if !ok {
+		return f, fmt.Errorf("loss %q is unknown", r.loss)
+	}
+	phi, err := definition.Expression(engine.ExpressionOptions{})
+	if err != nil {
+		return f, err
+	}
 	p := local.Protocol{
-		Method: r.method, Loss: local.ScalarLoss{Of: phi}, Dim: train.Dim(), FeatureNorm: 1, Radius: e.radius, L2: e.l2, Users: train.Len(), Epochs: e.epochs, Batch: r.batch,
+		Method: r.method, Loss: local.ScalarLoss{Of: phi}, Dim: train.Dim(), FeatureNorm: 1, Radius: e.radius, L2: lambda, Users: train.Len(), Epochs: e.epochs, Batch: r.batch,
 	}
 	if text, total := strings.CutPrefix(r.budget, "paper"); r.budget != "none" {
 		if text == "" {
 			text = "1"
 		}
 		if p.Epsilon, err = strconv.ParseFloat(strings.TrimPrefix(text, ":"), 64); err != nil {
-			return "", err
+			return f, err
 		}
 		if total {
 			p.Epsilon /= float64(p.Users) * float64(p.Epochs)
 		}
 	}
-	q, err := p.Plan()
-	if err != nil {
-		return "", err
+	if f.plan, err = p.Plan(); err != nil {
+		return f, err
 	}
-	began := time.Now()
-	st, err := local.Simulate(ctx, q, train, privacy.NewSeededSource(uint64(r.seed)), nil)
+	st, err := local.Simulate(ctx, f.plan, train, privacy.NewSeededSource(seed), nil)
 	if err != nil {
-		return "", err
+		return f, err
 	}
-	seconds := time.Since(began).Seconds()
-	var errors, auc [2]float64
+	f.updates = st.Updates
 	for i, model := range [][]float64{st.W, st.Average()} {
 		scores, err := metrics.Scores(test, model)
 		if err != nil {
-			return "", err
+			return f, err
 		}
 		right, err := metrics.Accuracy(scores, test.Labels(), 0)
 		if err != nil {
-			return "", err
+			return f, err
 		}
-		errors[i] = 1 - right
-		if auc[i], err = metrics.AUC(scores, test.Labels()); err != nil {
-			return "", err
+		f.errors[i] = 1 - right
+		if f.auc[i], err = metrics.AUC(scores, test.Labels()); err != nil {
+			return f, err
 		}
 	}
-	epsilon := "none"
-	if q.Guarantee.Kind != privacy.None {
-		epsilon = privacy.FormatUp(q.Guarantee.Epsilon)
-	}
-	return fmt.Sprintf("%d,%s,%s,%s,%.6g,%s,%s,%d,%.6f,%.6f,%.6f,%.6f,%.2f\n", r.seed, r.loss, r.name(), r.budget, p.Epsilon, q.Guarantee.Kind, epsilon, st.Updates, errors[0], errors[1], auc[0], auc[1], seconds), nil
+	return f, nil
 }

@@ -42,7 +42,7 @@ func TestSlice(t *testing.T) {
 				want = "0.00166667"
 			}
 		}
-		if f[6] != want || len(f) != 13 {
+		if f[6] != want || len(f) != 14 {
 			t.Errorf("line %q: a record pays %s, want %s", l, f[6], want)
 		}
 	}
@@ -82,5 +82,35 @@ func TestParallelRunsPrintTheSame(t *testing.T) {
 	}
 	if _, err := print(2, 2, "logistic", "none"); err == nil {
 		t.Error("an unknown loss was run")
+	}
+}
+
+// With -cv each run takes the lambda that a cross-validation on its own training records likes best: one that
+// makes every model nearly 0 is left, and so is one that is not in the grid.
+func TestLambdaByCrossValidation(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "made")
+	if err := os.WriteFile(data, []byte(strings.Repeat("+1 1:1 7:1\n-1 2:1 9:1\n+1 3:1 7:1\n-1 4:1 9:1\n", 50)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lambdas := func(grid ...float64) (out []string) {
+		e := experiment{
+			data: data, test: data, schema: "../schemas/a7a.yaml", repeats: 1, limit: 1 << 62, epochs: 2, l2: 7, radius: 5, grid: grid, folds: 3,
+			budgets: []string{"4"}, losses: []string{"logistic"}, methods: []string{"djw"},
+		}
+		var b bytes.Buffer
+		if err := e.run(&b); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range strings.Split(strings.TrimSpace(b.String()), "\n")[4:] {
+			f := strings.Split(l, ",")
+			out = append(out, f[2]+" "+f[12])
+		}
+		return out
+	}
+	if got := lambdas(0.25); !slices.Equal(got, []string{"sgd 0.25", "curriculum 0.25", "djw 0.25"}) {
+		t.Errorf("a grid of one: %v", got)
+	}
+	if got := lambdas(0.01, 1e6); !slices.Contains(got, "sgd 0.01") {
+		t.Errorf("SGD took another lambda than the one that learns: %v", got)
 	}
 }
