@@ -16,7 +16,8 @@ import (
 
 // BenchmarkMessageTime measures what the time of a local message tells: two kinds of messages are made in random order, and auc is how
 // well time alone tells them apart (0.5: not at all). Cases "record" compare a record in the curriculum with one out of it, "tiny" two
-// records under a model of subnormal numbers, with which processors are slow, and "choice", for one record, messages whose choice is
+// records under a model of subnormal numbers, with which processors are slow, "network" two
+// records whose hidden units of a network are far from 0 and near to it, where tanh takes other paths, and "choice", for one record, messages whose choice is
 // favoured with those whose is not. For a raw file take -benchtime 20000x -count 3.
 func BenchmarkMessageTime(b *testing.B) {
 	for _, c := range []timing{
@@ -24,6 +25,7 @@ func BenchmarkMessageTime(b *testing.B) {
 		{"record", local.Prestige, 20, 1024, 1}, {"record", local.Prestige, 20, 1024, 6}, {"record", local.PrestigeParticipation, 2, 64, 1},
 		{"record", local.Prestige, 2000, 4, 6},
 		{"tiny", local.DJW, 20, 1, 1}, {"tiny", local.DJW, 20, 16, 1}, {"tiny", local.DJW, 2000, 1, 1},
+		{"network", local.DJW, 2, 1, 1}, {"network", local.DJW, 20, 1, 1}, {"network", local.DJW, 20, 8, 1},
 		{"choice", local.Prestige, 2, 1, 1}, {"choice", local.Prestige, 2, 1, 4}, {"choice", local.Prestige, 2, 16, 4},
 	} {
 		b.Run(fmt.Sprintf("%s/%s/d=%d/pairs=%d/epsilon=%g", c.kind, c.method, c.d, c.pairs, c.epsilon), c.measure)
@@ -42,15 +44,22 @@ func (c timing) measure(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p, err := local.Protocol{
+	protocol := local.Protocol{
 		Method: c.method, Loss: local.ScalarLoss{Of: e}, Dim: c.d, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 10, Epochs: 1, Epsilon: c.epsilon, Pairs: c.pairs,
-	}.Plan()
+	}
+	if c.kind == "network" {
+		protocol.Radius, protocol.L2, protocol.Users, protocol.Network = 0, 0, 1<<30, &local.Network{Hidden: 8, Gain: 4}
+	}
+	p, err := protocol.Plan()
 	if err != nil {
 		b.Fatal(err)
 	}
 	client, st := local.NewClient(p, privacy.NewSeededSource(1)), p.Start()
 	records := [2]engine.Record{{X: make([]float64, c.d), Y: 1}, {X: make([]float64, c.d), Y: 1}}
-	st.W[0], records[0].X[0], records[1].X[0] = 5, 1, 0.01 // margins 5 and 0.05, the threshold is 1.5
+	records[0].X[0], records[1].X[0] = 1, 0.01
+	if c.kind != "network" {
+		st.W[0] = 5 // margins 5 and 0.05, the threshold is 1.5
+	}
 	if c.kind == "tiny" {
 		for i := range st.W {
 			st.W[i], records[0].X[i], records[1].X[i] = 0x1p-1022, math.Sqrt(1/float64(c.d))/2, 0

@@ -31,8 +31,8 @@ type Message struct {
 //
 // Time: steps, draws and places in memory are the same for every record, and no
 // arithmetic meets a subnormal number, but for the one evaluation of the loss's slope at
-// the margin and the tanh of the units of a network, whose functions may take a few nanoseconds more at
-// some numbers.
+// the margin, whose functions may take a few nanoseconds more at some numbers; for the
+// tanh of a network see docs/theory.md#local-networks.
 type Client struct {
 	plan *Plan
 	src  *privacy.Source

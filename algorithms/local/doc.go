@@ -1,14 +1,15 @@
-// Package local learns linear models from users who do not trust the server: every
-// visited user sends one privatised message, and the server sees nothing else
-// ([Han19], Privacy-preserving Stochastic Gradual Learning; docs/theory.md#local-model).
+// Package local learns linear models, and networks with one hidden layer (Network), from
+// users who do not trust the server: every visited user sends one privatised message,
+// and the server sees nothing else ([Han19], Privacy-preserving Stochastic Gradual
+// Learning; docs/theory.md#local-model).
 //
 // # What runs where
 //
 // client.go is all that ever sees a record. It runs at the user. A message is a
 // function of the record, of public numbers (Plan, State) and of randomness drawn
-// at the user. server.go runs at the server; it is deterministic, sees messages
-// only, and holds the State that is published. simulate.go runs both over a data
-// set.
+// at the user; network.go has the score and the gradient of a record. server.go runs at
+// the server; it is deterministic, sees messages only, and holds the State that is
+// published. simulate.go runs both over a data set.
 //
 // # Units
 //

@@ -199,53 +199,61 @@ type pass struct {
 	x     []float64 // record
 	slope []float64 // gradient of the score in the parameters; x itself of a linear model
 	norm  float64   // of slope, of a network
-
-	theta []float64 // of a network, without what is too small
-	term  *embedding.TermPass
 }
 
 // newPass returns a pass of a plan.
 func (p *Plan) newPass() *pass {
 	s := &pass{plan: p, x: make([]float64, p.Dim)}
-	if s.slope = s.x; p.Network == nil {
-		return s
+	if s.slope = s.x; p.Network != nil {
+		s.slope = make([]float64, p.Parameters)
 	}
-	s.slope, s.theta = make([]float64, p.Parameters), make([]float64, p.Parameters)
-	s.term, _ = p.model.NewTermPass() // the plan has validated the model
 	return s
 }
 
 // at sets slope for the record s.x and the model w, and returns w.x + b or f(x) + b. What is below
-// 2^-80 of the radius counts as 0: with the same of features no subnormal number occurs, since the
-// products of a network have at most five such factors. A network takes the same steps for every
-// record, but for tanh at Hidden numbers.
+// 2^-80 of the radius counts as 0: with the same of features no subnormal number occurs, since a
+// gradient has products of at most five such factors. A network takes the same steps for every record,
+// which is why it is computed here and not by an embedding.Pass, whose tanh does not.
 func (s *pass) at(w []float64) float64 {
 	score, least := s.plan.Bias, math.Float64bits(s.plan.least)
-	if s.term == nil {
+	if s.plan.Network == nil {
 		for i, v := range s.x {
 			score += cut(w[i], least) * v
 		}
 		return score
 	}
-	for i, v := range w {
-		s.theta[i] = cut(v, least)
-	}
-	var f [1]float64
-	s.term.Set(s.theta)
-	s.term.Embed(f[:], s.x, 1) // finite, as features and weights are bounded
-	clear(s.slope)
-	s.term.Pull(s.slope, []float64{1}, 1)
-	square := 0.0
-	for _, v := range s.slope {
-		square += v * v
+	d, hidden := s.plan.Dim, s.plan.Network.Hidden
+	output, square := hidden*(d+1), 0.0
+	for k := range hidden {
+		row := w[k*(d+1):][:d+1]
+		z, inputs := cut(row[d], least), 1.0
+		for i, v := range s.x {
+			z += cut(row[i], least) * v
+			inputs += v * v
+		}
+		t, out := tanh(z), cut(w[output+k], least)
+		score += out * t
+		back, to := out*((1-t)*(1+t)), s.slope[k*(d+1):][:d+1]
+		for i, v := range s.x {
+			to[i] = back * v
+		}
+		to[d], s.slope[output+k] = back, t
+		square += t*t + back*back*inputs
 	}
 	s.norm = math.Sqrt(square)
-	return score + f[0]
+	return score
+}
+
+// tanh takes the same steps for every finite number, and has an absolute error of a few 2^-53. Beyond 20 it
+// is 1.
+func tanh(z float64) float64 {
+	e := math.Exp(-2 * min(math.Abs(z), 20))
+	return math.Copysign((1-e)/(1+e), z)
 }
 
 // gradient sets g to f times slope, the gradient of the loss part, of a network clipped to norm C.
 func (s *pass) gradient(g []float64, f float64) {
-	if s.term != nil {
+	if s.plan.Network != nil {
 		f *= min(1, s.plan.Lipschitz/(math.Abs(f)*s.norm)) // of f = 0: 0 times 1
 	}
 	for i, v := range s.slope {

@@ -11,6 +11,7 @@ import (
 
 	"dyad/algorithms/local"
 	"dyad/engine"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 	randomiser "dyad/privacy/local"
 )
@@ -57,7 +58,7 @@ func randomState(q *local.Plan, r *rand.Rand) (*local.State, engine.Record) {
 }
 
 // The message of sgd is the gradient of phi(y (f(x) + b)) in all parameters: central differences of the
-// loss, with the network written anew, agree with it.
+// loss, with the network written anew, agree with it, and the backward pass of package embedding.
 func TestGradientOfNetwork(t *testing.T) {
 	const hidden, step = 4, 1e-5
 	p := networkProtocol(local.SGD, hidden)
@@ -66,17 +67,33 @@ func TestGradientOfNetwork(t *testing.T) {
 	if q.Parameters != hidden*(q.Dim+2) {
 		t.Fatalf("%d parameters, want %d", q.Parameters, hidden*(q.Dim+2))
 	}
-	r := rand.New(rand.NewPCG(1, 1))
+	mlp, err := embedding.NewMLP(embedding.MLP{In: q.Dim, Hidden: []int{hidden}, Out: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	term, err := embedding.Model{Network: mlp}.NewTermPass()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, client := rand.New(rand.NewPCG(1, 1)), local.NewClient(q, privacy.NewSeededSource(1))
 	for range 20 {
 		st, z := randomState(q, r)
-		m, err := local.NewClient(q, privacy.NewSeededSource(1)).Message(st, z)
+		m, err := client.Message(st, z)
 		if err != nil {
 			t.Fatal(err)
 		}
 		loss := func(theta []float64) float64 {
 			return math.Log1p(math.Exp(-z.Y * (forward(theta, z.X, hidden) + q.Bias)))
 		}
+		f, jacobian := make([]float64, 1), make([]float64, q.Parameters)
+		term.Set(st.W)
+		term.Embed(f, z.X, 1)
+		term.Pull(jacobian, []float64{1}, 1)
+		slope := -z.Y / (1 + math.Exp(z.Y*(f[0]+q.Bias)))
 		for i, got := range m.Gradient {
+			if want := slope * jacobian[i]; math.Abs(got-want) > 1e-14 {
+				t.Fatalf("parameter %d: gradient %v, by package embedding %v", i, got, want)
+			}
 			at := append([]float64(nil), st.W...)
 			at[i] += step
 			up := loss(at)

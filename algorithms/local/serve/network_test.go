@@ -95,7 +95,7 @@ func TestNetworkOnTheWire(t *testing.T) {
 		t.Errorf("the user's plan is another one: %+v, %v", p, err)
 	}
 	for name, change := range map[string]func(*serve.Protocol, *serve.Network){
-		"a network in the version of linear models": func(p *serve.Protocol, _ *serve.Network) { p.Version = 3 },
+		"a network in the version of linear models": func(p *serve.Protocol, _ *serve.Network) { p.Version, p.Radius, p.L2 = 3, 5, 0.1 },
 		"no network in its version":                 func(p *serve.Protocol, _ *serve.Network) { p.Network = nil },
 		"a later version":                           func(p *serve.Protocol, _ *serve.Network) { p.Version = 5 },
 		"a network of gigabytes":                    func(_ *serve.Protocol, n *serve.Network) { n.Hidden = 1 << 30 },
