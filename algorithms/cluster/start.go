@@ -108,13 +108,16 @@ func reduce(rng *rand.Rand, centres [][]float64, counts []float64, held []int, k
 // spread draws k of the centres, each with a probability that grows with its weight and the squared distance to
 // those before it [Arthur and Vassilvitskii 2007, k-means++].
 func spread(rng *rand.Rand, centres [][]float64, counts []float64, held []int, k int) (of [][]float64) {
-	weight := make([]float64, len(held))
+	weight, near := make([]float64, len(held)), make([]float64, len(held))
 	for len(of) < k {
 		total := 0.0
 		for i, c := range held {
 			if weight[i] = counts[c]; len(of) > 0 {
-				d := distance(centres[c], of[nearest(of, centres[c])])
-				weight[i] *= d * d
+				d := distance(centres[c], of[len(of)-1])
+				if len(of) == 1 || d < near[i] {
+					near[i] = d
+				}
+				weight[i] *= near[i] * near[i]
 			}
 			total += weight[i]
 		}
