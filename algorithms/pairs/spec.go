@@ -133,7 +133,8 @@ type Spec struct {
 	// of tuples all of an epoch, which needs the least noise.
 	Batch  int
 	Epochs int // T_max; 0 means 5
-	// Clip is h: the gradient of every term is clipped to this entrywise norm; 0 means 1/2.
+	// Clip is h: the gradient of every term, and of every cosine with terms.InfoNCE, is clipped to
+	// this entrywise norm; 0 means 1/2.
 	// With Moments it is the norm to which differences are clipped; 0 means 0.3 Bound.
 	Clip float64
 	// StepSize is eta_0 of steps eta_0/sqrt(tau), tau counting batches; 0 means 1.

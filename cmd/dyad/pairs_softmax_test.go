@@ -94,3 +94,18 @@ func TestSoftmaxFlagsAreRefused(t *testing.T) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
+
+// An audit attacks a batch softmax by pairs opposite to all others, and does not refute it.
+func TestSoftmaxAudit(t *testing.T) {
+	dir := t.TempDir()
+	for _, loss := range []string{lossInfoNCE, lossNTXent} {
+		code, out, errs := dyad(t, dir, "--json", "audit", "pairs", "-n", "16", "-d", "3", "--kappa", "1", "--pairs", "8", "--loss", loss, "--rows", "2", "--batch", "8", "--epochs", "1", "--runs", "200")
+		var r struct {
+			Move  float64 `json:"move_to_certificate"`
+			Holds bool    `json:"holds"`
+		}
+		if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || !r.Holds || !(r.Move > 0.1 && r.Move <= 1) {
+			t.Errorf("%s: exit %d, %v, %+v: %s%s", loss, code, err, r, out, errs)
+		}
+	}
+}
