@@ -34,11 +34,16 @@ type localSetting struct {
 	method  local.Method
 	epochs  int
 	epsilon float64 // of a user in all; 0 without privacy
-	hidden  int
+	// threshold is that of the first epoch in the curriculum: 1.5 is the default; 0 without a curriculum.
+	threshold float64
 }
 
 func (s localSetting) key() string {
-	return fmt.Sprintf("%s,%d,%s,%v,%d,%g", s.data, s.users, s.model, s.method, s.epochs, s.epsilon)
+	threshold := "none"
+	if s.threshold != 0 {
+		threshold = fmt.Sprint(s.threshold)
+	}
+	return fmt.Sprintf("%s,%d,%s,%v,%d,%g,%s", s.data, s.users, s.model, s.method, s.epochs, s.epsilon, threshold)
 }
 
 // localSettings are the lines: networks of 8 hidden units and linear models at equal epsilon and as many users, the
@@ -48,10 +53,11 @@ func localSettings() (all []localSetting) {
 		for _, users := range []int{1000, 10_000, 100_000} {
 			for _, model := range []string{"linear", "network"} {
 				all = append(all,
-					localSetting{data, users, model, local.DJW, 1, 2, 8},
-					localSetting{data, users, model, local.DJW, 4, 2, 8},
-					localSetting{data, users, model, local.Prestige, 4, 2, 8},
-					localSetting{data, users, model, local.SGD, 1, 0, 8})
+					localSetting{data, users, model, local.DJW, 1, 2, 0},
+					localSetting{data, users, model, local.DJW, 4, 2, 0},
+					localSetting{data, users, model, local.Prestige, 4, 2, 1.5},
+					localSetting{data, users, model, local.Prestige, 4, 2, -2},
+					localSetting{data, users, model, local.SGD, 1, 0, 0})
 			}
 		}
 	}
@@ -62,9 +68,9 @@ func localSettings() (all []localSetting) {
 // standard error, of the average of the iterates and of the last one, with the rule on the number of users.
 func TestLocalNetworks(t *testing.T) {
 	c := claim{
-		file: localNetworksFile, keys: 6,
+		file: localNetworksFile, keys: 7,
 		comments: fmt.Sprintf("# %d runs a line, each with records, noise and start of its own; batches of %d, AUC on %d other records; epsilon of a user in all, 0 without privacy\n", localRuns, localBatch, localTest),
-		columns:  "data,users,model,method,epochs,epsilon,parameters,smallest_users,enough_users,auc_average,se_average,auc_last,se_last",
+		columns:  "data,users,model,method,epochs,epsilon,threshold,parameters,smallest_users,enough_users,auc_average,se_average,auc_last,se_last",
 	}
 	for _, s := range localSettings() {
 		c.lines = append(c.lines, claimed{s.key(), s.users == 1000 && s.method == local.DJW, s.measure})
@@ -88,10 +94,10 @@ func (s localSetting) measure(t *testing.T) []float64 {
 	for run := range uint64(localRuns) {
 		train, test := localRecords(t, s.data, s.users, 2*run), localRecords(t, s.data, localTest, 2*run+1)
 		p := local.Protocol{
-			Method: s.method, Loss: local.ScalarLoss{Of: phi}, Dim: train.Dim(), FeatureNorm: 1, Users: s.users, Epochs: s.epochs, Epsilon: s.epsilon / float64(s.epochs), Batch: localBatch,
+			Method: s.method, Loss: local.ScalarLoss{Of: phi}, Dim: train.Dim(), FeatureNorm: 1, Users: s.users, Epochs: s.epochs, Epsilon: s.epsilon / float64(s.epochs), Batch: localBatch, Threshold: s.threshold,
 		}
 		if s.model == "network" {
-			p.Network = &local.Network{Hidden: s.hidden, Seed: run}
+			p.Network = &local.Network{Hidden: 8, Seed: run}
 		} else {
 			p.Radius, p.L2 = 5, 0.1
 		}
@@ -193,7 +199,7 @@ func TestLocalNetworkClaims(t *testing.T) {
 	}
 	of := func(s localSetting) (auc, se float64, row []string) {
 		for _, row := range rows[1:] {
-			if fmt.Sprintf("%s,%s,%s,%s,%s,%s", row[0], row[1], row[2], row[3], row[4], row[5]) == s.key() {
+			if strings.Join(row[:7], ",") == s.key() {
 				return number(row, "auc_average"), number(row, "se_average"), row
 			}
 		}
@@ -210,7 +216,7 @@ func TestLocalNetworkClaims(t *testing.T) {
 			if number(row, "enough_users") > 10_000 {
 				t.Errorf("%s: the rule asks for %v users", data, number(row, "enough_users"))
 			}
-			gradual, gse, _ := of(localSetting{data: data, users: users, model: "network", method: local.Prestige, epochs: 4, epsilon: 2})
+			gradual, gse, _ := of(localSetting{data: data, users: users, model: "network", method: local.Prestige, epochs: 4, epsilon: 2, threshold: 1.5})
 			plain, pse, _ := of(localSetting{data: data, users: users, model: "network", method: local.DJW, epochs: 4, epsilon: 2})
 			if plain-gradual < 2*math.Hypot(gse, pse) {
 				t.Errorf("%s, %d users: the curriculum has %v (%v), without it %v (%v): the page says that it loses", data, users, gradual, gse, plain, pse)
@@ -227,6 +233,10 @@ func TestLocalNetworkClaims(t *testing.T) {
 		if four-one > 2*math.Hypot(se, other) {
 			t.Errorf("%s: four epochs have %v (%v), one has %v (%v): the page says that they are no better", s.key(), four, se, one, other)
 		}
+		s.epochs, s.method, s.threshold = 4, local.Prestige, -2
+		if low, other, _ := of(s); low-four > 2*math.Hypot(se, other) {
+			t.Errorf("%s: %v (%v), without a curriculum %v (%v): the page says that it is no better", s.key(), low, other, four, se)
+		}
 	}
 	// The rows of the page's table are those of the file.
 	page, err := os.ReadFile(filepath.Join("..", "docs", "local-networks.md"))
@@ -237,6 +247,15 @@ func TestLocalNetworkClaims(t *testing.T) {
 		s.model, s.epochs = model, 1
 		auc, se, _ := of(s)
 		return strings.ReplaceAll(fmt.Sprintf("%.3f (%.3f)", auc, se), "0.", ".")
+	}
+	for _, s := range []localSetting{
+		{"xor", 100_000, "network", local.Prestige, 4, 2, 1.5}, {"rings", 100_000, "network", local.Prestige, 4, 2, 1.5}, {"xor", 100_000, "network", local.DJW, 4, 2, 0},
+		{"rings", 100_000, "network", local.DJW, 4, 2, 0}, {"xor", 100_000, "network", local.Prestige, 4, 2, -2}, {"rings", 100_000, "network", local.Prestige, 4, 2, -2},
+	} {
+		auc, se, _ := of(s)
+		if text := strings.ReplaceAll(fmt.Sprintf("%.3f (%.3f)", auc, se), "0.", "."); !strings.Contains(string(page), text) {
+			t.Errorf("docs/local-networks.md has no %q of %s", text, s.key())
+		}
 	}
 	for _, s := range localSettings() {
 		if s.model != "network" || s.method != local.DJW || s.epochs != 1 {
