@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"dyad/engine"
@@ -58,6 +59,73 @@ func FuzzRecords(f *testing.F) {
 			t.Errorf("label %v is out of bounds", r.Label(0))
 		}
 	})
+}
+
+// TestProjectBallOfShortRows compares the rows that a first look leaves as they are with the projection
+// without it: close to the ball, with numbers that overflow or underflow when squared, and with some that are not finite.
+func TestProjectBallOfShortRows(t *testing.T) {
+	project := func(x []float64, R float64) {
+		var largest, sum float64
+		for _, v := range x {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				clear(x)
+				return
+			}
+			largest = max(largest, math.Abs(v))
+		}
+		if largest == 0 {
+			return
+		}
+		for _, v := range x {
+			sum += v / largest * (v / largest)
+		}
+		norm, slack := math.Sqrt(sum), 1-float64(len(x)+8)*0x1p-52
+		if norm*largest > R*slack {
+			s := R / norm * slack
+			for k := range x {
+				x[k] = x[k] / largest * s
+			}
+		}
+	}
+	random := rand.New(rand.NewPCG(8, 8))
+	kept := 0
+	for range 20_000 {
+		m, R := 1+random.IntN(40), math.Ldexp(1+random.Float64(), []int{0, 0, 3, -479, -490, 479, 490, -2000}[random.IntN(8)])
+		x := make([]float64, m)
+		var sum float64
+		for k := range x {
+			x[k] = random.NormFloat64()
+			sum += x[k] * x[k]
+		}
+		scale := R / math.Sqrt(sum) * (1 - float64(random.IntN(100*m+400)-200)*0x1p-53)
+		for k := range x {
+			x[k] *= scale
+		}
+		switch random.IntN(20) {
+		case 0:
+			x[0] = math.Inf(1)
+		case 1:
+			x[m-1] = math.NaN()
+		case 2:
+			x[0] = 0x1p1000
+		case 3:
+			x[m-1] = 0x1p-700
+		}
+		want := slices.Clone(x)
+		project(want, R)
+		if slices.Equal(want, x) {
+			kept++
+		}
+		engine.ProjectBall(x, R)
+		for k := range x {
+			if math.Float64bits(x[k]) != math.Float64bits(want[k]) {
+				t.Fatalf("R = %g, m = %d: %v, want %v", R, m, x, want)
+			}
+		}
+	}
+	if kept < 2000 || kept > 18_000 {
+		t.Errorf("%d of 20000 rows are within the ball: both sides should be met", kept)
+	}
 }
 
 func TestProjectBallKeepsWhatFitsAndIsClose(t *testing.T) {
