@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	pageLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	pageLink    = regexp.MustCompile(`(?:\]\(|(?:href|src)=")([^)"\s]+)[)"]`)
 	pageAnchor  = regexp.MustCompile(`<a id="([^"]+)"></a>`)
 	pageHeading = regexp.MustCompile(`(?m)^#+ (.+)$`)
 	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
@@ -94,12 +94,12 @@ func TestLinksResolve(t *testing.T) {
 func TestLinksResolveCatchesRot(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "other.md", "# Two words: `code`\n\n<a id=\"here\"></a>\n")
-	const good = "# Own heading\n[a](other.md) [b](other.md#two-words-code) [c](other.md#here) [d](#own-heading) [e](https://example.org/x#y) `TestSound`\n"
+	const good = "# Own heading\n[a](other.md) [b](other.md#two-words-code) [c](other.md#here) <img src=\"other.md\"> [d](#own-heading) [e](https://example.org/x#y) `TestSound`\n"
 	tests := []string{"TestSound"}
 	if d := linkDefects(dir, good, tests); d != nil {
 		t.Errorf("defects of a good page: %q", d)
 	}
-	for _, c := range [][2]string{{"(other.md)", "(another.md)"}, {"two-words", "three-words"}, {"#here", "#there"}, {"#own-heading", "#heading"}, {"TestSound", "TestSilence"}} {
+	for _, c := range [][2]string{{"(other.md)", "(another.md)"}, {"src=\"other", "src=\"another"}, {"two-words", "three-words"}, {"#here", "#there"}, {"#own-heading", "#heading"}, {"TestSound", "TestSilence"}} {
 		if d := linkDefects(dir, strings.Replace(good, c[0], c[1], 1), tests); len(d) != 1 {
 			t.Errorf("with %s: %q", c[1], d)
 		}
