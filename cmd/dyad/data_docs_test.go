@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,10 +12,13 @@ import (
 type docPage struct {
 	files    map[string]string
 	commands []string
+	exits    []int      // of each command
+	shown    [][]string // lines of output that the page shows below each command
 }
 
 // readPage finds the blocks that begin with "```LANGUAGE file=NAME" and the lines
-// "$ dyad ..." of blocks that begin with "```console runnable".
+// "$ dyad ..." of blocks that begin with "```console runnable". A remark "# exit 3" states the
+// exit code; other lines of such a block are output.
 func readPage(text string) docPage {
 	p := docPage{files: map[string]string{}}
 	inside, file, runnable := false, "", false
@@ -32,8 +36,12 @@ func readPage(text string) docPage {
 			continue
 		}
 		if command, ok := strings.CutPrefix(line, "$ dyad "); ok && runnable {
-			command, _, _ = strings.Cut(command, " # ")
-			p.commands = append(p.commands, command)
+			command, remark, _ := strings.Cut(command, " # ")
+			exit := exitOK
+			_, _ = fmt.Sscanf(remark, "exit %d", &exit)
+			p.commands, p.exits, p.shown = append(p.commands, command), append(p.exits, exit), append(p.shown, nil)
+		} else if last := len(p.shown) - 1; runnable && last >= 0 && strings.TrimSpace(line) != "" {
+			p.shown[last] = append(p.shown[last], line)
 		}
 		if file != "" {
 			p.files[file] += line + "\n"
@@ -50,12 +58,36 @@ func runPage(t *testing.T, p docPage) (failures []string) {
 	for name, content := range p.files {
 		write(t, dir, name, content)
 	}
-	for _, c := range p.commands {
-		if code, _, errs := dyad(t, dir, shellWords(c)...); code != exitOK {
-			failures = append(failures, "dyad "+c+": "+errs)
+	for i, c := range p.commands {
+		code, out, errs := dyad(t, dir, shellWords(c)...)
+		if code != p.exits[i] {
+			failures = append(failures, fmt.Sprintf("dyad %s: exit code %d, want %d: %s", c, code, p.exits[i], errs))
+			continue
+		}
+		for _, line := range p.shown[i] {
+			if !showsLine(out+errs, line) {
+				failures = append(failures, fmt.Sprintf("dyad %s: the page shows\n%s\nbut the output is\n%s%s", c, line, out, errs))
+			}
 		}
 	}
 	return failures
+}
+
+// showsLine: some line of the output is the line of a page, where "..." is any text.
+func showsLine(output, line string) bool {
+	parts := strings.Split(strings.TrimSpace(line), "...")
+	for l := range strings.Lines(output) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(l), parts[0])
+		for _, part := range parts[1:] {
+			if ok {
+				_, rest, ok = strings.Cut(rest, part)
+			}
+		}
+		if ok && (rest == "" || strings.HasSuffix(line, "...")) {
+			return true
+		}
+	}
+	return false
 }
 
 // Every command of every page in docs that is marked runnable runs.
@@ -93,12 +125,18 @@ func TestDocsRunCatchesRot(t *testing.T) {
 	if f := runPage(t, readPage(good)); len(f) != 0 {
 		t.Errorf("the good page fails: %q", f)
 	}
+	if f := runPage(t, readPage(strings.NewReplacer("data inspect", "data inspekt", "# a remark\n", "# exit 2\ndyad: ...inspekt...\n").Replace(good))); len(f) != 0 {
+		t.Errorf("the page with a refusal fails: %q", f)
+	}
 	for _, rot := range []string{
 		strings.Replace(good, "data inspect", "data inspekt", 1),
 		strings.Replace(good, "--schema", "--scheme", 1),
 		strings.Replace(good, "range", "rang", 1),
 		strings.Replace(good, "3,4,1", "3,4", 1),
 		strings.Replace(good, "console\n", "console runnable\n", 1),
+		strings.Replace(good, "# a remark", "# exit 2", 1),
+		strings.Replace(good, "# a remark\n", "# a remark\nschema of nothing\n", 1),
+		strings.Replace(good, "# a remark\n", "# a remark\n... nothing of this ...\n", 1),
 	} {
 		if f := runPage(t, readPage(rot)); len(f) != 1 {
 			t.Errorf("want one failure, got %q for\n%s", f, rot)

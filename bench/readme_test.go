@@ -1,0 +1,121 @@
+package bench_test
+
+import (
+	"bufio"
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// meansAtOne returns the mean AUC of each method over the splits of a raw file, in its part with
+// epsilon 1.
+func meansAtOne(t *testing.T, name string) map[string]float64 {
+	f, err := os.Open(filepath.Join("results", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	sum, number, inside := map[string]float64{}, map[string]float64{}, false
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if strings.HasPrefix(s.Text(), "# splits ") {
+			inside = strings.Contains(s.Text(), "-epsilon 1 ")
+		}
+		fields := strings.Split(s.Text(), ",")
+		if !inside || len(fields) != 3 || strings.HasPrefix(fields[0], "#") || fields[0] == "split" {
+			continue
+		}
+		auc, err := strconv.ParseFloat(fields[2], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		method, _, _ := strings.Cut(fields[1], " ")
+		sum[method] += auc
+		number[method]++
+	}
+	for method := range sum {
+		sum[method] /= number[method]
+	}
+	return sum
+}
+
+// rawRows are the lines of a raw file by their columns.
+func rawRows(t *testing.T, name string) (rows []map[string]string) {
+	f, err := os.Open(filepath.Join("results", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.Comment = '#'
+	lines, err := r.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines[1:] {
+		row := map[string]string{}
+		for i, column := range lines[0] {
+			row[column] = line[i]
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// thousands writes 1234567 as 1,234,567.
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}
+
+// TestReadmeRows: the measured rows of README.md are those of the raw files that they name.
+func TestReadmeRows(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for name, file := range map[string]string{"WDBC (n = 380)": "moments-wdbc-380.csv", "a7a (n = 16,000)": "moments-a7a-16000.csv"} {
+		m := meansAtOne(t, file)
+		want = append(want, fmt.Sprintf("%s %.3f, %.3f, %.3f", name, m["moments"], m["dpgdsc"], m["projected-gradient"]))
+	}
+	for _, row := range rawRows(t, "gradients-1e6.csv") {
+		if row["workers"] == "2" {
+			seconds, err := strconv.ParseFloat(row["median_s"], 64)
+			if err != nil || row["gradients"] != "100" {
+				t.Fatalf("%v: %v", row, err)
+			}
+			peak, err := strconv.ParseFloat(row["peak_MB"], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, fmt.Sprintf("100 in %.1f s", 100*seconds), fmt.Sprintf("peak %.0f MB", peak))
+		}
+	}
+	neighbours, closest, attacks := 0, 0.0, rawRows(t, "attacks.csv")
+	for _, row := range attacks {
+		n, err := strconv.Atoi(row["neighbours"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		ratio, err := strconv.ParseFloat(row["closest_ratio"], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		neighbours, closest = neighbours+n, max(closest, ratio)
+	}
+	want = append(want, fmt.Sprintf("%s configurations, %s neighbours", thousands(len(attacks)), thousands(neighbours)), fmt.Sprintf("closest ratio %.12f, none above 1", closest))
+	for _, w := range want {
+		if !strings.Contains(string(readme), w) {
+			t.Errorf("README.md does not have %q", w)
+		}
+	}
+	if closest > 1 {
+		t.Error("a certificate is refuted")
+	}
+}
