@@ -146,6 +146,15 @@ func (r *Records) Narrow() []float32 {
 	return r.narrow
 }
 
+// NarrowPlaces are the rows of records with IsNarrow as they are stored, and the place there of every
+// record, nil if these are in order. The caller must not change them.
+func (r *Records) NarrowPlaces() (x []float32, at []int32) {
+	if r.narrow == nil {
+		return nil, nil
+	}
+	return r.narrow, r.at
+}
+
 // IsNarrow says that features are stored as float32.
 func (r *Records) IsNarrow() bool { return r.narrow != nil }
 
@@ -223,16 +232,6 @@ func (r *Records) Rows(dst []float64, from, count int) []float64 {
 	default:
 		r.eachRun(from, count, func(i, at, rows int) { r.copyRows(dst[i*r.d:], at, rows) })
 	}
-	return dst
-}
-
-// NarrowRows is Rows of records with IsNarrow, without a conversion.
-func (r *Records) NarrowRows(dst []float32, from, count int) []float32 {
-	if narrow := r.Narrow(); narrow != nil {
-		return narrow[from*r.d:][:count*r.d]
-	}
-	dst = dst[:count*r.d]
-	r.eachRun(from, count, func(i, at, rows int) { copy(dst[i*r.d:][:rows*r.d], r.narrow[at*r.d:]) })
 	return dst
 }
 

@@ -16,6 +16,8 @@ func (s *Set) accelerateScore() {
 	s.Dots = dotsBy(pick(wide, dotsAVX2, dotsAVX512), pick(wide, dots1AVX2, dots1AVX512), pick(wide, dots2AVX2, dots2AVX512), lanes*dotColumns)
 	s.NarrowDots = narrowDotsBy(pick(wide, narrowDotsAVX2, narrowDotsAVX512), s.Dots, lanes*dotColumns)
 	s.NarrowAddRows = narrowAddRowsBy(pick(wide, narrowAddRowsAVX2, narrowAddRowsAVX512), s.Dot, lanes*dotColumns)
+	s.GatherNarrowDots = gatherNarrowDotsBy(pick(wide, gatherNarrowDotsAVX2, gatherNarrowDotsAVX512), s.Dots, lanes*dotColumns)
+	s.GatherNarrowAddRows = gatherNarrowAddRowsBy(pick(wide, gatherNarrowAddRowsAVX2, gatherNarrowAddRowsAVX512), s.Dot, lanes*dotColumns)
 	s.GatherDots = gatherDotsBy(pick(wide, gatherDotsAVX2, gatherDotsAVX512), lanes*dotColumns)
 	s.AddRows = addRowsBy(pick(wide, addRowsAVX2, addRowsAVX512), s.Dot)
 	s.GatherAddRows = gatherAddRowsBy(pick(wide, gatherAddRowsAVX2, gatherAddRowsAVX512))
@@ -87,7 +89,7 @@ func dotsBy(f func(dst, x, w *float64, rows, d, stride int), one, two func(dst, 
 }
 
 // mustHold panics unless all rows of d numbers are in x.
-func mustHold(x []float64, d int, rows []int32) {
+func mustHold[T any](x []T, d int, rows []int32) {
 	var largest uint32
 	for _, r := range rows {
 		largest = max(largest, uint32(r))
@@ -137,7 +139,7 @@ func narrowDotsBy(f func(dst *float64, x *float32, w *float64, rows, d, stride i
 	return func(dst []float64, x []float32, w []float64) {
 		d := len(w)
 		if d <= shortRow || len(dst) == 0 {
-			narrowDots(dots, dst, x, w)
+			narrowDots(dots, dst, x, w, nil)
 			return
 		}
 		clear(dst)
@@ -148,15 +150,44 @@ func narrowDotsBy(f func(dst *float64, x *float32, w *float64, rows, d, stride i
 	}
 }
 
+func gatherNarrowDotsBy(f func(dst *float64, x *float32, w *float64, index *int32, rows, d, stride int), dots func(dst, x, w []float64), block int) func(dst []float64, x []float32, w []float64, rows []int32) {
+	return func(dst []float64, x []float32, w []float64, rows []int32) {
+		d := len(w)
+		rows = rows[:len(dst)]
+		if d <= shortRow || len(dst) == 0 {
+			narrowDots(dots, dst, x, w, rows)
+			return
+		}
+		mustHold(x, d, rows)
+		clear(dst)
+		for from := 0; from < d; from += block {
+			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), unsafe.SliceData(rows), len(dst), min(block, d-from), d)
+		}
+	}
+}
+
 func narrowAddRowsBy(f func(acc, c *float64, x *float32, rows, d, stride int), dot func(x, y []float64) float64, block int) func(acc, c []float64, x []float32) {
 	return func(acc, c []float64, x []float32) {
 		d := len(acc)
 		if d == 1 {
-			acc[0] += narrowDot(dot, block, x, c)
+			acc[0] += narrowDot(dot, block, x, c, nil)
 			return
 		}
 		x = x[:len(c)*d]
 		f(unsafe.SliceData(acc), unsafe.SliceData(c), unsafe.SliceData(x), len(c), d, d)
+	}
+}
+
+func gatherNarrowAddRowsBy(f func(acc, c *float64, x *float32, index *int32, rows, d, stride int), dot func(x, y []float64) float64, block int) func(acc, c []float64, x []float32, rows []int32) {
+	return func(acc, c []float64, x []float32, rows []int32) {
+		d := len(acc)
+		rows = rows[:len(c)]
+		if d == 1 {
+			acc[0] += narrowDot(dot, block, x, c, rows)
+			return
+		}
+		mustHold(x, d, rows)
+		f(unsafe.SliceData(acc), unsafe.SliceData(c), unsafe.SliceData(x), unsafe.SliceData(rows), len(c), d, d)
 	}
 }
 

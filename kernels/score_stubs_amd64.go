@@ -94,15 +94,25 @@ func gatherDotsAVX2(dst *float64, x *float64, w *float64, index *int32, rows int
 //go:noescape
 func gatherAddRowsAVX2(acc *float64, c *float64, x *float64, index *int32, rows int, d int, stride int)
 
-// narrowDotsAVX2 adds the products of rows with w, see NarrowDots.
+// narrowDotsAVX2 adds the products of rows with w, see NarrowDots and GatherNarrowDots.
 //
 //go:noescape
 func narrowDotsAVX2(dst *float64, x *float32, w *float64, rows int, d int, stride int)
 
-// narrowAddRowsAVX2 adds the rows times c, see NarrowAddRows.
+// narrowAddRowsAVX2 adds the rows times c, see NarrowAddRows and GatherNarrowAddRows.
 //
 //go:noescape
 func narrowAddRowsAVX2(acc *float64, c *float64, x *float32, rows int, d int, stride int)
+
+// gatherNarrowDotsAVX2 adds the products of rows with w, see NarrowDots and GatherNarrowDots.
+//
+//go:noescape
+func gatherNarrowDotsAVX2(dst *float64, x *float32, w *float64, index *int32, rows int, d int, stride int)
+
+// gatherNarrowAddRowsAVX2 adds the rows times c, see NarrowAddRows and GatherNarrowAddRows.
+//
+//go:noescape
+func gatherNarrowAddRowsAVX2(acc *float64, c *float64, x *float32, index *int32, rows int, d int, stride int)
 
 // logisticTileAVX512 adds the row and column sums of 1/(1 + a_i b_j), see logisticTile.
 //
@@ -194,12 +204,22 @@ func gatherDotsAVX512(dst *float64, x *float64, w *float64, index *int32, rows i
 //go:noescape
 func gatherAddRowsAVX512(acc *float64, c *float64, x *float64, index *int32, rows int, d int, stride int)
 
-// narrowDotsAVX512 adds the products of rows with w, see NarrowDots.
+// narrowDotsAVX512 adds the products of rows with w, see NarrowDots and GatherNarrowDots.
 //
 //go:noescape
 func narrowDotsAVX512(dst *float64, x *float32, w *float64, rows int, d int, stride int)
 
-// narrowAddRowsAVX512 adds the rows times c, see NarrowAddRows.
+// narrowAddRowsAVX512 adds the rows times c, see NarrowAddRows and GatherNarrowAddRows.
 //
 //go:noescape
 func narrowAddRowsAVX512(acc *float64, c *float64, x *float32, rows int, d int, stride int)
+
+// gatherNarrowDotsAVX512 adds the products of rows with w, see NarrowDots and GatherNarrowDots.
+//
+//go:noescape
+func gatherNarrowDotsAVX512(dst *float64, x *float32, w *float64, index *int32, rows int, d int, stride int)
+
+// gatherNarrowAddRowsAVX512 adds the rows times c, see NarrowAddRows and GatherNarrowAddRows.
+//
+//go:noescape
+func gatherNarrowAddRowsAVX512(acc *float64, c *float64, x *float32, index *int32, rows int, d int, stride int)

@@ -61,6 +61,9 @@ type Set struct {
 	NarrowDots    func(dst []float64, x []float32, w []float64)
 	NarrowAddRows func(acc, c []float64, x []float32)
 
+	GatherNarrowDots    func(dst []float64, x []float32, w []float64, rows []int32)
+	GatherNarrowAddRows func(acc, c []float64, x []float32, rows []int32)
+
 	Locate     func(pos []float64, bin []int32, x []float64, class []uint8, bins int)
 	PowerSums  func(sum, x []float64)
 	SumLanes   func(sum, lanes []float64)
@@ -101,34 +104,36 @@ func Select(v Variant) (*Set, error) {
 		return nil, fmt.Errorf("kernels: no %v kernels on this machine: use %v or %v", v, Best, Variants())
 	}
 	s := &Set{
-		variant:          v,
-		Dot:              Dot,
-		Dots:             Dots,
-		GatherDots:       GatherDots,
-		AddRows:          AddRows,
-		GatherAddRows:    GatherAddRows,
-		NarrowDots:       NarrowDots,
-		NarrowAddRows:    NarrowAddRows,
-		Locate:           locate,
-		PowerSums:        PowerSums,
-		SumLanes:         sumLanes,
-		Polynomial:       Polynomial,
-		Split:            splitByMask,
-		Join:             join,
-		LogisticTile:     logisticTile,
-		LogisticLossTile: LogisticLossTile,
-		LogisticPairTile: logisticPairTile,
-		LogisticSlopes:   LogisticSlopes,
-		Scatter:          scatter,
-		Collect:          collect,
-		AddProducts:      AddProducts,
-		NewMetricBlock:   newMetricBlock,
-		NewMetricBlock32: newMetricBlock32,
-		PanelProducts32:  panelProducts32,
-		AddGram:          AddGram,
-		ClipRows:         ClipRows,
-		peak:             scalarPeak[float64],
-		peak32:           scalarPeak[float32],
+		variant:             v,
+		Dot:                 Dot,
+		Dots:                Dots,
+		GatherDots:          GatherDots,
+		AddRows:             AddRows,
+		GatherAddRows:       GatherAddRows,
+		NarrowDots:          NarrowDots,
+		NarrowAddRows:       NarrowAddRows,
+		GatherNarrowDots:    GatherNarrowDots,
+		GatherNarrowAddRows: GatherNarrowAddRows,
+		Locate:              locate,
+		PowerSums:           PowerSums,
+		SumLanes:            sumLanes,
+		Polynomial:          Polynomial,
+		Split:               splitByMask,
+		Join:                join,
+		LogisticTile:        logisticTile,
+		LogisticLossTile:    LogisticLossTile,
+		LogisticPairTile:    logisticPairTile,
+		LogisticSlopes:      LogisticSlopes,
+		Scatter:             scatter,
+		Collect:             collect,
+		AddProducts:         AddProducts,
+		NewMetricBlock:      newMetricBlock,
+		NewMetricBlock32:    newMetricBlock32,
+		PanelProducts32:     panelProducts32,
+		AddGram:             AddGram,
+		ClipRows:            ClipRows,
+		peak:                scalarPeak[float64],
+		peak32:              scalarPeak[float32],
 	}
 	s.accelerate()
 	return s, nil

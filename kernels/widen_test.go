@@ -7,7 +7,7 @@ import (
 )
 
 // Every variant computes of float32 rows the bits that it computes of the same numbers in float64,
-// and reads nothing outside of them.
+// one after the other or selected, and reads nothing outside of them.
 func TestNarrowRowsGiveTheSameBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for _, d := range []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 20, 31, 33, 63, 64, 65, 129, 255, 257, 511, 513, 1030} {
@@ -34,6 +34,16 @@ func TestNarrowRowsGiveTheSameBits(t *testing.T) {
 					t.Fatalf("Widen: %g of %g", wide[i], v)
 				}
 			}
+			// The rows again, in any order in a larger matrix.
+			places := make([]int32, rows)
+			spread := make([]float32, (2*rows+1)*d)
+			for i := range spread {
+				spread[i] = float32(math.NaN())
+			}
+			for i, j := range r.Perm(2*rows + 1)[:rows] {
+				places[i] = int32(j)
+				copy(spread[j*d:][:d], x[i*d:])
+			}
 			w, c, acc := normals(r, d), normals(r, rows), normals(r, d)
 			for _, v := range Variants() {
 				set, err := Select(v)
@@ -48,6 +58,42 @@ func TestNarrowRowsGiveTheSameBits(t *testing.T) {
 				set.NarrowAddRows(got, c, x)
 				set.AddRows(want, c, wide)
 				same(t, v, "sums", rows, d, got, want)
+				got, want = make([]float64, rows), make([]float64, rows)
+				set.GatherNarrowDots(got, spread, w, places)
+				set.Dots(want, wide, w)
+				same(t, v, "selected dots", rows, d, got, want)
+				got, want = append([]float64(nil), acc...), append([]float64(nil), acc...)
+				set.GatherNarrowAddRows(got, c, spread, places)
+				set.AddRows(want, c, wide)
+				same(t, v, "selected sums", rows, d, got, want)
+			}
+		}
+	}
+}
+
+// Rows outside of the matrix are refused, not read.
+func TestNarrowRowsAreChecked(t *testing.T) {
+	for _, v := range Variants() {
+		set, err := Select(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []int{1, 3, 20, 600} {
+			x, w, c := make([]float32, 7*d), make([]float64, d), make([]float64, 2)
+			for _, rows := range [][]int32{{0, 7}, {-1, 6}, {6}} {
+				for what, run := range map[string]func(){
+					"dots": func() { set.GatherNarrowDots(c, x, w, rows) },
+					"sums": func() { set.GatherNarrowAddRows(w, c, x, rows) },
+				} {
+					func() {
+						defer func() {
+							if recover() == nil {
+								t.Errorf("%v, %s of rows %v of 7, d = %d: no panic", v, what, rows, d)
+							}
+						}()
+						run()
+					}()
+				}
 			}
 		}
 	}

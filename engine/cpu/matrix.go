@@ -19,14 +19,11 @@ type matrix struct {
 	index  []int32
 	value  []float64
 
-	records *engine.Records
-	room    *sync.Pool // of *rowRoom, for rows that are copied
-}
+	part []float32 // stored rows, of records in an order of their own
+	at   []int32   // the row of each record in part
 
-// rowRoom is room for rows.
-type rowRoom struct {
-	wide   []float64
-	narrow []float32
+	records *engine.Records
+	room    *sync.Pool // of *[]float64, for rows that are copied
 }
 
 func newMatrix(r *engine.Records, set *kernels.Set) matrix {
@@ -34,27 +31,20 @@ func newMatrix(r *engine.Records, set *kernels.Set) matrix {
 	if r.IsSparse() {
 		m.start, m.index, m.value = r.Sparse()
 	}
-	m.room = &sync.Pool{New: func() any { return new(rowRoom) }}
+	if x, at := r.NarrowPlaces(); at != nil {
+		m.part, m.at = x, at
+	}
+	m.room = &sync.Pool{New: func() any { return new([]float64) }}
 	return m
 }
 
 // copied calls use with room for rows.
 func (m matrix) copied(rows int, use func(room []float64)) {
-	room := m.room.Get().(*rowRoom)
-	if len(room.wide) < rows*m.d {
-		room.wide = make([]float64, rows*m.d)
+	room := m.room.Get().(*[]float64)
+	if len(*room) < rows*m.d {
+		*room = make([]float64, rows*m.d)
 	}
-	use(room.wide[:rows*m.d])
-	m.room.Put(room)
-}
-
-// copiedNarrow is copied for rows in float32.
-func (m matrix) copiedNarrow(rows int, use func(room []float32)) {
-	room := m.room.Get().(*rowRoom)
-	if len(room.narrow) < rows*m.d {
-		room.narrow = make([]float32, rows*m.d)
-	}
-	use(room.narrow[:rows*m.d])
+	use((*room)[:rows*m.d])
 	m.room.Put(room)
 }
 
@@ -71,14 +61,8 @@ func (m matrix) dots(dst, w []float64, from int) {
 		m.set.NarrowDots(dst, m.narrow[from*m.d:], w)
 	case m.start != nil:
 		kernels.SparseDots(dst, m.start[from:], m.index, m.value, w)
-	case m.records.IsNarrow():
-		m.copiedNarrow(min(len(dst), copiedRows), func(room []float32) {
-			for len(dst) > 0 {
-				rows := min(len(dst), copiedRows)
-				m.set.NarrowDots(dst[:rows], m.records.NarrowRows(room, from, rows), w)
-				dst, from = dst[rows:], from+rows
-			}
-		})
+	case m.part != nil:
+		m.set.GatherNarrowDots(dst, m.part, w, m.at[from:][:len(dst)])
 	default:
 		m.copied(min(len(dst), copiedRows), func(room []float64) {
 			for len(dst) > 0 {
@@ -99,8 +83,8 @@ func (m matrix) add(acc, c []float64, from int) {
 		m.set.NarrowAddRows(acc, c, m.narrow[from*m.d:])
 	case m.start != nil:
 		kernels.SparseAddRows(acc, c, m.start[from:], m.index, m.value)
-	case m.records.IsNarrow():
-		m.copiedNarrow(len(c), func(room []float32) { m.set.NarrowAddRows(acc, c, m.records.NarrowRows(room, from, len(c))) })
+	case m.part != nil:
+		m.set.GatherNarrowAddRows(acc, c, m.part, m.at[from:][:len(c)])
 	default:
 		m.copied(len(c), func(room []float64) { m.set.AddRows(acc, c, m.records.Rows(room, from, len(c))) })
 	}

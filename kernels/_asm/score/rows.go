@@ -16,12 +16,14 @@ import (
 type kind struct{ gather, narrow bool }
 
 // kinds are those that there are kernels for.
-var kinds = []kind{{}, {gather: true}, {narrow: true}}
+var kinds = []kind{{}, {gather: true}, {narrow: true}, {gather: true, narrow: true}}
 
 // name is that of a kernel of these rows.
 func (k kind) name(name string) string {
 	upper := strings.ToUpper(name[:1]) + name[1:]
 	switch {
+	case k.gather && k.narrow:
+		return "gatherNarrow" + upper
 	case k.gather:
 		return "gather" + upper
 	case k.narrow:
@@ -33,7 +35,7 @@ func (k kind) name(name string) string {
 // see is what documents it.
 func (k kind) see(name string) string {
 	if k.narrow {
-		return "Narrow" + name
+		return "Narrow" + name + " and GatherNarrow" + name
 	}
 	return name + " and Gather" + name
 }
@@ -60,11 +62,41 @@ func (r rowsOf) disp(base Register, i int) Mem {
 	return Mem{Base: base, Disp: i * r.v.Lanes() * r.bytes()}
 }
 
+// Rows of float32 may be those of a large file, on pages of 4 KB, and past the end of a page processors do
+// not read on by themselves: ask for rows before they are used. Of rows one after the other this is memory
+// at a distance, and an address beyond the last is no fault. Of selected ones it is later ones of the list.
+const (
+	aheadBytes = 3 << 10
+	aheadRows  = 32
+)
+
+// ask asks for later ones of the selected rows, count of them; those that are left are in rows.
+func (r rowsOf) ask(rows Register, count int, label string) {
+	if !r.narrow || !r.gather {
+		return
+	}
+	CMPQ(rows, I32(aheadRows+count))
+	JL(LabelRef(label))
+	for i := range count {
+		p := GP64()
+		MOVLQSX(Mem{Base: r.index, Disp: 4 * (aheadRows + i)}, p)
+		IMULQ(r.stride, p)
+		PREFETCHT0(Mem{Base: r.x, Index: p, Scale: 1})
+		PREFETCHT0(Mem{Base: r.x, Index: p, Scale: 1, Disp: 64})
+	}
+	Label(label)
+}
+
 // mulAdd is s += c times the vector at m.
 func (r rowsOf) mulAdd(m Mem, c, s VecVirtual) {
 	if !r.narrow {
 		VFMADD231PD(m, c, s)
 		return
+	}
+	if !r.gather {
+		next := m
+		next.Disp += aheadBytes
+		PREFETCHT0(next)
 	}
 	x := r.v.Reg()
 	VCVTPS2PD(m, x)
@@ -157,11 +189,13 @@ func dot(v vec.ISA) {
 	vec.End()
 }
 
-// dots is the loop of kernels.Dots, GatherDots or NarrowDots for up to vec.ISA.Lanes()*64 columns,
-// added to dst: four rows at a time, then one.
+// dots is the loop of kernels.Dots, GatherDots, NarrowDots or GatherNarrowDots for up to
+// vec.ISA.Lanes()*64 columns, added to dst: four rows at a time, then one.
 func dots(v vec.ISA, kd kind) {
 	params := "func(dst, x, w *float64, rows, d, stride int)"
 	switch {
+	case kd.gather && kd.narrow:
+		params = "func(dst *float64, x *float32, w *float64, index *int32, rows, d, stride int)"
 	case kd.gather:
 		params = "func(dst, x, w *float64, index *int32, rows, d, stride int)"
 	case kd.narrow:
@@ -183,6 +217,7 @@ func dots(v vec.ISA, kd kind) {
 		for i := range p {
 			p[i] = GP64()
 		}
+		r.ask(rows, count, "asked"+name)
 		r.next(p)
 		v.Zero(s...)
 		XORQ(k, k)
@@ -236,12 +271,14 @@ func dots(v vec.ISA, kd kind) {
 // panel is the number of vectors of columns that addRows can hold in registers.
 const panel = 8
 
-// addRows is the loop of kernels.AddRows, GatherAddRows or NarrowAddRows. The sums of up to panel vectors
-// of columns are held in registers. Longer rows are added four at a time, because memory
-// delivers them best from the first column to the last.
+// addRows is the loop of kernels.AddRows, GatherAddRows, NarrowAddRows or GatherNarrowAddRows. The
+// sums of up to panel vectors of columns are held in registers. Longer rows are added four at a
+// time, because memory delivers them best from the first column to the last.
 func addRows(v vec.ISA, kd kind) {
 	params := "func(acc, c, x *float64, rows, d, stride int)"
 	switch {
+	case kd.gather && kd.narrow:
+		params = "func(acc, c *float64, x *float32, index *int32, rows, d, stride int)"
 	case kd.gather:
 		params = "func(acc, c, x *float64, index *int32, rows, d, stride int)"
 	case kd.narrow:
@@ -298,6 +335,7 @@ func addShortRows(v vec.ISA, vectors int, acc, c, rows, d Register, r rowsOf) {
 		for j := range p {
 			p[j] = GP64()
 		}
+		r.ask(rows, count, label("asked", count))
 		r.next(p)
 		for j := range p {
 			ci := v.Broadcast(Mem{Base: c, Disp: 8 * j})
@@ -347,6 +385,7 @@ func addLongRows(v vec.ISA, acc, c, rows, d Register, r rowsOf) {
 			p[i] = GP64()
 			VBROADCASTSD(Mem{Base: c, Disp: 8 * i}, ci[i])
 		}
+		r.ask(rows, count, label("asked"))
 		r.next(p)
 		XORQ(k, k)
 		at := func(base Register) Mem { return Mem{Base: base, Index: k, Scale: 8} }
