@@ -15,7 +15,7 @@ const mostFlags = 21
 
 // sections are those of the help of commands with many flags, in their order.
 var sections = []struct{ title, flags string }{
-	{"Data:", "data schema store n d users records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic features"},
+	{"Data:", "data schema store n d users records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic visits features"},
 	{"Candidates:", "candidates models road"},
 	{"Model:", "model k metric start-seed task algorithm algorithms method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
 	{"Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip gradient-clip rate"},
@@ -82,6 +82,12 @@ func printHelp(all bool) kong.HelpPrinter {
 				s, _ := sectionOf(f.Name)
 				f.Group = &kong.Group{Key: sections[s].title, Title: sections[s].title}
 				if !all && !f.Hidden && !slices.Contains(firstFlags, f.Name) {
+					f.Hidden = true
+					hidden++
+				}
+			}
+			for _, f := range ctx.Model.Flags { // of all commands
+				if !all && f.Name == "log-format" {
 					f.Hidden = true
 					hidden++
 				}

@@ -131,7 +131,7 @@ func (c *onlineCmd) Run(a *app) error {
 	case err == nil || ended || errors.Is(err, context.Canceled):
 		return o.stop(err)
 	case !o.public:
-		fmt.Fprintf(a.stderr, "dyad: run %s is charged; the same command with --resume continues it at no further cost\n", o.stream.Run())
+		fail(a.stderr, "dyad: run %s is charged; the same command with --resume continues it at no further cost", o.stream.Run())
 	}
 	return err
 }

@@ -220,11 +220,11 @@ func (c *trainCmd) baseline(a *app, train, held *lib.Data) (*evaluation, error) 
 func (a *app) charged(err error) error {
 	var c *algorithms.ChargedError
 	if errors.As(err, &c) && c.Resumable {
-		fmt.Fprintf(a.stderr, "dyad: run %s is charged and released nothing; the same command with --resume %s continues it at no further cost\n", c.Run, c.Run)
+		fail(a.stderr, "dyad: run %s is charged and released nothing; the same command with --resume %s continues it at no further cost", c.Run, c.Run)
 	} else if c != nil && c.Kept.Digest != "" {
-		fmt.Fprintf(a.stderr, "dyad: run %s is charged and released, and its model is kept as %s; when the ledger is in order, the same command with --resume %s saves it at no further cost\n", c.Run, c.Kept.Place, c.Run)
+		fail(a.stderr, "dyad: run %s is charged and released, and its model is kept as %s; when the ledger is in order, the same command with --resume %s saves it at no further cost", c.Run, c.Kept.Place, c.Run)
 	} else if c != nil {
-		fmt.Fprintf(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; what was trained here was dropped\n", c.Run)
+		fail(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; what was trained here was dropped", c.Run)
 	}
 	if errors.Is(err, ledger.ErrResume) || errors.Is(err, algorithms.ErrCheckpoint) {
 		return asInput(err)
