@@ -73,6 +73,8 @@ type cli struct {
 	Bench      benchCmd      `cmd:"" help:"Measure this machine: time, pairs per second, share of its peak."`
 	Devices    devicesCmd    `cmd:"" help:"List what --device takes."`
 	Doctor     doctorCmd     `cmd:"" help:"Check this machine: CPU, GPU, ledger, randomness."`
+	Completion completionCmd `cmd:"" help:"Print a completion script for bash, zsh or fish."`
+	Man        manCmd        `cmd:"" help:"Print a manual page, or write all of them."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 	Docs       docsCmd       `cmd:"" hidden:"" help:"Write the help of all commands as Markdown."`
 }

@@ -51,6 +51,7 @@ var shortWork = map[string]string{
 	"transform": "the reader and the writer of predict", "account": "computes", "algorithms": "a list", "losses list": "a list", "ledger init": "one line", "ledger show": "reads a ledger", "ledger compact": "reads and writes a ledger",
 	"ledger verify": "reads a ledger", "data list": "a list", "data fetch": "waits for a network", "data verify": "hashes what was fetched", "devices": "a list", "doctor": "looks",
 	"version": "a line", "report": "reads a model, and no records", "export": "reads a model, and no records", "verify": "reads a model and a ledger", "data check": "reads a schema", "docs": "writes the help",
+	"completion": "writes a script", "man": "writes the help",
 }
 
 // cpuOf is the time that a process has computed.
