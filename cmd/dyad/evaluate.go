@@ -35,6 +35,7 @@ type evaluateCmd struct {
 	privateFlags
 	runFlags
 	pageFlag
+	trackFlag
 }
 
 // Help shows examples.
@@ -77,12 +78,15 @@ func (c *evaluateCmd) Run(a *app) error {
 		return err
 	}
 	page, err := c.output(c.Force, c.Data.and(c.Reference.and(c.Neighbours.and(c.Labels, c.Model, c.Ledger, c.Out)...)...)...)
-	if err == nil && page != nil && (c.ExactFigures || c.Plan) {
+	if err == nil && (page != nil || c.Track != "") && (c.ExactFigures || c.Plan) {
 		if err = errNoExact; c.Plan {
-			err = badInput("--plan releases nothing that a page could show; leave --report out")
+			err = badInput("--plan releases nothing that a page could show; leave --report and --track out")
 		}
 	}
 	if err != nil {
+		return err
+	}
+	if err := c.checkTrack(); err != nil {
 		return err
 	}
 	other, err := c.other(a, m)
@@ -101,8 +105,8 @@ func (c *evaluateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if other != nil && page != nil {
-		return badInput("the exact difference of two models has no page; leave --report or --compare out")
+	if other != nil && (page != nil || c.Track != "") {
+		return badInput("the exact difference of two models has no page and no run folder; leave --report and --track, or --compare out")
 	}
 	if other != nil {
 		return c.exactDifference(a, m, other, held)
@@ -138,7 +142,7 @@ func (c *evaluateCmd) Run(a *app) error {
 	}
 	text += fmt.Sprintf("guarantee  %s\n", e.Guarantee)
 	brief := fmt.Sprintf("%s, on %s\nguarantee  %s\nnext       --verbose: all figures\n", headline(e), on, e.Guarantee)
-	err = a.emitBrief(e, text, brief)
+	err = errors.Join(a.emitBrief(e, text, brief), c.write(a, c.Model, trackedRun{model: m, open: e}))
 	if page == nil {
 		return err
 	}
@@ -276,7 +280,7 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool, page *fil
 	if err != nil && !isElsewhere(err) {
 		return err
 	}
-	err = errors.Join(err, a.emitBrief(r, r.text(), r.brief(a)))
+	err = errors.Join(err, a.emitBrief(r, r.text(), r.brief(a)), c.write(a, c.Model, trackedRun{model: m, figures: r}))
 	if page == nil {
 		return err
 	}
