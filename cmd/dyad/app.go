@@ -56,6 +56,7 @@ type cli struct {
 	Cluster    clusterCmd    `cmd:"" help:"Find cluster centres of records privately, by a metric from pairs if you have one."`
 	Local      localCmd      `cmd:"" help:"Learn from users who do not trust the server: local differential privacy."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Evaluate a model on a data file."`
+	Threshold  thresholdCmd  `cmd:"" help:"Choose a decision threshold with budget, so that predict prints classes."`
 	Predict    predictCmd    `cmd:"" help:"Score records with a model."`
 	Transform  transformCmd  `cmd:"" help:"Map records by a learned metric."`
 	Influence  influenceCmd  `cmd:"" help:"Rank records by what they do to a fit without noise: influence functions, stability."`

@@ -30,6 +30,7 @@ var longWork = map[string]string{
 	"local server":   "local server --dir OUT -n 300 --schema SCHEMA --epochs 2 --listen 127.0.0.1:0",
 	"local audit":    "local audit prestige --runs 4000000",
 	"evaluate":       "evaluate MODEL --data BIG --epsilon 1 --ledger LEDGER",
+	"threshold":      "threshold MODEL --data BIG --epsilon 1 --ledger LEDGER --out OUT",
 	"predict":        "predict MODEL --data BIG",
 	"influence":      "influence MODEL --data BIG --public-data",
 	"audit records":  "audit dpgdsc --runs 1000000",

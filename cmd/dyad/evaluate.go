@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	lib "dyad"
+	"dyad/algorithms/evaluate"
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
@@ -36,6 +37,8 @@ type evaluateCmd struct {
 	runFlags
 	pageFlag
 	trackFlag
+
+	aim *evaluate.Aim // of dyad threshold; nil: no threshold is chosen
 }
 
 // Help shows examples.
@@ -227,7 +230,7 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool, page *fil
 	if err := checkOut(c.Out, c.Force, c.Data.and(c.Reference.and(c.Labels, c.Model, c.Ledger)...)...); err != nil {
 		return err
 	}
-	r := &privateResult{Task: m.Task, Evaluated: c.Model, runOutcome: runOutcome{Data: c.Data.String(), DataID: m.DataID, Public: public}}
+	r := &privateResult{Task: m.Task, Evaluated: c.Model, runOutcome: runOutcome{Data: c.Data.String(), DataID: m.DataID, Public: public}, aim: c.aim}
 	if kept, ok, err := c.kept(a, c.Out, &r.runOutcome); err != nil {
 		return err
 	} else if ok {
@@ -314,6 +317,7 @@ func (r *privateResult) text() string {
 	b.WriteString(r.Report.Text())
 	r.writeLedger(&b)
 	writeFigures(&b, r.Figures)
+	r.writeChosen(&b)
 	if r.Out != "" {
 		line(&b, "report", "%s", r.Out)
 	}

@@ -23,7 +23,7 @@ var sections = []struct{ title, flags string }{
 	{"Noise and steps; they change the mechanism:", "noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink printed-steps every buffer reservoir per-class burn-in secret-state " +
 		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold threshold-step kwik-ratio kwik-delta"},
 	{"Constants of the loss, as you assert them:", "G L Dg H radius-diameter"},
-	{"Evaluation:", "figures plan holdout holdout-records split-seed splits intervals no-ceiling compare regret neighbours top roc-thresholds mean-loss loss-range reference confidence"},
+	{"Evaluation:", "figures plan holdout holdout-records split-seed splits intervals no-ceiling compare regret neighbours top roc-thresholds aim at-least mean-loss loss-range reference confidence"},
 	{"Trials:", "runs time black-box canaries guesses worst-start person-rows"},
 	{"Server:", "server listen protocol cert key ca token tokens memory check poll beat messages-per-second max-connections"},
 	{"Device; rounding depends on it, and so does the noise that covers rounding:", "device precision"},
