@@ -39,6 +39,7 @@ func TestHelpExamplesRun(t *testing.T) {
 	}
 	public = public[:bytes.LastIndexByte(public[:len(public)-1], '\n')+1] // not the records that are charged
 	write(t, dir, "public.csv", string(public))
+	write(t, dir, "test.csv", string(public))
 	write(t, dir, "settings.yaml", searchSettings)
 	write(t, dir, "known.yaml", "age: {range: [18, 95]}\n")
 	if err := os.MkdirAll(filepath.Join(dir, "bench", "schemas"), 0o700); err != nil {

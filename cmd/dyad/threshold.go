@@ -134,7 +134,7 @@ type decision struct {
 
 // decisionFlag is the --threshold flag of predict.
 type decisionFlag struct {
-	Threshold string `placeholder:"T|FILE" help:"Print the class of each record, too: positive from this score on. A number, or the file of dyad threshold, which chose one with budget."`
+	Threshold string `placeholder:"T|FILE" help:"Print the class of each record, too: positive from this score on. A number, or a file that \"dyad threshold\" wrote."`
 }
 
 // decision reads the flag for a model; nil without it.
