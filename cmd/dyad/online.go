@@ -44,6 +44,7 @@ type onlineCmd struct {
 	streamFlags
 	unsoundFlag
 	confirmFlag
+	pageFlag
 	ledgerFlag
 }
 
@@ -96,6 +97,7 @@ type onlineRun struct {
 	plan    *algorithms.Plan
 	public  bool
 	out     *files.Output // nil without --out
+	page    *files.Output // nil without --report
 	stream  *online.Stream
 	skip    int // rows of the file that were taken before
 	scores  prequential
@@ -239,8 +241,10 @@ func (o *onlineRun) prepare() (err error) {
 			return err
 		}
 	}
-	o.out, err = files.NewOutput(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger)
-	return err
+	if o.out, err = files.NewOutput(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger); err != nil {
+		return err
+	}
+	return o.checkPage()
 }
 
 // release is the output of a release.
