@@ -46,6 +46,8 @@ type cli struct {
 
 	Verbose bool `name:"verbose" short:"v" help:"Write the whole report, with the proof."`
 
+	LogFormat string `name:"log-format" enum:"text,json" default:"text" placeholder:"text|json" help:"What standard error gets: text for people, or JSON, one object a line with time (when the command began), level and message."`
+
 	Train      trainCmd      `cmd:"" help:"Train a model. Without --data: on an embedded synthetic clinical data set."`
 	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`
 	Search     searchCmd     `cmd:"" help:"Choose among settings or released models privately: training, scoring and choosing in one charge."`
@@ -54,6 +56,7 @@ type cli struct {
 	Cluster    clusterCmd    `cmd:"" help:"Find cluster centres of records privately, by a metric from pairs if you have one."`
 	Local      localCmd      `cmd:"" help:"Learn from users who do not trust the server: local differential privacy."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Evaluate a model on a data file."`
+	Threshold  thresholdCmd  `cmd:"" help:"Choose a decision threshold with budget, so that predict prints classes."`
 	Predict    predictCmd    `cmd:"" help:"Score records with a model."`
 	Transform  transformCmd  `cmd:"" help:"Map records by a learned metric."`
 	Influence  influenceCmd  `cmd:"" help:"Rank records by what they do to a fit without noise: influence functions, stability."`
@@ -71,6 +74,8 @@ type cli struct {
 	Bench      benchCmd      `cmd:"" help:"Measure this machine: time, pairs per second, share of its peak."`
 	Devices    devicesCmd    `cmd:"" help:"List what --device takes."`
 	Doctor     doctorCmd     `cmd:"" help:"Check this machine: CPU, GPU, ledger, randomness."`
+	Completion completionCmd `cmd:"" help:"Print a completion script for bash, zsh or fish."`
+	Man        manCmd        `cmd:"" help:"Print a manual page, or write all of them."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 	Docs       docsCmd       `cmd:"" hidden:"" help:"Write the help of all commands as Markdown."`
 }
@@ -80,6 +85,7 @@ type app struct {
 	ctx            context.Context
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	logs           *jsonLog // stderr with --log-format json, else nil
 	json, quiet    bool
 	verbose        bool
 	interactive    bool // progress bars are welcome
@@ -152,7 +158,12 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	var c cli
 	// A model says when its command began: the end would tell how long the training took.
 	began := time.Now().UTC().Truncate(time.Second)
-	a := &app{ctx: ctx, began: began, stdin: stdin, stdout: stdout, stderr: stderr, hooks: h}
+	a := &app{ctx: ctx, began: began, stdin: stdin, stdout: stdout, hooks: h}
+	if asksForJSON(args) {
+		a.logs = &jsonLog{to: stderr, began: began}
+		stderr = a.logs
+	}
+	a.stderr = stderr
 	defer func() { a.team.leave(code) }() // after everything is written
 	defer func() {
 		r := recover()
@@ -161,9 +172,9 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		case ok:
 			code = end.code
 		default:
-			fmt.Fprintf(stderr, "dyad: internal error, please report it: %v\n", tasks.Caught(r))
+			fail(stderr, "dyad: internal error, please report it: %v", tasks.Caught(r))
 			if a.run != "" {
-				fmt.Fprintf(stderr, "dyad: run %s is charged; the same command with --resume %s continues it, or saves its model, at no further cost\n", a.run, a.run)
+				fail(stderr, "dyad: run %s is charged; the same command with --resume %s continues it, or saves its model, at no further cost", a.run, a.run)
 			}
 			code = exitFailure
 		}
@@ -172,7 +183,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	a.args = args
 	parser, err := newParser(&c, stdout, stderr, kong.Help(printHelp(all)))
 	if err != nil {
-		fmt.Fprintln(stderr, "dyad:", err)
+		fail(stderr, "dyad: %v", err)
 		return exitFailure
 	}
 	switch {
@@ -187,18 +198,23 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	}
 	args, config, err := withConfig(parser, minusFormula(args))
 	if err != nil {
-		fmt.Fprintln(stderr, message(err))
+		fail(stderr, "%s", message(err))
 		return exitInput
+	}
+	if a.logs == nil && asksForJSON(args) { // by the file of --config
+		a.logs = &jsonLog{to: stderr, began: began}
+		stderr = a.logs
+		a.stderr = stderr
 	}
 	command, err := parser.Parse(args)
 	if err != nil {
 		text, help := usage(err, args)
 		text = config.explain(text)
-		fmt.Fprintf(stderr, "dyad: %s\nRun \"%s\" for usage and examples.\n", text, help)
+		fail(stderr, "dyad: %s\nRun \"%s\" for usage and examples.", text, help)
 		return exitInput
 	}
 	if err := checkPositive(command); err != nil {
-		fmt.Fprintln(stderr, config.explain(message(err)))
+		fail(stderr, "%s", config.explain(message(err)))
 		return exitInput
 	}
 	if config != nil {
@@ -208,9 +224,9 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	err = a.perform(command)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
-			fmt.Fprintln(stderr, "dyad: cancelled")
+			fail(stderr, "dyad: cancelled")
 		} else if !errors.Is(err, errCheckFailed) && !errors.Is(err, errTold) {
-			fmt.Fprintln(stderr, a.team.prefix()+message(err))
+			fail(stderr, "%s", a.team.prefix()+message(err))
 		}
 	}
 	return exitCode(err)

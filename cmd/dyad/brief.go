@@ -155,7 +155,9 @@ func headline(e *evaluation) string {
 // nowhere else is shown whole.
 func (r *privateResult) brief(a *app) string {
 	var b strings.Builder
-	if r.Out == "" {
+	if r.Chosen != nil {
+		r.writeChosen(&b)
+	} else if r.Out == "" {
 		writeFigures(&b, r.Figures)
 	} else {
 		covering := fmt.Sprintf("(%g %% interval, covering sampling and noise) on %s", 100*r.Figures.Confidence, r.units())
@@ -167,7 +169,9 @@ func (r *privateResult) brief(a *app) string {
 		}
 	}
 	a.writeWords(&b, r.Guarantee, r.Guarantee, r.Spent)
-	if r.Out != "" {
+	if r.Chosen != nil {
+		r.writeNextOf(&b)
+	} else if r.Out != "" {
 		line(&b, "next", "all figures and the derivation are in %s", r.Out)
 	} else {
 		line(&b, "next", "keep these figures: they are paid for (--out FILE does, with the derivation)")

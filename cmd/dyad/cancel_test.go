@@ -30,7 +30,8 @@ var longWork = map[string]string{
 	"local server":   "local server --dir OUT -n 300 --schema SCHEMA --epochs 2 --listen 127.0.0.1:0",
 	"local audit":    "local audit prestige --runs 4000000",
 	"evaluate":       "evaluate MODEL --data BIG --epsilon 1 --ledger LEDGER",
-	"predict":        "predict MODEL --data BIG",
+	"threshold":      "threshold MODEL --data BIG --epsilon 1 --ledger LEDGER --out OUT",
+	"predict":        "predict MODEL --data MANY",
 	"influence":      "influence MODEL --data BIG --public-data",
 	"audit records":  "audit dpgdsc --runs 1000000",
 	"audit pairs":    "audit pairs --kappa 4 --runs 1000000",
@@ -51,6 +52,7 @@ var shortWork = map[string]string{
 	"transform": "the reader and the writer of predict", "account": "computes", "algorithms": "a list", "losses list": "a list", "ledger init": "one line", "ledger show": "reads a ledger", "ledger compact": "reads and writes a ledger",
 	"ledger verify": "reads a ledger", "data list": "a list", "data fetch": "waits for a network", "data verify": "hashes what was fetched", "devices": "a list", "doctor": "looks",
 	"version": "a line", "report": "reads a model, and no records", "export": "reads a model, and no records", "verify": "reads a model and a ledger", "data check": "reads a schema", "docs": "writes the help",
+	"completion": "writes a script", "man": "writes the help",
 }
 
 // cpuOf is the time that a process has computed.
@@ -92,8 +94,10 @@ func TestInterruptStopsEveryCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	public := strings.Replace(f.get(t, "in/patients.yaml"), "public: false", "public: true", 1)
-	f.put(t, map[string]string{"in/big.csv": big.String(), "in/public.yaml": public, "in/candidates.yaml": "candidates:\n- {name: strong, algorithm: moments, ridge: 4}\n- {name: weak, algorithm: dpgdsc}\n"})
-	place := strings.NewReplacer("BIG", f.in("in/big.csv"), "SCHEMA", f.in("in/patients.yaml"), "PUBLIC", f.in("in/public.yaml"), "MODEL", f.in("out/model.json"), "CANDIDATES", f.in("in/candidates.yaml"))
+	// What only reads would end too soon.
+	_, rows, _ := strings.Cut(big.String(), "\n")
+	f.put(t, map[string]string{"in/big.csv": big.String(), "in/many.csv": big.String() + rows + rows + rows, "in/public.yaml": public, "in/candidates.yaml": "candidates:\n- {name: strong, algorithm: moments, ridge: 4}\n- {name: weak, algorithm: dpgdsc}\n"})
+	place := strings.NewReplacer("BIG", f.in("in/big.csv"), "MANY", f.in("in/many.csv"), "SCHEMA", f.in("in/patients.yaml"), "PUBLIC", f.in("in/public.yaml"), "MODEL", f.in("out/model.json"), "CANDIDATES", f.in("in/candidates.yaml"))
 	names := make([]string, 0, len(longWork))
 	for name := range longWork {
 		names = append(names, name)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	lib "dyad"
+	"dyad/algorithms/evaluate"
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
@@ -35,6 +36,9 @@ type evaluateCmd struct {
 	privateFlags
 	runFlags
 	pageFlag
+	trackFlag
+
+	aim *evaluate.Aim // of dyad threshold; nil: no threshold is chosen
 }
 
 // Help shows examples.
@@ -77,12 +81,15 @@ func (c *evaluateCmd) Run(a *app) error {
 		return err
 	}
 	page, err := c.output(c.Force, c.Data.and(c.Reference.and(c.Neighbours.and(c.Labels, c.Model, c.Ledger, c.Out)...)...)...)
-	if err == nil && page != nil && (c.ExactFigures || c.Plan) {
+	if err == nil && (page != nil || c.Track != "") && (c.ExactFigures || c.Plan) {
 		if err = errNoExact; c.Plan {
-			err = badInput("--plan releases nothing that a page could show; leave --report out")
+			err = badInput("--plan releases nothing that a page could show; leave --report and --track out")
 		}
 	}
 	if err != nil {
+		return err
+	}
+	if err := c.checkTrack(); err != nil {
 		return err
 	}
 	other, err := c.other(a, m)
@@ -101,8 +108,8 @@ func (c *evaluateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if other != nil && page != nil {
-		return badInput("the exact difference of two models has no page; leave --report or --compare out")
+	if other != nil && (page != nil || c.Track != "") {
+		return badInput("the exact difference of two models has no page and no run folder; leave --report and --track, or --compare out")
 	}
 	if other != nil {
 		return c.exactDifference(a, m, other, held)
@@ -138,7 +145,7 @@ func (c *evaluateCmd) Run(a *app) error {
 	}
 	text += fmt.Sprintf("guarantee  %s\n", e.Guarantee)
 	brief := fmt.Sprintf("%s, on %s\nguarantee  %s\nnext       --verbose: all figures\n", headline(e), on, e.Guarantee)
-	err = a.emitBrief(e, text, brief)
+	err = errors.Join(a.emitBrief(e, text, brief), c.write(a, c.Model, trackedRun{model: m, open: e}))
 	if page == nil {
 		return err
 	}
@@ -223,7 +230,7 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool, page *fil
 	if err := checkOut(c.Out, c.Force, c.Data.and(c.Reference.and(c.Labels, c.Model, c.Ledger)...)...); err != nil {
 		return err
 	}
-	r := &privateResult{Task: m.Task, Evaluated: c.Model, runOutcome: runOutcome{Data: c.Data.String(), DataID: m.DataID, Public: public}}
+	r := &privateResult{Task: m.Task, Evaluated: c.Model, runOutcome: runOutcome{Data: c.Data.String(), DataID: m.DataID, Public: public}, aim: c.aim}
 	if kept, ok, err := c.kept(a, c.Out, &r.runOutcome); err != nil {
 		return err
 	} else if ok {
@@ -276,7 +283,7 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool, page *fil
 	if err != nil && !isElsewhere(err) {
 		return err
 	}
-	err = errors.Join(err, a.emitBrief(r, r.text(), r.brief(a)))
+	err = errors.Join(err, a.emitBrief(r, r.text(), r.brief(a)), c.write(a, c.Model, trackedRun{model: m, figures: r}))
 	if page == nil {
 		return err
 	}
@@ -310,6 +317,7 @@ func (r *privateResult) text() string {
 	b.WriteString(r.Report.Text())
 	r.writeLedger(&b)
 	writeFigures(&b, r.Figures)
+	r.writeChosen(&b)
 	if r.Out != "" {
 		line(&b, "report", "%s", r.Out)
 	}

@@ -155,7 +155,10 @@ type privateResult struct {
 	Digest    string            `json:"evaluated_digest,omitempty"` // of that model, for dyad report
 	Report    algorithms.Report `json:"report"`
 	Figures   *evaluate.Figures `json:"figures"`
+	Chosen    *evaluate.Chosen  `json:"threshold,omitempty"`
 	Out       string            `json:"out,omitempty"`
+
+	aim *evaluate.Aim
 }
 
 // sources are the records of a private evaluation.
@@ -312,7 +315,9 @@ func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s source
 		}
 		r.Report = p.Report()
 		r.Report.Guarantee = res.Guarantee
-		r.Figures, err = p.Figures(res.Weights, confidence)
+		if r.Figures, err = p.Figures(res.Weights, confidence); err == nil && r.aim != nil {
+			r.Chosen, err = r.Figures.Threshold(*r.aim)
+		}
 		return err
 	}
 	res, name, away := o.Keep(a.ctx, of, func(res *algorithms.Result) ([]byte, int, error) {

@@ -15,7 +15,7 @@ const mostFlags = 21
 
 // sections are those of the help of commands with many flags, in their order.
 var sections = []struct{ title, flags string }{
-	{"Data:", "data schema store n d users records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic features"},
+	{"Data:", "data schema store n d users records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic visits features"},
 	{"Candidates:", "candidates models road"},
 	{"Model:", "model k metric start-seed task algorithm algorithms method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
 	{"Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip gradient-clip rate"},
@@ -23,12 +23,12 @@ var sections = []struct{ title, flags string }{
 	{"Noise and steps; they change the mechanism:", "noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink printed-steps every buffer reservoir per-class burn-in secret-state " +
 		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold threshold-step kwik-ratio kwik-delta"},
 	{"Constants of the loss, as you assert them:", "G L Dg H radius-diameter"},
-	{"Evaluation:", "figures plan holdout holdout-records split-seed splits intervals no-ceiling compare regret neighbours top roc-thresholds mean-loss loss-range reference confidence"},
+	{"Evaluation:", "figures plan holdout holdout-records split-seed splits intervals no-ceiling compare regret neighbours top roc-thresholds aim at-least mean-loss loss-range reference confidence"},
 	{"Trials:", "runs time black-box canaries guesses worst-start person-rows"},
 	{"Server:", "server listen protocol cert key ca token tokens memory check poll beat messages-per-second max-connections"},
 	{"Device; rounding depends on it, and so does the noise that covers rounding:", "device precision"},
 	{"Performance; results and guarantees do not depend on it:", "workers parallel team team-deadline part part-out merge retry checkpoint-every"},
-	{"Output and ledger:", "out onnx sql python go npz safetensors table format force unknown yes dir state resume ledger data-id seed plot report"},
+	{"Output and ledger:", "out onnx sql python go npz safetensors table format force unknown yes dir state resume ledger data-id seed plot report track"},
 }
 
 // firstFlags are in the first view.
@@ -82,6 +82,12 @@ func printHelp(all bool) kong.HelpPrinter {
 				s, _ := sectionOf(f.Name)
 				f.Group = &kong.Group{Key: sections[s].title, Title: sections[s].title}
 				if !all && !f.Hidden && !slices.Contains(firstFlags, f.Name) {
+					f.Hidden = true
+					hidden++
+				}
+			}
+			for _, f := range ctx.Model.Flags { // of all commands
+				if !all && f.Name == "log-format" {
 					f.Hidden = true
 					hidden++
 				}

@@ -16,8 +16,8 @@ type influenceCmd struct {
 	Data         dataFiles `required:"" placeholder:"FILE" help:"Data file or files, as of dyad train, with labels: the records that are left out one by one."`
 	On           dataFiles `placeholder:"FILE" help:"Records on which the mean loss is looked at. Default: those of --data."`
 	L2           float64   `name:"l2" default:"0.01" help:"Coefficient of the L2 term of the objective."`
-	Envelope     float64   `placeholder:"MU" help:"Replace phi by its Moreau envelope, for a loss with kinks."`
-	Check        int       `placeholder:"N" help:"Really leave out N records, spread over the ranking, and compare."`
+	Envelope     float64   `positive:"" placeholder:"MU" help:"Replace phi by its Moreau envelope, for a loss with kinks."`
+	Check        int       `positive:"" placeholder:"N" help:"Really leave out N records, spread over the ranking, and compare."`
 	Stability    bool      `help:"Coefficients of pairwise stability, with n^3 losses of pairs."`
 	Top          int       `positive:"" default:"5" help:"Records to show at each end of the ranking."`
 	PublicData   bool      `help:"The data are public."`

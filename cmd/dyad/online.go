@@ -44,6 +44,7 @@ type onlineCmd struct {
 	streamFlags
 	unsoundFlag
 	confirmFlag
+	pageFlag
 	ledgerFlag
 }
 
@@ -96,6 +97,7 @@ type onlineRun struct {
 	plan    *algorithms.Plan
 	public  bool
 	out     *files.Output // nil without --out
+	page    *files.Output // nil without --report
 	stream  *online.Stream
 	skip    int // rows of the file that were taken before
 	scores  prequential
@@ -131,7 +133,7 @@ func (c *onlineCmd) Run(a *app) error {
 	case err == nil || ended || errors.Is(err, context.Canceled):
 		return o.stop(err)
 	case !o.public:
-		fmt.Fprintf(a.stderr, "dyad: run %s is charged; the same command with --resume continues it at no further cost\n", o.stream.Run())
+		fail(a.stderr, "dyad: run %s is charged; the same command with --resume continues it at no further cost", o.stream.Run())
 	}
 	return err
 }
@@ -239,8 +241,10 @@ func (o *onlineRun) prepare() (err error) {
 			return err
 		}
 	}
-	o.out, err = files.NewOutput(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger)
-	return err
+	if o.out, err = files.NewOutput(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger); err != nil {
+		return err
+	}
+	return o.checkPage()
 }
 
 // release is the output of a release.

@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 
 	lib "dyad"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // writeModel writes the model file, if one is asked for and something was released. Its
@@ -48,7 +50,31 @@ func (o *onlineRun) writeModel() error {
 		return fmt.Errorf("cannot write the model to %s; the state has it, so --resume writes it: %w", o.Out, err)
 	}
 	o.a.note("dyad: the model of release %d is in %s", last.Number, name)
+	return errors.Join(err, o.writePage(&m, name))
+}
+
+// checkPage makes sure, before anything is charged, that the page can be written. A stream that goes on replaces a page
+// only with --force: nothing says that it is its own.
+func (o *onlineRun) checkPage() (err error) {
+	if o.Report != "" && o.Out == "" {
+		return badInput("--report is the page of the model of the last release: name the file of that with --out")
+	}
+	o.page, err = o.output(o.Force, o.Data, o.Schema, o.State, o.Ledger, o.Out)
 	return err
+}
+
+// writePage writes the page of the model, if one is asked for.
+func (o *onlineRun) writePage(m *model, file string) (err error) {
+	if o.page == nil {
+		return nil
+	}
+	var l *ledger.Ledger
+	if !o.public {
+		if l, _, err = o.openExisting(ledger.Options{}); err != nil {
+			return err
+		}
+	}
+	return o.a.trainedPage(o.page, &runOutcome{Model: file, DataID: o.DataID, Guarantee: m.Guarantee}, m, l, privacy.Guarantee{})
 }
 
 // ownModel says that the model file is there, from an earlier attempt at this run. Public

@@ -23,6 +23,7 @@ type pairsTrainCmd struct {
 	pairFlags
 	runFlags
 	pageFlag
+	trackFlag
 	confirmFlag
 	checkpointFlag
 }
@@ -70,9 +71,12 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := c.checkTrack(); err != nil {
+		return err
+	}
 	saved := runOutcome{Data: c.Data.String(), Public: c.PublicData}
 	if done, err := c.republish(a, c.Out, &saved); done || err != nil {
-		return errors.Join(err, a.savedPage(page, &saved))
+		return errors.Join(err, a.savedPage(page, &saved), c.saved(a, &saved))
 	}
 	if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
 		return err
@@ -125,6 +129,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if page != nil {
 		err = errors.Join(err, a.trainedPage(page, &result.runOutcome, run.Model, options.Ledger, plan.Guarantee))
 	}
+	err = errors.Join(err, c.write(a, result.Model, trackedRun{model: run.Model}))
 	a.at("reported")
 	return errors.Join(away, err)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"path/filepath"
 	"strings"
 
 	lib "dyad"
@@ -16,6 +17,7 @@ type predictCmd struct {
 	Out   string    `short:"o" placeholder:"FILE" help:"File for the scores: CSV, or NPY without ids if its name ends in .npy. Default: standard output."`
 	Force bool      `help:"Replace an existing output file."`
 
+	decisionFlag
 	unknownFlag
 }
 
@@ -27,6 +29,7 @@ file of clusters ("dyad cluster"): the number of its cluster, from 1 on.
 Examples:
   dyad predict model.json --data patients.csv
   dyad predict model.json --data patients.csv --out scores.csv
+  dyad predict model.json --data patients.csv --threshold 0.1
   dyad predict model.json --data patients.csv --unknown other`
 }
 
@@ -35,6 +38,9 @@ type predictResult struct {
 	Out     string    `json:"out,omitempty"`
 	IDs     []string  `json:"ids,omitempty"`
 	Scores  []float64 `json:"scores,omitempty"`
+	// Classes are those of the scores, with --threshold.
+	Classes   []string `json:"classes,omitempty"`
+	Threshold *float64 `json:"threshold,omitempty"`
 	// Clusters are those of the records, from 1 on, if the model is a file of clusters.
 	Clusters []int `json:"clusters,omitempty"`
 }
@@ -55,6 +61,13 @@ func (c *predictCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	decide, err := c.decision(m)
+	if err != nil {
+		return err
+	}
+	if decide != nil && filepath.Ext(c.Out) == ".npy" {
+		return badInput("--threshold adds a column of names, and %s is to be a file of numbers; name one that ends in .csv", c.Out)
+	}
 	data, err := a.readUnlabelled(c.Data, m.Encoder.Schema(), c.unknownFlag)
 	if err != nil {
 		return err
@@ -64,9 +77,18 @@ func (c *predictCmd) Run(a *app) error {
 		return err
 	}
 	r := predictResult{Records: len(s), Out: c.Out}
+	classes := decide.classes(s)
+	if decide != nil {
+		r.Threshold = &decide.threshold
+	}
 	if c.Out != "" {
 		var text bytes.Buffer
-		if err := writeNumbers(&text, c.Out, data.IDs, s, []string{"score"}, false); err != nil {
+		if classes != nil {
+			err = withClasses(&text, data.IDs, s, classes)
+		} else {
+			err = writeNumbers(&text, c.Out, data.IDs, s, []string{"score"}, false)
+		}
+		if err != nil {
 			return err
 		}
 		if err := out.Write(files.Private, text.Bytes()); err != nil {
@@ -79,14 +101,17 @@ func (c *predictCmd) Run(a *app) error {
 		return a.emit(r, b.String())
 	}
 	if a.json {
-		r.IDs, r.Scores = data.IDs, s
+		r.IDs, r.Scores, r.Classes = data.IDs, s, classes
 		return a.emit(r, "")
 	}
-	return writeScores(a.stdout, data.IDs, s)
+	return withClasses(a.stdout, data.IDs, s, classes)
 }
 
 // assign writes the cluster of each record.
 func (c *predictCmd) assign(a *app) error {
+	if c.Threshold != "" {
+		return badInput("--threshold is for scores, and %s is a file of clusters", c.Model)
+	}
 	found, err := lib.LoadClusters(c.Model)
 	if err != nil {
 		return err

@@ -13,8 +13,11 @@ import (
 	"dyad/engine/dataset"
 )
 
-// tracker shows a progress bar on an interactive terminal.
+// tracker shows a progress bar on an interactive terminal, or logs progress.
 func (a *app) tracker(what string) algorithms.Tracker {
+	if a.logs != nil && !a.quiet {
+		return a.logs.logged(what)
+	}
 	if !a.interactive {
 		return algorithms.Tracker{}
 	}
@@ -23,10 +26,15 @@ func (a *app) tracker(what string) algorithms.Tracker {
 
 // describedTracker is a tracker whose text can change.
 func (a *app) describedTracker(what string) *barTracker {
-	return &barTracker{a: a, what: what, silent: !a.interactive}
+	b := &barTracker{a: a, what: what, silent: !a.interactive}
+	if a.logs != nil && !a.quiet {
+		b.logs = a.logs.tenths(func() string { return b.what })
+	}
+	return b
 }
 
 type barTracker struct {
+	logs   func(done, total int) // in the place of the bar
 	silent bool
 	plain  bool // no times: they depend on how many rows persons have
 	a      *app
@@ -44,6 +52,9 @@ func (b *barTracker) describe(what string) {
 
 // Step moves the bar; it vanishes when done.
 func (b *barTracker) Step(done, total int) {
+	if b.logs != nil {
+		b.logs(done, total)
+	}
 	if b.silent {
 		return
 	}

@@ -17,6 +17,7 @@ type reportCmd struct {
 	Figures string `placeholder:"FILE" help:"Report of a private evaluation of the model (dyad evaluate --out): its ROC curve and scores are drawn."`
 	Out     string `short:"o" placeholder:"FILE.html" help:"File of the page. Default: that of the model, ending in .html."`
 	Force   bool   `help:"Replace an existing file."`
+	trackFlag
 	ledgerFlag
 }
 
@@ -28,7 +29,8 @@ a released evaluation, and no data; so it costs nothing. docs/report.md says wha
 
 Examples:
   dyad report model.json
-  dyad report model.json --figures figures.json --out model-and-figures.html`
+  dyad report model.json --figures figures.json --out model-and-figures.html
+  dyad report model.json --out tracked.html --track mlruns`
 }
 
 // Run writes the page.
@@ -44,6 +46,9 @@ func (c *reportCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if err := c.checkTrack(); err != nil {
+		return err
+	}
 	d := modelDocument(m, c.Model)
 	if c.Figures != "" {
 		if d.figures, err = readFigures(c.Figures, m); err != nil {
@@ -56,6 +61,9 @@ func (c *reportCmd) Run(a *app) error {
 		}
 	}
 	if err := a.writePage(out, d); err != nil {
+		return err
+	}
+	if err := c.write(a, c.Model, trackedRun{model: m, figures: d.figures}); err != nil {
 		return err
 	}
 	return a.emit(map[string]string{"model": c.Model, "page": c.Out}, "")

@@ -10,7 +10,7 @@ import (
 )
 
 // commandLines are those of a page: they name the command that wrote it.
-var commandLines = regexp.MustCompile(`<pre><code>dyad (train|pairs|evaluate|report|search) .*</code></pre>`)
+var commandLines = regexp.MustCompile(`<pre><code>dyad (train|pairs|online|evaluate|report|search) .*</code></pre>`)
 
 // pageOf reads a page, checks what holds for every page, and masks command lines.
 func pageOf(t *testing.T, dir, name string) string {
@@ -65,6 +65,7 @@ func TestPagesOfNeighboursWithOneRelease(t *testing.T) {
 		"pure":      more("--delta", "0"),
 		"descent":   more("--algorithm", "subsampled-descent", "--steps", "3"),
 		"pairs":     {"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--density", "2", "--degree-cap", "6", "--epochs", "1", "--out", "m.json", "--report", "page.html"},
+		"online":    {"online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "64", "--every", "16", "--state", "s.state", "--out", "m.json", "--report", "page.html"},
 		"evaluate":  {"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "2", "--out", "f.json", "--report", "page.html"},
 	} {
 		a, b := neighbouringClinics(t, 64)
@@ -134,6 +135,7 @@ func TestPagesAreRefusedBeforeTheCharge(t *testing.T) {
 		"evaluate": {"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "1", "--out", "m.json"},
 		"curve":    append([]string{"curve", "--epsilons", "1", "--holdout-epsilon", "1", "--yes", "--out", "c"}, data...),
 		"audit":    {"audit", "dpgdsc", "--runs", "20"},
+		"online":   append([]string{"online", "--records", "64", "--every", "16", "--state", "s.state", "--out", "m.json"}, data...),
 		"report":   {"report", "model.json"},
 	}
 	for name, args := range commands {
@@ -158,6 +160,9 @@ func TestPagesAreRefusedBeforeTheCharge(t *testing.T) {
 		if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, "exact figures of private records") {
 			t.Errorf("%v: exit %d: %s", args, code, errs)
 		}
+	}
+	if code, _, errs := dyad(t, dir, append([]string{"online", "--records", "64", "--every", "16", "--state", "s.state", "--report", "p.html"}, data...)...); code != exitInput || !strings.Contains(errs, "with --out") {
+		t.Errorf("a page of a stream without a model: exit %d: %s", code, errs)
 	}
 	if after, _ := os.ReadFile(ledger); string(after) != string(before) {
 		t.Error("something was charged")

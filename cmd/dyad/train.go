@@ -28,6 +28,7 @@ type trainCmd struct {
 	unsoundFlag
 	runFlags
 	pageFlag
+	trackFlag
 	confirmFlag
 	checkpointFlag
 	teamFlags
@@ -83,15 +84,18 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	page, err := c.output(c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger, name)...)
-	if err == nil && page != nil && c.ExactFigures {
+	if err == nil && (page != nil || c.Track != "") && c.ExactFigures {
 		err = errNoExact
 	}
 	if err != nil {
 		return err
 	}
+	if err := c.checkTrack(); err != nil {
+		return err
+	}
 	result := trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
 	if done, err := c.republish(a, name, &result.runOutcome); done || err != nil {
-		return errors.Join(err, a.savedPage(page, &result.runOutcome))
+		return errors.Join(err, a.savedPage(page, &result.runOutcome), c.saved(a, &result.runOutcome))
 	}
 	if c.PaperUnsound {
 		if err := c.checkUnsound(c.Mode, c.PublicData); err != nil {
@@ -170,12 +174,17 @@ func (c *trainCmd) Run(a *app) error {
 	if page != nil {
 		err = errors.Join(err, c.writePage(a, page, &result, run.Model, held, options.Ledger, plan.Guarantee))
 	}
+	tracked := trackedRun{model: run.Model, figures: result.HeldPrivate}
+	if result.Public {
+		tracked.open = result.Held
+	}
+	err = errors.Join(err, c.write(a, result.Model, tracked))
 	a.at("reported")
 	return errors.Join(away, err)
 }
 
-// errNoExact refuses a page of exact private figures.
-var errNoExact = badInput("a page is a release, and exact figures of private records are not put on one: leave --exact-figures or --report out; private figures are drawn with --epsilon, or --holdout-epsilon")
+// errNoExact refuses a page, or a run folder, of exact private figures.
+var errNoExact = badInput("a page is a release, as is a run folder, and exact figures of private records are not put on one: leave --exact-figures or --report and --track out; private figures are drawn with --epsilon, or --holdout-epsilon")
 
 // writePage writes the page of a training.
 func (c *trainCmd) writePage(a *app, out *files.Output, r *trainResult, m *model, held *lib.Data, l *lib.Ledger, planned privacy.Guarantee) error {
@@ -220,11 +229,11 @@ func (c *trainCmd) baseline(a *app, train, held *lib.Data) (*evaluation, error) 
 func (a *app) charged(err error) error {
 	var c *algorithms.ChargedError
 	if errors.As(err, &c) && c.Resumable {
-		fmt.Fprintf(a.stderr, "dyad: run %s is charged and released nothing; the same command with --resume %s continues it at no further cost\n", c.Run, c.Run)
+		fail(a.stderr, "dyad: run %s is charged and released nothing; the same command with --resume %s continues it at no further cost", c.Run, c.Run)
 	} else if c != nil && c.Kept.Digest != "" {
-		fmt.Fprintf(a.stderr, "dyad: run %s is charged and released, and its model is kept as %s; when the ledger is in order, the same command with --resume %s saves it at no further cost\n", c.Run, c.Kept.Place, c.Run)
+		fail(a.stderr, "dyad: run %s is charged and released, and its model is kept as %s; when the ledger is in order, the same command with --resume %s saves it at no further cost", c.Run, c.Kept.Place, c.Run)
 	} else if c != nil {
-		fmt.Fprintf(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; what was trained here was dropped\n", c.Run)
+		fail(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; what was trained here was dropped", c.Run)
 	}
 	if errors.Is(err, ledger.ErrResume) || errors.Is(err, algorithms.ErrCheckpoint) {
 		return asInput(err)

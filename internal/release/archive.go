@@ -27,7 +27,7 @@ var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 func pack(name string, t target, files []file) (file, error) {
 	if t.system != "windows" {
 		for i := range files {
-			files[i].name = name + "/" + path.Base(files[i].name)
+			files[i].name = name + "/" + files[i].name
 		}
 		text, err := tarball(files)
 		return file{name: name + ".tar.gz", text: text}, err
@@ -35,7 +35,7 @@ func pack(name string, t target, files []file) (file, error) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	for _, f := range files {
-		at := path.Base(f.name)
+		at := f.name
 		if at == "dyad" {
 			at += ".exe"
 		}
@@ -89,16 +89,29 @@ func tarball(files []file) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// debianPlaces are where a Debian package has what an archive has in folders.
+var debianPlaces = map[string]string{
+	"man1/":            "./usr/share/man/man1/",
+	"completion/bash/": "./usr/share/bash-completion/completions/",
+	"completion/zsh/":  "./usr/share/zsh/vendor-completions/",
+	"completion/fish/": "./usr/share/fish/vendor_completions.d/",
+}
+
 // debian is a package of the program (deb(5)): an ar archive of a version, the control files and the files.
 func debian(t target, program []byte, papers []file) (file, error) {
 	files := []file{{"./usr/bin/dyad", program, 0o755}}
 	size := len(program)
 	for _, p := range papers {
-		name := map[string]string{"LICENSE": "copyright"}[path.Base(p.name)]
-		if name == "" {
-			name = path.Base(p.name)
+		at := "./usr/share/doc/dyad/" + p.name
+		if p.name == "LICENSE" {
+			at = "./usr/share/doc/dyad/copyright"
 		}
-		files = append(files, file{"./usr/share/doc/dyad/" + name, p.text, 0o644})
+		for folder, place := range debianPlaces {
+			if strings.HasPrefix(p.name, folder) {
+				at = place + strings.TrimPrefix(p.name, folder)
+			}
+		}
+		files = append(files, file{at, p.text, 0o644})
 		size += len(p.text)
 	}
 	control := fmt.Sprintf("Package: dyad\nVersion: %s\nArchitecture: %s\nMaintainer: the authors of Dyad\nInstalled-Size: %d\nDepends: libc6\nSection: science\nPriority: optional\nDescription: pairwise learning with differential privacy\n Trains ranking, metric and pairwise models with differential privacy,\n keeps a ledger of what was spent, and audits its own claims.\n",

@@ -5,13 +5,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // Archives are the same bytes each time, and dpkg reads the package.
 func TestArchives(t *testing.T) {
-	papers := func() []file { return []file{{"LICENSE", []byte("l"), 0o644}, {"NOTICE", []byte("n"), 0o644}} }
+	papers := func() []file {
+		return []file{{"LICENSE", []byte("l"), 0o644}, {"NOTICE", []byte("n"), 0o644}, {"man1/dyad.1", []byte("m"), 0o644}, {"completion/zsh/_dyad", []byte("z"), 0o644}}
+	}
 	for _, system := range targets {
 		var made [2]file
 		for i := range made {
@@ -36,10 +39,31 @@ func TestArchives(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := exec.Command("dpkg-deb", "--contents", name).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "./usr/bin/dyad") || !strings.Contains(string(out), "./usr/share/doc/dyad/copyright") {
+	if err != nil || !strings.Contains(string(out), "./usr/bin/dyad") || !strings.Contains(string(out), "./usr/share/doc/dyad/copyright") ||
+		!strings.Contains(string(out), "./usr/share/man/man1/dyad.1\n") || !strings.Contains(string(out), "./usr/share/zsh/vendor-completions/_dyad\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if out, err := exec.Command("dpkg-deb", "--info", name).CombinedOutput(); err != nil || !strings.Contains(string(out), "Architecture: amd64") {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// The program writes a manual page of each command, and a completion script for each shell.
+func TestHelpers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	at, err := root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := helpers(at, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"man1/dyad.1", "man1/dyad-pairs-train.1", "completion/bash/dyad", "completion/zsh/_dyad", "completion/fish/dyad.fish"} {
+		if i := slices.IndexFunc(files, func(f file) bool { return f.name == want }); i < 0 || len(files[i].text) < 1000 {
+			t.Errorf("no %s of %d files", want, len(files))
+		}
 	}
 }

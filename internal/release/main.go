@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -87,6 +88,39 @@ func build(root, file string, t target, tags string) error {
 	return nil
 }
 
+// helpers are the manual pages and completion scripts, as the program of this machine writes them. They are the same
+// on every system.
+func helpers(root, work string) ([]file, error) {
+	at := filepath.Join(work, "here")
+	if err := build(root, at, target{runtime.GOOS, runtime.GOARCH}, "static"); err != nil {
+		return nil, err
+	}
+	pages := filepath.Join(work, "man1")
+	if out, err := exec.Command(at, "man", "--dir", pages).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
+	}
+	list, err := os.ReadDir(pages) // in order
+	if err != nil {
+		return nil, err
+	}
+	var files []file
+	for _, e := range list {
+		text, err := os.ReadFile(filepath.Join(pages, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{"man1/" + e.Name(), text, 0o644})
+	}
+	for _, shell := range []struct{ name, file string }{{"bash", "dyad"}, {"zsh", "_dyad"}, {"fish", "dyad.fish"}} {
+		text, err := exec.Command(at, "completion", shell.name).Output()
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{"completion/" + shell.name + "/" + shell.file, text, 0o644})
+	}
+	return files, nil
+}
+
 // dist fills a folder: an archive for each target, for Linux also a program that needs no library and a Debian package.
 func dist(root, folder string, targets []target, parts []part) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -109,6 +143,11 @@ func dist(root, folder string, targets []target, parts []part) error {
 		return err
 	}
 	defer os.RemoveAll(work)
+	helps, err := helpers(root, work)
+	if err != nil {
+		return err
+	}
+	papers = append(papers, helps...)
 	var out []file
 	for _, t := range targets {
 		variants := []string{""}

@@ -1,0 +1,90 @@
+package evaluate
+
+import "fmt"
+
+// Aim says what a decision threshold is chosen for.
+type Aim struct {
+	// Name is Balanced, Accuracy, Sensitivity or Specificity.
+	Name string `json:"aim"`
+	// AtLeast is, for the last two, what the lower end of the interval of the figure has to reach, in (0, 1).
+	AtLeast float64 `json:"at_least,omitempty"`
+}
+
+// The aims of a threshold.
+const (
+	Balanced    = "balanced"    // the largest sum of sensitivity and specificity (Youden's index)
+	Accuracy    = "accuracy"    // the largest accuracy
+	Sensitivity = "sensitivity" // the largest specificity among those with enough sensitivity
+	Specificity = "specificity" // the largest sensitivity among those with enough specificity
+)
+
+// Validate refuses an unknown aim, and an AtLeast that does not fit.
+func (a Aim) Validate() error {
+	switch a.Name {
+	case Balanced, Accuracy:
+		if a.AtLeast != 0 {
+			return fmt.Errorf("evaluate: the aim %s takes no limit; it is for %s and %s", a.Name, Sensitivity, Specificity)
+		}
+	case Sensitivity, Specificity:
+		if !(a.AtLeast > 0 && a.AtLeast < 1) {
+			return fmt.Errorf("evaluate: the aim %s needs what it has to be at least, strictly between 0 and 1", a.Name)
+		}
+	default:
+		return fmt.Errorf("evaluate: the aim is %q, want %s, %s, %s or %s", a.Name, Balanced, Accuracy, Sensitivity, Specificity)
+	}
+	return nil
+}
+
+// Chosen is a decision threshold.
+type Chosen struct {
+	Aim
+	Point
+	// Reached is false if no operating point reaches AtLeast; the one that comes nearest is chosen then.
+	Reached bool `json:"reached"`
+	// Never is the accuracy of taking every record as negative, from the released number of positives.
+	Never float64 `json:"accuracy_of_never"`
+}
+
+// Threshold chooses the operating point that serves an aim best, the one with the smallest threshold among equals.
+// It reads released figures only, so that it costs nothing (docs/theory.md#threshold). The figures of the point
+// were looked at for the choice, and are a little too good on the average.
+func (f *Figures) Threshold(a Aim) (*Chosen, error) {
+	if err := a.Validate(); err != nil {
+		return nil, err
+	}
+	if len(f.Points) == 0 || f.Records < 1 {
+		return nil, fmt.Errorf("evaluate: these figures have no operating points: they are not those of scores of two classes")
+	}
+	c := &Chosen{Aim: a, Reached: a.AtLeast == 0, Never: min(max(1-f.Positives/float64(f.Records), 0), 1)}
+	best, first := 0.0, true
+	for _, p := range f.Points {
+		limited, value := a.of(p)
+		reached := limited.Low >= a.AtLeast
+		switch {
+		case c.Reached && !reached:
+			continue
+		case reached && !c.Reached: // the first that does
+			c.Reached, first = true, true
+		}
+		if !reached {
+			value = limited.Low
+		}
+		if first || value > best {
+			c.Point, best, first = p, value, false
+		}
+	}
+	return c, nil
+}
+
+// of is the figure of a point that has to reach the limit, and what is to be large.
+func (a Aim) of(p Point) (limited Figure, value float64) {
+	switch a.Name {
+	case Accuracy:
+		return Figure{}, p.Accuracy.Value
+	case Sensitivity:
+		return p.Sensitivity, p.Specificity.Value
+	case Specificity:
+		return p.Specificity, p.Sensitivity.Value
+	}
+	return Figure{}, p.Sensitivity.Value + p.Specificity.Value
+}
