@@ -67,6 +67,8 @@ var parsers = map[string]string{
 	"cmd/dyad/search_candidates.go":           "cmd/dyad:FuzzCandidates",
 	"cmd/dyad/config.go":                      "cmd/dyad:FuzzConfig",
 	"cmd/dyad/report_cmd.go":                  ".:FuzzReadJSON",
+	"cmd/dyad/track.go":                       "it copies the model file that this run wrote or read, and decodes a report that it encoded itself",
+	"cmd/dyad/threshold.go":                   "it reads back a table that it wrote itself",
 	"cmd/dyad/report_model.go":                "cmd/dyad:FuzzReportTables",
 	"cmd/dyad/local_server.go":                "algorithms/local/serve:FuzzProtocol",
 	"engine/cuda/slope.go":                    "engine/cuda:FuzzSplice",
