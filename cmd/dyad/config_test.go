@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -153,5 +155,35 @@ func TestStandardInputAndUnknownCategories(t *testing.T) {
 	code, got, errs := piped(strange, "predict", "model.json", "--data", "-", "--unknown", "other")
 	if code != exitOK || got == want || strings.Count(got, "\n") != strings.Count(want, "\n") {
 		t.Errorf("an unknown category as other: exit %d: %s", code, errs)
+	}
+}
+
+// TestPlaceFlags: every flag that takes a file or a folder is kept out of the options of a model's file.
+func TestPlaceFlags(t *testing.T) {
+	var c cli
+	parser, err := newParser(&c, io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := func(list string) (names []string) {
+		for _, leaf := range parser.Model.Leaves(false) {
+			for _, group := range leaf.AllFlags(false) {
+				for _, f := range group {
+					if f.Name == "threshold" { // a number elsewhere, and predict, which takes a file of one, writes no model
+						continue
+					}
+					if p := f.PlaceHolder; (strings.Contains(p, "FILE") || strings.Contains(p, "DIR") || p == "MODEL") && !slices.Contains(words(list), f.Name) && !slices.Contains(names, f.Name) {
+						names = append(names, f.Name)
+					}
+				}
+			}
+		}
+		return names
+	}
+	if names := missing(placeFlags); len(names) > 0 {
+		t.Errorf("these flags take files and are not in placeFlags: %v", names)
+	}
+	if names := missing(strings.Replace(placeFlags, " schema ", " ", 1)); !slices.Equal(names, []string{"schema"}) {
+		t.Errorf("the test does not see that --schema is missing, but %v", names)
 	}
 }
