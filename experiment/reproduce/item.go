@@ -212,16 +212,16 @@ func (i Item) State(out, committed string, folders []string) (State, error) {
 // title is what the titles of the parts have in common.
 func (i Item) title() string {
 	title := i.Parts[0].Title
+	whole := true
 	for _, p := range i.Parts[1:] {
 		k := 0
 		for k < min(len(title), len(p.Title)) && title[k] == p.Title[k] {
 			k++
 		}
-		if title = title[:k]; k < len(p.Title) {
-			if cut := strings.LastIndexAny(title, ",:"); strings.Contains(title[:max(cut, 0)], ":") {
-				title = title[:cut]
-			}
-		}
+		title, whole = title[:k], whole && p.Title == title
+	}
+	if cut := strings.LastIndexAny(title, ",:"); !whole && strings.Contains(title[:max(cut, 0)], ":") {
+		title = title[:cut]
 	}
 	return strings.TrimRight(title, " ,:(")
 }
