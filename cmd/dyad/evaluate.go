@@ -299,8 +299,14 @@ func (c *evaluateCmd) writePage(a *app, out *files.Output, m *model, r *privateR
 		if err != nil {
 			return err
 		}
-		if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {
+		if d.charges, err = chargesOf(l, m.DataID, r.Guarantee.Delta); err != nil {
 			return err
+		}
+		if err := d.alsoCharged(l, r); err != nil {
+			return err
+		}
+		if len(d.charges.runs) == 0 { // the model was charged elsewhere
+			d.charges, d.otherCharges = d.otherCharges, nil
 		}
 	}
 	return a.writePage(out, d)

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -50,6 +49,8 @@ type document struct {
 	charges   *charges
 	model     *model
 	file      string // of the model
+
+	otherCharges *charges // of the figures, if their data id is another one
 }
 
 // charges are what a data id was charged in all.
@@ -72,17 +73,31 @@ func chargesOf(l *ledger.Ledger, id string, delta float64) (*charges, error) {
 	if c.spent, err = spendingOf(l, id, delta); err != nil {
 		return nil, err
 	}
-	if limit := c.spent.Cap; limit != nil {
-		at, err := spendingOf(l, id, limit.Delta)
-		if err != nil {
-			return nil, err
-		}
-		if at.Epsilon != nil {
-			c.left = fmt.Sprintf("epsilon %.6g of the cap of %g at delta = %g; runs compose, so that several may claim more than that together", math.Floor(1e6*max(0, limit.Epsilon-*at.Epsilon))/1e6, limit.Epsilon, limit.Delta)
+	more, limit, capped, err := l.Room(id)
+	if err != nil {
+		return nil, err
+	}
+	if capped {
+		c.left = fmt.Sprintf("nothing; the cap is epsilon = %g at delta = %g", limit.Epsilon, limit.Delta)
+		if more > 0 {
+			c.left = fmt.Sprintf("one more run may have epsilon = %g; the cap is epsilon = %g at delta = %g", more, limit.Epsilon, limit.Delta)
 		}
 	}
 	c.runs, err = chargedRuns(l, id)
 	return c, err
+}
+
+// alsoCharged adds the charges of figures whose data id is not the model's: those of other records.
+func (d *document) alsoCharged(l *ledger.Ledger, r *privateResult) error {
+	if d.model == nil || r.DataID == d.model.DataID {
+		return nil
+	}
+	c, err := chargesOf(l, r.DataID, r.Guarantee.Delta)
+	if err != nil || c == nil || len(c.runs) == 0 {
+		return err
+	}
+	d.otherCharges = c
+	return nil
 }
 
 // writePage writes the page of a document. What was paid for is printed and saved by then.
@@ -185,6 +200,11 @@ func (d document) charged() (s page.Section) {
 	s = page.Section{ID: "charges", Title: "What was charged, and what is left"}
 	switch {
 	case d.charges != nil:
+		d.charges.add(&s)
+		if d.otherCharges != nil {
+			d.otherCharges.add(&s)
+		}
+		return s
 	case d.guarantee.Kind == privacy.Public:
 		s.Text = []string{"Nothing was charged: the data are declared public."}
 		return s
@@ -194,18 +214,21 @@ func (d document) charged() (s page.Section) {
 	default:
 		return page.Section{}
 	}
-	c := d.charges
+}
+
+// add adds the charges of a data id to a section.
+func (c *charges) add(s *page.Section) {
 	total := "no finite epsilon"
 	if c.spent.Epsilon != nil {
-		total = fmt.Sprintf("epsilon %.6g at delta = %g", *c.spent.Epsilon, c.spent.Delta)
+		total = fmt.Sprintf("epsilon %s at delta = %g", privacy.FormatUp(*c.spent.Epsilon), c.spent.Delta)
 	}
-	s.Text = []string{fmt.Sprintf("Runs charged on the data id %q: %d. Together: %s. Left: %s.", c.spent.DataID, c.spent.Runs, total, c.left)}
+	s.Text = append(s.Text, fmt.Sprintf("Runs charged on the data id %q: %d. Together: %s. Left: %s.", c.spent.DataID, c.spent.Runs, total, c.left))
 	holds := !slices.ContainsFunc(c.runs, func(r chargedRun) bool { return r.FromData || r.Seeded })
 	if c.spent.Epsilon != nil && !c.spent.Mixed && c.spent.Unit != "" && c.spent.Runs > 1 && holds {
 		all := privacy.Guarantee{Kind: privacy.ApproxDP, Epsilon: *c.spent.Epsilon, Delta: c.spent.Delta, Mu: c.spent.Mu, Unit: c.spent.Unit}
 		s.Text = append(s.Text, all.Sentences("everything that was released from them")[0])
 	}
-	t := page.Table{Caption: "Charges", Head: []string{"run", "charged", "algorithm", "guarantee", "state"}}
+	t := page.Table{Caption: "Charges on " + c.spent.DataID, Head: []string{"run", "charged", "algorithm", "guarantee", "state"}}
 	for _, r := range c.runs {
 		state := "holds"
 		if r.FromData || r.Seeded {
@@ -213,8 +236,7 @@ func (d document) charged() (s page.Section) {
 		}
 		t.Rows = append(t.Rows, []page.Cell{{Text: r.Run, Head: true}, {Text: r.Charged.Format(time.DateOnly)}, {Text: r.Algorithm}, {Text: r.Guarantee}, {Text: state}})
 	}
-	s.Tables = []page.Table{t}
-	return s
+	s.Tables = append(s.Tables, t)
 }
 
 // again says how to make the release again, and how to check it.

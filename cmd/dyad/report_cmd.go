@@ -59,6 +59,9 @@ func (c *reportCmd) Run(a *app) error {
 		if d.charges, err = c.charges(m); err != nil {
 			return err
 		}
+		if err := c.figureCharges(&d); err != nil {
+			return err
+		}
 	}
 	if err := a.writePage(out, d); err != nil {
 		return err
@@ -95,6 +98,22 @@ func (c *reportCmd) charges(m *model) (*charges, error) {
 		return nil, badInput("the ledger %s has no charge of run %q; name that of the training", path, m.Run)
 	}
 	return nil, nil
+}
+
+// figureCharges adds those of figures of other data, from the ledger that the figures name unless another one is named.
+func (c *reportCmd) figureCharges(d *document) error {
+	if d.charges == nil || d.figures == nil {
+		return nil
+	}
+	path := cmp.Or(c.Ledger, d.figures.Ledger)
+	if path == "" || !exists(path) {
+		return nil
+	}
+	l, err := ledger.Open(path)
+	if err != nil {
+		return err
+	}
+	return d.alsoCharged(l, d.figures)
 }
 
 // readFigures reads the report of a private evaluation of a model.
