@@ -56,9 +56,23 @@ func (f runFlags) execution(a *app, out *runOutcome, name string, every time.Dur
 	case out.Public:
 		err = a.ctx.Err()
 	default:
-		r.Ledger, out.Ledger, err = a.openLedger(f.ledgerFlag, f.Resume != "")
+		if r.Ledger, out.Ledger, err = a.openLedger(f.ledgerFlag, f.Resume != ""); err == nil && f.Resume == "" {
+			err = a.noteUnfinished(r.Ledger, out.DataID)
+		}
 	}
 	return r, err
+}
+
+// noteUnfinished says which runs of a data id were charged and can be continued: a job that was killed and is started again
+// by the same command would be charged twice.
+func (a *app) noteUnfinished(l *ledger.Ledger, dataID string) error {
+	runs, err := unfinishedRuns(l, dataID)
+	for _, r := range runs {
+		if r.Resumable {
+			a.note("dyad: run %s (%s) of data id %s is charged and not finished; if this is the same run again, stop it: --resume %s continues that one at no further cost", r.Run, r.Algorithm, dataID, r.Run)
+		}
+	}
+	return err
 }
 
 // republish saves the model of a run that was released by a program which could not give

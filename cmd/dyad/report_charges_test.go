@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyad/internal/crash"
 )
 
 // TestPageSaysWhatIsLeft: what the page says that one more run may have is admitted by the ledger, and 2 % more is not.
@@ -65,4 +67,15 @@ func TestPageHasChargesOfFigures(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestUnfinishedRunsAreNamed: who starts a killed run again, and not with --resume, is told what it costs before the charge.
+func TestUnfinishedRunsAreNamed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	f := newFixture(t)
+	f.start(t, crash.Spec{Args: f.train(), Stage: "training", Nth: 1, Fault: "kill"}).End()
+	e := f.dyad(f.train("--out", f.in("out/second.json"))...)
+	e.Want(t, "the same run again", exitOK, "is charged and not finished")
 }
