@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -105,7 +106,8 @@ func TestLocalCrash(t *testing.T) {
 	check := f.start(t, crash.Spec{Args: append([]string{"--json"}, append(serving, "--check")...), Stage: "start"}).End()
 	check.Want(t, "check", exitOK, "")
 	for _, w := range before.Model {
-		if !strings.Contains(check.Stdout, fmt.Sprint(w)) {
+		text, err := json.Marshal(w) // writes 7e-6 where Sprint writes 7e-06
+		if err != nil || !strings.Contains(check.Stdout, string(text)) {
 			t.Errorf("weight %v is not in the state of the next server", w)
 		}
 	}

@@ -213,7 +213,7 @@ func (st *ledgerState) compareFingerprint(c Charge) []string {
 	}
 	var warnings []string
 	if other != nil {
-		warnings = append(warnings, fmt.Sprintf("data id %q now points to other data than in run %s; if they are about other people, declare another id", c.DataID, other.Run))
+		warnings = append(warnings, fmt.Sprintf("data id %q now points to other data than in run %s; if they are about other people, declare another id (--data-id)", c.DataID, other.Run))
 	}
 	if alias != nil {
 		warnings = append(warnings, fmt.Sprintf("the data of id %q were charged under id %q in run %s; the totals of the two ids do not add up by themselves", c.DataID, alias.DataID, alias.Run))
