@@ -17,9 +17,11 @@ type Envelope struct {
 	of     Scalar
 	mu     float64
 	lo, hi float64
-	within ScalarBounds // of phi, where v can be
-	pieces []Piece      // of phi' where v can be, if it is piecewise linear, else nil
-	bounds ScalarBounds
+	// v is within [from, to], and phi is never asked for anywhere else: within are its bounds there.
+	from, to float64
+	within   ScalarBounds
+	pieces   []Piece // of phi' where v can be, if it is piecewise linear, else nil
+	bounds   ScalarBounds
 }
 
 var _ Scalar = (*Envelope)(nil)
@@ -36,15 +38,25 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 	if !(mu >= 0x1p-100 && mu <= 0x1p100) {
 		return nil, fmt.Errorf("engine: the parameter mu of the Moreau envelope of %s is %v, want a number between 2^-100 and 2^100", of.Name(), mu)
 	}
-	// Where phi is convex |v - u| <= mu |phi'(u)|; otherwise the reach is one that holds for itself.
+	// Where phi is convex phi'(v) lies between 0 and phi'(u), so that the slopes on [lo, hi] bound it; otherwise the reach is
+	// one that holds for itself. v is then in [lo - reach, hi + reach], and the bounds of phi there are those that count.
 	b, err := boundsOn(of, lo, hi)
-	reach := mu * b.Slope() * (1 + 0x1p-40)
+	if err != nil {
+		return nil, err
+	}
+	near, reach := b, mu*b.Slope()*(1+0x1p-40)
 	for range 8 {
+		wide, err := boundsOn(of, lo-reach, hi+reach)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w; its Moreau envelope needs phi up to mu sup |phi'| = %.3g beyond the margins: choose a smaller mu", err, reach)
 		}
-		var wide ScalarBounds
-		if wide, err = boundsOn(of, lo-reach, hi+reach); err == nil && (wide.Convex || mu*wide.Slope()*(1+0x1p-40) <= reach) {
+		if wide.Convex {
+			b = wide
+			b.SlopeMin, b.SlopeMax = max(wide.SlopeMin, min(near.SlopeMin, 0)), min(wide.SlopeMax, max(near.SlopeMax, 0))
+			if mu*b.Slope()*(1+0x1p-40) <= reach {
+				break
+			}
+		} else if mu*wide.Slope()*(1+0x1p-40) <= reach {
 			b = wide
 			break
 		}
@@ -61,7 +73,7 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 	if math.IsInf(b.SlopeError, 1) {
 		return nil, fmt.Errorf("engine: the error of computing the slope of %s is not proved, so that of its Moreau envelope is not either; choose another formula", of.Name())
 	}
-	e := &Envelope{of: of, mu: mu, lo: lo, hi: hi, within: b}
+	e := &Envelope{of: of, mu: mu, lo: lo, hi: hi, from: lo - reach, to: hi + reach, within: b}
 	size := max(math.Abs(lo), math.Abs(hi)) + reach
 	e.bounds = ScalarBounds{
 		SlopeMin: b.SlopeMin, SlopeMax: b.SlopeMax, Convex: b.Convex, Gap: b.Gap, Origin: b.Origin,
@@ -128,7 +140,7 @@ func (e *Envelope) Slopes(u []float64) {
 		for i, v := range u[:n] {
 			v = min(max(v, e.lo), e.hi)
 			u[i] = v
-			low[i], high[i] = v-e.mu*e.within.SlopeMax, v-e.mu*e.within.SlopeMin
+			low[i], high[i] = max(v-e.mu*e.within.SlopeMax, e.from), min(v-e.mu*e.within.SlopeMin, e.to)
 		}
 		for range 64 { // then the interval is one number, or two
 			for i := range n {

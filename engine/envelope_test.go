@@ -114,6 +114,52 @@ func TestEnvelopeBounds(t *testing.T) {
 	}
 }
 
+// TestEnvelopeStaysWhereBoundsHold: a phi that is convex where v can be and neither convex nor finite beyond. A search that
+// starts from the slopes of the wider interval leaves it; its slopes fall, jump and miss the minimum.
+func TestEnvelopeStaysWhereBoundsHold(t *testing.T) {
+	for _, text := range []string{"1/(u+5) - 0.01*log(7-u)", "-log(5-u) - 10*max(0, -5-u)^2", "exp(-u)"} {
+		phi, err := NewExpression("test", text, ExpressionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, mu := range []float64{0.05, 0.9} {
+			e, err := NewEnvelope(phi, mu, -4, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := e.Bounds(-4, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			near, err := phi.Bounds(-4, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Slope() > near.Slope()*(1+1e-9) {
+				t.Errorf("%s, mu %g: slopes up to %g, those of phi are up to %g", text, mu, b.Slope(), near.Slope())
+			}
+			last := math.Inf(-1)
+			for u := -4.0; u <= 4; u += 0x1p-6 {
+				s := e.DPhi(u)
+				v := u - mu*s
+				if v < e.from || v > e.to {
+					t.Fatalf("%s, mu %g: v = %g at %g is outside of [%g, %g]", text, mu, v, u, e.from, e.to)
+				}
+				if off := math.Abs(s - phi.DPhi(v)); off > 1e-6*max(1, b.Curvature) {
+					t.Errorf("%s, mu %g: the slope at %g is %g, and phi' at its minimum %g", text, mu, u, s, phi.DPhi(v))
+				}
+				if b.Convex && s < last-2*b.SlopeError {
+					t.Errorf("%s, mu %g: the slope falls at %g", text, mu, u)
+				}
+				if !math.IsInf(last, 0) && s-last > b.Curvature*0x1p-6+2*b.SlopeError {
+					t.Errorf("%s, mu %g: the slope rises by %g at %g, its curvature is at most %g", text, mu, s-last, u, b.Curvature)
+				}
+				last = s
+			}
+		}
+	}
+}
+
 func TestEnvelopeRefusals(t *testing.T) {
 	for text, mu := range map[string]float64{"1/(1+exp(u))": 30, "min(1, max(0, 1-u))": 0.1, "log1p(exp(-u))": -1, "exp(-u)": math.NaN()} {
 		phi, err := NewExpression("test", text, ExpressionOptions{})

@@ -145,6 +145,11 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	c.noteDevice(a, &problem)
 	a.noteWarnings(plan.Plan, result.Public)
+	if d := plan.Spec.Budget.Delta; d*float64(problem.N) > 1 && !result.Public && c.Resume == "" {
+		if err := c.confirm(a, fmt.Sprintf("delta is %g, above 1/n: a mechanism that publishes a whole record now and then has such a delta, and it is charged", d)); err != nil {
+			return err
+		}
+	}
 	if s := plan.Seconds(); s > longSeconds && c.Resume == "" {
 		if err := c.confirm(a, fmt.Sprintf("training takes %s of one core", algorithms.Duration(s))); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"dyad/engine"
@@ -252,6 +253,26 @@ func TestOwnLossRefusals(t *testing.T) {
 	}
 	if k, err := (cpu.Backend{Method: cpu.Direct}).Plan(ownProblem(10, 2, rough)); err != nil || k.Method() != "pair by pair" || !math.IsInf(k.Roundoff(engine.AllPairs{N: 9}), 1) || !math.IsInf(k.Roundoff(engine.SubsetPairs{N: 3}), 1) {
 		t.Errorf("%v", err)
+	}
+}
+
+// tightLoss says that clipping enforces a diameter that it does not.
+type tightLoss struct{ cosineLoss }
+
+func (l tightLoss) Constants(b engine.Bounds, r float64) (engine.Constants, error) {
+	c, err := l.cosineLoss.Constants(b, r)
+	c.PairDiameter /= 200
+	return c, err
+}
+
+func TestClippedTermsHaveTwiceTheirNorm(t *testing.T) {
+	p := ownProblem(10, 2, cosineLoss{lie: 1, smoothness: math.Inf(1)})
+	if _, err := (cpu.Backend{}).Plan(p); err != nil {
+		t.Fatal(err)
+	}
+	p.Loss = tightLoss{cosineLoss{lie: 1, smoothness: math.Inf(1)}}
+	if _, err := (cpu.Backend{}).Plan(p); err == nil || !strings.Contains(err.Error(), "state 2 G") {
+		t.Errorf("a diameter below 2 G of a clipped loss: %v", err)
 	}
 }
 

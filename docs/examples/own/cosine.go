@@ -34,7 +34,7 @@ func (l Cosine) Constants(engine.Bounds, float64) (engine.Constants, error) {
 	if g == 0 {
 		g = 1
 	}
-	return engine.Constants{Lipschitz: g, PairDiameter: 2 * g, Smoothness: math.Inf(1), Origin: engine.Clipped}, nil
+	return engine.Constants{Lipschitz: g, PairDiameter: 2 * g, Smoothness: math.Inf(1), Origin: engine.ClippedTerms}, nil
 }
 
 // cosine returns cos(a, a'), the product of the lengths plus 1, and the squared lengths.
