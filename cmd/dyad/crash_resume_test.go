@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -24,6 +25,21 @@ func interrupted(t *testing.T, more ...string) (f *fixture, run string) {
 		t.Fatalf("%d charges, want 1", charges)
 	}
 	return f, run
+}
+
+// A file of flags starts a job, and the same file and --resume finish it.
+func TestResumeWithConfig(t *testing.T) {
+	f := newFixture(t)
+	f.put(t, map[string]string{"in/run.yaml": fmt.Sprintf("verbose: true\ndata: [%s]\nschema: %s\nalgorithm: dpgdsc\nepsilon: 1\ndelta: 1e-5\nworkers: 1\nforce: true\nout: %s\nledger: %s\n",
+		f.in("in/patients.csv"), f.in("in/patients.yaml"), f.in("out/model.json"), f.in("ledger/ledger.jsonl"))})
+	args := []string{"train", "--config", f.in("in/run.yaml")}
+	f.start(t, crash.Spec{Args: args, Stage: "training", Nth: 1, Fault: "kill"}).End()
+	run, charges, _ := f.attacked(t)
+	if charges != 1 {
+		t.Fatalf("%d charges, want 1", charges)
+	}
+	f.dyad(append(args, "--epsilon", "2", "--resume", run)...).Want(t, "another epsilon", exitInput, "was charged for the guarantee")
+	f.dyad(append(args, "--resume", run)...).Want(t, "resume", exitOK, "run "+run)
 }
 
 // A run is resumed only as it was charged; what is refused writes nothing.

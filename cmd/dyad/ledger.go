@@ -84,7 +84,8 @@ its ranges came from the data. Runs that have not released their result can be c
 
 Examples:
   dyad ledger show
-  dyad ledger show my-study --delta 1e-6`
+  dyad ledger show my-study --delta 1e-6
+  dyad ledger show --json`
 }
 
 // spending is a privacy.Summary for output. Epsilon is nil if it is infinite.

@@ -58,6 +58,13 @@ func TestReproduceQuick(t *testing.T) {
 	if after, _ := os.ReadFile(filepath.Join(dir, "q", "xue-table1.csv")); string(after) != string(before) {
 		t.Error("the second call changed the result")
 	}
+	pages := filepath.Join(dir, "q", "reproduce-xue.html")
+	if err := os.Remove(pages); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := dyad(t, dir, append(args, "--pages-only")...); code != exitOK || !exists(pages) {
+		t.Errorf("--pages-only: code %d: %s%s", code, out, errs)
+	}
 	for _, name := range []string{"reproduce-xue.html", "verdicts.md"} {
 		text, err := os.ReadFile(filepath.Join(dir, "q", name))
 		if err != nil || !strings.Contains(string(text), "dpgdsc") {
