@@ -141,14 +141,14 @@ func newKeeper(ctx context.Context, j Job, secret bool, o Options) (*keeper, err
 	case from.Run != o.Resume:
 		return refuse(fmt.Sprintf("it is of run %q", from.Run))
 	case from.Plan != k.plan:
-		return refuse("it is of another plan; use the options of the first attempt")
+		return nil, fmt.Errorf("%w: %s: it is of another plan; use the options of the first attempt", ErrCheckpoint, k.path)
 	}
 	records, err := j.Records(ctx, from.Format)
 	switch {
 	case err != nil:
 		return nil, err
 	case from.Records != records:
-		return refuse("it was made from other records, or from these in another order; use the data and the split of the first attempt")
+		return nil, fmt.Errorf("%w: %s: it was made from other records, or from these in another order; use the data and the split of the first attempt", ErrCheckpoint, k.path)
 	}
 	if k.from = from; from.Format == checkpointFormat {
 		k.next.Records = records

@@ -7,8 +7,8 @@ import (
 
 // Budget is the (epsilon, delta) that a run may spend.
 type Budget struct {
-	Epsilon float64 // > 0 and finite
-	Delta   float64 // in (0, 1) for Gaussian noise; 0 asks for pure epsilon
+	Epsilon float64 `json:"epsilon"` // > 0 and finite
+	Delta   float64 `json:"delta"`   // in (0, 1) for Gaussian noise; 0 asks for pure epsilon
 }
 
 // Validate returns an error unless the budget is in range.

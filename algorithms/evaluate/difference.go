@@ -55,7 +55,8 @@ func (o Options) validateCompared() error {
 // differenceFact says how large the noise is.
 func (p *Plan) differenceFact(f *algorithms.Facts) {
 	n := float64(p.Options.Records)
-	f.Line("", "noise of the difference of the AUCs: standard deviation %.3g with classes of the same size, more with others", f.Add("auc_difference_noise_balanced", 2*p.find(differenceName).deviation()/(n*n)))
+	noise := 2 * p.find(differenceName).deviation() / (n * n)
+	f.Line("", "noise of the difference of the AUCs: standard deviation %.3g with classes of the same size, more with others; its 95 %% interval is the difference +- %.2g or more", f.Add("auc_difference_noise_balanced", noise), 1.96*noise)
 }
 
 // difference adds the difference of two AUCs, from the released numbers.

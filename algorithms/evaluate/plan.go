@@ -315,7 +315,8 @@ func (p *Plan) facts() (f algorithms.Facts) {
 		p.differenceFact(&f)
 	case p.Cells > 0:
 		// V/(n+ n-) at n+ = n/2, where V is half of the rank sum.
-		f.Line("", "noise of the AUC: standard deviation %.3g with classes of the same size, more with others", f.Add("auc_noise_balanced", 2*p.find(rankName).deviation()/(n*n)))
+		noise := 2 * p.find(rankName).deviation() / (n * n)
+		f.Line("", "noise of the AUC: standard deviation %.3g with classes of the same size, more with others; its 95 %% interval is the AUC +- %.2g or more", f.Add("auc_noise_balanced", noise), 1.96*noise)
 	default:
 		f.Line("", "noise of an accuracy: standard deviation %.3g", f.Add("accuracy_noise", p.releases[0].deviation()/n))
 	}

@@ -60,13 +60,26 @@ func (c *ledgerInitCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	before, err := l.Summary(c.DataID, b.Delta)
+	if err != nil {
+		return err
+	}
 	if err := l.SetCap(c.DataID, b); err != nil {
 		if !errors.Is(err, ledger.ErrUnavailable) {
 			return asInput(err)
 		}
 		return err
 	}
-	return a.emit(map[string]any{"data_id": c.DataID, "cap": b, "ledger": path}, fmt.Sprintf("runs on %q may spend at most epsilon = %g at delta = %g in all; recorded in %s\n", c.DataID, b.Epsilon, b.Delta, path))
+	text := fmt.Sprintf("runs on %q may spend at most epsilon = %g at delta = %g in all; recorded in %s\n", c.DataID, b.Epsilon, b.Delta, path)
+	result := map[string]any{"data_id": c.DataID, "cap": b, "ledger": path}
+	if before.Cap != (privacy.Budget{}) {
+		result["cap_before"] = before.Cap
+		text += fmt.Sprintf("before: at most epsilon = %g at delta = %g\n", before.Cap.Epsilon, before.Cap.Delta)
+	}
+	if before.Runs == 0 {
+		text += fmt.Sprintf("no run on %q is recorded yet; the id is the data_id of the schema\n", c.DataID)
+	}
+	return a.emit(result, text)
 }
 
 type ledgerShowCmd struct {

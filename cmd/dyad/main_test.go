@@ -426,8 +426,11 @@ func TestBudgetCapGivesExit3(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := dyad(t, dir, "ledger", "init", schema.DataID, "--epsilon", "1", "--delta", "1e-5"); code != exitOK {
-		t.Fatalf("ledger init: %s", errs)
+	if code, out, errs := dyad(t, dir, "ledger", "init", schema.DataID, "--epsilon", "4", "--delta", "1e-6"); code != exitOK || !strings.Contains(out, "no run on ") || strings.Contains(out, "before:") {
+		t.Fatalf("ledger init: %s%s", out, errs)
+	}
+	if code, out, errs := dyad(t, dir, "ledger", "init", schema.DataID, "--epsilon", "1", "--delta", "1e-5"); code != exitOK || !strings.Contains(out, "before: at most epsilon = 4 at delta = 1e-06") {
+		t.Fatalf("ledger init again: %s%s", out, errs)
 	}
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.9", "--delta", "1e-5"}
 	if code, _, errs := dyad(t, dir, args...); code != exitOK {

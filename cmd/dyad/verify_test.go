@@ -344,6 +344,9 @@ func TestVerifyArchivedRun(t *testing.T) {
 		if code, _, errs := dyad(t, dir, "ledger", "compact", "--ledger", "l.jsonl"); code != exitOK {
 			t.Fatal(errs)
 		}
+		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl", "--out", "x.json", "--resume", "NOBODY"); code != exitInput || !strings.Contains(errs, "finished ones are in its archives") {
+			t.Errorf("a run that may be in an archive: exit %d: %s", code, errs)
+		}
 		verifiable(t, dir, "later", "--algorithm dpgdsc")
 		if err := os.Remove(filepath.Join(dir, "later.json")); err != nil {
 			t.Fatal(err)

@@ -103,7 +103,7 @@ func (p *profile) head() []byte {
 # !!! Until all marks are gone every report says "bounds not private".
 `, mark)
 	}
-	return fmt.Appendf(text, "data_id: %s # names the data in the privacy ledger\n%s", quoteYAML(id[:min(len(id), 128)]), line)
+	return fmt.Appendf(text, "data_id: %s # names the data in the privacy ledger: one name for the same people, whatever the file is called\n%s", quoteYAML(id[:min(len(id), 128)]), line)
 }
 
 // profile is what a draft learns about a file.

@@ -70,6 +70,7 @@ func (p *profile) columns() []draftColumn {
 // decide says what a column is that is not the label.
 func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool) {
 	ignore := func(why string, args ...any) { c.Role, c.comment = RoleIgnore, fmt.Sprintf(why, args...) }
+	words, lo, hi := p.wordsAmong(s)
 	switch {
 	case s.refused:
 		ignore("of a type that cannot be a feature")
@@ -101,6 +102,10 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 		}
 	case s.isNumeric():
 		ignore("numbers that are too large, or too close together, to scale")
+	case len(words) > 0 && len(s.nominal) == 0:
+		c.Range = []float64{lo, hi}
+		c.from("the texts among the numbers count as missing, check each (a detection limit can be a value)")
+		s.missing = append(s.missing, words...)
 	case !s.isCategorical():
 		if s.numbers > 0 {
 			ignore("%d of %d values are numbers, the others are not: list the others under missing, or correct them", s.numbers, s.values)

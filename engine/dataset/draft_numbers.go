@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -59,6 +60,9 @@ func (s *columnStats) addForms(field []byte) {
 			f.integers++
 		}
 	}
+	if !number && len(s.words) <= draftWords {
+		s.words[string(field)]++
+	}
 	if number || len(field) > 32 {
 		return
 	}
@@ -71,6 +75,24 @@ func (s *columnStats) addForms(field []byte) {
 			d.count, d.from, d.to = d.count+1, min(d.from, day), max(d.to, day)
 		}
 	}
+}
+
+// wordsAmong are the few texts of a column whose other values are many different numbers in the
+// notation of the file: below a detection limit, not measured. Nil for other columns.
+func (p *profile) wordsAmong(s *columnStats) (words []string, lo, hi float64) {
+	f := s.forms[pointForm]
+	if p.csv.Decimal == "," {
+		f = s.forms[commaForm]
+	}
+	count := f.count
+	for _, n := range s.words {
+		count += n
+	}
+	if len(s.words) == 0 || len(s.words) > draftWords || count != s.values || len(s.texts)-len(s.words) < draftNumbers ||
+		f.groups > 0 && p.csv.Thousands == "" || !(f.lo < f.hi) || math.IsInf(f.hi-f.lo, 0) {
+		return nil, 0, 0
+	}
+	return slices.Sorted(maps.Keys(s.words)), f.lo, f.hi
 }
 
 // isNumberText says that a text is a number in any notation.

@@ -11,6 +11,8 @@ import (
 const (
 	draftCategories = 50      // a column with more texts is not categorical
 	draftUnique     = 1 << 20 // values compared to find a column of ids
+	draftWords      = 5       // texts that may stand among numbers, at most
+	draftNumbers    = 10      // different numbers that make a column with such texts one of numbers, at least
 )
 
 // missingWords are texts that a draft takes for missing.
@@ -27,6 +29,7 @@ type columnStats struct {
 	missing  []string       // words that stood for missing, "" for an empty field
 	nominal  []string       // of the header of an ARFF file
 	texts    map[string]int // up to draftCategories+1 different values and their counts
+	words    map[string]int // up to draftWords+1 of those that no notation reads as a number, and their counts
 	seed     maphash.Seed
 	unique   map[uint64]struct{} // of the first draftUnique values
 	repeats  int                 // values that came before
@@ -43,7 +46,7 @@ func newColumnStats() *columnStats {
 	empty := numberForm{lo: math.Inf(1), hi: math.Inf(-1)}
 	return &columnStats{
 		lo: math.Inf(1), hi: math.Inf(-1), forms: [2]numberForm{empty, empty},
-		texts: map[string]int{}, seed: maphash.MakeSeed(), unique: map[uint64]struct{}{},
+		texts: map[string]int{}, words: map[string]int{}, seed: maphash.MakeSeed(), unique: map[uint64]struct{}{},
 	}
 }
 

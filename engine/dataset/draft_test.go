@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -147,5 +148,42 @@ func TestDraftErrors(t *testing.T) {
 	}
 	if _, err := Draft(filepath.Join(t.TempDir(), "absent"), DraftOptions{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want os.ErrNotExist", err)
+	}
+}
+
+// A few texts among many numbers are missing values of a column of numbers; among few numbers, or
+// if they are many, they are not.
+func TestDraftOfWordsAmongNumbers(t *testing.T) {
+	column := func(value func(i int) string) string {
+		var b strings.Builder
+		b.WriteString("x;z;y\n")
+		for i := range 60 {
+			fmt.Fprintf(&b, "%s;%d;%d\n", value(i), i%5, i%2)
+		}
+		return b.String()
+	}
+	for name, c := range map[string]struct {
+		value func(i int) string
+		want  string
+	}{
+		"detection limit": {func(i int) string {
+			if i%9 == 0 {
+				return "<0.5"
+			}
+			return fmt.Sprintf("%d.%d", i%7, i%10)
+		}, `range: [0.1, 6.8], missing: {values: ["<0.5"], policy: middle}, from_data: true} # the texts among the numbers count as missing`},
+		"commas": {func(i int) string {
+			return []string{"unter 1", "n/a", fmt.Sprintf("%d,5", i)}[min(i, 2)]
+		}, `range: [2.5, 59.5], missing: {values: ["n/a", "unter 1"], policy: middle}`},
+		"few numbers": {func(i int) string { return []string{"1", "2", "other"}[i%3] }, `categories: ["1", "2", "other"]`},
+		"many texts":  {func(i int) string { return []string{fmt.Sprint(i % 30), fmt.Sprintf("t%d", i)}[i%2] }, `"t7", "t9"], unknown: other`},
+	} {
+		draft, err := Draft(writeFile(t, "x.csv", column(c.value)), DraftOptions{Label: "y", Decimal: map[bool]string{true: ","}[name == "commas"]})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !strings.Contains(string(draft.Schema), c.want) {
+			t.Errorf("%s: want %q in\n%s", name, c.want, draft.Schema)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -167,6 +168,9 @@ func (st *ledgerState) unfinished(run string) (charged *Entry, err error) {
 		}
 	}
 	if charged == nil {
+		if slices.ContainsFunc(st.entries, func(e Entry) bool { return e.Archive != nil }) {
+			return nil, fmt.Errorf("%w: the ledger has no run %q that can be resumed; finished ones are in its archives", ErrResume, run)
+		}
 		return nil, fmt.Errorf("%w: the ledger has no run %q", ErrResume, run)
 	}
 	return charged, nil
