@@ -74,6 +74,8 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 	for _, s := range c.settings {
 		f := flags[s.flag]
 		switch {
+		case f == nil && command.Path() == "plan" && (slices.Contains(words(placeFlags), s.flag) || s.flag == "yes" || s.flag == "force"):
+			continue // the file of a training: where its data and results are does not change its plan
 		case f == nil || s.flag == "help" || s.flag == "config":
 			return nil, nil, badInput("%s:%d: dyad %s has no flag --%s; \"dyad %s --help all\" shows all", c.path, s.line, command.Path(), s.flag, command.Path())
 		case s.list && !f.IsCumulative() && f.Target.Type() != reflect.TypeFor[dataFiles]():

@@ -80,6 +80,7 @@ func TestParseErrors(t *testing.T) {
 		{"text after quote", headerSchema, good + "\"33\"7391,f,yes\n", 4, "", 1, ruleAfterQuote},
 		{"header missing", headerSchema, "7391,f,yes\n40,m,no\n", 1, "", 0, ruleNotHeader},
 		{"header lacks feature", headerSchema, "age7391,sex,out\n", 1, "age", 0, "lacks this column"},
+		{"header lacks features", headerSchema, "age7391,sx,out\n", 1, "age", 0, "lacks this column and \"sex\"; correct"},
 		{"header lacks label", headerSchema, "age,sex,out7391\n", 1, "out", 0, "lacks the label"},
 		{"header has more", headerSchema, "age,sex,x7391,out\n", 1, "", 3, "a name that the schema lacks"},
 		{"header twice", headerSchema, "age,sex,out,sex\n", 1, "sex", 4, "twice"},

@@ -3,6 +3,7 @@ package dataset
 import (
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -71,6 +72,7 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 	if len(at) == 0 {
 		return nil, t.errorf(row, "", 0, n.notHeader)
 	}
+	var lacking []string // names of the schema
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		switch role := c.role(); {
@@ -78,8 +80,15 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 		case role == RoleLabel && t.o.Labels == LabelsRequired:
 			return nil, t.errorf(row, c.Name, 0, n.header+" lacks the label, which training and evaluation need (dyad predict needs none); add it, or correct its name in the file or in the schema")
 		case role == RoleFeature, role == RoleGroup, role == RoleID && t.o.KeepIDs, role == RolePerson && t.o.Persons == KeepPersons:
-			return nil, t.errorf(row, c.Name, 0, n.header+" does not match the schema: it lacks this column; correct the name in the file or in the schema")
+			lacking = append(lacking, c.Name)
 		}
+	}
+	if len(lacking) > 0 {
+		others := ""
+		if len(lacking) > 1 {
+			others = " and " + strings.Trim(quoteList(lacking[1:]), "[]")
+		}
+		return nil, t.errorf(row, lacking[0], 0, n.header+" does not match the schema: it lacks this column"+others+"; correct the name in the file or in the schema")
 	}
 	if unknown != 0 && !s.CSV.IgnoreOthers && !s.IgnoreOthers {
 		if t.others = t.o.IgnoreOthers; t.others {
