@@ -149,6 +149,8 @@ func compare[T int32 | uint32 | int64 | uint64 | float32 | float64](of func(uint
 		"leu": func(a, b, _ uint64) uint64 { return truth(!(of(a) > of(b))) },
 		"gtu": func(a, b, _ uint64) uint64 { return truth(!(of(a) <= of(b))) },
 		"geu": func(a, b, _ uint64) uint64 { return truth(!(of(a) < of(b))) },
+		"neu": func(a, b, _ uint64) uint64 { return truth(of(a) != of(b)) },
+		"equ": func(a, b, _ uint64) uint64 { x, y := of(a), of(b); return truth(!(x < y || x > y)) },
 	}
 }
 

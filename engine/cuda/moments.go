@@ -1,0 +1,338 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/engine/cuda/driver"
+	"dyad/kernels"
+)
+
+// Sizes of kernels/cuda/clipped.cu.
+const (
+	smallWidth    = 32 // entries of (x~, a) up to which X is read once
+	stageRows     = 128
+	passScalars   = 8
+	gramFeatures  = 64
+	weighColumns  = 32
+	positivesRows = 4096 // of a partial sum of labels
+)
+
+var _ engine.MomentsBackend = Backend{}
+
+// PlanMoments implements engine.MomentsBackend: sums of clipped records in float64. It wraps
+// engine.ErrUnsupported for persons, and for records or sums that the GPU has no room for.
+func (b Backend) PlanMoments(p engine.Problem) (engine.MomentsKernel, error) {
+	k, err := b.planMoments(p)
+	return k, orCPU(err)
+}
+
+func (b Backend) planMoments(p engine.Problem) (*momentsKernel, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if p.ByPerson() {
+		return nil, fmt.Errorf("%w: moments of persons on a GPU", engine.ErrUnsupported)
+	}
+	if p.N >= maxRecords {
+		return nil, fmt.Errorf("%w: %d records, a GPU takes fewer than %d", engine.ErrUnsupported, p.N, maxRecords)
+	}
+	k := &momentsKernel{backend: b, problem: p}
+	g, err := planGrid(p, 0, math.MaxUint64) // for the number of its chunks
+	if err != nil {
+		return nil, err
+	}
+	k.grid = g
+	k.grid, err = planGrid(p, k.columnBytes(), b.memory())
+	return k, err
+}
+
+// momentsKernel sums moments on a GPU. It is immutable.
+type momentsKernel struct {
+	backend Backend
+	problem engine.Problem
+	grid    grid
+}
+
+// Problem implements engine.Kernel.
+func (k *momentsKernel) Problem() engine.Problem { return k.problem }
+
+// Method implements engine.Kernel.
+func (*momentsKernel) Method() string { return "moments" }
+
+// Roundoff implements engine.Kernel: there are no gradients.
+func (*momentsKernel) Roundoff(engine.Pairs) float64 { return math.Inf(1) }
+
+// small says that X is read once, by blocks that hold whole records.
+func (k *momentsKernel) small() bool { return k.problem.D < smallWidth }
+
+// jobs are the 4 x 4 blocks of a symmetric matrix of the entries of (x~, a), and lanes the threads
+// for each.
+func (k *momentsKernel) jobs() (jobs, lanes int) {
+	blocks := (k.problem.D + 4) / 4
+	jobs = blocks * (blocks + 1) / 2
+	return jobs, min(blockThreads/jobs, stageRows)
+}
+
+// length is the number of sums of a chunk.
+func (k *momentsKernel) length(second engine.SecondMoments) int {
+	switch wide := k.problem.D + 1; {
+	case k.small():
+		jobs, _ := k.jobs()
+		return 16 * jobs
+	case second == engine.FullSecond:
+		return wide * wide
+	}
+	return 2 * k.problem.D
+}
+
+// columnBytes is what an evaluator allocates besides the features: labels, scales and weights of
+// records, and sums.
+func (k *momentsKernel) columnBytes() uint64 {
+	return uint64(24*k.problem.N) + uint64(8*k.length(engine.FullSecond))*uint64(k.grid.chunks()+1) + 64<<20
+}
+
+// depth is that of every sum over the rows: of a thread, of the threads of a block, and of the chunks.
+func (k *momentsKernel) depth() int {
+	chunk := min(k.grid.chunkRows(), (k.problem.N+tileRows-1)/tileRows*tileRows)
+	depth := chunk // clipped_gram; more than that of clipped_sums
+	if k.small() {
+		_, lanes := k.jobs()
+		depth = chunksOf(chunk, stageRows)*chunksOf(stageRows, lanes) + lanes
+	} else {
+		depth = max(depth, chunksOf(chunk, 32)+32)
+	}
+	return depth + combineDepth(k.grid.chunks())
+}
+
+// MomentsError implements engine.MomentsKernel (docs/theory.md#computed-moments): the proof of
+// package cpu with the depth of these sums. Each product is fused with the addition, so that a
+// sum of depth k has an error of at most gamma(k) times the sum of absolute values. Sums of t are
+// those of the host: blocks of 4096, and then these.
+func (k *momentsKernel) MomentsError(radius float64, second engine.SecondMoments) engine.MomentsError {
+	n, d := float64(k.problem.N), float64(k.problem.D)
+	gamma := engine.Gamma(k.depth())
+	lost := n * 0x1p-1074 // of a coordinate
+	const up = 1 + 0x1p-40
+	e := engine.MomentsError{Positives: engine.Gamma(positivesRows+chunksOf(k.problem.N, positivesRows)) * n * up}
+	e.Sum = (gamma*n*radius + lost*d) * up
+	if second != engine.NoSecond {
+		e.Second = ((gamma+2*engine.SymmetricError)*n*radius*radius + lost*d*d) * up
+	}
+	return e
+}
+
+// Bind implements engine.Kernel: it copies the records to the GPU, or keeps them for panels.
+func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
+	if r == nil {
+		return nil, errors.New("cuda: Bind: no records")
+	}
+	if err := k.problem.Fits(r); err != nil {
+		return nil, err
+	}
+	e := &momentsEvaluator{momentsKernel: k}
+	shares := make([]float64, r.Len())
+	for i, y := range r.Labels() {
+		shares[i] = y / k.problem.Bounds.LabelAbs
+	}
+	for from := 0; from < len(shares); from += positivesRows {
+		var sum float64
+		for _, y := range shares[from:min(from+positivesRows, len(shares))] {
+			sum += (1 + y) / 2
+		}
+		e.positives += sum
+	}
+	err := k.backend.Device.do(context.Background(), func(c driver.Context) error {
+		err := e.load(c, r, shares)
+		if err != nil {
+			err = errors.Join(err, e.free(c))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// momentsEvaluator holds records on a GPU.
+type momentsEvaluator struct {
+	*momentsKernel
+	positives float64 // sum of t
+	memory    memory
+	rows      *rows
+	module    *module
+	// y are labels over their bound; scale and weight s and a of every record, unless small.
+	y, scale, weight, pass, part, sum driver.Pointer
+}
+
+func (e *momentsEvaluator) load(c driver.Context, r *engine.Records, y []float64) error {
+	module, err := e.backend.Device.load(c, kernels.PTX("rows"))
+	if err != nil {
+		return err
+	}
+	if e.module, err = e.backend.Device.load(c, kernels.PTX("clipped")); err != nil {
+		return err
+	}
+	n, d, length := e.problem.N, e.problem.D, e.length(engine.FullSecond)
+	blocks := []block{{&e.y, 8 * n}, {&e.pass, 8 * (passScalars + 2*d)}, {&e.part, 8 * length * e.grid.chunks()}, {&e.sum, 8 * length}}
+	if !e.small() {
+		blocks = append(blocks, block{&e.scale, 8 * n}, block{&e.weight, 8 * n})
+	}
+	if err := e.memory.alloc(c, blocks); err != nil {
+		return err
+	}
+	if err := copyIn(c, e.y, y); err != nil {
+		return err
+	}
+	e.rows, err = bindRows(context.Background(), c, &e.memory, e.grid, module, r, nil)
+	return err
+}
+
+func (e *momentsEvaluator) free(c driver.Context) error {
+	var err error
+	if e.rows != nil {
+		err = e.rows.close(c)
+	}
+	return errors.Join(err, e.memory.free(c))
+}
+
+// Kernel implements engine.Evaluator.
+func (e *momentsEvaluator) Kernel() engine.Kernel { return e.momentsKernel }
+
+// Close implements engine.Evaluator. It frees the memory of the GPU.
+func (e *momentsEvaluator) Close() error {
+	if e.memory == nil {
+		return nil
+	}
+	return e.backend.Device.do(context.Background(), e.free)
+}
+
+// GradSum implements engine.Evaluator: it fails.
+func (*momentsEvaluator) GradSum(context.Context, []float64, []float64, engine.Pairs) error {
+	return fmt.Errorf("%w: gradients by a kernel of moments", engine.ErrUnsupported)
+}
+
+// passOf are the numbers of a pass as kernels/cuda/clipped.cu has them, and the kind of a.
+//
+// Proof that ||x~|| <= R: that of package cpu (momentPass.clip), with z the computed x - c, q its
+// squares added in d fused steps, a depth of at most d + 8, and the same R rounded down, since
+// division and root are correctly rounded. So x~ is a function of x, c and R alone. |a| <= 1:
+// rounding keeps the order of |y - b| and 1 + |b|, and a sigmoid is 1/(1 + e) or e/(1 + e) with a
+// computed e >= 0, so both it and t are in [0, 1]. QED
+func (e *momentsEvaluator) passOf(m engine.MomentSums) (numbers []float64, kind uint64) {
+	d := e.problem.D
+	numbers = make([]float64, passScalars+2*d)
+	copy(numbers, []float64{m.Radius * (1 - (float64(d)+24)*0x1p-51), m.Class, m.Offset, 1 + math.Abs(m.Offset), m.Intercept})
+	copy(numbers[passScalars:], m.Centre)
+	copy(numbers[passScalars+d:], m.Model)
+	switch {
+	case m.Model != nil:
+		kind = 2
+	case m.Signed:
+		kind = 1
+	}
+	return numbers, kind
+}
+
+// Moments implements engine.MomentsEvaluator.
+func (e *momentsEvaluator) Moments(ctx context.Context, dst *engine.Moments, m engine.MomentSums) error {
+	d := e.problem.D
+	if err := m.Validate(d, e.problem.Bounds); err != nil {
+		return err
+	}
+	if len(dst.Sum) != d || len(dst.Second) != m.Second.Len(d) {
+		return fmt.Errorf("cuda: Moments: lengths %d and %d of the sums, want %d and %d", len(dst.Sum), len(dst.Second), d, m.Second.Len(d))
+	}
+	if e.memory == nil {
+		return errors.New("cuda: Moments after Close")
+	}
+	numbers, kind := e.passOf(m)
+	sums := make([]float64, e.length(m.Second))
+	err := e.backend.Device.do(ctx, func(c driver.Context) error {
+		if err := copyIn(c, e.pass, numbers); err != nil {
+			return err
+		}
+		err := e.rows.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return e.add(c, at, tile, tiles, kind, m.Second)
+		})
+		if err != nil {
+			return err
+		}
+		if err := e.rows.combine(c, e.sum, e.part, e.grid.chunks(), len(sums)); err != nil {
+			return err
+		}
+		return copyOut(c, sums, e.sum)
+	})
+	if err != nil {
+		return err
+	}
+	dst.Positives = e.positives
+	e.unpack(dst, sums, m.Second)
+	return nil
+}
+
+// add computes the partial sums of the chunks of a panel.
+func (e *momentsEvaluator) add(c driver.Context, x driver.Pointer, tile, tiles int, kind uint64, second engine.SecondMoments) error {
+	from, n, d, chunk := tile*tileRows, uint64(e.rows.rowsOf(tile, tiles)), uint64(e.problem.D), e.grid.chunkRows()
+	part := uint64(e.part + driver.Pointer(8*e.length(second)*(from/chunk)))
+	at := func(p driver.Pointer) uint64 { return uint64(p + driver.Pointer(8*from)) }
+	blocks := chunksOf(int(n), chunk)
+	if e.small() {
+		jobs, lanes := e.jobs()
+		return e.module.launch(c, "clipped_small", blocks, 1, part, uint64(x), at(e.y), uint64(e.pass), n, d, uint64(chunk), kind, uint64(jobs), uint64(lanes))
+	}
+	if err := e.module.launch(c, "clip_rows", tiles, 1, at(e.scale), at(e.weight), uint64(x), at(e.y), uint64(e.pass), n, d, kind); err != nil {
+		return err
+	}
+	name, height := "clipped_sums", chunksOf(int(d), weighColumns)
+	if second == engine.FullSecond {
+		side := chunksOf(int(d)+1, gramFeatures)
+		name, height = "clipped_gram", side*(side+1)/2
+	}
+	return e.module.launch(c, name, blocks, height, part, uint64(x), at(e.scale), at(e.weight), uint64(e.pass), n, d, uint64(chunk))
+}
+
+// unpack takes the sums of x~ and of x~ x~^T from those of a pass.
+func (e *momentsEvaluator) unpack(dst *engine.Moments, sums []float64, second engine.SecondMoments) {
+	d := e.problem.D
+	if !e.small() && second != engine.FullSecond {
+		copy(dst.Sum, sums[:d])
+		copy(dst.Second, sums[d:]) // of DiagonalSecond
+		return
+	}
+	entry := func(p, q int) float64 { return sums[p*(d+1)+q] } // p <= q
+	if e.small() {
+		blocks := (d + 4) / 4
+		entry = func(p, q int) float64 {
+			bi, bj := p/4, q/4
+			job := bi*blocks - bi*(bi-1)/2 + bj - bi
+			return sums[16*job+4*(p%4)+q%4]
+		}
+	}
+	for p := range d {
+		dst.Sum[p] = entry(p, d)
+	}
+	switch second {
+	case engine.DiagonalSecond:
+		for p := range d {
+			dst.Second[p] = entry(p, p)
+		}
+	case engine.FullSecond:
+		at := 0
+		for p := range d {
+			dst.Second[at] = entry(p, p)
+			for q := p + 1; q < d; q++ {
+				at++
+				dst.Second[at] = entry(p, q) * math.Sqrt2
+			}
+			at++
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+)
+
+// momentCase is a pass over the records of a problem.
+type momentCase struct {
+	n, d int
+	m    engine.MomentSums
+}
+
+// momentCases have every kind of a, of second moments and of clipping, both sides of the width up to
+// which X is read once, and more records than a tile, a stage and a chunk.
+func momentCases(short bool) (all []momentCase) {
+	sizes := [][2]int{{5, 1}, {300, 3}, {2100, 7}, {290, 31}, {290, 32}, {270, 70}}
+	if short {
+		sizes = [][2]int{{300, 3}, {270, 33}}
+	}
+	for _, s := range sizes {
+		rng := rand.New(rand.NewPCG(uint64(s[0]), uint64(s[1])))
+		centre, model := make([]float64, s[1]), make([]float64, s[1])
+		for k := range centre {
+			centre[k], model[k] = 0.3*rng.NormFloat64()/math.Sqrt(float64(s[1])), 3*rng.NormFloat64()
+		}
+		for _, m := range []engine.MomentSums{
+			{Radius: 1},
+			{Radius: 0.5, Signed: true, Offset: -0.3, Second: engine.DiagonalSecond},
+			{Radius: 0.7, Class: 1, Centre: centre, Second: engine.FullSecond},
+			{Radius: 0.9, Class: -1, Second: engine.FullSecond},
+			{Radius: 0.4, Centre: centre, Model: model, Intercept: 0.2, Second: engine.FullSecond},
+			{Radius: 2, Model: model, Intercept: -900},
+		} {
+			all = append(all, momentCase{s[0], s[1], m})
+		}
+	}
+	return all
+}
+
+// momentsOf are the moments of a backend.
+func momentsOf(b engine.MomentsBackend, p engine.Problem, r *engine.Records, m engine.MomentSums) (engine.Moments, engine.MomentsKernel, error) {
+	sums := engine.Moments{Sum: make([]float64, p.D), Second: make([]float64, m.Second.Len(p.D))}
+	k, err := b.PlanMoments(p)
+	if err != nil {
+		return sums, nil, err
+	}
+	e, err := k.Bind(r)
+	if err != nil {
+		return sums, k, err
+	}
+	err = e.(engine.MomentsEvaluator).Moments(context.Background(), &sums, m)
+	return sums, k, errors.Join(err, e.Close())
+}
+
+// apart is what is wrong with the moments of a GPU, by those of the CPU: both are within their
+// bounds of sums over x~ that differ by the rounding of a scale and a product.
+func apart(c momentCase, p engine.Problem, r *engine.Records, b engine.MomentsBackend) error {
+	got, gpu, err := momentsOf(b, p, r, c.m)
+	if err != nil {
+		return err
+	}
+	want, onCPU, err := momentsOf(cpu.Backend{Workers: 1}, p, r, c.m)
+	if err != nil {
+		return err
+	}
+	n, d := float64(c.n), float64(c.d)
+	x, y := gpu.MomentsError(c.m.Radius, c.m.Second), onCPU.MomentsError(c.m.Radius, c.m.Second)
+	row := (d + 40) * 0x1p-52 * (1 + c.m.Radius) // of x~ and a
+	norm := func(a, b []float64) (s float64) {
+		for i := range a {
+			s += (a[i] - b[i]) * (a[i] - b[i])
+		}
+		return math.Sqrt(s)
+	}
+	if e := math.Abs(got.Positives - want.Positives); !(e <= x.Positives+y.Positives) {
+		return fmt.Errorf("%v positives, want %v", got.Positives, want.Positives)
+	}
+	if e := norm(got.Sum, want.Sum); !(e <= x.Sum+y.Sum+n*row*(2+c.m.Radius)) {
+		return fmt.Errorf("the sum is %g away", e)
+	}
+	if e := norm(got.Second, want.Second); !(e <= x.Second+y.Second+n*row*2*c.m.Radius) {
+		return fmt.Errorf("the second moments are %g away", e)
+	}
+	return nil
+}
+
+// TestMoments compares all passes with the CPU, resident and in panels.
+func TestMoments(t *testing.T) {
+	for _, c := range momentCases(testing.Short()) {
+		p, r, _ := records(t, c.n, c.d, 2)
+		if err := apart(c, p, r, openFake(t, newFake())); err != nil {
+			t.Errorf("n = %d, d = %d, radius %g, class %g, model %v, %v: %v", c.n, c.d, c.m.Radius, c.m.Class, c.m.Model != nil, c.m.Second, err)
+		}
+	}
+}
+
+// TestMomentsInPanels: records that do not fit into the GPU have sums of the same bits.
+func TestMomentsInPanels(t *testing.T) {
+	for _, d := range []int{2, 33} {
+		n := 3*spanRows - 700
+		if d > 2 && testing.Short() {
+			continue
+		}
+		p, r, _ := records(t, n, d, 2)
+		m := engine.MomentSums{Radius: 0.8, Signed: true, Second: engine.DiagonalSecond}
+		want, k, err := momentsOf(openFake(t, newFake()), p, r, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newFake()
+		f.memory = k.(*momentsKernel).columnBytes() + driverBytes + 8*uint64(d)*5 + 2*spanRows*8*uint64(d)
+		b := openFake(t, f)
+		got, k, err := momentsOf(b, p, r, m)
+		if err != nil || k.(*momentsKernel).grid.resident {
+			t.Fatalf("resident %v, %v", k.(*momentsKernel).grid.resident, err)
+		}
+		if !slices.Equal(got.Sum, want.Sum) || !slices.Equal(got.Second, want.Second) || got.Positives != want.Positives {
+			t.Errorf("d = %d: panels have other bits", d)
+		}
+	}
+}
+
+// TestClippedRecords: the sum over a class with one record is that record as it was clipped: its exact
+// norm is at most the radius, and other records change no bit of it.
+func TestClippedRecords(t *testing.T) {
+	for _, d := range []int{1, 5, 40} {
+		for _, radius := range []float64{1, 0.3, 0x1p-300} {
+			var last []float64
+			for other := range 3 {
+				rng := rand.New(rand.NewPCG(7, uint64(d)))
+				n := 140 + 130*other
+				x, y := make([]float64, n*d), make([]float64, n)
+				for i := range x {
+					x[i] = rng.NormFloat64()
+				}
+				y[0] = 1
+				for i := 1; i < n; i++ {
+					y[i] = -1
+					x[i*d] += float64(other)
+				}
+				p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2}
+				r, err := engine.NewRecords(x, y, d, p.Bounds)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, _, err := momentsOf(openFake(t, newFake()), p, r, engine.MomentSums{Radius: radius, Class: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if last != nil && !slices.Equal(got.Sum, last) {
+					t.Errorf("d = %d, radius %g: other records change the bits of a clipped one", d, radius)
+				}
+				last = got.Sum
+				square := new(big.Float).SetPrec(2000)
+				for _, v := range got.Sum {
+					b := new(big.Float).SetPrec(2000).SetFloat64(v)
+					square.Add(square, b.Mul(b, b))
+				}
+				limit := new(big.Float).SetPrec(2000).SetFloat64(radius)
+				if limit.Mul(limit, limit); square.Cmp(limit) > 0 {
+					t.Errorf("d = %d: a clipped record is longer than %g", d, radius)
+				} else if short, _ := new(big.Float).Quo(square, limit).Float64(); radius < 1 && short < 1-1e-9 {
+					t.Errorf("d = %d: a long record is clipped to %g of the radius", d, math.Sqrt(short))
+				}
+			}
+		}
+	}
+}
+
+// TestMomentDefects is the control of TestMoments: small defects of the kernels show.
+func TestMomentDefects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	for name, edit := range map[string][2]string{
+		"no root":                      {"sqrt.rn.f64", "mov.f64"},
+		"the centre is added":          {"sub.rn.f64", "add.rn.f64"},
+		"products are sums":            {"fma.rn.f64", "add.rn.f64"},
+		"a class is never left out":    {"setp.eq.f64", "setp.geu.f64"},
+		"threads wait for nothing":     {"bar.sync", "//"},
+		"a constant of the sigmoid":    {"0dBFE62E42FEE00000", "0dBFE62F42FEE00000"},
+		"the last rows are left twice": {"min.u64", "max.u64"},
+	} {
+		f, edited := newFake(), false
+		f.edit = func(ptx string) string {
+			if !strings.Contains(ptx, "clipped_small") {
+				return ptx
+			}
+			changed := strings.ReplaceAll(ptx, edit[0], edit[1])
+			edited = edited || changed != ptx
+			return changed
+		}
+		found := false
+		for _, c := range momentCases(true) {
+			p, r, _ := records(t, c.n, c.d, 2)
+			if found = apart(c, p, r, openFake(t, f)) != nil; found {
+				break
+			}
+		}
+		if !edited || !found {
+			t.Errorf("%s: edited %v, found %v", name, edited, found)
+		}
+	}
+}
+
+// TestMomentsRefuse: what a kernel of moments does not do, and cancelling.
+func TestMomentsRefuse(t *testing.T) {
+	p, r, w := records(t, 40, 3, 2)
+	k, err := openFake(t, newFake()).PlanMoments(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := k.Bind(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.GradSum(context.Background(), make([]float64, 3), w, engine.AllPairs{N: p.N}); !errors.Is(err, engine.ErrUnsupported) {
+		t.Errorf("gradients: %v", err)
+	}
+	m := engine.MomentSums{Radius: 1}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	sums := engine.Moments{Sum: make([]float64, 3)}
+	if err := e.(engine.MomentsEvaluator).Moments(ctx, &sums, m); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if err := e.(engine.MomentsEvaluator).Moments(context.Background(), &engine.Moments{}, m); err == nil {
+		t.Error("no room for the sums, and no error")
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := e.(engine.MomentsEvaluator).Moments(context.Background(), &sums, m); err == nil {
+		t.Error("sums after Close")
+	}
+	f := newFake()
+	f.memory = 1 << 20
+	if _, err := openFake(t, f).PlanMoments(p); !errors.Is(err, engine.ErrUnsupported) || !strings.Contains(err.Error(), "--device cpu") {
+		t.Errorf("a GPU of a MiB: %v", err)
+	}
+}
