@@ -62,9 +62,13 @@ func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan)
 	line(b, "passes", "about %g over the records, %s each", algorithms.Roughly(z.Passes), algorithms.Size(z.Records))
 	if f.Seconds > 0 {
 		r.Add("gpu_seconds_per_sum", f.Seconds)
-		r.Add("estimated_seconds", z.Seconds)
 		r.Add("gpu_seconds_measured", f.Measured)
-		line(b, "time", "%.2g s for a sum of gradients, the run %s; %s", f.Seconds, algorithms.Duration(z.Seconds), from)
+		each, seconds := "a sum of gradients", z.Seconds
+		if f.Moments {
+			each, seconds = "a pass over the records", z.Passes*f.Seconds
+		}
+		r.Add("estimated_seconds", seconds)
+		line(b, "time", "%.2g s for %s, the run %s; %s", f.Seconds, each, algorithms.Duration(seconds), from)
 	}
 	return true
 }

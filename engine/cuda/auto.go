@@ -44,8 +44,8 @@ func (a Auto) Plan(p engine.Problem) (engine.Kernel, error) {
 	return k, err
 }
 
-// PlanMoments implements engine.MomentsBackend on the CPU: this version sums no moments on a
-// GPU.
+// PlanMoments implements engine.MomentsBackend on the CPU: moments take a pass or a few over
+// records that a GPU would have to be sent first.
 func (a Auto) PlanMoments(p engine.Problem) (engine.MomentsKernel, error) {
 	if b, ok := a.CPU.(engine.MomentsBackend); ok {
 		return b.PlanMoments(p)

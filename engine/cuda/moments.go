@@ -66,6 +66,35 @@ func (*momentsKernel) Method() string { return "moments" }
 // Roundoff implements engine.Kernel: there are no gradients.
 func (*momentsKernel) Roundoff(engine.Pairs) float64 { return math.Inf(1) }
 
+func (k *momentsKernel) on() Backend { return k.backend }
+
+// Seconds implements engine.TimedKernel: of a pass over all records, with second moments.
+func (k *momentsKernel) Seconds(p engine.Pairs) float64 { return secondsOf(k, p) }
+
+func (k *momentsKernel) programs() []string { return []string{"rows", "clipped"} }
+
+func (k *momentsKernel) visited([]float64) int64 { return 0 }
+
+// work counts each time that a number is read, and products of two entries as pairs.
+func (k *momentsKernel) work() (work, string) {
+	n, d := float64(k.problem.N), k.problem.D
+	jobs, _ := k.jobs()
+	reads, products := 1, 16*jobs
+	if !k.small() {
+		side := chunksOf(d+1, gramFeatures)
+		reads, products = 2+side+1, side*(side+1)/2*gramFeatures*gramFeatures
+	}
+	return work{records: n, numbers: n * float64(d*reads), pairs: n * float64(products)}, k.Method()
+}
+
+func (k *momentsKernel) bytes() uint64 {
+	x := k.grid.panel * 2
+	if k.grid.resident {
+		x = k.grid.tiles()
+	}
+	return uint64(x)*uint64(k.grid.tileBytes()) + k.columnBytes() + driverBytes + uint64(8*k.problem.D*(k.grid.chunks()+2))
+}
+
 // small says that X is read once, by blocks that hold whole records.
 func (k *momentsKernel) small() bool { return k.problem.D < smallWidth }
 

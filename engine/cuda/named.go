@@ -84,7 +84,10 @@ func (g named) predicted() []TimeModel {
 	}
 	near := scores("near-linear", 0)
 	near.PerRecord += at(130, float64s, 1)
+	moments := scores("moments", at(1, float64s, 0.5)) // a fused operation of two entries
+	moments.PerRecord, moments.PerNumber = 24/(memoryShare*g.Bandwidth), 8/(memoryShare*g.Bandwidth)
 	all := []TimeModel{
+		moments,
 		near,
 		scores("direct, factored", at(1, special, 0.85)), // a reciprocal a pair
 		scores("direct", at(37, issued, 0.78)),           // instructions a pair

@@ -92,6 +92,37 @@ func TestForecast(t *testing.T) {
 	}
 }
 
+// TestForecastOfMoments: a pass over narrow records is bound by the memory's rate, over wide ones by
+// arithmetic, and gradients after moments have the memory of both.
+func TestForecastOfMoments(t *testing.T) {
+	d, err := OpenNamed("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := Backend{Device: d, Models: &Models{}}
+	for _, c := range []struct {
+		n, d        int
+		least, most float64
+	}{{1e8, 20, 16e9 / 4.8e12, 3 * 16e9 / 4.8e12}, {1e7, 200, 1e7 * 4e4 / 1.5e13, 5 * 1e7 * 4e4 / 1.5e13}} {
+		p := engine.Problem{N: c.n, D: c.d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2}
+		k, err := b.PlanMoments(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, ok := ForecastOf(k)
+		if !ok || !f.Moments || f.Measured || f.Seconds < c.least || f.Seconds > c.most || engine.Seconds(k, p.Pairs()) != f.Seconds {
+			t.Errorf("n = %d, d = %d: %+v, want %.3g to %.3g s", c.n, c.d, f, c.least, c.most)
+		}
+		both, err := engine.PlanRecentred(b, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g, ok := ForecastOf(both); !ok || g.Seconds != f.Seconds || g.Memory <= f.Memory {
+			t.Errorf("after moments: %+v", g)
+		}
+	}
+}
+
 // TestNamedGPUsOnlyPlan: a plan has the method and the bounds of a GPU with these numbers, and
 // nothing is computed.
 func TestNamedGPUsOnlyPlan(t *testing.T) {

@@ -92,14 +92,23 @@ type Forecast struct {
 	GPU    string // name of the product
 	Memory uint64 // bytes that are used there, at most, and
 	Have   uint64 // bytes that it has
-	// Seconds is the time of a gradient sum over all pairs, 0 if there is no model for it. If
-	// Measured is false it is predicted from counts of instructions and the data sheet.
+	// Seconds is the time of a gradient sum over all pairs, or with Moments of a pass that sums
+	// moments, 0 if there is no model for it. If Measured is false it is predicted from counts of
+	// instructions and the data sheet.
 	Seconds  float64
 	Measured bool
+	Moments  bool
 }
 
 // ForecastOf is the forecast of a kernel that this package planned; ok is false for others.
 func ForecastOf(k engine.Kernel) (f Forecast, ok bool) {
+	if r, both := k.(engine.Recentred); both {
+		gradients, ok := ForecastOf(r.Kernel)
+		if f, ok = ForecastOf(r.Moments); ok {
+			f.Memory += gradients.Memory
+		}
+		return f, ok
+	}
 	p, ok := k.(planned)
 	if !ok {
 		return Forecast{}, false
@@ -107,6 +116,7 @@ func ForecastOf(k engine.Kernel) (f Forecast, ok bool) {
 	b := p.on()
 	f = Forecast{Device: b.Name(), GPU: b.Device.Info().Name, Memory: p.bytes(), Have: b.memory()}
 	w, method := p.work()
+	_, f.Moments = k.(*momentsKernel)
 	measured, err := b.models()
 	if m, found := measured.Of(f.GPU, method); found && err == nil {
 		f.Seconds, f.Measured = m.Seconds(w), true

@@ -24,6 +24,7 @@ type planned interface {
 var (
 	_ planned = (*kernel)(nil)
 	_ planned = (*metricKernel)(nil)
+	_ planned = (*momentsKernel)(nil)
 )
 
 func (k *kernel) on() Backend       { return k.backend }
