@@ -24,7 +24,7 @@ out=$(realpath -m "${OUT:-results}")
 work=$(mktemp -d)
 results=$work/results
 mkdir -p "$out" "$results"
-families="near-linear factored spliced groups pairs fp32 bf16x3 tf32 wgmma"
+families="near-linear factored spliced groups pairs moments fp32 bf16x3 tf32 wgmma"
 failed=0
 failures=
 clocks=

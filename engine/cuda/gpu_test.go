@@ -131,6 +131,7 @@ var families = []struct {
 		pairsAgainstCPU(t, b, testing.Short())
 		clipHolds(t, b, []float64{1e-200, 0.1, 1e3, 3e98}, 60)
 	}},
+	{"moments", momentFamily},
 	{"fp32", metricFamily(FP32)},
 	{"bf16x3", metricFamily(BF16x3)},
 	{"tf32", metricFamily(TF32)},

@@ -95,6 +95,23 @@ func apart(c momentCase, p engine.Problem, r *engine.Records, b engine.MomentsBa
 	return nil
 }
 
+// momentFamily is TestMoments on a GPU, with chunks that a block adds up in many stages, and panels.
+func momentFamily(t *testing.T, b Backend) {
+	cases := momentCases(testing.Short() || rehearsed())
+	for _, d := range []int{20, 130} {
+		if !rehearsed() {
+			cases = append(cases, momentCase{partSizes(false)[len(partSizes(false))-1], d, engine.MomentSums{Radius: 0.8, Signed: true, Second: engine.FullSecond}})
+		}
+	}
+	for _, c := range cases {
+		p, r, _ := records(t, c.n, c.d, 2)
+		if err := apart(c, p, r, b); err != nil {
+			t.Errorf("n = %d, d = %d, %v: %v", c.n, c.d, c.m.Second, err)
+		}
+	}
+	momentPanels(t, b, 20)
+}
+
 // TestMoments compares all passes with the CPU, resident and in panels.
 func TestMoments(t *testing.T) {
 	for _, c := range momentCases(testing.Short()) {
@@ -107,27 +124,27 @@ func TestMoments(t *testing.T) {
 
 // TestMomentsInPanels: records that do not fit into the GPU have sums of the same bits.
 func TestMomentsInPanels(t *testing.T) {
-	for _, d := range []int{2, 33} {
-		n := 3*spanRows - 700
-		if d > 2 && testing.Short() {
-			continue
-		}
-		p, r, _ := records(t, n, d, 2)
-		m := engine.MomentSums{Radius: 0.8, Signed: true, Second: engine.DiagonalSecond}
-		want, k, err := momentsOf(openFake(t, newFake()), p, r, m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f := newFake()
-		f.memory = k.(*momentsKernel).columnBytes() + driverBytes + 8*uint64(d)*5 + 2*spanRows*8*uint64(d)
-		b := openFake(t, f)
-		got, k, err := momentsOf(b, p, r, m)
-		if err != nil || k.(*momentsKernel).grid.resident {
-			t.Fatalf("resident %v, %v", k.(*momentsKernel).grid.resident, err)
-		}
-		if !slices.Equal(got.Sum, want.Sum) || !slices.Equal(got.Second, want.Second) || got.Positives != want.Positives {
-			t.Errorf("d = %d: panels have other bits", d)
-		}
+	momentPanels(t, openFake(t, newFake()), 2)
+	if !testing.Short() {
+		momentPanels(t, openFake(t, newFake()), 33)
+	}
+}
+
+func momentPanels(t *testing.T, b Backend, d int) {
+	t.Helper()
+	p, r, _ := records(t, 3*spanRows-700, d, 2)
+	m := engine.MomentSums{Radius: 0.8, Signed: true, Second: engine.DiagonalSecond}
+	want, k, err := momentsOf(b, p, r, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Memory = k.(*momentsKernel).columnBytes() + driverBytes + 8*uint64(d)*5 + 2*spanRows*8*uint64(d)
+	got, k, err := momentsOf(b, p, r, m)
+	if err != nil || k.(*momentsKernel).grid.resident {
+		t.Fatalf("resident %v, %v", k.(*momentsKernel).grid.resident, err)
+	}
+	if !slices.Equal(got.Sum, want.Sum) || !slices.Equal(got.Second, want.Second) || got.Positives != want.Positives {
+		t.Errorf("d = %d: panels have other bits", d)
 	}
 }
 
