@@ -149,7 +149,7 @@ func momentPanels(t *testing.T, b Backend, d int) {
 }
 
 // TestClippedRecords: the sum over a class with one record is that record as it was clipped: its exact
-// norm is at most the radius, and other records change no bit of it.
+// norm is at most the radius, and neither its place nor other records change a bit of it.
 func TestClippedRecords(t *testing.T) {
 	for _, d := range []int{1, 5, 40} {
 		for _, radius := range []float64{1, 0.3, 0x1p-300} {
@@ -161,10 +161,14 @@ func TestClippedRecords(t *testing.T) {
 				for i := range x {
 					x[i] = rng.NormFloat64()
 				}
-				y[0] = 1
-				for i := 1; i < n; i++ {
+				for i := range n {
 					y[i] = -1
 					x[i*d] += float64(other)
+				}
+				own := 133 * other // the record's place
+				y[own] = 1
+				for k := range d {
+					x[own*d+k] = math.Cos(float64(k + 1))
 				}
 				p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2}
 				r, err := engine.NewRecords(x, y, d, p.Bounds)
