@@ -95,7 +95,7 @@ func intervalWords(m *model, each float64) string {
 	case each > 0:
 		return "The 95 % intervals, each for itself, are those of the noise that was added to the weight; they say nothing about the sampling of the records. \"dyad train --algorithm moments --intervals\" releases intervals that do."
 	}
-	return "There are no intervals: this algorithm adds noise to what the weights are computed from (below), and not to the weights. \"dyad train --algorithm moments --intervals\" releases intervals."
+	return "There are no intervals: this algorithm adds noise to what the weights are computed from (below), and not to the weights. \"dyad train --algorithm moments --intervals\" releases intervals; without them do not take a single weight, or its sign, for a finding."
 }
 
 // weightTable has the largest weights with intervals of 95 %, by their standard errors, or noise to both sides.
