@@ -45,10 +45,10 @@ func (b Backend) Name() string { return b.Device.Name() }
 const blockThreads = 256
 
 const (
-	// maxFactoredMargin is the largest public margin V for the factored form: a and b
-	// are within e^(+-V/2), |V/2 log2 e| < 92.4, so a and b are normal float32
-	// numbers and a padded b is above 2^27, where 1/(1 + a b) rounds to 0.
-	maxFactoredMargin = 128
+	// maxFactoredMargin is the largest public margin V for the factored form: 2 a and b
+	// are within e^(+-V/2), up to the 2, and so the product that two pairs share, also
+	// with padding, does not lose the larger term (kernels/cuda/score.cu).
+	maxFactoredMargin = 48
 	// maxRecords keeps sums of integers below 2^53, where float64 is exact.
 	maxRecords = 1 << 30
 	// spread is the range 2^-spread to 2^spread of scores, labels and terms in float32.
@@ -248,11 +248,11 @@ func (k *kernel) nearLinear() bool { return k.expansion.Terms > 0 }
 // coefficients, and what the method needs for each record.
 func (k *kernel) columnBytes() uint64 {
 	perRecord := uint64(8 + 8)
-	if k.direct {
-		perRecord += 8 + 16
-		if !k.factored {
-			perRecord += 4
-		}
+	switch {
+	case k.factored:
+		perRecord += 8 + 8
+	case k.direct:
+		perRecord += 8 + 20
 	}
 	return uint64(k.problem.N)*perRecord + 64<<20
 }

@@ -59,12 +59,12 @@ func TestSigmoidError(t *testing.T) {
 
 // TestRoundoffAtWorst: two records on a line with scores apart make all errors of terms
 // add up. The gradient sum of the factored kernel is within Roundoff of the exact one at
-// every margin; with twice the documented error it is not.
+// each of these margins; with twice the documented error it is not.
 func TestRoundoffAtWorst(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	const points = 120
+	const points = 400
 	worst := map[float64]float64{}
 	for _, skew := range []float64{1, -1, 2, -2} {
 		f := newFake()
@@ -90,7 +90,7 @@ func TestRoundoffAtWorst(t *testing.T) {
 		bound := k.Roundoff(engine.AllPairs{N: 2})
 		got := make([]float64, 1)
 		for i := range points {
-			w := -2 + 4*(float64(i)+0.37)/float64(points)
+			w := -2 + (float64(i)+0.37)/float64(points) // slopes near -1 have the largest errors
 			if err := e.GradSum(context.Background(), got, []float64{w}, engine.AllPairs{N: 2}); err != nil {
 				t.Fatal(err)
 			}

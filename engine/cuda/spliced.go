@@ -19,7 +19,7 @@ type spliced struct {
 func bindSpliced(c driver.Context, e *evaluator) (*spliced, error) {
 	n := e.problem.N
 	m := &spliced{end: endsOf(e.groups(), e.nearFrom)}
-	if err := m.bind(c, e, 8*n, 8*n); err != nil {
+	if err := m.bind(c, e, n, 8, 8); err != nil {
 		return nil, err
 	}
 	if err := e.memory.alloc(c, []block{{&m.ends, 4 * n}}); err != nil {
@@ -70,7 +70,7 @@ func (m *spliced) coefficients(ctx context.Context, c driver.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.scaled(c, 0, n, 2*e.unit*0x1p-22)
+	return m.module.launch(c, "coefficients", blocksFor(n), 1, uint64(e.c), uint64(m.sums), 0, uint64(n), math.Float64bits(2*e.unit*0x1p-22))
 }
 
 // endsOf returns the end of the group of every row; the rows of groups of the given size
