@@ -41,7 +41,7 @@ func TestAssemble(t *testing.T) {
 		p := engine.Problem{N: 100, D: 4, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1, LabelValues: engine.AnyLabels}
 		if _, s, err := engine.NewScoreRange(p, p.D); err == nil {
 			if code, err := slopeOf(loss, s.Margin, s.SlopeErr); err == nil {
-				if programs["spliced: "+name], err = splice(kernels.PTX("score"), code, s.Margin, s.SlopeMin, s.SlopeMax); err != nil {
+				if programs["spliced: "+name], err = splice(kernels.PTX("spliced"), code, s.Margin, s.SlopeMin, s.SlopeMax); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -93,7 +93,7 @@ func targets(name string) []string {
 	if !strings.HasSuffix(name, "as embedded") {
 		return []string{"sm_90"} // code for phi' is simple
 	}
-	return []string{"sm_80", "sm_90"}
+	return []string{"sm_80", "sm_90", "sm_100"}
 }
 
 var (

@@ -143,7 +143,6 @@ func (k *kernel) planMethod(m Method) error {
 	k.direct = true
 	_, logistic := k.loss.(engine.Logistic)
 	k.factored = logistic && len(groups) == 1 && k.problem.LabelLimit() <= 2 && k.scores.Margin <= maxFactoredMargin
-	k.ptx = kernels.PTX("score")
 	if k.factored {
 		return nil
 	}
@@ -191,7 +190,13 @@ func (k *kernel) planPairs() error {
 	}
 	k.unit, k.slopeError, k.instructions = math.Exp2(exponent), code.absError, len(code.lines)
 	lo, hi := k.slopeRange()
-	k.ptx, err = splice(k.ptx, code, s.Margin, lo, hi)
+	if k.clamps, err = clampsOf(s.Margin, lo, hi); err != nil {
+		return err
+	}
+	if !(max(-lo, hi)*s.LabelSpan*(1+0x1p-21) <= k.unit) { // pair_tiles relies on it
+		return fmt.Errorf("cuda: phi' reaches [%g, %g], more than the bound %g of loss %q", lo, hi, s.Slope, k.loss.Name())
+	}
+	k.ptx, err = splice(kernels.PTX("spliced"), code, s.Margin, lo, hi)
 	return err
 }
 
@@ -209,12 +214,13 @@ type kernel struct {
 	nearFrom         int
 	expansion        engine.Expansion
 	direct, factored bool
-	ptx              string // of the direct method
 
 	// For pairs that are not factored: terms are in units of 2^-22 unit, a power of two
-	// above Slope LabelSpan, and phi' is within slopeError. instructions is the
-	// number of instructions of the code of phi'.
+	// above Slope LabelSpan, and phi' is within slopeError and clamped. ptx has its code,
+	// instructions many.
 	unit, slopeError float64
+	clamps           clamps
+	ptx              string
 	instructions     int
 }
 

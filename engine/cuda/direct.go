@@ -5,14 +5,15 @@ import (
 	"math"
 
 	"dyad/engine/cuda/driver"
+	"dyad/kernels"
 )
 
-// Sizes of kernels/cuda/score.cu.
+// Sizes of kernels/cuda/score.cu and spliced.cu.
 const (
 	factoredRows = 128
 	factoredCols = 2048
 	pairRows     = 64
-	pairCols     = 1024 // of a strip
+	pairCols     = 1024
 )
 
 const (
@@ -26,27 +27,27 @@ const (
 	// factoredWork and pairWork are instructions of a pair; pairWork without the code for
 	// phi'. Each instruction of that code counts slopeWork, as a special function does.
 	factoredWork = 6
-	pairWork     = 40
+	pairWork     = 16
 	slopeWork    = 8
 )
 
 // direct holds what both methods that visit every pair have on the GPU: the module, the
-// integer sums of terms, and two numbers of every record.
+// integer sums of terms, and numbers of every record.
 type direct struct {
-	e           *evaluator
-	module      *module
-	sums        driver.Pointer
-	left, right driver.Pointer
-	limit       int // pairs of a launch; 0: as many as take 50 ms
+	e       *evaluator
+	module  *module
+	sums    driver.Pointer
+	numbers driver.Pointer
+	limit   int // pairs of a launch; 0: as many as take 50 ms
 }
 
-// bind allocates places for sums and for two numbers of the given bytes each.
-func (m *direct) bind(c driver.Context, e *evaluator, places, left, right int) (err error) {
+// bind allocates places for sums and numbers, of the given bytes, and words at more.
+func (m *direct) bind(c driver.Context, e *evaluator, places, bytes int, more *driver.Pointer) (err error) {
 	m.e = e
-	if m.module, err = e.backend.Device.load(c, e.ptx); err != nil {
+	if m.module, err = e.backend.Device.load(c, kernels.PTX("score")); err != nil {
 		return err
 	}
-	return e.memory.alloc(c, []block{{&m.sums, 8 * places}, {&m.left, left * places}, {&m.right, right * places}})
+	return e.memory.alloc(c, []block{{&m.sums, 8 * places}, {&m.numbers, bytes * places}, {more, 4 * places}})
 }
 
 // blocksFor is the number of blocks with a thread for each of n records.

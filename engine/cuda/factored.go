@@ -10,9 +10,10 @@ import (
 )
 
 // factored is the logistic loss of two labels. The records of the smaller one are columns,
-// those of the larger one rows; left has the exponentials and right the records of both.
+// those of the larger one rows. The numbers of a place are its record and its exponential.
 type factored struct {
 	direct
+	records    driver.Pointer
 	step       float64 // difference of the labels, 0 if there is only one
 	rows, cols int
 }
@@ -22,7 +23,7 @@ func bindFactored(c driver.Context, e *evaluator) (*factored, error) {
 	m := &factored{step: step, rows: len(rows), cols: len(cols)}
 	// Each side is padded to tiles, and one row may have no partner: public, as the sum is.
 	places := e.problem.N + 2*factoredRows
-	if err := m.bind(c, e, places, 4, 4); err != nil {
+	if err := m.bind(c, e, places, 4, &m.records); err != nil {
 		return nil, err
 	}
 	at := make([]byte, 0, 4*places)
@@ -35,7 +36,7 @@ func bindFactored(c driver.Context, e *evaluator) (*factored, error) {
 			at = binary.LittleEndian.AppendUint32(at, record)
 		}
 	}
-	return m, c.CopyIn(m.right, at)
+	return m, c.CopyIn(m.records, at)
 }
 
 // sides are the records of the smaller label, in order, and those of the larger one, where
@@ -123,7 +124,7 @@ func (m *factored) coefficients(ctx context.Context, c driver.Context) error {
 	}{{0, first, -m.step, 1, unit}, {first, places - first, m.step, 2, -unit}} // -phi' is summed
 	at := func(of driver.Pointer, bytes, place int) uint64 { return uint64(of + driver.Pointer(bytes*place)) }
 	for _, s := range sides {
-		err := m.module.launch(c, "exponentials", blocksFor(s.n), 1, at(m.left, 4, s.from), uint64(e.s), at(m.right, 4, s.from), uint64(s.n),
+		err := m.module.launch(c, "exponentials", blocksFor(s.n), 1, at(m.numbers, 4, s.from), uint64(e.s), at(m.records, 4, s.from), uint64(s.n),
 			math.Float64bits(s.scale), limit, math.Float64bits(s.factor), uint64(math.Float32bits(padding)))
 		if err != nil {
 			return err
@@ -131,13 +132,13 @@ func (m *factored) coefficients(ctx context.Context, c driver.Context) error {
 	}
 	err := inTurn(ctx, c, slicesOf(m.rows, m.cols, factoredRows, factoredCols, m.pairsPerLaunch(factoredWork)), func(s slice) error {
 		return m.module.launch(c, "logistic_tiles", chunksOf(s.rows, factoredRows), chunksOf(s.cols, factoredCols),
-			at(m.sums, 8, first+s.row), at(m.sums, 8, s.col), at(m.left, 4, first+s.row), at(m.left, 4, s.col), uint64(s.rows), uint64(s.cols))
+			at(m.sums, 8, first+s.row), at(m.sums, 8, s.col), at(m.numbers, 4, first+s.row), at(m.numbers, 4, s.col), uint64(s.rows), uint64(s.cols))
 	})
 	if err != nil {
 		return err
 	}
 	for _, s := range sides {
-		err := m.module.launch(c, "coefficients", blocksFor(s.n), 1, uint64(e.c), at(m.sums, 8, s.from), at(m.right, 4, s.from), uint64(s.n), math.Float64bits(s.unit))
+		err := m.module.launch(c, "coefficients", blocksFor(s.n), 1, uint64(e.c), at(m.sums, 8, s.from), at(m.records, 4, s.from), uint64(s.n), math.Float64bits(s.unit))
 		if err != nil {
 			return err
 		}

@@ -85,8 +85,8 @@ func (g named) predicted() []TimeModel {
 	near.PerRecord += at(130, float64s, 1)
 	all := []TimeModel{
 		near,
-		scores("direct, factored", at(324./64, issued, 0.75)), // instructions of 64 pairs; half a reciprocal each
-		scores("direct", at(37, issued, 0.78)),
+		scores("direct, factored", at(324./64, issued, 0.75)), // instructions of 64 pairs
+		scores("direct", at(18.6, issued, 0.78)),
 		metric(FP32, 1, float32s, 0.4),
 		metric(BF16x3, 3, bfloat16s, 0.36),
 		metric(TF32, 1, tensor32s, 0.3),

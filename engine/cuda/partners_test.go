@@ -98,14 +98,14 @@ func pairTerms(t *testing.T, b Backend, p engine.Problem, x, y []float64, pairin
 		at = binary.LittleEndian.AppendUint32(at, i)
 	}
 	if err := b.Device.do(context.Background(), func(c driver.Context) error {
-		return c.CopyIn(m.right+driver.Pointer(4*first), at)
+		return c.CopyIn(m.records+driver.Pointer(4*first), at)
 	}); err != nil {
 		t.Fatal(err)
 	}
 	coefficientsOf(t, e, []float64{0.9}) // the exponentials
 	err := b.Device.do(context.Background(), func(c driver.Context) error {
 		all := make([]byte, 4*first)
-		if err := c.CopyOut(all, m.left); err != nil {
+		if err := c.CopyOut(all, m.numbers); err != nil {
 			return err
 		}
 		alone := slices.Clone(all[:4*factoredRows])
@@ -114,14 +114,14 @@ func pairTerms(t *testing.T, b Backend, p engine.Problem, x, y []float64, pairin
 				binary.LittleEndian.PutUint32(alone[at:], math.Float32bits(padding))
 			}
 			copy(alone, all[4*j:4*j+4])
-			if err := c.CopyIn(m.left, alone); err != nil {
+			if err := c.CopyIn(m.numbers, alone); err != nil {
 				return err
 			}
 			if err := c.Clear(m.sums, uint64(8*(first+factoredRows)), 0); err != nil {
 				return err
 			}
 			err := m.module.launch(c, "logistic_tiles", 1, 1, uint64(m.sums+driver.Pointer(8*first)), uint64(m.sums),
-				uint64(m.left+driver.Pointer(4*first)), uint64(m.left), uint64(len(rows)), 1)
+				uint64(m.numbers+driver.Pointer(4*first)), uint64(m.numbers), uint64(len(rows)), 1)
 			if err != nil {
 				return err
 			}

@@ -64,20 +64,21 @@ const (
 //
 // # Pairs
 //
-// Scores and labels are split into two floats, with error 2^-47 of their largest size.
+// Scores and labels are scaled by powers of two and split into two floats, with error 2^-47
+// of their largest size.
 // A difference of split numbers has relative error 2 w and, from their low parts and the
 // splitting, an absolute one below 2^-45 of that size; labels that are equal have a
 // difference of exactly 0, and so a term of exactly 0. Hence the argument of phi' has
 // an error of 5 w |u| + 2^-43 V + 2 l ds, and
 //
-//	E = min(C 5 w V, Q5) + 2 C l ds + slopeError + 3 w Q,
+//	E = min(C 5 w V, Q5) + 2 C l ds + slopeError + 2 w Q,
 //	A = unit 2^-23 + 2^-43 l (Q + C V) + 2^-100 unit
 //
 // where slopeError is that of the code for phi' (autodiff.Expr.PTXRoundoff, plus the
-// loss's own SlopeErr), 3 w is for D and two roundings, and a
-// term is rounded to units of 2^-22 unit. Q5 is 5 w 0.2241 for the logistic loss, as
-// |u sigma'(u)| <= 0.2240.., and infinite for others. The clamps of the argument to [-V, V], of phi' to [-Q, Q]
-// and of the term to the unit only moves values towards exact ones, which are inside.
+// loss's own SlopeErr), 2 w is for D, and a term is rounded once, to units of 2^-22 unit. Q5 is 5 w 0.2241 for the logistic loss, as
+// |u sigma'(u)| <= 0.2240.., and infinite for others. The clamps of the argument to [-V, V], which the logistic loss does
+// not need, and of phi' to [-Q, Q] only move values towards exact ones, which are inside. So a term is at most Q l (1 + 2^-21),
+// within the unit (planPairs checks it), whatever the scores and the code for phi' are.
 //
 // # Pairs of a loss that is not smooth
 //
@@ -157,7 +158,7 @@ func (k *kernel) termError(size int) (relative, absolute float64) {
 	if _, ok := k.loss.(engine.Logistic); ok {
 		margin = min(margin, 5*u32*0.2241)
 	}
-	relative += margin + k.slopeError + 3*u32*s.Slope
+	relative += margin + k.slopeError + 2*u32*s.Slope
 	return relative, k.unit*(0x1p-23+0x1p-100) + 0x1p-43*s.LabelSpan*(s.Slope+s.Curvature*s.Margin)
 }
 

@@ -35,9 +35,8 @@ func (k *kernel) slopeRange() (lo, hi float64) {
 // same operand. A computed score comes from its own row and w in the order of features by
 // one thread, wherever the row is (TestSumsOfTermsAreExact here, TestScores of ptxtest).
 // The computed v_ij differs from q_ij D_ij by: 2 w Q |D|; the difference of the labels,
-// 2 w |D| + 2^-45 l, times Q; one rounding of the product (the unit is a power of two); and
-// 2^-23 unit for fixed point, while the clamp to the unit does not act. Places do not
-// matter: v_ji is -v_ij, to the last bit. QED
+// 2 w |D| + 2^-45 l, times Q; and 2^-23 unit for the product, which is rounded once, to fixed
+// point (the unit is a power of two). Places do not matter: v_ji is -v_ij, to the last bit. QED
 //
 // Factored. Here q_ij is the number of slopeRange nearest to the exact slope at the exact
 // margin, which is in slopeRange up to 2^-32; the computed one is within E of Roundoff of
@@ -49,7 +48,7 @@ func (k *kernel) ownError() (relative, absolute float64) {
 		relative, absolute = k.termError(2)
 		return relative + 0x1p-32, absolute
 	}
-	return 5*u32*s.Slope + 3*u64*s.Slope, k.unit*(0x1p-23+0x1p-100) + 0x1p-44*s.LabelSpan*s.Slope
+	return 4*u32*s.Slope + 3*u64*s.Slope, k.unit*(0x1p-23+0x1p-100) + 0x1p-44*s.LabelSpan*s.Slope
 }
 
 // NeighbourRoundoff implements engine.NeighbourKernel (docs/theory.md#neighbour-roundoff). With E and A of ownError, and the

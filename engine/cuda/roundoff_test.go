@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 
 	"dyad/engine"
@@ -54,6 +55,27 @@ func TestSigmoidError(t *testing.T) {
 	}
 	if double <= kernels.SigmoidError {
 		t.Errorf("twice the documented errors give %g, within the bound %g", double, kernels.SigmoidError)
+	}
+}
+
+// TestSigmoidErrorAnywhere: arguments beyond the public range, up to the largest, are within
+// the error, too, which is why they are not clamped.
+func TestSigmoidErrorAnywhere(t *testing.T) {
+	ptx, err := splice(slopeProgram, logisticSlope(), 1, -1, 1)
+	if err != nil || strings.Contains(ptx, "phi_in, %phi_in") {
+		t.Fatalf("the argument is clamped: %v", err)
+	}
+	u := make([]float32, 256)
+	for i := range u {
+		u[i] = float32(math.Copysign(math.Exp2(float64(i)-127), float64(i%3)-1))
+	}
+	u[254], u[255] = math.MaxFloat32, -math.MaxFloat32
+	for _, skew := range []float64{0, 1, -1} {
+		for i, got := range slopes(t, parsed(t, ptx), ptxtest.Machine{Skew: skew}, u) {
+			if off := math.Abs(float64(got) - engine.Logistic{}.DPhi(float64(u[i]))); !(off <= kernels.SigmoidError) {
+				t.Errorf("phi'(%v) is off by %g", u[i], off)
+			}
+		}
 	}
 }
 

@@ -295,9 +295,9 @@ func TestExponentials(t *testing.T) {
 
 // TestForgottenPhi: PTX with the marker still in place does not run.
 func TestForgottenPhi(t *testing.T) {
-	k := newKit(t, kernels.PTX("score"))
-	one := k.in([]float32{1, 0})
-	err := k.Run(k.module, "pair_tiles", 1, 1, k.in([]int64{0}), one, one, k.in([]uint32{1}), 1, uint64(math.Float32bits(1)), 0, 0)
+	k := newKit(t, kernels.PTX("spliced"))
+	one := uint64(math.Float32bits(1))
+	err := k.Run(k.module, "pair_tiles", 1, 1, k.in([]int64{0}), k.in([]float32{1, 0, 1, 0}), k.in([]uint32{1}), 1, one, one, one, 0, 0)
 	if err == nil || !strings.Contains(err.Error(), "not set") {
 		t.Errorf("got %v", err)
 	}

@@ -32,3 +32,7 @@ DEVICE double fma64(double a, double b, double c) { return __builtin_fma(a, b, c
 DEVICE float fma32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 // phi_of takes the place of the code that is put in for phi'.
 DEVICE float phi_of(float u) { return -1.0f / (1.0f + __builtin_expf(u)); }
+DEVICE float phi_of(float u, float reach, float least, float most) {
+	float r = phi_of(u > -reach ? u < reach ? u : reach : -reach);
+	return r > least ? r < most ? r : most : least;
+}

@@ -17,6 +17,9 @@
 namespace score {
 #include "score.cu"
 }
+namespace pairs {
+#include "spliced.cu"
+}
 namespace rows {
 #include "rows.cu"
 }
@@ -149,7 +152,7 @@ void factored(u32 rows, u32 cols, bool backwards) {
 
 void spliced(u32 n, bool backwards) {
 	exact<double> s(n), y(n), c(n);
-	exact<float> sv(2 * n), yv(2 * n);
+	exact<pairs::Split> v(n);
 	exact<u32> end(n);
 	exact<i64> sum(n), want(n);
 	u32 groups[] = {7, 64, 65, 1500};
@@ -157,15 +160,15 @@ void spliced(u32 n, bool backwards) {
 		if (i == to) to = g < 4 ? to + groups[g++] : n;
 		s[i] = uniform(), y[i] = uniform(), end[i] = to < n ? to : n;
 	}
-	launch(over(n, 256), 1, backwards, [&] { score::split(sv.at, s.at, n, n, 1, 1); });
-	launch(over(n, 256), 1, backwards, [&] { score::split(yv.at, y.at, n, n, 1, 1); });
-	launch(over(n, 64), over(n, 1024), backwards, [&] { score::pair_tiles(sum.at, sv.at, yv.at, end.at, n, 0.5f, 0, 0); });
+	launch(over(n, 256), 1, backwards, [&] { score::split(&v.at->s, s.at, n, 1, 8); });
+	launch(over(n, 256), 1, backwards, [&] { score::split(&v.at->y, y.at, n, 1, 0.125); });
+	launch(over(n, 64), over(n, 1024), backwards, [&] { pairs::pair_tiles(sum.at, v.at, end.at, n, 3, -0.8f, -0.2f, 0, 0); });
 	for (u32 i = 0; i < n; i++) {
-		near_to("split", (double)sv[i] + sv[n + i], s[i], 0x1p-47);
+		near_to("split", ((double)v[i].s + v[i].sl) / 8, s[i], 0x1p-47);
 		for (u32 j = i + 1; j < end[i]; j++) {
-			float d = (yv[i] - yv[j]) + (yv[n + i] - yv[n + j]);
-			float v = phi_of(d * ((sv[i] - sv[j]) + (sv[n + i] - sv[n + j]))) * (d * 0.5f);
-			int k = (int)(bits(fma32(v, 0.25f, 0.75f)) - score::THREE_QUARTERS);
+			float d = (v[i].y - v[j].y) + (v[i].yl - v[j].yl);
+			float p = phi_of(d * ((v[i].s - v[j].s) + (v[i].sl - v[j].sl)), 3, -0.8f, -0.2f);
+			int k = (int)(bits(fma32(p, d, 0.75f)) - pairs::THREE_QUARTERS);
 			want[i] += k, want[j] -= k;
 		}
 	}
