@@ -33,6 +33,9 @@ func TestCUDAOnTheHost(t *testing.T) {
 		{"a write beyond the columns", "score.cu", "c0 + j < cols) {", "c0 + j <= cols) {", "heap-buffer-overflow"},
 		{"a barrier is missing", "score.cu", "			part[ty][tx + 16 * q] = sum;\n		}\n		barrier();", "			part[ty][tx + 16 * q] = sum;\n		}", "FAIL"},
 		{"a barrier for some threads", "rows.cu", "		barrier();\n		for (u32 j = warp;", "		if (warp) barrier();\n		for (u32 j = warp;", "FAIL some threads"},
+		{"the last row of a group is left out", "spliced.cu", "(j < ends[p])", "(j + 1 < ends[p])", "FAIL pair_tiles"},
+		{"tiles at the diagonal without a mask", "spliced.cu", "u32 from = r0 + ROWS;", "u32 from = r0;", "FAIL pair_tiles"},
+		{"sums of columns that overlap", "spliced.cu", "column = 8 * COLS - column;", "", "FAIL pair_tiles"},
 		{"the second strip is the first", "score.cu", "u32 c0 = block_y() * (STRIP * TILE);", "u32 c0 = 0;", "FAIL logistic_tiles"},
 		{"a chunk too long", "nearlinear.cu", "from + chunk < n ? from + chunk : n;", "from + chunk;", "heap-buffer-overflow"},
 	} {
@@ -53,14 +56,15 @@ func runOnHost(t *testing.T, compiler, file, before, after string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const slope = `asm("//@PHI %0 %1;" : "=f"(r) : "f"(u));`
+	slopes := strings.NewReplacer(`asm("//@PHI %0 %1;" : "=f"(r) : "f"(u));`, "r = phi_of(u);",
+		`asm("//@PHI %0 %1 %2 %3 %4;" : "=f"(r) : "f"(u), "f"(reach), "f"(least), "f"(most));`, "r = phi_of(u, reach, least, most);")
 	replaced := 0
 	for _, name := range append(sources, "cuda/exp.h", "cuda/host/device.h", "cuda/host/main.cc") {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		edited := strings.Replace(string(text), slope, "r = phi_of(u);", 1)
+		edited := slopes.Replace(string(text))
 		if filepath.Base(name) == file {
 			replaced = strings.Count(edited, before)
 			edited = strings.Replace(edited, before, after, 1)

@@ -34,6 +34,7 @@ func PTXNames() []string {
 }
 
 // PhiMarker begins a line of PTX, "//@PHI out in;", with two 32-bit float registers,
-// that must be replaced by code for out = phi'(in). As it stands it is a comment, so
+// that must be replaced by code for out = phi'(in), or "//@PHI out in reach least most;",
+// with in clamped to [-reach, reach] and out to [least, most]. As it stands it is a comment, so
 // that PTX in which it was forgotten reads a register that was never set.
 const PhiMarker = "//@PHI"

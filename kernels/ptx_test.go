@@ -110,8 +110,8 @@ func TestPTXVersion(t *testing.T) {
 			t.Error(e)
 		}
 	}
-	if !strings.Contains(PTX("score"), PhiMarker) {
-		t.Error("score has no marker")
+	if !strings.Contains(PTX("spliced"), PhiMarker) {
+		t.Error("spliced has no marker")
 	}
 	for _, edit := range [][2]string{{"7.0", "8.0"}, {"sm_80", "sm_90"}, {".address_size 64", ".local"}} {
 		if len(ptxErrors("score", strings.Replace(PTX("score"), edit[0], edit[1], 1))) == 0 {

@@ -45,10 +45,10 @@ func (b Backend) Name() string { return b.Device.Name() }
 const blockThreads = 256
 
 const (
-	// maxFactoredMargin is the largest public margin V for the factored form: a and b
-	// are within e^(+-V/2), |V/2 log2 e| < 92.4, so a and b are normal float32
-	// numbers and a padded b is above 2^27, where 1/(1 + a b) rounds to 0.
-	maxFactoredMargin = 128
+	// maxFactoredMargin is the largest public margin V for the factored form: 2 a and b
+	// are within e^(+-V/2), up to the 2, and so the product that two pairs share, also
+	// with padding, does not lose the larger term (kernels/cuda/score.cu).
+	maxFactoredMargin = 48
 	// maxRecords keeps sums of integers below 2^53, where float64 is exact.
 	maxRecords = 1 << 30
 	// spread is the range 2^-spread to 2^spread of scores, labels and terms in float32.
@@ -143,7 +143,6 @@ func (k *kernel) planMethod(m Method) error {
 	k.direct = true
 	_, logistic := k.loss.(engine.Logistic)
 	k.factored = logistic && len(groups) == 1 && k.problem.LabelLimit() <= 2 && k.scores.Margin <= maxFactoredMargin
-	k.ptx = kernels.PTX("score")
 	if k.factored {
 		return nil
 	}
@@ -191,7 +190,13 @@ func (k *kernel) planPairs() error {
 	}
 	k.unit, k.slopeError, k.instructions = math.Exp2(exponent), code.absError, len(code.lines)
 	lo, hi := k.slopeRange()
-	k.ptx, err = splice(k.ptx, code, s.Margin, lo, hi)
+	if k.clamps, err = clampsOf(s.Margin, lo, hi); err != nil {
+		return err
+	}
+	if !(max(-lo, hi)*s.LabelSpan*(1+0x1p-21) <= k.unit) { // pair_tiles relies on it
+		return fmt.Errorf("cuda: phi' reaches [%g, %g], more than the bound %g of loss %q", lo, hi, s.Slope, k.loss.Name())
+	}
+	k.ptx, err = splice(kernels.PTX("spliced"), code, s.Margin, lo, hi)
 	return err
 }
 
@@ -209,12 +214,13 @@ type kernel struct {
 	nearFrom         int
 	expansion        engine.Expansion
 	direct, factored bool
-	ptx              string // of the direct method
 
 	// For pairs that are not factored: terms are in units of 2^-22 unit, a power of two
-	// above Slope LabelSpan, and phi' is within slopeError. instructions is the
-	// number of instructions of the code of phi'.
+	// above Slope LabelSpan, and phi' is within slopeError and clamped. ptx has its code,
+	// instructions many.
 	unit, slopeError float64
+	clamps           clamps
+	ptx              string
 	instructions     int
 }
 
@@ -248,11 +254,11 @@ func (k *kernel) nearLinear() bool { return k.expansion.Terms > 0 }
 // coefficients, and what the method needs for each record.
 func (k *kernel) columnBytes() uint64 {
 	perRecord := uint64(8 + 8)
-	if k.direct {
-		perRecord += 8 + 16
-		if !k.factored {
-			perRecord += 4
-		}
+	switch {
+	case k.factored:
+		perRecord += 8 + 8
+	case k.direct:
+		perRecord += 8 + 20
 	}
 	return uint64(k.problem.N)*perRecord + 64<<20
 }

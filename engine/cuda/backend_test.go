@@ -283,7 +283,7 @@ func TestMethodIsPublic(t *testing.T) {
 	}{
 		{9, 2, AnyMethod, "near-linear"}, {9, 2, Direct, "direct, factored"}, {4, 16, NearLinear, "near-linear"}, {9, 16, NearLinear, ""},
 		{9, 17, NearLinear, ""}, {9, 17, AnyMethod, "direct"}, {12, 2, NearLinear, ""}, {9, 2, NearLinear + 1, ""},
-		{32 * (1 - 0x1p-19), 2, AnyMethod, "direct, factored"}, {33, 2, AnyMethod, "direct"}, {1, 3, Direct, "direct"}, {1, engine.AnyLabels, AnyMethod, "direct"},
+		{12 * (1 - 0x1p-19), 2, Direct, "direct, factored"}, {12, 2, AnyMethod, "direct"}, {1, 3, Direct, "direct"}, {1, engine.AnyLabels, AnyMethod, "direct"},
 	} {
 		b := openFake(t, newFake())
 		p.Radius, p.LabelValues, b.Method = c.radius, c.labels, c.method

@@ -5,52 +5,49 @@ import (
 	"math"
 
 	"dyad/engine/cuda/driver"
+	"dyad/kernels"
 )
 
-// Sizes of kernels/cuda/score.cu.
+// Sizes of kernels/cuda/score.cu and spliced.cu.
 const (
 	factoredRows = 128
 	factoredCols = 2048
 	pairRows     = 64
-	pairCols     = 1024 // of a strip
+	pairCols     = 1024
 )
 
 const (
-	// padding is a in logistic_tiles for a record that is not there.
-	padding = 0x1p120
+	// padding is 2 a and b in logistic_tiles for a record that is not there, none.
+	padding = 0x1p62
+	none    = math.MaxUint32
 	// launchWork is how many instructions of a thread a multiprocessor runs in one
 	// launch. A cancelled context is seen between launches: 50 ms at 64 instructions in
 	// a cycle of 1.4 GHz, the slowest GPUs that the kernels run on.
 	launchWork = 1 << 32
 	// factoredWork and pairWork are instructions of a pair; pairWork without the code for
 	// phi'. Each instruction of that code counts slopeWork, as a special function does.
-	factoredWork = 8
-	pairWork     = 40
+	factoredWork = 6
+	pairWork     = 16
 	slopeWork    = 8
 )
 
 // direct holds what both methods that visit every pair have on the GPU: the module, the
-// integer sums of terms, and two numbers of every record.
+// integer sums of terms, and numbers of every record.
 type direct struct {
-	e           *evaluator
-	module      *module
-	sums        driver.Pointer
-	left, right driver.Pointer
-	limit       int // pairs of a launch; 0: as many as take 50 ms
+	e       *evaluator
+	module  *module
+	sums    driver.Pointer
+	numbers driver.Pointer
+	limit   int // pairs of a launch; 0: as many as take 50 ms
 }
 
-func (m *direct) bind(c driver.Context, e *evaluator, left, right int) (err error) {
+// bind allocates places for sums and numbers, of the given bytes, and words at more.
+func (m *direct) bind(c driver.Context, e *evaluator, places, bytes int, more *driver.Pointer) (err error) {
 	m.e = e
-	if m.module, err = e.backend.Device.load(c, e.ptx); err != nil {
+	if m.module, err = e.backend.Device.load(c, kernels.PTX("score")); err != nil {
 		return err
 	}
-	return e.memory.alloc(c, []block{{&m.sums, 8 * e.problem.N}, {&m.left, left}, {&m.right, right}})
-}
-
-// scaled sets c to unit times the sums of count rows.
-func (m *direct) scaled(c driver.Context, from, count int, unit float64) error {
-	at := driver.Pointer(8 * from)
-	return m.module.launch(c, "coefficients", blocksFor(count), 1, uint64(m.e.c+at), uint64(m.sums+at), uint64(count), math.Float64bits(unit))
+	return e.memory.alloc(c, []block{{&m.sums, 8 * places}, {&m.numbers, bytes * places}, {more, 4 * places}})
 }
 
 // blocksFor is the number of blocks with a thread for each of n records.
@@ -98,57 +95,4 @@ func (m *direct) pairsPerLaunch(instructions int) int {
 		return m.limit
 	}
 	return m.e.backend.Device.Info().Multiprocessors * (launchWork / instructions)
-}
-
-// factored is the logistic loss of two labels.
-type factored struct {
-	direct
-	classes classes
-}
-
-func bindFactored(c driver.Context, e *evaluator, cl classes) (*factored, error) {
-	m := &factored{classes: cl}
-	return m, m.bind(c, e, 4*paddedRows(e.problem.N), 4*paddedRows(e.problem.N))
-}
-
-// paddedRows is n rounded up to whole tiles.
-func paddedRows(n int) int { return chunksOf(n, factoredRows) * factoredRows }
-
-// coefficients implements method.
-func (m *factored) coefficients(ctx context.Context, c driver.Context) error {
-	e, n := m.e, m.e.problem.N
-	if len(m.classes.values) < 2 {
-		return c.Clear(e.c, uint64(8*n), 0)
-	}
-	if err := c.Clear(m.sums, uint64(8*n), 0); err != nil {
-		return err
-	}
-	cols := m.classes.groups[0][1] // the smaller label; its records come first
-	rows, step := n-cols, m.classes.values[1]-m.classes.values[0]
-	limit := math.Float64bits(maxFactoredMargin / 2)
-	for _, side := range []struct {
-		to            driver.Pointer
-		from, n       int
-		scale, factor float64
-	}{{m.left, cols, rows, step, 2}, {m.right, 0, cols, -step, 1}} {
-		err := m.module.launch(c, "exponentials", blocksFor(paddedRows(side.n)), 1, uint64(side.to), uint64(e.s+driver.Pointer(8*side.from)), uint64(side.n),
-			math.Float64bits(side.scale), limit, math.Float64bits(side.factor), uint64(math.Float32bits(padding)))
-		if err != nil {
-			return err
-		}
-	}
-	err := inTurn(ctx, c, slicesOf(rows, cols, factoredRows, factoredCols, m.pairsPerLaunch(factoredWork)), func(s slice) error {
-		return m.module.launch(c, "logistic_tiles", chunksOf(s.rows, factoredRows), chunksOf(s.cols, factoredCols),
-			uint64(m.sums+driver.Pointer(8*(cols+s.row))), uint64(m.sums+driver.Pointer(8*s.col)),
-			uint64(m.left+driver.Pointer(4*s.row)), uint64(m.right+driver.Pointer(4*s.col)), uint64(s.rows), uint64(s.cols))
-	})
-	if err != nil {
-		return err
-	}
-	// -phi' is summed, over pairs whose label difference is +-step.
-	unit := 2 * step * 0x1p-23
-	if err := m.scaled(c, cols, rows, -unit); err != nil {
-		return err
-	}
-	return m.scaled(c, 0, cols, unit)
 }

@@ -11,7 +11,8 @@
 //   - near-linear: few labels and a phi' that is analytic, by Chebyshev expansion, in
 //     float64;
 //   - direct, factored: logistic loss of two labels, every pair in float32,
-//     1 / (1 + a_i b_j) from one exponential a record instead of one a pair;
+//     1 / (1 + a_i b_j) from one exponential a record instead of one a pair, and one
+//     reciprocal for two pairs;
 //   - direct: any labels and any loss that is an expression, every pair in float32, the
 //     code of whose phi' is put into the kernel. The loss need not be smooth: a term is
 //     clamped to the bounds of phi' and depends on its own two records (engine.Kernel).
@@ -42,7 +43,9 @@
 // integers. So they are exact, the same for any order of blocks and for any grid, and a
 // record that changes alters no partial sum that it is not in. What is left of the
 // error is that of single terms, which Roundoff bounds for every data set, and those of
-// pairs without a record do not change with it (NeighbourRoundoff).
+// pairs without a record do not change with it (NeighbourRoundoff). Factored, the last bits
+// of a term depend on a third record, too, which shares its reciprocal, and a record that
+// changes alters those of the logarithm of n others (partners).
 //
 // The products U X are sums in float32 over 1024 columns, which are rounded to fixed point
 // and added as integers. A record that changes alters the roundings of its own row and of

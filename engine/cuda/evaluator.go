@@ -42,8 +42,8 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	}
 	e := &evaluator{kernel: k, y: r.Labels()}
 	var cl classes
-	if k.factored || k.nearLinear() {
-		cl = classesOf(r, k.groups(), func(size int) bool { return k.factored || size >= k.nearFrom })
+	if k.nearLinear() {
+		cl = classesOf(r, k.groups(), func(size int) bool { return size >= k.nearFrom })
 		e.slot = cl.slot
 	}
 	err := k.backend.Device.do(context.Background(), func(c driver.Context) error {
@@ -74,7 +74,7 @@ func (e *evaluator) bind(c driver.Context, r *engine.Records, cl classes) error 
 	if e.direct {
 		var m method
 		if e.factored {
-			m, err = bindFactored(c, e, cl)
+			m, err = bindFactored(c, e)
 		} else {
 			m, err = bindSpliced(c, e)
 		}

@@ -64,7 +64,7 @@ func TestGroupConformance(t *testing.T) {
 }
 
 // endRead is where pair_tiles compares a column with the end of a row's group.
-var endRead = regexp.MustCompile(`(setp\.gt\.f32[^;]*;(?s:.*?))setp\.lt\.u32`)
+var endRead = regexp.MustCompile(`(setp\.lt\.u32[^;]*;\s*)setp\.lt\.u32([^;]*;\s*selp)`)
 
 // TestGroupDefectsAreFound is its control: a group's end that is off by one where the
 // kernel compares with it fails the suite.
@@ -77,7 +77,7 @@ func TestGroupDefectsAreFound(t *testing.T) {
 				return ptx
 			}
 			edited = true
-			return endRead.ReplaceAllString(ptx, "${1}setp.le.u32")
+			return endRead.ReplaceAllString(ptx, "${1}setp.le.u32${2}")
 		}
 		b := openFake(t, f)
 		b.Method = Direct
@@ -310,9 +310,7 @@ func recordStaysInItsTiles(t *testing.T, b Backend) {
 				if err := c.Clear(m.sums, 8*n, 0); err != nil {
 					return err
 				}
-				err := m.module.launch(c, "pair_tiles", 1, 1, uint64(m.sums), uint64(m.left), uint64(m.right), uint64(m.ends), n,
-					uint64(math.Float32bits(float32(1/e.unit))), uint64(tile), 0)
-				if err != nil {
+				if err := m.launch(c, band{tile: tile, tiles: 1, strips: 1}); err != nil {
 					return err
 				}
 				out := make([]byte, 8*n)

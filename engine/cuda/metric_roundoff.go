@@ -32,7 +32,7 @@ import (
 //	e = dA + A ((gramError + 2 entry + dropped)/2 + 2 w).
 //
 // t = y_i y_j has a relative error of 3 w, and u = t - t D one more rounding: the error of
-// u is at most q e + 5 w V. The clamps of u to [-V, V], of phi' to [-Q, Q] and of
+// u is at most q e + 5 w V. The clamps of u to [-V, V] (not for the logistic slope), of phi' to [-Q, Q] and of
 // the coefficient to the unit only move values towards exact ones, which are inside. So
 // c = -phi'(u) t, rounded to multiples of grid unit and then relatively by rounded, has
 // an error of at most

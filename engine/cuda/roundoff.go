@@ -40,8 +40,8 @@ const (
 // Sums of terms are exact (docs/theory.md#exact-sums): they are integers; a thread's stay below 2^31, a block's
 // and the whole sum below 2^53, since n < 2^30 and a term has at most 23 bits
 // (logistic_tiles and pair_tiles state their counts). They do not depend on the order.
-// A term is a function of its two records, w and public constants, and is within
-// [0, 1] or [-1, 1] of its unit.
+// A term is a function of its two records, w and public constants, if it is factored also of
+// a third record, and is within [0, 1] or [-1, 1] of its unit.
 //
 // # Factored
 //
@@ -49,32 +49,36 @@ const (
 // of a negative record, and -phi'(u_ij) = sigma = 1/(1 + a_i b_j). The clamp at V/2 and
 // more does not act. The argument of an exponential has error u V (D and the product are
 // rounded), the exponential 4 u, its rounding to float32 w: e = w + u V + 4 u
-// relatively, and a b twice that, which changes sigma by at most 2 e / 4, since
-// |d sigma / d log(a b)| = sigma (1 - sigma) <= 1/4. The sum 2 + 2 a b in float32
-// rounds once, relatively w, the reciprocal by reciprocalError, and rounding to units
-// of 2^-23 by w. ftz: a result below 2^-126 becomes 0, within 2^-100 of E. With the
-// error of the scores, |D| 2 ds on u,
+// relatively, and a b twice that, which changes sigma by at most 2 e sigma (1 - sigma), since
+// d sigma / d log(a b) = -sigma (1 - sigma). With x = 2 + 2 a_i b_j and y that of the partner
+// of row i, sigma/2 = y / (x y): the roundings of y cancel, those of x and of the product
+// are w each, relatively, that of the reciprocal is reciprocalError = 3 w, and rounding to
+// units of 2^-23 is w. 2 w sigma (1 - sigma) + 5 w sigma + w is largest, 6 w, for sigma = 1.
+// If x y is so large that the reciprocal is flushed or the product infinite, x is above
+// 2^28: the computed sigma is 0 and the exact one below 2^-27. Without a partner y is that
+// of padding, to which all of this applies. With the error of the scores, |D| 2 ds on u,
 //
-//	E = 2 C l ds + e/2 + (w + reciprocalError) Q' + w + 3 u Q,   A = 0,
+//	E = 2 C l ds + (u V + 4 u)/2 + 6 w + 2^-100 + 3 u Q,   A = 0,
 //
-// where Q' = 1 bounds sigma, and 3 u Q covers D, the product with 2 D and the unit.
+// where 3 u Q covers D, the product with 2 D and the unit.
 //
 // # Pairs
 //
-// Scores and labels are split into two floats, with error 2^-47 of their largest size.
+// Scores and labels are scaled by powers of two and split into two floats, with error 2^-47
+// of their largest size.
 // A difference of split numbers has relative error 2 w and, from their low parts and the
 // splitting, an absolute one below 2^-45 of that size; labels that are equal have a
 // difference of exactly 0, and so a term of exactly 0. Hence the argument of phi' has
 // an error of 5 w |u| + 2^-43 V + 2 l ds, and
 //
-//	E = min(C 5 w V, Q5) + 2 C l ds + slopeError + 3 w Q,
+//	E = min(C 5 w V, Q5) + 2 C l ds + slopeError + 2 w Q,
 //	A = unit 2^-23 + 2^-43 l (Q + C V) + 2^-100 unit
 //
 // where slopeError is that of the code for phi' (autodiff.Expr.PTXRoundoff, plus the
-// loss's own SlopeErr), 3 w is for D and two roundings, and a
-// term is rounded to units of 2^-22 unit. Q5 is 5 w 0.2241 for the logistic loss, as
-// |u sigma'(u)| <= 0.2240.., and infinite for others. The clamps of the argument to [-V, V], of phi' to [-Q, Q]
-// and of the term to the unit only moves values towards exact ones, which are inside.
+// loss's own SlopeErr), 2 w is for D, and a term is rounded once, to units of 2^-22 unit. Q5 is 5 w 0.2241 for the logistic loss, as
+// |u sigma'(u)| <= 0.2240.., and infinite for others. The clamps of the argument to [-V, V], which the logistic loss does
+// not need, and of phi' to [-Q, Q] only move values towards exact ones, which are inside. So a term is at most Q l (1 + 2^-21),
+// within the unit (planPairs checks it), whatever the scores and the code for phi' are.
 //
 // # Pairs of a loss that is not smooth
 //
@@ -148,13 +152,13 @@ func (k *kernel) termError(size int) (relative, absolute float64) {
 	}
 	relative = 2*s.Curvature*s.LabelSpan*s.ScoreErr + 3*u64*s.Slope
 	if k.factored {
-		return relative + (u64*s.Margin+4*u64)/2 + 3.625*u32 + 0x1p-100, 0
+		return relative + (u64*s.Margin+4*u64)/2 + 6*u32 + 0x1p-100, 0
 	}
 	margin := s.Curvature * 5 * u32 * s.Margin
 	if _, ok := k.loss.(engine.Logistic); ok {
 		margin = min(margin, 5*u32*0.2241)
 	}
-	relative += margin + k.slopeError + 3*u32*s.Slope
+	relative += margin + k.slopeError + 2*u32*s.Slope
 	return relative, k.unit*(0x1p-23+0x1p-100) + 0x1p-43*s.LabelSpan*(s.Slope+s.Curvature*s.Margin)
 }
 

@@ -35,30 +35,29 @@ func (k *kernel) slopeRange() (lo, hi float64) {
 // same operand. A computed score comes from its own row and w in the order of features by
 // one thread, wherever the row is (TestSumsOfTermsAreExact here, TestScores of ptxtest).
 // The computed v_ij differs from q_ij D_ij by: 2 w Q |D|; the difference of the labels,
-// 2 w |D| + 2^-45 l, times Q; one rounding of the product (the unit is a power of two); and
-// 2^-23 unit for fixed point, while the clamp to the unit does not act. Places do not
-// matter: v_ji is -v_ij, to the last bit. QED
+// 2 w |D| + 2^-45 l, times Q; and 2^-23 unit for the product, which is rounded once, to fixed
+// point (the unit is a power of two). Places do not matter: v_ji is -v_ij, to the last bit. QED
 //
-// Factored. -p_ij = sigma in [0, 1] comes from D_ij and both scores, where D is the
-// difference of the only two labels; if a record is the only one with its label, no pair
-// without it has a term. sigma is within E of Roundoff of that of the exact margin, which is
-// in slopeRange up to 2^-32, so q_ij, the nearest number of slopeRange, is within
-// E + 2^-32 of -sigma. QED
+// Factored. Here q_ij is the number of slopeRange nearest to the exact slope at the exact
+// margin, which is in slopeRange up to 2^-32; the computed one is within E of Roundoff of
+// it, whatever the partner is. D_ij is the difference of the only two labels; if a record is
+// the only one with its label, no pair without it has a term. QED
 func (k *kernel) ownError() (relative, absolute float64) {
 	s := k.scores
 	if k.factored {
 		relative, absolute = k.termError(2)
 		return relative + 0x1p-32, absolute
 	}
-	return 5*u32*s.Slope + 3*u64*s.Slope, k.unit*(0x1p-23+0x1p-100) + 0x1p-44*s.LabelSpan*s.Slope
+	return 4*u32*s.Slope + 3*u64*s.Slope, k.unit*(0x1p-23+0x1p-100) + 0x1p-44*s.LabelSpan*s.Slope
 }
 
 // NeighbourRoundoff implements engine.NeighbourKernel (docs/theory.md#neighbour-roundoff). With E and A of ownError, and the
 // rest as at Roundoff, it is
 //
-//	R l g(m + 2) Q sum_g s_g^2 + max_g 4 (s_g - 1) R (E l + A):
+//	R l g(m + 2) Q sum_g s_g^2 + max_g 4 (1 + b) (s_g - 1) R (E l + A):
 //
-// only the pairs of one record count with their roundings in float32. For groups that are
+// only the pairs of 1 + b records count with their roundings in float32: b = partnersMoved if
+// terms are factored, and 0 otherwise. For groups that are
 // summed by the near-linear method the second summand is their Roundoff.
 //
 // Proof. Let D and D' differ in a record k of group h. c_i is 2 sum_j v^_ij, an exact sum of
@@ -70,14 +69,27 @@ func (k *kernel) ownError() (relative, absolute float64) {
 // differences v^_ij - q_ij D_ij of pairs without k are functions of records that are the
 // same in D and D', and cancel. With k there are 2 (s_h - 1) ordered pairs in D, and in D',
 // each of them with a difference of at most (E l + A) 2 R. Half of the sum of both is the
-// claim. A near-linear sum is computed from the records of its group alone; another group's
+// claim for b = 0.
+//
+// A factored v^_ij is a function of its two records, of w, and of the exponential of the
+// partner of its row. The labels of rows and columns are the same in D and D', or no pair
+// without k has a term (ownError). At most b records but k have another partner in D' (partners), so
+// that at most b (s_h - 2) unordered pairs without k have a term that may differ: with their
+// columns, none of which is k. All others cancel as before. Of these pairs there are at most
+// 2 b (s_h - 1) ordered ones in each of D and D', with a difference of at most (E l + A) 2 R
+// from the same q_ij D_ij (x_i - x_j): half of the sum of both is 4 b (s_h - 1) R (E l + A).
+//
+// A near-linear sum is computed from the records of its group alone; another group's
 // is the same in D and D', to the last bit. QED
 func (k *kernel) NeighbourRoundoff(pairs engine.Pairs) float64 {
 	if !k.whole(pairs) {
 		return math.Inf(1)
 	}
 	R, l := k.problem.Bounds.FeatureNorm, k.scores.LabelSpan
-	var squares, most float64
+	var squares, most, moved float64
+	if k.factored {
+		moved = float64(partnersMoved(k.problem.N))
+	}
 	for _, size := range k.groups() {
 		n := float64(size)
 		if size < 2 {
@@ -90,7 +102,8 @@ func (k *kernel) NeighbourRoundoff(pairs engine.Pairs) float64 {
 			continue
 		}
 		relative, absolute := k.ownError()
-		most = max(most, 4*(n-1)*R*(relative*l+absolute))
+		most = max(most, 4*(1+moved)*(n-1)*R*(relative*l+absolute))
 	}
-	return (R*l*engine.Gamma(k.grid.depth()+2)*k.scores.Slope*squares+most)*secondOrder + k.underflow()
+	own := (R*l*engine.Gamma(k.grid.depth()+2)*k.scores.Slope*squares+most)*secondOrder + k.underflow()
+	return min(own, k.Roundoff(pairs)) // which is less for few records
 }

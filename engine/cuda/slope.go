@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"dyad/autodiff"
@@ -17,8 +18,10 @@ type slope struct {
 	// predicates %mask0, ..., which are theirs alone.
 	lines            []string
 	registers, masks int
-	// absError bounds |computed - exact| for every float32 in the public range.
+	// absError bounds |computed - exact| for every float32 in the public range, or, if
+	// anywhere holds, for every finite one.
 	absError float64
+	anywhere bool
 }
 
 // slopeOf returns the code for a loss over margins in [-margin, margin]. slopeErr is the
@@ -46,10 +49,11 @@ func slopeOf(loss engine.Loss, margin, slopeErr float64) (slope, error) {
 	return slope{lines: lines, registers: registers, masks: masks, absError: bound + slopeErr}, nil
 }
 
-// maxLines bounds the code for phi', which is put into the kernel 4 times.
+// maxLines bounds the code for phi', which is put into the kernel 16 times.
 const maxLines = 200
 
-// logisticSlope is -1 / (1 + 2^(u log2 e)), within kernels.SigmoidError.
+// logisticSlope is -1 / (1 + 2^(u log2 e)), within kernels.SigmoidError, whose proof is for
+// all numbers.
 func logisticSlope() slope {
 	return slope{
 		lines: []string{
@@ -61,6 +65,7 @@ func logisticSlope() slope {
 		},
 		registers: 4,
 		absError:  kernels.SigmoidError,
+		anywhere:  true,
 	}
 }
 
@@ -78,18 +83,29 @@ func constant(v float64) string { return fmt.Sprintf("0f%08X", math.Float32bits(
 
 var register = regexp.MustCompile(`^%[a-z]+[0-9]+$`)
 
-// splice replaces every marker in ptx by the code. Its argument is clamped to
-// [-margin, margin], which holds every exact one, so that its proofs apply; what leaves it
-// is clamped to [lo, hi], whatever the code computes, NaN included. lo and hi are rounded
-// outward to float32 and margin inward.
-func splice(ptx string, code slope, margin, lo, hi float64) (string, error) {
-	reach := float32(margin)
-	if float64(reach) > margin {
-		reach = math.Nextafter32(reach, 0)
+// clamps are public bounds of what the code for phi' is given and returns.
+type clamps struct{ reach, least, most float32 }
+
+// clampsOf rounds lo and hi outward to float32 and margin inward.
+func clampsOf(margin, lo, hi float64) (clamps, error) {
+	c := clamps{float32(margin), -singleUp(-lo), singleUp(hi)}
+	if float64(c.reach) > margin {
+		c.reach = math.Nextafter32(c.reach, 0)
 	}
-	least, most := -singleUp(-lo), singleUp(hi)
-	if !(reach > 0 && least <= most) || math.IsInf(float64(reach), 0) || math.IsInf(float64(least), 0) || math.IsInf(float64(most), 0) {
-		return "", fmt.Errorf("cuda: the bounds [%v, %v] of phi' and %v of its argument are not float32 numbers", lo, hi, margin)
+	if !(c.reach > 0 && c.least <= c.most) || math.IsInf(float64(c.reach), 0) || math.IsInf(float64(c.least), 0) || math.IsInf(float64(c.most), 0) {
+		return c, fmt.Errorf("cuda: the bounds [%v, %v] of phi' and %v of its argument are not float32 numbers", lo, hi, margin)
+	}
+	return c, nil
+}
+
+// splice replaces every marker in ptx by the code. Its argument is clamped to
+// [-reach, reach], which holds every exact one, so that its proofs apply, unless they apply
+// anywhere; what leaves it is clamped to [least, most], whatever the code computes, NaN
+// included. These bounds are those of clampsOf, or registers that the marker names.
+func splice(ptx string, code slope, margin, lo, hi float64) (string, error) {
+	c, err := clampsOf(margin, lo, hi)
+	if err != nil {
+		return "", err
 	}
 	var out strings.Builder
 	found := 0
@@ -99,22 +115,30 @@ func splice(ptx string, code slope, margin, lo, hi float64) (string, error) {
 			out.WriteString(line)
 			continue
 		}
-		registers := strings.Fields(strings.TrimRight(line[at+len(kernels.PhiMarker):], "; \t\n"))
-		if len(registers) != 2 || !register.MatchString(registers[0]) || !register.MatchString(registers[1]) {
-			return "", fmt.Errorf("cuda: the marker %q does not name two registers", strings.TrimSpace(line))
+		names := strings.Fields(strings.TrimRight(line[at+len(kernels.PhiMarker):], "; \t\n"))
+		if len(names) != 2 && len(names) != 5 || slices.ContainsFunc(names, func(n string) bool { return !register.MatchString(n) }) {
+			return "", fmt.Errorf("cuda: the marker %q does not name two registers or five", strings.TrimSpace(line))
 		}
 		found++
+		if len(names) == 2 {
+			names = append(names, constant(float64(c.reach)), constant(float64(c.least)), constant(float64(c.most)))
+		}
 		block := []string{
 			fmt.Sprintf(".reg .f32 %%phi<%d>;", max(code.registers, 1)),
 			fmt.Sprintf(".reg .pred %%mask<%d>;", max(code.masks, 1)),
 			".reg .f32 %phi_in;", ".reg .f32 %phi_out;",
-			"max.f32 %phi_in, " + registers[1] + ", " + constant(-float64(reach)) + ";",
-			"min.f32 %phi_in, %phi_in, " + constant(float64(reach)) + ";",
+		}
+		if code.anywhere {
+			block = append(block, "mov.f32 %phi_in, "+names[1]+";")
+		} else {
+			block = append(block, "neg.f32 %phi_in, "+names[2]+";",
+				"max.f32 %phi_in, %phi_in, "+names[1]+";",
+				"min.f32 %phi_in, %phi_in, "+names[2]+";")
 		}
 		block = append(block, code.lines...)
 		block = append(block,
-			"max.f32 %phi_out, %phi_out, "+constant(float64(least))+";",
-			"min.f32 "+registers[0]+", %phi_out, "+constant(float64(most))+";")
+			"max.f32 %phi_out, %phi_out, "+names[3]+";",
+			"min.f32 "+names[0]+", %phi_out, "+names[4]+";")
 		out.WriteString("\t{\n\t" + strings.Join(block, "\n\t") + "\n\t}\n")
 	}
 	if found == 0 {

@@ -175,7 +175,7 @@ func TestSpliceClamps(t *testing.T) {
 // TestSplicedKernels: every marker of the kernel is replaced, and an expression passes
 // the suite of all backends.
 func TestSplicedKernels(t *testing.T) {
-	ptx, err := splice(kernels.PTX("score"), logisticSlope(), 4, -1, 1)
+	ptx, err := splice(kernels.PTX("spliced"), logisticSlope(), 4, -1, 1)
 	if err != nil || strings.Contains(ptx, kernels.PhiMarker) {
 		t.Errorf("a marker is left: %v", err)
 	}

@@ -12,17 +12,19 @@ import (
 // end[i] the end of the group of row i.
 type spliced struct {
 	direct
-	end  []uint32
-	ends driver.Pointer
+	tiles *module
+	end   []uint32
+	ends  driver.Pointer
 }
 
 func bindSpliced(c driver.Context, e *evaluator) (*spliced, error) {
 	n := e.problem.N
 	m := &spliced{end: endsOf(e.groups(), e.nearFrom)}
-	if err := m.bind(c, e, 8*n, 8*n); err != nil {
+	err := m.bind(c, e, n, 16, &m.ends)
+	if err != nil {
 		return nil, err
 	}
-	if err := e.memory.alloc(c, []block{{&m.ends, 4 * n}}); err != nil {
+	if m.tiles, err = e.backend.Device.load(c, e.ptx); err != nil {
 		return nil, err
 	}
 	ends := make([]byte, 4*n)
@@ -43,13 +45,14 @@ func bindSpliced(c driver.Context, e *evaluator) (*spliced, error) {
 	if err := copyIn(c, e.s, y); err != nil {
 		return nil, err
 	}
-	return m, m.split(c, m.right, e.problem.Bounds.LabelAbs)
+	return m, m.split(c, m.numbers+8, e.problem.Bounds.LabelAbs, 0.25/e.unit)
 }
 
-// split splits the numbers in s, of size at most limit, into pairs of floats.
-func (m *spliced) split(c driver.Context, to driver.Pointer, limit float64) error {
+// split splits scale times the numbers in s, of size at most limit, into pairs of floats: the
+// first or the last two of four floats a record.
+func (m *spliced) split(c driver.Context, to driver.Pointer, limit, scale float64) error {
 	n := m.e.problem.N
-	return m.module.launch(c, "split", blocksFor(n), 1, uint64(to), uint64(m.e.s), uint64(n), uint64(n), math.Float64bits(1), math.Float64bits(limit))
+	return m.module.launch(c, "split", blocksFor(n), 1, uint64(to), uint64(m.e.s), uint64(n), math.Float64bits(limit), math.Float64bits(scale))
 }
 
 // coefficients implements method.
@@ -58,19 +61,25 @@ func (m *spliced) coefficients(ctx context.Context, c driver.Context) error {
 	if err := c.Clear(m.sums, uint64(8*n), 0); err != nil {
 		return err
 	}
-	if err := m.split(c, m.left, e.scores.Score); err != nil {
+	if err := m.split(c, m.numbers, e.scores.Score, 4*e.unit); err != nil {
 		return err
 	}
-	unit := uint64(math.Float32bits(float32(1 / e.unit)))
 	blocks := m.pairsPerLaunch(pairWork+slopeWork*e.instructions) / (pairRows * pairCols)
 	err := inTurn(ctx, c, bandsOf(m.end, blocks), func(b band) error {
-		return m.module.launch(c, "pair_tiles", b.tiles, b.strips,
-			uint64(m.sums), uint64(m.left), uint64(m.right), uint64(m.ends), uint64(n), unit, uint64(b.tile), uint64(b.strip))
+		return m.launch(c, b)
 	})
 	if err != nil {
 		return err
 	}
-	return m.scaled(c, 0, n, 2*e.unit*0x1p-22)
+	return m.module.launch(c, "coefficients", blocksFor(n), 1, uint64(e.c), uint64(m.sums), 0, uint64(n), math.Float64bits(2*e.unit*0x1p-22))
+}
+
+// launch adds up the terms of a band.
+func (m *spliced) launch(c driver.Context, b band) error {
+	single := func(v float32) uint64 { return uint64(math.Float32bits(v)) }
+	e := m.e
+	return m.tiles.launch(c, "pair_tiles", b.tiles, b.strips, uint64(m.sums), uint64(m.numbers), uint64(m.ends), uint64(e.problem.N),
+		single(e.clamps.reach), single(e.clamps.least), single(e.clamps.most), uint64(b.tile), uint64(b.strip))
 }
 
 // endsOf returns the end of the group of every row; the rows of groups of the given size

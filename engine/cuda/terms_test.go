@@ -105,7 +105,7 @@ func TestTerms(t *testing.T) {
 		{"log2 e 2 % off", "logistic", "BFB8AA3B;", "BFBCAA3B;", false},
 		{"slopes of any size", "logistic", "rcp.approx.ftz.f32", "mov.f32", false},
 		{"slopes of any sign", "logistic", "neg.f32", "mov.f32", false},
-		{"no clamp", "logistic", "max.f32 %phi_out, %phi_out, 0fBF7", "mov.f32 %phi_out, 0fC00", true},
+		{"no clamp", "logistic", "max.f32 %phi_out, %phi_out, ", "mov.f32 %phi_out, 0fC0000000; //", true},
 		{"as it is", "ramp", "", "", false},
 		{"slopes of any size", "ramp", "sub.rn.f32 %phi4, %phi1, ", "fma.rn.f32 %phi4, %phi_in, 0fC0A00000, ", false},
 		{"no clamp", "ramp", "max.f32 %phi_out, %phi_out, ", "mov.f32 %phi_out, 0fC0000000; //", true},
@@ -120,11 +120,7 @@ func TestTerms(t *testing.T) {
 				return ptx
 			}
 			edited = strings.Contains(ptx, c.old)
-			ptx = strings.ReplaceAll(ptx, c.old, c.new)
-			if c.bad {
-				ptx = strings.ReplaceAll(ptx, "%phi_out, 0f80000000;", "%phi_out, 0f3F800000;")
-			}
-			return ptx
+			return strings.ReplaceAll(ptx, c.old, c.new)
 		}
 		b := openFake(t, f)
 		b.Method = Direct
@@ -198,7 +194,8 @@ func neighbourRoundoffIsAttained(t *testing.T, b Backend) {
 
 // TestNeighbourRoundoffGrowth: with n records NeighbourRoundoff is that of pairs with one of
 // them, which noise is for anyway: relatively to the change of the exact sum it stays the
-// same up to a million records, while that of Roundoff grows with n.
+// same up to a million records, or grows with their logarithm if terms are factored, while
+// that of Roundoff grows with n.
 func TestNeighbourRoundoffGrowth(t *testing.T) {
 	b := openFake(t, newFake())
 	b.Method = Direct
@@ -216,7 +213,11 @@ func TestNeighbourRoundoffGrowth(t *testing.T) {
 			pairs := engine.AllPairs{N: n}
 			sensitivity := float64(pairs.MaxPerRecord()) * c.PairDiameter
 			near, whole := 2*k.(engine.NeighbourKernel).NeighbourRoundoff(pairs)/sensitivity, 2*k.Roundoff(pairs)/sensitivity
-			if !(near < 3e-6) || n == 1000000 && !(whole > 0.05) {
+			limit := 1e-6
+			if labels == 2 { // with those of partners
+				limit *= float64(1 + partnersMoved(n))
+			}
+			if !(near < limit) || n == 1000000 && !(whole > 0.05) {
 				t.Errorf("%s, n = %d: %.2g of the sensitivity, by the distance %.2g", k.Method(), n, near, whole)
 			}
 			t.Logf("%s, n = %d: %.2g of the sensitivity, by the distance %.2g", k.Method(), n, near, whole)
@@ -266,7 +267,8 @@ func TestNeighbourRoundoffFactored(t *testing.T) {
 		}
 		worst = max(worst, length(change)/2)
 	}
-	if !(worst <= near && near < whole && worst > 0.02*near) {
+	own, _ := e.ownError()
+	if !(worst <= near && near <= whole && worst > 0.01*4*(n-1)*2*own) {
 		t.Errorf("a record changes %g; NeighbourRoundoff %g, Roundoff %g", worst, near, whole)
 	}
 	t.Logf("a record changes %.2g; NeighbourRoundoff %.2g, Roundoff %.2g", worst, near, whole)

@@ -43,6 +43,9 @@ func (k *kernel) programs() []string {
 	}
 	if k.direct {
 		names = append(names, "score")
+		if !k.factored {
+			names = append(names, "spliced")
+		}
 	}
 	return names
 }

@@ -33,10 +33,10 @@ DEVICE float reciprocal(float v) {
 	return r;
 }
 
-// add_saturated is a + b clamped to [0, 1]; NaN becomes 0.
-DEVICE float add_saturated(float a, float b) {
+// fma_saturated is a b + c, rounded once, clamped to [0, 1]; NaN becomes 0.
+DEVICE float fma_saturated(float a, float b, float c) {
 	float r;
-	asm("add.rn.ftz.sat.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+	asm("fma.rn.ftz.sat.f32 %0, %1, %2, %3;" : "=f"(r) : "f"(a), "f"(b), "f"(c));
 	return r;
 }
 

@@ -1,21 +1,25 @@
 // Kernels for score losses that visit every pair: c_i = sum over j of
 // phi'(u_ij) (y_i - y_j), with u_ij = (y_i - y_j)(s_i - s_j), j within the group of i.
+// Those of pairs with any phi' are in spliced.cu.
 //
-// All sizes are public. Every term of a pair is a function of its two records and public
-// constants, clamped, in fixed point; all sums of terms are sums of integers. So they
-// are exact, the order does not matter, and a record changes nothing but its own terms.
+// All sizes are public. Every term of a pair is a function of its two records (and in
+// logistic_tiles of a third one) and public constants, clamped, in fixed point; all sums of
+// terms are sums of integers. So they are exact, and the order does not matter.
 #include "exp.h"
 
-// exponentials sets e[i] = factor exp(scale s[i]), with scale s[i] clamped to
-// [-limit, limit], for i < n, and e[i] = padding up to the next multiple of 128.
-KERNEL THREADS(256) void exponentials(float *e, const double *s, u64 n, double scale, double limit, double factor, float padding) {
+enum : u32 { NONE = 0xffffffff }; // no record
+
+// exponentials sets e[i] = factor exp(scale s[at[i]]), with scale s clamped to
+// [-limit, limit], and e[i] = padding where at[i] is NONE, for i < n.
+KERNEL THREADS(256) void exponentials(float *e, const double *s, const u32 *at, u64 n, double scale, double limit, double factor, float padding) {
 	u64 i = (u64)block_x() * 256 + thread();
-	if (i >= ((n + 127) & ~127ULL)) return;
-	if (i >= n) {
+	if (i >= n) return;
+	u32 from = at[i];
+	if (from == NONE) {
 		e[i] = padding;
 		return;
 	}
-	double v = s[i] * scale;
+	double v = s[from] * scale;
 	v = v > -limit ? v < limit ? v : limit : -limit;
 	e[i] = (float)(factor * exp_up_to(v));
 }
@@ -31,14 +35,23 @@ enum {
 //
 //	for i < rows, j < cols: row[i] += q(sigma_ij), col[j] += q(sigma_ij)
 //
-// from a2 = 2 a and b, both padded to a multiple of 128 with 2^120. Blocks of 256
-// threads; ceil(rows/128) x ceil(cols/2048) of them. One MUFU operation a pair.
+// from a2 = 2 a and b in [e^-24, e^24], both padded to a multiple of 128 with 2^62. Blocks
+// of 256 threads; ceil(rows/128) x ceil(cols/2048) of them.
+//
+// One special-function operation is for two pairs, of the rows i = 2k and 2k + 1 with a
+// column: with x = 2 + 2 a_i b_j and y that of the other row, sigma_ij / 2 = y / (x y).
+// So a term is a function of its two records and of the other row of i, its partner, whose
+// own roundings cancel but for those of the product and the reciprocal.
 //
 // t = sigma/2 + 1/2 is in [1/2, 1], where floats are multiples of 2^-24; so its bits
 // less those of 1/2 are sigma in units of 2^-23, rounded to nearest. A sum of bits
 // modulo 2^32 is exact while the sum of the integers is below 2^32: a thread sums at
-// most 8 STRIP = 128 of at most 2^23. A padded row or column has a b >= 2^26, so
-// t = 1/2 and it adds nothing.
+// most 8 STRIP = 128 of at most 2^23.
+//
+// If x y > 2^126 (1 - 2^-20), where the reciprocal may be flushed to 0, x and y are above
+// 2^28, as neither is above 2^97.7 with a padded row or column and above 2^70.3 without, or
+// both are padded. Then both terms are 0, as they should be: 1/x < 2^-26 is rounded away.
+// Likewise a padded row or column adds nothing, as its x is above 2^27.
 KERNEL THREADS(256) void logistic_tiles(i64 *row, i64 *col, const float *a2, const float *b, u32 rows, u32 cols) {
 	SHARED static u32 part[16][TILE];
 	u32 tx = thread() & 15, ty = thread() >> 4;
@@ -47,21 +60,26 @@ KERNEL THREADS(256) void logistic_tiles(i64 *row, i64 *col, const float *a2, con
 	u32 sums[8];
 #pragma unroll
 	for (int p = 0; p < 8; p++) {
-		a[p] = a2[r0 + ty + 16 * p];
+		a[p] = a2[r0 + 8 * ty + p];
 		sums[p] = 0;
 	}
 	u32 c0 = block_y() * (STRIP * TILE);
 	u32 end = cols - c0 < STRIP * TILE ? cols : c0 + STRIP * TILE;
 	for (; c0 < end; c0 += TILE) {
 #pragma unroll
+		for (int p = 0; p < 8; p++) sums[p] -= 8u * HALF;
+#pragma unroll
 		for (int q = 0; q < 8; q++) {
 			float bq = b[c0 + tx + 16 * q];
 			u32 sum = -8u * HALF;
 #pragma unroll
-			for (int p = 0; p < 8; p++) {
-				u32 t = bits(add_saturated(reciprocal(fma32(a[p], bq, 2.0f)), 0.5f));
-				sum += t;
-				sums[p] += t - HALF;
+			for (int p = 0; p < 8; p += 2) {
+				float x = fma32(a[p], bq, 2.0f), y = fma32(a[p + 1], bq, 2.0f);
+				float r = reciprocal(x * y);
+				u32 t = bits(fma_saturated(r, y, 0.5f)), v = bits(fma_saturated(r, x, 0.5f));
+				sum += t + v;
+				sums[p] += t;
+				sums[p + 1] += v;
 			}
 			part[ty][tx + 16 * q] = sum;
 		}
@@ -76,7 +94,7 @@ KERNEL THREADS(256) void logistic_tiles(i64 *row, i64 *col, const float *a2, con
 		barrier();
 	}
 #pragma unroll
-	for (int p = 0; p < 8; p++) part[tx][ty + 16 * p] = sums[p];
+	for (int p = 0; p < 8; p++) part[tx][8 * ty + p] = sums[p];
 	barrier();
 	u32 i = thread();
 	if (i < TILE && r0 + i < rows) {
@@ -87,102 +105,23 @@ KERNEL THREADS(256) void logistic_tiles(i64 *row, i64 *col, const float *a2, con
 	}
 }
 
-// split sets v[i] to the float nearest to scale s[i], clamped to [-limit, limit], and
-// v[stride + i] to the rest, for i < n: v + rest is within 2^-48 of it, relatively.
-KERNEL THREADS(256) void split(float *v, const double *s, u64 n, u64 stride, double scale, double limit) {
+// split sets v[4 i] to the float nearest to scale s[i], s[i] clamped to [-limit, limit], and
+// v[4 i + 1] to the rest, for i < n: v + rest is within 2^-48 of it, relatively. scale is a
+// power of two.
+KERNEL THREADS(256) void split(float *v, const double *s, u64 n, double limit, double scale) {
 	u64 i = (u64)block_x() * 256 + thread();
 	if (i >= n) return;
-	double x = s[i] * scale;
-	x = x > -limit ? x < limit ? x : limit : -limit;
+	double x = s[i];
+	x = scale * (x > -limit ? x < limit ? x : limit : -limit);
 	float hi = (float)x;
-	v[i] = hi;
-	v[stride + i] = (float)(x - (double)hi);
+	v[4 * i] = hi;
+	v[4 * i + 1] = (float)(x - (double)hi);
 }
 
-// phi_slope is replaced in the PTX: r = phi'(u).
-DEVICE float phi_slope(float u) {
-	float r;
-	asm("//@PHI %0 %1;" : "=f"(r) : "f"(u));
-	return r;
-}
-
-enum { SIDE = 64, WALK = 16, THREE_QUARTERS = 0x3f400000 };
-
-// pair_tiles adds up the fixed point values of v_ij = phi'(D (s_i - s_j)) D scale,
-// D = y_i - y_j, clamped to [-1, 1], in units of 2^-22, over pairs of the same group:
-//
-//	for i < n, i < j < end[i]: sum[i] += q(v_ij), sum[j] -= q(v_ij)
-//
-// Groups are consecutive records, and end[i] is the number of the first record after the
-// group of i. Scores s and labels y are pairs of floats (see split), the second n later.
-// n < 2^30.
-//
-// Blocks of 256 threads. Block (x, y) has the 64 rows from r = 64 (tile + x) on and the
-// 1024 columns from r + 1024 (strip + y) on, if that many are before the end of the last
-// of these rows.
-//
-// w = v/4 + 3/4 is in [1/2, 1], so its bits less those of 3/4 are v in units of
-// 2^-22, rounded to nearest; a thread sums at most 4 WALK = 64 of at most 2^22.
-KERNEL THREADS(256) void pair_tiles(i64 *sum, const float *s, const float *y, const u32 *end, u32 n, float scale, u32 tile, u32 strip) {
-	SHARED static int part[16][SIDE];
-	u32 tx = thread() & 15, ty = thread() >> 4;
-	u32 r0 = (tile + block_x()) * SIDE;
-	u32 last = end[r0 + SIDE - 1 < n ? r0 + SIDE - 1 : n - 1];
-	u32 c0 = r0 + (strip + block_y()) * (WALK * SIDE);
-	if (c0 >= last) return;
-	float si[4], sl[4], yi[4], yl[4];
-	u32 ends[4];
-	int sums[4];
-#pragma unroll
-	for (int p = 0; p < 4; p++) {
-		u32 i = r0 + ty + 16 * p, at = i < n ? i : n - 1;
-		si[p] = s[at], sl[p] = s[n + at], yi[p] = y[at], yl[p] = y[n + at];
-		ends[p] = i < n ? end[at] : 0;
-		sums[p] = 0;
-	}
-	if (last - c0 > WALK * SIDE) last = c0 + WALK * SIDE;
-	for (; c0 < last; c0 += SIDE) {
-		for (int q = 0; q < 4 && c0 + 16 * q < last; q++) { // of the others, nothing is read
-			u32 j = c0 + tx + 16 * q, at = j < last ? j : last - 1;
-			float sj = s[at], tl = s[n + at], yj = y[at], zl = y[n + at];
-			int total = 0;
-#pragma unroll
-			for (int p = 0; p < 4; p++) {
-				u32 i = r0 + ty + 16 * p;
-				float d = (yi[p] - yj) + (yl[p] - zl);
-				float v = phi_slope(d * ((si[p] - sj) + (sl[p] - tl))) * (d * scale);
-				v = v > -1.0f ? v < 1.0f ? v : 1.0f : -1.0f; // NaN is -1
-				int k = (int)(bits(fma32(v, 0.25f, 0.75f)) - THREE_QUARTERS);
-				k = i < j && j < ends[p] ? k : 0;
-				total += k;
-				sums[p] += k;
-			}
-			part[ty][tx + 16 * q] = total;
-		}
-		barrier();
-		u32 j = thread();
-		if (j < SIDE && c0 + j < last) {
-			i64 total = 0;
-#pragma unroll
-			for (int k = 0; k < 16; k++) total += part[k][j];
-			add_exact(sum + c0 + j, -total);
-		}
-		barrier();
-	}
-#pragma unroll
-	for (int p = 0; p < 4; p++) part[tx][ty + 16 * p] = sums[p];
-	barrier();
-	u32 i = thread();
-	if (i < SIDE && r0 + i < n) {
-		i64 total = 0;
-#pragma unroll
-		for (int k = 0; k < 16; k++) total += part[k][i];
-		add_exact(sum + r0 + i, total);
-	}
-}
-
-// coefficients sets c[i] = unit a[i] for i < n.
-KERNEL THREADS(256) void coefficients(double *c, const i64 *a, u64 n, double unit) {
+// coefficients sets c[at[i]] = unit a[i] for i < n where at[i] is not NONE; at 0 is at[i] = i.
+KERNEL THREADS(256) void coefficients(double *c, const i64 *a, const u32 *at, u64 n, double unit) {
 	u64 i = (u64)block_x() * 256 + thread();
-	if (i < n) c[i] = unit * (double)a[i];
+	if (i >= n) return;
+	u32 to = at ? at[i] : (u32)i;
+	if (to != NONE) c[to] = unit * (double)a[i];
 }

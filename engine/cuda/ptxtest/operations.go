@@ -50,6 +50,10 @@ func fused(a, b, c float32) float32 {
 	return float32(s)
 }
 
+func fusedSaturated(a, b, c uint64) uint64 {
+	return bits32(saturate(flush(fused(flush(f32(a)), flush(f32(b)), flush(f32(c))))))
+}
+
 // maximum and minimum return the other operand if one is NaN.
 func maximum[T float32 | float64](a, b T) T {
 	if a != a || b > a {
@@ -232,7 +236,7 @@ func build() map[string]op {
 		"sqrt.rn.f32":        f32op(func(a, _ float32) float32 { return float32(math.Sqrt(float64(a))) }),
 		"div.rn.f32":         f32op(func(a, b float32) float32 { return a / b }),
 		"fma.rn.f32":         func(a, b, c uint64) uint64 { return bits32(fused(f32(a), f32(b), f32(c))) },
-		"add.rn.ftz.sat.f32": f32op(func(a, b float32) float32 { return saturate(flush(flush(a) + flush(b))) }),
+		"fma.rn.ftz.sat.f32": fusedSaturated,
 
 		// Replaced by Machine, which knows the error to add.
 		"rcp.approx.ftz.f32": nil, "ex2.approx.ftz.f32": nil, "lg2.approx.ftz.f32": nil,

@@ -12,7 +12,8 @@ import (
 func TestParseKernels(t *testing.T) {
 	for program, names := range map[string][]string{
 		"rows":       {"scores", "weighted_sums", "combine"},
-		"score":      {"exponentials", "logistic_tiles", "split", "pair_tiles", "coefficients"},
+		"score":      {"exponentials", "logistic_tiles", "split", "coefficients"},
+		"spliced":    {"pair_tiles"},
 		"nearlinear": {"moments", "series"},
 	} {
 		m, err := Parse(kernels.PTX(program))

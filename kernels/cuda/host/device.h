@@ -23,8 +23,8 @@ DEVICE u32 grid_y() { return here.grid_y; }
 DEVICE u32 bits(float v) { return __builtin_bit_cast(u32, v); }
 DEVICE double load(const double *p) { return *p; }
 DEVICE float reciprocal(float v) { return v > 0x1p126f ? 0.0f : 1.0f / v; }
-DEVICE float add_saturated(float a, float b) {
-	float v = a + b;
+DEVICE float fma_saturated(float a, float b, float c) {
+	float v = __builtin_fmaf(a, b, c);
 	return v > 0 ? v < 1 ? v : 1.0f : 0.0f;
 }
 DEVICE void add_exact(i64 *sum, i64 v) { *sum = (i64)((u64)*sum + (u64)v); }
@@ -32,3 +32,7 @@ DEVICE double fma64(double a, double b, double c) { return __builtin_fma(a, b, c
 DEVICE float fma32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 // phi_of takes the place of the code that is put in for phi'.
 DEVICE float phi_of(float u) { return -1.0f / (1.0f + __builtin_expf(u)); }
+DEVICE float phi_of(float u, float reach, float least, float most) {
+	float r = phi_of(u > -reach ? u < reach ? u : reach : -reach);
+	return r > least ? r < most ? r : most : least;
+}

@@ -17,6 +17,9 @@
 namespace score {
 #include "score.cu"
 }
+namespace pairs {
+#include "spliced.cu"
+}
 namespace rows {
 #include "rows.cu"
 }
@@ -124,27 +127,32 @@ void factored(u32 rows, u32 cols, bool backwards) {
 	u32 high = over(rows, 128) * 128, wide = over(cols, 128) * 128;
 	exact<double> s(rows), t(cols);
 	exact<float> a(high), b(wide);
+	exact<u32> at(high, score::NONE), places(wide, score::NONE);
 	exact<i64> row(rows), col(cols), wantRow(rows), wantCol(cols);
-	for (u32 i = 0; i < rows; i++) s[i] = uniform();
-	for (u32 j = 0; j < cols; j++) t[j] = uniform();
-	launch(over(high, 256), 1, backwards, [&] { score::exponentials(a.at, s.at, rows, 2, 64, 2, 0x1p120f); });
-	launch(over(wide, 256), 1, backwards, [&] { score::exponentials(b.at, t.at, cols, -2, 64, 1, 0x1p120f); });
+	for (u32 i = 0; i < rows; i++) s[i] = uniform(), at[i] = rows - 1 - i;
+	for (u32 j = 0; j < cols; j++) t[j] = uniform(), places[j] = j;
+	launch(over(high, 256), 1, backwards, [&] { score::exponentials(a.at, s.at, at.at, high, 2, 24, 2, 0x1p62f); });
+	launch(over(wide, 256), 1, backwards, [&] { score::exponentials(b.at, t.at, places.at, wide, -2, 24, 1, 0x1p62f); });
 	launch(over(rows, 128), over(cols, 2048), backwards, [&] { score::logistic_tiles(row.at, col.at, a.at, b.at, rows, cols); });
 	for (u32 i = 0; i < rows; i++)
 		for (u32 j = 0; j < cols; j++) {
-			i64 q = (i64)bits(add_saturated(reciprocal(fma32(a[i], b[j], 2.0f)), 0.5f)) - score::HALF;
+			float x = fma32(a[i], b[j], 2.0f), y = fma32(a[i ^ 1], b[j], 2.0f);
+			i64 q = (i64)bits(fma_saturated(reciprocal(x * y), y, 0.5f)) - score::HALF;
 			wantRow[i] += q, wantCol[j] += q;
 		}
-	near_to("exponentials", a[rows - 1], 2 * exp(2 * s[rows - 1]), 1e-6);
+	near_to("exponentials", a[rows - 1], 2 * exp(2 * s[0]), 1e-6);
 	for (u32 i = 0; i < rows; i++)
 		if (row[i] != wantRow[i]) fail("logistic_tiles: a row");
 	for (u32 j = 0; j < cols; j++)
 		if (col[j] != wantCol[j]) fail("logistic_tiles: a column");
+	exact<double> c(rows);
+	launch(over(high, 256), 1, backwards, [&] { score::coefficients(c.at, row.at, at.at, rows, 0.25); });
+	near_to("coefficients", c[0], 0.25 * row[rows - 1], 0);
 }
 
 void spliced(u32 n, bool backwards) {
 	exact<double> s(n), y(n), c(n);
-	exact<float> sv(2 * n), yv(2 * n);
+	exact<pairs::Split> v(n);
 	exact<u32> end(n);
 	exact<i64> sum(n), want(n);
 	u32 groups[] = {7, 64, 65, 1500};
@@ -152,21 +160,21 @@ void spliced(u32 n, bool backwards) {
 		if (i == to) to = g < 4 ? to + groups[g++] : n;
 		s[i] = uniform(), y[i] = uniform(), end[i] = to < n ? to : n;
 	}
-	launch(over(n, 256), 1, backwards, [&] { score::split(sv.at, s.at, n, n, 1, 1); });
-	launch(over(n, 256), 1, backwards, [&] { score::split(yv.at, y.at, n, n, 1, 1); });
-	launch(over(n, 64), over(n, 1024), backwards, [&] { score::pair_tiles(sum.at, sv.at, yv.at, end.at, n, 0.5f, 0, 0); });
+	launch(over(n, 256), 1, backwards, [&] { score::split(&v.at->s, s.at, n, 1, 8); });
+	launch(over(n, 256), 1, backwards, [&] { score::split(&v.at->y, y.at, n, 1, 0.125); });
+	launch(over(n, 64), over(n, 1024), backwards, [&] { pairs::pair_tiles(sum.at, v.at, end.at, n, 3, -0.8f, -0.2f, 0, 0); });
 	for (u32 i = 0; i < n; i++) {
-		near_to("split", (double)sv[i] + sv[n + i], s[i], 0x1p-47);
+		near_to("split", ((double)v[i].s + v[i].sl) / 8, s[i], 0x1p-47);
 		for (u32 j = i + 1; j < end[i]; j++) {
-			float d = (yv[i] - yv[j]) + (yv[n + i] - yv[n + j]);
-			float v = phi_of(d * ((sv[i] - sv[j]) + (sv[n + i] - sv[n + j]))) * (d * 0.5f);
-			int k = (int)(bits(fma32(v, 0.25f, 0.75f)) - score::THREE_QUARTERS);
+			float d = (v[i].y - v[j].y) + (v[i].yl - v[j].yl);
+			float p = phi_of(d * ((v[i].s - v[j].s) + (v[i].sl - v[j].sl)), 3, -0.8f, -0.2f);
+			int k = (int)(bits(fma32(p, d, 0.75f)) - pairs::THREE_QUARTERS);
 			want[i] += k, want[j] -= k;
 		}
 	}
 	for (u32 i = 0; i < n; i++)
 		if (sum[i] != want[i]) fail("pair_tiles");
-	launch(over(n, 256), 1, backwards, [&] { score::coefficients(c.at, sum.at, n, 0.25); });
+	launch(over(n, 256), 1, backwards, [&] { score::coefficients(c.at, sum.at, nullptr, n, 0.25); });
 	near_to("coefficients", c[n - 1], 0.25 * sum[n - 1], 0);
 }
 
@@ -219,7 +227,7 @@ void barrier() {
 int main() {
 	for (bool backwards : {false, true}) {
 		factored(1, 1, backwards);
-		factored(300, 20011, backwards);
+		factored(301, 20011, backwards);
 		spliced(2, backwards);
 		spliced(3001, backwards);
 		passes(1, 1, 1, 0, backwards);

@@ -1,0 +1,147 @@
+package cuda
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"dyad/engine/cuda/driver"
+)
+
+// factored is the logistic loss of two labels. The records of the smaller one are columns,
+// those of the larger one rows. The numbers of a place are its record and its exponential.
+type factored struct {
+	direct
+	records    driver.Pointer
+	step       float64 // difference of the labels, 0 if there is only one
+	rows, cols int
+}
+
+func bindFactored(c driver.Context, e *evaluator) (*factored, error) {
+	cols, rows, step := sides(e.y)
+	m := &factored{step: step, rows: len(rows), cols: len(cols)}
+	// Each side is padded to tiles, and one row may have no partner: public, as the sum is.
+	places := e.problem.N + 2*factoredRows
+	if err := m.bind(c, e, places, 4, &m.records); err != nil {
+		return nil, err
+	}
+	at := make([]byte, 0, 4*places)
+	for _, side := range [][]uint32{cols, rows} {
+		for i := range paddedRows(len(side)) {
+			record := uint32(none)
+			if i < len(side) {
+				record = side[i]
+			}
+			at = binary.LittleEndian.AppendUint32(at, record)
+		}
+	}
+	return m, c.CopyIn(m.records, at)
+}
+
+// sides are the records of the smaller label, in order, and those of the larger one, where
+// 2k and 2k + 1 are partners; step is the difference of the labels. Without a second label
+// there are no rows.
+func sides(y []float64) (cols, rows []uint32, step float64) {
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, v := range y {
+		least, most = min(least, v), max(most, v)
+	}
+	for i, v := range y {
+		if v == least {
+			cols = append(cols, uint32(i))
+		}
+	}
+	return cols, partners(len(y), func(i int) bool { return y[i] != least }), most - least
+}
+
+// partners puts the records for which row holds, of n, in pairs 2k and 2k + 1; one of them
+// may have the partner none.
+//
+// Claim. If row or the number of one record changes, at most partnersMoved(n) other records
+// have another partner.
+//
+// Proof. Consider the binary tree of halves over the places of the records, 2^m >= n of them,
+// m = partnersMoved(n). Every node hands at most one record without a partner up: if both of
+// its halves hand one up they become partners, and it hands none up. So it hands one up if
+// the number of rows below it is odd. Let row of record k change. Off the path from k to the
+// root nothing changes. On it every node hands up none instead of a record, or a record
+// instead of none, since its number of rows changes by one. Let L be this record; at first
+// it is k. At the next node, if the other half hands up none, L goes on. If it hands up s,
+// then s and L are partners in one of the data sets, and in the other one s is what the node
+// hands up: it takes the place of L. So only k and the records s of the m nodes ever have
+// another partner. If row does not change then no partner does, and only the partner of k
+// has one that differs in its numbers. QED
+func partners(n int, row func(int) bool) []uint32 {
+	var pairs []uint32
+	var held [64]uint32 // what the first half of a node on the path handed up
+	size := 1 << partnersMoved(n)
+	for i := range size {
+		up := uint32(none)
+		if i < n && row(i) {
+			up = uint32(i)
+		}
+		level := 0
+		for ; i>>level&1 == 1; level++ { // the second half of a node
+			switch first := held[level]; {
+			case first == none:
+			case up == none:
+				up = first
+			default:
+				pairs, up = append(pairs, first, up), none
+			}
+		}
+		held[level] = up
+	}
+	if last := held[partnersMoved(n)]; last != none {
+		pairs = append(pairs, last, none)
+	}
+	return pairs
+}
+
+// partnersMoved is how many other records have another partner, at most, when one of n does.
+func partnersMoved(n int) int { return bits.Len(uint(n - 1)) }
+
+// paddedRows is n rounded up to whole tiles.
+func paddedRows(n int) int { return chunksOf(n, factoredRows) * factoredRows }
+
+// coefficients implements method.
+func (m *factored) coefficients(ctx context.Context, c driver.Context) error {
+	e := m.e
+	if m.rows == 0 {
+		return c.Clear(e.c, uint64(8*e.problem.N), 0)
+	}
+	first := paddedRows(m.cols) // place of the first row
+	places := first + paddedRows(m.rows)
+	if err := c.Clear(m.sums, uint64(8*places), 0); err != nil {
+		return err
+	}
+	limit := math.Float64bits(maxFactoredMargin / 2)
+	unit := 2 * m.step * 0x1p-23
+	sides := []struct {
+		from, n             int
+		scale, factor, unit float64
+	}{{0, first, -m.step, 1, unit}, {first, places - first, m.step, 2, -unit}} // -phi' is summed
+	at := func(of driver.Pointer, bytes, place int) uint64 { return uint64(of + driver.Pointer(bytes*place)) }
+	for _, s := range sides {
+		err := m.module.launch(c, "exponentials", blocksFor(s.n), 1, at(m.numbers, 4, s.from), uint64(e.s), at(m.records, 4, s.from), uint64(s.n),
+			math.Float64bits(s.scale), limit, math.Float64bits(s.factor), uint64(math.Float32bits(padding)))
+		if err != nil {
+			return err
+		}
+	}
+	err := inTurn(ctx, c, slicesOf(m.rows, m.cols, factoredRows, factoredCols, m.pairsPerLaunch(factoredWork)), func(s slice) error {
+		return m.module.launch(c, "logistic_tiles", chunksOf(s.rows, factoredRows), chunksOf(s.cols, factoredCols),
+			at(m.sums, 8, first+s.row), at(m.sums, 8, s.col), at(m.numbers, 4, first+s.row), at(m.numbers, 4, s.col), uint64(s.rows), uint64(s.cols))
+	})
+	if err != nil {
+		return err
+	}
+	for _, s := range sides {
+		err := m.module.launch(c, "coefficients", blocksFor(s.n), 1, uint64(e.c), at(m.sums, 8, s.from), at(m.records, 4, s.from), uint64(s.n), math.Float64bits(s.unit))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
