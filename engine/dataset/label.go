@@ -29,6 +29,25 @@ func (e *Encoder) encodeLabel(field []byte) (l encodedLabel, rule string) {
 	return l, ruleLabel
 }
 
+// labelMemo remembers the labels of the first few texts, which are those of most rows.
+type labelMemo struct {
+	texts  []string
+	labels []encodedLabel
+}
+
+// encode is e.encodeLabel. A memo is of one encoder.
+func (m *labelMemo) encode(e *Encoder, field []byte) (l encodedLabel, rule string) {
+	for i, text := range m.texts {
+		if string(field) == text {
+			return m.labels[i], ""
+		}
+	}
+	if l, rule = e.encodeLabel(field); rule == "" && len(m.texts) < 4 {
+		m.texts, m.labels = append(m.texts, string(field)), append(m.labels, l)
+	}
+	return l, rule
+}
+
 // encodeGrade maps the range linearly to [-1, 1].
 func (e *Encoder) encodeGrade(field []byte) (l encodedLabel, rule string) {
 	v, rule := parseNumber(field)

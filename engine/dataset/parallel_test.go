@@ -312,7 +312,49 @@ func FuzzShortNumber(f *testing.F) {
 		if ok && (err != nil || math.Float64bits(got) != math.Float64bits(want)) {
 			t.Errorf("%q: %x, strconv has %x, %v", s, math.Float64bits(got), math.Float64bits(want), err)
 		}
+		checkQuick(t, s)
 	})
+}
+
+// checkQuick says what quickNumber makes of s, whatever bytes follow it.
+func checkQuick(t *testing.T, s string) (quick bool) {
+	t.Helper()
+	for _, rest := range []string{"", ",", ",12345678", "\n-1.5,2,3", "\r\n1234567", " ,1234567", "\x00\xff\xb9\xae\xff\xff\xff\xff"} {
+		got, n := quickNumber([]byte(s + rest))
+		if n == 0 {
+			continue
+		}
+		quick = quick || n == len(s)
+		want, err := strconv.ParseFloat((s + rest)[:n], 64)
+		if err != nil || math.Float64bits(got) != math.Float64bits(want) {
+			t.Errorf("%q: quick number %x of %d bytes, strconv has %x, %v", s+rest, math.Float64bits(got), n, math.Float64bits(want), err)
+		}
+		if next := (s + rest)[n:]; next != "" && strings.Contains("0123456789eE", next[:1]) {
+			t.Errorf("%q: quick number ends before %q", s+rest, next)
+		}
+	}
+	return quick
+}
+
+// Numbers of up to 7 digits are quick, wherever their point is, and so are those of 7 bytes without a sign.
+func TestQuickNumberHasTheBitsOfStrconv(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for range 100_000 {
+		s := strconv.Itoa(rng.IntN(int(powersOfTen[1+rng.IntN(6)])))
+		s = strings.Repeat("0", rng.IntN(7-len(s))) + s
+		if k := rng.IntN(len(s) + 1); rng.IntN(3) > 0 {
+			s = s[:k] + "." + s[k:]
+		}
+		if s = []string{"", "-"}[rng.IntN(2)] + s; !checkQuick(t, s) {
+			t.Fatalf("%q is not quick", s)
+		}
+	}
+	for _, s := range []string{"", "-", ".", "-.", "--1", "+1", "1.2.3", "1,", "e5", "1e5", "1E5", "1.5e3", "x", "12345678", "1234567.", "9.99999999", "\xb1", "1\xae5", "nan"} {
+		checkQuick(t, s)
+	}
+	if v, n := quickNumber([]byte("-0.0,12345")); n != 4 || !math.Signbit(v) {
+		t.Errorf("-0.0 is %g of %d bytes", v, n)
+	}
 }
 
 func TestShortNumberHasTheBitsOfStrconv(t *testing.T) {
@@ -327,6 +369,7 @@ func TestShortNumberHasTheBitsOfStrconv(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			s += fmt.Sprintf("e%d", rng.IntN(60)-30)
 		}
+		checkQuick(t, s)
 		want, _ := strconv.ParseFloat(s, 64)
 		if got, ok := shortNumber([]byte(s)); ok {
 			short++
