@@ -203,7 +203,7 @@ func (t *table) read(in *input) error {
 	if err != nil {
 		return err
 	}
-	defer u.close()
+	defer func() { u.close() }()
 	head, _ := u.Peek(sniffBytes) // an error comes again when the rows are read
 	if isPack(head) {
 		if u.compressed {
@@ -235,10 +235,13 @@ func (t *table) read(in *input) error {
 	case FormatNPY, FormatIDX:
 		return readArrayFiles(t, format, in, u)
 	}
+	if u.compressed && in.opened != nil {
+		u.readAhead()
+	}
 	src := newSource(in.name, u, t.e.schema.CSV.Encoding)
 	var z sizes
 	if in.at != nil && t.label == nil {
-		if z, err = t.countLines(in.name); err != nil {
+		if z, err = t.countLines(in.name, format); err != nil {
 			return err
 		}
 	}
