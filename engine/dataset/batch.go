@@ -73,6 +73,7 @@ func (t *table) addBatch(l *layout, r *parquetReader, rows, jobs int, job func(k
 // encodeBatch appends features and labels of a batch, or nothing if one breaks a rule, and does jobs.
 func (t *table) encodeBatch(l *layout, r *parquetReader, rows, jobs int, job func(k int)) bool {
 	d := t.e.dim
+	piece := min(max((16<<10)/(8*d), 32), pieceRows) // columns are written one by one: 16 KB stay in the first cache
 	x, y := t.dense.grow(rows*d), t.label.grow(rows)
 	var broken atomic.Bool
 	parallel(r.workers, jobs+(rows+pieceRows-1)/pieceRows, func(k int) {
@@ -82,8 +83,12 @@ func (t *table) encodeBatch(l *layout, r *parquetReader, rows, jobs int, job fun
 		}
 		k -= jobs
 		from, to := k*pieceRows, min((k+1)*pieceRows, rows)
-		if !broken.Load() && !t.encodePiece(l, r, from, to, x[from*d:to*d], y[from:to]) {
-			broken.Store(true)
+		var labels labelMemo
+		for at := from; at < to && !broken.Load(); at += piece {
+			next := min(at+piece, to)
+			if !t.encodePiece(l, r, &labels, at, next, x[at*d:next*d], y[at:next]) {
+				broken.Store(true)
+			}
 		}
 	})
 	if broken.Load() {
@@ -94,8 +99,7 @@ func (t *table) encodeBatch(l *layout, r *parquetReader, rows, jobs int, job fun
 }
 
 // encodePiece encodes the rows from and below to of a batch. It is false if one breaks a rule.
-func (t *table) encodePiece(l *layout, r *parquetReader, from, to int, x, y []float64) bool {
-	var labels labelMemo
+func (t *table) encodePiece(l *layout, r *parquetReader, labels *labelMemo, from, to int, x, y []float64) bool {
 	for i, f := range l.fields {
 		c := r.cursors[i]
 		switch {
@@ -132,9 +136,16 @@ func (f *featureEncoder) encodeNumbers(values, dst []float64, stride int) bool {
 	// Most values take the first branch of scale, which has no call here; a NaN and what a clamp changes do not.
 	plain := f.transform == "" && f.width == 1 && len(f.missing.numbers) == 0
 	lo, hi, center, half, factor := f.lo, f.hi, f.center, f.half, f.factor
+	inverse, exact := f.inverse()
 	for i, v := range values {
 		if plain && v > lo && v < hi {
-			if u := (v - center) / half; u > -1 && u < 1 {
+			u := v - center
+			if exact {
+				u *= inverse
+			} else {
+				u /= half
+			}
+			if u > -1 && u < 1 {
 				dst[i*stride] = u * factor
 				continue
 			}

@@ -22,7 +22,8 @@ type quickField struct {
 	column *featureEncoder // of a feature
 	number bool            // a numeric feature whose numbers mean themselves
 
-	lo, hi, center, half, factor float64 // range of a number that needs no clamp, and its map; lo > hi with a transform
+	exact                                 bool    // inverse is that of half
+	lo, hi, center, half, inverse, factor float64 // range of a number that needs no clamp, and its map; lo > hi with a transform
 }
 
 // plan is how lines of l are read quickly; nil if every line has to be read row by row.
@@ -43,6 +44,7 @@ func (t *table) plan(l *layout) *csvPlan {
 		c := &t.e.columns[f.feature]
 		q := quickField{role: f.role, at: c.offset, column: c, lo: c.lo, hi: c.hi, center: c.center, half: c.half, factor: c.factor}
 		q.number = c.numeric && c.missing.numeric && len(c.missing.numbers) == 0
+		q.inverse, q.exact = c.inverse()
 		if c.transform != "" {
 			q.lo, q.hi = math.Inf(1), math.Inf(-1)
 		}
@@ -90,7 +92,13 @@ func (p *csvPlan) encode(e *Encoder, c *csvChunk, line []byte, x []float64) (y f
 				if at == len(line) && i == len(p.fields)-1 || at < len(line) && line[at] == p.delim {
 					at++
 					if v > f.lo && v < f.hi { // as scale does
-						if u := (v - f.center) / f.half; u > -1 && u < 1 {
+						u := v - f.center
+						if f.exact {
+							u *= f.inverse
+						} else {
+							u /= f.half
+						}
+						if u > -1 && u < 1 {
 							x[f.at] = u * f.factor
 							continue
 						}
