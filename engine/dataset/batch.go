@@ -12,9 +12,9 @@ import (
 const pieceRows = 1024
 
 // batchRows is how many rows of a number of columns are decoded before they are encoded:
-// enough to keep all workers busy, within 16 MB of numbers for the two batches in memory.
+// enough to keep all workers busy, and few enough to find most of them in the caches: 2 MB of numbers.
 func batchRows(columns int) int {
-	return min(max((1<<20)/max(columns, 1), pieceRows), progressRows)
+	return min(max((1<<18)/max(columns, 1), pieceRows), progressRows)
 }
 
 // parallel calls work for each i below n, on up to workers goroutines.
