@@ -163,7 +163,10 @@ func (t *table) encodeChunk(l *layout, plan *csvPlan, src *source, c *csvChunk) 
 	}
 	for r := c.reader(t, src); ; {
 		line, err := r.nextLine()
-		if err == nil && plan != nil && plan.addLine(p, c, line, r.row) {
+		if err == nil && plan != nil {
+			if !plan.addLine(p, c, line, r.row) {
+				return
+			}
 			continue
 		}
 		var row [][]byte

@@ -8,8 +8,8 @@ import (
 )
 
 // csvPlan reads the lines that most files are made of: no quotes, numbers of few digits in
-// columns that have no missing numbers and no notation. A line that it does not take is read
-// as any other, so that it decides nothing but the time.
+// columns that have no missing numbers and no notation. A chunk with another line is read
+// row by row, so that a plan decides nothing but the time.
 type csvPlan struct {
 	delim  byte
 	fields []quickField
@@ -53,15 +53,12 @@ func (t *table) plan(l *layout) *csvPlan {
 	return p
 }
 
-// addLine adds a line to the table and the chunk that p is of. It is false, and adds nothing, if
-// the line is not what p expects or breaks a rule.
+// addLine adds a line to the table and the chunk that p is of. It is false if the line is not what p
+// expects or breaks a rule: the rows of the chunk are then read one by one.
 func (p *csvPlan) addLine(t *table, c *csvChunk, line []byte, number int) bool {
-	texts, ends := len(c.texts), len(c.ends)
-	x := t.dense.grow(t.e.dim)
-	y, ok := p.encode(t.e, c, line, x)
+	ends := len(c.ends)
+	y, ok := p.encode(t.e, c, line, t.dense.grow(t.e.dim))
 	if !ok {
-		t.dense.drop(t.e.dim)
-		c.texts, c.ends = c.texts[:texts], c.ends[:ends]
 		return false
 	}
 	if len(c.ends) > ends {

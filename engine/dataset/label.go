@@ -29,21 +29,24 @@ func (e *Encoder) encodeLabel(field []byte) (l encodedLabel, rule string) {
 	return l, ruleLabel
 }
 
-// labelMemo remembers the labels of the first few texts, which are those of most rows.
-type labelMemo struct {
-	texts  []string
-	labels []encodedLabel
+// labelMemo remembers the labels of some texts: those of two classes find a place each, so that no branch
+// depends on the label.
+type labelMemo [8]struct {
+	text  string // empty: no label has this text
+	label encodedLabel
 }
 
 // encode is e.encodeLabel. A memo is of one encoder.
 func (m *labelMemo) encode(e *Encoder, field []byte) (l encodedLabel, rule string) {
-	for i, text := range m.texts {
-		if string(field) == text {
-			return m.labels[i], ""
-		}
+	if len(field) == 0 {
+		return e.encodeLabel(field)
 	}
-	if l, rule = e.encodeLabel(field); rule == "" && len(m.texts) < 4 {
-		m.texts, m.labels = append(m.texts, string(field)), append(m.labels, l)
+	known := &m[(3*int(field[0])+2*int(field[len(field)-1])+len(field))&7]
+	if string(field) == known.text {
+		return known.label, ""
+	}
+	if l, rule = e.encodeLabel(field); rule == "" && known.text == "" && len(field) <= 64 {
+		known.text, known.label = string(field), l
 	}
 	return l, rule
 }

@@ -47,6 +47,8 @@ type Options struct {
 	// Progress, if not nil, is called now and then with the rows read so far;
 	// an error stops the load and is returned.
 	Progress func(rows int) error
+
+	rowByRow bool // CSV is read as rows one after the other, which tests compare with
 }
 
 // Dataset is a file read by a schema.
