@@ -90,9 +90,9 @@ func (d *Dataset) Schema() *Schema { return d.Encoder.Schema() }
 // any format that one file may have. Content that breaks a rule gives a
 // *ParseError. Every rule is about the number of rows or about one row, by itself and
 // where it stands, never about what the rows have in common: so whether Load succeeds is
-// the same for all files of n rows that the schema accepts. Its memory is about that of the records: a first pass over the
-// file counts rows. (A Fortran-ordered array inside a compressed file is held as
-// well.)
+// the same for all files of n rows that the schema accepts. Its memory is about that of the records: lines
+// are counted first, and guessed by the first of them in a compressed file. (A Fortran-ordered array
+// inside a compressed file is held as well.)
 func Load(name string, s *Schema, o Options) (*Dataset, error) {
 	t, err := loadTable(name, s, o, nil)
 	if err != nil {
