@@ -60,7 +60,7 @@ func clipRowsBy(f func(dst, x, c *float64, rows, d, stride int, short float64)) 
 	}
 }
 
-func dotsBy(f func(dst, x, w *float64, rows, d, stride int), one, two func(dst, x, w *float64, rows int), block int) func(dst, x, w []float64) {
+func dotsBy(f func(dst, x, w *float64, rows, d, stride, add int), one, two func(dst, x, w *float64, rows int), block int) func(dst, x, w []float64) {
 	return func(dst, x, w []float64) {
 		d := len(w)
 		if d <= shortRow {
@@ -77,13 +77,12 @@ func dotsBy(f func(dst, x, w *float64, rows, d, stride int), one, two func(dst, 
 			shortDots(dst[n:], x[n*d:], w)
 			return
 		}
-		clear(dst)
 		if len(dst) == 0 {
 			return
 		}
 		x = x[:len(dst)*d]
 		for from := 0; from < d; from += block {
-			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), len(dst), min(block, d-from), d)
+			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), len(dst), min(block, d-from), d, from)
 		}
 	}
 }
@@ -99,17 +98,17 @@ func mustHold[T any](x []T, d int, rows []int32) {
 	}
 }
 
-func gatherDotsBy(f func(dst, x, w *float64, index *int32, rows, d, stride int), block int) func(dst, x, w []float64, rows []int32) {
+func gatherDotsBy(f func(dst, x, w *float64, index *int32, rows, d, stride, add int), block int) func(dst, x, w []float64, rows []int32) {
 	return func(dst, x, w []float64, rows []int32) {
 		d := len(w)
 		mustHold(x, d, rows)
 		dst = dst[:len(rows)]
-		clear(dst)
-		if len(dst) == 0 {
+		if len(dst) == 0 || d == 0 {
+			clear(dst)
 			return
 		}
 		for from := 0; from < d; from += block {
-			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), unsafe.SliceData(rows), len(dst), min(block, d-from), d)
+			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), unsafe.SliceData(rows), len(dst), min(block, d-from), d, from)
 		}
 	}
 }
@@ -135,22 +134,21 @@ func gatherAddRowsBy(f func(acc, c, x *float64, index *int32, rows, d, stride in
 	}
 }
 
-func narrowDotsBy(f func(dst *float64, x *float32, w *float64, rows, d, stride int), dots func(dst, x, w []float64), block int) func(dst []float64, x []float32, w []float64) {
+func narrowDotsBy(f func(dst *float64, x *float32, w *float64, rows, d, stride, add int), dots func(dst, x, w []float64), block int) func(dst []float64, x []float32, w []float64) {
 	return func(dst []float64, x []float32, w []float64) {
 		d := len(w)
 		if d <= shortRow || len(dst) == 0 {
 			narrowDots(dots, dst, x, w, nil)
 			return
 		}
-		clear(dst)
 		x = x[:len(dst)*d]
 		for from := 0; from < d; from += block {
-			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), len(dst), min(block, d-from), d)
+			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), len(dst), min(block, d-from), d, from)
 		}
 	}
 }
 
-func gatherNarrowDotsBy(f func(dst *float64, x *float32, w *float64, index *int32, rows, d, stride int), dots func(dst, x, w []float64), block int) func(dst []float64, x []float32, w []float64, rows []int32) {
+func gatherNarrowDotsBy(f func(dst *float64, x *float32, w *float64, index *int32, rows, d, stride, add int), dots func(dst, x, w []float64), block int) func(dst []float64, x []float32, w []float64, rows []int32) {
 	return func(dst []float64, x []float32, w []float64, rows []int32) {
 		d := len(w)
 		rows = rows[:len(dst)]
@@ -159,9 +157,8 @@ func gatherNarrowDotsBy(f func(dst *float64, x *float32, w *float64, index *int3
 			return
 		}
 		mustHold(x, d, rows)
-		clear(dst)
 		for from := 0; from < d; from += block {
-			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), unsafe.SliceData(rows), len(dst), min(block, d-from), d)
+			f(unsafe.SliceData(dst), unsafe.SliceData(x[from:]), unsafe.SliceData(w[from:]), unsafe.SliceData(rows), len(dst), min(block, d-from), d, from)
 		}
 	}
 }

@@ -1479,9 +1479,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dotsAVX2(dst *float64, x *float64, w *float64, rows int, d int, stride int)
+// func dotsAVX2(dst *float64, x *float64, w *float64, rows int, d int, stride int, add int)
 // Requires: AVX, FMA3
-TEXT ·dotsAVX2(SB), NOSPLIT, $0-48
+TEXT ·dotsAVX2(SB), NOSPLIT, $0-56
 	MOVQ    dst+0(FP), AX
 	MOVQ    w+16(FP), CX
 	MOVQ    rows+24(FP), DX
@@ -1544,11 +1544,21 @@ join4:
 	VPERM2F128 $0x21, Y2, Y1, Y3
 	VBLENDPD   $0x0c, Y2, Y1, Y1
 	VADDPD     Y1, Y3, Y3
-	VADDPD     (AX), Y3, Y3
-	VMOVUPD    Y3, (AX)
-	ADDQ       $0x20, AX
-	SUBQ       $0x04, DX
-	JMP        rows4
+	MOVQ       add+48(FP), R9
+	TESTQ      R9, R9
+	JNZ        add4
+	VXORPD     Y1, Y1, Y1
+	VADDPD     Y1, Y3, Y3
+	JMP        added4
+
+add4:
+	VADDPD (AX), Y3, Y3
+
+added4:
+	VMOVUPD Y3, (AX)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, DX
+	JMP     rows4
 
 rows1:
 	TESTQ  DX, DX
@@ -1578,11 +1588,21 @@ join1:
 	VADDPD       X2, X1, X1
 	VPERMILPD    $0x01, X1, X2
 	VADDPD       X2, X1, X1
-	VADDSD       (AX), X1, X1
-	VMOVSD       X1, (AX)
-	ADDQ         $0x08, AX
-	DECQ         DX
-	JMP          rows1
+	MOVQ         add+48(FP), R9
+	TESTQ        R9, R9
+	JNZ          add1
+	VXORPD       X2, X2, X2
+	VADDSD       X2, X1, X1
+	JMP          added1
+
+add1:
+	VADDSD (AX), X1, X1
+
+added1:
+	VMOVSD X1, (AX)
+	ADDQ   $0x08, AX
+	DECQ   DX
+	JMP    rows1
 
 done:
 	VZEROUPPER
@@ -2163,9 +2183,9 @@ end1_short8:
 	VZEROUPPER
 	RET
 
-// func gatherDotsAVX2(dst *float64, x *float64, w *float64, index *int32, rows int, d int, stride int)
+// func gatherDotsAVX2(dst *float64, x *float64, w *float64, index *int32, rows int, d int, stride int, add int)
 // Requires: AVX, FMA3
-TEXT ·gatherDotsAVX2(SB), NOSPLIT, $0-56
+TEXT ·gatherDotsAVX2(SB), NOSPLIT, $0-64
 	MOVQ    dst+0(FP), AX
 	MOVQ    w+16(FP), CX
 	MOVQ    rows+32(FP), DX
@@ -2234,11 +2254,21 @@ join4:
 	VPERM2F128 $0x21, Y2, Y1, Y3
 	VBLENDPD   $0x0c, Y2, Y1, Y1
 	VADDPD     Y1, Y3, Y3
-	VADDPD     (AX), Y3, Y3
-	VMOVUPD    Y3, (AX)
-	ADDQ       $0x20, AX
-	SUBQ       $0x04, DX
-	JMP        rows4
+	MOVQ       add+56(FP), R10
+	TESTQ      R10, R10
+	JNZ        add4
+	VXORPD     Y1, Y1, Y1
+	VADDPD     Y1, Y3, Y3
+	JMP        added4
+
+add4:
+	VADDPD (AX), Y3, Y3
+
+added4:
+	VMOVUPD Y3, (AX)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, DX
+	JMP     rows4
 
 rows1:
 	TESTQ   DX, DX
@@ -2270,11 +2300,21 @@ join1:
 	VADDPD       X2, X1, X1
 	VPERMILPD    $0x01, X1, X2
 	VADDPD       X2, X1, X1
-	VADDSD       (AX), X1, X1
-	VMOVSD       X1, (AX)
-	ADDQ         $0x08, AX
-	DECQ         DX
-	JMP          rows1
+	MOVQ         add+56(FP), R10
+	TESTQ        R10, R10
+	JNZ          add1
+	VXORPD       X2, X2, X2
+	VADDSD       X2, X1, X1
+	JMP          added1
+
+add1:
+	VADDSD (AX), X1, X1
+
+added1:
+	VMOVSD X1, (AX)
+	ADDQ   $0x08, AX
+	DECQ   DX
+	JMP    rows1
 
 done:
 	VZEROUPPER
@@ -2895,9 +2935,9 @@ end1_short8:
 	VZEROUPPER
 	RET
 
-// func narrowDotsAVX2(dst *float64, x *float32, w *float64, rows int, d int, stride int)
+// func narrowDotsAVX2(dst *float64, x *float32, w *float64, rows int, d int, stride int, add int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·narrowDotsAVX2(SB), NOSPLIT, $0-48
+TEXT ·narrowDotsAVX2(SB), NOSPLIT, $0-56
 	MOVQ    dst+0(FP), AX
 	MOVQ    w+16(FP), CX
 	MOVQ    rows+24(FP), DX
@@ -2976,11 +3016,21 @@ join4:
 	VPERM2F128 $0x21, Y3, Y2, Y4
 	VBLENDPD   $0x0c, Y3, Y2, Y2
 	VADDPD     Y2, Y4, Y4
-	VADDPD     (AX), Y4, Y4
-	VMOVUPD    Y4, (AX)
-	ADDQ       $0x20, AX
-	SUBQ       $0x04, DX
-	JMP        rows4
+	MOVQ       add+48(FP), R9
+	TESTQ      R9, R9
+	JNZ        add4
+	VXORPD     Y2, Y2, Y2
+	VADDPD     Y2, Y4, Y4
+	JMP        added4
+
+add4:
+	VADDPD (AX), Y4, Y4
+
+added4:
+	VMOVUPD Y4, (AX)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, DX
+	JMP     rows4
 
 rows1:
 	TESTQ  DX, DX
@@ -3013,11 +3063,21 @@ join1:
 	VADDPD       X3, X2, X2
 	VPERMILPD    $0x01, X2, X3
 	VADDPD       X3, X2, X2
-	VADDSD       (AX), X2, X2
-	VMOVSD       X2, (AX)
-	ADDQ         $0x08, AX
-	DECQ         DX
-	JMP          rows1
+	MOVQ         add+48(FP), R9
+	TESTQ        R9, R9
+	JNZ          add1
+	VXORPD       X3, X3, X3
+	VADDSD       X3, X2, X2
+	JMP          added1
+
+add1:
+	VADDSD (AX), X2, X2
+
+added1:
+	VMOVSD X2, (AX)
+	ADDQ   $0x08, AX
+	DECQ   DX
+	JMP    rows1
 
 done:
 	VZEROUPPER
@@ -3759,9 +3819,9 @@ end1_short8:
 	VZEROUPPER
 	RET
 
-// func gatherNarrowDotsAVX2(dst *float64, x *float32, w *float64, index *int32, rows int, d int, stride int)
+// func gatherNarrowDotsAVX2(dst *float64, x *float32, w *float64, index *int32, rows int, d int, stride int, add int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gatherNarrowDotsAVX2(SB), NOSPLIT, $0-56
+TEXT ·gatherNarrowDotsAVX2(SB), NOSPLIT, $0-64
 	MOVQ    dst+0(FP), AX
 	MOVQ    w+16(FP), CX
 	MOVQ    rows+32(FP), DX
@@ -3862,11 +3922,21 @@ join4:
 	VPERM2F128 $0x21, Y3, Y2, Y4
 	VBLENDPD   $0x0c, Y3, Y2, Y2
 	VADDPD     Y2, Y4, Y4
-	VADDPD     (AX), Y4, Y4
-	VMOVUPD    Y4, (AX)
-	ADDQ       $0x20, AX
-	SUBQ       $0x04, DX
-	JMP        rows4
+	MOVQ       add+56(FP), R10
+	TESTQ      R10, R10
+	JNZ        add4
+	VXORPD     Y2, Y2, Y2
+	VADDPD     Y2, Y4, Y4
+	JMP        added4
+
+add4:
+	VADDPD (AX), Y4, Y4
+
+added4:
+	VMOVUPD Y4, (AX)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, DX
+	JMP     rows4
 
 rows1:
 	TESTQ      DX, DX
@@ -3908,11 +3978,21 @@ join1:
 	VADDPD       X3, X2, X2
 	VPERMILPD    $0x01, X2, X3
 	VADDPD       X3, X2, X2
-	VADDSD       (AX), X2, X2
-	VMOVSD       X2, (AX)
-	ADDQ         $0x08, AX
-	DECQ         DX
-	JMP          rows1
+	MOVQ         add+56(FP), R10
+	TESTQ        R10, R10
+	JNZ          add1
+	VXORPD       X3, X3, X3
+	VADDSD       X3, X2, X2
+	JMP          added1
+
+add1:
+	VADDSD (AX), X2, X2
+
+added1:
+	VMOVSD X2, (AX)
+	ADDQ   $0x08, AX
+	DECQ   DX
+	JMP    rows1
 
 done:
 	VZEROUPPER
@@ -6996,9 +7076,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dotsAVX512(dst *float64, x *float64, w *float64, rows int, d int, stride int)
+// func dotsAVX512(dst *float64, x *float64, w *float64, rows int, d int, stride int, add int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
-TEXT ·dotsAVX512(SB), NOSPLIT, $0-48
+TEXT ·dotsAVX512(SB), NOSPLIT, $0-56
 	MOVQ  dst+0(FP), AX
 	MOVQ  w+16(FP), CX
 	MOVQ  rows+24(FP), DX
@@ -7068,11 +7148,21 @@ join4:
 	VPERM2F128    $0x21, Y6, Y4, Y7
 	VBLENDPD      $0x0c, Y6, Y4, Y4
 	VADDPD        Y4, Y7, Y7
-	VADDPD        (AX), Y7, Y7
-	VMOVUPD       Y7, (AX)
-	ADDQ          $0x20, AX
-	SUBQ          $0x04, DX
-	JMP           rows4
+	MOVQ          add+48(FP), R9
+	TESTQ         R9, R9
+	JNZ           add4
+	VXORPD        Y4, Y4, Y4
+	VADDPD        Y4, Y7, Y7
+	JMP           added4
+
+add4:
+	VADDPD (AX), Y7, Y7
+
+added4:
+	VMOVUPD Y7, (AX)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, DX
+	JMP     rows4
 
 rows1:
 	TESTQ  DX, DX
@@ -7104,11 +7194,21 @@ join1:
 	VADDPD        X0, X5, X5
 	VPERMILPD     $0x01, X5, X0
 	VADDPD        X0, X5, X5
-	VADDSD        (AX), X5, X5
-	VMOVSD        X5, (AX)
-	ADDQ          $0x08, AX
-	DECQ          DX
-	JMP           rows1
+	MOVQ          add+48(FP), R9
+	TESTQ         R9, R9
+	JNZ           add1
+	VXORPD        X0, X0, X0
+	VADDSD        X0, X5, X5
+	JMP           added1
+
+add1:
+	VADDSD (AX), X5, X5
+
+added1:
+	VMOVSD X5, (AX)
+	ADDQ   $0x08, AX
+	DECQ   DX
+	JMP    rows1
 
 done:
 	VZEROUPPER
@@ -7680,9 +7780,9 @@ end1_short8:
 	VZEROUPPER
 	RET
 
-// func gatherDotsAVX512(dst *float64, x *float64, w *float64, index *int32, rows int, d int, stride int)
+// func gatherDotsAVX512(dst *float64, x *float64, w *float64, index *int32, rows int, d int, stride int, add int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
-TEXT ·gatherDotsAVX512(SB), NOSPLIT, $0-56
+TEXT ·gatherDotsAVX512(SB), NOSPLIT, $0-64
 	MOVQ  dst+0(FP), AX
 	MOVQ  w+16(FP), CX
 	MOVQ  rows+32(FP), DX
@@ -7758,11 +7858,21 @@ join4:
 	VPERM2F128    $0x21, Y6, Y4, Y7
 	VBLENDPD      $0x0c, Y6, Y4, Y4
 	VADDPD        Y4, Y7, Y7
-	VADDPD        (AX), Y7, Y7
-	VMOVUPD       Y7, (AX)
-	ADDQ          $0x20, AX
-	SUBQ          $0x04, DX
-	JMP           rows4
+	MOVQ          add+56(FP), R10
+	TESTQ         R10, R10
+	JNZ           add4
+	VXORPD        Y4, Y4, Y4
+	VADDPD        Y4, Y7, Y7
+	JMP           added4
+
+add4:
+	VADDPD (AX), Y7, Y7
+
+added4:
+	VMOVUPD Y7, (AX)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, DX
+	JMP     rows4
 
 rows1:
 	TESTQ   DX, DX
@@ -7796,11 +7906,21 @@ join1:
 	VADDPD        X0, X5, X5
 	VPERMILPD     $0x01, X5, X0
 	VADDPD        X0, X5, X5
-	VADDSD        (AX), X5, X5
-	VMOVSD        X5, (AX)
-	ADDQ          $0x08, AX
-	DECQ          DX
-	JMP           rows1
+	MOVQ          add+56(FP), R10
+	TESTQ         R10, R10
+	JNZ           add1
+	VXORPD        X0, X0, X0
+	VADDSD        X0, X5, X5
+	JMP           added1
+
+add1:
+	VADDSD (AX), X5, X5
+
+added1:
+	VMOVSD X5, (AX)
+	ADDQ   $0x08, AX
+	DECQ   DX
+	JMP    rows1
 
 done:
 	VZEROUPPER
@@ -8412,9 +8532,9 @@ end1_short8:
 	VZEROUPPER
 	RET
 
-// func narrowDotsAVX512(dst *float64, x *float32, w *float64, rows int, d int, stride int)
+// func narrowDotsAVX512(dst *float64, x *float32, w *float64, rows int, d int, stride int, add int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
-TEXT ·narrowDotsAVX512(SB), NOSPLIT, $0-48
+TEXT ·narrowDotsAVX512(SB), NOSPLIT, $0-56
 	MOVQ  dst+0(FP), AX
 	MOVQ  w+16(FP), CX
 	MOVQ  rows+24(FP), DX
@@ -8492,11 +8612,21 @@ join4:
 	VPERM2F128    $0x21, Y5, Y4, Y7
 	VBLENDPD      $0x0c, Y5, Y4, Y4
 	VADDPD        Y4, Y7, Y7
-	VADDPD        (AX), Y7, Y7
-	VMOVUPD       Y7, (AX)
-	ADDQ          $0x20, AX
-	SUBQ          $0x04, DX
-	JMP           rows4
+	MOVQ          add+48(FP), R9
+	TESTQ         R9, R9
+	JNZ           add4
+	VXORPD        Y4, Y4, Y4
+	VADDPD        Y4, Y7, Y7
+	JMP           added4
+
+add4:
+	VADDPD (AX), Y7, Y7
+
+added4:
+	VMOVUPD Y7, (AX)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, DX
+	JMP     rows4
 
 rows1:
 	TESTQ  DX, DX
@@ -8530,11 +8660,21 @@ join1:
 	VADDPD        X0, X6, X6
 	VPERMILPD     $0x01, X6, X0
 	VADDPD        X0, X6, X6
-	VADDSD        (AX), X6, X6
-	VMOVSD        X6, (AX)
-	ADDQ          $0x08, AX
-	DECQ          DX
-	JMP           rows1
+	MOVQ          add+48(FP), R9
+	TESTQ         R9, R9
+	JNZ           add1
+	VXORPD        X0, X0, X0
+	VADDSD        X0, X6, X6
+	JMP           added1
+
+add1:
+	VADDSD (AX), X6, X6
+
+added1:
+	VMOVSD X6, (AX)
+	ADDQ   $0x08, AX
+	DECQ   DX
+	JMP    rows1
 
 done:
 	VZEROUPPER
@@ -9200,9 +9340,9 @@ end1_short8:
 	VZEROUPPER
 	RET
 
-// func gatherNarrowDotsAVX512(dst *float64, x *float32, w *float64, index *int32, rows int, d int, stride int)
+// func gatherNarrowDotsAVX512(dst *float64, x *float32, w *float64, index *int32, rows int, d int, stride int, add int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
-TEXT ·gatherNarrowDotsAVX512(SB), NOSPLIT, $0-56
+TEXT ·gatherNarrowDotsAVX512(SB), NOSPLIT, $0-64
 	MOVQ  dst+0(FP), AX
 	MOVQ  w+16(FP), CX
 	MOVQ  rows+32(FP), DX
@@ -9302,11 +9442,21 @@ join4:
 	VPERM2F128    $0x21, Y5, Y4, Y7
 	VBLENDPD      $0x0c, Y5, Y4, Y4
 	VADDPD        Y4, Y7, Y7
-	VADDPD        (AX), Y7, Y7
-	VMOVUPD       Y7, (AX)
-	ADDQ          $0x20, AX
-	SUBQ          $0x04, DX
-	JMP           rows4
+	MOVQ          add+56(FP), R10
+	TESTQ         R10, R10
+	JNZ           add4
+	VXORPD        Y4, Y4, Y4
+	VADDPD        Y4, Y7, Y7
+	JMP           added4
+
+add4:
+	VADDPD (AX), Y7, Y7
+
+added4:
+	VMOVUPD Y7, (AX)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, DX
+	JMP     rows4
 
 rows1:
 	TESTQ      DX, DX
@@ -9349,11 +9499,21 @@ join1:
 	VADDPD        X0, X6, X6
 	VPERMILPD     $0x01, X6, X0
 	VADDPD        X0, X6, X6
-	VADDSD        (AX), X6, X6
-	VMOVSD        X6, (AX)
-	ADDQ          $0x08, AX
-	DECQ          DX
-	JMP           rows1
+	MOVQ          add+56(FP), R10
+	TESTQ         R10, R10
+	JNZ           add1
+	VXORPD        X0, X0, X0
+	VADDSD        X0, X6, X6
+	JMP           added1
+
+add1:
+	VADDSD (AX), X6, X6
+
+added1:
+	VMOVSD X6, (AX)
+	ADDQ   $0x08, AX
+	DECQ   DX
+	JMP    rows1
 
 done:
 	VZEROUPPER

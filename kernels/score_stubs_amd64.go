@@ -77,7 +77,7 @@ func clipRowsAVX2(dst *float64, x *float64, c *float64, rows int, d int, stride 
 // dotsAVX2 adds the products of rows with w, see Dots and GatherDots.
 //
 //go:noescape
-func dotsAVX2(dst *float64, x *float64, w *float64, rows int, d int, stride int)
+func dotsAVX2(dst *float64, x *float64, w *float64, rows int, d int, stride int, add int)
 
 // addRowsAVX2 adds the rows times c, see AddRows and GatherAddRows.
 //
@@ -87,7 +87,7 @@ func addRowsAVX2(acc *float64, c *float64, x *float64, rows int, d int, stride i
 // gatherDotsAVX2 adds the products of rows with w, see Dots and GatherDots.
 //
 //go:noescape
-func gatherDotsAVX2(dst *float64, x *float64, w *float64, index *int32, rows int, d int, stride int)
+func gatherDotsAVX2(dst *float64, x *float64, w *float64, index *int32, rows int, d int, stride int, add int)
 
 // gatherAddRowsAVX2 adds the rows times c, see AddRows and GatherAddRows.
 //
@@ -97,7 +97,7 @@ func gatherAddRowsAVX2(acc *float64, c *float64, x *float64, index *int32, rows 
 // narrowDotsAVX2 adds the products of rows with w, see NarrowDots and GatherNarrowDots.
 //
 //go:noescape
-func narrowDotsAVX2(dst *float64, x *float32, w *float64, rows int, d int, stride int)
+func narrowDotsAVX2(dst *float64, x *float32, w *float64, rows int, d int, stride int, add int)
 
 // narrowAddRowsAVX2 adds the rows times c, see NarrowAddRows and GatherNarrowAddRows.
 //
@@ -107,7 +107,7 @@ func narrowAddRowsAVX2(acc *float64, c *float64, x *float32, rows int, d int, st
 // gatherNarrowDotsAVX2 adds the products of rows with w, see NarrowDots and GatherNarrowDots.
 //
 //go:noescape
-func gatherNarrowDotsAVX2(dst *float64, x *float32, w *float64, index *int32, rows int, d int, stride int)
+func gatherNarrowDotsAVX2(dst *float64, x *float32, w *float64, index *int32, rows int, d int, stride int, add int)
 
 // gatherNarrowAddRowsAVX2 adds the rows times c, see NarrowAddRows and GatherNarrowAddRows.
 //
@@ -187,7 +187,7 @@ func clipRowsAVX512(dst *float64, x *float64, c *float64, rows int, d int, strid
 // dotsAVX512 adds the products of rows with w, see Dots and GatherDots.
 //
 //go:noescape
-func dotsAVX512(dst *float64, x *float64, w *float64, rows int, d int, stride int)
+func dotsAVX512(dst *float64, x *float64, w *float64, rows int, d int, stride int, add int)
 
 // addRowsAVX512 adds the rows times c, see AddRows and GatherAddRows.
 //
@@ -197,7 +197,7 @@ func addRowsAVX512(acc *float64, c *float64, x *float64, rows int, d int, stride
 // gatherDotsAVX512 adds the products of rows with w, see Dots and GatherDots.
 //
 //go:noescape
-func gatherDotsAVX512(dst *float64, x *float64, w *float64, index *int32, rows int, d int, stride int)
+func gatherDotsAVX512(dst *float64, x *float64, w *float64, index *int32, rows int, d int, stride int, add int)
 
 // gatherAddRowsAVX512 adds the rows times c, see AddRows and GatherAddRows.
 //
@@ -207,7 +207,7 @@ func gatherAddRowsAVX512(acc *float64, c *float64, x *float64, index *int32, row
 // narrowDotsAVX512 adds the products of rows with w, see NarrowDots and GatherNarrowDots.
 //
 //go:noescape
-func narrowDotsAVX512(dst *float64, x *float32, w *float64, rows int, d int, stride int)
+func narrowDotsAVX512(dst *float64, x *float32, w *float64, rows int, d int, stride int, add int)
 
 // narrowAddRowsAVX512 adds the rows times c, see NarrowAddRows and GatherNarrowAddRows.
 //
@@ -217,7 +217,7 @@ func narrowAddRowsAVX512(acc *float64, c *float64, x *float32, rows int, d int, 
 // gatherNarrowDotsAVX512 adds the products of rows with w, see NarrowDots and GatherNarrowDots.
 //
 //go:noescape
-func gatherNarrowDotsAVX512(dst *float64, x *float32, w *float64, index *int32, rows int, d int, stride int)
+func gatherNarrowDotsAVX512(dst *float64, x *float32, w *float64, index *int32, rows int, d int, stride int, add int)
 
 // gatherNarrowAddRowsAVX512 adds the rows times c, see NarrowAddRows and GatherNarrowAddRows.
 //

@@ -12,9 +12,9 @@ import (
 const pieceRows = 1024
 
 // batchRows is how many rows of a number of columns are decoded before they are encoded:
-// enough to keep all workers busy, within 16 MB of numbers.
+// enough to keep all workers busy, and few enough to find most of them in the caches: 2 MB of numbers.
 func batchRows(columns int) int {
-	return min(max((1<<21)/max(columns, 1), pieceRows), progressRows)
+	return min(max((1<<18)/max(columns, 1), pieceRows), progressRows)
 }
 
 // parallel calls work for each i below n, on up to workers goroutines.
@@ -25,9 +25,14 @@ func parallel(workers, n int, work func(i int)) {
 // addBatch adds the rows of a batch, as addRow does one after the other. Features and
 // labels of rows that break no rule are encoded in parallel, column by column; a batch
 // with another row is left to addRow, which says what is wrong first. What depends on the
-// rows before (ids, groups, persons) is done in order.
-func (t *table) addBatch(l *layout, r *parquetReader, rows int) error {
-	if t.scan != nil || t.e.notations || t.e.schema.SelectsByLabel() || !t.encodeBatch(l, r, rows) {
+// rows before (ids, groups, persons) is done in order. It also does jobs, which read the batch
+// after this one: nobody waits for the slowest column.
+func (t *table) addBatch(l *layout, r *parquetReader, rows, jobs int, job func(k int)) error {
+	alone := t.scan != nil || t.e.notations || t.e.schema.SelectsByLabel()
+	if alone {
+		parallel(r.workers, jobs, job)
+	}
+	if alone || !t.encodeBatch(l, r, rows, jobs, job) {
 		for i := range rows {
 			r.take(i)
 			if err := t.addRow(l, r.texts, r.values, r.row+i+1); err != nil {
@@ -65,15 +70,25 @@ func (t *table) addBatch(l *layout, r *parquetReader, rows int) error {
 	return nil
 }
 
-// encodeBatch appends features and labels of a batch, or nothing if one breaks a rule.
-func (t *table) encodeBatch(l *layout, r *parquetReader, rows int) bool {
+// encodeBatch appends features and labels of a batch, or nothing if one breaks a rule, and does jobs.
+func (t *table) encodeBatch(l *layout, r *parquetReader, rows, jobs int, job func(k int)) bool {
 	d := t.e.dim
+	piece := min(max((16<<10)/(8*d), 32), pieceRows) // columns are written one by one: 16 KB stay in the first cache
 	x, y := t.dense.grow(rows*d), t.label.grow(rows)
 	var broken atomic.Bool
-	parallel(r.workers, (rows+pieceRows-1)/pieceRows, func(k int) {
+	parallel(r.workers, jobs+(rows+pieceRows-1)/pieceRows, func(k int) {
+		if k < jobs {
+			job(k)
+			return
+		}
+		k -= jobs
 		from, to := k*pieceRows, min((k+1)*pieceRows, rows)
-		if !broken.Load() && !t.encodePiece(l, r, from, to, x[from*d:to*d], y[from:to]) {
-			broken.Store(true)
+		var labels labelMemo
+		for at := from; at < to && !broken.Load(); at += piece {
+			next := min(at+piece, to)
+			if !t.encodePiece(l, r, &labels, at, next, x[at*d:next*d], y[at:next]) {
+				broken.Store(true)
+			}
 		}
 	})
 	if broken.Load() {
@@ -84,13 +99,13 @@ func (t *table) encodeBatch(l *layout, r *parquetReader, rows int) bool {
 }
 
 // encodePiece encodes the rows from and below to of a batch. It is false if one breaks a rule.
-func (t *table) encodePiece(l *layout, r *parquetReader, from, to int, x, y []float64) bool {
+func (t *table) encodePiece(l *layout, r *parquetReader, labels *labelMemo, from, to int, x, y []float64) bool {
 	for i, f := range l.fields {
 		c := r.cursors[i]
 		switch {
 		case f.role == RoleLabel && t.readsLabels():
 			for k, text := range c.texts[from:to] {
-				label, rule := t.e.encodeLabel(text)
+				label, rule := labels.encode(t.e, text)
 				if rule != "" {
 					return false
 				}
@@ -121,9 +136,16 @@ func (f *featureEncoder) encodeNumbers(values, dst []float64, stride int) bool {
 	// Most values take the first branch of scale, which has no call here; a NaN and what a clamp changes do not.
 	plain := f.transform == "" && f.width == 1 && len(f.missing.numbers) == 0
 	lo, hi, center, half, factor := f.lo, f.hi, f.center, f.half, f.factor
+	inverse, exact := f.inverse()
 	for i, v := range values {
 		if plain && v > lo && v < hi {
-			if u := (v - center) / half; u > -1 && u < 1 {
+			u := v - center
+			if exact {
+				u *= inverse
+			} else {
+				u /= half
+			}
+			if u > -1 && u < 1 {
 				dst[i*stride] = u * factor
 				continue
 			}

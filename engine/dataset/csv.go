@@ -30,24 +30,38 @@ func newCSVReader(src *source, o *CSVOptions) *csvReader {
 
 // next returns the fields of the next row, valid until the next call, or io.EOF.
 func (r *csvReader) next() ([][]byte, error) {
+	line, err := r.nextLine()
+	if err != nil {
+		return nil, err
+	}
+	return r.cutFields(line)
+}
+
+// nextLine returns the line that the next row begins with, or io.EOF.
+func (r *csvReader) nextLine() ([]byte, error) {
 	for {
 		line, err := r.src.next()
 		if err != nil {
 			return nil, err
 		}
-		if len(trimBlanks(line, r.delim)) == 0 || r.isComment(line) {
+		if skipBlanks(line, r.delim) == len(line) || r.isComment(line) {
 			continue
 		}
 		r.row = r.src.line
-		if bytes.IndexByte(line, '"') < 0 {
-			r.splitPlain(line)
-			return r.fields, nil
-		}
-		if line, err = r.join(line); err != nil {
-			return nil, err
-		}
-		return r.fields, r.splitQuoted(line)
+		return line, nil
 	}
+}
+
+// cutFields returns the fields of the row that begins with a line.
+func (r *csvReader) cutFields(line []byte) (_ [][]byte, err error) {
+	if bytes.IndexByte(line, '"') < 0 {
+		r.splitPlain(line)
+		return r.fields, nil
+	}
+	if line, err = r.join(line); err != nil {
+		return nil, err
+	}
+	return r.fields, r.splitQuoted(line)
 }
 
 func (r *csvReader) isComment(line []byte) bool {

@@ -26,6 +26,7 @@ type csvChunk struct {
 	numbers []int // of the rows, if they have ids, groups or persons
 	texts   []byte
 	ends    []int // in texts, of these fields of each row
+	labels  labelMemo
 }
 
 // csvCutter cuts a file at the ends of rows.
@@ -96,7 +97,7 @@ func (r *csvReader) cut(text []byte) (end int, long bool) {
 // addChunks adds the rest of a file. Chunks are encoded in parallel and added in order by
 // this goroutine, which also reads the file, so that nothing is read after it returns.
 func (t *table) addChunks(l *layout, src *source) error {
-	workers := runtime.GOMAXPROCS(0)
+	workers, plan := runtime.GOMAXPROCS(0), t.plan(l)
 	cutter := &csvCutter{src: src, rows: newCSVReader(src, &t.e.schema.CSV)}
 	todo := make(chan *csvChunk, 2*workers)
 	var all tasks.Group
@@ -105,7 +106,7 @@ func (t *table) addChunks(l *layout, src *source) error {
 	for range workers {
 		all.Go(func() {
 			for c := range todo {
-				all.Try(func() { t.encodeChunk(l, src, c) })
+				all.Try(func() { t.encodeChunk(l, plan, src, c) })
 				close(c.done)
 			}
 		})
@@ -141,7 +142,7 @@ func (c *csvChunk) reader(t *table, src *source) *csvReader {
 
 // encodeChunk encodes features and labels with a table of the chunk's own and keeps the
 // texts of what depends on the rows before.
-func (t *table) encodeChunk(l *layout, src *source, c *csvChunk) {
+func (t *table) encodeChunk(l *layout, plan *csvPlan, src *source, c *csvChunk) {
 	if c.part == nil {
 		c.part = newTable(t.name, t.e, Options{Labels: t.o.Labels, Persons: IgnorePersons}, nil)
 		c.part.hasLabels = t.hasLabels
@@ -157,8 +158,21 @@ func (t *table) encodeChunk(l *layout, src *source, c *csvChunk) {
 	c.numbers, c.texts, c.ends, c.broken = c.numbers[:0], c.texts[:0], c.ends[:0], true
 	identifies := l.identifies()
 	anonymous := l.anonymous()
+	if bytes.IndexByte(c.text, '"') >= 0 {
+		plan = nil
+	}
 	for r := c.reader(t, src); ; {
-		row, err := r.next()
+		line, err := r.nextLine()
+		if err == nil && plan != nil {
+			if !plan.addLine(p, c, line, r.row) {
+				return
+			}
+			continue
+		}
+		var row [][]byte
+		if err == nil {
+			row, err = r.cutFields(line)
+		}
 		if err == io.EOF || err == nil && len(row) != len(l.fields) {
 			c.broken = err == nil
 			return

@@ -3,7 +3,6 @@ package dataset
 import (
 	"fmt"
 	"io"
-	"runtime"
 	"strings"
 )
 
@@ -36,7 +35,7 @@ func readCSV(t *table, src *source, z sizes) error {
 			return err
 		}
 	}
-	if t.scan != nil || runtime.GOMAXPROCS(0) == 1 {
+	if t.scan != nil || t.o.rowByRow {
 		return t.addCSVRows(l, r)
 	}
 	return t.addChunks(l, src)

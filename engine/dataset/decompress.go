@@ -3,14 +3,16 @@ package dataset
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/transform"
+
+	"dyad/internal/tasks"
 )
 
 // maxZstdWindow bounds the memory of the zstd decoder; it is what
@@ -22,18 +24,21 @@ type unpacked struct {
 	*bufio.Reader
 	compressed bool
 	raw        *watched
+	packed     *bufio.Reader // of the bytes before they are decompressed
 	close      func()
 }
 
 // watched remembers the error of the file below a decompressor, so that a broken
-// disk is not taken for damaged content.
+// disk is not taken for damaged content, and counts the bytes.
 type watched struct {
-	r   io.Reader
-	err error
+	r     io.Reader
+	err   error
+	count int
 }
 
 func (w *watched) Read(b []byte) (int, error) {
 	n, err := w.r.Read(b)
+	w.count += n
 	if err != nil && err != io.EOF {
 		w.err = err
 	}
@@ -45,6 +50,7 @@ func (w *watched) Read(b []byte) (int, error) {
 func unpack(name string, r io.Reader) (*unpacked, error) {
 	raw := &watched{r: r}
 	u := &unpacked{Reader: bufio.NewReaderSize(raw, 1<<16), raw: raw, close: func() {}}
+	u.packed = u.Reader
 	head, _ := u.Peek(4)
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
@@ -64,6 +70,85 @@ func unpack(name string, r io.Reader) (*unpacked, error) {
 		u.Reader = bufio.NewReaderSize(z, 1<<16)
 	}
 	return u, nil
+}
+
+// ahead is text that a goroutine decompresses while what comes before it is used.
+type ahead struct {
+	full  chan aheadBlock // in order; closed after the last
+	empty chan []byte
+	stop  chan struct{}
+	rest  []byte // of the block that is read
+	block []byte
+	err   error // that follows
+	all   tasks.Group
+}
+
+type aheadBlock struct {
+	text []byte
+	err  error // what comes after it
+}
+
+// Sizes of the text that is decompressed ahead.
+const (
+	aheadBytes  = 1 << 18
+	aheadBlocks = 4
+)
+
+// readAhead decompresses in a goroutine of its own from now on, until close. It is for files: close
+// waits for a read that is under way, which a stream could let it do for ever.
+func (u *unpacked) readAhead() {
+	a := &ahead{full: make(chan aheadBlock, aheadBlocks), empty: make(chan []byte, aheadBlocks), stop: make(chan struct{}), err: io.ErrUnexpectedEOF}
+	for range aheadBlocks {
+		a.empty <- make([]byte, aheadBytes)
+	}
+	from, done := u.Reader, u.close
+	a.all.Go(func() {
+		defer close(a.full)
+		for {
+			select {
+			case <-a.stop:
+				return
+			case b := <-a.empty:
+				n, err := 0, error(nil)
+				for n < len(b) && err == nil { // io.ReadFull would change the error
+					var k int
+					k, err = from.Read(b[n:])
+					n += k
+				}
+				a.full <- aheadBlock{b[:n], err} // there is room for all blocks
+				if err != nil {
+					return
+				}
+			}
+		}
+	})
+	u.close = func() {
+		close(a.stop)
+		a.all.Wait()
+		done()
+	}
+	u.Reader = bufio.NewReaderSize(a, 1<<16)
+}
+
+// Read gives what is left of a block. Its error is that of the decompressor.
+func (a *ahead) Read(b []byte) (int, error) {
+	for len(a.rest) == 0 {
+		if a.block != nil {
+			a.empty <- a.block[:cap(a.block)] // there is room for all blocks
+			a.block = nil
+		}
+		next, ok := <-a.full
+		if !ok {
+			return 0, a.err // also after a panic, which close passes on
+		}
+		a.block, a.rest = next.text, next.text
+		if next.err != nil {
+			a.err = next.err
+		}
+	}
+	n := copy(b, a.rest)
+	a.rest = a.rest[n:]
+	return n, nil
 }
 
 // decode turns the text of an encoding into UTF-8.

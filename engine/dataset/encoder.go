@@ -418,6 +418,13 @@ func (f *featureEncoder) scale(v float64) float64 {
 	return min(max(u, -1), 1) * f.factor
 }
 
+// inverse is 1/half where half is a power of two, as for ranges of [-1, 1] and [0, 1]: a product with it
+// is then the quotient by half to the bit, as both round the same number, and takes a fourth of the time.
+func (f *featureEncoder) inverse() (inverse float64, exact bool) {
+	mantissa, exponent := math.Frexp(f.half)
+	return 1 / f.half, mantissa == 0.5 && -1000 < exponent && exponent < 1000
+}
+
 func transformed(v float64, transform string) float64 {
 	if transform == TransformLog1p {
 		return math.Log1p(v)

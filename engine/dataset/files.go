@@ -198,7 +198,7 @@ func (t *table) countRows(name string) (sizes, error) {
 			return z, nil
 		}
 	default:
-		return t.countLines(name)
+		return t.countLines(name, format)
 	}
 	return z, nil
 }

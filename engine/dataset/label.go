@@ -29,6 +29,28 @@ func (e *Encoder) encodeLabel(field []byte) (l encodedLabel, rule string) {
 	return l, ruleLabel
 }
 
+// labelMemo remembers the labels of some texts: those of two classes find a place each, so that no branch
+// depends on the label.
+type labelMemo [8]struct {
+	text  string // empty: no label has this text
+	label encodedLabel
+}
+
+// encode is e.encodeLabel. A memo is of one encoder.
+func (m *labelMemo) encode(e *Encoder, field []byte) (l encodedLabel, rule string) {
+	if len(field) == 0 {
+		return e.encodeLabel(field)
+	}
+	known := &m[(3*int(field[0])+2*int(field[len(field)-1])+len(field))&7]
+	if string(field) == known.text {
+		return known.label, ""
+	}
+	if l, rule = e.encodeLabel(field); rule == "" && known.text == "" && len(field) <= 64 {
+		known.text, known.label = string(field), l
+	}
+	return l, rule
+}
+
 // encodeGrade maps the range linearly to [-1, 1].
 func (e *Encoder) encodeGrade(field []byte) (l encodedLabel, rule string) {
 	v, rule := parseNumber(field)

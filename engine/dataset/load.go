@@ -47,6 +47,8 @@ type Options struct {
 	// Progress, if not nil, is called now and then with the rows read so far;
 	// an error stops the load and is returned.
 	Progress func(rows int) error
+
+	rowByRow bool // CSV is read as rows one after the other, which tests compare with
 }
 
 // Dataset is a file read by a schema.
@@ -88,9 +90,9 @@ func (d *Dataset) Schema() *Schema { return d.Encoder.Schema() }
 // any format that one file may have. Content that breaks a rule gives a
 // *ParseError. Every rule is about the number of rows or about one row, by itself and
 // where it stands, never about what the rows have in common: so whether Load succeeds is
-// the same for all files of n rows that the schema accepts. Its memory is about that of the records: a first pass over the
-// file counts rows. (A Fortran-ordered array inside a compressed file is held as
-// well.)
+// the same for all files of n rows that the schema accepts. Its memory is about that of the records: lines
+// are counted first, and guessed by the first of them in a compressed file. (A Fortran-ordered array
+// inside a compressed file is held as well.)
 func Load(name string, s *Schema, o Options) (*Dataset, error) {
 	t, err := loadTable(name, s, o, nil)
 	if err != nil {
@@ -203,7 +205,7 @@ func (t *table) read(in *input) error {
 	if err != nil {
 		return err
 	}
-	defer u.close()
+	defer func() { u.close() }()
 	head, _ := u.Peek(sniffBytes) // an error comes again when the rows are read
 	if isPack(head) {
 		if u.compressed {
@@ -235,10 +237,13 @@ func (t *table) read(in *input) error {
 	case FormatNPY, FormatIDX:
 		return readArrayFiles(t, format, in, u)
 	}
+	if u.compressed && in.opened != nil {
+		u.readAhead()
+	}
 	src := newSource(in.name, u, t.e.schema.CSV.Encoding)
 	var z sizes
 	if in.at != nil && t.label == nil {
-		if z, err = t.countLines(in.name); err != nil {
+		if z, err = t.countLines(in.name, format); err != nil {
 			return err
 		}
 	}

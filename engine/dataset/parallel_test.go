@@ -266,8 +266,8 @@ columns:
 			}
 			read := func(workers int, r io.Reader) string {
 				var calls []int
-				o := Options{KeepIDs: s == byRow, Persons: KeepPersons, Progress: func(n int) error { calls = append(calls, n); return nil }}
-				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
+				o := Options{KeepIDs: s == byRow, Persons: KeepPersons, Progress: func(n int) error { calls = append(calls, n); return nil }, rowByRow: workers == 0}
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(workers, 1)))
 				d, err := LoadReader("file", r, s, o)
 				if err != nil {
 					return fmt.Sprint(err)
@@ -278,11 +278,11 @@ columns:
 				}
 				return fmt.Sprintf("%x %d %d %d %d %d %d %v", sum.Sum(nil), d.Records.Len(), d.Records.Units(), d.Positives, d.GroupCount, len(d.IDs), len(d.Groups), calls) + fmt.Sprint(d.IDs, d.Groups)
 			}
-			want := read(1, strings.NewReader(text))
+			want := read(0, strings.NewReader(text))
 			if strings.HasPrefix(want, "dataset") {
 				errs++
 			}
-			for _, workers := range []int{2, 3} {
+			for _, workers := range []int{1, 2, 3} {
 				if got := read(workers, strings.NewReader(text)); got != want {
 					t.Errorf("%s, schema %d, %d workers: got %.200s, want %.200s", name, which, workers, got, want)
 				}
@@ -291,13 +291,80 @@ columns:
 				t.Errorf("%s, schema %d, packed: got %.200s, want %.200s", name, which, got, want)
 			}
 			broken := io.MultiReader(strings.NewReader(text), errReader{errors.New("disk")})
-			if one, two := read(1, broken), read(2, io.MultiReader(strings.NewReader(text), errReader{errors.New("disk")})); one != two {
+			if one, two := read(0, broken), read(2, io.MultiReader(strings.NewReader(text), errReader{errors.New("disk")})); one != two {
 				t.Errorf("%s, schema %d: reader fails: got %.200s, want %.200s", name, which, two, one)
 			}
 		}
 	}
 	if errs < 20 && !testing.Short() {
 		t.Errorf("%d of the cases are errors, want at least 20", errs)
+	}
+}
+
+// Lines that are read quickly give the records of rows read one by one, with numbers that are not quick, blanks,
+// empty fields, and every end of the file among them, whatever the buffer holds behind it.
+func TestQuickLines(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	numbers := []string{"0", "-0", "0.0001", "-3.9999", "12", "+1", " 2", "2 ", "\t-1.5\t", ".5", "-.5", "7.", "1e-1", "1E0", "0.12345678901234567", "1234567", "12345678", "-1234567", "0000000", "1_0", "", "nan", "4", "-4", "99999.9", "one"}
+	s := mustSchema(t, `
+data_id: t
+csv: {header: true}
+missing: {policy: middle}
+columns:
+  - {name: id, role: id}
+  - {name: a, range: [-4, 4]}
+  - {name: b, range: [-3, 3.7]}
+  - {name: c, range: [0, 9], transform: log1p}
+  - {name: skip, role: ignore}
+  - {name: sex, categories: [f, m, x]}
+  - {name: out, role: label, positive: yes, negative: no}
+  - {name: z, range: [-1, 1]}
+`)
+	pick := func(from []string) string { return from[rng.IntN(len(from))] }
+	errs := map[int]int{}
+	for _, part := range []int{len(numbers), 15, 6} { // with refused rows, without, and only short ones
+		for range 6 {
+			var b strings.Builder
+			odd := rng.IntN(3000) // row after which one is refused, if there are only short ones
+			b.WriteString("id,a,b,c,skip,sex,out,z\n")
+			end := pick([]string{"\n", "\r\n"})
+			for i := range 3000 + rng.IntN(3000) {
+				all := numbers[:part]
+				if part == len(numbers) && i < 2500 {
+					all = numbers[:15]
+				}
+				fmt.Fprintf(&b, "r%d,%s,%s,%s,,%s,%s,%s%s", i, pick(all), pick(all), pick(all), pick([]string{"f", "m", "x"}), pick([]string{"yes", "no", " yes "}), pick(all), end)
+				if part == 6 && i == odd {
+					b.WriteString(pick([]string{"r,1,2,3,,f,yes,1,2", "r,1,2,3,,f,yes", "r,1,2,3,,f,yes,1,", "r,1,2,3,,f,,1", "r", "r,1,2,3,,f,yes,1 2"}) + end)
+				}
+			}
+			text := b.String()
+			text = text[:len(text)-rng.IntN(len(end)+2)]
+			read := func(workers int) string {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(workers, 1)))
+				d, err := LoadReader("file", strings.NewReader(text), s, Options{KeepIDs: true, rowByRow: workers == 0})
+				if err != nil {
+					return err.Error()
+				}
+				sum := sha256.New()
+				for _, v := range append(slices.Clone(d.Records.Dense()), d.Records.Labels()...) {
+					_ = binary.Write(sum, binary.LittleEndian, math.Float64bits(v))
+				}
+				return fmt.Sprintf("%x %d %d %v", sum.Sum(nil), d.Records.Len(), d.Positives, d.IDs)
+			}
+			want := read(0)
+			if strings.HasPrefix(want, "dataset") {
+				errs[part]++
+			}
+			for _, workers := range []int{1, 2, 5} {
+				if got := read(workers); got != want {
+					t.Errorf("%d kinds of numbers, %d workers: got %.200s, want %.200s", part, workers, got, want)
+				}
+			}
+		}
+	}
+	if errs[len(numbers)] < 6 || errs[15] > 4 || errs[6] < 6 {
+		t.Errorf("files with an error, by kinds of numbers: %v", errs)
 	}
 }
 
@@ -312,7 +379,49 @@ func FuzzShortNumber(f *testing.F) {
 		if ok && (err != nil || math.Float64bits(got) != math.Float64bits(want)) {
 			t.Errorf("%q: %x, strconv has %x, %v", s, math.Float64bits(got), math.Float64bits(want), err)
 		}
+		checkQuick(t, s)
 	})
+}
+
+// checkQuick says what quickNumber makes of s, whatever bytes follow it.
+func checkQuick(t *testing.T, s string) (quick bool) {
+	t.Helper()
+	for _, rest := range []string{"", ",", ",12345678", "\n-1.5,2,3", "\r\n1234567", " ,1234567", "\x00\xff\xb9\xae\xff\xff\xff\xff"} {
+		got, n := quickNumber([]byte(s + rest))
+		if n == 0 {
+			continue
+		}
+		quick = quick || n == len(s)
+		want, err := strconv.ParseFloat((s + rest)[:n], 64)
+		if err != nil || math.Float64bits(got) != math.Float64bits(want) {
+			t.Errorf("%q: quick number %x of %d bytes, strconv has %x, %v", s+rest, math.Float64bits(got), n, math.Float64bits(want), err)
+		}
+		if next := (s + rest)[n:]; next != "" && strings.Contains("0123456789eE", next[:1]) {
+			t.Errorf("%q: quick number ends before %q", s+rest, next)
+		}
+	}
+	return quick
+}
+
+// Numbers of up to 7 digits are quick, wherever their point is, and so are those of 7 bytes without a sign.
+func TestQuickNumberHasTheBitsOfStrconv(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for range 100_000 {
+		s := strconv.Itoa(rng.IntN(int(powersOfTen[1+rng.IntN(6)])))
+		s = strings.Repeat("0", rng.IntN(7-len(s))) + s
+		if k := rng.IntN(len(s) + 1); rng.IntN(3) > 0 {
+			s = s[:k] + "." + s[k:]
+		}
+		if s = []string{"", "-"}[rng.IntN(2)] + s; !checkQuick(t, s) {
+			t.Fatalf("%q is not quick", s)
+		}
+	}
+	for _, s := range []string{"", "-", ".", "-.", "--1", "+1", "1.2.3", "1,", "e5", "1e5", "1E5", "1.5e3", "x", "12345678", "1234567.", "9.99999999", "\xb1", "1\xae5", "nan"} {
+		checkQuick(t, s)
+	}
+	if v, n := quickNumber([]byte("-0.0,12345")); n != 4 || !math.Signbit(v) {
+		t.Errorf("-0.0 is %g of %d bytes", v, n)
+	}
 }
 
 func TestShortNumberHasTheBitsOfStrconv(t *testing.T) {
@@ -327,6 +436,7 @@ func TestShortNumberHasTheBitsOfStrconv(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			s += fmt.Sprintf("e%d", rng.IntN(60)-30)
 		}
+		checkQuick(t, s)
 		want, _ := strconv.ParseFloat(s, 64)
 		if got, ok := shortNumber([]byte(s)); ok {
 			short++

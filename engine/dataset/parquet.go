@@ -131,9 +131,11 @@ type parquetReader struct {
 	workers int              // that read columns
 	cursors []*parquetColumn // of the current row group; nil if not used
 	spare   []*parquetColumn // of the file before, whose memory is used again
+	reading []*parquetColumn // columns of the batch that is filled
 	group   int              // next row group
 	left    int64            // rows left in the current one
-	row     int              // rows read, without those of the batch
+	filled  int              // rows of all batches that were filled
+	row     int              // rows read, without those of the batch that is shown
 	rows    int              // of the batch that next shows, which is at row at
 	at      int
 	end     error    // of fill
@@ -177,31 +179,47 @@ func (in *input) hasParquetFooter() bool {
 // into an error about the file.
 func (r *parquetReader) caught(err *error) {
 	if p := recover(); p != nil {
-		*err = r.errorf(r.row+1, ruleBadParquet)
+		*err = r.errorf(r.filled+1, ruleBadParquet)
 	}
 }
 
-// fill reads the next batch and returns its rows. The error is about the row after
-// them, or io.EOF.
-func (r *parquetReader) fill() (rows int, err error) {
+// begin prepares the next batch, which fill of each column in reading fills with up to rows rows. The
+// error is about the row after those before, or io.EOF.
+func (r *parquetReader) begin() (rows int, err error) {
 	defer r.caught(&err)
 	for r.left == 0 {
 		if err := r.nextGroup(); err != nil {
 			return 0, err
 		}
 	}
-	open := r.open()
-	want := int(min(r.left, int64(batchRows(len(open)))))
-	parallel(r.workers, len(open), func(k int) { open[k].fill(want) })
+	r.reading = r.open()
+	return int(min(r.left, int64(batchRows(len(r.reading))))), nil
+}
+
+// finish shows the batch that was filled and returns its rows. The error is about the row after them.
+func (r *parquetReader) finish(want int) (rows int, err error) {
 	rows = want
-	for _, c := range open {
+	for _, c := range r.reading {
+		c.columnBatch, c.ahead = c.ahead, c.columnBatch
 		rows = min(rows, c.n)
 	}
 	r.left -= int64(rows)
+	r.filled += rows
 	if rows < want {
-		err = r.errorf(r.row+rows+1, ruleBadParquet)
+		err = r.errorf(r.filled+1, ruleBadParquet)
 	}
 	return rows, err
+}
+
+// fill reads and shows the next batch and returns its rows. The error is about the row after
+// them, or io.EOF.
+func (r *parquetReader) fill() (rows int, err error) {
+	want, err := r.begin()
+	if err != nil {
+		return 0, err
+	}
+	parallel(r.workers, len(r.reading), func(k int) { r.reading[k].fill(want) })
+	return r.finish(want)
 }
 
 // next reads one row, as take does.
@@ -253,7 +271,7 @@ func (r *parquetReader) nextGroup() error {
 		}
 		k := r.columns[i].Index()
 		if k < 0 || k >= len(chunks) || chunks[k].NumValues() != r.left {
-			return r.errorf(r.row+1, ruleBadParquet)
+			return r.errorf(r.filled+1, ruleBadParquet)
 		}
 		if r.cursors[i] == nil {
 			kind, old := parquetTypeOf(r.columns[i]), &parquetColumn{}
@@ -263,7 +281,7 @@ func (r *parquetReader) nextGroup() error {
 			r.cursors[i] = &parquetColumn{
 				kind: kind, numeric: r.numeric[i],
 				numbers: r.numeric[i] && !r.scanned && kind != parquetText && kind != parquetBool,
-				buffer:  old.buffer, batch: old.batch, values: old.values, texts: old.texts, arena: old.arena, ends: old.ends,
+				buffer:  old.buffer, batch: old.batch, columnBatch: old.columnBatch, ahead: old.ahead,
 			}
 		}
 		r.cursors[i].start(chunks[k].Pages())
@@ -318,16 +336,24 @@ func readParquet(t *table, in *input) (err error) {
 	}
 	t.hasLabels = l.hasLabel
 	t.allocate(r.sizes(in), 1)
-	for {
-		rows, end := r.fill()
-		if err := t.addBatch(l, r, rows); err != nil {
+	rows, end := r.fill()
+	for rows > 0 {
+		want, next, ahead := 0, end, []*parquetColumn(nil)
+		if next == nil {
+			if want, next = r.begin(); next == nil {
+				ahead = r.reading
+			}
+		}
+		if err := t.addBatch(l, r, rows, len(ahead), func(k int) { ahead[k].fill(want) }); err != nil {
 			return err
 		}
-		if end == io.EOF {
-			return nil
-		} else if end != nil {
-			return end
-		}
 		r.row += rows
+		if rows, end = 0, next; end == nil {
+			rows, end = r.finish(want)
+		}
 	}
+	if end == io.EOF {
+		return nil
+	}
+	return end
 }

@@ -2,6 +2,8 @@ package dataset
 
 import (
 	"math"
+	"slices"
+	"strconv"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
@@ -22,18 +24,34 @@ type parquetColumn struct {
 
 	decoded    []float64          // numbers that are left of the page, NaN for null
 	buffer     []float64          // of decoded, unless the page has float64
+	index      []int32            // of the numbers that are left in dictionary, if they are not decoded
 	dictionary []float64          // numbers of the dictionary of the row group
 	from       parquet.Dictionary // that dictionary was taken from
 
-	reader parquet.ValueReader // values of the page that are not numbers
+	reader parquet.ValueReader // values of the page that are not numbers, nor whole numbers without null
 	batch  []parquet.Value
+	whole  []int64 // whole numbers that are left of the page and are read as texts
+	known  [4]knownText
 
-	// The batch: n rows of either values, NaN for null, or texts, nil for null.
+	columnBatch             // that is shown
+	ahead       columnBatch // that is filled
+}
+
+// columnBatch is n rows of either values, NaN for null, or texts, nil for null.
+type columnBatch struct {
 	n      int
 	values []float64
 	texts  [][]byte
 	arena  []byte
-	ends   []int // of the texts in arena
+	spans  []span // of the texts in arena
+}
+
+type span struct{ from, to int }
+
+// knownText is where the text of a whole number is in the arena; nowhere if it is empty.
+type knownText struct {
+	value int64
+	span
 }
 
 // start begins with the pages of another row group, nil for none.
@@ -49,48 +67,60 @@ func (c *parquetColumn) release() {
 	if c.page != nil {
 		parquet.Release(c.page)
 	}
-	c.page, c.left, c.decoded, c.reader = nil, 0, nil, nil
+	c.page, c.left, c.decoded, c.index, c.whole, c.reader = nil, 0, nil, nil, nil, nil
 }
 
-// fill reads the next batch; n stays below rows if the file is damaged.
+// fill reads the next batch to ahead; its n stays below rows if the file is damaged.
 func (c *parquetColumn) fill(rows int) {
-	c.n, c.arena, c.ends = 0, c.arena[:0], c.ends[:0]
-	if c.numbers && cap(c.values) < rows {
-		c.values = make([]float64, rows)
+	b := &c.ahead
+	b.n, b.arena, b.spans, c.known = 0, b.arena[:0], b.spans[:0], [4]knownText{}
+	if c.numbers && cap(b.values) < rows {
+		b.values = make([]float64, rows)
 	}
-	c.read(rows)
+	c.read(b, rows)
 	if c.numbers {
 		return
 	}
-	if cap(c.texts) < c.n {
-		c.texts = make([][]byte, rows)
+	if cap(b.texts) < b.n {
+		b.texts = make([][]byte, rows)
 	}
-	begin := 0
-	for i, end := range c.ends[:c.n] { // the arena no longer moves
-		c.texts[i] = nil
-		if end > begin {
-			c.texts[i] = trimBlanks(c.arena[begin:end:end], 0)
+	b.texts = b.texts[:cap(b.texts)]
+	for i, s := range b.spans[:b.n] { // the arena no longer moves
+		b.texts[i] = nil
+		if s.to > s.from {
+			b.texts[i] = trimBlanks(b.arena[s.from:s.to:s.to], 0)
 		}
-		begin = end
 	}
 }
 
 // read counts the rows that it reads in n. The Parquet library panics at some damaged
 // files, which then end early.
-func (c *parquetColumn) read(rows int) {
+func (c *parquetColumn) read(b *columnBatch, rows int) {
 	defer func() { _ = recover() }()
-	for c.n < rows {
+	for b.n < rows {
 		if c.left == 0 {
 			if !c.nextPage() {
 				return
 			}
 			continue
 		}
-		k := min(c.left, rows-c.n)
-		if c.numbers {
-			copy(c.values[c.n:rows], c.decoded[:k])
+		k := min(c.left, rows-b.n)
+		switch {
+		case c.index != nil:
+			dictionary, values := c.dictionary, b.values[b.n:rows]
+			for i, at := range c.index[:k] {
+				values[i] = dictionary[at]
+			}
+			c.index = c.index[k:]
+		case c.numbers:
+			copy(b.values[b.n:rows], c.decoded[:k])
 			c.decoded = c.decoded[k:]
-		} else {
+		case c.whole != nil:
+			for _, v := range c.whole[:k] {
+				b.spans = append(b.spans, c.textOf(b, v))
+			}
+			c.whole = c.whole[k:]
+		default:
 			if c.batch == nil {
 				c.batch = make([]parquet.Value, parquetBatch)
 			}
@@ -98,15 +128,31 @@ func (c *parquetColumn) read(rows int) {
 				return
 			}
 			for _, v := range c.batch[:k] {
+				from := len(b.arena)
 				if !v.IsNull() {
-					c.arena = c.appendText(c.arena, v)
+					b.arena = c.appendText(b.arena, v)
 				}
-				c.ends = append(c.ends, len(c.arena))
+				b.spans = append(b.spans, span{from, len(b.arena)})
 			}
 		}
-		c.n += k
+		b.n += k
 		c.left -= k
 	}
+}
+
+// textOf is appendText of a whole number, which equal ones that are not far apart share.
+func (c *parquetColumn) textOf(b *columnBatch, v int64) span {
+	known := &c.known[v&3]
+	if known.value != v || known.to == 0 {
+		from := len(b.arena)
+		if c.kind == parquetUint64 {
+			b.arena = strconv.AppendUint(b.arena, uint64(v), 10)
+		} else {
+			b.arena = strconv.AppendInt(b.arena, v, 10)
+		}
+		*known = knownText{v, span{from, len(b.arena)}}
+	}
+	return known.span
 }
 
 // nextPage is false at the end of the row group or of what is readable of it.
@@ -117,11 +163,50 @@ func (c *parquetColumn) nextPage() bool {
 		return false
 	}
 	c.page, c.left = page, int(page.NumValues())
-	if !c.numbers {
-		c.reader = page.Values()
-		return true
+	if c.numbers {
+		return c.decode()
 	}
-	return c.decode()
+	if page.NumNulls() == 0 && c.left > 0 {
+		c.whole = c.wholeNumbers()
+	}
+	if c.whole == nil {
+		c.reader = page.Values()
+	}
+	return true
+}
+
+// wholeNumbers are those of a page without nulls, nil if it has others.
+func (c *parquetColumn) wholeNumbers() []int64 {
+	data := c.page.Data()
+	if d := c.page.Dictionary(); d != nil {
+		values := c.widenWhole(d.Page().Data())
+		if values == nil || data.Kind() != encoding.Int32 {
+			return nil
+		}
+		index := data.Int32()[:c.left]
+		all := make([]int64, len(index))
+		for i, k := range index {
+			all[i] = values[k]
+		}
+		return all
+	}
+	if all := c.widenWhole(data); len(all) == c.left {
+		return all
+	}
+	return nil
+}
+
+// widenWhole are the whole numbers of a page, nil if they are not of the type of the column.
+func (c *parquetColumn) widenWhole(data encoding.Values) []int64 {
+	switch kind := data.Kind(); {
+	case kind == encoding.Int64 && (c.kind == parquetInt64 || c.kind == parquetUint64):
+		return data.Int64()
+	case kind == encoding.Int32 && c.kind == parquetInt32:
+		return appendNumbers([]int64(nil), data.Int32())
+	case kind == encoding.Int32 && c.kind == parquetUint32:
+		return appendNumbers([]int64(nil), data.Uint32())
+	}
+	return nil
 }
 
 // decode makes the numbers of the page. It is false if the page is not what its header says.
@@ -146,8 +231,12 @@ func (c *parquetColumn) decode() bool {
 		if data.Kind() != encoding.Int32 {
 			return false
 		}
-		c.room(c.left)
 		index := data.Int32()
+		if nulls == 0 {
+			c.index = index[:c.left]
+			return true
+		}
+		c.room(c.left)
 		for i, k := range index[:c.left-nulls] {
 			c.decoded[i] = c.dictionary[k]
 		}
@@ -213,9 +302,10 @@ func (c *parquetColumn) widen(dst []float64, data encoding.Values) ([]float64, b
 	return dst, false
 }
 
-func appendNumbers[T float32 | int32 | uint32 | int64 | uint64](dst []float64, values []T) []float64 {
+func appendNumbers[D float64 | int64, T float32 | int32 | uint32 | int64 | uint64](dst []D, values []T) []D {
+	dst = slices.Grow(dst, len(values))
 	for _, v := range values {
-		dst = append(dst, float64(v))
+		dst = append(dst, D(v))
 	}
 	return dst
 }

@@ -3,8 +3,12 @@ package dataset
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"os"
+	"runtime"
+
+	"dyad/internal/tasks"
 
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
@@ -94,16 +98,33 @@ func (s *source) nextOfBlock() ([]byte, error) {
 	return bytes.TrimSuffix(part, []byte{'\r'}), nil
 }
 
-// sizes are what a first pass counts; each bounds what the second one stores.
+// sizes are what a first look counts; each bounds what is stored, but for compressed files.
 type sizes struct {
-	rows   int // lines that are not empty
+	rows   int // lines
 	bytes  int64
 	colons int // LIBSVM pairs
 }
 
-// countLines reads the lines of a file once to size its storage, unless they are only shown.
-// Errors are left for the second pass to report, but for that of Progress.
-func (t *table) countLines(path string) (z sizes, err error) {
+// How much of a file is counted at a time, and how much text of a compressed one.
+const (
+	countBlock  = 1 << 17
+	guessedText = 1 << 20
+)
+
+// count adds what a piece of text has.
+func (z *sizes) count(text []byte, colons bool) {
+	z.rows += bytes.Count(text, []byte{'\n'})
+	z.bytes += int64(len(text))
+	if colons {
+		z.colons += bytes.Count(text, []byte{':'})
+	}
+}
+
+// countLines bounds what the lines of a regular file need, unless they are only shown: it counts the
+// ends of lines, in parallel, and the colons of a LIBSVM file. In an encoding other than UTF-8 it counts
+// at least as many. A compressed file is not decompressed twice for it: guessLines. Errors are left for
+// the second pass to report, but for that of Progress.
+func (t *table) countLines(path, format string) (z sizes, err error) {
 	if t.scan != nil {
 		return z, nil
 	}
@@ -112,27 +133,55 @@ func (t *table) countLines(path string) (z sizes, err error) {
 		return z, nil
 	}
 	defer f.Close()
+	colons := format == FormatLIBSVM
 	u, err := unpack(path, f)
 	if err != nil {
 		return z, nil
 	}
 	defer u.close()
-	s := newSource(path, u, t.e.schema.CSV.Encoding)
-	for {
-		line, err := s.next()
-		if err != nil {
-			return z, nil
-		}
-		if len(line) == 0 {
-			continue
-		}
-		z.rows++
-		z.bytes += int64(len(line)) + 1
-		z.colons += bytes.Count(line, []byte{':'})
-		if z.rows%progressRows == 0 && t.o.Progress != nil {
+	info, err := f.Stat()
+	if err != nil {
+		return z, nil
+	}
+	if u.compressed {
+		return u.guessLines(info.Size(), colons), nil
+	}
+	blocks := int((info.Size() + countBlock - 1) / countBlock)
+	workers := runtime.GOMAXPROCS(0)
+	buffers, counts := make([][]byte, workers), make([]sizes, workers)
+	for from := 0; from < blocks; from += 256 {
+		_ = tasks.Each(context.Background(), workers, min(256, blocks-from), func(w, k int) {
+			if buffers[w] == nil {
+				buffers[w] = make([]byte, countBlock)
+			}
+			n, _ := f.ReadAt(buffers[w], int64(from+k)*countBlock)
+			counts[w].count(buffers[w][:n], colons)
+		})
+		if t.o.Progress != nil {
 			if err := t.o.Progress(t.seen); err != nil {
 				return z, err
 			}
 		}
 	}
+	for _, c := range counts {
+		z.rows, z.bytes, z.colons = z.rows+c.rows, z.bytes+c.bytes, z.colons+c.colons
+	}
+	z.rows++ // the last line may have no end
+	return z, nil
+}
+
+// guessLines says what a compressed file of a size would need if it went on as it begins, and a
+// little more. If the guess is too low, blocks are joined in the end, within the memory of the records.
+func (u *unpacked) guessLines(size int64, colons bool) (z sizes) {
+	text := make([]byte, guessedText)
+	n, err := io.ReadFull(u, text)
+	z.count(text[:n], colons)
+	z.rows++
+	if err != nil {
+		return z // that was all
+	}
+	used := max(u.raw.count-u.packed.Buffered(), guessedText/64) // at most 64 times as much text as there are bytes
+	times := float64(size) / float64(used) * (1 + 1./32)
+	z.rows, z.bytes, z.colons = int(times*float64(z.rows)), int64(times*float64(z.bytes)), int(times*float64(z.colons))
+	return z
 }

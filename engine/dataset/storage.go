@@ -1,6 +1,10 @@
 package dataset
 
-import "dyad/internal/pages"
+import (
+	"runtime"
+
+	"dyad/internal/pages"
+)
 
 // blocks collects values in blocks that are never moved, so that growing costs
 // no copy: the peak is the values themselves, or twice that when several blocks
@@ -69,24 +73,33 @@ func (b *blocks[T]) all() []T {
 	return b.last
 }
 
-// join returns all values and empties b.
+// join returns all values and empties b. What was copied is given back to the system piece by piece,
+// so that the memory of both is that of the values and a little more where it can be given back.
 func (b *blocks[T]) join() []T {
 	if len(b.full) == 0 {
 		out := b.last
 		b.last = nil
 		return out
 	}
+	type piece struct{ from, to []T }
+	var all []piece
 	n := len(b.last)
 	for _, f := range b.full {
 		n += len(f)
 	}
-	out := pages.Make[T](n)[:0]
-	b.full = append(b.full, b.last)
-	b.last = nil
-	for i, f := range b.full {
-		out = append(out, f...)
-		b.full[i] = nil // can be collected from here on
+	out := pages.Make[T](n)
+	to := out
+	for _, f := range append(b.full, b.last) {
+		for len(f) > 0 {
+			k := min(len(f), largestBlock)
+			all = append(all, piece{f[:k], to[:k]})
+			f, to = f[k:], to[k:]
+		}
 	}
-	b.full = nil
+	b.full, b.last = nil, nil
+	parallel(runtime.GOMAXPROCS(0), len(all), func(i int) {
+		copy(all[i].to, all[i].from)
+		pages.Drop(all[i].from)
+	})
 	return out
 }

@@ -20,12 +20,23 @@ func Make[T Number](n int) []T {
 	return x
 }
 
-// whole is the part of b that is made of whole large pages.
-func whole(b []byte) []byte {
-	skip := -uintptr(unsafe.Pointer(&b[0])) % hugePage
+// worthDropping is the least memory that Drop gives back.
+const worthDropping = 64 << 10
+
+// Drop says that the values of x, which nobody else has, are never read again: the system may have their
+// memory back at once, where it takes it, rather than after a collection. The values of x are undefined from here on.
+func Drop[T Number](x []T) {
+	if size := uintptr(len(x)) * unsafe.Sizeof(T(0)); size >= worthDropping {
+		drop(unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), size))
+	}
+}
+
+// whole is the part of b that is made of whole pages of a size, a power of two.
+func whole(b []byte, page int) []byte {
+	skip := -uintptr(unsafe.Pointer(&b[0])) % uintptr(page)
 	if uintptr(len(b)) < skip {
 		return nil
 	}
 	b = b[skip:]
-	return b[:len(b)/hugePage*hugePage]
+	return b[:len(b)/page*page]
 }

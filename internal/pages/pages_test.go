@@ -29,7 +29,7 @@ func TestMake(t *testing.T) {
 			t.Errorf("n = %d: starts at %#x, want a multiple of 64", n, at)
 		}
 		b := unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 8*n)
-		inside := whole(b)
+		inside := whole(b, hugePage)
 		from := uintptr(unsafe.Pointer(&inside[0]))
 		if from%hugePage != 0 || len(inside)%hugePage != 0 || from < at || from+uintptr(len(inside)) > at+uintptr(8*n) {
 			t.Errorf("n = %d: large pages from %#x, %d bytes, in %d bytes from %#x", n, from, len(inside), 8*n, at)
@@ -37,6 +37,26 @@ func TestMake(t *testing.T) {
 		if len(b)-len(inside) >= 2*hugePage {
 			t.Errorf("n = %d: %d of %d bytes are on large pages", n, len(inside), len(b))
 		}
+	}
+}
+
+// Drop leaves what lies around x as it is, also in the page that x begins or ends in.
+func TestDrop(t *testing.T) {
+	x := Make[float64](worthHuge)
+	for i := range x {
+		x[i] = float64(i + 1)
+	}
+	for _, part := range [][2]int{{0, 0}, {5, 70}, {1000, 1000 + worthDropping/8}, {100_001, 300_003}} {
+		Drop(x[part[0]:part[1]])
+		for _, i := range []int{part[0] - 1, part[1], part[1] + 1} {
+			if i >= 0 && x[i] != float64(i+1) {
+				t.Errorf("Drop of %v changed number %d", part, i)
+			}
+		}
+		if x[part[0]] = -1; x[part[0]] != -1 {
+			t.Errorf("dropped memory is not used again")
+		}
+		x[part[0]] = float64(part[0] + 1)
 	}
 }
 

@@ -190,16 +190,17 @@ func dot(v vec.ISA) {
 }
 
 // dots is the loop of kernels.Dots, GatherDots, NarrowDots or GatherNarrowDots for up to
-// vec.ISA.Lanes()*64 columns, added to dst: four rows at a time, then one.
+// vec.ISA.Lanes()*64 columns, added to dst, or to zero if add is 0: four rows at a time, then one. The
+// first columns of rows need no cleared dst so, and -0 becomes 0 as if there were one.
 func dots(v vec.ISA, kd kind) {
-	params := "func(dst, x, w *float64, rows, d, stride int)"
+	params := "func(dst, x, w *float64, rows, d, stride, add int)"
 	switch {
 	case kd.gather && kd.narrow:
-		params = "func(dst *float64, x *float32, w *float64, index *int32, rows, d, stride int)"
+		params = "func(dst *float64, x *float32, w *float64, index *int32, rows, d, stride, add int)"
 	case kd.gather:
-		params = "func(dst, x, w *float64, index *int32, rows, d, stride int)"
+		params = "func(dst, x, w *float64, index *int32, rows, d, stride, add int)"
 	case kd.narrow:
-		params = "func(dst *float64, x *float32, w *float64, rows, d, stride int)"
+		params = "func(dst *float64, x *float32, w *float64, rows, d, stride, add int)"
 	}
 	v.Func(kd.name("dots"), params, "adds the products of rows with w, see "+kd.see("Dots")+".")
 	dst, w := Load(Param("dst"), GP64()), Load(Param("w"), GP64())
@@ -246,11 +247,31 @@ func dots(v vec.ISA, kd kind) {
 		return s
 	}
 
+	// add4 and the like are where dst is added to.
+	finish := func(name string, sum func(first bool)) {
+		add := GP64()
+		Load(Param("add"), add)
+		TESTQ(add, add)
+		JNZ(LabelRef("add" + name))
+		sum(true)
+		JMP(LabelRef("added" + name))
+		Label("add" + name)
+		sum(false)
+		Label("added" + name)
+	}
 	Label("rows4")
 	CMPQ(rows, Imm(4))
 	JL(LabelRef("rows1"))
 	s := v.HSum4(products("4", 4))
-	VADDPD(Mem{Base: dst}, s, s)
+	finish("4", func(first bool) {
+		if first {
+			zero := YMM()
+			VXORPD(zero, zero, zero)
+			VADDPD(zero, s, s)
+		} else {
+			VADDPD(Mem{Base: dst}, s, s)
+		}
+	})
 	VMOVUPD(s, Mem{Base: dst})
 	ADDQ(Imm(32), dst)
 	SUBQ(Imm(4), rows)
@@ -259,7 +280,15 @@ func dots(v vec.ISA, kd kind) {
 	TESTQ(rows, rows)
 	JZ(LabelRef("done"))
 	s = v.HSum(products("1", 1)[0])
-	VADDSD(Mem{Base: dst}, s, s)
+	finish("1", func(first bool) {
+		if first {
+			zero := XMM()
+			VXORPD(zero, zero, zero)
+			VADDSD(zero, s, s)
+		} else {
+			VADDSD(Mem{Base: dst}, s, s)
+		}
+	})
 	VMOVSD(s, Mem{Base: dst})
 	ADDQ(Imm(8), dst)
 	DECQ(rows)

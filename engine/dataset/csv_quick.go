@@ -1,0 +1,175 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
+
+// csvPlan reads the lines that most files are made of: no quotes, numbers of few digits in
+// columns that have no missing numbers and no notation. A chunk with another line is read
+// row by row, so that a plan decides nothing but the time.
+type csvPlan struct {
+	delim  byte
+	fields []quickField
+}
+
+// quickField is one field of a line, with what featureEncoder.scale needs next to each other.
+type quickField struct {
+	role   string
+	at     int             // first output
+	column *featureEncoder // of a feature
+	number bool            // a numeric feature whose numbers mean themselves
+
+	exact                                 bool    // inverse is that of half
+	lo, hi, center, half, inverse, factor float64 // range of a number that needs no clamp, and its map; lo > hi with a transform
+}
+
+// plan is how lines of l are read quickly; nil if every line has to be read row by row.
+func (t *table) plan(l *layout) *csvPlan {
+	delim, _ := t.e.schema.CSV.delimiter()
+	if t.e.notations || t.e.schema.SelectsByLabel() || t.e.schema.IsSparse() {
+		return nil
+	}
+	p := &csvPlan{delim: delim, fields: make([]quickField, len(l.fields))}
+	for i, f := range l.fields {
+		p.fields[i].role = f.role
+		if f.role == RoleLabel && !t.readsLabels() {
+			p.fields[i].role = RoleIgnore
+		}
+		if f.role != RoleFeature {
+			continue
+		}
+		c := &t.e.columns[f.feature]
+		q := quickField{role: f.role, at: c.offset, column: c, lo: c.lo, hi: c.hi, center: c.center, half: c.half, factor: c.factor}
+		q.number = c.numeric && c.missing.numeric && len(c.missing.numbers) == 0
+		q.inverse, q.exact = c.inverse()
+		if c.transform != "" {
+			q.lo, q.hi = math.Inf(1), math.Inf(-1)
+		}
+		p.fields[i] = q
+	}
+	return p
+}
+
+// addLine adds a line to the table and the chunk that p is of. It is false if the line is not what p
+// expects or breaks a rule: the rows of the chunk are then read one by one.
+func (p *csvPlan) addLine(t *table, c *csvChunk, line []byte, number int) bool {
+	ends := len(c.ends)
+	y, ok := p.encode(t.e, c, line, t.dense.grow(t.e.dim))
+	if !ok {
+		return false
+	}
+	if len(c.ends) > ends {
+		c.numbers = append(c.numbers, number)
+	}
+	t.label.add(y)
+	if y > 0 {
+		t.positives++
+	}
+	t.rows++
+	t.seen++
+	return true
+}
+
+// encode writes the features of a line to x, which is zero, appends ids, groups and persons to the
+// chunk, and returns the label.
+func (p *csvPlan) encode(e *Encoder, c *csvChunk, line []byte, x []float64) (y float64, ok bool) {
+	wide := line[:cap(line)] // bytes that a load of 8 may touch
+	at := 0
+	for i := range p.fields {
+		f := &p.fields[i]
+		if at > len(line) {
+			return 0, false // a field is missing
+		}
+		if f.number {
+			if v, n := quickNumber(wide[at:]); n > 0 {
+				at += n
+				if at == len(line) && i == len(p.fields)-1 || at < len(line) && line[at] == p.delim {
+					at++
+					if v > f.lo && v < f.hi { // as scale does
+						u := v - f.center
+						if f.exact {
+							u *= f.inverse
+						} else {
+							u /= f.half
+						}
+						if u > -1 && u < 1 {
+							x[f.at] = u * f.factor
+							continue
+						}
+					}
+					x[f.at] = f.column.scale(v)
+					continue
+				}
+				at -= n
+			}
+		}
+		end := bytes.IndexByte(line[at:], p.delim) + at
+		if end < at {
+			end = len(line)
+		}
+		text := trimBlanks(line[at:end], p.delim)
+		at = end + 1
+		switch f.role {
+		case RoleFeature:
+			if f.column.encode(text, x[f.at:f.at+f.column.width]) != "" {
+				return 0, false
+			}
+		case RoleLabel:
+			label, rule := c.labels.encode(e, text)
+			if rule != "" {
+				return 0, false
+			}
+			y = label.y
+		case RoleID, RoleGroup, RolePerson:
+			c.texts = append(c.texts, text...)
+			c.ends = append(c.ends, len(c.texts))
+		}
+	}
+	return y, at == len(line)+1
+}
+
+// quickNumber reads the number of at most 8 bytes and a sign that b begins with, and returns how
+// long it is: 0 if b does not begin with one, has less than 9 bytes, or more of the number follows.
+// It is shortNumber without a loop and without a branch on the digits: the bytes are looked at as one
+// 64-bit word, its digits moved together at the upper end, and added up in three multiplications.
+// The number is m / 10^e with m < 10^8 and e <= 7, so one division rounds it correctly.
+func quickNumber(b []byte) (v float64, length int) {
+	const (
+		zeros = 0x3030303030303030
+		tops  = 0x8080808080808080
+	)
+	if len(b) < 9 {
+		return 0, 0
+	}
+	sign := (uint64(b[0]^'-') - 1) >> 63 // 1 for a minus
+	word := binary.LittleEndian.Uint64(b[sign:])
+	digits := word ^ zeros                                          // 0 to 9 in the bytes of digits
+	others := ((digits&^tops + 0x7676767676767676) | digits) & tops // the top bit of each other byte: no carry leaves a byte
+	whole := bits.TrailingZeros64(others) &^ 7                      // bits of the digits in front
+	end, fraction := whole, 0
+	if word>>whole&0xff == '.' {
+		end = bits.TrailingZeros64(others&(others-1)) &^ 7
+		fraction = end - whole - 8
+		below := uint64(1)<<whole - 1
+		digits = digits&below | digits>>8&^below
+	}
+	if end == 64 || word>>end&0xdf == 'E' {
+		return 0, 0
+	}
+	count := end
+	if end > whole {
+		count -= 8
+	}
+	if count == 0 {
+		return 0, 0
+	}
+	digits <<= 64 - count
+	digits = digits * (1 + 10<<8) >> 8 & 0x00ff00ff00ff00ff // pairs
+	digits = digits * (1 + 100<<16) >> 16 & 0x0000ffff0000ffff
+	digits = digits * (1 + 10000<<32) >> 32
+	v = float64(int64(digits)) / powersOfTen[fraction>>3&7]
+	return math.Float64frombits(math.Float64bits(v) | sign<<63), end>>3 + int(sign)
+}
