@@ -55,7 +55,7 @@ func runOnHost(t *testing.T, compiler, file, before, after string) string {
 	}
 	const slope = `asm("//@PHI %0 %1;" : "=f"(r) : "f"(u));`
 	replaced := 0
-	for _, name := range append(sources, "cuda/exp.h", "cuda/host/device.h", "cuda/host/main.cc") {
+	for _, name := range append(sources, "cuda/exp.h", "cuda/host/device.h", "cuda/host/fibre.h", "cuda/host/lanes.h", "cuda/host/main.cc") {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
