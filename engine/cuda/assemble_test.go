@@ -22,41 +22,12 @@ import (
 // other, and few enough registers are for two blocks on a multiprocessor, or one for the
 // tiles of metric losses. With DYAD_PTXAS_OUT the report is written there.
 func TestAssemble(t *testing.T) {
-	ptxas := os.Getenv("PTXAS")
-	if ptxas == "" {
-		var err error
-		if ptxas, err = exec.LookPath("ptxas"); err != nil {
-			t.Skip("ptxas is not installed")
-		}
-	}
+	ptxas := tool(t, "ptxas")
 	version, err := exec.Command(ptxas, "--version").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs := map[string]string{}
-	for _, name := range kernels.PTXNames() {
-		programs[name+".ptx as embedded"] = kernels.PTX(name)
-	}
-	for name, loss := range library(t) {
-		p := engine.Problem{N: 100, D: 4, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1, LabelValues: engine.AnyLabels}
-		if _, s, err := engine.NewScoreRange(p, p.D); err == nil {
-			if code, err := slopeOf(loss, s.Margin, s.SlopeErr); err == nil {
-				if programs["spliced: "+name], err = splice(kernels.PTX("score"), code, s.Margin, s.SlopeMin, s.SlopeMax); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-	}
-	for name, loss := range map[string]engine.MetricLoss{"logistic": engine.MahalanobisLogistic{}, "root": metricLosses(t)[0]} {
-		p := engine.Problem{N: 100, D: 4, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1}
-		for _, precision := range []Precision{FP32, BF16x3, TF32, Wgmma} {
-			k, err := openMetric(t, newFake(), precision).Plan(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			programs["spliced: "+k.(*metricKernel).file+", "+name] = k.(*metricKernel).tiles
-		}
-	}
+	programs := assembledPrograms(t)
 	var report strings.Builder
 	fmt.Fprintf(&report, "%s", version)
 	file := filepath.Join(t.TempDir(), "k.ptx")
@@ -84,6 +55,49 @@ func TestAssemble(t *testing.T) {
 	}
 }
 
+// tool is a program of CUDA's, in PATH or named by a variable such as PTXAS.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	if file := os.Getenv(strings.ToUpper(name)); file != "" {
+		return file
+	}
+	file, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s is not installed", name)
+	}
+	return file
+}
+
+// assembledPrograms are the embedded PTX and examples of spliced PTX, by name.
+func assembledPrograms(t *testing.T) map[string]string {
+	t.Helper()
+	programs := map[string]string{}
+	for _, name := range kernels.PTXNames() {
+		programs[name+".ptx as embedded"] = kernels.PTX(name)
+	}
+	for name, loss := range library(t) {
+		p := engine.Problem{N: 100, D: 4, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1, LabelValues: engine.AnyLabels}
+		if _, s, err := engine.NewScoreRange(p, p.D); err == nil {
+			if code, err := slopeOf(loss, s.Margin, s.SlopeErr); err == nil {
+				if programs["spliced: "+name], err = splice(kernels.PTX("score"), code, s.Margin, s.SlopeMin, s.SlopeMax); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	for name, loss := range map[string]engine.MetricLoss{"logistic": engine.MahalanobisLogistic{}, "root": metricLosses(t)[0]} {
+		p := engine.Problem{N: 100, D: 4, Bounds: engine.UnitBounds(), Loss: loss, Radius: 1}
+		for _, precision := range []Precision{FP32, BF16x3, TF32, Wgmma} {
+			k, err := openMetric(t, newFake(), precision).Plan(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			programs["spliced: "+k.(*metricKernel).file+", "+name] = k.(*metricKernel).tiles
+		}
+	}
+	return programs
+}
+
 // targets are the architectures that a program is assembled for, by its name in the
 // report.
 func targets(name string) []string {
@@ -93,7 +107,7 @@ func targets(name string) []string {
 	if !strings.HasSuffix(name, "as embedded") {
 		return []string{"sm_90"} // code for phi' is simple
 	}
-	return []string{"sm_80", "sm_90"}
+	return []string{"sm_80", "sm_90", "sm_100"}
 }
 
 var (
