@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +35,8 @@ type Edit struct{ Program, File, Old, New string }
 
 // Host compiles the sources of kernels for the CPU and launches them there: an oracle of the
 // interpreter, which is one of it. The functions with assembly are left out of the sources;
-// kernels/cuda/host has models of them, with the logistic loss. It is used from one goroutine.
+// kernels/cuda/host has models of them (device.h and tensor.h), with the logistic loss. A new
+// function with assembly needs one. It is used from one goroutine.
 type Host struct {
 	compiler string
 	source   string // the folder kernels/cuda
@@ -49,8 +51,8 @@ type Host struct {
 	Launched map[string]int
 }
 
-// ErrNoCompiler says that no compiler of C++ is installed.
-var ErrNoCompiler = errors.New("ptx: no compiler of C++ is installed")
+// ErrNoCompiler says that there is no compiler of C++ with sanitizers, for Linux on amd64.
+var ErrNoCompiler = errors.New("ptx: no compiler of C++ with sanitizers for Linux on amd64; install clang-19 and libclang-rt-19-dev, or g++")
 
 // NewHost returns a Host for the sources in folder kernels/cuda, which compiles into dir, with
 // an edit of a source unless it is the zero value.
@@ -61,13 +63,20 @@ func NewHost(source, dir string, s Sanitizer, edit Edit) (*Host, error) {
 			h.compiler = found
 		}
 	}
-	if h.compiler == "" {
+	if h.compiler == "" || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return nil, ErrNoCompiler
 	}
 	h.flags = []string{"-std=c++17", "-O1", "-g1", "-mfma", "-ffp-contract=off", "-w", "-fsanitize=" + string(s), "-fno-sanitize-recover=all", "-pthread"}
 	if s == Races {
 		h.copies = 2
 		h.flags = append(h.flags, "-DREAL_THREADS", "-DPER_THREAD=thread_local")
+	}
+	empty := filepath.Join(dir, "empty.cc")
+	if err := os.WriteFile(empty, []byte("int main() {}\n"), 0o600); err != nil {
+		return nil, err
+	}
+	if err := h.compile("-o", filepath.Join(dir, "empty"), empty); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoCompiler, err)
 	}
 	return h, h.prepare()
 }
