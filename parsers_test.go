@@ -99,6 +99,7 @@ var parsers = map[string]string{
 	"cmd/dyad/data_schema.go":          "hands answers to dataset.ParseAnswers, and takes words of a person",
 	"cmd/dyad/local_client.go":         "certificates, by crypto/x509",
 	"engine/cuda/auto.go":              "a file that is embedded",
+	"engine/cuda/ptxtest/host.go":      "sources of the kernels, for tests",
 	"engine/dataset/catalog/fetch.go":  "unpacks an archive within a limit, by the standard library, and compares the SHA-256 of what comes out",
 	"engine/dataset/catalog/hash.go":   "hashes what it unpacks, and parses nothing",
 	"engine/dataset/draft_numbered.go": "engine/dataset:FuzzDraft",

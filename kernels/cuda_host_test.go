@@ -59,7 +59,7 @@ func runOnHost(t *testing.T, compiler, file, before, after string) string {
 	slopes := strings.NewReplacer(`asm("//@PHI %0 %1;" : "=f"(r) : "f"(u));`, "r = phi_of(u);",
 		`asm("//@PHI %0 %1 %2 %3 %4;" : "=f"(r) : "f"(u), "f"(reach), "f"(least), "f"(most));`, "r = phi_of(u, reach, least, most);")
 	replaced := 0
-	for _, name := range append(sources, "cuda/exp.h", "cuda/host/device.h", "cuda/host/main.cc") {
+	for _, name := range append(sources, "cuda/exp.h", "cuda/host/device.h", "cuda/host/fibre.h", "cuda/host/lanes.h", "cuda/host/main.cc") {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -22,17 +22,55 @@ import (
 // other, and few enough registers are for two blocks on a multiprocessor, or one for the
 // tiles of metric losses. With DYAD_PTXAS_OUT the report is written there.
 func TestAssemble(t *testing.T) {
-	ptxas := os.Getenv("PTXAS")
-	if ptxas == "" {
-		var err error
-		if ptxas, err = exec.LookPath("ptxas"); err != nil {
-			t.Skip("ptxas is not installed")
-		}
-	}
+	ptxas := tool(t, "ptxas")
 	version, err := exec.Command(ptxas, "--version").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
+	programs := assembledPrograms(t)
+	var report strings.Builder
+	fmt.Fprintf(&report, "%s", version)
+	file := filepath.Join(t.TempDir(), "k.ptx")
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		if err := os.WriteFile(file, []byte(programs[name]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, arch := range targets(name) {
+			out, err := exec.Command(ptxas, "-v", "-arch="+arch, "-o", os.DevNull, file).CombinedOutput()
+			if err != nil {
+				t.Errorf("%s, %s: %v\n%s", name, arch, err, out)
+				continue
+			}
+			fmt.Fprintf(&report, "\n%s, %s, sha256 %x\n", name, arch, sha256.Sum256([]byte(programs[name])))
+			for _, bad := range assembled(string(out), strings.Count(programs[name], ".entry "), &report) {
+				t.Errorf("%s, %s: %s", name, arch, bad)
+			}
+		}
+	}
+	t.Log(report.String())
+	if out := os.Getenv("DYAD_PTXAS_OUT"); out != "" {
+		if err := os.WriteFile(out, []byte(report.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// tool is a program of CUDA's, in PATH or named by a variable such as PTXAS.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	if file := os.Getenv(strings.ToUpper(name)); file != "" {
+		return file
+	}
+	file, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s is not installed", name)
+	}
+	return file
+}
+
+// assembledPrograms are the embedded PTX and examples of spliced PTX, by name.
+func assembledPrograms(t *testing.T) map[string]string {
+	t.Helper()
 	programs := map[string]string{}
 	for _, name := range kernels.PTXNames() {
 		programs[name+".ptx as embedded"] = kernels.PTX(name)
@@ -59,50 +97,7 @@ func TestAssemble(t *testing.T) {
 			programs["spliced: "+k.(*metricKernel).file+", "+name] = k.(*metricKernel).tiles
 		}
 	}
-	var report strings.Builder
-	fmt.Fprintf(&report, "%s", version)
-	file, code := filepath.Join(t.TempDir(), "k.ptx"), filepath.Join(t.TempDir(), "k.cubin")
-	nvdisasm := filepath.Join(filepath.Dir(ptxas), "nvdisasm") // another package: nvidia-cuda-nvdisasm
-	for _, name := range slices.Sorted(maps.Keys(programs)) {
-		if err := os.WriteFile(file, []byte(programs[name]), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for _, arch := range targets(name) {
-			out, err := exec.Command(ptxas, "-v", "-arch="+arch, "-o", code, file).CombinedOutput()
-			if err != nil {
-				t.Errorf("%s, %s: %v\n%s", name, arch, err, out)
-				continue
-			}
-			fmt.Fprintf(&report, "\n%s, %s, sha256 %x\n", name, arch, sha256.Sum256([]byte(programs[name])))
-			for _, bad := range assembled(string(out), strings.Count(programs[name], ".entry "), &report) {
-				t.Errorf("%s, %s: %s", name, arch, bad)
-			}
-			if arch != "sm_90" || !strings.Contains(programs[name], ".entry logistic_tiles") && name != "spliced: logistic, by hand" {
-				continue
-			}
-			if text, err := exec.Command(nvdisasm, "-c", code).Output(); err == nil {
-				report.WriteString(loops(string(text)))
-			} else {
-				t.Logf("no machine code is read: %v", err)
-			}
-		}
-	}
-	gpus, err := readNamed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, g := range gpus {
-		fmt.Fprintf(&report, "\npredicted seconds, %s (pairs of metrics: times d)\n", g.Name)
-		for _, m := range g.predicted() {
-			fmt.Fprintf(&report, "  %-18s %.3g + %.3g n + %.3g n d + %.3g pairs\n", m.Method, m.Fixed, m.PerRecord, m.PerNumber, m.PerPair)
-		}
-	}
-	t.Log(report.String())
-	if out := os.Getenv("DYAD_PTXAS_OUT"); out != "" {
-		if err := os.WriteFile(out, []byte(report.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return programs
 }
 
 // targets are the architectures that a program is assembled for, by its name in the
@@ -151,52 +146,6 @@ func assembled(text string, kernels int, report *strings.Builder) (bad []string)
 		bad = append(bad, fmt.Sprintf("ptxas reports %d kernels, want %d", found, kernels))
 	}
 	return bad
-}
-
-var (
-	section     = regexp.MustCompile(`^\.text\.(\w+):`)
-	label       = regexp.MustCompile(`^(\.L_\w+):`)
-	instruction = regexp.MustCompile(`^\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+ +)?(\w+)`)
-	target      = regexp.MustCompile(`\.L_\w+`)
-)
-
-// loops lists the loops of kernels in what nvdisasm prints: their instructions, and how many of
-// them are special functions.
-func loops(text string) string {
-	var out strings.Builder
-	var kernel string
-	var names []string
-	at := map[string]int{}
-	for line := range strings.Lines(text) {
-		if m := section.FindStringSubmatch(line); m != nil {
-			kernel, names = m[1], nil
-			clear(at)
-		} else if m := label.FindStringSubmatch(line); m != nil {
-			at[m[1]] = len(names)
-		} else if m := instruction.FindStringSubmatch(line); m != nil {
-			names = append(names, m[1])
-			if from, ok := at[target.FindString(line)]; ok && m[1] == "BRA" && from < len(names)-1 {
-				special := 0
-				for _, n := range names[from:] {
-					if n == "MUFU" {
-						special++
-					}
-				}
-				fmt.Fprintf(&out, "  %-16s a loop of %d instructions, %d of special functions\n", kernel, len(names)-from, special)
-			}
-		}
-	}
-	return out.String()
-}
-
-// TestLoops: instructions from a label to a jump back to it are counted, and a jump forward or
-// to itself is no loop.
-func TestLoops(t *testing.T) {
-	text := ".text.k:\n /*0000*/ MOV R1, c[0x0][0x28] ;\n.L_x_0:\n /*0010*/ MUFU.RCP R0, R0 ;\n /*0020*/ @P0 BRA `(.L_x_1) ;\n" +
-		" /*0030*/ @!P1 BRA `(.L_x_0) ;\n.L_x_1:\n /*0040*/ BRA `(.L_x_1);\n"
-	if got, want := loops(text), "  k                a loop of 3 instructions, 1 of special functions\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
 }
 
 // TestAssembledFindsSpills is the control of TestAssemble.

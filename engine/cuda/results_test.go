@@ -66,6 +66,15 @@ func TestResultsAreCurrent(t *testing.T) {
 			t.Errorf("bench/results/gpu/ptxas.txt is not of %s; run TestAssemble with DYAD_PTXAS_OUT", name)
 		}
 	}
+	for name, want := range map[string]string{"sass.csv": "", "predicted.csv": predictedRates(t)} {
+		text, err := os.ReadFile(filepath.Join(results, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := staleCounts(string(text), want, embedded); why != "" {
+			t.Errorf("bench/results/gpu/%s %s; run TestSASS with DYAD_SASS_OUT (bench/gpu/README.md)", name, why)
+		}
+	}
 }
 
 // TestStaleResultsAreFound is its control.

@@ -17,6 +17,10 @@ type Machine struct {
 	// Ulps disturbs the result of every instruction that rounds float64 by this number of
 	// units in the last place, up or down: for claims that hold whatever rounding does.
 	Ulps int
+	// Host, if not nil, runs what the interpreter runs, too, and the results must have the same
+	// bits, if Skew and Ulps are 0. With HostOnly it runs alone.
+	Host     *Host
+	HostOnly bool
 	// Counts are the executed instructions by name, over all threads.
 	Counts map[string]int64
 
@@ -64,6 +68,13 @@ func (m *Machine) Bytes(address uint64, size int) []byte {
 // Arguments are words as for the driver. Blocks run one after the other in an order
 // that tells from the usual one, so that results that depend on it differ.
 func (m *Machine) Run(module *Module, name string, gridX, gridY int, args ...uint64) error {
+	if m.Host != nil && m.Skew == 0 && m.Ulps == 0 {
+		return m.runOnHost(module, name, gridX, gridY, args)
+	}
+	return m.interpret(module, name, gridX, gridY, args)
+}
+
+func (m *Machine) interpret(module *Module, name string, gridX, gridY int, args []uint64) error {
 	k := module.kernels[name]
 	if k == nil {
 		return fmt.Errorf("ptx: no kernel %s", name)

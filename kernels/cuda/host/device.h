@@ -12,8 +12,12 @@ typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;
 
+#ifndef PER_THREAD
+#define PER_THREAD // thread_local where threads are not fibres
+#endif
+
 struct Place { u32 thread, x, y, grid_y; };
-extern Place here;
+extern PER_THREAD Place here;
 void barrier();
 
 DEVICE u32 thread() { return here.thread; }
@@ -27,7 +31,7 @@ DEVICE float fma_saturated(float a, float b, float c) {
 	float v = __builtin_fmaf(a, b, c);
 	return v > 0 ? v < 1 ? v : 1.0f : 0.0f;
 }
-DEVICE void add_exact(i64 *sum, i64 v) { *sum = (i64)((u64)*sum + (u64)v); }
+DEVICE void add_exact(i64 *sum, i64 v) { __atomic_fetch_add(sum, v, __ATOMIC_RELAXED); }
 DEVICE double fma64(double a, double b, double c) { return __builtin_fma(a, b, c); }
 DEVICE float fma32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 // phi_of takes the place of the code that is put in for phi'.

@@ -1,18 +1,14 @@
 // Runs kernels of scores at sizes with many strips, spans and chunks, with the threads of a block
 // in both orders, and compares them with plain loops. Memory is allocated to the byte, so that
 // the address sanitizer sees what is outside of it. See kernels/cuda_host_test.go.
-#include <sanitizer/common_interface_defs.h>
-#include <ucontext.h>
-
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <memory>
 #include <random>
 #include <vector>
 
 #include "exp.h"
+#include "fibre.h"
 
 namespace score {
 #include "score.cu"
@@ -27,77 +23,7 @@ namespace near {
 #include "nearlinear.cu"
 }
 
-Place here;
-
 namespace {
-
-const int threads = 256;
-const size_t stack_bytes = 64 << 10;
-
-struct Fibre {
-	ucontext_t context;
-	std::unique_ptr<char[]> stack{new char[stack_bytes]};
-	bool done;
-};
-
-Fibre fibres[threads];
-ucontext_t scheduler;
-const void *scheduler_stack;
-size_t scheduler_bytes;
-void *scheduler_fake;
-const std::function<void()> *kernel;
-int running;
-
-void fail(const char *what) {
-	printf("FAIL %s\n", what);
-	exit(1);
-}
-
-void leave(bool forever) {
-	void *fake = nullptr;
-	Fibre &f = fibres[running];
-	__sanitizer_start_switch_fiber(forever ? nullptr : &fake, scheduler_stack, scheduler_bytes);
-	swapcontext(&f.context, &scheduler);
-	__sanitizer_finish_switch_fiber(fake, &scheduler_stack, &scheduler_bytes);
-}
-
-void body() {
-	__sanitizer_finish_switch_fiber(nullptr, &scheduler_stack, &scheduler_bytes);
-	(*kernel)();
-	fibres[running].done = true;
-	leave(true);
-}
-
-// block runs the threads of a block; all come to a barrier or to the end together.
-void block(bool backwards) {
-	for (Fibre &f : fibres) {
-		f.done = false;
-		getcontext(&f.context);
-		f.context.uc_stack.ss_sp = f.stack.get();
-		f.context.uc_stack.ss_size = stack_bytes;
-		f.context.uc_link = nullptr;
-		makecontext(&f.context, body, 0);
-	}
-	for (int done = 0; done == 0;) {
-		for (int t = 0; t < threads; t++) {
-			running = here.thread = backwards ? threads - 1 - t : t;
-			__sanitizer_start_switch_fiber(&scheduler_fake, fibres[running].stack.get(), stack_bytes);
-			swapcontext(&scheduler, &fibres[running].context);
-			__sanitizer_finish_switch_fiber(scheduler_fake, nullptr, nullptr);
-			done += fibres[running].done;
-		}
-		if (done != 0 && done != threads) fail("some threads of a block wait at a barrier and others ended");
-	}
-}
-
-void launch(u32 x, u32 y, bool backwards, const std::function<void()> &k) {
-	kernel = &k;
-	for (u32 j = 0; j < y; j++)
-		for (u32 i = 0; i < x; i++) {
-			here = Place{0, i, j, y};
-			block(backwards);
-		}
-}
 
 u32 over(u64 n, u64 size) { return (n + size - 1) / size; }
 
@@ -218,11 +144,6 @@ void chebyshev(u64 n, u32 log_groups, u64 chunk, bool backwards) {
 }
 
 } // namespace
-
-void barrier() {
-	leave(false);
-	here.thread = running;
-}
 
 int main() {
 	for (bool backwards : {false, true}) {

@@ -1,0 +1,264 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/cuda/ptxtest"
+	"dyad/engine/terms"
+	"dyad/kernels"
+)
+
+// The sources of the kernels, compiled for the CPU, in the place of the GPU: see ptxtest.Host.
+
+// onHost returns the sources compiled with a sanitizer.
+func onHost(t *testing.T, s ptxtest.Sanitizer, edit ptxtest.Edit) *ptxtest.Host {
+	t.Helper()
+	h, err := ptxtest.NewHost("../../kernels/cuda", t.TempDir(), s, edit)
+	if errors.Is(err, ptxtest.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// hostCase is a gradient sum: of scores by a method, with labels and groups, of metrics in a
+// precision, or of listed pairs. The logistic loss is what the models of the host have.
+type hostCase struct {
+	name      string
+	n, d      int
+	labels    int // 0: of metrics
+	groups    []int
+	method    Method
+	precision Precision
+	limit     float64 // relative distance from the sum of the CPU
+}
+
+// sum is the sum on a fake driver, compared with that of the CPU.
+func (c hostCase) sum(t *testing.T, f *fakeDriver) error {
+	t.Helper()
+	if c.precision == Wgmma {
+		f.major = 9
+	}
+	b := openFake(t, f)
+	b.Method, b.Precision = c.method, c.precision
+	p, r, w := measured(t, c.n, c.d, max(c.labels, 2))
+	p.Groups = c.groups
+	if c.labels == 0 {
+		p, w = metricMeasured(p)
+		for i := range w { // W has entries off the diagonal
+			w[i] = 0.99*w[i] + 0x1p-10/float64(c.d)*float64(i%3)
+		}
+	}
+	all := []engine.Pairs{p.Pairs()}
+	if c.labels == 0 {
+		all = append(all, engine.PrefixPairs{T: c.n - 1})
+	}
+	got, err := sumsOver(b, p, r, w, all)
+	if err != nil {
+		return err
+	}
+	want, err := sumsOver(cpu.Backend{}, p, r, w, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, pairs := range all {
+		away := relative(got[i], want[i])
+		t.Logf("%s, n = %d, d = %d: sum over %T %.2g from the CPU's", c.name, c.n, c.d, pairs, away)
+		if !(away <= c.limit) {
+			return fmt.Errorf("the sum is %.2g from the CPU's, more than %.2g", away, c.limit)
+		}
+	}
+	return nil
+}
+
+// sumsOver are the sums over several sets of pairs.
+func sumsOver(b engine.Backend, p engine.Problem, r *engine.Records, w []float64, all []engine.Pairs) (sums [][]float64, err error) {
+	k, err := engine.Grouped{Backend: b}.Plan(p)
+	if err != nil {
+		return nil, err
+	}
+	e, err := k.Bind(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, pairs := range all {
+		sum := make([]float64, len(w))
+		if err := e.GradSum(context.Background(), sum, w, pairs); err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+		sums = append(sums, sum)
+	}
+	return sums, e.Close()
+}
+
+// hostCases are those of every program: small ones have two strips, spans or pieces, and
+// large ones many.
+func hostCases(large bool) []hostCase {
+	if large {
+		return []hostCase{
+			{"near-linear", 100_003, 20, 2, nil, NearLinear, 0, 1e-11},
+			{"near-linear, many labels", 20_011, 3, 5, nil, NearLinear, 0, 1e-11},
+			{"factored", 12_011, 3, 2, nil, Direct, 0, 1e-6},
+			{"spliced", 6007, 3, 5, nil, Direct, 0, 1e-6},
+			{"groups", 5001, 3, 5, []int{7, 64, 65, 1500, 1, 3364}, Direct, 0, 1e-6},
+			{"fp32", 2100, 20, 0, nil, 0, FP32, metricError[FP32]},
+			{"bf16x3", 1100, 20, 0, nil, 0, BF16x3, metricError[BF16x3]},
+			{"bf16x3, more features", 300, 130, 0, nil, 0, BF16x3, metricError[BF16x3]},
+			{"tf32", 1100, 20, 0, nil, 0, TF32, metricError[TF32]},
+			{"tf32, more features", 300, 70, 0, nil, 0, TF32, metricError[TF32]},
+			{"wgmma", 1100, 20, 0, nil, 0, Wgmma, metricError[Wgmma]},
+			{"wgmma, more features", 300, 150, 0, nil, 0, Wgmma, metricError[Wgmma]},
+		}
+	}
+	return []hostCase{ // relatively to sums of terms that cancel
+		{"near-linear", 2300, 3, 2, nil, NearLinear, 0, 1e-11},
+		{"factored", 300, 3, 2, nil, Direct, 0, 1e-6},
+		{"spliced", 150, 3, 5, nil, Direct, 0, 1e-6},
+		{"groups", 107, 3, 5, groupSizes, Direct, 0, 1e-6},
+		{"fp32", 130, 5, 0, nil, 0, FP32, 10 * metricError[FP32]},
+		{"bf16x3", 150, 5, 0, nil, 0, BF16x3, 10 * metricError[BF16x3]},
+		{"bf16x3, more features", 70, 70, 0, nil, 0, BF16x3, 10 * metricError[BF16x3]},
+		{"tf32", 150, 5, 0, nil, 0, TF32, 10 * metricError[TF32]},
+		{"tf32, more features", 70, 70, 0, nil, 0, TF32, 10 * metricError[TF32]},
+		{"wgmma", 150, 5, 0, nil, 0, Wgmma, 10 * metricError[Wgmma]},
+		{"wgmma, more features", 140, 70, 0, nil, 0, Wgmma, 10 * metricError[Wgmma]},
+	}
+}
+
+// hostPairs is the sum of listed pairs, compared with that of the CPU.
+func hostPairs(t *testing.T, f *fakeDriver, individuals, pairs int) error {
+	t.Helper()
+	const d, rows = 33, 9
+	data := pairData(t, individuals, d, pairs, terms.L2)
+	s := openPairs(t, openFake(t, f), data, terms.Contrastive{Margin: 1}, rows)
+	reference, err := terms.CPU{}.Sums(data, terms.Contrastive{Margin: 1}, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := weights(s.Len(), 0.3)
+	got, want := make([]float64, s.Len()), make([]float64, s.Len())
+	if err := s.Sum(t.Context(), got, w, allOf(pairs), 0.2, terms.WholeMatrix); err != nil {
+		return err
+	}
+	if err := reference.Sum(t.Context(), want, w, allOf(pairs), 0.2, terms.WholeMatrix); err != nil {
+		t.Fatal(err)
+	}
+	if away := relative(got, want); !(away <= 1e-10) {
+		return fmt.Errorf("the sum is %.2g from the CPU's", away)
+	}
+	return nil
+}
+
+// hostFake is the fake driver with the compiled sources along with the interpreter, or alone.
+func hostFake(h *ptxtest.Host, alone bool) *fakeDriver {
+	f := newFake()
+	f.machine.Host, f.machine.HostOnly = h, alone
+	return f
+}
+
+// runHostCases runs all cases and the pairs.
+func runHostCases(t *testing.T, h *ptxtest.Host, alone, large bool) {
+	for _, c := range hostCases(large) {
+		if err := c.sum(t, hostFake(h, alone)); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	individuals, pairs := 40, 130
+	if large {
+		individuals, pairs = 3000, 100_000
+	}
+	if err := hostPairs(t, hostFake(h, alone), individuals, pairs); err != nil {
+		t.Errorf("pairs: %v", err)
+	}
+	for _, program := range kernels.PTXNames() {
+		for _, name := range ptxtest.Kernels(program) {
+			if h.Launched[name] == 0 {
+				t.Errorf("no case launches %s", name)
+			}
+		}
+	}
+}
+
+// TestHost: the interpreter of PTX and the compiled sources leave the same bits in every
+// buffer, after every launch of every kernel: two readings of what the instructions do. Then
+// the sources alone, with many tiles, strips, spans and chunks; accesses outside of buffers and
+// undefined behaviour are found.
+func TestHost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	h := onHost(t, ptxtest.Addresses, ptxtest.Edit{})
+	t.Run("agrees", func(t *testing.T) { runHostCases(t, h, false, false) })
+	t.Run("large", func(t *testing.T) { runHostCases(t, h, true, true) })
+}
+
+// TestHostRaces: what threads of a block, or of two blocks, touch is touched with barriers
+// between or by atomic additions.
+func TestHostRaces(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	runHostCases(t, onHost(t, ptxtest.Races, ptxtest.Edit{}), true, false)
+}
+
+// TestHostDefects: defects that are put into the sources are found.
+func TestHostDefects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	const off, overflow, race, differs = "from the CPU's, more than", "heap-buffer-overflow", "data race", ", on the host "
+	edit := func(program, old, new string) ptxtest.Edit {
+		return ptxtest.Edit{Program: program, File: program + ".cu", Old: old, New: new}
+	}
+	noBarrier := func(program string) ptxtest.Edit { return edit(program, "\tbarrier();\n", "") }
+	for _, c := range []struct {
+		name, of  string // of a case
+		sanitizer ptxtest.Sanitizer
+		edit      ptxtest.Edit
+		want      string
+	}{
+		{"a chunk too long", "fp32", ptxtest.Addresses, edit("metric", "from + chunk < n ? from + chunk : n;", "from + chunk;"), overflow},
+		{"a pair too many", "pairs", ptxtest.Addresses, edit("pairs", "if (p >= count) return;", "if (p > count) return;"), overflow},
+		{"a tile of coefficients not waited for", "fp32", ptxtest.Addresses, edit("metric_fp32", "\t\tbarrier();\n\t\tif (k0 == 0", "\t\tif (k0 == 0"), off},
+		{"lanes that end early", "bf16x3", ptxtest.Addresses, edit("metric_mma", "if (r0 >= n ||", "if (r0 + lane() >= n ||"), "FAIL some lanes of a warp"},
+		{"hi and lo exchanged", "bf16x3", ptxtest.Addresses, edit("metric_mma", "both[m] = hi, both[m + 2] = lo;", "both[m] = lo, both[m + 2] = hi;"), off},
+		{"another swizzle", "wgmma", ptxtest.Addresses, edit("metric_wgmma_sm90a", "(c ^ r / 2) & 3", "(c ^ r) & 3"), off},
+		{"copies not waited for", "wgmma", ptxtest.Addresses, edit("metric_wgmma_sm90a", "\tcopies_end();\n", ""), "FAIL a thread ends before its copies"},
+		{"a sum of products in float32", "bf16x3", ptxtest.Addresses,
+			ptxtest.Edit{Program: "metric_mma", File: "tensor.h", Old: "double sum = s[e];", New: "float sum = s[e];"}, differs},
+		{"no barrier in metric.cu", "fp32", ptxtest.Races, noBarrier("metric"), race},
+		{"no barrier in metric_fp32.cu", "fp32", ptxtest.Races, noBarrier("metric_fp32"), race},
+		{"no barrier in metric_wgmma_sm90a.cu", "wgmma", ptxtest.Races, noBarrier("metric_wgmma_sm90a"), race},
+		{"no barrier in pairs.cu", "pairs", ptxtest.Races, noBarrier("pairs"), race},
+		{"no barrier in score.cu", "factored", ptxtest.Races, noBarrier("score"), race},
+		{"no barrier in rows.cu", "near-linear", ptxtest.Races, noBarrier("rows"), race},
+		{"no barrier in nearlinear.cu", "near-linear", ptxtest.Races, noBarrier("nearlinear"), race},
+		{"additions of blocks that are not atomic", "bf16x3", ptxtest.Races,
+			ptxtest.Edit{Program: "metric_mma", File: "device.h", Old: "__atomic_fetch_add(sum, v, __ATOMIC_RELAXED)", New: "*sum += v"}, race},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h, alone := onHost(t, c.sanitizer, c.edit), c.want != differs
+			err := errors.New("no such case")
+			if c.of == "pairs" {
+				err = hostPairs(t, hostFake(h, alone), 40, 130)
+			}
+			for _, of := range hostCases(false) {
+				if of.name == c.of {
+					err = of.sum(t, hostFake(h, alone))
+				}
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("want %q: %.3000v", c.want, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,269 @@
+package ptxtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dyad/kernels"
+)
+
+// Sanitizer is what a Host is compiled with.
+type Sanitizer string
+
+// Addresses finds accesses outside of buffers and undefined behaviour, with the threads of a
+// block as fibres. Races finds data races, with the threads of a block as threads.
+const (
+	Addresses Sanitizer = "address,undefined"
+	Races     Sanitizer = "thread"
+)
+
+// Edit replaces text in a source: a defect. Kernels of other programs than the named .cu file's
+// run by the interpreter.
+type Edit struct{ Program, File, Old, New string }
+
+// Host compiles the sources of kernels for the CPU and launches them there: an oracle of the
+// interpreter, which is one of it. The functions with assembly are left out of the sources;
+// kernels/cuda/host has models of them (device.h and tensor.h), with the logistic loss. A new
+// function with assembly needs one. It is used from one goroutine.
+type Host struct {
+	compiler string
+	source   string // the folder kernels/cuda
+	dir      string // what is compiled
+	flags    []string
+	edit     Edit
+	copies   int               // of a kernel, with shared memory of its own
+	programs map[string]string // executables, by name of the .cu file
+	launches int
+
+	// Launched counts the kernels that ran.
+	Launched map[string]int
+}
+
+// ErrNoCompiler says that there is no compiler of C++ with sanitizers, for Linux on amd64.
+var ErrNoCompiler = errors.New("ptx: no compiler of C++ with sanitizers for Linux on amd64; install clang-19 and libclang-rt-19-dev, or g++")
+
+// NewHost returns a Host for the sources in folder kernels/cuda, which compiles into dir, with
+// an edit of a source unless it is the zero value.
+func NewHost(source, dir string, s Sanitizer, edit Edit) (*Host, error) {
+	h := &Host{source: source, dir: dir, edit: edit, copies: 1, programs: map[string]string{}, Launched: map[string]int{}}
+	for _, name := range []string{"clang++-19", "clang++", "g++"} {
+		if found, err := exec.LookPath(name); err == nil && h.compiler == "" {
+			h.compiler = found
+		}
+	}
+	if h.compiler == "" || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return nil, ErrNoCompiler
+	}
+	h.flags = []string{"-std=c++17", "-O1", "-g1", "-mfma", "-ffp-contract=off", "-w", "-fsanitize=" + string(s), "-fno-sanitize-recover=all", "-pthread"}
+	if s == Races {
+		h.copies = 2
+		h.flags = append(h.flags, "-DREAL_THREADS", "-DPER_THREAD=thread_local")
+	}
+	empty := filepath.Join(dir, "empty.cc")
+	if err := os.WriteFile(empty, []byte("int main() {}\n"), 0o600); err != nil {
+		return nil, err
+	}
+	if err := h.compile("-o", filepath.Join(dir, "empty"), empty); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoCompiler, err)
+	}
+	return h, h.prepare()
+}
+
+var (
+	deviceFunction = regexp.MustCompile(`(?m)^(?:template <[^>]*> )?DEVICE [^\n]*(?:\}|(?s:\{\n.*?^\}))\n`)
+	entry          = regexp.MustCompile(`\.entry (\w+)\(`)
+)
+
+// prepare writes the sources without the functions with assembly.
+func (h *Host) prepare() error {
+	edited := h.edit == Edit{}
+	for _, pattern := range []string{"*.cu", "*.h", "host/*"} {
+		files, err := filepath.Glob(filepath.Join(h.source, pattern))
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			if file == filepath.Join(h.source, "device.h") {
+				continue // the one of host takes its place
+			}
+			b, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			text, name := string(b), filepath.Base(file)
+			if filepath.Base(filepath.Dir(file)) != "host" {
+				text = withoutAssembly(text)
+			}
+			if name == h.edit.File {
+				edited = strings.Contains(text, h.edit.Old)
+				text = strings.Replace(text, h.edit.Old, h.edit.New, 1)
+			}
+			if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	if !edited {
+		return fmt.Errorf("ptx: %s does not have %q", h.edit.File, h.edit.Old)
+	}
+	return nil
+}
+
+func withoutAssembly(source string) string {
+	return deviceFunction.ReplaceAllStringFunc(source, func(f string) string {
+		if strings.Contains(f, "asm") || strings.Contains(f, "address_space(") {
+			return ""
+		}
+		return f
+	})
+}
+
+// compile runs the compiler.
+func (h *Host) compile(args ...string) error {
+	out, err := exec.Command(h.compiler, append(slices.Clone(h.flags), args...)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ptx: %v: %w\n%.4000s", args, err, out)
+	}
+	return nil
+}
+
+// build compiles the kernels of a .cu file.
+func (h *Host) build(name string) error {
+	if h.programs[name] != "" {
+		return nil
+	}
+	launch := filepath.Join(h.dir, "launch.o")
+	if _, err := os.Stat(launch); err != nil {
+		if err := h.compile("-c", "-o", launch, filepath.Join(h.dir, "launch.cc")); err != nil {
+			return err
+		}
+	}
+	var text strings.Builder
+	text.WriteString("#include \"launch.h\"\nnamespace own_COPY {\n#include \"" + name + ".cu\"\n")
+	for _, kernel := range Kernels(name) {
+		fmt.Fprintf(&text, "KNOWN(%s, COPY)\n", kernel)
+	}
+	text.WriteString("}\n")
+	file := filepath.Join(h.dir, name)
+	args := []string{"-o", file, launch}
+	for c := range h.copies {
+		at := file + strconv.Itoa(c) + ".cc"
+		if err := os.WriteFile(at, []byte(strings.ReplaceAll(text.String(), "COPY", strconv.Itoa(c))), 0o600); err != nil {
+			return err
+		}
+		args = append(args, at)
+	}
+	if err := h.compile(args...); err != nil {
+		return err
+	}
+	h.programs[name] = file
+	return nil
+}
+
+// Kernels are the names of the kernels of a .cu file.
+func Kernels(program string) (names []string) {
+	for _, m := range entry.FindAllStringSubmatch(kernels.PTX(program), -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+func programOf(kernel string) string {
+	for _, name := range kernels.PTXNames() {
+		if slices.Contains(Kernels(name), kernel) {
+			return name
+		}
+	}
+	return ""
+}
+
+// launch runs a kernel on copies of the buffers of a machine that its arguments name, and
+// returns the copies by their numbers. The threads run in either order in turn.
+func (h *Host) launch(m *Machine, name string, gridX, gridY int, args []uint64) (map[int][]byte, error) {
+	program := programOf(name)
+	if err := h.build(program); err != nil {
+		return nil, err
+	}
+	var in bytes.Buffer
+	word := func(v uint64) { in.Write(binary.LittleEndian.AppendUint64(nil, v)) }
+	word(uint64(len(name)))
+	in.WriteString(name)
+	for _, v := range append([]uint64{uint64(gridX), uint64(gridY), uint64(h.launches & 1), uint64(len(args))}, args...) {
+		word(v)
+	}
+	ids := map[int]bool{}
+	var order []int
+	for _, a := range args {
+		if id := int(a>>32) - 1; id >= 0 && id < len(m.buffers) && m.buffers[id] != nil && !ids[id] {
+			ids[id] = true
+			order = append(order, id)
+		}
+	}
+	word(uint64(len(order)))
+	for _, id := range order {
+		word(uint64(id+1) << 32)
+		word(uint64(len(m.buffers[id])))
+		in.Write(m.buffers[id])
+	}
+	h.launches++
+	h.Launched[name]++
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, h.programs[program])
+	cmd.Stdin = &in
+	cmd.Env = append(os.Environ(), "TSAN_OPTIONS=halt_on_error=1")
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	out, err := cmd.Output()
+	rest, done := bytes.CutPrefix(out, []byte("DONE"))
+	if err != nil || !done {
+		return nil, fmt.Errorf("ptx: %s on the host: %w\n%.200s\n%.3000s", name, err, out, log.Bytes())
+	}
+	after := map[int][]byte{}
+	for _, id := range order {
+		after[id], rest = rest[:len(m.buffers[id])], rest[len(m.buffers[id]):]
+	}
+	return after, nil
+}
+
+// runOnHost runs a kernel on the host and, unless HostOnly, by the interpreter, too, and
+// compares all that they leave in the buffers.
+func (m *Machine) runOnHost(module *Module, name string, gridX, gridY int, args []uint64) error {
+	if other := m.Host.edit.Program; other != "" && other != programOf(name) {
+		return m.interpret(module, name, gridX, gridY, args)
+	}
+	after, err := m.Host.launch(m, name, gridX, gridY, args)
+	if err != nil {
+		return err
+	}
+	if !m.HostOnly {
+		if err := m.interpret(module, name, gridX, gridY, args); err != nil {
+			return err
+		}
+	}
+	for id, b := range after {
+		if m.HostOnly {
+			copy(m.buffers[id], b)
+		} else if own := m.buffers[id]; !bytes.Equal(own, b) {
+			at := 0
+			for own[at] == b[at] {
+				at++
+			}
+			at &^= 7
+			return fmt.Errorf("ptx: %s: buffer %d has % x at byte %d, on the host % x", name, id, own[at:min(at+8, len(own))], at, b[at:min(at+8, len(b))])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package cuda
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+)
+
+// sassClasses are the instructions of a GPU by what limits them, by the beginnings of their names.
+var sassClasses = []struct {
+	name     string
+	prefixes []string
+}{
+	{"special", []string{"MUFU"}},
+	{"float32", []string{"FFMA", "FADD", "FMUL", "FMNMX", "FSETP", "FSEL", "FSET"}},
+	{"float64", []string{"DFMA", "DADD", "DMUL", "DSETP", "DMNMX"}},
+	{"tensor", []string{"HMMA", "HGMMA"}},
+	{"global", []string{"LDG", "STG"}},
+	{"shared", []string{"LDS", "STS"}},
+	{"atomic", []string{"RED", "ATOM"}},
+	{"barrier", []string{"BAR", "WARPSYNC", "WARPGROUP"}},
+}
+
+// counted are the instructions of a kernel, or of a loop of it.
+type counted struct {
+	total int
+	of    [8]int // by class
+}
+
+func (c *counted) add(opcode string) {
+	c.total++
+	for i, class := range sassClasses {
+		for _, p := range class.prefixes {
+			if strings.HasPrefix(opcode, p) && !(p == "LDG" && strings.HasPrefix(opcode, "LDGDEPBAR")) {
+				c.of[i]++
+				return
+			}
+		}
+	}
+}
+
+var (
+	sassKernel = regexp.MustCompile(`^\.text\.(\w+):`)
+	sassLabel  = regexp.MustCompile(`^(\.L_x_\d+):`)
+	sassCode   = regexp.MustCompile(`^\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)(.*)`)
+	sassTarget = regexp.MustCompile(`\((\.L_x_\d+)\)`)
+)
+
+// countSASS reads what nvdisasm -c prints and returns, by kernel, the counts of all its code and
+// of the largest loop that has no other in it.
+func countSASS(text string) map[string][2]counted {
+	all := map[string][2]counted{}
+	var kernel string
+	var codes []string
+	labels := map[string]int{}
+	var loops [][2]int
+	end := func() {
+		if kernel == "" {
+			return
+		}
+		var whole, loop counted
+		for _, c := range codes {
+			whole.add(c)
+		}
+		for _, l := range loops {
+			inner := !slices.ContainsFunc(loops, func(o [2]int) bool { return o != l && o[0] >= l[0] && o[1] <= l[1] })
+			if size := l[1] - l[0]; inner && size > loop.total {
+				loop = counted{}
+				for _, c := range codes[l[0]:l[1]] {
+					loop.add(c)
+				}
+			}
+		}
+		all[kernel] = [2]counted{whole, loop}
+	}
+	for line := range strings.Lines(text) {
+		if m := sassKernel.FindStringSubmatch(line); m != nil {
+			end()
+			kernel, codes, labels, loops = m[1], nil, map[string]int{}, nil
+		} else if m := sassLabel.FindStringSubmatch(line); m != nil {
+			labels[m[1]] = len(codes)
+		} else if m := sassCode.FindStringSubmatch(line); m != nil && m[1] != "NOP" {
+			codes = append(codes, m[1])
+			if to := sassTarget.FindStringSubmatch(m[2]); to != nil && strings.HasPrefix(m[1], "BRA") {
+				// The last one of a kernel jumps to itself.
+				if from, known := labels[to[1]]; known && from < len(codes)-1 {
+					loops = append(loops, [2]int{from, len(codes)})
+				}
+			}
+		}
+	}
+	end()
+	return all
+}
+
+// TestSASS counts the instructions that NVIDIA's assembler makes of every kernel, without spills,
+// and compares them with sass.csv, if that is of the same assembler. With DYAD_SASS_OUT it writes
+// them to that folder, and the predicted rates to predicted.csv. Needs ptxas and nvdisasm.
+func TestSASS(t *testing.T) {
+	ptxas, nvdisasm := tool(t, "ptxas"), tool(t, "nvdisasm")
+	version, err := exec.Command(ptxas, "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := regexp.MustCompile(`V[\d.]+`).FindString(string(version))
+	var out strings.Builder
+	out.WriteString("ptxas,program,ptx_sha256,target,kernel,registers,code,instructions")
+	for _, c := range sassClasses {
+		out.WriteString("," + c.name)
+	}
+	out.WriteString("\n")
+	dir := t.TempDir()
+	file, cubin := filepath.Join(dir, "k.ptx"), filepath.Join(dir, "k.cubin")
+	programs := assembledPrograms(t)
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		if spliced, ok := strings.CutPrefix(name, "spliced: "); ok && !strings.Contains(spliced, "logistic") {
+			continue // one loss tells
+		}
+		if err := os.WriteFile(file, []byte(programs[name]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, arch := range targets(name) {
+			text, err := exec.Command(ptxas, "-v", "-arch="+arch, "-o", cubin, file).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%s, %s: %v\n%s", name, arch, err, text)
+			}
+			registers, kernel := map[string]string{}, ""
+			for line := range strings.Lines(string(text)) {
+				if m := compiled.FindStringSubmatch(line); m != nil {
+					kernel = m[1]
+				} else if m := regexp.MustCompile(`Used (\d+) registers`).FindStringSubmatch(line); m != nil {
+					registers[kernel] = m[1]
+				}
+			}
+			var ignored strings.Builder
+			for _, bad := range assembled(string(text), strings.Count(programs[name], ".entry "), &ignored) {
+				t.Errorf("%s, %s: %s", name, arch, bad)
+			}
+			sass, err := exec.Command(nvdisasm, "-c", cubin).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			counts := countSASS(string(sass))
+			if len(counts) != len(registers) {
+				t.Errorf("%s, %s: code of %d kernels, want %d", name, arch, len(counts), len(registers))
+			}
+			for _, kernel := range slices.Sorted(maps.Keys(counts)) {
+				for i, code := range []string{"kernel", "largest inner loop"} {
+					c := counts[kernel][i]
+					if i == 1 && c.total == 0 {
+						continue
+					}
+					fmt.Fprintf(&out, "%s,%q,%x,%s,%s,%s,%s,%d", release, name, sha256.Sum256([]byte(programs[name])), arch, kernel, registers[kernel], code, c.total)
+					for _, n := range c.of {
+						fmt.Fprintf(&out, ",%d", n)
+					}
+					out.WriteString("\n")
+				}
+			}
+		}
+	}
+	committed, err := os.ReadFile(filepath.Join(results, "sass.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if to := os.Getenv("DYAD_SASS_OUT"); to == "" && strings.Contains(string(committed), "\n"+release+",") {
+		if string(committed) != out.String() {
+			t.Error("bench/results/gpu/sass.csv is not what this assembler makes of the programs; run TestSASS with DYAD_SASS_OUT")
+		}
+	} else if to != "" {
+		for name, text := range map[string]string{"sass.csv": out.String(), "predicted.csv": predictedRates(t)} {
+			if err := os.WriteFile(filepath.Join(to, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// predictedRates is predicted.csv: the time of a gradient sum on an H200 by the models of
+// named.go, of pairs that are visited and of records. Nothing here was measured.
+func predictedRates(t *testing.T) string {
+	t.Helper()
+	var out strings.Builder
+	out.WriteString("gpu,method,n,d,labels,predicted_seconds,visited_pairs,visited_pairs_per_second,records_per_second,programs\n")
+	embedded := embeddedPTX()
+	for _, c := range []struct {
+		n, d, labels int
+		method       Method
+		precision    Precision
+	}{
+		{1e4, 20, 2, NearLinear, 0}, {1e6, 20, 2, NearLinear, 0}, {1e8, 20, 2, NearLinear, 0}, {1e6, 20, 2, Direct, 0}, {1e6, 20, 5, Direct, 0},
+		{1e5, 64, 0, 0, FP32}, {1e5, 64, 0, 0, BF16x3}, {1e5, 128, 0, 0, BF16x3}, {1e5, 256, 0, 0, BF16x3}, {1e5, 64, 0, 0, TF32},
+		{1e5, 64, 0, 0, Wgmma}, {1e5, 128, 0, 0, Wgmma}, {1e5, 256, 0, 0, Wgmma},
+	} {
+		p := engine.Problem{N: c.n, D: c.d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: max(c.labels, 2)}
+		features := 1
+		if c.labels == 0 {
+			p.Loss, features = engine.MahalanobisLogistic{}, roundUp(c.d, 64)
+		}
+		k, f := forecastOn(t, "h200", p, c.method, c.precision)
+		planned := k.(planned)
+		w, method := planned.work()
+		var programs []string
+		for _, name := range planned.programs() {
+			programs = append(programs, name+":"+embedded[name])
+		}
+		visited := w.pairs / float64(features)
+		if f.Seconds == 0 {
+			t.Fatalf("%s has no model", method)
+		}
+		fmt.Fprintf(&out, "%s,%q,%d,%d,%d,%.3g,%.0f,%.3g,%.3g,%s\n", f.GPU, method, c.n, c.d, c.labels, f.Seconds, visited, visited/f.Seconds,
+			float64(c.n)/f.Seconds, strings.Join(programs, " "))
+	}
+	return out.String()
+}
+
+// staleCounts says why a file is not what is wanted or, if nothing is, not of the embedded PTX,
+// or returns "".
+func staleCounts(text, want string, embedded map[string]string) string {
+	if want != "" && text != want {
+		return "is not what the models predict for the embedded PTX"
+	}
+	for _, name := range slices.Sorted(maps.Keys(embedded)) {
+		if want == "" && !strings.Contains(text, embedded[name]) {
+			return "has no row of the embedded " + name + ".ptx"
+		}
+	}
+	return ""
+}
+
+// TestCountSASS is the control of TestSASS and of the test of its files.
+func TestCountSASS(t *testing.T) {
+	text := ".text.k:\n\t/*0000*/   S2R R5, SR_TID.X ;\n.L_x_1:\n\t/*0010*/   MUFU.RCP R1, R2 ;\n.L_x_0:\n\t/*0020*/   @!P0 FFMA R1, R2, R3, R4 ;\n" +
+		"\t/*0030*/   DFMA R1, R2, R3, R4 ;\n\t/*0040*/   @P0 BRA `(.L_x_0);\n\t/*0050*/   LDGDEPBAR ;\n\t/*0058*/   RED.E.ADD.64.STRONG.GPU desc[UR4][R2.64], R4 ;\n\t/*0060*/   @P1 BRA `(.L_x_1);\n" +
+		"\t/*0070*/   EXIT ;\n.L_x_2:\n\t/*0080*/   BRA `(.L_x_2);\n\t/*0090*/   NOP;\n.text.m:\n\t/*0000*/   EXIT ;\n"
+	got := countSASS(text)
+	want := map[string][2]counted{
+		"k": {{total: 10, of: [8]int{1, 1, 1, 0, 0, 0, 1, 0}}, {total: 3, of: [8]int{0, 1, 1, 0, 0, 0, 0, 0}}},
+		"m": {{total: 1}, {}},
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	rates, embedded := predictedRates(t), embeddedPTX()
+	counts := strings.Join(slices.Collect(maps.Values(embedded)), "\n")
+	for _, c := range []struct{ text, want, changed string }{{rates, rates, embedded["rows"]}, {rates, rates, strconv.Itoa(1e8)}, {counts, "", embedded["pairs"]}} {
+		if why := staleCounts(c.text, c.want, embedded); why != "" {
+			t.Error(why)
+		}
+		if staleCounts(strings.Replace(c.text, c.changed, "1", 1), c.want, embedded) == "" || staleCounts("", c.want, embedded) == "" {
+			t.Errorf("accepted without %s", c.changed)
+		}
+	}
+}
