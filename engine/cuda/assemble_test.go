@@ -93,7 +93,7 @@ func targets(name string) []string {
 	if !strings.HasSuffix(name, "as embedded") {
 		return []string{"sm_90"} // code for phi' is simple
 	}
-	return []string{"sm_80", "sm_90"}
+	return []string{"sm_80", "sm_90", "sm_100"}
 }
 
 var (

@@ -254,5 +254,9 @@ func (k *kernel) columnBytes() uint64 {
 			perRecord += 4
 		}
 	}
-	return uint64(k.problem.N)*perRecord + 64<<20
+	bytes := uint64(k.problem.N)*perRecord + 64<<20
+	if k.nearLinear() {
+		bytes += uint64(k.problem.N) / 16 // parts
+	}
+	return bytes
 }

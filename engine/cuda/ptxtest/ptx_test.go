@@ -13,7 +13,7 @@ func TestParseKernels(t *testing.T) {
 	for program, names := range map[string][]string{
 		"rows":       {"scores", "weighted_sums", "combine"},
 		"score":      {"exponentials", "logistic_tiles", "split", "pair_tiles", "coefficients"},
-		"nearlinear": {"moments", "series"},
+		"nearlinear": {"score_moments", "moments", "class_moments", "expand", "series", "weighted_series"},
 	} {
 		m, err := Parse(kernels.PTX(program))
 		if err != nil {
