@@ -36,7 +36,11 @@ func (c inStream) Launch(l driver.Launch) error {
 	return c.Context.Launch(l)
 }
 
+// open waits for copies in the default stream, for which the new one does not.
 func (r *replay) open(c driver.Context) (err error) {
+	if err := c.SyncStream(0); err != nil {
+		return err
+	}
 	r.stream, err = c.NewStream()
 	return err
 }

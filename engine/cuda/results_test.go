@@ -36,8 +36,8 @@ func staleResult(text []byte, embedded map[string]string) string {
 	return ""
 }
 
-// TestResultsAreCurrent: committed results of a GPU, if any, and the report of ptxas are
-// of the embedded PTX.
+// TestResultsAreCurrent: committed results of a GPU, if any, and the reports of machine code
+// are of the embedded PTX.
 func TestResultsAreCurrent(t *testing.T) {
 	embedded := embeddedPTX()
 	files, err := filepath.Glob(filepath.Join(results, "gpu-*.json"))
@@ -64,6 +64,14 @@ func TestResultsAreCurrent(t *testing.T) {
 		name += ".ptx as embedded"
 		if !strings.Contains(string(text), "\n"+name+", "+targets(name)[0]+", sha256 "+hash+"\n") {
 			t.Errorf("bench/results/gpu/ptxas.txt is not of %s; run TestAssemble with DYAD_PTXAS_OUT", name)
+		}
+	}
+	if text, err = os.ReadFile(filepath.Join(results, "sass.txt")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range sassPrograms {
+		if !strings.Contains(string(text), ", sha256 "+embedded[name]+"\n") {
+			t.Errorf("bench/results/gpu/sass.txt is not of %s.ptx; run TestMachineCode with DYAD_SASS_OUT", name)
 		}
 	}
 }
