@@ -95,7 +95,7 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 		}
 		return b.planMetric(p, loss)
 	}
-	k := &kernel{backend: b, problem: p}
+	k := &kernel{backend: b, problem: p, mostPrompt: promptNumbers}
 	var err error
 	if k.loss, k.scores, err = engine.NewScoreRange(p, p.D); err != nil {
 		return nil, err
@@ -202,6 +202,8 @@ type kernel struct {
 	loss    engine.ScoreLoss
 	scores  engine.ScoreRange
 	grid    grid
+	// mostPrompt is promptNumbers.
+	mostPrompt int
 
 	// Groups of nearFrom records and more are summed by the near-linear method, for which
 	// expansion is that of phi' in scores of one class; direct says that there are

@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"dyad/engine"
@@ -69,6 +70,42 @@ func TestShortExpansion(t *testing.T) {
 		}
 		if diff < limit[0] || diff > limit[1] {
 			t.Errorf("%d terms: error %g, Roundoff of all terms is %g", k.expansion.Terms, diff, bound)
+		}
+	}
+}
+
+// TestNearErrorHolds: with every rounding in float64 off by a unit in the last place more, up or
+// down, sums are within Roundoff of those of the CPU, and other sums; TestShortExpansion is the control.
+func TestNearErrorHolds(t *testing.T) {
+	for _, labels := range []int{2, 5} {
+		p, r, w := records(t, 300, 3, labels)
+		want, err := sumOf(cpu.Backend{Method: cpu.Direct}, p, r, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var exact []float64
+		for _, ulps := range []int{0, 1} {
+			f := newFake()
+			f.machine.Ulps = ulps
+			b := openFake(t, f)
+			b.Method = NearLinear
+			k, err := b.Plan(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := sumOf(b, p, r, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			away := 0.0
+			for a, v := range want {
+				away = math.Hypot(away, got[a]-v)
+			}
+			part := away / k.Roundoff(engine.AllPairs{N: p.N})
+			if t.Logf("%d labels, %d ulps: %.2g of Roundoff", labels, ulps, part); !(part <= 1) || slices.Equal(got, exact) {
+				t.Errorf("%d labels, %d ulps: %.2g of Roundoff", labels, ulps, part)
+			}
+			exact = got
 		}
 	}
 }

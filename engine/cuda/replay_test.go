@@ -152,3 +152,55 @@ func TestReplayIsCancelled(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLongSumsAsk: sums over more numbers of X are not replayed; between their passes the GPU is
+// waited for and the context asked. They have the same bits.
+func TestLongSumsAsk(t *testing.T) {
+	p, r, w := records(t, 600, 2, 2)
+	var short []float64
+	for _, most := range []int{600 * 2, 600*2 - 1} {
+		f := newFake()
+		var calls []string
+		f.fail = func(call string) error { calls = append(calls, call); return nil }
+		planned, err := openFake(t, f).Plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := *planned.(*kernel)
+		k.mostPrompt = most
+		e, err := k.Bind(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst := make([]float64, p.D)
+		for range 2 {
+			if err := e.GradSum(context.Background(), dst, w, engine.AllPairs{N: p.N}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if graphs := slices.Contains(calls, "LaunchGraph"); graphs != (short == nil) {
+			t.Errorf("%d numbers: graphs %v", most, graphs)
+		}
+		if short == nil {
+			short = dst
+		} else {
+			if !slices.Equal(dst, short) {
+				t.Errorf("%v, replayed %v", dst, short)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			f.fail = func(call string) error {
+				if calls = append(calls, call); call == "SyncStream" {
+					cancel()
+				}
+				return nil
+			}
+			calls = nil
+			if err := e.GradSum(ctx, dst, w, engine.AllPairs{N: p.N}); !errors.Is(err, context.Canceled) || slices.Contains(calls, "Launch weighted_series") {
+				t.Errorf("%v after %v", err, calls)
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
