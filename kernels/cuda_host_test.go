@@ -32,12 +32,19 @@ func TestCUDAOnTheHost(t *testing.T) {
 		{"as they are", "", "", "", "PASS"},
 		{"a write beyond the columns", "score.cu", "c0 + j < cols) {", "c0 + j <= cols) {", "heap-buffer-overflow"},
 		{"a barrier is missing", "score.cu", "			part[ty][tx + 16 * q] = sum;\n		}\n		barrier();", "			part[ty][tx + 16 * q] = sum;\n		}", "FAIL"},
-		{"a barrier for some threads", "rows.cu", "		barrier();\n		for (u32 j = warp;", "		if (warp) barrier();\n		for (u32 j = warp;", "FAIL some threads"},
 		{"the last row of a group is left out", "spliced.cu", "(j < ends[p])", "(j + 1 < ends[p])", "FAIL pair_tiles"},
 		{"tiles at the diagonal without a mask", "spliced.cu", "u32 from = r0 + ROWS;", "u32 from = r0;", "FAIL pair_tiles"},
 		{"sums of columns that overlap", "spliced.cu", "column = 8 * COLS - column;", "", "FAIL pair_tiles"},
+		{"a barrier for some threads", "rows.cu", "		barrier();\n		add_span", "		if (thread() > 31) barrier();\n		add_span", "FAIL some threads"},
 		{"the second strip is the first", "score.cu", "u32 c0 = block_y() * (STRIP * TILE);", "u32 c0 = 0;", "FAIL logistic_tiles"},
-		{"a chunk too long", "nearlinear.cu", "from + chunk < n ? from + chunk : n;", "from + chunk;", "heap-buffer-overflow"},
+		{"w is read before it is there", "nearlinear.cu", "	fetch<BATCH>(v, row, 0, d);\n	barrier();", "	fetch<BATCH>(v, row, 0, d);", "FAIL"},
+		{"rows of the next class", "nearlinear.cu", "u32 own = from <= i && i < to;", "u32 own = from <= i;", "heap-buffer-overflow"},
+		{"a second record that is not there", "nearlinear.cu", "u32 two = r + width < to;", "u32 two = 1;", "heap-buffer-overflow"},
+		{"all parts are of a class", "nearlinear.cu", "part, first[a], first[a + 1]", "part, 0, first[a + 1]", "FAIL expand"},
+		{"both orders of labels have a sign", "nearlinear.cu", "back && j % 2 == 0", "j % 2 == 0", "FAIL expand"},
+		{"the series of the first class", "nearlinear.cu", "own, coefficient, parts[3 * block_x() + 2], terms", "own, coefficient, 0, terms", "FAIL series"},
+		{"series of a class for the rows of all", "nearlinear.cu", "(i >= n || (start[a] <= first + i && first + i < start[a + 1]))", "(i >= n || first + i < start[a + 1])", "FAIL weighted_series"},
+		{"coefficients change while they are used", "nearlinear.cu", "				barrier();\n				hold", "				hold", "FAIL weighted_series"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := runOnHost(t, compiler, c.file, c.old, c.new)
@@ -59,7 +66,7 @@ func runOnHost(t *testing.T, compiler, file, before, after string) string {
 	slopes := strings.NewReplacer(`asm("//@PHI %0 %1;" : "=f"(r) : "f"(u));`, "r = phi_of(u);",
 		`asm("//@PHI %0 %1 %2 %3 %4;" : "=f"(r) : "f"(u), "f"(reach), "f"(least), "f"(most));`, "r = phi_of(u, reach, least, most);")
 	replaced := 0
-	for _, name := range append(sources, "cuda/exp.h", "cuda/host/device.h", "cuda/host/fibre.h", "cuda/host/lanes.h", "cuda/host/main.cc") {
+	for _, name := range append(sources, "cuda/exp.h", "cuda/rows.h", "cuda/host/device.h", "cuda/host/fibre.h", "cuda/host/lanes.h", "cuda/host/main.cc") {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -199,10 +199,11 @@ full) # every conformance case, and why the kernels take as long as they do: abo
 		logistic_tiles factored
 		metric_tiles_wgmma wgmma
 		metric_tiles_bf16x3 bf16x3
-		scores near-linear
-		weighted_sums near-linear
-		moments near-linear
-		series near-linear
+		score_moments near-linear
+		weighted_series near-linear
+		expand near-linear
+		scores factored
+		weighted_sums factored
 		pair_tiles spliced
 		metric_tiles_tf32 tf32
 		metric_tiles_fp32 fp32

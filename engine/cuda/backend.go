@@ -95,7 +95,7 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 		}
 		return b.planMetric(p, loss)
 	}
-	k := &kernel{backend: b, problem: p}
+	k := &kernel{backend: b, problem: p, mostPrompt: promptNumbers}
 	var err error
 	if k.loss, k.scores, err = engine.NewScoreRange(p, p.D); err != nil {
 		return nil, err
@@ -113,8 +113,8 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 }
 
 // nearGroup is the size of query groups from which on the near-linear method is preferred:
-// its launches, copies and the host's work for a few labels, one group after the other,
-// take about 0.1 ms, in which a GPU visits the pairs of as many records (an estimate).
+// its launches and a wait, one group after the other, take some 30 us, in which a GPU visits
+// the pairs of as many records (an estimate).
 const nearGroup = 1 << 13
 
 // planMethod chooses the methods. Near-linear is preferred for all pairs wherever it
@@ -207,6 +207,8 @@ type kernel struct {
 	loss    engine.ScoreLoss
 	scores  engine.ScoreRange
 	grid    grid
+	// mostPrompt is promptNumbers.
+	mostPrompt int
 
 	// Groups of nearFrom records and more are summed by the near-linear method, for which
 	// expansion is that of phi' in scores of one class; direct says that there are
@@ -260,5 +262,9 @@ func (k *kernel) columnBytes() uint64 {
 	case k.direct:
 		perRecord += 8 + 20
 	}
-	return uint64(k.problem.N)*perRecord + 64<<20
+	bytes := uint64(k.problem.N)*perRecord + 64<<20
+	if k.nearLinear() {
+		bytes += uint64(k.problem.N) / 16 // parts
+	}
+	return bytes
 }

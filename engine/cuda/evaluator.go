@@ -20,8 +20,10 @@ type evaluator struct {
 	memory memory
 	rows   *rows
 	s, c   driver.Pointer // scores and coefficients of the rows
-	// methods are run one after the other.
+	// methods are run one after the other, near among them, nil if it is not.
 	methods []method
+	near    *nearLinear
+	replay  replay
 }
 
 // method computes the coefficients of all pairs from the scores: of those groups that are
@@ -88,15 +90,18 @@ func (e *evaluator) bind(c driver.Context, r *engine.Records, cl classes) error 
 		if err != nil {
 			return err
 		}
-		e.methods = append(e.methods, m)
+		e.methods, e.near = append(e.methods, m), m
+		if m.whole() && e.prompt() {
+			return e.replay.open(c)
+		}
 	}
 	return nil
 }
 
 func (e *evaluator) free(c driver.Context) error {
-	var err error
+	err := e.replay.close(c)
 	if e.rows != nil {
-		err = e.rows.close(c)
+		err = errors.Join(err, e.rows.close(c))
 	}
 	return errors.Join(err, e.memory.free(c))
 }
@@ -123,28 +128,59 @@ func (e *evaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.
 		return errors.New("cuda: GradSum after Close")
 	}
 	return e.backend.Device.do(ctx, func(c driver.Context) error {
-		if err := copyIn(c, e.rows.w, w); err != nil {
-			return err
-		}
-		if err := e.rows.scores(ctx, c, e.s); err != nil {
-			return err
-		}
+		putFloats(e.rows.vectors, w)
+		var stream driver.Stream
 		var err error
 		if q, ok := pairs.(engine.PrefixPairs); ok {
-			err = e.prefix(c, q)
+			err = e.steps(c, stream, func() error { return e.sum(ctx, c, func() error { return e.prefix(c, q) }) })
 		} else {
-			err = e.coefficients(ctx, c)
+			stream = e.replay.stream
+			err = e.replay.run(ctx, c, func(c driver.Context) error {
+				return e.steps(c, stream, func() error { return e.all(ctx, c) })
+			})
 		}
-		if err != nil {
+		// What is under way uses vectors, so it is waited for in any case.
+		if err := errors.Join(err, c.SyncStream(stream)); err != nil {
 			return err
 		}
-		return e.rows.weightedSums(ctx, c, dst, e.c)
+		floats(dst, e.rows.vectors[8*e.problem.D:])
+		return nil
 	})
+}
+
+// steps are those of a gradient sum: w to the GPU, rows.sum from it, and the sum between.
+func (e *evaluator) steps(c driver.Context, stream driver.Stream, sum func() error) error {
+	if err := e.rows.give(c, stream); err != nil {
+		return err
+	}
+	if err := sum(); err != nil {
+		return err
+	}
+	return e.rows.take(c, stream)
+}
+
+// all sets rows.sum to the sum over all pairs within groups.
+func (e *evaluator) all(ctx context.Context, c driver.Context) error {
+	if e.near != nil && e.near.whole() {
+		return e.near.sums(ctx, c)
+	}
+	return e.sum(ctx, c, func() error { return e.coefficients(ctx, c) })
+}
+
+// sum sets rows.sum from the coefficients that are computed from the scores.
+func (e *evaluator) sum(ctx context.Context, c driver.Context, coefficients func() error) error {
+	if err := e.rows.scores(ctx, c, e.s); err != nil {
+		return err
+	}
+	if err := coefficients(); err != nil {
+		return err
+	}
+	return e.rows.weightedSums(ctx, c, e.c)
 }
 
 // coefficients computes c for all pairs within groups. Records in no pair have 0.
 func (e *evaluator) coefficients(ctx context.Context, c driver.Context) error {
-	if !e.direct {
+	if !e.direct && e.near.covered < e.problem.N {
 		if err := c.Clear(e.c, uint64(8*e.problem.N), 0); err != nil {
 			return err
 		}

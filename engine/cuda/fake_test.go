@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,6 +20,8 @@ type fakeDriver struct {
 	machine *ptxtest.Machine
 	// edit, if not nil, changes PTX before it is loaded: a defect of the kernels.
 	edit func(ptx string) string
+	// stale leaves the first step of graphs out: another defect, of replays.
+	stale bool
 	// fail, if not nil, is asked before every call.
 	fail func(call string) error
 }
@@ -42,7 +45,78 @@ type fakeContext struct {
 	*fakeDriver
 	modules  []*ptxtest.Module
 	launched map[driver.Function]string
-	host     int // live host buffers, streams and events
+	host     int // live host buffers, streams, events and graphs
+	// steps are recorded while a stream captures; graphs are those of before.
+	capturing driver.Stream
+	steps     []func() error
+	graphs    map[driver.Graph][]func() error
+}
+
+// record keeps a step of a stream that captures, and runs it in any other one.
+func (c *fakeContext) record(s driver.Stream, step func() error) error {
+	if c.capturing != 0 && s == c.capturing {
+		c.steps = append(c.steps, step)
+		return nil
+	}
+	if c.capturing != 0 { // what a driver refuses: it would have to wait for the capture
+		return driver.Result(906)
+	}
+	return step()
+}
+
+func (c *fakeContext) BeginCapture(s driver.Stream) error {
+	if err := c.check("BeginCapture"); err != nil {
+		return err
+	}
+	if s == 0 || c.capturing != 0 {
+		return driver.Result(900)
+	}
+	c.capturing, c.steps = s, nil
+	return nil
+}
+
+func (c *fakeContext) EndCapture(s driver.Stream) (driver.Graph, error) {
+	if s != c.capturing {
+		return 0, driver.Result(901)
+	}
+	c.capturing = 0
+	if err := c.check("EndCapture"); err != nil {
+		return 0, err
+	}
+	if c.graphs == nil {
+		c.graphs = map[driver.Graph][]func() error{}
+	}
+	g := driver.Graph(len(c.graphs) + 1)
+	c.graphs[g] = c.steps
+	c.host++
+	return g, nil
+}
+
+func (c *fakeContext) LaunchGraph(g driver.Graph, s driver.Stream) error {
+	if err := c.check("LaunchGraph"); err != nil {
+		return err
+	}
+	if c.graphs[g] == nil || s == 0 {
+		return driver.Result(400)
+	}
+	for i, step := range c.graphs[g] {
+		if c.stale && i == 0 {
+			continue
+		}
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *fakeContext) CloseGraph(g driver.Graph) error {
+	if c.graphs[g] == nil {
+		return driver.Result(400)
+	}
+	c.host--
+	c.graphs[g] = nil
+	return nil
 }
 
 func (c *fakeContext) check(call string) error {
@@ -92,6 +166,13 @@ func (c *fakeContext) CopyIn(dst driver.Pointer, src []byte) error {
 	if err := c.check("CopyIn"); err != nil {
 		return err
 	}
+	if c.capturing != 0 {
+		return driver.Result(906)
+	}
+	return c.copyIn(dst, src)
+}
+
+func (c *fakeContext) copyIn(dst driver.Pointer, src []byte) error {
 	to := c.machine.Bytes(uint64(dst), len(src))
 	if to == nil {
 		return driver.Result(1)
@@ -101,13 +182,30 @@ func (c *fakeContext) CopyIn(dst driver.Pointer, src []byte) error {
 }
 
 func (c *fakeContext) CopyInAsync(dst driver.Pointer, src []byte, s driver.Stream) error {
-	return c.CopyIn(dst, src)
+	if err := c.check("CopyIn"); err != nil {
+		return err
+	}
+	return c.record(s, func() error { return c.copyIn(dst, src) })
+}
+
+func (c *fakeContext) CopyOutAsync(dst []byte, src driver.Pointer, s driver.Stream) error {
+	if err := c.check("CopyOut"); err != nil {
+		return err
+	}
+	return c.record(s, func() error { return c.copyOut(dst, src) })
 }
 
 func (c *fakeContext) CopyOut(dst []byte, src driver.Pointer) error {
 	if err := c.check("CopyOut"); err != nil {
 		return err
 	}
+	if c.capturing != 0 {
+		return driver.Result(906)
+	}
+	return c.copyOut(dst, src)
+}
+
+func (c *fakeContext) copyOut(dst []byte, src driver.Pointer) error {
 	from := c.machine.Bytes(uint64(src), len(dst))
 	if from == nil {
 		return driver.Result(1)
@@ -116,13 +214,12 @@ func (c *fakeContext) CopyOut(dst []byte, src driver.Pointer) error {
 	return nil
 }
 
-func (c *fakeContext) Clear(dst driver.Pointer, bytes uint64, _ driver.Stream) error {
+func (c *fakeContext) Clear(dst driver.Pointer, bytes uint64, s driver.Stream) error {
 	to := c.machine.Bytes(uint64(dst), int(bytes))
 	if to == nil {
 		return driver.Result(1)
 	}
-	clear(to)
-	return nil
+	return c.record(s, func() error { clear(to); return nil })
 }
 
 // parsedPTX holds modules by their text: most fakes load the same few.
@@ -166,11 +263,14 @@ func (c *fakeContext) Launch(l driver.Launch) error {
 	if l.Block != [3]int{blockThreads} || l.Grid[0] < 1 || l.Grid[1] < 1 || l.Grid[1] > 65535 || l.Shared != 0 {
 		return driver.Result(1)
 	}
-	err := c.machine.Run(c.modules[int(l.Function)%1000-1], name, l.Grid[0], l.Grid[1], l.Args...)
-	if err != nil && strings.Contains(err.Error(), "outside of every buffer") {
-		return fmt.Errorf("%w: %w", driver.Result(700), err)
-	}
-	return err
+	args := slices.Clone(l.Args)
+	return c.record(l.Stream, func() error {
+		err := c.machine.Run(c.modules[int(l.Function)%1000-1], name, l.Grid[0], l.Grid[1], args...)
+		if err != nil && strings.Contains(err.Error(), "outside of every buffer") {
+			return fmt.Errorf("%w: %w", driver.Result(700), err)
+		}
+		return err
+	})
 }
 
 func (c *fakeContext) NewStream() (driver.Stream, error) {
@@ -181,7 +281,12 @@ func (c *fakeContext) NewStream() (driver.Stream, error) {
 	return 1, nil
 }
 
-func (c *fakeContext) SyncStream(driver.Stream) error           { return nil }
+func (c *fakeContext) SyncStream(s driver.Stream) error {
+	if c.capturing != 0 {
+		return driver.Result(900)
+	}
+	return c.check("SyncStream")
+}
 func (c *fakeContext) CloseStream(driver.Stream) error          { c.host--; return nil }
 func (c *fakeContext) NewEvent() (driver.Event, error)          { c.host++; return 1, nil }
 func (c *fakeContext) Record(driver.Event, driver.Stream) error { return nil }

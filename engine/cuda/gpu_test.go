@@ -244,7 +244,7 @@ func partsAgree(t *testing.T, b Backend, labels int, loss engine.Loss, other eng
 		if err != nil || !slices.Equal(many, got) {
 			t.Errorf("n = %d: many launches have other bits than one: %v", n, err)
 		}
-		if metric || n < 4*spanRows {
+		if metric || n < 4*maxSpan*tileRows {
 			continue
 		}
 		b.Memory = panelMemory(n, d)
@@ -258,7 +258,7 @@ func partsAgree(t *testing.T, b Backend, labels int, loss engine.Loss, other eng
 
 // panelMemory is enough for half of the features of n records, 20 or more features.
 func panelMemory(n, d int) uint64 {
-	return driverBytes + 64<<20 + uint64(48*n+8*d*(n/spanRows+3)+4*n*d)
+	return driverBytes + 64<<20 + uint64(48*n+8*d*(n/tileRows+3)+4*n*d)
 }
 
 // sumInLaunches is sumOf with at most pairs pairs a launch, in the methods that visit them.

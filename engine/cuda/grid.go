@@ -6,10 +6,10 @@ import (
 	"dyad/engine"
 )
 
-// Sizes of kernels/cuda/rows.cu.
+// Sizes of kernels/cuda/rows.h.
 const (
 	tileRows = 256
-	spanRows = 8 * tileRows
+	maxSpan  = 8 // tiles
 	maxJobs  = 64
 )
 
@@ -28,6 +28,7 @@ const (
 type grid struct {
 	n, d     int
 	spans    int  // of a partial sum of X^T c
+	span     int  // tiles of a span
 	logParts uint // see weighted_sums
 	resident bool // X stays on the GPU
 	panel    int  // tiles that are copied at once, whole chunks unless resident
@@ -36,8 +37,8 @@ type grid struct {
 // planGrid returns the grid of a problem for which other bytes are needed besides X.
 func planGrid(p engine.Problem, other, memory uint64) (grid, error) {
 	g := grid{n: p.N, d: p.D}
-	g.spans = max(1, (p.N+spanRows*maxChunks-1)/(spanRows*maxChunks))
-	for ; g.logParts < 3; g.logParts++ { // until the 8 warps have nearly equal work
+	g.spans, g.span = cut(p.N)
+	for ; 2<<g.logParts <= g.span; g.logParts++ { // until the 8 warps have nearly equal work
 		jobs := min(p.D, maxJobs>>g.logParts) << g.logParts
 		if 10*jobs >= 9*((jobs+7)/8*8) {
 			break
@@ -48,7 +49,7 @@ func planGrid(p engine.Problem, other, memory uint64) (grid, error) {
 	g.resident = uint64(g.tiles())*tile+other <= memory
 	g.panel = min(max(1, int(stagingBytes/tile)), g.tiles())
 	if !g.resident {
-		chunk := g.spans * (spanRows / tileRows)
+		chunk := g.spans * g.span
 		fit := int((memory - min(memory, other)) / (2 * tile))
 		g.panel = max(1, min(g.panel, fit)/chunk) * chunk
 		if need := 2*uint64(g.panel)*tile + other; need > memory {
@@ -58,11 +59,21 @@ func planGrid(p engine.Problem, other, memory uint64) (grid, error) {
 	return g, nil
 }
 
+// cut returns how many spans of how many tiles a partial sum over n rows has: as little as
+// leaves at most maxChunks of them, so that few rows, too, are summed by many blocks. A sum must
+// not depend on the GPU, so n alone decides.
+func cut(n int) (spans, span int) {
+	tiles := max(1, chunksOf(n, tileRows*maxChunks))
+	for span = 1; span < min(tiles, maxSpan); span *= 2 {
+	}
+	return chunksOf(tiles, span), span
+}
+
 func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }
 
 func (g grid) tiles() int     { return (g.n + tileRows - 1) / tileRows }
 func (g grid) tileBytes() int { return 8 * tileRows * g.d }
-func (g grid) chunkRows() int { return g.spans * spanRows }
+func (g grid) chunkRows() int { return g.spans * g.span * tileRows }
 func (g grid) chunks() int    { return chunksOf(g.n, g.chunkRows()) }
 
 // columns is the number of columns of a block of weighted_sums.
@@ -71,7 +82,7 @@ func (g grid) columns() int { return maxJobs >> g.logParts }
 // depth is the depth of X^T c: weighted_sums and combine.
 func (g grid) depth() int {
 	parts := 1 << g.logParts
-	return 64/parts + g.spans + 32*parts + combineDepth(g.chunks())
+	return 8*g.span/parts + g.spans + 32*parts + combineDepth(g.chunks())
 }
 
 // combineDepth is the depth of the kernel combine.

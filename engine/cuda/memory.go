@@ -38,6 +38,19 @@ func (m *memory) free(c driver.Context) error {
 	return errors.Join(errs...)
 }
 
+// putFloats and floats are numbers in the memory of the GPU's order.
+func putFloats(to []byte, v []float64) {
+	for i, f := range v {
+		binary.LittleEndian.PutUint64(to[8*i:], math.Float64bits(f))
+	}
+}
+
+func floats(v []float64, from []byte) {
+	for i := range v {
+		v[i] = math.Float64frombits(binary.LittleEndian.Uint64(from[8*i:]))
+	}
+}
+
 // copyFloats is how many numbers are copied at once.
 const copyFloats = 1 << 16
 
@@ -45,9 +58,7 @@ func copyIn(c driver.Context, to driver.Pointer, v []float64) error {
 	host := make([]byte, 8*min(len(v), copyFloats))
 	for from := 0; from < len(v); from += copyFloats {
 		part := v[from:min(from+copyFloats, len(v))]
-		for i, f := range part {
-			binary.LittleEndian.PutUint64(host[8*i:], math.Float64bits(f))
-		}
+		putFloats(host, part)
 		if err := c.CopyIn(to+driver.Pointer(8*from), host[:8*len(part)]); err != nil {
 			return err
 		}
@@ -62,9 +73,7 @@ func copyOut(c driver.Context, v []float64, from driver.Pointer) error {
 		if err := c.CopyOut(host[:8*len(part)], from+driver.Pointer(8*at)); err != nil {
 			return err
 		}
-		for i := range part {
-			part[i] = math.Float64frombits(binary.LittleEndian.Uint64(host[8*i:]))
-		}
+		floats(part, host)
 	}
 	return nil
 }

@@ -294,7 +294,7 @@ func (e *momentsEvaluator) Moments(ctx context.Context, dst *engine.Moments, m e
 		if err != nil {
 			return err
 		}
-		if err := e.rows.combine(c, e.sum, e.part, e.grid.chunks(), len(sums)); err != nil {
+		if err := e.rows.combine(c, e.sum, e.part, len(sums)); err != nil {
 			return err
 		}
 		return copyOut(c, sums, e.sum)

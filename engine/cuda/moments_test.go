@@ -132,13 +132,14 @@ func TestMomentsInPanels(t *testing.T) {
 
 func momentPanels(t *testing.T, b Backend, d int) {
 	t.Helper()
-	p, r, _ := records(t, 3*spanRows-700, d, 2)
+	p, r, _ := records(t, 5444, d, 2)
 	m := engine.MomentSums{Radius: 0.8, Signed: true, Second: engine.DiagonalSecond}
 	want, k, err := momentsOf(b, p, r, m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Memory = k.(*momentsKernel).columnBytes() + driverBytes + 8*uint64(d)*5 + 2*spanRows*8*uint64(d)
+	g := k.(*momentsKernel).grid
+	b.Memory = k.(*momentsKernel).columnBytes() + driverBytes + uint64(8*d*(g.chunks()+2)+g.tileBytes()*g.tiles()*3/4)
 	got, k, err := momentsOf(b, p, r, m)
 	if err != nil || k.(*momentsKernel).grid.resident {
 		t.Fatalf("resident %v, %v", k.(*momentsKernel).grid.resident, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"sort"
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
@@ -13,13 +14,12 @@ import (
 
 // Sizes of kernels/cuda/nearlinear.cu, and limits of the method.
 const (
-	groupTerms    = 32             // of a group of threads
-	maxTerms      = 8 * groupTerms // of an expansion
-	maxClasses    = 16             // labels
-	maxTable      = 8 << 20        // numbers in the node matrices
-	momentRows    = 512            // a partial sum of moments has a multiple of it
-	minMomentRows = 4 * momentRows // at least
-	momentChunks  = maxChunks      // and so many partial sums, at most
+	groupTerms   = 32             // of a group of threads
+	maxTerms     = 8 * groupTerms // of an expansion
+	maxClasses   = 16             // labels
+	maxTable     = 8 << 20        // numbers in the matrices of all ordered pairs of labels
+	maxMomentDim = 2048           // columns of score_moments
+	partWords    = 3              // of a part: its rows and their class
 	// tolerance is the truncation error, in units of sup |phi\'|: 64 units of roundoff,
 	// which is little of nearError. Each further digit costs terms of every record.
 	tolerance = 0x1p-47
@@ -57,188 +57,231 @@ func (k *kernel) logGroups() uint { return uint(bits.Len(uint(k.expansion.Terms-
 // momentLen is the number of moments of a class.
 func (k *kernel) momentLen() int { return groupTerms << k.logGroups() }
 
-// momentChunk is the number of records of a partial sum of moments.
-func (k *kernel) momentChunk() int {
-	return max(minMomentRows, chunksOf(k.problem.N, momentRows*momentChunks)*momentRows)
+// momentDepth is the depth of the moments: the kernels moments or score_moments, and
+// class_moments. A group of fewer records has chunks that are no longer, and no more than
+// maxChunks or than it has tiles.
+func (k *kernel) momentDepth() int {
+	n := k.problem.N
+	return chunksOf(chunkOf(n), 2*tileRows>>max(k.logGroups(), 1)) + 9 + combineDepth(min(maxChunks, chunksOf(n, tileRows)))
 }
 
-// momentDepth is the depth of the moments: the kernels moments and combine.
-func (k *kernel) momentDepth() int {
-	return chunksOf(k.momentChunk(), momentRows>>k.logGroups()) + 9 + combineDepth(chunksOf(k.problem.N, k.momentChunk()))
+// chunkOf is the number of rows of a partial sum over n.
+func chunkOf(n int) int {
+	spans, span := cut(n)
+	return spans * span * tileRows
+}
+
+// expandDepth is the depth of the two products of the kernel expand.
+func (k *kernel) expandDepth() (values, coefficients int) {
+	eighth := chunksOf(k.expansion.Terms, 8)
+	return (k.problem.LabelLimit()-1)*eighth + 8, eighth + 8
 }
 
 // nearLinear computes c of the sorted groups by Chebyshev interpolation in both scores of
 // a pair, one group after the other.
 //
-// The records of a class act, up to the truncation error, like weights at the p nodes:
-// W_k = (2/p) sum_a' T_a(x_k) M_a with moments M_a = sum_j T_a(pos_j). The node matrix
-// gives the sums at the nodes, a discrete cosine transform turns these into coefficients,
-// and a Chebyshev series is evaluated at every record. Moments and series are computed on
-// the GPU, the p^2 work between them on the host.
+// With M_b the moments of the records of class b, sums of T_j at their positions, and G_ab[k] the
+// coefficients of 2 (y_a - y_b) phi'((y_a - y_b)(x_k - t)) in the positions of t at a node x_k of
+// those of class a, the sum over b != a of G_ab[k] M_b is c at the node. Values at the nodes have
+// a Chebyshev series, which is evaluated at every record.
+//
+// All of it is on the GPU, so that a sum waits for the host once. If all records are one group,
+// neither the second pass over the scores nor c is needed: moments are added up where scores are
+// computed, and the series are evaluated where X^T c is.
 type nearLinear struct {
 	e       *evaluator
 	module  *module
 	classes classes
-	scale   float64
+	scale   uint64
+	groups  []sortedGroup
+	covered int // rows in them
 
-	part, moments, coefs driver.Pointer
+	part, moments, coefs, matrices, tables driver.Pointer
+}
 
-	toWeights []float64 // p * p: node, moment
-	toCoefs   []float64 // p * p: coefficient, node; with the factor 2 of c
-	// between[a*q+b], a > b, holds phi' at (y_a - y_b) times the score difference of
-	// two nodes.
-	between [][]float64
+// sortedGroup is a group whose moments are summed: its parts, each a run of rows of one class.
+type sortedGroup struct {
+	parts              []uint32 // partWords numbers each, see kernels/cuda/nearlinear.cu
+	at, first, classes driver.Pointer
+}
+
+// partsOf cuts the rows of classes that start at these rows into parts, which end at multiples
+// of chunk from the first row on, and returns the number of the first part of every class.
+func partsOf(start []int, chunk int) (parts, first []uint32) {
+	for a, from := range start[:len(start)-1] {
+		first = append(first, uint32(len(parts)/partWords))
+		for from < start[a+1] {
+			to := min(start[a+1], start[0]+((from-start[0])/chunk+1)*chunk)
+			parts = append(parts, uint32(from), uint32(to), uint32(a))
+			from = to
+		}
+	}
+	return parts, append(first, uint32(len(parts)/partWords))
 }
 
 func bindNearLinear(c driver.Context, e *evaluator, cl classes) (*nearLinear, error) {
-	m := &nearLinear{e: e, classes: cl, scale: 1 / e.scores.Score}
+	m := &nearLinear{e: e, classes: cl, scale: math.Float64bits(1 / e.scores.Score)}
 	var err error
 	if m.module, err = e.backend.Device.load(c, kernels.PTX("nearlinear")); err != nil {
 		return nil, err
 	}
-	chunks, length, q := chunksOf(e.problem.N, e.momentChunk()), e.momentLen(), len(cl.values)
-	if err := e.memory.alloc(c, []block{{&m.part, 8 * chunks * length}, {&m.moments, 8 * q * length}, {&m.coefs, 8 * q * maxTerms}}); err != nil {
+	var table []uint32 // with places in it until its address is known
+	most := 0
+	for _, start := range cl.groups {
+		size := start[len(start)-1] - start[0]
+		parts, first := partsOf(start, chunkOf(size))
+		g := sortedGroup{parts: parts}
+		put := func(at *driver.Pointer, v []uint32) {
+			*at = driver.Pointer(4 * len(table))
+			table = append(table, v...)
+		}
+		rows := make([]uint32, len(start))
+		for a, r := range start {
+			rows[a] = uint32(r)
+		}
+		put(&g.at, parts)
+		put(&g.first, first)
+		put(&g.classes, rows)
+		m.groups, m.covered, most = append(m.groups, g), m.covered+size, max(most, len(parts)/partWords)
+	}
+	length, q, p := e.momentLen(), len(cl.values), e.expansion.Terms
+	matrices := m.products()
+	err = e.memory.alloc(c, []block{{&m.part, 8 * most * length}, {&m.moments, 8 * q * length}, {&m.coefs, 8 * q * maxTerms}, {&m.matrices, 8 * (1 + q*(q-1)/2) * p * p}, {&m.tables, 4 * len(table)}})
+	if err != nil {
 		return nil, err
 	}
-	nodes := m.transforms(e.expansion.Terms)
-	m.between = make([][]float64, q*q)
-	for a := range q {
-		for b := range a {
-			m.between[a*q+b] = m.table(cl.values[a]-cl.values[b], nodes)
-		}
+	for i := range m.groups {
+		g := &m.groups[i]
+		g.at, g.first, g.classes = m.tables+g.at, m.tables+g.first, m.tables+g.classes
 	}
-	return m, nil
+	if err := copyWords(c, m.tables, table); err != nil {
+		return nil, err
+	}
+	return m, copyIn(c, m.matrices, matrices)
 }
 
-// transforms fills the two cosine transforms.
-func (m *nearLinear) transforms(p int) (nodes []float64) {
+// products returns the matrices of the kernel expand, by columns: the coefficients of values at
+// the nodes, and G_ab of a > b, by a and then b.
+func (m *nearLinear) products() []float64 {
+	p, q := m.e.expansion.Terms, len(m.classes.values)
 	nodes, t := kernels.ChebyshevNodes(p)
-	m.toWeights, m.toCoefs = make([]float64, p*p), make([]float64, p*p)
+	cosines := make([]float64, p*p) // of a coefficient, by nodes
+	all := make([]float64, p*p, (1+q*(q-1)/2)*p*p)
 	for k := range p {
 		for a := range p {
 			v := 2 / float64(p) * t[k*p+a]
 			if a == 0 {
 				v = 1 / float64(p)
 			}
-			m.toWeights[k*p+a] = v
-			m.toCoefs[a*p+k] = 2 * v
+			cosines[a*p+k], all[k*p+a] = v, v
 		}
 	}
-	return nodes
+	values := make([]float64, p*p)
+	for a, y := range m.classes.values {
+		for _, z := range m.classes.values[:a] {
+			width := (y - z) * m.e.scores.Score
+			for k, s := range nodes {
+				for l, t := range nodes {
+					values[k*p+l] = m.e.loss.DPhi(width * (s - t))
+				}
+			}
+			for j := range p {
+				for k := range p {
+					all = append(all, 2*(y-z)*kernels.Dot(values[k*p:(k+1)*p], cosines[j*p:(j+1)*p]))
+				}
+			}
+		}
+	}
+	return all
 }
 
-func (m *nearLinear) table(label float64, nodes []float64) []float64 {
-	width := label * m.e.scores.Score
-	t := make([]float64, 0, len(nodes)*len(nodes))
-	for _, x := range nodes {
-		for _, y := range nodes {
-			t = append(t, m.e.loss.DPhi(width*(x-y)))
-		}
-	}
-	return t
-}
+// whole says that all records are one group, whose sums need no c of every record.
+func (m *nearLinear) whole() bool { return len(m.groups) == 1 && m.covered == m.e.problem.N }
 
 // coefficients implements method.
 func (m *nearLinear) coefficients(ctx context.Context, c driver.Context) error {
-	return inTurn(ctx, c, m.classes.groups, func(start []int) error { return m.group(ctx, c, start) })
-}
-
-// group computes c of one group, whose labels start at these rows. Nothing but its own
-// records enters.
-func (m *nearLinear) group(ctx context.Context, c driver.Context, start []int) error {
-	e, length, q, p := m.e, m.e.momentLen(), len(m.classes.values), m.e.expansion.Terms
-	scale, chunk := math.Float64bits(m.scale), e.momentChunk()
-	eachClass := func(f func(a int, n uint64, at driver.Pointer) error) error {
-		for a := range q {
-			if n := start[a+1] - start[a]; n > 0 {
-				if err := f(a, uint64(n), driver.Pointer(8*start[a])); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	err := eachClass(func(a int, n uint64, at driver.Pointer) error {
-		count := chunksOf(int(n), chunk)
-		if err := m.module.launch(c, "moments", count, 1, uint64(m.part), uint64(e.s+at), n, scale, uint64(e.logGroups()), uint64(chunk)); err != nil {
+	return inTurn(ctx, c, m.groups, func(g sortedGroup) error {
+		if err := m.fromScores(c, g); err != nil {
 			return err
 		}
-		return e.rows.combine(c, m.moments+driver.Pointer(8*a*length), m.part, count, length)
+		return m.series(c, g)
 	})
+}
+
+// fromScores computes the series of a group from its scores.
+func (m *nearLinear) fromScores(c driver.Context, g sortedGroup) error {
+	e := m.e
+	err := m.module.launch(c, "moments", len(g.parts)/partWords, 1, uint64(m.part), uint64(e.s), uint64(g.at), m.scale, uint64(e.logGroups()))
 	if err != nil {
 		return err
 	}
-	sums := make([]float64, q*length)
-	if err := copyOut(c, sums, m.moments); err != nil {
+	return m.expand(c, g)
+}
+
+// expand computes the series of a group from the partial sums of its moments. Nothing but its own
+// records enters.
+func (m *nearLinear) expand(c driver.Context, g sortedGroup) error {
+	e, q := m.e, len(m.classes.values)
+	length, p := e.momentLen(), e.expansion.Terms
+	if err := m.module.launch(c, "class_moments", length/8, q, uint64(m.moments), uint64(m.part), uint64(g.first), uint64(length)); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return err
+	return m.module.launch(c, "expand", 1, q, uint64(m.coefs), uint64(m.moments), uint64(m.matrices), uint64(p), uint64(q), uint64(e.logGroups()))
+}
+
+// series sets c of a group.
+func (m *nearLinear) series(c driver.Context, g sortedGroup) error {
+	e := m.e
+	return m.module.launch(c, "series", len(g.parts)/partWords, 1, uint64(e.c), uint64(e.s), uint64(m.coefs), uint64(g.at), uint64(e.expansion.Terms), m.scale)
+}
+
+// sums sets rows.sum to the sum over all pairs if all records are one group.
+//
+// Moments are added to the scores while they are in registers, unless there are more than 32
+// of them or the weights do not fit into shared memory. c is computed where it is used if a
+// block has all columns. For each further block of 64 columns, which takes 512 bytes of X a
+// record, 25 cycles of a multiprocessor of an H200, p = 31 terms would be computed again, another
+// cycle of its units for float64; writing and reading c takes one for all blocks.
+func (m *nearLinear) sums(ctx context.Context, c driver.Context) error {
+	e, g := m.e, m.groups[0]
+	if e.logGroups() == 0 && e.problem.D <= maxMomentDim {
+		err := e.rows.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
+			from, to := g.partAt(tile*tileRows), g.partAt((tile+tiles)*tileRows)
+			return m.module.launch(c, "score_moments", to-from, 1, uint64(m.part+driver.Pointer(8*from*groupTerms)), uint64(e.s), uint64(at), uint64(e.rows.w),
+				uint64(g.at+driver.Pointer(4*partWords*from)), uint64(e.problem.D), uint64(tile), m.scale)
+		})
+		if err != nil {
+			return err
+		}
+		if err := m.expand(c, g); err != nil {
+			return err
+		}
+	} else {
+		if err := e.rows.scores(ctx, c, e.s); err != nil {
+			return err
+		}
+		if err := m.fromScores(c, g); err != nil {
+			return err
+		}
 	}
-	if err := copyIn(c, m.coefs, m.series(sums, start)); err != nil {
-		return err
+	if !e.prompt() { // the context is asked again after the first half
+		if err := c.SyncStream(0); err != nil {
+			return err
+		}
 	}
-	return eachClass(func(a int, n uint64, at driver.Pointer) error {
-		return m.module.launch(c, "series", chunksOf(int(n), momentRows), 1, uint64(e.c+at), uint64(e.s+at), uint64(m.coefs+driver.Pointer(8*a*maxTerms)), n, uint64(p), scale)
+	if e.problem.D > e.grid.columns() {
+		if err := m.series(c, g); err != nil {
+			return err
+		}
+		return e.rows.weightedSums(ctx, c, e.c)
+	}
+	return e.rows.sumsOf(ctx, c, func(part, at driver.Pointer, from, n int) error {
+		return m.module.launch(c, "weighted_series", chunksOf(n, e.grid.chunkRows()), 1, uint64(part), uint64(at), uint64(e.s+driver.Pointer(8*from)), uint64(m.coefs), uint64(g.classes),
+			uint64(n), uint64(from), uint64(e.problem.D), uint64(e.grid.spans), uint64(e.grid.span), uint64(e.grid.logParts), uint64(len(m.classes.values)), uint64(e.expansion.Terms), m.scale)
 	})
 }
 
-// series returns the coefficients of all classes of a group, maxTerms apart, from the sums
-// that the kernel moments leaves of those with records: with the sums at the nodes
-//
-//	g_k = sum_(b != a) (y_a - y_b) sum_l phi'((y_a - y_b)(x_k - x_l)) W_bl.
-//
-// For y_a < y_b the matrix is that of (b, a) with both scores negated: nodes reversed.
-func (m *nearLinear) series(sums []float64, start []int) []float64 {
-	p, q, length := m.e.expansion.Terms, len(m.classes.values), m.e.momentLen()
-	weights, reversed := make([]float64, q*p), make([]float64, q*p)
-	empty := func(a int) bool { return start[a] == start[a+1] }
-	for b := range q {
-		if empty(b) {
-			continue
-		}
-		moments := productsToMoments(sums[b*length : (b+1)*length])
-		for k := range p {
-			w := kernels.Dot(m.toWeights[k*p:(k+1)*p], moments[:p])
-			weights[b*p+k], reversed[(b+1)*p-1-k] = w, w
-		}
-	}
-	coefs, g := make([]float64, q*maxTerms), make([]float64, p)
-	for a := range q {
-		if empty(a) {
-			continue
-		}
-		clear(g)
-		for b := range q {
-			if b == a || empty(b) {
-				continue
-			}
-			diff, table, w := m.classes.values[a]-m.classes.values[b], m.between[max(a, b)*q+min(a, b)], weights[b*p:(b+1)*p]
-			if a < b {
-				w = reversed[b*p : (b+1)*p]
-			}
-			for k := range g {
-				node := k
-				if a < b {
-					node = p - 1 - k
-				}
-				g[k] += diff * kernels.Dot(w, table[node*p:(node+1)*p])
-			}
-		}
-		for k := range p {
-			coefs[a*maxTerms+k] = kernels.Dot(m.toCoefs[k*p:(k+1)*p], g)
-		}
-	}
-	return coefs
-}
-
-// productsToMoments turns the sums of T_32i T_j, j < 32, into those of T_(32i+j) =
-// 2 T_32i T_j - T_(32i-j), in place.
-func productsToMoments(sums []float64) []float64 {
-	for i := groupTerms; i < len(sums); i += groupTerms {
-		for j := 1; j < groupTerms; j++ {
-			sums[i+j] = 2*sums[i+j] - sums[i-j]
-		}
-	}
-	return sums
+// partAt is the number of parts that begin before a row.
+func (g sortedGroup) partAt(row int) int {
+	return sort.Search(len(g.parts)/partWords, func(i int) bool { return int(g.parts[partWords*i]) >= row })
 }

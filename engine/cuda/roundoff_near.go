@@ -9,9 +9,11 @@ import (
 //
 // For a record i and one other label, put F(x, y) = phi'(D S (x - y)) with x, y the
 // positions s/S of the scores s_i, s_j, p = Terms, L = Lebesgue, A = CoefNorm,
-// A2 = CoefGrowth, tau = Truncation, m = momentDepth. The method computes I_x I_y F,
-// interpolation in both variables, summed over j: moments of y, weights W_k of the nodes
-// (sum_k |W_k| <= L N for N records), values at the nodes of x, coefficients, the series.
+// A2 = CoefGrowth, tau = Truncation, m = momentDepth, r and r' the depths of expandDepth. The
+// method computes I_x I_y F, interpolation in both variables, summed over j: with f_b(x_k) the
+// coefficients in y of I_y F at the node x_k, sum_b |f_b(x_k)| <= A, and the moments M_b of y,
+// |M_b| <= N for N records, the values v_k = sum_b f_b(x_k) M_b at the nodes of x, |v_k| <= Q N
+// up to first order, from these the coefficients in x, and the series.
 // Errors in units of N |D|, u = 2^-53:
 //
 //	(1 + L) tau            |F - I_x F| <= tau and |I_x (F - I_y F)| <= L tau
@@ -21,12 +23,13 @@ import (
 //	                       most 2, l S and 4 more roundings; both interpolations pass
 //	                       an error on with factor L
 //	L (A g(m) + A2 (g(m)/280 + 4.2 u))
-//	                       moments, see below: the value at a node of x is
-//	                       sum_a f_a M_a with |f_a| summing to A
-//	2 p L Q (g(q) + 10 u)  weights: (2/p) T_a(x_k) is within (2/p) 10 u, the dot
-//	                       product has depth q = DotDepth(p), |M_a| <= N, p nodes
-//	L^2 Q g(DotDepth(p)+18)  node sums, up to 16 labels, times D
-//	2 p Q (g(q) + 12 u)    coefficients, likewise, |value at a node| <= (Q+tau) N
+//	                       moments, see below: v_k is sum_b f_b M_b
+//	2 p L Q (g(q) + 12 u)  f_b(x_k): (2/p) T_b(y_l) is within (2/p) 10 u, the dot product
+//	                       with p values of F, at most Q, has depth q = DotDepth(p), the
+//	                       product with 2 D rounds once; p moments of at most N
+//	L A g(r)               v_k, summed over all labels at once
+//	2 p Q (g(r') + 12 u)   coefficients in x: (2/p) T_a(x_k), likewise, of p values of at most
+//	                       (Q + tau) N
 //	L u (A + 4 A2)         the series perturbs each coefficient by eta_a (see the
 //	                       kernel); |b_a| <= sum_{k>=a} (k-a+1) |c_k| and the
 //	                       coefficients in x are bounded by L times those of one
@@ -51,9 +54,10 @@ func (k *kernel) nearError() float64 {
 	sum += C * 2 * s.LabelSpan * (s.ScoreErr + 3*u64*s.Score)
 	sum += L * L * (C*14*u64*s.Margin + s.SlopeErr)
 	sum += L * (e.CoefNorm*moments + e.CoefGrowth*(moments/280+4.2*u64))
-	sum += 2 * p * L * Q * (dot + 10*u64)
-	sum += L * L * Q * engine.Gamma(kernels.DotDepth(e.Terms)+maxClasses+2)
-	sum += 2 * p * Q * (dot + 12*u64)
+	sum += 2 * p * L * Q * (dot + 12*u64)
+	values, coefficients := k.expandDepth()
+	sum += L * e.CoefNorm * engine.Gamma(values)
+	sum += 2 * p * Q * (engine.Gamma(coefficients) + 12*u64)
 	sum += L * u64 * (e.CoefNorm + 4*e.CoefGrowth)
 	return sum + 3*u64*Q
 }

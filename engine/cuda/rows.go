@@ -24,6 +24,7 @@ type rows struct {
 	x            driver.Pointer    // resident: all tiles
 	panels       [2]driver.Pointer // otherwise: two panels
 	w, part, sum driver.Pointer
+	vectors      []byte   // w and the sum in memory that the GPU reads and writes itself
 	staging      *staging // nil once resident rows are uploaded
 }
 
@@ -47,6 +48,10 @@ func bindRows(ctx context.Context, c driver.Context, m *memory, g grid, module *
 	if err := m.alloc(c, blocks); err != nil {
 		return nil, err
 	}
+	var err error
+	if x.vectors, err = c.AllocHost(16 * g.d); err != nil {
+		return nil, err
+	}
 	if err := x.open(c); err != nil {
 		return nil, errors.Join(err, x.close(c))
 	}
@@ -54,8 +59,8 @@ func bindRows(ctx context.Context, c driver.Context, m *memory, g grid, module *
 		return x, nil
 	}
 	to := func(_, tile int) driver.Pointer { return x.x + driver.Pointer(tile*g.tileBytes()) }
-	err := x.transfer(ctx, c, to, func(driver.Pointer, int, int) error { return nil })
-	return x, errors.Join(err, x.close(c))
+	err = x.transfer(ctx, c, to, func(driver.Pointer, int, int) error { return nil })
+	return x, errors.Join(err, x.closeStaging(c))
 }
 
 // open makes the staging.
@@ -79,8 +84,17 @@ func (x *rows) open(c driver.Context) (err error) {
 	return nil
 }
 
-// close gives the staging back.
+// close gives the memory of the host back.
 func (x *rows) close(c driver.Context) error {
+	err := x.closeStaging(c)
+	if x.vectors != nil {
+		err = errors.Join(err, c.FreeHost(x.vectors))
+		x.vectors = nil
+	}
+	return err
+}
+
+func (x *rows) closeStaging(c driver.Context) error {
 	if x.staging == nil {
 		return nil
 	}
@@ -194,24 +208,37 @@ func (x *rows) scores(ctx context.Context, c driver.Context, s driver.Pointer) e
 // rowsOf is the number of records in tiles.
 func (x *rows) rowsOf(tile, tiles int) int { return min(tiles*tileRows, x.n-tile*tileRows) }
 
-// weightedSums sets dst to X^T v.
-func (x *rows) weightedSums(ctx context.Context, c driver.Context, dst []float64, v driver.Pointer) error {
+// weightedSums sets sum to X^T v.
+func (x *rows) weightedSums(ctx context.Context, c driver.Context, v driver.Pointer) error {
+	return x.sumsOf(ctx, c, func(part, at driver.Pointer, from, n int) error {
+		return x.module.launch(c, "weighted_sums", chunksOf(n, x.chunkRows()), chunksOf(x.d, x.columns()),
+			uint64(part), uint64(at), uint64(v+driver.Pointer(8*from)), uint64(n), uint64(x.d), uint64(x.spans), uint64(x.span), uint64(x.logParts))
+	})
+}
+
+// sumsOf sets sum from partial sums: those of the rows at x, n from number from on, at part.
+func (x *rows) sumsOf(ctx context.Context, c driver.Context, launch func(part, at driver.Pointer, from, n int) error) error {
 	err := x.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
-		from, n := tile*tileRows, x.rowsOf(tile, tiles)
-		part := x.part + driver.Pointer(8*x.d*(from/x.chunkRows()))
-		return x.module.launch(c, "weighted_sums", chunksOf(n, x.chunkRows()), (x.d+x.columns()-1)/x.columns(),
-			uint64(part), uint64(at), uint64(v+driver.Pointer(8*from)), uint64(n), uint64(x.d), uint64(x.spans), uint64(x.logParts))
+		from := tile * tileRows
+		return launch(x.part+driver.Pointer(8*x.d*(from/x.chunkRows())), at, from, x.rowsOf(tile, tiles))
 	})
 	if err != nil {
 		return err
 	}
-	if err := x.combine(c, x.sum, x.part, x.chunks(), x.d); err != nil {
-		return err
-	}
-	return copyOut(c, dst, x.sum)
+	return x.combine(c, x.sum, x.part, x.d)
 }
 
-// combine sets sum to the sum of count vectors of length d.
-func (x *rows) combine(c driver.Context, sum, part driver.Pointer, count, d int) error {
-	return x.module.launch(c, "combine", (d+7)/8, 1, uint64(sum), uint64(part), uint64(count), uint64(d))
+// combine sets sum to that of the vectors of all chunks, of length numbers each.
+func (x *rows) combine(c driver.Context, sum, part driver.Pointer, length int) error {
+	return x.module.launch(c, "combine", chunksOf(length, 8), 1, uint64(sum), uint64(part), uint64(x.chunks()), uint64(length))
+}
+
+// give starts the copy of w, and take that of the sum, which is there when the stream has come
+// past it.
+func (x *rows) give(c driver.Context, s driver.Stream) error {
+	return c.CopyInAsync(x.w, x.vectors[:8*x.d], s)
+}
+
+func (x *rows) take(c driver.Context, s driver.Stream) error {
+	return c.CopyOutAsync(x.vectors[8*x.d:], x.sum, s)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +12,10 @@ import (
 )
 
 // tinyMemory is too little for 5000 records of 3 features, but enough for two panels.
-const tinyMemory = driverBytes + 64<<20 + 5000*(8+8) + 2*spanRows*8*3 + 8*3*5
+const tinyMemory = driverBytes + 64<<20 + 5000*(8+8) + 5000/16 + 2*tinyPanel + 8*3*(20+2)
+
+// tinyPanel is 8 tiles of 3 columns.
+const tinyPanel = 8 * tileRows * 8 * 3
 
 // sumsOf returns the sums over all pairs and over a prefix, and what the kernel is.
 func sumsOf(t *testing.T, b Backend, p engine.Problem, r *engine.Records, w []float64) ([]float64, *kernel) {
@@ -47,7 +51,7 @@ func TestStreaming(t *testing.T) {
 	f := newFake()
 	panels := 0
 	f.fail = func(call string) error {
-		if call == "Launch scores" {
+		if call == "Launch score_moments" || call == "Launch scores" {
 			panels++
 		}
 		return nil
@@ -87,11 +91,90 @@ func TestStreaming(t *testing.T) {
 	}
 }
 
+// TestPassesInPanels: the same for more columns than a block has, for which c is stored, and for
+// more terms than the pass over X has registers for; and a class that ends within a panel, at its
+// end, or has no records.
+func TestPassesInPanels(t *testing.T) {
+	const n = 1100
+	for _, c := range []struct {
+		d      int
+		radius float64
+		ends   []int // of classes
+		calls  string
+	}{
+		{3, 1, []int{512, n}, "score_moments class_moments expand weighted_series combine"},
+		{3, 1, []int{300, 300, 301, n}, "score_moments class_moments expand weighted_series combine"},
+		{70, 1, []int{500, n}, "score_moments class_moments expand series weighted_sums combine"},
+		{3, 2.5, []int{500, n}, "scores moments class_moments expand weighted_series combine"},
+		{66, 2.5, []int{n}, "scores moments class_moments expand series weighted_sums combine"},
+	} {
+		if testing.Short() && (c.d > 3 || c.radius > 1) {
+			continue
+		}
+		p, r, w := records(t, n, c.d, 2)
+		y, class := make([]float64, n), 0
+		for i := range y {
+			for i == c.ends[class] {
+				class++
+			}
+			y[i] = float64(class)/4 - 1
+		}
+		p.LabelValues, p.Radius = max(2, len(c.ends)), c.radius
+		r, err := engine.NewRecords(r.Dense(), y, c.d, p.Bounds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var first []float64
+		for _, panels := range []int{0, 1, 2} {
+			f := newFake()
+			var calls []string
+			f.fail = func(call string) error {
+				if name, ok := strings.CutPrefix(call, "Launch "); ok && !slices.Contains(calls, name) {
+					calls = append(calls, name)
+				}
+				return nil
+			}
+			b := openFake(t, f)
+			k, err := b.Plan(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if panels > 0 {
+				tile := uint64(8 * tileRows * c.d)
+				b.Memory = driverBytes + k.(*kernel).columnBytes() + uint64(8*c.d*(k.(*kernel).grid.chunks()+2)) + uint64(2*panels)*tile
+				if k, err = b.Plan(p); err != nil || k.(*kernel).grid.resident && panels == 1 {
+					t.Fatal(err, k.(*kernel).grid)
+				}
+			}
+			e, err := k.Bind(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := make([]float64, c.d)
+			if err := e.GradSum(context.Background(), sum, w, engine.AllPairs{N: n}); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+			if got := strings.Join(calls, " "); got != c.calls {
+				t.Errorf("%+v: kernels %s", c, got)
+			}
+			if first == nil {
+				first = sum
+			}
+			if !slices.Equal(sum, first) {
+				t.Errorf("%+v, panels of %d tiles: other bits than resident", c, panels)
+			}
+		}
+	}
+}
+
 // TestPanelsNeedMemory: where not even two panels fit, the plan says how much is needed.
 func TestPanelsNeedMemory(t *testing.T) {
 	p, _, _ := records(t, 5000, 3, 2)
 	f := newFake()
-	f.memory = tinyMemory - 2*spanRows*8*3
+	f.memory = tinyMemory - 2*tinyPanel
 	if _, err := openFake(t, f).Plan(p); !errors.Is(err, engine.ErrUnsupported) || !strings.Contains(err.Error(), "GiB") {
 		t.Errorf("got %v", err)
 	}

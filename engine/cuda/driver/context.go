@@ -11,6 +11,7 @@ type (
 	Function uintptr
 	Stream   uintptr
 	Event    uintptr
+	Graph    uintptr
 )
 
 // Attribute is a property of a Function.
@@ -47,8 +48,8 @@ type Context interface {
 	// Alloc returns memory of max(bytes, 1) bytes or more, aligned to 256.
 	Alloc(bytes uint64) (Pointer, error)
 	Free(Pointer) error
-	// AllocHost returns memory that the GPU reads without a copy, for
-	// CopyInAsync. It is outside of Go's heap; FreeHost takes the same slice.
+	// AllocHost returns memory that the GPU reads and writes without a copy, for
+	// CopyInAsync and CopyOutAsync. It is outside of Go's heap; FreeHost takes the same slice.
 	AllocHost(bytes int) ([]byte, error)
 	FreeHost([]byte) error
 
@@ -59,6 +60,9 @@ type Context interface {
 	// CopyInAsync copies src, from AllocHost, in a stream. src must stay as it
 	// is until the stream has come past it.
 	CopyInAsync(dst Pointer, src []byte, s Stream) error
+	// CopyOutAsync copies to dst, from AllocHost, in a stream. dst is as it will be when
+	// the stream has come past it.
+	CopyOutAsync(dst []byte, src Pointer, s Stream) error
 	// Clear sets bytes to zero in a stream.
 	Clear(dst Pointer, bytes uint64, s Stream) error
 
@@ -75,6 +79,15 @@ type Context interface {
 	// SyncStream waits for all work of a stream.
 	SyncStream(Stream) error
 	CloseStream(Stream) error
+
+	// BeginCapture makes launches and asynchronous copies in a stream of NewStream steps of a
+	// graph from now on, which are not run, until EndCapture, which must follow, whatever
+	// fails. Where the driver or the binding has no graphs it wraps errors.ErrUnsupported.
+	BeginCapture(Stream) error
+	EndCapture(Stream) (Graph, error)
+	// LaunchGraph runs the steps in a stream, with the addresses and arguments of then.
+	LaunchGraph(Graph, Stream) error
+	CloseGraph(Graph) error
 
 	NewEvent() (Event, error)
 	// Record marks the present end of a stream.

@@ -13,8 +13,8 @@ import (
 )
 
 // gorgoniaContext is a primary context through gorgonia.org/cu. That package has no
-// pinned memory and no function attributes to set: AllocHost returns ordinary
-// memory, CopyInAsync waits, and SetAttribute fails.
+// pinned memory, no graphs and no function attributes to set: AllocHost returns ordinary
+// memory, CopyInAsync and CopyOutAsync wait, and BeginCapture and SetAttribute fail.
 type gorgoniaContext struct {
 	device    cu.Device
 	streams   map[Stream]*cu.Stream
@@ -109,6 +109,28 @@ func (c *gorgoniaContext) CopyInAsync(dst Pointer, src []byte, s Stream) error {
 	}
 	return c.CopyIn(dst, src)
 }
+
+// CopyOutAsync implements Context.
+func (c *gorgoniaContext) CopyOutAsync(dst []byte, src Pointer, s Stream) error {
+	if err := c.SyncStream(s); err != nil {
+		return err
+	}
+	return c.CopyOut(dst, src)
+}
+
+// BeginCapture implements Context.
+func (c *gorgoniaContext) BeginCapture(Stream) error { return errNoGraphs }
+
+// EndCapture implements Context.
+func (c *gorgoniaContext) EndCapture(Stream) (Graph, error) { return 0, errNoGraphs }
+
+// LaunchGraph implements Context.
+func (c *gorgoniaContext) LaunchGraph(Graph, Stream) error { return errNoGraphs }
+
+// CloseGraph implements Context.
+func (c *gorgoniaContext) CloseGraph(Graph) error { return errNoGraphs }
+
+var errNoGraphs = fmt.Errorf("driver: gorgonia.org/cu has no graphs: %w", errors.ErrUnsupported)
 
 // Clear implements Context.
 func (c *gorgoniaContext) Clear(dst Pointer, bytes uint64, s Stream) error {

@@ -114,6 +114,14 @@ func (c *primary) CopyInAsync(dst Pointer, src []byte, s Stream) error {
 	return named("cuMemcpyHtoDAsync", call(c.cuMemcpyHtoDAsync, uintptr(dst), uintptr(unsafe.Pointer(unsafe.SliceData(src))), uintptr(len(src)), uintptr(s)))
 }
 
+// CopyOutAsync implements Context.
+func (c *primary) CopyOutAsync(dst []byte, src Pointer, s Stream) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	return named("cuMemcpyDtoHAsync", call(c.cuMemcpyDtoHAsync, uintptr(unsafe.Pointer(unsafe.SliceData(dst))), uintptr(src), uintptr(len(dst)), uintptr(s)))
+}
+
 // Clear implements Context.
 func (c *primary) Clear(dst Pointer, bytes uint64, s Stream) error {
 	return named("cuMemsetD8Async", call(c.cuMemsetD8Async, uintptr(dst), 0, uintptr(bytes), uintptr(s)))

@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -53,9 +54,9 @@ func controlled(d Driver, handle uintptr) (f fake, err error) {
 }
 
 // leaks returns what is alive: contexts, device memory, host memory, modules,
-// streams, events.
-func (f fake) leaks() [6]int {
-	var n [6]int
+// streams, events, captured and runnable graphs.
+func (f fake) leaks() [8]int {
+	var n [8]int
 	for i := range n {
 		r, _, _ := purego.SyscallN(f.live, uintptr(i+1))
 		n[i] = int(r)
@@ -121,6 +122,7 @@ func fillJob(c Context, n int, v float64) (values []float64, err error) {
 			return c.Launch(Launch{Function: f, Grid: [3]int{n}, Block: [3]int{1}, Stream: s, Args: []uint64{uint64(p), uint64(n), math.Float64bits(v)}})
 		},
 		func() error { return c.SyncStream(s) },
+		func() error { return replayed(c, s, p, host, f, n, v) },
 		func() error { _, err := c.Elapsed(e, e); return err },
 		func() error { _, err := c.Attribute(f, Registers); return err },
 	}
@@ -137,6 +139,36 @@ func fillJob(c Context, n int, v float64) (values []float64, err error) {
 		values = append(values, math.Float64frombits(binary.LittleEndian.Uint64(out[8*i:])))
 	}
 	return values, nil
+}
+
+// replayed captures a copy in, a fill and a copy out of n numbers, and runs them twice with
+// other numbers on the GPU before; the one after what is filled comes from the host.
+func replayed(c Context, s Stream, p Pointer, host []byte, f Function, n int, v float64) (err error) {
+	if err := c.BeginCapture(s); err != nil {
+		return err
+	}
+	err = errors.Join(c.CopyInAsync(p, host, s),
+		c.Launch(Launch{Function: f, Grid: [3]int{n - 1}, Block: [3]int{1}, Stream: s, Args: []uint64{uint64(p), uint64(n - 1), math.Float64bits(v)}}),
+		c.CopyOutAsync(host, p, s))
+	g, failed := c.EndCapture(s)
+	if failed == nil {
+		defer func() { err = errors.Join(err, c.CloseGraph(g)) }()
+	}
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	last := host[8*(n-1):]
+	for i := range byte(2) {
+		clear(host)
+		last[0] = i + 1
+		if err := errors.Join(c.CopyIn(p, make([]byte, 8*n)), c.LaunchGraph(g, s), c.SyncStream(s)); err != nil {
+			return err
+		}
+		if got := math.Float64frombits(binary.LittleEndian.Uint64(host)); got != v || last[0] != i+1 {
+			return fmt.Errorf("a graph gives %v and %d", got, last[0])
+		}
+	}
+	return c.CopyIn(p, bytes.Repeat(host[:8], n))
 }
 
 // TestJobsFromManyGoroutines: concurrent jobs on two GPUs always find their
@@ -172,7 +204,7 @@ func manyJobs(t *testing.T, f fake) {
 		})
 	}
 	wg.Wait()
-	if n := f.leaks(); n != [6]int{2} {
+	if n := f.leaks(); n != [8]int{2} {
 		t.Errorf("alive before Close: %v, want two contexts only", n)
 	}
 	for _, g := range gpus {
@@ -186,7 +218,7 @@ func manyJobs(t *testing.T, f fake) {
 			t.Errorf("second Close: %v", err)
 		}
 	}
-	if n := f.leaks(); n != [6]int{} {
+	if n := f.leaks(); n != [8]int{} {
 		t.Errorf("alive after Close: %v", n)
 	}
 }
@@ -218,9 +250,10 @@ func TestContextOfAnotherThread(t *testing.T) {
 
 // calls are those that a job makes and that can fail.
 var calls = []string{
-	"cuMemGetInfo", "cuMemAlloc", "cuMemAllocHost", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyHtoDAsync", "cuMemsetD8Async",
+	"cuMemGetInfo", "cuMemAlloc", "cuMemAllocHost", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuMemsetD8Async",
 	"cuModuleLoadDataEx", "cuModuleGetFunction", "cuFuncGetAttribute", "cuFuncSetAttribute", "cuLaunchKernel",
-	"cuStreamCreate", "cuStreamSynchronize", "cuEventCreate", "cuEventRecord", "cuEventSynchronize", "cuEventElapsedTime",
+	"cuStreamCreate", "cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuGraphLaunch",
+	"cuStreamSynchronize", "cuEventCreate", "cuEventRecord", "cuEventSynchronize", "cuEventElapsedTime",
 }
 
 // TestEveryCallCanFail: a failure of any call is reported with its code, name and
@@ -244,7 +277,7 @@ func everyCallFails(t *testing.T, f fake, calls []string) {
 			}
 		}
 	}
-	if n := f.leaks(); n != [6]int{1} {
+	if n := f.leaks(); n != [8]int{1} {
 		t.Errorf("alive: %v, want the context only", n)
 	}
 }
@@ -264,7 +297,7 @@ func TestOpenGPUErrors(t *testing.T) {
 			t.Errorf("%s failing: %v", name, err)
 		}
 	}
-	if n := f.leaks(); n != [6]int{} {
+	if n := f.leaks(); n != [8]int{} {
 		t.Errorf("alive after failures: %v", n)
 	}
 }
@@ -313,5 +346,25 @@ func TestDoHonoursContext(t *testing.T) {
 	}
 	if err := g.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNoGraphs: an older driver opens, and says that it has no graphs.
+func TestNoGraphs(t *testing.T) {
+	d, err := open([]string{mock(t, "OLD_GRAPHS")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := OpenGPU(d, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	err = g.Do(context.Background(), func(c Context) error {
+		s, err := c.NewStream()
+		return errors.Join(err, c.BeginCapture(s), c.CloseStream(s))
+	})
+	if !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("got %v", err)
 	}
 }

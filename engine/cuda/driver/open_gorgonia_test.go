@@ -74,10 +74,11 @@ func TestGorgoniaIsSelected(t *testing.T) {
 func TestGorgoniaJobs(t *testing.T) { manyJobs(t, gorgoniaFake(t)) }
 
 // TestGorgoniaCallsFail is TestEveryCallCanFail for the calls that it makes: it has no
-// pinned memory, no asynchronous copies from it and no attributes to set, and compiles
-// without options.
+// pinned memory, no asynchronous copies of it, no graphs and no attributes to set, and
+// compiles without options.
 func TestGorgoniaCallsFail(t *testing.T) {
-	others := []string{"cuMemAllocHost", "cuMemcpyHtoDAsync", "cuFuncSetAttribute", "cuModuleLoadDataEx"}
+	others := []string{"cuMemAllocHost", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuFuncSetAttribute", "cuModuleLoadDataEx",
+		"cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuGraphLaunch"}
 	everyCallFails(t, gorgoniaFake(t), slices.DeleteFunc(slices.Clone(calls), func(name string) bool { return slices.Contains(others, name) }))
 }
 

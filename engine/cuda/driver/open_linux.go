@@ -40,11 +40,14 @@ type library struct {
 
 	cuMemGetInfo, cuMemAlloc, cuMemFree, cuMemAllocHost, cuMemFreeHost uintptr
 
-	cuMemcpyHtoD, cuMemcpyDtoH, cuMemcpyHtoDAsync, cuMemsetD8Async uintptr
+	cuMemcpyHtoD, cuMemcpyDtoH, cuMemcpyHtoDAsync, cuMemcpyDtoHAsync, cuMemsetD8Async uintptr
 
 	cuModuleLoadDataEx, cuModuleUnload, cuModuleGetFunction, cuFuncGetAttribute, cuFuncSetAttribute, cuLaunchKernel uintptr
 
 	cuStreamCreate, cuStreamDestroy, cuStreamSynchronize uintptr
+
+	// Of CUDA 11.4; all are 0 in a driver that lacks one of them.
+	cuStreamBeginCapture, cuStreamEndCapture, cuGraphInstantiateWithFlags, cuGraphLaunch, cuGraphDestroy, cuGraphExecDestroy uintptr
 
 	cuEventCreate, cuEventDestroy, cuEventRecord, cuEventSynchronize, cuEventElapsedTime uintptr
 }
@@ -97,6 +100,7 @@ func open(paths []string) (Driver, error) {
 		{"cuMemcpyHtoD_v2", &l.cuMemcpyHtoD},
 		{"cuMemcpyDtoH_v2", &l.cuMemcpyDtoH},
 		{"cuMemcpyHtoDAsync_v2", &l.cuMemcpyHtoDAsync},
+		{"cuMemcpyDtoHAsync_v2", &l.cuMemcpyDtoHAsync},
 		{"cuMemsetD8Async", &l.cuMemsetD8Async},
 		{"cuModuleLoadDataEx", &l.cuModuleLoadDataEx},
 		{"cuModuleUnload", &l.cuModuleUnload},
@@ -119,6 +123,7 @@ func open(paths []string) (Driver, error) {
 		}
 		*s.at = p
 	}
+	l.findGraphs(handle)
 	if err := call(l.cuInit, 0); err != nil {
 		return nil, unavailable("cuInit failed: %w", err)
 	}

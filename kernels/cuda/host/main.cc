@@ -9,6 +9,7 @@
 
 #include "exp.h"
 #include "fibre.h"
+#include "rows.h"
 
 namespace score {
 #include "score.cu"
@@ -104,14 +105,14 @@ void spliced(u32 n, bool backwards) {
 	near_to("coefficients", c[n - 1], 0.25 * sum[n - 1], 0);
 }
 
-void passes(u64 n, u32 d, u32 spans, u32 log_parts, bool backwards) {
-	u64 tiles = over(n, 256), chunks = over(n, spans * 2048);
+void passes(u64 n, u32 d, u32 spans, u32 span, u32 log_parts, bool backwards) {
+	u64 tiles = over(n, 256), chunks = over(n, spans * span * 256);
 	exact<double> x(tiles * 256 * d), w(d), s(n), part(chunks * d), sum(d);
 	for (u64 i = 0; i < n; i++)
 		for (u32 k = 0; k < d; k++) x[(i / 256 * d + k) * 256 + i % 256] = uniform();
 	for (u32 k = 0; k < d; k++) w[k] = uniform();
 	launch(tiles, 1, backwards, [&] { rows::scores(s.at, x.at, w.at, n, d); });
-	launch(chunks, over(d, 64 >> log_parts), backwards, [&] { rows::weighted_sums(part.at, x.at, s.at, n, d, spans, log_parts); });
+	launch(chunks, over(d, 64 >> log_parts), backwards, [&] { rows::weighted_sums(part.at, x.at, s.at, n, d, spans, span, log_parts); });
 	launch(over(d, 8), 1, backwards, [&] { rows::combine(sum.at, part.at, chunks, d); });
 	std::vector<double> want(d);
 	for (u64 i = 0; i < n; i++) {
@@ -123,24 +124,83 @@ void passes(u64 n, u32 d, u32 spans, u32 log_parts, bool backwards) {
 	for (u32 k = 0; k < d; k++) near_to("weighted_sums", sum[k], want[k], 1e-11 * n);
 }
 
-void chebyshev(u64 n, u32 log_groups, u64 chunk, bool backwards) {
-	u32 terms = 32 << log_groups, chunks = over(n, chunk);
-	exact<double> s(n), part((u64)chunks * terms), sum(terms), c(n), of(terms);
-	for (u64 i = 0; i < n; i++) s[i] = uniform();
-	for (u32 a = 0; a < terms; a++) of[a] = uniform() / terms;
-	launch(chunks, 1, backwards, [&] { near::moments(part.at, s.at, n, 0.5, log_groups, chunk); });
-	launch(over(terms, 8), 1, backwards, [&] { rows::combine(sum.at, part.at, chunks, terms); });
-	launch(over(n, 512), 1, backwards, [&] { near::series(c.at, s.at, of.at, n, terms, 0.5); });
-	std::vector<double> want(terms);
-	for (u64 r = 0; r < n; r++) {
-		double angle = acos(0.5 * s[r]), v = 0;
-		for (u32 a = 0; a < terms; a++) {
-			v += of[a] * cos(a * angle);
-			want[a] += cos((a & ~31u) * angle) * cos((a & 31) * angle);
+struct Parts {
+	exact<u32> table, first;
+	u32 count;
+};
+
+// parts_of cuts the rows of classes that start at these ones at multiples of chunk.
+std::unique_ptr<Parts> parts_of(const std::vector<u32> &start, u32 chunk) {
+	std::vector<u32> table, first;
+	for (size_t a = 0; a + 1 < start.size(); a++) {
+		first.push_back(table.size() / 3);
+		for (u32 from = start[a]; from < start[a + 1];) {
+			u32 to = (from / chunk + 1) * chunk;
+			if (to > start[a + 1]) to = start[a + 1];
+			for (u32 v : {from, to, (u32)a}) table.push_back(v);
+			from = to;
 		}
-		near_to("series", c[r], v, 1e-10);
 	}
-	for (u32 a = 0; a < terms; a++) near_to("moments", sum[a], want[a], 1e-10 * n);
+	first.push_back(table.size() / 3);
+	auto p = std::unique_ptr<Parts>(new Parts{exact<u32>(table.size()), exact<u32>(first.size()), (u32)table.size() / 3});
+	for (size_t i = 0; i < table.size(); i++) p->table[i] = table[i];
+	for (size_t i = 0; i < first.size(); i++) p->first[i] = first[i];
+	return p;
+}
+
+// near_linear runs a whole sum, by one kernel a pass or by two, with any matrices in between.
+void near_linear(const std::vector<u32> &start, u32 d, u32 log_groups, u32 terms, u32 spans, u32 span, bool backwards) {
+	u32 n = start.back(), classes = start.size() - 1, length = 32 << log_groups, chunk = spans * span * 256, chunks = over(n, chunk);
+	auto parts = parts_of(start, chunk);
+	exact<double> x((u64)over(n, 256) * 256 * d), w(d), s(n), part((u64)parts->count * length), sums(classes * length), matrices((1 + classes * (classes - 1) / 2) * terms * terms);
+	exact<double> of(256 * classes), c(n), rows_part((u64)chunks * d), sum(d);
+	exact<u32> starts(classes + 1);
+	for (u32 a = 0; a <= classes; a++) starts[a] = start[a];
+	for (u32 i = 0; i < n; i++)
+		for (u32 k = 0; k < d; k++) x[((u64)i / 256 * d + k) * 256 + i % 256] = uniform();
+	for (u32 k = 0; k < d; k++) w[k] = uniform() / d;
+	for (u64 i = 0; i < matrices.n; i++) matrices[i] = uniform() / terms;
+	if (log_groups == 0)
+		launch(parts->count, 1, backwards, [&] { near::score_moments(part.at, s.at, x.at, w.at, parts->table.at, d, 0, 0.5); });
+	else {
+		launch(over(n, 256), 1, backwards, [&] { rows::scores(s.at, x.at, w.at, n, d); });
+		launch(parts->count, 1, backwards, [&] { near::moments(part.at, s.at, parts->table.at, 0.5, log_groups); });
+	}
+	launch(length / 8, classes, backwards, [&] { near::class_moments(sums.at, part.at, parts->first.at, length); });
+	launch(1, classes, backwards, [&] { near::expand(of.at, sums.at, matrices.at, terms, classes, log_groups); });
+	launch(parts->count, 1, backwards, [&] { near::series(c.at, s.at, of.at, parts->table.at, terms, 0.5); });
+	launch(chunks, 1, backwards, [&] { near::weighted_series(rows_part.at, x.at, s.at, of.at, starts.at, n, 0, d, spans, span, 0, classes, terms, 0.5); });
+	launch(over(d, 8), 1, backwards, [&] { rows::combine(sum.at, rows_part.at, chunks, d); });
+
+	std::vector<double> moments(classes * length), want(d);
+	for (u32 a = 0; a < classes; a++)
+		for (u32 i = start[a]; i < start[a + 1]; i++) {
+			double v = 0;
+			for (u32 k = 0; k < d; k++) v += x[((u64)i / 256 * d + k) * 256 + i % 256] * w[k];
+			near_to("score_moments: a score", s[i], v, 1e-14);
+			for (u32 j = 0; j < length; j++) moments[a * length + j] += cos(j * acos(0.5 * v));
+		}
+	for (u32 a = 0; a < classes; a++) {
+		std::vector<double> series(terms);
+		for (u32 k = 0; k < terms; k++) {
+			double value = 0;
+			for (u32 b = 0; b < classes; b++)
+				for (u32 j = 0; j < terms && b != a; j++) {
+					u32 high = a > b ? a : b, low = a > b ? b : a, row = a > b ? k : terms - 1 - k;
+					double g = matrices[((1 + high * (high - 1) / 2 + low) * terms + j) * terms + row];
+					value += (a > b || j % 2 ? g : -g) * moments[b * length + j];
+				}
+			for (u32 i = 0; i < terms; i++) series[i] += matrices[k * terms + i] * value;
+		}
+		for (u32 i = 0; i < terms; i++) near_to("expand", of[256 * a + i], series[i], 1e-10 * n);
+		for (u32 r = start[a]; r < start[a + 1]; r++) {
+			double v = 0;
+			for (u32 i = 0; i < terms; i++) v += of[256 * a + i] * cos(i * acos(0.5 * s[r]));
+			near_to("series", c[r], v, 1e-10 * n);
+			for (u32 k = 0; k < d; k++) want[k] += x[((u64)r / 256 * d + k) * 256 + r % 256] * c[r];
+		}
+	}
+	for (u32 k = 0; k < d; k++) near_to("weighted_series", sum[k], want[k], 1e-11 * n * n);
 }
 
 } // namespace
@@ -151,12 +211,14 @@ int main() {
 		factored(301, 20011, backwards);
 		spliced(2, backwards);
 		spliced(3001, backwards);
-		passes(1, 1, 1, 0, backwards);
-		passes(100003, 20, 2, 1, backwards);
-		passes(4097, 70, 1, 3, backwards);
-		chebyshev(3, 0, 2048, backwards);
-		chebyshev(100003, 0, 4096, backwards);
-		chebyshev(5001, 3, 2048, backwards);
+		passes(1, 1, 1, 1, 0, backwards);
+		passes(100003, 20, 2, 8, 1, backwards);
+		passes(4097, 70, 1, 8, 3, backwards);
+		passes(1000, 3, 1, 1, 0, backwards);
+		near_linear({0, 1, 3}, 1, 0, 2, 1, 1, backwards);
+		near_linear({0, 9000, 9000, 9001, 30003}, 20, 0, 31, 2, 8, backwards);
+		near_linear({0, 257, 4097}, 35, 0, 32, 1, 1, backwards);
+		near_linear({0, 2000, 5001}, 3, 3, 200, 1, 4, backwards);
 	}
 	puts("PASS");
 }

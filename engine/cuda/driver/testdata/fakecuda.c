@@ -11,7 +11,7 @@
 
 typedef unsigned long long u64;
 #define RESULT(code) return 0x7fffffff00000000L | (unsigned)(code)
-enum { CONTEXT = 1, MEMORY, HOST, MODULE, STREAM, EVENT, KINDS };
+enum { CONTEXT = 1, MEMORY, HOST, MODULE, STREAM, EVENT, GRAPH, EXECUTABLE, KINDS };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static __thread int current; // device + 1, or 0
@@ -140,6 +140,62 @@ long cuMemFree_v2(void *p) { IN_CONTEXT("cuMemFree"); return release(MEMORY, p);
 long cuMemAllocHost_v2(void **p, u64 n) { IN_CONTEXT("cuMemAllocHost"); return allocate(HOST, p, n); }
 long cuMemFreeHost(void *p) { IN_CONTEXT("cuMemFreeHost"); return release(HOST, p); }
 static int stream_ok(u64 s) { return s == 0 || find(STREAM, s, 0, 0); }
+
+// A graph is the steps that were given to a stream of this thread while it captured. They are
+// copied: a launch with its parameters, a copy with its addresses.
+struct step { void *to, *from; u64 bytes, n; double v; }; // bytes, or fill of n numbers
+struct steps { int count; struct step step[64]; };
+static __thread u64 capturing;
+static __thread struct steps *recorded;
+
+// record says whether a call in a stream is only recorded. Waiting for it would spoil it.
+static int record(u64 stream, struct step s) {
+	if (!capturing || stream != capturing) return 0;
+	recorded->step[recorded->count++] = s;
+	return 1;
+}
+static long fill(double *p, unsigned n, double v) {
+	if (!find(MEMORY, (u64)p, n * sizeof *p, 0)) RESULT(700);
+	for (unsigned i = 0; i < n; i++) p[i] = v;
+	RESULT(0);
+}
+#ifndef OLD_GRAPHS
+long cuStreamBeginCapture_v2(u64 s, int mode) {
+	IN_CONTEXT("cuStreamBeginCapture");
+	if (s == 0) RESULT(900); // the default stream cannot
+	if (!stream_ok(s) || mode != 1 || capturing) RESULT(1);
+	capturing = s, recorded = calloc(1, sizeof *recorded);
+	RESULT(0);
+}
+long cuStreamEndCapture(u64 s, void **graph) {
+	if (!capturing || s != capturing) RESULT(401);
+	capturing = 0; // also if it fails
+	CALL("cuStreamEndCapture");
+	add(GRAPH, *graph = recorded, sizeof *recorded);
+	RESULT(0);
+}
+long cuGraphInstantiateWithFlags(void **executable, void *graph, u64 flags) {
+	IN_CONTEXT("cuGraphInstantiateWithFlags");
+	if (!find(GRAPH, (u64)graph, 0, 0) || flags) RESULT(1);
+	struct steps *own = malloc(sizeof *own);
+	*own = *(struct steps *)graph;
+	add(EXECUTABLE, *executable = own, 0);
+	RESULT(0);
+}
+long cuGraphLaunch(void *executable, u64 s) {
+	IN_CONTEXT("cuGraphLaunch");
+	if (!find(EXECUTABLE, (u64)executable, 0, 0) || !stream_ok(s)) RESULT(400);
+	struct steps *all = executable;
+	for (int i = 0; i < all->count; i++) {
+		struct step t = all->step[i];
+		if (t.bytes) memcpy(t.to, t.from, t.bytes);
+		else fill(t.to, t.n, t.v);
+	}
+	RESULT(0);
+}
+long cuGraphDestroy(void *graph) { IN_CONTEXT("cuGraphDestroy"); return release(GRAPH, graph); }
+long cuGraphExecDestroy(void *executable) { IN_CONTEXT("cuGraphExecDestroy"); return release(EXECUTABLE, executable); }
+#endif
 long cuMemcpyHtoD_v2(void *d, void *h, u64 n) {
 	IN_CONTEXT("cuMemcpyHtoD");
 	if (!find(MEMORY, (u64)d, n, 0)) RESULT(1);
@@ -156,7 +212,14 @@ long cuMemcpyHtoDAsync_v2(void *d, void *h, u64 n, u64 s) {
 	IN_CONTEXT("cuMemcpyHtoDAsync");
 	if (!stream_ok(s)) RESULT(400);
 	if (!find(MEMORY, (u64)d, n, 0) || !find(HOST, (u64)h, n, 0)) RESULT(1);
-	memcpy(d, h, n);
+	if (!record(s, (struct step){d, h, n})) memcpy(d, h, n);
+	RESULT(0);
+}
+long cuMemcpyDtoHAsync_v2(void *h, void *d, u64 n, u64 s) {
+	IN_CONTEXT("cuMemcpyDtoHAsync");
+	if (!stream_ok(s)) RESULT(400);
+	if (!find(MEMORY, (u64)d, n, 0) || !find(HOST, (u64)h, n, 0)) RESULT(1);
+	if (!record(s, (struct step){h, d, n})) memcpy(h, d, n);
 	RESULT(0);
 }
 long cuMemsetD8Async(void *d, unsigned char v, u64 n, u64 s) {
@@ -205,14 +268,14 @@ long cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 	if (extra || shared > limit || (u64)gx * gy * gz == 0 || bx * by * bz > 1024) RESULT(1);
 	double *p = *(double **)params[0], v = *(double *)params[2];
 	unsigned n = *(unsigned *)params[1];
-	if (!find(MEMORY, (u64)p, n * sizeof *p, 0)) RESULT(700);
-	for (unsigned i = 0; i < n && i < gx * bx; i++) p[i] = v;
-	RESULT(0);
+	if (n > gx * bx) n = gx * bx;
+	if (record(stream, (struct step){p, 0, 0, n, v})) RESULT(0);
+	return fill(p, n, v);
 }
 
 long cuStreamCreate(void **s, unsigned flags) { IN_CONTEXT("cuStreamCreate"); add(STREAM, *s = malloc(8), 0); RESULT(flags == 1 ? 0 : 1); }
 long cuStreamDestroy_v2(void *s) { IN_CONTEXT("cuStreamDestroy"); return release(STREAM, s); }
-long cuStreamSynchronize(u64 s) { IN_CONTEXT("cuStreamSynchronize"); RESULT(stream_ok(s) ? 0 : 400); }
+long cuStreamSynchronize(u64 s) { IN_CONTEXT("cuStreamSynchronize"); if (capturing && s == capturing) RESULT(900); RESULT(stream_ok(s) ? 0 : 400); }
 long cuEventCreate(void **e, unsigned flags) { IN_CONTEXT("cuEventCreate"); add(EVENT, *e = malloc(8), 0); RESULT(0); }
 long cuEventDestroy_v2(void *e) { IN_CONTEXT("cuEventDestroy"); return release(EVENT, e); }
 long cuEventRecord(u64 e, u64 s) { IN_CONTEXT("cuEventRecord"); RESULT(find(EVENT, e, 0, 0) && stream_ok(s) ? 0 : 400); }

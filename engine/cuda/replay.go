@@ -1,0 +1,97 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+
+	"dyad/engine/cuda/driver"
+)
+
+// promptNumbers is how many numbers of X both passes read in less than a millisecond.
+const promptNumbers = 1 << 27
+
+// prompt says that a sum over all pairs by the near-linear method is so short that a context
+// need not be asked in the middle.
+func (e *evaluator) prompt() bool { return e.grid.resident && e.problem.N*e.problem.D <= e.mostPrompt }
+
+// replay runs the launches and copies of a sum over all pairs as one graph, for which the host
+// calls the driver once: they are the same in every call, but for the numbers in memory. The
+// first sum is launched step by step, which has the driver load the kernels; the second one is
+// captured. Where that does not work all sums are launched step by step.
+type replay struct {
+	stream  driver.Stream // 0, the default one, if sums are not replayed
+	graph   driver.Graph
+	started bool // a sum has been launched
+	none    bool // there will be no graph
+}
+
+// inStream is a context whose launches are in a stream.
+type inStream struct {
+	driver.Context
+	stream driver.Stream
+}
+
+func (c inStream) Launch(l driver.Launch) error {
+	l.Stream = c.stream
+	return c.Context.Launch(l)
+}
+
+// open waits for copies in the default stream, for which the new one does not.
+func (r *replay) open(c driver.Context) (err error) {
+	if err := c.SyncStream(0); err != nil {
+		return err
+	}
+	r.stream, err = c.NewStream()
+	return err
+}
+
+func (r *replay) close(c driver.Context) error {
+	var errs []error
+	if r.graph != 0 {
+		errs = append(errs, c.CloseGraph(r.graph))
+	}
+	if r.stream != 0 {
+		errs = append(errs, c.CloseStream(r.stream))
+	}
+	*r = replay{}
+	return errors.Join(errs...)
+}
+
+// run launches the steps, which are the same in every call, and does not wait for them.
+func (r *replay) run(ctx context.Context, c driver.Context, steps func(c driver.Context) error) error {
+	if r.stream == 0 {
+		return steps(c)
+	}
+	if r.graph == 0 && r.started && !r.none {
+		if err := r.capture(ctx, c, steps); err != nil {
+			return err
+		}
+	}
+	if r.graph != 0 {
+		return c.LaunchGraph(r.graph, r.stream)
+	}
+	r.started = true
+	return steps(inStream{c, r.stream})
+}
+
+// capture sets graph or none. It fails only if ctx is done.
+func (r *replay) capture(ctx context.Context, c driver.Context, steps func(c driver.Context) error) error {
+	if err := c.BeginCapture(r.stream); err != nil {
+		r.none = true // another call will say so if the GPU is lost
+		return nil
+	}
+	failed := steps(inStream{c, r.stream})
+	g, err := c.EndCapture(r.stream)
+	switch {
+	case failed == nil && err == nil:
+		r.graph = g
+		return nil
+	case err == nil:
+		err = c.CloseGraph(g)
+	}
+	if ctx.Err() != nil {
+		return errors.Join(ctx.Err(), err)
+	}
+	r.none = true
+	return nil
+}

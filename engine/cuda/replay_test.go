@@ -1,0 +1,206 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cuda/driver"
+)
+
+// TestReplay: from the second sum on, one call of the driver runs all of it, with the bits of
+// launches one by one for every w, also with prefix pairs in between; and where capture fails
+// sums are launched one by one.
+func TestReplay(t *testing.T) {
+	p, r, w := records(t, 700, 3, 2)
+	all := engine.AllPairs{N: p.N}
+	ws := [][]float64{w, {0, 0, 0}, {-w[0], w[1], 0.5 * w[2]}, {w[0], 0.25 * w[1], -w[2]}}
+	run := func(fail func(call string) error) (sums [][]float64, calls [][]string) {
+		f := newFake()
+		var log []string
+		f.fail = func(call string) error { log = append(log, call); return fail(call) }
+		b := openFake(t, f)
+		k, err := b.Plan(p)
+		if err != nil || k.Method() != "near-linear" {
+			t.Fatal(err)
+		}
+		e, err := k.Bind(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prefix := make([]float64, p.D)
+		for i, v := range ws {
+			log = nil
+			dst := make([]float64, p.D)
+			if err := e.GradSum(context.Background(), dst, v, all); err != nil {
+				t.Fatal(err)
+			}
+			sums, calls = append(sums, dst), append(calls, log)
+			if i == 2 {
+				if err := e.GradSum(context.Background(), prefix, w, engine.PrefixPairs{T: 9}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		return append(sums, prefix), calls
+	}
+	none := func(call string) error {
+		if call == "BeginCapture" {
+			return errors.ErrUnsupported
+		}
+		return nil
+	}
+	want, plain := run(none)
+	got, calls := run(func(string) error { return nil })
+	for i := range want {
+		if !slices.Equal(got[i], want[i]) {
+			t.Errorf("sum %d is %v, launched one by one %v", i, got[i], want[i])
+		}
+		if i > 0 && slices.Equal(want[i], want[i-1]) {
+			t.Errorf("sum %d does not tell from the one before", i)
+		}
+	}
+	steps := []string{"CopyIn", "Launch score_moments", "Launch class_moments", "Launch expand", "Launch weighted_series", "Launch combine", "CopyOut", "SyncStream"}
+	graph := []string{"LaunchGraph", "SyncStream"}
+	second := slices.Concat([]string{"BeginCapture"}, steps[:7], []string{"EndCapture"}, graph)
+	if !slices.Equal(calls[0], steps) || !slices.Equal(calls[1], second) || !slices.Equal(calls[2], graph) || !slices.Equal(calls[3], graph) {
+		t.Errorf("calls %v", calls)
+	}
+	if !slices.Equal(plain[3], steps) {
+		t.Errorf("without graphs: %v", plain[3])
+	}
+	// Defects of a driver: no graph is kept, and none tried again.
+	for name, nth := range map[string]int{"EndCapture": 1, "Launch expand": 2} {
+		seen := 0
+		got, calls := run(func(call string) error {
+			if call == name {
+				if seen++; seen == nth {
+					return driver.Result(901)
+				}
+			}
+			return nil
+		})
+		if !slices.EqualFunc(got, want, slices.Equal[[]float64]) || !slices.Equal(calls[3], steps) {
+			t.Errorf("%s fails: %v, %v", name, got, calls)
+		}
+	}
+	// The control: a graph that keeps the first w is found.
+	f := newFake()
+	k, err := openFake(t, f).Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := k.Bind(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	dst := make([]float64, p.D)
+	for i, v := range ws[:3] {
+		if err := e.GradSum(context.Background(), dst, v, all); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			f.stale = true
+		}
+	}
+	if slices.Equal(dst, want[2]) {
+		t.Error("a graph without its copy of w is not seen")
+	}
+}
+
+// TestReplayIsCancelled: a context that is done while a sum is captured ends it, and the next
+// sum is captured.
+func TestReplayIsCancelled(t *testing.T) {
+	p, r, w := records(t, 300, 2, 2)
+	f := newFake()
+	k, err := openFake(t, f).Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := k.Bind(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, dst := make([]float64, p.D), make([]float64, p.D)
+	if err := e.GradSum(context.Background(), first, w, engine.AllPairs{N: p.N}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	graphs := 0
+	f.fail = func(call string) error {
+		if call == "Launch score_moments" {
+			cancel() // the second pass asks
+		}
+		if call == "LaunchGraph" {
+			graphs++
+		}
+		return nil
+	}
+	if err := e.GradSum(ctx, dst, w, engine.AllPairs{N: p.N}); !errors.Is(err, context.Canceled) || graphs != 0 {
+		t.Errorf("%v, %d graphs", err, graphs)
+	}
+	if err := e.GradSum(context.Background(), dst, w, engine.AllPairs{N: p.N}); err != nil || graphs != 1 || !slices.Equal(dst, first) {
+		t.Errorf("%v, %d graphs, %v and %v", err, graphs, dst, first)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLongSumsAsk: sums over more numbers of X are not replayed; between their passes the GPU is
+// waited for and the context asked. They have the same bits.
+func TestLongSumsAsk(t *testing.T) {
+	p, r, w := records(t, 600, 2, 2)
+	var short []float64
+	for _, most := range []int{600 * 2, 600*2 - 1} {
+		f := newFake()
+		var calls []string
+		f.fail = func(call string) error { calls = append(calls, call); return nil }
+		planned, err := openFake(t, f).Plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := *planned.(*kernel)
+		k.mostPrompt = most
+		e, err := k.Bind(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst := make([]float64, p.D)
+		for range 2 {
+			if err := e.GradSum(context.Background(), dst, w, engine.AllPairs{N: p.N}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if graphs := slices.Contains(calls, "LaunchGraph"); graphs != (short == nil) {
+			t.Errorf("%d numbers: graphs %v", most, graphs)
+		}
+		if short == nil {
+			short = dst
+		} else {
+			if !slices.Equal(dst, short) {
+				t.Errorf("%v, replayed %v", dst, short)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			f.fail = func(call string) error {
+				if calls = append(calls, call); call == "SyncStream" {
+					cancel()
+				}
+				return nil
+			}
+			calls = nil
+			if err := e.GradSum(ctx, dst, w, engine.AllPairs{N: p.N}); !errors.Is(err, context.Canceled) || slices.Contains(calls, "Launch weighted_series") {
+				t.Errorf("%v after %v", err, calls)
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
