@@ -57,6 +57,12 @@ func (c hostCase) sum(t *testing.T, f *fakeDriver) error {
 			w[i] = 0.99*w[i] + 0x1p-10/float64(c.d)*float64(i%3)
 		}
 	}
+	if c.labels > 0 && c.d > maxJobs { // kernels that are not fused
+		p.Radius = 2
+		for i := range w {
+			w[i] *= p.Radius
+		}
+	}
 	all := []engine.Pairs{p.Pairs()}
 	if c.labels == 0 {
 		all = append(all, engine.PrefixPairs{T: c.n - 1})
@@ -120,6 +126,7 @@ func hostCases(large bool) []hostCase {
 	}
 	return []hostCase{ // relatively to sums of terms that cancel
 		{"near-linear", 2300, 3, 2, nil, NearLinear, 0, 1e-11},
+		{"near-linear, more features and terms", 300, 70, 2, nil, NearLinear, 0, 1e-11},
 		{"factored", 300, 3, 2, nil, Direct, 0, 1e-6},
 		{"spliced", 150, 3, 5, nil, Direct, 0, 1e-6},
 		{"groups", 107, 3, 5, groupSizes, Direct, 0, 1e-6},
@@ -157,6 +164,23 @@ func hostPairs(t *testing.T, f *fakeDriver, individuals, pairs int) error {
 	return nil
 }
 
+// hostMoments are sums of moments, compared with those of the CPU.
+func hostMoments(t *testing.T, f *fakeDriver, large bool) error {
+	t.Helper()
+	cases := momentCases(true)
+	if large {
+		m := engine.MomentSums{Radius: 0.8, Signed: true, Second: engine.FullSecond}
+		cases = []momentCase{{100_003, 20, m}, {3001, 70, m}}
+	}
+	for _, c := range cases {
+		p, r, _ := records(t, c.n, c.d, 2)
+		if err := apart(c, p, r, openFake(t, f)); err != nil {
+			return fmt.Errorf("n = %d, d = %d: %w", c.n, c.d, err)
+		}
+	}
+	return nil
+}
+
 // hostFake is the fake driver with the compiled sources along with the interpreter, or alone.
 func hostFake(h *ptxtest.Host, alone bool) *fakeDriver {
 	f := newFake()
@@ -177,6 +201,12 @@ func runHostCases(t *testing.T, h *ptxtest.Host, alone, large bool) {
 	}
 	if err := hostPairs(t, hostFake(h, alone), individuals, pairs); err != nil {
 		t.Errorf("pairs: %v", err)
+	}
+	if err := hostMoments(t, hostFake(h, alone), large); err != nil {
+		t.Errorf("moments: %v", err)
+	}
+	if large {
+		return // their kernels depend on the sizes
 	}
 	for _, program := range kernels.PTXNames() {
 		for _, name := range ptxtest.Kernels(program) {
@@ -239,8 +269,10 @@ func TestHostDefects(t *testing.T) {
 		{"no barrier in metric_wgmma_sm90a.cu", "wgmma", ptxtest.Races, noBarrier("metric_wgmma_sm90a"), race},
 		{"no barrier in pairs.cu", "pairs", ptxtest.Races, noBarrier("pairs"), race},
 		{"no barrier in score.cu", "factored", ptxtest.Races, noBarrier("score"), race},
-		{"no barrier in rows.cu", "near-linear", ptxtest.Races, noBarrier("rows"), race},
+		{"no barrier in rows.cu", "factored", ptxtest.Races, noBarrier("rows"), race},
 		{"no barrier in nearlinear.cu", "near-linear", ptxtest.Races, noBarrier("nearlinear"), race},
+		{"no barrier in clipped.cu", "moments", ptxtest.Races, noBarrier("clipped"), race},
+		{"a row too many", "moments", ptxtest.Addresses, edit("clipped", "if (i >= n) return;", "if (i > n) return;"), overflow},
 		{"additions of blocks that are not atomic", "bf16x3", ptxtest.Races,
 			ptxtest.Edit{Program: "metric_mma", File: "device.h", Old: "__atomic_fetch_add(sum, v, __ATOMIC_RELAXED)", New: "*sum += v"}, race},
 	} {
@@ -248,8 +280,11 @@ func TestHostDefects(t *testing.T) {
 			t.Parallel()
 			h, alone := onHost(t, c.sanitizer, c.edit), c.want != differs
 			err := errors.New("no such case")
-			if c.of == "pairs" {
+			switch c.of {
+			case "pairs":
 				err = hostPairs(t, hostFake(h, alone), 40, 130)
+			case "moments":
+				err = hostMoments(t, hostFake(h, alone), false)
 			}
 			for _, of := range hostCases(false) {
 				if of.name == c.of {

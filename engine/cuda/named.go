@@ -92,7 +92,7 @@ func (g named) predicted() []TimeModel {
 	all := []TimeModel{
 		moments,
 		near,
-		// The loops of bench/results/gpu/ptxas.txt: one for 64 pairs; and a tile without masks
+		// The loops of bench/results/gpu/sass.csv: one for 64 pairs; and a tile without masks
 		// of 32 pairs, in which the loop of 134 runs three times and that of 169 does not.
 		scores("direct, factored", at(324./64, issued, 0.75)),
 		scores("direct", at((495.-169+2*134)/32, issued, 0.78)),

@@ -193,6 +193,22 @@ func predictedRates(t *testing.T) string {
 	var out strings.Builder
 	out.WriteString("gpu,method,n,d,labels,predicted_seconds,visited_pairs,visited_pairs_per_second,records_per_second,programs\n")
 	embedded := embeddedPTX()
+	row := func(k planned, f Forecast, p engine.Problem, labels, features int) {
+		w, method := k.work()
+		var programs []string
+		for _, name := range k.programs() {
+			programs = append(programs, name+":"+embedded[name])
+		}
+		visited := w.pairs / float64(features)
+		if f.Moments {
+			visited = 0 // products of entries
+		}
+		if f.Seconds == 0 {
+			t.Fatalf("%s has no model", method)
+		}
+		fmt.Fprintf(&out, "%s,%q,%d,%d,%d,%.3g,%.0f,%.3g,%.3g,%s\n", f.GPU, method, p.N, p.D, labels, f.Seconds, visited, visited/f.Seconds,
+			float64(p.N)/f.Seconds, strings.Join(programs, " "))
+	}
 	for _, c := range []struct {
 		n, d, labels int
 		method       Method
@@ -208,18 +224,16 @@ func predictedRates(t *testing.T) string {
 			p.Loss, features = engine.MahalanobisLogistic{}, roundUp(c.d, 64)
 		}
 		k, f := forecastOn(t, "h200", p, c.method, c.precision)
-		planned := k.(planned)
-		w, method := planned.work()
-		var programs []string
-		for _, name := range planned.programs() {
-			programs = append(programs, name+":"+embedded[name])
+		row(k.(planned), f, p, c.labels, features)
+		if c.method != NearLinear || c.n < 1e6 {
+			continue
 		}
-		visited := w.pairs / float64(features)
-		if f.Seconds == 0 {
-			t.Fatalf("%s has no model", method)
+		m, err := k.(*kernel).backend.planMoments(p) // of the same records
+		if err != nil {
+			t.Fatal(err)
 		}
-		fmt.Fprintf(&out, "%s,%q,%d,%d,%d,%.3g,%.0f,%.3g,%.3g,%s\n", f.GPU, method, c.n, c.d, c.labels, f.Seconds, visited, visited/f.Seconds,
-			float64(c.n)/f.Seconds, strings.Join(programs, " "))
+		f, _ = ForecastOf(m)
+		row(m, f, p, c.labels, 1)
 	}
 	return out.String()
 }

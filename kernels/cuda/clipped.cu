@@ -12,7 +12,7 @@ enum { ONES, SIGNED, MODEL };                   // what a is
 
 // factor is s of a record with this square of the norm of x - c.
 DEVICE double factor_of(double square, const double *pass) {
-	double s = pass[SHORT] / __nvvm_sqrt_rn_d(square);
+	double s = pass[SHORT] / root(square);
 	return s < 1.0 ? s : 1.0;
 }
 

@@ -47,4 +47,6 @@ DEVICE void add_exact(i64 *sum, i64 v) {
 }
 
 DEVICE double fma64(double a, double b, double c) { return __builtin_fma(a, b, c); }
+// root is the square root, correctly rounded.
+DEVICE double root(double v) { return __nvvm_sqrt_rn_d(v); }
 DEVICE float fma32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

@@ -33,6 +33,7 @@ DEVICE float fma_saturated(float a, float b, float c) {
 }
 DEVICE void add_exact(i64 *sum, i64 v) { __atomic_fetch_add(sum, v, __ATOMIC_RELAXED); }
 DEVICE double fma64(double a, double b, double c) { return __builtin_fma(a, b, c); }
+DEVICE double root(double v) { return __builtin_sqrt(v); }
 DEVICE float fma32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 // phi_of takes the place of the code that is put in for phi'.
 DEVICE float phi_of(float u) { return -1.0f / (1.0f + __builtin_expf(u)); }

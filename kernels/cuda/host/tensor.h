@@ -18,6 +18,12 @@ DEVICE float phi_slope(float u) {
 	return -reciprocal((v < 0x1p-126f ? 0.0f : v) + 1.0f);
 }
 
+DEVICE float phi_slope(float u, float, float least, float most) {
+	float r = phi_slope(u);
+	r = r > least ? r : least;
+	return r < most ? r : most;
+}
+
 DEVICE i64 fixed(float v) {
 	float r = rintf(v);
 	return r != r ? 0 : r >= 0x1p63f ? 0x7fffffffffffffff : r < -0x1p63f ? -0x7fffffffffffffff - 1 : (i64)r;
