@@ -103,8 +103,8 @@ type Forecast struct {
 // ForecastOf is the forecast of a kernel that this package planned; ok is false for others.
 func ForecastOf(k engine.Kernel) (f Forecast, ok bool) {
 	if r, both := k.(engine.Recentred); both {
-		gradients, ok := ForecastOf(r.Kernel)
 		if f, ok = ForecastOf(r.Moments); ok {
+			gradients, _ := ForecastOf(r.Kernel)
 			f.Memory += gradients.Memory
 		}
 		return f, ok
