@@ -19,6 +19,8 @@ const (
 	gramFeatures  = 64
 	weighColumns  = 32
 	positivesRows = 4096 // of a partial sum of labels
+	// maxMomentFeatures keeps pairs of tiles below the largest grid, 65535, and sums below 2^32.
+	maxMomentFeatures = 1 << 14
 )
 
 var _ engine.MomentsBackend = Backend{}
@@ -39,6 +41,9 @@ func (b Backend) planMoments(p engine.Problem) (*momentsKernel, error) {
 	}
 	if p.N >= maxRecords {
 		return nil, fmt.Errorf("%w: %d records, a GPU takes fewer than %d", engine.ErrUnsupported, p.N, maxRecords)
+	}
+	if p.D > maxMomentFeatures {
+		return nil, fmt.Errorf("%w: moments of %d features, a GPU takes at most %d", engine.ErrUnsupported, p.D, maxMomentFeatures)
 	}
 	k := &momentsKernel{backend: b, problem: p}
 	g, err := planGrid(p, 0, math.MaxUint64) // for the number of its chunks

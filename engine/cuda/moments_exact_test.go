@@ -1,0 +1,152 @@
+package cuda
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"dyad/engine"
+)
+
+// exactly is v with enough digits for sums of products of any float64 numbers here.
+func exactly(v float64) *big.Float { return new(big.Float).SetPrec(2400).SetFloat64(v) }
+
+func exactProduct(a, b float64) *big.Float {
+	return new(big.Float).SetPrec(2400).Mul(exactly(a), exactly(b))
+}
+
+// clippedOnHost is x~ as the kernels compute it, for the centre 0.
+func clippedOnHost(x []float64, radius float64) []float64 {
+	d := len(x)
+	var square float64
+	for _, v := range x {
+		square = math.FMA(v, v, square)
+	}
+	s := radius * (1 - (float64(d)+24)*0x1p-51) / math.Sqrt(square)
+	if !(s < 1) {
+		s = 1
+	}
+	clipped := make([]float64, d)
+	for k, v := range x {
+		clipped[k] = v * s
+	}
+	return clipped
+}
+
+// TestMomentsAgainstExactSums: sums over the records as they were clipped are within MomentsError of the
+// exact ones, by every kernel, at the ends of the range of radii, and where squares underflow; and
+// no clipped record is longer than the radius.
+func TestMomentsAgainstExactSums(t *testing.T) {
+	for _, c := range []struct {
+		n, d                int
+		norm, radius, scale float64
+	}{
+		{700, 3, 1, 0.3, 1}, {2100, 1, 1, 0.3, 1}, {300, 31, 1, 0.9, 1}, {260, 33, 1, 0.9, 1},
+		{140, 3, 0x1p500, 0x1p-500, 0x1p500}, {140, 3, 0x1p-499, 0x1p-500, 0x1p-538}, {140, 3, 1, 0x1p-500, 0x1p-536},
+		{140, 40, 0x1p500, 0x1p500, 0x1p500}, {140, 40, 0x1p-499, 0x1p-500, 0x1p-538},
+	} {
+		rng := rand.New(rand.NewPCG(5, 6))
+		x, y := make([]float64, c.n*c.d), make([]float64, c.n)
+		for i := range x {
+			x[i] = rng.NormFloat64() * c.scale / math.Sqrt(float64(c.d))
+			if i%3 == 0 {
+				x[i] *= 0x1p-30
+			}
+		}
+		for i := range y {
+			y[i] = 2*rng.Float64() - 1
+		}
+		bounds := engine.UnitBounds()
+		bounds.FeatureNorm = c.norm
+		p := engine.Problem{N: c.n, D: c.d, Bounds: bounds, Loss: engine.Logistic{}, Radius: 1, LabelValues: engine.AnyLabels}
+		r, err := engine.NewRecords(x, y, c.d, bounds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Of a x~, and of x~_k^2.
+		sum, square, shares := make([]*big.Float, c.d), make([]*big.Float, c.d), exactly(0)
+		for k := range sum {
+			sum[k], square[k] = exactly(0), exactly(0)
+		}
+		limit, row := exactProduct(c.radius, c.radius), make([]float64, c.d)
+		m := engine.MomentSums{Radius: c.radius, Signed: true, Offset: -0.3}
+		for i := range c.n {
+			r.Row(i, row)
+			label, length := r.Labels()[i], exactly(0)
+			shares.Add(shares, exactly((1+label)/2))
+			for k, v := range clippedOnHost(row, c.radius) {
+				sum[k].Add(sum[k], exactProduct(v, (label-m.Offset)/(1+math.Abs(m.Offset))))
+				square[k].Add(square[k], exactProduct(v, v))
+				length.Add(length, exactProduct(v, v))
+			}
+			if length.Cmp(limit) > 0 {
+				t.Fatalf("%+v: record %d is longer than the radius", c, i)
+			}
+		}
+		away := func(got []float64, want []*big.Float) (e float64) {
+			for k := range want {
+				v, _ := new(big.Float).SetPrec(2400).Sub(exactly(got[k]), want[k]).Float64()
+				e = math.Hypot(e, v)
+			}
+			return e
+		}
+		for _, m.Second = range []engine.SecondMoments{engine.NoSecond, engine.DiagonalSecond, engine.FullSecond} {
+			got, k, err := momentsOf(openFake(t, newFake()), p, r, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			diagonal := got.Second
+			if m.Second == engine.FullSecond { // its first entry of each row
+				diagonal = nil
+				for at, k := 0, 0; k < c.d; k++ {
+					diagonal = append(diagonal, got.Second[at])
+					at += c.d - k
+				}
+			}
+			e := k.MomentsError(c.radius, m.Second)
+			if a := away(got.Sum, sum); !(a <= e.Sum) {
+				t.Errorf("%+v, %v: the sum is %g away, more than %g", c, m.Second, a, e.Sum)
+			}
+			if a := away(diagonal, square[:len(diagonal)]); m.Second != engine.NoSecond && !(a <= e.Second) {
+				t.Errorf("%+v, %v: squares are %g away, more than %g", c, m.Second, a, e.Second)
+			}
+			if a := away([]float64{got.Positives}, []*big.Float{shares}); !(a <= e.Positives) {
+				t.Errorf("%+v: the shares are %g away, more than %g", c, a, e.Positives)
+			}
+		}
+	}
+}
+
+// TestMomentsErrorIsNear: records whose sums round down in nearly every addition come to a fifth of
+// MomentsError, so that a depth that leaves additions out would be seen.
+func TestMomentsErrorIsNear(t *testing.T) {
+	for _, c := range []struct {
+		d      int
+		second engine.SecondMoments
+	}{{40, engine.FullSecond}, {1, engine.NoSecond}} {
+		const n = 256
+		v := math.Floor((1-0x1p-30)*0x1p45)*0x1p-45 + 0x1p-46 - 0x1p-52
+		if c.d == 1 { // two fused additions in each of 128 threads
+			v = math.Floor((1-0x1p-30)*0x1p45)*0x1p-45 + 0x1p-47 - 0x1p-52
+		}
+		x, y := make([]float64, n*c.d), make([]float64, n)
+		for i := range n {
+			x[i*c.d], y[i] = v, 1
+		}
+		p := engine.Problem{N: n, D: c.d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
+		r, err := engine.NewRecords(x, y, c.d, p.Bounds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, k, err := momentsOf(openFake(t, newFake()), p, r, engine.MomentSums{Radius: 1, Second: c.second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := exactProduct(v, n)
+		e, _ := want.Sub(want, exactly(got.Sum[0])).Float64()
+		if share := math.Abs(e) / k.MomentsError(1, c.second).Sum; share < 0.2 || share > 1 {
+			t.Errorf("d = %d: the error is %.3g of the bound", c.d, share)
+		}
+	}
+}
