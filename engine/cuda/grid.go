@@ -69,6 +69,15 @@ func cut(n int) (spans, span int) {
 	return chunksOf(tiles, span), span
 }
 
+// bytes is what a problem takes of the GPU for which other bytes are needed besides X.
+func (g grid) bytes(other uint64) uint64 {
+	tiles := 2 * g.panel
+	if g.resident {
+		tiles = g.tiles()
+	}
+	return uint64(tiles)*uint64(g.tileBytes()) + other + driverBytes + uint64(8*g.d*(g.chunks()+2))
+}
+
 func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }
 
 func (g grid) tiles() int     { return (g.n + tileRows - 1) / tileRows }

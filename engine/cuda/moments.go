@@ -93,11 +93,7 @@ func (k *momentsKernel) work() (work, string) {
 }
 
 func (k *momentsKernel) bytes() uint64 {
-	x := k.grid.panel * 2
-	if k.grid.resident {
-		x = k.grid.tiles()
-	}
-	return uint64(x)*uint64(k.grid.tileBytes()) + k.columnBytes() + driverBytes + uint64(8*k.problem.D*(k.grid.chunks()+2))
+	return k.grid.bytes(k.columnBytes())
 }
 
 // small says that X is read once, by blocks that hold whole records.

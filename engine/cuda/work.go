@@ -89,11 +89,7 @@ func (k *kernel) work() (work, string) {
 }
 
 func (k *kernel) bytes() uint64 {
-	x := k.grid.panel * 2
-	if k.grid.resident {
-		x = k.grid.tiles()
-	}
-	return uint64(x)*uint64(k.grid.tileBytes()) + k.columnBytes() + driverBytes + uint64(8*k.problem.D*(k.grid.chunks()+2))
+	return k.grid.bytes(k.columnBytes())
 }
 
 func (k *metricKernel) programs() []string { return []string{"metric", k.file} }
