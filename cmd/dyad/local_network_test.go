@@ -120,6 +120,8 @@ func TestLocalNetworkCommands(t *testing.T) {
 	says(exitOK, "", "predict", "m.json", "--data", "patients.csv", "--out", "s.csv")
 	says(exitOK, "AUC", "evaluate", "m.json", "--data", "patients.csv", "--exact-figures")
 
+	says(exitOK, "", with("local server --dir other --check -n 300", "--method", "djw", "--batch", "10")...)
+
 	// Served: clients draw, the server applies, and the model is the published one.
 	address, stop := localServer(t, dir, append([]string{"--dir", "study", "-n", "30"}, mlp...)...)
 	defer stop()

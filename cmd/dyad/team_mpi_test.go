@@ -76,7 +76,7 @@ func TestMPIBytes(t *testing.T) {
 		"moments":     {"--algorithm", "moments-descent"},
 		"metric":      {"--task", "metric", "--algorithm", "gradient-perturbation", "--steps", "2", "--holdout", "0.9"},
 	} {
-		args = append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--seed", "7", "--force", "--ledger", "l.jsonl"}, args...)
+		args = append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--seed", "7", "--force", "--workers", "2", "--ledger", "l.jsonl"}, args...)
 		mpiJob(t, dir, 0, crash.Spec{Args: append(args, "--out", "one.json")}).Want(t, name, exitOK, "")
 		e := mpiJob(t, dir, 3, crash.Spec{Args: append(args, "--out", "team.json", "--verbose")})
 		if e.Want(t, name, exitOK, ""); !t.Failed() && !sameButRun(t, "one.json", "team.json") {

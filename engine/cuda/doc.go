@@ -38,8 +38,8 @@
 // # Terms and sums
 //
 // Direct: the computed term of a pair is, but for the last bits of factored ones (below), a
-// function of its two records, w and public constants: which kernel, its ranges and its scale come from the Problem. It is clamped
-// to the certified range and rounded to fixed point, and all sums of terms are sums of
+// function of its two records, w and public constants: which kernel, its ranges and its scale
+// come from the Problem. It is clamped to the certified range and rounded to fixed point, and all sums of terms are sums of
 // integers. So they are exact, the same for any order of blocks and for any grid, and a
 // record that changes alters no partial sum that it is not in. What is left of the
 // error is that of single terms, which Roundoff bounds for every data set, and those of
