@@ -272,3 +272,40 @@ func TestMomentsRefuse(t *testing.T) {
 		t.Errorf("a GPU of a MiB: %v", err)
 	}
 }
+
+// TestMomentsOfNarrowRecords: records kept in float32 have the sums of the same numbers in float64.
+func TestMomentsOfNarrowRecords(t *testing.T) {
+	p, r, _ := records(t, 300, 5, 2)
+	x := make([]float32, p.N*p.D)
+	for i := range p.N {
+		row := make([]float64, p.D)
+		r.Row(i, row)
+		for k, v := range row {
+			x[i*p.D+k] = engine.TowardZero(v)
+		}
+	}
+	narrow, err := engine.AdoptNarrowRecords(x, slices.Clone(r.Labels()), p.D, p.Bounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide := make([]float64, len(x))
+	for i, v := range x {
+		wide[i] = float64(v)
+	}
+	same, err := engine.AdoptRecords(wide, slices.Clone(r.Labels()), p.D, p.Bounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := engine.MomentSums{Radius: 0.5, Signed: true, Second: engine.FullSecond}
+	got, _, err := momentsOf(openFake(t, newFake()), p, narrow, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _, err := momentsOf(openFake(t, newFake()), p, same, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Sum, want.Sum) || !slices.Equal(got.Second, want.Second) {
+		t.Error("records in float32 have other sums")
+	}
+}
