@@ -52,7 +52,7 @@ func TestPanicsOfGoroutinesAreHandedOver(t *testing.T) {
 	if err := goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
 		if lines := bareGoroutines(files, f); len(lines) > 0 && !strings.HasPrefix(name, "bench/") {
 			if seen[name] = true; why[name] == "" {
-				t.Errorf("%s: lines %d start goroutines whose panics end the program with exit code 2; use internal/tasks", name, lines)
+				t.Errorf("%s: lines %d start goroutines whose panics end the program at once, with its records on standard error; use internal/tasks", name, lines)
 			}
 		}
 		return nil
