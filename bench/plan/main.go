@@ -1,5 +1,5 @@
 // Command plan runs a plan of experiments on public data, continues it, joins its parts,
-// and writes summary and plots. docs: package experiment, bench/plans/README.md.
+// and writes summary and plots. docs: package internal/experiment, bench/plans/README.md.
 //
 //	go -C bench run ./plan -data DIR plans/development.yaml
 //	go -C bench run ./plan -data DIR -part 1/2 -out part1.csv plans/development.yaml

@@ -1,4 +1,4 @@
-package dyad_test
+package tree
 
 import (
 	"go/ast"
@@ -66,7 +66,7 @@ var parsers = map[string]string{
 	"autodiff/parse.go":                       "autodiff:FuzzParse",
 	"cmd/dyad/search_candidates.go":           "cmd/dyad:FuzzCandidates",
 	"cmd/dyad/config.go":                      "cmd/dyad:FuzzConfig",
-	"cmd/dyad/report_cmd.go":                  ".:FuzzReadJSON",
+	"cmd/dyad/report_cmd.go":                  "internal/face:FuzzReadJSON",
 	"cmd/dyad/track.go":                       "it copies the model file that this run wrote or read, and decodes a report that it encoded itself",
 	"cmd/dyad/threshold.go":                   "it reads back a table that it wrote itself",
 	"cmd/dyad/report_model.go":                "cmd/dyad:FuzzReportTables",
@@ -92,7 +92,7 @@ var parsers = map[string]string{
 	"engine/dataset/strictyaml/strictyaml.go": "engine/dataset/strictyaml:FuzzParse",
 	"internal/experiment/table.go":            "internal/experiment:FuzzTable",
 	"internal/experiment/plan.go":             "internal/experiment:FuzzPlan",
-	"internal/files/output.go":                ".:FuzzReadJSON",
+	"internal/files/output.go":                "internal/face:FuzzReadJSON",
 
 	"cmd/dyad/app.go":                          "the arguments of the command line, by kong",
 	"cmd/dyad/confirm.go":                      "one word of a person",
@@ -116,8 +116,8 @@ var parsers = map[string]string{
 	"internal/memory/memory_linux.go":          "numbers of the kernel",
 	"privacy/privtest/golden.go":               "for tests",
 
-	"clusters.go":               ".:FuzzClusters",
-	"model.go":                  ".:FuzzModel",
+	"clusters.go":               "internal/face:FuzzClusters",
+	"model.go":                  "internal/face:FuzzModel",
 	"privacy/account/codec.go":  "privacy/account:FuzzEvents",
 	"internal/release/main.go":  "files of this module",
 	"internal/release/parts.go": "what go list says",

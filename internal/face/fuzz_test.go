@@ -1,4 +1,4 @@
-package dyad_test
+package face
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 
 // A model file is refused, or it is written and read again as the same model, and scores.
 func FuzzModel(f *testing.F) {
-	names, err := filepath.Glob(filepath.FromSlash("cmd/dyad/testdata/formats/model-*.json"))
+	names, err := filepath.Glob(filepath.FromSlash("../../cmd/dyad/testdata/formats/model-*.json"))
 	if err != nil || len(names) == 0 {
 		f.Fatalf("%d models, %v", len(names), err)
 	}
@@ -80,7 +80,7 @@ func resealed(text []byte) []byte {
 
 // Whatever a file of clusters has, it is refused or assigns every record to one of its clusters.
 func FuzzClusters(f *testing.F) {
-	text, err := os.ReadFile(filepath.FromSlash("cmd/dyad/testdata/formats/clusters-1.json"))
+	text, err := os.ReadFile(filepath.FromSlash("../../cmd/dyad/testdata/formats/clusters-1.json"))
 	if err != nil {
 		f.Fatal(err)
 	}

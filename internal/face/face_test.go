@@ -1,4 +1,5 @@
-package dyad_test
+// Package face holds the tests of package dyad, from outside; the folder of the module shows the face itself.
+package face
 
 import (
 	"context"
@@ -43,7 +44,12 @@ func opened(t *testing.T, o dyad.Options) (*dyad.Data, *dyad.Training, *dyad.Led
 func inClinic(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	if err := writeClinic("patients", 120); err != nil {
+	f, err := os.Create("patients.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	private := strings.Replace(dataset.SyntheticClinicalYAML(), "public: true\n", "", 1)
+	if err := errors.Join(dataset.WriteSyntheticClinical(f, 120, 1), f.Close(), os.WriteFile("patients.yaml", []byte(private), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package dyad_test holds tests of the module as a whole.
-package dyad_test
+// Package tree holds tests of the tree of the repository: imports, exports, files, comments, lists.
+package tree
 
 import (
 	"encoding/json"
@@ -14,6 +14,14 @@ import (
 	"sync"
 	"testing"
 )
+
+// TestMain runs the tests in the folder of the module, whose paths they name.
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../.."); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // listed is a package as go list names it.
 type listed struct {
