@@ -6,7 +6,7 @@ check: # what must hold before a change lands
 	.ci/run
 
 quick: # after every change; without the audits and attacks of the whole catalogue, which .ci/run quick has
-	GOGC=400 go test -short -vet=off $$(go list ./... | grep -vE '/(bench|algorithms/audit)(/|$$)')
+	GOGC=400 go test -short -vet=off $$(go list ./... | grep -vE '/algorithms/audit(/|$$)')
 
 test:
 	go test ./...
@@ -24,9 +24,9 @@ home: # give the module the path that it will be fetched by: make home MODULE=ex
 	go run ./internal/home $(MODULE)
 
 nightly: # within an hour: audit every algorithm in every mode, draw the share of each claim, search for worst neighbours; fails if a claim is refuted
-	go test ./bench -run 'TestAudits$$' -timeout 0 -audits results/audits.csv -audit-time 1500ms -audit-runs 20000 -audit-whole 4000 -audit-metric 500 -audit-streams 1000
-	go test ./bench -run TestAuditShares -shares
-	go run ./bench/attacks -o bench/results/attacks.csv
+	go -C bench test . -run 'TestAudits$$' -timeout 0 -audits results/audits.csv -audit-time 1500ms -audit-runs 20000 -audit-whole 4000 -audit-metric 500 -audit-streams 1000
+	go -C bench test . -run TestAuditShares -shares
+	go -C bench run ./attacks -o results/attacks.csv
 
 dist: # archives for Linux, macOS and Windows, Debian packages, NOTICE, list of parts, SHA256SUMS; the same bytes anywhere
 	go run ./internal/release dist dist

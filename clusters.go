@@ -65,6 +65,11 @@ func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Metric != nil {
+		if err := o.Metric.carries("the metric (--metric)"); err != nil {
+			return nil, err
+		}
+	}
 	if o.Clip < 0 || math.IsNaN(o.Clip) {
 		return nil, input.Errorf("dyad: mapped records are clipped to a positive norm, not %v", o.Clip)
 	}

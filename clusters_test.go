@@ -99,7 +99,13 @@ func TestClustersRefuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, exact, _ := opened(t, dyad.Options{Task: dyad.Metric, Mode: algorithms.NonPrivate})
+	metric, err := dyad.Train(context.Background(), data, exact, dyad.Run{Ledger: book})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want, change := range map[string]func(*dyad.Shape, *dyad.ClusterOptions){
+		"without a guarantee":          func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Metric = metric.Model },
 		"persons with several rows":    func(s *dyad.Shape, _ *dyad.ClusterOptions) { s.PersonRows = 3 },
 		"clusters need a metric":       func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Metric = scores.Model },
 		"clipped to a positive norm":   func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Clip = -1 },
@@ -127,8 +133,8 @@ func TestClustersRefuse(t *testing.T) {
 	if _, err := p.Run(context.Background(), data, dyad.Run{Ledger: book, Team: &team.Leader{}}); !errors.Is(err, dyad.ErrInput) || !strings.Contains(err.Error(), "one process") {
 		t.Errorf("a team: %v", err)
 	}
-	if charged, _ := charges(t, book); charged != 1 {
-		t.Errorf("%d charges, want that of the training alone", charged)
+	if charged, _ := charges(t, book); charged != 2 {
+		t.Errorf("%d charges, want those of the trainings alone", charged)
 	}
 }
 

@@ -115,7 +115,7 @@ func TestGoldenFilesOfEveryFormat(t *testing.T) {
 		"dyad-local-client/1": "algorithms/local/serve/testdata/formats/memory-1.json", "dyad-local-token-key/1": "algorithms/local/serve/testdata/formats/token-key-1",
 		"protocolVersion` = 3": "algorithms/local/serve/testdata/formats/messages-3.log", "networkVersion` = 4": "algorithms/local/serve/testdata/formats/messages-4.log",
 		"seeded source 1":    "algorithms/testdata/formats/stream-4.state", // drawn with it
-		"schemaVersion` = 1": "bench/schemas/pima.yaml", "dyad-plan/1": "cmd/dyad/testdata/formats/model-1-plan.json",
+		"schemaVersion` = 1": "engine/dataset/catalog/schemas/pima.yaml", "dyad-plan/1": "cmd/dyad/testdata/formats/model-1-plan.json",
 		"dyad-checkpoint/3": "algorithms/testdata/formats/run-3.checkpoint", "dyad-audit-part/1": "algorithms/audit/testdata/formats/part-1.audit",
 		"dyad-clusters/1":  "cmd/dyad/testdata/formats/clusters-1.json",
 		"packVersion` = 1": "cmd/dyad/testdata/formats/pack-1.dyadpack",

@@ -44,7 +44,7 @@ func TestPanicsOfGoroutinesAreHandedOver(t *testing.T) {
 		"engine/cuda/driver/gpu.go":      "jobs run in Group.Try; the rest of the thread attaches and detaches",
 		"algorithms/local/serve/http.go": "net/http recovers the panics of requests, and Handler before it",
 		"cmd/dyad/online_reader.go":      "only reads a file or a pipe",
-		"experiment/peer.go":             "only reads lines of a process",
+		"internal/experiment/peer.go":    "only reads lines of a process",
 		"engine/team/mpi/open_linux.go":  "only calls the library of MPI",
 		"engine/enginetest/teamed.go":    "for tests",
 	}
@@ -52,7 +52,7 @@ func TestPanicsOfGoroutinesAreHandedOver(t *testing.T) {
 	if err := goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
 		if lines := bareGoroutines(files, f); len(lines) > 0 && !strings.HasPrefix(name, "bench/") {
 			if seen[name] = true; why[name] == "" {
-				t.Errorf("%s: lines %d start goroutines whose panics end the program with exit code 2; use internal/tasks", name, lines)
+				t.Errorf("%s: lines %d start goroutines whose panics end the program at once, with its records on standard error; use internal/tasks", name, lines)
 			}
 		}
 		return nil

@@ -197,10 +197,21 @@ func (n Network) checkInit() error {
 		return nil
 	case !n.same(m.Network):
 		return input.Errorf("dyad: the model to start from (--init) is not a network of the same shape: features, hidden layers, dimension, activation and comparison must be those of this training")
-	case m.Guarantee.Kind != privacy.Public && !(m.Guarantee.Kind == privacy.ApproxDP && m.Guarantee.Epsilon > 0):
-		return input.Errorf("dyad: the model to start from (--init) was trained on private data without a guarantee, and would carry its records into this one; train it on public data (--public-data) or with a budget")
 	}
-	return nil
+	return n.Init.carries("the model to start from (--init)")
+}
+
+// carries refuses a model of private records without a guarantee, named by what it is, as a part of another release.
+func (m *Model) carries(what string) error {
+	switch g := m.Guarantee; g.Kind {
+	case privacy.Public:
+		return nil
+	case privacy.ApproxDP, privacy.PureDP, privacy.LocalDP:
+		if g.Epsilon > 0 && !math.IsInf(g.Epsilon, 1) {
+			return nil
+		}
+	}
+	return input.Errorf("dyad: %s was trained on private data without a guarantee, and would carry its records into this one; train it on public data (--public-data) or with a budget", what)
 }
 
 // checkPublic refuses a start that a model of public data, whose guarantee says so and no more, would hide.

@@ -30,7 +30,7 @@ import (
 const (
 	exitOK        = 0
 	exitFailure   = 1
-	exitInput     = 2
+	exitInput     = 64
 	exitResource  = 3
 	exitCancelled = 130
 )

@@ -27,16 +27,6 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// The exit codes of every command.
-const (
-	exitOK        = 0
-	exitFailure   = 1   // a failure, or a check that did not hold
-	exitInput     = 2   // bad input, flag, schema or plan that cannot be honoured
-	exitResource  = 3   // device, budget or ledger unavailable
-	exitElsewhere = 4   // trained and charged, and the model is saved elsewhere than asked
-	exitCancelled = 130 // interrupted
-)
-
 // cli is the command line. Flags common to all commands come first.
 type cli struct {
 	JSON  bool `name:"json" help:"Write the result as JSON on standard output."`
@@ -115,17 +105,17 @@ func (a *app) at(stage string) {
 	}
 }
 
-// badInput returns an error with exit code 2.
+// badInput returns an error with exitInput.
 func badInput(format string, args ...any) error { return input.Errorf(format, args...) }
 
-// asInput marks err as exit code 2; nil stays nil.
+// asInput marks err as exitInput; nil stays nil.
 func asInput(err error) error { return input.As(err) }
 
-// errCheckFailed is the error of a check that did not hold: exit code 1.
+// errCheckFailed is the error of a check that did not hold: exitFailure.
 var errCheckFailed = errors.New("dyad: a check did not hold")
 
-// errUnavailable is the error of a server or an address that cannot be had now: exit
-// code 3.
+// errUnavailable is the error of a server or an address that cannot be had now:
+// exitResource.
 var errUnavailable = errors.New("dyad: not available")
 
 // exitCode maps an error to the exit codes.

@@ -13,7 +13,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/dataset"
-	"dyad/experiment"
+	"dyad/internal/experiment"
 	"dyad/internal/files"
 	"dyad/privacy"
 )

@@ -14,7 +14,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/online"
 	"dyad/engine/dataset"
-	"dyad/experiment"
+	"dyad/internal/experiment"
 	"dyad/internal/files"
 	"dyad/privacy"
 	"dyad/privacy/ledger"

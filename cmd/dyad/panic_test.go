@@ -54,7 +54,7 @@ func TestSecondInterruptKills(t *testing.T) {
 	child := f.start(t, crash.Spec{Args: []string{"data", "inspect", fifo, "--schema", f.in("in/patients.yaml")}, Bare: true})
 	done := make(chan ended, 1)
 	go func() { done <- child.End() }()
-	for range 100 {
+	for began := time.Now(); time.Since(began) < 5*time.Minute; { // only a hang takes as long
 		select {
 		case e := <-done:
 			status, ok := child.ProcessState.Sys().(syscall.WaitStatus)
@@ -66,7 +66,7 @@ func TestSecondInterruptKills(t *testing.T) {
 			_ = child.Process.Signal(os.Interrupt)
 		}
 	}
-	t.Error("ten seconds of interrupts did not end it")
+	t.Error("interrupts did not end it")
 	_ = child.Process.Kill()
 	<-done
 }

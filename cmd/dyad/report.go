@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dyad/algorithms"
-	"dyad/experiment"
+	"dyad/internal/experiment"
 	"dyad/internal/files"
 	"dyad/internal/page"
 	"dyad/privacy"

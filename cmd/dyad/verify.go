@@ -29,7 +29,7 @@ func (verifyCmd) Help() string {
 epsilon and delta from the noise. This is the code of docs/checker, which shares none with the program that made
 the plan. docs/verify.md says what is proved, and what no file can show.
 
-Exit code 0: verified. 1: not covered, with the reason; nothing is wrong with such a model. 2: refused, as the file was
+Exit code 0: verified. 1: not covered, with the reason; nothing is wrong with such a model. 64: refused, as the file was
 changed or its numbers do not belong together. 3: the ledger is damaged.
 
 Examples:

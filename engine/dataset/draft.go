@@ -126,7 +126,7 @@ type profile struct {
 	stats []*columnStats
 	rows  int
 	bytes bool     // a field is not UTF-8
-	odd   []string // beginnings of the lines of a CSV file that are no records
+	odd   []string // prefixes of the lines of a CSV file that are not records
 }
 
 // read opens the file, also if it is compressed, for one look at it.

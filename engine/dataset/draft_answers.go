@@ -78,6 +78,12 @@ func (a Answer) column(name string) Column {
 	return Column{Name: name, Role: a.Role, Range: a.Range, Transform: a.Transform, Suffix: a.Suffix, Prefix: a.Prefix, Decimal: a.Decimal, Thousands: a.Thousands, Date: a.Date, Categories: a.Categories, Unknown: a.Unknown, Missing: a.Missing}
 }
 
+// writesNumbers says that the answer states how the column writes its numbers, so that it has some.
+func (a Answer) writesNumbers() bool {
+	c := a.column("")
+	return c.writesNumbers()
+}
+
 // persons are the lines of a draft about the persons of a column.
 func (a Answer) persons() (text []byte) {
 	if a.Persons != 0 {

@@ -144,12 +144,13 @@ func (c *draftColumn) words(s *columnStats) string {
 	return "; the texts among the values count as missing, check each (a detection limit can be a value)"
 }
 
-// answer is a column of which something is known. What the answer leaves open is as the draft finds it.
+// answer combines an answer with what the draft finds: the answer wins.
 func (p *profile) answer(c *draftColumn, s *columnStats, known Answer) {
 	name := c.Name
 	if known.Decimal != "" {
 		s.read(known.Decimal)
 	}
+	s.measured = known.writesNumbers()
 	hasID := true
 	p.decide(c, s, false, &hasID)
 	found := *c

@@ -68,7 +68,7 @@ func (s *columnStats) hasOneLength() bool {
 // isCode says that whole numbers are likely identifiers: by the name, by their common length, or since
 // nearly every row has another one.
 func (s *columnStats) isCode(name string) bool {
-	if s.values == 0 || s.numbers != s.values || s.integers != s.values || len(s.texts) <= codeValues {
+	if s.measured || s.values == 0 || s.numbers != s.values || s.integers != s.values || len(s.texts) <= codeValues {
 		return false
 	}
 	return hasCodeName(name) || s.hasOneLength() || len(s.texts) > draftCategories && s.repeats*10 < s.values && s.hi-s.lo > 10*float64(s.values)
@@ -80,5 +80,5 @@ func (s *columnStats) isID(name string, first bool, n int) bool {
 	if s.repeats > 0 || s.values < n || s.numbers != s.integers {
 		return false
 	}
-	return hasCodeName(name) || n > draftCategories && (first || s.numbers == 0)
+	return hasCodeName(name) || n > codeValues && (first || s.numbers == 0)
 }

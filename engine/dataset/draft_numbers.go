@@ -21,7 +21,7 @@ const (
 	commaForm
 )
 
-// thousandsStyles are the signs of thousands with each sign of fractions; the last one is no sign.
+// thousandsStyles are the signs of thousands with each sign of fractions.
 var thousandsStyles = [2][3]string{pointForm: {",", thousandsSpace, "'"}, commaForm: {".", thousandsSpace, "'"}}
 
 // numberForm is what the values of a column are with one sign of fractions.
@@ -210,7 +210,11 @@ func (p *profile) decideNumbers() {
 		if votes[commaForm] > votes[pointForm] {
 			file = commaForm
 		}
-		decided = (votes[pointForm] > 0) != (votes[commaForm] > 0)
+		// In other formats, numbers do not show how texts write theirs.
+		decided = p.format == FormatCSV && (votes[pointForm] > 0) != (votes[commaForm] > 0)
+	}
+	if p.format != FormatCSV && p.o.Decimal == "" {
+		file = pointForm
 	}
 	var groups [3]int
 	for _, s := range p.stats {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Rows of a spreadsheet that are not records: titles above the header, units below it, totals at the end.
+// Some rows of a spreadsheet are not records: titles above the header, units below it, totals at the end.
 // A draft names their beginnings under csv.comment, which skips them in this and in later files.
 
 // titles adds the lines before the header to the comments: those with fewer fields than the lines
@@ -77,8 +77,8 @@ func (o *oddRows) look(number int, fields [][]byte, line []byte) {
 	}
 }
 
-// comments are the beginnings of the rows of n that are no records: of units below the header where
-// numbers or dates follow, and of totals among the last rows.
+// comments returns the prefixes of rows that are not records: units below the header where numbers or
+// dates follow, and totals among the last rows.
 func (p *profile) comments(o *oddRows) (prefixes []string) {
 	units := false
 	for i, s := range p.stats {

@@ -51,6 +51,7 @@ type columnStats struct {
 	decimal, thousands string      // where they differ from those of the file
 	date               *DateFormat // of a column of dates
 	why                string      // a column of numbers or dates cannot be read
+	measured           bool        // an answer says that it has numbers
 	refused            bool        // its type cannot be a feature
 }
 

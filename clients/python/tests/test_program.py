@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dyad_dp import PrivateAUCClassifier
+from dyad_dp import BudgetError, DyadError, PrivateAUCClassifier, SavedElsewhere, _program
 
 SCRIPT = """
 import numpy as np, sys
-from dyad_dp import PrivateAUCClassifier
+from dyad_dp import BudgetError, DyadError, PrivateAUCClassifier, SavedElsewhere, _program
 r = np.random.default_rng(3)
 X, y = r.random((20000, 10)), r.integers(0, 2, 20000)
 e = PrivateAUCClassifier(bounds=(0, 1), classes=(0, 1), data_id="slow", algorithm="gradient-perturbation", options={"steps": STEPS})
@@ -50,6 +50,28 @@ def test_a_killed_process_leaves_folders_that_the_next_one_sweeps(own_places):
     assert list((own_places / "tmp").iterdir())
     PrivateAUCClassifier(public=True).fit(np.random.default_rng(0).random((50, 2)), np.arange(50) % 2)
     assert not list((own_places / "tmp").iterdir())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell script stands for the program")
+@pytest.mark.parametrize(
+    "end, kind, text",
+    [
+        ("exit 1", RuntimeError, "something"),
+        ("exit 2", RuntimeError, "died (something); `dyad ledger show`"),
+        ("exit 3", BudgetError, "something"),
+        ("exit 4", SavedElsewhere, "something"),
+        ("exit 64", DyadError, "something"),
+        ("kill -9 $$", RuntimeError, "died (something); `dyad ledger show`"),
+    ],
+)
+def test_exit_codes_become_exceptions(tmp_path, monkeypatch, end, kind, text):
+    fake = tmp_path / "dyad"
+    fake.write_text(f"#!/bin/sh\necho dyad: something >&2\necho goroutine 1 >&2\n{end}\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("DYAD_PROGRAM", str(fake))
+    with pytest.raises(Exception) as raised:
+        _program.run(["version"])
+    assert type(raised.value) is kind and text in str(raised.value)
 
 
 def test_the_package_holds_no_mechanism():
