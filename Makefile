@@ -1,6 +1,6 @@
 # Everything here is also a plain command; make only names it.
 
-.PHONY: check quick test generate golden home nightly dist faults fuzz screenshots
+.PHONY: check quick host test generate golden home nightly dist faults fuzz screenshots
 
 check: # what must hold before a change lands
 	.ci/run
@@ -10,6 +10,9 @@ quick: # after every change; without the audits and attacks of the whole catalog
 
 test:
 	go test ./...
+
+host: # the CUDA kernels compiled for this processor by g++ or clang++: sanitizers for addresses and races, seeded defects
+	CGO_ENABLED=0 go test ./engine/cuda -run '^TestHost' -host -count=1 -timeout 60m
 
 generate: # docs/commands.md, kernels/*_amd64.s
 	go generate ./...
