@@ -26,16 +26,15 @@ golden: # rewrite the golden output of the program; look at the difference befor
 home: # give the module the path that it will be fetched by: make home MODULE=example.org/team/dyad
 	go run ./internal/home $(MODULE)
 
-nightly: # within an hour: audit every algorithm in every mode, draw the share of each claim, search for worst neighbours; fails if a claim is refuted
-	go test ./bench -run 'TestAudits$$' -timeout 0 -audits results/audits.csv -audit-time 1500ms -audit-runs 20000 -audit-whole 4000 -audit-metric 500 -audit-streams 1000
-	go test ./bench -run TestAuditShares -shares
-	go run ./bench/attacks -o bench/results/attacks.csv
+nightly: # everything at full power: audits of every algorithm in every mode, attacks, fault matrices, fuzzing; fails if a claim is refuted
+	.ci/nightly
 
 dist: # archives for Linux, macOS and Windows, Debian packages, NOTICE, list of parts, SHA256SUMS; the same bytes anywhere
 	go run ./internal/release dist dist
 
-faults: # every cell of the fault matrices
+faults: # every cell of the fault matrices, inside the program and at system calls
 	.ci/faults
+	.ci/syscalls
 
 fuzz: # an hour over all targets
 	.ci/fuzz 3600
