@@ -48,12 +48,17 @@ type Run struct {
 	// its model gets its name, at no further cost. "" is a new run.
 	Resume string
 
-	// Out is the file of the model; "" leaves saving to the caller. On private data name it:
-	// a model that Train saves is not lost by a crash at any moment, while a crash between
-	// Train and Model.Save loses what was paid for.
+	// Out is the file of the model; "" leaves saving to the caller: the model is kept next to the
+	// ledger until Train returns. On private data name it: a model that Train saves is not lost by a
+	// crash at any moment, while a crash between Train and Model.Save loses what was paid for.
 	Out string
 	// Replace replaces a file that is there.
 	Replace bool
+	// Spare says that Out is a default name: if it is taken, the file gets one with the id of its run
+	// instead of an error.
+	Spare bool
+	// ID is that of a new run in the ledger; "" generates one. A ledger charges an id once.
+	ID string
 
 	// Checkpoint is how often the state of a private run is kept next to the ledger, for
 	// Resume; it is as private as the records. 0 is a minute, a negative one never.
@@ -78,8 +83,13 @@ type Run struct {
 	// Note, if not nil, is told what the owner may want to know: that a checkpoint could not be
 	// written, or that a file may not survive a power cut.
 	Note func(text string)
+	// Released, if not nil, is called by Train with a model that is released and kept, before it gets its
+	// name: what it publishes is there when the model is.
+	Released func(*Model)
 	// Trace, if not nil, is told the stages of the run: see algorithms.Options.Trace.
 	Trace func(stage string)
+
+	released func(*algorithms.Result) // Released, of a result of Keep
 }
 
 // Trained is a model with what became of its run.
@@ -190,6 +200,9 @@ func (o Run) Do(ctx context.Context, of Source, model func(*algorithms.Result) *
 		m.Options = o.Options
 		return m
 	}
+	if o.Released != nil {
+		o.released = func(r *algorithms.Result) { o.Released(finished(r)) }
+	}
 	r, file, err := o.Keep(ctx, of, func(r *algorithms.Result) ([]byte, int, error) { return finished(r).Size() }, train)
 	if r == nil {
 		return nil, err
@@ -207,7 +220,7 @@ func (o Run) Do(ctx context.Context, of Source, model func(*algorithms.Result) *
 func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) (text []byte, most int, err error), train func(algorithms.Options) (*algorithms.Result, error)) (*algorithms.Result, string, error) {
 	p := algorithms.Options{
 		DataID: cmp.Or(o.DataID, of.DataID), Public: of.Public || o.Public,
-		Resume: o.Resume, Source: o.Source, Tracker: algorithms.Tracker{OnStep: o.Progress}, Trace: o.Trace, Charged: o.Charged,
+		Run: o.ID, Resume: o.Resume, Source: o.Source, Tracker: algorithms.Tracker{OnStep: o.Progress}, Trace: o.Trace, Charged: o.Charged,
 	}
 	inputs := of.Files
 	switch {
@@ -218,9 +231,9 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 	case !p.Public:
 		p.Ledger, inputs = o.Ledger, append([]string{o.Ledger.Path()}, inputs...)
 	}
-	out, err := files.NewOutput(o.Out, o.Replace, inputs...)
+	out, err := o.output(inputs...)
 	if err != nil {
-		return nil, "", prefixed(err)
+		return nil, "", err
 	}
 	shelf := &files.Shelf{Out: out, Log: o.log(), Text: text}
 	if !p.Public {
@@ -238,6 +251,9 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 	r, err := train(p)
 	if err != nil {
 		return nil, "", err
+	}
+	if o.released != nil {
+		o.released(r)
 	}
 	name, err := shelf.Saved(r)
 	if err != nil && name == "" {
@@ -266,12 +282,22 @@ func (o Run) RecoverFile() (name string, released time.Time, err error) {
 	if o.Ledger == nil || o.Resume == "" {
 		return "", released, input.Errorf("dyad: a run is recovered by its ledger and its id (Run.Ledger, Run.Resume)")
 	}
-	out, err := files.NewOutput(o.Out, o.Replace, o.Ledger.Path())
+	out, err := o.output(o.Ledger.Path())
 	if out == nil || err != nil {
-		return "", released, prefixed(err)
+		return "", released, err
 	}
 	name, e, err := o.log().Recover(o.Ledger, o.Resume, out)
 	return name, e.Time, err
+}
+
+// output is the file that the run will write, nil for none.
+func (o Run) output(inputs ...string) (*files.Output, error) {
+	if o.Spare {
+		out, err := files.NewSpare(o.Out, o.Replace, inputs...)
+		return out, prefixed(err)
+	}
+	out, err := files.NewOutput(o.Out, o.Replace, inputs...)
+	return out, prefixed(err)
 }
 
 func (o Run) log() files.Log { return files.Log{Trace: o.Trace, Note: o.Note} }

@@ -188,7 +188,7 @@ func runs(dir string, n int, at func(int)) error {
 		if err != nil {
 			return err
 		}
-		if err := l.Finish(s.Receipt().Run, ledger.StatusReleased); err != nil {
+		if err := l.Release(s.Receipt().Run, ledger.Kept{Digest: "0f"}); err != nil {
 			return err
 		}
 		at(i + 1)

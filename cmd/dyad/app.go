@@ -268,13 +268,13 @@ func (a *app) emit(v any, text string) error {
 			return err
 		}
 		_, err = a.stdout.Write(text)
-		return err
+		return unwritten(v, err)
 	}
 	if a.quiet {
 		return nil
 	}
 	_, err := io.WriteString(a.stdout, text)
-	return err
+	return unwritten(v, err)
 }
 
 // note writes a remark for people to standard error.

@@ -259,7 +259,7 @@ func keptRuns(l *ledger.Ledger, id string) (kept []keptRun, err error) {
 
 func (r keptRun) text() string {
 	if r.Released {
-		return fmt.Sprintf("    run %s is released, and its model has no name yet: it is kept as %s; its own command with --resume %s saves it\n", r.Run, r.File, r.Run)
+		return fmt.Sprintf("    run %s is released, and its result has no name yet: it is kept as %s; its own command with --resume %s saves it\n", r.Run, r.File, r.Run)
 	}
 	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; if the attempt is dead the next start removes it\n", r.Run, r.File)
 }
