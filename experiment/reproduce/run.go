@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"dyad/experiment"
+	"dyad/privacy/durable"
 )
 
 // Options say how items are run.
@@ -146,18 +148,12 @@ func (p Part) command(ctx context.Context, o Options, path string) (Outcome, err
 	if text, err := build.CombinedOutput(); err != nil {
 		return out, errors.Join(ctx.Err(), fmt.Errorf("%w: %s", err, text))
 	}
-	result, err := os.Create(path + ".new")
-	if err != nil {
-		return out, err
-	}
 	run := exec.CommandContext(ctx, program, fields[3:]...)
-	run.Stdout, run.Stderr = result, os.Stderr
-	err = errors.Join(run.Run(), result.Close())
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
-		_ = os.Remove(path + ".new")
+	run.Stderr = os.Stderr
+	if err := durable.Write(path, false, true, nil, func(w io.Writer) error {
+		run.Stdout = w
+		return run.Run()
+	}); err != nil {
 		return out, errors.Join(ctx.Err(), err)
 	}
 	out.CSV = path
