@@ -10,7 +10,7 @@ import (
 )
 
 // creating are the names that make a file: internal/create has a function in the place of each.
-var creating = []string{"os.Create", "os.CreateTemp", "os.WriteFile", "os.O_CREATE", "syscall.O_CREAT", "unix.O_CREAT", "flock.New", "ioutil.WriteFile", "ioutil.TempFile"}
+var creating = []string{"os.Create", "os.CreateTemp", "os.WriteFile", "os.O_CREATE", "syscall.O_CREAT", "unix.O_CREAT", "flock.New", "ioutil.WriteFile", "ioutil.TempFile", "parquet.WriteFile"}
 
 // creations are the places of a file that make a file.
 func creations(files *token.FileSet, f *ast.File) (found []string) {

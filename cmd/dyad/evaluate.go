@@ -27,7 +27,7 @@ type evaluateCmd struct {
 	SplitSeed    uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	Plan         bool      `help:"Print what a private evaluation of -n records would release and cost. No data are read."`
 	N            int       `positive:"" short:"n" help:"Number of records or persons, for --plan; of persons in a file whose number is not that of the schema."`
-	Out          string    `short:"o" placeholder:"FILE" help:"Keep the report of a private evaluation in this file (JSON), through any crash after its release."`
+	Out          string    `writes:"figures" short:"o" placeholder:"FILE" help:"Keep the report of a private evaluation in this file (JSON), through any crash after its release."`
 	Neighbours   dataFiles `placeholder:"FILE" help:"For exact figures of a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
 	Confidence   float64   `positive:"" default:"0.95" help:"Level of the intervals."`
 	labelsFlag

@@ -92,7 +92,9 @@ func (p Part) run(ctx context.Context, o Options) (Outcome, error) {
 	if err := plan.WriteSummary(base+"-summary.csv", plan.Summarise(rows)); err != nil {
 		return out, err
 	}
-	if err := parquet.WriteFile(base+".parquet", rows, parquet.Compression(&parquet.Zstd)); err != nil {
+	if err := durable.Write(base+".parquet", false, true, nil, func(w io.Writer) error {
+		return parquet.Write(w, rows, parquet.Compression(&parquet.Zstd))
+	}); err != nil {
 		return out, err
 	}
 	dims := map[string]int{}
