@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -129,8 +130,9 @@ func TestResultStaysIfItsLineCounts(t *testing.T) {
 	l, err := ledger.OpenWith(w.path, ledger.Options{Trace: func(step string) {
 		if step == "line durable" {
 			if lines++; lines == 2 { // nothing to rename
-				if err := os.Remove(w.path + ".head.new"); err != nil {
-					t.Fatal(err)
+				prepared, err := filepath.Glob(filepath.Join(filepath.Dir(w.path), ".dyad-tmp-*"))
+				if err != nil || len(prepared) != 1 || os.Remove(prepared[0]) != nil {
+					t.Fatal(prepared, err)
 				}
 			}
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -145,6 +146,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, h hooks) (code int) {
+	noCores()
 	var c cli
 	// A model says when its command began: the end would tell how long the training took.
 	began := time.Now().UTC().Truncate(time.Second)
@@ -203,7 +205,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		fail(stderr, "dyad: %s\nRun \"%s\" for usage and examples.", text, help)
 		return exitInput
 	}
-	if err := checkPositive(command); err != nil {
+	if err := cmp.Or(checkPositive(command), checkEndings(command)); err != nil {
 		fail(stderr, "%s", config.explain(message(err)))
 		return exitInput
 	}
@@ -211,6 +213,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		a.options = used(command)
 	}
 	a.json, a.quiet, a.verbose, a.interactive = c.JSON, c.Quiet, c.Verbose, !c.Quiet && isTerminal(stderr)
+	a.warnOfReaders(command)
 	err = a.perform(command)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
@@ -299,7 +302,7 @@ func stateDir() (string, error) {
 
 // ledgerFlag is the --ledger flag of the commands that use a ledger.
 type ledgerFlag struct {
-	Ledger string `name:"ledger" placeholder:"FILE" help:"Ledger file. Default: $XDG_STATE_HOME/dyad/ledger.jsonl, else ~/.local/state/dyad/ledger.jsonl."`
+	Ledger string `name:"ledger" private:"default ledger" placeholder:"FILE" help:"Ledger file. Default: $XDG_STATE_HOME/dyad/ledger.jsonl, else ~/.local/state/dyad/ledger.jsonl."`
 }
 
 // path is the file of the flag, or the default one.

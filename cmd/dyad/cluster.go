@@ -16,7 +16,7 @@ type clusterCmd struct {
 	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them; a label is not read."`
 	Schema     string    `required:"" placeholder:"FILE" help:"Schema of the data (YAML)."`
 	Metric     string    `placeholder:"MODEL" help:"Model file of a metric (dyad pairs train, dyad train --task metric) that maps the records first; its own charge stays. Default: records as they are encoded."`
-	Out        string    `short:"o" default:"clusters.json" placeholder:"FILE" help:"File of the clusters."`
+	Out        string    `writes:"clusters" short:"o" default:"clusters.json" placeholder:"FILE" help:"File of the clusters."`
 	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
 	Epsilon    float64   `positive:"" default:"1" help:"Epsilon to spend on all rounds together."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`

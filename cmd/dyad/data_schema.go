@@ -18,7 +18,7 @@ import (
 
 type dataSchemaCmd struct {
 	File     string `arg:"" help:"Data file: CSV, ARFF, JSON lines, Parquet, an Excel workbook (.xlsx), LIBSVM, NPY, NPZ or IDX, gzip or zstd or neither."`
-	Out      string `short:"o" placeholder:"FILE" help:"Schema file to write. Default: standard output."`
+	Out      string `writes:"schema" short:"o" placeholder:"FILE" help:"Schema file to write. Default: standard output."`
 	Force    bool   `help:"Replace an existing file."`
 	Label    string `placeholder:"COLUMN" help:"The label. Default: the column with two values, if there is only one."`
 	Positive string `placeholder:"VALUE" help:"The value of the label that should score high. Default: a guess, to be checked."`

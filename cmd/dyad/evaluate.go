@@ -27,7 +27,7 @@ type evaluateCmd struct {
 	SplitSeed    uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	Plan         bool      `help:"Print what a private evaluation of -n records would release and cost. No data are read."`
 	N            int       `positive:"" short:"n" help:"Number of records or persons, for --plan; of persons in a file whose number is not that of the schema."`
-	Out          string    `short:"o" placeholder:"FILE" help:"File of the report of a private evaluation (JSON), which is kept through any crash after its release. Default: evaluation.json on private data, or evaluation.RUN.json if that exists."`
+	Out          string    `writes:"figures" short:"o" placeholder:"FILE" help:"File of the report of a private evaluation (JSON), which is kept through any crash after its release. Default: evaluation.json on private data, or evaluation.RUN.json if that exists."`
 	Neighbours   dataFiles `placeholder:"FILE" help:"For exact figures of a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
 	Confidence   float64   `positive:"" default:"0.95" help:"Level of the intervals."`
 	labelsFlag

@@ -17,7 +17,7 @@ import (
 
 type pairsTrainCmd struct {
 	pairSource
-	Out     string `short:"o" default:"pairs.json" placeholder:"FILE" help:"Model file."`
+	Out     string `writes:"model" short:"o" default:"pairs.json" placeholder:"FILE" help:"Model file."`
 	Workers int    `positive:"" default:"1" help:"CPU workers; the result has the same bits for any number."`
 	deviceFlag
 	pairFlags

@@ -19,7 +19,7 @@ import (
 
 // pageFlag asks for a page.
 type pageFlag struct {
-	Report string `placeholder:"FILE.html" help:"Write a page, too: the guarantee in words, what was charged and what is left, figures, assumptions. One HTML file. Of private data it has charged releases and public numbers only."`
+	Report string `writes:"page" placeholder:"FILE.html" help:"Write a page, too: the guarantee in words, what was charged and what is left, figures, assumptions. One HTML file. Of private data it has charged releases and public numbers only."`
 }
 
 // output makes sure, before anything is charged, that the page can be written; others are the inputs and

@@ -19,7 +19,7 @@ type searchCmd struct {
 	Models     []string  `placeholder:"FILE,..." help:"Instead of settings: model files that are public or were released, to choose one of."`
 	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them."`
 	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML)."`
-	Out        string    `short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json; with --models winner.json, a copy of the model."`
+	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json; with --models winner.json, a copy of the model."`
 	Holdout    float64   `placeholder:"F" help:"Fraction of the records that is not used, as \"dyad train\" with this --holdout and --split-seed holds it out; \"dyad evaluate\" with the same flags measures the winner on it. Default: 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split."`
 	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`

@@ -16,7 +16,7 @@ import (
 type trainCmd struct {
 	Data       dataFiles `placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed; or several, read as one: a folder, a pattern in quotes ('part-*.parquet'), or --data again. Without it: synthetic clinical records made by this program, public."`
 	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
-	Out        string    `short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
+	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
 	Holdout    *float64  `placeholder:"F" help:"Fraction of the records held out. Of public ones exact figures are printed; private ones are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`

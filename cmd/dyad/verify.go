@@ -20,7 +20,7 @@ import (
 
 type verifyCmd struct {
 	Model  string `arg:"" help:"Model file."`
-	Ledger string `placeholder:"FILE" help:"Ledger of the run: its chain, the charge of the plan, and the one release of this very file are compared, too."`
+	Ledger string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: its chain, the charge of the plan, and the one release of this very file are compared, too."`
 }
 
 // Help says what a verdict means.

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
-
+	"dyad/internal/create"
 	"dyad/internal/tasks"
+	"dyad/privacy/durable"
 )
 
 // Options say how a plan is carried out. They do not change a value in a row.
@@ -77,7 +77,11 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 		o.Now = time.Now
 	}
 	// Two runs on one file would repeat each other's work and replace each other's rows.
-	lock := flock.New(path + ".lock")
+	name, err := durable.Resolve(path)
+	if err != nil {
+		return &InputError{fmt.Errorf("experiment: %s: %w", path, err)}
+	}
+	lock := create.Lock(name + ".lock")
 	if ok, err := lock.TryLock(); err != nil {
 		return fmt.Errorf("experiment: cannot lock %s: %w", path, err)
 	} else if !ok {
@@ -129,7 +133,7 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 			return err
 		}
 	}
-	if r.file, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666); err != nil {
+	if r.file, err = create.Kept(name, 0o666); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	defer r.file.Close()

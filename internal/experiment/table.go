@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"dyad/privacy/durable"
 )
 
 // Row is the outcome of a run.
@@ -192,9 +194,9 @@ func (p *Plan) write(path string, t *table) error {
 
 // replace writes a file that is whole or not there.
 func replace(path string, text []byte) error {
-	err := os.WriteFile(path+".new", text, 0o666)
+	name, err := durable.Resolve(path)
 	if err == nil {
-		err = os.Rename(path+".new", path)
+		err = durable.Write(name, false, true, nil, durable.Text(text))
 	}
 	if err != nil {
 		return fmt.Errorf("experiment: %w", err)

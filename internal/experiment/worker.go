@@ -16,6 +16,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
+	"dyad/internal/create"
 	"dyad/privacy"
 )
 
@@ -239,7 +240,7 @@ func (w *worker) close() {
 }
 
 func writeNPZ(path string, r *engine.Records, labels bool) error {
-	f, err := os.Create(path)
+	f, err := create.New(path, create.Private)
 	if err != nil {
 		return err
 	}

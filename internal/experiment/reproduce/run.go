@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"dyad/internal/experiment"
+	"dyad/privacy/durable"
 )
 
 // Options say how items are run.
@@ -90,7 +92,9 @@ func (p Part) run(ctx context.Context, o Options) (Outcome, error) {
 	if err := plan.WriteSummary(base+"-summary.csv", plan.Summarise(rows)); err != nil {
 		return out, err
 	}
-	if err := parquet.WriteFile(base+".parquet", rows, parquet.Compression(&parquet.Zstd)); err != nil {
+	if err := durable.Write(base+".parquet", false, true, nil, func(w io.Writer) error {
+		return parquet.Write(w, rows, parquet.Compression(&parquet.Zstd))
+	}); err != nil {
 		return out, err
 	}
 	dims := map[string]int{}

@@ -13,6 +13,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/internal/experiment"
+	"dyad/privacy/durable"
 )
 
 // WritePages writes the pages of the papers of some items, PAPER.html with the prefix reproduce-, and verdicts.md.
@@ -27,7 +28,7 @@ func WritePages(dir string, all, items []Item, out, committed string, catalogue 
 		}
 		path := filepath.Join(dir, name)
 		paths = append(paths, path)
-		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		if err := durable.Write(path, false, true, nil, durable.Text(b.Bytes())); err != nil {
 			return fmt.Errorf("reproduce: %w", err)
 		}
 		return nil

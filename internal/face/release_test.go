@@ -1,4 +1,4 @@
-package dyad_test
+package face
 
 import (
 	"context"
