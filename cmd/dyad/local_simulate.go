@@ -157,7 +157,7 @@ func (c *localSimulateCmd) Run(a *app) error {
 		if r.Public { // the report is that of the messages, which are made private whatever the data are
 			o.Guarantee.Warnings = nil
 		}
-		return localModel(r.plan, definition, data.Encoder, a.began, o.Weights, r.Visits, r.told(c, schema, o.Guarantee.Warnings))
+		return localModel(r.plan, definition, data.Encoder, a.began, o.Weights, r.Visits, r.told(c, schema, o.Guarantee))
 	}, func(o algorithms.Options) (*algorithms.Result, error) { return algorithms.Execute(a.ctx, job, o) })
 	if away = r.ran(a, run, away); away != nil && !isElsewhere(away) {
 		return away
@@ -209,10 +209,14 @@ func (r *localResult) simulate(ctx context.Context, c *localSimulateCmd, protoco
 	return st, nil
 }
 
-// told is the guarantee of a run with what the run adds to it.
-func (r *localResult) told(c *localSimulateCmd, schema *dataset.Schema, warnings []string) privacy.Guarantee {
+// told is the guarantee of a run with what the run adds to it. That of private data is about what was charged and leaves,
+// the model, in the words of the charge; users who send messages have that of the protocol.
+func (r *localResult) told(c *localSimulateCmd, schema *dataset.Schema, charged privacy.Guarantee) privacy.Guarantee {
 	g := r.guarantee
-	g.Warnings = append(slices.Clone(g.Warnings), warnings...)
+	g.Warnings = append(slices.Clone(g.Warnings), charged.Warnings...)
+	if !r.Public {
+		g.Unit, g.Relation, g.Released = charged.Unit, charged.Relation, charged.Released
+	}
 	if r.Public && c.Seed != nil { // of private data the charge says it
 		g.Warnings = append(g.Warnings, "reproducible, noise is not secret: the guarantee holds for users who draw their own")
 	}
