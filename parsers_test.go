@@ -114,15 +114,17 @@ var parsers = map[string]string{
 	"internal/memory/memory_linux.go":  "numbers of the kernel",
 	"privacy/privtest/golden.go":       "for tests",
 
-	"clusters.go":               ".:FuzzClusters",
-	"model.go":                  ".:FuzzModel",
-	"privacy/account/codec.go":  "privacy/account:FuzzEvents",
-	"internal/release/main.go":  "files of this module",
-	"internal/release/parts.go": "what go list says",
-	"privacy/ledger/compact.go": "privacy/ledger:FuzzLedger",
-	"privacy/ledger/count.go":   "privacy/ledger:FuzzCount",
-	"privacy/ledger/file.go":    "privacy/ledger:FuzzLedger",
-	"privacy/ledger/record.go":  "privacy/ledger:FuzzLedger",
+	"clusters.go":                 ".:FuzzClusters",
+	"model.go":                    ".:FuzzModel",
+	"texts.go":                    ".:FuzzModel",
+	"internal/hostile/hostile.go": "for tests",
+	"privacy/account/codec.go":    "privacy/account:FuzzEvents",
+	"internal/release/main.go":    "files of this module",
+	"internal/release/parts.go":   "what go list says",
+	"privacy/ledger/compact.go":   "privacy/ledger:FuzzLedger",
+	"privacy/ledger/count.go":     "privacy/ledger:FuzzCount",
+	"privacy/ledger/file.go":      "privacy/ledger:FuzzLedger",
+	"privacy/ledger/record.go":    "privacy/ledger:FuzzLedger",
 }
 
 // TestEveryParserIsFuzzed: what reads bytes from outside is in the list, with a target that is there.
