@@ -20,6 +20,7 @@ import (
 	"dyad/engine/metrics"
 	"dyad/internal/files"
 	"dyad/internal/input"
+	"dyad/internal/texts"
 	"dyad/privacy"
 )
 
@@ -143,7 +144,7 @@ func (m *Model) loss() (engine.Loss, error) {
 		return nil, input.Errorf("dyad: a network has task %q or %q, not %q", AUC, Metric, m.Task)
 	}
 	n, err := m.Network.filled(m.Task, m.Network.Features)
-	if err != nil || !n.same(m.Network) {
+	if err != nil || !n.same(m.Network) || n.Gain != m.Network.Gain {
 		return nil, input.Errorf("dyad: the network of the model is incomplete (%v)", err)
 	}
 	n.Init = m // the weights of the file are the start: sizes that it claims draw none
@@ -178,8 +179,16 @@ func Load(path string) (*Model, error) {
 	return m, nil
 }
 
-// complete says what a model that was read lacks.
+// complete says what a model that was read lacks, and refuses texts and numbers that no model has.
 func (m *Model) complete() error {
+	blank := *m
+	blank.Weights, blank.WeightErrors, blank.Encoder, blank.Features = nil, nil, nil, nil // names of features are those of the schema
+	if err := texts.Check(blank); err != nil {
+		return err
+	}
+	if err := m.Guarantee.Validate(); err != nil {
+		return err
+	}
 	loss, err := m.loss()
 	if err != nil {
 		return fmt.Errorf("the loss of the model: %w", err)

@@ -341,7 +341,10 @@ func (m *Model) reach() (float64, error) {
 		return 0, input.Errorf("dyad: the model is linear; only a network embeds records")
 	}
 	net, err := m.Network.model()
-	return net.Reach(engine.UnitBounds().FeatureNorm), err
+	if err != nil {
+		return 0, err
+	}
+	return net.Reach(engine.UnitBounds().FeatureNorm), nil
 }
 
 // Readout is the linear model that gives the records of Embed the scores of a network, and its loss; nil

@@ -228,6 +228,8 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 		return nil, "", input.Errorf("dyad: a resumed run was charged, but these data are public and nothing is charged; leave it out")
 	case !p.Public && (o.Ledger == nil || p.DataID == ""):
 		return nil, "", input.Errorf("dyad: a run on private data needs Run.Ledger (OpenLedger) and a data id; data that are public have to be declared so (Run.Public)")
+	case !p.Public && !dataset.IsDataID(p.DataID):
+		return nil, "", input.Errorf("dyad: a data id is 1 to 128 letters, digits, dots, hyphens or underscores; it names the data in the ledger, and readers of models refuse others")
 	case !p.Public:
 		p.Ledger, inputs = o.Ledger, append([]string{o.Ledger.Path()}, inputs...)
 	}

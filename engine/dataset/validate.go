@@ -8,9 +8,28 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 var dataID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+
+// IsDataID says whether a text may name data in a ledger: 1 to 128 letters, digits, dots, hyphens or underscores.
+func IsDataID(id string) bool { return dataID.MatchString(id) }
+
+// maxText bounds a text of a schema, in bytes.
+const maxText = 1 << 14
+
+// texts refuses names, categories and other texts that are too long or have control characters other than a tab and the end
+// of a line.
+func (v *validator) texts(what string, all ...string) {
+	for _, s := range all {
+		if len(s) > maxText || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }) {
+			v.addf("%s: a text has more than %d bytes, or characters that are not text; give the column or the category another name in the file", what, maxText)
+			return
+		}
+	}
+}
 
 // maxColumns bounds d and the columns of a schema, so that a mistyped number
 // cannot ask for unbounded memory.
@@ -56,6 +75,7 @@ func (v *validator) check() {
 		v.addf("sheet is for format: xlsx")
 	}
 	v.missing("missing", s.Missing, "")
+	v.texts("description, labels_file, arrays and comments", append([]string{s.Description, s.LabelsFile, s.arrays().X, s.arrays().Y, s.arrays().Group, s.arrays().Person}, s.CSV.Comment...)...)
 	if s.byIndex() {
 		v.byIndex()
 	} else {
@@ -110,8 +130,9 @@ func (v *validator) roles() {
 }
 
 func (v *validator) column(c *Column) {
-	where := fmt.Sprintf("column %q", c.Name)
+	where := fmt.Sprintf("column %.80q", c.Name)
 	role := c.role()
+	v.texts(where, append([]string{c.Name, c.Field, c.Suffix, c.Positive, c.Negative, c.TrimSuffix}, c.Categories...)...)
 	if !slices.Contains([]string{RoleFeature, RoleLabel, RoleID, RoleGroup, RolePerson, RoleIgnore}, role) {
 		v.addf("%s: role is %q, want feature, label, id, group, person or ignore", where, c.Role)
 		return
@@ -273,6 +294,7 @@ func (v *validator) missing(where string, m *Missing, kind string) {
 	if m == nil {
 		return
 	}
+	v.texts(where, m.Values...)
 	switch m.policy() {
 	case MissingError, MissingMiddle:
 	case MissingValue:

@@ -67,7 +67,6 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
-// ReadJSON stops at its limit and takes one value.
 // resealed has the checksum that belongs to the text: else nothing that was changed gets further.
 func resealed(text []byte) []byte {
 	at := bytes.LastIndex(text, []byte(",\n  \"checksum\""))

@@ -121,6 +121,8 @@ var parsers = map[string]string{
 
 	"clusters.go":                 "internal/face:FuzzClusters",
 	"model.go":                    "internal/face:FuzzModel",
+	"internal/texts/texts.go":     "internal/face:FuzzModel",
+	"internal/hostile/hostile.go": "for tests",
 	"privacy/account/codec.go":    "privacy/account:FuzzEvents",
 	"internal/release/main.go":    "files of this module",
 	"internal/release/parts.go":   "what go list says",
