@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/engine/dataset"
 	"dyad/privacy"
 )
 
@@ -41,6 +42,9 @@ type Paper struct {
 	// of the item can be run.
 	Missing    []string `yaml:"missing"`
 	Impossible string   `yaml:"impossible"`
+	// Differs is what was run otherwise than the paper did: other records, fewer of them, fewer repeats. An item with such a
+	// part is reproduced partly.
+	Differs []string `yaml:"differs"`
 	// Command is what runs an item that is not for the runner of this package, in the root of the
 	// repository, and Table what to read of its result.
 	Command string     `yaml:"command"`
@@ -117,6 +121,27 @@ func (p *Plan) Quick() *Plan {
 // Runs is the number of runs of the plan.
 func (p *Plan) Runs() int { return p.count() }
 
+// Scales are the factors of the encoder, by data set: every range is mapped to [-1, 1] and multiplied by it before a record is
+// projected to norm 1. Data sets without a schema have none.
+func (p *Plan) Scales() (map[string]float64, error) {
+	out := map[string]float64{}
+	for _, d := range p.Data {
+		if d.Schema == "" {
+			continue
+		}
+		schema, err := p.schema(d.Schema)
+		if err != nil {
+			return nil, err
+		}
+		e, err := dataset.NewEncoder(schema)
+		if err != nil {
+			return nil, err
+		}
+		out[d.Name] = e.Factor()
+	}
+	return out, nil
+}
+
 // Done is the number of runs that a file of the plan has, 0 if it is not there.
 func (p *Plan) Done(path string) (int, error) {
 	if _, err := os.Stat(path); err != nil {
@@ -132,9 +157,13 @@ type Given struct {
 	N                  int
 	Epsilon, Delta     float64
 	Algorithm, Options string
-	// Sigma is the noise of one release, per coordinate; Steps the number of updates.
+	// Radius is that of the ball; Steps the number of updates and TotalStep the sum of their step sizes.
+	Radius    float64
+	Steps     int
+	TotalStep float64
+	// Sigma is the noise of one release, per coordinate: of the costliest where they differ, and of a stream that of
+	// release t times alpha t/2.
 	Sigma float64
-	Steps int
 	// Gives is the proved epsilon at delta; +Inf if there is none.
 	Gives float64
 	// Refused is why there is no plan.
@@ -165,7 +194,8 @@ func (p *Plan) Gives(d map[string]int) []Given {
 					if err != nil {
 						g.Refused = status(err)
 					} else {
-						g.Steps, g.Gives = plan.Schedule.Steps, plan.Guarantee.Epsilon
+						g.Radius = plan.Spec.Kernel.Problem().Radius
+						g.Steps, g.TotalStep, g.Gives = plan.Schedule.Steps, plan.Schedule.TotalStep, plan.Guarantee.Epsilon
 						if noise, ok := plan.Noise.(privacy.Gaussian); ok {
 							g.Sigma = noise.Sigma
 						}
@@ -180,12 +210,12 @@ func (p *Plan) Gives(d map[string]int) []Given {
 
 // WriteGives writes Gives as CSV.
 func WriteGives(path string, all []Given) error {
-	text := csvLine([]string{"data", "n", "epsilon", "delta", "algorithm", "options", "steps", "sigma", "epsilon_given", "refused"})
+	text := csvLine([]string{"data", "n", "epsilon", "delta", "algorithm", "options", "radius", "steps", "total_step", "sigma", "epsilon_given", "refused"})
 	g := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 	for _, r := range all {
-		fields := []string{r.Data, strconv.Itoa(r.N), g(r.Epsilon), g(r.Delta), r.Algorithm, r.Options, "", "", "", r.Refused}
+		fields := []string{r.Data, strconv.Itoa(r.N), g(r.Epsilon), g(r.Delta), r.Algorithm, r.Options, "", "", "", "", "", r.Refused}
 		if r.Refused == "" {
-			fields[6], fields[7], fields[8] = strconv.Itoa(r.Steps), g(r.Sigma), g(r.Gives)
+			copy(fields[6:], []string{g(r.Radius), strconv.Itoa(r.Steps), g(r.TotalStep), g(r.Sigma), g(r.Gives)})
 		}
 		text += csvLine(fields)
 	}
@@ -200,15 +230,15 @@ func ReadGives(path string) ([]Given, error) {
 	}
 	defer f.Close()
 	lines, err := csv.NewReader(f).ReadAll()
-	if err != nil || len(lines) == 0 || len(lines[0]) != 10 {
+	if err != nil || len(lines) == 0 || len(lines[0]) != 12 {
 		return nil, &InputError{fmt.Errorf("experiment: %s is not a table of what noise gives", path)}
 	}
 	var out []Given
 	for _, l := range lines[1:] {
 		num := func(s string) float64 { v, _ := strconv.ParseFloat(s, 64); return v } // "" is 0
 		n, _ := strconv.Atoi(l[1])
-		steps, _ := strconv.Atoi(l[6])
-		out = append(out, Given{Data: l[0], N: n, Epsilon: num(l[2]), Delta: num(l[3]), Algorithm: l[4], Options: l[5], Steps: steps, Sigma: num(l[7]), Gives: num(l[8]), Refused: l[9]})
+		steps, _ := strconv.Atoi(l[7])
+		out = append(out, Given{Data: l[0], N: n, Epsilon: num(l[2]), Delta: num(l[3]), Algorithm: l[4], Options: l[5], Radius: num(l[6]), Steps: steps, TotalStep: num(l[8]), Sigma: num(l[9]), Gives: num(l[10]), Refused: l[11]})
 	}
 	return out, nil
 }

@@ -165,17 +165,16 @@ type State struct {
 // State looks at the results in a folder and at the data in others; results of commands are in committed.
 func (i Item) State(out, committed string, folders []string) (State, error) {
 	s := State{Paper: i.Paper, Item: i.Name, Title: i.title()}
-	unobtainable := false
+	incomplete := false
 	var missing []string
 	for _, p := range i.Parts {
 		s.Seconds += p.Paper.Seconds
-		if s.Why = append(s.Why, p.Paper.Missing...); len(p.Paper.Missing) > 0 {
-			unobtainable = true
-		}
+		s.Why = append(append(s.Why, p.Paper.Missing...), p.Paper.Differs...)
+		incomplete = incomplete || len(p.Paper.Missing)+len(p.Paper.Differs) > 0
 		switch {
 		case p.Paper.Impossible != "":
 			s.Why = append(s.Why, p.Paper.Impossible)
-			unobtainable = true
+			incomplete = true
 		case p.Paper.Command != "":
 			s.Repeatable = p.Paper.Command
 			s.Runs++
@@ -197,7 +196,7 @@ func (i Item) State(out, committed string, folders []string) (State, error) {
 	switch {
 	case s.Runs == 0:
 		s.State = Impossible
-	case s.Done == s.Runs && !unobtainable:
+	case s.Done == s.Runs && !incomplete:
 		s.State = Reproduced
 	case s.Done > 0:
 		s.State = Partly

@@ -153,3 +153,33 @@ func (p Part) panels(out, committed string) ([]*experiment.Figure, error) {
 	}
 	return all, nil
 }
+
+// sameBudgets names the groups of private results whose mean is the same at every budget, to the digits of the table: the
+// records then have no part in them.
+func (p Part) sameBudgets(all []group) []string {
+	k := slices.Index(p.Paper.Table.By, "budget")
+	if k < 0 {
+		return nil
+	}
+	means, budgets := map[string][]string{}, map[string]int{}
+	var order []string
+	for _, g := range all {
+		if !strings.HasPrefix(g.at[k], "paper:") {
+			continue
+		}
+		name := strings.Join(slices.Delete(slices.Clone(g.at), k, k+1), ", ")
+		if budgets[name]++; budgets[name] == 1 {
+			order = append(order, name)
+		}
+		if m := number(g.mean); !slices.Contains(means[name], m) {
+			means[name] = append(means[name], m)
+		}
+	}
+	var out []string
+	for _, name := range order {
+		if len(means[name]) == 1 && budgets[name] > 1 {
+			out = append(out, fmt.Sprintf("%s: the %d budgets of the paper give the same mean, %s", name, budgets[name], means[name][0]))
+		}
+	}
+	return out
+}

@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type section struct {
 type partSection struct {
 	Title, Setting, Verdict, Source string
 	Counts                          []string
+	Scales                          []string // of the encoder
 	Tables                          []table
 	Figures                         []template.HTML
 }
@@ -44,6 +46,7 @@ type paperPage struct {
 	Others   []Paper
 	Glossary []page.Word
 	Sections []section
+	First    string // the item that the page begins with, "" for the order of the paper
 }
 
 // Glossary says what the papers' names of data sets mean.
@@ -61,13 +64,14 @@ func Glossary() []page.Word {
 	}
 }
 
-// WritePage writes the page of a paper: its items with what the paper has and what came out, from results alone.
-func WritePage(w io.Writer, paper Paper, items []Item, out, committed string) error {
+// WritePage writes the page of a paper: its items with what the paper has and what came out, from results alone. The page
+// begins with the item first, unless that is "".
+func WritePage(w io.Writer, paper Paper, items []Item, first, out, committed string) error {
 	t, err := template.New("page").Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("reproduce: %w", err)
 	}
-	p := paperPage{Paper: paper, Style: page.Style(), Glossary: Glossary()}
+	p := paperPage{Paper: paper, Style: page.Style(), Glossary: Glossary(), First: first}
 	for _, other := range Papers() {
 		if other.Name != paper.Name {
 			p.Others = append(p.Others, other)
@@ -83,6 +87,9 @@ func WritePage(w io.Writer, paper Paper, items []Item, out, committed string) er
 		}
 		p.Sections = append(p.Sections, s)
 	}
+	slices.SortStableFunc(p.Sections, func(a, b section) int {
+		return cmp.Compare(map[bool]int{true: 1}[a.ID != first], map[bool]int{true: 1}[b.ID != first])
+	})
 	if err := t.Execute(w, p); err != nil {
 		return fmt.Errorf("reproduce: %w", err)
 	}
@@ -96,7 +103,7 @@ func (i Item) section(out, committed string) (section, error) {
 	}
 	s := section{ID: i.Name, Title: state.Title, State: state.State}
 	for _, p := range i.Parts {
-		s.Why = append(s.Why, p.Paper.Missing...)
+		s.Why = append(append(s.Why, p.Paper.Missing...), p.Paper.Differs...)
 		if p.Paper.Impossible != "" {
 			s.Why = append(s.Why, p.Paper.Impossible)
 		}
@@ -123,6 +130,7 @@ func (p Part) section(out, committed string) (partSection, error) {
 			return s, err
 		}
 		s.Source = filepath.Base(path) + ", made by " + p.Paper.Command
+		s.Counts = p.sameBudgets(all)
 		s.Tables = append(s.Tables, p.tableOf(all))
 		var figures []*experiment.Figure
 		if p.Paper.Table.Panels {
@@ -148,6 +156,15 @@ func (p Part) section(out, committed string) (partSection, error) {
 	splits := strconv.Itoa(most)
 	if least < most {
 		splits = fmt.Sprintf("%d to %d", least, most)
+	}
+	scales, err := p.Scales()
+	if err != nil {
+		return s, err
+	}
+	for _, d := range p.Plan.Data {
+		if scale, ok := scales[d.Name]; ok {
+			s.Scales = append(s.Scales, fmt.Sprintf("%.3f on %s", scale, d.Name))
+		}
 	}
 	s.Source = fmt.Sprintf("%s.csv: %d runs, %s splits a cell; ± is one standard error over splits", p.Name, len(r.rows), splits)
 	if len(p.Paper.Rates) > 0 {

@@ -150,7 +150,7 @@ func TestRunResumesAndPages(t *testing.T) {
 		t.Error(err)
 	}
 	var page bytes.Buffer
-	if err := WritePage(&page, Papers()[0], all, dir, dir); err != nil {
+	if err := WritePage(&page, Papers()[0], all, "", dir, dir); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Test 2020, Figure 1: rates", "<svg role=\"img\"", "measured exponent", "-1.000", "Pima"} {
@@ -273,10 +273,60 @@ func TestCommittedPages(t *testing.T) {
 			continue
 		}
 		var page bytes.Buffer
-		if err := WritePage(&page, paper, all, filepath.Join(committed, "reproduce"), committed); err != nil {
+		if err := WritePage(&page, paper, all, "", filepath.Join(committed, "reproduce"), committed); err != nil {
 			t.Error(err)
 		} else if !bytes.Equal(want, page.Bytes()) {
 			t.Errorf("docs/reproduce-%s.html is not the page of the committed results: dyad reproduce --pages-only", paper.Name)
+		}
+	}
+}
+
+// TestStandInsArePartly: what runs on synthetic records in the place of the paper's, on some of them or with fewer repeats says
+// so, and its item is not reproduced.
+func TestStandInsArePartly(t *testing.T) {
+	seen := 0
+	for _, i := range items(t) {
+		for _, p := range i.Parts {
+			if p.Paper.Name != "han" || p.Paper.Command == "" {
+				continue
+			}
+			seen++
+			said := strings.Join(append(p.Paper.Differs, p.Paper.Missing...), " ")
+			if strings.Contains(p.Paper.Command, "-repeats ") && !strings.Contains(p.Paper.Command, "-repeats 20 ") && said == "" || strings.Contains(p.Paper.Command, "-synthetic") && !strings.Contains(said, "synthetic") {
+				t.Errorf("%s runs %s and says %q", p.Name, p.Paper.Command, said)
+			}
+		}
+		state, err := i.State(filepath.Join(committed, "reproduce"), committed, nil)
+		if want := map[string]string{"figure4": Partly, "figure6": Partly}[i.Name]; err != nil || i.Paper == "han" && want != "" && state.State != want {
+			t.Errorf("%s %s is %q, want %q (%v)", i.Paper, i.Name, state.State, want, err)
+		}
+	}
+	if seen < 10 {
+		t.Errorf("%d parts", seen)
+	}
+}
+
+// TestPageBeginsWithItsItem: the page of one item begins with it; that of a paper has the order of the paper.
+func TestPageBeginsWithItsItem(t *testing.T) {
+	for name, want := range map[string]string{"table4": "table4", "": "figure1"} {
+		chosen, err := Select(items(t), "xue", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if _, err := WritePages(dir, items(t), chosen, dir, committed, nil); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "reproduce-xue.html"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(text), "<section id=\"")
+		if got, _, _ := strings.Cut(after, "\""); got != want {
+			t.Errorf("the page of %q begins with %s, want %s", name, got, want)
+		}
+		if !strings.Contains(string(text), "<code>dyad reproduce xue"+strings.TrimRight(" "+name, " ")+"</code>") {
+			t.Errorf("the page of %q does not name its command", name)
 		}
 	}
 }

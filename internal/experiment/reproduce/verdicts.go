@@ -34,10 +34,26 @@ func WritePages(dir string, all, items []Item, out, committed string, catalogue 
 		return nil
 	}
 	for _, paper := range Papers() {
-		if !slices.ContainsFunc(items, func(i Item) bool { return i.Paper == paper.Name }) {
-			continue
+		mine, whole := 0, 0
+		first := ""
+		for _, i := range items {
+			if i.Paper == paper.Name {
+				mine++
+				first = i.Name
+			}
 		}
-		if err := write("reproduce-"+paper.Name+".html", func(w io.Writer) error { return WritePage(w, paper, all, out, committed) }); err != nil {
+		for _, i := range all {
+			if i.Paper == paper.Name {
+				whole++
+			}
+		}
+		switch {
+		case mine == 0:
+			continue
+		case mine == whole || mine > 1:
+			first = ""
+		}
+		if err := write("reproduce-"+paper.Name+".html", func(w io.Writer) error { return WritePage(w, paper, all, first, out, committed) }); err != nil {
 			return paths, err
 		}
 	}
