@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"math"
@@ -259,7 +260,11 @@ func (r *Result) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveS
 	if o.Resume != "" {
 		session, err = o.Ledger.Resume(o.Resume, charge, source)
 	} else {
+		charge.Run = rand.Text()
 		session, err = o.Ledger.Begin(charge, source)
+		if errors.Is(err, ledger.ErrUnacknowledged) {
+			err = &ChargedError{Run: charge.Run, Resumable: j.Withholds, Err: err}
+		}
 	}
 	if err != nil {
 		return nil, err

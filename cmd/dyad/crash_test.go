@@ -261,7 +261,7 @@ func (f *fixture) check(t testing.TB, want outcome, e ended) {
 	case pending:
 		f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "show", exitOK, "--resume "+run)
 		f.dyad(f.train("--resume", run)...).Want(t, "resume", exitOK, "run "+run)
-		if e.Code != killed && e.Code != exitResource && !strings.Contains(e.Stderr, "--resume "+run) {
+		if e.Code != killed && !strings.Contains(e.Stderr, "--resume "+run) {
 			t.Errorf("the message does not say how to resume: %s", e.Stderr)
 		}
 	case unnamed:
