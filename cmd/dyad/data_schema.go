@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -139,17 +137,14 @@ func (a *app) ask(d *dataset.Drafted, o *dataset.DraftOptions) error {
 	if err != nil {
 		return asInput(err)
 	}
-	lines := bufio.NewScanner(a.stdin)
+	asker := a.asker()
 	read := func(format string, args ...any) (string, error) {
-		fmt.Fprintf(a.stderr, format, args...)
-		if err := context.Cause(a.ctx); err != nil {
-			return "", err
-		}
-		if !lines.Scan() {
+		answer, err := asker.ask(format, args...)
+		if err == io.EOF {
 			fmt.Fprintln(a.stderr)
-			return "", lines.Err() // at the end of the input the rest stays open
+			err = nil // the rest stays open
 		}
-		return strings.TrimSpace(lines.Text()), nil
+		return answer, err
 	}
 	for o.Label == "" && len(d.Candidates) > 0 {
 		answer, err := read("Which column is the label (%s)? ", strings.Join(d.Candidates, ", "))

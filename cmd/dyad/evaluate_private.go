@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -337,6 +338,7 @@ func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s source
 	if err := fill(r, res); err != nil {
 		return err
 	}
+	a.saved = cmp.Or(a.saved, name)
 	if r.Out = name; away != nil && !isElsewhere(away) {
 		return away
 	}

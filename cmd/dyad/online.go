@@ -16,6 +16,7 @@ import (
 	"dyad/engine/dataset"
 	"dyad/internal/experiment"
 	"dyad/internal/files"
+	"dyad/internal/tasks"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -275,7 +276,11 @@ func (o *onlineRun) line(v any) error { return json.NewEncoder(o.a.stdout).Encod
 func (o *onlineRun) read() error {
 	var r io.Reader = o.a.stdin
 	if o.Data != "-" {
-		f, err := os.Open(o.Data)
+		var f *os.File
+		err, interrupted := tasks.Await(o.a.ctx, func() (err error) { f, err = os.Open(o.Data); return err }) // a pipe waits for its writer
+		if interrupted != nil {
+			return interrupted
+		}
 		if err != nil {
 			return asInput(fmt.Errorf("cannot read data: %w", err))
 		}
@@ -285,6 +290,7 @@ func (o *onlineRun) read() error {
 		}
 		r = f
 	}
+	o.a.hold()
 	options := dataset.Options{Labels: dataset.LabelsOptional}
 	err := dataset.ScanReader(o.source(), &liveReader{ctx: o.a.ctx, r: r, follow: o.Follow}, o.schema, options, o.take)
 	var parse *dataset.ParseError

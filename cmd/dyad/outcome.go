@@ -125,6 +125,7 @@ func (o *runOutcome) ran(a *app, m *lib.Trained, err error) error {
 		return a.charged(err)
 	}
 	o.Guarantee, o.Run, o.Model, o.Seconds = m.Guarantee, m.Run, m.File, m.Seconds
+	a.saved = m.File
 	if errors.Is(err, lib.ErrUnsaved) {
 		return a.printModel(m.Model, err)
 	}

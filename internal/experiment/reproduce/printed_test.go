@@ -154,7 +154,7 @@ var refusedSigma = regexp.MustCompile(`sigma = ([0-9.e+-]+)`)
 // number of steps and the step sizes are those of the second evaluation, to all printed digits. The results that were
 // committed with the program's radius in the place of the papers' fail here: noise of 434 for 834.
 func TestPrintedFormulas(t *testing.T) {
-	files, err := filepath.Glob("../../bench/results/reproduce/*-gives.csv")
+	files, err := filepath.Glob("../../../bench/results/reproduce/*-gives.csv")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no results", err)
 	}
@@ -248,7 +248,7 @@ func read(t *testing.T, path string) [][]string {
 // dimensions are the numbers of features of the data sets of a result.
 func dimensions(t *testing.T, name string) map[string]int {
 	d := map[string]int{}
-	for _, line := range read(t, "../../bench/results/reproduce/"+name+".csv")[1:] {
+	for _, line := range read(t, "../../../bench/results/reproduce/"+name+".csv")[1:] {
 		d[line[0]] = whole(t, line[2])
 	}
 	return d
