@@ -240,6 +240,8 @@ class _Estimator(_raw.Private):
                 args.append("--public-data")
             else:
                 args += flags({"epsilon": epsilon, "delta": delta, "ledger": self.ledger, "data_id": schema["data_id"]})
+                if "out" not in options:  # or it would be written to the working folder
+                    args += ["--out", str(at / "evaluation.json")]
             result = run(args + flags(options), verbose=self.verbose)
         if epsilon is None:
             interval = (result["auc_low"], result["auc_high"]) if "auc_low" in result else None
