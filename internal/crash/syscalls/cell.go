@@ -138,6 +138,9 @@ func (c command) judge(p program, t *template, e ended) (rule string, err error)
 		again += " --resume " + c.open(p, b)
 	case c.kind == stream:
 		again += " --force" // the file of a release before
+		if _, err := os.Stat(filepath.Join(p.dir, streamState)); err == nil {
+			again += " --resume"
+		}
 	}
 	next, err := p.run(nil, again)
 	if err != nil {

@@ -35,6 +35,7 @@ type command struct {
 const (
 	onFile      = " --data p.csv --schema p.yaml"
 	atOne       = " --epsilon 1 --delta 1e-5 --ledger led"
+	streamState = "state.of"
 	notAFile    = "figures are a result that no file keeps"
 	heldOutLost = "held-out figures are not kept with their model"
 )
@@ -53,7 +54,7 @@ var commands = []command{
 	{"threshold", "threshold m.json --data p.csv --out out" + atOne, "out", charged, 1, ""},
 	{"local simulate", "local simulate --epochs 2 --data p.csv --schema u.yaml --epsilon 1 --ledger led --out out", "out", charged, 1, ""},
 	{"local simulate to standard output", "local simulate --epochs 2 --data p.csv --schema u.yaml --epsilon 1 --ledger led", "", charged, 1, notAFile},
-	{"online", "online --records 300 --every 100 --state state.of --out out" + onFile + atOne, "out", stream, 1, ""},
+	{"online", "online --records 300 --every 100 --state " + streamState + " --out out" + onFile + atOne, "out", stream, 1, ""},
 	{"ledger init", "ledger init clinic --epsilon 100 --delta 1e-5 --ledger led", "", book, 0, ""},
 	{"ledger compact", "ledger compact --ledger led", "", book, 0, ""},
 	{"ledger verify", "ledger verify --ledger led", "", book, 0, ""},
