@@ -4,7 +4,7 @@ package main
 const (
 	exitOK        = 0
 	exitFailure   = 1
-	exitInput     = 2
+	exitInput     = 64
 	exitResource  = 3
 	exitElsewhere = 4 // charged and released; the result is kept under another name
 )

@@ -171,7 +171,7 @@ func TestMissingDataSaysHow(t *testing.T) {
 	}
 	dir := t.TempDir()
 	parts, err := i[0].Run(context.Background(), Options{Out: dir, Folders: []string{dir}})
-	if err != nil || len(parts) != 3 || !strings.Contains(parts[0].Skipped, "dyad data fetch pima") {
+	if err != nil || len(parts) != 4 || !strings.Contains(parts[0].Skipped, "dyad data fetch pima") {
 		t.Fatalf("%+v, %v", parts, err)
 	}
 	state, err := i[0].State(dir, dir, []string{dir})
@@ -278,6 +278,33 @@ func TestCommittedPages(t *testing.T) {
 		} else if !bytes.Equal(want, page.Bytes()) {
 			t.Errorf("docs/reproduce-%s.html is not the page of the committed results: dyad reproduce --pages-only", paper.Name)
 		}
+	}
+}
+
+// TestCommittedSettings: the table under the papers' own settings is what the committed results give, and every literal
+// number stands next to a certified one and one of the program.
+func TestCommittedSettings(t *testing.T) {
+	want, err := os.ReadFile("../../../docs/papers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page strings.Builder
+	if err := WriteSettings(&page, items(t), filepath.Join(committed, "reproduce")); err != nil {
+		t.Fatal(err)
+	}
+	if page.String() != string(want) {
+		t.Error("docs/papers.md is not the page of the committed results: dyad reproduce --pages-only")
+	}
+	rows := 0
+	for line := range strings.Lines(page.String()) {
+		if cells := strings.Split(line, "|"); len(cells) == 13 && strings.Contains(cells[10], "±") {
+			if rows++; !strings.Contains(cells[11], "±") || strings.TrimSpace(cells[8]) == "–" {
+				t.Errorf("without a literal number or one of the program: %s", line)
+			}
+		}
+	}
+	if rows < 80 {
+		t.Errorf("%d rows", rows)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"dyad/privacy/durable"
 )
 
-// WritePages writes the pages of the papers of some items, PAPER.html with the prefix reproduce-, and verdicts.md.
+// WritePages writes the pages of the papers of some items, PAPER.html with the prefix reproduce-, papers.md and verdicts.md.
 func WritePages(dir string, all, items []Item, out, committed string, catalogue []algorithms.Info) (paths []string, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("reproduce: %w", err)
@@ -56,6 +56,9 @@ func WritePages(dir string, all, items []Item, out, committed string, catalogue 
 		if err := write("reproduce-"+paper.Name+".html", func(w io.Writer) error { return WritePage(w, paper, all, first, out, committed) }); err != nil {
 			return paths, err
 		}
+	}
+	if err := write("papers.md", func(w io.Writer) error { return WriteSettings(w, all, out) }); err != nil {
+		return paths, err
 	}
 	return paths, write("verdicts.md", func(w io.Writer) error { return WriteVerdicts(w, all, out, committed, catalogue) })
 }
