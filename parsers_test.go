@@ -112,6 +112,7 @@ var parsers = map[string]string{
 	"internal/files/shelf.go":          "compares the hash of a kept model",
 	"internal/home/main.go":            "sources of this module",
 	"internal/memory/memory_linux.go":  "numbers of the kernel",
+	"internal/mutants/patch.go":        "patches and sources of this module",
 	"privacy/privtest/golden.go":       "for tests",
 
 	"clusters.go":               ".:FuzzClusters",
