@@ -226,6 +226,9 @@ func trusted(t *testing.T, dir, name string, w written, stage string) {
 		if good := verdict == checker.Verified && code == exitOK || verdict == checker.NotCovered && code == exitFailure; !good && !(w.none && verdict != checker.Refused) || err != nil && !w.none {
 			tell(args, code, out+errs)
 		}
+		if w.charge && !w.none && len(more) > 0 && !strings.Contains(r.Ledger, "one charge of this plan") {
+			tell(args, code, "it does not hold the plan that was charged: "+out)
+		}
 	}
 	var readers [][]string
 	if w.model {

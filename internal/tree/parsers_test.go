@@ -95,6 +95,7 @@ var parsers = map[string]string{
 	"internal/files/output.go":                "internal/face:FuzzReadJSON",
 
 	"cmd/dyad/app.go":                          "the arguments of the command line, by kong",
+	"cmd/dyad/ask.go":                          "words of a person",
 	"cmd/dyad/confirm.go":                      "one word of a person",
 	"cmd/dyad/data_schema.go":                  "hands answers to dataset.ParseAnswers, and takes words of a person",
 	"cmd/dyad/local_client.go":                 "certificates, by crypto/x509",
@@ -116,6 +117,7 @@ var parsers = map[string]string{
 	"internal/home/main.go":                    "sources of this module",
 	"internal/machine/cpu.go":                  "the name of the processor, by the kernel",
 	"internal/machine/peers.go":                "times that programs of the laboratory measured, for a table",
+	"internal/mutants/patch.go":                "patches and sources of this module",
 	"internal/memory/memory_linux.go":          "numbers of the kernel",
 	"privacy/privtest/golden.go":               "for tests",
 
