@@ -21,6 +21,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/local/serve"
 	"dyad/engine/cuda/driver"
+	"dyad/engine/dataset"
 	"dyad/engine/team/mpi"
 	"dyad/internal/files"
 	"dyad/internal/input"
@@ -83,7 +84,7 @@ type app struct {
 	percentOnly    bool // progress shows no times
 	began          time.Time
 	args           []string       // of the command line
-	state          *atomic.Int32 // free, holding or leftBack
+	state          *atomic.Int32  // free, holding or leftBack
 	screen         *screen        // standard error if it is a terminal, else nil
 	saved          string         // file of a complete result
 	run            string         // that is charged and not released yet, for a panic
@@ -135,6 +136,8 @@ func exitCode(err error) int {
 		return exitElsewhere
 	case errors.Is(err, context.Canceled):
 		return exitCancelled
+	case errors.Is(err, dataset.ErrChanged) && errors.Is(err, files.ErrNowhere): // a pack, after the charge
+		return exitFailure
 	case errors.Is(err, ledger.ErrBudget), errors.Is(err, ledger.ErrUnavailable), errors.Is(err, driver.ErrUnavailable), errors.Is(err, mpi.ErrUnavailable), errors.Is(err, errUnavailable), errors.Is(err, files.ErrNowhere), errors.Is(err, serve.ErrAway):
 		return exitResource
 	case errors.Is(err, lib.ErrInput), errors.Is(err, algorithms.ErrAssumption), errors.Is(err, fs.ErrNotExist):
