@@ -237,7 +237,16 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 	if err != nil {
 		return nil, "", err
 	}
-	shelf := &files.Shelf{Out: out, Log: o.log(), Text: text}
+	unchanged, err := watch(of.Files)
+	if err != nil {
+		return nil, "", input.As(err)
+	}
+	shelf := &files.Shelf{Out: out, Log: o.log(), Text: func(r *algorithms.Result) ([]byte, int, error) {
+		if err := unchanged(); err != nil && !p.Public {
+			return nil, 0, err
+		}
+		return text(r)
+	}}
 	if !p.Public {
 		shelf.Attach(&p)
 		if every := cmp.Or(o.Checkpoint, time.Minute); every > 0 {

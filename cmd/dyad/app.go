@@ -22,6 +22,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/local/serve"
 	"dyad/engine/cuda/driver"
+	"dyad/engine/dataset"
 	"dyad/engine/team/mpi"
 	"dyad/internal/files"
 	"dyad/internal/input"
@@ -136,6 +137,8 @@ func exitCode(err error) int {
 		return exitElsewhere
 	case errors.Is(err, context.Canceled):
 		return exitCancelled
+	case errors.Is(err, dataset.ErrChanged) && errors.Is(err, files.ErrNowhere): // a pack, after the charge
+		return exitFailure
 	case errors.Is(err, ledger.ErrBudget), errors.Is(err, ledger.ErrUnavailable), errors.Is(err, driver.ErrUnavailable), errors.Is(err, mpi.ErrUnavailable), errors.Is(err, errUnavailable), errors.Is(err, files.ErrNowhere), errors.Is(err, serve.ErrAway):
 		return exitResource
 	case errors.Is(err, lib.ErrInput), errors.Is(err, algorithms.ErrAssumption), errors.Is(err, fs.ErrNotExist):

@@ -43,6 +43,9 @@ func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Durat
 	}
 	if f.Seed != nil {
 		r.Source = privacy.NewSeededSource(*f.Seed)
+		if every > 0 && !out.Public {
+			a.note("dyad: --seed keeps no checkpoints: a run that is interrupted starts again from its first step with --resume")
+		}
 	}
 	switch {
 	case every < 0:

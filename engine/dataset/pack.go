@@ -184,6 +184,12 @@ func IsPack(name string) bool {
 	return isPack(head[:n])
 }
 
+// IsRegularPack is IsPack for a regular file; it opens nothing else, as a pipe has nothing to spare.
+func IsRegularPack(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular() && IsPack(name)
+}
+
 // OpenContent opens what tells the content of a data file: the file, or of a pack its header, which has
 // the hash of everything else and is checked against it when the pack is loaded.
 func OpenContent(name string) (io.ReadCloser, error) {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,8 +27,9 @@ type Group struct {
 // Go runs f in a goroutine.
 func (g *Group) Go(f func()) { g.all.Go(func() { g.Try(f) }) }
 
-// Try runs f and keeps its panic for Wait.
+// Try runs f and keeps its panic for Wait. A fault in a mapped file that was cut short is a panic, too.
 func (g *Group) Try(f func()) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := Caught(recover()); p != nil {
 			g.first.CompareAndSwap(nil, p)
