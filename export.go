@@ -120,8 +120,8 @@ func (m *Model) networkLayers(f *export.Function) error {
 
 // checksum is the one of the model's file, as it was read or would be written.
 func (m *Model) checksum() (string, error) {
-	if m.read != nil {
-		return kindOfSum + hex.EncodeToString(m.read), nil
+	if m.read != nil && m.read.sum != nil {
+		return kindOfSum + hex.EncodeToString(m.read.sum), nil
 	}
 	text, err := m.Text()
 	if err != nil {

@@ -22,6 +22,9 @@ func (localPlanCmd) computes()    {}
 
 // perform runs a command.
 func (a *app) perform(command *kong.Context) error {
+	if err := a.judgeStarts(command); err != nil {
+		return err
+	}
 	if _, ok := command.Selected().Target.Addr().Interface().(computes); !ok {
 		return command.Run(a)
 	}

@@ -27,6 +27,7 @@ func checkOut(path string, force bool, inputs ...string) error {
 	return err
 }
 
+// readModel reads a model whose verdict is known: that this program wrote a moment ago, or that judgeStarts has judged.
 func readModel(path string) (*model, error) { return lib.Load(path) }
 
 // log tells this program's hooks and its user.

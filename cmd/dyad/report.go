@@ -48,7 +48,8 @@ type document struct {
 	open      *openFigures
 	charges   *charges
 	model     *model
-	file      string // of the model
+	file      string     // of the model
+	judged    *judgement // of a file that others may have made
 
 	otherCharges *charges // of the figures, if their data id is another one
 }
