@@ -64,7 +64,9 @@ func (o *origin) verdict() Verdict {
 // quick says that the checker takes some milliseconds for a plan. A plan that cannot be read costs nothing.
 func quick(plan json.RawMessage) bool {
 	var p struct {
-		Problem  struct{ Loss struct{ Form, Formula string } }
+		Problem struct {
+			Loss struct{ Form, Formula string }
+		}
 		Schedule struct{ Steps float64 }
 		Budget   struct{ Epsilon, Delta float64 }
 		Releases []struct {
