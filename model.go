@@ -79,7 +79,7 @@ type Model struct {
 	// Guarantee is the report's, with what the run added to it.
 	Guarantee privacy.Guarantee `json:"guarantee"`
 
-	read []byte // checksum of the file that the model was read from
+	read *origin // nil for a model that was not read
 }
 
 // Text is the content of the model's file: its last member is the checksum of the others, the
@@ -151,12 +151,13 @@ func (m *Model) loss() (engine.Loss, error) {
 	return n.loss(of)
 }
 
-// Load reads and checks a model file.
+// Load reads a model file and checks its texts, its numbers and its network. Model.Verdict says what the checker finds about
+// its guarantee.
 func Load(path string) (*Model, error) {
 	m := &Model{}
 	var missing *fs.PathError
-	seal := seal{sum: sha256.New()}
-	if err := files.ReadJSON(path, files.MaxModelBytes, m, &seal); errors.As(err, &missing) {
+	seal, text := seal{sum: sha256.New()}, head{}
+	if err := files.ReadJSON(path, files.MaxModelBytes, m, &seal, &text); errors.As(err, &missing) {
 		return nil, input.Errorf("dyad: cannot read the model: %w", err)
 	} else if err != nil {
 		return nil, input.Errorf("dyad: %s is not a model of this program, or was cut short: %v", path, err)
@@ -164,8 +165,9 @@ func Load(path string) (*Model, error) {
 	if !seal.intact(m.Plan != nil) {
 		return nil, input.Errorf("dyad: %s was changed after it was written: its checksum is that of another text; use the file as it was saved", path)
 	}
+	m.read = &origin{text: text.whole(), kind: m.Guarantee.Kind, plan: m.Plan}
 	if seal.present() {
-		m.read = seal.sum.Sum(nil)
+		m.read.sum = seal.sum.Sum(nil)
 	}
 	if m.Format == ClustersFormat {
 		return nil, input.As(fmt.Errorf("%w: %s; dyad predict assigns records with it", ErrClusters, path))
@@ -378,8 +380,8 @@ func (m *Model) networkLayers(f *export.Function) error {
 
 // checksum is the one of the model's file, as it was read or would be written.
 func (m *Model) checksum() (string, error) {
-	if m.read != nil {
-		return kindOfSum + hex.EncodeToString(m.read), nil
+	if m.read != nil && m.read.sum != nil {
+		return kindOfSum + hex.EncodeToString(m.read.sum), nil
 	}
 	text, err := m.Text()
 	if err != nil {

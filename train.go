@@ -237,7 +237,7 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 	if err != nil {
 		return nil, "", err
 	}
-	unchanged, err := watch(of.Files)
+	unchanged, err := dataset.Watch(of.Files)
 	if err != nil {
 		return nil, "", input.As(err)
 	}

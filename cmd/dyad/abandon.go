@@ -56,6 +56,9 @@ func (a *app) waited() (context.Context, func()) {
 
 // perform runs a command.
 func (a *app) perform(command *kong.Context) error {
+	if err := a.judgeStarts(command); err != nil {
+		return err
+	}
 	if _, ok := command.Selected().Target.Addr().Interface().(computes); !ok {
 		ctx, stop := a.waited()
 		defer stop()

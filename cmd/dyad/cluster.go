@@ -68,7 +68,7 @@ func (c *clusterCmd) Run(a *app) error {
 	case !c.Plan && !c.Data.given():
 		return badInput("clusters need --data, or --plan and -n")
 	}
-	schema, metric, err := c.schema()
+	schema, metric, err := c.schema(a)
 	if err != nil {
 		return err
 	}
@@ -91,12 +91,12 @@ func (c *clusterCmd) Run(a *app) error {
 }
 
 // schema is that of the data, as the metric encodes them if there is one.
-func (c *clusterCmd) schema() (*dataset.Schema, *model, error) {
+func (c *clusterCmd) schema(a *app) (*dataset.Schema, *model, error) {
 	schema, err := dataset.LoadUnlabelledSchema(c.Schema)
 	if err != nil || c.Metric == "" {
 		return schema, nil, asInput(err)
 	}
-	metric, err := readModel(c.Metric)
+	metric, err := a.openModel(c.Metric, c.Ledger)
 	if err != nil {
 		return nil, nil, err
 	}

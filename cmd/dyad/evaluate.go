@@ -66,7 +66,7 @@ Examples:
 
 // Run evaluates.
 func (c *evaluateCmd) Run(a *app) error {
-	m, err := readModel(c.Model)
+	m, err := a.openModel(c.Model, c.Ledger)
 	if err != nil {
 		return err
 	}

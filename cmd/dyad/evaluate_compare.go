@@ -20,7 +20,7 @@ func (c *evaluateCmd) other(a *app, m *model) (*model, error) {
 	if c.Compare == "" {
 		return nil, nil
 	}
-	other, err := readModel(c.Compare)
+	other, err := a.openModel(c.Compare, c.Ledger)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (c *exportCmd) Run(a *app) error {
 	if c.Out == "" && binary {
 		return badInput("--%s writes a binary file; name it with --out FILE", format)
 	}
-	m, err := readModel(c.Model)
+	m, _, err := a.trustedModel(c.Model, "")
 	if err != nil {
 		return err
 	}

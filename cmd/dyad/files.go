@@ -42,6 +42,7 @@ func checkEndings(command *kong.Context) error {
 	return nil
 }
 
+// readModel reads a model whose verdict is known: that this program wrote a moment ago, or that judgeStarts has judged.
 func readModel(path string) (*model, error) { return lib.Load(path) }
 
 // log tells this program's hooks and its user.

@@ -53,7 +53,7 @@ type influenceResult struct {
 
 // Run computes the ranking.
 func (c *influenceCmd) Run(a *app) error {
-	m, err := readModel(c.Model)
+	m, err := a.openModel(c.Model, "")
 	switch {
 	case err != nil:
 		return err

@@ -47,7 +47,7 @@ type predictResult struct {
 
 // Run scores the records.
 func (c *predictCmd) Run(a *app) error {
-	m, err := readModel(c.Model)
+	m, err := a.openModel(c.Model, "")
 	if errors.Is(err, lib.ErrClusters) {
 		return c.assign(a)
 	}

@@ -48,7 +48,8 @@ type document struct {
 	open      *openFigures
 	charges   *charges
 	model     *model
-	file      string // of the model
+	file      string     // of the model
+	judged    *judgement // of a file that others may have made
 
 	otherCharges *charges // of the figures, if their data id is another one
 }
@@ -186,7 +187,13 @@ func (d document) promise() page.Section {
 	if c := g.Claim; c != nil && !c.Holds {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s claims epsilon = %.6g, and its noise does not give that.", c.Source, c.Epsilon))
 	}
-	if g.Derivation != "" {
+	if d.judged != nil {
+		s.Text = append(s.Text, "The checker of docs/verify.md says: "+d.judged.Verdict.Verdict+". "+d.judged.Statement+d.judged.Why+".")
+	}
+	if d.judged != nil && !d.recomputed() && g.Kind != privacy.Public {
+		s.Warnings = append(s.Warnings, "The numbers on this page are as the model file states them, and were not recomputed.")
+	}
+	if g.Derivation != "" && !d.recomputed() {
 		s.Text = append(s.Text, "Why: "+g.Derivation+".")
 	}
 	if g.Assumptions != nil {

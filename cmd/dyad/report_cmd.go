@@ -35,7 +35,11 @@ Examples:
 
 // Run writes the page.
 func (c *reportCmd) Run(a *app) error {
-	m, err := readModel(c.Model)
+	known, err := c.path()
+	if err != nil && c.Ledger == "" {
+		known = ""
+	}
+	m, judged, err := a.trustedModel(c.Model, known)
 	if err != nil {
 		return err
 	}
@@ -50,6 +54,7 @@ func (c *reportCmd) Run(a *app) error {
 		return err
 	}
 	d := modelDocument(m, c.Model)
+	d.judged = &judged
 	if c.Figures != "" {
 		if d.figures, err = readFigures(c.Figures, m); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"dyad/algorithms"
+	"dyad/docs/checker"
 	"dyad/engine"
 	"dyad/internal/page"
 )
@@ -31,7 +32,7 @@ func reportOf(m *model) *algorithms.Report {
 // not known. Moments have noise in sums, from which the weights follow in no such way.
 func modelNoise(m *model) float64 {
 	r := reportOf(m)
-	if strings.HasPrefix(r.Word("algorithm"), "moments") {
+	if strings.HasPrefix(r.Word("algorithm"), "moment") {
 		return 0
 	}
 	return r.Number("noise_to_radius") * r.Number("radius")
@@ -164,9 +165,18 @@ func (d document) schedule() page.Section {
 		s.Text = append(s.Text, "The plan cannot be shown.")
 		return s
 	}
+	if d.recomputed() { // the report has numbers besides, which nobody checked
+		s.List, s.Text = nil, []string{"All numbers here are of the plan, and the checker has recomputed what follows from others; they are public."}
+		text = d.model.Plan
+	}
 	more := flatten(&facts, "", text)
 	s.Tables = append([]page.Table{facts}, more...)
 	return s
+}
+
+// recomputed says that the page is about a file that is verified.
+func (d document) recomputed() bool {
+	return d.judged != nil && d.judged.Verdict.Verdict == checker.Verified
 }
 
 // flatten adds the members of a JSON object to t, and returns tables of the lists of objects in it.

@@ -191,9 +191,9 @@ func TestPagesEscape(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, dir, "patients.yaml", strings.ReplaceAll(strings.ReplaceAll(string(schema), "bmi", `"`+hostile+`"`), "female", `"\"><img src=x onerror=alert(1)>"`))
-	must(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--report", "page.html", "--data-id", "<script>alert(2)")
+	must(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--report", "page.html")
 	page := pageOf(t, dir, "page.html")
-	for _, want := range []string{"&lt;script&gt;alert(1)&lt;/script&gt;", "&lt;script&gt;alert(2)"} {
+	for _, want := range []string{"&lt;script&gt;alert(1)&lt;/script&gt;"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not show %s", want)
 		}

@@ -53,7 +53,7 @@ func (c *thresholdCmd) Run(a *app) error {
 	if err := aim.Validate(); err != nil {
 		return badInput("%v; --aim and --at-least say it", err)
 	}
-	m, err := readModel(c.Model)
+	m, err := a.openModel(c.Model, c.Ledger)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ type transformResult struct {
 
 // Run maps the records.
 func (c *transformCmd) Run(a *app) error {
-	m, err := readModel(c.Model)
+	m, err := a.openModel(c.Model, "")
 	if err != nil {
 		return err
 	}

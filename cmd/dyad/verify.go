@@ -7,14 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/docs/checker"
-	"dyad/internal/files"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
 )
@@ -38,11 +35,6 @@ Examples:
   dyad verify model.json --json`
 }
 
-type judgement struct {
-	checker.Verdict
-	Ledger string `json:"ledger,omitempty"` // what it says, if it was compared
-}
-
 // Run judges.
 func (c *verifyCmd) Run(a *app) error {
 	m, err := lib.Load(c.Model) // with the checksum
@@ -55,32 +47,14 @@ func (c *verifyCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(c.Model)
+	text, err := modelText(c.Model)
 	if err != nil {
-		return asInput(err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, files.MaxModelBytes))
-	if err != nil {
-		return asInput(err)
+		return err
 	}
 	r := judgement{Verdict: checker.Check(text)}
 	if c.Ledger != "" && r.Verdict.Verdict != checker.Refused {
-		entries, away, err := readLedger(c.Ledger)
-		if err != nil {
+		if r, err = r.compared(m, text, c.Ledger, false); err != nil {
 			return err
-		}
-		r.Ledger = "its chain holds, and it has one charge of this plan and one release, of this file"
-		switch problem := recorded(m, text, entries); {
-		case m.Run == "" && m.Plan == nil: // of public data, or of users
-			r.Ledger = "its chain holds, and the model names no run"
-		case problem != nil && away != "":
-			r.Verdict = checker.Verdict{Verdict: checker.NotCovered, Why: fmt.Sprintf("%v; the run may be in the archive %s, which is not next to the ledger", problem, away)}
-			r.Ledger = ""
-		case problem != nil:
-			r = judgement{Verdict: checker.Verdict{Verdict: checker.Refused, Why: problem.Error()}}
-		case m.Plan == nil:
-			r.Ledger = "its chain holds, and it has one charge of the model's run"
 		}
 	}
 	var b strings.Builder

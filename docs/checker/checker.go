@@ -34,13 +34,15 @@ type Verdict struct {
 // Code is the exit code of a program that prints v: 0 for Verified, 1 for NotCovered and 64 for Refused.
 func (v Verdict) Code() int { return map[string]int{NotCovered: 1, Refused: 64}[v.Verdict] }
 
-// stop ends a check; refuse and pass do so with their verdicts.
-func stop(verdict, why string, args []any) {
-	panic(Verdict{Verdict: verdict, Why: fmt.Sprintf(why, args...)})
+// stop ends a check where something holds; refuse and pass do so with their verdicts.
+func stop(where bool, verdict, why string, args []any) {
+	if where {
+		panic(Verdict{Verdict: verdict, Why: fmt.Sprintf(why, args...)})
+	}
 }
 
-func refuse(why string, args ...any) { stop(Refused, why, args) }
-func pass(why string, args ...any)   { stop(NotCovered, why, args) }
+func refuse(where bool, why string, args ...any) { stop(where, Refused, why, args) }
+func pass(where bool, why string, args ...any)   { stop(where, NotCovered, why, args) }
 
 // node is a value of a JSON document. A path is keys with dots between them.
 type node struct{ value any }
@@ -68,9 +70,7 @@ func (n node) list(path string) (all []node) {
 // num is a number that is not negative, and whole if it counts something.
 func (n node) num(path string) float64 {
 	x, ok := n.get(path).(float64)
-	if !ok || x < 0 || x != math.Trunc(x) && strings.Contains(" records max_rows_per_person features size number steps schedule.steps ", " "+path+" ") {
-		refuse("%s is missing, or not a number of at least 0, or has a fraction where things are counted", path)
-	}
+	refuse(!ok || x < 0 || x != math.Trunc(x) && strings.Contains(" records max_rows_per_person features size number steps schedule.steps ", " "+path+" "), "%s is missing, or not a number of at least 0, or has a fraction where things are counted", path)
 	return x
 }
 
@@ -80,9 +80,7 @@ func once(d *json.Decoder, object bool) {
 		token, _ := d.Token()
 		if object {
 			key := strings.ToUpper(strings.ToLower(fmt.Sprintf("%q", token)))
-			if strings.Contains(keys, key) {
-				refuse("it has the key %s twice, so that it says two things", key)
-			}
+			refuse(strings.Contains(keys, key), "it has the key %s twice, so that it says two things", key)
 			keys += key
 			token, _ = d.Token()
 		}
@@ -95,9 +93,7 @@ func once(d *json.Decoder, object bool) {
 
 // same refuses values that differ.
 func same(what string, a, b any) {
-	if !reflect.DeepEqual(a, b) {
-		refuse("%s is %v in one place and %v in another", what, a, b)
-	}
+	refuse(!reflect.DeepEqual(a, b), "%s is %v in one place and %v in another", what, a, b)
 }
 
 // Check judges the bytes of a model file.
@@ -110,21 +106,17 @@ func Check(file []byte) (v Verdict) {
 		}
 	}()
 	var m node
-	if err := json.Unmarshal(file, &m.value); err != nil {
-		refuse("it is not a model file: %v", err)
-	}
+	err := json.Unmarshal(file, &m.value)
+	refuse(err != nil, "it is not a model file: %v", err)
 	const sum = ",\n  \"checksum\": \"sha256:"
 	end := max(0, bytes.LastIndex(file, []byte(sum)))
-	if end == 0 && m.get("plan") == nil && m.get("checksum") == nil {
-		pass("it has no checksum and no plan: an earlier version wrote it")
-	}
+	pass(end == 0 && m.get("plan") == nil && m.get("checksum") == nil, "it has no checksum and no plan: an earlier version wrote it")
 	hash := sha256.Sum256(append(bytes.Clone(file[:end]), "\n}\n"...))
-	if string(file[end:]) != sum+hex.EncodeToString(hash[:])+"\"\n}\n" {
-		refuse("it was changed after it was written: its checksum is that of another text")
-	}
+	refuse(string(file[end:]) != sum+hex.EncodeToString(hash[:])+"\"\n}\n", "it was changed after it was written: its checksum is that of another text")
 	p, pr := m.at("plan"), m.at("plan.problem")
 	releases := covered(m, p)
 	agree(m, p, pr, releases)
+	weights(m, p, pr, releases[len(releases)-1])
 	if usesLoss(p) {
 		constants(pr)
 	}
@@ -150,27 +142,16 @@ func usesLoss(p node) bool { return !moments(p) || p.text("algorithm") == "momen
 func covered(m, p node) []node {
 	steps, _ := p.get("schedule.steps").(float64)
 	releases, origin, allowed := p.list("releases"), p.text("problem.constants.origin"), strings.Fields(theorems[p.text("algorithm")])
-	for _, bar := range []struct {
-		met bool
-		why string
-	}{
-		{p.value == nil, "it states no plan: nothing was charged when it was trained, or its releases are those of a stream or of users"},
-		{p.text("format") != "dyad-plan/1" || m.text("format") != "dyad-model/1", "the formats of model and plan are others, or it is a network"},
-		{len(allowed) == 0, "the theorem of its algorithm is not recomputed"},
-		{p.get("bounds_from_data") != false, "ranges were taken from the data, so the guarantee does not hold"},
-		{strings.Contains(m.text("guarantee.warnings"), "noise is not secret"), "its noise came from a seed"},
-		{usesLoss(p) && origin != "proved" && origin != "derived by interval arithmetic", "the constants of its loss are neither proved nor derived"},
-		{moments(p) && p.get("problem.label_bound") != 1., "its labels go beyond those of docs/theory.md section 11, -1 to 1"},
-		{len(releases) == 0 || !(steps >= 1 && steps <= 1e7) || p.get("schedule.burn_in") != nil || p.get("schedule.update") != nil, "its schedule is not one of 1 to 10^7 equal steps, all of them averaged or none"},
-	} {
-		if bar.met {
-			pass("%s", bar.why)
-		}
-	}
-	if slices.ContainsFunc(releases, func(r node) bool {
-		return !slices.Contains(allowed, r.text("certificate.theorem")) || r.get("noise") == nil
-	}) {
-		pass("a release rests on a certificate that is not recomputed")
+	pass(p.value == nil, "it states no plan: nothing was charged when it was trained, or its releases are those of a stream or of users")
+	pass(p.text("format") != "dyad-plan/1" || m.text("format") != "dyad-model/1", "the formats of model and plan are others, or it is a network")
+	pass(len(allowed) == 0, "the theorem of its algorithm is not recomputed")
+	pass(p.get("bounds_from_data") != false, "ranges were taken from the data, so the guarantee does not hold")
+	pass(strings.Contains(m.text("guarantee.warnings"), "noise is not secret"), "its noise came from a seed")
+	pass(usesLoss(p) && origin != "proved" && origin != "derived by interval arithmetic", "the constants of its loss are neither proved nor derived")
+	pass(moments(p) && p.get("problem.label_bound") != 1., "its labels go beyond those of docs/theory.md section 11, -1 to 1")
+	pass(len(releases) == 0 || !(steps >= 1 && steps <= 1e7) || !moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil || p.get("schedule.update") != nil, "its schedule is not one of 1 to 10^7 equal steps, all of them averaged or none")
+	for _, r := range releases {
+		pass(!slices.Contains(allowed, r.text("certificate.theorem")) || r.get("noise") == nil, "a release rests on a certificate that is not recomputed")
 	}
 	return releases
 }
@@ -193,6 +174,7 @@ func agree(m, p, pr node, releases []node) {
 		"algorithm": p.get("algorithm"), "mode": p.get("mode"), "records": pr.get("records"), "persons": pr.get("records"), "features": pr.get("features"), "norm_bound": pr.get("norm_bound"), "radius": pr.get("radius"), "constants_origin": pr.get("constants.origin"),
 		"l2": pr.get("l2"), "lipschitz": pr.get("constants.lipschitz"), "smoothness": pr.get("constants.smoothness"), "pair_diameter": pr.get("constants.pair_diameter"), "noise": last.get("noise.law"),
 		"sensitivity": last.get("certificate.sensitivity"), "sigma": last.get("noise.scale"), "scale": last.get("noise.scale"), "steps": p.get("schedule.steps"), "step_size": p.get("schedule.step_size"),
+		"grid": last.get("noise.grid"), "noise_multiplier": last.num("noise.scale") / last.num("certificate.sensitivity"), "bounds_from_data": p.get("bounds_from_data"),
 	} {
 		if stated := m.get("report." + key); stated != nil {
 			same("the report's "+key, stated, planned)
@@ -234,6 +216,8 @@ func released(p node, releases []node) string {
 func spent(p, pr, r node, squares, pure *big.Float) (*big.Float, *big.Float) {
 	e, scale, sensitivity, count := r.at("event"), r.num("noise.scale"), r.num("certificate.sensitivity"), 1.
 	above("the sensitivity ("+r.text("certificate.theorem")+")", sensitivity, certificate(p, pr, r), rounding)
+	_, exponent := math.Frexp(scale) // the grid is the power of two 2^28 to 2^29 below the scale
+	same("the grid of the noise", r.get("noise.grid"), math.Ldexp(1, max(exponent-29, -1074)))
 	ratio := quo(real(sensitivity), real(scale))
 	square, epsilon := real(0), ratio
 	switch law := r.text("noise.law"); law {
@@ -270,9 +254,8 @@ func compose(g, budget node, certified bool, squares, pure *big.Float) {
 	mu := root(squares)
 	same("the guarantee", []any{g.text("kind"), g.get("delta"), pure.Sign()}, []any{"(epsilon, delta)-DP", delta, 0})
 	above("mu", g.num("mu"), mu, searched)
-	if given := gaussianDelta(real(epsilon), mu); given.Cmp(real(delta)) > 0 || gaussianDelta(real(epsilon, 1-searched), mu).Cmp(real(delta)) <= 0 {
-		refuse("at epsilon %v the noise gives delta = %.9g; it states %v", epsilon, given, delta)
-	}
+	given := gaussianDelta(real(epsilon), mu)
+	refuse(given.Cmp(real(delta)) > 0 || gaussianDelta(real(epsilon, 1-searched), mu).Cmp(real(delta)) <= 0, "at epsilon %v the noise gives delta = %.9g; it states %v", epsilon, given, delta)
 }
 
 // statement is what was proved.
@@ -282,7 +265,7 @@ func statement(g, p, pr, r node) Verdict {
 	return Verdict{
 		Verdict: Verified, Unit: g.text("unit"), Epsilon: g.num("epsilon"), Delta: p.num("budget.delta"),
 		Statement: fmt.Sprintf("this model was released with noise for which the theorem of docs/theory.md section %s gives (%v, %v)-differential privacy for %s (%s), if the records' bounds, n and the program's execution are as stated",
-			sections, g.get("epsilon"), g.get("delta"), g.text("unit"), g.text("relation")),
+			sections, g.get("epsilon"), p.get("budget.delta"), g.text("unit"), g.text("relation")),
 		Unknown: []string{
 			fmt.Sprintf("that there were n = %v units, with features of norm at most %v and labels up to %v in magnitude, and that these bounds were not taken from them", pr.num("records"), pr.get("norm_bound"), pr.get("label_bound")),
 			fmt.Sprintf("that the program ran as its plan says, with rounding errors of at most those stated (kernel %s), and that nothing else left it", pr.text("method")),

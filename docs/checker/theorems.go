@@ -12,24 +12,20 @@ const rounding, searched, slack = 1e-7, 1e-6, 1e-4
 
 // above refuses a stated number that is below the true one, or above it by more than the part.
 func above(what string, stated float64, truth *big.Float, part float64) {
-	if real(stated).Cmp(truth) < 0 || real(stated).Cmp(mul(truth, real(1+part))) > 0 {
-		refuse("%s is stated as %.9g, and the theorem gives %.9g", what, stated, truth)
-	}
+	refuse(real(stated).Cmp(truth) < 0 || real(stated).Cmp(mul(truth, real(1+part))) > 0, "%s is stated as %.9g, and the theorem gives %.9g", what, stated, truth)
 }
 
 // constants proves G, L and Dg of the loss (docs/theory.md sections 2.2 to 2.4), or passes.
 func constants(p node) {
 	R, b, r := p.num("norm_bound"), p.num("label_bound"), p.num("radius")
+	enough("a mean gradient", p.num("mean_error"), p.num("constants.lipschitz")/8) // by its theorem at least a fourth of G
 	kind := map[string]string{"log1p(exp(-u))": "logistic", "(m - u)^2": "square", "max(0, m - u)": "hinge"}[p.text("loss.formula")]
 	params, _ := p.get("loss.params").(map[string]any)
 	m, margin := params["m"].(float64)
-	if kind == "" || p.get("loss.clip") != nil || margin != (kind != "logistic") || margin != (len(params) == 1) || m < 0 {
-		pass("the loss %q is not logistic, square or hinge", p.text("loss.formula"))
-	}
-	full, q, zero := real(4, R, b), real(b, b), real(0) // 2 R l
-	reach := mul(full, real(r))                         // of |u|
-	fall, rise, bend, part := real(1), zero, zero, slack
-	if p.text("loss.form") == "score" { // |u| <= V = 2 R r l; largest -phi', phi' and phi''
+	pass(kind == "" || p.get("loss.clip") != nil || margin != (kind != "logistic") || margin != (len(params) == 1) || m < 0, "the loss %q is not logistic, square or hinge", p.text("loss.formula"))
+	full, q, zero := real(4, R, b), real(b, b), real(0)                             // 2 R l
+	reach, fall, rise, bend, part := mul(full, real(r)), real(1), zero, zero, slack // reach is of |u|
+	if p.text("loss.form") == "score" {                                             // |u| <= V = 2 R r l; largest -phi', phi' and phi''
 		switch V := reach; kind {
 		case "logistic":
 			fall, bend = sigmoid(V), real(0.25)
@@ -68,17 +64,15 @@ func constants(p node) {
 			}
 			return b * b / (1 + math.Exp(-b*b*x)) * (1 + 1e-14)
 		}
-		if !spreadAtMost(limit*(1-1e-15), 4*R*R*r*(1+1e-15), h, [3]float64{0, 0, math.Pi / 4}, [3]float64{1.5708, 1.5708, 0.7854}, 0) {
-			refuse("Dg = %v is not proved by docs/theory.md section 2.4", dg)
-		}
+		refuse(!spreadAtMost(limit*(1-1e-15), 4*R*R*r*(1+1e-15), h, [3]float64{0, 0, math.Pi / 4}, [3]float64{1.5708, 1.5708, 0.7854}, 0), "Dg = %v is not proved by docs/theory.md section 2.4", dg)
 	} else {
 		above("Dg", dg, spread, part)
 	}
 	if bend.Sign() > 0 {
 		above("L", p.num("constants.smoothness"), mul(mul(full, full), bend), slack)
-	} else if L := p.get("constants.smoothness"); L != nil && (L != 0. || reach.Cmp(real(m)) >= 0) { // 0 if no margin reaches the kink
-		refuse("the hinge loss is not smooth, and L = %v is stated", L)
 	}
+	L := p.get("constants.smoothness") // 0 if no margin reaches the kink
+	refuse(bend.Sign() == 0 && L != nil && (L != 0. || reach.Cmp(real(m)) >= 0), "the hinge loss is not smooth, and L = %v is stated", L)
 	same("convexity", p.get("constants.convex"), true)
 }
 
@@ -104,7 +98,7 @@ func certificate(p, pr, r node) *big.Float {
 	if moments(p) {
 		clip = p.num("clip_radius")
 	}
-	square := real(clip, clip)
+	square, n := real(clip, clip), pr.num("records")
 	joint := func(first, second *big.Float) *big.Float { // J(first^2, second^2) of section 11.5
 		alpha, beta := mul(first, first), mul(second, second)
 		if alpha.Cmp(add(beta, beta)) >= 0 {
@@ -112,19 +106,17 @@ func certificate(p, pr, r node) *big.Float {
 		}
 		return root(add(mul(real(2), add(alpha, beta)), quo(mul(alpha, alpha), add(beta, beta))))
 	}
-	exact := real(1) // class-sums: the number of positives, section 11.2
+	exact, least := real(1), n // class-sums: the number of positives, section 11.2
 	switch theorem {
 	case "recursion", "average": // sections 3.3 to 3.5: delta_t = min(c delta_(t-1) + p Dg eta + 2 rho, diam C)
 		eta, rho, alpha, L := real(s.num("step_size")), x.num("update_error"), real(pr.num("l2")), real(pr.num("constants.smoothness"))
 		// An update is off by the error of a gradient and six roundings of what it adds up (section 4.1).
 		length := add(real(radius), mul(eta, add(real(pr.num("constants.lipschitz")), mul(alpha, real(radius)))))
-		if least := add(mul(eta, real(pr.num("mean_error"))), mul(real(6*0x1p-53), length)); real(rho).Cmp(least) < 0 {
-			refuse("the rounding error %v of an update is less than that of its gradient and its sums", rho)
-		}
+		least := add(mul(eta, real(pr.num("mean_error"))), mul(real(6*0x1p-53), length))
+		refuse(real(rho).Cmp(least) < 0, "the rounding error %v of an update is less than that of its gradient and its sums", rho)
 		shrink, stretch := sub(real(1), mul(eta, alpha)), sub(mul(eta, add(L, alpha)), real(1))
 		c := larger(larger(shrink, neg(shrink)), larger(stretch, neg(stretch)))
-		move := add(mul(mul(share(pr), real(pr.num("constants.pair_diameter"))), eta), real(2, rho))
-		delta, sum, diameter := real(0), real(0), real(2, radius)
+		move, delta, sum, diameter := add(mul(mul(share(pr), real(pr.num("constants.pair_diameter"))), eta), real(2, rho)), real(0), real(0), real(2, radius)
 		if pr.text("loss.form") == "metric" { // semidefinite matrices
 			diameter = mul(root(real(min(2, pr.num("features")))), real(radius))
 		}
@@ -134,28 +126,60 @@ func certificate(p, pr, r node) *big.Float {
 			}
 			sum = add(sum, delta)
 		}
-		if theorem == "average" {
+		if theorem == "average" { // of iterates of norm r: their partial sums are rounded
+			enough("an average", x.num("output_error"), s.num("steps")/2*radius)
 			return add(quo(sum, real(s.num("steps"))), real(2, x.num("output_error")))
 		}
 		return delta
-	case "mean-gradient": // section 3.7
-		if exact = mul(share(pr), real(pr.num("constants.pair_diameter"))); x.num("error") < max(pr.num("mean_error"), 0x1p-52*pr.num("constants.lipschitz")) {
-			refuse("the rounding error %v of a gradient is less than that of its kernel and its division", x.num("error"))
-		}
+	case "mean-gradient": // section 3.7; in float32 neighbours share the error of their kernel (section 4.2)
+		exact, least = mul(share(pr), real(pr.num("constants.pair_diameter"))), 2*(pr.num("constants.lipschitz")+pr.num("mean_error"))
+		least = max(least, map[bool]float64{true: 0x1p53 * pr.num("mean_error")}[pr.num("mean_error") < 0x1p-36*pr.num("constants.lipschitz")])
 	case "signed-sums": // section 11.3, with weights of at most 1
-		if exact = real(2, clip); x.text("name") == "sum of records" {
-			exact = real(2, pr.num("norm_bound"))
+		if exact, least = real(2, clip), n*clip; x.text("name") == "sum of records" {
+			exact, least = real(2, pr.num("norm_bound")), n*pr.num("norm_bound")
 		}
 	case "second-moments": // section 11.4
-		exact = mul(root(real(min(2, pr.num("features")))), square)
+		exact, least = mul(root(real(min(2, pr.num("features")))), square), n*clip*clip
 	case "joint-moments": // section 11.5
-		exact = joint(real(clip), mul(real(x.num("scale")), square))
+		exact, least = joint(real(clip), mul(real(x.num("scale")), square)), n*clip
 	case "class-moments": // section 11.6
+		least = n * clip
 		second := mul(real(x.num("scale")), square)
 		change := add(mul(real(2), add(square, mul(second, second))), real(x.num("count"), x.num("count")))
 		exact = larger(joint(real(clip), second), root(change))
 	}
+	enough(theorem, x.num("error"), least)
 	return add(exact, real(2, x.num("error")))
+}
+
+// enough refuses a rounding error that is less than one rounding of a number that may be this large (section 4.1).
+func enough(what string, stated, size float64) {
+	refuse(stated < 0x1p-53*size*(1-1e-9), "the rounding error of %s, %v, is less than one rounding of it", what, stated)
+}
+
+// weights refuses weights that a run gives with a probability below 1e-12 (section 12.7), and another share of noise in them than
+// that of the plan.
+func weights(m, p, pr, r node) {
+	d, T, eta, radius, length := coordinates(pr), p.num("schedule.steps"), p.num("schedule.step_size"), pr.num("radius"), 0.
+	for _, w := range m.list("weights") {
+		v, _ := w.value.(float64)
+		length = math.Hypot(length, v)
+	}
+	x := 27.7 + math.Log(T) // e^-27.7 < 1e-12
+	most, gamma := radius, d+math.Sqrt(2*d*x)+x
+	tail := map[string][2]float64{"Gaussian": {math.Sqrt(d) + math.Sqrt(2*x), math.Sqrt(d)}, "K-norm": {gamma, math.Sqrt(d * (d + 1))}, "Laplace": {gamma, math.Sqrt(2 * d)}}[r.text("noise.law")]
+	far, usual := r.num("noise.scale")*tail[0], r.num("noise.scale")*tail[1]
+	if r.text("certificate.theorem") == "mean-gradient" {
+		walk := map[bool]float64{false: T, true: T * (2*T + 1) / (6 * (T + 1))}[p.get("schedule.average") == true]
+		far, usual = T*eta*far, eta*math.Sqrt(walk)*usual
+	}
+	if !moments(p) && pr.text("loss.form") == "score" && eta*pr.num("l2") <= 2 { // from 0 on, by steps of gradients
+		most = min(radius, T*eta*(pr.num("constants.lipschitz")+pr.num("mean_error"))+far)
+	}
+	if m.get("report.noise_to_radius") != nil && !moments(p) {
+		above("the noise in the weights", m.num("report.noise_to_radius")*(1+1e-9), real(usual/radius), rounding)
+	}
+	above("the norm that weights of such a run have, but for a probability below 1e-12,", most*(1+1e-6), real(min(length, 1e300)), math.MaxFloat64)
 }
 
 // coordinates is the length of the parameter: d, or for symmetric matrices d (d + 1)/2 (section 2.5).

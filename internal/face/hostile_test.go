@@ -413,3 +413,33 @@ func TestLoadBuildsTheNetwork(t *testing.T) {
 		}
 	}
 }
+
+// Whatever is changed in a genuine file, sealed again, it is refused, or every export of it compiles.
+func FuzzHostileModel(f *testing.F) {
+	files := genuine(f, "model-*.json")
+	names := []string{"model-1.json", "model-1-plan.json", "model-2.json"}
+	for i := range byte(30) {
+		f.Add(i, []byte{0, 7 * i, 5 * i, 0, 3 * i, i})
+	}
+	write := room(f)
+	f.Fuzz(func(t *testing.T, which byte, changes []byte) {
+		text, err := hostile.Mutate(files[names[int(which)%len(names)]], changes[:min(len(changes), 12)])
+		if err != nil {
+			return // not a document any more
+		}
+		var document any
+		if json.Unmarshal(text, &document) != nil {
+			return
+		}
+		m, err := dyad.Load(write(seal(t, document)))
+		if err != nil {
+			return
+		}
+		if v := m.Verdict(); v.Verdict == "" {
+			t.Error("no verdict")
+		}
+		for _, problem := range exports(m) {
+			t.Error(problem)
+		}
+	})
+}

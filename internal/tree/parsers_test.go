@@ -61,6 +61,8 @@ var parsers = map[string]string{
 	"algorithms/audit/parts.go":               "algorithms/audit:FuzzPart",
 	"docs/checker/checker.go":                 "docs/checker:FuzzCheck",
 	"docs/checker/check/main.go":              "docs/checker:FuzzCheck",
+	"cmd/dyad/judged.go":                      "docs/checker:FuzzCheck",
+	"dyad.go":                                 "internal/face:FuzzModel",
 	"cmd/dyad/verify.go":                      "docs/checker:FuzzCheck",
 	"engine/dataset/pack.go":                  "engine/dataset:FuzzPackHeader",
 	"autodiff/parse.go":                       "autodiff:FuzzParse",

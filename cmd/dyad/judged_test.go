@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// judging are the commands that take a model file, by the place where they take it. %s is the file.
+var judging = map[string]string{
+	"cluster --metric":   "cluster -k 2 --plan -n 100 --schema patients.yaml --metric %s",
+	"evaluate model":     "evaluate %s --plan -n 100 --epsilon 1",
+	"evaluate --compare": "evaluate good.json --compare %s --plan -n 100 --epsilon 1",
+	"export model":       "export %s --python",
+	"influence model":    "influence %s --data patients.csv --exact-figures",
+	"predict model":      "predict %s --data patients.csv",
+	"report model":       "report %s --out page.html",
+	"search --models":    "search --models %s,good.json --plan -n 100 --schema patients.yaml",
+	"threshold model":    "threshold %s --figures none.json",
+	"train --init":       "train --model mlp --init %s",
+	"transform model":    "transform %s --data patients.csv --out t.csv",
+	"verify model":       "verify %s",
+}
+
+// elsewhereJudged are places with the flags of another row, embedded.
+var elsewhereJudged = []string{"audit pairs --init", "curve --init", "local audit --init", "local client --init", "local model --init", "local plan --init", "local server --init", "local simulate --init", "pairs plan --init", "pairs train --init", "plan --init", "search --init"}
+
+// Every command that takes a model file says first that a file is refused, whatever becomes of the command; report and
+// export write nothing about it. The rows are compared with the command table.
+func TestEveryCommandJudges(t *testing.T) {
+	dir := clinic(t, 200)
+	var m any
+	if err := json.Unmarshal(verifiable(t, dir, "good", "--algorithm dpgdsc"), &m); err != nil {
+		t.Fatal(err)
+	}
+	m.(map[string]any)["weights"].([]any)[0] = 1e6 // outside of the ball
+	write(t, dir, "forged.json", string(sealed(t, m)))
+	parser, err := newParser(&cli{}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	var walk func(n *kong.Node, name string)
+	walk = func(n *kong.Node, name string) {
+		check := func(place string, v *kong.Value) {
+			if help := v.Help; strings.HasPrefix(help, "Model file") && v.Name != "out" || v.Tag.PlaceHolder == "MODEL" || place == "search --models" {
+				if seen++; judging[place] == "" && !slices.Contains(elsewhereJudged, place) {
+					t.Errorf("%s takes a model file and has no row here", place)
+				}
+			}
+		}
+		for _, p := range n.Positional {
+			check(name+" "+p.Name, p)
+		}
+		for _, f := range n.Flags {
+			check(name+" --"+f.Name, f.Value)
+		}
+		for _, c := range n.Children {
+			walk(c, strings.TrimSpace(name+" "+c.Name))
+		}
+	}
+	walk(parser.Model.Node, "")
+	if seen < len(judging) {
+		t.Errorf("%d places in the command table and %d rows", seen, len(judging))
+	}
+	for place, args := range judging {
+		code, out, errs := dyad(t, dir, strings.Fields(strings.Replace(args, "%s", "forged.json", 1))...)
+		first, _, _ := strings.Cut(errs, "\n")
+		if refusing := strings.HasPrefix(place, "report") || strings.HasPrefix(place, "export"); !strings.Contains(first, "forged.json is refused") || refusing && (code != exitInput || out != "") {
+			t.Errorf("%s: exit %d: %s%s", place, code, out, errs)
+		}
+		if _, _, errs := dyad(t, dir, strings.Fields(strings.Replace(args, "%s", "good.json", 1))...); strings.Contains(errs, "is refused") || strings.Contains(errs, "not covered") {
+			t.Errorf("%s of a genuine file: %s", place, errs)
+		}
+	}
+}
+
+// A page and a ledger that is named: a forged epsilon, in a plan of its own that holds, ends the report.
+func TestReportComparesTheLedger(t *testing.T) {
+	dir := clinic(t, 200)
+	var mine, its map[string]any
+	if json.Unmarshal(verifiable(t, dir, "m", "--algorithm dpgdsc"), &mine) != nil {
+		t.Fatal("the model cannot be read")
+	}
+	if code, _, errs := dyad(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "other.json", "--ledger", "other.jsonl", "--epsilon", "0.5", "--algorithm", "dpgdsc"); code != exitOK {
+		t.Fatal(errs)
+	}
+	other, err := modelText("other.json")
+	if err != nil || json.Unmarshal(other, &its) != nil {
+		t.Fatal(err)
+	}
+	its["run"] = mine["run"]
+	write(t, dir, "forged.json", string(sealed(t, any(its))))
+	if code, out, errs := dyad(t, dir, "report", "forged.json", "--ledger", "l.jsonl"); code != exitInput || !strings.Contains(errs, "hash of the file") || exists("forged.html") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}
