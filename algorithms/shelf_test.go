@@ -12,6 +12,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/privacy"
+	"dyad/privacy/durable"
 	"dyad/privacy/ledger"
 )
 
@@ -186,8 +187,14 @@ func TestUnacknowledgedChargeNamesItsRun(t *testing.T) {
 	l, err := ledger.OpenWith(w.path, ledger.Options{Trace: func(step string) {
 		if step == "line durable" && !failed {
 			failed = true
-			if err := os.Remove(w.path + ".head.new"); err != nil { // nothing to rename
-				t.Fatal(err)
+			heads, err := filepath.Glob(filepath.Join(filepath.Dir(w.path), durable.TempPrefix+"*")) // nothing to rename
+			if err != nil || len(heads) == 0 {
+				t.Fatalf("%d heads, %v", len(heads), err)
+			}
+			for _, head := range heads {
+				if err := os.Remove(head); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 	}})

@@ -35,6 +35,9 @@ const grace = 600 * time.Millisecond
 // hold says that the command has begun what it ends in good order itself: a change of a ledger, a stream, a server, a team.
 // If it was left behind it goes no further.
 func (a *app) hold() {
+	if a.state == nil { // not started by run
+		return
+	}
 	if !a.state.CompareAndSwap(free, holding) && a.state.Load() == leftBack {
 		select {}
 	}
