@@ -246,13 +246,17 @@ func TestHeldOutFiguresAreNotLost(t *testing.T) {
 	for _, fault := range []struct {
 		spec crash.Spec
 		code int
+		same bool
 	}{
-		{crash.Spec{Stage: "line durable", Nth: 3, Fault: "read-only"}, exitResource}, // their charge
-		{crash.Spec{Stage: "trained", Nth: 2, Fault: "read-only"}, exitResource},
-		{crash.Spec{Stage: "line durable", Nth: 4, Fault: "read-only"}, exitResource}, // their release
-		{crash.Spec{Stage: "trained", Nth: 2, Fault: "interrupt"}, exitCancelled},
+		{crash.Spec{Stage: "line durable", Nth: 3, Fault: "read-only"}, exitResource, false}, // their charge
+		{crash.Spec{Stage: "line durable", Nth: 3, Fault: "read-only"}, exitResource, true},
+		{crash.Spec{Stage: "trained", Nth: 2, Fault: "read-only"}, exitResource, false},
+		{crash.Spec{Stage: "trained", Nth: 2, Fault: "read-only"}, exitResource, true},
+		{crash.Spec{Stage: "line durable", Nth: 4, Fault: "read-only"}, exitResource, false}, // their release
+		{crash.Spec{Stage: "line durable", Nth: 4, Fault: "read-only"}, exitResource, true},
+		{crash.Spec{Stage: "trained", Nth: 2, Fault: "interrupt"}, exitCancelled, false},
 	} {
-		t.Run(fmt.Sprintf("%s at %s#%d", fault.spec.Fault, fault.spec.Stage, fault.spec.Nth), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s at %s#%d, same command %v", fault.spec.Fault, fault.spec.Stage, fault.spec.Nth, fault.same), func(t *testing.T) {
 			t.Parallel()
 			c := unnamedCommands["train --holdout-epsilon"]
 			f, args := unnamedFixture(t, c)
@@ -272,7 +276,12 @@ func TestHeldOutFiguresAreNotLost(t *testing.T) {
 			if !strings.HasSuffix(command, " --resume "+runs[1]) {
 				t.Fatalf("the command would charge again: %s", command)
 			}
-			f.within(t, asItIs, crash.Spec{Args: append(strings.Fields(command), "--out", figuresOf)}).End().Want(t, command, exitOK, "")
+			if fault.same { // the command of the training, with its run
+				command = strings.Join(append(args, "--resume", runs[0]), " ")
+				f.within(t, asItIs, crash.Spec{Args: append(args, "--resume", runs[0])}).End().Want(t, command, exitOK, "")
+			} else {
+				f.within(t, asItIs, crash.Spec{Args: append(strings.Fields(command), "--out", figuresOf)}).End().Want(t, command, exitOK, "")
+			}
 			f.complete(t, c)
 			if m, err := readModel(f.in("out/" + c.file)); err != nil {
 				t.Error(err)

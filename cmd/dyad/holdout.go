@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -168,6 +169,25 @@ func (c *trainCmd) resumeHeld(a *app, model string) error {
 		inner.stdout = io.Discard
 	}
 	return e.private(&inner, m, s, false, nil)
+}
+
+// named says that the run of --resume released the model that has this name, so that only the figures of its held-out records can be
+// missing.
+func (c *trainCmd) named(model string) (bool, error) {
+	path, err := c.path()
+	if c.Resume == "" || c.HoldoutEpsilon == nil || err != nil || !exists(path) || !exists(model) {
+		return false, nil
+	}
+	l, _, err := c.openExisting(ledger.Options{})
+	if err != nil {
+		return false, err
+	}
+	run, err := l.Released(c.Resume)
+	if err != nil || run.Kept.Digest == "" {
+		return false, nil // what is wrong with it says who resumes it
+	}
+	text, err := os.ReadFile(model)
+	return err == nil && files.Digest(text) == run.Kept.Digest, nil
 }
 
 // evaluateHeld adds exact figures of the held-out records to the result of a training that is done,

@@ -91,6 +91,11 @@ func (c *trainCmd) Run(a *app) error {
 	if c.HoldoutEpsilon != nil { // one command carries out both runs
 		c.Resume = strings.TrimSuffix(c.Resume, heldSuffix)
 	}
+	if named, err := c.named(name); err != nil {
+		return err
+	} else if named {
+		return c.resumeHeld(a, name)
+	}
 	if err := checkOut(name, c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger)...); err != nil {
 		return err
 	}
