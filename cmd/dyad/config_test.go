@@ -105,8 +105,8 @@ func TestExportFiles(t *testing.T) {
 		{nil, "--onnx"},
 		{[]string{"--onnx", "--sql", "duckdb", "-o", "x"}, "together"},
 		{[]string{"--sql", "oracle"}, "duckdb"},
-		{[]string{"--go", "-o", "model.json", "--force"}, "input"},
-		{[]string{"--go", "-o", "patients.csv"}, "exists"},
+		{[]string{"--go", "-o", "model.json", "--force"}, "its name says JSON"},
+		{[]string{"--go", "-o", "patients.csv"}, "its name says CSV"},
 	} {
 		if code, _, errs := dyad(t, dir, append([]string{"export", "model.json"}, c.args...)...); code != exitInput || !strings.Contains(errs, c.want) {
 			t.Errorf("export %v: exit %d, %s; want %q", c.args, code, errs, c.want)

@@ -127,7 +127,7 @@ func TestDataErrors(t *testing.T) {
 		want string
 	}{
 		{convert("patients.csv", "exists.csv"), exitInput, "--force"},
-		{convert("patients.csv", "new.csv", "--out-schema", "exists.csv"), exitInput, "--force"},
+		{convert("patients.csv", "new.csv", "--out-schema", "exists.csv"), exitInput, "its name says CSV"},
 		{convert("patients.csv", "new"), exitInput, "--to"},
 		{convert("patients.csv", "new.txt", "--to", "xml"), exitInput, "xml"},
 		{convert("patients.csv", "new.jsonl"), exitInput, "csv, parquet or npz"},

@@ -89,7 +89,7 @@ func TestPrivateEvaluationIsCharged(t *testing.T) {
 		before = after
 	}
 	// The cap of the ledger holds for evaluations.
-	if code, _, errs := dyad(t, dir, "ledger", "init", before.DataID, "--epsilon", "2", "--delta", "1e-5"); code != exitOK {
+	if code, _, errs := dyad(t, dir, "ledger", "init", before.DataID, "--epsilon", "2", "--delta", "1e-5", "--close"); code != exitOK {
 		t.Fatal(errs)
 	}
 	if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "patients.csv", "--epsilon", "9"); code != exitResource || strings.Contains(out, "AUC") {
@@ -375,7 +375,7 @@ func TestHeldOutCommandNamesTheLedger(t *testing.T) {
 	}
 	// The labels of the records are never written over.
 	write(t, dir, "labels.csv", "kept")
-	if code, _, errs := dyad(t, dir, "evaluate", "model.json", "--data", "patients.csv", "--labels", "labels.csv", "--epsilon", "1", "--out", "labels.csv", "--force"); code != exitInput || !strings.Contains(errs, "is an input") {
+	if code, _, errs := dyad(t, dir, "evaluate", "model.json", "--data", "patients.csv", "--labels", "labels.csv", "--epsilon", "1", "--out", "labels.csv", "--force"); code != exitInput || !strings.Contains(errs, "its name says CSV") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"dyad/docs/checker"
 	"dyad/internal/files"
 	"dyad/internal/page"
 	"dyad/privacy"
@@ -152,9 +153,13 @@ func readFigures(path string, m *model) (*privateResult, error) {
 
 // modelDocument is the page of a model file.
 func modelDocument(m *model, file string) document {
-	return document{
+	d := document{
 		title: "A model and its guarantee", seen: "this model", guarantee: m.Guarantee, report: reportOf(m), model: m, file: file, buy: buy(m, file),
 	}
+	if text, err := m.Text(); err == nil {
+		d.judged = &judgement{Verdict: checker.Check(text)}
+	}
+	return d
 }
 
 // trainedPage writes the page of a model that was trained.

@@ -167,7 +167,10 @@ func (d document) schedule() page.Section {
 	}
 	if d.recomputed() { // the report has numbers besides, which nobody checked
 		s.List, s.Text = nil, []string{"All numbers here are of the plan, and the checker has recomputed what follows from others; they are public."}
-		text = d.model.Plan
+		var plan bytes.Buffer
+		if json.Compact(&plan, d.model.Plan) == nil { // a file may have it on several lines
+			text = plan.Bytes()
+		}
 	}
 	more := flatten(&facts, "", text)
 	s.Tables = append([]page.Table{facts}, more...)

@@ -48,7 +48,7 @@ var writes = map[string][]written{
 	"search": {
 		{args: "search --epsilon 1 --road compose --candidates settings.yaml" + private, model: true, export: "--python", charge: true},
 		{args: "search --epsilon 1 --road random-stopping --candidates settings.yaml" + private, model: true, export: "--python", charge: true},
-		{args: "search --epsilon 1 --models file0.json,file1.json" + private, model: true, export: "--python"}, // a copy of one
+		{args: "search --epsilon 1 --models file0,file1" + private, model: true, export: "--python"}, // a copy of one
 	},
 	"pairs train": {
 		{args: links + " --method moments" + private, model: true, charge: true},
@@ -58,7 +58,7 @@ var writes = map[string][]written{
 	},
 	"cluster": {
 		{args: "cluster -k 2" + private, charge: true},
-		{args: "cluster -k 2 --metric file5.json" + private, charge: true},
+		{args: "cluster -k 2 --metric file5" + private, charge: true},
 	},
 	"local simulate": {
 		{args: "local simulate --epsilon 2 --epochs 2" + private, model: true, export: "--python", charge: true},
@@ -67,13 +67,13 @@ var writes = map[string][]written{
 	},
 	"local plan":  {{args: "local plan -n 60 --epochs 2 --schema patients.yaml", none: true}},
 	"local model": {{args: "local model --server ADDRESS --schema patients.yaml", model: true, export: "--python"}},
-	"evaluate":    {{args: "evaluate file0.json --data patients.csv --epsilon 1", charge: true, none: true}},
-	"threshold":   {{args: "threshold file0.json --data patients.csv --epsilon 1 --aim balanced", charge: true, none: true}},
-	"predict":     {{args: "predict file0.json --data patients.csv", none: true}},
-	"transform":   {{args: "transform file5.json --data patients.csv", none: true}},
-	"influence":   {{args: "influence file7.json --data patients.csv --public-data", none: true}},
-	"export":      {{args: "export file0.json --python", none: true}},
-	"report":      {{args: "report file0.json", none: true}},
+	"evaluate":    {{args: "evaluate file0 --data patients.csv --epsilon 1", charge: true, none: true}},
+	"threshold":   {{args: "threshold file0 --data patients.csv --epsilon 1 --aim balanced", charge: true, none: true}},
+	"predict":     {{args: "predict file0 --data patients.csv", none: true}},
+	"transform":   {{args: "transform file5 --data patients.csv", none: true}},
+	"influence":   {{args: "influence file7 --data patients.csv --public-data", none: true}},
+	"export":      {{args: "export file0 --python", none: true}},
+	"report":      {{args: "report file0", none: true}},
 	"curve":       {{args: "curve --epsilons 1 --splits 1 --algorithms moments --public-data" + private, none: true}},
 	"data schema": {{args: "data schema patients.csv --label outcome", none: true}},
 	"data pack":   {{args: "data pack patients.csv --schema patients.yaml", none: true}},
@@ -118,7 +118,7 @@ func TestGenuineFilesAreNeverRefused(t *testing.T) {
 	made := map[string]written{}
 	for _, leaf := range order {
 		for _, w := range writes[strings.TrimPrefix(leaf.Path(), "dyad ")] {
-			name := fmt.Sprintf("file%d.json", len(made))
+			name := fmt.Sprintf("file%d", len(made))
 			args := strings.Fields(strings.NewReplacer("OUT", name, "ADDRESS", address).Replace(w.args))
 			w.args = strings.Join(args, " ")
 			args = append(args, "--out", name)

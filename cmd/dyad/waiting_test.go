@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,9 +21,8 @@ import (
 
 // shortReads has a command line for every command that reads a file and is not in longWork.
 var shortReads = map[string]string{
-	"transform": "transform MODEL --data /dev/null --out OUT", "report": "report MODEL --out OUT", "export": "export MODEL --onnx --out OUT", "verify": "verify MODEL --ledger LEDGER",
-	"data check": "data check SCHEMA", "ledger show": "ledger show --ledger LEDGER", "ledger verify": "ledger verify --ledger LEDGER", "ledger compact": "ledger compact --ledger LEDGER",
-	"local plan": "local plan -n 300 --schema SCHEMA", "version": "version --config BIG",
+	"transform": "transform MODEL --data /dev/null --out OUT", "report": "report MODEL --out OUT", "export": "export MODEL --onnx --out OUT", "verify": "verify MODEL",
+	"data check": "data check SCHEMA", "local plan": "local plan -n 300 --schema SCHEMA", "version": "version --config BIG",
 	"local client": "local client --protocol BIG --data MANY --schema SCHEMA --user u --memory OUT --max-epsilon 2",
 	"local model":  "local model --server http://127.0.0.1:1 --schema SCHEMA --out OUT",
 	"train config": "train --config BIG", "evaluate public": "evaluate MODEL --data BIG --public-data", "data schema answers": "data schema /dev/null --answers MANY",
@@ -64,8 +64,7 @@ func TestFirstSignalEndsAWait(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(lines)) {
 		words := strings.Fields(lines[name])
 		for at, word := range words {
-			ledger := word == "LEDGER" && (strings.HasPrefix(name, "ledger ") || name == "verify")
-			if inputs[word] == "" && !ledger {
+			if inputs[word] == "" { // a ledger is a regular file: a pipe is refused
 				continue
 			}
 			if i++; testing.Short() && i%12 != 0 {
@@ -73,6 +72,9 @@ func TestFirstSignalEndsAWait(t *testing.T) {
 			}
 			what := []string{"open", "read"}[i%2]
 			sig := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}[i%3]
+			if sig == syscall.SIGHUP && signal.Ignored(sig) { // by nohup, for children as well
+				sig = syscall.SIGTERM
+			}
 			t.Run(fmt.Sprintf("%s, %s of %s, %v", name, what, strings.ToLower(word), sig), func(t *testing.T) {
 				t.Parallel()
 				fifo := filepath.Join(t.TempDir(), "fifo")
