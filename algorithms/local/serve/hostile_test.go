@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"runtime"
 	"strings"
 	"sync"
@@ -22,11 +23,16 @@ import (
 )
 
 // post sends a message as JSON.
-func post(t *testing.T, url, body, token string) int {
+func post(t *testing.T, server, body, token string) int {
 	t.Helper()
-	q, err := http.NewRequest(http.MethodPost, url+"/v1/messages", strings.NewReader(body))
+	q, err := http.NewRequest(http.MethodPost, server+"/v1/messages", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
+	}
+	q.Header.Set("Content-Type", "application/json")
+	var named struct{ User string }
+	if json.Unmarshal([]byte(body), &named) == nil && token != "" {
+		q.Header.Set("Dyad-User", url.PathEscape(named.User))
 	}
 	q.Header.Set("Authorization", "Bearer "+token)
 	r, err := http.DefaultClient.Do(q)
@@ -208,7 +214,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 func TestRequestsInWorkKeepTheirPlace(t *testing.T) {
 	s := open(t, t.TempDir(), protocol(20))
 	address := listen(t, s, serve.HandlerOptions{Connections: 2})
-	half := "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n12345"
+	half := "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n12345"
 	slow := []net.Conn{dial(t, address, half, false), dial(t, address, half, false)}
 	time.Sleep(200 * time.Millisecond) // their headers are read
 	served := make(chan error, 1)
