@@ -210,40 +210,6 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// A request in work is not cut off by new connections: these wait for a place.
-func TestRequestsInWorkKeepTheirPlace(t *testing.T) {
-	s := open(t, t.TempDir(), protocol(20))
-	address := listen(t, s, serve.HandlerOptions{Connections: 2})
-	half := "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n12345"
-	slow := []net.Conn{dial(t, address, half, false), dial(t, address, half, false)}
-	time.Sleep(200 * time.Millisecond) // their headers are read
-	served := make(chan error, 1)
-	go func() {
-		remote := serve.Remote{URL: "http://" + address}
-		_, err := remote.State(context.Background())
-		served <- err
-	}()
-	select {
-	case err := <-served:
-		t.Fatalf("a third connection of 2 was served: %v", err)
-	case <-time.After(300 * time.Millisecond):
-	}
-	if _, err := io.WriteString(slow[0], "67890"); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := http.ReadResponse(bufio.NewReader(slow[0]), nil); err != nil || r.StatusCode != 400 {
-		t.Errorf("the request in work was cut off: %v, %v", r, err)
-	}
-	select {
-	case err := <-served:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(3 * time.Second):
-		t.Error("the place that became free was given to nobody")
-	}
-}
-
 // wide is a service whose state has about 8 MB.
 func wide(t *testing.T) *serve.Service {
 	p := protocol(100)
