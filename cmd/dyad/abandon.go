@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -20,10 +22,48 @@ func (pairsPlanCmd) computes()    {}
 func (pairsInspectCmd) computes() {}
 func (localPlanCmd) computes()    {}
 
+// The states of a command that an interrupt may leave behind.
+const (
+	free     int32 = iota // nothing is lost with it
+	holding               // it is waited for
+	leftBack              // the program ends
+)
+
+// grace is how long a command that is free is waited for after an interrupt.
+const grace = 600 * time.Millisecond
+
+// hold says that the command has begun what it ends in good order itself: a change of a ledger, a stream, a server, a team.
+// If it was left behind it goes no further.
+func (a *app) hold() {
+	if !a.state.CompareAndSwap(free, holding) && a.state.Load() == leftBack {
+		select {}
+	}
+}
+
+// waited is a context that ends when an interrupted command is not waited for any longer: what waits for a pipe, a prompt or a
+// network folder does not see that a.ctx is done.
+func (a *app) waited() (context.Context, func()) {
+	late, cancel := context.WithCancel(context.WithoutCancel(a.ctx))
+	stop := context.AfterFunc(a.ctx, func() {
+		time.AfterFunc(grace, func() {
+			if a.state.CompareAndSwap(free, leftBack) {
+				cancel()
+			}
+		})
+	})
+	return late, func() { stop(); cancel() }
+}
+
 // perform runs a command.
 func (a *app) perform(command *kong.Context) error {
 	if _, ok := command.Selected().Target.Addr().Interface().(computes); !ok {
-		return command.Run(a)
+		ctx, stop := a.waited()
+		defer stop()
+		err, left := tasks.Await(ctx, func() error { return command.Run(a) })
+		if left != nil {
+			return left
+		}
+		return err
 	}
 	shut := &door{}
 	inner := *a

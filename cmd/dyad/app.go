@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -26,16 +27,6 @@ import (
 	"dyad/internal/input"
 	"dyad/internal/tasks"
 	"dyad/privacy/ledger"
-)
-
-// The exit codes of every command.
-const (
-	exitOK        = 0
-	exitFailure   = 1   // a failure, or a check that did not hold
-	exitInput     = 2   // bad input, flag, schema or plan that cannot be honoured
-	exitResource  = 3   // device, budget or ledger unavailable
-	exitElsewhere = 4   // trained and charged, and the model is saved elsewhere than asked
-	exitCancelled = 130 // interrupted
 )
 
 // cli is the command line. Flags common to all commands come first.
@@ -93,6 +84,9 @@ type app struct {
 	percentOnly    bool // progress shows no times
 	began          time.Time
 	args           []string       // of the command line
+	state          *atomic.Int32  // free, holding or leftBack
+	screen         *screen        // standard error if it is a terminal, else nil
+	saved          string         // file of a complete result
 	run            string         // that is charged and not released yet, for a panic
 	told           []string       // warnings that were noted before the charge
 	options        map[string]any // used flags with their values, with --config
@@ -111,22 +105,25 @@ type hooks struct {
 
 // at says that a stage was reached.
 func (a *app) at(stage string) {
+	if stage == "locked" { // of a ledger, for a change
+		a.hold()
+	}
 	if a.hooks.stage != nil {
 		a.hooks.stage(stage)
 	}
 }
 
-// badInput returns an error with exit code 2.
+// badInput returns an error with exitInput.
 func badInput(format string, args ...any) error { return input.Errorf(format, args...) }
 
-// asInput marks err as exit code 2; nil stays nil.
+// asInput marks err as exitInput; nil stays nil.
 func asInput(err error) error { return input.As(err) }
 
-// errCheckFailed is the error of a check that did not hold: exit code 1.
+// errCheckFailed is the error of a check that did not hold: exitFailure.
 var errCheckFailed = errors.New("dyad: a check did not hold")
 
-// errUnavailable is the error of a server or an address that cannot be had now: exit
-// code 3.
+// errUnavailable is the error of a server or an address that cannot be had now:
+// exitResource.
 var errUnavailable = errors.New("dyad: not available")
 
 // exitCode maps an error to the exit codes.
@@ -160,7 +157,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	var c cli
 	// A model says when its command began: the end would tell how long the training took.
 	began := time.Now().UTC().Truncate(time.Second)
-	a := &app{ctx: ctx, began: began, stdin: stdin, stdout: stdout, hooks: h}
+	a := &app{ctx: ctx, began: began, stdin: stdin, stdout: stdout, hooks: h, state: &atomic.Int32{}}
 	if asksForJSON(args) {
 		a.logs = &jsonLog{to: stderr, began: began}
 		stderr = a.logs
@@ -168,13 +165,15 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	a.stderr = stderr
 	defer func() { a.team.leave(code) }() // after everything is written
 	defer func() {
-		r := recover()
-		switch end, ok := r.(stopped); {
-		case r == nil:
+		p := tasks.Caught(recover())
+		if p == nil {
+			return
+		}
+		switch end, ok := p.Value.(stopped); {
 		case ok:
 			code = end.code
 		default:
-			fail(stderr, "dyad: internal error, please report it: %v", tasks.Caught(r))
+			fail(stderr, "dyad: internal error, please report it: %v", p)
 			if a.run != "" {
 				fail(stderr, "dyad: run %s is charged; the same command with --resume %s continues it, or saves its model, at no further cost", a.run, a.run)
 			}
@@ -198,7 +197,12 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	case args[0] == "--version":
 		args = append([]string{"version"}, args[1:]...)
 	}
-	args, config, err := withConfig(parser, minusFormula(args))
+	var config *config
+	err, cancelled := tasks.Await(ctx, func() (err error) { args, config, err = withConfig(parser, minusFormula(args)); return err }) // a pipe waits for its writer
+	if cancelled != nil {
+		fail(stderr, "dyad: cancelled")
+		return exitCancelled
+	}
 	if err != nil {
 		fail(stderr, "%s", message(err))
 		return exitInput
@@ -223,10 +227,17 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		a.options = used(command)
 	}
 	a.json, a.quiet, a.verbose, a.interactive = c.JSON, c.Quiet, c.Verbose, !c.Quiet && isTerminal(stderr)
+	if a.logs == nil && isTerminal(stderr) {
+		a.screen = &screen{Writer: stderr}
+		stderr = a.screen
+		a.stderr = stderr
+	}
 	a.warnOfReaders(command)
 	err = a.perform(command)
 	if err != nil {
-		if errors.Is(err, context.Canceled) {
+		if errors.Is(err, context.Canceled) && a.saved != "" {
+			fail(stderr, "dyad: cancelled; the result is complete as %s", a.saved)
+		} else if errors.Is(err, context.Canceled) {
 			fail(stderr, "dyad: cancelled")
 		} else if !errors.Is(err, errCheckFailed) && !errors.Is(err, errTold) {
 			fail(stderr, "%s", a.team.prefix()+message(err))
@@ -269,6 +280,7 @@ func isTerminal(w io.Writer) bool {
 // emit writes the result of a command: v as JSON with --json, else text unless
 // --quiet.
 func (a *app) emit(v any, text string) error {
+	a.endLine()
 	if a.json {
 		var report bytes.Buffer
 		e := json.NewEncoder(&report)
@@ -281,13 +293,13 @@ func (a *app) emit(v any, text string) error {
 			return err
 		}
 		_, err = a.stdout.Write(text)
-		return err
+		return unwritten(v, err)
 	}
 	if a.quiet {
 		return nil
 	}
 	_, err := io.WriteString(a.stdout, text)
-	return err
+	return unwritten(v, err)
 }
 
 // note writes a remark for people to standard error.

@@ -127,7 +127,7 @@ func TestAuditRefusesBadInput(t *testing.T) {
 	} {
 		code, _, errs := dyad(t, dir, append([]string{"audit"}, c.args...)...)
 		if code != exitInput || !strings.Contains(errs, c.want) || !strings.HasPrefix(errs, "dyad: ") {
-			t.Errorf("dyad audit %v: exit %d, want 2: %s", c.args, code, errs)
+			t.Errorf("dyad audit %v: exit %d, want 64: %s", c.args, code, errs)
 		}
 	}
 	t.Chdir(dir)
@@ -168,7 +168,7 @@ func TestAuditOfStreamsAndMetrics(t *testing.T) {
 		{"onpairc", "--secret-state", "--every", "2"}, {"onpairc", "--reservoir"}, {"dpgdsc", "--task", "metric", "--method", "canaries"},
 	} {
 		if code, _, errs := dyad(t, dir, append([]string{"audit", "--runs", "40"}, args...)...); code != exitInput {
-			t.Errorf("%v: exit %d, want 2: %s", args, code, errs)
+			t.Errorf("%v: exit %d, want 64: %s", args, code, errs)
 		}
 	}
 }

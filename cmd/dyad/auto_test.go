@@ -70,7 +70,7 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 			continue
 		}
 		if says == "" || code != exitInput || out != "" || !strings.Contains(errs, says) || !strings.Contains(errs, "--algorithm") {
-			t.Errorf("plan %s: exit %d, want 2 and %q\n%s", args, code, says, out+errs)
+			t.Errorf("plan %s: exit %d, want 64 and %q\n%s", args, code, says, out+errs)
 		}
 	}
 }

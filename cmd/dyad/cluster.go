@@ -116,7 +116,7 @@ func (c *clusterCmd) cluster(a *app, schema *dataset.Schema, metric *model) erro
 		return err
 	}
 	result := clusterResult{Metric: c.Metric, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData}}
-	if kept, ok, err := c.kept(a, c.Out, &result.runOutcome); err != nil {
+	if kept, ok, err := c.kept(a, target{name: c.Out}, &result.runOutcome); err != nil {
 		return err
 	} else if ok {
 		found, away := kept.RecoverClusters()
@@ -142,7 +142,7 @@ func (c *clusterCmd) cluster(a *app, schema *dataset.Schema, metric *model) erro
 		return err
 	}
 	result.DataID, result.Public, result.Records = schema.DataID, c.PublicData || schema.Public, data.Records.Units()
-	options, err := c.execution(a, &result.runOutcome, c.Out, 0)
+	options, err := c.execution(a, &result.runOutcome, target{name: c.Out}, 0)
 	if err != nil {
 		return err
 	}
@@ -164,9 +164,7 @@ func (c *clusterCmd) cluster(a *app, schema *dataset.Schema, metric *model) erro
 		return away
 	}
 	result.fill(found)
-	if err := result.spent(options.Ledger, p.Plan.Options.Budget.Delta, result.Records); err != nil {
-		return errors.Join(away, err)
-	}
+	result.spent(a, options.Ledger, p.Plan.Options.Budget.Delta, result.Records)
 	err = a.emitBrief(result, result.text(), result.brief(a, p.Guarantee))
 	a.at("reported")
 	return errors.Join(away, err)

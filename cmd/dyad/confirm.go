@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -26,11 +26,16 @@ func (f confirmFlag) confirm(a *app, what string) error {
 	if in, ok := a.stdin.(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
 		return badInput("%s; say --yes to do it. Nothing was charged", what)
 	}
-	fmt.Fprintf(a.stderr, "dyad: %s. Go on? [y/N] ", what)
-	answer, _ := bufio.NewReader(a.stdin).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
+	answer, err := a.asker().ask("dyad: %s. Go on? [y/N] ", what)
+	if a.ctx.Err() != nil {
 		return a.ctx.Err()
+	}
+	if err != nil && err != io.EOF {
+		return err
+	}
+	switch strings.ToLower(answer) {
+	case "y", "yes":
+		return nil
 	}
 	return badInput("not confirmed; nothing was charged")
 }

@@ -125,7 +125,7 @@ func TestDocsRunCatchesRot(t *testing.T) {
 	if f := runPage(t, readPage(good)); len(f) != 0 {
 		t.Errorf("the good page fails: %q", f)
 	}
-	if f := runPage(t, readPage(strings.NewReplacer("data inspect", "data inspekt", "# a remark\n", "# exit 2\ndyad: ...inspekt...\n").Replace(good))); len(f) != 0 {
+	if f := runPage(t, readPage(strings.NewReplacer("data inspect", "data inspekt", "# a remark\n", "# exit 64\ndyad: ...inspekt...\n").Replace(good))); len(f) != 0 {
 		t.Errorf("the page with a refusal fails: %q", f)
 	}
 	for _, rot := range []string{
@@ -134,7 +134,7 @@ func TestDocsRunCatchesRot(t *testing.T) {
 		strings.Replace(good, "range", "rang", 1),
 		strings.Replace(good, "3,4,1", "3,4", 1),
 		strings.Replace(good, "console\n", "console runnable\n", 1),
-		strings.Replace(good, "# a remark", "# exit 2", 1),
+		strings.Replace(good, "# a remark", "# exit 64", 1),
 		strings.Replace(good, "# a remark\n", "# a remark\nschema of nothing\n", 1),
 		strings.Replace(good, "# a remark\n", "# a remark\n... nothing of this ...\n", 1),
 	} {

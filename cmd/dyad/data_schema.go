@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -17,12 +15,13 @@ import (
 )
 
 type dataSchemaCmd struct {
-	File     string `arg:"" help:"Data file: CSV, ARFF, JSON lines, Parquet, LIBSVM, NPY, NPZ or IDX, gzip or zstd or neither."`
+	File     string `arg:"" help:"Data file: CSV, ARFF, JSON lines, Parquet, an Excel workbook (.xlsx), LIBSVM, NPY, NPZ or IDX, gzip or zstd or neither."`
 	Out      string `writes:"schema" short:"o" placeholder:"FILE" help:"Schema file to write. Default: standard output."`
 	Force    bool   `help:"Replace an existing file."`
 	Label    string `placeholder:"COLUMN" help:"The label. Default: the column with two values, if there is only one."`
 	Positive string `placeholder:"VALUE" help:"The value of the label that should score high. Default: a guess, to be checked."`
 	Decimal  string `enum:"auto,point,comma" default:"auto" placeholder:"SIGN" help:"What separates the fraction of a number in a CSV file: point, comma, or auto, where the file tells."`
+	Sheet    string `placeholder:"NAME" help:"The sheet of a workbook. Default: its only sheet with cells."`
 	Answers  string `placeholder:"FILE" help:"YAML file of what is known about columns without the data, lines such as \"age: {range: [18, 110]}\" with the keys of a schema."`
 	Ask      bool   `help:"Ask for the range or the categories of each column, on standard input."`
 }
@@ -57,7 +56,7 @@ func (c *dataSchemaCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	o := dataset.DraftOptions{Label: c.Label, Positive: c.Positive, Answers: map[string]dataset.Answer{}}
+	o := dataset.DraftOptions{Label: c.Label, Positive: c.Positive, Sheet: c.Sheet, Answers: map[string]dataset.Answer{}}
 	o.Decimal = map[string]string{"point": ".", "comma": ","}[c.Decimal]
 	if c.Answers != "" {
 		if o.Answers, err = readAnswers(c.Answers); err != nil {
@@ -138,17 +137,14 @@ func (a *app) ask(d *dataset.Drafted, o *dataset.DraftOptions) error {
 	if err != nil {
 		return asInput(err)
 	}
-	lines := bufio.NewScanner(a.stdin)
+	asker := a.asker()
 	read := func(format string, args ...any) (string, error) {
-		fmt.Fprintf(a.stderr, format, args...)
-		if err := context.Cause(a.ctx); err != nil {
-			return "", err
-		}
-		if !lines.Scan() {
+		answer, err := asker.ask(format, args...)
+		if err == io.EOF {
 			fmt.Fprintln(a.stderr)
-			return "", lines.Err() // at the end of the input the rest stays open
+			err = nil // the rest stays open
 		}
-		return strings.TrimSpace(lines.Text()), nil
+		return answer, err
 	}
 	for o.Label == "" && len(d.Candidates) > 0 {
 		answer, err := read("Which column is the label (%s)? ", strings.Join(d.Candidates, ", "))

@@ -27,8 +27,8 @@ type deviceFlag struct {
 }
 
 // openDevice opens the device of the flag. The caller must call the function that it
-// returns. A GPU that was asked for and cannot be used is an error with exit code 3, a
-// precision that the device does not have one with exit code 2.
+// returns. A GPU that was asked for and cannot be used is an error with exitResource, a
+// precision that the device does not have one with exitInput.
 func (f *deviceFlag) openDevice(workers int, precision cuda.Precision) (done func(), err error) {
 	return f.openAs(lib.DeviceOptions{Workers: workers, Precision: precision})
 }

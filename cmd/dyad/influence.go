@@ -7,7 +7,7 @@ import (
 
 	lib "dyad"
 	"dyad/engine/dataset"
-	"dyad/experiment"
+	"dyad/internal/experiment"
 	"dyad/internal/files"
 )
 

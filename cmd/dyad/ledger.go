@@ -173,8 +173,8 @@ type chargedRun struct {
 	Seeded   bool `json:"seeded,omitempty"`
 }
 
-func chargedRuns(l *ledger.Ledger, id string) (runs []chargedRun, err error) {
-	entries, err := l.Entries()
+// chargedRuns are the runs that lines of a ledger charge to a data id.
+func chargedRuns(entries []ledger.Entry, id string) (runs []chargedRun) {
 	for _, e := range entries {
 		if e.Charge == nil || e.DataID != id {
 			continue
@@ -185,7 +185,7 @@ func chargedRuns(l *ledger.Ledger, id string) (runs []chargedRun, err error) {
 			FromData: strings.Contains(e.Charge.Guarantee, algorithms.BoundsFromData), Seeded: e.Charge.SeededNoise,
 		})
 	}
-	return runs, err
+	return runs
 }
 
 func (r chargedRun) text() string {
@@ -287,7 +287,7 @@ func keptRuns(l *ledger.Ledger, id string) (kept []keptRun, err error) {
 
 func (r keptRun) text() string {
 	if r.Released {
-		return fmt.Sprintf("    run %s is released, and its model has no name yet: it is kept as %s; its own command with --resume %s saves it\n", r.Run, r.File, r.Run)
+		return fmt.Sprintf("    run %s is released, and its result has no name yet: it is kept as %s; its own command with --resume %s saves it\n", r.Run, r.File, r.Run)
 	}
 	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; if the attempt is dead the next start removes it\n", r.Run, r.File)
 }
@@ -337,14 +337,16 @@ func (c *ledgerShowCmd) Run(a *app) error {
 	all := []*spending{}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", path)
+	entries, err := l.Entries()
+	if err != nil {
+		return err
+	}
 	for _, id := range ids {
 		s, err := spendingOf(l, id, c.Delta)
 		if err != nil {
 			return err
 		}
-		if s.Charges, err = chargedRuns(l, id); err != nil {
-			return err
-		}
+		s.Charges = chargedRuns(entries, id)
 		if s.Unfinished, err = unfinishedRuns(l, id); err != nil {
 			return err
 		}

@@ -47,8 +47,8 @@ message is written to the memory file before it is sent, so that it can be sent 
 A record with a missing value, an unknown category or another label is answered for, too, by a message that
 contributes nothing and looks like any other; a note on standard error tells you, and the exit code does not.
 
-Exit codes: 0 the message of this epoch is with the server, or all epochs are over; 1 the server refused it; 2 bad
-input or protocol; 3 the server is away, or the protocol costs too much.
+Exit codes: 0 the message of this epoch is with the server, or all epochs are over; 1 the server refused it; 3 the
+server is away, or the protocol costs too much; 64 bad input or protocol.
 
 Examples:
   dyad local plan -n 300 --schema patients.yaml --epochs 2 --out learn.json

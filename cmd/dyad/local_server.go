@@ -103,6 +103,7 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	if err := a.emit(map[string]any{"address": address, "protocol": serve.PublicPlan(p)}, localText(p, shuffled)+progress+fmt.Sprintf("%-11s %s\n", "listening", address)); err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	a.hold()
 	return serve.Run(a.ctx, s, listener, options)
 }
 

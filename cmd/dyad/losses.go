@@ -312,7 +312,7 @@ func either(b bool, yes, no string) string {
 	return no
 }
 
-// unwrapInput removes the mark of exit code 2.
+// unwrapInput removes the mark of exitInput.
 func unwrapInput(err error) error {
 	var bad input.Error
 	if errors.As(err, &bad) {

@@ -176,7 +176,10 @@ func manPage(n *kong.Node) string {
 		}
 		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(strings.TrimSpace(strings.Join(lines, "\n"))))
 	}
-	b.WriteString(".SH EXIT STATUS\n0: fine. 1: a failure, or a check that did not hold. 2: bad input, flag, schema or plan; nothing was charged.\n3: device, budget or ledger unavailable. 4: trained and charged, but the model is saved elsewhere than asked. 130: cancelled.\n")
+	b.WriteString(".SH EXIT STATUS\n")
+	for _, e := range exits() {
+		fmt.Fprintf(&b, ".TP\n%d\n%s\n", e.code, roff(e.meaning))
+	}
 	if n.Parent != nil {
 		also = append(also, manName(n.Parent))
 	}

@@ -10,7 +10,7 @@ import (
 	"dyad/internal/crash"
 )
 
-// A process that runs out of memory can only die, so what would not fit is refused before the charge (exit code 2), by the limit of the
+// A process that runs out of memory can only die, so what would not fit is refused before the charge (exitInput), by the limit of the
 // process (ulimit -v) as by that of the machine. With the memory the same run goes on.
 func TestMemoryIsRefusedBeforeTheCharge(t *testing.T) {
 	f := newFixture(t)

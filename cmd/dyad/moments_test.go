@@ -65,7 +65,7 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 			continue
 		}
 		if want == "" || code != exitInput || out != "" || !strings.Contains(errs, want) {
-			t.Errorf("plan %s: exit %d, want 2 and %q\n%s", args, code, want, out+errs)
+			t.Errorf("plan %s: exit %d, want 64 and %q\n%s", args, code, want, out+errs)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestMomentsDescentFlagsAreHonouredOrRefused(t *testing.T) {
 	} {
 		code, out, errs := dyad(t, t.TempDir(), append([]string{"plan", "-n", "100", "-d", "3", "--algorithm", "moments-descent"}, strings.Fields(args)...)...)
 		if code != exitInput || out != "" || !strings.Contains(errs, want) {
-			t.Errorf("plan %s: exit %d, want 2 and %q\n%s", args, code, want, out+errs)
+			t.Errorf("plan %s: exit %d, want 64 and %q\n%s", args, code, want, out+errs)
 		}
 	}
 	for args, want := range map[string]string{

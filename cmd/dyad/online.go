@@ -14,8 +14,9 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/online"
 	"dyad/engine/dataset"
-	"dyad/experiment"
+	"dyad/internal/experiment"
 	"dyad/internal/files"
+	"dyad/internal/tasks"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -227,6 +228,8 @@ func (o *onlineRun) prepare() (err error) {
 	}
 	if o.DataID == "" {
 		o.DataID = o.schema.DataID
+	} else if !dataset.IsDataID(o.DataID) {
+		return badInput("--data-id is 1 to 128 letters, digits, dots, hyphens or underscores")
 	}
 	flags := planFlags{Algorithm: o.Algorithm, Mode: o.Mode, Task: o.Task, lossFlags: o.lossFlags, Epsilon: o.Epsilon, Delta: o.Delta, L2: &o.L2, Radius: o.Radius, unsound: o.PaperUnsound}
 	if o.plan, err = o.streamFlags.plan(flags, lib.ShapeOf(o.encoder, o.Records)); err != nil {
@@ -273,7 +276,11 @@ func (o *onlineRun) line(v any) error { return json.NewEncoder(o.a.stdout).Encod
 func (o *onlineRun) read() error {
 	var r io.Reader = o.a.stdin
 	if o.Data != "-" {
-		f, err := os.Open(o.Data)
+		var f *os.File
+		err, interrupted := tasks.Await(o.a.ctx, func() (err error) { f, err = os.Open(o.Data); return err }) // a pipe waits for its writer
+		if interrupted != nil {
+			return interrupted
+		}
 		if err != nil {
 			return asInput(fmt.Errorf("cannot read data: %w", err))
 		}
@@ -283,6 +290,7 @@ func (o *onlineRun) read() error {
 		}
 		r = f
 	}
+	o.a.hold()
 	options := dataset.Options{Labels: dataset.LabelsOptional}
 	err := dataset.ScanReader(o.source(), &liveReader{ctx: o.a.ctx, r: r, follow: o.Follow}, o.schema, options, o.take)
 	var parse *dataset.ParseError

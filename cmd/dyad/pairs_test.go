@@ -132,7 +132,7 @@ func TestPairMomentsRoad(t *testing.T) {
 	} {
 		args := append(slices.Clone(train), "--out", "other.json", c[0])
 		if code, out, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, c[1]) {
-			t.Errorf("%s: exit %d, want 2 and %q: %s%s", c[0], code, c[1], out, errs)
+			t.Errorf("%s: exit %d, want 64 and %q: %s%s", c[0], code, c[1], out, errs)
 		}
 	}
 }
@@ -280,7 +280,7 @@ func TestPairsInspect(t *testing.T) {
 	}
 }
 
-// Bad pairs give exit code 2 with file, row and remedy, never a value, and no charge.
+// Bad pairs give exitInput with file, row and remedy, never a value, and no charge.
 func TestBadPairsAreRefusedAndNothingCharged(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir)

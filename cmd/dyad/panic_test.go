@@ -44,7 +44,7 @@ func TestPanicIsAFailure(t *testing.T) {
 	}
 }
 
-// The second interrupt ends what does not look at the first one.
+// The second interrupt ends at once what does not look at the first one.
 func TestSecondInterruptKills(t *testing.T) {
 	f := newFixture(t)
 	fifo := filepath.Join(t.TempDir(), "data.csv")
@@ -54,7 +54,7 @@ func TestSecondInterruptKills(t *testing.T) {
 	child := f.start(t, crash.Spec{Args: []string{"data", "inspect", fifo, "--schema", f.in("in/patients.yaml")}, Bare: true})
 	done := make(chan ended, 1)
 	go func() { done <- child.End() }()
-	for range 100 {
+	for { // the child has a minute
 		select {
 		case e := <-done:
 			status, ok := child.ProcessState.Sys().(syscall.WaitStatus)
@@ -62,11 +62,8 @@ func TestSecondInterruptKills(t *testing.T) {
 				t.Errorf("it ended with %v: %s", child.ProcessState, e.Stderr)
 			}
 			return
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(5 * time.Millisecond): // an interrupt alone ends it later, after grace
 			_ = child.Process.Signal(os.Interrupt)
 		}
 	}
-	t.Error("ten seconds of interrupts did not end it")
-	_ = child.Process.Kill()
-	<-done
 }

@@ -129,7 +129,7 @@ func TestPlanRefusesInconsistentConstants(t *testing.T) {
 			continue
 		}
 		if want == "" || code != exitInput || out != "" || !strings.Contains(errs, want) {
-			t.Errorf("plan %s: exit %d, want 2 and %q\n%s", args, code, want, out+errs)
+			t.Errorf("plan %s: exit %d, want 64 and %q\n%s", args, code, want, out+errs)
 		}
 	}
 	// A stated G alone drops the Dg of the loss, which belongs to its own G.

@@ -35,7 +35,7 @@ func TestExplicitZeroIsAnError(t *testing.T) {
 			}
 			code, out, errs := dyad(t, dir, args...)
 			if code != exitInput || out != "" || !strings.Contains(errs, "must be positive") {
-				t.Errorf("dyad %s: exit %d, want 2 and a remedy\n%s", strings.Join(args, " "), code, out+errs)
+				t.Errorf("dyad %s: exit %d, want 64 and a remedy\n%s", strings.Join(args, " "), code, out+errs)
 			}
 		}
 	}

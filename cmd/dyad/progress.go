@@ -60,7 +60,7 @@ func (b *barTracker) Step(done, total int) {
 	}
 	if b.bar == nil {
 		b.bar = progressbar.NewOptions(total,
-			progressbar.OptionSetWriter(b.a.stderr),
+			progressbar.OptionSetWriter(b.a.bar()),
 			progressbar.OptionSetDescription(b.what),
 			progressbar.OptionSetPredictTime(!b.plain),
 			progressbar.OptionSetElapsedTime(!b.plain),
@@ -69,6 +69,7 @@ func (b *barTracker) Step(done, total int) {
 		)
 	}
 	_ = b.bar.Set(done) // a terminal that cannot be written to does not stop a run
+	b.a.unfinished(done < total)
 }
 
 // rowProgress shows the rows read so far on an interactive terminal, and lets an
@@ -78,13 +79,15 @@ func (a *app) rowProgress(what string) (progress func(rows int) error, done func
 	progress = func(rows int) error {
 		if a.interactive {
 			shown = true
-			fmt.Fprintf(a.stderr, "\r%s: %d rows", what, rows)
+			fmt.Fprintf(a.bar(), "\r%s: %d rows", what, rows)
+			a.unfinished(true)
 		}
 		return a.ctx.Err()
 	}
 	done = func() {
 		if shown {
-			fmt.Fprint(a.stderr, "\r\x1b[K")
+			fmt.Fprint(a.bar(), "\r\x1b[K")
+			a.unfinished(false)
 		}
 	}
 	return progress, done

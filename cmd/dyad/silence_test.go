@@ -416,7 +416,7 @@ func TestLabelsWithoutPairsAreAnErrorOnPublicData(t *testing.T) {
 		}
 		code, out, errs := dyad(t, dir, c.args...)
 		if code != exitInput || !strings.Contains(errs, c.says) {
-			t.Errorf("%s, %v: exit %d, want 2 and %q: %s", c.world, c.args, code, c.says, errs)
+			t.Errorf("%s, %v: exit %d, want 64 and %q: %s", c.world, c.args, code, c.says, errs)
 		}
 		if c.args[0] == "data" && !strings.Contains(out, "24") {
 			t.Errorf("%v: no figures: %s", c.args, out)

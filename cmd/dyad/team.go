@@ -53,6 +53,7 @@ func (f teamFlags) openTeam(a *app) error {
 		}
 		j = t
 	}
+	a.hold()
 	a.team = &crew{job: j, waiting: true}
 	return nil
 }

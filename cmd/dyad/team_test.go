@@ -115,7 +115,7 @@ func TestTeamTrains(t *testing.T) {
 	}
 }
 
-// TestTeamRefusals: what the ranks do not agree on, or a team cannot do, ends all with exit code 2 and
+// TestTeamRefusals: what the ranks do not agree on, or a team cannot do, ends all with exitInput and
 // nothing charged, and one rank says why.
 func TestTeamRefusals(t *testing.T) {
 	dir := clinic(t, 20_000) // sorted scores are the cheapest for a hinge

@@ -21,6 +21,7 @@ func topics() []topic {
 	return []topic{
 		{"words", "what the words of reports mean", wordsTopic},
 		{"choosing", "epsilon, delta, ranges and n, and what they cost", choosingTopic},
+		{"exits", "exit codes, for scripts", exitList("", "\t", "\n")},
 	}
 }
 

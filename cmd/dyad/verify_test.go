@@ -457,7 +457,7 @@ func TestVerifyLedger(t *testing.T) {
 	}
 }
 
-// What reads models refuses one that was changed, with exit code 2 and the reason.
+// What reads models refuses one that was changed, with exitInput and the reason.
 func TestReadersRefuseChangedModels(t *testing.T) {
 	dir := clinic(t, 200)
 	text := verifiable(t, dir, "m", "--algorithm dpgdsc")

@@ -31,8 +31,8 @@ type Verdict struct {
 	Unknown   []string `json:"unknown,omitempty"` // what the statement rests on and no file can show
 }
 
-// Code is the exit code of a program that prints v: 0, 1 and 2 for the three verdicts.
-func (v Verdict) Code() int { return slices.Index([]string{Verified, NotCovered, Refused}, v.Verdict) }
+// Code is the exit code of a program that prints v: 0 for Verified, 1 for NotCovered and 64 for Refused.
+func (v Verdict) Code() int { return map[string]int{NotCovered: 1, Refused: 64}[v.Verdict] }
 
 // stop ends a check; refuse and pass do so with their verdicts.
 func stop(verdict, why string, args []any) {

@@ -43,6 +43,8 @@ type Spec struct {
 	ThenNth int
 	Umask   *int // nil: that of the tests
 	Bare    bool // the program by itself, without a fault
+	// Terminal, if not nil, is standard input and standard error of the child.
+	Terminal *os.File `json:"-"`
 
 	// Launch is a command that starts the program in several processes, such as mpirun -n 3. Each
 	// leaves its number in the file of its rank in the folder Ranks.
@@ -221,6 +223,9 @@ func Start(t testing.TB, tmp string, s Spec) *Child {
 	// Built with the race detector, a program sleeps for a second before it ends.
 	c.Env = append(os.Environ(), env+"="+string(raw), "TMPDIR="+tmp, "GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0")
 	c.Cmd.Stdout, c.Cmd.Stderr = &c.out, &c.errs
+	if s.Terminal != nil {
+		c.Cmd.Stdin, c.Cmd.Stderr = s.Terminal, s.Terminal
+	}
 	c.ExtraFiles = []*os.File{childTells, childWaits}
 	if err := c.Cmd.Start(); err != nil {
 		t.Fatal(err)

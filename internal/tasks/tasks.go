@@ -1,5 +1,5 @@
 // Package tasks runs goroutines whose panics are their caller's. A panic that nobody recovers in a
-// goroutine ends the program at once with exit code 2, which says that nothing was charged, and with a stack
+// goroutine ends the program at once with exit code 2 and a stack
 // whose arguments can be values of records; the caller's is reported with the name of the run that it belongs to.
 // What Go calls fatal errors (no memory, concurrent use of a map) end a program in any case.
 package tasks

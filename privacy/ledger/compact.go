@@ -135,10 +135,7 @@ func (st *ledgerState) archivable() map[string]bool {
 	for _, e := range st.entries {
 		switch {
 		case e.Charge != nil:
-			streams[e.Run] = e.Charge.Counted || slices.ContainsFunc(e.Charge.Events, func(v account.Event) bool {
-				_, stream := v.(account.StreamEvent)
-				return stream
-			})
+			streams[e.Run] = e.Charge.stream()
 		case e.Type == typeFinish:
 			stream, charged := streams[e.Run]
 			_, err := os.Lstat(e.Kept.Place)

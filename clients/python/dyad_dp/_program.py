@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import os
 import shutil
@@ -9,6 +10,18 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+
+
+class Exit(enum.IntEnum):
+    """The program's exit codes; ``dyad help exits`` has their meanings."""
+
+    OK = 0
+    FAILURE = 1
+    DIED = 2
+    UNAVAILABLE = 3
+    ELSEWHERE = 4
+    INPUT = 64
+    CANCELLED = 130
 
 
 class DyadError(ValueError):
@@ -106,5 +119,7 @@ def _warn(line: str) -> None:
 def _error(code: int, text: str) -> Exception:
     lines = [line for line in text.splitlines() if line and not line.startswith('Run "dyad')]
     message = "\n".join(lines).removeprefix("dyad: ") or f"dyad ended with exit code {code}"
-    kinds = {2: DyadError, 3: BudgetError, 4: SavedElsewhere}
+    if code == Exit.DIED or code < 0:  # of a fatal error or a signal: its stack, if any, helps nobody
+        message = f"dyad died ({message.splitlines()[0]}); `dyad ledger show` lists runs that are charged and not finished"
+    kinds = {Exit.INPUT: DyadError, Exit.UNAVAILABLE: BudgetError, Exit.ELSEWHERE: SavedElsewhere}
     return kinds.get(code, RuntimeError)(message)
