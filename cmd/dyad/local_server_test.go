@@ -197,6 +197,7 @@ func post(t *testing.T, address, body string, headers ...string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+	request.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
@@ -361,7 +362,7 @@ func TestLocalServerTokens(t *testing.T) {
 		}
 	}
 	for _, header := range []string{"", "Bearer", "Bearer ", "Basic YTpi", "Bearer ====", "Bearer " + strings.Repeat("A", 43)} {
-		if code := post(t, address, `{"user":"alice","epoch":1,"takes":true}`, "Authorization", header); code != http.StatusForbidden {
+		if code := post(t, address, `{"user":"alice","epoch":1,"takes":true}`, "Dyad-User", "alice", "Authorization", header); code != http.StatusForbidden {
 			t.Errorf("authorization %q: status %d, want 403", header, code)
 		}
 	}
