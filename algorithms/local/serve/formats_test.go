@@ -105,8 +105,13 @@ func TestOldFilesAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if token, err := key.Token("ann"); token != "TBCK4CRvFuW0g2iGca-SMNsTkoNCG_KB7-eqDfe1Hyc" {
+	study := key.Study(PublicPlan(plan))
+	if token, err := study.Token("ann"); token != "TeEqITEJ_NTaSwiPqVUavzHEQq4-U070Xy2fno9-ZCE" || !study.Valid("ann", token) || study.old("ann", token) {
 		t.Errorf("token %q, %v", token, err)
+	}
+	// The token of a version whose tokens belonged to no study is known, and not taken.
+	if old := "TBCK4CRvFuW0g2iGca-SMNsTkoNCG_KB7-eqDfe1Hyc"; !study.old("ann", old) || study.Valid("ann", old) {
+		t.Error("a token of version 1 is taken, or not known")
 	}
 
 	for _, c := range []struct {

@@ -163,8 +163,9 @@ func FuzzTokenKey(f *testing.F) {
 			t.Fatal(err)
 		}
 		if k, err := ReadTokenKey(path); err == nil {
-			token, err := k.Token("ann")
-			if err != nil || !k.Valid("ann", token) || k.Valid("bob", token) {
+			study := k.Study(Protocol{})
+			token, err := study.Token("ann")
+			if err != nil || !study.Valid("ann", token) || study.Valid("bob", token) {
 				t.Fatalf("%q: %v", text, err)
 			}
 		}

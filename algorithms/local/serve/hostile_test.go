@@ -102,7 +102,7 @@ func TestRateOfOneUser(t *testing.T) {
 	defer server.Close()
 	send := func(user string) int {
 		m, _ := json.Marshal(submission(t, s.Plan(), s.State(), user, 1))
-		token, err := key.Token(user)
+		token, err := key.Study(serve.PublicPlan(s.Plan())).Token(user)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +332,7 @@ func TestUserIDs(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"\xff", "a\nb", "\x00", "\u202ea", "\ufffd"} {
-		if _, err := key.Token(id); err == nil {
+		if _, err := key.Study(serve.PublicPlan(s.Plan())).Token(id); err == nil {
 			t.Errorf("a token for %+q was made", id)
 		}
 	}

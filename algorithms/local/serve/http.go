@@ -39,7 +39,7 @@ type HandlerOptions struct {
 	// no limit. What is refused for another reason does not count.
 	MessagesPerSecond float64
 	// Tokens, if not nil, are asked for: a message, and a look at a user's visits, need
-	// the token of that user's id. Every user may then make userRate requests a second.
+	// the token of that user's id in this study (TokenKey.Study). Every user may then make userRate requests a second.
 	Tokens *TokenKey
 	// Connections is how many NewServer keeps open at a time; 0 means DefaultConnections.
 	Connections int
@@ -88,11 +88,16 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 	largest := maxBody(s.Plan())
 	users := &userLimits{of: map[string]*rate.Limiter{}}
 	published := &states{service: s}
+	shows := func(*http.Request, string) error { return nil }
+	if o.Tokens != nil {
+		shows = o.Tokens.Study(PublicPlan(s.Plan())).shown
+	}
 	// allowed answers requests that may not speak for a user, or not now.
 	allowed := func(w http.ResponseWriter, r *http.Request, user string) bool {
+		err := shows(r, user)
 		switch {
-		case !o.allows(r, user):
-			refuse(w, http.StatusForbidden, CodeToken, errToken)
+		case err != nil:
+			refuse(w, http.StatusForbidden, CodeToken, err)
 		case o.Tokens != nil && !users.allow(user):
 			refuseForNow(w, http.StatusTooManyRequests, errors.New("too many requests of this user; try again later"))
 		default:
@@ -244,15 +249,21 @@ func (o HandlerOptions) logger() *log.Logger {
 	return o.ErrorLog
 }
 
-var errToken = errors.New("this server wants the token of the user; ask whoever runs the server")
+var (
+	errToken    = errors.New("this server wants the user's token for this study; ask whoever runs the server")
+	errOldToken = errors.New(`this token is of an earlier version of Dyad and belongs to no study; ask whoever runs the server for a new one, which "dyad local token --protocol" makes`)
+)
 
-// allows says whether a request may speak for a user.
-func (o HandlerOptions) allows(r *http.Request, user string) bool {
-	if o.Tokens == nil {
-		return true
-	}
+// shown is nil if a request shows the token of a user.
+func (s Study) shown(r *http.Request, user string) error {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return ok && o.Tokens.Valid(user, token)
+	switch {
+	case ok && s.Valid(user, token):
+		return nil
+	case ok && s.old(user, token):
+		return errOldToken
+	}
+	return errToken
 }
 
 // The codes of refusals.
