@@ -24,9 +24,9 @@ protocol refuses it, also one with the same key; for two studies of one protocol
 new ones with another key file. Tokens of versions that asked for no --protocol are refused: make new ones.
 
 Examples:
-  dyad local plan -n 300 --schema patients.yaml --epochs 2 --out learn.json
-  dyad local token --key tokens.key --protocol learn.json p7
-  dyad local token --key tokens.key --protocol learn.json p7 p8 p9 --json`
+  dyad local plan -n 300 --schema patients.yaml --epochs 2 --out study-plan.json
+  dyad local token --key tokens.key --protocol study-plan.json p7
+  dyad local token --key tokens.key --protocol study-plan.json p7 p8 p9 --json`
 }
 
 // localToken is one entry of the JSON output of local token.

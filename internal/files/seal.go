@@ -44,7 +44,7 @@ type Seal struct {
 	last []byte    // bytes
 }
 
-// NewSeal is the Seal of a text of which nothing was written yet.
+// NewSeal is a Seal before the first byte.
 func NewSeal() *Seal { return &Seal{sum: sha256.New()} }
 
 // Write implements io.Writer.
