@@ -16,6 +16,7 @@ import (
 
 	"dyad/algorithms/local/serve"
 	"dyad/engine/dataset"
+	"dyad/internal/files"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -98,7 +99,12 @@ func TestLocalServerAndClients(t *testing.T) {
 			if err := json.Unmarshal(after, &memory); err != nil || len(memory.Answers) != 1 {
 				t.Fatalf("memory %s: %v", after, err)
 			}
-			write(t, dir, "u3.json", strings.Replace(string(after), `"accepted": true`, `"accepted": false`, 1))
+			memory.Answers[0].Accepted = false
+			sealed, err := files.Sealed(memory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, "u3.json", string(sealed))
 			if code, out, errs := answer(u); code != exitOK || !strings.Contains(out, "nothing new was drawn") {
 				t.Errorf("a message without receipt: exit %d: %s%s", code, out, errs)
 			}
