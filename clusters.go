@@ -3,7 +3,6 @@ package dyad
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -258,12 +257,12 @@ func (c *Clustering) clusters(d *Data, r *algorithms.Result, o Run) (*Clusters, 
 // size is the content of the file, which ends with a checksum as that of a model does, and a length that depends on
 // public numbers only and is never less.
 func (c *Clusters) size() (text []byte, most int, err error) {
-	if text, err = sealed(c); err != nil {
+	if text, err = files.Sealed(c); err != nil {
 		return nil, 0, err
 	}
 	blank := *c
 	blank.Counts, blank.Centres, blank.CountNoise = nil, nil, 0
-	without, err := sealed(blank)
+	without, err := files.Sealed(blank)
 	most = weightText
 	for _, row := range c.Centres {
 		most += weightText * (len(row) + 3) // and the brackets of the row, and the number
@@ -275,8 +274,8 @@ func (c *Clusters) size() (text []byte, most int, err error) {
 func LoadClusters(path string) (*Clusters, error) {
 	c := &Clusters{}
 	var missing *fs.PathError
-	seal := seal{sum: sha256.New()}
-	if err := files.ReadJSON(path, files.MaxModelBytes, c, &seal); errors.As(err, &missing) {
+	seal := files.NewSeal()
+	if err := files.ReadJSON(path, files.MaxModelBytes, c, seal); errors.As(err, &missing) {
 		return nil, input.Errorf("dyad: cannot read the clusters: %w", err)
 	} else if err != nil {
 		return nil, input.Errorf("dyad: %s is not a file of clusters of this program, or was cut short: %v", path, err)
@@ -285,7 +284,7 @@ func LoadClusters(path string) (*Clusters, error) {
 	switch {
 	case c.Format != ClustersFormat:
 		return nil, input.Errorf("dyad: %s has format %q, and this program reads clusters of %q", path, c.Format, ClustersFormat)
-	case !seal.present() || !seal.intact(c.Plan != nil):
+	case !seal.Present() || !seal.Intact(c.Plan != nil):
 		return nil, input.Errorf("dyad: %s was changed after it was written: its checksum is that of another text; use the file as it was saved", path)
 	case c.Encoder == nil || len(c.Centres) == 0 || len(c.Counts) != len(c.Centres) || !(c.Radius > 0) || math.IsInf(c.Radius, 0):
 		return nil, damaged("it needs an encoder, centres with a number of records each, and a radius")

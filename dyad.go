@@ -347,7 +347,7 @@ const (
 
 // origin is the file that a model or clusters were read from.
 type origin struct {
-	sum  []byte // its checksum, nil without one
+	sum  string // its checksum, "" without one
 	text []byte // nil if it has more than quickBytes
 	kind privacy.Kind
 	plan json.RawMessage

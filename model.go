@@ -1,13 +1,9 @@
 package dyad
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io/fs"
 	"math"
 	"time"
@@ -84,18 +80,7 @@ type Model struct {
 
 // Text is the content of the model's file: its last member is the checksum of the others, the
 // SHA-256 of the file without it.
-func (m *Model) Text() ([]byte, error) { return sealed(m) }
-
-// sealed is the JSON of a file with its checksum.
-func sealed(v any) ([]byte, error) {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	text = append(text, '\n')
-	sum := sha256.Sum256(text)
-	return append(text[:len(text)-len(modelEnd)], checksum(sum[:])...), nil
-}
+func (m *Model) Text() ([]byte, error) { return files.Sealed(m) }
 
 // Size is Text, and a length that depends on the number of weights only and is never less.
 func (m *Model) Size() (text []byte, most int, err error) {
@@ -156,19 +141,16 @@ func (m *Model) loss() (engine.Loss, error) {
 func Load(path string) (*Model, error) {
 	m := &Model{}
 	var missing *fs.PathError
-	seal, text := seal{sum: sha256.New()}, head{}
-	if err := files.ReadJSON(path, files.MaxModelBytes, m, &seal, &text); errors.As(err, &missing) {
+	seal, text := files.NewSeal(), head{}
+	if err := files.ReadJSON(path, files.MaxModelBytes, m, seal, &text); errors.As(err, &missing) {
 		return nil, input.Errorf("dyad: cannot read the model: %w", err)
 	} else if err != nil {
 		return nil, input.Errorf("dyad: %s is not a model of this program, or was cut short: %v", path, err)
 	}
-	if !seal.intact(m.Plan != nil) {
+	if !seal.Intact(m.Plan != nil) {
 		return nil, input.Errorf("dyad: %s was changed after it was written: its checksum is that of another text; use the file as it was saved", path)
 	}
-	m.read = &origin{text: text.whole(), kind: m.Guarantee.Kind, plan: m.Plan}
-	if seal.present() {
-		m.read.sum = seal.sum.Sum(nil)
-	}
+	m.read = &origin{sum: seal.Sum(), text: text.whole(), kind: m.Guarantee.Kind, plan: m.Plan}
 	if m.Format == ClustersFormat {
 		return nil, input.As(fmt.Errorf("%w: %s; dyad predict assigns records with it", ErrClusters, path))
 	}
@@ -380,59 +362,12 @@ func (m *Model) networkLayers(f *export.Function) error {
 
 // checksum is the one of the model's file, as it was read or would be written.
 func (m *Model) checksum() (string, error) {
-	if m.read != nil && m.read.sum != nil {
-		return kindOfSum + hex.EncodeToString(m.read.sum), nil
+	if m.read != nil && m.read.sum != "" {
+		return m.read.sum, nil
 	}
 	text, err := m.Text()
 	if err != nil {
 		return "", err
 	}
-	at := len(text) - len(modelEnd) - 1 - 64 // hexadecimal digits, a quotation mark
-	return kindOfSum + string(text[at:][:64]), nil
-}
-
-const (
-	modelEnd  = "\n}\n"
-	lastKey   = ",\n  \"" // before the last member of a model
-	keySum    = "checksum"
-	kindOfSum = "sha256:"
-	sealBytes = 256 // more than the last member takes, if that is the checksum
-)
-
-// checksum is the end of the file of a model, for the SHA-256 of the file without that member.
-func checksum(sum []byte) []byte {
-	return []byte(lastKey + keySum + `": "` + kindOfSum + hex.EncodeToString(sum) + `"` + modelEnd)
-}
-
-// seal computes the checksum of a model's text that is written to it.
-type seal struct {
-	sum  hash.Hash // of all but last
-	last []byte    // bytes
-}
-
-// Write implements io.Writer.
-func (s *seal) Write(text []byte) (int, error) {
-	s.last = append(s.last, text...)
-	if old := len(s.last) - sealBytes; old > 0 {
-		s.sum.Write(s.last[:old])
-		s.last = append(s.last[:0], s.last[old:]...)
-	}
-	return len(text), nil
-}
-
-// intact says whether the text is as it was written. Models of versions before the checksum have none,
-// and no plan. Whatever any one byte was changed to, the end still looks like that of a checksum.
-func (s *seal) intact(planned bool) bool {
-	if !s.present() {
-		return !planned
-	}
-	at := max(0, bytes.LastIndex(s.last, []byte(lastKey)))
-	s.sum.Write(s.last[:at])
-	s.sum.Write([]byte(modelEnd))
-	return bytes.Equal(s.last[at:], checksum(s.sum.Sum(nil)))
-}
-
-// present says that the text has a checksum.
-func (s *seal) present() bool {
-	return bytes.Contains(s.last, []byte(keySum)) || bytes.Contains(s.last, []byte(kindOfSum))
+	return files.SumOf(text), nil
 }

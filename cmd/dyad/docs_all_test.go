@@ -17,6 +17,7 @@ import (
 // the stages of CI, that run them, flags shared among them.
 var runElsewhere = map[string]string{
 	"docs/guide.md: local server --dir --epochs --epsilon --listen --schema --tokens -n":                         "TestLocalServerTokens",
+	"docs/guide.md: local plan --epochs --epsilon --out --schema -n":                                             "TestLocalServerTokens",
 	"docs/guide.md: local client --data --follow --max-epsilon --memory --schema --server --token --user":        "TestLocalServerTokens TestLocalCrash",
 	"docs/guide.md: local model --out --schema --server":                                                         "TestLocalModel",
 	"docs/ledger.md: train --resume":                                                                             "TestCheckpointCrashMatrix",

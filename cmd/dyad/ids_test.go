@@ -107,7 +107,10 @@ func TestPairsPlanSaysWhoIsOneIndividual(t *testing.T) {
 // TestTokensOfLookAlikes: one call makes no tokens for users who may be one person.
 func TestTokensOfLookAlikes(t *testing.T) {
 	dir := t.TempDir()
-	token := []string{"local", "token", "--key", "tokens.key", "ben", "Anna", "anna"}
+	if code, _, errs := dyad(t, dir, "local", "plan", "-n", "300", "-d", "2", "--epochs", "2", "--out", "study.json"); code != exitOK {
+		t.Fatal(errs)
+	}
+	token := []string{"local", "token", "--protocol", "study.json", "--key", "tokens.key", "ben", "Anna", "anna"}
 	code, _, errs := dyad(t, dir, token...)
 	if code != exitInput || !strings.Contains(errs, "users 2 and 3") || strings.Contains(errs, "Anna") || exists(filepath.Join(dir, "tokens.key")) {
 		t.Errorf("exit %d: %s", code, errs)
@@ -115,7 +118,7 @@ func TestTokensOfLookAlikes(t *testing.T) {
 	if code, out, errs := dyad(t, dir, append(token, "--look-alike-ids", "allow")...); code != exitOK || strings.Count(out, "\n") != 3 {
 		t.Errorf("allowed: exit %d: %s%s", code, out, errs)
 	}
-	if code, _, errs := dyad(t, dir, "local", "token", "--key", "tokens.key", "ben", "ben"); code != exitOK {
+	if code, _, errs := dyad(t, dir, "local", "token", "--protocol", "study.json", "--key", "tokens.key", "ben", "ben"); code != exitOK {
 		t.Errorf("the same user twice: exit %d: %s", code, errs)
 	}
 }

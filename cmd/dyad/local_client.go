@@ -5,13 +5,13 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"dyad/algorithms/local/serve"
 	"dyad/engine"
 	"dyad/engine/dataset"
+	"dyad/internal/files"
 	"dyad/privacy"
 )
 
@@ -145,7 +145,7 @@ func (c *localClientCmd) answer(ctx context.Context, client *serve.Client, z eng
 func (c caFlag) remote(address string) (serve.Remote, error) {
 	var roots *x509.CertPool
 	if c.CA != "" {
-		text, err := os.ReadFile(c.CA)
+		text, err := files.ReadSmall(c.CA, files.MaxSmallBytes)
 		if err != nil {
 			return serve.Remote{}, asInput(err)
 		}

@@ -27,7 +27,7 @@ type localServerCmd struct {
 	Tokens       string  `private:"key of tokens" placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
 	Check        bool    `help:"Open the directory, print protocol and state, and stop."`
 	taskFlags
-	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Open connections at a time. Idle ones make room for new ones."`
+	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Open connections at a time. Those without a whole request make room for new ones, and addresses with more than their share for others."`
 }
 
 // Help shows examples.
@@ -35,9 +35,12 @@ func (localServerCmd) Help() string {
 	return `Publishes protocol and model, and takes one privatised message of every user in each epoch. A message counts
 when it is on disk: the server may be killed at any time and started again with the same flags. Interrupt it to stop.
 
-With --tokens, a message needs the token that "dyad local token" made for its user, so that nobody can send in the
-place of another. Without it an id is enough: use ids that are hard to guess, or a proxy that knows the users. Tokens
+With --tokens, a message needs the token that "dyad local token" made for its user and this protocol, so that nobody
+can send in the place of another. Without it an id is enough: use ids that are hard to guess, or a proxy that knows the users. Tokens
 need TLS, here or in front of it, unless all is on one machine.
+
+A message is JSON (application/json) with a Content-Length, and its body has 2 seconds to arrive. Chunked bodies and
+requests of web pages (with an Origin) are refused.
 
 Examples:
   dyad local server --dir study -n 300 --schema patients.yaml --epochs 2 --check
@@ -59,7 +62,12 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	}
 	var pair tls.Certificate
 	if c.Cert != "" {
-		if pair, err = tls.LoadX509KeyPair(c.Cert, c.Key); err != nil {
+		chain, errChain := files.ReadSmall(c.Cert, files.MaxSmallBytes)
+		key, errKey := files.ReadSmall(c.Key, files.MaxSmallBytes)
+		if err = errors.Join(errChain, errKey); err == nil {
+			pair, err = tls.X509KeyPair(chain, key)
+		}
+		if err != nil {
 			return badInput("the certificate of --cert and --key cannot be used: %v", err)
 		}
 	}

@@ -197,6 +197,7 @@ func post(t *testing.T, address, body string, headers ...string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+	request.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
@@ -255,7 +256,7 @@ func TestLocalServerFinishesItsWork(t *testing.T) {
 	}
 	defer connection.Close()
 	// The server asks for the body when the request is in work.
-	fmt.Fprintf(connection, "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", len(message))
+	fmt.Fprintf(connection, "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", len(message))
 	answer := bufio.NewReader(connection)
 	if line, err := answer.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
 		t.Fatalf("%q, %v, want 100 Continue", line, err)
@@ -310,8 +311,14 @@ func TestLocalServerTokens(t *testing.T) {
 		t.Skip("slow")
 	}
 	dir := clinic(t, 60)
+	serving := []string{"-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
+	for name, args := range map[string][]string{"study.json": serving, "later.json": append(serving, "--epsilon", "0.5")} {
+		if code, _, errs := dyad(t, dir, append([]string{"local", "plan", "--out", name}, args...)...); code != exitOK {
+			t.Fatal(errs)
+		}
+	}
 	token := func(key, user string) string {
-		code, out, errs := dyad(t, dir, "local", "token", "--key", key, user)
+		code, out, errs := dyad(t, dir, "local", "token", "--protocol", "study.json", "--key", key, user)
 		if code != exitOK {
 			t.Fatal(out + errs)
 		}
@@ -320,7 +327,12 @@ func TestLocalServerTokens(t *testing.T) {
 	}
 	alice, bob := token("tokens.key", "alice"), token("tokens.key", "bob")
 	stranger := token("other.key", "alice")
-	serving := []string{"--dir", "study", "-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
+	if code, out, errs := dyad(t, dir, "local", "token", "--protocol", "later.json", "--key", "tokens.key", "alice"); code != exitOK {
+		t.Fatal(errs)
+	} else {
+		write(t, dir, "later.token", out)
+	}
+	serving = append(serving, "--dir", "study")
 	address, stop := localServer(t, dir, append(serving, "--tokens", "tokens.key", "--messages-per-second", "0.001")...)
 	visits := func(user, file string) (int, error) {
 		words, err := serve.ReadToken(filepath.Join(dir, file))
@@ -354,14 +366,14 @@ func TestLocalServerTokens(t *testing.T) {
 	}
 	empty := log()
 	// Mallory has a token, but not that of alice.
-	for what, more := range map[string][]string{"no token": nil, "the token of bob": {"--token", bob}, "a token of another key": {"--token", stranger}} {
+	for what, more := range map[string][]string{"no token": nil, "the token of bob": {"--token", bob}, "a token of another key": {"--token", stranger}, "a token of another study": {"--token", "later.token"}} {
 		code, says := answerAs(t, dir, address, "alice", append(more, "--memory", "mallory.json")...)
 		if code != exitFailure || !strings.Contains(says, "403") {
 			t.Errorf("%s: exit %d, want %d and 403: %s", what, code, exitFailure, says)
 		}
 	}
 	for _, header := range []string{"", "Bearer", "Bearer ", "Basic YTpi", "Bearer ====", "Bearer " + strings.Repeat("A", 43)} {
-		if code := post(t, address, `{"user":"alice","epoch":1,"takes":true}`, "Authorization", header); code != http.StatusForbidden {
+		if code := post(t, address, `{"user":"alice","epoch":1,"takes":true}`, "Dyad-User", "alice", "Authorization", header); code != http.StatusForbidden {
 			t.Errorf("authorization %q: status %d, want 403", header, code)
 		}
 	}
@@ -394,14 +406,19 @@ func TestLocalServerTokens(t *testing.T) {
 	if code, says := answerAs(t, dir, "http://learn.invalid", "carol", "--token", alice); code != exitInput || !strings.Contains(says, "in clear") {
 		t.Errorf("a token over http: exit %d: %s", code, says)
 	}
+	write(t, dir, "empty.json", "{}")
 	for what, args := range map[string][]string{
 		"a key that is none":    {"local", "server", "--check", "--tokens", "patients.csv", "--dir", "x", "-n", "5", "-d", "2"},
 		"no key":                {"local", "server", "--check", "--tokens", "none.key", "--dir", "x", "-n", "5", "-d", "2"},
-		"an id of 129 bytes":    {"local", "token", "--key", "tokens.key", strings.Repeat("u", 129)},
-		"a damaged key":         {"local", "token", "--key", "patients.csv", "u"},
+		"an id of 129 bytes":    {"local", "token", "--protocol", "study.json", "--key", "tokens.key", strings.Repeat("u", 129)},
+		"a damaged key":         {"local", "token", "--protocol", "study.json", "--key", "patients.csv", "u"},
 		"a token that is none":  {"local", "client", "--server", address, "--token", "patients.csv", "--data", "patients.csv", "--schema", "patients.yaml", "--user", "x", "--memory", "x.json", "--max-epsilon", "9"},
-		"an id of 0 bytes":      {"local", "token", "--key", "tokens.key", ""},
-		"a key in no directory": {"local", "token", "--key", "none/tokens.key", "u"},
+		"an id of 0 bytes":      {"local", "token", "--protocol", "study.json", "--key", "tokens.key", ""},
+		"a key in no directory": {"local", "token", "--protocol", "study.json", "--key", "none/tokens.key", "u"},
+		"no protocol":           {"local", "token", "--key", "tokens.key", "u"},
+		"protocol that is none": {"local", "token", "--protocol", "patients.csv", "--key", "tokens.key", "u"},
+		"an empty protocol":     {"local", "token", "--protocol", "empty.json", "--key", "tokens.key", "u"},
+		"a key on a device":     {"local", "server", "--check", "--tokens", os.DevNull, "--dir", "x", "-n", "5", "-d", "2"},
 	} {
 		if code, out, errs := dyad(t, dir, args...); code != exitInput {
 			t.Errorf("%s: exit %d, want %d: %s", what, code, exitInput, out+errs)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,7 @@ import (
 
 	"dyad/algorithms/local/serve"
 	"dyad/engine/dataset"
+	"dyad/internal/files"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -96,7 +99,12 @@ func TestLocalServerAndClients(t *testing.T) {
 			if err := json.Unmarshal(after, &memory); err != nil || len(memory.Answers) != 1 {
 				t.Fatalf("memory %s: %v", after, err)
 			}
-			write(t, dir, "u3.json", strings.Replace(string(after), `"accepted": true`, `"accepted": false`, 1))
+			memory.Answers[0].Accepted = false
+			sealed, err := files.Sealed(memory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, "u3.json", string(sealed))
 			if code, out, errs := answer(u); code != exitOK || !strings.Contains(out, "nothing new was drawn") {
 				t.Errorf("a message without receipt: exit %d: %s%s", code, out, errs)
 			}
@@ -166,6 +174,23 @@ func TestLocalClientMemory(t *testing.T) {
 	if code, _, errs := client("p2.json", "5"); code != exitOK {
 		t.Errorf("1 + 4 at --max-epsilon 5: exit %d: %s", code, errs)
 	}
+	// One digit of the protocol's hash: the message would be unknown, and another one be drawn and sent.
+	text, err := os.ReadFile(filepath.Join(dir, "m.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(text, []byte(`"protocol": "`)) + len(`"protocol": "`)
+	text[at] = "10"[text[at]&1]
+	write(t, dir, "m.json", string(text))
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	defer server.Close()
+	for _, where := range [][]string{{"--protocol", "p1.json"}, {"--server", server.URL}} {
+		code, _, errs := dyad(t, dir, append([]string{"local", "client", "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u", "--memory", "m.json", "--max-epsilon", "9"}, where...)...)
+		if code != exitInput || !strings.Contains(errs, "checksum") || !strings.Contains(errs, "nothing was sent") || asked != 0 {
+			t.Errorf("a changed digit, %v: exit %d, %d requests: %s", where, code, asked, errs)
+		}
+	}
 	for name, text := range map[string]string{"cut": `{"format": "dyad-local-client/1", "answ`, "other": `{"format": "x"}`, "no epsilon": `{"format": "dyad-local-client/1", "answers": [{"epoch": 1}]}`} {
 		write(t, dir, "m.json", text)
 		if code, _, errs := client("p1.json", "2"); code != exitInput || !strings.Contains(errs, "damaged") {
@@ -176,7 +201,7 @@ func TestLocalClientMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What no user should answer.
-	text, err := os.ReadFile(filepath.Join(dir, "p1.json"))
+	text, err = os.ReadFile(filepath.Join(dir, "p1.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,6 +112,16 @@ func ReadJSON(path string, limit int64, v any, copies ...io.Writer) error {
 	return nil
 }
 
+// ReadSmall is the content of a regular file of at most limit bytes. Links that lead to it are followed; a device or a
+// data file that is named by mistake is not read.
+func ReadSmall(path string, limit int64) ([]byte, error) {
+	name, err := durable.Resolve(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return durable.Read(name, limit)
+}
+
 // What may be read by whom.
 const (
 	Private = true  // by the owner: records, scores, states

@@ -112,8 +112,9 @@ func TestGoldenFilesOfEveryFormat(t *testing.T) {
 	golden := map[string]string{
 		"dyad-model/1": "cmd/dyad/testdata/formats/model-1.json", "dyad-model/2": "cmd/dyad/testdata/formats/model-2.json", "ledgerFormat` = 1": "privacy/ledger/testdata/ledger3/ledger.jsonl",
 		"dyad-checkpoint/2": "algorithms/testdata/formats/run-2.checkpoint", "dyad-stream/4": "algorithms/testdata/formats/stream-4.state",
-		"dyad-local-client/1": "algorithms/local/serve/testdata/formats/memory-1.json", "dyad-local-token-key/1": "algorithms/local/serve/testdata/formats/token-key-1",
-		"protocolVersion` = 3": "algorithms/local/serve/testdata/formats/messages-3.log", "networkVersion` = 4": "algorithms/local/serve/testdata/formats/messages-4.log",
+		"dyad-local-client/1": "algorithms/local/serve/testdata/formats/memory-1.json", "dyad-local-client/2": "algorithms/local/serve/testdata/formats/memory-2.json",
+		"dyad-local-token-key/1": "algorithms/local/serve/testdata/formats/token-key-1",
+		"protocolVersion` = 3":   "algorithms/local/serve/testdata/formats/messages-3.log", "networkVersion` = 4": "algorithms/local/serve/testdata/formats/messages-4.log",
 		"seeded source 1":    "algorithms/testdata/formats/stream-4.state", // drawn with it
 		"schemaVersion` = 1": "engine/dataset/catalog/schemas/pima.yaml", "dyad-plan/1": "cmd/dyad/testdata/formats/model-1-plan.json",
 		"dyad-checkpoint/3": "algorithms/testdata/formats/run-3.checkpoint", "dyad-audit-part/1": "algorithms/audit/testdata/formats/part-1.audit",

@@ -100,6 +100,7 @@ var parsers = map[string]string{
 	"cmd/dyad/ask.go":                          "words of a person",
 	"cmd/dyad/confirm.go":                      "one word of a person",
 	"cmd/dyad/data_schema.go":                  "hands answers to dataset.ParseAnswers, and takes words of a person",
+	"cmd/dyad/holdout.go":                      "compares the hash of a model",
 	"cmd/dyad/local_client.go":                 "certificates, by crypto/x509",
 	"engine/cuda/auto.go":                      "a file that is embedded",
 	"engine/cuda/ptxtest/host.go":              "sources of the kernels, for tests",

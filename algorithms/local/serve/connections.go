@@ -2,26 +2,48 @@ package serve
 
 import (
 	"container/list"
+	"context"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 )
 
 // connections keeps a server's connections to a number, whatever its clients do. When a
-// new one comes to a full table, the one that has been without a whole request for longest
-// is closed: idle ones and those that send headers slowly make room for clients that have something
-// to say. If all have a request in work, which time-outs bound, the new one waits.
+// new one comes to a full table, one without a whole request is closed, of the address that has most of them and
+// for longest: idle ones and those that send headers or a body slowly make room for clients that have something
+// to say. If all have a request in work, which time-outs bound, the address with most of them gives one up to an
+// address that has at least two fewer, so that each has its share; among equals the new one waits.
 type connections struct {
 	most int
 
 	mu    sync.Mutex
 	freed *sync.Cond // a place, or a quiet connection
 	open  map[net.Conn]*list.Element
-	quiet list.List // of net.Conn without a request in work, the longest first
+	quiet list.List      // of net.Conn without a whole request, the longest first
+	busy  list.List      // of the other ones
+	of    map[string]int // open connections of an address
+}
+
+// address is what counts as one: an IPv4 address, or a network of IPv6 of 64 bits, as one customer gets.
+func address(conn net.Conn) string {
+	text := conn.RemoteAddr().String()
+	at, err := netip.ParseAddrPort(text)
+	if err != nil {
+		return text
+	}
+	if ip := at.Addr().Unmap(); ip.Is6() {
+		if p, err := ip.WithZone("").Prefix(64); err == nil {
+			return p.String()
+		}
+	} else {
+		return ip.String()
+	}
+	return text
 }
 
 func newConnections(most int) *connections {
-	c := &connections{most: most, open: map[net.Conn]*list.Element{}}
+	c := &connections{most: most, open: map[net.Conn]*list.Element{}, of: map[string]int{}}
 	c.freed = sync.NewCond(&c.mu)
 	return c
 }
@@ -31,40 +53,109 @@ func newConnections(most int) *connections {
 func (c *connections) watch(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	place, known := c.open[conn]
-	if place != nil {
-		c.quiet.Remove(place)
-	}
 	switch state {
 	case http.StateNew:
 		for len(c.open) >= c.most {
-			if oldest := c.quiet.Front(); oldest != nil {
-				c.forget(c.quiet.Remove(oldest).(net.Conn))
+			if gives := c.gives(address(conn)); gives != nil {
+				c.forget(gives)
 				continue
 			}
 			c.freed.Wait()
 		}
 		c.open[conn] = c.quiet.PushBack(conn)
+		c.of[address(conn)]++
 	case http.StateActive:
-		if known {
-			c.open[conn] = nil
-		}
+		c.move(conn, &c.busy)
 	case http.StateIdle:
-		if known {
-			c.open[conn] = c.quiet.PushBack(conn)
-			c.freed.Signal()
-		}
+		c.move(conn, &c.quiet)
 	case http.StateClosed, http.StateHijacked:
-		delete(c.open, conn)
+		c.remove(conn)
 		c.freed.Signal()
+	}
+}
+
+// gives is the connection that makes room for one of an address, nil if none does.
+func (c *connections) gives(to string) (conn net.Conn) {
+	most := 0
+	for e := c.quiet.Front(); e != nil; e = e.Next() {
+		if n := c.of[address(e.Value.(net.Conn))]; n > most {
+			conn, most = e.Value.(net.Conn), n
+		}
+	}
+	if conn != nil {
+		return conn
+	}
+	most = c.of[to] + 1
+	for e := c.busy.Front(); e != nil; e = e.Next() {
+		if n := c.of[address(e.Value.(net.Conn))]; n > most {
+			conn, most = e.Value.(net.Conn), n
+		}
+	}
+	return conn
+}
+
+// move puts a connection into one of the lists.
+func (c *connections) move(conn net.Conn, to *list.List) {
+	place := c.open[conn]
+	if place == nil { // it was forgotten
+		return
+	}
+	c.quiet.Remove(place) // whichever has it
+	c.busy.Remove(place)
+	c.open[conn] = to.PushBack(conn)
+	if to == &c.quiet {
+		c.freed.Signal()
+	}
+}
+
+func (c *connections) remove(conn net.Conn) {
+	place := c.open[conn]
+	if place == nil {
+		return
+	}
+	c.quiet.Remove(place)
+	c.busy.Remove(place)
+	delete(c.open, conn)
+	if at := address(conn); c.of[at] > 1 {
+		c.of[at]--
+	} else {
+		delete(c.of, at)
 	}
 }
 
 // forget closes a connection. Below TLS, whose goodbye could wait for the client.
 func (c *connections) forget(conn net.Conn) {
-	delete(c.open, conn)
+	c.remove(conn)
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = secure.NetConn()
 	}
 	_ = conn.Close()
+}
+
+// place is a connection in its table, for the handler of its requests.
+type place struct {
+	table *connections
+	conn  net.Conn
+}
+
+type placeKey struct{}
+
+// context is the ConnContext of an http.Server.
+func (c *connections) context(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, placeKey{}, place{c, conn})
+}
+
+// awaits says whether the body of a request is still awaited: its connection then makes room for others.
+func awaits(ctx context.Context, body bool) {
+	p, ok := ctx.Value(placeKey{}).(place)
+	if !ok {
+		return
+	}
+	p.table.mu.Lock()
+	defer p.table.mu.Unlock()
+	to := &p.table.busy
+	if body {
+		to = &p.table.quiet
+	}
+	p.table.move(p.conn, to)
 }

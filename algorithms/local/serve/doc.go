@@ -11,13 +11,19 @@
 // A request that the server does not accept gets a 4xx or 503 with a JSON body
 // {"error": "...", "code": "..."} and changes nothing.
 //
+// A message is application/json with a Content-Length; chunked bodies are refused, and so is every request with an
+// Origin, since a web page would send it in the name of whoever looks at the page. The header Dyad-User names the
+// user of a message, escaped as a part of a path. It is needed with HandlerOptions.Tokens: user and token are
+// checked before the body is read.
+//
 // # Load
 //
-// What one client does costs others little: connections without a request in work make room
-// for new ones, only messages that are accepted count for the rate of all, a user with a
-// token has a rate of their own, the state is encoded once between two messages, and slow
-// readers hold at most 64 MB of old states (two states, if they are larger). A client in turn
-// bounds the work of a server's loss, and prints nothing of a server that is not Printable.
+// What one client does costs others little: a body has HandlerOptions.BodyWait to arrive, connections without a
+// whole request make room for new ones, an address with more than its share of requests in work gives one up to
+// others, only messages that are accepted count for the rate of all, a user with a token has a rate of their own,
+// the state is encoded once between two messages, and slow readers hold at most 64 MB of old states (two states,
+// if they are larger). A client in turn bounds the work of a server's loss, and prints nothing of a server that is
+// not Printable.
 //
 // # Durability
 //
@@ -28,10 +34,9 @@
 //
 // # Identity
 //
-// A user is an id. With HandlerOptions.Tokens every request that names one needs the
-// token of that id (TokenKey), so nobody can take another's place in an epoch or see how
-// often they took part. Without tokens, anyone who knows an id can do both; ids should then be
-// hard to guess, or a proxy that knows the users should stand before the server. Either
-// way a user pays for the messages that they drew themselves, and for no others.
-// Guarantees are about messages: they do not hide who takes part.
+// A user is an id. With HandlerOptions.Tokens every request that names one needs the token of that id in that
+// study (TokenKey), so nobody can take another's place in an epoch or see how often they took part. Without
+// tokens, anyone who knows an id can do both; ids should then be hard to guess, or a proxy that knows the users
+// should stand before the server. Either way a user pays for the messages that they drew themselves, and for no
+// others. Guarantees are about messages: they do not hide who takes part.
 package serve

@@ -62,8 +62,8 @@ func TestOldFilesAreRead(t *testing.T) {
 	plan := goldenPlan(t)
 	dir := t.TempDir()
 
-	path := filepath.Join(dir, "memory.json")
-	text := goldenFile(t, "memory-1.json", func() []byte {
+	newest := goldenFile(t, "memory-2.json", func() []byte {
+		path := filepath.Join(dir, "new.json")
 		m, err := OpenMemory(path)
 		if err != nil {
 			t.Fatal(err)
@@ -78,20 +78,26 @@ func TestOldFilesAreRead(t *testing.T) {
 		}
 		return text
 	})
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	m, err := OpenMemory(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	if all := m.Messages(); m.Spent() != 0.75 || len(all) != 1 || all[0].Message.User != "ann" || all[0].Message.Seed == "" {
-		t.Errorf("memory: %v, %+v", m.Spent(), all)
+	for _, name := range []string{"memory-1.json", "memory-2.json"} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, goldenFile(t, name, nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, err := OpenMemory(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := m.Messages(); m.Spent() != 0.75 || len(all) != 1 || all[0].Message.User != "ann" || all[0].Message.Seed == "" {
+			t.Errorf("%s: %v, %+v", name, m.Spent(), all)
+		}
+		m.Close()
+		if text, err := os.ReadFile(path); err != nil || !bytes.Equal(text, newest) {
+			t.Errorf("%s became, %v\n%s", name, err, text)
+		}
 	}
 
-	path = filepath.Join(dir, "key")
-	text = goldenFile(t, "token-key-1", func() []byte { return fmt.Appendf(nil, "%s%x\n", tokenKeyHeader, bytes.Repeat([]byte{7}, 32)) })
+	path := filepath.Join(dir, "key")
+	text := goldenFile(t, "token-key-1", func() []byte { return fmt.Appendf(nil, "%s%x\n", tokenKeyHeader, bytes.Repeat([]byte{7}, 32)) })
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +105,13 @@ func TestOldFilesAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if token, err := key.Token("ann"); token != "TBCK4CRvFuW0g2iGca-SMNsTkoNCG_KB7-eqDfe1Hyc" {
+	study := key.Study(PublicPlan(plan))
+	if token, err := study.Token("ann"); token != "TeEqITEJ_NTaSwiPqVUavzHEQq4-U070Xy2fno9-ZCE" || !study.Valid("ann", token) || study.old("ann", token) {
 		t.Errorf("token %q, %v", token, err)
+	}
+	// The token of a version whose tokens belonged to no study is known, and not taken.
+	if old := "TBCK4CRvFuW0g2iGca-SMNsTkoNCG_KB7-eqDfe1Hyc"; !study.old("ann", old) || study.Valid("ann", old) {
+		t.Error("a token of version 1 is taken, or not known")
 	}
 
 	for _, c := range []struct {

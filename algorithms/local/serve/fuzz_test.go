@@ -12,6 +12,7 @@ import (
 
 	"dyad/algorithms/local"
 	"dyad/engine"
+	"dyad/internal/files"
 )
 
 // fuzzPlan is a small protocol.
@@ -123,6 +124,11 @@ func FuzzMemory(f *testing.F) {
 	f.Add([]byte(`{"format":"dyad-local-client/1","answers":[{"protocol":"0f","epoch":1,"epsilon":1,"accepted":true,"message":` + fuzzMessages[0] + `}]}`))
 	f.Add([]byte(`{"format":"dyad-local-client/1","answers":null}`))
 	f.Add([]byte(`{"format":"dyad-local-client/2"}`))
+	sealed, err := files.Sealed(remembered{memoryFormat, []Remembered{{Protocol: "0f", Epoch: 1, Epsilon: 1}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(sealed)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		path := filepath.Join(t.TempDir(), "memory.json")
 		if err := os.WriteFile(path, text, 0o600); err != nil {
@@ -157,8 +163,9 @@ func FuzzTokenKey(f *testing.F) {
 			t.Fatal(err)
 		}
 		if k, err := ReadTokenKey(path); err == nil {
-			token, err := k.Token("ann")
-			if err != nil || !k.Valid("ann", token) || k.Valid("bob", token) {
+			study := k.Study(Protocol{})
+			token, err := study.Token("ann")
+			if err != nil || !study.Valid("ann", token) || study.Valid("bob", token) {
 				t.Fatalf("%q: %v", text, err)
 			}
 		}

@@ -2,15 +2,18 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,10 +39,12 @@ type HandlerOptions struct {
 	// no limit. What is refused for another reason does not count.
 	MessagesPerSecond float64
 	// Tokens, if not nil, are asked for: a message, and a look at a user's visits, need
-	// the token of that user's id. Every user may then make userRate requests a second.
+	// the token of that user's id in this study (TokenKey.Study). Every user may then make userRate requests a second.
 	Tokens *TokenKey
 	// Connections is how many NewServer keeps open at a time; 0 means DefaultConnections.
 	Connections int
+	// BodyWait is how long the body of a request may take to arrive; 0 means DefaultBodyWait.
+	BodyWait time.Duration
 	// ErrorLog is where NewServer tells of broken connections, and Run that it stops; nil
 	// means standard error.
 	ErrorLog *log.Logger
@@ -47,6 +52,9 @@ type HandlerOptions struct {
 
 // DefaultConnections leaves room below the usual limit of 1024 open files.
 const DefaultConnections = 512
+
+// DefaultBodyWait is enough for a message of some kilobytes.
+const DefaultBodyWait = 2 * time.Second
 
 // The requests of one user, where tokens say who it is: an honest one makes two an epoch.
 const (
@@ -80,11 +88,16 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 	largest := maxBody(s.Plan())
 	users := &userLimits{of: map[string]*rate.Limiter{}}
 	published := &states{service: s}
+	shows := func(*http.Request, string) error { return nil }
+	if o.Tokens != nil {
+		shows = o.Tokens.Study(PublicPlan(s.Plan())).shown
+	}
 	// allowed answers requests that may not speak for a user, or not now.
 	allowed := func(w http.ResponseWriter, r *http.Request, user string) bool {
+		err := shows(r, user)
 		switch {
-		case !o.allows(r, user):
-			refuse(w, http.StatusForbidden, CodeToken, errToken)
+		case err != nil:
+			refuse(w, http.StatusForbidden, CodeToken, err)
 		case o.Tokens != nil && !users.allow(user):
 			refuseForNow(w, http.StatusTooManyRequests, errors.New("too many requests of this user; try again later"))
 		default:
@@ -114,9 +127,36 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 	})
 	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) {
 		var m Submission
+		if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+			refuse(w, http.StatusUnsupportedMediaType, CodeMessage, errors.New("a message is application/json"))
+			return
+		}
+		if r.ContentLength > largest {
+			refuse(w, http.StatusRequestEntityTooLarge, CodeMessage, fmt.Errorf("a message has at most %d bytes", largest))
+			return
+		}
+		user, err := url.PathUnescape(r.Header.Get(userHeader))
+		if err == nil && (user != "" || o.Tokens != nil) {
+			err = checkUser(user)
+		}
+		if err != nil {
+			refuse(w, http.StatusBadRequest, CodeMessage, fmt.Errorf("the header %s names no user: %w", userHeader, err))
+			return
+		}
+		if o.Tokens != nil && !allowed(w, r, user) {
+			return
+		}
 		body := json.NewDecoder(http.MaxBytesReader(w, r.Body, largest))
 		body.DisallowUnknownFields()
-		if err := decodeOne(body, &m); err != nil {
+		err = decodeOne(body, &m)
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			bodyArrived(w, r)
+		}
+		if err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				refuse(w, http.StatusRequestTimeout, CodeBusy, fmt.Errorf("the body of a message has %v to arrive", o.bodyWait()))
+				return
+			}
 			if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 				refuse(w, http.StatusRequestEntityTooLarge, CodeMessage, fmt.Errorf("a message has at most %d bytes", largest))
 				return
@@ -124,7 +164,8 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 			refuse(w, http.StatusBadRequest, CodeMessage, errors.New("the body is not one JSON object with user, epoch, takes, seed and choice"))
 			return
 		}
-		if !allowed(w, r, m.User) {
+		if user != "" && user != m.User {
+			refuse(w, http.StatusBadRequest, CodeMessage, fmt.Errorf("the message is of another user than the header %s", userHeader))
 			return
 		}
 		receipt, err := s.submit(r.Context(), m, limit.Allow)
@@ -142,8 +183,51 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, http.StatusNotFound, CodeMessage, errors.New("requests are GET /v1/plan, /v1/state and /v1/users/ID, and POST /v1/messages"))
 	})
-	return o.guarded(mux)
+	return o.guarded(o.bounded(mux))
 }
+
+// userHeader names the user of a message, escaped as a part of a path, so that it can be refused before its body is read.
+const userHeader = "Dyad-User"
+
+// bounded refuses what no client of this package sends, before any body is read: requests of web pages, which a browser
+// makes in the name of its user wherever a page tells it to, and bodies of unknown length, by which an old proxy and
+// this server could see other requests in the same bytes. A body that is awaited has a time of its own.
+func (o HandlerOptions) bounded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header["Origin"] != nil:
+			refuse(w, http.StatusForbidden, CodeMessage, errors.New("web pages may not send requests to this server"))
+			return
+		case len(r.TransferEncoding) > 0:
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // nothing more is read of it
+			w.Header().Set("Connection", "close")
+			refuse(w, http.StatusLengthRequired, CodeMessage, errors.New("a message needs Content-Length, and may not be chunked"))
+			return
+		}
+		if r.ContentLength != 0 {
+			awaits(r.Context(), true)
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(o.bodyWait())) // of what is refused, too
+		}
+		if r.ContentLength == 0 {
+			h.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Connection", "close") // or the server would read the body of what is refused, until bodyArrived
+		h.ServeHTTP(w, r)
+		if w.Header().Get("Connection") != "" {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+		}
+	})
+}
+
+// bodyArrived ends the time of a body: what waits now is a request in work.
+func bodyArrived(w http.ResponseWriter, r *http.Request) {
+	awaits(r.Context(), false)
+	w.Header().Del("Connection")
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the server sets that of the next request
+}
+
+func (o HandlerOptions) bodyWait() time.Duration { return cmp.Or(o.BodyWait, DefaultBodyWait) }
 
 // guarded answers a request that panics, and logs where, without a value of the request.
 func (o HandlerOptions) guarded(h http.Handler) http.Handler {
@@ -165,15 +249,21 @@ func (o HandlerOptions) logger() *log.Logger {
 	return o.ErrorLog
 }
 
-var errToken = errors.New("this server wants the token of the user; ask whoever runs the server")
+var (
+	errToken    = errors.New("this server wants the user's token for this study; ask whoever runs the server")
+	errOldToken = errors.New(`this token is of an earlier version of Dyad and belongs to no study; ask whoever runs the server for a new one, which "dyad local token --protocol" makes`)
+)
 
-// allows says whether a request may speak for a user.
-func (o HandlerOptions) allows(r *http.Request, user string) bool {
-	if o.Tokens == nil {
-		return true
-	}
+// shown is nil if a request shows the token of a user.
+func (s Study) shown(r *http.Request, user string) error {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return ok && o.Tokens.Valid(user, token)
+	switch {
+	case ok && s.Valid(user, token):
+		return nil
+	case ok && s.old(user, token):
+		return errOldToken
+	}
+	return errToken
 }
 
 // The codes of refusals.
@@ -222,8 +312,10 @@ func NewServer(s *Service, o HandlerOptions) *http.Server {
 	if o.Connections == 0 {
 		o.Connections = DefaultConnections
 	}
+	table := newConnections(o.Connections)
 	return &http.Server{
-		ConnState:         newConnections(o.Connections).watch,
+		ConnState:         table.watch,
+		ConnContext:       table.context,
 		ErrorLog:          o.ErrorLog,
 		Handler:           Handler(s, o),
 		ReadHeaderTimeout: 5 * time.Second,
@@ -309,14 +401,14 @@ func (r Remote) State(ctx context.Context) (s PublicState, err error) {
 
 // Submit sends a message.
 func (r Remote) Submit(ctx context.Context, m Submission) (receipt Receipt, err error) {
-	err = r.do(ctx, http.MethodPost, "/v1/messages", m, &receipt)
+	err = r.do(ctx, http.MethodPost, "/v1/messages", m, &receipt, m.User)
 	return receipt, err
 }
 
 // maxAnswer bounds what is read of an answer: a model of 2^20 features in decimal.
 const maxAnswer = 64 << 20
 
-func (r Remote) do(ctx context.Context, method, path string, body, into any) error {
+func (r Remote) do(ctx context.Context, method, path string, body, into any, user ...string) error {
 	base, err := url.Parse(r.URL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return fmt.Errorf("%w: %q, want http://host:port or https://host", ErrAddress, r.URL)
@@ -341,6 +433,9 @@ func (r Remote) do(ctx context.Context, method, path string, body, into any) err
 		// Sending a message twice is safe: over a connection that the server closed meanwhile
 		// it may be sent again. The empty value is not sent.
 		request.Header["Idempotency-Key"] = []string{}
+	}
+	for _, u := range user {
+		request.Header.Set(userHeader, url.PathEscape(u))
 	}
 	if r.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+r.Token)

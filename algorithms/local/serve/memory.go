@@ -14,7 +14,11 @@ import (
 	"dyad/privacy/local"
 )
 
-const memoryFormat = "dyad-local-client/1"
+// Memories have a checksum (files.Sealed) since format 2.
+const (
+	memoryFormat      = "dyad-local-client/2"
+	plainMemoryFormat = "dyad-local-client/1"
+)
 
 // Memory is the file in which a user keeps every message that was drawn from a
 // record. A message is there, durably, before it is sent; so after any crash the same
@@ -24,6 +28,9 @@ const memoryFormat = "dyad-local-client/1"
 // once, before the lock, and a file with two hard links is refused, because the rename
 // that replaces one name would leave the other with an older memory. A copy of the file is
 // another memory.
+//
+// The file has a checksum: a digit of it that a disk or an editor changed could hide a message that was sent, and a second
+// one of the epoch would be drawn.
 type Memory struct {
 	file *durable.Document
 	kept remembered
@@ -77,24 +84,33 @@ func OpenMemory(name string) (*Memory, error) {
 	}
 	if err := m.read(path); err != nil {
 		m.Close()
-		return nil, inputError("%s is not the memory of a client, or is damaged (%v); without it nothing is sent, since it would be unknown what was", path, err)
+		return nil, inputError("%s is not the memory of a client, or is damaged (%v); nothing was sent, as it is unknown what was sent before; put back the file as the client last wrote it, and no older copy", path, err)
 	}
 	return m, nil
 }
 
 func (m *Memory) read(path string) error {
-	if err := files.ReadJSON(path, files.MaxModelBytes, &m.kept); errors.Is(err, fs.ErrNotExist) {
+	seal := files.NewSeal()
+	if err := files.ReadJSON(path, files.MaxModelBytes, &m.kept, seal); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	if m.kept.Format != memoryFormat {
-		return fmt.Errorf("it has format %q, this program reads %q", m.kept.Format, memoryFormat)
+	if !seal.Intact(m.kept.Format == memoryFormat) {
+		return errors.New("it was changed after it was written: its checksum is that of another text")
+	}
+	plain := m.kept.Format == plainMemoryFormat
+	if m.kept.Format != memoryFormat && !plain {
+		return fmt.Errorf("it has format %q, this program reads %q and %q", m.kept.Format, memoryFormat, plainMemoryFormat)
 	}
 	for _, a := range m.kept.Answers {
 		if !(a.Epsilon > 0 && a.Epsilon <= local.MaxEpsilon) {
 			return errors.New("an answer in it has no epsilon")
 		}
+	}
+	if plain {
+		m.kept.Format = memoryFormat
+		return m.write()
 	}
 	return nil
 }
@@ -135,14 +151,14 @@ func (m *Memory) add(a Remembered) (*Remembered, error) {
 }
 
 func (m *Memory) write() error {
-	text, err := json.MarshalIndent(m.kept, "", "  ")
+	text, err := files.Sealed(m.kept)
 	if err != nil {
 		return err
 	}
 	if err := m.file.Alone(); err != nil {
 		return err
 	}
-	return m.file.Replace(append(text, '\n'), nil)
+	return m.file.Replace(text, nil)
 }
 
 // Close gives the memory to other processes.

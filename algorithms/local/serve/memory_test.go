@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -173,5 +174,42 @@ func TestLocalMemoryLinkMoves(t *testing.T) {
 	link(t, dir, filepath.Join("nowhere", "m.json"), "lost.json")
 	for _, name := range []string{"loop.json", "lost.json", "nowhere/m.json", "a", "a/", "a/.."} {
 		refusedMemory(t, name, nil, "")
+	}
+}
+
+// A memory that anything changed is refused, whatever byte it was, and nothing is drawn: a digit of the protocol's hash
+// would hide the message that was sent, and a second one of the epoch would be drawn.
+func TestLocalMemoryChanged(t *testing.T) {
+	memories(t)
+	first, err := draws(t, "m.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("m.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := func(at int, to byte) {
+		t.Helper()
+		other := bytes.Clone(text)
+		other[at] = to
+		if err := os.WriteFile("m.json", other, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refusedMemory(t, "m.json", nil, "is damaged")
+		if after, err := os.ReadFile("m.json"); err != nil || !bytes.Equal(after, other) {
+			t.Errorf("a memory that was refused was changed (%v)", err)
+		}
+	}
+	digit := bytes.Index(text, []byte(`"protocol": "`)) + len(`"protocol": "`)
+	changed(digit, map[bool]byte{true: '1', false: '0'}[text[digit] == '0'])
+	for at, is := range text {
+		changed(at, is^1)
+	}
+	if err := os.WriteFile("m.json", text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := draws(t, "m.json"); again != first {
+		t.Errorf("as it was written: %s, %v", again, err)
 	}
 }

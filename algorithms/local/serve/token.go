@@ -7,19 +7,20 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"strings"
 
+	"dyad/internal/files"
 	"dyad/privacy/durable"
 )
 
 // TokenKey makes and checks the tokens of users. Anyone holding the key can impersonate every user;
-// a token speaks for one.
+// a token speaks for one user in one study.
 //
-// A token is the HMAC-SHA256 of the user's id. Without the key it cannot be told from
-// random bits, even by somebody who knows the tokens of other ids (HMAC is a pseudorandom
+// A token is the HMAC-SHA256 of a hash of the study's protocol and the user's id. Without the key it cannot be
+// told from random bits, even by somebody who knows the tokens of other ids and studies (HMAC is a pseudorandom
 // function: Bellare, CRYPTO 2006). So a server needs no list of users; to revoke a token
-// takes another key. Tokens say who sends. Privacy does not rest on them.
+// takes another key. Two studies of the same protocol are one to a key. Tokens say who sends. Privacy does not
+// rest on them.
 type TokenKey struct {
 	secret [32]byte
 }
@@ -37,9 +38,9 @@ func NewTokenKey() (*TokenKey, error) {
 
 // ReadTokenKey reads a file that Create wrote. It wraps fs.ErrNotExist if there is none.
 func ReadTokenKey(path string) (*TokenKey, error) {
-	text, err := os.ReadFile(path)
+	text, err := files.ReadSmall(path, maxTokenFile)
 	if err != nil {
-		return nil, fmt.Errorf("serve: %w", err)
+		return nil, fmt.Errorf("serve: the key of tokens: %w", err)
 	}
 	digits, ok := strings.CutPrefix(strings.TrimSpace(string(text)), tokenKeyHeader)
 	secret, err := hex.DecodeString(digits)
@@ -60,32 +61,54 @@ func (k *TokenKey) Create(path string) error {
 	return nil
 }
 
+// Study makes and checks the tokens of one protocol.
+func (k *TokenKey) Study(p Protocol) Study { return Study{k, p.key()} }
+
+// Study is a TokenKey for the users of one protocol.
+type Study struct {
+	key      *TokenKey
+	protocol string // hash, of a fixed length
+}
+
 // Token is the token of a user, 43 letters, digits, "-" and "_".
-func (k *TokenKey) Token(user string) (string, error) {
+func (s Study) Token(user string) (string, error) {
 	if err := checkUser(user); err != nil {
 		return "", err
 	}
-	return base64.RawURLEncoding.EncodeToString(k.sum(user)), nil
+	return base64.RawURLEncoding.EncodeToString(s.key.sum("dyad local token 2\x00" + s.protocol + user)), nil
 }
 
-// Valid says whether token is that of user, in a time that does not depend on where they
+// Valid says whether token is the one of user in the study, in a time that does not depend on where they
 // differ.
-func (k *TokenKey) Valid(user, token string) bool {
-	got, err := base64.RawURLEncoding.DecodeString(token)
-	return err == nil && hmac.Equal(got, k.sum(user))
+func (s Study) Valid(user, token string) bool {
+	return s.key.made(token, "dyad local token 2\x00"+s.protocol+user)
 }
 
-func (k *TokenKey) sum(user string) []byte {
+// old says whether token is one of user that an earlier version made: for all studies of a key. It is known only to be
+// refused by name: whoever got hold of it in one study could use it in the others.
+func (s Study) old(user, token string) bool {
+	return s.key.made(token, "dyad local token 1\x00"+user)
+}
+
+func (k *TokenKey) made(token, of string) bool {
+	got, err := base64.RawURLEncoding.DecodeString(token)
+	return err == nil && hmac.Equal(got, k.sum(of))
+}
+
+func (k *TokenKey) sum(of string) []byte {
 	h := hmac.New(sha256.New, k.secret[:])
-	h.Write([]byte("dyad local token 1\x00" + user))
+	h.Write([]byte(of))
 	return h.Sum(nil)
 }
 
+// maxTokenFile bounds the file of a token or a key in bytes.
+const maxTokenFile = 4096
+
 // ReadToken reads a file that holds one token.
 func ReadToken(path string) (string, error) {
-	text, err := os.ReadFile(path)
+	text, err := files.ReadSmall(path, maxTokenFile)
 	if err != nil {
-		return "", fmt.Errorf("serve: %w", err)
+		return "", fmt.Errorf("serve: the token: %w", err)
 	}
 	words := strings.Fields(string(text))
 	if len(words) != 1 || len(words[0]) != base64.RawURLEncoding.EncodedLen(sha256.Size) {

@@ -1,8 +1,16 @@
 package serve_test
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +19,7 @@ import (
 	"dyad/algorithms/local/serve"
 )
 
-// A token is right for its id and key only, and the key survives its file.
+// A token is right for its id, study and key only, and the key survives its file.
 func TestTokens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
 	if _, err := serve.ReadTokenKey(path); !errors.Is(err, fs.ErrNotExist) {
@@ -35,8 +43,10 @@ func TestTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := again.Token("alice")
-	if err != nil || !key.Valid("alice", token) {
+	protocols := []serve.Protocol{serve.PublicPlan(planOf(t, protocol(20))), serve.PublicPlan(planOf(t, protocol(21)))}
+	study := key.Study(protocols[0])
+	token, err := again.Study(protocols[0]).Token("alice")
+	if err != nil || !study.Valid("alice", token) {
 		t.Fatalf("the token of alice is not valid: %v", err)
 	}
 	flipped := "A" + token[1:]
@@ -44,16 +54,16 @@ func TestTokens(t *testing.T) {
 		flipped = "B" + token[1:]
 	}
 	for what, valid := range map[string]bool{
-		"of another user": key.Valid("bob", token), "of another key": other.Valid("alice", token), "of nobody": key.Valid("", token),
-		"changed": key.Valid("alice", flipped), "cut": key.Valid("alice", token[:42]), "longer": key.Valid("alice", token+"AA"), "empty": key.Valid("alice", ""),
-		"of the id with a suffix": key.Valid("alice\x00", token),
+		"of another user": study.Valid("bob", token), "of another key": other.Study(protocols[0]).Valid("alice", token), "of nobody": study.Valid("", token),
+		"changed": study.Valid("alice", flipped), "cut": study.Valid("alice", token[:42]), "longer": study.Valid("alice", token+"AA"), "empty": study.Valid("alice", ""),
+		"of the id with a suffix": study.Valid("alice\x00", token), "of another study": key.Study(protocols[1]).Valid("alice", token),
 	} {
 		if valid {
 			t.Errorf("a token %s is valid", what)
 		}
 	}
 	for _, id := range []string{"", strings.Repeat("u", 129), "\xff"} {
-		if _, err := key.Token(id); err == nil {
+		if _, err := study.Token(id); err == nil {
 			t.Errorf("id %q got a token", id)
 		}
 	}
@@ -68,5 +78,100 @@ func TestTokens(t *testing.T) {
 		if _, err := serve.ReadTokenKey(path); err == nil {
 			t.Errorf("%s key file was read", what)
 		}
+	}
+}
+
+// Two servers of two studies have one key: a token of one is refused by the other, and so is a token of an earlier version,
+// which belonged to no study; the refusal of the latter names the cure.
+func TestTokensOfAnotherStudy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key")
+	key, err := serve.NewTokenKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := key.Create(path); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, digits, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	secret, err := hex.DecodeString(digits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte("dyad local token 1\x00alice"))
+	old := base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+
+	var studies []*serve.Service
+	var servers []*httptest.Server
+	for _, users := range []int{20, 21} {
+		s := open(t, t.TempDir(), protocol(users))
+		server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{Tokens: key}))
+		defer server.Close()
+		studies, servers = append(studies, s), append(servers, server)
+	}
+	first, err := key.Study(serve.PublicPlan(studies[0].Plan())).Token("alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(i int, token string) (int, string) {
+		m, err := json.Marshal(submission(t, studies[i].Plan(), studies[i].State(), "alice", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := http.NewRequest(http.MethodPost, servers[i].URL+"/v1/messages", strings.NewReader(string(m)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header = http.Header{"Content-Type": {"application/json"}, "Dyad-User": {"alice"}, "Authorization": {"Bearer " + token}}
+		r, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.StatusCode, string(body)
+	}
+	if status, body := send(1, first); status != http.StatusForbidden || !strings.Contains(body, `"code":"token"`) || !strings.Contains(body, "this study") {
+		t.Errorf("a token of another study: %d %s", status, body)
+	}
+	for i := range servers {
+		if status, body := send(i, old); status != http.StatusForbidden || !strings.Contains(body, "earlier version") || !strings.Contains(body, "dyad local token --protocol") {
+			t.Errorf("a token of an earlier version: %d %s", status, body)
+		}
+	}
+	if n := studies[0].State().Visits + studies[1].State().Visits; n != 0 {
+		t.Errorf("%d messages were taken", n)
+	}
+	if status, body := send(0, first); status != http.StatusOK {
+		t.Errorf("the token of the study: %d %s", status, body)
+	}
+}
+
+// What is not a small regular file is not read as a token or a key: a device would fill the memory.
+func TestTokenFilesHaveLimits(t *testing.T) {
+	dir := t.TempDir()
+	long, good := filepath.Join(dir, "long"), filepath.Join(dir, "good")
+	token := strings.Repeat("A", 43)
+	if err := errors.Join(os.WriteFile(long, []byte(token+strings.Repeat(" ", 4096)), 0o600), os.WriteFile(good, []byte(token+"\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for path, says := range map[string]string{os.DevNull: "not a regular file", dir: "not a regular file", long: "at most 4096 are read"} {
+		if _, err := serve.ReadToken(path); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("token %s: %v, want %q", path, err, says)
+		}
+		if _, err := serve.ReadTokenKey(path); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("key %s: %v, want %q", path, err, says)
+		}
+	}
+	link(t, dir, "good", "link")
+	if got, err := serve.ReadToken(filepath.Join(dir, "link")); got != token || err != nil {
+		t.Errorf("a link to a token: %q, %v", got, err)
 	}
 }
