@@ -18,6 +18,7 @@ import (
 	"dyad/engine/metrics"
 	"dyad/internal/files"
 	"dyad/internal/input"
+	"dyad/internal/texts"
 	"dyad/privacy"
 )
 
@@ -64,6 +65,11 @@ func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
 	radius, dim, err := mappedShape(o.Metric, s.Features)
 	if err != nil {
 		return nil, err
+	}
+	if o.Metric != nil {
+		if err := o.Metric.carries("the metric (--metric)"); err != nil {
+			return nil, err
+		}
 	}
 	if o.Clip < 0 || math.IsNaN(o.Clip) {
 		return nil, input.Errorf("dyad: mapped records are clipped to a positive norm, not %v", o.Clip)
@@ -284,8 +290,15 @@ func LoadClusters(path string) (*Clusters, error) {
 	case c.Encoder == nil || len(c.Centres) == 0 || len(c.Counts) != len(c.Centres) || !(c.Radius > 0) || math.IsInf(c.Radius, 0):
 		return nil, damaged("it needs an encoder, centres with a number of records each, and a radius")
 	}
-	if c.Metric != nil && c.Metric.complete() != nil {
-		return nil, damaged("its metric is incomplete")
+	blank := *c
+	blank.Encoder, blank.Metric, blank.Centres, blank.Counts = nil, nil, nil, nil
+	if err := errors.Join(texts.Check(blank), c.Guarantee.Validate()); err != nil {
+		return nil, damaged(err.Error())
+	}
+	if c.Metric != nil {
+		if err := c.Metric.complete(); err != nil {
+			return nil, damaged("its metric: " + err.Error())
+		}
 	}
 	_, dim, err := mappedShape(c.Metric, c.Encoder.Dim())
 	if err != nil {

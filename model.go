@@ -1,10 +1,13 @@
 package dyad
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io/fs"
 	"math"
 	"time"
@@ -12,9 +15,12 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/dataset"
+	"dyad/engine/embedding"
+	"dyad/engine/export"
 	"dyad/engine/metrics"
 	"dyad/internal/files"
 	"dyad/internal/input"
+	"dyad/internal/texts"
 	"dyad/privacy"
 )
 
@@ -138,7 +144,7 @@ func (m *Model) loss() (engine.Loss, error) {
 		return nil, input.Errorf("dyad: a network has task %q or %q, not %q", AUC, Metric, m.Task)
 	}
 	n, err := m.Network.filled(m.Task, m.Network.Features)
-	if err != nil || !n.same(m.Network) {
+	if err != nil || !n.same(m.Network) || n.Gain != m.Network.Gain {
 		return nil, input.Errorf("dyad: the network of the model is incomplete (%v)", err)
 	}
 	n.Init = m // the weights of the file are the start: sizes that it claims draw none
@@ -173,8 +179,16 @@ func Load(path string) (*Model, error) {
 	return m, nil
 }
 
-// complete says what a model that was read lacks.
+// complete says what a model that was read lacks, and refuses texts and numbers that no model has.
 func (m *Model) complete() error {
+	blank := *m
+	blank.Weights, blank.WeightErrors, blank.Encoder, blank.Features = nil, nil, nil, nil // names of features are those of the schema
+	if err := texts.Check(blank); err != nil {
+		return err
+	}
+	if err := m.Guarantee.Validate(); err != nil {
+		return err
+	}
 	loss, err := m.loss()
 	if err != nil {
 		return fmt.Errorf("the loss of the model: %w", err)
@@ -252,4 +266,171 @@ func metricMatrix(w []float64, d int) []float64 {
 	m := make([]float64, d*d)
 	engine.Symmetric{Dim: d}.Unpack(m, w)
 	return m
+}
+
+// ExportFormat is a format of Model.Export.
+type ExportFormat string
+
+// The formats of Model.Export.
+const (
+	ONNX        ExportFormat = "onnx"        // with the encoder: raw columns to scores or maps
+	NPZ         ExportFormat = "npz"         // the numbers alone, for encoded records
+	Safetensors ExportFormat = "safetensors" // as NPZ
+	Python      ExportFormat = "python"      // a function on NumPy, of linear scores
+	GoSource    ExportFormat = "go"          // a function on the standard library, of linear scores
+	SQL         ExportFormat = "sql"         // a SELECT for DuckDB and PostgreSQL, of linear scores
+)
+
+// Export is the model in a format of other programs, with its guarantee in words and its checksum.
+// table is the one that SQL selects from; "" means records.
+func (m *Model) Export(format ExportFormat, table string) ([]byte, error) {
+	f, err := m.function()
+	if err != nil {
+		return nil, err
+	}
+	var text []byte
+	switch format {
+	case ONNX:
+		text, err = f.ONNX()
+	case NPZ:
+		text, err = f.NPZ()
+	case Safetensors:
+		text, err = f.Safetensors()
+	case Python:
+		text, err = f.Python()
+	case GoSource:
+		text, err = f.Go()
+	case SQL:
+		if table == "" {
+			table = "records"
+		}
+		text, err = f.SQL(table)
+	default:
+		return nil, input.Errorf("dyad: the format of an export is %q, want %s, %s, %s, %s, %s or %s", format, ONNX, NPZ, Safetensors, Python, GoSource, SQL)
+	}
+	return text, input.As(err)
+}
+
+// function is what Score or Transform computes, from raw columns.
+func (m *Model) function() (*export.Function, error) {
+	checksum, err := m.checksum()
+	if err != nil {
+		return nil, err
+	}
+	f := &export.Function{Encoder: m.Encoder, Output: "score", About: []export.Fact{
+		{Name: "guarantee", Text: m.Guarantee.Words()},
+		{Name: "data_id", Text: m.DataID},
+		{Name: "task", Text: m.Task},
+		{Name: "model", Text: checksum},
+		{Name: "dyad_version", Text: m.Version},
+	}}
+	if m.Task == Metric {
+		f.Output = "z"
+	}
+	if m.Network != nil {
+		return f, m.networkLayers(f)
+	}
+	layer := export.Layer{Name: "weights", Rows: 1, Cols: m.Encoder.Dim(), W: m.Weights}
+	if m.Task == Metric {
+		factor, err := metrics.FactorMetric(m.Matrix(), m.Encoder.Dim())
+		if err != nil {
+			return nil, err
+		}
+		if factor.Rank == 0 {
+			return nil, input.Errorf("dyad: the metric is zero: all distances are 0")
+		}
+		layer = export.Layer{Name: "factor", Rows: factor.Rank, Cols: factor.Dim, W: factor.L}
+	}
+	f.Layers = []export.Layer{layer}
+	return f, nil
+}
+
+// networkLayers adds the layers and the output stage of a network.
+func (m *Model) networkLayers(f *export.Function) error {
+	net, err := m.Network.model()
+	if err != nil {
+		return err
+	}
+	weights := m.Weights
+	for i, l := range net.Network.Layers() {
+		layer := export.Layer{Name: fmt.Sprintf("hidden%d", i+1), Rows: l.Rows, Cols: l.Cols, W: weights[:l.Len()]}
+		if i == len(m.Network.Hidden) {
+			layer.Name = "output"
+		} else {
+			layer.Activation = export.Activation(m.Network.Activation)
+		}
+		if l.Bias {
+			layer.Cols--
+			layer.W, layer.Bias = make([]float64, 0, layer.Rows*layer.Cols), nil
+			for r := range l.Rows {
+				row := weights[r*l.Cols:][:l.Cols]
+				layer.W, layer.Bias = append(layer.W, row[:layer.Cols]...), append(layer.Bias, row[layer.Cols])
+			}
+		}
+		f.Layers, weights = append(f.Layers, layer), weights[l.Len():]
+	}
+	if net.Output.Unit {
+		f.UnitFloor = embedding.SmallestNorm * embedding.SmallestNorm
+	}
+	f.Within = net.Output.Within
+	return nil
+}
+
+// checksum is the one of the model's file, as it was read or would be written.
+func (m *Model) checksum() (string, error) {
+	if m.read != nil {
+		return kindOfSum + hex.EncodeToString(m.read), nil
+	}
+	text, err := m.Text()
+	if err != nil {
+		return "", err
+	}
+	at := len(text) - len(modelEnd) - 1 - 64 // hexadecimal digits, a quotation mark
+	return kindOfSum + string(text[at:][:64]), nil
+}
+
+const (
+	modelEnd  = "\n}\n"
+	lastKey   = ",\n  \"" // before the last member of a model
+	keySum    = "checksum"
+	kindOfSum = "sha256:"
+	sealBytes = 256 // more than the last member takes, if that is the checksum
+)
+
+// checksum is the end of the file of a model, for the SHA-256 of the file without that member.
+func checksum(sum []byte) []byte {
+	return []byte(lastKey + keySum + `": "` + kindOfSum + hex.EncodeToString(sum) + `"` + modelEnd)
+}
+
+// seal computes the checksum of a model's text that is written to it.
+type seal struct {
+	sum  hash.Hash // of all but last
+	last []byte    // bytes
+}
+
+// Write implements io.Writer.
+func (s *seal) Write(text []byte) (int, error) {
+	s.last = append(s.last, text...)
+	if old := len(s.last) - sealBytes; old > 0 {
+		s.sum.Write(s.last[:old])
+		s.last = append(s.last[:0], s.last[old:]...)
+	}
+	return len(text), nil
+}
+
+// intact says whether the text is as it was written. Models of versions before the checksum have none,
+// and no plan. Whatever any one byte was changed to, the end still looks like that of a checksum.
+func (s *seal) intact(planned bool) bool {
+	if !s.present() {
+		return !planned
+	}
+	at := max(0, bytes.LastIndex(s.last, []byte(lastKey)))
+	s.sum.Write(s.last[:at])
+	s.sum.Write([]byte(modelEnd))
+	return bytes.Equal(s.last[at:], checksum(s.sum.Sum(nil)))
+}
+
+// present says that the text has a checksum.
+func (s *seal) present() bool {
+	return bytes.Contains(s.last, []byte(keySum)) || bytes.Contains(s.last, []byte(kindOfSum))
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dyad/algorithms"
+	"dyad/algorithms/pairs"
 	"dyad/engine"
 	"dyad/engine/embedding"
 	"dyad/internal/input"
@@ -197,10 +198,21 @@ func (n Network) checkInit() error {
 		return nil
 	case !n.same(m.Network):
 		return input.Errorf("dyad: the model to start from (--init) is not a network of the same shape: features, hidden layers, dimension, activation and comparison must be those of this training")
-	case m.Guarantee.Kind != privacy.Public && !(m.Guarantee.Kind == privacy.ApproxDP && m.Guarantee.Epsilon > 0):
-		return input.Errorf("dyad: the model to start from (--init) was trained on private data without a guarantee, and would carry its records into this one; train it on public data (--public-data) or with a budget")
 	}
-	return nil
+	return n.Init.carries("the model to start from (--init)")
+}
+
+// carries refuses a model of private records without a guarantee, named by what it is, as a part of another release.
+func (m *Model) carries(what string) error {
+	switch g := m.Guarantee; g.Kind {
+	case privacy.Public:
+		return nil
+	case privacy.ApproxDP, privacy.PureDP, privacy.LocalDP:
+		if g.Epsilon > 0 && !math.IsInf(g.Epsilon, 1) {
+			return nil
+		}
+	}
+	return input.Errorf("dyad: %s was trained on private data without a guarantee, and would carry its records into this one; train it on public data (--public-data) or with a budget", what)
 }
 
 // checkPublic refuses a start that a model of public data, whose guarantee says so and no more, would hide.
@@ -329,7 +341,10 @@ func (m *Model) reach() (float64, error) {
 		return 0, input.Errorf("dyad: the model is linear; only a network embeds records")
 	}
 	net, err := m.Network.model()
-	return net.Reach(engine.UnitBounds().FeatureNorm), err
+	if err != nil {
+		return 0, err
+	}
+	return net.Reach(engine.UnitBounds().FeatureNorm), nil
 }
 
 // Readout is the linear model that gives the records of Embed the scores of a network, and its loss; nil
@@ -362,4 +377,32 @@ func (m *Model) embeddings(r *engine.Records) (rows []float64, dim int, err erro
 		}
 	}
 	return out, dim, nil
+}
+
+// ofTuples is the network with its defaults, for tuples or similar pairs of records of d features; nil without one.
+func (n *Network) ofTuples(d int) (*Network, error) {
+	switch {
+	case n == nil:
+		return nil, nil
+	case n.Clip != 0:
+		return nil, input.Errorf("dyad: the gradient of a tuple, or of a cosine, is clipped as a whole (--clip), and its Jacobians are not")
+	case n.Compare == Contrastive:
+		return nil, input.Errorf("dyad: the loss of tuples or batches says how embeddings are compared; choose --similarity %s or %s", Cosine, Distance)
+	}
+	net, err := n.filled(Metric, d)
+	if err != nil {
+		return nil, err
+	}
+	net.Clip = 0
+	return &net, net.checkInit()
+}
+
+// describeTuples adds the network, which is filled, to a specification.
+func (n Network) describeTuples(s *pairs.Spec) error {
+	model, err := n.model()
+	if err != nil {
+		return err
+	}
+	s.Network = &pairs.Network{Model: model, Start: n.start(model), Origin: n.origin(), Optimizer: NetworkOptimizer()}
+	return nil
 }

@@ -4,12 +4,17 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"time"
 
 	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
 	"dyad/engine/dataset"
 	"dyad/engine/team"
 	"dyad/internal/files"
@@ -43,12 +48,17 @@ type Run struct {
 	// its model gets its name, at no further cost. "" is a new run.
 	Resume string
 
-	// Out is the file of the model; "" leaves saving to the caller. On private data name it:
-	// a model that Train saves is not lost by a crash at any moment, while a crash between
-	// Train and Model.Save loses what was paid for.
+	// Out is the file of the model; "" leaves saving to the caller: the model is kept next to the
+	// ledger until Train returns. On private data name it: a model that Train saves is not lost by a
+	// crash at any moment, while a crash between Train and Model.Save loses what was paid for.
 	Out string
 	// Replace replaces a file that is there.
 	Replace bool
+	// Spare says that Out is a default name: if it is taken, the file gets one with the id of its run
+	// instead of an error.
+	Spare bool
+	// ID is that of a new run in the ledger; "" generates one. A ledger charges an id once.
+	ID string
 
 	// Checkpoint is how often the state of a private run is kept next to the ledger, for
 	// Resume; it is as private as the records. 0 is a minute, a negative one never.
@@ -73,8 +83,13 @@ type Run struct {
 	// Note, if not nil, is told what the owner may want to know: that a checkpoint could not be
 	// written, or that a file may not survive a power cut.
 	Note func(text string)
+	// Released, if not nil, is called by Train with a model that is released and kept, before it gets its
+	// name: what it publishes is there when the model is.
+	Released func(*Model)
 	// Trace, if not nil, is told the stages of the run: see algorithms.Options.Trace.
 	Trace func(stage string)
+
+	released func(*algorithms.Result) // Released, of a result of Keep
 }
 
 // Trained is a model with what became of its run.
@@ -185,6 +200,9 @@ func (o Run) Do(ctx context.Context, of Source, model func(*algorithms.Result) *
 		m.Options = o.Options
 		return m
 	}
+	if o.Released != nil {
+		o.released = func(r *algorithms.Result) { o.Released(finished(r)) }
+	}
 	r, file, err := o.Keep(ctx, of, func(r *algorithms.Result) ([]byte, int, error) { return finished(r).Size() }, train)
 	if r == nil {
 		return nil, err
@@ -202,7 +220,7 @@ func (o Run) Do(ctx context.Context, of Source, model func(*algorithms.Result) *
 func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) (text []byte, most int, err error), train func(algorithms.Options) (*algorithms.Result, error)) (*algorithms.Result, string, error) {
 	p := algorithms.Options{
 		DataID: cmp.Or(o.DataID, of.DataID), Public: of.Public || o.Public,
-		Resume: o.Resume, Source: o.Source, Tracker: algorithms.Tracker{OnStep: o.Progress}, Trace: o.Trace, Charged: o.Charged,
+		Run: o.ID, Resume: o.Resume, Source: o.Source, Tracker: algorithms.Tracker{OnStep: o.Progress}, Trace: o.Trace, Charged: o.Charged,
 	}
 	inputs := of.Files
 	switch {
@@ -210,12 +228,14 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 		return nil, "", input.Errorf("dyad: a resumed run was charged, but these data are public and nothing is charged; leave it out")
 	case !p.Public && (o.Ledger == nil || p.DataID == ""):
 		return nil, "", input.Errorf("dyad: a run on private data needs Run.Ledger (OpenLedger) and a data id; data that are public have to be declared so (Run.Public)")
+	case !p.Public && !dataset.IsDataID(p.DataID):
+		return nil, "", input.Errorf("dyad: a data id is 1 to 128 letters, digits, dots, hyphens or underscores; it names the data in the ledger, and readers of models refuse others")
 	case !p.Public:
 		p.Ledger, inputs = o.Ledger, append([]string{o.Ledger.Path()}, inputs...)
 	}
-	out, err := files.NewOutput(o.Out, o.Replace, inputs...)
+	out, err := o.output(inputs...)
 	if err != nil {
-		return nil, "", prefixed(err)
+		return nil, "", err
 	}
 	unchanged, err := watch(of.Files)
 	if err != nil {
@@ -242,6 +262,9 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 	r, err := train(p)
 	if err != nil {
 		return nil, "", err
+	}
+	if o.released != nil {
+		o.released(r)
 	}
 	name, err := shelf.Saved(r)
 	if err != nil && name == "" {
@@ -270,12 +293,22 @@ func (o Run) RecoverFile() (name string, released time.Time, err error) {
 	if o.Ledger == nil || o.Resume == "" {
 		return "", released, input.Errorf("dyad: a run is recovered by its ledger and its id (Run.Ledger, Run.Resume)")
 	}
-	out, err := files.NewOutput(o.Out, o.Replace, o.Ledger.Path())
+	out, err := o.output(o.Ledger.Path())
 	if out == nil || err != nil {
-		return "", released, prefixed(err)
+		return "", released, err
 	}
 	name, e, err := o.log().Recover(o.Ledger, o.Resume, out)
 	return name, e.Time, err
+}
+
+// output is the file that the run will write, nil for none.
+func (o Run) output(inputs ...string) (*files.Output, error) {
+	if o.Spare {
+		out, err := files.NewSpare(o.Out, o.Replace, inputs...)
+		return out, prefixed(err)
+	}
+	out, err := files.NewOutput(o.Out, o.Replace, inputs...)
+	return out, prefixed(err)
 }
 
 func (o Run) log() files.Log { return files.Log{Trace: o.Trace, Note: o.Note} }
@@ -325,4 +358,100 @@ func (s Source) copy(to io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// Join is what every process of a team does between the plan and the training: it takes this rank's
+// share of the records of d, which are all, and compares program, instruction set, schema, plan,
+// records and shares with those of the other ranks, and what the caller adds. The records are compared
+// by a hash of all in their order: in files of another order a record could be in the shares of two
+// ranks, and count twice. The plan must be for a Device of the team. Rank 0 then calls Train on the share with Run.Team, made by Lead, the others Serve.
+//
+// An error that wraps ErrInput says where the ranks differ; every rank gets it, and nothing was
+// charged. Any other means that the team is lost.
+func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data, more ...team.Statement) (share *Data, err error) {
+	if err := t.fits(d); err != nil {
+		return nil, err
+	}
+	if !t.team {
+		return nil, input.Errorf("dyad: the plan is for one process; open the Device with DeviceOptions.Team")
+	}
+	program, err := programHash()
+	if err != nil {
+		return nil, err
+	}
+	instructions, err := cpu.Instructions()
+	if err != nil {
+		return nil, err
+	}
+	schema, err := json.Marshal(d.encoder)
+	if err != nil {
+		return nil, err
+	}
+	share = d.with(d.Records.Shard(engine.Share(t.Spec.Kernel, crew.Rank())))
+	share.groups = d.groups // of all records, which kernels of query groups need
+	same := append([]team.Statement{
+		{Name: "the program", Text: program},
+		{Name: "the instruction set that sums are computed with", Text: instructions},
+		{Name: "the schema", Text: string(schema)},
+		{Name: "the plan", Text: t.Report().Text()},
+	}, more...)
+	same = append(same, team.Statement{Name: "the contents of the records, or their order", Text: team.DigestOf(d.Records.Digests(0, d.Records.Units()))})
+	if err = team.Agree(ctx, crew, t.Spec.Kernel, share.Records, same); errors.Is(err, team.ErrDisagree) {
+		err = input.As(err)
+	}
+	return share, err
+}
+
+// Lead is the team for Run.Team, on rank 0 after Join. Stop it when no more runs come.
+func (t *Training) Lead(crew engine.Team, share *Data) *team.Leader {
+	return team.Lead(crew, t.Spec.Kernel, share.Records)
+}
+
+// Serve computes this rank's part of what rank 0 trains, after Join, until that stops its Leader. It
+// reads no ledger and draws no noise. After an error the process must end.
+func (t *Training) Serve(ctx context.Context, crew engine.Team, share *Data) error {
+	return team.Serve(ctx, crew, t.Spec.Kernel, share.Records)
+}
+
+// programHash is the SHA-256 of the program that runs.
+func programHash() (string, error) {
+	name, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("dyad: the program's own file: %w", err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("dyad: the program's own file: %w", err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("dyad: the program's own file: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// watch returns what tells, before a release, whether a pack among the files is still what was charged. A pack is mapped: what
+// is written to it while a run goes on is trained on, and no certificate holds for it.
+func watch(names []string) (unchanged func() error, err error) {
+	before := map[string]os.FileInfo{}
+	for _, name := range names {
+		if dataset.IsRegularPack(name) {
+			if before[name], err = os.Stat(name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return func() error {
+		for name, was := range before {
+			is, err := os.Stat(name)
+			if err != nil {
+				return fmt.Errorf("dyad: the pack %s was removed while it was used: %w", name, err)
+			}
+			if !os.SameFile(was, is) || is.Size() != was.Size() || !is.ModTime().Equal(was.ModTime()) {
+				return fmt.Errorf("dyad: %w: %s is a pack, which is used as long as a run trains; nothing was released. Put it back as it was before --resume", dataset.ErrChanged, name)
+			}
+		}
+		return nil
+	}, nil
 }

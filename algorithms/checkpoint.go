@@ -17,6 +17,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/team"
+	"dyad/internal/create"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -259,7 +260,7 @@ func (k *keeper) keep(done int, order []int32, vectors ...[]float64) {
 
 // write replaces the file, durably: a crash leaves the old one or the new one.
 func (k *keeper) write() error {
-	f, err := os.CreateTemp(filepath.Dir(k.path), filepath.Base(k.path)+".*") // mode 0600
+	f, err := create.Temporary(filepath.Dir(k.path), filepath.Base(k.path)+".", "", create.Private)
 	if err != nil {
 		return err
 	}

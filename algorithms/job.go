@@ -1,8 +1,12 @@
 package algorithms
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"math"
@@ -97,6 +101,9 @@ func Execute(ctx context.Context, j Job, o Options) (*Result, error) {
 		return nil, err
 	}
 	session, err := out.begin(j, source, o)
+	if errors.Is(err, ledger.ErrUnacknowledged) { // the charge may count
+		return nil, out.withheld(j, o, keeper, ledger.Kept{}, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +139,7 @@ func Execute(ctx context.Context, j Job, o Options) (*Result, error) {
 		}
 		return nil, out.withheld(j, o, keeper, ledger.Kept{}, err)
 	}
-	var kept ledger.Kept
+	kept := ledger.Kept{Digest: weightsDigest(out.Weights)}
 	if o.Shelf != nil {
 		if kept, err = o.Shelf.Keep(out); err != nil {
 			return nil, out.withheld(j, o, keeper, ledger.Kept{}, err)
@@ -150,12 +157,20 @@ func Execute(ctx context.Context, j Job, o Options) (*Result, error) {
 	return out, nil
 }
 
+// weightsDigest is what the ledger says of released weights that no Shelf kept: the SHA-256 of their bits,
+// eight bytes each, little-endian.
+func weightsDigest(weights []float64) string {
+	h := sha256.New()
+	_ = binary.Write(h, binary.LittleEndian, weights) // to a hash
+	return "weights-sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
 // withheld is the error of a run whose weights Execute does not return. What was kept is
 // dropped, unless the line that names it may count: then it is what was paid for.
 func (r *Result) withheld(j Job, o Options, k *keeper, kept ledger.Kept, err error) error {
 	e := &ChargedError{Run: r.Run, Resumable: j.Withholds && resumable(o.Ledger, r.Run), Err: err}
 	switch {
-	case kept.Digest == "":
+	case o.Shelf == nil || kept.Digest == "":
 	case errors.Is(err, ledger.ErrUnacknowledged) && named(o.Ledger, r.Run, kept):
 		e.Kept = kept
 	default:
@@ -251,6 +266,8 @@ func (r *Result) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveS
 		return nil, errors.New("algorithms: a run on private data needs Options.Ledger (ledger.Open), or Public for public data")
 	}
 	charge := p.Charge(o.DataID)
+	charge.Run = cmp.Or(o.Resume, o.Run, rand.Text())
+	r.Run = charge.Run
 	var err error
 	if r.Record, err = p.Record(); err != nil {
 		return nil, err
@@ -260,18 +277,12 @@ func (r *Result) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveS
 	if o.Resume != "" {
 		session, err = o.Ledger.Resume(o.Resume, charge, source)
 	} else {
-		charge.Run = rand.Text()
 		session, err = o.Ledger.Begin(charge, source)
-		if errors.Is(err, ledger.ErrUnacknowledged) {
-			err = &ChargedError{Run: charge.Run, Resumable: j.Withholds, Err: err}
-		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	receipt := session.Receipt()
-	r.Run = receipt.Run
-	for _, w := range receipt.Warnings {
+	for _, w := range session.Receipt().Warnings {
 		r.warn(w)
 	}
 	return session, nil

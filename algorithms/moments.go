@@ -143,7 +143,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 				}
 				keep(pass)
 			}
-			model.step(fit.along(over(g, m.ClipRadius)), fit.values, m.StepNoise/m.ClipRadius, m.Ridge/(m.ClipRadius*m.ClipRadius))
+			model.step(fit.along(inUnits(g, m.ClipRadius)), fit.values, m.StepNoise/m.ClipRadius, m.Ridge/(m.ClipRadius*m.ClipRadius))
 		}
 		fit.take(model)
 	}
@@ -264,7 +264,7 @@ type momentsFit struct {
 // fit returns when ctx is done, however long a decomposition takes.
 func (m *MomentsPlan) fit(ctx context.Context, v, second []float64, n float64) (momentsFit, error) {
 	R, square := m.ClipRadius, m.ClipRadius*m.ClipRadius
-	v = over(v, R)
+	v = inUnits(v, R)
 	var f momentsFit
 	if m.Second != engine.NoSecond {
 		var err error
@@ -287,12 +287,25 @@ func over(x []float64, by float64) []float64 {
 	return y
 }
 
+// maxUnits bounds releases in units of R and R^2 before anything is computed from them: products of several of them and
+// of n stay finite. Noise takes no release there whose noise is not beyond all use.
+const maxUnits = 0x1p200
+
+// inUnits is a release over by, within maxUnits.
+func inUnits(release []float64, by float64) []float64 {
+	y := over(release, by)
+	for k, v := range y {
+		y[k] = min(max(v, -maxUnits), maxUnits)
+	}
+	return y
+}
+
 // spectrum is the estimate Xi of released second moments in units of R^2. Where none are released
 // it is the flat one of the largest possible trace. It returns when ctx is done, however long a
 // decomposition takes.
 func (m *MomentsPlan) spectrum(ctx context.Context, second []float64, d int, n float64) (spectrum, error) {
 	square := m.ClipRadius * m.ClipRadius
-	second = over(second, square)
+	second = inUnits(second, square)
 	switch m.Second {
 	case engine.FullSecond:
 		return tasks.Await(ctx, func() spectrum {

@@ -238,3 +238,29 @@ func TestStepsAreDamped(t *testing.T) {
 		t.Error("a model of which nothing is known makes a step")
 	}
 }
+
+// Whatever is released, as far as float64 goes, the fit, the start of the steps and the model after them are finite.
+func TestMomentsOfHugeReleasesAreFinite(t *testing.T) {
+	const d, n = 4, 1000.
+	for _, second := range []engine.SecondMoments{engine.DiagonalSecond, engine.FullSecond} {
+		for _, huge := range []float64{1e300, -1e300, math.MaxFloat64, 1e155} {
+			for _, p := range []float64{0.5, 1 / n, 1 - 1/n} {
+				m := &MomentsPlan{ClipRadius: 0.5, Second: second, SumNoise: 3, SecondNoise: 3, StepNoise: 3, Ridge: 2}
+				v, g := slices.Repeat([]float64{huge}, d), slices.Repeat([]float64{-huge}, d)
+				v[0] = -huge
+				f, err := m.fit(t.Context(), v, slices.Repeat([]float64{huge}, second.Len(d)), n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				model := f.logit(n, p, 2*p-1)
+				start := slices.Clone(model.w)
+				model.step(f.along(inUnits(g, m.ClipRadius)), f.values, m.StepNoise/m.ClipRadius, m.Ridge/(m.ClipRadius*m.ClipRadius))
+				for _, x := range slices.Concat(f.values, f.w, start, model.w, []float64{model.intercept, model.h}) {
+					if math.IsNaN(x) || math.IsInf(x, 0) {
+						t.Fatalf("second moments %v, releases of %v, share %v: fit %+v, start %v, model %+v", second, huge, p, f, start, model)
+					}
+				}
+			}
+		}
+	}
+}

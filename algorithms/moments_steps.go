@@ -28,7 +28,7 @@ func (a Moments) checkSteps(s Spec, second engine.SecondMoments) error {
 
 // momentsLogit is a logistic model of clipped records, log odds = w.x~/R + intercept, with w along
 // the vectors of a spectrum. Like momentsFilter, its functions see releases, the levels of their
-// noise and public numbers only: post-processing, and all numbers are finite for any releases.
+// noise and public numbers only: post-processing. inUnits bounds the releases, so all numbers are finite for any of them.
 type momentsLogit struct {
 	w            []float64
 	intercept, h float64

@@ -332,6 +332,13 @@ func TestDefaultRadiusOfLosses(t *testing.T) {
 		if r := algorithms.DefaultRadius("projected-gradient", 50, 8, b, algorithms.NonPrivate, loss); r != 10 {
 			t.Errorf("%s: radius %v without privacy", text, r)
 		}
+		for _, n := range []int{50, 256, 1e7} { // the papers have ||w|| <= 1
+			for _, budget := range []privacy.Budget{b, {Epsilon: 0.5}, {Epsilon: 2, Delta: 1. / 256}} {
+				if r := algorithms.DefaultRadius("dpgdsc", n, 8, budget, algorithms.Paper, loss); r != 1 {
+					t.Errorf("%s: radius %v of the paper's algorithm on %d records", text, r, n)
+				}
+			}
+		}
 	}
 	if r := algorithms.DefaultRadius("dpgdsc", 1000, 8, privacy.Budget{Epsilon: 1, Delta: -1}, algorithms.Certified, engine.Logistic{}); r != 1 {
 		t.Errorf("radius %v for a budget that is refused", r)

@@ -24,9 +24,14 @@ import (
 // gets (ln 2)/2. The logistic loss never reaches r_2, its quotient is at most 2; the hinge has
 // none. The sweeps behind the numbers are bench/results/radius-*.csv.
 //
+// Paper mode uses 1, the radius of the papers: [Xue21] Example 2 has ||w|| <= 1.
+//
 // Non-private runs use 10, and so does MomentsDescent, by its name in the catalogue: it damps
 // noise by itself, and a small ball keeps its model from the minimiser (docs/moments.md).
 func DefaultRadius(algorithm string, n, d int, b privacy.Budget, m Mode, loss engine.Loss) float64 {
+	if m == Paper {
+		return paperRadius
+	}
 	if m == NonPrivate || algorithm == (MomentsDescent{}).Info().Name {
 		return largestRadius
 	}
@@ -36,6 +41,9 @@ func DefaultRadius(algorithm string, n, d int, b privacy.Budget, m Mode, loss en
 	q := float64(n) * noiseMu(b, d) / math.Sqrt(float64(d))
 	return min(slopeRadius(loss), max(0.01, 0.05*(q/50)*(q/50)))
 }
+
+// paperRadius is the default of Paper mode.
+const paperRadius = 1
 
 // largestRadius is the largest default.
 const largestRadius = 10

@@ -29,6 +29,9 @@ type Options struct {
 	// Source draws all randomness; nil means a new one keyed by the operating
 	// system. A seeded source marks the guarantee as reproducible.
 	Source *privacy.Source
+	// Run is the id of a new run in the ledger, e.g. one that names what it belongs to; "" generates one.
+	// A ledger charges an id once.
+	Run string
 	// Resume is the id of a charged run that released nothing, to be continued
 	// without a new charge; "" means a new run. Plan, DataID and Fingerprint must
 	// be those of the charge (Ledger.Resume).
@@ -36,8 +39,8 @@ type Options struct {
 	// Checkpoints keep the state of a long private training for Resume.
 	Checkpoints Checkpoints
 	// Shelf keeps the result through the release; nil means nobody does: a crash between
-	// the ledger's line and what the caller does with the weights then loses them. It is
-	// not used on public data.
+	// the ledger's line and what the caller does with the weights then loses them, and the
+	// line has the digest of the weights' bits. It is not used on public data.
 	Shelf Shelf
 	// Team is the team that computes the sums of Run, whose rank 0 this process is; nil means that it
 	// does so alone. Records are then the share of rank 0, and Agree and Serve are the caller's.
@@ -59,7 +62,7 @@ func (o Options) at(stage string) {
 	}
 }
 
-// ChargedError is the error of a run that was charged and whose weights were
+// ChargedError is the error of a run that was charged, or whose charge may count, and whose weights were
 // withheld.
 type ChargedError struct {
 	Run string

@@ -171,7 +171,7 @@ func runViolations(t *testing.T, run runFunc) (broken []string) {
 	w = newWorld(t)
 	w.onClose = func() {
 		if _, _, id := w.state(); id != "" {
-			_ = w.ledger.Finish(id, ledger.StatusReleased) // fails if a defect released it before
+			_ = w.ledger.Release(id, ledger.Kept{Digest: "0f"}) // fails if a defect released it before
 		}
 	}
 	res, err = w.run(run, ctx, "")
@@ -326,7 +326,7 @@ func (d defects) run(ctx context.Context, r *engine.Records, a algorithms.Algori
 	}
 	result := &algorithms.Result{Run: s.Receipt().Run}
 	if d.finishFirst {
-		if err := o.Ledger.Finish(result.Run, ledger.StatusReleased); err != nil {
+		if err := o.Ledger.Release(result.Run, ledger.Kept{Digest: "0f"}); err != nil {
 			return nil, err
 		}
 	}
@@ -341,7 +341,7 @@ func (d defects) run(ctx context.Context, r *engine.Records, a algorithms.Algori
 	switch {
 	case result.Run == "" || d.finishFirst && err == nil:
 	case err == nil:
-		if err = o.Ledger.Finish(result.Run, ledger.StatusReleased); d.ignoreFinish {
+		if err = o.Ledger.Release(result.Run, ledger.Kept{Digest: "0f"}); d.ignoreFinish {
 			err = nil
 		}
 	case noise.drawn && ctx.Err() == nil && !d.failureStaysOpen:

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"dyad/algorithms"
@@ -128,8 +130,9 @@ func TestResultStaysIfItsLineCounts(t *testing.T) {
 	l, err := ledger.OpenWith(w.path, ledger.Options{Trace: func(step string) {
 		if step == "line durable" {
 			if lines++; lines == 2 { // nothing to rename
-				if err := os.Remove(w.path + ".head.new"); err != nil {
-					t.Fatal(err)
+				prepared, err := filepath.Glob(filepath.Join(filepath.Dir(w.path), ".dyad-tmp-*"))
+				if err != nil || len(prepared) != 1 || os.Remove(prepared[0]) != nil {
+					t.Fatal(prepared, err)
 				}
 			}
 		}
@@ -161,5 +164,46 @@ func TestWeightsThatAreNoNumbers(t *testing.T) {
 		if r, err := w.shelved(context.Background(), s, ""); r != nil || err == nil || s.kept != nil || w.finish() == nil || w.finish().Status == ledger.StatusReleased {
 			t.Errorf("%v: %v, %v, kept %v, %+v", bad, r, err, s.kept, w.finish())
 		}
+	}
+}
+
+// Without a shelf the line of the release has the digest of the weights.
+func TestReleaseWithoutAShelfHasADigest(t *testing.T) {
+	w := newWorld(t)
+	r, err := algorithms.Run(context.Background(), w.data, promised{hookedAlgorithm{w: w}}, w.plan, algorithms.Options{Ledger: w.ledger, DataID: "x", Run: "chosen"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := w.finish(); r.Run != "chosen" || e == nil || e.Run != "chosen" || !strings.HasPrefix(e.Kept.Digest, "weights-sha256:") || e.Kept.Place != "" {
+		t.Errorf("run %q, the ledger has %+v", r.Run, e)
+	}
+}
+
+// A charge whose line counts although its step failed is told with the id of its run, which goes on at no cost.
+func TestUnacknowledgedChargeNamesItsRun(t *testing.T) {
+	w := newWorld(t)
+	failed := false
+	l, err := ledger.OpenWith(w.path, ledger.Options{Trace: func(step string) {
+		if step == "line durable" && !failed {
+			failed = true
+			if err := os.Remove(w.path + ".head.new"); err != nil { // nothing to rename
+				t.Fatal(err)
+			}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ledger = l
+	_, err = w.shelved(context.Background(), &testShelf{digest: "none"}, "")
+	var charged *algorithms.ChargedError
+	if !errors.Is(err, ledger.ErrUnacknowledged) || !errors.As(err, &charged) || charged.Run == "" || !charged.Resumable {
+		t.Fatalf("%v, %+v", err, charged)
+	}
+	if _, err := w.shelved(context.Background(), &testShelf{digest: "paid"}, charged.Run); err != nil {
+		t.Fatal(err)
+	}
+	if charges, open, _ := w.state(); charges != 1 || open != 0 || w.finish().Kept.Digest != "paid" {
+		t.Errorf("%d charges, %d open, %+v", charges, open, w.finish())
 	}
 }

@@ -98,7 +98,7 @@ func TestAuditShares(t *testing.T) {
 		drawShares(t, path+".svg", all)
 	}
 	if got, err := os.ReadFile(path + ".csv"); err != nil || !bytes.Equal(got, table.Bytes()) {
-		t.Errorf("%v: results/audits-share.csv is not that of results/audits.csv; run go test ./bench -run TestAuditShares -shares", err)
+		t.Errorf("%v: results/audits-share.csv is not that of results/audits.csv; run go -C bench test . -run TestAuditShares -shares", err)
 	}
 	if _, err := os.Stat(path + ".svg"); err != nil {
 		t.Error(err)

@@ -68,7 +68,7 @@ func auditFlags() *auditTable {
 // pairs, tuples and all pairs, writes the audited lower bounds next to the claims as CSV, and fails if the data sets of a known worst
 // case show less than 0.9 of a claim; an interrupt ends it after the row that it is at.
 //
-//	go test ./bench -run TestAudits -timeout 0 -audits results/audits.csv -audit-time 2s
+//	go -C bench test . -run TestAudits -timeout 0 -audits results/audits.csv -audit-time 2s
 func TestAudits(t *testing.T) {
 	table := auditTable{
 		ctx: t.Context(), out: io.Discard, runs: 100, whole: 50, metric: 100, streams: 100, n: 12, few: 8, d: 2, confidence: 1 - 1e-9, seed: 1,
@@ -105,7 +105,7 @@ func TestAudits(t *testing.T) {
 
 // write attacks, and writes the table.
 func (t *auditTable) write() error {
-	bench.Header(t.out, "go test ./bench -run TestAudits", slices.DeleteFunc(slices.Clone(os.Args[1:]), func(a string) bool { return strings.HasPrefix(a, "-test.") }))
+	bench.Header(t.out, "go -C bench test . -run TestAudits", slices.DeleteFunc(slices.Clone(os.Args[1:]), func(a string) bool { return strings.HasPrefix(a, "-test.") }))
 	fmt.Fprintf(t.out, "# lower bounds hold with confidence %g, all methods of a row group together; \"claim holds\" means not refuted\n", t.confidence)
 	fmt.Fprintln(t.out, "# pure: delta = 0; move: exact vectors over certificate; tightness: gap/sd over the claimed mu, or gap/scale over epsilon, with its standard error")
 	fmt.Fprintln(t.out, "# half refuted: the control, whether half of the claim is; seconds: of both sides, without the choice of the data sets; plans refused by the algorithm are listed with the reason")

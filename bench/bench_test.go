@@ -5,10 +5,10 @@ import (
 	"math"
 	"testing"
 
-	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/dataset"
+	"dyad/internal/machine"
 	"dyad/kernels"
 )
 
@@ -21,14 +21,14 @@ func perCall(b *testing.B, f func() error, reference func() float64) (seconds, n
 		b.Fatal(err)
 	}
 	before, calls := reference(), 0
-	start := bench.ProcessorTime()
+	start := machine.ProcessorTime()
 	for b.Loop() {
 		if err := f(); err != nil {
 			b.Fatal(err)
 		}
 		calls++
 	}
-	seconds = (bench.ProcessorTime() - start) / float64(calls)
+	seconds = (machine.ProcessorTime() - start) / float64(calls)
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(1e9*seconds, "cpu-ns/op")
 	return seconds, (before + reference()) / 2

@@ -40,7 +40,7 @@ func (c claim) check(t *testing.T, relative, absolute float64) {
 	path := filepath.Join("results", c.file)
 	var out bytes.Buffer
 	if *update {
-		bench.Header(&out, "go test ./bench -run "+t.Name()+" -update", nil)
+		bench.Header(&out, "go -C bench test . -run "+t.Name()+" -update", nil)
 		fmt.Fprint(&out, c.comments, c.columns, "\n")
 		for _, l := range c.lines {
 			fmt.Fprint(&out, l.key)

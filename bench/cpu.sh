@@ -56,7 +56,7 @@ peer() {
 }
 
 go build -o "$work/dyad" ./cmd/dyad
-go test -c -o "$work/bench" ./bench
+go -C bench test -c -o "$work/bench" .
 if [ -n "$python" ]; then
 	peer peers-mahalanobis-torch.csv mahalanobis_torch.py --compile
 	peer peers-logistic-torch.csv logistic_torch.py --compile

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/machine"
 	"dyad/kernels"
 )
 
@@ -40,7 +40,7 @@ func BenchmarkGradients(b *testing.B) {
 			eachVariant(b, func(b *testing.B, set *kernels.Set) {
 				_, sum := gradient(b, cpu.Backend{Workers: 1, Method: c.method, Variant: set.Variant()}, engine.Logistic{}, r, c.radius, 0)
 				seconds, reads := perCall(b, func() error { return sum(context.Background()) }, func() float64 {
-					return bench.Rate(func() float64 { best.Dot(x, x); return 1 })
+					return machine.Rate(func() float64 { best.Dot(x, x); return 1 })
 				})
 				b.ReportMetric(seconds*reads/2, "stream2")
 			})

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"dyad/bench"
+	"dyad/internal/machine"
 	"dyad/kernels"
 )
 
@@ -19,7 +19,7 @@ func benchmarkKernels(b *testing.B, set *kernels.Set) {
 	row, col := make([]float64, n), make([]float64, n)
 	report := func(work string, units, bound float64, f func()) {
 		b.Run(work, func(b *testing.B) {
-			seconds, flops := perCall(b, func() error { f(); return nil }, func() float64 { return bench.FMAPeak(set) })
+			seconds, flops := perCall(b, func() error { f(); return nil }, func() float64 { return machine.FMAPeak(set) })
 			slots := flops / 2 * seconds / units
 			b.ReportMetric(1e9*seconds/units, "ns/unit")
 			b.ReportMetric(slots, "slots/unit")
@@ -93,7 +93,7 @@ func benchmarkKernels(b *testing.B, set *kernels.Set) {
 	report("sum-lanes", terms-1, 8, func() { set.SumLanes(lanes, sum) })
 	report("polynomial-33-terms", n, terms*perTerm, func() { set.Polynomial(value, coef, s) })
 	for _, n := range []int{n, 1_000_000} {
-		report(fmt.Sprintf("near-linear-33-terms/n=%d", n), float64(n), 3+terms*perTerm+(terms-1)*perPower, bench.NearLinear(set, n, terms))
+		report(fmt.Sprintf("near-linear-33-terms/n=%d", n), float64(n), 3+terms*perTerm+(terms-1)*perPower, machine.NearLinear(set, n, terms))
 	}
 	x, w, out := even(20*256, 1), even(20, 1), make([]float64, 256)
 	report("dots/d=20", 256, 20, func() { set.Dots(out, x, w) })
@@ -103,7 +103,7 @@ func benchmarkKernels(b *testing.B, set *kernels.Set) {
 // BenchmarkRows times both passes over a matrix of 64 MB in memory; of_copy is over what a copy reads and writes.
 func BenchmarkRows(b *testing.B) {
 	const size = 8 << 20
-	x, copied := even(size, 1), bench.CopyPeak()
+	x, copied := even(size, 1), machine.CopyPeak()
 	eachVariant(b, func(b *testing.B, set *kernels.Set) {
 		for _, d := range []int{8, 20, 128, 1000} {
 			n := size / d

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/dataset"
+	"dyad/internal/machine"
 	"dyad/kernels"
 	"dyad/privacy"
 )
@@ -37,7 +37,7 @@ func BenchmarkMoments(b *testing.B) {
 			return m
 		}},
 	}
-	copied := bench.CopyPeak()
+	copied := machine.CopyPeak()
 	for _, shape := range [][2]int{{1_000_000, 8}, {1_000_000, 20}, {400_000, 48}, {150_000, 128}, {20_000, 512}} {
 		n, d := shape[0], shape[1]
 		r := clippable(b, n, d)
@@ -58,7 +58,7 @@ func BenchmarkMoments(b *testing.B) {
 					reference, work := copied, 8*float64(n)*float64(d)
 					unit := "of_copy"
 					if m.Second == engine.FullSecond { // two operations for each product
-						reference, work, unit = func() float64 { return bench.FMAPeak(set) }, float64(n)*float64(d)*float64(d+1), "of_peak"
+						reference, work, unit = func() float64 { return machine.FMAPeak(set) }, float64(n)*float64(d)*float64(d+1), "of_peak"
 					}
 					seconds, peak := perCall(b, func() error {
 						return e.(engine.MomentsEvaluator).Moments(context.Background(), &dst, m)
@@ -109,14 +109,14 @@ func BenchmarkMomentsTrain(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			start, runs := bench.ProcessorTime(), 0
+			start, runs := machine.ProcessorTime(), 0
 			for b.Loop() {
 				if _, err := algorithms.Run(context.Background(), r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(1)}); err != nil {
 					b.Fatal(err)
 				}
 				runs++
 			}
-			b.ReportMetric((bench.ProcessorTime()-start)/float64(runs), "cpu-s")
+			b.ReportMetric((machine.ProcessorTime()-start)/float64(runs), "cpu-s")
 		})
 	}
 }

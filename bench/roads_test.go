@@ -16,11 +16,11 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/local"
 	"dyad/algorithms/pairs"
-	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/pairgraph"
 	"dyad/engine/terms"
+	"dyad/internal/machine"
 	"dyad/privacy"
 )
 
@@ -33,7 +33,7 @@ var (
 // BenchmarkWholeRun times private trainings of the program from its start to the written model: reading the data, planning,
 // charging a ledger of its own, 100 steps. cpu-s counts all threads.
 //
-//	go build ./cmd/dyad && go test ./bench -run - -bench WholeRun -args -dyad $PWD/dyad -data FILE -schema FILE
+//	go build ./cmd/dyad && go -C bench test . -run - -bench WholeRun -args -dyad $PWD/dyad -data FILE -schema FILE
 func BenchmarkWholeRun(b *testing.B) {
 	if *program == "" || *data == "" {
 		b.Skip("needs -dyad, -data and -schema")
@@ -182,14 +182,14 @@ func BenchmarkPairsEpoch(b *testing.B) {
 	}
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
-			start, runs := bench.ProcessorTime(), 0
+			start, runs := machine.ProcessorTime(), 0
 			for b.Loop() {
 				if _, err := pairs.Run(context.Background(), of, nil, p, pairs.Options{Options: algorithms.Options{Public: true}, Workers: workers}); err != nil {
 					b.Fatal(err)
 				}
 				runs++
 			}
-			b.ReportMetric((bench.ProcessorTime()-start)/float64(runs), "cpu-s")
+			b.ReportMetric((machine.ProcessorTime()-start)/float64(runs), "cpu-s")
 		})
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/machine"
 )
 
 // BenchmarkSorted times whole gradients by the sorted method, d = 1, one worker. ratio is to plainSorted, which is the same on
@@ -38,9 +38,9 @@ func BenchmarkSorted(b *testing.B) {
 				}
 				w, sum, want := []float64{0.9}, []float64{0}, 0.0
 				seconds, reference := perCall(b, func() error { return e.GradSum(context.Background(), sum, w, engine.AllPairs{N: n}) }, func() float64 {
-					start := bench.ProcessorTime()
+					start := machine.ProcessorTime()
 					want = plain.gradSum(w[0])
-					return bench.ProcessorTime() - start
+					return machine.ProcessorTime() - start
 				})
 				if !(math.Abs(sum[0]-want) <= 1e-12*math.Abs(want)) {
 					b.Fatalf("the gradient is %v, %v by slices.SortFunc", sum[0], want)

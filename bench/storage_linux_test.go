@@ -14,11 +14,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
+	"dyad/internal/machine"
 	"dyad/internal/pages"
 	"dyad/kernels"
 	"dyad/privacy/durable"
@@ -54,7 +54,7 @@ func smallPages(b *testing.B, f func()) {
 // float64 on large pages, float32, float32 mapped from a pack, and four fifths of its records. With
 // DYAD_STORAGE_OUT=FILE it writes the raw file.
 //
-//	DYAD_STORAGE_OUT=$PWD/bench/results/storage.json go test ./bench -run XXX -bench Storage -benchtime 15x -timeout 60m
+//	DYAD_STORAGE_OUT=$PWD/bench/results/storage.json go -C bench test . -run XXX -bench Storage -benchtime 15x -timeout 60m
 func BenchmarkStorage(b *testing.B) {
 	var lines []storageLine
 	for _, n := range []int{100_000, 1_000_000, 10_000_000} {
@@ -69,7 +69,7 @@ func BenchmarkStorage(b *testing.B) {
 	if out == "" || b.Failed() {
 		return
 	}
-	text, err := json.MarshalIndent(map[string]any{"cpu": bench.CPUModel(), "go": runtime.Version(), "variant": kernels.Variants()[len(kernels.Variants())-1].String(), "lines": lines}, "", "\t")
+	text, err := json.MarshalIndent(map[string]any{"cpu": machine.CPUModel(), "go": runtime.Version(), "variant": kernels.Variants()[len(kernels.Variants())-1].String(), "lines": lines}, "", "\t")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -140,9 +140,9 @@ func benchStorage(b *testing.B, n, d int) []storageLine {
 	b.ResetTimer()
 	for range b.N {
 		for i, s := range stores {
-			begin, start := time.Now(), bench.ProcessorTime()
+			begin, start := time.Now(), machine.ProcessorTime()
 			gradient(s.run)
-			seconds[i] = append(seconds[i], bench.ProcessorTime()-start)
+			seconds[i] = append(seconds[i], machine.ProcessorTime()-start)
 			total += time.Since(begin)
 		}
 	}
@@ -169,11 +169,11 @@ func benchAUC(b *testing.B, n int) []storageLine {
 	}
 	auc := func() float64 {
 		debug.FreeOSMemory() // so that the memory is new to the system
-		start := bench.ProcessorTime()
+		start := machine.ProcessorTime()
 		if _, err := metrics.AUC(r.Dense(), r.Labels()); err != nil {
 			b.Fatal(err)
 		}
-		return bench.ProcessorTime() - start
+		return machine.ProcessorTime() - start
 	}
 	var before, now []float64
 	for range b.N {

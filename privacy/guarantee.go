@@ -1,7 +1,10 @@
 package privacy
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 )
 
@@ -56,6 +59,20 @@ type Claim struct {
 	Sigma float64 `json:"sigma,omitempty"`
 	Scale float64 `json:"scale,omitempty"`
 	Holds bool    `json:"holds"` // the proved guarantee is at least as strong
+}
+
+// Validate refuses a guarantee, as of a file, of an unknown kind or with a number that is not one of its kind.
+func (g Guarantee) Validate() error {
+	known := []Kind{None, Public, ApproxDP, PureDP, LocalDP, LabelLDP}
+	switch finite := func(x float64) bool { return x >= 0 && x <= math.MaxFloat64 }; {
+	case !slices.Contains(known, g.Kind):
+		return fmt.Errorf("privacy: a guarantee is one of %q, not %.80q", known, g.Kind)
+	case !finite(g.Epsilon) || !finite(g.Mu) || !(g.Delta >= 0 && g.Delta < 1) || g.Kind != ApproxDP && g.Delta != 0:
+		return fmt.Errorf("privacy: a guarantee of kind %q has epsilon %v, mu %v and delta %v", g.Kind, g.Epsilon, g.Mu, g.Delta)
+	case g.Claim != nil && (!finite(g.Claim.Epsilon) || !(g.Claim.Delta >= 0 && g.Claim.Delta < 1) || !finite(g.Claim.Sigma) || !finite(g.Claim.Scale)):
+		return errors.New("privacy: the claim of a paper has a number that is negative, not finite, or a delta of 1 or more")
+	}
+	return nil
 }
 
 // String is the guarantee in one sentence.

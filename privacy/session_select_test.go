@@ -64,16 +64,43 @@ func TestChoiceOfHugeGaps(t *testing.T) {
 	}
 }
 
-// Over all neighbours of a few scores the exact law of a choice moves by at most epsilon, and by
-// nearly as much; with s in the place of 2 s it moves by more.
+// choices counts what a session chooses, of scores with a certificate.
+func choices(t *testing.T, scores []int64, c Certificate, epsilon float64, trials int) []int {
+	t.Helper()
+	src, counts := NewSeededSource(5), make([]int, len(scores))
+	for range trials {
+		s, err := NewPublicSession(src, []account.Event{account.PureEvent{Epsilon: epsilon}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i, err := s.Choose(scores, c, epsilon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts[i]++
+	}
+	return counts
+}
+
+// A session chooses by the law of permute-and-flip with the rate epsilon/(2s), and over all neighbours of a few scores this
+// law moves by at most epsilon, and by nearly as much. With the rate epsilon/s, the known defect, it moves by more, and the
+// session's choices are told from it.
 func TestChoiceOfNeighbours(t *testing.T) {
-	const epsilon, sensitivity = 0.5, 2
+	const epsilon, trials = 0.5, 40000
+	certificate, err := ScoreSum{Levels: 1, Name: "score"}.Certify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sensitivity := int64(certificate.Sensitivity())
+	if sensitivity != 2 {
+		t.Fatalf("the scores have sensitivity %v, the neighbours below differ by 2", certificate.Sensitivity())
+	}
 	worst := func(rate float64) (most float64) {
-		for code := range 9 * 9 * 9 {
-			scores := []int64{int64(code%9) - 4, int64(code/9%9) - 4, int64(code/81) - 4}
+		for code := range int64(9 * 9 * 9) {
+			scores := []int64{code%9 - 4, code/9%9 - 4, code/81 - 4}
 			law := choiceLaw(scores, rate)
-			for moves := range 5 * 5 * 5 {
-				other := []int64{scores[0] + int64(moves%5) - sensitivity, scores[1] + int64(moves/5%5) - sensitivity, scores[2] + int64(moves/25) - sensitivity}
+			for moves := range int64(5 * 5 * 5) {
+				other := []int64{scores[0] + moves%5 - sensitivity, scores[1] + moves/5%5 - sensitivity, scores[2] + moves/25 - sensitivity}
 				for i, p := range choiceLaw(other, rate) {
 					most = max(most, math.Abs(math.Log(p/law[i])))
 				}
@@ -81,11 +108,21 @@ func TestChoiceOfNeighbours(t *testing.T) {
 		}
 		return most
 	}
-	if got := worst(epsilon / (2 * sensitivity)); got > epsilon*(1+1e-12) || got < 0.9*epsilon {
+	rate, defect := epsilon/float64(2*sensitivity), epsilon/float64(sensitivity)
+	if got := worst(rate); got > epsilon*(1+1e-12) || got < 0.9*epsilon {
 		t.Errorf("a choice moves by %v, want at most %v and nearly as much", got, epsilon)
 	}
-	if got := worst(epsilon / sensitivity); got <= epsilon {
+	if got := worst(defect); got <= epsilon {
 		t.Errorf("with s in the place of 2 s a choice moves by %v only", got)
+	}
+	for _, scores := range [][]int64{{0, 4}, {4, 0, 1}, {-2, 2, 0, 2}} {
+		counts := choices(t, scores, certificate, epsilon, trials)
+		if err := privtest.CheckMultinomial(counts, choiceLaw(scores, rate), 1e-6); err != nil {
+			t.Errorf("the session's choices of %v: %v", scores, err)
+		}
+		if err := privtest.CheckMultinomial(counts, choiceLaw(scores, defect), 1e-6); err == nil {
+			t.Errorf("the choices of %v are not told from those with s in the place of 2 s", scores)
+		}
 	}
 }
 

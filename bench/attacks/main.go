@@ -4,7 +4,7 @@
 // It writes the closest ratio moved/certified of every configuration as CSV and fails if
 // one is above 1.
 //
-//	go run ./bench/attacks -o bench/results/attacks.csv
+//	go -C bench run ./attacks -o results/attacks.csv
 //
 // A ratio above 1 is a false guarantee. A ratio of at most 1 proves nothing: it says how
 // far this search came, and near 1 that the certificate is tight.

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"dyad/bench"
-	"dyad/experiment"
+	"dyad/internal/experiment"
 )
 
 // cell is one method of a plan on one of its data sets.
@@ -61,7 +61,7 @@ func runCells(ctx context.Context, w io.Writer, p *experiment.Plan, dir, work st
 	if err != nil {
 		return err
 	}
-	bench.Header(w, "go run ./bench/dpauc", []string{path})
+	bench.Header(w, "go -C bench run ./dpauc", []string{path})
 	fmt.Fprint(w, "# data of the plan:")
 	for _, d := range p.Data {
 		fmt.Fprint(w, " ", d.Name)

@@ -1,8 +1,8 @@
 // Dpauc is the pairwise benchmark: epsilon against AUC for pairwise and pointwise methods, and the attack on per-sample clipping of a pairwise
 // loss. It writes raw files, and the pages docs/dpauc.md and docs/pairwise-dpsgd.md from them.
 //
-//	go run ./bench/dpauc -data DIR -program python-opacus=opacus/bin/python ... bench/plans/dpauc.yaml
-//	go run ./bench/dpauc -pages
+//	go -C bench run ./dpauc -data DIR -program python-opacus=$PWD/opacus/bin/python ... plans/dpauc.yaml
+//	go -C bench run ./dpauc -pages
 //
 // The attacks are run by the Python programs of this folder, whose output is bench/results/dpauc-attack-*.csv. Environments: bench/plans/README.md.
 package main
@@ -19,9 +19,9 @@ import (
 	"strings"
 	"syscall"
 
-	"dyad/bench"
 	"dyad/engine/dataset/catalog"
-	"dyad/experiment"
+	"dyad/internal/experiment"
+	"dyad/internal/machine"
 )
 
 func main() {
@@ -44,8 +44,8 @@ var attackers = []struct{ library, program string }{{"opacus", "python-opacus"},
 func run(ctx context.Context) error {
 	programs := map[string]string{}
 	data := flag.String("data", "", "folder that has a folder for each data set; default: where \"dyad data fetch\" puts them")
-	results := flag.String("results", "bench/results", "folder of the raw files")
-	docs := flag.String("docs", "docs", "folder of the pages")
+	results := flag.String("results", "results", "folder of the raw files")
+	docs := flag.String("docs", "../docs", "folder of the pages")
 	pages := flag.Bool("pages", false, "only write the pages, from the raw files")
 	attack := flag.Bool("attack", false, "run the attacks, too")
 	work := flag.String("work", "", "folder of the runs of a cell; for this program's own use")
@@ -63,7 +63,7 @@ func run(ctx context.Context) error {
 		return writePages(*results, *docs)
 	}
 	if flag.NArg() != 1 {
-		return fmt.Errorf("want one plan, such as bench/plans/dpauc.yaml; %w", errUsage)
+		return fmt.Errorf("want one plan, such as plans/dpauc.yaml; %w", errUsage)
 	}
 	path := flag.Arg(0)
 	p, err := experiment.Load(path)
@@ -84,7 +84,7 @@ func run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return part.Run(ctx, c.path(*work), experiment.Options{Folders: []string{*data}, Programs: programs, Machine: bench.CPUModel()})
+		return part.Run(ctx, c.path(*work), experiment.Options{Folders: []string{*data}, Programs: programs, Machine: machine.CPUModel()})
 	}
 	if gone := missing(p, *data); len(gone) > 0 {
 		return errors.New(strings.Join(gone, "\n"))
@@ -124,7 +124,7 @@ func runAttack(ctx context.Context, library, interpreter, results string) error 
 	if interpreter == "" {
 		return fmt.Errorf("the attack on %s needs its interpreter: -program python-%s=PATH; %w", library, library, errUsage)
 	}
-	process := exec.CommandContext(ctx, interpreter, "bench/dpauc/attack_"+library+".py")
+	process := exec.CommandContext(ctx, interpreter, "dpauc/attack_"+library+".py")
 	process.Stderr = os.Stderr
 	text, err := process.Output()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/experiment"
+	"dyad/internal/experiment"
 )
 
 // TestPagesAreMadeOfTheRawFiles: every number of both pages follows from the raw files, computed again here.
@@ -25,7 +25,7 @@ func TestPagesAreMadeOfTheRawFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("docs/%s.md is not what the raw files give: go run ./bench/dpauc -pages", name)
+			t.Errorf("docs/%s.md is not what the raw files give: go -C bench run ./dpauc -pages", name)
 		}
 	}
 }

@@ -2,7 +2,7 @@
 // with SGD, the curriculum without privacy, DJW and the forms of PRESTIGE, on records
 // that count as public. One line is one run.
 //
-//	go run ./bench/local -data a7a.gz -test a7a.t.gz -schema bench/schemas/a7a.yaml > bench/results/local-a7a.csv
+//	go -C bench run ./local -data a7a.gz -test a7a.t.gz -schema schemas/a7a.yaml > bench/results/local-a7a.csv
 //
 // The budgets are epsilon per visit, and "paper", the paper's convention: its total
 // epsilon n T_max is 1, so epsilon = 1/(n T_max) a visit. A record is visited T_max

@@ -1,9 +1,9 @@
 // Command longhaul does one thing very often, and writes what it takes: a line after every tenth, with the live heap,
 // what the system gave and the bytes of the files.
 //
-//	go run ./bench/longhaul online 1000000 > bench/results/longhaul-online.csv
-//	go run ./bench/longhaul local 1000000 > bench/results/longhaul-local.csv
-//	go run ./bench/longhaul ledger 10000 > bench/results/longhaul-ledger.csv
+//	go -C bench run ./longhaul online 1000000 > bench/results/longhaul-online.csv
+//	go -C bench run ./longhaul local 1000000 > bench/results/longhaul-local.csv
+//	go -C bench run ./longhaul ledger 10000 > bench/results/longhaul-ledger.csv
 package main
 
 import (
@@ -188,7 +188,7 @@ func runs(dir string, n int, at func(int)) error {
 		if err != nil {
 			return err
 		}
-		if err := l.Finish(s.Receipt().Run, ledger.StatusReleased); err != nil {
+		if err := l.Release(s.Receipt().Run, ledger.Kept{Digest: "0f"}); err != nil {
 			return err
 		}
 		at(i + 1)

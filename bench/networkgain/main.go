@@ -2,8 +2,8 @@
 // linear score cannot separate and on real ones (docs/networks.md). Every line of the CSV is one model:
 // the methods of a data set share splits and noise seeds, so differences are paired.
 //
-//	go run ./bench/networkgain -data DIR -out bench/results/networks.csv
-//	go run ./bench/networkgain -summary bench/results/networks.csv
+//	go -C bench run ./networkgain -data DIR -out results/networks.csv
+//	go -C bench run ./networkgain -summary results/networks.csv
 package main
 
 import (
@@ -103,7 +103,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	data := flag.String("data", "", "folder that has a folder for each data set")
-	schemas := flag.String("schemas", "bench/schemas", "folder of the schemas")
+	schemas := flag.String("schemas", "schemas", "folder of the schemas")
 	out := flag.String("out", "", "CSV file to write")
 	only := flag.String("sets", "", "names of the data sets, comma separated; default: all")
 	which := flag.String("methods", "", "names of the methods, comma separated; default: all")

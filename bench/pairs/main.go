@@ -1,16 +1,16 @@
 // Command pairs repeats the experiments of [Li20] Section VII with mechanisms that give
 // what they claim, on public data: one line a run, and a plot.
 //
-//	go run ./bench/pairs -figure toy -repeats 20 -plot bench/results/pairs-toy.svg > bench/results/pairs-toy.csv
-//	go run ./bench/pairs -figure scatter -repeats 1 > bench/results/pairs-scatter.csv
-//	go run ./bench/pairs -figure table1 -data FILE -schema FILE
-//	go run ./bench/pairs -figure 9 -data FILE -schema bench/schemas/bank.yaml -plot FILE > bench/results/pairs-9-bank.csv
-//	go run ./bench/pairs -figure 10 -data FILE -schema FILE -plot FILE
-//	go run ./bench/pairs -figure 11a|11b|11c|11d|steps -data FILE -schema FILE -plot FILE
-//	go run ./bench/pairs -figure sampled -test 500 -data FILE -schema FILE -plot FILE
-//	go run ./bench/pairs -figure mechanisms
-//	go run ./bench/pairs -figure tuples -pairs 4000 -test 600 -data FILE -schema FILE -plot FILE
-//	go run ./bench/pairs -figure moments > bench/results/pairs-moments.csv
+//	go -C bench run ./pairs -figure toy -repeats 20 -plot results/pairs-toy.svg > bench/results/pairs-toy.csv
+//	go -C bench run ./pairs -figure scatter -repeats 1 > bench/results/pairs-scatter.csv
+//	go -C bench run ./pairs -figure table1 -data FILE -schema FILE
+//	go -C bench run ./pairs -figure 9 -data FILE -schema schemas/bank.yaml -plot FILE > bench/results/pairs-9-bank.csv
+//	go -C bench run ./pairs -figure 10 -data FILE -schema FILE -plot FILE
+//	go -C bench run ./pairs -figure 11a|11b|11c|11d|steps -data FILE -schema FILE -plot FILE
+//	go -C bench run ./pairs -figure sampled -test 500 -data FILE -schema FILE -plot FILE
+//	go -C bench run ./pairs -figure mechanisms
+//	go -C bench run ./pairs -figure tuples -pairs 4000 -test 600 -data FILE -schema FILE -plot FILE
+//	go -C bench run ./pairs -figure moments > bench/results/pairs-moments.csv
 //
 // The margin is a public constant (0.25 times -rho), not the mean distance of dissimilar
 // pairs as in the paper, and pairs are drawn by ids with a degree cap.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"dyad/experiment"
+	"dyad/internal/experiment"
 )
 
 // curves are the means of the methods' values over repeats, by x.

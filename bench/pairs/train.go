@@ -14,7 +14,7 @@ import (
 	"dyad/engine/metrics"
 	"dyad/engine/pairgraph"
 	"dyad/engine/terms"
-	"dyad/experiment"
+	"dyad/internal/experiment"
 	"dyad/privacy"
 )
 

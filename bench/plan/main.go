@@ -1,11 +1,11 @@
 // Command plan runs a plan of experiments on public data, continues it, joins its parts,
-// and writes summary and plots. docs: package experiment, bench/plans/README.md.
+// and writes summary and plots. docs: package internal/experiment, bench/plans/README.md.
 //
-//	go run ./bench/plan -data DIR bench/plans/development.yaml
-//	go run ./bench/plan -data DIR -part 1/2 -out part1.csv bench/plans/development.yaml
-//	go run ./bench/plan -merge part1.csv,part2.csv -out development.csv bench/plans/development.yaml
-//	go run ./bench/plan -report -out development.csv bench/plans/development.yaml
-//	go run ./bench/plan -check bench/plans/*.yaml
+//	go -C bench run ./plan -data DIR plans/development.yaml
+//	go -C bench run ./plan -data DIR -part 1/2 -out part1.csv plans/development.yaml
+//	go -C bench run ./plan -merge part1.csv,part2.csv -out development.csv plans/development.yaml
+//	go -C bench run ./plan -report -out development.csv plans/development.yaml
+//	go -C bench run ./plan -check plans/*.yaml
 //
 // The exit status is 2 for a plan or data that are wrong, 130 after an interrupt.
 package main
@@ -24,9 +24,9 @@ import (
 
 	"golang.org/x/term"
 
-	"dyad/bench"
 	"dyad/engine/dataset/catalog"
-	"dyad/experiment"
+	"dyad/internal/experiment"
+	"dyad/internal/machine"
 )
 
 func main() {
@@ -49,7 +49,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	o := experiment.Options{Machine: bench.CPUModel(), Programs: map[string]string{}}
+	o := experiment.Options{Machine: machine.CPUModel(), Programs: map[string]string{}}
 	data := flag.String("data", "", "folder that has a folder for each data set; default: where \"dyad data fetch\" puts them")
 	out := flag.String("out", "", "CSV file; default: the plan's name in this folder. Summary and plots stand next to it")
 	part := flag.String("part", "", "i/N: only this part of the plan")

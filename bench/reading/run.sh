@@ -8,7 +8,7 @@ python=${PYTHON:-python3} rows=${1:-1000000} runs=${2:-5}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-(cd "$here/../.." && go build -o "$work/reading" ./bench/reading)
+(cd "$here/../.." && go -C bench build -o "$work/reading" ./reading)
 cd "$work"
 "$python" "$here/make.py" "$rows"
 echo "# sh bench/reading/run.sh $rows $runs: $rows rows, 21 columns; medians of $runs loads in one process; peak_mb is that of the process, records_mb what Dyad's records take of it"

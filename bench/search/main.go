@@ -2,7 +2,7 @@
 // the program's default, of each setting with the whole budget, and of the searches with the same
 // total charge.
 //
-//	go run ./bench/search --shared ../shared/data --out bench/results/search.csv --summary bench/results/search-summary.csv
+//	go -C bench run ./search --shared ../../shared/data --out results/search.csv --summary results/search-summary.csv
 package main
 
 import (
@@ -27,9 +27,9 @@ import (
 )
 
 func main() {
-	shared := flag.String("shared", "../shared/data", "folder of the data sets")
-	out := flag.String("out", "bench/results/search.csv", "file of all runs")
-	summary := flag.String("summary", "bench/results/search-summary.csv", "file of means and standard errors")
+	shared := flag.String("shared", "../../shared/data", "folder of the data sets")
+	out := flag.String("out", "results/search.csv", "file of all runs")
+	summary := flag.String("summary", "results/search-summary.csv", "file of means and standard errors")
 	splits := flag.Int("splits", 10, "random splits")
 	flag.Parse()
 	if err := run(*shared, *out, *summary, *splits); err != nil {
@@ -115,7 +115,7 @@ func clinical(string) (*problem, error) {
 }
 
 func a7a(shared string) (*problem, error) {
-	d, err := lib.Open(filepath.Join(shared, "a7a", "a7a.gz"), "bench/schemas/a7a.yaml")
+	d, err := lib.Open(filepath.Join(shared, "a7a", "a7a.gz"), "schemas/a7a.yaml")
 	if err != nil {
 		return nil, err
 	}

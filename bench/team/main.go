@@ -1,7 +1,7 @@
 // Command team measures exact gradients over all pairs by the processes of an MPI job, and prints a
 // hash of all of them: it is the same for every number of processes.
 //
-//	go build -o /tmp/team ./bench/team
+//	go -C bench build -o /tmp/team ./team
 //	for r in 1 2 3; do mpirun --oversubscribe -n $r /tmp/team; done > bench/results/team-*.csv
 package main
 

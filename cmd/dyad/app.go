@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -155,6 +156,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, h hooks) (code int) {
+	noCores()
 	var c cli
 	// A model says when its command began: the end would tell how long the training took.
 	began := time.Now().UTC().Truncate(time.Second)
@@ -220,7 +222,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		fail(stderr, "dyad: %s\nRun \"%s\" for usage and examples.", text, help)
 		return exitInput
 	}
-	if err := checkPositive(command); err != nil {
+	if err := cmp.Or(checkPositive(command), checkEndings(command)); err != nil {
 		fail(stderr, "%s", config.explain(message(err)))
 		return exitInput
 	}
@@ -233,6 +235,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		stderr = a.screen
 		a.stderr = stderr
 	}
+	a.warnOfReaders(command)
 	err = a.perform(command)
 	if err != nil {
 		if errors.Is(err, context.Canceled) && a.saved != "" {
@@ -293,13 +296,13 @@ func (a *app) emit(v any, text string) error {
 			return err
 		}
 		_, err = a.stdout.Write(text)
-		return err
+		return unwritten(v, err)
 	}
 	if a.quiet {
 		return nil
 	}
 	_, err := io.WriteString(a.stdout, text)
-	return err
+	return unwritten(v, err)
 }
 
 // note writes a remark for people to standard error.
@@ -324,7 +327,7 @@ func stateDir() (string, error) {
 
 // ledgerFlag is the --ledger flag of the commands that use a ledger.
 type ledgerFlag struct {
-	Ledger string `name:"ledger" placeholder:"FILE" help:"Ledger file. Default: $XDG_STATE_HOME/dyad/ledger.jsonl, else ~/.local/state/dyad/ledger.jsonl."`
+	Ledger string `name:"ledger" private:"default ledger" placeholder:"FILE" help:"Ledger file. Default: $XDG_STATE_HOME/dyad/ledger.jsonl, else ~/.local/state/dyad/ledger.jsonl."`
 }
 
 // path is the file of the flag, or the default one.

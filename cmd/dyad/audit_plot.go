@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"dyad/algorithms/audit"
-	"dyad/experiment"
+	"dyad/internal/experiment"
 	"dyad/privacy/account"
 )
 

@@ -140,8 +140,8 @@ func (r *heldResult) writeSummary(b *strings.Builder, n int, unit string, public
 		line(b, "held out", "%s", text)
 	}
 	if p := r.HeldPrivate; p != nil {
-		line(b, "held out", "%d %s, evaluated privately and charged as well (run %s)", n, unit, p.Run)
-		writeFigures(b, p.Figures) // they are paid for, and nowhere else
+		line(b, "held out", "%d %s, evaluated privately and charged as well (run %s), saved as %s", n, unit, p.Run, p.Out)
+		writeFigures(b, p.Figures)
 	}
 }
 
@@ -151,13 +151,13 @@ func headline(e *evaluation) string {
 	return first
 }
 
-// brief is the report of a private evaluation in a few lines. What was paid for and is kept
-// nowhere else is shown whole.
+// brief is the report of a private evaluation in a few lines. All figures are shown if nobody named a
+// file for them.
 func (r *privateResult) brief(a *app) string {
 	var b strings.Builder
 	if r.Chosen != nil {
 		r.writeChosen(&b)
-	} else if r.Out == "" {
+	} else if r.whole {
 		writeFigures(&b, r.Figures)
 	} else {
 		covering := fmt.Sprintf("(%g %% interval, covering sampling and noise) on %s", 100*r.Figures.Confidence, r.units())
@@ -173,8 +173,8 @@ func (r *privateResult) brief(a *app) string {
 		r.writeNextOf(&b)
 	} else if r.Out != "" {
 		line(&b, "next", "all figures and the derivation are in %s", r.Out)
-	} else {
-		line(&b, "next", "keep these figures: they are paid for (--out FILE does, with the derivation)")
+	} else { // of public data
+		line(&b, "next", "--out FILE keeps these figures, with the derivation")
 	}
 	return b.String()
 }

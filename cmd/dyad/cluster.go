@@ -16,7 +16,7 @@ type clusterCmd struct {
 	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them; a label is not read."`
 	Schema     string    `required:"" placeholder:"FILE" help:"Schema of the data (YAML)."`
 	Metric     string    `placeholder:"MODEL" help:"Model file of a metric (dyad pairs train, dyad train --task metric) that maps the records first; its own charge stays. Default: records as they are encoded."`
-	Out        string    `short:"o" default:"clusters.json" placeholder:"FILE" help:"File of the clusters."`
+	Out        string    `writes:"clusters" short:"o" default:"clusters.json" placeholder:"FILE" help:"File of the clusters."`
 	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
 	Epsilon    float64   `positive:"" default:"1" help:"Epsilon to spend on all rounds together."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
@@ -116,7 +116,7 @@ func (c *clusterCmd) cluster(a *app, schema *dataset.Schema, metric *model) erro
 		return err
 	}
 	result := clusterResult{Metric: c.Metric, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData}}
-	if kept, ok, err := c.kept(a, c.Out, &result.runOutcome); err != nil {
+	if kept, ok, err := c.kept(a, target{name: c.Out}, &result.runOutcome); err != nil {
 		return err
 	} else if ok {
 		found, away := kept.RecoverClusters()
@@ -142,7 +142,7 @@ func (c *clusterCmd) cluster(a *app, schema *dataset.Schema, metric *model) erro
 		return err
 	}
 	result.DataID, result.Public, result.Records = schema.DataID, c.PublicData || schema.Public, data.Records.Units()
-	options, err := c.execution(a, &result.runOutcome, c.Out, 0)
+	options, err := c.execution(a, &result.runOutcome, target{name: c.Out}, 0)
 	if err != nil {
 		return err
 	}
@@ -164,9 +164,7 @@ func (c *clusterCmd) cluster(a *app, schema *dataset.Schema, metric *model) erro
 		return away
 	}
 	result.fill(found)
-	if err := result.spent(options.Ledger, p.Plan.Options.Budget.Delta, result.Records); err != nil {
-		return errors.Join(away, err)
-	}
+	result.spent(a, options.Ledger, p.Plan.Options.Budget.Delta, result.Records)
 	err = a.emitBrief(result, result.text(), result.brief(a, p.Guarantee))
 	a.at("reported")
 	return errors.Join(away, err)

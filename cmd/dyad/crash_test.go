@@ -95,7 +95,7 @@ var crashMatrix = []cell{
 	{"ledger folder read-only", "bound#1", exitResource, pending, resumeIt, false},
 	{"ledger folder read-only", "trained#1", exitResource, pending, resumeIt, false},
 	{"ledger folder read-only", "kept#1", exitResource, pending, resumeIt, false},
-	{"ledger folder read-only", "line durable#2", exitResource, unnamed, "its model is kept as", true},
+	{"ledger folder read-only", "line durable#2", exitResource, unnamed, "its result is kept as", true},
 	{"ledger folder read-only", "released#1", exitOK, done, "charged to", false},
 	{"model folder read-only", "start", exitInput, untouched, "cannot write to the folder", false},
 	{"model folder read-only", "bound#1", exitElsewhere, unnamed, "was saved elsewhere, as", false},
@@ -126,16 +126,16 @@ var crashMatrix = []cell{
 
 	{"line lost", "opening ledger#1", exitResource, untouched, "lost lines", false},
 	{"line lost", "training#1", exitResource, pending, "lost lines", true},
-	{"line lost", "released#1", exitResource, done, "saved as", false},
+	{"line lost", "released#1", exitOK, done, "because the ledger cannot be read back", false},
 	{"line cut", "opening ledger#1", exitResource, untouched, "lost lines", false},
 	{"line cut", "training#1", exitResource, pending, "lost lines", false},
 	{"line edited", "opening ledger#1", exitResource, untouched, "line 2 is not valid", false},
 	{"line edited", "training#1", exitResource, pending, "line 2 is not valid", false},
-	{"line edited", "released#1", exitResource, done, "line 2 is not valid", false},
+	{"line edited", "released#1", exitOK, done, "line 2 is not valid", false},
 	{"head deleted", "opening ledger#1", exitResource, untouched, ".head) is missing", false},
 	{"head deleted", "training#1", exitResource, pending, ".head) is missing", true},
 	{"head deleted", "kept#1", exitResource, pending, ".head) is missing", false},
-	{"head deleted", "released#1", exitResource, done, ".head) is missing", false},
+	{"head deleted", "released#1", exitOK, done, ".head) is missing", true},
 
 	{"model cut short", "reported#1", exitOK, done, "charged to", true},
 }

@@ -11,10 +11,10 @@ import (
 	"text/tabwriter"
 
 	"dyad/algorithms"
-	"dyad/bench/schemas"
 	"dyad/engine/dataset"
 	"dyad/engine/dataset/catalog"
-	"dyad/experiment"
+	"dyad/engine/dataset/catalog/schemas"
+	"dyad/internal/experiment"
 )
 
 type curveCmd struct {

@@ -13,7 +13,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/dataset"
-	"dyad/experiment"
+	"dyad/internal/experiment"
 	"dyad/internal/files"
 	"dyad/privacy"
 )
@@ -45,6 +45,8 @@ type privateCurveResult struct {
 	Figures []string                `json:"figures"`
 }
 
+func (r privateCurveResult) saved() (run, file string) { return r.Run, r.Out }
+
 // private releases the curve of private data. Everything is charged at once.
 func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page *files.Output) error {
 	p, err := c.plan(d, true)
@@ -67,7 +69,7 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page
 			return err
 		}
 	}
-	if kept, ok, err := c.kept(a, r.Out, &r.runOutcome); err != nil {
+	if kept, ok, err := c.kept(a, target{name: r.Out}, &r.runOutcome); err != nil {
 		return err
 	} else if ok {
 		if name, released, err := kept.RecoverFile(); name != "" || err != nil {
@@ -86,7 +88,7 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page
 			return err
 		}
 	}
-	o, err := c.execution(a, &r.runOutcome, r.Out, 0)
+	o, err := c.execution(a, &r.runOutcome, target{name: r.Out}, 0)
 	if err != nil {
 		return err
 	}
@@ -119,15 +121,13 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page
 	if away = asResult(away); away != nil {
 		return away
 	}
-	if r.Spent, err = spendingOf(o.Ledger, r.DataID, max(curve.Guarantee.Delta, privacy.DefaultDelta(units))); err != nil {
-		return err
-	}
+	r.spent(a, o.Ledger, max(curve.Guarantee.Delta, privacy.DefaultDelta(units)), units)
 	r.CSV = c.Out + ".csv"
-	if err := files.Replace(r.CSV, r.table()); err != nil {
-		return err
+	if err = files.Replace(r.CSV, r.table()); err == nil {
+		r.Figures, err = curve.Draw(c.Out, r.Rows, c.Format...)
 	}
-	if r.Figures, err = curve.Draw(c.Out, r.Rows, c.Format...); err != nil {
-		return curveError(err)
+	if err != nil {
+		return fmt.Errorf("%v; run %s is complete, and its rows are in %s", err, r.Run, r.Out)
 	}
 	err = a.emit(r, r.text())
 	if page == nil {

@@ -19,7 +19,7 @@ type dataConvertCmd struct {
 	Schema    string    `required:"" placeholder:"FILE" help:"Schema of the data file."`
 	To        string    `placeholder:"FORMAT" help:"csv, parquet or npz. Default: by the name of the file to write."`
 	Encoded   bool      `help:"Write the records as training sees them: scaled numbers within norm 1, labels in [-1, 1]."`
-	OutSchema string    `placeholder:"FILE" help:"Also write the schema of the new file. Not with --encoded."`
+	OutSchema string    `writes:"schema" placeholder:"FILE" help:"Also write the schema of the new file. Not with --encoded."`
 	Force     bool      `help:"Replace existing files."`
 	labelsFlag
 }

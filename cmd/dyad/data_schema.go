@@ -15,12 +15,13 @@ import (
 )
 
 type dataSchemaCmd struct {
-	File     string `arg:"" help:"Data file: CSV, ARFF, JSON lines, Parquet, LIBSVM, NPY, NPZ or IDX, gzip or zstd or neither."`
-	Out      string `short:"o" placeholder:"FILE" help:"Schema file to write. Default: standard output."`
+	File     string `arg:"" help:"Data file: CSV, ARFF, JSON lines, Parquet, an Excel workbook (.xlsx), LIBSVM, NPY, NPZ or IDX, gzip or zstd or neither."`
+	Out      string `writes:"schema" short:"o" placeholder:"FILE" help:"Schema file to write. Default: standard output."`
 	Force    bool   `help:"Replace an existing file."`
 	Label    string `placeholder:"COLUMN" help:"The label. Default: the column with two values, if there is only one."`
 	Positive string `placeholder:"VALUE" help:"The value of the label that should score high. Default: a guess, to be checked."`
 	Decimal  string `enum:"auto,point,comma" default:"auto" placeholder:"SIGN" help:"What separates the fraction of a number in a CSV file: point, comma, or auto, where the file tells."`
+	Sheet    string `placeholder:"NAME" help:"The sheet of a workbook. Default: its only sheet with cells."`
 	Answers  string `placeholder:"FILE" help:"YAML file of what is known about columns without the data, lines such as \"age: {range: [18, 110]}\" with the keys of a schema."`
 	Ask      bool   `help:"Ask for the range or the categories of each column, on standard input."`
 }
@@ -55,7 +56,7 @@ func (c *dataSchemaCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	o := dataset.DraftOptions{Label: c.Label, Positive: c.Positive, Answers: map[string]dataset.Answer{}}
+	o := dataset.DraftOptions{Label: c.Label, Positive: c.Positive, Sheet: c.Sheet, Answers: map[string]dataset.Answer{}}
 	o.Decimal = map[string]string{"point": ".", "comma": ","}[c.Decimal]
 	if c.Answers != "" {
 		if o.Answers, err = readAnswers(c.Answers); err != nil {

@@ -27,7 +27,7 @@ type evaluateCmd struct {
 	SplitSeed    uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	Plan         bool      `help:"Print what a private evaluation of -n records would release and cost. No data are read."`
 	N            int       `positive:"" short:"n" help:"Number of records or persons, for --plan; of persons in a file whose number is not that of the schema."`
-	Out          string    `short:"o" placeholder:"FILE" help:"Keep the report of a private evaluation in this file (JSON), through any crash after its release."`
+	Out          string    `writes:"figures" short:"o" placeholder:"FILE" help:"File of the report of a private evaluation (JSON), which is kept through any crash after its release. Default: evaluation.json on private data, or evaluation.RUN.json if that exists."`
 	Neighbours   dataFiles `placeholder:"FILE" help:"For exact figures of a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
 	Confidence   float64   `positive:"" default:"0.95" help:"Level of the intervals."`
 	labelsFlag
@@ -38,7 +38,8 @@ type evaluateCmd struct {
 	pageFlag
 	trackFlag
 
-	aim *evaluate.Aim // of dyad threshold; nil: no threshold is chosen
+	aim  *evaluate.Aim // of dyad threshold; nil: no threshold is chosen
+	held target        // of figures of held-out records that a training asked for; zero: of --out
 }
 
 // Help shows examples.
@@ -227,11 +228,15 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool, page *fil
 		}
 		return a.emitPlan(&p.Plan)
 	}
-	if err := checkOut(c.Out, c.Force, c.Data.and(c.Reference.and(c.Labels, c.Model, c.Ledger)...)...); err != nil {
+	as := targetOf(c.Out, "evaluation.json", public)
+	if c.held != (target{}) {
+		as = c.held
+	}
+	if err := as.check(c.Force, c.Data.and(c.Reference.and(c.Labels, c.Model, c.Ledger)...)...); err != nil {
 		return err
 	}
-	r := &privateResult{Task: m.Task, Evaluated: c.Model, runOutcome: runOutcome{Data: c.Data.String(), DataID: m.DataID, Public: public}, aim: c.aim}
-	if kept, ok, err := c.kept(a, c.Out, &r.runOutcome); err != nil {
+	r := &privateResult{whole: c.Out == "", Task: m.Task, Evaluated: c.Model, runOutcome: runOutcome{Data: c.Data.String(), DataID: m.DataID, Public: public}, aim: c.aim}
+	if kept, ok, err := c.kept(a, as, &r.runOutcome); err != nil {
 		return err
 	} else if ok {
 		name, released, err := kept.RecoverFile()
@@ -279,9 +284,9 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool, page *fil
 	}
 	r.Digest = files.Digest(s.identity())
 	a.noteWarnings(&p.Plan, public || data.Schema().Public)
-	err = a.evaluatePrivately(c.runFlags, p, s, from, r, c.Out, c.Confidence, data.Source())
+	err = a.evaluatePrivately(c.runFlags, p, s, from, r, as, c.Confidence, data.Source())
 	if err != nil && !isElsewhere(err) {
-		return err
+		return a.charged(err)
 	}
 	err = errors.Join(err, a.emitBrief(r, r.text(), r.brief(a)), c.write(a, c.Model, trackedRun{model: m, figures: r}))
 	if page == nil {

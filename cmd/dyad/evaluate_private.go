@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -159,8 +158,11 @@ type privateResult struct {
 	Chosen    *evaluate.Chosen  `json:"threshold,omitempty"`
 	Out       string            `json:"out,omitempty"`
 
-	aim *evaluate.Aim
+	aim   *evaluate.Aim
+	whole bool // all figures are printed without --verbose
 }
+
+func (r privateResult) saved() (run, file string) { return r.Run, r.Out }
 
 // sources are the records of a private evaluation.
 type sources struct {
@@ -296,10 +298,9 @@ func (m scored) data(ctx context.Context, s sources) (d evaluate.Data, err error
 // not depend on its numbers.
 const reportBytes = 2 << 20
 
-// evaluatePrivately carries out a plan: it is charged, released, and kept as out if that is not
-// "".
-func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s sources, r *privateResult, out string, confidence float64, of lib.Source) error {
-	o, err := f.execution(a, &r.runOutcome, out, 0)
+// evaluatePrivately carries out a plan: it is charged, kept, released and named.
+func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s sources, r *privateResult, as target, confidence float64, of lib.Source) error {
+	o, err := f.execution(a, &r.runOutcome, as, 0)
 	if err != nil {
 		return err
 	}
@@ -309,7 +310,7 @@ func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s source
 	if err := a.checkTraining(o.Ledger, s, of); err != nil {
 		return err
 	}
-	o.Progress, r.Out = a.tracker("evaluating").OnStep, out
+	o.Progress = a.tracker("evaluating").OnStep
 	fill := func(r *privateResult, res *algorithms.Result) (err error) {
 		if r.Guarantee, r.Run = res.Guarantee, res.Run; r.Public {
 			r.Seconds = res.Seconds
@@ -331,10 +332,8 @@ func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s source
 	}, func(o algorithms.Options) (*algorithms.Result, error) {
 		return algorithms.Execute(a.ctx, p.Job(func(ctx context.Context) (evaluate.Data, error) { return m.data(ctx, s) }), o)
 	})
-	if res == nil && r.Evaluated == "" { // held out by a training, which names the command
+	if res == nil {
 		return away
-	} else if res == nil {
-		return a.charged(away)
 	}
 	if err := fill(r, res); err != nil {
 		return err
@@ -343,17 +342,8 @@ func (a *app) evaluatePrivately(f runFlags, p *evaluate.Plan, m scored, s source
 	if r.Out = name; away != nil && !isElsewhere(away) {
 		return away
 	}
-	away = asResult(away)
-	if o.Ledger != nil {
-		delta := p.Options.Budget.Delta
-		if delta == 0 { // other runs on the data may need one
-			delta = privacy.DefaultDelta(p.Options.Records)
-		}
-		if r.Spent, err = spendingOf(o.Ledger, r.DataID, delta); err != nil {
-			return errors.Join(away, fmt.Errorf("the evaluation is charged and released, but the ledger cannot be read back: %w", err))
-		}
-	}
-	return away
+	r.spent(a, o.Ledger, p.Options.Budget.Delta, p.Options.Records)
+	return asResult(away)
 }
 
 func between(x evaluate.Figure) string {

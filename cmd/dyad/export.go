@@ -71,6 +71,9 @@ func (c *exportCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if err := files.CheckEnding(c.Out, files.Content(format)); err != nil {
+		return err
+	}
 	out, err := files.NewOutput(c.Out, c.Force, c.Model)
 	if err != nil {
 		return err

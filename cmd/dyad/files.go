@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	lib "dyad"
 	"dyad/internal/files"
 	"dyad/internal/memory"
@@ -25,6 +27,19 @@ const (
 func checkOut(path string, force bool, inputs ...string) error {
 	_, err := files.NewOutput(path, force, inputs...)
 	return err
+}
+
+// checkEndings refuses, before anything is read or charged, output files whose names end as another format. A flag
+// tagged "writes" names one, and its tag is a files.Content.
+func checkEndings(command *kong.Context) error {
+	for _, f := range command.Flags() {
+		if f.Tag.Has("writes") {
+			if err := files.CheckEnding(f.Target.String(), files.Content(f.Tag.Get("writes"))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func readModel(path string) (*model, error) { return lib.Load(path) }

@@ -51,7 +51,7 @@ func TestGoldenOutput(t *testing.T) {
 var refused = map[string]bool{
 	"losses-jump": true, "losses-typo": true, "losses-unbound": true, "losses-unknown": true,
 	"online-onpairc-paper": true, "pairs-plan-moments-b": true, "pairs-plan-no-kappa": true, "pairs-plan-no-tuple": true,
-	"pairs-plan-printed-s": true, "plan-auto-path": true, "plan-dpgdc2-paper": true, "plan-loss-kink": true,
+	"pairs-plan-printed-s": true, "plan-auto-path": true, "plan-dpgdc2-long-step": true, "plan-loss-kink": true,
 	"plan-offpairc-paper": true, "plan-offpairstrc-paper": true, "plan-onpairc-paper": true,
 }
 
@@ -117,6 +117,7 @@ func goldenCases(schema string) map[string][]string {
 			cases["local-plan-network-"+m.String()] = []string{"local", "plan", "-n", "10000", "-d", "8", "--model", "mlp", "--method", m.String(), "--epochs", "4"}
 		}
 	}
+	cases["plan-dpgdc2-long-step"] = []string{"plan", "-n", "512", "-d", "8", "--algorithm", "dpgdc2", "--mode", "paper", "--radius", "0.05", "--epsilon", "1", "--delta", "1e-5"}
 	for name, args := range paperDPGDC2 {
 		cases["plan-dpgdc2-"+name] = args
 	}

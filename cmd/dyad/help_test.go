@@ -25,12 +25,10 @@ func shellWords(line string) []string {
 	return words
 }
 
-// Every example of every help text runs.
-func TestHelpExamplesRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
-	dir := clinic(t, 300)
+// examplesFolder is a folder in which the examples of all help texts run.
+func examplesFolder(t *testing.T) (dir string) {
+	t.Helper()
+	dir = clinic(t, 300)
 	people(t, dir)
 	write(t, dir, "dummy", "")
 	public, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
@@ -50,11 +48,17 @@ func TestHelpExamplesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "bench", "schemas"), "pima.yaml", string(pima))
+	return dir
+}
+
+// helpExamples are the examples of the help texts of all commands, those of train first: others use the model and the
+// ledger.
+func helpExamples(t *testing.T) (examples [][]string) {
+	t.Helper()
 	paths, err := commandPaths()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var examples []string
 	a := &app{ctx: context.Background()}
 	for _, words := range paths {
 		help, err := helpOf(a, words)
@@ -64,7 +68,11 @@ func TestHelpExamplesRun(t *testing.T) {
 		count := 0
 		for _, line := range strings.Split(help, "\n") {
 			if example, ok := strings.CutPrefix(strings.TrimSpace(line), "dyad "); ok {
-				examples = append(examples, example)
+				example, _, _ = strings.Cut(example, " > ")
+				if words[0] == "bench" {
+					example += " --records 64 --runs 1" // the sizes of the examples take minutes
+				}
+				examples = append(examples, shellWords(example))
 				count++
 			}
 		}
@@ -72,23 +80,26 @@ func TestHelpExamplesRun(t *testing.T) {
 			t.Errorf("dyad %s --help shows no example", strings.Join(words, " "))
 		}
 	}
-	// Examples of train come first: others use the model and the ledger.
-	for _, wantTrain := range []bool{true, false} {
-		for _, e := range examples {
-			if strings.HasPrefix(e, "train") != wantTrain {
-				continue
-			}
-			e, _, _ = strings.Cut(e, " > ")
-			if strings.HasPrefix(e, "bench") {
-				e += " --records 64 --runs 1" // the sizes of the examples take minutes
-			}
-			if code, _, errs := dyad(t, dir, shellWords(e)...); code != exitOK {
-				t.Errorf("dyad %s: exit %d: %s", e, code, errs)
-			}
-		}
-	}
 	if len(examples) < 20 {
 		t.Errorf("only %d examples found", len(examples))
+	}
+	slices.SortStableFunc(examples, func(a, b []string) int {
+		first := map[bool]int{true: -1}
+		return first[a[0] == "train"] - first[b[0] == "train"]
+	})
+	return examples
+}
+
+// Every example of every help text runs.
+func TestHelpExamplesRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	examples, dir := helpExamples(t), examplesFolder(t)
+	for _, e := range examples {
+		if code, _, errs := dyad(t, dir, e...); code != exitOK {
+			t.Errorf("dyad %s: exit %d: %s", strings.Join(e, " "), code, errs)
+		}
 	}
 }
 

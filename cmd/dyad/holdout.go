@@ -3,14 +3,18 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
+	"dyad/engine"
 	"dyad/engine/dataset"
+	"dyad/internal/files"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // holdoutFlags say what becomes of the records that a training holds out.
@@ -80,22 +84,96 @@ func checkBoth(o lib.Run, training *algorithms.Plan, held *evaluate.Plan, dataID
 	return nil
 }
 
-// evaluateHeld adds figures of the held-out records to the result of a training that is done,
-// charged and saved: what cannot be had is told and ends nothing.
-func (c *trainCmd) evaluateHeld(a *app, r *trainResult, m scored, run *lib.Trained, held, train *lib.Data) error {
+// heldSuffix makes the id of the run of private figures from that of their training. A ledger charges an id
+// once, so no attempt charges them a second time.
+const heldSuffix = ".figures"
+
+// heldTarget is where they are kept: model.figures.json for model.json.
+func heldTarget(model, training string) target {
+	return target{name: files.WithRun(model, "figures"), spare: true, id: training + heldSuffix}
+}
+
+// releaseHeld releases private figures of the held-out records of a model that is released and kept and has
+// not got its name yet: a model has its name when its figures have theirs. r.HeldPrivate is nil if
+// there are none.
+func (c *trainCmd) releaseHeld(a *app, r *trainResult, of *model, name string, loss engine.Loss, held *lib.Data) error {
+	m := scored{task: c.Task, loss: loss, weights: of.Weights, schema: held.Schema()}
+	p, err := c.planned(m, held.Records.Units(), false, c.Delta)
+	if err != nil {
+		return err
+	}
+	flags := c.runFlags
+	flags.Resume = ""
+	figures := &privateResult{Task: c.Task, Evaluated: name, Digest: files.Digest(m.identity()), runOutcome: runOutcome{Data: r.Data, DataID: r.DataID}}
+	err = a.evaluatePrivately(flags, p, m, sources{records: held.Records}, figures, heldTarget(name, of.Run), defaultConfidence, held.Source())
+	if err == nil || isElsewhere(err) {
+		r.HeldPrivate = figures
+	}
+	return err
+}
+
+// withoutHeld tells of private figures that are missing next to a model that is saved, and how to get them.
+func (c *trainCmd) withoutHeld(a *app, r *trainResult, err error) error {
+	r.InAll, r.HeldProblem = nil, strings.TrimPrefix(message(err), "dyad: ")
+	r.HeldCommand = c.heldAgain(r.Model, err)
+	fail(a.stderr, "dyad: run %s is complete, and its model is saved as %s; the private figures of its held-out records are missing: %s", r.Run, r.Model, r.HeldProblem)
+	if r.HeldCommand != "" {
+		fail(a.stderr, "dyad: for them: %s", r.HeldCommand)
+	}
+	if code := exitCode(err); code == exitResource || code == exitCancelled {
+		return err
+	}
+	return errNoHeld // not the exit code of bad input, which charges nothing
+}
+
+var errNoHeld = errors.New("dyad: the model is saved without its private figures")
+
+// resumeHeld releases the private figures of a resumed run whose model has just got its name, or gives theirs to
+// those that are kept: a charge that is there is used.
+func (c *trainCmd) resumeHeld(a *app, model string) error {
+	e := evaluateCmd{Model: model, Data: c.Data, Holdout: c.Holdout, SplitSeed: c.SplitSeed, Confidence: defaultConfidence, labelsFlag: c.labelsFlag, runFlags: c.runFlags, held: heldTarget(model, c.Resume)}
+	e.privateFlags = privateFlags{Epsilon: c.HoldoutEpsilon, Delta: c.Delta}
+	l, _, err := c.openExisting(ledger.Options{LockWait: a.hooks.lockWait})
+	if err != nil {
+		return err
+	}
+	entries, err := l.Entries()
+	if err != nil {
+		return err
+	}
+	e.Resume = ""
+	for _, one := range entries {
+		if one.Run != e.held.id {
+			continue
+		}
+		if e.Resume = one.Run; one.Type == "finish" && !exists(one.Kept.Place) {
+			a.note("dyad: run %s, of the figures of the held-out records, is complete", one.Run)
+			return nil
+		}
+	}
+	m, err := readModel(model)
+	if err != nil {
+		return err
+	}
+	loss, err := m.Objective()
+	if err != nil {
+		return err
+	}
+	s, err := scoredBy(m, loss)
+	if err != nil {
+		return err
+	}
+	inner := *a
+	if a.json { // the model was told of
+		inner.stdout = io.Discard
+	}
+	return e.private(&inner, m, s, false, nil)
+}
+
+// evaluateHeld adds exact figures of the held-out records to the result of a training that is done,
+// charged and saved, or the command for private ones: what cannot be had is told and ends nothing.
+func (c *trainCmd) evaluateHeld(a *app, r *trainResult, run *lib.Trained, held, train *lib.Data) error {
 	switch {
-	case c.HoldoutEpsilon != nil:
-		p, err := c.planned(m, held.Records.Units(), r.Public, c.Delta)
-		if err == nil {
-			flags := c.runFlags
-			flags.Resume = ""
-			r.HeldPrivate = &privateResult{Task: c.Task, runOutcome: runOutcome{Data: r.Data, DataID: r.DataID}}
-			err = a.evaluatePrivately(flags, p, m, sources{records: held.Records}, r.HeldPrivate, "", defaultConfidence, held.Source())
-		}
-		if err != nil {
-			r.HeldPrivate, r.InAll, r.HeldProblem = nil, nil, strings.TrimPrefix(message(err), "dyad: ")
-			r.HeldCommand = c.heldAgain(r.Model, err)
-		}
 	case r.Public || c.ExactFigures:
 		var err error
 		if r.Held, err = run.Evaluate(a.ctx, held, lib.EvaluateOptions{Among: train.Records}); err != nil {
@@ -111,14 +189,20 @@ func (c *trainCmd) evaluateHeld(a *app, r *trainResult, m scored, run *lib.Train
 	return a.ctx.Err()
 }
 
-// heldAgain is the command for figures that were not released. It continues a run that was charged.
+// heldAgain is the command for figures that are missing. It continues a run that was charged, or saves what it
+// released; it is "" if that run has ended, as the command would charge again.
 func (c *trainCmd) heldAgain(model string, err error) string {
 	command := strings.Replace(c.heldCommand(model), "--epsilon E", fmt.Sprintf("--epsilon %g", *c.HoldoutEpsilon), 1)
 	if c.Delta != nil {
 		command += fmt.Sprintf(" --delta %g", *c.Delta)
 	}
-	if of := new(algorithms.ChargedError); errors.As(err, &of) && of.Resumable {
+	of := new(algorithms.ChargedError)
+	switch {
+	case !errors.As(err, &of):
+	case of.Resumable || of.Kept.Digest != "":
 		command += " --resume " + of.Run
+	default:
+		return ""
 	}
 	return command
 }
@@ -169,6 +253,7 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 		b.WriteString(p.Report.Text())
 		p.writeLedger(b)
 		writeFigures(b, p.Figures)
+		line(b, "report", "%s", p.Out)
 	}
 	if r.InAll != nil {
 		line(b, "in all", "%s", r.InAll.String())

@@ -7,7 +7,7 @@ import (
 
 	lib "dyad"
 	"dyad/engine/dataset"
-	"dyad/experiment"
+	"dyad/internal/experiment"
 	"dyad/internal/files"
 )
 
@@ -22,7 +22,7 @@ type influenceCmd struct {
 	Top          int       `positive:"" default:"5" help:"Records to show at each end of the ranking."`
 	PublicData   bool      `help:"The data are public."`
 	ExactFigures bool      `help:"Exact figures of private records. No guarantee covers them; do not publish them."`
-	Out          string    `short:"o" placeholder:"FILE" help:"CSV of every record's influence, in the order of the data."`
+	Out          string    `writes:"table" short:"o" placeholder:"FILE" help:"CSV of every record's influence, in the order of the data."`
 	Plot         string    `placeholder:"FILE" help:"Plot the ranking, and checked records, as SVG, PDF or PNG by the ending."`
 	Force        bool      `help:"Replace existing output files."`
 	labelsFlag

@@ -35,13 +35,15 @@ type ledgerInitCmd struct {
 	DataID  string  `arg:"" help:"Data id, as in the schema."`
 	Epsilon float64 `required:"" placeholder:"EPSILON" help:"Most epsilon over all runs, past ones included."`
 	Delta   float64 `required:"" placeholder:"DELTA" help:"Delta at which it is counted."`
+	Close   bool    `help:"Accept a cap below what was spent: no further run is admitted."`
 	ledgerFlag
 }
 
 // Help shows examples.
 func (ledgerInitCmd) Help() string {
 	return `A run that would exceed the cap is refused before it reads a record (exit code 3). Without a cap the
-ledger records and never refuses.
+ledger records and never refuses. A cap counts what was spent before it. One that admits no further run is refused
+without --close.
 
 Examples:
   dyad ledger init my-study --epsilon 4 --delta 1e-5`
@@ -64,6 +66,9 @@ func (c *ledgerInitCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if spent := above(before, b); spent != "" && !c.Close {
+		return badInput("%s, so a cap of epsilon = %g would admit no further run: choose a larger one, or add --close to close the data set; the cap is unchanged (%s)", spent, b.Epsilon, capNow(before))
+	}
 	if err := l.SetCap(c.DataID, b); err != nil {
 		if !errors.Is(err, ledger.ErrUnavailable) {
 			return asInput(err)
@@ -74,12 +79,35 @@ func (c *ledgerInitCmd) Run(a *app) error {
 	result := map[string]any{"data_id": c.DataID, "cap": b, "ledger": path}
 	if before.Cap != (privacy.Budget{}) {
 		result["cap_before"] = before.Cap
-		text += fmt.Sprintf("before: at most epsilon = %g at delta = %g\n", before.Cap.Epsilon, before.Cap.Delta)
+		text += "before: " + capNow(before) + "\n"
+	}
+	if spent := above(before, b); spent != "" {
+		result["closed"] = true
+		text += spent + ": no further run is admitted\n"
 	}
 	if before.Runs == 0 {
 		text += fmt.Sprintf("no run on %q is recorded yet; the id is the data_id of the schema\n", c.DataID)
 	}
 	return a.emit(result, text)
+}
+
+// above says in words what was spent if it is more than a cap, and is "" if it is not.
+func above(s ledger.Summary, b privacy.Budget) string {
+	switch {
+	case s.Runs == 0 || s.Epsilon <= b.Epsilon:
+		return ""
+	case math.IsInf(s.Epsilon, 1):
+		return fmt.Sprintf("what was spent on %q has no finite total at delta = %g", s.DataID, s.Delta)
+	}
+	return fmt.Sprintf("epsilon = %s at delta = %g is spent on %q", privacy.FormatUp(s.Epsilon), s.Delta, s.DataID)
+}
+
+// capNow says what the cap is, before a change.
+func capNow(s ledger.Summary) string {
+	if s.Cap == (privacy.Budget{}) {
+		return "there is no cap yet"
+	}
+	return fmt.Sprintf("at most epsilon = %g at delta = %g", s.Cap.Epsilon, s.Cap.Delta)
 }
 
 type ledgerShowCmd struct {
@@ -145,8 +173,8 @@ type chargedRun struct {
 	Seeded   bool `json:"seeded,omitempty"`
 }
 
-func chargedRuns(l *ledger.Ledger, id string) (runs []chargedRun, err error) {
-	entries, err := l.Entries()
+// chargedRuns are the runs that lines of a ledger charge to a data id.
+func chargedRuns(entries []ledger.Entry, id string) (runs []chargedRun) {
 	for _, e := range entries {
 		if e.Charge == nil || e.DataID != id {
 			continue
@@ -157,7 +185,7 @@ func chargedRuns(l *ledger.Ledger, id string) (runs []chargedRun, err error) {
 			FromData: strings.Contains(e.Charge.Guarantee, algorithms.BoundsFromData), Seeded: e.Charge.SeededNoise,
 		})
 	}
-	return runs, err
+	return runs
 }
 
 func (r chargedRun) text() string {
@@ -259,7 +287,7 @@ func keptRuns(l *ledger.Ledger, id string) (kept []keptRun, err error) {
 
 func (r keptRun) text() string {
 	if r.Released {
-		return fmt.Sprintf("    run %s is released, and its model has no name yet: it is kept as %s; its own command with --resume %s saves it\n", r.Run, r.File, r.Run)
+		return fmt.Sprintf("    run %s is released, and its result has no name yet: it is kept as %s; its own command with --resume %s saves it\n", r.Run, r.File, r.Run)
 	}
 	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; if the attempt is dead the next start removes it\n", r.Run, r.File)
 }
@@ -309,14 +337,16 @@ func (c *ledgerShowCmd) Run(a *app) error {
 	all := []*spending{}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", path)
+	entries, err := l.Entries()
+	if err != nil {
+		return err
+	}
 	for _, id := range ids {
 		s, err := spendingOf(l, id, c.Delta)
 		if err != nil {
 			return err
 		}
-		if s.Charges, err = chargedRuns(l, id); err != nil {
-			return err
-		}
+		s.Charges = chargedRuns(entries, id)
 		if s.Unfinished, err = unfinishedRuns(l, id); err != nil {
 			return err
 		}

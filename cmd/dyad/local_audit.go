@@ -13,7 +13,7 @@ type localAuditCmd struct {
 	Method     string  `arg:"" enum:"prestige,prestige-participation,prestige-label,djw,prestige-printed" help:"Method to attack: prestige, prestige-participation, prestige-label, djw or prestige-printed."`
 	Loss       string  `default:"-u" type:"formula" placeholder:"NAME|EXPR" help:"Loss; of -u, all gradients are as large as they may be."`
 	Epsilon    float64 `positive:"" default:"1" help:"Local epsilon of one visit."`
-	Visits     int     `positive:"" default:"1" help:"Visits of the user that the adversary sees; the claim is as many times epsilon."`
+	Visits     int     `positive:"" default:"1" help:"Visits of the user that the adversary sees; the claim is the epsilon that a plan of as many visits prints."`
 	D          int     `positive:"" short:"d" default:"2" help:"Number of features."`
 	Pairs      int     `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message."`
 	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Part of epsilon for the randomised response, where there is one. Default: prestige-participation all that the sample leaves of the proven total; prestige-printed 0.2."`

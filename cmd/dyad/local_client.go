@@ -22,12 +22,12 @@ type localClientCmd struct {
 	Schema   string        `required:"" placeholder:"FILE" help:"Schema of the record (YAML)."`
 	Row      int           `positive:"" default:"1" help:"Row of the record among those of the file."`
 	User     string        `required:"" placeholder:"ID" help:"Name of the user for the server, 1 to 128 bytes."`
-	Memory   string        `required:"" placeholder:"FILE" help:"File that remembers what was answered; keep it: without it a user could answer twice. One for each record."`
+	Memory   string        `private:"memory" required:"" placeholder:"FILE" help:"File that remembers what was answered; keep it: without it a user could answer twice. One for each record."`
 	Most     float64       `positive:"" name:"max-epsilon" required:"" placeholder:"EPSILON" help:"Refuse protocols whose messages, with those remembered, cost more in all."`
 	Public   bool          `name:"public-features" help:"The features may be sent in clear, for method prestige-label."`
 	Follow   bool          `help:"Answer in every epoch until all are over; wait while the server is away."`
 	Poll     time.Duration `default:"1s" positive:"" placeholder:"DURATION" help:"With --follow: time between two looks at the server."`
-	Token    string        `placeholder:"FILE" help:"File with the user's token, for a server that asks for one."`
+	Token    string        `private:"token" placeholder:"FILE" help:"File with the user's token, for a server that asks for one."`
 	Epochs   int           `positive:"" name:"max-epochs" default:"1000" placeholder:"N" help:"Refuse protocols of more epochs."`
 	Pairs    int           `positive:"" name:"max-direction-pairs" default:"64" placeholder:"N" help:"Refuse protocols of more random directions, which are work for every message."`
 	Beat     time.Duration `name:"beat" default:"100ms" positive:"" placeholder:"DURATION" help:"A new message is sent at a multiple of this time after the model arrived, so that its time does not tell how long it took to make."`

@@ -22,9 +22,9 @@ type localServerCmd struct {
 	LookAlikeIDs string  `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"Users whose ids differ only in case, white space, quotes, invisible characters or forms of the same letters. refuse: they may be one person, and the first one takes part; allow: they are different users."`
 	Listen       string  `default:"127.0.0.1:8377" placeholder:"ADDRESS" help:"Address to listen on; port 0 chooses one."`
 	Cert         string  `placeholder:"FILE" help:"TLS certificate chain (PEM). Without it: plain HTTP, for use behind a proxy or on one machine."`
-	Key          string  `placeholder:"FILE" help:"TLS private key (PEM)."`
+	Key          string  `private:"TLS key" placeholder:"FILE" help:"TLS private key (PEM)."`
 	Rate         float64 `positive:"" name:"messages-per-second" placeholder:"N" help:"Refuse more messages in a second with status 429. Default: no limit."`
-	Tokens       string  `placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
+	Tokens       string  `private:"key of tokens" placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
 	Check        bool    `help:"Open the directory, print protocol and state, and stop."`
 	taskFlags
 	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Open connections at a time. Idle ones make room for new ones."`

@@ -21,7 +21,7 @@ type localSimulateCmd struct {
 	Data       dataFiles `placeholder:"FILE" help:"Data file, one record a user. Without it: synthetic clinical records made by this program, public."`
 	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML)."`
 	Users      int       `positive:"" short:"n" default:"10000" help:"Number of synthetic users, without --data."`
-	Out        string    `short:"o" placeholder:"FILE" help:"Model file, for \"dyad predict\"."`
+	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file, for \"dyad predict\". Default: local.json on private data, or local.RUN.json if that exists; on public data none."`
 	Holdout    *float64  `placeholder:"F" help:"Fraction of the records held out and evaluated. Default: 0.3 for public data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA,..." help:"Choose lambda among these by cross-validation at the users, which is charged. Not with --shuffle-delta."`
@@ -83,11 +83,12 @@ type localFigures struct {
 
 // Run simulates.
 func (c *localSimulateCmd) Run(a *app) error {
-	if err := checkOut(c.Out, c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger)...); err != nil {
+	r := localResult{Iterate: c.Iterate, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
+	as := targetOf(c.Out, "local.json", r.Public)
+	if err := as.check(c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger)...); err != nil {
 		return err
 	}
-	r := localResult{Iterate: c.Iterate, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
-	if done, err := c.republish(a, c.Out, &r.runOutcome); done || err != nil {
+	if done, err := c.republish(a, as, &r.runOutcome); done || err != nil {
 		return err
 	}
 	data, source, err := (&trainCmd{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData, labelsFlag: c.labelsFlag}).loadOr(a, c.Users, dataset.RefusePersons)
@@ -135,7 +136,7 @@ func (c *localSimulateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	options, err := c.execution(a, &r.runOutcome, c.Out, 0)
+	options, err := c.execution(a, &r.runOutcome, targetOf(c.Out, as.name, r.Public), 0)
 	if err != nil {
 		return err
 	}
@@ -156,7 +157,7 @@ func (c *localSimulateCmd) Run(a *app) error {
 		if r.Public { // the report is that of the messages, which are made private whatever the data are
 			o.Guarantee.Warnings = nil
 		}
-		return localModel(r.plan, definition, data.Encoder, a.began, o.Weights, r.Visits, r.told(c, schema, o.Guarantee.Warnings))
+		return localModel(r.plan, definition, data.Encoder, a.began, o.Weights, r.Visits, r.told(c, schema, o.Guarantee))
 	}, func(o algorithms.Options) (*algorithms.Result, error) { return algorithms.Execute(a.ctx, job, o) })
 	if away = r.ran(a, run, away); away != nil && !isElsewhere(away) {
 		return away
@@ -168,13 +169,9 @@ func (c *localSimulateCmd) Run(a *app) error {
 		addSchema(r.Shuffled, schema)
 	}
 	if held != nil {
-		if err := r.evaluate(st, held); err != nil {
-			return errors.Join(away, err)
-		}
+		away = errors.Join(away, r.evaluate(st, held))
 	}
-	if err := r.spent(options.Ledger, 0, r.plan.Users); err != nil {
-		return errors.Join(away, err)
-	}
+	r.spent(a, options.Ledger, 0, r.plan.Users)
 	err = a.emit(r, r.text())
 	a.at("reported")
 	return errors.Join(away, err)
@@ -212,10 +209,14 @@ func (r *localResult) simulate(ctx context.Context, c *localSimulateCmd, protoco
 	return st, nil
 }
 
-// told is the guarantee of a run with what the run adds to it.
-func (r *localResult) told(c *localSimulateCmd, schema *dataset.Schema, warnings []string) privacy.Guarantee {
+// told is the guarantee of a run with what the run adds to it. That of private data is about what was charged and leaves,
+// the model, in the words of the charge; users who send messages have that of the protocol.
+func (r *localResult) told(c *localSimulateCmd, schema *dataset.Schema, charged privacy.Guarantee) privacy.Guarantee {
 	g := r.guarantee
-	g.Warnings = append(slices.Clone(g.Warnings), warnings...)
+	g.Warnings = append(slices.Clone(g.Warnings), charged.Warnings...)
+	if !r.Public {
+		g.Unit, g.Relation, g.Released = charged.Unit, charged.Relation, charged.Released
+	}
 	if r.Public && c.Seed != nil { // of private data the charge says it
 		g.Warnings = append(g.Warnings, "reproducible, noise is not secret: the guarantee holds for users who draw their own")
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"math"
 
-	"dyad/experiment"
+	"dyad/internal/experiment"
 )
 
 // plotReach is the largest |u| of the curves of dyad losses.

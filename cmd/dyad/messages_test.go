@@ -48,7 +48,7 @@ func TestNewcomersMistakes(t *testing.T) {
 	write(t, dir, "german.csv", "wert;y\n24,5;0\n31,25;1\n12,0;0\n18,5;1\n19,5;1\n")
 	write(t, dir, "american.csv", "x,share,day,y\n\"12,345\",45%,3/14/2024,0\n\"1,234,567\",12%,3/15/2024,1\n5,7%,4/16/2024,1\n7,8%,4/16/2024,1\n")
 	write(t, dir, "ambiguous.csv", "x;y\n1.234;0\n2.345;1\n3.456;0\n4.567;1\n")
-	write(t, dir, "sheet.xlsx", "PK\x03\x04\x14\x00\x00\x00\x00\x00[Content_Types].xml xl/workbook.xml")
+	write(t, dir, "sheet.xlsx", "PK\x03\x04"+strings.Repeat("\x00", 22)+"\x13\x00\x00\x00[Content_Types].xml xl/workbook.xml")
 	write(t, dir, "draft.yaml", "kept")
 	var wider strings.Builder
 	for _, l := range lines {
@@ -93,10 +93,10 @@ func TestNewcomersMistakes(t *testing.T) {
 		{34, "thousands", "data schema american.csv", exitOK, `{name: "x", range: [5, 1.234567e+06], from_data: true}`},
 		{34, "percent", "data schema american.csv", exitOK, `{name: "share", range: [7, 45], suffix: "%", from_data: true}`},
 		{34, "dates", "data schema american.csv", exitOK, `date: {format: "MM/DD/YYYY", from: 2024-03-14, to: 2024-04-16}`},
-		{34, "1.234, which can be two numbers", "data schema ambiguous.csv", exitInput, "draft again and say which, with --decimal point or --decimal comma"},
+		{34, "1.234, which can be two numbers", "data schema ambiguous.csv", exitInput, "say which by an answer with decimal"},
 		{36, "Latin-1, a name", "train --data latin-name.csv --schema patients.yaml", exitInput, "latin-name.csv: row 1, column 1: the file is not UTF-8; set csv.encoding: windows-1252"},
 		{36, "Latin-1, a value", "train --data latin-value.csv --schema patients.yaml", exitInput, "the file is not UTF-8; set csv.encoding: windows-1252"},
-		{37, "an Excel workbook", "data schema sheet.xlsx", exitInput, `the file is an Excel workbook; save the sheet as "CSV UTF-8" and read that`},
+		{37, "a damaged workbook", "data schema sheet.xlsx", exitInput, `the workbook is damaged, too large or not one of Office Open XML; save it as .xlsx again, or save the sheet as "CSV UTF-8"`},
 		{38, "a folder as data", "train --data . --schema patients.yaml", exitInput, "this is a folder, inside of one that is read"},
 		{42, "epsilon in words", train + "--epsilon one", exitInput, "--epsilon is \"one\", want a number\n"},
 		{46, "a file by its place", "train patients.csv", exitInput, "dyad train does not take the file patients.csv by its place; name what it is, such as --data patients.csv"},

@@ -14,7 +14,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/online"
 	"dyad/engine/dataset"
-	"dyad/experiment"
+	"dyad/internal/experiment"
 	"dyad/internal/files"
 	"dyad/internal/tasks"
 	"dyad/privacy"
@@ -25,7 +25,7 @@ type onlineCmd struct {
 	Data      string `default:"-" placeholder:"FILE" help:"Records, CSV, JSON lines or LIBSVM; - is standard input."`
 	Schema    string `required:"" placeholder:"FILE" help:"Schema of the records (YAML)."`
 	Records   int    `positive:"" required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
-	State     string `required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer, and with dpftrl or --secret-state functions of all records: keep it private."`
+	State     string `private:"state of a stream" required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer, and with dpftrl or --secret-state functions of all records: keep it private."`
 	Resume    bool   `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were taken before are skipped; standard input goes on with new ones."`
 	Follow    bool   `help:"Wait for more at the end of FILE, until interrupted."`
 	Algorithm string `placeholder:"NAME" help:"onpairc (convex), onpairstrc (strongly convex, needs --l2), dpftrl (correlated noise, less of it from about 64 updates on) or ongiga (not private). Default: onpairc, or ongiga with --mode nonprivate."`
@@ -38,7 +38,7 @@ type onlineCmd struct {
 	Radius     float64  `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
 	PublicData bool     `help:"The records are public: nothing is charged, and every line has the AUC of the scores given before each label was used."`
 	Average    bool     `help:"Write the average of the iterates with each release, at no further cost (online-to-batch)."`
-	Out        string   `short:"o" placeholder:"FILE" help:"Model file for the last release, or the average with --average, written at the end of the run."`
+	Out        string   `writes:"model" short:"o" placeholder:"FILE" help:"Model file for the last release, or the average with --average, written at the end of the run."`
 	Force      bool     `help:"Replace an existing model file; with --resume that of an earlier attempt at this run is replaced anyway."`
 	Regret     bool     `help:"With public records: end with the measured regret against the best fixed model, which is not private. Keeps all records in memory."`
 	DataID     string   `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
@@ -228,6 +228,8 @@ func (o *onlineRun) prepare() (err error) {
 	}
 	if o.DataID == "" {
 		o.DataID = o.schema.DataID
+	} else if !dataset.IsDataID(o.DataID) {
+		return badInput("--data-id is 1 to 128 letters, digits, dots, hyphens or underscores")
 	}
 	flags := planFlags{Algorithm: o.Algorithm, Mode: o.Mode, Task: o.Task, lossFlags: o.lossFlags, Epsilon: o.Epsilon, Delta: o.Delta, L2: &o.L2, Radius: o.Radius, unsound: o.PaperUnsound}
 	if o.plan, err = o.streamFlags.plan(flags, lib.ShapeOf(o.encoder, o.Records)); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	lib "dyad"
+	"dyad/internal/files"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -16,7 +17,7 @@ import (
 type runFlags struct {
 	Force  bool    `help:"Replace an existing model file. Without it nothing is replaced: a model whose name was taken meanwhile is saved as m.RUN.json for m.json, with exit code 4."`
 	DataID string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
-	Resume string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt; or save the model of one that was stopped between its release and the name of its file."`
+	Resume string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt; or save the result of one that was stopped between its release and the name of its file."`
 	Seed   *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
 	ledgerFlag
 }
@@ -27,16 +28,16 @@ type checkpointFlag struct {
 }
 
 // execution opens the ledger, unless data are public, and says how to carry out a training
-// whose model goes to a file, with a checkpoint every so often (0: none). Nothing is charged
+// whose result is kept as a target, with a checkpoint every so often (0: none). Nothing is charged
 // yet.
-func (f runFlags) execution(a *app, out *runOutcome, name string, every time.Duration) (lib.Run, error) {
+func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Duration) (lib.Run, error) {
 	if f.DataID != "" {
 		out.DataID = f.DataID
 	}
-	r := lib.Run{
-		Public: out.Public, DataID: out.DataID, Resume: f.Resume, Out: name, Replace: f.Force, Checkpoint: every, Created: a.began,
+	r := as.of(lib.Run{
+		Public: out.Public, DataID: out.DataID, Resume: f.Resume, Replace: f.Force, Checkpoint: every, Created: a.began,
 		Progress: a.tracker("training").OnStep, Trace: a.at, Charged: a.chargedRun, Note: a.remark, Options: published(a.options),
-	}
+	})
 	if a.hooks.stage != nil {
 		r.Progress = a.halfway
 	}
@@ -80,8 +81,8 @@ func (a *app) noteUnfinished(l *ledger.Ledger, dataID string) error {
 
 // republish saves the model of a run that was released by a program which could not give
 // it its name. It says whether that was what --resume asked for.
-func (f runFlags) republish(a *app, name string, r *runOutcome) (done bool, err error) {
-	run, ok, err := f.kept(a, name, r)
+func (f runFlags) republish(a *app, as target, r *runOutcome) (done bool, err error) {
+	run, ok, err := f.kept(a, as, r)
 	if !ok {
 		return err != nil, err
 	}
@@ -97,13 +98,13 @@ func (f runFlags) republish(a *app, name string, r *runOutcome) (done bool, err 
 }
 
 // kept is the run of --resume, to recover what may be kept of it; ok says that there is one.
-func (f runFlags) kept(a *app, name string, r *runOutcome) (run lib.Run, ok bool, err error) {
+func (f runFlags) kept(a *app, as target, r *runOutcome) (run lib.Run, ok bool, err error) {
 	path, err := f.path()
-	if f.Resume == "" || r.Public || name == "" || err != nil || !exists(path) {
+	if f.Resume == "" || r.Public || as.name == "" || err != nil || !exists(path) {
 		return run, false, nil
 	}
 	l, _, err := f.openExisting(ledger.Options{LockWait: a.hooks.lockWait, Trace: a.at})
-	return lib.Run{Ledger: l, Resume: f.Resume, Out: name, Replace: f.Force, Trace: a.at, Note: a.remark}, err == nil, err
+	return as.of(lib.Run{Ledger: l, Resume: f.Resume, Replace: f.Force, Trace: a.at, Note: a.remark}), err == nil, err
 }
 
 // runOutcome is what every training prints of its run.
@@ -134,19 +135,64 @@ func (o *runOutcome) ran(a *app, m *lib.Trained, err error) error {
 	return asResult(err)
 }
 
-// spent reads back what was spent on the data in all, after a run over n records that
-// saved its model.
-func (o *runOutcome) spent(l *ledger.Ledger, delta float64, n int) (err error) {
+// spent reads back what was spent on the data in all, after a run over n records that is complete. If
+// that fails nothing is missing but this number.
+func (o *runOutcome) spent(a *app, l *ledger.Ledger, delta float64, n int) {
 	if l == nil {
-		return nil
+		return
 	}
 	if delta == 0 { // other runs on the data may need one
 		delta = privacy.DefaultDelta(n)
 	}
+	var err error
 	if o.Spent, err = spendingOf(l, o.DataID, delta); err != nil {
-		return fmt.Errorf("the model is trained, charged and saved as %s, but the ledger cannot be read back: %w", o.Model, err)
+		a.note("dyad: warning: run %s is complete and its result is saved; what was spent in all is not known, because the ledger cannot be read back: %s", o.Run, strings.TrimPrefix(message(err), "dyad: "))
 	}
-	return nil
+}
+
+// released is a result that is charged and saved in files, for which standard output is a second copy.
+type released interface{ saved() (run, file string) }
+
+func (o runOutcome) saved() (run, file string) { return o.Run, o.Model }
+
+// unwritten is the error of a result that standard output did not take.
+func unwritten(v any, err error) error {
+	if r, ok := v.(released); ok && err != nil {
+		if run, file := r.saved(); run != "" && file != "" {
+			return fmt.Errorf("standard output cannot be written: %w; run %s is complete, and all of its result is in %s", err, run, file)
+		}
+	}
+	return err
+}
+
+// target is where the result of a run is kept.
+type target struct {
+	name  string // of the file; "" for none
+	spare bool   // the name is a default: if it is taken, the file gets one with the id of the run
+	id    string // of a new run; "" for a generated one
+}
+
+// target is that of a flag, or of private data without one a default name: all that is charged is kept.
+func targetOf(flag, name string, public bool) target {
+	if flag != "" || public {
+		return target{name: flag}
+	}
+	return target{name: name, spare: true}
+}
+
+// check makes sure that the file can be written, as checkOut does.
+func (t target) check(force bool, inputs ...string) (err error) {
+	if t.spare {
+		_, err = files.NewSpare(t.name, force, inputs...)
+		return err
+	}
+	return checkOut(t.name, force, inputs...)
+}
+
+// of says the target of a run.
+func (t target) of(r lib.Run) lib.Run {
+	r.Out, r.Spare, r.ID = t.name, t.spare, t.id
+	return r
 }
 
 // line writes a line of a report.
@@ -167,7 +213,9 @@ func (o *runOutcome) writeData(b *strings.Builder, what string) {
 func (o *runOutcome) writeLedger(b *strings.Builder) {
 	if o.Ledger != "" {
 		line(b, "ledger", "run %s charged to %q in %s", o.Run, o.DataID, o.Ledger)
-		line(b, "", "spent on it in all: %s", o.Spent.text)
+		if o.Spent != nil {
+			line(b, "", "spent on it in all: %s", o.Spent.text)
+		}
 	}
 }
 

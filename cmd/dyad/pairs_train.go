@@ -17,7 +17,7 @@ import (
 
 type pairsTrainCmd struct {
 	pairSource
-	Out     string `short:"o" default:"pairs.json" placeholder:"FILE" help:"Model file."`
+	Out     string `writes:"model" short:"o" default:"pairs.json" placeholder:"FILE" help:"Model file."`
 	Workers int    `positive:"" default:"1" help:"CPU workers; the result has the same bits for any number."`
 	deviceFlag
 	pairFlags
@@ -75,7 +75,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 		return err
 	}
 	saved := runOutcome{Data: c.Data.String(), Public: c.PublicData}
-	if done, err := c.republish(a, c.Out, &saved); done || err != nil {
+	if done, err := c.republish(a, target{name: c.Out}, &saved); done || err != nil {
 		return errors.Join(err, a.savedPage(page, &saved), c.saved(a, &saved))
 	}
 	if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
@@ -108,7 +108,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 		defer done()
 		c.noteDevice(a, nil)
 	}
-	options, err := c.execution(a, &result.runOutcome, c.Out, c.Checkpoint)
+	options, err := c.execution(a, &result.runOutcome, target{name: c.Out}, c.Checkpoint)
 	if err != nil {
 		return err
 	}
@@ -122,9 +122,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	} else if run.Tuples != nil {
 		result.Report = *run.Tuples
 	}
-	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, plan.Spec.Individuals); err != nil {
-		return errors.Join(away, err)
-	}
+	result.spent(a, options.Ledger, plan.Spec.Budget.Delta, plan.Spec.Individuals)
 	err = a.emitBrief(result, result.text(run.Task), result.brief(a, run.Task, schema, plan.Guarantee))
 	if page != nil {
 		err = errors.Join(err, a.trainedPage(page, &result.runOutcome, run.Model, options.Ledger, plan.Guarantee))

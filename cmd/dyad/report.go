@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dyad/algorithms"
-	"dyad/experiment"
+	"dyad/internal/experiment"
 	"dyad/internal/files"
 	"dyad/internal/page"
 	"dyad/privacy"
@@ -19,7 +19,7 @@ import (
 
 // pageFlag asks for a page.
 type pageFlag struct {
-	Report string `placeholder:"FILE.html" help:"Write a page, too: the guarantee in words, what was charged and what is left, figures, assumptions. One HTML file. Of private data it has charged releases and public numbers only."`
+	Report string `writes:"page" placeholder:"FILE.html" help:"Write a page, too: the guarantee in words, what was charged and what is left, figures, assumptions. One HTML file. Of private data it has charged releases and public numbers only."`
 }
 
 // output makes sure, before anything is charged, that the page can be written; others are the inputs and
@@ -58,6 +58,7 @@ type charges struct {
 	spent *spending
 	left  string
 	runs  []chargedRun
+	away  string // an archive of the ledger, which is not next to it and may have more of them
 }
 
 // chargesOf reads the ledger, nil for public data.
@@ -83,7 +84,8 @@ func chargesOf(l *ledger.Ledger, id string, delta float64) (*charges, error) {
 			c.left = fmt.Sprintf("one more run may have epsilon = %g; the cap is epsilon = %g at delta = %g", more, limit.Epsilon, limit.Delta)
 		}
 	}
-	c.runs, err = chargedRuns(l, id)
+	entries, away, err := l.History()
+	c.runs, c.away = chargedRuns(entries, id), away
 	return c, err
 }
 
@@ -223,7 +225,7 @@ func (c *charges) add(s *page.Section) {
 		total = fmt.Sprintf("epsilon %s at delta = %g", privacy.FormatUp(*c.spent.Epsilon), c.spent.Delta)
 	}
 	s.Text = append(s.Text, fmt.Sprintf("Runs charged on the data id %q: %d. Together: %s. Left: %s.", c.spent.DataID, c.spent.Runs, total, c.left))
-	holds := !slices.ContainsFunc(c.runs, func(r chargedRun) bool { return r.FromData || r.Seeded })
+	holds := c.away == "" && !slices.ContainsFunc(c.runs, func(r chargedRun) bool { return r.FromData || r.Seeded })
 	if c.spent.Epsilon != nil && !c.spent.Mixed && c.spent.Unit != "" && c.spent.Runs > 1 && holds {
 		all := privacy.Guarantee{Kind: privacy.ApproxDP, Epsilon: *c.spent.Epsilon, Delta: c.spent.Delta, Mu: c.spent.Mu, Unit: c.spent.Unit}
 		s.Text = append(s.Text, all.Sentences("everything that was released from them")[0])

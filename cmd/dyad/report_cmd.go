@@ -15,7 +15,7 @@ import (
 type reportCmd struct {
 	Model   string `arg:"" help:"Model file."`
 	Figures string `placeholder:"FILE" help:"Report of a private evaluation of the model (dyad evaluate --out): its ROC curve and scores are drawn."`
-	Out     string `short:"o" placeholder:"FILE.html" help:"File of the page. Default: that of the model, ending in .html."`
+	Out     string `writes:"page" short:"o" placeholder:"FILE.html" help:"File of the page. Default: that of the model, ending in .html."`
 	Force   bool   `help:"Replace an existing file."`
 	trackFlag
 	ledgerFlag
@@ -74,6 +74,9 @@ func (c *reportCmd) Run(a *app) error {
 
 // charges are those of the ledger that is named, or of the default one if it knows the run.
 func (c *reportCmd) charges(m *model) (*charges, error) {
+	if m.Run == "" { // of users, whose messages no ledger of ours has
+		return nil, nil
+	}
 	path, err := c.path()
 	if err != nil || !exists(path) {
 		if c.Ledger != "" {
@@ -93,6 +96,9 @@ func (c *reportCmd) charges(m *model) (*charges, error) {
 		if r.Run == m.Run {
 			return all, nil
 		}
+	}
+	if c.Ledger != "" && all.away != "" {
+		return nil, badInput("the ledger %s has no charge of run %q, and its archive %s, which may have it, is not next to it; put it there", path, m.Run, all.away)
 	}
 	if c.Ledger != "" {
 		return nil, badInput("the ledger %s has no charge of run %q; name that of the training", path, m.Run)

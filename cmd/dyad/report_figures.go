@@ -11,7 +11,7 @@ import (
 	lib "dyad"
 	"dyad/algorithms/evaluate"
 	"dyad/engine"
-	"dyad/experiment"
+	"dyad/internal/experiment"
 	"dyad/internal/page"
 )
 

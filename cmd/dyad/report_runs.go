@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"dyad/algorithms/audit"
-	"dyad/experiment"
+	"dyad/internal/experiment"
 	"dyad/internal/files"
 	"dyad/internal/page"
 	"dyad/privacy"

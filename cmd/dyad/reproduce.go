@@ -9,11 +9,11 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"dyad/bench/plans"
-	"dyad/bench/schemas"
 	"dyad/engine/dataset/catalog"
-	"dyad/experiment"
-	"dyad/experiment/reproduce"
+	"dyad/engine/dataset/catalog/schemas"
+	"dyad/internal/experiment"
+	"dyad/internal/experiment/reproduce"
+	"dyad/internal/experiment/reproduce/plans"
 )
 
 type reproduceCmd struct {
@@ -23,7 +23,7 @@ type reproduceCmd struct {
 	PagesOnly bool   `help:"Write the pages of the results that are there; run nothing."`
 	Quick     bool   `help:"Run the first data set, size and epsilon of each plan once, in seconds, to see that it works. Give it a folder of its own."`
 	Out       string `short:"o" placeholder:"DIR" help:"Folder of the results. Default: bench/results/reproduce in a clone of the repository, else reproduce; reproduce-quick with --quick."`
-	Pages     string `placeholder:"DIR" help:"Folder of the pages. Default: docs in a clone, without --quick; else the folder of the results."`
+	Pages     string `placeholder:"DIR" help:"Folder of the pages. Default: docs in a clone, without --quick and for whole papers; else the folder of the results. The page of one item begins with it."`
 	Splits    int    `positive:"" help:"Run the first splits only; the others can be run later."`
 	Parallel  int    `positive:"" default:"1" help:"Training sets that are worked on at a time."`
 	cacheFlag
@@ -33,8 +33,8 @@ type reproduceCmd struct {
 func (reproduceCmd) Help() string {
 	return `Repeats the tables and figures of the papers on public data: what a paper prints, its formulas taken literally, the same
 algorithms with proved noise, the program's own choice and models without privacy, on one page a paper, with a sentence about each item.
-Runs that have a result are kept, so an interrupted command continues. An item that another program of the repository runs is run
-there, as a whole. Nothing here is private: data count as public and noise is seeded.
+Runs that have a result are kept, so an interrupted command continues. The command of the laboratory (bench) that makes an item which
+is not for this program is printed instead. Nothing here is private: data count as public and noise is seeded.
 
 Examples:
   dyad reproduce --list
@@ -73,7 +73,7 @@ func (c *reproduceCmd) Run(a *app) error {
 		}
 	}
 	if c.Pages == "" {
-		if c.Pages = c.Out; clone && !c.Quick {
+		if c.Pages = c.Out; clone && !c.Quick && c.Item == "" {
 			c.Pages = "docs"
 		}
 	}
@@ -153,9 +153,12 @@ func (r reproduceResult) text(list bool) string {
 		return b.String()
 	}
 	for _, p := range r.Parts {
-		if p.Skipped != "" {
+		switch {
+		case p.Skipped != "":
 			fmt.Fprintf(&b, "%s: not run: %s\n", p.Part, p.Skipped)
-		} else {
+		case p.Laboratory != "":
+			fmt.Fprintf(&b, "%s: not run: the laboratory makes it; in the root of a clone of the repository:\n    %s\n", p.Part, p.Laboratory)
+		default:
 			fmt.Fprintf(&b, "%s: %s\n", p.Part, p.CSV)
 		}
 	}

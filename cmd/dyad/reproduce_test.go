@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/bench/plans"
-	"dyad/bench/schemas"
-	"dyad/experiment/reproduce"
+	"dyad/engine/dataset/catalog/schemas"
+	"dyad/internal/experiment/reproduce"
+	"dyad/internal/experiment/reproduce/plans"
 )
 
 // TestReproduceList: every item has a state, data that are missing have a command, and a wrong name is bad input.

@@ -19,7 +19,7 @@ type searchCmd struct {
 	Models     []string  `placeholder:"FILE,..." help:"Instead of settings: model files that are public or were released, to choose one of."`
 	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them."`
 	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML)."`
-	Out        string    `short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json, or none with --models."`
+	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json; with --models winner.json, a copy of the model."`
 	Holdout    float64   `placeholder:"F" help:"Fraction of the records that is not used, as \"dyad train\" with this --holdout and --split-seed holds it out; \"dyad evaluate\" with the same flags measures the winner on it. Default: 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split."`
 	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
@@ -137,19 +137,19 @@ func groupColumns(s *dataset.Schema) (n int) {
 
 // search carries out the search.
 func (c *searchCmd) search(a *app) error {
-	name := c.Out
-	if name == "" && c.Candidates != "" {
-		name = "model.json"
+	as := targetOf(c.Out, "winner.json", c.PublicData)
+	if c.Out == "" && c.Candidates != "" {
+		as = target{name: "model.json"}
 	}
-	if err := checkOut(name, c.Force, c.Data.and(append(c.Models, c.Schema, c.Labels, c.Ledger, c.Candidates)...)...); err != nil {
+	if err := as.check(c.Force, c.Data.and(append(c.Models, c.Schema, c.Labels, c.Ledger, c.Candidates)...)...); err != nil {
 		return err
 	}
-	page, err := c.output(c.Force, c.Data.and(append(c.Models, c.Schema, c.Labels, c.Ledger, c.Candidates, name)...)...)
+	page, err := c.output(c.Force, c.Data.and(append(c.Models, c.Schema, c.Labels, c.Ledger, c.Candidates, as.name)...)...)
 	if err != nil {
 		return err
 	}
 	result := searchResult{Task: taskAUC, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData}}
-	if done, err := c.republish(a, name, &result.runOutcome); done || err != nil {
+	if done, err := c.republish(a, as, &result.runOutcome); done || err != nil {
 		return errors.Join(err, a.savedPage(page, &result.runOutcome))
 	}
 	s, data, err := c.planned(a, func(s *dataset.Schema) (*lib.Data, lib.Shape, error) {
@@ -176,7 +176,10 @@ func (c *searchCmd) search(a *app) error {
 	schema := data[0].Schema()
 	result.Records = data[0].Records.Units()
 	result.DataID, result.Public = schema.DataID, c.PublicData || schema.Public
-	o, err := c.execution(a, &result.runOutcome, name, 0)
+	if as.spare && result.Public { // nothing is charged
+		as = target{}
+	}
+	o, err := c.execution(a, &result.runOutcome, as, 0)
 	if err != nil {
 		return err
 	}
@@ -205,18 +208,13 @@ func (c *searchCmd) search(a *app) error {
 	if result.Alone = s.Alone.Epsilon; !result.Public {
 		result.Choice = s.Guarantee.Epsilon - result.Alone
 	}
-	if err := result.spent(o.Ledger, s.Options.Budget.Delta, result.Records); err != nil {
-		return err
-	}
+	result.spent(a, o.Ledger, s.Options.Budget.Delta, result.Records)
 	err = a.emitBrief(result, result.text(), result.brief(a, s.Plan.Plan.Guarantee))
 	if page != nil {
 		err = errors.Join(err, result.writePage(a, page, run.Model, o.Ledger, s.Plan.Plan.Guarantee))
 	}
 	a.at("reported")
-	if err != nil {
-		return err
-	}
-	return away
+	return errors.Join(away, err)
 }
 
 // trained is the training of a winner.

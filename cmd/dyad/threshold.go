@@ -29,7 +29,7 @@ type thresholdCmd struct {
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	N          int       `positive:"" short:"n" help:"Number of persons in a file whose number is not that of the schema."`
 	Confidence float64   `positive:"" default:"0.95" help:"Level of the intervals."`
-	Out        string    `short:"o" default:"threshold.json" placeholder:"FILE" help:"File of the threshold, for dyad predict --threshold FILE. It is a report of dyad evaluate with the threshold, kept through any crash after its release."`
+	Out        string    `writes:"figures" short:"o" default:"threshold.json" placeholder:"FILE" help:"File of the threshold, for dyad predict --threshold FILE. It is a report of dyad evaluate with the threshold, kept through any crash after its release."`
 	labelsFlag
 	runFlags
 }

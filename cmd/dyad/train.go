@@ -16,7 +16,7 @@ import (
 type trainCmd struct {
 	Data       dataFiles `placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed; or several, read as one: a folder, a pattern in quotes ('part-*.parquet'), or --data again. Without it: synthetic clinical records made by this program, public."`
 	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
-	Out        string    `short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
+	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
 	Holdout    *float64  `placeholder:"F" help:"Fraction of the records held out. Of public ones exact figures are printed; private ones are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
@@ -67,6 +67,14 @@ type trainResult struct {
 	schema  *dataset.Schema // of the data
 }
 
+func (r trainResult) saved() (run, file string) {
+	run, file = r.runOutcome.saved()
+	if r.HeldPrivate != nil {
+		file += " and " + r.HeldPrivate.Out
+	}
+	return run, file
+}
+
 // Run trains a model.
 func (c *trainCmd) Run(a *app) error {
 	if err := c.openTeam(a); err != nil {
@@ -79,6 +87,9 @@ func (c *trainCmd) Run(a *app) error {
 	name := c.Out
 	if name == "" && c.Data.given() {
 		name = "model.json"
+	}
+	if c.HoldoutEpsilon != nil { // one command carries out both runs
+		c.Resume = strings.TrimSuffix(c.Resume, heldSuffix)
 	}
 	if err := checkOut(name, c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger)...); err != nil {
 		return err
@@ -94,7 +105,10 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	result := trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
-	if done, err := c.republish(a, name, &result.runOutcome); done || err != nil {
+	if done, err := c.republish(a, target{name: name}, &result.runOutcome); done || err != nil {
+		if done && c.HoldoutEpsilon != nil {
+			err = errors.Join(err, c.resumeHeld(a, result.Model))
+		}
 		return errors.Join(err, a.savedPage(page, &result.runOutcome), c.saved(a, &result.runOutcome))
 	}
 	if c.PaperUnsound {
@@ -136,7 +150,7 @@ func (c *trainCmd) Run(a *app) error {
 			return err
 		}
 	}
-	options, err := c.execution(a, &result.runOutcome, name, c.Checkpoint)
+	options, err := c.execution(a, &result.runOutcome, target{name: name}, c.Checkpoint)
 	if err != nil {
 		return err
 	}
@@ -158,6 +172,10 @@ func (c *trainCmd) Run(a *app) error {
 	if a.team != nil {
 		options.Team = a.team.lead
 	}
+	var missing error // of the private figures
+	if evaluation != nil {
+		options.Released = func(m *model) { missing = c.releaseHeld(a, &result, m, name, problem.Loss, held) }
+	}
 	run, away := lib.Train(a.ctx, ready.share, plan, options)
 	if away = result.ran(a, run, away); away != nil && !isElsewhere(away) {
 		return away
@@ -166,15 +184,13 @@ func (c *trainCmd) Run(a *app) error {
 		a.note("dyad: run %s continued after step %d of %d, that of its last checkpoint", run.Run, run.Restored, plan.Schedule.Steps)
 	}
 	result.Report, result.Weights = run.Report, weightIntervals(run.Model)
-	if held != nil {
-		m := scored{task: c.Task, loss: problem.Loss, weights: run.Weights, schema: schema}
-		if err := c.evaluateHeld(a, &result, m, run, held, ready.train); err != nil {
-			return errors.Join(away, err)
-		}
+	if missing != nil && result.HeldPrivate == nil {
+		missing = c.withoutHeld(a, &result, missing)
+	} else if held != nil && evaluation == nil {
+		missing = c.evaluateHeld(a, &result, run, held, ready.train)
 	}
-	if err := result.spent(options.Ledger, plan.Spec.Budget.Delta, result.Records); err != nil {
-		return errors.Join(away, err)
-	}
+	away = errors.Join(away, missing)
+	result.spent(a, options.Ledger, plan.Spec.Budget.Delta, result.Records)
 	err = a.emitBrief(result, result.text(!c.Data.given()), result.brief(a, !c.Data.given(), plan.Guarantee))
 	if page != nil {
 		err = errors.Join(err, c.writePage(a, page, &result, run.Model, held, options.Ledger, plan.Guarantee))
@@ -236,7 +252,7 @@ func (a *app) charged(err error) error {
 	if errors.As(err, &c) && c.Resumable {
 		fail(a.stderr, "dyad: run %s is charged and released nothing; the same command with --resume %s continues it at no further cost", c.Run, c.Run)
 	} else if c != nil && c.Kept.Digest != "" {
-		fail(a.stderr, "dyad: run %s is charged and released, and its model is kept as %s; when the ledger is in order, the same command with --resume %s saves it at no further cost", c.Run, c.Kept.Place, c.Run)
+		fail(a.stderr, "dyad: run %s is charged and released, and its result is kept as %s; when the ledger is in order, the same command with --resume %s saves it at no further cost", c.Run, c.Kept.Place, c.Run)
 	} else if c != nil {
 		fail(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; what was trained here was dropped", c.Run)
 	}

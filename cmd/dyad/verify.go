@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,7 +21,7 @@ import (
 
 type verifyCmd struct {
 	Model  string `arg:"" help:"Model file."`
-	Ledger string `placeholder:"FILE" help:"Ledger of the run: its chain, the charge of the plan, and the one release of this very file are compared, too."`
+	Ledger string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: its chain, the charge of the plan, and the one release of this very file are compared, too."`
 }
 
 // Help says what a verdict means.
@@ -45,6 +46,12 @@ type judgement struct {
 // Run judges.
 func (c *verifyCmd) Run(a *app) error {
 	m, err := lib.Load(c.Model) // with the checksum
+	if errors.Is(err, lib.ErrClusters) {
+		var found *lib.Clusters
+		if found, err = lib.LoadClusters(c.Model); err == nil {
+			m = &model{Run: found.Run, DataID: found.DataID, Plan: found.Plan, Guarantee: found.Guarantee}
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -141,9 +148,16 @@ func recorded(m *model, text []byte, entries []ledger.Entry) error {
 		return fmt.Errorf("the ledger has %d charges and %d ends of run %q, and a model has one charge and one release", len(charges), len(ends), m.Run)
 	}
 	c, g, sum := charges[0].Charge, m.Guarantee, sha256.Sum256(text)
+	plan := algorithms.RecordHash(m.Plan)
+	if c.Algorithm == "search" && !planned { // of an earlier version, which left it out
+		plan = c.Plan
+	}
+	if strings.HasPrefix(c.Algorithm, "local-") && g.Unit == "one user" && c.Unit == "one record" { // of an earlier version, in the words of the protocol
+		g.Unit, g.Relation, g.Released = c.Unit, c.Relation, c.Released
+	}
 	for _, f := range []struct{ what, ledger, model string }{
 		{"hash of the file", ends[0].Kept.Digest, "sha256:" + hex.EncodeToString(sum[:])},
-		{"hash of the plan", c.Plan, algorithms.RecordHash(m.Plan)},
+		{"hash of the plan", c.Plan, plan},
 		{"data id", c.DataID, m.DataID},
 		{"unit", c.Unit, g.Unit},
 		{"relation", c.Relation, g.Relation},

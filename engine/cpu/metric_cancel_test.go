@@ -5,10 +5,10 @@ import (
 	"errors"
 	"testing"
 
-	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/machine"
 	"dyad/kernels"
 )
 
@@ -20,12 +20,12 @@ type timedContext struct {
 }
 
 func newTimedContext(limit float64) *timedContext {
-	now := bench.ProcessorTime()
+	now := machine.ProcessorTime()
 	return &timedContext{Context: context.Background(), start: now, asked: now, limit: limit}
 }
 
 func (c *timedContext) Err() error {
-	now := bench.ProcessorTime()
+	now := machine.ProcessorTime()
 	c.longest, c.asked = max(c.longest, now-c.asked), now
 	if now-c.start > c.limit {
 		return context.Canceled
@@ -62,7 +62,7 @@ func TestMetricCancelLatency(t *testing.T) {
 		if err := e.GradSum(ctx, make([]float64, len(w)), w, engine.AllPairs{N: n}); !errors.Is(err, context.Canceled) {
 			t.Errorf("a sum over %d records ends in %v of processor time: %v", n, limit, err)
 		}
-		return max(ctx.longest, bench.ProcessorTime()-ctx.asked)
+		return max(ctx.longest, machine.ProcessorTime()-ctx.asked)
 	}
 	for _, v := range kernels.Variants() {
 		got := longest(cpu.Backend{Workers: 1, Variant: v}, engine.MahalanobisLogistic{}, stop)

@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,6 +16,15 @@ import (
 )
 
 // The sources of the kernels, compiled for the CPU, in the place of the GPU: see ptxtest.Host.
+
+var host = flag.Bool("host", false, "compile the CUDA kernels for this processor with g++ or clang++ and sanitizers, and run them")
+
+// onlyHost skips the tests that compile, unless they are asked for.
+func onlyHost(t *testing.T) {
+	if !*host {
+		t.Skip("needs a C++ compiler and some minutes: make host")
+	}
+}
 
 // onHost returns the sources compiled with a sanitizer.
 func onHost(t *testing.T, s ptxtest.Sanitizer, edit ptxtest.Edit) *ptxtest.Host {
@@ -222,9 +232,7 @@ func runHostCases(t *testing.T, h *ptxtest.Host, alone, large bool) {
 // the sources alone, with many tiles, strips, spans and chunks; accesses outside of buffers and
 // undefined behaviour are found.
 func TestHost(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	onlyHost(t)
 	h := onHost(t, ptxtest.Addresses, ptxtest.Edit{})
 	t.Run("agrees", func(t *testing.T) { runHostCases(t, h, false, false) })
 	t.Run("large", func(t *testing.T) { runHostCases(t, h, true, true) })
@@ -233,17 +241,13 @@ func TestHost(t *testing.T) {
 // TestHostRaces: what threads of a block, or of two blocks, touch is touched with barriers
 // between or by atomic additions.
 func TestHostRaces(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	onlyHost(t)
 	runHostCases(t, onHost(t, ptxtest.Races, ptxtest.Edit{}), true, false)
 }
 
 // TestHostDefects: defects that are put into the sources are found.
 func TestHostDefects(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	onlyHost(t)
 	const off, overflow, race, differs = "from the CPU's, more than", "heap-buffer-overflow", "data race", ", on the host "
 	edit := func(program, old, new string) ptxtest.Edit {
 		return ptxtest.Edit{Program: program, File: program + ".cu", Old: old, New: new}
@@ -293,6 +297,39 @@ func TestHostDefects(t *testing.T) {
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("want %q: %.3000v", c.want, err)
+			}
+		})
+	}
+}
+
+// TestHostScores runs the kernels of scores alone (kernels/cuda/host/main.cc) with many strips, spans and chunks, and vectors
+// that are allocated to the byte, which the buffers of the other tests are not. A read or write beyond a vector, a barrier that is
+// missing or that some threads do not come to, and a strip too few are found.
+func TestHostScores(t *testing.T) {
+	onlyHost(t)
+	for _, c := range []struct{ name, file, old, new, want string }{
+		{"as they are", "", "", "", "PASS"},
+		{"a write beyond the columns", "score.cu", "c0 + j < cols) {", "c0 + j <= cols) {", "heap-buffer-overflow"},
+		{"a barrier is missing", "score.cu", "			part[ty][tx + 16 * q] = sum;\n		}\n		barrier();", "			part[ty][tx + 16 * q] = sum;\n		}", "FAIL"},
+		{"the last row of a group is left out", "spliced.cu", "(j < ends[p])", "(j + 1 < ends[p])", "FAIL pair_tiles"},
+		{"tiles at the diagonal without a mask", "spliced.cu", "u32 from = r0 + ROWS;", "u32 from = r0;", "FAIL pair_tiles"},
+		{"sums of columns that overlap", "spliced.cu", "column = 8 * COLS - column;", "", "FAIL pair_tiles"},
+		{"a barrier for some threads", "rows.cu", "		barrier();\n		add_span", "		if (thread() > 31) barrier();\n		add_span", "FAIL some threads"},
+		{"the second strip is the first", "score.cu", "u32 c0 = block_y() * (STRIP * TILE);", "u32 c0 = 0;", "FAIL logistic_tiles"},
+		{"w is read before it is there", "nearlinear.cu", "	fetch<BATCH>(v, row, 0, d);\n	barrier();", "	fetch<BATCH>(v, row, 0, d);", "FAIL"},
+		{"rows of the next class", "nearlinear.cu", "u32 own = from <= i && i < to;", "u32 own = from <= i;", "heap-buffer-overflow"},
+		{"a second record that is not there", "nearlinear.cu", "u32 two = r + width < to;", "u32 two = 1;", "heap-buffer-overflow"},
+		{"all parts are of a class", "nearlinear.cu", "part, first[a], first[a + 1]", "part, 0, first[a + 1]", "FAIL expand"},
+		{"both orders of labels have a sign", "nearlinear.cu", "back && j % 2 == 0", "j % 2 == 0", "FAIL expand"},
+		{"the series of the first class", "nearlinear.cu", "own, coefficient, parts[3 * block_x() + 2], terms", "own, coefficient, 0, terms", "FAIL series"},
+		{"series of a class for the rows of all", "nearlinear.cu", "(i >= n || (start[a] <= first + i && first + i < start[a + 1]))", "(i >= n || first + i < start[a + 1])", "FAIL weighted_series"},
+		{"coefficients change while they are used", "nearlinear.cu", "				barrier();\n				hold", "				hold", "FAIL weighted_series"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out, err := onHost(t, ptxtest.Addresses, ptxtest.Edit{File: c.file, Old: c.old, New: c.new}).Run("main.cc")
+			if err != nil || !strings.Contains(out, c.want) {
+				t.Errorf("want %q: %v\n%.2000s", c.want, err, out)
 			}
 		})
 	}

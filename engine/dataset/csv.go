@@ -6,14 +6,16 @@ import (
 )
 
 // csvReader cuts delimited text into fields (RFC 4180, with these liberties:
-// blanks around a field are dropped, empty lines are skipped, and a quote inside
-// an unquoted field is an ordinary character).
+// blanks around a field are dropped, lines without any text in a field are skipped, as
+// spreadsheets leave them below a table, and a quote inside an unquoted field is an ordinary
+// character).
 type csvReader struct {
 	src     *source
 	delim   byte
 	comment [][]byte
 
-	row    int // line where the last row begins
+	row    int    // line where the last row begins
+	line   []byte // that line, until the next one is read
 	fields [][]byte
 	joined []byte // a row with quotes that spans lines
 	text   []byte // unquoted text of quoted fields
@@ -44,10 +46,10 @@ func (r *csvReader) nextLine() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if skipBlanks(line, r.delim) == len(line) || r.isComment(line) {
+		if r.isEmpty(line) || r.isComment(line) {
 			continue
 		}
-		r.row = r.src.line
+		r.row, r.line = r.src.line, line
 		return line, nil
 	}
 }
@@ -62,6 +64,16 @@ func (r *csvReader) cutFields(line []byte) (_ [][]byte, err error) {
 		return nil, err
 	}
 	return r.fields, r.splitQuoted(line)
+}
+
+// isEmpty says that a line has blanks and delimiters only.
+func (r *csvReader) isEmpty(line []byte) bool {
+	k := skipBlanks(line, r.delim)
+	for k < len(line) && line[k] == r.delim {
+		k++
+		k += skipBlanks(line[k:], r.delim)
+	}
+	return k == len(line)
 }
 
 func (r *csvReader) isComment(line []byte) bool {

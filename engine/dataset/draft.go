@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 )
 
 // ParseDraft reads a draft, which may have no label yet.
@@ -20,6 +23,8 @@ type DraftOptions struct {
 	// column with two values is the label if there is only one, by words that such classes
 	// often have.
 	Label, Positive string
+	// Sheet names the sheet of a workbook to read. Empty means its only sheet with cells.
+	Sheet string
 	// Decimal is "." or ",", what separates the fraction of a number, where the file does
 	// not tell.
 	Decimal string
@@ -109,6 +114,7 @@ func (p *profile) head() []byte {
 // profile is what a draft learns about a file.
 type profile struct {
 	path    string
+	sheet   []byte // of a workbook, as CSV
 	o       DraftOptions
 	draft   Drafted
 	format  string
@@ -119,7 +125,8 @@ type profile struct {
 	names []string
 	stats []*columnStats
 	rows  int
-	bytes bool // a field is not UTF-8
+	bytes bool     // a field is not UTF-8
+	odd   []string // prefixes of the lines of a CSV file that are not records
 }
 
 // read opens the file, also if it is compressed, for one look at it.
@@ -132,6 +139,10 @@ func (p *profile) read(look func(in *input, u *unpacked) error) error {
 		return in.close(p.errorf(0, "a draft looks at the file several times, and this is a pipe; store it first"))
 	}
 	u, err := unpack(p.path, in.r)
+	if err == nil && p.sheet != nil {
+		u.close()
+		u, err = unpack(p.path, bytes.NewReader(p.sheet))
+	}
 	if err != nil {
 		return in.close(err)
 	}
@@ -144,18 +155,36 @@ func (p *profile) errorf(row int, rule string) error {
 }
 
 // sniff finds the format by the first bytes, the name and the first lines.
-func (p *profile) sniff(_ *input, u *unpacked) error {
+func (p *profile) sniff(in *input, u *unpacked) error {
 	head, _ := u.Peek(sniffBytes) // an error comes again when the rows are read
-	if excel(head) {
-		return p.errorf(0, ruleExcel)
+	if rule := otherSheets(head); rule != "" {
+		return p.errorf(0, rule)
 	}
-	if p.format = binaryFormat(head); p.format != "" {
+	switch p.format = binaryFormat(head); p.format {
+	case "":
+	case FormatXLSX:
+		return p.openWorkbook(in)
+	default:
 		return nil
 	}
 	if p.format = textFormat(p.path, head); p.format != FormatCSV {
 		return nil
 	}
-	src := newSource(p.path, u, "")
+	return p.sniffCSV(newSource(p.path, u, ""))
+}
+
+// openWorkbook makes a sheet the text that is read.
+func (p *profile) openWorkbook(in *input) error {
+	text, err := workbookText(in, p.o.Sheet, ',')
+	if err != nil {
+		return err
+	}
+	p.sheet = text
+	return p.read(func(_ *input, u *unpacked) error { return p.sniffCSV(newSource(p.path, u, "")) })
+}
+
+// sniffCSV looks at the first lines of text for what cuts it into fields.
+func (p *profile) sniffCSV(src *source) error {
 	var lines []string
 	for len(lines) < 100 {
 		line, err := src.next()
@@ -168,12 +197,12 @@ func (p *profile) sniff(_ *input, u *unpacked) error {
 		if !utf8.Valid(line) {
 			p.csv.Encoding = EncodingWindows1252
 		}
-		text := strings.TrimSpace(string(line))
+		text := strings.Trim(string(line), " ")
 		switch {
-		case text == "":
-		case text[0] == '@' || text[0] == '%' || text[0] == '#' || len(lines) == 0 && text[0] == '|':
-			if !slices.Contains(p.csv.Comment, text[:1]) {
-				p.csv.Comment = append(p.csv.Comment, text[:1])
+		case strings.Trim(text, ",;\t| ") == "":
+		case len(lines) == 0 && strings.ContainsRune("@%#|", rune(text[0])): // later lines may begin with #N/A
+			if c := commentPrefix(text); !slices.Contains(p.csv.Comment, c) {
+				p.csv.Comment = append(p.csv.Comment, c)
 			}
 		default:
 			lines = append(lines, text)
@@ -182,11 +211,23 @@ func (p *profile) sniff(_ *input, u *unpacked) error {
 	if len(lines) == 0 {
 		return p.errorf(0, ruleEmpty)
 	}
+	if p.csv.Encoding == EncodingWindows1252 {
+		for _, list := range [][]string{lines, p.csv.Comment} {
+			for i := range list {
+				list[i], _ = charmap.Windows1252.NewDecoder().String(list[i]) // every byte is a character
+			}
+		}
+	}
 	var isLIBSVM bool
-	if isLIBSVM, p.grouped = looksLikeLIBSVM(lines); isLIBSVM {
+	switch isLIBSVM, p.grouped = looksLikeLIBSVM(lines); {
+	case p.sheet != nil:
+		p.csv.Delimiter = ","
+		p.titles(lines)
+	case isLIBSVM:
 		p.format = FormatLIBSVM
-	} else {
+	default:
 		p.csv.Delimiter = guessDelimiter(lines)
+		p.titles(lines)
 	}
 	return nil
 }
@@ -216,27 +257,35 @@ func looksLikeLIBSVM(lines []string) (is, grouped bool) {
 	return is, grouped
 }
 
-// guessDelimiter prefers a character that occurs equally often in every line.
+// countDelimiters counts those outside of quotes.
+func countDelimiters(line string, delim byte) (n int) {
+	quoted := false
+	for i := range len(line) {
+		if line[i] == '"' {
+			quoted = !quoted
+		} else if line[i] == delim && !quoted {
+			n++
+		}
+	}
+	return n
+}
+
+// commentPrefix is what the comments of a file begin with, one of which is line: the mark with the blanks after it, or
+// the first word, so that no value such as #NV is taken for a comment.
+func commentPrefix(line string) string {
+	if k := strings.IndexFunc(line, func(r rune) bool { return !strings.ContainsRune("@%#| ", r) }); k > 1 || k < 0 {
+		return line[:max(k, 1)]
+	}
+	word, _, _ := strings.Cut(line, " ")
+	return word
+}
+
+// guessDelimiter prefers a character that occurs equally often in most lines.
 func guessDelimiter(lines []string) string {
-	best, bestScore := ",", 0
+	best, bestScore := ",", 0.
 	for _, d := range []string{",", ";", "\t", "|", " "} {
-		least, most := math.MaxInt, 0
-		for _, line := range lines {
-			n, quoted := 0, false
-			for i := range len(line) {
-				if line[i] == '"' {
-					quoted = !quoted
-				} else if line[i] == d[0] && !quoted {
-					n++
-				}
-			}
-			least, most = min(least, n), max(most, n)
-		}
-		score := least
-		if least == most {
-			score *= 1000
-		}
-		if score > bestScore {
+		n, share := usualDelimiters(lines, d[0])
+		if score := float64(n) * math.Pow(share, 4); score > bestScore {
 			best, bestScore = d, score
 		}
 	}
@@ -244,4 +293,18 @@ func guessDelimiter(lines []string) string {
 		return "tab"
 	}
 	return best
+}
+
+// usualDelimiters is how many delimiters the most lines have, and the share of these lines.
+func usualDelimiters(lines []string, delim byte) (n int, share float64) {
+	counts := map[int]int{}
+	for _, line := range lines {
+		counts[countDelimiters(line, delim)]++
+	}
+	for k, lines := range counts {
+		if lines > counts[n] || lines == counts[n] && k > n {
+			n = k
+		}
+	}
+	return n, float64(counts[n]) / float64(len(lines))
 }

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,9 @@ type Answer struct {
 	Range      []float64   `yaml:"range,omitempty"`
 	Transform  string      `yaml:"transform,omitempty"`
 	Suffix     string      `yaml:"suffix,omitempty"`
+	Prefix     string      `yaml:"prefix,omitempty"`
+	Decimal    string      `yaml:"decimal,omitempty"`
+	Thousands  string      `yaml:"thousands,omitempty"`
 	Date       *DateFormat `yaml:"date,omitempty"`
 	Categories []string    `yaml:"categories,omitempty"`
 	Unknown    string      `yaml:"unknown,omitempty"`
@@ -43,12 +47,41 @@ func ParseAnswers(text []byte) (map[string]Answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dataset: answers: %s; want lines such as \"age: {range: [18, 110]}\"", strictyaml.Describe(err))
 	}
+	for name, a := range answers {
+		if err := a.check(name); err != nil {
+			return nil, err
+		}
+	}
 	return answers, nil
+}
+
+// check holds an answer to the rules of a schema's column.
+func (a Answer) check(name string) error {
+	v := &validator{s: &Schema{}}
+	c := a.column(name)
+	if c.role() == RoleFeature && c.Range == nil && c.Date == nil && c.Categories == nil {
+		c.Range = []float64{0, 1} // that of the data will do
+	}
+	v.column(&c)
+	if len(v.problems) == 0 {
+		return nil
+	}
+	hint := ""
+	if len(a.Range) > 2 {
+		hint = "; numbers of an answer have a decimal point, as in [0.5, 110]"
+	}
+	return fmt.Errorf("dataset: answers: %w%s", errors.Join(v.problems...), hint)
 }
 
 // column is the column of the schema that an answer gives.
 func (a Answer) column(name string) Column {
-	return Column{Name: name, Role: a.Role, Range: a.Range, Transform: a.Transform, Suffix: a.Suffix, Date: a.Date, Categories: a.Categories, Unknown: a.Unknown, Missing: a.Missing}
+	return Column{Name: name, Role: a.Role, Range: a.Range, Transform: a.Transform, Suffix: a.Suffix, Prefix: a.Prefix, Decimal: a.Decimal, Thousands: a.Thousands, Date: a.Date, Categories: a.Categories, Unknown: a.Unknown, Missing: a.Missing}
+}
+
+// writesNumbers says that the answer states how the column writes its numbers, so that it has some.
+func (a Answer) writesNumbers() bool {
+	c := a.column("")
+	return c.writesNumbers()
 }
 
 // persons are the lines of a draft about the persons of a column.
@@ -87,7 +120,7 @@ func (p *profile) checkAnswers() error {
 		if !slices.Contains(candidates, i) {
 			return p.errorf(0, fmt.Sprintf("the label %q is not a column with exactly two values and no gaps%s", name, p.nearLabel()))
 		}
-		if v := p.o.Positive; v != "" && !slices.Contains(p.stats[i].categories(), v) {
+		if v := p.o.Positive; v != "" && p.stats[i].count(v) == 0 {
 			return p.errorf(0, fmt.Sprintf("the label %q has no value %q", name, v))
 		}
 		return nil

@@ -1,7 +1,10 @@
 package dataset
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -30,14 +33,16 @@ func (p *profile) columns() []draftColumn {
 			continue
 		case c.Name == label:
 			c.Role, c.comment = RoleLabel, "check which class should score high"
-			c.Positive, c.Negative = s.guessClasses()
-			if positive != "" && positive == c.Negative {
+			c.Positive, c.Negative, c.Fold = s.guessClasses()
+			if positive != "" && bytes.Equal(foldLabel(positive), foldLabel(c.Negative)) {
 				c.Positive, c.Negative = c.Negative, c.Positive
+			}
+			if c.Fold {
+				c.comment += "; fold: its values differ in capitals or blanks as well"
 			}
 		default:
 			if answer, ok := p.o.Answers[c.Name]; ok {
-				c.Column, c.comment = answer.column(c.Name), ""
-				c.missing(s)
+				p.answer(&c, s, answer)
 				hasID = hasID || c.Role == RoleID
 				break
 			}
@@ -70,7 +75,6 @@ func (p *profile) columns() []draftColumn {
 // decide says what a column is that is not the label.
 func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool) {
 	ignore := func(why string, args ...any) { c.Role, c.comment = RoleIgnore, fmt.Sprintf(why, args...) }
-	words, lo, hi := p.wordsAmong(s)
 	switch {
 	case s.refused:
 		ignore("of a type that cannot be a feature")
@@ -80,35 +84,33 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 		ignore("empty")
 	case len(s.texts) == 1:
 		ignore("constant")
+	case s.date != nil:
+		c.Date = s.date
+		c.from("in days")
+		c.comment += c.words(s)
 	case !*hasID && s.isID(c.Name, first, p.rows):
 		*hasID = true
 		c.Role, c.comment = RoleID, "a different value in every row"
 	case s.isCode(c.Name):
-		ignore("looks like an identifier%s", s.mayNamePersons(c.Name))
+		ignore("looks like an identifier%s; if it is a measurement, give it its range", s.mayNamePersons(c.Name))
 	case s.why != "":
 		ignore("%s", s.why)
-	case s.date != nil:
-		c.Date = s.date
-		c.from("in days")
+	case s.isNumeric() && len(s.nominal) > 0 && s.texted > 0:
+		ignore("numbers and texts in a column of texts")
 	case s.isNumeric() && s.lo < s.hi && !math.IsInf(s.hi-s.lo, 0) && s.hi/2-s.lo/2 > 0:
 		c.Range = []float64{s.lo, s.hi}
 		c.from("")
-		if s.percent == s.values {
-			c.Suffix = "%"
-		}
+		c.writes(s)
 		if s.isCount() {
 			c.Transform = TransformLog1p
 			c.comment += "; log1p: most values are far below the largest"
 		}
+		c.comment += c.words(s)
 	case s.isNumeric():
 		ignore("numbers that are too large, or too close together, to scale")
-	case len(words) > 0 && len(s.nominal) == 0:
-		c.Range = []float64{lo, hi}
-		c.from("the texts among the numbers count as missing, check each (a detection limit can be a value)")
-		s.missing = append(s.missing, words...)
 	case !s.isCategorical():
-		if s.numbers > 0 {
-			ignore("%d of %d values are numbers, the others are not: list the others under missing, or correct them", s.numbers, s.values)
+		if n := s.values - s.texted; n > 0 {
+			ignore("%d of %d values are numbers, the others are not: list the others under missing, or correct them", n, s.values)
 		} else {
 			ignore("text with more than %d different values%s", draftCategories, s.mayNamePersons(c.Name))
 		}
@@ -122,6 +124,54 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 	if c.role() == RoleFeature {
 		c.missing(s)
 	}
+}
+
+// writes states how the numbers of a column are written, where the file alone does not tell.
+func (c *draftColumn) writes(s *columnStats) {
+	c.Prefix, c.Suffix, c.Decimal, c.Thousands = s.units.prefix, s.units.suffix, s.decimal, s.thousands
+}
+
+// words makes the texts among numbers or dates missing values, and says so.
+func (c *draftColumn) words(s *columnStats) string {
+	if len(s.words) == 0 {
+		return ""
+	}
+	for _, w := range slices.Sorted(maps.Keys(s.words)) {
+		if !slices.Contains(s.missing, w) {
+			s.missing = append(s.missing, w)
+		}
+	}
+	return "; the texts among the values count as missing, check each (a detection limit can be a value)"
+}
+
+// answer combines an answer with what the draft finds: the answer wins.
+func (p *profile) answer(c *draftColumn, s *columnStats, known Answer) {
+	name := c.Name
+	if known.Decimal != "" {
+		s.read(known.Decimal)
+	}
+	s.measured = known.writesNumbers()
+	hasID := true
+	p.decide(c, s, false, &hasID)
+	found := *c
+	c.Column, c.comment = known.column(name), ""
+	switch {
+	case c.role() != RoleFeature:
+		return
+	case c.Range != nil && s.isNumbers():
+		found.writes(s)
+		c.words(s)
+	case c.Date != nil:
+		c.words(s)
+	case c.Range == nil && c.Categories == nil:
+		c.Role, c.Range, c.Date, c.Categories, c.FromData, c.comment = found.Role, found.Range, found.Date, found.Categories, found.FromData, found.comment
+		c.Unknown, c.Transform = cmp.Or(c.Unknown, found.Unknown), cmp.Or(c.Transform, found.Transform)
+	}
+	if c.Range != nil {
+		c.Prefix, c.Suffix = cmp.Or(c.Prefix, found.Prefix), cmp.Or(c.Suffix, found.Suffix)
+		c.Decimal, c.Thousands = cmp.Or(c.Decimal, found.Decimal), cmp.Or(c.Thousands, found.Thousands)
+	}
+	c.missing(s)
 }
 
 // from marks what was taken from the data.
@@ -140,29 +190,21 @@ func (c *draftColumn) missing(s *columnStats) {
 	}
 }
 
-// labelCandidates are the columns with exactly two values and no gaps.
+// labelCandidates are the columns with exactly two values, capitals aside, and no gaps.
 func (p *profile) labelCandidates() (out []int) {
 	for i, s := range p.stats {
-		if p.names[i] != "" && s.values == p.rows && len(s.texts) == 2 && validTexts(s.texts) {
+		if classes, _ := s.classes(); p.names[i] != "" && s.values == p.rows && classes != nil && validTexts(s.texts) {
 			out = append(out, i)
 		}
 	}
 	return out
 }
 
-// nearLabel names a column that would have two values if its spelling were one.
+// nearLabel names a column that would have two values without its gaps.
 func (p *profile) nearLabel() string {
 	for i, s := range p.stats {
-		folded := map[string]bool{}
-		for t := range s.texts {
-			folded[strings.ToLower(strings.TrimSpace(t))] = true
-		}
-		switch {
-		case p.names[i] == "" || s.values == 0:
-		case len(folded) == 2 && len(s.texts) > 2 && len(s.texts) <= draftCategories:
-			return fmt.Sprintf("; column %q has two values but for capitals and blanks: spell them alike", p.names[i])
-		case len(s.texts) == 2 && s.values < p.rows:
-			return fmt.Sprintf("; column %q has two values and gaps: fill them in", p.names[i])
+		if classes, _ := s.classes(); p.names[i] != "" && classes != nil && s.values < p.rows {
+			return fmt.Sprintf("; column %q has two values and gaps, the first in row %d: fill them in", p.names[i], s.gap)
 		}
 	}
 	return ""
@@ -178,6 +220,9 @@ func (c *draftColumn) line() []byte {
 	if c.Positive != "" {
 		add("positive: %s, negative: %s", quoteYAML(c.Positive), quoteYAML(c.Negative))
 	}
+	if c.Fold {
+		add("fold: true")
+	}
 	if c.Range != nil {
 		add("range: [%s, %s]", formatNumber(c.Range[0]), formatNumber(c.Range[1]))
 	}
@@ -186,6 +231,11 @@ func (c *draftColumn) line() []byte {
 	}
 	if c.Suffix != "" {
 		add("suffix: %s", quoteYAML(c.Suffix))
+	}
+	for _, key := range [][2]string{{"prefix", c.Prefix}, {"decimal", c.Decimal}, {"thousands", c.Thousands}} {
+		if key[1] != "" {
+			add("%s: %s", key[0], quoteYAML(key[1]))
+		}
 	}
 	if d := c.Date; d != nil {
 		add("date: {format: %s, from: %s, to: %s}", quoteYAML(d.Format), d.From, d.To)

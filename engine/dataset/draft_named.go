@@ -22,6 +22,13 @@ func (p *profile) named() ([]byte, error) {
 			return nil, err
 		}
 	}
+	if len(p.odd) > 0 {
+		p.csv.Comment = append(p.csv.Comment, p.odd...)
+		p.names, p.stats, p.rows = nil, nil, 0
+		if err := p.read(p.readColumns); err != nil {
+			return nil, err
+		}
+	}
 	if p.rows == 0 {
 		return nil, p.errorf(0, ruleEmpty)
 	}
@@ -34,10 +41,16 @@ func (p *profile) named() ([]byte, error) {
 		text = append(text, a.persons()...) // of one column: another is refused with the draft
 	}
 	text = fmt.Appendf(text, "format: %s\n", p.format)
-	if p.format == FormatCSV {
+	switch p.format {
+	case FormatCSV:
 		text = fmt.Appendf(text, "csv:\n  header: %v\n  delimiter: %s\n", p.csv.Header, quoteYAML(p.csv.Delimiter))
+	case FormatXLSX:
+		if p.o.Sheet != "" {
+			text = fmt.Appendf(text, "sheet: %s\n", quoteYAML(p.o.Sheet))
+		}
+		text = fmt.Appendf(text, "csv: # how the sheet is read\n  header: %v\n", p.csv.Header)
 	}
-	if p.csv.Comment != nil && p.format == FormatCSV {
+	if p.csv.Comment != nil {
 		text = fmt.Appendf(text, "  comment: %s\n", quoteList(p.csv.Comment))
 	}
 	if p.csv.IgnoreOthers {
@@ -82,10 +95,11 @@ func (p *profile) addColumn(name string) {
 const draftProgressRows = 1 << 12
 
 // addRow adds a row. Its error is that of Progress.
-func (p *profile) addRow(row [][]byte) error {
+func (p *profile) addRow(row [][]byte, number int) error {
 	p.rows++
 	for i, field := range row {
 		p.bytes = p.bytes || !utf8.Valid(field)
+		p.stats[i].row = number
 		p.stats[i].add(field)
 	}
 	if p.o.Progress != nil && p.rows%draftProgressRows == 0 {
@@ -107,7 +121,7 @@ func (p *profile) addRows(next func() ([][]byte, error), line *int, header strin
 		if len(row) != len(p.stats) {
 			return p.errorf(*line, fmt.Sprintf("row has %d fields, %s %d; correct the row", len(row), header, len(p.stats)))
 		}
-		if err := p.addRow(row); err != nil {
+		if err := p.addRow(row, *line); err != nil {
 			return err
 		}
 	}
@@ -126,11 +140,21 @@ func (p *profile) readCSV(src *source) error {
 		p.bytes = p.bytes || !utf8.Valid(name)
 		p.addColumn(string(name))
 	}
-	if err := p.addRows(r.next, &r.row, "the first row"); err != nil {
+	var odd oddRows
+	next := func() ([][]byte, error) {
+		row, err := r.next()
+		if err == nil {
+			odd.look(p.rows+1, row, r.line)
+		}
+		return row, err
+	}
+	if err := p.addRows(next, &r.row, "the first row"); err != nil {
 		return err
 	}
-	if p.csv.Header = p.hasHeader(); !p.csv.Header {
+	if p.csv.Header = p.hasHeader(&odd); !p.csv.Header {
 		p.rows++
+	} else {
+		p.odd = p.comments(&odd)
 	}
 	seen := map[string]bool{}
 	for i, name := range p.names {
@@ -148,14 +172,14 @@ func (p *profile) readCSV(src *source) error {
 	return nil
 }
 
-// hasHeader says that the first row is text above numbers, or, where the whole
+// hasHeader says that the first row is text above numbers, perhaps with a row of units between, or, where the whole
 // file is text, that none of its fields comes again in its column.
-func (p *profile) hasHeader() bool {
+func (p *profile) hasHeader(o *oddRows) bool {
 	seen := map[string]bool{}
 	names := true
 	for i, t := range p.names {
 		isText := t != "" && !isNumberText(t) && !slices.Contains(missingWords[:], t)
-		if isText && p.stats[i].looksNumeric() {
+		if s := p.stats[i]; isText && (s.looksNumeric() || s.isNumbers() || s.isDates() || s.texted == 1 && s.values > 2 && s.words[o.at(i)] == 1) {
 			return true
 		}
 		_, again := p.stats[i].texts[t]
@@ -210,7 +234,9 @@ func (p *profile) readJSONL(src *source) error {
 			if isNested {
 				nested[i] = true
 			}
-			seen[i], row[i] = p.rows+1, bytes.TrimSpace(value)
+			if seen[i], row[i] = p.rows+1, bytes.TrimSpace(value); r.native {
+				row[i] = nativeNumber(row[i])
+			}
 			return nil
 		})
 		if err == io.EOF {
@@ -219,7 +245,7 @@ func (p *profile) readJSONL(src *source) error {
 		if err != nil {
 			return err
 		}
-		if err := p.addRow(row); err != nil {
+		if err := p.addRow(row, src.line); err != nil {
 			return err
 		}
 	}
@@ -243,7 +269,15 @@ func (p *profile) readParquet(in *input) error {
 			p.stats[i].refuse()
 		}
 	}
-	return p.addRows(func() ([][]byte, error) { err := r.next(); return r.texts, err }, &r.row, "")
+	return p.addRows(func() ([][]byte, error) {
+		err := r.next()
+		for i, column := range r.columns {
+			if kind := parquetTypeOf(column); kind != parquetText {
+				r.texts[i] = nativeNumber(r.texts[i])
+			}
+		}
+		return r.texts, err
+	}, &r.row, "")
 }
 
 func validTexts(texts map[string]int) bool {

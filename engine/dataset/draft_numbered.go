@@ -76,7 +76,7 @@ func (p *profile) numbered() ([]byte, error) {
 	if p.format == FormatLIBSVM {
 		width = fmt.Sprintf("features: %d # FROM THE DATA: the largest index\nnonzeros: %d # FROM THE DATA: the most features that are not 0 in a row\n", features, nonzeros)
 	}
-	positive, negative := labels.guessClasses()
+	positive, negative, _ := labels.guessClasses()
 	return fmt.Appendf(nil, `format: %s
 %s%srange: [%s, %s] # %s
 columns:

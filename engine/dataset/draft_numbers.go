@@ -2,229 +2,308 @@ package dataset
 
 import (
 	"bytes"
-	"maps"
 	"math"
 	"slices"
 	"strings"
-	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
-// A draft decides once for a CSV file how numbers are written: in 24,5 and 1.234,5 the
-// fraction begins at the comma, in 24.5 and 1,234.5 at the point, and 1.234 can be either. So
-// what a value can be is counted, and a column that can be either is left out unless another
-// column of the file, or the user, decides.
+// A draft decides for each column how its numbers are written: in 24,5 and 1.234,5 the fraction
+// begins at the comma, in 24.5 and 1,234.5 at the point, and 1.234 can be either. It counts what
+// each value can be. A value that only one of the two signs reads is evidence; texts that neither
+// reads are put aside first. Where a column has values with two readings, evidence of the column or of
+// the whole file has to decide. Otherwise the draft leaves the column out and asks.
 
-// numberForm is what the texts of a column are in one notation.
-type numberForm struct {
-	count, groups, integers int // numbers; of these, with groups of three digits, and whole
-	lo, hi, sum             float64
-}
-
-// dateForm is what they are in one format of dates.
-type dateForm struct{ count, from, to int }
-
-// Notations of the forms: fraction after a point, and after a comma.
+// Signs of fractions.
 const (
 	pointForm = iota
 	commaForm
 )
 
-var formNotations = [2]notation{
-	pointForm: {decimal: '.', thousands: ",", suffix: []byte("%")},
-	commaForm: {decimal: ',', thousands: ".", suffix: []byte("%")},
+// thousandsStyles are the signs of thousands with each sign of fractions.
+var thousandsStyles = [2][3]string{pointForm: {",", thousandsSpace, "'"}, commaForm: {".", thousandsSpace, "'"}}
+
+// numberForm is what the values of a column are with one sign of fractions.
+type numberForm struct {
+	count, only, integers int    // values that are numbers; of these, with this sign alone, and whole
+	styles                [3]int // values with groups of three digits, by thousandsStyles
+	first                 int    // row of the first value that is a number with this sign alone
+	lo, hi, sum           float64
 }
 
-// addForms notes what a value can be.
-func (s *columnStats) addForms(field []byte) {
-	if field[len(field)-1] == '%' {
-		s.percent++
+// reading reads a number with a sign of fractions and any one sign of thousands. style is -1 without groups.
+func reading(form int, core []byte) (v float64, style int, ok bool) {
+	decimal := [2]byte{'.', ','}[form]
+	for style, thousands := range thousandsStyles[form] {
+		n := notation{decimal: decimal, thousands: thousands}
+		plain, rule := n.plain(nil, core)
+		if rule != "" {
+			continue
+		}
+		if v, rule = parseNumber(plain); rule != "" {
+			continue
+		}
+		whole, _, _ := bytes.Cut(core, []byte{decimal})
+		if len(n.groups(whole)) == 1 {
+			style = -1
+		}
+		return v, style, true
 	}
-	number := false
-	for i := range formNotations {
-		n, f := &formNotations[i], &s.forms[i]
-		plain, rule := n.plain(nil, field)
-		if rule != "" {
+	return 0, -1, false
+}
+
+// addNumber notes what a value can be, and says whether it is a number.
+func (s *columnStats) addNumber(field []byte) bool {
+	core, prefix, suffix := field, "", ""
+	isNumber := func(text []byte) bool {
+		_, _, point := reading(pointForm, text)
+		_, _, comma := reading(commaForm, text)
+		return point || comma
+	}
+	if !isNumber(core) {
+		if core, prefix, suffix = cutUnits(field); prefix+suffix == "" || !isNumber(core) {
+			return false
+		}
+	}
+	s.units.add(prefix, suffix)
+	s.plainDigits(core)
+	var values [2]float64
+	var reads [2]bool
+	for i := range s.forms {
+		f := &s.forms[i]
+		v, style, ok := reading(i, core)
+		if values[i], reads[i] = v, ok; !ok {
 			continue
 		}
-		v, rule := parseNumber(plain)
-		if rule != "" {
-			continue
-		}
-		number = true
 		f.count++
 		f.lo, f.hi, f.sum = min(f.lo, v), max(f.hi, v), f.sum+v
-		if bytes.IndexByte(field, n.thousands[0]) >= 0 {
-			f.groups++
+		if style >= 0 {
+			f.styles[style]++
 		}
 		if v == math.Trunc(v) {
 			f.integers++
 		}
 	}
-	if !number && len(s.words) <= draftWords {
-		s.words[string(field)]++
-	}
-	if number || len(field) > 32 {
-		return
-	}
-	for i, l := range dateLayouts {
-		if day, ok := parseDate(l.layout, field); ok {
-			d := &s.dates[i]
-			if d.count == 0 {
-				d.from, d.to = day, day
+	for i := range s.forms {
+		if f := &s.forms[i]; reads[i] && !reads[1-i] {
+			if f.only++; f.only == 1 {
+				f.first = s.row
 			}
-			d.count, d.from, d.to = d.count+1, min(d.from, day), max(d.to, day)
 		}
 	}
+	if reads[0] && reads[1] && values[0] != values[1] {
+		s.ambiguous++
+	}
+	return true
 }
 
-// wordsAmong are the few texts of a column whose other values are many different numbers in the
-// notation of the file: below a detection limit, not measured. Nil for other columns.
-func (p *profile) wordsAmong(s *columnStats) (words []string, lo, hi float64) {
-	f := s.forms[pointForm]
-	if p.csv.Decimal == "," {
-		f = s.forms[commaForm]
+// plainDigits notes how many digits whole numbers without any sign have: identifiers have one length.
+func (s *columnStats) plainDigits(core []byte) {
+	length := len(core)
+	if !allDigits(core) {
+		length = -1
 	}
-	count := f.count
-	for _, n := range s.words {
-		count += n
+	if s.digits == 0 {
+		s.digits = length
+	} else if s.digits != length {
+		s.digits = -1
 	}
-	if len(s.words) == 0 || len(s.words) > draftWords || count != s.values || len(s.texts)-len(s.words) < draftNumbers ||
-		f.groups > 0 && p.csv.Thousands == "" || !(f.lo < f.hi) || math.IsInf(f.hi-f.lo, 0) {
-		return nil, 0, 0
-	}
-	return slices.Sorted(maps.Keys(s.words)), f.lo, f.hi
 }
 
-// isNumberText says that a text is a number in any notation.
+// units counts the texts before and after numbers.
+type units struct {
+	prefix, suffix string // of the first number
+	others         bool   // another number has other ones
+	any            bool
+}
+
+func (u *units) add(prefix, suffix string) {
+	if !u.any {
+		*u = units{prefix: prefix, suffix: suffix, any: true}
+	}
+	u.others = u.others || u.prefix != prefix || u.suffix != suffix
+}
+
+// currencies may stand before a number.
+var currencies = [...]string{"€", "$", "£", "¥", "CHF", "EUR", "USD", "GBP", "Fr."}
+
+// maxUnit bounds the bytes of a unit.
+const maxUnit = 16
+
+// cutUnits cuts a currency off the beginning and a unit off the end. A single letter is a unit
+// only after a blank: 5a is a code.
+func cutUnits(field []byte) (core []byte, prefix, suffix string) {
+	core = field
+	for _, c := range currencies {
+		if rest, ok := bytes.CutPrefix(core, []byte(c)); ok {
+			core, prefix = bytes.TrimLeft(rest, allBlanks), c
+			break
+		}
+	}
+	end := bytes.IndexFunc(core, func(r rune) bool {
+		return !(r >= '0' && r <= '9') && !strings.ContainsRune("+-.,'\u2019"+allBlanks, r)
+	})
+	if end < 0 {
+		return core, prefix, ""
+	}
+	unit := core[end:]
+	r, size := utf8.DecodeRune(unit)
+	number := bytes.TrimRight(core[:end], allBlanks)
+	blank := len(number) < end
+	if rate, ok := bytes.CutPrefix(unit, []byte("/")); ok { // 98/min
+		r, _ = utf8.DecodeRune(rate)
+		size = 0
+	}
+	switch {
+	case len(unit) > maxUnit || len(number) == 0 || bytes.ContainsAny(unit, ".,"):
+		return field, "", ""
+	case !unicode.IsLetter(r) && !strings.ContainsRune("%‰€$£¥°µ", r), unicode.IsLetter(r) && size == len(unit) && !blank:
+		return field, "", ""
+	}
+	return number, prefix, string(unit)
+}
+
+// isNumberText says that a text is a number in any notation, with or without a unit.
 func isNumberText(text string) bool {
 	s := newColumnStats()
 	s.add([]byte(text))
 	return s.looksNumeric()
 }
 
-// looksNumeric says that every value is a number in one notation.
-func (s *columnStats) looksNumeric() bool {
-	return s.values > 0 && (s.isNumeric() || s.forms[pointForm].count == s.values || s.forms[commaForm].count == s.values)
+// looksNumeric says that every value is a number.
+func (s *columnStats) looksNumeric() bool { return s.values > 0 && s.texted == 0 && !s.units.others }
+
+// isNumbers says that the values are numbers but for a few texts, which may stand for missing or for a
+// detection limit.
+func (s *columnStats) isNumbers() bool {
+	if s.values == 0 || s.texted == s.values {
+		return false
+	}
+	return s.texted == 0 || len(s.words) <= draftWords && len(s.texts)-len(s.words) >= draftNumbers
 }
 
-// decideNumbers sets csv.decimal and csv.thousands by what the columns of a CSV file need, and
-// what each column is.
-func (p *profile) decideNumbers() {
-	if p.format != FormatCSV {
-		return
+// evidence is the sign of fractions that the values of the column need; ok is false if they need none
+// of the two, mixed says that they need both.
+func (s *columnStats) evidence() (form int, ok, mixed bool) {
+	point, comma := s.forms[pointForm].only > 0, s.forms[commaForm].only > 0
+	if comma && !point {
+		form = commaForm
 	}
-	var needs, groups [2]bool
+	return form, point != comma, point && comma
+}
+
+// decideNumbers decides on the notation of the file and of each column.
+func (p *profile) decideNumbers() {
+	var votes [2]int
 	for _, s := range p.stats {
-		for i, f := range s.forms {
-			if s.values > 0 && f.count == s.values {
-				// Values that only one of the notations reads decide.
-				needs[i] = needs[i] || s.forms[1-i].count < s.values
-				groups[i] = groups[i] || f.groups > 0
-			}
+		if form, ok, _ := s.evidence(); ok && s.isNumbers() {
+			votes[form]++
 		}
 	}
-	form, decided := pointForm, true
+	file, decided := pointForm, true
 	switch {
 	case p.o.Decimal == ",":
-		form = commaForm
+		file = commaForm
 	case p.o.Decimal == ".":
-	case needs[commaForm] && !needs[pointForm]:
-		form = commaForm
 	default:
-		decided = needs[pointForm]
+		if votes[commaForm] > votes[pointForm] {
+			file = commaForm
+		}
+		// In other formats, numbers do not show how texts write theirs.
+		decided = p.format == FormatCSV && (votes[pointForm] > 0) != (votes[commaForm] > 0)
 	}
-	if form == commaForm {
-		p.csv.Decimal = ","
+	if p.format != FormatCSV && p.o.Decimal == "" {
+		file = pointForm
 	}
-	if groups[form] && decided {
-		p.csv.Thousands = formNotations[form].thousands
+	var groups [3]int
+	for _, s := range p.stats {
+		s.settleDate()
+		s.settle(file, decided, p.o.Decimal != "")
+		if s.style >= 0 && s.form == file {
+			groups[s.style]++
+		}
+	}
+	common := slices.Index(groups[:], slices.Max(groups[:]))
+	asCSV := p.format == FormatCSV || p.format == FormatXLSX
+	if asCSV {
+		if file == commaForm {
+			p.csv.Decimal = ","
+		}
+		if groups[common] > 0 {
+			p.csv.Thousands = thousandsStyles[file][common]
+		}
 	}
 	for _, s := range p.stats {
-		s.settle(form, decided)
+		switch {
+		case s.form < 0:
+			continue
+		case !asCSV:
+			if s.form == commaForm && s.forms[commaForm].only+s.ambiguous > 0 {
+				s.decimal = ","
+			}
+		case s.form != file && s.forms[s.form].only+s.ambiguous > 0:
+			s.decimal = [2]string{".", ","}[s.form]
+		}
+		if s.style >= 0 {
+			sign := thousandsStyles[s.form][s.style]
+			if s.decimal != "" || !asCSV || sign != p.csv.Thousands {
+				s.thousands = sign
+			}
+		}
 	}
 }
 
-// settle makes the statistics those of the notation of the file.
-func (s *columnStats) settle(form int, decided bool) {
-	f, other := s.forms[form], s.forms[1-form]
-	all := s.values > 0 && f.count == s.values
+// settle makes the statistics those of the notation of the column, or says why it has none.
+func (s *columnStats) settle(file int, decided, told bool) {
+	s.form, s.style = -1, -1
+	if !s.isNumbers() {
+		s.numbers = 0
+		return
+	}
+	form, own, mixed := s.evidence()
 	switch {
-	case all && other.count == s.values && f.groups+other.groups > 0 && !decided:
-		s.numbers, s.why = 0, "1.234 can be a little more than one, or a thousand: draft again and say which, with --decimal point or --decimal comma"
-	case all:
-		s.numbers, s.integers, s.lo, s.hi, s.sum = f.count, f.integers, f.lo, f.hi, f.sum
-		if s.percent > 0 && s.percent < s.values {
-			s.numbers, s.why = 0, "some values end in % and others do not: write them alike"
+	case mixed:
+		s.refuseNumbers("numbers of two notations, such as in row %d and in row %d: write them alike", s.forms[pointForm].first, s.forms[commaForm].first)
+		return
+	case !own && s.ambiguous > 0 && !decided,
+		own && s.ambiguous > 0 && form != file && (decided || told):
+		s.refuseNumbers("1.234 can be a little more than one, or a thousand: say which by an answer with decimal, {decimal: \",\"} or {decimal: \".\"}, or for the file with --decimal point or --decimal comma")
+		return
+	case !own:
+		form = file
+	}
+	f := s.forms[form]
+	for i, n := range f.styles {
+		if n > 0 && s.style >= 0 {
+			s.refuseNumbers("thousands are separated by different signs: write them alike")
+			return
+		} else if n > 0 {
+			s.style = i
 		}
-	case s.values > 0 && other.count == s.values:
-		s.numbers, s.why = 0, "numbers whose fraction begins at a comma, in a file where others have a point: write them alike"
-		if form == commaForm {
-			s.why = "numbers whose fraction begins at a point, in a file where others have a comma: write them alike"
-		}
-	case s.values > 0:
-		var formats []string
-		for i, d := range s.dates {
-			if d.count == s.values {
-				formats = append(formats, dateLayouts[i].format)
-				day := func(d int) string { return time.Unix(int64(d)*24*3600, 0).UTC().Format(time.DateOnly) }
-				s.date = &DateFormat{Format: dateLayouts[i].format, From: day(d.from), To: day(max(d.to, d.from+1))}
-			}
-		}
-		if len(formats) > 1 {
-			s.date, s.why = nil, "dates that can be "+strings.Join(formats, " or ")+": give the column its date format"
-		}
+	}
+	if s.units.others {
+		s.refuseNumbers("the numbers have different units, or only some have one: write them alike")
+		return
+	}
+	s.form = form
+	s.numbers, s.integers, s.lo, s.hi, s.sum = f.count, f.integers, f.lo, f.hi, f.sum
+}
+
+// read makes the column one of numbers whose fraction begins at a sign that an answer gives.
+func (s *columnStats) read(decimal string) {
+	form := pointForm
+	if decimal == "," {
+		form = commaForm
+	}
+	s.why, s.decimal = "", decimal
+	s.settle(form, true, true)
+	if s.style >= 0 {
+		s.thousands = thousandsStyles[form][s.style]
 	}
 }
 
 // isCount says that most values are far below the largest.
 func (s *columnStats) isCount() bool {
-	return s.lo >= 0 && s.hi > 20 && s.hi > 10*s.sum/float64(s.values)
-}
-
-// codeNames are last words of names that identifiers have, lower case.
-var codeNames = [...]string{"id", "index", "nr", "code", "number", "zip", "plz", "mrn", "patient", "subject"}
-
-func hasCodeName(name string) bool {
-	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == ' ' || r == '-' || r == '.' })
-	return len(words) > 0 && slices.Contains(codeNames[:], words[len(words)-1])
-}
-
-// mayNamePersons is a hint where the name is that of an identifier and values come again.
-func (s *columnStats) mayNamePersons(name string) string {
-	if s.repeats > 0 && hasCodeName(name) {
-		return "; its values come again: if it names persons, give it role: person, so that persons are protected, not rows"
-	}
-	return ""
-}
-
-// MayNamePersons are the columns of the file with the name of an identifier whose values come again: rows
-// of one person, perhaps. Which they are is private like the records. Formats without names of columns have none.
-// progress may be nil; see DraftOptions.
-func MayNamePersons(path string, progress func(rows int) error) (names []string, err error) {
-	p := &profile{path: path, o: DraftOptions{Progress: progress}}
-	if err := p.read(p.sniff); err != nil {
-		return nil, err
-	}
-	switch p.format {
-	case FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX:
-		return nil, nil
-	}
-	if err := p.read(p.readColumns); err != nil {
-		return nil, err
-	}
-	for i, s := range p.stats {
-		if s.mayNamePersons(p.names[i]) != "" {
-			names = append(names, p.names[i])
-		}
-	}
-	return names, nil
-}
-
-// isCode says that whole numbers are likely identifiers: by the name, or since nearly every row
-// has another one.
-func (s *columnStats) isCode(name string) bool {
-	if s.numbers != s.values || s.integers != s.values || len(s.texts) <= draftCategories {
-		return false
-	}
-	return hasCodeName(name) || s.repeats*10 < s.values && s.hi-s.lo > 10*float64(s.values)
+	return s.lo >= 0 && s.hi > 20 && s.hi > 10*s.sum/float64(s.numbers)
 }

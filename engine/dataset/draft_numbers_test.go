@@ -46,11 +46,11 @@ func TestDraftReadsSpreadsheets(t *testing.T) {
 		{"another column says point", spreadsheet("a;b;y", 9, "1.500;3.25;%d", "1.234;4;%d", "2.500;5;%d"), DraftOptions{},
 			[]string{`{name: "a", range: [1.234, 2.5]`}, 2},
 		{"both", spreadsheet("a;b;y", 9, "1,5;3.25;%d", "2,25;4;%d", "7;5;%d"), DraftOptions{},
-			[]string{`{name: "a", role: ignore} # numbers whose fraction begins at a comma, in a file where others have a point`}, 1},
+			[]string{`{name: "a", range: [1.5, 7], decimal: ","`, `{name: "b", range: [3.25, 5], from_data`}, 2},
 		{"day or month", spreadsheet("a;b;y", 9, "1/2/2024;3.25;%d", "2/3/2024;4;%d", "3/4/2024;5;%d"), DraftOptions{},
 			[]string{`{name: "a", role: ignore} # dates that can be DD/MM/YYYY or MM/DD/YYYY`}, 1},
 		{"percent of some", spreadsheet("a;b;y", 9, "1%%;3;%d", "2;4;%d", "3%%;5;%d"), DraftOptions{},
-			[]string{`{name: "a", role: ignore} # some values end in %`}, 1},
+			[]string{`{name: "a", role: ignore} # the numbers have different units, or only some have one`}, 1},
 		{"identifiers", ids.String(), DraftOptions{},
 			[]string{`{name: "mrn", role: ignore} # looks like an identifier; its values come again: if it names persons`, `{name: "case", role: ignore} # looks like an identifier`, `{name: "visits", range: [0, 402], transform: log1p`}, 1},
 		{"no label among many", spreadsheet("drug,died,age,y", 8, "a,no,50,%d", "b,yes,61,%d", "a,yes,70,%d", "b,no,30,%d"), DraftOptions{},
@@ -103,9 +103,8 @@ func TestDraftAnswerErrors(t *testing.T) {
 		o       DraftOptions
 		want    string
 	}{
-		{content, DraftOptions{}, `column "y" has two values but for capitals and blanks`},
-		{"a,y\n1,0\n2,\n3,1\n", DraftOptions{}, `column "y" has two values and gaps`},
-		{content, DraftOptions{Label: "y"}, `the label "y" is not a column with exactly two values`},
+		{"a,y\n1,0\n2,\n3,1\n", DraftOptions{}, `column "y" has two values and gaps, the first in row 3: fill them in`},
+		{content, DraftOptions{Label: "a"}, `the label "a" is not a column with exactly two values`},
 		{content, DraftOptions{Answers: map[string]Answer{"c": {}}}, `the answers name the column "c", which the file lacks`},
 		{"a,y\n1,0\n2,1\n", DraftOptions{Label: "y", Positive: "2"}, `the label "y" has no value "2"`},
 	} {

@@ -1,10 +1,14 @@
 package dataset
 
 import (
+	"bytes"
+	"fmt"
 	"hash/maphash"
+	"maps"
 	"math"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Limits of what a draft looks at.
@@ -21,31 +25,43 @@ var missingWords = [...]string{"?", "NA", "N/A", "na", "n/a", "NaN", "nan", "nul
 // columnStats is what a draft learns about one column. It knows the data: a
 // schema made from it is not private.
 type columnStats struct {
-	values   int     // not missing
-	numbers  int     // of these, finite numbers
-	integers int     // of these, whole
-	lo, hi   float64 // of the numbers
-	sum      float64
+	values   int            // not missing
 	missing  []string       // words that stood for missing, "" for an empty field
 	nominal  []string       // of the header of an ARFF file
 	texts    map[string]int // up to draftCategories+1 different values and their counts
-	words    map[string]int // up to draftWords+1 of those that no notation reads as a number, and their counts
+	words    map[string]int // up to draftWords+1 of those that are neither a number nor a date, and their counts
+	texted   int            // values that are not numbers
 	seed     maphash.Seed
 	unique   map[uint64]struct{} // of the first draftUnique values
 	repeats  int                 // values that came before
+	row, gap int                 // of the value that is added, and of the first that is missing
 
-	forms   [2]numberForm
-	dates   [len(dateLayouts)]dateForm
-	percent int         // values that end in %
-	date    *DateFormat // of a column of dates
-	why     string      // a column of numbers or dates cannot be read
-	refused bool        // its type cannot be a feature
+	forms     [2]numberForm
+	ambiguous int // values that both signs of fractions read, as different numbers
+	units     units
+	digits    int // of every value, if all are whole numbers without a sign and as long; otherwise -1
+	dates     [len(dateLayouts)]dateForm
+
+	// What settle decides on a column of numbers: their notation and what they are in it.
+	form, style int // -1 for none
+	numbers     int // finite numbers
+	integers    int // of these, whole
+	lo, hi, sum float64
+
+	decimal, thousands string      // where they differ from those of the file
+	date               *DateFormat // of a column of dates
+	why                string      // a column of numbers or dates cannot be read
+	measured           bool        // an answer says that it has numbers
+	refused            bool        // its type cannot be a feature
 }
+
+// dateForm is what the values are in one format of dates.
+type dateForm struct{ count, from, to int }
 
 func newColumnStats() *columnStats {
 	empty := numberForm{lo: math.Inf(1), hi: math.Inf(-1)}
 	return &columnStats{
-		lo: math.Inf(1), hi: math.Inf(-1), forms: [2]numberForm{empty, empty},
+		form: -1, style: -1, forms: [2]numberForm{empty, empty},
 		texts: map[string]int{}, words: map[string]int{}, seed: maphash.MakeSeed(), unique: map[uint64]struct{}{},
 	}
 }
@@ -56,6 +72,11 @@ func (s *columnStats) refuse() {
 	s.refused = true
 }
 
+// refuseNumbers makes the draft ignore a column of numbers.
+func (s *columnStats) refuseNumbers(why string, args ...any) {
+	s.numbers, s.style, s.why = 0, -1, fmt.Sprintf(why, args...)
+}
+
 func (s *columnStats) add(field []byte) {
 	if s.refused {
 		return
@@ -64,15 +85,16 @@ func (s *columnStats) add(field []byte) {
 		if !slices.Contains(s.missing, string(field)) {
 			s.missing = append(s.missing, string(field))
 		}
+		if s.gap == 0 {
+			s.gap = s.row
+		}
 		return
 	}
 	s.values++
-	s.addForms(field)
-	if v, rule := parseNumber(field); rule == "" {
-		s.numbers++
-		s.lo, s.hi, s.sum = min(s.lo, v), max(s.hi, v), s.sum+v
-		if v == math.Trunc(v) {
-			s.integers++
+	if !s.addNumber(field) {
+		s.texted++
+		if s.digits = -1; !s.addDate(field) && len(s.words) <= draftWords {
+			s.words[string(field)]++
 		}
 	}
 	if _, ok := s.texts[string(field)]; ok || len(s.texts) <= draftCategories {
@@ -87,7 +109,49 @@ func (s *columnStats) add(field []byte) {
 	}
 }
 
-func (s *columnStats) isNumeric() bool { return s.values > 0 && s.numbers == s.values }
+// addDate notes which date a value can be, and says whether it is one.
+func (s *columnStats) addDate(field []byte) (ok bool) {
+	if len(field) > 32 {
+		return false
+	}
+	for i, l := range dateLayouts {
+		if day, isDate := parseDate(l.layout, field); isDate {
+			d := &s.dates[i]
+			if d.count == 0 {
+				d.from, d.to = day, day
+			}
+			d.count, d.from, d.to = d.count+1, min(d.from, day), max(d.to, day)
+			ok = true
+		}
+	}
+	return ok
+}
+
+// worded counts the values that are words: all of them, unless there are too many different ones.
+func (s *columnStats) worded() (n int) {
+	for _, k := range s.words {
+		n += k
+	}
+	return n
+}
+
+// settleDate makes the column one of dates if its values are, but for a few words.
+func (s *columnStats) settleDate() {
+	var formats []string
+	for i, d := range s.dates {
+		if d.count > 0 && len(s.words) <= draftWords && d.count+s.worded() == s.values {
+			formats = append(formats, dateLayouts[i].format)
+			day := func(d int) string { return time.Unix(int64(d)*24*3600, 0).UTC().Format(time.DateOnly) }
+			s.date = &DateFormat{Format: dateLayouts[i].format, From: day(d.from), To: day(max(d.to, d.from+1))}
+		}
+	}
+	if len(formats) > 1 {
+		s.date, s.why = nil, "dates that can be "+strings.Join(formats, " or ")+": give the column its date format"
+	}
+}
+
+// isNumeric says that the column is one of numbers whose notation is known, but for a few words.
+func (s *columnStats) isNumeric() bool { return s.numbers > 0 }
 
 func (s *columnStats) isCategorical() bool { return len(s.texts) <= draftCategories }
 
@@ -101,22 +165,12 @@ func (s *columnStats) categories() []string {
 	return out
 }
 
-// isID says that the column of n rows has a different text or whole number in
-// every row, and more of them than a measurement would have.
-func (s *columnStats) isID(name string, first bool, n int) bool {
-	if s.repeats > 0 || s.values < n || s.numbers != s.integers {
-		return false
-	}
-	return hasCodeName(name) || n > draftCategories && (first || s.numbers == 0)
-}
-
 // positiveWords are label values that suggest the positive class, lower case.
-var positiveWords = [...]string{"1", "+1", "1.0", "yes", "true", "positive", "pos", "y", "t", "case", "m", "malignant", ">50k", ">50k."}
+var positiveWords = [...]string{"1", "+1", "1.0", "yes", "ja", "oui", "sí", "si", "true", "wahr", "vrai", "positive", "positiv", "pos", "y", "j", "o", "t", "case", "m", "malignant", ">50k", ">50k."}
 
-// guessPositive returns which of the texts of a label is likely the positive
+// guessPositive returns which of two texts of a label is likely the positive
 // class: a usual word, else the larger number, else the rarer value.
-func (s *columnStats) guessPositive() string {
-	texts := s.categories()
+func (s *columnStats) guessPositive(texts []string) string {
 	for _, w := range positiveWords {
 		for _, t := range texts {
 			if strings.ToLower(t) == w && !(w == "1" && s.lo == 1) { // of 1 and 2, 2 is likely "yes"
@@ -124,28 +178,49 @@ func (s *columnStats) guessPositive() string {
 			}
 		}
 	}
-	best := texts[0]
-	for _, t := range texts[1:] {
-		a, okA := parseNumber([]byte(best))
-		b, okB := parseNumber([]byte(t))
-		switch {
-		case okA == "" && okB == "":
-			if b > a {
-				best = t
-			}
-		case s.texts[t] < s.texts[best]:
-			best = t
+	a, okA := parseNumber([]byte(texts[0]))
+	b, okB := parseNumber([]byte(texts[1]))
+	switch {
+	case okA == "" && okB == "" && b > a, (okA != "" || okB != "") && s.count(texts[1]) < s.count(texts[0]):
+		return texts[1]
+	}
+	return texts[0]
+}
+
+// count is how often a text of a label stands, in any spelling.
+func (s *columnStats) count(text string) (n int) {
+	for t, k := range s.texts {
+		if bytes.Equal(foldLabel(t), foldLabel(text)) {
+			n += k
 		}
 	}
-	return best
+	return n
+}
+
+// classes are the two values of a label, by their most frequent spelling; nil if there are not two. fold
+// says that only capitals and blanks around them make more.
+func (s *columnStats) classes() (texts []string, fold bool) {
+	if len(s.texts) > draftCategories {
+		return nil, false
+	}
+	best := map[string]string{}
+	for _, t := range s.categories() {
+		f := string(foldLabel(t))
+		if old, ok := best[f]; !ok || s.texts[t] > s.texts[old] {
+			best[f] = t
+		}
+	}
+	if len(best) != 2 {
+		return nil, false
+	}
+	return slices.Sorted(maps.Values(best)), len(s.texts) > 2
 }
 
 // guessClasses is the likely positive class of two, and the other one.
-func (s *columnStats) guessClasses() (positive, negative string) {
-	positive = s.guessPositive()
-	c := s.categories()
-	if c[0] == positive {
-		return positive, c[1]
+func (s *columnStats) guessClasses() (positive, negative string, fold bool) {
+	c, fold := s.classes()
+	if positive = s.guessPositive(c); c[0] == positive {
+		return positive, c[1], fold
 	}
-	return positive, c[0]
+	return positive, c[0], fold
 }

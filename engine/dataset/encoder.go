@@ -79,9 +79,9 @@ func NewEncoder(s *Schema) (*Encoder, error) {
 				e.grades = clone.notation(c)
 				e.notations = e.notations || e.grades != nil
 			}
-			e.positive = newValueSet([]string{c.Positive})
+			e.positive = newValueSet([]string{c.class(c.Positive)})
 			if c.Negative != "" {
-				e.negative = newValueSet([]string{c.Negative})
+				e.negative = newValueSet([]string{c.class(c.Negative)})
 			}
 		}
 	}

@@ -185,6 +185,8 @@ func (t *table) countRows(name string) (sizes, error) {
 		return z, nil
 	}
 	switch format {
+	case FormatXLSX: // its text is made when it is read
+		return z, nil
 	case FormatParquet:
 		if r, err := openParquet(in); err == nil {
 			return r.sizes(in), nil

@@ -2,15 +2,33 @@ package dataset
 
 import (
 	"bytes"
+	"encoding/binary"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// excel says that a file is a workbook: a ZIP archive that begins with its list of contents,
-// or a compound file.
+// otherSheets is the rule that a spreadsheet of another kind breaks, "" for all other files.
+func otherSheets(head []byte) string {
+	switch {
+	case bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")): // a compound file
+		return ruleExcel
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")) && bytes.Contains(head[:min(len(head), 128)], []byte("mimetypeapplication/vnd.oasis.opendocument")):
+		return ruleODS
+	}
+	return ""
+}
+
+// workbookParts are names in the archives of workbooks. Writers put them in different orders.
+var workbookParts = [...]string{"[Content_Types].xml", "_rels/.rels", "docProps/", "xl/"}
+
+// excel says that a file is a workbook by the name of the first part of its archive.
 func excel(head []byte) bool {
-	return bytes.HasPrefix(head, []byte("PK\x03\x04")) && (bytes.Contains(head[:min(len(head), 128)], []byte("[Content_Types].xml")) || bytes.Contains(head, []byte("xl/workbook"))) ||
-		bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"))
+	if len(head) < 30 || !bytes.HasPrefix(head, []byte("PK\x03\x04")) {
+		return false
+	}
+	name := string(head[30:min(len(head), 30+int(binary.LittleEndian.Uint16(head[26:])))])
+	return slices.ContainsFunc(workbookParts[:], func(part string) bool { return strings.HasPrefix(name, part) })
 }
 
 // sniffBytes is how much of a file is looked at to find its format.
@@ -21,6 +39,8 @@ func binaryFormat(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("PAR1")):
 		return FormatParquet
+	case excel(head):
+		return FormatXLSX
 	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
 		return FormatNPY
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("PK\x05\x06")):
@@ -70,11 +90,11 @@ func hasWord(line []byte, word string) bool {
 // its format is believed, but a file that is clearly another one is an error,
 // and so is a format that would be encoded differently than the schema says.
 func (s *Schema) formatOf(name string, head []byte) (string, error) {
-	if excel(head) {
-		return "", &ParseError{File: name, Rule: ruleExcel}
+	if rule := otherSheets(head); rule != "" {
+		return "", &ParseError{File: name, Rule: rule}
 	}
 	found := binaryFormat(head)
-	named := found == "" || found == FormatParquet
+	named := found == "" || found == FormatParquet || found == FormatXLSX
 	wrong := func() error {
 		return &ParseError{File: name, Rule: "the file is of format " + found + ", the schema is not; set format: " + found + " in the schema (with the keys of that format), or give another file"}
 	}
@@ -93,6 +113,8 @@ func (s *Schema) formatOf(name string, head []byte) (string, error) {
 		return found, nil
 	case !named:
 		return "", wrong()
+	case found == FormatXLSX:
+		return found, nil
 	case !s.CSV.isZero() || s.hasPositions():
 		if found != "" {
 			return "", wrong()

@@ -9,8 +9,9 @@ import (
 // jsonReader reads lines that are one JSON object each. Numbers and words keep
 // their text; null is an empty field.
 type jsonReader struct {
-	src  *source
-	text []byte // unescaped strings
+	src    *source
+	text   []byte // unescaped strings
+	native bool   // the value that add is called with is not a string
 }
 
 // next calls add for each key of the next line that is not empty, in order.
@@ -43,6 +44,7 @@ func (r *jsonReader) object(line []byte, add func(key, value []byte, nested bool
 		line = skipJSONSpace(skipJSONSpace(rest)[1:]) // the colon
 		var value []byte
 		nested := false
+		r.native = line[0] != '"'
 		switch line[0] {
 		case '"':
 			value, line = r.str(line)

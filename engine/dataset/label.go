@@ -14,6 +14,9 @@ func (e *Encoder) encodeLabel(field []byte) (l encodedLabel, rule string) {
 	if suffix := e.label.TrimSuffix; suffix != "" {
 		field = bytes.TrimSuffix(field, []byte(suffix))
 	}
+	if e.label.Fold {
+		field = foldLabel(field)
+	}
 	switch {
 	case len(field) == 0:
 		return l, ruleNoLabel
@@ -27,6 +30,19 @@ func (e *Encoder) encodeLabel(field []byte) (l encodedLabel, rule string) {
 		return encodedLabel{drop: true}, ""
 	}
 	return l, ruleLabel
+}
+
+// foldLabel makes texts that differ in capitals and in blanks around them one text.
+func foldLabel[T string | []byte](text T) []byte {
+	return bytes.ToLower(bytes.TrimSpace([]byte(text)))
+}
+
+// class is the text that a value of the label is compared with.
+func (c *Column) class(value string) string {
+	if c.Fold {
+		return string(foldLabel(value))
+	}
+	return value
 }
 
 // labelMemo remembers the labels of some texts: those of two classes find a place each, so that no branch

@@ -221,7 +221,7 @@ func (t *table) read(in *input) error {
 		return err
 	}
 	switch format {
-	case FormatParquet, FormatNPZ:
+	case FormatParquet, FormatNPZ, FormatXLSX:
 		if u.compressed {
 			return t.errorf(0, "", 0, rulePackedTwice)
 		}
@@ -230,8 +230,11 @@ func (t *table) read(in *input) error {
 				return err
 			}
 		}
-		if format == FormatParquet {
+		switch format {
+		case FormatParquet:
 			return readParquet(t, in)
+		case FormatXLSX:
+			return t.readWorkbook(in)
 		}
 		return readNPZ(t, in)
 	case FormatNPY, FormatIDX:
@@ -256,6 +259,24 @@ func (t *table) read(in *input) error {
 		return readJSONL(t, src, z)
 	}
 	return readCSV(t, src, z)
+}
+
+// readWorkbook reads a sheet as a CSV file.
+func (t *table) readWorkbook(in *input) error {
+	s := t.e.schema
+	delim, _ := s.CSV.delimiter()
+	text, err := workbookText(in, s.Sheet, delim)
+	if err != nil {
+		return err
+	}
+	u, err := unpack(in.name, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	defer u.close()
+	var z sizes
+	z.count(text, false)
+	return readCSV(t, newSource(in.name, u, ""), z)
 }
 
 // hold reads what is left of u into memory.

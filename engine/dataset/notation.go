@@ -2,13 +2,14 @@ package dataset
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
 )
 
 // Thousands separators that are not one character.
-const thousandsSpace = "space" // a blank, or one that does not break
+const thousandsSpace = "space" // a blank, thin or not, that breaks or does not
 
 // Encodings of a text file that is not UTF-8.
 const (
@@ -23,7 +24,7 @@ const UnknownOther = "other"
 // DateFormat says how a column writes dates, which become days from From.
 type DateFormat struct {
 	// Format is one of YYYY-MM-DD, YYYY/MM/DD, DD.MM.YYYY, DD/MM/YYYY, DD-MM-YYYY and
-	// MM/DD/YYYY. Leading zeros may be left out; a time of day after YYYY-MM-DD is dropped.
+	// MM/DD/YYYY. Leading zeros may be left out; a time of day after the date is dropped.
 	Format string `yaml:"format" json:"format"`
 	// From and To are the public range, as YYYY-MM-DD; dates outside are clamped.
 	From string `yaml:"from" json:"from"`
@@ -47,13 +48,17 @@ func dateLayout(format string) string {
 
 // parse returns the days from January 1, 1970.
 func parseDate(layout string, field []byte) (days int, ok bool) {
-	if layout == "2006-1-2" {
-		if k := bytes.IndexAny(field, " T"); k > 0 {
-			field = field[:k]
-		}
+	if k := bytes.IndexAny(field, " T"); k > 0 && isTimeOfDay(field[k+1:]) {
+		field = field[:k]
 	}
 	t, err := time.Parse(layout, string(field))
 	return int(t.Unix() / (24 * 3600)), err == nil && t.Year() >= 1
+}
+
+// isTimeOfDay says that a text begins with hours and minutes, such as 07:00 or 7:00:05.250Z.
+func isTimeOfDay(text []byte) bool {
+	hours, rest, ok := bytes.Cut(text, []byte(":"))
+	return ok && len(hours) >= 1 && len(hours) <= 2 && allDigits(hours) && len(rest) >= 2 && allDigits(rest[:2])
 }
 
 // bounds are the first and the last day; ok is false unless both are dates and in order.
@@ -73,6 +78,7 @@ func (d *DateFormat) Valid() bool {
 type notation struct {
 	decimal   byte
 	thousands string // "" for none
+	prefix    []byte
 	suffix    []byte
 	layout    string // of dates, "" for numbers
 	from      int    // first day
@@ -80,15 +86,15 @@ type notation struct {
 
 // notation of a numeric column, nil for plain numbers.
 func (s *Schema) notation(c *Column) *notation {
-	n := notation{decimal: '.', thousands: s.CSV.Thousands, suffix: []byte(c.Suffix)}
-	if s.CSV.Decimal != "" {
-		n.decimal = s.CSV.Decimal[0]
+	n := notation{decimal: cmp.Or(c.Decimal, s.CSV.Decimal, ".")[0], thousands: c.Thousands, prefix: []byte(c.Prefix), suffix: []byte(c.Suffix)}
+	if c.Thousands == "" && (c.Decimal == "" || c.Decimal == s.CSV.Decimal) {
+		n.thousands = s.CSV.Thousands
 	}
 	if c.Date != nil {
 		n.layout = dateLayout(c.Date.Format)
 		n.from, _, _ = c.Date.bounds()
 	}
-	if n.decimal == '.' && n.thousands == "" && len(n.suffix) == 0 && n.layout == "" {
+	if n.decimal == '.' && n.thousands == "" && len(n.suffix)+len(n.prefix) == 0 && n.layout == "" {
 		return nil
 	}
 	return &n
@@ -106,7 +112,10 @@ func (n *notation) plain(dst, field []byte) (out []byte, rule string) {
 		return strconv.AppendInt(dst, int64(days-n.from), 10), ""
 	}
 	if len(n.suffix) > 0 {
-		field = bytes.TrimRight(bytes.TrimSuffix(field, n.suffix), " \u00a0\u202f")
+		field = bytes.TrimRight(bytes.TrimSuffix(field, n.suffix), allBlanks)
+	}
+	if len(n.prefix) > 0 {
+		field = bytes.TrimLeft(bytes.TrimPrefix(field, n.prefix), allBlanks)
 	}
 	whole, rest := field, []byte(nil)
 	if k := bytes.IndexAny(field, string(n.decimal)+"eE"); k >= 0 {
@@ -131,16 +140,21 @@ func (n *notation) plain(dst, field []byte) (out []byte, rule string) {
 	return append(dst, rest...), ""
 }
 
+// allBlanks are the blanks that stand within numbers and before units.
+const allBlanks = " \u00a0\u202f\u2009"
+
 // groups cuts the whole part of a number at the thousands separators.
 func (n *notation) groups(whole []byte) [][]byte {
 	switch n.thousands {
 	case "":
 		return [][]byte{whole}
 	case thousandsSpace:
-		for _, space := range []string{"\u00a0", "\u202f"} {
+		for _, space := range []string{"\u00a0", "\u202f", "\u2009"} {
 			whole = bytes.ReplaceAll(whole, []byte(space), []byte(" "))
 		}
 		return bytes.Split(whole, []byte(" "))
+	case "'":
+		whole = bytes.ReplaceAll(whole, []byte("\u2019"), []byte("'"))
 	}
 	return bytes.Split(whole, []byte(n.thousands))
 }

@@ -203,7 +203,7 @@ func TestEncodings(t *testing.T) {
 func TestNotData(t *testing.T) {
 	folder := t.TempDir()
 	for name, c := range map[string]struct{ path, want, drafted string }{
-		"xlsx":   {writeFile(t, "a.xlsx", "PK\x03\x04\x14\x00\x06\x00\x08\x00\x00\x00!\x00AAAAAAAAAAAAAAAA[Content_Types].xml"), ruleExcel, ruleExcel},
+		"xlsx":   {writeFile(t, "a.xlsx", "PK\x03\x04\x14\x00\x06\x00\x08\x00\x00\x00!\x00AAAAAAAA\x13\x00\x00\x00[Content_Types].xml"), ruleBadWorkbook, ruleBadWorkbook},
 		"xls":    {writeFile(t, "a.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 and more"), ruleExcel, ruleExcel},
 		"folder": {folder, ruleNoFiles, ruleFolder},
 	} {

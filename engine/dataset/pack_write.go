@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 	"os"
 
 	"dyad/engine"
+	"dyad/internal/create"
 	"dyad/internal/pages"
 )
 
@@ -96,7 +98,7 @@ func newPackRows(w io.Writer, e *Encoder, o PackOptions) (*packRows, error) {
 	p := &packRows{e: e, ordered: e.person != nil || e.group != nil, out: &packSectionWriter{w: w, chunk: sha256.New()}}
 	for _, f := range []**os.File{&p.x, &p.y} {
 		var err error
-		if *f, err = os.CreateTemp(o.Folder, o.Prefix+"*"); err != nil {
+		if *f, err = create.Temporary(cmp.Or(o.Folder, os.TempDir()), o.Prefix, "", create.Private); err != nil {
 			p.close()
 			return nil, err
 		}

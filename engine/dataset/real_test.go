@@ -11,7 +11,7 @@ import (
 
 const (
 	realData     = "../../../shared/data"
-	benchSchemas = "../../bench/schemas"
+	benchSchemas = "catalog/schemas"
 )
 
 // needRealData skips the test on a machine that has only the repository.

@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// Formats of a file. The first four have named columns, the others number their
+// Formats of a file. The first five have named columns, the others number their
 // features from 1.
 const (
 	FormatCSV     = "csv"     // delimited text
 	FormatARFF    = "arff"    // Weka: a header of attributes, then delimited text
 	FormatJSONL   = "jsonl"   // one JSON object a line
 	FormatParquet = "parquet" // flat columns
+	FormatXLSX    = "xlsx"    // a sheet of an Excel workbook (Office Open XML), read as a CSV file
 	FormatLIBSVM  = "libsvm"  // LABEL [qid:GROUP] INDEX:VALUE ..., also called svmlight
 	FormatNPY     = "npy"     // one NumPy matrix, the labels in a second file
 	FormatNPZ     = "npz"     // NumPy archive of a matrix and its labels
@@ -92,8 +93,11 @@ type Schema struct {
 	RowsPerPerson int `yaml:"rows_per_person,omitempty" json:"rows_per_person,omitempty"`
 	// Missing is the policy of feature columns that have none of their own.
 	Missing *Missing `yaml:"missing,omitempty" json:"missing,omitempty"`
-	// CSV are options of FormatCSV.
+	// CSV are options of FormatCSV, and of FormatXLSX but for delimiter and encoding.
 	CSV CSVOptions `yaml:"csv,omitzero" json:"csv,omitzero"`
+
+	// Sheet names the sheet of a workbook (FormatXLSX). Empty means its only sheet with cells.
+	Sheet string `yaml:"sheet,omitempty" json:"sheet,omitempty"`
 
 	// IgnoreOthers allows columns of an ARFF, JSON lines or Parquet file that
 	// the schema does not list.
@@ -187,8 +191,14 @@ type Column struct {
 	Categories []string `yaml:"categories,omitempty" json:"categories,omitempty"`
 	// Unknown is UnknownOther, or empty: then a category that is not listed is an error.
 	Unknown string `yaml:"unknown,omitempty" json:"unknown,omitempty"`
-	// Suffix is cut off the end of a number, with blanks before it, e.g. "%".
+	// Suffix is cut off the end of a number, with blanks before it, e.g. "%" or "mg/l".
 	Suffix string `yaml:"suffix,omitempty" json:"suffix,omitempty"`
+	// Prefix is cut off the beginning of a number, with blanks after it, e.g. "€".
+	Prefix string `yaml:"prefix,omitempty" json:"prefix,omitempty"`
+	// Decimal and Thousands override those of CSVOptions for this numeric feature, in every format
+	// whose columns have names: in a JSON or Parquet file they are about texts.
+	Decimal   string `yaml:"decimal,omitempty" json:"decimal,omitempty"`
+	Thousands string `yaml:"thousands,omitempty" json:"thousands,omitempty"`
 	// Date makes the column a date, in days, and replaces Range.
 	Date *DateFormat `yaml:"date,omitempty" json:"date,omitempty"`
 	// FromData marks a range or categories that were taken from the data, as
@@ -204,6 +214,9 @@ type Column struct {
 	// TrimSuffix is cut off the end of the label before it is compared, e.g. "."
 	// where one of two files ends its labels in a dot.
 	TrimSuffix string `yaml:"trim_suffix,omitempty" json:"trim_suffix,omitempty"`
+	// Fold compares a label of two classes without regard to capitals and to blanks around it, so
+	// that "Ja" and "ja " are one class.
+	Fold bool `yaml:"fold,omitempty" json:"fold,omitempty"`
 	// Others is OthersDrop to leave out rows with a label that is neither
 	// Positive nor Negative: the data set is then the rows of two classes.
 	Others string `yaml:"others,omitempty" json:"others,omitempty"`

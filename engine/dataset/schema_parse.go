@@ -95,7 +95,7 @@ func (f *textFixer) Visit(n ast.Node) ast.Visitor {
 	}
 	key := kv.Key.GetToken().Value
 	switch {
-	case slices.Contains([]string{"name", "field", "positive", "negative", "delimiter", "data_id", "labels_file", "trim_suffix", "x", "y", "decimal", "thousands", "suffix", "from", "to"}, key):
+	case slices.Contains([]string{"name", "field", "positive", "negative", "delimiter", "data_id", "labels_file", "trim_suffix", "x", "y", "decimal", "thousands", "suffix", "prefix", "sheet", "from", "to"}, key):
 		kv.Value = asText(kv.Value)
 	case slices.Contains([]string{"categories", "values", "comment"}, key):
 		if list, ok := kv.Value.(*ast.SequenceNode); ok {

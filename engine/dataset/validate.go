@@ -1,22 +1,42 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 var dataID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+
+// IsDataID says whether a text may name data in a ledger: 1 to 128 letters, digits, dots, hyphens or underscores.
+func IsDataID(id string) bool { return dataID.MatchString(id) }
+
+// maxText bounds a text of a schema, in bytes.
+const maxText = 1 << 14
+
+// texts refuses names, categories and other texts that are too long or have control characters other than a tab and the end
+// of a line.
+func (v *validator) texts(what string, all ...string) {
+	for _, s := range all {
+		if len(s) > maxText || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }) {
+			v.addf("%s: a text has more than %d bytes, or characters that are not text; give the column or the category another name in the file", what, maxText)
+			return
+		}
+	}
+}
 
 // maxColumns bounds d and the columns of a schema, so that a mistyped number
 // cannot ask for unbounded memory.
 const maxColumns = 1 << 27
 
 // formats are all formats, in the order of messages.
-var formats = [...]string{FormatCSV, FormatARFF, FormatJSONL, FormatParquet, FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX}
+var formats = [...]string{FormatCSV, FormatARFF, FormatJSONL, FormatParquet, FormatXLSX, FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX}
 
 // Validate returns every problem of the schema, joined, or nil.
 func (s *Schema) Validate() error {
@@ -51,7 +71,11 @@ func (v *validator) check() {
 	case s.IsNarrow() && s.IsSparse():
 		v.addf("store: %s is for dense records; sparse ones are float64 (or set dense: true)", StoreFloat32)
 	}
+	if s.Sheet != "" && s.Format != FormatXLSX {
+		v.addf("sheet is for format: xlsx")
+	}
 	v.missing("missing", s.Missing, "")
+	v.texts("description, labels_file, arrays and comments", append([]string{s.Description, s.LabelsFile, s.arrays().X, s.arrays().Y, s.arrays().Group, s.arrays().Person}, s.CSV.Comment...)...)
 	if s.byIndex() {
 		v.byIndex()
 	} else {
@@ -106,20 +130,21 @@ func (v *validator) roles() {
 }
 
 func (v *validator) column(c *Column) {
-	where := fmt.Sprintf("column %q", c.Name)
+	where := fmt.Sprintf("column %.80q", c.Name)
 	role := c.role()
+	v.texts(where, append([]string{c.Name, c.Field, c.Suffix, c.Positive, c.Negative, c.TrimSuffix}, c.Categories...)...)
 	if !slices.Contains([]string{RoleFeature, RoleLabel, RoleID, RoleGroup, RolePerson, RoleIgnore}, role) {
 		v.addf("%s: role is %q, want feature, label, id, group, person or ignore", where, c.Role)
 		return
 	}
-	if role != RoleFeature && (c.Transform != "" || c.Categories != nil || c.Missing != nil || c.Suffix != "" || c.Date != nil || c.Unknown != "" || c.FromData) {
-		v.addf("%s: transform, categories, unknown, suffix, date, missing and from_data are for features", where)
+	if role != RoleFeature && (c.Transform != "" || c.Categories != nil || c.Missing != nil || c.writesNumbers() || c.Date != nil || c.Unknown != "" || c.FromData) {
+		v.addf("%s: transform, categories, unknown, suffix, prefix, decimal, thousands, date, missing and from_data are for features", where)
 	}
 	if role != RoleFeature && role != RoleLabel && (c.Kind != "" || c.Range != nil) {
 		v.addf("%s: kind and range are for features and graded labels", where)
 	}
-	if role != RoleLabel && (c.Positive != "" || c.Negative != "" || c.Others != "" || c.TrimSuffix != "") {
-		v.addf("%s: positive, negative, others and trim_suffix are for the label", where)
+	if role != RoleLabel && (c.Positive != "" || c.Negative != "" || c.Others != "" || c.TrimSuffix != "" || c.Fold) {
+		v.addf("%s: positive, negative, others, fold and trim_suffix are for the label", where)
 	}
 	switch {
 	case role == RoleLabel && c.Kind != "":
@@ -137,7 +162,7 @@ func (v *validator) label(where string, c *Column) {
 	}
 	if c.Positive == "" {
 		v.addf("%s: positive is missing; it is the value of the class that should score high (or give kind: numeric and a range for graded labels)", where)
-	} else if c.Negative != "" && newValueSet([]string{c.Positive}).find([]byte(c.Negative)) >= 0 {
+	} else if c.Negative != "" && newValueSet([]string{c.class(c.Positive)}).find([]byte(c.class(c.Negative))) >= 0 {
 		v.addf("%s: positive and negative are the same value", where)
 	}
 	if v.s.byIndex() && (!isPlainDecimal(c.Positive) || c.Negative != "" && !isPlainDecimal(c.Negative)) {
@@ -155,8 +180,8 @@ func (v *validator) gradedLabel(where string, c *Column) {
 	if c.Kind != KindNumeric {
 		v.addf("%s: kind of a label is %q, want numeric or none", where, c.Kind)
 	}
-	if c.Positive != "" || c.Negative != "" || c.Others != "" {
-		v.addf("%s: a graded label has a range; positive, negative and others are for two classes", where)
+	if c.Positive != "" || c.Negative != "" || c.Others != "" || c.Fold {
+		v.addf("%s: a graded label has a range; positive, negative, fold and others are for two classes", where)
 	}
 	if len(c.Range) != 2 {
 		v.addf("%s: a graded label needs its public range: [lo, hi]", where)
@@ -182,9 +207,10 @@ func (v *validator) feature(where string, c *Column) {
 		default:
 			v.numericRange(where, c.Range, c.Transform)
 		}
+		v.notation(where+": ", cmp.Or(c.Decimal, v.s.CSV.Decimal), c.Decimal, c.Thousands)
 	case KindCategorical:
-		if c.Range != nil || c.Transform != "" || c.Suffix != "" || c.Date != nil {
-			v.addf("%s: a categorical column has no range, transform, suffix or date", where)
+		if c.Range != nil || c.Transform != "" || c.writesNumbers() || c.Date != nil {
+			v.addf("%s: a categorical column has no range, transform, suffix, prefix, decimal, thousands or date", where)
 		}
 		if c.Unknown != "" && c.Unknown != UnknownOther {
 			v.addf("%s: unknown is %q, want other or none", where, c.Unknown)
@@ -223,8 +249,8 @@ func (v *validator) date(where string, c *Column) {
 	if _, _, ok := c.Date.bounds(); !ok {
 		v.addf("%s: date.from and date.to are the public range, two days YYYY-MM-DD in order", where)
 	}
-	if c.Range != nil || c.Transform != "" || c.Suffix != "" || c.Missing != nil && c.Missing.Value != nil {
-		v.addf("%s: a date has no range, transform, suffix or value for missing dates; date.from and date.to are its range", where)
+	if c.Range != nil || c.Transform != "" || c.writesNumbers() || c.Missing != nil && c.Missing.Value != nil {
+		v.addf("%s: a date has no range, transform, suffix, prefix, decimal, thousands or value for missing dates; date.from and date.to are its range", where)
 	}
 }
 
@@ -268,6 +294,7 @@ func (v *validator) missing(where string, m *Missing, kind string) {
 	if m == nil {
 		return
 	}
+	v.texts(where, m.Values...)
 	switch m.policy() {
 	case MissingError, MissingMiddle:
 	case MissingValue:
@@ -286,6 +313,23 @@ func (v *validator) missing(where string, m *Missing, kind string) {
 	}
 	if m.Value != nil && m.policy() != MissingValue {
 		v.addf("%s: value is used by policy: value only", where)
+	}
+}
+
+// writesNumbers says that the column states how its numbers are written.
+func (c *Column) writesNumbers() bool {
+	return c.Suffix != "" || c.Prefix != "" || c.Decimal != "" || c.Thousands != ""
+}
+
+// notation checks the signs of numbers; decimal is the sign that holds where they do.
+func (v *validator) notation(where, decimal, ownDecimal, thousands string) {
+	if d := ownDecimal; d != "" && d != "." && d != "," {
+		v.addf("%sdecimal is %q, want a point or a comma", where, d)
+	}
+	if !slices.Contains([]string{"", ".", ",", "'", thousandsSpace}, thousands) {
+		v.addf("%sthousands is %q, want a point, a comma, an apostrophe or space", where, thousands)
+	} else if thousands != "" && thousands == cmp.Or(decimal, ".") {
+		v.addf("%sthousands is what decimal is; set decimal: \",\" for numbers such as 1.234,5", where)
 	}
 }
 

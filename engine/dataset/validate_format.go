@@ -1,10 +1,5 @@
 package dataset
 
-import (
-	"cmp"
-	"slices"
-)
-
 // byName checks the keys of formats whose columns have names.
 func (v *validator) byName() {
 	s := v.s
@@ -25,12 +20,12 @@ func (v *validator) byName() {
 		}
 		fields[c.field()] = true
 	}
-	if s.format() == FormatCSV {
+	if f := s.format(); f == FormatCSV || f == FormatXLSX {
 		v.csv()
 		return
 	}
 	if !s.CSV.isZero() {
-		v.addf("csv options are for format: csv")
+		v.addf("csv options are for format: csv or xlsx")
 	}
 	for _, c := range s.Columns {
 		if c.Position != 0 {
@@ -39,19 +34,15 @@ func (v *validator) byName() {
 	}
 }
 
+// asCSV says that the format is named and that rows are read as those of a CSV file.
+func (s *Schema) asCSV() bool { return s.Format == FormatCSV || s.Format == FormatXLSX }
+
 func (v *validator) csv() {
 	s := v.s
 	if _, ok := s.CSV.delimiter(); !ok {
 		v.addf("csv.delimiter is %q, want one ASCII character other than a quote, a letter, a digit or a point, or tab", s.CSV.Delimiter)
 	}
-	if d := s.CSV.Decimal; d != "" && d != "." && d != "," {
-		v.addf("csv.decimal is %q, want a point or a comma", d)
-	}
-	if sep := s.CSV.Thousands; !slices.Contains([]string{"", ".", ",", "'", thousandsSpace}, sep) {
-		v.addf("csv.thousands is %q, want a point, a comma, an apostrophe or space", sep)
-	} else if sep != "" && sep == cmp.Or(s.CSV.Decimal, ".") {
-		v.addf("csv.thousands is what csv.decimal is; set csv.decimal: \",\" for numbers such as 1.234,5")
-	}
+	v.notation("csv.", s.CSV.Decimal, s.CSV.Decimal, s.CSV.Thousands)
 	if e := s.CSV.Encoding; e != "" && e != EncodingUTF16 && e != EncodingWindows1252 {
 		v.addf("csv.encoding is %q, want utf-16, windows-1252 (also for latin-1), or none for UTF-8", e)
 	}
@@ -63,13 +54,13 @@ func (v *validator) csv() {
 	if s.CSV.IgnoreOthers && !s.CSV.Header {
 		v.addf("csv.ignore_others needs csv.header: true")
 	}
-	if s.Format == FormatCSV && s.IgnoreOthers {
-		v.addf("ignore_others of a CSV file belongs under csv")
+	if s.asCSV() && s.IgnoreOthers {
+		v.addf("ignore_others of a CSV file or a workbook belongs under csv")
 	}
 	positions := map[int]bool{}
 	given := 0
 	for _, c := range s.Columns {
-		if s.Format == FormatCSV && !s.CSV.Header && c.Field != "" {
+		if s.asCSV() && !s.CSV.Header && c.Field != "" {
 			v.addf("column %q: field is for files that name their columns", c.Name)
 		}
 		if c.Position == 0 {
@@ -110,7 +101,7 @@ func (v *validator) byIndex() {
 		v.addf("dense is for format: libsvm; records of %s are always dense", s.Format)
 	}
 	if !s.CSV.isZero() || s.IgnoreOthers {
-		v.addf("csv options are for format: csv, and ignore_others for files with column names")
+		v.addf("csv options are for format: csv or xlsx, and ignore_others for files with column names")
 	}
 	// Without a format, a dense schema may meet any of the formats.
 	open := s.Format == "" && s.Dense

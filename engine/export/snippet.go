@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"text/template"
+	"unicode"
 
 	"dyad/engine/dataset"
 )
@@ -22,9 +23,10 @@ var pythonTemplate string
 //go:embed templates/score.go.tmpl
 var goTemplate string
 
-// snippet is what the templates are filled with.
+// snippet is what the templates are filled with. It holds no text of a model as it is: every text went through
+// the words of its language.
 type snippet struct {
-	About      []Fact
+	About      []string // lines of a comment
 	Numbered   bool
 	Narrow     bool
 	NonZeros   int
@@ -34,14 +36,17 @@ type snippet struct {
 	Categories []snippetColumn
 }
 
-// snippetColumn is an input with its weights.
+// snippetColumn is an input with its weights. Its Field and the Text of its categories are source text, and Name is empty.
 type snippetColumn struct {
 	dataset.Input
 	Weights []float64
 }
 
+// words write texts in a language: the name of a column, and a literal.
+type words struct{ name, text func(string) string }
+
 // snippet collects the columns of a linear score.
-func (f *Function) snippet() (*snippet, error) {
+func (f *Function) snippet(write words) (*snippet, error) {
 	w, err := f.linear()
 	if err != nil {
 		return nil, err
@@ -49,8 +54,12 @@ func (f *Function) snippet() (*snippet, error) {
 	if len(w) > maxSnippet {
 		return nil, fmt.Errorf("export: a snippet would have %d features, and at most %d are written as source text; export the model as ONNX", len(w), maxSnippet)
 	}
-	s := &snippet{About: oneLine(f.About), Numbered: f.numbered(), Narrow: f.narrow(), NonZeros: f.nonZeros(), Factor: f.Encoder.Factor(), Slack: f.slack()}
+	s := &snippet{About: comments(f.About), Numbered: f.numbered(), Narrow: f.narrow(), NonZeros: f.nonZeros(), Factor: f.Encoder.Factor(), Slack: f.slack()}
 	for _, in := range f.Encoder.Inputs() {
+		in.Name, in.Field = "", write.name(in.Field)
+		for k, c := range in.Categories {
+			in.Categories[k].Text = write.text(c.Text)
+		}
 		c := snippetColumn{in, w[in.Offset:][:in.Width]}
 		if in.Numeric {
 			s.Numbers = append(s.Numbers, c)
@@ -61,25 +70,29 @@ func (f *Function) snippet() (*snippet, error) {
 	return s, nil
 }
 
-// oneLine keeps facts within a comment.
-func oneLine(facts []Fact) []Fact {
-	out := make([]Fact, len(facts))
+// comments are facts as lines that end no comment: of printable characters, with single blanks.
+func comments(facts []Fact) []string {
+	lines := make([]string, len(facts))
 	for i, f := range facts {
-		out[i] = Fact{f.Name, strings.Join(strings.Fields(f.Text), " ")}
+		lines[i] = strings.Map(func(r rune) rune {
+			if unicode.IsPrint(r) {
+				return r
+			}
+			return '?'
+		}, strings.Join(strings.Fields(f.Name+": "+f.Text), " "))
 	}
-	return out
+	return lines
 }
 
 // Python writes a function of NumPy columns.
 func (f *Function) Python() ([]byte, error) {
-	return f.fill(pythonTemplate, template.FuncMap{
+	return f.fill(pythonTemplate, words{pythonText, pythonText}, template.FuncMap{
 		"number": func(v float64) string {
 			if math.IsNaN(v) {
 				return "np.nan"
 			}
 			return number(v)
 		},
-		"text": pythonText,
 		"bool": func(b bool) string {
 			if b {
 				return "True"
@@ -109,14 +122,13 @@ func pythonText(s string) string {
 
 // Go writes a file of the standard library only.
 func (f *Function) Go() ([]byte, error) {
-	text, err := f.fill(goTemplate, template.FuncMap{
+	text, err := f.fill(goTemplate, words{strconv.Quote, strconv.Quote}, template.FuncMap{
 		"number": func(v float64) string {
 			if math.IsNaN(v) {
 				return "nan"
 			}
 			return number(v)
 		},
-		"text": strconv.Quote,
 		"bool": strconv.FormatBool,
 	})
 	if err != nil {
@@ -125,8 +137,8 @@ func (f *Function) Go() ([]byte, error) {
 	return format.Source(text)
 }
 
-func (f *Function) fill(text string, functions template.FuncMap) ([]byte, error) {
-	s, err := f.snippet()
+func (f *Function) fill(text string, write words, functions template.FuncMap) ([]byte, error) {
+	s, err := f.snippet(write)
 	if err != nil {
 		return nil, err
 	}

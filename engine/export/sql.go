@@ -18,7 +18,7 @@ var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 // SQL writes a SELECT that adds a score to the rows of a table, for DuckDB and PostgreSQL alike.
 // Columns have the names of the file. A row that dyad predict refuses has the score NULL.
 func (f *Function) SQL(table string) ([]byte, error) {
-	s, err := f.snippet()
+	s, err := f.snippet(words{sqlName, sqlText})
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (f *Function) SQL(table string) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString("-- Scores of a model, from its raw columns. Written by dyad export.\n")
 	for _, a := range s.About {
-		fmt.Fprintf(&b, "-- %s: %s\n", a.Name, a.Text)
+		fmt.Fprintf(&b, "-- %s\n", a)
 	}
 	fmt.Fprintf(&b, "SELECT r.*, z.%s\nFROM %s AS r\n", name, sqlTable(table))
 	lateral := func(name string, parts []string) {
@@ -70,7 +70,7 @@ func (f *Function) SQL(table string) ([]byte, error) {
 
 // sqlRaw is the column as a number or a text.
 func sqlRaw(in dataset.Input) string {
-	name := "r." + sqlName(in.Field)
+	name := "r." + in.Field
 	switch {
 	case in.Date:
 		return fmt.Sprintf("CAST(CAST(%s AS DATE) - DATE '1970-01-01' AS DOUBLE PRECISION) - %s", name, sqlNumber(in.Shift))
@@ -125,7 +125,7 @@ func sqlCase(in dataset.Input, c string, of func(code int) float64) string {
 	}
 	fmt.Fprintf(&b, "CAST(CASE WHEN %s IS NULL OR %s THEN %s", c, empty, value(in.MissingCode))
 	for _, k := range in.Categories {
-		key := "'" + strings.ReplaceAll(k.Text, "'", "''") + "'"
+		key := k.Text
 		if in.ByNumber {
 			key = sqlNumber(k.Number)
 		}
@@ -145,6 +145,9 @@ func sqlNumber(v float64) string {
 
 // sqlName is a quoted name.
 func sqlName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// sqlText is a literal.
+func sqlText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // sqlTable is a name, with those of its schema and catalogue.
 func sqlTable(name string) string {

@@ -20,6 +20,9 @@ type Output struct {
 	Asked string // as the user named it
 	Path  string // resolved
 	Force bool   // what is there is replaced
+	// Spare: the name is a default, which nobody typed. If it is taken the file gets one with the id of its
+	// run instead of an error.
+	Spare bool
 }
 
 // ErrTaken is wrapped by the error about a file that is there and must not be replaced.
@@ -28,8 +31,21 @@ var ErrTaken = errors.New("choose another name")
 // NewOutput makes sure, before anything is charged, that a file can be written. It never
 // is one of the inputs, not even with force. It is nil for no path.
 func NewOutput(path string, force bool, inputs ...string) (*Output, error) {
+	return newOutput(Output{Asked: path, Force: force}, inputs)
+}
+
+// NewSpare is NewOutput for a default name (Output.Spare). What is there is left as it is, unless by force.
+func NewSpare(path string, force bool, inputs ...string) (*Output, error) {
+	return newOutput(Output{Asked: path, Force: force, Spare: true}, inputs)
+}
+
+func newOutput(o Output, inputs []string) (*Output, error) {
+	path, kept := o.Asked, !o.Force
 	if path == "" {
 		return nil, nil
+	}
+	if kept && o.Spare {
+		inputs = nil // a spare name replaces none of them
 	}
 	for _, in := range inputs {
 		if in != "" && Same(path, in) {
@@ -37,24 +53,27 @@ func NewOutput(path string, force bool, inputs ...string) (*Output, error) {
 		}
 	}
 	switch info, err := os.Stat(path); {
+	case err == nil && kept && o.Spare:
 	case err == nil && !info.Mode().IsRegular():
 		return nil, input.Errorf("%s is a directory or a device; name a file to write", path)
-	case err == nil && !force:
+	case err == nil && kept:
 		return nil, input.Errorf("%s exists; %w", path, ErrTaken)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, input.Errorf("cannot look at %s: %w", path, err)
 	}
 	name, err := durable.Resolve(path)
-	if err != nil {
-		return nil, input.Errorf("cannot write to the folder of %s: %v", path, err)
+	if err == nil {
+		var probe *durable.File
+		durable.SweepTemporary(filepath.Dir(name))
+		if probe, err = durable.Create(filepath.Dir(name), durable.TempPrefix, ""); err == nil {
+			probe.Remove()
+		}
 	}
-	durable.SweepTemporary(filepath.Dir(name))
-	probe, err := durable.Create(filepath.Dir(name), durable.TempPrefix, "")
 	if err != nil {
-		return nil, input.Errorf("cannot write to the folder of %s: %v", path, err)
+		return nil, input.Errorf("cannot write to the folder of %s: %v%s", path, err, map[bool]string{true: "; name a file in another one (--out)"}[o.Spare])
 	}
-	probe.Remove()
-	return &Output{path, name, force}, nil
+	o.Path = name
+	return &o, nil
 }
 
 // Same says that two names lead to one file.

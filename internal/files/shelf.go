@@ -24,12 +24,12 @@ import (
 // release, and then gives it its own: see algorithms.Shelf.
 //
 // The private name is .dyad-RUN-xxxx.model, of mode 0600, in the folder of Out, or if that
-// cannot be written in that of the ledger, or in the one for temporary files. A program
+// cannot be written, or Out is nil, in that of the ledger, or in the one for temporary files. A program
 // holds the lock of what it keeps, so nobody removes it while a release may be under way;
 // and a file whose hash the ledger names is never removed, only published: by this program,
 // or by one that resumes the run.
 type Shelf struct {
-	Out *Output // nil: nothing is kept or saved
+	Out *Output // nil: the result is kept until the caller has it, and not saved
 	// Text is the model file of a result, and a length that is never less than its own and
 	// does not depend on the weights.
 	Text func(*algorithms.Result) (text []byte, most int, err error)
@@ -86,9 +86,6 @@ func (e *ElsewhereError) Unwrap() error { return e.Err }
 
 // Keep implements algorithms.Shelf.
 func (s *Shelf) Keep(o *algorithms.Result) (ledger.Kept, error) {
-	if s.Out == nil {
-		return ledger.Kept{}, nil
-	}
 	k, err := s.keep(o)
 	if err != nil {
 		err = fmt.Errorf("%w: the result can be kept nowhere, so it was not released: %w", ErrNowhere, err)
@@ -102,10 +99,18 @@ func (s *Shelf) keep(o *algorithms.Result) (k ledger.Kept, err error) {
 	if err != nil {
 		return k, err
 	}
-	if s.file, err = s.Log.Keep(s.run, text, most, append([]string{filepath.Dir(s.Out.Path)}, s.other...)...); err != nil {
+	if s.file, err = s.Log.Keep(s.run, text, most, s.folders()...); err != nil {
 		return k, err
 	}
 	return ledger.Kept{Digest: Digest(text), Place: s.file.Name()}, nil
+}
+
+// folders are where a result may be kept, the best one first.
+func (s *Shelf) folders() []string {
+	if s.Out == nil {
+		return s.other
+	}
+	return append([]string{filepath.Dir(s.Out.Path)}, s.other...)
 }
 
 // Drop implements algorithms.Shelf.
@@ -170,6 +175,7 @@ func RunOfKept(name string) (run string, ok bool) {
 func (s *Shelf) Saved(o *algorithms.Result) (name string, err error) {
 	switch {
 	case s.Out == nil:
+		s.Drop()
 		return "", nil
 	case s.file != nil:
 		return s.Log.publish(s.file, s.Out, s.run)
@@ -214,7 +220,7 @@ func (l Log) Rename(f *durable.File, out *Output, run string) (name string, err 
 	if err != nil {
 		mode = 0o600 // better than a model without a name
 	}
-	for _, as := range []Output{*out, {WithRun(out.Asked, run), WithRun(out.Path, run), false}} {
+	for _, as := range []Output{*out, {Asked: WithRun(out.Asked, run), Path: WithRun(out.Path, run)}} {
 		renamed, err := f.Publish(as.Path, mode, as.Force)
 		switch {
 		case renamed:
@@ -225,6 +231,9 @@ func (l Log) Rename(f *durable.File, out *Output, run string) (name string, err 
 			if as.Path != out.Path {
 				if !Same(as.Asked, as.Path) { // asked is a link into another folder
 					as.Asked = as.Path
+				}
+				if out.Spare {
+					return as.Asked, nil
 				}
 				return as.Asked, &ElsewhereError{as.Asked, "", fmt.Errorf("%s was made by another program meanwhile and was not replaced", out.Asked)}
 			}
@@ -247,12 +256,8 @@ func WithRun(path, run string) string {
 func (s *Shelf) Attach(o *algorithms.Options) {
 	s.other = []string{filepath.Dir(o.Ledger.Path()), os.TempDir()}
 	o.Shelf = s
-	dirs := s.other
-	if s.Out != nil {
-		dirs = append([]string{filepath.Dir(s.Out.Path)}, dirs...)
-	}
 	o.Ledger.SweepRuns()
-	SweepKept(o.Ledger, dirs...)
+	SweepKept(o.Ledger, s.folders()...)
 }
 
 // SweepKept removes from folders what was kept by attempts of this ledger that came to

@@ -170,19 +170,26 @@ func (r *rewriter) user(name string, text []byte) ([]byte, error) {
 	if err != nil || !requires(mod, r.from) {
 		return text, err
 	}
+	var all []*modfile.Require
 	for _, q := range mod.Require {
 		if q.Mod.Path == r.from {
-			err = errors.Join(err, mod.AddRequire(r.to, q.Mod.Version))
+			q = &modfile.Require{Mod: module.Version{Path: r.to, Version: q.Mod.Version}}
 		}
+		all = append(all, q)
 	}
+	mod.SetRequireSeparateIndirect(all) // r.from goes, and r.to is where "go mod tidy" has it
 	for _, q := range mod.Replace {
 		if q.Old.Path == r.from {
 			err = errors.Join(err, mod.AddReplace(r.to, q.Old.Version, q.New.Path, q.New.Version), mod.DropReplace(r.from, q.Old.Version))
 		}
 	}
-	if err = errors.Join(err, mod.DropRequire(r.from)); err != nil {
+	if below, ok := strings.CutPrefix(mod.Module.Mod.Path, r.from+"/"); ok { // the laboratory
+		err = errors.Join(err, mod.AddModuleStmt(r.to+"/"+below))
+	}
+	if err != nil {
 		return nil, err
 	}
+	mod.SortBlocks()
 	mod.Cleanup()
 	return mod.Format()
 }

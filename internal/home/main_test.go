@@ -90,6 +90,9 @@ func TestMove(t *testing.T) {
 		"README.md":            "see dyad/engine\n",
 		"bench/results/raw.md": "pkg: dyad/engine\n",
 		"kernels/_asm/go.mod":  "module asm\n",
+		"bench/go.mod":         "module dyad/bench\n\ngo 1.26.0\n\nrequire (\n\ta.org/a v1.0.0\n\tdyad v0.0.0\n\tz.org/z v1.0.0\n)\n\nrequire b.org/b v1.0.0 // indirect\n\nreplace dyad => ..\n",
+		"bench/bench.go":       "package bench\n",
+		"bench/run/main.go":    "package main\n\nimport (\n\t_ \"dyad/bench\"\n\t_ \"dyad/engine\"\n)\n\nfunc main() {}\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)
@@ -119,6 +122,8 @@ func TestMove(t *testing.T) {
 			"go.mod":               "module " + to + "\n\ngo 1.26.0\n",
 			"cmd/dyad/main.go":     "package main\n\nimport _ \"" + to + "/engine\"\n\nfunc main() {}\n",
 			"README.md":            "see " + to + "/engine\n",
+			"bench/go.mod":         "module " + to + "/bench\n\ngo 1.26.0\n\nrequire (\n\ta.org/a v1.0.0\n\t" + to + " v0.0.0\n\tz.org/z v1.0.0\n)\n\nrequire b.org/b v1.0.0 // indirect\n\nreplace " + to + " => ..\n",
+			"bench/run/main.go":    "package main\n\nimport (\n\t_ \"" + to + "/bench\"\n\t_ \"" + to + "/engine\"\n)\n\nfunc main() {}\n",
 			"bench/results/raw.md": "pkg: dyad/engine\n",
 		} {
 			if got := read(filepath.Join(dir, name)); got != want {

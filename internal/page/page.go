@@ -10,7 +10,7 @@ import (
 	"io"
 	"strings"
 
-	"dyad/experiment"
+	"dyad/internal/experiment"
 )
 
 //go:embed style.css

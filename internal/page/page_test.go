@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/experiment"
+	"dyad/internal/experiment"
 )
 
 // luminance is the relative luminance of a colour (WCAG 2.2).

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
+
+	"dyad/internal/create"
 )
 
 // Document is a file that one process at a time owns and replaces whole, readable by its
@@ -23,7 +25,7 @@ type Document struct {
 // or the end of the process. The document need not exist. The error wraps ErrBusy if another
 // process owns it.
 func Own(name string) (*Document, error) {
-	d := &Document{name, flock.New(name + ".lock")}
+	d := &Document{name, create.Lock(name + ".lock")}
 	switch ok, err := d.lock.TryLock(); {
 	case err != nil:
 		return nil, LockError(err)
@@ -98,6 +100,31 @@ func Text(text []byte) func(io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	}
+}
+
+// ErrTooLong is wrapped for a file that is longer than its kind can be.
+var ErrTooLong = errors.New("it is too long")
+
+// Read returns the content of a regular file of at most limit bytes, and reads no other: a device or a data file that
+// is named by mistake would fill the memory. A link that has the name is not followed: see Resolve.
+func Read(name string, limit int64) ([]byte, error) {
+	f, err := create.Open(name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	size := info.Size()
+	if size <= limit {
+		text, err := io.ReadAll(io.LimitReader(f, limit+1)) // it may grow
+		if size = int64(len(text)); err != nil || size <= limit {
+			return text, err
+		}
+	}
+	return nil, fmt.Errorf("%s has %d bytes, at most %d are read: %w", name, size, limit, ErrTooLong)
 }
 
 // SweepTemporary removes what killed programs left in dir of files that they were writing.

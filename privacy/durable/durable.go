@@ -7,7 +7,6 @@
 package durable
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +16,8 @@ import (
 	"syscall"
 
 	"github.com/gofrs/flock"
+
+	"dyad/internal/create"
 )
 
 // maxLinks is how many symbolic links Resolve follows, as Linux does.
@@ -93,20 +94,16 @@ type File struct {
 // locks it until Publish, Close or Remove, or the end of the program.
 func Create(dir, prefix, suffix string) (*File, error) {
 	for {
-		name := filepath.Join(dir, prefix+rand.Text()[:10]+suffix)
-		file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
+		file, err := create.Temporary(dir, prefix, suffix, create.Private)
 		if err != nil {
 			return nil, err
 		}
-		f := &File{File: file, lock: flock.New(name, flock.SetFlag(os.O_RDWR))}
+		f := &File{File: file, lock: create.LockOf(file.Name())}
 		switch ok, err := f.lock.TryLock(); {
-		case err != nil && sameFile(f.File, name): // no locks here: nobody can sweep here either
+		case err != nil && sameFile(f.File, f.Name()): // no locks here: nobody can sweep here either
 			f.lock = nil
 			return f, nil
-		case ok && sameFile(f.File, name):
+		case ok && sameFile(f.File, f.Name()):
 			return f, nil
 		}
 		f.Remove() // Sweep was between the two calls
@@ -119,20 +116,18 @@ func sameFile(f *os.File, name string) bool {
 	return err == nil && errAt == nil && os.SameFile(is, at)
 }
 
-func isRegular(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode().IsRegular()
-}
-
 // Open opens an existing file and locks it. It fails with ErrBusy if the program that
 // wrote it is alive, and without reason to wait. What is not a regular file does not exist
 // to it: to read a FIFO would wait for ever, and who writes to the folder can make one.
 func Open(name string) (*File, error) {
-	file, err := os.OpenFile(name, os.O_RDWR, 0)
+	file, err := create.Open(name, os.O_RDWR)
+	if errors.Is(err, create.ErrIrregular) {
+		err = fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
 	if err != nil {
 		return nil, err
 	}
-	f := &File{File: file, lock: flock.New(name, flock.SetFlag(os.O_RDWR))}
+	f := &File{File: file, lock: create.LockOf(name)}
 	switch ok, err := f.lock.TryLock(); {
 	case err != nil:
 		_ = f.Close()
@@ -140,7 +135,7 @@ func Open(name string) (*File, error) {
 	case !ok:
 		_ = f.Close()
 		return nil, fmt.Errorf("%s: %w", name, ErrBusy)
-	case !sameFile(f.File, name) || !isRegular(f.File):
+	case !sameFile(f.File, name):
 		_ = f.Close()
 		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 	}
@@ -168,14 +163,13 @@ func (f *File) Remove() {
 // SharedMode is the mode of a new file in dir that everybody may read who may read new
 // files there: 0666 less the umask. An empty file is made and removed to find it.
 func SharedMode(dir string) (fs.FileMode, error) {
-	name := filepath.Join(dir, TempPrefix+rand.Text()[:10])
-	probe, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	probe, err := create.Temporary(dir, TempPrefix, "", 0o666)
 	if err != nil {
 		return 0, err
 	}
 	info, err := probe.Stat()
 	// What cannot be removed is empty; Sweep removes it.
-	_, _ = probe.Close(), os.Remove(name)
+	_, _ = probe.Close(), os.Remove(probe.Name())
 	if err != nil {
 		return 0, err
 	}
@@ -204,7 +198,10 @@ func (f *File) Publish(path string, mode fs.FileMode, replace bool) (renamed boo
 	if err != nil || runtime.GOOS == "windows" {
 		return err == nil, err
 	}
-	return true, errors.Join(f.Chmod(mode), f.Close(), SyncDir(filepath.Dir(path)))
+	if mode != create.Private {
+		err = f.Chmod(mode)
+	}
+	return true, errors.Join(err, f.Close(), SyncDir(filepath.Dir(path)))
 }
 
 // linkNoReplace is a rename that replaces nothing, for file systems with hard links. A crash

@@ -12,14 +12,12 @@ import (
 	"path/filepath"
 	"slices"
 
+	"dyad/internal/create"
 	"dyad/privacy/account"
 	"dyad/privacy/durable"
 )
 
-const (
-	archiveInfix  = ".archive-"
-	compactSuffix = ".compact"
-)
+const archiveInfix = ".archive-"
 
 // Archive is a line that stands for finished runs, whose own lines are in a file next to the ledger.
 type Archive struct {
@@ -83,7 +81,7 @@ func (l *Ledger) Compact() (Compacted, error) {
 	if _, err := l.repair(st); err != nil {
 		return Compacted{}, err
 	}
-	old, err := os.ReadFile(l.path)
+	old, err := readLines(l.path)
 	if err != nil {
 		return Compacted{}, l.errorf("cannot read it: %w", err)
 	}
@@ -103,19 +101,25 @@ func (l *Ledger) Compact() (Compacted, error) {
 		return Compacted{}, l.errorf("cannot compact it: %w", err)
 	}
 	done.After = after.lines
-	if err := writeDurable(filepath.Join(filepath.Dir(l.path), done.File), old); err != nil {
+	if err := durable.Write(filepath.Join(filepath.Dir(l.path), done.File), true, true, nil, durable.Text(old)); err != nil {
 		return Compacted{}, l.errorf("cannot write the archive %s: %w", done.File, err)
 	}
 	l.at("archive saved")
-	if err := writeSynced(l.path+compactSuffix, text); err != nil {
+	compacted, err := l.prepare(text)
+	if err != nil {
 		return Compacted{}, l.errorf("cannot write the compacted ledger: %w", err)
 	}
 	l.at("compact written")
 	if err := l.replaceHead(ledgerHead{Lines: st.lines, Hash: st.last.String(), NextLines: head.Lines, NextHash: head.Hash}); err != nil {
+		compacted.Remove()
 		return Compacted{}, err
 	}
 	l.at("both admitted")
-	if err := errors.Join(os.Rename(l.path+compactSuffix, l.path), durable.SyncDir(filepath.Dir(l.path))); err != nil {
+	renamed, err := compacted.Publish(l.path, create.Private, true)
+	if !renamed {
+		compacted.Remove()
+	}
+	if err != nil {
 		return Compacted{}, l.errorf("cannot replace it by the compacted one: %w", err)
 	}
 	l.at("compacted")
@@ -131,10 +135,7 @@ func (st *ledgerState) archivable() map[string]bool {
 	for _, e := range st.entries {
 		switch {
 		case e.Charge != nil:
-			streams[e.Run] = e.Charge.Counted || slices.ContainsFunc(e.Charge.Events, func(v account.Event) bool {
-				_, stream := v.(account.StreamEvent)
-				return stream
-			})
+			streams[e.Run] = e.Charge.stream()
 		case e.Type == typeFinish:
 			stream, charged := streams[e.Run]
 			_, err := os.Lstat(e.Kept.Place)
@@ -324,7 +325,7 @@ func (l *Ledger) archives(st *ledgerState, f func([]Entry)) (away string, err er
 			return "", nil
 		}
 		a := st.entries[at].Archive
-		text, err := os.ReadFile(filepath.Join(filepath.Dir(l.path), a.File))
+		text, err := readLines(filepath.Join(filepath.Dir(l.path), a.File))
 		if errors.Is(err, fs.ErrNotExist) {
 			return a.File, nil
 		}

@@ -46,7 +46,7 @@ func busyLedger(t *testing.T) *Ledger {
 			}
 			continue
 		}
-		if err := l.Finish(c.Run, StatusReleased); err != nil {
+		if err := l.Release(c.Run, Kept{Digest: "0f"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,10 +109,10 @@ func TestCompact(t *testing.T) {
 	if e, err := l.Released("kept"); err != nil || e.Kept.Digest != "0f" {
 		t.Errorf("%+v, %v", e, err)
 	}
-	if err := l.Finish("run0", StatusReleased); !errors.Is(err, ErrResume) {
+	if err := l.Release("run0", Kept{Digest: "0f"}); !errors.Is(err, ErrResume) {
 		t.Errorf("a run that is archived is finished again: %v", err)
 	}
-	if err := l.Finish("open", StatusReleased); err != nil {
+	if err := l.Release("open", Kept{Digest: "0f"}); err != nil {
 		t.Error(err)
 	}
 	c := testCharge("other data")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"dyad/internal/create"
 	"dyad/privacy/durable"
 )
 
@@ -79,7 +80,7 @@ func (l *Ledger) runFile(run string) string {
 func (r *RunLock) acquire() error {
 	name := r.ledger.runFile(r.run)
 	for {
-		r.lock = flock.New(name)
+		r.lock = create.Lock(name)
 		switch ok, err := r.lock.TryLock(); {
 		case err != nil:
 			return r.ledger.errorf("cannot lock run %q, check space and permissions: %w", r.run, durable.LockError(err))
@@ -87,7 +88,7 @@ func (r *RunLock) acquire() error {
 			return fmt.Errorf("%w: run %q is in use by another process, maybe by another copy of its state; wait for it to end or stop it", ErrResume, r.run)
 		}
 		var err error
-		if r.file, err = os.OpenFile(name, os.O_RDWR, 0); err == nil {
+		if r.file, err = create.Open(name, os.O_RDWR); err == nil {
 			locked, errLocked := r.lock.Stat()
 			opened, errOpened := r.file.Stat()
 			if errLocked == nil && errOpened == nil && os.SameFile(locked, opened) {
@@ -254,8 +255,9 @@ func (r *RunLock) close() {
 }
 
 // SweepRuns removes what killed processes left next to the ledger of runs that are finished:
-// their locks and counts.
+// their locks and counts, and heads that did not become one.
 func (l *Ledger) SweepRuns() {
+	durable.SweepTemporary(filepath.Dir(l.path))
 	files, err := filepath.Glob(escapeGlob(l.path) + runPrefix + "*" + lockSuffix)
 	if err != nil || len(files) == 0 {
 		return

@@ -248,7 +248,7 @@ func TestReleaseNamesWhatWasKept(t *testing.T) {
 	}
 	// A head that a crash left behind is repaired before the result may leave.
 	head := read(t, l.path+headSuffix)
-	if err := l.Finish("d", StatusReleased); err != nil {
+	if err := l.Release("d", Kept{Digest: "0f"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(l.path+headSuffix, []byte(head), 0o600); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"dyad/privacy"
 	"dyad/privacy/account"
+	"dyad/privacy/durable"
 )
 
 // fiveLines is a ledger with a header and four charges "a".."d".
@@ -372,15 +373,25 @@ func TestFileChangesUnderTheLock(t *testing.T) {
 	mustBegin(t, l, testCharge("b"))
 }
 
+// removePrepared removes what a ledger is about to rename.
+func removePrepared(t *testing.T, path string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), durable.TempPrefix+"*"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	if err := os.Remove(files[0]); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // If the head cannot be written after the line, there is no session, and the
 // charge counts.
 func TestHeadFailsAfterTheLine(t *testing.T) {
 	l := newTestLedger(t)
 	l.stage = func(stage string) {
 		if stage == "line durable" {
-			if err := os.Remove(l.path + headSuffix + newSuffix); err != nil {
-				t.Error(err)
-			}
+			removePrepared(t, l.path)
 		}
 	}
 	if s, err := l.Begin(testCharge("a"), privacy.NewSeededSource(1)); s != nil || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "counts") {

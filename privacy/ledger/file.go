@@ -14,18 +14,19 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gofrs/flock"
-
+	"dyad/internal/create"
 	"dyad/privacy/durable"
 )
 
 const (
 	lockSuffix = ".lock"
 	headSuffix = ".head"
-	newSuffix  = ".new"
 	tornSuffix = ".torn-"
 
 	lockRetry = 5 * time.Millisecond
+
+	maxLedger = 1 << 30 // bytes: some 500,000 runs
+	maxHead   = 1 << 12
 )
 
 // ledgerHead is PATH.head: how many lines are acknowledged, header included, and
@@ -43,8 +44,8 @@ type ledgerHead struct {
 func resolveLedger(path string) (string, error) {
 	name, err := durable.Resolve(path)
 	if err == nil {
-		if info, errStat := os.Stat(name); errStat == nil && info.IsDir() {
-			err = errors.New("is a directory; name a file")
+		if info, errStat := os.Stat(name); errStat == nil && !info.Mode().IsRegular() {
+			err = errors.New("is a directory or a device; name a file")
 		}
 	}
 	if err != nil {
@@ -59,7 +60,7 @@ func (l *Ledger) lock() (unlock func(), err error) {
 	name := l.path + lockSuffix
 	ctx, cancel := context.WithTimeout(context.Background(), l.lockWait)
 	defer cancel()
-	f := flock.New(name)
+	f := create.Lock(name)
 	_, err = f.TryLockContext(ctx, lockRetry)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -92,7 +93,7 @@ func (l *Ledger) createIfAbsent() error {
 	if err != nil {
 		return l.errorf("%w", err)
 	}
-	if err := writeDurable(l.path, line); err != nil {
+	if err := durable.Write(l.path, true, true, nil, durable.Text(line)); err != nil {
 		return l.errorf("cannot create it: %w", err)
 	}
 	l.at("created")
@@ -101,12 +102,12 @@ func (l *Ledger) createIfAbsent() error {
 
 // read verifies the files and returns their content. The lock must be held.
 func (l *Ledger) read() (*ledgerState, error) {
-	data, err := os.ReadFile(l.path)
+	data, err := readLines(l.path)
 	if err != nil {
 		return nil, l.errorf("cannot read it: %w", err)
 	}
 	var head *ledgerHead
-	raw, err := os.ReadFile(l.path + headSuffix)
+	raw, err := durable.Read(l.path+headSuffix, maxHead)
 	switch {
 	case err == nil:
 		head = new(ledgerHead)
@@ -131,6 +132,15 @@ func (l *Ledger) read() (*ledgerState, error) {
 	return st, nil
 }
 
+// readLines reads a ledger or an archive.
+func readLines(name string) ([]byte, error) {
+	text, err := durable.Read(name, maxLedger)
+	if errors.Is(err, durable.ErrTooLong) {
+		err = fmt.Errorf("%w: is it a ledger? A ledger is made shorter by \"dyad ledger compact\"", err)
+	}
+	return text, err
+}
+
 // repair undoes what a crash left, and returns a sentence for the user if bytes
 // were moved. Doing it twice, or crashing within, changes nothing more.
 func (l *Ledger) repair(st *ledgerState) (string, error) {
@@ -138,7 +148,7 @@ func (l *Ledger) repair(st *ledgerState) (string, error) {
 	if len(st.torn) > 0 {
 		sum := sha256.Sum256(st.torn)
 		aside := l.path + tornSuffix + hex.EncodeToString(sum[:6])
-		if err := writeDurable(aside, st.torn); err != nil {
+		if err := durable.Write(aside, true, true, nil, durable.Text(st.torn)); err != nil {
 			return "", l.errorf("cannot move an unfinished last line to %s: %w", aside, err)
 		}
 		l.at("torn saved")
@@ -156,7 +166,7 @@ func (l *Ledger) repair(st *ledgerState) (string, error) {
 		if err := l.writeHead(st.lines, st.last); err != nil {
 			return "", err
 		}
-		_ = os.Remove(l.path + compactSuffix) // of a compaction that did not come to its end
+		durable.SweepTemporary(filepath.Dir(l.path)) // of a change that did not come to its end
 		st.headBehind = false
 	}
 	return note, nil
@@ -169,23 +179,23 @@ func (l *Ledger) append(st *ledgerState, kind string, at time.Time, body []byte)
 	if err != nil {
 		return l.errorf("%w", err)
 	}
-	head := l.path + headSuffix
-	if err := l.prepareHead(ledgerHead{Lines: st.lines + 1, Hash: hash.String()}); err != nil {
+	head, err := l.prepareHead(ledgerHead{Lines: st.lines + 1, Hash: hash.String()})
+	if err != nil {
 		return err
 	}
 	l.at("head prepared")
 	if err := l.appendBytes(st.size, line); err != nil {
-		if !errors.Is(err, ErrUnacknowledged) {
-			_ = os.Remove(head + newSuffix)
-		}
+		head.Remove() // if the line counts, repair writes it again
 		return l.errorf("cannot write (is the disk full?): %w", err)
 	}
 	l.at("line durable")
-	if err := os.Rename(head+newSuffix, head); err != nil {
+	renamed, err := head.Publish(l.path+headSuffix, create.Private, true)
+	if !renamed {
+		head.Remove()
 		return l.errorf("%w: its head cannot be written: %w", ErrUnacknowledged, err)
 	}
 	l.at("head renamed")
-	if err := durable.SyncDir(filepath.Dir(l.path)); err != nil {
+	if err != nil {
 		return l.errorf("%w: the directory cannot be synced: %w", ErrUnacknowledged, err)
 	}
 	l.at("acknowledged")
@@ -196,7 +206,7 @@ func (l *Ledger) append(st *ledgerState, kind string, at time.Time, body []byte)
 // sync fails the line must go: the kernel may have dropped its pages, so that a
 // later read shows it and a power cut removes it.
 func (l *Ledger) appendBytes(size int64, line []byte) error {
-	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND, 0)
+	f, err := create.Open(l.path, os.O_WRONLY|os.O_APPEND)
 	if err != nil {
 		return err
 	}
@@ -226,22 +236,37 @@ func (l *Ledger) appendBytes(size int64, line []byte) error {
 }
 
 func (l *Ledger) truncate(size int64) error {
-	f, err := os.OpenFile(l.path, os.O_WRONLY, 0)
+	f, err := create.Open(l.path, os.O_WRONLY)
 	if err != nil {
 		return err
 	}
 	return errors.Join(f.Truncate(size), f.Sync(), f.Close())
 }
 
-func (l *Ledger) prepareHead(h ledgerHead) error {
+// prepare writes and syncs a file under a temporary name in the folder of the ledger.
+func (l *Ledger) prepare(text []byte) (*durable.File, error) {
+	f, err := durable.Create(filepath.Dir(l.path), durable.TempPrefix, "")
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync()); err != nil {
+		f.Remove()
+		return nil, err
+	}
+	return f, nil
+}
+
+// prepareHead prepares the next head.
+func (l *Ledger) prepareHead(h ledgerHead) (f *durable.File, err error) {
 	raw, err := json.Marshal(h)
 	if err == nil {
-		err = writeSynced(l.path+headSuffix+newSuffix, append(raw, '\n'))
+		f, err = l.prepare(append(raw, '\n'))
 	}
 	if err != nil {
-		return l.errorf("cannot write its head, check space and permissions: %w", err)
+		return nil, l.errorf("cannot write its head, check space and permissions: %w", err)
 	}
-	return nil
+	return f, nil
 }
 
 func (l *Ledger) writeHead(lines int, hash lineHash) error {
@@ -249,45 +274,22 @@ func (l *Ledger) writeHead(lines int, hash lineHash) error {
 }
 
 func (l *Ledger) replaceHead(h ledgerHead) error {
-	if err := l.prepareHead(h); err != nil {
+	f, err := l.prepareHead(h)
+	if err != nil {
 		return err
 	}
-	head := l.path + headSuffix
-	if err := errors.Join(os.Rename(head+newSuffix, head), durable.SyncDir(filepath.Dir(head))); err != nil {
+	renamed, err := f.Publish(l.path+headSuffix, create.Private, true)
+	if !renamed {
+		f.Remove()
+	}
+	if err != nil {
 		return l.errorf("cannot write its head: %w", err)
 	}
 	return nil
 }
 
-// writeDurable writes a file that appears whole or not at all.
-func writeDurable(name string, data []byte) error {
-	if err := writeSynced(name+newSuffix, data); err != nil {
-		return err
-	}
-	if err := os.Rename(name+newSuffix, name); err != nil {
-		return err
-	}
-	return durable.SyncDir(filepath.Dir(name))
-}
-
-// writeSynced writes and syncs a file, and removes it if that fails.
-func writeSynced(name string, data []byte) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		_ = os.Remove(name)
-	}
-	return err
-}
-
 func syncFile(name string) error {
-	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	f, err := create.Open(name, os.O_WRONLY)
 	if err != nil {
 		return err
 	}

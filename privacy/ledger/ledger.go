@@ -47,15 +47,15 @@ var (
 // Every change happens under the exclusive lock and in this order:
 //
 //  1. verify the whole file against its chain and against PATH.head;
-//  2. write the next head to PATH.head.new; fsync;
+//  2. write the next head to a temporary file; fsync;
 //  3. append the line in one write; fsync. Now the charge counts;
-//  4. rename PATH.head.new to PATH.head; fsync the directory;
+//  4. rename the temporary file to PATH.head; fsync the directory;
 //  5. return: the line is acknowledged, and data may be touched.
 //
 // So a Session exists only if its charge is on disk and PATH.head covers it. A
 // crash or an error leaves one of four states, and the next change repairs them:
 //
-//   - before 3: nothing happened. PATH.head.new is overwritten.
+//   - before 3: nothing happened. A later run removes the temporary file.
 //   - within 3: PATH.head covers all whole lines, and bytes of at most one
 //     unfinished line follow. Nobody was told that this line exists, so no
 //     data were released for it. The bytes are moved to PATH.torn-*, never

@@ -23,8 +23,9 @@ var ErrUnacknowledged = errors.New("the line is written and counts")
 // StatusReleased is the status of a run whose results left the program.
 const StatusReleased = "released"
 
-// Finish ends a charged run. The status is StatusReleased, or says why the run
-// can never release anything, e.g. "failed". It changes no total.
+// Finish ends a charged run. The status says why the run can never release anything, e.g.
+// "failed"; or it is StatusReleased, of a stream, which released as it went. A run with one
+// result ends by Release. Finish changes no total.
 //
 // A run can be finished once, whatever the status and whoever asks: the check
 // and the line are one change under the lock. So of all processes that carry out
@@ -47,6 +48,9 @@ type Kept struct {
 // Release is Finish with StatusReleased, and records what was released. What k names must be
 // stored durably and privately: it leaves the program only if the ledger has this line.
 // After an error that wraps ErrUnacknowledged that may be so; Released then tells.
+//
+// A release without a digest is refused, and nothing is written: what is stored nowhere is lost by
+// a full disk, a closed pipe or a kill. Earlier versions wrote such lines; they are read as ever.
 func (l *Ledger) Release(run string, k Kept) error { return l.finish(run, StatusReleased, k) }
 
 func (l *Ledger) finish(run, status string, k Kept) error {
@@ -55,10 +59,26 @@ func (l *Ledger) finish(run, status string, k Kept) error {
 		return err
 	}
 	_, _, err = l.change(typeFinish, time.Time{}, body, func(st *ledgerState) ([]string, error) {
-		_, err := st.unfinished(run)
+		charged, err := st.unfinished(run)
+		if err == nil && status == StatusReleased && k.Digest == "" && !charged.Charge.stream() {
+			err = fmt.Errorf("ledger: run %q has one result, and its release needs the digest of what is kept of it (Release); nothing was written", run)
+		}
 		return nil, err
 	})
 	return err
+}
+
+// stream says that a run releases as it goes, so that no one digest is that of its release.
+func (c *Charge) stream() bool {
+	return c.Counted || slices.ContainsFunc(c.Events, func(e account.Event) bool {
+		switch e.(type) {
+		case account.StreamEvent:
+			return true
+		case account.NonPrivateEvent: // of a version that counted no releases
+			return !c.Resumable
+		}
+		return false
+	})
 }
 
 // Resume continues a run that was charged with Charge.Resumable and is not

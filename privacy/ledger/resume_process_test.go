@@ -34,7 +34,7 @@ func childResume(path, arg string) {
 		run := fmt.Sprintf("r%d", i)
 		_, err := l.Resume(run, resumable(run), privacy.NewSeededSource(1))
 		if err == nil {
-			err = l.Finish(run, StatusReleased)
+			err = l.Release(run, Kept{Digest: "0f"})
 		}
 		if err == nil {
 			fmt.Println("released", run)
@@ -96,7 +96,7 @@ func TestKillAtEachStageOfAResume(t *testing.T) {
 			if _, err := l.Resume("a", resumable("a"), privacy.NewSeededSource(1)); err != nil {
 				t.Error(err)
 			}
-			if err := l.Finish("a", StatusReleased); err != nil {
+			if err := l.Release("a", Kept{Digest: "0f"}); err != nil {
 				t.Error(err)
 			}
 			if n := countRun(t, l, "a"); n != 1 {

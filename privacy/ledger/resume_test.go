@@ -57,7 +57,7 @@ func resumeViolations(t *testing.T, resume resumeFunc) (broken []string) {
 	}
 	check("charges nothing", spent(l) == before)
 	check("counts once", countRun(t, l, "a") == 1)
-	if err := l.Finish("a", StatusReleased); err != nil {
+	if err := l.Release("a", Kept{Digest: "0f"}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = resume(l, "a", c, same())
@@ -191,10 +191,10 @@ func TestFinishOnce(t *testing.T) {
 	if err != nil || len(open) != 2 || open[0].Run != "a" || !open[0].Charge.Resumable {
 		t.Errorf("unfinished: %+v, %v; want a and b", open, err)
 	}
-	if err := l.Finish("a", StatusReleased); err != nil {
+	if err := l.Release("a", Kept{Digest: "0f"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Finish("a", StatusReleased); !errors.Is(err, ErrResume) {
+	if err := l.Release("a", Kept{Digest: "0f"}); !errors.Is(err, ErrResume) {
 		t.Errorf("a second release: %v, want ErrResume", err)
 	}
 	if err := l.Finish("b", "failed"); err != nil {
@@ -203,7 +203,7 @@ func TestFinishOnce(t *testing.T) {
 	if _, err := l.Resume("b", resumable("b"), privacy.NewSeededSource(2)); !errors.Is(err, ErrResume) || !strings.Contains(err.Error(), `ended as "failed"`) {
 		t.Errorf("a failed run was resumed: %v", err)
 	}
-	if err := l.Finish("c", StatusReleased); !errors.Is(err, ErrResume) {
+	if err := l.Release("c", Kept{Digest: "0f"}); !errors.Is(err, ErrResume) {
 		t.Errorf("a run that was never charged: %v, want ErrResume", err)
 	}
 	if open, err := l.Unfinished(""); err != nil || len(open) != 0 {
@@ -211,7 +211,7 @@ func TestFinishOnce(t *testing.T) {
 	}
 	mustBegin(t, l, resumable("d"))
 	fakeLine(t, l, "finish", `{"run":"d","status":"released","by":"a later version"}`)
-	if err := l.Finish("d", StatusReleased); !errors.Is(err, account.ErrUnsupported) {
+	if err := l.Release("d", Kept{Digest: "0f"}); !errors.Is(err, account.ErrUnsupported) {
 		t.Errorf("a run that a later version may have released: %v, want ErrUnsupported", err)
 	}
 }
@@ -259,7 +259,7 @@ func TestOneOfManyReleases(t *testing.T) {
 		go func() {
 			_, err := l.Resume("a", resumable("a"), privacy.NewSeededSource(2))
 			if err == nil {
-				err = l.Finish("a", StatusReleased)
+				err = l.Release("a", Kept{Digest: "0f"})
 			}
 			results <- err
 		}()

@@ -40,7 +40,7 @@ type Report struct {
 	Runs       int    `json:"runs"`
 	Visits     int    `json:"visits"`
 	Seed       uint64 `json:"seed"`
-	// Claim is the epsilon that is attacked: the guarantee's for so many visits, or the
+	// Claim is the epsilon that is attacked: the one that a plan of so many visits prints, or the
 	// paper's if there is no guarantee.
 	Claim      float64 `json:"claimed_epsilon"`
 	Source     string  `json:"claimed_by"`
@@ -120,12 +120,8 @@ func attack(ctx context.Context, p *local.Plan, o Options, client sender) (*Repo
 	if p.Network != nil {
 		best.Network, best.Parameters = p.NetworkName(), p.Parameters
 	}
-	best.Claim, best.Source = float64(o.Visits)*p.Epsilon, "the guarantee"
-	if math.FMA(float64(o.Visits), p.Epsilon, -best.Claim) > 0 { // the product was rounded down
-		best.Claim = math.Nextafter(best.Claim, math.Inf(1))
-	}
-	if p.Guarantee.Kind == privacy.None {
-		best.Source = "the paper"
+	if best.Claim, best.Source, err = printed(p, o.Visits); err != nil {
+		return nil, err
 	}
 	runs, err := best.draw(ctx, o.Runs, o.Visits, client)
 	if err != nil {
@@ -134,6 +130,22 @@ func attack(ctx context.Context, p *local.Plan, o Options, client sender) (*Repo
 	best.attack(runs, o.Confidence)
 	best.HalfRefuted = best.LowerBound > best.Claim/2
 	return best, nil
+}
+
+// printed is the epsilon that a plan of so many visits prints, and who claims it. Only the paper's, which stands for one
+// visit, is multiplied here: an audit of options would not see a guarantee that counts visits wrongly.
+func printed(p *local.Plan, visits int) (epsilon float64, source string, err error) {
+	if visits != p.Epochs {
+		shorter := p.Protocol
+		shorter.Epochs = visits
+		if p, err = shorter.Plan(); err != nil {
+			return 0, "", err
+		}
+	}
+	if p.Guarantee.Kind == privacy.None {
+		return privacy.DecimalTimes(visits, p.Guarantee.Claim.Epsilon), "the paper", nil
+	}
+	return p.Guarantee.Epsilon, "the guarantee", nil
 }
 
 // instances are those of the plan's kind of model.

@@ -67,6 +67,18 @@ func TestSoundFormsHold(t *testing.T) {
 	}
 }
 
+// The claim is what the plan prints: a guarantee that counts the visits of a user once is refuted.
+func TestVisitsCountedOnceAreRefuted(t *testing.T) {
+	p := plan(t, local.Prestige, 1, 1)
+	if r := attack(t, p, p.Epochs); !r.Holds() || r.Claim != p.Guarantee.Epsilon {
+		t.Errorf("the claim %v, printed as %v: %+v", r.Claim, p.Guarantee.Epsilon, r)
+	}
+	p.Guarantee.Epsilon = p.Epsilon
+	if r := attack(t, p, p.Epochs); r.Holds() || r.Claim != 1 {
+		t.Errorf("%d visits counted once: epsilon >= %v does not refute the claim %v", p.Epochs, r.LowerBound, r.Claim)
+	}
+}
+
 // Where the attack has no power it says so: the bound of 10000 runs ends near
 // log(10000/log(2000)) = 7.2, below half of an epsilon of 20.
 func TestAttackWithoutPowerSaysSo(t *testing.T) {

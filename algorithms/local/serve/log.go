@@ -14,6 +14,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"dyad/internal/create"
 	"dyad/privacy/durable"
 )
 
@@ -44,7 +45,7 @@ func openLog(dir string, plan []byte, each func(Submission) error) (_ *messageLo
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	l := &messageLog{lock: flock.New(filepath.Join(dir, "lock"))}
+	l := &messageLog{lock: create.Lock(filepath.Join(dir, "lock"))}
 	if ok, err := l.lock.TryLock(); err != nil {
 		return nil, fmt.Errorf("serve: locking %s: %w", dir, durable.LockError(err))
 	} else if !ok {
@@ -56,7 +57,7 @@ func openLog(dir string, plan []byte, each func(Submission) error) (_ *messageLo
 		}
 	}()
 	path := filepath.Join(dir, "messages.log")
-	if l.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+	if l.file, err = create.Kept(path, create.Private); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
 	if err := l.replay(plan, each); err != nil {

@@ -6,10 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
+
+	"dyad/privacy/durable"
 )
 
 // TokenKey makes and checks the tokens of users. Anyone holding the key can impersonate every user;
@@ -53,13 +54,8 @@ func ReadTokenKey(path string) (*TokenKey, error) {
 // Create writes the key, durably, to a file that its owner alone can read. It fails if
 // the file exists.
 func (k *TokenKey) Create(path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	if err := durable.Write(path, true, false, nil, durable.Text(fmt.Appendf(nil, "%s%x\n", tokenKeyHeader, k.secret))); err != nil {
 		return fmt.Errorf("serve: %w", err)
-	}
-	_, err = fmt.Fprintf(f, "%s%x\n", tokenKeyHeader, k.secret)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("serve: %w", errors.Join(err, os.Remove(path)))
 	}
 	return nil
 }

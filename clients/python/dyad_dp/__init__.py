@@ -7,6 +7,7 @@ holds no mechanism and no randomness of its own.
 
 from ._estimators import PrivateAUCClassifier, PrivateMetric, PrivateRanker
 from ._program import BudgetError, DyadError, SavedElsewhere, program, version
+from ._public import PublicOneHot, PublicScaler
 from ._results import Figures, Guarantee
 from ._search import search
 
@@ -18,6 +19,8 @@ __all__ = [
     "PrivateAUCClassifier",
     "PrivateMetric",
     "PrivateRanker",
+    "PublicOneHot",
+    "PublicScaler",
     "SavedElsewhere",
     "program",
     "search",

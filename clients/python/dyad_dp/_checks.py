@@ -91,13 +91,3 @@ def whole(values, n: int, what: str) -> np.ndarray:
     if values.dtype.kind not in "iu":
         raise DyadError(f"{what} of arrays are whole numbers; ids that are texts travel as a column of a DataFrame, where spellings are compared")
     return values
-
-
-def inside_model_selection() -> bool:
-    """Says that scikit-learn's cross-validation or search is calling."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith("sklearn.model_selection"):
-            return True
-        frame = frame.f_back
-    return False

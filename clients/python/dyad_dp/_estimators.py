@@ -2,51 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from pathlib import Path
 
 import numpy as np
 
-from . import _checks, _handover, _schema
+from . import _checks, _handover, _raw, _schema
 from ._program import DyadError, flags, run
 from ._results import Figures, Guarantee
 
-_CROSS_VALIDATION = (
-    "scikit-learn's model selection would train on the private data again and again, a charge for each fit, and choose by "
-    "figures that nothing protects: dyad_dp.search trains, scores and chooses in one charge"
-)
-
-
-class _Estimator:
+class _Estimator(_raw.Private):
     """What all estimators share: parameters, hand-over, training, the model file."""
 
     _task = "auc"
-    _numbers = ("nonzeros", "groups")
-
-    # Parameters, as scikit-learn's BaseEstimator has them.
-
-    @classmethod
-    def _names(cls) -> list[str]:
-        return [p for p in inspect.signature(cls.__init__).parameters if p != "self"]
-
-    def get_params(self, deep: bool = True) -> dict:
-        """Parameters by name."""
-        return {name: getattr(self, name) for name in self._names()}
-
-    def set_params(self, **params):
-        """Sets parameters; an unknown one is an error."""
-        names = self._names()
-        for name, value in params.items():
-            if name not in names:
-                raise ValueError(f"Invalid parameter {name!r} for estimator {self!r}. Valid parameters are: {names!r}.")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        defaults = {k: p.default for k, p in inspect.signature(type(self).__init__).parameters.items()}
-        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if repr(v) != repr(defaults[k])]
-        return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -71,8 +39,11 @@ class _Estimator:
         """The schema of these data, and the columns or arrays that travel besides the features."""
         frame = _handover.is_frame(X)
         own = self.schema is None
+        schema = {} if own else _schema.load(self.schema)
+        public = bool(self.public or schema.get("public", False))
+        if not public:
+            _raw.check(self, X)
         if not own:
-            schema = _schema.load(self.schema)
             schema = _schema.for_parquet(schema) if frame else {"format": "npz", **schema}
         elif frame:
             schema = _schema.of_frame(X, self._frame_bounds(X), self.public, self.missing)
@@ -82,7 +53,7 @@ class _Estimator:
         if not data_id and not self.public:
             raise DyadError("data_id= is needed on private data: the name under which the ledger adds up what is spent on them")
         schema["data_id"] = data_id or "public-data"
-        schema["public"] = bool(self.public or (not own and schema.get("public", False)))
+        schema["public"] = public
         taken = {c["name"] for c in schema["columns"]}
         if frame:
             taken |= set(map(str, X.columns))
@@ -190,8 +161,6 @@ class _Estimator:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         schema, columns = self._describe(X, y, group, person, n)
-        if not schema["public"] and _checks.inside_model_selection():
-            raise DyadError(_CROSS_VALIDATION)
         with _handover.folder() as at:
             args = ["train", "--data", self._write(at, X, columns), "--schema", str(_handover.write_schema(at / "schema.yaml", schema))]
             args += ["--out", str(at / "model.json"), "--yes", *flags(self._options())]
@@ -271,6 +240,8 @@ class _Estimator:
                 args.append("--public-data")
             else:
                 args += flags({"epsilon": epsilon, "delta": delta, "ledger": self.ledger, "data_id": schema["data_id"]})
+                if "out" not in options:  # or it would be written to the working folder
+                    args += ["--out", str(at / "evaluation.json")]
             result = run(args + flags(options), verbose=self.verbose)
         if epsilon is None:
             interval = (result["auc_low"], result["auc_high"]) if "auc_low" in result else None
@@ -341,6 +312,11 @@ class PrivateAUCClassifier(_Estimator):
     bounds : public ranges of the features: (low, high) for all, two arrays, or for a DataFrame
         a dict from a column to (low, high) or [categories].
     schema : instead of bounds, a schema of the program: a dict, a path or a YAML text.
+    raw_columns : declares that bounds are of raw columns: every row is computed from its record alone, by rules that
+        are public. Arrays of private data need it; a DataFrame with names does not. Nothing that was fitted to
+        the private records may stand before fit: ``make_pipeline(StandardScaler(), PrivateAUCClassifier(...))`` would
+        put their mean and variance into the model without noise, and is refused. Leave the scaler out (bounds
+        scale), or use PublicScaler and PublicOneHot, whose ranges and categories are declared.
     data_id : name of the data in the ledger; required on private data.
     public : the data are public: nothing is charged, and ranges may come from the data.
     classes : (negative, positive); required on private data unless the schema names them.
@@ -368,6 +344,7 @@ class PrivateAUCClassifier(_Estimator):
         *,
         bounds=None,
         schema=None,
+        raw_columns=False,
         data_id=None,
         public=False,
         classes=None,
@@ -389,6 +366,7 @@ class PrivateAUCClassifier(_Estimator):
         self.delta = delta
         self.bounds = bounds
         self.schema = schema
+        self.raw_columns = raw_columns
         self.data_id = data_id
         self.public = public
         self.classes = classes
@@ -487,6 +465,7 @@ class PrivateRanker(_Estimator):
         *,
         bounds=None,
         schema=None,
+        raw_columns=False,
         data_id=None,
         public=False,
         grades=None,
@@ -507,6 +486,7 @@ class PrivateRanker(_Estimator):
         self.delta = delta
         self.bounds = bounds
         self.schema = schema
+        self.raw_columns = raw_columns
         self.data_id = data_id
         self.public = public
         self.grades = grades

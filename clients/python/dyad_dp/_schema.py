@@ -82,7 +82,7 @@ def _pair(bounds, d: int):
     wrong = f"bounds is a pair (low, high) of numbers or of {d} numbers each, or {d} pairs"
     try:
         a = np.asarray(bounds, dtype=np.float64)
-    except ValueError:
+    except (TypeError, ValueError):
         try:
             low, high = (np.broadcast_to(np.asarray(b, dtype=np.float64), (d,)) for b in bounds)
             a = np.stack([low, high])

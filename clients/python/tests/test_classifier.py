@@ -10,7 +10,7 @@ from dyad_dp import _handover, _program
 
 
 def private(**kw):
-    return PrivateAUCClassifier(**{"bounds": (-3, 3), "data_id": "clinic", "classes": (0, 1), **kw})
+    return PrivateAUCClassifier(**{"bounds": (-3, 3), "data_id": "clinic", "classes": (0, 1), "raw_columns": True, **kw})
 
 
 def exact_auc(scores, y):
@@ -166,18 +166,18 @@ def test_persons(clinic):
 
 def test_ranker(clinic):
     X, y = clinic
-    r = PrivateRanker(epsilon=4, bounds=(-3, 3), data_id="rank", grades=(0, 4)).fit(X, 2 * y)
+    r = PrivateRanker(epsilon=4, bounds=(-3, 3), raw_columns=True, data_id="rank", grades=(0, 4)).fit(X, 2 * y)
     assert exact_auc(r.predict(X), y) > 0.7
     group = np.arange(len(y)) // 20
     r = PrivateRanker(public=True, grades=(0, 4)).fit(X, 2 * y, group=group)
     assert r.score(X, 2 * y, group=group) > 0.6
     with pytest.raises(DyadError, match="grades="):
-        PrivateRanker(bounds=(-3, 3), data_id="rank").fit(X, y)
+        PrivateRanker(bounds=(-3, 3), raw_columns=True, data_id="rank").fit(X, y)
 
 
 def test_metric(clinic):
     X, y = clinic
-    m = PrivateMetric(epsilon=4, bounds=(-3, 3), data_id="m", classes=(0, 1)).fit(X, y)
+    m = PrivateMetric(epsilon=4, bounds=(-3, 3), raw_columns=True, data_id="m", classes=(0, 1)).fit(X, y)
     Z = m.transform(X)
     assert Z.shape[0] == len(X) and np.isfinite(Z).all()
     assert not hasattr(m, "predict") and not hasattr(m, "score")
@@ -198,7 +198,7 @@ def test_schema_of_numbered_features(clinic, own_places):
     path = own_places / "s.yaml"
     path.write_text(json.dumps(schema))
     for s in (schema, path, json.dumps(schema, indent=1)):
-        m = PrivateAUCClassifier(schema=s).fit(X, y)
+        m = PrivateAUCClassifier(schema=s, raw_columns=True).fit(X, y)
         assert list(m.classes_) == [0, 1] and m.guarantee_.epsilon == pytest.approx(1)
 
 

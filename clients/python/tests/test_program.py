@@ -1,8 +1,10 @@
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 from pathlib import Path
 
@@ -16,7 +18,7 @@ import numpy as np, sys
 from dyad_dp import BudgetError, DyadError, PrivateAUCClassifier, SavedElsewhere, _program
 r = np.random.default_rng(3)
 X, y = r.random((20000, 10)), r.integers(0, 2, 20000)
-e = PrivateAUCClassifier(bounds=(0, 1), classes=(0, 1), data_id="slow", algorithm="gradient-perturbation", options={"steps": STEPS})
+e = PrivateAUCClassifier(bounds=(0, 1), raw_columns=True, classes=(0, 1), data_id="slow", algorithm="gradient-perturbation", options={"steps": STEPS})
 e.fit(X, y, resume=RUN)
 print(e.guarantee_.run)
 """
@@ -79,3 +81,23 @@ def test_the_package_holds_no_mechanism():
     for path in (Path(__file__).parent.parent / "dyad_dp").glob("*.py"):
         text = path.read_text()
         assert not re.search(r"np\.random|import random|default_rng|secrets", text), path
+
+
+def test_the_program_is_on_the_path_of_the_environment():
+    """What pip installs starts the program: its output and its exit code are those of the program."""
+    want = subprocess.run([_program.program(), "version"], capture_output=True, text=True, check=True).stdout
+    for command in ([str(Path(sysconfig.get_path("scripts")) / "dyad")], [sys.executable, "-m", "dyad_dp"]):
+        assert subprocess.run([*command, "version"], capture_output=True, text=True, check=True).stdout == want
+        wrong = subprocess.run([*command, "no-such-command"], capture_output=True, text=True)
+        assert wrong.returncode == subprocess.run([_program.program(), "no-such-command"], capture_output=True).returncode != 0
+
+
+def test_a_package_without_the_program_does_not_call_itself(tmp_path):
+    """The script of pip is called dyad, as the program is: it must not find itself on PATH."""
+    shutil.copytree(Path(_program.__file__).parent, tmp_path / "dyad_dp", ignore=shutil.ignore_patterns("bin", "__pycache__"))
+    script = tmp_path / "dyad"
+    script.write_text(f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom dyad_dp.__main__ import main\nsys.exit(main())\n")
+    script.chmod(0o755)
+    env = {k: v for k, v in os.environ.items() if k != "DYAD_PROGRAM"}
+    got = subprocess.run([str(script), "version"], env={**env, "PATH": str(tmp_path)}, capture_output=True, text=True, timeout=60)
+    assert got.returncode == 1 and "was not found" in got.stderr

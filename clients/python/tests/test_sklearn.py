@@ -21,7 +21,7 @@ def test_estimator_checks(estimator, check):
 
 def test_pipeline(clinic):
     X, y = clinic
-    p = make_pipeline(FunctionTransformer(lambda X: np.clip(X, -1, 1)), PrivateAUCClassifier(bounds=(-1, 1), data_id="p", classes=(0, 1)))
+    p = make_pipeline(FunctionTransformer(lambda X: np.clip(X, -1, 1)), PrivateAUCClassifier(bounds=(-1, 1), raw_columns=True, data_id="p", classes=(0, 1)))
     p.fit(X, y)
     assert p[-1].guarantee_.epsilon == pytest.approx(1)
     p.predict(X)

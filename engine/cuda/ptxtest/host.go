@@ -172,6 +172,19 @@ func (h *Host) build(name string) error {
 	return nil
 }
 
+// Run compiles a program of the folder kernels/cuda/host that includes the kernels itself, and returns what it prints.
+func (h *Host) Run(name string) (string, error) {
+	file := filepath.Join(h.dir, "program")
+	if err := h.compile("-o", file, filepath.Join(h.dir, name)); err != nil {
+		return "", err
+	}
+	out, err := exec.Command(file).CombinedOutput()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		err = nil // a sanitizer ends it, or its own check
+	}
+	return string(out), err
+}
+
 // Kernels are the names of the kernels of a .cu file.
 func Kernels(program string) (names []string) {
 	for _, m := range entry.FindAllStringSubmatch(kernels.PTX(program), -1) {

@@ -17,7 +17,7 @@ type Entry struct {
 	Positive string // the class that scores high, and its count
 	Terms    string // licence
 	Page     string // where its owner describes it
-	Schema   string // ready schema in bench/schemas, without .yaml; "" if there is none
+	Schema   string // ready schema in package schemas (and bench/schemas), without .yaml; "" if there is none
 	Note     string // what to know before use; "" for nothing
 	Files    []File // none if it cannot be fetched without an account
 }

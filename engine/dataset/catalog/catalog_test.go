@@ -1,12 +1,33 @@
 package catalog
 
 import (
+	"bytes"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"dyad/engine/dataset/catalog/schemas"
 )
+
+// TestSchemasOfTheLaboratory: each ready schema is read by the path that documents and results name, too.
+func TestSchemasOfTheLaboratory(t *testing.T) {
+	names, err := fs.Glob(schemas.Files, "*.yaml")
+	if err != nil || len(names) < 10 {
+		t.Fatalf("%d schemas, %v", len(names), err)
+	}
+	for _, name := range names {
+		want, err := schemas.Files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join("../../../bench/schemas", name)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("bench/schemas/%s is not the same file, %v: ln -s ../../engine/dataset/catalog/schemas/%[1]s bench/schemas/", name, err)
+		}
+	}
+}
 
 func TestEntries(t *testing.T) {
 	names, sums := map[string]bool{}, map[string]bool{}
@@ -16,7 +37,7 @@ func TestEntries(t *testing.T) {
 		}
 		names[e.Name] = true
 		if e.Schema != "" {
-			if _, err := os.Stat(filepath.Join("../../../bench/schemas", e.Schema+".yaml")); err != nil {
+			if _, err := schemas.Files.Open(e.Schema + ".yaml"); err != nil {
 				t.Errorf("%s: %v", e.Name, err)
 			}
 		}

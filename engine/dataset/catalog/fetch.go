@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"dyad/internal/create"
 )
 
 // Errors of Fetch.
@@ -159,7 +161,7 @@ func (f *Fetcher) client() *http.Client {
 
 // transfer appends to part what it lacks. again says that another try may help.
 func (f *Fetcher) transfer(ctx context.Context, address, part string) (again bool, err error) {
-	out, err := os.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o644)
+	out, err := create.Kept(part, 0o644)
 	if err != nil {
 		return false, fmt.Errorf("catalog: %w", err)
 	}
@@ -231,7 +233,12 @@ func saveTag(part string, h http.Header) error {
 	if tag == "" || strings.HasPrefix(tag, "W/") {
 		tag = h.Get("Last-Modified")
 	}
-	return os.WriteFile(tagFile(part), []byte(tag), 0o644)
+	f, err := create.Kept(tagFile(part), 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(tag)
+	return errors.Join(err, f.Truncate(int64(len(tag))), f.Close())
 }
 
 func unreachable(address string, err error) error {
@@ -267,7 +274,8 @@ const maxUnpacked = 16 << 30
 
 // unpack writes the content of an archive to ready.
 func unpack(file File, packed, ready string) (err error) {
-	out, err := os.Create(ready)
+	_ = os.Remove(ready) // of a program that was killed
+	out, err := create.New(ready, 0o644)
 	if err != nil {
 		return err
 	}

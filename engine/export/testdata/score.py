@@ -1,7 +1,7 @@
-"""Scores of a model, from its raw columns. Written by dyad export.
+"""Scores of a model, from its raw columns. Written by dyad export."""
 
-guarantee: epsilon = 1, delta = 1e-05 for one record
-"""
+# The model, line by line:
+# guarantee: epsilon = 1, delta = 1e-05 for one record
 
 import numpy as np
 

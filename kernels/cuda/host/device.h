@@ -35,9 +35,3 @@ DEVICE void add_exact(i64 *sum, i64 v) { __atomic_fetch_add(sum, v, __ATOMIC_REL
 DEVICE double fma64(double a, double b, double c) { return __builtin_fma(a, b, c); }
 DEVICE double root(double v) { return __builtin_sqrt(v); }
 DEVICE float fma32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-// phi_of takes the place of the code that is put in for phi'.
-DEVICE float phi_of(float u) { return -1.0f / (1.0f + __builtin_expf(u)); }
-DEVICE float phi_of(float u, float reach, float least, float most) {
-	float r = phi_of(u > -reach ? u < reach ? u : reach : -reach);
-	return r > least ? r < most ? r : most : least;
-}

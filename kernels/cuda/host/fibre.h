@@ -2,7 +2,7 @@
 // whole warp runs, switch to the next fibre, and blocks run one after the other. For the
 // address and undefined behaviour sanitizers. threads.h has the same functions.
 #pragma once
-#include <sanitizer/common_interface_defs.h>
+#include <sanitizer/asan_interface.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -105,6 +105,8 @@ static void release(Fibre *warp) {
 static void block(bool backwards) {
 	for (Fibre &f : fibres) {
 		if (!f.stack) f.stack.reset(new char[stack_bytes]);
+		// The last frames of an ended fibre never return, so their red zones are still poisoned.
+		__asan_unpoison_memory_region(f.stack.get(), stack_bytes);
 		f.wait = READY;
 		void **top = reinterpret_cast<void **>(f.stack.get() + stack_bytes);
 		*(top -= 2) = reinterpret_cast<void *>(body); // body is entered as if it were called: 8 bytes off a multiple of 16

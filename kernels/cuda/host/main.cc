@@ -1,6 +1,6 @@
 // Runs kernels of scores at sizes with many strips, spans and chunks, with the threads of a block
 // in both orders, and compares them with plain loops. Memory is allocated to the byte, so that
-// the address sanitizer sees what is outside of it. See kernels/cuda_host_test.go.
+// the address sanitizer sees what is outside of it. See TestHostScores in engine/cuda.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +10,7 @@
 #include "exp.h"
 #include "fibre.h"
 #include "rows.h"
+#include "tensor.h"
 
 namespace score {
 #include "score.cu"
@@ -94,7 +95,7 @@ void spliced(u32 n, bool backwards) {
 		near_to("split", ((double)v[i].s + v[i].sl) / 8, s[i], 0x1p-47);
 		for (u32 j = i + 1; j < end[i]; j++) {
 			float d = (v[i].y - v[j].y) + (v[i].yl - v[j].yl);
-			float p = phi_of(d * ((v[i].s - v[j].s) + (v[i].sl - v[j].sl)), 3, -0.8f, -0.2f);
+			float p = phi_slope(d * ((v[i].s - v[j].s) + (v[i].sl - v[j].sl)), 3, -0.8f, -0.2f);
 			int k = (int)(bits(fma32(p, d, 0.75f)) - pairs::THREE_QUARTERS);
 			want[i] += k, want[j] -= k;
 		}

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"dyad/bench"
+	"dyad/internal/machine"
 	"dyad/kernels"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
@@ -163,14 +163,14 @@ func reportDraws(b *testing.B, draws int, add func()) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	peak := bench.FMAPeak(set)
-	start := bench.ProcessorTime()
+	peak := machine.FMAPeak(set)
+	start := machine.ProcessorTime()
 	for b.Loop() {
 		add()
 	}
-	used := bench.ProcessorTime() - start
+	used := machine.ProcessorTime() - start
 	b.ReportMetric(float64(b.N*draws)/used/1e6, "Mdraw/s")
-	b.ReportMetric((peak+bench.FMAPeak(set))/2e9, "peak-Gflop/s")
+	b.ReportMetric((peak+machine.FMAPeak(set))/2e9, "peak-Gflop/s")
 }
 
 func BenchmarkAdd(b *testing.B) {

@@ -1,0 +1,259 @@
+package experiment
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/dataset"
+	"dyad/privacy"
+)
+
+// Paper says which table or figure of a paper a plan repeats and what the paper prints there. Package
+// reproduce reads it.
+type Paper struct {
+	// Name is of the paper (huai, kang, xue, han, li), Item of the table or figure, Part of this plan where
+	// an item has several.
+	Name string `yaml:"name"`
+	Item string `yaml:"item"`
+	Part string `yaml:"part"`
+	// Setting says what the paper did and what is done here instead, Verdict what came out, in a sentence.
+	Setting string `yaml:"setting"`
+	Verdict string `yaml:"verdict"`
+	// Seconds is the estimated time of all runs, on one core.
+	Seconds float64 `yaml:"seconds"`
+	// Axis is n or epsilon, the axis of figures and of Rows; default epsilon.
+	Axis string `yaml:"axis"`
+	// Rows are what the paper prints; without them its figure is not readable.
+	Rows []PaperRow `yaml:"rows"`
+	// NotPrinted says that the paper has nothing of the plan's algorithms.
+	NotPrinted bool `yaml:"not_printed"`
+	// Ours is the method that stands for the program's default in verdicts; default auto.
+	Ours string `yaml:"ours"`
+	// Rates are exponents that theorems claim.
+	Rates []PaperRate `yaml:"rates"`
+	// Missing are data that the item needs and nobody can get by a command of this program; Impossible says why nothing
+	// of the item can be run.
+	Missing    []string `yaml:"missing"`
+	Impossible string   `yaml:"impossible"`
+	// Differs is what was run otherwise than the paper did: other records, fewer of them, fewer repeats. An item with such a
+	// part is reproduced partly.
+	Differs []string `yaml:"differs"`
+	// Command is what runs an item that is not for the runner of this package, in the root of the
+	// repository, and Table what to read of its result.
+	Command string     `yaml:"command"`
+	Quick   string     `yaml:"quick"` // a short form of Command
+	Table   PaperTable `yaml:"table"`
+}
+
+// PaperRow is a row of a table: a value for each number of Axis.
+type PaperRow struct {
+	Data      string    `yaml:"data"`
+	Algorithm string    `yaml:"algorithm"`
+	Values    []float64 `yaml:"values"`
+	// Note marks a row whose print is doubtful.
+	Note string `yaml:"note"`
+}
+
+// PaperRate is the exponent of a rate, against n, d or epsilon.
+type PaperRate struct {
+	Method   string  `yaml:"method"`
+	Against  string  `yaml:"against"`
+	Exponent float64 `yaml:"exponent"`
+	// Less is a method whose values are subtracted: what privacy costs besides what few records cost.
+	Less string `yaml:"less"`
+	Of   string `yaml:"of"`
+}
+
+// PaperTable are means of a column of a CSV file, by the values of others.
+type PaperTable struct {
+	File  string   `yaml:"file"` // relative to bench/results
+	By    []string `yaml:"by"`
+	X     string   `yaml:"x"` // the column of the figure's axis, one of By
+	Value string   `yaml:"value"`
+	// Panels draws the first column of By in a figure each, with a point for every run at X and Value.
+	Panels bool `yaml:"panels"`
+	// Cells are what the paper prints: By's values and the number.
+	Cells []PaperCell `yaml:"cells"`
+}
+
+// PaperCell is a number of a table.
+type PaperCell struct {
+	At    []string `yaml:"at"`
+	Value float64  `yaml:"value"`
+}
+
+// Outside says that the runner of this package does not run the item.
+func (p *Paper) Outside() bool { return p.Command != "" || p.Impossible != "" }
+
+func (p *Paper) check() error {
+	switch {
+	case p.Name == "" || p.Item == "":
+		return errors.New("want name and item")
+	case p.Axis != "" && p.Axis != "n" && p.Axis != "epsilon":
+		return fmt.Errorf("axis %q is unknown, want n or epsilon", p.Axis)
+	case p.Command != "" && (p.Table.File == "" || len(p.Table.By) == 0 || p.Table.Value == ""):
+		return errors.New("a command needs table with file, by and value")
+	}
+	for _, r := range p.Rates {
+		if r.Against != "n" && r.Against != "d" && r.Against != "epsilon" {
+			return fmt.Errorf("a rate is against %q, want n, d or epsilon", r.Against)
+		}
+	}
+	return nil
+}
+
+// Quick is the plan with the first data set, size and epsilon and one split: the same runs, but few.
+func (p *Plan) Quick() *Plan {
+	q := *p
+	q.Data = []Data{p.Data[0]}
+	q.Data[0].N, q.Data[0].Splits = p.Data[0].N[:1], 1
+	q.Epsilon = p.Epsilon[:min(1, len(p.Epsilon))]
+	return &q
+}
+
+// Runs is the number of runs of the plan.
+func (p *Plan) Runs() int { return p.count() }
+
+// Scales are the factors of the encoder, by data set: every range is mapped to [-1, 1] and multiplied by it before a record is
+// projected to norm 1. Data sets without a schema have none.
+func (p *Plan) Scales() (map[string]float64, error) {
+	out := map[string]float64{}
+	for _, d := range p.Data {
+		if d.Schema == "" {
+			continue
+		}
+		schema, err := p.schema(d.Schema)
+		if err != nil {
+			return nil, err
+		}
+		e, err := dataset.NewEncoder(schema)
+		if err != nil {
+			return nil, err
+		}
+		out[d.Name] = e.Factor()
+	}
+	return out, nil
+}
+
+// Done is the number of runs that a file of the plan has, 0 if it is not there.
+func (p *Plan) Done(path string) (int, error) {
+	if _, err := os.Stat(path); err != nil {
+		return 0, nil
+	}
+	rows, err := p.Rows(path)
+	return len(rows), err
+}
+
+// Given is what the noise of a method gives in a cell, besides what it was asked for.
+type Given struct {
+	Data               string
+	N                  int
+	Epsilon, Delta     float64
+	Algorithm, Options string
+	// Radius is that of the ball; Steps the number of updates and TotalStep the sum of their step sizes.
+	Radius    float64
+	Steps     int
+	TotalStep float64
+	// Sigma is the noise of one release, per coordinate: of the costliest where they differ, and of a stream that of
+	// release t times alpha t/2.
+	Sigma float64
+	// Gives is the proved epsilon at delta; +Inf if there is none.
+	Gives float64
+	// Refused is why there is no plan.
+	Refused string
+}
+
+// Gives plans every private algorithm on every cell, from public numbers: d are the dimensions of the data sets.
+func (p *Plan) Gives(d map[string]int) []Given {
+	var out []Given
+	for _, data := range p.Data {
+		for _, n := range data.N {
+			for _, e := range p.Epsilon {
+				for i := range p.all {
+					m := &p.all[i]
+					if m.nonPrivate || m.peer != nil || d[data.Name] == 0 {
+						continue
+					}
+					g := Given{Data: data.Name, N: n, Epsilon: e, Delta: p.delta(n), Algorithm: m.name, Options: m.options}
+					budget := privacy.Budget{Epsilon: e, Delta: g.Delta}
+					problem := engine.Problem{N: n, D: d[data.Name], Bounds: engine.UnitBounds()}
+					var plan *algorithms.Plan
+					var err error
+					if m.stream != nil {
+						plan, err = m.planStream(p.Task, cpu.Backend{}, problem, budget)
+					} else {
+						_, plan, err = m.plan(p.Task, cpu.Backend{}, problem, budget)
+					}
+					if err != nil {
+						g.Refused = status(err)
+					} else {
+						g.Radius = plan.Spec.Kernel.Problem().Radius
+						g.Steps, g.TotalStep, g.Gives = plan.Schedule.Steps, plan.Schedule.TotalStep, plan.Guarantee.Epsilon
+						if noise, ok := plan.Noise.(privacy.Gaussian); ok {
+							g.Sigma = noise.Sigma
+						}
+					}
+					out = append(out, g)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// WriteGives writes Gives as CSV.
+func WriteGives(path string, all []Given) error {
+	text := csvLine([]string{"data", "n", "epsilon", "delta", "algorithm", "options", "radius", "steps", "total_step", "sigma", "epsilon_given", "refused"})
+	g := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+	for _, r := range all {
+		fields := []string{r.Data, strconv.Itoa(r.N), g(r.Epsilon), g(r.Delta), r.Algorithm, r.Options, "", "", "", "", "", r.Refused}
+		if r.Refused == "" {
+			copy(fields[6:], []string{g(r.Radius), strconv.Itoa(r.Steps), g(r.TotalStep), g(r.Sigma), g(r.Gives)})
+		}
+		text += csvLine(fields)
+	}
+	return replace(path, []byte(text))
+}
+
+// ReadGives reads what WriteGives wrote.
+func ReadGives(path string) ([]Given, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	if err != nil || len(lines) == 0 || len(lines[0]) != 12 {
+		return nil, &InputError{fmt.Errorf("experiment: %s is not a table of what noise gives", path)}
+	}
+	var out []Given
+	for _, l := range lines[1:] {
+		num := func(s string) float64 { v, _ := strconv.ParseFloat(s, 64); return v } // "" is 0
+		n, _ := strconv.Atoi(l[1])
+		steps, _ := strconv.Atoi(l[7])
+		out = append(out, Given{Data: l[0], N: n, Epsilon: num(l[2]), Delta: num(l[3]), Algorithm: l[4], Options: l[5], Radius: num(l[6]), Steps: steps, TotalStep: num(l[8]), Sigma: num(l[9]), Gives: num(l[10]), Refused: l[11]})
+	}
+	return out, nil
+}
+
+// NonPrivate says that a method of the plan is not private.
+func (p *Plan) NonPrivate(algorithm, options string) bool {
+	return p.isNonPrivate(label(algorithm, options))
+}
+
+// PrivateAlgorithms are the names of the plan's private algorithms, each once.
+func (p *Plan) PrivateAlgorithms() (names []string) {
+	for _, m := range p.all {
+		if !m.nonPrivate && !slices.Contains(names, m.name) {
+			names = append(names, m.name)
+		}
+	}
+	return names
+}

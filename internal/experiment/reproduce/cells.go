@@ -1,0 +1,276 @@
+package reproduce
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dyad/internal/experiment"
+)
+
+// results are those of a part.
+type results struct {
+	Part
+	rows    []experiment.Row
+	summary []experiment.Summary
+	gives   []experiment.Given
+}
+
+// read reads the results of a part; they are empty if it was not run.
+func (p Part) read(out string) (results, error) {
+	r := results{Part: p}
+	path := filepath.Join(out, p.Name+".csv")
+	if _, err := os.Stat(path); err != nil || p.Paper.Outside() {
+		return r, nil
+	}
+	var err error
+	if r.rows, err = p.Rows(path); err != nil {
+		return r, err
+	}
+	r.summary = p.Summarise(r.rows)
+	gives := strings.TrimSuffix(path, ".csv") + "-gives.csv"
+	if _, missing := os.Stat(gives); missing == nil {
+		r.gives, err = experiment.ReadGives(gives)
+	}
+	return r, err
+}
+
+// point is a cell of a plan.
+type point struct {
+	data    string
+	n       int
+	epsilon float64
+}
+
+// kind is how a method stands to the paper.
+type kind int
+
+const (
+	ours      kind = iota // the program's choice
+	literal               // the paper's formulas
+	changed               // literal with a schedule that takes steps (--paper-unsound)
+	certified             // the same algorithm with proved noise
+	baseline              // not private
+)
+
+func (r results) kindOf(s experiment.Summary) kind {
+	switch {
+	case s.Algorithm == r.ours():
+		return ours
+	case strings.Contains(s.Options, "paper_unsound=true"):
+		return changed
+	case strings.Contains(s.Options, "mode=paper"):
+		return literal
+	case r.NonPrivate(s.Algorithm, s.Options):
+		return baseline
+	}
+	return certified
+}
+
+// ours is the method that stands for the program.
+func (r results) ours() string {
+	if r.Paper.Ours == "" {
+		return "auto"
+	}
+	return r.Paper.Ours
+}
+
+// at are the means at a point, of methods of a kind; of algorithm, or of all if it is "".
+func (r results) at(p point, k kind, algorithm string) []experiment.Summary {
+	var out []experiment.Summary
+	for _, s := range r.summary {
+		if s.Data == p.data && s.N == p.n && (s.Epsilon == p.epsilon || math.IsInf(s.Epsilon, 1)) && r.kindOf(s) == k && (algorithm == "" || s.Algorithm == algorithm) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// given is what the noise of a method proves at a point.
+func (r results) given(p point, algorithm, options string) (experiment.Given, bool) {
+	i := slices.IndexFunc(r.gives, func(g experiment.Given) bool {
+		return g.Data == p.data && g.N == p.n && g.Epsilon == p.epsilon && g.Algorithm == algorithm && g.Options == options
+	})
+	if i < 0 {
+		return experiment.Given{}, false
+	}
+	return r.gives[i], true
+}
+
+// comparison is a line of a table: what the paper has of an algorithm at a point, and what comes out here.
+type comparison struct {
+	point
+	algorithm string
+	paper     float64 // NaN if it is only in a figure
+	note      string
+	literal   *experiment.Summary
+	changed   *experiment.Summary
+	certified *experiment.Summary
+	ours      *experiment.Summary
+	baselines []experiment.Summary
+	// proved is the epsilon that the literal noise gives, or why there is none, changedProved that of the
+	// changed schedule.
+	proved, changedProved string
+}
+
+// compare lists the comparisons of a part: for every row of the paper and every number of its axis, or, where
+// the paper has a figure only, for every algorithm at every point.
+func (r results) compare() []comparison {
+	var out []comparison
+	add := func(p point, algorithm string, paper float64, note string) {
+		c := comparison{point: p, algorithm: algorithm, paper: paper, note: note}
+		first := func(k kind, a string) *experiment.Summary {
+			if all := r.at(p, k, a); len(all) > 0 {
+				return &all[0]
+			}
+			return nil
+		}
+		c.literal, c.changed, c.certified, c.ours = first(literal, algorithm), first(changed, algorithm), first(certified, algorithm), first(ours, "")
+		c.baselines = r.at(p, baseline, "")
+		c.proved, c.changedProved = r.provedBy(p, c.literal), r.provedBy(p, c.changed)
+		out = append(out, c)
+	}
+	if len(r.Paper.Rows) > 0 {
+		for _, row := range r.Paper.Rows {
+			for k, p := range r.axisOf(row.Data) {
+				if k < len(row.Values) {
+					add(p, row.Algorithm, row.Values[k], row.Note)
+				}
+			}
+		}
+		return out
+	}
+	for _, d := range r.Plan.Data {
+		for _, n := range d.N {
+			for _, e := range r.Plan.Epsilon {
+				for _, a := range r.PrivateAlgorithms() {
+					if a != r.ours() {
+						add(point{d.Name, n, e}, a, math.NaN(), "")
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// axisOf are the points of the axis of a data set.
+func (r results) axisOf(data string) (out []point) {
+	for _, d := range r.Plan.Data {
+		if d.Name != data {
+			continue
+		}
+		if r.Paper.Axis == "n" {
+			for _, n := range d.N {
+				out = append(out, point{data, n, r.Plan.Epsilon[0]})
+			}
+			return out
+		}
+		for _, e := range r.Plan.Epsilon {
+			out = append(out, point{data, d.N[0], e})
+		}
+	}
+	return out
+}
+
+// provedBy says what the noise of the literal algorithm proves.
+func (r results) provedBy(p point, s *experiment.Summary) string {
+	if s == nil {
+		return ""
+	}
+	g, ok := r.given(p, s.Algorithm, s.Options)
+	switch {
+	case !ok:
+		return ""
+	case g.Refused != "":
+		return refusal(g.Refused)
+	}
+	return strconv.FormatFloat(g.Gives, 'g', 3, 64)
+}
+
+// refusal is the reason of a refusal in a few words.
+func refusal(why string) string {
+	switch {
+	case strings.Contains(why, "never takes a step"):
+		return "never takes a step"
+	case strings.Contains(why, "needs eta"):
+		return "its step is too long"
+	}
+	return "refused"
+}
+
+// ceiling is the best of the models without privacy, of those that are higher when better.
+func (c comparison) ceiling() (best experiment.Summary, ok bool) {
+	for _, b := range c.baselines {
+		if b.Splits > 0 && (!ok || b.Mean > best.Mean) {
+			best, ok = b, true
+		}
+	}
+	return best, ok
+}
+
+// outcome says how ours stands to the paper's number, and why a cell is lost; won is false without a number.
+func (c comparison) outcome(lower bool) (text string, won, compared bool) {
+	if math.IsNaN(c.paper) || c.ours == nil || c.ours.Splits == 0 {
+		return "", false, false
+	}
+	gap := c.ours.Mean - c.paper
+	if lower {
+		gap = -gap
+	}
+	if gap > 0 {
+		return fmt.Sprintf("ahead by %s", number(gap)), true, true
+	}
+	text = fmt.Sprintf("behind by %s", number(-gap))
+	if best, ok := c.ceiling(); ok && !lower {
+		if c.paper > best.Mean {
+			text += fmt.Sprintf("; the paper's number is above every model without privacy here (%s, %s)", short(best.Algorithm), number(best.Mean))
+		} else {
+			text += fmt.Sprintf("; without privacy %s reaches %s", short(best.Algorithm), number(best.Mean))
+		}
+	}
+	switch {
+	case c.literal != nil && c.literal.Splits > 0:
+		text += fmt.Sprintf("; with the printed noise the algorithm gives %s", number(c.literal.Mean))
+	case c.literal != nil && c.proved != "":
+		text += "; as printed it " + strings.TrimPrefix(map[string]string{"never takes a step": "never takes a step", "its step is too long": "has a step that is too long"}[c.proved], " ")
+	}
+	return text, false, true
+}
+
+func number(v float64) string {
+	if v != 0 && math.Abs(v) < 1e-3 {
+		return strconv.FormatFloat(v, 'g', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 3, 64)
+}
+
+// mean is a mean with its standard error, or why there is none.
+func mean(s *experiment.Summary, why string) string {
+	switch {
+	case s == nil:
+		return "–"
+	case s.Splits == 0 && why != "":
+		return why
+	case s.Splits == 0:
+		return "no value"
+	case s.Splits == 1 || s.SE < 1e-12:
+		return number(s.Mean)
+	}
+	return number(s.Mean) + " ± " + number(s.SE)
+}
+
+// short is a name for a heading.
+func short(algorithm string) string {
+	if name, ok := map[string]string{
+		"projected-gradient": "non-private optimum", "offgiga": "GIGA without noise", "ongiga": "online GIGA without noise",
+		"class-means": "class means", "zero": "no step (the model 0)",
+	}[algorithm]; ok {
+		return name
+	}
+	return algorithm
+}

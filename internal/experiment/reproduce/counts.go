@@ -1,0 +1,98 @@
+package reproduce
+
+import (
+	"fmt"
+	"strings"
+
+	"dyad/internal/experiment"
+)
+
+// counts says in how many cells of each data set ours is ahead of the paper's number.
+func (r results) counts(all []comparison) []string {
+	var order []string
+	won, cells := map[string]int{}, map[string]int{}
+	for _, c := range all {
+		_, ahead, compared := c.outcome(r.lower())
+		if !compared {
+			continue
+		}
+		if cells[c.data] == 0 {
+			order = append(order, c.data)
+		}
+		if cells[c.data]++; ahead {
+			won[c.data]++
+		}
+	}
+	var parts []string
+	for _, d := range order {
+		parts = append(parts, fmt.Sprintf("%s: ahead of the paper in %d of %d cells", d, won[d], cells[d]))
+	}
+	if parts == nil {
+		return nil
+	}
+	return []string{r.ours() + " on " + strings.Join(parts, "; ")}
+}
+
+// nothing is the value of a model that learned nothing at a point: AUC 1/2, the accuracy of the identity, or the
+// objective of the model 0.
+func (r results) nothing(c comparison) (value float64, name string, ok bool) {
+	if r.Plan.Measure == "" && r.Plan.Task != "metric" {
+		return 0.5, "chance", true
+	}
+	want := map[bool]string{true: "zero", false: "identity"}[r.Plan.Measure != ""]
+	for _, b := range c.baselines {
+		if b.Algorithm == want && b.Splits > 0 {
+			return b.Mean, short(want), true
+		}
+	}
+	return 0, "", false
+}
+
+// learned says in how many cells each kind of method is better than a model that learned nothing, by more than two
+// standard errors.
+func (r results) learned(all []comparison) []string {
+	type count struct{ better, cells int }
+	counts := map[string]*count{}
+	order := []string{"literal", "changed schedule", "certified", r.ours()}
+	seen := map[string]bool{}
+	reference := ""
+	for _, c := range all {
+		value, name, ok := r.nothing(c)
+		if !ok {
+			continue
+		}
+		reference = name
+		for k, s := range []*experiment.Summary{c.literal, c.changed, c.certified, c.ours} {
+			if s == nil || s.Splits < 2 {
+				continue
+			}
+			cell := fmt.Sprint(c.point, order[k], s.Algorithm, s.Options)
+			if seen[cell] { // ours stands in every line of a point
+				continue
+			}
+			seen[cell] = true
+			n := counts[order[k]]
+			if n == nil {
+				n = &count{}
+				counts[order[k]] = n
+			}
+			gain := s.Mean - value
+			if r.lower() {
+				gain = -gain
+			}
+			if n.cells++; gain > 2*s.SE {
+				n.better++
+			}
+		}
+	}
+	var parts []string
+	for _, name := range order {
+		if n := counts[name]; n != nil {
+			parts = append(parts, fmt.Sprintf("%s %d of %d", name, n.better, n.cells))
+		}
+	}
+	if parts == nil {
+		return nil
+	}
+	return []string{"Cells that are better than " + reference + " by more than two standard errors: " + strings.Join(parts, ", ")}
+}

@@ -1,0 +1,408 @@
+package reproduce
+
+import (
+	"cmp"
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dyad/internal/experiment"
+	"dyad/internal/page"
+)
+
+//go:embed page.html
+var pageText string
+
+// section is an item on a page.
+type section struct {
+	ID, Title, State string
+	Why              []string
+	Parts            []partSection
+}
+
+type partSection struct {
+	Title, Setting, Verdict, Source string
+	Counts                          []string
+	Scales                          []string // of the encoder
+	Tables                          []table
+	Figures                         []template.HTML
+}
+
+type (
+	table = page.Table
+	cell  = page.Cell
+)
+
+type paperPage struct {
+	Paper    Paper
+	Style    template.CSS
+	Others   []Paper
+	Glossary []page.Word
+	Sections []section
+	First    string // the item that the page begins with, "" for the order of the paper
+}
+
+// Glossary says what the papers' names of data sets mean.
+func Glossary() []page.Word {
+	return []page.Word{
+		{Name: "Diabetes", Means: "in Huai 2020 and Xue 2021 the Pima Indians set (768 records, 8 features); in Han 2019 a set from the MarketScan databases, which nobody can get without a licence"},
+		{Name: "Diabetic Retinopathy", Means: "the Debrecen set of Messidor images (1,151 records, 19 features)"},
+		{Name: "Cancer", Means: "Breast Cancer Wisconsin (Diagnostic), WDBC (569 records, 30 features)"},
+		{Name: "Hepatitis", Means: "UCI hepatitis (155 records, 19 features)"},
+		{Name: "literal", Means: "the paper's formulas with the paper's noise (--mode paper); \"never takes a step\" and the like say why there is no value"},
+		{Name: "changed schedule", Means: "literal, but without the burn-in of OffPair* and OnPair*, or with the corrected step of DPGDC2 (--paper-unsound, public data only). No theorem of the paper covers it"},
+		{Name: "certified", Means: "the same algorithm with noise whose guarantee is proved for the epsilon that was asked for"},
+		{Name: "proved epsilon", Means: "what the printed noise provably gives at the same delta; 0 says that delta alone covers what is revealed; below the epsilon that was asked for, the paper added more noise than its claim needs; above it, the claim is not met"},
+		{Name: "auto", Means: "what the program chooses by public numbers (dyad train without --algorithm)"},
+	}
+}
+
+// WritePage writes the page of a paper: its items with what the paper has and what came out, from results alone. The page
+// begins with the item first, unless that is "".
+func WritePage(w io.Writer, paper Paper, items []Item, first, out, committed string) error {
+	t, err := template.New("page").Parse(pageText)
+	if err != nil {
+		return fmt.Errorf("reproduce: %w", err)
+	}
+	p := paperPage{Paper: paper, Style: page.Style(), Glossary: Glossary(), First: first}
+	for _, other := range Papers() {
+		if other.Name != paper.Name {
+			p.Others = append(p.Others, other)
+		}
+	}
+	for _, i := range items {
+		if i.Paper != paper.Name {
+			continue
+		}
+		s, err := i.section(out, committed)
+		if err != nil {
+			return err
+		}
+		p.Sections = append(p.Sections, s)
+	}
+	slices.SortStableFunc(p.Sections, func(a, b section) int {
+		return cmp.Compare(map[bool]int{true: 1}[a.ID != first], map[bool]int{true: 1}[b.ID != first])
+	})
+	if err := t.Execute(w, p); err != nil {
+		return fmt.Errorf("reproduce: %w", err)
+	}
+	return nil
+}
+
+func (i Item) section(out, committed string) (section, error) {
+	state, err := i.State(out, committed, nil)
+	if err != nil {
+		return section{}, err
+	}
+	s := section{ID: i.Name, Title: state.Title, State: state.State}
+	for _, p := range i.Parts {
+		s.Why = append(append(s.Why, p.Paper.Missing...), p.Paper.Differs...)
+		if p.Paper.Impossible != "" {
+			s.Why = append(s.Why, p.Paper.Impossible)
+		}
+		one, err := p.section(out, committed)
+		if err != nil {
+			return s, err
+		}
+		s.Parts = append(s.Parts, one)
+	}
+	if state.State == MissingData { // the page is the same wherever it is made
+		s.State = NotRun
+	}
+	if state.Done < state.Runs {
+		s.Why = append(s.Why, fmt.Sprintf("%d of %d runs are done; all of them take about %s of one core: dyad reproduce %s %s", state.Done, state.Runs, Duration(state.Seconds), i.Paper, i.Name))
+	}
+	return s, nil
+}
+
+func (p Part) section(out, committed string) (partSection, error) {
+	s := partSection{Title: p.Title, Setting: p.Paper.Setting, Verdict: p.Paper.Verdict}
+	if p.Paper.Command != "" {
+		all, path, err := p.groups(out, committed)
+		if err != nil || all == nil {
+			return s, err
+		}
+		s.Source = filepath.Base(path) + ", made by " + p.Paper.Command
+		s.Counts = p.sameBudgets(all)
+		s.Tables = append(s.Tables, p.tableOf(all))
+		var figures []*experiment.Figure
+		if p.Paper.Table.Panels {
+			figures, err = p.panels(out, committed)
+		} else if f := p.figureOf(all); f != nil {
+			figures = append(figures, f)
+		}
+		for _, f := range figures {
+			err = errors.Join(err, s.draw(f))
+		}
+		return s, err
+	}
+	r, err := p.read(out)
+	if err != nil || r.rows == nil {
+		return s, err
+	}
+	most, least := 0, math.MaxInt
+	for _, cell := range r.summary {
+		if cell.Splits > 0 {
+			most, least = max(most, cell.Splits), min(least, cell.Splits)
+		}
+	}
+	splits := strconv.Itoa(most)
+	if least < most {
+		splits = fmt.Sprintf("%d to %d", least, most)
+	}
+	scales, err := p.Scales()
+	if err != nil {
+		return s, err
+	}
+	for _, d := range p.Plan.Data {
+		if scale, ok := scales[d.Name]; ok {
+			s.Scales = append(s.Scales, fmt.Sprintf("%.3f on %s", scale, d.Name))
+		}
+	}
+	s.Source = fmt.Sprintf("%s.csv: %d runs, %s splits a cell; ± is one standard error over splits", p.Name, len(r.rows), splits)
+	if len(p.Paper.Rates) > 0 {
+		slopes := r.slopes()
+		s.Tables = append(s.Tables, tableOfSlopes(slopes))
+		f := &experiment.Figure{Title: "mean and one standard error", X: p.Paper.Rates[0].Against, Y: p.Plan.Measure, LogX: true, LogY: true}
+		for _, c := range slopes {
+			if f.Ticks == nil {
+				f.Ticks = c.X
+			}
+			if len(c.X) > 1 && slices.Min(c.Mean) > 0 {
+				f.Curves = append(f.Curves, experiment.Curve{Name: c.name(), X: c.X, Y: c.Mean, SE: c.SE})
+			}
+		}
+		if len(f.Curves) > 0 {
+			if err := s.draw(f); err != nil {
+				return s, err
+			}
+		}
+		return s, nil
+	}
+	all := r.compare()
+	s.Counts = append(r.counts(all), r.learned(all)...)
+	s.Tables = append(s.Tables, r.table(all))
+	for _, f := range r.figures() {
+		if err := s.draw(f); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// draw adds a figure as SVG without its declaration, for a page.
+func (s *partSection) draw(f *experiment.Figure) error {
+	svg, err := page.SVG(f, strings.ReplaceAll(f.Title, "\n", "; ")+": "+f.Y+" against "+f.X+"; the numbers are in the table", "")
+	s.Figures = append(s.Figures, svg)
+	return err
+}
+
+// lower says that a smaller value is better.
+func (r results) lower() bool { return r.Plan.Measure != "" }
+
+// table has a line for each comparison.
+func (r results) table(all []comparison) table {
+	value := map[bool]string{true: "accuracy", false: "AUC"}[r.Plan.Task == "metric"]
+	if r.Plan.Measure != "" {
+		value = r.Plan.Measure
+	}
+	t := table{Caption: r.Title + ": " + value, Head: []string{"data", "n", "epsilon", "algorithm", "paper", "literal", "proved epsilon", "changed schedule", "its proved epsilon", "certified"}}
+	if r.hasOurs() {
+		t.Head = append(t.Head, r.ours())
+	}
+	var names []string
+	for _, c := range all {
+		for _, b := range c.baselines {
+			if name := short(b.Algorithm); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	t.Head = append(t.Head, names...)
+	numbered := slices.ContainsFunc(all, func(c comparison) bool { return !math.IsNaN(c.paper) })
+	if numbered {
+		t.Head = append(t.Head, r.ours()+" against the paper")
+	}
+	for _, c := range all {
+		paper := "figure, not readable"
+		switch {
+		case r.Paper.NotPrinted:
+			paper = "not in the paper"
+		case !math.IsNaN(c.paper):
+			paper = number(c.paper)
+		}
+		if c.note != "" {
+			paper += " *"
+		}
+		literalProved := c.proved
+		why := ""
+		if c.literal != nil && c.literal.Splits == 0 {
+			why, literalProved = c.proved, "–"
+		}
+		row := []cell{{Text: c.data, Head: true}, {Text: strconv.Itoa(c.n)}, {Text: fmt.Sprint(c.epsilon)}, {Text: c.algorithm}, {Text: paper}, {Text: mean(c.literal, why)},
+			{Text: dash(literalProved)}, {Text: mean(c.changed, "")}, {Text: dash(c.changedProved)}, {Text: mean(c.certified, "")}}
+		if r.hasOurs() {
+			row = append(row, cell{Text: mean(c.ours, "")})
+		}
+		for _, name := range names {
+			text := "–"
+			for _, b := range c.baselines {
+				if short(b.Algorithm) == name {
+					text = mean(&b, "")
+				}
+			}
+			row = append(row, cell{Text: text})
+		}
+		if numbered {
+			text, won, compared := c.outcome(r.lower())
+			class := ""
+			if compared {
+				class = map[bool]string{true: "won", false: "lost"}[won]
+			}
+			row = append(row, cell{Text: text, Class: class})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	var notes []string
+	for _, row := range r.Paper.Rows {
+		if row.Note != "" && !slices.Contains(notes, row.Note) {
+			notes = append(notes, row.Note)
+		}
+	}
+	if notes != nil {
+		t.Caption += ". * " + strings.Join(notes, "; ")
+	}
+	return t
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}
+
+func (r results) hasOurs() bool {
+	return slices.ContainsFunc(r.summary, func(s experiment.Summary) bool { return r.kindOf(s) == ours })
+}
+
+// figures are one for each data set and value of the other axis.
+func (r results) figures() (out []*experiment.Figure) {
+	byN := r.Paper.Axis == "n"
+	for _, d := range r.Plan.Data {
+		others := float64s(d.N)
+		if byN {
+			others = r.Plan.Epsilon
+		}
+		for _, other := range others {
+			f := &experiment.Figure{X: "epsilon", Y: map[bool]string{true: "accuracy", false: "AUC"}[r.Plan.Task == "metric"], Ticks: r.Plan.Epsilon}
+			f.Title = fmt.Sprintf("%s, n = %g", d.Name, other)
+			if byN {
+				f.X, f.Ticks, f.Title = "n", float64s(d.N), fmt.Sprintf("%s, epsilon %g", d.Name, other)
+			}
+			if r.Plan.Measure != "" {
+				f.Y = r.Plan.Measure
+			}
+			if len(f.Ticks) < 2 {
+				continue
+			}
+			f.Title += fmt.Sprintf("\nmean of %d splits; band: one standard error", d.Splits)
+			index := map[string]int{}
+			for _, s := range r.summary {
+				x := s.Epsilon
+				if byN {
+					x = float64(s.N)
+				}
+				if s.Data != d.Name || s.Splits == 0 || byN && s.Epsilon != other || !byN && float64(s.N) != other {
+					continue
+				}
+				name := strings.TrimSpace(s.Algorithm + " " + s.Options)
+				if r.kindOf(s) == baseline {
+					name = short(s.Algorithm)
+				}
+				k, ok := index[name]
+				if !ok {
+					k = len(f.Curves)
+					index[name], f.Curves = k, append(f.Curves, experiment.Curve{Name: name})
+				}
+				c := &f.Curves[k]
+				c.X, c.Y, c.SE = append(c.X, x), append(c.Y, s.Mean), append(c.SE, s.SE)
+			}
+			for _, row := range r.Paper.Rows {
+				if row.Data == d.Name && len(row.Values) == len(f.Ticks) {
+					f.Curves = append(f.Curves, experiment.Curve{Name: "paper: " + row.Algorithm, X: f.Ticks, Y: row.Values, SE: make([]float64, len(row.Values))})
+				}
+			}
+			if len(f.Curves) > 0 {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+func float64s(v []int) (out []float64) {
+	for _, x := range v {
+		out = append(out, float64(x))
+	}
+	return out
+}
+
+func (s slope) name() string {
+	if s.Less != "" {
+		return s.Method + " minus " + s.Less
+	}
+	return s.Method
+}
+
+func tableOfSlopes(all []slope) table {
+	t := table{Caption: "Slopes of the logarithm of the mean against that of the axis; interval: 95 %, bootstrap over splits", Head: []string{"method", "against", "measured exponent", "interval", "theorem's exponent", "theorem", "points"}}
+	for _, s := range all {
+		measured, between := "a mean is not positive", "–"
+		if !math.IsNaN(s.Slope) {
+			measured = number(s.Slope)
+		}
+		if !math.IsNaN(s.Low) {
+			between = number(s.Low) + " to " + number(s.High)
+		}
+		t.Rows = append(t.Rows, []cell{{Text: s.name(), Head: true}, {Text: s.Against}, {Text: measured}, {Text: between}, {Text: number(s.Exponent)}, {Text: s.Of}, {Text: strconv.Itoa(s.Points)}})
+	}
+	return t
+}
+
+// tableOf has a line for each group of a command's result.
+func (p Part) tableOf(all []group) table {
+	t := table{Caption: p.Title + ": " + p.Paper.Table.Value, Head: append(slices.Clone(p.Paper.Table.By), "paper", "mean here", "runs")}
+	for _, g := range all {
+		var row []cell
+		for k, a := range g.at {
+			row = append(row, cell{Text: a, Head: k == 0})
+		}
+		paper := "figure, not readable"
+		if !math.IsNaN(g.paper) {
+			paper = number(g.paper)
+		} else if len(p.Paper.Table.Cells) > 0 {
+			paper = "–"
+		}
+		t.Rows = append(t.Rows, append(row, cell{Text: paper}, cell{Text: number(g.mean) + " ± " + number(g.se)}, cell{Text: strconv.Itoa(g.runs)}))
+	}
+	return t
+}
+
+// Duration is a time in words.
+func Duration(seconds float64) string {
+	switch {
+	case seconds < 90:
+		return fmt.Sprintf("%.0f s", math.Ceil(seconds))
+	case seconds < 5400:
+		return fmt.Sprintf("%.0f min", math.Ceil(seconds/60))
+	}
+	return fmt.Sprintf("%.0f h", math.Ceil(seconds/3600))
+}

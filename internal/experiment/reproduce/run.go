@@ -1,0 +1,150 @@
+package reproduce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"dyad/internal/experiment"
+	"dyad/privacy/durable"
+)
+
+// Options say how items are run.
+type Options struct {
+	// Out has the results, Committed those that are part of the repository (bench/results).
+	Out, Committed string
+	// Folders and Machine are those of experiment.Options.
+	Folders  []string
+	Machine  string
+	Parallel int
+	Splits   int
+	// Quick runs the first data set, size and epsilon of every plan, once, and names commands in a short form.
+	Quick bool
+	// Progress is told how far a part is.
+	Progress func(part string, p experiment.Progress)
+}
+
+// Outcome is what a run of an item did.
+type Outcome struct {
+	Part string `json:"part"`
+	CSV  string `json:"csv,omitempty"`
+	// Skipped is why nothing was run: data that are missing, or a reason for which the item cannot be run.
+	Skipped string `json:"skipped,omitempty"`
+	// Laboratory is the command that makes the result, in the root of the repository.
+	Laboratory string `json:"laboratory,omitempty"`
+}
+
+// Run runs the parts of an item that have no result yet, and the runs of a part that its file has not. A
+// part whose data are missing is skipped and says so.
+func (i Item) Run(ctx context.Context, o Options) ([]Outcome, error) {
+	var all []Outcome
+	for _, p := range i.Parts {
+		one, err := p.run(ctx, o)
+		if err != nil {
+			return all, fmt.Errorf("reproduce: %s: %w", p.Name, err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func (p Part) run(ctx context.Context, o Options) (Outcome, error) {
+	out := Outcome{Part: p.Name}
+	path := filepath.Join(o.Out, p.Name+".csv")
+	plan := p.Plan
+	switch {
+	case p.Paper.Impossible != "":
+		out.Skipped = p.Paper.Impossible
+		return out, nil
+	case p.Paper.Command != "":
+		return p.command(o, path)
+	case o.Quick:
+		plan = plan.Quick()
+	}
+	if missing := plan.MissingFiles(o.Folders); missing != nil {
+		out.Skipped = strings.Join(missing, "; ")
+		return out, nil
+	}
+	if err := os.MkdirAll(o.Out, 0o777); err != nil {
+		return out, err
+	}
+	run := experiment.Options{Folders: o.Folders, Machine: o.Machine, Parallel: o.Parallel, Splits: o.Splits}
+	if o.Progress != nil {
+		run.Progress = func(at experiment.Progress) { o.Progress(p.Name, at) }
+	}
+	stopped := plan.Run(ctx, path, run)
+	if stopped != nil && ctx.Err() == nil {
+		return out, stopped
+	}
+	// An interrupted run has tables of what is done.
+	rows, err := plan.Rows(path)
+	if err != nil || len(rows) == 0 {
+		return out, errors.Join(stopped, err)
+	}
+	out.CSV = path
+	base := strings.TrimSuffix(path, ".csv")
+	if err := plan.WriteSummary(base+"-summary.csv", plan.Summarise(rows)); err != nil {
+		return out, err
+	}
+	if err := durable.Write(base+".parquet", false, true, nil, func(w io.Writer) error {
+		return parquet.Write(w, rows, parquet.Compression(&parquet.Zstd))
+	}); err != nil {
+		return out, err
+	}
+	dims := map[string]int{}
+	for _, r := range rows {
+		dims[r.Data] = r.D
+	}
+	return out, errors.Join(stopped, experiment.WriteGives(base+"-gives.csv", plan.Gives(dims)))
+}
+
+// command says how a part is made that a program of the laboratory makes, unless its result is there.
+func (p Part) command(o Options, path string) (Outcome, error) {
+	out := Outcome{Part: p.Name}
+	line := p.Paper.Command
+	if _, err := os.Stat(path); err == nil && !o.Quick {
+		out.CSV = path
+		return out, nil
+	}
+	if o.Quick {
+		if line = p.Paper.Quick; line == "" {
+			out.Skipped = "it has no short form"
+			return out, nil
+		}
+	}
+	fields := strings.Fields(line)
+	for k, f := range fields {
+		name, ok := strings.CutPrefix(f, "DATA/")
+		if !ok {
+			continue
+		}
+		found, err := experiment.FindData(name, o.Folders)
+		if err != nil {
+			out.Skipped = err.Error()
+			return out, nil
+		}
+		if found, err = filepath.Abs(found); err != nil { // the command changes the folder
+			return out, err
+		}
+		fields[k] = quoted(found)
+	}
+	if err := os.MkdirAll(o.Out, 0o777); err != nil {
+		return out, err
+	}
+	out.Laboratory = strings.Join(fields, " ") + " > " + quoted(path)
+	return out, nil
+}
+
+// quoted is a word of a shell's command line.
+func quoted(s string) string {
+	if !strings.ContainsAny(s, " \t\"'`$&|;<>()*?[]#~!{}\\") {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,83 @@
+package reproduce
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// settingsItems are the items whose methods all have radius 1: those of scores, of metrics and of streams.
+var settingsItems = []string{"huai-figure1", "huai-figure2", "huai-figure5", "huai-figure6", "xue-table2", "xue-table3", "xue-table4-radius1"}
+
+// WriteSettings writes the comparison under the papers' own settings as Markdown: for each algorithm what the paper claims,
+// what its formulas give, what the algorithm gives with proved noise, and what the program chooses.
+func WriteSettings(w io.Writer, items []Item, out string) error {
+	var b strings.Builder
+	b.WriteString(`# Under the papers' own settings
+
+Radius 1 for every method, and the papers' n, d, epsilon and delta. Written by ` + "`dyad reproduce`" + ` from result files
+(bench/results/reproduce); edit neither numbers nor sentences here. ± is one standard error over splits. Claimed: the number that the paper
+prints. Literal: the paper's formulas. Certified: the same algorithm with proved noise. Of figures, whose numbers cannot be read, the largest n
+is shown. Scores are judged by AUC, metrics by the accuracy of 3 nearest neighbours, where higher is better; an objective is better when lower.
+Han 2019 and Li 2020 are run by commands of their own ([Han](reproduce-han.html), [Li](reproduce-li.html)); Kang 2021 has no experiments with noise
+([Kang](reproduce-kang.html)).
+`)
+	for _, name := range settingsItems {
+		for _, i := range items {
+			for _, p := range i.Parts {
+				if p.Name != name {
+					continue
+				}
+				r, err := p.read(out)
+				if err != nil {
+					return err
+				}
+				if r.rows != nil {
+					r.settings(&b)
+				}
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// settings writes the table of a part.
+func (r results) settings(b *strings.Builder) {
+	d, largest := map[string]int{}, map[string]int{}
+	for _, row := range r.rows {
+		d[row.Data] = row.D
+	}
+	for _, data := range r.Plan.Data {
+		for _, n := range data.N {
+			largest[data.Name] = max(largest[data.Name], n)
+		}
+	}
+	fmt.Fprintf(b, "\n## %s\n\n| data | n | d | epsilon | delta | algorithm | claimed | literal | epsilon that its noise proves | certified | %s |\n|%s\n",
+		r.Title, r.ours(), strings.Repeat("---|", 11))
+	for _, c := range r.compare() {
+		claimed := number(c.paper)
+		if len(r.Paper.Rows) == 0 {
+			claimed = "figure"
+		}
+		if c.literal == nil || claimed == "figure" && c.n != largest[c.data] {
+			continue
+		}
+		proved := c.proved
+		if c.literal.Splits == 0 {
+			proved = "–"
+		}
+		fmt.Fprintf(b, "| %s | %d | %d | %g | %.3g | %s | %s | %s | %s | %s | %s |\n", c.data, c.n, d[c.data], c.epsilon, r.delta(c), c.algorithm, claimed,
+			mean(c.literal, c.proved), dash(proved), mean(c.certified, ""), mean(c.ours, ""))
+	}
+}
+
+// delta is that of a point.
+func (r results) delta(c comparison) float64 {
+	for _, g := range r.gives {
+		if g.Data == c.data && g.N == c.n && g.Epsilon == c.epsilon {
+			return g.Delta
+		}
+	}
+	return 0
+}

@@ -1,0 +1,251 @@
+package reproduce
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"dyad/algorithms"
+	"dyad/internal/experiment"
+	"dyad/privacy/durable"
+)
+
+// WritePages writes the pages of the papers of some items, PAPER.html with the prefix reproduce-, papers.md and verdicts.md.
+func WritePages(dir string, all, items []Item, out, committed string, catalogue []algorithms.Info) (paths []string, err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("reproduce: %w", err)
+	}
+	write := func(name string, page func(io.Writer) error) error {
+		var b bytes.Buffer
+		if err := page(&b); err != nil {
+			return err
+		}
+		path := filepath.Join(dir, name)
+		paths = append(paths, path)
+		if err := durable.Write(path, false, true, nil, durable.Text(b.Bytes())); err != nil {
+			return fmt.Errorf("reproduce: %w", err)
+		}
+		return nil
+	}
+	for _, paper := range Papers() {
+		mine, whole := 0, 0
+		first := ""
+		for _, i := range items {
+			if i.Paper == paper.Name {
+				mine++
+				first = i.Name
+			}
+		}
+		for _, i := range all {
+			if i.Paper == paper.Name {
+				whole++
+			}
+		}
+		switch {
+		case mine == 0:
+			continue
+		case mine == whole || mine > 1:
+			first = ""
+		}
+		if err := write("reproduce-"+paper.Name+".html", func(w io.Writer) error { return WritePage(w, paper, all, first, out, committed) }); err != nil {
+			return paths, err
+		}
+	}
+	if err := write("papers.md", func(w io.Writer) error { return WriteSettings(w, all, out) }); err != nil {
+		return paths, err
+	}
+	return paths, write("verdicts.md", func(w io.Writer) error { return WriteVerdicts(w, all, out, committed, catalogue) })
+}
+
+// Quick are the items with the plans that Options.Quick runs.
+func Quick(all []Item) []Item {
+	out := make([]Item, len(all))
+	for k, i := range all {
+		i.Parts = slices.Clone(i.Parts)
+		for j, p := range i.Parts {
+			if !p.Paper.Outside() {
+				i.Parts[j].Plan = p.Plan.Quick()
+			}
+		}
+		out[k] = i
+	}
+	return out
+}
+
+// measured is what results have of an algorithm, in the first item that has its figures.
+type measured struct {
+	where              string // data, n, epsilon
+	certified, literal string
+	changed            string
+	proved             string // epsilon of the literal noise
+	changedProved      string // of that of the changed schedule
+	least              string // smallest n at which paper mode takes a step
+}
+
+// verdictItems are where the utility of the verdicts is taken from, the first that has the algorithm: Xue Table 4 for
+// scores, Huai Figure 2 for streams, Xue Table 2 for metrics.
+var verdictItems = []string{"xue-table4", "xue-table4-others", "huai-figure1", "huai-figure2", "xue-table2", "xue-table1"}
+
+// leastN is in the text of a refusal.
+var leastN = regexp.MustCompile(`(?:needs n >= |with the rest as it is n = )(\d+)`)
+
+// measure finds what results have of an algorithm.
+func measure(all []results, name string) measured {
+	m := measured{certified: "–", literal: "–", changed: "–", proved: "–", changedProved: "–", least: "–"}
+	for _, r := range all {
+		i := slices.IndexFunc(r.summary, func(s experiment.Summary) bool {
+			return s.Algorithm == name && s.N >= 90 && (s.Epsilon == 1 || s.Epsilon == 1.5 || math.IsInf(s.Epsilon, 1))
+		})
+		if i < 0 {
+			continue
+		}
+		s := r.summary[i]
+		p := point{s.Data, s.N, s.Epsilon}
+		unit := map[bool]string{true: "accuracy", false: "AUC"}[r.Plan.Task == "metric"]
+		if r.Plan.Measure != "" {
+			unit = r.Plan.Measure
+		}
+		m.where = fmt.Sprintf("%s on %s, n = %d, epsilon %g", unit, s.Data, s.N, s.Epsilon)
+		for _, b := range r.at(p, baseline, "") {
+			if b.Algorithm == "zero" || b.Algorithm == "projected-gradient" && r.Plan.Measure == "" {
+				m.where += fmt.Sprintf(" (%s: %s)", short(b.Algorithm), number(b.Mean))
+			}
+		}
+		get := func(k kind) string {
+			if found := r.at(p, k, name); len(found) > 0 {
+				return mean(&found[0], r.provedBy(p, &found[0]))
+			}
+			return "–"
+		}
+		m.certified, m.literal, m.changed = get(certified), get(literal), get(changed)
+		for _, k := range []kind{ours, baseline} {
+			if m.certified == "–" {
+				m.certified = get(k)
+			}
+		}
+		for _, g := range r.gives {
+			if g.Algorithm != name || g.Data != p.data || g.N != p.n || g.Epsilon != p.epsilon || !strings.Contains(g.Options, "mode=paper") {
+				continue
+			}
+			switch found := leastN.FindStringSubmatch(g.Refused); {
+			case strings.Contains(g.Options, "paper_unsound=true"):
+				m.changedProved = fmt.Sprintf("%.3g", g.Gives)
+			case g.Refused == "":
+				m.proved, m.least = fmt.Sprintf("%.3g", g.Gives), fmt.Sprintf("at most %d", g.N)
+			case found != nil:
+				m.proved, m.least = refusal(g.Refused), found[1]
+			default:
+				m.proved, m.least = refusal(g.Refused), "no n"
+			}
+		}
+		return m
+	}
+	return m
+}
+
+// WriteVerdicts writes what is true of every algorithm of a catalogue, as Markdown.
+func WriteVerdicts(w io.Writer, items []Item, out, committed string, catalogue []algorithms.Info) error {
+	var all []results
+	for _, name := range verdictItems {
+		for _, i := range items {
+			for _, p := range i.Parts {
+				if p.Name != name {
+					continue
+				}
+				r, err := p.read(out)
+				if err != nil {
+					return err
+				}
+				all = append(all, r)
+			}
+		}
+	}
+	var b strings.Builder
+	b.WriteString(`# Verdicts
+
+What each algorithm claims, what is true of it, and what it gives. Written by ` + "`dyad reproduce`" + ` from the catalogue and from result
+files (bench/results/reproduce); edit neither numbers nor sentences here. The proofs are in [theory.md](theory.md), the comparisons with
+the papers in the pages [Huai](reproduce-huai.html), [Kang](reproduce-kang.html), [Xue](reproduce-xue.html), [Han](reproduce-han.html) and
+[Li](reproduce-li.html). Epsilon against AUC next to pointwise libraries: [dpauc.md](dpauc.md); DP-SGD given a pairwise loss:
+[pairwise-dpsgd.md](pairwise-dpsgd.md).
+
+| algorithm | what is measured | certified | literal | epsilon that its noise proves | changed schedule | epsilon that its noise proves | n from which the literal algorithm takes steps |
+|---|---|---|---|---|---|---|---|
+`)
+	for _, info := range catalogue {
+		m := measure(all, info.Name)
+		if m.where == "" {
+			m.where = "not in these results"
+		}
+		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s | %s | %s | %s | %s |\n", info.Name, info.Name, m.where, m.certified, m.literal, m.proved, m.changed, m.changedProved, m.least)
+	}
+	b.WriteString("\nMeans over splits with one standard error. Literal: the paper's formulas. Changed schedule: literal without what keeps it from stepping\n(`--paper-unsound`), which no theorem of a paper covers; an epsilon of 0 says that delta alone\ncovers what is revealed. Models without privacy stand in the column certified.\n")
+	for _, info := range catalogue {
+		fmt.Fprintf(&b, "\n## %s\n\n%s. Source: %s.\n\n- Claim: %s.\n- Verdict: %s.\n- Released: %s.\n", info.Name, capital(info.Title), info.Paper, info.Claim, info.Verdict, info.Released)
+		if info.Unsound != "" {
+			fmt.Fprintf(&b, "- `--paper-unsound` changes %s.\n", info.Unsound)
+		}
+		if len(info.Assumptions) > 0 {
+			fmt.Fprintf(&b, "- Proved under: %s.\n", strings.Join(info.Assumptions, "; "))
+		}
+	}
+	for _, p := range commandVerdicts {
+		if err := p.write(&b, items, out, committed); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// commandVerdict is a table of what a command of the repository measured for learners that the runner of plans
+// does not run.
+type commandVerdict struct {
+	title, part string
+	keep        func(at []string) bool // by the values of the table's By
+}
+
+var commandVerdicts = []commandVerdict{
+	{"pairs: accuracy of 5 nearest neighbours at epsilon 4", "li-figure9-bank", func(at []string) bool { return at[1] == "4" }},
+	{"Local learners: testing error, logistic loss; the budget is epsilon of a visit, or the paper's convention", "han-table3-a7a", func(at []string) bool {
+		return at[0] == "logistic" && (at[2] == "none" || at[2] == "paper" || at[2] == "1" || at[2] == "4")
+	}},
+}
+
+func (v commandVerdict) write(b *strings.Builder, items []Item, out, committed string) error {
+	for _, i := range items {
+		for _, p := range i.Parts {
+			if p.Name != v.part {
+				continue
+			}
+			all, path, err := p.groups(out, committed)
+			if err != nil || all == nil {
+				return err
+			}
+			fmt.Fprintf(b, "\n## %s\n\nFrom %s.\n\n| %s | mean | standard error | runs | paper |\n%s\n", v.title, filepath.Base(path), strings.Join(p.Paper.Table.By, " | "), strings.Repeat("|---", len(p.Paper.Table.By)+4)+"|")
+			for _, g := range all {
+				if v.keep(g.at) {
+					paper := "–"
+					if !math.IsNaN(g.paper) {
+						paper = number(g.paper)
+					}
+					fmt.Fprintf(b, "| %s | %s | %s | %d | %s |\n", strings.Join(g.at, " | "), number(g.mean), number(g.se), g.runs, paper)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

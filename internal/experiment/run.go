@@ -1,0 +1,309 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"dyad/internal/create"
+	"dyad/internal/tasks"
+	"dyad/privacy/durable"
+)
+
+// Options say how a plan is carried out. They do not change a value in a row.
+type Options struct {
+	// Folders have the data files, each in a folder of its data set. The first that has
+	// a file is taken.
+	Folders []string
+	// Programs maps the programs of peers to other names, such as an interpreter of an
+	// environment.
+	Programs map[string]string
+	// Machine names the CPU in the head of the table.
+	Machine string
+	// Part i of Parts, from 1, are every Parts-th of the training sets; 0 of 0 are all.
+	Part, Parts int
+	// Splits, if positive, are the first splits of every data set, the only ones that are run.
+	Splits int
+	// Retry repeats the runs that the table has as failed.
+	Retry bool
+	// Parallel is the number of training sets that are worked on at a time, default 1.
+	Parallel int
+	// Progress, if not nil, is called after each run.
+	Progress func(Progress)
+	// Now is the clock, default time.Now.
+	Now func() time.Time
+}
+
+// Progress is how far the runs are.
+type Progress struct {
+	Done, Total int
+	// Last is the run that was done, in words.
+	Last string
+	// Left estimates the time that is left, from what the last run of the same method on
+	// as many records of the same data took; where there is none, as the mean of these.
+	Left time.Duration
+}
+
+// runner is the state of Run.
+type runner struct {
+	plan *Plan
+	o    Options
+	data []loaded
+	temp string
+
+	mu       sync.Mutex
+	file     *os.File
+	comments map[string]bool
+	progress Progress
+	pending  map[string]int           // runs to do, by group
+	took     map[string]time.Duration // by the last run of a group
+}
+
+// Run carries out the runs of the plan that are not in the CSV file path yet. Each run
+// adds one whole line, so what was interrupted is continued by the same call. At the end
+// the file is in the order of the plan. Methods that fail give a row that says so; Run
+// fails if the plan, the data or the file are wrong, or ctx ends.
+func (p *Plan) Run(ctx context.Context, path string, o Options) error {
+	if o.Parts < 0 || o.Part < 0 || o.Part > o.Parts || o.Parts > 0 && o.Part == 0 {
+		return &InputError{fmt.Errorf("experiment: part %d of %d, want 1 to the number of parts", o.Part, o.Parts)}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	// Two runs on one file would repeat each other's work and replace each other's rows.
+	name, err := durable.Resolve(path)
+	if err != nil {
+		return &InputError{fmt.Errorf("experiment: %s: %w", path, err)}
+	}
+	lock := create.Lock(name + ".lock")
+	if ok, err := lock.TryLock(); err != nil {
+		return fmt.Errorf("experiment: cannot lock %s: %w", path, err)
+	} else if !ok {
+		return fmt.Errorf("experiment: another run writes to %s", path)
+	}
+	defer func() {
+		_ = os.Remove(lock.Path())
+		_ = lock.Unlock()
+	}()
+	data, err := p.load(ctx, o.Folders)
+	if err != nil {
+		return err
+	}
+	r := &runner{plan: p, o: o, data: data, comments: map[string]bool{}, pending: map[string]int{}, took: map[string]time.Duration{}}
+	part := ""
+	if o.Parts > 0 {
+		part = fmt.Sprintf("part %d/%d", o.Part, o.Parts)
+	}
+	comments := []string{
+		fmt.Sprintf("plan %s %s; data count as public, and noise is seeded", p.name, p.digest),
+		fmt.Sprintf("%s %s/%s, %d threads, %s", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), o.Machine),
+	}
+	for i, l := range data {
+		comments = append(comments, l.describe(p.Data[i].Name))
+	}
+	t, whole, err := p.readTable(path)
+	if err != nil {
+		return err
+	}
+	if err := p.checkTable(path, t, comments[2:]); err != nil {
+		return err
+	}
+	if old := t.part(); old != part && len(t.rows) > 0 {
+		return &InputError{fmt.Errorf("experiment: %s has the runs of %s, and these are of %s; write to another file", path, cmp.Or(old, "the whole plan"), cmp.Or(part, "the whole plan"))}
+	}
+	if part != "" {
+		comments = append(comments, part)
+	}
+	if o.Retry {
+		for key, row := range t.rows {
+			if strings.HasPrefix(row.Status, "failed") {
+				delete(t.rows, key)
+			}
+		}
+		if err := p.write(path, t); err != nil {
+			return err
+		}
+		if t, whole, err = p.readTable(path); err != nil {
+			return err
+		}
+	}
+	if r.file, err = create.Kept(name, 0o666); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	defer r.file.Close()
+	// What a killed run left of a line goes.
+	if err := r.file.Truncate(whole); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	if _, err := r.file.Seek(whole, 0); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	for _, c := range t.comments {
+		r.comments[c] = true
+	}
+	for _, c := range comments {
+		if err := r.comment(c); err != nil {
+			return err
+		}
+	}
+	if whole == 0 {
+		if err := r.append(csvLine(p.columns())); err != nil {
+			return err
+		}
+	}
+	if err := r.work(ctx, r.todo(t)); err != nil {
+		return err
+	}
+	if t, _, err = p.readTable(path); err != nil {
+		return err
+	}
+	t.comments = append(p.planComments(t.comments), comments[0])
+	return p.write(path, t)
+}
+
+// planComments leaves out the lines of earlier versions of the plan.
+func (p *Plan) planComments(comments []string) []string {
+	var out []string
+	for _, c := range comments {
+		if !strings.HasPrefix(c, "plan ") {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// group is what runs have in common that take the same time.
+func (r run) group() string { return fmt.Sprint(r.row.Data, " ", r.row.N, " ", r.method.label()) }
+
+// todo lists the blocks of the part with the runs that are not in the table.
+func (r *runner) todo(t *table) []block {
+	var out []block
+	for i, b := range r.plan.blocks() {
+		if r.o.Parts > 0 && i%r.o.Parts != r.o.Part-1 || r.o.Splits > 0 && b.split >= r.o.Splits {
+			continue
+		}
+		var runs []run
+		for _, one := range b.runs {
+			if _, done := t.rows[one.row.key()]; !done {
+				runs = append(runs, one)
+				r.pending[one.group()]++
+			}
+		}
+		r.progress.Total += len(b.runs)
+		r.progress.Done += len(b.runs) - len(runs)
+		if b.runs = runs; len(runs) > 0 {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// work does blocks, a few at a time.
+func (r *runner) work(ctx context.Context, blocks []block) error {
+	var err error
+	if r.temp, err = os.MkdirTemp("", "dyad-experiment"); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	defer os.RemoveAll(r.temp)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	next, workers := make(chan block), max(1, r.o.Parallel)
+	errs := make([]error, workers)
+	wait := tasks.Group{Stop: cancel}
+	for i := range workers {
+		w := &worker{runner: r, peers: map[*Peer]*peerProcess{}}
+		wait.Go(func() {
+			defer w.close()
+			for b := range next {
+				if errs[i] = w.block(ctx, b); errs[i] != nil {
+					cancel()
+					return
+				}
+			}
+		})
+	}
+feed:
+	for _, b := range blocks {
+		select {
+		case next <- b:
+		case <-ctx.Done():
+			break feed
+		}
+	}
+	close(next)
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// append adds text to the file by one write.
+func (r *runner) append(text string) error {
+	if _, err := r.file.WriteString(text); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	return nil
+}
+
+// comment adds a comment that the file does not have.
+func (r *runner) comment(text string) error {
+	if r.comments[text] {
+		return nil
+	}
+	r.comments[text] = true
+	return r.append("# " + text + "\n")
+}
+
+// finished adds a row.
+func (r *runner) finished(one run, version string, took time.Duration) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if version != "" {
+		if err := r.comment("peer " + one.row.Algorithm + ": " + version); err != nil {
+			return err
+		}
+	}
+	if err := r.append(one.row.line()); err != nil {
+		return err
+	}
+	g := one.group()
+	r.pending[g]--
+	r.took[g] = took
+	r.progress.Done++
+	if r.o.Progress == nil {
+		return nil
+	}
+	r.progress.Left = r.left()
+	row := one.row
+	r.progress.Last = fmt.Sprintf("%s n %d epsilon %g split %d %s", row.Data, row.N, row.Epsilon, row.Split, one.method.label())
+	if !row.ok() {
+		r.progress.Last += ": " + row.Status
+	}
+	r.o.Progress(r.progress)
+	return nil
+}
+
+// left estimates the time that is left.
+func (r *runner) left() time.Duration {
+	var known, left time.Duration
+	for _, took := range r.took {
+		known += took
+	}
+	for g, n := range r.pending {
+		took, ok := r.took[g]
+		if !ok {
+			took = known / time.Duration(len(r.took))
+		}
+		left += took * time.Duration(n)
+	}
+	return left / time.Duration(max(1, r.o.Parallel))
+}

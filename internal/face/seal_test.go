@@ -1,0 +1,70 @@
+package face
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyad"
+)
+
+// Whatever one byte of a model file becomes, the file is refused; and so is one without its end, or with a plan and no
+// checksum.
+func TestChangedModelsAreRefused(t *testing.T) {
+	old, err := os.ReadFile(filepath.FromSlash("../../cmd/dyad/testdata/formats/model-1.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &dyad.Model{}
+	if err := json.Unmarshal(old, m); err != nil {
+		t.Fatal(err)
+	}
+	m.Plan = json.RawMessage(`{"format":"dyad-plan/1","releases":null}`)
+	name := filepath.Join(t.TempDir(), "m.json")
+	if err := m.Save(name); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := func(text []byte) error {
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := dyad.Load(name)
+		return err
+	}
+	if err := load(text); err != nil {
+		t.Fatalf("as it was saved: %v", err)
+	}
+	var changed []byte
+	for i := range text {
+		for _, to := range []byte{text[i] ^ 1, text[i] ^ 0x20, 'x', ' ', '\n', '0'} {
+			if to == text[i] {
+				continue
+			}
+			changed = append(append(append(changed[:0], text[:i]...), to), text[i+1:]...)
+			if load(changed) == nil {
+				t.Fatalf("byte %d, %q, was changed to %q and the model is read", i, text[i], to)
+			}
+		}
+	}
+	at := bytes.LastIndex(text, []byte(",\n  \"checksum\""))
+	for what, other := range map[string]string{
+		"no checksum, and a plan": string(text[:at]) + "\n}\n",
+		"other line ends":         strings.ReplaceAll(string(text), "\n", "\r\n"),
+		"twice the checksum":      string(text[:len(text)-3]) + string(text[at:]),
+		"more behind it":          strings.Replace(string(text), "\n}\n", ",\n  \"more\": 1\n}\n", 1),
+	} {
+		if err := load([]byte(other)); err == nil || !strings.Contains(err.Error(), "checksum") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := load(old); err != nil {
+		t.Errorf("a model of a version before the checksum: %v", err)
+	}
+}

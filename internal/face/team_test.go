@@ -1,0 +1,64 @@
+package face
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"dyad"
+	"dyad/engine/dataset"
+	"dyad/engine/enginetest"
+	"dyad/engine/team"
+)
+
+// A plan for a team runs with the leader that was made for it and for its records: another's ranks would sum
+// gradients that the plan does not bound, of records that were not charged.
+func TestTrainTakesItsOwnTeam(t *testing.T) {
+	ctx, crew := context.Background(), enginetest.Members(1)[0]
+	device, err := dyad.OpenDevice(dyad.DeviceOptions{Team: crew})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	data := func(seed uint64) *dyad.Data {
+		d, err := dataset.SyntheticClinical(500, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dyad.NewData(d)
+	}
+	mine, other := data(1), data(2)
+	plan := func(epsilon float64, on *dyad.Device) *dyad.Training {
+		p, err := dyad.Plan(mine.Shape(), dyad.Options{Epsilon: epsilon}, on)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	p := plan(1, device)
+	share, err := p.Join(ctx, crew, mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lead := p.Lead(crew, share)
+	for name, c := range map[string]struct {
+		data *dyad.Data
+		plan *dyad.Training
+		team *team.Leader
+		well bool
+	}{
+		"no leader":         {share, p, nil, false},
+		"of another plan":   {share, plan(2, device), lead, false},
+		"of other records":  {other, p, lead, false},
+		"a plan without it": {share, plan(1, nil), lead, false},
+		"its own":           {share, p, lead, true},
+	} {
+		_, err := dyad.Train(ctx, c.data, c.plan, dyad.Run{Public: true, Team: c.team})
+		if c.well != (err == nil) || err != nil && !errors.Is(err, dyad.ErrInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := lead.Stop(); err != nil {
+		t.Error(err)
+	}
+}

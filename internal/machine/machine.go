@@ -1,0 +1,218 @@
+// Package machine measures how fast this machine runs the methods of Dyad, and which
+// share of its own peak that is: the lines of dyad bench.
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"dyad/engine"
+	"dyad/kernels"
+)
+
+// Options sets a measurement.
+type Options struct {
+	// Quick takes smaller sizes and fewer runs.
+	Quick bool
+	// Only keeps the cases whose method contains it; empty keeps all.
+	Only string
+	// Records replaces the number of records of every case; 0 keeps them.
+	Records int
+	// Runs is the number of timed runs, after one to warm up; 0 means 11, or 3 if Quick.
+	Runs int
+	// Workers is the number of goroutines; 0 means 1, so that lines show one core.
+	Workers int
+	// Variants are those of the CPU to measure; nil means all that this processor has.
+	Variants []kernels.Variant
+	// Devices are where gradients are measured, one after the other for each case; nil
+	// means the CPU. Those that have no kernel for a case are left out of it.
+	Devices []Device
+	// Peers are times of other programs to compare the CPU's with.
+	Peers Peers
+}
+
+// Device is a backend to measure.
+type Device struct {
+	Name string
+	// Backend computes on the device; nil is the CPU, with its variants.
+	Backend engine.Backend
+}
+
+// Line is the measurement of one case on one variant.
+type Line struct {
+	Method  string `json:"method"`
+	Device  string `json:"device"`
+	Variant string `json:"variant"`
+	Workers int    `json:"workers,omitempty"`
+	N       int    `json:"n"`
+	D       int    `json:"d,omitempty"`
+	// Radius of the weights of a gradient, 0 where there are none.
+	Radius float64 `json:"radius,omitempty"`
+	// Seconds is the median wall clock time of a run; Least the shortest.
+	Seconds float64 `json:"seconds"`
+	Least   float64 `json:"least_seconds"`
+	// Processor is the median processor time of a run over all threads, in seconds.
+	Processor float64 `json:"processor_seconds"`
+	// Rate is the work per second of Seconds, in units of Unit: "pairs" or "scores".
+	Rate float64 `json:"rate"`
+	Unit string  `json:"unit"`
+	// Share is the median share of the peak of the kind Of: operations, or bytes read
+	// and written, per second of processor time, over the peak of one core measured right
+	// before and after the run. Other programs slow both. BestShare is the largest, from
+	// the least disturbed run. 0: the work is not counted in operations or bytes.
+	Share     float64 `json:"share_of_peak,omitempty"`
+	BestShare float64 `json:"best_share_of_peak,omitempty"`
+	Of        string  `json:"peak,omitempty"` // "FMA", "FMA fp32" or "copy"
+	// Peak is the median of that peak: Gflop/s or GB/s of one core.
+	Peak float64 `json:"peak_rate,omitempty"`
+	// PeerRatio is the processor time of the fastest of Options.Peers for the same method
+	// and sizes over Processor, and Peer names it.
+	PeerRatio float64 `json:"ratio_to_peer,omitempty"`
+	Peer      string  `json:"peer,omitempty"`
+}
+
+// prepared is a case that is ready to run.
+type prepared struct {
+	line  Line
+	work  float64 // units of line.Unit in a run
+	count float64 // operations or bytes of a run; 0 if they are not counted
+	run   func() error
+	close func()
+}
+
+// Run measures all cases in a fixed order and hands each line to show. It stops with the
+// first error of a case or of show, or when ctx is done.
+func Run(ctx context.Context, o Options, show func(Line) error) error {
+	if o.Runs < 0 || o.Records < 0 || o.Workers < 0 || o.Records == 1 {
+		return errors.New("machine: runs and workers must be at least 1, records at least 2")
+	}
+	if o.Runs == 0 {
+		o.Runs = 11
+		if o.Quick {
+			o.Runs = 3
+		}
+	}
+	o.Workers = max(o.Workers, 1)
+	if o.Variants == nil {
+		o.Variants = kernels.Variants()
+	}
+	if o.Devices == nil {
+		o.Devices = []Device{{Name: "cpu"}}
+	}
+	for _, c := range cases(o) {
+		for _, t := range targets(o) {
+			b, err := c(ctx, o, t)
+			if err != nil {
+				return err
+			}
+			if b == nil {
+				continue
+			}
+			if !strings.Contains(b.line.Method, o.Only) {
+				b.close()
+				continue
+			}
+			line, err := measure(ctx, b, o, t)
+			b.close()
+			if err != nil {
+				return err
+			}
+			if err := show(line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// target is a device, and a variant if it is the CPU.
+type target struct {
+	Device
+	variant kernels.Variant
+}
+
+func targets(o Options) (all []target) {
+	for _, d := range o.Devices {
+		if d.Backend != nil {
+			all = append(all, target{Device: d})
+			continue
+		}
+		for _, v := range o.Variants {
+			all = append(all, target{d, v})
+		}
+	}
+	return all
+}
+
+// measure times a case.
+func measure(ctx context.Context, b *prepared, o Options, t target) (Line, error) {
+	var peak func() float64
+	switch {
+	case b.count == 0:
+	case b.line.Of == "copy":
+		peak = CopyPeak()
+	default:
+		set, err := kernels.Select(t.variant)
+		if err != nil {
+			return Line{}, err
+		}
+		peak = func() float64 { return FMAPeak(set) }
+		if b.line.Of == "FMA fp32" {
+			peak = func() float64 { return FMAPeak32(set) }
+		}
+	}
+	var times, useds, peaks, shares []float64
+	for k := range o.Runs + 1 {
+		var before, after float64
+		if b.count > 0 {
+			before = peak()
+		}
+		wall, cpu := time.Now(), ProcessorTime()
+		if err := b.run(); err != nil {
+			return Line{}, fmt.Errorf("machine: %s: %w", b.line.Method, err)
+		}
+		used, seconds := ProcessorTime()-cpu, time.Since(wall).Seconds()
+		if err := ctx.Err(); err != nil {
+			return Line{}, err
+		}
+		if k == 0 {
+			continue // warms up
+		}
+		times, useds = append(times, seconds), append(useds, used)
+		if b.count > 0 {
+			after = peak()
+			peaks = append(peaks, (before+after)/2)
+			shares = append(shares, b.count/max(used, clockStep)*2/(before+after))
+		}
+	}
+	l := b.line
+	l.Device = t.Name
+	if t.Backend == nil {
+		l.Workers = o.Workers
+	}
+	l.Seconds, l.Least = median(times), slices.Min(times)
+	l.Processor = median(useds)
+	l.Rate = b.work / l.Seconds
+	if len(shares) > 0 {
+		l.Share, l.BestShare, l.Peak = median(shares), slices.Max(shares), median(peaks)/1e9
+	} else {
+		l.Of = ""
+	}
+	if t.Backend == nil {
+		l.Peer, l.PeerRatio = o.Peers.fastest(l)
+	}
+	return l, nil
+}
+
+func median(x []float64) float64 {
+	x = slices.Clone(x)
+	slices.Sort(x)
+	return x[len(x)/2]
+}
+
+// clockStep is less than any processor time that is worth measuring.
+const clockStep = 1e-6

@@ -1,0 +1,100 @@
+package machine
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Peers are times of other programs for the same work as lines of a measurement, made on
+// one machine. The zero value has none.
+type Peers struct {
+	// CPU names the processor, as CPUModel does.
+	CPU  string
+	best map[work]peer
+}
+
+// work is what two lines must have in common to be compared.
+type work struct {
+	method string
+	n, d   int
+}
+
+type peer struct {
+	name      string
+	processor float64 // seconds
+}
+
+// peerColumns is the first line of a file that is not a comment.
+const peerColumns = "peer,method,n,d,wall_s,cpu_s"
+
+// Read adds the times of a file of bench/peers: lines of peerColumns, d empty where the
+// line has none, and a comment "# cpu: NAME". It fails on other lines, without that
+// comment, and if the peers so far are of another processor.
+func (p *Peers) Read(r io.Reader) error {
+	cpu, started, s := "", false, bufio.NewScanner(r)
+	for line := 1; s.Scan(); line++ {
+		text := s.Text()
+		if strings.HasPrefix(text, "#") {
+			if name, ok := strings.CutPrefix(text, "# cpu: "); ok {
+				cpu = name
+			}
+			continue
+		}
+		if !started && text == peerColumns {
+			started = true
+			continue
+		}
+		k, t, ok := parsePeer(text)
+		if !started || !ok {
+			return fmt.Errorf("machine: line %d of the peers' times: want comments, then %s", line, peerColumns)
+		}
+		if p.best == nil {
+			p.best = map[work]peer{}
+		}
+		if old, ok := p.best[k]; !ok || t.processor < old.processor {
+			p.best[k] = t
+		}
+	}
+	if err := s.Err(); err != nil {
+		return fmt.Errorf("machine: the peers' times: %w", err)
+	}
+	if cpu == "" {
+		return errors.New(`machine: the peers' times do not say where they were made: want a comment "# cpu: NAME"`)
+	}
+	if p.CPU != "" && p.CPU != cpu {
+		return fmt.Errorf("machine: peers' times of %q and of %q", p.CPU, cpu)
+	}
+	p.CPU = cpu
+	return nil
+}
+
+func parsePeer(text string) (work, peer, bool) {
+	f := strings.Split(text, ",")
+	if len(f) != 6 {
+		return work{}, peer{}, false
+	}
+	n, err := strconv.Atoi(f[2])
+	d := 0
+	if err == nil && f[3] != "" {
+		d, err = strconv.Atoi(f[3])
+	}
+	seconds, err2 := strconv.ParseFloat(f[5], 64)
+	if err != nil || err2 != nil || !(seconds > 0) {
+		return work{}, peer{}, false
+	}
+	return work{f[1], n, d}, peer{f[0], seconds}, true
+}
+
+// fastest returns the fastest peer of a line and its processor time over the line's, zeros
+// if there is none.
+func (p Peers) fastest(l Line) (string, float64) {
+	best, ok := p.best[work{l.Method, l.N, l.D}]
+	if !ok {
+		return "", 0
+	}
+	return best.name, best.processor / max(l.Processor, clockStep)
+}

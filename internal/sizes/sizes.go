@@ -1,0 +1,67 @@
+// Package sizes has the sizes at which certificates and laws are attacked, and the places of what is attacked. A defect of a
+// formula shows at any size. One that begins at a coordinate, at a record or at the end of a block shows at some only.
+package sizes
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Cell is a number of features, or coordinates, a number of records and the place of one that is attacked.
+type Cell struct{ D, N, Unit int }
+
+func (c Cell) String() string { return fmt.Sprintf("d=%d,n=%d,unit=%d", c.D, c.N, c.Unit) }
+
+var (
+	dims    = []int{1, 3, 65, 257}
+	numbers = []int{3, 33, 300, 4097}
+)
+
+// place is the first, a middle or the last of n.
+func place(which, n int) int { return []int{0, n / 2, n - 1}[which%3] }
+
+// Cells are every pair of two of the sizes d in {1, 3, 65, 257} and n in {3, 33, 300, 4097} and the places first, middle and
+// last, where d n^k is at most work: k is 1 or more, and the work of a test in multiplications. With the variable
+// DYAD_SIZES=SEED they are as many cells at random: sizes log-uniform on 1 to 2000 and 3 to 20000, by the seed.
+func Cells(t testing.TB, work float64, k int) (cells []Cell) {
+	t.Helper()
+	seed := os.Getenv("DYAD_SIZES")
+	var rng *rand.Rand
+	if seed != "" {
+		number, err := strconv.ParseUint(seed, 10, 64)
+		if err != nil {
+			t.Fatalf("DYAD_SIZES is %q, want a number, the seed of the sizes", seed)
+		}
+		rng = rand.New(rand.NewPCG(number, 1))
+	}
+	for i, d := range dims {
+		for j, n := range numbers {
+			if rng != nil {
+				d, n = logUniform(rng, 1, 2000), logUniform(rng, 3, 20000)
+			}
+			if float64(d)*math.Pow(float64(n), float64(k)) <= work {
+				cells = append(cells, Cell{d, n, place(i+j, n)})
+			}
+		}
+	}
+	return cells
+}
+
+// Dims are the numbers of coordinates of Cells.
+func Dims(t testing.TB, most float64) (all []int) {
+	t.Helper()
+	for _, c := range Cells(t, math.Inf(1), 1) {
+		if seen := len(all) > 0 && all[len(all)-1] == c.D; !seen && float64(c.D) <= most {
+			all = append(all, c.D)
+		}
+	}
+	return all
+}
+
+func logUniform(rng *rand.Rand, least, most float64) int {
+	return int(math.Exp(math.Log(least) + rng.Float64()*math.Log(most/least)))
+}

@@ -1,0 +1,91 @@
+// Package texts checks the texts of files that may come from anybody.
+package texts
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"dyad/engine/dataset"
+)
+
+// Texts of a file are for people and other programs, and a file may come from anybody. Each has at most mostText bytes, in UTF-8,
+// and no control character except a tab and the end of a line. Those that programs compare, by their keys, are in shapes;
+// the schema has rules of its own (dataset.Schema.Validate).
+const mostText = 1 << 16
+
+// phrase is one line without quotation marks, backslashes and markup. Individuals have an apostrophe.
+var phrase = regexp.MustCompile("^[^\"\\\\<>`\n\t]{0,1000}$")
+
+var shapes = map[string]*regexp.Regexp{
+	"dyad_version": regexp.MustCompile(`^[0-9A-Za-z.+-]{0,64}$`),
+	"run":          regexp.MustCompile(`^[0-9A-Za-z-]{0,64}$`),
+	"task":         regexp.MustCompile(`^[a-z]{0,64}$`),
+	"algorithm":    regexp.MustCompile(`^[0-9a-z-]{0,64}$`),
+	"unit":         phrase,
+	"relation":     phrase,
+	"released":     phrase,
+}
+
+// Check refuses a file with a text that is not of its shape. v is the content of the file, without its weights and its
+// encoder.
+func Check(v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return textsOf(d, "", "")
+}
+
+// textsOf checks the next value of d, which has a path and a key.
+func textsOf(d *json.Decoder, path, key string) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	switch t := token.(type) {
+	case string:
+		return checkText(path, key, t)
+	case json.Delim:
+		for d.More() {
+			inner := key // of a list, for its elements
+			if t == '{' {
+				token, err := d.Token()
+				if err != nil {
+					return err
+				}
+				inner, _ = token.(string)
+				if err := checkText(path+" (a key)", "", inner); err != nil {
+					return err
+				}
+			}
+			if err := textsOf(d, strings.TrimPrefix(path+"."+inner, "."), inner); err != nil {
+				return err
+			}
+		}
+		_, err = d.Token()
+	}
+	return err
+}
+
+// checkText checks one text. It is not repeated: a terminal may obey it.
+func checkText(path, key, text string) error {
+	switch shape := shapes[key]; {
+	case len(text) > mostText || !utf8.ValidString(text) || strings.ContainsFunc(text, isControl):
+		return fmt.Errorf("%.80q has more than %d bytes, or characters that are not text", path, mostText)
+	case strings.HasPrefix(path, "options."): // of the command, which nothing reads
+	case key == "data_id" && text != "" && !dataset.IsDataID(text):
+		return fmt.Errorf("%.80q is not 1 to 128 letters, digits, dots, hyphens or underscores", path)
+	case shape != nil && !shape.MatchString(text):
+		return fmt.Errorf("%.80q has other characters than it may have, or too many", path)
+	}
+	return nil
+}
+
+func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }

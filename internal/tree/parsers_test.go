@@ -1,0 +1,191 @@
+package tree
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// decoders are calls that turn bytes from outside into values, by package and function; "*" is any
+// value with such a method.
+var decoders = map[string]bool{
+	"json.Unmarshal": true, "json.NewDecoder": true, "strictyaml.Parse": true, "yaml.Unmarshal": true, "yaml.NewDecoder": true, "files.ReadJSON": true,
+	"os.ReadFile": true, "io.ReadAll": true, "bufio.NewReader": true, "bufio.NewScanner": true, "bufio.NewReaderSize": true, "bufio.NewReadWriter": true, "csv.NewReader": true,
+	"gzip.NewReader": true, "zstd.NewReader": true, "zip.NewReader": true, "parquet.OpenFile": true, "binary.Read": true, "gob.NewDecoder": true,
+	"readSealed": true, "parser.Parse": true, "durable.Read": true,
+}
+
+// decodes lists the decoders that a file calls.
+func decodes(f *ast.File) (found []string) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		name := ""
+		switch fun := call.Fun.(type) {
+		case *ast.Ident:
+			name = fun.Name
+		case *ast.SelectorExpr:
+			if x, ok := fun.X.(*ast.Ident); ok {
+				name = x.Name + "." + fun.Sel.Name
+			}
+		}
+		if decoders[name] && !slices.Contains(found, name) {
+			found = append(found, name)
+		}
+		return true
+	})
+	return found
+}
+
+// parsers are the files that read bytes from outside, with their fuzz targets (folder:target), or the
+// reason why there is none.
+var parsers = map[string]string{
+	"algorithms/facts.go":                     "algorithms:FuzzReport",
+	"algorithms/checkpoint.go":                "algorithms:FuzzCheckpoint",
+	"algorithms/online_state.go":              "algorithms:FuzzStreamState",
+	"algorithms/seal.go":                      "algorithms:FuzzCheckpoint",
+	"algorithms/local/serve/http.go":          "algorithms/local/serve:FuzzSubmission",
+	"algorithms/local/serve/wire.go":          "algorithms/local/serve:FuzzSubmission",
+	"algorithms/local/serve/log.go":           "algorithms/local/serve:FuzzLog",
+	"algorithms/local/serve/memory.go":        "algorithms/local/serve:FuzzMemory",
+	"algorithms/local/serve/token.go":         "algorithms/local/serve:FuzzTokenKey",
+	"algorithms/local/serve/protocol.go":      "algorithms/local/serve:FuzzProtocol",
+	"algorithms/audit/parts.go":               "algorithms/audit:FuzzPart",
+	"docs/checker/checker.go":                 "docs/checker:FuzzCheck",
+	"docs/checker/check/main.go":              "docs/checker:FuzzCheck",
+	"cmd/dyad/verify.go":                      "docs/checker:FuzzCheck",
+	"engine/dataset/pack.go":                  "engine/dataset:FuzzPackHeader",
+	"autodiff/parse.go":                       "autodiff:FuzzParse",
+	"cmd/dyad/search_candidates.go":           "cmd/dyad:FuzzCandidates",
+	"cmd/dyad/config.go":                      "cmd/dyad:FuzzConfig",
+	"cmd/dyad/report_cmd.go":                  "internal/face:FuzzReadJSON",
+	"cmd/dyad/track.go":                       "it copies the model file that this run wrote or read, and decodes a report that it encoded itself",
+	"cmd/dyad/threshold.go":                   "it reads back a table that it wrote itself",
+	"cmd/dyad/report_model.go":                "cmd/dyad:FuzzReportTables",
+	"cmd/dyad/local_server.go":                "algorithms/local/serve:FuzzProtocol",
+	"engine/cuda/slope.go":                    "engine/cuda:FuzzSplice",
+	"engine/dataset/arff.go":                  "engine/dataset:FuzzARFF",
+	"engine/dataset/csv.go":                   "engine/dataset:FuzzCSV",
+	"engine/dataset/decompress.go":            "engine/dataset:FuzzCSV",
+	"engine/dataset/draft.go":                 "engine/dataset:FuzzDraft",
+	"engine/dataset/draft_answers.go":         "engine/dataset:FuzzAnswers",
+	"engine/dataset/encoder.go":               "engine/dataset:FuzzEncoder",
+	"engine/dataset/idx.go":                   "engine/dataset:FuzzArrays",
+	"engine/dataset/jsonl.go":                 "engine/dataset:FuzzJSONL",
+	"engine/dataset/libsvm.go":                "engine/dataset:FuzzLIBSVM",
+	"engine/dataset/load.go":                  "engine/dataset:FuzzParquet",
+	"engine/dataset/npy.go":                   "engine/dataset:FuzzArrays",
+	"engine/dataset/npz_records.go":           "engine/dataset:FuzzArrays",
+	"engine/dataset/array_csr.go":             "engine/dataset:FuzzCSR",
+	"engine/dataset/array_load.go":            "engine/dataset:FuzzArrays",
+	"engine/dataset/pairs.go":                 "engine/dataset:FuzzPairs",
+	"engine/dataset/parquet.go":               "engine/dataset:FuzzParquet",
+	"engine/dataset/schema_parse.go":          "engine/dataset:FuzzSchema",
+	"engine/dataset/strictyaml/strictyaml.go": "engine/dataset/strictyaml:FuzzParse",
+	"internal/experiment/table.go":            "internal/experiment:FuzzTable",
+	"internal/experiment/plan.go":             "internal/experiment:FuzzPlan",
+	"internal/files/output.go":                "internal/face:FuzzReadJSON",
+
+	"cmd/dyad/app.go":                          "the arguments of the command line, by kong",
+	"cmd/dyad/ask.go":                          "words of a person",
+	"cmd/dyad/data_schema.go":                  "hands answers to dataset.ParseAnswers, and takes words of a person",
+	"cmd/dyad/local_client.go":                 "certificates, by crypto/x509",
+	"engine/cuda/auto.go":                      "a file that is embedded",
+	"engine/cuda/ptxtest/host.go":              "sources of the kernels, for tests",
+	"engine/dataset/catalog/fetch.go":          "unpacks an archive within a limit, by the standard library, and compares the SHA-256 of what comes out",
+	"engine/dataset/catalog/hash.go":           "hashes what it unpacks, and parses nothing",
+	"engine/dataset/draft_numbered.go":         "engine/dataset:FuzzDraft",
+	"engine/cuda/named.go":                     "a file that is embedded",
+	"engine/cuda/timemodel.go":                 "a file that is embedded",
+	"internal/experiment/paper.go":             "results that the program wrote, for pages about public data",
+	"internal/experiment/reproduce/outside.go": "results that the program wrote, for pages about public data",
+	"internal/experiment/peer.go":              "answers of a program that the user names",
+	"internal/crash/syscalls/cell.go":          "for tests",
+	"internal/crash/syscalls/strace.go":        "for tests",
+	"internal/crash/syscalls/template.go":      "for tests",
+	"internal/crash/crash.go":                  "for tests",
+	"internal/files/shelf.go":                  "compares the hash of a kept model",
+	"internal/home/main.go":                    "sources of this module",
+	"internal/machine/cpu.go":                  "the name of the processor, by the kernel",
+	"internal/machine/peers.go":                "times that programs of the laboratory measured, for a table",
+	"internal/mutants/patch.go":                "patches and sources of this module",
+	"internal/memory/memory_linux.go":          "numbers of the kernel",
+	"privacy/privtest/golden.go":               "for tests",
+
+	"clusters.go":                 "internal/face:FuzzClusters",
+	"model.go":                    "internal/face:FuzzModel",
+	"internal/texts/texts.go":     "internal/face:FuzzModel",
+	"internal/hostile/hostile.go": "for tests",
+	"privacy/account/codec.go":    "privacy/account:FuzzEvents",
+	"internal/release/main.go":    "files of this module",
+	"internal/release/parts.go":   "what go list says",
+	"privacy/ledger/compact.go":   "privacy/ledger:FuzzLedger",
+	"privacy/ledger/count.go":     "privacy/ledger:FuzzCount",
+	"privacy/ledger/file.go":      "privacy/ledger:FuzzLedger",
+	"privacy/ledger/record.go":    "privacy/ledger:FuzzLedger",
+	"privacy/durable/document.go": "it reads for others, and parses nothing",
+}
+
+// TestEveryParserIsFuzzed: what reads bytes from outside is in the list, with a target that is there.
+func TestEveryParserIsFuzzed(t *testing.T) {
+	target := regexp.MustCompile(`^[a-z/.]+:Fuzz\w+$`)
+	seen := map[string]bool{}
+	if err := goSources(".", func(name string, _ *token.FileSet, f *ast.File) error {
+		if calls := decodes(f); len(calls) > 0 && !strings.HasPrefix(name, "bench/") {
+			if seen[name] = true; parsers[name] == "" {
+				t.Errorf("%s calls %s: add a fuzz target, and name it in the list", name, strings.Join(calls, ", "))
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for name, at := range parsers {
+		if _, err := os.Stat(filepath.FromSlash(name)); err != nil {
+			t.Error(err)
+		}
+		if !target.MatchString(at) {
+			continue // a reason
+		}
+		folder, target, _ := strings.Cut(at, ":")
+		if !hasTarget(t, folder, target) {
+			t.Errorf("%s: %s has no %s", name, folder, target)
+		}
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\n\nfunc f() { json.NewDecoder(r).Decode(&v); readSealed(r, v); strings.Cut(a, b) }\n", 0) // the guard catches what it is for
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := decodes(f); !slices.Equal(got, []string{"json.NewDecoder", "readSealed"}) {
+		t.Errorf("found %q", got)
+	}
+	if hasTarget(t, ".", "FuzzNothing") {
+		t.Error("a target is found that is not there")
+	}
+}
+
+func hasTarget(t *testing.T, folder, target string) bool {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "\nfunc "+target+"(f *testing.F) {") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,32 @@
+package tree
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+)
+
+// mostFiles is what a folder that shows a face has of Go files, tests included.
+const mostFiles = 12
+
+// crowded says that a folder has more files than that.
+func crowded(dir string) error {
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return err
+	}
+	if len(names) > mostFiles {
+		return fmt.Errorf("%d Go files, want at most %d: merge some; tests of the face belong in internal/face, tests of the tree in internal/tree", len(names), mostFiles)
+	}
+	return nil
+}
+
+// TestRootShowsTheFace: somebody who opens the repository sees package dyad at one glance.
+func TestRootShowsTheFace(t *testing.T) {
+	if err := crowded("."); err != nil {
+		t.Error(err)
+	}
+	if crowded("cmd/dyad") == nil { // the guard catches what it is for
+		t.Error("cmd/dyad is not crowded: the test sees nothing")
+	}
+}

@@ -1,0 +1,137 @@
+package tree
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// banned are the phrases that docs/style.md bans, with what to write instead.
+var banned = []struct {
+	name, instead string
+	form          *regexp.Regexp
+	// fine, if not nil, matches the text around a match that is English after all.
+	fine *regexp.Regexp
+}{
+	{"is none", "say what it is, or use not", regexp.MustCompile(`\b(?:is|are|was|were) none\b`), regexp.MustCompile(`(?i)there (?:is|are|was|were) none`)},
+	{"is no X", "is not a X", regexp.MustCompile(`\b(?:is|are|was|were) no [a-z]+\b`),
+		regexp.MustCompile(`(?i)\bthere (?:is|are|was|were) no\b|\bno (?:longer|more|less|fewer|larger|greater|smaller|better|worse|faster|slower|wider|later|lower|higher)\b`)},
+	{"who without a person", "whoever, anyone who, users who", regexp.MustCompile(`(?:^|[.;:(] |\b(?:for|of|to|by|but|from|than|and|or|even|also|so|as|only) )[Ww]ho (?:asked|asks|can|could|got|has|have|holds|knew|knows|may|only|reads|runs|sees|takes|trains|uses|wants|works)\b`), nil},
+	{"of which", "whose, with, or a sentence of its own", regexp.MustCompile(`\bof which\b`), regexp.MustCompile(`\b(?:each|all|both|none|one|some|most|any|two|half) of which\b`)},
+	{"beside", "besides, next to, along with", regexp.MustCompile(`(?i)\bbeside\b`), nil},
+	{"that many", "the number of, so many", regexp.MustCompile(`(?i)\bthat many\b`), nil},
+	{"nothing to speak of", "negligible", regexp.MustCompile(`(?i)\bnothing to speak of\b`), nil},
+}
+
+// hits returns the banned phrases of a text.
+func hits(text string) []string {
+	text = strings.Join(strings.Fields(text), " ")
+	var found []string
+	for _, b := range banned {
+		for _, at := range b.form.FindAllStringIndex(text, -1) {
+			around := text[max(0, at[0]-40):min(len(text), at[1]+40)]
+			near := text[max(0, at[0]-12):min(len(text), at[1]+12)]
+			if b.fine != nil && b.fine.MatchString(near) {
+				continue
+			}
+			found = append(found, fmt.Sprintf("%q (%s; write: %s)", around, b.name, b.instead))
+		}
+	}
+	return found
+}
+
+// prose calls each for the comments of a Go file and for its strings of several words,
+// which are messages, help and reports.
+func prose(files *token.FileSet, f *ast.File, each func(line int, text string)) {
+	for _, c := range f.Comments {
+		each(files.Position(c.Pos()).Line, c.Text())
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if text, err := strconv.Unquote(lit.Value); err == nil && strings.Contains(text, " ") {
+				each(files.Position(lit.Pos()).Line, text)
+			}
+		}
+		return true
+	})
+}
+
+// TestStyle: documents, comments, help and messages have no banned phrase.
+func TestStyle(t *testing.T) {
+	add := func(name string, line int, text string) {
+		for _, h := range hits(text) {
+			t.Errorf("%s:%d: %s (docs/style.md)", name, line, h)
+		}
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(pages, roots...) {
+		if path.Base(name) == "style.md" || path.Base(name) == "commands.md" { // quotes; generated from strings
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := 1
+		for _, paragraph := range strings.SplitAfter(string(text), "\n\n") {
+			add(filepath.ToSlash(name), line, paragraph)
+			line += strings.Count(paragraph, "\n")
+		}
+	}
+	if err := goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
+		prose(files, f, func(line int, text string) { add(name, line, text) })
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The check catches the phrases that it is for, in comments and strings, and lets English be.
+func TestStyleCatchesBannedPhrases(t *testing.T) {
+	for _, bad := range []string{
+		"the server's state is none of its protocol", "%s is no key of it", "Who has it can make all tokens.", "also for who knows the tokens", "only who got a token can take part",
+		"ramp loss of which both hinges are envelopes", "Beside it lie files", "unless the GPU has that many\nbytes", "it is nothing\nto speak of",
+	} {
+		if len(hits(bad)) == 0 {
+			t.Errorf("%q passes", bad)
+		}
+	}
+	for _, good := range []string{
+		"there is no key", "it is no longer there", "no more than that", "each of which is read once", "users who have two ids", "It says who has a file.",
+		"somebody who knows the key", "besides the records", "at most that",
+	} {
+		if got := hits(good); got != nil {
+			t.Errorf("%q is refused: %s", good, got)
+		}
+	}
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, "x.go", "package x\n\n// A is no comment of\n// value.\nconst A = \"B is none of these\"\n", parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []int
+	prose(files, f, func(line int, text string) {
+		if len(hits(text)) > 0 {
+			lines = append(lines, line)
+		}
+	})
+	if !slices.Equal(lines, []int{3, 5}) {
+		t.Errorf("a comment and a string: found in lines %v", lines)
+	}
+}

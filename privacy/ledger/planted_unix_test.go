@@ -1,0 +1,93 @@
+//go:build unix
+
+package ledger
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"dyad/privacy"
+	"dyad/privacy/durable"
+)
+
+// Somebody who may write to the folder of a ledger puts links to a file of another user where the ledger makes
+// its own: the names of earlier versions, and every name that a ledger has by design. No link is followed.
+func TestPlantedLinksAreNotFollowed(t *testing.T) {
+	for _, planted := range []string{"led.new", "led.head.new", "led.compact", "led.lock", "led.head", "led.archive-1-0.new"} {
+		t.Run(planted, func(t *testing.T) {
+			dir := t.TempDir()
+			victim := filepath.Join(dir, "victim")
+			if err := os.WriteFile(victim, []byte("keep"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			work, absent := filepath.Join(dir, "work"), filepath.Join(dir, "absent")
+			for target, name := range map[string]string{victim: planted, absent: "led.run-a.lock"} {
+				if err := errors.Join(os.MkdirAll(work, 0o700), os.Symlink(target, filepath.Join(work, name))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l, err := Open(filepath.Join(work, "led"))
+			if err == nil {
+				err = l.SetCap("data", privacy.Budget{Epsilon: 1, Delta: 1e-5})
+			}
+			if err == nil {
+				_, err = l.Verify()
+			}
+			// A lock and a head of somebody else are refused, the other names are free.
+			if refused := planted == "led.lock" || planted == "led.head"; (err != nil) != refused {
+				t.Errorf("%v", err)
+			}
+			if err == nil {
+				if r, err := l.LockRun("a"); err == nil {
+					r.Unlock()
+					t.Error("the count of a run is a link")
+				}
+			}
+			if text, err := os.ReadFile(victim); err != nil || string(text) != "keep" {
+				t.Errorf("the other user's file is %q, %v", text, err)
+			}
+			if _, err := os.Lstat(absent); err == nil {
+				t.Error("a file was made where a link pointed")
+			}
+			files, _ := os.ReadDir(work)
+			for _, f := range files {
+				if strings.HasPrefix(f.Name(), ".dyad") {
+					t.Errorf("left: %s", f.Name())
+				}
+			}
+		})
+	}
+}
+
+// A device, a FIFO, a folder or a long data file that is named by mistake is refused before it is read, and no lock
+// is made next to it.
+func TestOnlyAFileOfTheLengthOfALedgerIsRead(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(os.WriteFile(in("long"), nil, 0o600), os.Truncate(in("long"), maxLedger+1), syscall.Mkfifo(in("fifo"), 0o600), os.Symlink("/dev/zero", in("zero"))); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := Open(in("long")); !errors.Is(err, durable.ErrTooLong) || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "dyad ledger compact") {
+		t.Errorf("a file of %d bytes: %v, %v", maxLedger+1, l, err)
+	}
+	for _, name := range []string{in("fifo"), in("zero"), "/dev/null", dir} {
+		if l, err := Open(name); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "name a file") {
+			t.Errorf("%s: %v, %v", name, l, err)
+		}
+		if _, err := os.Lstat(name + lockSuffix); err == nil {
+			t.Errorf("%s has a lock", name)
+		}
+	}
+	// An archive and a head are read with the same care.
+	l := newTestLedger(t)
+	if err := errors.Join(os.Remove(l.path+headSuffix), os.Symlink("/dev/zero", l.path+headSuffix)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Verify(); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("a head that is a device: %v", err)
+	}
+}
