@@ -86,6 +86,7 @@ type Data struct {
 	labelled bool
 	files    []string // that the records came from; parts of them have the rows
 	parts    int
+	pack     *dataset.Used // nil unless they came from one
 }
 
 // Open reads a data file by a schema file, for training and evaluation. The file may be several, by a
@@ -114,7 +115,7 @@ func open(path string, s *dataset.Schema) (*Data, error) {
 // NewData are the labelled records of a data set. The files that it was read from are those that
 // the ledger compares with earlier runs on the same data id.
 func NewData(d *dataset.Dataset) *Data {
-	all := &Data{Records: d.Records, encoder: d.Encoder, graded: d.Schema().IsGraded(), labelled: d.HasLabels, files: d.Files, parts: d.DataFiles}
+	all := &Data{Records: d.Records, encoder: d.Encoder, graded: d.Schema().IsGraded(), labelled: d.HasLabels, files: d.Files, parts: d.DataFiles, pack: d.Pack}
 	if d.Groups == nil {
 		return all
 	}

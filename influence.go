@@ -32,8 +32,11 @@ type InfluenceOptions struct {
 	Stability bool
 	// Rays is in how many random directions the Polyak-Lojasiewicz ratio is looked for; 0 means 20.
 	Rays int
-	// Progress is told how many of the systems and refits are done, if it is not nil.
-	Progress func(done, total int)
+	// Progress is told how many records of a part are done, if it is not nil: those to check, "leaving records out", then those of
+	// "stability".
+	Progress func(part string, done, total int)
+	// Estimate is told how many seconds the stability takes, before it begins, by a measurement of its first pairs; nil: nobody is.
+	Estimate func(seconds float64)
 }
 
 // Influences say what single records do to a model of the loss of Model.Influence. They are not private.
@@ -212,20 +215,18 @@ func (f *fitted) influences(ctx context.Context, o InfluenceOptions) (*Influence
 	if out.Changes, err = f.Changes(ctx, f.weights, gradient); err != nil {
 		return nil, err
 	}
-	done, total := 0, min(o.Check, n)
-	if o.Stability {
-		total += n
-	}
-	step := func() {
-		if done++; o.Progress != nil {
-			o.Progress(done, total)
+	progress := func(part string) func(done, total int) {
+		return func(done, total int) {
+			if o.Progress != nil {
+				o.Progress(part, done, total)
+			}
 		}
 	}
-	if err := f.check(ctx, out, on, o.Check, step); err != nil {
+	if err := f.check(ctx, out, on, o.Check, progress("leaving records out")); err != nil {
 		return nil, err
 	}
 	if o.Stability {
-		if err := f.stability(ctx, out, step); err != nil {
+		if err := f.stability(ctx, out, influence.Progress{Estimate: o.Estimate, Step: progress("stability")}); err != nil {
 			return nil, err
 		}
 	}
@@ -240,7 +241,7 @@ func (f *fitted) influences(ctx context.Context, o InfluenceOptions) (*Influence
 }
 
 // check leaves records out, spread over the order of their influence.
-func (f *fitted) check(ctx context.Context, out *Influences, on *influence.Objective, count int, step func()) error {
+func (f *fitted) check(ctx context.Context, out *Influences, on *influence.Objective, count int, step func(done, total int)) error {
 	order := Order(out.Changes)
 	n := len(order)
 	count = min(count, n)
@@ -257,7 +258,7 @@ func (f *fitted) check(ctx context.Context, out *Influences, on *influence.Objec
 		}
 		out.Checked = append(out.Checked, CheckedInfluence{i, out.Changes[i], mean - out.Mean})
 		predicted, exact = append(predicted, out.Changes[i]), append(exact, mean-out.Mean)
-		step()
+		step(k+1, count)
 	}
 	if count >= 3 {
 		p, r := correlation(predicted, exact), correlation(ranks(predicted), ranks(exact))
@@ -313,9 +314,8 @@ func ranks(values []float64) []float64 {
 }
 
 // stability adds the coefficients of the first-order changes.
-func (f *fitted) stability(ctx context.Context, out *Influences, step func()) error {
+func (f *fitted) stability(ctx context.Context, out *Influences, p influence.Progress) error {
 	s, err := f.Stability(ctx, f.weights, func(dst []float64, i int) error {
-		defer step()
 		if err := f.Change(ctx, dst, f.weights, i); err != nil {
 			return err
 		}
@@ -323,7 +323,7 @@ func (f *fitted) stability(ctx context.Context, out *Influences, step func()) er
 			dst[k] += w
 		}
 		return nil
-	})
+	}, p)
 	if err != nil {
 		return err
 	}

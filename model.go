@@ -203,7 +203,7 @@ func (m *Model) Open(path string) (*Data, error) {
 	if err != nil {
 		return nil, input.As(err)
 	}
-	return &Data{Records: d.Records, IDs: d.IDs, encoder: d.Encoder, files: d.Files, parts: d.DataFiles}, nil
+	return &Data{Records: d.Records, IDs: d.IDs, encoder: d.Encoder, files: d.Files, parts: d.DataFiles, pack: d.Pack}, nil
 }
 
 // Score returns one score a record, in their order; higher scores rank as more positive. The

@@ -146,7 +146,7 @@ func (s PairSource) Of(d *dataset.Dataset) (*Pairs, error) {
 	if s.labelled() && d.Schema().IsGraded() {
 		return nil, input.Errorf("dyad: drawn pairs and tuples compare two classes, and the labels of this schema are graded")
 	}
-	p := &Pairs{data: &Data{Records: d.Records, IDs: d.IDs, encoder: d.Encoder, labelled: d.HasLabels, files: d.Files, parts: d.DataFiles}, order: make([]int32, n)}
+	p := &Pairs{data: &Data{Records: d.Records, IDs: d.IDs, encoder: d.Encoder, labelled: d.HasLabels, files: d.Files, parts: d.DataFiles, pack: d.Pack}, order: make([]int32, n)}
 	for i := range p.order {
 		p.order[i] = int32(i)
 	}

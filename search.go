@@ -179,7 +179,11 @@ func (s *Search) Search(ctx context.Context, data []*Data, o Run) (*Chosen, erro
 		o.Created = time.Now()
 	}
 	o.Checkpoint, o.Progress = -1, nil
-	r, file, err := o.Keep(ctx, data[0].Source(), func(r *algorithms.Result) ([]byte, int, error) {
+	of := data[0].Source()
+	for _, d := range data[1:] {
+		of = of.Using(d.Source())
+	}
+	r, file, err := o.Keep(ctx, of, func(r *algorithms.Result) ([]byte, int, error) {
 		return s.size(data, r, o)
 	}, func(p algorithms.Options) (*algorithms.Result, error) {
 		return algorithms.Execute(ctx, s.Job(s.records(data)), p)

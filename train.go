@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"dyad/algorithms"
@@ -174,11 +175,36 @@ type Source struct {
 	// of them with rows (0 means 1), then those of labels or pairs.
 	Files     []string
 	DataFiles int
+
+	packs []*dataset.Used // those among Files, and others that the run uses
+}
+
+// Using is s for a run that uses the records of others, too: what is charged is s, and their packs must not change either.
+func (s Source) Using(others ...Source) Source {
+	s.packs = slices.Clone(s.packs)
+	for _, o := range others {
+		s.packs = append(s.packs, o.packs...)
+	}
+	return s
+}
+
+// unchanged is an error if a pack is not what it was when it was opened.
+func (s Source) unchanged() error {
+	for _, p := range s.packs {
+		if err := p.Unchanged(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Source is what the schema and the files of the data say of a run.
 func (d *Data) Source() Source {
-	return Source{DataID: d.Schema().DataID, Public: d.Schema().Public, Files: d.files, DataFiles: d.parts}
+	s := Source{DataID: d.Schema().DataID, Public: d.Schema().Public, Files: d.files, DataFiles: d.parts}
+	if d.pack != nil {
+		s.packs = []*dataset.Used{d.pack}
+	}
+	return s
 }
 
 // Do carries out a training by any means that obey algorithms.Options, such as
@@ -237,16 +263,7 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 	if err != nil {
 		return nil, "", err
 	}
-	unchanged, err := dataset.Watch(of.Files)
-	if err != nil {
-		return nil, "", input.As(err)
-	}
-	shelf := &files.Shelf{Out: out, Log: o.log(), Text: func(r *algorithms.Result) ([]byte, int, error) {
-		if err := unchanged(); err != nil && !p.Public {
-			return nil, 0, err
-		}
-		return text(r)
-	}}
+	shelf := &files.Shelf{Out: out, Log: o.log(), Text: text, Inputs: of.unchanged}
 	if !p.Public {
 		shelf.Attach(&p)
 		if every := cmp.Or(o.Checkpoint, time.Minute); every > 0 {
@@ -336,6 +353,12 @@ func (s Source) Fingerprint(l *Ledger) (string, error) {
 // copy writes what a fingerprint is of.
 func (s Source) copy(to io.Writer) error {
 	for _, name := range s.Files {
+		if i := slices.IndexFunc(s.packs, func(p *dataset.Used) bool { return p.Name == name }); i >= 0 { // as it is used, not as its name says now
+			if _, err := to.Write(s.packs[i].Content()); err != nil {
+				return err
+			}
+			continue
+		}
 		// A pipe was read by now: its rest, nothing, would stand for records that a resumed run could replace.
 		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 			return cmp.Or(err, input.Errorf("%s is a pipe or a device; private data are charged by their content, which must be there to be compared again: store them in a file", name))

@@ -22,7 +22,6 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/local/serve"
 	"dyad/engine/cuda/driver"
-	"dyad/engine/dataset"
 	"dyad/engine/team/mpi"
 	"dyad/internal/files"
 	"dyad/internal/input"
@@ -137,8 +136,6 @@ func exitCode(err error) int {
 		return exitElsewhere
 	case errors.Is(err, context.Canceled):
 		return exitCancelled
-	case errors.Is(err, dataset.ErrChanged) && errors.Is(err, files.ErrNowhere): // a pack, after the charge
-		return exitFailure
 	case errors.Is(err, ledger.ErrBudget), errors.Is(err, ledger.ErrUnavailable), errors.Is(err, driver.ErrUnavailable), errors.Is(err, mpi.ErrUnavailable), errors.Is(err, errUnavailable), errors.Is(err, files.ErrNowhere), errors.Is(err, serve.ErrAway):
 		return exitResource
 	case errors.Is(err, lib.ErrInput), errors.Is(err, algorithms.ErrAssumption), errors.Is(err, fs.ErrNotExist):
@@ -176,7 +173,11 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		case ok:
 			code = end.code
 		default:
-			fail(stderr, "dyad: internal error, please report it: %v", p)
+			if p.IsFault() {
+				fail(stderr, "dyad: a file that is mapped, such as a pack, was cut short while it was used, or its disk failed; put it back as it was")
+			} else {
+				fail(stderr, "dyad: internal error, please report it: %v", p)
+			}
 			if a.run != "" {
 				fail(stderr, "dyad: run %s is charged; the same command with --resume %s continues it, or saves its model, at no further cost", a.run, a.run)
 			}

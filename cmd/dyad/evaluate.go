@@ -261,8 +261,11 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool, page *fil
 		return err
 	}
 	from := sources{records: data.Records, model: m, rest: rest}
-	if from.other, err = c.compared(a, s.other, data, public); err != nil {
+	of := data.Source()
+	if again, err := c.compared(a, s.other, data, public); err != nil {
 		return err
+	} else if again != nil {
+		from.other, of = again.Records, of.Using(again.Source())
 	}
 	if s.task == taskMetric {
 		// What a classifier would refuse after the charge is refused before.
@@ -284,7 +287,7 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool, page *fil
 	}
 	r.Digest = files.Digest(s.identity())
 	a.noteWarnings(&p.Plan, public || data.Schema().Public)
-	err = a.evaluatePrivately(c.runFlags, p, s, from, r, as, c.Confidence, data.Source())
+	err = a.evaluatePrivately(c.runFlags, p, s, from, r, as, c.Confidence, of.Using(from.from))
 	if err != nil && !isElsewhere(err) {
 		return a.charged(err)
 	}

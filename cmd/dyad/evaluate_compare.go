@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	lib "dyad"
-	"dyad/engine"
 	"dyad/engine/metrics"
 	"dyad/internal/files"
 )
@@ -43,7 +42,7 @@ func (c *evaluateCmd) other(a *app, m *model) (*model, error) {
 }
 
 // compared are the same records by the second model's encoding of the file; nil without one.
-func (c *evaluateCmd) compared(a *app, other *model, held *lib.Data, public bool) (*engine.Records, error) {
+func (c *evaluateCmd) compared(a *app, other *model, held *lib.Data, public bool) (*lib.Data, error) {
 	if other == nil {
 		return nil, nil
 	}
@@ -54,7 +53,7 @@ func (c *evaluateCmd) compared(a *app, other *model, held *lib.Data, public bool
 	if again.Records.Len() != held.Records.Len() {
 		return nil, badInput("the schemas of %s and %s take different rows of %s", c.Model, c.Compare, c.Data)
 	}
-	return again.Records, nil
+	return again, nil
 }
 
 // differenceResult is the JSON output of an exact comparison.
@@ -79,7 +78,7 @@ func (c *evaluateCmd) exactDifference(a *app, m, other *model, held *lib.Data) e
 	if err != nil {
 		return err
 	}
-	second, err := metrics.Scores(again, other.Weights)
+	second, err := metrics.Scores(again.Records, other.Weights)
 	if err != nil {
 		return err
 	}

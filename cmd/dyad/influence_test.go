@@ -83,6 +83,9 @@ func TestInfluence(t *testing.T) {
 		t.Error(err)
 	}
 	run(exitOK, "without the record the mean loss changes by", "influence", "linear.json", "--data", "patients.csv", "--exact-figures")
+	if _, _, errs := dyad(t, dir, "influence", "linear.json", "--data", "patients.csv", "--exact-figures", "--stability", "--log-format", "json"); !strings.Contains(errs, "--stability takes ") || !strings.Contains(errs, `"message":"stability","done":60,"total":60`) {
+		t.Errorf("--stability has no time and no progress: %s", errs)
+	}
 	run(exitInput, "--exact-figures", "influence", "linear.json", "--data", "patients.csv")
 	run(exitInput, "exists; choose another name", "influence", "linear.json", "--data", "patients.csv", "--public-data", "--out", "linear.json.csv")
 	run(exitInput, "coefficient of an influence is -1", "influence", "linear.json", "--data", "patients.csv", "--public-data", "--l2=-1")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -34,7 +35,7 @@ func (reproduceCmd) Help() string {
 	return `Repeats the tables and figures of the papers on public data: what a paper prints, its formulas taken literally, the same
 algorithms with proved noise, the program's own choice and models without privacy, on one page a paper, with a sentence about each item.
 Runs that have a result are kept, so an interrupted command continues. The command of the laboratory (bench) that makes an item which
-is not for this program is printed instead. Nothing here is private: data count as public and noise is seeded.
+is not for this program is printed instead. If no part has figures, the exit code is 1. Nothing here is private: data count as public and noise is seeded.
 
 Examples:
   dyad reproduce --list
@@ -98,7 +99,31 @@ func (c *reproduceCmd) Run(a *app) error {
 			result.Items = append(result.Items, s)
 		}
 	}
-	return a.emit(result, result.text(c.List))
+	if err := a.emit(result, result.text(c.List)); err != nil {
+		return err
+	}
+	return result.idle()
+}
+
+// idle is an error if parts were asked for and none has figures.
+func (r reproduceResult) idle() error {
+	if len(r.Parts) == 0 || slices.ContainsFunc(r.Parts, func(p reproduce.Outcome) bool { return p.CSV != "" }) {
+		return nil
+	}
+	first := max(0, slices.IndexFunc(r.Parts, func(p reproduce.Outcome) bool { return p.Laboratory != "" }))
+	rest := ""
+	if n := len(r.Parts) - 1; n > 0 {
+		rest = fmt.Sprintf(" (and %d other parts, which the report lists)", n)
+	}
+	return fmt.Errorf("dyad: nothing was run: %s: %s%s", r.Parts[first].Part, strings.ReplaceAll(missing(r.Parts[first]), "\n    ", " "), rest)
+}
+
+// missing is why a part has no figures.
+func missing(p reproduce.Outcome) string {
+	if p.Laboratory != "" {
+		return "the laboratory makes it; in the root of a clone of the repository:\n    " + p.Laboratory
+	}
+	return p.Skipped
 }
 
 // work runs what has no result and writes the pages.
@@ -153,13 +178,10 @@ func (r reproduceResult) text(list bool) string {
 		return b.String()
 	}
 	for _, p := range r.Parts {
-		switch {
-		case p.Skipped != "":
-			fmt.Fprintf(&b, "%s: not run: %s\n", p.Part, p.Skipped)
-		case p.Laboratory != "":
-			fmt.Fprintf(&b, "%s: not run: the laboratory makes it; in the root of a clone of the repository:\n    %s\n", p.Part, p.Laboratory)
-		default:
+		if p.CSV != "" {
 			fmt.Fprintf(&b, "%s: %s\n", p.Part, p.CSV)
+		} else {
+			fmt.Fprintf(&b, "%s: not run: %s\n", p.Part, missing(p))
 		}
 	}
 	for _, p := range r.Pages {

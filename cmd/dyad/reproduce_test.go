@@ -73,6 +73,30 @@ func TestReproduceQuick(t *testing.T) {
 	}
 }
 
+// TestReproduceOfNothingFails: a script sees that an item has no figures, and the message has the command that makes them, or the one
+// that fetches its data, or why there is none. The page is written all the same, and pages alone are not a run.
+func TestReproduceOfNothingFails(t *testing.T) {
+	for item, want := range map[string]string{
+		"xue table4":          "dyad data fetch",
+		"han figure4 --quick": "go -C bench run ./local",
+		"han figure5":         "nothing was run: han-figure5: ",
+	} {
+		dir := t.TempDir()
+		args := append(append([]string{"reproduce"}, strings.Fields(item)...), "--out", "q", "--dir", dir)
+		code, out, errs := dyad(t, dir, args...)
+		if code != exitFailure || !strings.Contains(errs, want) || !strings.Contains(errs, "nothing was run") {
+			t.Errorf("%s: code %d: %s%s", item, code, out, errs)
+		}
+		page := filepath.Join("q", "reproduce-"+strings.Fields(item)[0]+".html")
+		if !strings.Contains(out, "page "+page) || !exists(filepath.Join(dir, page)) {
+			t.Errorf("%s: no page: %s", item, out)
+		}
+		if code, _, errs := dyad(t, dir, append(args, "--pages-only")...); code != exitOK {
+			t.Errorf("%s --pages-only: code %d: %s", item, code, errs)
+		}
+	}
+}
+
 // TestPaperUnsoundIsForPublicData: the flag is refused without --public-data, before anything is charged, and
 // every output of a run with it says what it is.
 func TestPaperUnsoundIsForPublicData(t *testing.T) {

@@ -73,6 +73,8 @@ type Dataset struct {
 	// that the labels came from.
 	Files     []string
 	DataFiles int
+	// Pack is the file if that is a pack, else nil.
+	Pack *Used
 	// Others says that Options.IgnoreOthers dropped columns.
 	Others bool
 

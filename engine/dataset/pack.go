@@ -6,12 +6,14 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 
 	"dyad/engine"
+	"dyad/internal/pages"
 )
 
 // A pack is a file of encoded records, which is mapped and not read (docs/data.md#packs). All numbers
@@ -184,10 +186,38 @@ func IsPack(name string) bool {
 	return isPack(head[:n])
 }
 
-// IsRegularPack is IsPack for a regular file; it opens nothing else, as a pipe has nothing to spare.
-func IsRegularPack(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular() && IsPack(name)
+// Used is a pack that records came from.
+type Used struct {
+	Name string // of the file
+
+	content []byte         // what OpenContent opens
+	file    *pages.Mapping // nil if the records are in memory
+	chunks  [][]byte
+	hashes  []byte // of chunks, as they were when the pack was opened
+}
+
+// Content is what OpenContent gave when the pack was opened.
+func (u *Used) Content() []byte { return u.content }
+
+// Unchanged is an error that wraps ErrChanged unless the records are those that Load checked: the file was not written to
+// (pages.Mapping.Unchanged), and its parts have the hashes that they had. It reads the whole pack, on all processors; of records in
+// memory, nothing.
+func (u *Used) Unchanged() error {
+	if u.file == nil {
+		return nil
+	}
+	changed := fmt.Errorf("%w: %s is a pack, which is read as long as a run uses it; put it back as it was", ErrChanged, u.Name)
+	if err := u.file.Unchanged(); errors.Is(err, pages.ErrChanged) {
+		return changed
+	} else if err != nil {
+		return fmt.Errorf("dataset: %w", err)
+	}
+	return checkChunks(u.chunks, u.hashes, func(same bool) error {
+		if !same {
+			return changed
+		}
+		return nil
+	})
 }
 
 // OpenContent opens what tells the content of a data file: the file, or of a pack its header, which has

@@ -27,7 +27,7 @@ func (t *table) readPack(in *input) error {
 	case in.file == nil || in.opened == nil:
 		return bad(rulePackStream)
 	}
-	h, made, _, err := readPackHeader(in.file, in.size)
+	h, made, content, err := readPackHeader(in.file, in.size)
 	if err != nil {
 		return inFile(t.name, err)
 	}
@@ -35,16 +35,17 @@ func (t *table) readPack(in *input) error {
 	if err != nil {
 		return err
 	}
-	all, err := pages.File(in.file)
+	file, err := pages.File(in.file)
 	if err != nil {
 		return fmt.Errorf("dataset: %s: %w", t.name, err)
 	}
+	all := file.Bytes
 	if int64(len(all)) != in.size {
 		return bad(rulePackCut)
 	}
 	s := h.sections(e.schema.IsNarrow())
 	part := func(p section) []byte { return all[p.from : p.from+p.bytes : p.from+p.bytes] }
-	hashes := part(s.hashes)
+	hashes := bytes.Clone(part(s.hashes))
 	if sum := sha256.Sum256(hashes); hex.EncodeToString(sum[:]) != h.Hashes {
 		return bad(rulePackChanged)
 	}
@@ -52,7 +53,18 @@ func (t *table) readPack(in *input) error {
 	for _, p := range s.hashed() {
 		chunks = slices.AppendSeq(chunks, slices.Chunk(part(p), packChunk))
 	}
-	if err := t.checkChunks(chunks, hashes, int(h.Rows)); err != nil {
+	done := int64(0)
+	err = checkChunks(chunks, hashes, func(same bool) error {
+		if !same {
+			return bad(rulePackChanged)
+		}
+		if t.o.Progress == nil {
+			return nil
+		}
+		done++
+		return t.o.Progress(int(h.Rows * done / int64(len(chunks))))
+	})
+	if err != nil {
 		return err
 	}
 	y := pages.Slice[float64](part(s.labels))
@@ -68,7 +80,11 @@ func (t *table) readPack(in *input) error {
 	case err != nil:
 		return fmt.Errorf("dataset: %s: %w", t.name, err)
 	}
-	return t.takePack(e, records, pages.Slice[int64](part(s.persons)), pages.Slice[int32](part(s.groups)), h)
+	used := &Used{Name: in.name, content: content}
+	if !t.o.InMemory {
+		used.file, used.chunks, used.hashes = file, chunks, hashes
+	}
+	return t.takePack(e, records, used, pages.Slice[int64](part(s.persons)), pages.Slice[int32](part(s.groups)), h)
 }
 
 // storedRecords are the records of a pack, mapped or copied.
@@ -113,11 +129,11 @@ func (t *table) packEncoder(made *Schema) (*Encoder, error) {
 	return NewEncoder(&asked)
 }
 
-// checkChunks compares the hashes of chunks, on all processors, and reports progress in rows.
-func (t *table) checkChunks(chunks [][]byte, hashes []byte, rows int) error {
+// checkChunks compares the hashes of chunks, on all processors. It tells the outcome of each, one at a time, until an error, which it
+// returns.
+func checkChunks(chunks [][]byte, hashes []byte, tell func(same bool) error) error {
 	var mu sync.Mutex
 	var stop error
-	done := 0
 	parallel(runtime.GOMAXPROCS(0), len(chunks), func(i int) {
 		mu.Lock()
 		stopped := stop != nil
@@ -128,20 +144,17 @@ func (t *table) checkChunks(chunks [][]byte, hashes []byte, rows int) error {
 		sum := sha256.Sum256(chunks[i])
 		mu.Lock()
 		defer mu.Unlock()
-		if done++; stop == nil && !bytes.Equal(sum[:], hashes[i*sha256.Size:][:sha256.Size]) {
-			stop = t.errorf(0, "", 0, rulePackChanged)
-		}
-		if stop == nil && t.o.Progress != nil {
-			stop = t.o.Progress(int(int64(rows) * int64(done) / int64(len(chunks))))
+		if stop == nil {
+			stop = tell(bytes.Equal(sum[:], hashes[i*sha256.Size:][:sha256.Size]))
 		}
 	})
 	return stop
 }
 
 // takePack makes the data set of a pack whose sections were checked.
-func (t *table) takePack(e *Encoder, r *engine.Records, first []int64, groups []int32, h *packHeader) error {
+func (t *table) takePack(e *Encoder, r *engine.Records, used *Used, first []int64, groups []int32, h *packHeader) error {
 	t.e, t.hasLabels = e, true
-	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), name: t.name}
+	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), Pack: used, name: t.name}
 	for _, y := range r.Labels() {
 		if !e.schema.IsGraded() && y != 1 && y != -1 {
 			return t.errorf(0, "", 0, rulePackOutside)

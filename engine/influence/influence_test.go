@@ -212,7 +212,7 @@ func TestStabilityAgainstDefinition(t *testing.T) {
 	if err := o.Minimise(ctx, w); err != nil {
 		t.Fatal(err)
 	}
-	exact, err := o.Stability(ctx, w, func(dst []float64, i int) error { return o.Refit(ctx, dst, w, i) })
+	exact, err := o.Stability(ctx, w, func(dst []float64, i int) error { return o.Refit(ctx, dst, w, i) }, Progress{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,13 +251,23 @@ func TestStabilityAgainstDefinition(t *testing.T) {
 	if bound := UniformBound(c.Lipschitz, l2, n); !(exact.Uniform <= bound) {
 		t.Errorf("uniform stability %v is above its bound %v", exact.Uniform, bound)
 	}
+	var told []int // 0 for the estimate
 	estimate, err := o.Stability(ctx, w, func(dst []float64, i int) error {
 		err := o.Change(ctx, dst, w, i)
 		axpy(dst, dst, 1, w)
 		return err
-	})
+	}, Progress{Estimate: func(seconds float64) {
+		if told = append(told, 0); !(seconds > 0) {
+			t.Errorf("estimate of %v s", seconds)
+		}
+	}, Step: func(done, total int) { told = append(told, done*total) }})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for i, v := range told {
+		if v != i*n || len(told) != n+1 {
+			t.Fatalf("the estimate does not come first, or steps are missing: %v", told)
+		}
 	}
 	if p := stat.Correlation(estimate.Elastic, exact.Elastic, nil); p < 0.95 {
 		t.Errorf("estimated and exact coefficients correlate by %.3f", p)
@@ -283,7 +293,7 @@ func TestUniformBoundIsReached(t *testing.T) {
 		if err := o.Minimise(ctx, w); err != nil {
 			t.Fatal(err)
 		}
-		s, err := o.Stability(ctx, w, func(dst []float64, i int) error { return o.Refit(ctx, dst, w, i) })
+		s, err := o.Stability(ctx, w, func(dst []float64, i int) error { return o.Refit(ctx, dst, w, i) }, Progress{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,9 +2,15 @@ package influence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
+	"slices"
+	"time"
+
+	"dyad/internal/tasks"
 )
 
 // Stability says how much the loss of pairs changes when a record is left out ([Kang21] definitions 6
@@ -17,37 +23,70 @@ type Stability struct {
 	Uniform float64
 }
 
+// Progress is told how far Stability is. Its functions may be nil.
+type Progress struct {
+	// Estimate is told once, when a part of the first record's pairs is evaluated, how many seconds all records take.
+	Estimate func(seconds float64)
+	// Step is told how many of the records are done.
+	Step func(done, total int)
+}
+
+// measuredPairs are those by whose time Estimate is computed: a fraction of a second.
+const measuredPairs = 1 << 22
+
 // Stability evaluates every pair with the weights without(dst, i) of every record that is left out: Change
-// added to w, or Refit. It costs n times that and n^3 values of the loss.
-func (o *Objective) Stability(ctx context.Context, w []float64, without func(dst []float64, i int) error) (Stability, error) {
-	n := o.Len()
+// added to w, or Refit. It costs n times that and n^3 values of the loss, on all processors.
+func (o *Objective) Stability(ctx context.Context, w []float64, without func(dst []float64, i int) error, p Progress) (Stability, error) {
+	n, workers := o.Len(), runtime.GOMAXPROCS(0)
 	s := Stability{Elastic: make([]float64, n), Mean: make([]float64, n)}
 	before, err := o.pairValues(w)
 	if err != nil {
 		return s, err
 	}
-	changed := make([]float64, len(w))
+	changed, largest, sums := make([]float64, len(w)), make([]float64, n), make([]float64, n)
 	for i := range n {
-		if err := ctx.Err(); err != nil {
-			return s, err
-		}
-		if err := without(changed, i); err != nil {
+		began := time.Now()
+		if err := errors.Join(ctx.Err(), without(changed, i)); err != nil {
 			return s, err
 		}
 		after, err := o.pairValues(changed)
 		if err != nil {
 			return s, err
 		}
-		for j := range n {
-			for k := range n {
-				if j != k {
-					change := math.Abs(after(j, k) - before(j, k))
-					s.Elastic[i] = max(s.Elastic[i], change)
-					s.Mean[i] += change / float64(n*(n-1))
+		rows := func(from, to int) error {
+			return tasks.Each(ctx, workers, to-from, func(_, k int) {
+				j := from + k
+				largest[j], sums[j] = 0, 0
+				for k := range n {
+					if j != k {
+						change := math.Abs(after(j, k) - before(j, k))
+						largest[j] = max(largest[j], change)
+						sums[j] += change
+					}
 				}
+			})
+		}
+		first := 0
+		if i == 0 && p.Estimate != nil {
+			alone := time.Since(began)
+			first = min(n, max(workers, measuredPairs/n))
+			began = time.Now()
+			if err := rows(0, first); err != nil {
+				return s, err
 			}
+			p.Estimate(float64(n) * (alone.Seconds() + time.Since(began).Seconds()*float64(n)/float64(first)))
+		}
+		if err := rows(first, n); err != nil {
+			return s, err
+		}
+		s.Elastic[i] = slices.Max(largest)
+		for _, sum := range sums {
+			s.Mean[i] += sum / float64(n*(n-1))
 		}
 		s.Uniform = max(s.Uniform, s.Elastic[i])
+		if p.Step != nil {
+			p.Step(i+1, n)
+		}
 	}
 	return s, nil
 }

@@ -34,6 +34,8 @@ type Shelf struct {
 	// does not depend on the weights.
 	Text func(*algorithms.Result) (text []byte, most int, err error)
 	Log  Log
+	// Inputs is an error if a file that the run uses changed: its result is not kept. It may be nil.
+	Inputs func() error
 
 	other []string // folders, if that of Out fails
 	file  *durable.File
@@ -85,22 +87,19 @@ func (e *ElsewhereError) Error() string {
 func (e *ElsewhereError) Unwrap() error { return e.Err }
 
 // Keep implements algorithms.Shelf.
-func (s *Shelf) Keep(o *algorithms.Result) (ledger.Kept, error) {
-	k, err := s.keep(o)
-	if err != nil {
-		err = fmt.Errorf("%w: the result can be kept nowhere, so it was not released: %w", ErrNowhere, err)
-	}
-	return k, err
-}
-
-func (s *Shelf) keep(o *algorithms.Result) (k ledger.Kept, err error) {
+func (s *Shelf) Keep(o *algorithms.Result) (k ledger.Kept, err error) {
 	s.run = o.Run
+	if s.Inputs != nil {
+		if err := s.Inputs(); err != nil {
+			return k, fmt.Errorf("the result was not released: %w", err)
+		}
+	}
 	text, most, err := s.Text(o)
 	if err != nil {
-		return k, err
+		return k, fmt.Errorf("the result was not released: %w", err)
 	}
 	if s.file, err = s.Log.Keep(s.run, text, most, s.folders()...); err != nil {
-		return k, err
+		return k, fmt.Errorf("%w: the result can be kept nowhere, so it was not released: %w", ErrNowhere, err)
 	}
 	return ledger.Kept{Digest: Digest(text), Place: s.file.Name()}, nil
 }

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -14,33 +15,69 @@ type Number interface {
 	~int32 | ~int64 | ~uint64 | ~float32 | ~float64
 }
 
-// File returns the bytes of a regular file, which nobody may change: mapped where the system can, and
-// else read into memory. A mapping is address space that the system fills on use; it stays until the
-// program ends, so that no slice of it can outlive it. A file that is made shorter meanwhile ends the
-// program when it is read there.
-func File(f *os.File) ([]byte, error) {
+// ErrChanged means that a file was written to while it was mapped.
+var ErrChanged = errors.New("pages: the file changed while it was used")
+
+// Mapping is a regular file as bytes.
+type Mapping struct {
+	// Bytes are mapped where the system can, and else read into memory. They are address space that the system fills on use,
+	// which stays until the program ends, so that no slice of it can outlive it. Reading them where the file was made shorter
+	// is a fault (debug.SetPanicOnFault makes it a panic).
+	Bytes []byte
+
+	file *os.File    // open as long as it is mapped, so that a file that takes its name is not taken for it; nil if it was read
+	was  os.FileInfo // before it was mapped
+}
+
+// File maps a regular file, which nobody may change; Unchanged tells. The caller may close f.
+func File(f *os.File) (*Mapping, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	switch size := info.Size(); {
+	size := info.Size()
+	switch {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file", f.Name())
 	case size == 0:
-		return nil, nil
+		return &Mapping{}, nil
 	case uint64(size) > math.MaxInt:
 		return nil, fmt.Errorf("%s has %d bytes, more than this machine can address", f.Name(), size)
-	default:
-		if b, err := mapped(f, int(size)); err == nil {
-			return b, nil
-		}
-		b := make([]byte, size)
-		_, err := f.ReadAt(b, 0)
-		if err == io.EOF {
-			err = nil
-		}
-		return b, err
 	}
+	if m, err := os.Open(f.Name()); err == nil {
+		if again, err := m.Stat(); err == nil && os.SameFile(info, again) {
+			if b, err := mapped(m, int(size)); err == nil {
+				return &Mapping{b, m, info}, nil
+			}
+		}
+		m.Close()
+	}
+	b := make([]byte, size)
+	if _, err := f.ReadAt(b, 0); err != nil && err != io.EOF {
+		return nil, err
+	}
+	return &Mapping{Bytes: b}, nil
+}
+
+// Unchanged is an error that wraps ErrChanged if the file was written to since it was mapped, by its size, its time of modification
+// and, on Linux, its time of change, which no program can set. A file whose name another one took has another time of change
+// because of that: it is compared without. What a program writes through a mapping of its own can leave all times as they are.
+func (m *Mapping) Unchanged() error {
+	if m.file == nil {
+		return nil
+	}
+	now, err := m.file.Stat()
+	if err != nil {
+		return err
+	}
+	changed := now.Size() != m.was.Size() || !now.ModTime().Equal(m.was.ModTime())
+	if named, err := os.Stat(m.file.Name()); err == nil && os.SameFile(named, m.was) {
+		changed = changed || changeTime(now) != changeTime(m.was)
+	}
+	if changed {
+		return fmt.Errorf("%w: %s", ErrChanged, m.file.Name())
+	}
+	return nil
 }
 
 // littleEndian says that numbers lie in memory as they lie in files.

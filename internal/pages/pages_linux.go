@@ -13,6 +13,14 @@ func advise(b []byte) {
 	}
 }
 
+// changeTime is when a file's content, links or rights changed, in nanoseconds.
+func changeTime(info os.FileInfo) int64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return s.Ctim.Nano()
+	}
+	return 0
+}
+
 // drop gives whole pages back. They read as zeros afterwards, which Go allows for in memory that was used.
 func drop(b []byte) {
 	if inside := whole(b, os.Getpagesize()); len(inside) > 0 {

@@ -74,10 +74,11 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	b, err := File(f)
-	if err != nil || !slices.Equal(b, text) {
-		t.Fatalf("%d bytes, %v", len(b), err)
+	m, err := File(f)
+	if err != nil || !slices.Equal(m.Bytes, text) {
+		t.Fatalf("%+v, %v", m, err)
 	}
+	b := m.Bytes
 	if got := Slice[float64](b[1:41]); !slices.Equal(got, want) {
 		t.Errorf("numbers %v at an odd place, want %v", got, want)
 	}

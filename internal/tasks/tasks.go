@@ -131,6 +131,12 @@ func Caught(recovered any) *Panic {
 	return p
 }
 
+// IsFault says that memory could not be read: of a mapped file that was cut short, or whose disk failed.
+func (p *Panic) IsFault() bool {
+	_, ok := p.Value.(interface{ Addr() uintptr }) // of the runtime's errors those have one (debug.SetPanicOnFault)
+	return ok
+}
+
 var digits = regexp.MustCompile(`-?[0-9]+`)
 
 // String is the text for an error report, on several lines. It has no value that the program worked on: of errors of the runtime

@@ -1,0 +1,41 @@
+package dataset
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+)
+
+// A program that has had a pack mapped for writing since before it was opened changes it and leaves its times as they are: the hashes
+// tell. Records in memory do not change.
+func TestPackChangedThroughAMapping(t *testing.T) {
+	for _, inMemory := range []bool{false, true} {
+		name, _ := packFile(t, storeFile(t, 1000), storeSchema(t, "", RoleIgnore))
+		f, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		b, err := syscall.Mmap(int(f.Fd()), 0, 2*packPage, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = syscall.Munmap(b) }()
+		b[packPage]++ // the page is dirty from here on: its next write is no fault, and sets no time
+		runtime.Gosched()
+		b[packPage]--
+		d, err := Load(name, storeSchema(t, "", RoleIgnore), Options{InMemory: inMemory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Pack.Unchanged(); err != nil {
+			t.Errorf("nothing was changed: %v", err)
+		}
+		b[packPage]++
+		if err := d.Pack.Unchanged(); errors.Is(err, ErrChanged) == inMemory {
+			t.Errorf("in memory %v: %v", inMemory, err)
+		}
+	}
+}
