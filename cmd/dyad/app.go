@@ -318,7 +318,7 @@ func stateDir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("dyad: no home folder for the ledger, name one with --ledger: %w", err)
+		return "", fmt.Errorf("%w: no home folder for it, name a file with --ledger FILE or set XDG_STATE_HOME: %v", ledger.ErrUnavailable, err)
 	}
 	return filepath.Join(home, ".local", "state", "dyad"), nil
 }

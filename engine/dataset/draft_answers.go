@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -47,6 +48,9 @@ func ParseAnswers(text []byte) (map[string]Answer, error) {
 		err = strictyaml.Decode(body, &answers)
 	}
 	if err != nil {
+		if key := nearKey(err, reflect.TypeFor[Answer]()); key != "" {
+			return nil, fmt.Errorf("dataset: answers: %s; %s", strictyaml.Describe(err), key)
+		}
 		return nil, fmt.Errorf("dataset: answers: %s; want lines such as \"age: {range: [18, 110]}\"", strictyaml.Describe(err))
 	}
 	for name, a := range answers {

@@ -95,7 +95,7 @@ var parsers = map[string]string{
 	"internal/files/output.go":                "internal/face:FuzzReadJSON",
 
 	"cmd/dyad/app.go":                          "the arguments of the command line, by kong",
-	"cmd/dyad/confirm.go":                      "one word of a person",
+	"cmd/dyad/ask.go":                          "lines that a person types",
 	"cmd/dyad/data_schema.go":                  "hands answers to dataset.ParseAnswers, and takes words of a person",
 	"cmd/dyad/local_client.go":                 "certificates, by crypto/x509",
 	"engine/cuda/auto.go":                      "a file that is embedded",
