@@ -40,6 +40,7 @@ type cli struct {
 
 	LogFormat string `name:"log-format" enum:"text,json" default:"text" placeholder:"text|json" help:"What standard error gets: text for people, or JSON, one object a line with time (when the command began), level and message."`
 
+	Start      startCmd      `cmd:"" help:"Begin with a file of your own: questions become a schema and a recipe for a training."`
 	Train      trainCmd      `cmd:"" help:"Train a model. Without --data: on an embedded synthetic clinical data set."`
 	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`
 	Search     searchCmd     `cmd:"" help:"Choose among settings or released models privately: training, scoring and choosing in one charge."`
@@ -321,7 +322,7 @@ func stateDir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("dyad: no home folder for the ledger, name one with --ledger: %w", err)
+		return "", fmt.Errorf("%w: no home folder for it, name a file with --ledger FILE or set XDG_STATE_HOME: %v", ledger.ErrUnavailable, err)
 	}
 	return filepath.Join(home, ".local", "state", "dyad"), nil
 }

@@ -38,6 +38,7 @@ var longWork = map[string]string{
 	"curve":          "curve --data BIG --schema PUBLIC --public-data --epsilons 1,4 --splits 2 --out OUT",
 	"losses check":   "losses check log1p(exp(-u))+log1p(exp(-2*u))+exp(-u^2)+log1p(exp(-3*u))+sin(3*u) --radius 20",
 	"data schema":    "data schema BIG --out OUT",
+	"start":          "start BIG --out OUT",
 	"data inspect":   "data inspect MANY --schema SCHEMA",
 	"data convert":   "data convert BIG OUT.csv.gz --schema SCHEMA",
 	"data synth":     "data synth OUT.csv -n 20000000",

@@ -2,11 +2,8 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 
 	"dyad/engine/dataset"
@@ -14,16 +11,50 @@ import (
 	"dyad/internal/files"
 )
 
-type dataSchemaCmd struct {
+// draftFlags are those of commands that draft a schema.
+type draftFlags struct {
 	File     string `arg:"" help:"Data file: CSV, ARFF, JSON lines, Parquet, an Excel workbook (.xlsx), LIBSVM, NPY, NPZ or IDX, gzip or zstd or neither."`
-	Out      string `writes:"schema" short:"o" placeholder:"FILE" help:"Schema file to write. Default: standard output."`
 	Force    bool   `help:"Replace an existing file."`
 	Label    string `placeholder:"COLUMN" help:"The label. Default: the column with two values, if there is only one."`
 	Positive string `placeholder:"VALUE" help:"The value of the label that should score high. Default: a guess, to be checked."`
 	Decimal  string `enum:"auto,point,comma" default:"auto" placeholder:"SIGN" help:"What separates the fraction of a number in a CSV file: point, comma, or auto, where the file tells."`
 	Sheet    string `placeholder:"NAME" help:"The sheet of a workbook. Default: its only sheet with cells."`
 	Answers  string `placeholder:"FILE" help:"YAML file of what is known about columns without the data, lines such as \"age: {range: [18, 110]}\" with the keys of a schema."`
-	Ask      bool   `help:"Ask for the range or the categories of each column, on standard input."`
+}
+
+// draft drafts a schema. With ask it asks a person for what the file does not tell.
+func (f draftFlags) draft(a *app, ask bool) (*dataset.Drafted, error) {
+	o := dataset.DraftOptions{Label: f.Label, Positive: f.Positive, Sheet: f.Sheet, Answers: map[string]dataset.Answer{}}
+	o.Decimal = map[string]string{"point": ".", "comma": ","}[f.Decimal]
+	if f.Answers != "" {
+		var err error
+		if o.Answers, err = readAnswers(f.Answers); err != nil {
+			return nil, err
+		}
+	}
+	draft := func() (*dataset.Drafted, error) {
+		progress, done := a.rowProgress("reading")
+		o.Progress = progress
+		d, err := dataset.Draft(f.File, o)
+		if done(); a.ctx.Err() != nil {
+			return nil, a.ctx.Err()
+		}
+		return d, asInput(err)
+	}
+	d, err := draft()
+	if ask && d != nil && a.ctx.Err() == nil {
+		d, err = a.interview(d, err, &o, draft)
+	}
+	if err == nil {
+		a.guesses(d, o)
+	}
+	return d, err
+}
+
+type dataSchemaCmd struct {
+	draftFlags
+	Out string `writes:"schema" short:"o" placeholder:"FILE" help:"Schema file to write. Default: standard output."`
+	Ask bool   `help:"Ask on a terminal, as \"dyad start\" does."`
 }
 
 // Help shows examples.
@@ -36,7 +67,6 @@ the data is not private: "dyad data inspect" does, and says so.
 Examples:
   dyad data schema patients.csv
   dyad data schema patients.csv --label outcome --out draft.yaml
-  dyad data schema patients.csv --ask --out asked.yaml
   dyad data schema patients.csv --answers known.yaml --out known-schema.yaml`
 }
 
@@ -56,36 +86,13 @@ func (c *dataSchemaCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	o := dataset.DraftOptions{Label: c.Label, Positive: c.Positive, Sheet: c.Sheet, Answers: map[string]dataset.Answer{}}
-	o.Decimal = map[string]string{"point": ".", "comma": ","}[c.Decimal]
-	if c.Answers != "" {
-		if o.Answers, err = readAnswers(c.Answers); err != nil {
-			return err
-		}
+	if c.Ask && !a.atTerminal() {
+		return badInput("--ask needs a terminal as standard input and standard error, since it shows values of records; give what is known by --answers FILE")
 	}
-	progress, done := a.rowProgress("reading")
-	o.Progress = progress
-	draft, err := dataset.Draft(c.File, o)
-	done()
-	if a.ctx.Err() != nil {
-		return a.ctx.Err()
-	}
+	draft, err := c.draft(a, c.Ask)
 	if err != nil {
-		return asInput(err)
+		return err
 	}
-	if c.Ask {
-		if err := a.ask(draft, &o); err != nil {
-			return err
-		}
-		draft, err = dataset.Draft(c.File, o)
-		if done(); a.ctx.Err() != nil {
-			return a.ctx.Err()
-		}
-		if err != nil {
-			return asInput(err)
-		}
-	}
-	a.guesses(draft, o.Label)
 	r := schemaResult{Schema: string(draft.Schema), Out: c.Out, Label: draft.Label, LabelCandidates: draft.Candidates, Ignored: draft.Ignored, FromData: draft.FromData}
 	if c.Out == "" {
 		return a.emit(r, string(draft.Schema))
@@ -93,13 +100,18 @@ func (c *dataSchemaCmd) Run(a *app) error {
 	if err := out.Write(files.Private, draft.Schema); err != nil { // its ranges are those of the data
 		return err
 	}
-	next := "; replace its ranges by public ones, then delete their marks (from_data)\n"
-	if bytes.Contains(draft.Schema, []byte("\nbounds_from_data: true")) {
-		next = "; replace its ranges by public ones, then delete its line bounds_from_data\n"
-	} else if len(draft.FromData) == 0 {
-		next = "; every range in it is an answer\n"
+	return a.emit(r, "draft written to "+c.Out+"; "+left(draft)+"\n")
+}
+
+// left is what is left to do about the ranges of a draft.
+func left(d *dataset.Drafted) string {
+	switch {
+	case bytes.Contains(d.Schema, []byte("\nbounds_from_data: true")):
+		return "replace its ranges by public ones, then delete its line bounds_from_data"
+	case len(d.FromData) == 0:
+		return "every range in it is an answer"
 	}
-	return a.emit(r, "draft written to "+c.Out+next)
+	return "replace its ranges by public ones, then delete their marks (from_data)"
 }
 
 func readAnswers(path string) (map[string]dataset.Answer, error) {
@@ -117,109 +129,14 @@ func readAnswers(path string) (map[string]dataset.Answer, error) {
 }
 
 // guesses says what the draft decided and may have got wrong, and what it left open.
-func (a *app) guesses(d *dataset.Drafted, named string) {
+func (a *app) guesses(d *dataset.Drafted, o dataset.DraftOptions) {
 	switch {
 	case d.Candidates != nil:
 		a.note("dyad: several columns have two values, and the draft has no label: name it with --label: %s", strings.Join(d.Candidates, ", "))
-	case d.Label != "" && named == "":
+	case d.Label != "" && o.Label == "" && o.Answers[d.Label].Role == "":
 		a.note("dyad: check the draft: label guessed: %s", d.Label)
 	}
 	if len(d.Ignored) > 0 {
 		a.note("dyad: check the draft: columns ignored, the reasons are in it: %s", strings.Join(d.Ignored, ", "))
 	}
-}
-
-// ask asks for the label and for what is known about each column whose range would come from
-// the data. The question shows nothing of the data but names. An empty line leaves a column as it
-// is, marked.
-func (a *app) ask(d *dataset.Drafted, o *dataset.DraftOptions) error {
-	s, err := dataset.ParseDraft(d.Schema)
-	if err != nil {
-		return asInput(err)
-	}
-	asker := a.asker()
-	read := func(format string, args ...any) (string, error) {
-		answer, err := asker.ask(format, args...)
-		if err == io.EOF {
-			fmt.Fprintln(a.stderr)
-			err = nil // the rest stays open
-		}
-		return answer, err
-	}
-	for o.Label == "" && len(d.Candidates) > 0 {
-		answer, err := read("Which column is the label (%s)? ", strings.Join(d.Candidates, ", "))
-		if err != nil || answer == "" {
-			return err
-		}
-		if slices.Contains(d.Candidates, answer) {
-			o.Label = answer
-		}
-	}
-	fmt.Fprintln(a.stderr, "For each column: what can its value be? Answer from what is known without the data.\nAn empty line decides later; \"ignore\" leaves the column out.")
-	for _, c := range s.Columns {
-		if !c.FromData || c.Name == o.Label {
-			continue
-		}
-		kind := "a number; smallest and largest value"
-		switch {
-		case c.Date != nil:
-			kind = "a date; first and last day, YYYY-MM-DD"
-		case c.Categories != nil:
-			kind = "a text; its values, separated by commas"
-		}
-		for {
-			answer, err := read("%s (%s): ", c.Name, kind)
-			if err != nil {
-				return err
-			}
-			if answer == "" {
-				break
-			}
-			known, problem := parseAnswer(answer, c)
-			if problem == "" {
-				o.Answers[c.Name] = known
-				break
-			}
-			fmt.Fprintln(a.stderr, "  "+problem)
-		}
-	}
-	return nil
-}
-
-// parseAnswer reads what somebody typed about a column of a draft.
-func parseAnswer(text string, c dataset.Column) (known dataset.Answer, problem string) {
-	if text == "ignore" {
-		return dataset.Answer{Role: dataset.RoleIgnore}, ""
-	}
-	known = dataset.Answer{Transform: c.Transform, Suffix: c.Suffix, Unknown: c.Unknown}
-	words := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == ';' })
-	switch {
-	case c.Categories != nil:
-		for word := range strings.SplitSeq(text, ",") {
-			if word = strings.TrimSpace(word); word != "" && !slices.Contains(known.Categories, word) {
-				known.Categories = append(known.Categories, word)
-			}
-		}
-		if len(known.Categories) < 2 {
-			return known, "want at least two values, separated by commas"
-		}
-	case len(words) != 2:
-		return known, "want two values, separated by a blank"
-	case c.Date != nil:
-		known.Date = &dataset.DateFormat{Format: c.Date.Format, From: words[0], To: words[1]}
-		if !known.Date.Valid() {
-			return known, "want two days in order, such as 2015-01-01 2024-12-31"
-		}
-	default:
-		lo, err1 := strconv.ParseFloat(words[0], 64)
-		hi, err2 := strconv.ParseFloat(words[1], 64)
-		if err1 != nil || err2 != nil || !(lo < hi) {
-			return known, "want two numbers with decimal points, the smaller one first"
-		}
-		known.Range = []float64{lo, hi}
-		if lo < 0 {
-			known.Transform = ""
-		}
-	}
-	return known, ""
 }

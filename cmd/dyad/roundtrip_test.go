@@ -75,6 +75,7 @@ var writes = map[string][]written{
 	"export":      {{args: "export file0 --python", none: true}},
 	"report":      {{args: "report file0", none: true}},
 	"curve":       {{args: "curve --epsilons 1 --splits 1 --algorithms moments --public-data" + private, none: true}},
+	"start":       {{args: "start patients.csv --label outcome", none: true}},
 	"data schema": {{args: "data schema patients.csv --label outcome", none: true}},
 	"data pack":   {{args: "data pack patients.csv --schema patients.yaml", none: true}},
 	"reproduce":   nil, // a folder of tables of public data

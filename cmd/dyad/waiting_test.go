@@ -148,6 +148,7 @@ func TestFirstInterruptEndsAPromptAndABar(t *testing.T) {
 	for what, c := range map[string]struct{ command, shown string }{
 		"confirm":  {"train --mode nonprivate" + private, "[y/N] "},
 		"question": {"data schema --ask " + f.in("in/patients.csv"), "? "},
+		"start":    {"start " + f.in("in/patients.csv") + " --out " + f.in("out/start.yaml"), "? "},
 		"bar":      {"train --algorithm gradient-perturbation --steps 1000000 --yes" + private, "training "},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -44,6 +44,9 @@ type Drafted struct {
 	Candidates []string
 	Ignored    []string // columns that are left out; the draft says why
 	FromData   []string // columns whose range or categories were taken from the data
+	// Columns are all columns of a file whose columns have names, with what a person needs to check them. They show
+	// values of records: they are for the screen of whoever may see the file.
+	Columns []DraftedColumn
 }
 
 // Draft guesses a schema for the file at path, with comments that say what to check
@@ -51,7 +54,8 @@ type Drafted struct {
 // it is, unless several columns can be the label: then none is. Ranges and
 // categories without an answer are taken from the data and marked from_data, and
 // they reveal the data that they show: treat the draft like the file until they are
-// replaced by public ones.
+// replaced by public ones. If the columns that are left make no schema, the draft comes without one, with the error,
+// so that Columns can be asked about.
 func Draft(path string, o DraftOptions) (*Drafted, error) {
 	p := &profile{path: path, o: o}
 	if err := p.read(p.sniff); err != nil {
@@ -76,7 +80,7 @@ func Draft(path string, o DraftOptions) (*Drafted, error) {
 				why += "; " + strings.TrimLeft(column, " -{") + " is left out: " + strings.TrimSpace(reason)
 			}
 		}
-		return nil, fmt.Errorf("dataset: %s: cannot draft a schema, write it by hand: %w%s", path, err, why)
+		return &p.draft, fmt.Errorf("dataset: %s: cannot draft a schema, write it by hand: %w%s", path, err, why)
 	}
 	p.draft.Schema = text
 	return &p.draft, nil

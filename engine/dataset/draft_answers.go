@@ -1,8 +1,10 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -11,9 +13,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Answer is what is known about a feature without the data: one of Range, Date and
-// Categories, or a Role other than feature and label. With role person, Persons or IDs and
-// MaxRowsPerPerson are what Schema says of persons.
+// Answer is what is known about a column without the data: one of Range, Date and
+// Categories of a feature, or another Role. With role label, Positive is the class that should score high, or empty
+// for a guess. With role person, Persons or IDs and MaxRowsPerPerson are what Schema says of persons.
 type Answer struct {
 	Role       string      `yaml:"role,omitempty"`
 	Range      []float64   `yaml:"range,omitempty"`
@@ -25,6 +27,7 @@ type Answer struct {
 	Date       *DateFormat `yaml:"date,omitempty"`
 	Categories []string    `yaml:"categories,omitempty"`
 	Unknown    string      `yaml:"unknown,omitempty"`
+	Positive   string      `yaml:"positive,omitempty"`
 	Missing    *Missing    `yaml:"missing,omitempty"`
 
 	Persons          int    `yaml:"persons,omitempty"`
@@ -45,6 +48,9 @@ func ParseAnswers(text []byte) (map[string]Answer, error) {
 		err = strictyaml.Decode(body, &answers)
 	}
 	if err != nil {
+		if key := nearKey(err, reflect.TypeFor[Answer]()); key != "" {
+			return nil, fmt.Errorf("dataset: answers: %s; %s", strictyaml.Describe(err), key)
+		}
 		return nil, fmt.Errorf("dataset: answers: %s; want lines such as \"age: {range: [18, 110]}\"", strictyaml.Describe(err))
 	}
 	for name, a := range answers {
@@ -62,6 +68,9 @@ func (a Answer) check(name string) error {
 	if c.role() == RoleFeature && c.Range == nil && c.Date == nil && c.Categories == nil {
 		c.Range = []float64{0, 1} // that of the data will do
 	}
+	if c.Role == RoleLabel {
+		c.Positive = cmp.Or(c.Positive, "1") // that of the draft will do
+	}
 	v.column(&c)
 	if len(v.problems) == 0 {
 		return nil
@@ -75,7 +84,7 @@ func (a Answer) check(name string) error {
 
 // column is the column of the schema that an answer gives.
 func (a Answer) column(name string) Column {
-	return Column{Name: name, Role: a.Role, Range: a.Range, Transform: a.Transform, Suffix: a.Suffix, Prefix: a.Prefix, Decimal: a.Decimal, Thousands: a.Thousands, Date: a.Date, Categories: a.Categories, Unknown: a.Unknown, Missing: a.Missing}
+	return Column{Name: name, Role: a.Role, Range: a.Range, Transform: a.Transform, Suffix: a.Suffix, Prefix: a.Prefix, Decimal: a.Decimal, Thousands: a.Thousands, Date: a.Date, Categories: a.Categories, Unknown: a.Unknown, Missing: a.Missing, Positive: a.Positive}
 }
 
 // writesNumbers says that the answer states how the column writes its numbers, so that it has some.
@@ -98,9 +107,29 @@ func (a Answer) persons() (text []byte) {
 	return text
 }
 
+// labelAnswer takes the label of the answers for that of the options.
+func (p *profile) labelAnswer() error {
+	for name, a := range p.o.Answers {
+		if a.Role != RoleLabel || p.o.Label == name {
+			continue
+		}
+		if p.o.Label != "" {
+			return p.errorf(0, fmt.Sprintf("the label is %q, and the answers give %q role: label; a file has one label", p.o.Label, name))
+		}
+		p.o.Label = name
+	}
+	if a := p.o.Answers[p.o.Label]; a.Role == RoleLabel {
+		p.o.Positive = cmp.Or(p.o.Positive, a.Positive)
+	}
+	return nil
+}
+
 // checkAnswers refuses answers about columns that are not there, of persons where none are, and
 // a label that cannot be one.
 func (p *profile) checkAnswers() error {
+	if err := p.labelAnswer(); err != nil {
+		return err
+	}
 	for name, a := range p.o.Answers {
 		switch {
 		case !slices.Contains(p.names, name) || name == "":

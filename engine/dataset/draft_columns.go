@@ -52,6 +52,7 @@ func (p *profile) columns() []draftColumn {
 			}
 		}
 		out = append(out, c)
+		p.draft.Columns = append(p.draft.Columns, p.shown(&c, s, slices.Contains(candidates, i)))
 	}
 	for _, c := range out {
 		switch c.Role {

@@ -88,7 +88,11 @@ func (p *profile) readColumns(in *input, u *unpacked) error {
 }
 
 func (p *profile) addColumn(name string) {
-	p.names, p.stats = append(p.names, name), append(p.stats, newColumnStats())
+	s := newColumnStats()
+	if hasCodeName(name) {
+		s.persons = map[string]struct{}{}
+	}
+	p.names, p.stats = append(p.names, name), append(p.stats, s)
 }
 
 // draftProgressRows is how often DraftOptions.Progress is called: text of unknown kind is read slowly.

@@ -268,6 +268,7 @@ func (s *columnStats) settle(file int, decided, told bool) {
 		return
 	case !own && s.ambiguous > 0 && !decided,
 		own && s.ambiguous > 0 && form != file && (decided || told):
+		s.asks = true
 		s.refuseNumbers("1.234 can be a little more than one, or a thousand: say which by an answer with decimal, {decimal: \",\"} or {decimal: \".\"}, or for the file with --decimal point or --decimal comma")
 		return
 	case !own:
@@ -296,7 +297,7 @@ func (s *columnStats) read(decimal string) {
 	if decimal == "," {
 		form = commaForm
 	}
-	s.why, s.decimal = "", decimal
+	s.why, s.decimal, s.asks = "", decimal, false
 	s.settle(form, true, true)
 	if s.style >= 0 {
 		s.thousands = thousandsStyles[form][s.style]

@@ -16,6 +16,7 @@ const (
 	draftCategories = 50      // a column with more texts is not categorical
 	draftUnique     = 1 << 20 // values compared to find a column of ids
 	draftWords      = 5       // texts that may stand among numbers, at most
+	draftSamples    = 3       // values shown to a person, besides the longest
 	draftNumbers    = 10      // different numbers that make a column with such texts one of numbers, at least
 )
 
@@ -30,10 +31,13 @@ type columnStats struct {
 	nominal  []string       // of the header of an ARFF file
 	texts    map[string]int // up to draftCategories+1 different values and their counts
 	words    map[string]int // up to draftWords+1 of those that are neither a number nor a date, and their counts
+	first    []string       // different values in the order of the file, up to draftSamples
+	longest  string         // of the values that texts counts
 	texted   int            // values that are not numbers
 	seed     maphash.Seed
 	unique   map[uint64]struct{} // of the first draftUnique values
 	repeats  int                 // values that came before
+	persons  map[string]struct{} // IDKeys of a column with the name of an identifier, else nil
 	row, gap int                 // of the value that is added, and of the first that is missing
 
 	forms     [2]numberForm
@@ -50,6 +54,7 @@ type columnStats struct {
 
 	decimal, thousands string      // where they differ from those of the file
 	date               *DateFormat // of a column of dates
+	asks               bool        // why: only an answer can say where fractions begin
 	why                string      // a column of numbers or dates cannot be read
 	measured           bool        // an answer says that it has numbers
 	refused            bool        // its type cannot be a feature
@@ -97,8 +102,16 @@ func (s *columnStats) add(field []byte) {
 			s.words[string(field)]++
 		}
 	}
-	if _, ok := s.texts[string(field)]; ok || len(s.texts) <= draftCategories {
-		s.texts[string(field)]++
+	if n, ok := s.texts[string(field)]; ok || len(s.texts) <= draftCategories {
+		if s.texts[string(field)] = n + 1; !ok && len(s.first) < draftSamples {
+			s.first = append(s.first, string(field))
+		}
+		if len(field) > len(s.longest) {
+			s.longest = string(field)
+		}
+	}
+	if s.persons != nil {
+		s.persons[IDKey(string(field))] = struct{}{}
 	}
 	if len(s.unique) < draftUnique {
 		h := maphash.Bytes(s.seed, field)
@@ -127,6 +140,9 @@ func (s *columnStats) addDate(field []byte) (ok bool) {
 	return ok
 }
 
+// dayText is a day, in days since January 1, 1970, as YYYY-MM-DD.
+func dayText(day int) string { return time.Unix(int64(day)*24*3600, 0).UTC().Format(time.DateOnly) }
+
 // worded counts the values that are words: all of them, unless there are too many different ones.
 func (s *columnStats) worded() (n int) {
 	for _, k := range s.words {
@@ -141,8 +157,7 @@ func (s *columnStats) settleDate() {
 	for i, d := range s.dates {
 		if d.count > 0 && len(s.words) <= draftWords && d.count+s.worded() == s.values {
 			formats = append(formats, dateLayouts[i].format)
-			day := func(d int) string { return time.Unix(int64(d)*24*3600, 0).UTC().Format(time.DateOnly) }
-			s.date = &DateFormat{Format: dateLayouts[i].format, From: day(d.from), To: day(max(d.to, d.from+1))}
+			s.date = &DateFormat{Format: dateLayouts[i].format, From: dayText(d.from), To: dayText(max(d.to, d.from+1))}
 		}
 	}
 	if len(formats) > 1 {

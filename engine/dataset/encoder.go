@@ -359,6 +359,8 @@ func (f *featureEncoder) encode(field []byte, dst []float64) (rule string) {
 			return f.encodeNumber(v, dst)
 		case bytes.EqualFold(field, []byte("nan")):
 			return f.encodeMissing(dst)
+		case rule == ruleNotNumber && f.notation == nil:
+			return otherNotation(field)
 		}
 		return rule
 	}

@@ -57,6 +57,10 @@ func (e *ParseError) Error() string {
 // The rules that more than one reader or test names.
 const (
 	ruleNotNumber     = "not a number; correct the value, or list it under missing.values"
+	ruleComma         = "a number with a decimal comma, and the schema has decimal points; set decimal: \",\" (of this column, or csv.decimal of all columns of a CSV file), and thousands: \".\" if there are such"
+	ruleThousands     = "a number with a sign between thousands; set thousands (of this column, or csv.thousands of all columns of a CSV file) to that sign, or to space"
+	ruleTwoReadings   = "a number with a comma, which begins a fraction or separates thousands; set decimal: \",\" or thousands: \",\" (of this column, or csv.decimal and csv.thousands of all columns of a CSV file)"
+	ruleUnit          = "a number with a unit or a currency; set suffix or prefix of this column to it, and decimal if the fraction begins at a comma"
 	ruleNotFinite     = "not a finite number; correct the value, or list it under missing.values"
 	ruleMissing       = "value is missing; fill it in, or give the column a missing policy other than error"
 	ruleCategory      = "category is not in the schema; correct the value, add it to categories (which are public), or say `unknown: other`"
@@ -83,7 +87,7 @@ const (
 	ruleOpenQuote     = "a quoted field begins in this row and is never closed; close it, or double a quote that belongs to the text"
 	ruleAfterQuote    = "text follows a closing quote; put a delimiter between, double a quote that belongs to the text, or check that this is a file of the schema (csv.delimiter)"
 	ruleIsHeader      = "the first row looks like a header; set csv.header: true"
-	ruleNotHeader     = "the first row holds none of the schema's column names; set csv.delimiter if they are not separated by the schema's, csv.header: false if the file has no header, or correct the names"
+	ruleNotHeader     = "the first row holds none of the schema's column names; if another character than a comma stands between the columns, say csv: {delimiter: \";\"} (or that character) in the schema; otherwise set csv.header: false if the file has no header, or correct the names"
 	ruleNoPair        = "want INDEX:VALUE pairs after the label (if this is a CSV file, set format: csv)"
 	ruleIndex         = "index is not a whole number of at least 1; LIBSVM indices count from 1"
 	ruleIndexOrder    = "indices must increase within a row; sort the row and remove duplicates"

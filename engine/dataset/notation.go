@@ -140,6 +140,29 @@ func (n *notation) plain(dst, field []byte) (out []byte, rule string) {
 	return append(dst, rest...), ""
 }
 
+// otherNotation is the rule that a text breaks where the schema has plain numbers: if the text is a number in another
+// notation, it names the keys that read it, since to list a number as missing loses it.
+func otherNotation(field []byte) string {
+	v, style, point := reading(pointForm, field)
+	w, _, comma := reading(commaForm, field)
+	switch {
+	case point && comma && v != w:
+		return ruleTwoReadings
+	case comma && !point:
+		return ruleComma
+	case point && style >= 0:
+		return ruleThousands
+	}
+	if core, prefix, suffix := cutUnits(field); prefix+suffix != "" {
+		_, _, point = reading(pointForm, core)
+		_, _, comma = reading(commaForm, core)
+		if point || comma {
+			return ruleUnit
+		}
+	}
+	return ruleNotNumber
+}
+
 // allBlanks are the blanks that stand within numbers and before units.
 const allBlanks = " \u00a0\u202f\u2009"
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"slices"
 
 	"dyad/engine/dataset/strictyaml"
@@ -79,6 +80,9 @@ func parseSchema(text []byte, unlabelled bool) (*Schema, error) {
 
 // schemaError adds the prefix to the message, which has no excerpt of the text.
 func schemaError(err error) error {
+	if key := nearKey(err, reflect.TypeFor[Schema]()); key != "" {
+		return fmt.Errorf("dataset: schema: %s; %s", strictyaml.Describe(err), key)
+	}
 	return fmt.Errorf("dataset: schema: %s; the file must be a schema in YAML, not data", strictyaml.Describe(err))
 }
 

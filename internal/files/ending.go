@@ -25,6 +25,7 @@ var contents = map[Content]struct {
 	"table":       {"a table in CSV", []string{".csv"}},
 	"scores":      {"a table in CSV", []string{".csv", ".npy"}},
 	"schema":      {"a schema in YAML", []string{".yaml", ".yml"}},
+	"recipe":      {"a recipe in YAML", []string{".yaml", ".yml"}},
 	"pack":        {"a pack", []string{".dyadpack"}},
 	"onnx":        {"ONNX", []string{".onnx"}},
 	"sql":         {"SQL", []string{".sql"}},

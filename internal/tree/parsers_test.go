@@ -97,7 +97,7 @@ var parsers = map[string]string{
 	"internal/files/output.go":                "internal/face:FuzzReadJSON",
 
 	"cmd/dyad/app.go":                          "the arguments of the command line, by kong",
-	"cmd/dyad/ask.go":                          "words of a person",
+	"cmd/dyad/ask.go":                          "lines that a person types",
 	"cmd/dyad/data_schema.go":                  "hands answers to dataset.ParseAnswers, and takes words of a person",
 	"cmd/dyad/holdout.go":                      "compares the hash of a model",
 	"cmd/dyad/local_client.go":                 "certificates, by crypto/x509",

@@ -70,3 +70,19 @@ def test_polars(patients):
     X, y = patients
     m = PrivateAUCClassifier(epsilon=2, bounds=BOUNDS, data_id="p", classes=("healthy", "ill")).fit(pl.from_pandas(X[list(BOUNDS)]), y)
     assert np.array_equal(m.decision_function(pl.from_pandas(X[list(BOUNDS)])), m.decision_function(X[list(BOUNDS)]))
+
+
+def test_texts_with_numbers():
+    """A text such as "6.987" has two readings: a range alone does not decide on one."""
+    pd = pytest.importorskip("pandas")
+    values = np.linspace(2000, 9000, 80).round()
+    texts = [f"{int(v) // 1000}.{int(v) % 1000:03d}" for v in values]
+    y = (values > 5000).astype(int)
+    frame = pd.DataFrame({"leukocytes": texts})
+    with pytest.raises(DyadError, match='"decimal": ","'):
+        PrivateAUCClassifier(public=True, bounds={"leukocytes": (0, 20000)}).fit(frame, y)
+    with pytest.raises(DyadError, match='"decimal": ","'):
+        PrivateAUCClassifier(public=True, bounds={"leukocytes": {"range": [0, 20000]}}).fit(frame, y)
+    told = PrivateAUCClassifier(public=True, options={"mode": "nonprivate"}, bounds={"leukocytes": {"range": [0, 20000], "decimal": ",", "thousands": "."}}).fit(frame, y)
+    same = PrivateAUCClassifier(public=True, options={"mode": "nonprivate"}, bounds={"leukocytes": (0, 20000)}).fit(pd.DataFrame({"leukocytes": values}), y)
+    assert np.array_equal(told.decision_function(frame), same.decision_function(pd.DataFrame({"leukocytes": values})))

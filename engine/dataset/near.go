@@ -1,0 +1,69 @@
+package dataset
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"dyad/engine/dataset/strictyaml"
+)
+
+var unknownKey = regexp.MustCompile(`unknown field "([^"]*)"`)
+
+// nearKey is a hint about a key that a type has no field for: the one that was probably meant. "" if err is about
+// something else, or no key is near.
+func nearKey(err error, t reflect.Type) string {
+	m := unknownKey.FindStringSubmatch(strictyaml.Describe(err))
+	if m == nil {
+		return ""
+	}
+	best, distance := "", min(3, len(m[1])/2+1)
+	for _, key := range keysOf(t) {
+		if d := edits(strings.ToLower(m[1]), key); d < distance {
+			best, distance = key, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %s?", best)
+}
+
+// keysOf are the YAML keys of a type and of what it consists of, in a fixed order.
+func keysOf(t reflect.Type) (keys []string) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		keys = append(append(keys, name), keysOf(t.Field(i).Type)...)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// edits is how many letters have to be put in, left out or replaced to make one text of the other (Levenshtein 1966).
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
