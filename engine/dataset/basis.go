@@ -63,15 +63,15 @@ func (v *validator) basisDim() {
 	}
 }
 
-// setCosines sets the basis of a numeric column. The block has norm at most 1: sum cos^2(pi k u)/k^2 is
-// largest at the ends of the range, where it is sum 1/k^2.
+// setCosines sets the basis of a numeric column. The mean square norm of the block over u in [0, 1] is 1, as large as that of a
+// category: each cos^2(pi k u) has the mean 1/2.
 func (f *featureEncoder) setCosines(k int) {
 	f.cosines, f.width = k, max(k, 1)
 	squares := 0.0
 	for j := k; j >= 1; j-- {
 		squares += 1 / float64(j*j)
 	}
-	f.shrink = 1 / math.Sqrt(squares)
+	f.shrink = math.Sqrt(2 / squares)
 }
 
 // encodeScaled writes the outputs of v, which is finite.

@@ -29,8 +29,8 @@ columns:
 
 // naiveBasis is a row of basisSchema by the formula of the documentation, before the projection.
 func naiveBasis(age, area, dose, height float64, sex, stage string) []float64 {
-	// V counts numbers 1/3, cosines 1/2, categories 1.
-	factor := 1 / math.Sqrt(3*0.5+1./3+2)
+	// V counts numbers 1/3, cosines and categories 1.
+	factor := 1 / math.Sqrt(3+1./3+2)
 	var x []float64
 	block := func(u float64, count int) {
 		u = math.Min(math.Max(u, 0), 1)
@@ -39,7 +39,7 @@ func naiveBasis(age, area, dose, height float64, sex, stage string) []float64 {
 			squares += 1 / float64(k*k)
 		}
 		for k := 1; k <= count; k++ {
-			x = append(x, factor*math.Cos(math.Pi*float64(k)*u)/float64(k)/math.Sqrt(squares))
+			x = append(x, factor*math.Cos(math.Pi*float64(k)*u)/float64(k)*math.Sqrt(2/squares))
 		}
 	}
 	missing := func(v float64, count int, u float64) {

@@ -42,7 +42,7 @@ type featureEncoder struct {
 	center    float64 // of the transformed range; 0 if sparse
 	half      float64 // half its length; the largest magnitude if sparse
 	cosines   int     // K of its basis, 0 for none
-	shrink    float64 // makes the norm of K cosines at most 1
+	shrink    float64 // makes the mean square norm of K cosines 1
 	cats      *valueSet
 	catNames  []string
 	missing   *valueSet
@@ -177,18 +177,15 @@ func (e *Encoder) setFactor() {
 	case s.byIndex():
 		e.factor = 1 / math.Sqrt(float64(e.dim)/3)
 	default:
-		sixths := 0 // V counted in sixths: cosines have mean square 1/2 over a range, before they shrink to norm 1 at its ends
+		thirds := 0 // V counted in thirds
 		for _, f := range e.columns {
-			switch {
-			case f.cosines > 0:
-				sixths += 3
-			case f.numeric:
-				sixths += 2
-			default:
-				sixths += 6
+			if f.numeric && f.cosines == 0 {
+				thirds++
+			} else {
+				thirds += 3
 			}
 		}
-		e.factor = 1 / math.Sqrt(float64(sixths)/6)
+		e.factor = 1 / math.Sqrt(float64(thirds)/3)
 	}
 	for i := range e.columns {
 		e.columns[i].factor = e.factor
