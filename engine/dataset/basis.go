@@ -9,8 +9,11 @@ import (
 
 // Bases of numeric columns (Schema.Basis, Column.Basis).
 const (
+	// BasisAuto leaves the choice to training (dyad.Options.ChooseBasis), which knows how many records there are. No encoder has it.
+	BasisAuto   = "auto"
 	BasisNone   = "none"    // one feature, the number scaled to [-1, 1]; the default
 	BasisCosine = "cosine:" // followed by K: K features cos(pi k u)/k, k = 1..K, of the place u of the number in its range, in [0, 1]
+	BasisCurve  = "curve:"  // followed by K: the same with the line sqrt(1.5) (2u - 1) in place of the first cosine, so that it has every linear score
 )
 
 const (
@@ -21,14 +24,17 @@ const (
 	maxBasisDim = 512
 )
 
-// cosines is K of a valid basis, 0 for none.
-func cosines(basis string) (k int, ok bool) {
+// cosines is K of a valid basis, 0 for none, and whether its first feature is the line.
+func cosines(basis string) (k int, line, ok bool) {
 	if basis == "" || basis == BasisNone {
-		return 0, true
+		return 0, false, true
 	}
 	text, found := strings.CutPrefix(basis, BasisCosine)
+	if !found {
+		text, line = strings.CutPrefix(basis, BasisCurve)
+	}
 	k, err := strconv.Atoi(text)
-	return k, found && err == nil && strconv.Itoa(k) == text && minCosines <= k && k <= maxCosines
+	return k, line, (found || line) && err == nil && strconv.Itoa(k) == text && minCosines <= k && k <= maxCosines
 }
 
 // basisOf is the basis of a numeric column.
@@ -39,11 +45,29 @@ func (s *Schema) basisOf(c *Column) string {
 	return s.Basis
 }
 
+// WithBasis is s with another basis of the numbers that have none of their own.
+func (s *Schema) WithBasis(basis string) *Schema {
+	out := *s
+	out.Basis = basis
+	return &out
+}
+
+// decided is s, with BasisNone in the place of BasisAuto, for what does not depend on the basis.
+func (s *Schema) decided() *Schema {
+	if s.Basis == BasisAuto {
+		return s.WithBasis(BasisNone)
+	}
+	return s
+}
+
 // basis checks one key.
 func (v *validator) basis(where, basis string) {
-	switch _, ok := cosines(basis); {
-	case !ok:
-		v.addf("%sbasis is %q, want %s or %sK with K from %d to %d, such as %s6", where, basis, BasisNone, BasisCosine, minCosines, maxCosines, BasisCosine)
+	switch _, _, ok := cosines(basis); {
+	case basis == BasisAuto && where == "" && !v.s.byIndex():
+	case basis == BasisAuto && where != "":
+		v.addf("%sbasis: %s is for the whole schema; a column has %s, %sK or %sK", where, BasisAuto, BasisNone, BasisCurve, BasisCosine)
+	case !ok && basis != BasisAuto:
+		v.addf("%sbasis is %q, want %s, %s, %sK or %sK with K from %d to %d, such as %s6", where, basis, BasisAuto, BasisNone, BasisCurve, BasisCosine, minCosines, maxCosines, BasisCurve)
 	case basis != "" && v.s.byIndex():
 		v.addf("%sbasis is for columns with names; the features of this format have numbers: leave it out, or convert the file to CSV (dyad data convert)", where)
 	}
@@ -64,9 +88,9 @@ func (v *validator) basisDim() {
 }
 
 // setCosines sets the basis of a numeric column. The mean square norm of the block over u in [0, 1] is 1, as large as that of a
-// category: each cos^2(pi k u) has the mean 1/2.
-func (f *featureEncoder) setCosines(k int) {
-	f.cosines, f.width = k, max(k, 1)
+// category: each cos^2(pi k u) has the mean 1/2, as has the square of the line.
+func (f *featureEncoder) setCosines(k int, line bool) {
+	f.cosines, f.line, f.width = k, line, k
 	squares := 0.0
 	for j := k; j >= 1; j-- {
 		squares += 1 / float64(j*j)
@@ -82,11 +106,15 @@ func (f *featureEncoder) encodeScaled(v float64, dst []float64) {
 	}
 	// u = (1 + s)/2, so that cos(pi u) = -sin(pi s/2), which is 0 in the middle of the range. The others are
 	// Chebyshev polynomials of it: cos(pi (k+1) u) = 2 cos(pi u) cos(pi k u) - cos(pi (k-1) u).
-	c := -math.Sin(math.Pi / 2 * f.place(v))
+	s := f.place(v)
+	c := -math.Sin(math.Pi / 2 * s)
 	before, now := 1.0, c
 	for k := range f.cosines {
 		dst[k] = now * (f.shrink * f.factor / float64(k+1))
 		before, now = now, min(max(2*c*now-before, -1), 1)
+	}
+	if f.line {
+		dst[0] = s * (math.Sqrt(1.5) * f.shrink * f.factor)
 	}
 }
 

@@ -19,7 +19,7 @@ basis: cosine:6
 missing: {policy: middle}
 columns:
   - {name: age, range: [20, 60]}
-  - {name: area, range: [0, 99], transform: log1p, basis: cosine:3}
+  - {name: area, range: [0, 99], transform: log1p, basis: curve:3}
   - {name: dose, range: [0, 10], missing: {values: ["-1"], policy: value, value: 2.5}}
   - {name: height, range: [100, 200], basis: none}
   - {name: sex, categories: [f, m]}
@@ -32,7 +32,7 @@ func naiveBasis(age, area, dose, height float64, sex, stage string) []float64 {
 	// V counts numbers 1/3, cosines and categories 1.
 	factor := 1 / math.Sqrt(3+1./3+2)
 	var x []float64
-	block := func(u float64, count int) {
+	block := func(u float64, count int, line bool) {
 		u = math.Min(math.Max(u, 0), 1)
 		squares := 0.0
 		for k := 1; k <= count; k++ {
@@ -41,20 +41,23 @@ func naiveBasis(age, area, dose, height float64, sex, stage string) []float64 {
 		for k := 1; k <= count; k++ {
 			x = append(x, factor*math.Cos(math.Pi*float64(k)*u)/float64(k)*math.Sqrt(2/squares))
 		}
+		if line {
+			x[len(x)-count] = factor * math.Sqrt(1.5) * (2*u - 1) * math.Sqrt(2/squares)
+		}
 	}
-	missing := func(v float64, count int, u float64) {
+	missing := func(v float64, count int, u float64, line bool) {
 		if math.IsNaN(v) {
 			x = append(x, make([]float64, count)...)
 			return
 		}
-		block(u, count)
+		block(u, count, line)
 	}
-	missing(age, 6, (age-20)/40)
-	missing(area, 3, math.Log1p(math.Max(area, 0))/math.Log1p(99))
+	missing(age, 6, (age-20)/40, false)
+	missing(area, 3, math.Log1p(math.Max(area, 0))/math.Log1p(99), true)
 	if math.IsNaN(dose) || dose == -1 {
 		dose = 2.5
 	}
-	block(dose/10, 6)
+	block(dose/10, 6, false)
 	h := math.Min(math.Max((height-150)/50, -1), 1) * factor
 	if math.IsNaN(height) {
 		h = 0

@@ -42,6 +42,7 @@ type featureEncoder struct {
 	center    float64 // of the transformed range; 0 if sparse
 	half      float64 // half its length; the largest magnitude if sparse
 	cosines   int     // K of its basis, 0 for none
+	line      bool    // the first of them is the line
 	shrink    float64 // makes the mean square norm of K cosines 1
 	cats      *valueSet
 	catNames  []string
@@ -59,6 +60,9 @@ func NewEncoder(s *Schema) (*Encoder, error) {
 	}
 	if err := s.Validate(); err != nil {
 		return nil, err
+	}
+	if s.Basis == BasisAuto {
+		return nil, fmt.Errorf("dataset: schema: basis: %s is chosen by dyad train and dyad plan, from the number of records and the budget; name a basis here, such as %s6 or %s", BasisAuto, BasisCurve, BasisNone)
 	}
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -144,8 +148,8 @@ func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*valueSet) featureE
 		f.notation = s.notation(c)
 		f.lo, f.hi = c.bounds()
 		f.center, f.half = centerAndHalf(f.lo, f.hi, f.transform, s.IsSparse())
-		if k, _ := cosines(s.basisOf(c)); k > 0 {
-			f.setCosines(k)
+		if k, line, _ := cosines(s.basisOf(c)); k > 0 {
+			f.setCosines(k, line)
 		}
 		return f
 	}
@@ -255,7 +259,7 @@ func (e *Encoder) NonZerosPerRow() int {
 
 // FeatureNames are the Dim names of the features: the name of the column,
 // "column=category" for the category that a feature (or its +1) stands for, or
-// "column~k" for the k-th cosine of a number.
+// "column~k" for the k-th feature of the basis of a number.
 func (e *Encoder) FeatureNames() []string {
 	names := make([]string, 0, e.dim)
 	for k := range e.width() {

@@ -15,7 +15,7 @@ const (
 // Input says how Encode maps one feature column, for programs that do the same elsewhere. A
 // numeric value v becomes s = (min(max(t(v - Shift), t(Lo)), t(Hi)) - Center)/Half times
 // Encoder.Factor, with t(x) = log(1 + x) if Log1p is set and t(x) = x otherwise; with Cosines > 0 it becomes, in
-// place of s, the numbers Shrink cos(pi k (1 + s)/2)/k for k = 1 to Cosines. A category has a
+// place of s, the numbers Shrink cos(pi k (1 + s)/2)/k for k = 1 to Cosines, the first of them Shrink sqrt(1.5) s if Line is set. A category has a
 // code: with Width 1, code 0 becomes -Factor and code 1 becomes Factor; otherwise output number
 // code is Factor and the others are 0.
 type Input struct {
@@ -31,6 +31,7 @@ type Input struct {
 	Log1p        bool
 	Center, Half float64
 	Cosines      int     // 0: no basis
+	Line         bool    // with Cosines
 	Shrink       float64 // with Cosines
 	// MissingNumbers are the numbers v - Shift that count as missing; NaN and empty fields always do.
 	MissingNumbers []float64
@@ -82,7 +83,7 @@ func (f *featureEncoder) describeNumber(in *Input) {
 			in.MissingNumbers = append(in.MissingNumbers, v)
 		}
 	}
-	in.Cosines, in.Shrink = f.cosines, f.shrink
+	in.Cosines, in.Line, in.Shrink = f.cosines, f.line, f.shrink
 	out := make([]float64, f.width)
 	if f.encodeMissing(out) != "" {
 		out[0] = math.NaN()

@@ -66,7 +66,7 @@ func (f *Function) linear() ([]float64, error) {
 func (f *Function) plain() error {
 	for _, in := range f.Encoder.Inputs() {
 		if in.Cosines > 0 {
-			return fmt.Errorf("export: column %.80q has a basis (cosine:%d in the schema), which ONNX, SQL, Go and Python do not write in this version; export the numbers as NPZ or safetensors, which multiply rows of dyad data convert --encoded", in.Name, in.Cosines)
+			return fmt.Errorf("export: column %.80q has a basis of %d features in the schema, which ONNX, SQL, Go and Python do not write in this version; export the numbers as NPZ or safetensors, which multiply rows of dyad data convert --encoded", in.Name, in.Cosines)
 		}
 	}
 	return nil
