@@ -12,6 +12,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/cuda"
+	"dyad/engine/dataset"
 	"dyad/engine/embedding"
 	"dyad/engine/terms"
 	"dyad/internal/input"
@@ -89,6 +90,36 @@ func (o Options) Choose(s Shape, on *Device) (algorithms.Choice, error) {
 	}
 	// Who asserts constants speaks of a loss.
 	return algorithms.Choose(algorithms.Question{Spec: spec, LossNamed: o.Loss.named() || o.asserts(), L2: o.L2}), nil
+}
+
+// ChooseBasis is s with the basis that training n records (or persons) gets where the schema has basis: auto, and why; other
+// schemas are returned as they are. The choice is a function of n, the schema and the options, which are public. Load the data by
+// the schema that is returned: the records of auto cannot be encoded before n is known.
+func (o Options) ChooseBasis(s *dataset.Schema, n int, on *Device) (chosen *dataset.Schema, reason string, err error) {
+	if s.Basis != dataset.BasisAuto {
+		return s, "", nil
+	}
+	none := s.WithBasis(dataset.BasisNone)
+	e, err := dataset.NewEncoder(none)
+	if err != nil {
+		return nil, "", input.As(err)
+	}
+	c, err := o.Choose(ShapeOf(e, n), on)
+	if err != nil {
+		return nil, "", err
+	}
+	grouped := slices.ContainsFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup })
+	if _, moments := c.Algorithm.(algorithms.Moments); !moments || grouped {
+		return none, "the rule for bases is for scores from moments without query groups", nil
+	}
+	basis, reason := algorithms.ChooseBasis(n, o.Budget(n), func(basis string) (int, bool) {
+		with, err := dataset.NewEncoder(s.WithBasis(basis))
+		if err != nil {
+			return 0, false
+		}
+		return with.Dim(), true
+	})
+	return s.WithBasis(basis), reason, nil
 }
 
 // Plan is Plan for a choice of Choose, whose algorithm may have got other options since.

@@ -89,6 +89,7 @@ func (r *trainResult) brief(a *app, synthetic bool, planned privacy.Guarantee) s
 		from = fmt.Sprintf("%d synthetic clinical records that this program generates", r.Records)
 	}
 	r.writeMade(&b, r.Task, from, r.schema)
+	r.writeBasis(&b)
 	r.writeSummary(&b, r.Heldout, r.unit(), r.Public)
 	writeWeights(&b, r.Weights) // asked for by --intervals
 	g := r.Guarantee

@@ -34,6 +34,10 @@ func (c *dataCheckCmd) Run(a *app) error {
 	if err != nil {
 		return asInput(err)
 	}
+	auto := s.Basis == dataset.BasisAuto
+	if auto {
+		s = s.WithBasis(dataset.BasisNone)
+	}
 	e, err := dataset.NewEncoder(s)
 	if err != nil {
 		return asInput(err)
@@ -44,6 +48,9 @@ func (c *dataCheckCmd) Run(a *app) error {
 	}
 	var b strings.Builder
 	line(&b, "schema", "%s is valid: %d encoded features from %d columns; protected is %s", c.Schema, e.Dim(), len(e.Columns()), r.Unit)
+	if auto {
+		line(&b, "basis", "auto: dyad train and dyad plan choose it; the features above are without one")
+	}
 	line(&b, "label", "%s", direction(s))
 	return a.emit(r, b.String())
 }

@@ -91,7 +91,7 @@ func (c *localSimulateCmd) Run(a *app) error {
 	if done, err := c.republish(a, as, &r.runOutcome); done || err != nil {
 		return err
 	}
-	data, source, err := (&trainCmd{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData, labelsFlag: c.labelsFlag}).loadOr(a, c.Users, dataset.RefusePersons)
+	data, source, err := (&trainCmd{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData, labelsFlag: c.labelsFlag}).loadOr(a, c.Users, dataset.RefusePersons, nil)
 	if err != nil {
 		return err
 	}

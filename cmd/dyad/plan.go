@@ -56,6 +56,9 @@ func (c *planCmd) Run(a *app) error {
 		if err != nil {
 			return asInput(err)
 		}
+		if s, err = c.plannedBasis(a, s); err != nil {
+			return err
+		}
 		e, err := dataset.NewEncoder(s)
 		if err != nil {
 			return asInput(err)

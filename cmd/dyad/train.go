@@ -59,6 +59,7 @@ type trainResult struct {
 	runOutcome
 	Records int               `json:"training_records"`
 	Heldout int               `json:"held_out_records"`
+	Basis   string            `json:"basis,omitempty"` // that auto chose, and why
 	Report  algorithms.Report `json:"report"`
 	Weights []weightInterval  `json:"weight_intervals,omitempty"`
 	heldResult
@@ -130,6 +131,7 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	plan, held, schema := ready.plan, ready.held, ready.train.Schema()
+	result.Basis = ready.basis
 	result.persons, result.schema = schema.ByPerson(), schema
 	problem := plan.Spec.Kernel.Problem()
 	if plan.Network != nil && c.HoldoutEpsilon != nil {
@@ -294,7 +296,8 @@ func (a *app) halfway(done, total int) {
 const syntheticRecords = 10_000
 
 // loadOr reads the data, or makes n synthetic records.
-func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode) (*dataset.Dataset, string, error) {
+// choose, if not nil, names the basis of a schema that leaves it to the training.
+func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode, choose basisChooser) (*dataset.Dataset, string, error) {
 	if !c.Data.given() {
 		if c.Schema != "" {
 			return nil, "", badInput("--schema without --data; name the data file, or leave both out for the synthetic data")
@@ -316,7 +319,13 @@ func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode) (*dataset.D
 	if err != nil {
 		return nil, "", err
 	}
-	d, err := a.readTraining(c.Data, s, o, c.PublicData)
+	read := func(s *dataset.Schema) (*dataset.Dataset, error) { return a.readTraining(c.Data, s, o, c.PublicData) }
+	if s.Basis == dataset.BasisAuto && choose != nil {
+		if s, err = choose(s, read); err != nil {
+			return nil, "", err
+		}
+	}
+	d, err := read(s)
 	return d, c.Data.String(), err
 }
 
@@ -358,6 +367,7 @@ func (r *trainResult) text(synthetic bool) string {
 		split += fmt.Sprintf(", %d held out", r.Heldout)
 	}
 	r.writeData(&b, split)
+	r.writeBasis(&b)
 	b.WriteString(r.Report.Text())
 	r.writeLedger(&b)
 	writeWeights(&b, r.Weights)

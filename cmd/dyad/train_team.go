@@ -14,6 +14,7 @@ type preparedRun struct {
 	share       *lib.Data // of train, what this process trains on
 	plan        *lib.Training
 	source      string
+	basis       string // that auto chose, and why
 	done        func()
 }
 
@@ -55,7 +56,10 @@ func (c *trainCmd) read(a *app) (p preparedRun, err error) {
 	if a.team != nil && !c.Data.given() {
 		return p, badInput("--team needs --data: the synthetic records are for one process")
 	}
-	all, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons)
+	all, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons, func(s *dataset.Schema, read readBy) (chosen *dataset.Schema, err error) {
+		chosen, p.basis, err = c.chooseBasis(s, read)
+		return chosen, err
+	})
 	if err != nil {
 		return p, err
 	}

@@ -134,7 +134,7 @@ func (t *table) encodePiece(l *layout, r *parquetReader, labels *labelMemo, from
 // place of dst. It is false if one breaks a rule.
 func (f *featureEncoder) encodeNumbers(values, dst []float64, stride int) bool {
 	// Most values take the first branch of scale, which has no call here; a NaN and what a clamp changes do not.
-	plain := f.transform == "" && f.width == 1 && len(f.missing.numbers) == 0
+	plain := f.transform == "" && f.cosines == 0 && len(f.missing.numbers) == 0
 	lo, hi, center, half, factor := f.lo, f.hi, f.center, f.half, f.factor
 	inverse, exact := f.inverse()
 	for i, v := range values {

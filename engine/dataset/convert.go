@@ -63,6 +63,9 @@ func Convert(in string, s *Schema, w io.Writer, format string, o ConvertOptions)
 		if c.numbers && !c.encoded && !f.numeric {
 			return 0, nil, fmt.Errorf("dataset: column %q is categorical, and %s holds numbers only; write encoded rows, or another format", f.name, format)
 		}
+		if c.numbers && !c.encoded && f.cosines > 0 {
+			return 0, nil, fmt.Errorf("dataset: column %q has a basis, and the features of %s have numbers, without one; write encoded rows, or another format", f.name, format)
+		}
 	}
 	// The first pass counts rows, which an NPZ file begins with.
 	load := Options{Labels: LabelsOptional, KeepIDs: true, LabelsFile: o.LabelsFile, Progress: o.Progress, Also: o.Also}
@@ -243,7 +246,7 @@ func (c *converter) outSchema() *Schema {
 	s := c.e.schema
 	out := &Schema{
 		DataID: s.DataID, Description: s.Description, Format: c.format, Public: s.Public,
-		BoundsFromData: s.BoundsFromData, Missing: s.Missing,
+		BoundsFromData: s.BoundsFromData, Missing: s.Missing, Basis: s.Basis,
 	}
 	switch c.format {
 	case FormatCSV:

@@ -20,7 +20,7 @@ type quickField struct {
 	role   string
 	at     int             // first output
 	column *featureEncoder // of a feature
-	number bool            // a numeric feature whose numbers mean themselves
+	number bool            // a numeric feature without a basis, whose numbers mean themselves
 
 	exact                                 bool    // inverse is that of half
 	lo, hi, center, half, inverse, factor float64 // range of a number that needs no clamp, and its map; lo > hi with a transform
@@ -43,7 +43,7 @@ func (t *table) plan(l *layout) *csvPlan {
 		}
 		c := &t.e.columns[f.feature]
 		q := quickField{role: f.role, at: c.offset, column: c, lo: c.lo, hi: c.hi, center: c.center, half: c.half, factor: c.factor}
-		q.number = c.numeric && c.missing.numeric && len(c.missing.numbers) == 0
+		q.number = c.numeric && c.cosines == 0 && c.missing.numeric && len(c.missing.numbers) == 0
 		q.inverse, q.exact = c.inverse()
 		if c.transform != "" {
 			q.lo, q.hi = math.Inf(1), math.Inf(-1)

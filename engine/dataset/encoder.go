@@ -34,13 +34,16 @@ type Encoder struct {
 type featureEncoder struct {
 	name      string
 	offset    int // first output
-	width     int // outputs: 1, or m for m > 2 categories
+	width     int // outputs: 1, m for m > 2 categories, K for K cosines
 	factor    float64
 	numeric   bool
 	transform string
 	lo, hi    float64 // range, before the transform
 	center    float64 // of the transformed range; 0 if sparse
 	half      float64 // half its length; the largest magnitude if sparse
+	cosines   int     // K of its basis, 0 for none
+	line      bool    // the first of them is the line
+	shrink    float64 // makes the mean square norm of K cosines 1
 	cats      *valueSet
 	catNames  []string
 	missing   *valueSet
@@ -57,6 +60,9 @@ func NewEncoder(s *Schema) (*Encoder, error) {
 	}
 	if err := s.Validate(); err != nil {
 		return nil, err
+	}
+	if s.Basis == BasisAuto {
+		return nil, fmt.Errorf("dataset: schema: basis: %s is chosen by dyad train and dyad plan, from the number of records and the budget; name a basis here, such as %s6 or %s", BasisAuto, BasisCurve, BasisNone)
 	}
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -142,6 +148,9 @@ func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*valueSet) featureE
 		f.notation = s.notation(c)
 		f.lo, f.hi = c.bounds()
 		f.center, f.half = centerAndHalf(f.lo, f.hi, f.transform, s.IsSparse())
+		if k, line, _ := cosines(s.basisOf(c)); k > 0 {
+			f.setCosines(k, line)
+		}
 		return f
 	}
 	f.unknown = c.Unknown == UnknownOther
@@ -174,7 +183,7 @@ func (e *Encoder) setFactor() {
 	default:
 		thirds := 0 // V counted in thirds
 		for _, f := range e.columns {
-			if f.numeric {
+			if f.numeric && f.cosines == 0 {
 				thirds++
 			} else {
 				thirds += 3
@@ -248,15 +257,16 @@ func (e *Encoder) NonZerosPerRow() int {
 	return e.schema.Features
 }
 
-// FeatureNames are the Dim names of the features: the name of the column, or
-// "column=category" for the category that a feature (or its +1) stands for.
+// FeatureNames are the Dim names of the features: the name of the column,
+// "column=category" for the category that a feature (or its +1) stands for, or
+// "column~k" for the k-th feature of the basis of a number.
 func (e *Encoder) FeatureNames() []string {
 	names := make([]string, 0, e.dim)
 	for k := range e.width() {
 		f, _ := e.feature(k)
 		switch {
 		case f.numeric:
-			names = append(names, e.featureName(k))
+			names = append(names, f.names(e.featureName(k))...)
 		case f.width == 1:
 			names = append(names, f.name+"="+f.catNames[1])
 		default:
@@ -383,7 +393,7 @@ func (f *featureEncoder) encodeNumber(v float64, dst []float64) (rule string) {
 	if f.missing.findNumber(v) >= 0 {
 		return f.encodeMissing(dst)
 	}
-	dst[0] = f.scale(v)
+	f.encodeScaled(v, dst)
 	return ""
 }
 
@@ -392,7 +402,7 @@ func (f *featureEncoder) encodeMissing(dst []float64) (rule string) {
 	case MissingMiddle:
 		clear(dst)
 	case MissingValue:
-		dst[0] = f.scale(f.value)
+		f.encodeScaled(f.value, dst)
 	case MissingCategory:
 		f.setCategory(len(f.catNames)-1, dst)
 	default:
@@ -416,8 +426,13 @@ func (f *featureEncoder) scale(v float64) float64 {
 			return u * f.factor
 		}
 	}
+	return f.place(v) * f.factor
+}
+
+// place maps v, which is finite, to [-1, 1].
+func (f *featureEncoder) place(v float64) float64 {
 	u := (transformed(min(max(v, f.lo), f.hi), f.transform) - f.center) / f.half
-	return min(max(u, -1), 1) * f.factor
+	return min(max(u, -1), 1)
 }
 
 // inverse is 1/half where half is a power of two, as for ranges of [-1, 1] and [0, 1]: a product with it

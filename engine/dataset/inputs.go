@@ -13,8 +13,9 @@ const (
 )
 
 // Input says how Encode maps one feature column, for programs that do the same elsewhere. A
-// numeric value v becomes (min(max(t(v - Shift), t(Lo)), t(Hi)) - Center)/Half times
-// Encoder.Factor, with t(x) = log(1 + x) if Log1p is set and t(x) = x otherwise. A category has a
+// numeric value v becomes s = (min(max(t(v - Shift), t(Lo)), t(Hi)) - Center)/Half times
+// Encoder.Factor, with t(x) = log(1 + x) if Log1p is set and t(x) = x otherwise; with Cosines > 0 it becomes, in
+// place of s, the numbers Shrink cos(pi k (1 + s)/2)/k for k = 1 to Cosines, the first of them Shrink sqrt(1.5) s if Line is set. A category has a
 // code: with Width 1, code 0 becomes -Factor and code 1 becomes Factor; otherwise output number
 // code is Factor and the others are 0.
 type Input struct {
@@ -29,9 +30,12 @@ type Input struct {
 	Lo, Hi       float64
 	Log1p        bool
 	Center, Half float64
+	Cosines      int     // 0: no basis
+	Line         bool    // with Cosines
+	Shrink       float64 // with Cosines
 	// MissingNumbers are the numbers v - Shift that count as missing; NaN and empty fields always do.
 	MissingNumbers []float64
-	// MissingOutput is the output of a missing number, NaN where Encode refuses it.
+	// MissingOutput is the first output of a missing number, NaN where Encode refuses it.
 	MissingOutput float64
 
 	// Categories are the values with a code, each once.
@@ -79,8 +83,9 @@ func (f *featureEncoder) describeNumber(in *Input) {
 			in.MissingNumbers = append(in.MissingNumbers, v)
 		}
 	}
-	var out [1]float64
-	if f.encodeMissing(out[:]) != "" {
+	in.Cosines, in.Line, in.Shrink = f.cosines, f.line, f.shrink
+	out := make([]float64, f.width)
+	if f.encodeMissing(out) != "" {
 		out[0] = math.NaN()
 	}
 	in.MissingOutput = out[0]

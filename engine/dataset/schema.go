@@ -93,6 +93,9 @@ type Schema struct {
 	RowsPerPerson int `yaml:"rows_per_person,omitempty" json:"rows_per_person,omitempty"`
 	// Missing is the policy of feature columns that have none of their own.
 	Missing *Missing `yaml:"missing,omitempty" json:"missing,omitempty"`
+	// Basis of the numeric features that have none of their own: BasisNone (the default), BasisAuto, or BasisCurve or
+	// BasisCosine followed by K, as in "curve:6". Features must have names, and d is then at most 512.
+	Basis string `yaml:"basis,omitempty" json:"basis,omitempty"`
 	// CSV are options of FormatCSV, and of FormatXLSX but for delimiter and encoding.
 	CSV CSVOptions `yaml:"csv,omitzero" json:"csv,omitzero"`
 
@@ -185,6 +188,8 @@ type Column struct {
 	Range []float64 `yaml:"range,omitempty" json:"range,omitempty"`
 	// Transform of a numeric feature is empty or TransformLog1p.
 	Transform string `yaml:"transform,omitempty" json:"transform,omitempty"`
+	// Basis overrides Schema.Basis for this numeric feature.
+	Basis string `yaml:"basis,omitempty" json:"basis,omitempty"`
 	// Categories are the public values of a categorical feature, at least two
 	// counting the one that MissingCategory adds. They match as text, or as
 	// plain decimal numbers ("2" and "2.0").

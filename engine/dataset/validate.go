@@ -75,6 +75,7 @@ func (v *validator) check() {
 		v.addf("sheet is for format: xlsx")
 	}
 	v.missing("missing", s.Missing, "")
+	v.basis("", s.Basis)
 	v.texts("description, labels_file, arrays and comments", append([]string{s.Description, s.LabelsFile, s.arrays().X, s.arrays().Y, s.arrays().Group, s.arrays().Person}, s.CSV.Comment...)...)
 	if s.byIndex() {
 		v.byIndex()
@@ -92,6 +93,9 @@ func (v *validator) check() {
 		}
 		names[c.Name] = true
 		v.column(c)
+	}
+	if len(v.problems) == 0 {
+		v.basisDim()
 	}
 }
 
@@ -137,8 +141,8 @@ func (v *validator) column(c *Column) {
 		v.addf("%s: role is %q, want feature, label, id, group, person or ignore", where, c.Role)
 		return
 	}
-	if role != RoleFeature && (c.Transform != "" || c.Categories != nil || c.Missing != nil || c.writesNumbers() || c.Date != nil || c.Unknown != "" || c.FromData) {
-		v.addf("%s: transform, categories, unknown, suffix, prefix, decimal, thousands, date, missing and from_data are for features", where)
+	if role != RoleFeature && (c.Transform != "" || c.Basis != "" || c.Categories != nil || c.Missing != nil || c.writesNumbers() || c.Date != nil || c.Unknown != "" || c.FromData) {
+		v.addf("%s: transform, basis, categories, unknown, suffix, prefix, decimal, thousands, date, missing and from_data are for features", where)
 	}
 	if role != RoleFeature && role != RoleLabel && (c.Kind != "" || c.Range != nil) {
 		v.addf("%s: kind and range are for features and graded labels", where)
@@ -207,10 +211,11 @@ func (v *validator) feature(where string, c *Column) {
 		default:
 			v.numericRange(where, c.Range, c.Transform)
 		}
+		v.basis(where+": ", c.Basis)
 		v.notation(where+": ", cmp.Or(c.Decimal, v.s.CSV.Decimal), c.Decimal, c.Thousands)
 	case KindCategorical:
-		if c.Range != nil || c.Transform != "" || c.writesNumbers() || c.Date != nil {
-			v.addf("%s: a categorical column has no range, transform, suffix, prefix, decimal, thousands or date", where)
+		if c.Range != nil || c.Transform != "" || c.Basis != "" || c.writesNumbers() || c.Date != nil {
+			v.addf("%s: a categorical column has no range, transform, basis, suffix, prefix, decimal, thousands or date", where)
 		}
 		if c.Unknown != "" && c.Unknown != UnknownOther {
 			v.addf("%s: unknown is %q, want other or none", where, c.Unknown)

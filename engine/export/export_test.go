@@ -72,6 +72,25 @@ func TestSnippets(t *testing.T) {
 	}
 }
 
+// A basis is not written in these formats yet: a file without it would give other scores than dyad predict.
+func TestBasisIsRefused(t *testing.T) {
+	for name, schema := range map[string]string{"all": "basis: cosine:6\n" + mixed, "one": strings.Replace(mixed, "range: [-2, 3]", "range: [-2, 3], basis: cosine:2", 1)} {
+		f := function(t, schema)
+		for format, text := range map[string]func() ([]byte, error){
+			"ONNX": f.ONNX, "Python": f.Python, "Go": f.Go, "SQL": func() ([]byte, error) { return f.SQL("t") },
+		} {
+			if got, err := text(); err == nil || !strings.Contains(err.Error(), "has a basis") {
+				t.Errorf("%s, %s: got %d bytes and %v, want an error", name, format, len(got), err)
+			}
+		}
+		for format, numbers := range map[string]func() ([]byte, error){"NPZ": f.NPZ, "safetensors": f.Safetensors} {
+			if _, err := numbers(); err != nil { // of encoded records, with the schema
+				t.Errorf("%s, %s: %v", name, format, err)
+			}
+		}
+	}
+}
+
 // record is what a snippet takes, and the texts of the same fields.
 type record struct {
 	Numbers map[string]float64

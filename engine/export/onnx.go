@@ -26,6 +26,9 @@ const (
 // January 1, 1970) and categories that are all numbers, text for other categories. NaN and empty texts are missing. Numbered
 // features are one input X of shape [batch, d], in which features that a sparse row leaves out are 0.
 func (f *Function) ONNX() ([]byte, error) {
+	if err := f.plain(); err != nil {
+		return nil, err
+	}
 	inputs := f.Encoder.Inputs()
 	if !f.numbered() {
 		seen := map[string]bool{}

@@ -47,6 +47,9 @@ type words struct{ name, text func(string) string }
 
 // snippet collects the columns of a linear score.
 func (f *Function) snippet(write words) (*snippet, error) {
+	if err := f.plain(); err != nil {
+		return nil, err
+	}
 	w, err := f.linear()
 	if err != nil {
 		return nil, err

@@ -1,0 +1,164 @@
+// Command curves measures what a public basis (basis: cosine:K in a schema) does to the AUC of dyad train's default, against the same
+// run without one: same split, same seed of the noise. Raw rows are appended as they are made; -summary pairs them.
+//
+//	go -C bench run ./curves -shared ../../shared/data -data adult,bank -out results/curves.csv
+//	go -C bench run ./curves -summary results/curves-summary.csv -out results/curves.csv
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/bench"
+	"dyad/engine"
+	"dyad/engine/metrics"
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+const (
+	delta = 1e-5
+	// mostTest bounds the records that are scored.
+	mostTest = 10_000
+)
+
+var (
+	epsilons = []float64{0.5, 1, 2, 4}
+	header   = []string{"data", "n", "epsilon", "mu", "basis", "d", "split", "noise", "auc"}
+)
+
+func main() {
+	shared := flag.String("shared", "../../shared/data", "folder of the data sets")
+	names := flag.String("data", "adult,bank,wdbc,hepatitis,clinical,linear,bent", "data sets")
+	bases := flag.String("bases", "none,curve:2,cosine:6", "bases, none among them")
+	least, most := flag.Int("least", 0, "smallest n"), flag.Int("most", math.MaxInt, "largest n")
+	from, splits := flag.Int("from", 1, "first split"), flag.Int("splits", 20, "last split")
+	noises := flag.Int("noises", 3, "noises of a split")
+	out := flag.String("out", "results/curves.csv", "file that raw rows are appended to")
+	summary := flag.String("summary", "", "write this summary of -out, and measure nothing")
+	flag.Parse()
+	var err error
+	if *summary != "" {
+		err = summarize(*out, *summary)
+	} else {
+		s := study{shared: *shared, bases: strings.Split(*bases, ","), least: *least, most: *most, noises: *noises}
+		err = s.run(strings.Split(*names, ","), *from, *splits, *out)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// study is what is measured of every cell.
+type study struct {
+	shared      string
+	bases       []string
+	least, most int
+	noises      int
+}
+
+// run goes through the splits outermost, so that an early end leaves all cells with as many.
+func (s study) run(names []string, from, splits int, out string) error {
+	f, err := os.OpenFile(out, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w := csv.NewWriter(f)
+	if at, err := f.Seek(0, 2); err != nil || at == 0 {
+		if err := w.Write(header); err != nil {
+			return err
+		}
+	}
+	encoded := map[string][]*engine.Records{}
+	for _, name := range names {
+		if encoded[name], err = load(s.shared, name, s.bases); err != nil {
+			return err
+		}
+	}
+	for split := from; split <= splits; split++ {
+		for _, name := range names {
+			for _, n := range sources[name].sizes {
+				if n < s.least || n > s.most {
+					continue
+				}
+				if err := s.cell(w, name, encoded[name], n, split); err != nil {
+					return fmt.Errorf("%s, n = %d, split %d: %w", name, n, split, err)
+				}
+				if w.Flush(); w.Error() != nil {
+					return w.Error()
+				}
+			}
+		}
+		fmt.Fprintln(os.Stderr, "split", split)
+	}
+	return f.Close()
+}
+
+// cell measures all bases, budgets and noises of one split.
+func (s study) cell(w *csv.Writer, name string, encoded []*engine.Records, n, split int) error {
+	for i, basis := range s.bases {
+		train, test, err := bench.Split(encoded[i], n, uint64(split))
+		if err != nil {
+			return err
+		}
+		if test.Len() > mostTest {
+			keep := make([]int, mostTest) // positions are independent of the records: the order of the file is the same for all bases
+			for k := range keep {
+				keep[k] = k * test.Len() / mostTest
+			}
+			test = test.Subset(keep)
+		}
+		for _, epsilon := range epsilons {
+			for noise := range s.noises {
+				auc, err := measure(train, test, epsilon, uint64(1000*split+noise))
+				if err != nil {
+					return err
+				}
+				err = w.Write([]string{name, strconv.Itoa(n), fmt.Sprint(epsilon), fmt.Sprintf("%.5f", account.GDPMu(epsilon, delta)), basis, strconv.Itoa(train.Dim()),
+					strconv.Itoa(split), strconv.Itoa(noise + 1), fmt.Sprintf("%.6f", auc)})
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// measure trains the default of dyad train.
+func measure(train, test *engine.Records, epsilon float64, seed uint64) (float64, error) {
+	limit := delta
+	shape := lib.Shape{Records: train.Len(), Features: train.Dim(), LabelValues: 2}
+	device, err := lib.OpenDevice(lib.DeviceOptions{Name: "cpu", Workers: 1})
+	if err != nil {
+		return 0, err
+	}
+	o := lib.Options{Epsilon: epsilon, Delta: &limit}
+	choice, err := o.Choose(shape, device)
+	if err != nil {
+		return 0, err
+	}
+	t, err := o.Plan(choice, shape, device)
+	if err != nil {
+		return 0, err
+	}
+	r, err := algorithms.Run(context.Background(), train, choice.Algorithm, t.Plan, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
+	if err != nil {
+		return 0, err
+	}
+	scores, err := metrics.Scores(test, r.Weights)
+	if err != nil {
+		return 0, err
+	}
+	return metrics.AUC(scores, test.Labels())
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dyad/engine"
+	"dyad/engine/dataset"
+)
+
+// source is a data set and the numbers of records to train with.
+type source struct {
+	sizes  []int
+	schema string
+	files  []string // in the folder of the data sets
+	write  func(*bytes.Buffer) (schema string, err error)
+}
+
+var sources = map[string]source{
+	"adult":     {sizes: []int{500, 2000, 5000, 30000}, schema: "adult", files: []string{"adult/adult.data.gz", "adult/adult.test.gz"}},
+	"bank":      {sizes: []int{500, 2000, 5000, 30000}, schema: "bank", files: []string{"bank/bank-full.csv.gz"}},
+	"wdbc":      {sizes: []int{90, 200, 380}, schema: "wdbc", files: []string{"wdbc/wdbc.data"}},
+	"hepatitis": {sizes: []int{90}, schema: "hepatitis", files: []string{"hepatitis/hepatitis.data"}},
+	"pima":      {sizes: []int{128, 256, 512}, schema: "pima", files: []string{"pima/pima-indians-diabetes.data"}},
+	"debrecen":  {sizes: []int{256, 512}, schema: "debrecen", files: []string{"debrecen/messidor_features.arff"}},
+	"clinical":  {sizes: []int{500, 2000, 10000}, write: clinical},
+	// Families of ten columns: the log odds are linear in all of them, or bend in half of them.
+	"linear": {sizes: []int{500, 2000, 10000}, write: func(b *bytes.Buffer) (string, error) {
+		return family(b, func(_ int, x float64) float64 { return 0.6 * x }), nil
+	}},
+	"bent": {sizes: []int{500, 2000, 10000}, write: func(b *bytes.Buffer) (string, error) {
+		return family(b, func(j int, x float64) float64 {
+			if j%2 == 0 {
+				return 0.6 * x
+			}
+			return 0.6 * (x*x - 1)
+		}), nil
+	}},
+}
+
+// load encodes a data set by each basis: the same records in the same order.
+func load(shared, name string, bases []string) (all []*engine.Records, err error) {
+	of, ok := sources[name]
+	if !ok {
+		return nil, fmt.Errorf("data set %q is not known", name)
+	}
+	var files []string
+	for _, f := range of.files {
+		files = append(files, filepath.Join(shared, f))
+	}
+	var s *dataset.Schema
+	if of.write != nil {
+		folder, err := os.MkdirTemp("", "curves")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(folder)
+		var text bytes.Buffer
+		schema, err := of.write(&text)
+		if err != nil {
+			return nil, err
+		}
+		files = []string{filepath.Join(folder, "rows.csv")}
+		if err := os.WriteFile(files[0], text.Bytes(), 0o600); err != nil {
+			return nil, err
+		}
+		if s, err = dataset.ParseSchema([]byte(schema)); err != nil {
+			return nil, err
+		}
+	} else if s, err = dataset.LoadSchema(filepath.Join("schemas", of.schema+".yaml")); err != nil {
+		return nil, err
+	}
+	for _, basis := range bases {
+		s.Basis = basis
+		d, err := dataset.Load(files[0], s, dataset.Options{Also: files[1:]})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d.Records)
+	}
+	return all, nil
+}
+
+// clinical are the synthetic records of the program.
+func clinical(b *bytes.Buffer) (string, error) {
+	return dataset.SyntheticClinicalYAML(), dataset.WriteSyntheticClinical(b, 20000, 3)
+}
+
+// family are 20,000 records of ten normal columns in ranges of 4 standard deviations on both sides; term adds the log odds of
+// a column.
+func family(b *bytes.Buffer, term func(j int, x float64) float64) (schema string) {
+	const n, d = 20000, 10
+	rng := rand.New(rand.NewPCG(25, 40))
+	schema = "data_id: family\npublic: true\nformat: csv\ncsv: {header: true}\ncolumns:\n"
+	var names []string
+	for j := range d {
+		names = append(names, fmt.Sprintf("x%d", j+1))
+		schema += fmt.Sprintf("  - {name: %s, range: [-4, 4]}\n", names[j])
+	}
+	fmt.Fprintln(b, strings.Join(names, ",")+",y")
+	for range n {
+		odds, shared := 0.0, rng.NormFloat64()
+		for j := range d {
+			x := 0.5*shared + math.Sqrt(0.75)*rng.NormFloat64()
+			odds += term(j, x)
+			fmt.Fprintf(b, "%.4f,", x)
+		}
+		y := 0
+		if rng.Float64() < 1/(1+math.Exp(-odds)) {
+			y = 1
+		}
+		fmt.Fprintln(b, y)
+	}
+	return schema + "  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n"
+}

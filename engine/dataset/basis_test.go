@@ -1,0 +1,268 @@
+package dataset
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const basisSchema = `
+data_id: curved
+format: csv
+csv: {header: true}
+basis: cosine:6
+missing: {policy: middle}
+columns:
+  - {name: age, range: [20, 60]}
+  - {name: area, range: [0, 99], transform: log1p, basis: curve:3}
+  - {name: dose, range: [0, 10], missing: {values: ["-1"], policy: value, value: 2.5}}
+  - {name: height, range: [100, 200], basis: none}
+  - {name: sex, categories: [f, m]}
+  - {name: stage, categories: [1, 2, 3], missing: {policy: category}}
+  - {name: y, role: label, positive: 1}
+`
+
+// naiveBasis is a row of basisSchema by the formula of the documentation, before the projection.
+func naiveBasis(age, area, dose, height float64, sex, stage string) []float64 {
+	// V counts numbers 1/3, cosines and categories 1.
+	factor := 1 / math.Sqrt(3+1./3+2)
+	var x []float64
+	block := func(u float64, count int, line bool) {
+		u = math.Min(math.Max(u, 0), 1)
+		squares := 0.0
+		for k := 1; k <= count; k++ {
+			squares += 1 / float64(k*k)
+		}
+		for k := 1; k <= count; k++ {
+			x = append(x, factor*math.Cos(math.Pi*float64(k)*u)/float64(k)*math.Sqrt(2/squares))
+		}
+		if line {
+			x[len(x)-count] = factor * math.Sqrt(1.5) * (2*u - 1) * math.Sqrt(2/squares)
+		}
+	}
+	missing := func(v float64, count int, u float64, line bool) {
+		if math.IsNaN(v) {
+			x = append(x, make([]float64, count)...)
+			return
+		}
+		block(u, count, line)
+	}
+	missing(age, 6, (age-20)/40, false)
+	missing(area, 3, math.Log1p(math.Max(area, 0))/math.Log1p(99), true)
+	if math.IsNaN(dose) || dose == -1 {
+		dose = 2.5
+	}
+	block(dose/10, 6, false)
+	h := math.Min(math.Max((height-150)/50, -1), 1) * factor
+	if math.IsNaN(height) {
+		h = 0
+	}
+	x = append(x, h)
+	x = append(x, map[string]float64{"f": -factor, "m": factor, "": 0}[sex])
+	one := make([]float64, 4)
+	one[max(0, slices.Index([]string{"1", "2", "3", ""}, stage))] = factor
+	return append(x, one...)
+}
+
+// basisRows are rows of basisSchema: ends of ranges, values outside, every spelling of a missing one, and others.
+func basisRows() (fields [][]string, want [][]float64) {
+	c := newCoins(5, 5)
+	number := func(lo, hi float64, missing ...string) (string, float64) {
+		switch c.below(8) {
+		case 0:
+			text := missing[c.below(uint64(len(missing)))]
+			return text, math.NaN()
+		case 1:
+			return fmt.Sprint(lo), lo
+		case 2:
+			return fmt.Sprint(hi), hi
+		case 3:
+			return fmt.Sprint(hi + 1000), hi + 1000
+		case 4:
+			return "1e300", 1e300
+		}
+		v := lo + (hi-lo)*c.uniform()
+		return fmt.Sprint(v), v
+	}
+	for range 500 {
+		var row [6]string
+		var v [4]float64
+		row[0], v[0] = number(20, 60, "", "nan", "NaN")
+		row[1], v[1] = number(0, 99, "", "NAN")
+		row[2], v[2] = number(0, 10, "", "-1", "-1.0", "nan")
+		row[3], v[3] = number(100, 200, "", "nan")
+		row[4] = []string{"f", "m", ""}[c.below(3)]
+		row[5] = []string{"1", "2", "3", ""}[c.below(4)]
+		x := naiveBasis(v[0], v[1], v[2], v[3], row[4], row[5])
+		norm := 0.0
+		for _, a := range x {
+			norm += a * a
+		}
+		if norm = math.Sqrt(norm); norm > 1 {
+			for k := range x {
+				x[k] /= norm
+			}
+		}
+		fields, want = append(fields, row[:]), append(want, x)
+	}
+	return fields, want
+}
+
+// The map is the formula, and no record is longer than 1.
+func TestBasisIsItsFormula(t *testing.T) {
+	e := mustEncoder(t, basisSchema)
+	if want := 6 + 3 + 6 + 1 + 1 + 4; e.Dim() != want || len(e.FeatureNames()) != want {
+		t.Fatalf("d %d, names %q, want %d", e.Dim(), e.FeatureNames(), want)
+	}
+	if names := e.FeatureNames(); names[0] != "age~1" || names[8] != "area~3" || names[15] != "height" || names[16] != "sex=m" {
+		t.Errorf("names %q", names)
+	}
+	fields, want := basisRows()
+	clipped := 0
+	for i, row := range fields {
+		x, err := e.Encode(row)
+		if err != nil {
+			t.Fatalf("%q: %v", row, err)
+		}
+		norm := 0.0
+		for k, v := range x {
+			norm += v * v
+			if math.Abs(v-want[i][k]) > 1e-14 {
+				t.Fatalf("%q: feature %d is %v, want %v", row, k, v, want[i][k])
+			}
+		}
+		if norm > 1 {
+			t.Fatalf("%q has squared norm %v", row, norm)
+		}
+		if norm > 1-1e-9 {
+			clipped++
+		}
+	}
+	if clipped == 0 || clipped == len(fields) {
+		t.Errorf("%d of %d rows were clipped: the bound was not tried", clipped, len(fields))
+	}
+}
+
+// Every way to a record gives the same bits, whatever the rows around it are: line by line, quickly, in parallel, from Parquet,
+// from a pack. Neighbouring files differ in the record that was replaced and in nothing else.
+func TestBasisIsAMapOfOneRecord(t *testing.T) {
+	e := mustEncoder(t, basisSchema)
+	fields, _ := basisRows()
+	load := func(rows [][]string, name string) *Dataset {
+		t.Helper()
+		var text bytes.Buffer
+		text.WriteString("age,area,dose,height,sex,stage,y\n")
+		for i, r := range rows {
+			fmt.Fprintf(&text, "%s,%d\n", strings.Join(r, ","), i%2)
+		}
+		file := filepath.Join(t.TempDir(), "rows.csv")
+		if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := mustSchema(t, basisSchema)
+		if name == FormatParquet {
+			var out bytes.Buffer
+			_, schema, err := Convert(file, s, &out, FormatParquet, ConvertOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, s = filepath.Join(t.TempDir(), "rows.parquet"), schema
+			if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := Load(file, s, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	for _, format := range []string{FormatCSV, FormatParquet} {
+		d := load(fields, format)
+		for i, row := range fields {
+			want, err := e.Encode(row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := recordOf(d, i); !slices.Equal(got, want) {
+				t.Fatalf("%s, row %d %q: got %v, want %v", format, i, row, got, want)
+			}
+		}
+		for _, at := range []int{0, 250, 499} {
+			other := slices.Clone(fields)
+			other[at] = []string{"33", "", "1e300", "-5", "m", ""}
+			n := load(other, format)
+			for i := range fields {
+				if slices.Equal(recordOf(d, i), recordOf(n, i)) != (i != at) {
+					t.Fatalf("%s: row %d was replaced, and row %d is equal: %v", format, at, i, i == at)
+				}
+			}
+		}
+	}
+}
+
+func recordOf(d *Dataset, i int) []float64 {
+	x := make([]float64, d.Records.Dim())
+	d.Records.Row(i, x)
+	return x
+}
+
+// Without the key, or with none, every record is what it was: nothing of the schema's other results changes.
+func TestNoBasisIsAsBefore(t *testing.T) {
+	before, none := mustEncoder(t, mixedSchema), mustEncoder(t, "basis: none"+mixedSchema)
+	if before.Factor() != none.Factor() || !slices.Equal(before.FeatureNames(), none.FeatureNames()) {
+		t.Errorf("factor %v and %v, names %q", before.Factor(), none.Factor(), none.FeatureNames())
+	}
+	row := []string{"31", "9", "5", "m", "2", "a"}
+	a, err := before.Encode(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := none.Encode(row); err != nil || !slices.Equal(a, b) {
+		t.Errorf("got %v (%v), want %v", b, err, a)
+	}
+}
+
+func TestBasisRefused(t *testing.T) {
+	wide := "data_id: t\nbasis: cosine:32\ncolumns:\n"
+	for i := range 17 {
+		wide += fmt.Sprintf("  - {name: c%d, range: [0, 1]}\n", i)
+	}
+	wide += "  - {name: y, role: label, positive: 1}\n"
+	for text, want := range map[string]string{
+		strings.Replace(basisSchema, "cosine:6", "cosine:1", 1):                                                        "K from 2 to 32",
+		strings.Replace(basisSchema, "cosine:6", "cosine:33", 1):                                                       "K from 2 to 32",
+		strings.Replace(basisSchema, "cosine:6", "cosine:06", 1):                                                       "K from 2 to 32",
+		strings.Replace(basisSchema, "cosine:6", "waves", 1):                                                           "basis is \"waves\"",
+		strings.Replace(basisSchema, "categories: [f, m]", "categories: [f, m], basis: cosine:2", 1):                   "categorical column has no",
+		strings.Replace(basisSchema, "positive: 1", "positive: 1, basis: none", 1):                                     "are for features",
+		"data_id: t\nfeatures: 3\nrange: [0, 1]\nbasis: cosine:6\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "columns with names",
+		wide: "544 features, and at most 512",
+	} {
+		if _, err := ParseSchema([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+	if _, err := ParseSchema([]byte(strings.Replace(wide, "range: [0, 1]}", "range: [0, 1], basis: cosine:31}", 1))); err == nil {
+		t.Error("543 features were accepted")
+	}
+	if _, err := ParseSchema([]byte(strings.Replace(wide, "cosine:32", "cosine:30", 1))); err != nil {
+		t.Errorf("510 features: %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(file, []byte("a,y\n1,0\n0.5,1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := mustSchema(t, "data_id: t\nformat: csv\ncsv: {header: true}\nbasis: cosine:2\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n")
+	if _, _, err := Convert(file, s, new(bytes.Buffer), FormatNPZ, ConvertOptions{}); err == nil || !strings.Contains(err.Error(), "has a basis") {
+		t.Errorf("raw rows as NPZ: got %v", err)
+	}
+	if _, _, err := Convert(file, s, new(bytes.Buffer), FormatNPZ, ConvertOptions{Encoded: true}); err != nil {
+		t.Errorf("encoded rows as NPZ: %v", err)
+	}
+}
