@@ -55,7 +55,6 @@ func converse(t *testing.T, dir string, lines []string, args ...string) (c conve
 type export struct {
 	header, title     string
 	row               func(r *rand.Rand, person int) string
-	answers           []string
 	persons           int
 	min, max          map[string]float64 // of columns, as the generator drew them
 	outcome, positive string

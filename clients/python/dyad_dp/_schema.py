@@ -121,7 +121,7 @@ def of_frame(frame, bounds, public: bool, missing: str) -> dict:
             column["range"] = [float(b[0]), float(b[1])]
         else:
             column["categories"] = [_text(v) for v in b]
-        if "range" in column and "decimal" not in column and name in frame.columns and _is_text(frame[name]):
+        if "range" in column and "decimal" not in column and frame is not None and name in frame.columns and _is_text(frame[name]):
             raise DyadError(
                 f'column "{name}" holds texts, and "1.234" in a text can be a little more than one or a thousand: convert it to numbers, '
                 f'or say how they are written, as in bounds={{"{name}": {{"range": {column["range"]}, "decimal": ",", "thousands": "."}}}}'
