@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Bases of numeric columns (Schema.Basis, Column.Basis).
+// Bases of numeric columns (Schema.Basis, Column.Basis): docs/theory.md#public-basis.
 const (
 	// BasisAuto leaves the choice to training (dyad.Options.ChooseBasis), which knows how many records there are. No encoder has it.
 	BasisAuto   = "auto"

@@ -14,9 +14,6 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// ParseDraft reads a draft, which may have no label yet.
-func ParseDraft(text []byte) (*Schema, error) { return parseSchema(text, true) }
-
 // DraftOptions of Draft. The zero value asks nothing of the user.
 type DraftOptions struct {
 	// Label names the label, Positive its class that should score high. Without them a
