@@ -13,6 +13,7 @@ type csvReader struct {
 	src     *source
 	delim   byte
 	comment [][]byte
+	skip    func(prefix string, row int) error // told of comments, if not nil
 
 	row    int    // line where the last row begins
 	line   []byte // that line, until the next one is read
@@ -46,7 +47,15 @@ func (r *csvReader) nextLine() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.isEmpty(line) || r.isComment(line) {
+		if r.isEmpty(line) {
+			continue
+		}
+		if c := r.commentOf(line); c != nil {
+			if r.skip != nil {
+				if err := r.skip(string(c), r.src.line); err != nil {
+					return nil, err
+				}
+			}
 			continue
 		}
 		r.row, r.line = r.src.line, line
@@ -76,13 +85,16 @@ func (r *csvReader) isEmpty(line []byte) bool {
 	return k == len(line)
 }
 
-func (r *csvReader) isComment(line []byte) bool {
+func (r *csvReader) isComment(line []byte) bool { return r.commentOf(line) != nil }
+
+// commentOf is the prefix by which a line is a comment, nil for other lines.
+func (r *csvReader) commentOf(line []byte) []byte {
 	for _, c := range r.comment {
 		if bytes.HasPrefix(line, c) {
-			return true
+			return c
 		}
 	}
-	return false
+	return nil
 }
 
 func (r *csvReader) splitPlain(line []byte) {

@@ -126,8 +126,9 @@ type profile struct {
 	names []string
 	stats []*columnStats
 	rows  int
-	bytes bool     // a field is not UTF-8
-	odd   []string // prefixes of the lines of a CSV file that are not records
+	bytes bool             // a field is not UTF-8
+	odd   []oddRow         // rows of a CSV file that are not records
+	skips map[string][]int // prefixes of csv.Comment that stand for such rows, and these rows
 }
 
 // read opens the file, also if it is compressed, for one look at it.
@@ -187,6 +188,7 @@ func (p *profile) openWorkbook(in *input) error {
 // sniffCSV looks at the first lines of text for what cuts it into fields.
 func (p *profile) sniffCSV(src *source) error {
 	var lines []string
+	var rows []int // of lines
 	for len(lines) < 100 {
 		line, err := src.next()
 		if err == io.EOF {
@@ -206,7 +208,7 @@ func (p *profile) sniffCSV(src *source) error {
 				p.csv.Comment = append(p.csv.Comment, c)
 			}
 		default:
-			lines = append(lines, text)
+			lines, rows = append(lines, text), append(rows, src.line)
 		}
 	}
 	if len(lines) == 0 {
@@ -223,12 +225,12 @@ func (p *profile) sniffCSV(src *source) error {
 	switch isLIBSVM, p.grouped = looksLikeLIBSVM(lines); {
 	case p.sheet != nil:
 		p.csv.Delimiter = ","
-		p.titles(lines)
+		p.titles(lines, rows)
 	case isLIBSVM:
 		p.format = FormatLIBSVM
 	default:
 		p.csv.Delimiter = guessDelimiter(lines)
-		p.titles(lines)
+		p.titles(lines, rows)
 	}
 	return nil
 }

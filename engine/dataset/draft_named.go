@@ -23,7 +23,9 @@ func (p *profile) named() ([]byte, error) {
 		}
 	}
 	if len(p.odd) > 0 {
-		p.csv.Comment = append(p.csv.Comment, p.odd...)
+		for _, o := range p.odd {
+			p.skipRow(o)
+		}
 		p.names, p.stats, p.rows = nil, nil, 0
 		if err := p.read(p.readColumns); err != nil {
 			return nil, err
@@ -51,7 +53,7 @@ func (p *profile) named() ([]byte, error) {
 		text = fmt.Appendf(text, "csv: # how the sheet is read\n  header: %v\n", p.csv.Header)
 	}
 	if p.csv.Comment != nil {
-		text = fmt.Appendf(text, "  comment: %s\n", quoteList(p.csv.Comment))
+		text = fmt.Appendf(text, "  comment: %s # lines that begin so are skipped, here and in later files\n", quoteList(p.csv.Comment))
 	}
 	if p.csv.IgnoreOthers {
 		text = append(text, "  ignore_others: true # a column has no name\n"...)
@@ -133,6 +135,7 @@ func (p *profile) addRows(next func() ([][]byte, error), line *int, header strin
 
 func (p *profile) readCSV(src *source) error {
 	r := newCSVReader(src, &p.csv)
+	r.skip = p.skipped
 	first, err := r.next()
 	if err == io.EOF {
 		return p.errorf(0, ruleEmpty)
@@ -148,7 +151,7 @@ func (p *profile) readCSV(src *source) error {
 	next := func() ([][]byte, error) {
 		row, err := r.next()
 		if err == nil {
-			odd.look(p.rows+1, row, r.line)
+			odd.look(p.rows+1, r.row, row, r.line)
 		}
 		return row, err
 	}

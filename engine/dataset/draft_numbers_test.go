@@ -139,3 +139,37 @@ func TestDraftStops(t *testing.T) {
 		}
 	}
 }
+
+// TestDraftSkipsNoRecords: what a draft names as a title, a row of units or a total begins no other line of the file, however far
+// down that is. Such a file is refused with its row.
+func TestDraftSkipsNoRecords(t *testing.T) {
+	rows := func(hospital string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "%s;%d,5;%d\n", hospital, i%37, i%2)
+		}
+		return b.String()
+	}
+	for name, c := range map[string]struct{ content, want string }{
+		"a title that is a value":        {"Spital Ost\nSpital;Wert;y\n" + rows("Nord", 150) + rows("Spital Ost", 20), `row 153: the row begins as row 1 does`},
+		"a total that begins a value":    {"Spital;Wert;y\n" + rows("Nord", 150) + rows("Summerau", 20) + "Summe;9999,5;\n", `row 152: the row begins as row 172 does`},
+		"a title that is no value":       {"Spital West\nSpital;Wert;y\n" + rows("Nord", 150) + rows("Ost", 20), ""},
+		"a title and a total, both once": {"Spital West\nSpital;Wert;y\n" + rows("Nord", 150) + "Summe;9999,5;\n", ""},
+	} {
+		path := writeFile(t, "x.csv", c.content)
+		d, err := Draft(path, DraftOptions{Label: "y"})
+		if c.want != "" {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if s, err := ParseSchema(d.Schema); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if _, err := Load(path, s, Options{}); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, d.Schema)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -10,8 +11,8 @@ import (
 // A draft names their beginnings under csv.comment, which skips them in this and in later files.
 
 // titles adds the lines before the header to the comments: those with fewer fields than the lines
-// below, or with text in the first field only. lines are the first ones of the file, trimmed.
-func (p *profile) titles(lines []string) {
+// below, or with text in the first field only. lines are the first ones of the file, trimmed, and rows their numbers.
+func (p *profile) titles(lines []string, rows []int) {
 	delim, ok := p.csv.delimiter()
 	if !ok || delim == ' ' {
 		return
@@ -35,8 +36,28 @@ func (p *profile) titles(lines []string) {
 		if first == "" || slices.ContainsFunc(lines[i+1:], func(l string) bool { return strings.HasPrefix(l, first) }) {
 			return
 		}
-		p.csv.Comment = append(p.csv.Comment, first)
+		p.skipRow(oddRow{rows[i], first})
 	}
+}
+
+// skipRow makes a row a comment, by what its line begins with.
+func (p *profile) skipRow(o oddRow) {
+	if p.skips == nil {
+		p.skips = map[string][]int{}
+	}
+	if p.skips[o.prefix] == nil {
+		p.csv.Comment = append(p.csv.Comment, o.prefix)
+	}
+	p.skips[o.prefix] = append(p.skips[o.prefix], o.row)
+}
+
+// skipped refuses a row that csv.comment takes for a title, units or a total and that is not one.
+func (p *profile) skipped(prefix string, row int) error {
+	rows := p.skips[prefix]
+	if rows == nil || slices.Contains(rows, row) {
+		return nil
+	}
+	return p.errorf(row, fmt.Sprintf("the row begins as row %d does, which is a title, units or a total and no record, so that csv.comment cannot tell them apart: remove row %d from the file", rows[0], rows[0]))
 }
 
 // totalWords begin rows that add up others, lower case.
@@ -48,19 +69,20 @@ const lastRows = 3
 // oddRows are the rows that may not be records, as the draft sees them go by.
 type oddRows struct {
 	second []string // fields of the row below the header
-	line   string   // that row
+	units  oddRow   // that row
 	totals []oddRow
+	most   int // records before the first total
 }
 
 type oddRow struct {
-	row    int    // from 1
+	row    int    // of the file
 	prefix string // of its line
 }
 
-// look remembers a row that may not be a record.
-func (o *oddRows) look(number int, fields [][]byte, line []byte) {
+// look remembers a row that may not be a record: the number-th below the header.
+func (o *oddRows) look(number, row int, fields [][]byte, line []byte) {
 	if number == 1 {
-		o.line = string(line)
+		o.units = oddRow{row, string(line)}
 		for _, f := range fields {
 			o.second = append(o.second, string(f))
 		}
@@ -71,15 +93,18 @@ func (o *oddRows) look(number int, fields [][]byte, line []byte) {
 		}
 		word := strings.TrimRight(strings.ToLower(string(f)), ":. ")
 		if k := bytes.Index(line, f); slices.Contains(totalWords[:], word) && k >= 0 {
-			o.totals = append(o.totals, oddRow{number, string(line[:k+len(f)])})
+			if len(o.totals) == 0 {
+				o.most = number - 1
+			}
+			o.totals = append(o.totals, oddRow{row, string(line[:k+len(f)])})
 		}
 		return
 	}
 }
 
-// comments returns the prefixes of rows that are not records: units below the header where numbers or
+// comments returns the rows that are not records: units below the header where numbers or
 // dates follow, and totals among the last rows.
-func (p *profile) comments(o *oddRows) (prefixes []string) {
+func (p *profile) comments(o *oddRows) (rows []oddRow) {
 	units := false
 	for i, s := range p.stats {
 		switch word := o.at(i); {
@@ -94,19 +119,17 @@ func (p *profile) comments(o *oddRows) (prefixes []string) {
 		}
 	}
 	if units && p.rows > 2 {
-		prefixes = append(prefixes, o.line)
+		rows = append(rows, o.units)
 	}
-	return append(prefixes, p.totals(o)...)
+	return append(rows, p.totals(o)...)
 }
 
-func (p *profile) totals(o *oddRows) (prefixes []string) {
-	for _, t := range o.totals {
-		if t.row <= p.rows-lastRows {
-			return nil // a value like others
-		}
-		prefixes = append(prefixes, t.prefix)
+// totals are rows of totals, none if one stands above the last rows: it is a value like others.
+func (p *profile) totals(o *oddRows) []oddRow {
+	if o.most < p.rows-lastRows {
+		return nil
 	}
-	return prefixes
+	return o.totals
 }
 
 func (o *oddRows) at(i int) string {
