@@ -285,7 +285,7 @@ func LoadClusters(path string) (*Clusters, error) {
 	case c.Format != ClustersFormat:
 		return nil, input.Errorf("dyad: %s has format %q, and this program reads clusters of %q", path, c.Format, ClustersFormat)
 	case !seal.Present() || !seal.Intact(c.Plan != nil):
-		return nil, input.Errorf("dyad: %s was changed after it was written: its checksum is that of another text; use the file as it was saved", path)
+		return nil, input.Errorf("dyad: %s was changed after it was written: its checksum does not match; use the file as it was saved", path)
 	case c.Encoder == nil || len(c.Centres) == 0 || len(c.Counts) != len(c.Centres) || !(c.Radius > 0) || math.IsInf(c.Radius, 0):
 		return nil, damaged("it needs an encoder, centres with a number of records each, and a radius")
 	}

@@ -148,7 +148,7 @@ func Load(path string) (*Model, error) {
 		return nil, input.Errorf("dyad: %s is not a model of this program, or was cut short: %v", path, err)
 	}
 	if !seal.Intact(m.Plan != nil) {
-		return nil, input.Errorf("dyad: %s was changed after it was written: its checksum is that of another text; use the file as it was saved", path)
+		return nil, input.Errorf("dyad: %s was changed after it was written: its checksum does not match; use the file as it was saved", path)
 	}
 	m.read = &origin{sum: seal.Sum(), text: text.whole(), kind: m.Guarantee.Kind, plan: m.Plan}
 	if m.Format == ClustersFormat {

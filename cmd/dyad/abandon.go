@@ -32,7 +32,7 @@ const (
 // grace is how long a command that is free is waited for after an interrupt.
 const grace = 600 * time.Millisecond
 
-// hold says that the command has begun what it ends in good order itself: a change of a ledger, a stream, a server, a team.
+// hold marks the command as one that must end in good order by itself: it changes a ledger, or runs a stream, a server or a team.
 // If it was left behind it goes no further.
 func (a *app) hold() {
 	if a.state == nil { // not started by run

@@ -28,7 +28,7 @@ func (c *trainCmd) chooseBasis(s *dataset.Schema, read readBy) (chosen *dataset.
 	return c.basisFor(s, train.Shape().Records)
 }
 
-// basisFor names the basis for n records, with the line that says so.
+// basisFor returns the schema with the basis for n records, and a line about the choice.
 func (f *planFlags) basisFor(s *dataset.Schema, n int) (chosen *dataset.Schema, line string, err error) {
 	o, err := f.decided(engine.Assertion{})
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *planCmd) plannedBasis(a *app, s *dataset.Schema) (*dataset.Schema, erro
 	return chosen, err
 }
 
-// writeBasis says which basis auto chose.
+// writeBasis writes the choice of auto.
 func (r *trainResult) writeBasis(b *strings.Builder) {
 	if r.Basis != "" {
 		line(b, "basis", "%s", r.Basis)

@@ -11,7 +11,7 @@ import (
 	"dyad/internal/files"
 )
 
-// draftFlags are those of commands that draft a schema.
+// draftFlags are embedded by commands that draft a schema.
 type draftFlags struct {
 	File     string `arg:"" help:"Data file: CSV, ARFF, JSON lines, Parquet, an Excel workbook (.xlsx), LIBSVM, NPY, NPZ or IDX, gzip or zstd or neither."`
 	Force    bool   `help:"Replace an existing file."`

@@ -171,8 +171,8 @@ func (c *trainCmd) resumeHeld(a *app, model string) error {
 	return e.private(&inner, m, s, false, nil)
 }
 
-// named says that the run of --resume released the model that has this name, so that only the figures of its held-out records can be
-// missing.
+// named reports whether the run of --resume released the model that has this name. Then only the figures of its held-out
+// records can be missing.
 func (c *trainCmd) named(model string) (bool, error) {
 	path, err := c.path()
 	if c.Resume == "" || c.HoldoutEpsilon == nil || err != nil || !exists(path) || !exists(model) {

@@ -16,7 +16,7 @@ import (
 	"dyad/engine/dataset"
 )
 
-// atTerminal says that a person answers at a terminal, and that questions go to one: values of records may be
+// atTerminal reports whether a person answers at a terminal and questions go to one: values of records may be
 // shown there, and nowhere else.
 func (a *app) atTerminal() bool {
 	in, ok := a.stdin.(*os.File)
@@ -244,7 +244,7 @@ func parsePersons(text string) (known dataset.Answer, ok bool) {
 	return known, true
 }
 
-// open says that what a column can be is not known yet.
+// open reports whether the values that a column can have are still unknown.
 func (i *interview) open(c dataset.DraftedColumn) bool {
 	known, answered := i.o.Answers[c.Name]
 	if answered && (known.Role != "" || known.Range != nil || known.Date != nil || known.Categories != nil) || c.Name == i.o.Label {

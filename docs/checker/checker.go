@@ -112,7 +112,7 @@ func Check(file []byte) (v Verdict) {
 	end := max(0, bytes.LastIndex(file, []byte(sum)))
 	pass(end == 0 && m.get("plan") == nil && m.get("checksum") == nil, "it has no checksum and no plan: an earlier version wrote it")
 	hash := sha256.Sum256(append(bytes.Clone(file[:end]), "\n}\n"...))
-	refuse(string(file[end:]) != sum+hex.EncodeToString(hash[:])+"\"\n}\n", "it was changed after it was written: its checksum is that of another text")
+	refuse(string(file[end:]) != sum+hex.EncodeToString(hash[:])+"\"\n}\n", "it was changed after it was written: its checksum does not match")
 	p, pr := m.at("plan"), m.at("plan.problem")
 	releases := covered(m, p)
 	agree(m, p, pr, releases)

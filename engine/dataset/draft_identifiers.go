@@ -60,12 +60,12 @@ const codeValues = 20
 // codeDigits is the least length of whole numbers that may be identifiers whatever their column is called.
 const codeDigits = 5
 
-// hasOneLength says that all values are whole numbers of one length, and many different ones.
+// hasOneLength reports whether all values are whole numbers of one length, and many different ones.
 func (s *columnStats) hasOneLength() bool {
 	return s.digits >= codeDigits && s.texted == 0 && len(s.texts) > codeValues
 }
 
-// isCode says that whole numbers are likely identifiers: by the name, by their common length, or since
+// isCode reports whether whole numbers are likely identifiers: by the name, by their common length, or since
 // nearly every row has another one.
 func (s *columnStats) isCode(name string) bool {
 	if s.measured || s.values == 0 || s.numbers != s.values || s.integers != s.values || len(s.texts) <= codeValues {
@@ -74,7 +74,7 @@ func (s *columnStats) isCode(name string) bool {
 	return hasCodeName(name) || s.hasOneLength() || len(s.texts) > draftCategories && s.repeats*10 < s.values && s.hi-s.lo > 10*float64(s.values)
 }
 
-// isID says that the column of n rows has a different text or whole number in
+// isID reports whether the column of n rows has a different text or whole number in
 // every row, and more of them than a measurement would have.
 func (s *columnStats) isID(name string, first bool, n int) bool {
 	if s.repeats > 0 || s.values < n || s.numbers != s.integers {

@@ -53,7 +53,7 @@ func reading(form int, core []byte) (v float64, style int, ok bool) {
 	return 0, -1, false
 }
 
-// addNumber notes what a value can be, and says whether it is a number.
+// addNumber notes what a value can be, and reports whether it is a number.
 func (s *columnStats) addNumber(field []byte) bool {
 	core, prefix, suffix := field, "", ""
 	isNumber := func(text []byte) bool {
@@ -164,17 +164,17 @@ func cutUnits(field []byte) (core []byte, prefix, suffix string) {
 	return number, prefix, string(unit)
 }
 
-// isNumberText says that a text is a number in any notation, with or without a unit.
+// isNumberText reports whether a text is a number in any notation, with or without a unit.
 func isNumberText(text string) bool {
 	s := newColumnStats()
 	s.add([]byte(text))
 	return s.looksNumeric()
 }
 
-// looksNumeric says that every value is a number.
+// looksNumeric reports whether every value is a number.
 func (s *columnStats) looksNumeric() bool { return s.values > 0 && s.texted == 0 && !s.units.others }
 
-// isNumbers says that the values are numbers but for a few texts, which may stand for missing or for a
+// isNumbers reports whether the values are numbers but for a few texts, which may stand for missing or for a
 // detection limit.
 func (s *columnStats) isNumbers() bool {
 	if s.values == 0 || s.texted == s.values {
@@ -304,7 +304,7 @@ func (s *columnStats) read(decimal string) {
 	}
 }
 
-// isCount says that most values are far below the largest.
+// isCount reports whether most values are far below the largest.
 func (s *columnStats) isCount() bool {
 	return s.lo >= 0 && s.hi > 20 && s.hi > 10*s.sum/float64(s.numbers)
 }

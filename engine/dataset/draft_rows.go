@@ -139,7 +139,7 @@ func (o *oddRows) at(i int) string {
 	return ""
 }
 
-// isDates says that most values are dates.
+// isDates reports whether most values are dates.
 func (s *columnStats) isDates() bool {
 	return slices.ContainsFunc(s.dates[:], func(d dateForm) bool { return 2*d.count > s.values })
 }

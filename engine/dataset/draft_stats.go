@@ -165,7 +165,7 @@ func (s *columnStats) settleDate() {
 	}
 }
 
-// isNumeric says that the column is one of numbers whose notation is known, but for a few words.
+// isNumeric reports whether the column is one of numbers whose notation is known, but for a few words.
 func (s *columnStats) isNumeric() bool { return s.numbers > 0 }
 
 func (s *columnStats) isCategorical() bool { return len(s.texts) <= draftCategories }

@@ -148,7 +148,7 @@ func (w *workbook) cell(sheet string, x, y int, raw string) (string, error) {
 	return t.Format("2006-01-02 15:04:05"), nil
 }
 
-// isDateStyle says that a style shows numbers as days: the formats of ECMA-376, part 1, section
+// isDateStyle reports whether a style shows numbers as days: the formats of ECMA-376, part 1, section
 // 18.8.30, and those with a year or a day outside of quotes and brackets.
 func isDateStyle(s *excelize.Style) bool {
 	switch n := s.NumFmt; {

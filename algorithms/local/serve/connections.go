@@ -145,7 +145,7 @@ func (c *connections) context(ctx context.Context, conn net.Conn) context.Contex
 	return context.WithValue(ctx, placeKey{}, place{c, conn})
 }
 
-// awaits says whether the body of a request is still awaited: its connection then makes room for others.
+// awaits reports whether the body of a request is still awaited: its connection then makes room for others.
 func awaits(ctx context.Context, body bool) {
 	p, ok := ctx.Value(placeKey{}).(place)
 	if !ok {

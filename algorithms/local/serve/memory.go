@@ -97,7 +97,7 @@ func (m *Memory) read(path string) error {
 		return err
 	}
 	if !seal.Intact(m.kept.Format == memoryFormat) {
-		return errors.New("it was changed after it was written: its checksum is that of another text")
+		return errors.New("it was changed after it was written: its checksum does not match")
 	}
 	plain := m.kept.Format == plainMemoryFormat
 	if m.kept.Format != memoryFormat && !plain {

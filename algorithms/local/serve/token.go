@@ -78,13 +78,13 @@ func (s Study) Token(user string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.key.sum("dyad local token 2\x00" + s.protocol + user)), nil
 }
 
-// Valid says whether token is the one of user in the study, in a time that does not depend on where they
+// Valid reports whether token is the one of user in the study, in a time that does not depend on where they
 // differ.
 func (s Study) Valid(user, token string) bool {
 	return s.key.made(token, "dyad local token 2\x00"+s.protocol+user)
 }
 
-// old says whether token is one of user that an earlier version made: for all studies of a key. It is known only to be
+// old reports whether token is one of user that an earlier version made: for all studies of a key. It is known only to be
 // refused by name: whoever got hold of it in one study could use it in the others.
 func (s Study) old(user, token string) bool {
 	return s.key.made(token, "dyad local token 1\x00"+user)
