@@ -3,6 +3,8 @@ package autodiff
 import (
 	"slices"
 	"strings"
+
+	"dyad/internal/words"
 )
 
 // function is a function of formulas with least to most arguments (most = 0: any
@@ -156,7 +158,7 @@ func suggest(name string, known []string) string {
 	slices.Sort(known)
 	best, least := "", 3
 	for _, k := range known {
-		if d := editDistance(lower, k); d < least && d < max(len(k), 2) {
+		if d := words.Distance(lower, k); d < least && d < max(len(k), 2) {
 			best, least = k, d
 		}
 	}
@@ -164,26 +166,4 @@ func suggest(name string, known []string) string {
 		return ""
 	}
 	return "; did you mean " + best + "?"
-}
-
-// editDistance is the number of insertions, deletions and replacements between
-// a and b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := diagonal
-			if a[i] != b[j] {
-				d++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(d, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

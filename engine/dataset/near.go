@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dyad/engine/dataset/strictyaml"
+	"dyad/internal/words"
 )
 
 var unknownKey = regexp.MustCompile(`unknown field "([^"]*)"`)
@@ -21,7 +22,7 @@ func nearKey(err error, t reflect.Type) string {
 	}
 	best, distance := "", min(3, len(m[1])/2+1)
 	for _, key := range keysOf(t) {
-		if d := edits(strings.ToLower(m[1]), key); d < distance {
+		if d := words.Distance(strings.ToLower(m[1]), key); d < distance {
 			best, distance = key, d
 		}
 	}
@@ -45,25 +46,4 @@ func keysOf(t reflect.Type) (keys []string) {
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
-}
-
-// edits is how many letters have to be put in, left out or replaced to make one text of the other (Levenshtein 1966).
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
