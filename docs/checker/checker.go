@@ -264,7 +264,7 @@ func statement(g, p, pr, r node) Verdict {
 	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[pr.num("max_rows_per_person") > 0] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
 	return Verdict{
 		Verdict: Verified, Unit: g.text("unit"), Epsilon: g.num("epsilon"), Delta: p.num("budget.delta"),
-		Statement: fmt.Sprintf("this model was released with noise for which the theorem of docs/theory.md section %s gives (%.6g, %v)-differential privacy for %s (%s), if the records' bounds, n and the program's execution are as stated",
+		Statement: fmt.Sprintf("this model was released with noise for which the theorem of docs/theory.md section %s gives (%.9g, %v)-differential privacy for %s (%s), if the records' bounds, n and the program's execution are as stated",
 			sections, g.num("epsilon"), p.get("budget.delta"), g.text("unit"), g.text("relation")),
 		Unknown: []string{
 			fmt.Sprintf("that there were n = %v units, with features of norm at most %v and labels up to %v in magnitude, and that these bounds were not taken from them", pr.num("records"), pr.get("norm_bound"), pr.get("label_bound")),
