@@ -53,7 +53,7 @@ func stops(t *testing.T, child *crash.Child) ended {
 }
 
 // TestFirstSignalEndsAWait: the first SIGINT, SIGTERM or SIGHUP ends every command that waits for the writer of a pipe, whichever
-// of its input files that is, or for what the writer sends.
+// of its input files that is, or for what the writer sends. A command that cannot read a pipe refuses it before it waits.
 func TestFirstSignalEndsAWait(t *testing.T) {
 	f := newFixture(t)
 	lines := maps.Clone(longWork)
@@ -92,6 +92,12 @@ func TestFirstSignalEndsAWait(t *testing.T) {
 					}
 				}
 				child := f.start(t, crash.Spec{Args: args, Bare: true})
+				if word == "BIG" && (name == "start" || name == "data schema") { // drafts; nothing is waited for
+					if e := stops(t, child); e.Code != exitInput || !strings.Contains(e.Stderr, "this is a pipe; store it first") {
+						t.Errorf("dyad %v: exit %d: %s", args, e.Code, e.Stderr)
+					}
+					return
+				}
 				for n := 0; n < 2; {
 					if n++; !opening(t, child.Process.Pid) {
 						n = 0

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -133,12 +134,16 @@ type profile struct {
 
 // read opens the file, also if it is compressed, for one look at it.
 func (p *profile) read(look func(in *input, u *unpacked) error) error {
+	pipe := p.errorf(0, "a draft looks at the file several times, and this is a pipe; store it first")
+	if info, err := os.Stat(p.path); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // opening it would wait for a writer
+		return pipe
+	}
 	in, err := openInput(p.path, "data")
 	if err != nil {
 		return err
 	}
 	if in.at == nil {
-		return in.close(p.errorf(0, "a draft looks at the file several times, and this is a pipe; store it first"))
+		return in.close(pipe)
 	}
 	u, err := unpack(p.path, in.r)
 	if err == nil && p.sheet != nil {
