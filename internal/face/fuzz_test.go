@@ -26,45 +26,42 @@ func FuzzModel(f *testing.F) {
 		}
 		f.Add(text)
 	}
+	write := room(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		dir := t.TempDir()
-		path, data := filepath.Join(dir, "m.json"), filepath.Join(dir, "x.csv")
-		write := func(name string, text []byte) {
-			if err := os.WriteFile(name, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		write(path, resealed(text))
-		m, err := dyad.Load(path)
+		m, err := dyad.Load(write(resealed(text)))
 		if err != nil {
 			return
 		}
-		first, most, err := m.Size()
-		if err != nil || len(first) > most {
-			t.Fatalf("%d bytes, at most %d: %v", len(first), most, err)
-		}
-		write(path, first)
-		again, err := dyad.Load(path)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, first)
-		}
-		if second, err := again.Text(); err != nil || string(second) != string(first) {
-			t.Fatalf("%v\n%s\n%s", err, first, second)
-		}
-		write(data, []byte("age,dose,out\n20,1,no\n50,5,yes\n80,9,yes\n"))
-		d, err := again.Open(data)
-		if err != nil {
-			return
-		}
-		if m.Task == dyad.AUC {
-			_, err = again.Score(d.Records)
-		} else {
-			_, _, err = again.Transform(d.Records)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		same(t, m, write)
 	})
+}
+
+// same checks that a model that was read is written and read again as the same model, and scores.
+func same(t *testing.T, m *dyad.Model, write func([]byte) string) {
+	t.Helper()
+	first, most, err := m.Size()
+	if err != nil || len(first) > most {
+		t.Fatalf("%d bytes, at most %d: %v", len(first), most, err)
+	}
+	again, err := dyad.Load(write(first))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, first)
+	}
+	if second, err := again.Text(); err != nil || string(second) != string(first) {
+		t.Fatalf("%v\n%s\n%s", err, first, second)
+	}
+	d, err := again.Open(write([]byte("age,dose,out\n20,1,no\n50,5,yes\n80,9,yes\n")))
+	if err != nil {
+		return
+	}
+	if m.Task == dyad.AUC {
+		_, err = again.Score(d.Records)
+	} else {
+		_, _, err = again.Transform(d.Records)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // resealed has the checksum that belongs to the text: else nothing that was changed gets further.
@@ -86,12 +83,9 @@ func FuzzClusters(f *testing.F) {
 	f.Add(text)
 	f.Add(bytes.Replace(text, []byte(`"centres"`), []byte(`"centre"`), 1))
 	f.Add(bytes.Replace(text, []byte(`"metric"`), []byte(`"matrix"`), 1))
+	write := room(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		path := filepath.Join(t.TempDir(), "c.json")
-		if err := os.WriteFile(path, resealed(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		c, err := dyad.LoadClusters(path)
+		c, err := dyad.LoadClusters(write(resealed(text)))
 		if err != nil {
 			return
 		}
@@ -116,13 +110,10 @@ func FuzzReadJSON(f *testing.F) {
 	f.Add([]byte(`{"a":[1,2]}`), int64(20))
 	f.Add([]byte(`{} {}`), int64(20))
 	f.Add([]byte(`"aaaaaaaaaaaaaaaaaaaaaaaa`), int64(3))
+	write := room(f)
 	f.Fuzz(func(t *testing.T, text []byte, limit int64) {
-		path := filepath.Join(t.TempDir(), "x.json")
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
 		var v any
-		if err := files.ReadJSON(path, min(max(limit, 0), 1<<20), &v); err == nil && len(text) == 0 {
+		if err := files.ReadJSON(write(text), min(max(limit, 0), 1<<20), &v); err == nil && len(text) == 0 {
 			t.Fatal("a value of no text")
 		}
 	})

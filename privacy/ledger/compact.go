@@ -233,16 +233,22 @@ func (a *Archive) add(c Charge) error {
 	return nil
 }
 
-// known says that every number and event of an archive was read exactly, and none of them is
-// negative: such a line would take back what was spent.
+// maxArchived is the largest number of charged events that an archive stands for, some 30 GB of lines. They are composed one
+// after the other, so that totals stay what they were to the last bit.
+const maxArchived = 1 << 24
+
+// known says that every number and event of an archive was read exactly, none of them is
+// negative, since such a line would take back what was spent, and totals of them end.
 func (a *Archive) known() bool {
+	events := 0
 	hash, err := hex.DecodeString(a.Hash)
 	ok := err == nil && len(hash) == len(lineHash{}) && a.Lines > 1 && a.File == filepath.Base(a.File)
 	for _, t := range a.Totals {
 		ok = ok && t.DataID != "" && t.Runs > 0 && t.SeededRuns >= 0 && t.SeededRuns <= t.Runs
 		for _, e := range t.Events {
 			_, unknown := account.Decode(e.Event).(account.UnknownEvent)
-			ok = ok && e.Times > 0 && !unknown
+			ok = ok && e.Times > 0 && e.Times <= maxArchived-events && !unknown
+			events += e.Times
 		}
 	}
 	return ok

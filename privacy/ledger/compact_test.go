@@ -208,6 +208,8 @@ func TestCompactNoticesLostCosts(t *testing.T) {
 		"later event":   `{"lines":9,"hash":"H","file":"f","totals":[{"data_id":"a","runs":1,"last_run":"r","events":[{"times":1,"event":{"kind":"new"}}]}]}`,
 		"another field": `{"lines":9,"hash":"H","file":"f","more":1,"totals":null}`,
 		"a path":        `{"lines":9,"hash":"H","file":"../f","totals":null}`,
+		"no end":        `{"lines":9,"hash":"H","file":"f","totals":[{"data_id":"a","runs":1,"last_run":"r","events":[{"times":9223372036854775807,"event":{"kind":"gaussian","sensitivity":1,"sigma":2,"count":1}}]}]}`,
+		"many events":   `{"lines":9,"hash":"H","file":"f","totals":[{"data_id":"a","runs":1,"last_run":"r","events":[{"times":1,"event":{"kind":"gaussian","sensitivity":1,"sigma":2,"count":1}},{"times":16777216,"event":{"kind":"gaussian","sensitivity":1,"sigma":3,"count":1}}]}]}`,
 	} {
 		body := strings.Replace(text, `"H"`, `"`+strings.Repeat("0f", 32)+`"`, 1)
 		if e := parseEntry(lineContent{Type: typeArchive, Body: []byte(body)}); e.Known {
@@ -258,6 +260,23 @@ func TestCompactionIsWholeOrAbsent(t *testing.T) {
 					t.Errorf("%+v, %v", s, err)
 				}
 			})
+		}
+	}
+}
+
+// A line that no program writes is not known, though its chain is true, so that there is no total. A charge without a data id made
+// Compact report an error of the program.
+func TestImpossibleLinesAreUnknown(t *testing.T) {
+	for kind, bodies := range map[string][]string{
+		typeCharge: {`{"data_id":"","run":"a","algorithm":"","events":[]}`, `{"data_id":"clinic","run":"","algorithm":"","events":[]}`},
+		typeCap:    {`{"data_id":"","epsilon":1,"delta":0.1}`, `{"data_id":"clinic","epsilon":-1,"delta":0.1}`, `{"data_id":"clinic","epsilon":1,"delta":0}`, `{"data_id":"clinic","epsilon":1,"delta":1}`},
+		typeFinish: {`{"run":"","status":"released"}`},
+		typeResume: {`{"run":""}`, `{"run":"a","released":-1}`},
+	} {
+		for _, body := range bodies {
+			if e := parseEntry(lineContent{Type: kind, Body: []byte(body)}); e.Known {
+				t.Errorf("%s %s is known", kind, body)
+			}
 		}
 	}
 }

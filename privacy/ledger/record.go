@@ -118,9 +118,15 @@ func formatContent(prev lineHash, c lineContent) ([]byte, lineHash, error) {
 	if err != nil {
 		return nil, lineHash{}, err
 	}
+	line, hash := chained(prev, content)
+	return line, hash, nil
+}
+
+// chained is the line of a content that follows another line.
+func chained(prev lineHash, content []byte) ([]byte, lineHash) {
 	hash := hashContent(prev, content)
 	line := append(content[:len(content)-1:len(content)-1], hashSuffix(hash)...)
-	return append(line, '\n'), hash, nil
+	return append(line, '\n'), hash
 }
 
 func hashSuffix(h lineHash) string { return `,"hash":"` + h.String() + `"}` }
@@ -223,7 +229,21 @@ func parseEntry(c lineContent) Entry {
 			e.Archive = &a
 		}
 	}
+	e.Known = e.Known && e.possible()
 	return e
+}
+
+// possible says that the program writes such a line: totals and compactions hold for no other, such as a charge without a data id.
+func (e *Entry) possible() bool {
+	switch e.Type {
+	case typeCharge:
+		return e.DataID != "" && e.Run != ""
+	case typeCap:
+		return e.DataID != "" && e.Cap.Validate() == nil && e.Cap.Delta > 0
+	case typeFinish, typeResume:
+		return e.Run != "" && e.Released >= 0
+	}
+	return true
 }
 
 func encodeCharge(c Charge) ([]byte, error) {
