@@ -168,6 +168,9 @@ func (st *ledgerState) compact(text []byte, done *Compacted) (out []byte, head l
 			caps[e.DataID] = e.Seq
 		}
 	}
+	if !archive.few() {
+		return nil, head, fmt.Errorf("an archive would stand for more than %d charged events; go on without compacting, or begin another ledger for data of other people", maxArchived)
+	}
 	var last lineHash
 	seq := 0
 	write := func(c lineContent) error {
@@ -233,22 +236,34 @@ func (a *Archive) add(c Charge) error {
 	return nil
 }
 
-// maxArchived is the largest number of charged events that an archive stands for, some 30 GB of lines. They are composed one
-// after the other, so that totals stay what they were to the last bit.
-const maxArchived = 1 << 24
+// maxArchived is the largest number of charged events that an archive stands for. They are composed one after the other, so that
+// totals stay what they were to the last bit, and a million takes about a second.
+const maxArchived = 1 << 22
+
+// few says that the archive stands for no more than maxArchived events.
+func (a *Archive) few() bool {
+	events := 0
+	for _, t := range a.Totals {
+		for _, e := range t.Events {
+			if e.Times > maxArchived-events {
+				return false
+			}
+			events += max(e.Times, 0)
+		}
+	}
+	return true
+}
 
 // known says that every number and event of an archive was read exactly, none of them is
 // negative, since such a line would take back what was spent, and totals of them end.
 func (a *Archive) known() bool {
-	events := 0
 	hash, err := hex.DecodeString(a.Hash)
-	ok := err == nil && len(hash) == len(lineHash{}) && a.Lines > 1 && a.File == filepath.Base(a.File)
+	ok := err == nil && len(hash) == len(lineHash{}) && a.few() && a.Lines > 1 && a.File == filepath.Base(a.File)
 	for _, t := range a.Totals {
 		ok = ok && t.DataID != "" && t.Runs > 0 && t.SeededRuns >= 0 && t.SeededRuns <= t.Runs
 		for _, e := range t.Events {
 			_, unknown := account.Decode(e.Event).(account.UnknownEvent)
-			ok = ok && e.Times > 0 && e.Times <= maxArchived-events && !unknown
-			events += e.Times
+			ok = ok && e.Times > 0 && !unknown
 		}
 	}
 	return ok

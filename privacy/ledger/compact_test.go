@@ -209,7 +209,7 @@ func TestCompactNoticesLostCosts(t *testing.T) {
 		"another field": `{"lines":9,"hash":"H","file":"f","more":1,"totals":null}`,
 		"a path":        `{"lines":9,"hash":"H","file":"../f","totals":null}`,
 		"no end":        `{"lines":9,"hash":"H","file":"f","totals":[{"data_id":"a","runs":1,"last_run":"r","events":[{"times":9223372036854775807,"event":{"kind":"gaussian","sensitivity":1,"sigma":2,"count":1}}]}]}`,
-		"many events":   `{"lines":9,"hash":"H","file":"f","totals":[{"data_id":"a","runs":1,"last_run":"r","events":[{"times":1,"event":{"kind":"gaussian","sensitivity":1,"sigma":2,"count":1}},{"times":16777216,"event":{"kind":"gaussian","sensitivity":1,"sigma":3,"count":1}}]}]}`,
+		"many events":   `{"lines":9,"hash":"H","file":"f","totals":[{"data_id":"a","runs":1,"last_run":"r","events":[{"times":1,"event":{"kind":"gaussian","sensitivity":1,"sigma":2,"count":1}},{"times":4194304,"event":{"kind":"gaussian","sensitivity":1,"sigma":3,"count":1}}]}]}`,
 	} {
 		body := strings.Replace(text, `"H"`, `"`+strings.Repeat("0f", 32)+`"`, 1)
 		if e := parseEntry(lineContent{Type: typeArchive, Body: []byte(body)}); e.Known {
