@@ -157,10 +157,13 @@ func (o *Online) Step(ctx context.Context, x []float64, y float64) ([]float64, e
 	return w, nil
 }
 
+// ring says that the rows are those of the last cap + Batch records in turn.
+func (o *Online) ring() bool { return !o.plan.Spec.Reservoir && !o.plan.Spec.PerClass }
+
 // freeRow is a row that neither the buffer nor the batch uses.
 func (o *Online) freeRow() int32 {
-	if !o.plan.Spec.Reservoir && !o.plan.Spec.PerClass {
-		return int32(o.count % o.rows) // the last cap + Batch records are in a ring
+	if o.ring() {
+		return int32(o.count % o.rows)
 	}
 	used := make([]bool, o.rows)
 	for _, r := range o.held {

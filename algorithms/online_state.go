@@ -179,7 +179,11 @@ func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, erro
 	}
 	used := make([]bool, o.rows)
 	for i, r := range rows {
-		if r < 0 || int(r) >= o.rows || used[r] {
+		place := int(r)
+		if o.ring() {
+			place = (state.Count - len(rows) + i) % o.rows // another one would be overwritten while it is held
+		}
+		if r < 0 || int(r) >= o.rows || used[r] || int(r) != place {
 			return nil, errors.New("algorithms: the saved state is damaged: its rows are not those of a buffer")
 		}
 		used[r] = true

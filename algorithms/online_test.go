@@ -253,20 +253,21 @@ func TestResumeStreamRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*StreamState){
-		"algorithm":       func(s *StreamState) { s.Algorithm = "onpairstrc" },
-		"reading":         func(s *StreamState) { s.Reading = SecretState.String() },
-		"options":         func(s *StreamState) { s.Options.Batch = 2 },
-		"noise":           func(s *StreamState) { s.Event.Sigma /= 2 },
-		"fewer releases":  func(s *StreamState) { s.Updates-- },
-		"fewer records":   func(s *StreamState) { s.Count-- },
-		"a short iterate": func(s *StreamState) { s.W = s.W[:1] },
-		"a short buffer":  func(s *StreamState) { s.Held = s.Held[1:] },
-		"a row twice":     func(s *StreamState) { s.Held[0] = s.Held[1] },
-		"a row too large": func(s *StreamState) { s.Held[0] = 1000 },
-		"lost features":   func(s *StreamState) { s.X = s.X[1:] },
-		"no average":      func(s *StreamState) { s.Played = nil },
-		"prefix sums":     func(s *StreamState) { s.Total = s.W },
-		"gradient sums":   func(s *StreamState) { s.Gradients = s.W },
+		"algorithm":             func(s *StreamState) { s.Algorithm = "onpairstrc" },
+		"reading":               func(s *StreamState) { s.Reading = SecretState.String() },
+		"options":               func(s *StreamState) { s.Options.Batch = 2 },
+		"noise":                 func(s *StreamState) { s.Event.Sigma /= 2 },
+		"fewer releases":        func(s *StreamState) { s.Updates-- },
+		"fewer records":         func(s *StreamState) { s.Count-- },
+		"a short iterate":       func(s *StreamState) { s.W = s.W[:1] },
+		"a short buffer":        func(s *StreamState) { s.Held = s.Held[1:] },
+		"a row twice":           func(s *StreamState) { s.Held[0] = s.Held[1] },
+		"rows in another order": func(s *StreamState) { s.Held[0], s.Held[1] = s.Held[1], s.Held[0] },
+		"a row too large":       func(s *StreamState) { s.Held[0] = 1000 },
+		"lost features":         func(s *StreamState) { s.X = s.X[1:] },
+		"no average":            func(s *StreamState) { s.Played = nil },
+		"prefix sums":           func(s *StreamState) { s.Total = s.W },
+		"gradient sums":         func(s *StreamState) { s.Gradients = s.W },
 	} {
 		state, err := ReadStreamState(bytes.NewReader(saved.Bytes()))
 		if err != nil {
