@@ -263,7 +263,11 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 	if err != nil {
 		return nil, "", err
 	}
-	shelf := &files.Shelf{Out: out, Log: o.log(), Text: text, Inputs: of.unchanged}
+	unchanged := of.unchanged
+	if o.Team != nil {
+		unchanged = func() error { return o.Team.Inputs(ctx, of.unchanged) }
+	}
+	shelf := &files.Shelf{Out: out, Log: o.log(), Text: text, Inputs: unchanged}
 	if !p.Public {
 		shelf.Attach(&p)
 		if every := cmp.Or(o.Checkpoint, time.Minute); every > 0 {
@@ -431,9 +435,10 @@ func (t *Training) Lead(crew engine.Team, share *Data) *team.Leader {
 }
 
 // Serve computes this rank's part of what rank 0 trains, after Join, until that stops its Leader. It
-// reads no ledger and draws no noise. After an error the process must end.
+// reads no ledger and draws no noise. Before a release rank 0 asks every rank whether the packs that it reads are what they were. After
+// an error the process must end; one that wraps team.ErrInputs names a pack of this rank, and comes after the stop.
 func (t *Training) Serve(ctx context.Context, crew engine.Team, share *Data) error {
-	return team.Serve(ctx, crew, t.Spec.Kernel, share.Records)
+	return team.Serve(ctx, crew, t.Spec.Kernel, share.Records, share.Source().unchanged)
 }
 
 // programHash is the SHA-256 of the program that runs.

@@ -41,6 +41,15 @@ func (a *app) openModel(path, ledgerPath string) (*model, error) {
 	return m, nil
 }
 
+// openClusters is openModel for a file of clusters.
+func (a *app) openClusters(path string) (*lib.Clusters, error) {
+	c, err := lib.LoadClusters(path)
+	if err == nil {
+		a.say(c.Guarantee.Kind, path, c.Verdict())
+	}
+	return c, err
+}
+
 // judgeStarts is openModel for the models of --init and --models, which are read where plans are made.
 func (a *app) judgeStarts(command *kong.Context) error {
 	ledgerPath := ""

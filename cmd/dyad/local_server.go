@@ -2,12 +2,15 @@ package main
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log"
 	"net"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,15 +20,16 @@ import (
 )
 
 type localServerCmd struct {
-	Dir          string  `required:"" placeholder:"DIR" help:"Directory of the log of messages; made if it is not there. A restart continues from it."`
-	Users        int     `positive:"" short:"n" required:"" help:"Number of users."`
-	LookAlikeIDs string  `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"Users whose ids differ only in case, white space, quotes, invisible characters or forms of the same letters. refuse: they may be one person, and the first one takes part; allow: they are different users."`
-	Listen       string  `default:"127.0.0.1:8377" placeholder:"ADDRESS" help:"Address to listen on; port 0 chooses one."`
-	Cert         string  `placeholder:"FILE" help:"TLS certificate chain (PEM). Without it: plain HTTP, for use behind a proxy or on one machine."`
-	Key          string  `private:"TLS key" placeholder:"FILE" help:"TLS private key (PEM)."`
-	Rate         float64 `positive:"" name:"messages-per-second" placeholder:"N" help:"Refuse more messages in a second with status 429. Default: no limit."`
-	Tokens       string  `private:"key of tokens" placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
-	Check        bool    `help:"Open the directory, print protocol and state, and stop."`
+	Dir          string   `required:"" placeholder:"DIR" help:"Directory of the log of messages; made if it is not there. A restart continues from it."`
+	Users        int      `positive:"" short:"n" required:"" help:"Number of users."`
+	LookAlikeIDs string   `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"Users whose ids differ only in case, white space, quotes, invisible characters or forms of the same letters. refuse: they may be one person, and the first one takes part; allow: they are different users."`
+	Listen       string   `default:"127.0.0.1:8377" placeholder:"ADDRESS" help:"Address to listen on; port 0 chooses one."`
+	Cert         string   `placeholder:"FILE" help:"TLS certificate chain (PEM). Without it: plain HTTP, for use behind a proxy or on one machine."`
+	Key          string   `private:"TLS key" placeholder:"FILE" help:"TLS private key (PEM)."`
+	Rate         float64  `positive:"" name:"messages-per-second" placeholder:"N" help:"Refuse more messages in a second with status 429. Default: no limit."`
+	Tokens       string   `private:"key of tokens" placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
+	Hosts        []string `name:"host" placeholder:"NAME,..." help:"Names under which clients reach the server, for example through a proxy that passes the header Host on. IP addresses, localhost, the name of this machine, and those of --listen and --cert are served without it; other requests get status 421."`
+	Check        bool     `help:"Open the directory, print protocol and state, and stop."`
 	taskFlags
 	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Open connections at a time. Those without a whole request make room for new ones, and addresses with more than their share for others."`
 }
@@ -40,7 +44,7 @@ can send in the place of another. Without it an id is enough: use ids that are h
 need TLS, here or in front of it, unless all is on one machine.
 
 A message is JSON (application/json) with a Content-Length, and its body has 2 seconds to arrive. Chunked bodies and
-requests of web pages (with an Origin) are refused.
+requests of web pages (with an Origin) are refused, and so are requests with another Host than the server's names.
 
 Examples:
   dyad local server --dir study -n 300 --schema patients.yaml --epochs 2 --check
@@ -73,7 +77,7 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	}
 	notes := &remarks{app: a}
 	defer notes.close()
-	options := serve.HandlerOptions{MessagesPerSecond: c.Rate, Connections: c.MaxConnections, ErrorLog: log.New(notes, "", 0)}
+	options := serve.HandlerOptions{Hosts: c.hosts(pair.Leaf), MessagesPerSecond: c.Rate, Connections: c.MaxConnections, ErrorLog: log.New(notes, "", 0)}
 	if c.Tokens != "" {
 		if options.Tokens, err = serve.ReadTokenKey(c.Tokens); err != nil {
 			return asInput(err)
@@ -113,6 +117,21 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	}
 	a.hold()
 	return serve.Run(a.ctx, s, listener, options)
+}
+
+// hosts are the names of the server; certificate is nil without TLS.
+func (c *localServerCmd) hosts(certificate *x509.Certificate) []string {
+	hosts := slices.Clone(c.Hosts)
+	if name, err := os.Hostname(); err == nil {
+		hosts = append(hosts, name)
+	}
+	if name, _, err := net.SplitHostPort(c.Listen); err == nil && name != "" {
+		hosts = append(hosts, name)
+	}
+	if certificate != nil {
+		hosts = append(hosts, certificate.DNSNames...)
+	}
+	return hosts
 }
 
 // remarks writes the lines of a log, in which clients have a say, as notes, until it is closed:

@@ -256,7 +256,7 @@ func TestLocalServerFinishesItsWork(t *testing.T) {
 	}
 	defer connection.Close()
 	// The server asks for the body when the request is in work.
-	fmt.Fprintf(connection, "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", len(message))
+	fmt.Fprintf(connection, "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", len(message))
 	answer := bufio.NewReader(connection)
 	if line, err := answer.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
 		t.Fatalf("%q, %v, want 100 Continue", line, err)

@@ -112,7 +112,7 @@ func (c *predictCmd) assign(a *app) error {
 	if c.Threshold != "" {
 		return badInput("--threshold is for scores, and %s is a file of clusters", c.Model)
 	}
-	found, err := lib.LoadClusters(c.Model)
+	found, err := a.openClusters(c.Model)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	lib "dyad"
@@ -86,6 +87,6 @@ func (c *trainCmd) serve(a *app) error {
 	}
 	p.train, p.held = nil, nil
 	err = p.plan.Serve(ctx, a.team.member(), p.share)
-	a.team.orderly = err == nil
+	a.team.orderly = err == nil || errors.Is(err, team.ErrInputs)
 	return err
 }

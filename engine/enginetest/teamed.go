@@ -73,7 +73,7 @@ func (k teamKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 			if run(); agreed[rank] != nil {
 				return
 			}
-			if err := team.Serve(context.Background(), t, mine, own); err != nil {
+			if err := team.Serve(context.Background(), t, mine, own, nil); err != nil {
 				t.(*member).End(err)
 			}
 		})

@@ -20,6 +20,7 @@ const (
 	opRecentre
 	opClose
 	opDigests
+	opInputs
 )
 
 // header is the length of the first message of an op: its number, then what it needs to know of
@@ -105,6 +106,27 @@ func (l *Leader) Digest(ctx context.Context) (string, error) {
 	}
 	text, err := digest(ctx, l.team, l.kernel, l.records)
 	return text, l.did(err)
+}
+
+// ErrInputs is wrapped by an error about input files that a rank read and that changed since.
+var ErrInputs = errors.New("team: input files changed")
+
+// Inputs is an error unless the input files of all ranks are what they were: own for this rank, what Serve was given for the
+// others, whose errors name the files.
+func (l *Leader) Inputs(ctx context.Context, own func() error) error {
+	if err := l.ask(ctx, opInputs, nil, nil); err != nil {
+		return err
+	}
+	changed, ranks, err := inputs(ctx, l.team, own)
+	switch _ = l.did(err); {
+	case err != nil:
+		return err
+	case changed != nil:
+		return changed
+	case len(ranks) > 0:
+		return fmt.Errorf("%w on ranks %v, which name them", ErrInputs, ranks)
+	}
+	return nil
 }
 
 // Bind binds the records of all ranks. The evaluator has sums of moments, and moved records, if the

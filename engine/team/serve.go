@@ -11,9 +11,10 @@ import (
 )
 
 // Serve computes this rank's part of every sum that rank 0 asks for, until it says stop. r is the
-// share of this rank. Any error means that the team is lost: the process must end.
-func Serve(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records) error {
-	s := &server{team: t, kernel: k, records: r}
+// share of this rank, and unchanged is an error if the input files that it read are not what they were; nil: it read none. An
+// error that wraps ErrInputs comes after the stop. Any other means that the team is lost: the process must end.
+func Serve(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records, unchanged func() error) error {
+	s := &server{team: t, kernel: k, records: r, unchanged: unchanged}
 	defer func() {
 		if s.bound != nil {
 			_ = s.bound.Close()
@@ -31,7 +32,7 @@ func Serve(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Record
 			}
 		}
 		if op(first[0]) == opStop {
-			return nil
+			return s.changed
 		}
 		if err := s.do(ctx, op(first[0]), first[2:], body); err != nil {
 			return err
@@ -46,6 +47,9 @@ type server struct {
 	bound   engine.Evaluator
 	sum     []float64
 	order   []int32 // of the last part
+
+	unchanged func() error
+	changed   error // what it said
 }
 
 // do carries out one op.
@@ -56,6 +60,12 @@ func (s *server) do(ctx context.Context, o op, head, body []float64) (err error)
 		return err
 	case opDigests:
 		_, err = digest(ctx, s.team, s.kernel, s.records)
+		return err
+	case opInputs:
+		var changed error
+		if changed, _, err = inputs(ctx, s.team, s.unchanged); changed != nil {
+			s.changed = fmt.Errorf("%w: %w", ErrInputs, changed)
+		}
 		return err
 	}
 	if s.bound == nil {
@@ -102,6 +112,23 @@ func (s *server) gradient(ctx context.Context, head, body []float64) error {
 		s.sum = make([]float64, len(w))
 	}
 	return s.bound.GradSum(ctx, s.sum, w, pairs)
+}
+
+// inputs tells every rank on which ranks input files changed; own is what unchanged says here.
+func inputs(ctx context.Context, t engine.Team, unchanged func() error) (own error, ranks []int, err error) {
+	fact := []float64{0}
+	if unchanged != nil {
+		if own = unchanged(); own != nil {
+			fact[0] = 1
+		}
+	}
+	all, _, err := engine.GatherValues(ctx, t, fact)
+	for rank, f := range all {
+		if f != 0 {
+			ranks = append(ranks, rank)
+		}
+	}
+	return own, ranks, err
 }
 
 // digest is the hash of all records: each rank digests the whole runs of its share that no

@@ -311,7 +311,7 @@ func TestDigests(t *testing.T) {
 			}
 			own := r.Shard(engine.Share(k, m.Rank()))
 			if m.Rank() > 0 {
-				return team.Serve(context.Background(), m, k, own)
+				return team.Serve(context.Background(), m, k, own, nil)
 			}
 			l := team.Lead(m, k, own)
 			if got, err = l.Digest(context.Background()); err != nil {
@@ -358,7 +358,7 @@ func TestRefusedAlone(t *testing.T) {
 			return err
 		}
 		if m.Rank() > 0 {
-			return team.Serve(context.Background(), m, k, r)
+			return team.Serve(context.Background(), m, k, r, nil)
 		}
 		l := team.Lead(m, k, r)
 		e, err := l.Bind(context.Background())
@@ -431,7 +431,7 @@ func TestLostRank(t *testing.T) {
 			m.(interface{ End(error) }).End(errors.New("killed"))
 			return nil
 		case 2:
-			return team.Serve(context.Background(), m, k, own)
+			return team.Serve(context.Background(), m, k, own, nil)
 		}
 		l := team.Lead(m, k, own)
 		if _, err = l.Bind(context.Background()); err == nil {

@@ -39,7 +39,7 @@ func TestSlowBodiesMakeRoom(t *testing.T) {
 	var slow []net.Conn
 	for range places {
 		c := dial(t, address, "", false)
-		if _, err := io.WriteString(c, "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 4000\r\n\r\n{"); err != nil {
+		if _, err := io.WriteString(c, "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 4000\r\n\r\n{"); err != nil {
 			t.Fatal(err)
 		}
 		slow = append(slow, c)
@@ -64,6 +64,29 @@ func TestSlowBodiesMakeRoom(t *testing.T) {
 	}
 }
 
+// A request under a name that is not the server's is refused: a web page can give its own name the server's address.
+func TestOtherHostsAreRefused(t *testing.T) {
+	address := listen(t, open(t, t.TempDir(), protocol(20)), serve.HandlerOptions{Hosts: []string{"study.example.org", "*.example.net"}})
+	for host, served := range map[string]bool{
+		"127.0.0.1:8377": true, "[::1]:8377": true, "::1": true, "10.0.0.1": true, "[fe80::1%25eth0]:80": true, "localhost": true, "LOCALHOST:1": true,
+		"study.example.org": true, "Study.Example.org.:443": true, "a.example.net": true, "a.b.example.net": false, "example.net": false,
+		"evil.example": false, "evil.example:8377": false, "study.example.org.evil.example": false, "127.0.0.1.evil.example": false, "localhost.evil.example": false,
+	} {
+		for _, request := range []string{"GET /v1/state", "GET /v1/users/u", "POST /v1/messages"} {
+			want := http.StatusMisdirectedRequest
+			if served {
+				want = map[string]int{"POST /v1/messages": http.StatusUnsupportedMediaType}[request]
+				if want == 0 {
+					want = http.StatusOK
+				}
+			}
+			if got := raw(t, address, request+" HTTP/1.1\r\nHost: "+host+"\r\n\r\n"); got != want {
+				t.Errorf("%s, Host %s: status %d, want %d", request, host, got, want)
+			}
+		}
+	}
+}
+
 // A body that does not come in its time is refused, and what no client sends is refused before its body is read.
 func TestRequestsAreRefusedBeforeTheirBodies(t *testing.T) {
 	key, err := serve.NewTokenKey()
@@ -73,7 +96,7 @@ func TestRequestsAreRefusedBeforeTheirBodies(t *testing.T) {
 	s := open(t, t.TempDir(), protocol(20))
 	plain := listen(t, s, serve.HandlerOptions{BodyWait: 50 * time.Millisecond})
 	patient := listen(t, s, serve.HandlerOptions{BodyWait: time.Hour, Tokens: key})
-	const post, json, long = "POST /v1/messages HTTP/1.1\r\nHost: x\r\n", "Content-Type: application/json\r\n", "Content-Length: 4000\r\n\r\n{"
+	const post, json, long = "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n", "Content-Type: application/json\r\n", "Content-Length: 4000\r\n\r\n{"
 	for what, c := range map[string]struct {
 		address, text string
 		status        int
@@ -86,7 +109,7 @@ func TestRequestsAreRefusedBeforeTheirBodies(t *testing.T) {
 		"text":             {patient, post + "Content-Type: text/plain\r\n" + long, http.StatusUnsupportedMediaType},
 		"no type":          {patient, post + long, http.StatusUnsupportedMediaType},
 		"a page":           {patient, post + json + "Origin: https://evil.example\r\n" + long, http.StatusForbidden},
-		"a page that asks": {patient, "GET /v1/state HTTP/1.1\r\nHost: x\r\nOrigin: null\r\n\r\n", http.StatusForbidden},
+		"a page that asks": {patient, "GET /v1/state HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\n\r\n", http.StatusForbidden},
 		"chunked":          {patient, post + json + "Transfer-Encoding: chunked\r\n\r\n", http.StatusLengthRequired},
 		"chunked, length":  {patient, post + json + "Transfer-Encoding: chunked\r\n" + long, http.StatusLengthRequired},
 		"too long":         {patient, post + json + "Content-Length: 99999999\r\n\r\n{", http.StatusRequestEntityTooLarge},

@@ -12,7 +12,8 @@
 // {"error": "...", "code": "..."} and changes nothing.
 //
 // A message is application/json with a Content-Length; chunked bodies are refused, and so is every request with an
-// Origin, since a web page would send it in the name of whoever looks at the page. The header Dyad-User names the
+// Origin, since a web page would send it in the name of whoever looks at the page, or with a Host that is not the server's
+// (HandlerOptions.Hosts), since a page can give its own name the server's address. The header Dyad-User names the
 // user of a message, escaped as a part of a path. It is needed with HandlerOptions.Tokens: user and token are
 // checked before the body is read.
 //

@@ -190,9 +190,9 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		case 0:
 			idle = append(idle, dial(t, address, "", false))
 		case 1:
-			idle = append(idle, dial(t, address, "GET /v1/state HTTP/1.1\r\nHost: x\r\nX-Slow: ", false))
+			idle = append(idle, dial(t, address, "GET /v1/state HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", false))
 		case 2:
-			idle = append(idle, dial(t, address, "GET /v1/plan HTTP/1.1\r\nHost: x\r\n\r\n", true))
+			idle = append(idle, dial(t, address, "GET /v1/plan HTTP/1.1\r\nHost: localhost\r\n\r\n", true))
 		}
 	}
 	remote := serve.Remote{URL: "http://" + address, Client: &http.Client{Timeout: 2 * time.Second}}
@@ -297,7 +297,7 @@ func TestSlowReadersHoldLittle(t *testing.T) {
 		if err := c.(*net.TCPConn).SetReadBuffer(4096); err != nil { // else the kernel holds the answer
 			t.Fatal(err)
 		}
-		if _, err := io.WriteString(c, "GET /v1/state HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(c, "GET /v1/state HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := c.Read(make([]byte, 12)); err != nil { // the answer has begun

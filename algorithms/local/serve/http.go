@@ -12,8 +12,10 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,6 +47,10 @@ type HandlerOptions struct {
 	Connections int
 	// BodyWait is how long the body of a request may take to arrive; 0 means DefaultBodyWait.
 	BodyWait time.Duration
+	// Hosts are the names under which clients reach the server, as in the header Host without a port; *.example.org stands for one
+	// label in the place of *. IP addresses and localhost are always served. Others are refused: a page could give its own name the
+	// address of the server (DNS rebinding), and read what a browser on its network may read.
+	Hosts []string
 	// ErrorLog is where NewServer tells of broken connections, and Run that it stops; nil
 	// means standard error.
 	ErrorLog *log.Logger
@@ -195,6 +201,9 @@ const userHeader = "Dyad-User"
 func (o HandlerOptions) bounded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
+		case !o.serves(r.Host):
+			refuse(w, http.StatusMisdirectedRequest, CodeMessage, errors.New("this server has another name than the header Host; whoever runs it can add the name (dyad local server --host NAME)"))
+			return
 		case r.Header["Origin"] != nil:
 			refuse(w, http.StatusForbidden, CodeMessage, errors.New("web pages may not send requests to this server"))
 			return
@@ -217,6 +226,23 @@ func (o HandlerOptions) bounded(h http.Handler) http.Handler {
 		if w.Header().Get("Connection") != "" {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 		}
+	})
+}
+
+// serves says whether a header Host names the server. HTTP/1.0 may leave it out; no browser does.
+func (o HandlerOptions) serves(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(name, "["), "]"), ".")
+	if _, err := netip.ParseAddr(name); err == nil || name == "" || strings.EqualFold(name, "localhost") {
+		return true
+	}
+	_, parent, _ := strings.Cut(name, ".")
+	return slices.ContainsFunc(o.Hosts, func(h string) bool {
+		of, wild := strings.CutPrefix(h, "*.")
+		return wild && parent != "" && strings.EqualFold(of, parent) || strings.EqualFold(h, name)
 	})
 }
 

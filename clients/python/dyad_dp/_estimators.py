@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
 import numpy as np
 
-from . import _checks, _handover, _raw, _schema
-from ._program import DyadError, flags, run
+from . import _checks, _handover, _raw, _released, _schema
+from ._program import DyadError, flags, run, verdict
 from ._results import Figures, Guarantee
 
 class _Estimator(_raw.Private):
@@ -161,18 +162,23 @@ class _Estimator(_raw.Private):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         schema, columns = self._describe(X, y, group, person, n)
-        with _handover.folder() as at:
+        with _handover.folder() as at, self._keeping(schema, at) as out:
             args = ["train", "--data", self._write(at, X, columns), "--schema", str(_handover.write_schema(at / "schema.yaml", schema))]
-            args += ["--out", str(at / "model.json"), "--yes", *flags(self._options())]
+            args += ["--out", str(out), "--yes", *flags(self._options())]
             args += flags({"ledger": self.ledger, "resume": resume})
             result = run(args, verbose=self.verbose)
-            self._adopt((at / "model.json").read_bytes())
+            self._adopt(out.read_bytes())
+        self.model_file_ = None if schema["public"] else str(out)
         self.guarantee_ = Guarantee.of(result)
         self.report_ = result["report"]
         self.n_features_in_ = X.shape[1]
         if _handover.is_frame(X):
             self.feature_names_in_ = np.array([str(c) for c in X.columns], dtype=object)
         return self
+
+    def _keeping(self, schema: dict, at: Path):
+        """The file of the model: one that stays if it is paid for."""
+        return contextlib.nullcontext(at / "model.json") if schema["public"] else _released.file("model", self.ledger)
 
     def _adopt(self, text: bytes) -> None:
         self.model_bytes_ = text
@@ -224,8 +230,12 @@ class _Estimator(_raw.Private):
     def _plan_label(self, name: str) -> dict:
         return {"name": name, "role": "label", "positive": "1", "negative": "-1"}
 
-    def evaluate(self, X, y, *, epsilon: float | None = None, delta: float | None = None, group=None, person=None, **options) -> Figures:
-        """Figures of the model on records: exact on public data, private with epsilon=, which is charged to the ledger."""
+    def evaluate(self, X, y, *, epsilon: float | None = None, delta: float | None = None, group=None, person=None, out=None, **options) -> Figures:
+        """Figures of the model on records: exact on public data, private with epsilon=, which is charged to the ledger.
+
+        Private figures are kept in the file out, by default a new one in the folder "released" next to the ledger: it stays, and
+        Figures.load reads it at no cost. options are flags of ``dyad evaluate``, such as resume="RUN".
+        """
         self._fitted()
         if epsilon is None and not self.public:
             raise DyadError(
@@ -234,20 +244,14 @@ class _Estimator(_raw.Private):
             )
         X = self._take(X)
         schema, columns = self._describe(X, y, group, person, X.shape[0])
-        with _handover.folder() as at:
+        keeping = contextlib.nullcontext(out) if epsilon is None else _released.file("evaluation", self.ledger, out)
+        with _handover.folder() as at, keeping as out:
             args = ["evaluate", self._model(at), "--data", self._write(at, X, columns)]
             if epsilon is None:
                 args.append("--public-data")
             else:
                 args += flags({"epsilon": epsilon, "delta": delta, "ledger": self.ledger, "data_id": schema["data_id"]})
-                if "out" not in options:  # or it would be written to the working folder
-                    args += ["--out", str(at / "evaluation.json")]
-            result = run(args + flags(options), verbose=self.verbose)
-        if epsilon is None:
-            interval = (result["auc_low"], result["auc_high"]) if "auc_low" in result else None
-            return Figures(result.get("auc", result.get("ranking_accuracy")), interval, Guarantee("none: exact figures of public data", None, None, None, "one record", "figures"), result)
-        auc = result["figures"].get("auc")
-        return Figures(auc and auc["value"], auc and (auc["low"], auc["high"]), Guarantee.of(result), result)
+            return Figures.of(run(args + flags({"out": out, **options}), verbose=self.verbose))
 
     def report_html(self, path, *, figures: Figures | None = None) -> None:
         """Writes a page about the model: guarantee in words, charges, weights and noise, assumptions (dyad report).
@@ -288,9 +292,14 @@ class _Estimator(_raw.Private):
 
     @classmethod
     def load(cls, path, **params):
-        """An estimator with the model of a file; params are those of the class, for later use."""
+        """An estimator with the model of a file; params are those of the class, for later use.
+
+        A verdict of the checker that is not "verified" is a warning, unless the model is of public data.
+        """
         e = cls(**params)
-        e._adopt(Path(path).read_bytes())
+        text = Path(path).read_bytes()
+        verdict(path, json.loads(text).get("guarantee", {}).get("kind") == "public data")
+        e._adopt(text)
         task = e.model_.get("task")
         if task != cls._task:
             raise DyadError(f"the file holds a model of task {task}, {cls.__name__} needs {cls._task}")
@@ -333,8 +342,8 @@ class PrivateAUCClassifier(_Estimator):
 
     Attributes
     ----------
-    classes_, coef_ (of encoded features), guarantee_, report_ (the program's report), model_ (the model file),
-    n_features_in_, feature_names_in_.
+    classes_, coef_ (of encoded features), guarantee_, report_ (the program's report), model_ (content of the model file),
+    model_file_ (where the model of private data stays, None on public data), n_features_in_, feature_names_in_.
     """
 
     def __init__(

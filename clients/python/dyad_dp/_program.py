@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -105,9 +106,27 @@ def run(args: list[str], *, parse: bool = True, verbose: bool = False):
     if child.returncode:
         raise _error(child.returncode, text)
     for line in text.splitlines():
-        if "warning:" in line:
+        if found := _VERDICT.search(line):
+            _warn(f"the model is {found[1].replace(' checked', ' checked; dyad verify checks its file')}")
+        elif "warning:" in line:
             _warn(line)
     return json.loads(out) if parse else out
+
+
+# What the program writes about a model that is not verified, here without the name of a hand-over file.
+_VERDICT = re.compile(r"^dyad: .* is (refused: .*|not covered by the checker: .*|not checked(?=: dyad verify))")
+
+
+def verdict(path, public: bool) -> None:
+    """Warns of a verdict of ``dyad verify`` that is not "verified"; of public data nothing is claimed. An unreadable file is an error."""
+    done = subprocess.run([program(), "verify", str(path), "--json"], stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8")
+    if not done.stdout:
+        raise _error(done.returncode, done.stderr.strip())
+    found = json.loads(done.stdout)
+    if found["verdict"] == "refused":
+        _warn(f"{path} is refused: {found['why']}; what it says about privacy is not true of any run")
+    elif found["verdict"] != "verified" and not public:
+        _warn(f"{path} is not covered by the checker: {found['why']}")
 
 
 def _warn(line: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,22 @@ class Figures:
     auc_interval: tuple[float, float] | None
     guarantee: Guarantee
     report: dict = field(repr=False)
+    file: str | None = None  # where private figures stay
+
+    @classmethod
+    def of(cls, result: dict) -> Figures:
+        """Reads the result of an evaluation."""
+        if "figures" not in result:
+            interval = (result["auc_low"], result["auc_high"]) if "auc_low" in result else None
+            g = Guarantee("none: exact figures of public data", None, None, None, "one record", "figures")
+            return cls(result.get("auc", result.get("ranking_accuracy")), interval, g, result)
+        auc = result["figures"].get("auc")
+        return cls(auc and auc["value"], auc and (auc["low"], auc["high"]), Guarantee.of(result), result, result.get("out"))
+
+    @classmethod
+    def load(cls, path) -> Figures:
+        """Reads private figures from the file that evaluate kept, at no cost."""
+        return cls.of({**json.loads(Path(path).read_bytes()), "out": str(path)})
 
     def __float__(self) -> float:
         if self.auc is None:

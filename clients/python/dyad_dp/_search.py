@@ -20,12 +20,13 @@ def search(estimator, candidates, X, y, *, person=None, road="auto", runs=None):
     e = copy.copy(estimator)
     X = e._take(X)
     schema, columns = e._describe(X, y, None, person, X.shape[0])
-    with _handover.folder() as at:
+    with _handover.folder() as at, e._keeping(schema, at) as out:
         settings = _handover.write_text(at / "candidates.yaml", json.dumps({"candidates": list(candidates)}))
         args = ["search", "--candidates", str(settings), "--data", e._write(at, X, columns)]
-        args += ["--schema", str(_handover.write_schema(at / "schema.yaml", schema)), "--out", str(at / "model.json")]
+        args += ["--schema", str(_handover.write_schema(at / "schema.yaml", schema)), "--out", str(out)]
         args += flags({"epsilon": e.epsilon, "delta": e.delta, "road": road, "runs": runs, "ledger": e.ledger})
         result = run(args, verbose=e.verbose)
-        e._adopt((at / "model.json").read_bytes())
+        e._adopt(out.read_bytes())
+    e.model_file_ = None if schema["public"] else str(out)
     e.n_features_in_ = X.shape[1]
     return e, result
