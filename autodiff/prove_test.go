@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // parsed is Parse for formulas that are right.
@@ -160,7 +162,7 @@ func violations(d Expr, p Properties, rng *rand.Rand, samples int) (slope, smoot
 // must see constants that are 20 % too small, and functions called convex that are
 // not.
 func TestProvedNeverBelowSampled(t *testing.T) {
-	pairs := 10000
+	pairs := sizes.Trials(10000)
 	if testing.Short() {
 		pairs = 300
 	}

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // psdInputs are matrices that trouble eigensolvers, in coordinates, of norm around 1.
@@ -297,7 +299,7 @@ func TestPSDBallAllowance(t *testing.T) {
 			a := make([]float64, d*d)
 			Symmetric{Dim: d}.Unpack(a, w)
 			for k, solve := range []eigenSolver{solveLAPACK, jacobi{}.solve, solveWide} {
-				if k == 1 && d > 64 || k == 2 && d > 31 {
+				if k == 1 && d > 64 || k == 2 && d > sizes.Of(8, 31) {
 					continue
 				}
 				v, lambda, ok := solve(a, d)

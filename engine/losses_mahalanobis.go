@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 )
 
 // MetricLoss is a Loss of the form
@@ -92,7 +93,7 @@ func (MahalanobisLogistic) Constants(b Bounds, radius float64) (Constants, error
 	near := metricSlope(q, largest-1)
 	far := sigmoidUp(q*(1+s)*(1+0x1p-50)) * q * (1 + 0x1p-52)
 	up := 1 + 0x1p-50
-	spread := min(near+far, metricDiameter(func(x float64) float64 { return metricSlope(q, x) }, largest, s))
+	spread := min(near+far, mahalanobisDiameters.value(q, largest, s))
 	c := Constants{
 		Lipschitz:    full * max(near, far) * up,
 		Smoothness:   mulUp(mulUp(full, full), metricCurvature(q, largest)),
@@ -186,4 +187,32 @@ func addMetricGrad(dst, w []float64, z, zp Record, dphi func(float64) float64) {
 			k++
 		}
 	}
+}
+
+// mahalanobisDiameters keeps values of metricDiameter, which take some 0.1 s: planning asks for the same ones many times.
+var mahalanobisDiameters diameterCache
+
+type diameterCache struct {
+	sync.Mutex
+	known map[[3]float64]float64 // by q, A and s; at most diameterCacheSize
+}
+
+const diameterCacheSize = 256
+
+func (c *diameterCache) value(q, A, s float64) float64 {
+	key := [3]float64{q, A, s}
+	c.Lock()
+	v, ok := c.known[key]
+	c.Unlock()
+	if ok {
+		return v
+	}
+	v = metricDiameter(func(x float64) float64 { return metricSlope(q, x) }, A, s)
+	c.Lock()
+	defer c.Unlock()
+	if c.known == nil || len(c.known) >= diameterCacheSize {
+		c.known = map[[3]float64]float64{}
+	}
+	c.known[key] = v
+	return v
 }

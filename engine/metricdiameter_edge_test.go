@@ -3,6 +3,8 @@ package engine
 import (
 	"math"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 func metricConstants(t *testing.T, text string, params map[string]float64, b Bounds, radius float64) Constants {
@@ -26,7 +28,7 @@ func TestMetricDiameterUsesMarginsOnly(t *testing.T) {
 		t.Skip("slow")
 	}
 	b := UnitBounds()
-	for _, radius := range []float64{0.25, 1.25, 4} {
+	for _, radius := range sizes.Of([]float64{1.25}, []float64{0.25, 1.25, 4}) {
 		_, top := Metric{}.MarginRange(b, radius)
 		largest := 4 * radius
 		want := metricConstants(t, "log1p(exp(-u))", nil, b, radius)
@@ -46,7 +48,7 @@ func TestMetricDiameterScales(t *testing.T) {
 		t.Skip("slow")
 	}
 	want := metricConstants(t, "log1p(exp(-u))", nil, UnitBounds(), 1).PairDiameter
-	for _, s := range []float64{1e-155, 1e-170, 1e-290} {
+	for _, s := range sizes.Of([]float64{1e-170}, []float64{1e-155, 1e-170, 1e-290}) {
 		k := metricConstants(t, "s*log1p(exp(-u))", map[string]float64{"s": s}, UnitBounds(), 1)
 		if got := k.PairDiameter / s; !(got >= want*(1-1e-9)) {
 			t.Errorf("s = %v: Dg/s = %v, want %v", s, got, want)

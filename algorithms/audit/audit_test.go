@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -51,8 +52,12 @@ var (
 	descent     = algorithms.DPGDSC{Steps: 4, StepSize: 0.05}
 )
 
+// mustRun audits by the runs of o; those of a statistical test, 2000 or more, are a quarter unless at full power.
 func mustRun(t testing.TB, target audit.Target, o audit.Options) *audit.Report {
 	t.Helper()
+	if o.Runs >= 2000 {
+		o.Runs = sizes.Of(o.Runs/4, o.Runs)
+	}
 	r, err := audit.Run(context.Background(), target, o)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +70,7 @@ func seeds(full int) int {
 	if testing.Short() {
 		return max(3, full/10)
 	}
-	return full
+	return max(3, sizes.Trials(full))
 }
 
 // moreThan is P(X > k) for X ~ Bin(n, p), summed.
@@ -167,10 +172,7 @@ func TestUnderNoisedBuildIsCaught(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			target := structured(plan(t, c.a, c.loss, 30, c.d, c.budget), c.a)
-			count := 10
-			if testing.Short() {
-				count = 2
-			}
+			count := seeds(10)
 			caught, smallest := 0, math.Inf(1)
 			var last *audit.Report
 			for seed := range uint64(count) {

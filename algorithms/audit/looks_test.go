@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -45,7 +46,8 @@ func TestLargestOfAllLooksHolds(t *testing.T) {
 		t.Skip("slow")
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
-	const samples, runs, alpha, epsilon = 2000, 400, 0.05, 1.0
+	const runs, alpha, epsilon = 400, 0.05, 1.0
+	samples := sizes.Of(500, 2000)
 	missed, control := 0, 0
 	for range samples {
 		var trials [2][]trial
@@ -69,13 +71,13 @@ func TestLargestOfAllLooksHolds(t *testing.T) {
 			control++
 		}
 	}
-	// 4 standard deviations of a share of alpha are 39.
-	if limit := int(alpha*samples) + 39; missed > limit {
+	expected := alpha * float64(samples)
+	if limit := int(expected + 4*math.Sqrt(expected*(1-alpha))); missed > limit {
 		t.Errorf("missed %d of %d times, want at most %d", missed, samples, limit)
-	} else if missed < 10 {
+	} else if missed < samples/200 {
 		t.Errorf("missed %d of %d times: the bounds are too loose to mean anything", missed, samples)
 	}
-	if control < int(2*alpha*samples) {
+	if control < int(2*expected) {
 		t.Errorf("without a schedule %d of %d are missed: the check is blind", control, samples)
 	}
 }

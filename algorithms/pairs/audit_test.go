@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
 	"dyad/engine/terms"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -43,6 +44,8 @@ func run(t *testing.T, target audit.Target, runs int) *audit.Report {
 	t.Helper()
 	if testing.Short() {
 		runs /= 5
+	} else {
+		runs = sizes.Of(runs/4, runs)
 	}
 	r, err := audit.Run(context.Background(), target, audit.Options{Runs: runs, Seed: 1})
 	if err != nil {
@@ -57,7 +60,7 @@ func run(t *testing.T, target audit.Target, runs int) *audit.Report {
 	return r
 }
 
-// holds says that an audit did not refute the claim, and that it would have refuted half.
+// holds says that an audit did not refute the claim, and that it would have refuted half; or a third, by a quarter of the runs.
 func holds(t *testing.T, r *audit.Report) {
 	t.Helper()
 	if !r.Holds() {
@@ -66,7 +69,7 @@ func holds(t *testing.T, r *audit.Report) {
 	if testing.Short() {
 		return
 	}
-	if !r.HalfRefuted {
+	if !r.HalfRefuted && (sizes.Full() || r.LowerBound < r.Epsilon/3) {
 		t.Errorf("no power: %+v", r.Bounds)
 	}
 	if r.Tightness != nil {
@@ -197,7 +200,7 @@ func TestAuditOfPerturbedInputs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := attack(t, planOf(t, spec(c.method, 1, c.kappa, c.byClass)), 0, 20_000)
-			if !r.Holds() || !testing.Short() && r.LowerBound < 0.3 {
+			if !r.Holds() || !testing.Short() && r.LowerBound < sizes.Of(0.2, 0.3) {
 				t.Errorf("epsilon at least %v of 1", r.LowerBound)
 			}
 			target, err := audit.WorstPairs(context.Background(), planOf(t, spec(c.method, 3, c.kappa, c.byClass)), 0)

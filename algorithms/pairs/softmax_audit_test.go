@@ -7,6 +7,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
 	"dyad/engine/terms"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -76,7 +77,7 @@ func TestSeededDefectsOfASoftmaxAreCaught(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := run(t, target, 4_000); r.Holds() || !testing.Short() && !r.Refuted() {
+	if r := run(t, target, sizes.Of(16_000, 4_000)); r.Holds() || !testing.Short() && !r.Refuted() {
 		t.Errorf("noise for one softmax is not caught: moves %v of the certificate, %+v for epsilon %v", r.Move, r.Bounds, r.Epsilon)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/sizes"
 )
 
 // noMetric leaves metric losses out: they have no near-linear method.
@@ -59,7 +60,7 @@ func TestNearLinearOverLargeRange(t *testing.T) {
 		MetricLosses: noMetric,
 		Unsupported:  onlyAnyLabels(t),
 		Sizes:        []int{129},
-		Groups:       [][]int{{3, 1, 30}},
+		Groups:       sizes.Of([][]int{}, [][]int{{3, 1, 30}}),
 		Radii:        []float64{200},
 	})
 }

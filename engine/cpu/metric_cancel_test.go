@@ -9,6 +9,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
 	"dyad/internal/machine"
+	"dyad/internal/sizes"
 	"dyad/kernels"
 )
 
@@ -64,7 +65,7 @@ func TestMetricCancelLatency(t *testing.T) {
 		}
 		return max(ctx.longest, machine.ProcessorTime()-ctx.asked)
 	}
-	for _, v := range kernels.Variants() {
+	for _, v := range sizes.Of([]kernels.Variant{kernels.Best}, kernels.Variants()) {
 		got := longest(cpu.Backend{Workers: 1, Variant: v}, engine.MahalanobisLogistic{}, stop)
 		t.Logf("%v: %.1f ms", v, 1e3*got)
 		if got > most {

@@ -10,6 +10,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/sizes"
 	"dyad/kernels"
 )
 
@@ -40,7 +41,7 @@ func TestPersonSumsMatchBruteForce(t *testing.T) {
 					WithWorkers: func(k int) engine.Backend { return cpu.Backend{Workers: k, Method: c.method, Variant: v} },
 				}
 				if v == kernels.Best {
-					opts.Radii = []float64{0.3, 6}
+					opts.Radii = sizes.Of([]float64{6}, []float64{0.3, 6})
 				}
 				if c.method == cpu.NearLinear {
 					opts.Unsupported = onlyAnyLabels(t)

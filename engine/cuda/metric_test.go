@@ -9,6 +9,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/sizes"
 )
 
 // metricLimits are three times the limits of Roundoff per pair.
@@ -67,11 +68,11 @@ func openMetric(t *testing.T, f *fakeDriver, p Precision) Backend {
 // approximate instructions and the tensor cores exact and off by their assumed error
 // either way.
 func TestMetricConformance(t *testing.T) {
-	for _, p := range []Precision{FP32, BF16x3, TF32, Wgmma} {
+	for i, p := range []Precision{FP32, BF16x3, TF32, Wgmma} {
 		if testing.Short() && p != FP32 && p != Wgmma {
 			continue
 		}
-		for _, skew := range []float64{0, 1, -1} {
+		for _, skew := range sizes.Of([]float64{0, []float64{1, -1}[i%2]}, []float64{0, 1, -1}) {
 			f := newFake()
 			f.skew = skew
 			o := metricOptions(p)
@@ -91,11 +92,11 @@ func TestMetricExpressions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	for _, p := range []Precision{BF16x3, FP32, Wgmma} {
+	for i, p := range []Precision{BF16x3, FP32, Wgmma} {
 		o := metricOptions(p)
 		o.MetricLosses, o.Sizes, o.Radii = metricLosses(t), []int{5}, []float64{2}
-		if testing.Short() {
-			o.MetricLosses = o.MetricLosses[:1]
+		if !sizes.Full() {
+			o.MetricLosses = o.MetricLosses[i : i+1]
 		}
 		enginetest.Run(t, openMetric(t, newFake(), p), o)
 	}

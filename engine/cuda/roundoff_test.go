@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cuda/ptxtest"
+	"dyad/internal/sizes"
 	"dyad/kernels"
 )
 
@@ -86,7 +87,7 @@ func TestRoundoffAtWorst(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	const points = 400
+	points := sizes.Of(100, 400)
 	worst := map[float64]float64{}
 	for _, skew := range []float64{1, -1, 2, -2} {
 		f := newFake()

@@ -49,11 +49,11 @@ func semidefinite(rng *rand.Rand, d, rank int, r float64) []float64 {
 // largestMetricSize keeps the reference, which costs n^2 d^2, short.
 const largestMetricSize = 400
 
-// metricLoss checks all cases of a loss and a radius; number counts cases.
-func (s *suite) metricLoss(loss engine.MetricLoss, radius float64, number *int) {
+// metricLoss checks all cases of a loss and radius k; number counts cases.
+func (s *suite) metricLoss(loss engine.MetricLoss, radius float64, k int, number *int) {
 	s.Helper()
-	for _, n := range s.opts.Sizes {
-		if n > largestMetricSize || n > 129 && (s.opts.Short || radius != 1) {
+	for i, n := range s.opts.Sizes {
+		if n > largestMetricSize || n > 129 && (s.opts.Short || radius != 1) || n <= 129 && s.thinned(i, k) {
 			continue
 		}
 		for _, weights := range weightings {

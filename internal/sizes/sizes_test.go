@@ -33,3 +33,13 @@ func TestCellsCoverPairs(t *testing.T) {
 		t.Errorf("%d different cells of two seeds", len(random))
 	}
 }
+
+// A tenth of the samples ordinarily, never none, and all of them at full power.
+func TestTrials(t *testing.T) {
+	for full, want := range map[string]int{"": 13, "1": 121} {
+		t.Setenv("DYAD_FULL", full)
+		if got := Trials(121); got != want || Trials(1) != 1 {
+			t.Errorf("DYAD_FULL=%q: %d of 121, %d of 1", full, got, Trials(1))
+		}
+	}
+}
