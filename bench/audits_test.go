@@ -31,7 +31,7 @@ type auditTable struct {
 	n, few, d, canaries          int
 	confidence                   float64
 	seed                         uint64
-	only                         string
+	only, mode, loss             string
 	time                         time.Duration
 	budgets                      []privacy.Budget
 	full                         bool            // all losses, canaries, variants of streams and pairs
@@ -55,6 +55,8 @@ func auditFlags() *auditTable {
 	flag.IntVar(&t.n, "audit-n", 64, "records")
 	flag.IntVar(&t.few, "audit-few", 20, "records of a stream, and with a metric loss")
 	flag.StringVar(&t.only, "audit-only", "", "attack these algorithms only, separated by commas")
+	flag.StringVar(&t.mode, "audit-mode", "", "attack the algorithms of the offline catalogue in this mode only, and nothing else")
+	flag.StringVar(&t.loss, "audit-loss", "", "attack on this loss only")
 	flag.IntVar(&t.d, "audit-d", 4, "features")
 	flag.IntVar(&t.canaries, "audit-canaries", 512, "canaries of a one-run audit, of four times as many records")
 	flag.Float64Var(&t.confidence, "audit-confidence", 0.999, "confidence of each row")
@@ -97,7 +99,7 @@ func TestAudits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range algorithms.Catalog() {
-		if i := a.Info(); table.only == "" && slices.Contains(i.Modes, algorithms.Certified) && !table.attacked[i.Name] && slices.ContainsFunc(losses, i.Learns) {
+		if i := a.Info(); table.only+table.mode == "" && slices.Contains(i.Modes, algorithms.Certified) && !table.attacked[i.Name] && slices.ContainsFunc(losses, i.Learns) {
 			t.Errorf("%s was never attacked", i.Name)
 		}
 	}
@@ -115,7 +117,7 @@ func (t *auditTable) write() error {
 			continue
 		}
 		for _, m := range a.Info().Modes {
-			if m == algorithms.NonPrivate {
+			if m == algorithms.NonPrivate || t.mode != "" && m.String() != t.mode {
 				continue
 			}
 			for _, b := range t.budgets {
@@ -127,6 +129,9 @@ func (t *auditTable) write() error {
 				}
 			}
 		}
+	}
+	if t.mode != "" {
+		return nil
 	}
 	for _, v := range t.variants() {
 		if !t.wants(v.a.Info().Name) {
@@ -176,6 +181,9 @@ func (t *auditTable) rows(a algorithms.Algorithm, m algorithms.Mode, b privacy.B
 		return err
 	}
 	for i, loss := range losses {
+		if t.loss != "" && loss.Name() != t.loss {
+			continue
+		}
 		radius, n, runs, whole := 1.0, t.n, t.runs, t.whole
 		switch loss.(type) {
 		case engine.Logistic:
@@ -220,7 +228,7 @@ func (t *auditTable) rows(a algorithms.Algorithm, m algorithms.Mode, b privacy.B
 			}
 		}
 	}
-	if !t.full {
+	if !t.full || t.loss != "" {
 		return nil
 	}
 	p, err := t.plan(a, audit.Linear{}, m, b, 4*t.canaries, t.canaries, 1)

@@ -127,7 +127,7 @@ func notRun(named, run []mention) (missing []string) {
 }
 
 // TestEveryDocumentedCommandRuns: what a page names, in a block or within a line, is run by TestDocsRun,
-// TestDocsRunOnRealData, TestReadmeRoad or TestHelpExamplesRun with the same flags, or by a test named in
+// TestDocsRunOnRealData, TestReadmeRoad, TestHelpExamplesRun or TestVerdictsHaveEvidence with the same flags, or by a test named in
 // runElsewhere.
 func TestEveryDocumentedCommandRuns(t *testing.T) {
 	parser, err := newParser(&cli{}, io.Discard, io.Discard)
@@ -154,6 +154,11 @@ func TestEveryDocumentedCommandRuns(t *testing.T) {
 		page := strings.TrimPrefix(file, "../../")
 		if page != "docs/commands.md" { // the help texts, whose examples are run
 			named = append(named, mentions(page, string(text), parser.Model)...)
+		}
+		if page == "docs/verdicts.md" { // TestVerdictsHaveEvidence runs them
+			for _, e := range evidenceOn(string(text)) {
+				add(page, strings.TrimPrefix(e.command, "dyad "))
+			}
 		}
 		for _, c := range readPage(strings.ReplaceAll(string(text), "```console real", "```console runnable")).commands {
 			add(page, c)

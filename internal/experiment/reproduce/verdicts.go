@@ -173,7 +173,8 @@ What each algorithm claims, what is true of it, and what it gives. Written by ` 
 files (bench/results/reproduce); edit neither numbers nor sentences here. The proofs are in [theory.md](theory.md), the comparisons with
 the papers in the pages [Huai](reproduce-huai.html), [Kang](reproduce-kang.html), [Xue](reproduce-xue.html), [Han](reproduce-han.html) and
 [Li](reproduce-li.html). Epsilon against AUC next to pointwise libraries: [dpauc.md](dpauc.md); DP-SGD given a pairwise loss:
-[pairwise-dpsgd.md](pairwise-dpsgd.md).
+[pairwise-dpsgd.md](pairwise-dpsgd.md). Each verdict has evidence that anybody can run in a minute: the program, or a test in a copy of
+the repository.
 
 | algorithm | what is measured | certified | literal | epsilon that its noise proves | changed schedule | epsilon that its noise proves | n from which the literal algorithm takes steps |
 |---|---|---|---|---|---|---|---|
@@ -187,7 +188,7 @@ the papers in the pages [Huai](reproduce-huai.html), [Kang](reproduce-kang.html)
 	}
 	b.WriteString("\nMeans over splits with one standard error. Literal: the paper's formulas. Changed schedule: literal without what keeps it from stepping\n(`--paper-unsound`), which no theorem of a paper covers; an epsilon of 0 says that delta alone\ncovers what is revealed. Models without privacy stand in the column certified.\n")
 	for _, info := range catalogue {
-		fmt.Fprintf(&b, "\n## %s\n\n%s. Source: %s.\n\n- Claim: %s.\n- Verdict: %s.\n- Released: %s.\n", info.Name, capital(info.Title), info.Paper, info.Claim, info.Verdict, info.Released)
+		fmt.Fprintf(&b, "\n## %s\n\n%s. Source: %s.\n\n- Claim: %s.\n- Verdict: %s.\n%s- Released: %s.\n", info.Name, capital(info.Title), info.Paper, info.Claim, info.Verdict, evidenceLines(info.Name), info.Released)
 		if info.Unsound != "" {
 			fmt.Fprintf(&b, "- `--paper-unsound` changes %s.\n", info.Unsound)
 		}
