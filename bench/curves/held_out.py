@@ -35,6 +35,24 @@ R = {
     "weather": ("nycflights13", "weather", lambda d: d.precip > 0, "origin month hour temp dewp humid wind_dir wind_speed pressure"),
     "pension": ("wooldridge", "k401ksubs", lambda d: d.e401k == 1, "inc marr male age fsize nettfa pira"),
     "chemistry": ("mlmRev", "Chem97", lambda d: d.score >= 8, "gender age gcsescore"),
+    # From here on fixed after those above were run, for the constants that they led to.
+    "lending": ("modeldata", "lending_club", lambda d: d.Class == "bad", "funded_amnt term int_rate annual_inc emp_length delinq_2yrs inq_last_6mths revol_util open_il_6m total_bal_il all_util inq_fi num_il_tl total_il_high_credit_limit"),
+    "hotel": ("modeldata", "hotel_rates", lambda d: d.avg_price_per_room > 100, "lead_time stays_in_weekend_nights stays_in_week_nights adults children meal market_segment is_repeated_guest booking_changes"),
+    "union": ("sampleSelection", "nlswork", lambda d: d.union == 1, "year age race msp grade collgrad not_smsa c_city south ttl_exp tenure hours ln_wage"),
+    "rand": ("sampleSelection", "RandHIE", lambda d: d.mdvis > 0, "plan site coins year black income xage female educdec num mhi disea physlm child lpi"),
+    "vote": ("stevedata", "TV16", lambda d: d.votetrump == 1, "age female collegeed racef famincr ideo pid7na bornagain religimp churchatd prayerfreq angryracism"),
+    "happy": ("wooldridge", "happiness", lambda d: d.vhappy == 1, "year prestige educ babies preteen teens tvhours black female unem10"),
+    "labour": ("wooldridge", "labsup", lambda d: d.worked == 1, "kids morekids boys2 girls2 age agefstm black hispan nonmomi educ"),
+    "liver": ("survival", "nafld1", lambda d: d.status == 1, "age male weight height bmi"),
+    "films": ("ggplot2movies", "movies", lambda d: d.rating > 6, "year length budget votes Action Animation Comedy Drama Documentary Romance Short"),
+    "insured": ("stevedata", "mm_nhis", lambda d: d.hi == 1, "fml hlth nwhite age yedu famsize empl inc"),
+    "fight": ("mediation", "student", lambda d: d.fight == 1, "attachment work score late coed smorale gender income free pared catholic"),
+    "covid": ("medicaldata", "covid_testing", lambda d: d.result == "positive", "gender pan_day age drive_thru_ind payor_group patient_class col_rec_tat rec_ver_tat"),
+    "smoker": ("AER", "SmokeBan", lambda d: d.smoker == "yes", "ban age education afam hispanic gender"),
+    "stops": ("carData", "MplsStops", lambda d: d.problem == "traffic", "race gender lat long policePrecinct"),
+    "fertility": ("AER", "Fertility2", lambda d: d.morekids == "yes", "gender1 gender2 age afam hispanic other work"),
+    "words": ("carData", "GSSvocab", lambda d: d.vocab >= 7, "year gender nativeBorn age educ"),
+    "obese": ("geepack", "muscatine", lambda d: d.obese == "yes", "gender base_age age occasion"),
 }
 
 

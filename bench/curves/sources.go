@@ -69,6 +69,23 @@ var sources = map[string]source{
 	"skewed": {sizes: []int{2000, 10000}, write: func(b *bytes.Buffer) (string, error) {
 		return drawn(b, 28, 12, 0, 20, func(r *rand.Rand) float64 { return math.Exp(r.NormFloat64()) }, func(j int, x float64) float64 { return 0.4 * math.Log(x) }), nil
 	}},
+
+	// Confirm the constants that those led to.
+	"lending": {sizes: []int{7500}, own: true}, "hotel": {sizes: []int{5000, 12000}, own: true}, "union": {sizes: []int{5000, 20000}, own: true},
+	"rand": {sizes: []int{5000, 15000}, own: true}, "vote": {sizes: []int{5000, 30000}, own: true}, "happy": {sizes: []int{5000, 13000}, own: true},
+	"labour": {sizes: []int{5000, 25000}, own: true}, "liver": {sizes: []int{5000, 13000}, own: true}, "films": {sizes: []int{5000, 30000}, own: true},
+	"insured": {sizes: []int{5000, 15000}, own: true}, "fight": {sizes: []int{5000, 7500}, own: true}, "covid": {sizes: []int{5000, 12000}, own: true},
+	"smoker": {sizes: []int{5000, 8000}, own: true}, "stops": {sizes: []int{5000, 30000}, own: true}, "fertility": {sizes: []int{5000, 24000}, own: true},
+	"words": {sizes: []int{5000, 23000}, own: true}, "obese": {sizes: []int{5000, 11000}, own: true},
+	"plain": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
+		return drawn(b, 29, 8, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 { return 2 * (x - 0.5) }), nil
+	}},
+	"rare": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) { // 5 % positives
+		return drawn(b, 30, 8, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 { return 2*(x-0.5) - 0.43 }), nil
+	}},
+	"saturating": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
+		return drawn(b, 31, 10, -4, 4, (*rand.Rand).NormFloat64, func(j int, x float64) float64 { return math.Tanh(x) / 2 }), nil
+	}},
 }
 
 // load encodes a data set by each basis: the same records in the same order.
