@@ -19,6 +19,7 @@ import (
 	"dyad/algorithms"
 	"dyad/bench"
 	"dyad/engine"
+	"dyad/engine/dataset"
 	"dyad/engine/metrics"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -42,6 +43,7 @@ func main() {
 	least, most := flag.Int("least", 0, "smallest n"), flag.Int("most", math.MaxInt, "largest n")
 	from, splits := flag.Int("from", 1, "first split"), flag.Int("splits", 20, "last split")
 	noises := flag.Int("noises", 3, "noises of a split")
+	t := flag.Float64("t", 0, "leave out bases with a smaller n mu/sqrt d, and their budgets if there is no other basis")
 	out := flag.String("out", "results/curves.csv", "file that raw rows are appended to")
 	summary := flag.String("summary", "", "write this summary of -out, and measure nothing")
 	flag.Parse()
@@ -49,7 +51,7 @@ func main() {
 	if *summary != "" {
 		err = summarize(*out, *summary)
 	} else {
-		s := study{shared: *shared, bases: strings.Split(*bases, ","), least: *least, most: *most, noises: *noises}
+		s := study{shared: *shared, bases: strings.Split(*bases, ","), least: *least, most: *most, noises: *noises, t: *t}
 		err = s.run(strings.Split(*names, ","), *from, *splits, *out)
 	}
 	if err != nil {
@@ -64,6 +66,17 @@ type study struct {
 	bases       []string
 	least, most int
 	noises      int
+	t           float64
+}
+
+// measures says whether a basis has a large enough n mu/sqrt d, or, for none, whether one of the others has.
+func (s study) measures(encoded []*engine.Records, i, n int, mu float64) bool {
+	for k, r := range encoded {
+		if (k == i || s.bases[i] == dataset.BasisNone) && s.bases[k] != dataset.BasisNone && float64(n)*mu >= s.t*math.Sqrt(float64(r.Dim())) {
+			return true
+		}
+	}
+	return false
 }
 
 // run goes through the splits outermost, so that an early end leaves all cells with as many.
@@ -119,6 +132,9 @@ func (s study) cell(w *csv.Writer, name string, encoded []*engine.Records, n, sp
 			test = test.Subset(keep)
 		}
 		for _, epsilon := range epsilons {
+			if !s.measures(encoded, i, n, account.GDPMu(epsilon, delta)) {
+				continue
+			}
 			for noise := range s.noises {
 				auc, err := measure(train, test, epsilon, uint64(1000*split+noise))
 				if err != nil {

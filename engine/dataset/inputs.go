@@ -15,7 +15,8 @@ const (
 // Input says how Encode maps one feature column, for programs that do the same elsewhere. A
 // numeric value v becomes s = (min(max(t(v - Shift), t(Lo)), t(Hi)) - Center)/Half times
 // Encoder.Factor, with t(x) = log(1 + x) if Log1p is set and t(x) = x otherwise; with Cosines > 0 it becomes, in
-// place of s, the numbers Shrink cos(pi k (1 + s)/2)/k for k = 1 to Cosines, the first of them Shrink sqrt(1.5) s if Line is set. A category has a
+// place of s, the numbers Shrink cos(pi k (1 + s)/2)/k for k = 1 to Cosines, the first of them Shrink sqrt(1.5) s if Line is set. Coefficients
+// has what these cosines are multiplied by. A category has a
 // code: with Width 1, code 0 becomes -Factor and code 1 becomes Factor; otherwise output number
 // code is Factor and the others are 0.
 type Input struct {
@@ -35,8 +36,8 @@ type Input struct {
 	Shrink       float64 // with Cosines
 	// MissingNumbers are the numbers v - Shift that count as missing; NaN and empty fields always do.
 	MissingNumbers []float64
-	// MissingOutput is the first output of a missing number, NaN where Encode refuses it.
-	MissingOutput float64
+	// MissingOutputs are the outputs of a missing number, NaN where Encode refuses it.
+	MissingOutputs []float64
 
 	// Categories are the values with a code, each once.
 	Categories []InputCategory
@@ -84,11 +85,28 @@ func (f *featureEncoder) describeNumber(in *Input) {
 		}
 	}
 	in.Cosines, in.Line, in.Shrink = f.cosines, f.line, f.shrink
-	out := make([]float64, f.width)
-	if f.encodeMissing(out) != "" {
-		out[0] = math.NaN()
+	in.MissingOutputs = make([]float64, f.width)
+	if f.encodeMissing(in.MissingOutputs) != "" {
+		for k := range in.MissingOutputs {
+			in.MissingOutputs[k] = math.NaN()
+		}
 	}
-	in.MissingOutput = out[0]
+}
+
+// Coefficients are the factors, with that of the encoder, of the outputs of a number: of s without a basis, else of cos(pi k (1 + s)/2)
+// for k = 1 to Cosines, the first of them that of s with Line.
+func (in *Input) Coefficients(factor float64) []float64 {
+	if in.Cosines == 0 {
+		return []float64{factor}
+	}
+	all := make([]float64, in.Cosines)
+	for k := range all {
+		all[k] = in.Shrink * factor / float64(k+1)
+	}
+	if in.Line {
+		all[0] = math.Sqrt(1.5) * in.Shrink * factor
+	}
+	return all
 }
 
 func (f *featureEncoder) describeCategories(in *Input) {

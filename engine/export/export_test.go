@@ -72,25 +72,6 @@ func TestSnippets(t *testing.T) {
 	}
 }
 
-// A basis is not written in these formats yet: a file without it would give other scores than dyad predict.
-func TestBasisIsRefused(t *testing.T) {
-	for name, schema := range map[string]string{"all": "basis: cosine:6\n" + mixed, "one": strings.Replace(mixed, "range: [-2, 3]", "range: [-2, 3], basis: cosine:2", 1)} {
-		f := function(t, schema)
-		for format, text := range map[string]func() ([]byte, error){
-			"ONNX": f.ONNX, "Python": f.Python, "Go": f.Go, "SQL": func() ([]byte, error) { return f.SQL("t") },
-		} {
-			if got, err := text(); err == nil || !strings.Contains(err.Error(), "has a basis") {
-				t.Errorf("%s, %s: got %d bytes and %v, want an error", name, format, len(got), err)
-			}
-		}
-		for format, numbers := range map[string]func() ([]byte, error){"NPZ": f.NPZ, "safetensors": f.Safetensors} {
-			if _, err := numbers(); err != nil { // of encoded records, with the schema
-				t.Errorf("%s, %s: %v", name, format, err)
-			}
-		}
-	}
-}
-
 // record is what a snippet takes, and the texts of the same fields.
 type record struct {
 	Numbers map[string]float64
@@ -107,7 +88,7 @@ func draw(rng *rand.Rand, f *export.Function) record {
 		case in.Numeric:
 			v := []float64{in.Lo + (in.Hi-in.Lo)*rng.Float64(), in.Hi * (4*rng.Float64() - 2), in.Lo, in.Hi, 1e15, -1}[rng.IntN(6)]
 			field = strconv.FormatFloat(v, 'g', -1, 64)
-			if r.Numbers[in.Name] = v; rng.IntN(10) == 0 && !math.IsNaN(in.MissingOutput) {
+			if r.Numbers[in.Name] = v; rng.IntN(10) == 0 && !math.IsNaN(in.MissingOutputs[0]) {
 				field = ""
 				delete(r.Numbers, in.Name)
 			}
@@ -160,8 +141,12 @@ func TestGoSnippetScores(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs")
 	}
-	for _, store := range []string{"", "store: float32\n"} {
-		f := function(t, store+mixed)
+	for _, head := range []string{"", "store: float32\n", "basis: cosine:6\n", "basis: curve:3\n"} {
+		schema := head + mixed
+		if strings.Contains(head, "cosine") { // another basis in one column
+			schema = strings.Replace(schema, "range: [-2, 3]", "range: [-2, 3], basis: curve:2", 1)
+		}
+		f := function(t, schema)
 		source, err := f.Go()
 		if err != nil {
 			t.Fatal(err)
@@ -216,7 +201,7 @@ func TestGoSnippetScores(t *testing.T) {
 			}
 			got, _ := strconv.ParseFloat(parts[0], 64)
 			without, _ := strconv.ParseFloat(parts[1], 64)
-			if !(math.Abs(got-want) <= 1e-9) {
+			if !(math.Abs(got-want) <= 1e-12) {
 				t.Fatalf("record %d: %v, want %v", i, got, want)
 			}
 			if !(math.Abs(without-want) <= 1e-6) {

@@ -62,16 +62,6 @@ func (f *Function) linear() ([]float64, error) {
 	return f.Layers[0].W, nil
 }
 
-// plain refuses a function that has a basis before its layers, which the formats with an encoder of their own do not write.
-func (f *Function) plain() error {
-	for _, in := range f.Encoder.Inputs() {
-		if in.Cosines > 0 {
-			return fmt.Errorf("export: column %.80q has a basis of %d features in the schema, which ONNX, SQL, Go and Python do not write in this version; export the numbers as NPZ or safetensors, which multiply rows of dyad data convert --encoded", in.Name, in.Cosines)
-		}
-	}
-	return nil
-}
-
 // numbered says that the features have numbers instead of names.
 func (f *Function) numbered() bool { return f.Encoder.Schema().Features > 0 }
 

@@ -57,6 +57,13 @@ func (g *graph) doubles(v []float64, dims ...int) string {
 	return name
 }
 
+// bools adds a constant of 0 and 1.
+func (g *graph) bools(v []byte, dims ...int) string {
+	name := g.name()
+	g.constants = append(g.constants, tensor(name, typeBool, dims, v))
+	return name
+}
+
 // scalar is a constant number.
 func (g *graph) scalar(v float64) string {
 	key := fmt.Sprint(v)

@@ -26,9 +26,6 @@ const (
 // January 1, 1970) and categories that are all numbers, text for other categories. NaN and empty texts are missing. Numbered
 // features are one input X of shape [batch, d], in which features that a sparse row leaves out are 0.
 func (f *Function) ONNX() ([]byte, error) {
-	if err := f.plain(); err != nil {
-		return nil, err
-	}
 	inputs := f.Encoder.Inputs()
 	if !f.numbered() {
 		seen := map[string]bool{}
@@ -51,7 +48,7 @@ func (f *Function) ONNX() ([]byte, error) {
 		if i == 0 {
 			w = permuted(w, l.Rows, order)
 		}
-		x = g.on("MatMul", x, g.doubles(w, l.Cols, l.Rows))
+		x = g.on("MatMul", x, g.doubles(w, len(w)/l.Rows, l.Rows))
 		if l.Bias != nil {
 			x = g.on("Add", x, g.doubles(l.Bias, 1, l.Rows))
 		}
@@ -107,7 +104,7 @@ func operatorSet(domain string, version int64) message {
 	return m
 }
 
-// encoded is the record before its projection, with numbers first; order[k] is the feature in column k.
+// encoded is the record before its projection, with numbers first; order[k] is the feature in column k, or noFeature.
 func (f *Function) encoded(g *graph, inputs []dataset.Input) (x string, order []int) {
 	var numbers []dataset.Input
 	var raw, parts []string
@@ -116,7 +113,6 @@ func (f *Function) encoded(g *graph, inputs []dataset.Input) (x string, order []
 			continue
 		}
 		numbers = append(numbers, in)
-		order = append(order, in.Offset)
 		if !f.numbered() {
 			doc := fmt.Sprintf("number, range [%v, %v], NaN is missing", in.Lo, in.Hi)
 			if in.Date {
@@ -131,7 +127,16 @@ func (f *Function) encoded(g *graph, inputs []dataset.Input) (x string, order []
 		raw = []string{oneMatrix}
 	}
 	if len(numbers) > 0 {
-		parts = append(parts, g.scaled(g.concat(raw), numbers, f.Encoder.Factor()))
+		parts = append(parts, g.scaled(g.concat(raw), numbers, f.Encoder.Factor())...)
+		for k := range parts {
+			for _, in := range numbers {
+				if k >= in.Width {
+					order = append(order, noFeature)
+				} else {
+					order = append(order, in.Offset+k)
+				}
+			}
+		}
 	}
 	for _, in := range inputs {
 		if !in.Numeric {
@@ -144,8 +149,11 @@ func (f *Function) encoded(g *graph, inputs []dataset.Input) (x string, order []
 	return g.concat(parts), order
 }
 
-// scaled maps the columns of numbers x.
-func (g *graph) scaled(x string, columns []dataset.Input, factor float64) string {
+// noFeature is a column of zeros: the k-th feature of a number whose basis is smaller than that of another one.
+const noFeature = -1
+
+// scaled maps the columns of numbers x. parts[k] has the k-th feature of every column.
+func (g *graph) scaled(x string, columns []dataset.Input, factor float64) (parts []string) {
 	row := func(of func(in dataset.Input) float64) []float64 {
 		v := make([]float64, len(columns))
 		for k, in := range columns {
@@ -188,8 +196,43 @@ func (g *graph) scaled(x string, columns []dataset.Input, factor float64) string
 		u = g.on("Where", isLog, g.on("Where", none, safe, log), u)
 	}
 	u = g.on("Div", g.on("Sub", u, constant(func(in dataset.Input) float64 { return in.Center })), constant(func(in dataset.Input) float64 { return in.Half }))
-	u = g.on("Mul", g.on("Min", g.on("Max", u, g.scalar(-1)), g.scalar(1)), g.scalar(factor))
-	return g.on("Where", missing, constant(func(in dataset.Input) float64 { return in.MissingOutput }), g.on("Add", u, finite))
+	u = g.on("Min", g.on("Max", u, g.scalar(-1)), g.scalar(1))
+	for k, value := range g.features(u, columns) {
+		entry := func(of []float64) float64 {
+			if k < len(of) {
+				return of[k]
+			}
+			return 0
+		}
+		value = g.on("Mul", value, constant(func(in dataset.Input) float64 { return entry(in.Coefficients(factor)) }))
+		instead := constant(func(in dataset.Input) float64 { return entry(in.MissingOutputs) })
+		parts = append(parts, g.on("Where", missing, instead, g.on("Add", value, finite)))
+	}
+	return parts
+}
+
+// features are, for k = 1 to the largest K, what Coefficients multiply: s, or cos(pi k (1 + s)/2), which it computes as the encoder does. A sine is
+// what runtimes have in float64.
+func (g *graph) features(s string, columns []dataset.Input) []string {
+	most := 1
+	isLine := make([]byte, len(columns))
+	for k, in := range columns {
+		most = max(most, in.Cosines)
+		if in.Cosines == 0 || in.Line {
+			isLine[k] = 1
+		}
+	}
+	if !slices.ContainsFunc(columns, func(in dataset.Input) bool { return in.Cosines > 0 }) {
+		return []string{s}
+	}
+	cos := g.on("Sin", g.on("Mul", s, g.scalar(-math.Pi/2)))
+	all := []string{g.on("Where", g.bools(isLine, 1, len(columns)), s, cos)}
+	before, now, twice := g.scalar(1), cos, g.on("Mul", cos, g.scalar(2))
+	for range most - 1 {
+		before, now = now, g.on("Min", g.on("Max", g.on("Sub", g.on("Mul", twice, now), before), g.scalar(-1)), g.scalar(1))
+		all = append(all, now)
+	}
+	return all
 }
 
 // missingNumbers are all numbers that count as missing somewhere.
@@ -281,11 +324,15 @@ func transposed(l Layer) []float64 {
 	return t
 }
 
-// permuted has row order[k] of t, of the given width, in row k.
+// permuted has row order[k] of t, of the given width, in row k, and zeros for noFeature.
 func permuted(t []float64, width int, order []int) []float64 {
 	out := make([]float64, 0, len(t))
 	for _, k := range order {
-		out = append(out, t[k*width:][:width]...)
+		if k == noFeature {
+			out = append(out, make([]float64, width)...)
+		} else {
+			out = append(out, t[k*width:][:width]...)
+		}
 	}
 	return out
 }

@@ -14,6 +14,7 @@ const (
 	typeFloat  = 1
 	typeInt64  = 7
 	typeString = 8
+	typeBool   = 9
 	typeDouble = 11
 )
 

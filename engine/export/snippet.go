@@ -32,6 +32,7 @@ type snippet struct {
 	NonZeros   int
 	Factor     float64
 	Slack      float64
+	Curved     bool // some number has a basis
 	Numbers    []snippetColumn
 	Categories []snippetColumn
 }
@@ -40,6 +41,7 @@ type snippet struct {
 type snippetColumn struct {
 	dataset.Input
 	Weights []float64
+	Factors []float64 // of the outputs of a number
 }
 
 // words write texts in a language: the name of a column, and a literal.
@@ -47,9 +49,6 @@ type words struct{ name, text func(string) string }
 
 // snippet collects the columns of a linear score.
 func (f *Function) snippet(write words) (*snippet, error) {
-	if err := f.plain(); err != nil {
-		return nil, err
-	}
 	w, err := f.linear()
 	if err != nil {
 		return nil, err
@@ -63,8 +62,9 @@ func (f *Function) snippet(write words) (*snippet, error) {
 		for k, c := range in.Categories {
 			in.Categories[k].Text = write.text(c.Text)
 		}
-		c := snippetColumn{in, w[in.Offset:][:in.Width]}
+		c := snippetColumn{in, w[in.Offset:][:in.Width], nil}
 		if in.Numeric {
+			c.Factors, s.Curved = in.Coefficients(s.Factor), s.Curved || in.Cosines > 0
 			s.Numbers = append(s.Numbers, c)
 		} else {
 			s.Categories = append(s.Categories, c)

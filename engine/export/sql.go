@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,27 +23,37 @@ func (f *Function) SQL(table string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	columns := append(append([]snippetColumn{}, s.Numbers...), s.Categories...)
-	if len(columns) > maxSQL {
-		return nil, fmt.Errorf("export: %d columns, and at most %d fit into one SELECT; export the model as ONNX", len(columns), maxSQL)
-	}
 	var raw, values, weights, squares, nonZeros, stored, sum []string
-	for k, c := range columns {
-		v, y := fmt.Sprintf("v%d", k+1), fmt.Sprintf("e.v%d/p.n", k+1)
-		raw = append(raw, fmt.Sprintf("%s AS c%d", sqlRaw(c.Input), k+1))
-		values = append(values, fmt.Sprintf("%s AS %s", sqlValue(c.Input, fmt.Sprintf("c.c%d", k+1), s.Factor), v))
-		weight := sqlNumber(c.Weights[0])
-		if len(c.Weights) > 1 {
-			weight = fmt.Sprintf("e.w%d", k+1)
-			weights = append(weights, fmt.Sprintf("%s AS w%d", sqlWeight(c, fmt.Sprintf("c.c%d", k+1)), k+1))
-		}
+	add := func(value, weight string) {
+		k := len(values) + 1
+		v, y := fmt.Sprintf("v%d", k), fmt.Sprintf("e.v%d/p.n", k)
+		values = append(values, value+" AS "+v)
 		squares = append(squares, fmt.Sprintf("e.%s*e.%s", v, v))
 		nonZeros = append(nonZeros, fmt.Sprintf("CASE WHEN e.%s <> 0 THEN 1 ELSE 0 END", v))
 		if s.Narrow {
-			stored = append(stored, fmt.Sprintf("CAST(CASE WHEN abs(CAST(%s AS REAL)) > abs(%s) THEN CAST(CAST(%s AS REAL)*%s AS REAL) ELSE CAST(%s AS REAL) END AS DOUBLE PRECISION) AS s%d", y, y, y, sqlNumber(1-floatRadix), y, k+1))
-			y = fmt.Sprintf("s.s%d", k+1)
+			stored = append(stored, fmt.Sprintf("CAST(CASE WHEN abs(CAST(%s AS REAL)) > abs(%s) THEN CAST(CAST(%s AS REAL)*%s AS REAL) ELSE CAST(%s AS REAL) END AS DOUBLE PRECISION) AS s%d", y, y, y, sqlNumber(1-floatRadix), y, k))
+			y = fmt.Sprintf("s.s%d", k)
 		}
 		sum = append(sum, fmt.Sprintf("%s*%s", weight, y))
+	}
+	for k, in := range append(slices.Clone(s.Numbers), s.Categories...) {
+		c := fmt.Sprintf("c.c%d", k+1)
+		raw = append(raw, fmt.Sprintf("%s AS c%d", sqlRaw(in.Input), k+1))
+		weight := sqlNumber(in.Weights[0])
+		switch {
+		case in.Numeric:
+			for j, value := range sqlNumbers(in, c) {
+				add(value, sqlNumber(in.Weights[j]))
+			}
+			continue
+		case len(in.Weights) > 1:
+			weight = fmt.Sprintf("e.w%d", k+1)
+			weights = append(weights, fmt.Sprintf("%s AS w%d", sqlWeight(in, c), k+1))
+		}
+		add(sqlCategory(in.Input, c, s.Factor), weight)
+	}
+	if len(values) > maxSQL {
+		return nil, fmt.Errorf("export: %d numbers of a record, and at most %d fit into one SELECT; export the model as ONNX", len(values), maxSQL)
 	}
 	name := f.outputName(f.Encoder.Inputs())
 	var b strings.Builder
@@ -80,16 +91,18 @@ func sqlRaw(in dataset.Input) string {
 	return fmt.Sprintf("CAST(%s AS VARCHAR)", name)
 }
 
-// sqlValue is the encoded column, before the projection.
-func sqlValue(in dataset.Input, c string, factor float64) string {
-	if !in.Numeric {
-		return sqlCase(in, c, func(code int) float64 {
-			if in.Width > 1 {
-				return factor
-			}
-			return float64(2*code-1) * factor
-		})
-	}
+// sqlCategory is the encoded column, before the projection.
+func sqlCategory(in dataset.Input, c string, factor float64) string {
+	return sqlCase(in, c, func(code int) float64 {
+		if in.Width > 1 {
+			return factor
+		}
+		return float64(2*code-1) * factor
+	})
+}
+
+// sqlNumbers are the features of a number, before the projection.
+func sqlNumbers(in snippetColumn, c string) []string {
 	missing := fmt.Sprintf("%s IS NULL OR %s = CAST('NaN' AS DOUBLE PRECISION)", c, c)
 	for _, v := range in.MissingNumbers {
 		missing += fmt.Sprintf(" OR %s = %s", c, sqlNumber(v))
@@ -98,8 +111,22 @@ func sqlValue(in dataset.Input, c string, factor float64) string {
 	if in.Log1p {
 		u = fmt.Sprintf("ln(1 + %s)", u)
 	}
-	u = fmt.Sprintf("least(greatest((%s - %s)/%s, -1), 1)*%s", u, sqlNumber(in.Center), sqlNumber(in.Half), sqlNumber(factor))
-	return fmt.Sprintf("CAST(CASE WHEN %s THEN %s WHEN abs(%s) = CAST('Infinity' AS DOUBLE PRECISION) THEN NULL ELSE %s END AS DOUBLE PRECISION)", missing, sqlNumber(in.MissingOutput), c, u)
+	u = fmt.Sprintf("least(greatest((%s - %s)/%s, -1), 1)", u, sqlNumber(in.Center), sqlNumber(in.Half))
+	all := make([]string, len(in.Factors))
+	for k, factor := range in.Factors {
+		feature := u
+		if in.Cosines > 0 && (k > 0 || !in.Line) {
+			feature = sqlCosine(k+1, u)
+		}
+		all[k] = fmt.Sprintf("CAST(CASE WHEN %s THEN %s WHEN abs(%s) = CAST('Infinity' AS DOUBLE PRECISION) THEN NULL ELSE %s*%s END AS DOUBLE PRECISION)", missing, sqlNumber(in.MissingOutputs[k]), c, feature, sqlNumber(factor))
+	}
+	return all
+}
+
+// sqlCosine is cos(k t + k pi/2) for t = u pi/2: plus or minus a sine or a cosine of k t.
+func sqlCosine(k int, u string) string {
+	shape := [...]string{"cos(%s*%s)", "-sin(%s*%s)", "-cos(%s*%s)", "sin(%s*%s)"}[k%4]
+	return fmt.Sprintf(shape, u, sqlNumber(float64(k)*math.Pi/2))
 }
 
 // sqlWeight is the weight of the category of a row.

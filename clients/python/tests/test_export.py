@@ -158,6 +158,38 @@ def test_linear_scores(tmp_path, columns, store):
         assert not close(m.sql(rows, lambda text: text.replace("greatest(1e0, ", "least(1e0, 1 + ")), m.want)
 
 
+MISSING = {
+    "refused": (None, {}),
+    "middle": (0.1, {"policy": "middle", "values": ["-1"]}),
+    "value": (0.1, {"policy": "value", "value": 7}),
+}
+
+
+@pytest.mark.parametrize("missing", MISSING)
+@pytest.mark.parametrize("basis", ["none", "curve:2", "cosine:2", "curve:7", "cosine:6", "mixed"])
+def test_bases(tmp_path, basis, missing):
+    share, how = MISSING[missing]
+    own = [{"basis": b} for b in ("none", "curve:2", "cosine:5")] if basis == "mixed" else [{}] * 3
+    how = {"missing": how} if how else {}
+    gap = "" if how else None
+    columns = {
+        "age": ({"range": [18, 95], **how, **own[0]}, number(18, 95, share, gap)),
+        "lab": ({"range": [0, 500], "transform": "log1p", **how, **own[1]}, number(0, 500, share, gap)),
+        "level": ({"range": [-2, 9], **how, **own[2]}, number(-2, 9, share, gap)),
+        "sex": MIXED["sex"],
+        "ward": MIXED["ward's \"name\""],
+    }
+    m, rows = trained(tmp_path, columns, **({"basis": basis} if basis != "mixed" else {}))
+    (tmp_path / "m.npz").write_bytes(m.export("--npz"))
+    _program.run(["data", "convert", str(tmp_path / "test.csv"), "--schema", str(tmp_path / "schema.yaml"), str(tmp_path / "x.npz"), "--encoded"])
+    with np.load(tmp_path / "m.npz") as weights, np.load(tmp_path / "x.npz") as records:
+        arrays = records["X"] @ weights["weights"]
+    for name, got in {"onnx": m.onnx(rows), "python": m.python(rows), "sql": m.sql(rows), "arrays": arrays}.items():
+        assert np.max(np.abs(got - m.want)) <= 1e-12 * max(1, np.abs(m.want).max()), name
+    if basis not in ("none", "mixed"):  # the comparison sees a basis that is not written
+        assert not close(m.python(rows, lambda text: text.replace("if k == 0 and line else now", "if k >= 0 else now").replace("np.sin", "0 * np.sin")), m.want)
+
+
 @pytest.mark.parametrize(
     "flags",
     [

@@ -5,11 +5,11 @@
 
 import numpy as np
 
-# column, low, high, log1p, centre, half, first day, numbers that are missing, output where missing, weight
+# column, low, high, log1p, centre, half, first day, numbers that are missing, first feature is the line, factors, features where missing, weights
 NUMBERS = [
-    ("age", 18, 95, False, 56.5, 38.5, 0, [-1, ], 0, 0.841),
-    ("lab", 0, 500, True, 3.1083030505424323, 3.1083030505424323, 0, [], -0.1655021232056265, 0.909),
-    ("score", -2, 3, False, 0.5, 2.5, 0, [], np.nan, 0.141),
+    ("age", 18, 95, False, 56.5, 38.5, 0, [-1, ], True, [0.5, ], [0, ], [0.841, ]),
+    ("lab", 0, 500, True, 3.1083030505424323, 3.1083030505424323, 0, [], True, [0.5, ], [-0.1655021232056265, ], [0.909, ]),
+    ("score", -2, 3, False, 0.5, 2.5, 0, [], True, [0.5, ], [np.nan, ], [0.141, ]),
 ]
 
 # column, values are numbers, codes of values, code where missing, code of other values, weights; code -1 is 0, code -2 is refused
@@ -28,12 +28,12 @@ def score(columns):
     columns is a DataFrame, or a dict of arrays. Dates are days from January 1, 1970; None and NaN are missing, and "" among categories.
     """
     values, weights = [], []
-    for name, low, high, log1p, centre, half, first, missing, instead, weight in NUMBERS:
+    for name, low, high, log1p, centre, half, first, missing, line, factors, instead, w in NUMBERS:
         x = np.asarray(columns[name], dtype=np.float64) - first
         u = np.clip(np.where(np.isfinite(x), x, np.nan), low, high)
-        u = np.clip(((np.log1p(u) if log1p else u) - centre) / half, -1, 1) * FACTOR
-        values.append(np.where(np.isnan(x) | np.isin(x, missing), instead, u))
-        weights.append(np.full(len(u), weight))
+        u = np.clip(((np.log1p(u) if log1p else u) - centre) / half, -1, 1)
+        values.append(np.where(np.isnan(x) | np.isin(x, missing), instead[0], u * factors[0]))
+        weights.append(np.full(len(u), w[0]))
     for name, by_number, codes, missing, other, w in CATEGORIES:
         code = np.array([_code(v, by_number, codes, missing, other) for v in columns[name]], dtype=np.int64)
         place = np.maximum(code, 0)
