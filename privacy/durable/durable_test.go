@@ -4,6 +4,7 @@ package durable
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -209,4 +210,21 @@ func TestCreateWhileOthersSweep(t *testing.T) {
 	}
 	close(stop)
 	<-done
+}
+
+// A file gets its name after its content is on disk: if the sync fails, the name leads to what it led to before.
+func TestWriteSyncsBeforeItRenames(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "file")
+	if err := Write(name, true, true, nil, Text([]byte("before"))); err != nil {
+		t.Fatal(err)
+	}
+	renames := false
+	err := Write(name, true, true, func() { renames = true }, func(w io.Writer) error {
+		_, err := w.Write([]byte("after"))
+		return errors.Join(err, w.(*File).File.Close()) // so that the sync fails
+	})
+	if text, read := os.ReadFile(name); err == nil || renames || read != nil || string(text) != "before" {
+		t.Errorf("a file that could not be synced: %v, renamed %v, now %q (%v)", err, renames, text, read)
+	}
 }

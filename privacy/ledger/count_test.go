@@ -51,6 +51,25 @@ func mustCount(t *testing.T, r *RunLock, n int, digest string) {
 	}
 }
 
+// Releases are counted when the count is on disk, and not when it is written.
+func TestCountIsSynced(t *testing.T) {
+	l, lock, _ := countedRun(t)
+	mustCount(t, lock, 1, "one")
+	written := false
+	l.stage = func(stage string) {
+		if stage == "count written" {
+			written = true
+			_ = lock.file.Close() // so that the sync fails
+		}
+	}
+	if err := lock.Count(StreamPosition{2, "two"}); err == nil || !written {
+		t.Errorf("a count that could not be synced: %v", err)
+	}
+	if lock.at.Releases != 1 {
+		t.Errorf("%d releases are counted, want 1", lock.at.Releases)
+	}
+}
+
 // A state that is behind the count, or beside it, is refused; one that is ahead, as a kill
 // between state and count leaves it, goes on and is counted.
 func TestCountRefusesOldStates(t *testing.T) {

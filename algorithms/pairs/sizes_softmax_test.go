@@ -1,0 +1,96 @@
+package pairs_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/pairs"
+	"dyad/engine/embedding"
+	"dyad/engine/terms"
+	"dyad/internal/sizes"
+)
+
+// signedAt is signed with the odd pair at any place, and with its features at the place of three coordinates among d.
+func signedAt(s pairs.Spec, angle float64, odd, at int) (x, theta []float64) {
+	x, theta = make([]float64, s.Individuals*s.Dim), make([]float64, 2*s.Dim)
+	of := func(k int) int { return (at + k) % s.Dim }
+	theta[of(0)], theta[s.Dim+of(1)] = 1, 1
+	sin, cos := math.Sincos(angle)
+	for i := range s.Pairs {
+		sign := 1.0
+		if i == odd {
+			sign = -1
+		}
+		x[2*i*s.Dim+of(0)] += 0.9 * sign
+		for k, v := range []float64{-0.3 * cos, -0.3 * sin, -0.9} {
+			x[(2*i+1)*s.Dim+of(k)] += v * sign
+		}
+	}
+	return x, theta
+}
+
+// At all sizes, and wherever the pair stands, replacing both of its records moves a release about a batch of it by no more than
+// the plan accounts for a pair that is replaced, and by a good part of it in three dimensions or more, where cosines can turn.
+func TestSoftmaxOfEverySize(t *testing.T) {
+	for _, c := range sizes.Cells(t, 1.2e6, 1) {
+		for _, loss := range []terms.InfoNCE{{Temperature: 2}, {Temperature: 5, Symmetric: true}} {
+			s := softmaxSpec(t, c.N, loss)
+			net, err := embedding.NewMLP(embedding.MLP{In: c.D, Out: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Dim, s.Batch, s.Epochs, s.Network.Model.Network = c.D, min(c.N, 60), 1, net
+			at := []int{0, c.D / 2, c.D - 1}[c.Unit%3]
+			x, theta := signedAt(s, 0.02, c.Unit, at)
+			s.Network.Start = theta
+			p := planOf(t, s)
+			plain, _ := signedAt(s, 0.02, -1, at)
+			closest := 0.0
+			run := func(x []float64, before *oneBatch) *oneBatch {
+				r := &oneBatch{unit: c.Unit, size: s.Batch}
+				if before != nil {
+					r.outputs, r.replay = before.outputs, true
+				}
+				if _, err := pairs.Train(context.Background(), disjoint(t, s, x), nil, p, r, 1, algorithms.Tracker{}); err != nil {
+					t.Fatal(err)
+				}
+				return r
+			}
+			whole := run(x, nil)
+			far := slices.Clone(x)
+			for k := range 2 * c.D {
+				far[2*c.Unit*c.D+k] *= -1e200
+			}
+			for _, other := range [][]float64{plain, far} {
+				next, move := run(other, whole), 0.0
+				for k, v := range whole.inputs[0] {
+					move = math.Hypot(move, v-next.inputs[0][k])
+				}
+				closest = max(closest, move/(2*p.Certificate.Sensitivity()))
+			}
+			if !(closest <= 1) || c.D > 2 && closest < map[bool]float64{false: 0.4, true: 0.2}[loss.Symmetric] {
+				t.Errorf("%s, %v: a pair moves the release by %v of what the plan accounts for", loss.Name(), c, closest)
+			}
+		}
+	}
+}
+
+// oneBatch is a recorder that draws one batch of pairs from end to end, with the attacked one, and then none.
+type oneBatch struct {
+	recorder
+	unit, size, drawn int
+}
+
+func (b *oneBatch) SamplePoisson(dst []int32, n int, _ float64) ([]int32, error) {
+	dst = dst[:0]
+	for i := range n {
+		if b.drawn == 0 && (i == b.unit || i%max(1, n/b.size) == 0) {
+			dst = append(dst, int32(i))
+		}
+	}
+	b.drawn++
+	return dst, nil
+}
