@@ -1,0 +1,135 @@
+package frozen
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/cluster"
+	"dyad/algorithms/local"
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// TestPlans: what plans promise, and what they refuse, is what it was, and the table has every kind of plan.
+func TestPlans(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plans of the whole catalogue")
+	}
+	var lines []string
+	refused, made := map[string][]string{}, map[string]bool{}
+	for _, r := range rows() {
+		kind, plan, err := r.make()
+		if err != nil {
+			why := digest(err.Error())
+			refused[why] = append(refused[why], r.name)
+			continue
+		}
+		made[path.Base(reflect.TypeOf(kind).Elem().PkgPath())] = true
+		line, err := promise(plan)
+		if err != nil {
+			t.Fatal(r.name, err)
+		}
+		lines = append(lines, r.name+": "+line)
+	}
+	for _, why := range slices.Sorted(maps.Keys(refused)) {
+		names := refused[why]
+		slices.Sort(names)
+		lines = append(lines, fmt.Sprintf("refused as %s is: words %s; %d like it %s", names[0], why, len(names), short(strings.Join(names, "\n"))))
+	}
+	slices.Sort(lines)
+	table(t, "plans", lines, 0)
+	everyAlgorithm(t, lines)
+	for _, kind := range kinds(t) {
+		if !made[kind] {
+			t.Errorf("algorithms/%s has plans, and the table has none of them: add its rows", kind)
+		}
+	}
+}
+
+// everyAlgorithm fails for an algorithm of the catalogues, or a method of local learning, without a row.
+func everyAlgorithm(t *testing.T, lines []string) {
+	t.Helper()
+	var want []string
+	for _, a := range algorithms.Catalog() {
+		want = append(want, "train "+a.Info().Name+" ")
+	}
+	for _, s := range algorithms.StreamCatalog() {
+		want = append(want, "online "+s.Info().Name+" ")
+	}
+	for _, m := range local.Methods() {
+		want = append(want, "local "+m.String())
+	}
+	for _, start := range want {
+		if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, start) }) {
+			t.Errorf("no row is about %s", start)
+		}
+	}
+}
+
+// kinds are the packages below algorithms with a type Plan that embeds the common one.
+func kinds(t *testing.T) (all []string) {
+	files, err := filepath.Glob("../../algorithms/*/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no algorithms", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "\ntype Plan struct {\n\talgorithms.Plan\n") {
+			all = append(all, filepath.Base(filepath.Dir(file)))
+		}
+	}
+	return all
+}
+
+// Seeded defects: each one is told from the plan as it is, also where the last digits of machines differ.
+func TestDefectsMoveTheTable(t *testing.T) {
+	plan := func() *cluster.Plan {
+		p, err := cluster.New(cluster.Options{Records: 512, Clusters: 3, Dim: 8, Radius: 2, Rounds: 4, Map: "map", Budget: privacy.Budget{Epsilon: 1.25, Delta: 1e-5}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	sound, err := promise(&plan().Plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, defect := range map[string]func(*cluster.Plan){
+		"none": func(*cluster.Plan) {},
+		"noise multiplier and event off by 1e-9": func(p *cluster.Plan) {
+			for i, e := range p.Events {
+				g := e.(account.GaussianEvent)
+				g.Sigma *= 1 - 1e-9
+				p.Events[i] = g
+			}
+		},
+		"epsilon off by 1e-9":    func(p *cluster.Plan) { p.Guarantee.Epsilon *= 1 - 1e-9 },
+		"one release less":       func(p *cluster.Plan) { p.Events = p.Events[1:] },
+		"another unit":           func(p *cluster.Plan) { p.Guarantee.Unit = "one individual" },
+		"an assumption less":     func(p *cluster.Plan) { p.Guarantee.Assumptions = p.Guarantee.Assumptions[1:] },
+		"another objective":      func(p *cluster.Plan) { p.Objective = "" },
+		"another fact":           func(p *cluster.Plan) { p.CountNoise *= 1 - 1e-9; p.Facts.Add("count_noise", p.CountNoise) },
+		"a mode of another plan": func(p *cluster.Plan) { p.Mode = algorithms.Paper },
+	} {
+		p := plan()
+		defect(p)
+		got, err := promise(&p.Plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if alike(sound, got, 1e-10) != (name == "none") || alike(sound, got, 0) != (name == "none") {
+			t.Errorf("%s:\n  %s\n  %s", name, sound, got)
+		}
+	}
+}
