@@ -14,8 +14,8 @@ func FuzzPairs(f *testing.F) {
 		f.Add(seed)
 	}
 	ids := []string{"a", "b", "c", "d"}
+	path := filepath.Join(f.TempDir(), "pairs")
 	f.Fuzz(func(t *testing.T, content string) {
-		path := filepath.Join(t.TempDir(), "pairs")
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
