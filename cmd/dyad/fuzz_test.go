@@ -14,8 +14,8 @@ func FuzzCandidates(f *testing.F) {
 	for _, seed := range []string{"candidates:\n  - {name: strong, algorithm: moments, ridge: 4}\n  - {name: weak, l2: 1}\n", "candidates: []\n", "candidates:\n- name: a\n- {name: a, steps: -1, features: [x]}\n"} {
 		f.Add([]byte(seed))
 	}
+	path := filepath.Join(f.TempDir(), "candidates.yaml")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		path := filepath.Join(t.TempDir(), "candidates.yaml")
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -85,9 +85,9 @@ func FuzzLog(f *testing.F) {
 	f.Add(append(whole[:len(whole):len(whole)], make([]byte, 100)...))
 	f.Add(append(line(header), batchLine...))
 	f.Add([]byte("00000000 x\n"))
+	dir := f.TempDir()
+	path := filepath.Join(dir, "messages.log")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		dir := t.TempDir()
-		path := filepath.Join(dir, "messages.log")
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -129,8 +129,8 @@ func FuzzMemory(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(sealed)
+	path := filepath.Join(f.TempDir(), "memory.json")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		path := filepath.Join(t.TempDir(), "memory.json")
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -157,8 +157,8 @@ func FuzzTokenKey(f *testing.F) {
 	f.Add([]byte(tokenKeyHeader + "0000000000000000000000000000000000000000000000000000000000000000\n"))
 	f.Add([]byte(tokenKeyHeader + "00"))
 	f.Add(bytes.Repeat([]byte("A"), 43))
+	path := filepath.Join(f.TempDir(), "key")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		path := filepath.Join(t.TempDir(), "key")
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
