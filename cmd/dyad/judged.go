@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -144,6 +145,8 @@ func (r judgement) compared(m *model, text []byte, path string, known bool) (jud
 	switch problem := recorded(m, text, entries); {
 	case m.Run == "" && m.Plan == nil: // of public data, or of users
 		r.Ledger = "its chain holds, and the model names no run"
+	case errors.Is(problem, errUnplanned):
+		r = judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered, Why: problem.Error()}, Ledger: "its chain holds, and it has one charge of these releases and one release, of this file"}
 	case problem != nil && away != "":
 		r.Verdict = checker.Verdict{Verdict: checker.NotCovered, Why: fmt.Sprintf("%v; the run may be in the archive %s, which is not next to the ledger", problem, away)}
 		r.Ledger = ""

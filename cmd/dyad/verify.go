@@ -129,6 +129,10 @@ func recorded(m *model, text []byte, entries []ledger.Entry) error {
 	if strings.HasPrefix(c.Algorithm, "local-") && g.Unit == "one user" && c.Unit == "one record" { // of an earlier version, in the words of the protocol
 		g.Unit, g.Relation, g.Released = c.Unit, c.Relation, c.Released
 	}
+	earlier := planned && c.Plan == "" // the run was charged by an earlier version, and resumed by this one
+	if earlier {
+		plan = ""
+	}
 	for _, f := range []struct{ what, ledger, model string }{
 		{"hash of the file", ends[0].Kept.Digest, "sha256:" + hex.EncodeToString(sum[:])},
 		{"hash of the plan", c.Plan, plan},
@@ -141,8 +145,14 @@ func recorded(m *model, text []byte, entries []ledger.Entry) error {
 			return fmt.Errorf("the %s is %q in the ledger and %q in the model", f.what, f.ledger, f.model)
 		}
 	}
-	return sameEvents(m.Plan, c.Events)
+	if err := sameEvents(m.Plan, c.Events); err != nil || !earlier {
+		return err
+	}
+	return errUnplanned
 }
+
+// errUnplanned is about a charge of an earlier version, which has no hash of a plan. All else is that of the model.
+var errUnplanned = errors.New("the ledger has the hash of this file and every release of its plan, and no hash of the plan: an earlier version charged the run")
 
 // sameEvents compares the events that a plan states with those that were charged.
 func sameEvents(plan json.RawMessage, charged []account.Event) error {

@@ -439,7 +439,7 @@ func TestVerifyLedger(t *testing.T) {
 			all := lines()
 			all[1] = regexp.MustCompile(`"plan":"[0-9a-f]*",`).ReplaceAll(all[1], nil)
 			put(all)
-		}, exitInput, "hash of the plan"},
+		}, exitFailure, "an earlier version charged the run"},
 		{"another unit", edit(`"unit":"one record"`, `"unit":"one person"`), exitInput, "unit"},
 		{"another data id", edit(`"data_id":"`, `"data_id":"other-`), exitInput, "data id"},
 		{"a line of a later version", func() {
