@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/algotest"
 	"dyad/engine"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -311,7 +312,7 @@ func TestResumeFromCheckpoint(t *testing.T) {
 		t.Skip("slow")
 	}
 	for name := range checkpointed(t) {
-		for _, c := range [][2]int{{1, 1}, {5, 5}, {7, 4}, {8, 1}} {
+		for _, c := range sizes.Of([][2]int{{1, 1}, {7, 4}}, [][2]int{{1, 1}, {5, 5}, {7, 4}, {8, 1}}) {
 			l := checkpointed(t)[name]
 			if broken := l.resumeViolations(c[0], c[1]); len(broken) > 0 {
 				t.Errorf("%s stopped after step %d, checkpoint of step %d: broken promises %q", name, c[0], c[1], broken)

@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -186,8 +187,11 @@ func TestMomentsDescentOfDegenerateRecords(t *testing.T) {
 		if testing.Short() {
 			texts, seconds = texts[:1], seconds[:1]
 		}
-		for _, text := range texts {
-			for _, second := range seconds {
+		for j, text := range texts {
+			for k, second := range seconds {
+				if (j+k)%3 != 0 && !sizes.Full() {
+					continue
+				}
 				for i, b := range []privacy.Budget{{Epsilon: 1, Delta: 1e-5}, {Epsilon: 1e-3}, {Epsilon: 1e13, Delta: 0.5}} {
 					a := algorithms.MomentsDescent{Moments: algorithms.Moments{Second: second}}
 					s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: scoreLoss(t, text), Radius: radius}, 0, b, algorithms.Certified)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
 
@@ -30,7 +31,7 @@ func TestFailingCallsMatrix(t *testing.T) {
 	for _, run := range callRuns {
 		for i, fault := range callFaults {
 			for j, at := range callStages {
-				if testing.Short() && (run != "train" || (i+j)%5 > 0) {
+				if !sizes.Full() && (i+j)%5 > 0 || testing.Short() && run != "train" {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s, %s %s at %s", run, fault.calls, fault.errno, at), func(t *testing.T) {
@@ -90,7 +91,7 @@ func (f *fixture) checkAny(t testing.TB, e ended) {
 func TestCompactFailingCallsMatrix(t *testing.T) {
 	for i, fault := range callFaults {
 		for j, stage := range []string{"locked", "archive saved", "compact written", "both admitted", "compacted"} {
-			if testing.Short() && (i+j)%5 > 0 {
+			if !sizes.Full() && (i+j)%5 > 0 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s %s at %s", fault.calls, fault.errno, stage), func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
 
@@ -82,7 +83,7 @@ func (f *fixture) checkpoints(t testing.TB) []string {
 
 func TestCheckpointCrashMatrix(t *testing.T) {
 	for _, c := range checkpointMatrix {
-		if testing.Short() && !c.short {
+		if !sizes.Full() && !c.short {
 			continue
 		}
 		t.Run(c.fault+" at "+c.stage, func(t *testing.T) {

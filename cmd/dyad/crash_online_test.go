@@ -13,6 +13,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/internal/crash"
+	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
 
@@ -47,7 +48,7 @@ var onlineMatrix = []onlineCell{
 
 func TestOnlineCrashMatrix(t *testing.T) {
 	for _, c := range onlineMatrix {
-		if testing.Short() && !c.short {
+		if !sizes.Full() && !c.short {
 			continue
 		}
 		t.Run(c.fault+" at "+c.stage, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
 
@@ -96,7 +97,7 @@ func (f *fixture) pairsTrain(how string, more ...string) []string {
 // was drawn before is not drawn again, and noise on the data is drawn anew.
 func TestPairsCrashMatrix(t *testing.T) {
 	for _, c := range pairsMatrix {
-		if testing.Short() && !c.short {
+		if !sizes.Full() && !c.short {
 			continue
 		}
 		t.Run(fmt.Sprintf("%s, %s at %s", c.sampling, c.fault, c.stage), func(t *testing.T) {

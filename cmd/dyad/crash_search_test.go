@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
 
@@ -22,7 +23,7 @@ func (f *fixture) search(more ...string) []string {
 // tells nothing. --resume begins it again at no cost, or gives its model the name, and refuses other settings.
 func TestKilledSearchesAreResumed(t *testing.T) {
 	stages := map[string]string{"admitted#1": "", "line durable#1": "pending", "trained#1": "pending", "kept#1": "pending", "released#1": "kept", "model renamed#1": "done"}
-	if testing.Short() {
+	if !sizes.Full() {
 		stages = map[string]string{"trained#1": "pending", "released#1": "kept"}
 	}
 	for at, want := range stages {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
 
@@ -142,7 +143,7 @@ var crashMatrix = []cell{
 
 func TestCrashMatrix(t *testing.T) {
 	for _, c := range crashMatrix {
-		if testing.Short() && !c.short {
+		if !sizes.Full() && !c.short {
 			continue
 		}
 		t.Run(c.fault+" at "+c.stage, func(t *testing.T) {
@@ -160,7 +161,7 @@ func TestCrashMatrix(t *testing.T) {
 // training.
 func TestLocalSimulateCrashMatrix(t *testing.T) {
 	for _, c := range crashMatrix {
-		if testing.Short() && !c.short || c.stage == "training#1" {
+		if !sizes.Full() && !c.short || c.stage == "training#1" {
 			continue
 		}
 		c.stage = strings.Replace(c.stage, "bound", "charged", 1)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // shellWords splits a command line as a shell does, for words in single quotes.
@@ -90,15 +91,49 @@ func helpExamples(t *testing.T) (examples [][]string) {
 	return examples
 }
 
+// exampleRun is how an example ended, and the opens of its process if they were traced.
+type exampleRun struct {
+	words       []string
+	code        int
+	errs, trace string
+}
+
+// traced runs a command in dir in a process whose opens are traced; false if that cannot be. Nil but on Linux.
+var traced func(t *testing.T, dir string, words []string) (r exampleRun, ok bool)
+
+// examplesRun runs every example of every help text, once for all tests that look at the outcome.
+func examplesRun(t *testing.T) []exampleRun {
+	t.Helper()
+	if allExamples != nil {
+		return allExamples
+	}
+	examples, dir := helpExamples(t), examplesFolder(t)
+	for _, words := range examples {
+		var r exampleRun
+		ok, began := false, time.Now()
+		if traced != nil {
+			r, ok = traced(t, dir, words)
+		}
+		if !ok {
+			r = exampleRun{words: words}
+			r.code, _, r.errs = dyad(t, dir, words...)
+		}
+		t.Logf("%6.2f s  dyad %s", time.Since(began).Seconds(), strings.Join(words, " "))
+		allExamples = append(allExamples, r)
+	}
+	return allExamples
+}
+
+var allExamples []exampleRun
+
 // Every example of every help text runs.
 func TestHelpExamplesRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	examples, dir := helpExamples(t), examplesFolder(t)
-	for _, e := range examples {
-		if code, _, errs := dyad(t, dir, e...); code != exitOK {
-			t.Errorf("dyad %s: exit %d: %s", strings.Join(e, " "), code, errs)
+	for _, r := range examplesRun(t) {
+		if r.code != exitOK {
+			t.Errorf("dyad %s: exit %d: %s", strings.Join(r.words, " "), r.code, r.errs)
 		}
 	}
 }

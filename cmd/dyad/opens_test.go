@@ -41,6 +41,26 @@ func followed(trace string) (bad []string, made int) {
 	return bad, made
 }
 
+func init() {
+	traced = func(t *testing.T, dir string, words []string) (exampleRun, bool) {
+		t.Helper()
+		strace, err := exec.LookPath("strace")
+		if err != nil {
+			return exampleRun{}, false
+		}
+		t.Chdir(dir)
+		t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
+		traces := filepath.Join(t.TempDir(), "traces")
+		end := crash.Start(t, t.TempDir(), crash.Spec{Args: words, Bare: true,
+			Launch: []string{strace, "-f", "-qq", "-e", "trace=?open,openat,?openat2,?creat", "-o", traces}}).End()
+		text, err := os.ReadFile(traces)
+		if err != nil || strings.Contains(end.Stderr, "ptrace") && end.Code != exitOK {
+			return exampleRun{}, false
+		}
+		return exampleRun{words, end.Code, end.Stderr, string(text)}, true
+	}
+}
+
 // TestCreatingOpens: what the commands do when they make files, seen by the kernel. Every example of every command's
 // help runs under strace: each open that makes a file has O_EXCL and O_NOFOLLOW, and that of a lock O_NOFOLLOW. So has
 // a long training with a checkpoint, and a stream that goes on.
@@ -59,31 +79,26 @@ func TestCreatingOpens(t *testing.T) {
 	if bad, made := followed(old); len(bad) != 3 || made != 5 {
 		t.Fatalf("%d of %d: %q", len(bad), made, bad)
 	}
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("strace is missing: install it to look at the system calls")
-	}
-	commands, dir := helpExamples(t), examplesFolder(t)
-	t.Chdir(dir)
-	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
+	runs := slices.Clone(examplesRun(t))
+	dir := examplesFolder(t)
 	private := []string{"--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "more.jsonl", "--force"}
-	more := func(words ...string) { commands = append(commands, append(words, private...)) }
-	more("train", "--algorithm", "dpgdsc", "--checkpoint-every", "1ms", "--report", "page.html")
-	more("online", "--state", "stream.state", "--records", "300", "--out", "stream.json")
-	traces, making, total := filepath.Join(dir, "traces"), map[string]bool{}, 0
-	for _, words := range commands {
-		c := crash.Start(t, t.TempDir(), crash.Spec{Args: words, Bare: true,
-			Launch: []string{strace, "-f", "-qq", "-e", "trace=?open,openat,?openat2,?creat", "-o", traces}})
-		end := c.End()
-		if strings.Contains(end.Stderr, "ptrace") && end.Code != exitOK {
-			t.Skipf("strace may not trace here: %s", end.Stderr)
+	for _, words := range [][]string{
+		{"train", "--algorithm", "dpgdsc", "--checkpoint-every", "1ms", "--report", "page.html"},
+		{"online", "--state", "stream.state", "--records", "300", "--out", "stream.json"},
+	} {
+		r, ok := traced(t, dir, append(words, private...))
+		if !ok {
+			t.Skip("strace is missing, or may not trace here")
 		}
-		end.Want(t, strings.Join(words, " "), exitOK, "")
-		text, err := os.ReadFile(traces)
-		if err != nil {
-			t.Fatal(err)
+		if r.code != exitOK {
+			t.Errorf("dyad %s: exit %d: %s", strings.Join(words, " "), r.code, r.errs)
 		}
-		bad, made := followed(string(text))
+		runs = append(runs, r)
+	}
+	making, total := map[string]bool{}, 0
+	for _, r := range runs {
+		words := r.words
+		bad, made := followed(r.trace)
 		if total += made; made > 0 {
 			making[words[0]] = true
 		}

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dyad/internal/sizes"
 )
 
 // TestReadmeRoad: the commands that README.md shows, in order: for a file of one's own work, on the
 // file that it suggests if none is at hand, where the edit in between takes the marks away; and for
-// a hospital's file, which is smaller with -short.
+// a hospital's file, which is smaller but at full power.
 func TestReadmeRoad(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {
@@ -35,7 +37,7 @@ func TestReadmeRoad(t *testing.T) {
 			continue
 		}
 		command, _, _ = strings.Cut(command, " #")
-		if command = strings.TrimSpace(command); testing.Short() {
+		if command = strings.TrimSpace(command); !sizes.Full() {
 			command = smaller.Replace(command)
 		}
 		start := time.Now()
@@ -64,7 +66,7 @@ func TestReadmeRoad(t *testing.T) {
 		t.Errorf("the ledger says %s", total)
 	}
 	least := 0.5
-	if testing.Short() {
+	if !sizes.Full() {
 		least = 0 // of 1,000 persons the interval can reach below
 	}
 	for _, model := range []string{"visits.json", "chosen.json"} {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/sizes"
 )
 
 // throughSigmoid are losses whose slope jumps where a sigmoid crosses a constant, which it does
@@ -29,7 +30,7 @@ func throughSigmoid(t *testing.T, at float64) []engine.ScoreLoss {
 // Records are in several tiles, with few scores, so that many pairs are on the kink, and with
 // scores of their own. The control: one unit of a term more is seen.
 func TestSumsOfTermsAreExact(t *testing.T) {
-	n := 90 // two tiles
+	n := sizes.Of(70, 90) // two tiles
 	if testing.Short() {
 		n = 70
 	}

@@ -13,6 +13,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/enginetest"
+	"dyad/internal/sizes"
 )
 
 // openFake returns the backend on the interpreter.
@@ -48,7 +49,7 @@ func TestConformance(t *testing.T) {
 		skew   float64
 		sizes  []int
 		radius float64
-	}{{0, []int{2, 129}, 1}, {0, []int{17}, 200}, {1, []int{17}, 1}, {-1, []int{17}, 1}} {
+	}{{0, []int{2, sizes.Of(70, 129)}, 1}, {0, []int{17}, 200}, {1, []int{17}, 1}, {-1, []int{17}, 1}} {
 		f := newFake()
 		f.skew = c.skew
 		if testing.Short() {
@@ -75,7 +76,7 @@ func TestNearLinearConformance(t *testing.T) {
 		sizes   []int
 		perPair float64
 	}{
-		{engine.Logistic{}, []float64{1}, []int{2, 129}, 1e-12},
+		{engine.Logistic{}, []float64{1}, []int{2, sizes.Of(70, 129)}, 1e-12},
 		{engine.Logistic{}, []float64{2.5, 6}, []int{17}, 5e-12},
 		{enginetest.SmoothHinge{}, []float64{1}, []int{17}, 3e-12},
 	} {

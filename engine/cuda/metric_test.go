@@ -21,6 +21,9 @@ func metricOptions(p Precision) enginetest.Options {
 		Losses: []engine.ScoreLoss{}, MetricLosses: []engine.MetricLoss{engine.MahalanobisLogistic{}},
 		Sizes: []int{2, 67}, Radii: []float64{1}, PerPair: metricLimits[p],
 	}
+	if p != FP32 && !sizes.Full() {
+		o.Sizes = []int{2, 19} // TestMetricAgainstCPU has several tiles of every precision
+	}
 	if testing.Short() {
 		o.Sizes = []int{3}
 	}
@@ -219,7 +222,7 @@ func TestMetricNeighbours(t *testing.T) {
 		}
 		return after
 	}
-	precisions, skews := []Precision{FP32, BF16x3, TF32, Wgmma}, []float64{0, 1}
+	precisions, skews := sizes.Of([]Precision{FP32, Wgmma}, []Precision{FP32, BF16x3, TF32, Wgmma}), []float64{0, 1}
 	for _, precision := range precisions {
 		for _, skew := range skews {
 			for _, defect := range []bool{false, true} {

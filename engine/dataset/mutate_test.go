@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+
+	power "dyad/internal/sizes"
 )
 
 var mutations = flag.Duration("mutations", 0, "how long TestParquetMutations looks for a crash; 0: 3,000 inputs")
@@ -83,10 +85,10 @@ func TestParquetMutations(t *testing.T) {
 	files := [][]byte{[]byte(parquetFile(t, patients()...))}
 	s := mustSchema(t, "data_id: t\nformat: parquet"+namedColumns)
 	r := rand.New(rand.NewPCG(1, uint64(*mutations)))
-	n, refused, bare, began := 0, 0, 0, time.Now()
-	for ; n < 3000 || time.Since(began) < *mutations; n++ {
+	n, refused, bare, least, began := 0, 0, 0, power.Of(1000, 3000), time.Now()
+	for ; n < least || time.Since(began) < *mutations; n++ {
 		b := mutate(r, files[r.IntN(len(files))])
-		if n < 3000 && bareParquet(b) {
+		if n < least && bareParquet(b) {
 			bare++
 		}
 		d, err := load(s, string(b), Options{Labels: LabelsOptional})
@@ -95,7 +97,7 @@ func TestParquetMutations(t *testing.T) {
 			refused++
 		}
 	}
-	t.Logf("%d inputs in %.1f s, %d refused; %d of the first 3000 make the library panic by itself", n, time.Since(began).Seconds(), refused, bare)
+	t.Logf("%d inputs in %.1f s, %d refused; %d of the first %d make the library panic by itself", n, time.Since(began).Seconds(), refused, bare, least)
 	if bare == 0 || refused == 0 || refused == n {
 		t.Errorf("%d inputs, %d refused, %d panics of the library: the inputs reach nothing", n, refused, bare)
 	}

@@ -19,6 +19,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	power "dyad/internal/sizes"
 )
 
 type visit struct {
@@ -261,7 +263,7 @@ columns:
 	errs := 0
 	for name, text := range csvCases() {
 		for which, s := range []*Schema{byPerson, byRow, strict} {
-			if testing.Short() && which != len(name)%3 {
+			if !power.Full() && which != len(name)%3 {
 				continue
 			}
 			read := func(workers int, r io.Reader) string {
@@ -296,7 +298,7 @@ columns:
 			}
 		}
 	}
-	if errs < 20 && !testing.Short() {
+	if errs < 20 && power.Full() {
 		t.Errorf("%d of the cases are errors, want at least 20", errs)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -60,7 +61,7 @@ func TestGroupSingleDelta(t *testing.T) {
 		}
 		opposite := coins(c.rate, terms...)
 		both, one := groupEvent(c.k, c.m, c.rate, account.ReplaceOne), groupEvent(c.k, c.m, c.rate, account.AddRemove)
-		for _, epsilon := range []float64{0, 0.03, 0.4, 1.5, 4} {
+		for _, epsilon := range sizes.Of([]float64{0.03, 1.5}, []float64{0, 0.03, 0.4, 1.5, 4}) {
 			for name, v := range map[string][2]float64{
 				"removed":  {account.SingleDelta(one, epsilon, false), hockeyStick(account.GaussianLaw, mix, none, epsilon)},
 				"added":    {account.SingleDelta(one, epsilon, true), hockeyStick(account.GaussianLaw, none, mix, epsilon)},
@@ -215,7 +216,7 @@ func TestGroupBySecondPath(t *testing.T) {
 			law := groupLaw(c.k, c.q, c.m, replaced)
 			for _, count := range []int{1, 2} {
 				a := pldOf(t, account.Repeat(groupEvent(c.k, c.m, c.q, relation), count))
-				for _, epsilon := range []float64{0, 0.2, 0.8, 2} {
+				for _, epsilon := range sizes.Of([]float64{0.2, 2}, []float64{0, 0.2, 0.8, 2}) {
 					exact, points, short := 0.0, 0, 1e-6
 					if count == 2 {
 						points, short = 400, 5e-5
@@ -282,7 +283,7 @@ func TestGroupOrder(t *testing.T) {
 	}
 	const m, rate, count, delta = 0.25, 0.02, 200, 1e-6
 	last := 0.0
-	for _, k := range []int{1, 2, 3, 8} {
+	for _, k := range sizes.Of([]int{1, 3, 8}, []int{1, 2, 3, 8}) {
 		epsilon := pldOf(t, account.Repeat(groupEvent(k, m, rate, account.ReplaceOne), count)).Epsilon(delta)
 		if epsilon <= last {
 			t.Errorf("%d records: epsilon %v, not above %v of fewer", k, epsilon, last)
@@ -302,7 +303,7 @@ func TestGroupOrder(t *testing.T) {
 		// (k e, delta) for the group asks for one record at the delta that grows to it.
 		single := pldOf(t, account.Repeat(groupEvent(1, m, rate, account.ReplaceOne), count))
 		at := delta
-		for range 60 {
+		for range 30 { // it converges
 			e := single.Epsilon(at)
 			at = delta / (math.Expm1(float64(k)*e) / math.Expm1(e))
 		}

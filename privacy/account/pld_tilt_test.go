@@ -3,6 +3,8 @@ package account
 import (
 	"math"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // A sum of losses that was computed under any tilt bounds delta at every epsilon, also at
@@ -14,7 +16,7 @@ func TestAnyTiltBoundsDelta(t *testing.T) {
 		t.Skip("arithmetic on one goroutine")
 	}
 	control := 1.0
-	deltas := []float64{1e-2, 1e-8, 1e-30, 1e-90}
+	deltas := sizes.Of([]float64{1e-8, 1e-90}, []float64{1e-2, 1e-8, 1e-30, 1e-90})
 	for name, e := range map[string]Event{
 		"pure":    Repeat(PureEvent{Epsilon: 0.1}, 900),
 		"poisson": Repeat(PoissonEvent{Event: GaussianEvent{Sensitivity: 1, Sigma: 2}, Rate: 0.1, Relation: ReplaceOne}, 300),

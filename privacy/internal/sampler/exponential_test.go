@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
 	"dyad/privacy/privtest"
@@ -59,7 +60,7 @@ func exponentialCells(n int, draw func() float64) (counts []int, probs []float64
 
 func TestExponentialLaw(t *testing.T) {
 	for width, n := range map[uint]int{1: 1 << 16, 2: 1 << 16, 7: 1 << 16, 64: 1 << 19} {
-		if testing.Short() {
+		if !sizes.Full() {
 			n /= 4
 		}
 		src := seeded(uint64(width))
@@ -102,7 +103,7 @@ func TestExponentialLawRejectsDefects(t *testing.T) {
 func TestLaplaceGridLaw(t *testing.T) {
 	for i, c := range gridCases {
 		for width, n := range map[uint]int{64: 1 << 16, 1: 1 << 12, 9: 1 << 13} {
-			if testing.Short() {
+			if !sizes.Full() {
 				n /= 4
 			}
 			for _, m := range []privacy.Mechanism{

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
 	"dyad/privacy/privtest"
@@ -69,7 +70,7 @@ func draws(m privacy.Mechanism, x float64, src *sampler.Bits, width uint) func()
 func TestGaussianGridLaw(t *testing.T) {
 	for i, c := range gridCases {
 		for width, n := range map[uint]int{64: 1 << 17, 1: 1 << 14, 9: 1 << 15} {
-			if testing.Short() {
+			if !sizes.Full() {
 				n /= 4
 			}
 			m := privacy.Gaussian{Sigma: c.sigma, Grid: c.grid}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/internal/machine"
+	"dyad/internal/sizes"
 	"dyad/kernels"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
@@ -59,7 +60,7 @@ func exactNormal(src *sampler.Bits, width uint) func() float64 {
 // Small digits make ties, tails and extended digits common; the law is the same.
 func TestNormalLaw(t *testing.T) {
 	for width, n := range map[uint]int{1: 1 << 16, 2: 1 << 16, 7: 1 << 16, 64: 1 << 19} {
-		if testing.Short() {
+		if !sizes.Full() {
 			n /= 4
 		}
 		counts, probs := normalCells(n, exactNormal(seeded(uint64(width)), width))

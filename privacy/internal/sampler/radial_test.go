@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mathext"
 
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
 	"dyad/privacy/privtest"
@@ -89,7 +90,7 @@ func checkKNormLaw(m, n int, draw noiseSampler, coins *rand.Rand) error {
 func TestKNormLaw(t *testing.T) {
 	coins := rand.New(rand.NewPCG(1, 2))
 	for m, n := range map[int]int{2: 1 << 16, 3: 1 << 16, 10: 1 << 14, 465: 1 << 10} {
-		if testing.Short() {
+		if !sizes.Full() {
 			n /= 4
 		}
 		if err := checkKNormLaw(m, n, exactKNorm(t, seeded(uint64(m))), coins); err != nil {
@@ -242,7 +243,7 @@ func TestKNormGridLaw(t *testing.T) {
 	x, scale := [2]float64{0.3, -0.71}, 0.8
 	probs := planeProbs(x, scale, g, half)
 	for width, n := range map[uint]int{64: 1 << 16, 1: 1 << 13, 9: 1 << 13} {
-		if testing.Short() {
+		if !sizes.Full() {
 			n /= 4
 		}
 		src := seeded(uint64(300 + width))
