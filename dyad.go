@@ -158,7 +158,7 @@ type Shape struct {
 
 // ProvenanceOf is what a schema says of where its records come from.
 func ProvenanceOf(s *dataset.Schema) algorithms.Provenance {
-	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), SelectedByLabel: s.SelectsByLabel(), RowsPerPerson: s.RowsPerPerson}
+	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), DraftAway: s.Draft != "", SelectedByLabel: s.SelectsByLabel(), RowsPerPerson: s.RowsPerPerson}
 }
 
 // ShapeOf is what a schema's encoder makes public about n records without query groups, or n

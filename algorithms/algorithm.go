@@ -72,6 +72,9 @@ type Provenance struct {
 	// BoundsFromData marks bounds that were taken from the data: the guarantee
 	// then carries a warning that voids it.
 	BoundsFromData bool
+	// DraftAway marks bounds of a schema that was made from the data, where what the draft took from them is not there to
+	// compare with: the guarantee then carries a warning that nobody knows whether it holds.
+	DraftAway bool
 	// SelectedByLabel marks records that are those rows of a file that have one of two
 	// labels: the guarantee then says that it does not hide who is among them.
 	SelectedByLabel bool
@@ -86,9 +89,18 @@ func (p Provenance) Qualify(g *privacy.Guarantee) {
 	if p.SelectedByLabel {
 		g.Assumptions = append(g.Assumptions, SelectedByLabel)
 	}
-	if p.BoundsFromData {
-		g.Warnings = append(g.Warnings, BoundsFromData)
+	g.Warnings = append(g.Warnings, p.Ranges()...)
+}
+
+// Ranges are the warnings about where bounds come from, none or one.
+func (p Provenance) Ranges() []string {
+	switch {
+	case p.BoundsFromData:
+		return []string{BoundsFromData}
+	case p.DraftAway:
+		return []string{DraftAway}
 	}
+	return nil
 }
 
 // Contribution is the assumption of a guarantee for one record about the records of a person.
@@ -131,6 +143,9 @@ const SelectedByLabel = "public: which rows of the data have a label of one of t
 
 // BoundsFromData is the warning of a guarantee whose bounds were taken from the data.
 const BoundsFromData = "BOUNDS NOT PRIVATE: ranges were taken from the data, so this guarantee does not hold; declare public ranges in the schema"
+
+// DraftAway is the warning of a guarantee whose bounds may have been taken from the data.
+const DraftAway = "RANGES NOT COMPARED: the schema was made from the data and its draft is not here, so it is not known whether its ranges were replaced, nor whether this guarantee holds; put the file of the draft (.drafted) next to the schema, or draft it again"
 
 // NewSpec plans the kernel on backend, within the problem's groups if it has any,
 // and fills in the constants of the loss.

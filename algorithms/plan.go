@@ -231,12 +231,14 @@ func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guara
 }
 
 // Charge is what a ledger records of a run of the plan on the data of an id. Its guarantee names
-// ranges that were taken from the data.
+// ranges that were, or may have been, taken from the data.
 func (p *Plan) Charge(dataID string) ledger.Charge {
 	g := p.Guarantee
 	text := g.String()
-	if slices.Contains(g.Warnings, BoundsFromData) {
-		text += "; " + BoundsFromData
+	for _, w := range []string{BoundsFromData, DraftAway} {
+		if slices.Contains(g.Warnings, w) {
+			text += "; " + w
+		}
 	}
 	return ledger.Charge{DataID: dataID, Algorithm: p.Algorithm, Events: p.Events, Guarantee: text, Unit: g.Unit, Relation: g.Relation, Released: g.Released}
 }

@@ -21,8 +21,9 @@ const planFormat = "dyad-plan/1"
 func (p *Plan) Record() (json.RawMessage, error) {
 	r := planRecord{
 		Format: planFormat, Algorithm: p.Algorithm, Mode: p.Mode.String(), Budget: recordedBudget{p.Spec.Budget.Epsilon, p.Spec.Budget.Delta},
-		Voided: slices.Contains(p.Guarantee.Warnings, BoundsFromData),
+		DraftAway: slices.Contains(p.Guarantee.Warnings, DraftAway),
 	}
+	r.Voided = r.DraftAway || slices.Contains(p.Guarantee.Warnings, BoundsFromData) // a checker that does not know DraftAway does not verify either
 	if k := p.Spec.Kernel; k != nil {
 		r.Problem = p.Spec.recordProblem()
 		if p.Spec.Horizon == 0 {
@@ -69,6 +70,7 @@ type planRecord struct {
 	Mode       string            `json:"mode"`
 	Budget     recordedBudget    `json:"budget"`
 	Voided     bool              `json:"bounds_from_data"`
+	DraftAway  bool              `json:"draft_away,omitempty"`
 	Problem    *recordedProblem  `json:"problem,omitempty"`
 	Schedule   *recordedSchedule `json:"schedule,omitempty"`
 	ClipRadius float64           `json:"clip_radius,omitempty"`

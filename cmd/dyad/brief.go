@@ -55,8 +55,10 @@ func (o *runOutcome) writeMade(b *strings.Builder, task, from string, s *dataset
 // warnings that nobody has seen yet. planned is what the run would be on private data.
 func (a *app) writeWords(b *strings.Builder, g, planned privacy.Guarantee, spent *spending) {
 	words := g.Words()
-	if slices.Contains(g.Warnings, algorithms.BoundsFromData) {
-		words = algorithms.BoundsFromData + "; it would be: " + words
+	for w, link := range map[string]string{algorithms.BoundsFromData: "; it would be: ", algorithms.DraftAway: "; if it does: "} { // one of them at most
+		if slices.Contains(g.Warnings, w) {
+			words = w + link + words
+		}
 	}
 	if g.Kind == privacy.Public {
 		if words += ", and nothing was charged"; planned.Kind != privacy.None && planned.Kind != "" {
@@ -72,7 +74,7 @@ func (a *app) writeWords(b *strings.Builder, g, planned privacy.Guarantee, spent
 		line(b, "warning", "%s claims epsilon = %.6g, and its noise does not give that", c.Source, c.Epsilon)
 	}
 	for _, w := range g.Warnings {
-		if !slices.Contains(a.told, w) && w != algorithms.BoundsFromData {
+		if !slices.Contains(a.told, w) && w != algorithms.BoundsFromData && w != algorithms.DraftAway {
 			line(b, "warning", "%s", w)
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"dyad/algorithms"
 	"dyad/engine/dataset"
 )
 
@@ -52,5 +53,11 @@ func (c *dataCheckCmd) Run(a *app) error {
 		line(&b, "basis", "auto: dyad train and dyad plan choose it; the features above are without one")
 	}
 	line(&b, "label", "%s", direction(s))
+	if from := s.FromDataColumns(); len(from) > 0 {
+		line(&b, "warning", "taken from the data are the ranges or categories of %s: give what is known without the data, with known_from where that is the same", strings.Join(from, ", "))
+	}
+	if s.Draft != "" {
+		line(&b, "warning", "%s", algorithms.DraftAway)
+	}
 	return a.emit(r, b.String())
 }

@@ -74,7 +74,7 @@ func (c *dataConvertCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	outSchema, err := files.NewOutput(c.OutSchema, c.Force, c.In.and(c.Schema, c.Labels)...)
+	outSchema, err := newSchemaOutput(c.OutSchema, c.Force, c.In.and(c.Schema, c.Labels)...)
 	if err != nil {
 		return err
 	}
@@ -106,11 +106,12 @@ func (c *dataConvertCmd) Run(a *app) error {
 		return asInput(err)
 	}
 	if c.OutSchema != "" {
+		memory := schema.Remember() // of what is marked
 		text, err := schema.YAML()
 		if err != nil {
 			return err
 		}
-		if err := outSchema.Write(files.Private, text); err != nil {
+		if err := outSchema.write(text, memory); err != nil {
 			return err
 		}
 	}

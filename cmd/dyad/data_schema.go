@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -60,8 +62,10 @@ type dataSchemaCmd struct {
 // Help shows examples.
 func (dataSchemaCmd) Help() string {
 	return `Ranges and categories of the draft come from the data and are marked (from_data). They must be replaced by
-public ones (what such a measurement can be) before a guarantee means anything; until the last mark is gone
-every report says "bounds not private". Answers, from a file or asked for, are not marked. To compare them with
+public ones (what such a measurement can be) before a guarantee means anything; until then every report says
+"bounds not private". What was taken from the data is also remembered in SCHEMA.drafted, a private file next to the
+schema, so that a range which is still the draft's counts as such without its mark; known_from: "code book of 2019"
+says that it is known without the data. Answers, from a file or asked for, are not marked. To compare them with
 the data is not private: "dyad data inspect" does, and says so.
 
 Examples:
@@ -82,7 +86,7 @@ type schemaResult struct {
 
 // Run drafts a schema.
 func (c *dataSchemaCmd) Run(a *app) error {
-	out, err := files.NewOutput(c.Out, c.Force, c.File, c.Answers)
+	out, err := newSchemaOutput(c.Out, c.Force, c.File, c.Answers)
 	if err != nil {
 		return err
 	}
@@ -97,10 +101,44 @@ func (c *dataSchemaCmd) Run(a *app) error {
 	if c.Out == "" {
 		return a.emit(r, string(draft.Schema))
 	}
-	if err := out.Write(files.Private, draft.Schema); err != nil { // its ranges are those of the data
+	if err := out.write(draft.Schema, draft.Memory); err != nil {
 		return err
 	}
 	return a.emit(r, "draft written to "+c.Out+"; "+left(draft)+"\n")
+}
+
+// schemaOutput is a schema that may have ranges of the data, and the file next to it that remembers them.
+type schemaOutput struct{ schema, memory *files.Output }
+
+// newSchemaOutput is files.NewOutput for both. It is empty for no path.
+func newSchemaOutput(path string, force bool, inputs ...string) (o schemaOutput, err error) {
+	if path == "" {
+		return o, nil
+	}
+	if o.schema, err = files.NewOutput(path, force, inputs...); err != nil {
+		return o, err
+	}
+	memory := o.schema.Path + dataset.DraftedEnding
+	if o.memory, err = files.NewOutput(memory, force, inputs...); err == nil {
+		err = asInput(dataset.LookDrafted(memory)) // not even force replaces a file of something else
+	}
+	return o, err
+}
+
+// write writes both, for the owner of the data alone. Without a memory it removes that of an earlier draft.
+func (o schemaOutput) write(schema, memory []byte) error {
+	if memory != nil {
+		if err := o.memory.Write(files.Private, memory); err != nil {
+			return err
+		}
+	}
+	if err := o.schema.Write(files.Private, schema); err != nil || memory != nil {
+		return err
+	}
+	if err := os.Remove(o.memory.Path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // left is what is left to do about the ranges of a draft.
@@ -111,7 +149,7 @@ func left(d *dataset.Drafted) string {
 	case len(d.FromData) == 0:
 		return "every range in it is an answer"
 	}
-	return "replace its ranges by public ones, then delete their marks (from_data)"
+	return "replace its ranges by public ones, then delete their marks (from_data); what the draft took from the data is remembered in the file next to it that ends in " + dataset.DraftedEnding
 }
 
 func readAnswers(path string) (map[string]dataset.Answer, error) {

@@ -303,6 +303,9 @@ func (f plannedHoldout) emit(a *app, p *algorithms.Plan, task string, delta *flo
 	}
 	problem := p.Spec.Kernel.Problem()
 	schema := &dataset.Schema{BoundsFromData: p.Spec.BoundsFromData, RowsPerPerson: p.Spec.RowsPerPerson}
+	if p.Spec.DraftAway {
+		schema.Draft = "away"
+	}
 	if problem.ByPerson() {
 		schema.Columns, schema.MaxRowsPerPerson = []dataset.Column{{Role: dataset.RolePerson}}, problem.PersonRows
 	}

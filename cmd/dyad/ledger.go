@@ -170,7 +170,9 @@ type chargedRun struct {
 	Guarantee string    `json:"guarantee"`
 	// FromData says that ranges were taken from the data, so that the guarantee does not hold.
 	FromData bool `json:"ranges_from_data,omitempty"`
-	Seeded   bool `json:"seeded,omitempty"`
+	// DraftAway says that ranges may have been taken from the data, so that it is not known whether the guarantee holds.
+	DraftAway bool `json:"ranges_not_compared,omitempty"`
+	Seeded    bool `json:"seeded,omitempty"`
 }
 
 // chargedRuns are the runs that lines of a ledger charge to a data id.
@@ -182,7 +184,7 @@ func chargedRuns(entries []ledger.Entry, id string) (runs []chargedRun) {
 		guarantee, _, _ := strings.Cut(e.Charge.Guarantee, " (neighbours: ")
 		runs = append(runs, chargedRun{
 			Run: e.Run, Algorithm: e.Charge.Algorithm, Charged: e.Time, Guarantee: guarantee,
-			FromData: strings.Contains(e.Charge.Guarantee, algorithms.BoundsFromData), Seeded: e.Charge.SeededNoise,
+			FromData: strings.Contains(e.Charge.Guarantee, algorithms.BoundsFromData), DraftAway: strings.Contains(e.Charge.Guarantee, algorithms.DraftAway), Seeded: e.Charge.SeededNoise,
 		})
 	}
 	return runs
@@ -192,6 +194,9 @@ func (r chargedRun) text() string {
 	text := fmt.Sprintf("    %s  %s: %s", r.Charged.Format(time.DateTime), r.Algorithm, r.Guarantee)
 	if r.FromData {
 		text += "; RANGES FROM THE DATA: this guarantee does not hold"
+	}
+	if r.DraftAway {
+		text += "; RANGES NOT COMPARED with those of the draft: it is not known whether this guarantee holds"
 	}
 	if r.Seeded {
 		text += "; SEEDED NOISE: this guarantee does not hold"

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/local"
 	"dyad/algorithms/local/serve"
@@ -163,9 +164,7 @@ func addSchema(g *privacy.Guarantee, s *dataset.Schema) {
 	if s.SelectsByLabel() {
 		g.Assumptions = append(slices.Clone(g.Assumptions), algorithms.SelectedByLabel)
 	}
-	if s.RangesFromData() {
-		g.Warnings = append(slices.Clone(g.Warnings), algorithms.BoundsFromData)
-	}
+	g.Warnings = append(slices.Clone(g.Warnings), lib.ProvenanceOf(s).Ranges()...)
 }
 
 // schemaEncoder is the encoder of a schema file.

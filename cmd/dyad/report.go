@@ -178,6 +178,10 @@ func (d document) promise() page.Section {
 	case broken != "":
 		s.Warnings = append(s.Warnings, "This guarantee does not hold: "+broken+". Without that it would be:")
 		s.Text, s.Quote = s.Quote, nil
+	case slices.Contains(g.Warnings, algorithms.DraftAway):
+		broken = algorithms.DraftAway
+		s.Warnings = append(s.Warnings, "It is not known whether this guarantee holds: "+broken+". If it does:")
+		s.Text, s.Quote = s.Quote, nil
 	}
 	for _, w := range g.Warnings {
 		if w != broken {
@@ -232,7 +236,7 @@ func (c *charges) add(s *page.Section) {
 		total = fmt.Sprintf("epsilon %s at delta = %g", privacy.FormatUp(*c.spent.Epsilon), c.spent.Delta)
 	}
 	s.Text = append(s.Text, fmt.Sprintf("Runs charged on the data id %q: %d. Together: %s. Left: %s.", c.spent.DataID, c.spent.Runs, total, c.left))
-	holds := c.away == "" && !slices.ContainsFunc(c.runs, func(r chargedRun) bool { return r.FromData || r.Seeded })
+	holds := c.away == "" && !slices.ContainsFunc(c.runs, func(r chargedRun) bool { return r.FromData || r.DraftAway || r.Seeded })
 	if c.spent.Epsilon != nil && !c.spent.Mixed && c.spent.Unit != "" && c.spent.Runs > 1 && holds {
 		all := privacy.Guarantee{Kind: privacy.ApproxDP, Epsilon: *c.spent.Epsilon, Delta: c.spent.Delta, Mu: c.spent.Mu, Unit: c.spent.Unit}
 		s.Text = append(s.Text, all.Sentences("everything that was released from them")[0])
@@ -240,8 +244,11 @@ func (c *charges) add(s *page.Section) {
 	t := page.Table{Caption: "Charges on " + c.spent.DataID, Head: []string{"run", "charged", "algorithm", "guarantee", "state"}}
 	for _, r := range c.runs {
 		state := "holds"
-		if r.FromData || r.Seeded {
+		switch {
+		case r.FromData || r.Seeded:
 			state = "does not hold"
+		case r.DraftAway:
+			state = "not known"
 		}
 		t.Rows = append(t.Rows, []page.Cell{{Text: r.Run, Head: true}, {Text: r.Charged.Format(time.DateOnly)}, {Text: r.Algorithm}, {Text: r.Guarantee}, {Text: state}})
 	}

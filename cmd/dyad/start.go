@@ -56,7 +56,7 @@ func (c *startCmd) Run(a *app) error {
 	if files.Same(c.Out, c.Recipe) || filepath.Clean(c.Out) == filepath.Clean(c.Recipe) {
 		return badInput("--out and --recipe are one file; name two")
 	}
-	out, err := files.NewOutput(c.Out, c.Force, c.File, c.Answers)
+	out, err := newSchemaOutput(c.Out, c.Force, c.File, c.Answers)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (c *startCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := out.Write(files.Private, d.Schema); err != nil { // its ranges may be those of the data
+	if err := out.write(d.Schema, d.Memory); err != nil {
 		return err
 	}
 	r := startResult{schemaResult: schemaResult{Out: c.Out, Label: d.Label, LabelCandidates: d.Candidates, Ignored: d.Ignored, FromData: d.FromData}}

@@ -145,6 +145,7 @@ func covered(m, p node) []node {
 	pass(p.value == nil, "it states no plan: nothing was charged when it was trained, or its releases are those of a stream or of users")
 	pass(p.text("format") != "dyad-plan/1" || m.text("format") != "dyad-model/1", "the formats of model and plan are others, or it is a network")
 	pass(len(allowed) == 0, "the theorem of its algorithm is not recomputed")
+	pass(p.get("draft_away") != nil, "the schema was made from the data and its draft was not there, so it is not known whether its ranges are of the data")
 	pass(p.get("bounds_from_data") != false, "ranges were taken from the data, so the guarantee does not hold")
 	pass(strings.Contains(m.text("guarantee.warnings"), "noise is not secret"), "its noise came from a seed")
 	pass(usesLoss(p) && origin != "proved" && origin != "derived by interval arithmetic", "the constants of its loss are neither proved nor derived")

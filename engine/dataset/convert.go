@@ -246,7 +246,7 @@ func (c *converter) outSchema() *Schema {
 	s := c.e.schema
 	out := &Schema{
 		DataID: s.DataID, Description: s.Description, Format: c.format, Public: s.Public,
-		BoundsFromData: s.BoundsFromData, Missing: s.Missing, Basis: s.Basis,
+		BoundsFromData: s.BoundsFromData, Draft: s.Draft, Missing: s.Missing, Basis: s.Basis,
 	}
 	switch c.format {
 	case FormatCSV:

@@ -36,6 +36,9 @@ type DraftOptions struct {
 // Drafted is a draft.
 type Drafted struct {
 	Schema []byte // in YAML
+	// Memory is the text of the file that remembers what the schema took from the data, for the folder of the schema under its
+	// name and DraftedEnding. It is private like the data, and nil if nothing was taken.
+	Memory []byte
 	// Label is the column that was named or is the only one with two values, "" if there are
 	// several (Candidates) or the columns have no names.
 	Label      string
@@ -71,7 +74,8 @@ func Draft(path string, o DraftOptions) (*Drafted, error) {
 		return nil, err
 	}
 	text := append(p.head(), body...)
-	if _, err := parseSchema(text, true); err != nil { // a name or category that YAML cannot carry
+	s, err := parseSchema(text, true)
+	if err != nil { // a name or category that YAML cannot carry
 		why := ""
 		for line := range strings.Lines(string(body)) {
 			if column, reason, ok := strings.Cut(line, ", role: ignore} # "); ok {
@@ -79,6 +83,10 @@ func Draft(path string, o DraftOptions) (*Drafted, error) {
 			}
 		}
 		return &p.draft, fmt.Errorf("dataset: %s: cannot draft a schema, write it by hand: %w%s", path, err, why)
+	}
+	if s.BoundsFromData = s.BoundsFromData && !p.typed; s.RangesFromData() {
+		p.draft.Memory = s.Remember()
+		text = bytes.Replace(text, []byte("\ndata_id: "), []byte("\ndraft: "+quoteYAML(s.Draft)+" # names this draft; leave the line\ndata_id: "), 1)
 	}
 	p.draft.Schema = text
 	return &p.draft, nil
@@ -107,7 +115,9 @@ func (p *profile) head() []byte {
 # !!! private: the largest value of a column is the value of one person.
 # !!! Replace each by what is known without the data (a code book, what the
 # !!! instrument can show, what is possible), then delete its mark (%s).
-# !!! Until all marks are gone every report says "bounds not private".
+# !!! Where that is what the draft has, say where it is known from, in the place of
+# !!! the mark: known_from: "code book of 2019". What is left as it is counts as taken
+# !!! from the data, with or without its mark: every report says "bounds not private".
 `, mark)
 	}
 	return fmt.Appendf(text, "data_id: %s # names the data in the privacy ledger: one name for the same people, whatever the file is called\n%s", quoteYAML(id[:min(len(id), 128)]), line)
@@ -122,6 +132,7 @@ type profile struct {
 	format  string
 	csv     CSVOptions
 	grouped bool // LIBSVM rows have a query id
+	typed   bool // the range is that of the type of an array
 
 	// Of formats with named columns; a column without a name is left out.
 	names []string

@@ -62,9 +62,9 @@ func (p *profile) numbered() ([]byte, error) {
 	}
 	switch {
 	case kind.kind == 'b':
-		lo, hi, comment = 0, 1, "of the type bool"
+		lo, hi, comment, p.typed = 0, 1, "of the type bool", true
 	case kind.kind == 'u' && kind.size == 1:
-		lo, hi, comment = 0, 255, "of the type: bytes"
+		lo, hi, comment, p.typed = 0, 255, "of the type: bytes", true
 	}
 	switch {
 	case len(labels.texts) != 2:

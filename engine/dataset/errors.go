@@ -80,6 +80,7 @@ const (
 	ruleODS           = "the file is an OpenDocument spreadsheet; save it as .xlsx, or the sheet as CSV in UTF-8"
 	ruleBadWorkbook   = "the workbook is damaged, too large or not one of Office Open XML; save it as .xlsx again, or save the sheet as \"CSV UTF-8\""
 	ruleSheets        = "the workbook has several sheets with cells; name one: sheet in the schema, --sheet for a draft"
+	ruleFormula       = "a formula without a computed result; open the workbook in a spreadsheet program, save it there, and read that file"
 	ruleNoSheet       = "the workbook has no such sheet with cells; correct sheet (--sheet for a draft)"
 	ruleFolder        = "this is a folder; give a file"
 	ruleNotUTF8       = "the file is not UTF-8; set csv.encoding: windows-1252 if it is Latin-1, or save it as UTF-8"

@@ -121,6 +121,10 @@ func (t *table) packEncoder(made *Schema) (*Encoder, error) {
 	if same.Persons > 0 && asked.Persons > 0 {
 		same.Persons = asked.Persons
 	}
+	same.BoundsFromData, same.Draft, same.Columns = asked.BoundsFromData, asked.Draft, slices.Clone(made.Columns)
+	for i := range min(len(same.Columns), len(asked.Columns)) { // where ranges come from changes no record
+		same.Columns[i].FromData, same.Columns[i].KnownFrom = asked.Columns[i].FromData, asked.Columns[i].KnownFrom
+	}
 	a, errA := json.Marshal(&asked)
 	b, errB := json.Marshal(&same)
 	if errA != nil || errB != nil || !bytes.Equal(a, b) {

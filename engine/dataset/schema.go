@@ -80,6 +80,10 @@ type Schema struct {
 	// BoundsFromData marks ranges or categories that were taken from the data.
 	// Every report then says "bounds not private".
 	BoundsFromData bool `yaml:"bounds_from_data,omitempty" json:"bounds_from_data,omitempty"`
+	// Draft names the draft that a schema began as, if it took something from the data. LoadSchema marks what is still of that
+	// draft and empties Draft; where the memory of the draft is away (DraftedEnding) Draft stays, and nobody knows
+	// whether the ranges were replaced.
+	Draft string `yaml:"draft,omitempty" json:"draft,omitempty"`
 	// Persons is the public number of persons, the different ids of the column with role
 	// person. Their ids are then private.
 	Persons int `yaml:"persons,omitempty" json:"persons,omitempty"`
@@ -209,6 +213,9 @@ type Column struct {
 	// FromData marks a range or categories that were taken from the data, as
 	// Schema.BoundsFromData does for all of them.
 	FromData bool `yaml:"from_data,omitempty" json:"from_data,omitempty"`
+	// KnownFrom says in words where the range or the categories of a feature are known from without the data, such as
+	// "code book of 2019". A column with it may have what the draft found in the data.
+	KnownFrom string `yaml:"known_from,omitempty" json:"known_from,omitempty"`
 	// Missing overrides Schema.Missing for this feature.
 	Missing *Missing `yaml:"missing,omitempty" json:"missing,omitempty"`
 	// Positive is the value of the label that becomes +1.

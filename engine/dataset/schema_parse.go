@@ -18,7 +18,7 @@ import (
 // noLabel names the label column of a schema that has none.
 const noLabel = "no label"
 
-// LoadSchema reads and validates a schema file.
+// LoadSchema reads and validates a schema file. What it still has of its draft is marked as taken from the data (Schema.Draft).
 func LoadSchema(path string) (*Schema, error) { return loadSchema(path, false) }
 
 // LoadUnlabelledSchema is LoadSchema for records that are read with LabelsIgnored, as
@@ -39,6 +39,9 @@ func loadSchema(path string, unlabelled bool) (*Schema, error) {
 	s, err := parseSchema(text, unlabelled)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %s: %w", path, err)
+	}
+	if err := s.remember(path); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -99,7 +102,7 @@ func (f *textFixer) Visit(n ast.Node) ast.Visitor {
 	}
 	key := kv.Key.GetToken().Value
 	switch {
-	case slices.Contains([]string{"name", "field", "positive", "negative", "delimiter", "data_id", "labels_file", "trim_suffix", "x", "y", "decimal", "thousands", "suffix", "prefix", "sheet", "from", "to"}, key):
+	case slices.Contains([]string{"name", "field", "positive", "negative", "delimiter", "data_id", "labels_file", "trim_suffix", "x", "y", "decimal", "thousands", "suffix", "prefix", "sheet", "from", "to", "draft", "known_from"}, key):
 		kv.Value = asText(kv.Value)
 	case slices.Contains([]string{"categories", "values", "comment"}, key):
 		if list, ok := kv.Value.(*ast.SequenceNode); ok {

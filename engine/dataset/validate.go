@@ -62,6 +62,9 @@ func (v *validator) check() {
 	if !dataID.MatchString(s.DataID) {
 		v.addf("data_id must be 1 to 128 letters, digits, dots, hyphens or underscores; it names the data in the privacy ledger")
 	}
+	if s.Draft != "" && !isDraftID(s.Draft) {
+		v.addf("draft is a name that a draft wrote; take the line as it was, or draft the schema again")
+	}
 	if s.Format != "" && !slices.Contains(formats[:], s.Format) {
 		v.addf("format is %q, want %s", s.Format, strings.Join(formats[:], ", "))
 	}
@@ -136,13 +139,13 @@ func (v *validator) roles() {
 func (v *validator) column(c *Column) {
 	where := fmt.Sprintf("column %.80q", c.Name)
 	role := c.role()
-	v.texts(where, append([]string{c.Name, c.Field, c.Suffix, c.Positive, c.Negative, c.TrimSuffix}, c.Categories...)...)
+	v.texts(where, append([]string{c.Name, c.Field, c.Suffix, c.Positive, c.Negative, c.TrimSuffix, c.KnownFrom}, c.Categories...)...)
 	if !slices.Contains([]string{RoleFeature, RoleLabel, RoleID, RoleGroup, RolePerson, RoleIgnore}, role) {
 		v.addf("%s: role is %q, want feature, label, id, group, person or ignore", where, c.Role)
 		return
 	}
-	if role != RoleFeature && (c.Transform != "" || c.Basis != "" || c.Categories != nil || c.Missing != nil || c.writesNumbers() || c.Date != nil || c.Unknown != "" || c.FromData) {
-		v.addf("%s: transform, basis, categories, unknown, suffix, prefix, decimal, thousands, date, missing and from_data are for features", where)
+	if role != RoleFeature && (c.Transform != "" || c.Basis != "" || c.Categories != nil || c.Missing != nil || c.writesNumbers() || c.Date != nil || c.Unknown != "" || c.FromData || c.KnownFrom != "") {
+		v.addf("%s: transform, basis, categories, unknown, suffix, prefix, decimal, thousands, date, missing, from_data and known_from are for features", where)
 	}
 	if role != RoleFeature && role != RoleLabel && (c.Kind != "" || c.Range != nil) {
 		v.addf("%s: kind and range are for features and graded labels", where)
@@ -238,6 +241,9 @@ func (v *validator) feature(where string, c *Column) {
 		}
 	default:
 		v.addf("%s: kind is %q, want numeric or categorical", where, c.Kind)
+	}
+	if c.FromData && c.KnownFrom != "" {
+		v.addf("%s: from_data says that the values were taken from the data, and known_from that they are known without them; delete one of the two", where)
 	}
 	v.missing(where+": missing", c.Missing, c.kind())
 }

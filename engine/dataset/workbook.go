@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 
@@ -24,6 +25,9 @@ func workbookText(in *input, sheet string, delim byte) (text []byte, err error) 
 	}
 	defer book.Close()
 	w := workbook{File: book, dates: map[int]bool{}}
+	if calc, err := book.GetCalcProps(); err == nil {
+		w.stale = calc.FullCalcOnLoad != nil && *calc.FullCalcOnLoad
+	}
 	var rows [][]string
 	found := 0
 	for _, name := range book.GetSheetList() {
@@ -31,7 +35,10 @@ func workbookText(in *input, sheet string, delim byte) (text []byte, err error) 
 			continue
 		}
 		cells, err := w.read(name)
-		if err != nil {
+		if parse := (*ParseError)(nil); errors.As(err, &parse) {
+			parse.File = in.name
+			return nil, parse
+		} else if err != nil {
 			return refuse(ruleBadWorkbook)
 		}
 		if len(cells) > 0 {
@@ -74,6 +81,7 @@ func workbookText(in *input, sheet string, delim byte) (text []byte, err error) 
 type workbook struct {
 	*excelize.File
 	dates map[int]bool // which styles are of dates
+	stale bool         // a library wrote it, and the results of its formulas are not computed yet
 }
 
 // read returns the cells of a sheet, up to the last one with text; nil if there are none.
@@ -104,13 +112,22 @@ func (w *workbook) read(sheet string) (cells [][]string, err error) {
 
 // cell is the text of a cell whose stored value is raw.
 func (w *workbook) cell(sheet string, x, y int, raw string) (string, error) {
-	v, rule := parseNumber([]byte(raw))
-	if rule != "" {
-		return strings.Join(strings.FieldsFunc(raw, func(r rune) bool { return r == '\n' || r == '\r' }), " "), nil
-	}
 	name, err := excelize.CoordinatesToCellName(x, y)
 	if err != nil {
 		return "", err
+	}
+	if raw == "" || w.stale {
+		if formula, err := w.GetCellFormula(sheet, name); err != nil {
+			return "", err
+		} else if kind, err := w.GetCellType(sheet, name); err != nil {
+			return "", err
+		} else if formula != "" && (w.stale || kind != excelize.CellTypeFormula) { // an empty text is a result
+			return "", &ParseError{Row: y, Position: x, Rule: ruleFormula}
+		}
+	}
+	v, rule := parseNumber([]byte(raw))
+	if rule != "" {
+		return strings.Join(strings.FieldsFunc(raw, func(r rune) bool { return r == '\n' || r == '\r' }), " "), nil
 	}
 	switch kind, err := w.GetCellType(sheet, name); {
 	case err != nil:

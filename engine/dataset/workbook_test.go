@@ -1,8 +1,11 @@
 package dataset
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -81,5 +84,89 @@ func TestWorkbookErrors(t *testing.T) {
 	}
 	if d, err := Load(two, mustSchema(t, string(draft.Schema)), Options{}); err != nil || d.Records.Len() != 30 || d.Encoder.Columns()[0] != "b" {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestWorkbooksOfRealWriters: the corpus' contract for workbooks that testdata/workbooks/make.py wrote with openpyxl and
+// XlsxWriter. Each file is drafted, the questions of its draft are answered, and every value is compared with the truth.
+func TestWorkbooksOfRealWriters(t *testing.T) {
+	dir := filepath.Join("testdata", "workbooks")
+	text, err := os.ReadFile(filepath.Join(dir, "truth.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var truth []struct {
+		File    string
+		Rows    int
+		Columns []struct {
+			Name, Kind, Decimal string
+			Values              []any
+		}
+	}
+	if err := json.Unmarshal(text, &truth); err != nil {
+		t.Fatal(err)
+	}
+	var all outcome
+	for _, file := range truth {
+		f := &corpusFile{writer: file.File, rows: file.Rows, dateLayout: "02.01.2006"}
+		for _, c := range file.Columns {
+			column := &sheetColumn{name: c.Name, kind: c.Kind, decimal: c.Decimal}
+			for _, v := range c.Values {
+				switch v := v.(type) {
+				case nil:
+					column.v = append(column.v, math.NaN())
+				case float64:
+					column.v = append(column.v, v)
+				case string:
+					column.text = append(column.text, v)
+				}
+			}
+			f.columns = append(f.columns, column)
+		}
+		o := f.check(filepath.Join(dir, file.File), nil)
+		for _, w := range o.wrong {
+			t.Error(w)
+		}
+		all.features, all.asked = all.features+o.features, all.asked+o.asked
+		if spoiled := f.check(filepath.Join(dir, file.File), func(s *Schema) { // the check sees one wrong column
+			c := s.feature("Kosten")
+			c.Missing = &Missing{Policy: MissingMiddle, Values: []string{"0"}}
+			c.Range = []float64{0, c.Range[1]}
+			f.column("Kosten").v[3]++
+		}); len(spoiled.wrong) == 0 {
+			t.Errorf("%s: another value than the file's is not seen", file.File)
+		}
+	}
+	if len(truth) < 8 || all.features < 5*len(truth) {
+		t.Errorf("%d features in %d files, %d questions", all.features, len(truth), all.asked)
+	}
+}
+
+// TestFormulasWithoutResults: a library stores formulas and computes nothing. Such a cell is refused, by draft and reader, where it
+// was an empty cell and so a missing value, or the 0 that XlsxWriter stores.
+func TestFormulasWithoutResults(t *testing.T) {
+	for _, path := range []string{filepath.Join("testdata", "workbooks", "openpyxl-formulas.xlsx"), filepath.Join("testdata", "workbooks", "xlsxwriter-formulas.xlsx")} {
+		_, err := Draft(path, DraftOptions{})
+		var parse *ParseError
+		if !errors.As(err, &parse) || parse.Row != 2 || parse.Position != 3 || parse.Rule != ruleFormula {
+			t.Errorf("%s: %v", path, err)
+		}
+		s := mustSchema(t, "data_id: x\nformat: xlsx\ncsv: {header: true}\ncolumns:\n  - {name: Gewicht, range: [1, 300]}\n  - {name: Groesse, range: [0.5, 2.5]}\n  - {name: BMI, range: [5, 90], missing: {policy: middle}}\n  - {name: Tod, role: label, positive: ja}\n")
+		if _, err := Load(path, s, Options{}); !errors.As(err, &parse) || parse.Rule != ruleFormula {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	book := excelize.NewFile() // whose results are those of a spreadsheet program
+	for i, row := range [][]any{{"a", "b", "y"}, {1.5, "", "ja"}, {2.5, "", "nein"}, {4.25, "", "ja"}} {
+		if err := book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "computed.xlsx")
+	if err := book.SaveAs(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Draft(path, DraftOptions{}); err != nil {
+		t.Error(err)
 	}
 }

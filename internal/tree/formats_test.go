@@ -119,6 +119,7 @@ func TestGoldenFilesOfEveryFormat(t *testing.T) {
 		"schemaVersion` = 1": "engine/dataset/catalog/schemas/pima.yaml", "dyad-plan/1": "cmd/dyad/testdata/formats/model-1-plan.json",
 		"dyad-checkpoint/3": "algorithms/testdata/formats/run-3.checkpoint", "dyad-audit-part/1": "algorithms/audit/testdata/formats/part-1.audit",
 		"dyad-clusters/1":  "cmd/dyad/testdata/formats/clusters-1.json",
+		"dyad-drafted/1":   "engine/dataset/testdata/drafted-1.drafted",
 		"packVersion` = 1": "cmd/dyad/testdata/formats/pack-1.dyadpack",
 	}
 	for _, m := range formatInDocs.FindAllStringSubmatch(string(text), -1) {

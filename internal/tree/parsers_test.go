@@ -78,6 +78,7 @@ var parsers = map[string]string{
 	"engine/dataset/csv.go":                   "engine/dataset:FuzzCSV",
 	"engine/dataset/decompress.go":            "engine/dataset:FuzzCSV",
 	"engine/dataset/draft.go":                 "engine/dataset:FuzzDraft",
+	"engine/dataset/drafted.go":               "engine/dataset:FuzzDrafted",
 	"engine/dataset/draft_answers.go":         "engine/dataset:FuzzAnswers",
 	"engine/dataset/encoder.go":               "engine/dataset:FuzzEncoder",
 	"engine/dataset/idx.go":                   "engine/dataset:FuzzArrays",
