@@ -60,10 +60,13 @@ type Influences struct {
 	PLPoints int      `json:"polyak_lojasiewicz_points"`
 	// Elastic is the largest change of any pair's loss without each record, and Uniform the largest of all, to first
 	// order; UniformBound is what theory allows, for convex losses.
-	Elastic      []float64 `json:"elastic_stability,omitempty"`
-	Uniform      *float64  `json:"uniform_stability,omitempty"`
-	UniformBound *float64  `json:"uniform_stability_bound,omitempty"`
-	Guarantee    string    `json:"guarantee"`
+	Elastic []float64 `json:"elastic_stability,omitempty"`
+	Uniform *float64  `json:"uniform_stability,omitempty"`
+	// Expected is the mean over the records of the change of the pair whose mean is largest: the coefficient of [Kang21] Theorem 3,
+	// at most Uniform.
+	Expected     *float64 `json:"expected_elastic_stability,omitempty"`
+	UniformBound *float64 `json:"uniform_stability_bound,omitempty"`
+	Guarantee    string   `json:"guarantee"`
 }
 
 // CheckedInfluence is a record that was left out.
@@ -327,7 +330,7 @@ func (f *fitted) stability(ctx context.Context, out *Influences, p influence.Pro
 	if err != nil {
 		return err
 	}
-	out.Elastic, out.Uniform = s.Elastic, &s.Uniform
+	out.Elastic, out.Uniform, out.Expected = s.Elastic, &s.Uniform, &s.Expected
 	if c, err := f.loss.Constants(f.bounds, f.Radius()); err == nil && c.Convex {
 		bound := influence.UniformBound(c.Lipschitz, out.L2, f.Len())
 		out.UniformBound = &bound

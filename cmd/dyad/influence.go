@@ -162,12 +162,13 @@ func (r *influenceResult) text(top int) string {
 	} else if len(r.Checked) > 0 {
 		line(&b, "check", "%d records left out; see --json", len(r.Checked))
 	}
-	if r.Uniform != nil {
+	if r.Uniform != nil && *r.Uniform > 0 {
 		bound := ""
 		if r.UniformBound != nil {
 			bound = fmt.Sprintf(" (at most %.3g is proved)", *r.UniformBound)
 		}
 		line(&b, "stability", "no pair's loss changes by more than %.3g without one record, to first order%s", *r.Uniform, bound)
+		line(&b, "", "%.3g in the mean over the records, for the pair that changes most: %.2g of that, and so is the term of stability in Theorem 3 of Kang et al. of that of earlier theorems", *r.Expected, *r.Expected / *r.Uniform)
 	}
 	if r.PL != nil {
 		line(&b, "PL ratio", "smallest seen %.4g at %d points; the constant mu is not larger", *r.PL, r.PLPoints)

@@ -67,6 +67,9 @@ func TestInfluence(t *testing.T) {
 		if name == "linear.json" && (r.Uniform == nil || r.UniformBound == nil || !(*r.Uniform <= *r.UniformBound)) {
 			t.Errorf("stability %v, bound %v", r.Uniform, r.UniformBound)
 		}
+		if name == "linear.json" && (r.Expected == nil || !(*r.Expected > 0 && *r.Expected < *r.Uniform)) {
+			t.Errorf("expected stability %v of %v", r.Expected, r.Uniform)
+		}
 		text, err := os.ReadFile(filepath.Join(dir, name+".csv"))
 		if err != nil {
 			t.Fatal(err)

@@ -225,6 +225,7 @@ func TestStabilityAgainstDefinition(t *testing.T) {
 	}
 	all := plainOf(r, -1, l2).minimum(t, d)
 	uniform := 0.0
+	var ofPair [n][n]float64
 	for i := range n {
 		without := plainOf(r, i, l2).minimum(t, d)
 		largest, mean := 0.0, 0.0
@@ -233,6 +234,7 @@ func TestStabilityAgainstDefinition(t *testing.T) {
 				if j != k {
 					change := math.Abs(loss(without, j, k) - loss(all, j, k))
 					largest, mean = max(largest, change), mean+change/(n*(n-1))
+					ofPair[j][k] += change / n
 				}
 			}
 		}
@@ -243,6 +245,17 @@ func TestStabilityAgainstDefinition(t *testing.T) {
 	}
 	if math.Abs(exact.Uniform-uniform) > 1e-6 {
 		t.Errorf("uniform stability %v, want %v", exact.Uniform, uniform)
+	}
+	expected := 0.0
+	for j := range n {
+		expected = max(expected, slices.Max(ofPair[j][:]))
+	}
+	if math.Abs(exact.Expected-expected) > 1e-6 {
+		t.Errorf("the pair that changes most changes by %v in the mean, want %v", exact.Expected, expected)
+	}
+	// The mean of the largest changes is more than the largest mean: the test would see them mixed up.
+	if mean := stat.Mean(exact.Elastic, nil); !(mean > expected+1e-4 && exact.Uniform > expected+1e-4) {
+		t.Errorf("the mean of the largest changes is %v, the largest mean %v: the test cannot tell them apart", mean, expected)
 	}
 	c, err := engine.Logistic{}.Constants(r.Bounds(), 100)
 	if err != nil {

@@ -21,6 +21,9 @@ prints. Literal: the paper's formulas. Certified: the same algorithm with proved
 is shown. Scores are judged by AUC, metrics by the accuracy of 3 nearest neighbours, where higher is better; an objective is better when lower.
 Han 2019 and Li 2020 are run by commands of their own ([Han](reproduce-han.html), [Li](reproduce-li.html)); Kang 2021 has no experiments with noise
 ([Kang](reproduce-kang.html)).
+
+Assumption 1 of Huai 2020 allows Y(y, y') = y y' in the place of y - y'. For scores the objective is then the same for all labels, and least at the model 0
+([theory](theory.md#product-of-labels); ` + "`go test ./engine -run TestProductOfLabelsLearnsNothing`" + `). So all tables of scores have y - y', those of metrics y y'.
 `)
 	for _, name := range settingsItems {
 		for _, i := range items {
