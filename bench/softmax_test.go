@@ -78,9 +78,10 @@ func softmaxWays(epsilon float64) map[string]pairs.Spec {
 }
 
 // TestNoiseOfASoftmax compares the noise of one release at epsilon 2: its standard deviation in units of the clip is the noise
-// multiplier times the sensitivity; relative is the expected norm of the noise over the largest norm of the released mean.
+// multiplier times the sensitivity; relative is the expected norm of the noise over the largest norm of the released mean. The last
+// column is the sigma of a softmax whose replaced pair counts as one that is removed and one that is added.
 func TestNoiseOfASoftmax(t *testing.T) {
-	c := claim{file: "softmax-noise.csv", columns: "loss,model,releases,sensitivity,noise_multiplier,sigma,relative", keys: 2}
+	c := claim{file: "softmax-noise.csv", columns: "loss,model,releases,sensitivity,noise_multiplier,sigma,relative,sigma_removed_and_added", keys: 2}
 	ways := softmaxWays(2)
 	for _, name := range sortedKeys(ways) {
 		c.lines = append(c.lines, claimed{name, true, func(t *testing.T) []float64 {
@@ -88,8 +89,17 @@ func TestNoiseOfASoftmax(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sigma, sensitivity := p.Noise.(privacy.Gaussian).Sigma, p.Certificate.Sensitivity()
-			return []float64{float64(p.Batches * p.Spec.Epochs), sensitivity, sigma / sensitivity, sigma, p.NoiseToSignal()}
+			sigma, sensitivity, before := p.Noise.(privacy.Gaussian).Sigma, p.Certificate.Sensitivity(), p.Noise.(privacy.Gaussian)
+			if s := p.Spec; s.Sampling == pairs.Poisson {
+				c, err := privacy.PairSample{Group: s.Kappa, Pairs: s.Pairs, Rate: float64(s.Batch) / float64(s.Pairs), Expected: 1 / sensitivity}.Certify()
+				if err == nil {
+					before, err = privacy.CalibrateGaussian(c, s.Budget, p.Batches*s.Epochs)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			return []float64{float64(p.Batches * p.Spec.Epochs), sensitivity, sigma / sensitivity, sigma, p.NoiseToSignal(), before.Sigma}
 		}})
 	}
 	c.check(t, 1e-3, 0)

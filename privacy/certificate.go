@@ -59,14 +59,16 @@ func (f subsetOf) gaussian(one account.GaussianEvent, _ Gaussian) account.Event 
 }
 
 // poissonOf: a Poisson batch; one owner contributes at most group of its records. The
-// sensitivity is that of one record added, the event's relation ReplaceOne.
+// sensitivity is that of one record added, the event's relation ReplaceOne. replaced is how far
+// a record that is replaced moves the query, 0 for twice the sensitivity.
 type poissonOf struct {
 	batch
-	group int
+	group    int
+	replaced float64
 }
 
 func (f poissonOf) gaussian(one account.GaussianEvent, _ Gaussian) account.Event {
-	return account.PoissonEvent{Event: one, Rate: f.rate, Relation: account.ReplaceOne, Group: f.group}
+	return account.PoissonEvent{Event: one, Rate: f.rate, Relation: account.ReplaceOne, Group: f.group, Replaced: f.replaced}
 }
 
 // Sensitivity is the replace-one L2 sensitivity of the computed query, floating

@@ -169,6 +169,6 @@ func (g PairSample) Certify() (Certificate, error) {
 	exact := round.Up(term/g.Expected, 1)
 	c, err := newCertificate(exact, round.Up(exact+2*g.Roundoff, 2), "sum of clipped pair gradients of a Poisson batch over its expected size",
 		fmt.Sprintf("given the releases before, one pair in the batch moves the sum by h/E|B| + 2 rho; each of %d pairs is in it with probability %.6g by a secret coin, and an owner has at most kappa = %d, all replaced: the sum moves by twice as much for each of those drawn, a mixture of Gaussians (docs/theory.md#pair-poisson); E|B| = %.6g, h = %.6g, rho = %.3g", g.Pairs, g.Rate, g.Group, g.Expected, term, g.Roundoff))
-	c.form = poissonOf{batch{records: g.Pairs, rate: g.Rate}, g.Group}
+	c.form = poissonOf{batch: batch{records: g.Pairs, rate: g.Rate}, group: g.Group}
 	return c, err
 }

@@ -37,19 +37,37 @@ type SoftmaxSample struct {
 //
 // which increases with m to (2/t) (e^(2/t) + 1) (docs/theory.md#batch-softmax). Rounded up.
 func (g SoftmaxSample) Sensitivity() float64 {
+	x, others, own := g.parts()
+	return round.Up(x*(others+own), 16)
+}
+
+// Replaced bounds how far the exact sum moves when one pair of any batch is replaced, in units of the clip:
+//
+//	(2/t) (m/(1 + m a) + 2m/(m + a))                   InfoNCE
+//	(2/t) (2m/(2 + (2m - 1) a) + 4m/(2m + a))          NT-Xent
+//
+// which is between Sensitivity and twice that (docs/theory.md#softmax-replaced). Rounded up.
+func (g SoftmaxSample) Replaced() float64 {
+	x, others, own := g.parts()
+	return round.Up(x*(others+2*own), 16)
+}
+
+// parts are 2/t, and what a pair moves through the softmaxes of the others and by its own, over 2/t.
+func (g SoftmaxSample) parts() (x, others, own float64) {
 	m, x := float64(g.Pairs-1), round.Up(2/g.Temperature, 1)
 	a := math.Exp(-x) * (1 - 0x1p-40) // below what the computed exponentials can be apart
-	others, own := m/(1+m*a), m/(m+a)
 	if g.Symmetric {
-		others, own = 2*m/(2+(2*m-1)*a), 2*m/(2*m+a)
+		return x, 2 * m / (2 + (2*m-1)*a), 2 * m / (2*m + a)
 	}
-	return round.Up(x*(others+own), 16)
+	return x, m / (1 + m*a), m / (m + a)
 }
 
 // Certify returns the certificate of one release for Gaussian noise (a PoissonEvent).
 //
 // Proof. By docs/theory.md#batch-softmax adding one pair to any batch moves the exact sum by at most Sensitivity, so adding j
-// of one owner's pairs, one after the other, by at most j times as much; the rest is the proof of PairSample. QED
+// of one owner's pairs, one after the other, by at most j times as much; the rest is the proof of PairSample. By
+// docs/theory.md#softmax-replaced one replaced pair moves it by at most Replaced, which the event takes into account where it
+// may (docs/theory.md#poisson-replaced). QED
 func (g SoftmaxSample) Certify() (Certificate, error) {
 	err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected))
 	if g.Group < 1 || g.Group > account.MaxGroup || g.Pairs < 2 || g.Pairs > math.MaxInt32 {
@@ -67,8 +85,9 @@ func (g SoftmaxSample) Certify() (Certificate, error) {
 	one := g.Sensitivity()
 	exact := round.Up(one/g.Expected, 1)
 	c, err := newCertificate(exact, round.Up(exact+2*g.Roundoff, 2), "sum of a softmax loss's clipped gradients over a Poisson batch, over its expected size",
-		fmt.Sprintf("given the releases before, one pair in the batch moves the sum by s/E|B| + 2 rho, s = %.6g times the clip: its own softmax and its share of all others, at temperature %g and up to %d other pairs (docs/theory.md#batch-softmax); each of %d pairs is in it with probability %.6g by a secret coin, and an owner has at most kappa = %d, all replaced: the sum moves by twice as much for each of those drawn, a mixture of Gaussians (docs/theory.md#pair-poisson); E|B| = %.6g, rho = %.3g",
-			one, g.Temperature, g.Pairs-1, g.Pairs, g.Rate, g.Group, g.Expected, g.Roundoff))
-	c.form = poissonOf{batch{records: g.Pairs, rate: g.Rate}, g.Group}
+		fmt.Sprintf("given the releases before, one pair in the batch moves the sum by s/E|B| + 2 rho, s = %.6g times the clip: its own softmax and its share of all others, at temperature %g and up to %d other pairs (docs/theory.md#batch-softmax), and one that is replaced by r/E|B| + 2 rho, r = %.6g times the clip (docs/theory.md#softmax-replaced); each of %d pairs is in it with probability %.6g by a secret coin, and an owner has at most kappa = %d, all replaced, a mixture of Gaussians (docs/theory.md#pair-poisson, docs/theory.md#poisson-replaced); E|B| = %.6g, rho = %.3g",
+			one, g.Temperature, g.Pairs-1, g.Replaced(), g.Pairs, g.Rate, g.Group, g.Expected, g.Roundoff))
+	replaced := round.Up(round.Up(g.Replaced()/g.Expected, 1)+2*g.Roundoff, 2)
+	c.form = poissonOf{batch{records: g.Pairs, rate: g.Rate}, g.Group, min(max(replaced, c.total), 2*c.total)} // which it is but for rounding
 	return c, err
 }

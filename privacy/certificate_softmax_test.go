@@ -99,6 +99,71 @@ func TestSoftmaxSensitivityIsTheMaximumOverSigns(t *testing.T) {
 	}
 }
 
+// A replaced pair moves the sum of one number by Replaced at most, over all signs of similarities and gradients of both of its
+// versions: tried all for two pairs of InfoNCE, and searched for more pairs and both losses. It is attained, and one that is added
+// moves it by less.
+func TestReplacedPairIsTheMaximumOverSigns(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 5))
+	temperatures := []float64{1, 0.3, 4}
+	if testing.Short() {
+		temperatures = temperatures[:1]
+	}
+	for _, temperature := range temperatures {
+		for _, symmetric := range []bool{false, true} {
+			for _, pairs := range []int{2, 3, 5} {
+				n := 2 * pairs
+				// Signs of similarities and gradients by unordered pair of records, those with the last pair once for each version.
+				at := func(version, i, j int) int {
+					if version > 0 && max(i, j) < n-2 {
+						version = 0
+					}
+					return version*n*n + min(i, j)*n + max(i, j)
+				}
+				s, g := make([]float64, 2*n*n), make([]float64, 2*n*n)
+				var places []int
+				for version := range 2 {
+					for j := range n {
+						for i := range j {
+							if (symmetric || i%2 != j%2) && (version == 0 || j >= n-2) {
+								places = append(places, at(version, i, j))
+							}
+						}
+					}
+				}
+				sum := func(version int) float64 {
+					return softmaxOf(func(i, j int) float64 { return s[at(version, i, j)] }, func(i, j int) float64 { return g[at(version, i, j)] }, pairs, temperature, symmetric)
+				}
+				moved := func() float64 { return math.Abs(sum(0) - sum(1)) }
+				q := privacy.SoftmaxSample{Pairs: pairs, Temperature: temperature, Symmetric: symmetric}
+				bound, most := q.Replaced(), 0.0
+				for start := 0; start < 6 || start < 2000 && most < bound*(1-1e-9); start++ {
+					for _, k := range places {
+						s[k], g[k] = float64(2*r.IntN(2)-1), float64(2*r.IntN(2)-1)
+					}
+					for now, left := moved(), 2*len(places); left > 0; { // climb until no turn of a sign helps
+						of := [][]float64{s, g}[left%2]
+						k := places[left/2%len(places)]
+						of[k] *= -1
+						if v := moved(); v > now {
+							now, left = v, 2*len(places)
+							most = max(most, v)
+							continue
+						}
+						of[k] *= -1
+						left--
+					}
+				}
+				if most > bound*(1+1e-12) || most < bound*(1-1e-9) {
+					t.Errorf("temperature %g, symmetric %t, %d pairs: a replaced one moves the sum by %v, certified %v", temperature, symmetric, pairs, most, bound)
+				}
+				if most <= q.Sensitivity()*(1+1e-9) || most > 2*q.Sensitivity() {
+					t.Errorf("temperature %g, symmetric %t, %d pairs: a replaced one moves the sum by %v, one that is added by %v", temperature, symmetric, pairs, most, q.Sensitivity())
+				}
+			}
+		}
+	}
+}
+
 // The sensitivity grows with the pairs to its limit, and what is not a softmax in Poisson batches is refused.
 func TestSoftmaxSample(t *testing.T) {
 	good := privacy.SoftmaxSample{Group: 2, Pairs: 4000, Rate: 0.1, Expected: 400, Temperature: 1, Roundoff: 1e-9}
@@ -109,7 +174,7 @@ func TestSoftmaxSample(t *testing.T) {
 	if want := good.Sensitivity()/400 + 2e-9; math.Abs(c.Sensitivity()-want) > 1e-15 {
 		t.Errorf("sensitivity %v, want %v", c.Sensitivity(), want)
 	}
-	if e, ok := (privacy.Gaussian{Sigma: 1}).Event(c).(account.PoissonEvent); !ok || e.Group != 2 || e.Rate != 0.1 || e.Relation != account.ReplaceOne {
+	if e, ok := (privacy.Gaussian{Sigma: 1}).Event(c).(account.PoissonEvent); !ok || e.Group != 2 || e.Rate != 0.1 || math.Abs(e.Replaced-good.Replaced()/400-2e-9) > 1e-15 || e.Relation != account.ReplaceOne {
 		t.Errorf("the event is %v", e)
 	}
 	for _, symmetric := range []bool{false, true} {

@@ -11,6 +11,7 @@ import (
 	"dyad/engine/pairgraph"
 	"dyad/engine/terms"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
 // PairSide is one data set of labelled pairs: row-major features and the labels.
@@ -78,9 +79,8 @@ func OnPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 		return pairs.Train(ctx, sides[index(neighbour)], nil, p, session, 1, algorithms.Tracker{})
 	}
 	if s.Sampling == pairs.Poisson {
-		// One pair more moves a release by the sensitivity, and a changed one by twice as
-		// much.
-		program.EachMoves = 2 * float64(s.Kappa) * p.Certificate.Sensitivity()
+		// One pair more moves a release by the sensitivity, and a replaced one by more.
+		program.EachMoves = p.Noise.Event(p.Certificate).(account.PoissonEvent).KnownSensitivity()
 	}
 	if s.Method == pairs.Moments {
 		program.Variant = fmt.Sprintf("%s of %d of %d pairs, moments clipped to %g, %d rows", s.Unit, s.Kappa, s.Pairs, s.Clip, s.Rows)

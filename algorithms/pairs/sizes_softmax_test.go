@@ -11,6 +11,7 @@ import (
 	"dyad/engine/embedding"
 	"dyad/engine/terms"
 	"dyad/internal/sizes"
+	"dyad/privacy/account"
 )
 
 // signedAt is signed with the odd pair at any place, and with its features at the place of three coordinates among d.
@@ -69,13 +70,18 @@ func TestSoftmaxOfEverySize(t *testing.T) {
 				for k, v := range whole.inputs[0] {
 					move = math.Hypot(move, v-next.inputs[0][k])
 				}
-				closest = max(closest, move/(2*p.Certificate.Sensitivity()))
+				closest = max(closest, move/replacedMove(p))
 			}
 			if !(closest <= 1) || c.D > 2 && closest < map[bool]float64{false: 0.4, true: 0.2}[loss.Symmetric] {
 				t.Errorf("%s, %v: a pair moves the release by %v of what the plan accounts for", loss.Name(), c, closest)
 			}
 		}
 	}
+}
+
+// replacedMove is how far the plan accounts for a pair that is replaced.
+func replacedMove(p *pairs.Plan) float64 {
+	return p.Noise.Event(p.Certificate).(account.PoissonEvent).KnownSensitivity()
 }
 
 // oneBatch is a recorder that draws one batch of pairs from end to end, with the attacked one, and then none.

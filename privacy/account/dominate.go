@@ -22,13 +22,17 @@ import (
 //
 // subset, on batches without replacement, has H equal to that of (mix, f) for a >= 1 and of
 // (f, mix) for a < 1, and no pair that dominates is smaller. Proof:
-// docs/theory.md#without-replacement. Its losses above 0 are those of mix with their
-// probabilities, its losses below 0 mirror the losses above 0 with the probabilities of f,
-// and the rest, (1-q)(F(m/2) - F(-m/2)), is an atom at loss 0.
+// docs/theory.md#without-replacement. On Poisson batches where a replaced record moves a query by
+// r times the scale, m <= r <= 2m, it has H equal to that of (mix, other), other the law
+// (1-q) f(x) + q f(x-m+r), for a >= 1, and of (other, mix) for a < 1: r = m is the first case, and r = 2m is
+// replaced. Proof: docs/theory.md#poisson-replaced. Its losses above 0, which begin at c = m - r/2, are those of mix with their
+// probabilities, its losses below 0 mirror the losses above 0 with the probabilities of other,
+// and the rest, (1-q)(F(c) - F(-c)), is an atom at loss 0.
 type dominatingPair struct {
 	law  NoiseLaw
 	kind pairKind
 	m, q float64 // m > 0, q in (0, 1]
+	r    float64 // of subset with Gaussian noise, in [m, 2m]; 0 means m
 	// weights are B(0), B(1), ... of PoissonEvent, for removed and replaced with Gaussian
 	// noise, and their logarithms; nil for one record, where they are 1-q and q.
 	weights, logWeights []float64
@@ -41,6 +45,12 @@ const (
 	replaced                 // (mix(x), mix(-x))
 	subset                   // see above
 )
+
+// beyond is how far the centre of other lies beyond 0, opposite to that of mix: r - m.
+func (d dominatingPair) beyond() float64 { return max(0, d.r-d.m) }
+
+// even is where the loss of a subset is 0.
+func (d dominatingPair) even() float64 { return (d.m - d.beyond()) / 2 }
 
 // symmetric says that the reversed pair has the same losses.
 func (d dominatingPair) symmetric() bool { return d.kind != removed || d.q == 1 }
@@ -78,10 +88,14 @@ func (d dominatingPair) lossBound() float64 {
 	return round.Up(top, 8)
 }
 
-// loss is log of dP/dQ at x, of (mix, f) for a subset. Nondecreasing.
+// loss is log of dP/dQ at x, of (mix, other) for a subset. Nondecreasing.
 func (d dominatingPair) loss(x float64) float64 {
 	l := d.mixLoss(x)
-	if d.kind == replaced {
+	switch beyond := d.beyond(); {
+	case d.kind == replaced:
+		l -= d.mixLoss(-x)
+	case beyond > 0:
+		d.m = beyond
 		l -= d.mixLoss(-x)
 	}
 	return l
@@ -117,6 +131,9 @@ func (d dominatingPair) quantileFrom(eps, near float64) float64 {
 	}
 	if d.kind == replaced {
 		return d.replacedQuantile(eps)
+	}
+	if d.beyond() > 0 {
+		return d.betweenQuantile(eps)
 	}
 	base := eps // the loss of f(x-m) to f(x) there
 	switch {
@@ -172,7 +189,30 @@ func (d dominatingPair) replacedQuantile(eps float64) float64 {
 	return eps/(2*d.m) + v/d.m
 }
 
-// masses returns the probabilities of (a, b] under P and Q, of (mix, f) for a
+// betweenQuantile solves loss(x) = eps >= 0 for r above m by bisection, to neighbouring float64: the loss increases, and is 0
+// at even.
+func (d dominatingPair) betweenQuantile(eps float64) float64 {
+	if d.q == 1 || eps == 0 {
+		return eps/(d.m+d.beyond()) + d.even()
+	}
+	lo, hi := d.even(), d.even()+1
+	for d.loss(hi) <= eps {
+		lo, hi = hi, hi+2*(hi-d.even())
+	}
+	for {
+		mid := lo + (hi-lo)/2
+		switch {
+		case mid <= lo || mid >= hi:
+			return lo
+		case d.loss(mid) <= eps:
+			lo = mid
+		default:
+			hi = mid
+		}
+	}
+}
+
+// masses returns the probabilities of (a, b] under P and Q, of (mix, other) for a
 // subset, within massMargin relative.
 func (d dominatingPair) masses(a, b float64) (p, q float64) {
 	if d.weights != nil {
@@ -185,8 +225,11 @@ func (d dominatingPair) masses(a, b float64) (p, q float64) {
 		p = (1-d.q)*base + d.q*d.mass(a-d.m, b-d.m)
 	}
 	q = base
-	if d.kind == replaced {
+	switch beyond := d.beyond(); {
+	case d.kind == replaced:
 		q = (1-d.q)*base + d.q*d.mass(a+d.m, b+d.m)
+	case beyond > 0:
+		q = (1-d.q)*base + d.q*d.mass(a+beyond, b+beyond)
 	}
 	return p, q
 }

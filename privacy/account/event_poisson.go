@@ -71,7 +71,15 @@ func (f *facts) sampledBounds(law NoiseLaw, pair func() dominatingPair) {
 //
 // (proof: docs/theory.md#poisson), and no smaller pair dominates
 // them: terms of that norm in one direction, opposite in the two data sets, reach
-// it. The two cases of AddRemove compose separately: which one it is does not change from
+// it. If it is known that a query moves by at most Replaced when one record of the batch is
+// replaced by another, r = Replaced/scale, then for ReplaceOne and k = 1 the hockey-stick
+// divergence of every order exp(epsilon) >= 1 is at most that of
+//
+//	((1-Rate) f(x) + Rate f(x-m),  (1-Rate) f(x) + Rate f(x-m+r))
+//
+// and, the relation being symmetric, this gives the orders below 1 too (proof:
+// docs/theory.md#poisson-replaced). For k > 1 that is used at Rate 1 only, where all records
+// are in the batch: below, the same pair with k r is not valid. The two cases of AddRemove compose separately: which one it is does not change from
 // release to release.
 type PoissonEvent struct {
 	Event    Event
@@ -80,6 +88,9 @@ type PoissonEvent struct {
 	// Group is the largest number of records of one owner, at most MaxGroup; 0 means 1.
 	// Above 1 the noise must be Gaussian.
 	Group int
+	// Replaced is how far the query moves at most when one record of the batch is replaced:
+	// from one to two sensitivities of Event, with Gaussian noise under ReplaceOne; 0 means two.
+	Replaced float64
 }
 
 // MaxGroup bounds PoissonEvent.Group, and with it the cost of accounting.
@@ -91,6 +102,9 @@ func (e PoissonEvent) String() string {
 	group := ""
 	if e.group() > 1 {
 		group = fmt.Sprintf(", %d of one owner", e.Group)
+	}
+	if e.Replaced > 0 {
+		group += fmt.Sprintf(", %.6g when replaced", e.Replaced)
 	}
 	return fmt.Sprintf("%v on Poisson batches of rate %.6g%s (%s) x 1", textOf(e.Event), e.Rate, group, e.Relation)
 }
@@ -105,7 +119,15 @@ func (e PoissonEvent) KnownSensitivity() float64 {
 	if err != nil {
 		return math.Inf(1)
 	}
-	return round.Up(2*float64(e.group())*n.sensitivity, 1)
+	return round.Up(float64(e.group())*e.replaced(n), 1)
+}
+
+// replaced is Replaced with its zero value read.
+func (e PoissonEvent) replaced(n noise) float64 {
+	if e.Replaced == 0 {
+		return 2 * n.sensitivity
+	}
+	return e.Replaced
 }
 
 func (e PoissonEvent) validate() error {
@@ -119,6 +141,8 @@ func (e PoissonEvent) validate() error {
 		return fmt.Errorf("account: a Poisson event with %d records of one owner, want at least 1 and at most %d", e.Group, MaxGroup)
 	case e.Group > 1 && n.law != GaussianLaw:
 		return fmt.Errorf("account: a Poisson event with %d records of one owner needs Gaussian noise, not %s", e.Group, n.law)
+	case e.Replaced != 0 && (n.law != GaussianLaw || e.Relation != ReplaceOne || !(e.Replaced >= n.sensitivity && e.Replaced <= 2*n.sensitivity)):
+		return fmt.Errorf("account: a Poisson event with a move of %v for a replaced record, want Gaussian noise, replace-one neighbours, and from %v to %v", e.Replaced, n.sensitivity, 2*n.sensitivity)
 	}
 	return e.Relation.Validate()
 }
@@ -143,12 +167,17 @@ func (e PoissonEvent) pair() dominatingPair {
 	if e.Relation == ReplaceOne {
 		d.kind = replaced
 	}
-	switch k := e.group(); {
+	k := e.group()
+	if e.Replaced > 0 && (k == 1 || e.Rate == 1) {
+		d.kind, d.r = subset, round.Up(float64(k)*round.Up(e.Replaced/n.scale, 1), 1)
+	}
+	switch {
 	case k > 1 && e.Rate == 1:
 		d.m = round.Up(d.m*float64(k), 1) // all of them, always
 	case k > 1:
 		d.weights, d.logWeights = binomialWeights(k, e.Rate)
 	}
+	d.r = min(d.r, 2*d.m) // what rounding up may exceed it by
 	return d
 }
 
@@ -159,13 +188,14 @@ type poissonRecord struct {
 	Law         NoiseLaw `json:"law"`
 	Rate        float64  `json:"rate"`
 	Group       int      `json:"group"`
+	Replaced    float64  `json:"replaced,omitempty"`
 }
 
 func (recorded) Poisson() kind {
 	return recordAs("poisson", func(e PoissonEvent) poissonRecord {
 		n := e.Event.facts().noise
-		return poissonRecord{n.sensitivity, n.scale, n.law, e.Rate, e.group()}
+		return poissonRecord{n.sensitivity, n.scale, n.law, e.Rate, e.group(), e.Replaced}
 	}, func(r poissonRecord) Event {
-		return PoissonEvent{Event: r.Law.Event(r.Sensitivity, r.Scale), Rate: r.Rate, Relation: ReplaceOne, Group: r.Group}
+		return PoissonEvent{Event: r.Law.Event(r.Sensitivity, r.Scale), Rate: r.Rate, Relation: ReplaceOne, Group: r.Group, Replaced: r.Replaced}
 	})
 }

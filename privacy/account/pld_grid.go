@@ -158,13 +158,13 @@ func (l releaseLaw) discretise(h float64, reversed bool) lossPMF {
 			add(zero+int(math.Floor(a.loss/h))+1, a.p, a.p*math.Exp(-a.loss))
 		}
 	case d.kind == subset:
-		above := d.cells(h, d.m/2, nodes, zero, func(i int, p, q float64) {
+		above := d.cells(h, d.even(), nodes, zero, func(i int, p, q float64) {
 			add(i, p, q)
 			mirror(i, p, q)
 		})
 		out.inf = above.p * up
 		out.p[0] += above.q * up
-		out.p[zero] += (1 - d.q) * d.mass(-d.m/2, d.m/2) * up
+		out.p[zero] += (1 - d.q) * d.mass(-d.even(), d.even()) * up
 	default:
 		first := math.Inf(-1) // Laplace losses are bounded: no tails
 		if d.law == GaussianLaw {
