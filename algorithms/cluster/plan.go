@@ -87,18 +87,15 @@ func New(o Options) (*Plan, error) {
 	}
 	p := &Plan{Options: o}
 	p.Plan = algorithms.Plan{Algorithm: "k-means", Mode: algorithms.Certified, Certificate: c, Noise: noise[0], Objective: o.objective()}
-	g := privacy.Guarantee{
-		Unit: "one record", Relation: "same n, one record replaced",
-		Released:   fmt.Sprintf("numbers and sums of the records of %d clusters, %d times, with %s noise", o.Clusters, o.Rounds, noise[0].Name()),
-		Derivation: c.Derivation() + "; clusters follow from releases, so rounds compose (docs/theory.md#cluster-sums)",
-		Assumptions: []string{
-			fmt.Sprintf("public: n = %d, k = %d, the radius %.6g, the schema and all options", o.Records, o.Clusters, o.Radius),
-			"the map of the records is public, or what it tells of these records is charged to the same data id",
-			o.Contribution() + "; the noise bits are secret",
-		},
-	}
+	unit := o.Rows()
 	if o.Individuals != "" {
-		g.Unit, g.Relation = "one individual", "same ids, one individual's record replaced: features, and labels of its pairs, which clusters do not read"
+		unit = o.MappedUnit()
+	}
+	g := unit.Guarantee(fmt.Sprintf("numbers and sums of the records of %d clusters, %d times, with %s noise", o.Clusters, o.Rounds, noise[0].Name()),
+		c.Derivation()+"; clusters follow from releases, so rounds compose (docs/theory.md#cluster-sums)",
+		fmt.Sprintf("public: n = %d, k = %d, the radius %.6g, the schema and all options", o.Records, o.Clusters, o.Radius),
+		"the map of the records is public, or what it tells of these records is charged to the same data id")
+	if o.Individuals != "" {
 		g.Assumptions = append(g.Assumptions, o.Individuals)
 	}
 	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, events...); err != nil {

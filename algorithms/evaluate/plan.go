@@ -168,23 +168,12 @@ func New(o Options) (*Plan, error) {
 	}
 	first := p.releases[0]
 	p.Plan = algorithms.Plan{Algorithm: "evaluation", Mode: algorithms.Certified, Certificate: first.certificate, Noise: first.noise, Objective: o.objective()}
-	unit, relation, rows := "one record", "same n, one record replaced, features and label", o.Contribution()
 	composed := "; each holds given the releases before, and shares that are fixed beforehand compose (docs/theory.md#evaluation-budget)"
 	if o.PersonRows > 0 {
-		unit, relation, rows = algorithms.PersonWords(o.PersonRows)
 		composed += "; what a person adds is the mean over its rows, in the convex hull of what a row would add (docs/theory.md#person-figures)"
 	}
-	g := privacy.Guarantee{
-		Unit:       unit,
-		Relation:   relation,
-		Released:   strings.Join(released, ", ") + ", with " + first.noise.Name() + " noise",
-		Derivation: strings.Join(why, "; ") + composed,
-		Assumptions: []string{
-			o.public(),
-			"the model is public, or what it tells of these records is charged to the same data id",
-			rows + "; the noise bits are secret",
-		},
-	}
+	g := o.Provenance.Records(o.PersonRows).Guarantee(strings.Join(released, ", ")+", with "+first.noise.Name()+" noise", strings.Join(why, "; ")+composed,
+		o.public(), "the model is public, or what it tells of these records is charged to the same data id")
 	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, events...); err != nil {
 		return nil, err
 	}
