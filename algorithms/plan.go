@@ -20,6 +20,7 @@ type Plan struct {
 	Mode        Mode
 	Certificate privacy.Certificate // zero if there is no noise
 	Noise       privacy.Mechanism   // of one release; nil if there is none
+	Releases    Releases            // of plans that share a budget among releases; nil for others
 	Events      []account.Event     // everything that is released
 	Guarantee   privacy.Guarantee
 	// Facts are what reports say besides; empty for those that Report makes from Spec and
