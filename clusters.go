@@ -89,7 +89,7 @@ func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
 }
 
 // ofIndividuals says that a metric protects one individual in several pairs.
-func ofIndividuals(m *Model) bool { return m != nil && m.Guarantee.Unit == "one individual" }
+func ofIndividuals(m *Model) bool { return m != nil && m.Guarantee.Unit == algorithms.OneIndividual }
 
 // LoadOptions of dataset.Load for the records: labels are not read, and ids only where CheckIndividuals compares them.
 func (o ClusterOptions) LoadOptions() dataset.Options {

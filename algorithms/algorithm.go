@@ -118,7 +118,7 @@ const oneRow = "one row is protected, and a person may have up to "
 // (docs/theory.md#groups), in place of what it said of another epsilon.
 func (p Provenance) Persons(g *privacy.Guarantee) {
 	g.Warnings = slices.DeleteFunc(slices.Clone(g.Warnings), func(w string) bool { return strings.HasPrefix(w, oneRow) })
-	if p.RowsPerPerson < 2 || g.Unit != oneRecord || g.Kind != privacy.ApproxDP && g.Kind != privacy.PureDP {
+	if p.RowsPerPerson < 2 || g.Unit != OneRecord || g.Kind != privacy.ApproxDP && g.Kind != privacy.PureDP {
 		return
 	}
 	group, err := privacy.GroupBudget(privacy.Budget{Epsilon: g.Epsilon, Delta: g.Delta}, p.RowsPerPerson)

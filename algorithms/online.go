@@ -244,19 +244,11 @@ func planSecret(i Info, s Spec, rule string, eta []float64) (*Plan, error) {
 func (p *Plan) finish(assumption string, claim *privacy.Claim) error {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
 	p.addUp()
-	return p.Promise(s.Budget, s.Horizon, s.Provenance, privacy.Guarantee{
-		Unit:     oneRecord,
-		Relation: "same stream, one record replaced, features and label",
-		Released: fmt.Sprintf("%s, up to %d of them, with Gaussian noise", p.Certificate.Released(), p.Schedule.Steps),
-		Assumptions: []string{
-			fmt.Sprintf("public: at most n = %d records and when they arrive, batch %d, burn-in %d, %s, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema and all options; every row was projected to R", s.Horizon, s.Batch, s.BurnIn, s.bufferText(), pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
-			s.constants(),
-			assumption,
-			s.Contribution() + "; records may be chosen after seeing earlier releases; the noise bits are secret; a release leaves only after the state that counts it is durable",
-		},
-		Claim:    claim,
-		Warnings: s.unsoundWarning(),
-	}, p.Noise.Event(p.Certificate))
+	g := s.StreamUnit().Guarantee(fmt.Sprintf("%s, up to %d of them, with Gaussian noise", p.Certificate.Released(), p.Schedule.Steps), "",
+		fmt.Sprintf("public: at most n = %d records and when they arrive, batch %d, burn-in %d, %s, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema and all options; every row was projected to R", s.Horizon, s.Batch, s.BurnIn, s.bufferText(), pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
+		s.constants(), assumption)
+	g.Claim, g.Warnings = claim, s.unsoundWarning()
+	return p.Promise(s.Budget, s.Horizon, s.Provenance, g, p.Noise.Event(p.Certificate))
 }
 
 // addUp fills in the sums over all updates: of step sizes, of pairs, and of the noise in

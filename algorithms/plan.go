@@ -20,6 +20,7 @@ type Plan struct {
 	Mode        Mode
 	Certificate privacy.Certificate // zero if there is no noise
 	Noise       privacy.Mechanism   // of one release; nil if there is none
+	Releases    Releases            // of plans that share a budget among releases; nil for others
 	Events      []account.Event     // everything that is released
 	Guarantee   privacy.Guarantee
 	// Facts are what reports say besides; empty for those that Report makes from Spec and
@@ -171,34 +172,13 @@ func (p *Plan) account(theorem string, events ...account.Event) error {
 // p.Certificate and noise like p.Noise. It is for algorithms of other packages.
 func (p *Plan) PromiseOneRecord(events ...account.Event) error { return p.account("", events...) }
 
-// oneRecord is the unit of a guarantee where each row is a record.
-const oneRecord = "one record"
-
-// PersonWords are the unit and the relation of a guarantee for one person with up to most rows, and its
-// assumption about them (docs/theory.md#persons).
-func PersonWords(most int) (unit, relation, rows string) {
-	return "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels",
-		fmt.Sprintf("n counts persons, each with at least one row; of a person the first %d rows count; rows of one human under two ids are two persons; the person that replaces another takes its place in the order of persons, which is that of their first rows in the data if ids are private; how long the run takes, which depends on the number of rows, is not seen (docs/theory.md#persons)", most)
-}
-
 // words are what the guarantee of one record or one person (docs/theory.md#persons) says
 // besides numbers; rests is the assumption about what the certificates rest on.
 func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
-	unit, relation, rows := oneRecord, "same n, one record replaced, features and label", s.Contribution()
-	if pr.ByPerson() {
-		unit, relation, rows = PersonWords(pr.PersonRows)
-	}
-	g := privacy.Guarantee{
-		Unit:     unit,
-		Relation: relation,
-		Released: p.Certificate.Released() + " with " + p.Noise.Name() + " noise",
-		Assumptions: []string{
-			fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema (ranges, categories) and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
-			rests,
-			rows + "; the noise bits are secret",
-		},
-	}
+	g := s.Records(pr.PersonRows).Guarantee(p.Certificate.Released()+" with "+p.Noise.Name()+" noise", "",
+		fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema (ranges, categories) and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
+		rests)
 	if len(pr.Groups) > 0 {
 		g.Assumptions = append(g.Assumptions, fmt.Sprintf("public: which of the %d query groups each record belongs to; a replaced record stays in its group", len(pr.Groups)))
 	}

@@ -73,38 +73,27 @@ func New(o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := make([]privacy.Part, o.Rounds)
-	for i := range parts {
-		parts[i] = privacy.Part{Certificate: c, Share: 1 / float64(o.Rounds)}
-	}
-	noise, err := privacy.CalibrateShares(parts, o.Budget)
-	if err != nil {
+	rows := algorithms.Releases{{Name: "numbers and sums of records", Coordinates: query.Coordinates(), Times: o.Rounds, Share: 1 / float64(o.Rounds), Certificate: c}}
+	if err := rows.Calibrate(o.Budget); err != nil {
 		return nil, err
-	}
-	events := make([]account.Event, o.Rounds)
-	for i := range events {
-		events[i] = noise[i].Event(c)
 	}
 	p := &Plan{Options: o}
-	p.Plan = algorithms.Plan{Algorithm: "k-means", Mode: algorithms.Certified, Certificate: c, Noise: noise[0], Objective: o.objective()}
-	g := privacy.Guarantee{
-		Unit: "one record", Relation: "same n, one record replaced",
-		Released:   fmt.Sprintf("numbers and sums of the records of %d clusters, %d times, with %s noise", o.Clusters, o.Rounds, noise[0].Name()),
-		Derivation: c.Derivation() + "; clusters follow from releases, so rounds compose (docs/theory.md#cluster-sums)",
-		Assumptions: []string{
-			fmt.Sprintf("public: n = %d, k = %d, the radius %.6g, the schema and all options", o.Records, o.Clusters, o.Radius),
-			"the map of the records is public, or what it tells of these records is charged to the same data id",
-			o.Contribution() + "; the noise bits are secret",
-		},
-	}
+	p.Plan = algorithms.Plan{Algorithm: "k-means", Mode: algorithms.Certified, Objective: o.objective()}
+	unit := o.Rows()
 	if o.Individuals != "" {
-		g.Unit, g.Relation = "one individual", "same ids, one individual's record replaced: features, and labels of its pairs, which clusters do not read"
+		unit = o.MappedUnit()
+	}
+	g := unit.Guarantee(fmt.Sprintf("numbers and sums of the records of %d clusters, %d times, with %s noise", o.Clusters, o.Rounds, rows[0].Noise.Name()),
+		c.Derivation()+"; clusters follow from releases, so rounds compose (docs/theory.md#cluster-sums)",
+		fmt.Sprintf("public: n = %d, k = %d, the radius %.6g, the schema and all options", o.Records, o.Clusters, o.Radius),
+		"the map of the records is public, or what it tells of these records is charged to the same data id")
+	if o.Individuals != "" {
 		g.Assumptions = append(g.Assumptions, o.Individuals)
 	}
-	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, events...); err != nil {
+	if err := p.PromiseReleases(o.Budget, o.Records, o.Provenance, g, rows); err != nil {
 		return nil, err
 	}
-	p.CountNoise = noise[0].NoiseNorm(query.Coordinates()) / math.Sqrt(float64(query.Coordinates())) / levels
+	p.CountNoise = rows[0].Deviation() / levels
 	p.CentreNoise = p.CountNoise * math.Sqrt(float64(o.Dim+1)) * float64(o.Clusters) / float64(o.Records)
 	if p.CentreNoise > swamped {
 		p.Cautions = []string{p.remedy()}

@@ -55,7 +55,7 @@ func (o Options) validateCompared() error {
 // differenceFact says how large the noise is.
 func (p *Plan) differenceFact(f *algorithms.Facts) {
 	n := float64(p.Options.Records)
-	noise := 2 * p.find(differenceName).deviation() / (n * n)
+	noise := 2 * p.Releases.Find(differenceName).Deviation() / (n * n)
 	f.Line("", "noise of the difference of the AUCs: standard deviation %.3g with classes of the same size, more with others; its 95 %% interval is the difference +- %.2g or more", f.Add("auc_difference_noise_balanced", noise), 1.96*noise)
 }
 
@@ -66,15 +66,15 @@ func (p *Plan) differenceFact(f *algorithms.Facts) {
 // projections and of the rest add up to that of h]. E h^2 is released, and taken to be two
 // deviations larger.
 func (p *Plan) difference(f *Figures, released []float64) {
-	n, r := float64(p.Options.Records), p.find(differenceName)
+	n, r := float64(p.Options.Records), p.Releases.Find(differenceName)
 	s := &statistics{n: n, laplace: p.Options.Budget.Delta == 0}
-	s.rank, s.rankNoise = released[0]/2, r.deviation()/2
-	s.positives, s.positivesNoise = released[1]/p.rank.CountWeight(), r.deviation()/p.rank.CountWeight()
+	s.rank, s.rankNoise = released[0]/2, r.Deviation()/2
+	s.positives, s.positivesNoise = released[1]/p.rank.CountWeight(), r.Deviation()/p.rank.CountWeight()
 	s.count()
 	positives, negatives := s.sizes()
 	few := min(positives, negatives)
 	// The sum of t^2 - 2 plus twice the number of pairs is that of t^2 = 4 h^2.
-	noise := math.Hypot(p.find(disagreeName).deviation(), 2*s.pairsNoise) / 4
+	noise := math.Hypot(p.Releases.Find(disagreeName).Deviation(), 2*s.pairsNoise) / 4
 	square := (released[2] + 2*s.pairs) / 4
 	most := 1.0
 	if s.pairs > 0 {
@@ -100,8 +100,8 @@ func (p *Plan) difference(f *Figures, released []float64) {
 
 // Numbers is how many numbers the plan releases.
 func (p *Plan) Numbers() (n int) {
-	for _, r := range p.releases {
-		n += r.coordinates
+	for _, r := range p.Releases {
+		n += r.Coordinates
 	}
 	return n
 }

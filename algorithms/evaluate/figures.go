@@ -100,7 +100,7 @@ func (p *Plan) Figures(released []float64, confidence float64) (*Figures, error)
 }
 
 func (p *Plan) classifiers(f *Figures, released []float64) {
-	n, noise := float64(p.Options.Records), p.releases[0].deviation()
+	n, noise := float64(p.Options.Records), p.Releases[0].Deviation()
 	f.Wide = p.Options.Records < enoughRecords
 	for k, name := range p.Options.Classifiers {
 		r := ratio{numerator: released[k], denominator: n, numeratorNoise: noise * noise, high: 1, laplace: p.Options.Budget.Delta == 0, sampling: f.binomial(n)}
@@ -133,17 +133,17 @@ type statistics struct {
 
 func (p *Plan) read(released []float64) *statistics {
 	s := &statistics{n: float64(p.Options.Records), thresholds: p.thresholds(released), bound: p.Options.ScoreBound, laplace: p.Options.Budget.Delta == 0}
-	for _, r := range p.releases {
-		v := released[:r.coordinates]
-		released = released[r.coordinates:]
-		switch r.name {
+	for _, r := range p.Releases {
+		v := released[:r.Coordinates]
+		released = released[r.Coordinates:]
+		switch r.Name {
 		case rankName:
-			s.rank, s.rankNoise = v[0]/2, r.deviation()/2
-			s.positives, s.positivesNoise = v[1]/p.rank.CountWeight(), r.deviation()/p.rank.CountWeight()
+			s.rank, s.rankNoise = v[0]/2, r.Deviation()/2
+			s.positives, s.positivesNoise = v[1]/p.rank.CountWeight(), r.Deviation()/p.rank.CountWeight()
 		case cellsName:
-			s.cells, s.cellNoise = [2][]float64{v[p.Cells:], v[:p.Cells]}, r.deviation()
+			s.cells, s.cellNoise = [2][]float64{v[p.Cells:], v[:p.Cells]}, r.Deviation()
 		case lossName:
-			s.losses, s.lossNoise = v[0], r.deviation()
+			s.losses, s.lossNoise = v[0], r.Deviation()
 		}
 	}
 	s.count()

@@ -280,9 +280,9 @@ func replayBoth(t *testing.T, p *Plan, data, neighbour Data, reached map[string]
 	for i, bound := range first.bounds {
 		move := distance(first.exact[i], second.exact[i], p.Options.Budget.Delta == 0) / bound
 		if move > 1+1e-12 { // the distance is computed
-			t.Fatalf("n %d, persons %v: %s moves by %v of its certificate", p.Options.Records, p.Options.PersonRows > 0, p.releases[i].name, move)
+			t.Fatalf("n %d, persons %v: %s moves by %v of its certificate", p.Options.Records, p.Options.PersonRows > 0, p.Releases[i].Name, move)
 		}
-		reached[p.releases[i].name] = max(reached[p.releases[i].name], move)
+		reached[p.Releases[i].Name] = max(reached[p.Releases[i].Name], move)
 	}
 	return released
 }

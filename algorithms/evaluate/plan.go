@@ -64,27 +64,12 @@ const (
 	rightName  = "numbers of records classified correctly"
 )
 
-// release is one of the releases of a plan.
-type release struct {
-	name        string
-	coordinates int
-	share       float64 // of mu^2, or of epsilon for delta = 0
-	certificate privacy.Certificate
-	noise       privacy.Mechanism
-}
-
-// deviation is the standard deviation of the noise of a coordinate.
-func (r release) deviation() float64 {
-	return r.noise.NoiseNorm(r.coordinates) / math.Sqrt(float64(r.coordinates))
-}
-
 // Plan is what will be released and what that guarantees, from public numbers.
 type Plan struct {
 	algorithms.Plan
-	Options  Options
-	Cells    int // intervals of scores, 0 without scores
-	releases []release
-	rank     privacy.ClassPairSum
+	Options Options
+	Cells   int // intervals of scores, 0 without scores
+	rank    privacy.ClassPairSum
 }
 
 // The public rule of shares: of the rest, what the loss leaves.
@@ -108,13 +93,14 @@ func New(o Options) (*Plan, error) {
 	}
 	p := &Plan{Options: o}
 	var err error
+	var rows algorithms.Releases
 	pure := o.Budget.Delta == 0
 	add := func(name string, coordinates int, share float64, certify interface {
 		Certify() (privacy.Certificate, error)
 	}) {
 		c, e := certify.Certify()
 		err = errors.Join(err, e)
-		p.releases = append(p.releases, release{name: name, coordinates: coordinates, share: share, certificate: c})
+		rows = append(rows, algorithms.Release{Name: name, Coordinates: coordinates, Share: share, Certificate: c})
 	}
 	if m := len(o.Classifiers); m > 0 {
 		add(rightName, m, 1, privacy.RightCounts{Classifiers: m, Manhattan: pure, Error: o.rounding(float64(m))})
@@ -149,43 +135,18 @@ func New(o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	var parts []privacy.Part
-	for _, r := range p.releases {
-		parts = append(parts, privacy.Part{Certificate: r.certificate, Share: r.share})
-	}
-	noise, err := privacy.CalibrateShares(parts, o.Budget)
-	if err != nil {
+	if err := rows.Calibrate(o.Budget); err != nil {
 		return nil, err
 	}
-	var events []account.Event
-	var released, why []string
-	for i := range p.releases {
-		r := &p.releases[i]
-		r.noise = noise[i]
-		events = append(events, r.noise.Event(r.certificate))
-		released = append(released, r.name)
-		why = append(why, r.name+": "+r.certificate.Derivation())
-	}
-	first := p.releases[0]
-	p.Plan = algorithms.Plan{Algorithm: "evaluation", Mode: algorithms.Certified, Certificate: first.certificate, Noise: first.noise, Objective: o.objective()}
-	unit, relation, rows := "one record", "same n, one record replaced, features and label", o.Contribution()
+	p.Plan = algorithms.Plan{Algorithm: "evaluation", Mode: algorithms.Certified, Objective: o.objective()}
+	released, why := rows.Told()
 	composed := "; each holds given the releases before, and shares that are fixed beforehand compose (docs/theory.md#evaluation-budget)"
 	if o.PersonRows > 0 {
-		unit, relation, rows = algorithms.PersonWords(o.PersonRows)
 		composed += "; what a person adds is the mean over its rows, in the convex hull of what a row would add (docs/theory.md#person-figures)"
 	}
-	g := privacy.Guarantee{
-		Unit:       unit,
-		Relation:   relation,
-		Released:   strings.Join(released, ", ") + ", with " + first.noise.Name() + " noise",
-		Derivation: strings.Join(why, "; ") + composed,
-		Assumptions: []string{
-			o.public(),
-			"the model is public, or what it tells of these records is charged to the same data id",
-			rows + "; the noise bits are secret",
-		},
-	}
-	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, events...); err != nil {
+	g := o.Provenance.Records(o.PersonRows).Guarantee(released+", with "+rows[0].Noise.Name()+" noise", why+composed,
+		o.public(), "the model is public, or what it tells of these records is charged to the same data id")
+	if err := p.PromiseReleases(o.Budget, o.Records, o.Provenance, g, rows); err != nil {
 		return nil, err
 	}
 	p.Facts = p.facts()
@@ -299,14 +260,14 @@ func (p *Plan) facts() (f algorithms.Facts) {
 		f.Line("scores", "at most %.6g in magnitude, in %d cells", bound, f.Add("cells", p.Cells))
 	}
 	var releases []algorithms.Facts
-	for _, x := range p.releases {
+	for _, x := range p.Releases {
 		var r algorithms.Facts
 		numbers := "numbers"
-		if x.coordinates == 1 {
+		if x.Coordinates == 1 {
 			numbers = "number"
 		}
-		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g, %s%s", r.Add("name", x.name), r.Add("coordinates", x.coordinates), numbers,
-			r.Add("share", x.share), r.Add("sensitivity", x.certificate.Sensitivity()), r.Add("noise", x.noise.String()), r.NoiseMultiplier(x.noise, x.certificate))
+		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g, %s%s", r.Add("name", x.Name), r.Add("coordinates", x.Coordinates), numbers,
+			r.Add("share", x.Share), r.Add("sensitivity", x.Certificate.Sensitivity()), r.Add("noise", x.Noise.String()), r.NoiseMultiplier(x.Noise, x.Certificate))
 		releases = append(releases, r)
 	}
 	f.Add("releases", releases)
@@ -315,20 +276,10 @@ func (p *Plan) facts() (f algorithms.Facts) {
 		p.differenceFact(&f)
 	case p.Cells > 0:
 		// V/(n+ n-) at n+ = n/2, where V is half of the rank sum.
-		noise := 2 * p.find(rankName).deviation() / (n * n)
+		noise := 2 * p.Releases.Find(rankName).Deviation() / (n * n)
 		f.Line("", "noise of the AUC: standard deviation %.3g with classes of the same size, more with others; its 95 %% interval is the AUC +- %.2g or more", f.Add("auc_noise_balanced", noise), 1.96*noise)
 	default:
-		f.Line("", "noise of an accuracy: standard deviation %.3g", f.Add("accuracy_noise", p.releases[0].deviation()/n))
+		f.Line("", "noise of an accuracy: standard deviation %.3g", f.Add("accuracy_noise", p.Releases[0].Deviation()/n))
 	}
 	return f
-}
-
-// find returns the release of a name, and the zero value if the plan has none.
-func (p *Plan) find(name string) release {
-	for _, r := range p.releases {
-		if r.name == name {
-			return r
-		}
-	}
-	return release{}
 }

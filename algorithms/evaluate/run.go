@@ -71,12 +71,12 @@ func (p *Plan) Job(data func(context.Context) (Data, error)) algorithms.Job {
 func (p *Plan) run(ctx context.Context, d Data, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
 	var out []float64
 	var thresholds []float64
-	for i, r := range p.releases {
+	for i, r := range p.Releases {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		v := make([]float64, r.coordinates)
-		switch r.name {
+		v := make([]float64, r.Coordinates)
+		switch r.Name {
 		case centreName:
 			v[0] = d.centreSum(p.Options.ScoreBound)
 		case spreadName:
@@ -99,11 +99,11 @@ func (p *Plan) run(ctx context.Context, d Data, s privacy.Session, t algorithms.
 		case rightName:
 			d.right(v)
 		}
-		if err := s.Release(v, r.certificate, r.noise); err != nil {
+		if err := s.Release(v, r.Certificate, r.Noise); err != nil {
 			return nil, err
 		}
 		out = append(out, v...)
-		t.Step(i+1, len(p.releases))
+		t.Step(i+1, len(p.Releases))
 	}
 	return out, nil
 }

@@ -57,9 +57,9 @@ func TestFiguresOfEverySize(t *testing.T) {
 				}
 				replayBoth(t, p, high, turned, reached)
 			}
-			for _, r := range p.releases {
-				if reached[r.name] < 0.98 && r.name != spreadName && r.name != disagreeName {
-					t.Errorf("%s, %v: replacing a record moves the %s by %v of the certificate only", name, c, r.name, reached[r.name])
+			for _, r := range p.Releases {
+				if reached[r.Name] < 0.98 && r.Name != spreadName && r.Name != disagreeName {
+					t.Errorf("%s, %v: replacing a record moves the %s by %v of the certificate only", name, c, r.Name, reached[r.Name])
 				}
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"dyad/algorithms"
 	"dyad/privacy"
 	"dyad/privacy/local"
 )
@@ -25,14 +26,9 @@ import (
 // y an epoch, and the private sampling of a function of that response adds
 // nothing. QED
 func (p *Plan) guarantee() privacy.Guarantee {
-	g := privacy.Guarantee{
-		Kind: privacy.LocalDP, Unit: "one user", Relation: "any two records of that user, features and label",
-		Released: fmt.Sprintf("the user's messages of %d epochs, and with them every published model", p.Epochs),
-		Assumptions: []string{
-			fmt.Sprintf("public: %d users, each visited once an epoch in an order that does not depend on records, %d epochs, d = %d, norm bound %g, %s, all options", p.Users, p.Epochs, p.Dim, p.FeatureNorm, p.shape()),
-			"each user has one record and draws the noise at home; the server need not be trusted",
-		},
-	}
+	g := algorithms.UserUnit(p.Method == PrestigeLabel).Guarantee(fmt.Sprintf("the user's messages of %d epochs, and with them every published model", p.Epochs), "",
+		fmt.Sprintf("public: %d users, each visited once an epoch in an order that does not depend on records, %d epochs, d = %d, norm bound %g, %s, all options", p.Users, p.Epochs, p.Dim, p.FeatureNorm, p.shape()))
+	g.Kind = privacy.LocalDP
 	if p.Method.protects() {
 		g.Assumptions = append(g.Assumptions, "the server sees messages, that they come and when; participation is public. A record that cannot be used (a missing value, an unknown category, another label) sends one, too, which contributes nothing; what the user's own computer shows is the user's")
 	}
@@ -48,10 +44,8 @@ func (p *Plan) guarantee() privacy.Guarantee {
 			up(p.response.Epsilon), up(sampling), up(p.channel.ParticipationEpsilon(p.response.Epsilon)), up(sampling), up(p.response.Epsilon), up(p.channel.EpsilonAgainstZero()), p.Epochs)
 	case PrestigeLabel:
 		g.Kind, g.Epsilon = privacy.LabelLDP, p.Epsilon
-		g.Relation = "the two labels of that user"
 		g.Released = "the user's features, in clear, and one randomised label, used in every epoch"
 		g.Derivation = fmt.Sprintf("one memoised randomised response of the label, %g-LDP (docs/theory.md#local-protocols)", p.Epsilon)
-		g.Warnings = []string{"features are public in this form: nothing hides them"}
 	case PrestigePrinted:
 		g.Kind, g.Epsilon = privacy.None, 0
 		g.Claim = &privacy.Claim{Source: "[Han19] Algorithm 1", Epsilon: p.Epsilon}
@@ -107,7 +101,7 @@ func (p *Plan) Shuffled(delta float64) (privacy.Guarantee, error) {
 	}
 	g := p.Guarantee
 	g.Kind, g.Epsilon, g.Delta = privacy.ApproxDP, epsilon*float64(p.Epochs)*(1+0x1p-50), delta
-	g.Relation = "same users, one user's record replaced, features and label"
+	g.Relation = algorithms.ShuffledUsers
 	g.Derivation = fmt.Sprintf("shuffling of %d messages of epsilon %g (Feldman, McMillan and Talwar 2021, Theorem 3.1, cited; docs/theory.md#local-shuffling), %d epochs added up", p.Users, p.Epsilon, p.Epochs)
 	g.Assumptions = append(append([]string(nil), g.Assumptions...), "messages reach the analyst in a secret, uniformly random order, fresh in every epoch, and without their senders: a trusted shuffler stands between")
 	return g, nil

@@ -110,7 +110,7 @@ func (p *Plan) Job(objective string, candidates, folds int, train func(ctx conte
 		if candidates > 0 {
 			q.Guarantee = p.Choosing(Choice{Accuracies: make([]float64, candidates), Folds: folds})
 		}
-		q.Guarantee.Unit, q.Guarantee.Relation, q.Guarantee.Released = "one record", "replace-one", "the model of a simulation of all users"
+		q.Guarantee.Unit, q.Guarantee.Relation, q.Guarantee.Released = algorithms.OneRecord, "replace-one", "the model of a simulation of all users"
 		q.Guarantee.Warnings = nil // those of the protocol are not the run's
 		q.Events = []account.Event{account.Repeat(account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon)}, p.Messages(candidates, folds))}
 	}

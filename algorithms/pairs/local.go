@@ -34,31 +34,20 @@ func (p *Plan) local() error {
 		flips = 1
 	}
 	labels := account.Repeat(account.PureEvent{Epsilon: flip.Epsilon}, flips)
-	g := privacy.Guarantee{
-		Assumptions: []string{
-			fmt.Sprintf("public: %d individuals, %d pairs and who is paired with whom, d = %d, kappa = %d, loss %s with its parameters, and all options", s.Individuals, s.Pairs, s.Dim, s.Kappa, s.Loss.Name()),
-			identity(s.Identity),
-			"kappa was fixed without looking at private pairs",
-			"the noise bits are secret",
-		},
-	}
+	g := s.unit().Guarantee("", "",
+		fmt.Sprintf("public: %d individuals, %d pairs and who is paired with whom, d = %d, kappa = %d, loss %s with its parameters, and all options", s.Individuals, s.Pairs, s.Dim, s.Kappa, s.Loss.Name()),
+		identity(s.Identity), "kappa was fixed without looking at private pairs")
 	each := fmt.Sprintf("each of %d labels is flipped with probability 1/(1 + e^%.6g)", flips, flip.Epsilon)
 	if s.Method == Input {
 		p.Events = []account.Event{vector.Event(), labels}
-		g.Kind, g.Unit = privacy.LocalDP, "one individual"
-		g.Relation = fmt.Sprintf("same ids and pairs, at most %d of an individual, one individual's record replaced: features and the labels of its pairs", s.Kappa)
+		g.Kind = privacy.LocalDP
 		g.Released = "all features with Laplace noise and all labels after a coin flip, and with them every model trained on them"
 		g.Derivation = fmt.Sprintf("%.6g for the features (Laplace noise of scale 2 R/epsilon_x = %.6g on each of %d coordinates, L1 norm bound R = %.6g) and %.6g for the labels, %s (docs/theory.md#perturbed-records)", vector.Epsilon, vector.Laplace().Scale, s.Dim, s.Bound, float64(flips)*flip.Epsilon, each)
 	} else {
 		p.Events = []account.Event{labels}
-		g.Kind, g.Unit = privacy.LabelLDP, "one pair"
-		g.Relation = "same features, ids and pairs, one pair's label replaced"
-		if s.Kappa > 1 {
-			g.Unit, g.Relation = fmt.Sprintf("a group of %d pairs", s.Kappa), "same features, ids and pairs, the labels of at most kappa pairs replaced"
-		}
+		g.Kind = privacy.LabelLDP
 		g.Released = "all features in clear, all labels after a coin flip, and with them every model trained on them"
 		g.Derivation = each + ", and the group's losses add up (docs/theory.md#perturbed-records)"
-		g.Warnings = []string{"features are public in this form: nothing hides them"}
 	}
 	s.Qualify(&g)
 	g.Epsilon = s.Budget.Epsilon // the parts were rounded down

@@ -186,11 +186,7 @@ func (p *Plan) roundoff(term float64) float64 {
 func (p *Plan) account() error {
 	s, releases := p.Spec, p.Batches*p.Spec.Epochs
 	event := p.Noise.Event(p.Certificate)
-	g := privacy.Guarantee{
-		Unit: "one record", Relation: "same n and ids, one record replaced, features and label", // as those of other runs on the same records
-		Released:   fmt.Sprintf("the matrix after each of %d batches in %d epochs, with %s noise", releases, s.Epochs, p.Noise.Name()),
-		Derivation: p.Certificate.Derivation(),
-	}
+	released, derivation := fmt.Sprintf("the matrix after each of %d batches in %d epochs, with %s noise", releases, s.Epochs, p.Noise.Name()), p.Certificate.Derivation()
 	options := fmt.Sprintf("%d rows, loss %s with its parameters, clip h = %g, batches and all options", s.Rows, s.Loss.Name(), s.Clip)
 	who, kappa, formed := fmt.Sprintf("%d records and their ids", s.Individuals), "", "all pairs are used, whatever the records are"
 	if s.Tuple > 0 {
@@ -199,30 +195,26 @@ func (p *Plan) account() error {
 	if s.listed() {
 		who, kappa = fmt.Sprintf("%d individuals, %d pairs and who is paired with whom", s.Individuals, s.Pairs), fmt.Sprintf("kappa = %d, ", s.Kappa)
 		formed = "kappa was fixed without looking at private pairs; batches are formed by pair numbers"
-		p.protects(&g)
 	}
 	if s.Method == Moments {
 		formed = "kappa was fixed without looking at private pairs"
-		g.Released = fmt.Sprintf("the second moments of similar and of dissimilar pairs and the number of similar pairs, with %s noise", p.Noise.Name())
+		released = fmt.Sprintf("the second moments of similar and of dissimilar pairs and the number of similar pairs, with %s noise", p.Noise.Name())
 		options = fmt.Sprintf("%d rows, margin, clip h = %g and all options", s.Rows, s.Clip)
 	}
 	if s.Sampling == Poisson {
 		event = account.Repeat(event, releases)
 		p.Events = []account.Event{event}
 		formed += " and secret coins; which pairs were in which batch, and how many, stays secret"
-		g.Derivation += fmt.Sprintf("; %d releases composed by privacy loss distributions; full batches with this noise would have epsilon = %.4g, and for this epsilon need sigma = %.6g",
+		derivation += fmt.Sprintf("; %d releases composed by privacy loss distributions; full batches with this noise would have epsilon = %.4g, and for this epsilon need sigma = %.6g",
 			releases, p.KnownBatches(), privacy.UnsampledSigma(p.Certificate, s.Budget, releases))
 	}
 	if s.Network != nil {
 		options = fmt.Sprintf("%s, loss %s with its parameters, clip h = %g, batches and all options; %s", s.Network.Model.Network.Name(), s.Loss.Name(), s.Clip, s.Network.Origin)
-		g.Released = fmt.Sprintf("the parameters of the network after each of %d batches in %d epochs, with %s noise", releases, s.Epochs, p.Noise.Name())
+		released = fmt.Sprintf("the parameters of the network after each of %d batches in %d epochs, with %s noise", releases, s.Epochs, p.Noise.Name())
 	}
-	g.Assumptions = []string{
+	g := s.unit().Guarantee(released, derivation,
 		fmt.Sprintf("public: %s, d = %d, %s norm bound R = %g, %s%s; rows were scaled down to R", who, s.Dim, s.Norm(), s.Bound, kappa, options),
-		identity(s.Identity),
-		formed,
-		"the noise bits are secret",
-	}
+		identity(s.Identity), formed)
 	if s.Mode == algorithms.Paper {
 		g.Claim = &privacy.Claim{Source: "[Li20] Algorithm 1, Theorem 1", Epsilon: s.Budget.Epsilon}
 		if m, ok := p.Noise.(privacy.Laplace); ok {
@@ -232,20 +224,19 @@ func (p *Plan) account() error {
 	return p.Promise(s.Budget, s.Individuals, s.Provenance, g, event)
 }
 
-// protects says whose data labelled pairs protect.
-func (p *Plan) protects(g *privacy.Guarantee) {
-	switch s := p.Spec; s.Unit {
-	case Individual:
-		g.Unit = "one individual"
-		g.Relation = fmt.Sprintf("same ids and pairs, at most %d of an individual, one individual's record replaced: features and the labels of its pairs", s.Kappa)
-	case Group:
-		g.Unit = fmt.Sprintf("a group of %d pairs", s.Kappa)
-		g.Relation = "same ids and pairs, the records of at most kappa pairs replaced"
-		g.Warnings = append(g.Warnings, fmt.Sprintf("this is not privacy of an individual: one in k > %d pairs has a loss of up to k/%d times epsilon", s.Kappa, s.Kappa))
-	case OnePair:
-		g.Unit, g.Relation = "one pair", "same ids and pairs, one pair's record replaced"
-		g.Warnings = append(g.Warnings, "this is not privacy of an individual: one in k pairs has a loss of up to k times epsilon")
+// unit is whose data the training protects.
+func (s Spec) unit() algorithms.Unit {
+	switch {
+	case s.Method == Labels:
+		return algorithms.PairLabelsUnit(s.Kappa)
+	case !s.listed():
+		return algorithms.IdentifiedUnit()
+	case s.Unit == Group:
+		return algorithms.PairsUnit(s.Kappa)
+	case s.Unit == OnePair:
+		return algorithms.PairsUnit(0)
 	}
+	return algorithms.IndividualUnit(s.Kappa)
 }
 
 // identity is the assumption about who is one individual.

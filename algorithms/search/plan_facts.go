@@ -24,18 +24,8 @@ func (p *Plan) promise() error {
 	o := p.Options
 	p.Algorithm, p.Mode, p.Certificate = "search", algorithms.Certified, p.rank
 	p.Objective = fmt.Sprintf("%s of at most %d runs; candidates %s", o.Road, o.Runs, strings.Join(p.objectives(), "; "))
-	unit, relation, rows := "one record", "same n, one record replaced, features and label", o.Contribution()
-	if o.PersonRows > 0 {
-		unit, relation, rows = algorithms.PersonWords(o.PersonRows)
-	}
-	g := privacy.Guarantee{
-		Unit:     unit,
-		Relation: relation,
-		Assumptions: []string{
-			fmt.Sprintf("public: n = %d, the candidates (%s) with all their options, the schema and all options", o.Records, strings.Join(p.names(), ", ")),
-			rows + "; the noise bits are secret",
-		},
-	}
+	g := o.Provenance.Records(o.PersonRows).Guarantee("", "",
+		fmt.Sprintf("public: n = %d, the candidates (%s) with all their options, the schema and all options", o.Records, strings.Join(p.names(), ", ")))
 	switch o.Road {
 	case NoisyMax:
 		g.Released = "which of the models is chosen"

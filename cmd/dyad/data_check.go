@@ -43,9 +43,9 @@ func (c *dataCheckCmd) Run(a *app) error {
 	if err != nil {
 		return asInput(err)
 	}
-	r := checkResult{DataID: s.DataID, Public: s.Public, Features: e.FeatureNames(), Unit: "one record", Schema: s}
+	r := checkResult{DataID: s.DataID, Public: s.Public, Features: e.FeatureNames(), Unit: algorithms.OneRecord, Schema: s}
 	if s.ByPerson() {
-		r.Unit = "one person"
+		r.Unit = algorithms.OnePerson
 	}
 	var b strings.Builder
 	line(&b, "schema", "%s is valid: %d encoded features from %d columns; protected is %s", c.Schema, e.Dim(), len(e.Columns()), r.Unit)

@@ -377,7 +377,7 @@ func (r *searchResult) brief(a *app, planned privacy.Guarantee) string {
 		how, use = ", whose model is "+r.Model, r.Model
 	}
 	unit := "records"
-	if r.Guarantee.Unit == "one person" {
+	if r.Guarantee.Unit == algorithms.OnePerson {
 		unit = "persons"
 	}
 	r.writeWinner(&b, fmt.Sprintf("%s, chosen by the AUC on %d %s (%s)", how, r.Records, unit, r.Road))

@@ -126,7 +126,7 @@ func recorded(m *model, text []byte, entries []ledger.Entry) error {
 	if c.Algorithm == "search" && !planned { // of an earlier version, which left it out
 		plan = c.Plan
 	}
-	if strings.HasPrefix(c.Algorithm, "local-") && g.Unit == "one user" && c.Unit == "one record" { // of an earlier version, in the words of the protocol
+	if strings.HasPrefix(c.Algorithm, "local-") && g.Unit == algorithms.OneUser && c.Unit == algorithms.OneRecord { // of an earlier version, in the words of the protocol
 		g.Unit, g.Relation, g.Released = c.Unit, c.Relation, c.Released
 	}
 	earlier := planned && c.Plan == "" // the run was charged by an earlier version, and resumed by this one

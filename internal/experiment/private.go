@@ -99,9 +99,10 @@ func (p *Plan) Private(units, d int, bounds engine.Bounds, held privacy.Budget, 
 	}
 	first := out.runs[0].training
 	out.Plan = algorithms.Plan{Algorithm: "curve", Mode: algorithms.Certified, Certificate: first.Certificate, Noise: first.Noise, Objective: out.objective()}
+	unit := from.Records(0)
 	g := privacy.Guarantee{
-		Unit:       "one record",
-		Relation:   "same n, one record replaced, features and label",
+		Unit:       unit.Name,
+		Relation:   unit.Relation,
 		Released:   fmt.Sprintf("figures of %d models on records that they did not learn from, with noise; the models, also with noise, count as released", len(out.runs)),
 		Derivation: "every training and every evaluation has a certificate of its own, each holds given the releases before, and all add up (docs/theory.md#composition)",
 		Assumptions: []string{
