@@ -14,7 +14,6 @@ import (
 	"dyad/algorithms/cluster"
 	"dyad/engine"
 	"dyad/engine/dataset"
-	"dyad/engine/metrics"
 	"dyad/internal/files"
 	"dyad/internal/input"
 	"dyad/internal/texts"
@@ -131,7 +130,7 @@ func mappedShape(m *Model, features int) (radius float64, dim int, err error) {
 		radius, err = m.reach()
 		return radius, m.Network.Dim, err
 	}
-	f, err := metrics.FactorMetric(m.Matrix(), features)
+	f, err := m.factor()
 	if err == nil && f.Rank == 0 {
 		err = errors.New("dyad: the metric is zero: all distances are 0")
 	}

@@ -229,7 +229,7 @@ func (m *Model) Transform(r *engine.Records) (rows []float64, dim int, err error
 	if m.Network != nil {
 		return m.embeddings(r)
 	}
-	factor, err := metrics.FactorMetric(m.Matrix(), m.Encoder.Dim())
+	factor, err := m.factor()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -243,6 +243,15 @@ func (m *Model) Matrix() []float64 {
 		return nil
 	}
 	return metricMatrix(m.Weights, m.Encoder.Dim())
+}
+
+// factor is the map of a metric. Weights that have none come from a file that was edited.
+func (m *Model) factor() (metrics.MetricFactor, error) {
+	f, err := metrics.FactorMetric(m.Matrix(), m.Encoder.Dim())
+	if err != nil {
+		err = input.Errorf("dyad: the weights of the model are not those of a metric; use the file as it was saved: %w", err)
+	}
+	return f, err
 }
 
 // metricMatrix is the row-major d x d matrix of a metric model's weights.
@@ -316,7 +325,7 @@ func (m *Model) function() (*export.Function, error) {
 	}
 	layer := export.Layer{Name: "weights", Rows: 1, Cols: m.Encoder.Dim(), W: m.Weights}
 	if m.Task == Metric {
-		factor, err := metrics.FactorMetric(m.Matrix(), m.Encoder.Dim())
+		factor, err := m.factor()
 		if err != nil {
 			return nil, err
 		}
