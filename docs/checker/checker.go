@@ -170,7 +170,7 @@ func agree(m, p, pr node, releases []node) {
 	if p.text("algorithm") != "moments" { // whose plan is about least squares
 		same("the loss", []any{m.get("loss.formula"), m.get("loss.params"), m.get("loss.clip")}, []any{pr.get("loss.formula"), pr.get("loss.params"), pr.get("loss.clip")})
 	}
-	same("the guarantee", g.value, m.get("report.guarantee"))
+	same("the guarantee, here and in the report,", g.value, m.get("report.guarantee"))
 	for key, planned := range map[string]any{ // figures of the report, which has some of them
 		"algorithm": p.get("algorithm"), "mode": p.get("mode"), "records": pr.get("records"), "persons": pr.get("records"), "features": pr.get("features"), "norm_bound": pr.get("norm_bound"), "radius": pr.get("radius"), "constants_origin": pr.get("constants.origin"),
 		"l2": pr.get("l2"), "lipschitz": pr.get("constants.lipschitz"), "smoothness": pr.get("constants.smoothness"), "pair_diameter": pr.get("constants.pair_diameter"), "noise": last.get("noise.law"),
@@ -226,10 +226,10 @@ func spent(p, pr, r node, squares, pure *big.Float) (*big.Float, *big.Float) {
 		if !moments(p) && r.text("certificate.theorem") == "mean-gradient" {
 			count = p.num("schedule.steps")
 		}
-		same("the event", []any{e.get("kind"), e.get("sensitivity"), e.get("sigma")}, []any{"gaussian", sensitivity, scale})
+		same("the Gaussian event", []any{e.get("kind"), e.get("sensitivity"), e.get("sigma")}, []any{"gaussian", sensitivity, scale})
 		square, epsilon = mul(mul(ratio, ratio), real(count)), real(0)
 	case "K-norm":
-		same("the event", e.text("kind"), "pure")
+		same("the kind of the event", e.text("kind"), "pure")
 		above("the event's epsilon", e.num("epsilon"), ratio, rounding)
 	default: // Laplace noise, of an algorithm that releases its parameter
 		length := root(real(coordinates(pr)))
@@ -248,12 +248,12 @@ func compose(g, budget node, certified bool, squares, pure *big.Float) {
 		above("the budget", budget.num("epsilon"), real(epsilon), searched)
 	}
 	if delta == 0 {
-		same("the guarantee", []any{g.text("kind"), g.get("delta"), g.get("mu"), squares.Sign()}, []any{"epsilon-DP", nil, nil, 0})
+		same("the pure guarantee", []any{g.text("kind"), g.get("delta"), g.get("mu"), squares.Sign()}, []any{"epsilon-DP", nil, nil, 0})
 		above("epsilon", epsilon, pure, searched)
 		return
 	}
 	mu := root(squares)
-	same("the guarantee", []any{g.text("kind"), g.get("delta"), pure.Sign()}, []any{"(epsilon, delta)-DP", delta, 0})
+	same("the guarantee of Gaussian noise", []any{g.text("kind"), g.get("delta"), pure.Sign()}, []any{"(epsilon, delta)-DP", delta, 0})
 	above("mu", g.num("mu"), mu, searched)
 	given := gaussianDelta(real(epsilon), mu)
 	refuse(given.Cmp(real(delta)) > 0 || gaussianDelta(real(epsilon, 1-searched), mu).Cmp(real(delta)) <= 0, "at epsilon %v the noise gives delta = %.9g; it states %v", epsilon, given, delta)

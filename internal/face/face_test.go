@@ -21,7 +21,7 @@ import (
 )
 
 // opened are private records in the working folder, a plan for them, and a ledger.
-func opened(t *testing.T, o dyad.Options) (*dyad.Data, *dyad.Training, *dyad.Ledger) {
+func opened(t testing.TB, o dyad.Options) (*dyad.Data, *dyad.Training, *dyad.Ledger) {
 	t.Helper()
 	data, err := dyad.Open("patients.csv", "patients.yaml")
 	if err != nil {
@@ -41,7 +41,7 @@ func opened(t *testing.T, o dyad.Options) (*dyad.Data, *dyad.Training, *dyad.Led
 	return data, plan, book
 }
 
-func inClinic(t *testing.T) {
+func inClinic(t testing.TB) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	f, err := os.Create("patients.csv")
