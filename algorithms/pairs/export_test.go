@@ -19,3 +19,6 @@ func (p *Plan) Sums(data *terms.Data, classes []int32) (BatchSum, error) {
 func (p *Plan) Descend(sum BatchSum, session privacy.Session) ([]float64, error) {
 	return p.descend(context.Background(), sum, session, algorithms.Tracker{})
 }
+
+// Shares are the mechanisms of a coordinate of one batch.
+func (s Spec) Shares() (Staircase, Duchi) { return s.shares() }

@@ -10,19 +10,12 @@ import (
 	"dyad/privacy"
 )
 
-// staircase is the noise of Soria-Comas and Domingo-Ferrer 2013 (and of Geng and
-// Viswanath) for one number of sensitivity 1, epsilon-DP. It is drawn from an ordinary
-// generator, for comparisons only. For a vector it must be run on every coordinate with
-// its share of epsilon: any shift of a coordinate, however small, may cost all of the
-// coordinate's epsilon (docs/theory.md#pair-clipping).
-type staircase struct{ epsilon float64 }
-
-// gamma minimises the variance for small epsilon; 1/2 is its limit at 0.
-func (s staircase) gamma() float64 { return 1 / (1 + math.Exp(s.epsilon/2)) }
+// staircase draws pairs.Staircase from an ordinary generator, for comparisons only.
+type staircase struct{ pairs.Staircase }
 
 func (s staircase) draw(r *rand.Rand) float64 {
-	b, g := math.Exp(-s.epsilon), s.gamma()
-	steps := math.Floor(math.Log(1-r.Float64()) / -s.epsilon) // geometric, P(k) = (1-b) b^k
+	b, g := math.Exp(-s.Epsilon), s.Gamma()
+	steps := math.Floor(math.Log(1-r.Float64()) / -s.Epsilon) // geometric, P(k) = (1-b) b^k
 	at := 0.0
 	if r.Float64() < g/(g+(1-g)*b) {
 		at = steps + g*r.Float64()
@@ -35,26 +28,11 @@ func (s staircase) draw(r *rand.Rand) float64 {
 	return at
 }
 
-// variance is E X^2, from E K = b/(1-b) and E K^2 = b(1+b)/(1-b)^2 of the geometric K.
-func (s staircase) variance() float64 {
-	b, g := math.Exp(-s.epsilon), s.gamma()
-	one := -math.Expm1(-s.epsilon)
-	k1, k2 := b/one, b*(1+b)/(one*one)
-	between := func(lo, hi float64) float64 { // E (K + U)^2, U uniform
-		return k2 + k1*(lo+hi) + (lo*lo+lo*hi+hi*hi)/3
-	}
-	p := g / (g + (1-g)*b)
-	return p*between(0, g) + (1-p)*between(g, 1)
-}
-
-// duchi is the mechanism of Duchi, Jordan and Wainwright for one number in [-1, 1]: one
-// of two values, unbiased, epsilon-DP for any two numbers.
-type duchi struct{ epsilon float64 }
-
-func (m duchi) size() float64 { return (math.Exp(m.epsilon) + 1) / math.Expm1(m.epsilon) }
+// duchi draws pairs.Duchi likewise.
+type duchi struct{ pairs.Duchi }
 
 func (m duchi) draw(t float64, r *rand.Rand) float64 {
-	c := m.size()
+	c := m.Size()
 	if r.Float64() < 0.5+max(-1, min(1, t))/(2*c) {
 		return c
 	}
@@ -95,11 +73,11 @@ func (s settings) mechanismTable() ([]row, axes, error) {
 		delta := 2.0 / batch
 		share := e / coordinates
 		out = append(out,
-			row{"SCDF", e, 0, delta * math.Sqrt(staircase{share}.variance()), 0},
-			row{"Duchi", e, 0, duchi{share}.size(), 0},
+			row{"SCDF", e, 0, delta * math.Sqrt(pairs.Staircase{Epsilon: share}.Variance()), 0},
+			row{"Duchi", e, 0, pairs.Duchi{Epsilon: share}.Size(), 0},
 			row{"Laplace printed", e, 0, math.Sqrt2 * delta / e, 0},
-			row{"SCDF printed", e, 0, delta * math.Sqrt(staircase{e}.variance()), 0},
-			row{"Duchi printed", e, 0, duchi{e}.size(), 0})
+			row{"SCDF printed", e, 0, delta * math.Sqrt(pairs.Staircase{Epsilon: e}.Variance()), 0},
+			row{"Duchi printed", e, 0, pairs.Duchi{Epsilon: e}.Size(), 0})
 	}
 	for i, r := range out {
 		out[i].other = spread(r.method, r.value)
@@ -121,8 +99,8 @@ func (s settings) mechanismsTrained() ([]row, axes, error) {
 			spec := t.spec()
 			spec.Epochs, spec.Budget.Epsilon = 1, e
 			coordinates := float64(spec.Rows * spec.Dim)
-			scdf := staircase{e / coordinates}
-			two := duchi{e / coordinates / float64(spec.Kappa)}
+			scdf := staircase{pairs.Staircase{Epsilon: e / coordinates}}
+			two := duchi{pairs.Duchi{Epsilon: e / coordinates / float64(spec.Kappa)}}
 			sensitivity := 2 * float64(spec.Kappa) / float64(spec.Batch)
 			for _, m := range []struct {
 				method

@@ -34,6 +34,46 @@ func linked(t *testing.T, dir string, n int) (kind []int) {
 	return kind
 }
 
+// TestConstraintsAreLabelledPairs: must-link and cannot-link pairs are a task of pairs train, in its default unit and in that of [Li20]; the
+// model is that of similar and dissimilar pairs to the byte of its weights, and words that change places make another.
+func TestConstraintsAreLabelledPairs(t *testing.T) {
+	dir := t.TempDir()
+	linked(t, dir, 60)
+	text, err := os.ReadFile(filepath.Join(dir, "pairs.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "links.csv", strings.NewReplacer("dissimilar", "cannot-link", "similar", "must-link").Replace(string(text)))
+	for _, unit := range []string{"individual", "group"} {
+		weights := map[string]string{}
+		for name, more := range map[string][]string{
+			"pairs":   {"--pairs", "pairs.csv"},
+			"links":   {"--pairs", "links.csv", "--label-values", "cannot-link,must-link"},
+			"swapped": {"--pairs", "links.csv", "--label-values", "must-link,cannot-link"},
+		} {
+			args := append([]string{"pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--kappa", "2", "--epsilon", "50", "--unit", unit,
+				"--batch", "20", "--seed", "1", "--public-data", "--out", unit + name + ".json"}, more...)
+			if code, _, errs := dyad(t, dir, args...); code != exitOK {
+				t.Fatalf("%s %s: exit %d: %s", unit, name, code, errs)
+			}
+			text, err := os.ReadFile(filepath.Join(dir, unit+name+".json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var m struct {
+				Weights json.RawMessage `json:"weights"`
+			}
+			if err := json.Unmarshal(text, &m); err != nil || len(m.Weights) == 0 {
+				t.Fatalf("%v: the model has no weights", err)
+			}
+			weights[name] = string(m.Weights)
+		}
+		if weights["links"] != weights["pairs"] || weights["links"] == weights["swapped"] {
+			t.Errorf("unit %s: links give the weights of pairs: %v, and of swapped words: %v", unit, weights["links"] == weights["pairs"], weights["links"] == weights["swapped"])
+		}
+	}
+}
+
 // The road from must-link and cannot-link pairs to clusters: a metric with a charge of its own, centres with
 // theirs, both of one individual and added up; predict finds the clusters that the pairs know.
 func TestClustersFromPairs(t *testing.T) {

@@ -205,10 +205,11 @@ func (f pairFlags) sampling() string {
 }
 
 type pairsPlanCmd struct {
-	Schema    string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
-	N         int    `positive:"" short:"n" required:"" help:"Number of individuals."`
-	D         int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
-	PairCount int    `positive:"" name:"pairs" placeholder:"N" help:"Number of pairs, if they are not drawn with --density."`
+	Schema     string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
+	N          int    `positive:"" short:"n" required:"" help:"Number of individuals."`
+	D          int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
+	PairCount  int    `positive:"" name:"pairs" placeholder:"N" help:"Number of pairs, if they are not drawn with --density."`
+	Mechanisms bool   `help:"Print how much noise other mechanisms would need for the same guarantee, in place of the report: K-norm, Laplace, SCDF and Duchi."`
 	identityFlag
 	pairFlags
 }
@@ -222,6 +223,7 @@ Examples:
   dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --sampling poisson --batch 256 --epsilon 2
   dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit pair --epsilon 2 --delta 0
   dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit group --kappa 4 --mode paper --epsilon 1
+  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --epsilon 2 --mechanisms
   dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --method input --epsilon 2
   dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 6 --loss infonce --rows 8 --batch 1000 --epsilon 2
   dyad pairs plan -n 20000 -d 33 --tuple 4 --loss triplet --epsilon 2
@@ -266,6 +268,9 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 	p, err := c.plan(s)
 	if err != nil {
 		return err
+	}
+	if c.Mechanisms {
+		return a.emitMechanisms(p)
 	}
 	return a.emitPlan(&p.Plan)
 }

@@ -1,0 +1,89 @@
+package pairs_test
+
+import (
+	"math"
+	"testing"
+
+	"dyad/algorithms/pairs"
+	"dyad/engine/terms"
+	"dyad/privacy"
+)
+
+// stairLoss is the largest log ratio of the densities of staircase noise at 0 and shifted, in widths, on a fine grid of outputs.
+func stairLoss(s pairs.Staircase, shift float64) (largest float64) {
+	stair := func(x float64) float64 { // -log density up to a constant
+		x = math.Abs(x)
+		k := math.Floor(x)
+		if x-k >= s.Gamma() {
+			k++
+		}
+		return k * s.Epsilon
+	}
+	for x := -8.0; x < 8; x += 1.0 / 512 {
+		largest = max(largest, math.Abs(stair(x)-stair(x-shift)))
+	}
+	return largest
+}
+
+// TestSharesAreSpent attacks docs/theory.md#coordinate-mechanisms: the worst moves of a unit cost all of epsilon and not more,
+// whether its pairs are in one batch or in several. Shares that forget kappa, the epochs or a coordinate fail.
+func TestSharesAreSpent(t *testing.T) {
+	s := pairs.Spec{
+		Individuals: 100, Pairs: 200, Dim: 3, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 2, Unit: pairs.Individual, Kappa: 3,
+		Batch: 50, Epochs: 2, Budget: privacy.Budget{Epsilon: 2}, Noise: privacy.LaplaceNoise,
+	}
+	stairs, coin := s.Shares()
+	every := float64(s.Dim * s.Rows * s.Epochs)
+	together := every * stairLoss(stairs, float64(s.Kappa))
+	apart := every * float64(s.Kappa) * stairLoss(stairs, 1)
+	least := every * float64(s.Kappa) * stairLoss(stairs, 1.0/256)
+	for name, loss := range map[string]float64{"in one batch": together, "in batches of their own": apart, "moved by next to nothing": least} {
+		if math.Abs(loss-s.Budget.Epsilon) > 1e-9 {
+			t.Errorf("SCDF, pairs %s: loss %v, want %v", name, loss, s.Budget.Epsilon)
+		}
+	}
+	c := coin.Size()
+	heads := func(t float64) float64 { return 0.5 + t/(2*c) }
+	if loss := every * float64(s.Kappa) * math.Log(heads(1)/heads(-1)); math.Abs(loss-s.Budget.Epsilon) > 1e-9 {
+		t.Errorf("Duchi: loss %v, want %v", loss, s.Budget.Epsilon)
+	}
+	s.Batch, s.Kappa = 100, 5 // two batches: a coin of each changes, whatever kappa is
+	_, coin = s.Shares()
+	c = coin.Size()
+	if loss := every * 2 * math.Log(heads(1)/heads(-1)); math.Abs(loss-s.Budget.Epsilon) > 1e-9 {
+		t.Errorf("Duchi in two batches: loss %v, want %v", loss, s.Budget.Epsilon)
+	}
+}
+
+// TestMechanisms: the numbers of bench/results/pairs-mechanisms.csv at epsilon 0.5 come out, and what has no comparison is refused.
+func TestMechanisms(t *testing.T) {
+	s := pairs.Spec{
+		Individuals: 100, Pairs: 50, Dim: 33, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 16, Unit: pairs.OnePair, Batch: 50, Epochs: 1,
+		Budget: privacy.Budget{Epsilon: 0.5}, Noise: privacy.LaplaceNoise,
+	}
+	p, err := s.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := p.Mechanisms()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"K-norm": 1.84, "Laplace": 0.113137, "SCDF": 59.7364, "Duchi": 2112}
+	for _, m := range all {
+		if math.Abs(m.RMS/want[m.Name]-1) > 2e-4 {
+			t.Errorf("%s: %v, want %v", m.Name, m.RMS, want[m.Name])
+		}
+		delete(want, m.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("missing: %v", want)
+	}
+	s.Budget.Delta, s.Sampling = 1e-5, pairs.Poisson
+	if p, err = s.Plan(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Mechanisms(); err == nil {
+		t.Error("Poisson batches are compared")
+	}
+}
