@@ -31,7 +31,7 @@ a released evaluation, and no data; so it costs nothing. docs/report.md says wha
 
 Examples:
   dyad report model.json
-  dyad report model.json --curves curves.svg
+  dyad report model.json --curves curves.svg --out curves.html
   dyad report model.json --figures figures.json --out model-and-figures.html
   dyad report model.json --out tracked.html --track mlruns`
 }
