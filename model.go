@@ -10,6 +10,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine"
+	"dyad/engine/curves"
 	"dyad/engine/dataset"
 	"dyad/engine/embedding"
 	"dyad/engine/export"
@@ -52,10 +53,13 @@ type Model struct {
 	Weights  []float64 `json:"weights"`       // for encoded features; of a metric: engine.Symmetric coordinates
 	// WeightErrors are the standard errors of the weights, from what was released
 	// (algorithms.Moments.Intervals); nil without intervals.
-	WeightErrors []float64         `json:"weight_standard_errors,omitempty"`
-	Network      *Network          `json:"network,omitempty"` // whose weights these are; nil for a linear model
-	Encoder      *dataset.Encoder  `json:"encoder"`           // raw columns to features
-	Report       algorithms.Report `json:"report"`
+	WeightErrors []float64 `json:"weight_standard_errors,omitempty"`
+	// CurveNoise are the covariances of the noise of the weights in the blocks of the encoder (algorithms.Moments.Blocks), for the
+	// bands of Curves; nil without a basis.
+	CurveNoise []float64         `json:"curve_noise,omitempty"`
+	Network    *Network          `json:"network,omitempty"` // whose weights these are; nil for a linear model
+	Encoder    *dataset.Encoder  `json:"encoder"`           // raw columns to features
+	Report     algorithms.Report `json:"report"`
 
 	// Pairs is the report of a run on labelled pairs; Report then has the fields
 	// that both share.
@@ -88,11 +92,13 @@ func (m *Model) Size() (text []byte, most int, err error) {
 		return nil, 0, err
 	}
 	blank := *m
-	blank.Weights, blank.WeightErrors = nil, nil
+	blank.Weights, blank.WeightErrors, blank.CurveNoise = nil, nil, nil
 	without, err := blank.Text()
 	most = len(without) + weightText*len(m.Weights)
-	if len(m.WeightErrors) > 0 { // and the line of their key
-		most += weightText * (len(m.WeightErrors) + 2)
+	for _, numbers := range [][]float64{m.WeightErrors, m.CurveNoise} {
+		if len(numbers) > 0 { // and the line of their key
+			most += weightText * (len(numbers) + 2)
+		}
 	}
 	return text, max(len(text), most), err
 }
@@ -166,7 +172,7 @@ func Load(path string) (*Model, error) {
 // complete says what a model that was read lacks, and refuses texts and numbers that no model has.
 func (m *Model) complete() error {
 	blank := *m
-	blank.Weights, blank.WeightErrors, blank.Encoder, blank.Features = nil, nil, nil, nil // names of features are those of the schema
+	blank.Weights, blank.WeightErrors, blank.CurveNoise, blank.Encoder, blank.Features = nil, nil, nil, nil, nil // names of features are those of the schema
 	if err := texts.Check(blank); err != nil {
 		return err
 	}
@@ -193,7 +199,19 @@ func (m *Model) complete() error {
 			return fmt.Errorf("weight %d is not finite", i+1)
 		}
 	}
+	if m.CurveNoise != nil {
+		return curves.Check(m.Encoder, m.CurveNoise)
+	}
 	return nil
+}
+
+// Curves are the parts of a linear score, one for each column, with the bands of their noise where the model file has it. They are computed from the
+// model alone, so they are covered by its guarantee.
+func (m *Model) Curves() ([]curves.Curve, error) {
+	if m.Task != AUC || m.Network != nil || m.Encoder.Schema().Features > 0 {
+		return nil, input.Errorf("dyad: curves are of linear scores of columns with names, and this model has task %q, a network, or numbered features", m.Task)
+	}
+	return curves.Of(m.Encoder, m.Weights, m.CurveNoise), nil
 }
 
 // Open reads a data file in the format of the training data, to be scored or mapped; labels

@@ -142,12 +142,23 @@ func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
 			return nil, err
 		}
 	}
+	algorithm := t.algorithm
+	if moments, ok := algorithm.(algorithms.Moments); ok && d.encoder.HasBasis() {
+		moments.Blocks = d.encoder.Blocks()
+		algorithm = moments
+	}
 	return o.Do(ctx, d.Source(),
 		func(r *algorithms.Result) *Model {
 			m := d.model(t.Task, r)
-			if a, ok := t.algorithm.(algorithms.Moments); ok && a.Intervals {
-				d := len(m.Features) // without errors where no direction was found
-				m.Weights, m.WeightErrors = r.Weights[:d:d], r.Weights[d:]
+			if moments, ok := algorithm.(algorithms.Moments); ok {
+				d := len(m.Features) // without errors and noise where no direction was found
+				rest := r.Weights[d:]
+				if m.Weights = r.Weights[:d:d]; moments.Intervals && len(rest) > 0 {
+					m.WeightErrors, rest = rest[:d:d], rest[d:]
+				}
+				if len(rest) > 0 {
+					m.CurveNoise = rest
+				}
 			}
 			m.Loss, m.Report, m.Network = &t.Loss, t.Report(), t.Network
 			if t.Network != nil && t.Network.Compare == Contrastive {
@@ -158,7 +169,7 @@ func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
 		},
 		func(p algorithms.Options) (*algorithms.Result, error) {
 			p.Team = o.Team
-			return algorithms.Run(ctx, d.Records, t.algorithm, t.Plan, p)
+			return algorithms.Run(ctx, d.Records, algorithm, t.Plan, p)
 		})
 }
 

@@ -63,6 +63,10 @@ type Moments struct {
 	// Intervals appends the standard errors of the weights to them: d more numbers, computed from
 	// what is released anyway. Not with Steps, and not without second moments.
 	Intervals bool
+	// Blocks are the numbers of neighbouring features, d together, that are read as one, such as those of a curve. The covariance of
+	// the noise of their weights is appended to the weights (and errors): for each block of k features the k(k+1)/2 numbers of its
+	// lower triangle by rows, computed from what is released anyway. nil: nothing. See docs/theory.md#curve-bands.
+	Blocks []int
 }
 
 // Info describes the algorithm.
@@ -128,8 +132,14 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	if err != nil {
 		return nil, err
 	}
+	noise := m.noise(fit)
 	if m.Steps > 0 {
 		model := fit.logit(n, (1+released.balance)/2, released.offset)
+		atStart := 0.0 // the length of the start over that of the fit
+		if before := normAbove(fit.w); before > 0 {
+			atStart = normAbove(model.w) / before
+		}
+		after := noise.scaled(atStart)
 		for i := range m.Steps {
 			g := gradients[i*d:][:d]
 			if pass := m.Passes - m.Steps + i + 1; pass > done {
@@ -143,9 +153,13 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 				}
 				keep(pass)
 			}
-			model.step(fit.along(inUnits(g, m.ClipRadius)), fit.values, m.StepNoise/m.ClipRadius, m.Ridge/(m.ClipRadius*m.ClipRadius))
+			s := m.StepNoise / m.ClipRadius
+			by := model.step(fit.along(inUnits(g, m.ClipRadius)), fit.values, s, m.Ridge/(m.ClipRadius*m.ClipRadius))
+			after.step(by, fit.values, model.h, s)
 		}
-		fit.take(model)
+		if fit.take(model) {
+			noise = after
+		}
 	}
 	w := fit.sum(fit.w)
 	length := normAbove(w)
@@ -153,6 +167,9 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	t.Step(m.Passes, m.Passes)
 	if a.Intervals && length > 0 {
 		w = append(w, m.weightErrors(fit, released.share, released.offset, problem.Radius/length)...)
+	}
+	if length > 0 {
+		w = append(w, noise.blocks(fit.spectrum, a.Blocks, problem.Radius/length)...)
 	}
 	return w, nil
 }

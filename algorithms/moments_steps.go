@@ -81,28 +81,34 @@ func bounded(w []float64) []float64 {
 // sum in momentsRidge. A gradient that does not stand out of its noise makes no step. In
 // scores, whose variance is w^T h Xi w, the model is as close to w* as to 0, or closer, so tau^2
 // is at most w^T h Xi w/d: where the estimate of tau^2 is noise itself, this bound keeps the model.
-func (l *momentsLogit) step(g, xi []float64, s, ridge float64) {
+//
+// by is what g was divided by, nil where no step was made.
+func (l *momentsLogit) step(g, xi []float64, s, ridge float64) (by []float64) {
 	var energy float64
 	for i, x := range l.w {
 		energy += l.h * xi[i] * x * x
 	}
 	tau := min(signalPerEigenvalue(g, xi, s)/l.h, energy/float64(len(xi)))
 	if !(tau > 0) {
-		return
+		return nil
 	}
+	by = make([]float64, len(l.w))
 	for i := range l.w {
-		l.w[i] -= g[i] / (l.h*(xi[i]+ridge) + s*s/tau)
+		by[i] = l.h*(xi[i]+ridge) + s*s/tau
+		l.w[i] -= g[i] / by[i]
 	}
 	bounded(l.w)
+	return by
 }
 
 // take makes a model that was improved by steps that of the fit. It stays if neither signed sum
-// nor gradients stood out of their noise.
-func (f *momentsFit) take(l momentsLogit) {
+// nor gradients stood out of their noise, and taken says that it does not.
+func (f *momentsFit) take(l momentsLogit) (taken bool) {
 	for _, x := range l.w {
 		if x != 0 {
 			f.w = l.w
-			return
+			return true
 		}
 	}
+	return false
 }

@@ -140,7 +140,11 @@ func (d document) text() ([]byte, error) {
 	}
 	r.Sections = append(r.Sections, quality...)
 	if d.model != nil {
-		r.Sections = append(r.Sections, weightsSection(d.model)...)
+		curves, err := curvesSection(d.model)
+		if err != nil {
+			return nil, err
+		}
+		r.Sections = append(append(r.Sections, curves), weightsSection(d.model)...)
 	}
 	if d.report != nil {
 		r.Sections = append(r.Sections, d.schedule())

@@ -18,6 +18,7 @@ type reportCmd struct {
 	Figures string `placeholder:"FILE" help:"Report of a private evaluation of the model (dyad evaluate --out): its ROC curve and scores are drawn."`
 	Out     string `writes:"page" short:"o" placeholder:"FILE.html" help:"File of the page. Default: that of the model, ending in .html."`
 	Force   bool   `help:"Replace an existing file."`
+	curvesFlag
 	trackFlag
 	ledgerFlag
 }
@@ -30,6 +31,7 @@ a released evaluation, and no data; so it costs nothing. docs/report.md says wha
 
 Examples:
   dyad report model.json
+  dyad report model.json --curves curves.svg --out curves.html
   dyad report model.json --figures figures.json --out model-and-figures.html
   dyad report model.json --out tracked.html --track mlruns`
 }
@@ -48,6 +50,10 @@ func (c *reportCmd) Run(a *app) error {
 		c.Out = strings.TrimSuffix(c.Model, filepath.Ext(c.Model)) + ".html"
 	}
 	out, err := files.NewOutput(c.Out, c.Force, c.Model, c.Figures, c.Ledger)
+	if err != nil {
+		return err
+	}
+	drawn, err := c.check(m, c.Force, c.Model, c.Figures, c.Ledger, c.Out)
 	if err != nil {
 		return err
 	}
@@ -72,7 +78,10 @@ func (c *reportCmd) Run(a *app) error {
 	if err := a.writePage(out, d); err != nil {
 		return err
 	}
-	if err := c.write(a, c.Model, trackedRun{model: m, figures: d.figures}); err != nil {
+	if err := c.curvesFlag.write(m, drawn); err != nil {
+		return err
+	}
+	if err := c.trackFlag.write(a, c.Model, trackedRun{model: m, figures: d.figures}); err != nil {
 		return err
 	}
 	return a.emit(map[string]string{"model": c.Model, "page": c.Out}, "")

@@ -109,6 +109,39 @@ func (in *Input) Coefficients(factor float64) []float64 {
 	return all
 }
 
+// Features are the outputs of a finite number in column k of Inputs, which is numeric.
+func (e *Encoder) Features(k int, v float64) []float64 {
+	f, _ := e.feature(k)
+	out := make([]float64, f.width)
+	f.encodeScaled(v, out)
+	return out
+}
+
+// Blocks are the widths of neighbouring outputs that are read as one: all of a number, and each of a category.
+func (e *Encoder) Blocks() (widths []int) {
+	for k := range e.width() {
+		f, _ := e.feature(k)
+		if f.numeric {
+			widths = append(widths, f.width)
+			continue
+		}
+		for range f.width {
+			widths = append(widths, 1)
+		}
+	}
+	return widths
+}
+
+// HasBasis says that some number has a basis.
+func (e *Encoder) HasBasis() bool {
+	for k := range e.width() {
+		if f, _ := e.feature(k); f.cosines > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func (f *featureEncoder) describeCategories(in *Input) {
 	switch f.policy {
 	case MissingMiddle:

@@ -66,12 +66,17 @@ func Formats() []string { return []string{"svg", "pdf", "png"} }
 
 // Save writes the figure in the format of the file's ending, one of Formats. A file is whole or not there.
 func (f Figure) Save(path string) error {
+	return save(path, f.Write)
+}
+
+// save writes a file in the format of its ending.
+func save(path string, draw func(w io.Writer, format string) error) error {
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 	if !slices.Contains(Formats(), format) {
 		return &InputError{fmt.Errorf("experiment: a figure is written as %s, and %s ends in none of them", strings.Join(Formats(), ", "), path)}
 	}
 	var b bytes.Buffer
-	if err := f.Write(&b, format); err != nil {
+	if err := draw(&b, format); err != nil {
 		return err
 	}
 	return replace(path, b.Bytes())
@@ -79,6 +84,15 @@ func (f Figure) Save(path string) error {
 
 // Write writes the figure in one of Formats.
 func (f Figure) Write(w io.Writer, format string) error {
+	p, legend, err := f.plot()
+	if err != nil {
+		return err
+	}
+	return write(w, format, p, legend)
+}
+
+// plot is the figure without its legend, and the legend.
+func (f Figure) plot() (*plot.Plot, plot.Legend, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.Title, f.X, f.Y
 	p.Title.Padding, p.X.Label.Padding, p.Y.Label.Padding = vg.Points(8), vg.Points(4), vg.Points(6)
@@ -103,7 +117,7 @@ func (f Figure) Write(w io.Writer, format string) error {
 	left, right := math.Inf(1), math.Inf(-1)
 	for _, c := range f.Curves {
 		if len(c.X) == 0 || len(c.Y) != len(c.X) || c.Low == nil && c.SE != nil && len(c.SE) != len(c.X) || c.Low != nil && (len(c.Low) != len(c.X) || len(c.High) != len(c.X)) {
-			return fmt.Errorf("experiment: curve %s has %d, %d and %d numbers, want the same number of each", c.Name, len(c.X), len(c.Y), max(len(c.SE), len(c.Low)))
+			return nil, plot.Legend{}, fmt.Errorf("experiment: curve %s has %d, %d and %d numbers, want the same number of each", c.Name, len(c.X), len(c.Y), max(len(c.SE), len(c.Low)))
 		}
 		left, right = min(left, slices.Min(c.X)), max(right, slices.Max(c.X))
 	}
@@ -117,7 +131,7 @@ func (f Figure) Write(w io.Writer, format string) error {
 	for i, c := range f.Curves {
 		thumbs, err := f.add(p, c, i, left, right)
 		if err != nil {
-			return fmt.Errorf("experiment: curve %s: %w", c.Name, err)
+			return nil, legend, fmt.Errorf("experiment: curve %s: %w", c.Name, err)
 		}
 		for _, t := range thumbs {
 			lines = append(lines, t.(plot.Plotter))
@@ -130,7 +144,7 @@ func (f Figure) Write(w io.Writer, format string) error {
 	if f.Top != 0 {
 		p.Y.Max = min(p.Y.Max, f.Top)
 	}
-	return write(w, format, p, legend)
+	return p, legend, nil
 }
 
 // roundTicks are about six round numbers.

@@ -22,6 +22,7 @@ var contents = map[Content]struct {
 	"figures":     {"figures in JSON", []string{".json"}},
 	"protocol":    {"a protocol in JSON", []string{".json"}},
 	"page":        {"an HTML page", []string{".html", ".htm"}},
+	"curves":      {"curves in JSON, SVG, PDF or PNG", []string{".json", ".svg", ".pdf", ".png"}},
 	"table":       {"a table in CSV", []string{".csv"}},
 	"scores":      {"a table in CSV", []string{".csv", ".npy"}},
 	"schema":      {"a schema in YAML", []string{".yaml", ".yml"}},

@@ -8,11 +8,12 @@ holds no mechanism and no randomness of its own.
 from ._estimators import PrivateAUCClassifier, PrivateMetric, PrivateRanker
 from ._program import BudgetError, DyadError, SavedElsewhere, program, version
 from ._public import PublicOneHot, PublicScaler
-from ._results import Figures, Guarantee
+from ._results import Curve, Figures, Guarantee
 from ._search import search
 
 __all__ = [
     "BudgetError",
+    "Curve",
     "DyadError",
     "Figures",
     "Guarantee",

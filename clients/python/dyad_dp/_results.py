@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Guarantee:
@@ -47,6 +49,31 @@ class Guarantee:
         if self.epsilon is None:
             return self.kind
         return f"epsilon = {self.epsilon:.6g}, delta = {self.delta or 0:.3g} for {self.unit}"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What a column adds to a linear score.
+
+    x are numbers in the units of the data (log1p: equally far apart in log(1 + x)), or categories has the values. low and high are the
+    band of 95 % for the noise alone, None where it is not known. bend is "straight", "no visible bend", "bends" or "not known", and "" for
+    categories.
+    """
+
+    name: str
+    y: np.ndarray
+    x: np.ndarray | None = None
+    categories: tuple[str, ...] = ()
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    bend: str = ""
+    log1p: bool = False
+
+    @classmethod
+    def of(cls, c: dict) -> Curve:
+        """Reads a curve of dyad report --curves FILE.json."""
+        arrays = {k: np.array(c[k], dtype=np.float64) for k in ("x", "y", "low", "high") if k in c}
+        return cls(name=c["name"], categories=tuple(c.get("categories", ())), bend=c.get("bend", ""), log1p=c.get("log1p", False), **arrays)
 
 
 @dataclass(frozen=True)

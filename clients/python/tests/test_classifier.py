@@ -2,6 +2,7 @@ import json
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -227,3 +228,20 @@ def test_report_html(clinic, own_places):
         other.report_html(own_places / "o.html", figures=f)
     assert not (own_places / "o.html").exists()
     assert not list((own_places / "tmp").glob("dyad-handover-*"))
+
+
+def test_curves(clinic, own_places):
+    X, y = clinic
+    columns = [{"name": c, "range": [-3, 3]} for c in "abcde"]
+    columns[4]["basis"] = "none"
+    schema = {"public": True, "data_id": "curves", "basis": "curve:3", "columns": [*columns, {"name": "out", "role": "label", "positive": "1", "negative": "0"}]}
+    m = PrivateAUCClassifier(schema=schema, public=True, epsilon=4).fit(pd.DataFrame(X, columns=list("abcde")), pd.Series(y, name="out"))
+    curves = m.curves(own_places / "curves.png")
+    assert (own_places / "curves.png").read_bytes()[1:4] == b"PNG"
+    assert [c.name for c in curves] == list("abcde") and curves[4].bend == "straight" and {c.bend for c in curves[:4]} <= {"bends", "no visible bend"}
+    for c in curves:
+        assert c.x[0] == -3 and c.x[-1] == 3 and np.all(c.low <= c.y) and np.all(c.y <= c.high) and c.low[0] < c.y[0]
+    line = curves[4]
+    assert np.allclose(np.diff(line.y), line.y[1] - line.y[0])
+    with pytest.raises(DyadError, match="exists"):
+        m.curves(own_places / "curves.png")

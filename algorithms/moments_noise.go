@@ -1,0 +1,91 @@
+package algorithms
+
+import (
+	"math"
+
+	"dyad/engine"
+)
+
+// weightNoise is the covariance of the noise in a model along the vectors of a spectrum: diagonal plus the outer product of along.
+// Everything in it follows from releases and the levels of their noise: no further charge (docs/theory.md#curve-bands).
+//
+// With the matrix, lambda and the damping of the steps as they were released, the model is linear in the noise of the signed sum and
+// of the gradients, and to first order in that of the matrix.
+type weightNoise struct{ variance, along []float64 }
+
+// noise is that of w = (Xi + lambda I)^-1 v. v has noise s1 in each coordinate. Noise E in the matrix moves w by -(Xi + lambda I)^-1 E w; E
+// has the deviation s2 in isometric coordinates, so the covariance of E w is s2^2 (|w|^2 I + w w^T)/2.
+func (m *MomentsPlan) noise(f momentsFit) weightNoise {
+	s1, s2 := m.SumNoise/m.ClipRadius, m.SecondNoise/(m.ClipRadius*m.ClipRadius)
+	e := weightNoise{variance: make([]float64, len(f.w)), along: make([]float64, len(f.w))}
+	infinite := math.IsInf(f.lambda, 1)
+	var square float64
+	for _, w := range f.w {
+		square += w * w
+	}
+	for i, x := range f.values {
+		switch {
+		case infinite:
+			e.variance[i] = s1 * s1
+		case m.Second == engine.FullSecond:
+			e.variance[i] = (s1*s1 + s2*s2*square/2) / (x + f.lambda) / (x + f.lambda)
+			e.along[i] = s2 / math.Sqrt2 * f.w[i] / (x + f.lambda)
+		case m.Second == engine.DiagonalSecond:
+			e.variance[i] = (s1*s1 + s2*s2*f.w[i]*f.w[i]) / (x + f.lambda) / (x + f.lambda)
+		default:
+			e.variance[i] = s1 * s1 / (x + f.lambda) / (x + f.lambda)
+		}
+	}
+	return e
+}
+
+// scaled is the noise of a model times by.
+func (e weightNoise) scaled(by float64) weightNoise {
+	return weightNoise{variance: over(e.variance, 1/(by*by)), along: over(e.along, 1/by)}
+}
+
+// step is the noise after w -= g/by, g with noise s and the curvature 4 h^2 Xi: p(1-p) as at the start, the smaller one of what h is
+// between. by is nil where no step was made.
+func (e weightNoise) step(by, xi []float64, h, s float64) {
+	for i, b := range by {
+		left := 1 - 4*h*h*xi[i]/b
+		e.variance[i] = left*left*e.variance[i] + s*s/(b*b)
+		e.along[i] *= left
+	}
+}
+
+// blocks are the covariances of the weights in blocks of neighbouring features, times scale^2: for each the rows of the lower
+// triangle, one after the other.
+func (e weightNoise) blocks(of spectrum, widths []int, scale float64) (out []float64) {
+	weight := func(i, k int) float64 {
+		if of.vectors == nil {
+			if i == k {
+				return 1
+			}
+			return 0
+		}
+		return of.vectors[i][k]
+	}
+	first := 0
+	for _, width := range widths {
+		for j := first; j < first+width; j++ {
+			for k := first; k <= j; k++ {
+				var sum, left, right float64
+				for i, v := range e.variance {
+					sum += v * weight(i, j) * weight(i, k)
+					left, right = left+e.along[i]*weight(i, j), right+e.along[i]*weight(i, k)
+				}
+				c := scale * scale * (sum + left*right)
+				if !(math.Abs(c) <= mostError) { // a run must not fail by what it drew
+					c = 0
+					if j == k {
+						c = mostError
+					}
+				}
+				out = append(out, c)
+			}
+		}
+		first += width
+	}
+	return out
+}

@@ -1,0 +1,206 @@
+// Package curves reads a linear score as a sum of curves, one for each column, with bands for the noise in them
+// (docs/theory.md#curve-bands). It sees a model file only: the encoder, the weights, and the covariance of their noise.
+package curves
+
+import (
+	"errors"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"dyad/engine/dataset"
+)
+
+// Confidence is that of the bands.
+const Confidence = 0.95
+
+// places is how many places of its range a curve of a number has.
+const places = 101
+
+// The words of Curve.Bend.
+const (
+	Straight = "straight"        // no basis: the score is linear in the number (or in its logarithm)
+	NoBend   = "no visible bend" // some straight line is within the band everywhere
+	Bends    = "bends"           // none is
+	NotKnown = "not known"       // a basis without a band
+)
+
+// Curve is what a column adds to the score of a record of norm at most 1; the projection divides longer ones by their norm. A constant
+// added to a curve changes no order of records: over numbers, uniform in their (transformed) range, each has the mean 0.
+type Curve struct {
+	Name string `json:"name"`
+	// X are numbers in the units of the file (days from January 1, 1970 for dates), equally far apart where they are logarithms with
+	// LogX: then a straight line is one over log(1 + x). nil for categories.
+	X    []float64 `json:"x,omitempty"`
+	LogX bool      `json:"log1p,omitempty"`
+	Date bool      `json:"date,omitempty"`
+	// Categories are the values of a column without numbers.
+	Categories []string  `json:"categories,omitempty"`
+	Y          []float64 `json:"y"`
+	// Low and High are the band, nil where the noise is not known: of a number for the whole curve at once, of a category for each by
+	// itself, with Confidence, for the noise alone.
+	Low  []float64 `json:"low,omitempty"`
+	High []float64 `json:"high,omitempty"`
+	// Bend is Straight, NoBend, Bends or NotKnown; empty for categories.
+	Bend string `json:"bend,omitempty"`
+}
+
+// Of are the curves of weights, in the order of the columns. noise are the covariances of Encoder.Blocks (the rows of
+// lower triangles), or nil.
+func Of(e *dataset.Encoder, weights, noise []float64) []Curve {
+	var all []Curve
+	for k, in := range e.Inputs() {
+		c, w := Curve{Name: in.Name}, weights[in.Offset:][:in.Width]
+		next := func(features []float64) {}
+		if noise != nil {
+			own := in.Width
+			if in.Numeric {
+				own = in.Width * (in.Width + 1) / 2
+			}
+			covariance := noise[:own]
+			noise = noise[own:]
+			reach := quantile(1)
+			if in.Numeric {
+				reach = quantile(in.Width)
+			}
+			next = func(features []float64) {
+				half, y := reach*deviation(covariance, features, in.Numeric), c.Y[len(c.Y)-1]
+				c.Low, c.High = append(c.Low, y-half), append(c.High, y+half)
+			}
+		}
+		add := func(features []float64) {
+			var y float64
+			for j, x := range features {
+				y += w[j] * x
+			}
+			c.Y = append(c.Y, y)
+			next(features)
+		}
+		if in.Numeric {
+			c.LogX, c.Date = in.Log1p, in.Date
+			for j := range places {
+				at := in.Center + in.Half*(2*float64(j)/(places-1)-1)
+				if in.Log1p {
+					at = math.Expm1(at)
+				}
+				c.X = append(c.X, at+in.Shift)
+				add(e.Features(k, at))
+			}
+			c.Bend = bend(&c, in.Cosines > 0)
+		} else {
+			for code, name := range names(in) {
+				features := make([]float64, in.Width)
+				if in.Width == 1 {
+					features[0] = float64(2*code-1) * e.Factor()
+				} else {
+					features[code] = e.Factor()
+				}
+				c.Categories = append(c.Categories, name)
+				add(features)
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// names are those of the codes of a column of categories; the one that MissingCategory adds has no text.
+func names(in dataset.Input) []string {
+	all := make([]string, max(in.Width, 2))
+	for k := len(in.Categories) - 1; k >= 0; k-- {
+		if c := in.Categories[k]; c.Code >= 0 {
+			all[c.Code] = c.Text
+		}
+	}
+	for k, text := range all {
+		if text == "" {
+			all[k] = "(missing)"
+		}
+	}
+	return all
+}
+
+// quantile is the length of the ellipsoid of k coordinates of normal noise, in standard deviations (Scheffe).
+func quantile(k int) float64 {
+	return math.Sqrt(distuv.ChiSquared{K: float64(k)}.Quantile(Confidence))
+}
+
+// deviation is the standard deviation of the noise of the sum of features times weights: covariance is a lower triangle by rows, or a
+// diagonal.
+func deviation(covariance, features []float64, full bool) float64 {
+	var sum float64
+	for i, x := range features {
+		if !full {
+			sum += covariance[i] * x * x
+			continue
+		}
+		row := covariance[i*(i+1)/2:]
+		for j := range i {
+			sum += 2 * row[j] * x * features[j]
+		}
+		sum += row[i] * x * x
+	}
+	return math.Sqrt(max(sum, 0))
+}
+
+// bend says whether a straight line is within the band.
+func bend(c *Curve, basis bool) string {
+	switch {
+	case !basis:
+		return Straight
+	case c.Low == nil:
+		return NotKnown
+	case fits(c.Low, c.High):
+		return NoBend
+	}
+	return Bends
+}
+
+// fits says whether some line a + b k is from low[k] to high[k] at every k. For a slope b it needs max(low - b k) <= min(high - b k), and
+// the difference is convex in b.
+func fits(low, high []float64) bool {
+	gap := func(b float64) float64 {
+		most, least := math.Inf(-1), math.Inf(1)
+		for k := range low {
+			most, least = max(most, low[k]-b*float64(k)), min(least, high[k]-b*float64(k))
+		}
+		return most - least
+	}
+	var reach float64
+	for k := range low {
+		reach = max(reach, math.Abs(low[k]), math.Abs(high[k]))
+	}
+	from, to := -2*reach, 2*reach
+	for range 200 {
+		left, right := from+(to-from)/3, to-(to-from)/3
+		if gap(left) <= gap(right) {
+			to = right
+		} else {
+			from = left
+		}
+	}
+	return gap((from+to)/2) <= 1e-9*reach
+}
+
+// Check refuses noise that Of cannot read.
+func Check(e *dataset.Encoder, noise []float64) error {
+	want := 0
+	for _, k := range e.Blocks() {
+		want += k * (k + 1) / 2
+	}
+	if len(noise) != want {
+		return errors.New("the noise of its curves has another number of entries than the encoder asks for")
+	}
+	at := 0
+	for _, k := range e.Blocks() {
+		for i := range k {
+			for j := range i + 1 {
+				if v := noise[at]; math.IsNaN(v) || math.IsInf(v, 0) || i == j && v < 0 {
+					return errors.New("the noise of its curves has an entry that cannot be a variance or covariance")
+				}
+				at++
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package experiment
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Grid are small figures in one, in rows of three, without legends.
+type Grid []Figure
+
+// Save writes the grid in the format of the file's ending, one of Formats. A file is whole or not there.
+func (g Grid) Save(path string) error { return save(path, g.Write) }
+
+// Write writes the grid in one of Formats.
+func (g Grid) Write(w io.Writer, format string) error {
+	columns := min(len(g), 3)
+	if columns == 0 {
+		return fmt.Errorf("experiment: a grid has at least one figure")
+	}
+	rows := (len(g) + columns - 1) / columns
+	const width, height = 7.5 * vg.Centimeter, 6 * vg.Centimeter
+	canvas, err := draw.NewFormattedCanvas(vg.Length(columns)*width, vg.Length(rows)*height, format)
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	c := draw.New(canvas)
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	plots := make([][]*plot.Plot, rows)
+	for k, f := range g {
+		p, _, err := f.plot()
+		if err != nil {
+			return err
+		}
+		plots[k/columns] = append(plots[k/columns], p)
+	}
+	last := &plots[rows-1]
+	*last = append(*last, make([]*plot.Plot, columns-len(*last))...)
+	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: vg.Points(10), PadY: vg.Points(10), PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(6)}
+	for i, row := range plot.Align(plots, tiles, c) {
+		for j, p := range plots[i] {
+			if p != nil {
+				p.Draw(row[j])
+			}
+		}
+	}
+	if _, err := canvas.WriteTo(w); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	return nil
+}
