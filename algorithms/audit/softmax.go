@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"dyad/algorithms/pairs"
 	"dyad/engine/pairgraph"
 )
@@ -21,7 +23,9 @@ const (
 // worstSoftmax is WorstPairs for a batch softmax. All anchors but individual 0 are at one place u and their positives at -v;
 // individual 0 is at -u and the positives of its pairs at v, so that they are in front in the softmax of every anchor and in its own the
 // others are (docs/theory.md#batch-softmax). In the neighbour the labels of its pairs turn, which takes them out of every batch, or
-// individual 0 moves to u, or, where pairs are the unit, their positives move to -v.
+// individual 0 moves to u, or, where pairs are the unit, their positives move to -v. For a linear map u and v are mapped to directions
+// of a small angle; there individual 0 also moves past v, and where pairs are the unit their positives to the other side of u, which
+// turns the gradients in both softmaxes around (docs/theory.md#softmax-replaced).
 func worstSoftmax(ctx context.Context, p *pairs.Plan, changed int) (Target, error) {
 	s := p.Spec
 	g, err := softmaxGraph(s, changed)
@@ -32,8 +36,11 @@ func worstSoftmax(ctx context.Context, p *pairs.Plan, changed int) (Target, erro
 	r := rand.New(rand.NewPCG(1, 2))
 	for place := range softmaxPlaces {
 		u, v := randomPlace(r, s), randomPlace(r, s)
-		if place == 0 && s.Dim > 2 {
-			u, v = scaled(s, 0.9), scaled(s, 0.3, 0.01, 0.9)
+		var past, other []float64 // where anchors and positives turn the gradients around
+		if linear := newLinearPlaces(r, s); place < softmaxPlaces/2 && linear != nil {
+			const angle = 0.01
+			u, v = linear.at(0, 1, 0), linear.at(angle, 0.3, 0.9)
+			past, other = linear.at(2*angle, 1, 0), linear.at(-angle, 0.3, 0.9)
 		}
 		data := softmaxSide(s, g, u, v)
 		turned, moved, swapped := data.clone(), data.clone(), data.clone()
@@ -48,6 +55,20 @@ func worstSoftmax(ctx context.Context, p *pairs.Plan, changed int) (Target, erro
 		sides := map[string]PairSide{"labels turned": turned, "its record reversed": moved}
 		if s.Unit != pairs.Individual {
 			sides["positives reversed"] = swapped
+		}
+		if past != nil {
+			beyond := data.clone()
+			copy(beyond.X, negated(past))
+			sides["its record past the positives"] = beyond
+			if s.Unit != pairs.Individual {
+				both := beyond.clone()
+				for _, e := range g.Pairs() {
+					if e.A == 0 {
+						copy(both.X[int(e.B)*s.Dim:], other)
+					}
+				}
+				sides["both turned around"] = both
+			}
 		}
 		for _, says := range slices.Sorted(maps.Keys(sides)) {
 			t, err := OnPairs(p, PairInstance{Graph: g, Sides: [2]PairSide{data, sides[says]}, Text: fmt.Sprintf("%d of %d pairs opposite to the others, place %d, %s", changed, s.Pairs, place, says)})
@@ -109,4 +130,68 @@ func randomPlace(r *rand.Rand, s pairs.Spec) []float64 {
 		v[k] *= s.Bound / norm
 	}
 	return v
+}
+
+// linearPlaces finds records that a linear map takes to a plane of two coordinates, with a part that it takes to 0.
+type linearPlaces struct {
+	s       pairs.Spec
+	q       [][]float64 // the rows of the map, orthonormal
+	l       [][]float64 // its rows in terms of q
+	outside []float64   // what the map takes to 0, of length 1
+}
+
+// newLinearPlaces is nil for a network with hidden layers, or where every record is mapped to something.
+func newLinearPlaces(r *rand.Rand, s pairs.Spec) *linearPlaces {
+	in, rows := s.Network.Model.Dims()
+	w := s.Network.Start
+	if len(w) != in*rows || rows < 2 || in <= rows {
+		return nil
+	}
+	p := &linearPlaces{s: s}
+	part := func(x []float64) (of []float64) { // takes the parts along q away
+		for _, q := range p.q {
+			c := floats.Dot(x, q)
+			floats.AddScaled(x, -c, q)
+			of = append(of, c)
+		}
+		return of
+	}
+	for i := range rows + 1 {
+		x := randomPlace(r, s)
+		if i < rows {
+			x = slices.Clone(w[i*in:][:in])
+		}
+		of := part(x)
+		norm := floats.Norm(x, 2)
+		if !(norm > 1e-6) {
+			return nil
+		}
+		floats.Scale(1/norm, x)
+		if i == rows {
+			p.outside = x
+			return p
+		}
+		p.l, p.q = append(p.l, append(of, norm)), append(p.q, x)
+	}
+	return nil
+}
+
+// at is a record of length inside and outside, in units of the bound, that the map takes to the direction of an angle in the plane of the
+// first two coordinates.
+func (p *linearPlaces) at(angle, inside, outside float64) []float64 {
+	target := make([]float64, len(p.q))
+	target[1], target[0] = math.Sincos(angle)
+	x := make([]float64, p.s.Dim)
+	var c []float64 // l c = target
+	for i, row := range p.l {
+		v := target[i]
+		for j, e := range c {
+			v -= row[j] * e
+		}
+		c = append(c, v/row[i])
+		floats.AddScaled(x, c[i], p.q[i])
+	}
+	floats.Scale(inside*p.s.Bound/floats.Norm(x, 2), x)
+	floats.AddScaled(x, outside*p.s.Bound, p.outside)
+	return x
 }

@@ -43,7 +43,7 @@ func TestSoftmaxOfEverySize(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Dim, s.Batch, s.Epochs, s.Network.Model.Network = c.D, min(c.N, 60), 1, net
+			s.Dim, s.Batch, s.Epochs, s.Clip, s.Network.Model.Network = c.D, min(c.N, 60), 1, 1e-3, net // a smaller clip pays for roundings
 			at := []int{0, c.D / 2, c.D - 1}[c.Unit%3]
 			x, theta := signedAt(s, 0.02, c.Unit, at)
 			s.Network.Start = theta
@@ -61,18 +61,25 @@ func TestSoftmaxOfEverySize(t *testing.T) {
 				return r
 			}
 			whole := run(x, nil)
+			// Past v and on the other side of u, the gradients of both softmaxes turn around (docs/theory.md#softmax-replaced).
+			turned := slices.Clone(x)
+			for k, v := range []float64{-0.9 * math.Cos(0.04), -0.9 * math.Sin(0.04), 0} {
+				of := (at + k) % c.D
+				turned[2*c.Unit*c.D+of] = v
+				turned[(2*c.Unit+1)*c.D+of] = []float64{0.3 * math.Cos(0.02), -0.3 * math.Sin(0.02), 0.9}[k]
+			}
 			far := slices.Clone(x)
 			for k := range 2 * c.D {
 				far[2*c.Unit*c.D+k] *= -1e200
 			}
-			for _, other := range [][]float64{plain, far} {
+			for _, other := range [][]float64{plain, turned, far} {
 				next, move := run(other, whole), 0.0
 				for k, v := range whole.inputs[0] {
 					move = math.Hypot(move, v-next.inputs[0][k])
 				}
 				closest = max(closest, move/replacedMove(p))
 			}
-			if !(closest <= 1) || c.D > 2 && closest < map[bool]float64{false: 0.4, true: 0.2}[loss.Symmetric] {
+			if !(closest <= 1) || c.D > 2 && closest < map[bool]float64{false: 0.85, true: 0.2}[loss.Symmetric] {
 				t.Errorf("%s, %v: a pair moves the release by %v of what the plan accounts for", loss.Name(), c, closest)
 			}
 		}

@@ -19,8 +19,9 @@ func softmaxAudit(t testing.TB, loss terms.InfoNCE) pairs.Spec {
 	return s
 }
 
-// No bound exceeds the claim. A pair that is replaced moves a release by about half of what the accounting of Poisson batches
-// allows it, twice what a pair moves that is added; batches of half of the pairs move less.
+// No bound exceeds the claim. A pair that is replaced moves a release by nearly all of what the plan accounts for, where a
+// replaced pair is the unit and batches have half of the pairs; one record of it alone moves less, and so do several pairs, which
+// are accounted for as removed and added.
 func TestAuditOfASoftmax(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
@@ -33,15 +34,15 @@ func TestAuditOfASoftmax(t *testing.T) {
 		spec pairs.Spec
 		move float64
 	}{
-		"infonce":   {softmaxAudit(t, terms.InfoNCE{Temperature: 0.5}), 0.3},
-		"ntxent":    {softmaxAudit(t, terms.InfoNCE{Temperature: 1, Symmetric: true}), 0.1},
-		"group":     {group, 0.4},
-		"two pairs": {several, 0.1},
+		"infonce":   {softmaxAudit(t, terms.InfoNCE{Temperature: 0.5}), 0.6},
+		"ntxent":    {softmaxAudit(t, terms.InfoNCE{Temperature: 1, Symmetric: true}), 0.25},
+		"group":     {group, 0.9},
+		"two pairs": {several, 0.25},
 		"one pair": {func() pairs.Spec {
 			s := softmaxAudit(t, terms.InfoNCE{Temperature: 1})
 			s.Unit = pairs.OnePair
 			return s
-		}(), 0.35},
+		}(), 0.8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target, err := audit.WorstPairs(context.Background(), planOf(t, c.spec), 0)

@@ -14,7 +14,7 @@ import (
 
 // tied are n records that all candidates score 0, half of them positive, but for the first few positives: these have the score 1
 // of the best candidate. The unit scores as much as given with every candidate.
-func tied(n, few, best int, unit int, score float64, positive bool) Records {
+func tied(n, few, best, unit int, score float64, positive bool) Records {
 	r := Records{Positive: make([]bool, n)}
 	for i := range r.Positive {
 		r.Positive[i] = i%2 == 0
@@ -32,6 +32,40 @@ func tied(n, few, best int, unit int, score float64, positive bool) Records {
 		return scores, nil
 	}
 	return r
+}
+
+// The scores that random stopping releases move at all sizes by no more than their certificate, and by nearly all of it.
+func TestRandomStoppingOfEverySize(t *testing.T) {
+	for _, c := range sizes.Cells(t, 3e5, 1) {
+		p, err := New(Options{Records: c.N, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}, Settings: toys(3), Road: RandomStopping})
+		if err != nil {
+			t.Fatal(err)
+		}
+		closest := 0.0
+		for positive := range 2 {
+			var seen []*selector
+			for _, score := range []float64{-1, 1} {
+				live, err := privacy.NewPublicSession(privacy.NewSeededSource(3), p.Events)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := &selector{Selector: live}
+				r := lonely(c.N, c.Unit, score, positive == 0)
+				r.Train = func(_ context.Context, _ int, p *algorithms.Plan, s privacy.Session) ([]float64, error) {
+					w := []float64{0}
+					return w, s.Release(w, p.Certificate, p.Noise)
+				}
+				if _, err := p.Job(r).Train(context.Background(), s, algorithms.Tracker{}); err != nil {
+					t.Fatal(err)
+				}
+				seen = append(seen, s)
+			}
+			closest = max(closest, moved(t, p, seen[0], seen[1]))
+		}
+		if closest < 0.99 {
+			t.Errorf("%v: replacing a record moves the scores by %v of the certificate only", c, closest)
+		}
+	}
 }
 
 // At all sizes a search chooses by the law of docs/theory.md#choice with the epsilon that it prints, wherever the best candidate
@@ -81,8 +115,8 @@ func TestChoicesOfEverySize(t *testing.T) {
 		}
 		closest := 0.0
 		for positive := range 2 {
-			from, _ := run(lonely(c.N, k, c.Unit, -1, positive == 0), 1)
-			to, _ := run(lonely(c.N, k, c.Unit, 1, positive == 0), 1)
+			from, _ := run(lonely(c.N, c.Unit, -1, positive == 0), 1)
+			to, _ := run(lonely(c.N, c.Unit, 1, positive == 0), 1)
 			closest = max(closest, moved(t, p, from, to))
 		}
 		if closest < 0.99 {
@@ -92,7 +126,7 @@ func TestChoicesOfEverySize(t *testing.T) {
 }
 
 // lonely are n records of one class and of score 0, but for the unit, which is of the other class.
-func lonely(n, candidates, unit int, score float64, positive bool) Records {
+func lonely(n, unit int, score float64, positive bool) Records {
 	r := Records{Positive: make([]bool, n)}
 	for i := range r.Positive {
 		r.Positive[i] = (i == unit) == positive
