@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -64,7 +65,7 @@ func TestKinksReplay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for seed := range uint64(2) {
+				for seed := range sizes.Of[uint64](1, 2) {
 					for _, k := range algotest.KinkNeighbours(n, p.D, p.Bounds) {
 						r, err := algotest.Replay(a, plan, k.Data, []*engine.Records{k.Neighbour}, seed)
 						if err != nil {

@@ -52,10 +52,10 @@ var (
 	descent     = algorithms.DPGDSC{Steps: 4, StepSize: 0.05}
 )
 
-// mustRun audits by the runs of o; those of a statistical test, 2000 or more, are a quarter unless at full power.
+// mustRun audits by the runs of o; those of a statistical test, 1500 or more, are a quarter unless at full power.
 func mustRun(t testing.TB, target audit.Target, o audit.Options) *audit.Report {
 	t.Helper()
-	if o.Runs >= 2000 {
+	if o.Runs >= 1500 {
 		o.Runs = sizes.Of(o.Runs/4, o.Runs)
 	}
 	r, err := audit.Run(context.Background(), target, o)

@@ -187,7 +187,8 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	}()
 	args, all := allHelp(args)
 	a.args = args
-	parser, err := newParser(&c, stdout, stderr, kong.Help(printHelp(all)))
+	into, settle := grammar(&c, args)
+	parser, err := newParser(into, stdout, stderr, kong.Help(printHelp(all)))
 	if err != nil {
 		fail(stderr, "dyad: %v", err)
 		return exitFailure
@@ -231,6 +232,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	if config != nil {
 		a.options = used(command)
 	}
+	settle()
 	a.json, a.quiet, a.verbose, a.interactive = c.JSON, c.Quiet, c.Verbose, !c.Quiet && isTerminal(stderr)
 	if a.logs == nil && isTerminal(stderr) {
 		a.screen = &screen{Writer: stderr}
@@ -251,8 +253,8 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	return exitCode(err)
 }
 
-// newParser is the parser of the command line into c.
-func newParser(c *cli, stdout, stderr io.Writer, options ...kong.Option) (*kong.Kong, error) {
+// newParser is the parser of the command line into c, a *cli or a part of it (grammar).
+func newParser(c any, stdout, stderr io.Writer, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(c, append(options,
 		kong.Name("dyad"),
 		kong.NamedMapper(formulaType, kong.MapperFunc(decodeFormula)),

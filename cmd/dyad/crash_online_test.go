@@ -26,7 +26,7 @@ type onlineCell struct {
 	charges  int    // after the attack
 	releases int    // that were written before the end
 	says     string
-	short    bool // also with -short
+	short    bool // not only at full power
 }
 
 // onlineReleases is the number of releases of the attacked stream.

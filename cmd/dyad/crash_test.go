@@ -23,7 +23,7 @@ type cell struct {
 	code  int    // -1: killed
 	want  outcome
 	says  string
-	short bool // also with -short
+	short bool // not only at full power
 }
 
 const (

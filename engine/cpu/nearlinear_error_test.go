@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/sizes"
 	"dyad/kernels"
 )
 
@@ -28,7 +29,7 @@ func rowSum(own float64, other []float64) float64 {
 // largest error of sampled rows is at most 1e-14 n. An expansion of half the terms, the
 // control, is far beyond that.
 func TestNearLinearError(t *testing.T) {
-	n, rows := 1_000_000, 1000
+	n, rows := sizes.Of(200_000, 1_000_000), sizes.Trials(1000)
 	if testing.Short() {
 		n, rows = 20_000, 50
 	}

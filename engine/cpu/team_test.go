@@ -9,6 +9,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/sizes"
 )
 
 // ofTeam is the backend of a member.
@@ -81,8 +82,8 @@ func TestTeams(t *testing.T) {
 		"query groups":             {loss: engine.Logistic{}, n: 120, d: 4, labels: 5, groups: []int{20, 1, 49, 50}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.slow && testing.Short() {
-				t.Skip("slow")
+			if c.slow && !sizes.Full() {
+				t.Skip("slow: at full power")
 			}
 			began := time.Now()
 			r := teamRecords(t, c.n, c.d, c.nnz, c.labels)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"dyad"
+
+	"dyad/internal/sizes"
 )
 
 // Whatever one byte of a model file becomes, the file is refused; and so is one without its end, or with a plan and no
@@ -43,8 +45,8 @@ func TestChangedModelsAreRefused(t *testing.T) {
 	}
 	var changed []byte
 	for i := range text {
-		for _, to := range []byte{text[i] ^ 1, text[i] ^ 0x20, 'x', ' ', '\n', '0'} {
-			if to == text[i] {
+		for k, to := range []byte{text[i] ^ 1, text[i] ^ 0x20, 'x', ' ', '\n', '0'} {
+			if to == text[i] || k != i%6 && !sizes.Full() {
 				continue
 			}
 			changed = append(append(append(changed[:0], text[:i]...), to), text[i+1:]...)

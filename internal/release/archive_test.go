@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // Archives are the same bytes each time, and dpkg reads the package.
@@ -50,8 +52,8 @@ func TestArchives(t *testing.T) {
 
 // The program writes a manual page of each command, and a completion script for each shell.
 func TestHelpers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
+	if !sizes.Full() {
+		t.Skip("builds the program, and with an empty cache all that it imports: at full power")
 	}
 	at, err := root()
 	if err != nil {

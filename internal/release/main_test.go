@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 func module(t *testing.T) (string, []part) {
@@ -126,8 +128,8 @@ func interpreter(t *testing.T, name string) string {
 
 // The tag static leaves out all that loads libraries: the program starts in an empty root.
 func TestStatic(t *testing.T) {
-	if testing.Short() || runtime.GOOS != "linux" {
-		t.Skip("builds the program twice")
+	if !sizes.Full() || runtime.GOOS != "linux" {
+		t.Skip("builds the program twice, and with an empty cache all that it imports: at full power")
 	}
 	at, err := root()
 	if err != nil {
