@@ -29,7 +29,7 @@ func FuzzHostileSchema(f *testing.F) {
 	for i, v := range seeds {
 		for k := range v.Leaves() {
 			if k%len(seeds) == i {
-				f.Add(byte(i), byte(8 * (k / len(seeds))), []byte{0, byte(k), byte(7 * k)})
+				f.Add(byte(i), byte(8*(k/len(seeds))), []byte{0, byte(k), byte(7 * k)})
 			}
 		}
 	}
