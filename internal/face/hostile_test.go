@@ -404,17 +404,20 @@ func TestLoadBuildsTheNetwork(t *testing.T) {
 func FuzzHostileModel(f *testing.F) {
 	names := []string{"model-1.json", "model-1-plan.json", "model-2.json", "11567631/linear.json", "11567631/local.json", "11567631/pairs.json", "37eed79/metric.json", "37eed79/online.json"}
 	var seeds []*hostile.Value
+	write := room(f)
 	for _, name := range names {
 		v, err := hostile.Parse(genuine(f, name)[filepath.Base(name)])
 		if err != nil {
 			f.Fatal(err)
+		}
+		if _, err := dyad.Load(write(sealed(v))); err != nil {
+			f.Fatalf("%s, without a change: %v", name, err)
 		}
 		seeds = append(seeds, v)
 	}
 	for i := range byte(30) {
 		f.Add(i, []byte{0, 7 * i, 5 * i, 0, 3 * i, i})
 	}
-	write := room(f)
 	f.Fuzz(func(t *testing.T, which byte, changes []byte) {
 		changes = changes[:min(len(changes), 12)]
 		m, err := dyad.Load(write(sealed(seeds[int(which)%len(seeds)].Change(changes))))

@@ -73,6 +73,10 @@ func chain(t testing.TB, lines []*hostile.Value, kind byte) (text []byte, head *
 func FuzzHostileLedger(f *testing.F) {
 	seeds := hostileLedgers(f)
 	for i, v := range seeds {
+		text, head := chain(f, v.Items, 3)
+		if st, err := parseLedger(text, head); err != nil || st.lines != len(v.Items) || !st.entries[0].Known {
+			f.Fatalf("ledger %d, without a change: %+v, %v", i, st, err)
+		}
 		for k := range len(v.Leaves()) {
 			if k%16 == i%16 {
 				f.Add(byte(i), byte(3), []byte{byte(k >> 8), byte(k), byte(7 * k)})
