@@ -49,6 +49,8 @@ class _Estimator(_raw.Private):
             schema = _schema.of_frame(X, self._frame_bounds(X), self.public, self.missing)
         else:
             schema = _schema.of_matrix(X, self.bounds, self.public, self.missing)
+        if frame:
+            _schema.ask_about_texts(schema["columns"], X)
         data_id = self.data_id or schema.get("data_id")
         if not data_id and not self.public:
             raise DyadError("data_id= is needed on private data: the name under which the ledger adds up what is spent on them")
@@ -121,6 +123,13 @@ class _Estimator(_raw.Private):
             raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input")
         return X
 
+    def _take_later(self, X):
+        """_take for data that the fitted model reads."""
+        X = self._take(X)
+        if _handover.is_frame(X):
+            _schema.ask_about_texts(self.model_["encoder"]["columns"], X)
+        return X
+
     @staticmethod
     def _write(at: Path, X, columns: dict) -> str:
         if _handover.is_frame(X):
@@ -188,7 +197,7 @@ class _Estimator(_raw.Private):
 
     def _apply(self, command: str, X) -> np.ndarray:
         self._fitted()
-        X = self._take(X)
+        X = self._take_later(X)
         with _handover.folder() as at:
             model = self._model(at)
             run([command, model, "--data", self._write(at, X, {}), "--out", str(at / "out.npy")])
@@ -232,7 +241,7 @@ class _Estimator(_raw.Private):
                 "figures of private records are private like the records: evaluate(X, y, epsilon=...) releases them with a guarantee "
                 "and charges it; dyad_dp.search chooses among settings in one charge"
             )
-        X = self._take(X)
+        X = self._take_later(X)
         schema, columns = self._describe(X, y, group, person, X.shape[0])
         with _handover.folder() as at:
             args = ["evaluate", self._model(at), "--data", self._write(at, X, columns)]
