@@ -323,6 +323,9 @@ var auditBackend = cpu.Backend{Workers: 1}
 // plan is the plan whose guarantee is attacked.
 func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error) {
 	a, err := algorithms.ByName(c.Algorithm)
+	if err != nil && exists(c.Algorithm) {
+		return nil, nil, badInput("%s is a file, and dyad audit attacks an algorithm by its name, such as moments; \"dyad verify\" checks a model", c.Algorithm)
+	}
 	if err != nil {
 		return nil, nil, asInput(err)
 	}

@@ -20,7 +20,7 @@ func (a *app) emitBrief(v any, full, brief string) error {
 
 // clamped says what becomes of values outside of the schema's ranges. How many there are would
 // tell about records.
-const clamped = "values outside of the schema's ranges count as the nearest end"
+const clamped = "values outside of the schema's ranges count as the nearest end (\"dyad data inspect\" counts them)"
 
 // direction says which records score high by the label of a schema, "" if it has none.
 func direction(s *dataset.Schema) string {

@@ -75,8 +75,12 @@ type synthFile struct {
 
 // Run writes the files.
 func (c *dataSynthCmd) Run(a *app) error {
-	for _, path := range []string{c.File, c.Schema, c.Answers, c.HeldOut, c.HeldOutSchema} {
+	isPack := strings.HasSuffix(c.File, ".dyadpack")
+	for path, content := range map[string]files.Content{c.File: "table", c.Schema: "schema", c.Answers: "schema", c.HeldOut: "table", c.HeldOutSchema: "schema"} {
 		if err := checkOut(path, c.Force); err != nil {
+			return err
+		}
+		if err := files.CheckEnding(path, content); err != nil && !(isPack && path == c.File) {
 			return err
 		}
 	}
@@ -86,7 +90,6 @@ func (c *dataSynthCmd) Run(a *app) error {
 	}
 	var out []synthFile
 	var text string
-	isPack := strings.HasSuffix(c.File, ".dyadpack")
 	switch {
 	case !isPack && (c.Features != 0 || c.Store != ""):
 		return badInput("--features and --store are for a pack; give the file a name that ends in .dyadpack")

@@ -46,6 +46,11 @@ func TestMistakesHaveCures(t *testing.T) {
 		return mistake{what: what, typed: "data schema raw.csv --label y", files: map[string]string{"raw.csv": csv}, says: says}
 	}
 	clinical := dataset.SyntheticClinicalYAML()
+	made := clinic(t, 200)
+	if code, out, errs := dyad(t, made, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data", "--out", "model.json"); code != exitOK {
+		t.Fatalf("exit %d: %s%s", code, out, errs)
+	}
+	model := read(t, made, "model.json")
 	many := func(value string) string {
 		text := "Nummer;Wert;y\n"
 		for i := range 40 {
@@ -53,7 +58,7 @@ func TestMistakesHaveCures(t *testing.T) {
 		}
 		return text
 	}
-	for _, m := range []mistake{
+	for _, m := range append(naive(train, plan), []mistake{
 		{what: "epsilon with a decimal comma", typed: plan + "--epsilon 1,5", says: []string{"--epsilon", "decimal point: 1.5"}, cure: plan + "--epsilon 1.5"},
 		{what: "a share in percent", typed: train + "--holdout 20%", says: []string{"--holdout", "percent sign: 0.2"}, cure: train + "--data-id a --holdout 0.2"},
 		{what: "a share in percent with a comma", typed: train + "--holdout 12,5%", says: []string{"percent sign: 0.125"}, cure: train + "--data-id b --holdout 0.125"},
@@ -98,13 +103,18 @@ func TestMistakesHaveCures(t *testing.T) {
 		{what: "one file for both results", typed: "start patients.csv --out a.yaml --recipe a.yaml", says: []string{"one file; name two"}, cure: "start patients.csv --label outcome --out a.yaml --recipe b.yaml"},
 		{what: "a schema that ends as a table", typed: "start patients.csv --out a.csv", says: []string{"a.csv"}, cure: "start patients.csv --label outcome --out a2.yaml"},
 		{what: "a label that is not there", typed: "start patients.csv --label died --out a3.yaml", says: []string{`no column "died"`, "the columns are"}, cure: "start patients.csv --label outcome --out a3.yaml"},
-	} {
+	}...) {
 		t.Run(m.what, func(t *testing.T) {
 			dir := clinic(t, 200)
 			t.Chdir(dir)
 			for name, text := range m.files {
 				write(t, dir, name, text)
 			}
+			write(t, dir, "model.json", model)
+			table := read(t, dir, "patients.csv")
+			header, rest, _ := strings.Cut(table, "\n")
+			_, rest, _ = strings.Cut(rest, ",")
+			write(t, dir, "huge.csv", header+"\n1000000000,"+rest)
 			ledger := filepath.Join(dir, "state", "dyad", "ledger.jsonl")
 			code, out, errs := dyad(t, dir, strings.Fields(m.typed)...)
 			answer := out + errs

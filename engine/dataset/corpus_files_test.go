@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
 	"github.com/xuri/excelize/v2"
 	"golang.org/x/text/encoding/charmap"
 )
@@ -313,7 +314,46 @@ func (f *corpusFile) writeJSON(t *testing.T, dir string) string {
 		}
 		b.Write(append(text, '\n'))
 	}
+	if f.seed%2 == 0 { // half of these files are Parquet
+		return f.writeParquet(t, dir)
+	}
 	path := filepath.Join(dir, fmt.Sprintf("%d.jsonl", f.seed))
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// writeParquet writes the columns of writeJSON, numbers of "jsonl" as doubles.
+func (f *corpusFile) writeParquet(t *testing.T, dir string) string {
+	native := func(c *sheetColumn) bool { return f.writer == "jsonl" && c.v != nil && c.kind != "date" }
+	columns := parquet.Group{}
+	for _, c := range f.columns {
+		columns[c.name] = parquet.Optional(parquet.String())
+		if native(c) {
+			columns[c.name] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
+		}
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[any](&b, parquet.NewSchema("corpus", columns))
+	for i := range f.rows {
+		row := map[string]any{}
+		for _, c := range f.columns {
+			switch {
+			case !native(c):
+				row[c.name] = c.written(f, i)
+			case !math.IsNaN(c.v[i]):
+				row[c.name] = c.v[i]
+			}
+		}
+		if _, err := w.Write([]any{row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, fmt.Sprintf("%d.parquet", f.seed))
 	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}

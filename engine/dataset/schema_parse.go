@@ -86,7 +86,7 @@ func schemaError(err error) error {
 	if key := nearKey(err, reflect.TypeFor[Schema]()); key != "" {
 		return fmt.Errorf("dataset: schema: %s; %s", strictyaml.Describe(err), key)
 	}
-	return fmt.Errorf("dataset: schema: %s; the file must be a schema in YAML, not data", strictyaml.Describe(err))
+	return fmt.Errorf("dataset: schema: %s; the file must be a schema in YAML, not data: \"dyad data schema FILE\" drafts one from data", strictyaml.Describe(err))
 }
 
 // textFixer undoes YAML's typing where the schema wants the text of the file

@@ -229,7 +229,7 @@ func sameRun(charged, c Charge) error {
 		if before, now := budgetOf(charged), budgetOf(c); before != "" && before != now {
 			return refuse("the guarantee", before, now)
 		}
-		return refuse(what, fmt.Sprint(was), fmt.Sprint(is))
+		return fmt.Errorf("%w; epsilon and delta are the same, so an option differs on which the noise rests, such as --steps, --step-size, --l2 or --radius", refuse(what, fmt.Sprint(was), fmt.Sprint(is)))
 	}
 	if len(charged.Events) != len(c.Events) {
 		return releases("releases", charged.Events, c.Events)

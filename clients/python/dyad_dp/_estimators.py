@@ -50,6 +50,8 @@ class _Estimator(_raw.Private):
             schema = _schema.of_frame(X, self._frame_bounds(X), self.public, self.missing)
         else:
             schema = _schema.of_matrix(X, self.bounds, self.public, self.missing)
+        if frame:
+            _schema.ask_about_texts(schema["columns"], X)
         data_id = self.data_id or schema.get("data_id")
         if not data_id and not self.public:
             raise DyadError("data_id= is needed on private data: the name under which the ledger adds up what is spent on them")
@@ -120,6 +122,13 @@ class _Estimator(_raw.Private):
         X = _checks.matrix(X, type(self).__name__, missing=self.missing != "error" or self.schema is not None)
         if hasattr(self, "model_") and X.shape[1] != self.n_features_in_:
             raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input")
+        return X
+
+    def _take_later(self, X):
+        """_take for data that the fitted model reads."""
+        X = self._take(X)
+        if _handover.is_frame(X):
+            _schema.ask_about_texts(self.model_["encoder"]["columns"], X)
         return X
 
     @staticmethod
@@ -194,7 +203,7 @@ class _Estimator(_raw.Private):
 
     def _apply(self, command: str, X) -> np.ndarray:
         self._fitted()
-        X = self._take(X)
+        X = self._take_later(X)
         with _handover.folder() as at:
             model = self._model(at)
             run([command, model, "--data", self._write(at, X, {}), "--out", str(at / "out.npy")])
@@ -242,7 +251,7 @@ class _Estimator(_raw.Private):
                 "figures of private records are private like the records: evaluate(X, y, epsilon=...) releases them with a guarantee "
                 "and charges it; dyad_dp.search chooses among settings in one charge"
             )
-        X = self._take(X)
+        X = self._take_later(X)
         schema, columns = self._describe(X, y, group, person, X.shape[0])
         keeping = contextlib.nullcontext(out) if epsilon is None else _released.file("evaluation", self.ledger, out)
         with _handover.folder() as at, keeping as out:

@@ -121,13 +121,20 @@ def of_frame(frame, bounds, public: bool, missing: str) -> dict:
             column["range"] = [float(b[0]), float(b[1])]
         else:
             column["categories"] = [_text(v) for v in b]
-        if "range" in column and "decimal" not in column and frame is not None and name in frame.columns and _is_text(frame[name]):
-            raise DyadError(
-                f'column "{name}" holds texts, and "1.234" in a text can be a little more than one or a thousand: convert it to numbers, '
-                f'or say how they are written, as in bounds={{"{name}": {{"range": {column["range"]}, "decimal": ",", "thousands": "."}}}}'
-            )
         schema["columns"].append(column)
     return schema
+
+
+def ask_about_texts(columns, frame) -> None:
+    """Refuses texts in the place of numbers unless the column of the schema states how they are written: they have two readings."""
+    for column in columns:
+        name = column.get("field") or column["name"]
+        if column.get("role", "feature") == "feature" and column.get("range") and not column.get("decimal") and name in frame.columns and _is_text(frame[name]):
+            raise DyadError(
+                f'column "{name}" holds texts, and "1.234" in a text can be a little more than one or a thousand: convert it to numbers, '
+                f'or say how they are written, as in bounds={{"{name}": {{"range": {column["range"]}, "decimal": ",", "thousands": "."}}}}, '
+                f"or by the keys decimal and thousands of a schema"
+            )
 
 
 def _is_text(series) -> bool:
@@ -153,7 +160,9 @@ def for_parquet(schema: dict) -> dict:
     schema = dict(schema)
     if any("position" in c for c in schema.get("columns", ())):
         raise DyadError("the schema finds columns by position, a DataFrame has names; give names, or an array")
-    schema.pop("csv", None)
+    csv = schema.pop("csv", {})
+    written = {key: csv[key] for key in ("decimal", "thousands") if csv.get(key)}  # of texts in the frame, too
+    schema["columns"] = [{**written, **c} if c.get("range") and c.get("role", "feature") == "feature" else c for c in schema["columns"]]
     schema.update(format="parquet", ignore_others=True)
     return schema
 
