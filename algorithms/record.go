@@ -39,8 +39,8 @@ func (p *Plan) Record() (json.RawMessage, error) {
 		}
 		release := recordedRelease{Event: event}
 		switch {
-		case p.Moments != nil && len(p.Events) == len(p.Moments.Releases):
-			m := p.Moments.Releases[i]
+		case len(p.Events) == len(p.Releases) && p.Spec.Kernel != nil:
+			m := p.Releases[i]
 			release.Certificate, release.Noise = recordCertificate(m.Certificate), recordNoise(m.Noise)
 		case len(p.Events) == 1 && p.Noise != nil && p.Spec.Kernel != nil:
 			release.Certificate, release.Noise = recordCertificate(p.Certificate), recordNoise(p.Noise)
