@@ -20,7 +20,7 @@ type Plan struct {
 	Mode        Mode
 	Certificate privacy.Certificate // zero if there is no noise
 	Noise       privacy.Mechanism   // of one release; nil if there is none
-	Releases    Releases            // that Events and Guarantee follow from; nil for searches, and without noise
+	Releases    Releases            // that Events and Guarantee follow from; nil without noise
 	Events      []account.Event     // everything that is released
 	Guarantee   privacy.Guarantee
 	// Facts are what reports say besides; empty for those that Report makes from Spec and
