@@ -16,7 +16,8 @@ type Release struct {
 	Share       float64 // of mu^2, or of epsilon for delta = 0, each time
 	Certificate privacy.Certificate
 	Noise       privacy.Mechanism
-	// Cost is the event where that of Certificate and Noise, Times, is not: for disjoint parts, and messages of users.
+	// Cost is what the release costs where Certificate, Noise and Times do not state it: for disjoint parts, messages of users, the
+	// choice of a search and its runs. nil elsewhere.
 	Cost account.Event
 }
 
