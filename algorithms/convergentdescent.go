@@ -86,7 +86,7 @@ func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 		GradientPairs: steps * float64(pairs.Len()),
 		ModelNoise:    noise.NoiseNorm(s.coordinates()) * math.Sqrt(contractedSteps(1-schedule.Constant*s.L2, steps)),
 	}
-	if err := p.account("", noise.Event(c)); err != nil {
+	if err := p.account("", p.release(1)); err != nil {
 		return nil, err
 	}
 	p.Guarantee.Assumptions = append(p.Guarantee.Assumptions, "the iterates before the last stay secret")

@@ -177,7 +177,9 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 			p.Costliest, p.Certificate, p.Noise = i+1, e.Certificate, e.Noise
 		}
 	}
-	if err := p.account("[Xue21] Theorem 3", account.ParallelEvent{Parts: parts}); err != nil {
+	epochs := p.release(1)
+	epochs.Cost = account.ParallelEvent{Parts: parts}
+	if err := p.account("[Xue21] Theorem 3", epochs); err != nil {
 		return nil, err
 	}
 	p.Guarantee.Released = fmt.Sprintf("average iterate of each of %d epochs on disjoint records, with %s noise", len(sizes), p.Noise.Name())

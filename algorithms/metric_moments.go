@@ -95,16 +95,16 @@ func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	s.Kernel = kernel
-	m, err := a.releases(s, kernel)
+	m, rows, err := a.releases(s, kernel)
 	if err != nil {
 		return nil, err
 	}
-	return m.plan(i, s)
+	return m.plan(i, s, rows)
 }
 
 // releases are both releases with their noise. With alpha = R^2 and beta = h^2 R^4 = alpha/2 the
 // joint sensitivity is 2 R, that of the sums, and a count with the weight R is free.
-func (a MomentMetric) releases(s Spec, kernel engine.MomentsKernel) (*MomentsPlan, error) {
+func (a MomentMetric) releases(s Spec, kernel engine.MomentsKernel) (*MomentsPlan, Releases, error) {
 	problem := s.Kernel.Problem()
 	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
 	share, clip := a.CentreShare, a.ClipRadius
@@ -116,7 +116,7 @@ func (a MomentMetric) releases(s Spec, kernel engine.MomentsKernel) (*MomentsPla
 	}
 	// What an evaluator would refuse after the charge is refused before.
 	if err := (engine.MomentSums{Radius: clip, Class: 1, Second: engine.FullSecond}).Validate(d, problem.Bounds); err != nil {
-		return nil, fmt.Errorf("%w: moment-metric: %w", ErrAssumption, err)
+		return nil, nil, fmt.Errorf("%w: moment-metric: %w", ErrAssumption, err)
 	}
 	m := &MomentsPlan{Passes: 3, Classes: true, CentreReleased: true, ClipRadius: clip, Second: engine.FullSecond, Scale: 1 / (math.Sqrt2 * clip)}
 	centre, err := privacy.RecordSum{Radius: bound, Weight: 1, Error: kernel.MomentsError(bound, engine.NoSecond).Sum, Name: "sum of records"}.Certify()
@@ -128,13 +128,13 @@ func (a MomentMetric) releases(s Spec, kernel engine.MomentsKernel) (*MomentsPla
 	rho := math.Sqrt(2*e.Sum*e.Sum+2*second*second+count*count) * (1 + 0x1p-40)
 	joint, err2 := privacy.ClassMoments{Radius: clip, Scale: m.Scale, Count: clip, Error: rho}.Certify()
 	if err := errors.Join(err, err2); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	m.Releases = []MomentsRelease{
+	rows := Releases{
 		{Name: centreName, Coordinates: d, Share: share, Certificate: centre},
 		{Name: className, Coordinates: 1 + 2*d + 2*engine.FullSecond.Len(d), Share: 1 - share, Certificate: joint},
 	}
-	return m, m.calibrate(s.Budget)
+	return m, rows, m.calibrate(rows, s.Budget)
 }
 
 // Train releases the moments and computes the metric from them. Its state between the passes,
@@ -147,7 +147,7 @@ func (MomentMetric) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s p
 	}
 	m, problem := p.Moments, p.Spec.Kernel.Problem()
 	n, d, R := float64(problem.N), problem.D, m.ClipRadius
-	first, last := m.Releases[0], m.Releases[1]
+	first, last := p.Releases[0], p.Releases[1]
 	// The released sum; then n+, S+, S-, M+, M-.
 	released, v := make([]float64, d), make([]float64, last.Coordinates)
 	done, err := t.Restore(nil, released, v)

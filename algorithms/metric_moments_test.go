@@ -49,7 +49,7 @@ func TestMomentMetricTrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := p.Moments
-	if s := m.Releases[1].Certificate.Sensitivity(); !(s > 2*m.ClipRadius && s < 2*m.ClipRadius*(1+1e-6)) {
+	if s := p.Releases[1].Certificate.Sensitivity(); !(s > 2*m.ClipRadius && s < 2*m.ClipRadius*(1+1e-6)) {
 		t.Errorf("sensitivity %v, want 2 R = %v and rounding", s, 2*m.ClipRadius)
 	}
 	ev, err := p.Spec.Kernel.Bind(data)

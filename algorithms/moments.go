@@ -125,7 +125,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 			t.Step(done, m.Passes)
 		}
 	}
-	if err := m.collect(ctx, sums, s, released, done, keep); err != nil {
+	if err := m.collect(ctx, sums, s, p.Releases, released, done, keep); err != nil {
 		return nil, err
 	}
 	fit, err := m.fit(ctx, released.sum(), released.second(), n)
@@ -147,7 +147,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 				if err := sums.Moments(ctx, &engine.Moments{Sum: g}, of); err != nil {
 					return nil, err
 				}
-				r := m.Releases[len(m.Releases)-m.Steps+i]
+				r := p.Releases[len(p.Releases)-m.Steps+i]
 				if err := s.Release(g, r.Certificate, r.Noise); err != nil {
 					return nil, err
 				}
@@ -197,13 +197,13 @@ func (m *MomentsPlan) released(d int) *releasedMoments {
 
 // collect releases the moments that passes after the first done of them sum, those of steps aside; r has the others.
 // It calls after with the number of passes when one is released.
-func (m *MomentsPlan) collect(ctx context.Context, sums engine.MomentsEvaluator, s privacy.Session, r *releasedMoments, done int, after func(done int)) error {
+func (m *MomentsPlan) collect(ctx context.Context, sums engine.MomentsEvaluator, s privacy.Session, all Releases, r *releasedMoments, done int, after func(done int)) error {
 	problem := sums.Kernel().Problem()
 	n, bound := float64(problem.N), problem.Bounds.FeatureNorm
-	releases := m.Releases
+	rows := all
 	release := func(x []float64) error {
-		this := releases[0]
-		releases = releases[1:]
+		this := rows[0]
+		rows = rows[1:]
 		return s.Release(x, this.Certificate, this.Noise)
 	}
 	positives, centre := r.first[:1], r.first[1:]
@@ -241,7 +241,7 @@ func (m *MomentsPlan) collect(ctx context.Context, sums engine.MomentsEvaluator,
 	if done >= last {
 		return nil
 	}
-	releases = m.Releases[m.first():]
+	rows = all[all.first():]
 	v, second := r.sum(), r.second()
 	dst := engine.Moments{Sum: v, Second: second}
 	if err := sums.Moments(ctx, &dst, engine.MomentSums{Centre: r.centre, Radius: m.ClipRadius, Signed: true, Offset: r.offset, Second: m.Second}); err != nil {

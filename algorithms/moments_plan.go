@@ -9,7 +9,6 @@ import (
 
 	"dyad/engine"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // MomentsPlan is what a Plan of Moments or MomentMetric has besides.
@@ -36,7 +35,6 @@ type MomentsPlan struct {
 	// positives and of an entry of the sum of records, StepNoise that of an entry of a gradient
 	// of a step; 0 for what is not released.
 	SumNoise, SecondNoise, CountNoise, CentreNoise, StepNoise float64
-	Releases                                                  []MomentsRelease // in their order
 
 	// Gradients is the number of mean gradients of the loss that follow, and GradientNoise
 	// the standard deviation of the noise of an entry of each; 0 for Moments.
@@ -55,22 +53,11 @@ const (
 	stepName   = "gradient of the pointwise logistic loss"
 )
 
-// MomentsRelease is one of the releases.
-type MomentsRelease struct {
-	Name        string
-	Coordinates int
-	Share       float64 // of mu^2, or of epsilon for delta = 0
-	Certificate privacy.Certificate
-	Noise       privacy.Mechanism
-}
-
 // Coordinates is the length of the longest vector that the plan releases.
 func (p *Plan) Coordinates() int {
 	most := p.Spec.coordinates()
-	if p.Moments != nil {
-		for _, r := range p.Moments.Releases {
-			most = max(most, r.Coordinates)
-		}
+	for _, r := range p.Releases {
+		most = max(most, r.Coordinates)
 	}
 	return most
 }
@@ -104,11 +91,11 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	s.Kernel = kernel
-	m, err := a.releases(s, kernel, choice)
+	m, rows, err := a.releases(s, kernel, choice)
 	if err != nil {
 		return nil, err
 	}
-	return m.plan(a.Info(), s)
+	return m.plan(a.Info(), s, rows)
 }
 
 // momentsBackend is the backend of a Spec, if it sums moments of all its records.
@@ -126,27 +113,29 @@ func momentsBackend(name string, s Spec) (engine.MomentsBackend, error) {
 }
 
 // plan is the Plan of calibrated releases, by the kernel of s.
-func (m *MomentsPlan) plan(i Info, s Spec) (*Plan, error) {
-	problem, last := s.Kernel.Problem(), m.Releases[len(m.Releases)-1]
+func (m *MomentsPlan) plan(i Info, s Spec, rows Releases) (*Plan, error) {
 	p := &Plan{
 		Algorithm: i.Name, Mode: s.Mode, Spec: s, Moments: m,
-		Schedule:    Schedule{Name: "passes over the records", Steps: m.Passes},
-		Certificate: last.Certificate, Noise: last.Noise,
-		// That of the signed sum, where a sum of the largest norm n R became the radius.
-		ModelNoise: problem.Radius * m.SumNoise * math.Sqrt(float64(problem.D)) / (float64(problem.N) * m.ClipRadius),
+		Schedule: Schedule{Name: "passes over the records", Steps: m.Passes},
 	}
-	var events []account.Event
-	for _, r := range m.Releases {
-		events = append(events, r.Noise.Event(r.Certificate))
-	}
-	g := p.words("", m.assumption()) // the constants of the loss are in no certificate
-	g.Released, g.Derivation = m.guarantee(last.Noise, s.Kernel.Problem().ByPerson())
-	if err := p.Promise(s.Budget, problem.N, s.Provenance, g, events...); err != nil {
-		return nil, err
+	return p, p.promiseMoments(rows, m.assumption()) // the constants of the loss are in no certificate
+}
+
+// promiseMoments fills in the rest of a plan by its releases; rests are assumptions about what their certificates rest on.
+func (p *Plan) promiseMoments(rows Releases, rests ...string) error {
+	s, m, problem, last := p.Spec, p.Moments, p.Spec.Kernel.Problem(), rows[len(rows)-1]
+	p.Certificate, p.Noise = last.Certificate, last.Noise
+	// That of the signed sum, where a sum of the largest norm n R became the radius.
+	p.ModelNoise = problem.Radius * m.SumNoise * math.Sqrt(float64(problem.D)) / (float64(problem.N) * m.ClipRadius)
+	g := p.words("", rests[0])
+	g.Assumptions = append(g.Assumptions, rests[1:]...)
+	g.Released, g.Derivation = m.guarantee(rows, problem.ByPerson())
+	if err := p.PromiseReleases(s.Budget, problem.N, s.Provenance, g, rows); err != nil {
+		return err
 	}
 	p.Facts = p.momentsFacts()
 	p.Objective = p.objective() + "; " + m.objective()
-	return p, nil
+	return nil
 }
 
 // leastSquares is the loss that reports name.
@@ -255,22 +244,21 @@ type momentsErrors interface {
 
 // releases are the releases with their noise, and what is computed from them. More releases
 // follow, with shares of the whole budget; the moments share what is left.
-func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ...MomentsRelease) (*MomentsPlan, error) {
+func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ...Release) (m *MomentsPlan, rows Releases, err error) {
 	problem := s.Kernel.Problem()
 	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
-	m := &MomentsPlan{Passes: 1 + a.Steps, Steps: a.Steps, CentreReleased: c.Centre > 0, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind}
+	m = &MomentsPlan{Passes: 1 + a.Steps, Steps: a.Steps, CentreReleased: c.Centre > 0, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind}
 	if !a.origin() {
 		m.Centre = slices.Clone(a.Centre)
 	}
 	// What an evaluator would refuse after the charge is refused before.
 	sums := engine.MomentSums{Centre: m.Centre, Radius: m.ClipRadius, Second: m.Second}
-	err := sums.Validate(d, problem.Bounds)
-	if err != nil {
-		return nil, fmt.Errorf("%w: moments: %w", ErrAssumption, err)
+	if err = sums.Validate(d, problem.Bounds); err != nil {
+		return nil, nil, fmt.Errorf("%w: moments: %w", ErrAssumption, err)
 	}
 	add := func(name string, coordinates int, share float64, c privacy.Certificate, e error) {
 		err = errors.Join(err, e)
-		m.Releases = append(m.Releases, MomentsRelease{Name: name, Coordinates: coordinates, Share: share, Certificate: c})
+		rows = append(rows, Release{Name: name, Coordinates: coordinates, Share: share, Certificate: c})
 	}
 	if c.Count > 0 || c.Centre > 0 {
 		m.Passes++
@@ -306,18 +294,18 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 		add(fmt.Sprintf("%s %d", stepName, i+1), d, c.Steps/float64(a.Steps), certificate, err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	left := 1.0
 	for _, r := range more {
 		left -= r.Share
 	}
-	for i := range m.Releases {
-		m.Releases[i].Share *= left
+	for i := range rows {
+		rows[i].Share *= left
 	}
-	m.Releases = append(m.Releases, more...)
-	if err := m.calibrate(s.Budget); err != nil {
-		return nil, err
+	rows = append(rows, more...)
+	if err := m.calibrate(rows, s.Budget); err != nil {
+		return nil, nil, err
 	}
 	m.Ridge = c.Ridge * m.SecondNoise
 	if c.Kind == engine.FullSecond {
@@ -326,22 +314,16 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 	// alpha/2 ||w||^2 added to the mean over pairs of (w.(x-x') - (y-y')/2)^2, whose matrix is
 	// 2 Cov and 2 M/n if the centre is the mean: 4 M/n + alpha.
 	m.Ridge += s.L2 * n / 4
-	return m, nil
+	return m, rows, nil
 }
 
 // calibrate gives the releases the noise of a budget.
-func (m *MomentsPlan) calibrate(b privacy.Budget) error {
-	var parts []privacy.Part
-	for _, r := range m.Releases {
-		parts = append(parts, privacy.Part{Certificate: r.Certificate, Share: r.Share})
-	}
-	noise, err := privacy.CalibrateShares(parts, b)
-	if err != nil {
+func (m *MomentsPlan) calibrate(rows Releases, b privacy.Budget) error {
+	if err := rows.Calibrate(b); err != nil {
 		return err
 	}
-	for i, r := range m.Releases {
-		m.Releases[i].Noise = noise[i]
-		deviation := noise[i].NoiseNorm(r.Coordinates) / math.Sqrt(float64(r.Coordinates))
+	for _, r := range rows {
+		deviation := r.Deviation()
 		switch r.Name {
 		case countName:
 			m.CountNoise = deviation
@@ -365,7 +347,7 @@ func (m *MomentsPlan) calibrate(b privacy.Budget) error {
 }
 
 // guarantee says what is released and why the noise is enough.
-func (m *MomentsPlan) guarantee(noise privacy.Mechanism, persons bool) (released, derivation string) {
+func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivation string) {
 	theory := "docs/theory.md#released-centre"
 	if m.Steps > 0 {
 		theory += ", docs/theory.md#damped-steps"
@@ -373,23 +355,15 @@ func (m *MomentsPlan) guarantee(noise privacy.Mechanism, persons bool) (released
 	if persons {
 		theory += "; the terms of a person are means over its rows, in the convex hull of those of a row: docs/theory.md#person-moments"
 	}
-	same := m.Steps + m.Gradients // gradients are alike
-	for i, r := range m.Releases[:len(m.Releases)-max(0, same-1)] {
-		name := r.Name
-		switch {
-		case i < len(m.Releases)-same:
-		case m.Steps > 0:
-			name = fmt.Sprintf("%d times the %s", m.Steps, stepName)
-		default:
-			name = fmt.Sprintf("%d mean gradients", m.Gradients)
+	if same := m.Steps + m.Gradients; same > 0 { // gradients are alike
+		rows = slices.Clone(rows[:len(rows)-same+1])
+		rows[len(rows)-1].Name = fmt.Sprintf("%d mean gradients", m.Gradients)
+		if m.Steps > 0 {
+			rows[len(rows)-1].Name = fmt.Sprintf("%d times the %s", m.Steps, stepName)
 		}
-		if i > 0 {
-			released, derivation = released+", ", derivation+"; "
-		}
-		released += name
-		derivation += fmt.Sprintf("%s: %s", name, r.Certificate.Derivation())
 	}
-	return released + ", each with " + noise.Name() + " noise",
+	released, derivation = rows.Told()
+	return released + ", each with " + rows[0].Noise.Name() + " noise",
 		derivation + "; each holds given the releases before, and shares that are fixed beforehand compose (" + theory + ")"
 }
 
@@ -432,8 +406,8 @@ func (m *MomentsPlan) objective() string {
 }
 
 // first is the number of releases of the first of two passes.
-func (m *MomentsPlan) first() (n int) {
-	for n < len(m.Releases) && (m.Releases[n].Name == countName || m.Releases[n].Name == centreName) {
+func (r Releases) first() (n int) {
+	for n < len(r) && (r[n].Name == countName || r[n].Name == centreName) {
 		n++
 	}
 	return n

@@ -60,7 +60,7 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 		f.Line("", "share of positives %g, declared public", balance)
 	}
 	var releases []Facts
-	for i, x := range m.Releases {
+	for i, x := range p.Releases {
 		var r Facts
 		norm := x.Noise.NoiseNorm(x.Coordinates)
 		numbers := "numbers"
@@ -75,7 +75,7 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 			r.Add("name", x.Name), r.Add("coordinates", x.Coordinates), numbers, r.Add("share", x.Share), r.Add("sensitivity", x.Certificate.Sensitivity()),
 			r.Add("roundoff_share", x.Certificate.RoundoffShare()), r.Add("noise", x.Noise.String()), r.NoiseMultiplier(x.Noise, x.Certificate), r.Add("variance", norm*norm)) // of E ||Z||^2
 		releases = append(releases, r)
-		if i > len(m.Releases)-m.Gradients {
+		if i > len(p.Releases)-m.Gradients {
 			f.lines = lines // one line for all gradients
 		}
 	}

@@ -285,7 +285,7 @@ func TestMomentsSpendTheBudget(t *testing.T) {
 				t.Fatal(err)
 			}
 			shares, steps := 0.0, 0.0
-			for _, r := range p.Moments.Releases {
+			for _, r := range p.Releases {
 				shares += r.Share
 				if strings.Contains(r.Name, "gradient") {
 					steps += r.Share

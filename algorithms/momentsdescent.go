@@ -88,7 +88,7 @@ func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan,
 		t.Step(done, total)
 	}
 	start := done < m.Passes
-	if err := m.collect(ctx, sums, s, released, min(done, m.Passes), func(done int) {
+	if err := m.collect(ctx, sums, s, p.Releases, released, min(done, m.Passes), func(done int) {
 		if done < m.Passes {
 			keep(done)
 		}
@@ -124,7 +124,7 @@ func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan,
 		for k := range gradient {
 			gradient[k] /= count
 		}
-		r := m.Releases[len(m.Releases)-total+done]
+		r := p.Releases[len(p.Releases)-total+done]
 		if err := s.Release(gradient, r.Certificate, r.Noise); err != nil {
 			return nil, err
 		}

@@ -6,7 +6,6 @@ import (
 
 	"dyad/engine"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // gradientName is the release of a mean gradient.
@@ -62,38 +61,21 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps := make([]MomentsRelease, rule.Steps)
+	steps := make(Releases, rule.Steps)
 	for i := range steps {
-		steps[i] = MomentsRelease{Name: gradientName, Coordinates: problem.D, Share: rule.GradientShare / float64(rule.Steps), Certificate: certificate}
+		steps[i] = Release{Name: gradientName, Coordinates: problem.D, Share: rule.GradientShare / float64(rule.Steps), Certificate: certificate}
 	}
-	m, err := a.Moments.releases(plain, kernel, choice, steps...)
+	m, rows, err := a.Moments.releases(plain, kernel, choice, steps...)
 	if err != nil {
 		return nil, err
 	}
 	s.Kernel, m.Gradients = kernel, rule.Steps
-	last := m.Releases[len(m.Releases)-1]
-	m.GradientNoise = last.Noise.NoiseNorm(problem.D) / math.Sqrt(float64(problem.D))
 	p := &Plan{
 		Algorithm: name, Mode: s.Mode, Spec: s, Moments: m,
-		Schedule:    Schedule{Name: fmt.Sprintf("%d over the records for moments, then %d gradients", m.Passes, m.Gradients), Steps: m.Passes + m.Gradients},
-		Certificate: last.Certificate, Noise: last.Noise,
+		Schedule:      Schedule{Name: fmt.Sprintf("%d over the records for moments, then %d gradients", m.Passes, m.Gradients), Steps: m.Passes + m.Gradients},
 		GradientPairs: float64(m.Gradients) * float64(pairs.Len()),
-		// That of the signed sum, where a sum of the largest norm n R became the radius.
-		ModelNoise: problem.Radius * m.SumNoise * math.Sqrt(float64(problem.D)) / (float64(problem.N) * m.ClipRadius),
 	}
-	var events []account.Event
-	for _, r := range m.Releases {
-		events = append(events, r.Noise.Event(r.Certificate))
-	}
-	g := p.words("", s.constants())
-	g.Assumptions = append(g.Assumptions, m.assumption())
-	g.Released, g.Derivation = m.guarantee(last.Noise, problem.ByPerson())
-	if err := p.Promise(s.Budget, problem.N, s.Provenance, g, events...); err != nil {
-		return nil, err
-	}
-	p.Facts = p.momentsFacts()
-	p.Objective = p.objective() + "; " + m.objective()
-	return p, nil
+	return p, p.promiseMoments(rows, s.constants(), m.assumption())
 }
 
 // MomentsDescentRule is the public rule of MomentsDescent, a function of public numbers: three

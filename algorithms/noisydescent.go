@@ -7,7 +7,6 @@ import (
 
 	"dyad/engine"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // noisyDescent is projected gradient descent in which every mean gradient is released
@@ -99,7 +98,7 @@ func (d noisyDescent) plan(s Spec, schedule Schedule, c privacy.Certificate, noi
 	case d.Optimizer == (Optimizer{}):
 		p.Utility = s.noisyUtility(schedule.Steps, schedule.Constant, noise.NoiseNorm(s.coordinates()), d.average)
 	}
-	return p, p.account(theorem, account.Repeat(noise.Event(c), schedule.Steps))
+	return p, p.account(theorem, p.release(schedule.Steps))
 }
 
 // train runs the descent. Only released gradients enter the iterates.

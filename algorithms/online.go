@@ -248,7 +248,7 @@ func (p *Plan) finish(assumption string, claim *privacy.Claim) error {
 		fmt.Sprintf("public: at most n = %d records and when they arrive, batch %d, burn-in %d, %s, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema and all options; every row was projected to R", s.Horizon, s.Batch, s.BurnIn, s.bufferText(), pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
 		s.constants(), assumption)
 	g.Claim, g.Warnings = claim, s.unsoundWarning()
-	return p.Promise(s.Budget, s.Horizon, s.Provenance, g, p.Noise.Event(p.Certificate))
+	return p.PromiseReleases(s.Budget, s.Horizon, s.Provenance, g, Releases{p.release(1)})
 }
 
 // addUp fills in the sums over all updates: of step sizes, of pairs, and of the noise in

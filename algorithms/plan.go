@@ -20,7 +20,7 @@ type Plan struct {
 	Mode        Mode
 	Certificate privacy.Certificate // zero if there is no noise
 	Noise       privacy.Mechanism   // of one release; nil if there is none
-	Releases    Releases            // of plans that share a budget among releases; nil for others
+	Releases    Releases            // that Events and Guarantee follow from; nil without noise
 	Events      []account.Event     // everything that is released
 	Guarantee   privacy.Guarantee
 	// Facts are what reports say besides; empty for those that Report makes from Spec and
@@ -157,20 +157,24 @@ func (p *Plan) releasePlan(paper privacy.Mechanism, theorem string) error {
 			return err
 		}
 	}
-	return p.account(theorem, p.Noise.Event(p.Certificate))
+	return p.account(theorem, p.release(1))
 }
 
-// account fills in the guarantee of the events, all of them releases with noise
-// like p.Noise and certificates like p.Certificate. In Paper mode it is what they
-// provably give, next to the claim of the theorem, the budget.
-func (p *Plan) account(theorem string, events ...account.Event) error {
-	return p.Promise(p.Spec.Budget, p.Spec.Kernel.Problem().N, p.Spec.Provenance, p.words(theorem, p.Spec.constants()), events...)
+// release is the row of releases with the certificate and the noise of p, made a number of times.
+func (p *Plan) release(times int) Release {
+	return Release{Name: p.Certificate.Released(), Coordinates: p.Spec.coordinates(), Times: times, Share: 1 / float64(times), Certificate: p.Certificate, Noise: p.Noise}
 }
 
-// PromiseOneRecord fills in Events and Guarantee of a plan in Certified mode, for replacing one
-// record or person, in the words of the catalogue's algorithms: all releases have certificates like
-// p.Certificate and noise like p.Noise. It is for algorithms of other packages.
-func (p *Plan) PromiseOneRecord(events ...account.Event) error { return p.account("", events...) }
+// account fills in the guarantee of a release. In Paper mode it is what it provably gives, next to the claim of the
+// theorem, the budget.
+func (p *Plan) account(theorem string, r Release) error {
+	return p.PromiseReleases(p.Spec.Budget, p.Spec.Kernel.Problem().N, p.Spec.Provenance, p.words(theorem, p.Spec.constants()), Releases{r})
+}
+
+// PromiseOneRecord fills in Releases, Events and Guarantee of a plan in Certified mode, for replacing one
+// record or person, in the words of the catalogue's algorithms: what has the certificate p.Certificate is released
+// with the noise p.Noise a number of times. It is for algorithms of other packages.
+func (p *Plan) PromiseOneRecord(times int) error { return p.account("", p.release(times)) }
 
 // words are what the guarantee of one record or one person (docs/theory.md#persons) says
 // besides numbers; rests is the assumption about what the certificates rest on.

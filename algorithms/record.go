@@ -39,12 +39,8 @@ func (p *Plan) Record() (json.RawMessage, error) {
 			return nil, err
 		}
 		release := recordedRelease{Event: event}
-		switch {
-		case p.Moments != nil && len(p.Events) == len(p.Moments.Releases):
-			m := p.Moments.Releases[i]
-			release.Certificate, release.Noise = recordCertificate(m.Certificate), recordNoise(m.Noise)
-		case len(p.Events) == 1 && p.Noise != nil && p.Spec.Kernel != nil:
-			release.Certificate, release.Noise = recordCertificate(p.Certificate), recordNoise(p.Noise)
+		if p.Spec.Kernel != nil && len(p.Releases) > 0 {
+			release.Certificate, release.Noise = recordCertificate(p.Releases[i].Certificate), recordNoise(p.Releases[i].Noise)
 		}
 		r.Releases = append(r.Releases, release)
 	}

@@ -12,10 +12,21 @@ import (
 type Release struct {
 	Name        string
 	Coordinates int     // numbers that are released each time
-	Times       int     // how often; 0 is once
+	Times       int     // how often its cost is paid; 0 is once, also for a certificate that is for several releases together
 	Share       float64 // of mu^2, or of epsilon for delta = 0, each time
 	Certificate privacy.Certificate
 	Noise       privacy.Mechanism
+	// Cost is what the release costs where Certificate, Noise and Times do not state it: for disjoint parts, messages of users, the
+	// choice of a search and its runs. nil elsewhere.
+	Cost account.Event
+}
+
+// Event is what the release costs.
+func (r Release) Event() account.Event {
+	if r.Cost != nil {
+		return r.Cost
+	}
+	return account.Repeat(r.Noise.Event(r.Certificate), max(1, r.Times))
 }
 
 // Deviation is the standard deviation of the noise of a number.
@@ -26,32 +37,24 @@ func (r Release) Deviation() float64 {
 // Releases are the rows of a plan in the order of the run, from which its events, its guarantee and its record follow.
 type Releases []Release
 
-// each calls do for every release, as often as it is made.
-func (r Releases) each(do func(row int)) {
-	for i := range r {
-		for range max(1, r[i].Times) {
-			do(i)
-		}
-	}
-}
-
-// Calibrate gives the releases the noise that spends a budget by their shares (privacy.CalibrateShares).
+// Calibrate gives releases that are each made once the noise that spends a budget by their shares (privacy.CalibrateShares).
 func (r Releases) Calibrate(b privacy.Budget) error {
-	var parts []privacy.Part
-	var rows []int
-	r.each(func(i int) {
-		parts, rows = append(parts, privacy.Part{Certificate: r[i].Certificate, Share: r[i].Share}), append(rows, i)
-	})
+	parts := make([]privacy.Part, len(r))
+	for i, x := range r {
+		parts[i] = privacy.Part{Certificate: x.Certificate, Share: x.Share}
+	}
 	noise, err := privacy.CalibrateShares(parts, b)
-	for k := range noise { // equal for the times of a row
-		r[rows[k]].Noise = noise[k]
+	for i := range noise {
+		r[i].Noise = noise[i]
 	}
 	return err
 }
 
 // Events are what the releases cost.
 func (r Releases) Events() (all []account.Event) {
-	r.each(func(i int) { all = append(all, r[i].Noise.Event(r[i].Certificate)) })
+	for _, x := range r {
+		all = append(all, x.Event())
+	}
 	return all
 }
 

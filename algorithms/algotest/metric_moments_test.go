@@ -82,7 +82,7 @@ func TestReplayCatchesLeakyMetrics(t *testing.T) {
 		},
 	} {
 		p := metricPlan(t, a, n, d, engine.UnitBounds(), 1)
-		last := &p.Moments.Releases[1]
+		last := &p.Releases[1]
 		if i > 0 { // matrices that weigh more than is free
 			p.Moments.Scale *= 2
 		}

@@ -68,8 +68,8 @@ func TestMomentsAttainTheirCertificates(t *testing.T) {
 						a.SecondShare = 0
 					}
 					p := momentsPlan(t, a, n, d, delta)
-					if len(p.Moments.Releases) > 2 || p.Moments.Passes != 1 {
-						t.Fatalf("%d releases in %d passes", len(p.Moments.Releases), p.Moments.Passes)
+					if len(p.Releases) > 2 || p.Moments.Passes != 1 {
+						t.Fatalf("%d releases in %d passes", len(p.Releases), p.Moments.Passes)
 					}
 					cos := -1.0 // the signed sum alone: opposite records
 					if h := p.Moments.Scale; h > 0 {
@@ -297,7 +297,7 @@ func TestReplayCatchesLeakyMoments(t *testing.T) {
 		}
 	}
 	p := momentsPlan(t, algorithms.Moments{Second: "full", Centre: make([]float64, d), Balance: 0.5}, n, d, 0)
-	last := &p.Moments.Releases[1]
+	last := &p.Releases[1]
 	var err error
 	if last.Certificate, err = (privacy.SecondMomentSum{Radius: p.Moments.ClipRadius, Dim: 1}).Certify(); err != nil {
 		t.Fatal(err)
@@ -313,7 +313,7 @@ func TestReplayCatchesLeakyMoments(t *testing.T) {
 	rare := algorithms.Moments{Second: "full", Centre: make([]float64, d), Balance: 0.03, Steps: 1}
 	for _, sound := range []bool{true, false} {
 		p = momentsPlan(t, rare, n, d, 1e-5)
-		R, last = p.Moments.ClipRadius, &p.Moments.Releases[1]
+		R, last = p.Moments.ClipRadius, &p.Releases[1]
 		if !sound {
 			if last.Certificate, err = (privacy.RecordSum{Radius: R / 2, Weight: 1, Name: "gradient"}).Certify(); err != nil {
 				t.Fatal(err)

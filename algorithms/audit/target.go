@@ -140,7 +140,7 @@ func (t Target) move(ctx context.Context, most int) (float64, error) {
 		}
 		weight := 1.0
 		if t.Plan != nil && t.Plan.Moments != nil {
-			weight = t.Plan.Moments.Releases[i].Share
+			weight = t.Plan.Releases[i].Share
 		}
 		square += weight * distance2(other[i].Exact, r.Exact) / (bound * bound)
 	}

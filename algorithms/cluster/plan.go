@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/algorithms"
 	"dyad/privacy"
@@ -73,7 +74,7 @@ func New(o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := algorithms.Releases{{Name: "numbers and sums of records", Coordinates: query.Coordinates(), Times: o.Rounds, Share: 1 / float64(o.Rounds), Certificate: c}}
+	rows := slices.Repeat(algorithms.Releases{{Name: "numbers and sums of records", Coordinates: query.Coordinates(), Share: 1 / float64(o.Rounds), Certificate: c}}, o.Rounds)
 	if err := rows.Calibrate(o.Budget); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"dyad/algorithms"
 	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -39,19 +40,19 @@ func (p *Plan) local() error {
 		identity(s.Identity), "kappa was fixed without looking at private pairs")
 	each := fmt.Sprintf("each of %d labels is flipped with probability 1/(1 + e^%.6g)", flips, flip.Epsilon)
 	if s.Method == Input {
-		p.Events = []account.Event{vector.Event(), labels}
+		p.Releases = algorithms.Releases{{Name: "features", Coordinates: s.Dim, Cost: vector.Event()}, {Name: "labels", Coordinates: flips, Cost: labels}}
 		g.Kind = privacy.LocalDP
 		g.Released = "all features with Laplace noise and all labels after a coin flip, and with them every model trained on them"
 		g.Derivation = fmt.Sprintf("%.6g for the features (Laplace noise of scale 2 R/epsilon_x = %.6g on each of %d coordinates, L1 norm bound R = %.6g) and %.6g for the labels, %s (docs/theory.md#perturbed-records)", vector.Epsilon, vector.Laplace().Scale, s.Dim, s.Bound, float64(flips)*flip.Epsilon, each)
 	} else {
-		p.Events = []account.Event{labels}
+		p.Releases = algorithms.Releases{{Name: "labels", Coordinates: flips, Cost: labels}}
 		g.Kind = privacy.LabelLDP
 		g.Released = "all features in clear, all labels after a coin flip, and with them every model trained on them"
 		g.Derivation = each + ", and the group's losses add up (docs/theory.md#perturbed-records)"
 	}
 	s.Qualify(&g)
 	g.Epsilon = s.Budget.Epsilon // the parts were rounded down
-	p.Guarantee = g
+	p.Events, p.Guarantee = p.Releases.Events(), g
 	return nil
 }
 

@@ -185,7 +185,7 @@ func (p *Plan) roundoff(term float64) float64 {
 // account fills in events and guarantee.
 func (p *Plan) account() error {
 	s, releases := p.Spec, p.Batches*p.Spec.Epochs
-	event := p.Noise.Event(p.Certificate)
+	row := algorithms.Release{Name: p.Certificate.Released(), Coordinates: s.weights(), Share: 1, Certificate: p.Certificate, Noise: p.Noise}
 	released, derivation := fmt.Sprintf("the matrix after each of %d batches in %d epochs, with %s noise", releases, s.Epochs, p.Noise.Name()), p.Certificate.Derivation()
 	options := fmt.Sprintf("%d rows, loss %s with its parameters, clip h = %g, batches and all options", s.Rows, s.Loss.Name(), s.Clip)
 	who, kappa, formed := fmt.Sprintf("%d records and their ids", s.Individuals), "", "all pairs are used, whatever the records are"
@@ -197,13 +197,13 @@ func (p *Plan) account() error {
 		formed = "kappa was fixed without looking at private pairs; batches are formed by pair numbers"
 	}
 	if s.Method == Moments {
-		formed = "kappa was fixed without looking at private pairs"
+		formed, row.Coordinates = "kappa was fixed without looking at private pairs", 1+2*s.second()
 		released = fmt.Sprintf("the second moments of similar and of dissimilar pairs and the number of similar pairs, with %s noise", p.Noise.Name())
 		options = fmt.Sprintf("%d rows, margin, clip h = %g and all options", s.Rows, s.Clip)
 	}
 	if s.Sampling == Poisson {
-		event = account.Repeat(event, releases)
-		p.Events = []account.Event{event}
+		row.Times, row.Share = releases, 1/float64(releases)
+		p.Events = []account.Event{row.Event()}
 		formed += " and secret coins; which pairs were in which batch, and how many, stays secret"
 		derivation += fmt.Sprintf("; %d releases composed by privacy loss distributions; full batches with this noise would have epsilon = %.4g, and for this epsilon need sigma = %.6g",
 			releases, p.KnownBatches(), privacy.UnsampledSigma(p.Certificate, s.Budget, releases))
@@ -221,7 +221,7 @@ func (p *Plan) account() error {
 			g.Claim.Scale = m.Scale * s.Clip
 		}
 	}
-	return p.Promise(s.Budget, s.Individuals, s.Provenance, g, event)
+	return p.PromiseReleases(s.Budget, s.Individuals, s.Provenance, g, algorithms.Releases{row})
 }
 
 // unit is whose data the training protects.

@@ -53,7 +53,7 @@ func (p *Plan) promise() error {
 			}
 		}
 	}
-	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, p.Events...); err != nil {
+	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, p.Releases.Events()...); err != nil {
 		return err
 	}
 	if p.Guarantee.Epsilon > o.Budget.Epsilon {

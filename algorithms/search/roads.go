@@ -103,7 +103,7 @@ func (p *Plan) planChoice(epsilon float64) error {
 	if p.choice = privacy.ChoiceEpsilon(epsilon); !(p.choice > 0) {
 		return fmt.Errorf("%w: search: epsilon %v of the choice is below 2^-20", algorithms.ErrAssumption, epsilon)
 	}
-	p.Events = []account.Event{account.PureEvent{Epsilon: p.choice}}
+	p.Releases = algorithms.Releases{{Name: "choice", Coordinates: 1, Certificate: p.rank, Cost: account.PureEvent{Epsilon: p.choice}}}
 	return nil
 }
 
@@ -122,11 +122,11 @@ func (p *Plan) planCompose() error {
 	if err := p.planChoice(epsilon); err != nil {
 		return err
 	}
-	choice := p.Events
+	choice := p.Releases
 	one := privacy.Budget{Epsilon: (b.Epsilon - p.choice) / float64(k), Delta: b.Delta}
 	if b.Delta > 0 {
 		mu = largest(mu, func(mu float64) bool {
-			return within(b, append(slices.Clip(choice), account.Repeat(account.GaussianEvent{Sensitivity: mu, Sigma: 1}, k)))
+			return within(b, append(choice.Events(), account.Repeat(account.GaussianEvent{Sensitivity: mu, Sigma: 1}, k)))
 		})
 		one.Epsilon = account.GDPEpsilon(mu, b.Delta)
 	}
@@ -134,11 +134,13 @@ func (p *Plan) planCompose() error {
 		if err := p.trainings(privacy.Budget{Epsilon: one.Epsilon * (1 - less), Delta: b.Delta}); err != nil {
 			return err
 		}
-		p.Events = slices.Clip(choice)
-		for _, t := range p.Trainings {
-			p.Events = append(p.Events, t.Events...)
+		p.Releases = slices.Clip(choice)
+		for i, t := range p.Trainings {
+			for _, e := range t.Events {
+				p.Releases = append(p.Releases, algorithms.Release{Name: "training of " + p.Options.Settings[i].Name, Cost: e})
+			}
 		}
-		if within(b, p.Events) {
+		if within(b, p.Releases.Events()) {
 			return p.distinct()
 		}
 	}
@@ -151,7 +153,7 @@ var errJoint = errors.New("two settings have hidden steps of the same noise, whi
 // distinct refuses events that no session can carry out together.
 func (p *Plan) distinct() error {
 	joint := map[account.Event]bool{}
-	for _, e := range p.Events {
+	for _, e := range p.Releases.Events() {
 		err := account.Releases(e, func(r account.Release) error {
 			if r.Joint && joint[r.Event] {
 				return errJoint
@@ -218,6 +220,6 @@ func (p *Plan) planStopping() error {
 		p.selection.Event.Mu = max(p.selection.Event.Mu, one)
 		p.selection.Candidates = append(p.selection.Candidates, events)
 	}
-	p.Events = []account.Event{p.selection.Event}
+	p.Releases = algorithms.Releases{{Name: "the best of a secret number of runs", Cost: p.selection.Event}}
 	return nil
 }

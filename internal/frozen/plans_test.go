@@ -18,7 +18,8 @@ import (
 	"dyad/privacy/account"
 )
 
-// TestPlans: what plans promise, and what they refuse, is what it was, and the table has every kind of plan.
+// TestPlans: what plans promise, and what they refuse, is what it was; events follow from releases, but for those of
+// users, and without noise; and the table has every kind of plan.
 func TestPlans(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plans of the whole catalogue")
@@ -33,6 +34,9 @@ func TestPlans(t *testing.T) {
 			continue
 		}
 		made[path.Base(reflect.TypeOf(kind).Elem().PkgPath())] = true
+		if other := strings.HasPrefix(r.name, "local") || plan.Guarantee.Kind == privacy.None; !other && !reflect.DeepEqual(plan.Releases.Events(), plan.Events) {
+			t.Errorf("%s: its releases cost %v, and its events are %v", r.name, plan.Releases.Events(), plan.Events)
+		}
 		line, err := promise(plan)
 		if err != nil {
 			t.Fatal(r.name, err)

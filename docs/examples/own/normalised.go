@@ -7,7 +7,6 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // NormalisedDescent makes steps of one length along noisy gradients:
@@ -61,7 +60,7 @@ func (a NormalisedDescent) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
 		Schedule:      algorithms.Schedule{Name: "steps of one length", Steps: a.Steps, Constant: a.Length, TotalStep: a.Length * float64(a.Steps)},
 		GradientPairs: float64(a.Steps) * float64(s.Kernel.Problem().Pairs().Len()),
 	}
-	return p, p.PromiseOneRecord(account.Repeat(noise.Event(certificate), a.Steps))
+	return p, p.PromiseOneRecord(a.Steps)
 }
 
 // Train implements algorithms.Algorithm. It leaves its state after every step, so that a run
