@@ -157,16 +157,21 @@ func TestFormulasWithoutResults(t *testing.T) {
 		}
 	}
 	book := excelize.NewFile() // whose results are those of a spreadsheet program
-	for i, row := range [][]any{{"a", "b", "y"}, {1.5, "", "ja"}, {2.5, "", "nein"}, {4.25, "", "ja"}} {
+	for i, row := range [][]any{{"a", "b", "y"}, {1.5, 3.0, "ja"}, {2.5, 5.0, "nein"}, {4.25, 8.5, "ja"}, {4.25, 9.5, "nein"}} {
 		if err := book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row); err != nil {
 			t.Fatal(err)
+		}
+		if i > 0 { // the result stays
+			if err := book.SetCellFormula("Sheet1", fmt.Sprintf("B%d", i+1), fmt.Sprintf("A%d*2", i+1)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	path := filepath.Join(t.TempDir(), "computed.xlsx")
 	if err := book.SaveAs(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Draft(path, DraftOptions{}); err != nil {
-		t.Error(err)
+	if draft, err := Draft(path, DraftOptions{}); err != nil || !strings.Contains(string(draft.Schema), `{name: "b", range: [3, 9.5]`) {
+		t.Errorf("%v\n%s", err, draft.Schema)
 	}
 }
