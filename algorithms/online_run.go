@@ -46,6 +46,9 @@ type Online struct {
 // NewStream starts a stream whose releases go through s. The plan must have been
 // charged (ledger.Ledger.Begin with its Events), or s be a session on public data.
 func NewStream(p *Plan, s privacy.Session) (*Online, error) {
+	if p.eta == nil {
+		return nil, fmt.Errorf("algorithms: the plan of %s is for records that are all there; plan one of StreamCatalog", p.Algorithm)
+	}
 	o := newOnline(p, s)
 	if p.printed {
 		radius := p.Spec.Kernel.Problem().Radius

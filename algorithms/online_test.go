@@ -237,6 +237,23 @@ func TestStreamResumes(t *testing.T) {
 	}
 }
 
+func TestPlansOfRecordsAreNoStreams(t *testing.T) {
+	planned := 0
+	for _, a := range Catalog() {
+		p, err := a.Plan(streamSpec(t, StreamOptions{Horizon: 40, Batch: 4, Buffer: 6}, 0.1, Certified))
+		if err != nil {
+			continue
+		}
+		planned++
+		if _, err := NewStream(p, openStream(t, p, 5)); err == nil {
+			t.Errorf("%s: NewStream takes its plan", a.Info().Name)
+		}
+	}
+	if planned == 0 {
+		t.Error("no algorithm of the catalogue has a plan")
+	}
+}
+
 func TestResumeStreamRefuses(t *testing.T) {
 	o := StreamOptions{Horizon: 40, Batch: 4, Buffer: 6}
 	p, err := OnPairC{}.Plan(streamSpec(t, o, 0, Certified))
