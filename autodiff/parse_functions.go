@@ -157,6 +157,9 @@ func suggest(name string, known []string) string {
 	}
 	slices.Sort(known)
 	best, least := "", 3
+	if len(lower) == 1 { // one letter is as near as any other
+		least = 1
+	}
 	for _, k := range known {
 		if d := words.Distance(lower, k); d < least && d < max(len(k), 2) {
 			best, least = k, d

@@ -69,7 +69,9 @@ func naive(train, plan string) []mistake {
 		row("a ledger that is reset", "ledger reset", "ledger init c4 --epsilon 1 --delta 1e-5", "what was released stays spent", "--data-id"),
 		row("help on a word", "help epsilon", "help words", "dyad help words"),
 		row("clusters without a number", "cluster --data patients.csv --schema patients.yaml", "cluster --data patients.csv --schema patients.yaml -k 2 --public-data --out c.json", "--k"),
-		row("another letter in a formula", "losses check 1/(1+exp(-x))", "losses check 1/(1+exp(-u))", "the variable is u"),
+		row("another letter in a formula", "losses check 1/(1+exp(-x))", "losses check 1/(1+exp(-u))", "unknown name x; the variable is u"),
+		row("an argument of a list", "data list german", "data list", "dyad data list does not take the argument german"),
+		row("options in a file", "config train.yaml", train+"--data-id n18", "dyad train --config FILE"),
 		row("a model where no folder is", "train --data patients.csv --schema patients.yaml --out models/m.json", train+"--data-id n17", "models/m.json", "create it first"),
 		row("a value outside of its range", "train --data huge.csv --schema patients.yaml --public-data --out huge.json", "", "nearest end", "dyad data inspect"), // 32 of the old list
 	}

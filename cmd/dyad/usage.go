@@ -16,7 +16,7 @@ import (
 // otherNames are what other programs call the commands.
 var otherNames = map[string]string{
 	"fit": "train", "learn": "train", "run": "train", "score": "predict", "transform": "predict", "infer": "predict",
-	"test": "evaluate", "eval": "evaluate", "budget": "ledger", "schema": "data schema", "inspect": "data inspect", "convert": "data convert", "epsilon": "account", "compare": "evaluate MODEL --compare OTHER",
+	"test": "evaluate", "eval": "evaluate", "budget": "ledger", "schema": "data schema", "inspect": "data inspect", "convert": "data convert", "epsilon": "account", "compare": "evaluate MODEL --compare OTHER", "config": "train --config FILE", "settings": "train --config FILE",
 }
 
 var (
@@ -212,6 +212,8 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 			return fmt.Sprintf("unexpected argument %s: %s before it takes one value", m[1], valueOfFlag(args, m[1]))
 		case command == "dyad":
 			return fmt.Sprintf("there is no command %s", m[1])
+		default:
+			return fmt.Sprintf("%s does not take the argument %s", command, m[1])
 		}
 	case noValue.MatchString(text):
 		return noValue.FindStringSubmatch(text)[1] + " needs a value"
