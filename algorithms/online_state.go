@@ -156,8 +156,8 @@ func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, erro
 	o.Run, o.Session, o.count, o.updates = state.Run, state.Session, state.Count, state.Updates
 	d := len(o.x) / o.rows
 	rows := slices.Concat(state.Held, state.Fresh)
-	finite := func(v []float64) bool {
-		return !slices.ContainsFunc(v, func(f float64) bool { return math.IsNaN(f) || math.IsInf(f, 0) })
+	finite := func(v []float64) bool { // and so small that sums of fewer than 2^53 such numbers are finite
+		return !slices.ContainsFunc(v, func(f float64) bool { return !(math.Abs(f) < 1e290) })
 	}
 	fresh, updates := 0, 0
 	if active := state.Count - spec.BurnIn; active > 0 {

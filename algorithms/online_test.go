@@ -280,6 +280,7 @@ func TestResumeStreamRefuses(t *testing.T) {
 		"a short buffer":        func(s *StreamState) { s.Held = s.Held[1:] },
 		"a row twice":           func(s *StreamState) { s.Held[0] = s.Held[1] },
 		"rows in another order": func(s *StreamState) { s.Held[0], s.Held[1] = s.Held[1], s.Held[0] },
+		"an endless average":    func(s *StreamState) { s.Played[0] = math.MaxFloat64 },
 		"a row too large":       func(s *StreamState) { s.Held[0] = 1000 },
 		"lost features":         func(s *StreamState) { s.X = s.X[1:] },
 		"no average":            func(s *StreamState) { s.Played = nil },
