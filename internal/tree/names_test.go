@@ -1,0 +1,65 @@
+package tree
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// merged are tests of internal/tree/testdata/names.txt that have another name today.
+var merged = map[string]string{
+	"TestCUDAOnTheHost":                "TestHost", // one framework in engine/cuda, run by make host
+	"TestRequestsInWorkKeepTheirPlace": "TestRequestsInWorkKeepTheirShare",
+}
+
+var testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w+)\(`)
+
+// lost returns the names that stand more often in want than in have, and names of today that are not there.
+func lost(want []string, have map[string]int) (out []string) {
+	for _, name := range want {
+		if today := merged[name]; today != "" { // several may be one today
+			if have[today] < 1 {
+				out = append(out, today)
+			}
+		} else if have[name]--; have[name] < 0 {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// TestNoTestIsLost: every test, fuzz target and example that the project had before tests were made faster is still there, in any
+// package of either module.
+func TestNoTestIsLost(t *testing.T) {
+	have := map[string]int{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range testName.FindAllSubmatch(text, -1) {
+			have[string(m[1])]++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.FromSlash("internal/tree/testdata/names.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := strings.Fields(string(text))
+	if len(names) < 1700 {
+		t.Fatalf("names.txt has %d names", len(names))
+	}
+	for _, name := range lost(names, have) {
+		t.Errorf("%s is gone; if another test does what it did, name that test in merged", name)
+	}
+	if len(lost([]string{"TestThatIsGone"}, have)) != 1 {
+		t.Error("a lost test is not noticed")
+	}
+}
