@@ -20,15 +20,15 @@ var sections = []struct{ title, flags string }{
 	{"Model:", "model k metric start-seed task algorithm algorithms method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
 	{"Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip gradient-clip rate"},
 	{"Privacy:", "mode paper-unsound epsilon epsilons delta unit kappa max-epsilon max-epochs max-direction-pairs holdout-epsilon exact-figures shuffle-delta"},
-	{"Noise and steps; they change the mechanism:", "noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink printed-steps every buffer reservoir per-class burn-in secret-state " +
+	{"Noise and steps; they change the mechanism:", "noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink mechanisms printed-steps every buffer reservoir per-class burn-in secret-state " +
 		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold threshold-step kwik-ratio kwik-delta"},
 	{"Constants of the loss, as you assert them:", "G L Dg H radius-diameter"},
 	{"Evaluation:", "figures plan holdout holdout-records split-seed splits intervals no-ceiling compare regret neighbours top roc-thresholds aim at-least mean-loss loss-range reference confidence"},
 	{"Trials:", "runs time black-box canaries guesses worst-start person-rows"},
-	{"Server:", "server listen protocol cert key ca token tokens memory check poll beat messages-per-second max-connections"},
+	{"Server:", "server listen host protocol cert key ca token tokens memory check poll beat messages-per-second max-connections"},
 	{"Device; rounding depends on it, and so does the noise that covers rounding:", "device precision"},
 	{"Performance; results and guarantees do not depend on it:", "workers parallel team team-deadline part part-out merge retry checkpoint-every"},
-	{"Output and ledger:", "out onnx sql python go npz safetensors table format force unknown yes dir state resume ledger data-id seed plot report track"},
+	{"Output and ledger:", "out onnx sql python go npz safetensors table curves format force unknown yes dir state resume ledger data-id seed plot report track"},
 }
 
 // firstFlags are in the first view.
