@@ -237,6 +237,37 @@ func TestStreamResumes(t *testing.T) {
 	}
 }
 
+// A buffer that is no reservoir holds the last records, oldest first, whatever its size and that of a batch.
+func TestStreamHoldsTheLastRecords(t *testing.T) {
+	for _, buffer := range []int{1, 6, 40} {
+		for _, batch := range []int{1, 4, 9} {
+			p, err := OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 90, Batch: batch, Buffer: buffer}, 0, Certified))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, err := NewStream(p, openStream(t, p, 5))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for last := 1; last <= 90; last++ {
+				feedStream(t, o, last)
+				if len(o.fresh) > 0 {
+					continue
+				}
+				if want := min(last, buffer); len(o.held) != want {
+					t.Fatalf("buffer %d, batch %d: %d records are held after %d", buffer, batch, len(o.held), last)
+				}
+				for i, row := range o.held {
+					x, y := streamRecord(last - len(o.held) + i + 1)
+					if at := int(row) * len(x); !slices.Equal(o.x[at:at+len(x)], x) || o.y[row] != y {
+						t.Fatalf("buffer %d, batch %d: after %d records, number %d of the buffer is another one", buffer, batch, last, i+1)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestPlansOfRecordsAreNoStreams(t *testing.T) {
 	planned := 0
 	for _, a := range Catalog() {

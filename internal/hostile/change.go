@@ -66,8 +66,11 @@ func (v *Value) Leaves() (all []string) {
 // Choices is how many things can become of a value, with so many leaves of the caller.
 func Choices(leaves int) int { return len(values) + turns + leaves }
 
+// mostBytes is about how long a changed document may be: a long text in a list that is doubled only takes time.
+const mostBytes = 1 << 19
+
 // Change is a copy of a document that is changed in places: three bytes for each, two for the place and one for what
-// becomes of it, both modulo how many there are. The caller's leaves are among the choices.
+// becomes of it, both modulo how many there are. The caller's leaves are among the choices. A copy that is too long is as it was.
 func (v *Value) Change(changes []byte, leaves ...string) *Value {
 	whole := List(v.clone())
 	for ; len(changes) >= 3; changes = changes[3:] {
@@ -83,6 +86,12 @@ func (v *Value) Change(changes []byte, leaves ...string) *Value {
 		}
 		if len(whole.Items) != 1 {
 			whole.Items = []*Value{{}} // the whole was taken away or doubled
+		}
+	}
+	size := 0
+	for _, p := range whole.places(nil) {
+		if size += 1 + len(p.in.Items[p.at].Leaf); size > mostBytes {
+			return v.clone()
 		}
 	}
 	return whole.Items[0]
