@@ -73,7 +73,7 @@ type Provenance struct {
 	// then carries a warning that voids it.
 	BoundsFromData bool
 	// DraftAway marks bounds of a schema that was made from the data, where what the draft took from them is not there to
-	// compare with: the guarantee then carries a warning that nobody knows whether it holds.
+	// compare with: the guarantee then carries the warning DraftAway.
 	DraftAway bool
 	// SelectedByLabel marks records that are those rows of a file that have one of two
 	// labels: the guarantee then says that it does not hide who is among them.

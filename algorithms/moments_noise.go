@@ -13,7 +13,7 @@ import (
 // of the gradients, and to first order in that of the matrix.
 type weightNoise struct{ variance, along []float64 }
 
-// noise is that of w = (Xi + lambda I)^-1 v. v has noise s1 in each coordinate. Noise E in the matrix moves w by -(Xi + lambda I)^-1 E w; E
+// noise returns the covariance for w = (Xi + lambda I)^-1 v. v has noise s1 in each coordinate. Noise E in the matrix moves w by -(Xi + lambda I)^-1 E w; E
 // has the deviation s2 in isometric coordinates, so the covariance of E w is s2^2 (|w|^2 I + w w^T)/2.
 func (m *MomentsPlan) noise(f momentsFit) weightNoise {
 	s1, s2 := m.SumNoise/m.ClipRadius, m.SecondNoise/(m.ClipRadius*m.ClipRadius)

@@ -104,7 +104,7 @@ func noiseCoverage(t *testing.T, a Moments, n int, epsilon float64, change func(
 	return float64(in) / float64(runs*len(a.Blocks))
 }
 
-// TestNoiseOfWeightsCovers: the covariances that Blocks appends are those of the noise, with and without logistic steps, but for the noise of
+// TestNoiseOfWeightsCovers: the covariances that Blocks appends cover the noise, with and without logistic steps, but for the noise of
 // a released centre, which they leave out. Without the noise of the signed sum, of the matrix or of the steps, where that part is large, they
 // are too small.
 func TestNoiseOfWeightsCovers(t *testing.T) {

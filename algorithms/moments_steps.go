@@ -101,8 +101,8 @@ func (l *momentsLogit) step(g, xi []float64, s, ridge float64) (by []float64) {
 	return by
 }
 
-// take makes a model that was improved by steps that of the fit. It stays if neither signed sum
-// nor gradients stood out of their noise, and taken says that it does not.
+// take replaces the model of the fit by one that steps improved, and returns true. If neither signed sum
+// nor gradients stood out of their noise, the model stays and take returns false.
 func (f *momentsFit) take(l momentsLogit) (taken bool) {
 	for _, x := range l.w {
 		if x != 0 {

@@ -160,7 +160,7 @@ func (o *Online) Step(ctx context.Context, x []float64, y float64) ([]float64, e
 	return w, nil
 }
 
-// ring says that the rows are those of the last cap + Batch records in turn.
+// ring reports whether the rows hold the last cap + Batch records in turn.
 func (o *Online) ring() bool { return !o.plan.Spec.Reservoir && !o.plan.Spec.PerClass }
 
 // freeRow is a row that neither the buffer nor the batch uses.

@@ -58,8 +58,8 @@ func (p Provenance) StreamUnit() Unit {
 		Assumption: p.Contribution() + "; records may be chosen after seeing earlier releases; " + secretBits + "; a release leaves only after the state that counts it is durable"}
 }
 
-// IdentifiedUnit is the unit of labelled records with ids, all of which are compared.
-func IdentifiedUnit() Unit { // its name is that of other runs on the same records
+// IdentifiedUnit is the unit of labelled records whose ids are all compared.
+func IdentifiedUnit() Unit { // named as for other runs on the same records
 	return Unit{Name: OneRecord, Relation: "same n and ids, one record replaced" + withLabel, Assumption: secretBits}
 }
 

@@ -60,7 +60,7 @@ func run(t *testing.T, target audit.Target, runs int) *audit.Report {
 	return r
 }
 
-// holds says that an audit did not refute the claim, and that it would have refuted half; or a third, by a quarter of the runs.
+// holds checks that an audit did not refute the claim, and would have refuted half of it (a third, with a quarter of the runs).
 func holds(t *testing.T, r *audit.Report) {
 	t.Helper()
 	if !r.Holds() {

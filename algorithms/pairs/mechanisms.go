@@ -41,7 +41,7 @@ type MechanismNoise struct {
 	// RMS is the root mean square error of one coordinate of the mean gradient of a batch, in units of the clip. A coordinate of
 	// the mean gradient is at most 1.
 	RMS float64 `json:"rms"`
-	// Trains says that training has this mechanism; it may be asked for by the flags of the plan.
+	// Trains is set where training has this mechanism, which the flags of the plan can ask for.
 	Trains bool `json:"trains"`
 }
 

@@ -70,7 +70,7 @@ func TestRandomStoppingOfEverySize(t *testing.T) {
 
 // At all sizes a search chooses by the law of docs/theory.md#choice with the epsilon that it prints, wherever the best candidate
 // stands, and replacing a record, wherever it stands, moves the score of every candidate by no more than the certificate, and by
-// nearly all of it. Everything goes through the session. The number of coordinates is that of candidates.
+// nearly all of it. Everything goes through the session. Each candidate is a coordinate.
 func TestChoicesOfEverySize(t *testing.T) {
 	for _, c := range sizes.Cells(t, 1.2e6, 1) {
 		k := min(max(c.D, 2), MaxCandidates)

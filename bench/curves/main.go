@@ -69,7 +69,7 @@ type study struct {
 	t           float64
 }
 
-// measures says whether a basis has a large enough n mu/sqrt d, or, for none, whether one of the others has.
+// measures reports whether a basis has a large enough n mu/sqrt d, or, for none, whether one of the others has.
 func (s study) measures(encoded []*engine.Records, i, n int, mu float64) bool {
 	for k, r := range encoded {
 		if (k == i || s.bases[i] == dataset.BasisNone) && s.bases[k] != dataset.BasisNone && float64(n)*mu >= s.t*math.Sqrt(float64(r.Dim())) {

@@ -76,7 +76,11 @@ type synthFile struct {
 // Run writes the files.
 func (c *dataSynthCmd) Run(a *app) error {
 	isPack := strings.HasSuffix(c.File, ".dyadpack")
-	for path, content := range map[string]files.Content{c.File: "table", c.Schema: "schema", c.Answers: "schema", c.HeldOut: "table", c.HeldOutSchema: "schema"} {
+	for i, path := range []string{c.File, c.HeldOut, c.Schema, c.Answers, c.HeldOutSchema} {
+		content := files.Content("table")
+		if i > 1 {
+			content = "schema"
+		}
 		if err := checkOut(path, c.Force); err != nil {
 			return err
 		}

@@ -168,7 +168,7 @@ func (r *influenceResult) text(top int) string {
 			bound = fmt.Sprintf(" (at most %.3g is proved)", *r.UniformBound)
 		}
 		line(&b, "stability", "no pair's loss changes by more than %.3g without one record, to first order%s", *r.Uniform, bound)
-		line(&b, "", "%.3g in the mean over the records, for the pair that changes most: %.2g of that, and so is the term of stability in Theorem 3 of Kang et al. of that of earlier theorems", *r.Expected, *r.Expected / *r.Uniform)
+		line(&b, "", "%.3g in the mean over the records, for the pair that changes most, which is %.2g times as much; Theorem 3 of Kang et al. gains that factor over uniform stability", *r.Expected, *r.Expected / *r.Uniform)
 	}
 	if r.PL != nil {
 		line(&b, "PL ratio", "smallest seen %.4g at %d points; the constant mu is not larger", *r.PL, r.PLPoints)

@@ -170,7 +170,7 @@ type chargedRun struct {
 	Guarantee string    `json:"guarantee"`
 	// FromData says that ranges were taken from the data, so that the guarantee does not hold.
 	FromData bool `json:"ranges_from_data,omitempty"`
-	// DraftAway says that ranges may have been taken from the data, so that it is not known whether the guarantee holds.
+	// DraftAway marks ranges that may have been taken from the data: the guarantee then may not hold.
 	DraftAway bool `json:"ranges_not_compared,omitempty"`
 	Seeded    bool `json:"seeded,omitempty"`
 }

@@ -79,7 +79,7 @@ func TestEveryCommandIsAttackedAtEverySize(t *testing.T) {
 	}
 }
 
-// spends says whether a command has flags of records and of an epsilon.
+// spends reports whether a command has flags of records and of an epsilon.
 func spends(leaf *kong.Node) bool {
 	records, epsilon := false, false
 	for _, level := range leaf.AllFlags(false) {

@@ -34,7 +34,7 @@ func evidenceOn(page string) (all []statedEvidence) {
 	return all
 }
 
-// wrongEvidence says what is wrong with a line: a command of the program is run, a test must exist below root.
+// wrongEvidence returns what is wrong with a line: a command of the program is run, a test must exist below root.
 func wrongEvidence(t *testing.T, root string, e statedEvidence) string {
 	t.Helper()
 	if e.command == "" {

@@ -48,7 +48,7 @@ var unclaimed = []freedom{
 	{path: `\.plan\.releases\.#\.certificate\.numbers\.(error|update_error|scale|count)`, less: true, why: "bounds from above: the file is a true statement about a run whose errors, or weights in a joint release, were smaller"},
 }
 
-// covers says whether f lets a model have another value at a path.
+// covers reports whether f lets a model have another value at a path.
 func (f freedom) covers(model, path string) bool {
 	return regexp.MustCompile("^("+f.path+")$").MatchString(path) && regexp.MustCompile(f.of).MatchString(model)
 }

@@ -11,7 +11,7 @@ import (
 	"dyad/engine/dataset"
 )
 
-// Confidence is that of the bands.
+// Confidence is the probability with which a band covers.
 const Confidence = 0.95
 
 // places is how many places of its range a curve of a number has.
@@ -143,7 +143,7 @@ func deviation(covariance, features []float64, full bool) float64 {
 	return math.Sqrt(max(sum, 0))
 }
 
-// bend says whether a straight line is within the band.
+// bend reports, in a word, whether a straight line is within the band.
 func bend(c *Curve, basis bool) string {
 	switch {
 	case !basis:
@@ -156,7 +156,7 @@ func bend(c *Curve, basis bool) string {
 	return Bends
 }
 
-// fits says whether some line a + b k is from low[k] to high[k] at every k. For a slope b it needs max(low - b k) <= min(high - b k), and
+// fits reports whether some line a + b k is from low[k] to high[k] at every k. For a slope b it needs max(low - b k) <= min(high - b k), and
 // the difference is convex in b.
 func fits(low, high []float64) bool {
 	gap := func(b float64) float64 {

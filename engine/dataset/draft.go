@@ -132,7 +132,7 @@ type profile struct {
 	format  string
 	csv     CSVOptions
 	grouped bool // LIBSVM rows have a query id
-	typed   bool // the range is that of the type of an array
+	typed   bool // the type of an array gives the range
 
 	// Of formats with named columns; a column without a name is left out.
 	names []string

@@ -144,7 +144,7 @@ func readMemory(path string) (*memory, error) {
 }
 
 // remember marks what a schema that was read from path still has of its draft, however the marks went away. Draft is then
-// empty. It stays if the memory of that draft is not there, so that nobody knows what was replaced.
+// empty. It stays if the memory of that draft is not there, and what was replaced is then unknown.
 func (s *Schema) remember(path string) error {
 	m, err := readMemory(path + DraftedEnding)
 	if at, e := filepath.EvalSymlinks(path); err == nil && m == nil && e == nil {

@@ -132,7 +132,7 @@ func (e *Encoder) Blocks() (widths []int) {
 	return widths
 }
 
-// HasBasis says that some number has a basis.
+// HasBasis reports whether some number has a basis.
 func (e *Encoder) HasBasis() bool {
 	for k := range e.width() {
 		if f, _ := e.feature(k); f.cosines > 0 {

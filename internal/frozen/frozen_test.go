@@ -78,7 +78,7 @@ func promise(p *algorithms.Plan) (string, error) {
 // named are the numbers of a report that promise shows by their names.
 var named = map[string]string{"sensitivity": "s", "sigma": "sigma", "scale": "scale", "noise_multiplier": "m", "choice_epsilon": "choice", "score_noise": "score"}
 
-// numbers are those of a JSON text in their order, apart by name: "s=..." and so on, and all.
+// numbers lists the numbers of a JSON text in their order, apart by name: "s=..." and so on, and all.
 func numbers(text []byte) (noise []string, all []float64, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -204,7 +204,7 @@ func differences(want, got []string, tolerance float64) (all []string) {
 	return all
 }
 
-// alike says that texts are equal up to a tolerance of their numbers.
+// alike reports whether texts are equal up to a tolerance of their numbers.
 func alike(want, got string, tolerance float64) bool {
 	if want == got || tolerance == 0 {
 		return want == got

@@ -67,7 +67,7 @@ func rows() (all []row) {
 	return all
 }
 
-// shapes are the units of records: rows, persons, rows of which a person may have several, and rows of query groups.
+// shapes are the units of records: rows, persons, rows where a person may have several, and rows of query groups.
 func shapes(n, d int, more bool) map[string]dyad.Shape {
 	all := map[string]dyad.Shape{
 		"record": {Records: n, Features: d, LabelValues: 2},

@@ -59,7 +59,7 @@ func TestFuzzedTargetsHaveACorpus(t *testing.T) {
 	}
 }
 
-// corpus says what is wrong with the committed inputs of a target.
+// corpus returns what is wrong with the committed inputs of a target.
 func corpus(t *testing.T, folder, target string) string {
 	t.Helper()
 	inputs, err := os.ReadDir(filepath.Join(filepath.FromSlash(folder), "testdata", "fuzz", target))

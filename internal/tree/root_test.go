@@ -9,7 +9,7 @@ import (
 // mostFiles is what a folder that shows a face has of Go files, tests included.
 const mostFiles = 12
 
-// crowded says that a folder has more files than that.
+// crowded is an error if a folder has more files than that.
 func crowded(dir string) error {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {

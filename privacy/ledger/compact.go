@@ -240,7 +240,7 @@ func (a *Archive) add(c Charge) error {
 // totals stay what they were to the last bit, and a million takes about a second.
 const maxArchived = 1 << 22
 
-// few says that the archive stands for no more than maxArchived events.
+// few reports whether the archive stands for no more than maxArchived events.
 func (a *Archive) few() bool {
 	events := 0
 	for _, t := range a.Totals {
@@ -254,7 +254,7 @@ func (a *Archive) few() bool {
 	return true
 }
 
-// known says that every number and event of an archive was read exactly, none of them is
+// known reports whether every number and event of an archive was read exactly, none of them is
 // negative, since such a line would take back what was spent, and totals of them end.
 func (a *Archive) known() bool {
 	hash, err := hex.DecodeString(a.Hash)

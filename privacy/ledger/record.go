@@ -233,7 +233,7 @@ func parseEntry(c lineContent) Entry {
 	return e
 }
 
-// possible says that the program writes such a line: totals and compactions hold for no other, such as a charge without a data id.
+// possible reports whether the program writes such a line: totals and compactions hold for no other, such as a charge without a data id.
 func (e *Entry) possible() bool {
 	switch e.Type {
 	case typeCharge:

@@ -229,7 +229,7 @@ func (o HandlerOptions) bounded(h http.Handler) http.Handler {
 	})
 }
 
-// serves says whether a header Host names the server. HTTP/1.0 may leave it out; no browser does.
+// serves reports whether a header Host names the server. HTTP/1.0 may leave it out; no browser does.
 func (o HandlerOptions) serves(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
