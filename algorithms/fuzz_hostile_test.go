@@ -8,15 +8,11 @@ import (
 	"slices"
 	"testing"
 
-	"dyad/engine"
-	"dyad/engine/cpu"
 	"dyad/internal/hostile"
-	"dyad/privacy"
 )
 
 // hostileStreams are the plans of streams of several algorithms, and documents of what they save after some records.
 func hostileStreams(f *testing.F) (plans []*Plan, seeds []*hostile.Value) {
-	problem := engine.Problem{N: 2, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
 	for _, s := range []struct {
 		algorithm interface {
 			Plan(Spec) (*Plan, error)
@@ -27,30 +23,12 @@ func hostileStreams(f *testing.F) (plans []*Plan, seeds []*hostile.Value) {
 		{OnPairC{}, StreamOptions{Horizon: 20, Buffer: 4, PerClass: true}},
 		{DPFTRL{}, StreamOptions{Horizon: 20, Buffer: 4, Batch: 3}},
 	} {
-		spec, err := NewStreamSpec(cpu.Backend{}, problem, s.options, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified)
-		if err != nil {
-			f.Fatal(err)
-		}
-		p, err := s.algorithm.Plan(spec)
+		p, err := s.algorithm.Plan(streamSpec(f, s.options, 0, Certified))
 		if err != nil {
 			f.Fatal(err)
 		}
 		for _, records := range []int{1, 7, 14} {
-			o, err := NewStream(p, hostileSession(f, p))
-			if err != nil {
-				f.Fatal(err)
-			}
-			for o.Count() < records {
-				x, y := streamRecord(o.Count() + 1)
-				if _, err := o.Step(f.Context(), x, y); err != nil {
-					f.Fatal(err)
-				}
-			}
-			var b bytes.Buffer
-			if err := o.Save(&b); err != nil {
-				f.Fatal(err)
-			}
-			v, err := hostile.Parse(b.Bytes())
+			v, err := hostile.Parse(savedStream(f, p, records))
 			if err != nil {
 				f.Fatal(err)
 			}
@@ -58,14 +36,6 @@ func hostileStreams(f *testing.F) (plans []*Plan, seeds []*hostile.Value) {
 		}
 	}
 	return plans, seeds
-}
-
-func hostileSession(t testing.TB, p *Plan) *privacy.LiveSession {
-	s, err := privacy.NewPublicSession(privacy.NewSeededSource(1), p.Events)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 // resealed reads a document whose check sum is true.
@@ -98,7 +68,7 @@ func FuzzHostileState(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s := hostileSession(t, p)
+		s := openStream(t, p, 1)
 		if state.Updates < 0 || state.Updates > p.Schedule.Steps || s.Skip([]int{state.Updates}) != nil {
 			return // refused by the count before
 		}

@@ -7,10 +7,6 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
-
-	"dyad/engine"
-	"dyad/engine/cpu"
-	"dyad/privacy"
 )
 
 // sealed is body with its check sum.
@@ -22,40 +18,15 @@ func sealed(body []byte) []byte {
 // The state of a stream is refused, or the stream goes on from it. Half of the inputs get the check sum that an
 // edit by hand lacks.
 func FuzzStreamState(f *testing.F) {
-	spec, err := NewStreamSpec(cpu.Backend{}, engine.Problem{N: 2, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1},
-		StreamOptions{Horizon: 20, Buffer: 4}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified)
+	p, err := OnPairC{}.Plan(streamSpec(f, StreamOptions{Horizon: 20, Buffer: 4}, 0, Certified))
 	if err != nil {
 		f.Fatal(err)
-	}
-	p, err := OnPairC{}.Plan(spec)
-	if err != nil {
-		f.Fatal(err)
-	}
-	start := func(t testing.TB) *privacy.LiveSession {
-		s, err := privacy.NewPublicSession(privacy.NewSeededSource(1), p.Events)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
 	}
 	for _, records := range []int{0, 1, 7} {
-		o, err := NewStream(p, start(f))
-		if err != nil {
-			f.Fatal(err)
-		}
-		for o.Count() < records {
-			x, y := streamRecord(o.Count() + 1)
-			if _, err := o.Step(f.Context(), x, y); err != nil {
-				f.Fatal(err)
-			}
-		}
-		var b bytes.Buffer
-		if err := o.Save(&b); err != nil {
-			f.Fatal(err)
-		}
-		body, _, _ := bytes.Cut(b.Bytes(), []byte{'\n'})
+		saved := savedStream(f, p, records)
+		body, _, _ := bytes.Cut(saved, []byte{'\n'})
 		f.Add(body, true)
-		f.Add(b.Bytes(), false)
+		f.Add(saved, false)
 	}
 	f.Fuzz(func(t *testing.T, text []byte, seal bool) {
 		if seal {
@@ -68,7 +39,7 @@ func FuzzStreamState(f *testing.F) {
 		if len(state.Position().Digest) != 2*sha256.Size {
 			t.Fatal("no digest")
 		}
-		s := start(t)
+		s := openStream(t, p, 1)
 		if state.Updates < 0 || state.Updates > p.Schedule.Steps || s.Skip([]int{state.Updates}) != nil {
 			return // refused by the count before
 		}
@@ -77,7 +48,7 @@ func FuzzStreamState(f *testing.F) {
 			return
 		}
 		for range 3 {
-			if o.Count() < spec.Horizon {
+			if o.Count() < p.Spec.Horizon {
 				if _, err := o.Step(t.Context(), []float64{0.1, 0.2}, 1); err != nil {
 					t.Fatal(err)
 				}

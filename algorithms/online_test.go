@@ -16,7 +16,7 @@ import (
 	"dyad/privacy/account"
 )
 
-func streamSpec(t *testing.T, o StreamOptions, l2 float64, m Mode) Spec {
+func streamSpec(t testing.TB, o StreamOptions, l2 float64, m Mode) Spec {
 	t.Helper()
 	s, err := NewStreamSpec(cpu.Backend{}, engine.Problem{
 		N: 2, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1,
@@ -33,7 +33,7 @@ func streamRecord(t int) ([]float64, float64) {
 	return []float64{0.5 * y * math.Cos(float64(t)), 0.3 * math.Sin(3*float64(t))}, y
 }
 
-func openStream(t *testing.T, p *Plan, seed uint64) *privacy.LiveSession {
+func openStream(t testing.TB, p *Plan, seed uint64) *privacy.LiveSession {
 	t.Helper()
 	s, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events)
 	if err != nil {
@@ -43,7 +43,7 @@ func openStream(t *testing.T, p *Plan, seed uint64) *privacy.LiveSession {
 }
 
 // feedStream steps from record o.Count()+1 to record last, and returns the releases.
-func feedStream(t *testing.T, o *Online, last int) (out [][]float64) {
+func feedStream(t testing.TB, o *Online, last int) (out [][]float64) {
 	t.Helper()
 	for o.Count() < last {
 		x, y := streamRecord(o.Count() + 1)
@@ -56,6 +56,21 @@ func feedStream(t *testing.T, o *Online, last int) (out [][]float64) {
 		}
 	}
 	return out
+}
+
+// savedStream is the state of a stream of a plan after some records.
+func savedStream(t testing.TB, p *Plan, records int) []byte {
+	t.Helper()
+	o, err := NewStream(p, openStream(t, p, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	feedStream(t, o, records)
+	var b bytes.Buffer
+	if err := o.Save(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // The guarantee is S = 1.645 and not n releases of their own: the noise does not
