@@ -21,7 +21,7 @@ screenshots: # docs/img, by a Chromium
 	docs/img/make
 
 golden: # rewrite the golden output of the program; look at the difference before you commit it
-	go test ./cmd/dyad -run 'TestGolden|TestBench' -update
+	go test ./cmd/command -run 'TestGolden|TestBench' -update
 	go test ./internal/frozen -update
 
 home: # give the module the path that it will be fetched by: make home MODULE=example.org/team/dyad

@@ -39,7 +39,7 @@
 //   - the charges, as "dyad ledger show" prints them.
 //
 // The guarantee is about all of this together: on neighbours everything but what is released
-// is the same, up to random ids and clocks. cmd/dyad/silence_test.go compares it for every
+// is the same, up to random ids and clocks. cmd/command/silence_test.go compares it for every
 // algorithm, task, loss and unit on files with hostile joint properties.
 //
 // Choices may depend on earlier releases: the options of later runs (see "Several runs"), and

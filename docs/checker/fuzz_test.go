@@ -8,7 +8,7 @@ import (
 
 // A file that is accepted is accepted again, and says so for a checksum that is its own.
 func FuzzCheck(f *testing.F) {
-	b, err := os.ReadFile("../../cmd/dyad/testdata/formats/model-1-plan.json")
+	b, err := os.ReadFile("../../cmd/command/testdata/formats/model-1-plan.json")
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 // A model file is refused, or it is written and read again as the same model, and scores.
 func FuzzModel(f *testing.F) {
-	names, err := filepath.Glob(filepath.FromSlash("../../cmd/dyad/testdata/formats/model-*.json"))
+	names, err := filepath.Glob(filepath.FromSlash("../../cmd/command/testdata/formats/model-*.json"))
 	if err != nil || len(names) == 0 {
 		f.Fatalf("%d models, %v", len(names), err)
 	}
@@ -77,7 +77,7 @@ func resealed(text []byte) []byte {
 
 // Whatever a file of clusters has, it is refused or assigns every record to one of its clusters.
 func FuzzClusters(f *testing.F) {
-	text, err := os.ReadFile(filepath.FromSlash("../../cmd/dyad/testdata/formats/clusters-1.json"))
+	text, err := os.ReadFile(filepath.FromSlash("../../cmd/command/testdata/formats/clusters-1.json"))
 	if err != nil {
 		f.Fatal(err)
 	}

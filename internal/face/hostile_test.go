@@ -30,7 +30,7 @@ import (
 // genuine are the files of models and clusters of every format.
 func genuine(t testing.TB, pattern string) map[string][]byte {
 	t.Helper()
-	names, err := filepath.Glob(filepath.FromSlash("../../cmd/dyad/testdata/formats/" + pattern))
+	names, err := filepath.Glob(filepath.FromSlash("../../cmd/command/testdata/formats/" + pattern))
 	if err != nil || len(names) == 0 {
 		t.Fatalf("%d files, %v", len(names), err)
 	}

@@ -16,7 +16,7 @@ import (
 // Whatever one byte of a model file becomes, the file is refused; and so is one without its end, or with a plan and no
 // checksum.
 func TestChangedModelsAreRefused(t *testing.T) {
-	old, err := os.ReadFile(filepath.FromSlash("../../cmd/dyad/testdata/formats/model-1.json"))
+	old, err := os.ReadFile(filepath.FromSlash("../../cmd/command/testdata/formats/model-1.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

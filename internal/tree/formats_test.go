@@ -110,17 +110,17 @@ func TestGoldenFilesOfEveryFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden := map[string]string{
-		"dyad-model/1": "cmd/dyad/testdata/formats/model-1.json", "dyad-model/2": "cmd/dyad/testdata/formats/model-2.json", "ledgerFormat` = 1": "privacy/ledger/testdata/ledger3/ledger.jsonl",
+		"dyad-model/1": "cmd/command/testdata/formats/model-1.json", "dyad-model/2": "cmd/command/testdata/formats/model-2.json", "ledgerFormat` = 1": "privacy/ledger/testdata/ledger3/ledger.jsonl",
 		"dyad-checkpoint/2": "algorithms/testdata/formats/run-2.checkpoint", "dyad-stream/4": "algorithms/testdata/formats/stream-4.state",
 		"dyad-local-client/1": "algorithms/local/serve/testdata/formats/memory-1.json", "dyad-local-client/2": "algorithms/local/serve/testdata/formats/memory-2.json",
 		"dyad-local-token-key/1": "algorithms/local/serve/testdata/formats/token-key-1",
 		"protocolVersion` = 3":   "algorithms/local/serve/testdata/formats/messages-3.log", "networkVersion` = 4": "algorithms/local/serve/testdata/formats/messages-4.log",
 		"seeded source 1":    "algorithms/testdata/formats/stream-4.state", // drawn with it
-		"schemaVersion` = 1": "engine/dataset/catalog/schemas/pima.yaml", "dyad-plan/1": "cmd/dyad/testdata/formats/model-1-plan.json",
+		"schemaVersion` = 1": "engine/dataset/catalog/schemas/pima.yaml", "dyad-plan/1": "cmd/command/testdata/formats/model-1-plan.json",
 		"dyad-checkpoint/3": "algorithms/testdata/formats/run-3.checkpoint", "dyad-audit-part/1": "algorithms/audit/testdata/formats/part-1.audit",
-		"dyad-clusters/1":  "cmd/dyad/testdata/formats/clusters-1.json",
+		"dyad-clusters/1":  "cmd/command/testdata/formats/clusters-1.json",
 		"dyad-drafted/1":   "engine/dataset/testdata/drafted-1.drafted",
-		"packVersion` = 1": "cmd/dyad/testdata/formats/pack-1.dyadpack",
+		"packVersion` = 1": "cmd/command/testdata/formats/pack-1.dyadpack",
 	}
 	for _, m := range formatInDocs.FindAllStringSubmatch(string(text), -1) {
 		if info, err := os.Stat(filepath.FromSlash(golden[m[1]])); err != nil || !info.Mode().IsRegular() {

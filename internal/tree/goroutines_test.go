@@ -43,7 +43,7 @@ func TestPanicsOfGoroutinesAreHandedOver(t *testing.T) {
 		"internal/tasks/tasks.go":        "hands them over",
 		"engine/cuda/driver/gpu.go":      "jobs run in Group.Try; the rest of the thread attaches and detaches",
 		"algorithms/local/serve/http.go": "net/http recovers the panics of requests, and Handler before it",
-		"cmd/dyad/online_reader.go":      "only reads a file or a pipe",
+		"cmd/command/online_reader.go":   "only reads a file or a pipe",
 		"internal/experiment/peer.go":    "only reads lines of a process",
 		"engine/team/mpi/open_linux.go":  "only calls the library of MPI",
 		"engine/enginetest/teamed.go":    "for tests",

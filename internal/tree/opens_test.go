@@ -26,7 +26,7 @@ func creations(files *token.FileSet, f *ast.File) (found []string) {
 }
 
 // TestOnePlaceMakesFiles: no package of the program makes a file or a lock but internal/create, on any system.
-// TestCreatingOpens in cmd/dyad looks at the system calls.
+// TestCreatingOpens in cmd/command looks at the system calls.
 func TestOnePlaceMakesFiles(t *testing.T) {
 	all, path := module(t)
 	rooms, seen := map[string]bool{}, 0
@@ -39,7 +39,7 @@ func TestOnePlaceMakesFiles(t *testing.T) {
 			}
 		}
 	}
-	add(path + "/cmd/dyad")
+	add(path + "/cmd/command")
 	if err := goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
 		room := "."
 		if at := strings.LastIndexByte(name, '/'); at >= 0 {

@@ -26,7 +26,7 @@ func TestRootShowsTheFace(t *testing.T) {
 	if err := crowded("."); err != nil {
 		t.Error(err)
 	}
-	if crowded("cmd/dyad") == nil { // the guard catches what it is for
-		t.Error("cmd/dyad is not crowded: the test sees nothing")
+	if crowded("cmd/command") == nil { // the guard catches what it is for
+		t.Error("cmd/command is not crowded: the test sees nothing")
 	}
 }

@@ -1,0 +1,346 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+type accountCmd struct {
+	Epsilon     float64 `positive:"" placeholder:"EPSILON" help:"Target epsilon: print the noise that reaches it."`
+	Sigma       float64 `positive:"" placeholder:"SIGMA" help:"Standard deviation of Gaussian noise in every coordinate: print its epsilon."`
+	Scale       float64 `positive:"" placeholder:"SCALE" help:"Scale of Laplace or K-norm noise: print its epsilon."`
+	Delta       float64 `default:"1e-5" help:"Delta of the guarantee; 0 for pure epsilon, by Laplace or K-norm noise."`
+	Noise       string  `default:"" enum:",gaussian,laplace,knorm" help:"gaussian, laplace in every coordinate, or knorm with density exp(-||z||/scale). Default: gaussian, or knorm with --delta 0."`
+	Coordinates int     `positive:"" default:"1" help:"Number of released coordinates, for laplace and knorm."`
+	Sensitivity float64 `positive:"" default:"1" help:"L2 sensitivity of one release. With --rate: how far one record that enters or leaves the batch moves it, for both relations."`
+	Steps       int     `positive:"" default:"1" help:"Number of adaptive releases."`
+	Rate        float64 `positive:"" placeholder:"Q" help:"Each release uses a Poisson sample of the records with this rate."`
+	Batch       int     `positive:"" placeholder:"M" help:"Each release uses M records drawn without replacement out of --records."`
+	Records     int     `positive:"" placeholder:"N" help:"Number of records, with --batch."`
+	Relation    string  `default:"replace-one" enum:"replace-one,add/remove" help:"Neighbours of the guarantee, and without --rate of the sensitivity: replace-one or add/remove."`
+	Group       int     `positive:"" default:"1" placeholder:"K" help:"Also state the guarantee for the K records of one person."`
+	Padded      bool    `help:"The mechanism fills every data set up to a public capacity: then a replace-one guarantee is one for add/remove too."`
+}
+
+// Help shows examples.
+func (accountCmd) Help() string {
+	return `What a number of noisy releases costs, by several accountants side by side: GDP (exact for Gaussian noise),
+PLD (numerical, never below the truth), RDP and zCDP. Each line is a valid bound; the smallest is the guarantee.
+Give --epsilon or the noise, --sigma or --scale.
+
+Examples:
+  dyad account --epsilon 1 --delta 1e-5
+  dyad account --sigma 50 --steps 100 --delta 1e-6
+  dyad account --epsilon 2 --sensitivity 0.016 --json
+  dyad account --epsilon 1 --delta 0 --coordinates 10
+  dyad account --scale 2 --delta 0 --noise laplace --coordinates 4 --steps 3
+  dyad account --sigma 1 --steps 1000 --rate 0.01 --relation add/remove
+  dyad account --sigma 2 --steps 500 --rate 0.01 --group 4
+  dyad account --sigma 4 --steps 100 --batch 100 --records 1000 --delta 1e-6
+  dyad account --sigma 20 --group 3 --padded`
+}
+
+type accountResult struct {
+	Epsilon     *float64 `json:"epsilon"` // smallest of Bounds, nil if infinite
+	Delta       float64  `json:"delta"`
+	Mu          float64  `json:"mu,omitempty"`
+	Relation    string   `json:"relation"`
+	Noise       string   `json:"noise"`
+	Sigma       float64  `json:"sigma,omitempty"`
+	Multiplier  float64  `json:"noise_multiplier,omitempty"` // sigma over the sensitivity
+	Scale       float64  `json:"scale,omitempty"`
+	Coordinates int      `json:"coordinates,omitempty"`
+	NoiseNorm   float64  `json:"noise_norm,omitempty"`
+	Sensitivity float64  `json:"sensitivity"`
+	Steps       int      `json:"steps"`
+	Event       string   `json:"event"`
+
+	Bounds    []accountBound      `json:"accountants"`
+	Converted []accountConversion `json:"converted,omitempty"`
+}
+
+// accountBound is what one accountant says; Epsilon is nil if it is infinite or
+// the accountant does not cover the event.
+type accountBound struct {
+	Accountant string   `json:"accountant"`
+	Epsilon    *float64 `json:"epsilon"`
+	Note       string   `json:"note,omitempty"`
+}
+
+// accountConversion is the guarantee for a group or another relation.
+type accountConversion struct {
+	For     string  `json:"for"`
+	Epsilon float64 `json:"epsilon,omitempty"`
+	Delta   float64 `json:"delta,omitempty"`
+	Refused string  `json:"refused,omitempty"`
+	// Padded says that --padded would make something follow.
+	Padded bool `json:"-"`
+}
+
+// Run converts in either direction.
+func (c *accountCmd) Run(a *app) error {
+	if c.Noise == "" {
+		c.Noise = "gaussian"
+		if c.Delta == 0 {
+			c.Noise = "knorm"
+		}
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	amount := c.Sigma + c.Scale
+	if c.Epsilon > 0 {
+		var err error
+		if amount, err = c.calibrate(); err != nil {
+			return err
+		}
+	}
+	event, mechanism := c.event(amount)
+	r := accountResult{Delta: c.Delta, Relation: c.Relation, Noise: mechanism.Name(), Sensitivity: c.Sensitivity, Steps: c.Steps, Event: event.String()}
+	if c.Noise == "gaussian" {
+		r.Sigma, r.Multiplier = amount, amount/c.Sensitivity
+	} else {
+		r.Scale, r.Coordinates, r.NoiseNorm = amount, c.Coordinates, mechanism.NoiseNorm(c.Coordinates)
+	}
+	if err := r.account(event); err != nil {
+		return asInput(err)
+	}
+	if err := c.convert(&r, event); err != nil {
+		return err
+	}
+	return a.emit(r, c.text(&r, mechanism))
+}
+
+func (c *accountCmd) check() error {
+	switch {
+	case !(c.Sensitivity > 0) || math.IsInf(c.Sensitivity, 0) || c.Steps < 1 || c.Coordinates < 1 || !(c.Delta >= 0 && c.Delta < 1) || c.Group < 1:
+		return badInput("--sensitivity must be positive, --steps, --coordinates and --group at least 1, and --delta at least 0 and below 1")
+	case c.Noise == "gaussian" && c.Delta == 0:
+		return badInput("Gaussian noise has no finite epsilon at delta 0; give a positive --delta, or --noise knorm")
+	case c.Noise == "gaussian" && c.Scale != 0, c.Noise != "gaussian" && c.Sigma != 0:
+		return badInput("--sigma is for Gaussian noise and --scale for Laplace and K-norm noise; this is %s", c.Noise)
+	case (c.Epsilon == 0) == (c.Sigma+c.Scale == 0):
+		return badInput("give exactly one of --epsilon (to get the noise) and the noise, --sigma or --scale (to get epsilon)")
+	case c.Epsilon == 0 && (!(c.Sigma+c.Scale > 0) || math.IsInf(c.Sigma+c.Scale, 0)):
+		return badInput("--sigma and --scale must be positive and finite")
+	case c.Rate != 0 && c.Batch != 0, c.Batch != 0 && c.Records == 0, c.Records != 0 && c.Batch == 0:
+		return badInput("sampling is either --rate Q, or --batch M with --records N")
+	case c.Rate != 0 && !(c.Rate > 0 && c.Rate <= 1), c.Batch < 0, c.Batch > c.Records:
+		return badInput("--rate must be above 0 and at most 1, and --batch at least 1 and at most --records")
+	case c.Batch != 0 && c.Relation != string(account.ReplaceOne):
+		return badInput("a batch of fixed size is accounted for replace-one neighbours; leave --relation out")
+	case (c.Rate != 0 || c.Batch != 0) && c.Noise == "knorm":
+		return badInput("sampled releases are accounted for gaussian and laplace noise")
+	}
+	if c.Epsilon != 0 {
+		return asInput((privacy.Budget{Epsilon: c.Epsilon, Delta: c.Delta}).Validate())
+	}
+	return nil
+}
+
+// event is what the accountants see for an amount of noise, sigma or scale.
+func (c *accountCmd) event(amount float64) (account.Event, privacy.Mechanism) {
+	sensitivity, law := c.Sensitivity, account.GaussianLaw
+	var m privacy.Mechanism = privacy.Gaussian{Sigma: amount}
+	var e account.Event = account.Repeat(account.GaussianEvent{Sensitivity: sensitivity, Sigma: amount}, c.Steps)
+	switch c.Noise {
+	case "laplace":
+		if c.Coordinates > 1 { // L1 from L2, rounded up
+			sensitivity *= math.Sqrt(float64(c.Coordinates)) * (1 + 0x1p-51)
+		}
+		law, m = account.LaplaceLaw, privacy.Laplace{Scale: amount, Coordinates: c.Coordinates}
+		e = account.Repeat(account.LaplaceEvent{Sensitivity: sensitivity, Scale: amount}, c.Steps)
+	case "knorm":
+		m = privacy.KNorm{Scale: amount}
+		e = account.Repeat(account.PureEvent{Epsilon: sensitivity / amount * (1 + 0x1p-51)}, c.Steps)
+	}
+	switch {
+	case c.Rate != 0:
+		e = account.Repeat(account.PoissonEvent{Event: law.Event(sensitivity, amount), Rate: c.Rate, Relation: account.Relation(c.Relation)}, c.Steps)
+	case c.Batch != 0:
+		e = account.Repeat(account.WithoutReplacementEvent{Event: law.Event(sensitivity, amount), Batch: c.Batch, Records: c.Records}, c.Steps)
+	}
+	return e, m
+}
+
+// accountants are all of them, the most exact first.
+func accountants() []struct {
+	name string
+	a    account.Accountant
+} {
+	return []struct {
+		name string
+		a    account.Accountant
+	}{{"GDP", new(account.GDP)}, {"PLD", new(account.PLD)}, {"RDP", new(account.RDP)}, {"zCDP", new(account.ZCDP)}}
+}
+
+// account fills in the bounds and the smallest of them.
+func (r *accountResult) account(e account.Event) error {
+	for _, k := range accountants() {
+		b := accountBound{Accountant: k.name}
+		err := k.a.Compose(e)
+		switch {
+		case errors.Is(err, account.ErrUnsupported):
+			b.Note = "does not cover this kind of release"
+		case err != nil:
+			return err
+		default:
+			epsilon := k.a.Epsilon(r.Delta)
+			if math.IsInf(epsilon, 1) {
+				b.Note = "no finite epsilon"
+				break
+			}
+			b.Epsilon = &epsilon
+			if r.Epsilon == nil || epsilon < *r.Epsilon {
+				r.Epsilon = &epsilon
+			}
+			if g, ok := k.a.(*account.GDP); ok && r.Noise == "Gaussian" {
+				r.Mu = g.Mu()
+			}
+		}
+		r.Bounds = append(r.Bounds, b)
+	}
+	return nil
+}
+
+// calibrate finds the least noise, within 1e-9, whose smallest bound is at most
+// the target.
+func (c *accountCmd) calibrate() (float64, error) {
+	meets := func(amount float64) bool {
+		e, _ := c.event(amount)
+		r := accountResult{Delta: c.Delta}
+		return r.account(e) == nil && r.Epsilon != nil && *r.Epsilon <= c.Epsilon
+	}
+	high := c.Sensitivity
+	for !meets(high) {
+		high *= 2
+		if math.IsInf(high, 1) || high > 1e12*c.Sensitivity {
+			return 0, badInput("no noise below 1e12 times the sensitivity reaches epsilon = %g at delta = %g", c.Epsilon, c.Delta)
+		}
+	}
+	low := high / 2
+	for low > 0 && meets(low) {
+		low, high = low/2, low
+	}
+	for high-low > 1e-9*high {
+		if mid := (low + high) / 2; meets(mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high, nil
+}
+
+// convert adds what the guarantee means for a group and for the other relation.
+func (c *accountCmd) convert(r *accountResult, event account.Event) error {
+	if r.Epsilon == nil {
+		return nil
+	}
+	b := privacy.Budget{Epsilon: *r.Epsilon, Delta: c.Delta}
+	add := func(what string, budget privacy.Budget, mu float64, err error) {
+		out := accountConversion{For: what}
+		switch {
+		case err != nil:
+			out.Refused, out.Padded = err.Error(), errors.Is(err, privacy.ErrRelation)
+		case mu > 0: // the curve itself is exact, and better than a point of it
+			out.Epsilon, out.Delta = account.GDPEpsilon(mu, c.Delta), c.Delta
+		default:
+			out.Epsilon, out.Delta = budget.Epsilon, budget.Delta
+		}
+		r.Converted = append(r.Converted, out)
+	}
+	if c.Group > 1 {
+		mu, _ := privacy.GroupMu(r.Mu, c.Group)
+		budget, err := privacy.GroupBudget(b, c.Group)
+		if own, ok := c.sampledGroup(event, c.Group, account.Relation(c.Relation)); ok {
+			budget, err = own, nil
+		}
+		if mu > 0 {
+			err = nil
+		}
+		add(fmt.Sprintf("the %d records of one person", c.Group), budget, mu, err)
+	}
+	from, to := account.Relation(c.Relation), account.AddRemove
+	if from == account.AddRemove {
+		to = account.ReplaceOne
+	}
+	budget, err := privacy.ConvertBudget(b, from, to, c.Padded)
+	mu := 0.0
+	if err == nil && r.Mu > 0 {
+		mu, err = privacy.ConvertMu(r.Mu, from, to, c.Padded)
+	}
+	if to == account.ReplaceOne {
+		if own, ok := c.sampledGroup(event, 1, to); ok {
+			budget, err = own, nil
+		}
+	}
+	add(fmt.Sprintf("%s neighbours", to), budget, mu, err)
+	return nil
+}
+
+// sampledGroup is the guarantee at the same delta for the records of one person on Poisson
+// batches, by the law of how many of them were drawn. It is not ok for other events, where
+// that law is not known here, and if there is no finite epsilon.
+//
+// A PoissonEvent asks of the query how far each record that enters a batch moves it; that
+// bounds k records by k times as much, and says nothing of the relation.
+func (c *accountCmd) sampledGroup(event account.Event, group int, relation account.Relation) (privacy.Budget, bool) {
+	if r, ok := event.(account.RepeatedEvent); ok {
+		event = r.Event
+	}
+	e, ok := event.(account.PoissonEvent)
+	if _, gaussian := e.Event.(account.GaussianEvent); !ok || !gaussian || group > account.MaxGroup {
+		return privacy.Budget{}, false
+	}
+	e.Group, e.Relation = group, relation
+	var total account.PLD
+	if total.Compose(account.Repeat(e, c.Steps)) != nil {
+		return privacy.Budget{}, false
+	}
+	b := privacy.Budget{Epsilon: total.Epsilon(c.Delta), Delta: c.Delta}
+	return b, !math.IsInf(b.Epsilon, 1)
+}
+
+func (c *accountCmd) text(r *accountResult, m privacy.Mechanism) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", r.Event)
+	if r.Scale > 0 {
+		fmt.Fprintf(&b, "noise       %v, norm about %.6g in %d coordinates\n", m, r.NoiseNorm, r.Coordinates)
+	} else {
+		fmt.Fprintf(&b, "noise       sigma = %.6g in every coordinate, noise multiplier %.6g\n", r.Sigma, r.Multiplier)
+	}
+	for _, k := range r.Bounds {
+		text := k.Note
+		if k.Epsilon != nil {
+			text = "epsilon = " + privacy.FormatUp(*k.Epsilon)
+		}
+		fmt.Fprintf(&b, "%-11s %s\n", k.Accountant, text)
+	}
+	if r.Epsilon == nil {
+		b.WriteString("guarantee   none: no accountant gives a finite epsilon\n")
+		return b.String()
+	}
+	curve := ""
+	if r.Mu > 0 {
+		curve = ", " + privacy.FormatUp(r.Mu) + "-GDP"
+	}
+	fmt.Fprintf(&b, "guarantee   (%s, %s)-DP%s for %s neighbours\n", privacy.FormatUp(*r.Epsilon), privacy.FormatUp(r.Delta), curve, r.Relation)
+	for _, k := range r.Converted {
+		if k.Refused != "" {
+			hint := ""
+			if k.Padded {
+				hint = " (see --padded)"
+			}
+			fmt.Fprintf(&b, "            for %s: nothing follows%s\n", k.For, hint)
+			continue
+		}
+		fmt.Fprintf(&b, "            (%s, %s)-DP for %s\n", privacy.FormatUp(k.Epsilon), privacy.FormatUp(k.Delta), k.For)
+	}
+	return b.String()
+}

@@ -1,0 +1,376 @@
+package command
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/algorithms/local/serve"
+	"dyad/engine/cuda/driver"
+	"dyad/engine/team/mpi"
+	"dyad/internal/files"
+	"dyad/internal/input"
+	"dyad/internal/tasks"
+	"dyad/privacy/ledger"
+)
+
+// cli is the command line. Flags common to all commands come first.
+type cli struct {
+	JSON  bool `name:"json" help:"Write the result as JSON on standard output."`
+	Quiet bool `short:"q" help:"Write nothing but errors (and the result with --json)."`
+
+	Config string `name:"config" placeholder:"FILE" help:"YAML file of flags, such as \"epsilon: 1\"; the command line overrides it. It is written into reports and models."`
+
+	Verbose bool `name:"verbose" short:"v" help:"Write the whole report, with the proof."`
+
+	LogFormat string `name:"log-format" enum:"text,json" default:"text" placeholder:"text|json" help:"What standard error gets: text for people, or JSON, one object a line with time (when the command began), level and message."`
+
+	Start      startCmd      `cmd:"" help:"Begin with a file of your own: questions become a schema and a recipe for a training."`
+	Train      trainCmd      `cmd:"" help:"Train a model. Without --data: on an embedded synthetic clinical data set."`
+	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`
+	Search     searchCmd     `cmd:"" help:"Choose among settings or released models privately: training, scoring and choosing in one charge."`
+	Plan       planCmd       `cmd:"" help:"Print the whole privacy report of a training run without reading any data."`
+	Pairs      pairsCmd      `cmd:"" help:"Train on labelled pairs: similar or dissimilar, or preferred."`
+	Cluster    clusterCmd    `cmd:"" help:"Find cluster centres of records privately, by a metric from pairs if you have one."`
+	Local      localCmd      `cmd:"" help:"Learn from users who do not trust the server: local differential privacy."`
+	Evaluate   evaluateCmd   `cmd:"" help:"Evaluate a model on a data file."`
+	Threshold  thresholdCmd  `cmd:"" help:"Choose a decision threshold with budget, so that predict prints classes."`
+	Predict    predictCmd    `cmd:"" help:"Score records with a model."`
+	Transform  transformCmd  `cmd:"" help:"Map records by a learned metric."`
+	Influence  influenceCmd  `cmd:"" help:"Rank records by what they do to a fit without noise: influence functions, stability."`
+	Export     exportCmd     `cmd:"" help:"Write a model for other programs: ONNX, NumPy, safetensors, SQL, Go, Python."`
+	Account    accountCmd    `cmd:"" help:"Convert between noise and epsilon."`
+	Audit      auditCmd      `cmd:"" help:"Attack an algorithm and bound its epsilon from below."`
+	Curve      curveCmd      `cmd:"" help:"Draw the AUC against epsilon: algorithms x epsilons x splits."`
+	Reproduce  reproduceCmd  `cmd:"" help:"Repeat the tables and figures of the papers."`
+	Algorithms algorithmsCmd `cmd:"" help:"List the algorithms, or explain one."`
+	Losses     lossesCmd     `cmd:"" help:"List the built-in losses, or prove the constants of your own."`
+	Report     reportCmd     `cmd:"" help:"Write the page of a model: guarantee, charges, weights and noise, assumptions."`
+	Verify     verifyCmd     `cmd:"" help:"Recompute the guarantee of a model from its file, independently of the program that planned it."`
+	Ledger     ledgerCmd     `cmd:"" help:"Show, check or cap what has been spent on each data set."`
+	Data       dataCmd       `cmd:"" help:"Work with data files."`
+	Bench      benchCmd      `cmd:"" help:"Measure this machine: time, pairs per second, share of its peak."`
+	Devices    devicesCmd    `cmd:"" help:"List what --device takes."`
+	Doctor     doctorCmd     `cmd:"" help:"Check this machine: CPU, GPU, ledger, randomness."`
+	Completion completionCmd `cmd:"" help:"Print a completion script for bash, zsh or fish."`
+	Man        manCmd        `cmd:"" help:"Print a manual page, or write all of them."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
+	Docs       docsCmd       `cmd:"" hidden:"" help:"Write the help of all commands as Markdown."`
+}
+
+// app is what a command may use.
+type app struct {
+	ctx            context.Context
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	logs           *jsonLog // stderr with --log-format json, else nil
+	json, quiet    bool
+	verbose        bool
+	interactive    bool // progress bars are welcome
+	percentOnly    bool // progress shows no times
+	began          time.Time
+	args           []string       // of the command line
+	state          *atomic.Int32  // free, holding or leftBack
+	screen         *screen        // standard error if it is a terminal, else nil
+	saved          string         // file of a complete result
+	run            string         // that is charged and not released yet, for a panic
+	told           []string       // warnings that were noted before the charge
+	options        map[string]any // used flags with their values, with --config
+	team           *crew          // nil: this process works alone
+	hooks          hooks
+}
+
+// hooks let the tests stop or disturb the program at a stage. They are zero in
+// the program itself: no flag and no variable of the environment sets them.
+type hooks struct {
+	stage    func(name string)
+	lockWait time.Duration // for the ledger's lock, 0: the default
+	memory   float64       // bytes that are available, 0: what the system says
+	team     job           // in the place of that of --team
+}
+
+// at says that a stage was reached.
+func (a *app) at(stage string) {
+	if stage == "locked" { // of a ledger, for a change
+		a.hold()
+	}
+	if a.hooks.stage != nil {
+		a.hooks.stage(stage)
+	}
+}
+
+// badInput returns an error with exitInput.
+func badInput(format string, args ...any) error { return input.Errorf(format, args...) }
+
+// asInput marks err as exitInput; nil stays nil.
+func asInput(err error) error { return input.As(err) }
+
+// errCheckFailed is the error of a check that did not hold: exitFailure.
+var errCheckFailed = errors.New("dyad: a check did not hold")
+
+// errUnavailable is the error of a server or an address that cannot be had now:
+// exitResource.
+var errUnavailable = errors.New("dyad: not available")
+
+// exitCode maps an error to the exit codes.
+func exitCode(err error) int {
+	var elsewhere *lib.ElsewhereError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &elsewhere):
+		return exitElsewhere
+	case errors.Is(err, context.Canceled):
+		return exitCancelled
+	case errors.Is(err, ledger.ErrBudget), errors.Is(err, ledger.ErrUnavailable), errors.Is(err, driver.ErrUnavailable), errors.Is(err, mpi.ErrUnavailable), errors.Is(err, errUnavailable), errors.Is(err, files.ErrNowhere), errors.Is(err, serve.ErrAway):
+		return exitResource
+	case errors.Is(err, lib.ErrInput), errors.Is(err, algorithms.ErrAssumption), errors.Is(err, fs.ErrNotExist):
+		return exitInput
+	}
+	return exitFailure
+}
+
+// stopped is what kong's exit becomes, so that run can return the code.
+type stopped struct{ code int }
+
+// run is the whole program, for main and for tests.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
+	return runHooked(ctx, args, stdin, stdout, stderr, hooks{})
+}
+
+func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, h hooks) (code int) {
+	noCores()
+	var c cli
+	// A model says when its command began: the end would tell how long the training took.
+	began := time.Now().UTC().Truncate(time.Second)
+	a := &app{ctx: ctx, began: began, stdin: stdin, stdout: stdout, hooks: h, state: &atomic.Int32{}}
+	if asksForJSON(args) {
+		a.logs = &jsonLog{to: stderr, began: began}
+		stderr = a.logs
+	}
+	a.stderr = stderr
+	defer func() { a.team.leave(code) }() // after everything is written
+	defer func() {
+		p := tasks.Caught(recover())
+		if p == nil {
+			return
+		}
+		switch end, ok := p.Value.(stopped); {
+		case ok:
+			code = end.code
+		default:
+			if p.IsFault() {
+				fail(stderr, "dyad: a file that is mapped, such as a pack, was cut short while it was used, or its disk failed; put it back as it was")
+			} else {
+				fail(stderr, "dyad: internal error, please report it: %v", p)
+			}
+			if a.run != "" {
+				fail(stderr, "dyad: run %s is charged; the same command with --resume %s continues it, or saves its model, at no further cost", a.run, a.run)
+			}
+			code = exitFailure
+		}
+	}()
+	args, all := allHelp(args)
+	a.args = args
+	into, settle := grammar(&c, args)
+	parser, err := newParser(into, stdout, stderr, kong.Help(printHelp(all)))
+	if err != nil {
+		fail(stderr, "dyad: %v", err)
+		return exitFailure
+	}
+	switch {
+	case len(args) == 0:
+		args = []string{"--help"}
+	case args[0] == "help" && len(args) == 2 && helpTopic(stdout, args[1]):
+		return exitOK
+	case args[0] == "help": // what other programs understand too
+		args = append(args[1:len(args):len(args)], "--help")
+	case args[0] == "--version":
+		args = append([]string{"version"}, args[1:]...)
+	}
+	var config *config
+	err, cancelled := tasks.Await(ctx, func() (err error) { args, config, err = withConfig(parser, minusFormula(args)); return err }) // a pipe waits for its writer
+	if cancelled != nil {
+		fail(stderr, "dyad: cancelled")
+		return exitCancelled
+	}
+	if err != nil {
+		fail(stderr, "%s", message(err))
+		return exitInput
+	}
+	if a.logs == nil && asksForJSON(args) { // by the file of --config
+		a.logs = &jsonLog{to: stderr, began: began}
+		stderr = a.logs
+		a.stderr = stderr
+	}
+	command, err := parser.Parse(args)
+	if err != nil {
+		text, help := usage(err, args)
+		text = config.explain(text)
+		fail(stderr, "dyad: %s\nRun \"%s\" for usage and examples.", text, help)
+		return exitInput
+	}
+	if err := cmp.Or(checkPositive(command), checkEndings(command)); err != nil {
+		fail(stderr, "%s", config.explain(message(err)))
+		return exitInput
+	}
+	if config != nil {
+		a.options = used(command)
+	}
+	settle()
+	a.json, a.quiet, a.verbose, a.interactive = c.JSON, c.Quiet, c.Verbose, !c.Quiet && isTerminal(stderr)
+	if a.logs == nil && isTerminal(stderr) {
+		a.screen = &screen{Writer: stderr}
+		stderr = a.screen
+		a.stderr = stderr
+	}
+	a.warnOfReaders(command)
+	err = a.perform(command)
+	if err != nil {
+		if errors.Is(err, context.Canceled) && a.saved != "" {
+			fail(stderr, "dyad: cancelled; the result is complete as %s", a.saved)
+		} else if errors.Is(err, context.Canceled) {
+			fail(stderr, "dyad: cancelled")
+		} else if !errors.Is(err, errCheckFailed) && !errors.Is(err, errTold) {
+			fail(stderr, "%s", a.team.prefix()+message(err))
+		}
+	}
+	return exitCode(err)
+}
+
+// newParser is the parser of the command line into c, a *cli or a part of it (grammar).
+func newParser(c any, stdout, stderr io.Writer, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(c, append(options,
+		kong.Name("dyad"),
+		kong.NamedMapper(formulaType, kong.MapperFunc(decodeFormula)),
+		kong.Description("Train pairwise models (AUC, ranking, metrics, labelled pairs, your own losses) with differential privacy, centrally or at the users.\n\n"+topicList()),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { panic(stopped{code}) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
+		kong.UsageOnError(),
+	)...)
+}
+
+// message starts with "dyad: " and leaves out the prefixes of packages, which mean
+// nothing to a user.
+func message(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	for i, l := range lines {
+		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "cluster: ", "pairgraph: ", "terms: ", "team: ", "mpi: ", "export: ", "experiment: ", "dyad: "} {
+			l = strings.ReplaceAll(strings.TrimPrefix(l, p), ": "+p, ": ")
+		}
+		lines[i] = "dyad: " + l
+	}
+	return forced(strings.Join(lines, "\n"))
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// emit writes the result of a command: v as JSON with --json, else text unless
+// --quiet.
+func (a *app) emit(v any, text string) error {
+	a.endLine()
+	if a.json {
+		var report bytes.Buffer
+		e := json.NewEncoder(&report)
+		e.SetIndent("", "  ")
+		if err := e.Encode(v); err != nil {
+			return err
+		}
+		text, err := withOptions(report.Bytes(), a.options)
+		if err != nil {
+			return err
+		}
+		_, err = a.stdout.Write(text)
+		return unwritten(v, err)
+	}
+	if a.quiet {
+		return nil
+	}
+	_, err := io.WriteString(a.stdout, text)
+	return unwritten(v, err)
+}
+
+// note writes a remark for people to standard error.
+func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.stderr, format+"\n", args...)
+	}
+}
+
+// stateDir is where the ledger lives by default:
+// $XDG_STATE_HOME/dyad, or ~/.local/state/dyad.
+func stateDir() (string, error) {
+	if d := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "dyad"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("%w: no home folder for it, name a file with --ledger FILE or set XDG_STATE_HOME: %v", ledger.ErrUnavailable, err)
+	}
+	return filepath.Join(home, ".local", "state", "dyad"), nil
+}
+
+// ledgerFlag is the --ledger flag of the commands that use a ledger.
+type ledgerFlag struct {
+	Ledger string `name:"ledger" private:"default ledger" placeholder:"FILE" help:"Ledger file. Default: $XDG_STATE_HOME/dyad/ledger.jsonl, else ~/.local/state/dyad/ledger.jsonl."`
+}
+
+// path is the file of the flag, or the default one.
+func (f ledgerFlag) path() (string, error) {
+	if f.Ledger != "" {
+		return f.Ledger, nil
+	}
+	dir, err := stateDir()
+	return filepath.Join(dir, "ledger.jsonl"), err
+}
+
+// openLedger opens the ledger of a private run. A run that resumes needs one; another makes
+// it and says so, since a path with a typing error would leave all earlier charges behind.
+func (a *app) openLedger(f ledgerFlag, resume bool) (*ledger.Ledger, string, error) {
+	a.at("opening ledger")
+	o := ledger.Options{LockWait: a.hooks.lockWait, Trace: a.at}
+	if resume {
+		return f.openExisting(o)
+	}
+	path, err := f.path()
+	isNew := err == nil && !exists(path)
+	l, path, err := f.open(o)
+	if err == nil && isNew {
+		a.note("dyad: a new ledger was made: %s; it has no earlier charge and no cap", path)
+	}
+	return l, path, err
+}
+
+// open opens the ledger or makes it, with its folder if it is the default one.
+func (f ledgerFlag) open(o ledger.Options) (*ledger.Ledger, string, error) {
+	path, err := f.path()
+	if err != nil {
+		return nil, "", err
+	}
+	if f.Ledger == "" {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, "", fmt.Errorf("%w: cannot create the folder of the ledger: %v", ledger.ErrUnavailable, err)
+		}
+	}
+	l, err := ledger.OpenWith(path, o)
+	return l, path, err
+}

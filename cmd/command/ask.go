@@ -1,0 +1,30 @@
+package command
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// asker asks a person, line by line. An interrupt ends a question.
+type asker struct {
+	a     *app
+	lines *bufio.Reader
+}
+
+func (a *app) asker() *asker {
+	return &asker{a, bufio.NewReader(&liveReader{ctx: a.ctx, r: a.stdin})}
+}
+
+// ask returns the answer without spaces around it. At the end of the input the error is io.EOF, after an interrupt that of the context.
+func (q *asker) ask(format string, args ...any) (string, error) {
+	fmt.Fprintf(q.a.stderr, format, args...)
+	q.a.unfinished(true)
+	answer, err := q.lines.ReadString('\n')
+	q.a.unfinished(err != nil) // the person ended the line
+	if err == io.EOF && answer != "" {
+		err = nil
+	}
+	return strings.TrimSpace(answer), err
+}

@@ -1,0 +1,364 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"dyad/algorithms"
+	"dyad/algorithms/audit"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/privacy"
+)
+
+type auditCmd struct {
+	Records auditRecordsCmd `cmd:"" default:"withargs" help:"Attack an algorithm on records; \"dyad audit ALGORITHM\" is short for it."`
+	Pairs   auditPairsCmd   `cmd:"" help:"Attack training on labelled pairs, tuples or all pairs."`
+}
+
+// auditFlags say how an attack is carried out.
+type auditFlags struct {
+	BlackBox   bool          `help:"The adversary does not know the coins; every run is whole. Slower and weaker. Always so where the guarantee rests on secret batches or steps."`
+	Runs       int           `positive:"" help:"Runs on each of the two data sets; half of them choose the attack. Default: 40000, 10000 black-box, and with --time up to 200000."`
+	Time       time.Duration `positive:"" placeholder:"30s" help:"End after that time with the bound reached so far, which holds with the same confidence."`
+	Confidence float64       `positive:"" default:"0.999" help:"Confidence of the bound."`
+	Seed       uint64        `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
+	Workers    int           `positive:"" help:"CPU workers; the result is the same for any number. Default: all cores."`
+	Plot       string        `placeholder:"FILE" help:"Plot what the attack achieves against what the claim allows, as SVG, PDF or PNG by the ending."`
+	pageFlag
+	PartOut string `default:"audit" placeholder:"PREFIX" help:"With --part: prefix of the file, PREFIX-I-of-N.part."`
+	Force   bool   `help:"With --part: replace an existing file."`
+	partFlag
+}
+
+type auditRecordsCmd struct {
+	Algorithm  string   `arg:"" help:"Algorithm to attack, see \"dyad algorithms\"."`
+	Mode       string   `default:"certified" enum:"certified,paper" help:"certified or paper; the attacked claim is the guarantee that the report of the mode prints."`
+	Epsilon    float64  `default:"1" help:"Epsilon to spend."`
+	Delta      *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	N          int      `positive:"" short:"n" default:"64" help:"Number of records."`
+	PersonRows int      `positive:"" placeholder:"K" help:"Records are persons with up to K rows, and the two data sets differ in all rows of one. Default: each row is a record."`
+	D          int      `positive:"" short:"d" default:"2" help:"Number of features."`
+	L2         *float64 `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
+	Task       string   `default:"auc" enum:"auc,metric" help:"auc: losses of score differences; metric: losses of a Mahalanobis metric."`
+	Steps      int      `positive:"" help:"As for train."`
+	StepSize   float64  `positive:"" placeholder:"ETA" help:"As for train."`
+	TotalStep  float64  `positive:"" aliases:"path" placeholder:"H" help:"As for train."`
+	Batch      int      `positive:"" name:"batch-records" placeholder:"M" help:"As for train."`
+	Loss       string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear: the loss of the task on which sensitivity bounds are attained; or any loss of train."`
+
+	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V" help:"As for train."`
+	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C" help:"As for train."`
+	WorstStart bool               `help:"Losses of --task metric: start at the matrix at which one record moves the gradient most, not at a multiple of the identity. Guarantees hold for every public start."`
+	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that w lives in. Default: 1, or the public rule for other losses than linear."`
+	Every      int                `positive:"" default:"1" placeholder:"K" help:"Online algorithms: new records per update and release."`
+	Buffer     int                `help:"Online algorithms: earlier records that a new one is paired with; 0: all."`
+	Reservoir  bool               `help:"Online algorithms: the buffer is a uniform sample of all earlier records."`
+	Secret     bool               `name:"secret-state" help:"Online algorithms: keep the noiseless iterate secret and release noisy copies."`
+	Method     string             `default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
+	Canaries   int                `positive:"" placeholder:"M" help:"Canary records, at most min(d, n/2), which is the default."`
+	Guesses    int                `positive:"" placeholder:"K" help:"Canaries whose bit is guessed. Default: a quarter."`
+	auditNetworkFlags
+	auditFlags
+}
+
+// auditSays is what the help of both kinds starts with.
+const auditSays = `Runs the algorithm on two data sets that differ in one unit, guesses from the released vectors which one it
+was, and prints a lower bound of epsilon that the rate of right guesses proves. A bound above the claim refutes it
+(exit code 1), and so do exact vectors that move further than their certificate allows. A bound below it does not
+prove privacy. The control says whether the same runs would have refuted half of the claim; the verdict says "no
+power" if they would not. The tightness estimates, for any number of runs, how much of the claim these data sets use:
+if it is near 1, more runs bring the bound near the claim. Ctrl-C and --time end with the bound so far. No data file is read
+and nothing is charged.
+`
+
+// Help shows examples.
+func (auditRecordsCmd) Help() string {
+	return auditSays + `
+Examples:
+  dyad audit dpgdsc --runs 1000
+  dyad audit dpgdsc --epsilon 2 --delta 0 -d 3 --runs 1000 --json
+  dyad audit dpgdsc --mode paper --l2 0.1 --loss logistic --runs 500
+  dyad audit gradient-perturbation --steps 3 --loss hinge --runs 500
+  dyad audit moments -n 30 --person-rows 8 --runs 500
+  dyad audit gradient-perturbation --model mlp --hidden 4 -n 20 --steps 3 --step-size 0.1 --runs 500
+  dyad audit offpairc -n 40 --runs 1000 --plot audit.svg
+  dyad audit dpgdsc --runs 1000 --part 1/2
+  dyad audit dpgdsc --runs 1000 --part 2/2
+  dyad audit dpgdsc --runs 1000 --merge 'audit-*-of-2.part'
+  dyad audit offpairstrc -n 40 --l2 0.01 --black-box --runs 500
+  dyad audit subsampled-descent -n 20 --epsilon 4 --steps 4 --time 2s
+  dyad audit dpgdsc --task metric --runs 500
+  dyad audit gradient-perturbation --task metric --loss logistic --worst-start --steps 3 --runs 500
+  dyad audit onpairc -n 16 --runs 300
+  dyad audit onpairstrc -n 12 --secret-state --radius 1000 --epsilon 4 --runs 300
+  dyad audit dpgdsc --method canaries -n 256 -d 64`
+}
+
+// auditResult is the JSON output of audit.
+type auditResult struct {
+	*audit.Report
+	Holds bool   `json:"holds"`
+	Plot  string `json:"plot,omitempty"`
+}
+
+// Run attacks.
+func (c *auditRecordsCmd) Run(a *app) error {
+	if c.Plot != "" && c.Method == "canaries" {
+		return badInput("--plot needs many runs; leave it or --method canaries out")
+	}
+	if c.PersonRows > 0 && c.Method == "canaries" {
+		return badInput("--method canaries inserts rows one by one; leave it or --person-rows out")
+	}
+	if c.Method == "canaries" {
+		if c.Part != "" || c.Merge != nil {
+			return badInput("--method canaries is one run; leave it, or --part and --merge, out")
+		}
+		return c.report(a, c.canaries)
+	}
+	return c.attack(a, c.target)
+}
+
+// attack makes the runs against a target, a part of them, or joins parts.
+func (f auditFlags) attack(a *app, of func(context.Context) (audit.Target, error)) error {
+	part, parts, err := f.given()
+	if err != nil {
+		return err
+	}
+	if parts > 0 && f.Report != "" {
+		return badInput("a part of an audit has no page; say --report with --merge")
+	}
+	if parts > 0 {
+		target, err := of(a.ctx)
+		if err != nil {
+			return asInput(err)
+		}
+		return f.writePart(a, target, part, parts)
+	}
+	return f.report(a, func(a *app) (*audit.Report, error) {
+		target, err := of(a.ctx)
+		if err != nil {
+			return nil, err
+		}
+		if f.Merge != nil {
+			return f.join(a, target)
+		}
+		return f.run(a, target)
+	})
+}
+
+// report prints what an attack finds.
+func (f auditFlags) report(a *app, attack func(*app) (*audit.Report, error)) error {
+	if f.Plot != "" {
+		if err := checkPlot(f.Plot); err != nil {
+			return err
+		}
+	}
+	page, err := f.output(f.Force, f.Plot)
+	if err != nil {
+		return err
+	}
+	r, stopped := attack(a)
+	if r == nil || stopped != nil && !errors.Is(stopped, context.Canceled) {
+		if a.ctx.Err() != nil {
+			return a.ctx.Err()
+		}
+		return asInput(stopped)
+	}
+	if f.Plot != "" && r.Runs > 0 {
+		if err := auditFigure(r).Save(f.Plot); err != nil {
+			return err
+		}
+	} else {
+		f.Plot = ""
+	}
+	if err := a.emit(auditResult{r, r.Holds(), f.Plot}, auditText(r, f.Plot)); err != nil {
+		return err
+	}
+	if page != nil {
+		if err := a.auditPage(page, r); err != nil {
+			return err
+		}
+	}
+	if !r.Holds() {
+		return errCheckFailed
+	}
+	return stopped
+}
+
+// run attacks a target.
+func (f auditFlags) run(a *app, target audit.Target) (*audit.Report, error) {
+	bar := a.describedTracker("auditing")
+	o := f.options(bar)
+	o.Look = func(r *audit.Report) {
+		bar.describe(fmt.Sprintf("auditing, epsilon >= %.3g from %d runs", r.LowerBound, r.Runs))
+	}
+	return audit.Run(a.ctx, target, o)
+}
+
+// options of an audit.
+func (f auditFlags) options(bar *barTracker) audit.Options {
+	o := audit.Options{Runs: f.Runs, Time: f.Time, Confidence: f.Confidence, Seed: f.Seed, Workers: f.Workers, Tracker: algorithms.Tracker{OnStep: bar.Step}}
+	if f.BlackBox {
+		o.Access = audit.BlackBox
+	}
+	return o
+}
+
+// canaries audits by one run.
+func (c *auditRecordsCmd) canaries(a *app) (*audit.Report, error) {
+	if stream, err := c.stream(); err != nil || stream != nil {
+		return nil, err
+	}
+	algorithm, plan, err := c.plan()
+	if err != nil {
+		return nil, err
+	}
+	return audit.Canaries(a.ctx, algorithm, plan, audit.CanaryOptions{
+		Canaries: c.Canaries, Guesses: c.Guesses, Confidence: c.Confidence, Seed: c.Seed, Tracker: a.tracker("auditing"),
+	})
+}
+
+// target plans and searches the data sets.
+func (c *auditRecordsCmd) target(ctx context.Context) (audit.Target, error) {
+	stream, err := c.stream()
+	if err != nil {
+		return audit.Target{}, err
+	}
+	if stream != nil {
+		plan, err := c.streamPlan(stream)
+		if err != nil {
+			return audit.Target{}, err
+		}
+		return audit.WorstStream(ctx, plan, c.Seed)
+	}
+	algorithm, plan, err := c.plan()
+	if err != nil {
+		return audit.Target{}, err
+	}
+	return audit.Worst(ctx, algorithm, plan, c.Seed)
+}
+
+// stream is the online algorithm of that name, nil if it is not one.
+func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
+	online := c.Every != 1 || c.Buffer != 0 || c.Reservoir || c.Secret
+	for _, s := range algorithms.StreamCatalog() {
+		if s.Info().Name != c.Algorithm {
+			continue
+		}
+		if c.PersonRows > 0 {
+			return nil, badInput("--person-rows is for batch algorithms: rows of one person that come at several times are several records of a stream")
+		}
+		if c.Method == "canaries" {
+			return nil, badInput("--method canaries is for batch algorithms; leave it out")
+		}
+		if c.Steps != 0 || c.StepSize != 0 || c.TotalStep != 0 || c.Batch != 0 {
+			return nil, badInput("--steps, --step-size, --total-step and --batch-records are not for online algorithms, and %s is one", c.Algorithm)
+		}
+		if !c.Secret {
+			return s, nil
+		}
+		s, err := algorithms.StreamWith(s, secretState)
+		return s, asInput(err)
+	}
+	if online {
+		return nil, badInput("--every, --buffer, --reservoir and --secret-state apply to online algorithms only; %s is a batch algorithm", c.Algorithm)
+	}
+	return nil, nil
+}
+
+// spec is what the plans of both kinds are made from.
+func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b privacy.Budget, mode algorithms.Mode, err error) {
+	if mode, err = algorithms.ParseMode(c.Mode); err != nil {
+		return p, l2, b, mode, asInput(err)
+	}
+	if c.N < 2 || c.D < 1 {
+		return p, l2, b, mode, badInput("-n must be at least 2 and -d at least 1")
+	}
+	b = privacy.Budget{Epsilon: c.Epsilon, Delta: privacy.DefaultDelta(c.N)}
+	if c.Delta != nil {
+		b.Delta = *c.Delta
+	}
+	if needsL2 {
+		l2 = 0.001
+	}
+	if c.L2 != nil {
+		l2 = *c.L2
+	}
+	p = engine.Problem{N: c.N, D: c.D, Bounds: engine.UnitBounds(), Loss: audit.Linear{}, Radius: 1, PersonRows: c.PersonRows}
+	switch linear := c.Loss == "linear"; {
+	case c.Task == taskMetric && linear:
+		p.Loss = audit.LinearMetric{}
+	case !linear:
+		if p.Loss, err = (lossFlags{c.Loss, c.LossParam, c.LossClip}).loss(c.Task); err != nil {
+			return p, l2, b, mode, err
+		}
+		if c.Task == taskAUC {
+			p.Radius = algorithms.DefaultRadius(c.Algorithm, c.N, c.D, b, mode, p.Loss)
+		}
+	}
+	if c.Radius != 0 {
+		p.Radius = c.Radius
+	}
+	if err := c.network(c, &p); err != nil {
+		return p, l2, b, mode, err
+	}
+	if c.WorstStart {
+		metric, ok := p.Loss.(engine.MetricLoss)
+		if !ok {
+			return p, l2, b, mode, badInput("--worst-start is for --task metric: scores start at 0")
+		}
+		if p.Loss, err = audit.FromWorstStart(metric, p.Bounds, c.D, p.Radius); err != nil {
+			return p, l2, b, mode, asInput(err)
+		}
+	}
+	return p, l2, b, mode, nil
+}
+
+// One worker per evaluator: the runs themselves are spread over the cores.
+var auditBackend = cpu.Backend{Workers: 1}
+
+// plan is the plan whose guarantee is attacked.
+func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error) {
+	a, err := algorithms.ByName(c.Algorithm)
+	if err != nil && exists(c.Algorithm) {
+		return nil, nil, badInput("%s is a file, and dyad audit attacks an algorithm by its name, such as moments; \"dyad verify\" checks a model", c.Algorithm)
+	}
+	if err != nil {
+		return nil, nil, asInput(err)
+	}
+	options, err := planFlags{Algorithm: c.Algorithm, Mode: c.Mode, Steps: c.Steps, StepSize: c.StepSize, TotalStep: c.TotalStep, Batch: c.Batch}.algorithmOptions()
+	if err != nil {
+		return nil, nil, err
+	}
+	if a, err = algorithms.With(a, options...); err != nil {
+		return nil, nil, asInput(err)
+	}
+	problem, l2, b, mode, err := c.spec(a.Info().NeedsL2)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec, err := algorithms.NewSpec(backendOf(problem), problem, l2, b, mode)
+	if err != nil {
+		return nil, nil, asInput(err)
+	}
+	p, err := a.Plan(spec)
+	return a, p, asInput(err)
+}
+
+// streamPlan is plan for an online algorithm.
+func (c *auditRecordsCmd) streamPlan(s algorithms.Stream) (*algorithms.Plan, error) {
+	problem, l2, b, mode, err := c.spec(s.Info().NeedsL2)
+	if err != nil {
+		return nil, err
+	}
+	o := algorithms.StreamOptions{Horizon: c.N, Batch: c.Every, Buffer: c.Buffer, Reservoir: c.Reservoir}
+	spec, err := algorithms.NewStreamSpec(auditBackend, problem, o, l2, b, mode)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	p, err := s.Plan(spec)
+	return p, asInput(err)
+}

@@ -1,0 +1,115 @@
+package command
+
+import (
+	"context"
+	"slices"
+
+	"github.com/alecthomas/kong"
+
+	lib "dyad"
+	"dyad/algorithms/audit"
+	"dyad/algorithms/pairs"
+)
+
+type auditPairsCmd struct {
+	N         int `positive:"" short:"n" default:"16" help:"Number of individuals or records."`
+	D         int `positive:"" short:"d" default:"2" help:"Number of features."`
+	PairCount int `positive:"" name:"pairs" placeholder:"N" help:"Number of pairs. Default: as many as --kappa, all in one batch."`
+	pairFlags
+	auditFlags
+}
+
+// Help shows examples.
+func (auditPairsCmd) Help() string {
+	return auditSays + `
+The options are those of "dyad pairs plan", but the pairs are chosen by the attack: one individual is in --kappa of
+them. Clip and steps do not enter a guarantee; by default they are so small (--clip 0.0001, --step-size 1e-9) that
+the worst case is attained. Give those of a training to attack it as it is.
+
+Examples:
+  dyad audit pairs --kappa 4 --runs 1000
+  dyad audit pairs --kappa 3 --pairs 24 --batch 6 --epochs 3 --noise laplace --epsilon 2 --runs 500
+  dyad audit pairs --unit group --kappa 3 --runs 500
+  dyad audit pairs --unit pair --loss bradley-terry --runs 500 --json
+  dyad audit pairs --kappa 6 --pairs 6 --sampling poisson --batch 3 --epochs 1 --epsilon 4 --runs 1000
+  dyad audit pairs -n 16 -d 3 --kappa 1 --pairs 8 --loss infonce --rows 2 --batch 8 --epochs 1 --epsilon 4 --runs 500
+  dyad audit pairs --kappa 2 --method input --runs 500
+  dyad audit pairs --kappa 4 --method moments --epsilon 4 --runs 1000
+  dyad audit pairs --unit group --kappa 2 --mode paper --rows 2 --epsilon 3 --runs 500
+  dyad audit pairs -n 12 --tuple 4 --loss triplet --runs 300
+  dyad audit pairs -n 12 --tuple 4 --loss npair --model mlp --hidden 4 --rows 2 --runs 300
+  dyad audit pairs -n 12 --all-pairs --runs 300`
+}
+
+// Run attacks.
+func (c *auditPairsCmd) Run(a *app, command *kong.Context) error {
+	return c.attack(a, func(ctx context.Context) (audit.Target, error) { return c.target(ctx, command) })
+}
+
+// target plans and searches the data sets.
+func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audit.Target, error) {
+	given := func(name string) bool {
+		return slices.ContainsFunc(command.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == name })
+	}
+	moments := c.Method == pairs.Moments.String()
+	if !given("clip") {
+		c.Clip = 1e-4
+	}
+	if !given("step-size") && !moments {
+		c.StepSize = 1e-9
+	}
+	shape := lib.PairShape{Individuals: c.N, Features: c.D, Pairs: c.PairCount}
+	var err error
+	if shape.Classes, err = c.fromClasses(command); err != nil {
+		return audit.Target{}, err
+	}
+	if shape.Classes {
+		if c.PairCount != 0 {
+			return audit.Target{}, badInput("--pairs is about pairs that are listed; leave it out with --tuple and --all-pairs")
+		}
+		source, err := c.source(identityFlag{}, true)
+		if err != nil {
+			return audit.Target{}, err
+		}
+		filled, err := source.Shape(c.N, c.D, 0, nil)
+		if err != nil {
+			return audit.Target{}, asInput(err)
+		}
+		shape.Network = filled.Network
+		plan, err := c.plan(shape)
+		if err != nil {
+			return audit.Target{}, err
+		}
+		return audit.WorstTuples(ctx, plan)
+	}
+	if c.Density != 0 {
+		return audit.Target{}, badInput("--density draws pairs, and an audit chooses them: give their number with --pairs")
+	}
+	if c.Kappa == 0 {
+		if c.Kappa = c.DegreeCap; c.Kappa == 0 {
+			c.Kappa = 1
+		}
+	}
+	if shape.Pairs == 0 {
+		shape.Pairs = c.Kappa
+	}
+	if c.Batch == 0 && c.sampling() == pairs.Fixed.String() && !moments {
+		c.Batch = shape.Pairs
+	}
+	if c.softmax() {
+		source, err := c.source(identityFlag{}, false)
+		if err != nil {
+			return audit.Target{}, err
+		}
+		filled, err := source.Shape(c.N, c.D, shape.Pairs, nil)
+		if err != nil {
+			return audit.Target{}, asInput(err)
+		}
+		shape.Network = filled.Network
+	}
+	plan, err := c.plan(shape)
+	if err != nil {
+		return audit.Target{}, err
+	}
+	return audit.WorstPairs(ctx, plan, 0)
+}

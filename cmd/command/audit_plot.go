@@ -1,0 +1,89 @@
+package command
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"dyad/algorithms/audit"
+	"dyad/internal/experiment"
+	"dyad/privacy/account"
+)
+
+// checkPlot refuses a plot file that a figure cannot be saved as.
+func checkPlot(path string) error {
+	if !slices.ContainsFunc(experiment.Formats(), func(f string) bool { return strings.HasSuffix(strings.ToLower(path), "."+f) }) {
+		return badInput("--plot writes SVG, PDF or PNG; give a file name that ends in .svg, .pdf or .png")
+	}
+	return checkOut(path, true)
+}
+
+// rates are the points (false alarms, hits) of the attack that guesses the neighbour
+// when the score reaches a threshold, for all thresholds from the highest down.
+func rates(scores [2][]float64) (alarms, hits []float64) {
+	type scored struct {
+		value     float64
+		neighbour bool
+	}
+	var all []scored
+	for side, values := range scores {
+		for _, v := range values {
+			all = append(all, scored{v, side == 1})
+		}
+	}
+	slices.SortFunc(all, func(a, b scored) int {
+		switch {
+		case a.value > b.value:
+			return -1
+		case a.value < b.value:
+			return 1
+		}
+		return 0
+	})
+	alarms, hits = []float64{0}, []float64{0}
+	alarm, hit := 0.0, 0.0
+	for i, s := range all {
+		if s.neighbour {
+			hit++
+		} else {
+			alarm++
+		}
+		if i+1 < len(all) && all[i+1].value == s.value {
+			continue
+		}
+		alarms = append(alarms, alarm/float64(len(scores[0])))
+		hits = append(hits, hit/float64(len(scores[1])))
+	}
+	return alarms, hits
+}
+
+// allowed is the largest rate of hits that the claim allows at a rate of false alarms.
+func allowed(r *audit.Report, alarm float64) float64 {
+	most := min(1, math.Exp(r.Epsilon)*alarm+r.Delta, 1-math.Exp(-r.Epsilon)*(1-r.Delta-alarm))
+	if r.Mu > 0 {
+		most = min(most, account.GDPTradeoff(r.Mu, alarm))
+	}
+	return most
+}
+
+// auditFigure has the rates of the attack on the runs that did not choose it, and the limit of the claim.
+func auditFigure(r *audit.Report) *experiment.Figure {
+	var grid, limit []float64
+	for i := range 401 {
+		grid = append(grid, float64(i)/400)
+		limit = append(limit, allowed(r, grid[i]))
+	}
+	alarms, hits := rates(r.Scores)
+	// Massart 1990: P[sup |empirical - true| > e] <= 2 exp(-2 n e^2), for each axis.
+	sampling := math.Sqrt(math.Log(2/0.05) / (2 * float64(min(len(r.Scores[0]), len(r.Scores[1])))))
+	return &experiment.Figure{
+		Title: fmt.Sprintf("Attack on %s (%s loss)\n%d runs on each side", r.Algorithm, r.Loss, len(r.Scores[0])),
+		X:     "false alarms: guesses \"neighbour\" on the data", Y: "hits: guesses \"neighbour\" on the neighbour",
+		Curves: []experiment.Curve{
+			{Name: fmt.Sprintf("most that the claim allows\n(epsilon %.4g, delta %.3g)", r.Epsilon, r.Delta), X: grid, Y: limit, Smooth: true},
+			{Name: fmt.Sprintf("attack (each rate within %.2g, 95 %%)", sampling), X: alarms, Y: hits, Smooth: true},
+			{Name: "guessing", X: []float64{0, 1}, Y: []float64{0, 1}, Smooth: true},
+		},
+	}
+}

@@ -1,0 +1,255 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"dyad/algorithms/audit"
+)
+
+func TestAuditReport(t *testing.T) {
+	dir := t.TempDir()
+	code, out, errs := dyad(t, dir, "audit", "dpgdsc", "--runs", "400", "--plot", "attack.svg")
+	if code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	for _, want := range []string{"claimed     epsilon 1 at delta 1e-05", "Clopper-Pearson", "Gaussian model", "confidence 0.999", "not refuted", "0 off the noise grid", "attack.svg",
+		"tightness   ", "the claimed mu 0.2681", "control     half the claim, epsilon 0.5, is", "time        "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+	if exists(filepath.Join(dir, "state")) {
+		t.Error("an audit opened a ledger")
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "attack.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for dec := xml.NewDecoder(bytes.NewReader(text)); ; {
+		token, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("the plot is no XML: %v", err)
+		}
+		if e, ok := token.(xml.StartElement); ok && (e.Name.Local == "polyline" || e.Name.Local == "path") {
+			lines++
+		}
+	}
+	if lines < 3 {
+		t.Errorf("the plot has %d lines, want at least the diagonal, the limit and the attack", lines)
+	}
+	// The same seed gives the same bytes for any number of workers.
+	_, one, _ := dyad(t, dir, "audit", "offpairc", "-n", "20", "--runs", "200", "--json", "--workers", "1")
+	_, three, _ := dyad(t, dir, "audit", "offpairc", "-n", "20", "--runs", "200", "--json", "--workers", "3")
+	seconds := regexp.MustCompile(`"seconds": [^,]*`)
+	if one, three := seconds.ReplaceAllString(one, ""), seconds.ReplaceAllString(three, ""); one == "" || one != three {
+		t.Errorf("one worker:\n%s\nthree:\n%s", one, three)
+	}
+	var r struct {
+		Claimed float64 `json:"claimed_epsilon"`
+		Audited float64 `json:"audited_epsilon"`
+		Holds   bool    `json:"holds"`
+		Half    *bool   `json:"half_claim_refuted"`
+		Bounds  []audit.Bound
+		Tight   *audit.Tightness `json:"tightness"`
+	}
+	if err := json.Unmarshal([]byte(one), &r); err != nil || !(r.Claimed > 0 && r.Claimed <= 1) || !r.Holds || len(r.Bounds) != 2 || r.Half == nil || r.Tight == nil || !(r.Tight.Claim > 0.2) {
+		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+// At confidence 0.5 a bound on an attained certificate is above the claim for a
+// quarter of the seeds or so; then the exit code is 1.
+func TestAuditRefutedClaimExits1(t *testing.T) {
+	if testing.Short() {
+		t.Skip("40 seeds of what TestAuditReport runs")
+	}
+	dir := t.TempDir()
+	refuted := 0
+	for seed := range 40 {
+		code, out, errs := dyad(t, dir, "audit", "dpgdsc", "--runs", "200", "--confidence", "0.5", "--seed", fmt.Sprint(seed))
+		switch {
+		case code == exitFailure && strings.Contains(out, "THE CLAIM IS REFUTED"):
+			refuted++
+		case code != exitOK || !strings.Contains(out, "not refuted"):
+			t.Fatalf("seed %d: exit %d: %s%s", seed, code, out, errs)
+		}
+	}
+	if refuted == 0 || refuted > 30 {
+		t.Errorf("%d of 40 seeds are refuted at confidence 0.5", refuted)
+	}
+}
+
+func TestAuditRefusesBadInput(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"sgd"}, "dpgdsc"},
+		{[]string{"projected-gradient"}, "certified"},
+		{[]string{"dpgdsc", "-n", "1"}, "-n"},
+		{[]string{"dpgdsc", "--runs", "3"}, "at least 20"},
+		{[]string{"dpgdsc", "--confidence", "1"}, "confidence"},
+		{[]string{"dpgdsc", "--workers", "-1"}, "--workers"},
+		{[]string{"dpgdsc", "--epsilon", "-1"}, "epsilon"},
+		{[]string{"dpgdsc", "--delta", "2"}, "delta"},
+		{[]string{"dpgdsc", "--plot", "x.gif"}, "svg"},
+		{[]string{"dpgdsc", "--time", "-1s"}, "--time"},
+		{[]string{"dpgdsc", "--batch-records", "4"}, "subsampled-descent"},
+		{[]string{"onpairc", "--steps", "4"}, "--steps"},
+		{[]string{"dpgdsc", "--worst-start"}, "--task metric"},
+		{[]string{"pairs", "--density", "2"}, "--pairs"},
+		{[]string{"pairs", "--tuple", "4", "--pairs", "4"}, "--pairs"},
+		{[]string{"pairs", "--tuple", "4", "--kappa", "4"}, "--kappa"},
+		{[]string{"pairs", "--mode", "nonprivate"}, "claims no privacy"},
+		{[]string{"pairs", "--kappa", "16"}, "individuals"},
+		{[]string{"pairs", "--loss", "triplet"}, "--tuple"},
+		{[]string{"dpgdsc", "--plot", "no/folder/x.svg"}, "no/folder"},
+		{[]string{"dpgdsc", "--method", "canaries", "--plot", "x.svg"}, "--plot"},
+		{[]string{"dpgdsc", "--method", "canaries", "--canaries", "9"}, "canaries"},
+		{[]string{"offpairstrc", "--mode", "paper", "--loss", "logistic"}, "never takes a step"},
+	} {
+		code, _, errs := dyad(t, dir, append([]string{"audit"}, c.args...)...)
+		if code != exitInput || !strings.Contains(errs, c.want) || !strings.HasPrefix(errs, "dyad: ") {
+			t.Errorf("dyad audit %v: exit %d, want 64: %s", c.args, code, errs)
+		}
+	}
+	t.Chdir(dir)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, args := range [][]string{{"audit", "dpgdsc"}, {"audit", "dpgdsc", "--method", "canaries", "-d", "20"}, {"audit", "pairs"}, {"audit", "pairs", "--all-pairs"}} {
+		var out, errs bytes.Buffer
+		if code := run(ctx, args, strings.NewReader(""), &out, &errs); code != exitCancelled {
+			t.Errorf("dyad %v, cancelled: exit %d: %s", args, code, errs.String())
+		}
+	}
+}
+
+// Online algorithms and metric losses are audited too; the flags of the former are not
+// for batch algorithms.
+func TestAuditOfStreamsAndMetrics(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"onpairc", "-n", "8", "--epsilon", "4"}, "certified mode, noise fed back, linear loss, n = 8"},
+		{[]string{"onpairstrc", "-n", "8", "--secret-state"}, "certified mode, secret state, linear loss"},
+		{[]string{"onpairc", "-n", "9", "--every", "2", "--buffer", "3", "--reservoir", "--black-box", "--loss", "logistic"}, "noise fed back, batches of 2, buffer of 3, reservoir, logistic loss"},
+		{[]string{"onpairc", "-n", "8", "--task", "metric"}, "linear-metric loss"},
+		{[]string{"dpgdsc", "-n", "8", "--task", "metric", "--loss", "logistic"}, "mahalanobis-logistic loss"},
+	} {
+		code, out, errs := dyad(t, dir, append([]string{"audit", "--runs", "40"}, c.args...)...)
+		if code != exitOK || !strings.Contains(out, c.says) || !strings.Contains(out, "the claim is not refuted, but this audit has no power") {
+			t.Errorf("%v: exit %d, %s%s", c.args, code, out, errs)
+		}
+	}
+	for _, args := range [][]string{
+		{"dpgdsc", "--every", "2"}, {"dpgdsc", "--secret-state"}, {"onpairc", "--method", "canaries"}, {"onpairc", "--delta", "0"},
+		{"onpairc", "--secret-state", "--every", "2"}, {"onpairc", "--reservoir"}, {"dpgdsc", "--task", "metric", "--method", "canaries"},
+	} {
+		if code, _, errs := dyad(t, dir, append([]string{"audit", "--runs", "40"}, args...)...); code != exitInput {
+			t.Errorf("%v: exit %d, want 64: %s", args, code, errs)
+		}
+	}
+}
+
+// Pairs, tuples and all pairs are audited by the options of their trainings.
+func TestAuditOfPairs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--kappa", "3"}, "pairs, certified mode, individual of 3 of 3 pairs, fixed batches of 3, 5 epochs"},
+		{[]string{"--kappa", "3", "--pairs", "12", "--batch", "6", "--noise", "laplace"}, "individual of 3 of 12 pairs, fixed batches of 6"},
+		{[]string{"--unit", "group", "--kappa", "2", "--epochs", "1"}, "for a group of 2 pairs"},
+		{[]string{"--unit", "pair", "--loss", "bradley-terry"}, "for one pair"},
+		{[]string{"--kappa", "4", "--sampling", "poisson", "--batch", "2", "--epochs", "1", "--epsilon", "3", "--delta", "0.01"}, "poisson batches of 2"},
+		{[]string{"--kappa", "2", "--method", "labels", "--unit", "group"}, "pairs-labels, certified mode"},
+		{[]string{"--kappa", "2", "--method", "input", "--epsilon", "4"}, "pairs-input, certified mode"},
+		{[]string{"-n", "12", "--tuple", "4"}, "tuples of 4, batches of 3, 5 epochs"},
+		{[]string{"-n", "12", "--all-pairs", "--noise", "knorm"}, "all-pairs, certified mode, all pairs"},
+	} {
+		const runs = "1000"
+		code, out, errs := dyad(t, dir, append([]string{"audit", "pairs", "--runs", runs}, c.args...)...)
+		if code != exitOK || !strings.Contains(out, c.says) || !strings.Contains(out, "the claim is not refuted") {
+			t.Errorf("%v: exit %d, %s%s", c.args, code, out, errs)
+		}
+	}
+	// What the paper claims for its printed algorithm is refuted; the report of it is not.
+	code, out, errs := dyad(t, dir, "audit", "pairs", "--unit", "group", "--kappa", "2", "--mode", "paper", "--rows", "2", "--epsilon", "3", "--runs", "2000")
+	if code != exitOK || !strings.Contains(out, "the paper's claim, epsilon 3, IS REFUTED") {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+	// The options of a training are attacked as they are given.
+	var own, small struct {
+		Move float64 `json:"move_to_certificate"`
+	}
+	for _, c := range []struct {
+		into *struct {
+			Move float64 `json:"move_to_certificate"`
+		}
+		args []string
+	}{{&small, nil}, {&own, []string{"--clip", "50"}}} {
+		_, out, errs := dyad(t, dir, append([]string{"audit", "pairs", "--json", "--runs", "40"}, c.args...)...)
+		if err := json.Unmarshal([]byte(out), c.into); err != nil {
+			t.Fatalf("%v: %s%s", err, out, errs)
+		}
+	}
+	if !(small.Move > 0.99 && own.Move < 0.1) {
+		t.Errorf("moves %v with the clip of the audit, %v with one that clips nothing", small.Move, own.Move)
+	}
+}
+
+// Hidden steps cannot be attacked with the usual runs: the verdict says so.
+func TestAuditSaysWhereItHasNoPower(t *testing.T) {
+	code, out, errs := dyad(t, t.TempDir(), "audit", "convergent-descent", "-n", "20", "--runs", "400")
+	if code != exitOK || !strings.Contains(out, "no power") || !strings.Contains(out, "is NOT refuted by these runs") {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+}
+
+// A time limit and an interrupt end with the bound so far.
+func TestAuditEndsWithTheBoundSoFar(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	dir := t.TempDir()
+	code, out, errs := dyad(t, dir, "audit", "subsampled-descent", "-n", "20", "--steps", "4", "--time", "500ms")
+	if code != exitOK || !strings.Contains(out, "stopped before 200000 runs (time)") || !strings.Contains(out, "audited     epsilon >= ") {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+	t.Chdir(dir)
+	ctx, stop := context.WithCancel(context.Background())
+	const after = 2 * time.Second
+	start := time.Now()
+	time.AfterFunc(after, stop)
+	var stdout, stderr bytes.Buffer
+	code = run(ctx, []string{"audit", "dpgdsc", "--runs", "10000000"}, strings.NewReader(""), &stdout, &stderr)
+	if took := time.Since(start) - after; code != exitCancelled || !strings.Contains(stdout.String(), "(interrupt)") || took > time.Second {
+		t.Errorf("exit %d, %v after the interrupt: %s%s", code, took, stdout.String(), stderr.String())
+	}
+}

@@ -1,0 +1,103 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"dyad/algorithms/audit"
+)
+
+func auditText(r *audit.Report, plot string) string {
+	var b strings.Builder
+	variant := ""
+	if r.Variant != "" {
+		variant = ", " + r.Variant
+	}
+	line(&b, "algorithm", "%s, %s mode%s, %s loss, n = %d, d = %d", r.Algorithm, r.Mode, variant, r.Loss, r.Records, r.Features)
+	line(&b, "attack", "%s; %s", r.Access, r.Instance)
+	if r.Planned > 0 {
+		line(&b, "", "%d runs on each of two neighbours, half of them to choose the attack; seed %d", r.Runs, r.Seed)
+	}
+	if r.Stopped != "" {
+		line(&b, "", "stopped before %d runs (%s): these are the bounds of the last look before, which hold with the same confidence", r.Planned, r.Stopped)
+	}
+	if r.Move > 0 {
+		line(&b, "", "the exact vectors move %.4g of what the certificate allows", r.Move)
+	}
+	claim := fmt.Sprintf("epsilon %.6g at delta %.6g", r.Epsilon, r.Delta)
+	switch {
+	case r.Delta == 0:
+		claim = fmt.Sprintf("epsilon %.6g (pure: delta = 0)", r.Epsilon)
+	case r.Mu > 0:
+		claim += fmt.Sprintf(" (%.6g-GDP)", r.Mu)
+	}
+	line(&b, "claimed", "%s for %s", claim, r.Unit)
+	line(&b, "audited", "epsilon >= %.6g with confidence %g", r.LowerBound, r.Confidence)
+	for _, bound := range r.Bounds {
+		line(&b, "", "%s: epsilon >= %.6g with confidence %.6g; assumes %s", bound.Method, bound.Epsilon, bound.Confidence, bound.Assumes)
+		line(&b, "", "  %s", bound.Attack)
+	}
+	writeTightness(&b, r)
+	line(&b, "low bits", "%d released values, %d off the noise grid; %d noise vectors repeat", r.Values, r.OffGrid, r.Repeated)
+	line(&b, "verdict", "%s", auditVerdict(r))
+	if plot != "" {
+		line(&b, "plot", "%s", plot)
+	}
+	if r.Planned > 0 {
+		line(&b, "time", "%.1f s", r.Seconds)
+	}
+	return b.String()
+}
+
+func writeTightness(b *strings.Builder, r *audit.Report) {
+	if t := r.Tightness; t != nil {
+		share, standardError := t.Share()
+		of := "mu"
+		if t.Quantity != "gap/sd" {
+			of = "epsilon"
+		}
+		line(b, "tightness", "%.3f +- %.3f (standard error) of the claim: %s is %.4f, the claimed %s %.4f", share, standardError, t.Quantity, t.Estimate, of, t.Claim)
+	} else if s := r.Shift; s != nil {
+		line(b, "", "gap/sd of the scores: %.4f, standard error %.4f (the claim has no mu to compare with)", s.Mu, s.StandardError)
+	}
+	if !r.Holds() {
+		return
+	}
+	control := "is refuted by these runs: a leak of twice the claim would be seen"
+	if !r.HalfRefuted {
+		control = "is NOT refuted by these runs"
+		switch {
+		case r.RunsForHalf > 0:
+			control += fmt.Sprintf("; about %d would do", r.RunsForHalf)
+		case r.Planned == 0:
+			control += "; try more --canaries, or --method runs"
+		default:
+			control += "; try more --runs, or a larger --epsilon"
+		}
+	}
+	line(b, "control", "half the claim, epsilon %.6g, %s", r.Epsilon/2, control)
+}
+
+// auditVerdict is what an audit found, in one line.
+func auditVerdict(r *audit.Report) (verdict string) {
+	switch {
+	case r.Refuted():
+		verdict = "THE CLAIM IS REFUTED"
+	case r.Exceeds():
+		verdict = "THE CERTIFICATE IS EXCEEDED, so the noise is for less than what moves: the claim does not hold"
+	case !r.Holds():
+		verdict = "THE NOISE IS NOT WHAT IT SHOULD BE: it is off its grid or repeats, so the claim does not hold"
+	case r.HalfRefuted:
+		verdict = "the claim is not refuted (which does not prove it)"
+	default:
+		verdict = "the claim is not refuted, but this audit has no power: it would not refute half of the claim either"
+	}
+	if e := r.PaperEpsilon; e > 0 {
+		paper := "is not refuted"
+		if r.LowerBound > e {
+			paper = "IS REFUTED"
+		}
+		verdict += fmt.Sprintf("; the paper's claim, epsilon %g, %s", e, paper)
+	}
+	return verdict
+}

@@ -1,0 +1,178 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"dyad/engine/cuda"
+	"dyad/internal/machine"
+	"dyad/kernels"
+)
+
+type benchCmd struct {
+	Quick   bool     `help:"Smaller sizes and 3 runs: less than a minute."`
+	Runs    int      `positive:"" placeholder:"N" help:"Timed runs of each line. Default: 11, or 3 with --quick."`
+	Workers int      `positive:"" default:"1" placeholder:"N" help:"Goroutines; the default shows one core."`
+	Variant string   `default:"all" enum:"all,best,generic,avx2,avx512" help:"Kernels to measure: ${enum}."`
+	Devices []string `default:"cpu" placeholder:"NAME" help:"Where to measure gradients, comma separated: cpu, cuda:N. A GPU has lines for the methods that it computes, without a share of its peak."`
+	Peers   []string `type:"existingfile" placeholder:"FILE" help:"Times of other programs on this machine, comma separated: output of the scripts in bench/peers. Lines with the same method and sizes get their ratio to the fastest."`
+	Only    string   `placeholder:"METHOD" help:"Measure only the lines whose method contains this text, such as k-NN or near-linear."`
+	Records int      `positive:"" hidden:"" help:"Records of every line."`
+}
+
+// Help shows examples.
+func (benchCmd) Help() string {
+	return `Measures this machine on synthetic records: exact gradients over all pairs, nearest neighbours, AUC.
+
+The share of peak compares operations (or bytes) per second of processor time with the most that one core can do, measured right
+before and after each run: fused multiply-adds in registers, or copying memory. The first number is the median of the runs, the
+second the best one; other programs on the machine lower both. A ratio to peers is the processor time of the fastest of them over
+that of the line; it compares one core with one core, so --workers must be 1.
+
+Examples:
+  dyad bench --quick
+  dyad bench --json > bench.json
+  dyad bench --workers 8 --variant best
+  dyad bench --quick --devices cpu
+
+Where there is a GPU, "--devices cpu,cuda:0" measures both side by side; "--peers FILE,FILE" adds what the scripts of bench/peers
+wrote on this machine.`
+}
+
+type benchResult struct {
+	CPU   string         `json:"cpu"`
+	Go    string         `json:"go"`
+	Cores int            `json:"cores"`
+	Lines []machine.Line `json:"lines"`
+}
+
+// Run measures and prints.
+func (c *benchCmd) Run(a *app) error {
+	if c.Records == 1 {
+		return badInput("--records must be at least 2")
+	}
+	o := machine.Options{Quick: c.Quick, Records: c.Records, Runs: c.Runs, Workers: c.Workers, Only: c.Only}
+	if err := c.readPeers(&o.Peers); err != nil {
+		return err
+	}
+	done, err := c.open(&o)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for _, v := range []kernels.Variant{kernels.Best, kernels.Generic, kernels.AVX2, kernels.AVX512} {
+		if v.String() != c.Variant {
+			continue
+		}
+		if _, err := kernels.Select(v); err != nil {
+			return asInput(err)
+		}
+		o.Variants = []kernels.Variant{v}
+	}
+	r := benchResult{CPU: machine.CPUModel(), Go: runtime.Version(), Cores: runtime.GOMAXPROCS(0)}
+	live := !a.json && !a.quiet
+	if live {
+		fmt.Fprintf(a.stdout, "%s, %d cores, %s, %s/%s\n", r.CPU, r.Cores, r.Go, runtime.GOOS, runtime.GOARCH)
+		fmt.Fprintf(a.stdout, "%-21s %-8s %9s %4s %10s %13s  %s\n", "method", "variant", "n", "d", "time", "rate", c.lastColumn())
+	}
+	err = machine.Run(a.ctx, o, func(l machine.Line) error {
+		r.Lines = append(r.Lines, l)
+		if live {
+			_, err := fmt.Fprintln(a.stdout, benchLine(l))
+			return err
+		}
+		return nil
+	})
+	if err != nil || live {
+		return err
+	}
+	return a.emit(r, "")
+}
+
+// readPeers reads the files of --peers.
+func (c *benchCmd) readPeers(p *machine.Peers) error {
+	if len(c.Peers) > 0 && c.Workers > 1 {
+		return badInput("--peers compares one core with one core: take --workers 1")
+	}
+	for _, name := range c.Peers {
+		f, err := os.Open(name)
+		if err != nil {
+			return asInput(err)
+		}
+		err = p.Read(f)
+		f.Close()
+		if err != nil {
+			return badInput("--peers %s: %v", name, err)
+		}
+		if p.CPU != machine.CPUModel() {
+			return badInput("--peers %s: made on %q, this machine is %q; run the scripts of bench/peers here", name, p.CPU, machine.CPUModel())
+		}
+	}
+	return nil
+}
+
+// open sets the devices. The caller must call the function that it returns.
+func (c *benchCmd) open(o *machine.Options) (func(), error) {
+	var open []func()
+	done := func() {
+		for _, f := range open {
+			f()
+		}
+	}
+	for _, name := range c.Devices {
+		if name == "auto" || slices.ContainsFunc(o.Devices, func(d machine.Device) bool { return d.Name == name }) {
+			done()
+			return nil, badInput("--devices %s: want cpu and cuda:N, each once", strings.Join(c.Devices, ","))
+		}
+		f := deviceFlag{Device: name}
+		close, err := f.openDevice(c.Workers, cuda.AutoPrecision)
+		if err != nil {
+			done()
+			return nil, err
+		}
+		open = append(open, close)
+		d := machine.Device{Name: name}
+		if name != "cpu" {
+			d.Backend = f.device.Backend()
+		}
+		o.Devices = append(o.Devices, d)
+	}
+	return done, nil
+}
+
+// lastColumn is the heading of what follows the rate.
+func (c *benchCmd) lastColumn() string {
+	if len(c.Peers) > 0 {
+		return "share of peak; ratio to peers"
+	}
+	return "share of peak"
+}
+
+// benchLine is one line of the table.
+func benchLine(l machine.Line) string {
+	d, share := "", ""
+	if l.D > 0 {
+		d = fmt.Sprint(l.D)
+	}
+	if l.Of != "" {
+		unit := "Gflop/s"
+		if l.Of == "copy" {
+			unit = "GB/s"
+		}
+		share = fmt.Sprintf("%.0f %% (best %.0f) of %s, %.1f %s", 100*l.Share, 100*l.BestShare, l.Of, l.Peak, unit)
+	}
+	if l.Radius > 1 {
+		share += fmt.Sprintf(", radius %g", l.Radius)
+	}
+	if l.Peer != "" {
+		share += fmt.Sprintf("; %.3gx %s", l.PeerRatio, l.Peer)
+	}
+	variant := l.Variant
+	if variant == "" {
+		variant = l.Device
+	}
+	return strings.TrimRight(fmt.Sprintf("%-21s %-8s %9d %4s %8.4g s %7.3g %s/s  %s", l.Method, variant, l.N, d, l.Seconds, l.Rate, l.Unit, share), " ")
+}

@@ -1,0 +1,99 @@
+package command
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"dyad/engine/cuda"
+	"dyad/internal/machine"
+)
+
+// measured is what differs between machines and runs of dyad bench.
+var measured = regexp.MustCompile(`(?m)^.*, \d+ cores, .*$|[0-9.e+-]+ s +\S+ (pairs|scores)/s|\d+ % \(best \d+\)|[0-9.]+ (Gflop|GB)/s`)
+
+// Golden output of bench with all measured values masked.
+func TestBench(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	file, err := filepath.Abs(filepath.Join("testdata", "bench.golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"bench", "--records", "64", "--runs", "1", "--variant", "generic"}
+	code, out, errs := dyad(t, t.TempDir(), args...)
+	got := measured.ReplaceAllStringFunc(out, func(s string) string {
+		switch {
+		case strings.HasSuffix(s, "pairs/s"), strings.HasSuffix(s, "scores/s"):
+			return "T s R " + s[strings.LastIndexByte(s, ' ')+1:]
+		case strings.Contains(s, "cores"):
+			return "CPU"
+		case strings.Contains(s, "best"):
+			return "P % (best P)"
+		}
+		return "R" + s[strings.IndexByte(s, ' '):]
+	})
+	got = regexp.MustCompile(` +T s`).ReplaceAllString(got, " T s")
+	if code != exitOK || errs != "" || got == out {
+		t.Fatalf("exit %d\n%s%s", code, out, errs)
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("--- want\n%s--- got\n%s", want, got)
+	}
+
+	code, out, _ = dyad(t, t.TempDir(), append(args, "--json")...)
+	var r benchResult
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || len(r.Lines) != strings.Count(string(want), "\n")-2 {
+		t.Errorf("exit %d, %d lines, %v", code, len(r.Lines), err)
+	}
+	for _, bad := range [][]string{{"--runs", "-1"}, {"--workers", "0"}, {"--variant", "sse"}, {"--devices", "tpu"}, {"--devices", "cpu,cuda0"}, {"--devices", "cpu,cpu"}, {"--devices", "auto"}} {
+		if code, _, _ := dyad(t, t.TempDir(), append([]string{"bench"}, bad...)...); code != exitInput {
+			t.Errorf("%v: exit %d, want %d", bad, code, exitInput)
+		}
+	}
+	if _, err := cuda.Devices(); err != nil {
+		for _, gpu := range []string{"cuda:0", "cpu,cuda:0"} {
+			if code, _, errs := dyad(t, t.TempDir(), "bench", "--devices", gpu); code != exitResource || !strings.Contains(errs, "cuda:0") {
+				t.Errorf("%s: exit %d, want %d: %s", gpu, code, exitResource, errs)
+			}
+		}
+	}
+}
+
+// TestBenchPeers: ratios appear for times of this processor, and only for those.
+func TestBenchPeers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	dir := t.TempDir()
+	const times = "peer,method,n,d,wall_s,cpu_s\nslow,exact AUC,64,,1,1000\nother,exact AUC,65,,1,1\n"
+	for name, cpu := range map[string]string{"here.csv": machine.CPUModel(), "there.csv": "another"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("# cpu: "+cpu+"\n"+times), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"bench", "--records", "64", "--runs", "1", "--variant", "generic", "--peers"}
+	code, out, _ := dyad(t, dir, append(args, "here.csv")...)
+	if code != exitOK || strings.Count(out, "x slow\n") != 1 || strings.Contains(out, "other") || !strings.Contains(out, "; ratio to peers") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	if code, _, errs := dyad(t, dir, append(args, "there.csv")...); code != exitInput || !strings.Contains(errs, `made on "another"`) {
+		t.Errorf("times of another processor: exit %d, %s", code, errs)
+	}
+	if code, _, _ := dyad(t, dir, append(args, "here.csv", "--workers", "2")...); code != exitInput {
+		t.Errorf("two workers against peers: exit %d", code)
+	}
+}

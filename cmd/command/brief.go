@@ -1,0 +1,183 @@
+package command
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"dyad/algorithms"
+	"dyad/engine/dataset"
+	"dyad/privacy"
+)
+
+// emitBrief is emit for a result that has a report of a few lines, and a full one with --verbose.
+func (a *app) emitBrief(v any, full, brief string) error {
+	if a.verbose {
+		brief = full
+	}
+	return a.emit(v, brief)
+}
+
+// clamped says what becomes of values outside of the schema's ranges. How many there are would
+// tell about records.
+const clamped = "values outside of the schema's ranges count as the nearest end (\"dyad data inspect\" counts them)"
+
+// direction says which records score high by the label of a schema, "" if it has none.
+func direction(s *dataset.Schema) string {
+	i := slices.IndexFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleLabel })
+	switch {
+	case i < 0 || s.Unlabelled():
+		return ""
+	case s.IsGraded():
+		return "a high score means a high " + s.Columns[i].Name
+	}
+	return fmt.Sprintf("a high score means %s = %s", s.Columns[i].Name, s.Columns[i].Positive)
+}
+
+// writeMade writes the line of a model: its file, what it was trained on, and what its numbers
+// mean.
+func (o *runOutcome) writeMade(b *strings.Builder, task, from string, s *dataset.Schema) {
+	name, visibility := o.Model, "private"
+	if name == "" {
+		name = "not saved (--out FILE saves it)"
+	}
+	if o.Public {
+		visibility = "public"
+	}
+	made := fmt.Sprintf("%s, from %s (%s)", name, from, visibility)
+	if high := direction(s); high != "" && task == taskAUC {
+		made += "; " + high
+	}
+	line(b, "model", "%s; %s", made, clamped)
+}
+
+// writeWords writes a guarantee in words, with what was spent in all if that is more, and the
+// warnings that nobody has seen yet. planned is what the run would be on private data.
+func (a *app) writeWords(b *strings.Builder, g, planned privacy.Guarantee, spent *spending) {
+	words := g.Words()
+	for w, link := range map[string]string{algorithms.BoundsFromData: "; it would be: ", algorithms.DraftAway: "; if it does: "} { // one of them at most
+		if slices.Contains(g.Warnings, w) {
+			words = w + link + words
+		}
+	}
+	if g.Kind == privacy.Public {
+		if words += ", and nothing was charged"; planned.Kind != privacy.None && planned.Kind != "" {
+			words += ". On private data: " + planned.Words()
+		}
+		g.Warnings = nil // which say the same
+	}
+	if spent != nil && spent.Runs > 1 {
+		words += "; spent in all: " + spent.text
+	}
+	line(b, "guarantee", "%s", words)
+	if c := g.Claim; c != nil && !c.Holds {
+		line(b, "warning", "%s claims epsilon = %.6g, and its noise does not give that", c.Source, c.Epsilon)
+	}
+	for _, w := range g.Warnings {
+		if !slices.Contains(a.told, w) && w != algorithms.BoundsFromData && w != algorithms.DraftAway {
+			line(b, "warning", "%s", w)
+		}
+	}
+	if g.Kind != privacy.Public && slices.Contains(g.Assumptions, algorithms.SelectedByLabel) {
+		line(b, "", "%s", algorithms.SelectedByLabel)
+	}
+}
+
+// brief is the report of a training in a few lines.
+func (r *trainResult) brief(a *app, synthetic bool, planned privacy.Guarantee) string {
+	var b strings.Builder
+	from := fmt.Sprintf("%d %s of %s", r.Records, r.unit(), r.Data)
+	if synthetic {
+		from = fmt.Sprintf("%d synthetic clinical records that this program generates", r.Records)
+	}
+	r.writeMade(&b, r.Task, from, r.schema)
+	r.writeBasis(&b)
+	r.writeSummary(&b, r.Heldout, r.unit(), r.Public)
+	writeWeights(&b, r.Weights) // asked for by --intervals
+	g := r.Guarantee
+	if r.InAll != nil && r.HeldPrivate != nil {
+		warnings, assumptions := g.Warnings, g.Assumptions
+		g = *r.InAll
+		g.Warnings, g.Assumptions = warnings, assumptions
+	}
+	a.writeWords(&b, g, planned, r.Spent)
+	switch {
+	case r.Model == "" && synthetic:
+		line(&b, "next", "dyad data schema FILE --out schema.yaml for data of your own, edit it, dyad train --data FILE --schema schema.yaml")
+	case r.HeldCommand != "":
+		line(&b, "next", "figures of the %d held-out %s: %s", r.Heldout, r.unit(), r.HeldCommand)
+	default:
+		r.writeNext(&b, r.Task)
+	}
+	return b.String()
+}
+
+// writeNext says what the model of a task is for.
+func (o *runOutcome) writeNext(b *strings.Builder, task string) {
+	switch {
+	case o.Model == "":
+		line(b, "next", "dyad plan prints the derivation, as does --verbose")
+	case task == taskMetric:
+		line(b, "next", "dyad transform %s --data FILE --out FILE maps records by the metric; the derivation is in %[1]s, and printed with --verbose", o.Model)
+	default:
+		line(b, "next", "dyad predict %s --data FILE scores records; the derivation is in %[1]s, and printed with --verbose", o.Model)
+	}
+}
+
+// writeSummary writes the one figure that says most about n held-out records or persons.
+func (r *heldResult) writeSummary(b *strings.Builder, n int, unit string, public bool) {
+	if r.HeldProblem != "" {
+		line(b, "held out", "no figures: %s", r.HeldProblem)
+	}
+	if r.Held != nil {
+		text := headline(r.Held) + fmt.Sprintf(", on %d held-out %s", n, unit)
+		if r.Baseline != nil && r.Baseline.AUC != nil {
+			text += fmt.Sprintf("; without privacy %.4f", *r.Baseline.AUC)
+		}
+		if unit == "persons" {
+			text += "; it counts rows, so that a person with many weighs more"
+		}
+		if !public {
+			text += "; exact, and not covered by the guarantee"
+		}
+		line(b, "held out", "%s", text)
+	}
+	if p := r.HeldPrivate; p != nil {
+		line(b, "held out", "%d %s, evaluated privately and charged as well (run %s), saved as %s", n, unit, p.Run, p.Out)
+		writeFigures(b, p.Figures)
+	}
+}
+
+// headline is the first exact figure of a model.
+func headline(e *evaluation) string {
+	first, _, _ := strings.Cut(figures(e, "%s %s\n"), "\n")
+	return first
+}
+
+// brief is the report of a private evaluation in a few lines. All figures are shown if nobody named a
+// file for them.
+func (r *privateResult) brief(a *app) string {
+	var b strings.Builder
+	if r.Chosen != nil {
+		r.writeChosen(&b)
+	} else if r.whole {
+		writeFigures(&b, r.Figures)
+	} else {
+		covering := fmt.Sprintf("(%g %% interval, covering sampling and noise) on %s", 100*r.Figures.Confidence, r.units())
+		if f := r.Figures.AUC; f != nil {
+			line(&b, "AUC", "%s %s", between(*f), covering)
+		}
+		for _, right := range r.Figures.Right {
+			line(&b, "accuracy", "%s %s, %s", between(right.Figure), covering, right.Classifier)
+		}
+	}
+	a.writeWords(&b, r.Guarantee, r.Guarantee, r.Spent)
+	if r.Chosen != nil {
+		r.writeNextOf(&b)
+	} else if r.Out != "" {
+		line(&b, "next", "all figures and the derivation are in %s", r.Out)
+	} else { // of public data
+		line(&b, "next", "--out FILE keeps these figures, with the derivation")
+	}
+	return b.String()
+}

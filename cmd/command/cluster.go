@@ -1,0 +1,217 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/engine/dataset"
+	"dyad/privacy"
+)
+
+type clusterCmd struct {
+	K          int       `positive:"" short:"k" required:"" help:"Number of clusters."`
+	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them; a label is not read."`
+	Schema     string    `required:"" placeholder:"FILE" help:"Schema of the data (YAML)."`
+	Metric     string    `placeholder:"MODEL" help:"Model file of a metric (dyad pairs train, dyad train --task metric) that maps the records first; its own charge stays. Default: records as they are encoded."`
+	Out        string    `writes:"clusters" short:"o" default:"clusters.json" placeholder:"FILE" help:"File of the clusters."`
+	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
+	Epsilon    float64   `positive:"" default:"1" help:"Epsilon to spend on all rounds together."`
+	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	Rounds     int       `positive:"" placeholder:"T" help:"Rounds of k-means, which share the budget. Default: 5."`
+	Clip       float64   `positive:"" placeholder:"R" help:"Norm to which mapped records are shortened; public, and noise grows with it. Default: the bound that holds for every record."`
+	StartSeed  uint64    `default:"1" help:"Public seed of the first centres."`
+	Plan       bool      `help:"Print what clusters of -n records would release and cost. No data are read."`
+	N          int       `positive:"" short:"n" help:"Number of records, for --plan."`
+	identityFlag
+	storeFlag
+	runFlags
+}
+
+// Help shows examples.
+func (clusterCmd) Help() string {
+	return `Private k-means: every round releases the numbers and the sums of the records of all clusters with noise, in one charge for
+all rounds. With --metric records are compared by a metric that was learned before, such as one from must-link and
+cannot-link pairs ("dyad pairs train"); what that cost is a charge of its own, in the same ledger if the records are the
+same. "dyad predict" assigns records to the clusters.
+
+The first centres depend on --start-seed and on no record. Do not try seeds, k or rounds on the private records: every
+run is charged.
+
+Examples:
+  dyad cluster -k 4 --plan -n 5000 --schema patients.yaml --epsilon 1
+  dyad cluster -k 2 --data patients.csv --schema patients.yaml --epsilon 1 --out clusters.json
+  dyad pairs train --data people.csv --schema people.yaml --pairs pairs.csv --kappa 3 --epsilon 2 --method moments --rows 1 --out links.json
+  dyad cluster -k 2 --data people.csv --schema people.yaml --metric links.json --epsilon 2 --out linked.json
+  dyad predict clusters.json --data patients.csv`
+}
+
+// clusterResult is the JSON output of a clustering.
+type clusterResult struct {
+	runOutcome
+	Records int               `json:"records"`
+	Metric  string            `json:"metric,omitempty"`
+	Counts  []float64         `json:"counts"`
+	Noise   float64           `json:"count_noise"`
+	Report  algorithms.Report `json:"report"`
+}
+
+// Run plans or clusters.
+func (c *clusterCmd) Run(a *app) error {
+	switch {
+	case c.Plan && (c.N == 0 || c.Data.given()):
+		return badInput("--plan needs -n and no --data: it reads no data")
+	case !c.Plan && c.N != 0:
+		return badInput("-n is for --plan; otherwise the records are counted")
+	case !c.Plan && !c.Data.given():
+		return badInput("clusters need --data, or --plan and -n")
+	}
+	schema, metric, err := c.schema(a)
+	if err != nil {
+		return err
+	}
+	if schema.ByPerson() { // before rows are read as records
+		_, err := lib.PlanClusters(lib.Shape{PersonRows: schema.PersonCap()}, lib.ClusterOptions{})
+		return err
+	}
+	if c.Plan {
+		e, err := dataset.NewEncoder(schema)
+		if err != nil {
+			return asInput(err)
+		}
+		p, err := lib.PlanClusters(lib.ShapeOf(e, c.N), c.options(metric))
+		if err != nil {
+			return err
+		}
+		return a.emitPlan(&p.Plan.Plan)
+	}
+	return c.cluster(a, schema, metric)
+}
+
+// schema is that of the data, as the metric encodes them if there is one.
+func (c *clusterCmd) schema(a *app) (*dataset.Schema, *model, error) {
+	schema, err := dataset.LoadUnlabelledSchema(c.Schema)
+	if err != nil || c.Metric == "" {
+		return schema, nil, asInput(err)
+	}
+	metric, err := a.openModel(c.Metric, c.Ledger)
+	if err != nil {
+		return nil, nil, err
+	}
+	schema, err = schemaOf(c.Metric, metric.Encoder.Schema(), schema)
+	return schema, metric, err
+}
+
+func (c *clusterCmd) options(metric *model) lib.ClusterOptions {
+	return lib.ClusterOptions{
+		Clusters: c.K, Rounds: c.Rounds, Seed: c.StartSeed, Clip: c.Clip, Metric: metric, LookAlikes: dataset.LookAlikes(c.LookAlikeIDs), Epsilon: c.Epsilon, Delta: c.Delta,
+	}
+}
+
+// cluster carries out the clustering.
+func (c *clusterCmd) cluster(a *app, schema *dataset.Schema, metric *model) error {
+	if err := checkOut(c.Out, c.Force, c.Data.and(c.Schema, c.Ledger, c.Metric)...); err != nil {
+		return err
+	}
+	result := clusterResult{Metric: c.Metric, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData}}
+	if kept, ok, err := c.kept(a, target{name: c.Out}, &result.runOutcome); err != nil {
+		return err
+	} else if ok {
+		found, away := kept.RecoverClusters()
+		if found != nil || away != nil {
+			return errors.Join(asResult(away), c.recovered(a, found, kept.Ledger, &result))
+		}
+	}
+	o, err := c.storeFlag.options(schema, c.Data, c.options(metric).LoadOptions())
+	if err != nil {
+		return err
+	}
+	read, err := a.readTraining(c.Data, schema, o, c.PublicData)
+	if err != nil {
+		return err
+	}
+	if err := c.options(metric).CheckIndividuals(read); err != nil {
+		return err
+	}
+	data := lib.NewData(read)
+	schema = data.Schema()
+	p, err := lib.PlanClusters(data.Shape(), c.options(metric))
+	if err != nil {
+		return err
+	}
+	result.DataID, result.Public, result.Records = schema.DataID, c.PublicData || schema.Public, data.Records.Units()
+	options, err := c.execution(a, &result.runOutcome, target{name: c.Out}, 0)
+	if err != nil {
+		return err
+	}
+	if metric != nil {
+		if err := chargedThere(options.Ledger, result.DataID, c.Metric); err != nil {
+			return err
+		}
+	}
+	a.noteWarnings(&p.Plan.Plan, result.Public)
+	options.Progress = a.tracker("clustering").OnStep
+	if a.hooks.stage != nil {
+		options.Progress = a.halfway
+	}
+	found, away := p.Run(a.ctx, data, options)
+	if found == nil {
+		return a.charged(away)
+	}
+	if away = asResult(away); away != nil && !isElsewhere(away) {
+		return away
+	}
+	result.fill(found)
+	result.spent(a, options.Ledger, p.Plan.Options.Budget.Delta, result.Records)
+	err = a.emitBrief(result, result.text(), result.brief(a, p.Guarantee))
+	a.at("reported")
+	return errors.Join(away, err)
+}
+
+// recovered tells of clusters that an earlier program had released.
+func (c *clusterCmd) recovered(a *app, found *lib.Clustered, l *lib.Ledger, r *clusterResult) error {
+	if found == nil {
+		return nil
+	}
+	r.fill(found)
+	r.Run, r.Ledger, r.DataID = c.Resume, l.Path(), found.DataID
+	var b strings.Builder
+	line(&b, "ledger", "run %s was released on %s; nothing more was charged", r.Run, found.Released.Format("2006-01-02"))
+	r.writeClusters(&b)
+	return a.emit(r, b.String())
+}
+
+func (r *clusterResult) fill(found *lib.Clustered) {
+	r.Guarantee, r.Run, r.Model, r.Seconds = found.Guarantee, found.Run, found.File, found.Seconds
+	r.Counts, r.Noise, r.Report = found.Counts, found.CountNoise, found.Report
+}
+
+// writeClusters says what was found.
+func (r *clusterResult) writeClusters(b *strings.Builder) {
+	counts := make([]string, len(r.Counts))
+	for j, n := range r.Counts {
+		counts[j] = fmt.Sprintf("%.0f", n)
+	}
+	line(b, "clusters", "of about %s records; the noise of each number has standard deviation %.2g", strings.Join(counts, ", "), r.Noise)
+	line(b, "model", "%s (assign records: dyad predict %s --data FILE)", r.Model, r.Model)
+}
+
+// brief is the report in a few lines.
+func (r *clusterResult) brief(a *app, planned privacy.Guarantee) string {
+	var b strings.Builder
+	r.writeClusters(&b)
+	a.writeWords(&b, r.Guarantee, planned, r.Spent)
+	return b.String()
+}
+
+func (r *clusterResult) text() string {
+	var b strings.Builder
+	r.writeData(&b, fmt.Sprintf(": %d records", r.Records))
+	b.WriteString(r.Report.Text())
+	r.writeLedger(&b)
+	r.writeClusters(&b)
+	r.writeTime(&b)
+	return b.String()
+}

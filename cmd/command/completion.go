@@ -1,0 +1,312 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"dyad/algorithms"
+	"dyad/engine"
+)
+
+type completionCmd struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"Shell: bash, zsh or fish."`
+}
+
+// Help shows examples.
+func (completionCmd) Help() string {
+	return `Prints a script that completes commands, flags, values with a fixed list, and files. It starts no program. The Debian
+package has the scripts in their places. Otherwise, for bash, zsh (a folder of $fpath) and fish:
+
+Examples:
+  dyad completion bash > ~/.local/share/bash-completion/completions/dyad
+  dyad completion zsh > ~/.zfunc/_dyad
+  dyad completion fish > ~/.config/fish/completions/dyad.fish`
+}
+
+// Run prints the script.
+func (c *completionCmd) Run(a *app) error {
+	places, err := completions()
+	if err != nil {
+		return err
+	}
+	text := map[string]func([]place) string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[c.Shell](places)
+	if a.json {
+		return a.emit(map[string]string{"shell": c.Shell, "script": text}, "")
+	}
+	_, err = io.WriteString(a.stdout, text)
+	return err
+}
+
+// place is a command line up to a word that is to be completed.
+type place struct {
+	at    string  // the commands so far, each after a space
+	next  []named // commands that may follow
+	flags []taken
+	first []string // values of the first argument, if they are known
+}
+
+type named struct{ name, help string }
+
+// taken is a flag with what it takes.
+type taken struct {
+	named
+	short  rune
+	alone  bool     // without a value
+	values []string // all that it takes, if they are known; else a file or anything
+}
+
+// completions are all places of the command line, in the order of the help.
+func completions() ([]place, error) {
+	parser, err := newParser(&cli{}, io.Discard, io.Discard)
+	if err != nil {
+		return nil, err
+	}
+	var out []place
+	var walk func(n *kong.Node, at string)
+	walk = func(n *kong.Node, at string) {
+		p := place{at: at}
+		for _, level := range n.AllFlags(true) {
+			for _, f := range level {
+				p.flags = append(p.flags, taken{named: named{f.Name, firstSentence(f.Help)}, short: f.Short, alone: f.IsBool(), values: valuesOf(f.Value)})
+			}
+		}
+		for _, child := range n.Children {
+			if child.Type == kong.CommandNode && !child.Hidden {
+				p.next = append(p.next, named{child.Name, firstSentence(child.Help)})
+			}
+		}
+		if len(n.Positional) > 0 {
+			p.first = valuesOf(n.Positional[0])
+		}
+		out = append(out, p)
+		for _, child := range n.Children {
+			if child.Type == kong.CommandNode && !child.Hidden {
+				walk(child, at+" "+child.Name)
+			}
+		}
+	}
+	walk(parser.Model.Node, "")
+	return out, nil
+}
+
+// valuesOf are the values that a flag or an argument takes, nil if others are taken as well.
+func valuesOf(v *kong.Value) []string {
+	var values []string
+	switch v.Name {
+	case "algorithm":
+		for _, a := range algorithms.Catalog() {
+			values = append(values, a.Info().Name)
+		}
+		for _, a := range algorithms.StreamCatalog() {
+			values = append(values, a.Info().Name)
+		}
+	case "loss":
+		for _, l := range engine.Library() {
+			values = append(values, l.Name)
+		}
+	default:
+		if v.Enum != "" {
+			values = v.EnumSlice()
+		}
+	}
+	slices.Sort(values)
+	return slices.DeleteFunc(slices.Compact(values), func(s string) bool { return s == "" })
+}
+
+// firstSentence is the begin of a help text, without its full stop.
+func firstSentence(text string) string {
+	text, _, _ = strings.Cut(text, "; ")
+	text, _, _ = strings.Cut(text, ". ")
+	return strings.TrimSuffix(text, ".")
+}
+
+// names are the words of flags, long and short.
+func (p place) flagWords() string {
+	var b strings.Builder
+	for _, f := range p.flags {
+		b.WriteString(" --" + f.name)
+		if f.short != 0 {
+			b.WriteString(" -" + string(f.short))
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func (p place) nextWords() string {
+	var names []string
+	for _, n := range p.next {
+		names = append(names, n.name)
+	}
+	return strings.Join(append(names, p.first...), " ")
+}
+
+// follow writes the patterns of a case that goes one command on.
+func follow(places []place, separator string) string {
+	var all []string
+	for _, p := range places {
+		if p.at != "" {
+			all = append(all, "'"+p.at+"'")
+		}
+	}
+	return strings.Join(all, separator)
+}
+
+// valueCases writes, for each place and flag with known values, a line of a case.
+func valueCases(b *strings.Builder, places []place, line string) {
+	for _, p := range places {
+		for _, f := range p.flags {
+			if len(f.values) > 0 {
+				fmt.Fprintf(b, line, p.at+" --"+f.name, strings.Join(f.values, " "))
+			}
+		}
+	}
+}
+
+// bashCompletion is the script for bash 4 and later. An equals sign is a word of its own there.
+func bashCompletion(places []place) string {
+	var b strings.Builder
+	b.WriteString(`# bash completion of dyad, written by "dyad completion bash"
+_dyad() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} at= next= flags= values= i
+  if [[ $cur == = ]]; then
+    cur=
+  elif [[ $prev == = ]]; then
+    prev=${COMP_WORDS[COMP_CWORD-2]}
+  fi
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "$at ${COMP_WORDS[i]}" in
+`)
+	fmt.Fprintf(&b, "    %s) at+=\" ${COMP_WORDS[i]}\" ;;\n    esac\n  done\n  case \"$at $prev\" in\n", follow(places, "|"))
+	valueCases(&b, places, "  '%s') values='%s' ;;\n")
+	b.WriteString("  esac\n  case \"$at\" in\n")
+	for _, p := range places {
+		fmt.Fprintf(&b, "  '%s') next='%s'; flags='%s' ;;\n", p.at, p.nextWords(), p.flagWords())
+	}
+	b.WriteString(`  esac
+  if [[ -n $values ]]; then
+    COMPREPLY=($(compgen -W "$values" -- "$cur"))
+  elif [[ $cur == -* ]]; then
+    COMPREPLY=($(compgen -W "$flags" -- "$cur"))
+  elif [[ $prev == -* ]]; then
+    COMPREPLY=() # a value: a file, by default
+  else
+    COMPREPLY=($(compgen -W "$next" -- "$cur"))
+  fi
+}
+complete -o default -F _dyad dyad
+`)
+	return b.String()
+}
+
+// zshQuoted is a name with its description for _describe.
+func zshQuoted(n named) string {
+	text := strings.ReplaceAll(n.name, ":", `\:`)
+	if n.help != "" {
+		text += ":" + n.help
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// zshCompletion is the script for zsh, for a folder of $fpath or to be sourced.
+func zshCompletion(places []place) string {
+	var b strings.Builder
+	b.WriteString(`#compdef dyad
+# zsh completion of dyad, written by "dyad completion zsh"
+_dyad() {
+  local at= prev=$words[CURRENT-1] word
+  local -a next flags values
+  if [[ $PREFIX == --*=* ]]; then
+    prev=${PREFIX%%=*}
+    compset -P '*='
+  fi
+  for word in ${words[2,CURRENT-1]}; do
+    case "$at $word" in
+`)
+	fmt.Fprintf(&b, "    %s) at+=\" $word\" ;;\n    esac\n  done\n  case \"$at $prev\" in\n", follow(places, "|"))
+	valueCases(&b, places, "  '%s') values=(%s) ;;\n")
+	b.WriteString("  esac\n  case \"$at\" in\n")
+	for _, p := range places {
+		fmt.Fprintf(&b, "  '%s')\n    next=(", p.at)
+		for i, n := range p.next {
+			b.WriteString(strings.Repeat(" ", min(i, 1)) + zshQuoted(n))
+		}
+		b.WriteString(strings.Join(p.first, " ") + ")\n    flags=(")
+		for i, f := range p.flags {
+			if f.short != 0 {
+				b.WriteString(strings.Repeat(" ", min(i, 1)) + zshQuoted(named{"-" + string(f.short), f.help}))
+				i++
+			}
+			b.WriteString(strings.Repeat(" ", min(i, 1)) + zshQuoted(named{"--" + f.name, f.help}))
+		}
+		b.WriteString(") ;;\n")
+	}
+	b.WriteString(`  esac
+  if (( $#values )); then
+    compadd -- $values
+  elif [[ $PREFIX == -* ]]; then
+    _describe -o 'flag' flags
+  elif [[ $prev == -* ]] || (( ! $#next )); then
+    _files
+  else
+    _describe 'command' next
+  fi
+}
+if [[ $funcstack[1] == _dyad ]]; then
+  _dyad "$@"
+else
+  compdef _dyad dyad
+fi
+`)
+	return b.String()
+}
+
+// fishQuoted is a text in single quotes.
+func fishQuoted(text string) string {
+	return "'" + strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), "'", `\'`) + "'"
+}
+
+// fishCompletion is the script for fish 3 and later.
+func fishCompletion(places []place) string {
+	var b strings.Builder
+	b.WriteString(`# fish completion of dyad, written by "dyad completion fish"
+function __dyad_at
+    set -l at ''
+    for word in (commandline -opc)[2..-1]
+        switch "$at $word"
+            case `)
+	b.WriteString(follow(places, " "))
+	b.WriteString(`
+                set at "$at $word"
+        end
+    end
+    test "$at" = "$argv[1]"
+end
+`)
+	for _, p := range places {
+		where := fmt.Sprintf("complete -c dyad -n \"__dyad_at '%s'\"", p.at)
+		for _, n := range p.next {
+			fmt.Fprintf(&b, "%s -f -a %s -d %s\n", where, n.name, fishQuoted(n.help))
+		}
+		if len(p.first) > 0 {
+			fmt.Fprintf(&b, "%s -f -a '%s'\n", where, strings.Join(p.first, " "))
+		}
+		for _, f := range p.flags {
+			fmt.Fprintf(&b, "%s -l %s", where, f.name)
+			if f.short != 0 {
+				fmt.Fprintf(&b, " -s %c", f.short)
+			}
+			switch {
+			case len(f.values) > 0:
+				fmt.Fprintf(&b, " -x -a '%s'", strings.Join(f.values, " "))
+			case !f.alone:
+				b.WriteString(" -r")
+			}
+			fmt.Fprintf(&b, " -d %s\n", fishQuoted(f.help))
+		}
+	}
+	return b.String()
+}

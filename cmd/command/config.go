@@ -1,0 +1,218 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/goccy/go-yaml/ast"
+
+	"dyad/engine/dataset/strictyaml"
+)
+
+// placeFlags name files and machines of a run, or its seed. A model may be published, so
+// its file has none of them.
+const placeFlags = "config track report log-format data labels schema out ledger resume seed dir state plot server listen cert key ca token tokens memory plan models candidates recipe users records pairs reference neighbours part-out merge init metric protocol compare figures on pages answers out-schema held-out held-out-schema peers curves"
+
+// setting is a line of a file of --config.
+type setting struct {
+	flag   string
+	line   int
+	values []string
+	list   bool
+}
+
+// config is what --config named; nil without it.
+type config struct {
+	path     string
+	settings []setting
+}
+
+// withConfig appends the settings of the file of --config to the arguments, as flags. Those that are
+// given on the command line stay as they are.
+func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
+	if !slices.ContainsFunc(args, func(a string) bool { return a == "--config" || strings.HasPrefix(a, "--config=") }) {
+		return args, nil, nil
+	}
+	trace, err := kong.Trace(parser, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	given, flags := map[string]bool{}, map[string]*kong.Flag{}
+	c := &config{}
+	for _, p := range trace.Path {
+		if p.Flag == nil {
+			continue
+		}
+		given[p.Flag.Name] = true
+		for _, x := range p.Flag.Xor {
+			given["xor "+x] = true
+		}
+		if p.Flag.Name == "config" {
+			c.path, _ = trace.FlagValue(p.Flag).(string)
+		}
+	}
+	command := trace.Selected()
+	if c.path == "" || command == nil {
+		return args, nil, nil // the parser says what is wrong
+	}
+	if err := c.read(); err != nil {
+		return nil, nil, err
+	}
+	for _, f := range trace.Flags() {
+		flags[f.Name] = f
+	}
+	var more []string
+	for _, s := range c.settings {
+		f := flags[s.flag]
+		switch {
+		case f == nil && command.Path() == "plan" && (slices.Contains(words(placeFlags), s.flag) || s.flag == "yes" || s.flag == "force"):
+			continue // the file of a training: where its data and results are does not change its plan
+		case f == nil || s.flag == "help" || s.flag == "config":
+			return nil, nil, badInput("%s:%d: dyad %s has no flag --%s; \"dyad %s --help all\" shows all", c.path, s.line, command.Path(), s.flag, command.Path())
+		case s.list && !f.IsCumulative() && f.Target.Type() != reflect.TypeFor[dataFiles]():
+			return nil, nil, badInput("%s:%d: --%s takes one value, not a list", c.path, s.line, s.flag)
+		case given[s.flag] || slices.ContainsFunc(f.Xor, func(x string) bool { return given["xor "+x] }):
+			continue
+		}
+		for _, v := range s.values {
+			more = append(more, "--"+s.flag+"="+v)
+		}
+	}
+	at := slices.Index(args, "--")
+	if at < 0 {
+		at = len(args)
+	}
+	return slices.Concat(args[:at], more, args[at:]), c, nil
+}
+
+// read reads the file: a mapping from the names of flags to values or lists of values.
+func (c *config) read() error {
+	f, err := os.Open(c.path)
+	if err != nil {
+		return asInput(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
+	if err != nil {
+		return asInput(err)
+	}
+	body, err := strictyaml.Parse(text)
+	if errors.Is(err, strictyaml.ErrEmpty) {
+		return nil
+	}
+	if err != nil {
+		return badInput("%s: %s; want lines such as \"epsilon: 1\"", c.path, strictyaml.Describe(err))
+	}
+	var pairs []*ast.MappingValueNode
+	switch n := body.(type) {
+	case *ast.MappingNode:
+		pairs = n.Values
+	case *ast.MappingValueNode:
+		pairs = []*ast.MappingValueNode{n}
+	default:
+		return badInput("%s: want lines such as \"epsilon: 1\", the names of flags with their values", c.path)
+	}
+	for _, p := range pairs {
+		key := p.Key.GetToken()
+		s := setting{flag: key.Value, line: key.Position.Line}
+		items := []ast.Node{p.Value}
+		if list, ok := p.Value.(*ast.SequenceNode); ok {
+			items, s.list = list.Values, true
+		}
+		for _, n := range items {
+			value, ok := scalar(n)
+			if !ok {
+				return badInput("%s:%d: %s: want a value, or a list of values", c.path, s.line, s.flag)
+			}
+			s.values = append(s.values, value)
+		}
+		c.settings = append(c.settings, s)
+	}
+	return nil
+}
+
+// scalar is the text of a value as it would stand on the command line.
+func scalar(n ast.Node) (string, bool) {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.LiteralNode:
+		return n.Value.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode:
+		return n.GetToken().Value, true
+	}
+	return "", false
+}
+
+var flagInMessage = regexp.MustCompile(`--([\w-]+)`)
+
+// explain adds the line of the file to a message about a flag that came from there.
+func (c *config) explain(message string) string {
+	if c == nil {
+		return message
+	}
+	m := flagInMessage.FindStringSubmatch(message)
+	if m == nil {
+		return message
+	}
+	i := slices.IndexFunc(c.settings, func(s setting) bool { return s.flag == m[1] })
+	if i < 0 {
+		return message
+	}
+	return fmt.Sprintf("%s (%s, line %d, unless the command line has it)", message, c.path, c.settings[i].line)
+}
+
+// used are the flags of a command line and its file, with their values.
+func used(command *kong.Context) map[string]any {
+	all := map[string]any{}
+	for _, p := range command.Path {
+		if p.Flag == nil {
+			continue
+		}
+		value := command.FlagValue(p.Flag)
+		switch v := value.(type) {
+		case dataFiles:
+			value = v.asked
+		case time.Duration:
+			value = v.String()
+		}
+		all[p.Flag.Name] = value
+	}
+	return all
+}
+
+// published are the options that a model may carry.
+func published(options map[string]any) map[string]any {
+	if options == nil {
+		return nil
+	}
+	out := map[string]any{}
+	for name, v := range options {
+		if !slices.Contains(words(placeFlags), name) {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// withOptions adds the used options to a report in JSON.
+func withOptions(report []byte, options map[string]any) ([]byte, error) {
+	body, isObject := strings.CutSuffix(strings.TrimSpace(string(report)), "\n}")
+	if options == nil || !isObject {
+		return report, nil
+	}
+	text, err := json.MarshalIndent(options, "  ", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, "%s,\n  \"options\": %s\n}\n", body, text), nil
+}

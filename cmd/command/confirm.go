@@ -1,0 +1,70 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"dyad/algorithms"
+	"dyad/engine/dataset"
+)
+
+// confirmFlag is the --yes flag of commands that ask before they spend.
+type confirmFlag struct {
+	Yes bool `short:"y" help:"Do not ask before something is charged that cannot be taken back, or before a training of more than ten minutes."`
+}
+
+// confirm tells what will be done and asks for it on a terminal. Without one, or without
+// agreement, it is bad input: nothing was charged.
+func (f confirmFlag) confirm(a *app, what string) error {
+	if f.Yes {
+		return nil
+	}
+	if in, ok := a.stdin.(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
+		return badInput("%s; say --yes to do it. Nothing was charged", what)
+	}
+	answer, err := a.asker().ask("dyad: %s. Go on? [y/N] ", what)
+	if a.ctx.Err() != nil {
+		return a.ctx.Err()
+	}
+	if err != nil && err != io.EOF {
+		return err
+	}
+	switch strings.ToLower(answer) {
+	case "y", "yes":
+		return nil
+	}
+	return badInput("not confirmed; nothing was charged")
+}
+
+// unprotected asks before a training without privacy on data that are not public by their schema
+// or a flag. A run that is resumed was asked for before. No data are read.
+func (f confirmFlag) unprotected(a *app, mode, schema string, public, resumed bool) error {
+	if mode != algorithms.NonPrivate.String() || public || resumed || schema == "" {
+		return nil
+	}
+	s, err := dataset.LoadUnlabelledSchema(schema)
+	if err != nil || s.Public {
+		return asInput(err)
+	}
+	return f.confirm(a, fmt.Sprintf("--mode nonprivate trains on the private data %q without protection: the model may reveal records, and the total of this data id has no finite epsilon from then on", s.DataID))
+}
+
+// unsoundFlag is the --paper-unsound flag.
+type unsoundFlag struct {
+	PaperUnsound bool `help:"With --mode paper and --public-data: drop the burn-in that keeps offpairstrc, offpairc, onpairstrc and onpairc from taking a step, and take the corrected step of dpgdc2, to see what they would do. The paper's claim does not cover that, and every output says so."`
+}
+
+// checkUnsound refuses the flag where it could touch private data. Nothing was read.
+func (unsoundFlag) checkUnsound(mode string, public bool) error {
+	switch {
+	case !public:
+		return badInput("--paper-unsound is for public data: say --public-data, which it needs besides a public schema. The paper proves nothing about its schedule")
+	case mode != algorithms.Paper.String():
+		return badInput("--paper-unsound changes --mode paper; add it")
+	}
+	return nil
+}

@@ -1,0 +1,361 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"dyad/algorithms"
+	"dyad/engine/dataset"
+	"dyad/engine/dataset/catalog"
+	"dyad/engine/dataset/catalog/schemas"
+	"dyad/internal/experiment"
+)
+
+type curveCmd struct {
+	Plan       string    `arg:"" optional:"" name:"plan" help:"Plan of experiments (YAML, see bench/plans) on public data, instead of the flags about data, epsilons and algorithms."`
+	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them, with --schema. Private data are charged: --holdout-epsilon."`
+	Schema     string    `placeholder:"FILE" help:"Schema of the data."`
+	PublicData bool      `help:"The data are public: nothing is charged, and the figures are exact."`
+	Dataset    string    `placeholder:"NAME" help:"Public data set of the catalogue (\"dyad data list\"), fetched before."`
+	Synthetic  string    `placeholder:"KIND" help:"Synthetic data: ar1, clinical, scores, or a kind for --task metric. Default, without other data: clinical."`
+	Records    int       `positive:"" default:"5000" help:"Number of synthetic records."`
+	Features   int       `positive:"" default:"20" help:"Features of synthetic ar1 and scores."`
+	N          []int     `short:"n" placeholder:"N,..." help:"Numbers of training records; the others test. Default: what --holdout leaves."`
+	Holdout    float64   `positive:"" default:"0.3" placeholder:"F" help:"Fraction of the records that test."`
+	Epsilons   []float64 `placeholder:"E,..." help:"Epsilons. Default: 0.1,0.3,1,3,10."`
+	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	Algorithms []string  `placeholder:"NAME,..." help:"Algorithms with their defaults, see \"dyad algorithms\", or auto. Default: auto."`
+	NoCeiling  bool      `help:"Leave out the models without privacy. They are never drawn of private data."`
+	Task       string    `default:"auc" enum:"auc,metric" help:"auc: linear scores, judged by the AUC; metric: Mahalanobis metrics, judged by nearest neighbours."`
+	Splits     int       `positive:"" help:"Random splits into training and test records. Default: 10, or 1 on private data, where each is charged."`
+	Noises     int       `positive:"" default:"1" help:"Draws of noise for each split."`
+	SplitSeed  uint64    `default:"1" help:"Seed of synthetic data and of the noise on public data."`
+	Out        string    `short:"o" default:"curve" placeholder:"PREFIX" help:"Prefix of the files: PREFIX.csv, PREFIX-summary.csv and the pictures."`
+	Format     []string  `default:"svg,pdf" placeholder:"FORMAT,..." help:"Formats of the pictures: svg, pdf, png."`
+	Parallel   int       `positive:"" default:"1" help:"Training sets that are worked on at a time."`
+	Retry      bool      `help:"Repeat runs that failed."`
+	partFlag
+	privateCurve
+	confirmFlag
+	labelsFlag
+	cacheFlag
+	runFlags
+	pageFlag
+}
+
+// privateCurve are the flags of a curve on private data.
+type privateCurve struct {
+	HoldoutEpsilon *float64 `placeholder:"E" help:"On private data: epsilon of the figures of every run, besides the epsilon of its training."`
+}
+
+// Help shows examples.
+func (curveCmd) Help() string {
+	return `Draws the AUC against epsilon: the mean over splits with a band of one standard error, and the model without
+privacy as the ceiling, the best of three ridges. Runs that are in PREFIX.csv are kept, so an interrupted command
+continues. Pictures are SVG and PDF.
+
+On private data every point costs: a training with its epsilon and private figures of the held-out records with
+--holdout-epsilon. The sum is printed and asked for, charged at once, and all figures are released at the end; an
+interrupted run goes on with --resume RUN at no further cost. There is no ceiling then: it would not be private.
+
+Examples:
+  dyad curve --splits 2
+  dyad curve --synthetic ar1 --records 1000 --algorithms auto,dpgdsc --epsilons 1,4 --splits 2 --out ar1
+  dyad curve --data patients.csv --schema patients.yaml --public-data --epsilons 1,4 --splits 2 --out open
+  dyad curve --data patients.csv --schema patients.yaml --epsilons 0.5,1 --holdout-epsilon 0.5 --yes --out private`
+}
+
+// curveResult is the JSON output of curve.
+type curveResult struct {
+	Data     string               `json:"data"`
+	CSV      string               `json:"csv"`
+	Summary  string               `json:"summary_csv"`
+	Figures  []string             `json:"figures"`
+	Means    []experiment.Summary `json:"means"`
+	Failures int                  `json:"runs_without_value"`
+}
+
+// Run draws a curve.
+func (c *curveCmd) Run(a *app) error {
+	for _, f := range c.Format {
+		if !slices.Contains(experiment.Formats(), f) {
+			return badInput("--format %q is unknown, want some of %s", f, strings.Join(experiment.Formats(), ", "))
+		}
+	}
+	page, err := c.output(c.Force, c.Data.and(c.Plan, c.Schema, c.Labels, c.Ledger)...)
+	if err != nil {
+		return err
+	}
+	o := experiment.Options{Machine: "dyad " + version, Parallel: c.Parallel, Retry: c.Retry}
+	var p *experiment.Plan
+	if o.Part, o.Parts, err = c.given(); err != nil {
+		return err
+	}
+	if o.Parts > 0 && page != nil {
+		return badInput("a part of a curve has no page; say --report with --merge")
+	}
+	from := c.Plan
+	if c.Plan != "" {
+		p, o.Folders, err = c.planned()
+	} else {
+		data, set, bad := c.source(a)
+		if bad != nil {
+			return bad
+		}
+		if from = data.Name; set != nil {
+			if o.Parts > 0 || c.Merge != nil {
+				return badInput("a curve of private data is one charge and one release, so it has no parts; leave --part and --merge out")
+			}
+			return c.private(a, data, set, page)
+		}
+		p, err = c.plan(data, false)
+	}
+	if err != nil {
+		return curveError(err)
+	}
+	if c.HoldoutEpsilon != nil || c.DataID != "" || c.Resume != "" || c.Seed != nil {
+		return badInput("--holdout-epsilon, --data-id, --resume and --seed are for private data")
+	}
+	bar := a.describedTracker("training")
+	o.Progress = func(p experiment.Progress) { bar.Step(p.Done, p.Total) }
+	r := curveResult{Data: from, CSV: c.Out + ".csv", Summary: c.Out + "-summary.csv"}
+	if o.Parts > 0 {
+		r.CSV = partName(c.Out, o.Part, o.Parts, ".csv")
+	}
+	if c.Merge != nil {
+		files, err := c.merged()
+		if err == nil {
+			err = checkOut(r.CSV, c.Force, files...)
+		}
+		if err == nil {
+			err = p.Merge(r.CSV, files...)
+		}
+		if err != nil {
+			return curveError(err)
+		}
+	} else if err := p.Run(a.ctx, r.CSV, o); err != nil {
+		if errors.Is(err, context.Canceled) {
+			a.note("dyad: the runs that are done are in %s; the same command continues", r.CSV)
+		}
+		return curveError(err)
+	}
+	rows, err := p.Rows(r.CSV)
+	if err != nil {
+		return curveError(err)
+	}
+	if o.Parts > 0 {
+		part := partResult{o.Part, o.Parts, len(rows), r.CSV}
+		return a.emit(part, part.text())
+	}
+	all := p.Summarise(rows)
+	r.Means = p.Best(all)
+	for _, s := range all {
+		r.Failures += s.Failed
+	}
+	if err := p.WriteSummary(r.Summary, all); err != nil {
+		return curveError(err)
+	}
+	if r.Figures, err = p.Draw(c.Out, r.Means, c.Format...); err != nil {
+		return curveError(err)
+	}
+	err = a.emit(r, r.text())
+	if page == nil {
+		return err
+	}
+	return errors.Join(err, a.curvePage(page, r, p.Figures(r.Means)))
+}
+
+// curveError drops the prefix of the package and says what is bad input.
+func curveError(err error) error {
+	var bad *experiment.InputError
+	if errors.As(err, &bad) {
+		return badInput("%s", strings.TrimPrefix(err.Error(), "experiment: "))
+	}
+	return err
+}
+
+// planned is the plan of a file, of public data.
+func (c *curveCmd) planned() (*experiment.Plan, []string, error) {
+	for flag, given := range map[string]bool{
+		"--data": c.Data.given(), "--dataset": c.Dataset != "", "--synthetic": c.Synthetic != "", "-n": c.N != nil, "--epsilons": c.Epsilons != nil,
+		"--algorithms": c.Algorithms != nil, "--delta": c.Delta != nil, "--splits": c.Splits != 0,
+	} {
+		if given {
+			return nil, nil, badInput("%s is in the plan %s; leave one of the two out", flag, c.Plan)
+		}
+	}
+	p, err := experiment.Load(c.Plan)
+	if err == nil && !c.PublicData && slices.ContainsFunc(p.Data, func(d experiment.Data) bool { return d.File != "" }) {
+		err = badInput("%s names data files, and a plan is for public data; say --public-data", c.Plan)
+	}
+	folder := c.Dir
+	if err == nil && folder == "" {
+		folder, err = catalog.Cache()
+	}
+	return p, []string{folder}, err
+}
+
+// source is the data set of the flags, and what was read if it is private.
+func (c *curveCmd) source(a *app) (experiment.Data, *dataset.Dataset, error) {
+	given := 0
+	for _, name := range []string{c.Data.String(), c.Dataset, c.Synthetic} {
+		if name != "" {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return experiment.Data{}, nil, badInput("name one of --data, --dataset and --synthetic")
+	case (!c.Data.given()) != (c.Schema == ""):
+		return experiment.Data{}, nil, badInput("--data and --schema go together; \"dyad data schema FILE\" drafts one")
+	case !(c.Holdout > 0 && c.Holdout < 1):
+		return experiment.Data{}, nil, badInput("--holdout is %v, want above 0 and below 1", c.Holdout)
+	case c.Data.given():
+		s, err := dataset.LoadSchema(c.Schema)
+		if err != nil {
+			return experiment.Data{}, nil, asInput(err)
+		}
+		return c.read(a, strings.TrimSuffix(filepath.Base(c.Data.names[0]), filepath.Ext(c.Data.names[0])), c.Data, s, c.PublicData)
+	case c.Dataset != "":
+		return c.fromCatalog(a)
+	}
+	d := experiment.Data{Name: c.Synthetic, Synthetic: c.Synthetic, Records: c.Records, Features: c.Features, Seed: c.SplitSeed}
+	if d.Synthetic == "" {
+		d.Synthetic, d.Name = "clinical", "clinical"
+	}
+	if d.Synthetic != "ar1" && d.Synthetic != "scores" {
+		d.Features = 0 // the generator has its own
+	}
+	return c.sized(d, c.Records), nil, nil
+}
+
+// read reads a file; set is nil if it is public.
+func (c *curveCmd) read(a *app, name string, from dataFiles, s *dataset.Schema, public bool) (d experiment.Data, set *dataset.Dataset, err error) {
+	if s.Columns != nil && slices.ContainsFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup }) {
+		return d, nil, badInput("the schema has query groups, and a curve compares all records; give the column the role ignore")
+	}
+	public = public || s.Public
+	if !public {
+		if err := c.checkPrivate(s); err != nil {
+			return d, nil, err
+		}
+	}
+	if set, err = a.readTraining(from, s, c.options(dataset.Options{Persons: dataset.KeepPersons}), public); err != nil {
+		return d, nil, err
+	}
+	d = c.sized(experiment.Data{Name: plainName(name), Given: set.Records, PersonRows: s.PersonCap()}, set.Records.Units())
+	if public {
+		set = nil
+	}
+	return d, set, nil
+}
+
+// plainName is a name as plans and files have it.
+func plainName(name string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if r < 128 && (r == '-' || r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
+			return r
+		}
+		return '-'
+	}, name), "-._")
+}
+
+// fromCatalog reads the first file of a data set of the catalogue by its ready schema.
+func (c *curveCmd) fromCatalog(a *app) (d experiment.Data, set *dataset.Dataset, err error) {
+	e, ok := catalog.Find(c.Dataset)
+	if !ok || e.Schema == "" {
+		return d, nil, badInput("there is no ready schema for a data set %q; \"dyad data list\" names them", c.Dataset)
+	}
+	text, err := schemas.Files.ReadFile(e.Schema + ".yaml")
+	if err != nil {
+		return d, nil, err
+	}
+	s, err := dataset.ParseSchema(text)
+	if err != nil {
+		return d, nil, err
+	}
+	folder, err := c.folder(e.Name)
+	if err != nil {
+		return d, nil, err
+	}
+	path := filepath.Join(folder, e.Files[0].Name)
+	if _, err := os.Stat(path); err != nil {
+		if _, packed := os.Stat(path + ".gz"); packed != nil {
+			return d, nil, badInput("%s is not there; \"dyad data fetch %s\" fetches it", path, e.Name)
+		}
+		path += ".gz"
+	}
+	return c.read(a, e.Name, dataFiles{asked: []string{path}, names: []string{path}}, s, true)
+}
+
+// sized has the numbers of training records of the flags, of n units.
+func (c *curveCmd) sized(d experiment.Data, n int) experiment.Data {
+	if d.N = c.N; d.N == nil {
+		d.N = []int{int(float64(n)*(1-c.Holdout) + 0.5)}
+	}
+	return d
+}
+
+// ceilingRidges are those of the models without privacy. The best of them is the ceiling: a poor
+// one would flatter private models.
+var ceilingRidges = []any{3.0, 0.3, 0.03}
+
+// plan is the plan of the flags for data.
+func (c *curveCmd) plan(d experiment.Data, private bool) (*experiment.Plan, error) {
+	p := experiment.Plan{Title: d.Name, Task: c.Task, Data: []experiment.Data{d}, Epsilon: c.Epsilons, Delta: c.Delta, Splits: c.Splits, Noises: c.Noises, Seed: c.SplitSeed}
+	if p.Epsilon == nil {
+		p.Epsilon = []float64{0.1, 0.3, 1, 3, 10}
+	}
+	slices.Sort(p.Epsilon)
+	if p.Splits == 0 {
+		if p.Splits = 10; private {
+			p.Splits = 1
+		}
+	}
+	names := c.Algorithms
+	if names == nil {
+		names = []string{algorithms.AutoName}
+	}
+	for _, name := range names {
+		p.Algorithms = append(p.Algorithms, experiment.Algorithm{Name: name})
+	}
+	if !c.NoCeiling && !private {
+		ceiling := experiment.Algorithm{Name: algorithms.ProjectedGradient{}.Info().Name}
+		if c.Task == taskAUC {
+			ceiling.Options = map[string]any{"ridge": ceilingRidges}
+		} else {
+			p.Baselines = []string{"identity"}
+		}
+		p.Algorithms = append(p.Algorithms, ceiling)
+	}
+	return experiment.New("curve", p)
+}
+
+func (r curveResult) text() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "data\tn\tepsilon\tmethod\tmean\tstandard error\tsplits")
+	for _, s := range r.Means {
+		value, deviation := "-", "-"
+		if s.Splits > 0 {
+			value, deviation = fmt.Sprintf("%.4f", s.Mean), fmt.Sprintf("%.4f", s.SE)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%g\t%s\t%s\t%s\t%d\n", s.Data, s.N, s.Epsilon, strings.TrimSpace(s.Algorithm+" "+s.Options), value, deviation, s.Splits)
+	}
+	_ = w.Flush() // to memory
+	if r.Failures > 0 {
+		fmt.Fprintf(&b, "%d runs gave no value; the column status of %s says why\n", r.Failures, r.CSV)
+	}
+	fmt.Fprintf(&b, "\nrows      %s\nmeans     %s\n", r.CSV, r.Summary)
+	for _, f := range r.Figures {
+		fmt.Fprintf(&b, "picture   %s\n", f)
+	}
+	b.WriteString("guarantee none: the data count as public and the noise is seeded; do not choose options for private data of the same people by this\n")
+	return b.String()
+}

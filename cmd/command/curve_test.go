@@ -1,0 +1,143 @@
+package command
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCurveContinuesAndKeepsItsRows: the same command does nothing again, rows that were lost are
+// made again with the same bits, and other flags do not write into the file.
+func TestCurveContinuesAndKeepsItsRows(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"curve", "--records", "300", "--splits", "2", "--epsilons", "0.5,2", "--json"}
+	code, out, errs := dyad(t, dir, args...)
+	if code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	var r curveResult
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Means) != 4 || r.Failures != 0 || len(r.Figures) != 2 {
+		t.Errorf("%+v", r)
+	}
+	for _, f := range append(r.Figures, r.Summary) {
+		if info, err := os.Stat(filepath.Join(dir, f)); err != nil || info.Size() < 500 {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+	path := filepath.Join(dir, "curve.csv")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := dyad(t, dir, args...); code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs)
+	} else if again, _ := os.ReadFile(path); string(again) != string(whole) {
+		t.Error("the same command changed its rows")
+	}
+	lines := strings.SplitAfter(string(whole), "\n")
+	write(t, dir, "curve.csv", strings.Join(lines[:len(lines)-3], ""))
+	if code, _, errs := dyad(t, dir, args...); code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	again, _ := os.ReadFile(path)
+	values := func(text string) (out []string) { // times aside
+		for _, l := range strings.Split(text, "\n") {
+			if f := strings.Split(l, ","); len(f) > 10 && !strings.HasPrefix(l, "#") {
+				out = append(out, strings.Join(f[:10], ","))
+			}
+		}
+		return out
+	}
+	if got, want := values(string(again)), values(string(whole)); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if code, _, errs := dyad(t, dir, "curve", "--records", "300", "--splits", "2", "--epsilons", "0.5,3"); code != exitInput || !strings.Contains(errs, "does not ask for") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// TestCurveOfPrivateDataIsCharged: nothing is charged unasked, then everything at once.
+func TestCurveOfPrivateDataIsCharged(t *testing.T) {
+	dir := clinic(t, 400)
+	args := []string{"curve", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilons", "0.5,1", "--out", "private", "--format", "svg"}
+	book := filepath.Join(dir, "state", "dyad", "ledger.jsonl")
+	for _, c := range []struct {
+		more []string
+		want string
+	}{
+		{nil, "--holdout-epsilon"},
+		{[]string{"--holdout-epsilon", "1"}, "say --yes"},
+		{[]string{"--holdout-epsilon", "1", "--yes", "--algorithms", "projected-gradient"}, "is not private"},
+	} {
+		code, _, errs := dyad(t, dir, append(args, c.more...)...)
+		if code != exitInput || !strings.Contains(errs, c.want) {
+			t.Errorf("%v: exit %d: %s", c.more, code, errs)
+		}
+		if _, err := os.Stat(book); err == nil {
+			t.Fatal("a ledger was written")
+		}
+	}
+	// Grades: an error after the charge would tell how many different ones there are.
+	text, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	graded := strings.Replace(string(text), `role: label, positive: "1", negative: "0"`, "role: label, kind: numeric, range: [0, 4]", 1)
+	write(t, dir, "graded.yaml", graded)
+	if code, _, errs := dyad(t, dir, append(args, "--schema", "graded.yaml", "--holdout-epsilon", "1", "--yes")...); code != exitInput || !strings.Contains(errs, "grades") {
+		t.Errorf("grades: exit %d: %s", code, errs)
+	}
+	if _, err := os.Stat(book); err == nil {
+		t.Fatal("a ledger was written")
+	}
+	code, out, errs := dyad(t, dir, append(args, "--holdout-epsilon", "1", "--yes", "--json")...)
+	if code != exitOK || !strings.Contains(errs, "cost together") {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	var r privateCurveResult
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Rows) != 2 || r.Guarantee.Epsilon < 1 || r.Spent == nil {
+		t.Errorf("%+v", r)
+	}
+	rows, err := os.ReadFile(filepath.Join(dir, "private.csv"))
+	if err != nil || strings.Count(string(rows), "\n") != 3 {
+		t.Errorf("%s, %v", rows, err)
+	}
+	text, err = os.ReadFile(book)
+	if err != nil || strings.Count(string(text), `"status":"charged"`)+strings.Count(string(text), `"kind":"charge"`) > 1 {
+		t.Errorf("more than one charge: %s, %v", text, err)
+	}
+	if code, _, errs := dyad(t, dir, append(args, "--holdout-epsilon", "1", "--yes")...); code != exitInput || !strings.Contains(errs, "--force") {
+		t.Errorf("a second time: exit %d: %s", code, errs)
+	}
+	if code, _, errs := dyad(t, dir, append(args, "--holdout-epsilon", "1", "--yes", "--force", "--out", "patients")...); code != exitInput || !strings.Contains(errs, "patients.csv") {
+		t.Errorf("over the data: exit %d: %s", code, errs)
+	}
+}
+
+// TestCurveByPerson: public figures count persons in their splits, private ones are refused.
+func TestCurveByPerson(t *testing.T) {
+	dir, _ := visits(t, func(p int) int { return 1 + p*p%9 }, mixedVisit)
+	args := []string{"curve", "--data", "visits.csv", "--schema", "public.yaml", "--epsilons", "1,2", "--splits", "1", "--algorithms", "dpgdsc", "--format", "svg"}
+	if code, _, errs := dyad(t, dir, append(args, "--holdout-epsilon", "1", "--yes")...); code != exitInput || !strings.Contains(errs, "persons") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	code, out, errs := dyad(t, dir, append(args, "--public-data", "--json")...)
+	if code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	var r curveResult
+	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Failures != 0 {
+		t.Fatalf("%s, %v", out, err)
+	}
+	if first := r.Means[0]; first.N != 28 {
+		t.Errorf("n is %d, want 28 of 40 persons", first.N)
+	}
+}

@@ -1,0 +1,129 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dyad/engine/curves"
+	"dyad/internal/experiment"
+	"dyad/internal/files"
+	"dyad/internal/page"
+)
+
+// mostCurves is how many curves a page draws.
+const mostCurves = 12
+
+// curvesFlag asks for the curves of a model.
+type curvesFlag struct {
+	Curves string `writes:"curves" placeholder:"FILE" help:"Write what each column adds to a linear score: numbers as JSON, or a figure of the columns of numbers as SVG, PDF or PNG, by the ending. They follow from the model file alone."`
+}
+
+// check refuses a file or a model without curves.
+func (f curvesFlag) check(m *model, force bool, others ...string) (*files.Output, error) {
+	if f.Curves == "" {
+		return nil, nil
+	}
+	if !strings.HasSuffix(strings.ToLower(f.Curves), ".json") && !slices.ContainsFunc(experiment.Formats(), func(e string) bool { return strings.HasSuffix(strings.ToLower(f.Curves), "."+e) }) {
+		return nil, badInput("--curves writes JSON, SVG, PDF or PNG; give a file name that ends in .json, .svg, .pdf or .png")
+	}
+	if _, err := m.Curves(); err != nil {
+		return nil, err
+	}
+	return files.NewOutput(f.Curves, force, others...)
+}
+
+// write writes the curves.
+func (f curvesFlag) write(m *model, out *files.Output) error {
+	if out == nil {
+		return nil
+	}
+	all, err := m.Curves()
+	if err != nil {
+		return err
+	}
+	if strings.HasSuffix(strings.ToLower(f.Curves), ".json") {
+		text, err := json.MarshalIndent(map[string]any{"confidence": curves.Confidence, "band": bandWords, "curves": all}, "", "  ")
+		if err != nil {
+			return err
+		}
+		return out.Write(files.Shared, append(text, '\n'))
+	}
+	var grid experiment.Grid
+	for _, c := range all {
+		if c.X != nil {
+			grid = append(grid, curveFigure(c))
+		}
+	}
+	if grid == nil {
+		return badInput("the model has no column of numbers to draw; a file that ends in .json has the categories")
+	}
+	var b bytes.Buffer
+	if err := grid.Write(&b, strings.ToLower(strings.TrimPrefix(filepath.Ext(f.Curves), "."))); err != nil {
+		return err
+	}
+	return out.Write(files.Shared, b.Bytes())
+}
+
+// bandWords say what a band covers, and what it does not.
+const bandWords = "95 % for the noise that was added to the signed sum, the second moments (to first order) and the gradients, over the whole curve at once, given the matrix, ridge, damping and length as released; not for the noise of the number of positives and the centre, the shrinkage by the ridge, or the sampling of the records"
+
+// curveFigure is the figure of a column of numbers.
+func curveFigure(c curves.Curve) experiment.Figure {
+	f := experiment.Figure{Title: c.Name, X: c.Name, Y: "adds to the score"}
+	x := c.X
+	switch {
+	case c.LogX:
+		f.X, x = "log(1 + "+c.Name+")", nil
+		for _, v := range c.X {
+			x = append(x, math.Log1p(v))
+		}
+	case c.Date:
+		f.X += ", days from January 1, 1970"
+	}
+	if c.Bend != "" {
+		f.Title += ": " + c.Bend
+	}
+	f.Curves = []experiment.Curve{{Name: "curve", X: x, Y: c.Y, Low: c.Low, High: c.High, Smooth: true}}
+	return f
+}
+
+// curvesSection are the curves of a model whose schema has a basis.
+func curvesSection(m *model) (s page.Section, err error) {
+	if !m.Encoder.HasBasis() || m.Pairs != nil || m.Tuples != nil {
+		return s, nil
+	}
+	all, err := m.Curves()
+	if err != nil {
+		return s, nil // of a metric or a network
+	}
+	s = page.Section{ID: "curves", Title: "Curves", Text: []string{
+		"A score is the sum of what the columns add; of a record longer than 1 it is divided by its norm. Each curve has the mean 0 over its range.",
+	}}
+	if m.CurveNoise != nil {
+		s.Text = append(s.Text, "The bands are "+bandWords+". \""+curves.NoBend+"\": a straight line is within the band.")
+	} else {
+		s.Text = append(s.Text, "There are no bands: this model has no covariance of its noise.")
+	}
+	all = slices.DeleteFunc(all, func(c curves.Curve) bool { return c.X == nil })
+	span := func(c curves.Curve) float64 { return slices.Max(c.Y) - slices.Min(c.Y) }
+	slices.SortStableFunc(all, func(a, b curves.Curve) int { return compareDown(span(a), span(b)) })
+	t := page.Table{Caption: "Columns of numbers, the one that moves scores furthest first", Head: []string{"column", "from lowest to highest", "shape"}}
+	for k, c := range all {
+		t.Rows = append(t.Rows, []page.Cell{{Text: c.Name, Head: true}, {Text: fmt.Sprintf("%.4g", span(c))}, {Text: c.Bend}})
+		if k < mostCurves {
+			if err := drawn(&s, curveFigure(c), "What the column adds to the score, over its range in the schema."); err != nil {
+				return s, err
+			}
+		}
+	}
+	if len(all) > mostCurves {
+		s.Text = append(s.Text, fmt.Sprintf("The first %d of %d are drawn; \"dyad report --curves FILE\" writes all.", mostCurves, len(all)))
+	}
+	s.Tables = append(s.Tables, t)
+	return s, nil
+}

@@ -1,0 +1,102 @@
+package command
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/engine/curves"
+)
+
+// Curves and their bands come out of the model file: without data, schema and ledger they are the same, and nothing is charged.
+func TestCurvesNeedTheModelFileAlone(t *testing.T) {
+	dir := clinic(t, 3000)
+	text, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "curved.yaml", "basis: curve:3\n"+string(text))
+	for schema, out := range map[string]string{"curved.yaml": "model.json", "patients.yaml": "plain.json"} {
+		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", schema, "--epsilon", "4", "--seed", "4", "--ledger", "l.jsonl", "--out", out); code != exitOK {
+			t.Fatalf("exit %d: %s", code, errs)
+		}
+	}
+	m, err := readModel(filepath.Join(dir, "model.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := m.Curves()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"patients.csv", "patients.yaml", "curved.yaml", "l.jsonl"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"c.json", "c.svg", "c.png", "c.pdf"} {
+		if code, _, errs := dyad(t, dir, "report", "model.json", "--curves", name, "--force"); code != exitOK {
+			t.Fatalf("%s: exit %d: %s", name, code, errs)
+		}
+	}
+	var got struct {
+		Band   string
+		Curves []curves.Curve
+	}
+	if text, err = os.ReadFile(filepath.Join(dir, "c.json")); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &got); err != nil || len(got.Curves) != len(want) || !strings.Contains(got.Band, "not for") {
+		t.Fatalf("%d curves of %d, %q: %v", len(got.Curves), len(want), got.Band, err)
+	}
+	for k, c := range got.Curves {
+		if !slices.Equal(c.Y, want[k].Y) || len(c.Low) != len(c.Y) || !(c.Low[0] < c.Y[0] && c.Y[0] < c.High[0]) {
+			t.Errorf("%s: %v to %v around %v, want %v", c.Name, c.Low, c.High, c.Y, want[k].Y)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "model.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"not for the noise of the number of positives", "adds to the score", want[0].Bend} {
+		if !strings.Contains(string(page), words) {
+			t.Errorf("the page does not have %q", words)
+		}
+	}
+
+	// Without a basis there are lines without bands, and no section.
+	if code, _, errs := dyad(t, dir, "report", "plain.json", "--curves", "p.json"); code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	if page, err = os.ReadFile(filepath.Join(dir, "plain.html")); err != nil || strings.Contains(string(page), "adds to the score") {
+		t.Errorf("a page without a basis has curves: %v", err)
+	}
+	if text, err = os.ReadFile(filepath.Join(dir, "p.json")); err != nil || strings.Contains(string(text), `"low"`) || !strings.Contains(string(text), curves.Straight) {
+		t.Errorf("%s: %v", text, err)
+	}
+	if code, _, errs := dyad(t, dir, "report", "model.json", "--curves", "c.txt", "--force"); code != exitInput || !strings.Contains(errs, ".svg") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+
+	// A file whose noise is not that of its encoder is refused.
+	if text, err = os.ReadFile(filepath.Join(dir, "model.json")); err != nil {
+		t.Fatal(err)
+	}
+	var raw map[string]any
+	if err := json.Unmarshal(text, &raw); err != nil {
+		t.Fatal(err)
+	}
+	raw["curve_noise"] = []float64{1}
+	delete(raw, "checksum") // as if an earlier version had written it
+	delete(raw, "plan")
+	if text, err = json.Marshal(raw); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "damaged.json", string(text))
+	if code, _, errs := dyad(t, dir, "report", "damaged.json"); code != exitInput || !strings.Contains(errs, "noise of its curves") {
+		t.Errorf("a damaged model: exit %d: %s", code, errs)
+	}
+}

@@ -1,0 +1,86 @@
+package command
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"dyad/engine/dataset"
+	"dyad/internal/files"
+)
+
+type dataCmd struct {
+	Schema  dataSchemaCmd  `cmd:"" help:"Draft a schema for a data file."`
+	Check   dataCheckCmd   `cmd:"" help:"Check a schema without reading any data."`
+	Inspect dataInspectCmd `cmd:"" help:"Describe a data file as its schema reads it. The figures are private."`
+	Convert dataConvertCmd `cmd:"" help:"Write the rows of a data file in another format."`
+	Pack    dataPackCmd    `cmd:"" help:"Encode a data file once, into a file that is mapped in place of being read."`
+	Synth   dataSynthCmd   `cmd:"" help:"Write synthetic clinical records, or visits of persons to a hospital, and their schema."`
+	List    dataListCmd    `cmd:"" help:"List the public data sets that can be fetched."`
+	Fetch   dataFetchCmd   `cmd:"" help:"Fetch a public data set into the cache."`
+	Verify  dataVerifyCmd  `cmd:"" help:"Check files against the catalogue of public data sets."`
+}
+
+// dataFiles are the files of --data, each a file, a folder or a pattern; several are read as
+// one, in this order.
+type dataFiles struct {
+	asked []string
+	names []string // of the files that these stand for
+}
+
+// Decode implements kong.MapperValue; a flag that is given again adds files.
+func (f *dataFiles) Decode(c *kong.DecodeContext) error {
+	var name string
+	if err := c.Scan.PopValueInto("file", &name); err != nil || name == "" {
+		return err
+	}
+	names, err := dataset.Expand(name)
+	f.asked, f.names = append(f.asked, name), append(f.names, names...)
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "dataset: "))
+	}
+	return nil
+}
+
+func (f dataFiles) given() bool { return len(f.names) > 0 }
+
+// String is what was asked for.
+func (f dataFiles) String() string { return strings.Join(f.asked, ", ") }
+
+// flags ask for the same again.
+func (f dataFiles) flags() string {
+	var all []string
+	for _, name := range f.asked {
+		if strings.ContainsAny(name, "*?[ ") {
+			name = "'" + name + "'"
+		}
+		all = append(all, "--data "+name)
+	}
+	return strings.Join(all, " ")
+}
+
+// and are the files and others that a command reads.
+func (f dataFiles) and(others ...string) []string { return append(others, f.names...) }
+
+// shared is how many of the files are among others.
+func (f dataFiles) shared(others dataFiles) (n int) {
+	for _, name := range f.names {
+		if slices.ContainsFunc(others.names, func(other string) bool { return files.Same(name, other) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// labelsFlag names the labels of formats that keep them in a second file.
+type labelsFlag struct {
+	Labels string `placeholder:"FILE" help:"File of the labels, for NPY and IDX. Default: what the schema says, else the usual name next to the data."`
+}
+
+// options are o with the flag.
+func (f labelsFlag) options(o dataset.Options) dataset.Options {
+	o.LabelsFile = f.Labels
+	return o
+}

@@ -1,0 +1,280 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"dyad/engine/dataset/catalog"
+)
+
+// cacheFlag is the --dir flag of the commands that use the cache.
+type cacheFlag struct {
+	Dir string `placeholder:"DIR" help:"Folder of the data sets. Default: $XDG_CACHE_HOME/dyad, else ~/.cache/dyad."`
+}
+
+// folder is where the files of a data set are.
+func (f cacheFlag) folder(name string) (string, error) {
+	if f.Dir != "" {
+		return filepath.Join(f.Dir, name), nil
+	}
+	cache, err := catalog.Cache()
+	return filepath.Join(cache, name), err
+}
+
+type dataListCmd struct{}
+
+// Help shows examples.
+func (dataListCmd) Help() string {
+	return `Nothing is fetched. The addresses could not be tried when the catalogue was written; the content is
+checked where its SHA-256 is known.
+
+Examples:
+  dyad data list
+  dyad data list --json`
+}
+
+// Run lists the catalogue.
+func (c *dataListCmd) Run(a *app) error {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "name\trows\tfeatures\tpositive class\tterms\tchecked")
+	for _, e := range catalog.Entries() {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Name, e.Rows, e.Features, e.Positive, e.Terms, checkedText(e))
+	}
+	_ = w.Flush() // to memory
+	b.WriteString("\ndyad data fetch NAME fetches one; ready schemas are in bench/schemas.\n")
+	return a.emit(catalog.Entries(), b.String())
+}
+
+// checkedText says whether what is fetched can be checked.
+func checkedText(e catalog.Entry) string {
+	text := "not fetched"
+	for _, f := range e.Files {
+		if f.URL != "" {
+			if !f.Known() {
+				return "SHA-256 not known"
+			}
+			text = "SHA-256"
+		}
+	}
+	return text
+}
+
+type dataFetchCmd struct {
+	Name   string `arg:"" help:"Data set; \"dyad data list\" names them."`
+	Mirror string `placeholder:"URL" help:"Address of a folder that has the files, instead of the public address."`
+	DryRun bool   `help:"Only say what would be fetched, from where to where."`
+	cacheFlag
+}
+
+// Help shows examples.
+func (dataFetchCmd) Help() string {
+	return `An interrupted transfer continues where it stopped when the command is run again. HTTPS_PROXY and
+HTTP_PROXY are honoured. What arrives is checked against its SHA-256 where that is known; where it is
+not, the SHA-256 found is printed and the file is called unchecked.
+
+Examples (without --dry-run they need the network):
+  dyad data fetch wdbc --dry-run
+  dyad data fetch mnist38 --dir datasets --dry-run`
+}
+
+type fetchResult struct {
+	Name   string           `json:"name"`
+	Terms  string           `json:"terms"`
+	Schema string           `json:"schema,omitempty"`
+	DryRun bool             `json:"dry_run,omitempty"`
+	Files  []catalog.Result `json:"files"`
+}
+
+// Run fetches the files.
+func (c *dataFetchCmd) Run(a *app) error {
+	e, ok := catalog.Find(c.Name)
+	if !ok {
+		return badInput("no data set %q; \"dyad data list\" names them", c.Name)
+	}
+	dir, err := c.folder(e.Name)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\nterms   %s (%s)\n", e.Name, e.Title, e.Terms, e.Page)
+	if e.Note != "" {
+		fmt.Fprintf(&b, "note    %s\n", e.Note)
+	}
+	r := fetchResult{Name: e.Name, Terms: e.Terms, Schema: e.Schema, DryRun: c.DryRun}
+	for _, f := range e.Files {
+		switch {
+		case f.URL == "":
+			continue
+		case c.DryRun:
+			path := filepath.Join(dir, f.Name)
+			r.Files = append(r.Files, catalog.Result{Path: path, SHA256: f.SHA256, Bytes: f.Bytes})
+			fmt.Fprintf(&b, "file    %s\n        from %s\n", path, f.URL)
+			continue
+		}
+		got, err := c.fetch(a, f, dir)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+		r.Files = append(r.Files, got)
+		b.WriteString(fetchedText(got))
+	}
+	if len(r.Files) == 0 {
+		return badInput("%s cannot be fetched: %s (%s)", e.Name, e.Note, e.Page)
+	}
+	if e.Schema != "" {
+		fmt.Fprintf(&b, "schema  bench/schemas/%s.yaml\n", e.Schema)
+	}
+	return a.emit(r, b.String())
+}
+
+// fetchRetries and fetchPause are for transfers that break off.
+const (
+	fetchRetries = 3
+	fetchPause   = time.Second
+)
+
+func (c *dataFetchCmd) fetch(a *app, f catalog.File, dir string) (catalog.Result, error) {
+	t := a.tracker("fetching " + f.Name)
+	fetcher := catalog.Fetcher{Mirror: c.Mirror, Retries: fetchRetries, Pause: fetchPause, Progress: func(done, total int64) {
+		if total > 0 {
+			t.Step(int(done), int(total))
+		}
+	}}
+	r, err := fetcher.Fetch(a.ctx, f, dir)
+	if err != nil && a.ctx.Err() != nil {
+		err = a.ctx.Err()
+	}
+	return r, err
+}
+
+func fetchedText(r catalog.Result) string {
+	from := "fetched"
+	if r.Cached {
+		from = "in the cache"
+	}
+	check := "SHA-256 checked"
+	if !r.Checked {
+		check = "NOT CHECKED: the catalogue does not know its SHA-256"
+	}
+	return fmt.Sprintf("file    %s (%s, %d bytes uncompressed)\n        %s: %s\n", r.Path, from, r.Bytes, check, r.SHA256)
+}
+
+type dataVerifyCmd struct {
+	What string `arg:"" optional:"" name:"file-or-name" help:"A file, or a data set in the cache. Default: all of the cache."`
+	cacheFlag
+}
+
+// Help shows examples.
+func (dataVerifyCmd) Help() string {
+	return `Compares the SHA-256 of the uncompressed bytes with the catalogue. Exit code 1 if a file differs, or
+if a single file matches none; a file whose SHA-256 the catalogue does not know is reported as such.
+
+Examples:
+  dyad data verify
+  dyad data verify --dir datasets`
+}
+
+type verifyResult struct {
+	Files []verifiedFile `json:"files"`
+}
+
+type verifiedFile struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+	Bytes  int64  `json:"bytes"`
+	Status string `json:"status"` // "ok", "differs", "unknown", "unreadable"
+	Is     string `json:"is,omitempty"`
+}
+
+// Run verifies.
+func (c *dataVerifyCmd) Run(a *app) error {
+	r := verifyResult{Files: []verifiedFile{}}
+	e, isName := catalog.Find(c.What)
+	_, statErr := os.Stat(c.What)
+	switch {
+	case c.What == "" || isName && statErr != nil:
+		for _, entry := range catalog.Entries() {
+			if c.What != "" && entry.Name != e.Name {
+				continue
+			}
+			if err := c.verifyEntry(&r, entry); err != nil {
+				return err
+			}
+		}
+		if len(r.Files) == 0 && c.What != "" {
+			return fmt.Errorf("%s is not in the cache; \"dyad data fetch %s\" fetches it: %w", e.Name, e.Name, fs.ErrNotExist)
+		}
+	case statErr != nil:
+		return badInput("%s is neither a file nor a data set of the catalogue (\"dyad data list\")", c.What)
+	default:
+		v := verify(c.What, catalog.File{})
+		if v.Is == "" {
+			v.Status = "unknown"
+		}
+		r.Files = append(r.Files, v)
+	}
+	bad := false
+	var b strings.Builder
+	for _, v := range r.Files {
+		is := v.Is
+		if is == "" {
+			is = "in no entry of the catalogue"
+		}
+		fmt.Fprintf(&b, "%-10s  %s\n            SHA-256 %s, %d bytes uncompressed (%s)\n", v.Status, v.Path, v.SHA256, v.Bytes, is)
+		bad = bad || v.Status == "differs" || v.Status == "unreadable" || v.Status == "unknown" && c.What != "" && !isName
+	}
+	if len(r.Files) == 0 {
+		b.WriteString("the cache is empty; \"dyad data list\" shows what can be fetched\n")
+	}
+	if err := a.emit(r, b.String()); err != nil {
+		return err
+	}
+	if bad {
+		return errCheckFailed
+	}
+	return nil
+}
+
+// verifyEntry verifies the files of one data set that are in the cache.
+func (c *dataVerifyCmd) verifyEntry(r *verifyResult, e catalog.Entry) error {
+	dir, err := c.folder(e.Name)
+	if err != nil {
+		return err
+	}
+	for _, f := range e.Files {
+		path := filepath.Join(dir, f.Name)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		r.Files = append(r.Files, verify(path, f))
+	}
+	return nil
+}
+
+// verify compares a file with f, or with the whole catalogue if f is empty.
+func verify(path string, f catalog.File) verifiedFile {
+	v := verifiedFile{Path: path, Status: "ok"}
+	var err error
+	if v.SHA256, v.Bytes, err = catalog.Hash(path); err != nil {
+		v.Status = "unreadable"
+		return v
+	}
+	e, found, ok := catalog.Match(v.SHA256)
+	if ok {
+		v.Is = e.Name + ": " + found.Name
+	}
+	switch {
+	case f.Name != "" && !f.Known():
+		v.Status = "unknown"
+	case f.Name != "" && !strings.EqualFold(v.SHA256, f.SHA256):
+		v.Status = "differs"
+	}
+	return v
+}

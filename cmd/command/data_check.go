@@ -1,0 +1,63 @@
+package command
+
+import (
+	"strings"
+
+	"dyad/algorithms"
+	"dyad/engine/dataset"
+)
+
+type dataCheckCmd struct {
+	Schema string `arg:"" help:"Schema file (YAML)."`
+}
+
+// Help shows examples.
+func (dataCheckCmd) Help() string {
+	return `Checks a schema by itself: no data file is read. With --json it prints the schema as the program
+reads it, for other programs.
+
+Examples:
+  dyad data check patients.yaml
+  dyad data check patients.yaml --json`
+}
+
+type checkResult struct {
+	DataID   string          `json:"data_id"`
+	Public   bool            `json:"public"`
+	Features []string        `json:"features"`
+	Unit     string          `json:"unit"`
+	Schema   *dataset.Schema `json:"schema"`
+}
+
+// Run checks the schema.
+func (c *dataCheckCmd) Run(a *app) error {
+	s, err := dataset.LoadSchema(c.Schema)
+	if err != nil {
+		return asInput(err)
+	}
+	auto := s.Basis == dataset.BasisAuto
+	if auto {
+		s = s.WithBasis(dataset.BasisNone)
+	}
+	e, err := dataset.NewEncoder(s)
+	if err != nil {
+		return asInput(err)
+	}
+	r := checkResult{DataID: s.DataID, Public: s.Public, Features: e.FeatureNames(), Unit: algorithms.OneRecord, Schema: s}
+	if s.ByPerson() {
+		r.Unit = algorithms.OnePerson
+	}
+	var b strings.Builder
+	line(&b, "schema", "%s is valid: %d encoded features from %d columns; protected is %s", c.Schema, e.Dim(), len(e.Columns()), r.Unit)
+	if auto {
+		line(&b, "basis", "auto: dyad train and dyad plan choose it; the features above are without one")
+	}
+	line(&b, "label", "%s", direction(s))
+	if from := s.FromDataColumns(); len(from) > 0 {
+		line(&b, "warning", "taken from the data are the ranges or categories of %s: give what is known without the data, with known_from where that is the same", strings.Join(from, ", "))
+	}
+	if s.Draft != "" {
+		line(&b, "warning", "%s", algorithms.DraftAway)
+	}
+	return a.emit(r, b.String())
+}

@@ -1,0 +1,123 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"compress/gzip"
+	"dyad/engine/dataset"
+	"dyad/internal/files"
+)
+
+type dataConvertCmd struct {
+	In        dataFiles `arg:"" help:"Data file; a folder or a pattern (in quotes) is read as one."`
+	Out       string    `arg:"" help:"File to write."`
+	Schema    string    `required:"" placeholder:"FILE" help:"Schema of the data file."`
+	To        string    `placeholder:"FORMAT" help:"csv, parquet or npz. Default: by the name of the file to write."`
+	Encoded   bool      `help:"Write the records as training sees them: scaled numbers within norm 1, labels in [-1, 1]."`
+	OutSchema string    `writes:"schema" placeholder:"FILE" help:"Also write the schema of the new file. Not with --encoded."`
+	Force     bool      `help:"Replace existing files."`
+	labelsFlag
+}
+
+// Help shows examples.
+func (dataConvertCmd) Help() string {
+	return `Rows keep their values; columns with role ignore are left out. The new file with the schema of
+--out-schema gives the same records. With --encoded, rows are what training sees, for other programs.
+NPZ holds numbers only: categorical columns need --encoded. A name that ends in .gz is
+compressed. The new files are as private as the old one: only their owner can read them.
+
+Examples:
+  dyad data convert patients.csv patients.parquet --schema patients.yaml --out-schema parquet.yaml
+  dyad data convert patients.csv patients.csv.gz --schema patients.yaml
+  dyad data convert patients.csv matrix.npz --schema patients.yaml --encoded`
+}
+
+type convertResult struct {
+	Out    string `json:"out"`
+	Schema string `json:"schema,omitempty"`
+	Format string `json:"format"`
+	Rows   int    `json:"rows"`
+}
+
+func (c *dataConvertCmd) format() (format string, zip bool, err error) {
+	name, zip := strings.CutSuffix(strings.ToLower(c.Out), ".gz")
+	if format = c.To; format == "" {
+		format = strings.TrimPrefix(filepath.Ext(name), ".")
+	}
+	switch {
+	case format == "":
+		return "", false, badInput("%s has no ending that names a format; add --to csv, parquet or npz", c.Out)
+	case zip && (format == dataset.FormatNPZ || format == dataset.FormatParquet):
+		return "", false, badInput("%s files are compressed inside; leave out .gz", format)
+	case c.Encoded && c.OutSchema != "":
+		return "", false, badInput("--out-schema is not for --encoded: the rows are scaled already")
+	}
+	return format, zip, nil
+}
+
+// Run converts.
+func (c *dataConvertCmd) Run(a *app) error {
+	format, zip, err := c.format()
+	if err != nil {
+		return err
+	}
+	s, err := dataset.LoadSchema(c.Schema)
+	if err != nil {
+		return asInput(err)
+	}
+	out, err := files.NewOutput(c.Out, c.Force, c.In.and(c.Schema, c.Labels)...)
+	if err != nil {
+		return err
+	}
+	outSchema, err := newSchemaOutput(c.OutSchema, c.Force, c.In.and(c.Schema, c.Labels)...)
+	if err != nil {
+		return err
+	}
+	r := convertResult{Out: c.Out, Schema: c.OutSchema, Format: format}
+	progress, done := a.rowProgress("converting")
+	var schema *dataset.Schema
+	fill := func(w io.Writer) error {
+		var err error
+		r.Rows, schema, err = dataset.Convert(c.In.names[0], s, w, format, dataset.ConvertOptions{Also: c.In.names[1:], Encoded: c.Encoded, LabelsFile: c.Labels, Progress: progress})
+		return err
+	}
+	if zip {
+		plain := fill
+		fill = func(w io.Writer) error {
+			z := gzip.NewWriter(w)
+			return errors.Join(plain(z), z.Close())
+		}
+	}
+	err = out.Fill(files.Private, fill)
+	done()
+	var full *os.PathError
+	var link *os.LinkError
+	switch {
+	case a.ctx.Err() != nil:
+		return a.ctx.Err()
+	case errors.As(err, &full), errors.As(err, &link): // of a disk, not of the content
+		return err
+	case err != nil:
+		return asInput(err)
+	}
+	if c.OutSchema != "" {
+		memory := schema.Remember() // of what is marked
+		text, err := schema.YAML()
+		if err != nil {
+			return err
+		}
+		if err := outSchema.write(text, memory); err != nil {
+			return err
+		}
+	}
+	text := fmt.Sprintf("%d rows written to %s (%s)\n", r.Rows, r.Out, r.Format)
+	if r.Schema != "" {
+		text += "its schema is " + r.Schema + "\n"
+	}
+	return a.emit(r, text)
+}

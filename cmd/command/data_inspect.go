@@ -1,0 +1,141 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"dyad/engine/dataset"
+)
+
+type dataInspectCmd struct {
+	File       []string `arg:"" help:"Data file; several, a folder or a pattern are read as one."`
+	Schema     string   `required:"" placeholder:"FILE" help:"Schema of the data."`
+	PublicData bool     `help:"The data are public, so that the figures may be shown around."`
+	labelsFlag
+}
+
+// Help shows examples.
+func (dataInspectCmd) Help() string {
+	return `Shows classes, missing values and how much of each public range the values use. These figures are
+computed from the records without any protection: look at them, do not publish them, and do not
+choose ranges by them. Labels that give nothing to compare, such as one class only, are an error
+here, after the figures: a private run does not tell.
+
+Examples:
+  dyad data inspect patients.csv --schema patients.yaml
+  dyad data inspect patients.csv --schema patients.yaml --public-data --json`
+}
+
+// privateFigures is the warning of inspect.
+const privateFigures = `!!! Computed from PRIVATE data: every figure below reveals something about single records and is
+!!! covered by no guarantee. Do not publish it, and do not set ranges by it. (--public-data if the
+!!! data are public.)
+`
+
+type inspectResult struct {
+	File    string `json:"file"`
+	Public  bool   `json:"public"`
+	Warning string `json:"warning,omitempty"`
+	*dataset.Summary
+	// MayNamePersons are columns that look like identifiers and whose values come again, without a
+	// column of persons.
+	MayNamePersons []string `json:"may_name_persons,omitempty"`
+}
+
+// Run describes the file.
+func (c *dataInspectCmd) Run(a *app) error {
+	s, err := dataset.LoadSchema(c.Schema)
+	if err != nil {
+		return asInput(err)
+	}
+	progress, done := a.rowProgress("reading")
+	m, err := dataset.Summarize(c.File[0], s, c.options(dataset.Options{Progress: progress, Also: c.File[1:]}))
+	var repeats []string
+	if info, e := os.Stat(c.File[0]); len(c.File) == 1 && err == nil && e == nil && info.Mode().IsRegular() && !s.ByPerson() {
+		repeats, _ = dataset.MayNamePersons(c.File[0], progress) // a hint; Summarize has read the file
+	}
+	done()
+	if a.ctx.Err() != nil {
+		return a.ctx.Err()
+	}
+	if err != nil {
+		return asInput(err)
+	}
+	r := inspectResult{File: strings.Join(c.File, ", "), Public: c.PublicData || s.Public, Summary: m, MayNamePersons: repeats}
+	if !r.Public {
+		r.Warning = strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " ")
+	}
+	if err := a.emit(r, r.text()); err != nil {
+		return err
+	}
+	return asInput(m.Problem)
+}
+
+// maxInspected is how many columns the text shows; --json has them all.
+const maxInspected = 60
+
+func (r *inspectResult) text() string {
+	var b strings.Builder
+	if !r.Public {
+		b.WriteString(privateFigures)
+	}
+	fmt.Fprintf(&b, "data    %s (data id %s): %d rows, %d columns, %d features\n", r.File, r.DataID, r.Rows, len(r.Columns), r.Features)
+	switch {
+	case !r.Labels:
+		fmt.Fprintf(&b, "label   %s: not in the file\n", r.Label)
+	case r.Grades != nil:
+		fmt.Fprintf(&b, "label   %s: graded, %g to %g in the range [%g, %g]\n", r.Label, r.Grades.Min, r.Grades.Max, r.Grades.Range[0], r.Grades.Range[1])
+	default:
+		fmt.Fprintf(&b, "label   %s: %d positive, %d negative\n", r.Label, r.Positives, r.Negatives)
+	}
+	if r.Groups > 0 {
+		fmt.Fprintf(&b, "groups  %d, of up to %d rows\n", r.Groups, r.LargestGroup)
+	}
+	switch {
+	case r.Persons > 0:
+		fmt.Fprintf(&b, "persons %d in %s, with up to %d rows each, all of them protected together\n", r.Persons, r.IDs, max(r.RowsOfID, 1))
+	case r.RowsOfID > 0:
+		fmt.Fprintf(&b, "ids     %s: up to %d rows with one id; if it names persons, role: person protects all rows of one, and without it a guarantee is for one row\n", r.IDs, r.RowsOfID)
+	}
+	for _, name := range r.MayNamePersons {
+		if name != r.IDs {
+			fmt.Fprintf(&b, "repeats %s: values come again; if it names persons, role: person protects all rows of one, and without it a guarantee is for one row\n", name)
+		}
+	}
+	b.WriteByte('\n')
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "column\tpublic range\tvalues\tused\tclamped\tmissing")
+	for i, c := range r.Columns {
+		if i == maxInspected {
+			fmt.Fprintf(w, "... %d more (--json shows all)\n", len(r.Columns)-i)
+			break
+		}
+		if c.Kind == dataset.KindCategorical {
+			fmt.Fprintf(w, "%s\t%s\t\t\t\t%d\n", c.Name, categoryCounts(c), c.Missing)
+			continue
+		}
+		scale := ""
+		if c.Transform != "" {
+			scale = " " + c.Transform
+		}
+		fmt.Fprintf(w, "%s\t[%g, %g]%s\t%.6g to %.6g\t%.0f%%\t%d\t%d\n", c.Name, c.Range[0], c.Range[1], scale, c.Min, c.Max, 100*c.Used, c.Clamped, c.Missing)
+	}
+	_ = w.Flush() // to memory
+	return b.String()
+}
+
+// categoryCounts are the rows of the first categories of the schema.
+func categoryCounts(c dataset.ColumnSummary) string {
+	const most = 6
+	var parts []string
+	for i, name := range c.Categories {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("... %d more", len(c.Categories)-most))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s %d", name, c.Counts[i]))
+	}
+	return strings.Join(parts, ", ")
+}

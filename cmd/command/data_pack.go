@@ -1,0 +1,128 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"dyad/engine/dataset"
+	"dyad/internal/files"
+	"dyad/privacy/durable"
+)
+
+// storeFlag says what dense records are held in.
+type storeFlag struct {
+	Store string `enum:",float64,float32,mmap" default:"" placeholder:"S" help:"How records are held: float64; float32, half the memory, with features rounded toward zero by the encoder, which the model says; mmap, in the file of \"dyad data pack\". The arithmetic stays float64. Default: what the schema says, else float64; mmap for a pack."`
+}
+
+// options are o with the flag, for a file and its schema.
+func (f storeFlag) options(s *dataset.Schema, from dataFiles, o dataset.Options) (dataset.Options, error) {
+	switch f.Store {
+	case "":
+	case "mmap":
+		if len(from.names) != 1 || !dataset.IsPack(from.names[0]) {
+			return o, badInput("--store mmap is for a pack, and %s is not one; \"dyad data pack %s --schema FILE -o NAME.dyadpack\" makes one", from, from)
+		}
+	default:
+		s.Store, o.InMemory = f.Store, true
+		if err := s.Validate(); err != nil {
+			return o, asInput(err)
+		}
+	}
+	return o, nil
+}
+
+type dataPackCmd struct {
+	File   string `arg:"" help:"Data file; or several, packed as one: a folder, or a pattern in quotes."`
+	Schema string `required:"" placeholder:"FILE" help:"Schema of the data file."`
+	Out    string `writes:"pack" short:"o" required:"" placeholder:"FILE" help:"Pack to write, by custom NAME.dyadpack."`
+	Store  string `enum:",float64,float32" default:"" placeholder:"S" help:"float64, or float32 for half the size, with features rounded toward zero. Default: what the schema says, else float64."`
+	Force  bool   `help:"Replace an existing file."`
+	labelsFlag
+}
+
+// Help shows examples.
+func (dataPackCmd) Help() string {
+	return `A pack has the records as training sees them, encoded once. Every command that reads a data file with labels
+takes it in place of the file that it was made of, with the same schema: it is mapped, so that records may be larger
+than the memory, and checked in full when it is opened (schema, hashes, norms, labels), at the speed of SHA-256. The
+results are those of the file, to the bit; with float32 those of --store float32. Rows of a person, or of a query
+group, are stored next to each other; ids are left out. Nothing may write to a pack while it is in use. It is as
+private as the data: only its owner can read it.
+
+Examples:
+  dyad data pack patients.csv --schema patients.yaml -o patients.dyadpack
+  dyad data pack patients.csv --schema patients.yaml -o half.dyadpack --store float32`
+}
+
+// packResult is the output of data pack. What a private file must not tell is left out: the number of
+// rows of persons, and hashes of records.
+type packResult struct {
+	Out      string `json:"out"`
+	Records  int    `json:"records"` // or persons
+	Unit     string `json:"unit"`
+	Features int    `json:"features"`
+	Groups   int    `json:"groups,omitempty"`
+	Store    string `json:"store"`
+}
+
+func newPackResult(name string, p *dataset.Packed) packResult {
+	r := packResult{Out: name, Records: p.Rows, Unit: "records", Features: p.Features, Groups: p.Groups, Store: p.Store}
+	if p.Persons > 0 {
+		r.Records, r.Unit = p.Persons, "persons"
+	}
+	return r
+}
+
+func (r packResult) text() string {
+	return fmt.Sprintf("%d %s of %d features written to %s (%s)\n", r.Records, r.Unit, r.Features, r.Out, r.Store)
+}
+
+// Run packs.
+func (c *dataPackCmd) Run(a *app) error {
+	s, err := dataset.LoadSchema(c.Schema)
+	if err != nil {
+		return asInput(err)
+	}
+	if c.Store != "" {
+		s.Store = c.Store
+	}
+	out, err := files.NewOutput(c.Out, c.Force, c.File, c.Schema, c.Labels)
+	if err != nil {
+		return err
+	}
+	progress, done := a.rowProgress("packing")
+	if s.ByPerson() { // as in readData
+		progress = func(int) error { return a.ctx.Err() }
+	}
+	made, err := writePack(a, out, func(w io.Writer, o dataset.PackOptions) (*dataset.Packed, error) {
+		o.LabelsFile, o.Progress = c.Labels, progress
+		return dataset.Pack(w, c.File, s, o)
+	})
+	done()
+	if err != nil {
+		return err
+	}
+	r := newPackResult(c.Out, made)
+	return a.emit(r, r.text())
+}
+
+// writePack writes a pack whole or not at all. Content that breaks a rule is bad input, a disk is not.
+func writePack(a *app, out *files.Output, pack func(io.Writer, dataset.PackOptions) (*dataset.Packed, error)) (made *dataset.Packed, err error) {
+	err = out.Fill(files.Private, func(w io.Writer) error {
+		var err error
+		made, err = pack(w, dataset.PackOptions{Folder: filepath.Dir(out.Path), Prefix: durable.TempPrefix})
+		return err
+	})
+	var full *os.PathError
+	var link *os.LinkError
+	switch {
+	case a.ctx.Err() != nil:
+		return nil, a.ctx.Err()
+	case errors.As(err, &full), errors.As(err, &link):
+		return nil, err
+	}
+	return made, asInput(err)
+}

@@ -1,0 +1,180 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"dyad/engine/dataset"
+	"dyad/engine/dataset/strictyaml"
+	"dyad/internal/files"
+)
+
+// draftFlags are embedded by commands that draft a schema.
+type draftFlags struct {
+	File     string `arg:"" help:"Data file: CSV, ARFF, JSON lines, Parquet, an Excel workbook (.xlsx), LIBSVM, NPY, NPZ or IDX, gzip or zstd or neither."`
+	Force    bool   `help:"Replace an existing file."`
+	Label    string `placeholder:"COLUMN" help:"The label. Default: the column with two values, if there is only one."`
+	Positive string `placeholder:"VALUE" help:"The value of the label that should score high. Default: a guess, to be checked."`
+	Decimal  string `enum:"auto,point,comma" default:"auto" placeholder:"SIGN" help:"What separates the fraction of a number in a CSV file: point, comma, or auto, where the file tells."`
+	Sheet    string `placeholder:"NAME" help:"The sheet of a workbook. Default: its only sheet with cells."`
+	Answers  string `placeholder:"FILE" help:"YAML file of what is known about columns without the data, lines such as \"age: {range: [18, 110]}\" with the keys of a schema."`
+}
+
+// draft drafts a schema. With ask it asks a person for what the file does not tell.
+func (f draftFlags) draft(a *app, ask bool) (*dataset.Drafted, error) {
+	o := dataset.DraftOptions{Label: f.Label, Positive: f.Positive, Sheet: f.Sheet, Answers: map[string]dataset.Answer{}}
+	o.Decimal = map[string]string{"point": ".", "comma": ","}[f.Decimal]
+	if f.Answers != "" {
+		var err error
+		if o.Answers, err = readAnswers(f.Answers); err != nil {
+			return nil, err
+		}
+	}
+	draft := func() (*dataset.Drafted, error) {
+		progress, done := a.rowProgress("reading")
+		o.Progress = progress
+		d, err := dataset.Draft(f.File, o)
+		if done(); a.ctx.Err() != nil {
+			return nil, a.ctx.Err()
+		}
+		return d, asInput(err)
+	}
+	d, err := draft()
+	if ask && d != nil && a.ctx.Err() == nil {
+		d, err = a.interview(d, err, &o, draft)
+	}
+	if err == nil {
+		a.guesses(d, o)
+	}
+	return d, err
+}
+
+type dataSchemaCmd struct {
+	draftFlags
+	Out string `writes:"schema" short:"o" placeholder:"FILE" help:"Schema file to write. Default: standard output."`
+	Ask bool   `help:"Ask on a terminal, as \"dyad start\" does."`
+}
+
+// Help shows examples.
+func (dataSchemaCmd) Help() string {
+	return `Ranges and categories of the draft come from the data and are marked (from_data). They must be replaced by
+public ones (what such a measurement can be) before a guarantee means anything; until then every report says
+"bounds not private". What was taken from the data is also remembered in SCHEMA.drafted, a private file next to the
+schema, so that a range which is still the draft's counts as such without its mark; known_from: "code book of 2019"
+says that it is known without the data. Answers, from a file or asked for, are not marked. To compare them with
+the data is not private: "dyad data inspect" does, and says so.
+
+Examples:
+  dyad data schema patients.csv
+  dyad data schema patients.csv --label outcome --out draft.yaml
+  dyad data schema patients.csv --answers known.yaml --out known-schema.yaml`
+}
+
+type schemaResult struct {
+	Schema string `json:"schema"`
+	Out    string `json:"out,omitempty"`
+	// Label, LabelCandidates, Ignored and FromData are names of columns, what there is to check.
+	Label           string   `json:"label,omitempty"`
+	LabelCandidates []string `json:"label_candidates,omitempty"`
+	Ignored         []string `json:"ignored,omitempty"`
+	FromData        []string `json:"from_data,omitempty"`
+}
+
+// Run drafts a schema.
+func (c *dataSchemaCmd) Run(a *app) error {
+	out, err := newSchemaOutput(c.Out, c.Force, c.File, c.Answers)
+	if err != nil {
+		return err
+	}
+	if c.Ask && !a.atTerminal() {
+		return badInput("--ask needs a terminal as standard input and standard error, since it shows values of records; give what is known by --answers FILE")
+	}
+	draft, err := c.draft(a, c.Ask)
+	if err != nil {
+		return err
+	}
+	r := schemaResult{Schema: string(draft.Schema), Out: c.Out, Label: draft.Label, LabelCandidates: draft.Candidates, Ignored: draft.Ignored, FromData: draft.FromData}
+	if c.Out == "" {
+		return a.emit(r, string(draft.Schema))
+	}
+	if err := out.write(draft.Schema, draft.Memory); err != nil {
+		return err
+	}
+	return a.emit(r, "draft written to "+c.Out+"; "+left(draft)+"\n")
+}
+
+// schemaOutput is a schema that may have ranges of the data, and the file next to it that remembers them.
+type schemaOutput struct{ schema, memory *files.Output }
+
+// newSchemaOutput is files.NewOutput for both. It is empty for no path.
+func newSchemaOutput(path string, force bool, inputs ...string) (o schemaOutput, err error) {
+	if path == "" {
+		return o, nil
+	}
+	if o.schema, err = files.NewOutput(path, force, inputs...); err != nil {
+		return o, err
+	}
+	memory := o.schema.Path + dataset.DraftedEnding
+	if o.memory, err = files.NewOutput(memory, force, inputs...); err == nil {
+		err = asInput(dataset.LookDrafted(memory)) // not even force replaces a file of something else
+	}
+	return o, err
+}
+
+// write writes both, for the owner of the data alone. Without a memory it removes that of an earlier draft.
+func (o schemaOutput) write(schema, memory []byte) error {
+	if memory != nil {
+		if err := o.memory.Write(files.Private, memory); err != nil {
+			return err
+		}
+	}
+	if err := o.schema.Write(files.Private, schema); err != nil || memory != nil {
+		return err
+	}
+	if err := os.Remove(o.memory.Path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// left is what is left to do about the ranges of a draft.
+func left(d *dataset.Drafted) string {
+	switch {
+	case bytes.Contains(d.Schema, []byte("\nbounds_from_data: true")):
+		return "replace its ranges by public ones, then delete its line bounds_from_data"
+	case len(d.FromData) == 0:
+		return "every range in it is an answer"
+	}
+	return "replace its ranges by public ones, then delete their marks (from_data); what the draft took from the data is remembered in the file next to it that ends in " + dataset.DraftedEnding
+}
+
+func readAnswers(path string) (map[string]dataset.Answer, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, badInput("cannot read the answers: %s", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
+	if err != nil {
+		return nil, badInput("cannot read the answers: %s", err)
+	}
+	answers, err := dataset.ParseAnswers(text)
+	return answers, asInput(err)
+}
+
+// guesses says what the draft decided and may have got wrong, and what it left open.
+func (a *app) guesses(d *dataset.Drafted, o dataset.DraftOptions) {
+	switch {
+	case d.Candidates != nil:
+		a.note("dyad: several columns have two values, and the draft has no label: name it with --label: %s", strings.Join(d.Candidates, ", "))
+	case d.Label != "" && o.Label == "" && o.Answers[d.Label].Role == "":
+		a.note("dyad: check the draft: label guessed: %s", d.Label)
+	}
+	if len(d.Ignored) > 0 {
+		a.note("dyad: check the draft: columns ignored, the reasons are in it: %s", strings.Join(d.Ignored, ", "))
+	}
+}

@@ -1,0 +1,215 @@
+package command
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"dyad/engine/dataset"
+	"dyad/internal/files"
+	"dyad/internal/tasks"
+)
+
+type dataSynthCmd struct {
+	File     string `arg:"" help:"CSV file to write, or a pack: NAME.dyadpack."`
+	Schema   string `placeholder:"FILE" help:"Also write its schema."`
+	N        int    `positive:"" short:"n" help:"Number of records. Default: 2000."`
+	Seed     uint64 `default:"1" help:"Seed; the file is the same for the same seed and numbers."`
+	Force    bool   `help:"Replace existing files."`
+	Features int    `positive:"" placeholder:"D" help:"Into a pack: records of D uniform numbers and a label instead of clinical ones, as many as the disk takes."`
+	Store    string `enum:",float64,float32" default:"" placeholder:"S" help:"Of a pack: float64 (default) or float32."`
+	visitsFlags
+}
+
+// visitsFlags are those of --visits.
+type visitsFlags struct {
+	Visits        bool   `help:"Visits to a hospital as a German spreadsheet writes them, several of one person."`
+	Persons       int    `positive:"" help:"With --visits: number of persons. Default: 70000."`
+	Rows          int    `positive:"" help:"With --visits: number of rows. Default: 10/7 of the persons."`
+	MaxRows       int    `positive:"" help:"With --visits: the most rows of a person. Default: 40."`
+	Encoding      string `enum:",utf-8,windows-1252" default:"" placeholder:"NAME" help:"With --visits: utf-8 (default) or windows-1252, which is Latin-1 for this file."`
+	Answers       string `placeholder:"FILE" help:"With --visits: also write what the hospital knows of its columns, for \"dyad data schema --answers\"."`
+	HeldOut       string `placeholder:"FILE" help:"With --visits: also write a file of other persons, a quarter of the number."`
+	HeldOutSchema string `placeholder:"FILE" help:"With --visits: the schema of that file."`
+}
+
+// Help shows examples.
+func (dataSynthCmd) Help() string {
+	return `No real person is in the files. The schema of the clinical records marks them public. That of the visits
+says what a hospital would declare, with role: person and the number of persons, and is charged like one of
+private data; the AUC printed with it is that of the score which the labels were drawn by, over pairs of persons.
+
+Examples:
+  dyad data synth clinic.csv --schema clinic.yaml
+  dyad data synth small.csv -n 200 --seed 7
+  dyad data synth big.dyadpack -n 100000 --features 20 --store float32 --schema big.yaml
+  dyad data synth visits.csv --visits --persons 700 --schema visits.yaml --answers visits-known.yaml`
+}
+
+type synthResult struct {
+	File    string       `json:"file"`
+	Schema  string       `json:"schema,omitempty"`
+	Records int          `json:"records"`
+	Visits  *synthVisits `json:"visits,omitempty"`
+}
+
+// synthVisits are facts of the visits, which are public. AUCs are those of the generator.
+type synthVisits struct {
+	Persons        int      `json:"persons"`
+	MaxRows        int      `json:"max_rows_per_person"`
+	AUC            float64  `json:"auc_of_generator"`
+	Answers        string   `json:"answers,omitempty"`
+	HeldOut        string   `json:"held_out,omitempty"`
+	HeldOutSchema  string   `json:"held_out_schema,omitempty"`
+	HeldOutPersons int      `json:"held_out_persons,omitempty"`
+	HeldOutAUC     *float64 `json:"held_out_auc_of_generator,omitempty"`
+}
+
+// synthFile is a file to write; one without a path is not.
+type synthFile struct {
+	path string
+	text []byte
+}
+
+// Run writes the files.
+func (c *dataSynthCmd) Run(a *app) error {
+	isPack := strings.HasSuffix(c.File, ".dyadpack")
+	for i, path := range []string{c.File, c.HeldOut, c.Schema, c.Answers, c.HeldOutSchema} {
+		content := files.Content("table")
+		if i > 1 {
+			content = "schema"
+		}
+		if err := checkOut(path, c.Force); err != nil {
+			return err
+		}
+		if err := files.CheckEnding(path, content); err != nil && !(isPack && path == c.File) {
+			return err
+		}
+	}
+	r := synthResult{File: c.File, Schema: c.Schema}
+	if !c.Visits && c.visitsFlags != (visitsFlags{}) {
+		return badInput("--persons, --rows, --max-rows, --encoding, --answers, --held-out and --held-out-schema are for --visits")
+	}
+	var out []synthFile
+	var text string
+	switch {
+	case !isPack && (c.Features != 0 || c.Store != ""):
+		return badInput("--features and --store are for a pack; give the file a name that ends in .dyadpack")
+	case isPack && (c.Visits || c.visitsFlags != (visitsFlags{})):
+		return badInput("visits are written as CSV; make a pack of them with \"dyad data pack\"")
+	case isPack:
+		return c.pack(a)
+	}
+	err, interrupted := tasks.Await(a.ctx, func() (err error) {
+		if c.Visits {
+			out, text, err = c.visits(&r)
+		} else {
+			out, text, err = c.clinic(&r)
+		}
+		return err
+	})
+	if err := cmp.Or(interrupted, err); err != nil {
+		return err
+	}
+	for _, f := range out {
+		if f.path == "" {
+			continue
+		}
+		if err := files.Replace(f.path, f.text); err != nil {
+			return err
+		}
+	}
+	return a.emit(r, text)
+}
+
+// pack writes records as a pack, and their schema.
+func (c *dataSynthCmd) pack(a *app) error {
+	n := cmp.Or(c.N, 2000)
+	if n < 2 {
+		return badInput("-n is %d, want at least 2", n)
+	}
+	s, err := dataset.SyntheticClinicalSchema()
+	if c.Features > 0 {
+		s, err = dataset.UniformSchema(c.Features)
+	}
+	if err != nil {
+		return asInput(err)
+	}
+	s.Store = c.Store
+	text, err := s.YAML()
+	if err != nil {
+		return err
+	}
+	out, err := files.NewOutput(c.File, c.Force, c.Schema)
+	if err != nil {
+		return err
+	}
+	progress, done := a.rowProgress("writing")
+	made, err := writePack(a, out, func(w io.Writer, o dataset.PackOptions) (*dataset.Packed, error) {
+		o.Progress = progress
+		if c.Features > 0 {
+			return dataset.PackUniform(w, n, s, c.Seed, o)
+		}
+		r, csv := io.Pipe()
+		writing := tasks.Group{Stop: func() { csv.CloseWithError(io.ErrUnexpectedEOF) }}
+		writing.Go(func() { csv.CloseWithError(dataset.WriteSyntheticClinical(csv, n, c.Seed)) })
+		made, err := dataset.PackReader(w, s.DataID, r, s, o)
+		r.Close() // ends the writer if the reader stopped early
+		writing.Wait()
+		return made, err
+	})
+	done()
+	if err != nil {
+		return err
+	}
+	if c.Schema != "" {
+		if err := files.Replace(c.Schema, text); err != nil {
+			return err
+		}
+	}
+	return a.emit(synthResult{File: c.File, Schema: c.Schema, Records: n}, newPackResult(c.File, made).text())
+}
+
+func (c *dataSynthCmd) clinic(r *synthResult) ([]synthFile, string, error) {
+	if r.Records = cmp.Or(c.N, 2000); r.Records < 2 {
+		return nil, "", badInput("-n is %d, want at least 2", r.Records)
+	}
+	var records bytes.Buffer
+	err := dataset.WriteSyntheticClinical(&records, r.Records, c.Seed)
+	return []synthFile{{c.File, records.Bytes()}, {c.Schema, []byte(dataset.SyntheticClinicalYAML())}},
+		fmt.Sprintf("%d synthetic records written to %s\n", r.Records, c.File), err
+}
+
+func (c *dataSynthCmd) visits(r *synthResult) ([]synthFile, string, error) {
+	switch {
+	case c.N != 0:
+		return nil, "", badInput("-n is for clinical records; --visits takes --persons and --rows")
+	case c.HeldOutSchema != "" && c.HeldOut == "":
+		return nil, "", badInput("--held-out-schema is for --held-out")
+	}
+	v := dataset.Visits{Persons: cmp.Or(c.Persons, 70_000), MaxRows: cmp.Or(c.MaxRows, 40), Seed: c.Seed, Windows1252: c.Encoding == dataset.EncodingWindows1252}
+	v.Rows = cmp.Or(c.Rows, min(v.Persons*10/7, v.Persons*v.MaxRows))
+	csv, auc, err := v.Generate()
+	if err != nil {
+		return nil, "", asInput(err)
+	}
+	r.Records, r.Visits = v.Rows, &synthVisits{Persons: v.Persons, MaxRows: v.MaxRows, AUC: auc, Answers: c.Answers}
+	out := []synthFile{{c.File, csv}, {c.Schema, []byte(v.Schema())}, {c.Answers, []byte(v.Answers())}}
+	written := func(v dataset.Visits, file string, auc float64) string {
+		return fmt.Sprintf("%d synthetic visits of %d persons written to %s\nAUC of the score that drew the labels, over pairs of persons: %.4f\n", v.Rows, v.Persons, file, auc)
+	}
+	text := written(v, c.File, auc)
+	if c.HeldOut != "" {
+		v.Part, v.Persons, v.Rows = 1, v.Persons/4, min(v.Rows/4, v.Persons/4*v.MaxRows)
+		later, auc, err := v.Generate()
+		if err != nil {
+			return nil, "", asInput(err)
+		}
+		r.Visits.HeldOut, r.Visits.HeldOutSchema, r.Visits.HeldOutPersons, r.Visits.HeldOutAUC = c.HeldOut, c.HeldOutSchema, v.Persons, &auc
+		out = append(out, synthFile{c.HeldOut, later}, synthFile{c.HeldOutSchema, []byte(v.Schema())})
+		text += written(v, c.HeldOut, auc)
+	}
+	return out, text, nil
+}

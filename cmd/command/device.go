@@ -1,0 +1,276 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/cuda"
+	"dyad/engine/cuda/driver"
+	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
+)
+
+// deviceFlag is the --device flag of the commands that compute or plan gradients.
+type deviceFlag struct {
+	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method, and with it the guarantee, can depend on it. Default: auto, which is the CPU: no GPU measurement is part of this version."`
+	device *lib.Device
+	crew   engine.Team // nil: this process alone
+}
+
+// openDevice opens the device of the flag. The caller must call the function that it
+// returns. A GPU that was asked for and cannot be used is an error with exitResource, a
+// precision that the device does not have one with exitInput.
+func (f *deviceFlag) openDevice(workers int, precision cuda.Precision) (done func(), err error) {
+	return f.openAs(lib.DeviceOptions{Workers: workers, Precision: precision})
+}
+
+// openAs is openDevice with other options; the flag gives the name.
+func (f *deviceFlag) openAs(o lib.DeviceOptions) (done func(), err error) {
+	o.Name, o.Team = f.Device, f.crew
+	f.device, err = lib.OpenDevice(o)
+	return f.device.Close, err
+}
+
+// writeForecast tells what a run takes on the GPU that it is planned for, and says whether it is
+// planned for one.
+func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan) bool {
+	f, ok := cuda.ForecastOf(p.Spec.Kernel)
+	if !ok {
+		return false
+	}
+	from := "predicted from counts of instructions and the data sheet: no run on this GPU was measured"
+	if f.Measured {
+		from = "by times that were measured on such a GPU"
+	}
+	z := p.Needs()
+	r.Add("estimated_memory_bytes", z.Memory(1))
+	r.Add("estimated_passes", z.Passes)
+	r.Add("estimated_bytes_per_pass", z.Records)
+	r.Add("gpu", f.GPU)
+	r.Add("gpu_memory_bytes", f.Memory)
+	line(b, "gpu", "%s (%s)", f.GPU, f.Device)
+	line(b, "gpu memory", "%s of %s; on the host about %s", algorithms.Size(float64(f.Memory)), algorithms.Size(float64(f.Have)), algorithms.Size(z.Memory(1)))
+	line(b, "passes", "about %g over the records, %s each", algorithms.Roughly(z.Passes), algorithms.Size(z.Records))
+	if f.Seconds > 0 {
+		r.Add("gpu_seconds_per_sum", f.Seconds)
+		r.Add("gpu_seconds_measured", f.Measured)
+		each, seconds := "a sum of gradients", z.Seconds
+		if f.Moments {
+			each, seconds = "a pass over the records", z.Passes*f.Seconds
+		}
+		r.Add("estimated_seconds", seconds)
+		line(b, "time", "%.2g s for %s, the run %s; %s", f.Seconds, each, algorithms.Duration(seconds), from)
+	}
+	return true
+}
+
+// noteDevice says in one line which GPU auto chose for a problem, and why, and with --verbose
+// also why none. Without a problem, as for pairs, it chose the CPU.
+func (f *deviceFlag) noteDevice(a *app, p *engine.Problem) {
+	if name, why, ok := f.device.Chosen(p); ok && (a.verbose || name != "cpu") {
+		a.note("device      %s (auto): %s", name, why)
+	}
+}
+
+// plain is the message of an error without the package's prefix.
+func plain(err error) string { return strings.TrimPrefix(err.Error(), "driver: ") }
+
+type devicesCmd struct{}
+
+// Help shows examples.
+func (devicesCmd) Help() string {
+	return `Lists what --device takes. The GPU's driver is asked; nothing is computed.
+
+Examples:
+  dyad devices
+  dyad devices --json`
+}
+
+type deviceLine struct {
+	Name    string `json:"name"`
+	Kind    string `json:"kind"`
+	Memory  uint64 `json:"memory_bytes,omitempty"`
+	Paths   string `json:"paths"`
+	Default bool   `json:"default"`
+}
+
+// Run lists the devices.
+func (devicesCmd) Run(a *app) error {
+	var lines []deviceLine
+	devices, missing := cuda.Devices()
+	if missing != nil && !errors.Is(missing, driver.ErrUnavailable) {
+		return missing
+	}
+	for _, d := range devices {
+		paths := "near-linear, direct; metric; pairs"
+		if d.Major < 8 {
+			paths = "none: compute capability below 8.0"
+		}
+		lines = append(lines, deviceLine{Name: fmt.Sprintf("cuda:%d", d.Index), Kind: d.Name, Memory: d.TotalMemory, Paths: paths})
+	}
+	lines = append(lines, deviceLine{Name: "cpu", Kind: "CPU", Paths: "near-linear, sorted, direct; metric; pairs", Default: true})
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-8s %-24s %-9s %-46s %s\n", "NAME", "KIND", "MEMORY", "PATHS", "DEFAULT")
+	for _, l := range lines {
+		memory, mark := "", ""
+		if l.Memory > 0 {
+			memory = fmt.Sprintf("%.0f GiB", float64(l.Memory)/(1<<30))
+		}
+		if l.Default {
+			mark = "*"
+		}
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%-8s %-24s %-9s %-46s %s", l.Name, l.Kind, memory, l.Paths, mark), " ") + "\n")
+	}
+	if missing != nil {
+		fmt.Fprintf(&b, "%s\n", plain(missing))
+	}
+	return a.emit(lines, b.String())
+}
+
+// gpuCheck compiles the kernels on a GPU and compares gradient sums with the CPU's, over
+// all pairs and over a list of pairs. It reports the outcome, also when it failed.
+func gpuCheck(index int) (string, bool) {
+	device, err := cuda.OpenNumber(index)
+	if err != nil {
+		return plain(err), false
+	}
+	defer device.Close()
+	compiled, err := device.Compile()
+	if err != nil {
+		return plain(err), false
+	}
+	var programs []string
+	for _, c := range compiled {
+		programs = append(programs, fmt.Sprintf("%s %.0f ms", c.Name, 1000*c.Seconds))
+	}
+	gpu := cuda.Backend{Device: device}
+	text, ok := agreement(cpu.Backend{Method: cpu.Direct}, gpu)
+	lines := []string{"compiled " + strings.Join(programs, ", "), text}
+	if ok {
+		text, ok = pairAgreement(terms.CPU{}, gpu)
+		lines = append(lines, text)
+	}
+	return strings.Join(lines, "\n"), ok
+}
+
+// pairAgreement compares sums of clipped gradients over random pairs.
+func pairAgreement(a, b terms.Engine) (string, bool) {
+	const n, d, rows, clip = 400, 8, 4, 0.1
+	drawn, err := pairgraph.Draw(n, 2, 8, 1)
+	if err != nil {
+		return err.Error(), false
+	}
+	graph, err := pairgraph.New(n, drawn)
+	if err != nil {
+		return err.Error(), false
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	x, w, labels := make([]float64, n*d), make([]float64, rows*d), make([]bool, len(drawn))
+	for _, v := range [][]float64{x, w} {
+		for i := range v {
+			v[i] = rng.NormFloat64() / 4
+		}
+	}
+	batch := make([]int32, len(drawn))
+	for i := range labels {
+		labels[i], batch[i] = rng.IntN(2) == 0, int32(i)
+	}
+	data, err := terms.NewData(x, d, terms.L2, 1, graph, labels)
+	if err != nil {
+		return err.Error(), false
+	}
+	var sums [2][]float64
+	for i, engine := range []terms.Engine{a, b} {
+		s, err := engine.Sums(data, terms.Contrastive{Margin: 1}, rows)
+		if err != nil {
+			return plain(err), false
+		}
+		sums[i] = make([]float64, s.Len())
+		if err := errors.Join(s.Sum(context.Background(), sums[i], w, batch, clip, terms.WholeMatrix), s.Close()); err != nil {
+			return plain(err), false
+		}
+	}
+	var diff, size float64
+	for k := range w {
+		diff, size = math.Hypot(diff, sums[0][k]-sums[1][k]), math.Hypot(size, sums[0][k])
+	}
+	if !(diff <= 1e-10*size) {
+		return fmt.Sprintf("sums over pairs differ from the CPU's by %.2g, relatively", diff/size), false
+	}
+	return fmt.Sprintf("sums over pairs agree with the CPU's: %.1g", diff/size), true
+}
+
+// agreement compares two backends on random records: the gradient sums must be within
+// the sum of both bounds.
+func agreement(a, b engine.Backend) (string, bool) {
+	const n, d = 1000, 8
+	rng := rand.New(rand.NewPCG(1, 2))
+	x, y := make([]float64, n*d), make([]float64, n)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	var report []string
+	for _, c := range []struct {
+		loss   engine.Loss
+		labels int
+		second int // a coordinate of w besides the first
+		value  float64
+		groups []int
+	}{
+		{engine.Logistic{}, 2, 1, -0.8, nil}, {engine.Logistic{}, 5, 1, -0.8, nil}, {engine.Logistic{}, 5, 1, -0.8, slices.Repeat([]int{100}, n/100)},
+		{engine.MahalanobisLogistic{}, 2, engine.Symmetric{Dim: d}.Index(1, 1), 0.8, nil},
+	} {
+		for i := range y {
+			y[i] = 2*float64(rng.IntN(c.labels))/float64(c.labels-1) - 1
+		}
+		w := make([]float64, c.loss.ParamDim(d))
+		w[0], w[c.second] = 0.6, c.value
+		p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: 1, LabelValues: c.labels, Groups: c.groups}
+		r, err := engine.NewRecords(x, y, d, p.Bounds)
+		if err != nil {
+			return err.Error(), false
+		}
+		var sums [2][]float64
+		var bound float64
+		var method string
+		for i, backend := range []engine.Backend{a, b} {
+			k, err := engine.Grouped{Backend: backend}.Plan(p)
+			if err != nil {
+				return err.Error(), false
+			}
+			method = k.Method()
+			bound += k.Roundoff(p.Pairs())
+			if sums[i], err = gradSum(k, r, w); err != nil {
+				return plain(err), false
+			}
+		}
+		var diff, size float64
+		for k := range w {
+			diff, size = math.Hypot(diff, sums[0][k]-sums[1][k]), math.Hypot(size, sums[0][k])
+		}
+		if !(diff <= bound) {
+			return fmt.Sprintf("%s: the gradient differs from the CPU's by %.2g, relatively, more than the proved %.2g", method, diff/size, bound/size), false
+		}
+		report = append(report, fmt.Sprintf("%s %.1g (bound %.1g)", method, diff/size, bound/size))
+	}
+	return "gradients agree with the CPU's: " + strings.Join(report, "; "), true
+}
+
+func gradSum(k engine.Kernel, r *engine.Records, w []float64) ([]float64, error) {
+	e, err := k.Bind(r)
+	if err != nil {
+		return nil, err
+	}
+	sum := make([]float64, len(w))
+	err = e.GradSum(context.Background(), sum, w, k.Problem().Pairs())
+	return sum, errors.Join(err, e.Close())
+}

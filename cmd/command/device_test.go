@@ -1,0 +1,284 @@
+package command
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/terms"
+)
+
+// fakeCUDA compiles the fake driver and makes it the one that is opened.
+func fakeCUDA(t *testing.T, defines ...string) {
+	t.Helper()
+	gcc, err := exec.LookPath("gcc")
+	if err != nil || runtime.GOOS != "linux" {
+		t.Skip("needs gcc on Linux")
+	}
+	_, here, _, _ := runtime.Caller(0) // tests change the working folder
+	source := filepath.Join(filepath.Dir(here), "../../engine/cuda/driver/testdata/fakecuda.c")
+	library := filepath.Join(t.TempDir(), "libcuda.so.1")
+	args := append([]string{"-shared", "-fPIC", "-pthread", "-w", "-o", library}, defines...)
+	if out, err := exec.Command(gcc, append(args, source)...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	t.Setenv("DYAD_LIBCUDA", library)
+}
+
+// TestDeviceAbsent: a GPU that was asked for and is not there is exit code 3 with the
+// reason, and auto goes on with the CPU and says so.
+func TestDeviceAbsent(t *testing.T) {
+	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
+	dir := t.TempDir()
+	for _, args := range [][]string{{"train"}, {"plan", "-n", "500", "-d", "3"}} {
+		code, _, errs := dyad(t, dir, append(args, "--device", "cuda:0")...)
+		if code != exitResource || !strings.Contains(errs, "/nonexistent/libcuda.so.1") || !strings.Contains(errs, "dyad doctor") {
+			t.Errorf("%v with cuda:0: exit %d: %s", args, code, errs)
+		}
+		code, out, errs := dyad(t, dir, args...)
+		if code != exitOK || strings.Contains(out+errs, "CUDA") {
+			t.Errorf("%v with auto: exit %d: %s", args, code, errs)
+		}
+		code, same, errs := dyad(t, dir, append(args, "--device", "cpu")...)
+		if code != exitOK || strings.Contains(errs, "device ") || args[0] == "plan" && out != same {
+			t.Errorf("%v with cpu: exit %d: %s", args, code, errs)
+		}
+	}
+	for _, bad := range []string{"gpu", "cuda", "cuda:", "cuda:-1", "cuda:x"} {
+		if code, _, errs := dyad(t, dir, "train", "--device", bad); code != exitInput || !strings.Contains(errs, "auto, cpu or cuda:N") {
+			t.Errorf("%s: exit %d: %s", bad, code, errs)
+		}
+	}
+	if code, out, _ := dyad(t, dir, "devices"); code != exitOK || !strings.Contains(out, "cpu") || strings.Contains(out, "cuda:") || !strings.Contains(out, "no NVIDIA driver") {
+		t.Errorf("devices: exit %d: %s", code, out)
+	}
+}
+
+// TestPlanForAnAbsentGPU: a plan for a named product has a certificate, the memory and the time,
+// marked as predicted, where there is no GPU; what runs refuses the name.
+func TestPlanForAnAbsentGPU(t *testing.T) {
+	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
+	dir := t.TempDir()
+	plan := []string{"plan", "-n", "1000000", "-d", "20", "--device", "cuda:h200"}
+	code, out, errs := dyad(t, dir, plan...)
+	for _, want := range []string{"guarantee ", "gpu         NVIDIA H200 (cuda:h200)", "gpu memory  790 MB of 150 GB", "for a pass over the records", "passes ", "predicted from counts", "plan only "} {
+		if code != exitOK || !strings.Contains(out, want) || strings.Contains(out, "one core") {
+			t.Errorf("exit %d, want %q: %s%s", code, want, out, errs)
+		}
+	}
+	if _, out, _ := dyad(t, dir, append(plan, "--algorithm", "gradient-perturbation")...); !strings.Contains(out, "s for a sum of gradients") {
+		t.Errorf("gradients: %s", out)
+	}
+	code, out, _ = dyad(t, dir, append(plan, "--json")...)
+	var r struct {
+		Seconds  float64 `json:"gpu_seconds_per_sum"`
+		Memory   uint64  `json:"gpu_memory_bytes"`
+		Measured *bool   `json:"gpu_seconds_measured"`
+	}
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || !(r.Seconds > 0) || r.Memory < 160e6 || r.Measured == nil || *r.Measured {
+		t.Errorf("exit %d, %v: %+v", code, err, r)
+	}
+	if code, out, errs = dyad(t, dir, "plan", "-n", "500", "-d", "3", "--device", "cuda:x"); code != exitInput || !strings.Contains(errs, "cuda:h200") {
+		t.Errorf("an unknown name: exit %d: %s%s", code, out, errs)
+	}
+	if code, out, errs = dyad(t, dir, "train", "--device", "cuda:h200"); code != exitInput || !strings.Contains(errs, "for plans alone") {
+		t.Errorf("train: exit %d: %s%s", code, out, errs)
+	}
+}
+
+// TestDriverErrors: what users of broken installations read.
+func TestDriverErrors(t *testing.T) {
+	for init, want := range map[string]string{
+		"-DINIT=100": "CUDA_VISIBLE_DEVICES", "-DINIT=35": "reinstall", "-DINIT=803": "different versions",
+	} {
+		fakeCUDA(t, init, "-DCOUNT=2", "-DBROKEN=-1")
+		code, out, _ := dyad(t, t.TempDir(), "doctor")
+		if code != exitOK || !strings.Contains(out, want) || !strings.Contains(out, "runs use the CPU") {
+			t.Errorf("%s: exit %d: %s", init, code, out)
+		}
+	}
+}
+
+// TestDoctorWithGPU: the GPUs are listed, and kernels that do not compile are a check
+// that failed. (The fake driver compiles only its own kernel.)
+func TestDoctorWithGPU(t *testing.T) {
+	fakeCUDA(t, "-DINIT=0", "-DCOUNT=2", "-DBROKEN=-1")
+	dir := t.TempDir()
+	code, out, _ := dyad(t, dir, "doctor")
+	for _, want := range []string{"cuda:0 Mock H200 (compute capability 9.0, 132 multiprocessors, 140 GiB)", "cuda:1 Mock A100", "gpu check   FAIL", "the PTX does not compile", "ptxas fatal"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("doctor lacks %q:\n%s", want, out)
+		}
+	}
+	if code != exitFailure {
+		t.Errorf("doctor: exit %d", code)
+	}
+	code, out, _ = dyad(t, dir, "devices")
+	if code != exitOK || !strings.Contains(out, "cuda:1   Mock A100") || !strings.Contains(out, "140 GiB") {
+		t.Errorf("devices: exit %d\n%s", code, out)
+	}
+	code, _, errs := dyad(t, dir, "train", "--device", "cuda:7")
+	if code != exitResource || !strings.Contains(errs, "there is no GPU 7") {
+		t.Errorf("cuda:7: exit %d: %s", code, errs)
+	}
+	code, _, errs = dyad(t, dir, "train", "--verbose")
+	if code != exitOK || !strings.Contains(errs, "Mock H200 is there, but") {
+		t.Errorf("auto: exit %d: %s", code, errs)
+	}
+}
+
+// TestPairsDevice: training on pairs takes the device, too. A GPU that is not there or
+// whose kernels do not compile stops the run before it is charged.
+func TestPairsDevice(t *testing.T) {
+	dir := t.TempDir()
+	people(t, dir)
+	args := func(device string) []string {
+		return pairsTrain("pairs.csv", "--kappa", "3", "--epochs", "1", "--device", device, "--ledger", "ledger")
+	}
+	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
+	code, _, errs := dyad(t, dir, args("cuda:0")...)
+	if code != exitResource || !strings.Contains(errs, "/nonexistent/libcuda.so.1") || exists(filepath.Join(dir, "ledger")) {
+		t.Errorf("no GPU: exit %d: %s", code, errs)
+	}
+	if code, _, errs = dyad(t, dir, args("gpu")...); code != exitInput || !strings.Contains(errs, "auto, cpu or cuda:N") {
+		t.Errorf("no device: exit %d: %s", code, errs)
+	}
+	fakeCUDA(t, "-DINIT=0", "-DCOUNT=1", "-DBROKEN=-1")
+	code, _, errs = dyad(t, dir, args("cuda:0")...)
+	if code == exitOK || !strings.Contains(errs, "the PTX does not compile") || strings.Contains(errs, "charged") {
+		t.Errorf("kernels that do not compile: exit %d: %s", code, errs)
+	}
+	if code, out, _ := dyad(t, dir, "ledger", "show", "--ledger", "ledger"); strings.Contains(out, "people") {
+		t.Errorf("the failed run was charged: exit %d: %s", code, out)
+	}
+	code, _, errs = dyad(t, dir, args("auto")...)
+	if code != exitOK || strings.Count(errs, "device      cpu (auto): ") != 1 {
+		t.Errorf("auto: exit %d: %s", code, errs)
+	}
+	if code, out, _ := dyad(t, dir, "ledger", "show", "--ledger", "ledger"); code != exitOK || !strings.Contains(out, "people") {
+		t.Errorf("the run on the CPU was not charged: exit %d: %s", code, out)
+	}
+}
+
+// TestAgreement: the check of doctor passes equal backends and finds one that is off.
+func TestAgreement(t *testing.T) {
+	if text, ok := agreement(cpu.Backend{Method: cpu.Direct}, cpu.Backend{}); !ok {
+		t.Error(text)
+	}
+	if text, ok := agreement(cpu.Backend{}, offBackend{}); ok || !strings.Contains(text, "differs from the CPU's") {
+		t.Errorf("a wrong backend passes: %s", text)
+	}
+}
+
+// TestPairAgreement is the same for lists of pairs.
+func TestPairAgreement(t *testing.T) {
+	if text, ok := pairAgreement(terms.CPU{}, terms.CPU{Workers: 2}); !ok {
+		t.Error(text)
+	}
+	if text, ok := pairAgreement(terms.CPU{}, offEngine{}); ok || !strings.Contains(text, "differ from the CPU's") {
+		t.Errorf("a wrong engine passes: %s", text)
+	}
+}
+
+// offEngine has another margin.
+type offEngine struct{ terms.CPU }
+
+func (e offEngine) Sums(data *terms.Data, _ terms.Loss, rows int) (terms.Sums, error) {
+	return e.CPU.Sums(data, terms.Contrastive{Margin: 1 + 1e-6}, rows)
+}
+
+// offBackend plans for another loss: its gradients are of the same kind, and wrong.
+type offBackend struct{ cpu.Backend }
+
+type offLoss struct{ engine.Logistic }
+
+func (offLoss) DPhi(u float64) float64 { return engine.Logistic{}.DPhi(u) * (1 + 1e-6) }
+
+func (b offBackend) Plan(p engine.Problem) (engine.Kernel, error) {
+	p.Loss = offLoss{}
+	return b.Backend.Plan(p)
+}
+
+// TestPrecisionOnCPU: pairs in float32 are named in the plan, with what they cost in
+// sensitivity, and asked for by name only; tensor cores are refused.
+func TestPrecisionOnCPU(t *testing.T) {
+	dir := t.TempDir()
+	plan := func(args ...string) (int, string, string) {
+		return dyad(t, dir, append([]string{"plan", "-n", "100000", "-d", "8", "--device", "cpu", "--task", "metric"}, args...)...)
+	}
+	share := regexp.MustCompile(`rounding error \(relative ([0-9.e-]+)\)`)
+	cost := func(args ...string) (float64, string) {
+		code, out, errs := plan(args...)
+		found := share.FindStringSubmatch(out)
+		if code != exitOK || found == nil {
+			t.Fatalf("%v: exit %d: %s%s", args, code, out, errs)
+		}
+		v, err := strconv.ParseFloat(found[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v, out
+	}
+	for algorithm, limits := range map[string][2]float64{"gradient-perturbation": {0.0005, 0.003}, "dpgdsc": {0.05, 0.5}} {
+		exact, out := cost("--algorithm", algorithm)
+		if exact > 1e-5 || strings.Contains(out, "fp32") {
+			t.Errorf("%s: %v of the sensitivity in float64\n%s", algorithm, exact, out)
+		}
+		single, out := cost("--algorithm", algorithm, "--precision", "fp32")
+		if single < limits[0] || single > limits[1] || !strings.Contains(out, "engine      direct, fp32") {
+			t.Errorf("%s: %v of the sensitivity in float32\n%s", algorithm, single, out)
+		}
+	}
+	for _, c := range [][]string{{"--precision", "tf32"}, {"--precision", "bf16x3"}, {"--precision", "fp32", "--radius", "100"}} {
+		if code, _, errs := plan(c...); code != exitInput || !strings.Contains(errs, "float64") {
+			t.Errorf("%v: exit %d: %s", c, code, errs)
+		}
+	}
+}
+
+// TestPrecisionIsNeverIgnored: where auto takes the CPU, a precision of tensor cores is
+// refused before anything is charged, whether there is a GPU or not; so is any precision
+// where nothing depends on it.
+func TestPrecisionIsNeverIgnored(t *testing.T) {
+	dir := clinic(t, 40)
+	train := []string{"train", "--verbose", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "ledger", "--out", "m.json", "--force"}
+	check := func() {
+		t.Helper()
+		for _, c := range []struct {
+			args []string
+			want string // in the refusal
+		}{
+			{[]string{"--task", "metric", "--precision", "bf16x3"}, "--device cuda:N"},
+			{[]string{"--task", "metric", "--precision", "wgmma", "--device", "auto"}, "--device cuda:N"},
+			{[]string{"--precision", "fp32"}, "--task metric"},
+			{[]string{"--precision", "tf32", "--device", "cpu"}, "--task metric"},
+		} {
+			for _, command := range [][]string{train, {"plan", "-n", "40", "--schema", "patients.yaml"}} {
+				if code, _, errs := dyad(t, dir, append(command[:len(command):len(command)], c.args...)...); code != exitInput || !strings.Contains(errs, c.want) || exists(filepath.Join(dir, "ledger")) {
+					t.Errorf("%s %v: exit %d: %s", command[0], c.args, code, errs)
+				}
+			}
+		}
+		if code, _, errs := dyad(t, dir, "plan", "-n", "40", "-d", "3", "--algorithm", "dpftrl", "--precision", "fp32"); code != exitInput || !strings.Contains(errs, "does not take") {
+			t.Errorf("an online algorithm in fp32: exit %d: %s", code, errs)
+		}
+	}
+	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
+	check()
+	if code, out, errs := dyad(t, dir, append(train, "--task", "metric", "--algorithm", "dpgdsc", "--precision", "fp32")...); code != exitOK || !strings.Contains(out, "fp32") || !strings.Contains(errs, "cpu (auto)") || !exists(filepath.Join(dir, "ledger")) {
+		t.Errorf("fp32 with auto: exit %d: %s%s", code, out, errs)
+	}
+	if err := os.Remove(filepath.Join(dir, "ledger")); err != nil {
+		t.Fatal(err)
+	}
+	fakeCUDA(t, "-DINIT=0", "-DCOUNT=1", "-DBROKEN=-1")
+	check()
+}

@@ -1,0 +1,55 @@
+package command
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestCompareTwoModels: the private difference is charged, agrees with the exact one within its
+// interval, and a model does not differ from itself.
+func TestCompareTwoModels(t *testing.T) {
+	dir := clinic(t, 2500)
+	from := []string{"--data", "patients.csv", "--schema", "patients.yaml", "--quiet"}
+	for name, more := range map[string][]string{"a.json": {"--epsilon", "4"}, "b.json": {"--epsilon", "0.3", "--algorithm", "dpgdsc"}, "metric.json": {"--task", "metric", "--algorithm", "moment-metric"}} {
+		if code, _, errs := dyad(t, dir, append(append([]string{"train", "--out", name}, from...), more...)...); code != exitOK {
+			t.Fatalf("%s: exit %d: %s", name, code, errs)
+		}
+	}
+	compare := []string{"evaluate", "a.json", "--compare", "b.json", "--data", "patients.csv"}
+	code, out, errs := dyad(t, dir, append(compare, "--exact-figures", "--json")...)
+	var exact differenceResult
+	if err := json.Unmarshal([]byte(out), &exact); code != exitOK || err != nil || exact.Low == nil || *exact.Low > exact.Difference || exact.Records != 2500 {
+		t.Fatalf("exit %d: %s%s", code, out, errs)
+	}
+	code, out, errs = dyad(t, dir, append(compare, "--epsilon", "8", "--seed", "1", "--json")...)
+	var private privateResult
+	if err := json.Unmarshal([]byte(out), &private); code != exitOK || err != nil || private.Figures.Difference == nil {
+		t.Fatalf("exit %d: %s%s", code, out, errs)
+	}
+	f := private.Figures
+	if math.Abs(f.Difference.Value-exact.Difference) > 5*f.DifferenceNoise || f.DifferenceNoise <= 0 || f.AUC != nil || private.Guarantee.Epsilon > 8 || private.Guarantee.Epsilon < 7.9 {
+		t.Errorf("private %+v, exact %+v", f.Difference, exact)
+	}
+	if code, out, errs := dyad(t, dir, append(compare, "--epsilon", "8", "--seed", "1")...); code != exitOK || !strings.Contains(out, "less that of the other model") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	code, out, _ = dyad(t, dir, "evaluate", "a.json", "--compare", "a.json", "--data", "patients.csv", "--exact-figures")
+	if code != exitOK || !strings.Contains(out, "+0.000000") {
+		t.Errorf("a model and itself: exit %d: %s", code, out)
+	}
+	code, out, errs = dyad(t, dir, "evaluate", "a.json", "--compare", "b.json", "--plan", "-n", "1000", "--epsilon", "1")
+	if code != exitOK || !strings.Contains(out, "nothing was charged") {
+		t.Errorf("plan: exit %d: %s%s", code, out, errs)
+	}
+	for want, args := range map[string][]string{
+		"a metric has none": {"evaluate", "a.json", "--compare", "metric.json", "--data", "patients.csv", "--epsilon", "1"},
+		"alone":             append(compare, "--epsilon", "1", "--mean-loss"),
+		"cannot read":       {"evaluate", "a.json", "--compare", "none.json", "--data", "patients.csv", "--epsilon", "1"},
+	} {
+		if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit %d: %s", args, code, errs)
+		}
+	}
+}

@@ -1,0 +1,381 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"dyad/engine/dataset"
+)
+
+// evaluated is a private evaluation by the program.
+func evaluated(t *testing.T, dir string, args ...string) (r privateResult) {
+	t.Helper()
+	code, out, errs := dyad(t, dir, append([]string{"--json"}, args...)...)
+	if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil {
+		t.Fatalf("dyad %v: exit %d, %v: %s", args, code, err, errs)
+	}
+	return r
+}
+
+// scoredClinic is a folder with private records, a model of them and a metric.
+func scoredClinic(t *testing.T, n int) string {
+	t.Helper()
+	dir := clinic(t, n)
+	for name, task := range map[string]string{"model.json": taskAUC, "metric.json": taskMetric} {
+		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", task, "--algorithm", "dpgdsc", "--out", name); code != exitOK {
+			t.Fatalf("exit %d: %s", code, errs)
+		}
+	}
+	return dir
+}
+
+// A private evaluation costs what its plan says, is charged to the data id of the model, and
+// keeps what it prints. Pure epsilon stays pure.
+func TestPrivateEvaluationIsCharged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	dir := scoredClinic(t, 600)
+	spent := func() spending {
+		code, out, errs := dyad(t, dir, "--json", "ledger", "show")
+		var all []spending
+		if err := json.Unmarshal([]byte(out), &all); code != exitOK || err != nil || len(all) != 1 {
+			t.Fatalf("exit %d: %s %s", code, out, errs)
+		}
+		return all[0]
+	}
+	before := spent()
+	for _, delta := range []string{"1e-5", "0"} {
+		flags := []string{"--epsilon", "0.5", "--delta", delta, "--mean-loss"}
+		code, out, _ := dyad(t, dir, append([]string{"--json", "evaluate", "model.json", "--plan", "-n", "600"}, flags...)...)
+		var plan struct {
+			Events    []string `json:"events"`
+			Guarantee struct {
+				Epsilon float64 `json:"epsilon"`
+				Kind    string  `json:"kind"`
+			} `json:"guarantee"`
+		}
+		if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil {
+			t.Fatalf("exit %d: %s", code, out)
+		}
+		if s := spent(); s.Runs != before.Runs {
+			t.Fatal("a plan was charged")
+		}
+		r := evaluated(t, dir, append([]string{"evaluate", "model.json", "--data", "patients.csv", "--out", "figures" + delta + ".json"}, flags...)...)
+		if r.Guarantee.Epsilon != plan.Guarantee.Epsilon || r.Guarantee.Epsilon > 0.5 || strings.Join(r.Report.Events, ";") != strings.Join(plan.Events, ";") {
+			t.Errorf("the plan says %+v, the run %+v", plan, r.Report)
+		}
+		if pure := r.Guarantee.Delta == 0; pure != (delta == "0") || pure != strings.Contains(strings.Join(plan.Events, ""), "Laplace") {
+			t.Errorf("delta %s: %v, %v", delta, r.Guarantee, plan.Events)
+		}
+		f := r.Figures
+		if f.AUC == nil || f.MeanLoss == nil || len(f.Points) < 5 || f.AUC.Low >= f.AUC.High || !f.Wide {
+			t.Errorf("figures %+v", f)
+		}
+		var kept privateResult
+		text, err := os.ReadFile(filepath.Join(dir, "figures"+delta+".json"))
+		if err != nil || json.Unmarshal(text, &kept) != nil || *kept.Figures.AUC != *f.AUC || kept.Run != r.Run {
+			t.Errorf("kept %s: %v", text, err)
+		}
+		after := spent()
+		if after.Runs != before.Runs+1 || *after.Epsilon <= *before.Epsilon {
+			t.Errorf("spent %+v after %+v", after, before)
+		}
+		before = after
+	}
+	// The cap of the ledger holds for evaluations.
+	if code, _, errs := dyad(t, dir, "ledger", "init", before.DataID, "--epsilon", "2", "--delta", "1e-5", "--close"); code != exitOK {
+		t.Fatal(errs)
+	}
+	if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "patients.csv", "--epsilon", "9"); code != exitResource || strings.Contains(out, "AUC") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}
+
+// What has no private figures is refused before a record is read or anything charged, and says
+// why; exact figures of private records are printed only if they are asked for by name.
+func TestEvaluationRefusals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	dir := scoredClinic(t, 200)
+	ledger, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n") // a copy of the file would be refused: it was charged
+	write(t, dir, "public.csv", strings.Join(lines[:len(lines)-20], ""))
+	for _, c := range []struct {
+		says string
+		code int
+		args []string
+	}{
+		{"--exact-figures", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv"}},
+		{"AUC", exitOK, []string{"evaluate", "model.json", "--data", "patients.csv", "--exact-figures"}},
+		{"AUC", exitOK, []string{"evaluate", "model.json", "--data", "patients.csv", "--public-data"}},
+		{"--reference", exitInput, []string{"evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "1"}},
+		{"both data and public reference", exitInput, []string{"evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "1", "--reference", "patients.csv"}},
+		{"for a metric", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "1", "--reference", "public.csv"}},
+		{"for exact figures", exitInput, []string{"evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "1", "--neighbours", "public.csv"}},
+		{"for exact figures", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "1", "--exact-figures"}},
+		{"say --epsilon", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--mean-loss", "--public-data"}},
+		{"--mean-loss", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "1", "--loss-range", "0,1"}},
+		{"epsilon", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "0"}},
+		{"increase", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "1", "--roc-thresholds", "1,0"}},
+		{"reads no data", exitInput, []string{"evaluate", "model.json", "--plan", "--epsilon", "1", "-n", "10", "--data", "patients.csv"}},
+		{"number of records", exitInput, []string{"evaluate", "model.json", "-n", "10", "--epsilon", "1", "--data", "patients.csv"}},
+		{"--data", exitInput, []string{"evaluate", "model.json", "--epsilon", "1"}},
+		{"held-out records", exitInput, []string{"plan", "-n", "100", "-d", "3", "--holdout-epsilon", "1"}},
+		{"--holdout-epsilon", exitInput, []string{"plan", "-n", "100", "-d", "3", "--holdout-records", "10"}},
+		{"--holdout F", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout-epsilon", "1", "--force"}},
+		{"--holdout-epsilon", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.3", "--holdout-epsilon", "1", "--exact-figures", "--force"}},
+		{"--reference", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.3", "--holdout-epsilon", "1", "--task", "metric", "--force"}},
+	} {
+		code, out, errs := dyad(t, dir, c.args...)
+		if code != c.code || !strings.Contains(out+errs, c.says) {
+			t.Errorf("dyad %v: exit %d, want %d with %q: %s%s", c.args, code, c.code, c.says, out, errs)
+		}
+	}
+	after, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
+	if err != nil || string(after) != string(ledger) {
+		t.Errorf("something was charged (%v)", err)
+	}
+	if r := evaluated(t, dir, "evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "5", "--reference", "public.csv"); len(r.Figures.Right) != 4 || r.Figures.AUC != nil {
+		t.Errorf("a metric: %+v", r.Figures)
+	}
+}
+
+// Schemas whose unit or labels have no certificate are refused with the reason.
+func TestUnitsThatAreNotEvaluated(t *testing.T) {
+	for says, columns := range map[string]string{
+		"grades":       "  - {name: y, role: label, kind: numeric, range: [0, 4]}\n",
+		"query groups": "  - {name: q, role: group}\n  - {name: y, role: label, positive: 1}\n",
+	} {
+		s, err := dataset.ParseSchema([]byte("data_id: x\ncolumns:\n  - {name: a, range: [0, 40]}\n" + columns))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := (scored{task: taskAUC, schema: s}).evaluable(false); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+}
+
+// Held-out records of private data are not scored unless figures are asked for; the report names
+// the command, which evaluates the same records, and the sum of both charges is shown.
+func TestHeldOutRecordsArePrivate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	dir := clinic(t, 400)
+	train := func(more ...string) (r trainResult) {
+		t.Helper()
+		code, out, errs := dyad(t, dir, append([]string{"--json", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.4", "--force"}, more...)...)
+		if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil {
+			t.Fatalf("exit %d, %v: %s", code, err, errs)
+		}
+		return r
+	}
+	r := train()
+	if r.Held != nil || r.HeldPrivate != nil || r.HeldProblem != "" || r.Heldout != 160 || !strings.HasPrefix(r.HeldCommand, "dyad evaluate model.json --data patients.csv --holdout 0.4") {
+		t.Fatalf("without a flag: %+v", r.heldResult)
+	}
+	command := strings.Fields(strings.TrimPrefix(strings.ReplaceAll(r.HeldCommand, "--epsilon E", "--epsilon 1"), "dyad "))
+	if e := evaluated(t, dir, command...); e.Figures.Records != 160 {
+		t.Errorf("the command evaluates %d records", e.Figures.Records)
+	}
+	if r = train("--exact-figures"); r.Held == nil || r.Held.AUC == nil || r.HeldCommand != "" {
+		t.Errorf("exact figures: %+v", r.heldResult)
+	}
+	r = train("--holdout-epsilon", "0.5", "--epsilon", "1")
+	if r.HeldPrivate == nil || r.HeldPrivate.Figures.AUC == nil || r.Held != nil || r.InAll == nil {
+		t.Fatalf("private figures: %+v", r.heldResult)
+	}
+	if both := r.InAll.Epsilon; both <= r.Guarantee.Epsilon || both > r.Guarantee.Epsilon+r.HeldPrivate.Guarantee.Epsilon || r.HeldPrivate.Guarantee.Epsilon > 0.5 {
+		t.Errorf("in all %v, training %v, figures %v", both, r.Guarantee.Epsilon, r.HeldPrivate.Guarantee.Epsilon)
+	}
+	// The plan shows the same sum.
+	var plan heldPlan
+	code, out, errs := dyad(t, dir, "--json", "plan", "-n", "240", "--schema", "patients.yaml", "--epsilon", "1", "--holdout-records", "160", "--holdout-epsilon", "0.5")
+	if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil || plan.InAll == nil || plan.InAll.Epsilon != r.InAll.Epsilon || plan.InAll.Delta != r.InAll.Delta {
+		t.Errorf("the plan says %v, the run %v: %s", plan.InAll, r.InAll, errs)
+	}
+	if r.Spent.Runs < 5 || r.HeldPrivate.Run == r.Run || r.HeldPrivate.DataID != r.DataID {
+		t.Errorf("runs %+v", r.Spent)
+	}
+}
+
+// digitsOf masks released figures in a text or JSON report.
+var digitsOf = []*regexp.Regexp{
+	regexp.MustCompile(`(?s)"figures": \{.*?\n  \}`),
+	regexp.MustCompile(`"evaluated_digest": "sha256:\w+"|"score_bound": [0-9.e-]+`), // functions of released weights
+	regexp.MustCompile(`(?m)^(AUC|positives|ROC|mean loss|accuracy |            score >=).*$`),
+}
+
+// Of files of well-formed records with any joint property a private evaluation prints, keeps and
+// charges the same, but for the released figures: no number of positives, no exact figure, no
+// error about one class.
+func TestEvaluationTellsNothingElse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	model := silentFolder(t, silentWorlds["mixed"])
+	if code, _, errs := dyad(t, model, "train", "--data", "r.csv", "--schema", "class.yaml", "--out", "model.json", "--seed", "1", "--algorithm", "dpgdsc"); code != exitOK {
+		t.Fatal(errs)
+	}
+	text, err := os.ReadFile(filepath.Join(model, "model.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{{"--out", "f.json"}, {"--delta", "0", "--mean-loss"}, {"--roc-thresholds=-0.1,0.1"}} {
+		want := ""
+		for _, world := range []string{"mixed", "one class", "the other class", "one of a class", "equal rows", "clamped", "missing"} {
+			dir := silentFolder(t, silentWorlds[world])
+			write(t, dir, "model.json", string(text))
+			code, got := told(t, dir, append([]string{"evaluate", "model.json", "--data", "r.csv", "--epsilon", "2"}, flags...)...)
+			masked := got
+			for _, m := range digitsOf {
+				masked = m.ReplaceAllString(masked, "FIGURES")
+			}
+			if want == "" {
+				want = masked
+				if code != exitOK || masked == got {
+					t.Fatalf("no figures: %s", got)
+				}
+			}
+			if masked != want {
+				t.Errorf("%v, %s: a joint property of the records shows:\n%s", flags, world, firstDifference(want, masked))
+			}
+		}
+	}
+}
+
+// The same of held-out records that a training evaluates, and of a metric and its reference.
+func TestHeldOutAndNeighbourFiguresTellNothingElse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	prepare := func(dir string) {
+		t.Helper()
+		lines := "id,x,z,c,q,y,g\n"
+		for i := range 12 {
+			lines += fmt.Sprintf("o%d,%g,%d,%s,q,%d,0\n", i, float64(i%5)/5-0.4, i%10, string("abc"[i%3]), i%2)
+		}
+		write(t, dir, "others.csv", lines)
+		if code, _, errs := dyad(t, dir, "train", "--data", "others.csv", "--schema", "class.yaml", "--task", "metric", "--public-data", "--out", "metric.json", "--seed", "1"); code != exitOK {
+			t.Fatal(errs)
+		}
+	}
+	for _, args := range [][]string{
+		{"train", "--data", "r.csv", "--schema", "class.yaml", "--holdout", "0.4", "--holdout-epsilon", "1", "--out", "m.json"},
+		{"evaluate", "metric.json", "--data", "r.csv", "--epsilon", "2", "--reference", "others.csv"},
+		{"evaluate", "metric.json", "--data", "r.csv", "--epsilon", "2", "--delta", "0", "--reference", "others.csv", "--out", "f.json"},
+	} {
+		want := ""
+		for _, world := range []string{"mixed", "one class", "equal rows", "clamped", "missing"} {
+			dir := silentFolder(t, silentWorlds[world])
+			prepare(dir)
+			code, got := told(t, dir, args...)
+			masked := got
+			for _, m := range digitsOf {
+				masked = m.ReplaceAllString(masked, "FIGURES")
+			}
+			if want == "" {
+				want = masked
+				if code != exitOK || masked == got {
+					t.Fatalf("no figures: %s", got)
+				}
+			}
+			if masked != want {
+				t.Errorf("%v, %s: a joint property of the records shows:\n%s", args, world, firstDifference(want, masked))
+			}
+		}
+	}
+}
+
+// A model of public records says nothing of the records that it is evaluated on: private figures
+// of them are charged, and whether they have both classes is not looked at.
+func TestModelOfPublicRecordsDoesNotMakeOthersPublic(t *testing.T) {
+	model := silentFolder(t, silentWorlds["mixed"])
+	text, err := os.ReadFile(filepath.Join(model, "class.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, model, "public.yaml", string(text)+"\npublic: true\n")
+	if code, _, errs := dyad(t, model, "train", "--data", "r.csv", "--schema", "public.yaml", "--out", "model.json"); code != exitOK {
+		t.Fatal(errs)
+	}
+	if text, err = os.ReadFile(filepath.Join(model, "model.json")); err != nil {
+		t.Fatal(err)
+	}
+	for _, world := range []string{"mixed", "one class"} {
+		dir := silentFolder(t, silentWorlds[world])
+		write(t, dir, "model.json", string(text))
+		if r := evaluated(t, dir, "evaluate", "model.json", "--data", "r.csv", "--epsilon", "2"); r.Public || r.Ledger == "" || r.Run == "" || r.Guarantee.Epsilon == 0 {
+			t.Errorf("%s: public %v, run %q, %v", world, r.Public, r.Run, r.Guarantee)
+		}
+		// Exact figures need a word, too, and the refusal is the same for all records.
+		if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "r.csv"); code != exitInput || out != "" || !strings.Contains(errs, "--public-data says that the data are public") {
+			t.Errorf("%s: exit %d: %s%s", world, code, out, errs)
+		}
+		if world == "mixed" {
+			if r := evaluated(t, dir, "evaluate", "model.json", "--data", "r.csv", "--epsilon", "2", "--public-data"); !r.Public || r.Run != "" {
+				t.Errorf("with --public-data: public %v, run %q", r.Public, r.Run)
+			}
+		}
+	}
+}
+
+// The training file of a metric is no public reference, under any name: the ledger knows it.
+func TestChargedRecordsAreNoPublicReference(t *testing.T) {
+	dir := clinic(t, 120)
+	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--out", "metric.json"); code != exitOK {
+		t.Fatal(errs)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "copy.csv", string(text))
+	lines := strings.SplitAfter(string(text), "\n")
+	write(t, dir, "others.csv", lines[0]+strings.Join(lines[40:], ""))
+	book := filepath.Join(dir, "state", "dyad", "ledger.jsonl")
+	before, err := os.ReadFile(book)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reference := range []string{"patients.csv", "copy.csv"} {
+		code, out, errs := dyad(t, dir, "evaluate", "metric.json", "--data", "others.csv", "--epsilon", "1", "--reference", reference)
+		if code != exitInput || !strings.Contains(errs, "was charged for this file") {
+			t.Errorf("%s: exit %d: %s%s", reference, code, out, errs)
+		}
+	}
+	if after, err := os.ReadFile(book); err != nil || string(after) != string(before) {
+		t.Errorf("something was charged (%v)", err)
+	}
+	evaluated(t, dir, "evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "1", "--reference", "others.csv")
+}
+
+// The command for held-out records charges the ledger of their training.
+func TestHeldOutCommandNamesTheLedger(t *testing.T) {
+	dir := clinic(t, 120)
+	code, out, errs := dyad(t, dir, "--json", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.4", "--ledger", "book.jsonl")
+	var r trainResult
+	if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || !strings.Contains(r.HeldCommand, "--ledger book.jsonl") {
+		t.Errorf("exit %d, %v, command %q: %s", code, err, r.HeldCommand, errs)
+	}
+	// The labels of the records are never written over.
+	write(t, dir, "labels.csv", "kept")
+	if code, _, errs := dyad(t, dir, "evaluate", "model.json", "--data", "patients.csv", "--labels", "labels.csv", "--epsilon", "1", "--out", "labels.csv", "--force"); code != exitInput || !strings.Contains(errs, "its name says CSV") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}

@@ -1,0 +1,45 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The exit codes of every command. Go's runtime ends a program with exitDied, so no error of ours has it.
+const (
+	exitOK        = 0
+	exitFailure   = 1
+	exitDied      = 2
+	exitResource  = 3
+	exitElsewhere = 4
+	exitInput     = 64 // EX_USAGE of sysexits.h
+	exitCancelled = 130
+)
+
+// exit is a way in which a command ends. Its name is also that of the Python client.
+type exit struct {
+	code          int
+	name, meaning string
+}
+
+// exits are all of them. Help, manual pages and documents take theirs from here, or are compared with it.
+func exits() []exit {
+	return []exit{
+		{exitOK, "OK", "fine"},
+		{exitFailure, "FAILURE", "a failure, or a check that did not hold; if standard error names a run, --resume continues it"},
+		{exitDied, "DIED", "the program died, for instance of too little memory: ask the ledger (dyad ledger show)"},
+		{exitResource, "UNAVAILABLE", "device, budget or ledger unavailable"},
+		{exitElsewhere, "ELSEWHERE", "trained and charged, but the model is saved elsewhere than asked"},
+		{exitInput, "INPUT", "bad input, flag, schema or plan"},
+		{exitCancelled, "CANCELLED", "cancelled; if standard error names a run, --resume continues it"},
+	}
+}
+
+// exitList has all codes with their meanings, and the texts around them.
+func exitList(before, between, after string) string {
+	var b strings.Builder
+	for _, e := range exits() {
+		fmt.Fprintf(&b, "%s%d%s%s%s", before, e.code, between, e.meaning, after)
+	}
+	return b.String()
+}

@@ -1,0 +1,101 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	lib "dyad"
+	"dyad/internal/files"
+)
+
+type exportCmd struct {
+	Model       string `arg:"" help:"Model file."`
+	ONNX        bool   `name:"onnx" xor:"format" required:"" help:"ONNX with the encoder inside: raw columns to scores, or to the space of a metric."`
+	SQL         string `name:"sql" xor:"format" required:"" enum:"duckdb,postgres" placeholder:"duckdb|postgres" help:"SELECT that adds the score to the rows of a table; linear scores."`
+	Python      bool   `xor:"format" required:"" help:"Python function that needs NumPy only; linear scores."`
+	Go          bool   `xor:"format" required:"" help:"Go function that needs the standard library only; linear scores."`
+	NPZ         bool   `name:"npz" xor:"format" required:"" help:"NumPy archive of the numbers, for records that are encoded already."`
+	Safetensors bool   `xor:"format" required:"" help:"The same in safetensors."`
+	Table       string `default:"records" placeholder:"NAME" help:"Table of --sql."`
+	Out         string `short:"o" placeholder:"FILE" help:"File to write. Default: standard output, for text."`
+	Force       bool   `help:"Replace an existing output file."`
+}
+
+// Help shows examples.
+func (exportCmd) Help() string {
+	return `Writes what predict or transform computes for another program. The file says what the guarantee of the
+model is, and its checksum. docs/deploy.md has the inputs of each format.
+
+Numbers and dates arrive as numbers, so a column with a decimal comma, a suffix or a layout of dates has to be read by
+the program that calls. A value that dyad predict refuses gives NaN (NULL in SQL, an error in Go).
+
+Examples:
+  dyad export model.json --onnx -o model.onnx
+  dyad export model.json --sql duckdb --table patients
+  dyad export model.json --python -o score.py
+  dyad export model.json --go -o score.go`
+}
+
+type exportResult struct {
+	Format    string `json:"format"`
+	Out       string `json:"out,omitempty"`
+	Text      string `json:"text,omitempty"`
+	Guarantee string `json:"guarantee"`
+}
+
+// format is the one that was asked for.
+func (c *exportCmd) format() lib.ExportFormat {
+	switch {
+	case c.ONNX:
+		return lib.ONNX
+	case c.NPZ:
+		return lib.NPZ
+	case c.Safetensors:
+		return lib.Safetensors
+	case c.Python:
+		return lib.Python
+	case c.Go:
+		return lib.GoSource
+	}
+	return lib.SQL
+}
+
+// Run writes the file.
+func (c *exportCmd) Run(a *app) error {
+	format := c.format()
+	binary := format == lib.ONNX || format == lib.NPZ || format == lib.Safetensors
+	if c.Out == "" && binary {
+		return badInput("--%s writes a binary file; name it with --out FILE", format)
+	}
+	m, _, err := a.trustedModel(c.Model, "")
+	if err != nil {
+		return err
+	}
+	if err := files.CheckEnding(c.Out, files.Content(format)); err != nil {
+		return err
+	}
+	out, err := files.NewOutput(c.Out, c.Force, c.Model)
+	if err != nil {
+		return err
+	}
+	text, err := m.Export(format, c.Table)
+	if err != nil {
+		return err
+	}
+	r := exportResult{Format: string(format), Out: c.Out, Guarantee: m.Guarantee.Words()}
+	if out == nil {
+		if a.json {
+			r.Text = string(text)
+			return a.emit(r, "")
+		}
+		_, err := a.stdout.Write(text)
+		return err
+	}
+	if err := out.Write(files.Shared, text); err != nil {
+		return err
+	}
+	var b strings.Builder
+	line(&b, "export", "%s", fmt.Sprintf("%s, %d bytes, written to %s", format, len(text), c.Out))
+	line(&b, "guarantee", "%s; what the function computes for a record tells about that record, and nothing protects it", m.Guarantee.Words())
+	return a.emit(r, b.String())
+}

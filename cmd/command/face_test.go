@@ -1,0 +1,178 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/algorithms/pairs"
+	"dyad/engine/terms"
+	"dyad/privacy"
+)
+
+// sameModel compares two model files but for the time and the run.
+func sameModel(t *testing.T, what, a, b string) {
+	t.Helper()
+	var texts [2]string
+	for i, name := range []string{a, b} {
+		m, err := readModel(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		created, err := json.Marshal(m.Created)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = strings.NewReplacer(string(created), "CREATED", m.Run, "RUN").Replace(string(text))
+		texts[i] = regexp.MustCompile(`"checksum": "sha256:[0-9a-f]{64}"`).ReplaceAllString(texts[i], "CHECKSUM") // of CREATED and RUN, too
+	}
+	if texts[0] != texts[1] || strings.Count(texts[0], "CREATED") != 1 {
+		t.Errorf("%s: two models\n%s\n%s", what, texts[0], texts[1])
+	}
+}
+
+// A program that uses package dyad makes the model that this one makes, byte by byte, charges
+// the same to the ledger, and scores records alike.
+func TestTheFaceIsThisProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	dir := clinic(t, 150)
+	t.Chdir(dir)
+	seed := func() *privacy.Source { return privacy.NewSeededSource(7) }
+	book, err := lib.OpenLedger("ledger.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		t.Helper()
+		code, out, errs := dyad(t, dir, args...)
+		if code != exitOK {
+			t.Fatalf("%v: exit %d: %s", args, code, errs)
+		}
+		return out
+	}
+	data, err := lib.Open("patients.csv", "patients.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	delta := 1e-6
+	hinge, err := lib.NewLoss("huberised-hinge", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	train := strings.Fields("train --data patients.csv --schema patients.yaml --seed 7 --ledger ledger.jsonl --force --out cmd.json")
+	for flags, o := range map[string]lib.Options{
+		"--epsilon 3":                    {Epsilon: 3},
+		"--algorithm dpgdsc --epsilon 2": {Epsilon: 2, Algorithm: algorithms.DPGDSC{}},
+		"--delta 1e-6 --loss huberised-hinge --algorithm gradient-perturbation --steps 5": {Epsilon: 1, Delta: &delta, Loss: hinge, Algorithm: algorithms.GradientPerturbation{Steps: 5}},
+		"--algorithm moments":                         {Epsilon: 1, Algorithm: algorithms.Moments{}},
+		"--task metric --algorithm dpgdc --epsilon 4": {Epsilon: 4, Task: lib.Metric, Algorithm: algorithms.DPGDC{}},
+	} {
+		run(append(train, strings.Fields(flags)...)...)
+		plan, err := lib.Plan(data.Shape(), o, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", flags, err)
+		}
+		m, err := lib.Train(t.Context(), data, plan, lib.Run{Ledger: book, Out: "lib.json", Replace: true, Source: seed()})
+		if err != nil {
+			t.Fatalf("%s: %v", flags, err)
+		}
+		sameModel(t, flags, "cmd.json", "lib.json")
+		more, err := m.Open("patients.csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var table strings.Builder
+		if m.Task == lib.Metric {
+			rows, dim, err := m.Transform(more.Records)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := make([]string, dim)
+			for i := range names {
+				names[i] = fmt.Sprintf("z%d", i+1)
+			}
+			if err := writeTable(&table, more.IDs, rows, names); err != nil {
+				t.Fatal(err)
+			}
+			run("transform", "cmd.json", "--data", "patients.csv", "--out", "cmd.csv", "--force")
+		} else {
+			scores, err := m.Score(more.Records)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := writeScores(&table, more.IDs, scores); err != nil {
+				t.Fatal(err)
+			}
+			run("predict", "cmd.json", "--data", "patients.csv", "--out", "cmd.csv", "--force")
+		}
+		if text, err := os.ReadFile("cmd.csv"); err != nil || string(text) != table.String() {
+			t.Errorf("%s: scores differ, %v", flags, err)
+		}
+	}
+	sameCharges(t, book, 5)
+
+	// A plan needs no data: this is what "dyad plan" prints.
+	plan, err := lib.Plan(data.Shape(), lib.Options{Epsilon: 1, Algorithm: algorithms.DPGDSC{}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := run("plan", "-n", "150", "--schema", "patients.yaml", "--algorithm", "dpgdsc"); !strings.HasPrefix(out, plan.Report().Text()) {
+		t.Errorf("dyad plan writes\n%s\nwant\n%s", out, plan.Report().Text())
+	}
+
+	// Drawn pairs.
+	source := lib.PairSource{Density: 2, DegreeCap: 6, Seed: 1}
+	among, err := lib.OpenPairs("patients.csv", "patients.yaml", source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := pairs.Spec{Loss: terms.Contrastive{Margin: 1}, Budget: privacy.Budget{Epsilon: 2}}
+	spec.Budget.Delta = lib.DefaultPairDelta(among.Shape(), spec)
+	drawn, err := lib.PlanPairs(among.Shape(), spec, source.DegreeCap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lib.TrainPairs(t.Context(), among, drawn, nil, 1, lib.Run{Ledger: book, Out: "lib.json", Replace: true, Source: seed()}); err != nil {
+		t.Fatal(err)
+	}
+	run(strings.Fields("pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --epsilon 2 --seed 7 --ledger ledger.jsonl --force --out cmd.json")...)
+	sameModel(t, "pairs", "cmd.json", "lib.json")
+	sameCharges(t, book, 6)
+}
+
+// sameCharges says that a ledger has so many charges, each twice but for the run and the time.
+func sameCharges(t *testing.T, book *lib.Ledger, want int) {
+	t.Helper()
+	entries, err := book.Entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]int{}
+	for _, e := range entries {
+		if e.Charge != nil {
+			c := *e.Charge
+			c.Run, c.Time = "", time.Time{}
+			told[fmt.Sprintf("%+v", c)]++
+		}
+	}
+	for c, times := range told {
+		if times != 2 {
+			t.Errorf("charged %d times: %.200s", times, c)
+		}
+	}
+	if len(told) != want {
+		t.Errorf("%d different charges, want %d", len(told), want)
+	}
+}

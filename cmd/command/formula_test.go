@@ -1,0 +1,53 @@
+package command
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestFormulaWithMinus: every command that takes a formula takes one with a leading minus,
+// after = and as a word of its own.
+func TestFormulaWithMinus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	const formula = "-log(sigmoid(u))"
+	for _, command := range []string{
+		"train --epsilon 1 --steps 1 --algorithm gradient-perturbation --step-size 0.1",
+		"plan -n 1000 -d 3 --epsilon 1 --steps 1 --algorithm gradient-perturbation --step-size 0.1",
+		"local plan -n 100 -d 2 --epsilon 1", "local simulate -n 100 --epsilon 1",
+		"local audit djw --runs 200",
+	} {
+		for _, loss := range [][]string{{"--loss=" + formula}, {"--loss", formula}, {"--loss", "-u"}, {"--loss=-u"}} {
+			args := append(strings.Fields(command), loss...)
+			if code, _, errs := dyad(t, t.TempDir(), append(args, "--json")...); code != exitOK {
+				t.Errorf("%v: exit %d: %s", args, code, errs)
+			}
+		}
+	}
+	if code, _, errs := dyad(t, t.TempDir(), "audit", "gradient-perturbation", "--runs", "100", "--loss", formula); code == exitInput {
+		t.Errorf("audit: %s", errs)
+	}
+	for _, args := range [][]string{
+		{"losses", "check", formula}, {"losses", "check", "-u"}, {"losses", "check", "-n", "50", "-u^2", "-d", "3"},
+		{"losses", "check", "-normcdf(u)", "--radius", "2"}, {"losses", "check", "--json", "--", "-u"}, {"--json", "losses", "check", "-2*u"},
+	} {
+		if code, out, errs := dyad(t, t.TempDir(), args...); code != exitOK {
+			t.Errorf("%v: exit %d: %s", args, code, errs)
+		} else if !strings.Contains(out, "-") {
+			t.Errorf("%v: %s", args, out)
+		}
+	}
+	// A flag without its value is noticed, and short flags stay flags.
+	for _, args := range [][]string{{"train", "--loss", "--json"}, {"train", "--loss"}, {"losses", "check", "-x", "u"}} {
+		if code, _, errs := dyad(t, t.TempDir(), args...); code != exitInput {
+			t.Errorf("%v: exit %d: %s", args, code, errs)
+		}
+	}
+	for _, args := range []string{"losses check u -q", "losses check -n100 u -d 3", "losses check --radius=2 -h", "losses list -x", "train --loss -u", "losses check -- -u"} {
+		if got := minusFormula(strings.Fields(args)); !slices.Equal(got, strings.Fields(args)) {
+			t.Errorf("%s became %v", args, got)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"dyad/internal/files"
+)
+
+// A model that does not fit is refused before the charge: with less memory than its
+// parameters need, and of more parameters than any machine holds.
+func TestMemoryIsAskedBeforeTheCharge(t *testing.T) {
+	dir := clinic(t, 100)
+	t.Chdir(dir)
+	for _, c := range []struct {
+		args   []string
+		memory float64
+		code   int
+	}{
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl"}, 100, exitInput},
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl", "--task", "metric"}, 100, exitInput},
+		{[]string{"online", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl", "--state", "s", "--records", "100"}, 100, exitInput},
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl"}, 1e9, exitOK},
+	} {
+		var out, errs bytes.Buffer
+		code := runHooked(context.Background(), c.args, strings.NewReader(""), &out, &errs, hooks{memory: c.memory})
+		if code != c.code || c.code == exitInput && !strings.Contains(errs.String(), "memory") {
+			t.Errorf("%v with %g bytes: exit %d: %s", c.args, c.memory, code, errs.String())
+		}
+		if _, err := os.Stat("l.jsonl"); (err == nil) != (c.code == exitOK) {
+			t.Errorf("%v: ledger: %v", c.args, err)
+		}
+	}
+	for _, args := range [][]string{
+		{"plan", "-n", "1000", "-d", "9223372036854775807"},
+		{"plan", "-n", "1000", "-d", "9223372036854775807", "--task", "metric"},
+		{"plan", "-n", "1000", "-d", "100000", "--task", "metric"},
+		{"plan", "-n", "1000", "-d", "100000", "--task", "metric", "--compare"},
+	} {
+		if code, _, errs := dyad(t, dir, args...); code != exitInput {
+			t.Errorf("%v: exit %d: %s", args, code, errs)
+		}
+	}
+}
+
+// Plans take no memory for the model, so that they can be made for another machine.
+func TestPlansAllocateNoModel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	for _, args := range [][]string{
+		{"plan", "-n", "1000", "-d", "100000000"},
+		{"plan", "-n", "1000", "-d", "90000", "--task", "metric"},
+		{"plan", "-n", "1000", "-d", "90000", "--task", "metric", "--compare"},
+		{"losses", "check", "logistic", "-d", "90000", "--task", "metric"},
+	} {
+		if code, out, errs := dyad(t, t.TempDir(), args...); code != exitOK {
+			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
+		}
+	}
+}
+
+// A file that is no model is refused at its first bytes, however long it is.
+func TestModelsAreReadWithALimit(t *testing.T) {
+	dir := clinic(t, 10)
+	lines := filepath.Join(dir, "lines.jsonl")
+	if err := os.WriteFile(lines, bytes.Repeat([]byte("{\"x\": 1}\n"), 10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"/dev/zero", "patients.csv", "lines.jsonl", "."} {
+		if _, err := os.Stat(name); name == "/dev/zero" && err != nil {
+			continue
+		}
+		if code, _, errs := dyad(t, dir, "predict", name, "--data", "patients.csv"); code != exitInput {
+			t.Errorf("predict %s: exit %d: %s", name, code, errs)
+		}
+	}
+	var v struct{ A string }
+	path := filepath.Join(dir, "long.json")
+	if err := os.WriteFile(path, []byte(`{"a": "`+strings.Repeat("x", 100)+`"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := files.ReadJSON(path, 50, &v); err == nil || !strings.Contains(err.Error(), "50 bytes") {
+		t.Errorf("a limit of 50 bytes: %v", err)
+	}
+	if err := files.ReadJSON(path, 200, &v); err != nil || len(v.A) != 100 {
+		t.Errorf("a limit of 200 bytes: %v", err)
+	}
+}
+
+// A mistyped --ledger begins a new ledger, without the charges of the right one: it shows.
+func TestNewLedgerIsAnnounced(t *testing.T) {
+	dir := clinic(t, 60)
+	const says = "a new ledger was made"
+	for _, c := range []struct {
+		ledger string
+		args   []string
+		want   bool
+	}{
+		{"l.jsonl", []string{"train", "--force"}, true},
+		{"l.jsonl", []string{"train", "--force"}, false},
+		{"l.jsonl", []string{"online", "--state", "s", "--records", "60"}, false},
+		{"lx.jsonl", []string{"online", "--state", "t", "--records", "60"}, true},
+	} {
+		code, out, errs := dyad(t, dir, append(c.args, "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", c.ledger)...)
+		if code != exitOK || strings.Contains(errs, says) != c.want || strings.Contains(out, says) {
+			t.Errorf("%v with %s: exit %d: %s", c.args, c.ledger, code, errs)
+		}
+	}
+}
+
+// Private data from a pipe are refused before the charge: the ledger could not tell whether a resumed run
+// reads the same records.
+func TestPrivateDataAreAFile(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("names a pipe by /proc")
+	}
+	dir := clinic(t, 200)
+	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe := func() string {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Close() })
+		go func() { w.Write(text); w.Close() }()
+		return fmt.Sprintf("/proc/self/fd/%d", r.Fd())
+	}
+	code, _, errs := dyad(t, dir, "train", "--data", pipe(), "--schema", "patients.yaml", "--epsilon", "1", "--out", "m.json")
+	if code != exitInput || !strings.Contains(errs, "store them in a file") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	if ledger, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); err == nil && bytes.Contains(ledger, []byte(`"charge"`)) {
+		t.Errorf("something was charged: %s", ledger)
+	}
+	if code, _, errs := dyad(t, dir, "train", "--data", pipe(), "--schema", "patients.yaml", "--public-data", "--out", "m.json"); code != exitOK {
+		t.Errorf("public data from a pipe: exit %d: %s", code, errs)
+	}
+}

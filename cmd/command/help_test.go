@@ -1,0 +1,224 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// shellWords splits a command line as a shell does, for words in single quotes.
+func shellWords(line string) []string {
+	var words []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			words = append(words, part)
+		} else {
+			words = append(words, strings.Fields(part)...)
+		}
+	}
+	return words
+}
+
+// examplesFolder is a folder in which the examples of all help texts run.
+func examplesFolder(t *testing.T) (dir string) {
+	t.Helper()
+	dir = clinic(t, 300)
+	people(t, dir)
+	write(t, dir, "dummy", "")
+	public, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	public = public[:bytes.LastIndexByte(public[:len(public)-1], '\n')+1] // not the records that are charged
+	write(t, dir, "public.csv", string(public))
+	write(t, dir, "test.csv", string(public))
+	write(t, dir, "settings.yaml", searchSettings)
+	write(t, dir, "known.yaml", "age: {range: [18, 95]}\n")
+	if err := os.MkdirAll(filepath.Join(dir, "bench", "schemas"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	pima, err := os.ReadFile(filepath.Join("..", "..", "bench", "schemas", "pima.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "bench", "schemas"), "pima.yaml", string(pima))
+	return dir
+}
+
+// helpExamples are the examples of the help texts of all commands, those of train first: others use the model and the
+// ledger.
+func helpExamples(t *testing.T) (examples [][]string) {
+	t.Helper()
+	paths, err := commandPaths()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &app{ctx: context.Background()}
+	for _, words := range paths {
+		help, err := helpOf(a, words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := 0
+		for _, line := range strings.Split(help, "\n") {
+			if example, ok := strings.CutPrefix(strings.TrimSpace(line), "dyad "); ok {
+				example, _, _ = strings.Cut(example, " > ")
+				if words[0] == "bench" {
+					example += " --records 64 --runs 1" // the sizes of the examples take minutes
+				}
+				examples = append(examples, shellWords(example))
+				count++
+			}
+		}
+		if count == 0 && words[0] != "docs" && !slices.Equal(words, []string{"local", "model"}) { // TestLocalModel has the server
+			t.Errorf("dyad %s --help shows no example", strings.Join(words, " "))
+		}
+	}
+	if len(examples) < 20 {
+		t.Errorf("only %d examples found", len(examples))
+	}
+	slices.SortStableFunc(examples, func(a, b []string) int {
+		first := map[bool]int{true: -1}
+		return first[a[0] == "train"] - first[b[0] == "train"]
+	})
+	return examples
+}
+
+// exampleRun is how an example ended, and the opens of its process if they were traced.
+type exampleRun struct {
+	words       []string
+	code        int
+	errs, trace string
+}
+
+// traced runs a command in dir in a process whose opens are traced; false if that cannot be. Nil but on Linux.
+var traced func(t *testing.T, dir string, words []string) (r exampleRun, ok bool)
+
+// examplesRun runs every example of every help text, once for all tests that look at the outcome.
+func examplesRun(t *testing.T) []exampleRun {
+	t.Helper()
+	if allExamples != nil {
+		return allExamples
+	}
+	examples, dir := helpExamples(t), examplesFolder(t)
+	for _, words := range examples {
+		var r exampleRun
+		ok, began := false, time.Now()
+		if traced != nil {
+			r, ok = traced(t, dir, words)
+		}
+		if !ok {
+			r = exampleRun{words: words}
+			r.code, _, r.errs = dyad(t, dir, words...)
+		}
+		t.Logf("%6.2f s  dyad %s", time.Since(began).Seconds(), strings.Join(words, " "))
+		allExamples = append(allExamples, r)
+	}
+	return allExamples
+}
+
+var allExamples []exampleRun
+
+// Every example of every help text runs.
+func TestHelpExamplesRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	for _, r := range examplesRun(t) {
+		if r.code != exitOK {
+			t.Errorf("dyad %s: exit %d: %s", strings.Join(r.words, " "), r.code, r.errs)
+		}
+	}
+}
+
+// shownFlag finds the flags of a help text.
+var shownFlag = regexp.MustCompile(`(?m)^  (?:    |-\w, )?--([a-zA-Z0-9-]+)\b`)
+
+// TestFirstViewOfHelp: the help of no command starts with more than mostFlags flags; the rest is one
+// command away, in sections with the names of flags that there are.
+func TestFirstViewOfHelp(t *testing.T) {
+	paths, err := commandPaths()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := func(words []string, end ...string) (names []string, text string) {
+		var out bytes.Buffer
+		if code := run(context.Background(), append(slices.Clone(words), end...), strings.NewReader(""), &out, &out); code != exitOK {
+			t.Fatalf("%v: exit %d", words, code)
+		}
+		_, text, _ = strings.Cut(out.String(), "\nFlags:\n")
+		for _, m := range shownFlag.FindAllStringSubmatch(text, -1) {
+			names = append(names, m[1])
+		}
+		return names, text
+	}
+	known, sectioned, long := map[string]bool{}, map[string]bool{}, 0
+	for _, words := range paths {
+		first, text := flags(words, "--help")
+		all, whole := flags(words, "--help", "all")
+		for _, f := range all {
+			known[f] = true
+			sectioned[f] = sectioned[f] || len(all) > mostFlags
+		}
+		again, _ := flags(words, "--help-all")
+		told := fmt.Sprintf("These are %d of %d flags; \"dyad %s --help all\" shows all.", len(first), len(all), strings.Join(words, " "))
+		switch {
+		case len(first) > mostFlags || len(first) == 0 || !slices.Equal(all, again) || strings.Contains(whole, "--help all"):
+			t.Errorf("%v: %d flags at first, %d in all", words, len(first), len(all))
+		case len(all) <= mostFlags && len(first) != len(all), len(first) < len(all) && !strings.Contains(text, told):
+			t.Errorf("%v: %d of %d flags at first, want all or the line %s", words, len(first), len(all), told)
+		case len(all) > mostFlags:
+			long++
+			last := -1
+			for _, s := range sections {
+				if at := strings.Index(whole, "\n"+s.title+"\n"); at >= 0 && at < last {
+					t.Errorf("%v: section %q is out of its place", words, s.title)
+				} else if at >= 0 {
+					last = at
+				}
+			}
+		}
+	}
+	// Without a limit the first view of train would be too long: what the test is for.
+	if all, _ := flags([]string{"train"}, "--help", "all"); len(all) <= 2*mostFlags {
+		t.Errorf("train has %d flags", len(all))
+	}
+	if long < 10 {
+		t.Errorf("only %d commands with more than %d flags", long, mostFlags)
+	}
+	named := map[string]bool{}
+	for _, s := range sections {
+		for _, f := range words(s.flags) {
+			if named[f] || !known[f] {
+				t.Errorf("section %q has --%s, which is in two sections, or is a flag of no command", s.title, f)
+			}
+			named[f] = true
+		}
+	}
+	for f := range known {
+		if !named[f] && !slices.Contains([]string{"help", "json", "quiet", "verbose", "config", "log-format"}, f) && sectioned[f] {
+			t.Errorf("--%s is in no section, so it is shown among the output files", f)
+		}
+	}
+	// What a command cannot do without is in its first view.
+	for command, needed := range map[string]string{"search": "candidates models", "curve": "epsilons algorithms splits", "train": "model"} {
+		first, _ := flags(words(command), "--help")
+		for _, f := range words(needed) {
+			if !slices.Contains(first, f) {
+				t.Errorf("dyad %s --help does not show --%s at first", command, f)
+			}
+		}
+	}
+	for _, f := range firstFlags {
+		if !known[f] {
+			t.Errorf("--%s of the first view is a flag of no command", f)
+		}
+	}
+}

@@ -1,0 +1,327 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/algorithms/evaluate"
+	"dyad/engine"
+	"dyad/engine/dataset"
+	"dyad/internal/files"
+	"dyad/privacy"
+	"dyad/privacy/ledger"
+)
+
+// holdoutFlags say what becomes of the records that a training holds out.
+type holdoutFlags struct {
+	HoldoutEpsilon *float64 `placeholder:"E" help:"Release private figures of the held-out records with this epsilon, charged on top of the training."`
+	ExactFigures   bool     `help:"Exact figures of private held-out records. No guarantee covers them; do not publish them."`
+}
+
+// defaultConfidence is the level of the intervals of held-out figures.
+const defaultConfidence = 0.95
+
+// heldResult is what is printed of held-out records.
+type heldResult struct {
+	Held *evaluation `json:"held_out,omitempty"` // exact figures
+	// Baseline are those of a model without privacy, on the synthetic records.
+	Baseline *evaluation `json:"held_out_without_privacy,omitempty"`
+	// HeldProblem says why the held-out records gave no figures.
+	HeldProblem string `json:"held_out_problem,omitempty"`
+	// HeldPrivate are private figures, with a run of their own in the ledger.
+	HeldPrivate *privateResult `json:"held_out_private,omitempty"`
+	// HeldCommand evaluates held-out records that were not looked at.
+	HeldCommand string `json:"held_out_command,omitempty"`
+	// InAll is the guarantee of training and private figures together.
+	InAll *privacy.Guarantee `json:"in_all,omitempty"`
+}
+
+// planned is the plan of the private figures of n held-out records, nil if there are none.
+func (f holdoutFlags) planned(m scored, n int, public bool, delta *float64) (*evaluate.Plan, error) {
+	switch {
+	case f.HoldoutEpsilon == nil:
+		return nil, nil
+	case n == 0:
+		return nil, badInput("--holdout-epsilon needs held-out records: --holdout F")
+	case f.ExactFigures || public:
+		return nil, badInput("--holdout-epsilon is for private data without --exact-figures")
+	case m.task == taskMetric:
+		return nil, badInput("--holdout-epsilon is for scores; a metric is evaluated privately against a public file: dyad evaluate MODEL --data FILE --reference FILE --epsilon E")
+	}
+	return privateFlags{Epsilon: f.HoldoutEpsilon, Delta: delta}.plan(m, n, 0)
+}
+
+// inAll is the guarantee of a training and the private figures of its held-out records, added
+// up as the ledger does; nil without figures or without a guarantee.
+func inAll(training *algorithms.Plan, held *evaluate.Plan) (*privacy.Guarantee, error) {
+	if held == nil || training.Guarantee.Kind == privacy.None {
+		return nil, nil
+	}
+	g := training.Guarantee
+	g.Released += "; of the held-out records: " + held.Guarantee.Released
+	g.Derivation, g.Claim = "", nil
+	g, err := privacy.Account(append(slices.Clone(training.Events), held.Events...), privacy.Budget{Delta: max(training.Guarantee.Delta, held.Guarantee.Delta)}, g)
+	training.Spec.Persons(&g)
+	return &g, err
+}
+
+// checkBoth returns an error if the ledger has no room for a new training and the private figures of its
+// held-out records together.
+func checkBoth(o lib.Run, training *algorithms.Plan, held *evaluate.Plan, dataID string) error {
+	if held == nil || o.Ledger == nil || o.Resume != "" {
+		return nil
+	}
+	both := training.Charge(dataID)
+	both.Events = append(slices.Clone(both.Events), held.Events...)
+	if err := o.Ledger.Admits(both); err != nil {
+		return fmt.Errorf("training and private figures of the held-out records together: %w", err)
+	}
+	return nil
+}
+
+// heldSuffix makes the id of the run of private figures from that of their training. A ledger charges an id
+// once, so no attempt charges them a second time.
+const heldSuffix = ".figures"
+
+// heldTarget is where they are kept: model.figures.json for model.json.
+func heldTarget(model, training string) target {
+	return target{name: files.WithRun(model, "figures"), spare: true, id: training + heldSuffix}
+}
+
+// releaseHeld releases private figures of the held-out records of a model that is released and kept and has
+// not got its name yet: a model has its name when its figures have theirs. r.HeldPrivate is nil if
+// there are none.
+func (c *trainCmd) releaseHeld(a *app, r *trainResult, of *model, name string, loss engine.Loss, held *lib.Data) error {
+	m := scored{task: c.Task, loss: loss, weights: of.Weights, schema: held.Schema()}
+	p, err := c.planned(m, held.Records.Units(), false, c.Delta)
+	if err != nil {
+		return err
+	}
+	flags := c.runFlags
+	flags.Resume = ""
+	figures := &privateResult{Task: c.Task, Evaluated: name, Digest: files.Digest(m.identity()), runOutcome: runOutcome{Data: r.Data, DataID: r.DataID}}
+	err = a.evaluatePrivately(flags, p, m, sources{records: held.Records}, figures, heldTarget(name, of.Run), defaultConfidence, held.Source())
+	if err == nil || isElsewhere(err) {
+		r.HeldPrivate = figures
+	}
+	return err
+}
+
+// withoutHeld tells of private figures that are missing next to a model that is saved, and how to get them.
+func (c *trainCmd) withoutHeld(a *app, r *trainResult, err error) error {
+	r.InAll, r.HeldProblem = nil, strings.TrimPrefix(message(err), "dyad: ")
+	r.HeldCommand = c.heldAgain(r.Model, err)
+	fail(a.stderr, "dyad: run %s is complete, and its model is saved as %s; the private figures of its held-out records are missing: %s", r.Run, r.Model, r.HeldProblem)
+	if r.HeldCommand != "" {
+		fail(a.stderr, "dyad: for them: %s", r.HeldCommand)
+	}
+	if code := exitCode(err); code == exitResource || code == exitCancelled {
+		return err
+	}
+	return errNoHeld // not the exit code of bad input, which charges nothing
+}
+
+var errNoHeld = errors.New("dyad: the model is saved without its private figures")
+
+// resumeHeld releases the private figures of a resumed run whose model has just got its name, or gives theirs to
+// those that are kept: a charge that is there is used.
+func (c *trainCmd) resumeHeld(a *app, model string) error {
+	e := evaluateCmd{Model: model, Data: c.Data, Holdout: c.Holdout, SplitSeed: c.SplitSeed, Confidence: defaultConfidence, labelsFlag: c.labelsFlag, runFlags: c.runFlags, held: heldTarget(model, c.Resume)}
+	e.privateFlags = privateFlags{Epsilon: c.HoldoutEpsilon, Delta: c.Delta}
+	l, _, err := c.openExisting(ledger.Options{LockWait: a.hooks.lockWait})
+	if err != nil {
+		return err
+	}
+	entries, err := l.Entries()
+	if err != nil {
+		return err
+	}
+	e.Resume = ""
+	for _, one := range entries {
+		if one.Run != e.held.id {
+			continue
+		}
+		if e.Resume = one.Run; one.Type == "finish" && !exists(one.Kept.Place) {
+			a.note("dyad: run %s, of the figures of the held-out records, is complete", one.Run)
+			return nil
+		}
+	}
+	m, err := readModel(model)
+	if err != nil {
+		return err
+	}
+	loss, err := m.Objective()
+	if err != nil {
+		return err
+	}
+	s, err := scoredBy(m, loss)
+	if err != nil {
+		return err
+	}
+	inner := *a
+	if a.json { // the model was told of
+		inner.stdout = io.Discard
+	}
+	return e.private(&inner, m, s, false, nil)
+}
+
+// named reports whether the run of --resume released the model that has this name. Then only the figures of its held-out
+// records can be missing.
+func (c *trainCmd) named(model string) (bool, error) {
+	path, err := c.path()
+	if c.Resume == "" || c.HoldoutEpsilon == nil || err != nil || !exists(path) || !exists(model) {
+		return false, nil
+	}
+	l, _, err := c.openExisting(ledger.Options{})
+	if err != nil {
+		return false, err
+	}
+	run, err := l.Released(c.Resume)
+	if err != nil || run.Kept.Digest == "" {
+		return false, nil // what is wrong with it says who resumes it
+	}
+	text, err := os.ReadFile(model)
+	return err == nil && files.Digest(text) == run.Kept.Digest, nil
+}
+
+// evaluateHeld adds exact figures of the held-out records to the result of a training that is done,
+// charged and saved, or the command for private ones: what cannot be had is told and ends nothing.
+func (c *trainCmd) evaluateHeld(a *app, r *trainResult, run *lib.Trained, held, train *lib.Data) error {
+	switch {
+	case r.Public || c.ExactFigures:
+		var err error
+		if r.Held, err = run.Evaluate(a.ctx, held, lib.EvaluateOptions{Among: train.Records}); err != nil {
+			r.HeldProblem = strings.TrimPrefix(message(err), "dyad: ")
+		} else if !c.Data.given() && c.Task == taskAUC && c.Mode == algorithms.Certified.String() {
+			if r.Baseline, err = c.baseline(a, train, held); err != nil {
+				return err
+			}
+		}
+	default:
+		r.HeldCommand = c.heldCommand(r.Model)
+	}
+	return a.ctx.Err()
+}
+
+// heldAgain is the command for figures that are missing. It continues a run that was charged, or saves what it
+// released; it is "" if that run has ended, as the command would charge again.
+func (c *trainCmd) heldAgain(model string, err error) string {
+	command := strings.Replace(c.heldCommand(model), "--epsilon E", fmt.Sprintf("--epsilon %g", *c.HoldoutEpsilon), 1)
+	if c.Delta != nil {
+		command += fmt.Sprintf(" --delta %g", *c.Delta)
+	}
+	of := new(algorithms.ChargedError)
+	switch {
+	case !errors.As(err, &of):
+	case of.Resumable || of.Kept.Digest != "":
+		command += " --resume " + of.Run
+	default:
+		return ""
+	}
+	return command
+}
+
+// heldCommand evaluates the held-out records privately.
+func (c *trainCmd) heldCommand(model string) string {
+	command := fmt.Sprintf("dyad evaluate %s %s --holdout %g --split-seed %d --epsilon E", model, c.Data.flags(), *c.Holdout, c.SplitSeed)
+	if c.Labels != "" {
+		command += " --labels " + c.Labels
+	}
+	if c.Ledger != "" { // both charges are on one account
+		command += " --ledger " + c.Ledger
+	}
+	if c.Task == taskMetric {
+		command += " --reference PUBLIC_FILE"
+	}
+	return command
+}
+
+// writeHeld writes what is known of n held-out records or persons.
+func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bool) {
+	if r.HeldProblem != "" {
+		line(b, "held out", "no figures: %s", r.HeldProblem)
+	}
+	if r.Held != nil {
+		objective := ""
+		if r.Held.Objective != nil {
+			objective = fmt.Sprintf(", objective %.6g", *r.Held.Objective)
+		}
+		line(b, "held out", "%d %s%s", n, unit, objective)
+		b.WriteString(figures(r.Held, "            %s: %s\n"))
+		if r.Baseline != nil && r.Baseline.AUC != nil {
+			line(b, "", "AUC without privacy: %.4f", *r.Baseline.AUC)
+		}
+		if unit == "persons" {
+			line(b, "", "these figures count rows: a person with many rows weighs more")
+		}
+		if !public {
+			line(b, "", "computed from private records: these figures are not covered by the guarantee")
+		}
+	}
+	if r.HeldCommand != "" {
+		line(b, "held out", "%d %s were not scored; for private figures of them:", n, unit)
+		line(b, "", "%s", r.HeldCommand)
+	}
+	if p := r.HeldPrivate; p != nil {
+		line(b, "held out", "%d %s, evaluated privately", n, unit)
+		b.WriteString(p.Report.Text())
+		p.writeLedger(b)
+		writeFigures(b, p.Figures)
+		line(b, "report", "%s", p.Out)
+	}
+	if r.InAll != nil {
+		line(b, "in all", "%s", r.InAll.String())
+	}
+}
+
+// plannedHoldout asks a plan for the cost of held-out figures, too.
+type plannedHoldout struct {
+	HoldoutRecords int      `positive:"" placeholder:"M" help:"Records held out besides the n to train, for --holdout-epsilon."`
+	HoldoutEpsilon *float64 `placeholder:"E" help:"Epsilon of private figures of the held-out records: their plan and the sum of both charges are printed, too."`
+}
+
+// heldPlan is the JSON output of a plan with held-out figures.
+type heldPlan struct {
+	Training algorithms.Report  `json:"training"`
+	HeldOut  algorithms.Report  `json:"held_out"`
+	InAll    *privacy.Guarantee `json:"in_all,omitempty"`
+}
+
+// emit prints the plan of a training, with that of its held-out figures if it is asked for.
+func (f plannedHoldout) emit(a *app, p *algorithms.Plan, task string, delta *float64) error {
+	if f == (plannedHoldout{}) {
+		return a.emitPlan(p)
+	}
+	if f.HoldoutEpsilon == nil {
+		return badInput("--holdout-records is for --holdout-epsilon")
+	}
+	problem := p.Spec.Kernel.Problem()
+	schema := &dataset.Schema{BoundsFromData: p.Spec.BoundsFromData, RowsPerPerson: p.Spec.RowsPerPerson}
+	if p.Spec.DraftAway {
+		schema.Draft = "away"
+	}
+	if problem.ByPerson() {
+		schema.Columns, schema.MaxRowsPerPerson = []dataset.Column{{Role: dataset.RolePerson}}, problem.PersonRows
+	}
+	m := scored{task: task, loss: problem.Loss, weights: []float64{problem.Radius}, schema: schema}
+	held, err := holdoutFlags{HoldoutEpsilon: f.HoldoutEpsilon}.planned(m, f.HoldoutRecords, false, delta)
+	if err != nil {
+		return err
+	}
+	r := heldPlan{Training: p.Report(), HeldOut: held.Report()}
+	if r.InAll, err = inAll(p, held); err != nil {
+		return err
+	}
+	var b strings.Builder
+	b.WriteString(r.Training.Text() + r.HeldOut.Text())
+	if r.InAll != nil {
+		line(&b, "in all", "%s", r.InAll.String())
+	}
+	return a.emit(r, b.String()+"plan only   no data were read and nothing was charged\n")
+}

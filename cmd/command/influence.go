@@ -1,0 +1,201 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/engine/dataset"
+	"dyad/internal/experiment"
+	"dyad/internal/files"
+)
+
+type influenceCmd struct {
+	Model        string    `arg:"" help:"Model file: its loss, its encoding and, for a network, its weights as a start are used."`
+	Data         dataFiles `required:"" placeholder:"FILE" help:"Data file or files, as of dyad train, with labels: the records that are left out one by one."`
+	On           dataFiles `placeholder:"FILE" help:"Records on which the mean loss is looked at. Default: those of --data."`
+	L2           float64   `name:"l2" default:"0.01" help:"Coefficient of the L2 term of the objective."`
+	Envelope     float64   `positive:"" placeholder:"MU" help:"Replace phi by its Moreau envelope, for a loss with kinks."`
+	Check        int       `positive:"" placeholder:"N" help:"Really leave out N records, spread over the ranking, and compare."`
+	Stability    bool      `help:"Coefficients of pairwise stability, with n^3 losses of pairs."`
+	Top          int       `positive:"" default:"5" help:"Records to show at each end of the ranking."`
+	PublicData   bool      `help:"The data are public."`
+	ExactFigures bool      `help:"Exact figures of private records. No guarantee covers them; do not publish them."`
+	Out          string    `writes:"table" short:"o" placeholder:"FILE" help:"CSV of every record's influence, in the order of the data."`
+	Plot         string    `placeholder:"FILE" help:"Plot the ranking, and checked records, as SVG, PDF or PNG by the ending."`
+	Force        bool      `help:"Replace existing output files."`
+	labelsFlag
+}
+
+// Help shows examples.
+func (influenceCmd) Help() string {
+	return `Fits the loss of a model to records without noise and says what each record does to the fit: by how much the
+mean loss would change without it (pairwise influence functions), and how far the objective is from flat around
+its minimum (Polyak-Lojasiewicz ratio). A positive change means that the record helps. docs/influence.md explains.
+
+Nothing here is private: every number is a function of the records. So the data are public (--public-data), or
+the figures are for their owner only (--exact-figures). The ranking costs a few passes over all pairs, and
+--check and --stability as much again for each record.
+
+Examples:
+  dyad influence model.json --data public.csv --public-data
+  dyad influence model.json --data public.csv --on test.csv --public-data --check 20 --out influence.csv
+  dyad influence model.json --data patients.csv --exact-figures --stability --json`
+}
+
+type influenceResult struct {
+	*lib.Influences
+	IDs  []string `json:"ids,omitempty"`
+	Out  string   `json:"out,omitempty"`
+	Plot string   `json:"plot,omitempty"`
+}
+
+// Run computes the ranking.
+func (c *influenceCmd) Run(a *app) error {
+	m, err := a.openModel(c.Model, "")
+	switch {
+	case err != nil:
+		return err
+	case !c.PublicData && !c.ExactFigures:
+		return badInput("the data count as private, and an influence is an exact figure of a record: --public-data says that they are public, --exact-figures prints what no guarantee covers")
+	case c.Plot != "":
+		if err := checkPlot(c.Plot); err != nil {
+			return err
+		}
+	}
+	out, err := files.NewOutput(c.Out, c.Force, c.Data.and(c.On.and(c.Labels, c.Model)...)...)
+	if err != nil {
+		return err
+	}
+	schema := *m.Encoder.Schema()
+	if schema.ByPerson() {
+		return badInput("influence is of single records, and the model counts persons; give the columns of a record a schema without role: person, and train on public data")
+	}
+	data, err := a.readTraining(c.Data, &schema, c.options(dataset.Options{KeepIDs: true}), c.PublicData)
+	if err != nil {
+		return err
+	}
+	o := lib.InfluenceOptions{L2: c.L2, Envelope: c.Envelope, Check: c.Check, Stability: c.Stability}
+	if c.On.given() {
+		on, err := a.readTraining(c.On, &schema, dataset.Options{}, c.PublicData)
+		if err != nil {
+			return err
+		}
+		o.On = lib.NewData(on)
+	}
+	var bar *barTracker
+	o.Progress = func(part string, done, total int) {
+		if bar == nil || bar.what != part {
+			bar = a.describedTracker(part)
+		}
+		bar.Step(done, total)
+	}
+	o.Estimate = func(seconds float64) {
+		a.note("dyad: --stability takes %s for the losses of %d records left out, by a measurement of the first pairs", algorithms.Duration(seconds), data.Records.Len())
+	}
+	i, err := m.Influence(a.ctx, lib.NewData(data), o)
+	if err != nil {
+		return err
+	}
+	r := influenceResult{i, data.IDs, c.Out, c.Plot}
+	if c.Out != "" {
+		if err := r.write(out, c.Out); err != nil {
+			return err
+		}
+	}
+	if c.Plot != "" {
+		if err := r.figure().Save(c.Plot); err != nil {
+			return err
+		}
+	}
+	return a.emit(r, r.text(c.Top))
+}
+
+// write writes the table of all records.
+func (r *influenceResult) write(out *files.Output, path string) error {
+	names, columns := []string{"influence"}, [][]float64{r.Changes}
+	if r.Elastic != nil {
+		names, columns = append(names, "elastic_stability"), append(columns, r.Elastic)
+	}
+	var rows []float64
+	for i := range r.Changes {
+		for _, c := range columns {
+			rows = append(rows, c[i])
+		}
+	}
+	var text bytes.Buffer
+	if err := writeNumbers(&text, path, r.IDs, rows, names, true); err != nil {
+		return err
+	}
+	return out.Write(files.Private, text.Bytes())
+}
+
+// name of a record: its id, or its row.
+func (r *influenceResult) name(i int) string {
+	if r.IDs != nil {
+		return r.IDs[i]
+	}
+	return fmt.Sprintf("row %d", i+1)
+}
+
+func (r *influenceResult) text(top int) string {
+	var b strings.Builder
+	line(&b, "objective", "%s, L2 %g, %d parameters, %d records", r.Objective, r.L2, r.Parameters, r.Records)
+	line(&b, "mean loss", "%.6g", r.Mean)
+	order := lib.Order(r.Changes)
+	n := len(order)
+	fmt.Fprintf(&b, "\nwithout the record the mean loss changes by\n")
+	for k, i := range order {
+		if k >= top && k < n-top {
+			if k == top {
+				fmt.Fprintf(&b, "  ... %d records\n", n-2*top)
+			}
+			continue
+		}
+		fmt.Fprintf(&b, "  %-12s %+.3g\n", r.name(i), r.Changes[i])
+	}
+	fmt.Fprintln(&b)
+	if r.Pearson != nil {
+		line(&b, "check", "%d records left out: correlation of predicted and exact changes %.4f, of their ranks %.4f", len(r.Checked), *r.Pearson, *r.Rank)
+	} else if len(r.Checked) > 0 {
+		line(&b, "check", "%d records left out; see --json", len(r.Checked))
+	}
+	if r.Uniform != nil && *r.Uniform > 0 {
+		bound := ""
+		if r.UniformBound != nil {
+			bound = fmt.Sprintf(" (at most %.3g is proved)", *r.UniformBound)
+		}
+		line(&b, "stability", "no pair's loss changes by more than %.3g without one record, to first order%s", *r.Uniform, bound)
+		line(&b, "", "%.3g in the mean over the records, for the pair that changes most, which is %.2g times as much; Theorem 3 of Kang et al. gains that factor over uniform stability", *r.Expected, *r.Expected / *r.Uniform)
+	}
+	if r.PL != nil {
+		line(&b, "PL ratio", "smallest seen %.4g at %d points; the constant mu is not larger", *r.PL, r.PLPoints)
+	}
+	if r.Out != "" {
+		line(&b, "table", "%s", r.Out)
+	}
+	line(&b, "guarantee", "%s", r.Guarantee)
+	return b.String()
+}
+
+// figure has the ranking and the records that were left out.
+func (r *influenceResult) figure() experiment.Figure {
+	order := lib.Order(r.Changes)
+	place := make([]float64, len(order))
+	ranking := experiment.Curve{Name: "influence", Points: true}
+	for k, i := range order {
+		place[i] = float64(k + 1)
+		ranking.X, ranking.Y = append(ranking.X, float64(k+1)), append(ranking.Y, r.Changes[i])
+	}
+	f := experiment.Figure{Title: "What single records do", X: "rank", Y: "change of the mean loss without the record", Curves: []experiment.Curve{ranking}}
+	if len(r.Checked) > 0 {
+		left := experiment.Curve{Name: "left out", Points: true}
+		for _, c := range r.Checked {
+			left.X, left.Y = append(left.X, place[c.Record]), append(left.Y, c.Exact)
+		}
+		f.Curves = append(f.Curves, left)
+	}
+	return f
+}

@@ -1,0 +1,97 @@
+package command
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestInfluence ranks the records of linear models, metrics and networks, and leaves some out.
+func TestInfluence(t *testing.T) {
+	dir := clinic(t, 160)
+	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	for name, part := range map[string][]string{"patients.csv": lines[1:61], "others.csv": lines[61:161]} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(lines[0]+strings.Join(part, "")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(code int, want string, args ...string) string {
+		t.Helper()
+		got, out, errs := dyad(t, dir, args...)
+		if got != code || !strings.Contains(out+errs, want) {
+			t.Fatalf("dyad %v: exit %d, want %d with %q: %s%s", args, got, code, want, out, errs)
+		}
+		return out
+	}
+	models := map[string][]string{
+		"linear.json": nil,
+		"metric.json": {"--task", "metric"},
+		"net.json":    {"--model", "mlp", "--hidden", "3"},
+		"hinge.json":  {"--loss", "hinge", "--algorithm", "gradient-perturbation"},
+	}
+	if testing.Short() { // the others take seconds
+		models = map[string][]string{"linear.json": nil, "net.json": models["net.json"]}
+	}
+	for name, flags := range models {
+		run(exitOK, "", append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data", "--epsilon", "1", "--out", name}, flags...)...)
+		args := []string{"influence", name, "--data", "patients.csv", "--on", "others.csv", "--public-data", "--l2", "0.05", "--json", "--check", "6", "--out", name + ".csv", "--force"}
+		if name == "hinge.json" {
+			run(exitInput, "Moreau envelope", args...)
+			args = append(args, "--envelope", "0.5")
+		}
+		if name == "linear.json" {
+			args = append(args, "--stability", "--plot", "linear.svg")
+		}
+		var r influenceResult
+		if err := json.Unmarshal([]byte(run(exitOK, "", args...)), &r); err != nil {
+			t.Fatal(err)
+		}
+		least := 0.95
+		if name == "net.json" {
+			least = 0.8
+		}
+		if r.Records != 60 || len(r.Changes) != 60 || len(r.Checked) != 6 || r.Pearson == nil || *r.Pearson < least || *r.Rank < 0.5 {
+			t.Errorf("%s: %d checked, correlations %v and %v", name, len(r.Checked), *r.Pearson, *r.Rank)
+		}
+		if r.PL == nil || *r.PL < 0.05*0.999 && name != "net.json" {
+			t.Errorf("%s: the ratio %v is below L2, which it cannot be for a convex loss", name, *r.PL)
+		}
+		if name == "linear.json" && (r.Uniform == nil || r.UniformBound == nil || !(*r.Uniform <= *r.UniformBound)) {
+			t.Errorf("stability %v, bound %v", r.Uniform, r.UniformBound)
+		}
+		if name == "linear.json" && (r.Expected == nil || !(*r.Expected > 0 && *r.Expected < *r.Uniform)) {
+			t.Errorf("expected stability %v of %v", r.Expected, r.Uniform)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, name+".csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
+		if err != nil || len(rows) != 61 {
+			t.Fatalf("%d rows, %v", len(rows), err)
+		}
+		if v, err := strconv.ParseFloat(rows[1][1], 64); err != nil || v != r.Changes[0] {
+			t.Errorf("%s: the table has %v, the result %v", name, rows[1], r.Changes[0])
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "linear.svg")); err != nil {
+		t.Error(err)
+	}
+	run(exitOK, "without the record the mean loss changes by", "influence", "linear.json", "--data", "patients.csv", "--exact-figures")
+	if _, _, errs := dyad(t, dir, "influence", "linear.json", "--data", "patients.csv", "--exact-figures", "--stability", "--log-format", "json"); !strings.Contains(errs, "--stability takes ") || !strings.Contains(errs, `"message":"stability","done":60,"total":60`) {
+		t.Errorf("--stability has no time and no progress: %s", errs)
+	}
+	run(exitInput, "--exact-figures", "influence", "linear.json", "--data", "patients.csv")
+	run(exitInput, "exists; choose another name", "influence", "linear.json", "--data", "patients.csv", "--public-data", "--out", "linear.json.csv")
+	run(exitInput, "coefficient of an influence is -1", "influence", "linear.json", "--data", "patients.csv", "--public-data", "--l2=-1")
+	run(exitInput, ".svg", "influence", "linear.json", "--data", "patients.csv", "--public-data", "--plot", "x.txt")
+	run(exitInput, "networks take smooth losses", "influence", "net.json", "--data", "patients.csv", "--public-data", "--envelope", "1")
+}

@@ -1,0 +1,44 @@
+package command
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// weightInterval is a weight with its interval.
+type weightInterval struct {
+	Feature string  `json:"feature"`
+	Weight  float64 `json:"weight"`
+	Low     float64 `json:"low"`
+	High    float64 `json:"high"`
+}
+
+// weightIntervals are those of a model that has standard errors, nil for others. They cover, with
+// defaultConfidence each, the weights that minimise the released objective in the population
+// (docs/theory.md#weight-intervals).
+func weightIntervals(m *model) (out []weightInterval) {
+	z := math.Sqrt2 * math.Erfinv(defaultConfidence)
+	for k, e := range m.WeightErrors {
+		w := m.Weights[k]
+		out = append(out, weightInterval{m.Features[k], w, w - z*e, w + z*e})
+	}
+	return out
+}
+
+func writeWeights(b *strings.Builder, of []weightInterval) {
+	for i, w := range of {
+		label, mark := "", ""
+		if i == 0 {
+			label = "weights"
+		}
+		if w.Low > 0 || w.High < 0 {
+			mark = "  *"
+		}
+		line(b, label, "%-24s %+.4f (%+.4f to %+.4f)%s", w.Feature, w.Weight, w.Low, w.High, mark)
+	}
+	if of != nil {
+		line(b, "", "%s", fmt.Sprintf("%g %% intervals, each for itself, of the weights that minimise the released objective in the population: noise and", 100*defaultConfidence))
+		line(b, "", "sampling of the signed sum, with the second moments, centre and ridge as they were released; * excludes 0")
+	}
+}

@@ -1,0 +1,74 @@
+package command
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTrainIntervals: a model file keeps standard errors, which cost nothing and move no weight, and
+// what has no intervals says so.
+func TestTrainIntervals(t *testing.T) {
+	dir := clinic(t, 1500)
+	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "moments", "--epsilon", "2", "--seed", "4"}
+	var r trainResult
+	for _, more := range [][]string{{"--out", "plain.json"}, {"--out", "with.json", "--intervals"}} {
+		code, out, errs := dyad(t, dir, append(append(args, "--json"), more...)...)
+		if code != exitOK {
+			t.Fatalf("exit %d: %s", code, errs)
+		}
+		r = trainResult{}
+		if err := json.Unmarshal([]byte(out), &r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plain, err := readModel(filepath.Join(dir, "plain.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	with, err := readModel(filepath.Join(dir, "with.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(with.WeightErrors) != len(with.Weights) || plain.WeightErrors != nil || len(r.Weights) != len(with.Weights) || with.Guarantee.Mu != plain.Guarantee.Mu {
+		t.Errorf("%+v", r)
+	}
+	for k, w := range with.Weights {
+		if w != plain.Weights[k] || !(r.Weights[k].Low < w && w < r.Weights[k].High) {
+			t.Errorf("weight %d: %g with and %g without intervals, %+v", k, w, plain.Weights[k], r.Weights[k])
+		}
+	}
+	code, out, errs := dyad(t, dir, append(args, "--out", "text.json", "--intervals")...)
+	if code != exitOK || !strings.Contains(out, "excludes 0") || !strings.Contains(out, "minimise the released objective in the population") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	if code, _, errs := dyad(t, dir, "predict", "with.json", "--data", "patients.csv"); code != exitOK {
+		t.Errorf("predict: exit %d: %s", code, errs)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "with.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw map[string]any
+	if err := json.Unmarshal(text, &raw); err != nil {
+		t.Fatal(err)
+	}
+	raw["weight_standard_errors"] = []float64{1}
+	delete(raw, "checksum") // as if an earlier version had written it
+	delete(raw, "plan")
+	if text, err = json.Marshal(raw); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "damaged.json", string(text))
+	if code, _, errs := dyad(t, dir, "predict", "damaged.json", "--data", "patients.csv"); code != exitInput || !strings.Contains(errs, "standard errors") {
+		t.Errorf("a damaged model: exit %d: %s", code, errs)
+	}
+	for want, more := range map[string][]string{"does not take --intervals": {"--algorithm", "dpgdsc"}, "without logistic steps": {"--algorithm", "moments", "--steps", "2"}, "second moments": {"--algorithm", "moments", "--second-moments", "none"}} {
+		refused := append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--intervals", "--out", "no.json"}, more...)
+		if code, _, errs := dyad(t, dir, refused...); code != exitInput || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit %d: %s", more, code, errs)
+		}
+	}
+}

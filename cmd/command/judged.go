@@ -1,0 +1,159 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/alecthomas/kong"
+
+	lib "dyad"
+	"dyad/docs/checker"
+	"dyad/internal/files"
+	"dyad/privacy"
+)
+
+// judgement is a verdict on a model, and what a ledger says.
+type judgement struct {
+	checker.Verdict
+	Ledger string `json:"ledger,omitempty"` // what it says, if it was compared
+}
+
+// openModel reads a model that a user names and writes first, on standard error, what is not verified about it. With the
+// ledger that the command names, if it knows the run, the record of the run is compared. Every command gets models of others
+// from here (TestEveryCommandJudges).
+func (a *app) openModel(path, ledgerPath string) (*model, error) {
+	m, err := lib.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	r := judgement{Verdict: m.Verdict()}
+	if ledgerPath != "" && exists(ledgerPath) && m.Guarantee.Kind != privacy.Public && r.Verdict.Verdict != checker.Refused {
+		text, err := modelText(path)
+		if err != nil {
+			return nil, err
+		}
+		if r, err = r.compared(m, text, ledgerPath, true); err != nil {
+			return nil, err
+		}
+	}
+	a.say(m.Guarantee.Kind, path, r.Verdict)
+	return m, nil
+}
+
+// openClusters is openModel for a file of clusters.
+func (a *app) openClusters(path string) (*lib.Clusters, error) {
+	c, err := lib.LoadClusters(path)
+	if err == nil {
+		a.say(c.Guarantee.Kind, path, c.Verdict())
+	}
+	return c, err
+}
+
+// judgeStarts is openModel for the models of --init and --models, which are read where plans are made.
+func (a *app) judgeStarts(command *kong.Context) error {
+	ledgerPath := ""
+	var models []string
+	for _, f := range command.Flags() {
+		switch v := command.FlagValue(f).(type) {
+		case string:
+			if f.Name == "ledger" {
+				ledgerPath = v
+			} else if f.Name == "init" && v != "" {
+				models = append(models, v)
+			}
+		case []string:
+			if f.Name == "models" {
+				models = append(models, v...)
+			}
+		}
+	}
+	for _, name := range models {
+		if _, err := a.openModel(name, ledgerPath); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trustedModel is openModel for a command whose output others take for a statement about the model: the check has no limit of
+// time, and a file that is refused ends it.
+func (a *app) trustedModel(path, ledgerPath string) (*model, judgement, error) {
+	m, err := lib.Load(path)
+	if err != nil {
+		return nil, judgement{}, err
+	}
+	text, err := modelText(path)
+	if err != nil {
+		return nil, judgement{}, err
+	}
+	r := judgement{Verdict: checker.Check(text)}
+	if ledgerPath != "" && exists(ledgerPath) && r.Verdict.Verdict != checker.Refused {
+		if r, err = r.compared(m, text, ledgerPath, true); err != nil {
+			return nil, r, err
+		}
+	}
+	if r.Verdict.Verdict == checker.Refused {
+		return nil, r, badInput("%s is refused: %s. Nothing is written about it; \"dyad verify %s\" has the whole verdict", path, r.Why, path)
+	}
+	a.say(m.Guarantee.Kind, path, r.Verdict)
+	return m, r, nil
+}
+
+// modelText is the content of a model file.
+func modelText(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, files.MaxModelBytes))
+	return text, asInput(err)
+}
+
+// say writes a verdict that is not "verified". Of public data nothing is claimed.
+func (a *app) say(kind privacy.Kind, path string, v checker.Verdict) {
+	switch {
+	case v.Verdict == checker.Verified || kind == privacy.Public && v.Verdict != checker.Refused:
+	case v.Verdict == checker.Refused: // in spite of --quiet
+		fmt.Fprintf(a.stderr, "dyad: warning: %s is refused: %s; what it says about privacy is not true of any run\n", path, v.Why)
+	case v.Verdict == lib.NotChecked:
+		a.note("dyad: %s is not checked: dyad verify %s", path, path)
+	default:
+		a.note("dyad: %s is not covered by the checker: %s", path, v.Why)
+	}
+}
+
+// compared is the judgement with what a ledger says about a model and its text. With known a ledger that has no charge of the
+// run is one of other data, and says nothing.
+func (r judgement) compared(m *model, text []byte, path string, known bool) (judgement, error) {
+	entries, away, err := readLedger(path)
+	if err != nil {
+		return r, err
+	}
+	if known {
+		there := false
+		for _, e := range entries {
+			there = there || m.Run != "" && e.Run == m.Run && e.Charge != nil
+		}
+		if !there {
+			return r, nil
+		}
+	}
+	r.Ledger = "its chain holds, and it has one charge of this plan and one release, of this file"
+	switch problem := recorded(m, text, entries); {
+	case m.Run == "" && m.Plan == nil: // of public data, or of users
+		r.Ledger = "its chain holds, and the model names no run"
+	case errors.Is(problem, errUnplanned):
+		r = judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered, Why: problem.Error()}, Ledger: "its chain holds, and it has one charge of these releases and one release, of this file"}
+	case problem != nil && away != "":
+		r.Verdict = checker.Verdict{Verdict: checker.NotCovered, Why: fmt.Sprintf("%v; the run may be in the archive %s, which is not next to the ledger", problem, away)}
+		r.Ledger = ""
+	case problem != nil:
+		r = judgement{Verdict: checker.Verdict{Verdict: checker.Refused, Why: problem.Error()}}
+	case m.Plan == nil:
+		r.Ledger = "its chain holds, and it has one charge of the model's run"
+	}
+	return r, nil
+}

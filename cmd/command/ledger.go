@@ -1,0 +1,454 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"dyad/algorithms"
+	"dyad/internal/files"
+	"dyad/privacy"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
+)
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+type ledgerCmd struct {
+	Init   ledgerInitCmd   `cmd:"" help:"Set the most that may ever be spent on a data set."`
+	Show   ledgerShowCmd   `cmd:"" help:"Show what has been spent."`
+	Verify ledgerVerifyCmd `cmd:"" help:"Check that no line was changed or lost."`
+
+	Compact ledgerCompactCmd `cmd:"" help:"Move finished runs to an archive; totals stay."`
+}
+
+type ledgerInitCmd struct {
+	DataID  string  `arg:"" help:"Data id, as in the schema."`
+	Epsilon float64 `required:"" placeholder:"EPSILON" help:"Most epsilon over all runs, past ones included."`
+	Delta   float64 `required:"" placeholder:"DELTA" help:"Delta at which it is counted."`
+	Close   bool    `help:"Accept a cap below what was spent: no further run is admitted."`
+	ledgerFlag
+}
+
+// Help shows examples.
+func (ledgerInitCmd) Help() string {
+	return `A run that would exceed the cap is refused before it reads a record (exit code 3). Without a cap the
+ledger records and never refuses. A cap counts what was spent before it. One that admits no further run is refused
+without --close.
+
+Examples:
+  dyad ledger init my-study --epsilon 4 --delta 1e-5`
+}
+
+// Run sets the cap.
+func (c *ledgerInitCmd) Run(a *app) error {
+	b := privacy.Budget{Epsilon: c.Epsilon, Delta: c.Delta}
+	if err := b.Validate(); err != nil {
+		return asInput(err)
+	}
+	if b.Delta == 0 {
+		return badInput("--delta must be positive")
+	}
+	l, path, err := c.open(ledger.Options{})
+	if err != nil {
+		return err
+	}
+	before, err := l.Summary(c.DataID, b.Delta)
+	if err != nil {
+		return err
+	}
+	if spent := above(before, b); spent != "" && !c.Close {
+		return badInput("%s, so a cap of epsilon = %g would admit no further run: choose a larger one, or add --close to close the data set; the cap is unchanged (%s)", spent, b.Epsilon, capNow(before))
+	}
+	if err := l.SetCap(c.DataID, b); err != nil {
+		if !errors.Is(err, ledger.ErrUnavailable) {
+			return asInput(err)
+		}
+		return err
+	}
+	text := fmt.Sprintf("runs on %q may spend at most epsilon = %g at delta = %g in all; recorded in %s\n", c.DataID, b.Epsilon, b.Delta, path)
+	result := map[string]any{"data_id": c.DataID, "cap": b, "ledger": path}
+	if before.Cap != (privacy.Budget{}) {
+		result["cap_before"] = before.Cap
+		text += "before: " + capNow(before) + "\n"
+	}
+	if spent := above(before, b); spent != "" {
+		result["closed"] = true
+		text += spent + ": no further run is admitted\n"
+	}
+	if before.Runs == 0 {
+		text += fmt.Sprintf("no run on %q is recorded yet; the id is the data_id of the schema\n", c.DataID)
+	}
+	return a.emit(result, text)
+}
+
+// above says in words what was spent if it is more than a cap, and is "" if it is not.
+func above(s ledger.Summary, b privacy.Budget) string {
+	switch {
+	case s.Runs == 0 || s.Epsilon <= b.Epsilon:
+		return ""
+	case math.IsInf(s.Epsilon, 1):
+		return fmt.Sprintf("what was spent on %q has no finite total at delta = %g", s.DataID, s.Delta)
+	}
+	return fmt.Sprintf("epsilon = %s at delta = %g is spent on %q", privacy.FormatUp(s.Epsilon), s.Delta, s.DataID)
+}
+
+// capNow says what the cap is, before a change.
+func capNow(s ledger.Summary) string {
+	if s.Cap == (privacy.Budget{}) {
+		return "there is no cap yet"
+	}
+	return fmt.Sprintf("at most epsilon = %g at delta = %g", s.Cap.Epsilon, s.Cap.Delta)
+}
+
+type ledgerShowCmd struct {
+	DataID string  `arg:"" optional:"" help:"Data id; without it all are shown."`
+	Delta  float64 `default:"1e-5" help:"Delta at which epsilon is computed."`
+	ledgerFlag
+}
+
+// Help shows examples.
+func (ledgerShowCmd) Help() string {
+	return `Shows the total of each data id at one delta, and below it every run with its own epsilon and delta, and whether
+its ranges came from the data. Runs that have not released their result can be continued at no further cost with
+"dyad train --resume RUN". So can released runs that were stopped before their model had its name: it is kept, and
+--resume saves it.
+
+Examples:
+  dyad ledger show
+  dyad ledger show my-study --delta 1e-6
+  dyad ledger show --json`
+}
+
+// spending is a privacy.Summary for output. Epsilon is nil if it is infinite.
+type spending struct {
+	DataID     string          `json:"data_id"`
+	Runs       int             `json:"runs"`
+	SeededRuns int             `json:"seeded_runs,omitempty"`
+	Unit       string          `json:"unit,omitempty"`
+	Mixed      bool            `json:"mixed_units,omitempty"` // there is no total
+	Mu         float64         `json:"mu,omitempty"`
+	Epsilon    *float64        `json:"epsilon"`
+	Delta      float64         `json:"delta"`
+	Cap        *privacy.Budget `json:"cap,omitempty"`
+	Archived   int             `json:"archived_runs,omitempty"`
+	Charges    []chargedRun    `json:"charges,omitempty"`
+	Unfinished []unfinishedRun `json:"unfinished_runs,omitempty"`
+	Kept       []keptRun       `json:"models_without_a_name,omitempty"`
+	text       string
+}
+
+func spendingOf(l *ledger.Ledger, id string, delta float64) (*spending, error) {
+	s, err := l.Summary(id, delta)
+	if err != nil {
+		return nil, err
+	}
+	out := &spending{DataID: id, Runs: s.Runs, SeededRuns: s.SeededRuns, Unit: s.Unit, Mixed: s.Mixed, Delta: s.Delta, text: s.String()}
+	if !math.IsInf(s.Epsilon, 0) {
+		out.Mu, out.Epsilon = s.Mu, &s.Epsilon
+	}
+	if s.Cap != (privacy.Budget{}) {
+		out.Cap = &s.Cap
+	}
+	return out, nil
+}
+
+// chargedRun is a run as it was charged, at its own delta.
+type chargedRun struct {
+	Run       string    `json:"run"`
+	Algorithm string    `json:"algorithm"`
+	Charged   time.Time `json:"charged"`
+	Guarantee string    `json:"guarantee"`
+	// FromData says that ranges were taken from the data, so that the guarantee does not hold.
+	FromData bool `json:"ranges_from_data,omitempty"`
+	// DraftAway marks ranges that may have been taken from the data: the guarantee then may not hold.
+	DraftAway bool `json:"ranges_not_compared,omitempty"`
+	Seeded    bool `json:"seeded,omitempty"`
+}
+
+// chargedRuns are the runs that lines of a ledger charge to a data id.
+func chargedRuns(entries []ledger.Entry, id string) (runs []chargedRun) {
+	for _, e := range entries {
+		if e.Charge == nil || e.DataID != id {
+			continue
+		}
+		guarantee, _, _ := strings.Cut(e.Charge.Guarantee, " (neighbours: ")
+		runs = append(runs, chargedRun{
+			Run: e.Run, Algorithm: e.Charge.Algorithm, Charged: e.Time, Guarantee: guarantee,
+			FromData: strings.Contains(e.Charge.Guarantee, algorithms.BoundsFromData), DraftAway: strings.Contains(e.Charge.Guarantee, algorithms.DraftAway), Seeded: e.Charge.SeededNoise,
+		})
+	}
+	return runs
+}
+
+func (r chargedRun) text() string {
+	text := fmt.Sprintf("    %s  %s: %s", r.Charged.Format(time.DateTime), r.Algorithm, r.Guarantee)
+	if r.FromData {
+		text += "; RANGES FROM THE DATA: this guarantee does not hold"
+	}
+	if r.DraftAway {
+		text += "; RANGES NOT COMPARED with those of the draft: it is not known whether this guarantee holds"
+	}
+	if r.Seeded {
+		text += "; SEEDED NOISE: this guarantee does not hold"
+	}
+	return text + "\n"
+}
+
+// unfinishedRun is a charged run without a finish line.
+type unfinishedRun struct {
+	Run       string    `json:"run"`
+	Algorithm string    `json:"algorithm"`
+	Guarantee string    `json:"guarantee,omitempty"`
+	Charged   time.Time `json:"charged"`
+	Resumable bool      `json:"resumable"`
+	// Stream says that it releases as it goes; its state file continues it.
+	Stream bool `json:"stream,omitempty"`
+}
+
+func unfinishedRuns(l *ledger.Ledger, id string) (runs []unfinishedRun, err error) {
+	entries, err := l.Unfinished(id)
+	for _, e := range entries {
+		r := unfinishedRun{Run: e.Run, Algorithm: e.Charge.Algorithm, Guarantee: e.Charge.Guarantee, Charged: e.Time, Resumable: e.Charge.Resumable}
+		if len(e.Charge.Events) == 1 {
+			_, r.Stream = e.Charge.Events[0].(account.StreamEvent)
+		}
+		runs = append(runs, r)
+	}
+	return runs, err
+}
+
+func (r unfinishedRun) text() string {
+	text := fmt.Sprintf("    unfinished run %s: %s, charged %s\n", r.Run, r.Algorithm, r.Charged.Format(time.DateTime))
+	if r.Guarantee != "" {
+		text += "      charged for " + r.Guarantee + "\n"
+	}
+	if r.Stream && !r.Resumable {
+		return text + "      it releases as it goes; its state file continues it at no further cost: its online command with --resume\n"
+	}
+	if !r.Resumable {
+		return text + "      it may have released its results; it cannot be resumed\n"
+	}
+	return text + fmt.Sprintf("      released nothing; continue it at no further cost: its own command with --resume %s\n", r.Run)
+}
+
+// keptRun is a file that an attempt at a run kept: the released model, which has no name
+// yet, or what will be removed.
+type keptRun struct {
+	Run      string `json:"run"`
+	File     string `json:"file"`
+	Released bool   `json:"released"`
+}
+
+// keptRuns looks where the ledger says, next to it and among the temporary files.
+func keptRuns(l *ledger.Ledger, id string) (kept []keptRun, err error) {
+	entries, err := l.Entries()
+	if err != nil {
+		return nil, err
+	}
+	folders := []string{filepath.Dir(l.Path()), os.TempDir()}
+	found, charges := map[string][]string{}, map[string]string{} // by run
+	for _, dir := range folders {
+		list, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, file := range list {
+			if run, ok := files.RunOfKept(file.Name()); ok {
+				found[run] = append(found[run], filepath.Join(dir, file.Name()))
+			}
+		}
+	}
+	finished := map[string]bool{}
+	for _, e := range entries {
+		if e.Type == "finish" {
+			finished[e.Run] = true
+			if _, err := os.Lstat(e.Kept.Place); charges[e.Run] == id && e.Kept.Place != "" && err == nil {
+				kept = append(kept, keptRun{e.Run, e.Kept.Place, true})
+			}
+		}
+		if e.Charge != nil {
+			charges[e.Run] = e.DataID
+		}
+	}
+	for _, e := range entries {
+		if e.Charge != nil && e.DataID == id && !finished[e.Run] {
+			for _, file := range found[e.Run] {
+				kept = append(kept, keptRun{e.Run, file, false})
+			}
+		}
+	}
+	return kept, nil
+}
+
+func (r keptRun) text() string {
+	if r.Released {
+		return fmt.Sprintf("    run %s is released, and its result has no name yet: it is kept as %s; its own command with --resume %s saves it\n", r.Run, r.File, r.Run)
+	}
+	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; if the attempt is dead the next start removes it\n", r.Run, r.File)
+}
+
+// dataIDs are the ids that the ledger knows, in order of appearance.
+func dataIDs(l *ledger.Ledger) ([]string, error) {
+	entries, err := l.Entries()
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, e := range entries {
+		named := []string{e.DataID}
+		if e.Archive != nil {
+			for _, t := range e.Archive.Totals {
+				named = append(named, t.DataID)
+			}
+		}
+		for _, id := range named {
+			if id != "" && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids, nil
+}
+
+// Run shows the spending.
+func (c *ledgerShowCmd) Run(a *app) error {
+	if !(c.Delta > 0 && c.Delta < 1) {
+		return badInput("--delta must be strictly between 0 and 1")
+	}
+	l, path, err := c.openExisting(ledger.Options{})
+	if err != nil {
+		return err
+	}
+	ids, err := dataIDs(l)
+	if err != nil {
+		return err
+	}
+	if c.DataID != "" {
+		if !slices.Contains(ids, c.DataID) {
+			return badInput("nothing was charged to %q; the data ids of %s are %q", c.DataID, path, ids)
+		}
+		ids = []string{c.DataID}
+	}
+	all := []*spending{}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", path)
+	entries, err := l.Entries()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		s, err := spendingOf(l, id, c.Delta)
+		if err != nil {
+			return err
+		}
+		s.Charges = chargedRuns(entries, id)
+		if s.Unfinished, err = unfinishedRuns(l, id); err != nil {
+			return err
+		}
+		if s.Kept, err = keptRuns(l, id); err != nil {
+			return err
+		}
+		s.Archived = s.Runs - len(s.Charges)
+		all = append(all, s)
+		fmt.Fprintf(&b, "  %s\n", s.text)
+		if s.Archived > 0 {
+			fmt.Fprintf(&b, "    %d runs are in the archive; the total counts them\n", s.Archived)
+		}
+		for _, r := range s.Charges {
+			b.WriteString(r.text())
+		}
+		for _, r := range s.Unfinished {
+			b.WriteString(r.text())
+		}
+		for _, r := range s.Kept {
+			b.WriteString(r.text())
+		}
+	}
+	if len(ids) == 0 {
+		b.WriteString("  nothing was charged\n")
+	}
+	return a.emit(all, b.String())
+}
+
+type ledgerVerifyCmd struct{ ledgerFlag }
+
+// Help shows examples.
+func (ledgerVerifyCmd) Help() string {
+	return `Examples:
+  dyad ledger verify`
+}
+
+// Run verifies the chain.
+func (c *ledgerVerifyCmd) Run(a *app) error {
+	l, path, err := c.openExisting(ledger.Options{})
+	if err != nil {
+		return err
+	}
+	v, err := l.Verify()
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("%s is whole: %d lines, none changed or lost\n", path, v.Lines)
+	if v.HeadBehind || v.TornBytes > 0 {
+		text += "the last write was interrupted; the next run repairs that, and nothing that was charged is lost\n"
+	}
+	answer := map[string]any{"ledger": path, "ok": true, "lines": v.Lines, "torn_bytes": v.TornBytes}
+	if v.Away != "" {
+		text += fmt.Sprintf("the archive %s is not next to it, so its lines were not checked; totals do not need it\n", v.Away)
+		answer["archive_away"] = v.Away
+	}
+	return a.emit(answer, text)
+}
+
+type ledgerCompactCmd struct{ ledgerFlag }
+
+// Help shows examples.
+func (ledgerCompactCmd) Help() string {
+	return `A ledger is read as a whole by every run. After some thousand runs that takes a second: this command moves the lines of
+finished runs to a file LEDGER.archive-*, and keeps what they cost. Totals and caps stay what they are. Unfinished runs,
+streams, and runs whose model has no name yet stay in the ledger. "dyad ledger verify" checks the archives as long
+as they are next to it; keep them as private as the ledger.
+
+Examples:
+  dyad ledger compact`
+}
+
+// Run compacts the ledger.
+func (c *ledgerCompactCmd) Run(a *app) error {
+	l, path, err := c.openExisting(ledger.Options{Trace: a.at})
+	if err != nil {
+		return err
+	}
+	done, err := l.Compact()
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("%s has no finished run to archive\n", path)
+	if done.Runs > 0 {
+		text = fmt.Sprintf("%s: %d finished runs are in %s, next to it; %d lines became %d; totals are the same\n", path, done.Runs, done.File, done.Before, done.After)
+	}
+	return a.emit(map[string]any{"ledger": path, "runs": done.Runs, "archive": done.File, "lines_before": done.Before, "lines": done.After}, text)
+}
+
+// openExisting opens a ledger without making one.
+func (f ledgerFlag) openExisting(o ledger.Options) (*ledger.Ledger, string, error) {
+	path, err := f.path()
+	if err != nil {
+		return nil, "", err
+	}
+	if !exists(path) {
+		return nil, "", badInput("there is no ledger at %s; the first private run makes one", path)
+	}
+	l, err := ledger.OpenWith(path, o)
+	return l, path, err
+}

@@ -1,0 +1,250 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/algorithms/local"
+	"dyad/algorithms/local/serve"
+	"dyad/engine"
+	"dyad/engine/dataset"
+	"dyad/privacy"
+)
+
+type localCmd struct {
+	Plan     localPlanCmd     `cmd:"" help:"Print the protocol and its guarantee without reading any data."`
+	Simulate localSimulateCmd `cmd:"" help:"Run users and server over a data file, or over synthetic records."`
+	Server   localServerCmd   `cmd:"" help:"Serve a protocol over HTTP: publish the model, take one message of every user an epoch."`
+	Client   localClientCmd   `cmd:"" help:"Answer a server with one privatised message; the record stays here."`
+	Model    localModelCmd    `cmd:"" help:"Save the model that a server publishes, for predict."`
+	Token    localTokenCmd    `cmd:"" help:"Make the tokens with which users prove their ids to a server."`
+	Audit    localAuditCmd    `cmd:"" help:"Attack the messages of a method and bound their epsilon from below."`
+}
+
+// localFlags are what is public about a learning task, but for n and d.
+type localFlags struct {
+	Method        string             `default:"prestige" enum:"prestige,prestige-participation,prestige-label,djw,prestige-printed,curriculum,sgd" help:"prestige: every user sends, records outside of the curriculum send noise; prestige-participation: a randomised response says whether a user sends; prestige-label: public features, one randomised label of every user; djw: no curriculum; prestige-printed: the paper's algorithm, which guarantees nothing; curriculum, sgd: without privacy."`
+	Loss          string             `default:"logistic" type:"formula" placeholder:"NAME|EXPR" help:"Loss phi(u) of the margin u = y (w.x + b): a name of \"dyad losses\", or a formula."`
+	LossParam     map[string]float64 `name:"loss-param" placeholder:"K=V" help:"Value of a name in the formula, or of a parameter of a named loss; may be repeated."`
+	LossClip      float64            `positive:"" name:"loss-clip" placeholder:"C" help:"Clamp phi' to [-C, C], for a loss whose slope has no bound. Default: no clipping."`
+	Epsilon       float64            `positive:"" default:"1" help:"Local epsilon of one visit; a user pays it in every epoch (prestige-label: once)."`
+	Epochs        int                `positive:"" default:"10" help:"Epochs; every user is visited once in each."`
+	Batch         int                `positive:"" default:"1" help:"Messages averaged in one update."`
+	Pairs         int                `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message; more of them give less noise from epsilon 2 on, for as much more work at the user."`
+	ResponseShare float64            `positive:"" name:"response-share" placeholder:"F" help:"Part of epsilon for the randomised response, where there is one. Default: prestige-participation all that the sample leaves of the proven total; prestige-printed 0.2."`
+	Threshold     *float64           `placeholder:"D" help:"Margin that a record needs to be in the curriculum of the first epoch. Default: 1.5."`
+	ThresholdStep *float64           `name:"threshold-step" placeholder:"MU" help:"By which the threshold falls after epoch t, times sqrt t. Default: 1."`
+	Bias          *float64           `placeholder:"B" help:"Public bias b. Default: 0."`
+	L2            float64            `positive:"" name:"l2" placeholder:"LAMBDA" help:"Weight lambda of the term lambda/2 ||w||^2 of a linear model. Choose it from public knowledge. Default: 0.1."`
+	Radius        float64            `positive:"" placeholder:"R" help:"Radius of the ball that w of a linear model lives in; margins are at most R. Default: 5."`
+	KWIKRatio     float64            `positive:"" name:"kwik-ratio" placeholder:"r" help:"Epochs by the KWIK bound ceil((r/R) ln(1/delta)) in place of --epochs; r is the ratio of maximum and virtual complexity ([Han19] Theorem 2). Needs --kwik-delta."`
+	KWIKDelta     float64            `positive:"" name:"kwik-delta" placeholder:"DELTA" help:"Failure probability of the KWIK bound; no privacy parameter."`
+	ShuffleDelta  float64            `positive:"" name:"shuffle-delta" placeholder:"DELTA" help:"Also print what holds, at this delta for all epochs, towards an analyst behind a trusted shuffler."`
+	localNetworkFlags
+}
+
+// protocol is the protocol of n users with d features of norm at most R = 1.
+func (f localFlags) protocol(n, d int) (local.Protocol, error) {
+	method, err := local.ParseMethod(f.Method)
+	if err != nil {
+		return local.Protocol{}, asInput(err)
+	}
+	definition, err := lossFlags{f.Loss, f.LossParam, f.LossClip}.definition()
+	if err != nil {
+		return local.Protocol{}, err
+	}
+	phi, err := definition.Scalar()
+	if err != nil {
+		return local.Protocol{}, err
+	}
+	p := local.Protocol{
+		Method: method, Loss: local.ScalarLoss{Of: phi}, Dim: d, FeatureNorm: engine.UnitBounds().FeatureNorm, Radius: f.Radius,
+		L2: f.L2, Users: n, Epochs: f.Epochs, Batch: f.Batch, Epsilon: f.Epsilon, ResponseShare: f.ResponseShare, Pairs: f.Pairs,
+		Threshold: given(f.Threshold), ThresholdStep: given(f.ThresholdStep),
+	}
+	if f.Bias != nil {
+		p.Bias = *f.Bias
+	}
+	if p.Network, err = f.network(); err != nil {
+		return p, err
+	}
+	if p.Network == nil {
+		p.Radius, p.L2 = cmp.Or(p.Radius, 5), cmp.Or(p.L2, 0.1)
+	} else if f.KWIKRatio != 0 || f.Radius != 0 || f.L2 != 0 {
+		return p, badInput("--model mlp takes no --radius, --l2 and --kwik-ratio: every layer has a public ball of its own, set by its size and --gain, and --rate sets the steps")
+	}
+	if (f.KWIKRatio == 0) != (f.KWIKDelta == 0) {
+		return p, badInput("--kwik-ratio and --kwik-delta belong together")
+	}
+	if f.KWIKRatio != 0 {
+		if p.Epochs, err = local.KWIKEpochs(f.KWIKRatio, p.Radius, f.KWIKDelta); err != nil {
+			return p, asInput(err)
+		}
+	}
+	return p, nil
+}
+
+// given is a flag for a field whose zero means its default.
+func given(v *float64) float64 {
+	switch {
+	case v == nil:
+		return 0
+	case *v == 0:
+		return math.SmallestNonzeroFloat64
+	}
+	return *v
+}
+
+// plan is the plan of n users with d features.
+func (f localFlags) plan(n, d int) (*local.Plan, error) {
+	if d < 1 {
+		return nil, badInput("give the number of features with -d, or a --schema")
+	}
+	protocol, err := f.protocol(n, d)
+	if err != nil {
+		return nil, err
+	}
+	p, err := protocol.Plan()
+	return p, asInput(err)
+}
+
+// shuffled is the guarantee of --shuffle-delta, nil without it.
+func (f localFlags) shuffled(p *local.Plan) (*privacy.Guarantee, error) {
+	if f.ShuffleDelta == 0 {
+		return nil, nil
+	}
+	g, err := p.Shuffled(f.ShuffleDelta)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	return &g, nil
+}
+
+// taskFlags are a protocol without data.
+type taskFlags struct {
+	Schema string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
+	D      int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
+	localFlags
+}
+
+// plans is the plan of n users, and its guarantee of --shuffle-delta, nil without it. Both
+// say what the schema says of its data.
+func (f taskFlags) plans(n int) (p *local.Plan, shuffled *privacy.Guarantee, err error) {
+	d, schema := f.D, &dataset.Schema{}
+	if f.Schema != "" {
+		if f.D != 0 {
+			return nil, nil, badInput("-d and --schema both give the number of features; leave one out")
+		}
+		e, err := schemaEncoder(f.Schema)
+		if err != nil {
+			return nil, nil, err
+		}
+		d, schema = e.Dim(), e.Schema()
+	}
+	if p, err = f.plan(n, d); err != nil {
+		return nil, nil, err
+	}
+	addSchema(&p.Guarantee, schema)
+	shuffled, err = f.shuffled(p)
+	return p, shuffled, err
+}
+
+// addSchema adds what a schema says of its data to a guarantee for records of private data.
+// A message is private for every fixed schema, but ranges that came from records are a
+// release of their own, which no noise covers.
+func addSchema(g *privacy.Guarantee, s *dataset.Schema) {
+	if g.Kind == privacy.None {
+		return
+	}
+	if s.SelectsByLabel() {
+		g.Assumptions = append(slices.Clone(g.Assumptions), algorithms.SelectedByLabel)
+	}
+	g.Warnings = append(slices.Clone(g.Warnings), lib.ProvenanceOf(s).Ranges()...)
+}
+
+// schemaEncoder is the encoder of a schema file.
+func schemaEncoder(path string) (*dataset.Encoder, error) {
+	s, err := dataset.LoadSchema(path)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	if s.ByPerson() { // as reading its data would
+		return nil, badInput("%s: its schema has a column with role: person, and the local model protects users with one record each; give the column role: ignore", s.DataID)
+	}
+	e, err := dataset.NewEncoder(s)
+	return e, asInput(err)
+}
+
+type localPlanCmd struct {
+	Users int    `positive:"" short:"n" required:"" help:"Number of users."`
+	Out   string `writes:"protocol" short:"o" placeholder:"FILE" help:"Write the public protocol, as the server sends it, to a file."`
+	Force bool   `help:"Replace an existing file."`
+	taskFlags
+}
+
+// Help shows examples.
+func (localPlanCmd) Help() string {
+	return `Examples:
+  dyad local plan -n 10000 -d 20 --epsilon 1
+  dyad local plan -n 10000 -d 20 --method djw --epsilon 4 --direction-pairs 16 --epochs 3
+  dyad local plan -n 100000 -d 20 --epsilon 0.5 --shuffle-delta 1e-6
+  dyad local plan -n 10000 -d 20 --method prestige-label --loss gompertz --loss-param c=2
+  dyad local plan -n 100000 -d 4 --model mlp --method djw --epsilon 2 --epochs 1 --batch 500
+  dyad local plan -n 300 --schema patients.yaml --epochs 2 --out protocol.json`
+}
+
+// localPlan is the JSON output of local plan.
+type localPlan struct {
+	serve.Protocol
+	Lipschitz    float64 `json:"lipschitz"`
+	EstimateNorm float64 `json:"estimate_norm"`
+	// Of a network: its parameters, and the users below which a plan is refused, and has a warning.
+	Parameters    int                `json:"parameters,omitempty"`
+	SmallestUsers float64            `json:"smallest_users,omitempty"`
+	EnoughUsers   float64            `json:"enough_users,omitempty"`
+	Shuffled      *privacy.Guarantee `json:"shuffled,omitempty"`
+	Out           string             `json:"out,omitempty"`
+}
+
+// Run prints the protocol.
+func (c *localPlanCmd) Run(a *app) error {
+	if err := checkOut(c.Out, c.Force, c.Schema); err != nil {
+		return err
+	}
+	p, shuffled, err := c.plans(c.Users)
+	if err != nil {
+		return err
+	}
+	r := localPlan{Protocol: serve.PublicPlan(p), Lipschitz: p.Lipschitz, EstimateNorm: p.EstimateNorm, Shuffled: shuffled, Out: c.Out}
+	if p.Network != nil {
+		r.Parameters, r.SmallestUsers, r.EnoughUsers = p.Parameters, p.SmallestUsers(), p.EnoughUsers()
+	}
+	text := localText(p, shuffled)
+	if c.Out != "" {
+		if err := writeProtocol(c.Out, r.Protocol); err != nil {
+			return err
+		}
+		text += fmt.Sprintf("%-11s written to %s\n", "protocol", c.Out)
+	}
+	return a.emit(r, text+"plan only   no data were read and nothing was sent\n")
+}
+
+// hanging is a text whose later lines, which are indented by 2, are below its first one.
+func hanging(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", 10))
+}
+
+// localText is the report of a protocol, and what it shuffled guarantees, if that is asked for.
+func localText(p *local.Plan, shuffled *privacy.Guarantee) string {
+	var b strings.Builder
+	b.WriteString(p.Report().Text())
+	if shuffled != nil {
+		line(&b, "shuffled", "%s", hanging(shuffled.Report()))
+	}
+	return b.String()
+}

@@ -1,0 +1,192 @@
+package command
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"dyad/algorithms/local/serve"
+	"dyad/engine"
+	"dyad/engine/dataset"
+	"dyad/internal/files"
+	"dyad/privacy"
+)
+
+type localClientCmd struct {
+	Server   string        `placeholder:"URL" help:"Address of the server, http:// or https://."`
+	Protocol string        `placeholder:"FILE" help:"Protocol file of \"dyad local plan --out\", in place of a server: the message of the first epoch is printed, not sent."`
+	Data     string        `required:"" placeholder:"FILE" help:"Data file with the record; - is standard input."`
+	Schema   string        `required:"" placeholder:"FILE" help:"Schema of the record (YAML)."`
+	Row      int           `positive:"" default:"1" help:"Row of the record among those of the file."`
+	User     string        `required:"" placeholder:"ID" help:"Name of the user for the server, 1 to 128 bytes."`
+	Memory   string        `private:"memory" required:"" placeholder:"FILE" help:"File that remembers what was answered; keep it: without it a user could answer twice. One for each record."`
+	Most     float64       `positive:"" name:"max-epsilon" required:"" placeholder:"EPSILON" help:"Refuse protocols whose messages, with those remembered, cost more in all."`
+	Public   bool          `name:"public-features" help:"The features may be sent in clear, for method prestige-label."`
+	Follow   bool          `help:"Answer in every epoch until all are over; wait while the server is away."`
+	Poll     time.Duration `default:"1s" positive:"" placeholder:"DURATION" help:"With --follow: time between two looks at the server."`
+	Token    string        `private:"token" placeholder:"FILE" help:"File with the user's token, for a server that asks for one."`
+	Epochs   int           `positive:"" name:"max-epochs" default:"1000" placeholder:"N" help:"Refuse protocols of more epochs."`
+	Pairs    int           `positive:"" name:"max-direction-pairs" default:"64" placeholder:"N" help:"Refuse protocols of more random directions, which are work for every message."`
+	Beat     time.Duration `name:"beat" default:"100ms" positive:"" placeholder:"DURATION" help:"A new message is sent at a multiple of this time after the model arrived, so that its time does not tell how long it took to make."`
+	caFlag
+	labelsFlag
+}
+
+// caFlag is the flag of commands that ask a server.
+type caFlag struct {
+	CA string `placeholder:"FILE" help:"Certificates (PEM) that the server's must come from. Default: those of the system."`
+}
+
+// Help shows examples.
+func (localClientCmd) Help() string {
+	return `Fetches protocol and model, computes constants and guarantee itself, draws the message here and sends it. A
+message is written to the memory file before it is sent, so that it can be sent again, but no second one is made.
+A record with a missing value, an unknown category or another label is answered for, too, by a message that
+contributes nothing and looks like any other; a note on standard error tells you, and the exit code does not.
+
+Exit codes: 0 the message of this epoch is with the server, or all epochs are over; 1 the server refused it; 3 the
+server is away, or the protocol costs too much; 64 bad input or protocol.
+
+Examples:
+  dyad local plan -n 300 --schema patients.yaml --epochs 2 --out learn.json
+  dyad local client --protocol learn.json --data patients.csv --schema patients.yaml --row 7 --user p7 --memory p7.json --max-epsilon 2
+With a server:
+  $ dyad local client --server https://study.example.org --data me.csv --schema patients.yaml --user me --memory me.json --max-epsilon 2 --follow`
+}
+
+// localAnswer is the JSON output of local client.
+type localAnswer struct {
+	Outcome   serve.Outcome     `json:"outcome"`
+	Unusable  string            `json:"record_unusable,omitempty"` // why the record contributes nothing, for the user's eyes
+	Epoch     int               `json:"epoch,omitempty"`
+	Epsilon   float64           `json:"epsilon_spent"` // of all remembered messages
+	Guarantee privacy.Guarantee `json:"guarantee"`
+	Message   *serve.Submission `json:"message,omitempty"` // with --protocol
+	Limits    localLimits       `json:"limits"`
+}
+
+// localLimits are what the client accepts of a protocol.
+type localLimits struct {
+	Epochs int `json:"epochs"`
+	Pairs  int `json:"direction_pairs"`
+	Loss   int `json:"loss_operations"`
+}
+
+// Run answers.
+func (c *localClientCmd) Run(a *app) error {
+	if (c.Server == "") == (c.Protocol == "") {
+		return badInput("give --server, or --protocol to print a message without one")
+	}
+	if c.Follow && c.Server == "" {
+		return badInput("--follow needs --server")
+	}
+	encoder, err := schemaEncoder(c.Schema)
+	if err != nil {
+		return err
+	}
+	file := serve.RecordFile{Path: c.Data, Row: c.Row, Encoder: encoder, Options: c.options(dataset.Options{})}
+	if c.Data == "-" {
+		file.Reader = a.stdin
+	}
+	record, unusable, err := file.Read(a.ctx)
+	if err != nil {
+		return flagError{err}
+	}
+	if unusable != "" {
+		a.note("dyad: the record cannot be used: %s\nThe server does not learn this: it gets a message all the same, of a record that contributes nothing, at the usual cost.", unusable)
+	}
+	client := serve.Client{
+		User: c.User, Beat: c.Beat, Trace: a.at,
+		Limits: serve.Limits{Epsilon: c.Most, Epochs: c.Epochs, Pairs: c.Pairs, PublicFeatures: c.Public},
+	}
+	if client.Memory, err = serve.OpenMemory(c.Memory); err != nil {
+		return flagError{err}
+	}
+	defer client.Memory.Close()
+	if client.Remote, err = c.remote(c.Server); err != nil {
+		return err
+	}
+	if c.Token != "" {
+		if client.Remote.Token, err = serve.ReadToken(c.Token); err != nil {
+			return asInput(err)
+		}
+	}
+	answer, err := c.answer(a.ctx, &client, record)
+	if err != nil {
+		return flagError{err}
+	}
+	r := localAnswer{
+		Outcome: answer.Outcome, Unusable: unusable, Epoch: answer.Epoch, Epsilon: answer.Epsilon, Guarantee: answer.Guarantee, Message: answer.Message,
+		Limits: localLimits{c.Epochs, c.Pairs, serve.MaxOperations},
+	}
+	addSchema(&r.Guarantee, encoder.Schema())
+	return a.emit(r, r.text())
+}
+
+// answer answers the server, or the protocol of a file.
+func (c *localClientCmd) answer(ctx context.Context, client *serve.Client, z engine.Record) (serve.Answer, error) {
+	switch {
+	case c.Protocol != "":
+		protocol, err := readProtocol(c.Protocol)
+		if err != nil {
+			return serve.Answer{}, err
+		}
+		return client.Draw(ctx, protocol, z)
+	case c.Follow:
+		return client.Follow(ctx, z, c.Poll)
+	}
+	return client.Answer(ctx, z)
+}
+
+// remote is the server at an address.
+func (c caFlag) remote(address string) (serve.Remote, error) {
+	var roots *x509.CertPool
+	if c.CA != "" {
+		text, err := files.ReadSmall(c.CA, files.MaxSmallBytes)
+		if err != nil {
+			return serve.Remote{}, asInput(err)
+		}
+		roots = x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(text) {
+			return serve.Remote{}, badInput("%s has no certificate", c.CA)
+		}
+	}
+	return serve.Remote{URL: address, Client: serve.NewHTTPClient(roots)}, nil
+}
+
+// flagError is an error of package serve in the words of the command line.
+type flagError struct{ error }
+
+var optionFlags = strings.NewReplacer("Limits.Epochs", "--max-epochs", "Limits.Pairs", "--max-direction-pairs", "Limits.Epsilon", "--max-epsilon",
+	"Limits.PublicFeatures", "--public-features", "Remote.URL", "--server", "give its certificates to NewHTTPClient", "give its certificates with --ca")
+
+// Error implements error.
+func (e flagError) Error() string { return optionFlags.Replace(e.error.Error()) }
+
+// Unwrap returns the error of the library.
+func (e flagError) Unwrap() error { return e.error }
+
+func (r localAnswer) text() string {
+	epoch := map[serve.Outcome]string{
+		serve.Accepted: "the message of epoch %d is with the server",
+		serve.Before:   "the message of epoch %d was with the server before; nothing new was drawn",
+		serve.Late:     "epoch %d ended before the message arrived; it counts as spent and is not used",
+		serve.Printed:  "message of epoch %d, not sent:",
+	}[r.Outcome]
+	text := "all epochs are over; nothing was sent\n"
+	if epoch != "" {
+		text = fmt.Sprintf(epoch+"\n", r.Epoch)
+	}
+	if r.Message != nil {
+		message, err := json.Marshal(r.Message)
+		if err != nil {
+			return err.Error()
+		}
+		text += string(message) + "\n"
+	}
+	return text + fmt.Sprintf("epsilon %s spent by all remembered messages\nguarantee of the whole protocol: %saccepted are protocols of at most %d epochs, %d direction pairs and a loss of %d operations\n",
+		privacy.FormatUp(r.Epsilon), r.Guarantee.Report(), r.Limits.Epochs, r.Limits.Pairs, r.Limits.Loss)
+}

@@ -1,0 +1,44 @@
+package command
+
+import (
+	lib "dyad"
+	"dyad/algorithms/local"
+	"dyad/engine/embedding"
+)
+
+// localNetworkFlags make the model of a local protocol a network.
+type localNetworkFlags struct {
+	ModelKind string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"linear, or mlp: a network with one hidden layer of tanh units, where the number of users allows its parameters (docs/local-networks.md)."`
+	Hidden    int     `positive:"" placeholder:"N" help:"Units of the hidden layer of --model mlp; the noise of a message grows with the root of N (d + 2). Default: 8."`
+	Clip      float64 `name:"gradient-clip" positive:"" placeholder:"C" help:"Norm to which a user's gradient is clipped with --model mlp; public. Default: sqrt(N/8) times the largest slope of the loss."`
+	Gain      float64 `positive:"" placeholder:"S" help:"Standard deviation of the weights that the hidden layer starts with. Default: 2."`
+	InitSeed  uint64  `placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
+	Rate      float64 `positive:"" placeholder:"A" help:"Step length of --model mlp: the noise of update t moves the model by about A/sqrt t. Default: 2."`
+}
+
+// network is the network of the flags, nil for a linear model.
+func (f localNetworkFlags) network() (*local.Network, error) {
+	if f.ModelKind == lib.MLP {
+		return &local.Network{Hidden: f.Hidden, Clip: f.Clip, Gain: f.Gain, Seed: f.InitSeed, Rate: f.Rate}, nil
+	}
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{{"--hidden", f.Hidden != 0}, {"--gradient-clip", f.Clip != 0}, {"--gain", f.Gain != 0}, {"--init-seed", f.InitSeed != 0}, {"--rate", f.Rate != 0}} {
+		if flag.given {
+			return nil, badInput("%s is for --model mlp", flag.name)
+		}
+	}
+	return nil, nil
+}
+
+// networkOf is the network of a plan as a model file has it, nil for a linear model.
+func networkOf(p *local.Plan) *lib.Network {
+	n := p.Network
+	if n == nil {
+		return nil
+	}
+	return &lib.Network{
+		Kind: lib.MLP, Features: p.Dim, Hidden: []int{n.Hidden}, Dim: 1, Activation: embedding.Tanh.String(), Clip: n.Clip, Gain: n.Gain, Seed: n.Seed,
+	}
+}

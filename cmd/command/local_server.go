@@ -1,0 +1,185 @@
+package command
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"dyad/algorithms/local/serve"
+	"dyad/engine/dataset"
+	"dyad/internal/files"
+)
+
+type localServerCmd struct {
+	Dir          string   `required:"" placeholder:"DIR" help:"Directory of the log of messages; made if it is not there. A restart continues from it."`
+	Users        int      `positive:"" short:"n" required:"" help:"Number of users."`
+	LookAlikeIDs string   `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"Users whose ids differ only in case, white space, quotes, invisible characters or forms of the same letters. refuse: they may be one person, and the first one takes part; allow: they are different users."`
+	Listen       string   `default:"127.0.0.1:8377" placeholder:"ADDRESS" help:"Address to listen on; port 0 chooses one."`
+	Cert         string   `placeholder:"FILE" help:"TLS certificate chain (PEM). Without it: plain HTTP, for use behind a proxy or on one machine."`
+	Key          string   `private:"TLS key" placeholder:"FILE" help:"TLS private key (PEM)."`
+	Rate         float64  `positive:"" name:"messages-per-second" placeholder:"N" help:"Refuse more messages in a second with status 429. Default: no limit."`
+	Tokens       string   `private:"key of tokens" placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
+	Hosts        []string `name:"host" placeholder:"NAME,..." help:"Names under which clients reach the server, for example through a proxy that passes the header Host on. IP addresses, localhost, the name of this machine, and those of --listen and --cert are served without it; other requests get status 421."`
+	Check        bool     `help:"Open the directory, print protocol and state, and stop."`
+	taskFlags
+	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Open connections at a time. Those without a whole request make room for new ones, and addresses with more than their share for others."`
+}
+
+// Help shows examples.
+func (localServerCmd) Help() string {
+	return `Publishes protocol and model, and takes one privatised message of every user in each epoch. A message counts
+when it is on disk: the server may be killed at any time and started again with the same flags. Interrupt it to stop.
+
+With --tokens, a message needs the token that "dyad local token" made for its user and this protocol, so that nobody
+can send in the place of another. Without it an id is enough: use ids that are hard to guess, or a proxy that knows the users. Tokens
+need TLS, here or in front of it, unless all is on one machine.
+
+A message is JSON (application/json) with a Content-Length, and its body has 2 seconds to arrive. Chunked bodies and
+requests of web pages (with an Origin) are refused, and so are requests with another Host than the server's names.
+
+Examples:
+  dyad local server --dir study -n 300 --schema patients.yaml --epochs 2 --check
+To serve:
+  $ dyad local server --dir study -n 300 --schema patients.yaml --epochs 2 --listen 127.0.0.1:8377
+  $ dyad local server --dir study -n 300 -d 20 --listen :8443 --cert chain.pem --key key.pem --tokens tokens.key`
+}
+
+// localServerState is the JSON output of local server --check.
+type localServerState struct {
+	Protocol serve.Protocol    `json:"protocol"`
+	State    serve.PublicState `json:"state"`
+}
+
+// Run serves until it is interrupted.
+func (c *localServerCmd) Run(a *app) (err error) {
+	if (c.Cert == "") != (c.Key == "") {
+		return badInput("--cert and --key belong together")
+	}
+	var pair tls.Certificate
+	if c.Cert != "" {
+		chain, errChain := files.ReadSmall(c.Cert, files.MaxSmallBytes)
+		key, errKey := files.ReadSmall(c.Key, files.MaxSmallBytes)
+		if err = errors.Join(errChain, errKey); err == nil {
+			pair, err = tls.X509KeyPair(chain, key)
+		}
+		if err != nil {
+			return badInput("the certificate of --cert and --key cannot be used: %v", err)
+		}
+	}
+	notes := &remarks{app: a}
+	defer notes.close()
+	options := serve.HandlerOptions{Hosts: c.hosts(pair.Leaf), MessagesPerSecond: c.Rate, Connections: c.MaxConnections, ErrorLog: log.New(notes, "", 0)}
+	if c.Tokens != "" {
+		if options.Tokens, err = serve.ReadTokenKey(c.Tokens); err != nil {
+			return asInput(err)
+		}
+	}
+	p, shuffled, err := c.plans(c.Users)
+	if err != nil {
+		return err
+	}
+	s, err := serve.OpenWith(c.Dir, p, dataset.LookAlikes(c.LookAlikeIDs))
+	if errors.Is(err, serve.ErrBusy) {
+		return fmt.Errorf("%w: %w", errUnavailable, err)
+	}
+	if err != nil {
+		return asInput(err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if n := s.Repaired(); n > 0 {
+		a.note("dyad: %d bytes of a write that was interrupted were removed from the log; the messages in them were not acknowledged, so their clients send them again", n)
+	}
+	st := s.State()
+	progress := fmt.Sprintf("%-11s epoch %d of %d, %d messages\n", "state", min(st.Epoch, st.Epochs), st.Epochs, st.Visits)
+	if c.Check {
+		return a.emit(localServerState{serve.PublicPlan(p), st}, localText(p, shuffled)+progress)
+	}
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUnavailable, err)
+	}
+	address := "http://" + listener.Addr().String()
+	if c.Cert != "" {
+		address = "https://" + listener.Addr().String()
+		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
+	}
+	if err := a.emit(map[string]any{"address": address, "protocol": serve.PublicPlan(p)}, localText(p, shuffled)+progress+fmt.Sprintf("%-11s %s\n", "listening", address)); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	a.hold()
+	return serve.Run(a.ctx, s, listener, options)
+}
+
+// hosts are the names of the server; certificate is nil without TLS.
+func (c *localServerCmd) hosts(certificate *x509.Certificate) []string {
+	hosts := slices.Clone(c.Hosts)
+	if name, err := os.Hostname(); err == nil {
+		hosts = append(hosts, name)
+	}
+	if name, _, err := net.SplitHostPort(c.Listen); err == nil && name != "" {
+		hosts = append(hosts, name)
+	}
+	if certificate != nil {
+		hosts = append(hosts, certificate.DNSNames...)
+	}
+	return hosts
+}
+
+// remarks writes the lines of a log, in which clients have a say, as notes, until it is closed:
+// the server's goroutines write at the same time as the command, and a connection can
+// outlive it.
+type remarks struct {
+	app    *app
+	mu     sync.Mutex
+	closed bool
+}
+
+// Write implements io.Writer.
+func (r *remarks) Write(line []byte) (int, error) {
+	r.note("dyad: " + serve.Printable(strings.TrimSpace(string(line))))
+	return len(line), nil
+}
+
+func (r *remarks) note(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.app.note("%s", text)
+	}
+}
+
+// close ends the notes.
+func (r *remarks) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+}
+
+// writeProtocol writes what GET /v1/plan would answer.
+func writeProtocol(path string, p serve.Protocol) error {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	return files.Replace(path, append(text, '\n'))
+}
+
+// readProtocol reads what writeProtocol wrote.
+func readProtocol(path string) (p serve.Protocol, err error) {
+	var missing *fs.PathError
+	if err := files.ReadJSON(path, files.MaxSmallBytes, &p); errors.As(err, &missing) {
+		return p, asInput(fmt.Errorf("cannot read the protocol: %w", err))
+	} else if err != nil {
+		return p, badInput("%s is not a protocol written by \"dyad local plan --out\": %s", path, serve.Printable(err.Error()))
+	}
+	return p, nil
+}

@@ -1,0 +1,430 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"dyad/algorithms/local/serve"
+)
+
+// certificate writes a self-signed certificate for a host or address to dir.
+func certificate(t *testing.T, dir, name, host string) (cert, key string) {
+	t.Helper()
+	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = []string{host}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &secret.PublicKey, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, name+".pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	write(t, dir, name+".key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+	return filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key")
+}
+
+// answerAs runs "dyad local client" for a user with a memory of their own.
+func answerAs(t *testing.T, dir, address, user string, more ...string) (int, string) {
+	t.Helper()
+	args := []string{"local", "client", "--server", address, "--data", "patients.csv", "--schema", "patients.yaml",
+		"--user", user, "--memory", user + ".json", "--max-epsilon", "2"}
+	code, out, errs := dyad(t, dir, append(args, more...)...)
+	return code, out + errs
+}
+
+// nothingSent says that nothing was drawn for a user and nothing is with the server.
+func nothingSent(t *testing.T, what, dir, user string, st serve.PublicState, err error) {
+	t.Helper()
+	if _, missing := os.Stat(filepath.Join(dir, user+".json")); missing == nil || err != nil || st.Visits != 0 {
+		t.Errorf("%s: the memory exists or the server has %d messages (%v)", what, st.Visits, err)
+	}
+}
+
+// A client sends to the host of --server and no other: the certificate must come from
+// --ca and name the host.
+func TestLocalServerTLS(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	dir := clinic(t, 60)
+	cert, key := certificate(t, dir, "right", "127.0.0.1")
+	other, otherKey := certificate(t, dir, "wrong", "study.example.org")
+	serving := []string{"-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
+	with := func(more ...string) []string { return append(append([]string(nil), serving...), more...) }
+	address, stop := localServer(t, dir, with("--dir", "one", "--cert", cert, "--key", key)...)
+	if !strings.HasPrefix(address, "https://") {
+		t.Fatalf("address %s with a certificate", address)
+	}
+	state := func(ca, address string) (serve.PublicState, error) {
+		remote, err := caFlag{CA: ca}.remote(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return remote.State(context.Background())
+	}
+	for what, c := range map[string][]string{"no --ca": nil, "another authority": {"--ca", other}} {
+		code, says := answerAs(t, dir, address, "u", c...)
+		if code != exitInput || !strings.Contains(says, "--ca") {
+			t.Errorf("%s: exit %d, want %d: %s", what, code, exitInput, says)
+		}
+		st, err := state(cert, address)
+		nothingSent(t, what, dir, "u", st, err)
+	}
+	if code, says := answerAs(t, dir, strings.Replace(address, "https", "http", 1), "u", "--ca", cert); code == exitOK {
+		t.Errorf("plain HTTP to a TLS server: %s", says)
+	}
+	if code, says := answerAs(t, dir, address, "u", "--ca", "patients.csv"); code != exitInput || !strings.Contains(says, "no certificate") {
+		t.Errorf("--ca without certificates: exit %d: %s", code, says)
+	}
+	if code, says := answerAs(t, dir, address, "u", "--ca", cert); code != exitOK || !strings.Contains(says, "is with the server") {
+		t.Errorf("with --ca: exit %d: %s", code, says)
+	}
+	if code := stop(); code != exitOK {
+		t.Errorf("exit %d", code)
+	}
+	// The certificate of another host, though its authority is trusted.
+	address, stop = localServer(t, dir, with("--dir", "two", "--cert", other, "--key", otherKey)...)
+	code, says := answerAs(t, dir, address, "v", "--ca", other)
+	if code != exitInput || !strings.Contains(says, "127.0.0.1") {
+		t.Errorf("wrong host: exit %d: %s", code, says)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "v.json")); err == nil {
+		t.Error("a message was drawn for a server of another name")
+	}
+	stop()
+	for what, c := range map[string][]string{
+		"--cert without --key": {"--cert", cert}, "key of another certificate": {"--cert", cert, "--key", otherKey}, "no certificate": {"--cert", "patients.csv", "--key", key},
+	} {
+		if code, out, errs := dyad(t, dir, append([]string{"local", "server", "--check", "--dir", "three"}, with(c...)...)...); code != exitInput {
+			t.Errorf("%s: exit %d: %s", what, code, out+errs)
+		}
+	}
+}
+
+// Beyond the rate a message is refused, changes nothing, and is accepted later as it was.
+func TestLocalServerRate(t *testing.T) {
+	dir := clinic(t, 60)
+	serving := []string{"--dir", "study", "-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
+	address, stop := localServer(t, dir, append(serving, "--messages-per-second", "0.001")...)
+	if code, says := answerAs(t, dir, address, "a"); code != exitOK {
+		t.Fatalf("the first message: exit %d: %s", code, says)
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "study", "messages.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, says := answerAs(t, dir, address, "b"); code != exitResource || !strings.Contains(says, "429") {
+		t.Errorf("the second message: exit %d, want %d and 429: %s", code, exitResource, says)
+	}
+	if again, err := os.ReadFile(filepath.Join(dir, "study", "messages.log")); err != nil || !bytes.Equal(log, again) {
+		t.Errorf("a message beyond the rate is in the log (%v)", err)
+	}
+	remote := serve.Remote{URL: address}
+	if st, err := remote.State(context.Background()); err != nil || st.Visits != 1 {
+		t.Errorf("state %+v, %v after one message", st, err)
+	}
+	if code := stop(); code != exitOK {
+		t.Errorf("exit %d", code)
+	}
+	var kept memoryFile
+	text, err := os.ReadFile(filepath.Join(dir, "b.json"))
+	if err != nil || json.Unmarshal(text, &kept) != nil || len(kept.Answers) != 1 {
+		t.Fatalf("the refused client remembers %s, %v", text, err)
+	}
+	address, stop = localServer(t, dir, append(serving, "--messages-per-second", "1000")...)
+	defer stop()
+	if code, says := answerAs(t, dir, address, "b"); code != exitOK {
+		t.Errorf("within the rate: exit %d: %s", code, says)
+	}
+	if log, err = os.ReadFile(filepath.Join(dir, "study", "messages.log")); err != nil || !strings.Contains(string(log), kept.Answers[0].Message.Seed) {
+		t.Errorf("the server has another message than the one remembered (%v)", err)
+	}
+}
+
+// made is a message for a plan, as JSON.
+func made(t *testing.T, dir, user string, plan ...string) string {
+	t.Helper()
+	if code, out, errs := dyad(t, dir, append([]string{"local", "plan", "--out", "p.json", "--force"}, plan...)...); code != exitOK {
+		t.Fatal(out + errs)
+	}
+	code, out, errs := dyad(t, dir, "--json", "local", "client", "--protocol", "p.json", "--data", "patients.csv", "--schema", "patients.yaml",
+		"--user", user, "--memory", user+"-made.json", "--max-epsilon", "9")
+	var r localAnswer
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK {
+		t.Fatal(err, out, errs)
+	}
+	text, err := json.Marshal(r.Message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func post(t *testing.T, address, body string, headers ...string) int {
+	t.Helper()
+	request, err := http.NewRequest(http.MethodPost, address+"/v1/messages", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	r, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	_, _ = io.Copy(io.Discard, r.Body)
+	return r.StatusCode
+}
+
+// A body and a header have a largest size; what is larger is not read and changes
+// nothing, what is just as large counts.
+func TestLocalServerBounds(t *testing.T) {
+	dir := clinic(t, 60)
+	plan := []string{"-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
+	message := made(t, dir, "a", plan...)
+	address, stop := localServer(t, dir, append(plan, "--dir", "study")...)
+	defer stop()
+	visits := func() int64 {
+		st, err := serve.Remote{URL: address}.State(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Visits
+	}
+	const most = 4096
+	padded := func(n int) string { return strings.Repeat(" ", n-len(message)) + message }
+	for _, n := range []int{most + 1, 10 * most, 1 << 22} {
+		if code := post(t, address, padded(n)); code != http.StatusRequestEntityTooLarge {
+			t.Errorf("a body of %d bytes: status %d", n, code)
+		}
+	}
+	if code := post(t, address, message, "X-Long", strings.Repeat("x", 64<<10)); code != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("a header of 64 KiB: status %d", code)
+	}
+	if n := visits(); n != 0 {
+		t.Errorf("%d oversized messages were counted", n)
+	}
+	if code := post(t, address, padded(most)); code != http.StatusOK || visits() != 1 {
+		t.Errorf("a body of %d bytes: status %d, %d messages", most, code, visits())
+	}
+}
+
+// A message that is on its way when the server is interrupted is taken, acknowledged and
+// there after a restart; later ones find no server.
+func TestLocalServerFinishesItsWork(t *testing.T) {
+	dir := clinic(t, 60)
+	plan := []string{"-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
+	message := made(t, dir, "a", plan...)
+	address, stop := localServer(t, dir, append(plan, "--dir", "study")...)
+	connection, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	// The server asks for the body when the request is in work.
+	fmt.Fprintf(connection, "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", len(message))
+	answer := bufio.NewReader(connection)
+	if line, err := answer.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatalf("%q, %v, want 100 Continue", line, err)
+	}
+	if _, err := answer.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(connection, message[:20]); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan int, 1)
+	go func() { ended <- stop() }()
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		late, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+		if err != nil {
+			break // it listens no more
+		}
+		late.Close()
+		if time.Since(began) > 8*time.Second {
+			t.Fatal("an interrupted server still listens")
+		}
+	}
+	select {
+	case code := <-ended:
+		t.Fatalf("the server ended with %d while a message was on its way", code)
+	default:
+	}
+	if code, says := answerAs(t, dir, address, "late"); code != exitResource {
+		t.Errorf("a client after the interrupt: exit %d: %s", code, says)
+	}
+	if _, err := io.WriteString(connection, message[20:]); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.ReadResponse(answer, nil)
+	if err != nil || r.StatusCode != http.StatusOK {
+		t.Fatalf("the message on its way: %v, %v", r, err)
+	}
+	r.Body.Close()
+	if code := <-ended; code != exitOK {
+		t.Errorf("exit %d", code)
+	}
+	var check localServerState
+	code, out, errs := dyad(t, dir, append([]string{"--json", "local", "server", "--check", "--dir", "study"}, plan...)...)
+	if err := json.Unmarshal([]byte(out), &check); err != nil || code != exitOK || check.State.Visits != 1 {
+		t.Errorf("after the restart: exit %d, %v, %d messages: %s", code, err, check.State.Visits, out+errs)
+	}
+}
+
+// With --tokens nobody can send in the place of another, or see how often they did.
+func TestLocalServerTokens(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	dir := clinic(t, 60)
+	serving := []string{"-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
+	for name, args := range map[string][]string{"study.json": serving, "later.json": append(serving, "--epsilon", "0.5")} {
+		if code, _, errs := dyad(t, dir, append([]string{"local", "plan", "--out", name}, args...)...); code != exitOK {
+			t.Fatal(errs)
+		}
+	}
+	token := func(key, user string) string {
+		code, out, errs := dyad(t, dir, "local", "token", "--protocol", "study.json", "--key", key, user)
+		if code != exitOK {
+			t.Fatal(out + errs)
+		}
+		write(t, dir, user+"-"+key, out)
+		return user + "-" + key
+	}
+	alice, bob := token("tokens.key", "alice"), token("tokens.key", "bob")
+	stranger := token("other.key", "alice")
+	if code, out, errs := dyad(t, dir, "local", "token", "--protocol", "later.json", "--key", "tokens.key", "alice"); code != exitOK {
+		t.Fatal(errs)
+	} else {
+		write(t, dir, "later.token", out)
+	}
+	serving = append(serving, "--dir", "study")
+	address, stop := localServer(t, dir, append(serving, "--tokens", "tokens.key", "--messages-per-second", "0.001")...)
+	visits := func(user, file string) (int, error) {
+		words, err := serve.ReadToken(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request, err := http.NewRequest(http.MethodGet, address+"/v1/users/"+user, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+words)
+		r, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		var seen struct {
+			Visits int `json:"user_visits"`
+		}
+		if r.StatusCode != http.StatusOK {
+			return 0, fmt.Errorf("status %d", r.StatusCode)
+		}
+		return seen.Visits, json.NewDecoder(r.Body).Decode(&seen)
+	}
+	log := func() string {
+		text, err := os.ReadFile(filepath.Join(dir, "study", "messages.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	empty := log()
+	// Mallory has a token, but not that of alice.
+	for what, more := range map[string][]string{"no token": nil, "the token of bob": {"--token", bob}, "a token of another key": {"--token", stranger}, "a token of another study": {"--token", "later.token"}} {
+		code, says := answerAs(t, dir, address, "alice", append(more, "--memory", "mallory.json")...)
+		if code != exitFailure || !strings.Contains(says, "403") {
+			t.Errorf("%s: exit %d, want %d and 403: %s", what, code, exitFailure, says)
+		}
+	}
+	for _, header := range []string{"", "Bearer", "Bearer ", "Basic YTpi", "Bearer ====", "Bearer " + strings.Repeat("A", 43)} {
+		if code := post(t, address, `{"user":"alice","epoch":1,"takes":true}`, "Dyad-User", "alice", "Authorization", header); code != http.StatusForbidden {
+			t.Errorf("authorization %q: status %d, want 403", header, code)
+		}
+	}
+	if log() != empty {
+		t.Error("a message without its token is in the log")
+	}
+	if n, err := visits("alice", alice); n != 0 || err != nil {
+		t.Errorf("alice was charged %d visits (%v) for the messages of others", n, err)
+	}
+	if _, err := visits("alice", bob); err == nil {
+		t.Error("bob can see the visits of alice")
+	}
+	// What was refused did not use up the rate of one message.
+	if code, says := answerAs(t, dir, address, "alice", "--token", alice); code != exitOK {
+		t.Errorf("alice: exit %d: %s", code, says)
+	}
+	if n, err := visits("alice", alice); n != 1 || err != nil {
+		t.Errorf("alice: %d visits, %v, want 1", n, err)
+	}
+	if code, says := answerAs(t, dir, address, "bob", "--token", bob); code != exitResource || !strings.Contains(says, "429") {
+		t.Errorf("bob beyond the rate: exit %d: %s", code, says)
+	}
+	stop()
+	// Control: a server without --tokens takes the message of anybody.
+	address, stop = localServer(t, dir, serving...)
+	defer stop()
+	if code, says := answerAs(t, dir, address, "carol"); code != exitOK {
+		t.Errorf("without --tokens: exit %d: %s", code, says)
+	}
+	if code, says := answerAs(t, dir, "http://learn.invalid", "carol", "--token", alice); code != exitInput || !strings.Contains(says, "in clear") {
+		t.Errorf("a token over http: exit %d: %s", code, says)
+	}
+	write(t, dir, "empty.json", "{}")
+	for what, args := range map[string][]string{
+		"a key that is none":    {"local", "server", "--check", "--tokens", "patients.csv", "--dir", "x", "-n", "5", "-d", "2"},
+		"no key":                {"local", "server", "--check", "--tokens", "none.key", "--dir", "x", "-n", "5", "-d", "2"},
+		"an id of 129 bytes":    {"local", "token", "--protocol", "study.json", "--key", "tokens.key", strings.Repeat("u", 129)},
+		"a damaged key":         {"local", "token", "--protocol", "study.json", "--key", "patients.csv", "u"},
+		"a token that is none":  {"local", "client", "--server", address, "--token", "patients.csv", "--data", "patients.csv", "--schema", "patients.yaml", "--user", "x", "--memory", "x.json", "--max-epsilon", "9"},
+		"an id of 0 bytes":      {"local", "token", "--protocol", "study.json", "--key", "tokens.key", ""},
+		"a key in no directory": {"local", "token", "--protocol", "study.json", "--key", "none/tokens.key", "u"},
+		"no protocol":           {"local", "token", "--key", "tokens.key", "u"},
+		"protocol that is none": {"local", "token", "--protocol", "patients.csv", "--key", "tokens.key", "u"},
+		"an empty protocol":     {"local", "token", "--protocol", "empty.json", "--key", "tokens.key", "u"},
+		"a key on a device":     {"local", "server", "--check", "--tokens", os.DevNull, "--dir", "x", "-n", "5", "-d", "2"},
+	} {
+		if code, out, errs := dyad(t, dir, args...); code != exitInput {
+			t.Errorf("%s: exit %d, want %d: %s", what, code, exitInput, out+errs)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, "tokens.key")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the key file has mode %v (%v)", info.Mode(), err)
+	}
+}

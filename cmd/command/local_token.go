@@ -1,0 +1,87 @@
+package command
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"dyad/algorithms/local/serve"
+	"dyad/engine/dataset"
+)
+
+type localTokenCmd struct {
+	Key          string   `private:"key of tokens" required:"" placeholder:"FILE" help:"Key file, for \"dyad local server --tokens\"; made if it is not there. Anyone who has it can make tokens for every user."`
+	Protocol     string   `required:"" placeholder:"FILE" help:"Protocol file of \"dyad local plan --out\", with the flags of the server: the study that the tokens are for."`
+	LookAlikeIDs string   `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"Ids that differ only in case, white space, quotes, invisible characters or forms of the same letters. refuse: they may be one person; allow: they are different users."`
+	Users        []string `arg:"" name:"user" help:"Ids of users."`
+}
+
+// Help shows examples.
+func (localTokenCmd) Help() string {
+	return `Prints one token for each user. The same key, protocol and id always give the same token, and the server keeps no list:
+only users with a token can take part, once in each epoch. Hand a token to its user in private. A server of another
+protocol refuses it, also one with the same key; for two studies of one protocol take two keys. To revoke tokens, make
+new ones with another key file. Tokens of versions that asked for no --protocol are refused: make new ones.
+
+Examples:
+  dyad local plan -n 300 --schema patients.yaml --epochs 2 --out study-plan.json
+  dyad local token --key tokens.key --protocol study-plan.json p7
+  dyad local token --key tokens.key --protocol study-plan.json p7 p8 p9 --json`
+}
+
+// localToken is one entry of the JSON output of local token.
+type localToken struct {
+	User  string `json:"user"`
+	Token string `json:"token"`
+}
+
+// Run prints tokens.
+func (c *localTokenCmd) Run(a *app) error {
+	if c.LookAlikeIDs != string(dataset.AllowLookAlikes) {
+		first := map[string]int{}
+		for i, u := range c.Users {
+			k := dataset.IDKey(u)
+			if j, ok := first[k]; ok && c.Users[j] != u {
+				return badInput("users %d and %d have ids that look alike; give one person one id, or allow such ids (--look-alike-ids allow)", j+1, i+1)
+			}
+			first[k] = i
+		}
+	}
+	protocol, err := readProtocol(c.Protocol)
+	if err == nil {
+		_, err = protocol.Plan()
+	}
+	if err != nil {
+		return asInput(err)
+	}
+	key, err := serve.ReadTokenKey(c.Key)
+	made := errors.Is(err, fs.ErrNotExist)
+	if made {
+		key, err = serve.NewTokenKey()
+	}
+	if err != nil {
+		return asInput(err)
+	}
+	study := key.Study(protocol)
+	tokens := make([]localToken, len(c.Users))
+	var text strings.Builder
+	for i, u := range c.Users {
+		t, err := study.Token(u)
+		if err != nil {
+			return asInput(err)
+		}
+		tokens[i] = localToken{u, t}
+		text.WriteString(t)
+		if len(c.Users) > 1 {
+			text.WriteString(" " + u)
+		}
+		text.WriteByte('\n')
+	}
+	if made {
+		if err := key.Create(c.Key); err != nil {
+			return asInput(err)
+		}
+		a.note("dyad: a key was drawn and written to %s", c.Key)
+	}
+	return a.emit(tokens, text.String())
+}

@@ -1,0 +1,104 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"dyad/algorithms"
+)
+
+// The levels of --log-format json.
+const (
+	levelInfo    = "info"
+	levelWarning = "warn"
+	levelError   = "error"
+)
+
+// logEntry is a line of --log-format json.
+type logEntry struct {
+	Time    time.Time `json:"time"`
+	Level   string    `json:"level"`
+	Message string    `json:"message"`
+	Done    int       `json:"done,omitempty"`  // steps of Total, of progress
+	Total   int       `json:"total,omitempty"` // a public number
+}
+
+// jsonLog writes what would go to standard error as one JSON object a line. Every line has the time at which
+// the command began: how long a step takes can depend on private records, and on how many rows a person has,
+// and logs are read by others. For the same reason progress is a line for each tenth of a public number of
+// steps, and not one for each second.
+type jsonLog struct {
+	mu    sync.Mutex
+	to    io.Writer
+	began time.Time
+}
+
+// asksForJSON says whether a command line has --log-format json, before it is parsed: errors in it are logged too.
+func asksForJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	i := slices.Index(args, "--log-format")
+	return i >= 0 && i+1 < len(args) && args[i+1] == "json" || slices.Contains(args, "--log-format=json")
+}
+
+// Write implements io.Writer: b is one message, such as Fprintf writes it.
+func (l *jsonLog) Write(b []byte) (int, error) {
+	level, text := levelInfo, strings.TrimSpace(string(b))
+	if strings.HasPrefix(text, "dyad: warning: ") {
+		level, text = levelWarning, strings.TrimPrefix(text, "dyad: warning: ")
+	}
+	return len(b), l.log(logEntry{Level: level, Message: text})
+}
+
+// log writes an entry, unless it is empty.
+func (l *jsonLog) log(e logEntry) error {
+	if e.Message == "" {
+		return nil
+	}
+	lines := strings.Split(e.Message, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimPrefix(lines[i], "dyad: ")
+	}
+	e.Time, e.Message = l.began, strings.Join(lines, "\n")
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err = l.to.Write(append(text, '\n'))
+	return err
+}
+
+// fail writes an error to standard error, or to a log.
+func fail(stderr io.Writer, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if l, ok := stderr.(*jsonLog); ok {
+		_ = l.log(logEntry{Level: levelError, Message: text}) // nobody is left to tell
+		return
+	}
+	fmt.Fprintln(stderr, text)
+}
+
+// tenths logs the progress of something: one line for each tenth of it.
+func (l *jsonLog) tenths(what func() string) func(done, total int) {
+	told := 0
+	return func(done, total int) {
+		if total <= 0 || 10*done/total <= told {
+			return
+		}
+		told = 10 * done / total
+		_ = l.log(logEntry{Level: levelInfo, Message: what(), Done: done, Total: total}) // a log that cannot be written to does not stop a run
+	}
+}
+
+// logged is a tracker that logs.
+func (l *jsonLog) logged(what string) algorithms.Tracker {
+	return algorithms.Tracker{OnStep: l.tenths(func() string { return what })}
+}

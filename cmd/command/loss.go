@@ -1,0 +1,47 @@
+package command
+
+import (
+	"cmp"
+	"strings"
+
+	lib "dyad"
+	"dyad/engine"
+)
+
+// lossFlags choose the pair loss.
+type lossFlags struct {
+	Loss      string             `type:"formula" placeholder:"NAME|EXPR" help:"Pair loss phi(u): a name of \"dyad losses\", or a formula such as 'log1p(exp(-u))'. u is the margin of a pair, positive if the pair is right. Default: logistic, but for algorithms with a loss of their own."`
+	LossParam map[string]float64 `name:"loss-param" placeholder:"K=V" help:"Value of a name in the formula, or of a parameter of a named loss; may be repeated."`
+	LossClip  float64            `positive:"" name:"loss-clip" placeholder:"C" help:"Clamp phi' of every pair to [-C, C], for a loss whose slope has no bound. Default: no clipping."`
+}
+
+// named says that the user chose a loss.
+func (f lossFlags) named() bool { return f.Loss != "" || f.LossParam != nil || f.LossClip != 0 }
+
+// definition is the loss that the flags describe.
+func (f lossFlags) definition() (lib.Loss, error) {
+	l, err := lib.NewLoss(cmp.Or(f.Loss, "logistic"), f.LossParam, f.LossClip)
+	if err != nil {
+		if text, ok := strings.CutPrefix(err.Error(), "dyad: loss"); ok {
+			err = badInput("--loss%s", text)
+		}
+	}
+	return l, err
+}
+
+// loss is the pair loss of the flags for a task.
+func (f lossFlags) loss(task string) (engine.Loss, error) {
+	s, err := f.definition()
+	if err != nil {
+		return nil, err
+	}
+	return s.Of(task)
+}
+
+// marginText says what u is.
+func marginText(task string) string {
+	if task == taskMetric {
+		return "u = y y' (1 - (x - x')^T W (x - x'))"
+	}
+	return "u = (y - y') w.(x - x')"
+}

@@ -1,0 +1,191 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"dyad/internal/files"
+)
+
+type manCmd struct {
+	Command []string `arg:"" optional:"" help:"Words of the command; without any: the page of the program."`
+	Dir     string   `placeholder:"FOLDER" help:"Write the pages of all commands into this folder, and replace those that are there."`
+}
+
+// Help shows examples.
+func (manCmd) Help() string {
+	return `Prints a manual page in roff, as man(1) shows it. The Debian package has all pages.
+
+Examples:
+  dyad man
+  dyad man pairs train
+  dyad man --dir man1`
+}
+
+// Run writes pages.
+func (c *manCmd) Run(a *app) error {
+	parser, err := newParser(&cli{}, io.Discard, io.Discard)
+	if err != nil {
+		return err
+	}
+	if c.Dir == "" {
+		node := parser.Model.Node
+		for i, word := range c.Command {
+			next := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Type == kong.CommandNode && n.Name == word })
+			if next < 0 {
+				return badInput("there is no command %s; dyad --help lists all", strings.Join(c.Command[:i+1], " "))
+			}
+			node = node.Children[next]
+		}
+		text := manPage(node)
+		if a.json {
+			return a.emit(map[string]string{"page": manName(node) + ".1", "text": text}, "")
+		}
+		_, err = io.WriteString(a.stdout, text)
+		return err
+	}
+	if len(c.Command) > 0 {
+		return badInput("--dir writes the pages of all commands: leave %s out", strings.Join(c.Command, " "))
+	}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return asInput(err)
+	}
+	var pages []string
+	var walk func(n *kong.Node) error
+	walk = func(n *kong.Node) error {
+		name := manName(n) + ".1"
+		if err := files.Replace(filepath.Join(c.Dir, name), []byte(manPage(n))); err != nil {
+			return asInput(err)
+		}
+		pages = append(pages, name)
+		for _, child := range n.Children {
+			if child.Type == kong.CommandNode && !child.Hidden {
+				if err := walk(child); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	if err := walk(parser.Model.Node); err != nil {
+		return err
+	}
+	return a.emit(map[string]any{"dir": c.Dir, "pages": pages}, fmt.Sprintf("%d pages are in %s\n", len(pages), c.Dir))
+}
+
+// manName is the name of the page of a command.
+func manName(n *kong.Node) string {
+	return strings.ReplaceAll(commandLine(n), " ", "-")
+}
+
+// commandLine is how a command is called.
+func commandLine(n *kong.Node) string {
+	if n.Parent == nil {
+		return "dyad"
+	}
+	return commandLine(n.Parent) + " " + n.Name
+}
+
+// roff escapes a text: backslashes, the hyphens of flags, and lines that begin like a request.
+func roff(text string) string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\e`), "-", `\-`)
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, ".") || strings.HasPrefix(l, "'") {
+			lines[i] = `\&` + l
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// manPage is the page of a command in the macros of man(7). It has no date: the same program writes the same page.
+func manPage(n *kong.Node) string {
+	var b strings.Builder
+	title := strings.ToUpper(manName(n))
+	fmt.Fprintf(&b, ".\\\" written by \"dyad man\"\n.TH %q 1 \"\" %q \"User Commands\"\n", roff(title), "dyad "+version)
+	short := strings.TrimSuffix(n.Help, ".")
+	if n.Parent == nil {
+		short = "pairwise learning with differential privacy"
+	}
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.B %s\n", roff(manName(n)), roff(short), roff(commandLine(n)))
+	if !n.Leaf() {
+		b.WriteString(".I COMMAND\n")
+	}
+	for _, p := range n.Positional {
+		fmt.Fprintf(&b, ".I %s\n", roff(p.Summary()))
+	}
+	b.WriteString("[flags]\n.SH DESCRIPTION\n")
+	detail := n.Detail
+	if n.Parent == nil {
+		detail = n.Help
+	}
+	description, examples, _ := strings.Cut(detail, "Examples:\n")
+	if strings.TrimSpace(description) == "" {
+		description = n.Help
+	}
+	for i, paragraph := range strings.Split(strings.TrimSpace(description), "\n\n") {
+		if i > 0 {
+			b.WriteString(".PP\n")
+		}
+		b.WriteString(roff(paragraph) + "\n")
+	}
+	if len(n.Positional) > 0 {
+		b.WriteString(".SH ARGUMENTS\n")
+		for _, p := range n.Positional {
+			fmt.Fprintf(&b, ".TP\n.I %s\n%s\n", roff(p.Summary()), roff(p.Help))
+		}
+	}
+	var also []string
+	if !n.Leaf() {
+		b.WriteString(".SH COMMANDS\n")
+		for _, child := range n.Children {
+			if child.Type == kong.CommandNode && !child.Hidden {
+				fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(commandLine(child)), roff(child.Help))
+				also = append(also, manName(child))
+			}
+		}
+	}
+	for i, level := range slices.Backward(n.AllFlags(true)) {
+		heading := "OPTIONS"
+		if i == 0 && n.Parent != nil {
+			heading = "OPTIONS OF ALL COMMANDS"
+		}
+		fmt.Fprintf(&b, ".SH %s\n", heading)
+		for _, f := range level {
+			name := "--" + f.Name
+			if f.Short != 0 {
+				name = fmt.Sprintf("-%c, %s", f.Short, name)
+			}
+			fmt.Fprintf(&b, ".TP\n.B %s", roff(name))
+			if !f.IsBool() {
+				fmt.Fprintf(&b, "=%s", roff(f.FormatPlaceHolder()))
+			}
+			fmt.Fprintf(&b, "\n%s\n", roff(f.Help))
+		}
+	}
+	if examples != "" {
+		var lines []string
+		for line := range strings.Lines(examples) {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(strings.TrimSpace(strings.Join(lines, "\n"))))
+	}
+	b.WriteString(".SH EXIT STATUS\n")
+	for _, e := range exits() {
+		fmt.Fprintf(&b, ".TP\n%d\n%s\n", e.code, roff(e.meaning))
+	}
+	if n.Parent != nil {
+		also = append(also, manName(n.Parent))
+	}
+	for i := range also {
+		also[i] = fmt.Sprintf(".BR %s (1)", roff(also[i]))
+	}
+	fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", strings.Join(also, ",\n"))
+	return b.String()
+}

@@ -1,0 +1,112 @@
+package command
+
+import (
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/embedding"
+)
+
+// networkFlags make a model nonlinear, and say how noisy gradients become steps.
+type networkFlags struct {
+	ModelKind  string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"linear, or mlp: a network with up to two hidden layers, whose output is a score, or with --task metric an embedding (docs/networks.md)."`
+	Hidden     []int   `placeholder:"N,..." help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
+	Dim        int     `positive:"" placeholder:"M" help:"Dimension of the embedding of --model mlp with --task metric. Default: 16."`
+	Activation string  `enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
+	Compare    string  `name:"similarity" enum:",cosine,distance,contrastive" default:"" placeholder:"HOW" help:"How embeddings are compared: cosine, distance, or contrastive, which has a loss of its own. Default: cosine."`
+	Clip       float64 `name:"jacobian-clip" positive:"" placeholder:"C" help:"Norm to which the Jacobian of every record is clipped with --model mlp; public. Default: sqrt(H/2) for H units in the last hidden layer."`
+	Gain       float64 `positive:"" placeholder:"S" help:"Standard deviation of the weights that the first hidden layer starts with. Default: 2."`
+	InitSeed   uint64  `placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
+	Init       string  `placeholder:"MODEL" help:"Model file whose weights are the start of --model mlp: trained on public data, or with a guarantee of its own. The report says so."`
+
+	Update   string  `enum:",plain,momentum,adam" default:"" placeholder:"RULE" help:"How gradient-perturbation and subsampled-descent make steps of released gradients: plain, momentum or adam, which subtracts the variance of the noise. Default: plain, and adam with --model mlp."`
+	Momentum float64 `positive:"" placeholder:"B" help:"Weight of earlier gradients with --update momentum or adam, below 1. Default: 0.9."`
+	Decay    string  `enum:",constant,linear,cosine,root,step" default:"" placeholder:"HOW" help:"How their step sizes fall: constant, linear, cosine, root (1/sqrt t) or step (halved three times). Default: constant, and linear with --model mlp."`
+	Tail     float64 `name:"tail-average" positive:"" placeholder:"F" help:"Fraction of their last iterates whose mean is the model, below 1. Default: only the last one."`
+}
+
+// network is the network of the flags, nil for a linear model.
+func (f networkFlags) network() (*lib.Network, error) {
+	if f.ModelKind != lib.MLP {
+		for flag, given := range map[string]bool{"--hidden": f.Hidden != nil, "--dim": f.Dim != 0, "--activation": f.Activation != "", "--similarity": f.Compare != "", "--jacobian-clip": f.Clip != 0, "--gain": f.Gain != 0, "--init-seed": f.InitSeed != 0, "--init": f.Init != ""} {
+			if given {
+				return nil, badInput("%s is for --model mlp", flag)
+			}
+		}
+		return nil, nil
+	}
+	n := &lib.Network{Hidden: f.Hidden, Dim: f.Dim, Activation: f.Activation, Compare: f.Compare, Clip: f.Clip, Gain: f.Gain, Seed: f.InitSeed}
+	if len(f.Hidden) == 1 && f.Hidden[0] == 0 {
+		n.Hidden = []int{}
+	}
+	if f.Init != "" {
+		m, err := readModel(f.Init)
+		if err != nil {
+			return nil, err
+		}
+		n.Init = m
+	}
+	return n, nil
+}
+
+// optimizerOptions are the options of steps, with their defaults for a network.
+func (f networkFlags) optimizerOptions(algorithm string) []algorithms.Option {
+	takes := algorithm == "" || algorithm == algorithms.AutoName || algorithm == algorithms.SubsampledDescent{}.Info().Name || algorithm == algorithms.GradientPerturbation{}.Info().Name
+	if usual := lib.NetworkOptimizer(); f.ModelKind == lib.MLP && takes && f.Update == "" && f.Decay == "" {
+		f.Update, f.Decay = usual.Update, usual.Decay
+	}
+	return []algorithms.Option{
+		{Name: "--update", Field: "Update", Value: f.Update}, {Name: "--momentum", Field: "Momentum", Value: f.Momentum},
+		{Name: "--decay", Field: "Decay", Value: f.Decay}, {Name: "--tail-average", Field: "Tail", Value: f.Tail},
+	}
+}
+
+// scoredBy is a released model as an evaluation sees it.
+func scoredBy(m *lib.Model, loss engine.Loss) (scored, error) {
+	s := scored{task: m.Task, loss: loss, weights: m.Weights, matrix: m.Matrix(), schema: m.Encoder.Schema()}
+	if m.Network == nil {
+		return s, nil
+	}
+	var err error
+	s.network = m
+	s.weights, s.loss, err = m.Readout()
+	return s, err
+}
+
+// auditNetworkFlags make the audited model a network.
+type auditNetworkFlags struct {
+	ModelKind string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"As for train; gradient-perturbation, dpgdc2 and subsampled-descent train networks."`
+	Hidden    []int   `placeholder:"N,..." help:"As for train."`
+	Dim       int     `positive:"" placeholder:"M" help:"As for train."`
+	Clip      float64 `name:"jacobian-clip" positive:"" placeholder:"C" help:"As for train."`
+}
+
+// network gives the problem of an audit the loss of a network; linear losses are logistic then.
+func (f auditNetworkFlags) network(c *auditRecordsCmd, p *engine.Problem) error {
+	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Dim: f.Dim, Clip: f.Clip}.network()
+	if n == nil || err != nil {
+		return err
+	}
+	if c.Radius != 0 || c.WorstStart {
+		return badInput("a network takes no --radius and no --worst-start: its layers have balls of their own, and its start is drawn")
+	}
+	var of lib.Loss
+	if c.Loss != "linear" {
+		if of, err = (lossFlags{c.Loss, c.LossParam, c.LossClip}).definition(); err != nil {
+			return err
+		}
+	}
+	loss, err := n.PairLoss(c.Task, p.D, of)
+	if err == nil {
+		p.Loss, p.Radius = loss, loss.Radius()
+	}
+	return err
+}
+
+// backendOf is what the runs of an audit compute gradients by.
+func backendOf(p engine.Problem) engine.Backend {
+	if _, ok := p.Loss.(embedding.Loss); ok {
+		return embedding.Backend{Workers: 1}
+	}
+	return auditBackend
+}

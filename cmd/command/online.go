@@ -1,0 +1,373 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/algorithms/online"
+	"dyad/engine/dataset"
+	"dyad/internal/experiment"
+	"dyad/internal/files"
+	"dyad/internal/tasks"
+	"dyad/privacy"
+	"dyad/privacy/ledger"
+)
+
+type onlineCmd struct {
+	Data      string `default:"-" placeholder:"FILE" help:"Records, CSV, JSON lines or LIBSVM; - is standard input."`
+	Schema    string `required:"" placeholder:"FILE" help:"Schema of the records (YAML)."`
+	Records   int    `positive:"" required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
+	State     string `private:"state of a stream" required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer, and with dpftrl or --secret-state functions of all records: keep it private."`
+	Resume    bool   `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were taken before are skipped; standard input goes on with new ones."`
+	Follow    bool   `help:"Wait for more at the end of FILE, until interrupted."`
+	Algorithm string `placeholder:"NAME" help:"onpairc (convex), onpairstrc (strongly convex, needs --l2), dpftrl (correlated noise, less of it from about 64 updates on) or ongiga (not private). Default: onpairc, or ongiga with --mode nonprivate."`
+	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
+	Task      string `default:"auc" enum:"auc,metric" help:"As for train."`
+	lossFlags
+	Epsilon    float64  `default:"1" help:"Epsilon to spend on all releases together."`
+	Delta      *float64 `placeholder:"DELTA" help:"Delta. Default: min(1e-5, n^-1.5)."`
+	L2         float64  `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2."`
+	Radius     float64  `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
+	PublicData bool     `help:"The records are public: nothing is charged, and every line has the AUC of the scores given before each label was used."`
+	Average    bool     `help:"Write the average of the iterates with each release, at no further cost (online-to-batch)."`
+	Out        string   `writes:"model" short:"o" placeholder:"FILE" help:"Model file for the last release, or the average with --average, written at the end of the run."`
+	Force      bool     `help:"Replace an existing model file; with --resume that of an earlier attempt at this run is replaced anyway."`
+	Regret     bool     `help:"With public records: end with the measured regret against the best fixed model, which is not private. Keeps all records in memory."`
+	DataID     string   `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
+	streamFlags
+	unsoundFlag
+	confirmFlag
+	pageFlag
+	ledgerFlag
+}
+
+// Help shows examples.
+func (onlineCmd) Help() string {
+	return `Writes JSON lines: first the guarantee of all releases together, then a model after every K records. A release is
+written after the state that holds it and a count of the releases, next to the ledger, are on disk: whatever copy of a state is
+resumed, no release is drawn twice. A resumed stream first repeats the last release, which a crash may have kept from its reader. The charge is made when the first record arrives, for
+--records of them.
+
+Examples:
+  dyad online --data patients.csv --schema patients.yaml --records 100000 --every 100 --state patients.state
+  tail -f patients.csv | dyad online --schema patients.yaml --records 100000 --every 100 --state patients.state
+  dyad online --data patients.csv --schema patients.yaml --records 2000 --state public.state --public-data --regret
+Stopped, each goes on with the same flags and --resume (--regret cannot).`
+}
+
+// onlineStart is the first line of the output.
+type onlineStart struct {
+	Algorithm string            `json:"algorithm"`
+	Features  []string          `json:"features"`
+	Noise     float64           `json:"sigma"` // of one released query
+	StepRule  string            `json:"step_sizes"`
+	Guarantee privacy.Guarantee `json:"guarantee"`
+	DataID    string            `json:"data_id"`
+	Run       string            `json:"run,omitempty"`
+	Records   int               `json:"records"` // taken before
+}
+
+// onlineRelease is a released model.
+type onlineRelease struct {
+	Records int       `json:"records"`
+	Release int       `json:"release"`
+	Weights []float64 `json:"weights"`
+	Average []float64 `json:"average,omitempty"`
+	AUC     *float64  `json:"prequential_auc,omitempty"` // public data only
+}
+
+// onlineRegret is the last line with --regret.
+type onlineRegret struct {
+	Measured *experiment.RegretReport `json:"measured_regret"`
+}
+
+// onlineRun is a run of the command.
+type onlineRun struct {
+	*onlineCmd
+	a       *app
+	schema  *dataset.Schema
+	encoder *dataset.Encoder
+	plan    *algorithms.Plan
+	public  bool
+	out     *files.Output // nil without --out
+	page    *files.Output // nil without --report
+	stream  *online.Stream
+	skip    int // rows of the file that were taken before
+	scores  prequential
+	regret  *experiment.Regret // nil unless measured
+}
+
+// Run reads records until they or the horizon end.
+func (c *onlineCmd) Run(a *app) error {
+	o := &onlineRun{onlineCmd: c, a: a}
+	var state *online.StateError
+	err := o.prepare()
+	if err != nil {
+		return err
+	}
+	o.stream, err = online.Open(o.plan, online.Options{State: c.State, Resume: c.Resume, Public: o.public, DataID: c.DataID, Ledger: o.openLedger, Trace: a.at})
+	switch {
+	case !c.Resume && errors.Is(err, fs.ErrExist):
+		return badInput("%s exists; continue it with --resume, or name another --state", c.State)
+	case errors.As(err, &state), errors.Is(err, ledger.ErrResume):
+		return asInput(err)
+	case err != nil:
+		return err
+	}
+	defer o.stream.Close()
+	if err := o.repeat(); err != nil {
+		return err
+	}
+	err = o.read()
+	ended := errors.Is(err, algorithms.ErrStreamEnd)
+	switch {
+	case !o.stream.Begun() || errors.Is(err, online.ErrLost):
+		return err
+	case err == nil || ended || errors.Is(err, context.Canceled):
+		return o.stop(err)
+	case !o.public:
+		fail(a.stderr, "dyad: run %s is charged; the same command with --resume continues it at no further cost", o.stream.Run())
+	}
+	return err
+}
+
+// openLedger opens the ledger of a private run.
+func (o *onlineRun) openLedger() (*ledger.Ledger, error) {
+	l, _, err := o.a.openLedger(o.ledgerFlag, o.Resume)
+	if err == nil && o.out != nil {
+		files.SweepKept(l, filepath.Dir(o.out.Path))
+	}
+	return l, err
+}
+
+// repeat announces a stream that goes on and writes its last release, which a crash may have
+// kept from its reader.
+func (o *onlineRun) repeat() error {
+	if !o.stream.Begun() {
+		return nil
+	}
+	if o.Data != "-" {
+		o.skip = o.stream.Taken()
+	}
+	if err := o.announce(); err != nil {
+		return err
+	}
+	last := o.stream.Last()
+	if last == nil {
+		return nil
+	}
+	o.scores.w = last.Weights
+	return o.line(o.release(last))
+}
+
+// stop ends this attempt in order, after err of the reader: nil, an interrupt or the horizon.
+// Records of the unfinished batch are kept for --resume.
+func (o *onlineRun) stop(err error) error {
+	var elsewhere error
+	saved := false
+	stopped := o.stream.Stop(func() error {
+		o.a.note("dyad: %d records taken, %d releases; the state is in %s", o.stream.Taken(), o.stream.Releases(), o.stream.State())
+		err := o.finish()
+		if isElsewhere(err) {
+			elsewhere, err = err, nil
+		}
+		saved = err == nil
+		return err
+	})
+	if !saved || o.stream.Ended() {
+		err = nil
+	}
+	return errors.Join(elsewhere, err, stopped)
+}
+
+// finish writes what comes after the last release of this attempt.
+func (o *onlineRun) finish() error {
+	away := o.writeModel()
+	if away != nil && !isElsewhere(away) {
+		return away
+	}
+	if o.regret != nil && o.stream.Releases() > 0 && o.a.ctx.Err() == nil {
+		measured, err := o.regret.Measure(o.a.ctx, o.plan)
+		if err != nil {
+			return err
+		}
+		if err := o.line(onlineRegret{measured}); err != nil {
+			return err
+		}
+	}
+	return away
+}
+
+// prepare reads the schema and plans.
+func (o *onlineRun) prepare() (err error) {
+	if o.schema, err = dataset.LoadSchema(o.Schema); err != nil {
+		return asInput(err)
+	}
+	if o.encoder, err = dataset.NewEncoder(o.schema); err != nil {
+		return asInput(err)
+	}
+	if o.Follow && o.Data == "-" {
+		return badInput("--follow waits at the end of a file; standard input ends when its writer says so")
+	}
+	o.public = o.PublicData || o.schema.Public
+	if o.PaperUnsound {
+		if err := o.checkUnsound(o.Mode, o.PublicData); err != nil {
+			return err
+		}
+	}
+	if err := o.unprotected(o.a, o.Mode, o.Schema, o.public, o.Resume); err != nil {
+		return err
+	}
+	if o.DataID == "" {
+		o.DataID = o.schema.DataID
+	} else if !dataset.IsDataID(o.DataID) {
+		return badInput("--data-id is 1 to 128 letters, digits, dots, hyphens or underscores")
+	}
+	flags := planFlags{Algorithm: o.Algorithm, Mode: o.Mode, Task: o.Task, lossFlags: o.lossFlags, Epsilon: o.Epsilon, Delta: o.Delta, L2: &o.L2, Radius: o.Radius, unsound: o.PaperUnsound}
+	if o.plan, err = o.streamFlags.plan(flags, lib.ShapeOf(o.encoder, o.Records)); err != nil {
+		return err
+	}
+	problem := o.plan.Spec.Kernel.Problem()
+	if err := o.a.needsMemory(problem.Loss.ParamDim(problem.D)); err != nil {
+		return err
+	}
+	if o.Regret {
+		if o.regret, err = o.newRegret(); err != nil {
+			return err
+		}
+	}
+	if o.out, err = files.NewOutput(o.Out, o.Force || o.Resume, o.Data, o.Schema, o.State, o.Ledger); err != nil {
+		return err
+	}
+	return o.checkPage()
+}
+
+// release is the output of a release.
+func (o *onlineRun) release(r *online.Release) onlineRelease {
+	out := onlineRelease{Records: r.Records, Release: r.Number, Weights: r.Weights}
+	if o.Average {
+		out.Average = r.Average
+	}
+	return out
+}
+
+func (o *onlineRun) announce() error {
+	noise := 0.0
+	if o.plan.Noise != nil {
+		noise = o.plan.Noise.NoiseNorm(1)
+	}
+	return o.line(onlineStart{
+		Algorithm: o.plan.Algorithm, Features: o.encoder.FeatureNames(), Noise: noise, StepRule: o.plan.Schedule.Name,
+		Guarantee: o.stream.Guarantee(), DataID: o.DataID, Run: o.stream.Run(), Records: o.stream.Taken(),
+	})
+}
+
+func (o *onlineRun) line(v any) error { return json.NewEncoder(o.a.stdout).Encode(v) }
+
+// read feeds the stream.
+func (o *onlineRun) read() error {
+	var r io.Reader = o.a.stdin
+	if o.Data != "-" {
+		var f *os.File
+		err, interrupted := tasks.Await(o.a.ctx, func() (err error) { f, err = os.Open(o.Data); return err }) // a pipe waits for its writer
+		if interrupted != nil {
+			return interrupted
+		}
+		if err != nil {
+			return asInput(fmt.Errorf("cannot read data: %w", err))
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return badInput("%s is a directory; name a file", o.Data)
+		}
+		r = f
+	}
+	o.a.hold()
+	options := dataset.Options{Labels: dataset.LabelsOptional}
+	err := dataset.ScanReader(o.source(), &liveReader{ctx: o.a.ctx, r: r, follow: o.Follow}, o.schema, options, o.take)
+	var parse *dataset.ParseError
+	switch {
+	case o.a.ctx.Err() != nil:
+		return o.a.ctx.Err()
+	case errors.As(err, &parse):
+		return asInput(err)
+	}
+	return err
+}
+
+// source names the records in errors.
+func (o *onlineRun) source() string {
+	if o.Data == "-" {
+		return "standard input"
+	}
+	return o.Data
+}
+
+// take is called for every row.
+func (o *onlineRun) take(r *dataset.Row) error {
+	if o.skip > 0 {
+		o.skip--
+		return nil
+	}
+	if r.Label == "" {
+		return badInput("%s: row %d has no label; a stream learns from labelled records", o.source(), r.Number)
+	}
+	x, err := o.encoder.EncodeRow(r)
+	if err != nil {
+		return asInput(fmt.Errorf("%s: row %d: %w", o.source(), r.Number, err))
+	}
+	if !o.stream.Begun() {
+		if err := o.stream.Begin(); err != nil {
+			return err
+		}
+		if err := o.announce(); err != nil {
+			return err
+		}
+	}
+	if o.public && o.Task == taskAUC {
+		o.scores.add(x, r.Y)
+	}
+	if o.regret != nil {
+		o.regret.Take(x, r.Y)
+	}
+	made, err := o.stream.Take(o.a.ctx, x, r.Y)
+	if err != nil || made == nil {
+		return err
+	}
+	if o.regret != nil {
+		o.regret.Update(made.Weights)
+	}
+	release := o.release(made)
+	if o.public && o.Task == taskAUC {
+		release.AUC = o.scores.auc()
+		o.scores.w = made.Weights
+	}
+	if err := o.line(release); err != nil {
+		return err
+	}
+	o.a.at("released")
+	return nil
+}
+
+// newRegret refuses where a regret cannot be measured or would not be public.
+func (o *onlineRun) newRegret() (*experiment.Regret, error) {
+	problem := o.plan.Spec.Kernel.Problem()
+	parameters := problem.Loss.ParamDim(o.encoder.Dim())
+	switch most := experiment.MostRegretRecords(parameters); {
+	case !o.public:
+		return nil, badInput("--regret compares with the best model for these very records, a figure without noise that no guarantee covers; it is for records declared public (--public-data)")
+	case o.Resume:
+		return nil, badInput("--regret needs the stream from its first record, and a state does not have it; leave out --resume and start again")
+	case o.Records > most:
+		return nil, badInput("--regret sums over all pairs of the stream several hundred times; with %d parameters at most %d --records, not %d", parameters, most, o.Records)
+	}
+	return experiment.NewRegret(o.plan), nil
+}

@@ -1,0 +1,92 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	lib "dyad"
+	"dyad/privacy"
+	"dyad/privacy/ledger"
+)
+
+// writeModel writes the model file, if one is asked for and something was released. Its
+// weights were released before and stay in the state until the run ends, so a crash loses
+// nothing.
+func (o *onlineRun) writeModel() error {
+	last := o.stream.Last()
+	if o.Out == "" || last == nil {
+		return nil
+	}
+	m := model{
+		Format: lib.ModelFormat, Version: version, Created: o.a.began,
+		Task: o.Task, DataID: o.DataID, Run: o.stream.Run(),
+		Features: o.encoder.FeatureNames(), Weights: last.Weights, Encoder: o.encoder,
+		Report: o.plan.Report(), Guarantee: o.stream.Guarantee(),
+	}
+	if m.Guarantee.Warnings = nil; !o.public { // not those of this attempt
+		m.Guarantee.Warnings = o.plan.Guarantee.Warnings
+	}
+	if o.Average {
+		m.Weights = last.Average
+		m.Guarantee.Released += "; this model is the average of the iterates"
+	}
+	m.Report.Guarantee = m.Guarantee
+	text, most, err := m.Size()
+	if err != nil {
+		return err
+	}
+	file, err := o.a.log().Keep(m.Run, text, most, filepath.Dir(o.out.Path))
+	if err != nil {
+		return fmt.Errorf("cannot write the model to %s; the state has it, so --resume writes it: %w", o.Out, err)
+	}
+	out := *o.out
+	out.Force = o.Force || o.Resume && o.ownModel()
+	name, err := o.a.log().Rename(file, &out, m.Run)
+	if name == "" {
+		file.Remove()
+		return fmt.Errorf("cannot write the model to %s; the state has it, so --resume writes it: %w", o.Out, err)
+	}
+	o.a.note("dyad: the model of release %d is in %s", last.Number, name)
+	return errors.Join(err, o.writePage(&m, name))
+}
+
+// checkPage makes sure, before anything is charged, that the page can be written. A stream that goes on replaces a page
+// only with --force: nothing says that it is its own.
+func (o *onlineRun) checkPage() (err error) {
+	if o.Report != "" && o.Out == "" {
+		return badInput("--report is the page of the model of the last release: name the file of that with --out")
+	}
+	o.page, err = o.output(o.Force, o.Data, o.Schema, o.State, o.Ledger, o.Out)
+	return err
+}
+
+// writePage writes the page of the model, if one is asked for.
+func (o *onlineRun) writePage(m *model, file string) (err error) {
+	if o.page == nil {
+		return nil
+	}
+	var l *ledger.Ledger
+	if !o.public {
+		if l, _, err = o.openExisting(ledger.Options{}); err != nil {
+			return err
+		}
+	}
+	return o.a.trainedPage(o.page, &runOutcome{Model: file, DataID: o.DataID, Guarantee: m.Guarantee}, m, l, privacy.Guarantee{})
+}
+
+// ownModel says that the model file is there, from an earlier attempt at this run. Public
+// runs have no name: theirs are known by what they report.
+func (o *onlineRun) ownModel() bool {
+	m, err := readModel(o.out.Path)
+	if err != nil || m.Run != o.stream.Run() || m.DataID != o.DataID {
+		return false
+	}
+	own := o.plan.Report()
+	own.Guarantee, m.Report.Guarantee = privacy.Guarantee{}, privacy.Guarantee{}
+	is, errIs := json.Marshal(m.Report)
+	want, errWant := json.Marshal(own)
+	return errIs == nil && errWant == nil && bytes.Equal(is, want)
+}

@@ -1,0 +1,79 @@
+package command
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// liveReader reads until ctx is done, and waits at the end if it follows.
+type liveReader struct {
+	ctx    context.Context
+	r      io.Reader
+	follow bool
+	chunks chan chunk
+	rest   []byte
+	err    error // once r has ended; every later Read returns it
+}
+
+type chunk struct {
+	bytes []byte
+	err   error
+}
+
+// Read implements io.Reader. The reads of r happen in a goroutine, which an
+// interrupt leaves behind.
+func (l *liveReader) Read(p []byte) (int, error) {
+	if l.chunks == nil {
+		l.chunks = make(chan chunk)
+		go l.pump()
+	}
+	if len(l.rest) == 0 {
+		if l.err != nil {
+			return 0, l.err
+		}
+		select {
+		case <-l.ctx.Done():
+			return 0, l.ctx.Err()
+		case c := <-l.chunks:
+			if l.rest, l.err = c.bytes, c.err; l.err != nil {
+				return 0, l.err
+			}
+		}
+	}
+	n := copy(p, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
+}
+
+func (l *liveReader) pump() {
+	const wait = 100 * time.Millisecond
+	for {
+		buffer := make([]byte, 1<<14)
+		n, err := l.r.Read(buffer)
+		if err == io.EOF && l.follow {
+			err = nil
+			if n == 0 {
+				select {
+				case <-l.ctx.Done():
+					return
+				case <-time.After(wait):
+				}
+				continue
+			}
+		}
+		for _, c := range []chunk{{bytes: buffer[:n]}, {err: err}} {
+			if len(c.bytes) == 0 && c.err == nil {
+				continue
+			}
+			select {
+			case <-l.ctx.Done():
+				return
+			case l.chunks <- c:
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}

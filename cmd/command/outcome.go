@@ -1,0 +1,238 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	lib "dyad"
+	"dyad/internal/files"
+	"dyad/privacy"
+	"dyad/privacy/ledger"
+)
+
+// runFlags are those of a training that is charged once and releases its result at the
+// end.
+type runFlags struct {
+	Force  bool    `help:"Replace an existing model file. Without it nothing is replaced: a model whose name was taken meanwhile is saved as m.RUN.json for m.json, with exit code 4."`
+	DataID string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
+	Resume string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt; or save the result of one that was stopped between its release and the name of its file."`
+	Seed   *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
+	ledgerFlag
+}
+
+// checkpointFlag is for those that keep their state.
+type checkpointFlag struct {
+	Checkpoint time.Duration `name:"checkpoint-every" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run next to the ledger this often, for --resume; it is as private as the records. 0: never."`
+}
+
+// execution opens the ledger, unless data are public, and says how to carry out a training
+// whose result is kept as a target, with a checkpoint every so often (0: none). Nothing is charged
+// yet.
+func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Duration) (lib.Run, error) {
+	if f.DataID != "" {
+		out.DataID = f.DataID
+	}
+	r := as.of(lib.Run{
+		Public: out.Public, DataID: out.DataID, Resume: f.Resume, Replace: f.Force, Checkpoint: every, Created: a.began,
+		Progress: a.tracker("training").OnStep, Trace: a.at, Charged: a.chargedRun, Note: a.remark, Options: published(a.options),
+	})
+	if a.hooks.stage != nil {
+		r.Progress = a.halfway
+	}
+	if f.Seed != nil {
+		r.Source = privacy.NewSeededSource(*f.Seed)
+		if every > 0 && !out.Public {
+			a.note("dyad: --seed keeps no checkpoints: a run that is interrupted starts again from its first step with --resume")
+		}
+	}
+	switch {
+	case every < 0:
+		return r, badInput("--checkpoint-every is %v, want a positive duration, or 0 for none", every)
+	case every == 0:
+		r.Checkpoint = -1
+	}
+	var err error
+	switch {
+	case out.Public && f.Resume != "":
+		err = badInput("--resume continues a charged run, but these data are public and nothing is charged; leave it out")
+	case out.Public:
+		err = a.ctx.Err()
+	default:
+		if r.Ledger, out.Ledger, err = a.openLedger(f.ledgerFlag, f.Resume != ""); err == nil && f.Resume == "" {
+			err = a.noteUnfinished(r.Ledger, out.DataID)
+		}
+	}
+	return r, err
+}
+
+// noteUnfinished says which runs of a data id were charged and can be continued: a job that was killed and is started again
+// by the same command would be charged twice.
+func (a *app) noteUnfinished(l *ledger.Ledger, dataID string) error {
+	runs, err := unfinishedRuns(l, dataID)
+	for _, r := range runs {
+		if r.Resumable {
+			a.note("dyad: run %s (%s) of data id %s is charged and not finished; if this is the same run again, stop it: --resume %s continues that one at no further cost", r.Run, r.Algorithm, dataID, r.Run)
+		}
+	}
+	return err
+}
+
+// republish saves the model of a run that was released by a program which could not give
+// it its name. It says whether that was what --resume asked for.
+func (f runFlags) republish(a *app, as target, r *runOutcome) (done bool, err error) {
+	run, ok, err := f.kept(a, as, r)
+	if !ok {
+		return err != nil, err
+	}
+	m, away := run.Recover()
+	if away = asResult(away); m == nil {
+		return away != nil, away
+	}
+	r.Run, r.Ledger, r.Model, r.Guarantee, r.DataID = f.Resume, run.Ledger.Path(), m.File, m.Guarantee, m.DataID
+	var b strings.Builder
+	line(&b, "ledger", "run %s was released on %s; nothing more was charged", r.Run, m.Released.Format("2006-01-02"))
+	r.writeModel(&b, m.Task)
+	return true, errors.Join(away, a.emit(r, b.String()))
+}
+
+// kept is the run of --resume, to recover what may be kept of it; ok says that there is one.
+func (f runFlags) kept(a *app, as target, r *runOutcome) (run lib.Run, ok bool, err error) {
+	path, err := f.path()
+	if f.Resume == "" || r.Public || as.name == "" || err != nil || !exists(path) {
+		return run, false, nil
+	}
+	l, _, err := f.openExisting(ledger.Options{LockWait: a.hooks.lockWait, Trace: a.at})
+	return as.of(lib.Run{Ledger: l, Resume: f.Resume, Replace: f.Force, Trace: a.at, Note: a.remark}), err == nil, err
+}
+
+// runOutcome is what every training prints of its run.
+type runOutcome struct {
+	Data      string            `json:"data"`
+	DataID    string            `json:"data_id"`
+	Public    bool              `json:"public"`
+	Guarantee privacy.Guarantee `json:"guarantee"`
+	Run       string            `json:"run,omitempty"`
+	Ledger    string            `json:"ledger,omitempty"`
+	Spent     *spending         `json:"spent_in_all,omitempty"`
+	Model     string            `json:"model,omitempty"`
+	// Seconds is given for public data only: a time can depend on records, and
+	// the report is part of what an adversary sees.
+	Seconds float64 `json:"training_seconds,omitempty"`
+}
+
+// ran keeps what may be told of a run, and returns its error with what to do about it.
+func (o *runOutcome) ran(a *app, m *lib.Trained, err error) error {
+	if m == nil {
+		return a.charged(err)
+	}
+	o.Guarantee, o.Run, o.Model, o.Seconds = m.Guarantee, m.Run, m.File, m.Seconds
+	a.saved = m.File
+	if errors.Is(err, lib.ErrUnsaved) {
+		return a.printModel(m.Model, err)
+	}
+	return asResult(err)
+}
+
+// spent reads back what was spent on the data in all, after a run over n records that is complete. If
+// that fails nothing is missing but this number.
+func (o *runOutcome) spent(a *app, l *ledger.Ledger, delta float64, n int) {
+	if l == nil {
+		return
+	}
+	if delta == 0 { // other runs on the data may need one
+		delta = privacy.DefaultDelta(n)
+	}
+	var err error
+	if o.Spent, err = spendingOf(l, o.DataID, delta); err != nil {
+		a.note("dyad: warning: run %s is complete and its result is saved; what was spent in all is not known, because the ledger cannot be read back: %s", o.Run, strings.TrimPrefix(message(err), "dyad: "))
+	}
+}
+
+// released is a result that is charged and saved in files, for which standard output is a second copy.
+type released interface{ saved() (run, file string) }
+
+func (o runOutcome) saved() (run, file string) { return o.Run, o.Model }
+
+// unwritten is the error of a result that standard output did not take.
+func unwritten(v any, err error) error {
+	if r, ok := v.(released); ok && err != nil {
+		if run, file := r.saved(); run != "" && file != "" {
+			return fmt.Errorf("standard output cannot be written: %w; run %s is complete, and all of its result is in %s", err, run, file)
+		}
+	}
+	return err
+}
+
+// target is where the result of a run is kept.
+type target struct {
+	name  string // of the file; "" for none
+	spare bool   // the name is a default: if it is taken, the file gets one with the id of the run
+	id    string // of a new run; "" for a generated one
+}
+
+// target is that of a flag, or of private data without one a default name: all that is charged is kept.
+func targetOf(flag, name string, public bool) target {
+	if flag != "" || public {
+		return target{name: flag}
+	}
+	return target{name: name, spare: true}
+}
+
+// check makes sure that the file can be written, as checkOut does.
+func (t target) check(force bool, inputs ...string) (err error) {
+	if t.spare {
+		_, err = files.NewSpare(t.name, force, inputs...)
+		return err
+	}
+	return checkOut(t.name, force, inputs...)
+}
+
+// of says the target of a run.
+func (t target) of(r lib.Run) lib.Run {
+	r.Out, r.Spare, r.ID = t.name, t.spare, t.id
+	return r
+}
+
+// line writes a line of a report.
+func line(b *strings.Builder, label, format string, args ...any) {
+	fmt.Fprintf(b, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+}
+
+// writeData writes the first line of a report.
+func (o *runOutcome) writeData(b *strings.Builder, what string) {
+	visibility := "private"
+	if o.Public {
+		visibility = "public"
+	}
+	line(b, "data", "%s (%s, data id %s)%s", o.Data, visibility, o.DataID, what)
+}
+
+// writeLedger says what was charged.
+func (o *runOutcome) writeLedger(b *strings.Builder) {
+	if o.Ledger != "" {
+		line(b, "ledger", "run %s charged to %q in %s", o.Run, o.DataID, o.Ledger)
+		if o.Spent != nil {
+			line(b, "", "spent on it in all: %s", o.Spent.text)
+		}
+	}
+}
+
+// writeModel says what the model of a task is for.
+func (o *runOutcome) writeModel(b *strings.Builder, task string) {
+	if o.Model != "" {
+		use := "score new records: dyad predict %s --data FILE"
+		if task == taskMetric {
+			use = "map records by the metric: dyad transform %s --data FILE --out FILE"
+		}
+		line(b, "model", "%s ("+use+")", o.Model, o.Model)
+	}
+}
+
+// writeTime ends the report of a training.
+func (o *runOutcome) writeTime(b *strings.Builder) {
+	if o.Public {
+		line(b, "time", "%.2f s of training", o.Seconds)
+	}
+}

@@ -1,0 +1,44 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCancelledNamesTheResult: an interrupt of what follows a complete model names the model's file.
+func TestCancelledNamesTheResult(t *testing.T) {
+	dir := clinic(t, 200)
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for _, stage := range []string{"charged", "trained"} { // of the held-out figures
+		out := in(stage + ".json")
+		ctx, cancel := context.WithCancel(t.Context())
+		var stdout, stderr bytes.Buffer
+		seen := 0
+		code := runHooked(ctx, []string{"train", "--data", in("patients.csv"), "--schema", in("patients.yaml"), "--algorithm", "dpgdsc", "--holdout", "0.3", "--holdout-epsilon", "1", "--out", out, "--ledger", in(stage + ".jsonl")}, strings.NewReader(""), &stdout, &stderr, hooks{stage: func(s string) {
+			if s == stage {
+				if seen++; seen == 2 {
+					cancel()
+				}
+			}
+		}})
+		cancel()
+		if code != exitCancelled || !strings.Contains(stderr.String(), "cancelled; the result is complete as "+out) || !exists(out) {
+			t.Errorf("%s: exit %d: %s%s", stage, code, stdout.String(), stderr.String())
+		}
+	}
+}
+
+// TestSeedKeepsNoCheckpoints: a private run with seeded noise says that it keeps no checkpoints, and others do not say so.
+func TestSeedKeepsNoCheckpoints(t *testing.T) {
+	dir := clinic(t, 200)
+	for flags, note := range map[string]bool{"--seed 1": true, "": false, "--seed 1 --checkpoint-every 0": false, "--seed 1 --public-data": false} {
+		args := append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "dpgdsc", "--force", "--ledger", "l.jsonl"}, strings.Fields(flags)...)
+		code, _, errs := dyad(t, dir, args...)
+		if code != exitOK || strings.Contains(errs, "--seed keeps no checkpoints") != note {
+			t.Errorf("%q: exit %d: %s", flags, code, errs)
+		}
+	}
+}

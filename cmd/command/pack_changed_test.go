@@ -1,0 +1,114 @@
+//go:build linux
+
+package command
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// packChange is something that happens to a pack at a stage of a run that uses it.
+type packChange struct {
+	name, stage string
+	change      func(t *testing.T, pack string)
+	fine        bool // the run is released all the same
+}
+
+// overwrite writes into the features of a pack, in place.
+func overwrite(t *testing.T, pack string) {
+	t.Helper()
+	f, err := os.OpenFile(pack, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(bytes.Repeat([]byte{0x40}, 4096), 4096); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// backdated overwrites and restores the time of modification, as some programs do that copy files.
+func backdated(t *testing.T, pack string) {
+	t.Helper()
+	before, err := os.Stat(pack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, pack)
+	if err := os.Chtimes(pack, time.Time{}, before.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A pack that changes in place after it was opened ends the run, which is resumed at no further cost when the pack is as it was. A file
+// that takes the pack's name changes nothing: the old one is still mapped.
+func TestChangedPackIsNotReleased(t *testing.T) {
+	for _, c := range []packChange{
+		{name: "overwritten", stage: "bound", change: overwrite},
+		{name: "overwritten, its time restored", stage: "bound", change: backdated},
+		{name: "overwritten between opening and charge", stage: "opening ledger", change: overwrite},
+		{name: "cut", stage: "bound", change: func(t *testing.T, pack string) {
+			if err := os.Truncate(pack, 0); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{name: "cut after the training", stage: "trained", change: func(t *testing.T, pack string) {
+			if err := os.Truncate(pack, 4096); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{name: "replaced", stage: "bound", fine: true, change: func(t *testing.T, pack string) {
+			if err := os.WriteFile(pack+".new", []byte("another file"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(pack+".new", pack); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.run(t)
+		})
+	}
+}
+
+// run trains on a pack that changes.
+func (c packChange) run(t *testing.T) {
+	f := newFixture(t)
+	pack, out := f.in("in/p.dyadpack"), f.in("out/packed.json")
+	f.dyad("data", "pack", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "-o", pack).Want(t, "pack", exitOK, "")
+	whole, err := os.ReadFile(pack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"train", "--data", pack, "--schema", f.in("in/patients.yaml"), "--algorithm", "dpgdsc", "--out", out, "--ledger", f.in("ledger/packed.jsonl")}
+	var stdout, stderr bytes.Buffer
+	code := runHooked(context.Background(), args, strings.NewReader(""), &stdout, &stderr, hooks{stage: func(stage string) {
+		if stage == c.stage {
+			c.change(t, pack)
+		}
+	}})
+	text := stderr.String()
+	if c.fine {
+		if code != exitOK || !exists(out) {
+			t.Errorf("exit %d: %s%s", code, stdout.String(), text)
+		}
+		return
+	}
+	_, run, named := strings.Cut(text, "--resume ")
+	if code != exitFailure || !named || exists(out) || strings.Contains(text, "kept nowhere") || strings.Contains(text, "please report") || !strings.Contains(text, "pack") {
+		t.Fatalf("exit %d: %s%s", code, stdout.String(), text)
+	}
+	run, _, _ = strings.Cut(run, " ")
+	if err := os.WriteFile(pack, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.dyad(append(args, "--resume", run)...).Want(t, "the pack is as it was", exitOK, "")
+	if !exists(out) {
+		t.Error("the resumed run wrote no model")
+	}
+}

@@ -1,0 +1,292 @@
+package command
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/alecthomas/kong"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/algorithms/pairs"
+	"dyad/engine/dataset"
+	"dyad/engine/terms"
+	"dyad/privacy"
+)
+
+type pairsCmd struct {
+	Train   pairsTrainCmd   `cmd:"" help:"Train on labelled pairs of individuals: a metric, or scores from preferences."`
+	Plan    pairsPlanCmd    `cmd:"" help:"Print the whole privacy report of such a run without reading any data."`
+	Inspect pairsInspectCmd `cmd:"" help:"Describe pairs and the graph behind them. The figures are private."`
+}
+
+// The losses of pairs.
+const (
+	lossContrastive  = "contrastive"
+	lossBradleyTerry = "bradley-terry"
+	lossTriplet      = "triplet"
+	lossNPair        = "npair"
+	lossInfoNCE      = "infonce"
+	lossNTXent       = "ntxent"
+)
+
+// pairFlags decide what a run on pairs will do and guarantee.
+type pairFlags struct {
+	Loss         string   `default:"contrastive" enum:"contrastive,bradley-terry,triplet,npair,infonce,ntxent" help:"contrastive: a metric from similar and dissimilar pairs; infonce, ntxent: an embedding from similar pairs, by a softmax over secret batches; bradley-terry: scores from preferences; triplet, npair: a metric from classes, with --tuple."`
+	Margin       float64  `positive:"" default:"1" help:"Distance that dissimilar pairs should keep, or margin of squared distances of triplet; public. Features have norm at most 1."`
+	Rows         int      `positive:"" placeholder:"D'" help:"Dimensions that the metric maps to. Default: 16, or the number of features if that is smaller or with --method moments."`
+	Unit         string   `default:"individual" enum:"individual,group,pair" help:"Who is protected: one individual in at most --kappa pairs; any group of --kappa pairs; one pair."`
+	Kappa        int      `positive:"" placeholder:"K" help:"Public number of pairs that may change together, fixed before the pairs are seen. Default: --degree-cap; for --unit group and drawn pairs kappa' of their public graph."`
+	DegreeCap    int      `positive:"" placeholder:"D" help:"Draw or keep at most this many pairs of an individual; of a file the first ones."`
+	Density      float64  `positive:"" placeholder:"F" help:"Draw this many pairs per individual, by ids only, and label them by whether the labels of the records differ."`
+	PairSeed     uint64   `default:"1" help:"Seed of drawn pairs and tuples; public."`
+	Method       string   `default:"gradients" enum:"gradients,input,labels,moments" help:"What gets noise: gradients; moments: second moments of similar and of dissimilar pairs, once, from which the metric is computed; input: the features and labels, once; labels: a coin flip for each label, features being public."`
+	Mode         string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
+	Epsilon      float64  `default:"1" help:"Epsilon to spend."`
+	Delta        *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5), or 0 with --noise, --mode paper or --method input or labels."`
+	Noise        string   `default:"" enum:",laplace,knorm" help:"Noise of pure epsilon: laplace or knorm (less of it). Default: knorm, or laplace with --mode paper."`
+	LabelShare   float64  `positive:"" placeholder:"F" help:"Part of epsilon that --method input spends on labels. Default: 0.5."`
+	Sampling     string   `default:"" enum:",fixed,poisson" placeholder:"HOW" help:"How batches are formed. fixed: disjoint ones, the same in every epoch; poisson: every pair by a secret coin of its own, accounted with the secrecy of the coins (Gaussian noise). Default: fixed, and poisson with --loss infonce or ntxent, which take nothing else."`
+	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch, or expected in one. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper. With --tuple: tuples, all of an epoch."`
+	Epochs       int      `positive:"" placeholder:"T" help:"How often every pair is used, or tuples are drawn. Default: 5, and 100 with --tuple and --model mlp."`
+	Clip         float64  `positive:"" placeholder:"H" help:"Norm that the gradient of a pair or tuple, or of a cosine with --loss infonce or ntxent, is clipped to, or with --method moments the difference of a pair. Default: 0.5, or 0.3 with --method moments."`
+	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix where that is smaller, which lowers the noise."`
+	StepSize     float64  `positive:"" placeholder:"ETA0" help:"First step eta0 of steps eta0/sqrt(tau), or of Adam with --model mlp, --loss infonce or ntxent, which falls linearly. Default: 1, and 0.1 of Adam."`
+	PrintedSteps bool     `help:"Steps as printed in the paper, eta0/sqrt(tau!): about nine useful ones."`
+	tupleFlags
+}
+
+// tupleFlags choose to learn from the classes of records instead of pairs.
+type tupleFlags struct {
+	Tuple       int     `positive:"" placeholder:"B" help:"Learn from the labels of the records, without pairs: every epoch draws disjoint tuples of this many records, by ids only."`
+	AllPairs    bool    `help:"Learn from the labels of the records by all their pairs in every epoch (contrastive); takes time by the square of the records."`
+	Temperature float64 `positive:"" default:"1" help:"Temperature of the softmax of npair, infonce and ntxent; public. The sensitivity of the last two grows like exp(2/T)/T: 0.5 or more."`
+	tupleNetworkFlags
+}
+
+// tupleNetworkFlags make the metric of tuples nonlinear.
+type tupleNetworkFlags struct {
+	ModelKind  string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"linear: a matrix; mlp, with --tuple, --loss infonce or ntxent: a network whose embeddings of --rows numbers are compared (docs/networks.md)."`
+	Hidden     []int   `placeholder:"N,..." help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
+	Activation string  `enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
+	Compare    string  `name:"similarity" enum:",cosine,distance" default:"" placeholder:"HOW" help:"Embeddings of --model mlp have unit length (cosine) or lie in the unit ball (distance). Default: cosine."`
+	Gain       float64 `positive:"" placeholder:"S" help:"Standard deviation of the weights that the first hidden layer of --model mlp starts with. Default: 2."`
+	InitSeed   uint64  `placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
+	Init       string  `placeholder:"MODEL" help:"Model file whose weights are the start of --model mlp: trained on public data, or with a guarantee of its own. The report says so."`
+}
+
+// softmax says that the loss is one of whole batches.
+func (f pairFlags) softmax() bool { return f.Loss == lossInfoNCE || f.Loss == lossNTXent }
+
+// ofBatches are the flags with a linear map as a network without hidden layers.
+func (f tupleNetworkFlags) ofBatches() (tupleNetworkFlags, error) {
+	switch {
+	case f.Compare != "" && f.Compare != lib.Cosine:
+		return f, badInput("infonce and ntxent compare cosines: leave out --similarity %s", f.Compare)
+	case f.ModelKind == lib.MLP:
+		return f, nil
+	case f.Hidden != nil || f.Activation != "" || f.Gain != 0:
+		return f, badInput("--hidden, --activation and --gain are for --model mlp")
+	}
+	f.ModelKind, f.Hidden = lib.MLP, []int{0}
+	return f, nil
+}
+
+// network is the network of the flags with embeddings of dim numbers, nil for a matrix.
+func (f tupleNetworkFlags) network(dim int) (*lib.Network, error) {
+	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Activation: f.Activation, Compare: f.Compare, Gain: f.Gain, InitSeed: f.InitSeed, Init: f.Init}.network()
+	if n != nil {
+		n.Dim = dim
+	}
+	return n, err
+}
+
+// fromClasses says that no pairs are asked for. Flags that are about pairs are then
+// refused.
+func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
+	classes := f.Tuple != 0 || f.AllPairs
+	if classes && f.softmax() {
+		return false, badInput("%s is about similar pairs that are listed or drawn (--pairs, --density), in secret batches; leave out --tuple and --all-pairs, or choose npair", f.Loss)
+	}
+	if !classes && (f.Loss == lossTriplet || f.Loss == lossNPair) {
+		return false, badInput("%s compares the records of a tuple: draw tuples with --tuple, for example --tuple 4", f.Loss)
+	}
+	for _, given := range command.Path {
+		if f := given.Flag; classes && f != nil && !slices.Contains(tupleOptions, f.Name) {
+			return false, badInput("--%s is about pairs that are listed or drawn; leave it out with --tuple and --all-pairs", f.Name)
+		}
+	}
+	return classes, nil
+}
+
+// tupleOptions are the flags that have a meaning with --tuple and --all-pairs.
+var tupleOptions = []string{
+	"data", "schema", "look-alike-ids", "public-data", "out", "force", "data-id", "workers", "seed", "ledger", "resume", "checkpoint-every", "n", "d", "json", "quiet", "verbose",
+	"loss", "margin", "temperature", "rows", "tuple", "all-pairs", "pair-seed", "model", "hidden", "activation", "similarity", "gain", "init-seed", "init", "mode", "epsilon", "delta", "noise", "batch", "epochs", "clip", "step-size",
+	"runs", "time", "confidence", "black-box", "plot",
+}
+
+// plan builds the plan from public numbers.
+func (f pairFlags) plan(s lib.PairShape) (*pairs.Plan, error) {
+	spec := pairs.Spec{Rows: f.Rows, Batch: f.Batch, Epochs: f.Epochs, Clip: f.Clip, StepSize: f.StepSize}
+	var err error
+	if spec.Mode, err = algorithms.ParseMode(f.Mode); err != nil {
+		return nil, asInput(err)
+	}
+	if f.Noise == "laplace" || f.Noise == "" && spec.Mode == algorithms.Paper {
+		spec.Noise = privacy.LaplaceNoise
+	}
+	if s.Network != nil {
+		spec.Rows = 0 // it has a dimension of its own
+	}
+	if s.Classes {
+		err = f.addClasses(&spec)
+	} else {
+		err = f.addPairs(&spec)
+	}
+	if err != nil {
+		return nil, err
+	}
+	spec.Budget.Epsilon = f.Epsilon
+	switch {
+	case f.Delta != nil && *f.Delta > 0 && f.Noise != "":
+		return nil, badInput("--noise is for pure epsilon; leave it out, or --delta")
+	case f.Delta != nil:
+		spec.Budget.Delta = *f.Delta
+	case f.Noise == "":
+		spec.Budget.Delta = lib.DefaultPairDelta(s, spec)
+	}
+	return lib.PlanPairs(s, spec, f.DegreeCap)
+}
+
+// addClasses adds what a training from classes needs.
+func (f pairFlags) addClasses(spec *pairs.Spec) error {
+	if spec.Tuple, spec.AllPairs = f.Tuple, f.AllPairs; !f.AllPairs {
+		spec.Seed = f.PairSeed
+	}
+	switch f.Loss {
+	case lossTriplet:
+		spec.Loss = terms.Triplet{Margin: f.Margin}
+	case lossNPair:
+		spec.Loss = terms.NPair{Temperature: f.Temperature}
+	case lossContrastive:
+		spec.Loss = terms.MeanContrastive{Margin: f.Margin}
+	default:
+		return badInput("%s takes preferences from --pairs; with --tuple choose contrastive, triplet or npair", f.Loss)
+	}
+	return nil
+}
+
+// addPairs adds what a training on labelled pairs needs.
+func (f pairFlags) addPairs(spec *pairs.Spec) error {
+	spec.Kappa, spec.Shrink, spec.PrintedSteps, spec.LabelShare = f.Kappa, f.Shrink, f.PrintedSteps, f.LabelShare
+	var errs [3]error
+	spec.Unit, errs[0] = pairs.ParseUnit(f.Unit)
+	spec.Method, errs[1] = pairs.ParseMethod(f.Method)
+	spec.Sampling, errs[2] = pairs.ParseSampling(f.sampling())
+	switch f.Loss {
+	case lossBradleyTerry:
+		spec.Loss = terms.BradleyTerry{}
+	case lossInfoNCE, lossNTXent:
+		spec.Loss = terms.InfoNCE{Temperature: f.Temperature, Symmetric: f.Loss == lossNTXent}
+	default:
+		spec.Loss = terms.Contrastive{Margin: f.Margin}
+	}
+	return asInput(errors.Join(errs[:]...))
+}
+
+// sampling is --sampling with its default.
+func (f pairFlags) sampling() string {
+	if f.Sampling == "" && f.softmax() {
+		return pairs.Poisson.String()
+	}
+	return cmp.Or(f.Sampling, pairs.Fixed.String())
+}
+
+type pairsPlanCmd struct {
+	Schema     string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
+	N          int    `positive:"" short:"n" required:"" help:"Number of individuals."`
+	D          int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
+	PairCount  int    `positive:"" name:"pairs" placeholder:"N" help:"Number of pairs, if they are not drawn with --density."`
+	Mechanisms bool   `help:"Print how much noise other mechanisms would need for the same guarantee, in place of the report: K-norm, Laplace, SCDF and Duchi."`
+	identityFlag
+	pairFlags
+}
+
+// Help shows examples.
+func (pairsPlanCmd) Help() string {
+	return `Everything is computed from public numbers: the report is the one that "dyad pairs train" prints.
+
+Examples:
+  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --epsilon 2
+  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --sampling poisson --batch 256 --epsilon 2
+  dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit pair --epsilon 2 --delta 0
+  dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit group --kappa 4 --mode paper --epsilon 1
+  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --epsilon 2 --mechanisms
+  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --method input --epsilon 2
+  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 6 --loss infonce --rows 8 --batch 1000 --epsilon 2
+  dyad pairs plan -n 20000 -d 33 --tuple 4 --loss triplet --epsilon 2
+  dyad pairs plan -n 20000 -d 33 --tuple 4 --loss triplet --model mlp --hidden 16 --rows 8 --epsilon 2`
+}
+
+// Run prints the report.
+func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
+	classes, err := c.fromClasses(command)
+	if err != nil {
+		return err
+	}
+	source, err := c.source(c.identityFlag, classes)
+	if err != nil {
+		return err
+	}
+	var schema *dataset.Schema
+	d := c.D
+	if c.Schema != "" {
+		if c.D != 0 {
+			return badInput("-d and --schema both give the number of features; leave one out")
+		}
+		if schema, err = source.LoadSchema(c.Schema); err != nil {
+			return asInput(err)
+		}
+		e, err := dataset.NewEncoder(schema)
+		if err != nil {
+			return asInput(err)
+		}
+		d = e.Dim()
+	}
+	if d < 1 {
+		return badInput("give the number of features with -d, or a --schema")
+	}
+	if !classes && (c.PairCount != 0) == (c.Density != 0) {
+		return badInput("give the number of pairs with --pairs, or their number per individual with --density; one of the two; or learn from classes with --tuple or --all-pairs")
+	}
+	s, err := source.Shape(c.N, d, c.PairCount, schema)
+	if err != nil {
+		return err
+	}
+	p, err := c.plan(s)
+	if err != nil {
+		return err
+	}
+	if c.Mechanisms {
+		return a.emitMechanisms(p)
+	}
+	return a.emitPlan(&p.Plan)
+}
+
+// source says what the flags compare, without a file.
+func (f pairFlags) source(ids identityFlag, classes bool) (lib.PairSource, error) {
+	flags := f.tupleNetworkFlags
+	if f.softmax() {
+		var err error
+		if flags, err = flags.ofBatches(); err != nil {
+			return lib.PairSource{}, err
+		}
+	}
+	network, err := flags.network(f.Rows)
+	return lib.PairSource{
+		Options: dataset.PairOptions{Oriented: f.Loss == lossBradleyTerry, LookAlikes: dataset.LookAlikes(ids.LookAlikeIDs)},
+		Density: f.Density, DegreeCap: f.DegreeCap, Seed: f.PairSeed, Classes: classes, Network: network,
+	}, err
+}

@@ -1,0 +1,109 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dyad/engine/pairgraph"
+)
+
+type pairsInspectCmd struct {
+	pairSource
+	Loss      string  `default:"contrastive" enum:"contrastive,bradley-terry" help:"As for train: what the labels of the pairs mean."`
+	DegreeCap int     `positive:"" placeholder:"D" help:"As for train."`
+	Density   float64 `positive:"" placeholder:"F" help:"As for train."`
+	PairSeed  uint64  `default:"1" help:"As for train."`
+}
+
+// Help shows examples.
+func (pairsInspectCmd) Help() string {
+	return `Shows how many pairs the individuals are in, and kappa, the number of pairs that an adversary's knowledge of
+the others leaves open (Li et al. 2020): exactly for small graphs, and its bound kappa'. A number taken from the pairs
+at hand must not be given to --kappa: one more pair can change it, and the noise would tell.
+
+Examples:
+  dyad pairs inspect --data people.csv --schema people.yaml --pairs pairs.csv
+  dyad pairs inspect --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --json`
+}
+
+type pairsInspectResult struct {
+	Public      bool   `json:"public"`
+	Warning     string `json:"warning,omitempty"`
+	Individuals int    `json:"individuals"`
+	Unpaired    int    `json:"in_no_pair"`
+	Pairs       int    `json:"pairs"`
+	Dropped     int    `json:"pairs_above_the_cap,omitempty"`
+	LabelTrue   int    `json:"dissimilar_or_first_preferred"`
+	// Degrees are the smallest, the quartiles and the largest number of pairs of an
+	// individual.
+	Degrees           [5]int `json:"degrees"`
+	Kappa             *int   `json:"kappa,omitempty"`
+	KappaBound        int    `json:"kappa_bound"`
+	KappaIntransitive int    `json:"kappa_intransitive"`
+	KappaWarning      string `json:"kappa_warning,omitempty"`
+}
+
+// Run describes the pairs.
+func (c *pairsInspectCmd) Run(a *app) error {
+	d, err := c.load(a, pairFlags{Loss: c.Loss, DegreeCap: c.DegreeCap, Density: c.Density, PairSeed: c.PairSeed}, false)
+	if err != nil {
+		return err
+	}
+	g := d.Graph
+	r := pairsInspectResult{
+		Public: c.PublicData || d.Schema().Public, Individuals: g.Len(), Pairs: len(g.Pairs()), Dropped: d.Dropped,
+		KappaBound: g.KappaBound(pairgraph.Transitive), KappaIntransitive: g.KappaBound(pairgraph.Intransitive),
+	}
+	for _, l := range d.Labels {
+		if l {
+			r.LabelTrue++
+		}
+	}
+	degrees := make([]int, g.Len())
+	for v := range degrees {
+		if degrees[v] = g.Degree(v); degrees[v] == 0 {
+			r.Unpaired++
+		}
+	}
+	slices.Sort(degrees)
+	for i := range r.Degrees {
+		r.Degrees[i] = degrees[i*(len(degrees)-1)/4]
+	}
+	switch kappa, err := g.Kappa(); {
+	case err == nil:
+		r.Kappa = &kappa
+	case !errors.Is(err, pairgraph.ErrTooLarge):
+		return err
+	}
+	if !r.Public {
+		r.Warning = strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " ")
+	}
+	if c.Density == 0 {
+		r.KappaWarning = "kappa and the degrees are computed from these pairs: unless who is paired with whom is public, they must not set the noise (give --kappa a number fixed in advance, or draw pairs with --density)"
+	}
+	return a.emit(r, r.text())
+}
+
+func (r *pairsInspectResult) text() string {
+	var b strings.Builder
+	if !r.Public {
+		b.WriteString(privateFigures)
+	}
+	line(&b, "pairs", "%d pairs of %d individuals, %d of them in none", r.Pairs, r.Individuals, r.Unpaired)
+	if r.Dropped > 0 {
+		line(&b, "", "%d more were dropped by the degree cap", r.Dropped)
+	}
+	line(&b, "labels", "%d dissimilar (or first preferred), %d similar (or second)", r.LabelTrue, r.Pairs-r.LabelTrue)
+	line(&b, "degrees", "smallest %d, quartiles %d, %d and %d, largest %d", r.Degrees[0], r.Degrees[1], r.Degrees[2], r.Degrees[3], r.Degrees[4])
+	kappa := fmt.Sprintf("not computed for more than %d pairs", pairgraph.MaxExactPairs)
+	if r.Kappa != nil {
+		kappa = fmt.Sprint(*r.Kappa)
+	}
+	line(&b, "kappa", "%s; kappa' = %d, for intransitive relationships kappa = %d", kappa, r.KappaBound, r.KappaIntransitive)
+	if r.KappaWarning != "" {
+		line(&b, "warning", "%s", r.KappaWarning)
+	}
+	return b.String()
+}

@@ -1,0 +1,35 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"dyad/algorithms/pairs"
+	"dyad/privacy"
+)
+
+// emitMechanisms prints how much noise each mechanism needs for the guarantee of a plan.
+func (a *app) emitMechanisms(p *pairs.Plan) error {
+	all, err := p.Mechanisms()
+	if err != nil {
+		return asInput(err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "root mean square noise of one coordinate of the mean gradient of a batch, which is at most 1, at epsilon %g:\n", p.Spec.Budget.Epsilon)
+	for _, m := range all {
+		note := ""
+		switch {
+		case !m.Trains:
+			note = "; each coordinate gets its share of epsilon; not for training"
+		case m.Name == (privacy.Laplace{}).Name():
+			note = "; clips in the L1 norm, which is longer than the L2 norm of the others"
+		case m.Name == (privacy.Gaussian{}).Name():
+			note = fmt.Sprintf("; delta = %.6g", p.Spec.Budget.Delta)
+		}
+		fmt.Fprintf(&b, "  %-9s %.4g%s\n", m.Name, m.RMS, note)
+	}
+	return a.emit(struct {
+		Epsilon    float64                `json:"epsilon"`
+		Mechanisms []pairs.MechanismNoise `json:"mechanisms"`
+	}{p.Spec.Budget.Epsilon, all}, b.String())
+}

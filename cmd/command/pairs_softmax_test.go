@@ -1,0 +1,111 @@
+package command
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+)
+
+// The plan of a batch softmax needs no data and is the report of the run, which is charged once; the model serves transform and
+// evaluate.
+func TestSoftmaxRoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	for name, flags := range map[string][]string{
+		"linear": {"--loss", "infonce", "--rows", "3", "--epsilon", "4"},
+		"mlp":    {"--loss", "ntxent", "--temperature", "2", "--model", "mlp", "--hidden", "4", "--rows", "3", "--init-seed", "5"},
+		"listed": {"--loss", "infonce", "--sampling", "poisson", "--batch", "60", "--unit", "group", "--kappa", "2"},
+	} {
+		dir := clinic(t, 200)
+		drawn := append([]string{"--density", "1", "--degree-cap", "4"}, flags...)
+		code, out, errs := dyad(t, dir, append([]string{"--json"}, tuplesTrain(append(drawn, "--out", "m.json")...)...)...)
+		var train pairsTrainResult
+		if err := json.Unmarshal([]byte(out), &train); code != exitOK || err != nil {
+			t.Fatalf("%s: exit %d, %v: %s", name, code, err, errs)
+		}
+		if train.Run == "" || train.Spent.Runs != 1 || !strings.Contains(train.Report.Guarantee.Derivation, "batch-softmax") {
+			t.Errorf("%s: %+v", name, train)
+		}
+		code, out, errs = dyad(t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml"}, drawn...)...)
+		var plan algorithms.Report
+		if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil {
+			t.Fatalf("%s: exit %d, %v: %s", name, code, err, errs)
+		}
+		train.Report.Guarantee.Warnings, plan.Guarantee.Warnings = nil, nil
+		a, _ := json.Marshal(train.Report)
+		b, _ := json.Marshal(plan)
+		if string(a) != string(b) {
+			t.Errorf("%s: train says\n%s\nplan says\n%s", name, a, b)
+		}
+		m, err := readModel(filepath.Join(dir, "m.json"))
+		if err != nil || m.Network == nil || m.Format != "dyad-model/2" || m.Network.Compare != "cosine" || m.PairLoss.Name != flags[1] || m.PairLoss.Temperature == 0 || (name == "mlp") != (len(m.Network.Hidden) == 1) {
+			t.Errorf("%s: %v: %+v", name, err, m)
+		}
+		if code, _, errs := dyad(t, dir, "transform", "m.json", "--data", "patients.csv", "--out", "z.csv"); code != exitOK {
+			t.Errorf("%s: transform: exit %d: %s", name, code, errs)
+		}
+		if code, out, errs := dyad(t, dir, "evaluate", "m.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"); code != exitOK || !strings.Contains(out, "3-NN") {
+			t.Errorf("%s: evaluate: exit %d: %s%s", name, code, out, errs)
+		}
+		// The next run starts from this model, by the same flags of a network.
+		if code, _, errs := dyad(t, dir, tuplesTrain(append(drawn, "--init", "m.json", "--out", "n.json")...)...); code != exitOK {
+			t.Errorf("%s: --init: exit %d: %s", name, code, errs)
+		}
+	}
+}
+
+// What does not go with a batch softmax is refused with a remedy, and nothing is charged.
+func TestSoftmaxFlagsAreRefused(t *testing.T) {
+	dir := clinic(t, 60)
+	drawn := []string{"--density", "1", "--degree-cap", "4", "--loss", "infonce"}
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{
+		{append(drawn, "--sampling", "fixed"), "--sampling poisson"},
+		{append(drawn, "--delta", "0"), "delta > 0"},
+		{append(drawn, "--mode", "paper"), "certified mode"},
+		{append(drawn, "--temperature", "0.001"), "0.02 to 100"},
+		{append(drawn, "--similarity", "distance"), "compare cosines"},
+		{append(drawn, "--hidden", "4"), "--model mlp"},
+		{append(drawn, "--model", "mlp", "--hidden", "4,4"), "one hidden layer"},
+		{append(drawn, "--method", "moments"), "method"},
+		{append(drawn, "--method", "labels"), "method gradients"},
+		{append(drawn, "--shrink"), "fixed clip"},
+		{append(drawn, "--device", "cuda:0"), "on the CPU"},
+		{append(drawn, "--noise", "knorm"), "delta > 0"},
+		{[]string{"--tuple", "4", "--loss", "infonce"}, "leave out --tuple"},
+		{[]string{"--all-pairs", "--loss", "ntxent"}, "leave out --tuple"},
+		{[]string{"--density", "1", "--degree-cap", "4", "--model", "mlp"}, "(--loss infonce)"},
+	} {
+		code, out, errs := dyad(t, dir, tuplesTrain(c.flags...)...)
+		if code != exitInput || !strings.Contains(errs, c.want) {
+			t.Errorf("%v: exit %d, want %q: %s%s", c.flags, code, c.want, out, errs)
+		}
+	}
+	if exists(filepath.Join(dir, "state")) || exists(filepath.Join(dir, "pairs.json")) {
+		t.Error("refused runs left a ledger or a model")
+	}
+	if code, _, errs := dyad(t, dir, tuplesTrain(append(drawn, "--epochs", "1")...)...); code != exitOK { // the control
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// An audit attacks a batch softmax by pairs opposite to all others, and does not refute it.
+func TestSoftmaxAudit(t *testing.T) {
+	dir := t.TempDir()
+	for _, loss := range []string{lossInfoNCE, lossNTXent} {
+		code, out, errs := dyad(t, dir, "--json", "audit", "pairs", "-n", "16", "-d", "3", "--kappa", "1", "--pairs", "8", "--loss", loss, "--rows", "2", "--batch", "8", "--epochs", "1", "--runs", "200")
+		var r struct {
+			Move  float64 `json:"move_to_certificate"`
+			Holds bool    `json:"holds"`
+		}
+		if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || !r.Holds || !(r.Move > 0.1 && r.Move <= 1) {
+			t.Errorf("%s: exit %d, %v, %+v: %s%s", loss, code, err, r, out, errs)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"dyad/algorithms/audit"
+	"dyad/engine/dataset"
+	"dyad/internal/files"
+)
+
+// partFlag makes a share of many runs, for arrays of jobs.
+type partFlag struct {
+	Part  string   `placeholder:"I/N" help:"Make only part I of N, from 1, and write it to a file of its own; auto/N takes I from the job array: SLURM_ARRAY_TASK_ID, from 1, or JOB_COMPLETION_INDEX of Kubernetes, from 0. auto alone is for a Slurm array of tasks 1 to N."`
+	Merge []string `sep:"," placeholder:"FILE,..." help:"Join the files of all parts, or a folder or a pattern of them, in place of runs: the same flags give what one run gives."`
+}
+
+// given says which part, 0 of 0 for none.
+func (f partFlag) given() (part, parts int, err error) {
+	if f.Part == "" {
+		return 0, 0, nil
+	}
+	if f.Merge != nil {
+		return 0, 0, badInput("--part makes one part, and --merge joins all; leave one of the two out")
+	}
+	share, of, two := strings.Cut(f.Part, "/")
+	if two {
+		if parts, err = strconv.Atoi(of); err != nil || parts < 1 {
+			return 0, 0, badInput("--part is %q, want I/N or auto/N with a number of parts N", f.Part)
+		}
+	}
+	task, index := os.Getenv("SLURM_ARRAY_TASK_ID"), os.Getenv("JOB_COMPLETION_INDEX")
+	switch {
+	case share != "auto" && !two:
+		return 0, 0, badInput("--part is %q, want I/N, auto/N or auto", f.Part)
+	case share != "auto":
+		part, err = strconv.Atoi(share)
+	case task != "" && index != "":
+		return 0, 0, badInput("--part auto: both SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX are set; say I/N")
+	case task != "":
+		if part, err = strconv.Atoi(task); err == nil && !two {
+			// An array of some tasks, such as those that failed, does not tell of how many.
+			if parts, err = strconv.Atoi(os.Getenv("SLURM_ARRAY_TASK_MAX")); err != nil || os.Getenv("SLURM_ARRAY_TASK_MIN") != "1" || os.Getenv("SLURM_ARRAY_TASK_COUNT") != strconv.Itoa(parts) {
+				return 0, 0, badInput("--part auto: this is not a Slurm array of tasks 1 to N (sbatch --array=1-N); say auto/N, which also makes single tasks of it again")
+			}
+		}
+	case index != "":
+		if part, err = strconv.Atoi(index); !two {
+			return 0, 0, badInput("--part auto: Kubernetes tells a job its index and not how many there are; say auto/N with the completions of the job")
+		}
+		part++
+	default:
+		return 0, 0, badInput("--part auto: neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; say I/N")
+	}
+	if err != nil || part < 1 || part > parts {
+		return 0, 0, badInput("--part %s: part %d of %d, want 1 to the number of parts; tasks of a Slurm array are numbered from 1 (sbatch --array=1-%d)", f.Part, part, parts, max(parts, 1))
+	}
+	return part, parts, nil
+}
+
+// partName is the file of a part.
+func partName(prefix string, part, parts int, ending string) string {
+	return fmt.Sprintf("%s-%d-of-%d%s", prefix, part, parts, ending)
+}
+
+// merged are the files that --merge names.
+func (f partFlag) merged() ([]string, error) {
+	names, err := dataset.Expand(f.Merge...)
+	return names, asInput(err)
+}
+
+// partResult is the JSON output of a part.
+type partResult struct {
+	Part  int    `json:"part"`
+	Parts int    `json:"parts"`
+	Runs  int    `json:"runs"`
+	Out   string `json:"out"`
+}
+
+func (r partResult) text() string {
+	return fmt.Sprintf("part %d of %d is in %s; --merge joins all %d\n", r.Part, r.Parts, r.Out, r.Parts)
+}
+
+// writePart makes part of parts of the runs of an audit.
+func (f auditFlags) writePart(a *app, target audit.Target, part, parts int) error {
+	out, err := files.NewOutput(partName(f.PartOut, part, parts, ".part"), f.Force)
+	if err != nil {
+		return err
+	}
+	if f.Plot != "" {
+		return badInput("--plot is of the whole audit; give it with --merge")
+	}
+	bar := a.describedTracker("auditing")
+	p, err := audit.RunPart(a.ctx, target, f.options(bar), part, parts)
+	if a.ctx.Err() != nil {
+		return a.ctx.Err()
+	}
+	if err != nil {
+		return asInput(err)
+	}
+	var text bytes.Buffer
+	if err := p.Write(&text); err != nil {
+		return err
+	}
+	if err := out.Write(!files.Private, text.Bytes()); err != nil {
+		return err
+	}
+	r := partResult{part, parts, len(p.Trials[0]), out.Path}
+	return a.emit(r, r.text())
+}
+
+// join is the report of the parts that --merge names.
+func (f auditFlags) join(a *app, target audit.Target) (*audit.Report, error) {
+	names, err := f.merged()
+	if err != nil {
+		return nil, err
+	}
+	var parts []*audit.Part
+	for _, name := range names {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		p, err := audit.ReadPart(file)
+		file.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		parts = append(parts, p)
+	}
+	r, err := audit.Join(a.ctx, target, f.options(a.describedTracker("auditing")), parts...)
+	if errors.Is(err, audit.ErrParts) {
+		err = asInput(err)
+	}
+	return r, err
+}

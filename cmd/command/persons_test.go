@@ -1,0 +1,430 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/engine/dataset"
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+const visitColumns = `csv: {header: true}
+missing: {policy: middle}
+columns:
+  - {name: patient, role: person}
+  - {name: age, range: [0, 100]}
+  - {name: bmi, range: [10, 50]}
+  - {name: ill, role: label, positive: "1", negative: "0"}
+`
+
+// visits writes visits.csv, of 40 persons with the given numbers of rows, and schemas.
+func visits(t *testing.T, rows func(p int) int, row func(p, r int) string) (dir string, count int) {
+	t.Helper()
+	dir = t.TempDir()
+	var lines []string
+	for p := range 40 {
+		for r := range rows(p) {
+			id := fmt.Sprintf("Pat-%02d", p)
+			if r%2 == 1 {
+				id = strings.ToUpper(id) + " "
+			}
+			lines = append(lines, fmt.Sprintf("%q,%s", id, row(p, r)))
+		}
+	}
+	rand.New(rand.NewPCG(uint64(len(lines)), 1)).Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	write(t, dir, "visits.csv", "patient,age,bmi,ill\n"+strings.Join(lines, "\n")+"\n")
+	for name, head := range map[string]string{
+		"public.yaml": "ids: public\nmax_rows_per_person: 30\n", "declared.yaml": "persons: 40\n", "wrong.yaml": "persons: 41\n",
+	} {
+		write(t, dir, name, "data_id: visits\n"+head+visitColumns)
+	}
+	write(t, dir, "rows.yaml", "data_id: visits\nrows_per_person: 30\n"+strings.Replace(visitColumns, "role: person", "role: ignore", 1))
+	return dir, len(lines)
+}
+
+// differentVisits are files of the same persons that a private run must not tell apart by more than its release.
+var differentVisits = map[string]struct {
+	rows func(p int) int
+	row  func(p, r int) string
+}{
+	"mixed":        {func(p int) int { return 1 + p*p%9 }, mixedVisit},
+	"one row each": {func(int) int { return 1 }, mixedVisit},
+	"one has most": {func(p int) int { return 1 + p/39*300 }, mixedVisit},
+	"one class":    {func(p int) int { return 1 + p%3 }, func(p, r int) string { return "50,20,1" }},
+	"equal rows":   {func(int) int { return 3 }, func(p, r int) string { return fmt.Sprintf("50,20,%d", p%2) }},
+}
+
+func mixedVisit(p, r int) string {
+	return fmt.Sprintf("%d,%d,%d", (37*p+11*r)%100, 15+(p+r)%30, (p+r)%2)
+}
+
+// TestTrainPersons: one person is the unit of the report, the ledger and the model; splits are
+// by person; what works on rows refuses the schema.
+func TestTrainPersons(t *testing.T) {
+	dir, count := visits(t, func(p int) int { return 1 + p*p%9 }, mixedVisit)
+	for _, schema := range []string{"public.yaml", "declared.yaml"} {
+		for _, task := range []string{"auc", "metric"} {
+			code, out, errs := dyad(t, dir, "train", "--verbose", "--data", "visits.csv", "--schema", schema, "--task", task, "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json", "--exact-figures")
+			if code != exitOK {
+				t.Fatalf("%s, %s: exit %d: %s", schema, task, code, errs)
+			}
+			for _, want := range []string{"30 persons to train, 10 held out", "for one person", "all rows of one person replaced", "takes its place in the order of persons", "these figures count rows", "n = 30 persons"} {
+				if !strings.Contains(out, want) {
+					t.Errorf("%s, %s: the report lacks %q:\n%s", schema, task, want, out)
+				}
+			}
+			if regexp.MustCompile(fmt.Sprintf(`\b%d\b`, count)).MatchString(out) || strings.Contains(out, "s of training") {
+				t.Errorf("%s, %s: the report tells %d rows or a time:\n%s", schema, task, count, out)
+			}
+		}
+	}
+	if _, out, _ := dyad(t, dir, "ledger", "show", "visits"); !strings.Contains(out, "for one person") || !strings.Contains(out, "4 runs") {
+		t.Errorf("the ledger says %s", out)
+	}
+	if code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--epsilon", "2", "--force", "--out", "m.json", "--json"); code != exitOK || !strings.Contains(out, `"unit": "one person"`) || !strings.Contains(out, `"persons": 40`) || !strings.Contains(out, `"max_rows_per_person": 1000`) {
+		t.Errorf("JSON, exit %d: %s%s", code, out, errs)
+	}
+	for _, use := range [][]string{{"predict", "m.json", "--data", "visits.csv"}, {"evaluate", "m.json", "--data", "visits.csv", "--exact-figures"}} {
+		if code, _, errs := dyad(t, dir, use...); code != exitOK {
+			t.Errorf("%v: exit %d: %s", use, code, errs)
+		}
+	}
+	if code, out, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.25", "--exact-figures"); code != exitOK || !strings.Contains(out, "on 10 persons, by their rows") {
+		t.Errorf("exact figures of held-out persons: exit %d: %s%s", code, out, errs)
+	}
+	// Private figures protect a person, too; a plan says so without data.
+	for _, use := range [][]string{
+		{"evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1"},
+		{"evaluate", "m.json", "--plan", "-n", "40", "--epsilon", "1"},
+		{"train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--holdout-epsilon", "1", "--force", "--out", "m.json"},
+		{"plan", "-n", "30", "--schema", "declared.yaml", "--epsilon", "2", "--holdout-records", "10", "--holdout-epsilon", "1"},
+	} {
+		code, out, errs := dyad(t, dir, use...)
+		if code != exitOK || !strings.Contains(out, "for one person") || strings.Contains(out, "one record replaced") || regexp.MustCompile(fmt.Sprintf(`\b%d\b`, count)).MatchString(out) {
+			t.Errorf("%v: exit %d: %s%s", use, code, out, errs)
+		}
+		if !slices.Contains(use, "--plan") && use[0] != "plan" && !strings.Contains(out, "persons, by the shares of their rows") {
+			t.Errorf("%v has no figures of persons: %s", use, out)
+		}
+	}
+	if code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"); code != exitOK || !strings.Contains(out, "figures of the 10 held-out persons: dyad evaluate m.json") {
+		t.Errorf("held-out persons: exit %d: %s%s", code, out, errs)
+	}
+	// The cap has room for the training alone: with its figures nothing is charged.
+	if code, _, errs := dyad(t, dir, "ledger", "init", "capped", "--epsilon", "2.5", "--delta", "1e-5"); code != exitOK {
+		t.Fatal(errs)
+	}
+	both := []string{"train", "--data", "visits.csv", "--schema", "declared.yaml", "--data-id", "capped", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"}
+	if code, out, errs := dyad(t, dir, append(slices.Clone(both), "--holdout-epsilon", "2")...); code != exitResource || !strings.Contains(errs, "together") {
+		t.Errorf("above the cap: exit %d: %s%s", code, out, errs)
+	}
+	if code, out, errs := dyad(t, dir, append(slices.Clone(both), "--holdout-epsilon", "0.1")...); code != exitOK {
+		t.Errorf("below the cap: exit %d: %s%s", code, out, errs)
+	}
+	// A file of other persons has a number of its own.
+	text, err := os.ReadFile(filepath.Join(dir, "visits.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	others := lines[0]
+	for _, row := range lines[1:] {
+		if strings.Contains(strings.ToLower(row), "pat-1") {
+			others += row
+		}
+	}
+	write(t, dir, "others.csv", others)
+	for want, use := range map[string][]string{
+		"for one person":             {"evaluate", "m.json", "--data", "others.csv", "-n", "10", "--epsilon", "1"},
+		"-n is for private figures":  {"evaluate", "m.json", "--data", "others.csv", "-n", "10", "--exact-figures"},
+		"number of different ids is": {"evaluate", "m.json", "--data", "others.csv", "--epsilon", "1"},
+	} {
+		if code, out, errs := dyad(t, dir, use...); (code == exitOK) != (want == "for one person") || !strings.Contains(out+errs, want) {
+			t.Errorf("%v: exit %d: %s%s", use, code, out, errs)
+		}
+	}
+	train := []string{"train", "--data", "visits.csv", "--schema", "declared.yaml", "--force", "--out", "m.json"}
+	if code, out, errs := dyad(t, dir, append(slices.Clone(train), "--algorithm", "dpgdsc", "--holdout", "0.25")...); code != exitOK {
+		t.Errorf("a loss: exit %d: %s%s", code, out, errs)
+	}
+	if code, out, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.25", "--epsilon", "1", "--mean-loss"); code != exitOK || !strings.Contains(out, "mean loss") {
+		t.Errorf("mean loss: exit %d: %s%s", code, out, errs)
+	}
+	// The figures of the training file are too good, and a split by the order of another file may mix
+	// persons of the training with those held out; public ids have an order of their own.
+	if _, _, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1"); !strings.Contains(errs, "trained on records of this file") {
+		t.Errorf("no warning: %s", errs)
+	}
+	write(t, dir, "turned.csv", lines[0]+strings.Join(append(slices.Clone(lines[40:]), lines[1:40]...), ""))
+	held := []string{"evaluate", "m.json", "--data", "turned.csv", "--holdout", "0.25", "--epsilon", "1"}
+	if code, out, errs := dyad(t, dir, held...); code != exitInput || !strings.Contains(errs, "by their order in the file") {
+		t.Errorf("another order of private ids: exit %d: %s%s", code, out, errs)
+	}
+	held[3] = "visits.csv"
+	if code, out, errs := dyad(t, dir, held...); code != exitOK || strings.Contains(errs, "this file") {
+		t.Errorf("the file of the training: exit %d: %s%s", code, out, errs)
+	}
+	if _, _, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.5", "--epsilon", "1"); !strings.Contains(errs, "trained the model on 30 persons of this file, and this --holdout leaves 20") {
+		t.Errorf("another holdout than that of the training: %s", errs)
+	}
+	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "public.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"); code != exitOK {
+		t.Fatal(errs)
+	}
+	held[3] = "turned.csv"
+	if code, out, errs := dyad(t, dir, held...); code != exitOK || !strings.Contains(errs, "only if both files have the same ids") {
+		t.Errorf("another order of public ids: exit %d: %s%s", code, out, errs)
+	}
+	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml"); code != exitOK || !strings.Contains(out, "persons 40 in patient, with up to 8 rows each, all of them protected together\n") || strings.Contains(out, "if it names persons") {
+		t.Errorf("inspect: exit %d: %s%s", code, out, errs)
+	}
+	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "rows.yaml"); code != exitOK || !strings.Contains(out, "repeats patient: values come again; if it names persons, role: person") {
+		t.Errorf("inspect of a file whose persons are ignored: exit %d: %s%s", code, out, errs)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{append(slices.Clone(train), "--algorithm", "offpairc"), "several times"},
+		{append(slices.Clone(train), "--task", "metric", "--precision", "fp32"), "persons"},
+		{append(slices.Clone(train), "--group-column", "bmi"), "person"},
+		{[]string{"train", "--data", "visits.csv", "--schema", "wrong.yaml", "--force", "--out", "m.json"}, "persons"},
+		{[]string{"plan", "-n", "40", "--schema", "declared.yaml", "--algorithm", "onpairc"}, "protect one row"},
+		{[]string{"online", "--schema", "declared.yaml", "--data", "visits.csv", "--records", "40", "--epsilon", "1", "--state", "s.json"}, "one row"},
+		{[]string{"local", "plan", "-n", "40", "--schema", "declared.yaml"}, "role: person"},
+		{[]string{"pairs", "plan", "-n", "40", "--schema", "declared.yaml", "--all-pairs"}, "role: person"},
+		{[]string{"local", "simulate", "--schema", "declared.yaml", "--data", "visits.csv", "--epsilon", "1"}, "role: person"},
+		{[]string{"data", "convert", "visits.csv", "c.csv", "--schema", "declared.yaml"}, "role: person"},
+	} {
+		code, out, errs := dyad(t, dir, c.args...)
+		if code != exitInput || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%v: exit %d, want %d and %q: %s%s", c.args, code, exitInput, c.want, out, errs)
+		}
+		if strings.Contains(strings.ToLower(out+errs), "pat-") {
+			t.Errorf("%v shows an id: %s%s", c.args, out, errs)
+		}
+	}
+}
+
+// TestRowsOfPersonsDeclared: without the role a row is protected, and rows_per_person says what
+// that is for a person, the same as account --group.
+func TestRowsOfPersonsDeclared(t *testing.T) {
+	dir, _ := visits(t, func(int) int { return 2 }, mixedVisit)
+	_, out, errs := dyad(t, dir, "plan", "-n", "1000", "--schema", "rows.yaml", "--epsilon", "1", "--delta", "1e-5", "--algorithm", "dpgdsc")
+	found := regexp.MustCompile(`one row is protected, and a person may have up to 30 rows: for all rows of one person it is \((\S+), 1e-05\)`).FindStringSubmatch(out)
+	sigma := regexp.MustCompile(`sigma = (\S+) per`).FindStringSubmatch(out)
+	if found == nil || sigma == nil || !strings.Contains(out, "for one record") {
+		t.Fatalf("%s%s", out, errs)
+	}
+	_, account, errs := dyad(t, dir, "account", "--epsilon", "1", "--delta", "1e-5", "--group", "30")
+	epsilon := regexp.MustCompile(`\((\S+), 1e-05\)-DP for the 30 records`).FindStringSubmatch(account)
+	if epsilon == nil || epsilon[1][:5] != found[1][:5] {
+		t.Errorf("account says %v, the plan %s: %s%s", epsilon, found[1], account, errs)
+	}
+}
+
+// TestRowsOfPersonsAddUp: what is promised for all rows of one person follows the epsilon that it
+// stands next to: that of the training, of the held-out figures, and of both together.
+func TestRowsOfPersonsAddUp(t *testing.T) {
+	dir, _ := visits(t, func(int) int { return 2 }, mixedVisit)
+	code, out, errs := dyad(t, dir, "plan", "-n", "1000", "--schema", "rows.yaml", "--epsilon", "0.1", "--delta", "1e-5", "--algorithm", "dpgdsc", "--holdout-records", "500", "--holdout-epsilon", "1", "--json")
+	type planned struct{ Guarantee privacy.Guarantee }
+	var plan struct {
+		Training planned
+		HeldOut  planned            `json:"held_out"`
+		InAll    *privacy.Guarantee `json:"in_all"`
+	}
+	if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil || plan.InAll == nil {
+		t.Fatalf("exit %d, %v: %s%s", code, err, out, errs)
+	}
+	for name, g := range map[string]privacy.Guarantee{"training": plan.Training.Guarantee, "held out": plan.HeldOut.Guarantee, "in all": *plan.InAll} {
+		mu, err := privacy.GroupMu(g.Mu, 30)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "for all rows of one person it is (" + privacy.FormatUp(account.GDPEpsilon(mu, g.Delta)) + ","
+		if all := strings.Join(g.Warnings, "\n"); !strings.Contains(all, want) || strings.Count(all, "rows of one person") != 1 {
+			t.Errorf("%s: want %q once: %s", name, want, all)
+		}
+		if all := strings.Join(g.Assumptions, "\n"); !strings.Contains(all, "a person contributes up to 30 records") || strings.Contains(all, "one record;") {
+			t.Errorf("%s assumes %s", name, all)
+		}
+	}
+}
+
+// TestPersonsAreSilent: files of the same persons with other numbers of rows, features and labels
+// give the same exit code, texts and names of files; only what is released with noise differs.
+func TestPersonsAreSilent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	worlds := map[string]struct {
+		rows func(p int) int
+		row  func(p, r int) string
+	}{
+		"mixed":          {func(p int) int { return 1 + p*p%9 }, mixedVisit},
+		"one row each":   {func(int) int { return 1 }, mixedVisit},
+		"one has most":   {func(p int) int { return 1 + p/39*300 }, mixedVisit},
+		"one class":      {func(p int) int { return 1 + p%3 }, func(p, r int) string { return "50,20,1" }},
+		"missing values": {func(p int) int { return 1 + p%4 }, func(p, r int) string { return ",,0" }},
+		"clamped":        {func(p int) int { return 2 }, func(p, r int) string { return "1e300,-1e300," + fmt.Sprint(r) }},
+	}
+	secret := regexp.MustCompile(`[A-Z2-7]{26}`)
+	for _, args := range [][]string{
+		{"--schema", "public.yaml"}, {"--schema", "declared.yaml", "--algorithm", "dpegd"},
+		{"--schema", "public.yaml", "--algorithm", "gradient-perturbation", "--loss", "hinge"}, {"--schema", "declared.yaml", "--task", "metric"},
+		{"--schema", "public.yaml", "--algorithm", "subsampled-descent", "--json"},
+		{"--schema", "declared.yaml", "--loss", "logistic"}, {"--schema", "public.yaml", "--algorithm", "moments", "--steps", "2", "--second-moments", "diagonal"},
+	} {
+		var first string
+		var from string
+		for name, w := range worlds {
+			dir, _ := visits(t, w.rows, w.row)
+			code, out, errs := dyad(t, dir, slices.Concat([]string{"train", "--data", "visits.csv", "--epsilon", "2", "--out", "m.json"}, args)...)
+			all := fmt.Sprintf("exit %d\n%s%s", code, out, errs)
+			all = strings.ReplaceAll(secret.ReplaceAllString(all, "RUN"), dir, "DIR")
+			_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+				if name, e := filepath.Rel(dir, path); e == nil && !strings.HasSuffix(path, ".csv") {
+					all += secret.ReplaceAllString(name, "RUN") + "\n"
+				}
+				return err
+			})
+			if code != exitOK {
+				t.Errorf("%v, %s: %s", args, name, all)
+			}
+			if first == "" {
+				first, from = all, name
+			} else if all != first {
+				t.Errorf("%v: %q and %q are told apart:\n%s\n%s", args, from, name, first, all)
+			}
+		}
+	}
+}
+
+// TestProgressOfPersonsShowsNoTimes: whichever command reads persons, its bars show neither numbers of rows nor
+// times, which grow with them. Those of rows do.
+func TestProgressOfPersonsShowsNoTimes(t *testing.T) {
+	dir, _ := visits(t, func(int) int { return 2 }, mixedVisit)
+	times := regexp.MustCompile(`\[\d+\w+`)
+	for schema, shown := range map[string]bool{"rows.yaml": true, "public.yaml": false, "declared.yaml": false} {
+		s, err := dataset.LoadSchema(filepath.Join(dir, schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var screen bytes.Buffer
+		a := &app{ctx: context.Background(), stderr: &screen, interactive: true}
+		if _, err := a.readTraining(dataFiles{names: []string{filepath.Join(dir, "visits.csv")}}, s, dataset.Options{Persons: dataset.KeepPersons}, false); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(screen.String(), "rows") && !shown {
+			t.Errorf("%s: reading shows %q", schema, screen.String())
+		}
+		a.tracker("evaluating").OnStep(1, 3)
+		if times.MatchString(screen.String()) != shown {
+			t.Errorf("%s: the bar shows %q", schema, screen.String())
+		}
+	}
+}
+
+// TestNeighboursAreOtherPersons: exact figures of a metric among the records themselves leave out all
+// rows of a row's person: persons with twin rows and random labels are not found by their twins.
+func TestNeighboursAreOtherPersons(t *testing.T) {
+	dir, _ := visits(t, func(int) int { return 6 }, func(p, r int) string {
+		return fmt.Sprintf("%d,%d,%d", (37*p)%100, 15+p%30, p*p/7%2)
+	})
+	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "wrong.yaml", "--task", "metric", "--out", "metric.json"); code != exitInput {
+		t.Fatal(errs)
+	}
+	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--task", "metric", "--out", "metric.json"); code != exitOK {
+		t.Fatal(errs)
+	}
+	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--task", "metric", "--model", "mlp", "--hidden", "4", "--out", "network.json"); code != exitOK {
+		t.Fatal(errs)
+	}
+	for _, model := range []string{"metric.json", "network.json"} {
+		code, out, errs := dyad(t, dir, "--json", "evaluate", model, "--data", "visits.csv", "--neighbours", "visits.csv", "--exact-figures")
+		var e evaluation
+		if err := json.Unmarshal([]byte(out), &e); code != exitOK || err != nil || e.Records != 40 || len(e.KNN) == 0 || e.KNN[0].Identity > 0.9 || e.KNN[0].Learned > 0.9 {
+			t.Errorf("%s: exit %d, %v: %s%s", model, code, err, out, errs)
+		}
+	}
+}
+
+// TestFiguresOfPersonsAreSilent: files of the same persons with other numbers of rows, features and
+// labels are evaluated with the same texts, but for the released figures.
+func TestFiguresOfPersonsAreSilent(t *testing.T) {
+	dir, _ := visits(t, func(p int) int { return 1 + p%4 }, mixedVisit)
+	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--epsilon", "2", "--out", "m.json", "--seed", "1", "--algorithm", "dpgdsc"); code != exitOK {
+		t.Fatal(errs)
+	}
+	model, err := os.ReadFile(filepath.Join(dir, "m.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := regexp.MustCompile(`[A-Z2-7]{26}`)
+	for _, flags := range [][]string{nil, {"--delta", "0", "--mean-loss"}, {"--roc-thresholds=-0.1,0.1", "--holdout", "0.25"}} {
+		var first string
+		for name, w := range differentVisits {
+			dir, _ := visits(t, w.rows, w.row)
+			write(t, dir, "m.json", string(model))
+			code, out, errs := dyad(t, dir, slices.Concat([]string{"evaluate", "m.json", "--data", "visits.csv", "--epsilon", "2"}, flags)...)
+			all := strings.ReplaceAll(secret.ReplaceAllString(fmt.Sprintf("exit %d\n%s%s", code, out, errs), "RUN"), dir, "DIR")
+			for _, m := range digitsOf {
+				all = m.ReplaceAllString(all, "FIGURES")
+			}
+			if code != exitOK || !strings.Contains(all, "FIGURES") {
+				t.Errorf("%v, %s: %s", flags, name, all)
+			}
+			if first == "" {
+				first = all
+			} else if all != first {
+				t.Errorf("%v: %q is told apart:\n%s", flags, name, firstDifference(first, all))
+			}
+		}
+	}
+}
+
+// TestHeldOutFiguresAreContinued: the command for figures that were charged and not released continues
+// their run, at the same epsilon.
+func TestHeldOutFiguresAreContinued(t *testing.T) {
+	epsilon, delta, share := 0.5, 1e-6, 0.25
+	c := trainCmd{Data: dataFiles{asked: []string{"v.csv"}, names: []string{"v.csv"}}}
+	c.Holdout, c.HoldoutEpsilon, c.Delta, c.SplitSeed = &share, &epsilon, &delta, 1
+	const want = "dyad evaluate m.json --data v.csv --holdout 0.25 --split-seed 1 --epsilon 0.5 --delta 1e-06"
+	if got := c.heldAgain("m.json", context.Canceled); got != want {
+		t.Errorf("not charged: %s", got)
+	}
+	if got := c.heldAgain("m.json", &algorithms.ChargedError{Run: "ABC", Resumable: true, Err: context.Canceled}); got != want+" --resume ABC" {
+		t.Errorf("charged: %s", got)
+	}
+}
+
+// TestAuditOfPersonsByCommand: neighbours differ in all rows of one person; what replaces rows is
+// refused.
+func TestAuditOfPersonsByCommand(t *testing.T) {
+	dir := t.TempDir()
+	for _, algorithm := range []string{"moments", "dpgdsc"} {
+		if code, out, errs := dyad(t, dir, "audit", algorithm, "-n", "12", "--person-rows", "5", "--runs", "200"); code != exitOK || !strings.Contains(out, "for one person") || !strings.Contains(out, "all rows of a person") {
+			t.Errorf("%s: exit %d: %s%s", algorithm, code, out, errs)
+		}
+	}
+	for want, args := range map[string][]string{
+		"canaries":      {"audit", "dpgdsc", "--method", "canaries", "--person-rows", "5"},
+		"stream":        {"audit", "onpairc", "--person-rows", "5"},
+		"several times": {"audit", "offpairc", "--person-rows", "5"},
+	} {
+		if code, out, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(out+errs, want) {
+			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package command
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/dataset"
+	"dyad/internal/memory"
+)
+
+type planCmd struct {
+	Schema  string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
+	N       int    `positive:"" short:"n" required:"" help:"Number of training records; of persons if the schema has a column of role person."`
+	D       int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
+	Groups  []int  `name:"group-sizes" placeholder:"S,..." help:"Sizes of the public query groups, if pairs are formed within groups."`
+	Compare bool   `help:"Rank all algorithms that apply, by the noise that reaches the model."`
+	plannedHoldout
+	constantFlags
+	planFlags
+	streamFlags
+}
+
+// Help shows examples.
+func (planCmd) Help() string {
+	return `Everything is computed from public numbers: the report is the one that "dyad train" prints.
+A plan may also name a GPU that is not here, as --device cuda:h100 or cuda:h200.
+
+Examples:
+  dyad plan -n 512 -d 8 --epsilon 1 --delta 1e-5
+  dyad plan -n 768 --schema bench/schemas/pima.yaml --epsilon 2
+  dyad plan -n 5000 -d 20 --algorithm offpairstrc --l2 0.01
+  dyad plan -n 60 -d 4 --group-sizes 10,20,30
+  dyad plan -n 100000 -d 20 --json
+  dyad plan -n 100000 -d 20 --algorithm dpftrl --every 100 --buffer 500
+  dyad plan -n 1000000 -d 20 --device cuda:h200
+  dyad plan --compare -n 5000 -d 20 --epsilon 1
+  dyad plan -n 7000 -d 20 --epsilon 1 --holdout-records 3000 --holdout-epsilon 0.5
+Constants of a loss of your own, as asserted by you, and the limit of many steps:
+  dyad plan -n 256 -d 8 --algorithm offpairc --G 4 --L 4 --Dg 8 --H 1 --radius-diameter 2
+  dyad plan -n 256 -d 8 --algorithm dpgdsc --G 4 --L 4 --Dg 4 --alpha 0.1 --radius-diameter 2 --step-size 0.3 --steps 1000000`
+}
+
+// Run prints the report.
+func (c *planCmd) Run(a *app) error {
+	shape := lib.Shape{Records: c.N, Features: c.D}
+	if c.Schema != "" {
+		if c.D != 0 {
+			return badInput("-d and --schema both give the number of features; leave one out")
+		}
+		s, err := dataset.LoadSchema(c.Schema)
+		if err != nil {
+			return asInput(err)
+		}
+		if s, err = c.plannedBasis(a, s); err != nil {
+			return err
+		}
+		e, err := dataset.NewEncoder(s)
+		if err != nil {
+			return asInput(err)
+		}
+		shape = lib.ShapeOf(e, c.N)
+	}
+	if shape.Features < 1 {
+		return badInput("give the number of features with -d, or a --schema")
+	}
+	if asked, err := c.streams(a, shape); asked {
+		return err
+	}
+	shape.Groups = c.Groups
+	if err := c.resolve(&c.planFlags, shape.Features); err != nil {
+		return err
+	}
+	closeDevice, err := c.planFlags.open(true)
+	if err != nil {
+		return err
+	}
+	defer closeDevice()
+	if c.Compare {
+		return c.compare(a, shape)
+	}
+	p, err := c.assertedPlan(shape, c.assertion())
+	if err != nil {
+		return err
+	}
+	return c.plannedHoldout.emit(a, p.Plan, c.Task, c.Delta)
+}
+
+// emitPlan prints the report of a plan.
+func (a *app) emitPlan(p *algorithms.Plan) error {
+	r := p.Report()
+	var end strings.Builder
+	if z := p.Needs(); !writeForecast(&end, &r, p) && z.Seconds > 0 {
+		writeNeeds(&end, &r, z, p.Spec.Kernel.Problem())
+	}
+	line(&end, "plan only", "no data were read and nothing was charged")
+	return a.emit(r, r.Text()+end.String())
+}
+
+// measuredSeconds is the estimated time from which a plan measures how fast this machine is.
+const measuredSeconds = 1
+
+// writeNeeds tells what a run takes. All of it is estimated.
+func writeNeeds(b *strings.Builder, r *algorithms.Report, z algorithms.Needs, p engine.Problem) {
+	r.Add("estimated_memory_bytes", z.Memory(1))
+	r.Add("estimated_passes", z.Passes)
+	r.Add("estimated_bytes_per_pass", z.Records)
+	r.Add("estimated_seconds", z.Seconds)
+	line(b, "memory", "about %s: records %s, numbers of each record %s, program and reader %s", algorithms.Size(z.Memory(1)), algorithms.Size(z.Records), algorithms.Size(z.Vectors), algorithms.Size(z.Memory(1)-z.Records-z.Vectors))
+	line(b, "passes", "about %g over the records, %s each", algorithms.Roughly(z.Passes), algorithms.Size(z.Records))
+	line(b, "time", "%s on one core at 2.5 GHz, estimated from costs that were measured there", algorithms.Duration(z.Seconds))
+	if z.Seconds >= measuredSeconds {
+		here := z.Seconds * cpu.Backend{}.Pace(p)
+		r.Add("estimated_seconds_here", here)
+		line(b, "", "here: %s with %d workers, by a measurement of 20 ms", algorithms.Duration(here), runtime.GOMAXPROCS(0))
+	}
+	if free := memory.Available(); free > 0 {
+		ranks := z.Processes(free)
+		r.Add("processes_that_hold_it", ranks)
+		if ranks != 1 {
+			many := fmt.Sprintf("%d processes with %s each hold the records", ranks, algorithms.Size(free))
+			if ranks == 0 {
+				many = fmt.Sprintf("no number of processes with %s each holds the records", algorithms.Size(free))
+			}
+			line(b, "here", "%s", many)
+		}
+	}
+}

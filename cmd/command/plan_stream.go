@@ -1,0 +1,94 @@
+package command
+
+import (
+	"cmp"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
+)
+
+// defaultBuffer is the default of --buffer.
+const defaultBuffer = 1000
+
+// streamFlags are the flags of online algorithms.
+type streamFlags struct {
+	Every     int  `positive:"" default:"1" placeholder:"K" help:"New records per update and release of an online algorithm."`
+	Buffer    int  `default:"1000" help:"Earlier records that a new one is paired with, of an online algorithm; 0: all, in memory."`
+	Reservoir bool `help:"Keep a uniform sample of all earlier records in the buffer, not the last ones."`
+	PerClass  bool `help:"Keep the last BUFFER/2 records with a positive label and the last BUFFER/2 others."`
+	BurnIn    int  `positive:"" placeholder:"T1" help:"First records, which only fill the buffer. Default: K."`
+	Secret    bool `name:"secret-state" help:"Keep a noiseless iterate in the state, to be kept as private as the records, and release noisy copies. Needs --every 1 --buffer 0."`
+}
+
+// secretState is the option behind --secret-state.
+var secretState = algorithms.Option{Name: "--secret-state", Field: "Reading", Value: algorithms.SecretState}
+
+// plan builds the plan of an online algorithm; an option that it does not have is an error.
+func (f streamFlags) plan(p planFlags, s lib.Shape) (*algorithms.Plan, error) {
+	mode, err := algorithms.ParseMode(p.Mode)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	name := p.Algorithm
+	if name == "" {
+		name = "onpairc"
+		if mode == algorithms.NonPrivate {
+			name = "ongiga"
+		}
+	}
+	a, err := algorithms.StreamByName(name)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	if f.Secret {
+		if a, err = algorithms.StreamWith(a, secretState); err != nil {
+			return nil, asInput(err)
+		}
+	}
+	loss, err := p.loss(p.Task)
+	if err != nil {
+		return nil, err
+	}
+	problem := engine.Problem{N: 2, D: s.Features, Bounds: engine.UnitBounds(), Loss: loss, Radius: cmp.Or(p.Radius, onlineRadius), PersonRows: s.PersonRows}
+	options := algorithms.StreamOptions{Horizon: s.Records, Batch: f.Every, Buffer: f.Buffer, Reservoir: f.Reservoir, PerClass: f.PerClass, BurnIn: f.BurnIn}
+	l2 := 0.0
+	if p.L2 != nil {
+		l2 = *p.L2
+	}
+	spec, err := algorithms.NewStreamSpec(cpu.Backend{}, problem, options, l2, lib.Options{Epsilon: p.Epsilon, Delta: p.Delta}.Budget(s.Records), mode)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	spec.Provenance, spec.PaperUnsound = s.Provenance, p.unsound
+	plan, err := a.Plan(spec)
+	return plan, asInput(err)
+}
+
+// streams prints the plan of an online algorithm, if that is asked for.
+func (c *planCmd) streams(a *app, shape lib.Shape) (asked bool, err error) {
+	if _, err := algorithms.StreamByName(c.Algorithm); err != nil {
+		if c.streamFlags != (streamFlags{Every: 1, Buffer: defaultBuffer}) {
+			return true, badInput("--every, --buffer, --reservoir, --per-class, --burn-in and --secret-state are for online algorithms; name one with --algorithm (\"dyad algorithms\")")
+		}
+		return false, nil
+	}
+	if c.Workers != 0 || c.Device != "auto" || c.Precision != "auto" || len(c.Groups) > 0 {
+		return true, badInput("%s is an online algorithm and does not take --workers, --device, --precision or --group-sizes", c.Algorithm)
+	}
+	switch options, err := c.algorithmOptions(); {
+	case err != nil:
+		return true, err
+	case len(options) > 0:
+		return true, badInput("%s is an online algorithm and does not take %s", c.Algorithm, options[0].Name)
+	}
+	p, err := c.streamFlags.plan(c.planFlags, shape)
+	if err != nil {
+		return true, err
+	}
+	return true, a.emitPlan(p)
+}
+
+// onlineRadius is the default radius of online algorithms.
+const onlineRadius = 1

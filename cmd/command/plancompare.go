@@ -1,0 +1,115 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	lib "dyad"
+	"dyad/algorithms"
+)
+
+// compare prints a ranking of all algorithms.
+func (c *planCmd) compare(a *app, shape lib.Shape) error {
+	if c.Algorithm != "" {
+		return badInput("--compare takes all algorithms; leave --algorithm out")
+	}
+	if c.Mode != algorithms.Certified.String() {
+		return badInput("--compare ranks plans that all give the guarantee you ask for, which is --mode certified")
+	}
+	o, err := c.decided(c.assertion())
+	if err != nil {
+		return err
+	}
+	spec, err := o.Spec(shape, c.device)
+	if err != nil {
+		return err
+	}
+	options, err := c.algorithmOptions()
+	if err != nil {
+		return err
+	}
+	var candidates []algorithms.Candidate
+	for _, algorithm := range algorithms.Catalog() {
+		candidate := algorithms.Candidate{Algorithm: algorithm, L2: c.l2(algorithm, shape.Records)}
+		if configured, err := algorithms.With(algorithm, options...); err != nil {
+			candidate.Excluded = err
+		} else {
+			candidate.Algorithm = configured
+		}
+		candidates = append(candidates, candidate)
+	}
+	comparison, err := algorithms.Compare(spec, candidates)
+	if err != nil {
+		return asInput(err)
+	}
+	for _, s := range algorithms.StreamCatalog() {
+		comparison.Excluded = append(comparison.Excluded, algorithms.Excluded{
+			Algorithm: s.Info().Name,
+			Reason:    "a stream pays for a model after every batch of records; these figures are about one model at the end (dyad online)",
+		})
+	}
+	if len(comparison.Rows) == 0 {
+		var reasons []string
+		for _, e := range comparison.Excluded {
+			reasons = append(reasons, e.Algorithm+": "+reason(e))
+		}
+		return badInput("no algorithm applies:\n%s", strings.Join(reasons, "\n"))
+	}
+	return a.emit(comparison, comparisonText(comparison))
+}
+
+// reason is why an algorithm is not ranked, without its name and the prefix of a package.
+func reason(e algorithms.Excluded) string {
+	text := e.Reason
+	for _, prefix := range []string{"algorithms: ", "assumption not met: ", e.Algorithm} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	return strings.TrimLeft(text, ": ")
+}
+
+func comparisonText(c *algorithms.Comparison) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "n = %d records, d = %d features, %s loss, ||w|| <= r = %.6g\n", c.Records, c.Features, c.Loss, c.Radius)
+	fmt.Fprintf(&b, "every row is certified (%.6g, %.3g)-DP for replacing one record; G = %.6g, L = %.6g, Dg = %.6g (%s)\n\n", c.Epsilon, c.Delta, c.Lipschitz, c.Smooth, c.Diameter, c.Origin)
+	rows := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(rows, "rank\talgorithm\talpha\tnoise\tnoise\tnoise\ttotal step\tgradient\tpair\tvisits\tseconds\tutility bound")
+	fmt.Fprintln(rows, "\t\t\t(length)\t(radii)\t(reach)\t(sum of steps)\tsums\tgradients\t(estimated)\t(estimated)\t(objective)")
+	for i, r := range c.Rows {
+		utility := "none"
+		if r.UtilitySource != "" {
+			utility = fmt.Sprintf("%.3g", r.Utility)
+		}
+		fmt.Fprintf(rows, "%d\t%s\t%g\t%.3g\t%.3g\t%.3g\t%.3g\t%d\t%.3g\t%.3g\t%.2g\t%s\n",
+			i+1, r.Algorithm, r.L2, r.Noise, r.NoiseToRadius, r.NoiseToReach, r.TotalStep, r.Sums, r.Pairs, r.Visits, r.Seconds, utility)
+	}
+	rows.Flush()
+	fmt.Fprintf(&b, `
+noise       root mean square length of the noise in the model; per radius r of the domain, and per reach: how far
+            the model can get from its start, G times the total step (half of it for an average), at most the domain
+cost        gradient sums are evaluated one after the other, over pair gradients in all. Visits are to records where
+            a sum is near-linear and to pairs where it is not; sums over all pairs are %s here;
+            seconds are those of one core at 2.5 GHz
+utility     proved bound of the expected objective above its minimum, where a theorem gives a number; the objective
+            varies by at most %.3g over the domain, so a larger bound says nothing
+`, c.Method, c.Variation)
+	for _, r := range c.Rows {
+		if r.UtilitySource != "" {
+			fmt.Fprintf(&b, "            %s: %s\n", r.Algorithm, r.UtilitySource)
+		}
+	}
+	for i, e := range c.Excluded {
+		label := ""
+		if i == 0 {
+			label = "not ranked"
+		}
+		fmt.Fprintf(&b, "%-11s %s: %s\n", label, e.Algorithm, reason(e))
+	}
+	fmt.Fprintf(&b, "recommended %s: least noise for its reach, and of those within 5 %% the fewest visits\n", c.Recommended)
+	if c.BestBound != "" && c.BestBound != c.Recommended {
+		fmt.Fprintf(&b, "            %s has the smallest utility bound\n", c.BestBound)
+	}
+	b.WriteString("            Noise is not accuracy: on data of your kind that are public, compare models by dyad train --public-data\n")
+	b.WriteString("plan only   no data were read and nothing was charged\n")
+	return b.String()
+}

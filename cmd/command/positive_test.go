@@ -1,0 +1,96 @@
+package command
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// An explicit zero must never pass for "not given".
+func TestExplicitZeroIsAnError(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	dir := clinic(t, 60)
+	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data"}
+	plan := []string{"plan", "-n", "60", "-d", "3"}
+	online := []string{"online", "--data", "patients.csv", "--schema", "patients.yaml", "--state", "s", "--public-data", "-n", "60"}
+	audit := []string{"audit", "dpgdsc", "--runs", "40"}
+	for _, c := range []struct {
+		args []string
+		flag string
+	}{
+		{plan, "--steps"}, {plan, "--radius"}, {plan, "--workers"}, {plan, "--step-size"}, {plan, "--total-step"}, {plan, "-d"}, {plan, "-n"},
+		{train, "--steps"}, {train, "--radius"}, {train, "--workers"}, {train, "--step-size"}, {train, "--total-step"},
+		{online, "--every"}, {online, "--burn-in"}, {online, "--radius"},
+		{audit, "-n"}, {audit, "-d"}, {audit, "--runs"}, {audit, "--radius"}, {audit, "--workers"}, {audit, "--canaries"}, {audit, "--guesses"},
+		{[]string{"account", "--sigma", "1"}, "--steps"},
+	} {
+		for _, value := range []string{"0", "-1"} {
+			args := append(append([]string(nil), c.args...), c.flag+"="+value)
+			if len(c.flag) == 2 {
+				args = append(append([]string(nil), c.args...), c.flag+value)
+			}
+			code, out, errs := dyad(t, dir, args...)
+			if code != exitInput || out != "" || !strings.Contains(errs, "must be positive") {
+				t.Errorf("dyad %s: exit %d, want 64 and a remedy\n%s", strings.Join(args, " "), code, out+errs)
+			}
+		}
+	}
+	for _, value := range []string{"NaN", "Inf"} {
+		if code, _, errs := dyad(t, dir, "plan", "-n", "60", "-d", "3", "--radius", value); code != exitInput {
+			t.Errorf("--radius %s: exit %d\n%s", value, code, errs)
+		}
+	}
+	// Control: the same commands without the flag are fine.
+	if code, _, errs := dyad(t, dir, plan...); code != exitOK {
+		t.Errorf("plan: exit %d\n%s", code, errs)
+	}
+	// Zero has a meaning of its own for these.
+	if code, out, errs := dyad(t, dir, "train", "--holdout", "0"); code != exitOK || strings.Contains(out, "held out") {
+		t.Errorf("train --holdout 0: exit %d\n%s", code, out+errs)
+	}
+	if code, out, _ := dyad(t, dir, "train"); code != exitOK || !strings.Contains(out, "held out") {
+		t.Errorf("train: exit %d, want held-out records by default", code)
+	}
+}
+
+// Every flag that is a plain number says that it is positive, or stands here because
+// its zero is not "not given": a pointer says so by itself.
+func TestNumericFlagsSayWhetherZeroIsAValue(t *testing.T) {
+	zeroIsAValue := map[string]bool{
+		"plan delta": true, "plan buffer": true, "online buffer": true, "audit records buffer": true, "train checkpoint-every": true, "train team-deadline": true, "pairs train checkpoint-every": true, "online l2": true, "influence l2": true, "account delta": true,
+		"evaluate threshold": true, "search holdout": true,
+		"train epsilon": true, "plan epsilon": true, "online epsilon": true, "audit records epsilon": true, "audit pairs epsilon": true, // refused by Budget.Validate
+		"pairs plan epsilon": true, "pairs train epsilon": true, "ledger init epsilon": true, "ledger init delta": true, "ledger show delta": true,
+	}
+	var c cli
+	parser, err := newParser(&c, io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tagged := 0
+	err = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
+		n, ok := node.(*kong.Node)
+		if !ok {
+			return next(nil)
+		}
+		for _, f := range n.Flags {
+			v := f.Target
+			name := strings.TrimPrefix(n.FullPath()+" "+f.Name, "dyad ")
+			switch {
+			case !v.CanInt() && !v.CanFloat():
+			case f.Tag.Has("positive"):
+				tagged++
+			case !zeroIsAValue[name]:
+				t.Errorf("flag %q: is zero a value? Tag it positive:\"\", make it a pointer, or list it here", name)
+			}
+		}
+		return next(nil)
+	})
+	if err != nil || tagged < 20 {
+		t.Errorf("%v, %d flags are tagged", err, tagged)
+	}
+}

@@ -1,0 +1,158 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+
+	lib "dyad"
+	"dyad/internal/files"
+)
+
+type predictCmd struct {
+	Model string    `arg:"" help:"Model file, or file of clusters; nothing else is needed, it holds the preprocessing."`
+	Data  dataFiles `required:"" placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data; the label may be missing. - is standard input."`
+	Out   string    `writes:"scores" short:"o" placeholder:"FILE" help:"File for the scores: CSV, or NPY without ids if its name ends in .npy. Default: standard output."`
+	Force bool      `help:"Replace an existing output file."`
+
+	decisionFlag
+	unknownFlag
+}
+
+// Help shows examples.
+func (predictCmd) Help() string {
+	return `Writes one line per record: its id (or row number) and its score. Higher scores rank as more positive. With a
+file of clusters ("dyad cluster"): the number of its cluster, from 1 on.
+
+Examples:
+  dyad predict model.json --data patients.csv
+  dyad predict model.json --data patients.csv --out scores.csv
+  dyad predict model.json --data patients.csv --threshold 0.1
+  dyad predict model.json --data patients.csv --unknown other`
+}
+
+type predictResult struct {
+	Records int       `json:"records"`
+	Out     string    `json:"out,omitempty"`
+	IDs     []string  `json:"ids,omitempty"`
+	Scores  []float64 `json:"scores,omitempty"`
+	// Classes are those of the scores, with --threshold.
+	Classes   []string `json:"classes,omitempty"`
+	Threshold *float64 `json:"threshold,omitempty"`
+	// Clusters are those of the records, from 1 on, if the model is a file of clusters.
+	Clusters []int `json:"clusters,omitempty"`
+}
+
+// Run scores the records.
+func (c *predictCmd) Run(a *app) error {
+	m, err := a.openModel(c.Model, "")
+	if errors.Is(err, lib.ErrClusters) {
+		return c.assign(a)
+	}
+	if err != nil {
+		return err
+	}
+	if m.Task != taskAUC {
+		return badInput("%s is a metric: it gives distances, not scores. \"dyad transform\" maps records by it. A nearest neighbour classifier would publish raw training records, which the guarantee does not cover, so this program does not write one", c.Model)
+	}
+	out, err := files.NewOutput(c.Out, c.Force, c.Data.and(c.Model)...)
+	if err != nil {
+		return err
+	}
+	decide, err := c.decision(m)
+	if err != nil {
+		return err
+	}
+	if decide != nil && filepath.Ext(c.Out) == ".npy" {
+		return badInput("--threshold adds a column of names, and %s is to be a file of numbers; name one that ends in .csv", c.Out)
+	}
+	data, err := a.readUnlabelled(c.Data, m.Encoder.Schema(), c.unknownFlag)
+	if err != nil {
+		return err
+	}
+	s, err := m.Score(data.Records)
+	if err != nil {
+		return err
+	}
+	r := predictResult{Records: len(s), Out: c.Out}
+	classes := decide.classes(s)
+	if decide != nil {
+		r.Threshold = &decide.threshold
+	}
+	if c.Out != "" {
+		var text bytes.Buffer
+		if classes != nil {
+			err = withClasses(&text, data.IDs, s, classes)
+		} else {
+			err = writeNumbers(&text, c.Out, data.IDs, s, []string{"score"}, false)
+		}
+		if err != nil {
+			return err
+		}
+		if err := out.Write(files.Private, text.Bytes()); err != nil {
+			return err
+		}
+		var b strings.Builder
+		line(&b, "scores", "%d scores written to %s%s", len(s), c.Out, strings.TrimSuffix("; "+direction(m.Encoder.Schema()), "; "))
+		line(&b, "guarantee", "of the model: %s; the scores tell about the records that they are of, and nothing protects those", m.Guarantee.Words())
+		line(&b, "next", "dyad evaluate %s --data FILE --epsilon E measures the model on records with labels", c.Model)
+		return a.emit(r, b.String())
+	}
+	if a.json {
+		r.IDs, r.Scores, r.Classes = data.IDs, s, classes
+		return a.emit(r, "")
+	}
+	return withClasses(a.stdout, data.IDs, s, classes)
+}
+
+// assign writes the cluster of each record.
+func (c *predictCmd) assign(a *app) error {
+	if c.Threshold != "" {
+		return badInput("--threshold is for scores, and %s is a file of clusters", c.Model)
+	}
+	found, err := a.openClusters(c.Model)
+	if err != nil {
+		return err
+	}
+	out, err := files.NewOutput(c.Out, c.Force, c.Data.and(c.Model)...)
+	if err != nil {
+		return err
+	}
+	data, err := a.readUnlabelled(c.Data, found.Encoder.Schema(), c.unknownFlag)
+	if err != nil {
+		return err
+	}
+	places, err := found.Assign(data.Records)
+	if err != nil {
+		return err
+	}
+	numbers := make([]float64, len(places))
+	for i, p := range places {
+		numbers[i] = float64(p)
+	}
+	r := predictResult{Records: len(places), Out: c.Out}
+	if c.Out == "" {
+		if a.json {
+			r.IDs, r.Clusters = data.IDs, places
+			return a.emit(r, "")
+		}
+		return writeTable(a.stdout, data.IDs, numbers, []string{"cluster"})
+	}
+	var text bytes.Buffer
+	if err := writeNumbers(&text, c.Out, data.IDs, numbers, []string{"cluster"}, false); err != nil {
+		return err
+	}
+	if err := out.Write(files.Private, text.Bytes()); err != nil {
+		return err
+	}
+	var b strings.Builder
+	line(&b, "clusters", "of %d records written to %s", len(places), c.Out)
+	line(&b, "guarantee", "of the centres: %s; the clusters tell about the records, and nothing protects those", found.Guarantee.Words())
+	return a.emit(r, b.String())
+}
+
+func writeScores(w io.Writer, ids []string, s []float64) error {
+	return writeTable(w, ids, s, []string{"score"})
+}

@@ -1,0 +1,185 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"dyad/algorithms"
+	"dyad/engine/dataset"
+)
+
+// tracker shows a progress bar on an interactive terminal, or logs progress.
+func (a *app) tracker(what string) algorithms.Tracker {
+	if a.logs != nil && !a.quiet {
+		return a.logs.logged(what)
+	}
+	if !a.interactive {
+		return algorithms.Tracker{}
+	}
+	return algorithms.Tracker{OnStep: (&barTracker{a: a, what: what, plain: a.percentOnly}).Step}
+}
+
+// describedTracker is a tracker whose text can change.
+func (a *app) describedTracker(what string) *barTracker {
+	b := &barTracker{a: a, what: what, silent: !a.interactive}
+	if a.logs != nil && !a.quiet {
+		b.logs = a.logs.tenths(func() string { return b.what })
+	}
+	return b
+}
+
+type barTracker struct {
+	logs   func(done, total int) // in the place of the bar
+	silent bool
+	plain  bool // no times: they depend on how many rows persons have
+	a      *app
+	what   string
+	bar    *progressbar.ProgressBar
+}
+
+// describe changes the text before the bar.
+func (b *barTracker) describe(what string) {
+	b.what = what
+	if b.bar != nil {
+		b.bar.Describe(what)
+	}
+}
+
+// Step moves the bar; it vanishes when done.
+func (b *barTracker) Step(done, total int) {
+	if b.logs != nil {
+		b.logs(done, total)
+	}
+	if b.silent {
+		return
+	}
+	if b.bar == nil {
+		b.bar = progressbar.NewOptions(total,
+			progressbar.OptionSetWriter(b.a.bar()),
+			progressbar.OptionSetDescription(b.what),
+			progressbar.OptionSetPredictTime(!b.plain),
+			progressbar.OptionSetElapsedTime(!b.plain),
+			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionClearOnFinish(),
+		)
+	}
+	_ = b.bar.Set(done) // a terminal that cannot be written to does not stop a run
+	b.a.unfinished(done < total)
+}
+
+// rowProgress shows the rows read so far on an interactive terminal, and lets an
+// interrupt stop the load. done wipes the line.
+func (a *app) rowProgress(what string) (progress func(rows int) error, done func()) {
+	shown := false
+	progress = func(rows int) error {
+		if a.interactive {
+			shown = true
+			fmt.Fprintf(a.bar(), "\r%s: %d rows", what, rows)
+			a.unfinished(true)
+		}
+		return a.ctx.Err()
+	}
+	done = func() {
+		if shown {
+			fmt.Fprint(a.bar(), "\r\x1b[K")
+			a.unfinished(false)
+		}
+	}
+	return progress, done
+}
+
+// readData loads files with progress. Bad content is bad input, an interrupt is
+// context.Canceled.
+func (a *app) readData(from dataFiles, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
+	if slices.Contains(from.names, standardInput) && !exists(standardInput) {
+		return nil, badInput("this command reads its data from files, and more than once: save what comes on standard input to a file (predict, transform and online take --data %s)", standardInput)
+	}
+	progress, done := a.rowProgress("reading")
+	if o.Progress = progress; s.ByPerson() { // the number of rows is not public, nor is a time, which grows with it
+		o.Progress, a.percentOnly = func(int) error { return a.ctx.Err() }, true
+	}
+	o.Also = from.names[1:]
+	d, err := dataset.Load(from.names[0], s, o)
+	done()
+	if a.ctx.Err() != nil {
+		return nil, a.ctx.Err()
+	}
+	return d, asInput(err)
+}
+
+// readUnlabelled is readData for records that a model is applied to. They may have columns that the
+// model does not know.
+func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownFlag) (*dataset.Dataset, error) {
+	s = unknown.apply(s)
+	o := dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true, Persons: dataset.IgnorePersons, IgnoreOthers: true}
+	var d *dataset.Dataset
+	var err error
+	if slices.Contains(from.names, standardInput) {
+		d, err = a.readInput(from, s, o)
+	} else {
+		d, err = a.readData(from, s, o)
+	}
+	if rule := (*dataset.ParseError)(nil); errors.As(err, &rule) { // the schema of a model cannot be changed
+		rule.Rule = strings.Replace(rule.Rule, "correct the value, add it to categories (which are public), or say `unknown: other`", "--unknown other counts it as none of the known ones", 1)
+	}
+	if err == nil && d.Others {
+		a.note("dyad: columns of %s that the model does not know were ignored", from)
+	}
+	return d, err
+}
+
+// unknownFlag is the --unknown flag of the commands that apply a model.
+type unknownFlag struct {
+	Unknown string `enum:"schema,other,error" default:"schema" placeholder:"other|error" help:"What to do about a category that the model does not know: other counts it as none of them, error stops. Default: what the schema of the training data says (unknown: other), else error."`
+}
+
+// apply is a schema with the policy of the flag for every column of categories; what the known ones
+// become does not change.
+func (f unknownFlag) apply(s *dataset.Schema) *dataset.Schema {
+	if f.Unknown == "schema" {
+		return s
+	}
+	out := *s
+	out.Columns = slices.Clone(s.Columns)
+	for i := range out.Columns {
+		c := &out.Columns[i]
+		if len(c.Categories) == 0 {
+			continue
+		}
+		if c.Unknown = ""; f.Unknown == dataset.UnknownOther {
+			c.Unknown = dataset.UnknownOther
+		}
+	}
+	return &out
+}
+
+// standardInput is the name of the data that come on standard input.
+const standardInput = "-"
+
+// readInput reads the records to apply a model to from standard input.
+func (a *app) readInput(from dataFiles, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
+	if len(from.names) > 1 {
+		return nil, badInput("--data %s is standard input, and stands alone; name files instead to read several", standardInput)
+	}
+	d, err := dataset.LoadReader("standard input", &liveReader{ctx: a.ctx, r: a.stdin}, s, o)
+	if a.ctx.Err() != nil {
+		return nil, a.ctx.Err()
+	}
+	return d, asInput(err)
+}
+
+// readTraining is readData for training. Public records without anything to compare are bad
+// input. Private ones are trained on: that they have one class is a joint property of
+// well-formed records, which must not end a run or be had for nothing.
+func (a *app) readTraining(from dataFiles, s *dataset.Schema, o dataset.Options, public bool) (*dataset.Dataset, error) {
+	d, err := a.readData(from, s, o)
+	if err == nil && o.Labels == dataset.LabelsRequired && (public || s.Public) {
+		err = asInput(d.CheckPairs())
+	}
+	return d, err
+}

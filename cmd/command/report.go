@@ -1,0 +1,331 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"dyad/algorithms"
+	"dyad/internal/experiment"
+	"dyad/internal/files"
+	"dyad/internal/page"
+	"dyad/privacy"
+	"dyad/privacy/ledger"
+)
+
+// pageFlag asks for a page.
+type pageFlag struct {
+	Report string `writes:"page" placeholder:"FILE.html" help:"Write a page, too: the guarantee in words, what was charged and what is left, figures, assumptions. One HTML file. Of private data it has charged releases and public numbers only."`
+}
+
+// output makes sure, before anything is charged, that the page can be written; others are the inputs and
+// the other outputs.
+func (f pageFlag) output(force bool, others ...string) (*files.Output, error) {
+	for _, other := range others {
+		if f.Report != "" && other != "" && filepath.Clean(other) == filepath.Clean(f.Report) {
+			return nil, badInput("--report %s is another file of this command; name one of its own", f.Report)
+		}
+	}
+	return files.NewOutput(f.Report, force, others...)
+}
+
+// document is what a page is made of: released files, the ledger and public numbers. open is for public data
+// only; nothing else here is computed from records but what was released.
+type document struct {
+	title     string
+	command   []string
+	seen      string // names the release in a sentence
+	guarantee privacy.Guarantee
+	planned   privacy.Guarantee // of public data: what the run would be on private ones
+	report    *algorithms.Report
+	sections  []page.Section // of the command, behind the guarantee
+	figures   *privateResult // that were charged
+	buy       string         // how to buy them
+	open      *openFigures
+	charges   *charges
+	model     *model
+	file      string     // of the model
+	judged    *judgement // of a file that others may have made
+
+	otherCharges *charges // of the figures, if their data id is another one
+}
+
+// charges are what a data id was charged in all.
+type charges struct {
+	spent *spending
+	left  string
+	runs  []chargedRun
+	away  string // an archive of the ledger, which is not next to it and may have more of them
+}
+
+// chargesOf reads the ledger, nil for public data.
+func chargesOf(l *ledger.Ledger, id string, delta float64) (*charges, error) {
+	if l == nil {
+		return nil, nil
+	}
+	if delta == 0 {
+		delta = 1e-5
+	}
+	c := &charges{left: "no cap is set, so that the ledger refuses nothing (dyad ledger init)"}
+	var err error
+	if c.spent, err = spendingOf(l, id, delta); err != nil {
+		return nil, err
+	}
+	more, limit, capped, err := l.Room(id)
+	if err != nil {
+		return nil, err
+	}
+	if capped {
+		c.left = fmt.Sprintf("nothing; the cap is epsilon = %g at delta = %g", limit.Epsilon, limit.Delta)
+		if more > 0 {
+			c.left = fmt.Sprintf("one more run may have epsilon = %g; the cap is epsilon = %g at delta = %g", more, limit.Epsilon, limit.Delta)
+		}
+	}
+	entries, away, err := l.History()
+	c.runs, c.away = chargedRuns(entries, id), away
+	return c, err
+}
+
+// alsoCharged adds the charges of figures whose data id is not the model's: those of other records.
+func (d *document) alsoCharged(l *ledger.Ledger, r *privateResult) error {
+	if d.model == nil || r.DataID == d.model.DataID {
+		return nil
+	}
+	c, err := chargesOf(l, r.DataID, r.Guarantee.Delta)
+	if err != nil || c == nil || len(c.runs) == 0 {
+		return err
+	}
+	d.otherCharges = c
+	return nil
+}
+
+// writePage writes the page of a document. What was paid for is printed and saved by then.
+func (a *app) writePage(out *files.Output, d document) error {
+	if out == nil {
+		return nil
+	}
+	d.command = append([]string{"dyad"}, a.args...)
+	text, err := d.text()
+	if err == nil {
+		err = out.Write(files.Shared, text)
+	}
+	if err != nil {
+		again := ""
+		if d.file != "" {
+			again = fmt.Sprintf("; the model is saved, and \"dyad report %s\" makes its page at no cost", d.file)
+		}
+		return fmt.Errorf("the page is not written: %w%s", err, again)
+	}
+	a.note("dyad: the page is %s", out.Asked)
+	return nil
+}
+
+// text is the page.
+func (d document) text() ([]byte, error) {
+	if d.figures != nil && d.model != nil {
+		d.title = "A model, its guarantee and figures"
+	}
+	r := page.Report{Title: d.title, About: fmt.Sprintf("Written by dyad %s. This file loads nothing from elsewhere.", version), Words: glossary()}
+	if d.guarantee.Kind != "" { // an audit has none of its own
+		r.Sections = append(r.Sections, d.promise(), d.charged())
+	}
+	r.Sections = append(r.Sections, d.sections...)
+	quality, err := d.quality()
+	if err != nil {
+		return nil, err
+	}
+	r.Sections = append(r.Sections, quality...)
+	if d.model != nil {
+		curves, err := curvesSection(d.model)
+		if err != nil {
+			return nil, err
+		}
+		r.Sections = append(append(r.Sections, curves), weightsSection(d.model)...)
+	}
+	if d.report != nil {
+		r.Sections = append(r.Sections, d.schedule())
+	}
+	r.Sections = append(r.Sections, d.again())
+	r.Sections = slices.DeleteFunc(r.Sections, func(s page.Section) bool { return s.ID == "" })
+	var b bytes.Buffer
+	err = r.Write(&b)
+	return b.Bytes(), err
+}
+
+// void are the warnings without which a guarantee would hold.
+var void = []string{algorithms.BoundsFromData, privacy.SeededWarning}
+
+// promise is the guarantee, in two sentences and with all that it needs.
+func (d document) promise() page.Section {
+	g := d.guarantee
+	s := page.Section{ID: "guarantee", Title: "The guarantee", Quote: g.Sentences(d.seen)}
+	broken := ""
+	for _, w := range g.Warnings {
+		if slices.Contains(void, w) {
+			broken = w
+		}
+	}
+	switch {
+	case g.Kind == privacy.Public:
+		s.Text = append(s.Text, "None is needed: the data are declared public, and nothing was charged.")
+		if q := d.planned.Sentences(d.seen); q != nil {
+			s.Text = append(s.Text, "On private data this run would have this guarantee:")
+			s.Text = append(s.Text, q...)
+		}
+		g.Warnings = nil // which say the same
+	case s.Quote == nil:
+		s.Text = append(s.Text, "There is no privacy guarantee.")
+	case broken != "":
+		s.Warnings = append(s.Warnings, "This guarantee does not hold: "+broken+". Without that it would be:")
+		s.Text, s.Quote = s.Quote, nil
+	case slices.Contains(g.Warnings, algorithms.DraftAway):
+		broken = algorithms.DraftAway
+		s.Warnings = append(s.Warnings, "It is not known whether this guarantee holds: "+broken+". If it does:")
+		s.Text, s.Quote = s.Quote, nil
+	}
+	for _, w := range g.Warnings {
+		if w != broken {
+			s.Warnings = append(s.Warnings, w)
+		}
+	}
+	if c := g.Claim; c != nil && !c.Holds {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%s claims epsilon = %.6g, and its noise does not give that.", c.Source, c.Epsilon))
+	}
+	if d.judged != nil {
+		s.Text = append(s.Text, "The checker of docs/verify.md says: "+d.judged.Verdict.Verdict+". "+d.judged.Statement+d.judged.Why+".")
+	}
+	if d.judged != nil && !d.recomputed() && g.Kind != privacy.Public {
+		s.Warnings = append(s.Warnings, "The numbers on this page are as the model file states them, and were not recomputed.")
+	}
+	if g.Derivation != "" && !d.recomputed() {
+		s.Text = append(s.Text, "Why: "+g.Derivation+".")
+	}
+	if g.Assumptions != nil {
+		s.Text = append(s.Text, "It rests on these assumptions:")
+		s.List = g.Assumptions
+	}
+	return s
+}
+
+// charged is what was spent, and what is left. It has days and no times: those would tell how long records were
+// read.
+func (d document) charged() (s page.Section) {
+	s = page.Section{ID: "charges", Title: "What was charged, and what is left"}
+	switch {
+	case d.charges != nil:
+		d.charges.add(&s)
+		if d.otherCharges != nil {
+			d.otherCharges.add(&s)
+		}
+		return s
+	case d.guarantee.Kind == privacy.Public:
+		s.Text = []string{"Nothing was charged: the data are declared public."}
+		return s
+	case d.model != nil:
+		s.Text = []string{"The ledger was not looked at. \"dyad report\" with --ledger FILE shows what it has."}
+		return s
+	default:
+		return page.Section{}
+	}
+}
+
+// add adds the charges of a data id to a section.
+func (c *charges) add(s *page.Section) {
+	total := "no finite epsilon"
+	if c.spent.Epsilon != nil {
+		total = fmt.Sprintf("epsilon %s at delta = %g", privacy.FormatUp(*c.spent.Epsilon), c.spent.Delta)
+	}
+	s.Text = append(s.Text, fmt.Sprintf("Runs charged on the data id %q: %d. Together: %s. Left: %s.", c.spent.DataID, c.spent.Runs, total, c.left))
+	holds := c.away == "" && !slices.ContainsFunc(c.runs, func(r chargedRun) bool { return r.FromData || r.DraftAway || r.Seeded })
+	if c.spent.Epsilon != nil && !c.spent.Mixed && c.spent.Unit != "" && c.spent.Runs > 1 && holds {
+		all := privacy.Guarantee{Kind: privacy.ApproxDP, Epsilon: *c.spent.Epsilon, Delta: c.spent.Delta, Mu: c.spent.Mu, Unit: c.spent.Unit}
+		s.Text = append(s.Text, all.Sentences("everything that was released from them")[0])
+	}
+	t := page.Table{Caption: "Charges on " + c.spent.DataID, Head: []string{"run", "charged", "algorithm", "guarantee", "state"}}
+	for _, r := range c.runs {
+		state := "holds"
+		switch {
+		case r.FromData || r.Seeded:
+			state = "does not hold"
+		case r.DraftAway:
+			state = "not known"
+		}
+		t.Rows = append(t.Rows, []page.Cell{{Text: r.Run, Head: true}, {Text: r.Charged.Format(time.DateOnly)}, {Text: r.Algorithm}, {Text: r.Guarantee}, {Text: state}})
+	}
+	s.Tables = append(s.Tables, t)
+}
+
+// again says how to make the release again, and how to check it.
+func (d document) again() page.Section {
+	s := page.Section{ID: "reproduce", Title: "How to reproduce and check it"}
+	rows := [][2]string{{"version", "dyad " + version}}
+	if m := d.model; m != nil {
+		rows[0][1] = "dyad " + m.Version
+		rows = append(rows, [2]string{"model", d.file}, [2]string{"created", m.Created.Format(time.RFC3339)}, [2]string{"data id", m.DataID})
+		if m.Run != "" {
+			rows = append(rows, [2]string{"run", m.Run})
+		}
+		if m.Plan != nil {
+			rows = append(rows, [2]string{"plan", algorithms.RecordHash(m.Plan)})
+		}
+		s.Text = append(s.Text, "Anybody who has the model can compute its guarantee again, by code that shares nothing with the program that planned it:")
+		s.Code = append(s.Code, "dyad verify "+shell(d.file))
+	}
+	if d.command != nil {
+		s.Code = append(s.Code, shell(d.command...))
+	}
+	if d.charges != nil {
+		s.Text = append(s.Text, "Noise is drawn from secret randomness: the same command gives another release, and another charge.")
+	}
+	s.Tables = append(s.Tables, table("Versions", rows...))
+	return s
+}
+
+// table has a line for each pair of a name and a value.
+func table(caption string, rows ...[2]string) page.Table {
+	t := page.Table{Caption: caption}
+	for _, r := range rows {
+		t.Rows = append(t.Rows, []page.Cell{{Text: r[0], Head: true}, {Text: r[1]}})
+	}
+	return t
+}
+
+var plainArgument = regexp.MustCompile(`^[\w./=,:@%+-]+$`)
+
+// shell is a command line.
+func shell(args ...string) string {
+	var quoted []string
+	for _, arg := range args {
+		if !plainArgument.MatchString(arg) {
+			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+		quoted = append(quoted, arg)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// glossary are the words of "dyad help words".
+func glossary() (all []page.Word) {
+	for line := range strings.Lines(wordsTopic) {
+		name, text, found := strings.Cut(strings.TrimRight(line, "\n"), "  ")
+		switch {
+		case !found:
+		case name != "":
+			all = append(all, page.Word{Name: name, Means: strings.TrimSpace(text)})
+		case len(all) > 0:
+			all[len(all)-1].Means += " " + strings.TrimSpace(text)
+		}
+	}
+	return all
+}
+
+// drawn adds a figure to a section. Its numbers are in a table, or said by the description.
+func drawn(s *page.Section, f experiment.Figure, description string) error {
+	svg, err := page.SVG(&f, strings.ReplaceAll(f.Title, "\n", "; "), description)
+	s.Figures = append(s.Figures, svg)
+	return err
+}

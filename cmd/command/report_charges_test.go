@@ -1,0 +1,81 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dyad/internal/crash"
+)
+
+// TestPageSaysWhatIsLeft: what the page says that one more run may have is admitted by the ledger, and 2 % more is not.
+func TestPageSaysWhatIsLeft(t *testing.T) {
+	for _, delta := range []string{"1e-5", "0"} {
+		dir := clinic(t, 300)
+		run := func(code int, args ...string) {
+			t.Helper()
+			if got, out, errs := dyad(t, dir, args...); got != code {
+				t.Fatalf("dyad %v: exit %d, want %d: %s%s", args, got, code, out, errs)
+			}
+		}
+		run(exitOK, "ledger", "init", "synthetic-clinical", "--epsilon", "2", "--delta", "1e-5")
+		train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "moments", "--epsilon"}
+		run(exitOK, append(train, "0.9", "--delta", delta, "--out", "m.json", "--report", "m.html")...)
+		text, err := os.ReadFile(filepath.Join(dir, "m.html"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(`Left: one more run may have epsilon = ([0-9.]+); the cap is epsilon = 2`).FindStringSubmatch(string(text))
+		if found == nil {
+			t.Fatalf("delta %s: the page does not say what is left: %s", delta, regexp.MustCompile("Left: [^.]*").FindString(string(text)))
+		}
+		left, err := strconv.ParseFloat(found[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(exitResource, append(train, fmt.Sprint(1.02*left), "--delta", "1e-5", "--out", "more.json")...)
+		run(exitOK, append(train, found[1], "--delta", "1e-5", "--out", "last.json", "--report", "last.html")...)
+		if text, err = os.ReadFile(filepath.Join(dir, "last.html")); err != nil || !strings.Contains(string(text), "Left: nothing") && !strings.Contains(string(text), "Left: one more run may have epsilon = 0.0") {
+			t.Errorf("delta %s: the page of the last run says that more is left than a trifle (%v)", delta, err)
+		}
+	}
+}
+
+// TestPageHasChargesOfFigures: figures of other records are charged to their own id, and the page shows both.
+func TestPageHasChargesOfFigures(t *testing.T) {
+	dir := scoredClinic(t, 300)
+	for _, args := range [][]string{
+		{"evaluate", "model.json", "--data", "patients.csv", "--data-id", "next-year", "--epsilon", "1.5", "--out", "figures.json", "--report", "evaluated.html"},
+		{"report", "model.json", "--figures", "figures.json", "--out", "both.html"},
+	} {
+		if code, out, errs := dyad(t, dir, args...); code != exitOK {
+			t.Fatalf("dyad %v: exit %d: %s%s", args, code, out, errs)
+		}
+	}
+	for _, page := range []string{"evaluated.html", "both.html"} {
+		text, err := os.ReadFile(filepath.Join(dir, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"Charges on next-year", "Charges on synthetic-clinical", "evaluation"} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s lacks %q", page, want)
+			}
+		}
+	}
+}
+
+// TestUnfinishedRunsAreNamed: who starts a killed run again, and not with --resume, is told what it costs before the charge.
+func TestUnfinishedRunsAreNamed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	f := newFixture(t)
+	f.start(t, crash.Spec{Args: f.train(), Stage: "training", Nth: 1, Fault: "kill"}).End()
+	e := f.dyad(f.train("--out", f.in("out/second.json"))...)
+	e.Want(t, "the same run again", exitOK, "is charged and not finished")
+}

@@ -1,0 +1,218 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"dyad/docs/checker"
+	"dyad/internal/files"
+	"dyad/internal/page"
+	"dyad/privacy"
+	"dyad/privacy/ledger"
+)
+
+type reportCmd struct {
+	Model   string `arg:"" help:"Model file."`
+	Figures string `placeholder:"FILE" help:"Report of a private evaluation of the model (dyad evaluate --out): its ROC curve and scores are drawn."`
+	Out     string `writes:"page" short:"o" placeholder:"FILE.html" help:"File of the page. Default: that of the model, ending in .html."`
+	Force   bool   `help:"Replace an existing file."`
+	curvesFlag
+	trackFlag
+	ledgerFlag
+}
+
+// Help shows examples.
+func (reportCmd) Help() string {
+	return `Writes the page of a model: its guarantee in two sentences, what was charged and what is left, weights against the
+noise in them, the schedule, every assumption, and how to check it. It reads the model, the ledger and, with --figures,
+a released evaluation, and no data; so it costs nothing. docs/report.md says what is on a page.
+
+Examples:
+  dyad report model.json
+  dyad report model.json --curves curves.svg --out curves.html
+  dyad report model.json --figures figures.json --out model-and-figures.html
+  dyad report model.json --out tracked.html --track mlruns`
+}
+
+// Run writes the page.
+func (c *reportCmd) Run(a *app) error {
+	known, err := c.path()
+	if err != nil && c.Ledger == "" {
+		known = ""
+	}
+	m, judged, err := a.trustedModel(c.Model, known)
+	if err != nil {
+		return err
+	}
+	if c.Out == "" {
+		c.Out = strings.TrimSuffix(c.Model, filepath.Ext(c.Model)) + ".html"
+	}
+	out, err := files.NewOutput(c.Out, c.Force, c.Model, c.Figures, c.Ledger)
+	if err != nil {
+		return err
+	}
+	drawn, err := c.check(m, c.Force, c.Model, c.Figures, c.Ledger, c.Out)
+	if err != nil {
+		return err
+	}
+	if err := c.checkTrack(); err != nil {
+		return err
+	}
+	d := modelDocument(m, c.Model)
+	d.judged = &judged
+	if c.Figures != "" {
+		if d.figures, err = readFigures(c.Figures, m); err != nil {
+			return err
+		}
+	}
+	if m.Guarantee.Kind != privacy.Public {
+		if d.charges, err = c.charges(m); err != nil {
+			return err
+		}
+		if err := c.figureCharges(&d); err != nil {
+			return err
+		}
+	}
+	if err := a.writePage(out, d); err != nil {
+		return err
+	}
+	if err := c.curvesFlag.write(m, drawn); err != nil {
+		return err
+	}
+	if err := c.trackFlag.write(a, c.Model, trackedRun{model: m, figures: d.figures}); err != nil {
+		return err
+	}
+	return a.emit(map[string]string{"model": c.Model, "page": c.Out}, "")
+}
+
+// charges are those of the ledger that is named, or of the default one if it knows the run.
+func (c *reportCmd) charges(m *model) (*charges, error) {
+	if m.Run == "" { // of users, whose messages no ledger of ours has
+		return nil, nil
+	}
+	path, err := c.path()
+	if err != nil || !exists(path) {
+		if c.Ledger != "" {
+			return nil, badInput("there is no ledger at %s", path)
+		}
+		return nil, nil
+	}
+	l, err := ledger.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	all, err := chargesOf(l, m.DataID, m.Guarantee.Delta)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all.runs {
+		if r.Run == m.Run {
+			return all, nil
+		}
+	}
+	if c.Ledger != "" && all.away != "" {
+		return nil, badInput("the ledger %s has no charge of run %q, and its archive %s, which may have it, is not next to it; put it there", path, m.Run, all.away)
+	}
+	if c.Ledger != "" {
+		return nil, badInput("the ledger %s has no charge of run %q; name that of the training", path, m.Run)
+	}
+	return nil, nil
+}
+
+// figureCharges adds those of figures of other data, from the ledger that the figures name unless another one is named.
+func (c *reportCmd) figureCharges(d *document) error {
+	if d.charges == nil || d.figures == nil {
+		return nil
+	}
+	path := cmp.Or(c.Ledger, d.figures.Ledger)
+	if path == "" || !exists(path) {
+		return nil
+	}
+	l, err := ledger.Open(path)
+	if err != nil {
+		return err
+	}
+	return d.alsoCharged(l, d.figures)
+}
+
+// readFigures reads the report of a private evaluation of a model.
+func readFigures(path string, m *model) (*privateResult, error) {
+	r := &privateResult{}
+	if err := files.ReadJSON(path, files.MaxSmallBytes, r); err != nil {
+		return nil, badInput("%s is not the report of a private evaluation (dyad evaluate --epsilon E --out FILE): %v", path, err)
+	}
+	if r.Figures == nil || r.Figures.Records < 1 {
+		return nil, badInput("%s has no figures; name what \"dyad evaluate --epsilon E --out FILE\" wrote", path)
+	}
+	loss, err := m.Objective()
+	if err != nil {
+		return nil, err
+	}
+	of, err := scoredBy(m, loss)
+	if err != nil {
+		return nil, err
+	}
+	if r.Digest != files.Digest(of.identity()) {
+		return nil, badInput("%s has figures of another model", path)
+	}
+	return r, nil
+}
+
+// modelDocument is the page of a model file.
+func modelDocument(m *model, file string) document {
+	d := document{
+		title: "A model and its guarantee", seen: "this model", guarantee: m.Guarantee, report: reportOf(m), model: m, file: file, buy: buy(m, file),
+	}
+	if text, err := m.Text(); err == nil {
+		d.judged = &judgement{Verdict: checker.Check(text)}
+	}
+	return d
+}
+
+// trainedPage writes the page of a model that was trained.
+func (a *app) trainedPage(out *files.Output, r *runOutcome, m *model, l *ledger.Ledger, planned privacy.Guarantee) (err error) {
+	d := modelDocument(m, r.Model)
+	d.planned = planned
+	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {
+		return err
+	}
+	return a.writePage(out, d)
+}
+
+// savedPage writes the page of a model that --resume gave its name, if one is asked for.
+func (a *app) savedPage(out *files.Output, r *runOutcome) error {
+	if out == nil || r.Model == "" {
+		return nil
+	}
+	m, err := readModel(r.Model)
+	if err != nil {
+		return err
+	}
+	l, err := ledger.Open(r.Ledger)
+	if err != nil {
+		return err
+	}
+	return a.trainedPage(out, r, m, l, privacy.Guarantee{})
+}
+
+// writePage writes the page of a search.
+func (r *searchResult) writePage(a *app, out *files.Output, m *model, l *ledger.Ledger, planned privacy.Guarantee) (err error) {
+	d := document{title: "A private choice", guarantee: r.Guarantee, planned: planned, seen: "the choice", report: &r.Report}
+	if m != nil {
+		d.model, d.file, d.seen = m, cmp.Or(r.Model, r.Winner), "the choice and its model"
+	}
+	rows := [][2]string{{"winner", r.Winner}, {"road", r.Road}, {"chosen on", fmt.Sprintf("%d training records or persons", r.Records)}}
+	if r.AUC != nil {
+		rows = append(rows, [2]string{"released AUC on the training records, the best of several", fmt.Sprintf("%.4f", *r.AUC)})
+	}
+	d.sections = []page.Section{{ID: "winner", Title: "What was chosen", Tables: []page.Table{table("The choice", rows...)}}}
+	if d.buy = r.Command; r.Command == "" && m != nil {
+		d.buy = buy(m, d.file)
+	}
+	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {
+		return err
+	}
+	return a.writePage(out, d)
+}

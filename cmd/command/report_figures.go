@@ -1,0 +1,315 @@
+package command
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	lib "dyad"
+	"dyad/algorithms/evaluate"
+	"dyad/engine"
+	"dyad/internal/experiment"
+	"dyad/internal/page"
+)
+
+// quality is how well the model does: from charged releases, or exact on public data; else a line on how to
+// buy it.
+func (d document) quality() ([]page.Section, error) {
+	switch {
+	case d.figures != nil:
+		s, err := privateQuality(d.figures)
+		return []page.Section{s}, err
+	case d.open != nil:
+		return d.open.sections()
+	case d.buy == "":
+		return nil, nil
+	}
+	return []page.Section{{
+		ID: "quality", Title: "How well it does",
+		Text: []string{"A ROC curve, distributions of scores and an AUC are computed from records, so that they are charged like a training. This draws them here (E is their epsilon; with --plan and -n instead of --data it says before what they cost):"},
+		Code: []string{d.buy},
+	}}, nil
+}
+
+// buy is the command that buys the figures of a model and draws them.
+func buy(m *model, file string) string {
+	if m.Encoder.Schema().IsGraded() {
+		return "" // graded labels have none
+	}
+	reference := ""
+	if m.Task == taskMetric {
+		reference = " --reference PUBLIC_FILE"
+	}
+	return fmt.Sprintf("dyad evaluate %s --data FILE%s --epsilon E --out figures.json --report page.html", shell(file), reference)
+}
+
+// privateQuality has the figures of a private evaluation. They are functions of its release.
+func privateQuality(r *privateResult) (s page.Section, err error) {
+	f := r.Figures
+	s = page.Section{ID: "quality", Title: "How well it does"}
+	s.Text = append(s.Text, fmt.Sprintf("Released with noise and charged; %g %% intervals cover the sampling of the records and the noise.", 100*f.Confidence))
+	if q := r.Guarantee.Sentences("these figures"); q != nil {
+		s.Text = append(s.Text, "Of the figures by themselves: "+q[0])
+	}
+	if f.Wide {
+		s.Text = append(s.Text, "There are few records or a rare class: these intervals are wider than most laws of scores need.")
+	}
+	t := page.Table{Caption: fmt.Sprintf("Figures of %s", r.units()), Head: []string{"figure", "value", "low", "high"}}
+	add := func(name string, x evaluate.Figure) {
+		t.Rows = append(t.Rows, []page.Cell{{Text: name, Head: true}, {Text: fmt.Sprintf("%.4f", x.Value)}, {Text: fmt.Sprintf("%.4f", x.Low)}, {Text: fmt.Sprintf("%.4f", x.High)}})
+	}
+	if f.AUC != nil {
+		add("AUC", *f.AUC)
+		add("share of positives, noise alone", evaluate.Figure{
+			Value: f.Positives / float64(f.Records), Low: (f.Positives - 1.96*f.PositivesNoise) / float64(f.Records), High: (f.Positives + 1.96*f.PositivesNoise) / float64(f.Records),
+		})
+	}
+	if f.Difference != nil {
+		add("AUC less that of the other model", *f.Difference)
+	}
+	if f.MeanLoss != nil {
+		add("mean loss, "+f.LossOf, *f.MeanLoss)
+	}
+	for _, right := range f.Right {
+		add("accuracy, "+right.Classifier, right.Figure)
+	}
+	s.Tables = append(s.Tables, t)
+	if f.Points == nil {
+		return s, nil
+	}
+	points := slices.Clone(f.Points)
+	slices.SortStableFunc(points, func(a, b evaluate.Point) int { return compareDown(a.Specificity.Value, b.Specificity.Value) })
+	roc := experiment.Curve{Name: "released", X: []float64{0}, Y: []float64{0}, Low: []float64{0}, High: []float64{0}}
+	for _, p := range points {
+		roc.X, roc.Y = append(roc.X, 1-p.Specificity.Value), append(roc.Y, p.Sensitivity.Value)
+		roc.Low, roc.High = append(roc.Low, p.Sensitivity.Low), append(roc.High, p.Sensitivity.High)
+	}
+	roc.X, roc.Y, roc.Low, roc.High = append(roc.X, 1), append(roc.Y, 1), append(roc.Low, 1), append(roc.High, 1)
+	if err := drawn(&s, rocFigure(roc), "The band is the interval of the sensitivity at each threshold; that of the specificity is in the table."); err != nil {
+		return s, err
+	}
+	slices.SortStableFunc(points, func(a, b evaluate.Point) int { return compareDown(b.Threshold, a.Threshold) })
+	above := [2]experiment.Curve{{Name: "positives"}, {Name: "negatives"}}
+	table := page.Table{Caption: "Operating points of the ROC curve", Head: []string{"score at least", "sensitivity", "specificity", "accuracy"}}
+	for _, p := range points {
+		for k, x := range []evaluate.Figure{p.Sensitivity, {Value: 1 - p.Specificity.Value, Low: 1 - p.Specificity.High, High: 1 - p.Specificity.Low}} {
+			c := &above[k]
+			c.X, c.Y, c.Low, c.High = append(c.X, p.Threshold), append(c.Y, x.Value), append(c.Low, x.Low), append(c.High, x.High)
+		}
+		table.Rows = append(table.Rows, []page.Cell{{Text: fmt.Sprintf("%.4g", p.Threshold), Head: true}, {Text: between(p.Sensitivity)}, {Text: between(p.Specificity)}, {Text: between(p.Accuracy)}})
+	}
+	s.Tables = append(s.Tables, table)
+	return s, drawn(&s, experiment.Figure{Title: "Distributions of scores", X: "score", Y: "share with at least this score", Curves: above[:]},
+		"For each class the share of records whose score is at least that of the axis, at the thresholds of the table, with intervals.")
+}
+
+// rocFigure is a ROC curve with the line of guessing.
+func rocFigure(c experiment.Curve) experiment.Figure {
+	return experiment.Figure{
+		Title: "ROC curve", X: "1 - specificity: negatives above the threshold", Y: "sensitivity: positives above it",
+		Curves: []experiment.Curve{c, {Name: "guessing", X: []float64{0, 1}, Y: []float64{0, 1}, Smooth: true}},
+	}
+}
+
+// openFigures are exact figures of public records.
+type openFigures struct {
+	evaluation    *evaluation // nil without
+	on            string      // what they are of
+	scores        [2][]float64
+	before, after *plane
+}
+
+// opened are the exact figures of a model on records, nil if these are not public: a page has none of private
+// ones.
+func opened(public bool, m *model, e *evaluation, d *lib.Data, on string) (*openFigures, error) {
+	if !public || d == nil {
+		return nil, nil
+	}
+	o := &openFigures{evaluation: e, on: on}
+	if d.Schema().IsGraded() {
+		return o, nil
+	}
+	labels := d.Records.Labels()
+	if m.Task == taskMetric {
+		return o, o.planes(m, d.Records)
+	}
+	scores, err := m.Score(d.Records)
+	for i, s := range scores {
+		class := 0
+		if labels[i] > 0 {
+			class = 1
+		}
+		o.scores[class] = append(o.scores[class], s)
+	}
+	return o, err
+}
+
+func (o *openFigures) sections() ([]page.Section, error) {
+	s := page.Section{ID: "quality", Title: "How well it does", Text: []string{"Exact figures of " + o.on + ", which are public. They carry no guarantee and need none."}}
+	if o.evaluation != nil {
+		t := page.Table{Caption: "Figures"}
+		for _, m := range exactValues(o.evaluation) {
+			t.Rows = append(t.Rows, []page.Cell{{Text: m[0], Head: true}, {Text: m[1]}})
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	if len(o.scores[0]) > 0 && len(o.scores[1]) > 0 {
+		alarms, hits := rates(o.scores)
+		if err := drawn(&s, rocFigure(experiment.Curve{Name: "model", X: thin(alarms), Y: thin(hits), Smooth: true}), "The AUC in the table is the area below the curve."); err != nil {
+			return nil, err
+		}
+		if err := drawn(&s, histograms(o.scores), "For each class the share of its records in each of 30 equal parts of the range of scores."); err != nil {
+			return nil, err
+		}
+	}
+	if o.before == nil {
+		return []page.Section{s}, nil
+	}
+	space := page.Section{ID: "space", Title: "The space before and after", Text: []string{
+		"Public records, seen along the two directions in which they vary most: with the features as they are, and as the metric sees them. Records of one class should be close to each other.",
+	}}
+	for _, p := range []*plane{o.before, o.after} {
+		if err := drawn(&space, p.figure(), "A point for each record; its shape says the class."); err != nil {
+			return nil, err
+		}
+	}
+	return []page.Section{s, space}, nil
+}
+
+// exactValues are names and values of exact figures.
+func exactValues(e *evaluation) (all [][2]string) {
+	add := func(name, format string, values ...any) {
+		all = append(all, [2]string{name, fmt.Sprintf(format, values...)})
+	}
+	for _, k := range e.KNN {
+		add(fmt.Sprintf("accuracy of %d nearest neighbours", k.K), "%.4f with the metric, %.4f with the identity", k.Learned, k.Identity)
+	}
+	if e.AUC != nil {
+		add("AUC", "%.4f", *e.AUC)
+	}
+	if e.AUCLow != nil {
+		add(fmt.Sprintf("%g %% interval of the AUC (DeLong)", 100*e.Confidence), "%.4f to %.4f", *e.AUCLow, *e.AUCHigh)
+	}
+	if e.Accuracy != nil {
+		add(fmt.Sprintf("accuracy, score >= %g counts as positive", e.Threshold), "%.4f", *e.Accuracy)
+	}
+	if e.Ranking != nil {
+		add("pairs with different labels in the right order", "%.4f", *e.Ranking)
+		add(fmt.Sprintf("NDCG at %d", e.Top), "%.4f", *e.NDCG)
+	}
+	if e.Precision != nil {
+		add(fmt.Sprintf("precision at %d", e.Top), "%.4f", *e.Precision)
+	}
+	if e.Objective != nil {
+		add("objective, "+e.ObjectiveOf, "%.6g", *e.Objective)
+	}
+	return all
+}
+
+// mostPoints is how many points of a curve a page draws.
+const mostPoints = 300
+
+// thin keeps mostPoints of the points of a curve, its ends among them.
+func thin(x []float64) (out []float64) {
+	if len(x) <= mostPoints {
+		return x
+	}
+	for k := range mostPoints {
+		out = append(out, x[k*(len(x)-1)/(mostPoints-1)])
+	}
+	return out
+}
+
+// histograms are the shares of the scores of each class in parts of their range.
+func histograms(scores [2][]float64) experiment.Figure {
+	const bins = 30
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, class := range scores {
+		low, high = min(low, slices.Min(class)), max(high, slices.Max(class))
+	}
+	f := experiment.Figure{Title: "Distributions of scores", X: "score", Y: "share of the class"}
+	for class, name := range []string{"negatives", "positives"} {
+		var counts [bins]float64
+		for _, s := range scores[class] {
+			if high > low {
+				counts[min(bins-1, int(bins*(s-low)/(high-low)))]++
+			} else {
+				counts[0]++
+			}
+		}
+		c := experiment.Curve{Name: name, Smooth: true}
+		for k, count := range counts { // steps
+			share := count / float64(len(scores[class]))
+			c.X = append(c.X, low+(high-low)*float64(k)/bins, low+(high-low)*float64(k+1)/bins)
+			c.Y = append(c.Y, share, share)
+		}
+		f.Curves = append(f.Curves, c)
+	}
+	return f
+}
+
+// plane are records along their two principal directions.
+type plane struct {
+	title  string
+	points [2][][2]float64 // of each class
+}
+
+// mostDrawn is how many records a plane shows.
+const mostDrawn = 400
+
+// planes draws public records before and after a metric.
+func (o *openFigures) planes(m *model, r *engine.Records) error {
+	if r.Len() > mostDrawn {
+		r = r.Range(0, mostDrawn)
+	}
+	rows, dim, err := m.Transform(r)
+	if err != nil || dim == 0 || r.Dim() < 2 || r.Len() < 3 {
+		return err
+	}
+	if o.after = projected("As the model maps them", rows, dim, r.Labels()); o.after != nil {
+		o.before = projected("As they are", r.Rows(nil, 0, r.Len()), r.Dim(), r.Labels())
+	}
+	return nil
+}
+
+// projected is nil where the principal directions cannot be found.
+func projected(title string, rows []float64, dim int, labels []float64) *plane {
+	n := len(labels)
+	x := mat.NewDense(n, dim, slices.Clone(rows))
+	var pc stat.PC
+	if !pc.PrincipalComponents(x, nil) {
+		return nil
+	}
+	var directions, seen mat.Dense
+	pc.VectorsTo(&directions)
+	seen.Mul(x, &directions)
+	p := &plane{title: title}
+	for i, y := range labels {
+		at, class := [2]float64{seen.At(i, 0), 0}, 0
+		if _, columns := seen.Dims(); columns > 1 {
+			at[1] = seen.At(i, 1)
+		}
+		if y > 0 {
+			class = 1
+		}
+		p.points[class] = append(p.points[class], at)
+	}
+	return p
+}
+
+func (p *plane) figure() experiment.Figure {
+	f := experiment.Figure{Title: p.title, X: "first direction", Y: "second direction"}
+	for class, name := range []string{"negatives", "positives"} {
+		c := experiment.Curve{Name: name, Points: true}
+		for _, at := range p.points[class] {
+			c.X, c.Y = append(c.X, at[0]), append(c.Y, at[1])
+		}
+		if c.X != nil {
+			f.Curves = append(f.Curves, c)
+		}
+	}
+	return f
+}

@@ -1,0 +1,274 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"dyad/algorithms"
+	"dyad/docs/checker"
+	"dyad/engine"
+	"dyad/internal/page"
+)
+
+// mostWeights is how many weights a page shows.
+const mostWeights = 40
+
+// reportOf is the report of a model of any kind.
+func reportOf(m *model) *algorithms.Report {
+	switch {
+	case m.Pairs != nil:
+		return m.Pairs
+	case m.Tuples != nil:
+		return m.Tuples
+	}
+	return &m.Report
+}
+
+// modelNoise is the root mean square of the norm of the noise in the weights, by public numbers; 0 if it is
+// not known. Moments have noise in sums, from which the weights follow in no such way.
+func modelNoise(m *model) float64 {
+	r := reportOf(m)
+	if strings.HasPrefix(r.Word("algorithm"), "moment") {
+		return 0
+	}
+	return r.Number("noise_to_radius") * r.Number("radius")
+}
+
+// addedNoise is half of the length of the 95 % interval of the noise of one weight, where noise was added to the
+// weights themselves; else 0.
+func addedNoise(m *model) float64 {
+	r, n, known := reportOf(m), float64(len(m.Weights)), modelNoise(m)
+	sigma, scale := r.Number("sigma"), r.Number("scale")
+	same := func(norm float64) bool { return norm > 0 && math.Abs(norm-known) < 1e-9*known }
+	switch {
+	case same(sigma * math.Sqrt(n)):
+		return math.Sqrt2 * math.Erfinv(defaultConfidence) * sigma
+	case r.Word("noise") == "Laplace" && same(scale*math.Sqrt(2*n)):
+		return scale * math.Log(1/(1-defaultConfidence))
+	}
+	return 0
+}
+
+// weightsSection are the released weights, with the noise that is known to be in them.
+func weightsSection(m *model) []page.Section {
+	s := page.Section{ID: "weights", Title: "Weights, and the noise in them"}
+	length := 0.0
+	for _, w := range m.Weights {
+		length = math.Hypot(length, w)
+	}
+	noise := modelNoise(m)
+	each := addedNoise(m)
+	switch {
+	case m.Network != nil:
+		s.Text = append(s.Text, fmt.Sprintf("The model is a network of %d weights, which have no meaning one by one.", len(m.Weights)))
+	case m.Task == taskMetric:
+		s.Text = append(s.Text, "The model is a metric, a matrix. Its diagonal says how much a difference in a feature counts, features being scaled as the schema says.")
+	default:
+		s.Text = append(s.Text, "A score is the sum of weights times features, features being scaled as the schema says. A larger weight moves scores further.")
+		if high := direction(m.Encoder.Schema()); high != "" && m.Pairs == nil {
+			s.Text = append(s.Text, "In scores, "+high+".")
+		}
+	}
+	if noise > 0 && length > 0 {
+		s.Text = append(s.Text, fmt.Sprintf("Signal and noise: all weights together have length %.4g. The noise in them has a root mean square of about %.4g, which is public, and %.3g %% of that.", length, noise, 100*noise/length))
+		top := max(length, noise)
+		s.Tables = append(s.Tables, page.Table{Caption: "Signal and noise", Head: []string{"", "length", ""}, Rows: [][]page.Cell{
+			{{Text: "released weights", Head: true}, {Text: fmt.Sprintf("%.4g", length)}, {Bar: &page.Bar{Value: length / top}}},
+			{{Text: "noise alone", Head: true}, {Text: fmt.Sprintf("%.4g", noise)}, {Bar: &page.Bar{Value: noise / top}}},
+		}})
+	}
+	if m.Network == nil {
+		s.Tables = append(s.Tables, weightTable(m, each))
+		s.Text = append(s.Text, intervalWords(m, each))
+	}
+	return []page.Section{s}
+}
+
+// intervalWords say what the intervals of weights are.
+func intervalWords(m *model, each float64) string {
+	switch {
+	case m.WeightErrors != nil:
+		return "The 95 % intervals, each for itself, are of the weights that minimise the released objective in the population: they cover noise and sampling of the signed sum."
+	case each > 0:
+		return "The 95 % intervals, each for itself, are those of the noise that was added to the weight; they say nothing about the sampling of the records. \"dyad train --algorithm moments --intervals\" releases intervals that do."
+	}
+	return "There are no intervals: this algorithm adds noise to what the weights are computed from (below), and not to the weights. \"dyad train --algorithm moments --intervals\" releases intervals; without them do not take a single weight, or its sign, for a finding."
+}
+
+// weightTable has the largest weights with intervals of 95 %, by their standard errors, or noise to both sides.
+func weightTable(m *model, noise float64) page.Table {
+	weights, errs := m.Weights, m.WeightErrors
+	if m.Task == taskMetric {
+		d := m.Encoder.Dim()
+		square := make([]float64, d*d)
+		engine.Symmetric{Dim: d}.Unpack(square, m.Weights)
+		weights, errs = nil, nil
+		for k := range d {
+			weights = append(weights, square[k*d+k])
+		}
+	}
+	names, order, top := m.Encoder.FeatureNames(), make([]int, len(weights)), 0.0
+	for k, w := range weights {
+		order[k] = k
+		top = max(top, math.Abs(w))
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return compareDown(math.Abs(weights[a]), math.Abs(weights[b])) })
+	t := page.Table{Caption: "Weights, the largest first", Head: []string{"feature", "weight", "95 % interval", ""}}
+	if len(order) > mostWeights {
+		t.Caption += fmt.Sprintf(" (%d of %d; the model file has all)", mostWeights, len(order))
+		order = order[:mostWeights]
+	}
+	z := math.Sqrt2 * math.Erfinv(defaultConfidence)
+	for _, k := range order {
+		e := noise
+		if errs != nil {
+			e = z * errs[k]
+		}
+		w, interval := weights[k], "–"
+		b := page.Bar{}
+		if scale := 1 / (top + e); top > 0 {
+			b = page.Bar{Value: w * scale, Low: w * scale, High: w * scale}
+			if e > 0 {
+				interval = fmt.Sprintf("%+.4f to %+.4f", w-e, w+e)
+				b.Low, b.High = (w-e)*scale, (w+e)*scale
+			}
+		}
+		t.Rows = append(t.Rows, []page.Cell{{Text: names[k], Head: true}, {Text: fmt.Sprintf("%+.4f", w)}, {Text: interval}, {Bar: &b}})
+	}
+	return t
+}
+
+// compareDown orders larger numbers first.
+func compareDown(a, b float64) int {
+	switch {
+	case a > b:
+		return -1
+	case a < b:
+		return 1
+	}
+	return 0
+}
+
+// schedule is everything that the plan says of itself; all of it is public.
+func (d document) schedule() page.Section {
+	s := page.Section{ID: "plan", Title: "Schedule and noise", Text: []string{"All numbers here follow from public ones: the number of records, the schema and the options."}, List: d.report.Events}
+	if d.report.Events != nil {
+		s.Text = append(s.Text, "What the accountant was told of, release by release:")
+	}
+	facts := page.Table{Caption: "The plan"}
+	text, err := json.Marshal(d.report.Values())
+	if err != nil {
+		s.Text = append(s.Text, "The plan cannot be shown.")
+		return s
+	}
+	if d.recomputed() { // the report has numbers besides, which nobody checked
+		s.List, s.Text = nil, []string{"All numbers here are of the plan, and the checker has recomputed what follows from others; they are public."}
+		var plan bytes.Buffer
+		if json.Compact(&plan, d.model.Plan) == nil { // a file may have it on several lines
+			text = plan.Bytes()
+		}
+	}
+	more := flatten(&facts, "", text)
+	s.Tables = append([]page.Table{facts}, more...)
+	return s
+}
+
+// recomputed says that the page is about a file that is verified.
+func (d document) recomputed() bool {
+	return d.judged != nil && d.judged.Verdict.Verdict == checker.Verified
+}
+
+// flatten adds the members of a JSON object to t, and returns tables of the lists of objects in it.
+func flatten(t *page.Table, prefix string, text []byte) (more []page.Table) {
+	for _, m := range members(text) {
+		name := prefix + strings.ReplaceAll(m.key, "_", " ")
+		switch m.value[0] {
+		case '{':
+			more = append(more, flatten(t, name+": ", m.value)...)
+		case '[':
+			var objects []json.RawMessage
+			if json.Unmarshal(m.value, &objects) == nil && len(objects) > 0 && objects[0][0] == '{' {
+				more = append(more, listed(name, objects))
+				continue
+			}
+			fallthrough
+		default:
+			t.Rows = append(t.Rows, []page.Cell{{Text: name, Head: true}, {Text: jsonScalar(m.value)}})
+		}
+	}
+	return more
+}
+
+// listed is a table of objects, with the keys of the first.
+func listed(name string, objects []json.RawMessage) page.Table {
+	t := page.Table{Caption: name}
+	for _, m := range members(objects[0]) {
+		t.Head = append(t.Head, strings.ReplaceAll(m.key, "_", " "))
+	}
+	for _, o := range objects {
+		values := map[string]string{}
+		for _, m := range members(o) {
+			values[strings.ReplaceAll(m.key, "_", " ")] = jsonScalar(m.value)
+		}
+		var row []page.Cell
+		for k, h := range t.Head {
+			row = append(row, page.Cell{Text: values[h], Head: k == 0})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+type member struct {
+	key   string
+	value json.RawMessage
+}
+
+// members are those of a JSON object in their order, none of another value.
+func members(text []byte) (all []member) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	for d.More() {
+		key, err := d.Token()
+		var value json.RawMessage
+		if err == nil {
+			err = d.Decode(&value)
+		}
+		if err != nil {
+			return all
+		}
+		all = append(all, member{key.(string), value})
+	}
+	return all
+}
+
+// scalar is a JSON value for people.
+func jsonScalar(text json.RawMessage) string {
+	var number float64
+	var word string
+	var list []json.RawMessage
+	switch {
+	case string(text) == "null":
+		return "–"
+	case json.Unmarshal(text, &word) == nil:
+		return word
+	case json.Unmarshal(text, &number) == nil:
+		return fmt.Sprintf("%.6g", number)
+	case json.Unmarshal(text, &list) == nil:
+		var all []string
+		for _, x := range list[:min(len(list), 12)] {
+			all = append(all, jsonScalar(x))
+		}
+		if len(list) > len(all) {
+			all = append(all, fmt.Sprintf("and %d more", len(list)-len(all)))
+		}
+		return strings.Join(all, ", ")
+	}
+	return string(text)
+}

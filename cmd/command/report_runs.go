@@ -1,0 +1,89 @@
+package command
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"dyad/algorithms/audit"
+	"dyad/internal/experiment"
+	"dyad/internal/files"
+	"dyad/internal/page"
+	"dyad/privacy"
+	"dyad/privacy/ledger"
+)
+
+// auditPage writes the page of an audit, which reads no data.
+func (a *app) auditPage(out *files.Output, r *audit.Report) error {
+	claim := privacy.Guarantee{Kind: privacy.ApproxDP, Epsilon: r.Epsilon, Delta: r.Delta, Mu: r.Mu, Unit: r.Unit}
+	if r.Delta == 0 {
+		claim.Kind = privacy.PureDP
+	}
+	s := page.Section{ID: "claim", Title: "The claim, and the attack on it", Text: []string{
+		"The claim: " + claim.Sentences("the release")[0],
+		fmt.Sprintf("The attack proves that epsilon is at least %.6g, with confidence %g; the claim is %.6g at delta = %.6g. Verdict: %s.", r.LowerBound, r.Confidence, r.Epsilon, r.Delta, auditVerdict(r)),
+		"Two data sets are made that differ in " + r.Unit + ", and the attack guesses from what is released which one was used. No data file is read.",
+	}}
+	if len(r.Scores[0]) > 0 && len(r.Scores[1]) > 0 {
+		f := auditFigure(r)
+		for k := range f.Curves {
+			f.Curves[k].X, f.Curves[k].Y = thin(f.Curves[k].X), thin(f.Curves[k].Y)
+		}
+		if err := drawn(&s, *f, "Below the line of the claim, the attack does no better than the claim allows."); err != nil {
+			return err
+		}
+	}
+	bounds := page.Table{Caption: "Lower bounds of epsilon", Head: []string{"method", "epsilon at least", "confidence", "assumes", "attack"}}
+	for _, b := range r.Bounds {
+		bounds.Rows = append(bounds.Rows, []page.Cell{{Text: b.Method, Head: true}, {Text: fmt.Sprintf("%.6g", b.Epsilon)}, {Text: fmt.Sprintf("%.6g", b.Confidence)}, {Text: b.Assumes}, {Text: b.Attack}})
+	}
+	facts := page.Table{Caption: "The audit"}
+	for line := range strings.Lines(auditText(r, "")) {
+		label, text := strings.TrimSpace(line[:min(len(line), 11)]), strings.TrimSpace(line[min(len(line), 11):])
+		if label != "" || len(facts.Rows) == 0 {
+			facts.Rows = append(facts.Rows, []page.Cell{{Text: label, Head: true}, {Text: text}})
+		} else {
+			facts.Rows[len(facts.Rows)-1][1].Text += "; " + text
+		}
+	}
+	s.Tables = []page.Table{bounds, facts}
+	return a.writePage(out, document{title: "An audit of " + r.Algorithm, sections: []page.Section{s}})
+}
+
+// curvePage writes the page of a curve on public data.
+func (a *app) curvePage(out *files.Output, r curveResult, figures []experiment.Figure) error {
+	s := page.Section{ID: "curve", Title: "Utility against epsilon", Text: []string{"Means over splits of public data; the noise is seeded. Do not choose options for private data of the same people by this."}}
+	for _, f := range figures {
+		if err := drawn(&s, f, "The numbers are in the table."); err != nil {
+			return err
+		}
+	}
+	t := page.Table{Caption: "Means", Head: []string{"data", "n", "epsilon", "method", "mean", "standard error", "splits"}}
+	for _, m := range r.Means {
+		mean, deviation := "–", "–"
+		if m.Splits > 0 {
+			mean, deviation = fmt.Sprintf("%.4f", m.Mean), fmt.Sprintf("%.4f", m.SE)
+		}
+		t.Rows = append(t.Rows, []page.Cell{{Text: m.Data, Head: true}, {Text: strconv.Itoa(m.N)}, {Text: fmt.Sprintf("%g", m.Epsilon)}, {Text: strings.TrimSpace(m.Algorithm + " " + m.Options)}, {Text: mean}, {Text: deviation}, {Text: strconv.Itoa(m.Splits)}})
+	}
+	s.Tables = []page.Table{t}
+	return a.writePage(out, document{title: "A curve of " + r.Data, guarantee: privacy.Guarantee{Kind: privacy.Public}, sections: []page.Section{s}})
+}
+
+// writePage writes the page of a curve on private data, all of which was charged and released.
+func (r *privateCurveResult) writePage(a *app, out *files.Output, f experiment.Figure, l *ledger.Ledger) (err error) {
+	d := document{title: "A curve on private data", guarantee: r.Guarantee, report: &r.Report, seen: "all of these figures and models"}
+	s := page.Section{ID: "curve", Title: "AUC against epsilon", Text: []string{"Each point is a training and private figures of held-out records; all are charged together and released with noise."}}
+	if err := drawn(&s, f, "The numbers are in the table."); err != nil {
+		return err
+	}
+	t := page.Table{Caption: "Released figures", Head: []string{"epsilon of the training", "algorithm", "AUC", "low", "high"}}
+	for _, x := range r.Rows {
+		t.Rows = append(t.Rows, []page.Cell{{Text: fmt.Sprintf("%g", x.Epsilon), Head: true}, {Text: strings.TrimSpace(x.Algorithm + " " + x.Options)}, {Text: fmt.Sprintf("%.4f", x.AUC)}, {Text: fmt.Sprintf("%.4f", x.Low)}, {Text: fmt.Sprintf("%.4f", x.High)}})
+	}
+	s.Tables, d.sections = []page.Table{t}, []page.Section{s}
+	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {
+		return err
+	}
+	return a.writePage(out, d)
+}

@@ -1,0 +1,191 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"dyad/engine/dataset/catalog"
+	"dyad/engine/dataset/catalog/schemas"
+	"dyad/internal/experiment"
+	"dyad/internal/experiment/reproduce"
+	"dyad/internal/experiment/reproduce/plans"
+)
+
+type reproduceCmd struct {
+	Paper     string `arg:"" optional:"" help:"Paper: huai, kang, xue, han or li. Default: all."`
+	Item      string `arg:"" optional:"" help:"Table or figure, such as table4, or a part of one, such as table4-pure. Default: all of the paper."`
+	List      bool   `help:"Say of each item whether it is reproduced, which data are missing, and how long it takes."`
+	PagesOnly bool   `help:"Write the pages of the results that are there; run nothing."`
+	Quick     bool   `help:"Run the first data set, size and epsilon of each plan once, in seconds, to see that it works. Give it a folder of its own."`
+	Out       string `short:"o" placeholder:"DIR" help:"Folder of the results. Default: bench/results/reproduce in a clone of the repository, else reproduce; reproduce-quick with --quick."`
+	Pages     string `placeholder:"DIR" help:"Folder of the pages. Default: docs in a clone, without --quick and for whole papers; else the folder of the results. The page of one item begins with it."`
+	Splits    int    `positive:"" help:"Run the first splits only; the others can be run later."`
+	Parallel  int    `positive:"" default:"1" help:"Training sets that are worked on at a time."`
+	cacheFlag
+}
+
+// Help shows examples.
+func (reproduceCmd) Help() string {
+	return `Repeats the tables and figures of the papers on public data: what a paper prints, its formulas taken literally, the same
+algorithms with proved noise, the program's own choice and models without privacy, on one page a paper, with a sentence about each item.
+Runs that have a result are kept, so an interrupted command continues. The command of the laboratory (bench) that makes an item which
+is not for this program is printed instead. If no part has figures, the exit code is 1. Nothing here is private: data count as public and noise is seeded.
+
+Examples:
+  dyad reproduce --list
+  dyad reproduce xue table1 --quick
+  dyad reproduce huai regret --quick --out quick`
+}
+
+// reproduceResult is the JSON output of reproduce.
+type reproduceResult struct {
+	Items []reproduce.State   `json:"items"`
+	Parts []reproduce.Outcome `json:"parts,omitempty"`
+	Pages []string            `json:"pages,omitempty"`
+}
+
+// committedResults are the results of the repository, in its root.
+const committedResults = "bench/results"
+
+// Run runs items and writes pages.
+func (c *reproduceCmd) Run(a *app) error {
+	all, err := reproduce.Items(plans.Files, schemas.Files)
+	if err != nil {
+		return err
+	}
+	items, err := reproduce.Select(all, c.Paper, c.Item)
+	if err != nil {
+		return badInput("%v", err)
+	}
+	_, missing := os.Stat(committedResults)
+	clone := missing == nil
+	if c.Out == "" {
+		switch c.Out = "reproduce"; {
+		case c.Quick:
+			c.Out = "reproduce-quick"
+		case clone:
+			c.Out = filepath.Join(committedResults, "reproduce")
+		}
+	}
+	if c.Pages == "" {
+		if c.Pages = c.Out; clone && !c.Quick && c.Item == "" {
+			c.Pages = "docs"
+		}
+	}
+	folder := c.Dir
+	if folder == "" {
+		if folder, err = catalog.Cache(); err != nil {
+			return err
+		}
+	}
+	var result reproduceResult
+	if !c.List {
+		if result, err = c.work(a, all, items, folder); err != nil {
+			return err
+		}
+	}
+	if !c.Quick {
+		for _, i := range items {
+			s, err := i.State(c.Out, committedResults, []string{folder})
+			if err != nil {
+				return curveError(err)
+			}
+			result.Items = append(result.Items, s)
+		}
+	}
+	if err := a.emit(result, result.text(c.List)); err != nil {
+		return err
+	}
+	return result.idle()
+}
+
+// idle is an error if parts were asked for and none has figures.
+func (r reproduceResult) idle() error {
+	if len(r.Parts) == 0 || slices.ContainsFunc(r.Parts, func(p reproduce.Outcome) bool { return p.CSV != "" }) {
+		return nil
+	}
+	first := max(0, slices.IndexFunc(r.Parts, func(p reproduce.Outcome) bool { return p.Laboratory != "" }))
+	rest := ""
+	if n := len(r.Parts) - 1; n > 0 {
+		rest = fmt.Sprintf(" (and %d other parts, which the report lists)", n)
+	}
+	return fmt.Errorf("dyad: nothing was run: %s: %s%s", r.Parts[first].Part, strings.ReplaceAll(missing(r.Parts[first]), "\n    ", " "), rest)
+}
+
+// missing is why a part has no figures.
+func missing(p reproduce.Outcome) string {
+	if p.Laboratory != "" {
+		return "the laboratory makes it; in the root of a clone of the repository:\n    " + p.Laboratory
+	}
+	return p.Skipped
+}
+
+// work runs what has no result and writes the pages.
+func (c *reproduceCmd) work(a *app, all, items []reproduce.Item, folder string) (r reproduceResult, err error) {
+	bar := a.describedTracker("")
+	defer bar.Step(1, 1)
+	o := reproduce.Options{Out: c.Out, Committed: committedResults, Folders: []string{folder}, Machine: "dyad " + version, Parallel: c.Parallel, Splits: c.Splits, Quick: c.Quick}
+	o.Progress = func(part string, p experiment.Progress) {
+		bar.describe(part)
+		bar.Step(p.Done, p.Total)
+	}
+	if !c.PagesOnly {
+		for _, i := range items {
+			parts, err := i.Run(a.ctx, o)
+			r.Parts = append(r.Parts, parts...)
+			if errors.Is(err, context.Canceled) {
+				a.note("dyad: the runs that are done are in %s; the same command continues", c.Out)
+			}
+			if err != nil {
+				return r, curveError(err)
+			}
+		}
+	}
+	if c.Quick {
+		all = reproduce.Quick(all)
+	}
+	r.Pages, err = reproduce.WritePages(c.Pages, all, items, c.Out, committedResults, catalogue())
+	return r, err
+}
+
+func (r reproduceResult) text(list bool) string {
+	var b strings.Builder
+	if list {
+		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "paper\titem\tstate\truns\ttime of all\ttitle")
+		for _, s := range r.Items {
+			runs, time := fmt.Sprintf("%d of %d", s.Done, s.Runs), reproduce.Duration(s.Seconds)
+			if s.Repeatable != "" {
+				runs = "-"
+			}
+			if s.State == reproduce.Impossible {
+				runs, time = "-", "-"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Paper, s.Item, s.State, runs, time, s.Title)
+		}
+		_ = w.Flush() // to memory
+		for _, s := range r.Items {
+			for _, why := range s.Why {
+				fmt.Fprintf(&b, "%s %s: %s\n", s.Paper, s.Item, why)
+			}
+		}
+		return b.String()
+	}
+	for _, p := range r.Parts {
+		if p.CSV != "" {
+			fmt.Fprintf(&b, "%s: %s\n", p.Part, p.CSV)
+		} else {
+			fmt.Fprintf(&b, "%s: not run: %s\n", p.Part, missing(p))
+		}
+	}
+	for _, p := range r.Pages {
+		fmt.Fprintf(&b, "page %s\n", p)
+	}
+	return b.String()
+}

@@ -1,0 +1,148 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyad/engine/dataset/catalog/schemas"
+	"dyad/internal/experiment/reproduce"
+	"dyad/internal/experiment/reproduce/plans"
+)
+
+// TestReproduceList: every item has a state, data that are missing have a command, and a wrong name is bad input.
+func TestReproduceList(t *testing.T) {
+	dir := t.TempDir()
+	code, out, errs := dyad(t, dir, "reproduce", "--list", "--json", "--dir", dir)
+	if code != exitOK {
+		t.Fatalf("code %d: %s", code, errs)
+	}
+	var got struct{ Items []reproduce.State }
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	states := map[string]string{}
+	for _, s := range got.Items {
+		states[s.Paper+" "+s.Item] = s.State
+		if s.State == reproduce.MissingData && !strings.Contains(strings.Join(s.Why, " "), "dyad data fetch") {
+			t.Errorf("%s %s does not say how to get its data: %q", s.Paper, s.Item, s.Why)
+		}
+	}
+	for item, want := range map[string]string{"xue table4": reproduce.MissingData, "xue table1": reproduce.NotRun, "han figure5": reproduce.Impossible} {
+		if states[item] != want {
+			t.Errorf("%s is %q, want %q", item, states[item], want)
+		}
+	}
+	if code, _, errs := dyad(t, dir, "reproduce", "xue", "table9"); code != exitInput || !strings.Contains(errs, "table4") {
+		t.Errorf("table9: code %d, %s", code, errs)
+	}
+}
+
+// TestReproduceQuick runs one small item from plan to page; a second call has nothing left to run.
+func TestReproduceQuick(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"reproduce", "xue", "table1", "--quick", "--out", "q", "--dir", dir}
+	if code, _, errs := dyad(t, dir, args...); code != exitOK {
+		t.Fatalf("code %d: %s", code, errs)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, "q", "xue-table1.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := dyad(t, dir, args...); code != exitOK {
+		t.Fatalf("code %d: %s", code, errs)
+	}
+	if after, _ := os.ReadFile(filepath.Join(dir, "q", "xue-table1.csv")); string(after) != string(before) {
+		t.Error("the second call changed the result")
+	}
+	pages := filepath.Join(dir, "q", "reproduce-xue.html")
+	if err := os.Remove(pages); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := dyad(t, dir, append(args, "--pages-only")...); code != exitOK || !exists(pages) {
+		t.Errorf("--pages-only: code %d: %s%s", code, out, errs)
+	}
+	for _, name := range []string{"reproduce-xue.html", "verdicts.md"} {
+		text, err := os.ReadFile(filepath.Join(dir, "q", name))
+		if err != nil || !strings.Contains(string(text), "dpgdsc") {
+			t.Errorf("%s: %v, %d bytes", name, err, len(text))
+		}
+	}
+}
+
+// TestReproduceOfNothingFails: a script sees that an item has no figures, and the message has the command that makes them, or the one
+// that fetches its data, or why there is none. The page is written all the same, and pages alone are not a run.
+func TestReproduceOfNothingFails(t *testing.T) {
+	for item, want := range map[string]string{
+		"xue table4":          "dyad data fetch",
+		"han figure4 --quick": "go -C bench run ./local",
+		"han figure5":         "nothing was run: han-figure5: ",
+	} {
+		dir := t.TempDir()
+		args := append(append([]string{"reproduce"}, strings.Fields(item)...), "--out", "q", "--dir", dir)
+		code, out, errs := dyad(t, dir, args...)
+		if code != exitFailure || !strings.Contains(errs, want) || !strings.Contains(errs, "nothing was run") {
+			t.Errorf("%s: code %d: %s%s", item, code, out, errs)
+		}
+		page := filepath.Join("q", "reproduce-"+strings.Fields(item)[0]+".html")
+		if !strings.Contains(out, "page "+page) || !exists(filepath.Join(dir, page)) {
+			t.Errorf("%s: no page: %s", item, out)
+		}
+		if code, _, errs := dyad(t, dir, append(args, "--pages-only")...); code != exitOK {
+			t.Errorf("%s --pages-only: code %d: %s", item, code, errs)
+		}
+	}
+}
+
+// TestPaperUnsoundIsForPublicData: the flag is refused without --public-data, before anything is charged, and
+// every output of a run with it says what it is.
+func TestPaperUnsoundIsForPublicData(t *testing.T) {
+	dir := t.TempDir()
+	if code, _, errs := dyad(t, dir, "data", "synth", "p.csv", "-n", "60", "--schema", "p.yaml"); code != exitOK {
+		t.Fatal(errs)
+	}
+	base := []string{"train", "--data", "p.csv", "--schema", "p.yaml", "--algorithm", "offpairstrc", "--mode", "paper", "--ledger", "l.jsonl"}
+	for _, refused := range [][]string{{"--paper-unsound"}, {"--paper-unsound", "--public-data", "--mode", "certified"}} {
+		if code, _, errs := dyad(t, dir, append(base, refused...)...); code != exitInput || !strings.Contains(errs, "--paper-unsound") {
+			t.Errorf("%q: code %d, %s", refused, code, errs)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "l.jsonl")); err == nil {
+		t.Error("a refused run was charged")
+	}
+	code, out, errs := dyad(t, dir, append(base, "--paper-unsound", "--public-data", "--verbose")...)
+	if code != exitOK {
+		t.Fatalf("code %d: %s", code, errs)
+	}
+	model, err := os.ReadFile(filepath.Join(dir, "model.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"report": out, "model": string(model)} {
+		if !strings.Contains(text, "paper-unsound: ") || !strings.Contains(text, "PAPER-UNSOUND") {
+			t.Errorf("the %s does not say paper-unsound", name)
+		}
+	}
+}
+
+// TestCommittedVerdicts: docs/verdicts.md is what the catalogue and the committed results give.
+func TestCommittedVerdicts(t *testing.T) {
+	all, err := reproduce.Items(plans.Files, schemas.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("../../docs/verdicts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if err := reproduce.WriteVerdicts(&got, all, "../../bench/results/reproduce", "../../bench/results", catalogue()); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Error("docs/verdicts.md is not what the committed results give: dyad reproduce --pages-only")
+	}
+}

@@ -1,0 +1,44 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A run that commit 37eed79 was stopped in, with its ledger, its checkpoint and the model of another run of the same training: the
+// checkpoint is refused with its cure, and the run goes on at no cost without it; the models are never refused.
+func TestGenuineOldRunsAreNeverRefused(t *testing.T) {
+	const id = "GUOZPFZQLGYUNII65ZB3ATREK7"
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "formats", "37eed79-stopped"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []string{"", ".head", "." + id + ".checkpoint"} {
+		if err := os.Rename(filepath.Join(dir, "ledger.jsonl"+end), filepath.Join(dir, "l.jsonl"+end)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := strings.Fields("train --data patients.csv --schema patients.yaml --epsilon 1 --algorithm gradient-perturbation --radius 1 --step-size 0.001 --steps 20000 --ledger l.jsonl --out run.json --resume " + id)
+	if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, "remove it to start the run from step 1, at no further cost") {
+		t.Fatalf("with the old checkpoint: exit %d: %s", code, errs)
+	}
+	if err := os.Remove(filepath.Join(dir, "l.jsonl."+id+".checkpoint")); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := dyad(t, dir, args...); code != exitOK {
+		t.Fatalf("without it: exit %d: %s", code, errs)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "l.jsonl")); err != nil || strings.Count(string(text), `"type":"charge"`) != 2 {
+		t.Errorf("want the two charges that were there: %v\n%s", err, text)
+	}
+	for _, stage := range []string{"as it is", "compacted"} {
+		for _, name := range []string{"run.json", "steps.json"} {
+			trusted(t, dir, name, written{args: "of 37eed79", model: true, export: "--python"}, stage)
+		}
+		if code, out, errs := dyad(t, dir, "ledger", "compact", "--ledger", "l.jsonl"); code != exitOK {
+			t.Fatalf("exit %d: %s%s", code, out, errs)
+		}
+	}
+}

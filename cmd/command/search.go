@@ -1,0 +1,408 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/algorithms/search"
+	"dyad/engine/cuda"
+	"dyad/engine/dataset"
+	"dyad/privacy"
+)
+
+type searchCmd struct {
+	Candidates string    `placeholder:"FILE" help:"Settings to try (YAML), see below."`
+	Models     []string  `placeholder:"FILE,..." help:"Instead of settings: model files that are public or were released, to choose one of."`
+	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them."`
+	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML)."`
+	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json; with --models winner.json, a copy of the model."`
+	Holdout    float64   `placeholder:"F" help:"Fraction of the records that is not used, as \"dyad train\" with this --holdout and --split-seed holds it out; \"dyad evaluate\" with the same flags measures the winner on it. Default: 0."`
+	SplitSeed  uint64    `default:"1" help:"Seed of the split."`
+	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
+	Epsilon    float64   `positive:"" default:"1" help:"Epsilon to spend on trainings and choice together."`
+	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	Road       string    `default:"auto" enum:"auto,compose,random-stopping,noisy-max" help:"compose: train every setting and choose privately; random-stopping: train settings drawn at random and release the best of a secret number; noisy-max: for --models; auto: the cheaper one, by public numbers."`
+	Runs       int       `positive:"" placeholder:"K" help:"Runs of random-stopping; all are made, and how many of them count is secret. Default: four for each setting, 8 to 64."`
+	Plan       bool      `help:"Print what a search among -n records would cost. No data are read."`
+	N          int       `positive:"" short:"n" help:"Number of records, for --plan; of persons if the schema has a column of role person."`
+	Workers    int       `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
+	deviceFlag
+	labelsFlag
+	storeFlag
+	runFlags
+	pageFlag
+}
+
+// Help shows the file of candidates and examples.
+func (searchCmd) Help() string {
+	return `The setting with the highest AUC on the private records is chosen privately: training, scoring and choosing are
+one charge. A file of candidates lists settings by name; what a setting leaves out is the default of "dyad train":
+
+  candidates:
+    - name: default
+    - name: strong ridge
+      algorithm: moments
+      ridge: 4
+    - name: few features
+      features: [age, bmi]
+      loss: logistic
+      radius: 1
+
+The keys are name, algorithm, radius, l2, loss, features (columns of the schema), steps, step_size, total_step, batch_records,
+ridge, clip_radius and second_moments. They must not be chosen by looking at the private records.
+
+A search costs noise: with epsilon 1 and five settings each is trained with about half the mu that a single setting
+would get. It pays where settings differ by more than that, as by their features; among algorithms and ridges of the
+same features the default with the whole budget was better wherever it was measured. The AUC that random-stopping reports is that of
+the best of several on the records that they were trained on; "dyad evaluate" measures it on others.
+
+With random-stopping the number of runs that count stays secret: there is no progress and no checkpoint, and a search
+that is resumed begins again at no further cost.
+
+Examples:
+  dyad search --candidates settings.yaml --plan -n 5000 --schema patients.yaml --epsilon 1
+  dyad search --candidates settings.yaml --data patients.csv --schema patients.yaml --epsilon 1 --out chosen.json
+  dyad search --models model.json,second.json --data patients.csv --schema patients.yaml --epsilon 0.2`
+}
+
+// searchResult is the JSON output of a search.
+type searchResult struct {
+	Task string `json:"task"`
+	runOutcome
+	Records int               `json:"records"`
+	Heldout int               `json:"held_out_records,omitempty"`
+	Command string            `json:"held_out_command,omitempty"` // measures the winner on them
+	Winner  string            `json:"winner"`
+	Road    string            `json:"road"`
+	AUC     *float64          `json:"released_auc,omitempty"` // on the training records
+	Alone   float64           `json:"epsilon_of_training,omitempty"`
+	Choice  float64           `json:"epsilon_of_choosing,omitempty"`
+	Report  algorithms.Report `json:"report"`
+}
+
+// Run plans or searches.
+func (c *searchCmd) Run(a *app) error {
+	switch {
+	case (c.Candidates == "") == (len(c.Models) == 0):
+		return badInput("name the settings to try with --candidates FILE, or released models with --models FILE,FILE")
+	case c.Schema == "":
+		return badInput("a search needs --schema")
+	case c.Plan && (c.N == 0 || c.Data.given()):
+		return badInput("--plan needs -n and no --data: it reads no data")
+	case c.Plan && c.Holdout != 0:
+		return badInput("--holdout is for --data; with --plan, -n counts the records that are used")
+	case !c.Plan && c.N != 0:
+		return badInput("-n is for --plan; otherwise the records are counted")
+	case !c.Plan && !c.Data.given():
+		return badInput("a search needs --data, or --plan and -n")
+	}
+	closeDevice, err := c.openDevice(c.Workers, cuda.AutoPrecision)
+	if err != nil {
+		return err
+	}
+	defer closeDevice()
+	if c.Plan {
+		s, _, err := c.planned(a, func(s *dataset.Schema) (*lib.Data, lib.Shape, error) {
+			e, err := dataset.NewEncoder(s)
+			if err != nil {
+				return nil, lib.Shape{}, asInput(err)
+			}
+			shape := lib.ShapeOf(e, c.N)
+			if dimensions := groupColumns(s); dimensions > 0 {
+				shape.Groups = []int{c.N}
+			}
+			return nil, shape, nil
+		})
+		if err != nil {
+			return err
+		}
+		return a.emitPlan(&s.Plan.Plan)
+	}
+	return c.search(a)
+}
+
+// groupColumns is the number of columns of query groups.
+func groupColumns(s *dataset.Schema) (n int) {
+	for _, column := range s.Columns {
+		if column.Role == dataset.RoleGroup {
+			n++
+		}
+	}
+	return n
+}
+
+// search carries out the search.
+func (c *searchCmd) search(a *app) error {
+	as := targetOf(c.Out, "winner.json", c.PublicData)
+	if c.Out == "" && c.Candidates != "" {
+		as = target{name: "model.json"}
+	}
+	if err := as.check(c.Force, c.Data.and(append(c.Models, c.Schema, c.Labels, c.Ledger, c.Candidates)...)...); err != nil {
+		return err
+	}
+	page, err := c.output(c.Force, c.Data.and(append(c.Models, c.Schema, c.Labels, c.Ledger, c.Candidates, as.name)...)...)
+	if err != nil {
+		return err
+	}
+	result := searchResult{Task: taskAUC, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData}}
+	if done, err := c.republish(a, as, &result.runOutcome); done || err != nil {
+		return errors.Join(err, a.savedPage(page, &result.runOutcome))
+	}
+	s, data, err := c.planned(a, func(s *dataset.Schema) (*lib.Data, lib.Shape, error) {
+		o, err := c.storeFlag.options(s, c.Data, c.labelsFlag.options(dataset.Options{Persons: dataset.KeepPersons}))
+		if err != nil {
+			return nil, lib.Shape{}, err
+		}
+		d, err := a.readTraining(c.Data, s, o, c.PublicData)
+		if err != nil {
+			return nil, lib.Shape{}, err
+		}
+		all, held, err := c.split(lib.NewData(d))
+		if err != nil {
+			return nil, lib.Shape{}, err
+		}
+		if held != nil {
+			result.Heldout = held.Records.Units()
+		}
+		return all, all.Shape(), nil
+	})
+	if err != nil {
+		return err
+	}
+	schema := data[0].Schema()
+	result.Records = data[0].Records.Units()
+	result.DataID, result.Public = schema.DataID, c.PublicData || schema.Public
+	if as.spare && result.Public { // nothing is charged
+		as = target{}
+	}
+	o, err := c.execution(a, &result.runOutcome, as, 0)
+	if err != nil {
+		return err
+	}
+	if err := chargedThere(o.Ledger, result.DataID, c.Models...); err != nil {
+		return err
+	}
+	a.noteWarnings(&s.Plan.Plan, result.Public)
+	found, away := s.Search(a.ctx, data, o)
+	var run *lib.Trained
+	if found != nil {
+		run = found.Trained
+	}
+	if away = result.ran(a, run, away); away != nil && !isElsewhere(away) {
+		return away
+	}
+	result.Run, result.Guarantee = found.ChargedRun, found.Promise
+	result.Winner, result.Road = found.Winner, string(s.Options.Road)
+	if s.Options.Road == search.RandomStopping {
+		result.AUC = &found.AUC
+	}
+	if result.Heldout > 0 && result.Model != "" {
+		result.Command = c.trained().heldCommand(result.Model)
+	}
+	result.Report = s.Report()
+	result.Report.Guarantee = result.Guarantee
+	if result.Alone = s.Alone.Epsilon; !result.Public {
+		result.Choice = s.Guarantee.Epsilon - result.Alone
+	}
+	result.spent(a, o.Ledger, s.Options.Budget.Delta, result.Records)
+	err = a.emitBrief(result, result.text(), result.brief(a, s.Plan.Plan.Guarantee))
+	if page != nil {
+		err = errors.Join(err, result.writePage(a, page, run.Model, o.Ledger, s.Plan.Plan.Guarantee))
+	}
+	a.at("reported")
+	return errors.Join(away, err)
+}
+
+// trained is the training of a winner.
+func (c *searchCmd) trained() *trainCmd {
+	return &trainCmd{Data: c.Data, Holdout: &c.Holdout, SplitSeed: c.SplitSeed, labelsFlag: c.labelsFlag, runFlags: c.runFlags}
+}
+
+// split holds out what a training would; held is nil without --holdout.
+func (c *searchCmd) split(all *lib.Data) (rest, held *lib.Data, err error) {
+	return c.trained().split(all)
+}
+
+// chargedThere refuses models that were released from the data id by a run which the ledger does not
+// have: what they tell of the records would not be counted.
+func chargedThere(l *lib.Ledger, id string, models ...string) error {
+	if l == nil || len(models) == 0 {
+		return nil
+	}
+	entries, _, err := l.History()
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, e := range entries {
+		known[e.Run] = true
+	}
+	for _, name := range models {
+		m, err := readModel(name)
+		if err != nil {
+			return err
+		}
+		if m.DataID == id && !known[m.Run] {
+			return badInput("%s was trained on data id %q by run %s, which the ledger %s does not have: what it tells of these records would not be counted; use the ledger of that run (--ledger)", name, id, m.Run, l.Path())
+		}
+	}
+	return nil
+}
+
+// planned plans the search with the data, or the shapes, that read has for a schema.
+func (c *searchCmd) planned(a *app, read func(*dataset.Schema) (*lib.Data, lib.Shape, error)) (*lib.Search, []*lib.Data, error) {
+	schema, err := dataset.LoadSchema(c.Schema)
+	if err != nil {
+		return nil, nil, asInput(err)
+	}
+	o := lib.SearchOptions{Epsilon: c.Epsilon, Delta: c.Delta, Runs: c.Runs}
+	if c.Road != "auto" {
+		o.Road = search.Road(c.Road)
+	}
+	if len(c.Models) > 0 {
+		return c.plannedModels(o, schema, read)
+	}
+	candidates, err := readCandidates(c.Candidates)
+	if err != nil {
+		return nil, nil, err
+	}
+	var data []*lib.Data
+	seen := map[string]int{} // features of a setting, and the first setting that has them
+	for i, one := range candidates {
+		setting, err := one.setting()
+		if err != nil {
+			return nil, nil, err
+		}
+		key := strings.Join(one.Features, "\x00")
+		if first, ok := seen[key]; ok {
+			data, setting.Shape = append(data, data[first]), o.Settings[first].Shape
+		} else {
+			seen[key] = i
+			restricted, err := schema.Restrict(one.Features)
+			if err != nil {
+				return nil, nil, badInput("candidate %s: %w", one.Name, err)
+			}
+			d, shape, err := read(restricted)
+			if err != nil {
+				return nil, nil, err
+			}
+			data, setting.Shape = append(data, d), shape
+		}
+		o.Settings = append(o.Settings, setting)
+	}
+	s, err := lib.PlanSearch(o, c.device)
+	return s, data, err
+}
+
+// plannedModels plans a choice among released models.
+func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema, read func(*dataset.Schema) (*lib.Data, lib.Shape, error)) (*lib.Search, []*lib.Data, error) {
+	var data []*lib.Data
+	for i, name := range c.Models {
+		m, err := readModel(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		of, err := schemaOf(name, m.Encoder.Schema(), schema)
+		if err != nil {
+			return nil, nil, err
+		}
+		if i > 0 && classes(of) != classes(o.Models[0].Encoder.Schema()) {
+			return nil, nil, badInput("%s and %s take other labels for the two classes: one AUC cannot compare them", c.Models[0], name)
+		}
+		d, shape, err := read(of)
+		if err != nil {
+			return nil, nil, err
+		}
+		if data = append(data, d); i == 0 {
+			o.Shape = shape
+		}
+		o.Models, o.ModelNames = append(o.Models, m), append(o.ModelNames, name)
+	}
+	s, err := lib.PlanSearch(o, c.device)
+	return s, data, err
+}
+
+// classes say which label a schema takes for which class, and which rows it leaves out.
+func classes(s *dataset.Schema) (of [5]string) {
+	for _, c := range s.Columns {
+		if c.Role == dataset.RoleLabel {
+			of = [5]string{c.Name, c.Positive, c.Negative, c.TrimSuffix, c.Others}
+		}
+	}
+	return of
+}
+
+// schemaOf reads records for a model: the model says how they are encoded, and the schema what they are
+// and whose.
+func schemaOf(name string, m, schema *dataset.Schema) (*dataset.Schema, error) {
+	of := *m
+	of.DataID, of.Public, of.RowsPerPerson = schema.DataID, schema.Public, schema.RowsPerPerson
+	of.Persons, of.IDs, of.MaxRowsPerPerson = schema.Persons, schema.IDs, schema.MaxRowsPerPerson
+	of.Columns = slices.Clone(m.Columns)
+	for i, c := range of.Columns {
+		if c.Role == dataset.RolePerson {
+			of.Columns[i] = dataset.Column{Name: c.Name, Field: c.Field, Position: c.Position, Role: dataset.RoleIgnore}
+		}
+	}
+	for _, c := range schema.Columns {
+		if c.Role != dataset.RolePerson {
+			continue
+		}
+		at := slices.IndexFunc(of.Columns, func(o dataset.Column) bool { return o.Name == c.Name && o.Role == dataset.RoleIgnore })
+		if at < 0 {
+			return nil, badInput("the schema's persons are named by column %q, which %s does not leave to them; choose among models whose schema has the role person or ignore there", c.Name, name)
+		}
+		of.Columns[at].Role = dataset.RolePerson
+	}
+	return &of, asInput(of.Validate())
+}
+
+// writeWinner says what was chosen.
+func (r *searchResult) writeWinner(b *strings.Builder, how string) {
+	line(b, "winner", "%s%s", r.Winner, how)
+	if r.AUC != nil {
+		line(b, "", "AUC %.4f on the records that the settings were trained on, with noise: the best of several, so expect less on others", *r.AUC)
+	}
+}
+
+// brief is the report in a few lines.
+func (r *searchResult) brief(a *app, planned privacy.Guarantee) string {
+	var b strings.Builder
+	how, use := ", a released model", r.Winner // of --models
+	if r.Model != "" {
+		how, use = ", whose model is "+r.Model, r.Model
+	}
+	unit := "records"
+	if r.Guarantee.Unit == algorithms.OnePerson {
+		unit = "persons"
+	}
+	r.writeWinner(&b, fmt.Sprintf("%s, chosen by the AUC on %d %s (%s)", how, r.Records, unit, r.Road))
+	a.writeWords(&b, r.Guarantee, planned, r.Spent)
+	if r.Command != "" {
+		line(&b, "next", "figures of the %d held-out %s: %s", r.Heldout, unit, r.Command)
+		return b.String()
+	}
+	line(&b, "next", "dyad predict %s --data FILE scores records; dyad search --plan prints the derivation", use)
+	return b.String()
+}
+
+func (r *searchResult) text() string {
+	var b strings.Builder
+	r.writeData(&b, "")
+	b.WriteString(r.Report.Text())
+	r.writeWinner(&b, "")
+	r.writeLedger(&b)
+	if r.Heldout > 0 {
+		line(&b, "held out", "%d of %d were not used", r.Heldout, r.Heldout+r.Records)
+	}
+	if r.Command != "" {
+		line(&b, "", "private figures of them: %s", r.Command)
+	}
+	r.writeModel(&b, r.Task)
+	r.writeTime(&b)
+	return b.String()
+}

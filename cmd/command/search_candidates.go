@@ -1,0 +1,85 @@
+package command
+
+import (
+	"io"
+	"os"
+	"reflect"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/algorithms/search"
+	"dyad/engine/dataset/strictyaml"
+)
+
+// candidate is a setting of a file of candidates.
+type candidate struct {
+	Name          string   `yaml:"name"`
+	Algorithm     string   `yaml:"algorithm"`
+	Radius        float64  `yaml:"radius"`
+	L2            *float64 `yaml:"l2"`
+	Loss          string   `yaml:"loss"`
+	Features      []string `yaml:"features"`
+	Steps         int      `yaml:"steps"`
+	StepSize      float64  `yaml:"step_size"`
+	TotalStep     float64  `yaml:"total_step"`
+	BatchRecords  int      `yaml:"batch_records"`
+	Ridge         float64  `yaml:"ridge"`
+	ClipRadius    float64  `yaml:"clip_radius"`
+	SecondMoments string   `yaml:"second_moments"`
+}
+
+// readCandidates reads a file of candidates.
+func readCandidates(path string) ([]candidate, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
+	if err != nil {
+		return nil, asInput(err)
+	}
+	var all struct {
+		Candidates []candidate `yaml:"candidates"`
+	}
+	body, err := strictyaml.Parse(text)
+	if err == nil {
+		err = strictyaml.Decode(body, &all)
+	}
+	if err != nil {
+		return nil, badInput("%s: %s; want a list \"candidates:\" of settings such as \"- {name: strong, algorithm: moments, ridge: 4}\"", path, strictyaml.Describe(err))
+	}
+	if n := len(all.Candidates); n < 2 || n > search.MaxCandidates {
+		return nil, badInput("%s: %d candidates, want 2 to %d", path, n, search.MaxCandidates)
+	}
+	return all.Candidates, nil
+}
+
+// setting is the candidate for the library; its shape is missing.
+func (c candidate) setting() (s lib.Setting, err error) {
+	if c.Name == "" {
+		return s, badInput("a candidate has no name; give each its own")
+	}
+	s = lib.Setting{Name: c.Name, Features: c.Features, Options: lib.Options{Task: taskAUC, L2: c.L2, Radius: c.Radius}}
+	if c.Algorithm != "" && c.Algorithm != algorithms.AutoName {
+		if s.Options.Algorithm, err = algorithms.ByName(c.Algorithm); err != nil {
+			return s, badInput("candidate %s: %w", c.Name, err)
+		}
+	}
+	if c.Loss != "" {
+		if s.Options.Loss, err = lib.NewLoss(c.Loss, nil, 0); err != nil {
+			return s, badInput("candidate %s: %w", c.Name, err)
+		}
+	}
+	for _, o := range []algorithms.Option{
+		{Name: "steps", Field: "Steps", Value: c.Steps}, {Name: "step_size", Field: "StepSize", Value: c.StepSize},
+		{Name: "total_step", Field: "TotalStep", Value: c.TotalStep}, {Name: "batch_records", Field: "BatchRecords", Value: c.BatchRecords},
+		{Name: "ridge", Field: "Ridge", Value: c.Ridge}, {Name: "clip_radius", Field: "ClipRadius", Value: c.ClipRadius},
+		{Name: "second_moments", Field: "Second", Value: c.SecondMoments},
+	} {
+		if !reflect.ValueOf(o.Value).IsZero() {
+			s.With = append(s.With, o)
+		}
+	}
+	return s, nil
+}

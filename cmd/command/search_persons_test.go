@@ -1,0 +1,102 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const personSettings = `candidates:
+  - name: default
+  - {name: descent, algorithm: dpgdsc, steps: 3}
+  - {name: age alone, features: [age], algorithm: moments}
+`
+
+// searchVisits are the arguments of a search among visits.
+func searchVisits(more ...string) []string {
+	return append([]string{"search", "--verbose", "--candidates", "settings.yaml", "--data", "visits.csv", "--schema", "declared.yaml", "--force"}, more...)
+}
+
+// All roads of a search protect persons: plan and report say so, in JSON, too, and no number of rows is
+// printed. The winner is measured on the persons that were held out, and the schema says whose the records
+// of released models are.
+func TestSearchOfPersons(t *testing.T) {
+	dir, count := visits(t, func(p int) int { return 1 + p*p%9 }, mixedVisit)
+	write(t, dir, "settings.yaml", personSettings)
+	told := regexp.MustCompile(fmt.Sprintf(`\b%d\b`, count))
+	for i, road := range []string{"compose", "random-stopping"} {
+		name := fmt.Sprintf("m%d.json", i)
+		code, plan, errs := dyad(t, dir, "search", "--candidates", "settings.yaml", "--schema", "declared.yaml", "--plan", "-n", "30", "--road", road)
+		if code != exitOK || !strings.Contains(plan, "for one person") || !strings.Contains(plan, "n = 30 persons") || strings.Contains(plan, "one record replaced") {
+			t.Errorf("plan of %s: exit %d: %s%s", road, code, plan, errs)
+		}
+		code, text, errs := dyad(t, dir, searchVisits("--road", road, "--holdout", "0.25", "--out", name, "--verbose")...)
+		shared := regexp.MustCompile(`(?m)^guarantee .*$`)
+		if code != exitOK || told.MatchString(text+errs) || shared.FindString(text) != shared.FindString(plan) || !strings.Contains(text, "10 of 40 were not used") {
+			t.Errorf("%s: exit %d: %s%s", road, code, text, errs)
+		}
+		var r searchResult
+		code, out, errs := dyad(t, dir, searchVisits("--road", road, "--holdout", "0.25", "--out", name, "--json")...)
+		if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || r.Guarantee.Unit != "one person" || r.Records != 30 || r.Heldout != 10 || (r.AUC != nil) != (road == "random-stopping") || told.MatchString(out) {
+			t.Errorf("%s: exit %d, %v: %s%s", road, code, err, out, errs)
+		}
+		command := strings.Fields(strings.Replace(r.Command, "--epsilon E", "--epsilon 1", 1))
+		if code, out, errs := dyad(t, dir, command[1:]...); code != exitOK || !strings.Contains(out, "of 10 persons") || strings.Contains(errs, "this file") {
+			t.Errorf("%s: exit %d: %s%s", r.Command, code, out, errs)
+		}
+	}
+	// Models of rows are compared by persons where the schema says so, and the other way around.
+	train := []string{"train", "--data", "visits.csv", "--epsilon", "2", "--data-id", "others", "--force"}
+	for out, schema := range map[string]string{"rows.json": "rows.yaml", "persons.json": "declared.yaml"} {
+		if code, _, errs := dyad(t, dir, append(slices.Clone(train), "--schema", schema, "--ledger", out+"l", "--out", out)...); code != exitOK {
+			t.Fatal(errs)
+		}
+	}
+	choose := []string{"search", "--verbose", "--models", "rows.json,persons.json", "--data", "visits.csv", "--epsilon", "0.5", "--ledger", "chosen.jsonl", "--schema"}
+	if code, out, errs := dyad(t, dir, append(choose, "public.yaml")...); code != exitOK || !strings.Contains(out, "for one person") || !strings.Contains(out, "n = 40 persons") || told.MatchString(out+errs) {
+		t.Errorf("models by persons: exit %d: %s%s", code, out, errs)
+	}
+	if code, out, errs := dyad(t, dir, append(choose, "rows.yaml", "--data-id", "rows")...); code != exitOK || !strings.Contains(out, "for one record") || !strings.Contains(out, fmt.Sprintf("n = %d records", count)) {
+		t.Errorf("models by rows: exit %d: %s%s", code, out, errs)
+	}
+	write(t, dir, "ids.yaml", "data_id: visits\n"+strings.Replace(visitColumns, "role: person", "role: id", 1))
+	if code, _, errs := dyad(t, dir, append(slices.Clone(train), "--schema", "ids.yaml", "--ledger", "ids.jsonl", "--out", "ids.json")...); code != exitOK {
+		t.Fatal(errs)
+	}
+	write(t, dir, "stream.yaml", personSettings+"  - {name: stream, algorithm: offpairc}\n")
+	for want, args := range map[string][]string{
+		"does not leave to them": {"--models", "persons.json,ids.json", "--schema", "declared.yaml"},
+		"several times":          {"--candidates", "stream.yaml", "--schema", "declared.yaml"},
+	} {
+		if code, out, errs := dyad(t, dir, append([]string{"search", "--data", "visits.csv"}, args...)...); code != exitInput || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
+		}
+	}
+}
+
+// TestSearchOfPersonsIsSilent: files of the same persons with other numbers of rows, features and labels are searched
+// with the same texts, but for what is released.
+func TestSearchOfPersonsIsSilent(t *testing.T) {
+	released := regexp.MustCompile(`(?m)^(winner  |            AUC ).*$|"(winner|released_auc|estimated_seconds)": [^\n]*\n|[A-Z2-7]{26}`)
+	for _, flags := range [][]string{{"--road", "random-stopping", "--runs", "3"}, {"--road", "compose", "--json"}} {
+		var first string
+		for name, w := range differentVisits {
+			dir, _ := visits(t, w.rows, w.row)
+			write(t, dir, "settings.yaml", personSettings)
+			code, out, errs := dyad(t, dir, searchVisits(flags...)...)
+			all := fmt.Sprintf("exit %d\n%s%s", code, out, errs)
+			all = strings.ReplaceAll(released.ReplaceAllString(all, "RELEASED"), dir, "DIR")
+			if code != exitOK || !strings.Contains(all, "RELEASED") {
+				t.Errorf("%v, %s: %s", flags, name, all)
+			}
+			if first == "" {
+				first = all
+			} else if all != first {
+				t.Errorf("%v: %q is told apart:\n%s", flags, name, firstDifference(first, all))
+			}
+		}
+	}
+}

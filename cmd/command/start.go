@@ -1,0 +1,99 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"dyad/internal/files"
+)
+
+type startCmd struct {
+	draftFlags
+	Out    string `writes:"schema" short:"o" placeholder:"FILE" help:"Schema file to write. Default: the name of the data file, ending in .yaml."`
+	Recipe string `writes:"recipe" placeholder:"FILE" help:"File of flags to write, for \"dyad train --config\". Default: the name of the schema with -train."`
+}
+
+// Help shows examples.
+func (startCmd) Help() string {
+	return `Asks for what a schema needs and the file does not tell: the outcome and the value that should score high,
+whose rows they are, how numbers are written where two readings fit, and what each column can be. A built-in code
+book suggests ranges of common clinical quantities; none is used unless you take it. On the terminal, and there
+alone, it shows values of the file next to what they are read as.
+
+Without a terminal it asks nothing and writes the draft of "dyad data schema". All answers can come from a file
+(--answers), with lines such as
+
+  outcome: {role: label, positive: yes}
+  patient: {role: person, persons: 1500}
+  age: {range: [18, 110]}
+  creatinine: {range: [0, 30], transform: log1p, decimal: ","}
+  comment: {role: ignore}
+
+Examples:
+  dyad start patients.csv --out started.yaml
+  dyad start patients.csv --answers known.yaml --out known-start.yaml`
+}
+
+type startResult struct {
+	schemaResult
+	Recipe string `json:"recipe,omitempty"`
+}
+
+// Run writes the schema and the recipe.
+func (c *startCmd) Run(a *app) error {
+	stem := filepath.Base(c.File)
+	for range 2 { // .csv.gz
+		stem = strings.TrimSuffix(stem, filepath.Ext(stem))
+	}
+	if c.Out == "" {
+		c.Out = stem + ".yaml"
+	}
+	if c.Recipe == "" {
+		c.Recipe = strings.TrimSuffix(c.Out, filepath.Ext(c.Out)) + "-train.yaml"
+	}
+	if files.Same(c.Out, c.Recipe) || filepath.Clean(c.Out) == filepath.Clean(c.Recipe) {
+		return badInput("--out and --recipe are one file; name two")
+	}
+	out, err := newSchemaOutput(c.Out, c.Force, c.File, c.Answers)
+	if err != nil {
+		return err
+	}
+	recipe, err := files.NewOutput(c.Recipe, c.Force, c.File, c.Answers)
+	if err != nil {
+		return err
+	}
+	ask := a.atTerminal()
+	if !ask {
+		a.note("dyad: no questions are asked, since standard input and standard error are not both a terminal; --answers FILE gives what is known")
+	}
+	d, err := c.draft(a, ask)
+	if err != nil {
+		return err
+	}
+	if err := out.write(d.Schema, d.Memory); err != nil {
+		return err
+	}
+	r := startResult{schemaResult: schemaResult{Out: c.Out, Label: d.Label, LabelCandidates: d.Candidates, Ignored: d.Ignored, FromData: d.FromData}}
+	text := fmt.Sprintf("schema      %s; %s\n", c.Out, left(d))
+	if d.Candidates != nil { // a training needs a label
+		return a.emit(r, text+"next        name the outcome: dyad start "+c.File+" --label COLUMN --force\n")
+	}
+	if err := recipe.Write(files.Shared, fmt.Appendf(nil, `# What "dyad train --config %s" does; a flag on the command line overrides a line. Paths are relative to where it runs.
+data: %s
+schema: %s
+epsilon: 1 # "dyad help choosing" says what it means and costs
+out: %s
+`, c.Recipe, quoted(c.File), quoted(c.Out), quoted(stem+"-model.json"))); err != nil {
+		return err
+	}
+	r.Recipe = c.Recipe
+	return a.emit(r, text+fmt.Sprintf("recipe      %s\nnext        read %s, then dyad plan -n N --config %s, then dyad train --config %s\n", c.Recipe, c.Out, c.Recipe, c.Recipe))
+}
+
+// quoted is a text as YAML reads it.
+func quoted(text string) string {
+	quoted, _ := json.Marshal(text) // a string cannot fail
+	return string(quoted)
+}

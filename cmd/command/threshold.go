@@ -1,0 +1,208 @@
+package command
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dyad/algorithms/evaluate"
+	"dyad/engine/dataset"
+	"dyad/internal/files"
+)
+
+type thresholdCmd struct {
+	Model      string    `arg:"" help:"Model file."`
+	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data, with labels."`
+	Figures    string    `placeholder:"FILE" help:"In the place of --data: the report of a private evaluation of the model (dyad evaluate --epsilon E --out FILE). Nothing is charged."`
+	Aim        string    `enum:"balanced,accuracy,sensitivity,specificity" default:"balanced" placeholder:"AIM" help:"balanced: the largest sum of sensitivity and specificity. accuracy: the largest share that is right. sensitivity, specificity: the largest of the other one among thresholds that reach --at-least."`
+	AtLeast    float64   `positive:"" name:"at-least" placeholder:"F" help:"With --aim sensitivity or specificity: what the lower end of its interval has to reach."`
+	Epsilon    *float64  `placeholder:"EPSILON" help:"Release the operating points with this epsilon, charged to the ledger."`
+	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	Thresholds []float64 `name:"roc-thresholds" placeholder:"T,..." help:"Public thresholds to choose among. Default: placed by a released mean and deviation of the scores, and 0."`
+	PublicData bool      `help:"The data are public: nothing is charged, and the figures have noise all the same."`
+	Holdout    *float64  `placeholder:"F" help:"Choose on the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
+	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
+	N          int       `positive:"" short:"n" help:"Number of persons in a file whose number is not that of the schema."`
+	Confidence float64   `positive:"" default:"0.95" help:"Level of the intervals."`
+	Out        string    `writes:"figures" short:"o" default:"threshold.json" placeholder:"FILE" help:"File of the threshold, for dyad predict --threshold FILE. It is a report of dyad evaluate with the threshold, kept through any crash after its release."`
+	labelsFlag
+	runFlags
+}
+
+// Help shows examples.
+func (thresholdCmd) Help() string {
+	return `Chooses the score from which on a record counts as positive. Operating points of the private ROC curve are released and
+charged as by "dyad evaluate --epsilon", and the choice among them reads released numbers only: it costs nothing more, and
+nothing at all with --figures. The figures of the chosen threshold were looked at to choose it, so they are a little too
+good. Choose on records that did not train the model: --holdout.
+
+Examples:
+  dyad threshold model.json --data patients.csv --epsilon 1
+  dyad threshold model.json --figures figures.json --aim sensitivity --at-least 0.5 --out careful.json
+  dyad predict model.json --data patients.csv --threshold threshold.json`
+}
+
+// Run chooses a threshold.
+func (c *thresholdCmd) Run(a *app) error {
+	aim := evaluate.Aim{Name: c.Aim, AtLeast: c.AtLeast}
+	if err := aim.Validate(); err != nil {
+		return badInput("%v; --aim and --at-least say it", err)
+	}
+	m, err := a.openModel(c.Model, c.Ledger)
+	if err != nil {
+		return err
+	}
+	switch {
+	case m.Task != taskAUC:
+		return badInput("%s is a metric: it gives distances, not scores, so it has no threshold", c.Model)
+	case c.Figures != "" && (c.Data.given() || c.Epsilon != nil || c.Delta != nil || c.Thresholds != nil || c.Holdout != nil || c.N != 0 || c.Labels != "" || c.Resume != "" || c.Seed != nil || c.PublicData):
+		return badInput("--figures has released figures, and nothing else is read: leave out --data, --epsilon and what belongs to them, or --figures")
+	case c.Figures != "":
+		return c.fromFigures(a, m, aim)
+	case !c.Data.given() || c.Epsilon == nil:
+		return badInput("name the records with --data and the budget with --epsilon, or a report of \"dyad evaluate --epsilon E --out FILE\" with --figures, which costs nothing")
+	case !(c.Confidence > 0 && c.Confidence < 1):
+		return badInput("--confidence is %v, want strictly between 0 and 1", c.Confidence)
+	}
+	loss, err := m.Objective()
+	if err != nil {
+		return err
+	}
+	s, err := scoredBy(m, loss)
+	if err != nil {
+		return err
+	}
+	e := evaluateCmd{Model: c.Model, Data: c.Data, PublicData: c.PublicData, Holdout: c.Holdout, SplitSeed: c.SplitSeed, N: c.N, Out: c.Out, Confidence: c.Confidence, labelsFlag: c.labelsFlag, runFlags: c.runFlags, aim: &aim}
+	e.privateFlags = privateFlags{Epsilon: c.Epsilon, Delta: c.Delta, Thresholds: c.Thresholds}
+	return e.private(a, m, s, c.PublicData, nil)
+}
+
+// fromFigures chooses among released figures.
+func (c *thresholdCmd) fromFigures(a *app, m *model, aim evaluate.Aim) error {
+	out, err := files.NewOutput(c.Out, c.Force, c.Model, c.Figures, c.Ledger)
+	if err != nil {
+		return err
+	}
+	r, err := readFigures(c.Figures, m)
+	if err != nil {
+		return err
+	}
+	if r.Chosen, err = r.Figures.Threshold(aim); err != nil {
+		return badInput("%s: %v", c.Figures, err)
+	}
+	r.Out = c.Out
+	text, err := indented(r)
+	if err != nil {
+		return err
+	}
+	if err := out.Write(files.Shared, text); err != nil {
+		return err
+	}
+	return a.emit(r, r.brief(a))
+}
+
+// writeChosen writes the threshold of a report.
+func (r *privateResult) writeChosen(b *strings.Builder) {
+	c := r.Chosen
+	if c == nil {
+		return
+	}
+	line(b, "threshold", "%.6g (aim: %s): sensitivity %s, specificity %s, accuracy %s", c.Threshold, c.Name, between(c.Sensitivity), between(c.Specificity), between(c.Accuracy))
+	if !c.Reached {
+		line(b, "warning", "no operating point has a %s that is at least %g with its whole interval; this one comes nearest. More records or epsilon narrow the intervals, and --roc-thresholds places the points", c.Name, c.AtLeast)
+	}
+	if c.Never > c.Accuracy.Value {
+		line(b, "warning", "taking every record as negative is right for %.4f of them, more often than this threshold", c.Never)
+	}
+}
+
+// writeNextOf says what the threshold is for.
+func (r *privateResult) writeNextOf(b *strings.Builder) {
+	line(b, "next", "dyad predict %s --data FILE --threshold %s prints classes; all figures are in %[2]s", cmp.Or(r.Evaluated, "MODEL"), cmp.Or(r.Out, "T"))
+}
+
+// decision is a threshold with the names of the classes on both sides.
+type decision struct {
+	threshold          float64
+	positive, negative string
+}
+
+// decisionFlag is the --threshold flag of predict.
+type decisionFlag struct {
+	Threshold string `placeholder:"T|FILE" help:"Print the class of each record, too: positive from this score on. A number, or a file that \"dyad threshold\" wrote."`
+}
+
+// decision reads the flag for a model; nil without it.
+func (f decisionFlag) decision(m *model) (*decision, error) {
+	if f.Threshold == "" {
+		return nil, nil
+	}
+	d := &decision{}
+	var err error
+	if d.threshold, err = strconv.ParseFloat(f.Threshold, 64); err != nil {
+		r, err := readFigures(f.Threshold, m)
+		if !exists(f.Threshold) {
+			return nil, badInput("--threshold is %q, want a score such as 0.25, or a file of \"dyad threshold\", and there is no such file; scores are not percentages", f.Threshold)
+		}
+		if err != nil {
+			return nil, badInput("--threshold is neither a number nor a file of \"dyad threshold\" for this model: %v", err)
+		}
+		if r.Chosen == nil {
+			return nil, badInput("%s has figures and no threshold; \"dyad threshold MODEL --figures %[1]s\" chooses one at no cost", f.Threshold)
+		}
+		d.threshold = r.Chosen.Threshold
+	}
+	if math.IsNaN(d.threshold) || math.IsInf(d.threshold, 0) {
+		return nil, badInput("--threshold is %v, want a finite number", d.threshold)
+	}
+	s := m.Encoder.Schema()
+	i := slices.IndexFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleLabel })
+	switch {
+	case s.IsGraded():
+		return nil, badInput("--threshold is for two classes, and the labels of the model are grades")
+	case i < 0 || s.Columns[i].Positive == "":
+		d.positive, d.negative = "positive", "negative"
+	default:
+		d.positive = s.Columns[i].Positive
+		d.negative = cmp.Or(s.Columns[i].Negative, "not "+d.positive)
+	}
+	return d, nil
+}
+
+// classes are those of scores.
+func (d *decision) classes(scores []float64) []string {
+	if d == nil {
+		return nil
+	}
+	out := make([]string, len(scores))
+	for i, s := range scores {
+		if out[i] = d.negative; s >= d.threshold {
+			out[i] = d.positive
+		}
+	}
+	return out
+}
+
+// withClasses adds a column of classes to a table in CSV.
+func withClasses(w io.Writer, ids []string, scores []float64, classes []string) error {
+	if classes == nil {
+		return writeScores(w, ids, scores)
+	}
+	var text bytes.Buffer
+	if err := writeScores(&text, ids, scores); err != nil {
+		return err
+	}
+	rows, err := csv.NewReader(&text).ReadAll()
+	if err != nil {
+		return err
+	}
+	for i, class := range append([]string{"class"}, classes...) {
+		rows[i] = append(rows[i], class)
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}

@@ -1,0 +1,275 @@
+package command
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dyad/internal/files"
+	"dyad/privacy"
+	"dyad/privacy/durable"
+)
+
+// trackFlag asks for a run folder.
+type trackFlag struct {
+	Track string `placeholder:"DIR" help:"Write the run for an experiment tracker, too: a folder of runs as MLflow keeps it (mlruns), with params, metrics and artifacts. Of private data it has charged releases and public numbers only."`
+}
+
+// checkTrack makes sure, before anything is charged, that the folder can be written.
+func (f trackFlag) checkTrack() error {
+	if f.Track == "" {
+		return nil
+	}
+	if err := os.MkdirAll(f.Track, 0o755); err != nil {
+		return badInput("--track: the folder cannot be made: %v", err)
+	}
+	probe, err := durable.Create(f.Track, durable.TempPrefix, "")
+	if err != nil {
+		return badInput("--track: cannot write to %s: %v", f.Track, err)
+	}
+	probe.Remove()
+	return nil
+}
+
+// trackedRun is what a run folder is made of: a released model and figures that were charged, or exact ones of
+// public data. The folder is a function of these and of its own place, so that it tells no more than they do.
+type trackedRun struct {
+	model   *model
+	text    []byte         // of the model's file
+	figures *privateResult // nil for none
+	open    *evaluation    // of public records only, nil for none
+}
+
+// write writes the run folder; what was paid for is printed and saved by then. file is the model's, "" if it is
+// not saved.
+func (f trackFlag) write(a *app, file string, r trackedRun) error {
+	if f.Track == "" {
+		return nil
+	}
+	var err error
+	if file != "" {
+		r.text, err = os.ReadFile(file)
+	} else {
+		r.text, err = r.model.Text()
+	}
+	var at string
+	if err == nil {
+		at, err = r.save(f.Track)
+	}
+	if err != nil {
+		again := ""
+		if file != "" {
+			again = fmt.Sprintf("; \"dyad report %s --track DIR\" writes it at no cost", file)
+		}
+		return fmt.Errorf("the run folder is not written: %w%s", err, again)
+	}
+	a.note("dyad: the run folder is %s", at)
+	return nil
+}
+
+// saved writes the folder of a model that --resume gave its name, if one is asked for.
+func (f trackFlag) saved(a *app, r *runOutcome) error {
+	if f.Track == "" || r.Model == "" {
+		return nil
+	}
+	m, err := readModel(r.Model)
+	if err != nil {
+		return err
+	}
+	return f.write(a, r.Model, trackedRun{model: m})
+}
+
+// ids are those of the experiment, which is the data id, and of the run, which is the model. MLflow wants digits
+// for the one and hexadecimal digits for the other.
+func (r trackedRun) ids() (experiment, run string) {
+	of, made := sha256.Sum256([]byte(r.model.DataID)), sha256.Sum256(r.text)
+	return fmt.Sprintf("%018d", binary.BigEndian.Uint64(of[:8])%1e18), hex.EncodeToString(made[:16])
+}
+
+// mostTracked is the size of the largest model that is copied into a run folder.
+const mostTracked = files.MaxSmallBytes
+
+// save writes the folder of the run below root, and returns it. A run that is there gets what is new.
+func (r trackedRun) save(root string) (string, error) {
+	whole, err := filepath.Abs(root)
+	if err != nil {
+		return "", err
+	}
+	experiment, run := r.ids()
+	dir := filepath.Join(whole, experiment, run)
+	for _, sub := range []string{"params", "metrics", "tags", "artifacts"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			return "", err
+		}
+	}
+	at := r.model.Created.UnixMilli()
+	out := map[string][]byte{
+		"meta.yaml": yamlLines([][2]string{{"artifact_uri", fileURI(filepath.Join(dir, "artifacts"))}, {"end_time", strconv.FormatInt(at, 10)}, {"entry_point_name", ""}, {"experiment_id", experiment},
+			{"lifecycle_stage", "active"}, {"run_id", run}, {"run_name", r.name()}, {"run_uuid", run}, {"source_name", ""}, {"source_type", "4"}, {"source_version", ""},
+			{"start_time", strconv.FormatInt(at, 10)}, {"status", "3"}, {"tags", "[]"}, {"user_id", ""}}),
+		"artifacts/guarantee.txt": []byte(r.model.Guarantee.Report()),
+	}
+	params, metrics := r.params(), r.metrics()
+	for name, v := range params {
+		out["params/"+name] = []byte(v)
+	}
+	for name, v := range metrics {
+		out["metrics/"+name] = fmt.Appendf(nil, "%d %v 0\n", at, v)
+	}
+	for name, v := range map[string]string{"mlflow.runName": r.name(), "mlflow.source.name": "dyad " + version, "mlflow.source.type": "LOCAL", "dyad.data_id": r.model.DataID, "dyad.run": r.model.Run, "dyad.guarantee": r.model.Guarantee.Words()} {
+		out["tags/"+name] = []byte(v)
+	}
+	if len(r.text) <= mostTracked {
+		out["artifacts/model.json"] = r.text
+	}
+	if r.figures != nil { // without what the ledger says and where files are
+		kept := *r.figures
+		kept.runOutcome = runOutcome{DataID: kept.DataID, Public: kept.Public, Guarantee: kept.Guarantee, Run: kept.Run}
+		kept.Evaluated, kept.Out = "", ""
+		if out["artifacts/figures.json"], err = indented(kept); err != nil {
+			return "", err
+		}
+	}
+	if out["artifacts/params.json"], err = indented(params); err != nil {
+		return "", err
+	}
+	if out["artifacts/metrics.json"], err = indented(metrics); err != nil {
+		return "", err
+	}
+	about := filepath.Join(whole, experiment, "meta.yaml")
+	if _, err := os.Stat(about); errors.Is(err, fs.ErrNotExist) {
+		text := yamlLines([][2]string{{"artifact_location", fileURI(filepath.Join(whole, experiment))}, {"creation_time", strconv.FormatInt(at, 10)}, {"experiment_id", experiment},
+			{"last_update_time", strconv.FormatInt(at, 10)}, {"lifecycle_stage", "active"}, {"name", "dyad " + r.model.DataID}})
+		if err := files.Replace(about, text); err != nil {
+			return "", err
+		}
+	}
+	// meta.yaml comes last: a tracker sees a folder with it as a run.
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(out))) {
+		if name != "meta.yaml" {
+			if err := files.Replace(filepath.Join(dir, filepath.FromSlash(name)), out[name]); err != nil {
+				return "", err
+			}
+		}
+	}
+	return filepath.Join(root, experiment, run), files.Replace(filepath.Join(dir, "meta.yaml"), out["meta.yaml"])
+}
+
+// name is that of the run in the tracker.
+func (r trackedRun) name() string {
+	name := reportOf(r.model).Word("algorithm")
+	if r.model.Guarantee.Epsilon > 0 {
+		name += " epsilon " + privacy.FormatUp(r.model.Guarantee.Epsilon)
+	}
+	return strings.TrimSpace(name + " " + r.model.Created.UTC().Format("2006-01-02 15:04:05"))
+}
+
+// longestParam is the length of the longest value that a tracker gets; longer ones are in the model.
+const longestParam = 500
+
+var notInKey = regexp.MustCompile(`[^\w\-. ]`)
+
+// trackKey is a name as trackers take it, which is the name of a file, too.
+func trackKey(name string) string { return notInKey.ReplaceAllString(name, "_") }
+
+// params are the public numbers of the run, as its report has them, and its options.
+func (r trackedRun) params() map[string]string {
+	out := map[string]string{"task": r.model.Task, "guarantee_kind": string(r.model.Guarantee.Kind), "unit": r.model.Guarantee.Unit, "features": strconv.Itoa(len(r.model.Features))}
+	add := func(prefix string, text []byte) {
+		var all map[string]json.RawMessage
+		if json.Unmarshal(text, &all) != nil {
+			return
+		}
+		for name, v := range all {
+			word := string(v)
+			if text := ""; json.Unmarshal(v, &text) == nil {
+				word = text
+			}
+			if name != "guarantee" && len(word) <= longestParam && word != "" && word != "null" {
+				out[prefix+trackKey(name)] = word
+			}
+		}
+	}
+	if text, err := json.Marshal(reportOf(r.model)); err == nil {
+		add("", text)
+	}
+	if text, err := json.Marshal(r.model.Options); err == nil {
+		add("option.", text)
+	}
+	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
+	return out
+}
+
+// metrics are the guarantee and the figures: those that were charged, or exact ones of public records.
+func (r trackedRun) metrics() map[string]float64 {
+	out := map[string]float64{}
+	guarantee := func(prefix string, g privacy.Guarantee) {
+		if g.Kind == privacy.ApproxDP || g.Kind == privacy.PureDP {
+			out[prefix+"epsilon"], out[prefix+"delta"] = g.Epsilon, g.Delta
+		}
+	}
+	guarantee("", r.model.Guarantee)
+	if r.figures != nil {
+		guarantee("evaluation_", r.figures.Guarantee)
+		f := r.figures.Figures
+		if f.AUC != nil {
+			out["auc"], out["auc_low"], out["auc_high"] = f.AUC.Value, f.AUC.Low, f.AUC.High
+		}
+		if f.MeanLoss != nil {
+			out["mean_loss"] = f.MeanLoss.Value
+		}
+		for _, right := range f.Right {
+			out["accuracy "+trackKey(right.Classifier)] = right.Value
+		}
+	}
+	if e := r.open; e != nil {
+		for name, v := range map[string]*float64{"auc": e.AUC, "auc_low": e.AUCLow, "auc_high": e.AUCHigh, "accuracy": e.Accuracy, "objective": e.Objective, "ndcg": e.NDCG, "precision": e.Precision, "ranking_accuracy": e.Ranking} {
+			if v != nil {
+				out[name] = *v
+			}
+		}
+		for _, k := range e.KNN {
+			out[fmt.Sprintf("accuracy %d-NN", k.K)] = k.Learned
+		}
+	}
+	maps.DeleteFunc(out, func(_ string, v float64) bool { return math.IsInf(v, 0) || math.IsNaN(v) })
+	return out
+}
+
+func fileURI(path string) string {
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
+}
+
+// yamlLines are lines of a mapping; values that are not plain are quoted as in JSON, which YAML reads.
+func yamlLines(pairs [][2]string) []byte {
+	var b bytes.Buffer
+	for _, p := range pairs {
+		v := p[1]
+		switch p[0] {
+		case "end_time", "start_time", "creation_time", "last_update_time", "source_type", "status", "tags":
+		default:
+			v = strconv.Quote(v)
+		}
+		fmt.Fprintf(&b, "%s: %s\n", p[0], v)
+	}
+	return b.Bytes()
+}
+
+func indented(v any) ([]byte, error) {
+	text, err := json.MarshalIndent(v, "", "  ")
+	return append(text, '\n'), err
+}

@@ -1,0 +1,382 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/engine/dataset"
+	"dyad/internal/files"
+	"dyad/privacy"
+	"dyad/privacy/ledger"
+)
+
+type trainCmd struct {
+	Data       dataFiles `placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed; or several, read as one: a folder, a pattern in quotes ('part-*.parquet'), or --data again. Without it: synthetic clinical records made by this program, public."`
+	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
+	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
+	Holdout    *float64  `placeholder:"F" help:"Fraction of the records held out. Of public ones exact figures are printed; private ones are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
+	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
+	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
+	Group      string    `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
+	holdoutFlags
+	labelsFlag
+	storeFlag
+	planFlags
+	unsoundFlag
+	runFlags
+	pageFlag
+	trackFlag
+	confirmFlag
+	checkpointFlag
+	teamFlags
+}
+
+// Help shows examples.
+func (trainCmd) Help() string {
+	return `A private run is charged to the ledger before any record is used. If it is interrupted it stays charged,
+but no result has left the program: the same command with --resume RUN continues it at no further cost, from its
+last checkpoint if it ran for a minute ("dyad ledger show" lists such runs). Nothing is charged when a flag, the
+schema or a record is wrong. Whether private records have both classes is not looked at, because the answer would
+tell about them: a run on one class is charged and releases noise. "dyad data inspect" tells before.
+
+Examples:
+  dyad train
+  dyad train --data patients.csv --schema patients.yaml --epsilon 1 --delta 1e-5
+  dyad train --data patients.csv --schema patients.yaml --algorithm offpairc --epsilon 2 --out second.json
+  dyad train --data patients.csv --schema patients.yaml --holdout 0.3 --holdout-epsilon 0.5 --out tested.json
+  dyad train --data patients.csv --schema patients.yaml --epsilon 1 --delta 0 --out pure.json
+  dyad train --data patients.csv --schema patients.yaml --algorithm moments --intervals --out intervals.json
+  dyad train --data patients.csv --schema patients.yaml --task metric --epsilon 2 --out metric.json
+  dyad train --data patients.csv --schema patients.yaml --mode nonprivate --public-data --holdout 0.3 --out baseline.json`
+}
+
+// trainResult is the JSON output of train.
+type trainResult struct {
+	Task string `json:"task"`
+	runOutcome
+	Records int               `json:"training_records"`
+	Heldout int               `json:"held_out_records"`
+	Basis   string            `json:"basis,omitempty"` // that auto chose, and why
+	Report  algorithms.Report `json:"report"`
+	Weights []weightInterval  `json:"weight_intervals,omitempty"`
+	heldResult
+
+	persons bool            // Records and Heldout count persons
+	schema  *dataset.Schema // of the data
+}
+
+func (r trainResult) saved() (run, file string) {
+	run, file = r.runOutcome.saved()
+	if r.HeldPrivate != nil {
+		file += " and " + r.HeldPrivate.Out
+	}
+	return run, file
+}
+
+// Run trains a model.
+func (c *trainCmd) Run(a *app) error {
+	if err := c.openTeam(a); err != nil {
+		return err
+	}
+	c.planFlags.unsound = c.PaperUnsound
+	if a.team.follows() {
+		return c.serve(a)
+	}
+	name := c.Out
+	if name == "" && c.Data.given() {
+		name = "model.json"
+	}
+	if c.HoldoutEpsilon != nil { // one command carries out both runs
+		c.Resume = strings.TrimSuffix(c.Resume, heldSuffix)
+	}
+	if named, err := c.named(name); err != nil {
+		return err
+	} else if named {
+		return c.resumeHeld(a, name)
+	}
+	if err := checkOut(name, c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger)...); err != nil {
+		return err
+	}
+	page, err := c.output(c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger, name)...)
+	if err == nil && (page != nil || c.Track != "") && c.ExactFigures {
+		err = errNoExact
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.checkTrack(); err != nil {
+		return err
+	}
+	result := trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
+	if done, err := c.republish(a, target{name: name}, &result.runOutcome); done || err != nil {
+		if done && c.HoldoutEpsilon != nil {
+			err = errors.Join(err, c.resumeHeld(a, result.Model))
+		}
+		return errors.Join(err, a.savedPage(page, &result.runOutcome), c.saved(a, &result.runOutcome))
+	}
+	if c.PaperUnsound {
+		if err := c.checkUnsound(c.Mode, c.PublicData); err != nil {
+			return err
+		}
+	}
+	if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
+		return err
+	}
+	ready, err := c.prepare(a)
+	defer ready.close()
+	if err != nil {
+		return err
+	}
+	plan, held, schema := ready.plan, ready.held, ready.train.Schema()
+	result.Basis = ready.basis
+	result.persons, result.schema = schema.ByPerson(), schema
+	problem := plan.Spec.Kernel.Problem()
+	if plan.Network != nil && c.HoldoutEpsilon != nil {
+		return badInput("--holdout-epsilon is for linear models; evaluate the saved network on the held-out records: dyad evaluate MODEL --data FILE --holdout F --epsilon E")
+	}
+	// Releases and cost of an evaluation do not depend on the model: any stands for it.
+	if held != nil {
+		result.Heldout = held.Records.Units()
+	}
+	evaluation, err := c.planned(scored{task: c.Task, loss: problem.Loss, weights: make([]float64, plan.Coordinates()), schema: schema}, result.Heldout, c.PublicData || schema.Public, c.Delta)
+	if err != nil {
+		return err
+	}
+	if result.InAll, err = inAll(plan.Plan, evaluation); err != nil {
+		return err
+	}
+	if err := a.needsMemory(plan.Coordinates()); err != nil {
+		return err
+	}
+	result.Records, result.runOutcome = problem.N, runOutcome{Data: ready.source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
+	if !result.Public && c.Resume == "" {
+		if err := c.checkAlone(); err != nil {
+			return err
+		}
+	}
+	options, err := c.execution(a, &result.runOutcome, target{name: name}, c.Checkpoint)
+	if err != nil {
+		return err
+	}
+	if err := checkBoth(options, plan.Plan, evaluation, result.DataID); err != nil {
+		return err
+	}
+	c.noteDevice(a, &problem)
+	a.noteWarnings(plan.Plan, result.Public)
+	if d := plan.Spec.Budget.Delta; d*float64(problem.N) > 1 && !result.Public && c.Resume == "" {
+		if err := c.confirm(a, fmt.Sprintf("delta is %g, above 1/n: a mechanism that publishes a whole record now and then has such a delta, and it is charged", d)); err != nil {
+			return err
+		}
+	}
+	if s := plan.Seconds(); s > longSeconds && c.Resume == "" {
+		if err := c.confirm(a, fmt.Sprintf("training takes %s of one core", algorithms.Duration(s))); err != nil {
+			return err
+		}
+	}
+	if a.team != nil {
+		options.Team = a.team.lead
+	}
+	var missing error // of the private figures
+	if evaluation != nil {
+		options.Released = func(m *model) { missing = c.releaseHeld(a, &result, m, name, problem.Loss, held) }
+	}
+	run, away := lib.Train(a.ctx, ready.share, plan, options)
+	if away = result.ran(a, run, away); away != nil && !isElsewhere(away) {
+		return away
+	}
+	if run.Restored > 0 {
+		a.note("dyad: run %s continued after step %d of %d, that of its last checkpoint", run.Run, run.Restored, plan.Schedule.Steps)
+	}
+	result.Report, result.Weights = run.Report, weightIntervals(run.Model)
+	if missing != nil && result.HeldPrivate == nil {
+		missing = c.withoutHeld(a, &result, missing)
+	} else if held != nil && evaluation == nil {
+		missing = c.evaluateHeld(a, &result, run, held, ready.train)
+	}
+	away = errors.Join(away, missing)
+	result.spent(a, options.Ledger, plan.Spec.Budget.Delta, result.Records)
+	err = a.emitBrief(result, result.text(!c.Data.given()), result.brief(a, !c.Data.given(), plan.Guarantee))
+	if page != nil {
+		err = errors.Join(err, c.writePage(a, page, &result, run.Model, held, options.Ledger, plan.Guarantee))
+	}
+	tracked := trackedRun{model: run.Model, figures: result.HeldPrivate}
+	if result.Public {
+		tracked.open = result.Held
+	}
+	err = errors.Join(err, c.write(a, result.Model, tracked))
+	a.at("reported")
+	return errors.Join(away, err)
+}
+
+// errNoExact refuses a page, or a run folder, of exact private figures.
+var errNoExact = badInput("a page is a release, as is a run folder, and exact figures of private records are not put on one: leave --exact-figures or --report and --track out; private figures are drawn with --epsilon, or --holdout-epsilon")
+
+// writePage writes the page of a training.
+func (c *trainCmd) writePage(a *app, out *files.Output, r *trainResult, m *model, held *lib.Data, l *lib.Ledger, planned privacy.Guarantee) error {
+	file := r.Model
+	if file == "" {
+		file = "model.json" // as if it were saved
+	}
+	d := modelDocument(m, file)
+	d.planned, d.figures = planned, r.HeldPrivate
+	if r.HeldCommand != "" {
+		d.buy = r.HeldCommand + " --report page.html"
+	}
+	if r.HeldPrivate != nil && r.InAll != nil {
+		in := *r.InAll
+		in.Warnings, in.Assumptions = r.Guarantee.Warnings, r.Guarantee.Assumptions
+		d.guarantee, d.seen = in, "this model and its figures"
+	}
+	var err error
+	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {
+		return err
+	}
+	if d.open, err = opened(r.Public, m, r.Held, held, fmt.Sprintf("%d held-out %s", r.Heldout, r.unit())); err != nil {
+		return err
+	}
+	return a.writePage(out, d)
+}
+
+// baseline are the figures of a model of the same records without privacy.
+func (c *trainCmd) baseline(a *app, train, held *lib.Data) (*evaluation, error) {
+	plan, err := planFlags{Task: c.Task, Mode: algorithms.NonPrivate.String(), deviceFlag: c.deviceFlag}.plan(train.Shape())
+	if err != nil {
+		return nil, err
+	}
+	run, err := lib.Train(a.ctx, train, plan, lib.Run{Public: true})
+	if err != nil {
+		return nil, err
+	}
+	return run.Evaluate(a.ctx, held, lib.EvaluateOptions{Among: train.Records})
+}
+
+// charged tells about the charge of a run that failed, if there is one.
+func (a *app) charged(err error) error {
+	var c *algorithms.ChargedError
+	if errors.As(err, &c) && c.Resumable {
+		fail(a.stderr, "dyad: run %s is charged and released nothing; the same command with --resume %s continues it at no further cost", c.Run, c.Run)
+	} else if c != nil && c.Kept.Digest != "" {
+		fail(a.stderr, "dyad: run %s is charged and released, and its result is kept as %s; when the ledger is in order, the same command with --resume %s saves it at no further cost", c.Run, c.Kept.Place, c.Run)
+	} else if c != nil {
+		fail(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; what was trained here was dropped", c.Run)
+	}
+	if errors.Is(err, ledger.ErrResume) || errors.Is(err, algorithms.ErrCheckpoint) {
+		return asInput(err)
+	}
+	return err
+}
+
+// longSeconds is the estimated time from which a training asks before it is charged.
+const longSeconds = 600
+
+// noteWarnings tells, before anything is charged, what to know of a plan.
+func (a *app) noteWarnings(p *algorithms.Plan, public bool) {
+	if a.told = p.Warnings(); !public {
+		a.told = append(a.told, p.Guarantee.Warnings...)
+	}
+	for _, text := range a.told {
+		a.note("dyad: warning: %s", text)
+	}
+}
+
+// chargedRun notes the run of a charge.
+func (a *app) chargedRun(run string) { a.run = run }
+
+// halfway reports the middle of the training as a stage.
+func (a *app) halfway(done, total int) {
+	if done == (total+1)/2 {
+		a.at("training")
+	}
+}
+
+// syntheticRecords is the size of the embedded default.
+const syntheticRecords = 10_000
+
+// loadOr reads the data, or makes n synthetic records.
+// choose, if not nil, names the basis of a schema that leaves it to the training.
+func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode, choose basisChooser) (*dataset.Dataset, string, error) {
+	if !c.Data.given() {
+		if c.Schema != "" {
+			return nil, "", badInput("--schema without --data; name the data file, or leave both out for the synthetic data")
+		}
+		d, err := dataset.SyntheticClinical(n, 1)
+		return d, "synthetic clinical records, generated by this program", err
+	}
+	if c.Schema == "" {
+		return nil, "", badInput("--data needs --schema; \"dyad data schema %s\" drafts one", c.Data)
+	}
+	s, err := dataset.LoadSchema(c.Schema)
+	if err != nil {
+		return nil, "", asInput(err)
+	}
+	if err := setGroupColumn(s, c.Group); err != nil {
+		return nil, "", err
+	}
+	o, err := c.storeFlag.options(s, c.Data, c.labelsFlag.options(dataset.Options{Persons: persons}))
+	if err != nil {
+		return nil, "", err
+	}
+	read := func(s *dataset.Schema) (*dataset.Dataset, error) { return a.readTraining(c.Data, s, o, c.PublicData) }
+	if s.Basis == dataset.BasisAuto && choose != nil {
+		if s, err = choose(s, read); err != nil {
+			return nil, "", err
+		}
+	}
+	d, err := read(s)
+	return d, c.Data.String(), err
+}
+
+// split holds out a fraction of the records, or of the groups; held is nil
+// without one.
+func (c *trainCmd) split(all *lib.Data) (train, held *lib.Data, err error) {
+	fraction := c.fraction()
+	if !(fraction >= 0 && fraction < 1) {
+		return nil, nil, badInput("--holdout is %v, want at least 0 and below 1", fraction)
+	}
+	if fraction == 0 {
+		return all, nil, nil
+	}
+	return all.Split(fraction, c.SplitSeed)
+}
+
+// fraction is that of the records held out.
+func (c *trainCmd) fraction() float64 {
+	switch {
+	case c.Holdout != nil:
+		return *c.Holdout
+	case !c.Data.given():
+		return 0.3
+	}
+	return 0
+}
+
+func (r *trainResult) unit() string {
+	if r.persons {
+		return "persons"
+	}
+	return "records"
+}
+
+func (r *trainResult) text(synthetic bool) string {
+	var b strings.Builder
+	split := fmt.Sprintf(": %d %s to train", r.Records, r.unit())
+	if r.Heldout > 0 {
+		split += fmt.Sprintf(", %d held out", r.Heldout)
+	}
+	r.writeData(&b, split)
+	r.writeBasis(&b)
+	b.WriteString(r.Report.Text())
+	r.writeLedger(&b)
+	writeWeights(&b, r.Weights)
+	r.writeHeld(&b, r.Heldout, r.unit(), r.Public)
+	if r.Model == "" && synthetic {
+		line(&b, "model", "not saved; add --out FILE. On your own data:")
+		line(&b, "", "dyad data schema FILE > schema.yaml, edit it, dyad train --data FILE --schema schema.yaml --epsilon 1")
+	}
+	r.writeModel(&b, r.Task)
+	r.writeTime(&b)
+	return b.String()
+}

@@ -1,0 +1,92 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+
+	lib "dyad"
+	"dyad/engine/dataset"
+	"dyad/engine/team"
+)
+
+// preparedRun is what every process of a team has before a charge.
+type preparedRun struct {
+	train, held *lib.Data // held is nil without one
+	share       *lib.Data // of train, what this process trains on
+	plan        *lib.Training
+	source      string
+	basis       string // that auto chose, and why
+	done        func()
+}
+
+func (p *preparedRun) close() {
+	if p.done != nil {
+		p.done()
+	}
+}
+
+// prepare reads the data, plans, and agrees with the others of a team.
+func (c *trainCmd) prepare(a *app) (preparedRun, error) {
+	if work, err := a.team.begin(a.ctx); !work || err != nil {
+		return preparedRun{}, err
+	}
+	p, err := c.read(a)
+	if a.team == nil {
+		p.share = p.train
+		return p, err
+	}
+	if err := a.team.settle(a.ctx, err); err != nil {
+		return p, err
+	}
+	p.share, err = p.plan.Join(a.ctx, a.team.member(), p.train,
+		team.Statement{Name: "the flags of the split", Text: fmt.Sprint(c.fraction(), c.SplitSeed)})
+	if err = a.team.agreed(err); err != nil {
+		return p, err
+	}
+	if p.held == nil {
+		p.train = p.share
+	}
+	if !a.team.follows() {
+		a.team.lead = p.plan.Lead(a.team.member(), p.share)
+	}
+	return p, nil
+}
+
+// read reads the data and plans.
+func (c *trainCmd) read(a *app) (p preparedRun, err error) {
+	if a.team != nil && !c.Data.given() {
+		return p, badInput("--team needs --data: the synthetic records are for one process")
+	}
+	all, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons, func(s *dataset.Schema, read readBy) (chosen *dataset.Schema, err error) {
+		chosen, p.basis, err = c.chooseBasis(s, read)
+		return chosen, err
+	})
+	if err != nil {
+		return p, err
+	}
+	p.source = source
+	if p.train, p.held, err = c.split(lib.NewData(all)); err != nil {
+		return p, err
+	}
+	c.crew = a.team.member()
+	if p.done, err = c.planFlags.open(false); err != nil {
+		return p, err
+	}
+	p.plan, err = c.plan(p.train.Shape())
+	return p, err
+}
+
+// serve is Run on the ranks of a team that follow: no ledger, no noise, no model.
+func (c *trainCmd) serve(a *app) error {
+	ctx, stop := patient(a.ctx)
+	defer stop()
+	p, err := c.prepare(a)
+	defer p.close()
+	if err != nil || p.share == nil {
+		return err
+	}
+	p.train, p.held = nil, nil
+	err = p.plan.Serve(ctx, a.team.member(), p.share)
+	a.team.orderly = err == nil || errors.Is(err, team.ErrInputs)
+	return err
+}

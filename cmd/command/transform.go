@@ -1,0 +1,71 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+
+	"dyad/internal/files"
+)
+
+type transformCmd struct {
+	Model string    `arg:"" help:"Model file of a metric (dyad train --task metric, dyad pairs train)."`
+	Data  dataFiles `required:"" placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data; the label may be missing. - is standard input."`
+	Out   string    `writes:"scores" short:"o" required:"" placeholder:"FILE" help:"File to write: CSV, or NPY without ids if its name ends in .npy."`
+	Force bool      `help:"Replace an existing output file."`
+
+	unknownFlag
+}
+
+// Help shows examples.
+func (transformCmd) Help() string {
+	return `Maps each record x to L x with L^T L = W: Euclidean distances of the output are the learned distances.
+The output is about the records of the file and carries no privacy guarantee.
+
+Examples:
+  dyad transform metric.json --data patients.csv --out mapped.csv`
+}
+
+type transformResult struct {
+	Records    int    `json:"records"`
+	Dimensions int    `json:"dimensions"`
+	Out        string `json:"out"`
+}
+
+// Run maps the records.
+func (c *transformCmd) Run(a *app) error {
+	m, err := a.openModel(c.Model, "")
+	if err != nil {
+		return err
+	}
+	if m.Task != taskMetric {
+		return badInput("%s is a model of task %s; dyad predict scores records with it, and dyad transform needs a metric", c.Model, m.Task)
+	}
+	out, err := files.NewOutput(c.Out, c.Force, c.Data.and(c.Model)...)
+	if err != nil {
+		return err
+	}
+	data, err := a.readUnlabelled(c.Data, m.Encoder.Schema(), c.unknownFlag)
+	if err != nil {
+		return err
+	}
+	rows, dim, err := m.Transform(data.Records)
+	if err != nil {
+		return err
+	}
+	if dim == 0 {
+		return badInput("the metric of %s is zero: all distances are 0", c.Model)
+	}
+	names := make([]string, dim)
+	for k := range names {
+		names[k] = fmt.Sprintf("z%d", k+1)
+	}
+	var text bytes.Buffer
+	if err := writeNumbers(&text, c.Out, data.IDs, rows, names, true); err != nil {
+		return err
+	}
+	if err := out.Write(files.Private, text.Bytes()); err != nil {
+		return err
+	}
+	r := transformResult{data.Records.Len(), dim, c.Out}
+	return a.emit(r, fmt.Sprintf("%d records mapped to %d dimensions in %s\n", r.Records, r.Dimensions, r.Out))
+}

@@ -1,0 +1,239 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// otherNames are what other programs call the commands.
+var otherNames = map[string]string{
+	"fit": "train", "learn": "train", "run": "train", "score": "predict", "transform": "predict", "infer": "predict",
+	"test": "evaluate", "eval": "evaluate", "budget": "ledger", "schema": "data schema", "inspect": "data inspect", "convert": "data convert", "epsilon": "account", "compare": "evaluate MODEL --compare OTHER", "config": "train --config FILE", "settings": "train --config FILE",
+}
+
+var (
+	notNumber  = regexp.MustCompile(`^(--[\w-]+): expected (?:a |an )?(?:valid \d+ bit )?(float|int|uint)(?: value)? but got "([^"]*)"`)
+	unexpected = regexp.MustCompile(`^unexpected argument (.+?)(, did you mean .*)?$`)
+	manyNear   = regexp.MustCompile(`^unknown flag (--[\w-]+), did you mean one of (.*)\?$`)
+	noFlag     = regexp.MustCompile(`^unknown flag (--[\w-]+)`)
+	noValue    = regexp.MustCompile(`^(--[\w-]+): expected .* but got "EOL"`)
+	wanted     = regexp.MustCompile(`^expected "<([\w-]+)>`)
+)
+
+// flagOf returns the flag that an error names, or nil if no flag has that name.
+func flagOf(err *kong.ParseError, name string) *kong.Flag {
+	if err == nil {
+		return nil
+	}
+	flags := err.Context.Flags()
+	if i := slices.IndexFunc(flags, func(f *kong.Flag) bool { return "--"+f.Name == name }); i >= 0 {
+		return flags[i]
+	}
+	return nil
+}
+
+// usage says what is wrong with a command line, and which command line prints help on it.
+func usage(err error, args []string) (text, help string) {
+	command := "dyad"
+	var parse *kong.ParseError
+	if errors.As(err, &parse) && parse.Context.Selected() != nil {
+		command = "dyad " + parse.Context.Command()
+	}
+	if k := strings.Index(command, " <"); k >= 0 {
+		command = command[:k]
+	}
+	return slip(err.Error(), command, parse, args), command + " --help"
+}
+
+// thousands are the signs of a whole number with groups of three digits.
+var thousands = regexp.MustCompile(`^\d{1,3}([.,'_ ]\d{3})+$`)
+
+// inPlainNumbers is how a number is written that was typed with a comma, a percent sign or as a fraction, or "". A whole one is
+// wanted: then signs between thousands, an exponent and a letter for thousands are written out.
+func inPlainNumbers(text string, whole bool) string {
+	if whole {
+		v, err := strconv.ParseFloat(strings.TrimSuffix(strings.ToLower(text), "k"), 64)
+		if strings.HasSuffix(strings.ToLower(text), "k") {
+			v *= 1000
+		}
+		switch {
+		case thousands.MatchString(text):
+			return " without signs between thousands: " + strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' }), "")
+		case err == nil && v == math.Trunc(v) && math.Abs(v) < 1e15:
+			return fmt.Sprintf(" written out: %.0f", v)
+		}
+		return ""
+	}
+	if over, under, ok := strings.Cut(text, "/"); ok {
+		a, errA := strconv.ParseFloat(over, 64)
+		b, errB := strconv.ParseFloat(under, 64)
+		if errA != nil || errB != nil || !(b > 0) {
+			return ""
+		}
+		return fmt.Sprintf(" written out: %s", strconv.FormatFloat(a/b, 'g', 12, 64))
+	}
+	plain, isShare := strings.CutSuffix(strings.TrimSpace(text), "%")
+	v, err := strconv.ParseFloat(strings.Replace(strings.TrimSpace(plain), ",", ".", 1), 64)
+	switch {
+	case err != nil:
+		return ""
+	case isShare:
+		return fmt.Sprintf(" without a percent sign: %s", strconv.FormatFloat(v/100, 'g', 12, 64))
+	case strings.Contains(text, ","):
+		return fmt.Sprintf(" with a decimal point: %s", strconv.FormatFloat(v, 'g', -1, 64))
+	}
+	return ""
+}
+
+// valueOfFlag is the flag with its value in front of an argument, or "".
+func valueOfFlag(args []string, argument string) string {
+	k := slices.Index(args, argument)
+	switch {
+	case k >= 2 && strings.HasPrefix(args[k-2], "-") && !strings.HasPrefix(args[k-1], "-"):
+		return args[k-2] + " " + args[k-1]
+	case k >= 1 && strings.HasPrefix(args[k-1], "-") && strings.Contains(args[k-1], "="):
+		return args[k-1]
+	}
+	return ""
+}
+
+// notFlags are what others say by a flag, and Dyad elsewhere.
+var notFlags = map[string]string{
+	"--person": "persons are named by the schema, as a column with role: person (docs/data.md), so that all of their rows are protected together",
+	"--unit":   "the unit is that of the schema: a column with role: person protects persons, without one a record is protected",
+	"--label":  "the outcome is named by the schema, as the column with role: label; dyad data schema FILE --label COLUMN drafts it",
+	"--target": "the outcome is named by the schema, as the column with role: label; dyad data schema --label COLUMN drafts it",
+	"--range":  "what a column can be is in the schema (range, categories); dyad start FILE asks for it",
+}
+
+// elsewhere says, for a flag that a command lacks, where the command has what the flag is for.
+func elsewhere(command, flag string) string {
+	switch command + " " + flag {
+	case "dyad plan --data":
+		return "a plan reads no records; it takes the schema, and the number of records by -n"
+	case "dyad export --format":
+		return "each format is a flag of its own: --onnx, --sql duckdb, --python, --go, --npz, --safetensors"
+	case "dyad evaluate --metric":
+		return "it prints the AUC, ROC, accuracies and precisions together"
+	}
+	switch command {
+	case "dyad predict", "dyad evaluate", "dyad report", "dyad verify", "dyad export", "dyad transform", "dyad threshold", "dyad influence":
+		if flag == "--model" {
+			return "the model stands first: " + command + " MODEL"
+		}
+	}
+	return ""
+}
+
+// arguments says what to write in the place of an argument that a command lacks.
+func arguments(command, argument string) string {
+	switch command {
+	case "dyad data schema", "dyad start":
+		return fmt.Sprintf("unexpected argument %s; is it the outcome? Then %s FILE --label %s", argument, command, argument)
+	case "dyad export":
+		return fmt.Sprintf("unexpected argument %s; name the file to write by -o %s, and its format by a flag such as --onnx", argument, argument)
+	case "dyad ledger":
+		switch argument {
+		case "list", "ls", "print":
+			return "there is no dyad ledger " + argument + "; dyad ledger show lists what was spent"
+		case "reset", "delete", "clear", "remove":
+			return "what was released stays spent: no command takes a charge out of a ledger (docs/ledger.md); other people's data have a data id of their own (--data-id)"
+		}
+	case "dyad data":
+		if info, err := os.Stat(argument); err == nil && !info.IsDir() {
+			return fmt.Sprintf("dyad data needs a command before %s, such as dyad data schema %s", argument, argument)
+		}
+	case "dyad verify":
+		return fmt.Sprintf("unexpected argument %s; dyad verify takes one model at a time", argument)
+	}
+	return ""
+}
+
+// modelFirst reports whether the first argument of a command is a model.
+func modelFirst(parse *kong.ParseError) bool {
+	if parse == nil || parse.Context.Selected() == nil {
+		return false
+	}
+	p := parse.Context.Selected().Positional
+	return len(p) > 0 && p[0].Name == "model"
+}
+
+// slip says what to write instead, where the text of the parser does not.
+func slip(text, command string, parse *kong.ParseError, args []string) string {
+	switch {
+	case notNumber.MatchString(text):
+		m := notNumber.FindStringSubmatch(text)
+		if m[3] == "EOL" { // kong's name for the end of the line
+			return m[1] + " needs a value"
+		}
+		what := map[string]string{"float": "a number", "int": "a whole number", "uint": "a whole number that is not negative"}[m[2]]
+		if strings.HasPrefix(m[3], "-") {
+			if f := flagOf(parse, m[1]); f != nil && (f.Tag.Has("positive") || strings.Contains(f.Name, "epsilon")) {
+				name := m[1]
+				if f.Short != 0 {
+					name = "-" + string(f.Short)
+				}
+				return fmt.Sprintf("%s is %s, want %s above 0", name, m[3], what)
+			}
+			return fmt.Sprintf("%s is %s, want %s that is not negative (a negative one is written %s=%s)", m[1], m[3], strings.TrimSuffix(what, " that is not negative"), m[1], m[3])
+		}
+		return fmt.Sprintf("%s is %q, want %s%s", m[1], m[3], what, inPlainNumbers(m[3], m[2] != "float"))
+	case unexpected.MatchString(text):
+		m := unexpected.FindStringSubmatch(text)
+		name, known := otherNames[strings.ToLower(m[1])]
+		first := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
+		switch info, err := os.Stat(m[1]); {
+		case slices.Contains(args, "--help"): // as "dyad help NAME" is read
+			return fmt.Sprintf("there is no help on %s; \"dyad --help\" lists the commands, and \"dyad help words\" and \"dyad help choosing\" explain", m[1])
+		case m[2] != "":
+		case known && first >= 0 && args[first] == m[1]:
+			return fmt.Sprintf("there is no command %s; dyad %s does that", m[1], name)
+		case err == nil && !info.IsDir() && slices.Contains(args, "--data"):
+			return fmt.Sprintf("%s is a second file after --data; write a pattern in quotes, such as --data 'part-*.csv', so that the shell leaves it alone, or --data before each file", m[1])
+		case arguments(command, m[1]) != "":
+			return arguments(command, m[1])
+		case err == nil && !info.IsDir() && command != "dyad" && (parse == nil || flagOf(parse, "--data") == nil):
+			return fmt.Sprintf("%s does not take the file %s; %s --help shows what it takes", command, m[1], command)
+		case err == nil && !info.IsDir() && command != "dyad" && strings.HasSuffix(m[1], ".json") && modelFirst(parse):
+			return fmt.Sprintf("%s takes the model first and the data by --data: %s MODEL --data FILE", command, command)
+		case err == nil && !info.IsDir() && command != "dyad":
+			return fmt.Sprintf("%s does not take the file %s by its place; name what it is, such as --data %s", command, m[1], m[1])
+		case err == nil && !info.IsDir():
+			return fmt.Sprintf("there is no command %s; a file of your own begins with: dyad start %s", m[1], m[1])
+		case command != "dyad" && valueOfFlag(args, m[1]) != "":
+			return fmt.Sprintf("unexpected argument %s: %s before it takes one value", m[1], valueOfFlag(args, m[1]))
+		case command == "dyad":
+			return fmt.Sprintf("there is no command %s", m[1])
+		default:
+			return fmt.Sprintf("%s does not take the argument %s", command, m[1])
+		}
+	case noValue.MatchString(text):
+		return noValue.FindStringSubmatch(text)[1] + " needs a value"
+	case noFlag.MatchString(text) && elsewhere(command, noFlag.FindStringSubmatch(text)[1]) != "":
+		name := noFlag.FindStringSubmatch(text)[1]
+		return fmt.Sprintf("%s has no flag %s: %s", command, name, elsewhere(command, name))
+	case noFlag.MatchString(text) && notFlags[noFlag.FindStringSubmatch(text)[1]] != "":
+		name := noFlag.FindStringSubmatch(text)[1]
+		return fmt.Sprintf("%s has no flag %s: %s", command, name, notFlags[name])
+	case manyNear.MatchString(text):
+		// The parser offers every flag that is a few letters away; one that begins alike is meant.
+		m := manyNear.FindStringSubmatch(text)
+		for near := range strings.SplitSeq(m[2], ", ") {
+			if strings.HasPrefix(strings.Trim(near, `"`), m[1]) {
+				return fmt.Sprintf("unknown flag %s, did you mean %s?", m[1], near)
+			}
+		}
+	case wanted.MatchString(text):
+		what := wanted.FindStringSubmatch(text)[1]
+		return fmt.Sprintf("%s needs %s: write it after the command, %s %s", command, what, command, strings.ToUpper(what))
+	}
+	return text
+}

@@ -1,0 +1,33 @@
+package command
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSlipsOfTheCommandLine: what newcomers type has an answer that says what to type.
+func TestSlipsOfTheCommandLine(t *testing.T) {
+	dir := clinic(t, 20)
+	for _, c := range []struct{ args, want string }{
+		{"train --data patients.csv --schema patients.yaml --epsilon -1", "dyad: --epsilon is -1, want a number above 0\n"},
+		{"train --epsilon one", "dyad: --epsilon is \"one\", want a number\n"},
+		{"plan -n -5", "dyad: -n is -5, want a whole number above 0\n"},
+		{"train patients.csv", "dyad: dyad train does not take the file patients.csv by its place; name what it is, such as --data patients.csv\n"},
+		{"fit --data patients.csv", "dyad: there is no command fit; dyad train does that\n"},
+		{"predict --data patients.csv", "dyad: dyad predict needs model: write it after the command, dyad predict MODEL\n"},
+		{"trian", "dyad: unexpected argument trian, did you mean \"train\"?\n"},
+		{"foo", "dyad: there is no command foo\nRun \"dyad --help\" for usage"},
+		{"train --dat patients.csv", "dyad: unknown flag --dat, did you mean \"--data\"?\nRun \"dyad train --help\" for usage"},
+		{"ledger init x --cap 3", "dyad: unknown flag --cap\nRun \"dyad ledger init --help\" for usage"},
+		{"predict", "Run \"dyad predict --help\" for usage"},
+		{"train --data patients.csv --schema patients.yaml --out nowhere/m.json", "create it first"},
+	} {
+		code, _, errs := dyad(t, dir, strings.Fields(c.args)...)
+		if code != exitInput || !strings.Contains(errs, c.want) {
+			t.Errorf("dyad %s: exit %d: %s, want %s", c.args, code, errs, c.want)
+		}
+	}
+	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon=-1"); code != exitInput || !strings.Contains(errs, "psilon") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}

@@ -1,0 +1,173 @@
+package command
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/docs/checker"
+	"dyad/privacy/account"
+	"dyad/privacy/ledger"
+)
+
+type verifyCmd struct {
+	Model  string `arg:"" help:"Model file."`
+	Ledger string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: its chain, the charge of the plan, and the one release of this very file are compared, too."`
+}
+
+// Help says what a verdict means.
+func (verifyCmd) Help() string {
+	return `Recomputes the guarantee of a model from its file: the constants of the loss, the sensitivity of every release,
+epsilon and delta from the noise. This is the code of docs/checker, which shares none with the program that made
+the plan. docs/verify.md says what is proved, and what no file can show.
+
+Exit code 0: verified. 1: not covered, with the reason; nothing is wrong with such a model. 64: refused, as the file was
+changed or its numbers do not belong together. 3: the ledger is damaged.
+
+Examples:
+  dyad verify model.json
+  dyad verify model.json --json`
+}
+
+// Run judges.
+func (c *verifyCmd) Run(a *app) error {
+	m, err := lib.Load(c.Model) // with the checksum
+	if errors.Is(err, lib.ErrClusters) {
+		var found *lib.Clusters
+		if found, err = lib.LoadClusters(c.Model); err == nil {
+			m = &model{Run: found.Run, DataID: found.DataID, Plan: found.Plan, Guarantee: found.Guarantee}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	text, err := modelText(c.Model)
+	if err != nil {
+		return err
+	}
+	r := judgement{Verdict: checker.Check(text)}
+	if c.Ledger != "" && r.Verdict.Verdict != checker.Refused {
+		if r, err = r.compared(m, text, c.Ledger, false); err != nil {
+			return err
+		}
+	}
+	var b strings.Builder
+	line(&b, "verdict", "%s", r.Verdict.Verdict)
+	if r.Why != "" {
+		line(&b, "why", "%s", r.Why)
+	}
+	if r.Statement != "" {
+		line(&b, "proved", "%s", r.Statement)
+	}
+	for _, u := range r.Unknown {
+		line(&b, "not known", "%s", u)
+	}
+	switch {
+	case r.Ledger != "":
+		line(&b, "ledger", "%s", r.Ledger)
+	case r.Verdict.Verdict == checker.Verified:
+		line(&b, "ledger", "not compared (--ledger FILE)")
+	}
+	if err := a.emit(r, b.String()); err != nil {
+		return err
+	}
+	switch r.Verdict.Verdict {
+	case checker.NotCovered:
+		return fmt.Errorf("%w: not covered: %s", errCheckFailed, r.Why)
+	case checker.Refused:
+		return badInput("%s is refused: %s", c.Model, r.Why)
+	}
+	return nil
+}
+
+// readLedger verifies a ledger that is there, and its archives, and returns their lines, and the name of an archive
+// that is away.
+func readLedger(path string) (entries []ledger.Entry, away string, err error) {
+	if !exists(path) {
+		return nil, "", badInput("there is no ledger at %s", path)
+	}
+	l, err := ledger.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	return l.History()
+}
+
+// recorded says why the ledger is not that of the model. Of one without a plan, what the ledger of its
+// kind or version does not name is not compared.
+func recorded(m *model, text []byte, entries []ledger.Entry) error {
+	var charges, ends []ledger.Entry
+	for _, e := range entries {
+		switch {
+		case !e.Known:
+			return fmt.Errorf("line %d of the ledger (%q) was written by a later version, and may be about this run: use that version", e.Seq+1, e.Type)
+		case e.Run != m.Run:
+		case e.Charge != nil:
+			charges = append(charges, e)
+		case e.Status != "":
+			ends = append(ends, e)
+		}
+	}
+	planned := m.Plan != nil
+	if len(ends) == 0 && !planned {
+		ends = append(ends, ledger.Entry{Status: ledger.StatusReleased}) // a stream that goes on
+	}
+	if len(charges) != 1 || len(ends) != 1 || ends[0].Status != ledger.StatusReleased {
+		return fmt.Errorf("the ledger has %d charges and %d ends of run %q, and a model has one charge and one release", len(charges), len(ends), m.Run)
+	}
+	c, g, sum := charges[0].Charge, m.Guarantee, sha256.Sum256(text)
+	plan := algorithms.RecordHash(m.Plan)
+	if c.Algorithm == "search" && !planned { // of an earlier version, which left it out
+		plan = c.Plan
+	}
+	if strings.HasPrefix(c.Algorithm, "local-") && g.Unit == algorithms.OneUser && c.Unit == algorithms.OneRecord { // of an earlier version, in the words of the protocol
+		g.Unit, g.Relation, g.Released = c.Unit, c.Relation, c.Released
+	}
+	earlier := planned && c.Plan == "" // the run was charged by an earlier version, and resumed by this one
+	if earlier {
+		plan = ""
+	}
+	for _, f := range []struct{ what, ledger, model string }{
+		{"hash of the file", ends[0].Kept.Digest, "sha256:" + hex.EncodeToString(sum[:])},
+		{"hash of the plan", c.Plan, plan},
+		{"data id", c.DataID, m.DataID},
+		{"unit", c.Unit, g.Unit},
+		{"relation", c.Relation, g.Relation},
+		{"release", c.Released, g.Released},
+	} {
+		if f.ledger != f.model && (planned || f.ledger != "") {
+			return fmt.Errorf("the %s is %q in the ledger and %q in the model", f.what, f.ledger, f.model)
+		}
+	}
+	if err := sameEvents(m.Plan, c.Events); err != nil || !earlier {
+		return err
+	}
+	return errUnplanned
+}
+
+// errUnplanned is about a charge of an earlier version, which has no hash of a plan. All else is that of the model.
+var errUnplanned = errors.New("the ledger has the hash of this file and every release of its plan, and no hash of the plan: an earlier version charged the run")
+
+// sameEvents compares the events that a plan states with those that were charged.
+func sameEvents(plan json.RawMessage, charged []account.Event) error {
+	var p struct {
+		Releases []struct{ Event json.RawMessage }
+	}
+	if len(plan) > 0 && json.Unmarshal(plan, &p) != nil || len(plan) > 0 && len(p.Releases) != len(charged) {
+		return fmt.Errorf("the plan of the model has %d releases, and the ledger charges %d", len(p.Releases), len(charged))
+	}
+	for i, r := range p.Releases {
+		var text bytes.Buffer
+		event, err := account.Encode(charged[i])
+		if err != nil || json.Compact(&text, r.Event) != nil || !bytes.Equal(text.Bytes(), event) {
+			return fmt.Errorf("release %d of the plan is not the one that was charged, %s", i+1, charged[i])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package command
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dyad/docs/checker"
+)
+
+// freedom is a value on which no claim rests.
+type freedom struct {
+	path string // a regular expression; # stands for a number in a list
+	why  string
+	less bool   // smaller values only
+	of   string // a regular expression of the models, "" for all
+}
+
+const ofMoments = "^moment(s|s-pure|s-steps|-metric)$" // without gradients
+
+// unclaimed are all values that may be changed alone. Each is tried: one that is refused has no place here.
+var unclaimed = []freedom{
+	{path: `\.(created|dyad_version)`, why: "when and by which version it was written proves nothing"},
+	{path: `\.(data_id|run)`, why: "names; the ledger has them"},
+	{path: `\.(encoder|features)\..*`, why: "the schema; its bounds are in the plan, and whether they are those of the data no file can show"},
+	{path: `\.weights\.#`, why: "any numbers within reach of the plan could be a function of its releases; others are refused, by the last forgery"},
+	{path: `\.loss\.name|\.plan\.problem\.loss\.(name|definition)|\.report\.(loss|loss_definition)`, why: "words for the formula, which is compared"},
+	{path: `\.plan\.problem\.method|\.report\.(paper|domain|method|schedule)|\.report\.events\.#`, why: "words; the page of a verified file prints the plan"},
+	{path: `\.report\.(path|pair_gradients|roundoff_share)`, why: "how well or fast it was trained; the page of a verified file prints the plan"},
+	{path: `\.report\.noise_to_radius`, of: "^moment", why: "of the noise in sums, not in weights; the page of a verified file does not print it"},
+	{path: `\.report\.moments\..*`, why: "rows about the releases; the page of a verified file prints those of the plan"},
+	{path: `\.loss\.(formula|params\.m)|\.plan\.problem\.loss\.(formula|params\.m)|\.plan\.problem\.constants\.convex`, of: ofMoments, why: "no certificate of moments rests on a loss"},
+	{path: `\.plan\.schedule\.step_size`, of: "^moment", why: "moments make no steps of a size"},
+	{path: `\.plan\.problem\.mean_error`, of: "^(descent|average|gradient|metric|moment)", why: "it bounds the error of an update from below, and that is stated"},
+	{path: `\.plan\.releases\.#\.certificate\.numbers\.output_error`, of: "^average", why: "less than the last bit of the sensitivity; it is at least one rounding"},
+	{path: `\.plan\.releases\.#\.certificate\.numbers\.update_error`, of: "^descent-(laplace|paper)$", why: "the sensitivity is the diameter; it is at least one rounding"},
+	{path: `\.plan\.releases\.#\.certificate\.numbers\.(error|update_error|scale|count)`, less: true, why: "bounds from above: the file is a true statement about a run whose errors, or weights in a joint release, were smaller"},
+}
+
+// covers reports whether f lets a model have another value at a path.
+func (f freedom) covers(model, path string) bool {
+	return regexp.MustCompile("^("+f.path+")$").MatchString(path) && regexp.MustCompile(f.of).MatchString(model)
+}
+
+// Every value of the file that a claim rests on is changed, up and down, by an attacker who computes the checksum again: no
+// such file is accepted, and the list of the others has no value too many. Every reason of the checker to refuse a file is met.
+func TestVerifyRefusesEveryField(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	dir := clinic(t, 200)
+	changed, used, said := 0, map[string]bool{}, map[string]bool{}
+	for _, name := range []string{"descent", "descent-pure", "descent-laplace", "descent-paper", "average-square", "gradient-hinge", "moments", "moments-pure", "moments-steps", "moments-descent", "moment-metric", "metric"} {
+		var m any
+		if err := json.Unmarshal(verifiable(t, dir, name, verified[name]), &m); err != nil {
+			t.Fatal(err)
+		}
+		if v := checker.Check(sealed(t, m)); v.Verdict != checker.Verified {
+			t.Fatalf("%s, unchanged: %+v", name, v)
+		}
+		leaves(m, "", nil, func(path string, value any, set func(any)) {
+			general := regexp.MustCompile(`\.[0-9]+`).ReplaceAllString(path, ".#")
+			at := slices.IndexFunc(unclaimed, func(f freedom) bool { return f.covers(name, general) })
+			entry := fmt.Sprint(at, name, general)
+			if path == ".checksum" || at >= 0 && !unclaimed[at].less && used[entry] {
+				return
+			}
+			others := []any{nil, "x"}
+			switch v := value.(type) {
+			case float64:
+				others = append(others, v*1.01, v*0.99, v+1, -v)
+			case bool:
+				others = append(others, !v)
+			}
+			for _, other := range others {
+				less, number := other.(float64)
+				smaller := number && less >= 0 && less < value.(float64)
+				if other == value || value == 0. && other == nil || // 0 may be left out, and so may a figure of the report
+					other == nil && strings.HasPrefix(path, ".report.") && !strings.HasPrefix(path, ".report.guarantee") {
+					continue
+				}
+				set(other)
+				v := checker.Check(sealed(t, m))
+				said[v.Why] = true
+				switch allowed := at >= 0 && (!unclaimed[at].less || smaller); {
+				case v.Verdict == checker.Verified && !allowed:
+					t.Errorf("%s: %s = %v in place of %v is accepted", name, path, other, value)
+				case v.Verdict == checker.Verified:
+					used[entry], used[unclaimed[at].path] = true, true
+				}
+				changed++
+				if at >= 0 && !unclaimed[at].less && used[entry] {
+					break
+				}
+			}
+			set(value)
+		})
+	}
+	if changed < 1000 {
+		t.Errorf("only %d changes were tried", changed)
+	}
+	for _, f := range unclaimed {
+		if !used[f.path] {
+			t.Errorf("%s (%s): every change is refused, so it is not free", f.path, f.why)
+		}
+	}
+	texts := map[string][]byte{}
+	for i, f := range forgeries {
+		text := texts[f.flags]
+		if text == nil {
+			text = verifiable(t, dir, fmt.Sprint("forgery", i), f.flags)
+			texts[f.flags] = text
+		}
+		if v := checker.Check(f.made(t, text)); v.Verdict != checker.Refused || !strings.Contains(v.Why, f.why) {
+			t.Errorf("%s: %+v", f.why, v)
+		} else {
+			said[v.Why] = true
+		}
+	}
+	all := strings.Join(slices.Sorted(maps.Keys(said)), "\n")
+	for _, words := range reasons(t) {
+		if !strings.Contains(all, words) {
+			t.Errorf("no forgery meets %q: add one to forgeries", words)
+		}
+	}
+}
+
+// forgery is a file that single changes do not make: texts of a model are replaced, and the checksum is computed again unless
+// raw.
+type forgery struct {
+	why, flags string
+	from, to   string // a regular expression, and what takes its place
+	raw        bool
+}
+
+var forgeries = []forgery{
+	{why: "the key \"WEIGHTS\" twice", flags: "--algorithm dpgdsc", from: `"weights": \[`, to: `"weights": [1], "weights": [`},
+	{why: "not a model file", flags: "--algorithm dpgdsc", from: `^\{`, to: `{{`, raw: true},
+	{why: "changed after it was written", flags: "--algorithm dpgdsc", from: `"bmi"`, to: `"bmj"`, raw: true},
+	{why: "the pure guarantee", flags: "--algorithm dpgdsc --delta 0", from: `"epsilon-DP"`, to: `"epsilon-XP"`},
+	{why: "mu is stated as", flags: "--algorithm dpgdsc", from: `"mu": [0-9.e-]+`, to: `"mu": 0.1`},
+	{why: "the noise gives delta", flags: "--algorithm dpgdsc", from: `"epsilon": [0-9.e-]+`, to: `"epsilon": 0.9`},
+	{why: "a mean gradient", flags: "--algorithm dpgdsc", from: `"mean_error": [0-9.e-]+`, to: `"mean_error": 1e-30`},
+	{why: "section 2.4", flags: "--task metric --algorithm dpgdsc", from: `"pair_diameter": [0-9.e-]+`, to: `"pair_diameter": 0.1`},
+	{why: "Dg is stated as", flags: "--algorithm dpgdsc", from: `"pair_diameter": [0-9.e-]+`, to: `"pair_diameter": 100`},
+	{why: "L is stated as", flags: "--algorithm dpgdsc", from: `"smoothness": [0-9.e-]+`, to: `"smoothness": 100`},
+	{why: "in query groups", flags: "--algorithm dpgdsc", from: `"problem": \{`, to: `"problem": {"groups": [{"size": 10, "number": 3}],`},
+	{why: "of an update", flags: "--algorithm dpgdsc", from: `"update_error": [0-9.e-]+`, to: `"update_error": 1e-30`},
+	{why: "the norm that weights of such a run have", flags: "--algorithm dpgdsc", from: `"weights": \[\s*[0-9.e-]+`, to: `"weights": [1e6`},
+}
+
+func (f forgery) made(t *testing.T, text []byte) []byte {
+	t.Helper()
+	forged := regexp.MustCompile(f.from).ReplaceAll(text, []byte(f.to))
+	if string(forged) == string(text) {
+		t.Fatalf("%s: nothing was changed", f.why)
+	}
+	if f.raw {
+		return forged
+	}
+	end := bytes.LastIndex(forged, []byte(",\n  \"checksum\""))
+	sum := sha256.Sum256(append(bytes.Clone(forged[:end]), "\n}\n"...))
+	return fmt.Appendf(forged[:end:end], ",\n  \"checksum\": \"sha256:%x\"\n}\n", sum)
+}
+
+// reasons are the words by which the checker refuses a file, from its source: of each call, the literal text before the first number,
+// and what same, above and enough write after it.
+func reasons(t *testing.T) (all []string) {
+	t.Helper()
+	after := map[string]string{"refuse": "", "same": " is ", "above": " is stated as ", "enough": ", "}
+	where := map[string]int{"refuse": 1}
+	for _, name := range []string{"checker.go", "theorems.go", "numbers.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(source(t), "..", "..", "docs", "checker", name), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			name, ok := call.Fun.(*ast.Ident)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			end, ok := after[name.Name]
+			if !ok {
+				return true
+			}
+			arg := call.Args[where[name.Name]]
+			if sum, ok := arg.(*ast.BinaryExpr); ok {
+				arg, end = sum.X, ""
+			}
+			if literal, ok := arg.(*ast.BasicLit); ok {
+				words, err := strconv.Unquote(literal.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				parts := regexp.MustCompile(`%\.?[0-9]*[a-z]`).Split(words, -1) // its longest part without numbers
+				longest := slices.MaxFunc(parts, func(x, y string) int { return len(x) - len(y) })
+				if len(parts) == 1 {
+					longest += end
+				}
+				if slices.Contains(all, longest) {
+					t.Errorf("two reasons to refuse have the words %q", longest)
+				}
+				all = append(all, longest)
+			}
+			return true
+		})
+	}
+	if len(all) < 30 {
+		t.Fatalf("the checker has %d reasons to refuse a file: %q", len(all), all)
+	}
+	return all
+}

@@ -1,0 +1,405 @@
+package command
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/docs/checker"
+)
+
+// verified are trainings by the algorithms, losses, budgets and units that the checker covers, and
+// uncovered those that it must not accept.
+var verified = map[string]string{
+	"descent":          "--algorithm dpgdsc",
+	"descent-square":   "--algorithm dpgdsc --loss square",
+	"descent-pure":     "--algorithm dpgdsc --delta 0",
+	"descent-laplace":  "--algorithm dpgdsc --delta 0 --mode paper",
+	"descent-paper":    "--algorithm dpgdsc --mode paper",
+	"average":          "--algorithm dpgdc",
+	"average-square":   "--algorithm dpgdc --loss square",
+	"average-laplace":  "--algorithm dpgdc --delta 0 --mode paper",
+	"gradient":         "--algorithm gradient-perturbation",
+	"gradient-square":  "--algorithm gradient-perturbation --loss square",
+	"gradient-hinge":   "--algorithm gradient-perturbation --loss hinge --radius 2",
+	"noisy-average":    "--algorithm dpgdc2",
+	"moments":          "--algorithm moments",
+	"moments-pure":     "--algorithm moments --delta 0",
+	"moments-steps":    "--algorithm moments --steps 3",
+	"moments-descent":  "--algorithm moments-descent",
+	"moments-hinge":    "--algorithm moments-descent --loss hinge",
+	"moments-square":   "--algorithm moments-descent --loss square",
+	"moment-metric":    "--task metric --algorithm moment-metric",
+	"metric":           "--task metric --algorithm dpgdsc",
+	"metric-wide":      "--task metric --algorithm dpgdsc --radius 5",
+	"metric-narrow":    "--task metric --algorithm dpgdc --radius 0.05",
+	"metric-square":    "--task metric --algorithm dpgdsc --loss square",
+	"metric-square-in": "--task metric --algorithm dpgdc --loss square --radius 0.05",
+	"metric-hinge":     "--task metric --algorithm gradient-perturbation --loss hinge",
+}
+
+var uncovered = map[string]string{
+	"onepass":       "--algorithm offpairstrc",
+	"epochs":        "--algorithm dpegd",
+	"hidden":        "--algorithm convergent-descent",
+	"batches":       "--algorithm subsampled-descent",
+	"squared-hinge": "--algorithm dpgdsc --loss squared-hinge",
+	"formula":       "--algorithm dpgdsc --loss exp(-u)",
+	"clipped":       "--algorithm gradient-perturbation --loss square --loss-clip 1",
+	"network":       "--model mlp --hidden 2",
+	"seeded":        "--algorithm dpgdsc --seed 1",
+	"public":        "--public-data",
+	"baseline":      "--public-data --mode nonprivate",
+}
+
+// verifiable trains a model of 200 private records and returns its text.
+func verifiable(t *testing.T, dir, name, flags string) []byte {
+	t.Helper()
+	args := append([]string{"train", "-q", "--data", "patients.csv", "--schema", "patients.yaml", "--out", name + ".json", "--ledger", "l.jsonl"}, strings.Fields(flags)...)
+	if !strings.Contains(flags, "nonprivate") {
+		args = append(args, "--epsilon", "1")
+	}
+	if code, _, errs := dyad(t, dir, args...); code != exitOK {
+		t.Fatalf("dyad %v: exit %d: %s", args, code, errs)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// judged is the exit code of dyad verify, which must be that of the checker's verdict on the file alone.
+func judged(t *testing.T, dir, name string, more ...string) (code int, why string) {
+	t.Helper()
+	code, out, errs := dyad(t, dir, append([]string{"verify", name, "--json"}, more...)...)
+	var r judgement
+	if err := json.Unmarshal([]byte(out), &r); err != nil && code != exitInput && code != exitResource {
+		t.Fatalf("%s: exit %d: %v: %s%s", name, code, err, out, errs)
+	}
+	return code, r.Why + errs
+}
+
+// Every model of the table is verified or not covered, with its ledger and without.
+func TestVerify(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	dir := clinic(t, 200)
+	for want, table := range []map[string]string{verified, uncovered} {
+		for _, name := range slices.Sorted(maps.Keys(table)) {
+			text := verifiable(t, dir, name, table[name])
+			if v := checker.Check(text); v.Code() != want {
+				t.Errorf("%s: the checker says %q, %s", name, v.Verdict, v.Why)
+			}
+			for _, more := range [][]string{nil, {"--ledger", "l.jsonl"}} {
+				if code, why := judged(t, dir, name+".json", more...); code != want {
+					t.Errorf("dyad verify %s %v: exit %d, want %d: %s", name, more, code, want, why)
+				}
+			}
+		}
+	}
+	for name, want := range map[string]string{"model-1.json": checker.NotCovered, "model-1-plan.json": checker.Verified} {
+		text, err := os.ReadFile(filepath.Join(source(t), "testdata", "formats", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := checker.Check(text); v.Verdict != want {
+			t.Errorf("%s of an earlier version: %+v", name, v)
+		}
+	}
+}
+
+// source is the folder of this file: the tests change theirs.
+var source = func() func(*testing.T) string {
+	dir, err := os.Getwd()
+	return func(t *testing.T) string {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+}()
+
+// Persons and query groups are units of their own.
+func TestVerifyPersons(t *testing.T) {
+	dir := t.TempDir()
+	if code, _, errs := dyad(t, dir, "data", "synth", "patients.csv", "--visits", "--persons", "60", "--schema", "patients.yaml"); code != exitOK {
+		t.Fatal(errs)
+	}
+	for _, algorithm := range []string{"dpgdsc", "moments", "moments-descent"} {
+		v := checker.Check(verifiable(t, dir, algorithm, "--algorithm "+algorithm))
+		if v.Verdict != checker.Verified || v.Unit != "one person" || !strings.Contains(v.Statement, "3.10") {
+			t.Errorf("%s: %+v", algorithm, v)
+		}
+	}
+}
+
+// sealed is the text of a model with a new checksum.
+func sealed(t *testing.T, m any) []byte {
+	t.Helper()
+	object := maps.Clone(m.(map[string]any))
+	delete(object, "checksum")
+	text, err := json.MarshalIndent(object, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(append(text, '\n'))
+	return fmt.Appendf(text[:len(text)-2], ",\n  \"checksum\": \"sha256:%s\"\n}\n", hex.EncodeToString(sum[:]))
+}
+
+// leaves calls each for every value of a document that is no list and no object, with what sets it.
+func leaves(value any, path string, set func(any), each func(path string, value any, set func(any))) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			leaves(inner, path+"."+key, func(x any) { v[key] = x }, each)
+		}
+	case []any:
+		for i, inner := range v {
+			leaves(inner, fmt.Sprintf("%s.%d", path, i), func(x any) { v[i] = x }, each)
+		}
+	default:
+		each(path, value, set)
+	}
+}
+
+// A file that was changed as a whole is another true statement, and the ledger knows that it was not released.
+func TestVerifyOtherStatement(t *testing.T) {
+	dir := clinic(t, 200)
+	text := string(verifiable(t, dir, "m", "--algorithm dpgdsc"))
+	half := regexp.MustCompile(`"(sigma|scale)": ([0-9.e-]+)`).ReplaceAllStringFunc(text, func(s string) string {
+		var v float64
+		key, number, _ := strings.Cut(s, ": ")
+		if _, err := fmt.Sscan(number, &v); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%s: %v", key, 2*v)
+	})
+	var m any
+	if err := json.Unmarshal([]byte(half), &m); err != nil {
+		t.Fatal(err)
+	}
+	if v := checker.Check(sealed(t, m)); v.Verdict != checker.Refused {
+		t.Errorf("twice the noise for the same epsilon: %+v", v)
+	}
+	// The noise of epsilon 1 with the budget of the guarantee that twice the noise gives.
+	code, out, errs := dyad(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "other.json", "--ledger", "other.jsonl", "--epsilon", "0.5", "--algorithm", "dpgdsc")
+	if code != exitOK {
+		t.Fatalf("exit %d: %s%s", code, out, errs)
+	}
+	other, err := os.ReadFile(filepath.Join(dir, "other.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mine, its map[string]any
+	if json.Unmarshal([]byte(text), &mine) != nil || json.Unmarshal(other, &its) != nil {
+		t.Fatal("the models cannot be read")
+	}
+	its["run"], its["weights"] = mine["run"], mine["weights"]
+	write(t, dir, "forged.json", string(sealed(t, its)))
+	if code, why := judged(t, dir, "forged.json"); code != exitOK {
+		t.Errorf("a statement that is true of other noise: exit %d: %s", code, why)
+	}
+	if code, why := judged(t, dir, "forged.json", "--ledger", "l.jsonl"); code != exitInput || !strings.Contains(why, "hash") {
+		t.Errorf("a model that was not released: exit %d: %s", code, why)
+	}
+	delete(its, "run")
+	write(t, dir, "nameless.json", string(sealed(t, its)))
+	if code, why := judged(t, dir, "nameless.json", "--ledger", "l.jsonl"); code != exitInput || !strings.Contains(why, "0 charges") {
+		t.Errorf("a model that names no run, with a ledger: exit %d: %s", code, why)
+	}
+}
+
+// Numbers that no run has, an average of other steps than the theorem's, and texts that two readers read in two ways.
+func TestVerifyRefusesContradictions(t *testing.T) {
+	dir := clinic(t, 200)
+	average, gradient := verifiable(t, dir, "average", verified["average"]), verifiable(t, dir, "gradient", verified["gradient"])
+	accepted := func(text []byte) bool {
+		end := bytes.LastIndex(text, []byte(",\n  \"checksum\""))
+		sum := sha256.Sum256(append(bytes.Clone(text[:end]), "\n}\n"...))
+		return checker.Check(fmt.Appendf(text[:end:end], ",\n  \"checksum\": \"sha256:%x\"\n}\n", sum)).Verdict == checker.Verified
+	}
+	if !accepted(average) || !accepted(gradient) {
+		t.Fatal("the models are not accepted as they are")
+	}
+	for _, c := range []struct {
+		text     []byte
+		from, to string
+	}{
+		{average, `"average": true`, `"average": true, "burn_in": 30`},
+		{average, `"average": true`, `"average": true, "update": "momentum"`},
+		{average, `"features": 12,`, `"features": 12.5,`},
+		{average, `"max_rows_per_person": 0`, `"max_rows_per_person": 1e-9`},
+		{average, `"format": "dyad-model/1"`, `"format": "dyad-model/1", "Format": "dyad-model/1"`},
+		{average, `"weights": [`, `"weights": [1], "weights": [`},
+		{average, `"unit": "one record"`, `"unit": "one person", "unit": "one record"`},
+		{average, `"kind": "gaussian"`, `"\u212aind": "gaussian", "kind": "gaussian"`},
+		{gradient, `"error": 2`, `"error": 1`},
+	} {
+		if !bytes.Contains(c.text, []byte(c.from)) {
+			t.Fatalf("the model has no %s", c.from)
+		}
+		if accepted(bytes.ReplaceAll(c.text, []byte(c.from), []byte(c.to))) {
+			t.Errorf("%s in place of %s is accepted", c.to, c.from)
+		}
+	}
+	// Part of a step, with all numbers that follow.
+	half := regexp.MustCompile(`"steps": ([0-9]+)`).ReplaceAll(gradient, []byte(`"steps": $1.5`))
+	half = regexp.MustCompile(`"count": ([0-9]+)`).ReplaceAll(half, []byte(`"count": $1.5`))
+	if bytes.Equal(half, gradient) {
+		t.Fatal("nothing was changed")
+	}
+	var m any
+	if err := json.Unmarshal(half, &m); err != nil {
+		t.Fatal(err)
+	}
+	if v := checker.Check(sealed(t, m)); !strings.Contains(v.Why, "counted") {
+		t.Errorf("part of a step: %+v", v)
+	}
+}
+
+// A run in an archive is verified through it; without the archive nothing is known, and another archive is damage.
+func TestVerifyArchivedRun(t *testing.T) {
+	dir := clinic(t, 200)
+	verifiable(t, dir, "m", "--algorithm dpgdsc")
+	verifiable(t, dir, "streamed", "--algorithm moments")
+	for range 2 { // archives of archives
+		if code, _, errs := dyad(t, dir, "ledger", "compact", "--ledger", "l.jsonl"); code != exitOK {
+			t.Fatal(errs)
+		}
+		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl", "--out", "x.json", "--resume", "NOBODY"); code != exitInput || !strings.Contains(errs, "finished ones are in its archives") {
+			t.Errorf("a run that may be in an archive: exit %d: %s", code, errs)
+		}
+		verifiable(t, dir, "later", "--algorithm dpgdsc")
+		if err := os.Remove(filepath.Join(dir, "later.json")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, why := judged(t, dir, "m.json", "--ledger", "l.jsonl"); code != exitOK {
+		t.Errorf("exit %d: %s", code, why)
+	}
+	archives, err := filepath.Glob(filepath.Join(dir, "l.jsonl.archive-*"))
+	if err != nil || len(archives) != 2 {
+		t.Fatalf("%v, %v", archives, err)
+	}
+	for _, name := range archives {
+		if err := os.Rename(name, name+".away"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, why := judged(t, dir, "m.json", "--ledger", "l.jsonl"); code != exitFailure || !strings.Contains(why, "archive") {
+		t.Errorf("without archives: exit %d: %s", code, why)
+	}
+	for _, name := range archives {
+		write(t, dir, filepath.Base(name), "other\n")
+	}
+	if code, why := judged(t, dir, "m.json", "--ledger", "l.jsonl"); code != exitResource {
+		t.Errorf("other archives: exit %d: %s", code, why)
+	}
+}
+
+// Ledgers that are not those of the model.
+func TestVerifyLedger(t *testing.T) {
+	dir := clinic(t, 200)
+	verifiable(t, dir, "m", "--algorithm dpgdsc")
+	verifiable(t, dir, "second", "--algorithm dpgdsc")
+	read := func(name string) []byte {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	good, head := read("l.jsonl"), read("l.jsonl.head")
+	// chained are lines with their hashes, and put makes them the ledger.
+	put := func(lines [][]byte) {
+		var last [32]byte
+		var all []byte
+		for i, line := range lines {
+			body, _, _ := bytes.Cut(line, []byte(`,"hash":"`))
+			body = regexp.MustCompile(`^\{"seq":[0-9]+`).ReplaceAll(body, fmt.Appendf(nil, `{"seq":%d`, i))
+			last = sha256.Sum256(append(append(last[:], body...), '}'))
+			all = fmt.Appendf(all, "%s,\"hash\":\"%x\"}\n", body, last)
+		}
+		write(t, dir, "l.jsonl", string(all))
+		write(t, dir, "l.jsonl.head", fmt.Sprintf("{\"lines\":%d,\"hash\":\"%x\"}\n", len(lines), last))
+	}
+	lines := func() [][]byte { return bytes.Split(bytes.TrimSuffix(bytes.Clone(good), []byte("\n")), []byte("\n")) }
+	edit := func(from, to string) func() {
+		return func() {
+			if !bytes.Contains(good, []byte(from)) {
+				t.Fatalf("the ledger has no %s", from)
+			}
+			all := lines()
+			all[1] = bytes.Replace(all[1], []byte(from), []byte(to), 1)
+			put(all)
+		}
+	}
+	if n := len(lines()); n != 5 {
+		t.Fatalf("%d lines, want a header, and a charge and a finish of two runs", n)
+	}
+	for _, c := range []struct {
+		name   string
+		change func()
+		code   int
+		why    string
+	}{
+		{"the same lines with their hashes", func() { put(lines()) }, exitOK, ""},
+		{"a changed byte", func() {
+			write(t, dir, "l.jsonl", strings.Replace(string(good), `"type":"finish"`, `"type":"Finish"`, 1))
+		}, exitResource, "not valid"},
+		{"a line less than the head knows", func() { write(t, dir, "l.jsonl", string(bytes.Join(lines()[:3], []byte("\n")))+"\n") }, exitResource, "lost lines"},
+		{"another run", func() { put(append(lines()[:1:1], lines()[3:]...)) }, exitInput, "0 charges"},
+		{"two releases", func() { put(append(lines(), lines()[2])) }, exitInput, "2 ends"},
+		{"no release", func() { put(append(lines()[:2:2], lines()[3:]...)) }, exitInput, "0 ends"},
+		{"another hash of the file", func() {
+			all := lines()
+			all[2] = regexp.MustCompile(`sha256:[0-9a-f]`).ReplaceAll(all[2], []byte("sha256:x"))
+			put(all)
+		}, exitInput, "hash of the file"},
+		{"another plan", edit(`"plan":"`, `"plan":"0`), exitInput, "hash of the plan"},
+		{"no plan", func() {
+			all := lines()
+			all[1] = regexp.MustCompile(`"plan":"[0-9a-f]*",`).ReplaceAll(all[1], nil)
+			put(all)
+		}, exitFailure, "an earlier version charged the run"},
+		{"another unit", edit(`"unit":"one record"`, `"unit":"one person"`), exitInput, "unit"},
+		{"another data id", edit(`"data_id":"`, `"data_id":"other-`), exitInput, "data id"},
+		{"a line of a later version", func() {
+			all := lines()
+			put(append(all, bytes.Replace(all[2], []byte(`"type":"finish"`), []byte(`"type":"again"`), 1)))
+		}, exitInput, "later version"},
+		{"other noise", edit(`"sigma":0.`, `"sigma":1.`), exitInput, "release 1"},
+	} {
+		write(t, dir, "l.jsonl", string(good))
+		write(t, dir, "l.jsonl.head", string(head))
+		c.change()
+		if code, why := judged(t, dir, "m.json", "--ledger", "l.jsonl"); code != c.code || !strings.Contains(why, c.why) {
+			t.Errorf("%s: exit %d, want %d and %q: %s", c.name, code, c.code, c.why, why)
+		}
+	}
+}
+
+// What reads models refuses one that was changed, with exitInput and the reason.
+func TestReadersRefuseChangedModels(t *testing.T) {
+	dir := clinic(t, 200)
+	text := verifiable(t, dir, "m", "--algorithm dpgdsc")
+	write(t, dir, "m.json", strings.Replace(string(text), `"bmi"`, `"bmj"`, 1))
+	metric := verifiable(t, dir, "metric", "--task metric --algorithm moment-metric")
+	write(t, dir, "metric.json", strings.Replace(string(metric), `"bmi"`, `"bmj"`, 1))
+	for _, args := range []string{"predict m.json --data patients.csv", "evaluate m.json --data patients.csv --public-data", "transform metric.json --data patients.csv --out t.csv", "verify m.json"} {
+		if code, _, errs := dyad(t, dir, strings.Fields(args)...); code != exitInput || !strings.Contains(errs, "checksum") {
+			t.Errorf("dyad %s: exit %d: %s", args, code, errs)
+		}
+	}
+}
