@@ -36,12 +36,17 @@ class _Estimator(_raw.Private):
 
     # Data.
 
+    @property
+    def _is_public(self) -> bool:
+        """The data are public, as declared here or by the schema."""
+        return bool(self.public or (self.schema is not None and _schema.load(self.schema).get("public", False)))
+
     def _describe(self, X, y, group, person, n: int) -> tuple[dict, dict]:
         """The schema of these data, and the columns or arrays that travel besides the features."""
         frame = _handover.is_frame(X)
         own = self.schema is None
         schema = {} if own else _schema.load(self.schema)
-        public = bool(self.public or schema.get("public", False))
+        public = self._is_public
         if not public:
             _raw.check(self, X)
         if not own:
@@ -53,7 +58,7 @@ class _Estimator(_raw.Private):
         if frame:
             _schema.ask_about_texts(schema["columns"], X)
         data_id = self.data_id or schema.get("data_id")
-        if not data_id and not self.public:
+        if not data_id and not public:
             raise DyadError("data_id= is needed on private data: the name under which the ledger adds up what is spent on them")
         schema["data_id"] = data_id or "public-data"
         schema["public"] = public
@@ -83,7 +88,7 @@ class _Estimator(_raw.Private):
                 schema["ids"] = "public"
             elif self.persons is not None:
                 schema["persons"] = int(self.persons)
-            elif not self.public:
+            elif not self._is_public:
                 raise DyadError("persons= is needed with person=: the public number of persons, or 'public' if their ids are public")
             if self.max_rows_per_person is not None:
                 schema["max_rows_per_person"] = int(self.max_rows_per_person)
@@ -246,7 +251,7 @@ class _Estimator(_raw.Private):
         Figures.load reads it at no cost. options are flags of ``dyad evaluate``, such as resume="RUN".
         """
         self._fitted()
-        if epsilon is None and not self.public:
+        if epsilon is None and not self._is_public:
             raise DyadError(
                 "figures of private records are private like the records: evaluate(X, y, epsilon=...) releases them with a guarantee "
                 "and charges it; dyad_dp.search chooses among settings in one charge"
@@ -441,7 +446,7 @@ class PrivateAUCClassifier(_Estimator):
             classes = np.array([label["negative"], label["positive"]])
             if y.dtype.kind in "iufb":
                 classes = classes.astype(np.float64).astype(y.dtype)
-        elif self.public:
+        elif self._is_public:
             classes = np.unique(y)
             if len(classes) > 2:
                 raise ValueError(f"Only binary classification is supported. The type of the target is multiclass: y has {len(classes)} classes.")
@@ -472,7 +477,7 @@ class PrivateAUCClassifier(_Estimator):
 
     def score(self, X, y, *, epsilon=None, delta=None) -> float:
         """The AUC: exact on public data, private with epsilon=, which is charged."""
-        if epsilon is None and not self.public:
+        if epsilon is None and not self._is_public:
             raise DyadError("score on private data needs epsilon=, and is charged; to choose among settings use dyad_dp.search, one charge for all")
         return float(self.evaluate(X, y, epsilon=epsilon, delta=delta))
 
@@ -542,7 +547,7 @@ class PrivateRanker(_Estimator):
         if y.dtype.kind not in "iufb":
             raise ValueError("y of a ranker are numbers, the grades")
         if own:
-            if self.grades is None and not self.public:
+            if self.grades is None and not self._is_public:
                 raise DyadError("grades=(lowest, highest) is needed on private data: the public range of y")
             low, high = self.grades if self.grades is not None else (float(y.min()), float(y.max()))
             label.update(kind="numeric", range=[float(low), float(high if high > low else low + 1)])

@@ -245,3 +245,12 @@ def test_curves(clinic, own_places):
     assert np.allclose(np.diff(line.y), line.y[1] - line.y[0])
     with pytest.raises(DyadError, match="exists"):
         m.curves(own_places / "curves.png")
+
+
+def test_a_public_schema_needs_nothing_that_private_data_need():
+    schema = {"public": True, "format": "npz", "features": 2, "range": [-3, 3], "columns": [{"name": "y", "role": "label", "positive": "1"}]}
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (60, 2))
+    model = PrivateAUCClassifier(schema=schema).fit(X, (X[:, 0] > 0).astype(int))
+    assert list(model.classes_) == [0, 1]
+    assert model.score(X, (X[:, 0] > 0).astype(int)) > 0.9
