@@ -67,16 +67,7 @@ func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audi
 		if c.PairCount != 0 {
 			return audit.Target{}, badInput("--pairs is about pairs that are listed; leave it out with --tuple and --all-pairs")
 		}
-		source, err := c.source(identityFlag{}, true)
-		if err != nil {
-			return audit.Target{}, err
-		}
-		filled, err := source.Shape(c.N, c.D, 0, nil)
-		if err != nil {
-			return audit.Target{}, asInput(err)
-		}
-		shape.Network = filled.Network
-		plan, err := c.plan(shape)
+		plan, err := c.planOf(shape)
 		if err != nil {
 			return audit.Target{}, err
 		}
@@ -96,20 +87,25 @@ func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audi
 	if c.Batch == 0 && c.sampling() == pairs.Fixed.String() && !moments {
 		c.Batch = shape.Pairs
 	}
-	if c.softmax() {
-		source, err := c.source(identityFlag{}, false)
-		if err != nil {
-			return audit.Target{}, err
-		}
-		filled, err := source.Shape(c.N, c.D, shape.Pairs, nil)
-		if err != nil {
-			return audit.Target{}, asInput(err)
-		}
-		shape.Network = filled.Network
-	}
-	plan, err := c.plan(shape)
+	plan, err := c.planOf(shape)
 	if err != nil {
 		return audit.Target{}, err
 	}
 	return audit.WorstPairs(ctx, plan, 0)
+}
+
+// planOf is the plan of a shape with the network of the flags, as a training has it.
+func (c *auditPairsCmd) planOf(shape lib.PairShape) (*pairs.Plan, error) {
+	source, err := c.source(identityFlag{}, shape.Classes)
+	if err != nil {
+		return nil, err
+	}
+	if source.Network != nil {
+		filled, err := source.Shape(c.N, c.D, shape.Pairs, nil)
+		if err != nil {
+			return nil, asInput(err)
+		}
+		shape.Network = filled.Network
+	}
+	return c.plan(shape)
 }

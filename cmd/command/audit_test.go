@@ -200,6 +200,10 @@ func TestAuditOfPairs(t *testing.T) {
 		}
 	}
 	// What the paper claims for its printed algorithm is refuted; the report of it is not.
+	// An audit of listed pairs with a network once attacked a matrix.
+	if code, out, errs := dyad(t, dir, "audit", "pairs", "--model", "mlp", "--rows", "2", "--runs", "40"); code != exitInput || !strings.Contains(errs, "pairs of individuals train a matrix") {
+		t.Errorf("a network of listed pairs: exit %d, %s%s", code, out, errs)
+	}
 	code, out, errs := dyad(t, dir, "audit", "pairs", "--unit", "group", "--kappa", "2", "--mode", "paper", "--rows", "2", "--epsilon", "3", "--runs", "2000")
 	if code != exitOK || !strings.Contains(out, "the paper's claim, epsilon 3, IS REFUTED") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
