@@ -171,11 +171,11 @@ func (p *Plan) visits() float64 {
 	if onePass || !strings.HasPrefix(p.Spec.Kernel.Method(), "near-linear") {
 		return p.GradientPairs
 	}
-	if len(p.Parts) == 0 {
+	if len(p.Schedule.Epochs) == 0 {
 		return float64(p.Schedule.Steps) * float64(p.Spec.Kernel.Problem().N)
 	}
 	sum := 0.0
-	for _, e := range p.Parts {
+	for _, e := range p.Schedule.Epochs {
 		sum += float64(e.Steps) * float64(e.Records)
 	}
 	return sum

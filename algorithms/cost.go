@@ -52,8 +52,8 @@ func (p *Plan) Needs() (z Needs) {
 	case p.GradientPairs == 0:
 	case p.Schedule.Eta != nil || p.Spec.Horizon > 0: // pair by pair
 		z.Passes += 2 * p.GradientPairs / n
-	case len(p.Parts) > 0:
-		for _, e := range p.Parts {
+	case len(p.Schedule.Epochs) > 0:
+		for _, e := range p.Schedule.Epochs {
 			z.Passes += 2 * float64(e.Steps) * float64(e.Records) / n
 		}
 	case p.Moments == nil && p.GradientPairs/steps < float64(problem.Pairs().Len()):
@@ -140,12 +140,12 @@ func (p *Plan) seconds() float64 {
 		}
 		return count * float64(pairs.Len()) * (nsUnknownPair + nsPassFeature*d) * 1e-9
 	}
-	for _, e := range p.Parts {
+	for _, e := range p.Schedule.Epochs {
 		seconds += sums(float64(e.Steps), engine.SubsetPairs{N: e.Records})
 	}
 	all := problem.Pairs()
 	switch each := p.GradientPairs / float64(p.Schedule.Steps); {
-	case len(p.Parts) > 0:
+	case len(p.Schedule.Epochs) > 0:
 	case p.Moments == nil && each < float64(all.Len()): // all pairs of some records
 		seconds += sums(float64(p.Schedule.Steps), engine.SubsetPairs{N: int(drawn(each))})
 	default:

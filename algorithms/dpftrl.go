@@ -77,15 +77,16 @@ func (a DPFTRL) Plan(s Spec) (*Plan, error) {
 	query := meanOfMeansError(worstMeanRoundoff(s.Kernel, p.largestT+1), s)
 	stream := s.pairwise(s.BurnIn, nil, p.factor.RowError(s.Constants.Lipschitz+query, query, updates))
 	stream.Factor = p.factor
-	if p.Certificate, err = stream.Certify(); err != nil {
+	c, err := stream.Certify()
+	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrAssumption, i.Name, err)
 	}
-	if p.Noise, err = s.calibrate(p.Certificate); err != nil {
+	if p.Releases, err = s.calibrated(c); err != nil {
 		return nil, err
 	}
 	pr := s.Kernel.Problem()
 	_, noise := p.factor.PrefixNoise(updates)
-	noise *= p.Noise.NoiseNorm(s.coordinates())
+	noise *= p.Noise().NoiseNorm(s.coordinates())
 	gradient := s.Constants.Lipschitz + s.L2*pr.Radius
 	length := math.Sqrt(float64(updates) * gradient * (gradient + 2*noise))
 	eta := pr.Domain().Diameter() / length
@@ -114,7 +115,7 @@ func (o *Online) prefixSum() ([]float64, error) {
 	copy(o.sum, o.query)
 	s.gradients.AddPast(o.query, 1)
 	s.gradients.Push(o.sum)
-	if err := o.session.Release(o.query, o.plan.Certificate, o.plan.Noise); err != nil {
+	if err := o.session.Release(o.query, o.plan.Certificate(), o.plan.Noise()); err != nil {
 		return nil, err
 	}
 	s.noisy.AddPast(o.query, -1) // row b of C^-1 y: a noisy gradient

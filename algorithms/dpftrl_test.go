@@ -100,7 +100,7 @@ func TestDPFTRLNoise(t *testing.T) {
 			t.Fatal(err)
 		}
 		last, _ := prefix.factor.PrefixNoise(prefix.Schedule.Steps)
-		gain := fed.Noise.NoiseNorm(1) * math.Sqrt(float64(n-1)) / (prefix.Noise.NoiseNorm(1) * last)
+		gain := fed.Noise().NoiseNorm(1) * math.Sqrt(float64(n-1)) / (prefix.Noise().NoiseNorm(1) * last)
 		if math.Abs(gain/want-1) > 0.003 {
 			t.Errorf("n = %d: %.4g times less noise, docs/theory.md#prefix-sums has %.4g", n, gain, want)
 		}

@@ -136,7 +136,7 @@ func (p *Plan) Report() Report {
 	for _, text := range r.AddSome("warnings", p.Warnings()).([]string) {
 		r.Line("warning", "%s", text)
 	}
-	for _, e := range p.Events {
+	for _, e := range p.Events() {
 		r.Events = append(r.Events, e.String())
 	}
 	return r

@@ -45,7 +45,7 @@ func TestReportsSurviveJSON(t *testing.T) {
 				t.Errorf("%s: %v: read back as\n%s\nwritten as\n%s", p.Algorithm, err, again, written)
 			}
 			for _, r := range []algorithms.Report{p.Report(), read} {
-				if r.Number("records") != 50 || r.Word("algorithm") != p.Algorithm || r.Word("records") != "" || r.Number("no such key") != 0 || r.Value("no such key") != nil || len(r.Events) != len(p.Events) {
+				if r.Number("records") != 50 || r.Word("algorithm") != p.Algorithm || r.Word("records") != "" || r.Number("no such key") != 0 || r.Value("no such key") != nil || len(r.Events) != len(p.Events()) {
 					t.Errorf("%s: the values are not found: %v records", p.Algorithm, r.Number("records"))
 				}
 			}

@@ -39,7 +39,7 @@ func (a OnGIGA) Plan(s Spec) (*Plan, error) {
 	p := newStreamPlan(a.Info(), s)
 	p.descend(0, true)
 	p.addUp()
-	p.Events, p.Guarantee = privacy.Exact("every iterate, exactly", revealsRecords)
+	p.PromiseNothing("every iterate, exactly", revealsRecords)
 	return p, nil
 }
 
@@ -104,7 +104,7 @@ func (a OffGIGA) Plan(s Spec) (*Plan, error) {
 		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s, Schedule: schedule,
 		GradientPairs: float64(n) * float64(n-1) / 2,
 	}
-	p.Events, p.Guarantee = privacy.Exact("exact iterate", revealsRecords)
+	p.PromiseNothing("exact iterate", revealsRecords)
 	return p, nil
 }
 

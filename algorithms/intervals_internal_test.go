@@ -148,7 +148,7 @@ func coverage(t *testing.T, p labelled, n, runs int, b privacy.Budget, second st
 		if err != nil {
 			t.Fatal(err)
 		}
-		session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed<<20+uint64(run)), plan.Events)
+		session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed<<20+uint64(run)), plan.Events())
 		if err != nil {
 			t.Fatal(err)
 		}

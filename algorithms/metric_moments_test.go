@@ -57,7 +57,7 @@ func TestMomentMetricTrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	train := func(ctx context.Context) ([]float64, error) {
-		session, err := privacy.NewPublicSession(privacy.NewSeededSource(5), p.Events)
+		session, err := privacy.NewPublicSession(privacy.NewSeededSource(5), p.Events())
 		if err != nil {
 			t.Fatal(err)
 		}

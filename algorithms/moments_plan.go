@@ -123,14 +123,14 @@ func (m *MomentsPlan) plan(i Info, s Spec, rows Releases) (*Plan, error) {
 
 // promiseMoments fills in the rest of a plan by its releases; rests are assumptions about what their certificates rest on.
 func (p *Plan) promiseMoments(rows Releases, rests ...string) error {
-	s, m, problem, last := p.Spec, p.Moments, p.Spec.Kernel.Problem(), rows[len(rows)-1]
-	p.Certificate, p.Noise = last.Certificate, last.Noise
+	s, m, problem := p.Spec, p.Moments, p.Spec.Kernel.Problem()
+	p.Releases = rows
 	// That of the signed sum, where a sum of the largest norm n R became the radius.
 	p.ModelNoise = problem.Radius * m.SumNoise * math.Sqrt(float64(problem.D)) / (float64(problem.N) * m.ClipRadius)
 	g := p.words("", rests[0])
 	g.Assumptions = append(g.Assumptions, rests[1:]...)
 	g.Released, g.Derivation = m.guarantee(rows, problem.ByPerson())
-	if err := p.PromiseReleases(s.Budget, problem.N, s.Provenance, g, rows); err != nil {
+	if err := p.Promise(s.Budget, problem.N, s.Provenance, g, rows); err != nil {
 		return err
 	}
 	p.Facts = p.momentsFacts()

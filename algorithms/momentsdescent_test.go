@@ -287,7 +287,7 @@ func TestMomentsDescentSpendsTheBudget(t *testing.T) {
 					own += r.Share
 				}
 			}
-			if math.Abs(all-1) > 1e-12 || p.Guarantee.Epsilon > 1 || p.Guarantee.Epsilon < 1-1e-9 || len(p.Events) != len(p.Releases) {
+			if math.Abs(all-1) > 1e-12 || p.Guarantee.Epsilon > 1 || p.Guarantee.Epsilon < 1-1e-9 || len(p.Events()) != len(p.Releases) {
 				t.Errorf("n = %d: shares %v, epsilon %v", n, all, p.Guarantee.Epsilon)
 			}
 			if !(own >= 0.02-1e-12 && own <= 0.3 && own > before-1e-12) || m.Gradients > algorithms.MaxMomentsSteps || p.GradientPairs != float64(m.Gradients)*float64(n)*float64(n-1) {

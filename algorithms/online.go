@@ -160,11 +160,10 @@ func planFedBack(i Info, s Spec, decay bool) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrAssumption, i.Name, err)
 	}
-	p.Certificate = c
-	if p.Noise, err = s.calibrate(c); err != nil {
+	if p.Releases, err = s.calibrated(c); err != nil {
 		return nil, err
 	}
-	p.descend(p.Noise.NoiseNorm(s.coordinates()), decay)
+	p.descend(p.Noise().NoiseNorm(s.coordinates()), decay)
 	return p, p.finish("noise is fed back: what is released at each update is one noisy mean gradient, and everything else follows from it", nil)
 }
 
@@ -232,23 +231,23 @@ func planSecret(i Info, s Spec, rule string, eta []float64) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrAssumption, i.Name, err)
 	}
-	p.Certificate, p.scale = c, scale[1:]
-	if p.Noise, err = s.calibrate(c); err != nil {
+	if p.Releases, err = s.calibrated(c); err != nil {
 		return nil, err
 	}
+	p.scale = scale[1:]
 	p.eta = func(b int) float64 { return eta[b+1] }
 	return p, p.finish("the noiseless iterate is secret: it is never released, and a saved state of the stream must be kept as private as the records", nil)
 }
 
-// finish fills in events, guarantee and what the updates add up to.
+// finish fills in the guarantee of the releases, and what the updates add up to.
 func (p *Plan) finish(assumption string, claim *privacy.Claim) error {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
 	p.addUp()
-	g := s.StreamUnit().Guarantee(fmt.Sprintf("%s, up to %d of them, with Gaussian noise", p.Certificate.Released(), p.Schedule.Steps), "",
+	g := s.StreamUnit().Guarantee(fmt.Sprintf("%s, up to %d of them, with Gaussian noise", p.Certificate().Released(), p.Schedule.Steps), "",
 		fmt.Sprintf("public: at most n = %d records and when they arrive, batch %d, burn-in %d, %s, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema and all options; every row was projected to R", s.Horizon, s.Batch, s.BurnIn, s.bufferText(), pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
 		s.constants(), assumption)
 	g.Claim, g.Warnings = claim, s.unsoundWarning()
-	return p.PromiseReleases(s.Budget, s.Horizon, s.Provenance, g, Releases{p.release(1)})
+	return p.Promise(s.Budget, s.Horizon, s.Provenance, g, p.Releases)
 }
 
 // addUp fills in the sums over all updates: of step sizes, of pairs, and of the noise in
@@ -264,7 +263,7 @@ func (p *Plan) addUp() {
 			p.GradientPairs += float64(s.partners(t))
 		}
 	}
-	if p.Noise == nil {
+	if p.Noise() == nil {
 		return
 	}
 	last := math.Sqrt(squares) // a random walk
@@ -277,7 +276,7 @@ func (p *Plan) addUp() {
 	case p.Reading == SecretState:
 		last = p.scale[p.Schedule.Steps]
 	}
-	p.ModelNoise = p.Noise.NoiseNorm(s.coordinates()) * last
+	p.ModelNoise = p.Noise().NoiseNorm(s.coordinates()) * last
 }
 
 // bufferText says which records a new one is paired with.

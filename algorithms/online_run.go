@@ -283,7 +283,7 @@ func (o *Online) release() ([]float64, error) {
 
 // fedBack releases the gradient and makes a step from it.
 func (o *Online) fedBack() ([]float64, error) {
-	if err := o.session.Release(o.query, o.plan.Certificate, o.plan.Noise); err != nil {
+	if err := o.session.Release(o.query, o.plan.Certificate(), o.plan.Noise()); err != nil {
 		return nil, err
 	}
 	eta := o.plan.eta(o.updates)
@@ -316,7 +316,7 @@ func (o *Online) secret() ([]float64, error) {
 	for k := range out {
 		out[k] = o.w[k] / scale
 	}
-	if err := o.session.Release(out, o.plan.Certificate, o.plan.Noise); err != nil {
+	if err := o.session.Release(out, o.plan.Certificate(), o.plan.Noise()); err != nil {
 		return nil, err
 	}
 	for k := range out {
@@ -341,7 +341,7 @@ func (o *Online) printed() ([]float64, error) {
 	for k := range o.w {
 		o.w[k] *= unit
 	}
-	if err := o.session.Release(o.w, o.plan.Certificate, o.plan.Noise); err != nil {
+	if err := o.session.Release(o.w, o.plan.Certificate(), o.plan.Noise()); err != nil {
 		return nil, err
 	}
 	for k := range o.w {

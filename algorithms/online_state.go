@@ -57,7 +57,7 @@ type StreamState struct {
 
 // event is the plan's event, or zero for a plan without noise.
 func (p *Plan) event() account.StreamEvent {
-	e, _ := p.Events[0].(account.StreamEvent)
+	e, _ := p.Events()[0].(account.StreamEvent)
 	return e
 }
 

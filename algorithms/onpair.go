@@ -143,7 +143,7 @@ func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string, reme
 	s.BurnIn = int(burn)
 	sigma := lipschitz * math.Sqrt(8*float64(n-s.BurnIn)) / root
 	p := newStreamPlan(i, s)
-	p.printed, p.Noise = true, privacy.Gaussian{Sigma: sigma}
+	p.printed = true
 	p.Schedule.Name = s.unsoundly("paper: eta_t = (t-1)/(t-2) 2/(alpha t) after burn-in T1 = max(ceil(16 L^2/alpha^2), 7)",
 		"eta_t = (t-1)/(t-2) 2/(alpha t) from t = 3 on, without the paper's burn-in")
 	mean := worstMeanRoundoff(s.Kernel, n)
@@ -167,10 +167,11 @@ func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string, reme
 		update := eta*(mean+4*0x1p-53*u.lipschitz) + u.roundoff(eta)
 		rho = max(rho, (update+0x1p-52*u.radius)*alpha*t/2*(1+0x1p-40))
 	}
-	var err error
-	if p.Certificate, err = s.pairwise(s.BurnIn, weights, rho).Certify(); err != nil {
+	c, err := s.pairwise(s.BurnIn, weights, rho).Certify()
+	if err != nil {
 		return nil, err
 	}
+	p.Releases = Releases{s.release(c, privacy.Gaussian{Sigma: sigma}, 1)}
 	return p, p.finish("noise is fed back, as printed in line 13", &privacy.Claim{
 		Source: theorem, Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta, Sigma: 2 * sigma / (alpha * float64(n)),
 	})

@@ -97,7 +97,7 @@ func (a ProjectedGradient) Plan(s Spec) (*Plan, error) {
 		Schedule:      Schedule{Name: name, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)},
 		GradientPairs: float64(steps) * float64(s.Kernel.Problem().Pairs().Len()),
 	}
-	p.Events, p.Guarantee = privacy.Exact("exact iterate", revealsRecords)
+	p.PromiseNothing("exact iterate", revealsRecords)
 	return p, nil
 }
 

@@ -33,14 +33,14 @@ func (p *Plan) Record() (json.RawMessage, error) {
 	if p.Moments != nil {
 		r.ClipRadius = p.Moments.ClipRadius
 	}
-	for i, e := range p.Events {
-		event, err := account.Encode(e)
+	for _, rows := range p.Releases.charged() {
+		event, err := account.Encode(rows.Events()[0])
 		if err != nil {
 			return nil, err
 		}
 		release := recordedRelease{Event: event}
-		if p.Spec.Kernel != nil && len(p.Releases) > 0 {
-			release.Certificate, release.Noise = recordCertificate(p.Releases[i].Certificate), recordNoise(p.Releases[i].Noise)
+		if row := rows.main(); p.Spec.Kernel != nil && row.Noise != nil {
+			release.Certificate, release.Noise = recordCertificate(row.Certificate), recordNoise(row.Noise)
 		}
 		r.Releases = append(r.Releases, release)
 	}

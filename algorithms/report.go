@@ -41,14 +41,15 @@ func (p *Plan) trainingFacts() (f Facts) {
 	pairs := f.Add("pair_gradients", p.GradientPairs)
 	var parts []Facts
 	var lines Facts
-	for i, e := range p.Parts {
+	for i, e := range p.Schedule.Epochs {
+		row := p.Releases[i]
 		var part Facts
 		lines.Line("", "epoch %d: %d %s, %d steps of %.6g, sensitivity %.6g, %s%s", i+1, part.Add("records", e.Records), units, part.Add("steps", e.Steps),
-			part.Add("step_size", e.StepSize), part.Add("sensitivity", e.Certificate.Sensitivity()), part.Add("noise", e.Noise.String()), part.NoiseMultiplier(e.Noise, e.Certificate))
+			part.Add("step_size", e.StepSize), part.Add("sensitivity", row.Certificate.Sensitivity()), part.Add("noise", row.Noise.String()), part.NoiseMultiplier(row.Noise, row.Certificate))
 		parts = append(parts, part)
 	}
 	f.AddSome("epochs", parts)
-	f.AddSome("costliest_epoch", p.Costliest) // whose sensitivity and noise follow, from 1
+	f.AddSome("costliest_epoch", p.Releases.main().Part) // whose sensitivity and noise follow, from 1
 	if s.Horizon > 0 {
 		stream, text := p.streamFacts()
 		f.Add("stream", stream)
@@ -56,7 +57,7 @@ func (p *Plan) trainingFacts() (f Facts) {
 	}
 	f.Line("engine", "%s, %.3g pair gradients in all", method, pairs)
 	f.lines = append(f.lines, lines.lines...)
-	if !p.Certificate.IsZero() {
+	if !p.Certificate().IsZero() {
 		p.noiseFacts(&f)
 	}
 	return f
@@ -64,9 +65,9 @@ func (p *Plan) trainingFacts() (f Facts) {
 
 // noiseFacts are those of the noise of a release, and of what reaches the model.
 func (p *Plan) noiseFacts(f *Facts) {
-	sensitivity, roundoff := f.AddSome("sensitivity", p.Certificate.Sensitivity()), f.AddSome("roundoff_share", p.Certificate.RoundoffShare())
+	sensitivity, roundoff := f.AddSome("sensitivity", p.Certificate().Sensitivity()), f.AddSome("roundoff_share", p.Certificate().RoundoffShare())
 	var size string
-	switch f.Add("noise", p.Noise.Name()); m := p.Noise.(type) {
+	switch f.Add("noise", p.Noise().Name()); m := p.Noise().(type) {
 	case privacy.Gaussian:
 		size = fmt.Sprintf("sigma = %.6g per coordinate", f.AddSome("sigma", m.Sigma))
 	case privacy.Laplace:
@@ -74,10 +75,10 @@ func (p *Plan) noiseFacts(f *Facts) {
 	case privacy.KNorm:
 		size = fmt.Sprintf("K-norm (density exp(-||z||/scale)), scale %.6g", f.AddSome("scale", m.Scale))
 	}
-	if len(p.Parts) > 0 {
-		size = fmt.Sprintf("of epoch %d, as costly as any: %s", p.Costliest, size)
+	if part := p.Releases.main().Part; part > 0 {
+		size = fmt.Sprintf("of epoch %d, as costly as any: %s", part, size)
 	}
-	f.Line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g, including rounding error (relative %.2g)%s", size, f.AddSome("grid", p.Noise.GridSize()), sensitivity, roundoff, f.NoiseMultiplier(p.Noise, p.Certificate))
+	f.Line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g, including rounding error (relative %.2g)%s", size, f.AddSome("grid", p.Noise().GridSize()), sensitivity, roundoff, f.NoiseMultiplier(p.Noise(), p.Certificate()))
 	// The root mean square of the norm of the noise in the model over the radius.
 	if ratio := p.modelNoise() / p.Spec.Kernel.Problem().Radius; !math.IsInf(ratio, 1) && f.AddSome("noise_to_radius", ratio).(float64) > 1 && p.leastSignal() == 0 {
 		f.Line("", "the noise is about %.2g times the radius of the model's domain: expect a model near chance; more records, a larger epsilon or fewer features would help", ratio)
@@ -118,8 +119,9 @@ func (p *Plan) objective() string {
 // the rest of the training does, with which kernel, and what its noise is for. What else
 // reports say of it does not belong to it, so that another wording leaves checkpoints usable.
 func (p *Plan) identity() (any, error) {
-	events := make([]json.RawMessage, len(p.Events))
-	for i, e := range p.Events {
+	charged := p.Events()
+	events := make([]json.RawMessage, len(charged))
+	for i, e := range charged {
 		var err error
 		if events[i], err = account.Encode(e); err != nil {
 			return nil, err
@@ -127,8 +129,8 @@ func (p *Plan) identity() (any, error) {
 	}
 	schedule := p.Schedule
 	schedule.Name = ""
-	parts := make([][]float64, len(p.Parts))
-	for i, part := range p.Parts {
+	parts := make([][]float64, len(p.Schedule.Epochs))
+	for i, part := range p.Schedule.Epochs {
 		parts[i] = []float64{float64(part.Records), float64(part.Steps), part.StepSize}
 	}
 	kernel := "" // of pairs, which are summed in one way

@@ -90,7 +90,6 @@ func TestReplayCatchesLeakyMetrics(t *testing.T) {
 		if last.Certificate, err = change(p.Moments.ClipRadius, p.Moments.Scale); err != nil {
 			t.Fatal(err)
 		}
-		p.Events[1] = last.Noise.Event(last.Certificate)
 		first, second := twoRecords(n, []float64{1 - 1e-9, 0, 0}, 1, []float64{1 - 1e-9, 0, 0}, -1)
 		if _, err := Replay(a, p, first, []*engine.Records{second}, 3); !errors.As(err, new(Violation)) {
 			t.Errorf("certificate %d: %v", i, err)

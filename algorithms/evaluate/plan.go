@@ -146,7 +146,7 @@ func New(o Options) (*Plan, error) {
 	}
 	g := o.Provenance.Records(o.PersonRows).Guarantee(released+", with "+rows[0].Noise.Name()+" noise", why+composed,
 		o.public(), "the model is public, or what it tells of these records is charged to the same data id")
-	if err := p.PromiseReleases(o.Budget, o.Records, o.Provenance, g, rows); err != nil {
+	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, rows); err != nil {
 		return nil, err
 	}
 	p.Facts = p.facts()

@@ -105,14 +105,14 @@ func (p *Plan) Job(objective string, candidates, folds int, train func(ctx conte
 	q := p.Plan
 	q.Objective = objective
 	if p.Guarantee.Kind == privacy.None {
-		q.Events = []account.Event{account.NonPrivateEvent{}}
+		q.Releases = algorithms.Releases{{Name: "exact gradients", Cost: account.NonPrivateEvent{}}}
 	} else {
 		if candidates > 0 {
 			q.Guarantee = p.Choosing(Choice{Accuracies: make([]float64, candidates), Folds: folds})
 		}
 		q.Guarantee.Unit, q.Guarantee.Relation, q.Guarantee.Released = algorithms.OneRecord, "replace-one", "the model of a simulation of all users"
 		q.Guarantee.Warnings = nil // those of the protocol are not the run's
-		q.Events = []account.Event{account.Repeat(account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon)}, p.Messages(candidates, folds))}
+		q.Releases = algorithms.Releases{{Name: "messages of one user", Cost: account.Repeat(account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon)}, p.Messages(candidates, folds))}}
 	}
 	return algorithms.Job{Plan: &q, Withholds: true, OwnNoise: true, Train: func(ctx context.Context, _ privacy.Session, t algorithms.Tracker) ([]float64, error) {
 		return train(ctx, t)

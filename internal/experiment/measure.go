@@ -132,7 +132,7 @@ func (w *worker) fitStream(ctx context.Context, one run) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	session, err := privacy.NewPublicSession(privacy.NewSeededSource(one.row.Seed), p.Events)
+	session, err := privacy.NewPublicSession(privacy.NewSeededSource(one.row.Seed), p.Events())
 	if err != nil {
 		return outcome{}, err
 	}
