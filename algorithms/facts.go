@@ -133,6 +133,7 @@ func (p *Plan) Report() Report {
 		r.Facts = p.trainingFacts()
 	}
 	r.Facts = r.Facts.chosen(p.Choice)
+	p.Releases.table(&r.Facts)
 	for _, text := range r.AddSome("warnings", p.Warnings()).([]string) {
 		r.Line("warning", "%s", text)
 	}

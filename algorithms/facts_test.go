@@ -49,7 +49,7 @@ func TestReportsSurviveJSON(t *testing.T) {
 					t.Errorf("%s: the values are not found: %v records", p.Algorithm, r.Number("records"))
 				}
 			}
-			if text := p.Report().Text(); !strings.HasPrefix(text, "algorithm   "+p.Algorithm) || !strings.Contains(text, "\nguarantee   "+p.Guarantee.String()) {
+			if text := p.Report().Text(); !strings.HasPrefix(text, "releases    name ") || !strings.Contains(text, "\n            "+p.Releases[0].Name+" ") || !strings.Contains(text, "\nalgorithm   "+p.Algorithm) || !strings.Contains(text, "\nguarantee   "+p.Guarantee.String()) {
 				t.Errorf("%s: the text is\n%s", p.Algorithm, text)
 			}
 		}

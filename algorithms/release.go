@@ -19,17 +19,18 @@ type Release struct {
 	Noise       privacy.Mechanism
 	// Part numbers, from 1 on, rows that follow one another and read disjoint parts of the records; 0 elsewhere.
 	Part int
-	// Cost is what the release costs where Certificate, Noise and Times do not state it: for what is exact, messages of users, the
+	// Cost is what the release costs each time where Certificate and Noise do not state it: for what is exact, messages of users, the
 	// choice of a search and its runs. nil elsewhere.
 	Cost account.Event
 }
 
 // Event is what the release costs.
 func (r Release) Event() account.Event {
-	if r.Cost != nil {
-		return r.Cost
+	event := r.Cost
+	if event == nil {
+		event = r.Noise.Event(r.Certificate)
 	}
-	return account.Repeat(r.Noise.Event(r.Certificate), max(1, r.Times))
+	return account.Repeat(event, max(1, r.Times))
 }
 
 // Deviation is the standard deviation of the noise of a number.

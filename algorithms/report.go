@@ -42,10 +42,8 @@ func (p *Plan) trainingFacts() (f Facts) {
 	var parts []Facts
 	var lines Facts
 	for i, e := range p.Schedule.Epochs {
-		row := p.Releases[i]
 		var part Facts
-		lines.Line("", "epoch %d: %d %s, %d steps of %.6g, sensitivity %.6g, %s%s", i+1, part.Add("records", e.Records), units, part.Add("steps", e.Steps),
-			part.Add("step_size", e.StepSize), part.Add("sensitivity", row.Certificate.Sensitivity()), part.Add("noise", row.Noise.String()), part.NoiseMultiplier(row.Noise, row.Certificate))
+		lines.Line("", "epoch %d: %d %s, %d steps of %.6g", i+1, part.Add("records", e.Records), units, part.Add("steps", e.Steps), part.Add("step_size", e.StepSize))
 		parts = append(parts, part)
 	}
 	f.AddSome("epochs", parts)
