@@ -80,11 +80,10 @@ func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	steps := float64(schedule.Steps)
-	pairs := s.Kernel.Problem().Pairs()
 	p := &Plan{
 		Algorithm: name, Mode: s.Mode, Spec: s, Schedule: schedule,
-		GradientPairs: steps * float64(pairs.Len()),
-		ModelNoise:    noise.NoiseNorm(s.coordinates()) * math.Sqrt(contractedSteps(1-schedule.Constant*s.L2, steps)),
+		Work:       Work{}.Sum(schedule.Steps, s.Kernel.Problem().Pairs()),
+		ModelNoise: noise.NoiseNorm(s.coordinates()) * math.Sqrt(contractedSteps(1-schedule.Constant*s.L2, steps)),
 	}
 	if err := p.account("", s.release(c, noise, 1)); err != nil {
 		return nil, err

@@ -164,7 +164,7 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 		p.Schedule.Epochs = append(p.Schedule.Epochs, e)
 		p.Schedule.Steps += e.Steps
 		p.Schedule.TotalStep += float64(e.Steps) * e.StepSize
-		p.GradientPairs += float64(e.Steps) * float64(engine.AllPairs{N: size}.Len())
+		p.Work = p.Work.Sum(e.Steps, engine.SubsetPairs{N: size})
 	}
 	p.ModelNoise = math.Sqrt(noise)
 	if err := p.account("[Xue21] Theorem 3", rows...); err != nil {

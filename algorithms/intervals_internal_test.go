@@ -142,7 +142,7 @@ func coverage(t *testing.T, p labelled, n, runs int, b privacy.Budget, second st
 	if err != nil {
 		t.Fatal(err)
 	}
-	rng, m := rand.New(rand.NewPCG(seed, 3)), plan.Moments
+	rng, m := rand.New(rand.NewPCG(seed, 3)), plan.Moments()
 	for run := range runs {
 		ev, err := plan.Spec.Kernel.Bind(draw(t, rng, n))
 		if err != nil {

@@ -48,7 +48,7 @@ func TestMomentMetricTrains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := p.Moments
+	m := p.Moments()
 	if s := p.Releases[1].Certificate.Sensitivity(); !(s > 2*m.ClipRadius && s < 2*m.ClipRadius*(1+1e-6)) {
 		t.Errorf("sensitivity %v, want 2 R = %v and rounding", s, 2*m.ClipRadius)
 	}

@@ -35,9 +35,9 @@ func noiseCoverage(t *testing.T, a Moments, n int, epsilon float64, change func(
 		t.Fatal(err)
 	}
 	claimed := *plan
-	claimed.Moments = new(MomentsPlan)
-	*claimed.Moments = *plan.Moments
-	change(claimed.Moments)
+	own := *plan.Moments()
+	claimed.own = &own
+	change(&own)
 	ev, err := plan.Spec.Kernel.Bind(p.draw(t, rand.New(rand.NewPCG(3, 3)), n))
 	if err != nil {
 		t.Fatal(err)

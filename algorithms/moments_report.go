@@ -8,7 +8,7 @@ import (
 
 // momentsFacts are the values of every plan and those of moments, and lines about these after that of the records.
 func (p *Plan) momentsFacts() Facts {
-	f, m := p.trainingFacts(), p.Moments
+	f, m := p.trainingFacts(), p.Moments()
 	var own Facts
 	if m.Gradients > 0 {
 		f.lines = f.lines[:4] // and of the loss
@@ -36,7 +36,7 @@ func (p *Plan) momentsFacts() Facts {
 
 // momentsReleases adds what is computed from the releases.
 func (p *Plan) momentsReleases(f, own Facts) Facts {
-	m := p.Moments
+	m := p.Moments()
 	passes, centre := fmt.Sprintf("%d passes", own.Add("passes", m.Passes)), "origin"
 	switch m.Passes {
 	case 1:

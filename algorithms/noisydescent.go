@@ -88,8 +88,8 @@ func (d noisyDescent) plan(s Spec, schedule Schedule, c privacy.Certificate, noi
 	}
 	p := &Plan{
 		Algorithm: d.name, Mode: s.Mode, Spec: s, Schedule: schedule,
-		GradientPairs: steps * float64(d.pairs(s.Kernel.Problem()).Len()),
-		ModelNoise:    schedule.Constant * noise.NoiseNorm(s.coordinates()) * math.Sqrt(walk),
+		Work:       Work{}.Sum(schedule.Steps, d.pairs(s.Kernel.Problem())),
+		ModelNoise: schedule.Constant * noise.NoiseNorm(s.coordinates()) * math.Sqrt(walk),
 	}
 	switch {
 	case d.Update == adam:

@@ -71,8 +71,8 @@ func (o onePass) plan(s Spec) (*Plan, error) {
 	}
 	p := &Plan{
 		Algorithm: o.info.Name, Mode: s.Mode, Spec: s,
-		Schedule:      schedule,
-		GradientPairs: float64(n) * float64(n-1) / 2,
+		Schedule: schedule,
+		Work:     Work{Gradients: float64(n) * float64(n-1) / 2},
 	}
 	return p, p.releasePlan(certificate, privacy.Gaussian{Sigma: sigma}, o.theorem)
 }

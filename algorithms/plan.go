@@ -32,32 +32,22 @@ type Plan struct {
 	// Spec and what follows are of batch and online algorithms.
 	Spec     Spec
 	Schedule Schedule
-	// GradientPairs is the number of ordered pairs whose gradients are summed,
-	// over the whole run.
-	GradientPairs float64
+	Work     Work
+	Aim      Aim
 	// ModelNoise is the root mean square norm of the noise that reaches the
 	// model, projections aside; 0 means that of Noise.
 	ModelNoise float64
 
-	// Moments are the releases of a plan of Moments, nil for other algorithms.
-	Moments *MomentsPlan
-
 	// Utility is the proved utility bound, if a theorem gives one.
 	Utility Utility
 
-	// Reading and what follows are of online algorithms.
-	Reading Reading
 	// Regret bounds, over the noise, the expected sum over the updates of the
 	// losses at the iterates minus that at any fixed w of C, each loss the mean over
 	// the pairs of the update plus alpha/2 ||w||^2 (convex losses); 0 if no bound is
 	// known.
-	Regret   float64
-	factor   *privacy.ToeplitzFactor // of DPFTRL, nil for others
-	eta      func(b int) float64     // step size of update b = 1, 2, ...
-	scale    []float64               // SecretState: of release b
-	centred  bool                    // OnPairC as printed: alpha/2 ||w - w_0||^2
-	printed  bool                    // Algorithm 1 literally
-	largestT int                     // most pairs of one record
+	Regret float64
+	// own is what the algorithm keeps for its training: *MomentsPlan, *streamRule.
+	own any
 }
 
 // modelNoise is the root mean square norm of the noise in the model.
@@ -73,6 +63,13 @@ type Epoch struct {
 	Records  int
 	Steps    int
 	StepSize float64
+}
+
+// Aim is what a run is after, where that is not the loss of its Spec.
+type Aim struct {
+	Loss  string  // "" for that of Spec, the name of the one that is minimised whatever Spec says, or "no loss"
+	apart string  // why its noise does not compare with that of other algorithms; "" if it does
+	least float64 // n mu/sqrt d that it needs for linear scores that are better than chance; 0: not known
 }
 
 // Schedule are the steps of a run.
@@ -156,7 +153,7 @@ func (s Spec) release(c privacy.Certificate, noise privacy.Mechanism, times int)
 // account fills in the guarantee of releases. In Paper mode it is what they provably give, next to the claim of the
 // theorem, the budget.
 func (p *Plan) account(theorem string, rows ...Release) error {
-	p.Releases = rows
+	p.Releases, p.Aim.least = rows, leastDescentSignal
 	return p.Promise(p.Spec.Budget, p.Spec.Kernel.Problem().N, p.Spec.Provenance, p.words(theorem, p.Spec.constants()), rows)
 }
 
@@ -235,6 +232,9 @@ func (s Spec) calibrated(c privacy.Certificate) (Releases, error) {
 	}
 	return Releases{s.release(c, noise, 1)}, err
 }
+
+// units is the number of records or persons, of a stream the most.
+func (s Spec) units() int { return cmp.Or(s.Horizon, s.Kernel.Problem().N) }
 
 // coordinates is the number of released coordinates.
 func (s Spec) coordinates() int {

@@ -21,7 +21,7 @@ import (
 // noise and the certificate, without events and accountants.
 func pureEpsilonBySecondPath(t *testing.T, p *algorithms.Plan) float64 {
 	t.Helper()
-	if p.Moments != nil { // several releases, each with noise of its own
+	if p.Moments() != nil { // several releases, each with noise of its own
 		sum := 0.0
 		for _, r := range p.Releases {
 			sum += r.Certificate.Sensitivity() / r.Noise.(privacy.KNorm).Scale

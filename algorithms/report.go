@@ -14,16 +14,12 @@ import (
 func (p *Plan) trainingFacts() (f Facts) {
 	s, c := p.Spec, p.Spec.Constants
 	problem := s.Kernel.Problem()
-	records := problem.N
-	if s.Horizon > 0 {
-		records = s.Horizon
-	}
 	f.Line("algorithm", "%s, %[3]s mode (%[2]s)", f.Add("algorithm", p.Algorithm), f.Add("paper", paperOf(p.Algorithm)), f.Add("mode", p.Mode.String()))
 	units, each := "records", ""
 	if problem.ByPerson() {
 		units, each = "persons", fmt.Sprintf(" persons with up to %d rows each", f.Add("max_rows_per_person", problem.PersonRows))
 	}
-	f.Line(units, "n = %d%s, d = %d features, ||x|| <= %g", f.Add(units, records), each, f.Add("features", problem.D), f.Add("norm_bound", problem.Bounds.FeatureNorm))
+	f.Line(units, "n = %d%s, d = %d features, ||x|| <= %g", f.Add(units, s.units()), each, f.Add("features", problem.D), f.Add("norm_bound", problem.Bounds.FeatureNorm))
 	f.Line("loss", "%[4]s: %[5]s; objective + alpha/2 ||w||^2, alpha = %[2]g; %[3]s, r = %.6[1]g",
 		f.Add("radius", problem.Radius), f.Add("l2", s.L2), f.Add("domain", problem.Domain().Text()), f.Add("loss", problem.Loss.Name()), f.Add("loss_definition", problem.Loss.Definition()))
 	f.Line("constants", "G = %.6g, L = %.6g, Dg = %.6g (%s)",
@@ -38,7 +34,7 @@ func (p *Plan) trainingFacts() (f Facts) {
 	if f.AddSome("optimizer", p.Schedule.Update) != "" {
 		f.Line("", "%s", p.Schedule.Update)
 	}
-	pairs := f.Add("pair_gradients", p.GradientPairs)
+	pairs := f.Add("pair_gradients", p.Work.Gradients)
 	var parts []Facts
 	var lines Facts
 	for i, e := range p.Schedule.Epochs {
@@ -48,11 +44,7 @@ func (p *Plan) trainingFacts() (f Facts) {
 	}
 	f.AddSome("epochs", parts)
 	f.AddSome("costliest_epoch", p.Releases.main().Part) // whose sensitivity and noise follow, from 1
-	if s.Horizon > 0 {
-		stream, text := p.streamFacts()
-		f.Add("stream", stream)
-		f.Line("stream", "%s", text)
-	}
+	p.stream().facts(p, &f)
 	f.Line("engine", "%s, %.3g pair gradients in all", method, pairs)
 	f.lines = append(f.lines, lines.lines...)
 	if !p.Certificate().IsZero() {
@@ -83,24 +75,29 @@ func (p *Plan) noiseFacts(f *Facts) {
 	}
 }
 
-// streamFacts are those of online algorithms alone, as values and as one text.
-func (p *Plan) streamFacts() (f Facts, text string) {
+// facts adds what online algorithms alone have.
+func (r *streamRule) facts(p *Plan, to *Facts) {
+	if r == nil {
+		return
+	}
+	var f Facts
 	s := p.Spec
 	batch := f.Add("batch", s.Batch)
 	f.Add("buffer", s.Buffer) // 0: all earlier records
 	f.AddSome("reservoir", s.Reservoir)
 	f.AddSome("per_class", s.PerClass)
-	text = fmt.Sprintf("a release after every %d records, the first %d only fill the buffer; %s", batch, s.BurnIn, f.Add("pairing", s.bufferText()))
-	if s.Mode != NonPrivate && p.factor == nil {
-		text += fmt.Sprint("; ", f.Add("reading", p.Reading.String()))
+	text := fmt.Sprintf("a release after every %d records, the first %d only fill the buffer; %s", batch, s.BurnIn, f.Add("pairing", s.bufferText()))
+	if says := f.AddSome("reading", r.says); says != "" {
+		text += fmt.Sprint("; ", says)
 	}
-	if f.AddSome("secret_state", p.SecretState()) == true {
+	if f.AddSome("secret_state", r.secret) == true {
 		text += "; the state holds functions of all records and must be kept as private as they are"
 	}
 	if regret := f.AddSome("regret_bound", p.Regret); regret != 0.0 {
 		text += fmt.Sprintf("; expected regret over all updates at most %.4g", regret)
 	}
-	return f, text
+	to.Add("stream", f)
+	to.Line("stream", "%s", text)
 }
 
 // objective is Objective, or for a plan of a kernel what a run minimises, by its public

@@ -84,10 +84,10 @@ func TestReplayCatchesLeakyMetrics(t *testing.T) {
 		p := metricPlan(t, a, n, d, engine.UnitBounds(), 1)
 		last := &p.Releases[1]
 		if i > 0 { // matrices that weigh more than is free
-			p.Moments.Scale *= 2
+			p.Moments().Scale *= 2
 		}
 		var err error
-		if last.Certificate, err = change(p.Moments.ClipRadius, p.Moments.Scale); err != nil {
+		if last.Certificate, err = change(p.Moments().ClipRadius, p.Moments().Scale); err != nil {
 			t.Fatal(err)
 		}
 		first, second := twoRecords(n, []float64{1 - 1e-9, 0, 0}, 1, []float64{1 - 1e-9, 0, 0}, -1)

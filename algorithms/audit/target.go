@@ -48,7 +48,7 @@ func (t Target) claim() claim {
 	}
 	if s := t.Stream; s != nil {
 		c := claim{
-			algorithm: s.Algorithm, mode: s.Spec.Mode.String(), variant: s.Reading.String(), guarantee: s.Guarantee,
+			algorithm: s.Algorithm, mode: s.Spec.Mode.String(), variant: s.Reading().String(), guarantee: s.Guarantee,
 			noise: s.Noise(), certificate: s.Certificate(), events: s.Events(),
 		}
 		c.of(t.problem())

@@ -14,7 +14,7 @@ func TestPlansAreRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guarantees, fields, branches := 0, 0, 0
+	guarantees, fields, branches := 0, 0, 0 // 8, 27 and 39 before plans were rows
 	for _, f := range files {
 		if f.test {
 			continue
@@ -23,7 +23,7 @@ func TestPlansAreRows(t *testing.T) {
 		if f.room == "algorithms" {
 			fields += fieldsOf(f.file, "Plan")
 		}
-		if f.room == "algorithms" || !strings.HasPrefix(f.room, "algorithms/local") && !strings.HasPrefix(f.room, "privacy") {
+		if room, _, _ := strings.Cut(f.room, "/"); room != "engine" && room != "privacy" {
 			branches += branchesOf(f.file)
 		}
 	}
@@ -31,7 +31,7 @@ func TestPlansAreRows(t *testing.T) {
 	for _, c := range []struct {
 		what      string
 		got, most int
-	}{{"places that assemble a guarantee (start from algorithms.Unit)", guarantees, 1}, {"fields of algorithms.Plan", fields, 22}, {"branches on fields of one kind of run (put the answer in its rows)", branches, 49}} {
+	}{{"places that assemble a guarantee (start from algorithms.Unit)", guarantees, 1}, {"fields of algorithms.Plan", fields, 16}, {"branches on fields of one kind of run (put the answer in its rows)", branches, 12}} {
 		if c.got > c.most {
 			t.Errorf("%d %s, at most %d", c.got, c.what, c.most)
 		}

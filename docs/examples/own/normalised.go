@@ -57,8 +57,8 @@ func (a NormalisedDescent) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
 	}
 	p := &algorithms.Plan{
 		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s,
-		Schedule:      algorithms.Schedule{Name: "steps of one length", Steps: a.Steps, Constant: a.Length, TotalStep: a.Length * float64(a.Steps)},
-		GradientPairs: float64(a.Steps) * float64(s.Kernel.Problem().Pairs().Len()),
+		Schedule: algorithms.Schedule{Name: "steps of one length", Steps: a.Steps, Constant: a.Length, TotalStep: a.Length * float64(a.Steps)},
+		Work:     algorithms.Work{}.Sum(a.Steps, s.Kernel.Problem().Pairs()),
 	}
 	return p, p.PromiseOneRecord(certificate, noise, a.Steps)
 }
