@@ -166,12 +166,9 @@ func (p *Plan) visits() float64 {
 	if len(p.Work.Sums) == 0 || !strings.HasPrefix(p.Spec.Kernel.Method(), "near-linear") {
 		return p.Work.Gradients
 	}
-	if len(p.Schedule.Epochs) == 0 {
-		return float64(p.Schedule.Steps) * float64(p.Spec.Kernel.Problem().N)
-	}
 	sum := 0.0
-	for _, e := range p.Schedule.Epochs {
-		sum += float64(e.Steps) * float64(e.Records)
+	for _, s := range p.Work.Sums {
+		sum += float64(s.Times) * s.records(p.Spec.Kernel.Problem())
 	}
 	return sum
 }
