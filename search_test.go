@@ -35,10 +35,10 @@ func TestSearchTrainsAsPlanned(t *testing.T) {
 			}
 			for i, plan := range s.Trainings {
 				of := s.trainings[i]
-				if of.Plan != plan || of.algorithm.(algorithms.Moments).Steps != plan.Moments.Steps {
-					t.Errorf("epsilon %v, road %q: a plan of %d steps is carried out by %+v", epsilon, road, plan.Moments.Steps, of.algorithm)
+				if of.Plan != plan || of.algorithm.(algorithms.Moments).Steps != plan.Moments().Steps {
+					t.Errorf("epsilon %v, road %q: a plan of %d steps is carried out by %+v", epsilon, road, plan.Moments().Steps, of.algorithm)
 				}
-				steps[plan.Moments.Steps] = true
+				steps[plan.Moments().Steps] = true
 			}
 		}
 	}

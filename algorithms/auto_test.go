@@ -112,8 +112,8 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if steps := map[bool]int{true: 2}[name == "large"]; p.Moments != nil && p.Moments.Steps != steps {
-			t.Errorf("%s: %d steps, want %d", name, p.Moments.Steps, steps)
+		if steps := map[bool]int{true: 2}[name == "large"]; p.Moments() != nil && p.Moments().Steps != steps {
+			t.Errorf("%s: %d steps, want %d", name, p.Moments().Steps, steps)
 		}
 		report := p.Report()
 		if says := strings.Contains(report.Text(), "chosen by auto: "+choice.Reason); says != (c.reason != "") || report.Word("choice") != choice.Reason || report.Word("algorithm") != c.algorithm {

@@ -85,11 +85,11 @@ func TestBatchAndHiddenGains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := batches.Certificate
+	c := batches.Certificate()
 	if got := sigma(batches); !(got < privacy.BasicBatchSigma(c, s.Budget, 2560) && got < privacy.UnsampledSigma(c, s.Budget, 2560)/10 && got > sigma(full)) {
 		t.Errorf("sigma %v, basic composition %v, known batches %v, full batches %v", got, privacy.BasicBatchSigma(c, s.Budget, 2560), privacy.UnsampledSigma(c, s.Budget, 2560), sigma(full))
 	}
-	if batches.GradientPairs > full.GradientPairs/250 || batches.Guarantee.Mu != 0 || strings.Contains(batches.Guarantee.String(), "GDP") {
-		t.Errorf("%v pairs, guarantee %v", batches.GradientPairs, batches.Guarantee)
+	if batches.Work.Gradients > full.Work.Gradients/250 || batches.Guarantee.Mu != 0 || strings.Contains(batches.Guarantee.String(), "GDP") {
+		t.Errorf("%v pairs, guarantee %v", batches.Work.Gradients, batches.Guarantee)
 	}
 }

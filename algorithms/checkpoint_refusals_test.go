@@ -115,16 +115,16 @@ func TestCheckpointBelongsToWhatIsDone(t *testing.T) {
 		"other steps":       {func(p *algorithms.Plan) { p.Schedule.Eta = []float64{1} }, "another plan"},
 		"the average":       {func(p *algorithms.Plan) { p.Schedule.Average = !p.Schedule.Average }, "another plan"},
 		"another mode":      {func(p *algorithms.Plan) { p.Mode = algorithms.Paper }, "another plan"},
-		"another part":      {func(p *algorithms.Plan) { p.Parts = []algorithms.Part{{Records: 2}} }, "another plan"},
+		"another part":      {func(p *algorithms.Plan) { p.Schedule.Epochs = []algorithms.Epoch{{Records: 2}} }, "another plan"},
 		"another objective": {func(p *algorithms.Plan) { p.Objective = "another loss" }, "another plan"},
 		"another alpha":     {func(p *algorithms.Plan) { p.Spec.L2 += 0x1p-40 }, "another plan"},
 		"another last event": {func(p *algorithms.Plan) {
-			e := p.Events[0].(account.RepeatedEvent)
+			e := p.Events()[0].(account.RepeatedEvent)
 			one := e.Event.(account.GaussianEvent)
 			one.Sigma *= 1 + 0x1p-50
-			p.Events = []account.Event{account.Repeat(one, e.Count)}
+			p.Releases = algorithms.Releases{{Cost: account.Repeat(one, e.Count)}}
 		}, "another plan"},
-		"an event less": {func(p *algorithms.Plan) { p.Events = p.Events[:len(p.Events)-1] }, "another plan"},
+		"an event less": {func(p *algorithms.Plan) { p.Releases = nil }, "another plan"},
 	} {
 		l := gradientLab(t)
 		var charged *algorithms.ChargedError

@@ -106,15 +106,11 @@ func Compare(s Spec, candidates []Candidate) (*Comparison, error) {
 		if reason == nil {
 			s.L2 = a.L2
 			var plan *Plan
-			if plan, reason = a.Algorithm.Plan(s); reason == nil && plan.Moments != nil {
-				what := "minimises the square loss, and its model is a direction"
-				switch {
-				case plan.Moments.Gradients > 0:
-					what = "starts at the model of moments and damps the noise of its gradients"
-				case plan.Moments.Classes:
-					what, name = "minimises no loss", "moment-metric --task metric"
+			if plan, reason = a.Algorithm.Plan(s); reason == nil && plan.Aim.apart != "" {
+				if plan.Aim.Loss == "no loss" {
+					name = "moment-metric --task metric"
 				}
-				reason = errors.New(what + ": its noise has no length that compares with these; see dyad plan --algorithm " + name)
+				reason = errors.New(plan.Aim.apart + ": its noise has no length that compares with these; see dyad plan --algorithm " + name)
 			}
 			if reason == nil {
 				c.Rows = append(c.Rows, plan.compared())
@@ -160,23 +156,19 @@ func (p *Plan) compared() Compared {
 	return Compared{
 		Algorithm: p.Algorithm, L2: s.L2,
 		Noise: noise, NoiseToRadius: noise / s.Kernel.Problem().Radius, NoiseToReach: noise / min(reach, s.startDistance()),
-		TotalStep: p.Schedule.TotalStep, Sums: p.Schedule.Steps, Pairs: p.GradientPairs, Visits: p.visits(), Seconds: p.Seconds(),
+		TotalStep: p.Schedule.TotalStep, Sums: p.Schedule.Steps, Pairs: p.Work.Gradients, Visits: p.visits(), Seconds: p.Seconds(),
 		Utility: p.Utility.Excess, UtilitySource: p.Utility.Source,
 	}
 }
 
 // visits estimates the records or pairs that the run visits.
 func (p *Plan) visits() float64 {
-	onePass := p.Schedule.Eta != nil
-	if onePass || !strings.HasPrefix(p.Spec.Kernel.Method(), "near-linear") {
-		return p.GradientPairs
-	}
-	if len(p.Parts) == 0 {
-		return float64(p.Schedule.Steps) * float64(p.Spec.Kernel.Problem().N)
+	if len(p.Work.Sums) == 0 || !strings.HasPrefix(p.Spec.Kernel.Method(), "near-linear") {
+		return p.Work.Gradients
 	}
 	sum := 0.0
-	for _, e := range p.Parts {
-		sum += float64(e.Steps) * float64(e.Records)
+	for _, s := range p.Work.Sums {
+		sum += float64(s.Times) * s.records(p.Spec.Kernel.Problem())
 	}
 	return sum
 }

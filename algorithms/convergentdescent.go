@@ -80,13 +80,12 @@ func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	steps := float64(schedule.Steps)
-	pairs := s.Kernel.Problem().Pairs()
 	p := &Plan{
-		Algorithm: name, Mode: s.Mode, Spec: s, Schedule: schedule, Certificate: c, Noise: noise,
-		GradientPairs: steps * float64(pairs.Len()),
-		ModelNoise:    noise.NoiseNorm(s.coordinates()) * math.Sqrt(contractedSteps(1-schedule.Constant*s.L2, steps)),
+		Algorithm: name, Mode: s.Mode, Spec: s, Schedule: schedule,
+		Work:       Work{}.Sum(schedule.Steps, s.Kernel.Problem().Pairs()),
+		ModelNoise: noise.NoiseNorm(s.coordinates()) * math.Sqrt(contractedSteps(1-schedule.Constant*s.L2, steps)),
 	}
-	if err := p.account("", p.release(1)); err != nil {
+	if err := p.account("", s.release(c, noise, 1)); err != nil {
 		return nil, err
 	}
 	p.Guarantee.Assumptions = append(p.Guarantee.Assumptions, "the iterates before the last stay secret")
@@ -193,7 +192,7 @@ func (h hiddenState) roundoff(eta float64) float64 {
 func (a ConvergentDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	pairs := ev.Kernel().Problem().Pairs()
 	eta := p.Schedule.Constant
-	state := p.Spec.newHiddenState(eta, p.Noise.GridSize())
+	state := p.Spec.newHiddenState(eta, p.Noise().GridSize())
 	w := state.domain.Start()
 	sum := make([]float64, len(w))
 	for i := range p.Schedule.Steps {
@@ -205,7 +204,7 @@ func (a ConvergentDescent) Train(ctx context.Context, ev engine.Evaluator, p *Pl
 		if i == p.Schedule.Steps-1 {
 			noisy = s.Release
 		}
-		if err := noisy(w, p.Certificate, p.Noise); err != nil {
+		if err := noisy(w, p.Certificate(), p.Noise()); err != nil {
 			return nil, err
 		}
 		if err := state.project(w); err != nil {

@@ -21,6 +21,35 @@ const (
 	nsUnknownPair = 10 // of a kernel that does not tell
 )
 
+// Work is what a run computes.
+type Work struct {
+	Gradients float64 // of ordered pairs, over the whole run
+	Sums      []Sums  // the same, pairs by which they are summed; nil: pair by pair
+	Passes    int     // over the records, besides those of gradients
+	Seconds   float64 // of one core, of these passes
+}
+
+// Sums are gradients that are summed over the same pairs.
+type Sums struct {
+	Times int
+	Pairs engine.Pairs
+}
+
+// Sum is the work with the gradients of these pairs, summed a number of times.
+func (w Work) Sum(times int, pairs engine.Pairs) Work {
+	w.Gradients += float64(times) * float64(pairs.Len())
+	w.Sums = append(w.Sums, Sums{times, pairs})
+	return w
+}
+
+// records is the number of records that have the pairs.
+func (s Sums) records(p engine.Problem) float64 {
+	if part, ok := s.Pairs.(engine.SubsetPairs); ok {
+		return float64(part.N)
+	}
+	return float64(p.N)
+}
+
 // Seconds estimates the time of the run on one core of a server processor at about 2.5 GHz, from
 // public numbers and costs that were measured there: a few times more on an older machine, and
 // less with more cores. It is 0 for runs that are not planned for a kernel.
@@ -45,27 +74,15 @@ func (p *Plan) Needs() (z Needs) {
 		number, width = 12, problem.NonZerosPerRow // with its index
 	}
 	z = Needs{Records: n * (8 + number*float64(width)), Vectors: engine.Bytes(p.Spec.Kernel), Seconds: p.Seconds()}
-	if p.Moments != nil {
-		z.Passes = float64(max(1, p.Moments.Passes))
+	z.Passes = float64(p.Work.Passes)
+	for _, s := range p.Work.Sums {
+		z.Passes += 2 * float64(s.Times) * s.records(problem) / n
 	}
-	switch steps := float64(p.Schedule.Steps); {
-	case p.GradientPairs == 0:
-	case p.Schedule.Eta != nil || p.Spec.Horizon > 0: // pair by pair
-		z.Passes += 2 * p.GradientPairs / n
-	case len(p.Parts) > 0:
-		for _, e := range p.Parts {
-			z.Passes += 2 * float64(e.Steps) * float64(e.Records) / n
-		}
-	case p.Moments == nil && p.GradientPairs/steps < float64(problem.Pairs().Len()):
-		z.Passes += 2 * steps * drawn(p.GradientPairs/steps) / n
-	default:
-		z.Passes += 2 * p.GradientPairs / float64(problem.Pairs().Len())
+	if len(p.Work.Sums) == 0 {
+		z.Passes += 2 * p.Work.Gradients / n
 	}
 	return z
 }
-
-// drawn is the number of records that have so many ordered pairs.
-func drawn(pairs float64) float64 { return math.Round((1 + math.Sqrt(1+4*pairs)) / 2) }
 
 // programBytes is what the program and a reader take besides.
 const programBytes = 1e8
@@ -115,41 +132,17 @@ func (p *Plan) seconds() float64 {
 		return 0
 	}
 	problem := p.Spec.Kernel.Problem()
-	n, d := float64(problem.N), float64(problem.D)
-	seconds := 0.0
-	if m := p.Moments; m != nil {
-		record := nsRead*d + float64(max(0, m.Passes-1))*nsClip*d
-		if m.Passes == 1 {
-			record = nsClip * d
+	gradient := (nsUnknownPair + nsPassFeature*float64(problem.D)) * 1e-9
+	seconds := p.Work.Seconds
+	for _, s := range p.Work.Sums {
+		if each := engine.Seconds(p.Spec.Kernel, s.Pairs); each > 0 {
+			seconds += float64(s.Times) * each
+		} else {
+			seconds += float64(s.Times) * float64(s.Pairs.Len()) * gradient
 		}
-		if m.Second == engine.FullSecond {
-			record += nsMoment * d * d
-			seconds += nsEigen * 1e-9 * d * d * d
-		}
-		seconds += record * 1e-9 * n
 	}
-	if p.GradientPairs == 0 {
-		return seconds
-	}
-	if p.Schedule.Eta != nil || p.Spec.Horizon > 0 { // pair by pair
-		return seconds + p.GradientPairs*(nsPassPair+nsPassFeature*d)*1e-9
-	}
-	sums := func(count float64, pairs engine.Pairs) float64 {
-		if each := engine.Seconds(p.Spec.Kernel, pairs); each > 0 {
-			return count * each
-		}
-		return count * float64(pairs.Len()) * (nsUnknownPair + nsPassFeature*d) * 1e-9
-	}
-	for _, e := range p.Parts {
-		seconds += sums(float64(e.Steps), engine.SubsetPairs{N: e.Records})
-	}
-	all := problem.Pairs()
-	switch each := p.GradientPairs / float64(p.Schedule.Steps); {
-	case len(p.Parts) > 0:
-	case p.Moments == nil && each < float64(all.Len()): // all pairs of some records
-		seconds += sums(float64(p.Schedule.Steps), engine.SubsetPairs{N: int(drawn(each))})
-	default:
-		seconds += sums(p.GradientPairs/float64(all.Len()), all)
+	if len(p.Work.Sums) == 0 {
+		seconds += p.Work.Gradients * (nsPassPair + nsPassFeature*float64(problem.D)) * 1e-9
 	}
 	return seconds
 }

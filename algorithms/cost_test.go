@@ -19,8 +19,8 @@ func TestNeeds(t *testing.T) {
 	}
 	for name, want := range map[string]func(p *algorithms.Plan) float64{
 		"gradient-perturbation": func(p *algorithms.Plan) float64 { return 2 * float64(p.Schedule.Steps) },
-		"moments":               func(p *algorithms.Plan) float64 { return float64(p.Moments.Passes) },
-		"offpairc":              func(p *algorithms.Plan) float64 { return 2 * p.GradientPairs / n },
+		"moments":               func(p *algorithms.Plan) float64 { return float64(p.Moments().Passes) },
+		"offpairc":              func(p *algorithms.Plan) float64 { return 2 * p.Work.Gradients / n },
 	} {
 		a, err := algorithms.ByName(name)
 		if err != nil {

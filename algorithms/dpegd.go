@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"dyad/engine"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // DPEGD is epoch gradient descent: one full-batch descent after the other, each on
@@ -152,57 +150,47 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s,
 		Schedule: Schedule{Average: true, Name: fmt.Sprintf("%s = %.6g, epoch i of %d with steps 4^-i eta", rule, eta, len(sizes))},
 	}
-	// Epochs are alike but for their numbers, so this orders them by cost.
-	cost := func(e Part) float64 { return e.Certificate.Sensitivity() / e.Noise.NoiseNorm(s.coordinates()) }
-	parts := make([]account.Event, len(sizes))
-	var worst, noise float64
+	var rows Releases
+	var noise float64
 	for i, size := range sizes {
-		e, err := a.epoch(s, size, eta*math.Pow(4, -float64(i+1)))
+		e, row, err := a.epoch(s, size, eta*math.Pow(4, -float64(i+1)))
 		if err != nil {
 			return nil, err
 		}
-		parts[i] = e.Noise.Event(e.Certificate)
-		worst = max(worst, cost(e))
-		norm := e.Noise.NoiseNorm(s.coordinates())
+		row.Name, row.Part = fmt.Sprintf("%s in epoch %d", row.Name, i+1), i+1
+		rows = append(rows, row)
+		norm := row.Noise.NoiseNorm(s.coordinates())
 		noise += norm * norm
-		p.Parts = append(p.Parts, e)
+		p.Schedule.Epochs = append(p.Schedule.Epochs, e)
 		p.Schedule.Steps += e.Steps
 		p.Schedule.TotalStep += float64(e.Steps) * e.StepSize
-		p.GradientPairs += float64(e.Steps) * float64(engine.AllPairs{N: size}.Len())
+		p.Work = p.Work.Sum(e.Steps, engine.SubsetPairs{N: size})
 	}
 	p.ModelNoise = math.Sqrt(noise)
-	// Calibrated epochs cost the same but for rounding, which must not choose among them.
-	for i, e := range slices.Backward(p.Parts) {
-		if cost(e) >= worst*(1-1e-9) {
-			p.Costliest, p.Certificate, p.Noise = i+1, e.Certificate, e.Noise
-		}
-	}
-	epochs := p.release(1)
-	epochs.Cost = account.ParallelEvent{Parts: parts}
-	if err := p.account("[Xue21] Theorem 3", epochs); err != nil {
+	if err := p.account("[Xue21] Theorem 3", rows...); err != nil {
 		return nil, err
 	}
-	p.Guarantee.Released = fmt.Sprintf("average iterate of each of %d epochs on disjoint records, with %s noise", len(sizes), p.Noise.Name())
-	p.Guarantee.Derivation = fmt.Sprintf("epoch %d, as costly as any; the others read other records: %s", p.Costliest, p.Guarantee.Derivation)
+	p.Guarantee.Released = fmt.Sprintf("average iterate of each of %d epochs on disjoint records, with %s noise", len(sizes), p.Noise().Name())
+	p.Guarantee.Derivation = fmt.Sprintf("epoch %d, as costly as any; the others read other records: %s", p.Releases.main().Part, p.Guarantee.Derivation)
 	return p, nil
 }
 
 // epoch plans the descent on a part of size records.
-func (a DPEGD) epoch(s Spec, size int, eta float64) (Part, error) {
-	e := Part{Records: size, Steps: size, StepSize: eta}
+func (a DPEGD) epoch(s Spec, size int, eta float64) (Epoch, Release, error) {
+	e := Epoch{Records: size, Steps: size, StepSize: eta}
 	if a.Steps > 0 {
 		e.Steps = min(size, a.Steps)
 	}
-	var err error
-	if e.Certificate, err = s.averageDescent(e.Steps, eta, engine.SubsetPairs{N: size}, s.Kernel); err != nil {
-		return Part{}, err
+	c, err := s.averageDescent(e.Steps, eta, engine.SubsetPairs{N: size}, s.Kernel)
+	if err != nil {
+		return e, Release{}, err
 	}
 	if s.Mode == Paper {
-		e.Noise = classicalNoise(s, 4*s.Constants.Lipschitz*eta)
-		return e, e.Noise.Validate()
+		noise := classicalNoise(s, 4*s.Constants.Lipschitz*eta)
+		return e, s.release(c, noise, 1), noise.Validate()
 	}
-	e.Noise, err = s.calibrate(e.Certificate)
-	return e, err
+	rows, err := s.calibrated(c)
+	return e, rows[0], err
 }
 
 // Train runs the epochs, each from the released result of the one before.
@@ -217,7 +205,7 @@ func (a DPEGD) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privac
 		return nil, err
 	}
 	steps := 0
-	for _, e := range p.Parts {
+	for i, e := range p.Schedule.Epochs {
 		before := max(0, from-steps)
 		if pairs.N = e.Records; before <= e.Steps {
 			done := func(i int) {
@@ -227,7 +215,7 @@ func (a DPEGD) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privac
 			if err := p.Spec.descend(ctx, ev, w, average, pairs, before, e.Steps, e.StepSize, done); err != nil {
 				return nil, err
 			}
-			if err := s.Release(average, e.Certificate, e.Noise); err != nil {
+			if err := s.Release(average, p.Releases[i].Certificate, p.Releases[i].Noise); err != nil {
 				return nil, err
 			}
 			copy(w, average)

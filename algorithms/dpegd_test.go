@@ -26,13 +26,14 @@ func TestDPEGDNoise(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, e := range p.Parts {
+		for i, e := range p.Schedule.Epochs {
+			row := p.Releases[i]
 			size, eta := float64(e.Records), 0.4*math.Pow(4, -float64(i+1))
 			want := p.Spec.Constants.PairDiameter * eta * (size + 1) / size
-			if got := e.Certificate.ExactSensitivity(); got < want || got > want*(1+1e-9) || e.Steps != e.Records {
+			if got := row.Certificate.ExactSensitivity(); got < want || got > want*(1+1e-9) || e.Steps != e.Records {
 				t.Errorf("n=%d epoch %d of %d records: sensitivity %.12g, want %.12g", n, i+1, e.Records, got, want)
 			}
-			if got := e.Noise.(privacy.Gaussian).Sigma; math.Abs(got-want/0.268051) > 1e-5*got {
+			if got := row.Noise.(privacy.Gaussian).Sigma; math.Abs(got-want/0.268051) > 1e-5*got {
 				t.Errorf("n=%d epoch %d: sigma %.8g, want %.8g", n, i+1, got, want/0.268051)
 			}
 		}
@@ -44,12 +45,12 @@ func TestDPEGDNoise(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := 4 * math.Sqrt(2*math.Log(1.25e5)) * p.Spec.Constants.Lipschitz * 0.1
-		if got := paper.Parts[0].Noise.(privacy.Gaussian).Sigma; math.Abs(got-want) > 1e-9*want || !paper.Guarantee.Claim.Holds {
+		if got := paper.Releases[0].Noise.(privacy.Gaussian).Sigma; math.Abs(got-want) > 1e-9*want || !paper.Guarantee.Claim.Holds {
 			t.Errorf("n=%d: paper sigma %.8g, want %.8g; claim %+v", n, got, want, paper.Guarantee.Claim)
 		}
 	}
 	capped, err := algorithms.DPEGD{StepSize: 0.4, Steps: 10}.Plan(newSpec(t, 128, 8, 1, 0, b, algorithms.Certified))
-	if err != nil || capped.Parts[0].Steps != 10 || capped.Parts[6].Steps != 2 {
+	if err != nil || capped.Schedule.Epochs[0].Steps != 10 || capped.Schedule.Epochs[6].Steps != 2 {
 		t.Errorf("with at most 10 steps: %+v (%v)", capped, err)
 	}
 }
@@ -65,22 +66,23 @@ func TestDPEGDCostliest(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				cost := func(e algorithms.Part) float64 {
+				cost := func(e algorithms.Release) float64 {
 					return e.Certificate.Sensitivity() / e.Noise.(privacy.Gaussian).Sigma
 				}
-				chosen := p.Parts[p.Costliest-1]
+				costliest := p.Report().Value("costliest_epoch").(int)
+				chosen := p.Releases[costliest-1]
 				first, fewest, most := 1, n, 0.0
-				for i, e := range p.Parts {
-					fewest = min(fewest, e.Records)
+				for i, e := range p.Releases {
+					fewest = min(fewest, p.Schedule.Epochs[i].Records)
 					if cost(e) > most {
 						first, most = i+1, cost(e)
 					}
 				}
-				if p.Certificate != chosen.Certificate || p.Noise != chosen.Noise || cost(chosen) < most*(1-1e-9) {
-					t.Errorf("n = %d, epsilon = %g, %s: the report is of another epoch than the costliest, %d", n, epsilon, mode, p.Costliest)
+				if p.Certificate() != chosen.Certificate || p.Noise() != chosen.Noise || cost(chosen) < most*(1-1e-9) {
+					t.Errorf("n = %d, epsilon = %g, %s: the report is of another epoch than the costliest, %d", n, epsilon, mode, costliest)
 				}
-				if mode == algorithms.Paper && chosen.Records != fewest || mode == algorithms.Certified && p.Costliest != 1 {
-					t.Errorf("n = %d, epsilon = %g, %s: epoch %d of %d records is the costliest", n, epsilon, mode, p.Costliest, chosen.Records)
+				if records := p.Schedule.Epochs[costliest-1].Records; mode == algorithms.Paper && records != fewest || mode == algorithms.Certified && costliest != 1 {
+					t.Errorf("n = %d, epsilon = %g, %s: epoch %d of %d records is the costliest", n, epsilon, mode, costliest, records)
 				}
 				byRounding = byRounding || mode == algorithms.Certified && first != 1
 			}

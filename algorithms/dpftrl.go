@@ -68,28 +68,29 @@ func (a DPFTRL) Plan(s Spec) (*Plan, error) {
 	if err := checkStream(i, s, NoiseFedBack); err != nil {
 		return nil, err
 	}
-	p := newStreamPlan(i, s)
+	p := newStreamPlan(i, s, streamRule{secret: true, release: (*Online).prefixSum})
 	updates := p.Schedule.Steps
-	var err error
-	if p.factor, err = privacy.SquareRootToeplitz(updates); err != nil {
+	factor, err := privacy.SquareRootToeplitz(updates)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %s with %d updates: %w", ErrAssumption, i.Name, updates, err)
 	}
-	query := meanOfMeansError(worstMeanRoundoff(s.Kernel, p.largestT+1), s)
-	stream := s.pairwise(s.BurnIn, nil, p.factor.RowError(s.Constants.Lipschitz+query, query, updates))
-	stream.Factor = p.factor
-	if p.Certificate, err = stream.Certify(); err != nil {
+	query := meanOfMeansError(worstMeanRoundoff(s.Kernel, s.largestT()+1), s)
+	stream := s.pairwise(s.BurnIn, nil, factor.RowError(s.Constants.Lipschitz+query, query, updates))
+	stream.Factor, p.stream().factor = factor, factor
+	c, err := stream.Certify()
+	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrAssumption, i.Name, err)
 	}
-	if p.Noise, err = s.calibrate(p.Certificate); err != nil {
+	if p.Releases, err = s.calibrated(c); err != nil {
 		return nil, err
 	}
 	pr := s.Kernel.Problem()
-	_, noise := p.factor.PrefixNoise(updates)
-	noise *= p.Noise.NoiseNorm(s.coordinates())
+	last, noise := factor.PrefixNoise(updates)
+	noise *= p.Noise().NoiseNorm(s.coordinates())
 	gradient := s.Constants.Lipschitz + s.L2*pr.Radius
 	length := math.Sqrt(float64(updates) * gradient * (gradient + 2*noise))
 	eta := pr.Domain().Diameter() / length
-	p.eta = func(int) float64 { return eta }
+	p.stream().eta, p.stream().last = func(int) float64 { return eta }, last*eta
 	p.Schedule.Name = fmt.Sprintf("eta = ||C||/sqrt(T G~(G~ + 2 N)) = %.6g, G~ = G + alpha r, N = mean noise of a prefix sum = %.6g", eta, noise)
 	if s.Constants.Convex {
 		p.Regret = pr.Domain().Diameter() * length
@@ -104,7 +105,11 @@ type prefixState struct {
 	total     []float64               // S_b, a function of releases
 }
 
+// newPrefixState is nil without a factor.
 func newPrefixState(f *privacy.ToeplitzFactor, d int) *prefixState {
+	if f == nil {
+		return nil
+	}
 	return &prefixState{privacy.NewToeplitzFilter(f, d), privacy.NewToeplitzFilter(f, d), make([]float64, d)}
 }
 
@@ -114,12 +119,12 @@ func (o *Online) prefixSum() ([]float64, error) {
 	copy(o.sum, o.query)
 	s.gradients.AddPast(o.query, 1)
 	s.gradients.Push(o.sum)
-	if err := o.session.Release(o.query, o.plan.Certificate, o.plan.Noise); err != nil {
+	if err := o.session.Release(o.query, o.plan.Certificate(), o.plan.Noise()); err != nil {
 		return nil, err
 	}
 	s.noisy.AddPast(o.query, -1) // row b of C^-1 y: a noisy gradient
 	s.noisy.Push(o.query)
-	eta := o.plan.eta(o.updates)
+	eta := o.plan.stream().eta(o.updates)
 	shrink := 1 + eta*o.update.alpha*float64(o.updates)
 	for k, start := range o.update.domain.Start() {
 		s.total[k] += o.query[k]

@@ -47,7 +47,7 @@ func TestDPFTRLIsTheFactorisation(t *testing.T) {
 	var x, sums [][]float64
 	total, gradients := make([]float64, 2), make([]float64, 2)
 	w := make([]float64, 2)
-	eta, loss := p.eta(1), engine.Logistic{}
+	eta, loss := p.stream().eta(1), engine.Logistic{}
 	near := func(what string, b int, got, want []float64, within float64) {
 		for k := range got {
 			if !(math.Abs(got[k]-want[k]) <= within) {
@@ -99,8 +99,8 @@ func TestDPFTRLNoise(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		last, _ := prefix.factor.PrefixNoise(prefix.Schedule.Steps)
-		gain := fed.Noise.NoiseNorm(1) * math.Sqrt(float64(n-1)) / (prefix.Noise.NoiseNorm(1) * last)
+		last, _ := prefix.stream().factor.PrefixNoise(prefix.Schedule.Steps)
+		gain := fed.Noise().NoiseNorm(1) * math.Sqrt(float64(n-1)) / (prefix.Noise().NoiseNorm(1) * last)
 		if math.Abs(gain/want-1) > 0.003 {
 			t.Errorf("n = %d: %.4g times less noise, docs/theory.md#prefix-sums has %.4g", n, gain, want)
 		}

@@ -81,10 +81,10 @@ func (a DPGDC) Plan(s Spec) (*Plan, error) {
 func (s Spec) planOutput(i Info, schedule Schedule, c privacy.Certificate, paper privacy.Mechanism, theorem string) (*Plan, error) {
 	p := &Plan{
 		Algorithm: i.Name, Mode: s.Mode, Spec: s,
-		Schedule: schedule, Certificate: c,
-		GradientPairs: float64(schedule.Steps) * float64(s.Kernel.Problem().Pairs().Len()),
+		Schedule: schedule,
+		Work:     Work{}.Sum(schedule.Steps, s.Kernel.Problem().Pairs()),
 	}
-	if err := p.releasePlan(paper, theorem); err != nil {
+	if err := p.releasePlan(c, paper, theorem); err != nil {
 		return nil, err
 	}
 	p.Utility = s.outputUtility(s.descentUtility(schedule.Steps, schedule.Constant, schedule.Average), p.modelNoise())

@@ -35,7 +35,7 @@ func TestDPGDCNoise(t *testing.T) {
 	paper := plan(b, algorithms.Paper)
 	near("paper sigma", sigma(paper), 4*g*eta*steps/n*math.Sqrt(2*math.Log(1.25e5)))
 	pure := plan(privacy.Budget{Epsilon: 1}, algorithms.Paper)
-	near("paper Laplace scale", pure.Noise.(privacy.Laplace).Scale, 4*g*eta*steps/n*math.Sqrt(d))
+	near("paper Laplace scale", pure.Noise().(privacy.Laplace).Scale, 4*g*eta*steps/n*math.Sqrt(d))
 	for _, q := range []*algorithms.Plan{paper, pure} {
 		if !q.Guarantee.Claim.Holds {
 			t.Errorf("the claim is valid and is reported as %+v", q.Guarantee.Claim)

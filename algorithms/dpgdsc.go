@@ -105,7 +105,7 @@ func (DPGDSC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy
 // releaseProjected releases w with the plan's noise and projects the result,
 // which is post-processing.
 func releaseProjected(w []float64, p *Plan, s privacy.Session) ([]float64, error) {
-	if err := s.Release(w, p.Certificate, p.Noise); err != nil {
+	if err := s.Release(w, p.Certificate(), p.Noise()); err != nil {
 		return nil, err
 	}
 	return w, p.Spec.Kernel.Problem().Domain().Project(w, normAbove(w))

@@ -8,7 +8,9 @@ import (
 )
 
 // Relabel lets tests see what a paper's plan says about other noise.
-func Relabel(p *Plan, m privacy.Mechanism) error { return p.releasePlan(m, "a theorem") }
+func Relabel(p *Plan, m privacy.Mechanism) error {
+	return p.releasePlan(p.Certificate(), m, "a theorem")
+}
 
 // OldCheckpoint makes the text of a checkpoint of format 2 of one of the current format.
 func OldCheckpoint(text string, records *engine.Records) (string, error) {

@@ -133,10 +133,11 @@ func (p *Plan) Report() Report {
 		r.Facts = p.trainingFacts()
 	}
 	r.Facts = r.Facts.chosen(p.Choice)
+	p.Releases.table(&r.Facts)
 	for _, text := range r.AddSome("warnings", p.Warnings()).([]string) {
 		r.Line("warning", "%s", text)
 	}
-	for _, e := range p.Events {
+	for _, e := range p.Events() {
 		r.Events = append(r.Events, e.String())
 	}
 	return r

@@ -45,11 +45,11 @@ func TestReportsSurviveJSON(t *testing.T) {
 				t.Errorf("%s: %v: read back as\n%s\nwritten as\n%s", p.Algorithm, err, again, written)
 			}
 			for _, r := range []algorithms.Report{p.Report(), read} {
-				if r.Number("records") != 50 || r.Word("algorithm") != p.Algorithm || r.Word("records") != "" || r.Number("no such key") != 0 || r.Value("no such key") != nil || len(r.Events) != len(p.Events) {
+				if r.Number("records") != 50 || r.Word("algorithm") != p.Algorithm || r.Word("records") != "" || r.Number("no such key") != 0 || r.Value("no such key") != nil || len(r.Events) != len(p.Events()) {
 					t.Errorf("%s: the values are not found: %v records", p.Algorithm, r.Number("records"))
 				}
 			}
-			if text := p.Report().Text(); !strings.HasPrefix(text, "algorithm   "+p.Algorithm) || !strings.Contains(text, "\nguarantee   "+p.Guarantee.String()) {
+			if text := p.Report().Text(); !strings.HasPrefix(text, "releases    name ") || !strings.Contains(text, "\n            "+p.Releases[0].Name+" ") || !strings.Contains(text, "\nalgorithm   "+p.Algorithm) || !strings.Contains(text, "\nguarantee   "+p.Guarantee.String()) {
 				t.Errorf("%s: the text is\n%s", p.Algorithm, text)
 			}
 		}

@@ -36,16 +36,16 @@ func (a OnGIGA) Plan(s Spec) (*Plan, error) {
 	if err := checkStream(a.Info(), s, NoiseFedBack); err != nil {
 		return nil, err
 	}
-	p := newStreamPlan(a.Info(), s)
+	p := newStreamPlan(a.Info(), s, streamRule{release: (*Online).exact})
 	p.descend(0, true)
 	p.addUp()
-	p.Events, p.Guarantee = privacy.Exact("every iterate, exactly", revealsRecords)
+	p.PromiseNothing("every iterate, exactly", revealsRecords)
 	return p, nil
 }
 
 // exact makes a step and releases the iterate as it is.
 func (o *Online) exact() ([]float64, error) {
-	if err := o.update.apply(o.w, o.query, o.plan.eta(o.updates), 1); err != nil {
+	if err := o.update.apply(o.w, o.query, o.plan.stream().eta(o.updates), 1); err != nil {
 		return nil, err
 	}
 	if err := o.session.ReleaseExact(o.w); err != nil {
@@ -102,9 +102,9 @@ func (a OffGIGA) Plan(s Spec) (*Plan, error) {
 	}
 	p := &Plan{
 		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s, Schedule: schedule,
-		GradientPairs: float64(n) * float64(n-1) / 2,
+		Work: Work{Gradients: float64(n) * float64(n-1) / 2},
 	}
-	p.Events, p.Guarantee = privacy.Exact("exact iterate", revealsRecords)
+	p.PromiseNothing("exact iterate", revealsRecords)
 	return p, nil
 }
 

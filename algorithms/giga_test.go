@@ -44,7 +44,7 @@ func TestOffGIGAIsTheRecursion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, err := privacy.NewPublicSession(privacy.NewSeededSource(4), p.Events)
+	public, err := privacy.NewPublicSession(privacy.NewSeededSource(4), p.Events())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -142,13 +142,13 @@ func coverage(t *testing.T, p labelled, n, runs int, b privacy.Budget, second st
 	if err != nil {
 		t.Fatal(err)
 	}
-	rng, m := rand.New(rand.NewPCG(seed, 3)), plan.Moments
+	rng, m := rand.New(rand.NewPCG(seed, 3)), plan.Moments()
 	for run := range runs {
 		ev, err := plan.Spec.Kernel.Bind(draw(t, rng, n))
 		if err != nil {
 			t.Fatal(err)
 		}
-		session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed<<20+uint64(run)), plan.Events)
+		session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed<<20+uint64(run)), plan.Events())
 		if err != nil {
 			t.Fatal(err)
 		}

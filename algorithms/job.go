@@ -254,14 +254,14 @@ func (r *Result) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveS
 	case o.Public && o.Resume != "":
 		return nil, errors.New("algorithms: Options.Resume continues a charged run, but a run on public data is never charged; leave it out")
 	case o.Public:
-		r.Guarantee = privacy.Guarantee{Kind: privacy.Public, Released: g.Released}
+		r.Guarantee = PublicData(g.Released)
 		if p.Spec.PaperUnsound {
 			r.warn(PaperUnsound)
 		}
 		if g.Kind != privacy.None {
 			r.warn("the data were declared public: nothing was charged. On private data this run would be " + g.String())
 		}
-		return privacy.NewPublicSession(source, p.Events)
+		return privacy.NewPublicSession(source, p.Events())
 	case o.Ledger == nil:
 		return nil, errors.New("algorithms: a run on private data needs Options.Ledger (ledger.Open), or Public for public data")
 	}

@@ -64,8 +64,8 @@ func TestLossesThatAreNotSmoothOrNotConvex(t *testing.T) {
 					}
 				default:
 					applied++
-					if (plan.Moments == nil || plan.Moments.Gradients > 0) && !strings.Contains(plan.Certificate.Released(), "gradient") {
-						t.Errorf("%s, %s, %s releases %q with noise for a gradient", name, info.Name, mode, plan.Certificate.Released())
+					if (plan.Moments() == nil || plan.Moments().Gradients > 0) && !strings.Contains(plan.Certificate().Released(), "gradient") {
+						t.Errorf("%s, %s, %s releases %q with noise for a gradient", name, info.Name, mode, plan.Certificate().Released())
 					}
 				}
 			}

@@ -145,7 +145,7 @@ func (MomentMetric) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s p
 	if !ok {
 		return nil, fmt.Errorf("%w: moment-metric needs an evaluator of moments", ErrAssumption)
 	}
-	m, problem := p.Moments, p.Spec.Kernel.Problem()
+	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	n, d, R := float64(problem.N), problem.D, m.ClipRadius
 	first, last := p.Releases[0], p.Releases[1]
 	// The released sum; then n+, S+, S-, M+, M-.

@@ -48,7 +48,7 @@ func TestMomentMetricTrains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := p.Moments
+	m := p.Moments()
 	if s := p.Releases[1].Certificate.Sensitivity(); !(s > 2*m.ClipRadius && s < 2*m.ClipRadius*(1+1e-6)) {
 		t.Errorf("sensitivity %v, want 2 R = %v and rounding", s, 2*m.ClipRadius)
 	}
@@ -57,7 +57,7 @@ func TestMomentMetricTrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	train := func(ctx context.Context) ([]float64, error) {
-		session, err := privacy.NewPublicSession(privacy.NewSeededSource(5), p.Events)
+		session, err := privacy.NewPublicSession(privacy.NewSeededSource(5), p.Events())
 		if err != nil {
 			t.Fatal(err)
 		}

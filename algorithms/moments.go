@@ -107,7 +107,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	if !ok {
 		return nil, fmt.Errorf("%w: moments needs an evaluator of moments", ErrAssumption)
 	}
-	m, problem := p.Moments, p.Spec.Kernel.Problem()
+	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	n, d := float64(problem.N), problem.D
 	released, gradients := m.released(d), make([]float64, m.Steps*d)
 	// Without steps nothing is needed again after the last pass.

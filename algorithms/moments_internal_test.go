@@ -154,7 +154,7 @@ func TestMomentsResumeWithTheirOptions(t *testing.T) {
 		other := first
 		change(&other)
 		q, text := plan(other)
-		if !slices.Equal(q.Events, p.Events) {
+		if !slices.Equal(q.Events(), p.Events()) {
 			t.Errorf("another %s: other events", name)
 		}
 		if q.objective() == p.objective() || text == identity {

@@ -35,9 +35,9 @@ func noiseCoverage(t *testing.T, a Moments, n int, epsilon float64, change func(
 		t.Fatal(err)
 	}
 	claimed := *plan
-	claimed.Moments = new(MomentsPlan)
-	*claimed.Moments = *plan.Moments
-	change(claimed.Moments)
+	own := *plan.Moments()
+	claimed.own = &own
+	change(&own)
 	ev, err := plan.Spec.Kernel.Bind(p.draw(t, rand.New(rand.NewPCG(3, 3)), n))
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func noiseCoverage(t *testing.T, a Moments, n int, epsilon float64, change func(
 	var all [][]float64
 	mean := make([]float64, d)
 	for run := range runs {
-		session, err := privacy.NewPublicSession(privacy.NewSeededSource(uint64(7000+run)), plan.Events)
+		session, err := privacy.NewPublicSession(privacy.NewSeededSource(uint64(7000+run)), plan.Events())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func noiseCoverage(t *testing.T, a Moments, n int, epsilon float64, change func(
 		if run == 0 { // the same noise gives the same model without Blocks: they are post-processing
 			bare, again := a, privacy.NewSeededSource(7000)
 			bare.Blocks = nil
-			if session, err = privacy.NewPublicSession(again, plan.Events); err != nil {
+			if session, err = privacy.NewPublicSession(again, plan.Events()); err != nil {
 				t.Fatal(err)
 			}
 			if same, err := bare.Train(context.Background(), ev, &claimed, session, Tracker{}); err != nil || !slices.Equal(same, w[:d]) {

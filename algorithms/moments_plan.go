@@ -112,25 +112,53 @@ func momentsBackend(name string, s Spec) (engine.MomentsBackend, error) {
 	return backend, nil
 }
 
+// Moments are the releases of a plan of Moments, nil for other algorithms.
+func (p *Plan) Moments() *MomentsPlan {
+	m, _ := p.own.(*MomentsPlan)
+	return m
+}
+
+// record adds to a record of the plan what certificates rest on.
+func (m *MomentsPlan) record(r *planRecord) { r.ClipRadius = m.ClipRadius }
+
+// work is that of the passes.
+func (m *MomentsPlan) work(s Spec) Work {
+	problem := s.Kernel.Problem()
+	n, d := float64(problem.N), float64(problem.D)
+	w, each := Work{Passes: m.Passes}, nsRead*d+float64(m.Passes-1)*nsClip*d
+	if m.Passes == 1 {
+		each = nsClip * d
+	}
+	if m.Second == engine.FullSecond {
+		each += nsMoment * d * d
+		w.Seconds = nsEigen * 1e-9 * d * d * d
+	}
+	w.Seconds += each * 1e-9 * n
+	return w
+}
+
 // plan is the Plan of calibrated releases, by the kernel of s.
 func (m *MomentsPlan) plan(i Info, s Spec, rows Releases) (*Plan, error) {
 	p := &Plan{
-		Algorithm: i.Name, Mode: s.Mode, Spec: s, Moments: m,
+		Algorithm: i.Name, Mode: s.Mode, Spec: s, own: m, Work: m.work(s), Aim: Aim{Loss: "square", apart: "minimises the square loss, and its model is a direction"},
 		Schedule: Schedule{Name: "passes over the records", Steps: m.Passes},
+	}
+	if m.Classes {
+		p.Aim = Aim{Loss: "no loss", apart: "minimises no loss"}
 	}
 	return p, p.promiseMoments(rows, m.assumption()) // the constants of the loss are in no certificate
 }
 
 // promiseMoments fills in the rest of a plan by its releases; rests are assumptions about what their certificates rest on.
 func (p *Plan) promiseMoments(rows Releases, rests ...string) error {
-	s, m, problem, last := p.Spec, p.Moments, p.Spec.Kernel.Problem(), rows[len(rows)-1]
-	p.Certificate, p.Noise = last.Certificate, last.Noise
+	s, m, problem := p.Spec, p.Moments(), p.Spec.Kernel.Problem()
+	p.Releases, p.Aim.least = rows, leastMomentsSignal
 	// That of the signed sum, where a sum of the largest norm n R became the radius.
 	p.ModelNoise = problem.Radius * m.SumNoise * math.Sqrt(float64(problem.D)) / (float64(problem.N) * m.ClipRadius)
 	g := p.words("", rests[0])
 	g.Assumptions = append(g.Assumptions, rests[1:]...)
 	g.Released, g.Derivation = m.guarantee(rows, problem.ByPerson())
-	if err := p.PromiseReleases(s.Budget, problem.N, s.Provenance, g, rows); err != nil {
+	if err := p.Promise(s.Budget, problem.N, s.Provenance, g, rows); err != nil {
 		return err
 	}
 	p.Facts = p.momentsFacts()

@@ -6,10 +6,9 @@ import (
 	"dyad/engine"
 )
 
-// momentsFacts are the values of every plan, those of the releases, and lines about the
-// releases after that of the records.
+// momentsFacts are the values of every plan and those of moments, and lines about these after that of the records.
 func (p *Plan) momentsFacts() Facts {
-	f, m := p.trainingFacts(), p.Moments
+	f, m := p.trainingFacts(), p.Moments()
 	var own Facts
 	if m.Gradients > 0 {
 		f.lines = f.lines[:4] // and of the loss
@@ -35,9 +34,9 @@ func (p *Plan) momentsFacts() Facts {
 	return p.momentsReleases(f, own)
 }
 
-// momentsReleases adds the releases.
+// momentsReleases adds what is computed from the releases.
 func (p *Plan) momentsReleases(f, own Facts) Facts {
-	m := p.Moments
+	m := p.Moments()
 	passes, centre := fmt.Sprintf("%d passes", own.Add("passes", m.Passes)), "origin"
 	switch m.Passes {
 	case 1:
@@ -59,26 +58,6 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	if balance != 0.0 {
 		f.Line("", "share of positives %g, declared public", balance)
 	}
-	var releases []Facts
-	for i, x := range p.Releases {
-		var r Facts
-		norm := x.Noise.NoiseNorm(x.Coordinates)
-		numbers := "numbers"
-		if x.Coordinates == 1 {
-			numbers = "number"
-		}
-		if x.Name == gradientName {
-			numbers += fmt.Sprintf(", %d times", m.Gradients)
-		}
-		lines := f.lines
-		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g, including rounding error (relative %.2g), %s%s, total variance %.4g",
-			r.Add("name", x.Name), r.Add("coordinates", x.Coordinates), numbers, r.Add("share", x.Share), r.Add("sensitivity", x.Certificate.Sensitivity()),
-			r.Add("roundoff_share", x.Certificate.RoundoffShare()), r.Add("noise", x.Noise.String()), r.NoiseMultiplier(x.Noise, x.Certificate), r.Add("variance", norm*norm)) // of E ||Z||^2
-		releases = append(releases, r)
-		if i > len(p.Releases)-m.Gradients {
-			f.lines = lines // one line for all gradients
-		}
-	}
 	// Standard deviations of the noise of an entry of a sum (of the signed one over 1 + |b|) and
 	// of an isometric coordinate of the second moments, and the public part of the ridge.
 	if m.Classes {
@@ -97,7 +76,6 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	if steps != 0 {
 		f.Line("", "gradients of %d steps: %.6g an entry", steps, own.Add("step_noise", m.StepNoise))
 	}
-	own.Add("releases", releases)
 	f.Add("moments", own)
 	return f
 }

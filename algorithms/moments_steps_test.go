@@ -20,11 +20,11 @@ func TestMomentsStepsResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for save := range p.Moments.Passes {
+	for save := range p.Moments().Passes {
 		if save == 0 {
 			continue
 		}
-		for stop := save; stop < p.Moments.Passes; stop++ {
+		for stop := save; stop < p.Moments().Passes; stop++ {
 			if broken := newLab(t, a, p).resumeViolations(stop, save); len(broken) > 0 {
 				t.Errorf("stopped after pass %d, from the checkpoint of pass %d: broken promises %q", stop, save, broken)
 			}

@@ -300,7 +300,7 @@ func TestMomentsSpendTheBudget(t *testing.T) {
 			if a.StepShare > 0 && math.Abs(steps-a.StepShare) > 1e-12 || (steps > 0) != (a.Steps > 0) {
 				t.Errorf("options %d: the steps get %v", i, steps)
 			}
-			if passes := p.Moments.Passes - a.Steps; (passes == 1) != (a.Balance > 0 && a.Centre != nil) {
+			if passes := p.Moments().Passes - a.Steps; (passes == 1) != (a.Balance > 0 && a.Centre != nil) {
 				t.Errorf("options %d: %d passes", i, passes)
 			}
 		}

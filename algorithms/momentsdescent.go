@@ -76,7 +76,7 @@ func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan,
 	if !ok {
 		return nil, fmt.Errorf("%w: moments-descent needs an evaluator of moments and of gradients over moved records", ErrAssumption)
 	}
-	m, problem := p.Moments, p.Spec.Kernel.Problem()
+	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	released, w, errors := m.released(problem.D), make([]float64, problem.D), make([]float64, problem.D)
 	total := m.Passes + m.Gradients
 	done, err := t.Restore(nil, released.first, released.last, w, errors)
@@ -157,7 +157,7 @@ type marginModel struct {
 
 // newMarginModel is the model of released moments.
 func newMarginModel(ctx context.Context, p *Plan, r *releasedMoments) (*marginModel, error) {
-	m, problem := p.Moments, p.Spec.Kernel.Problem()
+	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	n, X, R := float64(problem.N), problem.Bounds.FeatureNorm, m.ClipRadius
 	basis, err := m.spectrum(ctx, r.second(), problem.D, n)
 	if err != nil {

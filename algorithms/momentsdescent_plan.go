@@ -71,9 +71,10 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	}
 	s.Kernel, m.Gradients = kernel, rule.Steps
 	p := &Plan{
-		Algorithm: name, Mode: s.Mode, Spec: s, Moments: m,
-		Schedule:      Schedule{Name: fmt.Sprintf("%d over the records for moments, then %d gradients", m.Passes, m.Gradients), Steps: m.Passes + m.Gradients},
-		GradientPairs: float64(m.Gradients) * float64(pairs.Len()),
+		Algorithm: name, Mode: s.Mode, Spec: s, own: m,
+		Schedule: Schedule{Name: fmt.Sprintf("%d over the records for moments, then %d gradients", m.Passes, m.Gradients), Steps: m.Passes + m.Gradients},
+		Work:     m.work(s).Sum(m.Gradients, pairs),
+		Aim:      Aim{apart: "starts at the model of moments and damps the noise of its gradients"},
 	}
 	return p, p.promiseMoments(rows, s.constants(), m.assumption())
 }

@@ -280,17 +280,17 @@ func TestMomentsDescentSpendsTheBudget(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, all, own := p.Moments, 0.0, 0.0
+			m, all, own := p.Moments(), 0.0, 0.0
 			for i, r := range p.Releases {
 				all += r.Share
 				if i >= len(p.Releases)-m.Gradients {
 					own += r.Share
 				}
 			}
-			if math.Abs(all-1) > 1e-12 || p.Guarantee.Epsilon > 1 || p.Guarantee.Epsilon < 1-1e-9 || len(p.Events) != len(p.Releases) {
+			if math.Abs(all-1) > 1e-12 || p.Guarantee.Epsilon > 1 || p.Guarantee.Epsilon < 1-1e-9 || len(p.Events()) != len(p.Releases) {
 				t.Errorf("n = %d: shares %v, epsilon %v", n, all, p.Guarantee.Epsilon)
 			}
-			if !(own >= 0.02-1e-12 && own <= 0.3 && own > before-1e-12) || m.Gradients > algorithms.MaxMomentsSteps || p.GradientPairs != float64(m.Gradients)*float64(n)*float64(n-1) {
+			if !(own >= 0.02-1e-12 && own <= 0.3 && own > before-1e-12) || m.Gradients > algorithms.MaxMomentsSteps || p.Work.Gradients != float64(m.Gradients)*float64(n)*float64(n-1) {
 				t.Errorf("n = %d: %d gradients with the share %v after %v", n, m.Gradients, own, before)
 			}
 			before = own
@@ -304,8 +304,8 @@ func TestMomentsDescentSpendsTheBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last := p.Releases[len(p.Releases)-1]; p.Moments.Gradients != 7 || math.Abs(last.Share-0.6/7) > 1e-12 {
-		t.Errorf("%d gradients, each with the share %v", p.Moments.Gradients, last.Share)
+	if last := p.Releases[len(p.Releases)-1]; p.Moments().Gradients != 7 || math.Abs(last.Share-0.6/7) > 1e-12 {
+		t.Errorf("%d gradients, each with the share %v", p.Moments().Gradients, last.Share)
 	}
 }
 

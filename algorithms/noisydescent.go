@@ -88,9 +88,8 @@ func (d noisyDescent) plan(s Spec, schedule Schedule, c privacy.Certificate, noi
 	}
 	p := &Plan{
 		Algorithm: d.name, Mode: s.Mode, Spec: s, Schedule: schedule,
-		Certificate: c, Noise: noise,
-		GradientPairs: steps * float64(d.pairs(s.Kernel.Problem()).Len()),
-		ModelNoise:    schedule.Constant * noise.NoiseNorm(s.coordinates()) * math.Sqrt(walk),
+		Work:       Work{}.Sum(schedule.Steps, d.pairs(s.Kernel.Problem())),
+		ModelNoise: schedule.Constant * noise.NoiseNorm(s.coordinates()) * math.Sqrt(walk),
 	}
 	switch {
 	case d.Update == adam:
@@ -98,7 +97,7 @@ func (d noisyDescent) plan(s Spec, schedule Schedule, c privacy.Certificate, noi
 	case d.Optimizer == (Optimizer{}):
 		p.Utility = s.noisyUtility(schedule.Steps, schedule.Constant, noise.NoiseNorm(s.coordinates()), d.average)
 	}
-	return p, p.account(theorem, p.release(schedule.Steps))
+	return p, p.account(theorem, s.release(c, noise, schedule.Steps))
 }
 
 // train runs the descent. Only released gradients enter the iterates.
@@ -119,7 +118,7 @@ func (d noisyDescent) train(ctx context.Context, ev engine.Evaluator, p *Plan, s
 		copy(total, w)
 	}
 	count := float64(pairs.Len())
-	o, from := d.Optimizer.start(len(w), p.Noise), d.tailStart(p.Schedule.Steps)
+	o, from := d.Optimizer.start(len(w), p.Noise()), d.tailStart(p.Schedule.Steps)
 	state := append([][]float64{w, total}, o.vectors()...)
 	done, err := t.Restore(nil, state...)
 	if err != nil {
@@ -137,7 +136,7 @@ func (d noisyDescent) train(ctx context.Context, ev engine.Evaluator, p *Plan, s
 		for k := range gradient {
 			gradient[k] /= count
 		}
-		if err := s.Release(gradient, p.Certificate, p.Noise); err != nil {
+		if err := s.Release(gradient, p.Certificate(), p.Noise()); err != nil {
 			return nil, err
 		}
 		for k := range w {

@@ -26,7 +26,7 @@ func TestGradientPerturbationPlan(t *testing.T) {
 	if got := sigma(p); math.Abs(got-want) > 1e-5*want {
 		t.Errorf("sigma %.8g, want %.8g", got, want)
 	}
-	if e := p.Events[0].(account.RepeatedEvent); e.Count != 100 || p.Guarantee.Epsilon > 1 || p.Guarantee.Epsilon < 1-1e-9 {
+	if e := p.Events()[0].(account.RepeatedEvent); e.Count != 100 || p.Guarantee.Epsilon > 1 || p.Guarantee.Epsilon < 1-1e-9 {
 		t.Errorf("event %v, guarantee %v", e, p.Guarantee)
 	}
 	rough := s
@@ -81,5 +81,5 @@ func (sumReleased) Train(ctx context.Context, ev engine.Evaluator, p *algorithms
 	if err := ev.GradSum(ctx, g, make([]float64, problem.D), problem.Pairs()); err != nil {
 		return nil, err
 	}
-	return g, s.Release(g, p.Certificate, p.Noise)
+	return g, s.Release(g, p.Certificate(), p.Noise())
 }

@@ -71,10 +71,10 @@ func (o onePass) plan(s Spec) (*Plan, error) {
 	}
 	p := &Plan{
 		Algorithm: o.info.Name, Mode: s.Mode, Spec: s,
-		Schedule: schedule, Certificate: certificate,
-		GradientPairs: float64(n) * float64(n-1) / 2,
+		Schedule: schedule,
+		Work:     Work{Gradients: float64(n) * float64(n-1) / 2},
 	}
-	return p, p.releasePlan(privacy.Gaussian{Sigma: sigma}, o.theorem)
+	return p, p.releasePlan(certificate, privacy.Gaussian{Sigma: sigma}, o.theorem)
 }
 
 // paperSchedule is [Huai20] Algorithm 3 line 3-7. It refuses when the burn-in

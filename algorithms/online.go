@@ -1,6 +1,7 @@
 package algorithms
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -111,19 +112,45 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 	return s, err
 }
 
+// streamRule is what an online algorithm does at an update.
+type streamRule struct {
+	reading Reading
+	says    string                  // the reading in reports; "" where there is no other
+	secret  bool                    // a saved state holds noiseless functions of all records, not only those of the buffer
+	eta     func(b int) float64     // step size of update b = 1, 2, ...
+	last    float64                 // norm of the noise in the last iterate over that of a release; 0: all steps are a random walk
+	factor  *privacy.ToeplitzFactor // of prefix sums; nil without
+	centre  int                     // numbers of the centre that the state keeps
+	start   func(*Online) error     // draws the start; nil: that of the domain
+	release func(*Online) ([]float64, error)
+}
+
+// stream is the rule of a stream; nil for records that are all there.
+func (p *Plan) stream() *streamRule {
+	r, _ := p.own.(*streamRule)
+	return r
+}
+
+// Reading is how the algorithm of a stream is read.
+func (p *Plan) Reading() Reading { return p.stream().reading }
+
 // SecretState says that a saved state holds noiseless functions of all records, not
 // only those of the buffer.
-func (p *Plan) SecretState() bool { return p.Reading == SecretState || p.factor != nil }
+func (p *Plan) SecretState() bool { return p.stream().secret }
+
+// largestT is the most pairs of one record with earlier ones.
+func (o StreamOptions) largestT() int {
+	if o.Buffer > 0 {
+		return min(o.Horizon-1, o.Buffer)
+	}
+	return o.Horizon - 1
+}
 
 // newStreamPlan is a plan without step sizes, noise and guarantee. Every update makes one
 // release.
-func newStreamPlan(i Info, s Spec) *Plan {
-	p := &Plan{Algorithm: i.Name, Mode: s.Mode, Spec: s}
+func newStreamPlan(i Info, s Spec, rule streamRule) *Plan {
+	p := &Plan{Algorithm: i.Name, Mode: s.Mode, Spec: s, own: &rule}
 	p.Schedule.Steps, p.Schedule.BurnIn = (s.Horizon-s.BurnIn)/s.Batch, s.BurnIn
-	p.largestT = s.Horizon - 1
-	if s.Buffer > 0 {
-		p.largestT = min(p.largestT, s.Buffer)
-	}
 	return p
 }
 
@@ -154,17 +181,16 @@ func checkStream(i Info, s Spec, r Reading) error {
 
 // planFedBack is reading B: w_b = Pi_C[w_(b-1) - eta_b (q_b + noise + alpha w_(b-1))].
 func planFedBack(i Info, s Spec, decay bool) (*Plan, error) {
-	p := newStreamPlan(i, s)
-	mean := worstMeanRoundoff(s.Kernel, p.largestT+1)
+	p := newStreamPlan(i, s, streamRule{says: NoiseFedBack.String(), release: (*Online).fedBack})
+	mean := worstMeanRoundoff(s.Kernel, s.largestT()+1)
 	c, err := s.pairwise(s.BurnIn, nil, meanOfMeansError(mean, s)).Certify()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrAssumption, i.Name, err)
 	}
-	p.Certificate = c
-	if p.Noise, err = s.calibrate(c); err != nil {
+	if p.Releases, err = s.calibrated(c); err != nil {
 		return nil, err
 	}
-	p.descend(p.Noise.NoiseNorm(s.coordinates()), decay)
+	p.descend(p.Noise().NoiseNorm(s.coordinates()), decay)
 	return p, p.finish("noise is fed back: what is released at each update is one noisy mean gradient, and everything else follows from it", nil)
 }
 
@@ -187,7 +213,7 @@ func (p *Plan) descend(noise float64, decay bool) {
 		size = "B = G + alpha r"
 	}
 	p.Schedule.Name = fmt.Sprintf("eta_b = %s, %s", rule, size)
-	p.eta = func(b int) float64 {
+	p.stream().eta = func(b int) float64 {
 		eta := diameter / (gradient * math.Sqrt(float64(b)))
 		if alpha > 0 {
 			eta = min(eta, 1/(alpha*float64(b)))
@@ -218,8 +244,8 @@ func meanOfMeansError(rho float64, s Spec) float64 {
 
 // planSecret is reading A with step sizes eta[2..n] (docs/theory.md#stream-outputs).
 func planSecret(i Info, s Spec, rule string, eta []float64) (*Plan, error) {
-	p := newStreamPlan(i, s)
-	p.Reading, p.Schedule.Name = SecretState, rule
+	p := newStreamPlan(i, s, streamRule{reading: SecretState, says: SecretState.String(), secret: true, eta: func(b int) float64 { return eta[b+1] }})
+	p.Schedule.Name = rule
 	mean := worstMeanRoundoff(s.Kernel, s.Horizon)
 	u := s.newUpdate(mean)
 	rho := make([]float64, len(eta))
@@ -232,23 +258,23 @@ func planSecret(i Info, s Spec, rule string, eta []float64) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrAssumption, i.Name, err)
 	}
-	p.Certificate, p.scale = c, scale[1:]
-	if p.Noise, err = s.calibrate(c); err != nil {
+	if p.Releases, err = s.calibrated(c); err != nil {
 		return nil, err
 	}
-	p.eta = func(b int) float64 { return eta[b+1] }
+	p.stream().last = scale[p.Schedule.Steps+1]
+	p.stream().release = func(o *Online) ([]float64, error) { return o.secret(scale[o.updates+1]) }
 	return p, p.finish("the noiseless iterate is secret: it is never released, and a saved state of the stream must be kept as private as the records", nil)
 }
 
-// finish fills in events, guarantee and what the updates add up to.
+// finish fills in the guarantee of the releases, and what the updates add up to.
 func (p *Plan) finish(assumption string, claim *privacy.Claim) error {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
 	p.addUp()
-	g := s.StreamUnit().Guarantee(fmt.Sprintf("%s, up to %d of them, with Gaussian noise", p.Certificate.Released(), p.Schedule.Steps), "",
+	g := s.StreamUnit().Guarantee(fmt.Sprintf("%s, up to %d of them, with Gaussian noise", p.Certificate().Released(), p.Schedule.Steps), "",
 		fmt.Sprintf("public: at most n = %d records and when they arrive, batch %d, burn-in %d, %s, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema and all options; every row was projected to R", s.Horizon, s.Batch, s.BurnIn, s.bufferText(), pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
 		s.constants(), assumption)
 	g.Claim, g.Warnings = claim, s.unsoundWarning()
-	return p.PromiseReleases(s.Budget, s.Horizon, s.Provenance, g, Releases{p.release(1)})
+	return p.Promise(s.Budget, s.Horizon, s.Provenance, g, p.Releases)
 }
 
 // addUp fills in the sums over all updates: of step sizes, of pairs, and of the noise in
@@ -257,27 +283,17 @@ func (p *Plan) addUp() {
 	s := p.Spec
 	var squares float64
 	for b := 1; b <= p.Schedule.Steps; b++ {
-		eta := p.eta(b)
+		eta := p.stream().eta(b)
 		p.Schedule.TotalStep += eta
 		squares += eta * eta
 		for t := s.BurnIn + (b-1)*s.Batch + 1; t <= s.BurnIn+b*s.Batch; t++ {
-			p.GradientPairs += float64(s.partners(t))
+			p.Work.Gradients += float64(s.partners(t))
 		}
 	}
-	if p.Noise == nil {
+	if p.Noise() == nil {
 		return
 	}
-	last := math.Sqrt(squares) // a random walk
-	switch {
-	case p.factor != nil:
-		last, _ = p.factor.PrefixNoise(p.Schedule.Steps)
-		last *= p.eta(1)
-	case p.printed:
-		last = 2 / (s.L2 * float64(s.Horizon))
-	case p.Reading == SecretState:
-		last = p.scale[p.Schedule.Steps]
-	}
-	p.ModelNoise = p.Noise.NoiseNorm(s.coordinates()) * last
+	p.ModelNoise = p.Noise().NoiseNorm(s.coordinates()) * cmp.Or(p.stream().last, math.Sqrt(squares))
 }
 
 // bufferText says which records a new one is paired with.

@@ -46,21 +46,12 @@ type Online struct {
 // NewStream starts a stream whose releases go through s. The plan must have been
 // charged (ledger.Ledger.Begin with its Events), or s be a session on public data.
 func NewStream(p *Plan, s privacy.Session) (*Online, error) {
-	if p.eta == nil {
+	if p.stream() == nil {
 		return nil, fmt.Errorf("algorithms: the plan of %s is for records that are all there; plan one of StreamCatalog", p.Algorithm)
 	}
 	o := newOnline(p, s)
-	if p.printed {
-		radius := p.Spec.Kernel.Problem().Radius
-		if p.centred {
-			o.centre = make([]float64, len(o.w))
-			s.UniformBall(o.centre, radius)
-			if err := o.update.domain.Project(o.centre, radius*(1+0x1p-40)); err != nil {
-				return nil, err
-			}
-		}
-		s.UniformBall(o.w, radius) // w_T1; those before it are random too
-		if err := o.update.domain.Project(o.w, radius*(1+0x1p-40)); err != nil {
+	if p.stream().start != nil {
+		if err := p.stream().start(o); err != nil {
 			return nil, err
 		}
 	}
@@ -68,10 +59,26 @@ func NewStream(p *Plan, s privacy.Session) (*Online, error) {
 	return o, nil
 }
 
+// startPrinted draws w_0, where the objective is centred there, and w_T1; those in between are random too.
+func (o *Online) startPrinted() error {
+	o.centre = make([]float64, o.plan.stream().centre)
+	for _, w := range [][]float64{o.centre, o.w} {
+		if len(w) == 0 {
+			continue
+		}
+		radius := o.plan.Spec.Kernel.Problem().Radius
+		o.session.UniformBall(w, radius)
+		if err := o.update.domain.Project(w, radius*(1+0x1p-40)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func newOnline(p *Plan, s privacy.Session) *Online {
 	pr := p.Spec.Kernel.Problem()
 	o := &Online{plan: p, session: s, rows: pr.N, cap: p.Spec.Buffer}
-	o.update = p.Spec.newUpdate(worstMeanRoundoff(p.Spec.Kernel, p.largestT+1))
+	o.update = p.Spec.newUpdate(worstMeanRoundoff(p.Spec.Kernel, p.Spec.largestT()+1))
 	if o.cap == 0 {
 		o.cap = p.Spec.Horizon
 	}
@@ -79,9 +86,7 @@ func newOnline(p *Plan, s privacy.Session) *Online {
 	o.x, o.y = make([]float64, pr.N*pr.D), make([]float64, pr.N)
 	o.sum, o.query = make([]float64, len(o.w)), make([]float64, len(o.w))
 	o.released, o.played = make([]float64, len(o.w)), make([]float64, len(o.w))
-	if p.factor != nil {
-		o.prefix = newPrefixState(p.factor, len(o.w))
-	}
+	o.prefix = newPrefixState(p.stream().factor, len(o.w))
 	return o
 }
 
@@ -255,7 +260,7 @@ func (o *Online) finishBatch(ctx context.Context) ([]float64, error) {
 	}
 	o.fresh = o.fresh[:0]
 	o.updates++
-	w, err := o.release()
+	w, err := p.stream().release(o)
 	if err != nil {
 		return nil, err
 	}
@@ -266,27 +271,12 @@ func (o *Online) finishBatch(ctx context.Context) ([]float64, error) {
 	return w, nil
 }
 
-// release makes the update by the query and returns what is released.
-func (o *Online) release() ([]float64, error) {
-	switch p := o.plan; {
-	case p.Spec.Mode == NonPrivate:
-		return o.exact()
-	case p.factor != nil:
-		return o.prefixSum()
-	case p.printed:
-		return o.printed()
-	case p.Reading == SecretState:
-		return o.secret()
-	}
-	return o.fedBack()
-}
-
 // fedBack releases the gradient and makes a step from it.
 func (o *Online) fedBack() ([]float64, error) {
-	if err := o.session.Release(o.query, o.plan.Certificate, o.plan.Noise); err != nil {
+	if err := o.session.Release(o.query, o.plan.Certificate(), o.plan.Noise()); err != nil {
 		return nil, err
 	}
-	eta := o.plan.eta(o.updates)
+	eta := o.plan.stream().eta(o.updates)
 	for k := range o.w {
 		o.w[k] -= eta * (o.query[k] + o.update.alpha*o.w[k])
 	}
@@ -307,16 +297,15 @@ func (o *Online) publish(w []float64) ([]float64, error) {
 
 // secret makes a noiseless step and releases a noisy copy of the iterate: state and
 // output are two variables.
-func (o *Online) secret() ([]float64, error) {
-	if err := o.update.apply(o.w, o.query, o.plan.eta(o.updates), 1); err != nil {
+func (o *Online) secret(scale float64) ([]float64, error) {
+	if err := o.update.apply(o.w, o.query, o.plan.stream().eta(o.updates), 1); err != nil {
 		return nil, err
 	}
-	scale := o.plan.scale[o.updates]
 	out := make([]float64, len(o.w))
 	for k := range out {
 		out[k] = o.w[k] / scale
 	}
-	if err := o.session.Release(out, o.plan.Certificate, o.plan.Noise); err != nil {
+	if err := o.session.Release(out, o.plan.Certificate(), o.plan.Noise()); err != nil {
 		return nil, err
 	}
 	for k := range out {
@@ -327,21 +316,19 @@ func (o *Online) secret() ([]float64, error) {
 
 // printed is [Huai20] Algorithm 1, lines 10 to 13.
 func (o *Online) printed() ([]float64, error) {
-	if o.centre != nil {
-		for k := range o.query {
-			o.query[k] -= o.update.alpha * o.centre[k]
-		}
+	for k, v := range o.centre {
+		o.query[k] -= o.update.alpha * v
 	}
 	u := o.update
 	u.lipschitz += u.alpha * u.radius
-	if err := u.apply(o.w, o.query, o.plan.eta(o.updates), 1); err != nil {
+	if err := u.apply(o.w, o.query, o.plan.stream().eta(o.updates), 1); err != nil {
 		return nil, err
 	}
 	unit := u.alpha * float64(o.count) / 2
 	for k := range o.w {
 		o.w[k] *= unit
 	}
-	if err := o.session.Release(o.w, o.plan.Certificate, o.plan.Noise); err != nil {
+	if err := o.session.Release(o.w, o.plan.Certificate(), o.plan.Noise()); err != nil {
 		return nil, err
 	}
 	for k := range o.w {

@@ -57,7 +57,7 @@ type StreamState struct {
 
 // event is the plan's event, or zero for a plan without noise.
 func (p *Plan) event() account.StreamEvent {
-	e, _ := p.Events[0].(account.StreamEvent)
+	e, _ := p.Events()[0].(account.StreamEvent)
 	return e
 }
 
@@ -83,7 +83,7 @@ func streamPosition(releases int, released, played []float64) ledger.StreamPosit
 // crash between the two from losing the run.
 func (p *Plan) Start(run string) *StreamState {
 	return &StreamState{
-		Format: streamFormat, Algorithm: p.Algorithm, Reading: p.Reading.String(),
+		Format: streamFormat, Algorithm: p.Algorithm, Reading: p.Reading().String(),
 		Event: p.event(), Options: p.Spec.StreamOptions,
 		Objective: p.objective(), Run: run,
 	}
@@ -135,7 +135,7 @@ func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, erro
 	}
 	spec := p.Spec
 	switch {
-	case state.Algorithm != p.Algorithm || state.Reading != p.Reading.String():
+	case state.Algorithm != p.Algorithm || state.Reading != p.Reading().String():
 		return nil, refuse("another algorithm")
 	case state.Options != spec.StreamOptions:
 		return nil, refuse("another horizon, batch, buffer or burn-in")
@@ -169,7 +169,7 @@ func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, erro
 	}
 	if len(state.W) != len(o.w) || len(state.Released) != len(o.w) || len(state.Played) != len(o.w) ||
 		len(state.Gradients) != prefix || len(state.Noisy) != prefix || prefix > 0 && len(state.Total) != len(o.w) || prefix == 0 && len(state.Total) > 0 ||
-		p.centred != (len(state.Centre) > 0) || p.centred && len(state.Centre) != len(o.w) ||
+		len(state.Centre) != p.stream().centre ||
 		!finite(state.W) || !finite(state.Centre) || !finite(state.Released) || !finite(state.Played) ||
 		!finite(state.Gradients) || !finite(state.Noisy) || !finite(state.Total) || !finite(state.X) || !finite(state.Y) ||
 		state.Count < 0 || state.Count > spec.Horizon || state.Updates != updates || len(state.Fresh) != fresh ||
@@ -207,9 +207,6 @@ func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, erro
 		copy(o.prefix.noisy.Memory, state.Noisy)
 		copy(o.prefix.total, state.Total)
 	}
-	if p.centred {
-		o.centre = slices.Clone(state.Centre)
-	}
-	o.held, o.fresh = slices.Clone(state.Held), slices.Clone(state.Fresh)
+	o.centre, o.held, o.fresh = slices.Clone(state.Centre), slices.Clone(state.Held), slices.Clone(state.Fresh)
 	return o, nil
 }

@@ -35,7 +35,7 @@ func streamRecord(t int) ([]float64, float64) {
 
 func openStream(t testing.TB, p *Plan, seed uint64) *privacy.LiveSession {
 	t.Helper()
-	s, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events)
+	s, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestStreamNoiseDoesNotGrowWithTheHorizon(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sigma[i] = p.Noise.(privacy.Gaussian).Sigma
+		sigma[i] = p.Noise().(privacy.Gaussian).Sigma
 		want := p.Spec.Constants.PairDiameter * math.Sqrt(math.Pi*math.Pi/6) / account.GDPMu(1, 1e-5)
 		if !(sigma[i] <= want*(1+1e-6)) || sigma[i] < 0.99*want {
 			t.Errorf("n = %d: sigma %v, want just below %v", n, sigma[i], want)

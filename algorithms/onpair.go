@@ -108,7 +108,7 @@ func (a OnPairC) Plan(s Spec) (*Plan, error) {
 			return fmt.Sprintf("with alpha = c/sqrt(n) it never takes a step unless c > 4(L+alpha) = %.6g, here c = %.6g", 4*smooth, c)
 		})
 		if p != nil {
-			p.centred = true
+			p.stream().centre = s.coordinates()
 		}
 		return p, err
 	}
@@ -142,14 +142,13 @@ func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string, reme
 	}
 	s.BurnIn = int(burn)
 	sigma := lipschitz * math.Sqrt(8*float64(n-s.BurnIn)) / root
-	p := newStreamPlan(i, s)
-	p.printed, p.Noise = true, privacy.Gaussian{Sigma: sigma}
+	p := newStreamPlan(i, s, streamRule{says: NoiseFedBack.String(), last: 2 / (alpha * float64(n)), start: (*Online).startPrinted, release: (*Online).printed})
 	p.Schedule.Name = s.unsoundly("paper: eta_t = (t-1)/(t-2) 2/(alpha t) after burn-in T1 = max(ceil(16 L^2/alpha^2), 7)",
 		"eta_t = (t-1)/(t-2) 2/(alpha t) from t = 3 on, without the paper's burn-in")
 	mean := worstMeanRoundoff(s.Kernel, n)
 	u := s.newUpdate(mean)
 	u.lipschitz += alpha * u.radius // of OnPairC's term alpha (w - w_0)
-	p.eta = func(b int) float64 {
+	p.stream().eta = func(b int) float64 {
 		t := float64(s.BurnIn + b)
 		return (t - 1) / (t - 2) * 2 / (alpha * t)
 	}
@@ -163,14 +162,15 @@ func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string, reme
 		if b > 0 {
 			weights[b] = min(weights[b], weights[b-1])
 		}
-		eta := p.eta(b + 1)
+		eta := p.stream().eta(b + 1)
 		update := eta*(mean+4*0x1p-53*u.lipschitz) + u.roundoff(eta)
 		rho = max(rho, (update+0x1p-52*u.radius)*alpha*t/2*(1+0x1p-40))
 	}
-	var err error
-	if p.Certificate, err = s.pairwise(s.BurnIn, weights, rho).Certify(); err != nil {
+	c, err := s.pairwise(s.BurnIn, weights, rho).Certify()
+	if err != nil {
 		return nil, err
 	}
+	p.Releases = Releases{s.release(c, privacy.Gaussian{Sigma: sigma}, 1)}
 	return p, p.finish("noise is fed back, as printed in line 13", &privacy.Claim{
 		Source: theorem, Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta, Sigma: 2 * sigma / (alpha * float64(n)),
 	})

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"dyad/privacy"
-	"dyad/privacy/account"
 	"dyad/privacy/ledger"
 )
 
@@ -15,14 +14,11 @@ import (
 // can be printed and charged before any data is read. It is the same for every kind of
 // run; packages with specifications of their own embed it (pairs, local).
 type Plan struct {
-	Algorithm   string
-	Choice      string // why auto chose it; "" if it was named
-	Mode        Mode
-	Certificate privacy.Certificate // zero if there is no noise
-	Noise       privacy.Mechanism   // of one release; nil if there is none
-	Releases    Releases            // that Events and Guarantee follow from; nil without noise
-	Events      []account.Event     // everything that is released
-	Guarantee   privacy.Guarantee
+	Algorithm string
+	Choice    string // why auto chose it; "" if it was named
+	Mode      Mode
+	Releases  Releases // everything that is released, from which the guarantee follows
+	Guarantee privacy.Guarantee
 	// Facts are what reports say besides; empty for those that Report makes from Spec and
 	// Schedule.
 	Facts Facts
@@ -36,39 +32,22 @@ type Plan struct {
 	// Spec and what follows are of batch and online algorithms.
 	Spec     Spec
 	Schedule Schedule
-	// GradientPairs is the number of ordered pairs whose gradients are summed,
-	// over the whole run.
-	GradientPairs float64
+	Work     Work
+	Aim      Aim
 	// ModelNoise is the root mean square norm of the noise that reaches the
 	// model, projections aside; 0 means that of Noise.
 	ModelNoise float64
 
-	// Moments are the releases of a plan of Moments, nil for other algorithms.
-	Moments *MomentsPlan
-
 	// Utility is the proved utility bound, if a theorem gives one.
 	Utility Utility
 
-	// Parts are those of a run that releases once for each of several disjoint
-	// sets of records; nil for other runs. Certificate and Noise are then those of
-	// part number Costliest, from 1: the first that costs as much as any, up to
-	// rounding.
-	Parts     []Part
-	Costliest int
-
-	// Reading and what follows are of online algorithms.
-	Reading Reading
 	// Regret bounds, over the noise, the expected sum over the updates of the
 	// losses at the iterates minus that at any fixed w of C, each loss the mean over
 	// the pairs of the update plus alpha/2 ||w||^2 (convex losses); 0 if no bound is
 	// known.
-	Regret   float64
-	factor   *privacy.ToeplitzFactor // of DPFTRL, nil for others
-	eta      func(b int) float64     // step size of update b = 1, 2, ...
-	scale    []float64               // SecretState: of release b
-	centred  bool                    // OnPairC as printed: alpha/2 ||w - w_0||^2
-	printed  bool                    // Algorithm 1 literally
-	largestT int                     // most pairs of one record
+	Regret float64
+	// own is what the algorithm keeps for its training: *MomentsPlan, *streamRule.
+	own any
 }
 
 // modelNoise is the root mean square norm of the noise in the model.
@@ -76,16 +55,21 @@ func (p *Plan) modelNoise() float64 {
 	if p.ModelNoise != 0 {
 		return p.ModelNoise
 	}
-	return p.Noise.NoiseNorm(p.Spec.coordinates())
+	return p.Noise().NoiseNorm(p.Spec.coordinates())
 }
 
-// Part is a part of a run on records of its own: an epoch of DPEGD.
-type Part struct {
-	Records     int
-	Steps       int
-	StepSize    float64
-	Certificate privacy.Certificate
-	Noise       privacy.Mechanism
+// Epoch is the part of a run on records of its own.
+type Epoch struct {
+	Records  int
+	Steps    int
+	StepSize float64
+}
+
+// Aim is what a run is after, where that is not the loss of its Spec.
+type Aim struct {
+	Loss  string  // "" for that of Spec, the name of the one that is minimised whatever Spec says, or "no loss"
+	apart string  // why its noise does not compare with that of other algorithms; "" if it does
+	least float64 // n mu/sqrt d that it needs for linear scores that are better than chance; 0: not known
 }
 
 // Schedule are the steps of a run.
@@ -100,6 +84,8 @@ type Schedule struct {
 	BurnIn int
 	// TotalStep is the sum of the step sizes.
 	TotalStep float64 `json:"Path"` // the name in checkpoints
+	// Epochs are those of a run that releases once for each of several disjoint sets of records; nil for other runs.
+	Epochs []Epoch `json:"-"`
 	// Average releases the average iterate instead of the last one.
 	Average bool
 	// Update says how gradients become steps (Optimizer); "" is plain descent with equal steps.
@@ -145,42 +131,44 @@ func (s Spec) largestStep() float64 {
 	return 2 / (s.Constants.Smoothness + 2*s.L2) * (1 - 0x1p-50)
 }
 
-// releasePlan fills in noise, events and guarantee of one release with
-// certificate p.Certificate. In Certified mode the noise is calibrated: Gaussian,
+// releasePlan fills in release and guarantee of a plan of one certificate. In Certified mode the noise is calibrated: Gaussian,
 // or K-norm noise if delta is 0. In Paper mode it is the paper's, whose theorem
 // claims the budget; the guarantee is what the certificate proves for it.
-func (p *Plan) releasePlan(paper privacy.Mechanism, theorem string) error {
-	p.Noise = paper
-	if p.Mode == Certified {
-		var err error
-		if p.Noise, err = p.Spec.calibrate(p.Certificate); err != nil {
-			return err
-		}
+func (p *Plan) releasePlan(c privacy.Certificate, noise privacy.Mechanism, theorem string) error {
+	if p.Mode != Certified {
+		return p.account(theorem, p.Spec.release(c, noise, 1))
 	}
-	return p.account(theorem, p.release(1))
+	rows, err := p.Spec.calibrated(c)
+	if err != nil {
+		return err
+	}
+	return p.account(theorem, rows...)
 }
 
-// release is the row of releases with the certificate and the noise of p, made a number of times.
-func (p *Plan) release(times int) Release {
-	return Release{Name: p.Certificate.Released(), Coordinates: p.Spec.coordinates(), Times: times, Share: 1 / float64(times), Certificate: p.Certificate, Noise: p.Noise}
+// release is the row of a parameter, or of a gradient, that is released a number of times.
+func (s Spec) release(c privacy.Certificate, noise privacy.Mechanism, times int) Release {
+	return Release{Name: c.Released(), Coordinates: s.coordinates(), Times: times, Share: 1 / float64(times), Certificate: c, Noise: noise}
 }
 
-// account fills in the guarantee of a release. In Paper mode it is what it provably gives, next to the claim of the
+// account fills in the guarantee of releases. In Paper mode it is what they provably give, next to the claim of the
 // theorem, the budget.
-func (p *Plan) account(theorem string, r Release) error {
-	return p.PromiseReleases(p.Spec.Budget, p.Spec.Kernel.Problem().N, p.Spec.Provenance, p.words(theorem, p.Spec.constants()), Releases{r})
+func (p *Plan) account(theorem string, rows ...Release) error {
+	p.Releases, p.Aim.least = rows, leastDescentSignal
+	return p.Promise(p.Spec.Budget, p.Spec.Kernel.Problem().N, p.Spec.Provenance, p.words(theorem, p.Spec.constants()), rows)
 }
 
-// PromiseOneRecord fills in Releases, Events and Guarantee of a plan in Certified mode, for replacing one
-// record or person, in the words of the catalogue's algorithms: what has the certificate p.Certificate is released
-// with the noise p.Noise a number of times. It is for algorithms of other packages.
-func (p *Plan) PromiseOneRecord(times int) error { return p.account("", p.release(times)) }
+// PromiseOneRecord fills in Releases and Guarantee of a plan in Certified mode, for replacing one
+// record or person, in the words of the catalogue's algorithms: what has the certificate is released
+// with the noise a number of times. It is for algorithms of other packages.
+func (p *Plan) PromiseOneRecord(c privacy.Certificate, noise privacy.Mechanism, times int) error {
+	return p.account("", p.Spec.release(c, noise, times))
+}
 
 // words are what the guarantee of one record or one person (docs/theory.md#persons) says
 // besides numbers; rests is the assumption about what the certificates rest on.
 func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
-	g := s.Records(pr.PersonRows).Guarantee(p.Certificate.Released()+" with "+p.Noise.Name()+" noise", "",
+	g := s.Records(pr.PersonRows).Guarantee(p.Certificate().Released()+" with "+p.Noise().Name()+" noise", "",
 		fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema (ranges, categories) and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
 		rests)
 	if len(pr.Groups) > 0 {
@@ -189,7 +177,7 @@ func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	g.Warnings = s.unsoundWarning()
 	if s.Mode == Paper {
 		g.Claim = &privacy.Claim{Source: theorem, Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta}
-		switch m := p.Noise.(type) {
+		switch m := p.Noise().(type) {
 		case privacy.Gaussian:
 			g.Claim.Sigma = m.Sigma
 		case privacy.Laplace:
@@ -199,17 +187,17 @@ func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	return g
 }
 
-// Promise fills in Events and Guarantee: that of g with what the events compose to at the
+// Promise fills in Releases and Guarantee: that of g with what the releases compose to at the
 // budget, with the certificate as its reason if g has none, and with what a budget for n
 // units and the provenance of the records add to it.
-func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guarantee, events ...account.Event) (err error) {
-	p.Events = events
-	g.Derivation = cmp.Or(g.Derivation, p.Certificate.Derivation())
+func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guarantee, rows Releases) (err error) {
+	p.Releases = rows
+	g.Derivation = cmp.Or(g.Derivation, p.Certificate().Derivation())
 	if w := privacy.DeltaWarning(b.Delta, n); w != "" {
 		g.Warnings = append(g.Warnings, w)
 	}
 	from.Qualify(&g)
-	p.Guarantee, err = privacy.Account(events, b, g)
+	p.Guarantee, err = privacy.Account(rows.Events(), b, g)
 	from.Persons(&p.Guarantee)
 	return err
 }
@@ -224,7 +212,7 @@ func (p *Plan) Charge(dataID string) ledger.Charge {
 			text += "; " + w
 		}
 	}
-	return ledger.Charge{DataID: dataID, Algorithm: p.Algorithm, Events: p.Events, Guarantee: text, Unit: g.Unit, Relation: g.Relation, Released: g.Released}
+	return ledger.Charge{DataID: dataID, Algorithm: p.Algorithm, Events: p.Events(), Guarantee: text, Unit: g.Unit, Relation: g.Relation, Released: g.Released}
 }
 
 // constants is the assumption about those of the loss.
@@ -233,19 +221,20 @@ func (s Spec) constants() string {
 	return fmt.Sprintf("constants of loss %s: G = %.6g, L = %.6g, Dg = %.6g, %s", s.Kernel.Problem().Loss.Name(), c.Lipschitz, c.Smoothness, c.PairDiameter, c.Origin)
 }
 
-// calibrate returns the noise of Certified mode for one release of a parameter
-// vector.
-func (s Spec) calibrate(c privacy.Certificate) (privacy.Mechanism, error) {
+// calibrated is one release of a parameter vector with the noise of Certified mode.
+func (s Spec) calibrated(c privacy.Certificate) (Releases, error) {
+	var noise privacy.Mechanism
+	var err error
 	if s.Budget.Delta > 0 {
-		// Not returned directly: a Gaussian returned with an error would not be a nil Mechanism.
-		m, err := privacy.CalibrateGaussian(c, s.Budget, 1)
-		if err != nil {
-			return nil, err
-		}
-		return m, nil
+		noise, err = privacy.CalibrateGaussian(c, s.Budget, 1)
+	} else {
+		noise, err = privacy.CalibratePure(c, s.Budget.Epsilon, s.coordinates(), privacy.KNormNoise)
 	}
-	return privacy.CalibratePure(c, s.Budget.Epsilon, s.coordinates(), privacy.KNormNoise)
+	return Releases{s.release(c, noise, 1)}, err
 }
+
+// units is the number of records or persons, of a stream the most.
+func (s Spec) units() int { return cmp.Or(s.Horizon, s.Kernel.Problem().N) }
 
 // coordinates is the number of released coordinates.
 func (s Spec) coordinates() int {

@@ -21,20 +21,20 @@ import (
 // noise and the certificate, without events and accountants.
 func pureEpsilonBySecondPath(t *testing.T, p *algorithms.Plan) float64 {
 	t.Helper()
-	if p.Moments != nil { // several releases, each with noise of its own
+	if p.Moments() != nil { // several releases, each with noise of its own
 		sum := 0.0
 		for _, r := range p.Releases {
 			sum += r.Certificate.Sensitivity() / r.Noise.(privacy.KNorm).Scale
 		}
 		return sum
 	}
-	switch m := p.Noise.(type) {
+	switch m := p.Noise().(type) {
 	case privacy.KNorm:
-		return p.Certificate.Sensitivity() / m.Scale
+		return p.Certificate().Sensitivity() / m.Scale
 	case privacy.Laplace:
-		return math.Sqrt(float64(m.Coordinates)) * p.Certificate.Sensitivity() / m.Scale
+		return math.Sqrt(float64(m.Coordinates)) * p.Certificate().Sensitivity() / m.Scale
 	}
-	t.Fatalf("%T is no pure noise", p.Noise)
+	t.Fatalf("%T is no pure noise", p.Noise())
 	return 0
 }
 
@@ -72,14 +72,14 @@ func TestPurePlans(t *testing.T) {
 			if want := pureEpsilonBySecondPath(t, p); g.Epsilon < want || g.Epsilon > want*(1+1e-14) {
 				t.Errorf("%s, %s: epsilon %v, want %v", info.Name, m, g.Epsilon, want)
 			}
-			if m == algorithms.Certified && (g.Epsilon > b.Epsilon || g.Epsilon < b.Epsilon*(1-1e-12) || p.Noise.Name() != "K-norm") {
-				t.Errorf("%s: epsilon %v of a budget of %v with %v", info.Name, g.Epsilon, b.Epsilon, p.Noise)
+			if m == algorithms.Certified && (g.Epsilon > b.Epsilon || g.Epsilon < b.Epsilon*(1-1e-12) || p.Noise().Name() != "K-norm") {
+				t.Errorf("%s: epsilon %v of a budget of %v with %v", info.Name, g.Epsilon, b.Epsilon, p.Noise())
 			}
 			r := p.Report()
 			if r.Value("sigma") != nil || !(r.Number("scale") > 0) || !strings.Contains(r.Text(), r.Word("noise")) || !strings.Contains(r.Text(), "pure") {
 				t.Errorf("%s, %s: report %+v", info.Name, m, r)
 			}
-			want := p.Noise.NoiseNorm(8) / 0.1
+			want := p.Noise().NoiseNorm(8) / 0.1
 			if p.ModelNoise > 0 { // of several releases
 				want = p.ModelNoise / 0.1
 			}
@@ -101,16 +101,16 @@ func TestPaperLaplaceClaim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, ok := p.Noise.(privacy.Laplace)
+	m, ok := p.Noise().(privacy.Laplace)
 	want := 8 * s.Constants.Lipschitz * math.Sqrt(d) / (alpha * n * epsilon)
 	if !ok || math.Abs(m.Scale/want-1) > 1e-14 || m.Coordinates != d {
-		t.Fatalf("noise %+v, want Laplace of scale %v for %d coordinates", p.Noise, want, d)
+		t.Fatalf("noise %+v, want Laplace of scale %v for %d coordinates", p.Noise(), want, d)
 	}
 	c := p.Guarantee.Claim
 	if c == nil || !c.Holds || c.Epsilon != epsilon || c.Delta != 0 || c.Scale != m.Scale || c.Sigma != 0 {
 		t.Errorf("claim %+v", c)
 	}
-	if got := math.Sqrt(d) * p.Certificate.Sensitivity() / m.Scale; math.Abs(p.Guarantee.Epsilon/got-1) > 1e-13 || p.Guarantee.Epsilon > epsilon/2 {
+	if got := math.Sqrt(d) * p.Certificate().Sensitivity() / m.Scale; math.Abs(p.Guarantee.Epsilon/got-1) > 1e-13 || p.Guarantee.Epsilon > epsilon/2 {
 		t.Errorf("the paper's noise gives %v, want %v: at least twice too much noise", p.Guarantee.Epsilon, got)
 	}
 	if text := p.Guarantee.Report(); !strings.Contains(text, "Laplace scale") {

@@ -35,7 +35,7 @@ func newSpecOf(t *testing.T, loss engine.Loss, n, d int, radius, l2 float64, b p
 
 // sigma is that of a plan's Gaussian noise, 0 for other noise.
 func sigma(p *algorithms.Plan) float64 {
-	g, _ := p.Noise.(privacy.Gaussian)
+	g, _ := p.Noise().(privacy.Gaussian)
 	return g.Sigma
 }
 
@@ -149,13 +149,13 @@ func TestEpsilonBySecondPath(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if batch, _ := p.Certificate.Batch(); batch > 0 {
+			if batch, _ := p.Certificate().Batch(); batch > 0 {
 				if p.Guarantee.Epsilon > b.Epsilon || p.Guarantee.Epsilon < 0.999*b.Epsilon {
 					t.Errorf("%s: epsilon %.9g of a budget of %g", info.Name, p.Guarantee.Epsilon, b.Epsilon)
 				}
 				continue
 			}
-			got := epsilonByQuadrature(t, p.Events, b.Delta)
+			got := epsilonByQuadrature(t, p.Events(), b.Delta)
 			if math.Abs(got-p.Guarantee.Epsilon) > 1e-5*got || p.Guarantee.Epsilon > b.Epsilon {
 				t.Errorf("%s (%g, %g): the plan says epsilon %.9g, quadrature %.9g", info.Name, b.Epsilon, b.Delta, p.Guarantee.Epsilon, got)
 			}
@@ -169,7 +169,7 @@ func TestSecondPathCatchesTooLittleNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := p.Events[0].(account.GaussianEvent)
+	e := p.Events()[0].(account.GaussianEvent)
 	e.Sigma *= 0.75
 	if got := epsilonByQuadrature(t, []account.Event{e}, 1e-5); got < 1.2 {
 		t.Errorf("noise of 3/4 gives epsilon %.6g by quadrature; it should be well above 1", got)

@@ -94,10 +94,10 @@ func (a ProjectedGradient) Plan(s Spec) (*Plan, error) {
 	}
 	p := &Plan{
 		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s,
-		Schedule:      Schedule{Name: name, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)},
-		GradientPairs: float64(steps) * float64(s.Kernel.Problem().Pairs().Len()),
+		Schedule: Schedule{Name: name, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)},
+		Work:     Work{}.Sum(steps, s.Kernel.Problem().Pairs()),
 	}
-	p.Events, p.Guarantee = privacy.Exact("exact iterate", revealsRecords)
+	p.PromiseNothing("exact iterate", revealsRecords)
 	return p, nil
 }
 

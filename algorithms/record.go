@@ -1,7 +1,6 @@
 package algorithms
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -30,17 +29,17 @@ func (p *Plan) Record() (json.RawMessage, error) {
 			r.Schedule = &recordedSchedule{p.Schedule.Steps, p.Schedule.Constant, p.Schedule.Average, p.Schedule.BurnIn, p.Schedule.Update}
 		}
 	}
-	if p.Moments != nil {
-		r.ClipRadius = p.Moments.ClipRadius
+	if own, ok := p.own.(interface{ record(*planRecord) }); ok {
+		own.record(&r)
 	}
-	for i, e := range p.Events {
-		event, err := account.Encode(e)
+	for _, rows := range p.Releases.charged() {
+		event, err := account.Encode(rows.Events()[0])
 		if err != nil {
 			return nil, err
 		}
 		release := recordedRelease{Event: event}
-		if p.Spec.Kernel != nil && len(p.Releases) > 0 {
-			release.Certificate, release.Noise = recordCertificate(p.Releases[i].Certificate), recordNoise(p.Releases[i].Noise)
+		if row := rows.main(); p.Spec.Kernel != nil && row.Noise != nil {
+			release.Certificate, release.Noise = recordCertificate(row.Certificate), recordNoise(row.Noise)
 		}
 		r.Releases = append(r.Releases, release)
 	}
@@ -169,7 +168,7 @@ func recordNoise(m privacy.Mechanism) *recordedNoise {
 func (s Spec) recordProblem() *recordedProblem {
 	pr, c := s.Kernel.Problem(), s.Constants
 	r := &recordedProblem{
-		Records: cmp.Or(s.Horizon, pr.N), PersonRows: pr.PersonRows, Features: pr.D,
+		Records: s.units(), PersonRows: pr.PersonRows, Features: pr.D,
 		NormBound: pr.Bounds.FeatureNorm, LabelBound: pr.Bounds.LabelAbs, Radius: pr.Radius, L2: s.L2,
 		Loss:      recordLoss(pr.Loss),
 		Constants: recordedConstants{c.Lipschitz, Number(c.Smoothness), c.PairDiameter, c.Convex, c.Origin.String()},

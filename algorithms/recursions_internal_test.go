@@ -82,7 +82,7 @@ func TestFullBatchRecursions(t *testing.T) {
 		{GradientPerturbation{Steps: steps, StepSize: eta}, alpha, func(*Plan) []float64 { return iterates(zero, 0, n, steps, eta, alpha)[steps] }},
 		{DPEGD{StepSize: 1}, alpha, func(p *Plan) []float64 {
 			w, from := zero, 0
-			for _, e := range p.Parts {
+			for _, e := range p.Schedule.Epochs {
 				w = mean(iterates(w, from, e.Records, e.Records, e.StepSize, alpha)[1:])
 				from += e.Records
 			}

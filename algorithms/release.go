@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"dyad/privacy"
@@ -16,17 +17,20 @@ type Release struct {
 	Share       float64 // of mu^2, or of epsilon for delta = 0, each time
 	Certificate privacy.Certificate
 	Noise       privacy.Mechanism
-	// Cost is what the release costs where Certificate, Noise and Times do not state it: for disjoint parts, messages of users, the
+	// Part numbers, from 1 on, rows that follow one another and read disjoint parts of the records; 0 elsewhere.
+	Part int
+	// Cost is what the release costs each time where Certificate and Noise do not state it: for what is exact, messages of users, the
 	// choice of a search and its runs. nil elsewhere.
 	Cost account.Event
 }
 
 // Event is what the release costs.
 func (r Release) Event() account.Event {
-	if r.Cost != nil {
-		return r.Cost
+	event := r.Cost
+	if event == nil {
+		event = r.Noise.Event(r.Certificate)
 	}
-	return account.Repeat(r.Noise.Event(r.Certificate), max(1, r.Times))
+	return account.Repeat(event, max(1, r.Times))
 }
 
 // Deviation is the standard deviation of the noise of a number.
@@ -52,10 +56,57 @@ func (r Releases) Calibrate(b privacy.Budget) error {
 
 // Events are what the releases cost.
 func (r Releases) Events() (all []account.Event) {
-	for _, x := range r {
-		all = append(all, x.Event())
+	for _, rows := range r.charged() {
+		event := rows[0].Event()
+		if rows[0].Part > 0 { // one record is in one of them
+			parts := account.ParallelEvent{}
+			for _, x := range rows {
+				parts.Parts = append(parts.Parts, x.Event())
+			}
+			event = parts
+		}
+		all = append(all, event)
 	}
 	return all
+}
+
+// charged are the rows of each event: one, or those of disjoint parts.
+func (r Releases) charged() (all []Releases) {
+	for i, x := range r {
+		if x.Part < 2 {
+			all = append(all, r[i:i:i])
+		}
+		last := &all[len(all)-1]
+		*last = append(*last, x)
+	}
+	return all
+}
+
+// main is the last release, or of disjoint parts the first that costs as much as any, up to rounding, which must not choose
+// among parts that are calibrated alike; the zero value if there is none.
+func (r Releases) main() (x Release) {
+	if len(r) == 0 {
+		return x
+	}
+	all := r.charged()
+	parts, worst := all[len(all)-1], 0.0
+	cost := func(x Release) float64 { return x.Certificate.Sensitivity() / x.Noise.NoiseNorm(x.Coordinates) }
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	for _, x := range parts {
+		worst = max(worst, cost(x))
+	}
+	return parts[slices.IndexFunc(parts, func(x Release) bool { return cost(x) >= worst*(1-1e-9) })]
+}
+
+// Of are the releases with what they are of before their names, as rows of a plan that has others.
+func (r Releases) Of(what string) Releases {
+	r = slices.Clone(r)
+	for i := range r {
+		r[i].Name = what + ": " + r[i].Name
+	}
+	return r
 }
 
 // Find returns the release of a name, and the zero value if there is none.
@@ -77,10 +128,16 @@ func (r Releases) Told() (released, why string) {
 	return strings.Join(names, ", "), strings.Join(reasons, "; ")
 }
 
-// PromiseReleases fills in releases, events and guarantee of a plan for n units of a Budget (Promise). Certificate and Noise are
-// those of the last release.
-func (p *Plan) PromiseReleases(b privacy.Budget, n int, from Provenance, g privacy.Guarantee, rows Releases) error {
-	last := rows[len(rows)-1]
-	p.Releases, p.Certificate, p.Noise = rows, last.Certificate, last.Noise
-	return p.Promise(b, n, from, g, rows.Events()...)
+// Events are what the releases cost together.
+func (p *Plan) Events() []account.Event { return p.Releases.Events() }
+
+// Certificate is that of the last release, or of the costliest of disjoint parts; zero if there is no noise.
+func (p *Plan) Certificate() privacy.Certificate { return p.Releases.main().Certificate }
+
+// Noise is that of the release that Certificate is of; nil if there is none.
+func (p *Plan) Noise() privacy.Mechanism { return p.Releases.main().Noise }
+
+// PromiseNothing fills in the rows and the guarantee of a plan without noise: none. reveals says what it may reveal.
+func (p *Plan) PromiseNothing(released, reveals string) {
+	p.Releases, p.Guarantee = Releases{{Name: released, Cost: account.NonPrivateEvent{}}}, NoGuarantee(released, reveals)
 }

@@ -14,16 +14,12 @@ import (
 func (p *Plan) trainingFacts() (f Facts) {
 	s, c := p.Spec, p.Spec.Constants
 	problem := s.Kernel.Problem()
-	records := problem.N
-	if s.Horizon > 0 {
-		records = s.Horizon
-	}
 	f.Line("algorithm", "%s, %[3]s mode (%[2]s)", f.Add("algorithm", p.Algorithm), f.Add("paper", paperOf(p.Algorithm)), f.Add("mode", p.Mode.String()))
 	units, each := "records", ""
 	if problem.ByPerson() {
 		units, each = "persons", fmt.Sprintf(" persons with up to %d rows each", f.Add("max_rows_per_person", problem.PersonRows))
 	}
-	f.Line(units, "n = %d%s, d = %d features, ||x|| <= %g", f.Add(units, records), each, f.Add("features", problem.D), f.Add("norm_bound", problem.Bounds.FeatureNorm))
+	f.Line(units, "n = %d%s, d = %d features, ||x|| <= %g", f.Add(units, s.units()), each, f.Add("features", problem.D), f.Add("norm_bound", problem.Bounds.FeatureNorm))
 	f.Line("loss", "%[4]s: %[5]s; objective + alpha/2 ||w||^2, alpha = %[2]g; %[3]s, r = %.6[1]g",
 		f.Add("radius", problem.Radius), f.Add("l2", s.L2), f.Add("domain", problem.Domain().Text()), f.Add("loss", problem.Loss.Name()), f.Add("loss_definition", problem.Loss.Definition()))
 	f.Line("constants", "G = %.6g, L = %.6g, Dg = %.6g (%s)",
@@ -38,25 +34,20 @@ func (p *Plan) trainingFacts() (f Facts) {
 	if f.AddSome("optimizer", p.Schedule.Update) != "" {
 		f.Line("", "%s", p.Schedule.Update)
 	}
-	pairs := f.Add("pair_gradients", p.GradientPairs)
+	pairs := f.Add("pair_gradients", p.Work.Gradients)
 	var parts []Facts
 	var lines Facts
-	for i, e := range p.Parts {
+	for i, e := range p.Schedule.Epochs {
 		var part Facts
-		lines.Line("", "epoch %d: %d %s, %d steps of %.6g, sensitivity %.6g, %s%s", i+1, part.Add("records", e.Records), units, part.Add("steps", e.Steps),
-			part.Add("step_size", e.StepSize), part.Add("sensitivity", e.Certificate.Sensitivity()), part.Add("noise", e.Noise.String()), part.NoiseMultiplier(e.Noise, e.Certificate))
+		lines.Line("", "epoch %d: %d %s, %d steps of %.6g", i+1, part.Add("records", e.Records), units, part.Add("steps", e.Steps), part.Add("step_size", e.StepSize))
 		parts = append(parts, part)
 	}
 	f.AddSome("epochs", parts)
-	f.AddSome("costliest_epoch", p.Costliest) // whose sensitivity and noise follow, from 1
-	if s.Horizon > 0 {
-		stream, text := p.streamFacts()
-		f.Add("stream", stream)
-		f.Line("stream", "%s", text)
-	}
+	f.AddSome("costliest_epoch", p.Releases.main().Part) // whose sensitivity and noise follow, from 1
+	p.stream().facts(p, &f)
 	f.Line("engine", "%s, %.3g pair gradients in all", method, pairs)
 	f.lines = append(f.lines, lines.lines...)
-	if !p.Certificate.IsZero() {
+	if !p.Certificate().IsZero() {
 		p.noiseFacts(&f)
 	}
 	return f
@@ -64,9 +55,9 @@ func (p *Plan) trainingFacts() (f Facts) {
 
 // noiseFacts are those of the noise of a release, and of what reaches the model.
 func (p *Plan) noiseFacts(f *Facts) {
-	sensitivity, roundoff := f.AddSome("sensitivity", p.Certificate.Sensitivity()), f.AddSome("roundoff_share", p.Certificate.RoundoffShare())
+	sensitivity, roundoff := f.AddSome("sensitivity", p.Certificate().Sensitivity()), f.AddSome("roundoff_share", p.Certificate().RoundoffShare())
 	var size string
-	switch f.Add("noise", p.Noise.Name()); m := p.Noise.(type) {
+	switch f.Add("noise", p.Noise().Name()); m := p.Noise().(type) {
 	case privacy.Gaussian:
 		size = fmt.Sprintf("sigma = %.6g per coordinate", f.AddSome("sigma", m.Sigma))
 	case privacy.Laplace:
@@ -74,34 +65,39 @@ func (p *Plan) noiseFacts(f *Facts) {
 	case privacy.KNorm:
 		size = fmt.Sprintf("K-norm (density exp(-||z||/scale)), scale %.6g", f.AddSome("scale", m.Scale))
 	}
-	if len(p.Parts) > 0 {
-		size = fmt.Sprintf("of epoch %d, as costly as any: %s", p.Costliest, size)
+	if part := p.Releases.main().Part; part > 0 {
+		size = fmt.Sprintf("of epoch %d, as costly as any: %s", part, size)
 	}
-	f.Line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g, including rounding error (relative %.2g)%s", size, f.AddSome("grid", p.Noise.GridSize()), sensitivity, roundoff, f.NoiseMultiplier(p.Noise, p.Certificate))
+	f.Line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g, including rounding error (relative %.2g)%s", size, f.AddSome("grid", p.Noise().GridSize()), sensitivity, roundoff, f.NoiseMultiplier(p.Noise(), p.Certificate()))
 	// The root mean square of the norm of the noise in the model over the radius.
 	if ratio := p.modelNoise() / p.Spec.Kernel.Problem().Radius; !math.IsInf(ratio, 1) && f.AddSome("noise_to_radius", ratio).(float64) > 1 && p.leastSignal() == 0 {
 		f.Line("", "the noise is about %.2g times the radius of the model's domain: expect a model near chance; more records, a larger epsilon or fewer features would help", ratio)
 	}
 }
 
-// streamFacts are those of online algorithms alone, as values and as one text.
-func (p *Plan) streamFacts() (f Facts, text string) {
+// facts adds what online algorithms alone have.
+func (r *streamRule) facts(p *Plan, to *Facts) {
+	if r == nil {
+		return
+	}
+	var f Facts
 	s := p.Spec
 	batch := f.Add("batch", s.Batch)
 	f.Add("buffer", s.Buffer) // 0: all earlier records
 	f.AddSome("reservoir", s.Reservoir)
 	f.AddSome("per_class", s.PerClass)
-	text = fmt.Sprintf("a release after every %d records, the first %d only fill the buffer; %s", batch, s.BurnIn, f.Add("pairing", s.bufferText()))
-	if s.Mode != NonPrivate && p.factor == nil {
-		text += fmt.Sprint("; ", f.Add("reading", p.Reading.String()))
+	text := fmt.Sprintf("a release after every %d records, the first %d only fill the buffer; %s", batch, s.BurnIn, f.Add("pairing", s.bufferText()))
+	if says := f.AddSome("reading", r.says); says != "" {
+		text += fmt.Sprint("; ", says)
 	}
-	if f.AddSome("secret_state", p.SecretState()) == true {
+	if f.AddSome("secret_state", r.secret) == true {
 		text += "; the state holds functions of all records and must be kept as private as they are"
 	}
 	if regret := f.AddSome("regret_bound", p.Regret); regret != 0.0 {
 		text += fmt.Sprintf("; expected regret over all updates at most %.4g", regret)
 	}
-	return f, text
+	to.Add("stream", f)
+	to.Line("stream", "%s", text)
 }
 
 // objective is Objective, or for a plan of a kernel what a run minimises, by its public
@@ -118,8 +114,9 @@ func (p *Plan) objective() string {
 // the rest of the training does, with which kernel, and what its noise is for. What else
 // reports say of it does not belong to it, so that another wording leaves checkpoints usable.
 func (p *Plan) identity() (any, error) {
-	events := make([]json.RawMessage, len(p.Events))
-	for i, e := range p.Events {
+	charged := p.Events()
+	events := make([]json.RawMessage, len(charged))
+	for i, e := range charged {
 		var err error
 		if events[i], err = account.Encode(e); err != nil {
 			return nil, err
@@ -127,8 +124,8 @@ func (p *Plan) identity() (any, error) {
 	}
 	schedule := p.Schedule
 	schedule.Name = ""
-	parts := make([][]float64, len(p.Parts))
-	for i, part := range p.Parts {
+	parts := make([][]float64, len(p.Schedule.Epochs))
+	for i, part := range p.Schedule.Epochs {
 		parts[i] = []float64{float64(part.Records), float64(part.Steps), part.StepSize}
 	}
 	kernel := "" // of pairs, which are summed in one way

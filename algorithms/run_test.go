@@ -184,7 +184,7 @@ func runViolations(t *testing.T, run runFunc) (broken []string) {
 		w.onTrain = func(s privacy.Session, x []float64) error {
 			cancel()
 			if noise {
-				return s.Release(x, w.plan.Certificate, w.plan.Noise)
+				return s.Release(x, w.plan.Certificate(), w.plan.Noise())
 			}
 			return cancelled.Err()
 		}
@@ -198,7 +198,7 @@ func runViolations(t *testing.T, run runFunc) (broken []string) {
 		w = newWorld(t)
 		w.onTrain = func(s privacy.Session, x []float64) error {
 			if noise {
-				return errors.Join(s.Release(x, w.plan.Certificate, w.plan.Noise), errOwn)
+				return errors.Join(s.Release(x, w.plan.Certificate(), w.plan.Noise()), errOwn)
 			}
 			return errOwn
 		}
@@ -242,7 +242,7 @@ func TestForeignAlgorithmCannotResume(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var kept [][]float64 // noisy vectors that the algorithm keeps for itself
 	w.onTrain = func(s privacy.Session, x []float64) error {
-		err := s.Release(x, w.plan.Certificate, w.plan.Noise)
+		err := s.Release(x, w.plan.Certificate(), w.plan.Noise())
 		kept = append(kept, x)
 		cancel()
 		return err
@@ -308,15 +308,15 @@ func (d defects) run(ctx context.Context, r *engine.Records, a algorithms.Algori
 			return nil, err
 		}
 	}
-	c := ledger.Charge{DataID: o.DataID, Algorithm: p.Algorithm, Events: p.Events, Unit: p.Guarantee.Unit, Relation: p.Guarantee.Relation, Resumable: true}
+	c := ledger.Charge{DataID: o.DataID, Algorithm: p.Algorithm, Events: p.Events(), Unit: p.Guarantee.Unit, Relation: p.Guarantee.Relation, Resumable: true}
 	var s *privacy.LiveSession
 	switch {
 	case d.uncharged:
-		s, err = privacy.NewPublicSession(src, p.Events)
+		s, err = privacy.NewPublicSession(src, p.Events())
 	case o.Resume != "" && !d.resumeCharges:
 		s, err = o.Ledger.Resume(o.Resume, c, src)
 		if err != nil && d.resumeReleased {
-			s, err = privacy.NewPublicSession(src, p.Events)
+			s, err = privacy.NewPublicSession(src, p.Events())
 		}
 	default:
 		s, err = o.Ledger.Begin(c, src)

@@ -159,7 +159,7 @@ func TestWeightsThatAreNoNumbers(t *testing.T) {
 		w := newWorld(t)
 		w.onTrain = func(s privacy.Session, v []float64) error {
 			v[1] = bad
-			return s.Release(make([]float64, 3), w.plan.Certificate, w.plan.Noise)
+			return s.Release(make([]float64, 3), w.plan.Certificate(), w.plan.Noise())
 		}
 		s := &testShelf{digest: "none"}
 		if r, err := w.shelved(context.Background(), s, ""); r != nil || err == nil || s.kept != nil || w.finish() == nil || w.finish().Status == ledger.StatusReleased {

@@ -112,6 +112,6 @@ func (a SubsampledDescent) Plan(s Spec) (*Plan, error) {
 
 // Train runs the descent and returns its last iterate, or the mean of the last ones (Optimizer.Tail).
 func (a SubsampledDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	batch, _ := p.Certificate.Batch()
+	batch, _ := p.Certificate().Batch()
 	return noisyDescent{name: a.Info().Name, batch: batch, Optimizer: a.Optimizer}.train(ctx, ev, p, s, t)
 }

@@ -107,7 +107,34 @@ func UserUnit(labelOnly bool) Unit {
 }
 
 // Guarantee is a guarantee for the unit without numbers: what is released and why that is enough. The assumption of the
-// unit is the last of the given ones.
+// unit is the last of the given ones. Every guarantee starts here.
 func (u Unit) Guarantee(released, derivation string, assumptions ...string) privacy.Guarantee {
-	return privacy.Guarantee{Unit: u.Name, Relation: u.Relation, Released: released, Derivation: derivation, Assumptions: append(assumptions, u.Assumption), Warnings: u.Warnings}
+	if u.Assumption != "" {
+		assumptions = append(assumptions, u.Assumption)
+	}
+	return privacy.Guarantee{Unit: u.Name, Relation: u.Relation, Released: released, Derivation: derivation, Assumptions: assumptions, Warnings: u.Warnings}
+}
+
+// NoGuarantee is the guarantee of a release without noise: none. reveals says what it may reveal.
+func NoGuarantee(released, reveals string) privacy.Guarantee {
+	g := Unit{Name: "nobody", Warnings: []string{"non-private baseline: " + reveals}}.Guarantee(released, "")
+	g.Kind = privacy.None
+	return g
+}
+
+// PublicData is the guarantee of what is released from data that are public: none is needed.
+func PublicData(released string) privacy.Guarantee {
+	g := Unit{}.Guarantee(released, "")
+	g.Kind = privacy.Public
+	return g
+}
+
+// Stated is a guarantee for the unit of that name by its numbers alone, as a ledger or an audit states it.
+func Stated(unit string, epsilon, delta, mu float64) privacy.Guarantee {
+	g := Unit{Name: unit}.Guarantee("", "")
+	g.Kind, g.Epsilon, g.Delta, g.Mu = privacy.PureDP, epsilon, delta, mu
+	if delta > 0 {
+		g.Kind = privacy.ApproxDP
+	}
+	return g
 }

@@ -75,16 +75,13 @@ func (p *Plan) slow() string {
 // leastSignal is the t that the plan's algorithm needs, 0 for what the evidence is not about:
 // metrics, streams and other modes.
 func (p *Plan) leastSignal() float64 {
-	if p.Spec.Kernel == nil || p.Mode != Certified || p.Spec.Horizon > 0 {
+	if p.Aim.least == 0 || p.Mode != Certified {
 		return 0
 	}
 	if _, scores := p.Spec.Kernel.Problem().Loss.(engine.ScoreLoss); !scores {
 		return 0
 	}
-	if p.Moments != nil {
-		return leastMomentsSignal
-	}
-	return leastDescentSignal
+	return p.Aim.least
 }
 
 // drowned says that noise drowns the signal, and what would help; "" if it does not.

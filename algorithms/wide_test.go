@@ -96,21 +96,21 @@ func TestPlansOverWideRanges(t *testing.T) {
 			last, mean := moves(n, p.Schedule.Steps, p.Schedule.Constant)
 			switch a.(type) {
 			case algorithms.DPGDSC:
-				check(p.Certificate, last)
+				check(p.Certificate(), last)
 			case algorithms.DPGDC:
-				check(p.Certificate, mean)
+				check(p.Certificate(), mean)
 			case algorithms.DPEGD:
 				total := 0
-				for _, e := range p.Parts {
+				for i, e := range p.Schedule.Epochs {
 					_, mean := moves(e.Records, e.Steps, e.StepSize)
-					check(e.Certificate, mean)
+					check(p.Releases[i].Certificate, mean)
 					total += e.Records
 				}
 				if total != n {
 					t.Errorf("%s: %d of %d records", name, total, n)
 				}
 			default:
-				check(p.Certificate, 2/float64(n)*s.Constants.PairDiameter)
+				check(p.Certificate(), 2/float64(n)*s.Constants.PairDiameter)
 			}
 		}
 	}

@@ -85,7 +85,7 @@ func (t *auditTable) streamRows(v variant, b privacy.Budget) error {
 	if err != nil {
 		return err
 	}
-	seed := t.seedOf(v.a.Info().Name, v.mode, v.loss.Name(), b, p.Reading, v.o)
+	seed := t.seedOf(v.a.Info().Name, v.mode, v.loss.Name(), b, p.Reading(), v.o)
 	target, err := audit.WorstStream(t.ctx, p, seed)
 	if err != nil {
 		return err

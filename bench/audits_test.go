@@ -220,10 +220,10 @@ func (t *auditTable) rows(a algorithms.Algorithm, m algorithms.Mode, b privacy.B
 			if err := t.audit(target, o, known); err != nil {
 				return err
 			}
-			if target.Plan.Certificate.HiddenSteps() > 0 {
+			if target.Plan.Certificate().HiddenSteps() > 0 {
 				break // it is black-box whatever is asked for
 			}
-			if batch, _ := target.Plan.Certificate.Batch(); batch > 0 {
+			if batch, _ := target.Plan.Certificate().Batch(); batch > 0 {
 				break
 			}
 		}

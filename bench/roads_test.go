@@ -100,7 +100,7 @@ func newStream(b *testing.B, r *engine.Records, o algorithms.StreamOptions) *alg
 	if err != nil {
 		b.Fatal(err)
 	}
-	session, err := privacy.NewPublicSession(privacy.NewSeededSource(1), plan.Events)
+	session, err := privacy.NewPublicSession(privacy.NewSeededSource(1), plan.Events())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func TestNoiseOfASoftmax(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sigma, sensitivity, before := p.Noise.(privacy.Gaussian).Sigma, p.Certificate.Sensitivity(), p.Noise.(privacy.Gaussian)
+			sigma, sensitivity, before := p.Noise().(privacy.Gaussian).Sigma, p.Certificate().Sensitivity(), p.Noise().(privacy.Gaussian)
 			if s := p.Spec; s.Sampling == pairs.Poisson {
 				c, err := privacy.PairSample{Group: s.Kappa, Pairs: s.Pairs, Rate: float64(s.Batch) / float64(s.Pairs), Expected: 1 / sensitivity}.Certify()
 				if err == nil {

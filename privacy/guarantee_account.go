@@ -25,11 +25,3 @@ func Account(events []account.Event, b Budget, g Guarantee) (Guarantee, error) {
 	}
 	return g, nil
 }
-
-// Exact is the event and the guarantee of a release without noise: none. reveals says
-// what it may reveal.
-func Exact(released, reveals string) ([]account.Event, Guarantee) {
-	return []account.Event{account.NonPrivateEvent{}}, Guarantee{
-		Kind: None, Unit: "nobody", Released: released, Warnings: []string{"non-private baseline: " + reveals},
-	}
-}

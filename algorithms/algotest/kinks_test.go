@@ -82,7 +82,7 @@ func TestKinksReplay(t *testing.T) {
 	p.N = n
 	for _, a := range algorithms.Catalog() {
 		plan, err := a.Plan(kinkSpec(t, p))
-		if err == nil && plan.Moments != nil && plan.Moments.Gradients == 0 {
+		if err == nil && plan.Moments() != nil && plan.Moments().Gradients == 0 {
 			continue // of least squares, whatever the loss: it takes no gradient
 		}
 		if !errors.Is(err, algorithms.ErrAssumption) && !tested[a.Info().Name] {

@@ -84,13 +84,12 @@ func TestReplayCatchesLeakyMetrics(t *testing.T) {
 		p := metricPlan(t, a, n, d, engine.UnitBounds(), 1)
 		last := &p.Releases[1]
 		if i > 0 { // matrices that weigh more than is free
-			p.Moments.Scale *= 2
+			p.Moments().Scale *= 2
 		}
 		var err error
-		if last.Certificate, err = change(p.Moments.ClipRadius, p.Moments.Scale); err != nil {
+		if last.Certificate, err = change(p.Moments().ClipRadius, p.Moments().Scale); err != nil {
 			t.Fatal(err)
 		}
-		p.Events[1] = last.Noise.Event(last.Certificate)
 		first, second := twoRecords(n, []float64{1 - 1e-9, 0, 0}, 1, []float64{1 - 1e-9, 0, 0}, -1)
 		if _, err := Replay(a, p, first, []*engine.Records{second}, 3); !errors.As(err, new(Violation)) {
 			t.Errorf("certificate %d: %v", i, err)

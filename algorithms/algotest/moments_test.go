@@ -68,11 +68,11 @@ func TestMomentsAttainTheirCertificates(t *testing.T) {
 						a.SecondShare = 0
 					}
 					p := momentsPlan(t, a, n, d, delta)
-					if len(p.Releases) > 2 || p.Moments.Passes != 1 {
-						t.Fatalf("%d releases in %d passes", len(p.Releases), p.Moments.Passes)
+					if len(p.Releases) > 2 || p.Moments().Passes != 1 {
+						t.Fatalf("%d releases in %d passes", len(p.Releases), p.Moments().Passes)
 					}
 					cos := -1.0 // the signed sum alone: opposite records
-					if h := p.Moments.Scale; h > 0 {
+					if h := p.Moments().Scale; h > 0 {
 						cos = -min(1, 1/(2*h*h*R*R)) // t = alpha/(2 beta)
 					}
 					data, neighbour := twoRecords(n, along(R*(1-1e-9), 0), 1, along(R*(1-1e-9), math.Acos(cos)), 1)
@@ -299,11 +299,10 @@ func TestReplayCatchesLeakyMoments(t *testing.T) {
 	p := momentsPlan(t, algorithms.Moments{Second: "full", Centre: make([]float64, d), Balance: 0.5}, n, d, 0)
 	last := &p.Releases[1]
 	var err error
-	if last.Certificate, err = (privacy.SecondMomentSum{Radius: p.Moments.ClipRadius, Dim: 1}).Certify(); err != nil {
+	if last.Certificate, err = (privacy.SecondMomentSum{Radius: p.Moments().ClipRadius, Dim: 1}).Certify(); err != nil {
 		t.Fatal(err)
 	}
-	p.Events[1] = last.Noise.Event(last.Certificate)
-	R := p.Moments.ClipRadius
+	R := p.Moments().ClipRadius
 	first, second := twoRecords(n, []float64{R, 0, 0}, 1, []float64{0, R, 0}, 1)
 	if _, err := Replay(a, p, first, []*engine.Records{second}, 3); !errors.As(err, new(Violation)) {
 		t.Errorf("sqrt 2 forgotten: %v", err)
@@ -313,12 +312,11 @@ func TestReplayCatchesLeakyMoments(t *testing.T) {
 	rare := algorithms.Moments{Second: "full", Centre: make([]float64, d), Balance: 0.03, Steps: 1}
 	for _, sound := range []bool{true, false} {
 		p = momentsPlan(t, rare, n, d, 1e-5)
-		R, last = p.Moments.ClipRadius, &p.Releases[1]
+		R, last = p.Moments().ClipRadius, &p.Releases[1]
 		if !sound {
 			if last.Certificate, err = (privacy.RecordSum{Radius: R / 2, Weight: 1, Name: "gradient"}).Certify(); err != nil {
 				t.Fatal(err)
 			}
-			p.Events[1] = last.Noise.Event(last.Certificate)
 		}
 		first, second = twoRecords(n, []float64{R, 0, 0}, 1, []float64{-R, 0, 0}, 1)
 		if _, err := Replay(rare, p, first, []*engine.Records{second}, 3); errors.As(err, new(Violation)) == sound {

@@ -106,7 +106,7 @@ func (peeking) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Pla
 			g[k] /= float64(problem.Pairs().Len())
 			square[k] += g[k] * g[k]
 		}
-		if err := s.Release(g, p.Certificate, p.Noise); err != nil {
+		if err := s.Release(g, p.Certificate(), p.Noise()); err != nil {
 			return nil, err
 		}
 		for k := range w {

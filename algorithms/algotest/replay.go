@@ -273,7 +273,7 @@ func (t *tape) together(p *algorithms.Plan) {
 	const slack = 1 + 1e-9
 	g := p.Guarantee
 	var total account.Total
-	for _, e := range p.Events {
+	for _, e := range p.Events() {
 		if err := total.Compose(e); err != nil {
 			t.fail("the events have no total: %v", err)
 		}
@@ -364,7 +364,7 @@ func (w watched) Recentre(ctx context.Context, centre []float64, radius float64)
 // same shape and bounds. It returns a Violation if the algorithm is not sound on
 // them, and the largest moved/certified ratio seen.
 func Replay(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, neighbours []*engine.Records, seed uint64) (float64, error) {
-	session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events)
+	session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events())
 	if err != nil {
 		return 0, err
 	}
@@ -377,7 +377,7 @@ func Replay(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, ne
 		return 0, violation("the run asked for nothing")
 	}
 	largest := 0.0
-	if batch, _ := p.Certificate.Batch(); batch > 0 || p.Certificate.HiddenSteps() > 0 {
+	if batch, _ := p.Certificate().Batch(); batch > 0 || p.Certificate().HiddenSteps() > 0 {
 		other := &tape{session: session, calls: record.calls, replay: true, other: true}
 		got, err := run(a, p, data, other)
 		switch {

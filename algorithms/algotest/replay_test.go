@@ -158,7 +158,7 @@ func (forgottenDivision) Train(ctx context.Context, ev engine.Evaluator, p *algo
 		engine.ProjectBall(w, problem.Radius)
 		t.Step(i+1, p.Schedule.Steps)
 	}
-	return w, s.Release(w, p.Certificate, p.Noise)
+	return w, s.Release(w, p.Certificate(), p.Noise())
 }
 
 // dataDependentStop stops when the gradient is small.
@@ -183,7 +183,7 @@ func (dataDependentStop) Train(ctx context.Context, ev engine.Evaluator, p *algo
 		}
 		engine.ProjectBall(w, problem.Radius)
 	}
-	return w, s.Release(w, p.Certificate, p.Noise)
+	return w, s.Release(w, p.Certificate(), p.Noise())
 }
 
 // unreleasedValue returns the sign pattern of the exact iterate with the noisy
@@ -201,7 +201,7 @@ func (unreleasedValue) Train(ctx context.Context, ev engine.Evaluator, p *algori
 		w[k] = -p.Schedule.Constant * sum[k] / float64(engine.AllPairs{N: problem.N}.Len())
 	}
 	exact := append([]float64(nil), w...)
-	if err := s.Release(w, p.Certificate, p.Noise); err != nil {
+	if err := s.Release(w, p.Certificate(), p.Noise()); err != nil {
 		return nil, err
 	}
 	for k := range w {
@@ -254,10 +254,10 @@ type unplanned struct {
 
 func (u unplanned) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
 	w := make([]float64, ev.Kernel().Problem().D)
-	if err := s.Release(w, p.Certificate, p.Noise); err != nil {
+	if err := s.Release(w, p.Certificate(), p.Noise()); err != nil {
 		return nil, err
 	}
-	return w, s.Release(make([]float64, len(w)), p.Certificate, u.noise)
+	return w, s.Release(make([]float64, len(w)), p.Certificate(), u.noise)
 }
 
 func TestReplayRefusesUnplannedReleases(t *testing.T) {
@@ -266,7 +266,7 @@ func TestReplayRefusesUnplannedReleases(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := algotest.RandomRecords(20, 2, engine.UnitBounds(), 1)
-	for _, noise := range []privacy.Mechanism{p.Noise, privacy.Gaussian{Sigma: 1e-9}, privacy.KNorm{Scale: 1}, nil} {
+	for _, noise := range []privacy.Mechanism{p.Noise(), privacy.Gaussian{Sigma: 1e-9}, privacy.KNorm{Scale: 1}, nil} {
 		if _, err := algotest.Replay(unplanned{noise: noise}, p, data, algotest.Neighbours(data, 1, 1), 1); !errors.Is(err, privacy.ErrUnplanned) {
 			t.Errorf("a second release with %v: %v", noise, err)
 		}

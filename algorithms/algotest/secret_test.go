@@ -29,7 +29,7 @@ func (b hiddenBug) Train(ctx context.Context, ev engine.Evaluator, p *algorithms
 	if b.early {
 		steps--
 	}
-	noise := p.Noise
+	noise := p.Noise()
 	if g := noise.(privacy.Gaussian); b.half {
 		g.Sigma /= 2
 		noise = g
@@ -45,7 +45,7 @@ func (b hiddenBug) Train(ctx context.Context, ev engine.Evaluator, p *algorithms
 		if i == steps-1 {
 			noisy = s.Release
 		}
-		if err := noisy(w, p.Certificate, noise); err != nil {
+		if err := noisy(w, p.Certificate(), noise); err != nil {
 			return nil, err
 		}
 		engine.ProjectBall(w, problem.Radius)
@@ -68,7 +68,7 @@ type batchBug struct {
 
 func (b batchBug) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
 	problem := ev.Kernel().Problem()
-	m, _ := p.Certificate.Batch()
+	m, _ := p.Certificate().Batch()
 	order := make([]int32, problem.N)
 	for i := range order {
 		order[i] = int32(i)
@@ -95,7 +95,7 @@ func (b batchBug) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.
 		for k := range sum {
 			sum[k] /= count
 		}
-		if err := s.Release(sum, p.Certificate, p.Noise); err != nil {
+		if err := s.Release(sum, p.Certificate(), p.Noise()); err != nil {
 			return nil, err
 		}
 		for k := range w {

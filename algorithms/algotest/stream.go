@@ -45,7 +45,7 @@ func (t *streamTape) Release(x []float64, c privacy.Certificate, m privacy.Mecha
 // anything that does not follow from releases; and the largest joint ratio
 // moved/certified seen.
 func ReplayStream(p *algorithms.Plan, start func(privacy.Session) (Stepper, error), data *engine.Records, neighbours []*engine.Records, seed uint64) (float64, error) {
-	session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events)
+	session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events())
 	if err != nil {
 		return 0, err
 	}

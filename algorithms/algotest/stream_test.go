@@ -218,8 +218,8 @@ func TestPrefixSumsMoveMoreThanOneColumn(t *testing.T) {
 	}
 	data, neighbour := algotest.WorstCase(n, 3, 0, engine.UnitBounds())
 	ratio, err := algotest.ReplayStream(p, starter(p), data, []*engine.Records{neighbour}, 1)
-	moved := ratio * p.Certificate.Sensitivity() / p.Spec.Constants.PairDiameter
-	t.Logf("moved %.3g Dg of %.3g, one column %.3g", moved, p.Certificate.Sensitivity()/p.Spec.Constants.PairDiameter, math.Sqrt(column))
+	moved := ratio * p.Certificate().Sensitivity() / p.Spec.Constants.PairDiameter
+	t.Logf("moved %.3g Dg of %.3g, one column %.3g", moved, p.Certificate().Sensitivity()/p.Spec.Constants.PairDiameter, math.Sqrt(column))
 	if err != nil || !(moved > 1.5*math.Sqrt(column)) {
 		t.Errorf("moved %v Dg, one column of C has norm %v (%v)", moved, math.Sqrt(column), err)
 	}
@@ -246,10 +246,10 @@ func TestBuffersPerClassMoveMoreThanTheLastRecords(t *testing.T) {
 		return r
 	}
 	ratio, err := algotest.ReplayStream(p, starter(p), records(1), []*engine.Records{records(-1)}, 1)
-	moved := ratio * p.Certificate.Sensitivity()
-	t.Logf("moved %.3g of %.3g; %.3g for the last records", moved, p.Certificate.Sensitivity(), last.Certificate.Sensitivity())
-	if err != nil || !(moved > 1.2*last.Certificate.Sensitivity()) {
-		t.Errorf("moved %v, the certificate of the last records is %v (%v)", moved, last.Certificate.Sensitivity(), err)
+	moved := ratio * p.Certificate().Sensitivity()
+	t.Logf("moved %.3g of %.3g; %.3g for the last records", moved, p.Certificate().Sensitivity(), last.Certificate().Sensitivity())
+	if err != nil || !(moved > 1.2*last.Certificate().Sensitivity()) {
+		t.Errorf("moved %v, the certificate of the last records is %v (%v)", moved, last.Certificate().Sensitivity(), err)
 	}
 }
 

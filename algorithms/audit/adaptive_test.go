@@ -8,7 +8,6 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // perturbed is gradient perturbation: every step releases its update, and the next
@@ -24,14 +23,13 @@ func (a perturbed) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := privacy.CalibrateGaussian(p.Certificate, s.Budget, a.steps)
+	m, err := privacy.CalibrateGaussian(p.Certificate(), s.Budget, a.steps)
 	if err != nil {
 		return nil, err
 	}
 	m.Sigma /= a.weaker
 	m.Grid = 0
-	p.Noise = m
-	p.Events = []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: p.Certificate.Sensitivity(), Sigma: m.Sigma}, a.steps)}
+	p.Releases[0].Noise, p.Releases[0].Times = m, a.steps
 	return p, nil
 }
 
@@ -46,7 +44,7 @@ func (a perturbed) Train(ctx context.Context, ev engine.Evaluator, p *algorithms
 		for k := range sum {
 			sum[k] *= -p.Schedule.Constant / float64(pairs.Len())
 		}
-		if err := s.Release(sum, p.Certificate, p.Noise); err != nil {
+		if err := s.Release(sum, p.Certificate(), p.Noise()); err != nil {
 			return nil, err
 		}
 		for k := range w {

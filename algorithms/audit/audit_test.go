@@ -14,7 +14,6 @@ import (
 	"dyad/engine/cpu"
 	"dyad/internal/sizes"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // plan is a certified plan for n records of d features.
@@ -126,17 +125,16 @@ func (q quarter) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch m := p.Noise.(type) {
+	switch m := p.Noise().(type) {
 	case privacy.Gaussian:
 		m.Sigma /= 4
 		m.Grid /= 4
-		p.Noise = m
+		p.Releases[0].Noise = m
 	case privacy.KNorm:
 		m.Scale /= 4
 		m.Grid /= 4
-		p.Noise = m
+		p.Releases[0].Noise = m
 	}
-	p.Events = []account.Event{p.Noise.Event(p.Certificate)}
 	return p, nil
 }
 
@@ -243,8 +241,8 @@ func TestMoveOfEpochs(t *testing.T) {
 	for _, b := range []privacy.Budget{approximate, pure} {
 		a := algorithms.DPEGD{Steps: 4}
 		p := plan(t, a, audit.Linear{}, 40, 2, b)
-		if len(p.Parts) < 3 {
-			t.Fatalf("%d epochs", len(p.Parts))
+		if len(p.Releases) < 3 {
+			t.Fatalf("%d epochs", len(p.Releases))
 		}
 		target, err := audit.Worst(context.Background(), a, p, 1)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +13,6 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/privacy"
-	"dyad/privacy/account"
 	"dyad/privacy/ledger"
 )
 
@@ -56,7 +56,7 @@ func reusedNoise(v, released []float64, _ *algorithms.Plan) ([]float64, error) {
 
 // Noise from a generator that starts from the same seed in every run.
 func seededNoise(v, _ []float64, p *algorithms.Plan) ([]float64, error) {
-	s, err := privacy.NewPublicSession(privacy.NewSeededSource(1), p.Events)
+	s, err := privacy.NewPublicSession(privacy.NewSeededSource(1), p.Events())
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func seededNoise(v, _ []float64, p *algorithms.Plan) ([]float64, error) {
 	for k := range v {
 		out[k] = v[k] / 2
 	}
-	return out, s.Release(out, p.Certificate, p.Noise)
+	return out, s.Release(out, p.Certificate(), p.Noise())
 }
 
 func TestReusedNoiseIsCaught(t *testing.T) {
@@ -85,15 +85,15 @@ func TestReusedNoiseIsCaught(t *testing.T) {
 func TestRepeatedNoiseIsCounted(t *testing.T) {
 	observations := func(source func(i int) *privacy.Source) (runs []audit.Observation) {
 		p := plan(t, descent, audit.Linear{}, 30, 4, approximate)
-		m := p.Noise
+		m := p.Noise()
 		for i := range 200 {
-			s, err := privacy.NewPublicSession(source(i), p.Events)
+			s, err := privacy.NewPublicSession(source(i), p.Events())
 			if err != nil {
 				t.Fatal(err)
 			}
 			v := []float64{0.1 * float64(i), 0.2, -float64(i) / 7, 1}
 			r := audit.Release{Exact: append([]float64(nil), v...), Noise: m}
-			if err := s.Release(v, p.Certificate, m); err != nil {
+			if err := s.Release(v, p.Certificate(), m); err != nil {
 				t.Fatal(err)
 			}
 			r.Value = v
@@ -198,15 +198,15 @@ func TestCanaries(t *testing.T) {
 			t.Errorf("the right noise was refuted by %d seeds", refuted)
 		}
 		loud := *sound
-		switch m := loud.Noise.(type) {
+		loud.Releases = slices.Clone(sound.Releases)
+		switch m := loud.Noise().(type) {
 		case privacy.Gaussian:
 			m.Sigma, m.Grid = m.Sigma/1024, m.Grid/1024
-			loud.Noise = m
+			loud.Releases[0].Noise = m
 		case privacy.KNorm:
 			m.Scale, m.Grid = m.Scale/1024, m.Grid/1024
-			loud.Noise = m
+			loud.Releases[0].Noise = m
 		}
-		loud.Events = []account.Event{loud.Noise.Event(loud.Certificate)}
 		r, err := audit.Canaries(context.Background(), descent, &loud, audit.CanaryOptions{Seed: 1})
 		if err != nil {
 			t.Fatal(err)

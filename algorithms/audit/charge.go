@@ -26,7 +26,7 @@ func Charged(l *ledger.Ledger, dataID string, p *algorithms.Plan, run func() err
 		return err
 	}
 	var cost account.GDP
-	for _, e := range p.Events {
+	for _, e := range p.Events() {
 		if err := cost.Compose(e); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 	"dyad/engine/cpu"
 	"dyad/internal/sizes"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // A schedule ends with all runs, begins with few, and spends alpha and no more.
@@ -148,9 +148,10 @@ func TestPureNoiseIsAuditedTightly(t *testing.T) {
 			t.Errorf("d = %d: %+v, tightness %+v", d, r.Bounds, r.Tightness)
 		}
 		bug := *target.Plan
-		noise := bug.Noise.(privacy.KNorm)
+		noise := bug.Noise().(privacy.KNorm)
 		noise.Scale /= 2
-		bug.Noise, bug.Events = noise, []account.Event{noise.Event(bug.Certificate)}
+		bug.Releases = slices.Clone(bug.Releases)
+		bug.Releases[0].Noise = noise
 		target.Plan = &bug
 		if r, err := Run(context.Background(), target, Options{Runs: 1000, Seed: 2}); err != nil || !r.Refuted() {
 			t.Errorf("d = %d, half the noise: %v, %+v", d, err, r.Bounds)

@@ -80,7 +80,7 @@ func OnPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 	}
 	if s.Sampling == pairs.Poisson {
 		// One pair more moves a release by the sensitivity, and a replaced one by more.
-		program.EachMoves = p.Noise.Event(p.Certificate).(account.PoissonEvent).KnownSensitivity()
+		program.EachMoves = p.Noise().Event(p.Certificate()).(account.PoissonEvent).KnownSensitivity()
 	}
 	if s.Method == pairs.Moments {
 		program.Variant = fmt.Sprintf("%s of %d of %d pairs, moments clipped to %g, %d rows", s.Unit, s.Kappa, s.Pairs, s.Clip, s.Rows)
@@ -116,7 +116,7 @@ func programOf(p *pairs.Plan, variant string) *Program {
 	s := p.Spec
 	return &Program{
 		Algorithm: p.Algorithm, Mode: s.Mode.String(), Loss: s.Loss.Name(), Variant: variant, Records: s.Individuals, Features: s.Dim,
-		Guarantee: p.Guarantee, Noise: p.Noise, Certificate: p.Certificate, Events: p.Events,
+		Guarantee: p.Guarantee, Noise: p.Noise(), Certificate: p.Certificate(), Events: p.Events(),
 	}
 }
 

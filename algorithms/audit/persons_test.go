@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,7 +11,6 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // TestAuditOfPersons: the worst case of persons, whose neighbour has one row in place of many,
@@ -44,8 +44,8 @@ func TestAuditOfPersons(t *testing.T) {
 		t.Errorf("a plan for %s is refuted: %+v", r.Unit, r)
 	}
 	small := *p
-	small.Noise = planFor(most * persons).Noise
-	small.Events = []account.Event{small.Noise.Event(p.Certificate)}
+	small.Releases = slices.Clone(p.Releases)
+	small.Releases[0].Noise = planFor(most * persons).Noise()
 	target.Plan = &small
 	if r := mustRun(t, target, audit.Options{Runs: 4000}); !r.Refuted() {
 		t.Errorf("noise for rows is not refuted: %+v", r)

@@ -8,7 +8,6 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // lessNoise has a fraction of the noise that its claim needs, properly planned, and
@@ -23,14 +22,9 @@ func (l lessNoise) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := p.Noise.(privacy.Gaussian)
+	m := p.Noise().(privacy.Gaussian)
 	m.Sigma *= l.fraction
-	p.Noise = m
-	_, repeated := p.Events[0].(account.RepeatedEvent)
-	p.Events = []account.Event{p.Noise.Event(p.Certificate)}
-	if batch, _ := p.Certificate.Batch(); batch > 0 || repeated {
-		p.Events[0] = account.Repeat(p.Events[0], p.Schedule.Steps)
-	}
+	p.Releases[0].Noise = m
 	return p, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"dyad/algorithms"
@@ -13,7 +14,6 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // streamPlan is a certified plan for n records of 2 features.
@@ -100,7 +100,7 @@ func TestStreamMoveOfEveryRecord(t *testing.T) {
 		largest = max(largest, sum(k))
 	}
 	dg := p.Spec.Constants.PairDiameter
-	if c := p.Certificate.Sensitivity(); math.Abs(c-dg*math.Sqrt(largest)) > 1e-9*c {
+	if c := p.Certificate().Sensitivity(); math.Abs(c-dg*math.Sqrt(largest)) > 1e-9*c {
 		t.Errorf("certificate %v, want Dg sqrt(S) = %v", c, dg*math.Sqrt(largest))
 	}
 	for k := 1; k <= n; k++ {
@@ -132,9 +132,9 @@ func TestUnderNoisedStreamIsCaught(t *testing.T) {
 			t.Fatal(err)
 		}
 		bug := *p
-		noise := p.Noise.(privacy.Gaussian)
-		bug.Noise = privacy.Gaussian{Sigma: noise.Sigma / 4, Grid: noise.Grid / 4}
-		bug.Events = []account.Event{bug.Noise.Event(bug.Certificate)}
+		noise := p.Noise().(privacy.Gaussian)
+		bug.Releases = slices.Clone(p.Releases)
+		bug.Releases[0].Noise = privacy.Gaussian{Sigma: noise.Sigma / 4, Grid: noise.Grid / 4}
 		broken := sound
 		broken.Stream = &bug
 		caught, refuted := 0, 0

@@ -48,8 +48,8 @@ func (t Target) claim() claim {
 	}
 	if s := t.Stream; s != nil {
 		c := claim{
-			algorithm: s.Algorithm, mode: s.Spec.Mode.String(), variant: s.Reading.String(), guarantee: s.Guarantee,
-			noise: s.Noise, certificate: s.Certificate, events: s.Events,
+			algorithm: s.Algorithm, mode: s.Spec.Mode.String(), variant: s.Reading().String(), guarantee: s.Guarantee,
+			noise: s.Noise(), certificate: s.Certificate(), events: s.Events(),
 		}
 		c.of(t.problem())
 		if s.Spec.Batch > 1 {
@@ -69,13 +69,21 @@ func (t Target) claim() claim {
 func planClaim(p *algorithms.Plan) claim {
 	c := claim{
 		algorithm: p.Algorithm, mode: p.Mode.String(), guarantee: p.Guarantee,
-		noise: p.Noise, certificate: p.Certificate, events: p.Events,
+		noise: p.Noise(), certificate: p.Certificate(), events: p.Events(),
 	}
 	c.of(p.Spec.Kernel.Problem())
 	return c
 }
 
 func (c *claim) of(p engine.Problem) { c.loss, c.n, c.d = p.Loss.Name(), p.N, p.D }
+
+// plan is that of an algorithm or a stream.
+func (t Target) plan() *algorithms.Plan {
+	if t.Stream != nil {
+		return t.Stream
+	}
+	return t.Plan
+}
 
 // problem is that of a plan or stream, with N the records in all.
 func (t Target) problem() engine.Problem {
@@ -106,7 +114,7 @@ func (t Target) check() error {
 
 // Move is how far the exact vectors move between the two data sets over what their
 // certificates allow: 1 if they are attained. It is the root of the mean of the squared
-// ratios of all releases (weighted by their shares of the budget, if they have some), or of their sum where one certificate is for all of them (a
+// ratios of all releases, weighted by their shares of the budget, or of their sum where one certificate is for all of them (a
 // stream) or one of them only reads the replaced record (epochs).
 func (t Target) Move(ctx context.Context) (float64, error) { return t.move(ctx, 0) }
 
@@ -118,8 +126,13 @@ func (t Target) move(ctx context.Context, most int) (float64, error) {
 		return 0, err
 	}
 	defer func() { _ = w.close() }()
-	if t.Stream == nil && t.Program == nil && len(t.Plan.Parts) == 0 {
-		w.most = most
+	var rows algorithms.Releases
+	apart := false // each release has a certificate of its own, about the same records
+	if t.Program == nil {
+		rows = t.plan().Releases
+		if apart = rows[0].Part == 0 && rows[0].Certificate.Releases() == 0; apart {
+			w.most = most
+		}
 	}
 	o, other, err := w.pair(ctx, false, t.Coins)
 	if err != nil {
@@ -132,20 +145,18 @@ func (t Target) move(ctx context.Context, most int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	square := 0.0
+	square, weights := 0.0, 0.0
 	for i, r := range o.Releases {
 		bound := r.Bound
 		if coupled > 0 {
 			bound = coupled
 		}
-		weight := 1.0
-		if t.Plan != nil && t.Plan.Moments != nil {
-			weight = t.Plan.Releases[i].Share
-		}
+		weight := rows[min(i, len(rows)-1)].Share
 		square += weight * distance2(other[i].Exact, r.Exact) / (bound * bound)
+		weights += weight
 	}
-	if t.Stream == nil && len(t.Plan.Parts) == 0 && t.Plan.Moments == nil {
-		square /= float64(len(o.Releases))
+	if apart {
+		square /= weights
 	}
 	return math.Sqrt(square), nil
 }
@@ -153,10 +164,10 @@ func (t Target) move(ctx context.Context, most int) (float64, error) {
 // coupled bounds how far two hidden states that share their noise can be apart (see
 // algotest's replay); 0 for a plan without hidden steps.
 func (t Target) coupled() (float64, error) {
-	if t.Stream != nil || t.Program != nil || t.Plan.Certificate.HiddenSteps() == 0 {
+	if t.Stream != nil || t.Program != nil || t.Plan.Certificate().HiddenSteps() == 0 {
 		return 0, nil
 	}
-	e, ok := t.Plan.Noise.Event(t.Plan.Certificate).(account.ConvergentEvent)
+	e, ok := t.Plan.Noise().Event(t.Plan.Certificate()).(account.ConvergentEvent)
 	if !ok {
 		return 0, fmt.Errorf("audit: %s has hidden steps without their event", t.Plan.Algorithm)
 	}

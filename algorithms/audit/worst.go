@@ -69,8 +69,8 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 		}
 		targets = append(targets, more...)
 	}
-	if t.Plan != nil && t.Plan.Moments != nil {
-		u, err := worstMoments(t.Plan.Moments, n, d, b)
+	if t.Plan != nil && t.Plan.Moments() != nil {
+		u, err := worstMoments(t.Plan.Moments(), n, d, b)
 		if err != nil {
 			return Target{}, err
 		}

@@ -101,7 +101,7 @@ func TestClustersAreAudited(t *testing.T) {
 		attack := func(claimed privacy.Guarantee) *audit.Report {
 			r, err := audit.Run(context.Background(), audit.Target{Program: &audit.Program{
 				Algorithm: "k-means", Mode: "certified", Records: n, Guarantee: claimed,
-				Noise: p.Noise, Certificate: p.Certificate, Events: p.Events,
+				Noise: p.Noise(), Certificate: p.Certificate(), Events: p.Events(),
 				Train: func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
 					rows := make([]float64, n)
 					if rows[0] = -1; neighbour {

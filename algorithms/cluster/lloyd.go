@@ -66,7 +66,7 @@ func (p *Plan) run(ctx context.Context, q []int32, s privacy.Session, t algorith
 		if err != nil {
 			return nil, err
 		}
-		if err := s.Release(v, p.Certificate, p.Noise); err != nil {
+		if err := s.Release(v, p.Certificate(), p.Noise()); err != nil {
 			return nil, err
 		}
 		if averaged++; round <= o.Rounds/2 || again {

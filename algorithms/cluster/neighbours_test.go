@@ -47,7 +47,7 @@ func planned(t *testing.T, o Options) *Plan {
 // runOn is the run of a plan on rows, with noise of a seed, or answered by those of another run.
 func runOn(t *testing.T, p *Plan, rows []float64, answers [][]float64) (*tape, []float64) {
 	t.Helper()
-	live, err := privacy.NewPublicSession(privacy.NewSeededSource(3), p.Events)
+	live, err := privacy.NewPublicSession(privacy.NewSeededSource(3), p.Events())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func worstMove(t *testing.T, o Options, change func(rows, v []float64)) (most fl
 					change(rows, a)
 					change(other, b)
 				}
-				most = max(most, moved(a, b)/p.Certificate.Sensitivity())
+				most = max(most, moved(a, b)/p.Certificate().Sensitivity())
 			}
 		}
 	}

@@ -91,7 +91,7 @@ func New(o Options) (*Plan, error) {
 	if o.Individuals != "" {
 		g.Assumptions = append(g.Assumptions, o.Individuals)
 	}
-	if err := p.PromiseReleases(o.Budget, o.Records, o.Provenance, g, rows); err != nil {
+	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, rows); err != nil {
 		return nil, err
 	}
 	p.CountNoise = rows[0].Deviation() / levels
@@ -157,7 +157,7 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	if p.Seeds > 0 {
 		f.Line("", "the first %d rounds with %d centres, which k-means of the released ones makes %d", o.Rounds/2, f.Add("seeds", p.Seeds), o.Clusters)
 	}
-	f.Line("noise", "%s in units of 2^-26 of the radius, exact; sensitivity %.6g%s", f.Add("noise", p.Noise.String()), f.Add("sensitivity", p.Certificate.Sensitivity()), f.NoiseMultiplier(p.Noise, p.Certificate))
+	f.Line("noise", "%s in units of 2^-26 of the radius, exact; sensitivity %.6g%s", f.Add("noise", p.Noise().String()), f.Add("sensitivity", p.Certificate().Sensitivity()), f.NoiseMultiplier(p.Noise(), p.Certificate()))
 	f.Line("", "of a number of records: standard deviation %.3g in each round; a cluster has n/k = %.3g on average", f.Add("count_noise", p.CountNoise), f.Add("expected_count", float64(o.Records)/float64(o.Clusters)))
 	f.Line("", "of a centre of n/k records: at most %.3g of the radius in each round, by its root mean square norm; the rounds of the second half are averaged", f.Add("centre_noise", p.CentreNoise))
 	return f

@@ -41,7 +41,7 @@ func TestClustersOfEverySize(t *testing.T) {
 					t.Fatalf("%v: with the same releases the result is another one", c)
 				}
 				for round := range whole.exact {
-					closest = max(closest, moved(whole.exact[round], next.exact[round])/p.Certificate.Sensitivity())
+					closest = max(closest, moved(whole.exact[round], next.exact[round])/p.Certificate().Sensitivity())
 				}
 			}
 			if !(closest <= 1) || closest < 0.99 {

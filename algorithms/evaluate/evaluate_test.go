@@ -77,7 +77,7 @@ func TestEvaluationIsAudited(t *testing.T) {
 		attack := func(claimed privacy.Guarantee) *audit.Report {
 			r, err := audit.Run(context.Background(), audit.Target{Program: &audit.Program{
 				Algorithm: "evaluation", Mode: "certified", Records: n, Guarantee: claimed,
-				Noise: p.Noise, Certificate: p.Certificate, Events: p.Events,
+				Noise: p.Noise(), Certificate: p.Certificate(), Events: p.Events(),
 				Train: func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
 					rows, score := 1, -1.0
 					if neighbour {

@@ -263,7 +263,7 @@ func replayBoth(t *testing.T, p *Plan, data, neighbour Data, reached map[string]
 	first := &replayed{}
 	second := &replayed{from: first}
 	for k, r := range []*replayed{first, second} {
-		live, err := privacy.NewPublicSession(privacy.NewSeededSource(5), p.Events)
+		live, err := privacy.NewPublicSession(privacy.NewSeededSource(5), p.Events())
 		if err != nil {
 			t.Fatal(err)
 		}

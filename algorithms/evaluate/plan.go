@@ -146,7 +146,7 @@ func New(o Options) (*Plan, error) {
 	}
 	g := o.Provenance.Records(o.PersonRows).Guarantee(released+", with "+rows[0].Noise.Name()+" noise", why+composed,
 		o.public(), "the model is public, or what it tells of these records is charged to the same data id")
-	if err := p.PromiseReleases(o.Budget, o.Records, o.Provenance, g, rows); err != nil {
+	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, rows); err != nil {
 		return nil, err
 	}
 	p.Facts = p.facts()
@@ -259,18 +259,6 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	if bound := f.AddSome("score_bound", p.Options.ScoreBound); bound != 0.0 {
 		f.Line("scores", "at most %.6g in magnitude, in %d cells", bound, f.Add("cells", p.Cells))
 	}
-	var releases []algorithms.Facts
-	for _, x := range p.Releases {
-		var r algorithms.Facts
-		numbers := "numbers"
-		if x.Coordinates == 1 {
-			numbers = "number"
-		}
-		f.Line("release", "%s: %d %s, share %.3g, sensitivity %.6g, %s%s", r.Add("name", x.Name), r.Add("coordinates", x.Coordinates), numbers,
-			r.Add("share", x.Share), r.Add("sensitivity", x.Certificate.Sensitivity()), r.Add("noise", x.Noise.String()), r.NoiseMultiplier(x.Noise, x.Certificate))
-		releases = append(releases, r)
-	}
-	f.Add("releases", releases)
 	switch n := float64(p.Options.Records); {
 	case p.Options.Compared != "":
 		p.differenceFact(&f)

@@ -54,8 +54,7 @@ func (p *Plan) guarantee() privacy.Guarantee {
 			fmt.Sprintf("if all features were public, the labels would have %g-LDP: one fresh response of epsilon %g in each of %d epochs", timesUp(p.Epochs, p.response.Epsilon), p.response.Epsilon, p.Epochs),
 		}
 	case Curriculum, SGD:
-		_, g = privacy.Exact("exact gradients", "the server sees every gradient")
-		return g
+		return algorithms.NoGuarantee("exact gradients", "the server sees every gradient")
 	}
 	reach, raise := p.Radius*p.FeatureNorm+math.Abs(p.Bias), "a larger radius"
 	if p.Network != nil {

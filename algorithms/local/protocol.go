@@ -208,7 +208,7 @@ func (p Protocol) Plan() (*Plan, error) {
 	if err := q.checkUsers(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrProtocol, p.Method, err)
 	}
-	q.Restate(q.guarantee())
+	q.Restate(q.guarantee(), 0, 0)
 	return q, nil
 }
 

@@ -5,11 +5,22 @@ import (
 
 	"dyad/algorithms"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
-// Restate replaces the guarantee by what a run makes of it, and with it what reports say.
-func (p *Plan) Restate(g privacy.Guarantee) {
+// Restate replaces the guarantee by what a run makes of it, after ChooseL2 among so many candidates (0: none) over folds, and with
+// it what reports say.
+func (p *Plan) Restate(g privacy.Guarantee, candidates, folds int) {
 	p.Guarantee, p.Facts = g, p.facts(g)
+	p.Releases = p.messages(candidates, folds)
+}
+
+// messages is what one user releases.
+func (p *Plan) messages(candidates, folds int) algorithms.Releases {
+	if p.Guarantee.Kind == privacy.None {
+		return algorithms.Releases{{Name: p.Guarantee.Released, Cost: account.NonPrivateEvent{}}}
+	}
+	return algorithms.Releases{{Name: "messages of one user", Times: p.Messages(candidates, folds), Cost: account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon)}}}
 }
 
 // facts are what the plan says of itself and of a guarantee.

@@ -6,7 +6,6 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // Simulate runs a protocol over records, one user each: the users of an epoch are
@@ -103,16 +102,13 @@ func (s *simulation) visit(users []int32) error {
 // The charge is for the messages of one user.
 func (p *Plan) Job(objective string, candidates, folds int, train func(ctx context.Context, t algorithms.Tracker) ([]float64, error)) algorithms.Job {
 	q := p.Plan
-	q.Objective = objective
-	if p.Guarantee.Kind == privacy.None {
-		q.Events = []account.Event{account.NonPrivateEvent{}}
-	} else {
+	q.Objective, q.Releases = objective, p.messages(candidates, folds)
+	if p.Guarantee.Kind != privacy.None {
 		if candidates > 0 {
 			q.Guarantee = p.Choosing(Choice{Accuracies: make([]float64, candidates), Folds: folds})
 		}
 		q.Guarantee.Unit, q.Guarantee.Relation, q.Guarantee.Released = algorithms.OneRecord, "replace-one", "the model of a simulation of all users"
 		q.Guarantee.Warnings = nil // those of the protocol are not the run's
-		q.Events = []account.Event{account.Repeat(account.PureEvent{Epsilon: privacy.BelowDecimal(p.Epsilon)}, p.Messages(candidates, folds))}
 	}
 	return algorithms.Job{Plan: &q, Withholds: true, OwnNoise: true, Train: func(ctx context.Context, _ privacy.Session, t algorithms.Tracker) ([]float64, error) {
 		return train(ctx, t)

@@ -156,7 +156,7 @@ func (s *Stream) Releases() int {
 func (s *Stream) Guarantee() privacy.Guarantee {
 	g := s.plan.Guarantee
 	if s.o.Public {
-		g = privacy.Guarantee{Kind: privacy.Public, Released: g.Released}
+		g = algorithms.PublicData(g.Released)
 		if s.plan.Spec.PaperUnsound {
 			g.Warnings = []string{algorithms.PaperUnsound}
 		}
@@ -186,7 +186,7 @@ func (s *Stream) Begin() error {
 		return err
 	}
 	if s.o.Public {
-		session, err := privacy.NewPublicSession(source, s.plan.Events)
+		session, err := privacy.NewPublicSession(source, s.plan.Events())
 		if err != nil {
 			return err
 		}
@@ -337,7 +337,7 @@ func (s *Stream) resume() error {
 	}
 	var session *privacy.LiveSession
 	if s.o.Public {
-		session, err = privacy.NewPublicSession(source, s.plan.Events)
+		session, err = privacy.NewPublicSession(source, s.plan.Events())
 	} else if session, err = s.resumeCharged(state, source); session == nil && err == nil {
 		return nil // the first record starts it
 	}

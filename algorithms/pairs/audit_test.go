@@ -11,7 +11,6 @@ import (
 	"dyad/engine/terms"
 	"dyad/internal/sizes"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 const victims = 3
@@ -147,9 +146,9 @@ func TestSeededDefectsOfPairsAreCaught(t *testing.T) {
 		})
 	}
 	half := planOf(t, gauss(star(pairs.Individual, 3)))
-	noise := half.Noise.(privacy.Gaussian)
+	noise := half.Noise().(privacy.Gaussian)
 	noise.Sigma /= 2
-	half.Noise, half.Events = noise, []account.Event{noise.Event(half.Certificate)}
+	half.Releases[0].Noise = noise
 	if r := attack(t, half, 0, 8_000); r.Holds() || !testing.Short() && !r.Refuted() {
 		t.Errorf("half the noise: %+v for epsilon %v", r.Bounds, r.Epsilon)
 	}

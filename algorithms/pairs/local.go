@@ -52,7 +52,7 @@ func (p *Plan) local() error {
 	}
 	s.Qualify(&g)
 	g.Epsilon = s.Budget.Epsilon // the parts were rounded down
-	p.Events, p.Guarantee = p.Releases.Events(), g
+	p.Guarantee = g
 	return nil
 }
 

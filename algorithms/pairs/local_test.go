@@ -57,7 +57,7 @@ func TestLocalPlansSpendTheBudget(t *testing.T) {
 	} {
 		p := planOf(t, c.s)
 		spent, flips := 0.0, 0
-		for i, e := range p.Events {
+		for i, e := range p.Events() {
 			count := 1
 			if r, ok := e.(account.RepeatedEvent); ok {
 				e, count = r.Event, r.Count
@@ -70,7 +70,7 @@ func TestLocalPlansSpendTheBudget(t *testing.T) {
 			flips = count
 		}
 		if !(spent <= 1 && spent > 1-1e-9) || flips != c.flips || p.Guarantee.Epsilon != 1 || p.Guarantee.Kind != c.kind {
-			t.Errorf("%s: events %v spend %v, guarantee %v", name, p.Events, spent, p.Guarantee)
+			t.Errorf("%s: events %v spend %v, guarantee %v", name, p.Events(), spent, p.Guarantee)
 		}
 	}
 	for says, change := range map[string]func(*pairs.Spec){

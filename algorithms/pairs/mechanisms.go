@@ -57,7 +57,7 @@ func (p *Plan) Mechanisms() ([]MechanismNoise, error) {
 	m := float64(s.weights())
 	var all []MechanismNoise
 	if s.Budget.Delta > 0 {
-		all = append(all, MechanismNoise{"Gaussian", p.Noise.NoiseNorm(s.weights()) / math.Sqrt(m), true})
+		all = append(all, MechanismNoise{"Gaussian", p.Noise().NoiseNorm(s.weights()) / math.Sqrt(m), true})
 	}
 	s.Budget.Delta = 0
 	for _, kind := range []privacy.PureNoise{privacy.KNormNoise, privacy.LaplaceNoise} {
@@ -66,7 +66,7 @@ func (p *Plan) Mechanisms() ([]MechanismNoise, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, MechanismNoise{pure.Noise.Name(), pure.Noise.NoiseNorm(s.weights()) / math.Sqrt(m), true})
+		all = append(all, MechanismNoise{pure.Noise().Name(), pure.Noise().NoiseNorm(s.weights()) / math.Sqrt(m), true})
 	}
 	stairs, coin := s.shares()
 	return append(all,

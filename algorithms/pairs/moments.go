@@ -32,23 +32,22 @@ func (p *Plan) certifyMoments() error {
 	m, square := float64(s.Pairs), s.Clip*s.Clip*(1-0x1p-50)
 	second := e.Second/square + 0x1p-51*(m+e.Second/square)
 	count := countWeight * (e.Positives + 0x1p-53*(m+e.Positives))
-	p.Certificate, err = privacy.PairMoments{
+	c, err := privacy.PairMoments{
 		Group: s.Kappa, Radius: 1 + 0x1p-50, Count: countWeight, Error: math.Sqrt(2*second*second+count*count) * (1 + 0x1p-40),
 	}.Certify()
 	if err != nil {
 		return err
 	}
+	var noise privacy.Mechanism
 	if s.Budget.Delta > 0 {
-		var g privacy.Gaussian
-		g, err = privacy.CalibrateGaussian(p.Certificate, s.Budget, 1)
-		p.Noise = g
+		noise, err = privacy.CalibrateGaussian(c, s.Budget, 1)
 	} else {
-		p.Noise, err = privacy.CalibratePure(p.Certificate, s.Budget.Epsilon, 1+2*s.second(), privacy.KNormNoise)
+		noise, err = privacy.CalibratePure(c, s.Budget.Epsilon, 1+2*s.second(), privacy.KNormNoise)
 	}
 	if err != nil {
 		return err
 	}
-	return p.account()
+	return p.account(c, noise)
 }
 
 // trainMoments releases the moments of the pairs once, and computes the matrix from them.
@@ -68,11 +67,11 @@ func (p *Plan) trainMoments(ctx context.Context, data *terms.Data, workers int, 
 		v[1+i] /= s.Clip * s.Clip
 	}
 	var noise float64
-	if p.Noise == nil {
+	if p.Noise() == nil {
 		err = session.ReleaseExact(v)
 	} else {
-		noise = p.Noise.NoiseNorm(len(v)) / math.Sqrt(float64(len(v)))
-		err = session.Release(v, p.Certificate, p.Noise)
+		noise = p.Noise().NoiseNorm(len(v)) / math.Sqrt(float64(len(v)))
+		err = session.Release(v, p.Certificate(), p.Noise())
 	}
 	if err != nil {
 		return nil, err
@@ -110,10 +109,10 @@ func (p *Plan) momentFacts(f *algorithms.Facts) {
 	s := p.Spec
 	f.Line("moments", "one release of %d numbers: second moments of the differences of similar and of dissimilar pairs, clipped to %g, and the number of similar pairs",
 		f.Add("coordinates", 1+2*s.second()), f.Add("clip", s.Clip))
-	if p.Noise != nil {
-		norm := p.Noise.NoiseNorm(1 + 2*s.second())
+	if p.Noise() != nil {
+		norm := p.Noise().NoiseNorm(1 + 2*s.second())
 		f.Line("noise", "%s, in units of the squared clip, exact; sensitivity %.6g%s; %.6g an isometric coordinate of %d pairs",
-			f.Add("noise", p.Noise.String()), f.AddSome("sensitivity", p.Certificate.Sensitivity()), f.NoiseMultiplier(p.Noise, p.Certificate), f.Add("second_moments_noise", norm/math.Sqrt(float64(1+2*s.second()))), s.Pairs)
+			f.Add("noise", p.Noise().String()), f.AddSome("sensitivity", p.Certificate().Sensitivity()), f.NoiseMultiplier(p.Noise(), p.Certificate()), f.Add("second_moments_noise", norm/math.Sqrt(float64(1+2*s.second()))), s.Pairs)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/terms"
 	"dyad/privacy"
-	"dyad/privacy/account"
 	"dyad/privacy/ledger"
 )
 
@@ -46,10 +45,10 @@ func TestMomentsOfPairsStayWithinTheCertificate(t *testing.T) {
 					}
 				}
 				j := joint(p, replayed(t, p, base, newData(t, s, other, g, flipped)))
-				if j > p.Certificate.Sensitivity() {
-					t.Fatalf("clip %v: individual %d moves the release by %v, certified %v", clip, v, j, p.Certificate.Sensitivity())
+				if j > p.Certificate().Sensitivity() {
+					t.Fatalf("clip %v: individual %d moves the release by %v, certified %v", clip, v, j, p.Certificate().Sensitivity())
 				}
-				closest = max(closest, j/p.Certificate.Sensitivity())
+				closest = max(closest, j/p.Certificate().Sensitivity())
 			}
 			if closest < 0.25 {
 				t.Errorf("clip %v: the certificate is never used by more than %v", clip, closest)
@@ -81,19 +80,18 @@ func TestAuditOfPairMoments(t *testing.T) {
 	fewer := moments(gauss(star(pairs.Group, 1)))
 	caught("noise for one of two pairs", planOf(t, fewer), 2)
 	half := planOf(t, moments(gauss(star(pairs.Individual, 3))))
-	noise := half.Noise.(privacy.Gaussian)
+	noise := half.Noise().(privacy.Gaussian)
 	noise.Sigma /= 2
-	half.Noise, half.Events = noise, []account.Event{noise.Event(half.Certificate)}
+	half.Releases[0].Noise = noise
 	caught("half the noise", half, 0)
 	for name, change := range map[string]privacy.PairMoments{
 		"one sum alone": {Group: 3, Radius: math.Pow(0.5, 0.25)}, "no count": {Group: 3, Radius: 1},
 	} {
 		p := planOf(t, moments(gauss(star(pairs.Individual, 3))))
 		var err error
-		if p.Certificate, err = change.Certify(); err != nil {
+		if p.Releases[0].Certificate, err = change.Certify(); err != nil {
 			t.Fatal(err)
 		}
-		p.Events = []account.Event{p.Noise.Event(p.Certificate)}
 		if r := attack(t, p, 0, 400); !r.Exceeds() {
 			t.Errorf("certificate with %s: the worst case moves %v of it", name, r.Move)
 		}

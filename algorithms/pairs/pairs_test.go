@@ -181,10 +181,10 @@ func TestReplacingAnIndividualStaysWithinTheCertificate(t *testing.T) {
 				}
 			}
 			j := joint(p, replayed(t, p, base, newData(t, s, other, g, flipped)))
-			if j > p.Certificate.Sensitivity() {
-				t.Fatalf("%s: individual %d moves the releases by %v, certified %v", name, v, j, p.Certificate.Sensitivity())
+			if j > p.Certificate().Sensitivity() {
+				t.Fatalf("%s: individual %d moves the releases by %v, certified %v", name, v, j, p.Certificate().Sensitivity())
 			}
-			closest = max(closest, j/p.Certificate.Sensitivity())
+			closest = max(closest, j/p.Certificate().Sensitivity())
 		}
 		if closest < 0.25 {
 			t.Errorf("%s: the certificate is never used by more than %v", name, closest)
@@ -206,7 +206,7 @@ func adversarial(t *testing.T, mode algorithms.Mode) (epsilonReached float64, p 
 	}
 	x := []float64{1, 0, 0, 0, -1, 0, 0, 0}
 	moves := replayed(t, p, newData(t, s, x, g, []bool{false}), newData(t, s, x, g, []bool{true}))
-	return joint(p, moves) / p.Noise.(privacy.Laplace).Scale, p
+	return joint(p, moves) / p.Noise().(privacy.Laplace).Scale, p
 }
 
 // docs/theory.md#pair-clipping: the sum over rows of the l1 change over the scale is at most eps' in

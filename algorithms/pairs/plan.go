@@ -56,7 +56,7 @@ func (s Spec) Plan() (*Plan, error) {
 		if s.Method == Moments {
 			exact = "exact moments"
 		}
-		p.Events, p.Guarantee = privacy.Exact(exact, reveals)
+		p.PromiseNothing(exact, reveals)
 	} else {
 		certify := p.certify
 		switch {
@@ -94,51 +94,51 @@ func (p *Plan) certify() error {
 	default:
 		steps = privacy.PairGroup{Group: s.Kappa, Batch: batch, Batches: p.Batches, Epochs: s.Epochs, TermNorm: term, Manhattan: manhattan, Roundoff: roundoff}
 	}
+	var c privacy.Certificate
+	var noise privacy.Mechanism
 	var err error
 	count := 1 // of releases that one certificate is for
 	softmax, ofBatches := s.softmax()
 	switch {
 	case ofBatches:
 		count = p.Batches * s.Epochs
-		p.Certificate, err = privacy.SoftmaxSample{Group: s.Kappa, Pairs: s.Pairs, Rate: s.rate(), Expected: float64(batch), Temperature: softmax.Temperature, Symmetric: softmax.Symmetric, Roundoff: roundoff}.Certify()
+		c, err = privacy.SoftmaxSample{Group: s.Kappa, Pairs: s.Pairs, Rate: s.rate(), Expected: float64(batch), Temperature: softmax.Temperature, Symmetric: softmax.Symmetric, Roundoff: roundoff}.Certify()
 	case s.Sampling == Poisson:
 		count = p.Batches * s.Epochs
-		p.Certificate, err = privacy.PairSample{Group: s.Kappa, Pairs: s.Pairs, Rate: s.rate(), Expected: float64(batch), Roundoff: roundoff}.Certify()
+		c, err = privacy.PairSample{Group: s.Kappa, Pairs: s.Pairs, Rate: s.rate(), Expected: float64(batch), Roundoff: roundoff}.Certify()
 	case s.Budget.Delta > 0:
-		p.Certificate, err = steps.Certify()
+		c, err = steps.Certify()
 	default:
-		p.Certificate, err = steps.CertifyPure()
+		c, err = steps.CertifyPure()
 	}
 	if err != nil {
 		return err
 	}
 	switch {
 	case s.Budget.Delta > 0:
-		var m privacy.Gaussian
-		m, err = privacy.CalibrateGaussian(p.Certificate, s.Budget, count)
-		p.Noise = m
+		noise, err = privacy.CalibrateGaussian(c, s.Budget, count)
 	case s.Mode == algorithms.Paper:
 		// Algorithm 1 line 10 with Delta g = 2 h/|B|: scale 2 kappa h/(|B| eps'), eps' =
 		// eps/T_max; here in units of h.
-		p.Noise = privacy.Laplace{Scale: 2 * float64(s.Kappa) * float64(s.Epochs) / (float64(batch) * s.Budget.Epsilon), Coordinates: s.Rows * s.Dim}
-		err = p.Noise.Validate()
+		noise = privacy.Laplace{Scale: 2 * float64(s.Kappa) * float64(s.Epochs) / (float64(batch) * s.Budget.Epsilon), Coordinates: s.Rows * s.Dim}
+		err = noise.Validate()
 	default:
-		p.Noise, err = privacy.CalibratePure(p.Certificate, s.Budget.Epsilon, s.weights(), s.Noise)
+		noise, err = privacy.CalibratePure(c, s.Budget.Epsilon, s.weights(), s.Noise)
 	}
 	if err != nil {
 		return err
 	}
-	return p.account()
+	return p.account(c, noise)
 }
 
 // KnownBatches is what the plan's noise gives if the batches are known and an individual
 // has all its pairs in every batch: full-batch accounting. 0 without Poisson batches.
 func (p *Plan) KnownBatches() float64 {
-	if p.Spec.Sampling != Poisson || p.Noise == nil {
+	if p.Spec.Sampling != Poisson || p.Noise() == nil {
 		return 0
 	}
 	var a account.Total
-	if err := a.Compose(p.Events[0]); err != nil {
+	if err := a.Compose(p.Events()[0]); err != nil {
 		return math.Inf(1)
 	}
 	return account.GDPEpsilon(a.Mu(), p.Spec.Budget.Delta)
@@ -182,11 +182,11 @@ func (p *Plan) roundoff(term float64) float64 {
 	return rho * (1 + 0x1p-40)
 }
 
-// account fills in events and guarantee.
-func (p *Plan) account() error {
+// account fills in release and guarantee.
+func (p *Plan) account(c privacy.Certificate, noise privacy.Mechanism) error {
 	s, releases := p.Spec, p.Batches*p.Spec.Epochs
-	row := algorithms.Release{Name: p.Certificate.Released(), Coordinates: s.weights(), Share: 1, Certificate: p.Certificate, Noise: p.Noise}
-	released, derivation := fmt.Sprintf("the matrix after each of %d batches in %d epochs, with %s noise", releases, s.Epochs, p.Noise.Name()), p.Certificate.Derivation()
+	row := algorithms.Release{Name: c.Released(), Coordinates: s.weights(), Share: 1, Certificate: c, Noise: noise}
+	released, derivation := fmt.Sprintf("the matrix after each of %d batches in %d epochs, with %s noise", releases, s.Epochs, noise.Name()), c.Derivation()
 	options := fmt.Sprintf("%d rows, loss %s with its parameters, clip h = %g, batches and all options", s.Rows, s.Loss.Name(), s.Clip)
 	who, kappa, formed := fmt.Sprintf("%d records and their ids", s.Individuals), "", "all pairs are used, whatever the records are"
 	if s.Tuple > 0 {
@@ -198,30 +198,30 @@ func (p *Plan) account() error {
 	}
 	if s.Method == Moments {
 		formed, row.Coordinates = "kappa was fixed without looking at private pairs", 1+2*s.second()
-		released = fmt.Sprintf("the second moments of similar and of dissimilar pairs and the number of similar pairs, with %s noise", p.Noise.Name())
+		released = fmt.Sprintf("the second moments of similar and of dissimilar pairs and the number of similar pairs, with %s noise", noise.Name())
 		options = fmt.Sprintf("%d rows, margin, clip h = %g and all options", s.Rows, s.Clip)
 	}
 	if s.Sampling == Poisson {
 		row.Times, row.Share = releases, 1/float64(releases)
-		p.Events = []account.Event{row.Event()}
+		p.Releases = algorithms.Releases{row}
 		formed += " and secret coins; which pairs were in which batch, and how many, stays secret"
 		derivation += fmt.Sprintf("; %d releases composed by privacy loss distributions; full batches with this noise would have epsilon = %.4g, and for this epsilon need sigma = %.6g",
-			releases, p.KnownBatches(), privacy.UnsampledSigma(p.Certificate, s.Budget, releases))
+			releases, p.KnownBatches(), privacy.UnsampledSigma(c, s.Budget, releases))
 	}
 	if s.Network != nil {
 		options = fmt.Sprintf("%s, loss %s with its parameters, clip h = %g, batches and all options; %s", s.Network.Model.Network.Name(), s.Loss.Name(), s.Clip, s.Network.Origin)
-		released = fmt.Sprintf("the parameters of the network after each of %d batches in %d epochs, with %s noise", releases, s.Epochs, p.Noise.Name())
+		released = fmt.Sprintf("the parameters of the network after each of %d batches in %d epochs, with %s noise", releases, s.Epochs, noise.Name())
 	}
 	g := s.unit().Guarantee(released, derivation,
 		fmt.Sprintf("public: %s, d = %d, %s norm bound R = %g, %s%s; rows were scaled down to R", who, s.Dim, s.Norm(), s.Bound, kappa, options),
 		identity(s.Identity), formed)
 	if s.Mode == algorithms.Paper {
 		g.Claim = &privacy.Claim{Source: "[Li20] Algorithm 1, Theorem 1", Epsilon: s.Budget.Epsilon}
-		if m, ok := p.Noise.(privacy.Laplace); ok {
+		if m, ok := noise.(privacy.Laplace); ok {
 			g.Claim.Scale = m.Scale * s.Clip
 		}
 	}
-	return p.PromiseReleases(s.Budget, s.Individuals, s.Provenance, g, algorithms.Releases{row})
+	return p.Promise(s.Budget, s.Individuals, s.Provenance, g, algorithms.Releases{row})
 }
 
 // unit is whose data the training protects.
@@ -247,14 +247,14 @@ func identity(text string) string {
 // NoiseToSignal is the root mean square norm of the noise of one release over the
 // largest norm of its mean gradient: above 1 a single step is mostly noise.
 func (p *Plan) NoiseToSignal() float64 {
-	if p.Noise == nil {
+	if p.Noise() == nil {
 		return 0
 	}
 	largest := 1.0
 	if l, ok := p.Spec.softmax(); ok {
 		largest = 2 / l.Temperature // the coefficients of an anchor
 	}
-	return p.Noise.NoiseNorm(p.Spec.weights()) / largest
+	return p.Noise().NoiseNorm(p.Spec.weights()) / largest
 }
 
 // clipAt is h_t at the public matrix w.

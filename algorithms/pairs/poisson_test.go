@@ -83,7 +83,7 @@ func TestPoissonReleasesMoveByTheirPairs(t *testing.T) {
 			if hits == 0 {
 				none++
 			}
-			if bound := 2 * float64(hits) * p.Certificate.Sensitivity(); moved > bound {
+			if bound := 2 * float64(hits) * p.Certificate().Sensitivity(); moved > bound {
 				t.Fatalf("individual %d, batch %d: moved %v with %d pairs, certified %v", v, i, moved, hits, bound)
 			} else if hits > 0 {
 				closest = max(closest, moved/bound)
@@ -101,10 +101,10 @@ func TestPoissonPlan(t *testing.T) {
 	s := poissonSpec()
 	s.Pairs, s.Individuals, s.Batch = 8000, 4000, 200
 	p := planOf(t, s)
-	all, _ := p.Events[0].(account.RepeatedEvent)
+	all, _ := p.Events()[0].(account.RepeatedEvent)
 	event, ok := all.Event.(account.PoissonEvent)
 	if !ok || event.Group != s.Kappa || event.Rate != 0.025 || all.Count != 3*40 || event.Relation != account.ReplaceOne {
-		t.Fatalf("the plan charges %v", p.Events)
+		t.Fatalf("the plan charges %v", p.Events())
 	}
 	var a account.PLD
 	if err := a.Compose(all); err != nil {

@@ -93,13 +93,13 @@ func (p *Plan) facts() (f algorithms.Facts) {
 		f.Add("step_sizes", rule)
 	}
 	f.Line("steps", "eta0 = %g, %s", eta, rule)
-	if p.Noise == nil {
+	if p.Noise() == nil {
 		return f
 	}
 	// Sensitivity is that of all releases, in units of the clip; on Poisson batches what
 	// one pair more moves one release by.
-	sensitivity, known := f.AddSome("sensitivity", p.Certificate.Sensitivity()), f.AddSome("epsilon_of_full_batches", p.KnownBatches())
-	f.Line("noise", "%s on the mean gradient of every batch, in units of the clip, exact; %s sensitivity %.6g%s", f.Add("noise", p.Noise.String()), joint, sensitivity, f.NoiseMultiplier(p.Noise, p.Certificate))
+	sensitivity, known := f.AddSome("sensitivity", p.Certificate().Sensitivity()), f.AddSome("epsilon_of_full_batches", p.KnownBatches())
+	f.Line("noise", "%s on the mean gradient of every batch, in units of the clip, exact; %s sensitivity %.6g%s", f.Add("noise", p.Noise().String()), joint, sensitivity, f.NoiseMultiplier(p.Noise(), p.Certificate()))
 	if s.Sampling == Poisson {
 		f.Line("", "the guarantee rests on the secrecy of the batches: full batches with this noise would have epsilon %s", privacy.FormatUp(known.(float64)))
 	}

@@ -88,7 +88,7 @@ func TestSoftmaxOfEverySize(t *testing.T) {
 
 // replacedMove is how far the plan accounts for a pair that is replaced.
 func replacedMove(p *pairs.Plan) float64 {
-	return p.Noise.Event(p.Certificate).(account.PoissonEvent).KnownSensitivity()
+	return p.Noise().Event(p.Certificate()).(account.PoissonEvent).KnownSensitivity()
 }
 
 // oneBatch is a recorder that draws one batch of pairs from end to end, with the attacked one, and then none.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"testing"
 
+	"dyad/algorithms"
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
 	"dyad/engine/terms"
 	"dyad/internal/sizes"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // softmaxAudit is a training on few pairs with a clip that every gradient exceeds, of rate 1/2.
@@ -73,7 +73,7 @@ func TestSeededDefectsOfASoftmaxAreCaught(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad.Certificate, bad.Noise, bad.Events = wrong, noise, []account.Event{account.Repeat(noise.Event(wrong), 2)}
+	bad.Releases = algorithms.Releases{{Certificate: wrong, Noise: noise, Times: 2, Share: 0.5}}
 	target, err := audit.WorstPairs(context.Background(), &bad, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func byAnchor(t testing.TB, p *pairs.Plan, x []float64) pairs.BatchSum {
 func TestSoftmaxDefectsAreCaught(t *testing.T) {
 	s := softmaxSpec(t, 24, terms.InfoNCE{Temperature: 1})
 	p := planOf(t, s)
-	certified := p.Certificate.Sensitivity()
+	certified := p.Certificate().Sensitivity()
 	scaled := func(by float64) softmaxSums {
 		return func(t testing.TB, p *pairs.Plan, x []float64) pairs.BatchSum {
 			sum := ownSoftmax(t, p, x)
@@ -82,7 +82,7 @@ func TestSoftmaxDefectsAreCaught(t *testing.T) {
 		"a clip twice as large":            {scaled(2), certified, true},
 		"noise for the pair's own softmax": {ownSoftmax, 2 * m / (m + a) / float64(s.Batch), true},
 		"noise for one clipped anchor":     {ownSoftmax, 2 * 2 / float64(s.Batch), true},
-		"a temperature of 2 for 1":         {ownSoftmax, planOf(t, softmaxSpec(t, 24, terms.InfoNCE{Temperature: 2})).Certificate.Sensitivity(), true},
+		"a temperature of 2 for 1":         {ownSoftmax, planOf(t, softmaxSpec(t, 24, terms.InfoNCE{Temperature: 2})).Certificate().Sensitivity(), true},
 		"anchors are clipped as a whole":   {byAnchor, certified, true},
 	} {
 		worst := 0.0

@@ -125,7 +125,7 @@ func TestOnePairMovesASoftmaxWithinTheCertificate(t *testing.T) {
 			for _, m := range sizes {
 				s := softmaxSpec(t, m, loss, hidden...)
 				p := planOf(t, s)
-				certified := p.Certificate.Sensitivity()
+				certified := p.Certificate().Sensitivity()
 				share := func(x, theta []float64) float64 {
 					v := lastPairMoves(t, p, slices.Clone(x), theta, ownSoftmax) / certified
 					if v > 1 {
@@ -185,7 +185,7 @@ func TestPairsOfASoftmaxAddUp(t *testing.T) {
 			for k, v := range after {
 				moved = math.Hypot(moved, v-before[k])
 			}
-			if bound := float64(j) * p.Certificate.Sensitivity(); moved/s.Clip/float64(s.Batch) > bound {
+			if bound := float64(j) * p.Certificate().Sensitivity(); moved/s.Clip/float64(s.Batch) > bound {
 				t.Errorf("%d pairs move the release by %v, certified %v", j, moved/s.Clip/float64(s.Batch), bound)
 			}
 		}
@@ -240,16 +240,16 @@ func TestSoftmaxPlan(t *testing.T) {
 	s := softmaxSpec(t, 3000, terms.InfoNCE{Temperature: 1}, 8)
 	s.Kappa, s.Batch, s.Clip = 2, 150, 0.5
 	p := planOf(t, s)
-	all, _ := p.Events[0].(account.RepeatedEvent)
+	all, _ := p.Events()[0].(account.RepeatedEvent)
 	event, ok := all.Event.(account.PoissonEvent)
 	if !ok || event.Group != 2 || event.Rate != 0.05 || all.Count != 40 || event.Relation != account.ReplaceOne {
-		t.Fatalf("the plan charges %v", p.Events)
+		t.Fatalf("the plan charges %v", p.Events())
 	}
 	limit := 2 * (math.Exp(2) + 1)
-	if got := p.Certificate.ExactSensitivity() * 150; !(got < limit && got > 0.99*limit) {
+	if got := p.Certificate().ExactSensitivity() * 150; !(got < limit && got > 0.99*limit) {
 		t.Errorf("sensitivity %v, want a little below %v", got, limit)
 	}
-	if share := p.Certificate.RoundoffShare(); !(share < 1e-4) {
+	if share := p.Certificate().RoundoffShare(); !(share < 1e-4) {
 		t.Errorf("roundoff is %v of the sensitivity", share)
 	}
 	text := p.Report().Text()

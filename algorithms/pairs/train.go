@@ -185,10 +185,10 @@ func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Sessio
 		for k, v := range q {
 			q[k] = v / unit / float64(count)
 		}
-		if p.Noise == nil {
+		if p.Noise() == nil {
 			err = session.ReleaseExact(q)
 		} else {
-			err = session.Release(q, p.Certificate, p.Noise)
+			err = session.Release(q, p.Certificate(), p.Noise())
 		}
 		if err != nil {
 			return nil, err
@@ -205,7 +205,7 @@ func (p *Plan) descend(ctx context.Context, sum batchSum, session privacy.Sessio
 func (p *Plan) mover(w []float64) (move func(q []float64, tau int, unit float64), state [][]float64, err error) {
 	s := p.Spec
 	if n := s.Network; n != nil {
-		steps, err := n.Optimizer.Steps(p.Algorithm, len(w), p.Batches*s.Epochs, s.StepSize, p.Noise)
+		steps, err := n.Optimizer.Steps(p.Algorithm, len(w), p.Batches*s.Epochs, s.StepSize, p.Noise())
 		if err != nil {
 			return nil, nil, err
 		}

@@ -61,7 +61,7 @@ func worstCases(rows, dim int) map[string]struct {
 func TestTheTupleCertificateIsAttained(t *testing.T) {
 	for name, c := range worstCases(2, 3) {
 		p := tuplePlan(t, c.spec)
-		j, certified := tupleMove(t, p, c.a, c.b, own), p.Certificate.Sensitivity()
+		j, certified := tupleMove(t, p, c.a, c.b, own), p.Certificate().Sensitivity()
 		if j > certified || j < 0.99*certified {
 			t.Errorf("%s: the worst case moves the releases by %v, certified %v", name, j, certified)
 		}
@@ -158,7 +158,7 @@ func TestTupleDefectsAreCaught(t *testing.T) {
 			continue
 		}
 		p := tuplePlan(t, contrastive.spec)
-		j, certified := tupleMove(t, p, contrastive.a, contrastive.b, build), p.Certificate.Sensitivity()
+		j, certified := tupleMove(t, p, contrastive.a, contrastive.b, build), p.Certificate().Sensitivity()
 		if caught := j > 1.5*certified; caught == strings.HasPrefix(name, "the control") {
 			t.Errorf("%s: the releases move by %v, certified %v", name, j, certified)
 		}
@@ -174,8 +174,8 @@ func TestTupleDefectsAreCaught(t *testing.T) {
 		b.classes[0] = 1 - b.classes[0]
 		worst = max(worst, tupleMove(t, p, a, b, defects[byClasses]))
 	}
-	if worst <= p.Certificate.Sensitivity() {
-		t.Errorf("tuples that depend on classes move the releases by %v at most, certified %v", worst, p.Certificate.Sensitivity())
+	if worst <= p.Certificate().Sensitivity() {
+		t.Errorf("tuples that depend on classes move the releases by %v at most, certified %v", worst, p.Certificate().Sensitivity())
 	}
 	all := worstCases(2, 3)["all pairs"]
 	wrong := privacy.PairGroup{Group: 1, Batch: 36, Batches: 1, Epochs: all.spec.Epochs}

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/algorithms"
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
 	"dyad/engine/terms"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // small is a training on few tuples with a clip that every gradient exceeds.
@@ -146,12 +146,11 @@ func TestSeededDefectsOfTuplesAreCaught(t *testing.T) {
 			t.Fatal(err)
 		}
 		bad := *sound
-		bad.Certificate = c
 		noise, err := privacy.CalibrateGaussian(c, all.spec.Budget, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		bad.Noise, bad.Events = noise, []account.Event{noise.Event(c)}
+		bad.Releases = algorithms.Releases{{Certificate: c, Noise: noise, Share: 1}}
 		caught(name, broken(t, &bad, all.a, all.b, own), 6_000)
 	}
 	// Noise of epsilon 6 that is claimed as 3.

@@ -67,10 +67,10 @@ func TestNetworkTuplesStayWithinTheCertificate(t *testing.T) {
 				other.x[v*s.Dim+k] = 4 * r.NormFloat64()
 			}
 			j := tupleMove(t, p, base, other, own)
-			if j > p.Certificate.Sensitivity() {
-				t.Fatalf("%s: individual %d moves the releases by %v, certified %v", name, v, j, p.Certificate.Sensitivity())
+			if j > p.Certificate().Sensitivity() {
+				t.Fatalf("%s: individual %d moves the releases by %v, certified %v", name, v, j, p.Certificate().Sensitivity())
 			}
-			closest = max(closest, j/p.Certificate.Sensitivity())
+			closest = max(closest, j/p.Certificate().Sensitivity())
 		}
 	}
 	if closest < 0.5 {
@@ -154,7 +154,7 @@ func byRecord(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum {
 // Opposite terms attain the certificate, and known defects move the releases by more.
 func TestNetworkTupleDefectsAreCaught(t *testing.T) {
 	p, a, b := networkWorst(t)
-	certified := p.Certificate.Sensitivity()
+	certified := p.Certificate().Sensitivity()
 	if j := tupleMove(t, p, a, b, own); j > certified || j < 0.99*certified {
 		t.Errorf("the worst case moves the releases by %v, certified %v", j, certified)
 	}

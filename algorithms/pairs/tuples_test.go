@@ -159,10 +159,10 @@ func TestReplacingARecordStaysWithinTheTupleCertificate(t *testing.T) {
 				other.x[v*s.Dim+k] = 4 * r.NormFloat64()
 			}
 			j := tupleMove(t, p, base, other, own)
-			if j > p.Certificate.Sensitivity() {
-				t.Fatalf("%s: individual %d moves the releases by %v, certified %v", name, v, j, p.Certificate.Sensitivity())
+			if j > p.Certificate().Sensitivity() {
+				t.Fatalf("%s: individual %d moves the releases by %v, certified %v", name, v, j, p.Certificate().Sensitivity())
 			}
-			closest = max(closest, j/p.Certificate.Sensitivity())
+			closest = max(closest, j/p.Certificate().Sensitivity())
 		}
 		if closest < 0.2 {
 			t.Errorf("%s: the certificate is never used by more than %v", name, closest)
@@ -200,7 +200,7 @@ func TestAllSmallTuplesAndTheirNeighbours(t *testing.T) {
 				}
 			}
 		}
-		if c := p.Certificate.Sensitivity(); largest > c || largest < 0.9*c {
+		if c := p.Certificate().Sensitivity(); largest > c || largest < 0.9*c {
 			t.Errorf("%s: neighbours differ by up to %v, certified %v", loss.Name(), largest, c)
 		}
 	}
@@ -241,12 +241,12 @@ func TestTupleNoise(t *testing.T) {
 	s.Batch = 0
 	p := tuplePlan(t, s)
 	want := math.Sqrt(3) * 2 / 6
-	if c := p.Certificate; p.Batches != 1 || math.Abs(c.ExactSensitivity()/want-1) > 1e-12 || c.RoundoffShare() > 1e-9 || c.Releases() != 3 {
+	if c := p.Certificate(); p.Batches != 1 || math.Abs(c.ExactSensitivity()/want-1) > 1e-12 || c.RoundoffShare() > 1e-9 || c.Releases() != 3 {
 		t.Errorf("%d batches with sensitivity %v, want %v", p.Batches, c.ExactSensitivity(), want)
 	}
 	q := tuplePlan(t, allPairsSpec())
-	if want := math.Sqrt(3) * 4 / 30; math.Abs(q.Certificate.ExactSensitivity()/want-1) > 1e-12 {
-		t.Errorf("all pairs have sensitivity %v, want %v", q.Certificate.ExactSensitivity(), want)
+	if want := math.Sqrt(3) * 4 / 30; math.Abs(q.Certificate().ExactSensitivity()/want-1) > 1e-12 {
+		t.Errorf("all pairs have sensitivity %v, want %v", q.Certificate().ExactSensitivity(), want)
 	}
 	if g := p.Guarantee; g.Epsilon > 1 || g.Epsilon < 0.999 || g.Unit != "one record" {
 		t.Errorf("guarantee %+v", g)

@@ -131,7 +131,7 @@ func TestSearchOfReplacedPersons(t *testing.T) {
 		p := planOf(t, Options{Records: n, PersonRows: most, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}, Settings: toys(3), Road: road})
 		var seen []*selector
 		for range 2 {
-			live, err := privacy.NewPublicSession(privacy.NewSeededSource(uint64(trial)), p.Events)
+			live, err := privacy.NewPublicSession(privacy.NewSeededSource(uint64(trial)), p.Events())
 			if err != nil {
 				t.Fatal(err)
 			}

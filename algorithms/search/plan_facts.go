@@ -22,7 +22,7 @@ func (p *Plan) names() (all []string) {
 // promise fills in the guarantee.
 func (p *Plan) promise() error {
 	o := p.Options
-	p.Algorithm, p.Mode, p.Certificate = "search", algorithms.Certified, p.rank
+	p.Algorithm, p.Mode = "search", algorithms.Certified
 	p.Objective = fmt.Sprintf("%s of at most %d runs; candidates %s", o.Road, o.Runs, strings.Join(p.objectives(), "; "))
 	g := o.Provenance.Records(o.PersonRows).Guarantee("", "",
 		fmt.Sprintf("public: n = %d, the candidates (%s) with all their options, the schema and all options", o.Records, strings.Join(p.names(), ", ")))
@@ -53,7 +53,7 @@ func (p *Plan) promise() error {
 			}
 		}
 	}
-	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, p.Releases.Events()...); err != nil {
+	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, p.Releases); err != nil {
 		return err
 	}
 	if p.Guarantee.Epsilon > o.Budget.Epsilon {
@@ -115,10 +115,10 @@ func (p *Plan) facts() (f algorithms.Facts) {
 		} else {
 			t := p.Trainings[i]
 			s.Add("algorithm", t.Algorithm)
-			s.Add("mu", muOf(t.Events...))
+			s.Add("mu", muOf(t.Events()...))
 			noise := ""
-			if t.Noise != nil {
-				noise = ", " + s.Add("noise", t.Noise.String()).(string)
+			if t.Noise() != nil {
+				noise = ", " + s.Add("noise", t.Noise().String()).(string)
 			}
 			f.Line("candidate", "%s: %s%s", name, t.Algorithm, noise)
 		}

@@ -48,7 +48,7 @@ func (p *Plan) cheapest() (*Plan, error) {
 func (p *Plan) trainingMu() float64 {
 	least := math.Inf(1)
 	for _, t := range p.Trainings {
-		least = min(least, muOf(t.Events...))
+		least = min(least, muOf(t.Events()...))
 	}
 	return least
 }
@@ -136,9 +136,7 @@ func (p *Plan) planCompose() error {
 		}
 		p.Releases = slices.Clip(choice)
 		for i, t := range p.Trainings {
-			for _, e := range t.Events {
-				p.Releases = append(p.Releases, algorithms.Release{Name: "training of " + p.Options.Settings[i].Name, Cost: e})
-			}
+			p.Releases = append(p.Releases, t.Releases.Of("training of "+p.Options.Settings[i].Name)...)
 		}
 		if within(b, p.Releases.Events()) {
 			return p.distinct()
@@ -212,7 +210,7 @@ func (p *Plan) planStopping() error {
 	p.score = privacy.Gaussian{Sigma: p.joint.Sensitivity() / paid}
 	p.selection = privacy.Selection{Event: account.RandomStoppingEvent{Runs: p.Options.Runs}}
 	for _, t := range p.Trainings {
-		events := append([]account.Event{p.score.Event(p.joint)}, t.Events...)
+		events := append([]account.Event{p.score.Event(p.joint)}, t.Events()...)
 		one := muOf(events...)
 		if !(one <= whole) {
 			return errHidden

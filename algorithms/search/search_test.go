@@ -22,14 +22,13 @@ func toy(name string) Setting {
 		if err != nil {
 			return nil, err
 		}
-		p := &algorithms.Plan{Algorithm: "toy", Certificate: c}
+		row := algorithms.Release{Name: "weight", Coordinates: 1, Certificate: c}
 		if b.Delta > 0 {
-			p.Noise, err = privacy.CalibrateGaussian(c, b, 1)
+			row.Noise, err = privacy.CalibrateGaussian(c, b, 1)
 		} else {
-			p.Noise, err = privacy.CalibratePure(c, b.Epsilon, 1, privacy.KNormNoise)
+			row.Noise, err = privacy.CalibratePure(c, b.Epsilon, 1, privacy.KNormNoise)
 		}
-		p.Events = []account.Event{p.Noise.Event(c)}
-		return p, err
+		return &algorithms.Plan{Algorithm: "toy", Releases: algorithms.Releases{row}}, err
 	}}
 }
 
@@ -40,7 +39,7 @@ func hidden(name string) Setting {
 	s.Plan = func(b privacy.Budget) (*algorithms.Plan, error) {
 		p, err := plan(b)
 		if err == nil {
-			p.Events = []account.Event{account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 2}, Batch: 1, Records: 1000}}
+			p.Releases = algorithms.Releases{{Cost: account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 2}, Batch: 1, Records: 1000}}}
 		}
 		return p, err
 	}
@@ -77,7 +76,7 @@ func TestSearchKeepsItsBudget(t *testing.T) {
 						t.Fatalf("n %d, %v, %d settings, %q: %v", n, b, k, road, err)
 					}
 					var total account.Total
-					for _, e := range p.Events {
+					for _, e := range p.Events() {
 						if err := total.Compose(e); err != nil {
 							t.Fatal(err)
 						}
@@ -125,7 +124,7 @@ func TestSearchPlansAreThoseOfSessions(t *testing.T) {
 			p, err := plan(b)
 			if err == nil {
 				sigma := account.ConvergentSensitivity(1, 1, 2, 4) / account.GDPMu(b.Epsilon, b.Delta) * (1 + 1e-12)
-				p.Events = []account.Event{account.ConvergentEvent{Sigma: sigma, Gap: 1, Contraction: 1, Diameter: 2, Grid: 0x1p-30, Steps: 4}}
+				p.Releases = algorithms.Releases{{Cost: account.ConvergentEvent{Sigma: sigma, Gap: 1, Contraction: 1, Diameter: 2, Grid: 0x1p-30, Steps: 4}}}
 			}
 			return p, err
 		}
@@ -145,7 +144,7 @@ func TestSearchPlansAreThoseOfSessions(t *testing.T) {
 				t.Errorf("%s, %q: %v", name, road, err)
 				continue
 			}
-			if _, err := privacy.NewPublicSession(privacy.NewSeededSource(1), p.Events); err != nil {
+			if _, err := privacy.NewPublicSession(privacy.NewSeededSource(1), p.Events()); err != nil {
 				t.Errorf("%s, %q: %v", name, road, err)
 			}
 		}
@@ -162,7 +161,7 @@ func recordsOf(all []record, train func(i int) []float64) Records {
 	r := Records{
 		Train: func(_ context.Context, i int, p *algorithms.Plan, s privacy.Session) ([]float64, error) {
 			w := train(i)
-			return w, s.Release(w, p.Certificate, p.Noise)
+			return w, s.Release(w, p.Certificate(), p.Noise())
 		},
 		Scores: func(_ context.Context, i int, _ []float64) ([]float64, error) {
 			var out []float64
@@ -241,7 +240,7 @@ func TestSearchOfNeighbours(t *testing.T) {
 			if k == 1 {
 				set[victim] = other
 			}
-			live, err := privacy.NewPublicSession(privacy.NewSeededSource(uint64(trial)), p.Events)
+			live, err := privacy.NewPublicSession(privacy.NewSeededSource(uint64(trial)), p.Events())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -45,7 +45,7 @@ func TestRandomStoppingOfEverySize(t *testing.T) {
 		for positive := range 2 {
 			var seen []*selector
 			for _, score := range []float64{-1, 1} {
-				live, err := privacy.NewPublicSession(privacy.NewSeededSource(3), p.Events)
+				live, err := privacy.NewPublicSession(privacy.NewSeededSource(3), p.Events())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -53,7 +53,7 @@ func TestRandomStoppingOfEverySize(t *testing.T) {
 				r := lonely(c.N, c.Unit, score, positive == 0)
 				r.Train = func(_ context.Context, _ int, p *algorithms.Plan, s privacy.Session) ([]float64, error) {
 					w := []float64{0}
-					return w, s.Release(w, p.Certificate, p.Noise)
+					return w, s.Release(w, p.Certificate(), p.Noise())
 				}
 				if _, err := p.Job(r).Train(context.Background(), s, algorithms.Tracker{}); err != nil {
 					t.Fatal(err)
@@ -84,7 +84,7 @@ func TestChoicesOfEverySize(t *testing.T) {
 			t.Fatal(err)
 		}
 		run := func(r Records, seed uint64) (*selector, int) {
-			live, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events)
+			live, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -233,7 +233,7 @@ func TestDefectsOfPairsAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, factor := range []float64{1, 0.5} {
-		found, err := attackTuples(p, 1, factor*p.Certificate.Sensitivity())(context.Background(), 60, rand.New(rand.NewPCG(7, 8)))
+		found, err := attackTuples(p, 1, factor*p.Certificate().Sensitivity())(context.Background(), 60, rand.New(rand.NewPCG(7, 8)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,7 +328,7 @@ func TestPrintedEpsilonsAreRefuted(t *testing.T) {
 		for _, factor := range []float64{1, 0.9} {
 			g := p.Guarantee
 			g.Epsilon *= factor
-			if ratio, err := printed(g, watch.releases(), p.Parts != nil); err != nil || refuted(ratio) != (factor < 1) {
+			if ratio, err := printed(g, watch.releases(), p.Releases[0].Part > 0); err != nil || refuted(ratio) != (factor < 1) {
 				t.Errorf("%s, epsilon times %v: ratio %v, %v", i.Name, factor, ratio, err)
 			}
 		}

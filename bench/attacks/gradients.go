@@ -123,7 +123,7 @@ func (t task) moved(ctx context.Context, p *algorithms.Plan, q query) (attempt, 
 	for k, v := range sums[0] {
 		square += (v - sums[1][k]) * (v - sums[1][k])
 	}
-	return attempt{ratio: math.Sqrt(square) / float64(pairs.Len()) / p.Certificate.Sensitivity()}, nil
+	return attempt{ratio: math.Sqrt(square) / float64(pairs.Len()) / p.Certificate().Sensitivity()}, nil
 }
 
 // gradientJobs are one job for every loss.

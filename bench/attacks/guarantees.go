@@ -178,7 +178,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 					return privacy.Guarantee{}, false, err
 				}
 				_, err = a.Train(context.Background(), ev, p, s, algorithms.Tracker{})
-				return p.Guarantee, p.Parts != nil, errors.Join(err, ev.Close())
+				return p.Guarantee, p.Releases[0].Part > 0, errors.Join(err, ev.Close())
 			})
 		})
 	}

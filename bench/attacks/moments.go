@@ -137,7 +137,7 @@ func momentsAttack(name string, a algorithms.Algorithm, t task, coins uint64) co
 			if err != nil {
 				return nil, planError(err)
 			}
-			return t.searches(func(i int, rng *rand.Rand) instance { return t.proposeMoments(p.Moments, i, rng) },
+			return t.searches(func(i int, rng *rand.Rand) instance { return t.proposeMoments(p.Moments(), i, rng) },
 				func(data, neighbour *engine.Records) (attempt, error) {
 					return verdict(algotest.Replay(a, p, data, []*engine.Records{neighbour}, coins))
 				}), nil

@@ -269,7 +269,7 @@ func (a paired) try(ctx context.Context, i pairInstance) (attempt, error) {
 	if violation == "" && !slices.Equal(results[0], results[1]) {
 		violation = "the result depends on an unreleased value"
 	}
-	certified := a.plan.Certificate.Sensitivity()
+	certified := a.plan.Certificate().Sensitivity()
 	if s.Sampling == pairs.Fixed {
 		return attempt{ratio: joint(moved, s.Budget.Delta > 0) / certified, violation: violation}, nil
 	}

@@ -168,7 +168,7 @@ func (s stream) try(ctx context.Context, a adaptive) (attempt, error) {
 // a kink at 0 v is orthogonal to the iterate and c = R.
 // The replaced record keeps its features and gets the other label.
 func (s stream) follow(ctx context.Context, i *instance, kink float64) error {
-	session, err := privacy.NewPublicSession(privacy.NewSeededSource(s.coins), s.plan.Events)
+	session, err := privacy.NewPublicSession(privacy.NewSeededSource(s.coins), s.plan.Events())
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func tupleConfiguration(s pairs.Spec, coins uint64) configuration {
 			if err != nil {
 				return nil, refusal(err)
 			}
-			return attackTuples(p, coins, p.Certificate.Sensitivity()), nil
+			return attackTuples(p, coins, p.Certificate().Sensitivity()), nil
 		},
 	}
 }

@@ -36,7 +36,7 @@ func (s settings) sampled() ([]row, axes, error) {
 		if err != nil {
 			return nil, a, err
 		}
-		if spec.Budget.Epsilon, err = epsilonOf(secret, fixed.Noise); err != nil {
+		if spec.Budget.Epsilon, err = epsilonOf(secret, fixed.Noise()); err != nil {
 			return nil, a, err
 		}
 		less, err := spec.Plan() // its noise is that of fixed, within 2e-4
@@ -44,7 +44,7 @@ func (s settings) sampled() ([]row, axes, error) {
 			return nil, a, err
 		}
 		fmt.Printf("# epsilon %g: sigma %.5g on fixed batches and %.5g on Poisson ones; the noise of fixed batches gives epsilon %.4g on Poisson ones, that of Poisson ones %.4g on full batches\n",
-			e, fixed.Noise.NoiseNorm(1), secret.Noise.NoiseNorm(1), less.Guarantee.Epsilon, secret.KnownBatches())
+			e, fixed.Noise().NoiseNorm(1), secret.Noise().NoiseNorm(1), less.Guarantee.Epsilon, secret.KnownBatches())
 		for _, m := range []struct {
 			name string
 			plan *pairs.Plan
@@ -62,12 +62,12 @@ func (s settings) sampled() ([]row, axes, error) {
 
 // epsilonOf is what the plan's Poisson batches give with other noise.
 func epsilonOf(p *pairs.Plan, noise privacy.Mechanism) (float64, error) {
-	planned, ok := p.Events[0].(account.RepeatedEvent)
+	planned, ok := p.Events()[0].(account.RepeatedEvent)
 	if !ok {
-		return 0, fmt.Errorf("the plan has no batches: %v", p.Events)
+		return 0, fmt.Errorf("the plan has no batches: %v", p.Events())
 	}
 	var total account.Total
-	if err := total.Compose(account.Repeat(noise.Event(p.Certificate), planned.Count)); err != nil {
+	if err := total.Compose(account.Repeat(noise.Event(p.Certificate()), planned.Count)); err != nil {
 		return math.Inf(1), err
 	}
 	return total.Epsilon(samplingDelta), nil

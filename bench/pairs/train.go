@@ -200,7 +200,7 @@ func (t *task) trainPlan(p *pairs.Plan, seed int, replace noiser, points int) (*
 		out.w = r.Weights
 		return out, nil
 	}
-	session, err := privacy.NewPublicSession(source, p.Events)
+	session, err := privacy.NewPublicSession(source, p.Events())
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func inAll(training *algorithms.Plan, held *evaluate.Plan) (*privacy.Guarantee, 
 	g := training.Guarantee
 	g.Released += "; of the held-out records: " + held.Guarantee.Released
 	g.Derivation, g.Claim = "", nil
-	g, err := privacy.Account(append(slices.Clone(training.Events), held.Events...), privacy.Budget{Delta: max(training.Guarantee.Delta, held.Guarantee.Delta)}, g)
+	g, err := privacy.Account(append(slices.Clone(training.Events()), held.Events()...), privacy.Budget{Delta: max(training.Guarantee.Delta, held.Guarantee.Delta)}, g)
 	training.Spec.Persons(&g)
 	return &g, err
 }
@@ -78,7 +78,7 @@ func checkBoth(o lib.Run, training *algorithms.Plan, held *evaluate.Plan, dataID
 		return nil
 	}
 	both := training.Charge(dataID)
-	both.Events = append(slices.Clone(both.Events), held.Events...)
+	both.Events = append(slices.Clone(both.Events), held.Events()...)
 	if err := o.Ledger.Admits(both); err != nil {
 		return fmt.Errorf("training and private figures of the held-out records together: %w", err)
 	}

@@ -71,6 +71,7 @@ type localResult struct {
 	Held       *localFigures      `json:"held_out,omitempty"`
 
 	plan      *local.Plan
+	folds     int
 	guarantee privacy.Guarantee // of the messages, before told
 }
 
@@ -187,7 +188,7 @@ func (r *localResult) simulate(ctx context.Context, c *localSimulateCmd, protoco
 		if err != nil {
 			return nil, asInput(err)
 		}
-		r.Choice, protocol.L2 = choice.Accuracies, choice.L2
+		r.Choice, r.folds, protocol.L2 = choice.Accuracies, c.Folds, choice.L2
 		if p, err = protocol.Plan(); err != nil {
 			return nil, asInput(err)
 		}
@@ -327,7 +328,7 @@ func localModel(p *local.Plan, loss lib.Loss, e *dataset.Encoder, began time.Tim
 func (r *localResult) text() string {
 	var b strings.Builder
 	r.writeData(&b, fmt.Sprintf(": %d users, %d held out", r.Users, r.Heldout))
-	r.plan.Restate(r.Guarantee) // with what the run added
+	r.plan.Restate(r.Guarantee, len(r.Choice), r.folds) // with what the run added
 	b.WriteString(localText(r.plan, r.Shuffled))
 	if len(r.Choice) > 0 {
 		line(&b, "lambda", "%g, chosen by cross-validation; estimated accuracies %.4g", r.L2, r.Choice)

@@ -280,11 +280,11 @@ func applicable(p engine.Problem) []lossAlgorithm {
 			plan, err = a.Plan(spec)
 		}
 		switch {
-		case err != nil || plan.Moments == nil || plan.Moments.Gradients > 0:
-		case plan.Moments.Classes:
+		case err != nil || plan.Aim.Loss == "" || plan.Aim.Loss == p.Loss.Name():
+		case plan.Aim.Loss == "no loss":
 			err = fmt.Errorf("%s minimises no loss", info.Name)
-		case p.Loss.Name() != "square":
-			err = fmt.Errorf("%s minimises the square loss and no other", info.Name)
+		default:
+			err = fmt.Errorf("%s minimises the %s loss and no other", info.Name, plan.Aim.Loss)
 		}
 		add(info.Name, err)
 	}

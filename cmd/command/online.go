@@ -261,8 +261,8 @@ func (o *onlineRun) release(r *online.Release) onlineRelease {
 
 func (o *onlineRun) announce() error {
 	noise := 0.0
-	if o.plan.Noise != nil {
-		noise = o.plan.Noise.NoiseNorm(1)
+	if o.plan.Noise() != nil {
+		noise = o.plan.Noise().NoiseNorm(1)
 	}
 	return o.line(onlineStart{
 		Algorithm: o.plan.Algorithm, Features: o.encoder.FeatureNames(), Noise: noise, StepRule: o.plan.Schedule.Name,

@@ -242,7 +242,7 @@ func (c *charges) add(s *page.Section) {
 	s.Text = append(s.Text, fmt.Sprintf("Runs charged on the data id %q: %d. Together: %s. Left: %s.", c.spent.DataID, c.spent.Runs, total, c.left))
 	holds := c.away == "" && !slices.ContainsFunc(c.runs, func(r chargedRun) bool { return r.FromData || r.DraftAway || r.Seeded })
 	if c.spent.Epsilon != nil && !c.spent.Mixed && c.spent.Unit != "" && c.spent.Runs > 1 && holds {
-		all := privacy.Guarantee{Kind: privacy.ApproxDP, Epsilon: *c.spent.Epsilon, Delta: c.spent.Delta, Mu: c.spent.Mu, Unit: c.spent.Unit}
+		all := algorithms.Stated(c.spent.Unit, *c.spent.Epsilon, c.spent.Delta, c.spent.Mu)
 		s.Text = append(s.Text, all.Sentences("everything that was released from them")[0])
 	}
 	t := page.Table{Caption: "Charges on " + c.spent.DataID, Head: []string{"run", "charged", "algorithm", "guarantee", "state"}}

@@ -5,20 +5,17 @@ import (
 	"strconv"
 	"strings"
 
+	"dyad/algorithms"
 	"dyad/algorithms/audit"
 	"dyad/internal/experiment"
 	"dyad/internal/files"
 	"dyad/internal/page"
-	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
 
 // auditPage writes the page of an audit, which reads no data.
 func (a *app) auditPage(out *files.Output, r *audit.Report) error {
-	claim := privacy.Guarantee{Kind: privacy.ApproxDP, Epsilon: r.Epsilon, Delta: r.Delta, Mu: r.Mu, Unit: r.Unit}
-	if r.Delta == 0 {
-		claim.Kind = privacy.PureDP
-	}
+	claim := algorithms.Stated(r.Unit, r.Epsilon, r.Delta, r.Mu)
 	s := page.Section{ID: "claim", Title: "The claim, and the attack on it", Text: []string{
 		"The claim: " + claim.Sentences("the release")[0],
 		fmt.Sprintf("The attack proves that epsilon is at least %.6g, with confidence %g; the claim is %.6g at delta = %.6g. Verdict: %s.", r.LowerBound, r.Confidence, r.Epsilon, r.Delta, auditVerdict(r)),
@@ -67,7 +64,7 @@ func (a *app) curvePage(out *files.Output, r curveResult, figures []experiment.F
 		t.Rows = append(t.Rows, []page.Cell{{Text: m.Data, Head: true}, {Text: strconv.Itoa(m.N)}, {Text: fmt.Sprintf("%g", m.Epsilon)}, {Text: strings.TrimSpace(m.Algorithm + " " + m.Options)}, {Text: mean}, {Text: deviation}, {Text: strconv.Itoa(m.Splits)}})
 	}
 	s.Tables = []page.Table{t}
-	return a.writePage(out, document{title: "A curve of " + r.Data, guarantee: privacy.Guarantee{Kind: privacy.Public}, sections: []page.Section{s}})
+	return a.writePage(out, document{title: "A curve of " + r.Data, guarantee: algorithms.PublicData(""), sections: []page.Section{s}})
 }
 
 // writePage writes the page of a curve on private data, all of which was charged and released.

@@ -66,7 +66,7 @@ func TestBatchesUseNeighbourRoundoff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sensitivity[i] = plan.Certificate.Sensitivity()
+		sensitivity[i] = plan.Certificate().Sensitivity()
 		if i == 0 {
 			continue
 		}

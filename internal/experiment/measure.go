@@ -132,7 +132,7 @@ func (w *worker) fitStream(ctx context.Context, one run) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	session, err := privacy.NewPublicSession(privacy.NewSeededSource(one.row.Seed), p.Events)
+	session, err := privacy.NewPublicSession(privacy.NewSeededSource(one.row.Seed), p.Events())
 	if err != nil {
 		return outcome{}, err
 	}
@@ -154,7 +154,7 @@ func (w *worker) fitStream(ctx context.Context, one run) (outcome, error) {
 			regret.Update(released)
 		}
 	}
-	out := outcome{weights: stream.Average(), passes: p.GradientPairs / (float64(r.Len()) * float64(r.Len()-1))}
+	out := outcome{weights: stream.Average(), passes: p.Work.Gradients / (float64(r.Len()) * float64(r.Len()-1))}
 	if w.plan.Measure == measureRegret {
 		if most := MostRegretRecords(len(out.weights)); r.Len() > most {
 			return outcome{}, fmt.Errorf("the regret of %d records with %d parameters takes too long; at most %d", r.Len(), len(out.weights), most)

@@ -196,7 +196,7 @@ func (p *Plan) Gives(d map[string]int) []Given {
 					} else {
 						g.Radius = plan.Spec.Kernel.Problem().Radius
 						g.Steps, g.TotalStep, g.Gives = plan.Schedule.Steps, plan.Schedule.TotalStep, plan.Guarantee.Epsilon
-						if noise, ok := plan.Noise.(privacy.Gaussian); ok {
+						if noise, ok := plan.Noise().(privacy.Gaussian); ok {
 							g.Sigma = noise.Sigma
 						}
 					}

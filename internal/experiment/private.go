@@ -14,7 +14,6 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/metrics"
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // Private are the runs of a plan on private records: each trains a model on a part of them and
@@ -70,7 +69,7 @@ func (p *Plan) Private(units, d int, bounds engine.Bounds, held privacy.Budget, 
 		return nil, bad("n is %d of %d records, and none are left for figures", n, units)
 	}
 	out := &Private{plan: p}
-	var events []account.Event
+	var rows algorithms.Releases
 	delta := held.Delta
 	for _, b := range p.blocks() {
 		for _, r := range b.runs {
@@ -89,7 +88,8 @@ func (p *Plan) Private(units, d int, bounds engine.Bounds, held privacy.Budget, 
 			if one.held, err = evaluate.New(evaluate.Options{Records: units - n, Budget: held, Provenance: from, ScoreBound: 1}); err != nil {
 				return nil, &InputError{err}
 			}
-			events = append(append(events, one.training.Events...), one.held.Events...)
+			name := fmt.Sprintf("run %d", len(out.runs)+1)
+			rows = slices.Concat(rows, one.training.Releases.Of(name), one.held.Releases.Of(name))
 			delta = max(delta, one.row.Delta)
 			out.runs = append(out.runs, one)
 		}
@@ -97,27 +97,19 @@ func (p *Plan) Private(units, d int, bounds engine.Bounds, held privacy.Budget, 
 	if len(out.runs) == 0 {
 		return nil, bad("the plan has no runs")
 	}
-	first := out.runs[0].training
-	out.Plan = algorithms.Plan{Algorithm: "curve", Mode: algorithms.Certified, Certificate: first.Certificate, Noise: first.Noise, Objective: out.objective()}
+	out.Plan = algorithms.Plan{Algorithm: "curve", Mode: algorithms.Certified, Objective: out.objective()}
 	unit := from.Records(0)
-	g := privacy.Guarantee{
-		Unit:       unit.Name,
-		Relation:   unit.Relation,
-		Released:   fmt.Sprintf("figures of %d models on records that they did not learn from, with noise; the models, also with noise, count as released", len(out.runs)),
-		Derivation: "every training and every evaluation has a certificate of its own, each holds given the releases before, and all add up (docs/theory.md#composition)",
-		Assumptions: []string{
-			fmt.Sprintf("public: n = %d, %d of them to train, d = %d, the seed of the splits, the schema and all options", units, n, d),
-		},
-	}
+	rests := []string{fmt.Sprintf("public: n = %d, %d of them to train, d = %d, the seed of the splits, the schema and all options", units, n, d)}
 	for _, r := range out.runs {
 		for _, text := range slices.Concat(r.training.Guarantee.Assumptions, r.held.Guarantee.Assumptions) {
-			if !slices.Contains(g.Assumptions, text) && !strings.HasPrefix(text, "public: n = ") {
-				g.Assumptions = append(g.Assumptions, text)
+			if text != unit.Assumption && !slices.Contains(rests, text) && !strings.HasPrefix(text, "public: n = ") {
+				rests = append(rests, text)
 			}
 		}
 	}
-	g.Assumptions = append(g.Assumptions, out.bounds())
-	err := out.Promise(privacy.Budget{Delta: delta}, units, from, g, events...)
+	g := unit.Guarantee(fmt.Sprintf("figures of %d models on records that they did not learn from, with noise; the models, also with noise, count as released", len(out.runs)),
+		"every training and every evaluation has a certificate of its own, each holds given the releases before, and all add up (docs/theory.md#composition)", append(rests, out.bounds())...)
+	err := out.Promise(privacy.Budget{Delta: delta}, units, from, g, rows)
 	f := &out.Facts
 	f.Line("curve", "%d runs on n = %d records, %d to train and %d held out in each of %d public splits",
 		f.Add("runs", len(out.runs)), f.Add("records", units), f.Add("training_records", n), f.Add("held_out_records", units-n), f.Add("splits", p.Data[0].Splits))

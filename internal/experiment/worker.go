@@ -117,10 +117,7 @@ func (w *worker) fit(ctx context.Context, one run) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	passes := p.GradientPairs / float64(p.Spec.Kernel.Problem().Pairs().Len())
-	if p.Moments != nil {
-		passes += float64(p.Moments.Passes)
-	}
+	passes := p.Work.Gradients/float64(p.Spec.Kernel.Problem().Pairs().Len()) + float64(p.Work.Passes)
 	return outcome{weights: res.Weights, passes: passes}, nil
 }
 

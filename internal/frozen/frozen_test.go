@@ -59,7 +59,7 @@ func promise(p *algorithms.Plan) (string, error) {
 		return "", err
 	}
 	var events []string
-	for _, e := range p.Events {
+	for _, e := range p.Events() {
 		text, err := account.Encode(e)
 		if err != nil {
 			return "", err

@@ -124,7 +124,7 @@ func runStreams(b privacy.Budget, add adds) {
 				continue // TestPlans has what is refused
 			}
 			var all []float64
-			session, err := privacy.NewPublicSession(privacy.NewSeededSource(11), p.Events)
+			session, err := privacy.NewPublicSession(privacy.NewSeededSource(11), p.Events())
 			if err == nil {
 				all, err = feed(p, session, x, y)
 			}

@@ -56,11 +56,11 @@ func (a NormalisedDescent) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
 		return nil, err
 	}
 	p := &algorithms.Plan{
-		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s, Certificate: certificate, Noise: noise,
-		Schedule:      algorithms.Schedule{Name: "steps of one length", Steps: a.Steps, Constant: a.Length, TotalStep: a.Length * float64(a.Steps)},
-		GradientPairs: float64(a.Steps) * float64(s.Kernel.Problem().Pairs().Len()),
+		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s,
+		Schedule: algorithms.Schedule{Name: "steps of one length", Steps: a.Steps, Constant: a.Length, TotalStep: a.Length * float64(a.Steps)},
+		Work:     algorithms.Work{}.Sum(a.Steps, s.Kernel.Problem().Pairs()),
 	}
-	return p, p.PromiseOneRecord(a.Steps)
+	return p, p.PromiseOneRecord(certificate, noise, a.Steps)
 }
 
 // Train implements algorithms.Algorithm. It leaves its state after every step, so that a run
@@ -84,7 +84,7 @@ func (a NormalisedDescent) Train(ctx context.Context, ev engine.Evaluator, p *al
 		for k := range gradient {
 			gradient[k] /= float64(pairs.Len())
 		}
-		if err := s.Release(gradient, p.Certificate, p.Noise); err != nil {
+		if err := s.Release(gradient, p.Certificate(), p.Noise()); err != nil {
 			return nil, err
 		}
 		var square float64
