@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // holds says that the interval contains x.
@@ -181,7 +183,7 @@ func TestLibraryAllowance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	const n = 600
+	n := sizes.Of(200, 600)
 	largest := 0.0
 	for _, c := range unaryRanges {
 		rng := rand.New(rand.NewPCG(2, uint64(c.o)))

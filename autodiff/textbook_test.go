@@ -149,14 +149,17 @@ func TestHuberRadii(t *testing.T) {
 	}
 	scales := sizes.Of([]float64{0x1p-52, 0x1p-18}, []float64{0x1p-52, 0x1p-40, 0x1p-18, 0x1p-7, 0.1, 0.5})
 	n := 0
-	for _, c := range []struct{ m, h float64 }{{1, 1}, {0.5, 0.5}, {1, 0.5}, {0, 1}, {1, 3}, {0.1, 0.1}, {0.7, 0.7}} {
+	for i, c := range []struct{ m, h float64 }{{1, 1}, {0.5, 0.5}, {1, 0.5}, {0, 1}, {1, 3}, {0.1, 0.1}, {0.7, 0.7}} {
 		radii := map[float64]bool{}
 		for _, k := range []float64{c.m - c.h, c.m, c.m + c.h, 0.3, 3} {
 			for _, s := range append([]float64{0}, scales...) {
 				radii[math.Abs(k)*(1+s)], radii[math.Abs(k)*(1-s)], radii[math.Abs(k)+s] = true, true, true
 			}
 		}
-		for _, text := range forms {
+		for j, text := range forms {
+			if (i+j)%2 == 1 && !sizes.Full() {
+				continue
+			}
 			phi, err := Parse(text, map[string]float64{"m": c.m, "h": c.h})
 			if err != nil {
 				t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // Library losses that are smooth, convex and nonincreasing on their margins: the pair
@@ -12,13 +14,16 @@ func TestMetricDiameterIsAttained(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic on one goroutine")
 	}
-	for _, l := range Library() {
+	for i, l := range Library() {
 		of, err := l.Expression(ExpressionOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		loss := Metric{Of: of}
-		for _, c := range metricCases()[:5] {
+		for j, c := range metricCases()[:5] {
+			if (i+j)%2 == 1 && !sizes.Full() {
+				continue
+			}
 			k, err := loss.Constants(c.bounds, c.radius)
 			if err != nil {
 				t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -29,7 +30,7 @@ func personSpec(t *testing.T, backend engine.Backend, loss engine.Loss, persons 
 func TestPersonReplays(t *testing.T) {
 	const persons = 31
 	data := algotest.RandomPersons(persons, personCap, 3, engine.UnitBounds(), 7)
-	near := algotest.PersonNeighbours(data, 12, personCap, 8)
+	near := algotest.PersonNeighbours(data, sizes.Of(4, 12), personCap, 8)
 	counts := make([]int, persons)
 	for k := range counts {
 		counts[k] = 1 + k%personCap

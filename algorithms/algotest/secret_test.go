@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/algotest"
 	"dyad/engine"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -198,7 +199,7 @@ func TestClippedLossHasHiddenSteps(t *testing.T) {
 		if c := s.Constants; c.Origin != engine.Clipped || !c.Convex {
 			t.Fatalf("%s: %+v", loss.Name(), c)
 		}
-		replayCatalog(t, algorithms.ConvergentDescent{Steps: 40}, loss, algorithms.Certified, 1e-5)
+		replayCatalog(t, algorithms.ConvergentDescent{Steps: sizes.Of(12, 40)}, loss, algorithms.Certified, 1e-5)
 	}
 	p, err := algorithms.ConvergentDescent{Steps: 8, StepSize: 0.15}.Plan(specFor(t, engine.Score{Of: phi}, 20, 2, 0.5, 0, algorithms.Certified, 1e-5))
 	if err != nil {

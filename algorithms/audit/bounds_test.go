@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -236,7 +237,7 @@ func TestLookupAndWorkersKeepTheBits(t *testing.T) {
 		}
 		var bounds [2]*Report
 		for i, workers := range []int{1, 3} {
-			if bounds[i], err = Run(context.Background(), target, Options{Runs: 50, Workers: workers}); err != nil {
+			if bounds[i], err = Run(context.Background(), target, Options{Runs: sizes.Of(20, 50), Workers: workers}); err != nil {
 				t.Fatal(err)
 			}
 		}

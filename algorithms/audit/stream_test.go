@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -62,7 +63,7 @@ func TestStreamAuditIsTight(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, access := range []audit.Access{audit.BlackBox, audit.WhiteBox} {
-			o := audit.Options{Runs: 1500, Seed: 5, Access: access}
+			o := audit.Options{Runs: sizes.Of(600, 1500), Seed: 5, Access: access}
 			if testing.Short() || c.n > 12 {
 				o.Runs = 200
 			}
@@ -138,7 +139,7 @@ func TestUnderNoisedStreamIsCaught(t *testing.T) {
 		broken := sound
 		broken.Stream = &bug
 		caught, refuted := 0, 0
-		const seeds = 2
+		seeds := sizes.Of(1, 2)
 		for seed := range uint64(seeds) {
 			if r := mustRun(t, broken, audit.Options{Runs: 1000, Seed: seed}); !r.Holds() && r.LowerBound > 1 {
 				caught++

@@ -14,6 +14,7 @@ import (
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
 	"dyad/engine/terms"
+	power "dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -114,7 +115,7 @@ var softmaxes = []terms.InfoNCE{
 // A pair more in a batch moves the release by no more than the certificate: for random records and networks of every size, for
 // records that a search from there and from the worst case finds, for every temperature. Both losses nearly reach it.
 func TestOnePairMovesASoftmaxWithinTheCertificate(t *testing.T) {
-	rounds, losses, networks, sizes := 400, softmaxes, [][]int{nil, {3}}, []int{2, 3, 12}
+	rounds, losses, networks, sizes := power.Of(200, 400), softmaxes, [][]int{nil, {3}}, []int{2, 3, 12}
 	if testing.Short() {
 		rounds, losses, networks, sizes = 20, []terms.InfoNCE{softmaxes[1], softmaxes[6]}, networks[:1], sizes[2:]
 	}

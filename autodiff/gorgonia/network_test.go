@@ -14,6 +14,7 @@ import (
 	graphs "dyad/autodiff/gorgonia"
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/internal/sizes"
 	"dyad/kernels"
 
 	"gorgonia.org/gorgonia"
@@ -98,10 +99,7 @@ func TestGraphEqualsBuiltIn(t *testing.T) {
 // the guarantee rests on it. A tape that remembers is caught.
 func TestGraphIsAFunctionOfItsRecord(t *testing.T) {
 	const d, m = 3, 2
-	n := 2*embedding.BlockRows + 2
-	if testing.Short() {
-		n = embedding.BlockRows + 2
-	}
+	n := sizes.Of(1, 2)*embedding.BlockRows + 2
 	net, err := graphs.NewNetwork(perceptron(d, 4, m, false))
 	if err != nil {
 		t.Fatal(err)

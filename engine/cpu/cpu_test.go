@@ -61,6 +61,6 @@ func TestNearLinearOverLargeRange(t *testing.T) {
 		Unsupported:  onlyAnyLabels(t),
 		Sizes:        []int{129},
 		Groups:       sizes.Of([][]int{}, [][]int{{3, 1, 30}}),
-		Radii:        []float64{200},
+		Radii:        []float64{sizes.Of(60.0, 200)},
 	})
 }

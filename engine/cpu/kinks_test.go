@@ -12,6 +12,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/sizes"
 	"dyad/kernels"
 )
 
@@ -74,12 +75,15 @@ func sparsely(t *testing.T, x, y []float64, d int) *engine.Records {
 func TestSumsAtKinksAreSumsOfPairs(t *testing.T) {
 	const d = 3
 	rng := rand.New(rand.NewPCG(51, 26))
-	for _, n := range []int{9, 35} {
+	for size, n := range []int{9, 35} {
 		if testing.Short() && n > 9 {
 			break
 		}
 		for _, c := range []struct{ metric, many, sparse bool }{{}, {many: true}, {sparse: true}, {metric: true}, {metric: true, sparse: true}} {
 			for trial := range 4 {
+				if trial/2 != size && !sizes.Full() {
+					continue
+				}
 				x, y := fewScores(rng, n, d, c.many)
 				w, at := make([]float64, d), 0.0
 				if c.metric {
@@ -134,12 +138,26 @@ func sumsOfPairs(t *testing.T, name string, b cpu.Backend, p engine.Problem, x, 
 	two := func(i, j int) (xs, ys []float64) {
 		return slices.Concat(x[i*d:][:d], x[j*d:][:d]), []float64{y[i], y[j]}
 	}
+	type answer struct {
+		sum   []float64
+		limit float64
+	}
+	known := map[string]answer{} // by the two records, few of which differ
+	pairSum := func(i, j int, pairs engine.Pairs) ([]float64, float64) {
+		xs, ys := two(i, j)
+		key := fmt.Sprint(xs, ys, pairs)
+		a, ok := known[key]
+		if !ok {
+			a.sum, a.limit = sum(xs, ys, pairs)
+			known[key] = a
+		}
+		return a.sum, a.limit
+	}
 	whole, limit := sum(x, y, engine.AllPairs{N: n})
 	total := make([]float64, len(w))
 	for i := range n {
 		for j := i + 1; j < n; j++ {
-			xs, ys := two(i, j)
-			pair, r := sum(xs, ys, engine.AllPairs{N: 2})
+			pair, r := pairSum(i, j, engine.AllPairs{N: 2})
 			limit += r
 			for k := range total {
 				total[k] += pair[k]
@@ -152,8 +170,7 @@ func sumsOfPairs(t *testing.T, name string, b cpu.Backend, p engine.Problem, x, 
 	prefix, limit := sum(x, y, engine.PrefixPairs{T: n - 1})
 	clear(total)
 	for i := range n - 1 {
-		xs, ys := two(i, n-1)
-		pair, r := sum(xs, ys, engine.PrefixPairs{T: 1})
+		pair, r := pairSum(i, n-1, engine.PrefixPairs{T: 1})
 		limit += r
 		for k := range total {
 			total[k] += pair[k]
@@ -170,7 +187,7 @@ func sumsOfPairs(t *testing.T, name string, b cpu.Backend, p engine.Problem, x, 
 func TestKinksOfRandomFormulas(t *testing.T) {
 	const n, d = 23, 11
 	rng := rand.New(rand.NewPCG(52, 26))
-	count := 40
+	count := sizes.Of(16, 40)
 	if testing.Short() {
 		count = 10
 	}
@@ -217,7 +234,8 @@ func TestMarginsAtKinksAreThoseOfPairs(t *testing.T) {
 		t.Skip("slow")
 	}
 	const n, d = 23, 11
-	for _, seed := range []uint64{0, 26, 2, 6} { // the first two see vector kernels, by scores and by distances
+	// The first two see vector kernels, by scores and by distances.
+	for _, seed := range sizes.Of([]uint64{0, 26}, []uint64{0, 26, 2, 6}) {
 		rng := rand.New(rand.NewPCG(53, seed))
 		x, y := make([]float64, n*d), make([]float64, n)
 		for k := range 2 * d {
@@ -312,6 +330,9 @@ func TestNeighboursAtKinks(t *testing.T) {
 			for form := range 3 {
 				for _, n := range []int{13, 100} {
 					for _, v := range variants {
+						if n > 13 && v != variants[0] && v != variants[len(variants)-1] && !sizes.Full() {
+							continue
+						}
 						p := problem(n, d, 0.1)
 						p.Loss = engine.Score{Of: kinksAt(t, 0, m)[form]}
 						if metric { // pairs of two classes have margin -1

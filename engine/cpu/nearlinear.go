@@ -277,13 +277,13 @@ func (m *nearLinear) table(label float64, nodes, powers []float64) []float64 {
 		}
 	}
 	m.e.slopes(table)
-	cheb := make([]float64, p)
+	cheb := [2][]float64{make([]float64, (p+1)/2), make([]float64, p/2)} // of even and of odd polynomials
 	for v := table; len(v) > 0; v = v[p:] {
-		for a := range cheb {
-			cheb[a] = compensatedDot(m.toCoefs[a*p:(a+1)*p], v[:p], 1)
+		for a := range p {
+			cheb[a%2][a/2] = compensatedDot(m.toCoefs[a*p:(a+1)*p], v[:p], 1)
 		}
-		for i := range p {
-			v[i] = compensatedDot(powers[i:], cheb, p)
+		for i := range p { // the polynomial a has powers up to a, all even or all odd
+			v[i] = compensatedDot(powers[i*p+i:], cheb[i%2][i/2:], 2*p)
 		}
 	}
 	return table

@@ -375,7 +375,7 @@ func TestPersonWithManyRowsStops(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	const rows = 12_000
+	rows := sizes.Of(5_000, 12_000)
 	of := make([]int32, rows)
 	of[rows-1] = 1
 	r, err := benchRecords(t, rows, 2).GroupPersons(of, 2, rows)

@@ -34,7 +34,7 @@ func expression(t testing.TB, text string, params map[string]float64) *engine.Ex
 // TestScalarConformance covers every built-in expression and hand-written slopes with
 // jumps, by every method that takes them.
 func TestScalarConformance(t *testing.T) {
-	sizes, radii, few := []int{2, 3, 17, 64, 129}, []float64{0.3, 1}, testing.Short()
+	sizes, radii, few := []int{2, 3, 17, 64, 129}, power.Of([]float64{1}, []float64{0.3, 1}), testing.Short()
 	if few {
 		sizes, radii = []int{33}, []float64{1}
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	power "dyad/internal/sizes"
 )
 
 // A compressed file, which a goroutine decompresses ahead, gives the records and errors of its text: also where
@@ -18,7 +20,7 @@ func TestFilesDecompressedAhead(t *testing.T) {
 	c := newCoins(5, 0)
 	var b strings.Builder
 	b.WriteString("a,y\n")
-	for i := range 200_000 {
+	for i := range power.Of(80_000, 200_000) {
 		fmt.Fprintf(&b, "%d.%04d,%d\n", c.below(1000), c.below(10000), i%2)
 	}
 	good := b.String()
@@ -45,7 +47,7 @@ func TestFilesDecompressedAhead(t *testing.T) {
 		".zst": func(text string) string { return string(zstded(t, text)) },
 	} {
 		packed := pack(good)
-		damaged := []byte(packed)
+		damaged, packedEarly := []byte(packed), pack(early)
 		for i := len(packed) / 2; i < len(packed)/2+100; i++ {
 			damaged[i] ^= 0x5a
 		}
@@ -54,7 +56,7 @@ func TestFilesDecompressedAhead(t *testing.T) {
 			if d, p := load(workers, "good"+ending, packed); p != nil || !sameBits(d.Records.Dense(), want.Records.Dense()) || !sameBits(d.Records.Labels(), want.Records.Labels()) {
 				t.Errorf("%s, %d workers: other records than those of the text: %v", ending, workers, p)
 			}
-			if _, p := load(workers, "early"+ending, pack(early)); p == nil || p.Row != 2 || p.Rule != ruleLabel {
+			if _, p := load(workers, "early"+ending, packedEarly); p == nil || p.Row != 2 || p.Rule != ruleLabel {
 				t.Errorf("%s, %d workers: row 2 has another label: %v", ending, workers, p)
 			}
 			_, p := load(workers, "cut"+ending, packed[:len(packed)*2/3])

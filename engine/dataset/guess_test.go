@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	power "dyad/internal/sizes"
 )
 
 // A compressed file needs about as much room as is guessed by its beginning; a file that goes on otherwise is
@@ -27,7 +29,7 @@ func TestGuessedRoom(t *testing.T) {
 		}
 		return b.String()
 	}
-	const n = 120_000
+	n := power.Of(60_000, 120_000)
 	for name, c := range map[string]struct {
 		text      string
 		low, high float64 // of guessed to true rows

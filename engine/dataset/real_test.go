@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	power "dyad/internal/sizes"
 )
 
 const (
@@ -158,8 +159,8 @@ func TestDraftRealData(t *testing.T) {
 		{"bank/bank-full.csv.gz", 45211, "y"},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			if testing.Short() && c.n > 10000 {
-				t.Skip("large")
+			if c.n > 20_000 && !power.Full() || testing.Short() && c.n > 10000 {
+				t.Skip("large: at full power")
 			}
 			path := filepath.Join(realData, c.file)
 			draft, err := Draft(path, DraftOptions{Label: c.label})

@@ -25,6 +25,7 @@ import (
 
 	"dyad"
 	"dyad/internal/hostile"
+	"dyad/internal/sizes"
 )
 
 // genuine are the files of models and clusters of every format.
@@ -75,7 +76,9 @@ func TestHostileTexts(t *testing.T) {
 			if !strings.HasPrefix(leaf, `"`) {
 				continue
 			}
-			found++
+			if found++; found%3 != 0 && !sizes.Full() {
+				continue
+			}
 			for k := range texts {
 				m, err := dyad.Load(write(sealed(document.Change([]byte{byte(i >> 8), byte(i), byte(k)}))))
 				if err != nil {

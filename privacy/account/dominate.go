@@ -133,7 +133,7 @@ func (d dominatingPair) quantileFrom(eps, near float64) float64 {
 		return d.replacedQuantile(eps)
 	}
 	if d.beyond() > 0 {
-		return d.betweenQuantile(eps)
+		return d.betweenQuantile(eps, near)
 	}
 	base := eps // the loss of f(x-m) to f(x) there
 	switch {
@@ -189,15 +189,38 @@ func (d dominatingPair) replacedQuantile(eps float64) float64 {
 	return eps/(2*d.m) + v/d.m
 }
 
-// betweenQuantile solves loss(x) = eps >= 0 for r above m by bisection, to neighbouring float64: the loss increases, and is 0
-// at even.
-func (d dominatingPair) betweenQuantile(eps float64) float64 {
+// betweenQuantile solves loss(x) = eps >= 0 for r above m: the loss increases, and is 0 at even. Newton's method from near comes
+// close, floats ever farther from there bracket the solution, and bisection ends at neighbouring float64 whatever Newton found.
+func (d dominatingPair) betweenQuantile(eps, near float64) float64 {
+	even := d.even()
 	if d.q == 1 || eps == 0 {
-		return eps/(d.m+d.beyond()) + d.even()
+		return eps/(d.m+d.beyond()) + even
 	}
-	lo, hi := d.even(), d.even()+1
-	for d.loss(hi) <= eps {
-		lo, hi = hi, hi+2*(hi-d.even())
+	other := d
+	other.m = d.beyond()
+	x := max(even, near)
+	if !(x < 1e100) {
+		x = even
+	}
+	for range 30 {
+		l, minus := d.mixLoss(x), other.mixLoss(-x)
+		slope := d.m*(1-(1-d.q)*math.Exp(-l)) + other.m*(1-(1-d.q)*math.Exp(-minus))
+		next := max(even, x+(eps-(l-minus))/slope)
+		if !(next < 1e100) {
+			break
+		}
+		done := math.Abs(next-x) <= 0x1p-48*next
+		if x = next; done {
+			break
+		}
+	}
+	gap := math.Nextafter(x, math.Inf(1)) - x
+	lo, hi := max(even, x-gap), x+gap
+	for ; lo > even && d.loss(lo) > eps; gap *= 2 {
+		lo, hi = max(even, lo-gap), lo
+	}
+	for ; d.loss(hi) <= eps; gap *= 2 {
+		lo, hi = hi, hi+gap
 	}
 	for {
 		mid := lo + (hi-lo)/2

@@ -79,6 +79,7 @@ type stoppedLogs struct {
 	mu           float64
 	runs         int
 	upper, lower []float64 // NaN: not computed
+	peak         int       // the interval of the last largest bound
 }
 
 // at fills in end i: t = 0 and 1 first and last, and in between Phi of equally spaced z.
@@ -111,9 +112,11 @@ func (s *stoppedLogs) at(i int) (upper, lower float64) {
 }
 
 // most is the largest bound of an interval between neighbouring ends. Longer intervals have larger bounds,
-// so one whose bound is not above what was found already is not divided.
+// so one whose bound is not above what was found already is not divided. The interval of the last alpha comes first.
 func (s *stoppedLogs) most(alpha float64) float64 {
-	worst := 0.0
+	_, lower := s.at(s.peak)
+	upper, _ := s.at(s.peak + 1)
+	worst := max(0, alpha*upper-(alpha-1)*lower)
 	var divide func(i, j int)
 	divide = func(i, j int) {
 		_, lower := s.at(i)
@@ -121,7 +124,7 @@ func (s *stoppedLogs) most(alpha float64) float64 {
 		switch bound := alpha*upper - (alpha-1)*lower; {
 		case bound <= worst:
 		case j-i == 1:
-			worst = bound
+			worst, s.peak = bound, i
 		default:
 			divide((i+j)/2, j)
 			divide(i, (i+j)/2)

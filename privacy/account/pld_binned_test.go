@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/internal/sizes"
 	"dyad/privacy/account"
 )
 
@@ -91,7 +92,7 @@ func TestPLDAboveBinnedReleases(t *testing.T) {
 		}},
 		account.AddRemove: {{removed, removed, removed}, {added, added, added}},
 	}
-	epsilons := []float64{0, 0.3, 1, 2.5, 4}
+	epsilons := sizes.Of([]float64{0, 1, 4}, []float64{0, 0.3, 1, 2.5, 4})
 	if testing.Short() {
 		epsilons = []float64{1}
 	}

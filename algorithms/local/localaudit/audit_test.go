@@ -7,6 +7,7 @@ import (
 	"dyad/algorithms/local"
 	"dyad/algorithms/local/localaudit"
 	"dyad/engine"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	randomiser "dyad/privacy/local"
 )
@@ -39,7 +40,7 @@ func TestSoundFormsHold(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		method local.Method
 		pairs  int
 		visits int
@@ -49,7 +50,7 @@ func TestSoundFormsHold(t *testing.T) {
 		{local.PrestigeLabel, 1, 1, 0.8},
 		{local.PrestigeParticipation, 1, 1, 0.8}, {local.PrestigeParticipation, 8, 1, 0.7},
 	} {
-		for _, epsilon := range []float64{1, 2} {
+		for _, epsilon := range sizes.Of([]float64{float64(1 + i%2)}, []float64{1, 2}) {
 			r := attack(t, plan(t, c.method, epsilon, c.pairs), c.visits)
 			if !r.Holds() || r.Claim < epsilon*float64(c.visits) || r.Source != "the guarantee" {
 				t.Errorf("%s, %d pairs, %d visits: epsilon >= %v refutes the claim %v: %+v", c.method, c.pairs, c.visits, r.LowerBound, r.Claim, r)
@@ -136,8 +137,8 @@ func TestParticipationSpendsItsClaim(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	for _, epsilon := range []float64{0.5, 1, 2, 4} {
-		for _, pairs := range []int{1, 4} {
+	for i, epsilon := range []float64{0.5, 1, 2, 4} {
+		for _, pairs := range sizes.Of([]int{[]int{1, 4}[i%2]}, []int{1, 4}) {
 			r, err := localaudit.Attack(context.Background(), plan(t, local.PrestigeParticipation, epsilon, pairs), localaudit.Options{Runs: 40000, Visits: 1, Confidence: 0.999, Seed: 2})
 			if err != nil {
 				t.Fatal(err)
