@@ -55,9 +55,24 @@ Qed.
 Definition class_sum c (z : record d) : Pair (Pair (Vec d) (Vec d)) Line :=
   ((of_class (cls z) Positive (vector z), of_class (cls z) Negative (vector z)), c * share z).
 
+Lemma class_sum_distance c (z z' : record d) : dot (sub (class_sum c z) (class_sum c z')) (sub (class_sum c z) (class_sum c z')) =
+  dot (sub (of_class (cls z) Positive (vector z)) (of_class (cls z') Positive (vector z')))
+      (sub (of_class (cls z) Positive (vector z)) (of_class (cls z') Positive (vector z'))) +
+  dot (sub (of_class (cls z) Negative (vector z)) (of_class (cls z') Negative (vector z')))
+      (sub (of_class (cls z) Negative (vector z)) (of_class (cls z') Negative (vector z'))) +
+  c * (share z - share z') * (c * (share z - share z')).
+Proof.
+  transitivity (dot (sub (class_sum c z) (class_sum c z')) (sub (class_sum c z) (class_sum c z')) -
+    (c * share z - c * share z') * (c * share z - c * share z') + c * (share z - share z') * (c * (share z - share z'))); [ring |].
+  rewrite <- (dot_line (c * share z) (c * share z')).
+  apply f_equal2; [| reflexivity].
+  apply (Rplus_eq_reg_r (@dot Line (sub (c * share z : Line) (c * share z')) (sub (c * share z : Line) (c * share z')))).
+  unfold Rminus; rewrite Rplus_assoc, Rplus_opp_l, Rplus_0_r; reflexivity.
+Qed.
+
 Theorem class_sums c : c * c <= 2 * (B * B) -> sensitivity nrm (within B) (vsum (class_sum c)) (2 * B).
 Proof.
-  intros C; apply (sum_over_records (euclid (Pair (Pair (Vec d) (Vec d)) Line))); intros z z' A A'; simpl norm.
+  intros C; apply (sum_over_records (euclid (Pair (Pair (Vec d) (Vec d)) Line))); intros z z' A A'; cbn [norm euclid].
   apply nrm_le; [lra |].
   pose proof (class_parts (cls z) (cls z') (vector z) (vector z')) as P.
   pose proof (dot_le _ _ (proj1 A)) as Q; pose proof (dot_le _ _ (proj1 A')) as Q'.
@@ -65,8 +80,7 @@ Proof.
   pose proof (cauchy (vector z) (vector z')) as I; pose proof (Rle_abs (- dot (vector z) (vector z'))) as I'; rewrite Rabs_Ropp in I'.
   assert (nrm (vector z) * nrm (vector z') <= B * B)
     by (destruct A as [A _]; destruct A' as [A' _]; pose proof (nrm_pos (vector z)); pose proof (nrm_pos (vector z')); nra).
-  eapply Rle_trans with (r2 := _ + (c * (share z - share z') * (c * (share z - share z')))).
-  { apply Req_le; unfold sub at 1 2; simpl; f_equal; ring. }
+  rewrite class_sum_distance.
   eapply Rle_trans; [apply Rplus_le_compat_r; exact P |].
   destruct (match cls z, cls z' with Positive, Positive => true | Negative, Negative => true | _, _ => false end).
   - rewrite E by reflexivity; rewrite dot_sub_sub; nra.
@@ -82,14 +96,14 @@ Lemma class_square_distance (z z' : record d) : within B z -> within B z' ->
 Proof.
   intros A A'; eapply Rle_trans; [exact (class_parts (cls z) (cls z') (outer (vector z)) (outer (vector z'))) |].
   destruct (match cls z, cls z' with Positive, Positive => true | Negative, Negative => true | _, _ => false end).
-  - eapply Rle_trans; [apply (outer_distance B HB _ _ (proj1 A) (proj1 A')) |].
+  - eapply Rle_trans; [apply (outer_distance B _ _ (proj1 A) (proj1 A')) |].
     pose proof (Rle_0_sqr (dot (vector z) (vector z'))) as Q; unfold Rsqr in Q; lra.
-  - rewrite !dot_outer; pose proof (fourth_le B HB _ (proj1 A)); pose proof (fourth_le B HB _ (proj1 A')); lra.
+  - rewrite !dot_outer; pose proof (fourth_le B _ (proj1 A)); pose proof (fourth_le B _ (proj1 A')); lra.
 Qed.
 
 Theorem class_second_moments : sensitivity nrm (within B) (vsum class_square) (sqrt 2 * (B * B)).
 Proof.
-  apply (sum_over_records (euclid (Pair (Mat d) (Mat d)))); intros z z' A A'; simpl norm.
+  apply (sum_over_records (euclid (Pair (Mat d) (Mat d)))); intros z z' A A'; cbn [norm euclid].
   apply nrm_le; [apply Rmult_le_pos; [apply sqrt_pos | nra] |].
   eapply Rle_trans; [apply (class_square_distance z z' A A') |].
   replace (sqrt 2 * (B * B) * (sqrt 2 * (B * B))) with (sqrt 2 * sqrt 2 * (B * B * (B * B))) by ring.
@@ -105,7 +119,7 @@ Theorem class_moments c k : 0 <= c -> 0 < k ->
     (Rmax (J (B * B) (k * (B * B) * (k * (B * B)))) (sqrt (2 * (B * B) + 2 * (k * (B * B) * (k * (B * B))) + c * c))).
 Proof.
   intros C K; apply (sum_over_records (euclid (Pair (Pair (Pair (Vec d) (Vec d)) Line) (Pair (Mat d) (Mat d)))));
-    intros z z' A A'; simpl norm.
+    intros z z' A A'; cbn [norm euclid].
   set (b := k * (B * B) * (k * (B * B))).
   assert (KK : 0 < k * k) by nra.
   assert (PB : 0 < b) by (unfold b; assert (0 < k * (B * B)) by (apply Rmult_lt_0_compat; nra); nra).
@@ -120,13 +134,14 @@ Proof.
      then dot (sub (outer (vector z)) (outer (vector z'))) (sub (outer (vector z)) (outer (vector z')))
      else dot (outer (vector z)) (outer (vector z)) + dot (outer (vector z')) (outer (vector z')))).
   { eapply Rle_trans; [| apply Rplus_le_compat; [apply Rplus_le_compat_r; exact P | apply Rmult_le_compat_l; [lra | exact P']]].
-    rewrite Rmult_plus_distr_l, <- !dot_scaled_sub.
-    apply Req_le; unfold sub; simpl; f_equal; f_equal; ring. }
+    rewrite <- class_sum_distance.
+    eapply Rle_trans; [apply Req_le; exact (dot_pair (class_sum c z) (class_sum c z') (scale k (class_square z)) (scale k (class_square z'))) |].
+    rewrite dot_scaled_sub; apply Req_le; reflexivity. }
   destruct (match cls z, cls z' with Positive, Positive => true | Negative, Negative => true | _, _ => false end).
   - eapply Rle_trans; [| apply Rmax_l].
     apply nrm_le; [apply J_pos |]; eapply Rle_trans; [exact T |].
     rewrite (E eq_refl).
-    pose proof (joint_distance B 1 HB Rlt_0_1 k (1, vector z) (1, vector z') K) as H.
+    pose proof (joint_distance B 1 HB k (1, vector z) (1, vector z') K) as H.
     unfold weighted, bounded in H; simpl fst in H; simpl snd in H.
     rewrite !Rmult_1_l, dot_scaled_sub, !Rmult_1_l in H.
     rewrite Rabs_R1 in H; specialize (H (conj (Rle_refl 1) (proj1 A)) (conj (Rle_refl 1) (proj1 A'))).
@@ -135,7 +150,7 @@ Proof.
     apply nrm_le; [apply sqrt_pos |]; eapply Rle_trans; [exact T |].
     rewrite sqrt_sqrt by nra; rewrite !dot_outer.
     pose proof (dot_le _ _ (proj1 A)); pose proof (dot_le _ _ (proj1 A')).
-    pose proof (fourth_le B HB _ (proj1 A)) as F; pose proof (fourth_le B HB _ (proj1 A')) as F'.
+    pose proof (fourth_le B _ (proj1 A)) as F; pose proof (fourth_le B _ (proj1 A')) as F'.
     assert (k * k * (dot (vector z) (vector z) * dot (vector z) (vector z) + dot (vector z') (vector z') * dot (vector z') (vector z')) <=
       k * k * (2 * (B * B * (B * B)))) by (apply Rmult_le_compat_l; lra).
     unfold b; nra.
@@ -183,21 +198,21 @@ Definition clustered (z : nat * Vec d) : Pair (Power k Line) (Power k (Vec d)) :
 Theorem cluster_sums : sensitivity nrm (fun z : nat * Vec d => (fst z < k)%nat /\ nrm (snd z) <= B) (vsum clustered) (2 * B).
 Proof.
   apply (sum_over_records (euclid (Pair (Power k Line) (Power k (Vec d))))); intros [i x] [j y] [I X] [L Y]; simpl in I, X, L, Y.
-  simpl norm; apply nrm_le; [lra |].
-  eapply Rle_trans with (r2 := dot (sub (in_cluster (S := Line) i B) (in_cluster j B)) (sub (in_cluster (S := Line) i B) (in_cluster j B)) +
+  cbn [norm euclid]; apply nrm_le; [lra |].
+  eapply Rle_trans with (r2 := dot (sub (in_cluster (S := Line) i B) (in_cluster (S := Line) j B)) (sub (in_cluster (S := Line) i B) (in_cluster (S := Line) j B)) +
     dot (sub (in_cluster i x) (in_cluster j y)) (sub (in_cluster i x) (in_cluster j y))); [apply Req_le; reflexivity |].
   rewrite !cluster_parts by assumption.
   pose proof (dot_le _ _ X) as QX; pose proof (dot_le _ _ Y) as QY.
   destruct (Nat.eq_dec i j).
   - rewrite dot_sub_sub, dot_sub_sub; simpl dot at 1 2 3.
-    pose proof (inner_small B HB x y X Y) as H; pose proof (Rle_abs (- dot x y)) as H'; rewrite Rabs_Ropp in H'; nra.
+    pose proof (inner_small B x y X Y) as H; pose proof (Rle_abs (- dot x y)) as H'; rewrite Rabs_Ropp in H'; nra.
   - simpl dot at 1 2; lra.
 Qed.
 
 (* One count for each cell: a record leaves a cell and enters another. *)
 Theorem cell_counts : sensitivity nrm (fun j : nat => (j < k)%nat) (vsum (fun j => in_cluster (S := Line) j 1)) (sqrt 2).
 Proof.
-  apply (sum_over_records (euclid (Power k Line))); intros i j I L; simpl norm.
+  apply (sum_over_records (euclid (Power k Line))); intros i j I L; cbn [norm euclid].
   apply nrm_le; [apply sqrt_pos |]; rewrite sqrt2, cluster_parts by assumption.
   destruct (Nat.eq_dec i j); [rewrite dot_sub_sub; simpl; lra | simpl; lra].
 Qed.

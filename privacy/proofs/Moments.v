@@ -98,7 +98,7 @@ Proof. apply sqrt_sqrt; lra. Qed.
 
 Theorem second_moments : sensitivity nrm small (vsum (@outer d)) (sqrt 2 * (R * R)).
 Proof.
-  apply (sum_over_records (euclid (Mat d))); intros x y A B; simpl norm.
+  apply (sum_over_records (euclid (Mat d))); intros x y A B; cbn [norm euclid].
   apply nrm_le; [apply Rmult_le_pos; [apply sqrt_pos | nra] |].
   eapply Rle_trans; [apply (outer_distance x y A B) |].
   pose proof (Rle_0_sqr (dot x y)) as Q; unfold Rsqr in Q.
@@ -111,7 +111,7 @@ Proof. exact (diagonal_le (sub a b)). Qed.
 
 Theorem diagonal_moments : sensitivity nrm small (vsum (fun x => diagonal (outer x))) (sqrt 2 * (R * R)).
 Proof.
-  apply (sum_over_records (euclid V)); intros x y A B; simpl norm.
+  apply (sum_over_records (euclid V)); intros x y A B; cbn [norm euclid].
   apply nrm_le; [apply Rmult_le_pos; [apply sqrt_pos | nra] |].
   eapply Rle_trans; [apply diagonal_sub | eapply Rle_trans; [apply (outer_distance x y A B) |]].
   pose proof (Rle_0_sqr (dot x y)) as Q; unfold Rsqr in Q.
@@ -171,7 +171,7 @@ Proof. rewrite !dot_sub_sub, !dot_scale, !dot_scaler; ring. Qed.
 Theorem joint_moments k : 0 < k ->
   sensitivity nrm bounded (vsum (joint k)) (J (W * R * (W * R)) (k * (R * R) * (k * (R * R)))).
 Proof.
-  intros K; apply (sum_over_records (euclid (Pair V (Mat d)))); intros z z' A B; simpl norm.
+  intros K; apply (sum_over_records (euclid (Pair V (Mat d)))); intros z z' A B; cbn [norm euclid].
   apply nrm_le; [apply J_pos |].
   change (dot (sub (weighted z) (weighted z')) (sub (weighted z) (weighted z')) +
     dot (sub (scale k (outer (snd z))) (scale k (outer (snd z')))) (sub (scale k (outer (snd z))) (scale k (outer (snd z')))) <=
@@ -182,7 +182,7 @@ Qed.
 Theorem joint_moments_diagonal k : 0 < k ->
   sensitivity nrm bounded (vsum (joint_diagonal k)) (J (W * R * (W * R)) (k * (R * R) * (k * (R * R)))).
 Proof.
-  intros K; apply (sum_over_records (euclid (Pair V V))); intros z z' A B; simpl norm.
+  intros K; apply (sum_over_records (euclid (Pair V V))); intros z z' A B; cbn [norm euclid].
   apply nrm_le; [apply J_pos |].
   change (dot (sub (weighted z) (weighted z')) (sub (weighted z) (weighted z')) +
     dot (sub (scale k (diagonal (outer (snd z)))) (scale k (diagonal (outer (snd z')))))
@@ -199,13 +199,13 @@ End Moments.
 (* A number in [0, 1] a record. *)
 Theorem positive_count : sensitivity (S := Line) nrm (fun t : R => 0 <= t <= 1) (vsum (S := Line) (fun t => t)) 1.
 Proof.
-  apply (sum_over_records (euclid Line)); intros t t' A B; simpl norm.
+  apply (sum_over_records (euclid Line)); intros t t' A B; cbn [norm euclid].
   apply nrm_le; [lra |]; unfold sub; simpl; nra.
 Qed.
 
 Theorem second_moment_line (B : R) : 0 < B -> sensitivity (S := Mat 1) nrm (fun x : Vec 1 => nrm x <= B) (vsum (@outer 1)) (B * B).
 Proof.
-  intros P; apply (sum_over_records (euclid (Mat 1))); intros x y Hx Hy; simpl norm.
+  intros P; apply (sum_over_records (euclid (Mat 1))); intros x y Hx Hy; cbn [norm euclid].
   apply dot_le in Hx; apply dot_le in Hy; simpl in Hx, Hy.
   apply nrm_le; [nra |].
   eapply Rle_trans; [apply Req_le, (dot_sub_sub (outer x) (outer y)) |].

@@ -211,6 +211,14 @@ Proof.
   intros w; rewrite !dot_sub, !dot_vsum, !rsum_app; simpl; ring.
 Qed.
 
+Lemma term_distance {Z} {S : Space} (N : Norm S) (ok : Z -> Prop) (phi : Z -> S) D :
+  sensitivity N ok (vsum phi) D -> forall z z', ok z -> ok z' -> N (sub (phi z) (phi z')) <= D.
+Proof.
+  intros H z z' A B; specialize (H nil nil z z' (Forall_nil _) (Forall_nil _) A B).
+  rewrite (norm_eqv N _ (sub (vsum phi (nil ++ z :: nil)) (vsum phi (nil ++ z' :: nil)))); [exact H |].
+  intros w; rewrite !dot_sub, !dot_vsum; simpl; ring.
+Qed.
+
 (* docs/theory.md 3.1: what is computed within rho of a query moves by 2 rho more. *)
 Theorem computed_query {Z} {S : Space} (N : Norm S) (ok : Z -> Prop) (f computed : list Z -> S) D rho :
   (forall data, Forall ok data -> N (sub (computed data) (f data)) <= rho) ->
@@ -244,6 +252,12 @@ Proof.
   - rewrite !dot_scale; ring.
   - pose proof (dot_pos S (fst x)); pose proof (dot_pos T (snd x)); lra.
 Defined.
+
+Lemma dot_line (a b : Line) : dot (sub a b) (sub a b) = (a - b) * (a - b).
+Proof. unfold sub; simpl; ring. Qed.
+Lemma dot_pair {S T : Space} (a a' : S) (b b' : T) :
+  dot (sub ((a, b) : Pair S T) (a', b')) (sub ((a, b) : Pair S T) (a', b')) = dot (sub a a') (sub a a') + dot (sub b b') (sub b b').
+Proof. reflexivity. Qed.
 
 Fixpoint sumn (d : nat) (f : nat -> R) : R := match d with O => 0 | S d' => sumn d' f + f d' end.
 Lemma sumn_ext d f g : (forall i, (i < d)%nat -> f i = g i) -> sumn d f = sumn d g.
