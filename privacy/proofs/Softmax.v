@@ -53,7 +53,7 @@ Proof.
   repeat (rewrite dot_add || rewrite dot_scale); field; lra.
 Qed.
 
-Lemma share_small L X q : L <> [] -> fine L -> fine X -> 0 <= part_of L X /\ nrm (scale (/ (tot L + tot X)) (vec_of X)) <= part_of L X * h.
+Lemma share_small L X : L <> [] -> fine L -> fine X -> 0 <= part_of L X /\ nrm (scale (/ (tot L + tot X)) (vec_of X)) <= part_of L X * h.
 Proof.
   intros N F G; pose proof (tot_pos L N F) as P; pose proof (tot_nonneg X G) as Q; unfold part_of; split.
   - apply Rle_mult_inv_pos; lra.
@@ -78,7 +78,7 @@ Proof.
   pose proof (nrm_add (sub v v') (scale (q - p) (wmean L))) as T.
   pose proof (norm_sub (euclid S) v v') as T'; cbn [norm euclid] in T'.
   rewrite nrm_scale in T; pose proof (wmean_small L N F) as W; pose proof (nrm_pos (wmean L)).
-  destruct (share_small L X 0 N F G) as [P V]; destruct (share_small L Y 0 N F G') as [P' V']; fold v p in P, V; fold v' q in P', V'.
+  destruct (share_small L X N F G) as [P V]; destruct (share_small L Y N F G') as [P' V']; fold v p in P, V; fold v' q in P', V'.
   assert (Rabs (q - p) * nrm (wmean L) <= Rabs (q - p) * h) by (apply Rmult_le_compat_l; [apply Rabs_pos | exact W]).
   unfold Rabs in *; destruct (Rcase_abs (q - p)); nra.
 Qed.
@@ -89,7 +89,7 @@ Lemma new_share L X c n : L <> [] -> fine L -> fine X -> length X = c -> (n <= l
 Proof.
   intros N F G LX LL Rt; unfold part_of.
   pose proof (tot_pos L N F) as P; pose proof (tot_nonneg X G) as Q.
-  destruct c as [| c]; [destruct X; [| discriminate LX]; simpl INR; unfold Rdiv; simpl; lra |].
+  destruct c as [| c]; [destruct X; [| discriminate LX]; unfold Rdiv; change (tot []) with 0; change (INR 0) with 0; rewrite !Rmult_0_l; lra |].
   assert (C : 0 < INR (Datatypes.S c)) by (apply lt_0_INR; lia).
   assert (K : INR n * a * tot X <= INR (Datatypes.S c) * tot L).
   { assert (H : forall y, In y X -> INR n * (a * fst y) <= tot L).
@@ -117,11 +117,12 @@ Proof.
   pose proof (tot_nonneg O FO) as Q.
   assert (E : eqv (sub (wmean (p :: O)) (snd p)) (scale (/ (fst p + tot O)) (sub (vec_of O) (scale (tot O) (snd p))))).
   { intros w; unfold wmean, sub, vec_of, tot; cbn [rsum vsum]; fold (tot O) (vec_of O).
-    repeat (rewrite dot_add || rewrite dot_scale); unfold tot in Q; field; lra. }
+    repeat (rewrite dot_add || rewrite dot_scale); unfold tot in Q |- *; field; lra. }
   rewrite (eqv_nrm _ _ E), nrm_scale, Rabs_pos_eq by (left; apply Rinv_0_lt_compat; lra).
   pose proof (norm_sub (euclid S) (vec_of O) (scale (tot O) (snd p))) as T; cbn [norm euclid] in T.
   rewrite nrm_scale, Rabs_pos_eq in T by exact Q; pose proof (vec_of_small O FO) as W.
-  assert (T2 : nrm (sub (vec_of O) (scale (tot O) (snd p))) <= 2 * h * tot O) by nra.
+  assert (T2 : nrm (sub (vec_of O) (scale (tot O) (snd p))) <= 2 * h * tot O)
+    by (assert (tot O * nrm (snd p) <= tot O * h) by (apply Rmult_le_compat_l; assumption); lra).
   assert (K : a * tot O <= INR n * fst p).
   { unfold tot; rewrite <- rsum_scale; eapply Rle_trans; [apply (rsum_le _ (fun _ => fst p)); exact Rt |].
     rewrite rsum_const; apply Rmult_le_compat_r; [lra | apply le_INR; exact L]. }
@@ -165,7 +166,8 @@ Lemma offered_app u A B : offered u (A ++ B) = offered u A ++ offered u B.
 Proof. apply flat_map_app. Qed.
 Lemma offered_length u A : length (offered u A) = (c * length A)%nat.
 Proof.
-  induction A as [| z A IH]; simpl; [lia |]; rewrite app_length; unfold offered in IH; rewrite IH; unfold of_pair; rewrite map_length; fold c; lia.
+  unfold offered; induction A as [| z A IH]; simpl; [lia |].
+  rewrite app_length, IH; unfold of_pair; rewrite map_length; unfold c; lia.
 Qed.
 Lemma offered_in u A x : In x (offered u A) -> exists v, x = (e u v, g u v).
 Proof.
@@ -207,7 +209,7 @@ Proof.
   set (L := (e0 u, g0 u) :: offered u (A ++ B)).
   assert (N : L <> []) by discriminate.
   assert (F : fine h L) by apply fine_all.
-  pose proof (old_anchor h Hh L (offered u (place x)) (offered u (place y)) _ N F (fine_offered _ _) (fine_offered _ _)
+  pose proof (old_anchor h L (offered u (place x)) (offered u (place y)) _ N F (fine_offered _ _) (fine_offered _ _)
     (place_share u A B x) (place_share u A B y)) as H.
   eapply Rle_trans; [apply Req_le, eqv_nrm | exact H].
   destruct (split_place u A B x) as [T V]; destruct (split_place u A B y) as [T' V']; fold L in T, V, T', V'.
@@ -235,17 +237,11 @@ Qed.
 
 Definition own_part (x : option Z) (others : list Z) : S := match x with Some z => row z others | None => zero end.
 
-(* m pairs stay: their rows move by e_max each, the rest is the row of the place. *)
-Lemma tail_moves A x y B m : (1 + (length A + length B) = 1 + m)%nat ->
-  forall C, (length C <= length B)%nat -> forall A', (length A' + length C = m)%nat -> forall P,
-  A' = P -> nrm (sub (rows (fst (P, x)) C) (rows P C)) <= INR (length C) * 0.
-Proof. intros _ C _ A' _ P _; simpl; rewrite (norm_sub_self (euclid S)); lra. Qed.
-
 Lemma after_place x y C : forall A1 A2 m, (length A1 + length A2 + length C = m)%nat ->
   nrm (sub (rows (A1 ++ place x ++ A2) C) (rows (A1 ++ place y ++ A2) C)) <= INR (length C) * (INR c * (2 * h * e_max m)).
 Proof.
   induction C as [| z C IH]; intros A1 A2 m M.
-  - simpl; rewrite (norm_sub_self (euclid S)); lra.
+  - cbn [rows length]; rewrite (norm_sub_self (euclid S) zero : nrm _ = 0); simpl; lra.
   - cbn [rows length] in *; rewrite S_INR.
     rewrite (eqv_nrm _ (add (sub (row z (A1 ++ place x ++ (A2 ++ C))) (row z (A1 ++ place y ++ (A2 ++ C))))
       (sub (rows (A1 ++ place x ++ (A2 ++ [z])) C) (rows (A1 ++ place y ++ (A2 ++ [z])) C)))).
@@ -280,7 +276,8 @@ Qed.
 
 Lemma e_max_pos m : 0 <= e_max m.
 Proof.
-  unfold e_max; pose proof (pos_INR c); pose proof (lt_0_INR (1 + c * (m - 1)) ltac:(lia)); apply Rle_mult_inv_pos; [assumption | nra].
+  unfold e_max; pose proof (pos_INR c); pose proof (lt_0_INR (1 + c * (m - 1)) (Nat.lt_0_succ _)) as P.
+  apply Rle_mult_inv_pos; [assumption |]; pose proof (Rmult_lt_0_compat _ _ P (proj1 Ha)); lra.
 Qed.
 
 (* Both parts increase with the number of pairs. *)
@@ -319,7 +316,7 @@ Lemma rows_bound m M : (m <= M)%nat -> INR m * (INR c * (2 * h * e_max m)) <= IN
 Proof.
   intros H; destruct m as [| m].
   - simpl (INR 0); rewrite Rmult_0_l; pose proof (pos_INR c); pose proof (pos_INR M); pose proof (e_max_pos M).
-    repeat apply Rmult_le_pos; lra.
+    apply Rmult_le_pos; [apply Rmult_le_pos; lra | apply Rmult_le_pos; assumption].
   - pose proof (others_grow (Datatypes.S m) M ltac:(lia)) as G; pose proof (pos_INR c).
     replace (INR (Datatypes.S m) * (INR c * (2 * h * e_max (Datatypes.S m)))) with (INR c * (2 * h) * (INR (Datatypes.S m) * e_max (Datatypes.S m))) by ring.
     apply Rmult_le_compat_l; [apply Rmult_le_pos; lra | exact G].
@@ -330,7 +327,7 @@ Theorem softmax_added A B z M : (length (A ++ B) <= M)%nat ->
   nrm (sub (gradient (A ++ z :: B)) (gradient (A ++ B))) <= w * (INR c * (2 * h) * (INR M * e_max M + own_max M)).
 Proof.
   intros L; unfold gradient.
-  rewrite (eqv_nrm _ (scale w (sub (rows [] (A ++ place (Some z) ++ B)) (rows [] (A ++ place None ++ B))))) by vec.
+  rewrite (eqv_nrm _ (scale w (sub (rows [] (A ++ place (Some z) ++ B)) (rows [] (A ++ place None ++ B))))) by (cbn [place app]; vec).
   rewrite nrm_scale, Rabs_pos_eq by exact Hw; apply Rmult_le_compat_l; [exact Hw |].
   eapply Rle_trans; [apply (rows_move (Some z) None B [] A (length (A ++ B))); rewrite app_length; reflexivity |].
   cbn [own_part app].
@@ -343,7 +340,7 @@ Theorem softmax_replaced A B z z' M : (length (A ++ B) <= M)%nat ->
   nrm (sub (gradient (A ++ z :: B)) (gradient (A ++ z' :: B))) <= w * (INR c * (2 * h) * (INR M * e_max M + 2 * own_max M)).
 Proof.
   intros L; unfold gradient.
-  rewrite (eqv_nrm _ (scale w (sub (rows [] (A ++ place (Some z) ++ B)) (rows [] (A ++ place (Some z') ++ B))))) by vec.
+  rewrite (eqv_nrm _ (scale w (sub (rows [] (A ++ place (Some z) ++ B)) (rows [] (A ++ place (Some z') ++ B))))) by (cbn [place app]; vec).
   rewrite nrm_scale, Rabs_pos_eq by exact Hw; apply Rmult_le_compat_l; [exact Hw |].
   eapply Rle_trans; [apply (rows_move (Some z) (Some z') B [] A (length (A ++ B))); rewrite app_length; reflexivity |].
   cbn [own_part app].
@@ -351,3 +348,105 @@ Proof.
   pose proof (rows_bound _ M L); pose proof (row_own z (A ++ B) M L); pose proof (row_own z' (A ++ B) M L); lra.
 Qed.
 End Batch.
+
+(* The two losses, with weights e^(s/t) of similarities s in [-1, 1], and the expressions of certificate_softmax.go. *)
+Definition D_infonce (t : R) (M : nat) := 2 / t * (INR M / (1 + INR M * exp (- 2 / t)) + INR M / (INR M + exp (- 2 / t))).
+Definition Dr_infonce (t : R) (M : nat) := 2 / t * (INR M / (1 + INR M * exp (- 2 / t)) + 2 * INR M / (INR M + exp (- 2 / t))).
+Definition D_ntxent (t : R) (M : nat) :=
+  2 / t * (2 * INR M / (2 + (2 * INR M - 1) * exp (- 2 / t)) + 2 * INR M / (2 * INR M + exp (- 2 / t))).
+Definition Dr_ntxent (t : R) (M : nat) :=
+  2 / t * (2 * INR M / (2 + (2 * INR M - 1) * exp (- 2 / t)) + 4 * INR M / (2 * INR M + exp (- 2 / t))).
+
+Section Losses.
+Context {S : Space} {Z side : Type}.
+Variables (s : Z * side -> Z * side -> R) (g : Z * side -> Z * side -> S) (s0 : Z * side -> R) (g0 : Z * side -> S) (h t : R).
+Hypotheses (Hh : 0 <= h) (Ht : 0 < t).
+Hypotheses (Hs : forall u v, -1 <= s u v <= 1) (Hs0 : forall u, -1 <= s0 u <= 1).
+Hypotheses (Hg : forall u v, nrm (g u v) <= h) (Hg0 : forall u, nrm (g0 u) <= h).
+
+Let e u v := exp (s u v / t).
+Let e0 u := exp (s0 u / t).
+
+Lemma a_between : 0 < exp (- 2 / t) <= 1.
+Proof.
+  split; [apply exp_pos |]; rewrite <- exp_0.
+  assert (P : - 2 / t < 0) by (pose proof (Rinv_0_lt_compat t Ht); unfold Rdiv; lra).
+  left; apply exp_increasing; exact P.
+Qed.
+
+Lemma ratio_of p q : -1 <= p <= 1 -> -1 <= q <= 1 -> exp (- 2 / t) * exp (p / t) <= exp (q / t).
+Proof.
+  intros P Q; rewrite <- exp_plus.
+  assert (L : - 2 / t + p / t <= q / t).
+  { replace (- 2 / t + p / t) with ((p - 2) * / t) by (field; lra); unfold Rdiv.
+    apply Rmult_le_compat_r; [left; apply Rinv_0_lt_compat; exact Ht | lra]. }
+  destruct L as [L | ->]; [left; apply exp_increasing; exact L | lra].
+Qed.
+
+(* The release of the program, in units that h is a part of: anchors of the given sides, w = 1/(c t) for c sides. *)
+Definition infonce (one : side) := gradient [one] e g e0 g0 (/ t).
+Definition ntxent (one two : side) := gradient [one; two] e g e0 g0 (/ (2 * t)).
+
+Lemma positive u v : 0 < e u v.
+Proof. apply exp_pos. Qed.
+Lemma positive0 u : 0 < e0 u.
+Proof. apply exp_pos. Qed.
+Lemma ratios u v v' : exp (- 2 / t) * e u v <= e u v'.
+Proof. apply ratio_of; apply Hs. Qed.
+Lemma ratios0 u v : exp (- 2 / t) * e u v <= e0 u.
+Proof. apply ratio_of; [apply Hs | apply Hs0]. Qed.
+
+Lemma one_side (one : side) M : INR M * e_max [one] (exp (- 2 / t)) M = INR M / (1 + INR M * exp (- 2 / t)).
+Proof.
+  pose proof (proj1 a_between) as P; destruct M as [| M]; [simpl (INR 0); unfold Rdiv; ring |].
+  unfold e_max; cbn [length]; rewrite Nat.mul_1_l; replace (1 + (Datatypes.S M - 1))%nat with (Datatypes.S M) by lia; simpl (INR 1); unfold Rdiv; ring.
+Qed.
+Lemma one_own (one : side) M : own_max [one] (exp (- 2 / t)) M = INR M / (INR M + exp (- 2 / t)).
+Proof. unfold own_max; cbn [length]; rewrite Nat.mul_1_l; reflexivity. Qed.
+Lemma two_sides (one two : side) M : INR M * e_max [one; two] (exp (- 2 / t)) M = 2 * INR M / (2 + (2 * INR M - 1) * exp (- 2 / t)).
+Proof.
+  destruct M as [| M]; [simpl (INR 0); unfold Rdiv; ring |].
+  unfold e_max; cbn [length]; rewrite plus_INR, mult_INR, minus_INR by lia; simpl (INR 1); simpl (INR 2).
+  replace (1 + (1 + 1) * (INR (Datatypes.S M) - 1)) with (2 * INR (Datatypes.S M) - 1) by ring; replace (1 + 1) with 2 by ring; unfold Rdiv; ring.
+Qed.
+Lemma two_own (one two : side) M : own_max [one; two] (exp (- 2 / t)) M = 2 * INR M / (2 * INR M + exp (- 2 / t)).
+Proof. unfold own_max; cbn [length]; rewrite mult_INR; simpl (INR 2); replace (1 + 1) with 2 by ring; reflexivity. Qed.
+
+Theorem infonce_added one A B z M : (length (A ++ B) <= M)%nat ->
+  nrm (sub (infonce one (A ++ z :: B)) (infonce one (A ++ B))) <= h * D_infonce t M.
+Proof.
+  intros L.
+  eapply Rle_trans; [apply (softmax_added [one] e g e0 g0 (/ t) h (exp (- 2 / t))) with (M := M); auto using positive, positive0, a_between, ratios, ratios0 |].
+  - left; apply Rinv_0_lt_compat; exact Ht.
+  - rewrite one_side, one_own; unfold D_infonce; cbn [length]; simpl (INR 1); apply Req_le; unfold Rdiv; ring.
+Qed.
+
+Theorem infonce_replaced one A B z z' M : (length (A ++ B) <= M)%nat ->
+  nrm (sub (infonce one (A ++ z :: B)) (infonce one (A ++ z' :: B))) <= h * Dr_infonce t M.
+Proof.
+  intros L.
+  eapply Rle_trans; [apply (softmax_replaced [one] e g e0 g0 (/ t) h (exp (- 2 / t))) with (M := M); auto using positive, positive0, a_between, ratios, ratios0 |].
+  - left; apply Rinv_0_lt_compat; exact Ht.
+  - rewrite one_side, one_own; unfold Dr_infonce; cbn [length]; simpl (INR 1); apply Req_le; unfold Rdiv; ring.
+Qed.
+
+Theorem ntxent_added one two A B z M : (length (A ++ B) <= M)%nat ->
+  nrm (sub (ntxent one two (A ++ z :: B)) (ntxent one two (A ++ B))) <= h * D_ntxent t M.
+Proof.
+  intros L.
+  eapply Rle_trans; [apply (softmax_added [one; two] e g e0 g0 (/ (2 * t)) h (exp (- 2 / t))) with (M := M); auto using positive, positive0, a_between, ratios, ratios0 |].
+  - left; apply Rinv_0_lt_compat; lra.
+  - rewrite two_sides, two_own; unfold D_ntxent; cbn [length]; simpl (INR 2); rewrite Rinv_mult; apply Req_le; unfold Rdiv; field.
+    pose proof a_between; pose proof (pos_INR M); repeat split; nra.
+Qed.
+
+Theorem ntxent_replaced one two A B z z' M : (length (A ++ B) <= M)%nat ->
+  nrm (sub (ntxent one two (A ++ z :: B)) (ntxent one two (A ++ z' :: B))) <= h * Dr_ntxent t M.
+Proof.
+  intros L.
+  eapply Rle_trans; [apply (softmax_replaced [one; two] e g e0 g0 (/ (2 * t)) h (exp (- 2 / t))) with (M := M); auto using positive, positive0, a_between, ratios, ratios0 |].
+  - left; apply Rinv_0_lt_compat; lra.
+  - rewrite two_sides, two_own; unfold Dr_ntxent; cbn [length]; simpl (INR 2); rewrite Rinv_mult; apply Req_le; unfold Rdiv; field.
+    pose proof a_between; pose proof (pos_INR M); repeat split; nra.
+Qed.
+End Losses.
