@@ -176,12 +176,7 @@ type Clusters struct {
 // Clustered are clusters with what became of their run.
 type Clustered struct {
 	*Clusters
-	File    string  // where they are saved; "" without Run.Out
-	Seconds float64 // of the clustering on public data; 0 on private ones
-	// Recovered says that an earlier program had released the clusters, and that they got their name now;
-	// Released is when.
-	Recovered bool
-	Released  time.Time
+	Outcome
 }
 
 // Run carries out a planned clustering of data. Charge, release, files and errors are those of Train, but a
@@ -193,49 +188,17 @@ func (c *Clustering) Run(ctx context.Context, d *Data, o Run) (*Clustered, error
 	case o.Team != nil:
 		return nil, input.Errorf("dyad: clusters are computed by one process in this version; leave the team out")
 	}
-	if o.Resume != "" && o.Ledger != nil && !o.Public && !d.Source().Public {
-		if done, err := o.RecoverClusters(); done != nil || err != nil {
-			return done, err
-		}
-	}
-	if o.Created.IsZero() {
-		o.Created = time.Now()
-	}
-	o.Checkpoint = -1
-	r, file, err := o.Keep(ctx, d.Source(), func(r *algorithms.Result) ([]byte, int, error) {
-		found, err := c.clusters(d, r, o)
-		if err != nil {
-			return nil, 0, err
-		}
-		return found.size()
-	}, func(p algorithms.Options) (*algorithms.Result, error) {
-		return algorithms.Execute(ctx, c.Job(func(context.Context) ([]float64, error) { return mapped(c.metric, d.Records) }), p)
-	})
-	if r == nil {
+	found, end, err := kind[*Clusters]{
+		of: d.Source(), fresh: true, text: (*Clusters).size, load: LoadClusters,
+		made: func(o Run, r *algorithms.Result) (*Clusters, error) { return c.clusters(d, r, o) },
+		work: func(p algorithms.Options) (*algorithms.Result, error) {
+			return algorithms.Execute(ctx, c.Job(func(context.Context) ([]float64, error) { return mapped(c.metric, d.Records) }), p)
+		},
+	}.run(ctx, o)
+	if end == nil {
 		return nil, err
 	}
-	found, problem := c.clusters(d, r, o)
-	if problem != nil {
-		return nil, errors.Join(err, problem)
-	}
-	done := &Clustered{Clusters: found, File: file}
-	if o.Public || d.Source().Public {
-		done.Seconds = r.Seconds
-	}
-	return done, err
-}
-
-// RecoverClusters is Recover for a clustering.
-func (o Run) RecoverClusters() (*Clustered, error) {
-	name, released, err := o.RecoverFile()
-	if name == "" {
-		return nil, err
-	}
-	found, problem := LoadClusters(name)
-	if problem != nil {
-		return nil, errors.Join(err, problem)
-	}
-	return &Clustered{Clusters: found, File: name, Recovered: true, Released: released}, err
+	return &Clustered{Clusters: found, Outcome: *end}, err
 }
 
 // clusters are those of a result.

@@ -156,6 +156,9 @@ type Shape struct {
 	algorithms.Provenance
 }
 
+// graded reports whether labels have more than two values.
+func (s Shape) graded() bool { return s.LabelValues == engine.AnyLabels || s.LabelValues > 2 }
+
 // ProvenanceOf is what a schema says of where its records come from.
 func ProvenanceOf(s *dataset.Schema) algorithms.Provenance {
 	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), DraftAway: s.Draft != "", SelectedByLabel: s.SelectsByLabel(), RowsPerPerson: s.RowsPerPerson}

@@ -1,11 +1,16 @@
 package dyad
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/embedding"
+	"dyad/engine/influence"
 	"dyad/engine/metrics"
 	"dyad/engine/objective"
 	"dyad/engine/pairgraph"
@@ -319,4 +324,68 @@ func (l PairLoss) mean(metric []float64, r *engine.Records) (float64, string, er
 		return 0, "", input.As(err)
 	}
 	return tuples.Objective(factor.L, members), fmt.Sprintf("mean %s loss of tuples of %d, %s", l.Name, l.Tuple, parameter), nil
+}
+
+// InfluenceOptions say what Influence computes. The zero value is that of the program.
+type InfluenceOptions struct {
+	// L2 is the coefficient of the objective; 0 means 0.01.
+	L2 float64
+	// Envelope > 0 replaces phi by its Moreau envelope with this mu, which makes a loss with kinks smooth
+	// (docs/theory.md#moreau).
+	Envelope float64
+	// On are the records whose mean loss is the figure that changes; nil means those that are left out
+	// one by one.
+	On *Data
+	// Check is how many records are really left out, the model fitted again: evenly spread over the order of
+	// influence, all of them if there are not as many.
+	Check int
+	// Stability computes the coefficients of pairwise stability from the influences, with n^3 losses of pairs.
+	Stability bool
+	// Rays is in how many random directions the Polyak-Lojasiewicz ratio is looked for; 0 means 20.
+	Rays int
+	// Progress is told how many records of a part are done, if it is not nil: those to check, "leaving records out", then those of
+	// "stability".
+	Progress func(part string, done, total int)
+	// Estimate is told how many seconds the stability takes, before it begins, by a measurement of its first pairs; nil: nobody is.
+	Estimate func(seconds float64)
+}
+
+// Influences say what single records do to a model of the loss of Model.Influence. They are not private.
+type Influences = influence.Influences
+
+// Influence fits the model's loss, the logistic one for models that have none of all pairs, and its encoding to records without noise, from the weights of a network or from 0, and says
+// what each record does to the fit. The weights of the model itself are not a minimum, and their noise
+// is not undone. The result is a function of the records: it has no guarantee, and costs n^2 losses of
+// pairs, and as much again for every record that is checked.
+func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*Influences, error) {
+	o.L2, o.Rays = cmp.Or(o.L2, 0.01), cmp.Or(o.Rays, 20)
+	switch {
+	case !d.labelled || o.On != nil && !o.On.labelled:
+		return nil, input.Errorf("dyad: influence needs labels; read the data with Open")
+	case d.groups != nil || o.On != nil && o.On.groups != nil:
+		return nil, input.Errorf("dyad: influence is for pairs of all records, and these data have query groups")
+	case !(o.L2 > 0) || math.IsInf(o.L2, 0):
+		return nil, input.Errorf("dyad: the L2 coefficient of an influence is %v, want a positive number", o.L2)
+	case o.Check < 0 || o.Rays < 0:
+		return nil, input.Errorf("dyad: %d records to check and %d rays, want at least 0", o.Check, o.Rays)
+	}
+	loss, err := m.loss()
+	if err != nil {
+		return nil, err
+	}
+	if o.On == nil {
+		o.On = d
+	}
+	var backend engine.Backend = cpu.Backend{}
+	with := influence.Options{
+		L2: o.L2, Envelope: o.Envelope, On: o.On.Records, Check: o.Check, Stability: o.Stability, Rays: o.Rays, Guarantee: notCovered, Progress: o.Progress, Estimate: o.Estimate,
+	}
+	if m.Network != nil {
+		backend, with.Start = embedding.Backend{}, m.Weights
+	}
+	r, err := influence.Study(ctx, backend, loss, d.Records, with)
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return r, err
+	}
+	return nil, input.As(err) // what the caller can change
 }

@@ -10,7 +10,6 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/search"
-	"dyad/engine"
 	"dyad/engine/metrics"
 	"dyad/internal/files"
 	"dyad/internal/input"
@@ -45,15 +44,14 @@ type SearchOptions struct {
 // Search is a search that is planned. Print Report().Text() before anything is charged.
 type Search struct {
 	*search.Plan
-	options   SearchOptions
-	trainings []*Training
+	options SearchOptions
+	planned map[*algorithms.Plan]*Training // of every budget and road that was tried
 }
 
 // PlanSearch plans a private choice among settings or models. No data are read and nothing is
 // charged.
 func PlanSearch(o SearchOptions, on *Device) (*Search, error) {
-	s := &Search{options: o}
-	planned := map[*algorithms.Plan]*Training{} // of every budget and road that is tried
+	s := &Search{options: o, planned: map[*algorithms.Plan]*Training{}}
 	shape := o.Shape
 	if len(o.Settings) > 0 {
 		shape = o.Settings[0].Shape
@@ -68,7 +66,7 @@ func PlanSearch(o SearchOptions, on *Device) (*Search, error) {
 			if err != nil {
 				return nil, err
 			}
-			planned[t.Plan] = t
+			s.planned[t.Plan] = t
 			return t.Plan, nil
 		}})
 	}
@@ -86,9 +84,6 @@ func PlanSearch(o SearchOptions, on *Device) (*Search, error) {
 	plan, err := search.New(so)
 	if err != nil {
 		return nil, input.As(err)
-	}
-	for _, t := range plan.Trainings {
-		s.trainings = append(s.trainings, planned[t])
 	}
 	s.Plan = plan
 	return s, nil
@@ -115,7 +110,7 @@ func wholeRecords(s Shape) error {
 	switch {
 	case len(s.Groups) > 0:
 		return input.Errorf("dyad: a search compares settings by the AUC over all records, and the schema has query groups; give the column the role ignore")
-	case s.LabelValues == engine.AnyLabels || s.LabelValues > 2:
+	case s.graded():
 		return input.Errorf("dyad: a search compares settings by the AUC of two classes, and the labels are grades")
 	}
 	return nil
@@ -161,6 +156,8 @@ type Chosen struct {
 	// its own training.
 	ChargedRun string
 	Promise    privacy.Guarantee
+
+	size func() ([]byte, int, error) // of the model's file
 }
 
 // Search carries out a planned search on data: one for each candidate, all of the same records as
@@ -170,37 +167,40 @@ func (s *Search) Search(ctx context.Context, data []*Data, o Run) (*Chosen, erro
 	if err := s.fits(data); err != nil {
 		return nil, err
 	}
-	if o.Resume != "" && o.Ledger != nil && !o.Public && !data[0].Source().Public {
-		if r, err := o.Recover(); r != nil || err != nil {
-			return &Chosen{Trained: r}, err
-		}
-	}
-	if o.Created.IsZero() {
-		o.Created = time.Now()
-	}
-	o.Checkpoint, o.Progress = -1, nil
+	o.Progress = nil
 	of := data[0].Source()
 	for _, d := range data[1:] {
 		of = of.Using(d.Source())
 	}
-	r, file, err := o.Keep(ctx, of, func(r *algorithms.Result) ([]byte, int, error) {
-		return s.size(data, r, o)
-	}, func(p algorithms.Options) (*algorithms.Result, error) {
-		return algorithms.Execute(ctx, s.Job(s.records(data)), p)
-	})
-	if r == nil {
+	found, end, err := kind[*Chosen]{
+		of: of, fresh: true, text: func(c *Chosen) ([]byte, int, error) { return c.size() },
+		load: func(file string) (*Chosen, error) {
+			m, err := Load(file)
+			return &Chosen{Trained: &Trained{Model: m}}, err
+		},
+		made: func(o Run, r *algorithms.Result) (*Chosen, error) {
+			found, err := s.Read(r.Weights)
+			if err != nil {
+				return nil, err
+			}
+			return &Chosen{
+				Trained: &Trained{Model: s.model(data, found, r, o)}, Winner: s.name(found.Winner), Index: found.Winner, AUC: found.AUC, ChargedRun: r.Run, Promise: r.Guarantee,
+				size: func() ([]byte, int, error) { return s.size(data, found, r, o) },
+			}, nil
+		},
+		work: func(p algorithms.Options) (*algorithms.Result, error) {
+			return algorithms.Execute(ctx, s.Job(s.records(data)), p)
+		},
+	}.run(ctx, o)
+	if end == nil {
 		return nil, err
 	}
-	found, problem := s.Read(r.Weights)
-	if problem != nil {
-		return nil, errors.Join(err, problem)
-	}
-	done := &Chosen{Trained: &Trained{Model: s.model(data, found, r, o), File: file}, Winner: s.name(found.Winner), Index: found.Winner, AUC: found.AUC, ChargedRun: r.Run, Promise: r.Guarantee}
-	if o.Public || data[0].Source().Public {
-		done.Seconds = r.Seconds
-	}
-	return done, err
+	found.Outcome = *end
+	return found, err
 }
+
+// training is that of a setting.
+func (s *Search) training(i int) *Training { return s.planned[s.Trainings[i]] }
 
 func (s *Search) name(i int) string {
 	if len(s.options.Settings) > 0 {
@@ -220,10 +220,10 @@ func (s *Search) fits(data []*Data) error {
 			}
 			continue
 		}
-		if err := s.trainings[i].fits(d); err != nil {
+		if err := s.training(i).fits(d); err != nil {
 			return err
 		}
-		if err := memory.Check(s.trainings[i].Coordinates(), 0); err != nil {
+		if err := memory.Check(s.training(i).Coordinates(), 0); err != nil {
 			return prefixed(err)
 		}
 	}
@@ -238,7 +238,7 @@ func (s *Search) records(data []*Data) search.Records {
 			if err != nil {
 				return nil, err
 			}
-			w, err := s.trainings[i].algorithm.Train(ctx, ev, p, session, algorithms.Tracker{})
+			w, err := s.planned[p].algorithm.Train(ctx, ev, p, session, algorithms.Tracker{})
 			return w, errors.Join(err, ev.Close())
 		},
 		Scores: func(_ context.Context, i int, w []float64) ([]float64, error) {
@@ -266,7 +266,7 @@ func (s *Search) model(data []*Data, f search.Found, r *algorithms.Result, o Run
 	}
 	d := data[i]
 	m := d.model(AUC, &algorithms.Result{Weights: f.Weights, Guarantee: r.Guarantee})
-	m.Loss, m.Report, m.Plan = &s.trainings[i].Loss, report, r.Record
+	m.Loss, m.Report, m.Plan = &s.training(i).Loss, report, r.Record
 	m.Format, m.Version, m.Created, m.DataID, m.Run = ModelFormat, Version, o.Created.UTC().Truncate(time.Second), o.DataID, r.Run
 	if m.DataID == "" {
 		m.DataID = d.Source().DataID
@@ -276,18 +276,14 @@ func (s *Search) model(data []*Data, f search.Found, r *algorithms.Result, o Run
 
 // size is the content of the model's file, and a length that no candidate exceeds: whether there is
 // room must not depend on which one was chosen.
-func (s *Search) size(data []*Data, r *algorithms.Result, o Run) (text []byte, most int, err error) {
-	found, err := s.Read(r.Weights)
-	if err != nil {
-		return nil, 0, err
-	}
+func (s *Search) size(data []*Data, found search.Found, r *algorithms.Result, o Run) (text []byte, most int, err error) {
 	if text, most, err = s.model(data, found, r, o).Size(); err != nil {
 		return nil, 0, err
 	}
 	for i := range data {
 		other := search.Found{Winner: i}
-		if len(s.trainings) > 0 {
-			other.Weights = slices.Repeat([]float64{0}, s.trainings[i].Coordinates())
+		if len(s.Trainings) > 0 {
+			other.Weights = slices.Repeat([]float64{0}, s.training(i).Coordinates())
 		}
 		_, length, err := s.model(data, other, r, o).Size()
 		if err != nil {

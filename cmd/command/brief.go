@@ -171,7 +171,7 @@ func (r *privateResult) brief(a *app) string {
 			line(&b, "accuracy", "%s %s, %s", between(right.Figure), covering, right.Classifier)
 		}
 	}
-	a.writeWords(&b, r.Guarantee, r.Guarantee, r.Spent)
+	a.writeWords(&b, r.Guarantee, r.Guarantee, r.spent)
 	if r.Chosen != nil {
 		r.writeNextOf(&b)
 	} else if r.Out != "" {

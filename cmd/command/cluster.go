@@ -119,9 +119,9 @@ func (c *clusterCmd) cluster(a *app, schema *dataset.Schema, metric *model) erro
 	if kept, ok, err := c.kept(a, target{name: c.Out}, &result.runOutcome); err != nil {
 		return err
 	} else if ok {
-		found, away := kept.RecoverClusters()
-		if found != nil || away != nil {
-			return errors.Join(asResult(away), c.recovered(a, found, kept.Ledger, &result))
+		saved, away := kept.Recover()
+		if saved != nil || away != nil {
+			return errors.Join(asResult(away), c.recovered(a, saved, kept.Ledger, &result))
 		}
 	}
 	o, err := c.storeFlag.options(schema, c.Data, c.options(metric).LoadOptions())
@@ -171,14 +171,18 @@ func (c *clusterCmd) cluster(a *app, schema *dataset.Schema, metric *model) erro
 }
 
 // recovered tells of clusters that an earlier program had released.
-func (c *clusterCmd) recovered(a *app, found *lib.Clustered, l *lib.Ledger, r *clusterResult) error {
-	if found == nil {
+func (c *clusterCmd) recovered(a *app, saved *lib.Outcome, l *lib.Ledger, r *clusterResult) error {
+	if saved == nil {
 		return nil
 	}
-	r.fill(found)
+	found, err := lib.LoadClusters(saved.File)
+	if err != nil {
+		return err
+	}
+	r.fill(&lib.Clustered{Clusters: found, Outcome: *saved})
 	r.Run, r.Ledger, r.DataID = c.Resume, l.Path(), found.DataID
 	var b strings.Builder
-	line(&b, "ledger", "run %s was released on %s; nothing more was charged", r.Run, found.Released.Format("2006-01-02"))
+	line(&b, "ledger", "run %s was released on %s; nothing more was charged", r.Run, saved.Released.Format("2006-01-02"))
 	r.writeClusters(&b)
 	return a.emit(r, b.String())
 }

@@ -35,6 +35,9 @@ func (c *curveCmd) checkPrivate(s *dataset.Schema) error {
 	return nil
 }
 
+// curveBytes is what every curve has room in: whether it can be kept does not depend on its numbers.
+const curveBytes = 2 << 20
+
 // privateCurveResult is the JSON output of a curve of private data, and its file.
 type privateCurveResult struct {
 	runOutcome
@@ -69,15 +72,8 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page
 			return err
 		}
 	}
-	if kept, ok, err := c.kept(a, target{name: r.Out}, &r.runOutcome); err != nil {
+	if saved, err := c.republished(a, target{name: r.Out}, &r.runOutcome, "rows are"); saved != nil || err != nil {
 		return err
-	} else if ok {
-		if name, released, err := kept.RecoverFile(); name != "" || err != nil {
-			if name != "" {
-				a.note("dyad: run %s was released on %s, and its rows are saved as %s; nothing more was charged", c.Resume, released.Format("2006-01-02"), name)
-			}
-			return asResult(err)
-		}
 	}
 	for _, text := range curve.Warnings() {
 		a.note("dyad: warning: %s", text)
@@ -105,7 +101,7 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page
 			return nil, 0, err
 		}
 		text, err := json.MarshalIndent(&kept, "", "  ")
-		return append(text, '\n'), max(len(text)+1, reportBytes), err
+		return append(text, '\n'), max(len(text)+1, curveBytes), err
 	}, func(o algorithms.Options) (*algorithms.Result, error) {
 		return algorithms.Execute(a.ctx, curve.Job(data.Records), o)
 	})

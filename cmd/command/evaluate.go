@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	lib "dyad"
 	"dyad/algorithms/evaluate"
 	"dyad/engine"
 	"dyad/engine/dataset"
-	"dyad/engine/metrics"
 	"dyad/internal/files"
 	"dyad/privacy/ledger"
 )
@@ -70,10 +68,6 @@ func (c *evaluateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	loss, err := m.Objective()
-	if err != nil {
-		return err
-	}
 	if !(c.Confidence > 0 && c.Confidence < 1) || c.Top < 1 {
 		return badInput("--confidence is %v and --top %d, want strictly between 0 and 1, and at least 1", c.Confidence, c.Top)
 	}
@@ -98,12 +92,7 @@ func (c *evaluateCmd) Run(a *app) error {
 		return err
 	}
 	if c.Epsilon != nil {
-		s, err := scoredBy(m, loss)
-		if err != nil {
-			return err
-		}
-		s.other = other
-		return c.private(a, m, s, c.PublicData, page)
+		return c.private(a, m, other, c.PublicData, page)
 	}
 	held, _, err := c.read(a, m, true)
 	if err != nil {
@@ -220,13 +209,16 @@ func (c *evaluateCmd) read(a *app, m *model, public bool) (held *lib.Data, rest 
 }
 
 // private releases private figures, or prints their plan.
-func (c *evaluateCmd) private(a *app, m *model, s scored, public bool, page *files.Output) error {
+func (c *evaluateCmd) private(a *app, m, other *model, public bool, page *files.Output) error {
+	o := c.privateFlags.of(m)
+	o.Threshold, o.Aim, o.Confidence, o.Compare = c.Threshold, c.aim, c.Confidence, other
+	o.Names.Data, o.Names.Model, o.Names.Compare = c.Data.String(), c.Model, c.Compare
 	if c.Plan {
-		p, err := c.plan(s, c.N, c.Threshold)
+		p, err := lib.PlanFigures(lib.ShapeOf(m.Encoder, c.N), o)
 		if err != nil {
 			return err
 		}
-		return a.emitPlan(&p.Plan)
+		return a.emitPlan(&p.Plan.Plan)
 	}
 	as := targetOf(c.Out, "evaluation.json", public)
 	if c.held != (target{}) {
@@ -235,62 +227,39 @@ func (c *evaluateCmd) private(a *app, m *model, s scored, public bool, page *fil
 	if err := as.check(c.Force, c.Data.and(c.Reference.and(c.Labels, c.Model, c.Ledger)...)...); err != nil {
 		return err
 	}
-	r := &privateResult{whole: c.Out == "", Task: m.Task, Evaluated: c.Model, runOutcome: runOutcome{Data: c.Data.String(), DataID: m.DataID, Public: public}, aim: c.aim}
-	if kept, ok, err := c.kept(a, as, &r.runOutcome); err != nil {
+	of := runOutcome{DataID: m.DataID, Public: public}
+	if saved, err := c.republished(a, as, &of, "report is"); saved != nil || err != nil {
+		if saved != nil && page != nil {
+			a.note("dyad: \"dyad report %s --figures %s\" makes its page", c.Model, saved.File)
+		}
 		return err
-	} else if ok {
-		name, released, err := kept.RecoverFile()
-		if name != "" {
-			a.note("dyad: run %s was released on %s, and its report is saved as %s; nothing more was charged", c.Resume, released.Format("2006-01-02"), name)
-		}
-		if name != "" && page != nil {
-			a.note("dyad: \"dyad report %s --figures %s\" makes its page", c.Model, name)
-		}
-		if name != "" || err != nil {
-			return asResult(err)
-		}
 	}
-	if s.task == taskMetric && c.Reference.given() && c.Data.shared(c.Reference) > 0 {
+	if m.Task == taskMetric && c.Reference.given() && c.Data.shared(c.Reference) > 0 {
 		return badInput("%s is both data and public reference", c.Reference)
 	}
-	if err := s.evaluable(c.Reference.given()); err != nil {
+	if err := o.Check(); err != nil {
 		return err
 	}
 	data, rest, err := c.read(a, m, public)
 	if err != nil {
 		return err
 	}
-	from := sources{records: data.Records, model: m, rest: rest}
-	of := data.Source()
-	if again, err := c.compared(a, s.other, data, public); err != nil {
+	d := lib.FigureData{Data: data, Rest: rest}
+	if d.Compared, err = c.compared(a, other, public); err != nil {
 		return err
-	} else if again != nil {
-		from.other, of = again.Records, of.Using(again.Source())
 	}
-	if s.task == taskMetric {
-		// What a classifier would refuse after the charge is refused before.
-		if _, err := metrics.FactorMetric(s.matrix, m.Encoder.Dim()); err != nil && s.network == nil {
-			return asInput(err)
-		}
+	if m.Task == taskMetric {
 		reference, err := a.readTraining(c.Reference, m.Encoder.Schema(), dataset.Options{Persons: dataset.IgnorePersons}, true)
 		if err != nil {
 			return err
 		}
-		from.from = lib.NewData(reference).Source()
-		if from.reference = reference.Records; from.reference.Len() < slices.Max(neighbourRanks) {
-			return badInput("%s has %d records, and up to %d neighbours vote", c.Reference, from.reference.Len(), slices.Max(neighbourRanks))
-		}
+		d.Reference = lib.NewData(reference)
 	}
-	p, err := c.plan(s, from.records.Units(), c.Threshold)
-	if err != nil {
-		return err
-	}
-	r.Digest = files.Digest(s.identity())
-	a.noteWarnings(&p.Plan, public || data.Schema().Public)
-	err = a.evaluatePrivately(c.runFlags, p, s, from, r, as, c.Confidence, of.Using(from.from))
+	r, err := a.figures(c.runFlags, o, d, of, as)
 	if err != nil && !isElsewhere(err) {
 		return a.charged(err)
 	}
+	r.whole = c.Out == ""
 	err = errors.Join(err, a.emitBrief(r, r.text(), r.brief(a)), c.write(a, c.Model, trackedRun{model: m, figures: r}))
 	if page == nil {
 		return err
@@ -327,9 +296,9 @@ func (r *privateResult) units() string {
 
 func (r *privateResult) text() string {
 	var b strings.Builder
-	r.writeData(&b, ": "+r.units())
+	r.outcome().writeData(&b, ": "+r.units())
 	b.WriteString(r.Report.Text())
-	r.writeLedger(&b)
+	r.outcome().writeLedger(&b)
 	writeFigures(&b, r.Figures)
 	r.writeChosen(&b)
 	if r.Out != "" {

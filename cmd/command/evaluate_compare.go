@@ -6,7 +6,6 @@ import (
 
 	lib "dyad"
 	"dyad/engine/metrics"
-	"dyad/internal/files"
 )
 
 // compareFlag names a second model.
@@ -23,37 +22,24 @@ func (c *evaluateCmd) other(a *app, m *model) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	schema, with := m.Encoder.Schema(), other.Encoder.Schema()
-	switch {
-	case m.Task == taskMetric || other.Task == taskMetric:
-		return nil, badInput("--compare is for models of scores, and a metric has none")
-	case m.Network != nil || other.Network != nil:
-		return nil, badInput("--compare is for linear models of scores in this version; evaluate a network alone: both evaluations are charged")
-	case schema.ByPerson() || with.ByPerson():
-		return nil, badInput("the private difference of two models compares rows, and the schema has persons with several; evaluate each model alone: both are charged")
-	case schema.IsGraded() || with.IsGraded():
-		return nil, badInput("--compare is about two classes, and the labels are grades")
-	case classes(schema) != classes(with):
-		return nil, badInput("%s and %s take other labels for the two classes: one AUC cannot compare them", c.Model, c.Compare)
-	case c.Threshold != 0 || c.Neighbours.given() || c.Thresholds != nil || c.MeanLoss || c.LossRange != nil || c.Reference.given():
+	o := c.privateFlags.of(m)
+	o.Compare, o.Threshold, o.Names.Model, o.Names.Compare = other, c.Threshold, c.Model, c.Compare
+	if err := o.Comparable(); err != nil {
+		return nil, err
+	}
+	if c.Neighbours.given() {
 		return nil, badInput("--compare gives the difference of two AUCs alone; leave out --threshold, --roc-thresholds, --mean-loss, --loss-range, --neighbours and --reference")
 	}
 	return other, nil
 }
 
 // compared are the same records by the second model's encoding of the file; nil without one.
-func (c *evaluateCmd) compared(a *app, other *model, held *lib.Data, public bool) (*lib.Data, error) {
+func (c *evaluateCmd) compared(a *app, other *model, public bool) (*lib.Data, error) {
 	if other == nil {
 		return nil, nil
 	}
 	again, _, err := c.read(a, other, public)
-	if err != nil {
-		return nil, err
-	}
-	if again.Records.Len() != held.Records.Len() {
-		return nil, badInput("the schemas of %s and %s take different rows of %s", c.Model, c.Compare, c.Data)
-	}
-	return again, nil
+	return again, err
 }
 
 // differenceResult is the JSON output of an exact comparison.
@@ -74,9 +60,12 @@ func (c *evaluateCmd) exactDifference(a *app, m, other *model, held *lib.Data) e
 	if err != nil {
 		return err
 	}
-	again, err := c.compared(a, other, held, true)
+	again, err := c.compared(a, other, true)
 	if err != nil {
 		return err
+	}
+	if again.Records.Len() != held.Records.Len() {
+		return badInput("the schemas of %s and %s take different rows of %s", c.Model, c.Compare, c.Data)
 	}
 	second, err := metrics.Scores(again.Records, other.Weights)
 	if err != nil {
@@ -96,10 +85,4 @@ func (c *evaluateCmd) exactDifference(a *app, m, other *model, held *lib.Data) e
 		return err
 	}
 	return a.emit(r, text+"\nguarantee  "+r.Guarantee+"\n")
-}
-
-// digest names a second model to the last digit, with its encoding.
-func digest(m *model) (string, error) {
-	text, err := m.Encoder.MarshalJSON()
-	return files.Digest(fmt.Append(text, m.Weights)), err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	lib "dyad"
 	"dyad/engine/dataset"
 )
 
@@ -164,7 +165,11 @@ func TestUnitsThatAreNotEvaluated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := (scored{task: taskAUC, schema: s}).evaluable(false); err == nil || !strings.Contains(err.Error(), says) {
+		e, err := dataset.NewEncoder(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := (lib.FigureOptions{Model: &model{Task: taskAUC, Encoder: e}}).Check(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/terms"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // sameModel compares two model files but for the time and the run.
@@ -150,6 +152,72 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 	run(strings.Fields("pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --epsilon 2 --seed 7 --ledger ledger.jsonl --force --out cmd.json")...)
 	sameModel(t, "pairs", "cmd.json", "lib.json")
 	sameCharges(t, book, 6)
+}
+
+// A program that uses package dyad releases the figures that this one releases, in the same file but for the run, at the same
+// charge, and is told the same about records that trained the model.
+func TestTheFaceEvaluatesAsThisProgram(t *testing.T) {
+	dir := clinic(t, 150)
+	t.Chdir(dir)
+	must(t, dir, strings.Fields("train --data patients.csv --schema patients.yaml --ledger ledger.jsonl --out model.json")...)
+	_, _, told := dyad(t, dir, strings.Fields("evaluate model.json --data patients.csv --epsilon 2 --threshold 0.1 --seed 7 --ledger ledger.jsonl --out cmd.json")...)
+	book, err := lib.OpenLedger("ledger.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := lib.Load("model.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := lib.Open("patients.csv", "patients.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := lib.FigureOptions{Model: m, Epsilon: 2, Threshold: 0.1}
+	o.Names.Data, o.Names.Ledger, o.Names.Model = "patients.csv", "ledger.jsonl", "model.json"
+	plan, err := lib.PlanFigures(data.Shape(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notes []string
+	found, err := plan.Run(t.Context(), lib.FigureData{Data: data}, lib.Run{Ledger: book, DataID: m.DataID, Out: "lib.json", Source: privacy.NewSeededSource(7), Note: func(text string) { notes = append(notes, text) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := lib.LoadFigures("cmd.json", m)
+	if err != nil {
+		t.Fatalf("%v: %s", err, told)
+	}
+	var texts [2]string
+	for i, f := range []*lib.PrivateFigures{want, found} {
+		f.Run, f.Out = "", ""
+		text, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = string(text)
+	}
+	if texts[0] != texts[1] {
+		t.Errorf("two reports\n%s\n%s", texts[0], texts[1])
+	}
+	if len(notes) != 1 || !strings.Contains(told, notes[0]) || !strings.Contains(notes[0], "trained on records of this file") {
+		t.Errorf("told %q, and the program tells %s", notes, told)
+	}
+	entries, err := book.Entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var charges []ledger.Charge
+	for _, e := range entries {
+		if e.Charge != nil {
+			c := *e.Charge
+			c.Run, c.Time = "", time.Time{}
+			charges = append(charges, c)
+		}
+	}
+	if len(charges) != 3 || !reflect.DeepEqual(charges[1], charges[2]) {
+		t.Errorf("charges %+v", charges)
+	}
 }
 
 // sameCharges says that a ledger has so many charges, each twice but for the run and the time.

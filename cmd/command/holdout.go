@@ -10,9 +10,6 @@ import (
 
 	lib "dyad"
 	"dyad/algorithms"
-	"dyad/algorithms/evaluate"
-	"dyad/engine"
-	"dyad/engine/dataset"
 	"dyad/internal/files"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
@@ -42,24 +39,28 @@ type heldResult struct {
 	InAll *privacy.Guarantee `json:"in_all,omitempty"`
 }
 
-// planned is the plan of the private figures of n held-out records, nil if there are none.
-func (f holdoutFlags) planned(m scored, n int, public bool, delta *float64) (*evaluate.Plan, error) {
+// planned is the plan of the private figures of held-out records of a shape, nil if there are none.
+func (f holdoutFlags) planned(m *model, s lib.Shape, public bool, delta *float64) (*lib.FigurePlan, error) {
 	switch {
 	case f.HoldoutEpsilon == nil:
 		return nil, nil
-	case n == 0:
+	case s.Records == 0:
 		return nil, badInput("--holdout-epsilon needs held-out records: --holdout F")
 	case f.ExactFigures || public:
 		return nil, badInput("--holdout-epsilon is for private data without --exact-figures")
-	case m.task == taskMetric:
+	case m.Task == taskMetric:
 		return nil, badInput("--holdout-epsilon is for scores; a metric is evaluated privately against a public file: dyad evaluate MODEL --data FILE --reference FILE --epsilon E")
 	}
-	return privateFlags{Epsilon: f.HoldoutEpsilon, Delta: delta}.plan(m, n, 0)
+	return lib.PlanFigures(s, f.figures(m, delta))
+}
+
+func (f holdoutFlags) figures(m *model, delta *float64) lib.FigureOptions {
+	return privateFlags{Epsilon: f.HoldoutEpsilon, Delta: delta}.of(m)
 }
 
 // inAll is the guarantee of a training and the private figures of its held-out records, added
 // up as the ledger does; nil without figures or without a guarantee.
-func inAll(training *algorithms.Plan, held *evaluate.Plan) (*privacy.Guarantee, error) {
+func inAll(training *algorithms.Plan, held *lib.FigurePlan) (*privacy.Guarantee, error) {
 	if held == nil || training.Guarantee.Kind == privacy.None {
 		return nil, nil
 	}
@@ -73,7 +74,7 @@ func inAll(training *algorithms.Plan, held *evaluate.Plan) (*privacy.Guarantee, 
 
 // checkBoth returns an error if the ledger has no room for a new training and the private figures of its
 // held-out records together.
-func checkBoth(o lib.Run, training *algorithms.Plan, held *evaluate.Plan, dataID string) error {
+func checkBoth(o lib.Run, training *algorithms.Plan, held *lib.FigurePlan, dataID string) error {
 	if held == nil || o.Ledger == nil || o.Resume != "" {
 		return nil
 	}
@@ -97,16 +98,11 @@ func heldTarget(model, training string) target {
 // releaseHeld releases private figures of the held-out records of a model that is released and kept and has
 // not got its name yet: a model has its name when its figures have theirs. r.HeldPrivate is nil if
 // there are none.
-func (c *trainCmd) releaseHeld(a *app, r *trainResult, of *model, name string, loss engine.Loss, held *lib.Data) error {
-	m := scored{task: c.Task, loss: loss, weights: of.Weights, schema: held.Schema()}
-	p, err := c.planned(m, held.Records.Units(), false, c.Delta)
-	if err != nil {
-		return err
-	}
-	flags := c.runFlags
+func (c *trainCmd) releaseHeld(a *app, r *trainResult, of *model, name string, held *lib.Data) (err error) {
+	flags, o := c.runFlags, c.figures(of, c.Delta)
 	flags.Resume = ""
-	figures := &privateResult{Task: c.Task, Evaluated: name, Digest: files.Digest(m.identity()), runOutcome: runOutcome{Data: r.Data, DataID: r.DataID}}
-	err = a.evaluatePrivately(flags, p, m, sources{records: held.Records}, figures, heldTarget(name, of.Run), defaultConfidence, held.Source())
+	o.Names.Data, o.Names.Model = r.Data, name
+	figures, err := a.figures(flags, o, lib.FigureData{Data: held, Apart: true}, runOutcome{DataID: r.DataID}, heldTarget(name, of.Run))
 	if err == nil || isElsewhere(err) {
 		r.HeldPrivate = figures
 	}
@@ -156,19 +152,11 @@ func (c *trainCmd) resumeHeld(a *app, model string) error {
 	if err != nil {
 		return err
 	}
-	loss, err := m.Objective()
-	if err != nil {
-		return err
-	}
-	s, err := scoredBy(m, loss)
-	if err != nil {
-		return err
-	}
 	inner := *a
 	if a.json { // the model was told of
 		inner.stdout = io.Discard
 	}
-	return e.private(&inner, m, s, false, nil)
+	return e.private(&inner, m, nil, false, nil)
 }
 
 // named reports whether the run of --resume released the model that has this name. Then only the figures of its held-out
@@ -271,7 +259,7 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 	if p := r.HeldPrivate; p != nil {
 		line(b, "held out", "%d %s, evaluated privately", n, unit)
 		b.WriteString(p.Report.Text())
-		p.writeLedger(b)
+		p.outcome().writeLedger(b)
 		writeFigures(b, p.Figures)
 		line(b, "report", "%s", p.Out)
 	}
@@ -302,15 +290,8 @@ func (f plannedHoldout) emit(a *app, p *algorithms.Plan, task string, delta *flo
 		return badInput("--holdout-records is for --holdout-epsilon")
 	}
 	problem := p.Spec.Kernel.Problem()
-	schema := &dataset.Schema{BoundsFromData: p.Spec.BoundsFromData, RowsPerPerson: p.Spec.RowsPerPerson}
-	if p.Spec.DraftAway {
-		schema.Draft = "away"
-	}
-	if problem.ByPerson() {
-		schema.Columns, schema.MaxRowsPerPerson = []dataset.Column{{Role: dataset.RolePerson}}, problem.PersonRows
-	}
-	m := scored{task: task, loss: problem.Loss, weights: []float64{problem.Radius}, schema: schema}
-	held, err := holdoutFlags{HoldoutEpsilon: f.HoldoutEpsilon}.planned(m, f.HoldoutRecords, false, delta)
+	s := lib.Shape{Records: f.HoldoutRecords, PersonRows: problem.PersonRows, Provenance: p.Spec.Provenance}
+	held, err := holdoutFlags{HoldoutEpsilon: f.HoldoutEpsilon}.planned(&model{Task: task, Weights: []float64{problem.Radius}}, s, false, delta)
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,7 @@ func (r *influenceResult) text(top int) string {
 	var b strings.Builder
 	line(&b, "objective", "%s, L2 %g, %d parameters, %d records", r.Objective, r.L2, r.Parameters, r.Records)
 	line(&b, "mean loss", "%.6g", r.Mean)
-	order := lib.Order(r.Changes)
+	order := r.Order()
 	n := len(order)
 	fmt.Fprintf(&b, "\nwithout the record the mean loss changes by\n")
 	for k, i := range order {
@@ -182,7 +182,7 @@ func (r *influenceResult) text(top int) string {
 
 // figure has the ranking and the records that were left out.
 func (r *influenceResult) figure() experiment.Figure {
-	order := lib.Order(r.Changes)
+	order := r.Order()
 	place := make([]float64, len(order))
 	ranking := experiment.Curve{Name: "influence", Points: true}
 	for k, i := range order {

@@ -61,18 +61,6 @@ func (f networkFlags) optimizerOptions(algorithm string) []algorithms.Option {
 	}
 }
 
-// scoredBy is a released model as an evaluation sees it.
-func scoredBy(m *lib.Model, loss engine.Loss) (scored, error) {
-	s := scored{task: m.Task, loss: loss, weights: m.Weights, matrix: m.Matrix(), schema: m.Encoder.Schema()}
-	if m.Network == nil {
-		return s, nil
-	}
-	var err error
-	s.network = m
-	s.weights, s.loss, err = m.Readout()
-	return s, err
-}
-
 // auditNetworkFlags make the audited model a network.
 type auditNetworkFlags struct {
 	ModelKind string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"As for train; gradient-perturbation, dpgdc2 and subsampled-descent train networks."`

@@ -86,15 +86,32 @@ func (f runFlags) republish(a *app, as target, r *runOutcome) (done bool, err er
 	if !ok {
 		return err != nil, err
 	}
-	m, away := run.Recover()
-	if away = asResult(away); m == nil {
+	saved, away := run.Recover()
+	if away = asResult(away); saved == nil {
 		return away != nil, away
 	}
-	r.Run, r.Ledger, r.Model, r.Guarantee, r.DataID = f.Resume, run.Ledger.Path(), m.File, m.Guarantee, m.DataID
+	m, err := lib.Load(saved.File)
+	if err != nil {
+		return true, errors.Join(away, err)
+	}
+	r.Run, r.Ledger, r.Model, r.Guarantee, r.DataID = f.Resume, run.Ledger.Path(), saved.File, m.Guarantee, m.DataID
 	var b strings.Builder
-	line(&b, "ledger", "run %s was released on %s; nothing more was charged", r.Run, m.Released.Format("2006-01-02"))
+	line(&b, "ledger", "run %s was released on %s; nothing more was charged", r.Run, saved.Released.Format("2006-01-02"))
 	r.writeModel(&b, m.Task)
 	return true, errors.Join(away, a.emit(r, b.String()))
+}
+
+// republished is republish for a result that is not a model; what it is, with "is" or "are". It is nil if there is none.
+func (f runFlags) republished(a *app, as target, r *runOutcome, what string) (*lib.Outcome, error) {
+	run, ok, err := f.kept(a, as, r)
+	if !ok {
+		return nil, err
+	}
+	saved, away := run.Recover()
+	if saved != nil {
+		a.note("dyad: run %s was released on %s, and its %s saved as %s; nothing more was charged", f.Resume, saved.Released.Format("2006-01-02"), what, saved.File)
+	}
+	return saved, asResult(away)
 }
 
 // kept is the run of --resume, to recover what may be kept of it; ok says that there is one.

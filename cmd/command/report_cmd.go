@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	lib "dyad"
 	"dyad/docs/checker"
 	"dyad/internal/files"
 	"dyad/internal/page"
@@ -139,25 +140,11 @@ func (c *reportCmd) figureCharges(d *document) error {
 
 // readFigures reads the report of a private evaluation of a model.
 func readFigures(path string, m *model) (*privateResult, error) {
-	r := &privateResult{}
-	if err := files.ReadJSON(path, files.MaxSmallBytes, r); err != nil {
-		return nil, badInput("%s is not the report of a private evaluation (dyad evaluate --epsilon E --out FILE): %v", path, err)
-	}
-	if r.Figures == nil || r.Figures.Records < 1 {
-		return nil, badInput("%s has no figures; name what \"dyad evaluate --epsilon E --out FILE\" wrote", path)
-	}
-	loss, err := m.Objective()
+	f, err := lib.LoadFigures(path, m)
 	if err != nil {
 		return nil, err
 	}
-	of, err := scoredBy(m, loss)
-	if err != nil {
-		return nil, err
-	}
-	if r.Digest != files.Digest(of.identity()) {
-		return nil, badInput("%s has figures of another model", path)
-	}
-	return r, nil
+	return &privateResult{PrivateFigures: *f}, nil
 }
 
 // modelDocument is the page of a model file.

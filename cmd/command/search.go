@@ -310,7 +310,7 @@ func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema, r
 		if err != nil {
 			return nil, nil, err
 		}
-		if i > 0 && classes(of) != classes(o.Models[0].Encoder.Schema()) {
+		if i > 0 && !m.SameClasses(o.Models[0]) {
 			return nil, nil, badInput("%s and %s take other labels for the two classes: one AUC cannot compare them", c.Models[0], name)
 		}
 		d, shape, err := read(of)
@@ -324,16 +324,6 @@ func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema, r
 	}
 	s, err := lib.PlanSearch(o, c.device)
 	return s, data, err
-}
-
-// classes say which label a schema takes for which class, and which rows it leaves out.
-func classes(s *dataset.Schema) (of [5]string) {
-	for _, c := range s.Columns {
-		if c.Role == dataset.RoleLabel {
-			of = [5]string{c.Name, c.Positive, c.Negative, c.TrimSuffix, c.Others}
-		}
-	}
-	return of
 }
 
 // schemaOf reads records for a model: the model says how they are encoded, and the schema what they are

@@ -69,17 +69,9 @@ func (c *thresholdCmd) Run(a *app) error {
 	case !(c.Confidence > 0 && c.Confidence < 1):
 		return badInput("--confidence is %v, want strictly between 0 and 1", c.Confidence)
 	}
-	loss, err := m.Objective()
-	if err != nil {
-		return err
-	}
-	s, err := scoredBy(m, loss)
-	if err != nil {
-		return err
-	}
 	e := evaluateCmd{Model: c.Model, Data: c.Data, PublicData: c.PublicData, Holdout: c.Holdout, SplitSeed: c.SplitSeed, N: c.N, Out: c.Out, Confidence: c.Confidence, labelsFlag: c.labelsFlag, runFlags: c.runFlags, aim: &aim}
 	e.privateFlags = privateFlags{Epsilon: c.Epsilon, Delta: c.Delta, Thresholds: c.Thresholds}
-	return e.private(a, m, s, c.PublicData, nil)
+	return e.private(a, m, nil, c.PublicData, nil)
 }
 
 // fromFigures chooses among released figures.

@@ -138,8 +138,7 @@ func (r trackedRun) save(root string) (string, error) {
 	}
 	if r.figures != nil { // without what the ledger says and where files are
 		kept := *r.figures
-		kept.runOutcome = runOutcome{DataID: kept.DataID, Public: kept.Public, Guarantee: kept.Guarantee, Run: kept.Run}
-		kept.Evaluated, kept.Out = "", ""
+		kept.Name, kept.Ledger, kept.Spent, kept.Seconds, kept.Evaluated, kept.Out = "", "", nil, 0, "", ""
 		if out["artifacts/figures.json"], err = indented(kept); err != nil {
 			return "", err
 		}

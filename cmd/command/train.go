@@ -138,10 +138,11 @@ func (c *trainCmd) Run(a *app) error {
 		return badInput("--holdout-epsilon is for linear models; evaluate the saved network on the held-out records: dyad evaluate MODEL --data FILE --holdout F --epsilon E")
 	}
 	// Releases and cost of an evaluation do not depend on the model: any stands for it.
+	var out lib.Shape
 	if held != nil {
-		result.Heldout = held.Records.Units()
+		out, result.Heldout = held.Shape(), held.Records.Units()
 	}
-	evaluation, err := c.planned(scored{task: c.Task, loss: problem.Loss, weights: make([]float64, plan.Coordinates()), schema: schema}, result.Heldout, c.PublicData || schema.Public, c.Delta)
+	evaluation, err := c.planned(&model{Task: c.Task, Weights: make([]float64, plan.Coordinates())}, out, c.PublicData || schema.Public, c.Delta)
 	if err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	var missing error // of the private figures
 	if evaluation != nil {
-		options.Released = func(m *model) { missing = c.releaseHeld(a, &result, m, name, problem.Loss, held) }
+		options.Released = func(m *model) { missing = c.releaseHeld(a, &result, m, name, held) }
 	}
 	run, away := lib.Train(a.ctx, ready.share, plan, options)
 	if away = result.ran(a, run, away); away != nil && !isElsewhere(away) {

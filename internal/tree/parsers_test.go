@@ -68,7 +68,7 @@ var parsers = map[string]string{
 	"autodiff/parse.go":                       "autodiff:FuzzParse",
 	"cmd/command/search_candidates.go":        "cmd/command:FuzzCandidates",
 	"cmd/command/config.go":                   "cmd/command:FuzzConfig",
-	"cmd/command/report_cmd.go":               "internal/face:FuzzReadJSON",
+	"figures.go":                              "internal/face:FuzzReadJSON",
 	"cmd/command/track.go":                    "it copies the model file that this run wrote or read, and decodes a report that it encoded itself",
 	"cmd/command/threshold.go":                "it reads back a table that it wrote itself",
 	"cmd/command/report_model.go":             "cmd/command:FuzzReportTables",

@@ -1,56 +1,48 @@
-package dyad
+package influence
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
 	"dyad/engine"
-	"dyad/engine/cpu"
 	"dyad/engine/embedding"
-	"dyad/engine/influence"
 	"dyad/engine/objective"
-	"dyad/internal/input"
 )
 
-// InfluenceOptions say what Influence computes. The zero value is that of the program.
-type InfluenceOptions struct {
-	// L2 is the coefficient of the objective; 0 means 0.01.
-	L2 float64
-	// Envelope > 0 replaces phi by its Moreau envelope with this mu, which makes a loss with kinks smooth
-	// (docs/theory.md#moreau).
-	Envelope float64
-	// On are the records whose mean loss is the figure that changes; nil means those that are left out
-	// one by one.
-	On *Data
-	// Check is how many records are really left out, the model fitted again: evenly spread over the order of
-	// influence, all of them if there are not as many.
-	Check int
-	// Stability computes the coefficients of pairwise stability from the influences, with n^3 losses of pairs.
+// Options say what a study computes.
+type Options struct {
+	L2       float64 // of the objective, positive
+	Envelope float64 // above 0: phi is replaced by its Moreau envelope with this mu
+	// On are the records whose mean loss is the figure that changes.
+	On *engine.Records
+	// Start are the weights of a network, from which it is fitted; nil for linear scores and metrics, which start at 0.
+	Start []float64
+	Check int // records that are really left out, the model fitted again
+	// Stability computes the coefficients of pairwise stability, and Rays is in how many random directions the
+	// Polyak-Lojasiewicz ratio is looked for.
 	Stability bool
-	// Rays is in how many random directions the Polyak-Lojasiewicz ratio is looked for; 0 means 20.
-	Rays int
-	// Progress is told how many records of a part are done, if it is not nil: those to check, "leaving records out", then those of
-	// "stability".
-	Progress func(part string, done, total int)
-	// Estimate is told how many seconds the stability takes, before it begins, by a measurement of its first pairs; nil: nobody is.
-	Estimate func(seconds float64)
+	Rays      int
+	Guarantee string // what the result says of it
+	Progress  func(part string, done, total int)
+	Estimate  func(seconds float64)
 }
 
-// Influences say what single records do to a model of the loss of Model.Influence. They are not private.
+// Influences say what single records do to a model of the loss of the study. They are not private.
 type Influences struct {
 	Records    int     `json:"records"`
 	Objective  string  `json:"objective"`
 	L2         float64 `json:"l2"`
 	Parameters int     `json:"parameters"`
-	// Mean is the mean loss on the records of InfluenceOptions.On, and Changes are its first-order changes
+	// Mean is the mean loss on the records of Options.On, and Changes are its first-order changes
 	// when a record is left out: positive for records that help.
 	Mean    float64   `json:"mean_loss"`
 	Changes []float64 `json:"changes"`
 	// Checked are records that were really left out, by place.
-	Checked []CheckedInfluence `json:"checked,omitempty"`
+	Checked []Checked `json:"checked,omitempty"`
 	// Pearson and Rank are correlations of predicted and exact changes, with three or more checked records.
 	Pearson *float64 `json:"pearson,omitempty"`
 	Rank    *float64 `json:"rank_correlation,omitempty"`
@@ -69,56 +61,27 @@ type Influences struct {
 	Guarantee    string   `json:"guarantee"`
 }
 
-// CheckedInfluence is a record that was left out.
-type CheckedInfluence struct {
+// Checked is a record that was left out.
+type Checked struct {
 	Record    int     `json:"record"` // its place, from 0
 	Predicted float64 `json:"predicted"`
 	Exact     float64 `json:"exact"`
 }
 
-// Influence fits the model's loss, the logistic one for models that have none of all pairs, and its encoding to records without noise, from the weights of a network or from 0, and says
-// what each record does to the fit. The weights of the model itself are not a minimum, and their noise
-// is not undone. The result is a function of the records: it has no guarantee, and costs n^2 losses of
-// pairs, and as much again for every record that is checked.
-func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*Influences, error) {
-	o.L2, o.Rays = cmp.Or(o.L2, 0.01), cmp.Or(o.Rays, 20)
-	switch {
-	case !d.labelled || o.On != nil && !o.On.labelled:
-		return nil, input.Errorf("dyad: influence needs labels; read the data with Open")
-	case d.groups != nil || o.On != nil && o.On.groups != nil:
-		return nil, input.Errorf("dyad: influence is for pairs of all records, and these data have query groups")
-	case !(o.L2 > 0) || math.IsInf(o.L2, 0):
-		return nil, input.Errorf("dyad: the L2 coefficient of an influence is %v, want a positive number", o.L2)
-	case o.Check < 0 || o.Rays < 0:
-		return nil, input.Errorf("dyad: %d records to check and %d rays, want at least 0", o.Check, o.Rays)
-	}
-	loss, err := m.loss()
+// Study fits a loss to records without noise, and computes what each record does to the fit. Of r it needs labels. It costs n^2
+// losses of pairs, and as much again for every record that is checked.
+func Study(ctx context.Context, backend engine.Backend, loss engine.Loss, r *engine.Records, o Options) (*Influences, error) {
+	f, err := fit(ctx, backend, loss, r, o)
 	if err != nil {
 		return nil, err
 	}
-	if o.On == nil {
-		o.On = d
-	}
-	f, err := m.fit(ctx, loss, d.Records, o)
-	if err != nil {
-		return nil, asInfluence(err)
-	}
 	defer f.Close()
-	r, err := f.influences(ctx, o)
-	return r, asInfluence(err)
-}
-
-// asInfluence marks what the caller can change as bad input.
-func asInfluence(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return input.As(err)
+	return f.influences(ctx, o)
 }
 
 // fitted is an objective at its minimum.
 type fitted struct {
-	*influence.Objective
+	*Objective
 	loss    engine.Loss
 	backend engine.Backend
 	bounds  engine.Bounds
@@ -126,14 +89,14 @@ type fitted struct {
 }
 
 // fit minimises the objective of a loss.
-func (m *Model) fit(ctx context.Context, loss engine.Loss, r *engine.Records, o InfluenceOptions) (*fitted, error) {
-	f := &fitted{loss: loss, backend: cpu.Backend{}, bounds: r.Bounds()}
+func fit(ctx context.Context, backend engine.Backend, loss engine.Loss, r *engine.Records, o Options) (*fitted, error) {
+	f := &fitted{loss: loss, backend: backend, bounds: r.Bounds()}
 	radius := 0.0
-	if m.Network != nil {
-		f.backend, f.weights = embedding.Backend{}, slices.Clone(m.Weights)
+	if o.Start != nil {
+		f.weights = slices.Clone(o.Start)
 		f.loss = widened(loss)
 		if o.Envelope > 0 {
-			return nil, input.Errorf("dyad: the Moreau envelope is for linear models and metrics; networks take smooth losses as they are")
+			return nil, fmt.Errorf("influence: the Moreau envelope is for linear models and metrics; networks take smooth losses as they are")
 		}
 	} else {
 		f.weights = make([]float64, loss.ParamDim(r.Dim()))
@@ -150,7 +113,7 @@ func (m *Model) fit(ctx context.Context, loss engine.Loss, r *engine.Records, o 
 		}
 	}
 	var err error
-	if f.Objective, err = influence.NewObjective(f.backend, f.loss, r, o.L2, radius); err != nil {
+	if f.Objective, err = NewObjective(f.backend, f.loss, r, o.L2, radius); err != nil {
 		return nil, err
 	}
 	if err := f.Minimise(ctx, f.weights); err != nil {
@@ -187,7 +150,7 @@ func envelope(loss engine.Loss, b engine.Bounds, radius, mu float64) (engine.Los
 		of = l.Scalar()
 		lo, hi = l.MarginRange(b, radius)
 	default:
-		return nil, input.Errorf("dyad: the loss %s has no phi to take a Moreau envelope of; name a loss by --loss when training", loss.Name())
+		return nil, fmt.Errorf("influence: the loss %s has no phi to take a Moreau envelope of; name a loss by --loss when training", loss.Name())
 	}
 	e, err := engine.NewEnvelope(of, mu, lo, hi)
 	if err != nil {
@@ -200,10 +163,10 @@ func envelope(loss engine.Loss, b engine.Bounds, radius, mu float64) (engine.Los
 }
 
 // influences are those of a fitted objective.
-func (f *fitted) influences(ctx context.Context, o InfluenceOptions) (*Influences, error) {
+func (f *fitted) influences(ctx context.Context, o Options) (*Influences, error) {
 	n := f.Len()
-	out := &Influences{Records: n, Objective: f.Definition(), L2: o.L2, Parameters: f.Dim(), Guarantee: notCovered}
-	on, err := influence.NewObjective(f.backend, f.loss, o.On.Records, 0, f.Radius())
+	out := &Influences{Records: n, Objective: f.Definition(), L2: o.L2, Parameters: f.Dim(), Guarantee: o.Guarantee}
+	on, err := NewObjective(f.backend, f.loss, o.On, 0, f.Radius())
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +192,7 @@ func (f *fitted) influences(ctx context.Context, o InfluenceOptions) (*Influence
 		return nil, err
 	}
 	if o.Stability {
-		if err := f.stability(ctx, out, influence.Progress{Estimate: o.Estimate, Step: progress("stability")}); err != nil {
+		if err := f.stability(ctx, out, Progress{Estimate: o.Estimate, Step: progress("stability")}); err != nil {
 			return nil, err
 		}
 	}
@@ -243,9 +206,9 @@ func (f *fitted) influences(ctx context.Context, o InfluenceOptions) (*Influence
 	return out, nil
 }
 
-// check leaves records out, spread over the order of their influence.
-func (f *fitted) check(ctx context.Context, out *Influences, on *influence.Objective, count int, step func(done, total int)) error {
-	order := Order(out.Changes)
+// check leaves records out, spread over the order of their
+func (f *fitted) check(ctx context.Context, out *Influences, on *Objective, count int, step func(done, total int)) error {
+	order := out.Order()
 	n := len(order)
 	count = min(count, n)
 	without := make([]float64, f.Dim())
@@ -259,7 +222,7 @@ func (f *fitted) check(ctx context.Context, out *Influences, on *influence.Objec
 		if err != nil {
 			return err
 		}
-		out.Checked = append(out.Checked, CheckedInfluence{i, out.Changes[i], mean - out.Mean})
+		out.Checked = append(out.Checked, Checked{i, out.Changes[i], mean - out.Mean})
 		predicted, exact = append(predicted, out.Changes[i]), append(exact, mean-out.Mean)
 		step(k+1, count)
 	}
@@ -290,19 +253,21 @@ func correlation(a, b []float64) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// Order are the places of numbers by size, the largest first, equal ones by place: the ranking of Influences.Changes.
-func Order(changes []float64) []int {
-	order := make([]int, len(changes))
+// Order are the places of the records by what leaving them out changes, the largest first, equal ones by place.
+func (i *Influences) Order() []int { return order(i.Changes) }
+
+func order(values []float64) []int {
+	order := make([]int, len(values))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(changes[b], changes[a]) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[b], values[a]) })
 	return order
 }
 
 // ranks are the ranks of numbers, equal ones share the mean of theirs.
 func ranks(values []float64) []float64 {
-	order, out := Order(values), make([]float64, len(values))
+	order, out := order(values), make([]float64, len(values))
 	for from := 0; from < len(order); {
 		to := from + 1
 		for to < len(order) && values[order[to]] == values[order[from]] {
@@ -317,7 +282,7 @@ func ranks(values []float64) []float64 {
 }
 
 // stability adds the coefficients of the first-order changes.
-func (f *fitted) stability(ctx context.Context, out *Influences, p influence.Progress) error {
+func (f *fitted) stability(ctx context.Context, out *Influences, p Progress) error {
 	s, err := f.Stability(ctx, f.weights, func(dst []float64, i int) error {
 		if err := f.Change(ctx, dst, f.weights, i); err != nil {
 			return err
@@ -332,7 +297,7 @@ func (f *fitted) stability(ctx context.Context, out *Influences, p influence.Pro
 	}
 	out.Elastic, out.Uniform, out.Expected = s.Elastic, &s.Uniform, &s.Expected
 	if c, err := f.loss.Constants(f.bounds, f.Radius()); err == nil && c.Convex {
-		bound := influence.UniformBound(c.Lipschitz, out.L2, f.Len())
+		bound := UniformBound(c.Lipschitz, out.L2, f.Len())
 		out.UniformBound = &bound
 	}
 	return nil

@@ -1,0 +1,457 @@
+package dyad
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"dyad/algorithms"
+	"dyad/algorithms/evaluate"
+	"dyad/engine"
+	"dyad/engine/dataset"
+	"dyad/engine/metrics"
+	"dyad/internal/files"
+	"dyad/internal/input"
+	"dyad/privacy"
+	"dyad/privacy/ledger"
+)
+
+// FigureOptions decide which private figures of a model are released, and what they guarantee. All of them are public.
+type FigureOptions struct {
+	Model   *Model   // public, or released before
+	Epsilon float64  // to spend; required
+	Delta   *float64 // nil is privacy.DefaultDelta, 0 asks for pure epsilon
+	// Thresholds are those of the ROC curve; nil: placed by a released mean and deviation of the scores. The operating
+	// point at Threshold is released in any case.
+	Thresholds []float64
+	Threshold  float64
+	Aim        *evaluate.Aim // of a threshold that is chosen among the operating points, at no further cost; nil: none is
+	Confidence float64       // level of the intervals; 0 means 0.95
+	// MeanLoss releases the mean loss over pairs of classes, too, each clipped to LossRange: low and high, nil means 0 to
+	// twice the loss of equal scores.
+	MeanLoss  bool
+	LossRange []float64
+	Compare   *Model // a second model of scores: the difference of the AUCs of both, and nothing else
+	// Reference is the name of a public file for a metric, among whose records the nearest neighbours are looked for.
+	Reference string
+	// Names are those of the data, of the ledger and of the files of both models in the report.
+	Names struct{ Data, Ledger, Model, Compare string }
+}
+
+// FigurePlan is a private evaluation that is planned. Print Report().Text() before anything is charged.
+type FigurePlan struct {
+	*evaluate.Plan
+	options FigureOptions
+	model   judged
+}
+
+// FigureData are the records that a model is evaluated on.
+type FigureData struct {
+	*Data
+	Reference *Data // of a metric; its records are public
+	Compared  *Data // the same records, as the second model encodes them
+	// Rest is the number of records, or persons, that a split left to the training if these are the part that it held out;
+	// else 0.
+	Rest int
+	// Apart says that the caller has just trained the model on other records: its training is not looked up in the ledger.
+	Apart bool
+}
+
+// PrivateFigures are the content of the file of a private evaluation (docs/formats.md). They may be published.
+type PrivateFigures struct {
+	Task      string            `json:"task"`
+	Name      string            `json:"data"`
+	DataID    string            `json:"data_id"`
+	Public    bool              `json:"public"`
+	Guarantee privacy.Guarantee `json:"guarantee"`
+	Run       string            `json:"run,omitempty"`
+	Ledger    string            `json:"ledger,omitempty"`
+	Spent     json.RawMessage   `json:"spent_in_all,omitempty"` // on the data id, where the program prints it
+	Seconds   float64           `json:"training_seconds,omitempty"`
+	Evaluated string            `json:"evaluated,omitempty"`        // model file
+	Digest    string            `json:"evaluated_digest,omitempty"` // of that model
+	Report    algorithms.Report `json:"report"`
+	Figures   *evaluate.Figures `json:"figures"`
+	Chosen    *evaluate.Chosen  `json:"threshold,omitempty"`
+	Out       string            `json:"out,omitempty"` // the file, "" without Run.Out
+}
+
+// judged is a released model as an evaluation sees it.
+type judged struct {
+	*Model
+	loss    engine.Loss // nil: no mean loss judges it
+	weights []float64   // of linear scores, of what a network maps records to if there is one
+}
+
+// judged is the model with the loss and the weights of its scores.
+func (m *Model) judged() (j judged, err error) {
+	if j = (judged{Model: m, weights: m.Weights}); m.Network != nil {
+		j.weights, j.loss, err = m.Readout()
+		return j, err
+	}
+	j.loss, err = m.Objective()
+	return j, err
+}
+
+// identity is what a plan of an evaluation knows the model by.
+func (m judged) identity() string {
+	text := fmt.Append(nil, m.Task, m.weights)
+	if m.Network != nil {
+		text = fmt.Append(text, m.Network, m.Weights)
+	}
+	return files.Digest(text)
+}
+
+// neighbourRanks are the numbers of neighbours of the classifiers of a metric.
+var neighbourRanks = []int{3, 5}
+
+// PlanFigures plans the private evaluation of a model on records of a shape. No data are read and nothing is charged. Releases
+// and cost do not depend on the weights.
+func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
+	if err := o.check(s.Groups != nil, s.graded()); err != nil {
+		return nil, err
+	}
+	m, err := o.Model.judged()
+	if err != nil {
+		return nil, err
+	}
+	e := evaluate.Options{
+		Records: s.Records, PersonRows: s.PersonRows, Provenance: s.Provenance, Model: m.identity(), Budget: Options{Epsilon: o.Epsilon, Delta: o.Delta}.Budget(s.Records),
+	}
+	switch {
+	case m.Task == Metric:
+		for _, k := range neighbourRanks {
+			e.Classifiers = append(e.Classifiers, fmt.Sprintf("%d-NN with the metric", k), fmt.Sprintf("%d-NN with the identity", k))
+		}
+	case o.Compare != nil: // named to the last digit, with its encoding
+		text, err := o.Compare.Encoder.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		e.Compared = files.Digest(fmt.Append(text, o.Compare.Weights))
+	default:
+		e.ScoreBound, e.Thresholds = scoreBound(m.weights), o.Thresholds
+		if !slices.Contains(o.Thresholds, o.Threshold) {
+			e.At = []float64{o.Threshold}
+		}
+		if e.Loss, err = o.meanLoss(m); err != nil {
+			return nil, err
+		}
+	}
+	p, err := evaluate.New(e)
+	if err != nil {
+		return nil, input.As(err)
+	}
+	o.Confidence = cmp.Or(o.Confidence, 0.95)
+	return &FigurePlan{Plan: p, options: o, model: m}, nil
+}
+
+// scoreBound is at least ||w|| R, R the norm bound of records, and positive: no score is larger.
+func scoreBound(w []float64) float64 {
+	norm := 0.0
+	for _, v := range w {
+		norm = math.Hypot(norm, v)
+	}
+	if norm *= engine.UnitBounds().FeatureNorm * (1 + 0x1p-20); norm > 0 {
+		return norm
+	}
+	return 1
+}
+
+// Check refuses what has no private figures, with the reason, before data are read.
+func (o FigureOptions) Check() error {
+	s := o.Model.Encoder.Schema()
+	groups := slices.ContainsFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup })
+	return o.check(groups, s.IsGraded())
+}
+
+func (o FigureOptions) check(groups, graded bool) error {
+	metric := o.Model.Task == Metric
+	switch {
+	case graded:
+		return input.Errorf("dyad: private figures are those of two classes, and the labels are grades: NDCG and the ranking accuracy of graded labels have no certificate in this version")
+	case groups:
+		return input.Errorf("dyad: private figures compare all records, and the schema has query groups: NDCG and precision would protect whole query groups only, which this version does not offer; give the column the role ignore")
+	case metric && o.Reference == "":
+		return input.Errorf("dyad: a metric is evaluated privately against a public file, --reference FILE: a nearest neighbour classifier of private records consists of these records, so its accuracy depends on all of them at once")
+	case !metric && o.Reference != "":
+		return input.Errorf("dyad: --reference is for a metric, and the model has task %s", o.Model.Task)
+	case metric && (o.Thresholds != nil || o.MeanLoss || o.LossRange != nil):
+		return input.Errorf("dyad: --roc-thresholds, --mean-loss and --loss-range are for scores; a metric has none")
+	case o.Compare != nil:
+		return o.Comparable()
+	}
+	return nil
+}
+
+// Comparable refuses two models whose AUCs cannot be compared, and options that such a comparison does not have.
+func (o FigureOptions) Comparable() error {
+	m, other := o.Model, o.Compare
+	schema, with := m.Encoder.Schema(), other.Encoder.Schema()
+	switch {
+	case m.Task == Metric || other.Task == Metric:
+		return input.Errorf("dyad: --compare is for models of scores, and a metric has none")
+	case m.Network != nil || other.Network != nil:
+		return input.Errorf("dyad: --compare is for linear models of scores in this version; evaluate a network alone: both evaluations are charged")
+	case schema.ByPerson() || with.ByPerson():
+		return input.Errorf("dyad: the private difference of two models compares rows, and the schema has persons with several; evaluate each model alone: both are charged")
+	case schema.IsGraded() || with.IsGraded():
+		return input.Errorf("dyad: --compare is about two classes, and the labels are grades")
+	case !m.SameClasses(other):
+		return input.Errorf("dyad: %s and %s take other labels for the two classes: one AUC cannot compare them", o.Names.Model, o.Names.Compare)
+	case o.Threshold != 0 || o.Thresholds != nil || o.MeanLoss || o.LossRange != nil || o.Reference != "":
+		return input.Errorf("dyad: --compare gives the difference of two AUCs alone; leave out --threshold, --roc-thresholds, --mean-loss, --loss-range, --neighbours and --reference")
+	}
+	return nil
+}
+
+// SameClasses reports whether two models take the same labels for the same class, and leave the same rows out.
+func (m *Model) SameClasses(other *Model) bool {
+	classes := func(s *dataset.Schema) (of [5]string) {
+		for _, c := range s.Columns {
+			if c.Role == dataset.RoleLabel {
+				of = [5]string{c.Name, c.Positive, c.Negative, c.TrimSuffix, c.Others}
+			}
+		}
+		return of
+	}
+	return classes(m.Encoder.Schema()) == classes(other.Encoder.Schema())
+}
+
+// meanLoss is the loss whose mean is released; nil for none.
+func (o FigureOptions) meanLoss(m judged) (*evaluate.Loss, error) {
+	if !o.MeanLoss {
+		if o.LossRange != nil {
+			return nil, input.Errorf("dyad: --loss-range is for --mean-loss")
+		}
+		return nil, nil
+	}
+	score, ok := m.loss.(engine.ScoreLoss)
+	if !ok {
+		return nil, input.Errorf("dyad: --mean-loss is for models whose loss is a function of a difference of scores and was learned from records; the length of a model of moments has no meaning")
+	}
+	l := &evaluate.Loss{Name: score.Name(), Phi: score.Phi, High: 2 * score.Phi(0)}
+	switch {
+	case len(o.LossRange) == 2:
+		l.Low, l.High = o.LossRange[0], o.LossRange[1]
+	case o.LossRange != nil:
+		return nil, input.Errorf("dyad: --loss-range wants two numbers, LOW,HIGH")
+	case !(l.High > 0):
+		return nil, input.Errorf("dyad: the loss %s of equal scores is not positive; say its public range with --loss-range LOW,HIGH", l.Name)
+	}
+	return l, nil
+}
+
+// Fits refuses records that the plan was not made for, and a metric or a reference that its classifiers would refuse after the
+// charge.
+func (p *FigurePlan) Fits(d FigureData) error {
+	m, o := p.model, p.options
+	switch got := d.Shape(); {
+	case !d.labelled:
+		return input.Errorf("dyad: an evaluation needs labels; read the data with Open")
+	case got.Records != p.Options.Records || got.PersonRows != p.Options.PersonRows || got.Provenance != p.Options.Provenance:
+		return input.Errorf("dyad: the plan is for %d records, of persons with up to %d rows (0: of rows), of another schema or number; plan with Data.Shape", p.Options.Records, p.Options.PersonRows)
+	case (o.Compare != nil) != (d.Compared != nil):
+		return input.Errorf("dyad: records for a second model (FigureData.Compared) come with a plan that compares it (FigureOptions.Compare)")
+	case d.Compared != nil && d.Compared.Records.Len() != d.Records.Len():
+		return input.Errorf("dyad: the schemas of %s and %s take different rows of %s", o.Names.Model, o.Names.Compare, o.Names.Data)
+	case m.Task != Metric:
+		return nil
+	case d.Reference == nil:
+		return input.Errorf("dyad: a metric is evaluated among public records (FigureData.Reference)")
+	case d.Reference.Records.Len() < slices.Max(neighbourRanks):
+		return input.Errorf("dyad: %s has %d records, and up to %d neighbours vote", o.Reference, d.Reference.Records.Len(), slices.Max(neighbourRanks))
+	case m.Network != nil:
+		return nil
+	}
+	_, err := metrics.FactorMetric(m.Matrix(), m.Encoder.Dim())
+	return input.As(err)
+}
+
+// Run releases the figures. Charge, release, files and errors are those of Train, but a run that is resumed begins again. A
+// reference that the ledger knows as private records is refused, and Run.Note is told where figures may be too good because
+// the ledger has the records as those that trained the model.
+func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigures, error) {
+	if err := p.Fits(d); err != nil {
+		return nil, err
+	}
+	of := d.Source()
+	if d.Compared != nil {
+		of = of.Using(d.Compared.Source())
+	}
+	if err := p.checkReference(o.Ledger, d); err != nil {
+		return nil, err
+	}
+	if err := p.checkTraining(o, d, of); err != nil {
+		return nil, err
+	}
+	if d.Reference != nil {
+		of = of.Using(d.Reference.Source())
+	}
+	public := o.Public || of.Public
+	f, end, err := kind[*PrivateFigures]{
+		of: of, fresh: true, text: (*PrivateFigures).size, load: func(file string) (*PrivateFigures, error) { return LoadFigures(file, p.model.Model) },
+		made: func(o Run, r *algorithms.Result) (*PrivateFigures, error) {
+			f := &PrivateFigures{
+				Task: p.model.Task, Name: p.options.Names.Data, DataID: cmp.Or(o.DataID, of.DataID), Public: public, Guarantee: r.Guarantee, Run: r.Run,
+				Evaluated: p.options.Names.Model, Digest: p.model.identity(), Report: p.Report(),
+			}
+			if f.Report.Guarantee = r.Guarantee; public {
+				f.Seconds = r.Seconds
+			} else {
+				f.Ledger = cmp.Or(p.options.Names.Ledger, o.Ledger.Path())
+			}
+			var err error
+			if f.Figures, err = p.Figures(r.Weights, p.options.Confidence); err == nil && p.options.Aim != nil {
+				f.Chosen, err = f.Figures.Threshold(*p.options.Aim)
+			}
+			return f, err
+		},
+		work: func(a algorithms.Options) (*algorithms.Result, error) {
+			return algorithms.Execute(ctx, p.Job(func(ctx context.Context) (evaluate.Data, error) { return p.data(ctx, d) }), a)
+		},
+	}.run(ctx, o)
+	if end == nil {
+		return nil, err
+	}
+	f.Out = end.File
+	return f, err
+}
+
+// reportBytes is what every report of an evaluation has room in: whether it can be kept does
+// not depend on its numbers.
+const reportBytes = 2 << 20
+
+func (f *PrivateFigures) size() ([]byte, int, error) {
+	text, err := json.MarshalIndent(f, "", "  ")
+	return append(text, '\n'), max(len(text)+1, reportBytes), err
+}
+
+// checkReference refuses a reference that the ledger knows as private records: a classifier
+// consists of them, and the guarantee is for others.
+func (p *FigurePlan) checkReference(l *Ledger, d FigureData) error {
+	if d.Reference == nil || l == nil {
+		return nil
+	}
+	from := d.Reference.Source()
+	print, err := from.Fingerprint(l)
+	if err != nil {
+		return err
+	}
+	entries, _, err := l.History()
+	for _, e := range entries {
+		if e.Charge != nil && e.Charge.Fingerprint == print {
+			return input.Errorf("dyad: --reference %s: run %s was charged for this file, so it is private, and the accuracy of its nearest neighbours would depend on all of its records; name a public file", from.Files[0], e.Run)
+		}
+	}
+	return err
+}
+
+// checkTraining compares the files of an evaluation with those that the ledger has for the training of the model, and
+// the records that a split leaves with the number that was trained on. A note says where figures may be too
+// good. Persons with private ids are split by their order in the file, so that another file may hold out persons of
+// the training.
+func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
+	m := p.model
+	if o.Ledger == nil || d.Apart || m.Run == "" {
+		return nil
+	}
+	entries, _, err := o.Ledger.History()
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(entries, func(e ledger.Entry) bool {
+		return e.Run == m.Run && e.Charge != nil && e.Charge.Fingerprint != ""
+	})
+	if at < 0 {
+		return nil
+	}
+	print, err := of.Fingerprint(o.Ledger)
+	if err != nil {
+		return err
+	}
+	unit := "records"
+	if m.Encoder.Schema().ByPerson() {
+		unit = "persons"
+	}
+	note := func(format string, args ...any) { o.note(fmt.Sprintf("dyad: warning: "+format, args...)) }
+	switch same, trained := print == entries[at].Charge.Fingerprint, int(m.Report.Number(unit)); {
+	case same && d.Rest == 0:
+		note("the model was trained on records of this file (run %s), so these figures are too good; if the training had --holdout F, the same --holdout F evaluates the records that it left out", m.Run)
+	case same && trained != 0 && trained != d.Rest:
+		note("run %s trained the model on %d %s of this file, and this --holdout leaves %d: it is not that of the training, so that some of those trained on may be evaluated, and these figures are too good", m.Run, trained, unit, d.Rest)
+	case !same && d.Rest > 0 && m.Encoder.Schema().Persons > 0:
+		return input.Errorf("dyad: the ids of the persons are private, so --holdout splits them by their order in the file, and this is not the file of run %s, which trained the model: persons of the training could be held out here; name that file, unchanged, or train with ids: public, whose split depends on the ids alone", m.Run)
+	case !same && d.Rest > 0:
+		note("this is not the file of run %s, which trained the model: --holdout gives what that training held out only if both files have the same %s; otherwise some of those trained on may be evaluated, and these figures are too good", m.Run, map[string]string{"persons": "ids", "records": "records, in one order"}[unit])
+	}
+	return nil
+}
+
+// data computes what the model says of each record: a function of that record and of released
+// numbers.
+func (p *FigurePlan) data(ctx context.Context, d FigureData) (out evaluate.Data, err error) {
+	m, labels, raw := p.model, d.Records.Labels(), d.Records
+	out.First = raw.FirstRows()
+	seen := raw
+	if m.Network != nil {
+		if seen, err = m.Embed(raw); err != nil {
+			return out, err
+		}
+	}
+	if m.Task != Metric {
+		out.Scores, err = metrics.Scores(seen, m.weights)
+		for _, y := range labels {
+			out.Positive = append(out.Positive, y > 0)
+		}
+		if d.Compared != nil && err == nil {
+			out.Other, err = metrics.Scores(d.Compared.Records, p.options.Compare.Weights)
+		}
+		return out, err
+	}
+	among := d.Reference.Records
+	if m.Network != nil {
+		if among, err = m.Embed(among); err != nil {
+			return out, err
+		}
+	}
+	for _, k := range neighbourRanks {
+		for _, by := range []struct {
+			metric         []float64
+			among, records *engine.Records
+		}{{m.Matrix(), among, seen}, {nil, d.Reference.Records, raw}} {
+			found, err := metrics.KNN(ctx, by.among, by.records, metrics.KNNOptions{K: k, Metric: by.metric})
+			if err != nil {
+				return out, err
+			}
+			var correct []bool
+			for i, y := range found.Predicted {
+				correct = append(correct, y == labels[i])
+			}
+			out.Correct = append(out.Correct, correct)
+		}
+	}
+	return out, nil
+}
+
+// LoadFigures reads the file of a private evaluation of a model.
+func LoadFigures(path string, m *Model) (*PrivateFigures, error) {
+	f := &PrivateFigures{}
+	if err := files.ReadJSON(path, files.MaxSmallBytes, f); err != nil {
+		return nil, input.Errorf("dyad: %s is not the report of a private evaluation (dyad evaluate --epsilon E --out FILE): %v", path, err)
+	}
+	if f.Figures == nil || f.Figures.Records < 1 {
+		return nil, input.Errorf("dyad: %s has no figures; name what \"dyad evaluate --epsilon E --out FILE\" wrote", path)
+	}
+	of, err := m.judged()
+	if err != nil {
+		return nil, err
+	}
+	if f.Digest != of.identity() {
+		return nil, input.Errorf("dyad: %s has figures of another model", path)
+	}
+	return f, nil
+}

@@ -1,0 +1,72 @@
+package face
+
+import (
+	"strings"
+	"testing"
+
+	"dyad"
+	"dyad/algorithms/search"
+	"dyad/engine/dataset"
+	"dyad/privacy"
+)
+
+func searchShape(t *testing.T, schema string) dyad.Shape {
+	t.Helper()
+	s, err := dataset.ParseSchema([]byte(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := dataset.NewEncoder(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dyad.ShapeOf(e, 5000)
+}
+
+// Each setting is trained by the algorithm that planned it, although the automatic choice depends on the
+// budget and the roads are planned for different ones.
+func TestSearchTrainsAsPlanned(t *testing.T) {
+	shape := searchShape(t, dataset.SyntheticClinicalYAML())
+	made, err := dataset.SyntheticClinical(5000, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, steps := dyad.NewData(made), map[int]bool{}
+	for _, epsilon := range []float64{0.4, 0.55, 0.6} {
+		for _, road := range []search.Road{search.Auto} {
+			s, err := dyad.PlanSearch(dyad.SearchOptions{Epsilon: epsilon, Road: road, Settings: []dyad.Setting{{Name: "a", Shape: shape}, {Name: "b", Shape: shape, Options: dyad.Options{Radius: 2}}}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, plan := range s.Trainings {
+				steps[plan.Moments.Steps] = true
+			}
+			// A session refuses what its plan does not list.
+			if _, err := s.Search(t.Context(), []*dyad.Data{data, data}, dyad.Run{Public: true, Source: privacy.NewSeededSource(1)}); err != nil {
+				t.Errorf("epsilon %v, road %q: %v", epsilon, road, err)
+			}
+		}
+	}
+	if len(steps) != 2 {
+		t.Errorf("the choice does not depend on the budget: steps %v", steps)
+	}
+}
+
+// What has no AUC of two classes from a linear score is refused with the plan, before a charge.
+func TestSearchRefusesOtherModels(t *testing.T) {
+	shape := searchShape(t, dataset.SyntheticClinicalYAML())
+	graded := searchShape(t, "data_id: g\ncsv: {header: true}\ncolumns:\n  - {name: x, range: [0, 1]}\n  - {name: y, role: label, kind: numeric, range: [0, 4]}\n")
+	network := &dyad.Network{Hidden: []int{3}}
+	for want, o := range map[string]dyad.SearchOptions{
+		"grades":                {Settings: []dyad.Setting{{Name: "a", Shape: graded}, {Name: "b", Shape: graded}}},
+		"linear models":         {Settings: []dyad.Setting{{Name: "a", Shape: shape, Options: dyad.Options{Network: network}}, {Name: "b", Shape: shape}}},
+		"linear model":          {Models: []*dyad.Model{{Task: dyad.AUC, Network: network}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}, Shape: shape},
+		"metric":                {Models: []*dyad.Model{{Task: dyad.Metric}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}, Shape: shape},
+		"the labels are grades": {Models: []*dyad.Model{{Task: dyad.AUC}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}, Shape: graded},
+	} {
+		o.Epsilon = 1
+		if _, err := dyad.PlanSearch(o, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package tree
+
+import (
+	"bufio"
+	"go/ast"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// size is how large the face is, and how much of the rest the command needs besides.
+type size struct{ names, lines, imports int }
+
+// largest may only get smaller. The aim is 60 names and 2,800 lines, and a command that imports the face and pages.
+var largest = size{names: 79, lines: 4092, imports: 41}
+
+// sizeOf counts the exported names at package level and the lines of the folder root without tests, and the different packages of this
+// module that files of the folder command import.
+func sizeOf(root, command string) (s size, err error) {
+	sources, err := parsedSources(root)
+	if err != nil {
+		return s, err
+	}
+	var imported []string
+	for _, f := range sources {
+		switch {
+		case f.test:
+		case f.room == ".":
+			s.names += len(exportedNames(f.file))
+		case f.room == command:
+			for _, i := range f.file.Imports {
+				if path, err := strconv.Unquote(i.Path.Value); err == nil && (path == "dyad" || strings.HasPrefix(path, "dyad/")) {
+					imported = append(imported, path)
+				}
+			}
+		}
+	}
+	slices.Sort(imported)
+	s.imports = len(slices.Compact(imported))
+	names, err := filepath.Glob(filepath.Join(root, "*.go"))
+	for _, name := range names {
+		if err != nil || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, problem := os.Open(name)
+		if problem != nil {
+			return s, problem
+		}
+		for lines := bufio.NewScanner(f); lines.Scan(); s.lines++ {
+		}
+		f.Close()
+	}
+	return s, err
+}
+
+// exportedNames are those of a file at package level; methods are their types' matter.
+func exportedNames(f *ast.File) (names []string) {
+	add := func(id *ast.Ident) {
+		if id.IsExported() {
+			names = append(names, id.Name)
+		}
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				add(d.Name)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					add(spec.Name)
+				case *ast.ValueSpec:
+					for _, id := range spec.Names {
+						add(id)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// TestFaceIsSmall prints the size of the face, which may not grow.
+func TestFaceIsSmall(t *testing.T) {
+	s, err := sizeOf(".", "cmd/command")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("package dyad has %d exported names and %d lines; the command imports %d packages of this module", s.names, s.lines, s.imports)
+	if s.names > largest.names || s.lines > largest.lines || s.imports > largest.imports {
+		t.Errorf("%+v, and the most is %+v: unexport, merge, or move to the package that it belongs to", s, largest)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("package dyad\n\nconst A, b = 1, 2\n\ntype C struct{ D int }\n\nfunc (C) E() {}\n\nfunc F() {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := sizeOf(dir, "cmd/command"); err != nil || s != (size{names: 3, lines: 9}) {
+		t.Errorf("a package of three names and nine lines: %+v, %v", s, err)
+	}
+}
