@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dyad/algorithms"
+	"dyad/internal/memo"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -188,16 +189,25 @@ func pureOf(mu float64) float64 {
 // errHidden is the reason against random stopping of an algorithm that draws batches in secret.
 var errHidden = errors.New("a setting has no mu of its own, as one with secret batches; random stopping needs one")
 
+type stoppingQuestion struct {
+	b    privacy.Budget
+	runs int
+}
+
+// stoppingMu is the largest mu of a run with which random stopping meets a budget, 0 if none does.
+var stoppingMu = memo.Of(64, func(q stoppingQuestion) (float64, error) {
+	return largest(account.GDPMu(q.b.Epsilon, q.b.Delta), func(mu float64) bool {
+		return within(q.b, []account.Event{account.RandomStoppingEvent{Mu: mu, Runs: q.runs}})
+	}), nil
+})
+
 // planStopping plans runs of random settings: the best of a secret number of runs is released.
 func (p *Plan) planStopping() error {
 	b := p.Options.Budget
 	if p.Options.Runs == 0 {
 		p.Options.Runs = min(max(runsPerSetting*len(p.Options.Settings), fewestRuns), mostRuns)
 	}
-	event := func(mu float64) []account.Event {
-		return []account.Event{account.RandomStoppingEvent{Mu: mu, Runs: p.Options.Runs}}
-	}
-	whole := largest(account.GDPMu(b.Epsilon, b.Delta), func(mu float64) bool { return within(b, event(mu)) })
+	whole, _ := stoppingMu(stoppingQuestion{b, p.Options.Runs}) // it never fails
 	if whole == 0 {
 		return fmt.Errorf("%w: search: no noise makes random stopping (%g, %g)-DP", algorithms.ErrAssumption, b.Epsilon, b.Delta)
 	}

@@ -242,13 +242,13 @@ func TestAuditEndsWithTheBoundSoFar(t *testing.T) {
 		t.Skip("slow")
 	}
 	dir := t.TempDir()
-	code, out, errs := dyad(t, dir, "audit", "subsampled-descent", "-n", "20", "--steps", "4", "--time", "500ms")
+	code, out, errs := dyad(t, dir, "audit", "subsampled-descent", "-n", "20", "--steps", "4", "--time", "200ms")
 	if code != exitOK || !strings.Contains(out, "stopped before 200000 runs (time)") || !strings.Contains(out, "audited     epsilon >= ") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
 	t.Chdir(dir)
 	ctx, stop := context.WithCancel(context.Background())
-	const after = 2 * time.Second
+	const after = 500 * time.Millisecond
 	start := time.Now()
 	time.AfterFunc(after, stop)
 	var stdout, stderr bytes.Buffer

@@ -3,6 +3,8 @@
 package command
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"dyad/internal/crash"
 )
 
 // openCall is a system call that opened a file, as strace prints it.
@@ -41,23 +41,86 @@ func followed(trace string) (bad []string, made int) {
 	return bad, made
 }
 
+// examplesFile is the variable with the file of commands that runExamples runs. beginning is no file: to open it marks the trace
+// before each of them, and at the end.
+const (
+	examplesFile = "DYAD_TEST_EXAMPLES"
+	beginning    = "/no/such/folder/a command begins"
+)
+
+// runExamples is the process that is traced: it runs the commands of a file and writes there how they ended.
+func runExamples(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var commands [][]string
+	if err := json.Unmarshal(text, &commands); err != nil {
+		return err
+	}
+	var runs []exampleRun
+	for _, words := range commands {
+		_, _ = os.Open(beginning)
+		runs = append(runs, runExample(words))
+	}
+	_, _ = os.Open(beginning) // what this test does itself
+	if text, err = json.Marshal(runs); err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o600)
+}
+
 func init() {
-	traced = func(t *testing.T, dir string, words []string) (exampleRun, bool) {
+	if file := os.Getenv(examplesFile); file != "" {
+		if err := runExamples(file); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	traced = func(t *testing.T, dir string, commands [][]string) (runs []exampleRun) {
 		t.Helper()
 		strace, err := exec.LookPath("strace")
 		if err != nil {
-			return exampleRun{}, false
+			return nil
 		}
-		t.Chdir(dir)
-		t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
-		traces := filepath.Join(t.TempDir(), "traces")
-		end := crash.Start(t, t.TempDir(), crash.Spec{Args: words, Bare: true,
-			Launch: []string{strace, "-f", "-qq", "-e", "trace=?open,openat,?openat2,?creat", "-o", traces}}).End()
-		text, err := os.ReadFile(traces)
-		if err != nil || strings.Contains(end.Stderr, "ptrace") && end.Code != exitOK {
-			return exampleRun{}, false
+		exe, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
 		}
-		return exampleRun{words, end.Code, end.Stderr, string(text)}, true
+		text, err := json.Marshal(commands)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := t.TempDir()
+		write(t, own, "commands", string(text))
+		traces := filepath.Join(own, "traces")
+		child := exec.Command(strace, "-f", "-qq", "-e", "trace=?open,openat,?openat2,?creat", "-o", traces, exe)
+		child.Dir = dir
+		child.Env = append(os.Environ(), examplesFile+"="+filepath.Join(own, "commands"), "XDG_STATE_HOME="+filepath.Join(dir, "state"), "GOMAXPROCS=1")
+		if out, err := child.CombinedOutput(); err != nil && strings.Contains(string(out), "ptrace") {
+			return nil
+		} else if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if text, err = os.ReadFile(filepath.Join(own, "commands")); err == nil {
+			err = json.Unmarshal(text, &runs)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		trace, err := os.ReadFile(traces)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := strings.Split(string(trace), `"`+beginning+`"`)
+		if len(runs) != len(commands) || len(parts) != len(runs)+2 {
+			t.Fatalf("%d commands ended and %d began, want %d", len(runs), len(parts)-2, len(commands))
+		}
+		for i := range runs {
+			runs[i].trace = parts[i+1]
+		}
+		return runs
 	}
 }
 
@@ -79,25 +142,23 @@ func TestCreatingOpens(t *testing.T) {
 	if bad, made := followed(old); len(bad) != 3 || made != 5 {
 		t.Fatalf("%d of %d: %q", len(bad), made, bad)
 	}
-	runs := slices.Clone(examplesRun(t))
 	dir := examplesFolder(t)
 	private := []string{"--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "more.jsonl", "--force"}
-	for _, words := range [][]string{
-		{"train", "--algorithm", "dpgdsc", "--checkpoint-every", "1ms", "--report", "page.html"},
-		{"online", "--state", "stream.state", "--records", "300", "--out", "stream.json"},
-	} {
-		r, ok := traced(t, dir, append(words, private...))
-		if !ok {
-			t.Skip("strace is missing, or may not trace here")
+	more := traced(t, dir, [][]string{
+		append([]string{"train", "--algorithm", "dpgdsc", "--checkpoint-every", "1ms", "--report", "page.html"}, private...),
+		append([]string{"online", "--state", "stream.state", "--records", "150", "--out", "stream.json"}, private...),
+	})
+	if more == nil {
+		t.Skip("strace is missing, or may not trace here")
+	}
+	for _, r := range more {
+		if r.Code != exitOK {
+			t.Errorf("dyad %s: exit %d: %s", strings.Join(r.Words, " "), r.Code, r.Errs)
 		}
-		if r.code != exitOK {
-			t.Errorf("dyad %s: exit %d: %s", strings.Join(words, " "), r.code, r.errs)
-		}
-		runs = append(runs, r)
 	}
 	making, total := map[string]bool{}, 0
-	for _, r := range runs {
-		words := r.words
+	for _, r := range append(slices.Clone(examplesRun(t)), more...) {
+		words := r.Words
 		bad, made := followed(r.trace)
 		if total += made; made > 0 {
 			making[words[0]] = true

@@ -59,7 +59,8 @@ const Killed = -1
 type Program func(ctx context.Context, args []string, stage func(name string)) (code int)
 
 // Main is the TestMain of a package whose tests start children of its own binary. bare is the
-// program for Spec.Bare, or nil.
+// program for Spec.Bare, or nil. Without TMPDIR, folders of tests are in memory where the system has room
+// for them there: what a fault leaves is the same, and to make a file on a disk takes far more of the processor.
 func Main(m *testing.M, program Program, bare func(args []string)) {
 	if raw := os.Getenv(env); raw != "" {
 		var spec Spec
@@ -67,6 +68,11 @@ func Main(m *testing.M, program Program, bare func(args []string)) {
 			broke(err)
 		}
 		os.Exit(spec.run(program, bare))
+	}
+	if folder := memoryFolder(); folder != "" && os.Getenv("TMPDIR") == "" {
+		if err := os.Setenv("TMPDIR", folder); err != nil {
+			broke(err)
+		}
 	}
 	os.Exit(m.Run())
 }

@@ -5,3 +5,5 @@ package crash
 import "errors"
 
 func failCalls(string, string) error { return errors.ErrUnsupported }
+
+func memoryFolder() string { return "" }
