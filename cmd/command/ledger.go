@@ -35,6 +35,7 @@ type ledgerInitCmd struct {
 	DataID  string  `arg:"" help:"Data id, as in the schema."`
 	Epsilon float64 `required:"" placeholder:"EPSILON" help:"Most epsilon over all runs, past ones included."`
 	Delta   float64 `required:"" placeholder:"DELTA" help:"Delta at which it is counted."`
+	Looking bool    `help:"Count for budgets that are chosen by looking at earlier releases; without it for budgets fixed beforehand."`
 	Close   bool    `help:"Accept a cap below what was spent: no further run is admitted."`
 	ledgerFlag
 }
@@ -45,8 +46,13 @@ func (ledgerInitCmd) Help() string {
 ledger records and never refuses. A cap counts what was spent before it. One that admits no further run is refused
 without --close.
 
+A cap is a promise for runs whose budgets were fixed before the first of them. If you choose the budget of a run by looking at
+earlier results, set the cap with --looking, before the first run: it then counts by Gaussian privacy, or by the sum of pure
+epsilons, which hold whatever is chosen. With --looking a cap that is raised or set later holds, too, and admits less.
+
 Examples:
-  dyad ledger init my-study --epsilon 4 --delta 1e-5`
+  dyad ledger init my-study --epsilon 4 --delta 1e-5
+  dyad ledger init my-study --epsilon 4 --delta 1e-5 --looking`
 }
 
 // Run sets the cap.
@@ -66,17 +72,29 @@ func (c *ledgerInitCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if c.Looking {
+		before.Epsilon = before.Looking // no less than what the cap counts
+	}
 	if spent := above(before, b); spent != "" && !c.Close {
 		return badInput("%s, so a cap of epsilon = %g would admit no further run: choose a larger one, or add --close to close the data set; the cap is unchanged (%s)", spent, b.Epsilon, capNow(before))
 	}
-	if err := l.SetCap(c.DataID, b); err != nil {
+	set := l.SetCap
+	if c.Looking {
+		set = l.SetCapByLooking
+	}
+	if err := set(c.DataID, b); err != nil {
 		if !errors.Is(err, ledger.ErrUnavailable) {
 			return asInput(err)
 		}
 		return err
 	}
 	text := fmt.Sprintf("runs on %q may spend at most epsilon = %g at delta = %g in all; recorded in %s\n", c.DataID, b.Epsilon, b.Delta, path)
-	result := map[string]any{"data_id": c.DataID, "cap": b, "ledger": path}
+	after, err := l.Summary(c.DataID, b.Delta)
+	if err != nil {
+		return err
+	}
+	text += fmt.Sprintf("the cap counts %s\n", after.CapBy)
+	result := map[string]any{"data_id": c.DataID, "cap": b, "counts": after.CapBy.String(), "ledger": path}
 	if before.Cap != (privacy.Budget{}) {
 		result["cap_before"] = before.Cap
 		text += "before: " + capNow(before) + "\n"
@@ -118,7 +136,8 @@ type ledgerShowCmd struct {
 
 // Help shows examples.
 func (ledgerShowCmd) Help() string {
-	return `Shows the total of each data id at one delta, and below it every run with its own epsilon and delta, and whether
+	return `Shows the total of each data id at one delta, for budgets that were fixed beforehand and for budgets that were chosen
+by looking at earlier releases, and below it every run with its own epsilon and delta, and whether
 its ranges came from the data. Runs that have not released their result can be continued at no further cost with
 "dyad train --resume RUN". So can released runs that were stopped before their model had its name: it is kept, and
 --resume saves it.
@@ -137,9 +156,11 @@ type spending struct {
 	Unit       string          `json:"unit,omitempty"`
 	Mixed      bool            `json:"mixed_units,omitempty"` // there is no total
 	Mu         float64         `json:"mu,omitempty"`
-	Epsilon    *float64        `json:"epsilon"`
+	Epsilon    *float64        `json:"epsilon"`           // for budgets that were fixed beforehand
+	Looking    *float64        `json:"epsilon_if_chosen"` // for budgets that were chosen by looking
 	Delta      float64         `json:"delta"`
 	Cap        *privacy.Budget `json:"cap,omitempty"`
+	CapCounts  string          `json:"cap_counts,omitempty"`
 	Archived   int             `json:"archived_runs,omitempty"`
 	Charges    []chargedRun    `json:"charges,omitempty"`
 	Unfinished []unfinishedRun `json:"unfinished_runs,omitempty"`
@@ -156,8 +177,11 @@ func spendingOf(l *ledger.Ledger, id string, delta float64) (*spending, error) {
 	if !math.IsInf(s.Epsilon, 0) {
 		out.Mu, out.Epsilon = s.Mu, &s.Epsilon
 	}
+	if !math.IsInf(s.Looking, 0) {
+		out.Looking = &s.Looking
+	}
 	if s.Cap != (privacy.Budget{}) {
-		out.Cap = &s.Cap
+		out.Cap, out.CapCounts = &s.Cap, s.CapBy.String()
 	}
 	return out, nil
 }

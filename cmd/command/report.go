@@ -240,6 +240,9 @@ func (c *charges) add(s *page.Section) {
 		total = fmt.Sprintf("epsilon %s at delta = %g", privacy.FormatUp(*c.spent.Epsilon), c.spent.Delta)
 	}
 	s.Text = append(s.Text, fmt.Sprintf("Runs charged on the data id %q: %d. Together: %s. Left: %s.", c.spent.DataID, c.spent.Runs, total, c.left))
+	if c.spent.Runs > 1 && c.spent.Looking != nil && !c.spent.Mixed {
+		s.Text = append(s.Text, fmt.Sprintf("That total holds if the budgets were fixed before the first run. If budgets were chosen by looking at earlier results: epsilon %s at delta = %g.", privacy.FormatUp(*c.spent.Looking), c.spent.Delta))
+	}
 	holds := c.away == "" && !slices.ContainsFunc(c.runs, func(r chargedRun) bool { return r.FromData || r.DraftAway || r.Seeded })
 	if c.spent.Epsilon != nil && !c.spent.Mixed && c.spent.Unit != "" && c.spent.Runs > 1 && holds {
 		all := algorithms.Stated(c.spent.Unit, *c.spent.Epsilon, c.spent.Delta, c.spent.Mu)

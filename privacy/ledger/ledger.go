@@ -228,19 +228,40 @@ func (l *Ledger) Admits(c Charge) error {
 
 // SetCap records the most that may ever be spent on a data id, charges made
 // before it included. A later cap of the same id replaces it. Delta must be
-// positive: Gaussian noise has no finite epsilon at delta 0.
-func (l *Ledger) SetCap(dataID string, b privacy.Budget) error {
+// positive: Gaussian noise has no finite epsilon at delta 0. It counts by the total of budgets
+// that were fixed beforehand.
+func (l *Ledger) SetCap(dataID string, b privacy.Budget) error { return l.setCap(dataID, b, Planned) }
+
+// SetCapByLooking is SetCap for budgets that are chosen by looking at earlier releases. A cap that was set before
+// the first charge counts by account.Total.Filter; one that was raised or set later by Odometer, so that it holds as well.
+func (l *Ledger) SetCapByLooking(dataID string, b privacy.Budget) error {
+	st, err := l.load()
+	if err != nil {
+		return err
+	}
+	if st.charged(dataID) {
+		return l.setCap(dataID, b, Odometer)
+	}
+	return l.setCap(dataID, b, Filtered)
+}
+
+func (l *Ledger) setCap(dataID string, b privacy.Budget, by Counted) error {
 	if err := b.Validate(); err != nil {
 		return err
 	}
 	if b.Delta == 0 {
 		return errors.New("ledger: a cap needs delta > 0: Gaussian noise has no finite epsilon at delta 0")
 	}
-	body, err := encodeBody(typeCap, capBody{DataID: dataID, Epsilon: b.Epsilon, Delta: b.Delta}, dataID)
+	body, err := encodeBody(typeCap, capBody{DataID: dataID, Epsilon: b.Epsilon, Delta: b.Delta, By: by}, dataID)
 	if err != nil {
 		return err
 	}
-	_, _, err = l.change(typeCap, time.Time{}, body, func(*ledgerState) ([]string, error) { return nil, nil })
+	_, _, err = l.change(typeCap, time.Time{}, body, func(st *ledgerState) ([]string, error) {
+		if by == Filtered && st.charged(dataID) {
+			return nil, l.errorf("a run on %q was charged meanwhile; set the cap again", dataID)
+		}
+		return nil, nil
+	})
 	return err
 }
 

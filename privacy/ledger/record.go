@@ -65,6 +65,7 @@ type capBody struct {
 	DataID  string  `json:"data_id"`
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
+	By      Counted `json:"by,omitempty"`
 }
 
 type finishBody struct {
@@ -93,6 +94,7 @@ type Entry struct {
 	Run    string         // of a charge, a finish or a resume
 	Charge *Charge        // of a charge
 	Cap    privacy.Budget // of a cap
+	CapBy  Counted        // the total that a cap uses
 	Status string         // of a finish
 	Kept   Kept           // of a finish; zero if it names nothing
 	// Released is the number of releases that a stream had made when it was
@@ -211,7 +213,7 @@ func parseEntry(c lineContent) Entry {
 	case typeCap:
 		var b capBody
 		if e.Known = decodeExact(c.Body, &b); e.Known {
-			e.DataID, e.Cap = b.DataID, privacy.Budget{Epsilon: b.Epsilon, Delta: b.Delta}
+			e.DataID, e.Cap, e.CapBy = b.DataID, privacy.Budget{Epsilon: b.Epsilon, Delta: b.Delta}, b.By
 		}
 	case typeFinish:
 		var b finishBody
@@ -239,7 +241,7 @@ func (e *Entry) possible() bool {
 	case typeCharge:
 		return e.DataID != "" && e.Run != ""
 	case typeCap:
-		return e.DataID != "" && e.Cap.Validate() == nil && e.Cap.Delta > 0
+		return e.DataID != "" && e.Cap.Validate() == nil && e.Cap.Delta > 0 && e.CapBy.known()
 	case typeFinish, typeResume:
 		return e.Run != "" && e.Released >= 0
 	}

@@ -72,8 +72,8 @@ func TestReleasesWithoutADigestAreRead(t *testing.T) {
 					t.Errorf("%s: compacted %+v, %v", name, done, err)
 				}
 			}
-			if s, err := l.Summary("clinic", 1e-5); err != nil || s.Runs != 2 || s.Epsilon != want.epsilon {
-				t.Errorf("%s, compacted %v: %+v, %v; want epsilon %v", name, compact, s, err, want.epsilon)
+			if s, err := l.Summary("clinic", 1e-5); err != nil || s.Runs != 2 || s.Epsilon > want.epsilon || s.Epsilon < 0.98*want.epsilon {
+				t.Errorf("%s, compacted %v: %+v, %v; want epsilon at most %v", name, compact, s, err, want.epsilon)
 			}
 		}
 		mustBegin(t, l, resumable("next"))

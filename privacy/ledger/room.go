@@ -15,7 +15,8 @@ func (l *Ledger) Room(dataID string) (epsilon float64, limit privacy.Budget, cap
 	if err != nil {
 		return 0, limit, false, err
 	}
-	limit, capped = st.cap(dataID)
+	c, capped := st.cap(dataID)
+	limit = c.Budget
 	if !capped {
 		return 0, limit, false, nil
 	}
@@ -30,7 +31,7 @@ func (l *Ledger) Room(dataID string) (epsilon float64, limit privacy.Budget, cap
 	admits := func(mu float64) bool {
 		run.Events = []account.Event{account.GaussianEvent{Sensitivity: mu, Sigma: 1}}
 		total, err := st.compose(dataID, &run)
-		return err == nil && total.Epsilon(limit.Delta) <= limit.Epsilon
+		return err == nil && c.spent(total) <= limit.Epsilon
 	}
 	least, most := 0.0, account.GDPMu(limit.Epsilon, limit.Delta)
 	if admits(most) {

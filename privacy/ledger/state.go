@@ -86,14 +86,27 @@ func (st *ledgerState) charges(dataID string, f func(*Charge)) {
 	}
 }
 
+// charged says that a run on the data id was charged.
+func (st *ledgerState) charged(dataID string) (charged bool) {
+	st.archived(dataID, func(*ArchivedTotal) { charged = true })
+	st.charges(dataID, func(*Charge) { charged = true })
+	return charged
+}
+
+// limit is a cap and the total that it is compared with.
+type limit struct {
+	privacy.Budget
+	by Counted
+}
+
 // cap returns the last cap that was set for the data id.
-func (st *ledgerState) cap(dataID string) (b privacy.Budget, ok bool) {
+func (st *ledgerState) cap(dataID string) (c limit, ok bool) {
 	for _, e := range st.entries {
 		if e.Type == typeCap && e.Known && e.DataID == dataID {
-			b, ok = e.Cap, true
+			c, ok = limit{e.Cap, e.CapBy}, true
 		}
 	}
-	return b, ok
+	return c, ok
 }
 
 // errUnits is wrapped by compose for charges about different units.
@@ -172,8 +185,12 @@ func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 	case err != nil && capped:
 		return nil, err
 	case err == nil && capped:
-		if eps := total.Epsilon(limit.Delta); !(eps <= limit.Epsilon) {
-			return nil, fmt.Errorf("%w: with this run data id %q would reach %s at delta %.6g, its cap is %.6g; nothing was charged", ErrBudget, c.DataID, epsilonText(eps), limit.Delta, limit.Epsilon)
+		if eps := limit.spent(total); !(eps <= limit.Epsilon) {
+			counted := ""
+			if limit.by != Planned {
+				counted = " for " + limit.by.String()
+			}
+			return nil, fmt.Errorf("%w: with this run data id %q would reach %s at delta %.6g%s, its cap is %.6g; nothing was charged", ErrBudget, c.DataID, epsilonText(eps), limit.Delta, counted, limit.Epsilon)
 		}
 	}
 	return st.warnings(c, total, err), nil
@@ -242,9 +259,11 @@ type Summary struct {
 	// drew batches in secret: Epsilon is then smaller than what follows from a mu.
 	Mu      float64
 	Delta   float64
-	Epsilon float64        // at Delta, rounded up; +Inf: no finite epsilon
+	Epsilon float64        // at Delta, rounded up, for budgets that were fixed beforehand; +Inf: no finite epsilon
+	Looking float64        // the same for budgets chosen by looking, and a total read at a time chosen by looking
 	Pure    float64        // epsilon at delta 0; +Inf unless all noise is pure
 	Cap     privacy.Budget // zero if no cap is set
+	CapBy   Counted        // the total that the cap uses
 }
 
 // String is the summary in one line.
@@ -270,7 +289,10 @@ func (s Summary) String() string {
 		text += ", pure epsilon " + privacy.FormatUp(s.Pure)
 	}
 	if s.Cap != (privacy.Budget{}) {
-		text += fmt.Sprintf(", cap: epsilon %.6g at delta %.6g", s.Cap.Epsilon, s.Cap.Delta)
+		text += fmt.Sprintf(", cap: epsilon %.6g at delta %.6g for %s", s.Cap.Epsilon, s.Cap.Delta, s.CapBy)
+	}
+	if s.Runs > 1 && s.Looking > 0 && !s.Mixed && !math.IsInf(s.Epsilon, 1) {
+		text += "; if budgets were chosen by looking at earlier releases: " + epsilonText(s.Looking)
 	}
 	if s.SeededRuns > 0 {
 		text += fmt.Sprintf(", %d runs %s", s.SeededRuns, privacy.SeededWarning)
@@ -289,7 +311,8 @@ func (l *Ledger) Summary(dataID string, delta float64) (Summary, error) {
 		return Summary{}, err
 	}
 	s := Summary{DataID: dataID, Delta: delta}
-	s.Cap, _ = st.cap(dataID)
+	limit, _ := st.cap(dataID)
+	s.Cap, s.CapBy = limit.Budget, limit.by
 	if s.Delta == 0 {
 		s.Delta = s.Cap.Delta
 	}
@@ -301,14 +324,14 @@ func (l *Ledger) Summary(dataID string, delta float64) (Summary, error) {
 	total, err := st.compose(dataID, nil)
 	switch {
 	case errors.Is(err, errUnits):
-		s.Mu, s.Epsilon, s.Pure = math.Inf(1), math.Inf(1), math.Inf(1)
+		s.Mu, s.Epsilon, s.Looking, s.Pure = math.Inf(1), math.Inf(1), math.Inf(1), math.Inf(1)
 	case err != nil:
 		return Summary{}, err
 	default:
 		if !total.Sampled() {
 			s.Mu = total.Mu()
 		}
-		s.Epsilon, s.Pure = total.Epsilon(s.Delta), total.Epsilon(0)
+		s.Epsilon, s.Looking, s.Pure = total.Planned(s.Delta), total.Odometer(s.Delta), total.Epsilon(0)
 	}
 	st.archived(dataID, func(t *ArchivedTotal) {
 		s.Runs += t.Runs
