@@ -39,7 +39,7 @@ func TestSearchTrainsAsPlanned(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, plan := range s.Trainings {
-				steps[plan.Moments.Steps] = true
+				steps[plan.Moments().Steps] = true
 			}
 			// A session refuses what its plan does not list.
 			if _, err := s.Search(t.Context(), []*dyad.Data{data, data}, dyad.Run{Public: true, Source: privacy.NewSeededSource(1)}); err != nil {
