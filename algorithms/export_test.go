@@ -12,6 +12,12 @@ func Relabel(p *Plan, m privacy.Mechanism) error {
 	return p.releasePlan(p.Certificate(), m, "a theorem")
 }
 
+// OldRecordHash is the hash of the plan that an earlier version put into a charge.
+func OldRecordHash(p *Plan) (string, error) {
+	record, err := p.oldRecord()
+	return RecordHash(record), err
+}
+
 // OldCheckpoint makes the text of a checkpoint of format 2 of one of the current format.
 func OldCheckpoint(text string, records *engine.Records) (string, error) {
 	var c checkpoint

@@ -276,6 +276,12 @@ func (r *Result) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveS
 	var session *privacy.LiveSession
 	if o.Resume != "" {
 		session, err = o.Ledger.Resume(o.Resume, charge, source)
+		if old, e := p.oldRecord(); errors.Is(err, ledger.ErrResume) && e == nil { // an earlier version may have charged it
+			charge.Plan = RecordHash(old)
+			if again, e := o.Ledger.Resume(o.Resume, charge, source); e == nil {
+				r.Record, session, err = old, again, nil
+			}
+		}
 	} else {
 		session, err = o.Ledger.Begin(charge, source)
 	}

@@ -11,15 +11,31 @@ import (
 	"dyad/privacy/account"
 )
 
-// planFormat is the version of the record of a plan in a model file (docs/formats.md).
-const planFormat = "dyad-plan/1"
+// Versions of the record of a plan in a model file (docs/formats.md).
+const (
+	planFormat    = "dyad-plan/2"
+	oldPlanFormat = "dyad-plan/1" // a release for each event, and certificates of trainings alone
+)
 
 // Record is the plan as JSON, for model files: the public numbers from which somebody else computes
 // its certificates, noise and guarantee again (docs/theory.md#checked-models). The ledger's charge has RecordHash of
 // it. It is the same in every attempt at a run.
 func (p *Plan) Record() (json.RawMessage, error) {
+	rows := make([]Releases, len(p.Releases))
+	for i := range rows {
+		rows[i] = p.Releases[i : i+1]
+	}
+	return p.record(planFormat, rows)
+}
+
+// oldRecord is what an earlier version recorded of the plan, and what the ledger has the hash of if that version charged it.
+func (p *Plan) oldRecord() (json.RawMessage, error) {
+	return p.record(oldPlanFormat, p.Releases.charged())
+}
+
+func (p *Plan) record(format string, releases []Releases) (json.RawMessage, error) {
 	r := planRecord{
-		Format: planFormat, Algorithm: p.Algorithm, Mode: p.Mode.String(), Budget: recordedBudget{p.Spec.Budget.Epsilon, p.Spec.Budget.Delta},
+		Format: format, Algorithm: p.Algorithm, Mode: p.Mode.String(), Budget: recordedBudget{p.Spec.Budget.Epsilon, p.Spec.Budget.Delta},
 		DraftAway: slices.Contains(p.Guarantee.Warnings, DraftAway),
 	}
 	r.Voided = r.DraftAway || slices.Contains(p.Guarantee.Warnings, BoundsFromData) // a checker that does not know DraftAway does not verify either
@@ -32,13 +48,20 @@ func (p *Plan) Record() (json.RawMessage, error) {
 	if own, ok := p.own.(interface{ record(*planRecord) }); ok {
 		own.record(&r)
 	}
-	for _, rows := range p.Releases.charged() {
-		event, err := account.Encode(rows.Events()[0])
+	for _, rows := range releases {
+		row, old, event := rows.main(), format == oldPlanFormat, rows[0].Event()
+		if old {
+			event = rows.Events()[0]
+		}
+		text, err := account.Encode(event)
 		if err != nil {
 			return nil, err
 		}
-		release := recordedRelease{Event: event}
-		if row := rows.main(); p.Spec.Kernel != nil && row.Noise != nil {
+		release := recordedRelease{Event: text}
+		if !old {
+			release.Name, release.Part = row.Name, row.Part
+		}
+		if (!old || p.Spec.Kernel != nil) && row.Noise != nil {
 			release.Certificate, release.Noise = recordCertificate(row.Certificate), recordNoise(row.Noise)
 		}
 		r.Releases = append(r.Releases, release)
@@ -124,9 +147,11 @@ type recordedSchedule struct {
 	Update   string  `json:"update,omitempty"`
 }
 
-// recordedRelease is an event as the ledger has it, and what its noise was computed from where that is
-// one certificate.
+// recordedRelease is a row: an event as the ledger has it, and what its noise was computed from. Rows of disjoint parts of the
+// records, which are numbered from 1, are one event in the ledger.
 type recordedRelease struct {
+	Name        string               `json:"name,omitempty"`
+	Part        int                  `json:"part,omitempty"`
 	Certificate *recordedCertificate `json:"certificate,omitempty"`
 	Noise       *recordedNoise       `json:"noise,omitempty"`
 	Event       json.RawMessage      `json:"event"`

@@ -73,7 +73,7 @@ func (r Releases) Events() (all []account.Event) {
 // charged are the rows of each event: one, or those of disjoint parts.
 func (r Releases) charged() (all []Releases) {
 	for i, x := range r {
-		if x.Part < 2 {
+		if x.Part < 2 || i == 0 {
 			all = append(all, r[i:i:i])
 		}
 		last := &all[len(all)-1]

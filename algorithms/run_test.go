@@ -431,3 +431,33 @@ func TestWithholdsIsAPromise(t *testing.T) {
 		}
 	}
 }
+
+// A run that an earlier version charged, with the hash of its record of the plan, is resumed, and keeps that record: the hash in
+// the ledger is that of its model. Another plan is refused.
+func TestRunsOfEarlierVersionsAreResumed(t *testing.T) {
+	w := newWorld(t)
+	old, err := algorithms.OldRecordHash(w.plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	charge := w.plan.Charge("x")
+	charge.Run, charge.Resumable, charge.Plan = "earlier", true, old
+	source, err := privacy.NewSource()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.ledger.Begin(charge, source); err != nil {
+		t.Fatal(err)
+	}
+	sound := w.plan
+	other := *sound
+	other.Schedule.Steps++
+	w.plan = &other
+	if _, err := w.run(algorithms.Run, context.Background(), "earlier"); !errors.Is(err, ledger.ErrResume) {
+		t.Errorf("another plan: %v", err)
+	}
+	w.plan = sound
+	if r, err := w.run(algorithms.Run, context.Background(), "earlier"); err != nil || algorithms.RecordHash(r.Record) != old {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

@@ -7,9 +7,9 @@ import "fmt"
 // integers with norm at most Levels; its cluster is chosen by that record and by public or released
 // numbers.
 type ClusterSums struct {
-	Clusters int // k >= 1
-	Dim      int // coordinates of a record, >= 1
-	Levels   int // L, 1 to 2^26
+	Clusters int `json:"clusters"` // k >= 1
+	Dim      int `json:"dim"`      // coordinates of a record, >= 1
+	Levels   int `json:"levels"`   // L, 1 to 2^26
 }
 
 // Certify returns the certificate 2 L: the numbers are free (docs/theory.md#cluster-sums). There is
@@ -24,8 +24,9 @@ func (s ClusterSums) Certify() (Certificate, error) {
 		return Certificate{}, fmt.Errorf("%w: sums of %d clusters of %d coordinates in %d levels, want at least 1 of each and at most 2^26 levels", errCertificate, s.Clusters, s.Dim, s.Levels)
 	}
 	exact := 2 * float64(s.Levels)
-	return newCertificate(exact, exact, "numbers and sums of records by cluster",
+	c, err := newCertificate(exact, exact, "numbers and sums of records by cluster",
 		fmt.Sprintf("same cluster: one sum moves by 2R; other cluster: R^2 + R^2 + 2 R^2; R = %d levels (docs/theory.md#cluster-sums)", s.Levels))
+	return stated("cluster-sums", s, c, err)
 }
 
 // Coordinates is the length of the vector.

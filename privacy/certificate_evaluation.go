@@ -22,13 +22,13 @@ import (
 // their scores. With Counted, the number of positives times CountWeight is a second
 // coordinate.
 type ClassPairSum struct {
-	Records   int  // n >= 2
-	Levels    int  // L >= 1
-	Counted   bool // with the number of positives
-	Manhattan bool // the certificate is in the L1 norm, for Laplace noise
+	Records   int  `json:"records"`   // n >= 2
+	Levels    int  `json:"levels"`    // L >= 1
+	Counted   bool `json:"counted"`   // with the number of positives
+	Manhattan bool `json:"manhattan"` // the certificate is in the L1 norm, for Laplace noise
 	// Error bounds ||computed - exact||, >= 0: that of a conversion to float64.
-	Error float64
-	Name  string // of the sum, for reports
+	Error float64 `json:"error"`
+	Name  string  `json:"name"` // of the sum, for reports
 }
 
 // CountWeight is the integer k by which the number of positives is multiplied: L (n-1) in the
@@ -62,16 +62,16 @@ func (s ClassPairSum) Certify() (Certificate, error) {
 		length = 2
 		why += ", and the number of positives is free"
 	}
-	return evaluationCertificate(2*float64(s.Levels)*float64(s.Records-1), 2*s.Error, s.Manhattan, length, s.Name, why, "class-pairs")
+	return evaluationCertificate(s, 2*float64(s.Levels)*float64(s.Records-1), 2*s.Error, s.Manhattan, length, s.Name, why, "class-pairs")
 }
 
 // CellCounts are the numbers of records in disjoint cells that cover all records: every record
 // is in one cell, chosen by that record and by public or released numbers.
 type CellCounts struct {
-	Cells     int  // >= 1
-	Manhattan bool // the certificate is in the L1 norm
-	Error     float64
-	Name      string // for reports
+	Cells     int     `json:"cells"`     // >= 1
+	Manhattan bool    `json:"manhattan"` // the certificate is in the L1 norm
+	Error     float64 `json:"error"`
+	Name      string  `json:"name"` // for reports
 }
 
 // Certify returns the certificate sqrt(2), or 2 in the L1 norm: one record leaves a cell and
@@ -87,15 +87,15 @@ func (c CellCounts) Certify() (Certificate, error) {
 	if c.Manhattan {
 		exact = 2
 	}
-	return evaluationCertificate(exact, 2*c.Error, c.Manhattan, c.Cells, c.Name, "one record leaves one cell and enters another", "cell-counts")
+	return evaluationCertificate(c, exact, 2*c.Error, c.Manhattan, c.Cells, c.Name, "one record leaves one cell and enters another", "cell-counts")
 }
 
 // RightCounts are the numbers of records that each of several classifiers gets right, which
 // are functions of a record and of public or released numbers.
 type RightCounts struct {
-	Classifiers int  // m >= 1
-	Manhattan   bool // the certificate is in the L1 norm
-	Error       float64
+	Classifiers int     `json:"classifiers"` // m >= 1
+	Manhattan   bool    `json:"manhattan"`   // the certificate is in the L1 norm
+	Error       float64 `json:"error"`
 }
 
 // Certify returns the certificate sqrt(m), or m in the L1 norm (docs/theory.md#cell-counts).
@@ -110,16 +110,16 @@ func (r RightCounts) Certify() (Certificate, error) {
 	if r.Manhattan {
 		exact = float64(r.Classifiers)
 	}
-	return evaluationCertificate(exact, 2*r.Error, r.Manhattan, r.Classifiers, "numbers of records that are classified correctly", fmt.Sprintf("one record is right or wrong for each of %d classifiers", r.Classifiers), "cell-counts")
+	return evaluationCertificate(r, exact, 2*r.Error, r.Manhattan, r.Classifiers, "numbers of records that are classified correctly", fmt.Sprintf("one record is right or wrong for each of %d classifiers", r.Classifiers), "cell-counts")
 }
 
 // ScoreSum is the sum over records of an integer in a fixed interval of length 2 Levels: of the
 // scores as integers up to Levels in magnitude, or of their distances to a released centre.
 type ScoreSum struct {
-	Levels    int  // L >= 1
-	Manhattan bool // the certificate is said to be in the L1 norm; one number has one norm
-	Error     float64
-	Name      string // of the sum, for reports
+	Levels    int     `json:"levels"`    // L >= 1
+	Manhattan bool    `json:"manhattan"` // the certificate is said to be in the L1 norm; one number has one norm
+	Error     float64 `json:"error"`
+	Name      string  `json:"name"` // of the sum, for reports
 }
 
 // Certify returns the certificate 2 L (docs/theory.md#score-sums).
@@ -130,11 +130,11 @@ func (s ScoreSum) Certify() (Certificate, error) {
 	if err := nonNegative("error of a sum of scores", s.Error); err != nil {
 		return Certificate{}, err
 	}
-	return evaluationCertificate(2*float64(s.Levels), 2*s.Error, s.Manhattan, 1, s.Name, fmt.Sprintf("integers in an interval of length %d", 2*s.Levels), "score-sums")
+	return evaluationCertificate(s, 2*float64(s.Levels), 2*s.Error, s.Manhattan, 1, s.Name, fmt.Sprintf("integers in an interval of length %d", 2*s.Levels), "score-sums")
 }
 
-// evaluationCertificate is a certificate of a vector of that length.
-func evaluationCertificate(exact, errors float64, manhattan bool, length int, released, why, section string) (Certificate, error) {
+// evaluationCertificate is a certificate of a vector of that length, of those numbers.
+func evaluationCertificate(numbers any, exact, errors float64, manhattan bool, length int, released, why, section string) (Certificate, error) {
 	total := exact
 	if errors > 0 {
 		total = round.Up(exact+errors, 1)
@@ -143,5 +143,5 @@ func evaluationCertificate(exact, errors float64, manhattan bool, length int, re
 	if manhattan && err == nil {
 		c.manhattan, c.length = true, length
 	}
-	return c, err
+	return stated(section, numbers, c, err)
 }

@@ -23,20 +23,21 @@ import (
 type PairGroup struct {
 	// Group is kappa >= 1: a public constant, fixed before the pairs are seen, or a
 	// degree cap. A number computed from private pairs is not public (docs/theory.md#pair-groups).
-	Group int
+	Group int `json:"group"`
 	// Batch is the number of pairs of every batch, >= 1, and Batches that of the
 	// disjoint batches of one epoch, >= 1.
-	Batch, Batches int
+	Batch   int `json:"batch"`
+	Batches int `json:"batches"`
 	// Epochs is T_max >= 1: how often every pair is used.
-	Epochs int
+	Epochs int `json:"epochs"`
 	// TermNorm bounds the norm of a term; 0 means 1.
-	TermNorm float64
+	TermNorm float64 `json:"term_norm"`
 	// Manhattan says that norms are L1 norms, of all released entries together;
 	// otherwise they are L2 norms.
-	Manhattan bool
+	Manhattan bool `json:"manhattan"`
 	// Roundoff bounds the norm of the error of one computed release, for every data
 	// set, >= 0.
-	Roundoff float64
+	Roundoff float64 `json:"roundoff"`
 }
 
 // Certify returns the joint certificate of all Epochs x Batches releases for Gaussian
@@ -93,17 +94,18 @@ func (g PairGroup) certify(epochs float64, total string, added bool) (Certificat
 	c, err := newCertificate(round.Up(epochs*exact, 2), round.Up(epochs*(exact+2*touched*g.Roundoff), 4), "mean clipped pair gradient of every batch",
 		fmt.Sprintf("%s of the %s sensitivities of all batches, %d epochs: 2 h kappa/|B| + 2 rho min(kappa, batches) an epoch; kappa = %d replaced pairs, |B| = %d, terms of norm h = %.6g, rho = %.3g (docs/theory.md#pair-batches)", total, norm, g.Epochs, g.Group, g.Batch, term, g.Roundoff))
 	c.form, c.manhattan = stream{releases: g.Batches * g.Epochs, added: added}, added && g.Manhattan
-	return c, err
+	g.TermNorm = term
+	return stated("pair-batches", g, c, err)
 }
 
 // PairMoments are the sums of dx dx^T, in isometric coordinates, over the similar and over the
 // dissimilar pairs, and Count times the number of similar pairs, as one vector; dx is the
 // difference of the two records of a pair, clipped to Radius. Neighbours are those of PairGroup.
 type PairMoments struct {
-	Group  int     // kappa, as in PairGroup
-	Radius float64 // > 0
-	Count  float64 // c >= 0
-	Error  float64 // of the whole vector, >= 0
+	Group  int     `json:"group"`  // kappa, as in PairGroup
+	Radius float64 `json:"radius"` // > 0
+	Count  float64 `json:"count"`  // c >= 0
+	Error  float64 `json:"error"`  // of the whole vector, >= 0
 }
 
 // Certify returns the certificate kappa sqrt(2 Radius^4 + c^2) (docs/theory.md#pair-moments).
@@ -122,7 +124,7 @@ func (m PairMoments) Certify() (Certificate, error) {
 	}
 	square := round.Up(m.Radius*m.Radius, 1)
 	exact := round.Up(float64(m.Group)*math.Sqrt(2*square*square+m.Count*m.Count), 8)
-	return momentCertificate(nil, exact, 2*m.Error, "second moments of similar and of dissimilar pairs, number of similar pairs",
+	return momentCertificate(m, exact, 2*m.Error, "second moments of similar and of dissimilar pairs, number of similar pairs",
 		fmt.Sprintf("kappa sqrt(2 h^4 + c^2): a pair moves one sum by sqrt(2) h^2, or both if its label changes; kappa = %d replaced pairs, h = %.6g, c = %.6g", m.Group, m.Radius, m.Count), "pair-moments")
 }
 
@@ -132,16 +134,16 @@ func (m PairMoments) Certify() (Certificate, error) {
 // coin of its own, drawn anew for every release. Neighbours are those of PairGroup.
 type PairSample struct {
 	// Group is as in PairGroup, at most MaxGroup.
-	Group int
-	Pairs int     // >= 1
-	Rate  float64 // in (0, 1]
+	Group int     `json:"group"`
+	Pairs int     `json:"pairs"` // >= 1
+	Rate  float64 `json:"rate"`  // in (0, 1]
 	// Expected > 0 is a public number, Rate Pairs for a mean over the expected batch.
-	Expected float64
+	Expected float64 `json:"expected"`
 	// TermNorm bounds the L2 norm of a term; 0 means 1.
-	TermNorm float64
+	TermNorm float64 `json:"term_norm"`
 	// Roundoff bounds the L2 norm of the error of one computed release, for every batch of
 	// any size, >= 0.
-	Roundoff float64
+	Roundoff float64 `json:"roundoff"`
 }
 
 // Certify returns the certificate of one release for Gaussian noise (a PoissonEvent).
@@ -170,5 +172,6 @@ func (g PairSample) Certify() (Certificate, error) {
 	c, err := newCertificate(exact, round.Up(exact+2*g.Roundoff, 2), "sum of clipped pair gradients of a Poisson batch over its expected size",
 		fmt.Sprintf("given the releases before, one pair in the batch moves the sum by h/E|B| + 2 rho; each of %d pairs is in it with probability %.6g by a secret coin, and an owner has at most kappa = %d, all replaced: the sum moves by twice as much for each of those drawn, a mixture of Gaussians (docs/theory.md#pair-poisson); E|B| = %.6g, h = %.6g, rho = %.3g", g.Pairs, g.Rate, g.Group, g.Expected, term, g.Roundoff))
 	c.form = poissonOf{batch: batch{records: g.Pairs, rate: g.Rate}, group: g.Group}
-	return c, err
+	g.TermNorm = term
+	return stated("pair-poisson", g, c, err)
 }

@@ -19,14 +19,14 @@ import (
 // candidates of each are the 2m - 1 others, and w = 1/(2t). Each of Pairs pairs is in the batch with probability Rate, by a
 // secret coin of its own, drawn anew for every release. Neighbours are those of PairGroup.
 type SoftmaxSample struct {
-	Group       int     // as in PairSample
-	Pairs       int     // >= 2
-	Rate        float64 // in (0, 1]
-	Expected    float64 // > 0
-	Temperature float64 // t, at least 2^-6 and at most 2^10
-	Symmetric   bool
+	Group       int     `json:"group"`       // as in PairSample
+	Pairs       int     `json:"pairs"`       // >= 2
+	Rate        float64 `json:"rate"`        // in (0, 1]
+	Expected    float64 `json:"expected"`    // > 0
+	Temperature float64 `json:"temperature"` // t, at least 2^-6 and at most 2^10
+	Symmetric   bool    `json:"symmetric"`
 	// Roundoff bounds the L2 norm of the error of one computed release, for every batch of any size, >= 0.
-	Roundoff float64
+	Roundoff float64 `json:"roundoff"`
 }
 
 // Sensitivity bounds, for every batch of at most Pairs - 1 pairs, how far the exact sum moves when one pair is added, in
@@ -89,5 +89,5 @@ func (g SoftmaxSample) Certify() (Certificate, error) {
 			one, g.Temperature, g.Pairs-1, g.Replaced(), g.Pairs, g.Rate, g.Group, g.Expected, g.Roundoff))
 	replaced := round.Up(round.Up(g.Replaced()/g.Expected, 1)+2*g.Roundoff, 2)
 	c.form = poissonOf{batch{records: g.Pairs, rate: g.Rate}, g.Group, min(max(replaced, c.total), 2*c.total)} // which it is but for rounding
-	return c, err
+	return stated("batch-softmax", g, c, err)
 }

@@ -157,15 +157,37 @@ var errUnplanned = errors.New("the ledger has the hash of this file and every re
 // sameEvents compares the events that a plan states with those that were charged.
 func sameEvents(plan json.RawMessage, charged []account.Event) error {
 	var p struct {
-		Releases []struct{ Event json.RawMessage }
+		Releases []struct {
+			Part  int
+			Event json.RawMessage
+		}
 	}
-	if len(plan) > 0 && json.Unmarshal(plan, &p) != nil || len(plan) > 0 && len(p.Releases) != len(charged) {
-		return fmt.Errorf("the plan of the model has %d releases, and the ledger charges %d", len(p.Releases), len(charged))
+	if len(plan) > 0 && json.Unmarshal(plan, &p) != nil {
+		return errors.New("the plan of the model cannot be read")
 	}
-	for i, r := range p.Releases {
+	var events []json.RawMessage
+	for i := 0; i < len(p.Releases); {
+		r := p.Releases[i]
+		var parts []account.Event
+		for ; r.Part > 0 && i < len(p.Releases) && p.Releases[i].Part == r.Part+len(parts); i++ {
+			var text bytes.Buffer
+			_ = json.Compact(&text, p.Releases[i].Event) // of a document that was read
+			parts = append(parts, account.Decode(text.Bytes()))
+		}
+		if len(parts) == 0 {
+			i++
+		} else if r.Event, _ = account.Encode(account.ParallelEvent{Parts: parts}); r.Event == nil {
+			return fmt.Errorf("release %d of the plan has parts that no run can charge together", i)
+		}
+		events = append(events, r.Event)
+	}
+	if len(plan) > 0 && len(events) != len(charged) {
+		return fmt.Errorf("the plan of the model has %d releases, and the ledger charges %d", len(events), len(charged))
+	}
+	for i, stated := range events {
 		var text bytes.Buffer
 		event, err := account.Encode(charged[i])
-		if err != nil || json.Compact(&text, r.Event) != nil || !bytes.Equal(text.Bytes(), event) {
+		if err != nil || json.Compact(&text, stated) != nil || !bytes.Equal(text.Bytes(), event) {
 			return fmt.Errorf("release %d of the plan is not the one that was charged, %s", i+1, charged[i])
 		}
 	}

@@ -39,7 +39,7 @@ var unclaimed = []freedom{
 	{path: `\.plan\.problem\.method|\.report\.(paper|domain|method|schedule)|\.report\.events\.#`, why: "words; the page of a verified file prints the plan"},
 	{path: `\.report\.(path|pair_gradients|roundoff_share)`, why: "how well or fast it was trained; the page of a verified file prints the plan"},
 	{path: `\.report\.noise_to_radius`, of: "^moment", why: "of the noise in sums, not in weights; the page of a verified file does not print it"},
-	{path: `\.report\.(moments|releases)\..*`, why: "rows about the releases; the page of a verified file prints those of the plan"},
+	{path: `\.report\.(moments|releases)\..*|\.plan\.releases\.#\.name`, why: "names, and rows about the releases; the page of a verified file prints those of the plan"},
 	{path: `\.loss\.(formula|params\.m)|\.plan\.problem\.loss\.(formula|params\.m)|\.plan\.problem\.constants\.convex`, of: ofMoments, why: "no certificate of moments rests on a loss"},
 	{path: `\.plan\.schedule\.step_size`, of: "^moment", why: "moments make no steps of a size"},
 	{path: `\.plan\.problem\.mean_error`, of: "^(descent|average|gradient|metric|moment)", why: "it bounds the error of an update from below, and that is stated"},

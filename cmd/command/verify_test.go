@@ -108,7 +108,7 @@ func TestVerify(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]string{"model-1.json": checker.NotCovered, "model-1-plan.json": checker.Verified} {
+	for name, want := range map[string]string{"model-1.json": checker.NotCovered, "model-1-plan.json": checker.Verified, "model-1-plan-2.json": checker.Verified} {
 		text, err := os.ReadFile(filepath.Join(source(t), "testdata", "formats", name))
 		if err != nil {
 			t.Fatal(err)

@@ -143,7 +143,7 @@ func covered(m, p node) []node {
 	steps, _ := p.get("schedule.steps").(float64)
 	releases, origin, allowed := p.list("releases"), p.text("problem.constants.origin"), strings.Fields(theorems[p.text("algorithm")])
 	pass(p.value == nil, "it states no plan: nothing was charged when it was trained, or its releases are those of a stream or of users")
-	pass(p.text("format") != "dyad-plan/1" || m.text("format") != "dyad-model/1", "the formats of model and plan are others, or it is a network")
+	pass(p.text("format") != "dyad-plan/1" && p.text("format") != "dyad-plan/2" || m.text("format") != "dyad-model/1", "the formats of model and plan are others, or it is a network")
 	pass(len(allowed) == 0, "the theorem of its algorithm is not recomputed")
 	pass(p.get("bounds_from_data") != false || p.get("draft_away") != nil, map[bool]string{true: "ranges were taken from the data, so the guarantee does not hold", false: "the schema was made from the data and its draft was not there, so it is not known whether its ranges are of the data"}[p.get("draft_away") == nil])
 	pass(strings.Contains(m.text("guarantee.warnings"), "noise is not secret"), "its noise came from a seed")

@@ -405,7 +405,7 @@ func TestLoadBuildsTheNetwork(t *testing.T) {
 // Whatever is changed in a genuine file, sealed again, it is refused, or it is written and read as the same model, and
 // scores, and its exports are programs.
 func FuzzHostileModel(f *testing.F) {
-	names := []string{"model-1.json", "model-1-plan.json", "model-2.json", "11567631/linear.json", "11567631/local.json", "11567631/pairs.json", "37eed79/metric.json", "37eed79/online.json"}
+	names := []string{"model-1.json", "model-1-plan.json", "model-1-plan-2.json", "model-2.json", "11567631/linear.json", "11567631/local.json", "11567631/pairs.json", "37eed79/metric.json", "37eed79/online.json"}
 	var seeds []*hostile.Value
 	write := room(f)
 	for _, name := range names {

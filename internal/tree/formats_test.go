@@ -116,7 +116,7 @@ func TestGoldenFilesOfEveryFormat(t *testing.T) {
 		"dyad-local-token-key/1": "algorithms/local/serve/testdata/formats/token-key-1",
 		"protocolVersion` = 3":   "algorithms/local/serve/testdata/formats/messages-3.log", "networkVersion` = 4": "algorithms/local/serve/testdata/formats/messages-4.log",
 		"seeded source 1":    "algorithms/testdata/formats/stream-4.state", // drawn with it
-		"schemaVersion` = 1": "engine/dataset/catalog/schemas/pima.yaml", "dyad-plan/1": "cmd/command/testdata/formats/model-1-plan.json",
+		"schemaVersion` = 1": "engine/dataset/catalog/schemas/pima.yaml", "dyad-plan/1": "cmd/command/testdata/formats/model-1-plan.json", "dyad-plan/2": "cmd/command/testdata/formats/model-1-plan-2.json",
 		"dyad-checkpoint/3": "algorithms/testdata/formats/run-3.checkpoint", "dyad-audit-part/1": "algorithms/audit/testdata/formats/part-1.audit",
 		"dyad-clusters/1":  "cmd/command/testdata/formats/clusters-1.json",
 		"dyad-drafted/1":   "engine/dataset/testdata/drafted-1.drafted",
