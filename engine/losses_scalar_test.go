@@ -9,12 +9,9 @@ import (
 	"testing"
 
 	"dyad/autodiff"
-	graphs "dyad/autodiff/gorgonia"
 	"dyad/engine"
 	"dyad/engine/enginetest"
 	"dyad/internal/sizes"
-
-	"gorgonia.org/gorgonia"
 )
 
 func newExpression(t testing.TB, text string, o engine.ExpressionOptions) *engine.Expression {
@@ -364,28 +361,6 @@ func TestExpressionsThatAreRefused(t *testing.T) {
 		if _, err := l.Expression(engine.ExpressionOptions{Params: map[string]float64{"q": 1}}); err == nil || !strings.Contains(err.Error(), "m") {
 			t.Errorf("an unknown parameter: %v", err)
 		}
-	}
-}
-
-// TestGorgoniaExpression: a loss as a Gorgonia graph is the same as its formula.
-func TestGorgoniaExpression(t *testing.T) {
-	f, err := graphs.FromGraph(func(_ *gorgonia.ExprGraph, u *gorgonia.Node) *gorgonia.Node {
-		return gorgonia.Must(gorgonia.Softplus(gorgonia.Must(gorgonia.Neg(u))))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.NewFunctionExpression("graph", f, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := engine.Score{Of: e}.Constants(engine.UnitBounds(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := engine.Score{Of: builtIn(t, "logistic")}.Constants(engine.UnitBounds(), 1)
-	if err != nil || got != want {
-		t.Errorf("%+v, by formula %+v, %v", got, want, err)
 	}
 }
 

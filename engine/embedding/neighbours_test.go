@@ -88,7 +88,7 @@ func far(l embedding.Loss, rng *rand.Rand) []float64 {
 // than 2 Dg/n + 2 rho, for every model and loss, and comes near it.
 func TestNeighboursOfNetworks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
-	tries, closest := sizes.Of(10, 40), map[string]float64{}
+	tries, closest := sizes.Of(6, 40), map[string]float64{}
 	if testing.Short() {
 		tries = 3
 	}

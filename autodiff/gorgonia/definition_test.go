@@ -1,4 +1,4 @@
-package engine_test
+package gorgonia_test
 
 import (
 	"errors"
@@ -144,4 +144,31 @@ func supremum(constant, attained float64) error {
 		return fmt.Errorf("constant %v, attained %v", constant, attained)
 	}
 	return nil
+}
+
+// TestGorgoniaExpression: a loss as a Gorgonia graph is the same as its formula.
+func TestGorgoniaExpression(t *testing.T) {
+	f, err := graphs.FromGraph(func(_ *gorgonia.ExprGraph, u *gorgonia.Node) *gorgonia.Node {
+		return gorgonia.Must(gorgonia.Softplus(gorgonia.Must(gorgonia.Neg(u))))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.NewFunctionExpression("graph", f, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := engine.Score{Of: e}.Constants(engine.UnitBounds(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, _ := engine.LibraryByName("logistic")
+	formula, err := l.Expression(engine.ExpressionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := engine.Score{Of: formula}.Constants(engine.UnitBounds(), 1)
+	if err != nil || got != want {
+		t.Errorf("%+v, by formula %+v, %v", got, want, err)
+	}
 }

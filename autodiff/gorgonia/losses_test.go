@@ -1,4 +1,4 @@
-package autodiff_test
+package gorgonia_test
 
 import (
 	"math"
