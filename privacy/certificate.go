@@ -14,6 +14,9 @@ import (
 // (docs/theory.md#certificate; docs/theory.md#output-perturbation for vectors that are
 // released once). Its fields are unexported: it is built by the constructors of this
 // package, from public numbers, and nothing else.
+//
+// Sections of the book and comments of constructors name the theorems that a machine checks (docs/theory.md#checked-proofs).
+// Checked by Coq: Space.sum_over_records, Space.computed_query.
 type Certificate struct {
 	exact      float64 // sensitivity of the query in real arithmetic, rounded up
 	total      float64 // sensitivity of the computed query, rounded up; >= exact

@@ -26,6 +26,8 @@ type AverageDescent struct {
 // output error it moves by at most diam C. For all pairs, c = 1 and no rounding this
 // is (2 Dg eta/n) (T+1)/2 = Dg eta (T+1)/n. Attained with equality by linear pair
 // losses. QED
+//
+// Checked by Coq: Descent.average.
 func (g AverageDescent) Certify() (Certificate, error) {
 	if _, err := g.GradientDescent.Certify(); err != nil {
 		return Certificate{}, err

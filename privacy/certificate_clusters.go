@@ -19,6 +19,8 @@ type ClusterSums struct {
 // at most L from one sum and adds at most L to another, and moves two entries by L each:
 // L^2 + L^2 + 2 L^2 = (2 L)^2. Opposite records of length L attain the first, and any two of length L
 // the second. QED
+//
+// Checked by Coq: Classes.cluster_sums.
 func (s ClusterSums) Certify() (Certificate, error) {
 	if s.Clusters < 1 || s.Dim < 1 || s.Levels < 1 || s.Levels > 1<<26 {
 		return Certificate{}, fmt.Errorf("%w: sums of %d clusters of %d coordinates in %d levels, want at least 1 of each and at most 2^26 levels", errCertificate, s.Clusters, s.Dim, s.Levels)

@@ -40,6 +40,8 @@ func (c Curvature) validate() error {
 // contraction is an upper bound of the Lipschitz constant of
 // w -> w - eta grad f(w), max(|1 - eta alpha|, |1 - eta (L + alpha)|)
 // (docs/theory.md#contraction). A projection onto a convex set does not increase it.
+//
+// Checked by Coq: Descent.contraction, Descent.projection.
 func (c Curvature) contraction(eta float64) float64 {
 	a := math.Abs(1 - eta*c.StrongConvexity)
 	b := math.Abs(1 - eta*(c.Smoothness+c.StrongConvexity))
@@ -75,6 +77,8 @@ type GradientDescent struct {
 //
 // and delta_t <= diam C. For all pairs, c = 1 - eta alpha and rho = 0 this is
 // (2 Dg / (alpha n)) (1 - (1 - eta alpha)^T).
+//
+// Checked by Coq: Descent.last_iterate.
 func (g GradientDescent) Certify() (Certificate, error) {
 	err := errors.Join(g.validate(), positive("step size", g.StepSize), nonNegative("update error", g.UpdateError))
 	if !(g.PairFraction > 0 && g.PairFraction <= 1) || g.Steps < 1 {

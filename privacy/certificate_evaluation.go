@@ -16,6 +16,8 @@ import (
 // that are a function of the person, of what it would be for one row; it is in the convex hull of these, so
 // every certificate holds as it is (docs/theory.md#person-figures). Errors are then those of the
 // conversion of exact sums to float64.
+//
+// Checked by Coq: Hull.persons.
 
 // ClassPairSum is the sum over all pairs of a positive and a negative record of an integer in
 // [-Levels, Levels] that depends on the two records: for the AUC the sign of the difference of
@@ -49,6 +51,8 @@ func (s ClassPairSum) CountWeight() float64 {
 // replaced by terms with the other m+ positives, m+ + m- = n-1, so the sum moves by at most
 // L (n-1), and the count by 1: L^2 (n-1)^2 + k^2 <= 4 L^2 (n-1)^2 in the L2 norm, and
 // L (n-1) + k <= 2 L (n-1) in the L1 norm. QED
+//
+// Checked by Coq: ClassPairs.class_pair_sum, ClassPairs.class_pair_sum_manhattan.
 func (s ClassPairSum) Certify() (Certificate, error) {
 	if s.Records < 2 || s.Records > 1<<31 || s.Levels < 1 || s.Levels > 1<<20 { // else 2 L (n-1) rounds
 		return Certificate{}, fmt.Errorf("%w: sums over pairs of classes of %d records with %d levels, want 2 to 2^31 and 1 to 2^20", errCertificate, s.Records, s.Levels)
@@ -76,6 +80,8 @@ type CellCounts struct {
 
 // Certify returns the certificate sqrt(2), or 2 in the L1 norm: one record leaves a cell and
 // enters another (docs/theory.md#cell-counts).
+//
+// Checked by Coq: Classes.cell_counts.
 func (c CellCounts) Certify() (Certificate, error) {
 	if c.Cells < 1 {
 		return Certificate{}, fmt.Errorf("%w: %d cells, want at least 1", errCertificate, c.Cells)

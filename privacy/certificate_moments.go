@@ -21,6 +21,8 @@ type PositiveCount struct {
 }
 
 // Certify returns the certificate: one term moves by at most 1 (docs/theory.md#class-sums).
+//
+// Checked by Coq: Moments.positive_count.
 func (c PositiveCount) Certify() (Certificate, error) {
 	if err := nonNegative("error of a count", c.Error); err != nil {
 		return Certificate{}, err
@@ -41,6 +43,8 @@ type RecordSum struct {
 //
 // Proof. ||a x|| <= W R, so a x and a' x' are at most 2 W R apart; x' = -x, a' = a = W of
 // length R attain it. For (y - b) x, max |y - b| = max(|1-b|, |1+b|) = 1 + |b|. QED
+//
+// Checked by Coq: Moments.signed_sum.
 func (s RecordSum) Certify() (Certificate, error) {
 	if err := errors.Join(positive("clip radius R", s.Radius), positive("largest weight", s.Weight), nonNegative("error of a sum", s.Error)); err != nil {
 		return Certificate{}, err
@@ -61,6 +65,8 @@ type ClassSums struct {
 // Proof. Records of one class move one sum, by at most 2R. If the class changes, one sum
 // loses at most R, the other gains at most R, and the count moves by sqrt 2 R:
 // R^2 + R^2 + 2 R^2 = (2 R)^2. QED
+//
+// Checked by Coq: Classes.class_sums.
 func (s ClassSums) Certify() (Certificate, error) {
 	if err := errors.Join(positive("clip radius R", s.Radius), nonNegative("error of sums", s.Error)); err != nil {
 		return Certificate{}, err
@@ -85,6 +91,9 @@ type SecondMomentSum struct {
 // and z; for d = 1 it is (x^2 - z^2)^2 <= R^4. The diagonal is a part of the coordinates;
 // R e_1 and R e_2 attain it. In the pair, records of one class move one sum, as before, and
 // a change of class moves both, by |x|^4 + |z|^4 <= 2 R^4. QED
+//
+// Checked by Coq: Moments.second_moments, Moments.diagonal_moments, Moments.second_moment_line,
+// Classes.class_second_moments.
 func (s SecondMomentSum) Certify() (Certificate, error) {
 	if err := errors.Join(positive("clip radius R", s.Radius), positive("dimension", float64(s.Dim)), nonNegative("error of second moments", s.Error)); err != nil {
 		return Certificate{}, err
@@ -118,6 +127,8 @@ type JointMoments struct {
 // exchanged for -t, the square is at most the maximum of 2 alpha (1 + t) + 2 beta (1 - t^2)
 // over |t| <= 1, at t = min(1, alpha/(2 beta)). It is attained for d >= 2 by the sum of
 // x x^T, at a = a' = W. The diagonal is a part of the coordinates. QED
+//
+// Checked by Coq: Moments.joint_moments, Moments.joint_moments_diagonal.
 func (m JointMoments) Certify() (Certificate, error) {
 	if err := errors.Join(positive("clip radius R", m.Radius), positive("largest weight", m.Weight), positive("scale of second moments", m.Scale), nonNegative("error of moments", m.Error)); err != nil {
 		return Certificate{}, err
@@ -128,6 +139,8 @@ func (m JointMoments) Certify() (Certificate, error) {
 }
 
 // jointBound is J(first^2, second^2), rounded up.
+//
+// Checked by Coq: Moments.joint_bound_is_J.
 func jointBound(first, second float64) float64 {
 	if ratio := first / second; ratio*ratio < 2 {
 		r2 := ratio * ratio // alpha/beta: J^2 = beta (2 + 2 r2 + r2^2/2)
@@ -154,6 +167,8 @@ type ClassMoments struct {
 // Proof. Same class: one sum and one matrix move, by J. Other class, or none: each sum moves by
 // one term of its own, so the parts move by at most |x|^2 + |x'|^2 <= 2 R^2, Scale^2 (|x|^4 +
 // |x'|^4) <= 2 beta, and c^2. QED
+//
+// Checked by Coq: Classes.class_moments.
 func (m ClassMoments) Certify() (Certificate, error) {
 	if err := errors.Join(positive("clip radius R", m.Radius), positive("scale of second moments", m.Scale), nonNegative("weight of the number of positives", m.Count), nonNegative("error of moments", m.Error)); err != nil {
 		return Certificate{}, err

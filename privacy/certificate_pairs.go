@@ -54,12 +54,16 @@ type PairGroup struct {
 // squares is at most Epochs s^2 and the sum of all s_b at most Epochs s. QED
 //
 // For an L1 sensitivity the same number bounds the L2 one.
+//
+// Checked by Coq: Pairs.batch_release, Pairs.pair_group.
 func (g PairGroup) Certify() (Certificate, error) {
 	return g.certify(math.Sqrt(float64(g.Epochs)), "root of the summed squares", false)
 }
 
 // CertifyPure returns the certificate of the same releases for noise of pure epsilon (a
 // PureStreamEvent): the sum of all s_b.
+//
+// Checked by Coq: Pairs.pair_group_added.
 func (g PairGroup) CertifyPure() (Certificate, error) {
 	return g.certify(float64(g.Epochs), "sum", true)
 }
@@ -153,6 +157,8 @@ type PairSample struct {
 // by at most j h/Expected + 2 rho <= j (h/Expected + 2 rho); without them both neighbours
 // compute the same bits. This is what a PoissonEvent asks for, with Group pairs of an
 // owner, under ReplaceOne. QED
+//
+// Checked by Coq: Pairs.poisson_release.
 func (g PairSample) Certify() (Certificate, error) {
 	err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected))
 	if g.Group < 1 || g.Group > account.MaxGroup || g.Pairs < 1 || g.Pairs > math.MaxInt32 {

@@ -36,6 +36,8 @@ type SoftmaxSample struct {
 //	(2/t) (2m/(2 + (2m - 1) a) + 2m/(2m + a))          NT-Xent
 //
 // which increases with m to (2/t) (e^(2/t) + 1) (docs/theory.md#batch-softmax). Rounded up.
+//
+// Checked by Coq: Softmax.infonce_added, Softmax.ntxent_added.
 func (g SoftmaxSample) Sensitivity() float64 {
 	x, others, own := g.parts()
 	return round.Up(x*(others+own), 16)
@@ -47,6 +49,8 @@ func (g SoftmaxSample) Sensitivity() float64 {
 //	(2/t) (2m/(2 + (2m - 1) a) + 4m/(2m + a))          NT-Xent
 //
 // which is between Sensitivity and twice that (docs/theory.md#softmax-replaced). Rounded up.
+//
+// Checked by Coq: Softmax.infonce_replaced, Softmax.ntxent_replaced.
 func (g SoftmaxSample) Replaced() float64 {
 	x, others, own := g.parts()
 	return round.Up(x*(others+2*own), 16)

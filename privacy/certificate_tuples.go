@@ -37,6 +37,8 @@ type TupleBatches struct {
 // These are the numbers of PairGroup with Group 1. What a tuple's loss makes of the
 // classes in it, such as the number of its triplets, does not enter: that is why the
 // tuple is clipped and not its pairs.
+//
+// Checked by Coq: Pairs.batch_release, Pairs.pair_group.
 func (b TupleBatches) Certify() (Certificate, error) {
 	c, err := b.group().Certify()
 	return b.describe(c, "root of the summed squares"), err

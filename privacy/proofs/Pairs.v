@@ -54,12 +54,6 @@ Proof.
 Qed.
 End MeanGradient.
 
-(* All ordered pairs of n places: 2 (n - 1) of n (n - 1) contain one, so p = 2/n. *)
-Definition all_pairs (n : nat) := filter (fun p => negb (Nat.eqb (fst p) (snd p))) (list_prod (seq 0 n) (seq 0 n)).
-
-Lemma filter_row n m i (t : nat -> bool) : length (filter (fun p : nat * nat => t (snd p)) (map (fun j => (i, j)) (seq n m))) = length (filter t (seq n m)).
-Proof. revert n; induction m as [| m IH]; intros n; simpl; [reflexivity |]; destruct (t n); simpl; rewrite IH; reflexivity. Qed.
-
 (* Batches: lists of pairs, or of tuples, with terms of norm at most h. *)
 Section Batches.
 Context {Z : Type} {S : Space} (N : Norm S).
