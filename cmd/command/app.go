@@ -96,12 +96,13 @@ type app struct {
 }
 
 // hooks let the tests stop or disturb the program at a stage. They are zero in
-// the program itself: no flag and no variable of the environment sets them.
+// the program itself, but for with: no flag and no variable of the environment sets them.
 type hooks struct {
 	stage    func(name string)
 	lockWait time.Duration // for the ledger's lock, 0: the default
 	memory   float64       // bytes that are available, 0: what the system says
 	team     job           // in the place of that of --team
+	with     With
 }
 
 // at says that a stage was reached.
@@ -187,6 +188,10 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	}()
 	args, all := allHelp(args)
 	a.args = args
+	if err := c.add(h.with); err != nil {
+		fail(stderr, "%v", err)
+		return exitFailure
+	}
 	into, settle := grammar(&c, args)
 	parser, err := newParser(into, stdout, stderr, kong.Help(printHelp(all)))
 	if err != nil {

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -112,69 +111,49 @@ func (c *clusterCmd) options(metric *model) lib.ClusterOptions {
 
 // cluster carries out the clustering.
 func (c *clusterCmd) cluster(a *app, schema *dataset.Schema, metric *model) error {
-	if err := checkOut(c.Out, c.Force, c.Data.and(c.Schema, c.Ledger, c.Metric)...); err != nil {
-		return err
-	}
-	result := clusterResult{Metric: c.Metric, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData}}
-	if kept, ok, err := c.kept(a, target{name: c.Out}, &result.runOutcome); err != nil {
-		return err
-	} else if ok {
-		saved, away := kept.Recover()
-		if saved != nil || away != nil {
-			return errors.Join(asResult(away), c.recovered(a, saved, kept.Ledger, &result))
-		}
-	}
-	o, err := c.storeFlag.options(schema, c.Data, c.options(metric).LoadOptions())
-	if err != nil {
-		return err
-	}
-	read, err := a.readTraining(c.Data, schema, o, c.PublicData)
-	if err != nil {
-		return err
-	}
-	if err := c.options(metric).CheckIndividuals(read); err != nil {
-		return err
-	}
-	data := lib.NewData(read)
-	schema = data.Schema()
-	p, err := lib.PlanClusters(data.Shape(), c.options(metric))
-	if err != nil {
-		return err
-	}
-	result.DataID, result.Public, result.Records = schema.DataID, c.PublicData || schema.Public, data.Records.Units()
-	options, err := c.execution(a, &result.runOutcome, target{name: c.Out}, 0)
-	if err != nil {
-		return err
-	}
-	if metric != nil {
-		if err := chargedThere(options.Ledger, result.DataID, c.Metric); err != nil {
-			return err
-		}
-	}
-	a.noteWarnings(&p.Plan.Plan, result.Public)
-	options.Progress = a.tracker("clustering").OnStep
-	if a.hooks.stage != nil {
-		options.Progress = a.halfway
-	}
-	found, away := p.Run(a.ctx, data, options)
-	if found == nil {
-		return a.charged(away)
-	}
-	if away = asResult(away); away != nil && !isElsewhere(away) {
-		return away
-	}
-	result.fill(found)
-	result.spent(a, options.Ledger, p.Plan.Options.Budget.Delta, result.Records)
-	err = a.emitBrief(result, result.text(), result.brief(a, p.Guarantee))
-	a.at("reported")
-	return errors.Join(away, err)
+	r := clusterResult{Metric: c.Metric, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData}}
+	var data *lib.Data
+	var p *lib.Clustering
+	return charging{
+		runFlags: c.runFlags, as: target{name: c.Out}, inputs: c.Data.and(c.Schema, c.Metric), doing: "clustering", outcome: &r.runOutcome,
+		recovered: func(saved *lib.Outcome, l *lib.Ledger) error { return c.recovered(a, saved, l, &r) },
+		plan: func() (planned, error) {
+			o, err := c.storeFlag.options(schema, c.Data, c.options(metric).LoadOptions())
+			if err != nil {
+				return planned{}, err
+			}
+			read, err := a.readTraining(c.Data, schema, o, c.PublicData)
+			if err != nil {
+				return planned{}, err
+			}
+			if err := c.options(metric).CheckIndividuals(read); err != nil {
+				return planned{}, err
+			}
+			data = lib.NewData(read)
+			if p, err = lib.PlanClusters(data.Shape(), c.options(metric)); err != nil {
+				return planned{}, err
+			}
+			r.DataID, r.Public, r.Records = data.Schema().DataID, c.PublicData || data.Schema().Public, data.Records.Units()
+			out := planned{plan: &p.Plan.Plan, delta: p.Plan.Options.Budget.Delta, n: r.Records}
+			if metric != nil {
+				out.models = []string{c.Metric}
+			}
+			return out, nil
+		},
+		run: func(o lib.Run) (bool, error) {
+			found, away := p.Run(a.ctx, data, o)
+			if found == nil {
+				return false, a.charged(away)
+			}
+			r.fill(found)
+			return settled(asResult(away))
+		},
+		tell: func() error { return a.emitBrief(r, r.text(), r.brief(a, p.Guarantee)) },
+	}.perform(a)
 }
 
 // recovered tells of clusters that an earlier program had released.
 func (c *clusterCmd) recovered(a *app, saved *lib.Outcome, l *lib.Ledger, r *clusterResult) error {
-	if saved == nil {
-		return nil
-	}
 	found, err := lib.LoadClusters(saved.File)
 	if err != nil {
 		return err
@@ -182,7 +161,7 @@ func (c *clusterCmd) recovered(a *app, saved *lib.Outcome, l *lib.Ledger, r *clu
 	r.fill(&lib.Clustered{Clusters: found, Outcome: *saved})
 	r.Run, r.Ledger, r.DataID = c.Resume, l.Path(), found.DataID
 	var b strings.Builder
-	line(&b, "ledger", "run %s was released on %s; nothing more was charged", r.Run, saved.Released.Format("2006-01-02"))
+	r.writeReleased(&b, saved)
 	r.writeClusters(&b)
 	return a.emit(r, b.String())
 }

@@ -212,7 +212,7 @@ func TestMain(m *testing.M) {
 	}
 	crash.Main(m, program, func(args []string) {
 		os.Args = append([]string{"dyad"}, args...)
-		Main()
+		Main(With{})
 	})
 }
 

@@ -3,7 +3,6 @@ package command
 import (
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -67,69 +66,60 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page
 		return curveError(err)
 	}
 	r := &privateCurveResult{runOutcome: runOutcome{Data: c.Data.String(), DataID: set.Schema().DataID}, Out: c.writes()[0]}
-	for _, name := range c.writes() {
+	for _, name := range c.writes()[1:] {
 		if err := checkOut(name, c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger)...); err != nil {
 			return err
 		}
 	}
-	if saved, err := c.republished(a, target{name: r.Out}, &r.runOutcome, "rows are"); saved != nil || err != nil {
-		return err
-	}
-	for _, text := range curve.Warnings() {
-		a.note("dyad: warning: %s", text)
-	}
-	if c.Resume == "" {
-		a.note("dyad: %d trainings and their private figures cost together: %s", curve.Runs(), curve.Guarantee.String())
-		if err := c.confirm(a, fmt.Sprintf("all of it is charged to %q at once", nonEmpty(c.DataID, r.DataID))); err != nil {
-			return err
-		}
-	}
-	o, err := c.execution(a, &r.runOutcome, target{name: r.Out}, 0)
-	if err != nil {
-		return err
-	}
-	o.Progress = a.tracker("training").OnStep
 	fill := func(r *privateCurveResult, res *algorithms.Result) (err error) {
 		r.Guarantee, r.Run, r.Report = res.Guarantee, res.Run, curve.Report()
 		r.Report.Guarantee = res.Guarantee
 		r.Rows, err = curve.Rows(res.Weights, defaultConfidence)
 		return err
 	}
-	res, name, away := o.Keep(a.ctx, data.Source(), func(res *algorithms.Result) ([]byte, int, error) {
-		kept := *r
-		if err := fill(&kept, res); err != nil {
-			return nil, 0, err
+	k := charging{runFlags: c.runFlags, as: target{name: r.Out}, inputs: c.Data.and(c.Schema, c.Labels), doing: "training", page: c.pageFlag, confirm: c.confirmFlag, outcome: &r.runOutcome}
+	k.recovered = func(saved *lib.Outcome, _ *lib.Ledger) error { return k.noteReleased(a, saved, "rows are") }
+	k.plan = func() (planned, error) {
+		if c.Resume == "" {
+			a.note("dyad: %d trainings and their private figures cost together: %s", curve.Runs(), curve.Guarantee.String())
 		}
-		text, err := json.MarshalIndent(&kept, "", "  ")
-		return append(text, '\n'), max(len(text)+1, curveBytes), err
-	}, func(o algorithms.Options) (*algorithms.Result, error) {
-		return algorithms.Execute(a.ctx, curve.Job(data.Records), o)
-	})
-	if res == nil {
-		return a.charged(away)
+		return planned{
+			warnings: curve.Warnings(), delta: max(curve.Guarantee.Delta, privacy.DefaultDelta(units)), n: units,
+			ask: []string{fmt.Sprintf("all of it is charged to %q at once", nonEmpty(c.DataID, r.DataID))},
+		}, nil
 	}
-	if err := fill(r, res); err != nil {
-		return err
+	k.run = func(o lib.Run) (bool, error) {
+		res, name, away := o.Keep(a.ctx, data.Source(), func(res *algorithms.Result) ([]byte, int, error) {
+			kept := *r
+			if err := fill(&kept, res); err != nil {
+				return nil, 0, err
+			}
+			text, err := json.MarshalIndent(&kept, "", "  ")
+			return append(text, '\n'), max(len(text)+1, curveBytes), err
+		}, func(o algorithms.Options) (*algorithms.Result, error) {
+			return algorithms.Execute(a.ctx, curve.Job(data.Records), o)
+		})
+		if res == nil {
+			return false, a.charged(away)
+		}
+		if err := fill(r, res); err != nil {
+			return false, err
+		}
+		r.Out = name
+		return away == nil, asResult(away) // its files belong together
 	}
-	if r.Out = name; away != nil && !isElsewhere(away) {
-		return away
+	k.tell = func() (err error) {
+		r.CSV = c.Out + ".csv"
+		if err = files.Replace(r.CSV, r.table()); err == nil {
+			r.Figures, err = curve.Draw(c.Out, r.Rows, c.Format...)
+		}
+		if err != nil {
+			return fmt.Errorf("%v; run %s is complete, and its rows are in %s", err, r.Run, r.Out)
+		}
+		return a.emit(r, r.text())
 	}
-	if away = asResult(away); away != nil {
-		return away
-	}
-	r.spent(a, o.Ledger, max(curve.Guarantee.Delta, privacy.DefaultDelta(units)), units)
-	r.CSV = c.Out + ".csv"
-	if err = files.Replace(r.CSV, r.table()); err == nil {
-		r.Figures, err = curve.Draw(c.Out, r.Rows, c.Format...)
-	}
-	if err != nil {
-		return fmt.Errorf("%v; run %s is complete, and its rows are in %s", err, r.Run, r.Out)
-	}
-	err = a.emit(r, r.text())
-	if page == nil {
-		return err
-	}
-	return errors.Join(err, r.writePage(a, page, curve.Figure(r.Rows), o.Ledger))
+	k.draw = func(out *files.Output, l *lib.Ledger) error { return r.writePage(a, out, curve.Figure(r.Rows), l) }
+	return k.perform(a)
 }
 
 func nonEmpty(a, b string) string {

@@ -92,7 +92,7 @@ func (c *evaluateCmd) Run(a *app) error {
 		return err
 	}
 	if c.Epsilon != nil {
-		return c.private(a, m, other, c.PublicData, page)
+		return c.private(a, m, other, c.PublicData)
 	}
 	held, _, err := c.read(a, m, true)
 	if err != nil {
@@ -209,7 +209,7 @@ func (c *evaluateCmd) read(a *app, m *model, public bool) (held *lib.Data, rest 
 }
 
 // private releases private figures, or prints their plan.
-func (c *evaluateCmd) private(a *app, m, other *model, public bool, page *files.Output) error {
+func (c *evaluateCmd) private(a *app, m, other *model, public bool) error {
 	o := c.privateFlags.of(m)
 	o.Threshold, o.Aim, o.Confidence, o.Compare = c.Threshold, c.aim, c.Confidence, other
 	o.Names.Data, o.Names.Model, o.Names.Compare = c.Data.String(), c.Model, c.Compare
@@ -224,47 +224,71 @@ func (c *evaluateCmd) private(a *app, m, other *model, public bool, page *files.
 	if c.held != (target{}) {
 		as = c.held
 	}
-	if err := as.check(c.Force, c.Data.and(c.Reference.and(c.Labels, c.Model, c.Ledger)...)...); err != nil {
-		return err
-	}
 	of := runOutcome{DataID: m.DataID, Public: public}
-	if saved, err := c.republished(a, as, &of, "report is"); saved != nil || err != nil {
-		if saved != nil && page != nil {
+	if !public {
+		o.Names.Ledger, _ = c.path() // opening it says what is wrong
+	}
+	var p *lib.FigurePlan
+	var r *privateResult
+	d := lib.FigureData{}
+	k := charging{runFlags: c.runFlags, as: as, inputs: c.Data.and(c.Reference.and(c.Labels, c.Model)...), doing: "evaluating", page: c.pageFlag, track: c.trackFlag, outcome: &of}
+	k.recovered = func(saved *lib.Outcome, _ *lib.Ledger) error {
+		if err := k.noteReleased(a, saved, "report is"); c.Report != "" && err == nil {
 			a.note("dyad: \"dyad report %s --figures %s\" makes its page", c.Model, saved.File)
 		}
-		return err
+		return nil
 	}
-	if m.Task == taskMetric && c.Reference.given() && c.Data.shared(c.Reference) > 0 {
-		return badInput("%s is both data and public reference", c.Reference)
-	}
-	if err := o.Check(); err != nil {
-		return err
-	}
-	data, rest, err := c.read(a, m, public)
-	if err != nil {
-		return err
-	}
-	d := lib.FigureData{Data: data, Rest: rest}
-	if d.Compared, err = c.compared(a, other, public); err != nil {
-		return err
-	}
-	if m.Task == taskMetric {
-		reference, err := a.readTraining(c.Reference, m.Encoder.Schema(), dataset.Options{Persons: dataset.IgnorePersons}, true)
+	k.plan = func() (planned, error) {
+		if m.Task == taskMetric && c.Reference.given() && c.Data.shared(c.Reference) > 0 {
+			return planned{}, badInput("%s is both data and public reference", c.Reference)
+		}
+		err := o.Check()
+		if err == nil {
+			d, err = c.figureData(a, m, other, public)
+		}
+		if err == nil {
+			p, err = lib.PlanFigures(d.Shape(), o)
+		}
+		if err == nil {
+			err = p.Fits(d)
+		}
 		if err != nil {
+			return planned{}, err
+		}
+		return planned{plan: &p.Plan.Plan, delta: p.Options.Budget.Delta, n: p.Options.Records}, nil
+	}
+	k.run = func(o lib.Run) (done bool, away error) {
+		r, away = a.release(p, d, o)
+		if done, away = settled(asResult(away)); !done {
+			return false, a.charged(away)
+		}
+		of.Run, r.whole = r.Run, c.Out == ""
+		return true, away
+	}
+	k.tell = func() error {
+		if err := r.told(of.Spent); err != nil {
 			return err
 		}
+		return a.emitBrief(r, r.text(), r.brief(a))
+	}
+	k.draw = func(out *files.Output, _ *lib.Ledger) error { return c.writePage(a, out, m, r) }
+	k.tracked = func() (string, trackedRun) { return c.Model, trackedRun{model: m, figures: r} }
+	return k.perform(a)
+}
+
+// figureData reads what private figures are of.
+func (c *evaluateCmd) figureData(a *app, m, other *model, public bool) (d lib.FigureData, err error) {
+	if d.Data, d.Rest, err = c.read(a, m, public); err != nil {
+		return d, err
+	}
+	if d.Compared, err = c.compared(a, other, public); err != nil || m.Task != taskMetric {
+		return d, err
+	}
+	reference, err := a.readTraining(c.Reference, m.Encoder.Schema(), dataset.Options{Persons: dataset.IgnorePersons}, true)
+	if err == nil {
 		d.Reference = lib.NewData(reference)
 	}
-	r, err := a.figures(c.runFlags, o, d, of, as)
-	if err != nil && !isElsewhere(err) {
-		return a.charged(err)
-	}
-	r.whole = c.Out == ""
-	err = errors.Join(err, a.emitBrief(r, r.text(), r.brief(a)), c.write(a, c.Model, trackedRun{model: m, figures: r}))
-	if page == nil {
-		return err
-	}
-	return errors.Join(err, c.writePage(a, page, m, r))
+	return d, err
 }
 
 // writePage writes the page of released figures.

@@ -54,43 +54,22 @@ func (r *privateResult) outcome() *runOutcome {
 	return &runOutcome{Data: r.Name, DataID: r.DataID, Public: r.Public, Guarantee: r.Guarantee, Run: r.Run, Ledger: r.Ledger, Spent: r.spent}
 }
 
-// figures carries out a plan: it is charged, kept, released and named. of has the data and its id.
-func (a *app) figures(f runFlags, o lib.FigureOptions, d lib.FigureData, of runOutcome, as target) (*privateResult, error) {
-	if !of.Public {
-		o.Names.Ledger, _ = f.path() // opening it says what is wrong
+// told adds what was spent in all.
+func (r *privateResult) told(s *spending) (err error) {
+	if r.spent = s; s != nil {
+		r.Spent, err = json.Marshal(s)
 	}
-	p, err := lib.PlanFigures(d.Shape(), o)
-	if err == nil {
-		err = p.Fits(d)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !d.Apart {
-		a.noteWarnings(&p.Plan.Plan, of.Public)
-	}
-	run, err := f.execution(a, &of, as, 0)
-	if err != nil {
-		return nil, err
-	}
-	run.Progress = a.tracker("evaluating").OnStep
-	found, away := p.Run(a.ctx, d, run)
+	return err
+}
+
+// release carries out a plan: it is charged, kept, released and named.
+func (a *app) release(p *lib.FigurePlan, d lib.FigureData, o lib.Run) (*privateResult, error) {
+	found, away := p.Run(a.ctx, d, o)
 	if found == nil {
 		return nil, away
 	}
 	a.saved = cmp.Or(a.saved, found.Out)
-	r := &privateResult{PrivateFigures: *found}
-	if away != nil && !isElsewhere(away) {
-		return r, away
-	}
-	told := r.outcome()
-	told.spent(a, run.Ledger, p.Options.Budget.Delta, p.Options.Records)
-	if r.spent = told.Spent; r.spent != nil {
-		if r.Spent, err = json.Marshal(r.spent); err != nil {
-			return r, err
-		}
-	}
-	return r, asResult(away)
+	return &privateResult{PrivateFigures: *found}, away
 }
 
 func between(x evaluate.Figure) string {

@@ -25,6 +25,11 @@ func grammar(c *cli, args []string) (into any, settle func()) {
 		return c, func() {}
 	}
 	part := reflect.New(reflect.StructOf(fields))
+	for i, f := range fields {
+		if f.Type == whole.Field(i).Type { // with the flags of With
+			part.Elem().Field(i).Set(reflect.ValueOf(c).Elem().Field(i))
+		}
+	}
 	return part.Interface(), func() {
 		for i, f := range fields {
 			if f.Type == whole.Field(i).Type {

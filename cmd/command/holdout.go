@@ -98,15 +98,27 @@ func heldTarget(model, training string) target {
 // releaseHeld releases private figures of the held-out records of a model that is released and kept and has
 // not got its name yet: a model has its name when its figures have theirs. r.HeldPrivate is nil if
 // there are none.
-func (c *trainCmd) releaseHeld(a *app, r *trainResult, of *model, name string, held *lib.Data) (err error) {
+func (c *trainCmd) releaseHeld(a *app, r *trainResult, of *model, name string, held *lib.Data) error {
 	flags, o := c.runFlags, c.figures(of, c.Delta)
 	flags.Resume = ""
 	o.Names.Data, o.Names.Model = r.Data, name
-	figures, err := a.figures(flags, o, lib.FigureData{Data: held, Apart: true}, runOutcome{DataID: r.DataID}, heldTarget(name, of.Run))
-	if err == nil || isElsewhere(err) {
-		r.HeldPrivate = figures
+	o.Names.Ledger, _ = c.path()
+	p, err := lib.PlanFigures(held.Shape(), o)
+	if err != nil {
+		return err
 	}
-	return err
+	as := runOutcome{DataID: r.DataID}
+	run, err := flags.execution(a, &as, heldTarget(name, of.Run), 0, "evaluating")
+	if err != nil {
+		return err
+	}
+	figures, away := a.release(p, lib.FigureData{Data: held, Apart: true}, run)
+	if done, away := settled(away); !done {
+		return away
+	}
+	as.Run, r.HeldPrivate = figures.Run, figures
+	as.spent(a, run.Ledger, p.Options.Budget.Delta, p.Options.Records)
+	return errors.Join(asResult(away), figures.told(as.Spent))
 }
 
 // withoutHeld tells of private figures that are missing next to a model that is saved, and how to get them.
@@ -156,7 +168,7 @@ func (c *trainCmd) resumeHeld(a *app, model string) error {
 	if a.json { // the model was told of
 		inner.stdout = io.Discard
 	}
-	return e.private(&inner, m, nil, false, nil)
+	return e.private(&inner, m, nil, false)
 }
 
 // named reports whether the run of --resume released the model that has this name. Then only the figures of its held-out

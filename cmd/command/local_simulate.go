@@ -86,96 +86,94 @@ type localFigures struct {
 func (c *localSimulateCmd) Run(a *app) error {
 	r := localResult{Iterate: c.Iterate, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
 	as := targetOf(c.Out, "local.json", r.Public)
-	if err := as.check(c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger)...); err != nil {
-		return err
-	}
-	if done, err := c.republish(a, as, &r.runOutcome); done || err != nil {
-		return err
-	}
-	data, source, err := (&trainCmd{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData, labelsFlag: c.labelsFlag}).loadOr(a, c.Users, dataset.RefusePersons, nil)
-	if err != nil {
-		return err
-	}
-	schema := data.Schema()
-	r.runOutcome = runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
-	if schema.IsGraded() {
-		return badInput("local learners need labels of two classes, and those of %s are graded", source)
-	}
-	if c.Balance && !r.Public {
-		return badInput("--balance would ask a user or not by the label, which tells the label: it is only for data declared public")
-	}
-	train, held, err := c.split(data.Records, r.Public)
-	if err != nil {
-		return err
-	}
-	protocol, err := c.protocol(train.Len(), train.Dim())
-	if err != nil {
-		return err
-	}
-	definition, err := lossFlags{c.Loss, c.LossParam, c.LossClip}.definition()
-	if err != nil {
-		return err
-	}
-	if r.plan, err = protocol.Plan(); err != nil {
-		return asInput(err)
-	}
-	if r.plan.Guarantee.Kind != privacy.LocalDP && !r.Public {
-		return badInput("method %s does not protect whole records, so it runs on private data only if they are declared public: --public-data", r.plan.Method)
-	}
-	if len(c.Grid) > 0 && c.ShuffleDelta != 0 {
-		return badInput("--shuffle-delta is stated for the messages of one training, and --l2-grid makes more of them; leave one out")
-	}
-	if r.Shuffled, err = c.shuffled(r.plan); err != nil {
-		return err
-	}
-	if len(c.Grid) > 0 {
-		if err := local.CheckChoice(protocol, c.Grid, c.Folds, train.Len()); err != nil {
-			return asInput(err)
+	var (
+		data        *dataset.Dataset
+		train, held *engine.Records
+		protocol    local.Protocol
+		definition  lib.Loss
+		st          *local.State
+	)
+	k := charging{runFlags: c.runFlags, as: as, inputs: c.Data.and(c.Schema, c.Labels), doing: "visiting users", outcome: &r.runOutcome}
+	k.plan = func() (p planned, err error) {
+		var source string
+		data, source, err = (&trainCmd{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData, labelsFlag: c.labelsFlag}).loadOr(a, c.Users, dataset.RefusePersons, nil)
+		if err != nil {
+			return p, err
 		}
-	}
-	src, err := c.source()
-	if err != nil {
-		return err
-	}
-	options, err := c.execution(a, &r.runOutcome, targetOf(c.Out, as.name, r.Public), 0)
-	if err != nil {
-		return err
-	}
-	options.Source, options.Progress = src, a.tracker("visiting users").OnStep
-	p, network := r.plan, ""
-	if n := p.Network; n != nil {
-		network = fmt.Sprintf("; network %+v", *n)
-	}
-	objective := fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates%s", definition.Name, definition.Formula, definition.Params, definition.Clip, p.L2, c.Grid, p.Radius, p.Bias, c.Iterate, network)
-	var st *local.State
-	job := p.Job(objective, len(c.Grid), c.Folds, func(ctx context.Context, t algorithms.Tracker) ([]float64, error) {
-		var err error
-		st, err = r.simulate(ctx, c, protocol, train, src, t)
-		return r.Weights, err
-	})
-	began := time.Now()
-	run, away := options.Do(a.ctx, lib.NewData(data).Source(), func(o *algorithms.Result) *model {
-		if r.Public { // the report is that of the messages, which are made private whatever the data are
-			o.Guarantee.Warnings = nil
+		schema := data.Schema()
+		r.runOutcome = runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
+		if schema.IsGraded() {
+			return p, badInput("local learners need labels of two classes, and those of %s are graded", source)
 		}
-		return localModel(r.plan, definition, data.Encoder, a.began, o.Weights, r.Visits, r.told(c, schema, o.Guarantee))
-	}, func(o algorithms.Options) (*algorithms.Result, error) { return algorithms.Execute(a.ctx, job, o) })
-	if away = r.ran(a, run, away); away != nil && !isElsewhere(away) {
-		return away
+		if c.Balance && !r.Public {
+			return p, badInput("--balance would ask a user or not by the label, which tells the label: it is only for data declared public")
+		}
+		if train, held, err = c.split(data.Records, r.Public); err != nil {
+			return p, err
+		}
+		if protocol, err = c.protocol(train.Len(), train.Dim()); err != nil {
+			return p, err
+		}
+		if definition, err = (lossFlags{c.Loss, c.LossParam, c.LossClip}).definition(); err != nil {
+			return p, err
+		}
+		if r.plan, err = protocol.Plan(); err != nil {
+			return p, asInput(err)
+		}
+		if r.plan.Guarantee.Kind != privacy.LocalDP && !r.Public {
+			return p, badInput("method %s does not protect whole records, so it runs on private data only if they are declared public: --public-data", r.plan.Method)
+		}
+		if len(c.Grid) > 0 && c.ShuffleDelta != 0 {
+			return p, badInput("--shuffle-delta is stated for the messages of one training, and --l2-grid makes more of them; leave one out")
+		}
+		if r.Shuffled, err = c.shuffled(r.plan); err != nil {
+			return p, err
+		}
+		if len(c.Grid) > 0 {
+			err = asInput(local.CheckChoice(protocol, c.Grid, c.Folds, train.Len()))
+		}
+		return planned{n: r.plan.Users, free: as.spare && r.Public}, err
 	}
-	if r.Public {
-		r.Updates, r.Seconds = &st.Updates, time.Since(began).Seconds()
+	k.run = func(o lib.Run) (bool, error) {
+		src, err := c.source()
+		if err != nil {
+			return false, err
+		}
+		o.Source = src
+		p, network := r.plan, ""
+		if n := p.Network; n != nil {
+			network = fmt.Sprintf("; network %+v", *n)
+		}
+		objective := fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates%s", definition.Name, definition.Formula, definition.Params, definition.Clip, p.L2, c.Grid, p.Radius, p.Bias, c.Iterate, network)
+		job := p.Job(objective, len(c.Grid), c.Folds, func(ctx context.Context, t algorithms.Tracker) ([]float64, error) {
+			var err error
+			st, err = r.simulate(ctx, c, protocol, train, src, t)
+			return r.Weights, err
+		})
+		began := time.Now()
+		run, away := o.Do(a.ctx, lib.NewData(data).Source(), func(o *algorithms.Result) *model {
+			if r.Public { // the report is that of the messages, which are made private whatever the data are
+				o.Guarantee.Warnings = nil
+			}
+			return localModel(r.plan, definition, data.Encoder, a.began, o.Weights, r.Visits, r.told(c, data.Schema(), o.Guarantee))
+		}, func(o algorithms.Options) (*algorithms.Result, error) { return algorithms.Execute(a.ctx, job, o) })
+		done, away := settled(r.ran(a, run, away))
+		if !done {
+			return false, away
+		}
+		if r.Public {
+			r.Updates, r.Seconds = &st.Updates, time.Since(began).Seconds()
+		}
+		if r.Shuffled != nil {
+			addSchema(r.Shuffled, data.Schema())
+		}
+		if held != nil {
+			away = errors.Join(away, r.evaluate(st, held))
+		}
+		return true, away
 	}
-	if r.Shuffled != nil {
-		addSchema(r.Shuffled, schema)
-	}
-	if held != nil {
-		away = errors.Join(away, r.evaluate(st, held))
-	}
-	r.spent(a, options.Ledger, 0, r.plan.Users)
-	err = a.emit(r, r.text())
-	a.at("reported")
-	return errors.Join(away, err)
+	k.tell = func() error { return a.emit(r, r.text()) }
+	return k.perform(a)
 }
 
 // simulate chooses lambda, if asked to, and runs all users and the server. What it puts into

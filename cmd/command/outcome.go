@@ -28,15 +28,15 @@ type checkpointFlag struct {
 }
 
 // execution opens the ledger, unless data are public, and says how to carry out a training
-// whose result is kept as a target, with a checkpoint every so often (0: none). Nothing is charged
+// whose result is kept as a target, with a checkpoint every so often (0: none); doing is for the bar of progress. Nothing is charged
 // yet.
-func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Duration) (lib.Run, error) {
+func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Duration, doing string) (lib.Run, error) {
 	if f.DataID != "" {
 		out.DataID = f.DataID
 	}
 	r := as.of(lib.Run{
 		Public: out.Public, DataID: out.DataID, Resume: f.Resume, Replace: f.Force, Checkpoint: every, Created: a.began,
-		Progress: a.tracker("training").OnStep, Trace: a.at, Charged: a.chargedRun, Note: a.remark, Options: published(a.options),
+		Progress: a.tracker(doing).OnStep, Trace: a.at, Charged: a.chargedRun, Note: a.remark, Options: published(a.options),
 	})
 	if a.hooks.stage != nil {
 		r.Progress = a.halfway
@@ -77,41 +77,6 @@ func (a *app) noteUnfinished(l *ledger.Ledger, dataID string) error {
 		}
 	}
 	return err
-}
-
-// republish saves the model of a run that was released by a program which could not give
-// it its name. It says whether that was what --resume asked for.
-func (f runFlags) republish(a *app, as target, r *runOutcome) (done bool, err error) {
-	run, ok, err := f.kept(a, as, r)
-	if !ok {
-		return err != nil, err
-	}
-	saved, away := run.Recover()
-	if away = asResult(away); saved == nil {
-		return away != nil, away
-	}
-	m, err := lib.Load(saved.File)
-	if err != nil {
-		return true, errors.Join(away, err)
-	}
-	r.Run, r.Ledger, r.Model, r.Guarantee, r.DataID = f.Resume, run.Ledger.Path(), saved.File, m.Guarantee, m.DataID
-	var b strings.Builder
-	line(&b, "ledger", "run %s was released on %s; nothing more was charged", r.Run, saved.Released.Format("2006-01-02"))
-	r.writeModel(&b, m.Task)
-	return true, errors.Join(away, a.emit(r, b.String()))
-}
-
-// republished is republish for a result that is not a model; what it is, with "is" or "are". It is nil if there is none.
-func (f runFlags) republished(a *app, as target, r *runOutcome, what string) (*lib.Outcome, error) {
-	run, ok, err := f.kept(a, as, r)
-	if !ok {
-		return nil, err
-	}
-	saved, away := run.Recover()
-	if saved != nil {
-		a.note("dyad: run %s was released on %s, and its %s saved as %s; nothing more was charged", f.Resume, saved.Released.Format("2006-01-02"), what, saved.File)
-	}
-	return saved, asResult(away)
 }
 
 // kept is the run of --resume, to recover what may be kept of it; ok says that there is one.

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/cuda"
 	"dyad/engine/dataset"
+	"dyad/internal/files"
 	"dyad/privacy"
 )
 
@@ -64,72 +64,63 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := checkOut(c.Out, c.Force, c.Data.and(c.Schema, c.pairSource.Pairs, c.Ledger)...); err != nil {
-		return err
-	}
-	page, err := c.output(c.Force, c.Data.and(c.Schema, c.pairSource.Pairs, c.Ledger, c.Out)...)
-	if err != nil {
-		return err
-	}
-	if err := c.checkTrack(); err != nil {
-		return err
-	}
-	saved := runOutcome{Data: c.Data.String(), Public: c.PublicData}
-	if done, err := c.republish(a, target{name: c.Out}, &saved); done || err != nil {
-		return errors.Join(err, a.savedPage(page, &saved), c.saved(a, &saved))
-	}
-	if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
-		return err
-	}
-	d, err := c.load(a, c.pairFlags, classes)
-	if err != nil {
-		return err
-	}
-	plan, err := c.plan(d.Shape())
-	if err != nil {
-		return err
-	}
-	if err := d.Fits(plan); err != nil {
-		return fmt.Errorf("%s: %w", c.pairSource.Pairs, err)
-	}
-	schema := d.Schema()
-	a.noteWarnings(&plan.Plan, c.PublicData || schema.Public)
-	result := pairsTrainResult{Dropped: d.Dropped, runOutcome: runOutcome{Data: c.Data.String(), DataID: schema.DataID, Public: c.PublicData || schema.Public}}
-	if result.Pairs = &c.pairSource.Pairs; classes {
-		result.Pairs = nil
-	}
-	if moments := plan.Spec.Method == pairs.Moments; (moments || c.softmax()) && c.Device != "auto" && c.Device != "cpu" {
-		return badInput("--device %s: moments of pairs and softmax losses of batches are summed on the CPU in this version", c.Device)
-	} else if !classes && !moments && !c.softmax() {
-		done, err := c.openDevice(c.Workers, cuda.AutoPrecision)
-		if err != nil {
-			return err
-		}
-		defer done()
-		c.noteDevice(a, nil)
-	}
-	options, err := c.execution(a, &result.runOutcome, target{name: c.Out}, c.Checkpoint)
-	if err != nil {
-		return err
-	}
-	run, away := lib.TrainPairs(a.ctx, d, plan, c.device, c.Workers, options)
-	if away = result.ran(a, run, away); away != nil && !isElsewhere(away) {
-		return away
-	}
-	a.noteRestored(run.Run, run.Restored, plan.Batches*plan.Spec.Epochs)
-	if result.Report = plan.Report(); run.Pairs != nil {
-		result.Report = *run.Pairs
-	} else if run.Tuples != nil {
-		result.Report = *run.Tuples
-	}
-	result.spent(a, options.Ledger, plan.Spec.Budget.Delta, plan.Spec.Individuals)
-	err = a.emitBrief(result, result.text(run.Task), result.brief(a, run.Task, schema, plan.Guarantee))
-	if page != nil {
-		err = errors.Join(err, a.trainedPage(page, &result.runOutcome, run.Model, options.Ledger, plan.Guarantee))
-	}
-	err = errors.Join(err, c.write(a, result.Model, trackedRun{model: run.Model}))
-	a.at("reported")
-	return errors.Join(away, err)
+	r := pairsTrainResult{runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData}}
+	var d *lib.Pairs
+	var plan *pairs.Plan
+	var m *lib.Trained
+	return charging{
+		runFlags: c.runFlags, as: target{name: c.Out}, inputs: c.Data.and(c.Schema, c.pairSource.Pairs), every: c.Checkpoint, doing: "training",
+		page: c.pageFlag, track: c.trackFlag, confirm: c.confirmFlag, outcome: &r.runOutcome,
+		plan: func() (p planned, err error) {
+			if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
+				return p, err
+			}
+			if d, err = c.load(a, c.pairFlags, classes); err != nil {
+				return p, err
+			}
+			if plan, err = c.plan(d.Shape()); err != nil {
+				return p, err
+			}
+			if err := d.Fits(plan); err != nil {
+				return p, fmt.Errorf("%s: %w", c.pairSource.Pairs, err)
+			}
+			r.DataID, r.Public, r.Dropped = d.Schema().DataID, c.PublicData || d.Schema().Public, d.Dropped
+			if r.Pairs = &c.pairSource.Pairs; classes {
+				r.Pairs = nil
+			}
+			p = planned{plan: &plan.Plan, delta: plan.Spec.Budget.Delta, n: plan.Spec.Individuals}
+			if moments := plan.Spec.Method == pairs.Moments; (moments || c.softmax()) && c.Device != "auto" && c.Device != "cpu" {
+				return p, badInput("--device %s: moments of pairs and softmax losses of batches are summed on the CPU in this version", c.Device)
+			} else if !classes && !moments && !c.softmax() {
+				if p.close, err = c.openDevice(c.Workers, cuda.AutoPrecision); err == nil {
+					c.noteDevice(a, nil)
+				}
+			}
+			return p, err
+		},
+		run: func(o lib.Run) (bool, error) {
+			var away error
+			m, away = lib.TrainPairs(a.ctx, d, plan, c.device, c.Workers, o)
+			done, away := settled(r.ran(a, m, away))
+			if !done {
+				return false, away
+			}
+			a.noteRestored(m.Run, m.Restored, plan.Batches*plan.Spec.Epochs)
+			if r.Report = plan.Report(); m.Pairs != nil {
+				r.Report = *m.Pairs
+			} else if m.Tuples != nil {
+				r.Report = *m.Tuples
+			}
+			return true, away
+		},
+		tell: func() error {
+			return a.emitBrief(r, r.text(m.Task), r.brief(a, m.Task, d.Schema(), plan.Guarantee))
+		},
+		draw: func(out *files.Output, l *lib.Ledger) error {
+			return a.trainedPage(out, &r.runOutcome, m.Model, l, plan.Guarantee)
+		},
+		tracked: func() (string, trackedRun) { return r.Model, trackedRun{model: m.Model} },
+	}.perform(a)
 }
 
 func (a *app) noteRestored(run string, batches, of int) {

@@ -26,6 +26,7 @@ type planFlags struct {
 	momentsFlags
 	networkFlags
 	lossFlags
+	ownFlags
 	unsound bool // --paper-unsound of train and online
 	Workers int  `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
@@ -77,12 +78,12 @@ func (f planFlags) decided(asserted engine.Assertion) (o lib.Options, err error)
 		return o, asInput(err)
 	}
 	if f.Algorithm != "" && f.Algorithm != algorithms.AutoName {
-		if o.Algorithm, err = algorithms.ByName(f.Algorithm); err != nil {
-			return o, asInput(err)
+		if o.Algorithm, err = f.algorithm(f.Algorithm); err != nil {
+			return o, err
 		}
 	}
 	if o.Network, err = f.network(); err == nil && f.named() {
-		o.Loss, err = f.definition()
+		o.Loss, err = f.ownLoss(f.lossFlags)
 	}
 	return o, err
 }
@@ -104,7 +105,17 @@ func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 	case f.Mode == algorithms.Paper.String() && f.Algorithm != "dpgdc":
 		return nil, badInput("paper mode does not take --total-step: the paper gives the schedule, and only dpgdc has one of its own")
 	}
-	for _, o := range append(f.optimizerOptions(f.Algorithm), []algorithms.Option{
+	for _, o := range f.options() {
+		if !reflect.ValueOf(o.Value).IsZero() {
+			set = append(set, o)
+		}
+	}
+	return append(set, f.ownOptions()...), nil
+}
+
+// options are those of the catalogue's algorithms, with the values of the flags.
+func (f planFlags) options() []algorithms.Option {
+	return append(f.optimizerOptions(f.Algorithm), []algorithms.Option{
 		{Name: "--steps", Field: "Steps", Value: f.Steps}, {Name: "--step-size", Field: "StepSize", Value: f.StepSize},
 		{Name: "--total-step", Field: "TotalStep", Value: f.TotalStep}, {Name: "--batch-records", Field: "BatchRecords", Value: f.Batch},
 		{Name: "--second-moments", Field: "Second", Value: strings.TrimPrefix(f.SecondMoments, "auto")},
@@ -114,10 +125,5 @@ func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 		{Name: "--public-centre", Field: "Centre", Value: f.PublicCentre}, {Name: "--class-balance", Field: "Balance", Value: f.ClassBalance},
 		{Name: "--intervals", Field: "Intervals", Value: f.Intervals},
 		{Name: "--gradient-share", Field: "GradientShare", Value: f.GradientShare},
-	}...) {
-		if !reflect.ValueOf(o.Value).IsZero() {
-			set = append(set, o)
-		}
-	}
-	return set, nil
+	}...)
 }

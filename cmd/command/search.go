@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"dyad/algorithms/search"
 	"dyad/engine/cuda"
 	"dyad/engine/dataset"
+	"dyad/internal/files"
 	"dyad/privacy"
 )
 
@@ -141,80 +141,70 @@ func (c *searchCmd) search(a *app) error {
 	if c.Out == "" && c.Candidates != "" {
 		as = target{name: "model.json"}
 	}
-	if err := as.check(c.Force, c.Data.and(append(c.Models, c.Schema, c.Labels, c.Ledger, c.Candidates)...)...); err != nil {
-		return err
-	}
-	page, err := c.output(c.Force, c.Data.and(append(c.Models, c.Schema, c.Labels, c.Ledger, c.Candidates, as.name)...)...)
+	r := searchResult{Task: taskAUC, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData}}
+	var s *lib.Search
+	var data []*lib.Data
+	var found *lib.Chosen
+	return charging{
+		runFlags: c.runFlags, as: as, inputs: c.Data.and(append(c.Models, c.Schema, c.Labels, c.Candidates)...), doing: "training", page: c.pageFlag, outcome: &r.runOutcome,
+		plan: func() (p planned, err error) {
+			if s, data, err = c.planned(a, func(of *dataset.Schema) (*lib.Data, lib.Shape, error) { return c.read(a, of, &r.Heldout) }); err != nil {
+				return p, err
+			}
+			schema := data[0].Schema()
+			r.Records, r.DataID, r.Public = data[0].Records.Units(), schema.DataID, c.PublicData || schema.Public
+			return planned{plan: &s.Plan.Plan, delta: s.Options.Budget.Delta, n: r.Records, models: c.Models, free: as.spare && r.Public}, nil
+		},
+		run: func(o lib.Run) (bool, error) {
+			var away error
+			var m *lib.Trained
+			if found, away = s.Search(a.ctx, data, o); found != nil {
+				m = found.Trained
+			}
+			done, away := settled(r.ran(a, m, away))
+			if !done {
+				return false, away
+			}
+			r.Run, r.Guarantee = found.ChargedRun, found.Promise
+			r.Winner, r.Road = found.Winner, string(s.Options.Road)
+			if s.Options.Road == search.RandomStopping {
+				r.AUC = &found.AUC
+			}
+			if r.Heldout > 0 && r.Model != "" {
+				r.Command = c.trained().heldCommand(r.Model)
+			}
+			r.Report = s.Report()
+			r.Report.Guarantee = r.Guarantee
+			if r.Alone = s.Alone.Epsilon; !r.Public {
+				r.Choice = s.Guarantee.Epsilon - r.Alone
+			}
+			return true, away
+		},
+		tell: func() error { return a.emitBrief(r, r.text(), r.brief(a, s.Plan.Plan.Guarantee)) },
+		draw: func(out *files.Output, l *lib.Ledger) error {
+			return r.writePage(a, out, found.Trained.Model, l, s.Plan.Plan.Guarantee)
+		},
+	}.perform(a)
+}
+
+// read reads the records of a candidate, and counts those that are held out.
+func (c *searchCmd) read(a *app, s *dataset.Schema, heldout *int) (*lib.Data, lib.Shape, error) {
+	o, err := c.storeFlag.options(s, c.Data, c.labelsFlag.options(dataset.Options{Persons: dataset.KeepPersons}))
 	if err != nil {
-		return err
+		return nil, lib.Shape{}, err
 	}
-	result := searchResult{Task: taskAUC, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData}}
-	if done, err := c.republish(a, as, &result.runOutcome); done || err != nil {
-		return errors.Join(err, a.savedPage(page, &result.runOutcome))
-	}
-	s, data, err := c.planned(a, func(s *dataset.Schema) (*lib.Data, lib.Shape, error) {
-		o, err := c.storeFlag.options(s, c.Data, c.labelsFlag.options(dataset.Options{Persons: dataset.KeepPersons}))
-		if err != nil {
-			return nil, lib.Shape{}, err
-		}
-		d, err := a.readTraining(c.Data, s, o, c.PublicData)
-		if err != nil {
-			return nil, lib.Shape{}, err
-		}
-		all, held, err := c.split(lib.NewData(d))
-		if err != nil {
-			return nil, lib.Shape{}, err
-		}
-		if held != nil {
-			result.Heldout = held.Records.Units()
-		}
-		return all, all.Shape(), nil
-	})
+	d, err := a.readTraining(c.Data, s, o, c.PublicData)
 	if err != nil {
-		return err
+		return nil, lib.Shape{}, err
 	}
-	schema := data[0].Schema()
-	result.Records = data[0].Records.Units()
-	result.DataID, result.Public = schema.DataID, c.PublicData || schema.Public
-	if as.spare && result.Public { // nothing is charged
-		as = target{}
-	}
-	o, err := c.execution(a, &result.runOutcome, as, 0)
+	all, held, err := c.split(lib.NewData(d))
 	if err != nil {
-		return err
+		return nil, lib.Shape{}, err
 	}
-	if err := chargedThere(o.Ledger, result.DataID, c.Models...); err != nil {
-		return err
+	if held != nil {
+		*heldout = held.Records.Units()
 	}
-	a.noteWarnings(&s.Plan.Plan, result.Public)
-	found, away := s.Search(a.ctx, data, o)
-	var run *lib.Trained
-	if found != nil {
-		run = found.Trained
-	}
-	if away = result.ran(a, run, away); away != nil && !isElsewhere(away) {
-		return away
-	}
-	result.Run, result.Guarantee = found.ChargedRun, found.Promise
-	result.Winner, result.Road = found.Winner, string(s.Options.Road)
-	if s.Options.Road == search.RandomStopping {
-		result.AUC = &found.AUC
-	}
-	if result.Heldout > 0 && result.Model != "" {
-		result.Command = c.trained().heldCommand(result.Model)
-	}
-	result.Report = s.Report()
-	result.Report.Guarantee = result.Guarantee
-	if result.Alone = s.Alone.Epsilon; !result.Public {
-		result.Choice = s.Guarantee.Epsilon - result.Alone
-	}
-	result.spent(a, o.Ledger, s.Options.Budget.Delta, result.Records)
-	err = a.emitBrief(result, result.text(), result.brief(a, s.Plan.Plan.Guarantee))
-	if page != nil {
-		err = errors.Join(err, result.writePage(a, page, run.Model, o.Ledger, s.Plan.Plan.Guarantee))
-	}
-	a.at("reported")
-	return errors.Join(away, err)
+	return all, all.Shape(), nil
 }
 
 // trained is the training of a winner.

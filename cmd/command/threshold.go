@@ -71,7 +71,7 @@ func (c *thresholdCmd) Run(a *app) error {
 	}
 	e := evaluateCmd{Model: c.Model, Data: c.Data, PublicData: c.PublicData, Holdout: c.Holdout, SplitSeed: c.SplitSeed, N: c.N, Out: c.Out, Confidence: c.Confidence, labelsFlag: c.labelsFlag, runFlags: c.runFlags, aim: &aim}
 	e.privateFlags = privateFlags{Epsilon: c.Epsilon, Delta: c.Delta, Thresholds: c.Thresholds}
-	return e.private(a, m, nil, c.PublicData, nil)
+	return e.private(a, m, nil, c.PublicData)
 }
 
 // fromFigures chooses among released figures.

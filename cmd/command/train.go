@@ -97,119 +97,116 @@ func (c *trainCmd) Run(a *app) error {
 	} else if named {
 		return c.resumeHeld(a, name)
 	}
-	if err := checkOut(name, c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger)...); err != nil {
-		return err
+	if (c.Report != "" || c.Track != "") && c.ExactFigures {
+		return errNoExact
 	}
-	page, err := c.output(c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger, name)...)
-	if err == nil && (page != nil || c.Track != "") && c.ExactFigures {
-		err = errNoExact
+	r := &trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
+	var (
+		ready      preparedRun
+		evaluation *lib.FigurePlan // of held-out records
+		run        *lib.Trained
+	)
+	k := charging{
+		runFlags: c.runFlags, as: target{name: name}, inputs: c.Data.and(c.Schema, c.Labels), every: c.Checkpoint, doing: "training",
+		page: c.pageFlag, track: c.trackFlag, confirm: c.confirmFlag, outcome: &r.runOutcome,
 	}
-	if err != nil {
-		return err
+	if c.HoldoutEpsilon != nil {
+		k.after = func() error { return c.resumeHeld(a, r.Model) }
 	}
-	if err := c.checkTrack(); err != nil {
-		return err
-	}
-	result := trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
-	if done, err := c.republish(a, target{name: name}, &result.runOutcome); done || err != nil {
-		if done && c.HoldoutEpsilon != nil {
-			err = errors.Join(err, c.resumeHeld(a, result.Model))
+	k.plan = func() (p planned, err error) {
+		if c.PaperUnsound {
+			if err := c.checkUnsound(c.Mode, c.PublicData); err != nil {
+				return p, err
+			}
 		}
-		return errors.Join(err, a.savedPage(page, &result.runOutcome), c.saved(a, &result.runOutcome))
-	}
-	if c.PaperUnsound {
-		if err := c.checkUnsound(c.Mode, c.PublicData); err != nil {
-			return err
+		if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
+			return p, err
 		}
+		ready, err = c.prepare(a)
+		p.close = ready.close
+		if err == nil {
+			err = a.needsMemory(ready.plan.Coordinates())
+		}
+		if err == nil {
+			evaluation, err = c.heldPlan(r, ready)
+		}
+		if err != nil {
+			return p, err
+		}
+		plan, problem := ready.plan, ready.plan.Spec.Kernel.Problem()
+		schema := ready.train.Schema()
+		r.Basis, r.persons, r.schema = ready.basis, schema.ByPerson(), schema
+		r.Records, r.runOutcome = problem.N, runOutcome{Data: ready.source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
+		p.plan, p.delta, p.n = plan.Plan, plan.Spec.Budget.Delta, r.Records
+		if !r.Public && c.Resume == "" {
+			err = c.checkAlone()
+		}
+		c.noteDevice(a, &problem)
+		if p.delta*float64(problem.N) > 1 && !r.Public {
+			p.ask = append(p.ask, fmt.Sprintf("delta is %g, above 1/n: a mechanism that publishes a whole record now and then has such a delta, and it is charged", p.delta))
+		}
+		if s := plan.Seconds(); s > longSeconds {
+			p.ask = append(p.ask, fmt.Sprintf("training takes %s of one core", algorithms.Duration(s)))
+		}
+		return p, err
 	}
-	if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
-		return err
+	k.begin = func(o lib.Run) error { return checkBoth(o, ready.plan.Plan, evaluation, r.DataID) }
+	k.run = func(o lib.Run) (bool, error) {
+		if a.team != nil {
+			o.Team = a.team.lead
+		}
+		var missing, away error // of the private figures, of the run
+		if evaluation != nil {
+			o.Released = func(m *model) { missing = c.releaseHeld(a, r, m, name, ready.held) }
+		}
+		run, away = lib.Train(a.ctx, ready.share, ready.plan, o)
+		done, away := settled(r.ran(a, run, away))
+		if !done {
+			return false, away
+		}
+		if run.Restored > 0 {
+			a.note("dyad: run %s continued after step %d of %d, that of its last checkpoint", run.Run, run.Restored, ready.plan.Schedule.Steps)
+		}
+		r.Report, r.Weights = run.Report, weightIntervals(run.Model)
+		if missing != nil && r.HeldPrivate == nil {
+			missing = c.withoutHeld(a, r, missing)
+		} else if ready.held != nil && evaluation == nil {
+			missing = c.evaluateHeld(a, r, run, ready.held, ready.train)
+		}
+		return true, errors.Join(away, missing)
 	}
-	ready, err := c.prepare(a)
-	defer ready.close()
-	if err != nil {
-		return err
+	k.tell = func() error {
+		return a.emitBrief(r, r.text(!c.Data.given()), r.brief(a, !c.Data.given(), ready.plan.Guarantee))
 	}
-	plan, held, schema := ready.plan, ready.held, ready.train.Schema()
-	result.Basis = ready.basis
-	result.persons, result.schema = schema.ByPerson(), schema
-	problem := plan.Spec.Kernel.Problem()
-	if plan.Network != nil && c.HoldoutEpsilon != nil {
-		return badInput("--holdout-epsilon is for linear models; evaluate the saved network on the held-out records: dyad evaluate MODEL --data FILE --holdout F --epsilon E")
+	k.draw = func(out *files.Output, l *lib.Ledger) error {
+		return c.writePage(a, out, r, run.Model, ready.held, l, ready.plan.Guarantee)
+	}
+	k.tracked = func() (string, trackedRun) {
+		t := trackedRun{model: run.Model, figures: r.HeldPrivate}
+		if r.Public {
+			t.open = r.Held
+		}
+		return r.Model, t
+	}
+	return k.perform(a)
+}
+
+// heldPlan plans the private figures of held-out records, nil if there are none, and adds them to the training.
+func (c *trainCmd) heldPlan(r *trainResult, ready preparedRun) (*lib.FigurePlan, error) {
+	if ready.plan.Network != nil && c.HoldoutEpsilon != nil {
+		return nil, badInput("--holdout-epsilon is for linear models; evaluate the saved network on the held-out records: dyad evaluate MODEL --data FILE --holdout F --epsilon E")
 	}
 	// Releases and cost of an evaluation do not depend on the model: any stands for it.
 	var out lib.Shape
-	if held != nil {
-		out, result.Heldout = held.Shape(), held.Records.Units()
+	if ready.held != nil {
+		out, r.Heldout = ready.held.Shape(), ready.held.Records.Units()
 	}
-	evaluation, err := c.planned(&model{Task: c.Task, Weights: make([]float64, plan.Coordinates())}, out, c.PublicData || schema.Public, c.Delta)
-	if err != nil {
-		return err
+	m := &model{Task: c.Task, Weights: make([]float64, ready.plan.Coordinates())}
+	p, err := c.planned(m, out, c.PublicData || ready.train.Schema().Public, c.Delta)
+	if err == nil {
+		r.InAll, err = inAll(ready.plan.Plan, p)
 	}
-	if result.InAll, err = inAll(plan.Plan, evaluation); err != nil {
-		return err
-	}
-	if err := a.needsMemory(plan.Coordinates()); err != nil {
-		return err
-	}
-	result.Records, result.runOutcome = problem.N, runOutcome{Data: ready.source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
-	if !result.Public && c.Resume == "" {
-		if err := c.checkAlone(); err != nil {
-			return err
-		}
-	}
-	options, err := c.execution(a, &result.runOutcome, target{name: name}, c.Checkpoint)
-	if err != nil {
-		return err
-	}
-	if err := checkBoth(options, plan.Plan, evaluation, result.DataID); err != nil {
-		return err
-	}
-	c.noteDevice(a, &problem)
-	a.noteWarnings(plan.Plan, result.Public)
-	if d := plan.Spec.Budget.Delta; d*float64(problem.N) > 1 && !result.Public && c.Resume == "" {
-		if err := c.confirm(a, fmt.Sprintf("delta is %g, above 1/n: a mechanism that publishes a whole record now and then has such a delta, and it is charged", d)); err != nil {
-			return err
-		}
-	}
-	if s := plan.Seconds(); s > longSeconds && c.Resume == "" {
-		if err := c.confirm(a, fmt.Sprintf("training takes %s of one core", algorithms.Duration(s))); err != nil {
-			return err
-		}
-	}
-	if a.team != nil {
-		options.Team = a.team.lead
-	}
-	var missing error // of the private figures
-	if evaluation != nil {
-		options.Released = func(m *model) { missing = c.releaseHeld(a, &result, m, name, held) }
-	}
-	run, away := lib.Train(a.ctx, ready.share, plan, options)
-	if away = result.ran(a, run, away); away != nil && !isElsewhere(away) {
-		return away
-	}
-	if run.Restored > 0 {
-		a.note("dyad: run %s continued after step %d of %d, that of its last checkpoint", run.Run, run.Restored, plan.Schedule.Steps)
-	}
-	result.Report, result.Weights = run.Report, weightIntervals(run.Model)
-	if missing != nil && result.HeldPrivate == nil {
-		missing = c.withoutHeld(a, &result, missing)
-	} else if held != nil && evaluation == nil {
-		missing = c.evaluateHeld(a, &result, run, held, ready.train)
-	}
-	away = errors.Join(away, missing)
-	result.spent(a, options.Ledger, plan.Spec.Budget.Delta, result.Records)
-	err = a.emitBrief(result, result.text(!c.Data.given()), result.brief(a, !c.Data.given(), plan.Guarantee))
-	if page != nil {
-		err = errors.Join(err, c.writePage(a, page, &result, run.Model, held, options.Ledger, plan.Guarantee))
-	}
-	tracked := trackedRun{model: run.Model, figures: result.HeldPrivate}
-	if result.Public {
-		tracked.open = result.Held
-	}
-	err = errors.Join(err, c.write(a, result.Model, tracked))
-	a.at("reported")
-	return errors.Join(away, err)
+	return p, err
 }
 
 // errNoExact refuses a page, or a run folder, of exact private figures.
@@ -274,8 +271,12 @@ func (a *app) charged(err error) error {
 const longSeconds = 600
 
 // noteWarnings tells, before anything is charged, what to know of a plan.
-func (a *app) noteWarnings(p *algorithms.Plan, public bool) {
-	if a.told = p.Warnings(); !public {
+func (a *app) noteWarnings(p *algorithms.Plan, public bool, more ...string) {
+	a.told = more
+	if p != nil {
+		a.told = append(a.told, p.Warnings()...)
+	}
+	if p != nil && !public {
 		a.told = append(a.told, p.Guarantee.Warnings...)
 	}
 	for _, text := range a.told {

@@ -1,0 +1,118 @@
+package command
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// guards are the tests that attack a kind of run, each with its folder unless it is this one; "missing: " and a reason where there is none.
+type guards struct {
+	crash   string // it is killed, resumed, and its files are counted
+	silence string // nothing but its release tells of the records
+	verify  string // its file is verified with its ledger, or not covered
+	audit   string // its guarantee is attacked on neighbours
+}
+
+// guarded are the kinds of run, by command. A new kind gets its row here, and with it its tests.
+var guarded = map[string]guards{
+	"dyad train":          {"TestCheckpointCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms:TestBruteForceNeighboursStayWithinCertificates"},
+	"dyad online":         {"TestOnlineCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "missing: verify reads its model, and no test compares its charge there", "TestAuditOfStreamsAndMetrics"},
+	"dyad search":         {"TestKilledSearchesAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/search:TestSearchOfNeighbours"},
+	"dyad pairs train":    {"TestPairsCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/pairs:TestAuditOfEveryVariant"},
+	"dyad cluster":        {"TestKilledClusteringsAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/cluster:TestClusterSumsOfNeighbours"},
+	"dyad local simulate": {"TestLocalSimulateCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/local/localaudit:TestAttackWithoutPowerSaysSo"},
+	"dyad evaluate":       {"TestKilledEvaluationsAreResumed", "TestHeldOutAndNeighbourFiguresTellNothingElse", "missing: its file has no plan yet", "../../algorithms/evaluate:TestEvaluationOfNeighbours"},
+	"dyad threshold":      {"TestKilledEvaluationsAreResumed", "TestThresholdIsAFunctionOfTheRelease", "missing: its file is that of dyad evaluate", "../../algorithms/evaluate:TestEvaluationOfNeighbours"},
+	"dyad curve":          {"missing: no test kills a private curve", "missing: no test compares private curves of two files", "missing: its file has no plan", "../../internal/experiment:TestPrivateCurveOfNeighbours"},
+}
+
+// mostMissing may only get smaller.
+const mostMissing = 6
+
+// TestEveryKindIsGuarded: whatever takes --resume charges, and has a row. Every test that a row names is there, in the tables of sizes and
+// among the commands of the search for silence, too.
+func TestEveryKindIsGuarded(t *testing.T) {
+	parser, err := newParser(&cli{}, io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]bool{}
+	for _, leaf := range parser.Model.Leaves(false) {
+		for _, level := range leaf.AllFlags(false) {
+			for _, f := range level {
+				if f.Name == "resume" {
+					kinds[commandLine(leaf)] = true
+				}
+			}
+		}
+	}
+	silent := map[string]bool{}
+	for _, args := range silentRuns() {
+		silent["dyad "+args[0]], silent["dyad "+args[0]+" "+args[1]] = true, true
+	}
+	missing := 0
+	for kind := range kinds {
+		row, ok := guarded[kind]
+		if !ok {
+			t.Errorf("%s charges and has no row: name the tests that kill it, compare its output, verify its file and attack its guarantee", kind)
+		}
+		if everySize[kind] == "" {
+			t.Errorf("%s charges and is not in the table of sizes", kind)
+		}
+		if row.silence == "TestNothingButTheReleaseTellsOfTheRecords" && !silent[kind] {
+			t.Errorf("%s is not among the commands of the search for silence", kind)
+		}
+		if row.verify == "TestGenuineFilesAreNeverRefused" && !slices.ContainsFunc(writes[strings.TrimPrefix(kind, "dyad ")], func(w written) bool { return w.charge && !w.none }) {
+			t.Errorf("%s has no file that was charged in the table of files", kind)
+		}
+		for _, name := range []string{row.crash, row.silence, row.verify, row.audit} {
+			if strings.HasPrefix(name, "missing: ") {
+				missing++
+			} else if ok && !hasTest(t, name) {
+				t.Errorf("%s: there is no test %s", kind, name)
+			}
+		}
+	}
+	for kind := range guarded {
+		if !kinds[kind] {
+			t.Errorf("a row is of %s, which charges nothing", kind)
+		}
+	}
+	if missing > mostMissing {
+		t.Errorf("%d tests are missing, and the most is %d", missing, mostMissing)
+	}
+	if hasTest(t, "TestThatIsNotThere") || hasTest(t, "../../algorithms/search:TestVerify") {
+		t.Error("a test that is not there is found")
+	}
+}
+
+// hasTest reports whether a folder, "." without one, has a test.
+func hasTest(t *testing.T, name string) bool {
+	t.Helper()
+	folder, test, ok := strings.Cut(name, ":")
+	if !ok {
+		folder, test = ".", name
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok && d.Recv == nil && d.Name.Name == test {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,129 @@
+package command
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	lib "dyad"
+	"dyad/algorithms"
+)
+
+// With is what a program of one's own adds to the commands train and plan. The zero value adds nothing.
+type With struct {
+	// Algorithms are named by --algorithm, as those of "dyad algorithms" are. Every exported field of the struct that is a number,
+	// a string or a bool is an option: Length is the flag --length and the key length of --config. A field such as Steps, whose name is
+	// an option of the catalogue, is set by the flag that is there.
+	Algorithms []algorithms.Algorithm
+	// Losses are named by --loss. A Loss needs a name and a formula in u.
+	Losses []lib.Loss
+}
+
+// ownFlags are With, in the command line of a command.
+type ownFlags struct {
+	Options kong.Plugins `embed:""` // a struct with a field for each option of the algorithms
+
+	with With
+}
+
+var wordStart = regexp.MustCompile(`(.)([A-Z][a-z])|([a-z0-9])([A-Z])`)
+
+// ownFlag is the name of the flag of a field.
+func ownFlag(field string) string {
+	return strings.ToLower(wordStart.ReplaceAllString(field, "$1$3-$2$4"))
+}
+
+// flags are the options of the algorithms that known does not have.
+func (w With) flags(known []algorithms.Option) (f ownFlags, err error) {
+	f.with = w
+	taken := map[string]reflect.Type{}
+	for _, o := range known {
+		taken[o.Field] = nil
+	}
+	var fields []reflect.StructField
+	for _, a := range w.Algorithms {
+		t := reflect.TypeOf(a)
+		if t.Kind() != reflect.Struct {
+			return f, fmt.Errorf("dyad: an algorithm of With is a struct, and %s is a %v", a.Info().Name, t)
+		}
+		for i := range t.NumField() {
+			field := t.Field(i)
+			switch field.Type.Kind() {
+			case reflect.Bool, reflect.Int, reflect.Float64, reflect.String:
+			default:
+				continue
+			}
+			have, twice := taken[field.Name]
+			switch {
+			case !field.IsExported() || twice && have == nil:
+				continue
+			case twice && have != field.Type:
+				return f, fmt.Errorf("dyad: option %s of %s is a %v, and that of another algorithm a %v", field.Name, a.Info().Name, field.Type, have)
+			case twice:
+				continue
+			}
+			taken[field.Name] = field.Type
+			help := fmt.Sprintf(`name:%q help:"Option of %s."`, ownFlag(field.Name), a.Info().Name)
+			fields = append(fields, reflect.StructField{Name: field.Name, Type: field.Type, Tag: reflect.StructTag(help)})
+		}
+	}
+	if len(fields) > 0 {
+		f.Options = kong.Plugins{reflect.New(reflect.StructOf(fields)).Interface()}
+	}
+	return f, nil
+}
+
+// ownOptions are those that flags set.
+func (f ownFlags) ownOptions() (set []algorithms.Option) {
+	for _, one := range f.Options {
+		v := reflect.ValueOf(one).Elem()
+		for i := range v.NumField() {
+			if name := v.Type().Field(i).Name; !v.Field(i).IsZero() {
+				set = append(set, algorithms.Option{Name: "--" + ownFlag(name), Field: name, Value: v.Field(i).Interface()})
+			}
+		}
+	}
+	return set
+}
+
+// algorithm is one of With, or of the catalogue.
+func (f ownFlags) algorithm(name string) (algorithms.Algorithm, error) {
+	for _, a := range f.with.Algorithms {
+		if a.Info().Name == name {
+			return a, nil
+		}
+	}
+	a, err := algorithms.ByName(name)
+	return a, asInput(err)
+}
+
+// ownLoss is one of With, or what the flags describe.
+func (f ownFlags) ownLoss(flags lossFlags) (lib.Loss, error) {
+	for _, l := range f.with.Losses {
+		if l.Name != flags.Loss {
+			continue
+		}
+		made, err := lossFlags{l.Formula, flags.LossParam, flags.LossClip}.definition()
+		if made.Params == nil {
+			made.Params = l.Params
+		}
+		made.Name = l.Name
+		return made, err
+	}
+	return flags.definition()
+}
+
+// add adds With to a command line.
+func (c *cli) add(w With) error {
+	known := planFlags{}.options()
+	for _, to := range []*planFlags{&c.Train.planFlags, &c.Plan.planFlags} {
+		var err error
+		if to.ownFlags, err = w.flags(known); err != nil {
+			return err
+		}
+	}
+	return nil
+}
