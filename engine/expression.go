@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"dyad/autodiff"
+	"dyad/internal/memo"
 	"dyad/kernels"
 )
 
@@ -52,17 +53,27 @@ type ExpressionOptions struct {
 //
 // It fails with a *autodiff.ParseError if text is not a formula.
 func NewExpression(name, text string, o ExpressionOptions) (*Expression, error) {
-	phi, err := autodiff.Parse(text, o.Params)
-	if err != nil {
-		return nil, err
-	}
-	e, err := NewFunctionExpression(name, autodiff.NewFunction(phi), o.Clip)
-	if err != nil {
-		return nil, err
-	}
-	e.text, e.params = text, maps.Clone(o.Params)
-	return e, nil
+	return expressions.Get(formula{name, text, fmt.Sprint(o.Params), o.Clip}, func() (*Expression, error) {
+		phi, err := autodiff.Parse(text, o.Params)
+		if err != nil {
+			return nil, err
+		}
+		e, err := NewFunctionExpression(name, autodiff.NewFunction(phi), o.Clip)
+		if err != nil {
+			return nil, err
+		}
+		e.text, e.params = text, maps.Clone(o.Params)
+		return e, nil
+	})
 }
+
+// formula is what an Expression is made of. Two that are the same share what is proved.
+type formula struct {
+	name, text, params string
+	clip               float64
+}
+
+var expressions memo.Answers[formula, *Expression]
 
 // NewFunctionExpression is NewExpression for a phi that was built in Go or read from a
 // Gorgonia graph (autodiff/gorgonia).

@@ -36,7 +36,7 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 		return Gaussian{}, fmt.Errorf("privacy: calibrating noise: %d releases, must be at least 1", releases)
 	}
 	if _, sampled := c.sampled(); sampled {
-		return calibrateBatch(c, b, releases)
+		return batchNoises.Get(batchQuestion{c, b, releases}, func() (Gaussian, error) { return calibrateBatch(c, b, releases) })
 	}
 	sigma := c.Sensitivity() * math.Sqrt(float64(releases)) / account.GDPMu(b.Epsilon, b.Delta)
 	// GDPMu is rounded down, the accountant up: a few units in the last place

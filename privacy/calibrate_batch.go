@@ -52,20 +52,7 @@ const batchPrecision = 2e-4
 // bracket around what a central limit theorem suggests, narrowed by false position on
 // log delta. It returns only noise for which Total grants the budget, so neither the
 // search nor a flaw of the accountant's monotonicity can make it unsound.
-//
-// A search and a command that plans, trains and reports ask for the same noise again and again.
 func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
-	return batchNoise(batchQuestion{c, b, releases})
-}
-
-type batchQuestion struct {
-	c        Certificate
-	b        Budget
-	releases int
-}
-
-var batchNoise = memo.Of(64, func(q batchQuestion) (Gaussian, error) {
-	c, b, releases := q.c, q.b, q.releases
 	var failed error
 	// over is log(delta/b.Delta) at log sigma; noise is enough where it is <= 0.
 	over := func(logSigma float64) float64 {
@@ -120,4 +107,13 @@ var batchNoise = memo.Of(64, func(q batchQuestion) (Gaussian, error) {
 		sigma *= 1 + step
 	}
 	return Gaussian{}, fmt.Errorf("privacy: calibrating noise on batches: epsilon %v with delta %v is beyond the precision of the accountant", b.Epsilon, b.Delta)
-})
+}
+
+type batchQuestion struct {
+	c        Certificate
+	b        Budget
+	releases int
+}
+
+// batchNoises are answers of calibrateBatch: a search, or a command that plans, trains and reports, asks for the same again.
+var batchNoises memo.Answers[batchQuestion, Gaussian]

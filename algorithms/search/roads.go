@@ -194,12 +194,18 @@ type stoppingQuestion struct {
 	runs int
 }
 
+// stoppingMus are answers of stoppingMu.
+var stoppingMus memo.Answers[stoppingQuestion, float64]
+
 // stoppingMu is the largest mu of a run with which random stopping meets a budget, 0 if none does.
-var stoppingMu = memo.Of(64, func(q stoppingQuestion) (float64, error) {
-	return largest(account.GDPMu(q.b.Epsilon, q.b.Delta), func(mu float64) bool {
-		return within(q.b, []account.Event{account.RandomStoppingEvent{Mu: mu, Runs: q.runs}})
-	}), nil
-})
+func stoppingMu(b privacy.Budget, runs int) float64 {
+	whole, _ := stoppingMus.Get(stoppingQuestion{b, runs}, func() (float64, error) { // it never fails
+		return largest(account.GDPMu(b.Epsilon, b.Delta), func(mu float64) bool {
+			return within(b, []account.Event{account.RandomStoppingEvent{Mu: mu, Runs: runs}})
+		}), nil
+	})
+	return whole
+}
 
 // planStopping plans runs of random settings: the best of a secret number of runs is released.
 func (p *Plan) planStopping() error {
@@ -207,7 +213,7 @@ func (p *Plan) planStopping() error {
 	if p.Options.Runs == 0 {
 		p.Options.Runs = min(max(runsPerSetting*len(p.Options.Settings), fewestRuns), mostRuns)
 	}
-	whole, _ := stoppingMu(stoppingQuestion{b, p.Options.Runs}) // it never fails
+	whole := stoppingMu(b, p.Options.Runs)
 	if whole == 0 {
 		return fmt.Errorf("%w: search: no noise makes random stopping (%g, %g)-DP", algorithms.ErrAssumption, b.Epsilon, b.Delta)
 	}

@@ -124,7 +124,7 @@ func TestInterruptStopsEveryCommand(t *testing.T) {
 			pid := child.Process.Pid
 			began := time.Now()
 			if e := wait(func() bool {
-				return cpuOf(t, pid) > 150*time.Millisecond || name == "local server" && time.Since(began) > time.Second
+				return cpuOf(t, pid) > 100*time.Millisecond || name == "local server" && time.Since(began) > time.Second
 			}); e != nil {
 				t.Fatalf("it ended too soon to be interrupted: exit %d: %s%s", e.Code, e.Stdout, e.Stderr)
 			}

@@ -27,11 +27,12 @@ var callRuns = []string{"train", "checkpoints", "local simulate"}
 
 // TestFailingCallsMatrix: whatever system calls fail from whichever stage on, a run is charged at most once, and if
 // it was released its model is there, by its name or kept for --resume. The outcome is read from the ledger, and the exit code must agree with it.
+// Ordinarily each stage of each kind of run has one of the faults, and each fault has its turn.
 func TestFailingCallsMatrix(t *testing.T) {
-	for _, run := range callRuns {
+	for r, run := range callRuns {
 		for i, fault := range callFaults {
 			for j, at := range callStages {
-				if !sizes.Full() && (i+j)%5 > 0 || testing.Short() && run != "train" {
+				if !sizes.Full() && i != (j+3*r)%len(callFaults) || testing.Short() && run != "train" {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s, %s %s at %s", run, fault.calls, fault.errno, at), func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -207,6 +208,7 @@ func (f *fixture) start(t *testing.T, s crash.Spec) *crash.Child {
 type ended = crash.Ended
 
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // most of what is collected here is small
 	program := func(ctx context.Context, args []string, stage func(string)) int {
 		return runHooked(ctx, args, os.Stdin, os.Stdout, os.Stderr, hooks{stage: stage, lockWait: 300 * time.Millisecond})
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // realData is where the real files are, if they are at hand.
@@ -47,7 +49,7 @@ func TestInspectRealData(t *testing.T) {
 		{"mnist38", "mnist38/mnist38-train-images-idx3-ubyte.gz", 11982, 5851, 784},
 		{"mnist38", "mnist38/mnist38-t10k-images-idx3-ubyte.gz", 1984, 974, 784},
 	} {
-		if testing.Short() && c.rows > 2000 {
+		if testing.Short() && c.rows > 2000 || !sizes.Full() && c.rows > 20000 { // TestDocsRunOnRealData reads a part of them
 			continue
 		}
 		code, out, errs := dyad(t, t.TempDir(), "data", "inspect", filepath.Join(data, c.file), "--schema", filepath.Join(schemas, c.schema+".yaml"), "--json")

@@ -55,10 +55,24 @@ func examplesFolder(t *testing.T) (dir string) {
 	return dir
 }
 
-var manyRuns = regexp.MustCompile(`--runs [1-9]\d{2,}`)
+var (
+	manyRuns = regexp.MustCompile(`--runs [1-9]\d{2,}`)
+	longTime = regexp.MustCompile(`--time \d+s`)
+)
+
+// ordinarily is a documented command with fewer runs, or less time, of an audit but at full power, and with smaller measurements, which take minutes.
+func ordinarily(command string) string {
+	if strings.HasPrefix(command, "bench") {
+		return command + " --records 64 --runs 1"
+	}
+	if sizes.Full() {
+		return command
+	}
+	return manyRuns.ReplaceAllString(longTime.ReplaceAllString(command, "--time 200ms"), "--runs 100")
+}
 
 // helpExamples are the examples of the help texts of all commands, those of train first: others use the model and the
-// ledger. Ordinarily audits have fewer runs.
+// ledger.
 func helpExamples(t *testing.T) (examples [][]string) {
 	t.Helper()
 	paths, err := commandPaths()
@@ -75,13 +89,7 @@ func helpExamples(t *testing.T) (examples [][]string) {
 		for _, line := range strings.Split(help, "\n") {
 			if example, ok := strings.CutPrefix(strings.TrimSpace(line), "dyad "); ok {
 				example, _, _ = strings.Cut(example, " > ")
-				if words[0] == "bench" {
-					example += " --records 64 --runs 1" // the sizes of the examples take minutes
-				}
-				if !sizes.Full() {
-					example = manyRuns.ReplaceAllString(strings.Replace(example, " --time 2s", " --time 200ms", 1), "--runs 100")
-				}
-				examples = append(examples, shellWords(example))
+				examples = append(examples, shellWords(ordinarily(example)))
 				count++
 			}
 		}

@@ -11,11 +11,23 @@ import (
 )
 
 // masks hide what is released (weights) and what is drawn or read from a clock.
-var masks = []struct{ pattern, by string }{
-	{`(?s)"(weights|average)": ?\[[^\]]*\]`, `"$1":RELEASED`},
-	{`[A-Z2-7]{26}`, "RUN"},
-	{`"created": "[^"]*"`, `"created": CLOCK`},
-	{`"checksum": "sha256:[0-9a-f]{64}"`, `"checksum": OF ALL THAT`},
+var masks = []mask{
+	{regexp.MustCompile(`(?s)"(weights|average)": ?\[[^\]]*\]`), `"$1":RELEASED`},
+	{regexp.MustCompile(`[A-Z2-7]{26}`), "RUN"},
+	{regexp.MustCompile(`"created": "[^"]*"`), `"created": CLOCK`},
+	{regexp.MustCompile(`"checksum": "sha256:[0-9a-f]{64}"`), `"checksum": OF ALL THAT`},
+}
+
+type mask struct {
+	pattern *regexp.Regexp
+	by      string
+}
+
+func masked(text string, by []mask) string {
+	for _, m := range by {
+		text = m.pattern.ReplaceAllString(text, m.by)
+	}
+	return text
 }
 
 // observed is all that a command prints and all files that it leaves and that are not
@@ -41,10 +53,7 @@ func observed(t *testing.T, dir string, args ...string) string {
 		}
 		all += "\n--- " + f.Name() + "\n" + string(text)
 	}
-	for _, m := range masks {
-		all = regexp.MustCompile(m.pattern).ReplaceAllString(all, m.by)
-	}
-	return strings.ReplaceAll(all, dir, "DIR")
+	return strings.ReplaceAll(masked(all, masks), dir, "DIR")
 }
 
 // neighbouringClinics are two folders whose files differ in one record, in every field.

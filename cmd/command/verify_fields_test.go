@@ -61,7 +61,7 @@ func TestVerifyRefusesEveryField(t *testing.T) {
 	}
 	dir := clinic(t, 200)
 	changed, used, said := 0, map[string]bool{}, map[string]bool{}
-	for _, name := range []string{"descent", "descent-pure", "descent-laplace", "descent-paper", "average-square", "gradient-hinge", "moments", "moments-pure", "moments-steps", "moments-descent", "moment-metric", "metric"} {
+	for _, name := range []string{"descent", "descent-pure", "descent-laplace", "descent-paper", "average-square", "gradient-hinge", "moments", "moments-pure", "moments-steps", "moments-descent", "moment-metric", "metric-wide"} {
 		var m any
 		if err := json.Unmarshal(verifiable(t, dir, name, verified[name]), &m); err != nil {
 			t.Fatal(err)

@@ -1,33 +1,41 @@
-// Package memo keeps answers of functions that compute long.
+// Package memo keeps answers that take long to compute.
 package memo
 
 import "sync"
 
-// Of is f, a function of its argument alone, which remembers at least the last most answers without an error: most of 1 or more.
-// It may be called by several goroutines; f then runs once for each that finds no answer.
-func Of[K comparable, V any](most int, f func(K) (V, error)) func(K) (V, error) {
-	var lock sync.Mutex
-	young, old := map[K]V{}, map[K]V{} // at most so many each
-	return func(key K) (V, error) {
-		lock.Lock()
-		v, known := young[key]
-		if !known {
-			v, known = old[key]
-		}
-		lock.Unlock()
-		if known {
-			return v, nil
-		}
-		v, err := f(key)
-		if err != nil {
-			return v, err
-		}
-		lock.Lock()
-		defer lock.Unlock()
-		if len(young) >= most {
-			young, old = map[K]V{}, young
-		}
-		young[key] = v
+// Answers keeps at least the last Most answers, 64 if that is 0. The zero value is ready. Several goroutines may use it.
+type Answers[K comparable, V any] struct {
+	Most int
+
+	lock       sync.Mutex
+	young, old map[K]V // at most so many each
+}
+
+// Get is the answer to key: the one that is kept, or what compute returns, which depends on key alone. An error is not kept.
+// Goroutines that ask at the same time may all compute.
+func (a *Answers[K, V]) Get(key K, compute func() (V, error)) (V, error) {
+	a.lock.Lock()
+	v, known := a.young[key]
+	if !known {
+		v, known = a.old[key]
+	}
+	a.lock.Unlock()
+	if known {
 		return v, nil
 	}
+	v, err := compute()
+	if err != nil {
+		return v, err
+	}
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	most := a.Most
+	if most == 0 {
+		most = 64
+	}
+	if a.young == nil || len(a.young) >= most {
+		a.young, a.old = map[K]V{}, a.young
+	}
+	a.young[key] = v
+	return v, nil
 }

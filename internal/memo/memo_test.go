@@ -8,14 +8,17 @@ import (
 )
 
 // An answer is computed once while it is among the last, and an error each time.
-func TestOf(t *testing.T) {
+func TestAnswers(t *testing.T) {
 	asked := map[int]int{}
-	square := memo.Of(3, func(n int) (int, error) {
-		if asked[n]++; n < 0 {
-			return 0, errors.New("negative")
-		}
-		return n * n, nil
-	})
+	kept := memo.Answers[int, int]{Most: 3}
+	square := func(n int) (int, error) {
+		return kept.Get(n, func() (int, error) {
+			if asked[n]++; n < 0 {
+				return 0, errors.New("negative")
+			}
+			return n * n, nil
+		})
+	}
 	for _, n := range []int{1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 6, 7, 1, -1, -1} {
 		if got, err := square(n); n > 0 && got != n*n || (err != nil) != (n < 0) {
 			t.Errorf("%d: %d, %v", n, got, err)

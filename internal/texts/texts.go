@@ -18,14 +18,20 @@ import (
 // the schema has rules of its own (dataset.Schema.Validate).
 const mostText = 1 << 16
 
-// phrase is one line without quotation marks, backslashes and markup. Individuals have an apostrophe.
-var phrase = regexp.MustCompile("^[^\"\\\\<>`\n\t]{0,1000}$")
+// shape is at most so many characters, all of a class. A count in the expression would be compiled at each start.
+type shape struct {
+	most int
+	of   *regexp.Regexp
+}
 
-var shapes = map[string]*regexp.Regexp{
-	"dyad_version": regexp.MustCompile(`^[0-9A-Za-z.+-]{0,64}$`),
-	"run":          regexp.MustCompile(`^[0-9A-Za-z-]{0,64}$`),
-	"task":         regexp.MustCompile(`^[a-z]{0,64}$`),
-	"algorithm":    regexp.MustCompile(`^[0-9a-z-]{0,64}$`),
+// phrase is one line without quotation marks, backslashes and markup. Individuals have an apostrophe.
+var phrase = shape{1000, regexp.MustCompile("^[^\"\\\\<>`\n\t]*$")}
+
+var shapes = map[string]shape{
+	"dyad_version": {64, regexp.MustCompile(`^[0-9A-Za-z.+-]*$`)},
+	"run":          {64, regexp.MustCompile(`^[0-9A-Za-z-]*$`)},
+	"task":         {64, regexp.MustCompile(`^[a-z]*$`)},
+	"algorithm":    {64, regexp.MustCompile(`^[0-9a-z-]*$`)},
 	"unit":         phrase,
 	"relation":     phrase,
 	"released":     phrase,
@@ -82,7 +88,7 @@ func checkText(path, key, text string) error {
 	case strings.HasPrefix(path, "options."): // of the command, which nothing reads
 	case key == "data_id" && text != "" && !dataset.IsDataID(text):
 		return fmt.Errorf("%.80q is not 1 to 128 letters, digits, dots, hyphens or underscores", path)
-	case shape != nil && !shape.MatchString(text):
+	case shape.of != nil && (utf8.RuneCountInString(text) > shape.most || !shape.of.MatchString(text)):
 		return fmt.Errorf("%.80q has other characters than it may have, or too many", path)
 	}
 	return nil
