@@ -10,7 +10,8 @@ import (
 
 // Nanoseconds of one core: of a pair gradient of a pass over pairs, and per feature of it
 // (offpairc on 7,000 records of 12 features), of a number of a record that is read and clipped, of a
-// product of second moments (bench/results/moments-epyc.csv), and per d^3 of their eigenvectors.
+// product of second moments (bench/results/moments-epyc.csv), per d^3 of their eigenvectors, and per d^2 of those of wide matrices, with the
+// noise (bench/results/wide-moments.csv).
 const (
 	nsPassPair    = 12
 	nsPassFeature = 1
@@ -18,6 +19,8 @@ const (
 	nsClip        = 1.6
 	nsMoment      = 0.05
 	nsEigen       = 25
+	nsWide        = 350
+	nsWideMoment  = 2  // of a product of two stored features
 	nsUnknownPair = 10 // of a kernel that does not tell
 )
 
@@ -47,6 +50,8 @@ func (p *Plan) Needs() (z Needs) {
 	z = Needs{Records: n * (8 + number*float64(width)), Vectors: engine.Bytes(p.Spec.Kernel), Seconds: p.Seconds()}
 	if p.Moments != nil {
 		z.Passes = float64(max(1, p.Moments.Passes))
+		// The released matrix, one in units of R, sums of a chunk, and the noise.
+		z.Vectors += 4 * 8 * float64(p.Moments.Second.Len(problem.D))
 	}
 	switch steps := float64(p.Schedule.Steps); {
 	case p.GradientPairs == 0:
@@ -123,8 +128,16 @@ func (p *Plan) seconds() float64 {
 			record = nsClip * d
 		}
 		if m.Second == engine.FullSecond {
-			record += nsMoment * d * d
-			seconds += nsEigen * 1e-9 * d * d * d
+			if stored := float64(problem.NonZerosPerRow); stored > 0 && d >= leastTopVectors {
+				record += nsWideMoment * stored * stored / 2
+			} else {
+				record += nsMoment * d * d
+			}
+			if d >= leastTopVectors {
+				seconds += nsWide * 1e-9 * d * d
+			} else {
+				seconds += nsEigen * 1e-9 * d * d * d
+			}
 		}
 		seconds += record * 1e-9 * n
 	}

@@ -62,9 +62,9 @@ func (p *Plan) Coordinates() int {
 	return most
 }
 
-// maxFullMoments bounds d for full second moments: the eigenvectors of a larger matrix take
+// maxFullMoments bounds d for full second moments: the sums of a larger matrix take
 // minutes.
-const maxFullMoments = 4096
+const maxFullMoments = 8192
 
 // Plan computes shares, certificates and noise.
 func (a Moments) Plan(s Spec) (*Plan, error) {
