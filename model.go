@@ -214,6 +214,15 @@ func (m *Model) Curves() ([]curves.Curve, error) {
 	return curves.Of(m.Encoder, m.Weights, m.CurveNoise), nil
 }
 
+// Surfaces are what the interactions of the schema add to the curves of a linear score, nil without any. They, too, follow from the
+// model alone.
+func (m *Model) Surfaces() ([]curves.Surface, error) {
+	if _, err := m.Curves(); err != nil {
+		return nil, err
+	}
+	return curves.Surfaces(m.Encoder, m.Weights), nil
+}
+
 // Open reads a data file in the format of the training data, to be scored or mapped; labels
 // are not read and may be missing. The records keep the order of the file.
 func (m *Model) Open(path string) (*Data, error) {

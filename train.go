@@ -51,7 +51,7 @@ func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
 		}
 	}
 	algorithm := t.algorithm
-	if moments, ok := algorithm.(algorithms.Moments); ok && d.encoder.HasBasis() {
+	if moments, ok := algorithm.(algorithms.Moments); ok && d.encoder.IsCurved() {
 		moments.Blocks = d.encoder.Blocks()
 		algorithm = moments
 	}

@@ -10,7 +10,8 @@ import (
 
 // Nanoseconds of one core: of a pair gradient of a pass over pairs, and per feature of it
 // (offpairc on 7,000 records of 12 features), of a number of a record that is read and clipped, of a
-// product of second moments (bench/results/moments-epyc.csv), and per d^3 of their eigenvectors.
+// product of second moments (bench/results/moments-epyc.csv), per d^3 of their eigenvectors, and per d^2 of those of wide matrices, with the
+// noise (bench/results/wide-moments.csv).
 const (
 	nsPassPair    = 12
 	nsPassFeature = 1
@@ -18,6 +19,8 @@ const (
 	nsClip        = 1.6
 	nsMoment      = 0.05
 	nsEigen       = 25
+	nsWide        = 350
+	nsWideMoment  = 2  // of a product of two stored features
 	nsUnknownPair = 10 // of a kernel that does not tell
 )
 
@@ -27,6 +30,7 @@ type Work struct {
 	Sums      []Sums  // the same, pairs by which they are summed; nil: pair by pair
 	Passes    int     // over the records, besides those of gradients
 	Seconds   float64 // of one core, of these passes
+	Bytes     float64 // of memory, besides that of the kernel
 }
 
 // Sums are gradients that are summed over the same pairs.
@@ -73,7 +77,7 @@ func (p *Plan) Needs() (z Needs) {
 	if problem.NonZerosPerRow > 0 {
 		number, width = 12, problem.NonZerosPerRow // with its index
 	}
-	z = Needs{Records: n * (8 + number*float64(width)), Vectors: engine.Bytes(p.Spec.Kernel), Seconds: p.Seconds()}
+	z = Needs{Records: n * (8 + number*float64(width)), Vectors: engine.Bytes(p.Spec.Kernel) + p.Work.Bytes, Seconds: p.Seconds()}
 	z.Passes = float64(p.Work.Passes)
 	for _, s := range p.Work.Sums {
 		z.Passes += 2 * float64(s.Times) * s.records(problem) / n

@@ -32,11 +32,12 @@ func (m *MomentsPlan) weightErrors(f momentsFit, share, offset, scale float64) [
 	out := make([]float64, len(variance))
 	for k := range out {
 		of := 0.0
-		if f.vectors == nil {
+		if f.vectors == nil && f.frame == nil {
 			of = variance[k]
-		}
-		for i, u := range f.vectors {
-			of += u[k] * u[k] * variance[i]
+		} else {
+			for i, u := range f.row(k) {
+				of += u * u * variance[i]
+			}
 		}
 		if out[k] = scale * math.Sqrt(of); !(out[k] <= mostError) { // a run must not fail by what it drew
 			out[k] = mostError

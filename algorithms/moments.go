@@ -326,8 +326,11 @@ func (m *MomentsPlan) spectrum(ctx context.Context, second []float64, d int, n f
 	switch m.Second {
 	case engine.FullSecond:
 		return tasks.Await(ctx, func() spectrum {
+			if d >= leastTopVectors {
+				return wideSpectrum(second, d, m.SecondNoise/square, n)
+			}
 			values, vectors := engine.Symmetric{Dim: d}.Eigen(second)
-			return spectrum{vectors, momentsSpectrum(values, m.SecondNoise/square, n, 1)}
+			return spectrum{vectors: vectors, values: momentsSpectrum(values, m.SecondNoise/square, n, 1)}
 		})
 	case engine.DiagonalSecond:
 		for k, q := range second {

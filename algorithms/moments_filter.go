@@ -3,6 +3,8 @@ package algorithms
 import (
 	"math"
 	"slices"
+
+	"dyad/engine"
 )
 
 // What is computed from the releases of Moments, with the levels of their noise: it sees nothing
@@ -67,13 +69,17 @@ func momentsOffset(k, R, X, s1, sc, keep float64) float64 {
 
 // spectrum is an estimate Xi of the matrix of second moments without its noise.
 type spectrum struct {
-	vectors [][]float64 // of Xi, orthonormal; nil: the axes
-	values  []float64   // of Xi, >= 0
+	vectors [][]float64   // of Xi, orthonormal; nil: those of frame
+	frame   *engine.Frame // nil, too: the axes
+	values  []float64     // of Xi, >= 0
 }
 
 // along returns the coordinates of v along the vectors.
 func (s spectrum) along(v []float64) []float64 {
-	if s.vectors == nil {
+	switch {
+	case s.frame != nil:
+		return s.frame.Along(v)
+	case s.vectors == nil:
 		return slices.Clone(v)
 	}
 	a := make([]float64, len(v))
@@ -87,7 +93,10 @@ func (s spectrum) along(v []float64) []float64 {
 
 // sum returns the vector with the coordinates a along the vectors.
 func (s spectrum) sum(a []float64) []float64 {
-	if s.vectors == nil {
+	switch {
+	case s.frame != nil:
+		return s.frame.Sum(a)
+	case s.vectors == nil:
 		return slices.Clone(a)
 	}
 	w := make([]float64, len(a))
@@ -97,6 +106,20 @@ func (s spectrum) sum(a []float64) []float64 {
 		}
 	}
 	return w
+}
+
+// row returns the coordinates of axis k along the vectors; there is a frame or vectors.
+func (s spectrum) row(k int) []float64 {
+	if s.frame != nil {
+		axis := make([]float64, len(s.values))
+		axis[k] = 1
+		return s.frame.Along(axis)
+	}
+	row := make([]float64, len(s.vectors))
+	for i, u := range s.vectors {
+		row[i] = u[k]
+	}
+	return row
 }
 
 // momentsSpectrum returns the eigenvalues of Xi = E[M_0 | M] for those of the released M, in

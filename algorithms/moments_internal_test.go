@@ -26,7 +26,7 @@ func TestNondecreasing(t *testing.T) {
 // filtered is the model of noisy moments by the filter, and by a bare ridge.
 func filtered(m, v []float64, d int, s1, s2, n float64) (clean, bare []float64) {
 	values, vectors := engine.Symmetric{Dim: d}.Eigen(m)
-	s := spectrum{vectors, momentsSpectrum(values, s2, n, 1)}
+	s := spectrum{vectors: vectors, values: momentsSpectrum(values, s2, n, 1)}
 	along := s.along(v)
 	clean = s.sum(momentsSolution(along, s.values, momentsRidge(along, s.values, s1, n, s2*math.Sqrt(float64(d)))))
 	for i := range along {

@@ -57,23 +57,26 @@ func (e weightNoise) step(by, xi []float64, h, s float64) {
 // blocks are the covariances of the weights in blocks of neighbouring features, times scale^2: for each the rows of the lower
 // triangle, one after the other.
 func (e weightNoise) blocks(of spectrum, widths []int, scale float64) (out []float64) {
-	weight := func(i, k int) float64 {
-		if of.vectors == nil {
-			if i == k {
-				return 1
-			}
-			return 0
+	weights := func(k int) []float64 {
+		if of.vectors == nil && of.frame == nil {
+			row := make([]float64, len(e.variance))
+			row[k] = 1
+			return row
 		}
-		return of.vectors[i][k]
+		return of.row(k)
 	}
 	first := 0
 	for _, width := range widths {
-		for j := first; j < first+width; j++ {
-			for k := first; k <= j; k++ {
+		var rows [][]float64
+		for j := range width {
+			rows = append(rows, weights(first+j))
+		}
+		for j, a := range rows {
+			for k, b := range rows[:j+1] {
 				var sum, left, right float64
 				for i, v := range e.variance {
-					sum += v * weight(i, j) * weight(i, k)
-					left, right = left+e.along[i]*weight(i, j), right+e.along[i]*weight(i, k)
+					sum += v * a[i] * b[i]
+					left, right = left+e.along[i]*a[i], right+e.along[i]*b[i]
 				}
 				c := scale * scale * (sum + left*right)
 				if !(math.Abs(c) <= mostError) { // a run must not fail by what it drew

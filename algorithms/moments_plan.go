@@ -62,9 +62,9 @@ func (p *Plan) Coordinates() int {
 	return most
 }
 
-// maxFullMoments bounds d for full second moments: the eigenvectors of a larger matrix take
+// maxFullMoments bounds d for full second moments: the sums of a larger matrix take
 // minutes.
-const maxFullMoments = 4096
+const maxFullMoments = 8192
 
 // Plan computes shares, certificates and noise.
 func (a Moments) Plan(s Spec) (*Plan, error) {
@@ -125,13 +125,20 @@ func (m *MomentsPlan) record(r *planRecord) { r.ClipRadius = m.ClipRadius }
 func (m *MomentsPlan) work(s Spec) Work {
 	problem := s.Kernel.Problem()
 	n, d := float64(problem.N), float64(problem.D)
-	w, each := Work{Passes: m.Passes}, nsRead*d+float64(m.Passes-1)*nsClip*d
+	// The released matrix, one in units of R, sums of a chunk, and the noise.
+	w, each := Work{Passes: m.Passes, Bytes: 4 * 8 * float64(m.Second.Len(problem.D))}, nsRead*d+float64(m.Passes-1)*nsClip*d
 	if m.Passes == 1 {
 		each = nsClip * d
 	}
 	if m.Second == engine.FullSecond {
-		each += nsMoment * d * d
-		w.Seconds = nsEigen * 1e-9 * d * d * d
+		if stored := float64(problem.NonZerosPerRow); stored > 0 && d >= leastTopVectors {
+			each += nsWideMoment * stored * stored / 2
+		} else {
+			each += nsMoment * d * d
+		}
+		if w.Seconds = nsEigen * 1e-9 * d * d * d; d >= leastTopVectors {
+			w.Seconds = nsWide * 1e-9 * d * d
+		}
 	}
 	w.Seconds += each * 1e-9 * n
 	return w

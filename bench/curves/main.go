@@ -3,6 +3,7 @@
 //
 //	go -C bench run ./curves -shared ../../shared/data -data adult,bank -out results/curves.csv
 //	go -C bench run ./curves -summary results/curves-summary.csv -out results/curves.csv
+//	go -C bench run ./curves -interactions -summary results/curves-interactions-summary.csv -out results/curves-interactions.csv
 package main
 
 import (
@@ -39,19 +40,21 @@ var (
 func main() {
 	shared := flag.String("shared", "../../shared/data", "folder of the data sets")
 	names := flag.String("data", "adult,bank,wdbc,hepatitis,clinical,linear,bent", "data sets")
-	bases := flag.String("bases", "none,curve:2,cosine:6", "bases, none among them")
+	bases := flag.String("bases", "none,curve:2,cosine:6", "bases, with interactions as in none+day*month; none among them")
 	least, most := flag.Int("least", 0, "smallest n"), flag.Int("most", math.MaxInt, "largest n")
 	from, splits := flag.Int("from", 1, "first split"), flag.Int("splits", 20, "last split")
 	noises := flag.Int("noises", 3, "noises of a split")
 	t := flag.Float64("t", 0, "leave out bases with a smaller n mu/sqrt d, and their budgets if there is no other basis")
 	out := flag.String("out", "results/curves.csv", "file that raw rows are appended to")
 	summary := flag.String("summary", "", "write this summary of -out, and measure nothing")
+	pairs := flag.Bool("interactions", false, "a summary compares with the same basis without interactions, not with none")
+	only := flag.Float64("epsilon", 0, "measure this budget only")
 	flag.Parse()
 	var err error
 	if *summary != "" {
-		err = summarize(*out, *summary)
+		err = summarize(*out, *summary, *pairs)
 	} else {
-		s := study{shared: *shared, bases: strings.Split(*bases, ","), least: *least, most: *most, noises: *noises, t: *t}
+		s := study{shared: *shared, bases: strings.Split(*bases, ","), least: *least, most: *most, noises: *noises, t: *t, epsilon: *only}
 		err = s.run(strings.Split(*names, ","), *from, *splits, *out)
 	}
 	if err != nil {
@@ -67,6 +70,7 @@ type study struct {
 	least, most int
 	noises      int
 	t           float64
+	epsilon     float64 // 0: all budgets
 }
 
 // measures reports whether a basis has a large enough n mu/sqrt d, or, for none, whether one of the others has.
@@ -132,7 +136,7 @@ func (s study) cell(w *csv.Writer, name string, encoded []*engine.Records, n, sp
 			test = test.Subset(keep)
 		}
 		for _, epsilon := range epsilons {
-			if !s.measures(encoded, i, n, account.GDPMu(epsilon, delta)) {
+			if s.epsilon > 0 && epsilon != s.epsilon || !s.measures(encoded, i, n, account.GDPMu(epsilon, delta)) {
 				continue
 			}
 			for noise := range s.noises {

@@ -21,7 +21,7 @@ const mostLoss = 0.002
 func TestRuleLosesNothing(t *testing.T) {
 	for _, name := range []string{"curves", "curves-held-out"} {
 		summary := t.TempDir() + "/summary.csv"
-		if err := summarize("../results/"+name+".csv", summary); err != nil {
+		if err := summarize("../results/"+name+".csv", summary, false); err != nil {
 			t.Fatal(err)
 		}
 		again, err := os.ReadFile(summary)
@@ -69,7 +69,7 @@ func TestDocsOtherData(t *testing.T) {
 	}
 	for _, name := range []string{"curves-others", "curves-confirm"} {
 		summary := t.TempDir() + "/summary.csv"
-		if err := summarize("../results/"+name+".csv", summary); err != nil {
+		if err := summarize("../results/"+name+".csv", summary, false); err != nil {
 			t.Fatal(err)
 		}
 		again, err := os.ReadFile(summary)
@@ -160,8 +160,19 @@ func TestDocsCurves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	summary := t.TempDir() + "/summary.csv"
+	if err := summarize("../results/curves-interactions.csv", summary, true); err != nil {
+		t.Fatal(err)
+	}
+	again, err := os.ReadFile(summary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if committed, err := os.ReadFile("../results/curves-interactions-summary.csv"); err != nil || string(committed) != string(again) {
+		t.Errorf("results/curves-interactions-summary.csv is not the summary of its raw rows (-interactions -summary writes it): %v", err)
+	}
 	known := map[string]bool{}
-	for _, name := range []string{"curves", "curves-held-out", "curves-others", "curves-confirm"} {
+	for _, name := range []string{"curves", "curves-held-out", "curves-others", "curves-confirm", "curves-interactions"} {
 		f, err := os.ReadFile("../results/" + name + "-summary.csv")
 		if err != nil {
 			t.Fatal(err)

@@ -88,7 +88,8 @@ var sources = map[string]source{
 	}},
 }
 
-// load encodes a data set by each basis: the same records in the same order.
+// load encodes a data set by each basis, such as cosine:6, and interactions, such as cosine:6+day*month: the same records in the same
+// order.
 func load(shared, name string, bases []string) (all []*engine.Records, err error) {
 	of, ok := sources[name]
 	if !ok {
@@ -127,7 +128,11 @@ func load(shared, name string, bases []string) (all []*engine.Records, err error
 		}
 	}
 	for _, basis := range bases {
-		s.Basis = basis
+		parts := strings.Split(basis, "+")
+		s.Basis, s.Interactions = parts[0], nil
+		for _, pair := range parts[1:] {
+			s.Interactions = append(s.Interactions, strings.Split(pair, "*"))
+		}
 		d, err := dataset.Load(files[0], s, dataset.Options{Also: files[1:]})
 		if err != nil {
 			return nil, err

@@ -8,6 +8,9 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
+
+	"dyad/engine/dataset"
 )
 
 // cell is what is paired: one data set, size, budget and basis.
@@ -25,9 +28,9 @@ type measured struct {
 	auc map[[2]int]float64
 }
 
-// summarize writes for each cell the mean AUC, its gain over none, and the standard error of that: splits are the units, as their noises
+// summarize writes for each cell the mean AUC, its gain over none, or over the same basis without interactions, and the standard error of that: splits are the units, as their noises
 // share the records. t is n mu/sqrt d of the basis.
-func summarize(in, out string) error {
+func summarize(in, out string, interactions bool) error {
 	f, err := os.Open(in)
 	if err != nil {
 		return err
@@ -62,9 +65,13 @@ func summarize(in, out string) error {
 	})
 	rows := [][]string{{"data", "n", "epsilon", "basis", "d", "t", "splits", "runs", "auc", "gain", "standard_error"}}
 	for _, k := range order {
-		m, base := cells[k], cells[cell{k.data, k.n, k.epsilon, "none"}]
+		against := dataset.BasisNone
+		if interactions {
+			against, _, _ = strings.Cut(k.basis, "+")
+		}
+		m, base := cells[k], cells[cell{k.data, k.n, k.epsilon, against}]
 		if base == nil {
-			return fmt.Errorf("%s: %v has no runs without a basis", in, k)
+			return fmt.Errorf("%s: %v has no runs with basis %s", in, k, against)
 		}
 		gain, se, splits := paired(m.auc, base.auc)
 		mean := 0.0

@@ -20,7 +20,7 @@ const mostCurves = 12
 
 // curvesFlag asks for the curves of a model.
 type curvesFlag struct {
-	Curves string `writes:"curves" placeholder:"FILE" help:"Write what each column adds to a linear score: numbers as JSON, or a figure of the columns of numbers as SVG, PDF or PNG, by the ending. They follow from the model file alone."`
+	Curves string `writes:"curves" placeholder:"FILE" help:"Write what each column adds to a linear score: numbers as JSON, or a figure of the columns of numbers as SVG, PDF or PNG, by the ending. Interactions are in JSON only. They follow from the model file alone."`
 }
 
 // check refuses a file or a model without curves.
@@ -47,7 +47,11 @@ func (f curvesFlag) write(m *model, out *files.Output) error {
 		return err
 	}
 	if strings.HasSuffix(strings.ToLower(f.Curves), ".json") {
-		text, err := json.MarshalIndent(map[string]any{"confidence": curves.Confidence, "band": bandWords, "curves": all}, "", "  ")
+		values := map[string]any{"confidence": curves.Confidence, "band": bandWords, "curves": all}
+		if surfaces := curves.Surfaces(m.Encoder, m.Weights); surfaces != nil {
+			values["surfaces"] = surfaces
+		}
+		text, err := json.MarshalIndent(values, "", "  ")
 		if err != nil {
 			return err
 		}
@@ -94,7 +98,7 @@ func curveFigure(c curves.Curve) experiment.Figure {
 
 // curvesSection are the curves of a model whose schema has a basis.
 func curvesSection(m *model) (s page.Section, err error) {
-	if !m.Encoder.HasBasis() || m.Pairs != nil || m.Tuples != nil {
+	if !m.Encoder.IsCurved() || m.Pairs != nil || m.Tuples != nil {
 		return s, nil
 	}
 	all, err := m.Curves()
@@ -102,7 +106,7 @@ func curvesSection(m *model) (s page.Section, err error) {
 		return s, nil // of a metric or a network
 	}
 	s = page.Section{ID: "curves", Title: "Curves", Text: []string{
-		"A score is the sum of what the columns add; of a record longer than 1 it is divided by its norm. Each curve has the mean 0 over its range.",
+		"A score is the sum of what the columns and interactions add; of a record longer than 1 it is divided by its norm. Each curve has the mean 0 over its range.",
 	}}
 	if m.CurveNoise != nil {
 		s.Text = append(s.Text, "The bands are "+bandWords+". \""+curves.NoBend+"\": a straight line is within the band.")
@@ -125,5 +129,14 @@ func curvesSection(m *model) (s page.Section, err error) {
 		s.Text = append(s.Text, fmt.Sprintf("The first %d of %d are drawn; \"dyad report --curves FILE\" writes all.", mostCurves, len(all)))
 	}
 	s.Tables = append(s.Tables, t)
+	if pairs := curves.Surfaces(m.Encoder, m.Weights); pairs != nil {
+		t := page.Table{Caption: "Interactions: what a pair of columns adds to the curves of both", Head: []string{"columns", "from lowest to highest"}}
+		for _, p := range pairs {
+			values := slices.Concat(p.Z...)
+			t.Rows = append(t.Rows, []page.Cell{{Text: p.A.Name + " and " + p.B.Name, Head: true}, {Text: fmt.Sprintf("%.4g", slices.Max(values)-slices.Min(values))}})
+		}
+		s.Tables = append(s.Tables, t)
+		s.Text = append(s.Text, "Interactions are not drawn and have no bands; \"dyad report --curves FILE.json\" writes their values as tables.")
+	}
 	return s, nil
 }

@@ -18,7 +18,7 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, "curved.yaml", "basis: curve:3\n"+string(text))
+	write(t, dir, "curved.yaml", "basis: curve:3\ninteractions: [[age, sex], [smoker, bmi]]\n"+string(text))
 	for schema, out := range map[string]string{"curved.yaml": "model.json", "patients.yaml": "plain.json"} {
 		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", schema, "--epsilon", "4", "--seed", "4", "--ledger", "l.jsonl", "--out", out); code != exitOK {
 			t.Fatalf("exit %d: %s", code, errs)
@@ -43,8 +43,9 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 		}
 	}
 	var got struct {
-		Band   string
-		Curves []curves.Curve
+		Band     string
+		Curves   []curves.Curve
+		Surfaces []curves.Surface
 	}
 	if text, err = os.ReadFile(filepath.Join(dir, "c.json")); err != nil {
 		t.Fatal(err)
@@ -57,11 +58,15 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 			t.Errorf("%s: %v to %v around %v, want %v", c.Name, c.Low, c.High, c.Y, want[k].Y)
 		}
 	}
+	surfaces, err := m.Surfaces()
+	if err != nil || len(got.Surfaces) != 2 || !slices.Equal(got.Surfaces[1].Z[0], surfaces[1].Z[0]) || len(surfaces[1].Z) != len(got.Surfaces[1].A.Categories) {
+		t.Errorf("%v, want the surfaces %v: %v", got.Surfaces, surfaces, err)
+	}
 	page, err := os.ReadFile(filepath.Join(dir, "model.html"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, words := range []string{"not for the noise of the number of positives", "adds to the score", want[0].Bend} {
+	for _, words := range []string{"not for the noise of the number of positives", "adds to the score", want[0].Bend, "age and sex"} {
 		if !strings.Contains(string(page), words) {
 			t.Errorf("the page does not have %q", words)
 		}

@@ -52,6 +52,9 @@ func (c *dataCheckCmd) Run(a *app) error {
 	if auto {
 		line(&b, "basis", "auto: dyad train and dyad plan choose it; the features above are without one")
 	}
+	if pairs := e.Interactions(); len(pairs) > 0 {
+		line(&b, "pairs", "%d interactions make %d of the features", len(pairs), e.Dim()-pairs[0].Offset)
+	}
 	line(&b, "label", "%s", direction(s))
 	if from := s.FromDataColumns(); len(from) > 0 {
 		line(&b, "warning", "taken from the data are the ranges or categories of %s: give what is known without the data, with known_from where that is the same", strings.Join(from, ", "))

@@ -33,6 +33,7 @@ func (b Backend) PlanMoments(p engine.Problem) (engine.MomentsKernel, error) {
 		blocks := (p.N + k.block - 1) / k.block
 		k.chunk = int(math.Ceil(math.Sqrt(float64(blocks)))) * k.block
 	}
+	k.wide = k.isWide(leastWide)
 	return k, nil
 }
 
@@ -53,6 +54,7 @@ type momentsKernel struct {
 	stride  int         // of a row of a block
 	block   int         // rows
 	chunk   int         // records: rows, a multiple of block, or persons
+	wide    bool        // full second moments are summed over stored features
 }
 
 // Problem implements engine.Kernel.
@@ -106,6 +108,9 @@ func (k *momentsKernel) MomentsError(radius float64, second engine.SecondMoments
 	e.Sum = (gamma*n*radius + lost*d) * up
 	if second != engine.NoSecond {
 		e.Second = ((gamma+2*engine.SymmetricError)*n*radius*radius + lost*d*d) * up
+	}
+	if w := k.wideError(); k.sumsWide(radius, second) { // which of both it is, the other storage decides
+		e = engine.MomentsError{Positives: max(e.Positives, w.Positives), Sum: max(e.Sum, w.Sum), Second: max(e.Second, w.Second)}
 	}
 	return e
 }
@@ -181,6 +186,9 @@ func (e *momentsEvaluator) Moments(ctx context.Context, dst *engine.Moments, m e
 	}
 	if len(dst.Sum) != d || len(dst.Second) != m.Second.Len(d) {
 		return fmt.Errorf("cpu: Moments: lengths %d and %d of the sums, want %d and %d", len(dst.Sum), len(dst.Second), d, m.Second.Len(d))
+	}
+	if e.sumsWide(m.Radius, m.Second) && e.team == nil && e.x.start != nil && m.Class == 0 && m.Model == nil {
+		return e.sumWide(ctx, dst, m)
 	}
 	p := newMomentPass(e, m)
 	workers := min(e.workers, e.last-e.first)

@@ -25,9 +25,8 @@ const (
 	NotKnown = "not known"       // a basis without a band
 )
 
-// Curve is what a column adds to the score of a record of norm at most 1; the projection divides longer ones by their norm. A constant
-// added to a curve changes no order of records: over numbers, uniform in their (transformed) range, each has the mean 0.
-type Curve struct {
+// Axis are the values of a column.
+type Axis struct {
 	Name string `json:"name"`
 	// X are numbers in the units of the file (days from January 1, 1970 for dates), equally far apart where they are logarithms with
 	// LogX: then a straight line is one over log(1 + x). nil for categories.
@@ -35,8 +34,14 @@ type Curve struct {
 	LogX bool      `json:"log1p,omitempty"`
 	Date bool      `json:"date,omitempty"`
 	// Categories are the values of a column without numbers.
-	Categories []string  `json:"categories,omitempty"`
-	Y          []float64 `json:"y"`
+	Categories []string `json:"categories,omitempty"`
+}
+
+// Curve is what a column adds to the score of a record of norm at most 1; the projection divides longer ones by their norm. A constant
+// added to a curve changes no order of records: over numbers, uniform in their (transformed) range, each has the mean 0.
+type Curve struct {
+	Axis
+	Y []float64 `json:"y"`
 	// Low and High are the band, nil where the noise is not known: of a number for the whole curve at once, of a category for each by
 	// itself, with Confidence, for the noise alone.
 	Low  []float64 `json:"low,omitempty"`
@@ -50,7 +55,7 @@ type Curve struct {
 func Of(e *dataset.Encoder, weights, noise []float64) []Curve {
 	var all []Curve
 	for k, in := range e.Inputs() {
-		c, w := Curve{Name: in.Name}, weights[in.Offset:][:in.Width]
+		c, w := Curve{}, weights[in.Offset:][:in.Width]
 		next := func(features []float64) {}
 		if noise != nil {
 			own := in.Width
@@ -76,32 +81,43 @@ func Of(e *dataset.Encoder, weights, noise []float64) []Curve {
 			c.Y = append(c.Y, y)
 			next(features)
 		}
+		for _, features := range c.points(e, k, in, places) {
+			add(features)
+		}
 		if in.Numeric {
-			c.LogX, c.Date = in.Log1p, in.Date
-			for j := range places {
-				at := in.Center + in.Half*(2*float64(j)/(places-1)-1)
-				if in.Log1p {
-					at = math.Expm1(at)
-				}
-				c.X = append(c.X, at+in.Shift)
-				add(e.Features(k, at))
-			}
 			c.Bend = bend(&c, in.Cosines > 0)
-		} else {
-			for code, name := range names(in) {
-				features := make([]float64, in.Width)
-				if in.Width == 1 {
-					features[0] = float64(2*code-1) * e.Factor()
-				} else {
-					features[code] = e.Factor()
-				}
-				c.Categories = append(c.Categories, name)
-				add(features)
-			}
 		}
 		all = append(all, c)
 	}
 	return all
+}
+
+// points sets the points of an axis, count of them for a number, and returns the outputs of column k of Inputs at each.
+func (a *Axis) points(e *dataset.Encoder, k int, in dataset.Input, count int) (outputs [][]float64) {
+	a.Name = in.Name
+	if in.Numeric {
+		a.LogX, a.Date = in.Log1p, in.Date
+		for j := range count {
+			at := in.Center + in.Half*(2*float64(j)/float64(count-1)-1)
+			if in.Log1p {
+				at = math.Expm1(at)
+			}
+			a.X = append(a.X, at+in.Shift)
+			outputs = append(outputs, e.Features(k, at))
+		}
+		return outputs
+	}
+	for code, name := range names(in) {
+		features := make([]float64, in.Width)
+		if in.Width == 1 {
+			features[0] = float64(2*code-1) * e.Factor()
+		} else {
+			features[code] = e.Factor()
+		}
+		a.Categories = append(a.Categories, name)
+		outputs = append(outputs, features)
+	}
+	return outputs
 }
 
 // names are those of the codes of a column of categories; the one that MissingCategory adds has no text.

@@ -3,6 +3,7 @@ package curves_test
 import (
 	"math"
 	"strconv"
+	"strings"
 	"testing"
 
 	"dyad/engine/curves"
@@ -92,6 +93,54 @@ func TestCurvesAddUpToTheScore(t *testing.T) {
 			if want := math.Sqrt(chi * 0.04 * square); math.Abs(c.High[j]-c.Y[j]-want) > 1e-9 || math.Abs(c.Y[j]-c.Low[j]-want) > 1e-9 {
 				t.Errorf("%s at %v: band %v, want %v", c.Name, c.X[j], c.High[j]-c.Y[j], want)
 			}
+		}
+	}
+}
+
+// Curves and surfaces of a record add up to its score before the projection, with a basis and without one.
+func TestSurfacesAddUpToTheScore(t *testing.T) {
+	const pairs = "interactions: [[age, ward], [plain, dose], [sex, ward], [sex, age]]\n"
+	for _, text := range []string{pairs + schema, pairs + strings.NewReplacer(", basis: \"curve:4\"", "", ", basis: \"cosine:3\"", "").Replace(schema)} {
+		s, err := dataset.ParseSchema([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := dataset.NewEncoder(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := make([]float64, e.Dim())
+		for k := range w {
+			w[k] = math.Sin(float64(k + 1))
+		}
+		all, pairs := curves.Of(e, w, nil), curves.Surfaces(e, w)
+		// Values that both have: place 8 of 21 is place 40 of 101, 15 is 75, and 3 is 15.
+		fields := []string{"", "", "", "m", "b"}
+		for k, at := range []int{40, 75, 15} {
+			fields[k] = strconv.FormatFloat(all[k].X[at], 'g', -1, 64)
+		}
+		x, err := e.Encode(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var score, norm, first float64
+		for k, v := range x {
+			score += v * w[k]
+		}
+		// The projection divided by the norm; the block of ward is the factor over it.
+		for k, name := range e.FeatureNames() {
+			if name == "ward=b" {
+				first = x[k]
+			}
+		}
+		norm = e.Factor() / first
+		sum := all[0].Y[40] + all[1].Y[75] + all[2].Y[15] + all[3].Y[1] + all[4].Y[1]
+		sum += pairs[0].Z[8][1] + pairs[1].Z[3][15] + pairs[2].Z[1][1] + pairs[3].Z[1][8]
+		if math.Abs(sum/norm-score) > 1e-12 {
+			t.Errorf("curves and surfaces add up to %v, the score is %v", sum/norm, score)
+		}
+		if pairs[1].A.Name != "plain" || !pairs[1].B.LogX || pairs[0].B.Categories[3] != "(missing)" || len(pairs[2].Z) != 2 || len(pairs[2].Z[0]) != 4 {
+			t.Errorf("%+v", pairs)
 		}
 	}
 }

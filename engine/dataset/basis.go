@@ -75,15 +75,20 @@ func (v *validator) basis(where, basis string) {
 
 // basisDim refuses a basis that makes more features than it may. It needs a schema that is valid otherwise.
 func (v *validator) basisDim() {
-	dim, curved := 0, false
+	dim, curved := 0, len(v.s.Interactions) > 0
+	columns := map[string]featureEncoder{}
 	for i := range v.s.Columns {
 		if c := &v.s.Columns[i]; c.role() == RoleFeature {
 			f := v.s.featureEncoder(c, map[*Missing]*valueSet{})
 			dim, curved = dim+f.width, curved || f.cosines > 0
+			columns[c.Name] = f
 		}
 	}
-	if curved && dim > maxBasisDim {
-		v.addf("the basis makes %d features, and at most %d are allowed with one; choose a smaller K, or basis: %s for some columns", dim, maxBasisDim, BasisNone)
+	switch products := v.s.products(columns); {
+	case curved && dim > maxBasisDim:
+		v.addf("the basis or the columns of interactions make %d features, and at most %d are allowed; choose a smaller K, basis: %s for some columns, or fewer categories", dim, maxBasisDim, BasisNone)
+	case dim+products > maxBasisDim && products > 0:
+		v.addf("the products of interactions make more than the %d features that are left of %d; name fewer pairs, columns with fewer categories, or a smaller K", maxBasisDim-dim, maxBasisDim)
 	}
 }
 

@@ -67,6 +67,9 @@ func Convert(in string, s *Schema, w io.Writer, format string, o ConvertOptions)
 			return 0, nil, fmt.Errorf("dataset: column %q has a basis, and the features of %s have numbers, without one; write encoded rows, or another format", f.name, format)
 		}
 	}
+	if c.numbers && !c.encoded && len(s.Interactions) > 0 {
+		return 0, nil, fmt.Errorf("dataset: the schema has interactions, and the features of %s have numbers, without them; write encoded rows, or another format", format)
+	}
 	// The first pass counts rows, which an NPZ file begins with.
 	load := Options{Labels: LabelsOptional, KeepIDs: true, LabelsFile: o.LabelsFile, Progress: o.Progress, Also: o.Also}
 	err = Scan(in, s, load, func(r *Row) error {
@@ -246,7 +249,7 @@ func (c *converter) outSchema() *Schema {
 	s := c.e.schema
 	out := &Schema{
 		DataID: s.DataID, Description: s.Description, Format: c.format, Public: s.Public,
-		BoundsFromData: s.BoundsFromData, Draft: s.Draft, Missing: s.Missing, Basis: s.Basis,
+		BoundsFromData: s.BoundsFromData, Draft: s.Draft, Missing: s.Missing, Basis: s.Basis, Interactions: s.Interactions,
 	}
 	switch c.format {
 	case FormatCSV:

@@ -27,7 +27,8 @@ type Encoder struct {
 	negative *valueSet // nil: every value that is not positive
 	grades   *notation // of graded labels
 	// notations says that a column of numbers has one.
-	notations bool
+	notations    bool
+	interactions []interaction
 }
 
 // featureEncoder encodes one column.
@@ -124,6 +125,7 @@ func (e *Encoder) addFeatures() {
 			e.common = s.featureEncoder(&Column{Range: s.Range}, sets)
 		}
 	}
+	e.addInteractions()
 }
 
 // featureEncoder builds the encoder of c without offset and factor. sets keeps
@@ -181,7 +183,7 @@ func (e *Encoder) setFactor() {
 	case s.byIndex():
 		e.factor = 1 / math.Sqrt(float64(e.dim)/3)
 	default:
-		thirds := 0 // V counted in thirds
+		thirds := 3 * len(e.interactions) // V counted in thirds
 		for _, f := range e.columns {
 			if f.numeric && f.cosines == 0 {
 				thirds++
@@ -195,6 +197,9 @@ func (e *Encoder) setFactor() {
 		e.columns[i].factor = e.factor
 	}
 	e.common.factor = e.factor
+	for i := range e.interactions {
+		e.interactions[i].scale /= e.factor
+	}
 }
 
 // width is the number of feature fields of a row.
@@ -259,7 +264,8 @@ func (e *Encoder) NonZerosPerRow() int {
 
 // FeatureNames are the Dim names of the features: the name of the column,
 // "column=category" for the category that a feature (or its +1) stands for, or
-// "column~k" for the k-th feature of the basis of a number.
+// "column~k" for the k-th feature of the basis of a number. A product has the names of its factors
+// with " * " between them.
 func (e *Encoder) FeatureNames() []string {
 	names := make([]string, 0, e.dim)
 	for k := range e.width() {
@@ -272,6 +278,13 @@ func (e *Encoder) FeatureNames() []string {
 		default:
 			for _, c := range f.catNames {
 				names = append(names, f.name+"="+c)
+			}
+		}
+	}
+	for _, p := range e.interactions {
+		for _, a := range names[e.columns[p.a].offset:][:p.wa] {
+			for _, b := range names[e.columns[p.b].offset:][:p.wb] {
+				names = append(names, a+" * "+b)
 			}
 		}
 	}
@@ -336,9 +349,10 @@ func (e *Encoder) project(x []float64) error {
 	return nil
 }
 
-// projectDense projects a dense row to norm at most 1, and rounds it toward zero if records are
-// stored in float32 (docs/theory.md#stored-records): a map of one row alone.
+// projectDense finishes a dense row whose columns are encoded: it writes the products of interactions, projects the row to norm at most
+// 1, and rounds it toward zero if records are stored in float32 (docs/theory.md#stored-records): a map of one row alone.
 func (e *Encoder) projectDense(x []float64) {
+	e.multiply(x)
 	engine.ProjectBall(x, e.Bounds().FeatureNorm)
 	if e.schema.IsNarrow() {
 		for k, v := range x {

@@ -12,7 +12,7 @@ import (
 // read as the same one, and reads a file.
 func FuzzHostileSchema(f *testing.F) {
 	var seeds []*hostile.Value
-	for _, text := range []string{headerSchema, plainSchema, sparseSchema, denseSchema, mixedSchema, clinicalSchema, basisSchema, europeanSchema, fmt.Sprintf(visitSchema, 3), fmt.Sprintf(personSchema, "persons: 3")} {
+	for _, text := range []string{headerSchema, plainSchema, sparseSchema, denseSchema, mixedSchema, clinicalSchema, basisSchema, pairedSchema, europeanSchema, fmt.Sprintf(visitSchema, 3), fmt.Sprintf(personSchema, "persons: 3")} {
 		raw, err := json.Marshal(mustSchema(f, text))
 		if err != nil {
 			f.Fatal(err)

@@ -66,7 +66,7 @@ func FuzzLIBSVM(f *testing.F) {
 
 // A schema that parses must build an encoder, whose JSON builds the same one.
 func FuzzSchema(f *testing.F) {
-	for _, seed := range []string{headerSchema, plainSchema, sparseSchema, denseSchema, mixedSchema, clinicalSchema, "a: &a [*a]\n", "? x\n: y\n", "columns: [{<<: *x}]\n", "columns:\n  ! 00000000000000000000000000000000"} {
+	for _, seed := range []string{headerSchema, plainSchema, sparseSchema, denseSchema, mixedSchema, clinicalSchema, pairedSchema, "a: &a [*a]\n", "? x\n: y\n", "columns: [{<<: *x}]\n", "columns:\n  ! 00000000000000000000000000000000"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -117,7 +117,7 @@ func (e *Encoder) Features(k int, v float64) []float64 {
 	return out
 }
 
-// Blocks are the widths of neighbouring outputs that are read as one: all of a number, and each of a category.
+// Blocks are the widths of neighbouring outputs that are read as one: all of a number, and each of a category or a product.
 func (e *Encoder) Blocks() (widths []int) {
 	for k := range e.width() {
 		f, _ := e.feature(k)
@@ -129,11 +129,17 @@ func (e *Encoder) Blocks() (widths []int) {
 			widths = append(widths, 1)
 		}
 	}
+	for _, p := range e.interactions {
+		widths = append(widths, slices.Repeat([]int{1}, p.wa*p.wb)...)
+	}
 	return widths
 }
 
-// HasBasis reports whether some number has a basis.
-func (e *Encoder) HasBasis() bool {
+// IsCurved reports whether some number has a basis, or some pair of columns interacts.
+func (e *Encoder) IsCurved() bool {
+	if e.interactions != nil {
+		return true
+	}
 	for k := range e.width() {
 		if f, _ := e.feature(k); f.cosines > 0 {
 			return true

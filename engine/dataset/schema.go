@@ -100,6 +100,9 @@ type Schema struct {
 	// Basis of the numeric features that have none of their own: BasisNone (the default), BasisAuto, or BasisCurve or
 	// BasisCosine followed by K, as in "curve:6". Features must have names, and d is then at most 512.
 	Basis string `yaml:"basis,omitempty" json:"basis,omitempty"`
+	// Interactions are pairs of feature columns, by their names, whose products are features, too: of numbers, categories, or one of
+	// each. Features must have names, and d is then at most 512.
+	Interactions [][]string `yaml:"interactions,omitempty" json:"interactions,omitempty"`
 	// CSV are options of FormatCSV, and of FormatXLSX but for delimiter and encoding.
 	CSV CSVOptions `yaml:"csv,omitzero" json:"csv,omitzero"`
 

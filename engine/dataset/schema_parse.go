@@ -104,18 +104,29 @@ func (f *textFixer) Visit(n ast.Node) ast.Visitor {
 	switch {
 	case slices.Contains([]string{"name", "field", "positive", "negative", "delimiter", "data_id", "labels_file", "trim_suffix", "x", "y", "decimal", "thousands", "suffix", "prefix", "sheet", "from", "to", "draft", "known_from"}, key):
 		kv.Value = asText(kv.Value)
-	case slices.Contains([]string{"categories", "values", "comment"}, key):
+	case key == "interactions":
 		if list, ok := kv.Value.(*ast.SequenceNode); ok {
-			for i, v := range list.Values {
-				list.Values[i] = asText(v)
+			for _, pair := range list.Values {
+				textsOf(pair)
 			}
 		}
+	case slices.Contains([]string{"categories", "values", "comment"}, key):
+		textsOf(kv.Value)
 	case slices.Contains([]string{"version", "features", "nonzeros", "position", "persons", "max_rows_per_person", "rows_per_person"}, key):
 		if _, ok := kv.Value.(*ast.FloatNode); ok {
 			f.err = &yaml.SyntaxError{Message: key + " must be a whole number", Token: kv.Value.GetToken()}
 		}
 	}
 	return f
+}
+
+// textsOf is asText for the entries of a list.
+func textsOf(n ast.Node) {
+	if list, ok := n.(*ast.SequenceNode); ok {
+		for i, v := range list.Values {
+			list.Values[i] = asText(v)
+		}
+	}
 }
 
 // asText replaces a number, boolean or null that is written out by its text.

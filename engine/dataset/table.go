@@ -211,7 +211,9 @@ func (t *table) finish() (*Dataset, error) {
 		if e.schema.IsSparse() {
 			d.Records, err = engine.NewSparseRecords(t.start.join(), t.index.join(), t.value.join(), t.label.join(), e.dim, e.Bounds())
 		} else {
-			d.Records, err = engine.AdoptRecords(t.dense.join(), t.label.join(), e.dim, e.Bounds())
+			x := t.dense.join()
+			e.multiplyRows(x)
+			d.Records, err = engine.AdoptRecords(x, t.label.join(), e.dim, e.Bounds())
 		}
 	}
 	if err != nil {

@@ -79,6 +79,7 @@ func (v *validator) check() {
 	}
 	v.missing("missing", s.Missing, "")
 	v.basis("", s.Basis)
+	v.interactions()
 	v.texts("description, labels_file, arrays and comments", append([]string{s.Description, s.LabelsFile, s.arrays().X, s.arrays().Y, s.arrays().Group, s.arrays().Person}, s.CSV.Comment...)...)
 	if s.byIndex() {
 		v.byIndex()

@@ -32,6 +32,9 @@ columns:
   - {name: y, role: label, positive: "1"}
 `
 
+// pairs are interactions of all kinds of columns.
+const pairs = "interactions: [[age, lab], [code, score], [\"the ward's\", sex], [sex, age], [code, \"the ward's\"]]\n"
+
 func function(t testing.TB, schema string) *export.Function {
 	t.Helper()
 	s, err := dataset.ParseSchema([]byte(schema))
@@ -141,7 +144,7 @@ func TestGoSnippetScores(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs")
 	}
-	for _, head := range []string{"", "store: float32\n", "basis: cosine:6\n", "basis: curve:3\n"} {
+	for _, head := range []string{"", "store: float32\n", "basis: cosine:6\n", "basis: curve:3\n", pairs, "basis: cosine:5\n" + pairs} {
 		schema := head + mixed
 		if strings.Contains(head, "cosine") { // another basis in one column
 			schema = strings.Replace(schema, "range: [-2, 3]", "range: [-2, 3], basis: curve:2", 1)

@@ -146,7 +146,34 @@ func (f *Function) encoded(g *graph, inputs []dataset.Input) (x string, order []
 			}
 		}
 	}
-	return g.concat(parts), order
+	x = g.concat(parts)
+	if pairs := f.Encoder.Interactions(); len(pairs) > 0 {
+		products, of := g.products(x, order, inputs, pairs)
+		x, order = g.concat([]string{x, products}), append(order, of...)
+	}
+	return x, order
+}
+
+// products are the interactions of the columns of x, in which feature order[k] is in column k; of[k] is the feature in column k of them.
+func (g *graph) products(x string, order []int, inputs []dataset.Input, pairs []dataset.Interaction) (out string, of []int) {
+	column := map[int]int64{}
+	for k, feature := range order {
+		column[feature] = int64(k)
+	}
+	var left, right []int64
+	var scales []float64
+	for _, p := range pairs {
+		for i := range p.WidthA {
+			for j := range p.WidthB {
+				left, right = append(left, column[inputs[p.A].Offset+i]), append(right, column[inputs[p.B].Offset+j])
+				scales, of = append(scales, p.Scale), append(of, p.Offset+i*p.WidthB+j)
+			}
+		}
+	}
+	pick := func(columns []int64) string {
+		return g.op("Gather", []string{x, g.ints(columns...)}, intAttribute("axis", 1))
+	}
+	return g.on("Mul", g.on("Mul", pick(left), g.doubles(scales, 1, len(scales))), pick(right)), of
 }
 
 // noFeature is a column of zeros: the k-th feature of a number whose basis is smaller than that of another one.

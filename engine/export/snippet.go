@@ -35,6 +35,7 @@ type snippet struct {
 	Curved     bool // some number has a basis
 	Numbers    []snippetColumn
 	Categories []snippetColumn
+	Pairs      []snippetPair
 }
 
 // snippetColumn is an input with its weights. Its Field and the Text of its categories are source text, and Name is empty.
@@ -42,6 +43,13 @@ type snippetColumn struct {
 	dataset.Input
 	Weights []float64
 	Factors []float64 // of the outputs of a number
+}
+
+// snippetPair is an interaction: A and B are places among Numbers and Categories, the numbers first. Weights has WidthB entries for
+// each output of A.
+type snippetPair struct {
+	dataset.Interaction
+	Weights []float64
 }
 
 // words write texts in a language: the name of a column, and a literal.
@@ -57,7 +65,9 @@ func (f *Function) snippet(write words) (*snippet, error) {
 		return nil, fmt.Errorf("export: a snippet would have %d features, and at most %d are written as source text; export the model as ONNX", len(w), maxSnippet)
 	}
 	s := &snippet{About: comments(f.About), Numbered: f.numbered(), Narrow: f.narrow(), NonZeros: f.nonZeros(), Factor: f.Encoder.Factor(), Slack: f.slack()}
-	for _, in := range f.Encoder.Inputs() {
+	var places []int // of inputs among Numbers and Categories
+	inputs := f.Encoder.Inputs()
+	for _, in := range inputs {
 		in.Name, in.Field = "", write.name(in.Field)
 		for k, c := range in.Categories {
 			in.Categories[k].Text = write.text(c.Text)
@@ -65,10 +75,21 @@ func (f *Function) snippet(write words) (*snippet, error) {
 		c := snippetColumn{in, w[in.Offset:][:in.Width], nil}
 		if in.Numeric {
 			c.Factors, s.Curved = in.Coefficients(s.Factor), s.Curved || in.Cosines > 0
+			places = append(places, len(s.Numbers))
 			s.Numbers = append(s.Numbers, c)
 		} else {
+			places = append(places, len(s.Categories))
 			s.Categories = append(s.Categories, c)
 		}
+	}
+	for _, p := range f.Encoder.Interactions() {
+		for _, at := range []*int{&p.A, &p.B} {
+			numeric := inputs[*at].Numeric
+			if *at = places[*at]; !numeric {
+				*at += len(s.Numbers)
+			}
+		}
+		s.Pairs = append(s.Pairs, snippetPair{p, w[p.Offset:][:p.WidthA*p.WidthB]})
 	}
 	return s, nil
 }

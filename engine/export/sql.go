@@ -23,37 +23,54 @@ func (f *Function) SQL(table string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var raw, values, weights, squares, nonZeros, stored, sum []string
-	add := func(value, weight string) {
-		k := len(values) + 1
-		v, y := fmt.Sprintf("v%d", k), fmt.Sprintf("e.v%d/p.n", k)
-		values = append(values, value+" AS "+v)
-		squares = append(squares, fmt.Sprintf("e.%s*e.%s", v, v))
-		nonZeros = append(nonZeros, fmt.Sprintf("CASE WHEN e.%s <> 0 THEN 1 ELSE 0 END", v))
+	var raw, values, weights, products, squares, nonZeros, stored, sum []string
+	count := 0
+	add := func(to *[]string, table, value, weight string) (place string) {
+		count++
+		place = fmt.Sprintf("%s.v%d", table, count)
+		y := place + "/p.n"
+		*to = append(*to, fmt.Sprintf("%s AS v%d", value, count))
+		squares = append(squares, place+"*"+place)
+		nonZeros = append(nonZeros, fmt.Sprintf("CASE WHEN %s <> 0 THEN 1 ELSE 0 END", place))
 		if s.Narrow {
-			stored = append(stored, fmt.Sprintf("CAST(CASE WHEN abs(CAST(%s AS REAL)) > abs(%s) THEN CAST(CAST(%s AS REAL)*%s AS REAL) ELSE CAST(%s AS REAL) END AS DOUBLE PRECISION) AS s%d", y, y, y, sqlNumber(1-floatRadix), y, k))
-			y = fmt.Sprintf("s.s%d", k)
+			stored = append(stored, fmt.Sprintf("CAST(CASE WHEN abs(CAST(%s AS REAL)) > abs(%s) THEN CAST(CAST(%s AS REAL)*%s AS REAL) ELSE CAST(%s AS REAL) END AS DOUBLE PRECISION) AS s%d", y, y, y, sqlNumber(1-floatRadix), y, count))
+			y = fmt.Sprintf("s.s%d", count)
 		}
-		sum = append(sum, fmt.Sprintf("%s*%s", weight, y))
+		sum = append(sum, weight+"*"+y)
+		return place
 	}
+	outputs := make([]sqlOutputs, 0, len(s.Numbers)+len(s.Categories))
 	for k, in := range append(slices.Clone(s.Numbers), s.Categories...) {
 		c := fmt.Sprintf("c.c%d", k+1)
 		raw = append(raw, fmt.Sprintf("%s AS c%d", sqlRaw(in.Input), k+1))
-		weight := sqlNumber(in.Weights[0])
-		switch {
+		out := sqlOutputs{in: in.Input, c: c}
+		switch weight := sqlNumber(in.Weights[0]); {
 		case in.Numeric:
 			for j, value := range sqlNumbers(in, c) {
-				add(value, sqlNumber(in.Weights[j]))
+				out.places = append(out.places, add(&values, "e", value, sqlNumber(in.Weights[j])))
 			}
-			continue
 		case len(in.Weights) > 1:
 			weight = fmt.Sprintf("e.w%d", k+1)
 			weights = append(weights, fmt.Sprintf("%s AS w%d", sqlWeight(in, c), k+1))
+			fallthrough
+		default:
+			out.places = []string{add(&values, "e", sqlCategory(in.Input, c, s.Factor), weight)}
 		}
-		add(sqlCategory(in.Input, c, s.Factor), weight)
+		outputs = append(outputs, out)
 	}
-	if len(values) > maxSQL {
-		return nil, fmt.Errorf("export: %d numbers of a record, and at most %d fit into one SELECT; export the model as ONNX", len(values), maxSQL)
+	for _, p := range s.Pairs {
+		a, b := outputs[p.A], outputs[p.B]
+		for i, u := range a.factors(p.WidthA) {
+			for j, v := range b.factors(p.WidthB) {
+				weight := a.weight(i, func(i int) string {
+					return b.weight(j, func(j int) string { return sqlNumber(p.Weights[i*p.WidthB+j]) })
+				})
+				add(&products, "q", fmt.Sprintf("%s*%s*%s", u, sqlNumber(p.Scale), v), weight)
+			}
+		}
+	}
+	if count > maxSQL {
+		return nil, fmt.Errorf("export: %d numbers of a record, and at most %d fit into one SELECT; export the model as ONNX", count, maxSQL)
 	}
 	name := f.outputName(f.Encoder.Inputs())
 	var b strings.Builder
@@ -67,6 +84,9 @@ func (f *Function) SQL(table string) ([]byte, error) {
 	}
 	lateral("c", raw)
 	lateral("e", append(values, weights...))
+	if s.Pairs != nil {
+		lateral("q", products)
+	}
 	lateral("p", []string{fmt.Sprintf("greatest(1e0, sqrt(\n    %s)) AS n", strings.Join(squares, "\n    + "))})
 	if s.Narrow {
 		lateral("s", stored)
@@ -93,11 +113,11 @@ func sqlRaw(in dataset.Input) string {
 
 // sqlCategory is the encoded column, before the projection.
 func sqlCategory(in dataset.Input, c string, factor float64) string {
-	return sqlCase(in, c, func(code int) float64 {
+	return sqlCase(in, c, func(code int) string {
 		if in.Width > 1 {
-			return factor
+			return sqlNumber(factor)
 		}
-		return float64(2*code-1) * factor
+		return sqlNumber(float64(2*code-1) * factor)
 	})
 }
 
@@ -131,11 +151,29 @@ func sqlCosine(k int, u string) string {
 
 // sqlWeight is the weight of the category of a row.
 func sqlWeight(col snippetColumn, c string) string {
-	return sqlCase(col.Input, c, func(code int) float64 { return col.Weights[code] })
+	return sqlCase(col.Input, c, func(code int) string { return sqlNumber(col.Weights[code]) })
+}
+
+// sqlOutputs are the outputs of a column: one place for each, or one for all where a single one, that of the category, is not 0.
+type sqlOutputs struct {
+	in     dataset.Input
+	c      string
+	places []string
+}
+
+// factors are the places of the first outputs.
+func (o sqlOutputs) factors(width int) []string { return o.places[:min(width, len(o.places))] }
+
+// weight is of(k) of output k, or of the one that is not 0.
+func (o sqlOutputs) weight(k int, of func(k int) string) string {
+	if o.in.Numeric || o.in.Width == 1 {
+		return of(k)
+	}
+	return sqlCase(o.in, o.c, of)
 }
 
 // sqlCase maps categories by their codes.
-func sqlCase(in dataset.Input, c string, of func(code int) float64) string {
+func sqlCase(in dataset.Input, c string, of func(code int) string) string {
 	value := func(code int) string {
 		switch code {
 		case dataset.CodeRefused:
@@ -143,7 +181,7 @@ func sqlCase(in dataset.Input, c string, of func(code int) float64) string {
 		case dataset.CodeZero:
 			return "0"
 		}
-		return sqlNumber(of(code))
+		return of(code)
 	}
 	var b strings.Builder
 	empty := c + " = ''"

@@ -8,7 +8,7 @@ holds no mechanism and no randomness of its own.
 from ._estimators import PrivateAUCClassifier, PrivateMetric, PrivateRanker
 from ._program import BudgetError, DyadError, SavedElsewhere, program, version
 from ._public import PublicOneHot, PublicScaler
-from ._results import Curve, Figures, Guarantee
+from ._results import Curve, Figures, Guarantee, Surface
 from ._search import search
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "PublicOneHot",
     "PublicScaler",
     "SavedElsewhere",
+    "Surface",
     "program",
     "search",
     "version",

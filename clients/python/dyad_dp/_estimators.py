@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _checks, _handover, _raw, _released, _schema
 from ._program import DyadError, flags, run, verdict
-from ._results import Curve, Figures, Guarantee
+from ._results import Curve, Figures, Guarantee, Surface
 
 class _Estimator(_raw.Private):
     """What all estimators share: parameters, hand-over, training, the model file."""
@@ -283,17 +283,24 @@ class _Estimator(_raw.Private):
             run(args + flags({"ledger": self.ledger}), verbose=self.verbose)
 
     def curves(self, path=None) -> list[Curve]:
-        """What each column adds to a linear score, with the band of its noise where the schema has a basis (dyad report --curves).
+        """What each column adds to a linear score, with the band of its noise where the schema has a basis or interactions (dyad report --curves).
 
         They follow from the model alone: nothing is charged. path is a figure to write, too: SVG, PDF or PNG by its ending; a file that
         is there is not replaced.
         """
+        return [Curve.of(c) for c in self._curves(path)["curves"]]
+
+    def surfaces(self) -> list[Surface]:
+        """What the interactions of the schema add to the curves of a linear score, as tables. Nothing is charged."""
+        return [Surface.of(s) for s in self._curves().get("surfaces", [])]
+
+    def _curves(self, path=None) -> dict:
         self._fitted()
         with _handover.folder() as at:
             model, written = self._model(at), [str(at / "curves.json")] + ([str(Path(path).absolute())] if path is not None else [])
             for k, out in enumerate(written):
                 run(["report", model, "--out", str(at / f"page{k}.html"), "--curves", out, *flags({"ledger": self.ledger})], verbose=self.verbose)
-            return [Curve.of(c) for c in json.loads((at / "curves.json").read_text(encoding="utf-8"))["curves"]]
+            return json.loads((at / "curves.json").read_text(encoding="utf-8"))
 
     def save(self, path) -> None:
         """Writes the model file, which the program reads (dyad predict, dyad verify)."""

@@ -77,6 +77,26 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Surface:
+    """What an interaction adds to a linear score, above the curves of its two columns.
+
+    z[i, j] is for value i of names[0] and value j of names[1]; values has an array of numbers, or a tuple of categories, for each. There
+    is no band.
+    """
+
+    names: tuple[str, str]
+    values: tuple[np.ndarray | tuple[str, ...], np.ndarray | tuple[str, ...]]
+    z: np.ndarray
+
+    @classmethod
+    def of(cls, s: dict) -> Surface:
+        """Reads a surface of dyad report --curves FILE.json."""
+        axes = s["a"], s["b"]
+        values = (np.array(a["x"], dtype=np.float64) if "x" in a else tuple(a["categories"]) for a in axes)
+        return cls(names=tuple(a["name"] for a in axes), values=tuple(values), z=np.array(s["z"], dtype=np.float64))
+
+
+@dataclass(frozen=True)
 class Figures:
     """Figures of a model: exact ones of public data, private ones with intervals otherwise.
 

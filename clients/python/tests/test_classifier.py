@@ -234,13 +234,16 @@ def test_curves(clinic, own_places):
     X, y = clinic
     columns = [{"name": c, "range": [-3, 3]} for c in "abcde"]
     columns[4]["basis"] = "none"
-    schema = {"public": True, "data_id": "curves", "basis": "curve:3", "columns": [*columns, {"name": "out", "role": "label", "positive": "1", "negative": "0"}]}
+    schema = {"public": True, "data_id": "curves", "basis": "curve:3", "interactions": [["a", "e"]], "columns": [*columns, {"name": "out", "role": "label", "positive": "1", "negative": "0"}]}
     m = PrivateAUCClassifier(schema=schema, public=True, epsilon=4).fit(pd.DataFrame(X, columns=list("abcde")), pd.Series(y, name="out"))
     curves = m.curves(own_places / "curves.png")
     assert (own_places / "curves.png").read_bytes()[1:4] == b"PNG"
     assert [c.name for c in curves] == list("abcde") and curves[4].bend == "straight" and {c.bend for c in curves[:4]} <= {"bends", "no visible bend"}
     for c in curves:
         assert c.x[0] == -3 and c.x[-1] == 3 and np.all(c.low <= c.y) and np.all(c.y <= c.high) and c.low[0] < c.y[0]
+    (surface,) = m.surfaces()
+    assert surface.names == ("a", "e") and surface.z.shape == (21, 21) and surface.values[0][20] == 3
+    assert np.ptp(surface.z) > 0 and np.allclose(np.diff(surface.z, axis=1), surface.z[:, 1:2] - surface.z[:, :1])  # e is a line
     line = curves[4]
     assert np.allclose(np.diff(line.y), line.y[1] - line.y[0])
     with pytest.raises(DyadError, match="exists"):

@@ -190,6 +190,24 @@ def test_bases(tmp_path, basis, missing):
         assert not close(m.python(rows, lambda text: text.replace("if k == 0 and line else now", "if k >= 0 else now").replace("np.sin", "0 * np.sin")), m.want)
 
 
+@pytest.mark.parametrize("store", [{}, {"store": "float32"}], ids=["float64", "float32"])
+@pytest.mark.parametrize("basis", ["none", "curve:2", "cosine:6"])
+def test_interactions(tmp_path, basis, store):
+    ward = "ward's \"name\""
+    pairs = [["age", "lab"], ["code", "score"], [ward, "sex"], ["smoker", "count"], ["code", ward]]
+    m, rows = trained(tmp_path, MIXED, basis=basis, interactions=pairs, **store)
+    (tmp_path / "m.npz").write_bytes(m.export("--npz"))
+    _program.run(["data", "convert", str(tmp_path / "test.csv"), "--schema", str(tmp_path / "schema.yaml"), str(tmp_path / "x.npz"), "--encoded"])
+    with np.load(tmp_path / "m.npz") as weights, np.load(tmp_path / "x.npz") as records:
+        arrays = records["X"] @ weights["weights"]
+    bound = 1e-6 if store else 1e-12  # a rounding of the last bit before the projection may be one of float32
+    for name, got in {"onnx": m.onnx(rows), "python": m.python(rows), "sql": m.sql(rows), "arrays": arrays}.items():
+        assert np.max(np.abs(got - m.want)) <= bound * max(1, np.abs(m.want).max()), name
+    # Other products differ: the comparison sees them.
+    assert not close(m.python(rows, lambda text: text.replace("u * scale * v", "u * scale")), m.want)
+    assert not close(m.sql(rows, lambda text: text.replace("e.v1*", "0*")), m.want)
+
+
 @pytest.mark.parametrize(
     "flags",
     [

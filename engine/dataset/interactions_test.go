@@ -1,0 +1,262 @@
+package dataset
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pairedSchema has interactions of all kinds: numbers with a basis and without one, two categories and several.
+const pairedSchema = "interactions: [[age, area], [stage, dose], [sex, stage], [height, sex], [height, age]]" + basisSchema
+
+// naiveProducts are the blocks of pairedSchema, from a row of basisSchema before its projection, each divided by its factor.
+func naiveProducts(x []float64) (all [][]float64) {
+	const h6, h3 = 1 + 1./4 + 1./9 + 1./16 + 1./25 + 1./36, 1 + 1./4 + 1./9
+	times := func(scale float64, a, b []float64) {
+		var block []float64
+		for _, u := range a {
+			for _, v := range b {
+				block = append(block, scale*u*v)
+			}
+		}
+		all = append(all, block)
+	}
+	age, area, dose, height, sex, stage := x[:3], x[6:9], x[9:12], x[15:16], x[16:17], x[17:21]
+	times(math.Sqrt(h6/h3), age, area) // all three features of area
+	times(math.Sqrt(h6/h3), stage, dose)
+	times(1, sex, stage)
+	times(math.Sqrt(3), height, sex)
+	times(math.Sqrt(3*h6/h3), height, age)
+	return all
+}
+
+// The map is the formula, products of missing values are 0 or those of the public value, and no record is longer than 1.
+func TestInteractionsAreProducts(t *testing.T) {
+	e, plain := mustEncoder(t, pairedSchema), mustEncoder(t, basisSchema)
+	const products = 9 + 12 + 4 + 1 + 3
+	if e.Dim() != plain.Dim()+products || len(e.FeatureNames()) != e.Dim() {
+		t.Fatalf("d %d, %d names, want %d", e.Dim(), len(e.FeatureNames()), plain.Dim()+products)
+	}
+	if names := e.FeatureNames(); names[21] != "age~1 * area~1" || names[22] != "age~1 * area~2" || names[30] != "stage=1 * dose~1" || names[e.Dim()-1] != "height * age~3" {
+		t.Errorf("names %q", names[21:])
+	}
+	// V counts 5 for the interactions.
+	if want := 1 / math.Sqrt(3+1./3+2+5); math.Abs(e.Factor()-want) > 1e-15 {
+		t.Errorf("factor %v, want %v", e.Factor(), want)
+	}
+	fields, _ := basisRows()
+	clipped := 0
+	for i, row := range fields {
+		x, err := e.Encode(row)
+		if err != nil {
+			t.Fatalf("%q: %v", row, err)
+		}
+		want := make([]float64, plain.Dim())
+		for k, field := range row {
+			if rule := plain.columns[k].encode([]byte(field), want[plain.columns[k].offset:][:plain.columns[k].width]); rule != "" {
+				t.Fatal(rule)
+			}
+		}
+		norm := 0.0
+		for k := range want {
+			want[k] /= plain.Factor()
+		}
+		for _, block := range naiveProducts(want) {
+			want = append(want, block...)
+		}
+		for k, v := range want {
+			want[k] = v * e.Factor()
+			norm += want[k] * want[k]
+		}
+		norm = max(1, math.Sqrt(norm))
+		got := 0.0
+		for k, v := range x {
+			got += v * v
+			if math.Abs(v-want[k]/norm) > 1e-14 {
+				t.Fatalf("row %d %q: feature %d is %v, want %v", i, row, k, v, want[k]/norm)
+			}
+		}
+		if got > 1 {
+			t.Fatalf("%q has squared norm %v", row, got)
+		}
+		if got > 1-1e-9 {
+			clipped++
+		}
+	}
+	if clipped == 0 || clipped == len(fields) {
+		t.Errorf("%d of %d rows were clipped: the bound was not tried", clipped, len(fields))
+	}
+}
+
+// Over places that are uniform and independent every block has the mean square norm factor^2. 21 x 21 points of the midpoint rule are
+// exact for cosines of up to frequency 6.
+func TestInteractionsHaveEqualNorms(t *testing.T) {
+	e := mustEncoder(t, pairedSchema)
+	const points = 21
+	place := func(k int, lo, hi float64) string { return fmt.Sprint(lo + (hi-lo)*(float64(k)+0.5)/points) }
+	sums := make([]float64, len(e.interactions))
+	rows := 0
+	x := make([]float64, e.Dim())
+	for i := range points {
+		for j := range points {
+			clear(x)
+			row := []string{place(i, 20, 60), fmt.Sprint(math.Expm1(math.Log1p(99) * (float64(j) + 0.5) / points)), place(i, 0, 10), place(j, 100, 200), "f", "2"}
+			for k, field := range row {
+				e.columns[k].encode([]byte(field), x[e.columns[k].offset:][:e.columns[k].width])
+			}
+			e.multiply(x)
+			for k, p := range e.interactions {
+				for _, v := range x[p.offset:][:p.wa*p.wb] {
+					sums[k] += v * v
+				}
+			}
+			rows++
+		}
+	}
+	for k, s := range sums {
+		if got := s / float64(rows) / (e.Factor() * e.Factor()); math.Abs(got-1) > 0.01 { // the line's square is not a cosine
+			t.Errorf("block %d has the mean square norm %v factor^2", k, got)
+		}
+	}
+}
+
+// Every way to a record gives the same bits, and a row changes its own record alone: line by line, quickly, from Parquet and a pack, in
+// float32, of persons.
+func TestInteractionsAreAMapOfOneRecord(t *testing.T) {
+	fields, _ := basisRows()
+	for _, way := range []string{FormatCSV, FormatParquet, "float32", "persons", "pack", "scan"} {
+		text, who := pairedSchema, ""
+		switch way {
+		case "float32":
+			text = "store: float32\n" + text
+		case "persons": // each has one row, and they are in the order of their ids
+			text, who = "ids: public\n"+strings.Replace(text, "  - {name: y,", "  - {name: who, role: person}\n  - {name: y,", 1), "who,"
+		}
+		s := mustSchema(t, text)
+		e, err := NewEncoder(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := func(rows [][]string) (all [][]float64) {
+			t.Helper()
+			var text bytes.Buffer
+			text.WriteString("age,area,dose,height,sex,stage," + who + "y\n")
+			for i, r := range rows {
+				id := ""
+				if who != "" {
+					id = fmt.Sprintf("p%03d,", i)
+				}
+				fmt.Fprintf(&text, "%s,%s%d\n", strings.Join(r, ","), id, i%2)
+			}
+			dir := t.TempDir()
+			file := filepath.Join(dir, "rows.csv")
+			if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			by := s
+			switch way {
+			case "scan":
+				err := Scan(file, s, Options{}, func(r *Row) error {
+					x, err := e.EncodeRow(r)
+					all = append(all, x)
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return all
+			case FormatParquet:
+				var out bytes.Buffer
+				if _, by, err = Convert(file, s, &out, FormatParquet, ConvertOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				file = filepath.Join(dir, "rows.parquet")
+				if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			case "pack":
+				var out bytes.Buffer
+				if _, err := Pack(&out, file, s, PackOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				file = filepath.Join(dir, "rows.dyad")
+				if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d, err := Load(file, by, Options{Persons: KeepPersons})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range rows {
+				all = append(all, recordOf(d, i))
+			}
+			return all
+		}
+		got := read(fields)
+		for i, row := range fields {
+			want, err := e.Encode(row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got[i], want) {
+				t.Fatalf("%s, row %d %q: got %v, want %v", way, i, row, got[i], want)
+			}
+		}
+		for _, at := range []int{0, 250, 499} {
+			other := slices.Clone(fields)
+			other[at] = []string{"33", "", "1e300", "-5", "m", ""}
+			for i, x := range read(other) {
+				if slices.Equal(x, got[i]) != (i != at) {
+					t.Fatalf("%s: row %d was replaced, and row %d is equal: %v", way, at, i, i == at)
+				}
+			}
+		}
+	}
+}
+
+func TestInteractionsRefused(t *testing.T) {
+	with := func(pairs string) string { return "interactions: " + pairs + basisSchema }
+	wide := "data_id: t\ninteractions: [[a, b], [c, a]]\ncolumns:\n  - {name: y, role: label, positive: 1}\n  - {name: c, range: [0, 1]}\n"
+	for _, name := range []string{"a", "b"} {
+		wide += "  - {name: " + name + ", categories: ["
+		for k := range 23 {
+			wide += fmt.Sprintf("k%d, ", k)
+		}
+		wide += "last]}\n"
+	}
+	for text, want := range map[string]string{
+		with("[[age]]"):                    "interaction 1 names 1 columns",
+		with("[[age, area, sex]]"):         "want a pair",
+		with("[[age, age]]"):               "or one twice",
+		with("[[age, year]]"):              `interaction 1: "year" is not a feature`,
+		with("[[y, age]]"):                 `"y" is not a feature`,
+		with("[[age, area], [area, age]]"): "are named twice",
+		with("[age, area]"):                "sequence is expected",
+		wide:                               "name fewer pairs",
+		"data_id: t\nfeatures: 3\nrange: [0, 1]\ninteractions: [[a, b]]\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "columns with names",
+	} {
+		if _, err := ParseSchema([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+	if _, err := ParseSchema([]byte(strings.Replace(wide, "[a, b], ", "", 1))); err != nil {
+		t.Errorf("73 features: %v", err)
+	}
+	if s := mustSchema(t, "data_id: t\ninteractions: [[1, no]]\ncolumns:\n  - {name: 1, range: [0, 1]}\n  - {name: no, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n"); s.Interactions[0][1] != "no" {
+		t.Errorf("names %q", s.Interactions)
+	}
+	file := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(file, []byte("a,b,y\n1,1,0\n0.5,0,1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := mustSchema(t, "data_id: t\nformat: csv\ncsv: {header: true}\ninteractions: [[a, b]]\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: b, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n")
+	if _, _, err := Convert(file, s, new(bytes.Buffer), FormatNPZ, ConvertOptions{}); err == nil || !strings.Contains(err.Error(), "has interactions") {
+		t.Errorf("raw rows as NPZ: got %v", err)
+	}
+}

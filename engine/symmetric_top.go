@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"dyad/kernels"
+)
+
+// Frame is an orthonormal basis of R^d as a product of reflections: some given vectors, and others that complete them.
+type Frame struct {
+	dim   int
+	axes  [][]float64 // of reflection k, from coordinate k on, of length sqrt 2; nil is the identity
+	signs []float64   // of the given vectors
+}
+
+// newFrame takes orthonormal vectors, which it overwrites.
+func newFrame(dim int, vectors [][]float64) *Frame {
+	f := &Frame{dim: dim}
+	for k, v := range vectors {
+		f.reflect(v, true)
+		x := v[k:]
+		length := math.Sqrt(kernels.Dot(x, x))
+		sign := math.Copysign(1, x[0])
+		x[0] += sign * length
+		if square := kernels.Dot(x, x); square > 0 {
+			for i := range x {
+				x[i] *= math.Sqrt(2 / square)
+			}
+		}
+		f.axes, f.signs = append(f.axes, x), append(f.signs, -sign)
+	}
+	return f
+}
+
+// reflect multiplies x by all reflections, the first one first, or last.
+func (f *Frame) reflect(x []float64, first bool) {
+	for i := range f.axes {
+		k := i
+		if !first {
+			k = len(f.axes) - 1 - i
+		}
+		axis := f.axes[k]
+		if by := kernels.Dot(axis, x[k:]); by != 0 {
+			addScaled(x[k:], -by, axis)
+		}
+	}
+}
+
+// Along returns the coordinates of x: those along the given vectors, in their order, and the others.
+func (f *Frame) Along(x []float64) []float64 {
+	y := slices.Clone(x)
+	f.reflect(y, true)
+	for k, s := range f.signs {
+		y[k] *= s
+	}
+	return y
+}
+
+// Sum returns the vector with the coordinates a.
+func (f *Frame) Sum(a []float64) []float64 {
+	x := slices.Clone(a)
+	for k, s := range f.signs {
+		x[k] *= s
+	}
+	f.reflect(x, false)
+	return x
+}
+
+const (
+	topSteps  = 512  // of Lanczos' method, at most
+	topParts  = 8    // of a product with the matrix, summed in order, so that its bits do not depend on the processor
+	topSettle = 0.02 // of the limit: the residual of a vector that is taken
+)
+
+// Top returns the eigenvalues above a limit of the symmetric matrix with finite coordinates w, in descending order, and a basis that begins
+// with their vectors. It finds them by Lanczos' method with a public start, so that it is a function of w and limit, and costs O(Dim^2)
+// for each of up to 512 steps. all is false if there may be more of them than it found.
+func (s Symmetric) Top(w []float64, limit float64) (values []float64, frame *Frame, all bool) {
+	var basis [][]float64
+	var diagonal, beside []float64
+	rng := rand.New(rand.NewPCG(1, uint64(s.Dim)))
+	q, y := make([]float64, s.Dim), make([]float64, s.Dim)
+	for k := range q {
+		q[k] = rng.NormFloat64()
+	}
+	ScaleTo(q, 1)
+	steps := min(s.Dim, topSteps)
+	room := make([][]float64, topParts)
+	for k := range room {
+		room[k] = make([]float64, s.Dim)
+	}
+	for next := 32; ; {
+		basis = append(basis, slices.Clone(q))
+		s.times(y, w, q, room)
+		diagonal = append(diagonal, kernels.Dot(q, y))
+		for range 2 { // what rounding left of the vectors before
+			for _, b := range basis {
+				addScaled(y, -kernels.Dot(b, y), b)
+			}
+		}
+		length := math.Sqrt(kernels.Dot(y, y))
+		last := len(basis) == steps || !(length > 0x1p-40*limit)
+		if last || len(basis) == next {
+			found, vectors, settled := ritz(diagonal, beside, length, limit)
+			if settled || last {
+				for k, c := range vectors {
+					v := make([]float64, s.Dim)
+					for i, b := range basis {
+						addScaled(v, c[i], b)
+					}
+					vectors[k] = v
+				}
+				orthonormal(vectors)
+				return found, newFrame(s.Dim, vectors), settled || len(basis) == s.Dim
+			}
+			next *= 2
+		}
+		beside = append(beside, length)
+		for k, v := range y {
+			q[k] = v / length
+		}
+	}
+}
+
+// ritz are the eigenvalues above limit of the tridiagonal matrix, in descending order, and their vectors, those whose residual is small.
+// settled is false if one is not.
+func ritz(diagonal, beside []float64, length, limit float64) (values []float64, vectors [][]float64, settled bool) {
+	m := len(diagonal)
+	t := Symmetric{Dim: m}
+	w := make([]float64, t.Len())
+	for k, v := range diagonal {
+		w[t.Index(k, k)] = v
+		if k+1 < m {
+			w[t.Index(k, k+1)] = beside[k] * math.Sqrt2
+		}
+	}
+	all, rows := t.Eigen(w)
+	settled = true
+	for k := m - 1; k >= 0 && all[k] > limit; k-- {
+		if length*math.Abs(rows[k][m-1]) > topSettle*math.Abs(limit) {
+			settled = false
+			continue
+		}
+		values, vectors = append(values, all[k]), append(vectors, rows[k])
+	}
+	return values, vectors, settled
+}
+
+// orthonormal removes what rounding left of orthogonality.
+func orthonormal(vectors [][]float64) {
+	for k, v := range vectors {
+		for range 2 {
+			for _, u := range vectors[:k] {
+				addScaled(v, -kernels.Dot(u, v), u)
+			}
+		}
+		length := math.Sqrt(kernels.Dot(v, v))
+		for i := range v {
+			v[i] /= length
+		}
+	}
+}
+
+// times sets y to W x. room has topParts vectors.
+func (s Symmetric) times(y, w, x []float64, room [][]float64) {
+	// Part k has the rows up to the one above which k/topParts of the triangle are.
+	row := func(k int) int {
+		return s.Dim - int(float64(s.Dim)*math.Sqrt(1-float64(k)/topParts))
+	}
+	var wait sync.WaitGroup
+	for k, part := range room {
+		wait.Go(func() {
+			clear(part)
+			to := row(k + 1)
+			if k == topParts-1 {
+				to = s.Dim
+			}
+			for i := row(k); i < to; i++ {
+				at := s.Index(i, i)
+				off, rest, sums := w[at+1:][:s.Dim-i-1], x[i+1:], part[i+1:]
+				part[i] += w[at]*x[i] + kernels.Dot(off, rest)*(math.Sqrt2/2)
+				addScaled(sums, x[i]*(math.Sqrt2/2), off)
+			}
+		})
+	}
+	wait.Wait()
+	clear(y)
+	for _, part := range room {
+		for k, v := range part {
+			y[k] += v
+		}
+	}
+}
+
+// addScaled adds by x to dst.
+func addScaled(dst []float64, by float64, x []float64) {
+	x = x[:len(dst)]
+	for k := range dst {
+		dst[k] += by * x[k]
+	}
+}
+
+// TopValues are the eigenvalues of a matrix of which only those above the rest are known: values, in descending order, and the mean of
+// the others and their variance, which follow from trace and norm.
+type TopValues struct {
+	Values         []float64
+	Rest           int
+	Mean, Variance float64
+}
+
+// Rest describes the eigenvalues that values, found by Top, leave.
+func (s Symmetric) Rest(w, values []float64) TopValues {
+	var trace, square float64
+	for i := range s.Dim {
+		trace += w[s.Index(i, i)]
+	}
+	for _, v := range w {
+		square += v * v
+	}
+	for _, v := range values {
+		trace, square = trace-v, square-v*v
+	}
+	t := TopValues{Values: values, Rest: s.Dim - len(values)}
+	if t.Rest > 0 {
+		t.Mean = trace / float64(t.Rest)
+		t.Variance = max(square/float64(t.Rest)-t.Mean*t.Mean, 0)
+	}
+	return t
+}
