@@ -2,9 +2,11 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -74,17 +76,28 @@ func (l *Ledger) Sign(file []byte) ([]byte, error) {
 		return nil, err
 	}
 	s := Statement{Digest: digestOf(file)}
+	var names struct { // a search among models releases a copy of one, which names the run of its training
+		Run string `json:"run"`
+	}
+	_ = json.Unmarshal(file, &names) // what names no run is of the run that released it
+	by := ""
 	for _, e := range entries {
-		if e.Known && e.Type == typeFinish && e.Status == StatusReleased && e.Kept.Digest == s.Digest {
-			s.Run, s.Head = e.Run, e.Hash
+		if e.Known && e.Type == typeFinish && e.Status == StatusReleased && e.Kept.Digest == s.Digest && (by == "" || e.Run == names.Run) {
+			by, s.Head = e.Run, e.Hash
 		}
 	}
+	if s.Run = cmp.Or(names.Run, by); s.Run != by {
+		s.ReleasedBy = by
+	}
 	for _, e := range entries {
-		if c := e.Charge; s.Run != "" && c != nil && e.Run == s.Run {
+		if c := e.Charge; by != "" && c != nil && e.Run == s.Run {
 			s.Plan, s.DataID, s.Unit, s.Guarantee, s.Seeded = c.Plan, c.DataID, c.Unit, c.Guarantee, c.SeededNoise
 			s.Epsilon, s.Delta = Budget(c.Guarantee)
 			return signature(key, file, s)
 		}
+	}
+	if by != "" && away == "" {
+		return nil, fmt.Errorf("%w: it released the file, but never charged run %q, which the file says it is from", ErrResume, s.Run)
 	}
 	if away != "" {
 		return nil, fmt.Errorf("%w: it released no file with the hash %s, unless in the archive %s, which is not next to it", ErrResume, s.Digest, away)

@@ -251,3 +251,44 @@ func FuzzSignature(f *testing.F) {
 func seededKey() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)) }
 
 func mustPublic() PublicKey { return PublicKey(seededKey().Public().(ed25519.PublicKey)) }
+
+// Keys, signatures and witnesses of the first version are read by every later one.
+func TestSignatureFormats(t *testing.T) {
+	read := func(name string) []byte {
+		text, err := os.ReadFile(filepath.Join("testdata", "formats", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	l, err := Open(filepath.Join(t.TempDir(), "ledger.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(l.Path()+keySuffix, read("ledger-1.key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key, err := l.CreateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Statement{Digest: digestOf([]byte("{}\n")), Plan: "0f", DataID: "clinic", Run: "a", Unit: "one record", Epsilon: "1", Delta: "1e-05", Guarantee: "(1, 1e-05)-differentially private for one record", Head: "1f"}
+	if s, err := key.Signed([]byte("{}\n"), read("signature-1.minisig")); err != nil || s != want {
+		t.Errorf("%+v, %v", s, err)
+	}
+	var w witness
+	if text := read("witness-1"); !decodeExact(text[:len(text)-1], &w) || w.Format != witnessFormat || w.Lines != 7 {
+		t.Errorf("%+v", w)
+	}
+	for _, bad := range []string{"", "dyad-ledger-key/2 00\n", keyHeader + "00\n", keyHeader + strings.Repeat("g", 64) + "\n"} {
+		if err := os.WriteFile(l.Path()+keySuffix, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.CreateKey(); err == nil {
+			t.Errorf("a key file of %q is accepted", bad)
+		}
+		if text, err := os.ReadFile(l.Path() + keySuffix); err != nil || string(text) != bad {
+			t.Errorf("a damaged key was replaced: %v", err)
+		}
+	}
+}

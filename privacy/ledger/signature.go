@@ -19,15 +19,16 @@ var ErrSignature = errors.New("ledger: the signature does not hold")
 // Statement is what the owner of a ledger signs of a released file. All of it was in the ledger when the
 // release was recorded.
 type Statement struct {
-	Digest    string `json:"digest"`         // of the file: "sha256:" and hex
-	Plan      string `json:"plan,omitempty"` // as Charge.Plan
-	DataID    string `json:"data_id"`
-	Run       string `json:"run"`
-	Unit      string `json:"unit,omitempty"`
-	Epsilon   string `json:"epsilon,omitempty"` // as privacy.FormatUp writes it; none without a finite guarantee
-	Delta     string `json:"delta,omitempty"`   // none for a pure or local guarantee
-	Guarantee string `json:"guarantee"`         // as Charge.Guarantee
-	Seeded    bool   `json:"seeded,omitempty"`  // the noise is not secret: the guarantee does not hold
+	Digest     string `json:"digest"`         // of the file: "sha256:" and hex
+	Plan       string `json:"plan,omitempty"` // as Charge.Plan
+	DataID     string `json:"data_id"`
+	Run        string `json:"run"`
+	ReleasedBy string `json:"released_by,omitempty"` // the run that released the file, if it is a copy of one of Run
+	Unit       string `json:"unit,omitempty"`
+	Epsilon    string `json:"epsilon,omitempty"` // as privacy.FormatUp writes it; none without a finite guarantee
+	Delta      string `json:"delta,omitempty"`   // none for a pure or local guarantee
+	Guarantee  string `json:"guarantee"`         // as Charge.Guarantee
+	Seeded     bool   `json:"seeded,omitempty"`  // the noise is not secret: the guarantee does not hold
 	// Head is the hash of the line of the ledger that recorded the release. It commits to every line before.
 	Head string `json:"head"`
 }
@@ -156,7 +157,7 @@ func (s Statement) About(run, dataID, unit, guarantee, plan string) error {
 		{"run", s.Run, run}, {"data id", s.DataID, dataID}, {"unit", s.Unit, unit},
 		{"epsilon", s.Epsilon, epsilon}, {"delta", s.Delta, delta}, {"plan", s.Plan, plan},
 	} {
-		if f.signed != f.file {
+		if f.signed != f.file && (f.what != "plan" || f.file != "") { // files of figures state no plan
 			return fmt.Errorf("%w: the %s is %q in the signature and %q in the file", ErrSignature, f.what, f.signed, f.file)
 		}
 	}
