@@ -4,8 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 
+	"dyad/internal/tasks"
 	"dyad/kernels"
 )
 
@@ -170,7 +170,7 @@ func (s Symmetric) times(y, w, x []float64, room [][]float64) {
 	row := func(k int) int {
 		return s.Dim - int(float64(s.Dim)*math.Sqrt(1-float64(k)/topParts))
 	}
-	var wait sync.WaitGroup
+	var wait tasks.Group
 	for k, part := range room {
 		wait.Go(func() {
 			clear(part)
@@ -203,7 +203,7 @@ func addScaled(dst []float64, by float64, x []float64) {
 	}
 }
 
-// TopValues are the eigenvalues of a matrix of which only those above the rest are known: values, in descending order, and the mean of
+// TopValues are the eigenvalues of a matrix, where only those above the rest are known: values, in descending order, and the mean of
 // the others and their variance, which follow from trace and norm.
 type TopValues struct {
 	Values         []float64

@@ -17,7 +17,8 @@ import (
 // judgement is a verdict on a model, and what a ledger says.
 type judgement struct {
 	checker.Verdict
-	Ledger string `json:"ledger,omitempty"` // what it says, if it was compared
+	Ledger    string `json:"ledger,omitempty"`    // what it says, if it was compared
+	Signature string `json:"signature,omitempty"` // what its owner signed, if a key was given
 }
 
 // openModel reads a model that a user names and writes first, on standard error, what is not verified about it. With the

@@ -28,6 +28,9 @@ type ledgerCmd struct {
 	Show   ledgerShowCmd   `cmd:"" help:"Show what has been spent."`
 	Verify ledgerVerifyCmd `cmd:"" help:"Check that no line was changed or lost."`
 
+	Key  ledgerKeyCmd  `cmd:"" help:"Make or show the key that signs releases."`
+	Sign ledgerSignCmd `cmd:"" help:"Sign a file that a run released."`
+
 	Compact ledgerCompactCmd `cmd:"" help:"Move finished runs to an archive; totals stay."`
 }
 
@@ -404,12 +407,20 @@ func (c *ledgerShowCmd) Run(a *app) error {
 	return a.emit(all, b.String())
 }
 
-type ledgerVerifyCmd struct{ ledgerFlag }
+type ledgerVerifyCmd struct {
+	Witness string `placeholder:"FILE" help:"File of a second keeper, elsewhere: the ledger must go on from the head in it, and then it gets the head of today."`
+	ledgerFlag
+}
 
 // Help shows examples.
 func (ledgerVerifyCmd) Help() string {
-	return `Examples:
-  dyad ledger verify`
+	return `An older copy of a ledger is whole, too. With --witness a file that somebody else keeps, on another machine or in a backup that is
+only added to, has the last head that it was given. If the ledger was put back to an older copy since then, or is another one, the
+exit code is 3, and the file stays. What was charged after the last head was given cannot be missed.
+
+Examples:
+  dyad ledger verify
+  dyad ledger verify --witness /media/auditor/ledger.witness`
 }
 
 // Run verifies the chain.
@@ -431,6 +442,11 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 		text += fmt.Sprintf("the archive %s is not next to it, so its lines were not checked; totals do not need it\n", v.Away)
 		answer["archive_away"] = v.Away
 	}
+	more, err := witnessed(l, c.Witness, answer)
+	if err != nil {
+		return err
+	}
+	text += more
 	return a.emit(answer, text)
 }
 

@@ -30,7 +30,7 @@ var everySize = map[string]string{
 // noSize are the commands that release nothing about private records, by the reason.
 var noSize = map[string]string{
 	"they read no records": `plan, pairs plan, local plan, local token, account, reproduce, algorithms, losses list, losses check, ledger init,
-		ledger show, ledger verify, ledger compact, data list, data fetch, data verify, bench, devices, doctor, completion, man, version, docs`,
+		ledger show, ledger verify, ledger compact, ledger key, ledger sign, data list, data fetch, data verify, bench, devices, doctor, completion, man, version, docs`,
 	"they read what was released":                 "local server, local model, export, report, verify",
 	"what they print is for the records' owner":   "start, pairs inspect, predict, transform, data schema, data check, data inspect, data convert, data pack",
 	"what they print has no noise, and they warn": "influence",

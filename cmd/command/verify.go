@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -12,13 +13,17 @@ import (
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/docs/checker"
+	"dyad/internal/files"
+	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
 )
 
 type verifyCmd struct {
-	Model  string `arg:"" help:"Model file."`
-	Ledger string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: its chain, the charge of the plan, and the one release of this very file are compared, too."`
+	Model     string `arg:"" help:"Model file."`
+	Key       string `placeholder:"KEY" help:"Public key of the ledger of the run, or a file that has it: the file must be the one that its owner signed."`
+	Signature string `placeholder:"FILE" help:"Signature of the file (default: MODEL.minisig)."`
+	Ledger    string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: its chain, the charge of the plan, and the one release of this very file are compared, too."`
 }
 
 // Help says what a verdict means.
@@ -27,22 +32,39 @@ func (verifyCmd) Help() string {
 epsilon and delta from the noise. This is the code of docs/checker, which shares none with the program that made
 the plan. docs/verify.md says what is proved, and what no file can show.
 
+With --key it first checks the signature that the owner's ledger gave the file ("dyad ledger key"). No ledger is needed, and no changed file
+passes. Every file that a charged run releases may have one; of one that is not a model only the signature is checked.
+
 Exit code 0: verified. 1: not covered, with the reason; nothing is wrong with such a model. 64: refused, as the file was
 changed or its numbers do not belong together. 3: the ledger is damaged.
 
 Examples:
   dyad verify model.json
-  dyad verify model.json --json`
+  dyad verify model.json --json
+  dyad verify model.json --key owner.pub`
 }
 
 // Run judges.
 func (c *verifyCmd) Run(a *app) error {
+	signature := ""
+	if c.Key != "" {
+		var err error
+		if signature, err = c.signed(); err != nil {
+			return err
+		}
+	} else if c.Signature != "" {
+		return badInput("--signature is checked with the public key of its owner: --key")
+	}
 	m, err := lib.Load(c.Model) // with the checksum
 	if errors.Is(err, lib.ErrClusters) {
 		var found *lib.Clusters
 		if found, err = lib.LoadClusters(c.Model); err == nil {
 			m = &model{Run: found.Run, DataID: found.DataID, Plan: found.Plan, Guarantee: found.Guarantee}
 		}
+	}
+	if err != nil && signature != "" && c.Ledger == "" { // figures, a curve
+		r := judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered, Why: "it is not a model: its signature is checked, and nothing else"}, Signature: signature}
+		return a.emit(r, fmt.Sprintf("signature  %s\nnot known  %s\n", signature, r.Why))
 	}
 	if err != nil {
 		return err
@@ -51,13 +73,17 @@ func (c *verifyCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	r := judgement{Verdict: checker.Check(text)}
+	r := judgement{Verdict: checker.Check(text), Signature: signature}
 	if c.Ledger != "" && r.Verdict.Verdict != checker.Refused {
 		if r, err = r.compared(m, text, c.Ledger, false); err != nil {
 			return err
 		}
 	}
+	r.Signature = signature
 	var b strings.Builder
+	if signature != "" {
+		line(&b, "signature", "%s", signature)
+	}
 	line(&b, "verdict", "%s", r.Verdict.Verdict)
 	if r.Why != "" {
 		line(&b, "why", "%s", r.Why)
@@ -84,6 +110,65 @@ func (c *verifyCmd) Run(a *app) error {
 		return badInput("%s is refused: %s", c.Model, r.Why)
 	}
 	return nil
+}
+
+// signed says what the owner of the key signed of the file, or is an error.
+func (c *verifyCmd) signed() (string, error) {
+	key, err := publicKey(c.Key)
+	if err != nil {
+		return "", err
+	}
+	name := cmp.Or(c.Signature, files.SignatureOf(c.Model))
+	sig, err := files.ReadSmall(name, ledger.MaxSignature)
+	if err != nil {
+		return "", badInput("the signature of %s cannot be read: %v; ask its owner for it, or name it with --signature", c.Model, err)
+	}
+	text, err := modelText(c.Model)
+	if err != nil {
+		return "", err
+	}
+	s, err := key.Signed(text, sig)
+	if err == nil {
+		var said struct {
+			Run       string            `json:"run"`
+			DataID    string            `json:"data_id"`
+			Guarantee privacy.Guarantee `json:"guarantee"`
+			Plan      json.RawMessage   `json:"plan"`
+		}
+		if json.Unmarshal(text, &said) != nil {
+			return "", badInput("%s is refused: it is not a file of JSON", c.Model)
+		}
+		err = s.About(said.Run, said.DataID, said.Guarantee.Unit, said.Guarantee.String(), algorithms.RecordHash(said.Plan))
+	}
+	if err != nil {
+		return "", badInput("%s is refused: %v", c.Model, err)
+	}
+	if s.Seeded {
+		return "", badInput("%s is refused: its owner signed that its noise is from a seed, so that its guarantee does not hold", c.Model)
+	}
+	promise := "epsilon = " + s.Epsilon
+	switch {
+	case s.Epsilon == "":
+		promise = "no finite epsilon"
+	case s.Delta != "":
+		promise += ", delta = " + s.Delta
+	}
+	return fmt.Sprintf("the owner of key %s signed this file: run %s on %s, %s for %s; head %s", key, s.Run, s.DataID, promise, s.Unit, s.Head), nil
+}
+
+// publicKey is a key, or that of a file.
+func publicKey(text string) (ledger.PublicKey, error) {
+	key, err := ledger.ParsePublicKey(text)
+	if err == nil {
+		return key, nil
+	}
+	raw, errRead := files.ReadSmall(text, ledger.MaxSignature)
+	if errRead == nil {
+		if key, err = ledger.ParsePublicKey(string(raw)); err == nil {
+			return key, nil
+		}
+	}
+	return nil, badInput("--key %s: %v", text, err)
 }
 
 // readLedger verifies a ledger that is there, and its archives, and returns their lines, and the name of an archive

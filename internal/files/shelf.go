@@ -37,6 +37,7 @@ type Shelf struct {
 	// Inputs is an error if a file that the run uses changed: its result is not kept. It may be nil.
 	Inputs func() error
 
+	book  *ledger.Ledger
 	other []string // folders, if that of Out fails
 	file  *durable.File
 	run   string
@@ -177,7 +178,7 @@ func (s *Shelf) Saved(o *algorithms.Result) (name string, err error) {
 		s.Drop()
 		return "", nil
 	case s.file != nil:
-		return s.Log.publish(s.file, s.Out, s.run)
+		return s.Log.publish(s.file, s.Out, s.run, s.book)
 	}
 	text, most, err := s.Text(o)
 	if err != nil {
@@ -192,16 +193,19 @@ func (l Log) Save(text []byte, most int, out *Output) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return l.publish(f, out, "")
+	return l.publish(f, out, "", nil)
 }
 
-// publish renames a kept file as Rename does; if it cannot be renamed it stays as it is, for
-// Recover.
-func (l Log) publish(f *durable.File, out *Output, run string) (name string, err error) {
+// publish renames a kept file as Rename does, and signs it by the key of the ledger, if it has one; if it cannot be renamed it
+// stays as it is, for Recover. Every file of a charged run gets its name here, so every kind of them is signed.
+func (l Log) publish(f *durable.File, out *Output, run string, book *ledger.Ledger) (name string, err error) {
 	defer f.Close()
 	why := errors.New("its folder could not be written")
 	if filepath.Dir(f.Name()) == filepath.Dir(out.Path) {
 		if name, why = l.Rename(f, out, run); name != "" {
+			if book != nil {
+				l.signed(book, name)
+			}
 			return name, why
 		}
 	}
@@ -253,7 +257,7 @@ func WithRun(path, run string) string {
 // Attach makes a run use the shelf, and removes what dead attempts at runs left where this
 // one may keep its model.
 func (s *Shelf) Attach(o *algorithms.Options) {
-	s.other = []string{filepath.Dir(o.Ledger.Path()), os.TempDir()}
+	s.book, s.other = o.Ledger, []string{filepath.Dir(o.Ledger.Path()), os.TempDir()}
 	o.Shelf = s
 	o.Ledger.SweepRuns()
 	SweepKept(o.Ledger, s.folders()...)
@@ -344,7 +348,7 @@ func (l Log) Recover(book *ledger.Ledger, run string, out *Output) (name string,
 			return "", e, fmt.Errorf("%w: cannot write %s: %w", ErrNowhere, out.Asked, err)
 		}
 	}
-	name, err = l.publish(file, out, e.Run)
+	name, err = l.publish(file, out, e.Run, book)
 	return name, e, err
 }
 

@@ -135,6 +135,9 @@ var parsers = map[string]string{
 	"privacy/ledger/count.go":     "privacy/ledger:FuzzCount",
 	"privacy/ledger/file.go":      "privacy/ledger:FuzzLedger",
 	"privacy/ledger/record.go":    "privacy/ledger:FuzzLedger",
+	"privacy/ledger/sign.go":      "privacy/ledger:FuzzSignature",
+	"privacy/ledger/signature.go": "privacy/ledger:FuzzSignature",
+	"internal/files/sign.go":      "privacy/ledger:FuzzSignature",
 	"privacy/durable/document.go": "it reads for others, and parses nothing",
 }
 

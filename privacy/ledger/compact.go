@@ -331,7 +331,7 @@ func (st *ledgerState) tally() map[string]int {
 	}
 	for id := range ids {
 		if b, ok := st.cap(id); ok {
-			n[key("cap", id, fmt.Sprint(b.Epsilon, b.Delta))] = 1
+			n[key("cap", id, fmt.Sprint(b.Epsilon, b.Delta, b.by))] = 1
 		}
 	}
 	return n

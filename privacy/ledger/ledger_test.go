@@ -131,6 +131,12 @@ func TestLedgerRoundTrip(t *testing.T) {
 	for i := range got[1:] {
 		got[i+1].Time = time.Time{}
 	}
+	for i := range got {
+		if len(got[i].Hash) != 64 {
+			t.Errorf("line %d has hash %q", i+1, got[i].Hash)
+		}
+		got[i].Hash = ""
+	}
 	want := []Entry{
 		{Seq: 1, Time: c.Time, Type: "charge", Known: true, DataID: "clinic", Run: "a", Charge: &c},
 		{Seq: 2, Type: "finish", Known: true, Run: "a", Status: "done"},

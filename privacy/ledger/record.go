@@ -101,6 +101,7 @@ type Entry struct {
 	// resumed.
 	Released int
 	Archive  *Archive // of an archive
+	Hash     string   // of the line, in hex; it commits to all before it
 }
 
 func hashContent(prev lineHash, content []byte) lineHash {

@@ -16,6 +16,7 @@ import (
 type ledgerState struct {
 	key     []byte
 	entries []Entry // all lines after the header
+	header  string  // hash of the header line
 	lines   int     // header included
 	last    lineHash
 	size    int64 // bytes of the lines
@@ -51,8 +52,11 @@ func parseLedger(data []byte, head *ledgerHead) (*ledgerState, error) {
 			if st.key, err = parseHeader(content); err != nil {
 				return nil, err
 			}
+			st.header = hash.String()
 		} else {
-			st.entries = append(st.entries, parseEntry(content))
+			e := parseEntry(content)
+			e.Hash = hash.String()
+			st.entries = append(st.entries, e)
 		}
 		st.last = hash
 		st.lines++

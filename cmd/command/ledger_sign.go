@@ -1,0 +1,79 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+
+	"dyad/internal/files"
+	"dyad/privacy/ledger"
+)
+
+type ledgerKeyCmd struct{ ledgerFlag }
+
+// Help says where the key is.
+func (ledgerKeyCmd) Help() string {
+	return `Prints the public key of the ledger, and draws the key if there is none: LEDGER.key, mode 0600, next to the ledger and never
+in it. From then on every file that a private run releases gets a signature FILE.minisig, in the format of minisign, of its hash, its plan,
+unit, epsilon and delta, and the ledger's chain up to its release. Whoever has the public key checks a file without the ledger:
+"dyad verify FILE --key KEY". Give the public key to them by another way than the files. Keep LEDGER.key as the ledger:
+whoever has it can sign any file.
+
+Examples:
+  dyad ledger key`
+}
+
+// Run prints the public key.
+func (c *ledgerKeyCmd) Run(a *app) error {
+	l, path, err := c.open(ledger.Options{})
+	if err != nil {
+		return err
+	}
+	key, err := l.CreateKey()
+	if err != nil {
+		return err
+	}
+	return a.emit(map[string]any{"ledger": path, "key": key.String()}, key.String()+"\n")
+}
+
+type ledgerSignCmd struct {
+	File string `arg:"" help:"File that a run of the ledger released."`
+	ledgerFlag
+}
+
+// Help says when it is needed.
+func (ledgerSignCmd) Help() string {
+	return `Signs a file that a run of the ledger released, as its run does: for files from before the key, and if a run was stopped between its
+release and its signature. It signs no file whose hash the ledger does not have, so no file that was changed.
+
+Examples:
+  dyad ledger sign model.json`
+}
+
+// Run signs.
+func (c *ledgerSignCmd) Run(a *app) error {
+	l, path, err := c.openExisting(ledger.Options{})
+	if err != nil {
+		return err
+	}
+	name, err := files.Sign(l, c.File)
+	switch {
+	case errors.Is(err, ledger.ErrNoKey), errors.Is(err, ledger.ErrResume):
+		return badInput("%s is not signed: %v", c.File, err)
+	case err != nil:
+		return asInput(err)
+	}
+	return a.emit(map[string]any{"ledger": path, "signature": name}, fmt.Sprintf("%s is the signature of %s\n", name, c.File))
+}
+
+// witnessed hands the head to the second keeper, after it compared the last one.
+func witnessed(l *ledger.Ledger, file string, answer map[string]any) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	lines, err := l.Witness(file)
+	if err != nil {
+		return "", err
+	}
+	answer["witness"] = file
+	return fmt.Sprintf("it goes on from the head that %s had, which now has line %d\n", file, lines), nil
+}

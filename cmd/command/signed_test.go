@@ -1,0 +1,248 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyad/internal/crash"
+)
+
+// owner is the key of the ledger of a folder.
+func owner(t *testing.T, dir string) string {
+	t.Helper()
+	code, out, errs := dyad(t, dir, "ledger", "key")
+	if code != exitOK {
+		t.Fatalf("ledger key: exit %d: %s", code, errs)
+	}
+	return strings.TrimSpace(out)
+}
+
+// bySignature is what "dyad verify --key" says of a file, in a folder without a ledger.
+func bySignature(t *testing.T, dir, name, key string) (code int, text string) {
+	t.Helper()
+	alone := t.TempDir()
+	for _, n := range []string{name, name + ".minisig"} {
+		text, err := os.ReadFile(filepath.Join(dir, n))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, alone, filepath.Base(n), string(text))
+	}
+	code, out, errs := dyad(t, alone, "verify", filepath.Base(name), "--key", key)
+	return code, out + errs
+}
+
+// TestEveryReleasedFileIsSigned: a file of every kind that a charged run releases is signed, once the ledger has a key, and a
+// byte more in it is refused.
+func TestEveryReleasedFileIsSigned(t *testing.T) {
+	dir := clinic(t, 300)
+	write(t, dir, "candidates.yaml", "candidates:\n  - name: a\n  - name: b\n    algorithm: moments\n    ridge: 4\n")
+	before := strings.Fields("train --data patients.csv --schema patients.yaml --epsilon 1 --out before.json")
+	if code, _, errs := dyad(t, dir, before...); code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "before.json.minisig")); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("a ledger without a key signs: %v", err)
+	}
+	key := owner(t, dir)
+	from := " --data patients.csv --schema patients.yaml"
+	for _, c := range []struct{ args, files string }{
+		{"train --epsilon 1 --out linear.json" + from, "linear.json"},
+		{"train --epsilon 1 --model mlp --hidden 2 --steps 5 --out network.json" + from, "network.json"},
+		{"train --epsilon 1 --holdout 0.3 --holdout-epsilon 1 --out held.json" + from, "held.json held.figures.json"},
+		{"pairs train --density 2 --degree-cap 6 --epsilon 2 --out pairs.json" + from, "pairs.json"},
+		{"cluster -k 2 --epsilon 1 --out clusters.json" + from, "clusters.json"},
+		{"search --candidates candidates.yaml --epsilon 2 --out searched.json" + from, "searched.json"},
+		{"search --models linear.json,held.json --epsilon 1 --out winner.json" + from, "winner.json"},
+		{"evaluate linear.json --data patients.csv --epsilon 1 --out figures.json", "figures.json"},
+		{"threshold linear.json --data patients.csv --epsilon 1 --out threshold.json", "threshold.json"},
+		{"local simulate --epsilon 4 --out local.json" + from, "local.json"},
+		{"curve --epsilons 0.5,1 --holdout-epsilon 1 --yes --format svg --out curve" + from, "curve.json"},
+		{"ledger sign before.json", "before.json"},
+	} {
+		if code, out, errs := dyad(t, dir, strings.Fields(c.args)...); code != exitOK {
+			t.Errorf("dyad %s: exit %d: %s%s", c.args, code, out, errs)
+			continue
+		}
+		for _, name := range strings.Fields(c.files) {
+			if code, text := bySignature(t, dir, name, key); code != exitOK && code != exitFailure || !strings.Contains(text, "signed this file") {
+				t.Errorf("%s: exit %d: %s", name, code, text)
+			}
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, name, string(text)+" ")
+			if code, text := bySignature(t, dir, name, key); code != exitInput || !strings.Contains(text, "the file is not the one that was signed") {
+				t.Errorf("%s with a byte more: exit %d: %s", name, code, text)
+			}
+			write(t, dir, name, string(text))
+		}
+	}
+	write(t, dir, "own.json", "{}")
+	if code, _, errs := dyad(t, dir, "ledger", "sign", "own.json"); code != exitInput || !strings.Contains(errs, "released no file with the hash") {
+		t.Errorf("a file that was not released: exit %d: %s", code, errs)
+	}
+}
+
+// TestForgeriesAreRefusedByKey: files that make other true statements, and those that the checker does not look at, are refused for a
+// reader without the ledger; so are signatures of other files and keys.
+func TestForgeriesAreRefusedByKey(t *testing.T) {
+	dir := clinic(t, 300)
+	key := owner(t, dir)
+	for _, name := range []string{"m.json", "other.json"} {
+		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "dpgdsc", "--epsilon", "1", "--out", name); code != exitOK {
+			t.Fatal(errs)
+		}
+	}
+	genuine, err := os.ReadFile(filepath.Join(dir, "m.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, text := bySignature(t, dir, "m.json", key); code != exitOK {
+		t.Fatalf("the genuine file: exit %d: %s", code, text)
+	}
+	at := func(value any, path ...string) func(map[string]any) {
+		return func(m map[string]any) {
+			for _, p := range path[:len(path)-1] {
+				next, ok := m[p].(map[string]any)
+				if !ok {
+					next = map[string]any{}
+					m[p] = next
+				}
+				m = next
+			}
+			m[path[len(path)-1]] = value
+		}
+	}
+	for name, forge := range map[string]func(map[string]any){
+		"steps of length 0":         at(0, "plan", "sensitivity", "step_size"),
+		"a tiny radius":             at(1e-9, "plan", "radius"),
+		"a raw record as weights":   at([]any{68, 1, 28.7, 1, 1, 1}, "weights"),
+		"a person for a record":     at("one person", "guarantee", "unit"),
+		"forty rows of a person":    at(40, "plan", "max_rows_per_person"),
+		"more records":              at(1e15, "plan", "n"),
+		"one step":                  at(1, "plan", "steps"),
+		"tiny steps":                at(1e-300, "plan", "eta"),
+		"a coarse grid":             at(1e300, "plan", "noise", "grid"),
+		"a smaller epsilon":         at(0.001, "guarantee", "epsilon"),
+		"a smaller delta":           at(1e-30, "guarantee", "delta"),
+		"another noise multiplier":  at(9, "report", "noise_multiplier"),
+		"no rounding error":         at(0, "plan", "mean_error"),
+		"the data of others":        at("elsewhere", "data_id"),
+		"code in the data id":       at(`x"""; print(1); """`, "data_id"),
+		"another run":               at("RUN", "run"),
+		"no warnings":               at([]any{}, "guarantee", "warnings"),
+		"no plan and no guarantee":  func(m map[string]any) { delete(m, "plan"); delete(m, "guarantee") },
+		"nothing but a new spacing": func(map[string]any) {},
+	} {
+		var m map[string]any
+		if err := json.Unmarshal(genuine, &m); err != nil {
+			t.Fatal(err)
+		}
+		forge(m)
+		text := sealed(t, m)
+		if bytes.Equal(text, genuine) {
+			t.Fatalf("%s: nothing is forged", name)
+		}
+		write(t, dir, "m.json", string(text))
+		if code, text := bySignature(t, dir, "m.json", key); code != exitInput || !strings.Contains(text, "the file is not the one that was signed") {
+			t.Errorf("%s: exit %d: %s", name, code, text)
+		}
+	}
+	write(t, dir, "m.json", string(genuine))
+	stranger := owner(t, t.TempDir())
+	if code, text := bySignature(t, dir, "m.json", stranger); code != exitInput || !strings.Contains(text, "it is by key") {
+		t.Errorf("the key of a stranger: exit %d: %s", code, text)
+	}
+	sig, err := os.ReadFile(filepath.Join(dir, "other.json.minisig"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "m.json.minisig", string(sig))
+	if code, text := bySignature(t, dir, "m.json", key); code != exitInput || !strings.Contains(text, "the file is not the one that was signed") {
+		t.Errorf("the signature of another file: exit %d: %s", code, text)
+	}
+	if err := os.Remove(filepath.Join(dir, "m.json.minisig")); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := bySignature(t, dir, "m.json", key); code != exitInput || !strings.Contains(text, "the signature of m.json cannot be read") {
+		t.Errorf("no signature: exit %d: %s", code, text)
+	}
+	if code, _, errs := dyad(t, dir, "ledger", "sign", "m.json"); code != exitOK {
+		t.Errorf("signed again: exit %d: %s", code, errs)
+	}
+	if code, text := bySignature(t, dir, "m.json", key); code != exitOK {
+		t.Errorf("signed again: exit %d: %s", code, text)
+	}
+}
+
+// TestSignatureAfterACrash: a program that dies between release and name leaves what --resume names and signs; one that dies between
+// name and signature what "ledger sign" signs.
+func TestSignatureAfterACrash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	for stage, again := range map[string]func(f *fixture, run string) []string{
+		"released": func(f *fixture, run string) []string { return f.train("--resume", run) },
+		"model renamed": func(f *fixture, run string) []string {
+			return []string{"ledger", "sign", f.in("out/model.json"), "--ledger", f.in("ledger/ledger.jsonl")}
+		},
+	} {
+		f := newFixture(t)
+		key := f.dyad("ledger", "key", "--ledger", f.in("ledger/ledger.jsonl"))
+		key.Want(t, "a key", exitOK, "")
+		f.start(t, crash.Spec{Args: f.train(), Stage: stage, Nth: 1, Fault: "kill"}).End()
+		run, _, _ := f.attacked(t)
+		signature := f.in("out/model.json.minisig")
+		if _, err := os.Stat(signature); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("killed at %q: there is a signature (%v)", stage, err)
+		}
+		f.dyad(again(f, run)...).Want(t, stage, exitOK, "")
+		f.dyad("verify", f.in("out/model.json"), "--key", strings.TrimSpace(key.Stdout)).Want(t, stage, exitOK, "signed this file")
+	}
+}
+
+// TestWitnessOfTheLedger: a ledger that was put back is told, with the exit code of a damaged one.
+func TestWitnessOfTheLedger(t *testing.T) {
+	dir := clinic(t, 300)
+	train := func(name string) {
+		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "1", "--out", name, "--ledger", "l.jsonl"); code != exitOK {
+			t.Fatal(errs)
+		}
+	}
+	train("a.json")
+	old := map[string][]byte{}
+	for _, name := range []string{"l.jsonl", "l.jsonl.head"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		old[name] = text
+	}
+	train("b.json")
+	verify := []string{"ledger", "verify", "--ledger", "l.jsonl", "--witness", "elsewhere"}
+	for range 2 {
+		if code, _, errs := dyad(t, dir, verify...); code != exitOK {
+			t.Fatal(errs)
+		}
+	}
+	for name, text := range old {
+		write(t, dir, name, string(text))
+	}
+	if code, _, errs := dyad(t, dir, "ledger", "verify", "--ledger", "l.jsonl"); code != exitOK {
+		t.Fatalf("without a witness an older copy is whole: %s", errs)
+	}
+	if code, _, errs := dyad(t, dir, verify...); code != exitResource || !strings.Contains(errs, "put back to an older copy") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}

@@ -1,0 +1,53 @@
+package files
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"dyad/privacy/durable"
+	"dyad/privacy/ledger"
+)
+
+// SignatureOf is the name of the signature of a file.
+func SignatureOf(name string) string { return name + ".minisig" }
+
+// signed signs a file that has its name. The release is complete by then: what fails can be done again at any time (Sign).
+func (l Log) signed(book *ledger.Ledger, name string) {
+	_, err := Sign(book, name)
+	switch {
+	case err == nil:
+		l.at("model signed")
+	case !errors.Is(err, ledger.ErrNoKey):
+		l.note("%s is written and not signed; \"dyad ledger sign %s\" signs it: %v", name, name, err)
+	}
+}
+
+// Sign writes the signature of a file that a ledger released next to it, and returns its name. It replaces an earlier signature and no other file.
+func Sign(book *ledger.Ledger, name string) (string, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return "", err
+	}
+	sig, err := book.Sign(text)
+	if err != nil {
+		return "", err
+	}
+	out, err := durable.Resolve(SignatureOf(name))
+	if err != nil {
+		return "", err
+	}
+	was, err := durable.Read(out, ledger.MaxSignature)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return "", err
+	case !ledger.IsSignature(was):
+		return "", fmt.Errorf("%s is not a signature of a ledger, and is not replaced; move it away", SignatureOf(name))
+	case bytes.Equal(was, sig):
+		return SignatureOf(name), nil
+	}
+	return SignatureOf(name), durable.Write(out, Shared, true, nil, durable.Text(sig))
+}

@@ -1,0 +1,168 @@
+package ledger
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"dyad/privacy/durable"
+)
+
+const (
+	keySuffix    = ".key"
+	keyHeader    = "dyad-ledger-key/1 "
+	maxKeyFile   = 1 << 10
+	maxWitnesses = 1 << 20
+)
+
+// ErrNoKey is wrapped if a ledger has no key to sign with.
+var ErrNoKey = errors.New("ledger: it has no key; \"dyad ledger key\" makes one")
+
+// CreateKey returns the public key of the ledger, and draws the key if there is none: PATH.key, mode 0600, next to the ledger and
+// never in it. Whoever has it can sign any file.
+func (l *Ledger) CreateKey() (PublicKey, error) {
+	unlock, err := l.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	key, err := l.signingKey()
+	if errors.Is(err, ErrNoKey) {
+		seed := make([]byte, ed25519.SeedSize)
+		_, _ = rand.Read(seed) // never fails
+		if err = durable.Write(l.path+keySuffix, true, false, nil, durable.Text(fmt.Appendf(nil, "%s%x\n", keyHeader, seed))); err == nil {
+			key = ed25519.NewKeyFromSeed(seed)
+		}
+	}
+	if err != nil {
+		return nil, l.errorf("its key: %w", err)
+	}
+	return PublicKey(key.Public().(ed25519.PublicKey)), nil
+}
+
+// signingKey reads the key. The error wraps ErrNoKey if there is none.
+func (l *Ledger) signingKey() (ed25519.PrivateKey, error) {
+	text, err := durable.Read(l.path+keySuffix, maxKeyFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s", ErrNoKey, l.path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	digits, ok := bytes.CutPrefix(bytes.TrimSuffix(text, []byte("\n")), []byte(keyHeader))
+	seed, err := hex.DecodeString(string(digits))
+	if !ok || err != nil || len(seed) != ed25519.SeedSize {
+		return nil, fmt.Errorf("%s is not a key written by \"dyad ledger key\"; restore it from a backup", l.path+keySuffix)
+	}
+	return ed25519.NewKeyFromSeed(seed), nil
+}
+
+// Sign returns the signature of a file that the ledger says was released. It rests on the ledger's lines alone, and Ed25519 draws nothing: it
+// can be asked for again, and a crash between a release and its signature loses nothing. The error wraps ErrNoKey if the
+// ledger has no key, and ErrResume if it released no such file.
+func (l *Ledger) Sign(file []byte) ([]byte, error) {
+	key, err := l.signingKey()
+	if err != nil {
+		return nil, err
+	}
+	entries, away, err := l.History()
+	if err != nil {
+		return nil, err
+	}
+	s := Statement{Digest: digestOf(file)}
+	var names struct { // a search among models releases a copy of one, which names the run of its training
+		Run string `json:"run"`
+	}
+	_ = json.Unmarshal(file, &names) // what names no run is of the run that released it
+	by := ""
+	for _, e := range entries {
+		if e.Known && e.Type == typeFinish && e.Status == StatusReleased && e.Kept.Digest == s.Digest && (by == "" || e.Run == names.Run) {
+			by, s.Head = e.Run, e.Hash
+		}
+	}
+	if s.Run = cmp.Or(names.Run, by); s.Run != by {
+		s.ReleasedBy = by
+	}
+	for _, e := range entries {
+		if c := e.Charge; by != "" && c != nil && e.Run == s.Run {
+			s.Plan, s.DataID, s.Unit, s.Guarantee, s.Seeded = c.Plan, c.DataID, c.Unit, c.Guarantee, c.SeededNoise
+			s.Epsilon, s.Delta = Budget(c.Guarantee)
+			return signature(key, file, s)
+		}
+	}
+	if by != "" && away == "" {
+		return nil, fmt.Errorf("%w: it released the file, but never charged run %q, which the file says it is from", ErrResume, s.Run)
+	}
+	if away != "" {
+		return nil, fmt.Errorf("%w: it released no file with the hash %s, unless in the archive %s, which is not next to it", ErrResume, s.Digest, away)
+	}
+	return nil, fmt.Errorf("%w: it released no file with the hash %s", ErrResume, s.Digest)
+}
+
+// Witness compares the ledger with the last head that a second keeper was given, in a file elsewhere, and hands it the head of
+// today. It fails with ErrUnavailable, and leaves the file, if the ledger does not go on from that head: it was put back to an older copy, or is another
+// one. It looks for the head in archives, too, and reports the one that is away, if the head may be there.
+func (l *Ledger) Witness(file string) (lines int, err error) {
+	st, err := l.load()
+	if err != nil {
+		return 0, err
+	}
+	text, err := durable.Read(file, maxWitnesses)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return 0, l.errorf("cannot read the witness %s: %w", file, err)
+	default:
+		var was witness
+		if !bytes.HasSuffix(text, []byte("\n")) || !decodeExact(text[:len(text)-1], &was) || was.Format != witnessFormat || was.Lines < 1 {
+			return 0, l.errorf("%s is not the witness of a ledger; name another file", file)
+		}
+		if err := l.goesOn(st, was); err != nil {
+			return 0, err
+		}
+	}
+	body, err := encodeBody("witness", witness{witnessFormat, st.lines, st.last.String()}, witnessFormat)
+	if err == nil {
+		err = durable.Write(file, true, true, nil, durable.Text(append(body, '\n')))
+	}
+	if err != nil {
+		return 0, l.errorf("cannot write the witness %s: %w", file, err)
+	}
+	return st.lines, nil
+}
+
+// witness is a head that somebody else keeps.
+type witness struct {
+	Format string `json:"format"`
+	Lines  int    `json:"lines"`
+	Hash   string `json:"hash"`
+}
+
+const witnessFormat = "dyad-witness/1"
+
+// goesOn is an error unless a line of the ledger, or of its archives, has the hash of the head.
+func (l *Ledger) goesOn(st *ledgerState, was witness) error {
+	found := st.header == was.Hash
+	look := func(entries []Entry) {
+		for _, e := range entries {
+			found = found || e.Hash == was.Hash || e.Archive != nil && e.Archive.Hash == was.Hash
+		}
+	}
+	look(st.entries)
+	away, err := l.archives(st, look)
+	switch {
+	case err != nil:
+		return err
+	case found:
+		return nil
+	case away != "":
+		return l.errorf("the archive %s is not next to it, so that nobody can tell whether the ledger goes on from the head of the witness", away)
+	}
+	return l.errorf("the ledger was put back to an older copy, or is another one: the witness has seen %d lines of it, the last with the hash %s, and no line has it now; restore the newest copy, and count nothing on these data until then", was.Lines, was.Hash)
+}

@@ -1,0 +1,294 @@
+package ledger
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// signedLedger is a ledger with a key and the release of a file.
+func signedLedger(t *testing.T, file []byte) (l *Ledger, key PublicKey, sig []byte) {
+	t.Helper()
+	l, err := Open(filepath.Join(t.TempDir(), "ledger.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Sign(file); !errors.Is(err, ErrNoKey) {
+		t.Fatalf("signed without a key: %v", err)
+	}
+	if key, err = l.CreateKey(); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := l.CreateKey(); err != nil || again.String() != key.String() {
+		t.Fatalf("the key is drawn twice: %v, %v", again, err)
+	}
+	release(t, l, "a", file)
+	if sig, err = l.Sign(file); err != nil {
+		t.Fatal(err)
+	}
+	return l, key, sig
+}
+
+func release(t *testing.T, l *Ledger, run string, file []byte) {
+	t.Helper()
+	_, err := l.Begin(Charge{
+		DataID: "clinic", Run: run, Algorithm: "moments", Plan: "0f", Unit: "one record", Resumable: true,
+		Guarantee: "(1, 1e-05)-differentially private (0.269-GDP) for one record (neighbours: replace one); released: weights",
+		Events:    []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 5}},
+	}, privacy.NewSeededSource(1))
+	if err == nil {
+		err = l.Release(run, Kept{Digest: digestOf(file)})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSignaturesAreOfReleases(t *testing.T) {
+	file := []byte("{\"run\": \"a\"}\n")
+	l, key, sig := signedLedger(t, file)
+	s, err := key.Signed(file, sig)
+	if err != nil || s.Run != "a" || s.Epsilon != "1" || s.Delta != "1e-05" || s.Unit != "one record" || s.Plan != "0f" || !s.Seeded || len(s.Head) != 64 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	info, err := os.Stat(l.Path() + keySuffix)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the key has mode %v, %v", info.Mode(), err)
+	}
+	if again, err := l.Sign(file); err != nil || string(again) != string(sig) {
+		t.Errorf("signed again: %v, another signature", err)
+	}
+	if _, err := l.Sign([]byte("another file")); !errors.Is(err, ErrResume) {
+		t.Errorf("signed what was not released: %v", err)
+	}
+	if _, err := l.Compact(); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := l.Sign(file); err != nil || string(again) != string(sig) {
+		t.Errorf("signed from the archive: %v, another signature", err)
+	}
+	ledgerText, err := os.ReadFile(l.Path())
+	secret, err2 := os.ReadFile(l.Path() + keySuffix)
+	if err := errors.Join(err, err2); err != nil || strings.Contains(string(ledgerText), strings.TrimPrefix(strings.TrimSpace(string(secret)), keyHeader)) {
+		t.Errorf("the key is in the ledger: %v", err)
+	}
+	for _, text := range []string{key.String(), key.File()} {
+		if k, err := ParsePublicKey(text); err != nil || k.String() != key.String() {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// Every way to make a signature say something else is refused, with its reason.
+func TestForgedSignatures(t *testing.T) {
+	file := []byte("{\"run\": \"a\"}\n")
+	l, key, sig := signedLedger(t, file)
+	other := []byte("{\"run\": \"b\"}\n")
+	release(t, l, "b", other)
+	otherSig, err := l.Sign(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stranger, strangers := signedLedger(t, file)
+	lines := func(s []byte) []string { return strings.SplitAfter(string(s), "\n") }
+	swap := func(from []byte, line int) []byte {
+		all := lines(sig)
+		all[line] = lines(from)[line]
+		return []byte(strings.Join(all, ""))
+	}
+	wrong, err := signature(mustKey(t, l), file, Statement{Digest: digestOf(other), Run: "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		key       PublicKey
+		file, sig []byte
+		want      string
+	}{
+		"another file":               {key, other, sig, "the file is not the one that was signed"},
+		"a byte more":                {key, append([]byte(" "), file...), sig, "the file is not the one that was signed"},
+		"another key":                {stranger, file, sig, "it is by key"},
+		"by a stranger":              {key, file, strangers, "it is by key"},
+		"statement of another run":   {key, file, swap(otherSig, 2), "its statement was changed"},
+		"first of another file":      {key, file, swap(otherSig, 1), "its statement was changed"},
+		"both of the statement":      {key, file, []byte(strings.Join(append(lines(sig)[:2:2], lines(otherSig)[2:]...), "")), "its statement was changed"},
+		"a smaller epsilon":          {key, file, []byte(strings.Replace(string(sig), `"epsilon":"1"`, `"epsilon":"0.001"`, 1)), "its statement was changed"},
+		"another unit":               {key, file, []byte(strings.Replace(string(sig), `"unit":"one record"`, `"unit":"one person"`, 1)), "its statement was changed"},
+		"no signature":               {key, file, nil, "not a file of four lines"},
+		"more lines":                 {key, file, append(sig[:len(sig):len(sig)], "x\n"...), "not a file of four lines"},
+		"signed about another file":  {key, file, wrong, "its statement is about a file with the hash"},
+		"a version that is not ours": {key, file, []byte(strings.Replace(string(sig), statementHeader, "dyad-signature/2 ", 1)), "not a signature of this version"},
+	} {
+		if _, err := c.key.Signed(c.file, c.sig); !errors.Is(err, ErrSignature) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	s, err := key.Signed(file, sig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := []string{"a", "clinic", "one record", s.Guarantee, "0f"}
+	if err := s.About(about[0], about[1], about[2], about[3], about[4]); err != nil {
+		t.Error(err)
+	}
+	for i, changed := range []string{"b", "other", "one person", "(0.001, 1e-05)-differentially private", "10"} {
+		c := append([]string{}, about...)
+		c[i] = changed
+		if err := s.About(c[0], c[1], c[2], c[3], c[4]); !errors.Is(err, ErrSignature) {
+			t.Errorf("a file that says %q: %v", changed, err)
+		}
+	}
+}
+
+func mustKey(t *testing.T, l *Ledger) ed25519.PrivateKey {
+	t.Helper()
+	key, err := l.signingKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// A witness tells that a ledger was put back, to whatever older copy, also after a compaction.
+func TestLedgerThatWasPutBackIsTold(t *testing.T) {
+	l, _, _ := signedLedger(t, []byte("1"))
+	dir := t.TempDir()
+	copyOf := func() map[string][]byte {
+		files := map[string][]byte{}
+		for _, suffix := range []string{"", headSuffix} {
+			text, err := os.ReadFile(l.Path() + suffix)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[l.Path()+suffix] = text
+		}
+		return files
+	}
+	putBack := func(files map[string][]byte) {
+		for name, text := range files {
+			if err := os.WriteFile(name, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	file := filepath.Join(dir, "witness")
+	for step := range 3 {
+		if _, err := l.Witness(file); err != nil {
+			t.Fatal(err)
+		}
+		old := copyOf()
+		release(t, l, strings.Repeat("x", step+1), []byte{byte(step)})
+		if step == 1 {
+			if _, err := l.Compact(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := l.Witness(file); err != nil {
+			t.Fatalf("a ledger that went on: %v", err)
+		}
+		before, now := copyOf(), file
+		kept, err := os.ReadFile(now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		putBack(old)
+		if _, err := l.Verify(); err != nil {
+			t.Fatalf("the older copy is whole: %v", err)
+		}
+		if _, err := l.Witness(file); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "put back") {
+			t.Errorf("step %d: a ledger that was put back: %v", step, err)
+		}
+		if after, err := os.ReadFile(file); err != nil || string(after) != string(kept) {
+			t.Errorf("the witness was replaced: %v", err)
+		}
+		putBack(before)
+	}
+	other, _, _ := signedLedger(t, []byte("1"))
+	if _, err := other.Witness(file); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("another ledger: %v", err)
+	}
+	if err := os.WriteFile(file, []byte("notes\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Witness(file); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("a file that is no witness was replaced: %v", err)
+	}
+}
+
+// A signature that is accepted is the one that the key makes of the file and what is read.
+func FuzzSignature(f *testing.F) {
+	key := make([]byte, 64)
+	copy(key[32:], mustPublic())
+	file := []byte("file")
+	sig, err := signature(seededKey(), file, Statement{Digest: digestOf(file), Run: "a", Unit: "one record", Epsilon: "1"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(sig, mustPublic().File())
+	f.Add([]byte("untrusted comment: \n"+base64.StdEncoding.EncodeToString(key)+"\ntrusted comment: dyad-signature/1 {}\nAAAA\n"), mustPublic().String())
+	f.Fuzz(func(t *testing.T, sig []byte, public string) {
+		if k, err := ParsePublicKey(public); err == nil && !strings.Contains(public, k.String()) {
+			t.Fatalf("%q became %v", public, k)
+		}
+		s, err := mustPublic().Signed(file, sig)
+		if err != nil {
+			return
+		}
+		again, err := signature(seededKey(), file, s)
+		if err != nil || strings.SplitN(string(again), "\n", 2)[1] != strings.SplitN(string(sig), "\n", 2)[1] {
+			t.Fatalf("%q became %q, %v", sig, again, err)
+		}
+	})
+}
+
+func seededKey() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)) }
+
+func mustPublic() PublicKey { return PublicKey(seededKey().Public().(ed25519.PublicKey)) }
+
+// Keys, signatures and witnesses of the first version are read by every later one.
+func TestSignatureFormats(t *testing.T) {
+	read := func(name string) []byte {
+		text, err := os.ReadFile(filepath.Join("testdata", "formats", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	l, err := Open(filepath.Join(t.TempDir(), "ledger.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(l.Path()+keySuffix, read("ledger-1.key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key, err := l.CreateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Statement{Digest: digestOf([]byte("{}\n")), Plan: "0f", DataID: "clinic", Run: "a", Unit: "one record", Epsilon: "1", Delta: "1e-05", Guarantee: "(1, 1e-05)-differentially private for one record", Head: "1f"}
+	if s, err := key.Signed([]byte("{}\n"), read("signature-1.minisig")); err != nil || s != want {
+		t.Errorf("%+v, %v", s, err)
+	}
+	var w witness
+	if text := read("witness-1"); !decodeExact(text[:len(text)-1], &w) || w.Format != witnessFormat || w.Lines != 7 {
+		t.Errorf("%+v", w)
+	}
+	for _, bad := range []string{"", "dyad-ledger-key/2 00\n", keyHeader + "00\n", keyHeader + strings.Repeat("g", 64) + "\n"} {
+		if err := os.WriteFile(l.Path()+keySuffix, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.CreateKey(); err == nil {
+			t.Errorf("a key file of %q is accepted", bad)
+		}
+		if text, err := os.ReadFile(l.Path() + keySuffix); err != nil || string(text) != bad {
+			t.Errorf("a damaged key was replaced: %v", err)
+		}
+	}
+}

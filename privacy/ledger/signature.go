@@ -1,0 +1,165 @@
+package ledger
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// ErrSignature is wrapped by everything that a signature does not vouch for.
+var ErrSignature = errors.New("ledger: the signature does not hold")
+
+// Statement is what the owner of a ledger signs of a released file. All of it was in the ledger when the
+// release was recorded.
+type Statement struct {
+	Digest     string `json:"digest"`         // of the file: "sha256:" and hex
+	Plan       string `json:"plan,omitempty"` // as Charge.Plan
+	DataID     string `json:"data_id"`
+	Run        string `json:"run"`
+	ReleasedBy string `json:"released_by,omitempty"` // the run that released the file, if it is a copy of one of Run
+	Unit       string `json:"unit,omitempty"`
+	Epsilon    string `json:"epsilon,omitempty"` // as privacy.FormatUp writes it; none without a finite guarantee
+	Delta      string `json:"delta,omitempty"`   // none for a pure or local guarantee
+	Guarantee  string `json:"guarantee"`         // as Charge.Guarantee
+	Seeded     bool   `json:"seeded,omitempty"`  // the noise is not secret: the guarantee does not hold
+	// Head is the hash of the line of the ledger that recorded the release. It commits to every line before.
+	Head string `json:"head"`
+}
+
+// PublicKey is the public half of the key of a ledger.
+type PublicKey ed25519.PublicKey
+
+const (
+	signatureHeader = "untrusted comment: signature of a ledger of Dyad, key "
+	publicHeader    = "untrusted comment: public key of a ledger of Dyad, key "
+	trustedHeader   = "trusted comment: "
+	statementHeader = "dyad-signature/1 "
+	minisignScheme  = "Ed" // Ed25519 of the whole file
+
+	// MaxSignature bounds the bytes of a signature, and of a public key.
+	MaxSignature = 1 << 14
+)
+
+// id names a key, in minisign's place for it.
+func (k PublicKey) id() []byte {
+	sum := sha256.Sum256(k)
+	return sum[:8]
+}
+
+// String is the key in one line, as minisign writes it.
+func (k PublicKey) String() string {
+	return base64.StdEncoding.EncodeToString(append(append([]byte(minisignScheme), k.id()...), k...))
+}
+
+// File is the content of a file of the key, which minisign reads.
+func (k PublicKey) File() string {
+	return publicHeader + hex.EncodeToString(k.id()) + "\n" + k.String() + "\n"
+}
+
+// ParsePublicKey reads what String or File wrote.
+func ParsePublicKey(text string) (PublicKey, error) {
+	if comment, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(comment, "untrusted comment: ") {
+		text = rest
+	}
+	raw, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSuffix(text, "\n"))
+	if err != nil || len(raw) != 10+ed25519.PublicKeySize || string(raw[:2]) != minisignScheme {
+		return nil, errors.New("ledger: it is not a public key: want the line that \"dyad ledger key\" prints, or a file that has it")
+	}
+	k := PublicKey(raw[10:])
+	if !bytes.Equal(k.id(), raw[2:10]) {
+		return nil, errors.New("ledger: the public key was changed: its number does not fit")
+	}
+	return k, nil
+}
+
+// signature is the text of a signature file in the format of minisign: its first signature is of the file, its second of the
+// first and the trusted comment, which is the statement.
+func signature(key ed25519.PrivateKey, file []byte, s Statement) ([]byte, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	k := PublicKey(key.Public().(ed25519.PublicKey))
+	comment := statementHeader + string(text)
+	first := ed25519.Sign(key, file)
+	second := ed25519.Sign(key, append(bytes.Clone(first), comment...))
+	return fmt.Appendf(nil, "%s%x\n%s\n%s%s\n%s\n", signatureHeader, k.id(),
+		base64.StdEncoding.EncodeToString(append(append([]byte(minisignScheme), k.id()...), first...)),
+		trustedHeader, comment, base64.StdEncoding.EncodeToString(second)), nil
+}
+
+// IsSignature says that a file begins as signatures of ledgers do.
+func IsSignature(text []byte) bool { return bytes.HasPrefix(text, []byte(signatureHeader)) }
+
+// Signed reads a signature of a file and returns its statement if the key made both. It needs no ledger. Errors wrap ErrSignature.
+func (k PublicKey) Signed(file, sig []byte) (s Statement, err error) {
+	no := func(format string, args ...any) (Statement, error) {
+		return Statement{}, fmt.Errorf("%w: %s", ErrSignature, fmt.Sprintf(format, args...))
+	}
+	lines := strings.SplitAfter(string(sig), "\n")
+	if len(sig) > MaxSignature || len(lines) != 5 || lines[4] != "" {
+		return no("it is not a file of four lines")
+	}
+	comment, ok := strings.CutPrefix(strings.TrimSuffix(lines[2], "\n"), trustedHeader+statementHeader)
+	first, err1 := base64.StdEncoding.Strict().DecodeString(strings.TrimSuffix(lines[1], "\n"))
+	second, err2 := base64.StdEncoding.Strict().DecodeString(strings.TrimSuffix(lines[3], "\n"))
+	switch {
+	case !ok || err1 != nil || err2 != nil || len(first) != 10+ed25519.SignatureSize || string(first[:2]) != minisignScheme:
+		return no("it is not a signature of this version")
+	case !bytes.Equal(first[2:10], k.id()):
+		return no("it is by key %x, and the key given is %x", first[2:10], k.id())
+	case len(second) != ed25519.SignatureSize || !ed25519.Verify(ed25519.PublicKey(k), append(bytes.Clone(first[10:]), statementHeader+comment...), second):
+		return no("its statement was changed, or is about another signature")
+	case !ed25519.Verify(ed25519.PublicKey(k), file, first[10:]):
+		return no("the file is not the one that was signed")
+	case !decodeExact([]byte(comment), &s):
+		return no("its statement has fields of another version")
+	case s.Digest != digestOf(file):
+		return no("its statement is about a file with the hash %s", s.Digest)
+	}
+	return s, nil
+}
+
+// digestOf is the digest of a released file.
+func digestOf(file []byte) string {
+	sum := sha256.Sum256(file)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+var (
+	approximate = regexp.MustCompile(`^\(([0-9.e+-]+), ([0-9.e+-]+)\)-differentially private`)
+	purely      = regexp.MustCompile(`^([0-9.e+-]+)-(?:locally )?differentially private`)
+)
+
+// Budget is the epsilon and delta of a guarantee in words, as privacy.Guarantee writes them; "" for what it does not state.
+func Budget(guarantee string) (epsilon, delta string) {
+	if m := approximate.FindStringSubmatch(guarantee); m != nil {
+		return m[1], m[2]
+	}
+	if m := purely.FindStringSubmatch(guarantee); m != nil {
+		return m[1], ""
+	}
+	return "", ""
+}
+
+// About is an error wrapping ErrSignature unless a file that states these things of itself is the one that the statement
+// is about: a signature by the right key under a file whose own words differ from those that were charged.
+func (s Statement) About(run, dataID, unit, guarantee, plan string) error {
+	epsilon, delta := Budget(guarantee)
+	for _, f := range []struct{ what, signed, file string }{
+		{"run", s.Run, run}, {"data id", s.DataID, dataID}, {"unit", s.Unit, unit},
+		{"epsilon", s.Epsilon, epsilon}, {"delta", s.Delta, delta}, {"plan", s.Plan, plan},
+	} {
+		if f.signed != f.file && (f.what != "plan" || f.file != "") { // files of figures state no plan
+			return fmt.Errorf("%w: the %s is %q in the signature and %q in the file", ErrSignature, f.what, f.signed, f.file)
+		}
+	}
+	return nil
+}
