@@ -160,10 +160,10 @@ type Chosen struct {
 	size func() ([]byte, int, error) // of the model's file
 }
 
-// Search carries out a planned search on data: one for each candidate, all of the same records as
+// Run carries out a planned search on data: one for each candidate, all of the same records as
 // that candidate encodes them. Charge, release, files and errors are those of Train, but a run that is resumed
 // begins again: what a checkpoint would hold is secret from its owner, too.
-func (s *Search) Search(ctx context.Context, data []*Data, o Run) (*Chosen, error) {
+func (s *Search) Run(ctx context.Context, data []*Data, o Run) (*Chosen, error) {
 	if err := s.fits(data); err != nil {
 		return nil, err
 	}

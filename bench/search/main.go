@@ -246,7 +246,7 @@ func (p *problem) measure(split int, epsilon float64) (rows []row, err error) {
 		if err != nil {
 			return nil, err
 		}
-		found, err := s.Search(ctx, train, noise(60+k))
+		found, err := s.Run(ctx, train, noise(60+k))
 		if err != nil {
 			return nil, err
 		}

@@ -158,7 +158,7 @@ func (c *searchCmd) search(a *app) error {
 		run: func(o lib.Run) (bool, error) {
 			var away error
 			var m *lib.Trained
-			if found, away = s.Search(a.ctx, data, o); found != nil {
+			if found, away = s.Run(a.ctx, data, o); found != nil {
 				m = found.Trained
 			}
 			done, away := settled(r.ran(a, m, away))

@@ -76,7 +76,7 @@ func TestPersonsAreTheUnit(t *testing.T) {
 			t.Fatalf("settings for 30 and for %d rows of a person: %v", rows, err)
 		}
 		if err == nil {
-			found, err := plan.Search(context.Background(), []*dyad.Data{train, train}, dyad.Run{Ledger: book})
+			found, err := plan.Run(context.Background(), []*dyad.Data{train, train}, dyad.Run{Ledger: book})
 			if err != nil || found.Promise.Unit != "one person" {
 				t.Fatalf("%+v, %v", found, err)
 			}
@@ -90,7 +90,7 @@ func TestPersonsAreTheUnit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := plan.Search(context.Background(), []*dyad.Data{train, train}, dyad.Run{Ledger: book}); (err == nil) != (rows == 30) {
+		if _, err := plan.Run(context.Background(), []*dyad.Data{train, train}, dyad.Run{Ledger: book}); (err == nil) != (rows == 30) {
 			t.Errorf("a choice for %d rows of a person: %v", rows, err)
 		}
 	}

@@ -42,7 +42,7 @@ func TestSearchTrainsAsPlanned(t *testing.T) {
 				steps[plan.Moments().Steps] = true
 			}
 			// A session refuses what its plan does not list.
-			if _, err := s.Search(t.Context(), []*dyad.Data{data, data}, dyad.Run{Public: true, Source: privacy.NewSeededSource(1)}); err != nil {
+			if _, err := s.Run(t.Context(), []*dyad.Data{data, data}, dyad.Run{Public: true, Source: privacy.NewSeededSource(1)}); err != nil {
 				t.Errorf("epsilon %v, road %q: %v", epsilon, road, err)
 			}
 		}
