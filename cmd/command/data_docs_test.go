@@ -58,8 +58,13 @@ func runPage(t *testing.T, p docPage) (failures []string) {
 	for name, content := range p.files {
 		write(t, dir, name, content)
 	}
+	examples := helpMentions(t)
 	for i, c := range p.commands {
 		if len(p.shown[i]) == 0 && p.exits[i] == exitOK {
+			if runInHelp(examples, c) {
+				t.Logf("an example of the help is this one: dyad %s", c)
+				continue
+			}
 			c = ordinarily(c)
 		}
 		code, out, errs := dyad(t, dir, shellWords(c)...)

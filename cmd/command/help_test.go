@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"dyad/internal/sizes"
 )
 
@@ -105,6 +107,39 @@ func helpExamples(t *testing.T) (examples [][]string) {
 		return first[a[0] == "train"] - first[b[0] == "train"]
 	})
 	return examples
+}
+
+// helpMentions are the examples of the help as mentions, read once.
+func helpMentions(t *testing.T) []mention {
+	t.Helper()
+	if allMentions == nil {
+		parser, err := newParser(&cli{}, io.Discard, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, words := range helpExamples(t) {
+			if m, ok := mentioned(parser.Model, words); ok {
+				allMentions = append(allMentions, m)
+			}
+		}
+		helpModel = parser.Model
+	}
+	return allMentions
+}
+
+var (
+	allMentions []mention
+	helpModel   *kong.Application
+)
+
+// runInHelp says that an example of the help has the words and flags of a command that computes long and that no later one reads
+// the output of: each such command runs once, but at full power.
+func runInHelp(examples []mention, command string) bool {
+	m, ok := mentioned(helpModel, shellWords(command))
+	if !ok || sizes.Full() || !slices.Contains([]string{"audit", "bench", "influence", "losses", "account"}, m.words[0]) || slices.Contains(m.flags, "--out") || slices.Contains(m.flags, "--loss") {
+		return false
+	}
+	return slices.ContainsFunc(examples, func(e mention) bool { return e.covers(m) })
 }
 
 // exampleRun is how an example ended, and the opens of its process if they were traced.

@@ -97,7 +97,7 @@ func init() {
 		traces := filepath.Join(own, "traces")
 		child := exec.Command(strace, "-f", "-qq", "-e", "trace=?open,openat,?openat2,?creat", "-o", traces, exe)
 		child.Dir = dir
-		child.Env = append(os.Environ(), examplesFile+"="+filepath.Join(own, "commands"), "XDG_STATE_HOME="+filepath.Join(dir, "state"), "GOMAXPROCS=1")
+		child.Env = append(os.Environ(), examplesFile+"="+filepath.Join(own, "commands"), "XDG_STATE_HOME="+filepath.Join(dir, "state"), "GOMAXPROCS=1", "GOGC=400")
 		if out, err := child.CombinedOutput(); err != nil && strings.Contains(string(out), "ptrace") {
 			return nil
 		} else if err != nil {

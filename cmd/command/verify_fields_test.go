@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"dyad/docs/checker"
+	"dyad/internal/sizes"
 )
 
 // freedom is a value on which no claim rests.
@@ -61,6 +62,7 @@ func TestVerifyRefusesEveryField(t *testing.T) {
 	}
 	dir := clinic(t, 200)
 	changed, used, said := 0, map[string]bool{}, map[string]bool{}
+	tried := map[string]int{} // values at places of a list
 	for _, name := range []string{"descent", "descent-pure", "descent-laplace", "descent-paper", "average-square", "gradient-hinge", "moments", "moments-pure", "moments-steps", "moments-descent", "moment-metric", "metric-wide"} {
 		var m any
 		if err := json.Unmarshal(verifiable(t, dir, name, verified[name]), &m); err != nil {
@@ -73,6 +75,9 @@ func TestVerifyRefusesEveryField(t *testing.T) {
 			general := regexp.MustCompile(`\.[0-9]+`).ReplaceAllString(path, ".#")
 			at := slices.IndexFunc(unclaimed, func(f freedom) bool { return f.covers(name, general) })
 			entry := fmt.Sprint(at, name, general)
+			if tried[name+general]++; !sizes.Full() && tried[name+general] > 2 { // of a list ordinarily two
+				return
+			}
 			if path == ".checksum" || at >= 0 && !unclaimed[at].less && used[entry] {
 				return
 			}
