@@ -217,7 +217,7 @@ type suite struct {
 	name    string
 	planned int // problems
 	turn    int // of labellings
-	// repeated counts the sums; every second one is repeated.
+	// repeated counts the sums: every second one is repeated.
 	repeated int
 }
 
