@@ -50,8 +50,9 @@ func (p *Plan) Needs() (z Needs) {
 	z = Needs{Records: n * (8 + number*float64(width)), Vectors: engine.Bytes(p.Spec.Kernel), Seconds: p.Seconds()}
 	if p.Moments != nil {
 		z.Passes = float64(max(1, p.Moments.Passes))
-		// The released matrix, one in units of R, sums of a chunk, and the noise.
-		z.Vectors += 4 * 8 * float64(p.Moments.Second.Len(problem.D))
+		if problem.D >= leastTopVectors { // the released matrix, one in units of R, sums of a chunk, and the noise
+			z.Vectors += 4 * 8 * float64(p.Moments.Second.Len(problem.D))
+		}
 	}
 	switch steps := float64(p.Schedule.Steps); {
 	case p.GradientPairs == 0:
