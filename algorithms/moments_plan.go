@@ -125,8 +125,7 @@ func (m *MomentsPlan) record(r *planRecord) { r.ClipRadius = m.ClipRadius }
 func (m *MomentsPlan) work(s Spec) Work {
 	problem := s.Kernel.Problem()
 	n, d := float64(problem.N), float64(problem.D)
-	// The released matrix, one in units of R, sums of a chunk, and the noise.
-	w, each := Work{Passes: m.Passes, Bytes: 4 * 8 * float64(m.Second.Len(problem.D))}, nsRead*d+float64(m.Passes-1)*nsClip*d
+	w, each := Work{Passes: m.Passes}, nsRead*d+float64(m.Passes-1)*nsClip*d
 	if m.Passes == 1 {
 		each = nsClip * d
 	}
@@ -138,6 +137,7 @@ func (m *MomentsPlan) work(s Spec) Work {
 		}
 		if w.Seconds = nsEigen * 1e-9 * d * d * d; d >= leastTopVectors {
 			w.Seconds = nsWide * 1e-9 * d * d
+			w.Bytes = 4 * 8 * float64(m.Second.Len(problem.D)) // the released matrix, one in units of R, sums of a chunk, and the noise
 		}
 	}
 	w.Seconds += each * 1e-9 * n

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 
 	"dyad/internal/tasks"
@@ -170,23 +172,19 @@ func (s Symmetric) times(y, w, x []float64, room [][]float64) {
 	row := func(k int) int {
 		return s.Dim - int(float64(s.Dim)*math.Sqrt(1-float64(k)/topParts))
 	}
-	var wait tasks.Group
-	for k, part := range room {
-		wait.Go(func() {
-			clear(part)
-			to := row(k + 1)
-			if k == topParts-1 {
-				to = s.Dim
-			}
-			for i := row(k); i < to; i++ {
-				at := s.Index(i, i)
-				off, rest, sums := w[at+1:][:s.Dim-i-1], x[i+1:], part[i+1:]
-				part[i] += w[at]*x[i] + kernels.Dot(off, rest)*(math.Sqrt2/2)
-				addScaled(sums, x[i]*(math.Sqrt2/2), off)
-			}
-		})
-	}
-	wait.Wait()
+	_ = tasks.Each(context.Background(), runtime.GOMAXPROCS(0), topParts, func(_, k int) { // nothing ends it early
+		part, to := room[k], row(k+1)
+		clear(part)
+		if k == topParts-1 {
+			to = s.Dim
+		}
+		for i := row(k); i < to; i++ {
+			at := s.Index(i, i)
+			off, rest, sums := w[at+1:][:s.Dim-i-1], x[i+1:], part[i+1:]
+			part[i] += w[at]*x[i] + kernels.Dot(off, rest)*(math.Sqrt2/2)
+			addScaled(sums, x[i]*(math.Sqrt2/2), off)
+		}
+	})
 	clear(y)
 	for _, part := range room {
 		for k, v := range part {
@@ -203,8 +201,8 @@ func addScaled(dst []float64, by float64, x []float64) {
 	}
 }
 
-// TopValues are the eigenvalues of a matrix, where only those above the rest are known: values, in descending order, and the mean of
-// the others and their variance, which follow from trace and norm.
+// TopValues are what is known of the eigenvalues of a matrix after Top: Values, in descending order, and the number, mean and
+// variance of the others, which follow from trace and norm.
 type TopValues struct {
 	Values         []float64
 	Rest           int
