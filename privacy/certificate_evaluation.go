@@ -81,7 +81,7 @@ type CellCounts struct {
 // Certify returns the certificate sqrt(2), or 2 in the L1 norm: one record leaves a cell and
 // enters another (docs/theory.md#cell-counts).
 //
-// Checked by Coq: Classes.cell_counts.
+// Checked by Coq: Classes.cell_counts, Classes.cell_counts_manhattan.
 func (c CellCounts) Certify() (Certificate, error) {
 	if c.Cells < 1 {
 		return Certificate{}, fmt.Errorf("%w: %d cells, want at least 1", errCertificate, c.Cells)
@@ -105,6 +105,8 @@ type RightCounts struct {
 }
 
 // Certify returns the certificate sqrt(m), or m in the L1 norm (docs/theory.md#cell-counts).
+//
+// Checked by Coq: Classes.right_counts, Classes.right_counts_manhattan.
 func (r RightCounts) Certify() (Certificate, error) {
 	if r.Classifiers < 1 {
 		return Certificate{}, fmt.Errorf("%w: %d classifiers, want at least 1", errCertificate, r.Classifiers)
@@ -129,6 +131,8 @@ type ScoreSum struct {
 }
 
 // Certify returns the certificate 2 L (docs/theory.md#score-sums).
+//
+// Checked by Coq: Classes.score_sum.
 func (s ScoreSum) Certify() (Certificate, error) {
 	if s.Levels < 1 {
 		return Certificate{}, fmt.Errorf("%w: scores of %d levels, want at least 1", errCertificate, s.Levels)

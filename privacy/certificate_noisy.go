@@ -40,7 +40,7 @@ type MeanGradient struct {
 // alpha w is not in g: it is computed from w, which is known. On batches this is about two
 // batches that differ in one record, which is what a WithoutReplacementEvent asks for. QED
 //
-// Checked by Coq: Pairs.mean_gradient.
+// Checked by Coq: Pairs.mean_gradient, Pairs.share_of_all_pairs.
 func (g MeanGradient) Certify() (Certificate, error) {
 	err := errors.Join(positive("pair diameter Dg", g.PairDiameter), nonNegative("error of a mean gradient", g.Error))
 	if !(g.PairFraction > 0 && g.PairFraction <= 1) {

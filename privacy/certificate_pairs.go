@@ -118,6 +118,8 @@ type PairMoments struct {
 // (docs/theory.md#second-moments); one whose label changes moves both, by |dx|^4 + |dx'|^4 <=
 // 2 Radius^4, and the count. kappa pairs move by at most the sum. It is attained by kappa labels
 // that change together, of one individual whose distance to the others is Radius or more. QED
+//
+// Checked by Coq: Pairs.pair_moments.
 func (m PairMoments) Certify() (Certificate, error) {
 	err := errors.Join(positive("clip radius", m.Radius), nonNegative("weight of the number of similar pairs", m.Count), nonNegative("error of moments", m.Error))
 	if m.Group < 1 || m.Group > math.MaxInt32 {

@@ -50,7 +50,7 @@ func (g SoftmaxSample) Sensitivity() float64 {
 //
 // which is between Sensitivity and twice that (docs/theory.md#softmax-replaced). Rounded up.
 //
-// Checked by Coq: Softmax.infonce_replaced, Softmax.ntxent_replaced.
+// Checked by Coq: Softmax.infonce_replaced, Softmax.ntxent_replaced, Softmax.replaced_between.
 func (g SoftmaxSample) Replaced() float64 {
 	x, others, own := g.parts()
 	return round.Up(x*(others+2*own), 16)

@@ -63,7 +63,8 @@ func (s PairwiseStream) Updates() int { return max(0, (s.Horizon-s.BurnIn)/max(1
 //	u_k(b) = Weights/Batch ([k in batch b] + p sum_{t in b, t > k, k in B_t} 1/D_t),  p = 1,
 //
 // and not at all (the computed values have the same bits) if no such pair is in
-// batch b.
+// batch b. This bound of one update is checked, without PerClass and Factor.
+// Checked by Coq: Streams.stream_update.
 //
 // PerClass, p = 1 + max(1, G/Dg), and k counts as in B_t for every t > k. A class
 // keeps the last Buffer/2 of the sequence of its records. If k is in the class and

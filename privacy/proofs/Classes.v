@@ -216,5 +216,46 @@ Proof.
   apply nrm_le; [apply sqrt_pos |]; rewrite sqrt2, cluster_parts by assumption.
   destruct (Nat.eq_dec i j); [rewrite dot_sub_sub; simpl; lra | simpl; lra].
 Qed.
+
+Lemma cell_norm j : (j < k)%nat -> manhattan k (in_cluster (S := Line) j 1) = 1.
+Proof.
+  intros L; pose proof (one_cluster (S := Line) k j 1 (fun _ => 1) L) as H; simpl in H.
+  rewrite Rmult_1_r in H; rewrite <- H at 2; simpl; apply sumn_ext; intros i _; unfold in_cluster.
+  destruct (Nat.eq_dec i j); simpl; [rewrite Rabs_R1 | rewrite Rabs_R0]; ring.
+Qed.
+
+Theorem cell_counts_manhattan : sensitivity (manhattan k) (fun j : nat => (j < k)%nat) (vsum (fun j => in_cluster (S := Line) j 1)) 2.
+Proof.
+  apply (sum_over_records (manhattan k)); intros i j I L.
+  pose proof (norm_sub (manhattan k) (in_cluster (S := Line) i 1) (in_cluster (S := Line) j 1)) as H.
+  rewrite !cell_norm in H by assumption; lra.
+Qed.
 End Clusters.
 End Classes.
+
+(* For each of m classifiers a number in [0, 1] that says whether a record is right. *)
+Definition answers (m : nat) (v : Vec m) := forall i, (i < m)%nat -> 0 <= v i <= 1.
+
+Lemma sumn_ones m : sumn m (fun _ => 1) = INR m.
+Proof. induction m as [| m IH]; [reflexivity |]; cbn [sumn]; rewrite IH, S_INR; reflexivity. Qed.
+
+Theorem right_counts m : sensitivity nrm (answers m) (vsum (fun v : Vec m => v)) (sqrt (INR m)).
+Proof.
+  apply (sum_over_records (euclid (Vec m))); intros v w A B; cbn [norm euclid].
+  apply sqrt_le_1_alt; rewrite <- sumn_ones; simpl; apply sumn_le; intros i L.
+  pose proof (A i L); pose proof (B i L); simpl in *; nra.
+Qed.
+
+Theorem right_counts_manhattan m : sensitivity (manhattan m) (answers m) (vsum (fun v : Vec m => v)) (INR m).
+Proof.
+  apply (sum_over_records (manhattan m)); intros v w A B.
+  rewrite <- sumn_ones; simpl; apply sumn_le; intros i L.
+  pose proof (A i L); pose proof (B i L); simpl in *; unfold Rabs; destruct (Rcase_abs _); lra.
+Qed.
+
+(* A number in an interval of length 2 L. *)
+Theorem score_sum from L : sensitivity (S := Line) nrm (fun t : R => from <= t <= from + 2 * L) (vsum (S := Line) (fun t => t)) (2 * L).
+Proof.
+  apply (sum_over_records (euclid Line)); intros t u A B; cbn [norm euclid].
+  apply nrm_le; [lra |]; rewrite dot_line; nra.
+Qed.

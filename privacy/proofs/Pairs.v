@@ -153,3 +153,100 @@ Proof.
   set (s := u * INR kappa + 2 * rho * INR (Nat.min kappa (length ks))) in *.
   rewrite <- (sqrt_square s) by lra; apply sqrt_le_1_alt; nra.
 Qed.
+
+(* (c n_S, sums of dx dx^T over similar and over dissimilar pairs): a pair is a record whose class says whether it is similar. *)
+Definition pair_moment {d} c (z : record d) : Pair Line (Pair (Mat d) (Mat d)) := (c * share z, class_square z).
+
+Lemma pair_moment_distance {d} h c (z z' : record d) : within h z -> within h z' ->
+  nrm (sub (pair_moment c z) (pair_moment c z')) <= sqrt (2 * (h * h * (h * h)) + c * c).
+Proof.
+  intros A A'; apply sqrt_le_1_alt.
+  eapply Rle_trans; [apply Req_le; exact (dot_pair (c * share z : Line) (c * share z') (class_square z) (class_square z')) |].
+  rewrite dot_line; pose proof (class_square_distance h z z' A A'); pose proof (count_square h z z' c A A') as K.
+  replace ((c * share z - c * share z') * (c * share z - c * share z')) with (c * (share z - share z') * (c * (share z - share z'))) by ring; lra.
+Qed.
+
+Theorem pair_moments {d} h c kappa (B B' : list (record d)) : differ kappa B B' -> Forall (within h) B -> Forall (within h) B' ->
+  nrm (sub (vsum (pair_moment c) B) (vsum (pair_moment c) B')) <= INR kappa * sqrt (2 * (h * h * (h * h)) + c * c).
+Proof.
+  induction 1 as [| k z B B' H IH | k z z' B B' H IH]; intros F F'; cbn [vsum].
+  - pose proof (norm_sub_self (euclid (Pair Line (Pair (Mat d) (Mat d)))) zero) as Q; cbn [norm euclid] in Q; rewrite Q; simpl; lra.
+  - inversion F; inversion F'; subst.
+    rewrite (eqv_nrm _ (sub (vsum (pair_moment c) B) (vsum (pair_moment c) B'))) by vec; apply IH; assumption.
+  - inversion F; inversion F'; subst.
+    rewrite (eqv_nrm _ (add (sub (pair_moment c z) (pair_moment c z')) (sub (vsum (pair_moment c) B) (vsum (pair_moment c) B')))) by vec.
+    eapply Rle_trans; [apply nrm_add |]; rewrite S_INR.
+    pose proof (pair_moment_distance h c z z' ltac:(assumption) ltac:(assumption)); pose proof (IH ltac:(assumption) ltac:(assumption)); lra.
+Qed.
+
+(* All ordered pairs of n places: 2 (n - 1) of n (n - 1) contain one. *)
+Definition others (n i : nat) := filter (fun j => negb (Nat.eqb j i)) (seq 0 n).
+Definition all_pairs (n : nat) := flat_map (fun i => map (fun j => (i, j)) (others n i)) (seq 0 n).
+
+Lemma without m i : forall n, length (filter (fun j => negb (Nat.eqb j i)) (seq n m)) =
+  if andb (Nat.leb n i) (Nat.ltb i (n + m)) then (m - 1)%nat else m.
+Proof.
+  induction m as [| m IH]; intros n; cbn [seq filter length].
+  - destruct (andb _ _); reflexivity.
+  - destruct (Nat.eqb_spec n i) as [-> | N]; cbn [negb length]; rewrite IH.
+    + replace (Nat.leb (Datatypes.S i) i) with false by (symmetry; apply Nat.leb_gt; lia).
+      replace (Nat.leb i i) with true by (symmetry; apply Nat.leb_le; lia).
+      replace (Nat.ltb i (i + Datatypes.S m)) with true by (symmetry; apply Nat.ltb_lt; lia); simpl; lia.
+    + destruct (Nat.leb_spec n i), (Nat.leb_spec (Datatypes.S n) i), (Nat.ltb_spec i (Datatypes.S n + m)), (Nat.ltb_spec i (n + Datatypes.S m)); simpl; lia.
+Qed.
+
+Lemma others_length (n i : nat) : (i < n)%nat -> length (others n i) = (n - 1)%nat.
+Proof.
+  intros L; unfold others; rewrite without.
+  replace (Nat.ltb i (0 + n)) with true by (symmetry; apply Nat.ltb_lt; lia); reflexivity.
+Qed.
+
+(* Those with first place i that contain k: all of them if i = k, else one. *)
+Lemma row_count (k i : nat) l : length (filter (holds k) (map (fun j => (i, j)) l)) =
+  if Nat.eqb i k then length l else length (filter (fun j => Nat.eqb j k) l).
+Proof.
+  induction l as [| j l IH]; cbn [map filter length]; [destruct (Nat.eqb i k); reflexivity |].
+  unfold holds at 1; cbn [fst snd]; destruct (Nat.eqb_spec i k); cbn [orb length]; [rewrite IH; reflexivity |].
+  destruct (Nat.eqb j k); cbn [length]; rewrite IH; reflexivity.
+Qed.
+
+Lemma once n m k i : i <> k -> length (filter (fun j => Nat.eqb j k) (filter (fun j => negb (Nat.eqb j i)) (seq n m))) =
+  if andb (Nat.leb n k) (Nat.ltb k (n + m)) then 1%nat else O.
+Proof.
+  intros N; revert n; induction m as [| m IH]; intros n; cbn [seq filter length].
+  - destruct (Nat.leb_spec n k), (Nat.ltb_spec k (n + 0)); simpl; lia.
+  - destruct (Nat.eqb_spec n i) as [E | E]; cbn [negb filter].
+    + rewrite IH; destruct (Nat.leb_spec n k), (Nat.leb_spec (Datatypes.S n) k), (Nat.ltb_spec k (Datatypes.S n + m)), (Nat.ltb_spec k (n + Datatypes.S m)); simpl; lia.
+    + destruct (Nat.eqb_spec n k) as [E' | E']; cbn [length]; rewrite IH;
+        destruct (Nat.leb_spec n k), (Nat.leb_spec (Datatypes.S n) k), (Nat.ltb_spec k (Datatypes.S n + m)), (Nat.ltb_spec k (n + Datatypes.S m)); simpl; lia.
+Qed.
+
+Lemma all_length (n : nat) : forall from m : nat, (from + m <= n)%nat ->
+  length (flat_map (fun i => map (fun j => (i, j)) (others n i)) (seq from m)) = (m * (n - 1))%nat.
+Proof.
+  intros from m; revert from; induction m as [| m IH]; intros from L; cbn [seq flat_map length]; [reflexivity |].
+  rewrite app_length, map_length, others_length, IH by lia; simpl; lia.
+Qed.
+
+Lemma all_holding (n k : nat) : (k < n)%nat -> forall from m : nat, (from + m <= n)%nat ->
+  length (filter (holds k) (flat_map (fun i => map (fun j => (i, j)) (others n i)) (seq from m))) =
+  if andb (Nat.leb from k) (Nat.ltb k (from + m)) then (n - 1 + (m - 1))%nat else m.
+Proof.
+  intros K from m; revert from; induction m as [| m IH]; intros from L; cbn [seq flat_map length filter].
+  - destruct (Nat.leb_spec from k), (Nat.ltb_spec k (from + 0)); simpl; lia.
+  - rewrite filter_app, app_length, row_count, IH by lia.
+    destruct (Nat.eqb_spec from k) as [E | E].
+    + rewrite others_length by lia; destruct (Nat.leb_spec from k), (Nat.leb_spec (Datatypes.S from) k), (Nat.ltb_spec k (Datatypes.S from + m)), (Nat.ltb_spec k (from + Datatypes.S m)); simpl; lia.
+    + unfold others; rewrite once by exact E.
+      replace (Nat.ltb k (0 + n)) with true by (symmetry; apply Nat.ltb_lt; lia); change (Nat.leb 0 k) with true; cbn [andb].
+      destruct (Nat.leb_spec from k), (Nat.leb_spec (Datatypes.S from) k), (Nat.ltb_spec k (Datatypes.S from + m)), (Nat.ltb_spec k (from + Datatypes.S m)); simpl; lia.
+Qed.
+
+Theorem share_of_all_pairs (n k : nat) : (2 <= n)%nat -> (k < n)%nat ->
+  INR (length (filter (holds k) (all_pairs n))) = 2 / INR n * INR (length (all_pairs n)).
+Proof.
+  intros N K; unfold all_pairs; rewrite all_holding, all_length by lia.
+  replace (Nat.ltb k (0 + n)) with true by (symmetry; apply Nat.ltb_lt; lia); change (Nat.leb 0 k) with true; cbn [andb].
+  rewrite plus_INR, mult_INR, minus_INR by lia; simpl (INR 1).
+  assert (0 < INR n) by (apply lt_0_INR; lia); field; lra.
+Qed.

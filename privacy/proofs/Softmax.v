@@ -449,4 +449,19 @@ Proof.
   - rewrite two_sides, two_own; unfold Dr_ntxent; cbn [length]; simpl (INR 2); rewrite Rinv_mult; apply Req_le; unfold Rdiv; field.
     pose proof a_between; pose proof (pos_INR M); repeat split; nra.
 Qed.
+
+(* What the certificate takes for a replaced pair lies between the bound of an added one and twice that. *)
+Theorem replaced_between M : D_infonce t M <= Dr_infonce t M <= 2 * D_infonce t M /\ D_ntxent t M <= Dr_ntxent t M <= 2 * D_ntxent t M.
+Proof.
+  pose proof a_between as A; set (a := exp (- 2 / t)) in *.
+  assert (T : 0 < 2 / t) by (apply Rdiv_lt_0_compat; lra).
+  pose proof (pos_INR M) as P.
+  assert (N : 0 <= INR M / (1 + INR M * a)) by (apply Rle_mult_inv_pos; [exact P | nra]).
+  assert (O : 0 <= INR M / (INR M + a)) by (apply Rle_mult_inv_pos; lra).
+  assert (N' : 0 <= 2 * INR M / (2 + (2 * INR M - 1) * a)) by (apply Rle_mult_inv_pos; [lra | nra]).
+  assert (O' : 0 <= 2 * INR M / (2 * INR M + a)) by (apply Rle_mult_inv_pos; lra).
+  assert (E : Dr_infonce t M = 2 / t * (INR M / (1 + INR M * a) + 2 * (INR M / (INR M + a)))) by (unfold Dr_infonce; fold a; unfold Rdiv; ring).
+  assert (E' : Dr_ntxent t M = 2 / t * (2 * INR M / (2 + (2 * INR M - 1) * a) + 2 * (2 * INR M / (2 * INR M + a)))) by (unfold Dr_ntxent; fold a; unfold Rdiv; ring).
+  rewrite E, E'; unfold D_infonce, D_ntxent; fold a; repeat split; nra.
+Qed.
 End Losses.
