@@ -20,8 +20,8 @@ import (
 	"dyad/privacy"
 )
 
-// ClustersFormat is the format of the files of clusters (docs/formats.md).
-const ClustersFormat = "dyad-clusters/1"
+// clustersFormat is the format of the files of clusters (docs/formats.md).
+const clustersFormat = "dyad-clusters/1"
 
 // clustersTask is the task in files of clusters.
 const clustersTask = "clusters"
@@ -210,7 +210,7 @@ func (c *Clustering) clusters(d *Data, r *algorithms.Result, o Run) (*Clusters, 
 	report := c.Report()
 	report.Guarantee = r.Guarantee
 	return &Clusters{
-		Format: ClustersFormat, Version: Version, Created: o.Created.UTC().Truncate(time.Second), Task: clustersTask,
+		Format: clustersFormat, Version: Version, Created: o.Created.UTC().Truncate(time.Second), Task: clustersTask,
 		DataID: cmp.Or(o.DataID, d.Source().DataID), Run: r.Run, Encoder: d.encoder, Metric: c.metric, Radius: c.Plan.Options.Radius,
 		Counts: found.Counts, CountNoise: found.CountNoise, Centres: found.Centres, Report: report, Plan: r.Record, Options: o.Options, Guarantee: r.Guarantee,
 	}, nil
@@ -244,8 +244,8 @@ func LoadClusters(path string) (*Clusters, error) {
 	}
 	damaged := func(what string) error { return input.Errorf("dyad: %s is damaged: %s", path, what) }
 	switch {
-	case c.Format != ClustersFormat:
-		return nil, input.Errorf("dyad: %s has format %q, and this program reads clusters of %q", path, c.Format, ClustersFormat)
+	case c.Format != clustersFormat:
+		return nil, input.Errorf("dyad: %s has format %q, and this program reads clusters of %q", path, c.Format, clustersFormat)
 	case !seal.Present() || !seal.Intact(c.Plan != nil):
 		return nil, input.Errorf("dyad: %s was changed after it was written: its checksum does not match; use the file as it was saved", path)
 	case c.Encoder == nil || len(c.Centres) == 0 || len(c.Counts) != len(c.Centres) || !(c.Radius > 0) || math.IsInf(c.Radius, 0):

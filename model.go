@@ -157,7 +157,7 @@ func Load(path string) (*Model, error) {
 		return nil, input.Errorf("dyad: %s was changed after it was written: its checksum does not match; use the file as it was saved", path)
 	}
 	m.read = &origin{sum: seal.Sum(), text: text.whole(), kind: m.Guarantee.Kind, plan: m.Plan}
-	if m.Format == ClustersFormat {
+	if m.Format == clustersFormat {
 		return nil, input.As(fmt.Errorf("%w: %s; dyad predict assigns records with it", ErrClusters, path))
 	}
 	if m.Format != ModelFormat && m.Format != NetworkFormat || m.Format != m.format() {

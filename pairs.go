@@ -382,9 +382,9 @@ func defaultKappa(unit pairs.Unit, drawn *pairgraph.Graph, cap int) int {
 	return 0
 }
 
-// DefaultPairDelta is the delta to spend on a specification that leaves a choice: 0 where only
+// DefaultDelta is the delta to spend on a specification that leaves a choice: 0 where only
 // pure epsilon is possible.
-func DefaultPairDelta(s PairShape, spec pairs.Spec) float64 {
+func (s PairShape) DefaultDelta(spec pairs.Spec) float64 {
 	if !s.Classes && (spec.Mode == algorithms.Paper || spec.Method == pairs.Input || spec.Method == pairs.Labels) {
 		return 0
 	}

@@ -141,7 +141,7 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := pairs.Spec{Loss: terms.Contrastive{Margin: 1}, Budget: privacy.Budget{Epsilon: 2}}
-	spec.Budget.Delta = lib.DefaultPairDelta(among.Shape(), spec)
+	spec.Budget.Delta = among.Shape().DefaultDelta(spec)
 	drawn, err := lib.PlanPairs(among.Shape(), spec, source.DegreeCap)
 	if err != nil {
 		t.Fatal(err)

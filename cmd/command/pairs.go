@@ -155,7 +155,7 @@ func (f pairFlags) plan(s lib.PairShape) (*pairs.Plan, error) {
 	case f.Delta != nil:
 		spec.Budget.Delta = *f.Delta
 	case f.Noise == "":
-		spec.Budget.Delta = lib.DefaultPairDelta(s, spec)
+		spec.Budget.Delta = s.DefaultDelta(spec)
 	}
 	return lib.PlanPairs(s, spec, f.DegreeCap)
 }
