@@ -42,16 +42,9 @@ type Evaluation struct {
 	Precision *float64 `json:"precision,omitempty"`
 
 	// For a metric:
-	KNN []KNNAccuracy `json:"knn,omitempty"`
+	KNN []metrics.KNNAccuracy `json:"knn,omitempty"`
 
 	Guarantee string `json:"guarantee"`
-}
-
-// KNNAccuracy compares a metric with the identity.
-type KNNAccuracy struct {
-	K        int     `json:"k"`
-	Learned  float64 `json:"accuracy"`
-	Identity float64 `json:"accuracy_identity"`
 }
 
 const notCovered = "none: computed from the records themselves"
@@ -223,7 +216,7 @@ func (e *Evaluation) interval(scores, labels []float64, confidence float64) erro
 // identity.
 func (e *Evaluation) neighbours(ctx context.Context, metric []float64, learned, raw [2]*engine.Records) error {
 	for _, k := range []int{3, 5} {
-		row := KNNAccuracy{K: k}
+		row := metrics.KNNAccuracy{K: k}
 		for _, by := range []struct {
 			to      *float64
 			metric  []float64

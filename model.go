@@ -1,6 +1,7 @@
 package dyad
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,19 +25,19 @@ import (
 // Version of the library and the program; models record it.
 const Version = "0.1.0"
 
-// ModelFormat is the format of the files of models (docs/formats.md), and NetworkFormat that of networks,
+// modelFormat is the format of the files of models (docs/formats.md), and networkFormat that of networks,
 // which readers of the first do not know.
 const (
-	ModelFormat   = "dyad-model/1"
-	NetworkFormat = "dyad-model/2"
+	modelFormat   = "dyad-model/1"
+	networkFormat = "dyad-model/2"
 )
 
 // format is that of the model's file.
 func (m *Model) format() string {
 	if m.Network != nil {
-		return NetworkFormat
+		return networkFormat
 	}
-	return ModelFormat
+	return modelFormat
 }
 
 // Model is the content of a model file: everything that it takes to score or map records,
@@ -84,7 +85,11 @@ type Model struct {
 
 // Text is the content of the model's file: its last member is the checksum of the others, the
 // SHA-256 of the file without it.
-func (m *Model) Text() ([]byte, error) { return files.Sealed(m) }
+func (m *Model) Text() ([]byte, error) {
+	named := *m
+	named.Format = cmp.Or(m.Format, m.format())
+	return files.Sealed(&named)
+}
 
 // Size is Text, and a length that depends on the number of weights only and is never less.
 func (m *Model) Size() (text []byte, most int, err error) {
@@ -160,8 +165,8 @@ func Load(path string) (*Model, error) {
 	if m.Format == clustersFormat {
 		return nil, input.As(fmt.Errorf("%w: %s; dyad predict assigns records with it", ErrClusters, path))
 	}
-	if m.Format != ModelFormat && m.Format != NetworkFormat || m.Format != m.format() {
-		return nil, input.Errorf("dyad: %s has format %q, this program reads %q, and %q for networks", path, m.Format, ModelFormat, NetworkFormat)
+	if m.Format != modelFormat && m.Format != networkFormat || m.Format != m.format() {
+		return nil, input.Errorf("dyad: %s has format %q, this program reads %q, and %q for networks", path, m.Format, modelFormat, networkFormat)
 	}
 	if err := m.complete(); err != nil {
 		return nil, input.Errorf("dyad: %s is damaged: %v", path, err)
@@ -288,46 +293,14 @@ func metricMatrix(w []float64, d int) []float64 {
 	return m
 }
 
-// ExportFormat is a format of Model.Export.
-type ExportFormat string
-
-// The formats of Model.Export.
-const (
-	ONNX        ExportFormat = "onnx"        // with the encoder: raw columns to scores or maps
-	NPZ         ExportFormat = "npz"         // the numbers alone, for encoded records
-	Safetensors ExportFormat = "safetensors" // as NPZ
-	Python      ExportFormat = "python"      // a function on NumPy, of linear scores
-	GoSource    ExportFormat = "go"          // a function on the standard library, of linear scores
-	SQL         ExportFormat = "sql"         // a SELECT for DuckDB and PostgreSQL, of linear scores
-)
-
-// Export is the model in a format of other programs, with its guarantee in words and its checksum.
+// Export is the model in a format of other programs (export.Formats), with its guarantee in words and its checksum.
 // table is the one that SQL selects from; "" means records.
-func (m *Model) Export(format ExportFormat, table string) ([]byte, error) {
+func (m *Model) Export(format, table string) ([]byte, error) {
 	f, err := m.function()
 	if err != nil {
 		return nil, err
 	}
-	var text []byte
-	switch format {
-	case ONNX:
-		text, err = f.ONNX()
-	case NPZ:
-		text, err = f.NPZ()
-	case Safetensors:
-		text, err = f.Safetensors()
-	case Python:
-		text, err = f.Python()
-	case GoSource:
-		text, err = f.Go()
-	case SQL:
-		if table == "" {
-			table = "records"
-		}
-		text, err = f.SQL(table)
-	default:
-		return nil, input.Errorf("dyad: the format of an export is %q, want %s, %s, %s, %s, %s or %s", format, ONNX, NPZ, Safetensors, Python, GoSource, SQL)
-	}
+	text, err := f.Write(format, table)
 	return text, input.As(err)
 }
 

@@ -19,20 +19,20 @@ import (
 	"dyad/privacy"
 )
 
-// MLP is the kind of a Network.
-const MLP = "mlp"
+// mlp is the kind of a Network.
+const mlp = "mlp"
 
-// The ways to compare the embeddings of a metric, and the values of Network.Compare.
+// The values of Network.Compare.
 const (
-	Cosine      = "cosine"      // phi(y y' cos(f, f'))
-	Distance    = "distance"    // phi(y y' (1 - ||f - f'||^2)), ||f|| <= 1
-	Contrastive = "contrastive" // ||f - f'||^2/2 for equal labels, else max(0, 1 - ||f - f'||)^2/2, ||f|| <= 1
+	cosine      = "cosine"      // phi(y y' cos(f, f'))
+	distance    = "distance"    // phi(y y' (1 - ||f - f'||^2)), ||f|| <= 1
+	contrastive = "contrastive" // ||f - f'||^2/2 for equal labels, else max(0, 1 - ||f - f'||)^2/2, ||f|| <= 1
 )
 
 // Network makes a model nonlinear: a multilayer perceptron f of the encoded features x, whose output is
 // a score or an embedding (docs/networks.md). Zero fields are public defaults; a model file has none.
 type Network struct {
-	Kind string `json:"kind"` // MLP, also if it is ""
+	Kind string `json:"kind"` // "mlp", also if it is ""
 	// Features are those of a record; they are filled in.
 	Features int `json:"features"`
 	// Hidden are the units of the hidden layers, at most two; nil means one layer of 32. An empty slice
@@ -42,8 +42,8 @@ type Network struct {
 	Dim int `json:"dim"`
 	// Activation is that of hidden layers, "tanh" or "softplus"; "" means tanh.
 	Activation string `json:"activation"`
-	// Compare says how the embeddings of a metric are compared: Cosine (also ""), Distance or
-	// Contrastive. A score has none.
+	// Compare says how the embeddings of a metric are compared: "cosine" (also ""), "distance" or
+	// "contrastive". A score has none.
 	Compare string `json:"compare,omitempty"`
 	// Clip is the norm to which the Jacobian of every record is clipped; 0 means sqrt(h/2) for h units
 	// in the last hidden layer, and 1 without one.
@@ -67,23 +67,23 @@ const (
 
 // filled is the network with its defaults, for d features.
 func (n Network) filled(task string, d int) (Network, error) {
-	n.Kind, n.Features = cmp.Or(n.Kind, MLP), d
+	n.Kind, n.Features = cmp.Or(n.Kind, mlp), d
 	if n.Hidden == nil {
 		n.Hidden = []int{defaultHidden}
 	}
 	n.Activation, n.Clip, n.Gain = cmp.Or(n.Activation, embedding.Tanh.String()), cmp.Or(n.Clip, n.usualClip()), cmp.Or(n.Gain, defaultGain)
 	if task == Metric {
-		n.Dim, n.Compare = cmp.Or(n.Dim, min(defaultDim, d)), cmp.Or(n.Compare, Cosine)
+		n.Dim, n.Compare = cmp.Or(n.Dim, min(defaultDim, d)), cmp.Or(n.Compare, cosine)
 	} else {
 		n.Dim = cmp.Or(n.Dim, 1)
 	}
 	switch {
-	case n.Kind != MLP:
-		return n, input.Errorf("dyad: the kind of model %q is unknown; it is linear (no network) or %q", n.Kind, MLP)
+	case n.Kind != mlp:
+		return n, input.Errorf("dyad: the kind of model %q is unknown; it is linear (no network) or %q", n.Kind, mlp)
 	case task == AUC && (n.Dim != 1 || n.Compare != ""):
 		return n, input.Errorf("dyad: a network for task %q gives one score; an embedding (--dim, --similarity) is for task %q (--task metric)", AUC, Metric)
-	case task == Metric && !slices.Contains([]string{Cosine, Distance, Contrastive}, n.Compare):
-		return n, input.Errorf("dyad: embeddings are compared by %s, %s or %s, not %q", Cosine, Distance, Contrastive, n.Compare)
+	case task == Metric && !slices.Contains([]string{cosine, distance, contrastive}, n.Compare):
+		return n, input.Errorf("dyad: embeddings are compared by %s, %s or %s, not %q", cosine, distance, contrastive, n.Compare)
 	case !(n.Clip > 0x1p-100 && n.Clip < 0x1p100) || !(n.Gain > 0x1p-100 && n.Gain < 0x1p100):
 		return n, input.Errorf("dyad: the clipping norm %v and the gain %v of a network must be positive numbers", n.Clip, n.Gain)
 	}
@@ -119,9 +119,9 @@ func (n Network) model() (embedding.Model, error) {
 	}
 	m := embedding.Model{Network: mlp}
 	switch n.Compare {
-	case Cosine:
+	case cosine:
 		m.Output.Unit = true
-	case Distance, Contrastive:
+	case distance, contrastive:
 		m.Output.Within = 1
 	}
 	return m, nil
@@ -149,7 +149,7 @@ func (n Network) loss(of Loss) (embedding.Loss, error) {
 		return embedding.Loss{}, err
 	}
 	l := embedding.Loss{Model: model, Clip: n.Clip, Seed: n.Seed, Start: n.start(model)}
-	if n.Compare == Contrastive {
+	if n.Compare == contrastive {
 		l.Pair = embedding.Contrastive{Margin: 1}
 		return l, nil
 	}
@@ -160,9 +160,9 @@ func (n Network) loss(of Loss) (embedding.Loss, error) {
 		}
 	}
 	switch n.Compare {
-	case Cosine:
+	case cosine:
 		l.Pair = embedding.Bilinear{Of: phi}
-	case Distance:
+	case distance:
 		l.Pair = embedding.Distance{Of: phi}
 	default:
 		l.Pair = embedding.Score{Of: phi}
@@ -240,14 +240,9 @@ func (n Network) origin() string {
 // networkChoice is the algorithm of a network unless one is named.
 func networkChoice() algorithms.Choice {
 	return algorithms.Choice{
-		Algorithm: algorithms.GradientPerturbation{Optimizer: NetworkOptimizer()},
+		Algorithm: algorithms.GradientPerturbation{Optimizer: algorithms.NetworkOptimizer()},
 		Reason:    "a network: its loss is not convex, so every gradient gets noise; the steps are those of Adam",
 	}
-}
-
-// NetworkOptimizer makes the steps of a network unless others are asked for.
-func NetworkOptimizer() algorithms.Optimizer {
-	return algorithms.Optimizer{Update: "adam", Decay: "linear"}
 }
 
 // takesNetworks refuses algorithms whose guarantee is not one of single gradients.
@@ -278,7 +273,7 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape, on *Device) error {
 	if err != nil {
 		return err
 	}
-	if net.Compare == Contrastive && o.Loss.named() {
+	if net.Compare == contrastive && o.Loss.named() {
 		return input.Errorf("dyad: contrastive embeddings have a loss of their own; leave the loss (--loss) out")
 	}
 	o.Network = &net
@@ -386,8 +381,8 @@ func (n *Network) ofTuples(d int) (*Network, error) {
 		return nil, nil
 	case n.Clip != 0:
 		return nil, input.Errorf("dyad: the gradient of a tuple, or of a cosine, is clipped as a whole (--clip), and its Jacobians are not")
-	case n.Compare == Contrastive:
-		return nil, input.Errorf("dyad: the loss of tuples or batches says how embeddings are compared; choose --similarity %s or %s", Cosine, Distance)
+	case n.Compare == contrastive:
+		return nil, input.Errorf("dyad: the loss of tuples or batches says how embeddings are compared; choose --similarity %s or %s", cosine, distance)
 	}
 	net, err := n.filled(Metric, d)
 	if err != nil {
@@ -403,6 +398,6 @@ func (n Network) describeTuples(s *pairs.Spec) error {
 	if err != nil {
 		return err
 	}
-	s.Network = &pairs.Network{Model: model, Start: n.start(model), Origin: n.origin(), Optimizer: NetworkOptimizer()}
+	s.Network = &pairs.Network{Model: model, Start: n.start(model), Origin: n.origin(), Optimizer: algorithms.NetworkOptimizer()}
 	return nil
 }

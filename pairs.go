@@ -36,7 +36,7 @@ type PairSource struct {
 	// Classes takes no pairs: tuples, or all pairs of the records and their labels.
 	Classes bool
 	// Network makes the metric of tuples nonlinear, with Classes; nil learns a matrix. Embeddings are
-	// compared by their distance: Compare is Cosine (also ""), which gives them unit length, or Distance.
+	// compared by their distance: Compare is "cosine" (also ""), which gives them unit length, or "distance".
 	// Clip stays 0: tuples are clipped, not Jacobians. Pairs take a network with terms.InfoNCE, which needs
 	// one that compares cosines; a Network without hidden layers is a linear map.
 	Network *Network
@@ -315,7 +315,6 @@ func idColumn(d *dataset.Dataset) string {
 }
 
 const (
-	contrastive  = "contrastive"
 	bradleyTerry = "bradley-terry"
 	triplet      = "triplet"
 	npair        = "npair"

@@ -69,7 +69,7 @@ func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
 				}
 			}
 			m.Loss, m.Report, m.Network = &t.Loss, t.Report(), t.Network
-			if t.Network != nil && t.Network.Compare == Contrastive {
+			if t.Network != nil && t.Network.Compare == contrastive {
 				m.Loss = nil // it is the network's
 			}
 			m.Report.Guarantee = r.Guarantee

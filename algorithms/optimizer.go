@@ -210,3 +210,6 @@ func (u *optimizerState) apply(gradient []float64, t int) {
 		}
 	}
 }
+
+// NetworkOptimizer makes the steps of a network unless others are asked for.
+func NetworkOptimizer() Optimizer { return Optimizer{Update: "adam", Decay: "linear"} }

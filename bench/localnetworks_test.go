@@ -111,7 +111,7 @@ func (s localSetting) measure(t *testing.T) []float64 {
 		for i, w := range [][]float64{st.Average(), st.W} {
 			m := &dyad.Model{Task: dyad.AUC, Weights: w}
 			if n := plan.Network; n != nil {
-				m.Network = &dyad.Network{Kind: dyad.MLP, Features: plan.Dim, Hidden: []int{n.Hidden}, Dim: 1, Activation: "tanh", Clip: n.Clip, Gain: n.Gain}
+				m.Network = &dyad.Network{Kind: "mlp", Features: plan.Dim, Hidden: []int{n.Hidden}, Dim: 1, Activation: "tanh", Clip: n.Clip, Gain: n.Gain}
 			}
 			scores, err := m.Score(test)
 			if err != nil {

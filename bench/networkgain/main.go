@@ -41,7 +41,7 @@ const ceiling = 1000
 
 func methods(hidden, steps int, gain float64) []method {
 	net := &dyad.Network{Hidden: []int{hidden}, Gain: gain}
-	adam := algorithms.GradientPerturbation{Steps: steps, Optimizer: dyad.NetworkOptimizer()}
+	adam := algorithms.GradientPerturbation{Steps: steps, Optimizer: algorithms.NetworkOptimizer()}
 	return []method{
 		{name: "network", network: net, choose: adam},
 		{name: "linear-auto"},

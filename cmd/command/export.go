@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	lib "dyad"
 	"dyad/internal/files"
 )
 
@@ -44,26 +43,19 @@ type exportResult struct {
 }
 
 // format is the one that was asked for.
-func (c *exportCmd) format() lib.ExportFormat {
-	switch {
-	case c.ONNX:
-		return lib.ONNX
-	case c.NPZ:
-		return lib.NPZ
-	case c.Safetensors:
-		return lib.Safetensors
-	case c.Python:
-		return lib.Python
-	case c.Go:
-		return lib.GoSource
+func (c *exportCmd) format() string {
+	for format, asked := range map[string]bool{"onnx": c.ONNX, "npz": c.NPZ, "safetensors": c.Safetensors, "python": c.Python, "go": c.Go} {
+		if asked {
+			return format
+		}
 	}
-	return lib.SQL
+	return "sql"
 }
 
 // Run writes the file.
 func (c *exportCmd) Run(a *app) error {
 	format := c.format()
-	binary := format == lib.ONNX || format == lib.NPZ || format == lib.Safetensors
+	binary := c.ONNX || c.NPZ || c.Safetensors
 	if c.Out == "" && binary {
 		return badInput("--%s writes a binary file; name it with --out FILE", format)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	lib "dyad"
 	"dyad/algorithms/local/localaudit"
 	"dyad/privacy"
 )
@@ -54,7 +53,7 @@ func (c *localAuditCmd) Run(a *app) error {
 		localNetworkFlags: c.localNetworkFlags,
 	}
 	users := 1
-	if c.ModelKind == lib.MLP { // few users are refused, and an attack is on one
+	if c.ModelKind == "mlp" { // few users are refused, and an attack is on one
 		users, f.L2 = 1<<40, 0
 	}
 	p, err := f.plan(users, c.D)

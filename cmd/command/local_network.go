@@ -18,7 +18,7 @@ type localNetworkFlags struct {
 
 // network is the network of the flags, nil for a linear model.
 func (f localNetworkFlags) network() (*local.Network, error) {
-	if f.ModelKind == lib.MLP {
+	if f.ModelKind == "mlp" {
 		return &local.Network{Hidden: f.Hidden, Clip: f.Clip, Gain: f.Gain, Seed: f.InitSeed, Rate: f.Rate}, nil
 	}
 	for _, flag := range []struct {
@@ -39,6 +39,6 @@ func networkOf(p *local.Plan) *lib.Network {
 		return nil
 	}
 	return &lib.Network{
-		Kind: lib.MLP, Features: p.Dim, Hidden: []int{n.Hidden}, Dim: 1, Activation: embedding.Tanh.String(), Clip: n.Clip, Gain: n.Gain, Seed: n.Seed,
+		Kind: "mlp", Features: p.Dim, Hidden: []int{n.Hidden}, Dim: 1, Activation: embedding.Tanh.String(), Clip: n.Clip, Gain: n.Gain, Seed: n.Seed,
 	}
 }

@@ -107,7 +107,7 @@ func TestLocalNetworkCommands(t *testing.T) {
 		t.Errorf("%+v, %v", simulated, err)
 	}
 	m, err := readModel(filepath.Join(dir, "m.json"))
-	if err != nil || m.Format != lib.NetworkFormat || m.Network == nil || !slices.Equal(m.Weights, simulated.Weights) || m.Guarantee.Epsilon != 8 {
+	if err != nil || m.Format != "dyad-model/2" || m.Network == nil || !slices.Equal(m.Weights, simulated.Weights) || m.Guarantee.Epsilon != 8 {
 		t.Fatalf("the model is %+v, %v", m, err)
 	}
 	l, err := ledger.Open(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))

@@ -312,12 +312,8 @@ func (r *localResult) evaluate(st *local.State, held *engine.Records) error {
 func localModel(p *local.Plan, loss lib.Loss, e *dataset.Encoder, began time.Time, w []float64, visits int64, g privacy.Guarantee) *model {
 	r := algorithms.Report{Facts: p.Facts.Values(), Guarantee: g}
 	r.Add("steps", visits)
-	network, format := networkOf(p), lib.ModelFormat
-	if network != nil {
-		format = lib.NetworkFormat
-	}
 	return &model{
-		Format: format, Network: network, Version: version, Created: began,
+		Network: networkOf(p), Version: version, Created: began,
 		Task: taskAUC, Loss: &loss, DataID: e.Schema().DataID, Features: e.FeatureNames(), Weights: w, Encoder: e, Guarantee: g,
 		Report: r,
 	}

@@ -27,7 +27,7 @@ type networkFlags struct {
 
 // network is the network of the flags, nil for a linear model.
 func (f networkFlags) network() (*lib.Network, error) {
-	if f.ModelKind != lib.MLP {
+	if f.ModelKind != "mlp" {
 		for flag, given := range map[string]bool{"--hidden": f.Hidden != nil, "--dim": f.Dim != 0, "--activation": f.Activation != "", "--similarity": f.Compare != "", "--jacobian-clip": f.Clip != 0, "--gain": f.Gain != 0, "--init-seed": f.InitSeed != 0, "--init": f.Init != ""} {
 			if given {
 				return nil, badInput("%s is for --model mlp", flag)
@@ -52,7 +52,7 @@ func (f networkFlags) network() (*lib.Network, error) {
 // optimizerOptions are the options of steps, with their defaults for a network.
 func (f networkFlags) optimizerOptions(algorithm string) []algorithms.Option {
 	takes := algorithm == "" || algorithm == algorithms.AutoName || algorithm == algorithms.SubsampledDescent{}.Info().Name || algorithm == algorithms.GradientPerturbation{}.Info().Name
-	if usual := lib.NetworkOptimizer(); f.ModelKind == lib.MLP && takes && f.Update == "" && f.Decay == "" {
+	if usual := algorithms.NetworkOptimizer(); f.ModelKind == "mlp" && takes && f.Update == "" && f.Decay == "" {
 		f.Update, f.Decay = usual.Update, usual.Decay
 	}
 	return []algorithms.Option{

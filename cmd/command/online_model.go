@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	lib "dyad"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -21,7 +20,7 @@ func (o *onlineRun) writeModel() error {
 		return nil
 	}
 	m := model{
-		Format: lib.ModelFormat, Version: version, Created: o.a.began,
+		Version: version, Created: o.a.began,
 		Task: o.Task, DataID: o.DataID, Run: o.stream.Run(),
 		Features: o.encoder.FeatureNames(), Weights: last.Weights, Encoder: o.encoder,
 		Report: o.plan.Report(), Guarantee: o.stream.Guarantee(),

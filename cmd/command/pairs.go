@@ -82,14 +82,14 @@ func (f pairFlags) softmax() bool { return f.Loss == lossInfoNCE || f.Loss == lo
 // ofBatches are the flags with a linear map as a network without hidden layers.
 func (f tupleNetworkFlags) ofBatches() (tupleNetworkFlags, error) {
 	switch {
-	case f.Compare != "" && f.Compare != lib.Cosine:
+	case f.Compare != "" && f.Compare != "cosine":
 		return f, badInput("infonce and ntxent compare cosines: leave out --similarity %s", f.Compare)
-	case f.ModelKind == lib.MLP:
+	case f.ModelKind == "mlp":
 		return f, nil
 	case f.Hidden != nil || f.Activation != "" || f.Gain != 0:
 		return f, badInput("--hidden, --activation and --gain are for --model mlp")
 	}
-	f.ModelKind, f.Hidden = lib.MLP, []int{0}
+	f.ModelKind, f.Hidden = "mlp", []int{0}
 	return f, nil
 }
 

@@ -236,3 +236,10 @@ func (q *search) forEach(ctx context.Context, jobs int, start func() func(job in
 	group.Wait()
 	return ctx.Err()
 }
+
+// KNNAccuracy compares a metric with the identity by the accuracy of k nearest neighbours.
+type KNNAccuracy struct {
+	K        int     `json:"k"`
+	Learned  float64 `json:"accuracy"`
+	Identity float64 `json:"accuracy_identity"`
+}

@@ -24,6 +24,7 @@ import (
 	"unicode/utf8"
 
 	"dyad"
+	"dyad/engine/export"
 	"dyad/internal/hostile"
 	"dyad/internal/sizes"
 )
@@ -133,13 +134,13 @@ func sealed(v *hostile.Value) []byte {
 }
 
 // formats are those of exports, with the languages of compiles.
-var formats = [][2]string{{string(dyad.Python), "python"}, {string(dyad.GoSource), "go"}, {string(dyad.SQL), "sql"}, {string(dyad.ONNX), "onnx"}, {string(dyad.NPZ), "npz"}, {string(dyad.Safetensors), "safetensors"}}
+var formats = [][2]string{{export.Python, "python"}, {export.GoSource, "go"}, {export.SQL, "sql"}, {export.ONNX, "onnx"}, {export.NPZ, "npz"}, {export.Safetensors, "safetensors"}}
 
 // exports are the problems of the exports of a model. A format that refuses the model has none. Where compile is not set they are
 // written and no more.
 func exports(m *dyad.Model, formats [][2]string, compile bool) (problems []error) {
 	for _, f := range formats {
-		format, language := dyad.ExportFormat(f[0]), f[1]
+		format, language := f[0], f[1]
 		text, err := m.Export(format, "")
 		switch {
 		case errors.Is(err, dyad.ErrInput):

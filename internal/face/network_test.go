@@ -23,7 +23,7 @@ func quick(task string) dyad.Options {
 	if task == dyad.Metric {
 		n.Dim = 3
 	}
-	return dyad.Options{Task: task, Epsilon: 2, Network: n, Algorithm: algorithms.GradientPerturbation{Steps: 4, Optimizer: dyad.NetworkOptimizer()}}
+	return dyad.Options{Task: task, Epsilon: 2, Network: n, Algorithm: algorithms.GradientPerturbation{Steps: 4, Optimizer: algorithms.NetworkOptimizer()}}
 }
 
 func syntheticClinic(t *testing.T, n int) *dyad.Data {
@@ -54,7 +54,7 @@ func TestNetworkRoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Format != dyad.NetworkFormat || m.Network == nil || len(m.Weights) != plan.Coordinates() {
+		if m.Format != "dyad-model/2" || m.Network == nil || len(m.Weights) != plan.Coordinates() {
 			t.Fatalf("%s: format %s, network %v, %d weights for %d coordinates", task, m.Format, m.Network, len(m.Weights), plan.Coordinates())
 		}
 		e, err := m.Evaluate(context.Background(), data, dyad.EvaluateOptions{Among: data.Records})
@@ -93,7 +93,7 @@ func TestNetworkRoad(t *testing.T) {
 			}
 		}
 		plain, _, _ := strings.Cut(string(text), ",\n  \"checksum\"") // as if an earlier version had written it
-		for from, to := range map[string]string{"dyad_version": "dyad_version", dyad.NetworkFormat: dyad.ModelFormat, `"features": 12`: `"features": 11`, `"kind": "mlp"`: `"kind": "tree"`, `"activation": "tanh"`: `"activation": "relu"`,
+		for from, to := range map[string]string{"dyad_version": "dyad_version", "dyad-model/2": "dyad-model/1", `"features": 12`: `"features": 11`, `"kind": "mlp"`: `"kind": "tree"`, `"activation": "tanh"`: `"activation": "relu"`,
 			"[\n      4\n    ]": "[65536, 65536]", `"features": 12,`: `"features": 9000000000000000000,`} { // sizes that no memory holds
 			if !strings.Contains(plain, from) {
 				t.Fatalf("the file has no %s", from)
@@ -125,7 +125,7 @@ func TestNetworkRoad(t *testing.T) {
 // What a network cannot do is refused with the reason, before anything is charged.
 func TestNetworkRefusals(t *testing.T) {
 	shape := syntheticClinic(t, 64).Shape()
-	secret := &dyad.Model{Task: dyad.AUC, Weights: make([]float64, 4*13+4), Network: &dyad.Network{Kind: dyad.MLP, Features: 12, Hidden: []int{4}, Dim: 1, Activation: "tanh"}}
+	secret := &dyad.Model{Task: dyad.AUC, Weights: make([]float64, 4*13+4), Network: &dyad.Network{Kind: "mlp", Features: 12, Hidden: []int{4}, Dim: 1, Activation: "tanh"}}
 	secret.Guarantee.Kind = privacy.None
 	unknown := *secret
 	unknown.Guarantee.Kind = ""
@@ -153,7 +153,7 @@ func TestNetworkRefusals(t *testing.T) {
 		"gives one score":           {change: func(o *dyad.Options) { o.Network.Dim = 2 }},
 		"GB of memory":              {change: func(o *dyad.Options) { o.Network.Hidden = []int{65536, 65536} }},
 		"at most 2":                 {change: func(o *dyad.Options) { o.Network.Hidden = []int{2, 2, 2} }},
-		"loss of their own":         {change: func(o *dyad.Options) { o.Task, o.Network.Compare, o.Loss.Name = dyad.Metric, dyad.Contrastive, "hinge" }},
+		"loss of their own":         {change: func(o *dyad.Options) { o.Task, o.Network.Compare, o.Loss.Name = dyad.Metric, "contrastive", "hinge" }},
 		"without a guarantee":       {change: func(o *dyad.Options) { o.Network.Init = secret }},
 		"not a network of the same": {change: func(o *dyad.Options) { o.Network.Init = &dyad.Model{} }},
 		"in float64":                {func(o *dyad.Options) { o.Task = dyad.Metric }, float32s},
@@ -226,7 +226,7 @@ func TestAlgorithmsRefuseNetworks(t *testing.T) {
 func TestPublicRunsTakePublicStarts(t *testing.T) {
 	data := syntheticClinic(t, 64)
 	o := quick(dyad.AUC)
-	start := &dyad.Model{Task: dyad.AUC, DataID: "private", Weights: make([]float64, 4*13+4), Network: &dyad.Network{Kind: dyad.MLP, Features: 12, Hidden: []int{4}, Dim: 1, Activation: "tanh"}}
+	start := &dyad.Model{Task: dyad.AUC, DataID: "private", Weights: make([]float64, 4*13+4), Network: &dyad.Network{Kind: "mlp", Features: 12, Hidden: []int{4}, Dim: 1, Activation: "tanh"}}
 	o.Network.Init = start
 	for _, kind := range []privacy.Kind{privacy.ApproxDP, privacy.Public} {
 		start.Guarantee = privacy.Guarantee{Kind: kind, Epsilon: 1, Delta: 1e-5}
