@@ -50,7 +50,7 @@ var longWork = map[string]string{
 // shortWork is done within a second, or waits for something and has tests of its own.
 var shortWork = map[string]string{
 	"local plan": "computes", "local client": "waits for a server (TestKilledServerAndClients) and reads one record", "local model": "reads a log", "local token": "computes",
-	"transform": "the reader and the writer of predict", "account": "computes", "algorithms": "a list", "losses list": "a list", "ledger init": "one line", "ledger show": "reads a ledger", "ledger compact": "reads and writes a ledger",
+	"transform": "the reader and the writer of predict", "account": "computes", "algorithms": "a list", "losses list": "a list", "ledger init": "one line", "ledger show": "reads a ledger", "ledger key": "one file", "ledger sign": "hashes a file", "ledger compact": "reads and writes a ledger",
 	"ledger verify": "reads a ledger", "data list": "a list", "data fetch": "waits for a network", "data verify": "hashes what was fetched", "devices": "a list", "doctor": "looks",
 	"version": "a line", "report": "reads a model, and no records", "export": "reads a model, and no records", "verify": "reads a model and a ledger", "data check": "reads a schema", "docs": "writes the help",
 	"completion": "writes a script", "man": "writes the help",

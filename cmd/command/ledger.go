@@ -420,7 +420,7 @@ exit code is 3, and the file stays. What was charged after the last head was giv
 
 Examples:
   dyad ledger verify
-  dyad ledger verify --witness /media/auditor/ledger.witness`
+  dyad ledger verify --witness auditor.witness`
 }
 
 // Run verifies the chain.

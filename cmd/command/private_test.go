@@ -30,7 +30,7 @@ func TestPrivateFilesAreTagged(t *testing.T) {
 				if f.Tag.Has("private") {
 					tagged++
 				}
-				if f.Tag.Has("private") != slices.Contains(privateNames, f.Name) {
+				if f.Tag.Has("private") != (slices.Contains(privateNames, f.Name) && !(leaf.Name == "verify" && f.Name == "key")) { // which is public
 					t.Errorf("%s --%s: tagged private is %v", commandLine(leaf), f.Name, f.Tag.Has("private"))
 				}
 			}

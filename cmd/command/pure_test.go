@@ -22,14 +22,14 @@ func TestDeltaZeroIsPure(t *testing.T) {
 		want []string
 		not  string
 	}{
-		{append([]string{"plan", "-n", "300"}, base...), exitOK, []string{"(0.5, 1e-05)-differentially private", "Gaussian noise of sigma"}, "pure"},
+		{append([]string{"plan", "-n", "300"}, base...), exitOK, []string{"(0.5, 1e-05)-differentially private", "Gaussian"}, "pure"},
 		{append([]string{"plan", "-n", "300", "--delta", "0"}, base...), exitOK, []string{"0.5-differentially private (pure: delta = 0)", "K-norm"}, "Gaussian"},
 		{append([]string{"plan", "-n", "300", "--delta", "0", "--mode", "paper"}, base...), exitOK, []string{"Laplace", "claims epsilon 0.5"}, "sigma ="},
 		{append([]string{"plan", "-n", "300", "--delta", "0", "--mode", "paper", "--algorithm", "offpairc"}, base...), exitInput, []string{"delta > 0"}, ""},
 		{append([]string{"plan", "-n", "300", "--delta", "-0.5"}, base...), exitInput, []string{"delta"}, ""},
 		{append([]string{"train", "--verbose", "--data", "patients.csv", "--delta", "0"}, base...), exitOK, []string{"(pure: delta = 0)", "charged to", "1 run,", "pure epsilon 0.5"}, "Gaussian"},
 		{append([]string{"train", "--verbose", "--data", "patients.csv", "--delta", "0", "--out", "b.json", "--algorithm", "offpairstrc"}, base...), exitOK, []string{"2 runs", "pure epsilon 1"}, "sigma ="},
-		{append([]string{"train", "--verbose", "--data", "patients.csv", "--out", "c.json"}, base...), exitOK, []string{"3 runs", "epsilon 1.5"}, "pure epsilon"},
+		{append([]string{"train", "--verbose", "--data", "patients.csv", "--out", "c.json"}, base...), exitOK, []string{"3 runs", "epsilon 1.42"}, "pure epsilon"},
 	} {
 		code, out, errs := dyad(t, dir, c.args...)
 		if code != c.code {

@@ -75,7 +75,7 @@ func TestReadmeRoad(t *testing.T) {
 		t.Errorf("the README shows %d commands, want those of both roads", len(seen))
 	}
 	// What was spent on the hospital's file is for persons, and its AUC is private and good.
-	if total := seen["ledger show visits"]; !strings.Contains(total, "visits: 4 runs") || !strings.Contains(total, ", for one person\n") {
+	if total := seen["ledger show visits"]; !strings.Contains(total, "visits: 4 runs") || !strings.Contains(total, ", for one person;") {
 		t.Errorf("the ledger says %s", total)
 	}
 	least := 0.5

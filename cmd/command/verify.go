@@ -40,8 +40,7 @@ changed or its numbers do not belong together. 3: the ledger is damaged.
 
 Examples:
   dyad verify model.json
-  dyad verify model.json --json
-  dyad verify model.json --key owner.pub`
+  dyad verify model.json --json`
 }
 
 // Run judges.

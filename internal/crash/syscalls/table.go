@@ -57,6 +57,7 @@ var commands = []command{
 	{"ledger compact", "ledger compact --ledger led", "", book, 0, ""},
 	{"ledger verify", "ledger verify --ledger led", "", book, 0, ""},
 	{"ledger show", "ledger show --ledger led", "", book, 0, ""},
+	{"ledger key", "ledger key --ledger led", "", book, 0, ""},
 	{"doctor", "doctor --ledger led", "", book, 0, ""},
 	{"report", "report m.json --ledger led --out out", "out", file, 0, ""},
 	{"verify", "verify m.json --ledger led", "", book, 0, ""},
@@ -68,7 +69,8 @@ var commands = []command{
 
 // noRow are commands with --ledger that have no row, and why.
 var noRow = map[string]string{
-	"curve": "a plan of runs that are each charged as train and evaluate are, and minutes of work",
+	"ledger sign": "writes the file that a run with a key writes, by the same function; TestSignatureAfterACrash stops it at every stage",
+	"curve":       "a plan of runs that are each charged as train and evaluate are, and minutes of work",
 }
 
 // kill is a fault: SIGKILL before the call. The others are errors of the call, of all calls and one of its own.
