@@ -16,6 +16,7 @@ import (
 // runElsewhere has the commands of pages that need more than a folder and the program, and the tests, or
 // the stages of CI, that run them, flags shared among them.
 var runElsewhere = map[string]string{
+	"docs/verify.md: verify --key": "TestForgeriesAreRefusedByKey",
 	"docs/guide.md: local server --dir --epochs --epsilon --listen --schema --tokens -n":                         "TestLocalServerTokens",
 	"docs/guide.md: local plan --epochs --epsilon --out --schema -n":                                             "TestLocalServerTokens",
 	"docs/guide.md: local client --data --follow --max-epsilon --memory --schema --server --token --user":        "TestLocalServerTokens TestLocalCrash",
