@@ -96,6 +96,12 @@ func (g Guarantee) String() string {
 	return "no privacy guarantee"
 }
 
+// LabelsOnly says that neighbours of a relation differ in labels alone, their features being public. Such a guarantee adds up with none
+// of whole records: neighbours whose features differ have no finite epsilon.
+func LabelsOnly(relation string) bool {
+	return strings.HasPrefix(relation, "same features, ") || strings.HasPrefix(relation, "the two labels ")
+}
+
 // Report is the guarantee as lines of text.
 func (g Guarantee) Report() string {
 	var b strings.Builder

@@ -24,7 +24,7 @@ func exists(path string) bool {
 }
 
 type ledgerCmd struct {
-	Init   ledgerInitCmd   `cmd:"" help:"Set the most that may ever be spent on a data set."`
+	Init   ledgerInitCmd   `cmd:"" help:"Set the most that may be spent on a data set."`
 	Show   ledgerShowCmd   `cmd:"" help:"Show what has been spent."`
 	Verify ledgerVerifyCmd `cmd:"" help:"Check that no line was changed or lost."`
 
@@ -51,7 +51,8 @@ without --close.
 
 A cap is a promise for runs whose budgets were fixed before the first of them. If you choose the budget of a run by looking at
 earlier results, set the cap with --looking, before the first run: it then counts by Gaussian privacy, or by the sum of pure
-epsilons, which hold whatever is chosen. With --looking a cap that is raised or set later holds, too, and admits less.
+epsilons, which hold whatever is chosen. With --looking a cap that is raised or set later holds, too, and admits less;
+a raised one costs its delta twice.
 
 Examples:
   dyad ledger init my-study --epsilon 4 --delta 1e-5

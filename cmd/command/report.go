@@ -240,13 +240,17 @@ func (c *charges) add(s *page.Section) {
 		total = fmt.Sprintf("epsilon %s at delta = %g", privacy.FormatUp(*c.spent.Epsilon), c.spent.Delta)
 	}
 	s.Text = append(s.Text, fmt.Sprintf("Runs charged on the data id %q: %d. Together: %s. Left: %s.", c.spent.DataID, c.spent.Runs, total, c.left))
-	if c.spent.Runs > 1 && c.spent.Looking != nil && !c.spent.Mixed {
-		s.Text = append(s.Text, fmt.Sprintf("That total holds if the budgets were fixed before the first run. If budgets were chosen by looking at earlier results: epsilon %s at delta = %g.", privacy.FormatUp(*c.spent.Looking), c.spent.Delta))
+	if c.spent.Runs > 1 && !c.spent.Mixed {
+		looking := "no finite epsilon"
+		if c.spent.Looking != nil {
+			looking = "epsilon " + privacy.FormatUp(*c.spent.Looking)
+		}
+		s.Text = append(s.Text, fmt.Sprintf("That total, and the room under a cap on it, hold if the budgets were fixed before the first run. If budgets were chosen by looking at earlier results: %s at delta = %g.", looking, c.spent.Delta))
 	}
 	holds := c.away == "" && !slices.ContainsFunc(c.runs, func(r chargedRun) bool { return r.FromData || r.DraftAway || r.Seeded })
 	if c.spent.Epsilon != nil && !c.spent.Mixed && c.spent.Unit != "" && c.spent.Runs > 1 && holds {
 		all := algorithms.Stated(c.spent.Unit, *c.spent.Epsilon, c.spent.Delta, c.spent.Mu)
-		s.Text = append(s.Text, all.Sentences("everything that was released from them")[0])
+		s.Text = append(s.Text, "With budgets that were fixed before the first run: "+all.Sentences("everything that was released from them")[0])
 	}
 	t := page.Table{Caption: "Charges on " + c.spent.DataID, Head: []string{"run", "charged", "algorithm", "guarantee", "state"}}
 	for _, r := range c.runs {

@@ -145,14 +145,14 @@ func (c *verifyCmd) signed() (string, error) {
 	if s.Seeded {
 		return "", badInput("%s is refused: its owner signed that its noise is from a seed, so that its guarantee does not hold", c.Model)
 	}
-	promise := "epsilon = " + s.Epsilon
-	switch {
-	case s.Epsilon == "":
-		promise = "no finite epsilon"
-	case s.Delta != "":
-		promise += ", delta = " + s.Delta
+	if strings.Contains(s.Guarantee, algorithms.BoundsFromData) {
+		return "", badInput("%s is refused: its owner signed that ranges were taken from the data, so that its guarantee does not hold", c.Model)
 	}
-	return fmt.Sprintf("the owner of key %s signed this file: run %s on %s, %s for %s; head %s", key, s.Run, s.DataID, promise, s.Unit, s.Head), nil
+	again := ""
+	if s.ReleasedBy != "" {
+		again = fmt.Sprintf("; released again by run %s, whose own cost is not in these numbers", s.ReleasedBy)
+	}
+	return fmt.Sprintf("the owner of key %s signed this file: run %s on %s, %s%s; head %s", key, s.Run, s.DataID, cmp.Or(s.Guarantee, "no guarantee"), again, s.Head), nil
 }
 
 // publicKey is a key, or that of a file.

@@ -35,6 +35,9 @@ func Sign(book *ledger.Ledger, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if info, err := os.Lstat(SignatureOf(name)); err == nil && !info.Mode().IsRegular() { // a link would lead to a file that nobody named
+		return "", fmt.Errorf("%s is a link or no file, and is not replaced; move it away", SignatureOf(name))
+	}
 	out, err := durable.Resolve(SignatureOf(name))
 	if err != nil {
 		return "", err

@@ -209,9 +209,9 @@ func (st *ledgerState) compact(text []byte, done *Compacted) (out []byte, head l
 
 // add adds the events of a charge.
 func (a *Archive) add(c Charge) error {
-	i := slices.IndexFunc(a.Totals, func(t ArchivedTotal) bool { return t.DataID == c.DataID && t.Unit == c.Unit })
+	i := slices.IndexFunc(a.Totals, func(t ArchivedTotal) bool { return t.DataID == c.DataID && t.Unit == c.protects() })
 	if i < 0 {
-		i, a.Totals = len(a.Totals), append(a.Totals, ArchivedTotal{DataID: c.DataID, Unit: c.Unit})
+		i, a.Totals = len(a.Totals), append(a.Totals, ArchivedTotal{DataID: c.DataID, Unit: c.protects()})
 	}
 	t := &a.Totals[i]
 	t.Runs++
@@ -317,16 +317,16 @@ func (st *ledgerState) tally() map[string]int {
 		if ids[e.DataID] = true; e.Charge == nil {
 			continue
 		}
-		n[key("runs", e.DataID, e.Charge.Unit)]++
-		if n[key("seeded", e.DataID, e.Charge.Unit)] += 0; e.Charge.SeededNoise {
-			n[key("seeded", e.DataID, e.Charge.Unit)]++
+		n[key("runs", e.DataID, e.Charge.protects())]++
+		if n[key("seeded", e.DataID, e.Charge.protects())] += 0; e.Charge.SeededNoise {
+			n[key("seeded", e.DataID, e.Charge.protects())]++
 		}
 		for _, v := range e.Charge.Events {
 			raw, err := account.Encode(v)
 			if err != nil {
 				raw = []byte(err.Error())
 			}
-			n[key("event", e.DataID, e.Charge.Unit, string(raw))]++
+			n[key("event", e.DataID, e.Charge.protects(), string(raw))]++
 		}
 	}
 	for id := range ids {

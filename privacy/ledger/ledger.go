@@ -233,7 +233,8 @@ func (l *Ledger) Admits(c Charge) error {
 func (l *Ledger) SetCap(dataID string, b privacy.Budget) error { return l.setCap(dataID, b, Planned) }
 
 // SetCapByLooking is SetCap for budgets that are chosen by looking at earlier releases. A cap that was set before
-// the first charge counts by account.Total.Filter; one that was raised or set later by Odometer, so that it holds as well.
+// the first charge counts by account.Total.Filter; one that was raised or set later by Odometer; raising one that
+// counts by Filter costs its delta once more (docs/theory.md#looking).
 func (l *Ledger) SetCapByLooking(dataID string, b privacy.Budget) error {
 	st, err := l.load()
 	if err != nil {

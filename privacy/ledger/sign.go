@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"runtime"
 
 	"dyad/privacy/durable"
 )
@@ -48,6 +50,9 @@ func (l *Ledger) CreateKey() (PublicKey, error) {
 
 // signingKey reads the key. The error wraps ErrNoKey if there is none.
 func (l *Ledger) signingKey() (ed25519.PrivateKey, error) {
+	if info, err := os.Stat(l.path + keySuffix); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s can be read or written by others, and whoever has it can sign any file: if nobody had it, chmod 600; else move it away and draw another", l.path+keySuffix)
+	}
 	text, err := durable.Read(l.path+keySuffix, maxKeyFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s", ErrNoKey, l.path)

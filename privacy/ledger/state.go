@@ -116,6 +116,14 @@ func (st *ledgerState) cap(dataID string) (c limit, ok bool) {
 // errUnits is wrapped by compose for charges about different units.
 var errUnits = fmt.Errorf("%w: costs of different units do not add up", account.ErrUnsupported)
 
+// protects is the unit by which the charge adds up with others: a run about labels alone does not protect the records that its unit names.
+func (c *Charge) protects() string {
+	if c.Unit != "" && privacy.LabelsOnly(c.Relation) {
+		return "the label of " + c.Unit
+	}
+	return c.Unit
+}
+
 // units are the different units that the charges of the data id and extra (nil: none)
 // protect, in order. A charge without a unit, or of exact releases only, which protect
 // nobody and make every total infinite, has none.
@@ -125,8 +133,8 @@ func (st *ledgerState) units(dataID string, extra *Charge) (units []string) {
 		return !exact
 	}
 	add := func(c *Charge) {
-		if c.Unit != "" && slices.ContainsFunc(c.Events, private) && !slices.Contains(units, c.Unit) {
-			units = append(units, c.Unit)
+		if unit := c.protects(); unit != "" && slices.ContainsFunc(c.Events, private) && !slices.Contains(units, unit) {
+			units = append(units, unit)
 		}
 	}
 	st.archived(dataID, func(t *ArchivedTotal) { add(t.charge()) })
