@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"dyad/engine/cuda"
-	"dyad/internal/machine"
 	"dyad/internal/machine/cases"
 	"dyad/kernels"
 )
@@ -73,7 +72,7 @@ func (c *benchCmd) Run(a *app) error {
 		}
 		o.Variants = []kernels.Variant{v}
 	}
-	r := benchResult{CPU: machine.CPUModel(), Go: runtime.Version(), Cores: runtime.GOMAXPROCS(0)}
+	r := benchResult{CPU: cases.CPUModel(), Go: runtime.Version(), Cores: runtime.GOMAXPROCS(0)}
 	live := !a.json && !a.quiet
 	if live {
 		fmt.Fprintf(a.stdout, "%s, %d cores, %s, %s/%s\n", r.CPU, r.Cores, r.Go, runtime.GOOS, runtime.GOARCH)
@@ -108,8 +107,8 @@ func (c *benchCmd) readPeers(p *cases.Peers) error {
 		if err != nil {
 			return badInput("--peers %s: %v", name, err)
 		}
-		if p.CPU != machine.CPUModel() {
-			return badInput("--peers %s: made on %q, this machine is %q; run the scripts of bench/peers here", name, p.CPU, machine.CPUModel())
+		if p.CPU != cases.CPUModel() {
+			return badInput("--peers %s: made on %q, this machine is %q; run the scripts of bench/peers here", name, p.CPU, cases.CPUModel())
 		}
 	}
 	return nil

@@ -1,5 +1,5 @@
-// Package machine has facts of this machine: its processor, the time of it that this process
-// has used, and its peaks. Package cases measures the methods of Dyad against them.
+// Package machine measures the time of the processor that this process has used, and the
+// peaks of a core. Package cases measures the methods of Dyad against them.
 package machine
 
 import "dyad/kernels"

@@ -118,7 +118,7 @@ var parsers = map[string]string{
 	"internal/crash/crash.go":                  "for tests",
 	"internal/files/shelf.go":                  "compares the hash of a kept model",
 	"internal/home/main.go":                    "sources of this module",
-	"internal/machine/cpu.go":                  "the name of the processor, by the kernel",
+	"internal/machine/cases/cpu.go":            "the name of the processor, by the kernel",
 	"internal/machine/cases/peers.go":          "times that programs of the laboratory measured, for a table",
 	"internal/mutants/patch.go":                "patches and sources of this module",
 	"internal/memory/memory_linux.go":          "numbers of the kernel",
