@@ -183,7 +183,7 @@ func TestLibraryAllowance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	n := sizes.Of(200, 600)
+	n := sizes.Of(80, 600)
 	largest := 0.0
 	for _, c := range unaryRanges {
 		rng := rand.New(rand.NewPCG(2, uint64(c.o)))

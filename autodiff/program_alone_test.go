@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // branched are formulas whose derivatives branch on the values of every function.
@@ -25,7 +27,7 @@ func TestValuesAreComputedAlone(t *testing.T) {
 			evaluatedAlone(t, rng, e, 2*programBlock+3, 2*programBlock+3)
 		}
 	}
-	n := 400
+	n := sizes.Of(100, 400)
 	if testing.Short() {
 		n = 60
 	}

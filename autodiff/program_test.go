@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"dyad/internal/sizes"
 	"dyad/kernels"
 )
 
@@ -53,7 +54,7 @@ func TestProgramMatchesEval(t *testing.T) {
 // TestProgramRandom compares random programs, whose slots are reused in many
 // ways, with exact values, and attacks Roundoff with them.
 func TestProgramRandom(t *testing.T) {
-	n := 600
+	n := sizes.Of(200, 600)
 	if testing.Short() {
 		n = 80
 	}

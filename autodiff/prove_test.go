@@ -162,7 +162,7 @@ func violations(d Expr, p Properties, rng *rand.Rand, samples int) (slope, smoot
 // must see constants that are 20 % too small, and functions called convex that are
 // not.
 func TestProvedNeverBelowSampled(t *testing.T) {
-	pairs := sizes.Trials(10000)
+	pairs := sizes.Of(400, 10000)
 	if testing.Short() {
 		pairs = 300
 	}
@@ -210,7 +210,7 @@ func TestProvedNeverBelowSampled(t *testing.T) {
 
 // TestBoundsContain compares Bounds with exact values.
 func TestBoundsContain(t *testing.T) {
-	n := 1500
+	n := sizes.Of(500, 1500)
 	if testing.Short() {
 		n = 150
 	}
@@ -239,7 +239,8 @@ func TestBoundsContain(t *testing.T) {
 func TestSecondSlopes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 42))
 	found, caught := 0, 0
-	for k := range 3000 {
+	n := sizes.Of(900, 3000)
+	for k := range n {
 		e := randomExpr(rng, 1+rng.IntN(3), k%2 == 0)
 		centre, half := 4*rng.Float64()-2, math.Ldexp(1+rng.Float64(), rng.IntN(12)-12)
 		on := Interval{centre - half, centre + half}
@@ -265,7 +266,7 @@ func TestSecondSlopes(t *testing.T) {
 			caught++
 		}
 	}
-	if found < 1000 || caught < 20 {
+	if found < n/3 || caught < n/150 {
 		t.Errorf("%d enclosures, %d chords outside of half of it", found, caught)
 	}
 }

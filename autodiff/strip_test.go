@@ -5,6 +5,8 @@ import (
 	"math/cmplx"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // complexEval is e(z) for expressions without branches, by the principal branches
@@ -91,7 +93,7 @@ func complexErf(z complex128) complex128 {
 // TestStripBoundHolds: |phi'| at random points of the strip is at most the bound,
 // and comes within 10 % of it often.
 func TestStripBoundHolds(t *testing.T) {
-	n := 200
+	n := sizes.Of(80, 200)
 	if testing.Short() {
 		n = 60
 	}

@@ -15,7 +15,7 @@ import (
 	"runtime"
 	"strings"
 
-	"dyad/internal/machine"
+	"dyad/internal/machine/cases"
 )
 
 // Header writes comment lines that say which program ran on which machine. args
@@ -26,5 +26,5 @@ func Header(w io.Writer, program string, args []string) {
 		short[i] = a[strings.LastIndexByte(a, '/')+1:]
 	}
 	fmt.Fprintf(w, "# %s %s\n", program, strings.Join(short, " "))
-	fmt.Fprintf(w, "# %s %s/%s, %d threads, %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), machine.CPUModel())
+	fmt.Fprintf(w, "# %s %s/%s, %d threads, %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), cases.CPUModel())
 }

@@ -19,6 +19,7 @@ import (
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
 	"dyad/internal/machine"
+	"dyad/internal/machine/cases"
 	"dyad/internal/pages"
 	"dyad/kernels"
 	"dyad/privacy/durable"
@@ -69,7 +70,7 @@ func BenchmarkStorage(b *testing.B) {
 	if out == "" || b.Failed() {
 		return
 	}
-	text, err := json.MarshalIndent(map[string]any{"cpu": machine.CPUModel(), "go": runtime.Version(), "variant": kernels.Variants()[len(kernels.Variants())-1].String(), "lines": lines}, "", "\t")
+	text, err := json.MarshalIndent(map[string]any{"cpu": cases.CPUModel(), "go": runtime.Version(), "variant": kernels.Variants()[len(kernels.Variants())-1].String(), "lines": lines}, "", "\t")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -148,7 +148,7 @@ func TestExpressionConstantsAreThoseByHand(t *testing.T) {
 	e := builtIn(t, "logistic")
 	for i, b := range []engine.Bounds{engine.UnitBounds(), {FeatureNorm: 2, LabelAbs: 0.5}, {FeatureNorm: 0.3, LabelAbs: 2.5}} {
 		for j, r := range []float64{0.1, 1, 5} {
-			if (i+j)%2 == 1 && !sizes.Full() {
+			if (i != j || i == 0) && !sizes.Full() {
 				continue
 			}
 			for _, c := range []struct{ hand, machine engine.Loss }{
@@ -199,7 +199,7 @@ func TestScalarConstantsBruteForce(t *testing.T) {
 				t.Fatal(err)
 			}
 			var norm, gap float64
-			for range sizes.Of(15_000, 30_000) {
+			for range sizes.Of(6_000, 30_000) {
 				d := 1 + rng.IntN(2)
 				z := drawRecords(rng, 3, d, b)
 				for i := range z {
@@ -369,12 +369,15 @@ func TestExpressionsThatAreRefused(t *testing.T) {
 // take it; the textbook form and the built-in one have the same constants.
 func TestHuberConstants(t *testing.T) {
 	b := engine.UnitBounds()
-	for _, e := range []*engine.Expression{
+	for i, e := range []*engine.Expression{
 		newExpression(t, "where(abs(1 - u) <= 1, 0.5*(1 - u)^2, abs(1 - u) - 0.5)", engine.ExpressionOptions{}),
 		newExpression(t, "where(abs(m - u) < h, (m - u)^2/(2*h), abs(m - u) - h/2)", engine.ExpressionOptions{Params: map[string]float64{"m": 1, "h": 1}}),
 		builtInWith(t, "moreau-abs", map[string]float64{"h": 1}),
 	} {
-		for _, radius := range []float64{0.01, 0.125, 0.2499999, 0.25, 0.2500001, 0.3, 0.4999, 0.5, 0.50001, 0.75, 1, 1.3, 3} {
+		for j, radius := range []float64{0.01, 0.125, 0.2499999, 0.25, 0.2500001, 0.3, 0.4999, 0.5, 0.50001, 0.75, 1, 1.3, 3} {
+			if (i+j)%3 != 0 && !sizes.Full() {
+				continue
+			}
 			c, err := engine.Score{Of: e}.Constants(b, radius)
 			if err != nil || !c.Convex || !(c.Smoothness <= 16.01) || !(c.Lipschitz <= 4*min(1+4*radius*1.001, 2)) {
 				t.Errorf("%s, radius %v: %+v, %v", e.Text(), radius, c, err)

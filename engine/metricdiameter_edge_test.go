@@ -32,7 +32,7 @@ func TestMetricDiameterUsesMarginsOnly(t *testing.T) {
 		_, top := Metric{}.MarginRange(b, radius)
 		largest := 4 * radius
 		want := metricConstants(t, "log1p(exp(-u))", nil, b, radius)
-		for _, beyond := range []float64{0x1p-30, 0x1p-19} {
+		for _, beyond := range sizes.Of([]float64{0x1p-30}, []float64{0x1p-30, 0x1p-19}) {
 			cut := map[string]float64{"c": top + beyond*largest}
 			got := metricConstants(t, "min(log1p(exp(-u)), log1p(exp(c)))", cut, b, radius)
 			if !(got.PairDiameter >= 0.99*want.PairDiameter) {

@@ -21,7 +21,7 @@ func TestMetricDiameterIsAttained(t *testing.T) {
 		}
 		loss := Metric{Of: of}
 		for j, c := range metricCases()[:5] {
-			if (i+j)%2 == 1 && !sizes.Full() {
+			if (i+j)%5 != 0 && !sizes.Full() {
 				continue
 			}
 			k, err := loss.Constants(c.bounds, c.radius)
@@ -60,7 +60,7 @@ func TestMetricDiameterIsAttained(t *testing.T) {
 // much above what the angles give.
 func TestMetricDiameterHillClimbing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(27, 28))
-	rounds := 30
+	rounds := sizes.Of(10, 30)
 	if testing.Short() {
 		rounds = 3
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/sizes"
 )
 
 // TowardZero gives the neighbour of a number that is not farther from zero, and none is nearer.
@@ -83,7 +84,7 @@ func FuzzNarrowRecords(f *testing.F) {
 func TestProjectedRowsAreWithinTheBall(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, d := range []int{1, 2, 3, 20, 100, 1000} {
-		for range 200 {
+		for range sizes.Of(50, 200) {
 			x := make([]float64, d)
 			for k := range x {
 				x[k] = r.NormFloat64() * math.Exp(3*r.NormFloat64())

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 const w32 = 0x1p-24
@@ -32,7 +34,10 @@ func TestMetricBlock32(t *testing.T) {
 					if m*n*d > 100000 {
 						continue
 					}
-					for _, skip := range []int{-m, 1, -5, n} {
+					for at, skip := range []int{-m, 1, -5, n} {
+						if (m+n+at)%3 != 0 && !sizes.Full() {
+							continue
+						}
 						worst = max(worst, checkMetricBlock32(t, fmt.Sprintf("m=%d n=%d d=%d skip=%d", m, n, d, skip), rng, block, m, n, d, skip))
 						if t.Failed() {
 							return

@@ -7,6 +7,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // widths runs a test for the vector variants of this processor.
@@ -88,7 +90,7 @@ func testPanelLogistic(t *testing.T, wide bool) {
 		rows, cols := make([]float64, panelCols), make([]float64, n)
 		for at, got := range c.data {
 			j, i := at/panelCols, at%panelCols
-			if (at+n)%17 == 0 {
+			if (at+n)%sizes.Of(51, 17) == 0 {
 				// The margin in units is exact for these labels.
 				v := new(big.Float).SetPrec(400).Mul(unit, big.NewFloat(margins[at]*z.data[j]))
 				want := bigExpOf(v)

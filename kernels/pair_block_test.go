@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 // TestPairBlock compares the sums of columns with their definition, and sees that the sums of rows keep
@@ -26,7 +28,10 @@ func TestPairBlock(t *testing.T) {
 				}
 				for _, m := range []int{1, 24, 67, 96} {
 					for _, n := range []int{1, 48, 67, 130} {
-						for _, skip := range []int{-m, 1, -5, n} {
+						for at, skip := range []int{-m, 1, -5, n} {
+							if (m+n+at)%3 != 0 && !sizes.Full() {
+								continue
+							}
 							name := fmt.Sprintf("m=%d n=%d d=%d skip=%d f=%d", m, n, d, skip, k)
 							checkPairBlock(t, name, rng, block, alone, m, n, d, skip, want)
 						}

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"dyad/internal/sizes"
 )
 
 func sortCases() map[string][]float64 {
@@ -260,7 +262,7 @@ func TestSteps(t *testing.T) {
 	for trial := range 200 {
 		n, m := rng.IntN(68), rng.IntN(68)
 		if trial == 99 { // several parts
-			n, m = 3000+rng.IntN(300), 3000
+			n, m = sizes.Of(1000, 3000)+rng.IntN(300), sizes.Of(1000, 3000)
 		}
 		s, y := orderedNumbers(rng, n, trial%2 == 0), orderedNumbers(rng, m, trial%2 == 0)
 		shift, d, a, b := float64(rng.IntN(9)-4)/10, 0.5+rng.Float64(), rng.NormFloat64(), rng.NormFloat64()

@@ -21,7 +21,7 @@ import (
 
 	"dyad/engine/dataset/catalog"
 	"dyad/internal/experiment"
-	"dyad/internal/machine"
+	"dyad/internal/machine/cases"
 )
 
 func main() {
@@ -84,7 +84,7 @@ func run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return part.Run(ctx, c.path(*work), experiment.Options{Folders: []string{*data}, Programs: programs, Machine: machine.CPUModel()})
+		return part.Run(ctx, c.path(*work), experiment.Options{Folders: []string{*data}, Programs: programs, Machine: cases.CPUModel()})
 	}
 	if gone := missing(p, *data); len(gone) > 0 {
 		return errors.New(strings.Join(gone, "\n"))

@@ -26,7 +26,7 @@ import (
 
 	"dyad/engine/dataset/catalog"
 	"dyad/internal/experiment"
-	"dyad/internal/machine"
+	"dyad/internal/machine/cases"
 )
 
 func main() {
@@ -49,7 +49,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	o := experiment.Options{Machine: machine.CPUModel(), Programs: map[string]string{}}
+	o := experiment.Options{Machine: cases.CPUModel(), Programs: map[string]string{}}
 	data := flag.String("data", "", "folder that has a folder for each data set; default: where \"dyad data fetch\" puts them")
 	out := flag.String("out", "", "CSV file; default: the plan's name in this folder. Summary and plots stand next to it")
 	part := flag.String("part", "", "i/N: only this part of the plan")

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"dyad/engine/cuda"
-	"dyad/internal/machine"
+	"dyad/internal/machine/cases"
 	"dyad/kernels"
 )
 
@@ -43,10 +43,10 @@ wrote on this machine.`
 }
 
 type benchResult struct {
-	CPU   string         `json:"cpu"`
-	Go    string         `json:"go"`
-	Cores int            `json:"cores"`
-	Lines []machine.Line `json:"lines"`
+	CPU   string       `json:"cpu"`
+	Go    string       `json:"go"`
+	Cores int          `json:"cores"`
+	Lines []cases.Line `json:"lines"`
 }
 
 // Run measures and prints.
@@ -54,7 +54,7 @@ func (c *benchCmd) Run(a *app) error {
 	if c.Records == 1 {
 		return badInput("--records must be at least 2")
 	}
-	o := machine.Options{Quick: c.Quick, Records: c.Records, Runs: c.Runs, Workers: c.Workers, Only: c.Only}
+	o := cases.Options{Quick: c.Quick, Records: c.Records, Runs: c.Runs, Workers: c.Workers, Only: c.Only}
 	if err := c.readPeers(&o.Peers); err != nil {
 		return err
 	}
@@ -72,13 +72,13 @@ func (c *benchCmd) Run(a *app) error {
 		}
 		o.Variants = []kernels.Variant{v}
 	}
-	r := benchResult{CPU: machine.CPUModel(), Go: runtime.Version(), Cores: runtime.GOMAXPROCS(0)}
+	r := benchResult{CPU: cases.CPUModel(), Go: runtime.Version(), Cores: runtime.GOMAXPROCS(0)}
 	live := !a.json && !a.quiet
 	if live {
 		fmt.Fprintf(a.stdout, "%s, %d cores, %s, %s/%s\n", r.CPU, r.Cores, r.Go, runtime.GOOS, runtime.GOARCH)
 		fmt.Fprintf(a.stdout, "%-21s %-8s %9s %4s %10s %13s  %s\n", "method", "variant", "n", "d", "time", "rate", c.lastColumn())
 	}
-	err = machine.Run(a.ctx, o, func(l machine.Line) error {
+	err = cases.Run(a.ctx, o, func(l cases.Line) error {
 		r.Lines = append(r.Lines, l)
 		if live {
 			_, err := fmt.Fprintln(a.stdout, benchLine(l))
@@ -93,7 +93,7 @@ func (c *benchCmd) Run(a *app) error {
 }
 
 // readPeers reads the files of --peers.
-func (c *benchCmd) readPeers(p *machine.Peers) error {
+func (c *benchCmd) readPeers(p *cases.Peers) error {
 	if len(c.Peers) > 0 && c.Workers > 1 {
 		return badInput("--peers compares one core with one core: take --workers 1")
 	}
@@ -107,15 +107,15 @@ func (c *benchCmd) readPeers(p *machine.Peers) error {
 		if err != nil {
 			return badInput("--peers %s: %v", name, err)
 		}
-		if p.CPU != machine.CPUModel() {
-			return badInput("--peers %s: made on %q, this machine is %q; run the scripts of bench/peers here", name, p.CPU, machine.CPUModel())
+		if p.CPU != cases.CPUModel() {
+			return badInput("--peers %s: made on %q, this machine is %q; run the scripts of bench/peers here", name, p.CPU, cases.CPUModel())
 		}
 	}
 	return nil
 }
 
 // open sets the devices. The caller must call the function that it returns.
-func (c *benchCmd) open(o *machine.Options) (func(), error) {
+func (c *benchCmd) open(o *cases.Options) (func(), error) {
 	var open []func()
 	done := func() {
 		for _, f := range open {
@@ -123,7 +123,7 @@ func (c *benchCmd) open(o *machine.Options) (func(), error) {
 		}
 	}
 	for _, name := range c.Devices {
-		if name == "auto" || slices.ContainsFunc(o.Devices, func(d machine.Device) bool { return d.Name == name }) {
+		if name == "auto" || slices.ContainsFunc(o.Devices, func(d cases.Device) bool { return d.Name == name }) {
 			done()
 			return nil, badInput("--devices %s: want cpu and cuda:N, each once", strings.Join(c.Devices, ","))
 		}
@@ -134,7 +134,7 @@ func (c *benchCmd) open(o *machine.Options) (func(), error) {
 			return nil, err
 		}
 		open = append(open, close)
-		d := machine.Device{Name: name}
+		d := cases.Device{Name: name}
 		if name != "cpu" {
 			d.Backend = f.device.Backend()
 		}
@@ -152,7 +152,7 @@ func (c *benchCmd) lastColumn() string {
 }
 
 // benchLine is one line of the table.
-func benchLine(l machine.Line) string {
+func benchLine(l cases.Line) string {
 	d, share := "", ""
 	if l.D > 0 {
 		d = fmt.Sprint(l.D)

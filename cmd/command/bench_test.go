@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"dyad/engine/cuda"
-	"dyad/internal/machine"
+	"dyad/internal/machine/cases"
 )
 
 // measured is what differs between machines and runs of dyad bench.
@@ -80,7 +80,7 @@ func TestBenchPeers(t *testing.T) {
 	}
 	dir := t.TempDir()
 	const times = "peer,method,n,d,wall_s,cpu_s\nslow,exact AUC,64,,1,1000\nother,exact AUC,65,,1,1\n"
-	for name, cpu := range map[string]string{"here.csv": machine.CPUModel(), "there.csv": "another"} {
+	for name, cpu := range map[string]string{"here.csv": cases.CPUModel(), "there.csv": "another"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("# cpu: "+cpu+"\n"+times), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -30,14 +30,14 @@ func throughSigmoid(t *testing.T, at float64) []engine.ScoreLoss {
 // Records are in several tiles, with few scores, so that many pairs are on the kink, and with
 // scores of their own. The control: one unit of a term more is seen.
 func TestSumsOfTermsAreExact(t *testing.T) {
-	n := sizes.Of(70, 90) // two tiles
+	n := sizes.Of(66, 90) // two tiles
 	if testing.Short() {
 		n = 70
 	}
 	rng := rand.New(rand.NewPCG(71, 26))
 	losses := append(throughSigmoid(t, 0), throughSigmoid(t, 0.5)[0], library(t)["ramp"])
 	for i, loss := range losses {
-		if testing.Short() && i%3 != 0 {
+		if testing.Short() && i%3 != 0 || i%2 == 1 && !sizes.Full() {
 			continue
 		}
 		b := openFake(t, newFake())

@@ -49,7 +49,7 @@ func TestConformance(t *testing.T) {
 		skew   float64
 		sizes  []int
 		radius float64
-	}{{0, []int{2, sizes.Of(70, 129)}, 1}, {0, []int{17}, 200}, {1, []int{17}, 1}, {-1, []int{17}, 1}} {
+	}{{0, []int{2, sizes.Of(66, 129)}, 1}, {0, []int{17}, 200}, {1, []int{17}, 1}, {-1, []int{17}, 1}} {
 		f := newFake()
 		f.skew = c.skew
 		if testing.Short() {
@@ -76,7 +76,7 @@ func TestNearLinearConformance(t *testing.T) {
 		sizes   []int
 		perPair float64
 	}{
-		{engine.Logistic{}, []float64{1}, []int{2, sizes.Of(70, 129)}, 1e-12},
+		{engine.Logistic{}, []float64{1}, []int{2, sizes.Of(66, 129)}, 1e-12},
 		{engine.Logistic{}, []float64{2.5, 6}, []int{17}, 5e-12},
 		{enginetest.SmoothHinge{}, []float64{1}, []int{17}, 3e-12},
 	} {
@@ -313,7 +313,7 @@ func checkFailures(t *testing.T, how Backend, memory uint64, p engine.Problem, r
 	t.Helper()
 	for number := 0; ; number++ {
 		f := newFake()
-		f.memory = memory
+		f.memory, f.dry = memory, true
 		b := openFake(t, f)
 		b.Method, b.Precision = how.Method, how.Precision
 		calls, failed := 0, false

@@ -13,6 +13,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/sizes"
 )
 
 // momentCase is a pass over the records of a problem.
@@ -114,7 +115,10 @@ func momentFamily(t *testing.T, b Backend) {
 
 // TestMoments compares all passes with the CPU, resident and in panels.
 func TestMoments(t *testing.T) {
-	for _, c := range momentCases(testing.Short()) {
+	for i, c := range momentCases(testing.Short()) {
+		if (i/6+i)%2 == 1 && !sizes.Full() {
+			continue // every size and every kind of sum stays
+		}
 		p, r, _ := records(t, c.n, c.d, 2)
 		if err := apart(c, p, r, openFake(t, newFake())); err != nil {
 			t.Errorf("n = %d, d = %d, radius %g, class %g, model %v, %v: %v", c.n, c.d, c.m.Radius, c.m.Class, c.m.Model != nil, c.m.Second, err)

@@ -269,7 +269,7 @@ func disturbed(t *testing.T, ulps int) Backend {
 // clip, in both norms, for matrices of any size, also if each operation is off by a unit
 // in the last place to either side.
 func TestClipHoldsWhateverRoundingDoes(t *testing.T) {
-	scales, pairs := []float64{1e-200, 0.1, 1e3, 3e98}, sizes.Of(6, 12)
+	scales, pairs := []float64{1e-200, 0.1, 1e3, 3e98}, sizes.Of(3, 12)
 	if testing.Short() {
 		scales, pairs = []float64{1e3}, 4
 	}

@@ -45,7 +45,7 @@ func worstSigmoid(t *testing.T, skew float64, batches int) float64 {
 // documented worst in every combination of directions, and is not far from attained:
 // twice the documented error breaks it, so that the bound rests on these numbers.
 func TestSigmoidError(t *testing.T) {
-	batches := 400
+	batches := sizes.Of(100, 400)
 	if testing.Short() {
 		batches = 40
 	}

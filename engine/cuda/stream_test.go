@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/sizes"
 )
 
 // tinyMemory is too little for 5000 records of 3 features, but enough for two panels.
@@ -220,7 +221,7 @@ func TestSlices(t *testing.T) {
 // evaluator works on afterwards.
 func TestCancellation(t *testing.T) {
 	for _, labels := range []int{2, 5} {
-		n := 1100
+		n := sizes.Of(600, 1100)
 		if testing.Short() {
 			if labels == 2 {
 				continue

@@ -15,6 +15,7 @@ import (
 
 	"dyad/engine/dataset"
 	"dyad/engine/export"
+	"dyad/internal/sizes"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -144,7 +145,11 @@ func TestGoSnippetScores(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs")
 	}
-	for _, head := range []string{"", "store: float32\n", "basis: cosine:6\n", "basis: curve:3\n", pairs, "basis: cosine:5\n" + pairs} {
+	heads := []string{"store: float32\n", "basis: curve:3\n", "basis: cosine:5\n" + pairs}
+	if sizes.Full() {
+		heads = append(heads, "", "basis: cosine:6\n", pairs)
+	}
+	for _, head := range heads {
 		schema := head + mixed
 		if strings.Contains(head, "cosine") { // another basis in one column
 			schema = strings.Replace(schema, "range: [-2, 3]", "range: [-2, 3], basis: curve:2", 1)

@@ -1,3 +1,5 @@
+// Package machine measures the time of the processor that this process has used, and the
+// peaks of a core. Package cases measures the methods of Dyad against them.
 package machine
 
 import "dyad/kernels"

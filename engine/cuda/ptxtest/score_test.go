@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/sizes"
 	"dyad/kernels"
 )
 
@@ -160,19 +161,19 @@ func TestTermsArePartnersOnly(t *testing.T) {
 func TestLargeProducts(t *testing.T) {
 	worst := func(exponent, padding float64) (worst float64) {
 		k := newKit(t, kernels.PTX("score"))
-		var sizes []float32
-		for h := -8; h <= 8; h++ {
-			sizes = append(sizes, float32(math.Exp2(exponent*float64(h)/8)))
+		var scales []float32
+		for h := -8; h <= 8; h += sizes.Of(2, 1) {
+			scales = append(scales, float32(math.Exp2(exponent*float64(h)/8)))
 		}
 		var a []float32
-		for _, v := range sizes {
-			for _, partner := range sizes {
+		for _, v := range scales {
+			for _, partner := range scales {
 				a = append(a, v, partner)
 			}
 			a = append(a, v, float32(math.Exp2(padding)/2))
 		}
 		for _, k.Skew = range []float64{0, 1, -1} {
-			for _, b := range sizes {
+			for _, b := range scales {
 				row, _ := k.tiles(a, []float32{b})
 				for i, got := range row {
 					want := 1 / (1 + float64(a[i])*float64(b))

@@ -61,7 +61,7 @@ func exponentialCells(n int, draw func() float64) (counts []int, probs []float64
 func TestExponentialLaw(t *testing.T) {
 	for width, n := range map[uint]int{1: 1 << 16, 2: 1 << 16, 7: 1 << 16, 64: 1 << 19} {
 		if !sizes.Full() {
-			n /= 4
+			n /= 8
 		}
 		src := seeded(uint64(width))
 		counts, probs := exponentialCells(n, func() float64 {
@@ -104,7 +104,7 @@ func TestLaplaceGridLaw(t *testing.T) {
 	for i, c := range gridCases {
 		for width, n := range map[uint]int{64: 1 << 16, 1: 1 << 12, 9: 1 << 13} {
 			if !sizes.Full() {
-				n /= 4
+				n /= 8
 			}
 			for _, m := range []privacy.Mechanism{
 				privacy.Laplace{Scale: c.sigma, Coordinates: 512, Grid: c.grid},

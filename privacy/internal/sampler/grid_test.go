@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
 )
@@ -82,7 +83,7 @@ func randomCell(coins *rand.Rand) sampler.CellCase {
 // the same cell for the same digits, and no decision is made before the digits
 // determine the cell.
 func TestCellDecisionIsExact(t *testing.T) {
-	n := 24_000
+	n := sizes.Of(8_000, 24_000)
 	if testing.Short() {
 		n /= 2
 	}

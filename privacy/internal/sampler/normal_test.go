@@ -114,7 +114,7 @@ func TestNormalLawRejectsDefects(t *testing.T) {
 }
 
 func TestNormalTails(t *testing.T) {
-	const n = 1 << 21
+	n := sizes.Of(1<<20, 1<<21)
 	if testing.Short() {
 		t.Skip("needs 2 million draws")
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
 )
@@ -87,7 +88,7 @@ func radialCase(coins *rand.Rand, src *sampler.Bits) (sampler.Radial, privacy.KN
 // the same cell for the same digits, also beside the boundaries; the float64
 // decision refuses what it cannot know.
 func TestRadialCellDecision(t *testing.T) {
-	n := 1_500
+	n := sizes.Of(500, 1_500)
 	if testing.Short() {
 		n = 400
 	}

@@ -1,4 +1,4 @@
-package machine
+package cases
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
+	"dyad/internal/machine"
 	"dyad/kernels"
 )
 
@@ -144,7 +145,7 @@ func sums(n int) prepare {
 			return nil, err
 		}
 		const terms = 33
-		sums := NearLinear(set, n, terms)
+		sums := machine.NearLinear(set, n, terms)
 		return &prepared{
 			line: Line{Method: "logistic sums only", N: n, Unit: "scores", Variant: t.variant.String(), Of: "FMA"}, work: float64(n),
 			// A multiplication and an addition for each term of both.

@@ -1,4 +1,4 @@
-package machine
+package cases
 
 import (
 	"bufio"
@@ -50,7 +50,7 @@ func (p *Peers) Read(r io.Reader) error {
 		}
 		k, t, ok := parsePeer(text)
 		if !started || !ok {
-			return fmt.Errorf("machine: line %d of the peers' times: want comments, then %s", line, peerColumns)
+			return fmt.Errorf("cases: line %d of the peers' times: want comments, then %s", line, peerColumns)
 		}
 		if p.best == nil {
 			p.best = map[work]peer{}
@@ -60,13 +60,13 @@ func (p *Peers) Read(r io.Reader) error {
 		}
 	}
 	if err := s.Err(); err != nil {
-		return fmt.Errorf("machine: the peers' times: %w", err)
+		return fmt.Errorf("cases: the peers' times: %w", err)
 	}
 	if cpu == "" {
 		return errors.New(`machine: the peers' times do not say where they were made: want a comment "# cpu: NAME"`)
 	}
 	if p.CPU != "" && p.CPU != cpu {
-		return fmt.Errorf("machine: peers' times of %q and of %q", p.CPU, cpu)
+		return fmt.Errorf("cases: peers' times of %q and of %q", p.CPU, cpu)
 	}
 	p.CPU = cpu
 	return nil

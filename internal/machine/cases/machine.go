@@ -1,6 +1,6 @@
-// Package machine measures how fast this machine runs the methods of Dyad, and which
+// Package cases measures how fast this machine runs the methods of Dyad, and which
 // share of its own peak that is: the lines of dyad bench.
-package machine
+package cases
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dyad/engine"
+	"dyad/internal/machine"
 	"dyad/kernels"
 )
 
@@ -88,7 +89,7 @@ type prepared struct {
 // first error of a case or of show, or when ctx is done.
 func Run(ctx context.Context, o Options, show func(Line) error) error {
 	if o.Runs < 0 || o.Records < 0 || o.Workers < 0 || o.Records == 1 {
-		return errors.New("machine: runs and workers must be at least 1, records at least 2")
+		return errors.New("cases: runs and workers must be at least 1, records at least 2")
 	}
 	if o.Runs == 0 {
 		o.Runs = 11
@@ -154,15 +155,15 @@ func measure(ctx context.Context, b *prepared, o Options, t target) (Line, error
 	switch {
 	case b.count == 0:
 	case b.line.Of == "copy":
-		peak = CopyPeak()
+		peak = machine.CopyPeak()
 	default:
 		set, err := kernels.Select(t.variant)
 		if err != nil {
 			return Line{}, err
 		}
-		peak = func() float64 { return FMAPeak(set) }
+		peak = func() float64 { return machine.FMAPeak(set) }
 		if b.line.Of == "FMA fp32" {
-			peak = func() float64 { return FMAPeak32(set) }
+			peak = func() float64 { return machine.FMAPeak32(set) }
 		}
 	}
 	var times, useds, peaks, shares []float64
@@ -171,11 +172,11 @@ func measure(ctx context.Context, b *prepared, o Options, t target) (Line, error
 		if b.count > 0 {
 			before = peak()
 		}
-		wall, cpu := time.Now(), ProcessorTime()
+		wall, cpu := time.Now(), machine.ProcessorTime()
 		if err := b.run(); err != nil {
-			return Line{}, fmt.Errorf("machine: %s: %w", b.line.Method, err)
+			return Line{}, fmt.Errorf("cases: %s: %w", b.line.Method, err)
 		}
-		used, seconds := ProcessorTime()-cpu, time.Since(wall).Seconds()
+		used, seconds := machine.ProcessorTime()-cpu, time.Since(wall).Seconds()
 		if err := ctx.Err(); err != nil {
 			return Line{}, err
 		}
