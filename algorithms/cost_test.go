@@ -6,13 +6,15 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
 // Passes are counted from the schedule, the records are n rows of d numbers and a label, and a
 // process holds its share.
 func TestNeeds(t *testing.T) {
-	const n, d = 2_000_000, 20
+	const d = 20
+	n := sizes.Of(200_000, 2_000_000)
 	spec, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2}, 0, privacy.Budget{Epsilon: 1, Delta: 1e-6}, algorithms.Certified)
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +22,7 @@ func TestNeeds(t *testing.T) {
 	for name, want := range map[string]func(p *algorithms.Plan) float64{
 		"gradient-perturbation": func(p *algorithms.Plan) float64 { return 2 * float64(p.Schedule.Steps) },
 		"moments":               func(p *algorithms.Plan) float64 { return float64(p.Moments().Passes) },
-		"offpairc":              func(p *algorithms.Plan) float64 { return 2 * p.Work.Gradients / n },
+		"offpairc":              func(p *algorithms.Plan) float64 { return 2 * p.Work.Gradients / float64(n) },
 	} {
 		a, err := algorithms.ByName(name)
 		if err != nil {
@@ -31,7 +33,7 @@ func TestNeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 		z := p.Needs()
-		if z.Records != n*(d+1)*8 || z.Passes != want(p) || z.Passes == 0 || z.Seconds != p.Seconds() || z.Vectors < n || z.Vectors > z.Records {
+		if z.Records != float64(n)*(d+1)*8 || z.Passes != want(p) || z.Passes == 0 || z.Seconds != p.Seconds() || z.Vectors < float64(n) || z.Vectors > z.Records {
 			t.Errorf("%s: %+v, want %v passes", name, z, want(p))
 		}
 	}

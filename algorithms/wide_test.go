@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -28,7 +29,7 @@ func TestPlansOverWideRanges(t *testing.T) {
 		return math.Exp(math.Log(lo) + rng.Float64()*(math.Log(hi)-math.Log(lo)))
 	}
 	planned := map[string]int{}
-	trials := 200
+	trials := sizes.Of(60, 200)
 	if testing.Short() {
 		trials = 20
 	}

@@ -30,7 +30,7 @@ func personSpec(t *testing.T, backend engine.Backend, loss engine.Loss, persons 
 func TestPersonReplays(t *testing.T) {
 	const persons = 31
 	data := algotest.RandomPersons(persons, personCap, 3, engine.UnitBounds(), 7)
-	near := algotest.PersonNeighbours(data, sizes.Of(4, 12), personCap, 8)
+	near := algotest.PersonNeighbours(data, sizes.Of(2, 12), personCap, 8)
 	counts := make([]int, persons)
 	for k := range counts {
 		counts[k] = 1 + k%personCap
@@ -73,7 +73,7 @@ func TestPersonReplays(t *testing.T) {
 					if err != nil {
 						t.Errorf("%s: %v", name, err)
 					}
-					for _, k := range []int{0, 8, persons - 1} {
+					for _, k := range sizes.Of([]int{0, persons - 1}, []int{0, 8, persons - 1}) {
 						worst, neighbour := algotest.WorstPersons(counts, 3, k, engine.UnitBounds())
 						r, err := algotest.Replay(a, p, worst, []*engine.Records{neighbour}, 9)
 						if err != nil {

@@ -21,7 +21,7 @@ func TestAuditOfMoments(t *testing.T) {
 		a     algorithms.Algorithm
 		least float64
 	}{{algorithms.Moments{}, 0.9}, {algorithms.Moments{Steps: 2}, 0.75}, {algorithms.MomentMetric{}, 0.9}}
-	runs := sizes.Of(1500, 4000)
+	runs := sizes.Of(1000, 4000)
 	if testing.Short() {
 		cases, runs = cases[:1], 1000
 	}

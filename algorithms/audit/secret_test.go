@@ -44,9 +44,9 @@ func TestSecretsAreAttackedFromOutside(t *testing.T) {
 		runs  int
 		power bool
 	}{
-		{"hidden steps", algorithms.ConvergentDescent{Steps: 6, StepSize: 0.01}, audit.Linear{}, sizes.Of(2000, 4000), true},
+		{"hidden steps", algorithms.ConvergentDescent{Steps: 6, StepSize: 0.01}, audit.Linear{}, sizes.Of(1200, 4000), true},
 		{"hidden steps, logistic", algorithms.ConvergentDescent{Steps: 40, StepSize: 0.4}, engine.Logistic{}, sizes.Of(300, 1000), false},
-		{"batches", algorithms.SubsampledDescent{Steps: 4, StepSize: 0.05, BatchRecords: 10}, audit.Linear{}, sizes.Of(2000, 4000), true},
+		{"batches", algorithms.SubsampledDescent{Steps: 4, StepSize: 0.05, BatchRecords: 10}, audit.Linear{}, sizes.Of(1200, 4000), true},
 	} {
 		target := structured(plan(t, c.a, c.loss, 30, 2, approximate), c.a)
 		target.Coins = 3 // of the move: the record is in two of the batches

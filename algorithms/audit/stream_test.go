@@ -63,7 +63,7 @@ func TestStreamAuditIsTight(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, access := range []audit.Access{audit.BlackBox, audit.WhiteBox} {
-			o := audit.Options{Runs: sizes.Of(600, 1500), Seed: 5, Access: access}
+			o := audit.Options{Runs: sizes.Of(400, 1500), Seed: 5, Access: access}
 			if testing.Short() || c.n > 12 {
 				o.Runs = 200
 			}

@@ -46,7 +46,7 @@ func TestKinksThroughSigmoidHold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := mustRun(t, target, audit.Options{Runs: sizes.Of(1000, 4000), Seed: 1})
+			r := mustRun(t, target, audit.Options{Runs: sizes.Of(400, 4000), Seed: 1})
 			t.Logf("%s, %s, %s: moves %.4f, epsilon >= %.3f", r.Algorithm, r.Loss, r.Instance, r.Move, r.LowerBound)
 			if !r.Holds() {
 				t.Errorf("%s, %s, %s: moves %.4f of the certificate, epsilon >= %.3f for a claimed %.3f", r.Algorithm, r.Loss, r.Instance, r.Move, r.LowerBound, r.Epsilon)
@@ -58,7 +58,7 @@ func TestKinksThroughSigmoidHold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r := mustRun(t, target, audit.Options{Runs: sizes.Of(400, 1000), Seed: 1}); !r.Holds() {
+			if r := mustRun(t, target, audit.Options{Runs: sizes.Of(200, 1000), Seed: 1}); !r.Holds() {
 				t.Errorf("%s, %s, %s: moves %.4f of the certificate, epsilon >= %.3f for a claimed %.3f", r.Algorithm, r.Loss, r.Instance, r.Move, r.LowerBound, r.Epsilon)
 			}
 		}

@@ -38,7 +38,7 @@ func replacedPairMoves(t testing.TB, p *pairs.Plan, x, y, theta []float64) float
 // No pair that is replaced moves a release by more than the plan accounts for: random records and networks, and what a search
 // finds from there and from the worst case of a linear map, for both losses.
 func TestReplacedPairsOfASoftmaxMoveWithinTheCertificate(t *testing.T) {
-	rounds, losses := sizes.Of(80, 120), softmaxes
+	rounds, losses := sizes.Of(60, 120), softmaxes
 	if testing.Short() {
 		rounds, losses = 15, []terms.InfoNCE{softmaxes[1], softmaxes[6]}
 	}

@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
 	"dyad/engine/terms"
+	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
@@ -60,7 +61,7 @@ func TestAuditOfTuples(t *testing.T) {
 		"K-norm": pure, "Laplace": l1, "batches": batches, "all pairs": all, "all pairs, K-norm": pureAll,
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := attackTuples(t, tuplePlan(t, s), 6_000)
+			r := attackTuples(t, tuplePlan(t, s), sizes.Of(3_500, 6_000))
 			if r.Move < 0.99 {
 				t.Errorf("the exact vectors move %v of the certificate, want almost all of it", r.Move)
 			}

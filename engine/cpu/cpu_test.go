@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 	for _, method := range []cpu.Method{cpu.Auto, cpu.Direct, cpu.NearLinear} {
 		t.Run(method.String(), func(t *testing.T) {
 			opts := enginetest.Options{
-				Short:       testing.Short(),
+				Short:       testing.Short() || !sizes.Full() && method != cpu.Auto,
 				WithWorkers: func(k int) engine.Backend { return cpu.Backend{Workers: k, Method: method} },
 			}
 			if method != cpu.Auto {
@@ -52,7 +52,7 @@ func TestNearLinearOverLargeRange(t *testing.T) {
 		MetricLosses: noMetric,
 		Unsupported:  onlyAnyLabels(t),
 		Sizes:        []int{3, 129},
-		Groups:       [][]int{{3, 1, 30}},
+		Groups:       sizes.Of([][]int{}, [][]int{{3, 1, 30}}),
 		Radii:        []float64{20},
 	})
 	enginetest.Run(t, cpu.Backend{Method: cpu.NearLinear}, enginetest.Options{

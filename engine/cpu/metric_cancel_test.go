@@ -52,7 +52,7 @@ func TestMetricCancelLatency(t *testing.T) {
 	}
 	const most = 0.1
 	const d = 128
-	n, stop := sizes.Of(50_000, 100_000), sizes.Of(0.4, 0.8) // behind the products with W
+	n, stop := sizes.Of(50_000, 100_000), sizes.Of(0.25, 0.8) // behind the products with W
 	r := benchRecords(t, n, d)
 	longest := func(b cpu.Backend, loss engine.Loss, limit float64) float64 {
 		p := metricProblem(n, d, 1)
@@ -74,7 +74,7 @@ func TestMetricCancelLatency(t *testing.T) {
 		}
 	}
 	// Long enough that it is surely in a tile by then, whatever the products take.
-	if got := longest(cpu.Backend{Workers: 1}, costlyMetric{}, stop+sizes.Of(0.7, 1.5)); got < most {
+	if got := longest(cpu.Backend{Workers: 1}, costlyMetric{}, stop+sizes.Of(0.5, 1.5)); got < most {
 		t.Errorf("a tile of costly slopes takes %.0f ms, too few for a control", 1e3*got)
 	}
 }

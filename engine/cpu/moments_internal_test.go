@@ -166,8 +166,8 @@ func TestMomentsAgainstExactSums(t *testing.T) {
 			for j, weights := range []string{"one", "signed", "positives", "negatives", "logistic", "saturated"} {
 				for k, stored := range []string{"dense", "sparse", "persons"} {
 					for l, v := range kernels.Variants() {
-						if (i+j+k+l)%3 != 0 && !sizes.Full() {
-							continue // any three of a sum, weights, storage and a variant still meet
+						if !sizes.Full() && ((i+j+k+l)%3 != 0 || n == 520 || n == 258) {
+							continue // any three of a sum, weights, storage and a variant still meet, at three of the shapes
 						}
 						r := momentRecords(t, n, d, stored == "sparse")
 						if stored == "persons" {

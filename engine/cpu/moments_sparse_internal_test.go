@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/sizes"
 )
 
 // wideOf sums the full second moments of sparse records over their stored features, or in dense blocks.
@@ -43,6 +44,9 @@ func TestWideMomentsAgainstExactSums(t *testing.T) {
 			"one": {Radius: 1}, "small": {Radius: 0.03}, "moved": {Radius: 0.2, Centre: make([]float64, d)}, "signed": {Radius: 0.6, Signed: true, Offset: -0.37, Centre: make([]float64, d)},
 			"onto a record": {Radius: leastWideRadius, Centre: make([]float64, d)},
 		} {
+			if !sizes.Full() && d > 3 && name != "signed" && name != "onto a record" {
+				continue // the exact sums take their time
+			}
 			m.Second = engine.FullSecond
 			switch name {
 			case "onto a record": // q is 0 but for its error

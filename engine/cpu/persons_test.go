@@ -34,6 +34,9 @@ func TestPersonSumsMatchBruteForce(t *testing.T) {
 		{cpu.Auto, score, metric}, {cpu.Direct, append(score, pieces...), noMetric}, {cpu.NearLinear, score, noMetric}, {cpu.Sorted, pieces, noMetric},
 	} {
 		for _, v := range []kernels.Variant{kernels.Generic, kernels.Best} {
+			if v == kernels.Generic && !sizes.Full() && (c.method == cpu.NearLinear || c.method == cpu.Sorted) {
+				continue // the two other methods have both variants
+			}
 			t.Run(fmt.Sprintf("%v/%v", c.method, v), func(t *testing.T) {
 				opts := enginetest.Options{
 					Losses: c.losses, MetricLosses: c.metric, Persons: true, PerPair: 2e-11,

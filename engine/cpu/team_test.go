@@ -66,17 +66,17 @@ func TestTeams(t *testing.T) {
 		groups          []int
 		slow            bool
 	}{
-		"near-linear, few chunks":  {method: cpu.NearLinear, loss: engine.Logistic{}, n: 9001, d: 20, labels: 2},
+		"near-linear, few chunks":  {method: cpu.NearLinear, loss: engine.Logistic{}, n: sizes.Of(5001, 9001), d: 20, labels: 2},
 		"near-linear, one chunk":   {method: cpu.NearLinear, loss: engine.Logistic{}, n: 300, d: 5, labels: 2},
-		"near-linear, many chunks": {method: cpu.NearLinear, loss: engine.Logistic{}, n: 8000, d: 256, labels: 2},
-		"near-linear, five labels": {method: cpu.NearLinear, loss: engine.Logistic{}, n: 5000, d: 3, labels: 5},
-		"near-linear, sparse":      {method: cpu.NearLinear, loss: engine.Logistic{}, n: 5000, d: 100, nnz: 8, labels: 2},
+		"near-linear, many chunks": {method: cpu.NearLinear, loss: engine.Logistic{}, n: sizes.Of(2600, 8000), d: 256, labels: 2},
+		"near-linear, five labels": {method: cpu.NearLinear, loss: engine.Logistic{}, n: 5000, d: 3, labels: 5, slow: true}, // "query groups" has five labels too
+		"near-linear, sparse":      {method: cpu.NearLinear, loss: engine.Logistic{}, n: sizes.Of(3000, 5000), d: 100, nnz: 8, labels: 2},
 		"direct":                   {method: cpu.Direct, loss: engine.Logistic{}, n: 1500, d: 4, labels: 2},
 		"direct, five labels":      {method: cpu.Direct, loss: enginetest.SmoothHinge{}, n: 700, d: 4, labels: 5},
 		"metric":                   {loss: metric, n: 700, d: 5, labels: 2},
 		"metric, sparse":           {loss: metric, n: 300, d: 12, nnz: 3, labels: 2},
 		"metric, two panels":       {loss: metric, n: 9000, d: 3, labels: 2, slow: true},
-		"persons, near-linear":     {method: cpu.NearLinear, loss: engine.Logistic{}, n: 6000, d: 6, labels: 2, persons: 5},
+		"persons, near-linear":     {method: cpu.NearLinear, loss: engine.Logistic{}, n: sizes.Of(3000, 6000), d: 6, labels: 2, persons: 5},
 		"persons, direct":          {method: cpu.Direct, loss: engine.Logistic{}, n: 600, d: 4, labels: 2, persons: 4},
 		"persons, metric":          {loss: metric, n: 300, d: 3, labels: 2, persons: 3},
 		"query groups":             {loss: engine.Logistic{}, n: 120, d: 4, labels: 5, groups: []int{20, 1, 49, 50}},

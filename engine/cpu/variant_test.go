@@ -7,6 +7,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	power "dyad/internal/sizes"
 	"dyad/kernels"
 )
 
@@ -18,7 +19,7 @@ func TestVariants(t *testing.T) {
 			if _, err := kernels.Select(v); err != nil {
 				t.Skip(err)
 			}
-			sizes, radii := []int{3, 65, 300}, []float64{0.05, 1}
+			sizes, radii := power.Of([]int{3, 65}, []int{3, 65, 300}), []float64{0.05, 1}
 			if testing.Short() {
 				sizes, radii = []int{33}, []float64{1}
 			}

@@ -20,7 +20,7 @@ func TestFilesDecompressedAhead(t *testing.T) {
 	c := newCoins(5, 0)
 	var b strings.Builder
 	b.WriteString("a,y\n")
-	for i := range power.Of(80_000, 200_000) {
+	for i := range power.Of(40_000, 200_000) {
 		fmt.Fprintf(&b, "%d.%04d,%d\n", c.below(1000), c.below(10000), i%2)
 	}
 	good := b.String()

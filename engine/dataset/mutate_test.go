@@ -85,7 +85,7 @@ func TestParquetMutations(t *testing.T) {
 	files := [][]byte{[]byte(parquetFile(t, patients()...))}
 	s := mustSchema(t, "data_id: t\nformat: parquet"+namedColumns)
 	r := rand.New(rand.NewPCG(1, uint64(*mutations)))
-	n, refused, bare, least, began := 0, 0, 0, power.Of(1000, 3000), time.Now()
+	n, refused, bare, least, began := 0, 0, 0, power.Of(500, 3000), time.Now()
 	for ; n < least || time.Since(began) < *mutations; n++ {
 		b := mutate(r, files[r.IntN(len(files))])
 		if n < least && bareParquet(b) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"dyad/internal/pages"
+	power "dyad/internal/sizes"
 )
 
 // packFile packs a file.
@@ -37,7 +38,7 @@ func packFile(t testing.TB, from string, s *Schema) (string, *Packed) {
 // A pack gives the records, labels, persons and groups that the file gives, to the bit: in both
 // storages, mapped and in memory.
 func TestPackGivesTheSameRecords(t *testing.T) {
-	file := storeFile(t, 60_000) // several flushes
+	file := storeFile(t, power.Of(40_000, 60_000)) // several flushes
 	for _, store := range []string{"", StoreFloat32} {
 		for _, role := range []string{RoleIgnore, RolePerson, RoleGroup} {
 			s := storeSchema(t, store, role)

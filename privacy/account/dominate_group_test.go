@@ -47,10 +47,13 @@ func TestGroupSingleDelta(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic on one goroutine")
 	}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		k       int
 		m, rate float64
 	}{{2, 0.6, 0.3}, {3, 1.1, 0.1}, {5, 0.4, 0.5}, {8, 0.7, 0.9}, {4, 0.02, 0.25}} {
+		if !sizes.Full() && i%2 == 1 {
+			continue // integrals take their time
+		}
 		terms := make([]float64, c.k)
 		for i := range terms {
 			terms[i] = c.m
@@ -216,6 +219,7 @@ func TestGroupBySecondPath(t *testing.T) {
 			law := groupLaw(c.k, c.q, c.m, replaced)
 			for _, count := range []int{1, 2} {
 				a := pldOf(t, account.Repeat(groupEvent(c.k, c.m, c.q, relation), count))
+				less := pldOf(t, account.Repeat(groupEvent(c.k-1, c.m, c.q, account.ReplaceOne), count))
 				for _, epsilon := range sizes.Of([]float64{0.2, 2}, []float64{0, 0.2, 0.8, 2}) {
 					exact, points, short := 0.0, 0, 1e-6
 					if count == 2 {
@@ -229,7 +233,6 @@ func TestGroupBySecondPath(t *testing.T) {
 					if got < exact*(1-short) || replaced && got > exact*1.005 {
 						t.Errorf("%+v, T %d, %s, epsilon %v: PLD %.9g, brute force %.9g", c, count, relation, epsilon, got, exact)
 					}
-					less := pldOf(t, account.Repeat(groupEvent(c.k-1, c.m, c.q, account.ReplaceOne), count))
 					if replaced && less.Delta(epsilon) >= exact {
 						t.Errorf("%+v, T %d, epsilon %v: a smaller group is not refuted", c, count, epsilon)
 					}
@@ -283,7 +286,7 @@ func TestGroupOrder(t *testing.T) {
 	}
 	const m, rate, count, delta = 0.25, 0.02, 200, 1e-6
 	last := 0.0
-	for _, k := range sizes.Of([]int{1, 3, 8}, []int{1, 2, 3, 8}) {
+	for _, k := range sizes.Of([]int{1, 3}, []int{1, 2, 3, 8}) {
 		epsilon := pldOf(t, account.Repeat(groupEvent(k, m, rate, account.ReplaceOne), count)).Epsilon(delta)
 		if epsilon <= last {
 			t.Errorf("%d records: epsilon %v, not above %v of fewer", k, epsilon, last)
@@ -313,7 +316,7 @@ func TestGroupOrder(t *testing.T) {
 		}
 	}
 	last = 0
-	for _, q := range []float64{0.005, 0.01, 0.05, 0.2, 0.7, 1} {
+	for _, q := range sizes.Of([]float64{0.005, 0.05, 1}, []float64{0.005, 0.01, 0.05, 0.2, 0.7, 1}) {
 		epsilon := pldOf(t, account.Repeat(groupEvent(4, m, q, account.ReplaceOne), count)).Epsilon(delta)
 		if epsilon <= last {
 			t.Errorf("rate %v: epsilon %v, not above %v of a smaller one", q, epsilon, last)

@@ -182,7 +182,7 @@ func TestBatchesBySecondPath(t *testing.T) {
 			return pld, rdp
 		}
 		for _, count := range []int{1, 2, 3} {
-			if !sizes.Full() && (count == 3 && i > 0 || count == 1 && i%2 == 1) || count == 3 && i > 1 || testing.Short() && (count == 1 || i%2 == 1) {
+			if !sizes.Full() && (count == 3 || count == 1 && i > 0 || i > 4) || count == 3 && i > 1 || testing.Short() && (count == 1 || i%2 == 1) {
 				continue // takes its time
 			}
 			points := []int{0, 2, 16000, 150}[count]
@@ -267,7 +267,7 @@ func TestBatchesAgainstReferences(t *testing.T) {
 		{50, 100, 10, 1, []float64{2, 8}, []float64{0.266423828, 0.000574837506}, 1e-6},
 		{5, 100, 3, 8, []float64{3, 20}, []float64{0.142494232, 0.120911088}, 1e-6},
 	} {
-		if testing.Short() && c.count > 1000 {
+		if !sizes.Full() && c.count >= 1000 {
 			continue
 		}
 		var a account.PLD

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"testing"
 
+	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
 	"dyad/privacy/local"
@@ -134,7 +135,7 @@ func TestSendHasTheLaw(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	const n = 1 << 12
+	n := sizes.Of[uint64](1<<11, 1<<12)
 	words := []uint64{1, 2, 3, 4}
 	seed := [32]byte{0: 1, 8: 2, 16: 3, 24: 4}
 	for _, c := range small(t, 1.5) {
@@ -145,7 +146,7 @@ func TestSendHasTheLaw(t *testing.T) {
 			}
 			law := c.Law(g, seed)
 			counts := make([]int, len(law))
-			for s := range uint64(n) {
+			for s := range n {
 				msg, err := c.Send(g, scripted(words, s))
 				if err != nil || msg.Seed != seed {
 					t.Fatal(msg.Seed, err)
@@ -234,7 +235,7 @@ func visit(c *local.DirectionChannel, r local.RandomizedResponse, takes bool, la
 // is beyond.
 func TestParticipationIsExact(t *testing.T) {
 	closest, caught := 0.0, 0
-	for _, epsilon := range []float64{0.5, 1, 2, 4} {
+	for _, epsilon := range sizes.Of([]float64{0.5, 4}, []float64{0.5, 1, 2, 4}) {
 		for _, share := range []float64{0, 0.2, 0.5, 0.8} {
 			for _, like := range small(t, 1) {
 				m := like.Mechanism()

@@ -334,7 +334,7 @@ func TestPrintedObjectives(t *testing.T) {
 			}
 			n, all, seed := whole(t, line[1]), sets[line[0]], uint64(cells)
 			cells++
-			if !sizes.Full() && (n > 150 || metric && n*all.dim()*all.dim() > 20_000) {
+			if !sizes.Full() && (n > 100 || metric && n*all.dim()*all.dim() > 10_000) {
 				continue // most of the time
 			}
 			s := settingOf(metric, n, whole(t, line[2]), real(t, line[3]), real(t, line[4]))
