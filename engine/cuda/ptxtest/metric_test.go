@@ -229,7 +229,7 @@ func TestMetricCoefficientsAreOwnOnly(t *testing.T) {
 	}
 	for _, f := range allMetricTiles(t) {
 		if f.operand == "tf32" && !sizes.Full() {
-			continue // its tiles are those of bf16x3
+			continue // its tiles are cut as those of bf16x3; its own products are DYAD_FULL
 		}
 		m := newMetricData(rand.New(rand.NewPCG(3, 4)), 67, 5)
 		_, full := f.sums(t, m, (m.n+f.rows-1)/f.rows, 0)
@@ -269,7 +269,7 @@ func TestMetricRecordChangesItsPartialsOnly(t *testing.T) {
 	}
 	for _, f := range allMetricTiles(t) {
 		if f.operand == "tf32" && !sizes.Full() {
-			continue // its tiles are those of bf16x3
+			continue // its tiles are cut as those of bf16x3; its own products are DYAD_FULL
 		}
 		const d = 2
 		n := 1024 + 64
@@ -355,7 +355,7 @@ func TestBrokenMetricPTX(t *testing.T) {
 func TestMetricCounts(t *testing.T) {
 	const d, columns = 64, 256
 	for _, f := range allMetricTiles(t) {
-		if f.feature > d || testing.Short() && f.operand != "bf16x3" || f.operand == "tf32" && !sizes.Full() { // its instructions are those of bf16x3
+		if f.feature > d || testing.Short() && f.operand != "bf16x3" || f.operand == "tf32" && !sizes.Full() { // the full size has its instructions
 			continue
 		}
 		m := newMetricData(rand.New(rand.NewPCG(7, 8)), 1024+columns, d)
