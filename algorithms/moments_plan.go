@@ -121,7 +121,7 @@ func (p *Plan) Moments() *MomentsPlan {
 // record adds to a record of the plan what certificates rest on.
 func (m *MomentsPlan) record(r *planRecord) { r.ClipRadius = m.ClipRadius }
 
-// work is that of the passes.
+// work estimates what the passes over the records compute.
 func (m *MomentsPlan) work(s Spec) Work {
 	problem := s.Kernel.Problem()
 	n, d := float64(problem.N), float64(problem.D)

@@ -9,8 +9,8 @@ import (
 	"dyad/engine"
 )
 
-// Where a few directions stand out of noise and a small bulk, the model of the eigenvalues that stand out is that of all of them; with one
-// eigenvalue for all directions it is another one.
+// Where a few directions stand out of noise and a small bulk, the eigenvalues that stand out give the same model as all of them; one
+// eigenvalue for all directions gives another model.
 func TestTopSpectrumIsThatOfAllEigenvalues(t *testing.T) {
 	const d, rank, n, s1 = 300, 12, 20000.0, 40.0
 	s := engine.Symmetric{Dim: d}

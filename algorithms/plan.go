@@ -84,7 +84,7 @@ type Schedule struct {
 	BurnIn int
 	// TotalStep is the sum of the step sizes.
 	TotalStep float64 `json:"Path"` // the name in checkpoints
-	// Epochs are those of a run that releases once for each of several disjoint sets of records; nil for other runs.
+	// Epochs has one entry for each disjoint set of records that makes a release of its own; nil for other runs.
 	Epochs []Epoch `json:"-"`
 	// Average releases the average iterate instead of the last one.
 	Average bool

@@ -131,13 +131,13 @@ func (r Releases) Told() (released, why string) {
 // Events are what the releases cost together.
 func (p *Plan) Events() []account.Event { return p.Releases.Events() }
 
-// Certificate is that of the last release, or of the costliest of disjoint parts; zero if there is no noise.
+// Certificate returns the certificate of the last release, or of the costliest of disjoint parts; it is zero without noise.
 func (p *Plan) Certificate() privacy.Certificate { return p.Releases.main().Certificate }
 
-// Noise is that of the release that Certificate is of; nil if there is none.
+// Noise returns the noise of the release whose certificate Certificate returns; nil without noise.
 func (p *Plan) Noise() privacy.Mechanism { return p.Releases.main().Noise }
 
-// PromiseNothing fills in the rows and the guarantee of a plan without noise: none. reveals says what it may reveal.
+// PromiseNothing fills in the rows of a plan without noise, whose guarantee is none. reveals is the warning about what the release shows.
 func (p *Plan) PromiseNothing(released, reveals string) {
 	p.Releases, p.Guarantee = Releases{{Name: released, Cost: account.NonPrivateEvent{}}}, NoGuarantee(released, reveals)
 }

@@ -53,7 +53,7 @@ func some(x float64) string {
 	return fmt.Sprintf("%.6g", x)
 }
 
-// like says that a release is x, made again.
+// like reports whether y repeats x, so that the table has one line for both.
 func (x Release) like(y Release) bool {
 	return x.Noise != nil && x.Noise == y.Noise && x.Name == y.Name && x.Share == y.Share && x.Part == y.Part && x.Certificate.Sensitivity() == y.Certificate.Sensitivity()
 }

@@ -432,8 +432,8 @@ func TestWithholdsIsAPromise(t *testing.T) {
 	}
 }
 
-// A run that an earlier version charged, with the hash of its record of the plan, is resumed, and keeps that record: the hash in
-// the ledger is that of its model. Another plan is refused.
+// A run that an earlier version charged, with the hash of its record of the plan, is resumed, and keeps that record: the ledger
+// has the hash of its model's record. Another plan is refused.
 func TestRunsOfEarlierVersionsAreResumed(t *testing.T) {
 	w := newWorld(t)
 	old, err := algorithms.OldRecordHash(w.plan)

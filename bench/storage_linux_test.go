@@ -55,7 +55,7 @@ func smallPages(b *testing.B, f func()) {
 // float64 on large pages, float32, float32 mapped from a pack, and four fifths of its records. With
 // DYAD_STORAGE_OUT=FILE it writes the raw file.
 //
-//	DYAD_STORAGE_OUT=$PWD/bench/results/storage.json go -C bench test . -run XXX -bench Storage -benchtime 15x -timeout 60m
+//	DYAD_STORAGE_OUT=$PWD/bench/results/storage.json go -C bench test . -run '^$' -bench Storage -benchtime 15x -timeout 60m
 func BenchmarkStorage(b *testing.B) {
 	var lines []storageLine
 	for _, n := range []int{100_000, 1_000_000, 10_000_000} {

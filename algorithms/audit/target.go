@@ -77,7 +77,7 @@ func planClaim(p *algorithms.Plan) claim {
 
 func (c *claim) of(p engine.Problem) { c.loss, c.n, c.d = p.Loss.Name(), p.N, p.D }
 
-// plan is that of an algorithm or a stream.
+// plan returns the plan of the algorithm or stream under attack.
 func (t Target) plan() *algorithms.Plan {
 	if t.Stream != nil {
 		return t.Stream
