@@ -137,7 +137,7 @@ func (p *Plan) Certificate() privacy.Certificate { return p.Releases.main().Cert
 // Noise returns the noise of the release whose certificate Certificate returns; nil without noise.
 func (p *Plan) Noise() privacy.Mechanism { return p.Releases.main().Noise }
 
-// PromiseNothing fills in the rows of a plan without noise, whose guarantee is none. reveals is the warning about what the release shows.
+// PromiseNothing fills in the rows of a plan without noise and promises nothing. reveals is the warning about what the release shows.
 func (p *Plan) PromiseNothing(released, reveals string) {
 	p.Releases, p.Guarantee = Releases{{Name: released, Cost: account.NonPrivateEvent{}}}, NoGuarantee(released, reveals)
 }
