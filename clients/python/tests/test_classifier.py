@@ -253,7 +253,7 @@ def test_curves(clinic, own_places):
 def test_a_public_schema_needs_nothing_that_private_data_need():
     schema = {"public": True, "format": "npz", "features": 2, "range": [-3, 3], "columns": [{"name": "y", "role": "label", "positive": "1"}]}
     rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (60, 2))
+    X = rng.uniform(-1, 1, (2000, 2))
     model = PrivateAUCClassifier(schema=schema).fit(X, (X[:, 0] > 0).astype(int))
     assert list(model.classes_) == [0, 1]
     assert model.score(X, (X[:, 0] > 0).astype(int)) > 0.9
