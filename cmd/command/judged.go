@@ -35,7 +35,7 @@ func (a *app) openModel(path, ledgerPath string) (*model, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r, err = r.compared(m, text, ledgerPath, true); err != nil {
+		if r, err = r.compared(m, text, "", ledgerPath, true); err != nil {
 			return nil, err
 		}
 	}
@@ -91,7 +91,7 @@ func (a *app) trustedModel(path, ledgerPath string) (*model, judgement, error) {
 	}
 	r := judgement{Verdict: checker.Check(text)}
 	if ledgerPath != "" && exists(ledgerPath) && r.Verdict.Verdict != checker.Refused {
-		if r, err = r.compared(m, text, ledgerPath, true); err != nil {
+		if r, err = r.compared(m, text, "", ledgerPath, true); err != nil {
 			return nil, r, err
 		}
 	}
@@ -128,7 +128,7 @@ func (a *app) say(kind privacy.Kind, path string, v checker.Verdict) {
 
 // compared is the judgement with what a ledger says about a model and its text. With known a ledger that has no charge of the
 // run is one of other data, and says nothing.
-func (r judgement) compared(m *model, text []byte, path string, known bool) (judgement, error) {
+func (r judgement) compared(m *model, text []byte, head, path string, known bool) (judgement, error) {
 	entries, away, err := readLedger(path)
 	if err != nil {
 		return r, err
@@ -143,7 +143,7 @@ func (r judgement) compared(m *model, text []byte, path string, known bool) (jud
 		}
 	}
 	r.Ledger = "its chain holds, and it has one charge of this plan and one release, of this file"
-	switch problem := recorded(m, text, entries); {
+	switch problem := recorded(m, text, head, entries); {
 	case m.Run == "" && m.Plan == nil: // of public data, or of users
 		r.Ledger = "its chain holds, and the model names no run"
 	case errors.Is(problem, errUnplanned):

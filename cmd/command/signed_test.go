@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	lib "dyad"
+	"dyad/docs/checker"
 	"dyad/internal/crash"
 )
 
@@ -209,6 +211,62 @@ func TestSignatureAfterACrash(t *testing.T) {
 		}
 		f.dyad(again(f, run)...).Want(t, stage, exitOK, "")
 		f.dyad("verify", f.in("out/model.json"), "--key", strings.TrimSpace(key.Stdout)).Want(t, stage, exitOK, "signed this file")
+	}
+}
+
+// TestSignedFileIsReadStrictly: a signature does not hide that ranges came from the data, a link is no place for one, and a ledger
+// without the head that was signed is not the owner's.
+func TestSignedFileIsReadStrictly(t *testing.T) {
+	dir := clinic(t, 300)
+	key := owner(t, dir)
+	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "drafted.yaml", "bounds_from_data: true\n"+string(schema))
+	train := func(name, schema string) {
+		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", schema, "--epsilon", "1", "--out", name); code != exitOK {
+			t.Fatal(errs)
+		}
+	}
+	train("drafted.json", "drafted.yaml")
+	if code, text := bySignature(t, dir, "drafted.json", key); code != exitInput || !strings.Contains(text, "ranges were taken from the data") {
+		t.Errorf("ranges from the data: exit %d: %s", code, text)
+	}
+
+	write(t, dir, "elsewhere", "precious")
+	if err := os.Symlink("elsewhere", filepath.Join(dir, "m.json.minisig")); err != nil {
+		t.Fatal(err)
+	}
+	train("m.json", "patients.yaml") // it is released, and the note about its signature is no failure
+	if text, err := os.ReadFile(filepath.Join(dir, "elsewhere")); err != nil || string(text) != "precious" {
+		t.Errorf("a link in place of a signature: its target is %q (%v)", text, err)
+	}
+	if code, _, errs := dyad(t, dir, "ledger", "sign", "m.json"); code == exitOK || !strings.Contains(errs, "m.json.minisig is a link") {
+		t.Errorf("a link in place of a signature: exit %d: %s", code, errs)
+	}
+	if err := os.Remove(filepath.Join(dir, "m.json.minisig")); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := dyad(t, dir, "ledger", "sign", "m.json"); code != exitOK {
+		t.Fatal(errs)
+	}
+
+	verify := []string{"verify", "m.json", "--key", key, "--ledger", "state/dyad/ledger.jsonl"}
+	if code, _, errs := dyad(t, dir, verify...); code != exitOK {
+		t.Fatal(errs)
+	}
+	m, err := lib.Load(filepath.Join(dir, "m.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := modelText(filepath.Join(dir, "m.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := judgement{}.compared(m, text, strings.Repeat("0", 64), filepath.Join(dir, "state/dyad/ledger.jsonl"), false)
+	if err != nil || r.Verdict.Verdict != checker.Refused || !strings.Contains(r.Why, "no line with the head") {
+		t.Errorf("another head: %+v, %v", r, err)
 	}
 }
 

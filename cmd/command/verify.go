@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	lib "dyad"
@@ -45,10 +46,11 @@ Examples:
 
 // Run judges.
 func (c *verifyCmd) Run(a *app) error {
-	signature := ""
+	signature, head := "", ""
+	text, unread := modelText(c.Model)
 	if c.Key != "" {
 		var err error
-		if signature, err = c.signed(); err != nil {
+		if signature, head, err = c.signed(text, unread); err != nil {
 			return err
 		}
 	} else if c.Signature != "" {
@@ -68,13 +70,12 @@ func (c *verifyCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	text, err := modelText(c.Model)
-	if err != nil {
-		return err
+	if unread != nil {
+		return unread
 	}
 	r := judgement{Verdict: checker.Check(text), Signature: signature}
 	if c.Ledger != "" && r.Verdict.Verdict != checker.Refused {
-		if r, err = r.compared(m, text, c.Ledger, false); err != nil {
+		if r, err = r.compared(m, text, head, c.Ledger, false); err != nil {
 			return err
 		}
 	}
@@ -111,20 +112,19 @@ func (c *verifyCmd) Run(a *app) error {
 	return nil
 }
 
-// signed says what the owner of the key signed of the file, or is an error.
-func (c *verifyCmd) signed() (string, error) {
+// signed is the statement that the owner of the key signed about the file of this text, and the head of the ledger in it.
+func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, err error) {
 	key, err := publicKey(c.Key)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	name := cmp.Or(c.Signature, files.SignatureOf(c.Model))
 	sig, err := files.ReadSmall(name, ledger.MaxSignature)
 	if err != nil {
-		return "", badInput("the signature of %s cannot be read: %v; ask its owner for it, or name it with --signature", c.Model, err)
+		return "", "", badInput("the signature of %s cannot be read: %v; ask its owner for it, or name it with --signature", c.Model, err)
 	}
-	text, err := modelText(c.Model)
-	if err != nil {
-		return "", err
+	if unread != nil {
+		return "", "", unread
 	}
 	s, err := key.Signed(text, sig)
 	if err == nil {
@@ -135,24 +135,24 @@ func (c *verifyCmd) signed() (string, error) {
 			Plan      json.RawMessage   `json:"plan"`
 		}
 		if json.Unmarshal(text, &said) != nil {
-			return "", badInput("%s is refused: it is not a file of JSON", c.Model)
+			return "", "", badInput("%s is refused: it is not a file of JSON", c.Model)
 		}
 		err = s.About(said.Run, said.DataID, said.Guarantee.Unit, said.Guarantee.String(), algorithms.RecordHash(said.Plan))
 	}
 	if err != nil {
-		return "", badInput("%s is refused: %v", c.Model, err)
+		return "", "", badInput("%s is refused: %v", c.Model, err)
 	}
 	if s.Seeded {
-		return "", badInput("%s is refused: its owner signed that its noise is from a seed, so that its guarantee does not hold", c.Model)
+		return "", "", badInput("%s is refused: its owner signed that its noise is from a seed, so that its guarantee does not hold", c.Model)
 	}
 	if strings.Contains(s.Guarantee, algorithms.BoundsFromData) {
-		return "", badInput("%s is refused: its owner signed that ranges were taken from the data, so that its guarantee does not hold", c.Model)
+		return "", "", badInput("%s is refused: its owner signed that ranges were taken from the data, so that its guarantee does not hold", c.Model)
 	}
 	again := ""
 	if s.ReleasedBy != "" {
 		again = fmt.Sprintf("; released again by run %s, whose own cost is not in these numbers", s.ReleasedBy)
 	}
-	return fmt.Sprintf("the owner of key %s signed this file: run %s on %s, %s%s; head %s", key, s.Run, s.DataID, cmp.Or(s.Guarantee, "no guarantee"), again, s.Head), nil
+	return fmt.Sprintf("the owner of key %s signed this file: run %s on %s, %s%s; head %s", key, s.Run, s.DataID, cmp.Or(s.Guarantee, "no guarantee"), again, s.Head), s.Head, nil
 }
 
 // publicKey is a key, or that of a file.
@@ -183,10 +183,13 @@ func readLedger(path string) (entries []ledger.Entry, away string, err error) {
 	return l.History()
 }
 
-// recorded says why the ledger is not that of the model. Of one without a plan, what the ledger of its
-// kind or version does not name is not compared.
-func recorded(m *model, text []byte, entries []ledger.Entry) error {
+// recorded is an error where the ledger is not the one of the model, or has no line with the hash head, unless that is "". Of a model
+// without a plan, what the ledger of its kind or version does not name is not compared.
+func recorded(m *model, text []byte, head string, entries []ledger.Entry) error {
 	var charges, ends []ledger.Entry
+	if head != "" && !slices.ContainsFunc(entries, func(e ledger.Entry) bool { return e.Hash == head }) {
+		return errors.New("the ledger has no line with the head that the owner signed: it is another ledger, or was put back to an older copy")
+	}
 	for _, e := range entries {
 		switch {
 		case !e.Known:
