@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"dyad/algorithms"
+	"dyad/algorithms/pairs"
+	"dyad/docs/checker"
 	"dyad/engine"
 	"dyad/engine/curves"
 	"dyad/engine/dataset"
@@ -68,7 +70,7 @@ type Model struct {
 	// Tuples is that of a run on records with classes.
 	Tuples *algorithms.Report `json:"tuples_report,omitempty"`
 	// PairLoss is the loss of a metric of either kind.
-	PairLoss *PairLoss `json:"pair_loss,omitempty"`
+	PairLoss *pairs.Stated `json:"pair_loss,omitempty"`
 
 	// Plan is algorithms.Plan.Record of a run that was charged, nil for others: what it takes to
 	// compute its guarantee again (docs/verify.md).
@@ -127,6 +129,12 @@ func (m *Model) Save(path string) error {
 	return prefixed(out.Write(files.Shared, text))
 }
 
+// origin is the file that a model was read from.
+type origin struct {
+	sum  string // its checksum, "" without one
+	text checker.Passing
+}
+
 // loss is the pair loss that the model was trained with.
 func (m *Model) loss() (engine.Loss, error) {
 	of := Loss{}
@@ -152,7 +160,7 @@ func (m *Model) loss() (engine.Loss, error) {
 func Load(path string) (*Model, error) {
 	m := &Model{}
 	var missing *fs.PathError
-	seal, text := files.NewSeal(), head{}
+	seal, text := files.NewSeal(), checker.Passing{}
 	if err := files.ReadJSON(path, files.MaxModelBytes, m, seal, &text); errors.As(err, &missing) {
 		return nil, input.Errorf("dyad: cannot read the model: %w", err)
 	} else if err != nil {
@@ -161,7 +169,8 @@ func Load(path string) (*Model, error) {
 	if !seal.Intact(m.Plan != nil) {
 		return nil, input.Errorf("dyad: %s was changed after it was written: its checksum does not match; use the file as it was saved", path)
 	}
-	m.read = &origin{sum: seal.Sum(), text: text.whole(), kind: m.Guarantee.Kind, plan: m.Plan}
+	text.Plan = m.Plan
+	m.read = &origin{sum: seal.Sum(), text: text}
 	if m.Format == clustersFormat {
 		return nil, input.As(fmt.Errorf("%w: %s; dyad predict assigns records with it", ErrClusters, path))
 	}

@@ -297,7 +297,7 @@ func (m *Model) embedded(r *engine.Records) (*engine.Records, *Model, error) {
 	if m.Network == nil {
 		return r, m, nil
 	}
-	linear := &Model{Task: m.Task, Loss: m.Loss, PairLoss: &PairLoss{}} // distances of embeddings have no objective
+	linear := &Model{Task: m.Task, Loss: m.Loss, PairLoss: &pairs.Stated{}} // distances of embeddings have no objective
 	var err error
 	if m.Task == AUC {
 		linear.PairLoss = nil

@@ -2,14 +2,11 @@ package dyad
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
-	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/pairgraph"
 	"dyad/engine/terms"
@@ -157,7 +154,7 @@ func (s PairSource) Of(d *dataset.Dataset) (*Pairs, error) {
 	switch {
 	case s.Classes:
 		if p.order, err = s.orderOfIDs(d); err == nil {
-			p.classes = classesOf(d.Records, p.order)
+			p.classes = pairs.ClassesOf(d.Records, p.order)
 			p.Graph, err = pairgraph.New(n, nil)
 		}
 	case s.Density != 0:
@@ -178,20 +175,6 @@ func (p *Pairs) Shape() PairShape { return p.shape }
 
 // Schema is the schema that the records were read by.
 func (p *Pairs) Schema() *dataset.Schema { return p.data.Schema() }
-
-// classesOf are the classes of the records in an order: equal labels are one class, counted
-// from 0 as they come.
-func classesOf(r *engine.Records, order []int32) []int32 {
-	classes, known := make([]int32, len(order)), map[float64]int32{}
-	for to, from := range order {
-		label := r.Label(int(from))
-		if _, ok := known[label]; !ok {
-			known[label] = int32(len(known))
-		}
-		classes[to] = known[label]
-	}
-	return classes
-}
 
 // drawn pairs individuals by the order of their ids, or by that of the file without ids.
 func (s PairSource) drawn(p *Pairs, d *dataset.Dataset) error {
@@ -257,19 +240,6 @@ func (s PairSource) read(p *Pairs, d *dataset.Dataset) error {
 	return err
 }
 
-// individuals are records in an order, with pairs and their labels.
-func individuals(r *engine.Records, order []int32, norm terms.Norm, bound float64, g *pairgraph.Graph, labels []bool) (*terms.Data, error) {
-	x := make([]float64, len(order)*r.Dim())
-	for to, from := range order {
-		r.Row(int(from), x[to*r.Dim():(to+1)*r.Dim()])
-	}
-	data, err := terms.NewData(x, r.Dim(), norm, bound, g, labels)
-	if err != nil {
-		return nil, fmt.Errorf("pairs: %w", err)
-	}
-	return data, nil
-}
-
 // orderOfIDs are the rows in the order of their ids, or of the file without ids.
 func (s PairSource) orderOfIDs(d *dataset.Dataset) ([]int32, error) {
 	order := make([]int32, d.Records.Len())
@@ -294,16 +264,6 @@ func identity(l dataset.LookAlikes) string {
 	return "every record is a different individual: ids, if records have them, differ after NFKC, case folding and removal of invisible characters, quotes and white space around them"
 }
 
-// publicBound is the norm bound of encoded records. They have Euclidean norm at most 1,
-// so L1 norm at most sqrt(d): with these bounds nothing is scaled, and a model applies to
-// encoded records as it is.
-func publicBound(norm terms.Norm, features int) float64 {
-	if norm == terms.L1 {
-		return math.Ceil(1e4*math.Sqrt(float64(features))+1) / 1e4
-	}
-	return 1
-}
-
 // idColumn is the name of the column with ids, "" without one.
 func idColumn(d *dataset.Dataset) string {
 	for _, c := range d.Schema().Columns {
@@ -314,11 +274,7 @@ func idColumn(d *dataset.Dataset) string {
 	return ""
 }
 
-const (
-	bradleyTerry = "bradley-terry"
-	triplet      = "triplet"
-	npair        = "npair"
-)
+const bradleyTerry = "bradley-terry"
 
 // defaultRows is the most dimensions that a metric maps to unless they are named.
 const defaultRows = 16
@@ -363,7 +319,7 @@ func PlanPairs(s PairShape, spec pairs.Spec, cap int) (*pairs.Plan, error) {
 			spec.Kappa = defaultKappa(spec.Unit, s.Drawn, cap)
 		}
 	}
-	spec.Bound = publicBound(spec.Norm(), s.Features)
+	spec.Bound = pairs.PublicBound(spec.Norm(), s.Features)
 	p, err := spec.Plan()
 	return p, input.As(err)
 }
@@ -412,7 +368,7 @@ func TrainPairs(ctx context.Context, d *Pairs, p *pairs.Plan, on *Device, worker
 		return nil, err
 	}
 	spec := p.Spec
-	data, err := individuals(d.data.Records, d.order, spec.Norm(), spec.Bound, d.Graph, d.Labels)
+	data, err := pairs.DataOf(d.data.Records, d.order, spec.Norm(), spec.Bound, d.Graph, d.Labels)
 	if err != nil {
 		return nil, err
 	}
@@ -446,7 +402,7 @@ func (d *Pairs) model(p *pairs.Plan, r *algorithms.Result) *Model {
 	m := d.data.model(AUC, r)
 	m.Report = algorithms.Report{Facts: f, Events: report.Events, Guarantee: r.Guarantee}
 	if s.Loss.Name() != bradleyTerry {
-		m.Task, m.Weights, m.PairLoss = Metric, r.Weights, &PairLoss{Name: s.Loss.Name(), Tuple: s.Tuple}
+		m.Task, m.Weights, m.PairLoss = Metric, r.Weights, &pairs.Stated{Name: s.Loss.Name(), Tuple: s.Tuple}
 		if m.Network = d.shape.Network; m.Network == nil {
 			m.Weights = metricOf(r.Weights, s.Rows, s.Dim)
 		}

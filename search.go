@@ -77,7 +77,7 @@ func PlanSearch(o SearchOptions, on *Device) (*Search, error) {
 		so.Models = append(so.Models, search.Model{Name: o.ModelNames[i], Digest: files.Digest(fmt.Append(nil, m.Weights))})
 	}
 	if len(o.Models) > 0 {
-		if err := wholeRecords(shape); err != nil {
+		if err := wholeRecords("a search", shape); err != nil {
 			return nil, err
 		}
 	}
@@ -102,16 +102,16 @@ func searchable(s Setting, first Shape) error {
 	case s.Shape.PersonRows != first.PersonRows:
 		return input.Errorf("dyad: setting %s is for up to %d rows of a person (0: rows), the first for %d; all are compared on the same records", s.Name, s.Shape.PersonRows, first.PersonRows)
 	}
-	return wholeRecords(s.Shape)
+	return wholeRecords("a search", s.Shape)
 }
 
 // wholeRecords refuses records whose private score has no certificate in this version.
-func wholeRecords(s Shape) error {
+func wholeRecords(what string, s Shape) error {
 	switch {
 	case len(s.Groups) > 0:
-		return input.Errorf("dyad: a search compares settings by the AUC over all records, and the schema has query groups; give the column the role ignore")
+		return input.Errorf("dyad: %s needs the AUC over all records, and the schema has query groups; give the column the role ignore", what)
 	case s.graded():
-		return input.Errorf("dyad: a search compares settings by the AUC of two classes, and the labels are grades")
+		return input.Errorf("dyad: %s needs the AUC of two classes, and the labels are grades", what)
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (s Setting) plan(b privacy.Budget, on *Device) (*Training, error) {
 	}
 	t, err := o.Plan(c, s.Shape, on)
 	if err == nil && !t.algorithm.Info().Withholds {
-		err = input.Errorf("dyad: %s may tell of a release before it ends, so a search cannot try it", t.Algorithm)
+		err = input.Errorf("dyad: %s may tell of a release before it ends, so neither a search nor a curve can try it", t.Algorithm)
 	}
 	return t, err
 }

@@ -1,6 +1,7 @@
 package dyad
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,13 +10,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"dyad/algorithms"
+	"dyad/algorithms/curve"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/team"
+	"dyad/internal/files"
 	"dyad/internal/input"
 	"dyad/internal/memory"
+	"dyad/privacy"
 )
 
 // Trained is a model with what became of its run.
@@ -156,4 +161,118 @@ func programHash() (string, error) {
 		return "", fmt.Errorf("dyad: the program's own file: %w", err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// CurveOptions decide what a curve of private data shows and guarantees: every setting is trained with every epsilon, and the
+// private AUC on the records that are left is released. All of them are public.
+type CurveOptions struct {
+	Settings      []Setting // Shape and Features are not used
+	Epsilons      []float64 // of the trainings
+	Delta         *float64  // of each training and of its figures; nil is privacy.DefaultDelta of their records
+	Training      int       // records that each run trains on
+	Splits, Draws int       // of records, and of noise for each split; 0 means 1
+	// HeldEpsilon is that of the figures of every run, besides the epsilon of its training.
+	HeldEpsilon float64
+	Confidence  float64 // level of the intervals; 0 means 0.95
+	// Names are those of the data and of the ledger in the file.
+	Names struct{ Data, Ledger string }
+}
+
+// Curve is a curve that is planned. Print Report().Text() before anything is charged.
+type Curve struct {
+	*curve.Plan
+	options CurveOptions
+}
+
+// PlanCurve plans the curve of records of a shape. No data are read and nothing is charged. Everything is charged at once, and
+// released at the end.
+func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
+	if s.PersonRows > 0 {
+		return nil, input.Errorf("dyad: a curve of private data protects rows, and the schema has persons with several; make the curve on synthetic visits (dyad data synth --visits), which are public")
+	}
+	if err := wholeRecords("a curve", s); err != nil {
+		return nil, err
+	}
+	for i, e := range o.Epsilons {
+		if slices.Contains(o.Epsilons[:i], e) {
+			return nil, input.Errorf("dyad: epsilon %g is there twice", e)
+		}
+	}
+	for i, setting := range o.Settings {
+		if slices.ContainsFunc(o.Settings[:i], func(s Setting) bool { return s.Name == setting.Name }) {
+			return nil, input.Errorf("dyad: %s is there twice", setting.Name)
+		}
+	}
+	c := curve.Options{Records: s.Records, Training: o.Training, Splits: cmp.Or(o.Splits, 1), Provenance: s.Provenance}
+	c.Held = Options{Epsilon: o.HeldEpsilon, Delta: o.Delta}.Budget(s.Records - o.Training)
+	train := s
+	train.Records = o.Training
+	for split := range c.Splits {
+		for _, epsilon := range o.Epsilons {
+			for range cmp.Or(o.Draws, 1) {
+				for _, setting := range o.Settings {
+					setting.Shape = train
+					if err := curved(setting); err != nil {
+						return nil, err
+					}
+					t, err := setting.plan(Options{Epsilon: epsilon, Delta: o.Delta}.Budget(o.Training), nil)
+					if err != nil {
+						return nil, input.Errorf("dyad: epsilon %g, %s: %w", epsilon, setting.Name, err)
+					}
+					c.Runs = append(c.Runs, curve.Run{Name: setting.Name, Split: split, Algorithm: t.algorithm, Training: t.Plan})
+				}
+			}
+		}
+	}
+	p, err := curve.New(c)
+	o.Confidence = cmp.Or(o.Confidence, 0.95)
+	return &Curve{Plan: p, options: o}, input.As(err)
+}
+
+// curved refuses settings that a curve of private data does not have.
+func curved(s Setting) error {
+	a := s.Options.Algorithm
+	switch {
+	case s.Options.Task == Metric:
+		return input.Errorf("dyad: the curve of a metric needs the accuracy of neighbours among private records, which depends on all of them at once; draw it on public data")
+	case s.Options.Mode != algorithms.Certified || a != nil && !a.Info().Supports(algorithms.Certified):
+		return input.Errorf("dyad: %s is not private and would publish exact figures; leave it out on private data", s.Name)
+	}
+	return scoring(s.Options.Task, s.Options.Network)
+}
+
+// Run releases the curve. Charge, release, files and errors are those of Train, but a run that is resumed begins again.
+func (c *Curve) Run(ctx context.Context, d *Data, o Run) (*curve.Released, error) {
+	if got, want := d.Shape(), c.Options; !d.labelled || got.Records != want.Records || got.Provenance != want.Provenance {
+		return nil, input.Errorf("dyad: the curve is planned for %d labelled records of another schema or number; plan with Data.Shape", want.Records)
+	}
+	of := d.Source()
+	r, end, err := kind[*curve.Released]{
+		of: of, fresh: true,
+		text: func(r *curve.Released) ([]byte, int, error) {
+			text, err := json.MarshalIndent(r, "", "  ")
+			return append(text, '\n'), max(len(text)+1, reportBytes), err
+		},
+		load: func(file string) (*curve.Released, error) {
+			r := &curve.Released{}
+			return r, input.As(files.ReadJSON(file, files.MaxSmallBytes, r))
+		},
+		made: func(o Run, r *algorithms.Result) (*curve.Released, error) {
+			out := &curve.Released{Data: c.options.Names.Data, DataID: cmp.Or(o.DataID, of.DataID), Public: r.Guarantee.Kind == privacy.Public, Guarantee: r.Guarantee, Run: r.Run, Report: c.Report(), Out: o.Out}
+			if out.Report.Guarantee = r.Guarantee; o.Ledger != nil {
+				out.Ledger = cmp.Or(c.options.Names.Ledger, o.Ledger.Path())
+			}
+			var err error
+			out.Rows, err = c.Rows(r.Weights, c.options.Confidence)
+			return out, err
+		},
+		work: func(a algorithms.Options) (*algorithms.Result, error) {
+			return algorithms.Execute(ctx, c.Job(d.Records), a)
+		},
+	}.run(ctx, o)
+	if end == nil {
+		return nil, err
+	}
+	r.Out = end.File
+	return r, err
 }

@@ -14,7 +14,6 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/cuda"
-	"dyad/engine/cuda/driver"
 	"dyad/engine/pairgraph"
 	"dyad/engine/terms"
 )
@@ -107,7 +106,7 @@ type deviceLine struct {
 func (devicesCmd) Run(a *app) error {
 	var lines []deviceLine
 	devices, missing := cuda.Devices()
-	if missing != nil && !errors.Is(missing, driver.ErrUnavailable) {
+	if missing != nil && !errors.Is(missing, cuda.ErrUnavailable) {
 		return missing
 	}
 	for _, d := range devices {
