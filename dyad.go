@@ -2,7 +2,7 @@
 // differential privacy, from a file of records to a saved model:
 //
 //	data, err := dyad.Open("patients.csv", "patients.yaml")
-//	plan, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 1}, nil) // public numbers only
+//	plan, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 1}) // public numbers only
 //	fmt.Print(plan.Report().Text())                                     // what will be guaranteed
 //	book, err := dyad.OpenLedger("ledger.jsonl")
 //	model, err := dyad.Train(ctx, data, plan, dyad.Run{Ledger: book, Out: "model.json"})
@@ -158,8 +158,8 @@ type Shape struct {
 // graded reports whether labels have more than two values.
 func (s Shape) graded() bool { return s.LabelValues == engine.AnyLabels || s.LabelValues > 2 }
 
-// ProvenanceOf is what a schema says of where its records come from.
-func ProvenanceOf(s *dataset.Schema) algorithms.Provenance {
+// provenanceOf is what a schema says of where its records come from.
+func provenanceOf(s *dataset.Schema) algorithms.Provenance {
 	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), DraftAway: s.Draft != "", SelectedByLabel: s.SelectsByLabel(), RowsPerPerson: s.RowsPerPerson}
 }
 
@@ -168,7 +168,7 @@ func ProvenanceOf(s *dataset.Schema) algorithms.Provenance {
 func ShapeOf(e *dataset.Encoder, n int) Shape {
 	s := Shape{
 		Records: n, Features: e.Dim(), LabelValues: e.LabelValues(), PersonRows: e.Schema().PersonCap(),
-		Provenance: ProvenanceOf(e.Schema()),
+		Provenance: provenanceOf(e.Schema()),
 	}
 	if nz := e.NonZerosPerRow(); nz < s.Features {
 		s.NonZeros = nz
@@ -220,6 +220,20 @@ func (d *Data) Split(fraction float64, seed uint64) (train, held *Data, err erro
 		return nil, nil, input.As(err)
 	}
 	return d.ofGroups(keep), d.ofGroups(out), nil
+}
+
+// Balanced are as many records of both classes, those that are left out chosen at random by seed. Whose record stays tells its label.
+func (d *Data) Balanced(seed uint64) *Data {
+	var rows [2][]int
+	for _, i := range privacy.NewSeededSource(seed).Permutation(d.Records.Len()) {
+		class := 0
+		if d.Records.Label(int(i)) > 0 {
+			class = 1
+		}
+		rows[class] = append(rows[class], int(i))
+	}
+	m := min(len(rows[0]), len(rows[1]))
+	return d.with(d.Records.Subset(append(rows[0][:m:m], rows[1][:m]...)))
 }
 
 // ofGroups are the records of the groups with these positions.

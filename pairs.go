@@ -8,6 +8,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/dataset"
+	"dyad/engine/device"
 	"dyad/engine/pairgraph"
 	"dyad/engine/terms"
 	"dyad/internal/input"
@@ -95,7 +96,7 @@ func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape
 		if schema.ByPerson() {
 			return p, input.Errorf("dyad: %s: its schema has a column with role: person, and pairs protect individuals with one record each; give the column role: ignore to work on rows", schema.DataID)
 		}
-		p.Provenance = ProvenanceOf(schema)
+		p.Provenance = provenanceOf(schema)
 		p.SelectedByLabel = p.SelectedByLabel && s.labelled() // pairs of a file leave nobody out
 	}
 	if s.Density != 0 {
@@ -363,7 +364,7 @@ func (d *Pairs) Fits(p *pairs.Plan) error {
 
 // TrainPairs is Train for a plan of PlanPairs. workers are those of the CPU, for what no other
 // device does, such as moments; 0 means 1.
-func TrainPairs(ctx context.Context, d *Pairs, p *pairs.Plan, on *Device, workers int, o Run) (*Trained, error) {
+func TrainPairs(ctx context.Context, d *Pairs, p *pairs.Plan, on *device.Device, workers int, o Run) (*Trained, error) {
 	if err := d.Fits(p); err != nil {
 		return nil, err
 	}

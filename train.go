@@ -3,21 +3,18 @@ package dyad
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 
 	"dyad/algorithms"
-	"dyad/algorithms/curve"
+	"dyad/algorithms/local"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/engine/dataset"
+	"dyad/engine/embedding"
 	"dyad/engine/team"
-	"dyad/internal/files"
 	"dyad/internal/input"
 	"dyad/internal/memory"
 	"dyad/privacy"
@@ -106,7 +103,7 @@ func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data, more ...
 	if !t.team {
 		return nil, input.Errorf("dyad: the plan is for one process; open the Device with DeviceOptions.Team")
 	}
-	program, err := programHash()
+	program, err := team.Program()
 	if err != nil {
 		return nil, err
 	}
@@ -145,134 +142,171 @@ func (t *Training) Serve(ctx context.Context, crew engine.Team, share *Data) err
 	return team.Serve(ctx, crew, t.Spec.Kernel, share.Records, share.Source().unchanged)
 }
 
-// programHash is the SHA-256 of the program that runs.
-func programHash() (string, error) {
-	name, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("dyad: the program's own file: %w", err)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return "", fmt.Errorf("dyad: the program's own file: %w", err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("dyad: the program's own file: %w", err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+// StudyOptions decide what users of a local protocol send, and how their messages are learned from. All of them are public.
+type StudyOptions struct {
+	// Protocol without Method, Loss, Network, Users, Dim and FeatureNorm, which follow from what is here and from the shape. A linear
+	// model has Radius 5 and L2 0.1 where they are 0.
+	Protocol local.Protocol
+	Method   string // "prestige" and so on: local.ParseMethod
+	Loss     Loss   // of margins
+	// Network has one hidden layer, and Rate is the length of its steps; nil is a linear model.
+	Network *Network
+	Rate    float64
+	// KWIKRatio and KWIKDelta, if they are not 0, give the epochs (local.KWIKEpochs).
+	KWIKRatio, KWIKDelta float64
+
+	Candidates []float64 // of L2, one of which users choose by cross-validation before; nil: none
+	Folds      int       // of the cross-validation
+	Last       bool      // the model is the last iterate, instead of their average
+	Balanced   bool      // the users were chosen by their labels (Data.Balanced): public data only
 }
 
-// CurveOptions decide what a curve of private data shows and guarantees: every setting is trained with every epsilon, and the
-// private AUC on the records that are left is released. All of them are public.
-type CurveOptions struct {
-	Settings      []Setting // Shape and Features are not used
-	Epsilons      []float64 // of the trainings
-	Delta         *float64  // of each training and of its figures; nil is privacy.DefaultDelta of their records
-	Training      int       // records that each run trains on
-	Splits, Draws int       // of records, and of noise for each split; 0 means 1
-	// HeldEpsilon is that of the figures of every run, besides the epsilon of its training.
-	HeldEpsilon float64
-	Confidence  float64 // level of the intervals; 0 means 0.95
-	// Names are those of the data and of the ledger in the file.
-	Names struct{ Data, Ledger string }
+// Study is a local protocol that is planned.
+type Study struct {
+	*local.Plan
+	Loss    Loss // as the model file states it
+	options StudyOptions
 }
 
-// Curve is a curve that is planned. Print Report().Text() before anything is charged.
-type Curve struct {
-	*curve.Plan
-	options CurveOptions
-}
-
-// PlanCurve plans the curve of records of a shape. No data are read and nothing is charged. Everything is charged at once, and
-// released at the end.
-func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
+// PlanStudy plans a protocol of users with a record each. No data are read and nothing is sent.
+func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
 	if s.PersonRows > 0 {
-		return nil, input.Errorf("dyad: a curve of private data protects rows, and the schema has persons with several; make the curve on synthetic visits (dyad data synth --visits), which are public")
+		return nil, input.Errorf("dyad: the schema has a column with role: person, and the local model protects users with one record each; give the column role: ignore")
 	}
-	if err := wholeRecords("a curve", s); err != nil {
+	p, t := o.Protocol, &Study{options: o}
+	phi, err := o.Loss.Scalar()
+	if err != nil {
 		return nil, err
 	}
-	for i, e := range o.Epsilons {
-		if slices.Contains(o.Epsilons[:i], e) {
-			return nil, input.Errorf("dyad: epsilon %g is there twice", e)
+	if t.Loss, err = o.Loss.defined(); err != nil {
+		return nil, err
+	}
+	if p.Method, err = local.ParseMethod(o.Method); err != nil {
+		return nil, input.As(err)
+	}
+	p.Loss, p.Users, p.Dim, p.FeatureNorm = local.ScalarLoss{Of: phi}, s.Records, s.Features, engine.UnitBounds().FeatureNorm
+	switch n := o.Network; {
+	case n == nil:
+		p.Radius, p.L2 = cmp.Or(p.Radius, 5), cmp.Or(p.L2, 0.1)
+	case o.KWIKRatio != 0 || p.Radius != 0 || p.L2 != 0:
+		return nil, input.Errorf("dyad: --model mlp takes no --radius, --l2 and --kwik-ratio: every layer has a public ball of its own, set by its size and --gain, and --rate sets the steps")
+	case len(n.Hidden) != 1:
+		return nil, input.Errorf("dyad: a network of users has one hidden layer, not %d", len(n.Hidden))
+	default:
+		p.Network = &local.Network{Hidden: n.Hidden[0], Clip: n.Clip, Gain: n.Gain, Seed: n.Seed, Rate: o.Rate}
+	}
+	if (o.KWIKRatio == 0) != (o.KWIKDelta == 0) {
+		return nil, input.Errorf("dyad: --kwik-ratio and --kwik-delta belong together")
+	}
+	if o.KWIKRatio != 0 {
+		if p.Epochs, err = local.KWIKEpochs(o.KWIKRatio, p.Radius, o.KWIKDelta); err != nil {
+			return nil, input.As(err)
 		}
 	}
-	for i, setting := range o.Settings {
-		if slices.ContainsFunc(o.Settings[:i], func(s Setting) bool { return s.Name == setting.Name }) {
-			return nil, input.Errorf("dyad: %s is there twice", setting.Name)
-		}
+	if t.Plan, err = p.Plan(); err == nil && o.Candidates != nil {
+		err = local.CheckChoice(p, o.Candidates, o.Folds, s.Records)
 	}
-	c := curve.Options{Records: s.Records, Training: o.Training, Splits: cmp.Or(o.Splits, 1), Provenance: s.Provenance}
-	c.Held = Options{Epsilon: o.HeldEpsilon, Delta: o.Delta}.Budget(s.Records - o.Training)
-	train := s
-	train.Records = o.Training
-	for split := range c.Splits {
-		for _, epsilon := range o.Epsilons {
-			for range cmp.Or(o.Draws, 1) {
-				for _, setting := range o.Settings {
-					setting.Shape = train
-					if err := curved(setting); err != nil {
-						return nil, err
-					}
-					t, err := setting.plan(Options{Epsilon: epsilon, Delta: o.Delta}.Budget(o.Training), nil)
-					if err != nil {
-						return nil, input.Errorf("dyad: epsilon %g, %s: %w", epsilon, setting.Name, err)
-					}
-					c.Runs = append(c.Runs, curve.Run{Name: setting.Name, Split: split, Algorithm: t.algorithm, Training: t.Plan})
-				}
-			}
-		}
-	}
-	p, err := curve.New(c)
-	o.Confidence = cmp.Or(o.Confidence, 0.95)
-	return &Curve{Plan: p, options: o}, input.As(err)
+	return t, input.As(err)
 }
 
-// curved refuses settings that a curve of private data does not have.
-func curved(s Setting) error {
-	a := s.Options.Algorithm
+// OfUsers adds what the schema says of its data to a guarantee for records of private data. A message is private for every fixed
+// schema, but ranges that came from records are a release of their own, which no noise covers.
+func (s Shape) OfUsers(g privacy.Guarantee) privacy.Guarantee {
+	if g.Kind == privacy.None {
+		return g
+	}
+	if s.SelectedByLabel {
+		g.Assumptions = append(slices.Clone(g.Assumptions), algorithms.SelectedByLabel)
+	}
+	g.Warnings = append(slices.Clone(g.Warnings), s.Ranges()...)
+	return g
+}
+
+// Network is the network of the protocol as a model file has it, nil for a linear model.
+func (t *Study) Network() *Network {
+	n := t.Plan.Network
+	if n == nil {
+		return nil
+	}
+	return &Network{Kind: mlp, Features: t.Dim, Hidden: []int{n.Hidden}, Dim: 1, Activation: embedding.Tanh.String(), Clip: n.Clip, Gain: n.Gain, Seed: n.Seed}
+}
+
+// Model is the model file of an iterate after so many visits.
+func (t *Study) Model(e *dataset.Encoder, w []float64, visits int64, g privacy.Guarantee) *Model {
+	r := algorithms.Report{Facts: t.Facts.Values(), Guarantee: g}
+	r.Add("steps", visits)
+	return &Model{Network: t.Network(), Version: Version, Task: AUC, Loss: &t.Loss, DataID: e.Schema().DataID, Features: e.FeatureNames(), Weights: w, Encoder: e, Guarantee: g, Report: r}
+}
+
+// Fits refuses records that the protocol is not for, and private ones where it does not protect a whole record.
+func (t *Study) Fits(d *Data, public bool) error {
 	switch {
-	case s.Options.Task == Metric:
-		return input.Errorf("dyad: the curve of a metric needs the accuracy of neighbours among private records, which depends on all of them at once; draw it on public data")
-	case s.Options.Mode != algorithms.Certified || a != nil && !a.Info().Supports(algorithms.Certified):
-		return input.Errorf("dyad: %s is not private and would publish exact figures; leave it out on private data", s.Name)
+	case d.graded || !d.labelled:
+		return input.Errorf("dyad: local learners need labels of two classes, and these data have none, or grades")
+	case t.options.Balanced && !public:
+		return input.Errorf("dyad: --balance would ask a user or not by the label, which tells the label: it is only for data declared public")
+	case t.Guarantee.Kind != privacy.LocalDP && !public:
+		return input.Errorf("dyad: method %s does not protect whole records, so it runs on private data only if they are declared public: --public-data", t.Method)
+	case d.Records.Units() != t.Users || d.Records.Dim() != t.Dim:
+		return input.Errorf("dyad: the study is planned for %d users with %d features, and the data have %d with %d; plan with Data.Shape", t.Users, t.Dim, d.Records.Units(), d.Records.Dim())
 	}
-	return scoring(s.Options.Task, s.Options.Network)
+	return nil
 }
 
-// Run releases the curve. Charge, release, files and errors are those of Train, but a run that is resumed begins again.
-func (c *Curve) Run(ctx context.Context, d *Data, o Run) (*curve.Released, error) {
-	if got, want := d.Shape(), c.Options; !d.labelled || got.Records != want.Records || got.Provenance != want.Provenance {
-		return nil, input.Errorf("dyad: the curve is planned for %d labelled records of another schema or number; plan with Data.Shape", want.Records)
+// Run runs the side of every user and that of the server over records: whoever calls it sees them, so private data are charged.
+// Charge, release, files and errors are those of Train, but a run that is resumed begins again. The study that was found is nil
+// where the result was released before.
+func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found, error) {
+	public := o.Public || d.Source().Public
+	if err := t.Fits(d, public); err != nil {
+		return nil, nil, err
 	}
-	of := d.Source()
-	r, end, err := kind[*curve.Released]{
-		of: of, fresh: true,
-		text: func(r *curve.Released) ([]byte, int, error) {
-			text, err := json.MarshalIndent(r, "", "  ")
-			return append(text, '\n'), max(len(text)+1, reportBytes), err
-		},
-		load: func(file string) (*curve.Released, error) {
-			r := &curve.Released{}
-			return r, input.As(files.ReadJSON(file, files.MaxSmallBytes, r))
-		},
-		made: func(o Run, r *algorithms.Result) (*curve.Released, error) {
-			out := &curve.Released{Data: c.options.Names.Data, DataID: cmp.Or(o.DataID, of.DataID), Public: r.Guarantee.Kind == privacy.Public, Guarantee: r.Guarantee, Run: r.Run, Report: c.Report(), Out: o.Out}
-			if out.Report.Guarantee = r.Guarantee; o.Ledger != nil {
-				out.Ledger = cmp.Or(c.options.Names.Ledger, o.Ledger.Path())
+	seeded := o.Source != nil
+	if !seeded {
+		var err error
+		if o.Source, err = privacy.NewSource(); err != nil {
+			return nil, nil, err
+		}
+	}
+	network, iterate := "", "average"
+	if n := t.Plan.Network; n != nil {
+		network = fmt.Sprintf("; network %+v", *n)
+	}
+	if t.options.Last {
+		iterate = "last"
+	}
+	var found *local.Found
+	objective := fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates%s", t.Loss.Name, t.Loss.Formula, t.Loss.Params, t.Loss.Clip, t.L2, t.options.Candidates, t.Radius, t.Bias, iterate, network)
+	job := t.Job(objective, len(t.options.Candidates), t.options.Folds, func(ctx context.Context, tracker algorithms.Tracker) (w []float64, err error) {
+		if found, err = local.Find(ctx, t.Plan, t.options.Candidates, t.options.Folds, d.Records, o.Source, tracker); err != nil {
+			return nil, err
+		}
+		return t.Iterate(found.State), nil
+	})
+	m, err := o.Do(ctx, d.Source(), func(r *algorithms.Result) *Model {
+		g := found.Guarantee
+		if public { // it is of the messages, which are made private whatever the data are
+			if seeded {
+				g.Warnings = append(slices.Clone(g.Warnings), "reproducible, noise is not secret: the guarantee holds for users who draw their own")
 			}
-			var err error
-			out.Rows, err = c.Rows(r.Weights, c.options.Confidence)
-			return out, err
-		},
-		work: func(a algorithms.Options) (*algorithms.Result, error) {
-			return algorithms.Execute(ctx, c.Job(d.Records), a)
-		},
-	}.run(ctx, o)
-	if end == nil {
-		return nil, err
+		} else { // about what was charged and leaves, the model, in the words of the charge
+			g.Warnings = append(slices.Clone(g.Warnings), r.Guarantee.Warnings...)
+			g.Unit, g.Relation, g.Released = r.Guarantee.Unit, r.Guarantee.Relation, r.Guarantee.Released
+		}
+		if t.options.Balanced {
+			g.Warnings = append(slices.Clone(g.Warnings), "NOT PRIVATE: users were left out by their labels; a deployment that did so would tell labels")
+		}
+		of := *t
+		of.Plan = found.Plan
+		return of.Model(d.encoder, r.Weights, found.Visits, d.Shape().OfUsers(g))
+	}, func(a algorithms.Options) (*algorithms.Result, error) { return algorithms.Execute(ctx, job, a) })
+	return m, found, err
+}
+
+// Iterate is the model of a state.
+func (t *Study) Iterate(s *local.State) []float64 {
+	if t.options.Last {
+		return s.W
 	}
-	r.Out = end.File
-	return r, err
+	return s.Average()
 }

@@ -104,7 +104,7 @@ func compare(out io.Writer, persons int, seed uint64, draws int, epsilon float64
 			}
 			o.Mode, repeat = algorithms.NonPrivate, 1
 		}
-		plan, err := dyad.Plan(data.Shape(), o, nil)
+		plan, err := dyad.Plan(data.Shape(), o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}

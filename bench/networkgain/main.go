@@ -255,7 +255,7 @@ func (m method) train(ctx context.Context, train, test *dyad.Data, epsilon float
 		}
 		o.Loss = l
 	}
-	p, err := dyad.Plan(train.Shape(), o, nil)
+	p, err := dyad.Plan(train.Shape(), o)
 	if err != nil {
 		return nil, err
 	}

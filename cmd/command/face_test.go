@@ -82,7 +82,7 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 		"--task metric --algorithm dpgdc --epsilon 4": {Epsilon: 4, Task: lib.Metric, Algorithm: algorithms.DPGDC{}},
 	} {
 		run(append(train, strings.Fields(flags)...)...)
-		plan, err := lib.Plan(data.Shape(), o, nil)
+		plan, err := lib.Plan(data.Shape(), o)
 		if err != nil {
 			t.Fatalf("%s: %v", flags, err)
 		}
@@ -126,7 +126,7 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 	sameCharges(t, book, 5)
 
 	// A plan needs no data: this is what "dyad plan" prints.
-	plan, err := lib.Plan(data.Shape(), lib.Options{Epsilon: 1, Algorithm: algorithms.DPGDSC{}}, nil)
+	plan, err := lib.Plan(data.Shape(), lib.Options{Epsilon: 1, Algorithm: algorithms.DPGDSC{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func opened(t testing.TB, o dyad.Options) (*dyad.Data, *dyad.Training, *dyad.Led
 	if o.Epsilon == 0 {
 		o.Epsilon = 1
 	}
-	plan, err := dyad.Plan(data.Shape(), o, nil)
+	plan, err := dyad.Plan(data.Shape(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestMisuseIsRefused(t *testing.T) {
 		t.Helper()
 		s, o := data.Shape(), dyad.Options{Epsilon: 1}
 		change(&s, &o)
-		p, err := dyad.Plan(s, o, nil)
+		p, err := dyad.Plan(s, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestCancel(t *testing.T) {
 	if c, r := charges(t, book); c != 1 || r != 0 {
 		t.Errorf("%d charges and %d releases", c, r)
 	}
-	other, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 2}, nil)
+	other, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestRangesFromDataAreTold(t *testing.T) {
 		if s := dyad.ShapeOf(e, 100); s.BoundsFromData != drafted || pairs.BoundsFromData != drafted {
 			t.Errorf("ranges from the data %v: %v, %v", drafted, s.BoundsFromData, pairs.BoundsFromData)
 		}
-		plan, err := dyad.Plan(dyad.ShapeOf(e, 100), dyad.Options{Epsilon: 1}, nil)
+		plan, err := dyad.Plan(dyad.ShapeOf(e, 100), dyad.Options{Epsilon: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func TestSearchTrainsAsPlanned(t *testing.T) {
 	data, steps := dyad.NewData(made), map[int]bool{}
 	for _, epsilon := range []float64{0.4, 0.55, 0.6} {
 		for _, road := range []search.Road{search.Auto} {
-			s, err := dyad.PlanSearch(dyad.SearchOptions{Epsilon: epsilon, Road: road, Settings: []dyad.Setting{{Name: "a", Shape: shape}, {Name: "b", Shape: shape, Options: dyad.Options{Radius: 2}}}}, nil)
+			s, err := dyad.PlanSearch(shape, dyad.SearchOptions{Epsilon: epsilon, Road: road, Settings: []dyad.Setting{{Name: "a"}, {Name: "b", Options: dyad.Options{Radius: 2}}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,12 +62,15 @@ func TestSearchRefusesOtherModels(t *testing.T) {
 	for want, o := range map[string]dyad.SearchOptions{
 		"grades":                {Settings: []dyad.Setting{{Name: "a", Shape: graded}, {Name: "b", Shape: graded}}},
 		"linear models":         {Settings: []dyad.Setting{{Name: "a", Shape: shape, Options: dyad.Options{Network: network}}, {Name: "b", Shape: shape}}},
-		"linear model":          {Models: []*dyad.Model{{Task: dyad.AUC, Network: network}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}, Shape: shape},
-		"metric":                {Models: []*dyad.Model{{Task: dyad.Metric}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}, Shape: shape},
-		"the labels are grades": {Models: []*dyad.Model{{Task: dyad.AUC}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}, Shape: graded},
+		"linear model":          {Models: []*dyad.Model{{Task: dyad.AUC, Network: network}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}},
+		"metric":                {Models: []*dyad.Model{{Task: dyad.Metric}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}},
+		"the labels are grades": {Models: []*dyad.Model{{Task: dyad.AUC}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}},
 	} {
-		o.Epsilon = 1
-		if _, err := dyad.PlanSearch(o, nil); err == nil || !strings.Contains(err.Error(), want) {
+		shape := shape
+		if o.Epsilon = 1; want == "the labels are grades" {
+			shape = graded
+		}
+		if _, err := dyad.PlanSearch(shape, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)
 		}
 	}

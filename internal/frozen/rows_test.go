@@ -93,7 +93,7 @@ func trainings(n, d int, more bool) (all []row) {
 	add := func(name string, s dyad.Shape, o dyad.Options, b privacy.Budget) {
 		o.Epsilon, o.Delta = b.Epsilon, &b.Delta
 		all = append(all, row{fmt.Sprintf("train %s, %s, n=%d d=%d", name, law(b), n, d),
-			ofPlan(func() (*dyad.Training, error) { return dyad.Plan(s, o, nil) }, func(t *dyad.Training) *algorithms.Plan { return t.Plan })})
+			ofPlan(func() (*dyad.Training, error) { return dyad.Plan(s, o) }, func(t *dyad.Training) *algorithms.Plan { return t.Plan })})
 	}
 	for unit, shape := range shapes(n, d, more) {
 		for _, b := range budgets(n) {
@@ -251,10 +251,10 @@ func searches(n, d int, slow bool) (all []row) {
 					if err != nil {
 						panic(err)
 					}
-					o.Settings = append(o.Settings, dyad.Setting{Name: name, Shape: shape, Options: dyad.Options{Algorithm: a}})
+					o.Settings = append(o.Settings, dyad.Setting{Name: name, Options: dyad.Options{Algorithm: a}})
 				}
 				all = append(all, row{fmt.Sprintf("search %s, %s, %s, n=%d d=%d", road, unit, law(b), n, d),
-					ofPlan(func() (*dyad.Search, error) { return dyad.PlanSearch(o, nil) }, func(s *dyad.Search) *algorithms.Plan { return &s.Plan.Plan })})
+					ofPlan(func() (*dyad.Search, error) { return dyad.PlanSearch(shape, o) }, func(s *dyad.Search) *algorithms.Plan { return &s.Plan.Plan })})
 			}
 			o := search.Options{Records: n, PersonRows: shape.PersonRows, Budget: b, Models: []search.Model{{Name: "a", Digest: "1"}, {Name: "b", Digest: "2"}}}
 			all = append(all, row{fmt.Sprintf("search models, %s, %s, n=%d d=%d", unit, law(b), n, d),
