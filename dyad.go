@@ -5,7 +5,7 @@
 //	plan, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 1}) // public numbers only
 //	fmt.Print(plan.Report().Text())                                     // what will be guaranteed
 //	book, err := dyad.OpenLedger("ledger.jsonl")
-//	model, err := dyad.Train(ctx, data, plan, dyad.Run{Ledger: book, Out: "model.json"})
+//	model, err := plan.Run(ctx, data, dyad.Run{Ledger: book, Out: "model.json"})
 //	scores, err := model.Score(records)
 //
 // Options hold everything that changes the mechanism, and with it the guarantee. A Device and
@@ -26,14 +26,14 @@
 // # What a caller must not print
 //
 // The guarantee is about everything that anybody sees of a private run (privacy/doc.go). Open,
-// Plan, Train and their errors keep to that. A program that uses them must neither show nor
+// Plan, Run and their errors keep to that. A program that uses them must neither show nor
 // let anything that is seen depend on
 //
 //   - Data.Records, and what is computed from them: counts of classes, means, extremes, and the
 //     numbers of rows where persons are the records;
 //   - figures of Model.Evaluate, Score and Transform on private records;
 //   - how long steps and trainings of private data take;
-//   - checkpoints and models that are kept and not released: only Train and Recover open them.
+//   - checkpoints and models that are kept and not released: only Run and Recover open them.
 //
 // Whoever owns the records may look at all of this. Public are Data.Shape, the plan, the
 // model, its report, the ids of runs, the ledger's charges, and errors of Open (which name a

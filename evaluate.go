@@ -123,23 +123,6 @@ func meanLoss(ctx context.Context, e *metrics.Evaluation, loss engine.Loss, w []
 	return err
 }
 
-// metricOf are the coordinates of W^T W of a row-major rows x dim matrix.
-func metricOf(w []float64, rows, dim int) []float64 {
-	square := make([]float64, dim*dim)
-	for row := range rows {
-		v := w[row*dim : (row+1)*dim]
-		for i, a := range v {
-			for j, b := range v {
-				square[i*dim+j] += a * b
-			}
-		}
-	}
-	s := engine.Symmetric{Dim: dim}
-	packed := make([]float64, s.Len())
-	s.Pack(packed, square)
-	return packed
-}
-
 // InfluenceOptions say what Influence computes. The zero value is that of the program.
 type InfluenceOptions struct {
 	// L2 is the coefficient of the objective; 0 means 0.01.

@@ -26,7 +26,7 @@ func trainPatients(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = dyad.Train(ctx, data, plan, dyad.Run{Ledger: book, Out: "model.json"})
+	_, err = plan.Run(ctx, data, dyad.Run{Ledger: book, Out: "model.json"})
 	return err
 }
 

@@ -258,7 +258,7 @@ func (p *FigurePlan) Fits(d FigureData) error {
 	return input.As(err)
 }
 
-// Run releases the figures. Charge, release, files and errors are those of Train, but a run that is resumed begins again. A
+// Run releases the figures. Charge, release, files and errors are those of Training.Run, but a run that is resumed begins again. A
 // reference that the ledger knows as private records is refused, and Run.Note is told where figures may be too good because
 // the ledger has the records as those that trained the model.
 func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigures, error) {

@@ -15,7 +15,6 @@ import (
 	"dyad/engine"
 	"dyad/engine/curves"
 	"dyad/engine/dataset"
-	"dyad/engine/embedding"
 	"dyad/engine/export"
 	"dyad/engine/metrics"
 	"dyad/internal/files"
@@ -115,7 +114,7 @@ func (m *Model) Size() (text []byte, most int, err error) {
 const weightText = 32
 
 // Save writes the model to a file, whole or not at all; a file that is there is not replaced.
-// The model of a private run is better saved by Train (Run.Out), which loses nothing if the
+// The model of a private run is better saved by its run (Run.Out), which loses nothing if the
 // program is stopped in between.
 func (m *Model) Save(path string) error {
 	text, err := m.Text()
@@ -330,7 +329,11 @@ func (m *Model) function() (*export.Function, error) {
 		f.Output = "z"
 	}
 	if m.Network != nil {
-		return f, m.networkLayers(f)
+		net, err := m.Network.model()
+		if err == nil {
+			f.AddNetwork(net, export.Activation(m.Network.Activation), m.Weights)
+		}
+		return f, err
 	}
 	layer := export.Layer{Name: "weights", Rows: 1, Cols: m.Encoder.Dim(), W: m.Weights}
 	if m.Task == Metric {
@@ -345,37 +348,6 @@ func (m *Model) function() (*export.Function, error) {
 	}
 	f.Layers = []export.Layer{layer}
 	return f, nil
-}
-
-// networkLayers adds the layers and the output stage of a network.
-func (m *Model) networkLayers(f *export.Function) error {
-	net, err := m.Network.model()
-	if err != nil {
-		return err
-	}
-	weights := m.Weights
-	for i, l := range net.Network.Layers() {
-		layer := export.Layer{Name: fmt.Sprintf("hidden%d", i+1), Rows: l.Rows, Cols: l.Cols, W: weights[:l.Len()]}
-		if i == len(m.Network.Hidden) {
-			layer.Name = "output"
-		} else {
-			layer.Activation = export.Activation(m.Network.Activation)
-		}
-		if l.Bias {
-			layer.Cols--
-			layer.W, layer.Bias = make([]float64, 0, layer.Rows*layer.Cols), nil
-			for r := range l.Rows {
-				row := weights[r*l.Cols:][:l.Cols]
-				layer.W, layer.Bias = append(layer.W, row[:layer.Cols]...), append(layer.Bias, row[layer.Cols])
-			}
-		}
-		f.Layers, weights = append(f.Layers, layer), weights[l.Len():]
-	}
-	if net.Output.Unit {
-		f.UnitFloor = embedding.SmallestNorm * embedding.SmallestNorm
-	}
-	f.Within = net.Output.Within
-	return nil
 }
 
 // checksum is the one of the model's file, as it was read or would be written.

@@ -7,8 +7,8 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
+	"dyad/engine"
 	"dyad/engine/dataset"
-	"dyad/engine/device"
 	"dyad/engine/pairgraph"
 	"dyad/engine/terms"
 	"dyad/internal/input"
@@ -45,6 +45,7 @@ type PairShape struct {
 	Individuals, Features int
 	Pairs                 int
 	Classes               bool             // instead of pairs
+	DegreeCap             int              // see PairSource
 	Drawn                 *pairgraph.Graph // of drawn pairs; nil for those of a file
 	Network               *Network         // with its defaults; nil for a matrix
 	algorithms.Provenance
@@ -88,7 +89,7 @@ func (s PairSource) labelled() bool { return s.Density != 0 || s.Classes }
 // Shape is the shape of n individuals of d features with so many pairs in a file, for a plan
 // without data. Without a schema nothing is known of where they come from.
 func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape, err error) {
-	p = PairShape{Individuals: n, Features: d, Pairs: listed, Classes: s.Classes, Identity: identity(s.Options.LookAlikes)}
+	p = PairShape{Individuals: n, Features: d, Pairs: listed, Classes: s.Classes, DegreeCap: s.DegreeCap, Identity: identity(s.Options.LookAlikes)}
 	if p.Network, err = s.Network.ofTuples(d); err != nil {
 		return p, err
 	}
@@ -280,13 +281,16 @@ const bradleyTerry = "bradley-terry"
 // defaultRows is the most dimensions that a metric maps to unless they are named.
 const defaultRows = 16
 
+// PairTraining is a training on pairs that is planned. Print Report().Text() before anything is charged.
+type PairTraining struct{ *pairs.Plan }
+
 // PlanPairs plans a training on pairs of a shape. The shape gives the individuals, features,
 // pairs, bound and provenance of the specification; the specification the loss, the budget and
 // whatever else is not zero. Defaults are public: Rows is 16 or the number of features if that
 // is smaller, and 1 for preferences; a network has its own dimension, Adam and 100 epochs; Batch of pairs is a twentieth of them but at least 50, and
-// 50 in paper mode; Kappa is 1 for one pair, cap for an individual, and for a group of drawn
-// pairs kappa' of their public graph. Moments have all rows and no batch. cap is PairSource.DegreeCap.
-func PlanPairs(s PairShape, spec pairs.Spec, cap int) (*pairs.Plan, error) {
+// 50 in paper mode; Kappa is 1 for one pair, the degree cap for an individual, and for a group of drawn
+// pairs kappa' of their public graph. Moments have all rows and no batch.
+func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 	spec.Individuals, spec.Dim, spec.Provenance, spec.Identity = s.Individuals, s.Features, s.Provenance, s.Identity
 	if spec.Loss == nil {
 		return nil, input.Errorf("dyad: a training on pairs needs a loss (pairs.Spec.Loss)")
@@ -317,12 +321,12 @@ func PlanPairs(s PairShape, spec pairs.Spec, cap int) (*pairs.Plan, error) {
 			}
 		}
 		if spec.Kappa == 0 {
-			spec.Kappa = defaultKappa(spec.Unit, s.Drawn, cap)
+			spec.Kappa = defaultKappa(spec.Unit, s.Drawn, s.DegreeCap)
 		}
 	}
 	spec.Bound = pairs.PublicBound(spec.Norm(), s.Features)
 	p, err := spec.Plan()
-	return p, input.As(err)
+	return &PairTraining{p}, input.As(err)
 }
 
 // defaultKappa is a public number, or 0 if there is none.
@@ -347,9 +351,8 @@ func (s PairShape) DefaultDelta(spec pairs.Spec) float64 {
 	return privacy.DefaultDelta(s.Individuals)
 }
 
-// Fits refuses a plan that was not made for these pairs, or that promises an individual less
-// than the pairs need.
-func (d *Pairs) Fits(p *pairs.Plan) error {
+// Fits refuses pairs that the plan was not made for, or that need more than it promises an individual.
+func (p *PairTraining) Fits(d *Pairs) error {
 	spec, s := p.Spec, d.shape
 	switch {
 	case spec.Provenance != s.Provenance || spec.Identity != s.Identity || spec.ByClass != (s.Drawn != nil):
@@ -362,10 +365,9 @@ func (d *Pairs) Fits(p *pairs.Plan) error {
 	return nil
 }
 
-// TrainPairs is Train for a plan of PlanPairs. workers are those of the CPU, for what no other
-// device does, such as moments; 0 means 1.
-func TrainPairs(ctx context.Context, d *Pairs, p *pairs.Plan, on *device.Device, workers int, o Run) (*Trained, error) {
-	if err := d.Fits(p); err != nil {
+// Run is Training.Run for pairs. Run.On sums what it can; moments and batches are summed on its CPU, with one worker if it names none.
+func (p *PairTraining) Run(ctx context.Context, d *Pairs, o Run) (*Trained, error) {
+	if err := p.Fits(d); err != nil {
 		return nil, err
 	}
 	spec := p.Spec
@@ -374,13 +376,13 @@ func TrainPairs(ctx context.Context, d *Pairs, p *pairs.Plan, on *device.Device,
 		return nil, err
 	}
 	return o.Do(ctx, d.data.Source(),
-		func(r *algorithms.Result) *Model { return d.model(p, r) },
+		func(r *algorithms.Result) *Model { return d.model(p.Plan, r) },
 		func(options algorithms.Options) (*algorithms.Result, error) {
-			all := pairs.Options{Options: options, Workers: max(workers, 1)}
+			all := pairs.Options{Options: options, Workers: max(o.On.Workers(), 1)}
 			if _, softmax := spec.Loss.(terms.InfoNCE); !d.shape.Classes && !softmax && spec.Method != pairs.Moments {
-				all.Engine = on.Pairs()
+				all.Engine = o.On.Pairs()
 			}
-			return pairs.Run(ctx, data, d.classes, p, all)
+			return pairs.Run(ctx, data, d.classes, p.Plan, all)
 		})
 }
 
@@ -405,7 +407,7 @@ func (d *Pairs) model(p *pairs.Plan, r *algorithms.Result) *Model {
 	if s.Loss.Name() != bradleyTerry {
 		m.Task, m.Weights, m.PairLoss = Metric, r.Weights, &pairs.Stated{Name: s.Loss.Name(), Tuple: s.Tuple}
 		if m.Network = d.shape.Network; m.Network == nil {
-			m.Weights = metricOf(r.Weights, s.Rows, s.Dim)
+			m.Weights = engine.Symmetric{Dim: s.Dim}.Gram(r.Weights)
 		}
 		if name, value := s.Loss.Parameter(); name == "temperature" {
 			m.PairLoss.Temperature = value

@@ -32,7 +32,7 @@ type Options struct {
 	// that of pairs of its outputs, and Radius is not used: every layer has a ball of its own.
 	Network *Network
 	// Assert replaces what is proved about the loss, to see what an algorithm would do for
-	// another one. Train refuses such a plan.
+	// another one. Run refuses such a plan.
 	Assert engine.Assertion
 	// PaperUnsound is that of algorithms.Spec: with Paper mode, on public data only.
 	PaperUnsound bool

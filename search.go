@@ -163,7 +163,7 @@ type Chosen struct {
 }
 
 // Run carries out a planned search on data: one for each candidate, all of the same records as
-// that candidate encodes them. Charge, release, files and errors are those of Train, but a run that is resumed
+// that candidate encodes them. Charge, release, files and errors are those of Training.Run, but a run that is resumed
 // begins again: what a checkpoint would hold is secret from its owner, too.
 func (s *Search) Run(ctx context.Context, data []*Data, o Run) (*Chosen, error) {
 	if err := s.fits(data); err != nil {
@@ -374,7 +374,7 @@ func curved(s Setting) error {
 	return scoring(s.Options.Task, s.Options.Network)
 }
 
-// Run releases the curve. Charge, release, files and errors are those of Train, but a run that is resumed begins again.
+// Run releases the curve. Charge, release, files and errors are those of Training.Run, but a run that is resumed begins again.
 func (c *Curve) Run(ctx context.Context, d *Data, o Run) (*curve.Released, error) {
 	if got, want := d.Shape(), c.Options; !d.labelled || got.Records != want.Records || got.Provenance != want.Provenance {
 		return nil, input.Errorf("dyad: the curve is planned for %d labelled records of another schema or number; plan with Data.Shape", want.Records)

@@ -26,7 +26,7 @@ type Trained struct {
 	Outcome
 }
 
-// Train carries out a plan on data. On private data the plan is charged to the ledger,
+// Run carries out the plan on data. On private data the plan is charged to the ledger,
 // durably, before a record is used; then the model is trained, kept privately, recorded as
 // released, and gets its name. A crash at any moment loses nothing that was paid for:
 // Run.Resume continues the run or saves its model.
@@ -34,7 +34,7 @@ type Trained struct {
 // An error after the charge is an *algorithms.ChargedError, which says whether the run can be
 // resumed; nothing was released. Before it, nothing was charged. With an *ElsewhereError, or
 // one that wraps ErrUnsaved, the model is returned as well. Cancel ctx to stop.
-func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
+func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 	if err := t.fits(d); err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (d *Data) model(task string, r *algorithms.Result) *Model {
 // share of the records of d, which are all, and compares program, instruction set, schema, plan,
 // records and shares with those of the other ranks, and what the caller adds. The records are compared
 // by a hash of all in their order: in files of another order a record could be in the shares of two
-// ranks, and count twice. The plan must be for a Device of the team. Rank 0 then calls Train on the share with Run.Team, made by Lead, the others Serve.
+// ranks, and count twice. The plan must be for a Device of the team. Rank 0 then calls Run on the share with Run.Team, made by Lead, the others Serve.
 //
 // An error that wraps ErrInput says where the ranks differ; every rank gets it, and nothing was
 // charged. Any other means that the team is lost.
@@ -254,7 +254,7 @@ func (t *Study) Fits(d *Data, public bool) error {
 }
 
 // Run runs the side of every user and that of the server over records: whoever calls it sees them, so private data are charged.
-// Charge, release, files and errors are those of Train, but a run that is resumed begins again. The study that was found is nil
+// Charge, release, files and errors are those of Training.Run, but a run that is resumed begins again. The study that was found is nil
 // where the result was released before.
 func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found, error) {
 	public := o.Public || d.Source().Public

@@ -219,7 +219,7 @@ func (p *problem) measure(split int, epsilon float64) (rows []row, err error) {
 		if err != nil {
 			return nil, err
 		}
-		m, err := lib.Train(ctx, train[i], plan, noise(i))
+		m, err := plan.Run(ctx, train[i], noise(i))
 		if err != nil {
 			return nil, err
 		}
@@ -232,7 +232,7 @@ func (p *problem) measure(split int, epsilon float64) (rows []row, err error) {
 		if plan, err = lib.Plan(reference[i].Shape(), public); err != nil {
 			return nil, err
 		}
-		if m, err = lib.Train(ctx, reference[i], plan, noise(50)); err != nil {
+		if m, err = plan.Run(ctx, reference[i], noise(50)); err != nil {
 			return nil, err
 		}
 		models.Models, models.ModelNames = append(models.Models, m.Model), append(models.ModelNames, fmt.Sprintf("public, setting %d, l2 %g", i+1, l2))

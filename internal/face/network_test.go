@@ -47,7 +47,7 @@ func TestNetworkRoad(t *testing.T) {
 		}
 		file := filepath.Join(t.TempDir(), "m.json")
 		run := dyad.Run{Public: true, Source: privacy.NewSeededSource(4), Out: file}
-		made, err := dyad.Train(context.Background(), data, plan, run)
+		made, err := plan.Run(context.Background(), data, run)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +236,7 @@ func TestPublicRunsTakePublicStarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = dyad.Train(context.Background(), data, plan, dyad.Run{Public: true, Source: privacy.NewSeededSource(4)})
+		_, err = plan.Run(context.Background(), data, dyad.Run{Public: true, Source: privacy.NewSeededSource(4)})
 		if refused := err != nil && strings.Contains(err.Error(), "would not say so"); refused != (kind != privacy.Public) {
 			t.Errorf("a start with the guarantee %s: %v", kind, err)
 		}

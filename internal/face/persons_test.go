@@ -56,7 +56,7 @@ func TestPersonsAreTheUnit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		model, err := dyad.Train(context.Background(), train, plan, dyad.Run{Ledger: book})
+		model, err := plan.Run(context.Background(), train, dyad.Run{Ledger: book})
 		if fits := rows == 30; fits != (err == nil) || fits && model.Guarantee.Unit != "one person" {
 			t.Errorf("a plan for %d rows of a person: %v, %+v", rows, err, model)
 		}

@@ -54,7 +54,7 @@ func TestTrainTakesItsOwnTeam(t *testing.T) {
 		"a plan without it": {share, plan(1, nil), lead, false},
 		"its own":           {share, p, lead, true},
 	} {
-		_, err := dyad.Train(ctx, c.data, c.plan, dyad.Run{Public: true, Team: c.team})
+		_, err := c.plan.Run(ctx, c.data, dyad.Run{Public: true, Team: c.team})
 		if c.well != (err == nil) || err != nil && !errors.Is(err, dyad.ErrInput) {
 			t.Errorf("%s: %v", name, err)
 		}
