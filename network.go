@@ -273,7 +273,7 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape) error {
 	if err != nil {
 		return err
 	}
-	if net.Compare == contrastive && o.Loss.named() {
+	if net.Compare == contrastive && o.Loss.Named() {
 		return input.Errorf("dyad: contrastive embeddings have a loss of their own; leave the loss (--loss) out")
 	}
 	o.Network = &net

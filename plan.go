@@ -86,7 +86,7 @@ func (o Options) Choose(s Shape) (algorithms.Choice, error) {
 		return algorithms.Choice{}, err
 	}
 	// Who asserts constants speaks of a loss.
-	return algorithms.Choose(algorithms.Question{Spec: spec, LossNamed: o.Loss.named() || o.asserts(), L2: o.L2}), nil
+	return algorithms.Choose(algorithms.Question{Spec: spec, LossNamed: o.Loss.Named() || o.asserts(), L2: o.L2}), nil
 }
 
 // ChooseBasis is s with the basis that training n records (or persons) gets where the schema has basis: auto, and why; other
@@ -141,14 +141,14 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 		return nil, input.Errorf("dyad: %s does not take --G, --L and --Dg: no constant of a loss is in its guarantee", c.Algorithm.Info().Name)
 	case metric && o.On.Precise():
 		return nil, input.Errorf("dyad: moment-metric does not take a precision (--precision): its sums are in float64, and it has no pair gradients")
-	case metric && o.Loss.named():
+	case metric && o.Loss.Named():
 		return nil, input.Errorf("dyad: moment-metric minimises no loss; leave the loss (--loss) and its parameters out, or choose another algorithm")
 	case moments:
 		own, err := NewLoss(square, nil, 0)
 		if err != nil {
 			return nil, err
 		}
-		if o.Loss.named() && (o.Loss.Name != square || o.Loss.Clip != 0 || o.Loss.Params != nil && !maps.Equal(o.Loss.Params, own.Params)) {
+		if o.Loss.Named() && (o.Loss.Name != square || o.Loss.Clip != 0 || o.Loss.Params != nil && !maps.Equal(o.Loss.Params, own.Params)) {
 			return nil, input.Errorf("dyad: moments minimises the square loss and no other; leave the loss (--loss) and its parameters out, or choose moments-descent, which starts at the moments")
 		}
 		o.Loss = own
@@ -162,7 +162,7 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 		}
 		return nil, err
 	}
-	if t.Loss, err = o.Loss.defined(); err != nil {
+	if t.Loss, err = o.Loss.Defined(); err != nil {
 		return nil, err
 	}
 	if t.Plan, err = c.Plan(spec); err != nil {

@@ -178,7 +178,7 @@ func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Loss, err = o.Loss.defined(); err != nil {
+	if t.Loss, err = o.Loss.Defined(); err != nil {
 		return nil, err
 	}
 	if p.Method, err = local.ParseMethod(o.Method); err != nil {
