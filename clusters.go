@@ -179,7 +179,7 @@ type Clustered struct {
 	Outcome
 }
 
-// Run carries out a planned clustering of data. Charge, release, files and errors are those of Train, but a
+// Run carries out a planned clustering of data. Charge, release, files and errors are those of Training.Run, but a
 // run that is resumed begins again: it takes seconds.
 func (c *Clustering) Run(ctx context.Context, d *Data, o Run) (*Clustered, error) {
 	switch {

@@ -2,10 +2,10 @@
 // differential privacy, from a file of records to a saved model:
 //
 //	data, err := dyad.Open("patients.csv", "patients.yaml")
-//	plan, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 1}, nil) // public numbers only
+//	plan, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 1}) // public numbers only
 //	fmt.Print(plan.Report().Text())                                     // what will be guaranteed
 //	book, err := dyad.OpenLedger("ledger.jsonl")
-//	model, err := dyad.Train(ctx, data, plan, dyad.Run{Ledger: book, Out: "model.json"})
+//	model, err := plan.Run(ctx, data, dyad.Run{Ledger: book, Out: "model.json"})
 //	scores, err := model.Score(records)
 //
 // Options hold everything that changes the mechanism, and with it the guarantee. A Device and
@@ -26,14 +26,14 @@
 // # What a caller must not print
 //
 // The guarantee is about everything that anybody sees of a private run (privacy/doc.go). Open,
-// Plan, Train and their errors keep to that. A program that uses them must neither show nor
+// Plan, Run and their errors keep to that. A program that uses them must neither show nor
 // let anything that is seen depend on
 //
 //   - Data.Records, and what is computed from them: counts of classes, means, extremes, and the
 //     numbers of rows where persons are the records;
 //   - figures of Model.Evaluate, Score and Transform on private records;
 //   - how long steps and trainings of private data take;
-//   - checkpoints and models that are kept and not released: only Train and Recover open them.
+//   - checkpoints and models that are kept and not released: only Run and Recover open them.
 //
 // Whoever owns the records may look at all of this. Public are Data.Shape, the plan, the
 // model, its report, the ids of runs, the ledger's charges, and errors of Open (which name a
@@ -41,16 +41,10 @@
 package dyad
 
 import (
-	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 
 	"dyad/algorithms"
-	"dyad/autodiff"
 	"dyad/docs/checker"
 	"dyad/engine"
 	"dyad/engine/dataset"
@@ -159,8 +153,8 @@ type Shape struct {
 // graded reports whether labels have more than two values.
 func (s Shape) graded() bool { return s.LabelValues == engine.AnyLabels || s.LabelValues > 2 }
 
-// ProvenanceOf is what a schema says of where its records come from.
-func ProvenanceOf(s *dataset.Schema) algorithms.Provenance {
+// provenanceOf is what a schema says of where its records come from.
+func provenanceOf(s *dataset.Schema) algorithms.Provenance {
 	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), DraftAway: s.Draft != "", SelectedByLabel: s.SelectsByLabel(), RowsPerPerson: s.RowsPerPerson}
 }
 
@@ -169,7 +163,7 @@ func ProvenanceOf(s *dataset.Schema) algorithms.Provenance {
 func ShapeOf(e *dataset.Encoder, n int) Shape {
 	s := Shape{
 		Records: n, Features: e.Dim(), LabelValues: e.LabelValues(), PersonRows: e.Schema().PersonCap(),
-		Provenance: ProvenanceOf(e.Schema()),
+		Provenance: provenanceOf(e.Schema()),
 	}
 	if nz := e.NonZerosPerRow(); nz < s.Features {
 		s.NonZeros = nz
@@ -223,6 +217,20 @@ func (d *Data) Split(fraction float64, seed uint64) (train, held *Data, err erro
 	return d.ofGroups(keep), d.ofGroups(out), nil
 }
 
+// Balanced are as many records of both classes, those that are left out chosen at random by seed. Whose record stays tells its label.
+func (d *Data) Balanced(seed uint64) *Data {
+	var rows [2][]int
+	for _, i := range privacy.NewSeededSource(seed).Permutation(d.Records.Len()) {
+		class := 0
+		if d.Records.Label(int(i)) > 0 {
+			class = 1
+		}
+		rows[class] = append(rows[class], int(i))
+	}
+	m := min(len(rows[0]), len(rows[1]))
+	return d.with(d.Records.Subset(append(rows[0][:m:m], rows[1][:m]...)))
+}
+
 // ofGroups are the records of the groups with these positions.
 func (d *Data) ofGroups(positions []int) *Data {
 	wanted := make(map[int]bool)
@@ -244,202 +252,49 @@ func (d *Data) ofGroups(positions []int) *Data {
 
 // The tasks of a model.
 const (
-	AUC    = "auc"    // linear scores w.x that rank positives above negatives
-	Metric = "metric" // a Mahalanobis metric in which equal labels are close
+	AUC    = engine.TaskAUC    // linear scores w.x that rank positives above negatives
+	Metric = engine.TaskMetric // a Mahalanobis metric in which equal labels are close
 )
 
 // Loss is the definition of a pair loss phi(u); u is the margin of a pair, positive if the
 // pair is right. The zero value is the logistic loss.
-type Loss struct {
-	Name    string             `json:"name"`
-	Formula string             `json:"formula,omitempty"` // of phi(u)
-	Params  map[string]float64 `json:"params,omitempty"`
-	Clip    float64            `json:"clip,omitempty"` // phi' is clamped to [-Clip, Clip]; 0: not
-}
-
-const (
-	logistic = "logistic"
-	custom   = "custom"
-	square   = "square"
-)
-
-// lossName is what a name of a loss looks like; anything else is a formula.
-var lossName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(-[A-Za-z][A-Za-z0-9]*)*$`)
+type Loss = engine.Definition
 
 // NewLoss is the built-in loss of a name, or that of a formula such as "log1p(exp(-u))".
 // params are the values of the names in it.
 func NewLoss(text string, params map[string]float64, clip float64) (Loss, error) {
-	s := Loss{Name: text, Params: params, Clip: clip}
-	if l, ok := engine.LibraryByName(text); ok {
-		e, err := l.Expression(engine.ExpressionOptions{Params: params, Clip: clip})
-		if err != nil {
-			return s, input.As(err)
-		}
-		s.Formula, s.Params = e.Formula(), e.Params()
-		return s, nil
-	}
-	if lossName.MatchString(text) && text != "u" {
-		var names []string
-		for _, l := range engine.Library() {
-			names = append(names, l.Name)
-		}
-		return s, input.Errorf("dyad: loss %q is neither a built-in loss (%s) nor a formula in u", text, strings.Join(names, ", "))
-	}
-	s.Name, s.Formula = custom, text
-	_, err := s.Scalar()
-	return s, err
+	return engine.Define(text, params, clip)
 }
 
-// named says that the caller chose a loss.
-func (s Loss) named() bool { return s.Name != "" || s.Params != nil || s.Clip != 0 }
-
-// defined is the loss with its formula.
-func (s Loss) defined() (Loss, error) {
-	if s.Formula != "" {
-		return s, nil
-	}
-	return NewLoss(cmp.Or(s.Name, logistic), s.Params, s.Clip)
-}
-
-// Scalar is phi.
-func (s Loss) Scalar() (*engine.Expression, error) {
-	s, err := s.defined()
-	if err != nil {
-		return nil, err
-	}
-	e, err := engine.NewExpression(s.Name, s.Formula, engine.ExpressionOptions{Params: s.Params, Clip: s.Clip})
-	var parse *autodiff.ParseError
-	if errors.As(err, &parse) {
-		return nil, input.Errorf("dyad: loss: column %d: %s\n%s", parse.Column, parse.Reason, parse.Caret())
-	}
-	return e, input.As(err)
-}
-
-// Of is the pair loss of a task. The logistic loss has kernels of its own.
-func (s Loss) Of(task string) (engine.Loss, error) {
-	if task != AUC && task != Metric {
-		return nil, input.Errorf("dyad: the task %q is not known here; it is %q or %q", task, AUC, Metric)
-	}
-	switch own := (s.Name == logistic || s.Name == "") && s.Clip == 0; {
-	case own && task == AUC:
-		return engine.Logistic{}, nil
-	case own:
-		return engine.MahalanobisLogistic{}, nil
-	}
-	e, err := s.Scalar()
-	switch {
-	case err != nil:
-		return nil, err
-	case task == AUC:
-		return engine.Score{Of: e}, nil
-	}
-	return engine.Metric{Of: e}, nil
-}
-
-// NotChecked is the verdict of a file whose check would take longer than a command that scores with it; dyad verify has no limit.
-const NotChecked = "not checked"
-
-// Verdict is what the checker says of a file (docs/verify.md): checker.Verified, checker.NotCovered, checker.Refused or NotChecked.
-type Verdict = checker.Verdict
-
-// What a check in passing may cost, by public numbers of the file: some milliseconds.
 const (
-	quickBytes = 1 << 18
-	quickSteps = 3000 // of a recursion, 1 to 3 microseconds each
-	quickShift = 12   // epsilon over mu: digits of the normal law
+	logistic = engine.LogisticName
+	square   = "square"
 )
 
-// origin is the file that a model or clusters were read from.
-type origin struct {
-	sum  string // its checksum, "" without one
-	text []byte // nil if it has more than quickBytes
-	kind privacy.Kind
-	plan json.RawMessage
-	said *Verdict
-}
-
-// head keeps a text of at most quickBytes.
-type head struct{ text []byte }
-
-// Write implements io.Writer.
-func (h *head) Write(text []byte) (int, error) {
-	h.text = append(h.text, text[:min(len(text), quickBytes+1-len(h.text))]...)
-	return len(text), nil
-}
-
-// whole is nil for a longer text.
-func (h *head) whole() []byte {
-	if len(h.text) > quickBytes {
-		return nil
-	}
-	return h.text
-}
-
-// verdict is evaluated once.
-func (o *origin) verdict() Verdict {
-	if o.said == nil {
-		o.said = &Verdict{Verdict: NotChecked, Why: "that takes longer than this command may"}
-		switch {
-		case o.kind == privacy.Public:
-			*o.said = Verdict{Verdict: checker.NotCovered, Why: "its data were declared public"}
-		case o.text != nil && quick(o.plan):
-			*o.said = checker.Check(o.text)
-		}
-		o.text = nil
-	}
-	return *o.said
-}
-
-// quick says that the checker takes some milliseconds for a plan. A plan that cannot be read costs nothing.
-func quick(plan json.RawMessage) bool {
-	var p struct {
-		Problem struct {
-			Loss struct{ Form, Formula string }
-		}
-		Schedule struct{ Steps float64 }
-		Budget   struct{ Epsilon, Delta float64 }
-		Releases []struct {
-			Certificate struct {
-				Theorem     string
-				Sensitivity float64
-			}
-			Noise struct{ Scale float64 }
-		}
-	}
-	if len(plan) == 0 || json.Unmarshal(plan, &p) != nil {
-		return true
-	}
-	var squares float64
-	for _, r := range p.Releases {
-		if t := r.Certificate.Theorem; p.Schedule.Steps > quickSteps && (t == "recursion" || t == "average") {
-			return false
-		}
-		ratio := r.Certificate.Sensitivity / r.Noise.Scale
-		squares += ratio * ratio
-	}
-	cover := p.Problem.Loss.Form == "metric" && p.Problem.Loss.Formula == "log1p(exp(-u))" // of the cube of docs/theory.md#metric-diameter
-	return !cover && (p.Budget.Delta == 0 || p.Budget.Epsilon*p.Budget.Epsilon < quickShift*quickShift*squares) && len(p.Releases) <= quickSteps
-}
-
 // Verdict is what the checker says of the file that the model was read from. It is evaluated at the first call, in some
-// milliseconds; a file for which that is not enough, by its size and its plan, is NotChecked. Of public data nothing is
+// milliseconds; a file for which that is not enough, by its size and its plan, is checker.NotChecked. Of public data nothing is
 // claimed, and nothing checked. A model that was not read has the verdict of its Text.
-func (m *Model) Verdict() Verdict {
+func (m *Model) Verdict() checker.Verdict {
 	if m.read == nil {
 		text, err := m.Text()
 		if err != nil {
-			return Verdict{Verdict: checker.Refused, Why: err.Error()}
+			return checker.Verdict{Verdict: checker.Refused, Why: err.Error()}
 		}
-		m.read = &origin{text: text, kind: m.Guarantee.Kind, plan: m.Plan}
+		m.read = &origin{}
+		m.read.text.Write(text) // to memory
+		m.read.text.Plan = m.Plan
 	}
-	return m.read.verdict()
+	if m.Guarantee.Kind == privacy.Public {
+		return checker.Verdict{Verdict: checker.NotCovered, Why: "its data were declared public"}
+	}
+	return m.read.text.Verdict()
 }
 
 // Verdict is Model.Verdict for clusters, which no theorem of the checker covers in this version.
-func (c *Clusters) Verdict() Verdict {
+func (c *Clusters) Verdict() checker.Verdict {
 	why := "no theorem of clusters is recomputed"
 	if c.Guarantee.Kind == privacy.Public {
 		why = "its data were declared public"
 	}
-	return Verdict{Verdict: checker.NotCovered, Why: why}
+	return checker.Verdict{Verdict: checker.NotCovered, Why: why}
 }

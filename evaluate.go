@@ -4,48 +4,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 
+	"dyad/algorithms/pairs"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/embedding"
 	"dyad/engine/influence"
 	"dyad/engine/metrics"
 	"dyad/engine/objective"
-	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/internal/input"
 )
-
-// Evaluation are figures of a model on labelled records.
-type Evaluation struct {
-	Task    string `json:"task"`
-	Records int    `json:"records"`
-	// Objective is a mean loss without the L2 term, ObjectiveOf says which; a model of
-	// pairs that does not name its loss has none, nor has one of moments.
-	Objective   *float64 `json:"objective,omitempty"`
-	ObjectiveOf string   `json:"objective_of,omitempty"`
-
-	// For scores of two classes:
-	AUC        *float64 `json:"auc,omitempty"`
-	AUCLow     *float64 `json:"auc_low,omitempty"` // DeLong interval
-	AUCHigh    *float64 `json:"auc_high,omitempty"`
-	Confidence float64  `json:"confidence,omitempty"`
-	Threshold  float64  `json:"threshold"`
-	Accuracy   *float64 `json:"accuracy,omitempty"`
-
-	// For graded labels or query groups, means over groups:
-	Ranking   *float64 `json:"ranking_accuracy,omitempty"`
-	Top       int      `json:"top,omitempty"`
-	NDCG      *float64 `json:"ndcg,omitempty"`
-	Precision *float64 `json:"precision,omitempty"`
-
-	// For a metric:
-	KNN []metrics.KNNAccuracy `json:"knn,omitempty"`
-
-	Guarantee string `json:"guarantee"`
-}
 
 const notCovered = "none: computed from the records themselves"
 
@@ -62,7 +31,7 @@ type EvaluateOptions struct {
 
 // Evaluate computes figures of the model on labelled records. They are computed from the
 // records themselves and carry no guarantee: of private records they are as private as these.
-func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*Evaluation, error) {
+func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metrics.Evaluation, error) {
 	if o.Confidence == 0 {
 		o.Confidence = 0.95
 	}
@@ -80,7 +49,7 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*Eval
 		return nil, err
 	}
 	r := d.Records
-	e := &Evaluation{Task: m.Task, Records: r.Units(), Guarantee: notCovered}
+	e := &metrics.Evaluation{Task: m.Task, Records: r.Units(), Guarantee: notCovered}
 	seen, linear, err := m.embedded(r)
 	if err != nil {
 		return nil, err
@@ -90,7 +59,7 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*Eval
 			return nil, err
 		}
 	}
-	if err := e.meanLoss(ctx, loss, linear.Weights, seen, linear.ownLoss()); err != nil {
+	if err := meanLoss(ctx, e, loss, linear.Weights, seen, linear.ownLoss()); err != nil {
 		return nil, err
 	}
 	if m.Task == Metric {
@@ -98,7 +67,7 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*Eval
 			return nil, input.Errorf("dyad: a metric is evaluated by nearest neighbours: name the records to look among (EvaluateOptions.Among)")
 		}
 		if m.Network == nil {
-			return e, e.neighbours(ctx, metricMatrix(m.Weights, r.Dim()), [2]*engine.Records{r, o.Among}, [2]*engine.Records{r, o.Among})
+			return e, input.As(e.Neighbours(ctx, metricMatrix(m.Weights, r.Dim()), [2]*engine.Records{r, o.Among}, [2]*engine.Records{r, o.Among}))
 		}
 		among := seen
 		if o.Among != r {
@@ -106,25 +75,16 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*Eval
 				return nil, err
 			}
 		}
-		return e, e.neighbours(ctx, nil, [2]*engine.Records{seen, among}, [2]*engine.Records{r, o.Among})
+		return e, input.As(e.Neighbours(ctx, nil, [2]*engine.Records{seen, among}, [2]*engine.Records{r, o.Among}))
 	}
 	scores, err := metrics.Scores(seen, linear.Weights)
 	if err != nil {
 		return nil, err
 	}
 	if d.graded || d.groups != nil {
-		return e, input.As(e.ranking(scores, d, o.Top))
+		return e, input.As(e.Rank(scores, r.Labels(), metrics.Grouping{IDs: d.groups}, d.graded, o.Top))
 	}
-	auc, err := metrics.AUC(scores, r.Labels())
-	if err != nil {
-		return nil, input.As(err)
-	}
-	accuracy, err := metrics.Accuracy(scores, r.Labels(), o.Threshold)
-	if err != nil {
-		return nil, input.As(err)
-	}
-	e.AUC, e.Accuracy, e.Threshold = &auc, &accuracy, o.Threshold
-	return e, e.interval(scores, r.Labels(), o.Confidence)
+	return e, input.As(e.Classes(scores, r.Labels(), o.Threshold, o.Confidence))
 }
 
 // Objective is the pair loss whose mean over records judges the model, nil if none does.
@@ -138,15 +98,15 @@ func (m *Model) Objective() (engine.Loss, error) {
 // ownLoss is the loss of a metric that was learned from pairs or tuples, without a name
 // if the file has none, and for a model of moments, whose length has no meaning or is that for
 // records around a centre; nil for other models.
-func (m *Model) ownLoss() *PairLoss {
+func (m *Model) ownLoss() *pairs.Stated {
 	if m.PairLoss == nil && (m.Pairs != nil && m.Task == Metric || m.Report.Value("moments") != nil) {
-		return &PairLoss{}
+		return &pairs.Stated{}
 	}
 	return m.PairLoss
 }
 
 // meanLoss adds the mean of the loss that w was learned with.
-func (e *Evaluation) meanLoss(ctx context.Context, loss engine.Loss, w []float64, r *engine.Records, own *PairLoss) error {
+func meanLoss(ctx context.Context, e *metrics.Evaluation, loss engine.Loss, w []float64, r *engine.Records, own *pairs.Stated) error {
 	var mean float64
 	var err error
 	switch {
@@ -156,167 +116,11 @@ func (e *Evaluation) meanLoss(ctx context.Context, loss engine.Loss, w []float64
 	case own.Name == "":
 		return nil
 	default:
-		mean, e.ObjectiveOf, err = own.mean(w, r)
+		mean, e.ObjectiveOf, err = own.Mean(metricMatrix(w, r.Dim()), r)
+		err = input.As(err)
 	}
 	e.Objective = &mean
 	return err
-}
-
-// relevanceScale maps labels in [-1, 1] to relevances in [0, 4], the usual range
-// of graded judgements.
-const relevanceScale = 4
-
-// ranking adds the figures within groups, or of all records as one group.
-func (e *Evaluation) ranking(scores []float64, d *Data, top int) error {
-	labels, g := d.Records.Labels(), metrics.Grouping{IDs: d.groups}
-	e.Top = top
-	accuracy, err := metrics.RankingAccuracy(scores, labels, metrics.Equal, g)
-	if err != nil {
-		return err
-	}
-	e.Ranking = &accuracy.Mean
-	relevance, err := metrics.Relevance(labels, relevanceScale)
-	if err != nil {
-		return err
-	}
-	ndcg, err := metrics.NDCG(scores, relevance, top, metrics.Exponential, g)
-	if err != nil {
-		return err
-	}
-	e.NDCG = &ndcg.Mean
-	if d.graded {
-		return nil
-	}
-	precision, err := metrics.PrecisionAt(scores, labels, top, g)
-	if err != nil {
-		return err
-	}
-	e.Precision = &precision.Mean
-	return nil
-}
-
-// interval adds the DeLong interval where the records allow one.
-func (e *Evaluation) interval(scores, labels []float64, confidence float64) error {
-	estimate, err := metrics.DeLong(scores, labels)
-	if errors.Is(err, metrics.ErrOneRecord) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	low, high, err := estimate.Interval(confidence, metrics.Logit)
-	if errors.Is(err, metrics.ErrDegenerate) {
-		return nil
-	}
-	e.AUCLow, e.AUCHigh, e.Confidence = &low, &high, confidence
-	return err
-}
-
-// neighbours adds the accuracy of nearest neighbour classifiers on learned[0] with neighbours among learned[1], and that on raw with the
-// identity.
-func (e *Evaluation) neighbours(ctx context.Context, metric []float64, learned, raw [2]*engine.Records) error {
-	for _, k := range []int{3, 5} {
-		row := metrics.KNNAccuracy{K: k}
-		for _, by := range []struct {
-			to      *float64
-			metric  []float64
-			records [2]*engine.Records
-		}{{&row.Learned, metric, learned}, {&row.Identity, nil, raw}} {
-			o, r, among := metrics.KNNOptions{K: k, Metric: by.metric}, by.records[0], by.records[1]
-			var found metrics.Classification
-			var err error
-			if among == r {
-				found, err = metrics.KNNLeaveOneOut(ctx, r, o)
-			} else {
-				found, err = metrics.KNN(ctx, among, r, o)
-			}
-			if err != nil {
-				return input.As(err)
-			}
-			*by.to = found.Accuracy()
-		}
-		e.KNN = append(e.KNN, row)
-	}
-	return nil
-}
-
-// PairLoss is the loss of a metric that was learned from pairs or tuples, in a model
-// file.
-type PairLoss struct {
-	Name        string  `json:"name"`
-	Margin      float64 `json:"margin,omitempty"`
-	Temperature float64 `json:"temperature,omitempty"`
-	Tuple       int     `json:"tuple,omitempty"` // records of a tuple; 0: pairs
-}
-
-// metricOf are the coordinates of W^T W of a row-major rows x dim matrix.
-func metricOf(w []float64, rows, dim int) []float64 {
-	square := make([]float64, dim*dim)
-	for row := range rows {
-		v := w[row*dim : (row+1)*dim]
-		for i, a := range v {
-			for j, b := range v {
-				square[i*dim+j] += a * b
-			}
-		}
-	}
-	s := engine.Symmetric{Dim: dim}
-	packed := make([]float64, s.Len())
-	s.Pack(packed, square)
-	return packed
-}
-
-// evaluationSeed draws the tuples of an evaluation.
-const evaluationSeed = 1
-
-// mean is the mean loss of a metric on records with labels: contrastive over all pairs,
-// the others over tuples drawn from the order of the records. It also says what it is.
-func (l PairLoss) mean(metric []float64, r *engine.Records) (float64, string, error) {
-	factor, err := metrics.FactorMetric(metricMatrix(metric, r.Dim()), r.Dim())
-	if err != nil {
-		return 0, "", err
-	}
-	if factor.Rank == 0 { // one row of zeros has the same distances
-		factor.Rank, factor.L = 1, make([]float64, r.Dim())
-	}
-	order := make([]int32, r.Len())
-	for i := range order {
-		order[i] = int32(i)
-	}
-	none, err := pairgraph.New(r.Len(), nil)
-	if err != nil {
-		return 0, "", err
-	}
-	data, err := individuals(r, order, terms.L2, publicBound(terms.L2, r.Dim()), none, nil)
-	if err != nil {
-		return 0, "", err
-	}
-	classes := classesOf(r, order)
-	if l.Name == contrastive {
-		all, err := terms.NewAllPairs(data, classes, terms.Contrastive{Margin: l.Margin}, factor.Rank, 1)
-		if err != nil {
-			return 0, "", err
-		}
-		return all.Objective(factor.L), fmt.Sprintf("mean contrastive loss of all pairs, margin %g", l.Margin), nil
-	}
-	var loss terms.TupleLoss = terms.Triplet{Margin: l.Margin}
-	parameter := fmt.Sprintf("margin %g", l.Margin)
-	switch l.Name {
-	case triplet:
-	case npair:
-		loss, parameter = terms.NPair{Temperature: l.Temperature}, fmt.Sprintf("temperature %g", l.Temperature)
-	default:
-		return 0, "", input.Errorf("dyad: the model has loss %q, which is unknown to this program", l.Name)
-	}
-	members, err := terms.DrawTuples(r.Len(), l.Tuple, evaluationSeed, 0)
-	if err != nil {
-		return 0, "", input.As(err)
-	}
-	tuples, err := terms.NewTuples(data, classes, loss, factor.Rank, l.Tuple, 1)
-	if err != nil {
-		return 0, "", input.As(err)
-	}
-	return tuples.Objective(factor.L, members), fmt.Sprintf("mean %s loss of tuples of %d, %s", l.Name, l.Tuple, parameter), nil
 }
 
 // InfluenceOptions say what Influence computes. The zero value is that of the program.

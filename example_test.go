@@ -18,7 +18,7 @@ func trainPatients(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plan, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 1}, nil) // fmt.Print(plan.Report().Text())
+	plan, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 1}) // fmt.Print(plan.Report().Text())
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func trainPatients(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = dyad.Train(ctx, data, plan, dyad.Run{Ledger: book, Out: "model.json"})
+	_, err = plan.Run(ctx, data, dyad.Run{Ledger: book, Out: "model.json"})
 	return err
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 
 	"dyad/algorithms"
@@ -133,7 +132,7 @@ func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
 		}
 		e.Compared = files.Digest(fmt.Append(text, o.Compare.Weights))
 	default:
-		e.ScoreBound, e.Thresholds = scoreBound(m.weights), o.Thresholds
+		e.ScoreBound, e.Thresholds = evaluate.ScoreBound(m.weights, engine.UnitBounds().FeatureNorm), o.Thresholds
 		if !slices.Contains(o.Thresholds, o.Threshold) {
 			e.At = []float64{o.Threshold}
 		}
@@ -147,18 +146,6 @@ func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
 	}
 	o.Confidence = cmp.Or(o.Confidence, 0.95)
 	return &FigurePlan{Plan: p, options: o, model: m}, nil
-}
-
-// scoreBound is at least ||w|| R, R the norm bound of records, and positive: no score is larger.
-func scoreBound(w []float64) float64 {
-	norm := 0.0
-	for _, v := range w {
-		norm = math.Hypot(norm, v)
-	}
-	if norm *= engine.UnitBounds().FeatureNorm * (1 + 0x1p-20); norm > 0 {
-		return norm
-	}
-	return 1
 }
 
 // Check refuses what has no private figures, with the reason, before data are read.
@@ -271,7 +258,7 @@ func (p *FigurePlan) Fits(d FigureData) error {
 	return input.As(err)
 }
 
-// Run releases the figures. Charge, release, files and errors are those of Train, but a run that is resumed begins again. A
+// Run releases the figures. Charge, release, files and errors are those of Training.Run, but a run that is resumed begins again. A
 // reference that the ledger knows as private records is refused, and Run.Note is told where figures may be too good because
 // the ledger has the records as those that trained the model.
 func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigures, error) {

@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"dyad/algorithms"
+	"dyad/algorithms/pairs"
+	"dyad/docs/checker"
 	"dyad/engine"
 	"dyad/engine/curves"
 	"dyad/engine/dataset"
-	"dyad/engine/embedding"
 	"dyad/engine/export"
 	"dyad/engine/metrics"
 	"dyad/internal/files"
@@ -68,7 +69,7 @@ type Model struct {
 	// Tuples is that of a run on records with classes.
 	Tuples *algorithms.Report `json:"tuples_report,omitempty"`
 	// PairLoss is the loss of a metric of either kind.
-	PairLoss *PairLoss `json:"pair_loss,omitempty"`
+	PairLoss *pairs.Stated `json:"pair_loss,omitempty"`
 
 	// Plan is algorithms.Plan.Record of a run that was charged, nil for others: what it takes to
 	// compute its guarantee again (docs/verify.md).
@@ -113,7 +114,7 @@ func (m *Model) Size() (text []byte, most int, err error) {
 const weightText = 32
 
 // Save writes the model to a file, whole or not at all; a file that is there is not replaced.
-// The model of a private run is better saved by Train (Run.Out), which loses nothing if the
+// The model of a private run is better saved by its run (Run.Out), which loses nothing if the
 // program is stopped in between.
 func (m *Model) Save(path string) error {
 	text, err := m.Text()
@@ -125,6 +126,12 @@ func (m *Model) Save(path string) error {
 		return prefixed(err)
 	}
 	return prefixed(out.Write(files.Shared, text))
+}
+
+// origin is the file that a model was read from.
+type origin struct {
+	sum  string // its checksum, "" without one
+	text checker.Passing
 }
 
 // loss is the pair loss that the model was trained with.
@@ -152,7 +159,7 @@ func (m *Model) loss() (engine.Loss, error) {
 func Load(path string) (*Model, error) {
 	m := &Model{}
 	var missing *fs.PathError
-	seal, text := files.NewSeal(), head{}
+	seal, text := files.NewSeal(), checker.Passing{}
 	if err := files.ReadJSON(path, files.MaxModelBytes, m, seal, &text); errors.As(err, &missing) {
 		return nil, input.Errorf("dyad: cannot read the model: %w", err)
 	} else if err != nil {
@@ -161,7 +168,8 @@ func Load(path string) (*Model, error) {
 	if !seal.Intact(m.Plan != nil) {
 		return nil, input.Errorf("dyad: %s was changed after it was written: its checksum does not match; use the file as it was saved", path)
 	}
-	m.read = &origin{sum: seal.Sum(), text: text.whole(), kind: m.Guarantee.Kind, plan: m.Plan}
+	text.Plan = m.Plan
+	m.read = &origin{sum: seal.Sum(), text: text}
 	if m.Format == clustersFormat {
 		return nil, input.As(fmt.Errorf("%w: %s; dyad predict assigns records with it", ErrClusters, path))
 	}
@@ -321,7 +329,11 @@ func (m *Model) function() (*export.Function, error) {
 		f.Output = "z"
 	}
 	if m.Network != nil {
-		return f, m.networkLayers(f)
+		net, err := m.Network.model()
+		if err == nil {
+			f.AddNetwork(net, export.Activation(m.Network.Activation), m.Weights)
+		}
+		return f, err
 	}
 	layer := export.Layer{Name: "weights", Rows: 1, Cols: m.Encoder.Dim(), W: m.Weights}
 	if m.Task == Metric {
@@ -336,37 +348,6 @@ func (m *Model) function() (*export.Function, error) {
 	}
 	f.Layers = []export.Layer{layer}
 	return f, nil
-}
-
-// networkLayers adds the layers and the output stage of a network.
-func (m *Model) networkLayers(f *export.Function) error {
-	net, err := m.Network.model()
-	if err != nil {
-		return err
-	}
-	weights := m.Weights
-	for i, l := range net.Network.Layers() {
-		layer := export.Layer{Name: fmt.Sprintf("hidden%d", i+1), Rows: l.Rows, Cols: l.Cols, W: weights[:l.Len()]}
-		if i == len(m.Network.Hidden) {
-			layer.Name = "output"
-		} else {
-			layer.Activation = export.Activation(m.Network.Activation)
-		}
-		if l.Bias {
-			layer.Cols--
-			layer.W, layer.Bias = make([]float64, 0, layer.Rows*layer.Cols), nil
-			for r := range l.Rows {
-				row := weights[r*l.Cols:][:l.Cols]
-				layer.W, layer.Bias = append(layer.W, row[:layer.Cols]...), append(layer.Bias, row[layer.Cols])
-			}
-		}
-		f.Layers, weights = append(f.Layers, layer), weights[l.Len():]
-	}
-	if net.Output.Unit {
-		f.UnitFloor = embedding.SmallestNorm * embedding.SmallestNorm
-	}
-	f.Within = net.Output.Within
-	return nil
 }
 
 // checksum is the one of the model's file, as it was read or would be written.

@@ -255,7 +255,7 @@ func takesNetworks(a algorithms.Algorithm) error {
 }
 
 // fillNetwork checks and completes the network of the options for an algorithm.
-func (o *Options) fillNetwork(c algorithms.Choice, s Shape, on *Device) error {
+func (o *Options) fillNetwork(c algorithms.Choice, s Shape) error {
 	switch {
 	case o.Mode != algorithms.Certified:
 		return input.Errorf("dyad: networks are trained in certified mode, not %s: no paper states noise for them, and without privacy use a library for that; on public data a large epsilon (1000) leaves noise that does not matter", o.Mode)
@@ -263,7 +263,7 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape, on *Device) error {
 		return input.Errorf("dyad: a network takes no radius (--radius): every layer has a public ball of its own, set by its size and the gain")
 	case o.asserts():
 		return input.Errorf("dyad: a network takes no asserted constants (--G, --L, --Dg): clipping enforces them")
-	case on != nil && (on.gpu != nil && !on.chosen || on.precise):
+	case o.On.Named() || o.On.Precise():
 		return input.Errorf("dyad: networks are trained on the CPU in float64 in this version (--device cpu, no --precision): a bound on what rounding in float32 moves is proved for linear models only")
 	}
 	if err := takesNetworks(c.Algorithm); err != nil {
@@ -273,7 +273,7 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape, on *Device) error {
 	if err != nil {
 		return err
 	}
-	if net.Compare == contrastive && o.Loss.named() {
+	if net.Compare == contrastive && o.Loss.Named() {
 		return input.Errorf("dyad: contrastive embeddings have a loss of their own; leave the loss (--loss) out")
 	}
 	o.Network = &net
@@ -297,7 +297,7 @@ func (m *Model) embedded(r *engine.Records) (*engine.Records, *Model, error) {
 	if m.Network == nil {
 		return r, m, nil
 	}
-	linear := &Model{Task: m.Task, Loss: m.Loss, PairLoss: &PairLoss{}} // distances of embeddings have no objective
+	linear := &Model{Task: m.Task, Loss: m.Loss, PairLoss: &pairs.Stated{}} // distances of embeddings have no objective
 	var err error
 	if m.Task == AUC {
 		linear.PairLoss = nil

@@ -2,8 +2,6 @@ package dyad
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -47,6 +45,7 @@ type PairShape struct {
 	Individuals, Features int
 	Pairs                 int
 	Classes               bool             // instead of pairs
+	DegreeCap             int              // see PairSource
 	Drawn                 *pairgraph.Graph // of drawn pairs; nil for those of a file
 	Network               *Network         // with its defaults; nil for a matrix
 	algorithms.Provenance
@@ -90,7 +89,7 @@ func (s PairSource) labelled() bool { return s.Density != 0 || s.Classes }
 // Shape is the shape of n individuals of d features with so many pairs in a file, for a plan
 // without data. Without a schema nothing is known of where they come from.
 func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape, err error) {
-	p = PairShape{Individuals: n, Features: d, Pairs: listed, Classes: s.Classes, Identity: identity(s.Options.LookAlikes)}
+	p = PairShape{Individuals: n, Features: d, Pairs: listed, Classes: s.Classes, DegreeCap: s.DegreeCap, Identity: identity(s.Options.LookAlikes)}
 	if p.Network, err = s.Network.ofTuples(d); err != nil {
 		return p, err
 	}
@@ -98,7 +97,7 @@ func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape
 		if schema.ByPerson() {
 			return p, input.Errorf("dyad: %s: its schema has a column with role: person, and pairs protect individuals with one record each; give the column role: ignore to work on rows", schema.DataID)
 		}
-		p.Provenance = ProvenanceOf(schema)
+		p.Provenance = provenanceOf(schema)
 		p.SelectedByLabel = p.SelectedByLabel && s.labelled() // pairs of a file leave nobody out
 	}
 	if s.Density != 0 {
@@ -157,7 +156,7 @@ func (s PairSource) Of(d *dataset.Dataset) (*Pairs, error) {
 	switch {
 	case s.Classes:
 		if p.order, err = s.orderOfIDs(d); err == nil {
-			p.classes = classesOf(d.Records, p.order)
+			p.classes = pairs.ClassesOf(d.Records, p.order)
 			p.Graph, err = pairgraph.New(n, nil)
 		}
 	case s.Density != 0:
@@ -178,20 +177,6 @@ func (p *Pairs) Shape() PairShape { return p.shape }
 
 // Schema is the schema that the records were read by.
 func (p *Pairs) Schema() *dataset.Schema { return p.data.Schema() }
-
-// classesOf are the classes of the records in an order: equal labels are one class, counted
-// from 0 as they come.
-func classesOf(r *engine.Records, order []int32) []int32 {
-	classes, known := make([]int32, len(order)), map[float64]int32{}
-	for to, from := range order {
-		label := r.Label(int(from))
-		if _, ok := known[label]; !ok {
-			known[label] = int32(len(known))
-		}
-		classes[to] = known[label]
-	}
-	return classes
-}
 
 // drawn pairs individuals by the order of their ids, or by that of the file without ids.
 func (s PairSource) drawn(p *Pairs, d *dataset.Dataset) error {
@@ -257,19 +242,6 @@ func (s PairSource) read(p *Pairs, d *dataset.Dataset) error {
 	return err
 }
 
-// individuals are records in an order, with pairs and their labels.
-func individuals(r *engine.Records, order []int32, norm terms.Norm, bound float64, g *pairgraph.Graph, labels []bool) (*terms.Data, error) {
-	x := make([]float64, len(order)*r.Dim())
-	for to, from := range order {
-		r.Row(int(from), x[to*r.Dim():(to+1)*r.Dim()])
-	}
-	data, err := terms.NewData(x, r.Dim(), norm, bound, g, labels)
-	if err != nil {
-		return nil, fmt.Errorf("pairs: %w", err)
-	}
-	return data, nil
-}
-
 // orderOfIDs are the rows in the order of their ids, or of the file without ids.
 func (s PairSource) orderOfIDs(d *dataset.Dataset) ([]int32, error) {
 	order := make([]int32, d.Records.Len())
@@ -294,16 +266,6 @@ func identity(l dataset.LookAlikes) string {
 	return "every record is a different individual: ids, if records have them, differ after NFKC, case folding and removal of invisible characters, quotes and white space around them"
 }
 
-// publicBound is the norm bound of encoded records. They have Euclidean norm at most 1,
-// so L1 norm at most sqrt(d): with these bounds nothing is scaled, and a model applies to
-// encoded records as it is.
-func publicBound(norm terms.Norm, features int) float64 {
-	if norm == terms.L1 {
-		return math.Ceil(1e4*math.Sqrt(float64(features))+1) / 1e4
-	}
-	return 1
-}
-
 // idColumn is the name of the column with ids, "" without one.
 func idColumn(d *dataset.Dataset) string {
 	for _, c := range d.Schema().Columns {
@@ -314,22 +276,21 @@ func idColumn(d *dataset.Dataset) string {
 	return ""
 }
 
-const (
-	bradleyTerry = "bradley-terry"
-	triplet      = "triplet"
-	npair        = "npair"
-)
+const bradleyTerry = "bradley-terry"
 
 // defaultRows is the most dimensions that a metric maps to unless they are named.
 const defaultRows = 16
+
+// PairTraining is a training on pairs that is planned. Print Report().Text() before anything is charged.
+type PairTraining struct{ *pairs.Plan }
 
 // PlanPairs plans a training on pairs of a shape. The shape gives the individuals, features,
 // pairs, bound and provenance of the specification; the specification the loss, the budget and
 // whatever else is not zero. Defaults are public: Rows is 16 or the number of features if that
 // is smaller, and 1 for preferences; a network has its own dimension, Adam and 100 epochs; Batch of pairs is a twentieth of them but at least 50, and
-// 50 in paper mode; Kappa is 1 for one pair, cap for an individual, and for a group of drawn
-// pairs kappa' of their public graph. Moments have all rows and no batch. cap is PairSource.DegreeCap.
-func PlanPairs(s PairShape, spec pairs.Spec, cap int) (*pairs.Plan, error) {
+// 50 in paper mode; Kappa is 1 for one pair, the degree cap for an individual, and for a group of drawn
+// pairs kappa' of their public graph. Moments have all rows and no batch.
+func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 	spec.Individuals, spec.Dim, spec.Provenance, spec.Identity = s.Individuals, s.Features, s.Provenance, s.Identity
 	if spec.Loss == nil {
 		return nil, input.Errorf("dyad: a training on pairs needs a loss (pairs.Spec.Loss)")
@@ -360,12 +321,12 @@ func PlanPairs(s PairShape, spec pairs.Spec, cap int) (*pairs.Plan, error) {
 			}
 		}
 		if spec.Kappa == 0 {
-			spec.Kappa = defaultKappa(spec.Unit, s.Drawn, cap)
+			spec.Kappa = defaultKappa(spec.Unit, s.Drawn, s.DegreeCap)
 		}
 	}
-	spec.Bound = publicBound(spec.Norm(), s.Features)
+	spec.Bound = pairs.PublicBound(spec.Norm(), s.Features)
 	p, err := spec.Plan()
-	return p, input.As(err)
+	return &PairTraining{p}, input.As(err)
 }
 
 // defaultKappa is a public number, or 0 if there is none.
@@ -390,9 +351,8 @@ func (s PairShape) DefaultDelta(spec pairs.Spec) float64 {
 	return privacy.DefaultDelta(s.Individuals)
 }
 
-// Fits refuses a plan that was not made for these pairs, or that promises an individual less
-// than the pairs need.
-func (d *Pairs) Fits(p *pairs.Plan) error {
+// Fits refuses pairs that the plan was not made for, or that need more than it promises an individual.
+func (p *PairTraining) Fits(d *Pairs) error {
 	spec, s := p.Spec, d.shape
 	switch {
 	case spec.Provenance != s.Provenance || spec.Identity != s.Identity || spec.ByClass != (s.Drawn != nil):
@@ -405,25 +365,24 @@ func (d *Pairs) Fits(p *pairs.Plan) error {
 	return nil
 }
 
-// TrainPairs is Train for a plan of PlanPairs. workers are those of the CPU, for what no other
-// device does, such as moments; 0 means 1.
-func TrainPairs(ctx context.Context, d *Pairs, p *pairs.Plan, on *Device, workers int, o Run) (*Trained, error) {
-	if err := d.Fits(p); err != nil {
+// Run is Training.Run for pairs. Run.On sums what it can; moments and batches are summed on its CPU, with one worker if it names none.
+func (p *PairTraining) Run(ctx context.Context, d *Pairs, o Run) (*Trained, error) {
+	if err := p.Fits(d); err != nil {
 		return nil, err
 	}
 	spec := p.Spec
-	data, err := individuals(d.data.Records, d.order, spec.Norm(), spec.Bound, d.Graph, d.Labels)
+	data, err := pairs.DataOf(d.data.Records, d.order, spec.Norm(), spec.Bound, d.Graph, d.Labels)
 	if err != nil {
 		return nil, err
 	}
 	return o.Do(ctx, d.data.Source(),
-		func(r *algorithms.Result) *Model { return d.model(p, r) },
+		func(r *algorithms.Result) *Model { return d.model(p.Plan, r) },
 		func(options algorithms.Options) (*algorithms.Result, error) {
-			all := pairs.Options{Options: options, Workers: max(workers, 1)}
+			all := pairs.Options{Options: options, Workers: max(o.On.Workers(), 1)}
 			if _, softmax := spec.Loss.(terms.InfoNCE); !d.shape.Classes && !softmax && spec.Method != pairs.Moments {
-				all.Engine = on.Pairs()
+				all.Engine = o.On.Pairs()
 			}
-			return pairs.Run(ctx, data, d.classes, p, all)
+			return pairs.Run(ctx, data, d.classes, p.Plan, all)
 		})
 }
 
@@ -446,9 +405,9 @@ func (d *Pairs) model(p *pairs.Plan, r *algorithms.Result) *Model {
 	m := d.data.model(AUC, r)
 	m.Report = algorithms.Report{Facts: f, Events: report.Events, Guarantee: r.Guarantee}
 	if s.Loss.Name() != bradleyTerry {
-		m.Task, m.Weights, m.PairLoss = Metric, r.Weights, &PairLoss{Name: s.Loss.Name(), Tuple: s.Tuple}
+		m.Task, m.Weights, m.PairLoss = Metric, r.Weights, &pairs.Stated{Name: s.Loss.Name(), Tuple: s.Tuple}
 		if m.Network = d.shape.Network; m.Network == nil {
-			m.Weights = metricOf(r.Weights, s.Rows, s.Dim)
+			m.Weights = engine.Symmetric{Dim: s.Dim}.Gram(r.Weights)
 		}
 		if name, value := s.Loss.Parameter(); name == "temperature" {
 			m.PairLoss.Temperature = value

@@ -2,19 +2,14 @@ package dyad
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"dyad/algorithms"
 	"dyad/engine"
-	"dyad/engine/cpu"
-	"dyad/engine/cuda"
 	"dyad/engine/dataset"
+	"dyad/engine/device"
 	"dyad/engine/embedding"
-	"dyad/engine/terms"
 	"dyad/internal/input"
 	"dyad/privacy"
 )
@@ -37,10 +32,12 @@ type Options struct {
 	// that of pairs of its outputs, and Radius is not used: every layer has a ball of its own.
 	Network *Network
 	// Assert replaces what is proved about the loss, to see what an algorithm would do for
-	// another one. Train refuses such a plan.
+	// another one. Run refuses such a plan.
 	Assert engine.Assertion
 	// PaperUnsound is that of algorithms.Spec: with Paper mode, on public data only.
 	PaperUnsound bool
+	// On is what computes; nil is the CPU on all cores. Its rounding is part of the sensitivity, so a plan is made for it.
+	On *device.Device
 }
 
 // metricRadius is the default Frobenius radius of Metric: the papers' 1, the norm of their
@@ -62,18 +59,18 @@ type Training struct {
 	team      bool // planned for a Device of a team
 }
 
-// Plan plans a training of data of a shape on a device; nil is the CPU. No data are read and
+// Plan plans a training of data of a shape. No data are read and
 // nothing is charged.
-func Plan(s Shape, o Options, on *Device) (*Training, error) {
-	c, err := o.Choose(s, on)
+func Plan(s Shape, o Options) (*Training, error) {
+	c, err := o.Choose(s)
 	if err != nil {
 		return nil, err
 	}
-	return o.Plan(c, s, on)
+	return o.Plan(c, s)
 }
 
 // Choose is the algorithm of the options, or the one that public numbers choose, and why.
-func (o Options) Choose(s Shape, on *Device) (algorithms.Choice, error) {
+func (o Options) Choose(s Shape) (algorithms.Choice, error) {
 	if o.Network != nil && o.Algorithm == nil {
 		c := networkChoice()
 		if o.L2 != nil {
@@ -84,18 +81,18 @@ func (o Options) Choose(s Shape, on *Device) (algorithms.Choice, error) {
 	if o.Algorithm != nil {
 		return algorithms.Choice{Algorithm: o.Algorithm, L2: o.l2(o.Algorithm, s)}, nil
 	}
-	spec, err := o.Spec(s, on)
+	spec, err := o.Spec(s)
 	if err != nil {
 		return algorithms.Choice{}, err
 	}
 	// Who asserts constants speaks of a loss.
-	return algorithms.Choose(algorithms.Question{Spec: spec, LossNamed: o.Loss.named() || o.asserts(), L2: o.L2}), nil
+	return algorithms.Choose(algorithms.Question{Spec: spec, LossNamed: o.Loss.Named() || o.asserts(), L2: o.L2}), nil
 }
 
 // ChooseBasis is s with the basis that training n records (or persons) gets where the schema has basis: auto, and why; other
 // schemas are returned as they are. The choice is a function of n, the schema and the options, which are public. Load the data by
 // the schema that is returned: the records of auto cannot be encoded before n is known.
-func (o Options) ChooseBasis(s *dataset.Schema, n int, on *Device) (chosen *dataset.Schema, reason string, err error) {
+func (o Options) ChooseBasis(s *dataset.Schema, n int) (chosen *dataset.Schema, reason string, err error) {
 	if s.Basis != dataset.BasisAuto {
 		return s, "", nil
 	}
@@ -104,7 +101,7 @@ func (o Options) ChooseBasis(s *dataset.Schema, n int, on *Device) (chosen *data
 	if err != nil {
 		return nil, "", input.As(err)
 	}
-	c, err := o.Choose(ShapeOf(e, n), on)
+	c, err := o.Choose(ShapeOf(e, n))
 	if err != nil {
 		return nil, "", err
 	}
@@ -123,16 +120,16 @@ func (o Options) ChooseBasis(s *dataset.Schema, n int, on *Device) (chosen *data
 }
 
 // Plan is Plan for a choice of Choose, whose algorithm may have got other options since.
-func (o Options) Plan(c algorithms.Choice, s Shape, on *Device) (*Training, error) {
-	t := &Training{Task: cmp.Or(o.Task, AUC), algorithm: c.Algorithm, shape: s, asserted: o.asserts(), team: on != nil && on.team}
-	if on != nil && on.precise && t.Task != Metric {
+func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
+	t := &Training{Task: cmp.Or(o.Task, AUC), algorithm: c.Algorithm, shape: s, asserted: o.asserts(), team: o.On.Shared()}
+	if o.On.Precise() && t.Task != Metric {
 		return nil, input.Errorf("dyad: a precision is for task %q (--task metric): no other task has a choice", Metric)
 	}
 	if o.Network != nil {
-		if on != nil && on.team {
+		if o.On.Shared() {
 			return nil, input.Errorf("dyad: a network is trained by one process in this version; leave the team out")
 		}
-		if err := o.fillNetwork(c, s, on); err != nil {
+		if err := o.fillNetwork(c, s); err != nil {
 			return nil, err
 		}
 		t.Network = o.Network
@@ -142,30 +139,30 @@ func (o Options) Plan(c algorithms.Choice, s Shape, on *Device) (*Training, erro
 	switch {
 	case (moments || metric) && t.asserted:
 		return nil, input.Errorf("dyad: %s does not take --G, --L and --Dg: no constant of a loss is in its guarantee", c.Algorithm.Info().Name)
-	case metric && on != nil && on.precise:
+	case metric && o.On.Precise():
 		return nil, input.Errorf("dyad: moment-metric does not take a precision (--precision): its sums are in float64, and it has no pair gradients")
-	case metric && o.Loss.named():
+	case metric && o.Loss.Named():
 		return nil, input.Errorf("dyad: moment-metric minimises no loss; leave the loss (--loss) and its parameters out, or choose another algorithm")
 	case moments:
 		own, err := NewLoss(square, nil, 0)
 		if err != nil {
 			return nil, err
 		}
-		if o.Loss.named() && (o.Loss.Name != square || o.Loss.Clip != 0 || o.Loss.Params != nil && !maps.Equal(o.Loss.Params, own.Params)) {
+		if o.Loss.Named() && (o.Loss.Name != square || o.Loss.Clip != 0 || o.Loss.Params != nil && !maps.Equal(o.Loss.Params, own.Params)) {
 			return nil, input.Errorf("dyad: moments minimises the square loss and no other; leave the loss (--loss) and its parameters out, or choose moments-descent, which starts at the moments")
 		}
 		o.Loss = own
 	}
 	o.Algorithm = c.Algorithm
 	c.L2 = o.l2(c.Algorithm, s) // its options may have changed it
-	spec, err := o.Spec(s, on)
+	spec, err := o.Spec(s)
 	if err != nil {
 		if c.Reason != "" { // Choose had a spec, with the radius of other algorithms
 			err = input.Errorf("%w; %s was chosen by auto: %s. Give a smaller radius (--radius) than its default, or name another algorithm (--algorithm)", err, c.Algorithm.Info().Name, c.Reason)
 		}
 		return nil, err
 	}
-	if t.Loss, err = o.Loss.defined(); err != nil {
+	if t.Loss, err = o.Loss.Defined(); err != nil {
 		return nil, err
 	}
 	if t.Plan, err = c.Plan(spec); err != nil {
@@ -198,7 +195,7 @@ func (o Options) Budget(n int) privacy.Budget {
 
 // Spec is everything that plans depend on but the L2 term and a loss that an algorithm has of
 // its own. Without an algorithm it is for any, as algorithms.Compare and Choose take it.
-func (o Options) Spec(s Shape, on *Device) (algorithms.Spec, error) {
+func (o Options) Spec(s Shape) (algorithms.Spec, error) {
 	if s.Records < 2 {
 		return algorithms.Spec{}, input.Errorf("dyad: a pairwise loss needs at least 2 records, got %d", s.Records)
 	}
@@ -208,7 +205,7 @@ func (o Options) Spec(s Shape, on *Device) (algorithms.Spec, error) {
 			return algorithms.Spec{}, input.As(err)
 		}
 	}
-	loss, radius, backend, err := o.trained(task, s.Features, on)
+	loss, radius, backend, err := o.trained(task, s.Features)
 	if err != nil {
 		return algorithms.Spec{}, err
 	}
@@ -236,20 +233,16 @@ func (o Options) Spec(s Shape, on *Device) (algorithms.Spec, error) {
 
 // trained is the loss of a task on d features with the radius that was asked for, or that it needs, and
 // the backend that knows it.
-func (o Options) trained(task string, d int, on *Device) (engine.Loss, float64, engine.Backend, error) {
+func (o Options) trained(task string, d int) (engine.Loss, float64, engine.Backend, error) {
 	if o.Network == nil {
 		loss, err := o.Loss.Of(task)
-		return loss, o.Radius, on.Backend(), err
+		return loss, o.Radius, o.On.Backend(), err
 	}
 	loss, err := o.Network.PairLoss(task, d, o.Loss)
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	workers := 0
-	if on != nil {
-		workers = on.workers
-	}
-	return loss, loss.Radius(), embedding.Backend{Workers: workers}, nil
+	return loss, loss.Radius(), embedding.Backend{Workers: o.On.Workers()}, nil
 }
 
 // fits refuses data that the plan was not made for: the number of records, the features and
@@ -270,148 +263,3 @@ func (t *Training) fits(d *Data) error {
 	}
 	return nil
 }
-
-// Device is what computes. It changes how fast a training is; the rounding of a device is
-// part of the sensitivity, so a plan is made for one. nil is the CPU in float64 on all cores.
-type Device struct {
-	backend engine.Backend
-	workers int
-	chosen  bool   // by auto
-	reason  string // why auto takes the CPU for everything
-	precise bool   // a precision was asked for
-	team    bool
-	gpu     *cuda.Device
-}
-
-// DeviceOptions say which device to open. The zero value is auto.
-type DeviceOptions struct {
-	// Name is "auto", "cpu" or "cuda:N", the N-th NVIDIA GPU from 0; "" is auto. That is the
-	// CPU unless this version has measured times of a GPU like GPU 0. If ForPlan is set it may
-	// also be the name of a product that is not here, such as "cuda:h200".
-	Name    string
-	ForPlan bool
-	// Workers are the CPU's; results have the same bits for any number. 0 means all cores.
-	Workers int
-	// Precision is the arithmetic of pairs for Metric; any but cuda.AutoPrecision and
-	// cuda.FP32 needs a GPU.
-	Precision cuda.Precision
-	// Team shares the work with other processes: see Training.Join. nil is this process alone. A
-	// team computes on CPUs in this version.
-	Team engine.Team
-}
-
-// OpenDevice opens a device, which the caller closes. A GPU that was asked for and cannot be
-// used is an error: there is no silent way back to the CPU, nor to another precision.
-func OpenDevice(o DeviceOptions) (*Device, error) {
-	if o.Name == "" {
-		o.Name = "auto"
-	}
-	number, gpu := strings.CutPrefix(o.Name, "cuda:")
-	if !gpu && o.Precision != cuda.AutoPrecision && o.Precision != cuda.FP32 {
-		return nil, input.Errorf("dyad: precision %s needs the tensor cores of a GPU: name one (--device cuda:N); the CPU, which device %s takes for metrics, computes in fp32, or in float64 without a precision", o.Precision, o.Name)
-	}
-	d := &Device{backend: cpu.Backend{Workers: o.Workers, Float32: o.Precision == cuda.FP32, Team: o.Team}, workers: o.Workers, precise: o.Precision != cuda.AutoPrecision, team: o.Team != nil}
-	switch {
-	case o.Team != nil && gpu:
-		return nil, input.Errorf("dyad: device %s in a team: a GPU sums its tiles in the order of its own grid, and the sums of several are not joined in this version; leave the device out, or train in one process", o.Name)
-	case o.Team != nil && o.Name == "auto":
-		return d, nil // no timings say what a team of GPUs would do
-	}
-	switch o.Name {
-	case "cpu":
-		return d, nil
-	case "auto":
-		return d, d.auto(o.Precision)
-	}
-	index, err := strconv.Atoi(number)
-	if gpu && err != nil && o.ForPlan {
-		if d.gpu, err = cuda.OpenNamed(number); err != nil {
-			return nil, input.Errorf("dyad: %w", err)
-		}
-		d.backend = cuda.Backend{Device: d.gpu, Precision: o.Precision}
-		return d, nil
-	}
-	if !gpu || err != nil || index < 0 {
-		return nil, input.Errorf("dyad: the device is %q, want auto, cpu or cuda:N; names such as cuda:h200 are for plans alone", o.Name)
-	}
-	if d.gpu, err = cuda.OpenNumber(index); err != nil {
-		return nil, fmt.Errorf("dyad: device %s: %w; \"dyad doctor\" says more", o.Name, err)
-	}
-	d.backend = cuda.Backend{Device: d.gpu, Precision: o.Precision}
-	return d, nil
-}
-
-// auto opens GPU 0 if this version has measured times of one like it, and leaves the choice to them.
-// Whatever stands in the way of a GPU is a reason for the CPU.
-func (d *Device) auto(precision cuda.Precision) error {
-	d.chosen = true
-	models, err := cuda.Measured()
-	if err != nil {
-		return err
-	}
-	if len(models) == 0 {
-		d.reason = unmeasured()
-		return nil
-	}
-	if d.gpu, err = cuda.OpenNumber(0); err != nil {
-		d.reason = plain(err)
-		return nil
-	}
-	d.backend = cuda.Auto{CPU: d.backend, GPU: cuda.Backend{Device: d.gpu, Precision: precision}, Models: models}
-	return nil
-}
-
-// Close frees the device; results are complete by then.
-func (d *Device) Close() {
-	if d != nil && d.gpu != nil {
-		_ = d.gpu.Close()
-	}
-}
-
-// Backend computes gradients of all pairs on the device.
-func (d *Device) Backend() engine.Backend {
-	if d == nil {
-		return cpu.Backend{}
-	}
-	return d.backend
-}
-
-// Pairs computes sums over lists of pairs on the device. What they guarantee is the same on
-// every device.
-func (d *Device) Pairs() terms.Engine {
-	if d == nil {
-		return terms.CPU{}
-	}
-	if e, ok := d.backend.(terms.Engine); ok {
-		return e
-	}
-	return terms.CPU{Workers: d.workers}
-}
-
-// Chosen is the device that auto chose for a problem, and why; ok is false if the device was
-// named. Without a problem, as for lists of pairs, it chose the CPU.
-func (d *Device) Chosen(p *engine.Problem) (name, why string, ok bool) {
-	if d == nil || !d.chosen {
-		return "", "", false
-	}
-	name, why = "cpu", d.reason
-	if auto, ok := d.backend.(cuda.Auto); ok {
-		why = "there are no measured times for pairs"
-		if p != nil {
-			_, name, why, _ = auto.Choose(*p) // it has been planned
-		}
-	}
-	return name, why, true
-}
-
-// unmeasured says why auto takes the CPU where no GPU has been measured.
-func unmeasured() string {
-	devices, err := cuda.Devices()
-	if err != nil {
-		return plain(err)
-	}
-	return fmt.Sprintf("%s is there, but its kernels have no measurement in this version; ask for it with --device cuda:0", devices[0].Name)
-}
-
-// plain is the message of an error without the package's prefix.
-func plain(err error) string { return strings.TrimPrefix(err.Error(), "driver: ") }

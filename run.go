@@ -12,6 +12,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine/dataset"
+	"dyad/engine/device"
 	"dyad/engine/team"
 	"dyad/internal/files"
 	"dyad/internal/input"
@@ -44,8 +45,8 @@ type Run struct {
 	Resume string
 
 	// Out is the file of the model; "" leaves saving to the caller: the model is kept next to the
-	// ledger until Train returns. On private data name it: a model that Train saves is not lost by a
-	// crash at any moment, while a crash between Train and Model.Save loses what was paid for.
+	// ledger until the run returns. On private data name it: a model that is saved here is not lost by a
+	// crash at any moment, while a crash before Model.Save loses what was paid for.
 	Out string
 	// Replace replaces a file that is there.
 	Replace bool
@@ -58,9 +59,9 @@ type Run struct {
 	// Checkpoint is how often the state of a private run is kept next to the ledger, for
 	// Resume; it is as private as the records. 0 is a minute, a negative one never.
 	Checkpoint time.Duration
-	// Progress is told after each step how many of all are done; nil: nobody is. How long a
-	// step takes can depend on records.
-	Progress func(done, total int)
+	// On sums over lists of pairs and over tuples, with what they guarantee the same on every device; nil is the CPU. Pairs of all records
+	// are summed by the device of their plan (Options.On), whose rounding is part of the sensitivity.
+	On *device.Device
 	// Team computes the sums, with this process as its rank 0: see Training.Join. nil: this
 	// process does so alone.
 	Team *team.Leader
@@ -73,15 +74,20 @@ type Run struct {
 	Created time.Time
 	// Options are written into the model's file, which may be published; nil for none.
 	Options map[string]any
-	// Charged, if not nil, is told the id of a run when its charge is durable.
+	Watch
+}
+
+// Watch are observers of a run; nil ones are not called.
+type Watch struct {
+	// Progress is told after each step how many of all are done. How long a step takes can depend on records.
+	Progress func(done, total int)
+	// Charged is told the id of a run when its charge is durable.
 	Charged func(run string)
-	// Note, if not nil, is told what the owner may want to know: that a checkpoint could not be
-	// written, or that a file may not survive a power cut.
+	// Note is told what the owner may want to know: that a checkpoint could not be written, or that a file may not survive a power cut.
 	Note func(text string)
-	// Released, if not nil, is called by Train with a model that is released and kept, before it gets its
-	// name: what it publishes is there when the model is.
+	// Released is called with a model that is released and kept, before it gets its name: what it publishes is there when the model is.
 	Released func(*Model)
-	// Trace, if not nil, is told the stages of the run: see algorithms.Options.Trace.
+	// Trace is told the stages of the run: see algorithms.Options.Trace.
 	Trace func(stage string)
 }
 
@@ -173,7 +179,7 @@ func (k kind[T]) run(ctx context.Context, o Run) (made T, end *Outcome, err erro
 	return made, end, err
 }
 
-// Do carries out a training of a kind that this package does not know, as Train does. model makes the model of a result; Do
+// Do carries out a training of a kind that this package does not know, as Training.Run does. model makes the model of a result; Do
 // fills in its format, run, data id and times.
 func (o Run) Do(ctx context.Context, of Source, model func(*algorithms.Result) *Model, train func(algorithms.Options) (*algorithms.Result, error)) (*Trained, error) {
 	m, end, err := kind[*Model]{of: of, work: train, text: (*Model).Size, load: Load, released: o.Released, made: func(o Run, r *algorithms.Result) (*Model, error) {

@@ -1,7 +1,9 @@
 package dyad
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"dyad/algorithms"
+	"dyad/algorithms/curve"
 	"dyad/algorithms/search"
 	"dyad/engine/metrics"
 	"dyad/internal/files"
@@ -22,7 +25,7 @@ type Setting struct {
 	Name    string
 	Options Options             // Epsilon and Delta are those of the search
 	With    []algorithms.Option // of the algorithm
-	Shape   Shape               // of the records as this setting encodes them
+	Shape   Shape               // of the records as this setting encodes them; the zero value is that of the search
 	// Features are the columns that the setting uses; nil for all. They only decide what the plan advises:
 	// Shape and data are of the schema with these features (dataset.Schema.Restrict).
 	Features []string
@@ -31,10 +34,9 @@ type Setting struct {
 // SearchOptions decide what a search does and guarantees. All of them are public.
 type SearchOptions struct {
 	Settings []Setting // to be trained, or
-	Models   []*Model  // that are public or were released, with ModelNames; Shape is that of the records
+	Models   []*Model  // that are public or were released, with ModelNames
 	// ModelNames tell the models apart in reports.
 	ModelNames []string
-	Shape      Shape // for Models; settings have their own
 	Epsilon    float64
 	Delta      *float64    // nil is privacy.DefaultDelta
 	Road       search.Road // "" is the cheaper one, by a rule of public numbers
@@ -45,24 +47,24 @@ type SearchOptions struct {
 type Search struct {
 	*search.Plan
 	options SearchOptions
+	shape   Shape
 	planned map[*algorithms.Plan]*Training // of every budget and road that was tried
 }
 
 // PlanSearch plans a private choice among settings or models. No data are read and nothing is
 // charged.
-func PlanSearch(o SearchOptions, on *Device) (*Search, error) {
-	s := &Search{options: o, planned: map[*algorithms.Plan]*Training{}}
-	shape := o.Shape
-	if len(o.Settings) > 0 {
-		shape = o.Settings[0].Shape
-	}
+func PlanSearch(shape Shape, o SearchOptions) (*Search, error) {
+	s := &Search{options: o, shape: shape, planned: map[*algorithms.Plan]*Training{}}
 	so := search.Options{Records: shape.Records, PersonRows: shape.PersonRows, Budget: Options{Epsilon: o.Epsilon, Delta: o.Delta}.Budget(shape.Records), Provenance: shape.Provenance, Road: o.Road, Runs: o.Runs}
 	for _, setting := range o.Settings {
+		if setting.Shape.Records == 0 {
+			setting.Shape = shape
+		}
 		if err := searchable(setting, shape); err != nil {
 			return nil, err
 		}
 		so.Settings = append(so.Settings, search.Setting{Name: setting.Name, Features: strings.Join(setting.Features, ", "), Plan: func(b privacy.Budget) (*algorithms.Plan, error) {
-			t, err := setting.plan(b, on)
+			t, err := setting.plan(b)
 			if err != nil {
 				return nil, err
 			}
@@ -77,7 +79,7 @@ func PlanSearch(o SearchOptions, on *Device) (*Search, error) {
 		so.Models = append(so.Models, search.Model{Name: o.ModelNames[i], Digest: files.Digest(fmt.Append(nil, m.Weights))})
 	}
 	if len(o.Models) > 0 {
-		if err := wholeRecords(shape); err != nil {
+		if err := wholeRecords("a search", shape); err != nil {
 			return nil, err
 		}
 	}
@@ -98,20 +100,20 @@ func searchable(s Setting, first Shape) error {
 	case s.Options.Mode != algorithms.Certified:
 		return input.Errorf("dyad: setting %s has mode %s; a search trains in certified mode only", s.Name, s.Options.Mode)
 	case s.Shape.Records != first.Records:
-		return input.Errorf("dyad: setting %s is for %d records, the first for %d; all are compared on the same records", s.Name, s.Shape.Records, first.Records)
+		return input.Errorf("dyad: setting %s is for %d records, the search for %d; all are compared on the same records", s.Name, s.Shape.Records, first.Records)
 	case s.Shape.PersonRows != first.PersonRows:
-		return input.Errorf("dyad: setting %s is for up to %d rows of a person (0: rows), the first for %d; all are compared on the same records", s.Name, s.Shape.PersonRows, first.PersonRows)
+		return input.Errorf("dyad: setting %s is for up to %d rows of a person (0: rows), the search for %d; all are compared on the same records", s.Name, s.Shape.PersonRows, first.PersonRows)
 	}
-	return wholeRecords(s.Shape)
+	return wholeRecords("a search", s.Shape)
 }
 
 // wholeRecords refuses records whose private score has no certificate in this version.
-func wholeRecords(s Shape) error {
+func wholeRecords(what string, s Shape) error {
 	switch {
 	case len(s.Groups) > 0:
-		return input.Errorf("dyad: a search compares settings by the AUC over all records, and the schema has query groups; give the column the role ignore")
+		return input.Errorf("dyad: %s needs the AUC over all records, and the schema has query groups; give the column the role ignore", what)
 	case s.graded():
-		return input.Errorf("dyad: a search compares settings by the AUC of two classes, and the labels are grades")
+		return input.Errorf("dyad: %s needs the AUC of two classes, and the labels are grades", what)
 	}
 	return nil
 }
@@ -128,19 +130,19 @@ func scoring(task string, n *Network) error {
 }
 
 // plan plans the setting for a budget.
-func (s Setting) plan(b privacy.Budget, on *Device) (*Training, error) {
+func (s Setting) plan(b privacy.Budget) (*Training, error) {
 	o := s.Options
 	o.Task, o.Epsilon, o.Delta = AUC, b.Epsilon, &b.Delta
-	c, err := o.Choose(s.Shape, on)
+	c, err := o.Choose(s.Shape)
 	if err != nil {
 		return nil, err
 	}
 	if c, err = c.With(s.With...); err != nil {
 		return nil, input.As(err)
 	}
-	t, err := o.Plan(c, s.Shape, on)
+	t, err := o.Plan(c, s.Shape)
 	if err == nil && !t.algorithm.Info().Withholds {
-		err = input.Errorf("dyad: %s may tell of a release before it ends, so a search cannot try it", t.Algorithm)
+		err = input.Errorf("dyad: %s may tell of a release before it ends, so neither a search nor a curve can try it", t.Algorithm)
 	}
 	return t, err
 }
@@ -161,7 +163,7 @@ type Chosen struct {
 }
 
 // Run carries out a planned search on data: one for each candidate, all of the same records as
-// that candidate encodes them. Charge, release, files and errors are those of Train, but a run that is resumed
+// that candidate encodes them. Charge, release, files and errors are those of Training.Run, but a run that is resumed
 // begins again: what a checkpoint would hold is secret from its owner, too.
 func (s *Search) Run(ctx context.Context, data []*Data, o Run) (*Chosen, error) {
 	if err := s.fits(data); err != nil {
@@ -215,7 +217,7 @@ func (s *Search) fits(data []*Data) error {
 	}
 	for i, d := range data {
 		if len(s.options.Models) > 0 {
-			if got, want := d.Shape(), s.options.Shape; got.Records != want.Records || got.PersonRows != want.PersonRows || !d.labelled {
+			if got, want := d.Shape(), s.shape; got.Records != want.Records || got.PersonRows != want.PersonRows || !d.labelled {
 				return input.Errorf("dyad: the plan is for %d labelled records, of persons with up to %d rows (0: of rows)", want.Records, want.PersonRows)
 			}
 			continue
@@ -292,4 +294,118 @@ func (s *Search) size(data []*Data, found search.Found, r *algorithms.Result, o 
 		most = max(most, length)
 	}
 	return text, most, nil
+}
+
+// CurveOptions decide what a curve of private data shows and guarantees: every setting is trained with every epsilon, and the
+// private AUC on the records that are left is released. All of them are public.
+type CurveOptions struct {
+	Settings      []Setting // Shape and Features are not used
+	Epsilons      []float64 // of the trainings
+	Delta         *float64  // of each training and of its figures; nil is privacy.DefaultDelta of their records
+	Training      int       // records that each run trains on
+	Splits, Draws int       // of records, and of noise for each split; 0 means 1
+	// HeldEpsilon is that of the figures of every run, besides the epsilon of its training.
+	HeldEpsilon float64
+	Confidence  float64 // level of the intervals; 0 means 0.95
+	// Names are those of the data and of the ledger in the file.
+	Names struct{ Data, Ledger string }
+}
+
+// Curve is a curve that is planned. Print Report().Text() before anything is charged.
+type Curve struct {
+	*curve.Plan
+	options CurveOptions
+}
+
+// PlanCurve plans the curve of records of a shape. No data are read and nothing is charged. Everything is charged at once, and
+// released at the end.
+func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
+	if s.PersonRows > 0 {
+		return nil, input.Errorf("dyad: a curve of private data protects rows, and the schema has persons with several; make the curve on synthetic visits (dyad data synth --visits), which are public")
+	}
+	if err := wholeRecords("a curve", s); err != nil {
+		return nil, err
+	}
+	for i, e := range o.Epsilons {
+		if slices.Contains(o.Epsilons[:i], e) {
+			return nil, input.Errorf("dyad: epsilon %g is there twice", e)
+		}
+	}
+	for i, setting := range o.Settings {
+		if slices.ContainsFunc(o.Settings[:i], func(s Setting) bool { return s.Name == setting.Name }) {
+			return nil, input.Errorf("dyad: %s is there twice", setting.Name)
+		}
+	}
+	c := curve.Options{Records: s.Records, Training: o.Training, Splits: cmp.Or(o.Splits, 1), Provenance: s.Provenance}
+	c.Held = Options{Epsilon: o.HeldEpsilon, Delta: o.Delta}.Budget(s.Records - o.Training)
+	train := s
+	train.Records = o.Training
+	for split := range c.Splits {
+		for _, epsilon := range o.Epsilons {
+			for range cmp.Or(o.Draws, 1) {
+				for _, setting := range o.Settings {
+					setting.Shape = train
+					if err := curved(setting); err != nil {
+						return nil, err
+					}
+					t, err := setting.plan(Options{Epsilon: epsilon, Delta: o.Delta}.Budget(o.Training))
+					if err != nil {
+						return nil, input.Errorf("dyad: epsilon %g, %s: %w", epsilon, setting.Name, err)
+					}
+					c.Runs = append(c.Runs, curve.Run{Name: setting.Name, Split: split, Algorithm: t.algorithm, Training: t.Plan})
+				}
+			}
+		}
+	}
+	p, err := curve.New(c)
+	o.Confidence = cmp.Or(o.Confidence, 0.95)
+	return &Curve{Plan: p, options: o}, input.As(err)
+}
+
+// curved refuses settings that a curve of private data does not have.
+func curved(s Setting) error {
+	a := s.Options.Algorithm
+	switch {
+	case s.Options.Task == Metric:
+		return input.Errorf("dyad: the curve of a metric needs the accuracy of neighbours among private records, which depends on all of them at once; draw it on public data")
+	case s.Options.Mode != algorithms.Certified || a != nil && !a.Info().Supports(algorithms.Certified):
+		return input.Errorf("dyad: %s is not private and would publish exact figures; leave it out on private data", s.Name)
+	}
+	return scoring(s.Options.Task, s.Options.Network)
+}
+
+// Run releases the curve. Charge, release, files and errors are those of Training.Run, but a run that is resumed begins again.
+func (c *Curve) Run(ctx context.Context, d *Data, o Run) (*curve.Released, error) {
+	if got, want := d.Shape(), c.Options; !d.labelled || got.Records != want.Records || got.Provenance != want.Provenance {
+		return nil, input.Errorf("dyad: the curve is planned for %d labelled records of another schema or number; plan with Data.Shape", want.Records)
+	}
+	of := d.Source()
+	r, end, err := kind[*curve.Released]{
+		of: of, fresh: true,
+		text: func(r *curve.Released) ([]byte, int, error) {
+			text, err := json.MarshalIndent(r, "", "  ")
+			return append(text, '\n'), max(len(text)+1, reportBytes), err
+		},
+		load: func(file string) (*curve.Released, error) {
+			r := &curve.Released{}
+			return r, input.As(files.ReadJSON(file, files.MaxSmallBytes, r))
+		},
+		made: func(o Run, r *algorithms.Result) (*curve.Released, error) {
+			out := &curve.Released{Data: c.options.Names.Data, DataID: cmp.Or(o.DataID, of.DataID), Public: r.Guarantee.Kind == privacy.Public, Guarantee: r.Guarantee, Run: r.Run, Report: c.Report(), Out: o.Out}
+			if out.Report.Guarantee = r.Guarantee; o.Ledger != nil {
+				out.Ledger = cmp.Or(c.options.Names.Ledger, o.Ledger.Path())
+			}
+			var err error
+			out.Rows, err = c.Rows(r.Weights, c.options.Confidence)
+			return out, err
+		},
+		work: func(a algorithms.Options) (*algorithms.Result, error) {
+			return algorithms.Execute(ctx, c.Job(d.Records), a)
+		},
+	}.run(ctx, o)
+	if end == nil {
+		return nil, err
+	}
+	r.Out = end.File
+	return r, err
 }

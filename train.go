@@ -1,21 +1,23 @@
 package dyad
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+	"slices"
 
 	"dyad/algorithms"
+	"dyad/algorithms/local"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/engine/dataset"
+	"dyad/engine/embedding"
 	"dyad/engine/team"
 	"dyad/internal/input"
 	"dyad/internal/memory"
+	"dyad/privacy"
 )
 
 // Trained is a model with what became of its run.
@@ -24,7 +26,7 @@ type Trained struct {
 	Outcome
 }
 
-// Train carries out a plan on data. On private data the plan is charged to the ledger,
+// Run carries out the plan on data. On private data the plan is charged to the ledger,
 // durably, before a record is used; then the model is trained, kept privately, recorded as
 // released, and gets its name. A crash at any moment loses nothing that was paid for:
 // Run.Resume continues the run or saves its model.
@@ -32,7 +34,7 @@ type Trained struct {
 // An error after the charge is an *algorithms.ChargedError, which says whether the run can be
 // resumed; nothing was released. Before it, nothing was charged. With an *ElsewhereError, or
 // one that wraps ErrUnsaved, the model is returned as well. Cancel ctx to stop.
-func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
+func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 	if err := t.fits(d); err != nil {
 		return nil, err
 	}
@@ -90,7 +92,7 @@ func (d *Data) model(task string, r *algorithms.Result) *Model {
 // share of the records of d, which are all, and compares program, instruction set, schema, plan,
 // records and shares with those of the other ranks, and what the caller adds. The records are compared
 // by a hash of all in their order: in files of another order a record could be in the shares of two
-// ranks, and count twice. The plan must be for a Device of the team. Rank 0 then calls Train on the share with Run.Team, made by Lead, the others Serve.
+// ranks, and count twice. The plan must be for a Device of the team. Rank 0 then calls Run on the share with Run.Team, made by Lead, the others Serve.
 //
 // An error that wraps ErrInput says where the ranks differ; every rank gets it, and nothing was
 // charged. Any other means that the team is lost.
@@ -101,7 +103,7 @@ func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data, more ...
 	if !t.team {
 		return nil, input.Errorf("dyad: the plan is for one process; open the Device with DeviceOptions.Team")
 	}
-	program, err := programHash()
+	program, err := team.Program()
 	if err != nil {
 		return nil, err
 	}
@@ -140,20 +142,171 @@ func (t *Training) Serve(ctx context.Context, crew engine.Team, share *Data) err
 	return team.Serve(ctx, crew, t.Spec.Kernel, share.Records, share.Source().unchanged)
 }
 
-// programHash is the SHA-256 of the program that runs.
-func programHash() (string, error) {
-	name, err := os.Executable()
+// StudyOptions decide what users of a local protocol send, and how their messages are learned from. All of them are public.
+type StudyOptions struct {
+	// Protocol without Method, Loss, Network, Users, Dim and FeatureNorm, which follow from what is here and from the shape. A linear
+	// model has Radius 5 and L2 0.1 where they are 0.
+	Protocol local.Protocol
+	Method   string // "prestige" and so on: local.ParseMethod
+	Loss     Loss   // of margins
+	// Network has one hidden layer, and Rate is the length of its steps; nil is a linear model.
+	Network *Network
+	Rate    float64
+	// KWIKRatio and KWIKDelta, if they are not 0, give the epochs (local.KWIKEpochs).
+	KWIKRatio, KWIKDelta float64
+
+	Candidates []float64 // of L2, one of which users choose by cross-validation before; nil: none
+	Folds      int       // of the cross-validation
+	Last       bool      // the model is the last iterate, instead of their average
+	Balanced   bool      // the users were chosen by their labels (Data.Balanced): public data only
+}
+
+// Study is a local protocol that is planned.
+type Study struct {
+	*local.Plan
+	Loss    Loss // as the model file states it
+	options StudyOptions
+}
+
+// PlanStudy plans a protocol of users with a record each. No data are read and nothing is sent.
+func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
+	if s.PersonRows > 0 {
+		return nil, input.Errorf("dyad: the schema has a column with role: person, and the local model protects users with one record each; give the column role: ignore")
+	}
+	p, t := o.Protocol, &Study{options: o}
+	phi, err := o.Loss.Scalar()
 	if err != nil {
-		return "", fmt.Errorf("dyad: the program's own file: %w", err)
+		return nil, err
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return "", fmt.Errorf("dyad: the program's own file: %w", err)
+	if t.Loss, err = o.Loss.Defined(); err != nil {
+		return nil, err
 	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("dyad: the program's own file: %w", err)
+	if p.Method, err = local.ParseMethod(o.Method); err != nil {
+		return nil, input.As(err)
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	p.Loss, p.Users, p.Dim, p.FeatureNorm = local.ScalarLoss{Of: phi}, s.Records, s.Features, engine.UnitBounds().FeatureNorm
+	switch n := o.Network; {
+	case n == nil:
+		p.Radius, p.L2 = cmp.Or(p.Radius, 5), cmp.Or(p.L2, 0.1)
+	case o.KWIKRatio != 0 || p.Radius != 0 || p.L2 != 0:
+		return nil, input.Errorf("dyad: --model mlp takes no --radius, --l2 and --kwik-ratio: every layer has a public ball of its own, set by its size and --gain, and --rate sets the steps")
+	case len(n.Hidden) != 1:
+		return nil, input.Errorf("dyad: a network of users has one hidden layer, not %d", len(n.Hidden))
+	default:
+		p.Network = &local.Network{Hidden: n.Hidden[0], Clip: n.Clip, Gain: n.Gain, Seed: n.Seed, Rate: o.Rate}
+	}
+	if (o.KWIKRatio == 0) != (o.KWIKDelta == 0) {
+		return nil, input.Errorf("dyad: --kwik-ratio and --kwik-delta belong together")
+	}
+	if o.KWIKRatio != 0 {
+		if p.Epochs, err = local.KWIKEpochs(o.KWIKRatio, p.Radius, o.KWIKDelta); err != nil {
+			return nil, input.As(err)
+		}
+	}
+	if t.Plan, err = p.Plan(); err == nil && o.Candidates != nil {
+		err = local.CheckChoice(p, o.Candidates, o.Folds, s.Records)
+	}
+	return t, input.As(err)
+}
+
+// OfUsers adds what the schema says of its data to a guarantee for records of private data. A message is private for every fixed
+// schema, but ranges that came from records are a release of their own, which no noise covers.
+func (s Shape) OfUsers(g privacy.Guarantee) privacy.Guarantee {
+	if g.Kind == privacy.None {
+		return g
+	}
+	if s.SelectedByLabel {
+		g.Assumptions = append(slices.Clone(g.Assumptions), algorithms.SelectedByLabel)
+	}
+	g.Warnings = append(slices.Clone(g.Warnings), s.Ranges()...)
+	return g
+}
+
+// Network is the network of the protocol as a model file has it, nil for a linear model.
+func (t *Study) Network() *Network {
+	n := t.Plan.Network
+	if n == nil {
+		return nil
+	}
+	return &Network{Kind: mlp, Features: t.Dim, Hidden: []int{n.Hidden}, Dim: 1, Activation: embedding.Tanh.String(), Clip: n.Clip, Gain: n.Gain, Seed: n.Seed}
+}
+
+// Model is the model file of an iterate after so many visits.
+func (t *Study) Model(e *dataset.Encoder, w []float64, visits int64, g privacy.Guarantee) *Model {
+	r := algorithms.Report{Facts: t.Facts.Values(), Guarantee: g}
+	r.Add("steps", visits)
+	return &Model{Network: t.Network(), Version: Version, Task: AUC, Loss: &t.Loss, DataID: e.Schema().DataID, Features: e.FeatureNames(), Weights: w, Encoder: e, Guarantee: g, Report: r}
+}
+
+// Fits refuses records that the protocol is not for, and private ones where it does not protect a whole record.
+func (t *Study) Fits(d *Data, public bool) error {
+	switch {
+	case d.graded || !d.labelled:
+		return input.Errorf("dyad: local learners need labels of two classes, and these data have none, or grades")
+	case t.options.Balanced && !public:
+		return input.Errorf("dyad: --balance would ask a user or not by the label, which tells the label: it is only for data declared public")
+	case t.Guarantee.Kind != privacy.LocalDP && !public:
+		return input.Errorf("dyad: method %s does not protect whole records, so it runs on private data only if they are declared public: --public-data", t.Method)
+	case d.Records.Units() != t.Users || d.Records.Dim() != t.Dim:
+		return input.Errorf("dyad: the study is planned for %d users with %d features, and the data have %d with %d; plan with Data.Shape", t.Users, t.Dim, d.Records.Units(), d.Records.Dim())
+	}
+	return nil
+}
+
+// Run runs the side of every user and that of the server over records: whoever calls it sees them, so private data are charged.
+// Charge, release, files and errors are those of Training.Run, but a run that is resumed begins again. The study that was found is nil
+// where the result was released before.
+func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found, error) {
+	public := o.Public || d.Source().Public
+	if err := t.Fits(d, public); err != nil {
+		return nil, nil, err
+	}
+	seeded := o.Source != nil
+	if !seeded {
+		var err error
+		if o.Source, err = privacy.NewSource(); err != nil {
+			return nil, nil, err
+		}
+	}
+	network, iterate := "", "average"
+	if n := t.Plan.Network; n != nil {
+		network = fmt.Sprintf("; network %+v", *n)
+	}
+	if t.options.Last {
+		iterate = "last"
+	}
+	var found *local.Found
+	objective := fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates%s", t.Loss.Name, t.Loss.Formula, t.Loss.Params, t.Loss.Clip, t.L2, t.options.Candidates, t.Radius, t.Bias, iterate, network)
+	job := t.Job(objective, len(t.options.Candidates), t.options.Folds, func(ctx context.Context, tracker algorithms.Tracker) (w []float64, err error) {
+		if found, err = local.Find(ctx, t.Plan, t.options.Candidates, t.options.Folds, d.Records, o.Source, tracker); err != nil {
+			return nil, err
+		}
+		return t.Iterate(found.State), nil
+	})
+	m, err := o.Do(ctx, d.Source(), func(r *algorithms.Result) *Model {
+		g := found.Guarantee
+		if public { // it is of the messages, which are made private whatever the data are
+			if seeded {
+				g.Warnings = append(slices.Clone(g.Warnings), "reproducible, noise is not secret: the guarantee holds for users who draw their own")
+			}
+		} else { // about what was charged and leaves, the model, in the words of the charge
+			g.Warnings = append(slices.Clone(g.Warnings), r.Guarantee.Warnings...)
+			g.Unit, g.Relation, g.Released = r.Guarantee.Unit, r.Guarantee.Relation, r.Guarantee.Released
+		}
+		if t.options.Balanced {
+			g.Warnings = append(slices.Clone(g.Warnings), "NOT PRIVATE: users were left out by their labels; a deployment that did so would tell labels")
+		}
+		of := *t
+		of.Plan = found.Plan
+		return of.Model(d.encoder, r.Weights, found.Visits, d.Shape().OfUsers(g))
+	}, func(a algorithms.Options) (*algorithms.Result, error) { return algorithms.Execute(ctx, job, a) })
+	return m, found, err
+}
+
+// Iterate is the model of a state.
+func (t *Study) Iterate(s *local.State) []float64 {
+	if t.options.Last {
+		return s.W
+	}
+	return s.Average()
 }

@@ -228,11 +228,11 @@ func (l trial) metric(t *testing.T, mode algorithms.Mode) *dyad.Model {
 	}
 	plan, err := dyad.PlanPairs(p.Shape(), pairs.Spec{
 		Loss: terms.Contrastive{Margin: 1}, Method: pairs.Moments, Rows: 2, Unit: pairs.Individual, Mode: mode, Budget: privacy.Budget{Epsilon: clusterEpsilon, Delta: clusterDelta},
-	}, 2)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := dyad.TrainPairs(context.Background(), p, plan, nil, 1, dyad.Run{Public: true, Source: privacy.NewSeededSource(l.seed)})
+	m, err := plan.Run(context.Background(), p, dyad.Run{Public: true, Source: privacy.NewSeededSource(l.seed)})
 	if err != nil {
 		t.Fatal(err)
 	}

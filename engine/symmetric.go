@@ -57,3 +57,18 @@ func (s Symmetric) Unpack(m, w []float64) {
 		}
 	}
 }
+
+// Gram is W^T W of a row-major matrix W of Dim columns.
+func (s Symmetric) Gram(w []float64) []float64 {
+	square := make([]float64, s.Dim*s.Dim)
+	for ; len(w) >= s.Dim; w = w[s.Dim:] {
+		for i, a := range w[:s.Dim] {
+			for j, b := range w[:s.Dim] {
+				square[i*s.Dim+j] += a * b
+			}
+		}
+	}
+	packed := make([]float64, s.Len())
+	s.Pack(packed, square)
+	return packed
+}

@@ -271,3 +271,15 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	}
 	return f
 }
+
+// ScoreBound is at least the norm of w times that of records, and positive: no score is larger.
+func ScoreBound(w []float64, featureNorm float64) float64 {
+	norm := 0.0
+	for _, v := range w {
+		norm = math.Hypot(norm, v)
+	}
+	if norm *= featureNorm * (1 + 0x1p-20); norm > 0 {
+		return norm
+	}
+	return 1
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/local"
@@ -143,4 +144,30 @@ func (p *Plan) Choosing(c Choice) privacy.Guarantee {
 		g.Warnings = append(append([]string(nil), g.Warnings...), fmt.Sprintf("NOT PRIVATE: lambda = %g was chosen by cross-validation of records", c.L2))
 	}
 	return g
+}
+
+// Found is what a study made.
+type Found struct {
+	*State
+	Plan      *Plan             // with the lambda that was chosen
+	Choice    Choice            // zero without candidates
+	Guarantee privacy.Guarantee // of the messages of one user
+}
+
+// Find is Simulate after ChooseL2 among candidates, if there are any. The tracker is told of thousandths.
+func Find(ctx context.Context, p *Plan, candidates []float64, folds int, records *engine.Records, src *privacy.Source, t algorithms.Tracker) (f *Found, err error) {
+	f = &Found{Plan: p, Guarantee: p.Guarantee}
+	if len(candidates) > 0 {
+		if f.Choice, err = ChooseL2(ctx, p.Protocol, candidates, folds, records, src); err != nil {
+			return nil, err
+		}
+		q := p.Protocol
+		q.L2 = f.Choice.L2
+		if f.Plan, err = q.Plan(); err != nil {
+			return nil, err
+		}
+		f.Guarantee = f.Plan.Choosing(f.Choice)
+	}
+	f.State, err = Simulate(ctx, f.Plan, records, src, func(done, total int64) { t.Step(int(done*1000/total), 1000) })
+	return f, err
 }

@@ -21,6 +21,7 @@ import (
 	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/dataset"
+	"dyad/engine/device"
 	"dyad/engine/metrics"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -159,16 +160,16 @@ func (s study) cell(w *csv.Writer, name string, encoded []*engine.Records, n, sp
 func measure(train, test *engine.Records, epsilon float64, seed uint64) (float64, error) {
 	limit := delta
 	shape := lib.Shape{Records: train.Len(), Features: train.Dim(), LabelValues: 2}
-	device, err := lib.OpenDevice(lib.DeviceOptions{Name: "cpu", Workers: 1})
+	on, err := device.Open(device.Options{Name: "cpu", Workers: 1})
 	if err != nil {
 		return 0, err
 	}
-	o := lib.Options{Epsilon: epsilon, Delta: &limit}
-	choice, err := o.Choose(shape, device)
+	o := lib.Options{Epsilon: epsilon, Delta: &limit, On: on}
+	choice, err := o.Choose(shape)
 	if err != nil {
 		return 0, err
 	}
-	t, err := o.Plan(choice, shape, device)
+	t, err := o.Plan(choice, shape)
 	if err != nil {
 		return 0, err
 	}

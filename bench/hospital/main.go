@@ -104,12 +104,12 @@ func compare(out io.Writer, persons int, seed uint64, draws int, epsilon float64
 			}
 			o.Mode, repeat = algorithms.NonPrivate, 1
 		}
-		plan, err := dyad.Plan(data.Shape(), o, nil)
+		plan, err := dyad.Plan(data.Shape(), o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 		for draw := range uint64(repeat) {
-			model, err := dyad.Train(context.Background(), data, plan, dyad.Run{Public: true, Source: privacy.NewSeededSource(1000*seed + draw)})
+			model, err := plan.Run(context.Background(), data, dyad.Run{Public: true, Source: privacy.NewSeededSource(1000*seed + draw)})
 			if err != nil {
 				return fmt.Errorf("%s: %w", m.name, err)
 			}

@@ -255,12 +255,12 @@ func (m method) train(ctx context.Context, train, test *dyad.Data, epsilon float
 		}
 		o.Loss = l
 	}
-	p, err := dyad.Plan(train.Shape(), o, nil)
+	p, err := dyad.Plan(train.Shape(), o)
 	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
-	model, err := dyad.Train(ctx, train, p, dyad.Run{Public: true, Source: privacy.NewSeededSource(seed)})
+	model, err := p.Run(ctx, train, dyad.Run{Public: true, Source: privacy.NewSeededSource(seed)})
 	if err != nil {
 		return nil, err
 	}

@@ -212,14 +212,14 @@ func (p *problem) measure(split int, epsilon float64) (rows []row, err error) {
 		}
 		return err
 	}
-	models := lib.SearchOptions{Shape: train[0].Shape(), Epsilon: epsilon}
+	models := lib.SearchOptions{Epsilon: epsilon}
 	for i, s := range settings {
 		s.Options.Epsilon = epsilon
 		plan, err := planOne(s)
 		if err != nil {
 			return nil, err
 		}
-		m, err := lib.Train(ctx, train[i], plan, noise(i))
+		m, err := plan.Run(ctx, train[i], noise(i))
 		if err != nil {
 			return nil, err
 		}
@@ -229,10 +229,10 @@ func (p *problem) measure(split int, epsilon float64) (rows []row, err error) {
 		// A candidate for noisy-max: without privacy, on public records.
 		l2 := math.Pow(10, -float64(i))
 		public := lib.Options{Mode: algorithms.NonPrivate, Algorithm: algorithms.ProjectedGradient{}, L2: &l2}
-		if plan, err = lib.Plan(reference[i].Shape(), public, nil); err != nil {
+		if plan, err = lib.Plan(reference[i].Shape(), public); err != nil {
 			return nil, err
 		}
-		if m, err = lib.Train(ctx, reference[i], plan, noise(50)); err != nil {
+		if m, err = plan.Run(ctx, reference[i], noise(50)); err != nil {
 			return nil, err
 		}
 		models.Models, models.ModelNames = append(models.Models, m.Model), append(models.ModelNames, fmt.Sprintf("public, setting %d, l2 %g", i+1, l2))
@@ -242,7 +242,7 @@ func (p *problem) measure(split int, epsilon float64) (rows []row, err error) {
 		if road == search.NoisyMax {
 			so = models
 		}
-		s, err := lib.PlanSearch(so, nil)
+		s, err := lib.PlanSearch(train[0].Shape(), so)
 		if err != nil {
 			return nil, err
 		}
@@ -259,14 +259,14 @@ func (p *problem) measure(split int, epsilon float64) (rows []row, err error) {
 
 // planOne plans a setting with the whole budget.
 func planOne(s lib.Setting) (*lib.Training, error) {
-	c, err := s.Options.Choose(s.Shape, nil)
+	c, err := s.Options.Choose(s.Shape)
 	if err != nil {
 		return nil, err
 	}
 	if c, err = c.With(s.With...); err != nil {
 		return nil, err
 	}
-	return s.Options.Plan(c, s.Shape, nil)
+	return s.Options.Plan(c, s.Shape)
 }
 
 func write(path string, rows []row) error {

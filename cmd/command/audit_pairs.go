@@ -107,5 +107,9 @@ func (c *auditPairsCmd) planOf(shape lib.PairShape) (*pairs.Plan, error) {
 		}
 		shape.Network = filled.Network
 	}
-	return c.plan(shape)
+	p, err := c.plan(shape)
+	if err != nil {
+		return nil, err
+	}
+	return p.Plan, nil
 }

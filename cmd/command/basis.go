@@ -34,7 +34,7 @@ func (f *planFlags) basisFor(s *dataset.Schema, n int) (chosen *dataset.Schema, 
 	if err != nil {
 		return nil, "", err
 	}
-	chosen, reason, err := o.ChooseBasis(s, n, f.device)
+	chosen, reason, err := o.ChooseBasis(s, n)
 	if err != nil {
 		return nil, "", err
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +115,7 @@ func (c *curveCmd) Run(a *app) error {
 			}
 			return c.private(a, data, set, page)
 		}
-		p, err = c.plan(data, false)
+		p, err = c.plan(data)
 	}
 	if err != nil {
 		return curveError(err)
@@ -242,7 +243,7 @@ func (c *curveCmd) read(a *app, name string, from dataFiles, s *dataset.Schema, 
 	}
 	public = public || s.Public
 	if !public {
-		if err := c.checkPrivate(s); err != nil {
+		if err := c.checkPrivate(); err != nil {
 			return d, nil, err
 		}
 	}
@@ -306,26 +307,29 @@ func (c *curveCmd) sized(d experiment.Data, n int) experiment.Data {
 // one would flatter private models.
 var ceilingRidges = []any{3.0, 0.3, 0.03}
 
-// plan is the plan of the flags for data.
-func (c *curveCmd) plan(d experiment.Data, private bool) (*experiment.Plan, error) {
-	p := experiment.Plan{Title: d.Name, Task: c.Task, Data: []experiment.Data{d}, Epsilon: c.Epsilons, Delta: c.Delta, Splits: c.Splits, Noises: c.Noises, Seed: c.SplitSeed}
-	if p.Epsilon == nil {
-		p.Epsilon = []float64{0.1, 0.3, 1, 3, 10}
+// epsilons are those of the trainings, ascending.
+func (c *curveCmd) epsilons() []float64 {
+	if c.Epsilons == nil {
+		return []float64{0.1, 0.3, 1, 3, 10}
 	}
-	slices.Sort(p.Epsilon)
-	if p.Splits == 0 {
-		if p.Splits = 10; private {
-			p.Splits = 1
-		}
+	return slices.Sorted(slices.Values(c.Epsilons))
+}
+
+// names are those of the algorithms.
+func (c *curveCmd) names() []string {
+	if c.Algorithms == nil {
+		return []string{algorithms.AutoName}
 	}
-	names := c.Algorithms
-	if names == nil {
-		names = []string{algorithms.AutoName}
-	}
-	for _, name := range names {
+	return c.Algorithms
+}
+
+// plan is the plan of the flags for public data.
+func (c *curveCmd) plan(d experiment.Data) (*experiment.Plan, error) {
+	p := experiment.Plan{Title: d.Name, Task: c.Task, Data: []experiment.Data{d}, Epsilon: c.epsilons(), Delta: c.Delta, Splits: cmp.Or(c.Splits, 10), Noises: c.Noises, Seed: c.SplitSeed}
+	for _, name := range c.names() {
 		p.Algorithms = append(p.Algorithms, experiment.Algorithm{Name: name})
 	}
-	if !c.NoCeiling && !private {
+	if !c.NoCeiling {
 		ceiling := experiment.Algorithm{Name: algorithms.ProjectedGradient{}.Info().Name}
 		if c.Task == taskAUC {
 			ceiling.Options = map[string]any{"ridge": ceilingRidges}

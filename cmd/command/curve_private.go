@@ -2,7 +2,6 @@ package command
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,23 +9,19 @@ import (
 
 	lib "dyad"
 	"dyad/algorithms"
-	"dyad/engine"
+	"dyad/algorithms/curve"
 	"dyad/engine/dataset"
 	"dyad/internal/experiment"
 	"dyad/internal/files"
 	"dyad/privacy"
 )
 
-// checkPrivate refuses what a curve of private data cannot have, before they are read.
-func (c *curveCmd) checkPrivate(s *dataset.Schema) error {
+// checkPrivate refuses flags that a curve of private data cannot have, before they are read.
+func (c *curveCmd) checkPrivate() error {
 	switch {
 	case c.HoldoutEpsilon == nil:
 		return badInput("%s is private: its schema does not say public: true. Every point of a curve then costs a training and private figures of the held-out records; say their epsilon with --holdout-epsilon, or --public-data if the data are public", c.Data)
-	case s.IsGraded():
-		return badInput("a curve of private data needs the private AUC of two classes, and the labels are grades")
-	case s.ByPerson():
-		return badInput("a curve of private data protects rows, and the schema has persons with several; make the curve on synthetic visits (dyad data synth --visits), which are public")
-	case c.Splits > 1 && c.N != nil && len(c.N) > 1, len(c.N) > 1:
+	case len(c.N) > 1:
 		return badInput("a curve of private data has one number of training records, and -n gives %d", len(c.N))
 	case c.Retry || c.Parallel != 1:
 		return badInput("--retry and --parallel are for public data")
@@ -34,92 +29,110 @@ func (c *curveCmd) checkPrivate(s *dataset.Schema) error {
 	return nil
 }
 
-// curveBytes is what every curve has room in: whether it can be kept does not depend on its numbers.
-const curveBytes = 2 << 20
-
-// privateCurveResult is the JSON output of a curve of private data, and its file.
+// privateCurveResult is the JSON output of a curve of private data: its file, what was spent, and the files that were drawn of it.
 type privateCurveResult struct {
 	runOutcome
-	Report  algorithms.Report       `json:"report"`
-	Rows    []experiment.PrivateRow `json:"rows"`
-	Out     string                  `json:"out"`
-	CSV     string                  `json:"csv"`
-	Figures []string                `json:"figures"`
+	Report  algorithms.Report `json:"report"`
+	Rows    []curve.Row       `json:"rows"`
+	Out     string            `json:"out"`
+	CSV     string            `json:"csv"`
+	Figures []string          `json:"figures"`
 }
 
 func (r privateCurveResult) saved() (run, file string) { return r.Run, r.Out }
 
+// points are the options of a curve of private data with n records to train.
+func (c *curveCmd) points(n int) (o lib.CurveOptions, err error) {
+	o = lib.CurveOptions{Epsilons: c.epsilons(), Delta: c.Delta, Training: n, Splits: c.Splits, Draws: c.Noises, HeldEpsilon: *c.HoldoutEpsilon, Confidence: defaultConfidence}
+	o.Names.Data = c.Data.String()
+	o.Names.Ledger, _ = c.path() // opening it says what is wrong
+	for _, name := range c.names() {
+		s := lib.Setting{Name: name, Options: lib.Options{Task: c.Task}}
+		if name != algorithms.AutoName {
+			if s.Options.Algorithm, err = algorithms.ByName(name); err != nil {
+				return o, asInput(err)
+			}
+		}
+		o.Settings = append(o.Settings, s)
+	}
+	return o, nil
+}
+
 // private releases the curve of private data. Everything is charged at once.
 func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page *files.Output) error {
-	p, err := c.plan(d, true)
-	if err != nil {
-		return curveError(err)
-	}
 	data := lib.NewData(set)
-	units := set.Records.Units()
-	held := privacy.Budget{Epsilon: *c.HoldoutEpsilon, Delta: privacy.DefaultDelta(max(2, units-d.N[0]))}
-	if c.Delta != nil {
-		held.Delta = *c.Delta
-	}
-	curve, err := p.Private(units, set.Records.Dim(), engine.UnitBounds(), held, lib.ProvenanceOf(set.Schema()))
+	units := data.Shape().Records
+	o, err := c.points(d.N[0])
 	if err != nil {
-		return curveError(err)
+		return err
 	}
-	r := &privateCurveResult{runOutcome: runOutcome{Data: c.Data.String(), DataID: set.Schema().DataID}, Out: c.writes()[0]}
-	for _, name := range c.writes()[1:] {
+	p, err := lib.PlanCurve(data.Shape(), o)
+	if err != nil {
+		return err
+	}
+	r := &privateCurveResult{runOutcome: runOutcome{Data: o.Names.Data, DataID: set.Schema().DataID}, Out: c.Out + ".json"}
+	for _, name := range c.draws() {
 		if err := checkOut(name, c.Force, c.Data.and(c.Schema, c.Labels, c.Ledger)...); err != nil {
 			return err
 		}
-	}
-	fill := func(r *privateCurveResult, res *algorithms.Result) (err error) {
-		r.Guarantee, r.Run, r.Report = res.Guarantee, res.Run, curve.Report()
-		r.Report.Guarantee = res.Guarantee
-		r.Rows, err = curve.Rows(res.Weights, defaultConfidence)
-		return err
 	}
 	k := charging{runFlags: c.runFlags, as: target{name: r.Out}, inputs: c.Data.and(c.Schema, c.Labels), doing: "training", page: c.pageFlag, confirm: c.confirmFlag, outcome: &r.runOutcome}
 	k.recovered = func(saved *lib.Outcome, _ *lib.Ledger) error { return k.noteReleased(a, saved, "rows are") }
 	k.plan = func() (planned, error) {
 		if c.Resume == "" {
-			a.note("dyad: %d trainings and their private figures cost together: %s", curve.Runs(), curve.Guarantee.String())
+			a.note("dyad: %d trainings and their private figures cost together: %s", len(p.Options.Runs), p.Guarantee.String())
 		}
 		return planned{
-			warnings: curve.Warnings(), delta: max(curve.Guarantee.Delta, privacy.DefaultDelta(units)), n: units,
+			warnings: p.Warnings(), delta: max(p.Guarantee.Delta, privacy.DefaultDelta(units)), n: units,
 			ask: []string{fmt.Sprintf("all of it is charged to %q at once", nonEmpty(c.DataID, r.DataID))},
 		}, nil
 	}
 	k.run = func(o lib.Run) (bool, error) {
-		res, name, away := o.Keep(a.ctx, data.Source(), func(res *algorithms.Result) ([]byte, int, error) {
-			kept := *r
-			if err := fill(&kept, res); err != nil {
-				return nil, 0, err
-			}
-			text, err := json.MarshalIndent(&kept, "", "  ")
-			return append(text, '\n'), max(len(text)+1, curveBytes), err
-		}, func(o algorithms.Options) (*algorithms.Result, error) {
-			return algorithms.Execute(a.ctx, curve.Job(data.Records), o)
-		})
-		if res == nil {
+		found, away := p.Run(a.ctx, data, o)
+		if found == nil {
 			return false, a.charged(away)
 		}
-		if err := fill(r, res); err != nil {
-			return false, err
-		}
-		r.Out = name
+		r.Guarantee, r.Run, r.Report, r.Rows, r.Out = found.Guarantee, found.Run, found.Report, found.Rows, found.Out
 		return away == nil, asResult(away) // its files belong together
 	}
+	figure := func() experiment.Figure { return c.figure(d.Name, o, r.Rows) }
 	k.tell = func() (err error) {
 		r.CSV = c.Out + ".csv"
-		if err = files.Replace(r.CSV, r.table()); err == nil {
-			r.Figures, err = curve.Draw(c.Out, r.Rows, c.Format...)
+		err = files.Replace(r.CSV, r.table())
+		for _, name := range c.draws()[1:] {
+			if err == nil {
+				err = figure().Save(name)
+				r.Figures = append(r.Figures, name)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("%v; run %s is complete, and its rows are in %s", err, r.Run, r.Out)
 		}
 		return a.emit(r, r.text())
 	}
-	k.draw = func(out *files.Output, l *lib.Ledger) error { return r.writePage(a, out, curve.Figure(r.Rows), l) }
+	k.draw = func(out *files.Output, l *lib.Ledger) error { return r.writePage(a, out, figure(), l) }
 	return k.perform(a)
+}
+
+// figure is the mean of the released AUCs of each epsilon, and as a band the mean of their intervals.
+func (c *curveCmd) figure(name string, o lib.CurveOptions, rows []curve.Row) experiment.Figure {
+	f := experiment.Figure{
+		Title: fmt.Sprintf("%s, n = %d\nreleased privately; band: interval", name, o.Training), X: "epsilon of the training", LogX: true, Ticks: o.Epsilons, Y: "AUC",
+	}
+	for _, s := range o.Settings {
+		line := experiment.Curve{Name: s.Name}
+		for _, e := range o.Epsilons {
+			var sum, low, high, n float64
+			for _, r := range rows {
+				if r.Epsilon == e && r.Algorithm == s.Name {
+					sum, low, high, n = sum+r.AUC, low+r.Low, high+r.High, n+1
+				}
+			}
+			line.X, line.Y, line.Low, line.High = append(line.X, e), append(line.Y, sum/n), append(line.Low, low/n), append(line.High, high/n)
+		}
+		f.Curves = append(f.Curves, line)
+	}
+	return f
 }
 
 func nonEmpty(a, b string) string {
@@ -129,9 +142,9 @@ func nonEmpty(a, b string) string {
 	return b
 }
 
-// writes are the files that the curve of private data will write.
-func (c *curveCmd) writes() []string {
-	names := []string{c.Out + ".json", c.Out + ".csv"}
+// draws are the files that are drawn of a curve of private data: its rows, then pictures.
+func (c *curveCmd) draws() []string {
+	names := []string{c.Out + ".csv"}
 	for _, f := range c.Format {
 		names = append(names, c.Out+"."+f)
 	}
@@ -146,7 +159,7 @@ func (r *privateCurveResult) table() []byte {
 	lines := [][]string{{"n", "held_out", "epsilon", "delta", "algorithm", "options", "split", "draw", "auc", "auc_low", "auc_high"}}
 	for _, x := range r.Rows {
 		lines = append(lines, []string{
-			strconv.Itoa(x.N), strconv.Itoa(x.HeldOut), number(x.Epsilon), number(x.Delta), x.Algorithm, x.Options, strconv.Itoa(x.Split), strconv.Itoa(x.Draw),
+			strconv.Itoa(x.N), strconv.Itoa(x.HeldOut), number(x.Epsilon), number(x.Delta), x.Algorithm, "", strconv.Itoa(x.Split), strconv.Itoa(x.Draw),
 			fmt.Sprintf("%.6f", x.AUC), fmt.Sprintf("%.6f", x.Low), fmt.Sprintf("%.6f", x.High),
 		})
 	}
@@ -160,7 +173,7 @@ func (r *privateCurveResult) text() string {
 	b.WriteString(r.Report.Text())
 	r.writeLedger(&b)
 	for _, x := range r.Rows {
-		line(&b, "AUC", "epsilon %-6g %s: %.4f (%.4f to %.4f)", x.Epsilon, strings.TrimSpace(x.Algorithm+" "+x.Options), x.AUC, x.Low, x.High)
+		line(&b, "AUC", "epsilon %-6g %s: %.4f (%.4f to %.4f)", x.Epsilon, x.Algorithm, x.AUC, x.Low, x.High)
 	}
 	line(&b, "intervals", "%g %%, covering the sampling of the held-out records and the noise of their figures, for the model of that run", 100*defaultConfidence)
 	for _, f := range slices.Concat([]string{r.Out, r.CSV}, r.Figures) {

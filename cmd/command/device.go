@@ -9,12 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/cuda"
-	"dyad/engine/cuda/driver"
+	"dyad/engine/device"
 	"dyad/engine/pairgraph"
 	"dyad/engine/terms"
 )
@@ -22,7 +21,7 @@ import (
 // deviceFlag is the --device flag of the commands that compute or plan gradients.
 type deviceFlag struct {
 	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method, and with it the guarantee, can depend on it. Default: auto, which is the CPU: no GPU measurement is part of this version."`
-	device *lib.Device
+	device *device.Device
 	crew   engine.Team // nil: this process alone
 }
 
@@ -30,13 +29,13 @@ type deviceFlag struct {
 // returns. A GPU that was asked for and cannot be used is an error with exitResource, a
 // precision that the device does not have one with exitInput.
 func (f *deviceFlag) openDevice(workers int, precision cuda.Precision) (done func(), err error) {
-	return f.openAs(lib.DeviceOptions{Workers: workers, Precision: precision})
+	return f.openAs(device.Options{Workers: workers, Precision: precision})
 }
 
 // openAs is openDevice with other options; the flag gives the name.
-func (f *deviceFlag) openAs(o lib.DeviceOptions) (done func(), err error) {
+func (f *deviceFlag) openAs(o device.Options) (done func(), err error) {
 	o.Name, o.Team = f.Device, f.crew
-	f.device, err = lib.OpenDevice(o)
+	f.device, err = device.Open(o)
 	return f.device.Close, err
 }
 
@@ -107,7 +106,7 @@ type deviceLine struct {
 func (devicesCmd) Run(a *app) error {
 	var lines []deviceLine
 	devices, missing := cuda.Devices()
-	if missing != nil && !errors.Is(missing, driver.ErrUnavailable) {
+	if missing != nil && !errors.Is(missing, cuda.ErrUnavailable) {
 		return missing
 	}
 	for _, d := range devices {
@@ -139,12 +138,12 @@ func (devicesCmd) Run(a *app) error {
 // gpuCheck compiles the kernels on a GPU and compares gradient sums with the CPU's, over
 // all pairs and over a list of pairs. It reports the outcome, also when it failed.
 func gpuCheck(index int) (string, bool) {
-	device, err := cuda.OpenNumber(index)
+	opened, err := cuda.OpenNumber(index)
 	if err != nil {
 		return plain(err), false
 	}
-	defer device.Close()
-	compiled, err := device.Compile()
+	defer opened.Close()
+	compiled, err := opened.Compile()
 	if err != nil {
 		return plain(err), false
 	}
@@ -152,7 +151,7 @@ func gpuCheck(index int) (string, bool) {
 	for _, c := range compiled {
 		programs = append(programs, fmt.Sprintf("%s %.0f ms", c.Name, 1000*c.Seconds))
 	}
-	gpu := cuda.Backend{Device: device}
+	gpu := cuda.Backend{Device: opened}
 	text, ok := agreement(cpu.Backend{Method: cpu.Direct}, gpu)
 	lines := []string{"compiled " + strings.Join(programs, ", "), text}
 	if ok {

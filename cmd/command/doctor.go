@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/cpu"
 
 	"dyad/engine/cuda"
-	"dyad/engine/cuda/driver"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
@@ -29,19 +28,19 @@ Examples:
 }
 
 type doctorResult struct {
-	Platform  string          `json:"platform"`
-	Go        string          `json:"go"`
-	Cores     int             `json:"cores"`
-	CPU       []string        `json:"cpu_features"`
-	Devices   []driver.Device `json:"cuda_devices,omitempty"`
-	CUDA      string          `json:"cuda"`
-	Kernels   string          `json:"cuda_kernels,omitempty"`
-	KernelsOK bool            `json:"cuda_kernels_ok"`
-	Ledger    string          `json:"ledger"`
-	LedgerOK  bool            `json:"ledger_ok"`
-	LedgerErr string          `json:"ledger_error,omitempty"`
-	Noise     string          `json:"randomness"`
-	NoiseOK   bool            `json:"randomness_ok"`
+	Platform  string      `json:"platform"`
+	Go        string      `json:"go"`
+	Cores     int         `json:"cores"`
+	CPU       []string    `json:"cpu_features"`
+	Devices   []cuda.Info `json:"cuda_devices,omitempty"`
+	CUDA      string      `json:"cuda"`
+	Kernels   string      `json:"cuda_kernels,omitempty"`
+	KernelsOK bool        `json:"cuda_kernels_ok"`
+	Ledger    string      `json:"ledger"`
+	LedgerOK  bool        `json:"ledger_ok"`
+	LedgerErr string      `json:"ledger_error,omitempty"`
+	Noise     string      `json:"randomness"`
+	NoiseOK   bool        `json:"randomness_ok"`
 }
 
 // Run checks the machine.
@@ -93,7 +92,7 @@ func cpuFeatures() []string {
 	return out
 }
 
-func cudaState() (string, []driver.Device) {
+func cudaState() (string, []cuda.Info) {
 	devices, err := cuda.Devices()
 	if err != nil {
 		return "none: " + strings.TrimPrefix(plain(err), "CUDA is not available: ") + "; runs use the CPU", nil

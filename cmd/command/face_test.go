@@ -82,11 +82,11 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 		"--task metric --algorithm dpgdc --epsilon 4": {Epsilon: 4, Task: lib.Metric, Algorithm: algorithms.DPGDC{}},
 	} {
 		run(append(train, strings.Fields(flags)...)...)
-		plan, err := lib.Plan(data.Shape(), o, nil)
+		plan, err := lib.Plan(data.Shape(), o)
 		if err != nil {
 			t.Fatalf("%s: %v", flags, err)
 		}
-		m, err := lib.Train(t.Context(), data, plan, lib.Run{Ledger: book, Out: "lib.json", Replace: true, Source: seed()})
+		m, err := plan.Run(t.Context(), data, lib.Run{Ledger: book, Out: "lib.json", Replace: true, Source: seed()})
 		if err != nil {
 			t.Fatalf("%s: %v", flags, err)
 		}
@@ -126,7 +126,7 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 	sameCharges(t, book, 5)
 
 	// A plan needs no data: this is what "dyad plan" prints.
-	plan, err := lib.Plan(data.Shape(), lib.Options{Epsilon: 1, Algorithm: algorithms.DPGDSC{}}, nil)
+	plan, err := lib.Plan(data.Shape(), lib.Options{Epsilon: 1, Algorithm: algorithms.DPGDSC{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,11 +142,11 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 	}
 	spec := pairs.Spec{Loss: terms.Contrastive{Margin: 1}, Budget: privacy.Budget{Epsilon: 2}}
 	spec.Budget.Delta = among.Shape().DefaultDelta(spec)
-	drawn, err := lib.PlanPairs(among.Shape(), spec, source.DegreeCap)
+	drawn, err := lib.PlanPairs(among.Shape(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lib.TrainPairs(t.Context(), among, drawn, nil, 1, lib.Run{Ledger: book, Out: "lib.json", Replace: true, Source: seed()}); err != nil {
+	if _, err := drawn.Run(t.Context(), among, lib.Run{Ledger: book, Out: "lib.json", Replace: true, Source: seed()}); err != nil {
 		t.Fatal(err)
 	}
 	run(strings.Fields("pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --epsilon 2 --seed 7 --ledger ledger.jsonl --force --out cmd.json")...)
@@ -180,7 +180,7 @@ func TestTheFaceEvaluatesAsThisProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	var notes []string
-	found, err := plan.Run(t.Context(), lib.FigureData{Data: data}, lib.Run{Ledger: book, DataID: m.DataID, Out: "lib.json", Source: privacy.NewSeededSource(7), Note: func(text string) { notes = append(notes, text) }})
+	found, err := plan.Run(t.Context(), lib.FigureData{Data: data}, lib.Run{Ledger: book, DataID: m.DataID, Out: "lib.json", Source: privacy.NewSeededSource(7), Watch: lib.Watch{Note: func(text string) { notes = append(notes, text) }}})
 	if err != nil {
 		t.Fatal(err)
 	}

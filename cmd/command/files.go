@@ -8,6 +8,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	lib "dyad"
+	"dyad/engine/metrics"
 	"dyad/internal/files"
 	"dyad/internal/memory"
 	"dyad/privacy/durable"
@@ -15,7 +16,7 @@ import (
 
 type (
 	model      = lib.Model
-	evaluation = lib.Evaluation
+	evaluation = metrics.Evaluation
 )
 
 const (

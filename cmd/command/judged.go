@@ -119,7 +119,7 @@ func (a *app) say(kind privacy.Kind, path string, v checker.Verdict) {
 	case v.Verdict == checker.Verified || kind == privacy.Public && v.Verdict != checker.Refused:
 	case v.Verdict == checker.Refused: // in spite of --quiet
 		fmt.Fprintf(a.stderr, "dyad: warning: %s is refused: %s; what it says about privacy is not true of any run\n", path, v.Why)
-	case v.Verdict == lib.NotChecked:
+	case v.Verdict == checker.NotChecked:
 		a.note("dyad: %s is not checked: dyad verify %s", path, path)
 	default:
 		a.note("dyad: %s is not covered by the checker: %s", path, v.Why)

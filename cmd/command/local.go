@@ -1,17 +1,12 @@
 package command
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	lib "dyad"
-	"dyad/algorithms"
-	"dyad/algorithms/local"
 	"dyad/algorithms/local/serve"
-	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/privacy"
 )
@@ -48,45 +43,20 @@ type localFlags struct {
 	localNetworkFlags
 }
 
-// protocol is the protocol of n users with d features of norm at most R = 1.
-func (f localFlags) protocol(n, d int) (local.Protocol, error) {
-	method, err := local.ParseMethod(f.Method)
-	if err != nil {
-		return local.Protocol{}, asInput(err)
+// study is the protocol of the flags.
+func (f localFlags) study() (o lib.StudyOptions, err error) {
+	if o.Loss, err = (lossFlags{f.Loss, f.LossParam, f.LossClip}).definition(); err != nil {
+		return o, err
 	}
-	definition, err := lossFlags{f.Loss, f.LossParam, f.LossClip}.definition()
-	if err != nil {
-		return local.Protocol{}, err
-	}
-	phi, err := definition.Scalar()
-	if err != nil {
-		return local.Protocol{}, err
-	}
-	p := local.Protocol{
-		Method: method, Loss: local.ScalarLoss{Of: phi}, Dim: d, FeatureNorm: engine.UnitBounds().FeatureNorm, Radius: f.Radius,
-		L2: f.L2, Users: n, Epochs: f.Epochs, Batch: f.Batch, Epsilon: f.Epsilon, ResponseShare: f.ResponseShare, Pairs: f.Pairs,
-		Threshold: given(f.Threshold), ThresholdStep: given(f.ThresholdStep),
-	}
+	o.Method, o.KWIKRatio, o.KWIKDelta, o.Rate = f.Method, f.KWIKRatio, f.KWIKDelta, f.Rate
+	p := &o.Protocol
+	p.Radius, p.L2, p.Epochs, p.Batch, p.Epsilon, p.ResponseShare, p.Pairs = f.Radius, f.L2, f.Epochs, f.Batch, f.Epsilon, f.ResponseShare, f.Pairs
+	p.Threshold, p.ThresholdStep = given(f.Threshold), given(f.ThresholdStep)
 	if f.Bias != nil {
 		p.Bias = *f.Bias
 	}
-	if p.Network, err = f.network(); err != nil {
-		return p, err
-	}
-	if p.Network == nil {
-		p.Radius, p.L2 = cmp.Or(p.Radius, 5), cmp.Or(p.L2, 0.1)
-	} else if f.KWIKRatio != 0 || f.Radius != 0 || f.L2 != 0 {
-		return p, badInput("--model mlp takes no --radius, --l2 and --kwik-ratio: every layer has a public ball of its own, set by its size and --gain, and --rate sets the steps")
-	}
-	if (f.KWIKRatio == 0) != (f.KWIKDelta == 0) {
-		return p, badInput("--kwik-ratio and --kwik-delta belong together")
-	}
-	if f.KWIKRatio != 0 {
-		if p.Epochs, err = local.KWIKEpochs(f.KWIKRatio, p.Radius, f.KWIKDelta); err != nil {
-			return p, asInput(err)
-		}
-	}
-	return p, nil
+	o.Network, err = f.network()
+	return o, err
 }
 
 // given is a flag for a field whose zero means its default.
@@ -100,21 +70,20 @@ func given(v *float64) float64 {
 	return *v
 }
 
-// plan is the plan of n users with d features.
-func (f localFlags) plan(n, d int) (*local.Plan, error) {
-	if d < 1 {
+// plan is the plan of the users of a shape.
+func (f localFlags) plan(s lib.Shape) (*lib.Study, error) {
+	if s.Features < 1 {
 		return nil, badInput("give the number of features with -d, or a --schema")
 	}
-	protocol, err := f.protocol(n, d)
+	o, err := f.study()
 	if err != nil {
 		return nil, err
 	}
-	p, err := protocol.Plan()
-	return p, asInput(err)
+	return lib.PlanStudy(s, o)
 }
 
 // shuffled is the guarantee of --shuffle-delta, nil without it.
-func (f localFlags) shuffled(p *local.Plan) (*privacy.Guarantee, error) {
+func (f localFlags) shuffled(p *lib.Study) (*privacy.Guarantee, error) {
 	if f.ShuffleDelta == 0 {
 		return nil, nil
 	}
@@ -134,8 +103,8 @@ type taskFlags struct {
 
 // plans is the plan of n users, and its guarantee of --shuffle-delta, nil without it. Both
 // say what the schema says of its data.
-func (f taskFlags) plans(n int) (p *local.Plan, shuffled *privacy.Guarantee, err error) {
-	d, schema := f.D, &dataset.Schema{}
+func (f taskFlags) plans(n int) (p *lib.Study, shuffled *privacy.Guarantee, err error) {
+	shape := lib.Shape{Records: n, Features: f.D}
 	if f.Schema != "" {
 		if f.D != 0 {
 			return nil, nil, badInput("-d and --schema both give the number of features; leave one out")
@@ -144,27 +113,14 @@ func (f taskFlags) plans(n int) (p *local.Plan, shuffled *privacy.Guarantee, err
 		if err != nil {
 			return nil, nil, err
 		}
-		d, schema = e.Dim(), e.Schema()
+		shape = lib.ShapeOf(e, n)
 	}
-	if p, err = f.plan(n, d); err != nil {
+	if p, err = f.plan(shape); err != nil {
 		return nil, nil, err
 	}
-	addSchema(&p.Guarantee, schema)
+	p.Guarantee = shape.OfUsers(p.Guarantee)
 	shuffled, err = f.shuffled(p)
 	return p, shuffled, err
-}
-
-// addSchema adds what a schema says of its data to a guarantee for records of private data.
-// A message is private for every fixed schema, but ranges that came from records are a
-// release of their own, which no noise covers.
-func addSchema(g *privacy.Guarantee, s *dataset.Schema) {
-	if g.Kind == privacy.None {
-		return
-	}
-	if s.SelectsByLabel() {
-		g.Assumptions = append(slices.Clone(g.Assumptions), algorithms.SelectedByLabel)
-	}
-	g.Warnings = append(slices.Clone(g.Warnings), lib.ProvenanceOf(s).Ranges()...)
 }
 
 // schemaEncoder is the encoder of a schema file.
@@ -220,8 +176,8 @@ func (c *localPlanCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	r := localPlan{Protocol: serve.PublicPlan(p), Lipschitz: p.Lipschitz, EstimateNorm: p.EstimateNorm, Shuffled: shuffled, Out: c.Out}
-	if p.Network != nil {
+	r := localPlan{Protocol: serve.PublicPlan(p.Plan), Lipschitz: p.Lipschitz, EstimateNorm: p.EstimateNorm, Shuffled: shuffled, Out: c.Out}
+	if p.Network() != nil {
 		r.Parameters, r.SmallestUsers, r.EnoughUsers = p.Parameters, p.SmallestUsers(), p.EnoughUsers()
 	}
 	text := localText(p, shuffled)
@@ -240,7 +196,7 @@ func hanging(text string) string {
 }
 
 // localText is the report of a protocol, and what it shuffled guarantees, if that is asked for.
-func localText(p *local.Plan, shuffled *privacy.Guarantee) string {
+func localText(p *lib.Study, shuffled *privacy.Guarantee) string {
 	var b strings.Builder
 	b.WriteString(p.Report().Text())
 	if shuffled != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	lib "dyad"
 	"dyad/algorithms/local/localaudit"
 	"dyad/privacy"
 )
@@ -56,11 +57,11 @@ func (c *localAuditCmd) Run(a *app) error {
 	if c.ModelKind == "mlp" { // few users are refused, and an attack is on one
 		users, f.L2 = 1<<40, 0
 	}
-	p, err := f.plan(users, c.D)
+	p, err := f.plan(lib.Shape{Records: users, Features: c.D})
 	if err != nil {
 		return err
 	}
-	r, err := localaudit.Attack(a.ctx, p, localaudit.Options{Runs: c.Runs, Visits: c.Visits, Confidence: c.Confidence, Seed: c.Seed})
+	r, err := localaudit.Attack(a.ctx, p.Plan, localaudit.Options{Runs: c.Runs, Visits: c.Visits, Confidence: c.Confidence, Seed: c.Seed})
 	if err != nil {
 		if a.ctx.Err() != nil {
 			return a.ctx.Err()

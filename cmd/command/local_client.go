@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	lib "dyad"
 	"dyad/algorithms/local/serve"
 	"dyad/engine"
 	"dyad/engine/dataset"
@@ -122,7 +123,7 @@ func (c *localClientCmd) Run(a *app) error {
 		Outcome: answer.Outcome, Unusable: unusable, Epoch: answer.Epoch, Epsilon: answer.Epsilon, Guarantee: answer.Guarantee, Message: answer.Message,
 		Limits: localLimits{c.Epochs, c.Pairs, serve.MaxOperations},
 	}
-	addSchema(&r.Guarantee, encoder.Schema())
+	r.Guarantee = lib.ShapeOf(encoder, 1).OfUsers(r.Guarantee)
 	return a.emit(r, r.text())
 }
 

@@ -87,10 +87,11 @@ func (c *localModelCmd) Run(a *app) error {
 	case st.Visits == 0:
 		return badInput("no user has answered yet, so there is no model")
 	}
-	g := p.Guarantee
-	addSchema(&g, schema)
+	g := lib.ShapeOf(encoder, p.Users).OfUsers(p.Guarantee)
 	r := localModelResult{Iterate: c.Iterate, Epoch: min(st.Epoch, p.Epochs), Epochs: p.Epochs, Done: st.Done, Visits: st.Visits, Guarantee: g}
-	if r.Model, err = a.saveModel(localModel(p, lib.Loss(protocol.Loss), encoder, a.began, w, st.Visits, g), c.Out, c.Force); err != nil {
+	m := (&lib.Study{Plan: p, Loss: lib.Loss(protocol.Loss)}).Model(encoder, w, st.Visits, g)
+	m.Created = a.began
+	if r.Model, err = a.saveModel(m, c.Out, c.Force); err != nil {
 		return err
 	}
 	state := fmt.Sprintf("epoch %d of %d", r.Epoch, r.Epochs)

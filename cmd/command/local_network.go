@@ -1,10 +1,6 @@
 package command
 
-import (
-	lib "dyad"
-	"dyad/algorithms/local"
-	"dyad/engine/embedding"
-)
+import lib "dyad"
 
 // localNetworkFlags make the model of a local protocol a network.
 type localNetworkFlags struct {
@@ -17,9 +13,9 @@ type localNetworkFlags struct {
 }
 
 // network is the network of the flags, nil for a linear model.
-func (f localNetworkFlags) network() (*local.Network, error) {
+func (f localNetworkFlags) network() (*lib.Network, error) {
 	if f.ModelKind == "mlp" {
-		return &local.Network{Hidden: f.Hidden, Clip: f.Clip, Gain: f.Gain, Seed: f.InitSeed, Rate: f.Rate}, nil
+		return &lib.Network{Hidden: []int{f.Hidden}, Clip: f.Clip, Gain: f.Gain, Seed: f.InitSeed}, nil
 	}
 	for _, flag := range []struct {
 		name  string
@@ -30,15 +26,4 @@ func (f localNetworkFlags) network() (*local.Network, error) {
 		}
 	}
 	return nil, nil
-}
-
-// networkOf is the network of a plan as a model file has it, nil for a linear model.
-func networkOf(p *local.Plan) *lib.Network {
-	n := p.Network
-	if n == nil {
-		return nil
-	}
-	return &lib.Network{
-		Kind: "mlp", Features: p.Dim, Hidden: []int{n.Hidden}, Dim: 1, Activation: embedding.Tanh.String(), Clip: n.Clip, Gain: n.Gain, Seed: n.Seed,
-	}
 }

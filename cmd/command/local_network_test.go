@@ -28,7 +28,7 @@ func TestLocalNetworkIsTheOneOfModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		network := networkOf(p)
+		network := (&lib.Study{Plan: p}).Network()
 		of, err := network.PairLoss(lib.AUC, 3, lib.Loss{})
 		if err != nil {
 			t.Fatal(err)

@@ -87,7 +87,7 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := serve.OpenWith(c.Dir, p, dataset.LookAlikes(c.LookAlikeIDs))
+	s, err := serve.OpenWith(c.Dir, p.Plan, dataset.LookAlikes(c.LookAlikeIDs))
 	if errors.Is(err, serve.ErrBusy) {
 		return fmt.Errorf("%w: %w", errUnavailable, err)
 	}
@@ -101,7 +101,7 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	st := s.State()
 	progress := fmt.Sprintf("%-11s epoch %d of %d, %d messages\n", "state", min(st.Epoch, st.Epochs), st.Epochs, st.Visits)
 	if c.Check {
-		return a.emit(localServerState{serve.PublicPlan(p), st}, localText(p, shuffled)+progress)
+		return a.emit(localServerState{serve.PublicPlan(p.Plan), st}, localText(p, shuffled)+progress)
 	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *localServerCmd) Run(a *app) (err error) {
 		address = "https://" + listener.Addr().String()
 		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
 	}
-	if err := a.emit(map[string]any{"address": address, "protocol": serve.PublicPlan(p)}, localText(p, shuffled)+progress+fmt.Sprintf("%-11s %s\n", "listening", address)); err != nil {
+	if err := a.emit(map[string]any{"address": address, "protocol": serve.PublicPlan(p.Plan)}, localText(p, shuffled)+progress+fmt.Sprintf("%-11s %s\n", "listening", address)); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	a.hold()

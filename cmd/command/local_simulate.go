@@ -1,16 +1,12 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	lib "dyad"
-	"dyad/algorithms"
-	"dyad/algorithms/local"
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
@@ -70,9 +66,7 @@ type localResult struct {
 	Heldout    int                `json:"held_out_records"`
 	Held       *localFigures      `json:"held_out,omitempty"`
 
-	plan      *local.Plan
-	folds     int
-	guarantee privacy.Guarantee // of the messages, before told
+	plan *lib.Study
 }
 
 // localFigures are figures of both iterates on held-out records.
@@ -86,156 +80,69 @@ type localFigures struct {
 func (c *localSimulateCmd) Run(a *app) error {
 	r := localResult{Iterate: c.Iterate, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
 	as := targetOf(c.Out, "local.json", r.Public)
-	var (
-		data        *dataset.Dataset
-		train, held *engine.Records
-		protocol    local.Protocol
-		definition  lib.Loss
-		st          *local.State
-	)
+	var train, held *lib.Data
 	k := charging{runFlags: c.runFlags, as: as, inputs: c.Data.and(c.Schema, c.Labels), doing: "visiting users", outcome: &r.runOutcome}
 	k.plan = func() (p planned, err error) {
-		var source string
-		data, source, err = (&trainCmd{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData, labelsFlag: c.labelsFlag}).loadOr(a, c.Users, dataset.RefusePersons, nil)
+		data, source, err := (&trainCmd{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData, labelsFlag: c.labelsFlag}).loadOr(a, c.Users, dataset.RefusePersons, nil)
 		if err != nil {
 			return p, err
 		}
 		schema := data.Schema()
 		r.runOutcome = runOutcome{Data: source, DataID: schema.DataID, Public: c.PublicData || schema.Public}
-		if schema.IsGraded() {
-			return p, badInput("local learners need labels of two classes, and those of %s are graded", source)
-		}
-		if c.Balance && !r.Public {
-			return p, badInput("--balance would ask a user or not by the label, which tells the label: it is only for data declared public")
-		}
-		if train, held, err = c.split(data.Records, r.Public); err != nil {
+		if train, held, err = c.split(lib.NewData(data), r.Public); err != nil {
 			return p, err
 		}
-		if protocol, err = c.protocol(train.Len(), train.Dim()); err != nil {
+		o, err := c.study()
+		if err != nil {
 			return p, err
 		}
-		if definition, err = (lossFlags{c.Loss, c.LossParam, c.LossClip}).definition(); err != nil {
+		o.Candidates, o.Folds, o.Last, o.Balanced = c.Grid, c.Folds, c.Iterate == "last", c.Balance
+		if r.plan, err = lib.PlanStudy(train.Shape(), o); err != nil {
 			return p, err
 		}
-		if r.plan, err = protocol.Plan(); err != nil {
-			return p, asInput(err)
-		}
-		if r.plan.Guarantee.Kind != privacy.LocalDP && !r.Public {
-			return p, badInput("method %s does not protect whole records, so it runs on private data only if they are declared public: --public-data", r.plan.Method)
+		if err := r.plan.Fits(train, r.Public); err != nil {
+			return p, err
 		}
 		if len(c.Grid) > 0 && c.ShuffleDelta != 0 {
 			return p, badInput("--shuffle-delta is stated for the messages of one training, and --l2-grid makes more of them; leave one out")
 		}
-		if r.Shuffled, err = c.shuffled(r.plan); err != nil {
-			return p, err
-		}
-		if len(c.Grid) > 0 {
-			err = asInput(local.CheckChoice(protocol, c.Grid, c.Folds, train.Len()))
-		}
+		r.Shuffled, err = c.shuffled(r.plan)
 		return planned{n: r.plan.Users, free: as.spare && r.Public}, err
 	}
 	k.run = func(o lib.Run) (bool, error) {
-		src, err := c.source()
-		if err != nil {
-			return false, err
-		}
-		o.Source = src
-		p, network := r.plan, ""
-		if n := p.Network; n != nil {
-			network = fmt.Sprintf("; network %+v", *n)
-		}
-		objective := fmt.Sprintf("%s: %s %v, clip %v; lambda = %v of %v; radius = %v; bias = %v; %s of the iterates%s", definition.Name, definition.Formula, definition.Params, definition.Clip, p.L2, c.Grid, p.Radius, p.Bias, c.Iterate, network)
-		job := p.Job(objective, len(c.Grid), c.Folds, func(ctx context.Context, t algorithms.Tracker) ([]float64, error) {
-			var err error
-			st, err = r.simulate(ctx, c, protocol, train, src, t)
-			return r.Weights, err
-		})
 		began := time.Now()
-		run, away := o.Do(a.ctx, lib.NewData(data).Source(), func(o *algorithms.Result) *model {
-			if r.Public { // the report is that of the messages, which are made private whatever the data are
-				o.Guarantee.Warnings = nil
-			}
-			return localModel(r.plan, definition, data.Encoder, a.began, o.Weights, r.Visits, r.told(c, data.Schema(), o.Guarantee))
-		}, func(o algorithms.Options) (*algorithms.Result, error) { return algorithms.Execute(a.ctx, job, o) })
+		run, found, away := r.plan.Run(a.ctx, train, o)
 		done, away := settled(r.ran(a, run, away))
 		if !done {
 			return false, away
 		}
 		if r.Public {
-			r.Updates, r.Seconds = &st.Updates, time.Since(began).Seconds()
+			r.Updates, r.Seconds = &found.Updates, time.Since(began).Seconds()
+		}
+		p := found.Plan
+		r.plan.Plan = p
+		r.Method, r.Loss, r.Users, r.Features, r.Epochs = p.Method.String(), p.Loss.Name(), p.Users, p.Dim, p.Epochs
+		r.Visits, r.L2, r.Weights, r.Choice = found.Visits, p.L2, run.Weights, found.Choice.Accuracies
+		if p.Network != nil {
+			r.Parameters = p.Parameters
+		}
+		if p.Guarantee.Kind != privacy.None {
+			r.PerVisit = p.Epsilon
 		}
 		if r.Shuffled != nil {
-			addSchema(r.Shuffled, data.Schema())
+			*r.Shuffled = train.Shape().OfUsers(*r.Shuffled)
 		}
 		if held != nil {
-			away = errors.Join(away, r.evaluate(st, held))
+			away = errors.Join(away, r.evaluate(found.W, found.Average(), held.Records))
 		}
 		return true, away
 	}
-	k.tell = func() error { return a.emit(r, r.text()) }
+	k.tell = func() error { return a.emit(r, r.text(c.Folds)) }
 	return k.perform(a)
 }
 
-// simulate chooses lambda, if asked to, and runs all users and the server. What it puts into
-// r leaves with the weights only.
-func (r *localResult) simulate(ctx context.Context, c *localSimulateCmd, protocol local.Protocol, train *engine.Records, src *privacy.Source, t algorithms.Tracker) (*local.State, error) {
-	p := r.plan
-	r.guarantee = p.Guarantee
-	if len(c.Grid) > 0 {
-		choice, err := local.ChooseL2(ctx, protocol, c.Grid, c.Folds, train, src)
-		if err != nil {
-			return nil, asInput(err)
-		}
-		r.Choice, r.folds, protocol.L2 = choice.Accuracies, c.Folds, choice.L2
-		if p, err = protocol.Plan(); err != nil {
-			return nil, asInput(err)
-		}
-		r.guarantee = p.Choosing(choice)
-	}
-	st, err := local.Simulate(ctx, p, train, src, localProgress(t))
-	if err != nil {
-		return nil, err
-	}
-	r.plan = p
-	r.Method, r.Loss, r.Users, r.Features, r.Epochs = p.Method.String(), p.Loss.Name(), p.Users, p.Dim, p.Epochs
-	r.Visits, r.L2, r.Weights = st.Visits, p.L2, c.of(st.W, st.Average())
-	if p.Network != nil {
-		r.Parameters = p.Parameters
-	}
-	if p.Guarantee.Kind != privacy.None {
-		r.PerVisit = p.Epsilon
-	}
-	return st, nil
-}
-
-// told is the guarantee of a run with what the run adds to it. That of private data is about what was charged and leaves,
-// the model, in the words of the charge; users who send messages have that of the protocol.
-func (r *localResult) told(c *localSimulateCmd, schema *dataset.Schema, charged privacy.Guarantee) privacy.Guarantee {
-	g := r.guarantee
-	g.Warnings = append(slices.Clone(g.Warnings), charged.Warnings...)
-	if !r.Public {
-		g.Unit, g.Relation, g.Released = charged.Unit, charged.Relation, charged.Released
-	}
-	if r.Public && c.Seed != nil { // of private data the charge says it
-		g.Warnings = append(g.Warnings, "reproducible, noise is not secret: the guarantee holds for users who draw their own")
-	}
-	if c.Balance {
-		g.Warnings = append(g.Warnings, "NOT PRIVATE: users were left out by their labels; a deployment that did so would tell labels")
-	}
-	addSchema(&g, schema)
-	return g
-}
-
-// source draws for the users.
-func (c *localSimulateCmd) source() (*privacy.Source, error) {
-	if c.Seed != nil {
-		return privacy.NewSeededSource(*c.Seed), nil
-	}
-	return privacy.NewSource()
-}
-
 // split holds out records and balances those to train.
-func (c *localSimulateCmd) split(records *engine.Records, public bool) (train, held *engine.Records, err error) {
+func (c *localSimulateCmd) split(all *lib.Data, public bool) (train, held *lib.Data, err error) {
 	fraction := 0.0
 	switch {
 	case c.Holdout != nil:
@@ -246,43 +153,21 @@ func (c *localSimulateCmd) split(records *engine.Records, public bool) (train, h
 	if !(fraction >= 0 && fraction < 1) {
 		return nil, nil, badInput("--holdout is %v, want at least 0 and below 1", fraction)
 	}
-	train = records
-	if fraction > 0 {
-		keep, out, err := dataset.Split(records.Len(), 1-fraction, c.SplitSeed)
-		if err != nil {
-			return nil, nil, asInput(err)
+	if train = all; fraction > 0 {
+		if train, held, err = all.Split(fraction, c.SplitSeed); err != nil {
+			return nil, nil, err
 		}
-		train, held = records.Subset(keep), records.Subset(out)
 	}
 	if c.Balance {
-		train = train.Subset(balanced(train.Labels(), c.SplitSeed))
+		train = train.Balanced(c.SplitSeed)
 	}
 	return train, held, nil
 }
 
-// balanced are as many rows of both labels, at random by seed.
-func balanced(labels []float64, seed uint64) []int {
-	var rows [2][]int
-	for _, i := range privacy.NewSeededSource(seed).Permutation(len(labels)) {
-		class := 0
-		if labels[i] > 0 {
-			class = 1
-		}
-		rows[class] = append(rows[class], int(i))
-	}
-	m := min(len(rows[0]), len(rows[1]))
-	return append(rows[0][:m:m], rows[1][:m]...)
-}
-
-// localProgress tells a tracker in thousandths.
-func localProgress(t algorithms.Tracker) func(done, total int64) {
-	return func(done, total int64) { t.Step(int(done*1000/total), 1000) }
-}
-
 // evaluate judges both iterates on held-out records.
-func (r *localResult) evaluate(st *local.State, held *engine.Records) error {
+func (r *localResult) evaluate(last, average []float64, held *engine.Records) error {
 	accuracy := func(w []float64) (float64, []float64, error) {
-		s, err := (&model{Task: taskAUC, Network: networkOf(r.plan), Weights: w}).Score(held)
+		s, err := (&model{Task: taskAUC, Network: r.plan.Network(), Weights: w}).Score(held)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -291,10 +176,10 @@ func (r *localResult) evaluate(st *local.State, held *engine.Records) error {
 	}
 	var f localFigures
 	var err error
-	if f.Last, _, err = accuracy(st.W); err != nil {
+	if f.Last, _, err = accuracy(last); err != nil {
 		return err
 	}
-	if f.Average, _, err = accuracy(st.Average()); err != nil {
+	if f.Average, _, err = accuracy(average); err != nil {
 		return err
 	}
 	_, scores, err := accuracy(r.Weights)
@@ -308,21 +193,10 @@ func (r *localResult) evaluate(st *local.State, held *engine.Records) error {
 	return nil
 }
 
-// localModel is the model file of a plan after so many visits.
-func localModel(p *local.Plan, loss lib.Loss, e *dataset.Encoder, began time.Time, w []float64, visits int64, g privacy.Guarantee) *model {
-	r := algorithms.Report{Facts: p.Facts.Values(), Guarantee: g}
-	r.Add("steps", visits)
-	return &model{
-		Network: networkOf(p), Version: version, Created: began,
-		Task: taskAUC, Loss: &loss, DataID: e.Schema().DataID, Features: e.FeatureNames(), Weights: w, Encoder: e, Guarantee: g,
-		Report: r,
-	}
-}
-
-func (r *localResult) text() string {
+func (r *localResult) text(folds int) string {
 	var b strings.Builder
 	r.writeData(&b, fmt.Sprintf(": %d users, %d held out", r.Users, r.Heldout))
-	r.plan.Restate(r.Guarantee, len(r.Choice), r.folds) // with what the run added
+	r.plan.Restate(r.Guarantee, len(r.Choice), folds) // with what the run added
 	b.WriteString(localText(r.plan, r.Shuffled))
 	if len(r.Choice) > 0 {
 		line(&b, "lambda", "%g, chosen by cross-validation; estimated accuracies %.4g", r.L2, r.Choice)

@@ -22,7 +22,7 @@ func (f lossFlags) named() bool { return f.Loss != "" || f.LossParam != nil || f
 func (f lossFlags) definition() (lib.Loss, error) {
 	l, err := lib.NewLoss(cmp.Or(f.Loss, "logistic"), f.LossParam, f.LossClip)
 	if err != nil {
-		if text, ok := strings.CutPrefix(err.Error(), "dyad: loss"); ok {
+		if text, ok := strings.CutPrefix(err.Error(), "engine: loss"); ok {
 			err = badInput("--loss%s", text)
 		}
 	}

@@ -154,7 +154,7 @@ func (c *lossesListCmd) Run(a *app) error {
 		}
 	}
 	var all []lossConstants
-	var curves []curve
+	var curves []plotted
 	var text strings.Builder
 	for _, l := range engine.Library() {
 		loss, err := lossFlags{Loss: l.Name}.scalarLoss(c.Task)
@@ -165,7 +165,7 @@ func (c *lossesListCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		all, curves = append(all, k), append(curves, curve{l.Name, loss.Scalar().Phi})
+		all, curves = append(all, k), append(curves, plotted{l.Name, loss.Scalar().Phi})
 		fmt.Fprintf(&text, "%-16s %s  phi(u) = %s\n%16s %s\n%16s G = %.6g, L = %s, Dg = %.6g, %s, %s\n", l.Name, sparkline(loss.Scalar().Phi), loss.Scalar().Text(),
 			"", l.Title, "", k.Lipschitz, k.smooth(), k.Diameter, either(k.Convex, "convex", "not convex"), either(k.Smoothness != nil, "smooth", "not smooth"))
 	}
@@ -212,7 +212,7 @@ func (c *lossesCheckCmd) Run(a *app) error {
 	if c.Plot != "" {
 		k.Plot = c.Plot
 		s := loss.Scalar()
-		if err := writeLossPlot(c.Plot, loss.Name()+": "+s.Text(), k.MarginLow, k.MarginHigh, []curve{{"phi", s.Phi}, {"phi'", s.DPhi}}); err != nil {
+		if err := writeLossPlot(c.Plot, loss.Name()+": "+s.Text(), k.MarginLow, k.MarginHigh, []plotted{{"phi", s.Phi}, {"phi'", s.DPhi}}); err != nil {
 			return err
 		}
 	}

@@ -36,14 +36,14 @@ func sparkline(f func(float64) float64) string {
 	return string(line)
 }
 
-// curve is a function to plot.
-type curve struct {
+// plotted is a function to plot.
+type plotted struct {
 	name string
 	f    func(float64) float64
 }
 
 // writeLossPlot draws curves on [lo, hi], in the format of the file's ending.
-func writeLossPlot(path, title string, lo, hi float64, curves []curve) error {
+func writeLossPlot(path, title string, lo, hi float64, curves []plotted) error {
 	figure := experiment.Figure{Title: title, X: "u", Y: "loss"}
 	for _, c := range curves {
 		const points = 600

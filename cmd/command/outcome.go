@@ -36,7 +36,8 @@ func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Durat
 	}
 	r := as.of(lib.Run{
 		Public: out.Public, DataID: out.DataID, Resume: f.Resume, Replace: f.Force, Checkpoint: every, Created: a.began,
-		Progress: a.tracker(doing).OnStep, Trace: a.at, Charged: a.chargedRun, Note: a.remark, Options: published(a.options),
+		Options: published(a.options),
+		Watch:   lib.Watch{Progress: a.tracker(doing).OnStep, Trace: a.at, Charged: a.chargedRun, Note: a.remark},
 	})
 	if a.hooks.stage != nil {
 		r.Progress = a.halfway
@@ -86,7 +87,7 @@ func (f runFlags) kept(a *app, as target, r *runOutcome) (run lib.Run, ok bool, 
 		return run, false, nil
 	}
 	l, _, err := f.openExisting(ledger.Options{LockWait: a.hooks.lockWait, Trace: a.at})
-	return as.of(lib.Run{Ledger: l, Resume: f.Resume, Replace: f.Force, Trace: a.at, Note: a.remark}), err == nil, err
+	return as.of(lib.Run{Ledger: l, Resume: f.Resume, Replace: f.Force, Watch: lib.Watch{Trace: a.at, Note: a.remark}}), err == nil, err
 }
 
 // runOutcome is what every training prints of its run.

@@ -128,7 +128,7 @@ var tupleOptions = []string{
 }
 
 // plan builds the plan from public numbers.
-func (f pairFlags) plan(s lib.PairShape) (*pairs.Plan, error) {
+func (f pairFlags) plan(s lib.PairShape) (*lib.PairTraining, error) {
 	spec := pairs.Spec{Rows: f.Rows, Batch: f.Batch, Epochs: f.Epochs, Clip: f.Clip, StepSize: f.StepSize}
 	var err error
 	if spec.Mode, err = algorithms.ParseMode(f.Mode); err != nil {
@@ -157,7 +157,8 @@ func (f pairFlags) plan(s lib.PairShape) (*pairs.Plan, error) {
 	case f.Noise == "":
 		spec.Budget.Delta = s.DefaultDelta(spec)
 	}
-	return lib.PlanPairs(s, spec, f.DegreeCap)
+	s.DegreeCap = f.DegreeCap
+	return lib.PlanPairs(s, spec)
 }
 
 // addClasses adds what a training from classes needs.
@@ -270,9 +271,9 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 		return err
 	}
 	if c.Mechanisms {
-		return a.emitMechanisms(p)
+		return a.emitMechanisms(p.Plan)
 	}
-	return a.emitPlan(&p.Plan)
+	return a.emitPlan(&p.Plan.Plan)
 }
 
 // source says what the flags compare, without a file.

@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/cuda"
 	"dyad/engine/dataset"
+	"dyad/engine/device"
 	"dyad/internal/files"
 	"dyad/privacy"
 )
@@ -66,7 +67,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	}
 	r := pairsTrainResult{runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData}}
 	var d *lib.Pairs
-	var plan *pairs.Plan
+	var plan *lib.PairTraining
 	var m *lib.Trained
 	return charging{
 		runFlags: c.runFlags, as: target{name: c.Out}, inputs: c.Data.and(c.Schema, c.pairSource.Pairs), every: c.Checkpoint, doing: "training",
@@ -81,14 +82,14 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 			if plan, err = c.plan(d.Shape()); err != nil {
 				return p, err
 			}
-			if err := d.Fits(plan); err != nil {
+			if err := plan.Fits(d); err != nil {
 				return p, fmt.Errorf("%s: %w", c.pairSource.Pairs, err)
 			}
 			r.DataID, r.Public, r.Dropped = d.Schema().DataID, c.PublicData || d.Schema().Public, d.Dropped
 			if r.Pairs = &c.pairSource.Pairs; classes {
 				r.Pairs = nil
 			}
-			p = planned{plan: &plan.Plan, delta: plan.Spec.Budget.Delta, n: plan.Spec.Individuals}
+			p = planned{plan: &plan.Plan.Plan, delta: plan.Spec.Budget.Delta, n: plan.Spec.Individuals}
 			if moments := plan.Spec.Method == pairs.Moments; (moments || c.softmax()) && c.Device != "auto" && c.Device != "cpu" {
 				return p, badInput("--device %s: moments of pairs and softmax losses of batches are summed on the CPU in this version", c.Device)
 			} else if !classes && !moments && !c.softmax() {
@@ -100,7 +101,10 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 		},
 		run: func(o lib.Run) (bool, error) {
 			var away error
-			m, away = lib.TrainPairs(a.ctx, d, plan, c.device, c.Workers, o)
+			if o.On = c.device; o.On == nil {
+				o.On, _ = device.Open(device.Options{Name: "cpu", Workers: c.Workers}) // a CPU is there
+			}
+			m, away = plan.Run(a.ctx, d, o)
 			done, away := settled(r.ran(a, m, away))
 			if !done {
 				return false, away

@@ -21,7 +21,7 @@ func (c *planCmd) compare(a *app, shape lib.Shape) error {
 	if err != nil {
 		return err
 	}
-	spec, err := o.Spec(shape, c.device)
+	spec, err := o.Spec(shape)
 	if err != nil {
 		return err
 	}

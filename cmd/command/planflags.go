@@ -8,6 +8,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cuda"
+	"dyad/engine/device"
 )
 
 // planFlags are the flags that decide what a run will do and guarantee.
@@ -43,7 +44,7 @@ func (f *planFlags) open(plan bool) (func(), error) {
 	if precision != cuda.AutoPrecision && f.Task != taskMetric {
 		return nil, badInput("--precision is for --task metric: no other task has a choice")
 	}
-	return f.openAs(lib.DeviceOptions{Workers: f.Workers, Precision: precision, ForPlan: plan})
+	return f.openAs(device.Options{Workers: f.Workers, Precision: precision, ForPlan: plan})
 }
 
 // plan plans from public numbers.
@@ -57,7 +58,7 @@ func (f planFlags) assertedPlan(s lib.Shape, asserted engine.Assertion) (*lib.Tr
 	if err != nil {
 		return nil, err
 	}
-	c, err := o.Choose(s, f.device)
+	c, err := o.Choose(s)
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +69,12 @@ func (f planFlags) assertedPlan(s lib.Shape, asserted engine.Assertion) (*lib.Tr
 	if c, err = c.With(options...); err != nil {
 		return nil, asInput(err)
 	}
-	return o.Plan(c, s, f.device)
+	return o.Plan(c, s)
 }
 
 // decided are the options of the flags; the algorithm has none of its own yet.
 func (f planFlags) decided(asserted engine.Assertion) (o lib.Options, err error) {
-	o = lib.Options{Task: f.Task, Epsilon: f.Epsilon, Delta: f.Delta, L2: f.L2, Radius: f.Radius, Assert: asserted, PaperUnsound: f.unsound}
+	o = lib.Options{Task: f.Task, Epsilon: f.Epsilon, Delta: f.Delta, L2: f.L2, Radius: f.Radius, Assert: asserted, PaperUnsound: f.unsound, On: f.device}
 	if o.Mode, err = algorithms.ParseMode(f.Mode); err != nil {
 		return o, asInput(err)
 	}

@@ -76,7 +76,7 @@ func (r *privateCurveResult) writePage(a *app, out *files.Output, f experiment.F
 	}
 	t := page.Table{Caption: "Released figures", Head: []string{"epsilon of the training", "algorithm", "AUC", "low", "high"}}
 	for _, x := range r.Rows {
-		t.Rows = append(t.Rows, []page.Cell{{Text: fmt.Sprintf("%g", x.Epsilon), Head: true}, {Text: strings.TrimSpace(x.Algorithm + " " + x.Options)}, {Text: fmt.Sprintf("%.4f", x.AUC)}, {Text: fmt.Sprintf("%.4f", x.Low)}, {Text: fmt.Sprintf("%.4f", x.High)}})
+		t.Rows = append(t.Rows, []page.Cell{{Text: fmt.Sprintf("%g", x.Epsilon), Head: true}, {Text: x.Algorithm}, {Text: fmt.Sprintf("%.4f", x.AUC)}, {Text: fmt.Sprintf("%.4f", x.Low)}, {Text: fmt.Sprintf("%.4f", x.High)}})
 	}
 	s.Tables, d.sections = []page.Table{t}, []page.Section{s}
 	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {

@@ -282,15 +282,17 @@ func (c *searchCmd) planned(a *app, read func(*dataset.Schema) (*lib.Data, lib.S
 			}
 			data, setting.Shape = append(data, d), shape
 		}
+		setting.Options.On = c.device
 		o.Settings = append(o.Settings, setting)
 	}
-	s, err := lib.PlanSearch(o, c.device)
+	s, err := lib.PlanSearch(o.Settings[0].Shape, o)
 	return s, data, err
 }
 
 // plannedModels plans a choice among released models.
 func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema, read func(*dataset.Schema) (*lib.Data, lib.Shape, error)) (*lib.Search, []*lib.Data, error) {
 	var data []*lib.Data
+	var shape lib.Shape
 	for i, name := range c.Models {
 		m, err := readModel(name)
 		if err != nil {
@@ -303,16 +305,16 @@ func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema, r
 		if i > 0 && !m.SameClasses(o.Models[0]) {
 			return nil, nil, badInput("%s and %s take other labels for the two classes: one AUC cannot compare them", c.Models[0], name)
 		}
-		d, shape, err := read(of)
+		d, same, err := read(of)
 		if err != nil {
 			return nil, nil, err
 		}
 		if data = append(data, d); i == 0 {
-			o.Shape = shape
+			shape = same
 		}
 		o.Models, o.ModelNames = append(o.Models, m), append(o.ModelNames, name)
 	}
-	s, err := lib.PlanSearch(o, c.device)
+	s, err := lib.PlanSearch(shape, o)
 	return s, data, err
 }
 

@@ -24,7 +24,7 @@ var everySize = map[string]string{
 	"dyad local simulate": "privacy/local",
 	"dyad evaluate":       "algorithms/evaluate privacy",
 	"dyad threshold":      "algorithms/evaluate privacy",
-	"dyad curve":          "internal/experiment algorithms/evaluate privacy",
+	"dyad curve":          "algorithms/curve algorithms/evaluate privacy",
 }
 
 // noSize are the commands that release nothing about private records, by the reason.

@@ -159,7 +159,7 @@ func (c *trainCmd) Run(a *app) error {
 		if evaluation != nil {
 			o.Released = func(m *model) { missing = c.releaseHeld(a, r, m, name, ready.held) }
 		}
-		run, away = lib.Train(a.ctx, ready.share, ready.plan, o)
+		run, away = ready.plan.Run(a.ctx, ready.share, o)
 		done, away := settled(r.ran(a, run, away))
 		if !done {
 			return false, away
@@ -244,7 +244,7 @@ func (c *trainCmd) baseline(a *app, train, held *lib.Data) (*evaluation, error) 
 	if err != nil {
 		return nil, err
 	}
-	run, err := lib.Train(a.ctx, train, plan, lib.Run{Public: true})
+	run, err := plan.Run(a.ctx, train, lib.Run{Public: true})
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,12 @@ type module struct {
 	functions map[string]driver.Function
 }
 
+// Info is what a driver says of a GPU.
+type Info = driver.Device
+
+// ErrUnavailable is wrapped by errors about a GPU or a driver that is not there.
+var ErrUnavailable = driver.ErrUnavailable
+
 // OpenNumber attaches to GPU number index by its driver.
 func OpenNumber(index int) (*Device, error) {
 	d, err := driver.Open()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -271,7 +270,10 @@ func (s *settings) set(key string, value any, task string) (known bool, err erro
 		if !isText {
 			return true, errors.New("want a name or a formula")
 		}
-		s.loss, err = newLoss(text, task)
+		var l engine.Definition
+		if l, err = engine.Define(text, nil, 0); err == nil {
+			s.loss, err = l.Of(task)
+		}
 	case "l2", "radius":
 		if !isNumber || !(number >= 0) || key == "radius" && number == 0 {
 			return true, errors.New("want a positive number")
@@ -326,34 +328,6 @@ func snake(name string) string {
 		b.WriteRune(unicode.ToLower(r))
 	}
 	return b.String()
-}
-
-var lossName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]+$`)
-
-// newLoss is the pair loss of a name of the library, or of a formula in u.
-func newLoss(text, task string) (engine.Loss, error) {
-	if text == "logistic" {
-		return taskLoss(task), nil
-	}
-	name, formula := "custom", text
-	var options engine.ExpressionOptions
-	if l, ok := engine.LibraryByName(text); ok {
-		e, err := l.Expression(options)
-		if err != nil {
-			return nil, err
-		}
-		name, formula, options.Params = text, e.Formula(), e.Params()
-	} else if lossName.MatchString(text) {
-		return nil, fmt.Errorf("loss %q is unknown; \"dyad losses\" lists them", text)
-	}
-	e, err := engine.NewExpression(name, formula, options)
-	if err != nil {
-		return nil, err
-	}
-	if task == taskMetric {
-		return engine.Metric{Of: e}, nil
-	}
-	return engine.Score{Of: e}, nil
 }
 
 func taskLoss(task string) engine.Loss {

@@ -44,7 +44,7 @@ func TestWrongPlans(t *testing.T) {
 		{"radius: [0.1, 1]", "steps: 1.5", `line 10: dpgdsc: option steps: want a whole number`},
 		{"radius: [0.1, 1]", "mode: nonprivate", `line 10: dpgdsc does not support mode nonprivate`},
 		{"radius: [0.1, 1]", "mode: certain", `line 10: dpgdsc: option mode: .*certain`},
-		{"radius: [0.1, 1]", "loss: squared-off", `line 10: dpgdsc: option loss: .*unknown`},
+		{"radius: [0.1, 1]", "loss: squared-off", `line 10: dpgdsc: option loss: .*neither a built-in loss`},
 		{"radius: [0.1, 1]", "radius: [1, 1]", `dpgdsc radius=1 is in the plan twice`},
 		{"[self, works]", "[]", `line 12: a peer needs a name .* and a command`},
 		{"works]}", "works], limit: soon}", `line 12: limit "soon"`},

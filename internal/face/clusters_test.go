@@ -30,11 +30,11 @@ func TestClusterFace(t *testing.T) {
 		if n != nil {
 			spec.Loss, spec.Epochs = terms.NPair{Temperature: 1}, 2
 		}
-		plan, err := dyad.PlanPairs(p.Shape(), spec, 0)
+		plan, err := dyad.PlanPairs(p.Shape(), spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := dyad.TrainPairs(context.Background(), p, plan, nil, 1, dyad.Run{Ledger: book})
+		m, err := plan.Run(context.Background(), p, dyad.Run{Ledger: book})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,12 +95,12 @@ func TestClusterFace(t *testing.T) {
 func TestClustersRefuse(t *testing.T) {
 	inClinic(t)
 	data, plan, book := opened(t, dyad.Options{})
-	scores, err := dyad.Train(context.Background(), data, plan, dyad.Run{Ledger: book})
+	scores, err := plan.Run(context.Background(), data, dyad.Run{Ledger: book})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, exact, _ := opened(t, dyad.Options{Task: dyad.Metric, Mode: algorithms.NonPrivate})
-	metric, err := dyad.Train(context.Background(), data, exact, dyad.Run{Ledger: book})
+	metric, err := exact.Run(context.Background(), data, dyad.Run{Ledger: book})
 	if err != nil {
 		t.Fatal(err)
 	}

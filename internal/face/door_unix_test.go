@@ -77,7 +77,7 @@ func BenchmarkDoor(b *testing.B) {
 				wide(b, c.d)
 			}
 			data, plan, book := opened(b, c.options)
-			if _, err := dyad.Train(context.Background(), data, plan, dyad.Run{Ledger: book, Out: "m.json"}); err != nil {
+			if _, err := plan.Run(context.Background(), data, dyad.Run{Ledger: book, Out: "m.json"}); err != nil {
 				b.Fatal(err)
 			}
 			for _, judged := range []bool{false, true} {

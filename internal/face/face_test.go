@@ -30,7 +30,7 @@ func opened(t testing.TB, o dyad.Options) (*dyad.Data, *dyad.Training, *dyad.Led
 	if o.Epsilon == 0 {
 		o.Epsilon = 1
 	}
-	plan, err := dyad.Plan(data.Shape(), o, nil)
+	plan, err := dyad.Plan(data.Shape(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestMisuseIsRefused(t *testing.T) {
 		t.Helper()
 		s, o := data.Shape(), dyad.Options{Epsilon: 1}
 		change(&s, &o)
-		p, err := dyad.Plan(s, o, nil)
+		p, err := dyad.Plan(s, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestMisuseIsRefused(t *testing.T) {
 		{"the ledger as output", data, plan, dyad.Run{Ledger: book, Out: "ledger.jsonl", Replace: true}, "is an input"},
 		{"resume of public data", data, plan, dyad.Run{Public: true, Resume: "X"}, "nothing is charged"},
 	} {
-		m, err := dyad.Train(t.Context(), c.data, c.plan, c.run)
+		m, err := c.plan.Run(t.Context(), c.data, c.run)
 		if m != nil || !errors.Is(err, dyad.ErrInput) || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "dyad: ") {
 			t.Errorf("%s: %v", c.what, err)
 		}
@@ -124,11 +124,11 @@ func TestMisuseIsRefused(t *testing.T) {
 	if text, err := os.ReadFile("taken.json"); err != nil || string(text) != "PRECIOUS" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if _, err := dyad.Train(t.Context(), data, plan, dyad.Run{Ledger: book, Resume: "NOBODY"}); !errors.Is(err, ledger.ErrResume) {
+	if _, err := plan.Run(t.Context(), data, dyad.Run{Ledger: book, Resume: "NOBODY"}); !errors.Is(err, ledger.ErrResume) {
 		t.Errorf("a run that nobody charged: %v", err)
 	}
 	// Control: each of these is fine otherwise.
-	m, err := dyad.Train(t.Context(), data, plan, dyad.Run{Ledger: book, Out: "model.json"})
+	m, err := plan.Run(t.Context(), data, dyad.Run{Ledger: book, Out: "model.json"})
 	if err != nil || m.File != "model.json" || m.Seconds != 0 {
 		t.Fatalf("control: %+v, %v", m, err)
 	}
@@ -157,28 +157,28 @@ func TestCancel(t *testing.T) {
 	data, plan, book := opened(t, dyad.Options{Algorithm: algorithms.DPGDSC{Steps: 200000}})
 	ctx, cancel := context.WithCancel(t.Context())
 	var at time.Time
-	run := dyad.Run{Ledger: book, Out: "model.json", Progress: func(done, total int) {
+	run := dyad.Run{Ledger: book, Out: "model.json", Watch: dyad.Watch{Progress: func(done, total int) {
 		if done == 3 && total == 200000 {
 			at = time.Now()
 			cancel()
 		}
-	}}
-	m, err := dyad.Train(ctx, data, plan, run)
+	}}}
+	m, err := plan.Run(ctx, data, run)
 	var charged *algorithms.ChargedError
 	if took := time.Since(at); m != nil || !errors.Is(err, context.Canceled) || !errors.As(err, &charged) || !charged.Resumable || took > time.Second {
 		t.Fatalf("cancelled after %v: %v", took, err)
 	}
-	if _, err := dyad.Train(ctx, data, plan, dyad.Run{Ledger: book, Out: "model.json"}); !errors.Is(err, context.Canceled) || errors.As(err, new(*algorithms.ChargedError)) {
+	if _, err := plan.Run(ctx, data, dyad.Run{Ledger: book, Out: "model.json"}); !errors.Is(err, context.Canceled) || errors.As(err, new(*algorithms.ChargedError)) {
 		t.Errorf("cancelled before the charge: %v", err)
 	}
 	if c, r := charges(t, book); c != 1 || r != 0 {
 		t.Errorf("%d charges and %d releases", c, r)
 	}
-	other, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 2}, nil)
+	other, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dyad.Train(t.Context(), data, other, dyad.Run{Ledger: book, Resume: charged.Run}); !errors.Is(err, ledger.ErrResume) {
+	if _, err := other.Run(t.Context(), data, dyad.Run{Ledger: book, Resume: charged.Run}); !errors.Is(err, ledger.ErrResume) {
 		t.Errorf("resumed with another plan: %v", err)
 	}
 }
@@ -193,7 +193,7 @@ func TestFaceChild(t *testing.T) {
 		t.Skip("it is run by TestResumeAfterAKill")
 	}
 	data, plan, book := opened(t, dyad.Options{})
-	_, err := dyad.Train(t.Context(), data, plan, dyad.Run{Ledger: book, Out: "model.json", Trace: func(name string) {
+	_, err := plan.Run(t.Context(), data, dyad.Run{Ledger: book, Out: "model.json", Watch: dyad.Watch{Trace: func(name string) {
 		if name == stage {
 			p, err := os.FindProcess(os.Getpid())
 			if err == nil {
@@ -201,7 +201,7 @@ func TestFaceChild(t *testing.T) {
 			}
 			t.Fatal(err, "the child goes on")
 		}
-	}})
+	}}})
 	t.Fatalf("stage %s was not reached: %v", stage, err)
 }
 
@@ -234,7 +234,7 @@ func TestResumeAfterAKill(t *testing.T) {
 		if i < 0 {
 			t.Fatalf("%s: nothing was charged", stage)
 		}
-		m, err := dyad.Train(t.Context(), data, plan, dyad.Run{Ledger: book, Out: "model.json", Resume: entries[i].Run})
+		m, err := plan.Run(t.Context(), data, dyad.Run{Ledger: book, Out: "model.json", Resume: entries[i].Run})
 		if err != nil {
 			t.Fatalf("%s: %v", stage, err)
 		}
@@ -257,7 +257,7 @@ func TestResumeAfterAKill(t *testing.T) {
 func TestSaveReplacesNothing(t *testing.T) {
 	inClinic(t)
 	data, plan, _ := opened(t, dyad.Options{Mode: algorithms.NonPrivate})
-	m, err := dyad.Train(t.Context(), data, plan, dyad.Run{Public: true})
+	m, err := plan.Run(t.Context(), data, dyad.Run{Public: true})
 	if err != nil || m.File != "" || !(m.Seconds > 0) {
 		t.Fatalf("%+v, %v", m, err)
 	}
@@ -291,7 +291,7 @@ func TestRangesFromDataAreTold(t *testing.T) {
 		if s := dyad.ShapeOf(e, 100); s.BoundsFromData != drafted || pairs.BoundsFromData != drafted {
 			t.Errorf("ranges from the data %v: %v, %v", drafted, s.BoundsFromData, pairs.BoundsFromData)
 		}
-		plan, err := dyad.Plan(dyad.ShapeOf(e, 100), dyad.Options{Epsilon: 1}, nil)
+		plan, err := dyad.Plan(dyad.ShapeOf(e, 100), dyad.Options{Epsilon: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

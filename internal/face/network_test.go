@@ -13,6 +13,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cuda"
 	"dyad/engine/dataset"
+	"dyad/engine/device"
 	"dyad/engine/embedding"
 	"dyad/privacy"
 )
@@ -40,13 +41,13 @@ func syntheticClinic(t *testing.T, n int) *dyad.Data {
 func TestNetworkRoad(t *testing.T) {
 	data := syntheticClinic(t, 200)
 	for _, task := range []string{dyad.AUC, dyad.Metric} {
-		plan, err := dyad.Plan(data.Shape(), quick(task), nil)
+		plan, err := dyad.Plan(data.Shape(), quick(task))
 		if err != nil {
 			t.Fatal(err)
 		}
 		file := filepath.Join(t.TempDir(), "m.json")
 		run := dyad.Run{Public: true, Source: privacy.NewSeededSource(4), Out: file}
-		made, err := dyad.Train(context.Background(), data, plan, run)
+		made, err := plan.Run(context.Background(), data, run)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +110,7 @@ func TestNetworkRoad(t *testing.T) {
 		// It may be the start of another, and the report says so.
 		o := quick(task)
 		o.Network.Init = made.Model
-		again, err := dyad.Plan(data.Shape(), o, nil)
+		again, err := dyad.Plan(data.Shape(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,20 +132,20 @@ func TestNetworkRefusals(t *testing.T) {
 	unknown.Guarantee.Kind = ""
 	nothing := *secret
 	nothing.Guarantee.Kind = privacy.ApproxDP
-	float32s, err := dyad.OpenDevice(dyad.DeviceOptions{Precision: cuda.FP32})
+	float32s, err := device.Open(device.Options{Precision: cuda.FP32})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range []*dyad.Model{&unknown, &nothing} {
 		o := quick(dyad.AUC)
 		o.Network.Init = m
-		if _, err := dyad.Plan(shape, o, nil); err == nil || !strings.Contains(err.Error(), "without a guarantee") {
+		if _, err := dyad.Plan(shape, o); err == nil || !strings.Contains(err.Error(), "without a guarantee") {
 			t.Errorf("a start with the guarantee %+v: %v", m.Guarantee, err)
 		}
 	}
 	for want, c := range map[string]struct {
 		change func(o *dyad.Options)
-		on     *dyad.Device
+		on     *device.Device
 	}{
 		"does not train networks":   {change: func(o *dyad.Options) { o.Algorithm = algorithms.DPGDSC{} }},
 		"moments does not":          {change: func(o *dyad.Options) { o.Algorithm = algorithms.Moments{} }},
@@ -160,8 +161,9 @@ func TestNetworkRefusals(t *testing.T) {
 		"delta > 0":                 {change: func(o *dyad.Options) { o.Delta = new(float64) }},
 	} {
 		o := quick(dyad.AUC)
+		o.On = c.on
 		c.change(&o)
-		if _, err := dyad.Plan(shape, o, c.on); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := dyad.Plan(shape, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -177,7 +179,7 @@ func TestAlgorithmsRefuseNetworks(t *testing.T) {
 		for _, task := range []string{dyad.AUC, dyad.Metric} {
 			o := quick(task)
 			o.Algorithm = a
-			if _, err := dyad.Plan(shape, o, nil); (err == nil) != takes[a.Info().Name] {
+			if _, err := dyad.Plan(shape, o); (err == nil) != takes[a.Info().Name] {
 				t.Errorf("%s, %s: %v", a.Info().Name, task, err)
 			}
 			loss, err := o.Network.PairLoss(task, shape.Features, o.Loss)
@@ -230,11 +232,11 @@ func TestPublicRunsTakePublicStarts(t *testing.T) {
 	o.Network.Init = start
 	for _, kind := range []privacy.Kind{privacy.ApproxDP, privacy.Public} {
 		start.Guarantee = privacy.Guarantee{Kind: kind, Epsilon: 1, Delta: 1e-5}
-		plan, err := dyad.Plan(data.Shape(), o, nil)
+		plan, err := dyad.Plan(data.Shape(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = dyad.Train(context.Background(), data, plan, dyad.Run{Public: true, Source: privacy.NewSeededSource(4)})
+		_, err = plan.Run(context.Background(), data, dyad.Run{Public: true, Source: privacy.NewSeededSource(4)})
 		if refused := err != nil && strings.Contains(err.Error(), "would not say so"); refused != (kind != privacy.Public) {
 			t.Errorf("a start with the guarantee %s: %v", kind, err)
 		}

@@ -52,11 +52,11 @@ func TestPersonsAreTheUnit(t *testing.T) {
 	for _, rows := range []int{0, 29, 30} {
 		shape := train.Shape()
 		shape.PersonRows = rows
-		plan, err := dyad.Plan(shape, dyad.Options{Epsilon: 1}, nil)
+		plan, err := dyad.Plan(shape, dyad.Options{Epsilon: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		model, err := dyad.Train(context.Background(), train, plan, dyad.Run{Ledger: book})
+		model, err := plan.Run(context.Background(), train, dyad.Run{Ledger: book})
 		if fits := rows == 30; fits != (err == nil) || fits && model.Guarantee.Unit != "one person" {
 			t.Errorf("a plan for %d rows of a person: %v, %+v", rows, err, model)
 		}
@@ -71,7 +71,7 @@ func TestPersonsAreTheUnit(t *testing.T) {
 		shape := train.Shape()
 		shape.PersonRows = rows
 		settings := []dyad.Setting{{Name: "a", Shape: train.Shape()}, {Name: "b", Shape: shape}}
-		plan, err := dyad.PlanSearch(dyad.SearchOptions{Settings: settings, Epsilon: 1}, nil)
+		plan, err := dyad.PlanSearch(shape, dyad.SearchOptions{Settings: settings, Epsilon: 1})
 		if (err == nil) != (rows == 30) {
 			t.Fatalf("settings for 30 and for %d rows of a person: %v", rows, err)
 		}
@@ -86,7 +86,7 @@ func TestPersonsAreTheUnit(t *testing.T) {
 	for _, rows := range []int{0, 29, 30} {
 		shape := train.Shape()
 		shape.PersonRows = rows
-		plan, err := dyad.PlanSearch(dyad.SearchOptions{Models: []*dyad.Model{model, model}, ModelNames: []string{"a", "b"}, Shape: shape, Epsilon: 1}, nil)
+		plan, err := dyad.PlanSearch(shape, dyad.SearchOptions{Models: []*dyad.Model{model, model}, ModelNames: []string{"a", "b"}, Epsilon: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

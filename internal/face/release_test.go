@@ -30,11 +30,11 @@ func TestReleaseOfAModelWithoutAFile(t *testing.T) {
 		return names
 	}
 	var while []string
-	m, err := dyad.Train(context.Background(), data, plan, dyad.Run{Ledger: book, ID: "mine", Trace: func(stage string) {
+	m, err := plan.Run(context.Background(), data, dyad.Run{Ledger: book, ID: "mine", Watch: dyad.Watch{Trace: func(stage string) {
 		if stage == "released" {
 			while = kept()
 		}
-	}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +60,10 @@ func TestSpareName(t *testing.T) {
 		t.Fatal(err)
 	}
 	released := false
-	m, err := dyad.Train(context.Background(), data, plan, dyad.Run{Ledger: book, ID: "r1", Out: name, Spare: true, Released: func(m *dyad.Model) {
+	m, err := plan.Run(context.Background(), data, dyad.Run{Ledger: book, ID: "r1", Out: name, Spare: true, Watch: dyad.Watch{Released: func(m *dyad.Model) {
 		_, err := os.Stat(files.WithRun(name, "r1"))
 		released = m.Run == "r1" && os.IsNotExist(err)
-	}})
+	}}})
 	if err != nil || m.File != files.WithRun(name, "r1") || !released {
 		t.Fatalf("%v, released %v, %v", m, released, err)
 	}

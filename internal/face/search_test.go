@@ -1,10 +1,12 @@
 package face
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"dyad"
+	"dyad/algorithms"
 	"dyad/algorithms/search"
 	"dyad/engine/dataset"
 	"dyad/privacy"
@@ -34,7 +36,7 @@ func TestSearchTrainsAsPlanned(t *testing.T) {
 	data, steps := dyad.NewData(made), map[int]bool{}
 	for _, epsilon := range []float64{0.4, 0.55, 0.6} {
 		for _, road := range []search.Road{search.Auto} {
-			s, err := dyad.PlanSearch(dyad.SearchOptions{Epsilon: epsilon, Road: road, Settings: []dyad.Setting{{Name: "a", Shape: shape}, {Name: "b", Shape: shape, Options: dyad.Options{Radius: 2}}}}, nil)
+			s, err := dyad.PlanSearch(shape, dyad.SearchOptions{Epsilon: epsilon, Road: road, Settings: []dyad.Setting{{Name: "a"}, {Name: "b", Options: dyad.Options{Radius: 2}}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,13 +62,42 @@ func TestSearchRefusesOtherModels(t *testing.T) {
 	for want, o := range map[string]dyad.SearchOptions{
 		"grades":                {Settings: []dyad.Setting{{Name: "a", Shape: graded}, {Name: "b", Shape: graded}}},
 		"linear models":         {Settings: []dyad.Setting{{Name: "a", Shape: shape, Options: dyad.Options{Network: network}}, {Name: "b", Shape: shape}}},
-		"linear model":          {Models: []*dyad.Model{{Task: dyad.AUC, Network: network}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}, Shape: shape},
-		"metric":                {Models: []*dyad.Model{{Task: dyad.Metric}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}, Shape: shape},
-		"the labels are grades": {Models: []*dyad.Model{{Task: dyad.AUC}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}, Shape: graded},
+		"linear model":          {Models: []*dyad.Model{{Task: dyad.AUC, Network: network}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}},
+		"metric":                {Models: []*dyad.Model{{Task: dyad.Metric}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}},
+		"the labels are grades": {Models: []*dyad.Model{{Task: dyad.AUC}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}},
 	} {
-		o.Epsilon = 1
-		if _, err := dyad.PlanSearch(o, nil); err == nil || !strings.Contains(err.Error(), want) {
+		shape := shape
+		if o.Epsilon = 1; want == "the labels are grades" {
+			shape = graded
+		}
+		if _, err := dyad.PlanSearch(shape, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)
+		}
+	}
+}
+
+// A curve of private data refuses what has no private figures, before a charge.
+func TestPrivateCurveRefuses(t *testing.T) {
+	for want, change := range map[string]func(*dyad.Shape, *dyad.CurveOptions){
+		"is not private": func(_ *dyad.Shape, o *dyad.CurveOptions) {
+			o.Settings[0].Options.Algorithm = algorithms.ProjectedGradient{}
+		},
+		"neighbours":            func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Settings[0].Options.Task = dyad.Metric },
+		"persons with several":  func(s *dyad.Shape, _ *dyad.CurveOptions) { s.PersonRows = 3 },
+		"the labels are grades": func(s *dyad.Shape, _ *dyad.CurveOptions) { s.LabelValues = 5 },
+		"query groups":          func(s *dyad.Shape, _ *dyad.CurveOptions) { s.Groups = []int{5000} },
+		"none are left":         func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Training = 5000 },
+		"1 is there twice":      func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Epsilons = []float64{1, 1} },
+		"a is there twice":      func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Settings = append(o.Settings, o.Settings[0]) },
+		"at least one run":      func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Settings = nil },
+	} {
+		s, o := searchShape(t, dataset.SyntheticClinicalYAML()), dyad.CurveOptions{Settings: []dyad.Setting{{Name: "a"}}, Epsilons: []float64{1}, Training: 3500, HeldEpsilon: 1}
+		if _, err := dyad.PlanCurve(s, o); err != nil {
+			t.Fatal(err)
+		}
+		change(&s, &o)
+		if _, err := dyad.PlanCurve(s, o); !errors.Is(err, dyad.ErrInput) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 }

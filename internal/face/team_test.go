@@ -7,6 +7,7 @@ import (
 
 	"dyad"
 	"dyad/engine/dataset"
+	"dyad/engine/device"
 	"dyad/engine/enginetest"
 	"dyad/engine/team"
 )
@@ -15,11 +16,11 @@ import (
 // gradients that the plan does not bound, of records that were not charged.
 func TestTrainTakesItsOwnTeam(t *testing.T) {
 	ctx, crew := context.Background(), enginetest.Members(1)[0]
-	device, err := dyad.OpenDevice(dyad.DeviceOptions{Team: crew})
+	on, err := device.Open(device.Options{Team: crew})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer device.Close()
+	defer on.Close()
 	data := func(seed uint64) *dyad.Data {
 		d, err := dataset.SyntheticClinical(500, seed)
 		if err != nil {
@@ -28,14 +29,14 @@ func TestTrainTakesItsOwnTeam(t *testing.T) {
 		return dyad.NewData(d)
 	}
 	mine, other := data(1), data(2)
-	plan := func(epsilon float64, on *dyad.Device) *dyad.Training {
-		p, err := dyad.Plan(mine.Shape(), dyad.Options{Epsilon: epsilon}, on)
+	plan := func(epsilon float64, on *device.Device) *dyad.Training {
+		p, err := dyad.Plan(mine.Shape(), dyad.Options{Epsilon: epsilon, On: on})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
-	p := plan(1, device)
+	p := plan(1, on)
 	share, err := p.Join(ctx, crew, mine)
 	if err != nil {
 		t.Fatal(err)
@@ -48,12 +49,12 @@ func TestTrainTakesItsOwnTeam(t *testing.T) {
 		well bool
 	}{
 		"no leader":         {share, p, nil, false},
-		"of another plan":   {share, plan(2, device), lead, false},
+		"of another plan":   {share, plan(2, on), lead, false},
 		"of other records":  {other, p, lead, false},
 		"a plan without it": {share, plan(1, nil), lead, false},
 		"its own":           {share, p, lead, true},
 	} {
-		_, err := dyad.Train(ctx, c.data, c.plan, dyad.Run{Public: true, Team: c.team})
+		_, err := c.plan.Run(ctx, c.data, dyad.Run{Public: true, Team: c.team})
 		if c.well != (err == nil) || err != nil && !errors.Is(err, dyad.ErrInput) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/algotest"
 	"dyad/algorithms/cluster"
+	"dyad/algorithms/curve"
 	"dyad/algorithms/evaluate"
 	"dyad/algorithms/local"
 	"dyad/algorithms/pairs"
@@ -63,6 +64,7 @@ func rows() (all []row) {
 		all = append(all, clusters(n, d)...)
 		all = append(all, evaluations(n)...)
 		all = append(all, locals(n, d)...)
+		all = append(all, curves(n, d)...)
 	}
 	return all
 }
@@ -91,7 +93,7 @@ func trainings(n, d int, more bool) (all []row) {
 	add := func(name string, s dyad.Shape, o dyad.Options, b privacy.Budget) {
 		o.Epsilon, o.Delta = b.Epsilon, &b.Delta
 		all = append(all, row{fmt.Sprintf("train %s, %s, n=%d d=%d", name, law(b), n, d),
-			ofPlan(func() (*dyad.Training, error) { return dyad.Plan(s, o, nil) }, func(t *dyad.Training) *algorithms.Plan { return t.Plan })})
+			ofPlan(func() (*dyad.Training, error) { return dyad.Plan(s, o) }, func(t *dyad.Training) *algorithms.Plan { return t.Plan })})
 	}
 	for unit, shape := range shapes(n, d, more) {
 		for _, b := range budgets(n) {
@@ -249,10 +251,10 @@ func searches(n, d int, slow bool) (all []row) {
 					if err != nil {
 						panic(err)
 					}
-					o.Settings = append(o.Settings, dyad.Setting{Name: name, Shape: shape, Options: dyad.Options{Algorithm: a}})
+					o.Settings = append(o.Settings, dyad.Setting{Name: name, Options: dyad.Options{Algorithm: a}})
 				}
 				all = append(all, row{fmt.Sprintf("search %s, %s, %s, n=%d d=%d", road, unit, law(b), n, d),
-					ofPlan(func() (*dyad.Search, error) { return dyad.PlanSearch(o, nil) }, func(s *dyad.Search) *algorithms.Plan { return &s.Plan.Plan })})
+					ofPlan(func() (*dyad.Search, error) { return dyad.PlanSearch(shape, o) }, func(s *dyad.Search) *algorithms.Plan { return &s.Plan.Plan })})
 			}
 			o := search.Options{Records: n, PersonRows: shape.PersonRows, Budget: b, Models: []search.Model{{Name: "a", Digest: "1"}, {Name: "b", Digest: "2"}}}
 			all = append(all, row{fmt.Sprintf("search models, %s, %s, n=%d d=%d", unit, law(b), n, d),
@@ -296,6 +298,26 @@ func evaluations(n int) (all []row) {
 				all = append(all, row{fmt.Sprintf("evaluate %s, %s, %s, n=%d", kind, unit, law(b), n),
 					ofPlan(func() (*evaluate.Plan, error) { return evaluate.New(o) }, func(p *evaluate.Plan) *algorithms.Plan { return &p.Plan })})
 			}
+		}
+	}
+	return all
+}
+
+// curves are of private data: two algorithms, two epsilons and two splits.
+func curves(n, d int) (all []row) {
+	for unit, shape := range shapes(n, d, true) {
+		for _, b := range budgets(n) {
+			o := dyad.CurveOptions{Epsilons: []float64{0.5, b.Epsilon}, Delta: &b.Delta, Training: n - n/4, Splits: 2, HeldEpsilon: 0.75}
+			for _, a := range []algorithms.Algorithm{algorithms.Moments{}, algorithms.DPGDSC{}} {
+				o.Settings = append(o.Settings, dyad.Setting{Name: a.Info().Name, Options: dyad.Options{Algorithm: a}})
+			}
+			all = append(all, row{fmt.Sprintf("curve, %s, %s, n=%d d=%d", unit, law(b), n, d), ofPlan(func() (*curve.Plan, error) {
+				c, err := dyad.PlanCurve(shape, o)
+				if err != nil {
+					return nil, err
+				}
+				return c.Plan, nil
+			}, func(p *curve.Plan) *algorithms.Plan { return &p.Plan })})
 		}
 	}
 	return all

@@ -1,13 +1,11 @@
-package experiment
+package curve
 
 import (
 	"testing"
 
-	"dyad/algorithms"
 	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/internal/sizes"
-	"dyad/privacy"
 )
 
 // At all sizes, and wherever the record stands, replacing it moves every release of a private curve, of trainings and of
@@ -19,13 +17,7 @@ func TestCurvesOfEverySize(t *testing.T) {
 			continue // too few records to train on and to test
 		}
 		data, neighbour := algotest.WorstCase(cell.N, cell.D, cell.Unit, engine.UnitBounds())
-		p, err := New("curve", Plan{
-			Data: []Data{{Name: "d", Given: data, N: []int{2 * cell.N / 3}}}, Epsilon: []float64{1}, Delta: &delta, Splits: 2, Algorithms: []Algorithm{{Name: "dpgdsc"}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := p.Private(data.Units(), data.Dim(), data.Bounds(), privacy.Budget{Epsilon: 0.7, Delta: delta}, algorithms.Provenance{})
+		c, err := planCurve(data, 2*cell.N/3, delta, []float64{1}, "dpgdsc")
 		if err != nil {
 			t.Logf("%v: %v", cell, err)
 			continue

@@ -1,4 +1,4 @@
-package experiment
+package curve
 
 import (
 	"context"
@@ -11,20 +11,39 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/algotest"
 	"dyad/engine"
+	"dyad/engine/cpu"
 	"dyad/privacy"
 )
 
-// privatePlan is a plan of two algorithms, two epsilons and two splits.
-func privatePlan(t *testing.T, r *engine.Records, delta float64) *Private {
-	t.Helper()
-	p, err := New("curve", Plan{
-		Data: []Data{{Name: "d", Given: r, N: []int{20}}}, Epsilon: []float64{0.5, 2}, Delta: &delta, Splits: 2,
-		Algorithms: []Algorithm{{Name: "auto"}, {Name: "dpgdsc"}},
-	})
-	if err != nil {
-		t.Fatal(err)
+// planCurve is a curve of two splits.
+func planCurve(r *engine.Records, n int, delta float64, epsilons []float64, names ...string) (*Plan, error) {
+	o := Options{Records: r.Units(), Training: n, Splits: 2, Held: privacy.Budget{Epsilon: 0.7, Delta: delta}}
+	for split := range o.Splits {
+		for _, epsilon := range epsilons {
+			for _, name := range names {
+				a, err := algorithms.ByName(name)
+				if err != nil {
+					return nil, err
+				}
+				spec, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: epsilon, Delta: delta}, algorithms.Certified)
+				if err != nil {
+					return nil, err
+				}
+				p, err := algorithms.Choice{Algorithm: a, L2: algorithms.DefaultL2(a, n, false)}.Plan(spec)
+				if err != nil {
+					return nil, err
+				}
+				o.Runs = append(o.Runs, Run{Name: name, Split: split, Algorithm: a, Training: p})
+			}
+		}
 	}
-	c, err := p.Private(r.Units(), r.Dim(), r.Bounds(), privacy.Budget{Epsilon: 0.7, Delta: delta}, algorithms.Provenance{})
+	return New(o)
+}
+
+// privatePlan is a plan of two algorithms, two epsilons and two splits.
+func privatePlan(t *testing.T, r *engine.Records, delta float64) *Plan {
+	t.Helper()
+	c, err := planCurve(r, 20, delta, []float64{0.5, 2}, "moments", "dpgdsc")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +90,7 @@ func (s *twin) Permutation(n int) []int32 {
 }
 
 // worstOfTwins is the largest move of a release between neighbours, over its certificate.
-func worstOfTwins(t *testing.T, c *Private, data *engine.Records, neighbours []*engine.Records, job func(*engine.Records) algorithms.Job) (worst float64) {
+func worstOfTwins(t *testing.T, c *Plan, data *engine.Records, neighbours []*engine.Records, job func(*engine.Records) algorithms.Job) (worst float64) {
 	t.Helper()
 	for k, other := range neighbours {
 		s := &twin{rng: rand.New(rand.NewPCG(uint64(k), 1))}
@@ -123,11 +142,11 @@ func TestPrivateCurveOfNeighbours(t *testing.T) {
 func TestPrivateCurveChargesEveryRelease(t *testing.T) {
 	c := privatePlan(t, algotest.RandomRecords(40, 3, engine.UnitBounds(), 1), 1e-5)
 	square := 0.0
-	for _, r := range c.runs {
-		square += r.training.Guarantee.Mu*r.training.Guarantee.Mu + r.held.Guarantee.Mu*r.held.Guarantee.Mu
+	for _, r := range c.Options.Runs {
+		square += r.Training.Guarantee.Mu*r.Training.Guarantee.Mu + c.held.Guarantee.Mu*c.held.Guarantee.Mu
 	}
-	if mu := math.Sqrt(square); c.Runs() != 8 || math.Abs(c.Guarantee.Mu/mu-1) > 1e-6 {
-		t.Errorf("%d runs of %.6g-GDP, together charged as %.6g", c.Runs(), mu, c.Guarantee.Mu)
+	if mu := math.Sqrt(square); len(c.Options.Runs) != 8 || math.Abs(c.Guarantee.Mu/mu-1) > 1e-6 {
+		t.Errorf("%d runs of %.6g-GDP, together charged as %.6g", len(c.Options.Runs), mu, c.Guarantee.Mu)
 	}
 	for _, want := range []string{"constants of loss", "what it tells of these records is charged", "norm bound"} {
 		if !strings.Contains(strings.Join(c.Guarantee.Assumptions, "; "), want) {
@@ -145,32 +164,6 @@ func TestPrivateCurveChargesEveryRelease(t *testing.T) {
 	for _, r := range rows {
 		if !(r.Low <= r.AUC && r.AUC <= r.High) {
 			t.Errorf("%+v", r)
-		}
-	}
-}
-
-func TestPrivateCurveRefuses(t *testing.T) {
-	r := algotest.RandomRecords(40, 3, engine.UnitBounds(), 1)
-	for want, plan := range map[string]Plan{
-		"is not private": {Algorithms: []Algorithm{{Name: "projected-gradient"}}},
-		"neighbours":     {Task: "metric", Algorithms: []Algorithm{{Name: "auto"}}},
-		"one data set":   {Algorithms: []Algorithm{{Name: "auto"}}, Data: []Data{{Name: "d", Given: r, N: []int{10, 20}}}},
-		"for persons":    {Algorithms: []Algorithm{{Name: "auto"}}, Data: []Data{{Name: "d", Given: r, N: []int{10}, PersonRows: 3}}},
-		"none are left":  {Algorithms: []Algorithm{{Name: "auto"}}, Data: []Data{{Name: "d", Given: r, N: []int{39}}}},
-	} {
-		if plan.Epsilon, plan.Splits = []float64{1}, 1; plan.Data == nil {
-			plan.Data = []Data{{Name: "d", Given: r, N: []int{20}}}
-		}
-		units := r.Units()
-		if want == "none are left" {
-			units = 39
-		}
-		p, err := New("curve", plan)
-		if err == nil {
-			_, err = p.Private(units, r.Dim(), r.Bounds(), privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Provenance{})
-		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 }

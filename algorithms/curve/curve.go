@@ -1,0 +1,186 @@
+// Package curve plans and draws the points of a curve of private data: every run trains a model on a part of the records and
+// releases private figures of it on the rest.
+package curve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dyad/algorithms"
+	"dyad/algorithms/evaluate"
+	"dyad/engine"
+	"dyad/engine/dataset"
+	"dyad/engine/metrics"
+	"dyad/privacy"
+)
+
+// Options are everything public that a curve depends on. Labels are of two classes; whoever calls has to refuse others by their
+// schema, as a refusal after the charge would tell of the records.
+type Options struct {
+	Records  int
+	Training int // records that every run trains on; the others give its figures
+	Splits   int
+	Runs     []Run
+	Held     privacy.Budget // of the figures of every run, besides that of its training
+	algorithms.Provenance
+}
+
+// Run is a training on its split, 0 to Splits-1.
+type Run struct {
+	Name      string
+	Split     int
+	Algorithm algorithms.Algorithm // private, and its Info says that it withholds what it releases
+	Training  *algorithms.Plan
+}
+
+// Plan is everything that all runs release, charged at once before a record is used. The models are not published.
+type Plan struct {
+	algorithms.Plan
+	Options Options
+	held    *evaluate.Plan
+}
+
+// Row is the outcome of a run.
+type Row struct {
+	N         int     `json:"n"`
+	HeldOut   int     `json:"held_out"`
+	Epsilon   float64 `json:"epsilon"` // of the training
+	Delta     float64 `json:"delta"`
+	Algorithm string  `json:"algorithm"`
+	Split     int     `json:"split"`
+	Draw      int     `json:"draw"`
+	AUC       float64 `json:"auc"`
+	Low       float64 `json:"auc_low"` // of an interval for sampling and noise of the held-out records
+	High      float64 `json:"auc_high"`
+}
+
+// Released is a curve that was released, and the content of its file. It may be published.
+type Released struct {
+	Data      string            `json:"data"`
+	DataID    string            `json:"data_id"`
+	Public    bool              `json:"public"`
+	Guarantee privacy.Guarantee `json:"guarantee"`
+	Run       string            `json:"run,omitempty"`
+	Ledger    string            `json:"ledger,omitempty"`
+	Report    algorithms.Report `json:"report"`
+	Rows      []Row             `json:"rows"`
+	Out       string            `json:"out"`
+}
+
+// New plans a curve.
+func New(o Options) (*Plan, error) {
+	held := o.Records - o.Training
+	switch {
+	case held < 1:
+		return nil, fmt.Errorf("curve: n is %d of %d records, and none are left for figures", o.Training, o.Records)
+	case len(o.Runs) == 0:
+		return nil, errors.New("curve: a curve needs at least one run")
+	}
+	out := &Plan{Options: o}
+	var err error
+	// Scores are divided by a bound that follows from the released weights.
+	if out.held, err = evaluate.New(evaluate.Options{Records: held, Budget: o.Held, Provenance: o.Provenance, ScoreBound: 1}); err != nil {
+		return nil, err
+	}
+	var rows algorithms.Releases
+	delta, objective := o.Held.Delta, fmt.Sprintf("curve of %d records, %d to train", o.Records, o.Training)
+	unit, pr := o.Provenance.Records(0), o.Runs[0].Training.Spec.Kernel.Problem()
+	rests := []string{fmt.Sprintf("public: n = %d, %d of them to train, d = %d, the seed of the splits, the schema and all options", o.Records, o.Training, pr.D)}
+	for i, r := range o.Runs {
+		name := fmt.Sprintf("run %d", i+1)
+		rows = slices.Concat(rows, r.Training.Releases.Of(name), out.held.Releases.Of(name))
+		delta = max(delta, r.Training.Spec.Budget.Delta)
+		objective += fmt.Sprintf("; split %d: %s", r.Split, r.Training.Objective)
+		for _, text := range slices.Concat(r.Training.Guarantee.Assumptions, out.held.Guarantee.Assumptions) {
+			if text != unit.Assumption && !slices.Contains(rests, text) && !strings.HasPrefix(text, "public: n = ") {
+				rests = append(rests, text)
+			}
+		}
+	}
+	rests = append(rests, fmt.Sprintf("public: norm bound R = %g, label bound %g and every radius; every row was projected to R", pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs))
+	out.Plan = algorithms.Plan{Algorithm: "curve", Mode: algorithms.Certified, Objective: objective}
+	g := unit.Guarantee(fmt.Sprintf("figures of %d models on records that they did not learn from, with noise; the models, also with noise, count as released", len(o.Runs)),
+		"every training and every evaluation has a certificate of its own, each holds given the releases before, and all add up (docs/theory.md#composition)", rests...)
+	err = out.Promise(privacy.Budget{Delta: delta}, o.Records, o.Provenance, g, rows)
+	f := &out.Facts
+	f.Line("curve", "%d runs on n = %d records, %d to train and %d held out in each of %d public splits",
+		f.Add("runs", len(o.Runs)), f.Add("records", o.Records), f.Add("training_records", o.Training), f.Add("held_out_records", held), f.Add("splits", o.Splits))
+	f.Line("figures", "epsilon = %g of every run for the AUC of its model on the records held out", f.Add("held_out_epsilon", o.Held.Epsilon))
+	return out, err
+}
+
+// Job is the work on the records for algorithms.Execute, whose Result.Weights are released
+// numbers, for Rows.
+func (c *Plan) Job(records *engine.Records) algorithms.Job {
+	return algorithms.Job{
+		Plan:      &c.Plan,
+		Withholds: true, // all algorithms do, and models stay here
+		Train: func(ctx context.Context, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
+			var out []float64
+			for i, r := range c.Options.Runs {
+				keep, rest, err := dataset.Split(c.Options.Records, float64(c.Options.Training)/float64(c.Options.Records), uint64(r.Split))
+				if err != nil {
+					return nil, err
+				}
+				ev, err := r.Training.Spec.Kernel.Bind(records.UnitSubset(keep))
+				if err != nil {
+					return nil, err
+				}
+				w, err := r.Algorithm.Train(ctx, ev, r.Training, s, algorithms.Tracker{})
+				if err = errors.Join(err, ev.Close()); err != nil {
+					return nil, err
+				}
+				figures, err := c.held.Job(func(context.Context) (evaluate.Data, error) { return scoresOf(records.UnitSubset(rest), w) }).Train(ctx, s, algorithms.Tracker{})
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, figures...)
+				t.Step(i+1, len(c.Options.Runs))
+			}
+			return out, nil
+		},
+	}
+}
+
+// scoresOf are scores as evaluate takes them, at most 1 in magnitude.
+func scoresOf(r *engine.Records, w []float64) (d evaluate.Data, err error) {
+	bound := evaluate.ScoreBound(w, r.Bounds().FeatureNorm)
+	if d.Scores, err = metrics.Scores(r, w); err != nil {
+		return d, err
+	}
+	for i, y := range r.Labels() {
+		d.Scores[i] /= bound
+		d.Positive = append(d.Positive, y > 0)
+	}
+	return d, nil
+}
+
+// Rows are the outcome, from the released numbers alone, with intervals of that level.
+func (c *Plan) Rows(released []float64, confidence float64) ([]Row, error) {
+	var out []Row
+	draws := map[string]int{}
+	for _, r := range c.Options.Runs {
+		k := c.held.Numbers()
+		if len(released) < k {
+			return nil, errors.New("curve: too few released numbers for the runs of the plan")
+		}
+		f, err := c.held.Figures(released[:k], confidence)
+		if err != nil {
+			return nil, err
+		}
+		released = released[k:]
+		budget := r.Training.Spec.Budget
+		row := Row{
+			N: c.Options.Training, HeldOut: c.held.Options.Records, Epsilon: budget.Epsilon, Delta: budget.Delta, Algorithm: r.Name, Split: r.Split,
+			AUC: f.AUC.Value, Low: f.AUC.Low, High: f.AUC.High,
+		}
+		cell := fmt.Sprint(row.Epsilon, row.Algorithm, row.Split)
+		row.Draw = draws[cell]
+		draws[cell]++
+		out = append(out, row)
+	}
+	return out, nil
+}

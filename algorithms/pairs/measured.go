@@ -1,0 +1,110 @@
+package pairs
+
+import (
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/engine/metrics"
+	"dyad/engine/pairgraph"
+	"dyad/engine/terms"
+)
+
+// Stated is the loss of a metric that was learned from pairs or tuples, in a model
+// file.
+type Stated struct {
+	Name        string  `json:"name"`
+	Margin      float64 `json:"margin,omitempty"`
+	Temperature float64 `json:"temperature,omitempty"`
+	Tuple       int     `json:"tuple,omitempty"` // records of a tuple; 0: pairs
+}
+
+// evaluationSeed draws the tuples of an evaluation.
+const evaluationSeed = 1
+
+// Mean is the mean loss of a metric, a row-major matrix, on records with labels: contrastive over all pairs,
+// the others over tuples drawn from the order of the records. It also says what it is.
+func (l Stated) Mean(matrix []float64, r *engine.Records) (float64, string, error) {
+	factor, err := metrics.FactorMetric(matrix, r.Dim())
+	if err != nil {
+		return 0, "", err
+	}
+	if factor.Rank == 0 { // one row of zeros has the same distances
+		factor.Rank, factor.L = 1, make([]float64, r.Dim())
+	}
+	order := make([]int32, r.Len())
+	for i := range order {
+		order[i] = int32(i)
+	}
+	none, err := pairgraph.New(r.Len(), nil)
+	if err != nil {
+		return 0, "", err
+	}
+	data, err := DataOf(r, order, terms.L2, PublicBound(terms.L2, r.Dim()), none, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	classes := ClassesOf(r, order)
+	if l.Name == (terms.Contrastive{}).Name() {
+		all, err := terms.NewAllPairs(data, classes, terms.Contrastive{Margin: l.Margin}, factor.Rank, 1)
+		if err != nil {
+			return 0, "", err
+		}
+		return all.Objective(factor.L), fmt.Sprintf("mean contrastive loss of all pairs, margin %g", l.Margin), nil
+	}
+	var loss terms.TupleLoss = terms.Triplet{Margin: l.Margin}
+	parameter := fmt.Sprintf("margin %g", l.Margin)
+	switch l.Name {
+	case (terms.Triplet{}).Name():
+	case (terms.NPair{}).Name():
+		loss, parameter = terms.NPair{Temperature: l.Temperature}, fmt.Sprintf("temperature %g", l.Temperature)
+	default:
+		return 0, "", fmt.Errorf("pairs: the model has loss %q, which is unknown to this program", l.Name)
+	}
+	members, err := terms.DrawTuples(r.Len(), l.Tuple, evaluationSeed, 0)
+	if err != nil {
+		return 0, "", err
+	}
+	tuples, err := terms.NewTuples(data, classes, loss, factor.Rank, l.Tuple, 1)
+	if err != nil {
+		return 0, "", err
+	}
+	return tuples.Objective(factor.L, members), fmt.Sprintf("mean %s loss of tuples of %d, %s", l.Name, l.Tuple, parameter), nil
+}
+
+// ClassesOf are the classes of the records in an order: equal labels are one class, counted
+// from 0 as they come.
+func ClassesOf(r *engine.Records, order []int32) []int32 {
+	classes, known := make([]int32, len(order)), map[float64]int32{}
+	for to, from := range order {
+		label := r.Label(int(from))
+		if _, ok := known[label]; !ok {
+			known[label] = int32(len(known))
+		}
+		classes[to] = known[label]
+	}
+	return classes
+}
+
+// DataOf are records in an order, with pairs and their labels.
+func DataOf(r *engine.Records, order []int32, norm terms.Norm, bound float64, g *pairgraph.Graph, labels []bool) (*terms.Data, error) {
+	x := make([]float64, len(order)*r.Dim())
+	for to, from := range order {
+		r.Row(int(from), x[to*r.Dim():(to+1)*r.Dim()])
+	}
+	data, err := terms.NewData(x, r.Dim(), norm, bound, g, labels)
+	if err != nil {
+		return nil, fmt.Errorf("pairs: %w", err)
+	}
+	return data, nil
+}
+
+// PublicBound is the norm bound of encoded records. They have Euclidean norm at most 1,
+// so L1 norm at most sqrt(d): with these bounds nothing is scaled, and a model applies to
+// encoded records as it is.
+func PublicBound(norm terms.Norm, features int) float64 {
+	if norm == terms.L1 {
+		return math.Ceil(1e4*math.Sqrt(float64(features))+1) / 1e4
+	}
+	return 1
+}

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"regexp"
+	"strings"
+
+	"dyad/autodiff"
+	"dyad/internal/input"
+)
+
+// Definition is the definition of a pair loss phi(u); u is the margin of a pair, positive if the
+// pair is right. The zero value is the logistic loss.
+type Definition struct {
+	Name    string             `json:"name"`
+	Formula string             `json:"formula,omitempty"` // of phi(u)
+	Params  map[string]float64 `json:"params,omitempty"`
+	Clip    float64            `json:"clip,omitempty"` // phi' is clamped to [-Clip, Clip]; 0: not
+}
+
+// The tasks of a model.
+const TaskAUC, TaskMetric = "auc", "metric"
+
+// LogisticName is the name of the loss of a Definition without one.
+const LogisticName = "logistic"
+
+// lossName is what a name of a loss looks like; anything else is a formula.
+var lossName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(-[A-Za-z][A-Za-z0-9]*)*$`)
+
+// Define is the built-in loss of a name, or that of a formula such as "log1p(exp(-u))".
+// params are the values of the names in it.
+func Define(text string, params map[string]float64, clip float64) (Definition, error) {
+	s := Definition{Name: text, Params: params, Clip: clip}
+	if l, ok := LibraryByName(text); ok {
+		e, err := l.Expression(ExpressionOptions{Params: params, Clip: clip})
+		if err != nil {
+			return s, input.As(err)
+		}
+		s.Formula, s.Params = e.Formula(), e.Params()
+		return s, nil
+	}
+	if lossName.MatchString(text) && text != "u" {
+		var names []string
+		for _, l := range Library() {
+			names = append(names, l.Name)
+		}
+		return s, input.Errorf("engine: loss %q is neither a built-in loss (%s) nor a formula in u", text, strings.Join(names, ", "))
+	}
+	s.Name, s.Formula = "custom", text
+	_, err := s.Scalar()
+	return s, err
+}
+
+// Named says that the caller chose a loss.
+func (s Definition) Named() bool { return s.Name != "" || s.Params != nil || s.Clip != 0 }
+
+// Defined is the loss with its formula.
+func (s Definition) Defined() (Definition, error) {
+	if s.Formula != "" {
+		return s, nil
+	}
+	return Define(cmp.Or(s.Name, LogisticName), s.Params, s.Clip)
+}
+
+// Scalar is phi.
+func (s Definition) Scalar() (*Expression, error) {
+	s, err := s.Defined()
+	if err != nil {
+		return nil, err
+	}
+	e, err := NewExpression(s.Name, s.Formula, ExpressionOptions{Params: s.Params, Clip: s.Clip})
+	var parse *autodiff.ParseError
+	if errors.As(err, &parse) {
+		return nil, input.Errorf("engine: loss: column %d: %s\n%s", parse.Column, parse.Reason, parse.Caret())
+	}
+	return e, input.As(err)
+}
+
+// Of is the pair loss of a task. The logistic loss has kernels of its own.
+func (s Definition) Of(task string) (Loss, error) {
+	if task != TaskAUC && task != TaskMetric {
+		return nil, input.Errorf("engine: the task %q is not known here; it is %q or %q", task, TaskAUC, TaskMetric)
+	}
+	switch own := (s.Name == LogisticName || s.Name == "") && s.Clip == 0; {
+	case own && task == TaskAUC:
+		return Logistic{}, nil
+	case own:
+		return MahalanobisLogistic{}, nil
+	}
+	e, err := s.Scalar()
+	switch {
+	case err != nil:
+		return nil, err
+	case task == TaskAUC:
+		return Score{Of: e}, nil
+	}
+	return Metric{Of: e}, nil
+}

@@ -1,0 +1,176 @@
+// Package device chooses what computes sums over pairs: a CPU, a GPU or a team of processes.
+package device
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/cuda"
+	"dyad/engine/terms"
+	"dyad/internal/input"
+)
+
+// Device is what computes. It changes how fast a training is; the rounding of a device is
+// part of the sensitivity, so a plan is made for one. nil is the CPU in float64 on all cores, for every method.
+type Device struct {
+	backend engine.Backend
+	workers int
+	chosen  bool   // by auto
+	reason  string // why auto takes the CPU for everything
+	precise bool   // a precision was asked for
+	team    bool
+	gpu     *cuda.Device
+}
+
+// Options say which device to open. The zero value is auto.
+type Options struct {
+	// Name is "auto", "cpu" or "cuda:N", the N-th NVIDIA GPU from 0; "" is auto. That is the
+	// CPU unless this version has measured times of a GPU like GPU 0. If ForPlan is set it may
+	// also be the name of a product that is not here, such as "cuda:h200".
+	Name    string
+	ForPlan bool
+	// Workers are the CPU's; results have the same bits for any number. 0 means all cores.
+	Workers int
+	// Precision is the arithmetic of pairs for metrics; any but cuda.AutoPrecision and
+	// cuda.FP32 needs a GPU.
+	Precision cuda.Precision
+	// Team shares the work with other processes: see dyad.Training.Join. nil is this process alone. A
+	// team computes on CPUs in this version.
+	Team engine.Team
+}
+
+// Open opens a device, which the caller closes. A GPU that was asked for and cannot be
+// used is an error: there is no silent way back to the CPU, nor to another precision.
+func Open(o Options) (*Device, error) {
+	if o.Name == "" {
+		o.Name = "auto"
+	}
+	number, gpu := strings.CutPrefix(o.Name, "cuda:")
+	if !gpu && o.Precision != cuda.AutoPrecision && o.Precision != cuda.FP32 {
+		return nil, input.Errorf("dyad: precision %s needs the tensor cores of a GPU: name one (--device cuda:N); the CPU, which device %s takes for metrics, computes in fp32, or in float64 without a precision", o.Precision, o.Name)
+	}
+	d := &Device{backend: cpu.Backend{Workers: o.Workers, Float32: o.Precision == cuda.FP32, Team: o.Team}, workers: o.Workers, precise: o.Precision != cuda.AutoPrecision, team: o.Team != nil}
+	switch {
+	case o.Team != nil && gpu:
+		return nil, input.Errorf("dyad: device %s in a team: a GPU sums its tiles in the order of its own grid, and the sums of several are not joined in this version; leave the device out, or train in one process", o.Name)
+	case o.Team != nil && o.Name == "auto":
+		return d, nil // no timings say what a team of GPUs would do
+	}
+	switch o.Name {
+	case "cpu":
+		return d, nil
+	case "auto":
+		return d, d.auto(o.Precision)
+	}
+	index, err := strconv.Atoi(number)
+	if gpu && err != nil && o.ForPlan {
+		if d.gpu, err = cuda.OpenNamed(number); err != nil {
+			return nil, input.Errorf("dyad: %w", err)
+		}
+		d.backend = cuda.Backend{Device: d.gpu, Precision: o.Precision}
+		return d, nil
+	}
+	if !gpu || err != nil || index < 0 {
+		return nil, input.Errorf("dyad: the device is %q, want auto, cpu or cuda:N; names such as cuda:h200 are for plans alone", o.Name)
+	}
+	if d.gpu, err = cuda.OpenNumber(index); err != nil {
+		return nil, fmt.Errorf("dyad: device %s: %w; \"dyad doctor\" says more", o.Name, err)
+	}
+	d.backend = cuda.Backend{Device: d.gpu, Precision: o.Precision}
+	return d, nil
+}
+
+// auto opens GPU 0 if this version has measured times of one like it, and leaves the choice to them.
+// Whatever stands in the way of a GPU is a reason for the CPU.
+func (d *Device) auto(precision cuda.Precision) error {
+	d.chosen = true
+	models, err := cuda.Measured()
+	if err != nil {
+		return err
+	}
+	if len(models) == 0 {
+		d.reason = unmeasured()
+		return nil
+	}
+	if d.gpu, err = cuda.OpenNumber(0); err != nil {
+		d.reason = plain(err)
+		return nil
+	}
+	d.backend = cuda.Auto{CPU: d.backend, GPU: cuda.Backend{Device: d.gpu, Precision: precision}, Models: models}
+	return nil
+}
+
+// Workers are those that were asked for; 0 means all cores.
+func (d *Device) Workers() int {
+	if d == nil {
+		return 0
+	}
+	return d.workers
+}
+
+// Precise says that a precision was asked for.
+func (d *Device) Precise() bool { return d != nil && d.precise }
+
+// Shared says that a team computes.
+func (d *Device) Shared() bool { return d != nil && d.team }
+
+// Named says that a GPU was asked for by its name.
+func (d *Device) Named() bool { return d != nil && d.gpu != nil && !d.chosen }
+
+// Close frees the device; results are complete by then.
+func (d *Device) Close() {
+	if d != nil && d.gpu != nil {
+		_ = d.gpu.Close()
+	}
+}
+
+// Backend computes gradients of all pairs on the device.
+func (d *Device) Backend() engine.Backend {
+	if d == nil {
+		return cpu.Backend{}
+	}
+	return d.backend
+}
+
+// Pairs computes sums over lists of pairs on the device. What they guarantee is the same on
+// every device.
+func (d *Device) Pairs() terms.Engine {
+	if d == nil {
+		return terms.CPU{}
+	}
+	if e, ok := d.backend.(terms.Engine); ok {
+		return e
+	}
+	return terms.CPU{Workers: d.workers}
+}
+
+// Chosen is the device that auto chose for a problem, and why; ok is false if the device was
+// named. Without a problem, as for lists of pairs, it chose the CPU.
+func (d *Device) Chosen(p *engine.Problem) (name, why string, ok bool) {
+	if d == nil || !d.chosen {
+		return "", "", false
+	}
+	name, why = "cpu", d.reason
+	if auto, ok := d.backend.(cuda.Auto); ok {
+		why = "there are no measured times for pairs"
+		if p != nil {
+			_, name, why, _ = auto.Choose(*p) // it has been planned
+		}
+	}
+	return name, why, true
+}
+
+// unmeasured says why auto takes the CPU where no GPU has been measured.
+func unmeasured() string {
+	devices, err := cuda.Devices()
+	if err != nil {
+		return plain(err)
+	}
+	return fmt.Sprintf("%s is there, but its kernels have no measurement in this version; ask for it with --device cuda:0", devices[0].Name)
+}
+
+// plain is the message of an error without the package's prefix.
+func plain(err error) string { return strings.TrimPrefix(err.Error(), "driver: ") }
