@@ -57,13 +57,16 @@ func (p *Plan) record(format string, releases []Releases) (json.RawMessage, erro
 		if err != nil {
 			return nil, err
 		}
-		release := recordedRelease{Event: text}
+		var release Facts
 		if !old {
-			release.Name, release.Part = row.Name, row.Part
+			release.AddSome("name", row.Name)
+			release.AddSome("part", row.Part)
 		}
 		if (!old || p.Spec.Kernel != nil) && row.Noise != nil {
-			release.Certificate, release.Noise = recordCertificate(row.Certificate), recordNoise(row.Noise)
+			release.AddSome("certificate", recordCertificate(row.Certificate))
+			release.Add("noise", recordNoise(row.Noise))
 		}
+		release.Add("event", json.RawMessage(text))
 		r.Releases = append(r.Releases, release)
 	}
 	return json.Marshal(r)
@@ -92,7 +95,7 @@ type planRecord struct {
 	Problem    *recordedProblem  `json:"problem,omitempty"`
 	Schedule   *recordedSchedule `json:"schedule,omitempty"`
 	ClipRadius float64           `json:"clip_radius,omitempty"`
-	Releases   []recordedRelease `json:"releases"`
+	Releases   []Facts           `json:"releases"` // rows, each with its event as the ledger has it; rows of disjoint parts are one event there
 }
 
 type recordedBudget struct {
@@ -145,16 +148,6 @@ type recordedSchedule struct {
 	Average  bool    `json:"average"`
 	BurnIn   int     `json:"burn_in,omitempty"`
 	Update   string  `json:"update,omitempty"`
-}
-
-// recordedRelease is a row: an event as the ledger has it, and what its noise was computed from. Rows of disjoint parts of the
-// records, which are numbered from 1, are one event in the ledger.
-type recordedRelease struct {
-	Name        string               `json:"name,omitempty"`
-	Part        int                  `json:"part,omitempty"`
-	Certificate *recordedCertificate `json:"certificate,omitempty"`
-	Noise       *recordedNoise       `json:"noise,omitempty"`
-	Event       json.RawMessage      `json:"event"`
 }
 
 type recordedCertificate struct {
