@@ -39,17 +39,18 @@ func (p *Plan) record(format string, releases []Releases) (json.RawMessage, erro
 		DraftAway: slices.Contains(p.Guarantee.Warnings, DraftAway),
 	}
 	r.Voided = r.DraftAway || slices.Contains(p.Guarantee.Warnings, BoundsFromData) // a checker that does not know DraftAway does not verify either
-	if k := p.Spec.Kernel; k != nil {
+	old := format == oldPlanFormat
+	if p.Spec.Kernel != nil {
 		r.Problem = p.Spec.recordProblem()
-		if p.Spec.Horizon == 0 {
-			r.Schedule = &recordedSchedule{p.Schedule.Steps, p.Schedule.Constant, p.Schedule.Average, p.Schedule.BurnIn, p.Schedule.Update}
-		}
+		r.Schedule = &recordedSchedule{p.Schedule.Steps, p.Schedule.Constant, p.Schedule.Average, p.Schedule.BurnIn, p.Schedule.Update}
+	} else if old {
+		r.Budget = recordedBudget{}
 	}
 	if own, ok := p.own.(interface{ record(*planRecord) }); ok {
 		own.record(&r)
 	}
 	for _, rows := range releases {
-		row, old, event := rows.main(), format == oldPlanFormat, rows[0].Event()
+		row, event := rows.main(), rows[0].Event()
 		if old {
 			event = rows.Events()[0]
 		}
@@ -63,7 +64,9 @@ func (p *Plan) record(format string, releases []Releases) (json.RawMessage, erro
 			release.AddSome("part", row.Part)
 		}
 		if (!old || p.Spec.Kernel != nil) && row.Noise != nil {
-			release.AddSome("certificate", recordCertificate(row.Certificate))
+			if !old || row.Certificate.HiddenSteps() == 0 {
+				release.AddSome("certificate", recordCertificate(row.Certificate))
+			}
 			release.Add("noise", recordNoise(row.Noise))
 		}
 		release.Add("event", json.RawMessage(text))
@@ -190,10 +193,7 @@ func (s Spec) recordProblem() *recordedProblem {
 		NormBound: pr.Bounds.FeatureNorm, LabelBound: pr.Bounds.LabelAbs, Radius: pr.Radius, L2: s.L2,
 		Loss:      recordLoss(pr.Loss),
 		Constants: recordedConstants{c.Lipschitz, Number(c.Smoothness), c.PairDiameter, c.Convex, c.Origin.String()},
-		Method:    s.Kernel.Method(),
-	}
-	if s.Horizon == 0 {
-		r.MeanError = Number(meanRoundoff(s.Kernel, pr.Pairs()))
+		Method:    s.Kernel.Method(), MeanError: Number(meanRoundoff(s.Kernel, pr.Pairs())),
 	}
 	number := make(map[int]int)
 	for _, size := range pr.Groups {
