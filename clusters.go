@@ -171,6 +171,7 @@ type Clusters struct {
 	Plan      json.RawMessage   `json:"plan,omitempty"`    // algorithms.Plan.Record of a charged run
 	Options   map[string]any    `json:"options,omitempty"` // those of the command, if it had a file of them; nothing reads them
 	Guarantee privacy.Guarantee `json:"guarantee"`
+	read      *origin           // nil for clusters that were not read
 }
 
 // Clustered are clusters with what became of their run.
@@ -236,8 +237,8 @@ func (c *Clusters) size() (text []byte, most int, err error) {
 func LoadClusters(path string) (*Clusters, error) {
 	c := &Clusters{}
 	var missing *fs.PathError
-	seal := files.NewSeal()
-	if err := files.ReadJSON(path, files.MaxModelBytes, c, seal); errors.As(err, &missing) {
+	seal, text := files.NewSeal(), head{}
+	if err := files.ReadJSON(path, files.MaxModelBytes, c, seal, &text); errors.As(err, &missing) {
 		return nil, input.Errorf("dyad: cannot read the clusters: %w", err)
 	} else if err != nil {
 		return nil, input.Errorf("dyad: %s is not a file of clusters of this program, or was cut short: %v", path, err)
@@ -251,6 +252,7 @@ func LoadClusters(path string) (*Clusters, error) {
 	case c.Encoder == nil || len(c.Centres) == 0 || len(c.Counts) != len(c.Centres) || !(c.Radius > 0) || math.IsInf(c.Radius, 0):
 		return nil, damaged("it needs an encoder, centres with a number of records each, and a radius")
 	}
+	c.read = &origin{text: text.whole(), kind: c.Guarantee.Kind, plan: c.Plan}
 	blank := *c
 	blank.Encoder, blank.Metric, blank.Centres, blank.Counts = nil, nil, nil, nil
 	if err := errors.Join(texts.Check(blank), c.Guarantee.Validate()); err != nil {

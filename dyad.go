@@ -411,7 +411,7 @@ func quick(plan json.RawMessage) bool {
 	}
 	var squares float64
 	for _, r := range p.Releases {
-		if t := r.Certificate.Theorem; p.Schedule.Steps > quickSteps && (t == "recursion" || t == "average") {
+		if t := r.Certificate.Theorem; p.Schedule.Steps > quickSteps && (t == "recursion" || t == "average" || t == "hidden-iterates") {
 			return false
 		}
 		ratio := r.Certificate.Sensitivity / r.Noise.Scale
@@ -424,22 +424,20 @@ func quick(plan json.RawMessage) bool {
 // Verdict is what the checker says of the file that the model was read from. It is evaluated at the first call, in some
 // milliseconds; a file for which that is not enough, by its size and its plan, is NotChecked. Of public data nothing is
 // claimed, and nothing checked. A model that was not read has the verdict of its Text.
-func (m *Model) Verdict() Verdict {
-	if m.read == nil {
-		text, err := m.Text()
+func (m *Model) Verdict() Verdict { return verdict(&m.read, m.Text, m.Guarantee, m.Plan) }
+
+// Verdict is Model.Verdict for clusters.
+func (c *Clusters) Verdict() Verdict {
+	return verdict(&c.read, func() ([]byte, error) { text, _, err := c.size(); return text, err }, c.Guarantee, c.Plan)
+}
+
+func verdict(read **origin, text func() ([]byte, error), g privacy.Guarantee, plan json.RawMessage) Verdict {
+	if *read == nil {
+		t, err := text()
 		if err != nil {
 			return Verdict{Verdict: checker.Refused, Why: err.Error()}
 		}
-		m.read = &origin{text: text, kind: m.Guarantee.Kind, plan: m.Plan}
+		*read = &origin{text: t, kind: g.Kind, plan: plan}
 	}
-	return m.read.verdict()
-}
-
-// Verdict is Model.Verdict for clusters, which no theorem of the checker covers in this version.
-func (c *Clusters) Verdict() Verdict {
-	why := "no theorem of clusters is recomputed"
-	if c.Guarantee.Kind == privacy.Public {
-		why = "its data were declared public"
-	}
-	return Verdict{Verdict: checker.NotCovered, Why: why}
+	return (*read).verdict()
 }
