@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -31,7 +32,7 @@ type freedom struct {
 
 const (
 	ofMoments = "^moment(s|s-pure|s-steps|-metric)$" // without gradients
-	alone     = "^(clusters|pairs|tuples)"           // without a problem
+	alone     = "^(clusters|pairs|evaluation)"       // without a problem
 )
 
 // unclaimed are all values that may be changed alone. Each is tried: one that is refused has no place here.
@@ -52,6 +53,8 @@ var unclaimed = []freedom{
 	{path: `\.plan\.releases\.#\.certificate\.numbers\.update_error`, of: "^descent-(laplace|paper)$", why: "the sensitivity is the diameter; it is at least one rounding"},
 	{path: `\.(pairs_|tuples_)?report\..*`, of: alone, but: `report\.(guarantee|sensitivity|noise_multiplier|kappa|batch|batches_per_epoch|epochs|clusters|dimensions|rounds|algorithm|mode)`, why: "words and figures on which no theorem rests; the page of a verified file prints the plan"},
 	{path: `\.(task|counts\.#|centres\.#\.#|count_noise|radius|pair_loss\..*)`, of: alone, why: "functions of the releases and of public numbers, as weights are"},
+	{path: `\.(data|ledger|evaluated|evaluated_digest|figures\..*)`, of: "^evaluation", but: `records`, why: "names, and functions of the releases"},
+	{path: `\.plan\.releases\.#\.certificate\.numbers\.(name|counted|cells)`, of: "^evaluation", why: "words; the sensitivity is the same with the count and for any number of cells"},
 	{path: `\.plan\.releases\.#\.certificate\.numbers\.roundoff`, of: alone, why: "less than the last bit of the sensitivity; it is at least one rounding"},
 	{path: `\.plan\.releases\.#\.certificate\.numbers\.(error|update_error|scale|count)`, less: true, why: "bounds from above: the file is a true statement about a run whose errors, or weights in a joint release, were smaller"},
 }
@@ -61,6 +64,9 @@ func (f freedom) covers(model, path string) bool {
 	return regexp.MustCompile("^("+f.path+")$").MatchString(path) && regexp.MustCompile(f.of).MatchString(model) &&
 		(f.but == "" || !regexp.MustCompile(f.but).MatchString(path))
 }
+
+// evaluations are of the first model of the test.
+var evaluations = map[string]string{"evaluation": "evaluate descent.json --mean-loss", "evaluation-pure": "evaluate descent.json --delta 0"}
 
 // Every value of the file that a claim rests on is changed, up and down, by an attacker who computes the checksum again: no
 // such file is accepted, and the list of the others has no value too many. Every reason of the checker to refuse a file is met.
@@ -72,9 +78,9 @@ func TestVerifyRefusesEveryField(t *testing.T) {
 	changed, used, said := 0, map[string]bool{}, map[string]bool{}
 	tried := map[string]int{} // values at places of a list
 	for _, name := range []string{"descent", "descent-pure", "descent-laplace", "descent-paper", "average-square", "gradient-hinge", "moments", "moments-pure", "moments-steps", "moments-descent", "moment-metric", "metric-wide",
-		"hidden", "clusters", "pairs", "pairs-laplace", "pairs-moments", "tuples"} {
+		"hidden", "clusters", "pairs", "pairs-moments", "evaluation", "evaluation-pure"} {
 		var m any
-		if err := json.Unmarshal(verifiable(t, dir, name, verified[name]), &m); err != nil {
+		if err := json.Unmarshal(verifiable(t, dir, name, cmp.Or(verified[name], evaluations[name])), &m); err != nil {
 			t.Fatal(err)
 		}
 		if v := checker.Check(sealed(t, m)); v.Verdict != checker.Verified {
@@ -171,6 +177,7 @@ var forgeries = []forgery{
 	{why: "L is stated as", flags: "--algorithm dpgdsc", from: `"smoothness": [0-9.e-]+`, to: `"smoothness": 100`},
 	{why: "in query groups", flags: "--algorithm dpgdsc", from: `"problem": \{`, to: `"problem": {"groups": [{"size": 10, "number": 3}],`},
 	{why: "a mean of clipped terms", flags: drawnPairs, from: `"roundoff": [0-9.e-]+`, to: `"roundoff": 1e-30`},
+	{why: "in one tuple of an epoch", flags: "pairs train --tuple 4 --loss triplet", from: `"group": 1`, to: `"group": 2`},
 	{why: "hidden iterates expands", flags: "--algorithm convergent-descent", from: `"(update_error|step_size|noise_to_radius)": [0-9.e-]+`, to: `"update_error": 9, "step_size": 100`},
 	{why: "of an update", flags: "--algorithm dpgdsc", from: `"update_error": [0-9.e-]+`, to: `"update_error": 1e-30`},
 	{why: "the norm that weights of such a run have", flags: "--algorithm dpgdsc", from: `"weights": \[\s*[0-9.e-]+`, to: `"weights": [1e6`},

@@ -82,7 +82,10 @@ func verifiable(t *testing.T, dir, name, flags string) []byte {
 	if strings.HasPrefix(flags, "-") {
 		flags = "train " + flags
 	}
-	args := append(strings.Fields(flags), []string{"-q", "--data", "patients.csv", "--schema", "patients.yaml", "--out", name + ".json", "--ledger", "l.jsonl"}...)
+	if !strings.HasPrefix(flags, "evaluate") {
+		flags += " --schema patients.yaml"
+	}
+	args := append(strings.Fields(flags), []string{"-q", "--data", "patients.csv", "--out", name + ".json", "--ledger", "l.jsonl"}...)
 	if !strings.Contains(flags, "nonprivate") {
 		args = append(args, "--epsilon", "1")
 	}

@@ -16,7 +16,7 @@ import (
 // without a problem and for what files say.
 func TestCheckerIsShort(t *testing.T) {
 	lines := map[bool]int{}
-	for _, name := range append(sources(t), "check/main.go") {
+	for _, name := range []string{"checker.go", "theorems.go", "numbers.go", "check/main.go", "kinds.go"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

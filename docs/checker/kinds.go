@@ -14,7 +14,7 @@ var kinds = map[string]struct{ formats, theorems, sections string }{
 	"pairs":         {"dyad-model/1 dyad-model/2", "pair-batches", "9.2"},
 	"tuples":        {"dyad-model/1 dyad-model/2", "pair-batches", "9.8"},
 	"pairs-moments": {"dyad-model/1", "pair-moments", "9.11"},
-	"evaluation":    {"dyad-figures/1", "class-pairs cell-counts score-sums", "13.5"},
+	"evaluation":    {"<nil>", "class-pairs cell-counts score-sums", "13.5"}, // whose files name no format
 }
 
 func alone(p node) bool { return kinds[p.text("algorithm")].theorems != "" }
@@ -120,6 +120,9 @@ func claims(m, p node, releases []node) {
 	var names []string
 	for _, r := range releases {
 		names = append(names, r.text("name"))
+		if n := r.get("certificate.numbers.records"); n != nil {
+			same("how many records are evaluated, and whether they are public,", []any{m.get("figures.records"), m.get("public")}, []any{n, false})
+		}
 		same("a number of two rows", []any{x.get("clusters"), x.get("dim")}, []any{r.get("certificate.numbers.clusters"), r.get("certificate.numbers.dim")})
 	}
 	what := map[string]string{
