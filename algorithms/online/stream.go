@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -291,8 +292,17 @@ func (s *Stream) Ended() bool { return s.Taken() == s.plan.Spec.Horizon }
 // charge is what the ledger is told.
 func (s *Stream) charge() ledger.Charge {
 	c := s.plan.Charge(s.o.DataID)
-	c.Counted = true
+	c.Counted, c.Plan = true, algorithms.RecordHash(s.Record())
 	return c
+}
+
+// Record is the plan that the charge has the hash of (algorithms.Plan.Record); nil on public data.
+func (s *Stream) Record() json.RawMessage {
+	if s.o.Public {
+		return nil
+	}
+	record, _ := s.plan.Record() // of events that the ledger encodes, too, or refuses
+	return record
 }
 
 func (s *Stream) openLedger() (err error) {

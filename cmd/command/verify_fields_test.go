@@ -31,8 +31,8 @@ type freedom struct {
 }
 
 const (
-	ofMoments = "^moment(s|s-pure|s-steps|-metric)$" // without gradients
-	alone     = "^(clusters|pairs|evaluation)"       // without a problem
+	ofMoments = "^moment(s|s-pure|s-steps|-metric)$"  // without gradients
+	alone     = "^(stream|clusters|pairs|evaluation)" // whose rows state their numbers
 )
 
 // unclaimed are all values that may be changed alone. Each is tried: one that is refused has no place here.
@@ -47,8 +47,9 @@ var unclaimed = []freedom{
 	{path: `\.report\.noise_to_radius`, of: "^moment", why: "of the noise in sums, not in weights; the page of a verified file does not print it"},
 	{path: `\.report\.(moments|releases)\..*|\.plan\.releases\.#\.name`, why: "names, and rows about the releases; the page of a verified file prints those of the plan"},
 	{path: `\.loss\.(formula|params\.m)|\.plan\.problem\.loss\.(formula|params\.m)|\.plan\.problem\.constants\.convex`, of: ofMoments, why: "no certificate of moments rests on a loss"},
-	{path: `\.plan\.schedule\.step_size`, of: "^moment", why: "moments make no steps of a size"},
-	{path: `\.plan\.problem\.mean_error`, of: "^(descent|average|gradient|metric|moment|hidden)", why: "it bounds the error of an update from below, and that is stated"},
+	{path: `\.plan\.schedule\.step_size`, of: "^(moment|stream)", why: "moments make no steps of a size, nor do streams"},
+	{path: `\.plan\.schedule\.average`, of: "^stream", why: "whether the model is an average is in the words of its release"},
+	{path: `\.plan\.problem\.mean_error`, of: "^(descent|average|gradient|metric|moment|hidden|stream)", why: "it bounds the error of an update from below, and that is stated"},
 	{path: `\.plan\.releases\.#\.certificate\.numbers\.output_error`, of: "^average", why: "less than the last bit of the sensitivity; it is at least one rounding"},
 	{path: `\.plan\.releases\.#\.certificate\.numbers\.update_error`, of: "^descent-(laplace|paper)$", why: "the sensitivity is the diameter; it is at least one rounding"},
 	{path: `\.(pairs_|tuples_)?report\..*`, of: alone, but: `report\.(guarantee|sensitivity|noise_multiplier|kappa|batch|batches_per_epoch|epochs|clusters|dimensions|rounds|algorithm|mode)`, why: "words and figures on which no theorem rests; the page of a verified file prints the plan"},
@@ -78,7 +79,7 @@ func TestVerifyRefusesEveryField(t *testing.T) {
 	changed, used, said := 0, map[string]bool{}, map[string]bool{}
 	tried := map[string]int{} // values at places of a list
 	for _, name := range []string{"descent", "descent-pure", "descent-laplace", "descent-paper", "average-square", "gradient-hinge", "moments", "moments-pure", "moments-steps", "moments-descent", "moment-metric", "metric-wide",
-		"hidden", "clusters", "pairs", "pairs-moments", "evaluation", "evaluation-pure"} {
+		"hidden", "stream", "clusters", "pairs", "pairs-moments", "evaluation", "evaluation-pure"} {
 		var m any
 		if err := json.Unmarshal(verifiable(t, dir, name, cmp.Or(verified[name], evaluations[name])), &m); err != nil {
 			t.Fatal(err)
@@ -177,6 +178,7 @@ var forgeries = []forgery{
 	{why: "L is stated as", flags: "--algorithm dpgdsc", from: `"smoothness": [0-9.e-]+`, to: `"smoothness": 100`},
 	{why: "in query groups", flags: "--algorithm dpgdsc", from: `"problem": \{`, to: `"problem": {"groups": [{"size": 10, "number": 3}],`},
 	{why: "a mean of clipped terms", flags: drawnPairs, from: `"roundoff": [0-9.e-]+`, to: `"roundoff": 1e-30`},
+	{why: "an update, 1e-30", flags: "online --records 200 --every 20 --state forged.state", from: `"roundoff": [0-9.e-]+`, to: `"roundoff": 1e-30`},
 	{why: "in one tuple of an epoch", flags: "pairs train --tuple 4 --loss triplet", from: `"group": 1`, to: `"group": 2`},
 	{why: "hidden iterates expands", flags: "--algorithm convergent-descent", from: `"(update_error|step_size|noise_to_radius)": [0-9.e-]+`, to: `"update_error": 9, "step_size": 100`},
 	{why: "of an update", flags: "--algorithm dpgdsc", from: `"update_error": [0-9.e-]+`, to: `"update_error": 1e-30`},

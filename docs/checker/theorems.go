@@ -95,7 +95,7 @@ func share(pr node) *big.Float {
 func certificate(p, pr, r node) *big.Float {
 	x, theorem, s := r.at("certificate.numbers"), r.text("certificate.theorem"), p.at("schedule")
 	if alone(p) {
-		return ofNumbers(theorem, r.text("noise.law"), x)
+		return ofNumbers(theorem, r.text("noise.law"), x, pr)
 	}
 	radius, clip := pr.num("radius"), 0.
 	if moments(p) {
