@@ -386,7 +386,13 @@ func (s *Stream) resumeCharged(state *algorithms.StreamState, source *privacy.So
 			return nil, err
 		}
 	}
-	return s.lock.Resume(s.charge(), state.Position(), state.Session, source)
+	session, err := s.lock.Resume(s.charge(), state.Position(), state.Session, source)
+	if errors.Is(err, ledger.ErrResume) { // the state may name what differs, where the ledger has a hash
+		if _, e := algorithms.ResumeStream(s.plan, nil, state); e != nil {
+			err = &StateError{e}
+		}
+	}
+	return session, err
 }
 
 // write replaces the state file.
