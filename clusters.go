@@ -12,6 +12,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/cluster"
+	"dyad/docs/checker"
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/internal/files"
@@ -171,6 +172,7 @@ type Clusters struct {
 	Plan      json.RawMessage   `json:"plan,omitempty"`    // algorithms.Plan.Record of a charged run
 	Options   map[string]any    `json:"options,omitempty"` // those of the command, if it had a file of them; nothing reads them
 	Guarantee privacy.Guarantee `json:"guarantee"`
+	read      checker.Passing
 }
 
 // Clustered are clusters with what became of their run.
@@ -237,7 +239,7 @@ func LoadClusters(path string) (*Clusters, error) {
 	c := &Clusters{}
 	var missing *fs.PathError
 	seal := files.NewSeal()
-	if err := files.ReadJSON(path, files.MaxModelBytes, c, seal); errors.As(err, &missing) {
+	if err := files.ReadJSON(path, files.MaxModelBytes, c, seal, &c.read); errors.As(err, &missing) {
 		return nil, input.Errorf("dyad: cannot read the clusters: %w", err)
 	} else if err != nil {
 		return nil, input.Errorf("dyad: %s is not a file of clusters of this program, or was cut short: %v", path, err)
@@ -251,6 +253,7 @@ func LoadClusters(path string) (*Clusters, error) {
 	case c.Encoder == nil || len(c.Centres) == 0 || len(c.Counts) != len(c.Centres) || !(c.Radius > 0) || math.IsInf(c.Radius, 0):
 		return nil, damaged("it needs an encoder, centres with a number of records each, and a radius")
 	}
+	c.read.Plan = c.Plan
 	blank := *c
 	blank.Encoder, blank.Metric, blank.Centres, blank.Counts = nil, nil, nil, nil
 	if err := errors.Join(texts.Check(blank), c.Guarantee.Validate()); err != nil {

@@ -41,6 +41,7 @@
 package dyad
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -276,25 +277,28 @@ const (
 // claimed, and nothing checked. A model that was not read has the verdict of its Text.
 func (m *Model) Verdict() checker.Verdict {
 	if m.read == nil {
-		text, err := m.Text()
+		m.read = &origin{}
+	}
+	return verdict(&m.read.text, m.Text, m.Guarantee, m.Plan)
+}
+
+// Verdict is Model.Verdict for clusters.
+func (c *Clusters) Verdict() checker.Verdict {
+	return verdict(&c.read, func() ([]byte, error) { text, _, err := c.size(); return text, err }, c.Guarantee, c.Plan)
+}
+
+// verdict is evaluated on the text that read has, or on another one where a file was not read.
+func verdict(read *checker.Passing, text func() ([]byte, error), g privacy.Guarantee, plan json.RawMessage) checker.Verdict {
+	if g.Kind == privacy.Public {
+		return checker.Verdict{Verdict: checker.NotCovered, Why: "its data were declared public"}
+	}
+	if read.Empty() {
+		t, err := text()
 		if err != nil {
 			return checker.Verdict{Verdict: checker.Refused, Why: err.Error()}
 		}
-		m.read = &origin{}
-		m.read.text.Write(text) // to memory
-		m.read.text.Plan = m.Plan
+		read.Write(t) // to memory
+		read.Plan = plan
 	}
-	if m.Guarantee.Kind == privacy.Public {
-		return checker.Verdict{Verdict: checker.NotCovered, Why: "its data were declared public"}
-	}
-	return m.read.text.Verdict()
-}
-
-// Verdict is Model.Verdict for clusters, which no theorem of the checker covers in this version.
-func (c *Clusters) Verdict() checker.Verdict {
-	why := "no theorem of clusters is recomputed"
-	if c.Guarantee.Kind == privacy.Public {
-		why = "its data were declared public"
-	}
-	return checker.Verdict{Verdict: checker.NotCovered, Why: why}
+	return read.Verdict()
 }

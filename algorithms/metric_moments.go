@@ -134,7 +134,12 @@ func (a MomentMetric) releases(s Spec, kernel engine.MomentsKernel) (*MomentsPla
 		{Name: centreName, Coordinates: d, Share: share, Certificate: centre},
 		{Name: className, Coordinates: 1 + 2*d + 2*engine.FullSecond.Len(d), Share: 1 - share, Certificate: joint},
 	}
-	return m, rows, m.calibrate(rows, s.Budget)
+	if err := rows.Calibrate(s.Budget); err != nil {
+		return nil, nil, err
+	}
+	m.CentreNoise, m.SumNoise = rows[0].Deviation(), rows[1].Deviation()
+	m.SecondNoise, m.CountNoise = m.SumNoise/m.Scale, m.SumNoise/m.ClipRadius
+	return m, rows, nil
 }
 
 // Train releases the moments and computes the metric from them. Its state between the passes,

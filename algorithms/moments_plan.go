@@ -291,8 +291,9 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 	if err = sums.Validate(d, problem.Bounds); err != nil {
 		return nil, nil, fmt.Errorf("%w: moments: %w", ErrAssumption, err)
 	}
-	add := func(name string, coordinates int, share float64, c privacy.Certificate, e error) {
-		err = errors.Join(err, e)
+	var noise []*float64 // of the rows
+	add := func(name string, coordinates int, share float64, level *float64, c privacy.Certificate, e error) {
+		err, noise = errors.Join(err, e), append(noise, level)
 		rows = append(rows, Release{Name: name, Coordinates: coordinates, Share: share, Certificate: c})
 	}
 	if c.Count > 0 || c.Centre > 0 {
@@ -300,11 +301,11 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 		e := kernel.MomentsError(bound, engine.NoSecond)
 		if c.Count > 0 {
 			certificate, err := privacy.PositiveCount{Error: e.Positives}.Certify()
-			add(countName, 1, c.Count, certificate, err)
+			add(countName, 1, c.Count, &m.CountNoise, certificate, err)
 		}
 		if c.Centre > 0 {
 			certificate, err := privacy.RecordSum{Radius: bound, Weight: 1, Error: e.Sum, Name: "sum of records"}.Certify()
-			add(centreName, d, c.Centre, certificate, err)
+			add(centreName, d, c.Centre, &m.CentreNoise, certificate, err)
 		}
 	}
 	e := kernel.MomentsError(c.Clip, c.Kind)
@@ -315,18 +316,18 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 		// Multiplication by h is one more rounding of a vector of norm at most n R^2 + rho.
 		second := m.Scale * (e.Second + 0x1p-53*(n*c.Clip*c.Clip+e.Second)) * (1 + 0x1p-40)
 		certificate, err := privacy.JointMoments{Radius: c.Clip, Weight: 1, Scale: m.Scale, Error: math.Hypot(e.Sum, second) * (1 + 0x1p-40)}.Certify()
-		add(jointName, d+c.Kind.Len(d), rest, certificate, err)
+		add(jointName, d+c.Kind.Len(d), rest, &m.SumNoise, certificate, err)
 	} else {
 		certificate, err := privacy.RecordSum{Radius: c.Clip, Weight: 1, Error: e.Sum, Name: "signed sum"}.Certify()
-		add(signedName, d, rest-c.Second, certificate, err)
+		add(signedName, d, rest-c.Second, &m.SumNoise, certificate, err)
 		if c.Kind != engine.NoSecond {
 			certificate, err := privacy.SecondMomentSum{Radius: c.Clip, Dim: d, Error: e.Second}.Certify()
-			add(secondName, c.Kind.Len(d), c.Second, certificate, err)
+			add(secondName, c.Kind.Len(d), c.Second, &m.SecondNoise, certificate, err)
 		}
 	}
 	for i := range a.Steps {
 		certificate, err := privacy.RecordSum{Radius: c.Clip, Weight: 1, Error: e.Sum, Name: stepName}.Certify()
-		add(fmt.Sprintf("%s %d", stepName, i+1), d, c.Steps/float64(a.Steps), certificate, err)
+		add(fmt.Sprintf("%s %d", stepName, i+1), d, c.Steps/float64(a.Steps), &m.StepNoise, certificate, err)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -339,8 +340,14 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 		rows[i].Share *= left
 	}
 	rows = append(rows, more...)
-	if err := m.calibrate(rows, s.Budget); err != nil {
+	if err := rows.Calibrate(s.Budget); err != nil {
 		return nil, nil, err
+	}
+	for i, level := range noise {
+		*level = rows[i].Deviation()
+	}
+	if m.Scale > 0 {
+		m.SecondNoise = m.SumNoise / m.Scale
 	}
 	m.Ridge = c.Ridge * m.SecondNoise
 	if c.Kind == engine.FullSecond {
@@ -350,35 +357,6 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 	// 2 Cov and 2 M/n if the centre is the mean: 4 M/n + alpha.
 	m.Ridge += s.L2 * n / 4
 	return m, rows, nil
-}
-
-// calibrate gives the releases the noise of a budget.
-func (m *MomentsPlan) calibrate(rows Releases, b privacy.Budget) error {
-	if err := rows.Calibrate(b); err != nil {
-		return err
-	}
-	for _, r := range rows {
-		deviation := r.Deviation()
-		switch r.Name {
-		case countName:
-			m.CountNoise = deviation
-		case centreName:
-			m.CentreNoise = deviation
-		case jointName:
-			m.SumNoise, m.SecondNoise = deviation, deviation/m.Scale
-		case signedName:
-			m.SumNoise = deviation
-		case secondName:
-			m.SecondNoise = deviation
-		case className:
-			m.SumNoise, m.SecondNoise, m.CountNoise = deviation, deviation/m.Scale, deviation/m.ClipRadius
-		case gradientName:
-			m.GradientNoise = deviation
-		default: // gradients of steps, which are alike
-			m.StepNoise = deviation
-		}
-	}
-	return nil
 }
 
 // guarantee says what is released and why the noise is enough.

@@ -69,7 +69,7 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Kernel, m.Gradients = kernel, rule.Steps
+	s.Kernel, m.Gradients, m.GradientNoise = kernel, rule.Steps, rows[len(rows)-1].Deviation()
 	p := &Plan{
 		Algorithm: name, Mode: s.Mode, Spec: s, own: m,
 		Schedule: Schedule{Name: fmt.Sprintf("%d over the records for moments, then %d gradients", m.Passes, m.Gradients), Steps: m.Passes + m.Gradients},

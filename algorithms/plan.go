@@ -191,7 +191,7 @@ func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 // budget, with the certificate as its reason if g has none, and with what a budget for n
 // units and the provenance of the records add to it.
 func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guarantee, rows Releases) (err error) {
-	p.Releases = rows
+	p.Releases, p.Spec.Budget = rows, b
 	g.Derivation = cmp.Or(g.Derivation, p.Certificate().Derivation())
 	if w := privacy.DeltaWarning(b.Delta, n); w != "" {
 		g.Warnings = append(g.Warnings, w)

@@ -39,17 +39,18 @@ func (p *Plan) record(format string, releases []Releases) (json.RawMessage, erro
 		DraftAway: slices.Contains(p.Guarantee.Warnings, DraftAway),
 	}
 	r.Voided = r.DraftAway || slices.Contains(p.Guarantee.Warnings, BoundsFromData) // a checker that does not know DraftAway does not verify either
-	if k := p.Spec.Kernel; k != nil {
+	old := format == oldPlanFormat
+	if p.Spec.Kernel != nil {
 		r.Problem = p.Spec.recordProblem()
-		if p.Spec.Horizon == 0 {
-			r.Schedule = &recordedSchedule{p.Schedule.Steps, p.Schedule.Constant, p.Schedule.Average, p.Schedule.BurnIn, p.Schedule.Update}
-		}
+		r.Schedule = &recordedSchedule{p.Schedule.Steps, p.Schedule.Constant, p.Schedule.Average, p.Schedule.BurnIn, p.Schedule.Update}
+	} else if old {
+		r.Budget = recordedBudget{}
 	}
 	if own, ok := p.own.(interface{ record(*planRecord) }); ok {
 		own.record(&r)
 	}
 	for _, rows := range releases {
-		row, old, event := rows.main(), format == oldPlanFormat, rows[0].Event()
+		row, event := rows.main(), rows[0].Event()
 		if old {
 			event = rows.Events()[0]
 		}
@@ -57,13 +58,18 @@ func (p *Plan) record(format string, releases []Releases) (json.RawMessage, erro
 		if err != nil {
 			return nil, err
 		}
-		release := recordedRelease{Event: text}
+		var release Facts
 		if !old {
-			release.Name, release.Part = row.Name, row.Part
+			release.AddSome("name", row.Name)
+			release.AddSome("part", row.Part)
 		}
 		if (!old || p.Spec.Kernel != nil) && row.Noise != nil {
-			release.Certificate, release.Noise = recordCertificate(row.Certificate), recordNoise(row.Noise)
+			if !old || row.Certificate.HiddenSteps() == 0 {
+				release.AddSome("certificate", recordCertificate(row.Certificate))
+			}
+			release.Add("noise", recordNoise(row.Noise))
 		}
+		release.Add("event", json.RawMessage(text))
 		r.Releases = append(r.Releases, release)
 	}
 	return json.Marshal(r)
@@ -92,7 +98,7 @@ type planRecord struct {
 	Problem    *recordedProblem  `json:"problem,omitempty"`
 	Schedule   *recordedSchedule `json:"schedule,omitempty"`
 	ClipRadius float64           `json:"clip_radius,omitempty"`
-	Releases   []recordedRelease `json:"releases"`
+	Releases   []Facts           `json:"releases"` // rows, each with its event as the ledger has it; rows of disjoint parts are one event there
 }
 
 type recordedBudget struct {
@@ -147,16 +153,6 @@ type recordedSchedule struct {
 	Update   string  `json:"update,omitempty"`
 }
 
-// recordedRelease is a row: an event as the ledger has it, and what its noise was computed from. Rows of disjoint parts of the
-// records, which are numbered from 1, are one event in the ledger.
-type recordedRelease struct {
-	Name        string               `json:"name,omitempty"`
-	Part        int                  `json:"part,omitempty"`
-	Certificate *recordedCertificate `json:"certificate,omitempty"`
-	Noise       *recordedNoise       `json:"noise,omitempty"`
-	Event       json.RawMessage      `json:"event"`
-}
-
 type recordedCertificate struct {
 	Theorem     string  `json:"theorem"`     // anchor in docs/theory.md
 	Numbers     any     `json:"numbers"`     // that the plan does not state elsewhere
@@ -197,10 +193,7 @@ func (s Spec) recordProblem() *recordedProblem {
 		NormBound: pr.Bounds.FeatureNorm, LabelBound: pr.Bounds.LabelAbs, Radius: pr.Radius, L2: s.L2,
 		Loss:      recordLoss(pr.Loss),
 		Constants: recordedConstants{c.Lipschitz, Number(c.Smoothness), c.PairDiameter, c.Convex, c.Origin.String()},
-		Method:    s.Kernel.Method(),
-	}
-	if s.Horizon == 0 {
-		r.MeanError = Number(meanRoundoff(s.Kernel, pr.Pairs()))
+		Method:    s.Kernel.Method(), MeanError: Number(meanRoundoff(s.Kernel, pr.Pairs())),
 	}
 	number := make(map[int]int)
 	for _, size := range pr.Groups {

@@ -43,11 +43,11 @@ type Releases []Release
 
 // Calibrate gives releases that are each made once the noise that spends a budget by their shares (privacy.CalibrateShares).
 func (r Releases) Calibrate(b privacy.Budget) error {
-	parts := make([]privacy.Part, len(r))
+	certificates, shares := make([]privacy.Certificate, len(r)), make([]float64, len(r))
 	for i, x := range r {
-		parts[i] = privacy.Part{Certificate: x.Certificate, Share: x.Share}
+		certificates[i], shares[i] = x.Certificate, x.Share
 	}
-	noise, err := privacy.CalibrateShares(parts, b)
+	noise, err := privacy.CalibrateShares(certificates, shares, b)
 	for i := range noise {
 		r[i].Noise = noise[i]
 	}

@@ -8,40 +8,34 @@ import (
 	"dyad/privacy/account"
 )
 
-// Part is one of several releases that share a budget.
-type Part struct {
-	Certificate Certificate // of one release; not a joint one of several, nor of batches
-	// Share is that of mu^2 (Gaussian noise), or of epsilon (delta = 0), in (0, 1].
-	Share float64
-}
-
-// CalibrateShares returns the noise of adaptive releases that meet a budget together: Gaussian
+// CalibrateShares returns the noise of adaptive releases that meet a budget together. Each has a certificate of one release, not
+// a joint one of several, nor of batches, and a share in (0, 1] of mu^2, or of epsilon for delta = 0. The noise is Gaussian
 // with Sigma_i = Sensitivity_i/(mu sqrt(Share_i)), mu = GDPMu(epsilon, delta), or for delta = 0
 // K-norm with Scale_i = Sensitivity_i/(Share_i epsilon), Laplace with the same scale for a
 // certificate of one release in the L1 norm; rounded up until GDP accounts at most
-// the budget. The shares are fixed before the first release, so a part's sensitivity may
+// the budget. The shares are fixed before the first release, so a release's sensitivity may
 // depend on the releases before only if its noise does in proportion, which a plan of fixed
-// events excludes: scale the query instead. Errors: no parts, shares that are out of range or
+// events excludes: scale the query instead. Errors: no releases, shares that are out of range or
 // add up to more than 1, a certificate of another kind, or a budget out of range.
-func CalibrateShares(parts []Part, b Budget) ([]Mechanism, error) {
+func CalibrateShares(certificates []Certificate, shares []float64, b Budget) ([]Mechanism, error) {
 	if err := b.Validate(); err != nil {
 		return nil, err
 	}
-	if len(parts) == 0 {
-		return nil, errors.New("privacy: calibrating noise: no releases to share the budget")
+	if len(certificates) == 0 || len(certificates) != len(shares) {
+		return nil, errors.New("privacy: calibrating noise: releases without shares of the budget")
 	}
-	var shares float64
-	for i, p := range parts {
-		if !(p.Share > 0) {
-			return nil, fmt.Errorf("privacy: calibrating noise: the share of release %d is %v, must be positive", i+1, p.Share)
+	var sum float64
+	for i, c := range certificates {
+		if !(shares[i] > 0) {
+			return nil, fmt.Errorf("privacy: calibrating noise: the share of release %d is %v, must be positive", i+1, shares[i])
 		}
-		if c := p.Certificate; c.IsZero() || c.form != nil {
+		if c.IsZero() || c.form != nil {
 			return nil, fmt.Errorf("privacy: calibrating noise: release %d needs a certificate of one release of its own", i+1)
 		}
-		shares += p.Share
+		sum += shares[i]
 	}
-	if !(shares <= 1+0x1p-40) {
-		return nil, fmt.Errorf("privacy: calibrating noise: the shares add up to %v, must be at most 1", shares)
+	if !(sum <= 1+0x1p-40) {
+		return nil, fmt.Errorf("privacy: calibrating noise: the shares add up to %v, must be at most 1", sum)
 	}
 	mu, target := 0.0, BelowDecimal(b.Epsilon)
 	if b.Delta > 0 {
@@ -49,24 +43,24 @@ func CalibrateShares(parts []Part, b Budget) ([]Mechanism, error) {
 	}
 	// Growing steps make up for the roundings in between, and end.
 	for step := 0.0; step < 0x1p-20; step = max(2*step, 0x1p-52) {
-		noise := make([]Mechanism, len(parts))
+		noise := make([]Mechanism, len(certificates))
 		var total account.GDP
-		for i, p := range parts {
+		for i, c := range certificates {
 			var scale float64
 			if b.Delta > 0 {
-				scale = p.Certificate.Sensitivity() / (mu * math.Sqrt(p.Share)) * (1 + step)
+				scale = c.Sensitivity() / (mu * math.Sqrt(shares[i])) * (1 + step)
 				noise[i] = Gaussian{Sigma: scale, Grid: GridFor(scale)}
 			} else {
-				scale = p.Certificate.Sensitivity() / (p.Share * b.Epsilon) * (1 + step)
+				scale = c.Sensitivity() / (shares[i] * b.Epsilon) * (1 + step)
 				noise[i] = KNorm{Scale: scale, Grid: GridFor(scale)}
-				if p.Certificate.manhattan {
-					noise[i] = Laplace{Scale: scale, Coordinates: p.Certificate.length, Grid: GridFor(scale)}
+				if c.manhattan {
+					noise[i] = Laplace{Scale: scale, Coordinates: c.length, Grid: GridFor(scale)}
 				}
 			}
 			if err := noise[i].Validate(); err != nil {
 				return nil, fmt.Errorf("privacy: calibrating noise of release %d: %w", i+1, err)
 			}
-			if err := total.Compose(noise[i].Event(p.Certificate)); err != nil {
+			if err := total.Compose(noise[i].Event(c)); err != nil {
 				return nil, err
 			}
 		}

@@ -18,12 +18,12 @@ import (
 // in ConvergentEvent. The start w is in C and does not depend on the data.
 type LastIterate struct {
 	Curvature
-	PairFraction float64 // as in GradientDescent
-	Steps        int     // T >= 1
-	StepSize     float64 // eta > 0, at most 2/(L + 2 alpha)
-	UpdateError  float64 // rho >= 0, see Certify
-	Coordinates  int     // of the state, >= 1
-	Grid         float64 // a power of two; 0, a state off any grid, is refused
+	PairFraction float64 `json:"-"`            // as in GradientDescent
+	Steps        int     `json:"-"`            // T >= 1
+	StepSize     float64 `json:"-"`            // eta > 0, at most 2/(L + 2 alpha)
+	UpdateError  float64 `json:"update_error"` // rho >= 0, see Certify
+	Coordinates  int     `json:"-"`            // of the state, >= 1
+	Grid         float64 `json:"-"`            // a power of two; 0, a state off any grid, is refused
 }
 
 // Certify returns the certificate of u_Steps. Its Sensitivity is joint: with noise of
@@ -70,7 +70,7 @@ func (l LastIterate) Certify() (Certificate, error) {
 		fmt.Sprintf("all iterates but the last stay secret: two runs contract by c = %.9g a step, gap s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g, and are within D = %.6g of each other; sensitivity = sigma mu of the convergent bound; Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, grid h = %.3g (docs/theory.md#hidden-iterates)",
 			h.contraction, h.gap, h.diameter, l.PairDiameter, l.StepSize, l.PairFraction, l.Steps, l.UpdateError, l.Grid))
 	c.form = h
-	return c, err
+	return stated("hidden-iterates", l, c, err)
 }
 
 // hiddenSteps are the parameters of a ConvergentEvent except its noise.

@@ -53,7 +53,7 @@ func TestSharesInTheL1NormAreLaplace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noise, err := privacy.CalibrateShares([]privacy.Part{{Certificate: rank, Share: 0.7}, {Certificate: cells, Share: 0.3}}, privacy.Budget{Epsilon: 0.5})
+	noise, err := privacy.CalibrateShares([]privacy.Certificate{rank, cells}, []float64{0.7, 0.3}, privacy.Budget{Epsilon: 0.5})
 	if err != nil {
 		t.Fatal(err)
 	}

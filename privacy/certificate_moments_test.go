@@ -214,19 +214,19 @@ func TestCalibrateShares(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := []privacy.Part{{count, 0.03}, {sum, 0.12}, {sum, 0.85}}
+	certificates, shares := []privacy.Certificate{count, sum, sum}, []float64{0.03, 0.12, 0.85}
 	for _, b := range []privacy.Budget{{Epsilon: 1, Delta: 1e-5}, {Epsilon: 0.1, Delta: 1e-9}, {Epsilon: 7.3, Delta: 1e-3}, {Epsilon: 1}, {Epsilon: 0.3}} {
-		noise, err := privacy.CalibrateShares(parts, b)
+		noise, err := privacy.CalibrateShares(certificates, shares, b)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var whole account.GDP
 		for i, m := range noise {
-			if err := whole.Compose(m.Event(parts[i].Certificate)); err != nil {
+			if err := whole.Compose(m.Event(certificates[i])); err != nil {
 				t.Fatal(err)
 			}
 			var one account.GDP
-			if err := one.Compose(m.Event(parts[i].Certificate)); err != nil {
+			if err := one.Compose(m.Event(certificates[i])); err != nil {
 				t.Fatal(err)
 			}
 			used := one.Epsilon(0) / b.Epsilon
@@ -234,8 +234,8 @@ func TestCalibrateShares(t *testing.T) {
 				mu := one.Mu() / account.GDPMu(b.Epsilon, b.Delta)
 				used = mu * mu
 			}
-			if math.Abs(used-parts[i].Share) > 1e-9 {
-				t.Errorf("%v: release %d uses %v of the budget, want %v", b, i+1, used, parts[i].Share)
+			if math.Abs(used-shares[i]) > 1e-9 {
+				t.Errorf("%v: release %d uses %v of the budget, want %v", b, i+1, used, shares[i])
 			}
 		}
 		if e := whole.Epsilon(b.Delta); e > b.Epsilon || e < b.Epsilon*(1-1e-9) {
@@ -244,16 +244,18 @@ func TestCalibrateShares(t *testing.T) {
 	}
 	ok := privacy.Budget{Epsilon: 1, Delta: 1e-5}
 	for name, c := range map[string]struct {
-		parts []privacy.Part
-		b     privacy.Budget
+		certificates []privacy.Certificate
+		shares       []float64
+		b            privacy.Budget
 	}{
-		"no parts":          {nil, ok},
-		"no share":          {[]privacy.Part{{sum, 0}}, ok},
-		"more than all":     {[]privacy.Part{{sum, 0.6}, {sum, 0.5}}, ok},
-		"empty certificate": {[]privacy.Part{{privacy.Certificate{}, 0.6}}, ok},
-		"no budget":         {parts, privacy.Budget{}},
+		"no releases":       {nil, nil, ok},
+		"one share missing": {[]privacy.Certificate{sum, sum}, shares[:1], ok},
+		"no share":          {[]privacy.Certificate{sum}, []float64{0}, ok},
+		"more than all":     {[]privacy.Certificate{sum, sum}, []float64{0.6, 0.5}, ok},
+		"empty certificate": {[]privacy.Certificate{{}}, []float64{0.6}, ok},
+		"no budget":         {certificates, shares, privacy.Budget{}},
 	} {
-		if _, err := privacy.CalibrateShares(c.parts, c.b); err == nil {
+		if _, err := privacy.CalibrateShares(c.certificates, c.shares, c.b); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

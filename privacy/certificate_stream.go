@@ -144,7 +144,21 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 	if s.Horizon == 0 {
 		c.form = stream{releases: math.MaxInt}
 	}
-	return c, err
+	if s.Horizon == 0 || s.Weights != nil || s.Factor != nil {
+		return c, err
+	}
+	return stated("pairwise-stream", streamNumbers{s.Horizon, s.Batch, s.BurnIn, s.Buffer, s.Reservoir, s.PerClass, s.Roundoff}, c, err)
+}
+
+// streamNumbers are the numbers of a PairwiseStream that a plan does not state elsewhere.
+type streamNumbers struct {
+	Horizon   int     `json:"horizon"`
+	Batch     int     `json:"batch"`
+	BurnIn    int     `json:"burn_in"`
+	Buffer    int     `json:"buffer"`
+	Reservoir bool    `json:"reservoir"`
+	PerClass  bool    `json:"per_class"`
+	Roundoff  float64 `json:"roundoff"`
 }
 
 func (s PairwiseStream) validate() error {

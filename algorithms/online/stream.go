@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -291,8 +292,17 @@ func (s *Stream) Ended() bool { return s.Taken() == s.plan.Spec.Horizon }
 // charge is what the ledger is told.
 func (s *Stream) charge() ledger.Charge {
 	c := s.plan.Charge(s.o.DataID)
-	c.Counted = true
+	c.Counted, c.Plan = true, algorithms.RecordHash(s.Record())
 	return c
+}
+
+// Record is the plan that the charge has the hash of (algorithms.Plan.Record); nil on public data.
+func (s *Stream) Record() json.RawMessage {
+	if s.o.Public {
+		return nil
+	}
+	record, _ := s.plan.Record() // of events that the ledger encodes, too, or refuses
+	return record
 }
 
 func (s *Stream) openLedger() (err error) {
@@ -376,7 +386,13 @@ func (s *Stream) resumeCharged(state *algorithms.StreamState, source *privacy.So
 			return nil, err
 		}
 	}
-	return s.lock.Resume(s.charge(), state.Position(), state.Session, source)
+	session, err := s.lock.Resume(s.charge(), state.Position(), state.Session, source)
+	if errors.Is(err, ledger.ErrResume) { // the state may name what differs, where the ledger has a hash
+		if _, e := algorithms.ResumeStream(s.plan, nil, state); e != nil {
+			err = &StateError{e}
+		}
+	}
+	return session, err
 }
 
 // write replaces the state file.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/alecthomas/kong"
 
@@ -12,6 +13,7 @@ import (
 	"dyad/docs/checker"
 	"dyad/internal/files"
 	"dyad/privacy"
+	"dyad/privacy/ledger"
 )
 
 // judgement is a verdict on a model, and what a ledger says.
@@ -153,7 +155,7 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 		r.Ledger = ""
 	case problem != nil:
 		r = judgement{Verdict: checker.Verdict{Verdict: checker.Refused, Why: problem.Error()}}
-	case m.Plan == nil:
+	case m.Plan == nil || slices.ContainsFunc(entries, func(e ledger.Entry) bool { return e.Run == m.Run && e.Charge != nil && e.Charge.Counted }):
 		r.Ledger = "its chain holds, and it has one charge of the model's run"
 	}
 	return r, nil

@@ -11,6 +11,9 @@ import (
 	"dyad/privacy/ledger"
 )
 
+// ofAverage ends what the guarantee of a model calls released, where it is not the last release.
+const ofAverage = "; this model is the average of the iterates"
+
 // writeModel writes the model file, if one is asked for and something was released. Its
 // weights were released before and stay in the state until the run ends, so a crash loses
 // nothing.
@@ -23,14 +26,14 @@ func (o *onlineRun) writeModel() error {
 		Version: version, Created: o.a.began,
 		Task: o.Task, DataID: o.DataID, Run: o.stream.Run(),
 		Features: o.encoder.FeatureNames(), Weights: last.Weights, Encoder: o.encoder,
-		Report: o.plan.Report(), Guarantee: o.stream.Guarantee(),
+		Report: o.plan.Report(), Guarantee: o.stream.Guarantee(), Plan: o.stream.Record(),
 	}
 	if m.Guarantee.Warnings = nil; !o.public { // not those of this attempt
 		m.Guarantee.Warnings = o.plan.Guarantee.Warnings
 	}
 	if o.Average {
 		m.Weights = last.Average
-		m.Guarantee.Released += "; this model is the average of the iterates"
+		m.Guarantee.Released += ofAverage
 	}
 	m.Report.Guarantee = m.Guarantee
 	text, most, err := m.Size()

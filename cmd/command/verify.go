@@ -201,15 +201,18 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 			ends = append(ends, e)
 		}
 	}
-	planned := m.Plan != nil
-	if len(ends) == 0 && !planned {
+	planned, stream := m.Plan != nil, len(charges) == 1 && charges[0].Charge.Counted
+	if len(ends) == 0 && (stream || !planned) {
 		ends = append(ends, ledger.Entry{Status: ledger.StatusReleased}) // a stream that goes on
 	}
 	if len(charges) != 1 || len(ends) != 1 || ends[0].Status != ledger.StatusReleased {
 		return fmt.Errorf("the ledger has %d charges and %d ends of run %q, and a model has one charge and one release", len(charges), len(ends), m.Run)
 	}
 	c, g, sum := charges[0].Charge, m.Guarantee, sha256.Sum256(text)
-	plan := algorithms.RecordHash(m.Plan)
+	plan, hash := algorithms.RecordHash(m.Plan), "sha256:"+hex.EncodeToString(sum[:])
+	if stream { // whose models are functions of many releases, and have no hash in the ledger
+		hash, g.Released = "", strings.TrimSuffix(g.Released, ofAverage)
+	}
 	if c.Algorithm == "search" && !planned { // of an earlier version, which left it out
 		plan = c.Plan
 	}
@@ -221,7 +224,7 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 		plan = ""
 	}
 	for _, f := range []struct{ what, ledger, model string }{
-		{"hash of the file", ends[0].Kept.Digest, "sha256:" + hex.EncodeToString(sum[:])},
+		{"hash of the file", ends[0].Kept.Digest, hash},
 		{"hash of the plan", c.Plan, plan},
 		{"data id", c.DataID, m.DataID},
 		{"unit", c.Unit, g.Unit},

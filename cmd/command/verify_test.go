@@ -45,26 +45,53 @@ var verified = map[string]string{
 	"metric-square":    "--task metric --algorithm dpgdsc --loss square",
 	"metric-square-in": "--task metric --algorithm dpgdc --loss square --radius 0.05",
 	"metric-hinge":     "--task metric --algorithm gradient-perturbation --loss hinge",
+	"hidden":           "--algorithm convergent-descent",
+	"stream":           "online --records 200 --every 20 --state stream.state --buffer 30",
+	"stream-all":       "online --records 200 --every 30 --state all.state --algorithm onpairstrc --l2 0.01",
+	"stream-classes":   "online --records 200 --every 30 --state classes.state --buffer 20 --per-class --average",
+	"stream-reservoir": "online --task metric --records 200 --every 30 --state reservoir.state --buffer 20 --reservoir",
+	"clusters":         "cluster -k 2",
+	"clusters-pure":    "cluster -k 2 --delta 0",
+	"pairs":            drawnPairs,
+	"pairs-pure":       drawnPairs + " --delta 0",
+	"pairs-laplace":    drawnPairs + " --delta 0 --noise laplace",
+	"pairs-group":      drawnPairs + " --unit group --kappa 4",
+	"pairs-one":        drawnPairs + " --unit pair",
+	"pairs-moments":    drawnPairs + " --method moments",
+	"tuples":           "pairs train --tuple 4 --loss triplet",
+	"tuples-network":   "pairs train --tuple 4 --loss npair --model mlp --hidden 2 --rows 2 --epochs 3",
 }
+
+const drawnPairs = "pairs train --density 2 --degree-cap 6"
 
 var uncovered = map[string]string{
 	"onepass":       "--algorithm offpairstrc",
 	"epochs":        "--algorithm dpegd",
-	"hidden":        "--algorithm convergent-descent",
+	"poisson":       drawnPairs + " --sampling poisson --batch 60",
+	"pairs-paper":   drawnPairs + " --mode paper --delta 0",
+	"pairs-labels":  drawnPairs + " --method labels",
 	"batches":       "--algorithm subsampled-descent",
 	"squared-hinge": "--algorithm dpgdsc --loss squared-hinge",
 	"formula":       "--algorithm dpgdsc --loss exp(-u)",
 	"clipped":       "--algorithm gradient-perturbation --loss square --loss-clip 1",
 	"network":       "--model mlp --hidden 2",
 	"seeded":        "--algorithm dpgdsc --seed 1",
+	"correlated":    "online --records 200 --every 7 --state correlated.state --algorithm dpftrl",
+	"secret-state":  "online --records 200 --every 1 --state secret.state --secret-state",
 	"public":        "--public-data",
 	"baseline":      "--public-data --mode nonprivate",
 }
 
-// verifiable trains a model of 200 private records and returns its text.
+// verifiable makes a file of 200 private records by dyad train, or by the command that flags begin with, and returns its text.
 func verifiable(t *testing.T, dir, name, flags string) []byte {
 	t.Helper()
-	args := append([]string{"train", "-q", "--data", "patients.csv", "--schema", "patients.yaml", "--out", name + ".json", "--ledger", "l.jsonl"}, strings.Fields(flags)...)
+	if strings.HasPrefix(flags, "-") {
+		flags = "train " + flags
+	}
+	if !strings.HasPrefix(flags, "evaluate") {
+		flags += " --schema patients.yaml"
+	}
+	args := append(strings.Fields(flags), []string{"-q", "--data", "patients.csv", "--out", name + ".json", "--ledger", "l.jsonl"}...)
 	if !strings.Contains(flags, "nonprivate") {
 		args = append(args, "--epsilon", "1")
 	}

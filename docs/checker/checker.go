@@ -70,7 +70,7 @@ func (n node) list(path string) (all []node) {
 // num is a number that is not negative, and whole if it counts something.
 func (n node) num(path string) float64 {
 	x, ok := n.get(path).(float64)
-	refuse(!ok || x < 0 || x != math.Trunc(x) && strings.Contains(" records max_rows_per_person features size number steps schedule.steps ", " "+path+" "), "%s is missing, or not a number of at least 0, or has a fraction where things are counted", path)
+	refuse(!ok || x < 0 || x != math.Trunc(x) && strings.Contains(" records max_rows_per_person features size number steps schedule.steps levels group batch batches epochs classifiers horizon burn_in buffer ", " "+path+" "), "%s is missing, or not a number of at least 0, or has a fraction where things are counted", path)
 	return x
 }
 
@@ -116,7 +116,9 @@ func Check(file []byte) (v Verdict) {
 	p, pr := m.at("plan"), m.at("plan.problem")
 	releases := covered(m, p)
 	agree(m, p, pr, releases)
-	weights(m, p, pr, releases[len(releases)-1])
+	if !alone(p) {
+		weights(m, p, pr, releases[len(releases)-1])
+	}
 	if usesLoss(p) {
 		constants(pr)
 	}
@@ -126,30 +128,38 @@ func Check(file []byte) (v Verdict) {
 	}
 	compose(m.at("guarantee"), p.at("budget"), p.text("mode") == "certified", squares, pure)
 	once(json.NewDecoder(bytes.NewReader(file)), false)
-	return statement(m.at("guarantee"), p, pr, releases[0])
+	return statement(m, p, pr, releases[0])
 }
 
 // theorems are the certificates of the algorithms that are covered.
 var theorems = map[string]string{
-	"dpgdsc": "recursion", "dpgdc": "average", "gradient-perturbation": "mean-gradient", "dpgdc2": "mean-gradient", "moment-metric": "signed-sums class-moments",
+	"dpgdsc": "recursion", "dpgdc": "average", "convergent-descent": "hidden-iterates", "gradient-perturbation": "mean-gradient", "dpgdc2": "mean-gradient", "moment-metric": "signed-sums class-moments",
 	"moments": "class-sums signed-sums second-moments joint-moments", "moments-descent": "class-sums signed-sums second-moments joint-moments mean-gradient",
 }
 
-func moments(p node) bool  { return strings.HasPrefix(p.text("algorithm"), "moment") }
-func usesLoss(p node) bool { return !moments(p) || p.text("algorithm") == "moments-descent" }
+func moments(p node) bool { return strings.HasPrefix(p.text("algorithm"), "moment") }
+func usesLoss(p node) bool {
+	return p.get("problem") != nil && (!moments(p) || p.text("algorithm") == "moments-descent")
+}
 
 // covered are the releases of a plan that this checker recomputes; it passes for others.
 func covered(m, p node) []node {
 	steps, _ := p.get("schedule.steps").(float64)
-	releases, origin, allowed := p.list("releases"), p.text("problem.constants.origin"), strings.Fields(theorems[p.text("algorithm")])
+	releases, origin, run := p.list("releases"), p.text("problem.constants.origin"), kinds[p.text("algorithm")]
+	allowed, formats := strings.Fields(theorems[p.text("algorithm")]+run.theorems), "dyad-model/1"
+	if alone(p) {
+		formats = run.formats
+	}
 	pass(p.value == nil, "it states no plan: nothing was charged when it was trained, or its releases are those of a stream or of users")
-	pass(p.text("format") != "dyad-plan/1" && p.text("format") != "dyad-plan/2" || m.text("format") != "dyad-model/1", "the formats of model and plan are others, or it is a network")
+	pass(p.text("format") != "dyad-plan/1" && p.text("format") != "dyad-plan/2" || !slices.Contains(strings.Fields(formats), m.text("format")), "the formats of model and plan are others, or it is a network")
 	pass(len(allowed) == 0, "the theorem of its algorithm is not recomputed")
 	pass(p.get("bounds_from_data") != false || p.get("draft_away") != nil, map[bool]string{true: "ranges were taken from the data, so the guarantee does not hold", false: "the schema was made from the data and its draft was not there, so it is not known whether its ranges are of the data"}[p.get("draft_away") == nil])
 	pass(strings.Contains(m.text("guarantee.warnings"), "noise is not secret"), "its noise came from a seed")
+	pass(alone(p) && p.get("mode") != "certified", "the noise is that of a paper")
+	pass(p.get("budget.epsilon") == 0., "an earlier version did not record its budget")
 	pass(usesLoss(p) && origin != "proved" && origin != "derived by interval arithmetic", "the constants of its loss are neither proved nor derived")
 	pass(moments(p) && p.get("problem.label_bound") != 1., "its labels go beyond those of docs/theory.md section 11, -1 to 1")
-	pass(len(releases) == 0 || !(steps >= 1 && steps <= 1e7) || !moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil || p.get("schedule.update") != nil, "its schedule is not one of 1 to 10^7 equal steps, all of them averaged or none")
+	pass(len(releases) == 0 || !alone(p) && !(steps >= 1 && steps <= 1e7) || !alone(p) && (!moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil || p.get("schedule.update") != nil), "its schedule is not one of 1 to 10^7 equal steps, all of them averaged or none")
 	for _, r := range releases {
 		pass(!slices.Contains(allowed, r.text("certificate.theorem")) || r.get("noise") == nil, "a release rests on a certificate that is not recomputed")
 	}
@@ -159,6 +169,11 @@ func covered(m, p node) []node {
 // agree compares the plan with what else the file says.
 func agree(m, p, pr node, releases []node) {
 	g, last := m.at("guarantee"), releases[len(releases)-1]
+	same("the guarantee, here and in the report,", g.value, m.get("report.guarantee"))
+	if alone(p) {
+		claims(m, p, releases)
+		return
+	}
 	unit, relation := "one record", "same n, one record replaced, features and label"
 	if pr.num("max_rows_per_person") > 0 {
 		unit, relation = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
@@ -169,7 +184,6 @@ func agree(m, p, pr node, releases []node) {
 	if p.text("algorithm") != "moments" { // whose plan is about least squares
 		same("the loss", []any{m.get("loss.formula"), m.get("loss.params"), m.get("loss.clip")}, []any{pr.get("loss.formula"), pr.get("loss.params"), pr.get("loss.clip")})
 	}
-	same("the guarantee, here and in the report,", g.value, m.get("report.guarantee"))
 	for key, planned := range map[string]any{ // figures of the report, which has some of them
 		"algorithm": p.get("algorithm"), "mode": p.get("mode"), "records": pr.get("records"), "persons": pr.get("records"), "features": pr.get("features"), "norm_bound": pr.get("norm_bound"), "radius": pr.get("radius"), "constants_origin": pr.get("constants.origin"),
 		"l2": pr.get("l2"), "lipschitz": pr.get("constants.lipschitz"), "smoothness": pr.get("constants.smoothness"), "pair_diameter": pr.get("constants.pair_diameter"), "noise": last.get("noise.law"),
@@ -185,50 +199,21 @@ func agree(m, p, pr node, releases []node) {
 	}
 }
 
-// released is what the plan releases, in the words of the program.
-func released(p node, releases []node) string {
-	words := map[string]string{
-		"recursion": "last iterate of projected gradient descent", "average": "average iterate of projected gradient descent", "mean-gradient": "mean pair gradient of every step",
-		"class-sums": "number of positives", "joint-moments": "signed sum and second moments", "second-moments": "second moments", "class-moments": "moments of both classes",
-		"signed-sums sum of records": "sum of records (centre)", "signed-sums signed sum": "signed sum", "signed-sums gradient of the pointwise logistic loss": "%d times the gradient of the pointwise logistic loss",
-	}
-	each, times, order := "", map[string]int{}, []string{}
-	if moments(p) {
-		words["mean-gradient"], each = "%d mean gradients", ", each"
-	}
-	for _, r := range releases {
-		word := r.text("certificate.theorem")
-		if word == "signed-sums" {
-			word += " " + r.text("certificate.numbers.name")
-		}
-		if word = words[word]; times[word] == 0 {
-			order = append(order, word)
-		}
-		times[word]++
-	}
-	for i, word := range order {
-		order[i] = strings.ReplaceAll(word, "%d", fmt.Sprint(times[word]))
-	}
-	return strings.Join(order, ", ") + each + " with " + releases[0].text("noise.law") + " noise"
-}
-
 // spent adds mu^2 of a release with Gaussian noise, or its pure epsilon (sections 5.1 to 5.3).
 func spent(p, pr, r node, squares, pure *big.Float) (*big.Float, *big.Float) {
-	e, scale, sensitivity, count := r.at("event"), r.num("noise.scale"), r.num("certificate.sensitivity"), 1.
+	e, scale, sensitivity := r.at("event"), r.num("noise.scale"), r.num("certificate.sensitivity")
 	above("the sensitivity ("+r.text("certificate.theorem")+")", sensitivity, certificate(p, pr, r), rounding)
 	_, exponent := math.Frexp(scale) // the grid is the power of two 2^28 to 2^29 below the scale
 	same("the grid of the noise", r.get("noise.grid"), math.Ldexp(1, max(exponent-29, -1074)))
 	ratio := quo(real(sensitivity), real(scale))
 	square, epsilon := real(0), ratio
-	switch law := r.text("noise.law"); law {
-	case "Gaussian":
-		if !moments(p) && r.text("certificate.theorem") == "mean-gradient" {
-			count = p.num("schedule.steps")
-		}
-		same("the Gaussian event", []any{e.get("kind"), e.get("sensitivity"), e.get("sigma")}, []any{"gaussian", sensitivity, scale})
-		square, epsilon = mul(mul(ratio, ratio), real(count)), real(0)
-	case "K-norm":
-		same("the kind of the event", e.text("kind"), "pure")
+	times, count, kind, moves := paid(p, r)
+	switch law := r.text("noise.law"); {
+	case law == "Gaussian":
+		same("the Gaussian event", []any{e.get("kind"), e.get("sensitivity"), e.get("sigma")}, []any{kind, moves, scale})
+		square, epsilon = mul(mul(ratio, ratio), real(times)), real(0)
+	case law == "K-norm" || kind == "stream":
+		same("the kind of the event", e.text("kind"), map[string]string{"stream": "pure-stream", "gaussian": "pure"}[kind])
 		above("the event's epsilon", e.num("epsilon"), ratio, rounding)
 	default: // Laplace noise, of an algorithm that releases its parameter
 		length := root(real(coordinates(pr)))
@@ -256,21 +241,4 @@ func compose(g, budget node, certified bool, squares, pure *big.Float) {
 	above("mu", g.num("mu"), mu, searched)
 	given := gaussianDelta(real(epsilon), mu)
 	refuse(given.Cmp(real(delta)) > 0 || gaussianDelta(real(epsilon, 1-searched), mu).Cmp(real(delta)) <= 0, "at epsilon %v the noise gives delta = %.9g; it states %v", epsilon, given, delta)
-}
-
-// statement is what was proved.
-func statement(g, p, pr, r node) Verdict {
-	sections := map[string]string{"dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6", "gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7", "moment-metric": "11.13", "moments-descent": "7.14"}[p.text("algorithm")]
-	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[pr.num("max_rows_per_person") > 0] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
-	return Verdict{
-		Verdict: Verified, Unit: g.text("unit"), Epsilon: g.num("epsilon"), Delta: p.num("budget.delta"),
-		Statement: fmt.Sprintf("this model was released with noise for which the theorem of docs/theory.md section %s gives (%.9g, %v)-differential privacy for %s (%s), if the records' bounds, n and the program's execution are as stated",
-			sections, g.num("epsilon"), p.get("budget.delta"), g.text("unit"), g.text("relation")),
-		Unknown: []string{
-			fmt.Sprintf("that there were n = %v units, with features of norm at most %v and labels up to %v in magnitude, and that these bounds were not taken from them", pr.num("records"), pr.get("norm_bound"), pr.get("label_bound")),
-			fmt.Sprintf("that the program ran as its plan says, with rounding errors of at most those stated (kernel %s), and that nothing else left it", pr.text("method")),
-			"that the noise was drawn exactly and kept secret, and that the weights are those of this run",
-			"what else was spent on the same people: the ledger has the total",
-		},
-	}
 }

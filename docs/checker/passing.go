@@ -26,6 +26,9 @@ func (p *Passing) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
+// Empty says that nothing was written.
+func (p *Passing) Empty() bool { return p.text == nil && p.said == nil }
+
 // Verdict is that of Check, which is called once, or NotChecked.
 func (p *Passing) Verdict() Verdict {
 	if p.said == nil {
@@ -59,7 +62,7 @@ func quick(plan json.RawMessage) bool {
 	}
 	var squares float64
 	for _, r := range p.Releases {
-		if t := r.Certificate.Theorem; p.Schedule.Steps > quickSteps && (t == "recursion" || t == "average") {
+		if t := r.Certificate.Theorem; p.Schedule.Steps > quickSteps && (t == "recursion" || t == "average" || t == "hidden-iterates") {
 			return false
 		}
 		ratio := r.Certificate.Sensitivity / r.Noise.Scale

@@ -94,6 +94,9 @@ func share(pr node) *big.Float {
 // certificate is the sensitivity that the theorem of a release gives for its numbers x, the problem and the schedule.
 func certificate(p, pr, r node) *big.Float {
 	x, theorem, s := r.at("certificate.numbers"), r.text("certificate.theorem"), p.at("schedule")
+	if alone(p) {
+		return ofNumbers(theorem, r.text("noise.law"), x, pr)
+	}
 	radius, clip := pr.num("radius"), 0.
 	if moments(p) {
 		clip = p.num("clip_radius")
@@ -108,7 +111,7 @@ func certificate(p, pr, r node) *big.Float {
 	}
 	exact, least := real(1), n // class-sums: the number of positives, section 11.2
 	switch theorem {
-	case "recursion", "average": // sections 3.3 to 3.5: delta_t = min(c delta_(t-1) + p Dg eta + 2 rho, diam C)
+	case "recursion", "average", "hidden-iterates": // sections 3.3 to 3.5: delta_t = min(c delta_(t-1) + p Dg eta + 2 rho, diam C)
 		eta, rho, alpha, L := real(s.num("step_size")), x.num("update_error"), real(pr.num("l2")), real(pr.num("constants.smoothness"))
 		// An update is off by the error of a gradient and six roundings of what it adds up (section 4.1).
 		length := add(real(radius), mul(eta, add(real(pr.num("constants.lipschitz")), mul(alpha, real(radius)))))
@@ -119,6 +122,10 @@ func certificate(p, pr, r node) *big.Float {
 		move, delta, sum, diameter := add(mul(mul(share(pr), real(pr.num("constants.pair_diameter"))), eta), real(2, rho)), real(0), real(0), real(2, radius)
 		if pr.text("loss.form") == "metric" { // semidefinite matrices
 			diameter = mul(root(real(min(2, pr.num("features")))), real(radius))
+		}
+		if theorem == "hidden-iterates" { // rounding to the grid moves both states, and is in s
+			step := add(move, mul(real(2, r.num("noise.grid")), root(real(coordinates(pr)))))
+			return hidden(r, step, c, diameter, int(s.num("steps")))
 		}
 		for range int(s.num("steps")) {
 			if delta = add(mul(c, delta), move); delta.Cmp(diameter) > 0 {
@@ -173,6 +180,9 @@ func weights(m, p, pr, r node) {
 		walk := map[bool]float64{false: T, true: T * (2*T + 1) / (6 * (T + 1))}[p.get("schedule.average") == true]
 		far, usual = T*eta*far, eta*math.Sqrt(walk)*usual
 	}
+	if r.text("certificate.theorem") == "hidden-iterates" {
+		far, usual = T*far, usual*math.Sqrt(left(1-eta*pr.num("l2"), T))
+	}
 	if !moments(p) && pr.text("loss.form") == "score" && eta*pr.num("l2") <= 2 { // from 0 on, by steps of gradients
 		most = min(radius, T*eta*(pr.num("constants.lipschitz")+pr.num("mean_error"))+far)
 	}
@@ -182,8 +192,12 @@ func weights(m, p, pr, r node) {
 	above("the norm that weights of such a run have, but for a probability below 1e-12,", most*(1+1e-6), real(min(length, 1e300)), math.MaxFloat64)
 }
 
-// coordinates is the length of the parameter: d, or for symmetric matrices d (d + 1)/2 (section 2.5).
+// coordinates is the length of the parameter: d, or for symmetric matrices d (d + 1)/2 (section 2.5); 1 where sensitivities are in the
+// norm of the noise, without a problem.
 func coordinates(pr node) float64 {
+	if pr.value == nil {
+		return 1
+	}
 	d := pr.num("features")
 	return map[bool]float64{true: d * (d + 1) / 2, false: d}[pr.text("loss.form") == "metric"]
 }

@@ -1,0 +1,258 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+)
+
+// kinds are the runs whose rows state all numbers of their theorems, those of the loss of a stream aside, and that have no schedule. Each has the formats of
+// its files, the theorems of its rows and their sections in docs/theory.md.
+var kinds = map[string]struct{ formats, theorems, sections string }{
+	"k-means":       {"dyad-clusters/1", "cluster-sums", "11.16"},
+	"pairs":         {"dyad-model/1 dyad-model/2", "pair-batches", "9.2"},
+	"tuples":        {"dyad-model/1 dyad-model/2", "pair-batches", "9.8"},
+	"pairs-moments": {"dyad-model/1", "pair-moments", "9.11"},
+	"onpairc":       {"dyad-model/1", "pairwise-stream", "8.3"},
+	"onpairstrc":    {"dyad-model/1", "pairwise-stream", "8.3"},
+	"evaluation":    {"<nil>", "class-pairs cell-counts score-sums", "13.5"}, // whose files name no format
+}
+
+func alone(p node) bool { return kinds[p.text("algorithm")].theorems != "" }
+
+// ofNumbers is the sensitivity that a theorem gives for its numbers x alone, in the norm that the noise needs; nil for other theorems.
+func ofNumbers(theorem, law string, x, pr node) *big.Float {
+	exact, rho := real(1), real(2)
+	switch theorem {
+	case "pairwise-stream":
+		return stream(x, pr)
+	case "cluster-sums": // section 11.16
+		return real(2, x.num("levels"))
+	case "pair-batches": // section 9.2: 2 h kappa/|B| + 2 rho min(kappa, batches) an epoch; squares of epochs add up for Gaussian noise
+		kappa, batches, epochs := x.num("group"), x.num("batches"), real(x.num("epochs"))
+		enough("a mean of clipped terms", x.num("roundoff"), 3*x.num("term_norm"))
+		if law == "Gaussian" {
+			epochs = root(epochs)
+		}
+		exact, rho = mul(epochs, quo(real(2, kappa, x.num("term_norm")), real(x.num("batch")))), mul(epochs, real(2, min(kappa, batches), x.num("roundoff")))
+	case "pair-moments": // section 9.11: kappa sqrt(2 h^4 + c^2)
+		h := x.num("radius")
+		enough(theorem, x.num("error"), h*h)
+		return add(mul(real(x.num("group")), root(add(real(2, h, h, h, h), real(x.num("count"), x.num("count"))))), real(2, x.num("error")))
+	case "class-pairs": // section 13.2
+		exact = real(2, x.num("levels"), x.num("records")-1)
+	case "score-sums": // section 13.4
+		exact = real(2, x.num("levels"))
+	case "cell-counts": // section 13.3: of cells, or of classifiers
+		if exact = real(2); x.get("classifiers") != nil {
+			exact = real(x.num("classifiers"))
+		}
+		if law != "Laplace" {
+			exact = root(exact)
+		}
+	default:
+		return nil
+	}
+	same("the norm of the sensitivity, and that of the noise,", x.get("manhattan"), law == "Laplace")
+	if theorem != "pair-batches" {
+		rho = real(2, x.num("error"))
+	}
+	return add(exact, rho)
+}
+
+// stream is the joint sensitivity of the updates of a stream (section 8.3): the largest over the records k of the burn-in's end and of
+// the first batch, where a record has one pair with each later one, of weight 1/D_t, while it is in the buffer.
+func stream(x, pr node) *big.Float {
+	n, m, first, buffer, dg, p := int(x.num("horizon")), int(x.num("batch")), int(x.num("burn_in")), int(x.num("buffer")), real(pr.num("constants.pair_diameter")), real(1)
+	same("the number of records of a stream", x.get("horizon"), pr.get("records"))
+	reservoir, classes := x.get("reservoir") == true, x.get("per_class") == true
+	refuse(x.get("reservoir") != reservoir || x.get("per_class") != classes || (reservoir || classes) && buffer < 2 || reservoir && classes || m < 1 || first < 1 || n < first+m, "a stream has a buffer of %v, and batches of %v", x.get("buffer"), x.get("batch"))
+	pass(n > 1e7, "the stream is longer than 10^7 records")
+	enough("an update", x.num("roundoff"), pr.num("constants.lipschitz"))
+	if classes {
+		p = add(p, larger(real(1), quo(real(pr.num("constants.lipschitz")), dg)))
+	}
+	until := []*big.Float{real(0), real(0)} // sum of 1/D_t
+	for t := 2; t <= n; t++ {
+		size := float64(t - 1)
+		if buffer > 0 {
+			size = min(size, float64(buffer))
+		}
+		until = append(until, add(until[t-1], quo(real(1), real(size))))
+	}
+	most := real(0)
+	for k := first; k <= first+m; k++ {
+		squares := real(0)
+		for from, to := first, first+m; to <= n; from, to = to, to+m {
+			last, moved := to, real(0)
+			if buffer > 0 && !reservoir && !classes {
+				last = min(to, k+buffer)
+			}
+			if last > max(from, k) {
+				moved = mul(p, sub(until[last], until[max(from, k)]))
+			}
+			if from < k && k <= to {
+				moved = add(moved, real(1))
+			}
+			if moved.Sign() > 0 {
+				moved = add(quo(mul(dg, moved), real(float64(m))), real(2, x.num("roundoff")))
+				squares = add(squares, mul(moved, moved))
+			}
+		}
+		most = larger(most, squares)
+	}
+	return root(most)
+}
+
+// hidden is the joint sensitivity of steps whose last state alone is released (section 3.9): each moves states that are within D
+// by s more, and contracts them by c.
+func hidden(r node, s, c, diameter *big.Float, steps int) *big.Float {
+	refuse(c.Cmp(real(1)) > 0, "a step of hidden iterates expands by %v", c)
+	for key, number := range map[string]*big.Float{"gap": s, "contraction": c, "diameter": diameter} {
+		above("the event's "+key, r.num("event."+key), number, rounding)
+	}
+	same("the grid of hidden states", r.get("event.grid"), r.get("noise.grid"))
+	power, sum, squares, best := real(1), real(0), real(0), (*big.Float)(nil)
+	for range steps {
+		sum, squares, power = add(sum, power), add(squares, mul(power, power)), mul(power, c)
+		if moved := add(mul(power, diameter), mul(s, sum)); best == nil || quo(moved, root(squares)).Cmp(best) < 0 {
+			best = quo(moved, root(squares))
+		}
+	}
+	if whole := quo(mul(s, sum), root(squares)); whole.Cmp(best) < 0 {
+		best = whole
+	}
+	return best
+}
+
+// left is how much of the variance of T noises is left where each step keeps a part c of what is there: 1 + c^2 + ... + c^(2(T-1)).
+func left(c, T float64) (sum float64) {
+	for power := 1.; T > 0; T, power = T-1, power*c*c {
+		sum += power
+	}
+	return sum
+}
+
+// paid is how often the cost of a release is paid, and what its event says: a count, a kind if noise is Gaussian, and a sensitivity.
+func paid(p, r node) (times, count float64, kind string, moves any) {
+	times, count, kind, moves = 1, 1, "gaussian", r.get("certificate.sensitivity")
+	x := r.at("certificate.numbers")
+	switch theorem := r.text("certificate.theorem"); {
+	case theorem == "mean-gradient" && !moments(p):
+		times, count = p.num("schedule.steps"), p.num("schedule.steps")
+	case theorem == "pairwise-stream":
+		count, kind = math.Floor((x.num("horizon")-x.num("burn_in"))/x.num("batch")), "stream"
+	case theorem == "pair-batches": // all of them together
+		count, kind = x.num("batches")*x.num("epochs"), "stream"
+	case theorem == "hidden-iterates": // one event for the last state
+		count, kind, moves = p.num("schedule.steps"), "convergent", nil
+	}
+	return times, count, kind, moves
+}
+
+// claims compares what a file says of such a run with its rows.
+func claims(m, p node, releases []node) {
+	g, algorithm, x, law := m.at("guarantee"), p.text("algorithm"), releases[0].at("certificate.numbers"), releases[0].text("noise.law")
+	kappa, trained := x.text("group"), "the matrix"
+	if m.text("format") == "dyad-model/2" {
+		trained = "the parameters of the network"
+	}
+	pairs := map[string]string{
+		"one individual":                 "same ids and pairs, at most " + kappa + " of an individual, one individual's record replaced: features and the labels of its pairs",
+		"a group of " + kappa + " pairs": "same ids and pairs, the records of at most kappa pairs replaced", "one pair": "same ids and pairs, one pair's record replaced",
+	}
+	streams := map[string]string{"one record": "same stream, one record replaced, features and label"}
+	relation := map[string]map[string]string{
+		"k-means": {"one record": "same n, one record replaced", "one individual": "same ids, one individual's record replaced: features, and labels of its pairs, which clusters do not read"},
+		"pairs":   pairs, "pairs-moments": pairs, "tuples": {"one record": "same n and ids, one record replaced, features and label"},
+		"onpairc": streams, "onpairstrc": streams,
+		"evaluation": {"one record": "same n, one record replaced, features and label", "one person": "same number n of persons, all rows of one person replaced: how many they are, features and labels"},
+	}[algorithm][g.text("unit")]
+	var names []string
+	for _, r := range releases {
+		names = append(names, r.text("name"))
+		if n := r.get("certificate.numbers.records"); n != nil {
+			same("how many records are evaluated, and whether they are public,", []any{m.get("figures.records"), m.get("public")}, []any{n, false})
+		}
+		same("a number of two rows", []any{x.get("clusters"), x.get("dim")}, []any{r.get("certificate.numbers.clusters"), r.get("certificate.numbers.dim")})
+	}
+	what := map[string]string{
+		"k-means":       fmt.Sprintf("numbers and sums of the records of %v clusters, %d times", x.get("clusters"), len(releases)),
+		"pairs-moments": "the second moments of similar and of dissimilar pairs and the number of similar pairs", "evaluation": strings.Join(names, ", "),
+	}[algorithm]
+	if what == "" && strings.HasPrefix(algorithm, "on") {
+		what = fmt.Sprintf("every iterate of pairwise online descent, up to %v of them", releases[0].get("event.count"))
+		same("the task, the schedule and the number of weights of a stream", []any{m.get("task"), p.get("schedule.steps"), p.get("schedule.burn_in"), float64(len(m.list("weights"))), p.get("problem.max_rows_per_person")},
+			[]any{map[string]any{"score": "auc", "metric": "metric"}[p.text("problem.loss.form")], releases[0].get("event.count"), x.get("burn_in"), coordinates(p.at("problem")), 0.})
+	} else if what == "" {
+		what = fmt.Sprintf("%s after each of %v batches in %v epochs", trained, releases[0].get("event.count"), x.get("epochs"))
+	}
+	same("the words of the guarantee and those of its rows,", []any{g.get("relation"), strings.TrimSuffix(g.text("released"), "; this model is the average of the iterates")}, []any{relation, what + ", with " + law + " noise"})
+	refuse(algorithm == "tuples" && kappa != "1", "a record is in one tuple of an epoch, and not in %v", kappa)
+	figures := map[string]any{
+		"algorithm": algorithm, "mode": p.get("mode"), "clusters": x.get("clusters"), "dimensions": x.get("dim"), "rounds": float64(len(releases)), "kappa": x.get("group"), "batch": x.get("batch"), "batches_per_epoch": x.get("batches"), "epochs": x.get("epochs"),
+		"norm_bound": p.get("problem.norm_bound"), "radius": p.get("problem.radius"), "l2": p.get("problem.l2"), "lipschitz": p.get("problem.constants.lipschitz"), "pair_diameter": p.get("problem.constants.pair_diameter"),
+		"sensitivity": releases[0].get("certificate.sensitivity"), "noise_multiplier": releases[0].num("noise.scale") / releases[0].num("certificate.sensitivity"), "guarantee": g.value,
+	}
+	for key, planned := range figures {
+		for _, report := range []string{"report.", "pairs_report.", "tuples_report."} {
+			if stated := m.get(report + key); stated != nil && planned != nil {
+				same("the figure "+key, stated, planned)
+			}
+		}
+	}
+}
+
+// released is what the plan releases, in the words of the program.
+func released(p node, releases []node) string {
+	words := map[string]string{
+		"hidden-iterates": "last iterate of noisy projected gradient descent", "recursion": "last iterate of projected gradient descent", "average": "average iterate of projected gradient descent", "mean-gradient": "mean pair gradient of every step",
+		"class-sums": "number of positives", "joint-moments": "signed sum and second moments", "second-moments": "second moments", "class-moments": "moments of both classes",
+		"signed-sums sum of records": "sum of records (centre)", "signed-sums signed sum": "signed sum", "signed-sums gradient of the pointwise logistic loss": "%d times the gradient of the pointwise logistic loss",
+	}
+	each, times, order := "", map[string]int{}, []string{}
+	if moments(p) {
+		words["mean-gradient"], each = "%d mean gradients", ", each"
+	}
+	for _, r := range releases {
+		word := r.text("certificate.theorem")
+		if word == "signed-sums" {
+			word += " " + r.text("certificate.numbers.name")
+		}
+		if word = words[word]; times[word] == 0 {
+			order = append(order, word)
+		}
+		times[word]++
+	}
+	for i, word := range order {
+		order[i] = strings.ReplaceAll(word, "%d", fmt.Sprint(times[word]))
+	}
+	return strings.Join(order, ", ") + each + " with " + releases[0].text("noise.law") + " noise"
+}
+
+// statement is what was proved.
+func statement(m, p, pr, r node) Verdict {
+	g, what, units, kernel := m.at("guarantee"), "this model was", "that the number of units and the bounds of their features are as this file says, and were not taken from them", ""
+	sections := map[string]string{"convergent-descent": "3.9", "dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6", "gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7", "moment-metric": "11.13", "moments-descent": "7.14"}[p.text("algorithm")]
+	if alone(p) {
+		sections = kinds[p.text("algorithm")].sections
+		what = cmp.Or(map[string]string{"k-means": "these clusters were", "evaluation": "these figures were"}[p.text("algorithm")], what)
+	} else {
+		kernel = fmt.Sprintf(" (kernel %s)", pr.text("method"))
+		units = fmt.Sprintf("that there were n = %v units, with features of norm at most %v and labels up to %v in magnitude, and that these bounds were not taken from them", pr.num("records"), pr.get("norm_bound"), pr.get("label_bound"))
+	}
+	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[!alone(p) && pr.num("max_rows_per_person") > 0] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
+	return Verdict{
+		Verdict: Verified, Unit: g.text("unit"), Epsilon: g.num("epsilon"), Delta: p.num("budget.delta"),
+		Statement: fmt.Sprintf("%s released with noise for which the theorem of docs/theory.md section %s gives (%.9g, %v)-differential privacy for %s (%s), if the records' bounds, n and the program's execution are as stated",
+			what, sections, g.num("epsilon"), p.get("budget.delta"), g.text("unit"), g.text("relation")),
+		Unknown: []string{
+			units,
+			fmt.Sprintf("that the program ran as its plan says, with rounding errors of at most those stated%s, and that nothing else left it", kernel),
+			"that the noise was drawn exactly and kept secret, and that the weights are those of this run",
+			"what else was spent on the same people: the ledger has the total",
+		},
+	}
+}
