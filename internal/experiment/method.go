@@ -344,7 +344,7 @@ func newLoss(text, task string) (engine.Loss, error) {
 		}
 		name, formula, options.Params = text, e.Formula(), e.Params()
 	} else if lossName.MatchString(text) {
-		return nil, fmt.Errorf("loss %q is unknown; \"dyad losses\" lists them", text)
+		return nil, fmt.Errorf("loss %q is unknown; \"dyad lab losses\" lists them", text)
 	}
 	e, err := engine.NewExpression(name, formula, options)
 	if err != nil {
