@@ -92,6 +92,7 @@ type app struct {
 	run            string         // that is charged and not released yet, for a panic
 	told           []string       // warnings that were noted before the charge
 	options        map[string]any // used flags with their values, with --config
+	recipe         map[string]any // what decides the guarantee
 	team           *crew          // nil: this process works alone
 	hooks          hooks
 }
@@ -239,6 +240,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	if config != nil {
 		a.options = used(command)
 	}
+	a.recipe = recipeOf(command)
 	settle()
 	a.json, a.quiet, a.verbose, a.interactive = c.JSON, c.Quiet, c.Verbose, !c.Quiet && isTerminal(stderr)
 	if a.logs == nil && isTerminal(stderr) {

@@ -106,15 +106,9 @@ type auditResult struct {
 
 // Run attacks.
 func (c *auditRecordsCmd) Run(a *app) error {
-	if c.Plot != "" && c.Method == "canaries" {
-		return badInput("--plot needs many runs; leave it or --method canaries out")
-	}
-	if c.PersonRows > 0 && c.Method == "canaries" {
-		return badInput("--method canaries inserts rows one by one; leave it or --person-rows out")
-	}
 	if c.Method == "canaries" {
-		if c.Part != "" || c.Merge != nil {
-			return badInput("--method canaries is one run; leave it, or --part and --merge, out")
+		if c.Plot != "" || c.PersonRows > 0 || c.Part != "" || c.Merge != nil {
+			return badInput("--method canaries is one run, which inserts rows one by one; leave it, or --plot, --person-rows, --part and --merge, out")
 		}
 		return c.report(a, c.canaries)
 	}

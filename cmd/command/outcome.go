@@ -36,7 +36,7 @@ func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Durat
 	}
 	r := as.of(lib.Run{
 		Public: out.Public, DataID: out.DataID, Resume: f.Resume, Replace: f.Force, Checkpoint: every, Created: a.began,
-		Progress: a.tracker(doing).OnStep, Trace: a.at, Charged: a.chargedRun, Note: a.remark, Options: published(a.options),
+		Progress: a.tracker(doing).OnStep, Trace: a.at, Charged: a.chargedRun, Note: a.remark, Options: a.recipe,
 	})
 	if a.hooks.stage != nil {
 		r.Progress = a.halfway
