@@ -42,7 +42,6 @@ type curveCmd struct {
 	Retry      bool      `help:"Repeat runs that failed."`
 	partFlag
 	privateCurve
-	confirmFlag
 	labelsFlag
 	cacheFlag
 	runFlags

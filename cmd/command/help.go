@@ -22,7 +22,7 @@ const (
 
 // sections are those of the help of commands with many flags, in their order.
 var sections = []struct{ part, title, flags string }{
-	{ofRun, "Data:", "data schema store n d users records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic visits features"},
+	{ofRun, "Data:", "data schema n d users records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic visits features"},
 	{ofRun, "Candidates:", "candidates models road"},
 	{guaranteed, "Model:", "model k metric start-seed task algorithm algorithms method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
 	{guaranteed, "Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip gradient-clip rate"},
@@ -33,7 +33,7 @@ var sections = []struct{ part, title, flags string }{
 	{ofRun, "Evaluation:", "figures plan holdout holdout-records split-seed splits intervals no-ceiling compare regret neighbours top roc-thresholds aim at-least mean-loss loss-range reference confidence"},
 	{ofRun, "Trials:", "runs time black-box canaries guesses worst-start person-rows"},
 	{ofRun, "Server:", "server listen host protocol cert key ca token tokens memory check poll beat messages-per-second max-connections"},
-	{computed, "Device; rounding depends on it, and so does the noise that covers rounding:", "device precision"},
+	{computed, "Device; rounding depends on it, and so does the noise that covers rounding:", "device precision store"},
 	{computed, "Performance; results and guarantees do not depend on it:", "workers parallel team team-deadline part part-out merge retry checkpoint-every"},
 	{ofRun, "Output and ledger:", "out onnx sql python go npz safetensors table curves format force unknown yes dir state resume ledger data-id seed plot report track"},
 }

@@ -48,6 +48,11 @@ Constants of a loss of your own, as asserted by you, and the limit of many steps
 
 // Run prints the report.
 func (c *planCmd) Run(a *app) error {
+	if c.PaperUnsound {
+		if err := c.checkUnsound(c.Mode, true); err != nil {
+			return err
+		}
+	}
 	shape := lib.Shape{Records: c.N, Features: c.D}
 	if c.Schema != "" {
 		if c.D != 0 {

@@ -61,7 +61,7 @@ func (f streamFlags) plan(p planFlags, s lib.Shape) (*algorithms.Plan, error) {
 	if err != nil {
 		return nil, asInput(err)
 	}
-	spec.Provenance, spec.PaperUnsound = s.Provenance, p.unsound
+	spec.Provenance, spec.PaperUnsound = s.Provenance, p.PaperUnsound
 	plan, err := a.Plan(spec)
 	return plan, asInput(err)
 }

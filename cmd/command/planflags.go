@@ -27,8 +27,8 @@ type planFlags struct {
 	networkFlags
 	lossFlags
 	ownFlags
-	unsound bool // --paper-unsound of train and online
-	Workers int  `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
+	unsoundFlag
+	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
 	Precision string `default:"auto" enum:"auto,fp32,bf16x3,tf32,wgmma" placeholder:"P" help:"Arithmetic of the pairs with --task metric: auto, fp32, or on a GPU bf16x3, tf32 or wgmma; docs/guide.md#precision has what each costs. The noise covers the rounding. Default: auto, float64 on a CPU."`
 }
@@ -73,7 +73,7 @@ func (f planFlags) assertedPlan(s lib.Shape, asserted engine.Assertion) (*lib.Tr
 
 // decided are the options of the flags; the algorithm has none of its own yet.
 func (f planFlags) decided(asserted engine.Assertion) (o lib.Options, err error) {
-	o = lib.Options{Task: f.Task, Epsilon: f.Epsilon, Delta: f.Delta, L2: f.L2, Radius: f.Radius, Assert: asserted, PaperUnsound: f.unsound}
+	o = lib.Options{Task: f.Task, Epsilon: f.Epsilon, Delta: f.Delta, L2: f.L2, Radius: f.Radius, Assert: asserted, PaperUnsound: f.PaperUnsound}
 	if o.Mode, err = algorithms.ParseMode(f.Mode); err != nil {
 		return o, asInput(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -62,6 +63,64 @@ func TestWrongKeysOfARecipe(t *testing.T) {
 		write(t, dir, "run.yaml", c.text)
 		if code, _, errs := dyad(t, dir, append(strings.Fields(c.command), "--config", "run.yaml")...); code != exitInput || !strings.Contains(errs, c.want) {
 			t.Errorf("%s, %q: exit %d, %s; want %q", c.command, c.text, code, errs, c.want)
+		}
+	}
+}
+
+// An option of recipes has one type and one default in all commands of a kind, and every command that charges has the flags of a run.
+// others are the exceptions, with their reason.
+func TestAnOptionMeansTheSameEverywhere(t *testing.T) {
+	others := map[string]string{
+		"lab audit records --loss":   "linear: the loss that attains the bounds of a task",
+		"lab audit records --buffer": "all of few records",
+	}
+	parser, err := wholeGrammar()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type meaning struct{ command, value string }
+	first, compared := map[string]meaning{}, 0
+	for _, leaf := range parser.Model.Leaves(true) {
+		command := strings.TrimPrefix(leaf.FullPath(), "dyad ")
+		kind := fmt.Sprint(strings.Contains(command, "pairs"))
+		has := map[string]bool{}
+		for _, f := range leaf.Flags {
+			has[f.Name] = true
+			if !slices.Contains(recipeCommands, command) || partOf(f.Name) == ofRun {
+				continue
+			}
+			m := meaning{command, fmt.Sprintf("%v, by default %q", f.Target.Type(), f.Default)}
+			if had, ok := first[kind+f.Name]; !ok {
+				first[kind+f.Name] = m
+			} else if compared++; had.value != m.value {
+				name := command + " --" + f.Name
+				if others[name] == "" {
+					t.Errorf("%s is %s, and of %s it is %s", name, m.value, had.command, had.value)
+				}
+				delete(others, name)
+			}
+		}
+		if has["resume"] && command != "online" { // which keeps a state
+			for _, name := range words("yes force data-id seed ledger delta") {
+				if !has[name] && command+" "+name != "local simulate delta" { // a pure guarantee
+					t.Errorf("dyad %s charges and has no --%s", command, name)
+				}
+			}
+		}
+	}
+	if compared < 60 || len(others) > 0 {
+		t.Errorf("%d options were compared; these exceptions are none: %v", compared, others)
+	}
+	// A plan takes what its training takes, but for data, results and the run.
+	flags := map[string]bool{}
+	for _, o := range whole.options {
+		for _, c := range o.commands {
+			flags[c+" --"+o.flag.Name] = true
+		}
+	}
+	for at := range flags {
+		if name, ok := strings.CutPrefix(at, "train --"); ok && partOf(name) == guaranteed && name != "exact-figures" && !flags["plan --"+name] {
+			t.Errorf("dyad train has --%s, and dyad plan has not", name)
 		}
 	}
 }
