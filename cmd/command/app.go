@@ -60,7 +60,7 @@ type cli struct {
 	Lab   labCmd   `cmd:"" group:"More:" help:"Examine algorithms and losses: attacks, curves, speed, the tables of the papers."`
 	Local localCmd `cmd:"" group:"More:" help:"Learn from users who do not trust the server: local differential privacy."`
 
-	// In "dyad --help all".
+	// Named at the end of "dyad --help".
 	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`
 	Pairs      pairsCmd      `cmd:"" help:"Train on labelled pairs: similar or dissimilar, or preferred."`
 	Cluster    clusterCmd    `cmd:"" help:"Find cluster centres of records privately, by a metric from pairs if you have one."`

@@ -140,7 +140,7 @@ func (c *config) add(pairs []*ast.MappingValueNode, part string) error {
 			continue
 		}
 		if o := option(s.flag); part != "" && o != nil && partOf(s.flag) != part {
-			return badInput("%s:%d: %s is no part of %s (%s)", c.path, s.line, s.flag, part, partOf(s.flag))
+			return badInput("%s:%d: %s is under \"%s\", and belongs to \"%s\"", c.path, s.line, s.flag, part, partOf(s.flag))
 		}
 		items := []ast.Node{p.Value}
 		if list, ok := p.Value.(*ast.SequenceNode); ok {

@@ -96,6 +96,9 @@ func printHelp(all bool) kong.HelpPrinter {
 		for _, f := range ctx.Model.Flags {
 			f.Hidden = true
 		}
+		for n := command; n != nil; n = n.Parent {
+			n.Group = nil // its job in "dyad --help"
+		}
 		slices.SortStableFunc(command.Flags, bySection)
 		var named []*kong.Flag
 		count, hidden := 0, 0
@@ -134,13 +137,21 @@ func printHelp(all bool) kong.HelpPrinter {
 	}
 }
 
-// printCommands prints the commands of the program by job, or with all the others, too.
+// printCommands prints the commands of the program by job, and the names of the others; or all of them.
 func printCommands(all bool, o kong.HelpOptions, ctx *kong.Context) error {
 	o.NoExpandSubcommands = !all
-	ctx.Model.Children = slices.DeleteFunc(ctx.Model.Children, func(c *kong.Node) bool { return !all && c.Group == nil })
+	var others []string
+	ctx.Model.Children = slices.DeleteFunc(ctx.Model.Children, func(c *kong.Node) bool {
+		if c.Group != nil || c.Hidden {
+			return false
+		}
+		c.Group = &kong.Group{Key: "others", Title: "Others:"}
+		others = append(others, c.Name)
+		return !all
+	})
 	if err := kong.DefaultHelpPrinter(o, ctx); err != nil || all {
 		return err
 	}
-	_, err := fmt.Fprint(ctx.Stdout, "\"dyad --help all\" lists every command.\n")
+	_, err := fmt.Fprint(ctx.Stdout, folded("", "Others are "+strings.Join(others, ", ")+"; \"dyad --help all\" lists every command."))
 	return err
 }

@@ -54,8 +54,8 @@ func TestWrongKeysOfARecipe(t *testing.T) {
 	for _, c := range []struct{ command, text, want string }{
 		{"plan -n 100 -d 5", "epsilon: 1\nradus: 2\n", "run.yaml:2: dyad plan has no flag --radus; did you mean radius?"},
 		{"plan -n 100 -d 5", "guarantee:\n  epsilon: 1\n  step: 2\n", "run.yaml:3: dyad plan has no flag --step; did you mean steps?"},
-		{"plan -n 100 -d 5", "guarantee:\n  epsilon: 1\n  workers: 2\n", "run.yaml:3: workers is no part of what is guaranteed (how it is computed)"},
-		{"plan -n 100 -d 5", "compute: {epsilon: 1}\n", "run.yaml:1: epsilon is no part of how it is computed"},
+		{"plan -n 100 -d 5", "guarantee:\n  epsilon: 1\n  workers: 2\n", "run.yaml:3: workers is under \"what is guaranteed\", and belongs to \"how it is computed\""},
+		{"plan -n 100 -d 5", "compute: {epsilon: 1}\n", "run.yaml:1: epsilon is under \"how it is computed\", and belongs to \"what is guaranteed\""},
 		{"lab curve", "epsilon: 1\nradius: 2\n", "run.yaml:2: dyad lab curve has no flag --radius, and it changes what is guaranteed"},
 		{"search --candidates c.yaml", "mode: paper\n", "run.yaml:1: dyad search has no flag --mode, and it changes what is guaranteed"},
 		{"predict m.json", "workers: 2\n", "run.yaml:1: dyad predict has no flag --workers"},
