@@ -158,7 +158,7 @@ func (c *config) add(pairs []*ast.MappingValueNode, part string) error {
 	return nil
 }
 
-// mapping are the lines of a mapping, nil if it is none.
+// mapping are the lines of a mapping, or nil for another value.
 func mapping(n ast.Node) []*ast.MappingValueNode {
 	switch n := n.(type) {
 	case *ast.MappingNode:
