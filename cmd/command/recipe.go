@@ -10,7 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	spelling "dyad/internal/words"
+	"dyad/engine/dataset/strictyaml"
 )
 
 // recipeCommands take each other's recipes.
@@ -62,13 +62,11 @@ func (c *config) unknown(command string, s setting, flags map[string]*kong.Flag)
 	if o := option(s.flag); o != nil && partOf(s.flag) == guaranteed && slices.Contains(recipeCommands, command) {
 		return badInput("%s:%d: dyad %s has no flag --%s, and it changes what is guaranteed: the run would not be the one of this file", c.path, s.line, command, s.flag)
 	}
-	best, least := "", min(3, len(s.flag)/2+1)
-	for _, name := range slices.Sorted(maps.Keys(flags)) {
-		if d := spelling.Distance(s.flag, name); d < least && name != "help" && name != "config" {
-			best, least = "; did you mean "+name+"?", d
-		}
+	near := ""
+	if hint := strictyaml.Near(s.flag, slices.Sorted(maps.Keys(flags))); hint != "" && flags[s.flag] == nil {
+		near = "; " + hint
 	}
-	return badInput("%s:%d: dyad %s has no flag --%s%s; \"dyad %s --help all\" shows all", c.path, s.line, command, s.flag, best, command)
+	return badInput("%s:%d: dyad %s has no flag --%s%s; \"dyad %s --help all\" shows all", c.path, s.line, command, s.flag, near, command)
 }
 
 // recipeOf are the options of a command that decide what is guaranteed and are not those by default, and epsilon. They name no file.
