@@ -116,14 +116,9 @@ func TestGenuineFilesAreNeverRefused(t *testing.T) {
 	if code, says := answerAs(t, dir, address, "u", "--row", "1"); code != exitOK {
 		t.Fatal(says)
 	}
-	slices.SortStableFunc(order, func(x, y *kong.Node) int { // file0 and others are models that rows of later commands name
-		last := func(n *kong.Node) int {
-			if n.Name == "start" {
-				return 1
-			}
-			return 0
-		}
-		return last(x) - last(y)
+	slices.SortStableFunc(order, func(x, y *kong.Node) int { // file0 and others are models of train that rows of other commands name
+		first := map[bool]int{true: -1}
+		return first[commandLine(x) == "dyad train"] - first[commandLine(y) == "dyad train"]
 	})
 	made := map[string]written{}
 	for _, leaf := range order {
