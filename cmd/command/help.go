@@ -55,16 +55,27 @@ func sectionOf(name string) (section, place int) {
 	return last, len(sections[last].flags)
 }
 
-// allHelp takes "all" behind --help out of the arguments, and says whether it was there.
-func allHelp(args []string) (rest []string, all bool) {
+// view is how much the help of a command shows.
+type view int
+
+const (
+	firstView view = iota
+	allFlags       // all of them: those that several commands take by name, unless they are in the first view
+	reference      // the same, for the page that has the text of those
+)
+
+// allHelp takes "all" behind --help out of the arguments, and returns what is asked for.
+func allHelp(args []string) (rest []string, all view) {
 	for i, a := range args {
 		switch {
 		case a == "--":
 			return append(rest, args[i:]...), all
+		case a == "--help=reference":
+			rest, all = append(rest, "--help"), reference
 		case a == "--help-all" || a == "--help=all":
-			rest, all = append(rest, "--help"), true
+			rest, all = append(rest, "--help"), allFlags
 		case a == "all" && i > 0 && args[i-1] == "--help":
-			all = true
+			all = allFlags
 		default:
 			rest = append(rest, a)
 		}
@@ -81,17 +92,17 @@ func bySection(a, b *kong.Flag) int {
 
 // printHelp prints the help of a command: its own flags and those of the first view with their text, keys by name. Without all, a
 // command with many flags shows the first view only. The flags of all commands stand in "dyad --help".
-func printHelp(all bool) kong.HelpPrinter {
+func printHelp(all view) kong.HelpPrinter {
 	return func(o kong.HelpOptions, ctx *kong.Context) error {
 		command := ctx.Selected()
 		if command == nil {
-			return printCommands(all, o, ctx)
+			return printCommands(all != firstView, o, ctx)
 		}
 		if _, err := wholeGrammar(); err != nil {
 			return err
 		}
 		isKey := func(f *kong.Flag) bool {
-			return slices.ContainsFunc(whole.keys, func(k key) bool { return k.flag.Name == f.Name && k.flag.Help == f.Help })
+			return (all == reference || !slices.Contains(firstFlags, f.Name)) && slices.ContainsFunc(whole.keys, func(k key) bool { return k.flag.Name == f.Name && k.flag.Help == f.Help })
 		}
 		for _, f := range ctx.Model.Flags {
 			f.Hidden = true
@@ -115,7 +126,7 @@ func printHelp(all bool) kong.HelpPrinter {
 			case isKey(f):
 				f.Hidden = true
 				named = append(named, f)
-			case many && !all && !slices.Contains(firstFlags, f.Name):
+			case many && all == firstView && !slices.Contains(firstFlags, f.Name):
 				f.Hidden = true
 				hidden++
 			case many:
@@ -125,12 +136,12 @@ func printHelp(all bool) kong.HelpPrinter {
 		if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
 			return err
 		}
-		if many && !all {
+		if many && all == firstView {
 			count, hidden, named = count-hidden-len(named), count, nil
 			fmt.Fprintf(ctx.Stdout, "\nThese are %d of %d flags; \"%s --help all\" shows all.\n", count, hidden, command.FullPath())
 		}
 		writeKeys(ctx.Stdout, named)
-		if !all {
+		if all == firstView {
 			fmt.Fprint(ctx.Stdout, "\n\"dyad --help\" has the flags of every command, such as --json.\n")
 		}
 		return nil

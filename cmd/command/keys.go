@@ -33,7 +33,7 @@ func wholeGrammar() (*kong.Kong, error) {
 		if whole.parser, whole.err = newParser(&cli{}, io.Discard, io.Discard); whole.err == nil {
 			whole.options = optionsOf(whole.parser.Model)
 			whole.keys = slices.DeleteFunc(slices.Clone(whole.options), func(k key) bool {
-				return len(k.commands) < 2 || slices.Contains(firstFlags, k.flag.Name)
+				return len(k.commands) < 2
 			})
 		}
 	})
