@@ -75,7 +75,7 @@ type Model struct {
 	// compute its guarantee again (docs/verify.md).
 	Plan json.RawMessage `json:"plan,omitempty"`
 
-	// Options are those of the command that made the model, if it had a file of them; nothing reads them.
+	// Options are the recipe of the command that made the model: its options that decide what is guaranteed; nothing reads them.
 	Options map[string]any `json:"options,omitempty"`
 
 	// Guarantee is the report's, with what the run added to it.

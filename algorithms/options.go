@@ -114,7 +114,7 @@ func (c Choice) With(options ...Option) (Choice, error) {
 	a, err := With(c.Algorithm, options...)
 	if err != nil {
 		if c.Reason != "" {
-			err = fmt.Errorf("%w; %s was chosen by auto: %s. Leave the option out, or name an algorithm that has it (--algorithm; \"dyad algorithms\")", err, c.Algorithm.Info().Name, c.Reason)
+			err = fmt.Errorf("%w; %s was chosen by auto: %s. Leave the option out, or name an algorithm that has it (--algorithm; \"dyad lab algorithms\")", err, c.Algorithm.Info().Name, c.Reason)
 		}
 		return c, err
 	}

@@ -11,8 +11,8 @@
 # bench/results:
 #
 #   peers-mahalanobis-torch.csv, peers-logistic-torch.csv, peers-keops.csv, peers-sklearn.csv
-#   machine-avx512-4096.json                   dyad bench at the size of the peers
-#   machine-avx512.json, machine-avx2.json     dyad bench, with ratios to these peers
+#   machine-avx512-4096.json                   dyad lab bench at the size of the peers
+#   machine-avx512.json, machine-avx2.json     dyad lab bench, with ratios to these peers
 #   machine-generic-quick.json                 the same in plain Go, smaller sizes
 #   cpu-score-NAME.txt, sparse-NAME.txt        kernels and gradients of score losses, three times each
 #   cpu-workers-NAME.txt, gradients-NAME.txt   two workers, five times; 10^6 records, with cancelling and memory

@@ -1,6 +1,6 @@
-"""What the peers share: one form of output, which dyad bench --peers reads.
+"""What the peers share: one form of output, which dyad lab bench --peers reads.
 
-A line of output is peer,method,n,d,wall_s,cpu_s. method, n and d are those of the line of dyad bench that does the same work; times
+A line of output is peer,method,n,d,wall_s,cpu_s. method, n and d are those of the line of dyad lab bench that does the same work; times
 are the median of the runs after one to warm up: wall clock, and processor time over all threads, which other programs on the machine
 disturb less. The comment "# cpu:" says where.
 """

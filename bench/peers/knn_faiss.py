@@ -1,9 +1,9 @@
-"""k-NN by FAISS IndexFlatL2 in float32, the peer of the line k-NN of dyad bench, both in turns on one thread.
+"""k-NN by FAISS IndexFlatL2 in float32, the peer of the line k-NN of dyad lab bench, both in turns on one thread.
 
     python3 bench/peers/knn_faiss.py --dyad PROGRAM > bench/results/peers-faiss.csv
 
 3 neighbours of a tenth as many queries as records of 32 features. Dyad's answer is exact in float64; FAISS's is that of float32. Processor
-time: FAISS with adding the records, Dyad by dyad bench, without its start.
+time: FAISS with adding the records, Dyad by dyad lab bench, without its start.
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ p.add_argument("--runs", type=int, default=5)
 p.add_argument("--records", type=int, nargs="*", default=[20_000, 100_000])
 o = p.parse_args()
 faiss.omp_set_num_threads(1)
-header(f"python3 bench/peers/knn_faiss.py: faiss-cpu {faiss.__version__}, numpy {np.__version__}", f"medians of {o.runs} runs in turns with dyad bench --only k-NN")
+header(f"python3 bench/peers/knn_faiss.py: faiss-cpu {faiss.__version__}, numpy {np.__version__}", f"medians of {o.runs} runs in turns with dyad lab bench --only k-NN")
 rng = np.random.default_rng(1)
 d = 32
 

@@ -1,4 +1,4 @@
-"""k-NN and exact AUC with scikit-learn: the peer of the lines k-NN and exact AUC of dyad bench.
+"""k-NN and exact AUC with scikit-learn: the peer of the lines k-NN and exact AUC of dyad lab bench.
 
     python3 bench/peers/knn_sklearn.py > bench/results/peers-sklearn.csv
 

@@ -1,4 +1,4 @@
-"""Sums of the logistic loss over all pairs of two classes with PyTorch on the CPU: the peer of the lines logistic direct of dyad bench.
+"""Sums of the logistic loss over all pairs of two classes with PyTorch on the CPU: the peer of the lines logistic direct of dyad lab bench.
 
     python3 bench/peers/logistic_torch.py --compile > bench/results/peers-logistic-torch.csv
 

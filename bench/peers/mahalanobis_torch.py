@@ -1,4 +1,4 @@
-"""Gradients of the Mahalanobis logistic loss with PyTorch on the CPU: the peer of the lines mahalanobis of dyad bench.
+"""Gradients of the Mahalanobis logistic loss with PyTorch on the CPU: the peer of the lines mahalanobis of dyad lab bench.
 
     python3 bench/peers/mahalanobis_torch.py --compile > bench/results/peers-mahalanobis-torch.csv
 

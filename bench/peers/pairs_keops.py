@@ -1,4 +1,4 @@
-"""Both sums over all pairs with KeOps on the CPU: a peer of the lines logistic direct and mahalanobis of dyad bench.
+"""Both sums over all pairs with KeOps on the CPU: a peer of the lines logistic direct and mahalanobis of dyad lab bench.
 
     python3 bench/peers/pairs_keops.py > bench/results/peers-keops.csv
 

@@ -15,9 +15,9 @@ type algorithmsCmd struct {
 // Help shows examples.
 func (algorithmsCmd) Help() string {
 	return `Examples:
-  dyad algorithms
-  dyad algorithms dpgdsc
-  dyad algorithms --json`
+  dyad lab algorithms
+  dyad lab algorithms dpgdsc
+  dyad lab algorithms --json`
 }
 
 type algorithmInfo struct {
@@ -69,7 +69,7 @@ func (c *algorithmsCmd) Run(a *app) error {
 	if c.Name != "" {
 		return badInput("%q is not in the catalogue; choose one of %s", c.Name, strings.Join(names, ", "))
 	}
-	text.WriteString("\"dyad algorithms NAME\" shows assumptions and maths.\n")
+	text.WriteString("\"dyad lab algorithms NAME\" shows assumptions and maths.\n")
 	return a.emit(all, text.String())
 }
 

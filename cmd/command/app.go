@@ -40,33 +40,34 @@ type cli struct {
 
 	LogFormat string `name:"log-format" enum:"text,json" default:"text" placeholder:"text|json" help:"What standard error gets: text for people, or JSON, one object a line with time (when the command began), level and message."`
 
-	Start      startCmd      `cmd:"" help:"Begin with a file of your own: questions become a schema and a recipe for a training."`
-	Train      trainCmd      `cmd:"" help:"Train a model. Without --data: on an embedded synthetic clinical data set."`
+	Start startCmd `cmd:"" group:"Prepare data:" help:"Begin with a file of your own: questions become a schema and a recipe for a training."`
+	Data  dataCmd  `cmd:"" group:"Prepare data:" help:"Work with data files."`
+
+	Plan   planCmd   `cmd:"" group:"Decide:" help:"Print the whole privacy report of a training run without reading any data."`
+	Ledger ledgerCmd `cmd:"" group:"Decide:" help:"Show, check or cap what has been spent on each data set."`
+
+	Train  trainCmd  `cmd:"" group:"Train:" help:"Train a model. Without --data: on an embedded synthetic clinical data set."`
+	Search searchCmd `cmd:"" group:"Train:" help:"Choose among settings or released models privately: training, scoring and choosing in one charge."`
+
+	Evaluate evaluateCmd `cmd:"" group:"Judge and use:" help:"Evaluate a model on a data file."`
+	Predict  predictCmd  `cmd:"" group:"Judge and use:" help:"Score records with a model."`
+	Report   reportCmd   `cmd:"" group:"Judge and use:" help:"Write the page of a model: guarantee, charges, weights and noise, assumptions."`
+	Export   exportCmd   `cmd:"" group:"Judge and use:" help:"Write a model for other programs: ONNX, NumPy, safetensors, SQL, Go, Python."`
+	Verify   verifyCmd   `cmd:"" group:"Judge and use:" help:"Recompute the guarantee of a model from its file, independently of the program that planned it."`
+
+	Doctor doctorCmd `cmd:"" group:"This machine:" help:"Check this machine: CPU, GPU, ledger, randomness."`
+
+	Lab   labCmd   `cmd:"" group:"More:" help:"Examine algorithms and losses: attacks, curves, speed, the tables of the papers."`
+	Local localCmd `cmd:"" group:"More:" help:"Learn from users who do not trust the server: local differential privacy."`
+
+	// Named at the end of "dyad --help".
 	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`
-	Search     searchCmd     `cmd:"" help:"Choose among settings or released models privately: training, scoring and choosing in one charge."`
-	Plan       planCmd       `cmd:"" help:"Print the whole privacy report of a training run without reading any data."`
 	Pairs      pairsCmd      `cmd:"" help:"Train on labelled pairs: similar or dissimilar, or preferred."`
 	Cluster    clusterCmd    `cmd:"" help:"Find cluster centres of records privately, by a metric from pairs if you have one."`
-	Local      localCmd      `cmd:"" help:"Learn from users who do not trust the server: local differential privacy."`
-	Evaluate   evaluateCmd   `cmd:"" help:"Evaluate a model on a data file."`
 	Threshold  thresholdCmd  `cmd:"" help:"Choose a decision threshold with budget, so that predict prints classes."`
-	Predict    predictCmd    `cmd:"" help:"Score records with a model."`
 	Transform  transformCmd  `cmd:"" help:"Map records by a learned metric."`
-	Influence  influenceCmd  `cmd:"" help:"Rank records by what they do to a fit without noise: influence functions, stability."`
-	Export     exportCmd     `cmd:"" help:"Write a model for other programs: ONNX, NumPy, safetensors, SQL, Go, Python."`
 	Account    accountCmd    `cmd:"" help:"Convert between noise and epsilon."`
-	Audit      auditCmd      `cmd:"" help:"Attack an algorithm and bound its epsilon from below."`
-	Curve      curveCmd      `cmd:"" help:"Draw the AUC against epsilon: algorithms x epsilons x splits."`
-	Reproduce  reproduceCmd  `cmd:"" help:"Repeat the tables and figures of the papers."`
-	Algorithms algorithmsCmd `cmd:"" help:"List the algorithms, or explain one."`
-	Losses     lossesCmd     `cmd:"" help:"List the built-in losses, or prove the constants of your own."`
-	Report     reportCmd     `cmd:"" help:"Write the page of a model: guarantee, charges, weights and noise, assumptions."`
-	Verify     verifyCmd     `cmd:"" help:"Recompute the guarantee of a model from its file, independently of the program that planned it."`
-	Ledger     ledgerCmd     `cmd:"" help:"Show, check or cap what has been spent on each data set."`
-	Data       dataCmd       `cmd:"" help:"Work with data files."`
-	Bench      benchCmd      `cmd:"" help:"Measure this machine: time, pairs per second, share of its peak."`
 	Devices    devicesCmd    `cmd:"" help:"List what --device takes."`
-	Doctor     doctorCmd     `cmd:"" help:"Check this machine: CPU, GPU, ledger, randomness."`
 	Completion completionCmd `cmd:"" help:"Print a completion script for bash, zsh or fish."`
 	Man        manCmd        `cmd:"" help:"Print a manual page, or write all of them."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
@@ -91,6 +92,7 @@ type app struct {
 	run            string         // that is charged and not released yet, for a panic
 	told           []string       // warnings that were noted before the charge
 	options        map[string]any // used flags with their values, with --config
+	recipe         map[string]any // what decides the guarantee
 	team           *crew          // nil: this process works alone
 	hooks          hooks
 }
@@ -187,6 +189,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		}
 	}()
 	args, all := allHelp(args)
+	args, note := currentNames(args)
 	a.args = args
 	if err := c.add(h.with); err != nil {
 		fail(stderr, "%v", err)
@@ -237,12 +240,16 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	if config != nil {
 		a.options = used(command)
 	}
+	a.recipe = recipeOf(command)
 	settle()
 	a.json, a.quiet, a.verbose, a.interactive = c.JSON, c.Quiet, c.Verbose, !c.Quiet && isTerminal(stderr)
 	if a.logs == nil && isTerminal(stderr) {
 		a.screen = &screen{Writer: stderr}
 		stderr = a.screen
 		a.stderr = stderr
+	}
+	if note != "" {
+		a.note("dyad: %s", note)
 	}
 	a.warnOfReaders(command)
 	err = a.perform(command)

@@ -14,7 +14,7 @@ import (
 )
 
 type auditCmd struct {
-	Records auditRecordsCmd `cmd:"" default:"withargs" help:"Attack an algorithm on records; \"dyad audit ALGORITHM\" is short for it."`
+	Records auditRecordsCmd `cmd:"" default:"withargs" help:"Attack an algorithm on records; \"dyad lab audit ALGORITHM\" is short for it."`
 	Pairs   auditPairsCmd   `cmd:"" help:"Attack training on labelled pairs, tuples or all pairs."`
 }
 
@@ -25,41 +25,41 @@ type auditFlags struct {
 	Time       time.Duration `positive:"" placeholder:"30s" help:"End after that time with the bound reached so far, which holds with the same confidence."`
 	Confidence float64       `positive:"" default:"0.999" help:"Confidence of the bound."`
 	Seed       uint64        `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
-	Workers    int           `positive:"" help:"CPU workers; the result is the same for any number. Default: all cores."`
+	Workers    int           `positive:""`
 	Plot       string        `placeholder:"FILE" help:"Plot what the attack achieves against what the claim allows, as SVG, PDF or PNG by the ending."`
 	pageFlag
 	PartOut string `default:"audit" placeholder:"PREFIX" help:"With --part: prefix of the file, PREFIX-I-of-N.part."`
-	Force   bool   `help:"With --part: replace an existing file."`
+	Force   bool
 	partFlag
 }
 
 type auditRecordsCmd struct {
-	Algorithm  string   `arg:"" help:"Algorithm to attack, see \"dyad algorithms\"."`
+	Algorithm  string   `arg:"" help:"Algorithm to attack, see \"dyad lab algorithms\"."`
 	Mode       string   `default:"certified" enum:"certified,paper" help:"certified or paper; the attacked claim is the guarantee that the report of the mode prints."`
 	Epsilon    float64  `default:"1" help:"Epsilon to spend."`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	N          int      `positive:"" short:"n" default:"64" help:"Number of records."`
 	PersonRows int      `positive:"" placeholder:"K" help:"Records are persons with up to K rows, and the two data sets differ in all rows of one. Default: each row is a record."`
-	D          int      `positive:"" short:"d" default:"2" help:"Number of features."`
+	D          int      `positive:"" short:"d" default:"2"`
 	L2         *float64 `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
 	Task       string   `default:"auc" enum:"auc,metric" help:"auc: losses of score differences; metric: losses of a Mahalanobis metric."`
-	Steps      int      `positive:"" help:"As for train."`
-	StepSize   float64  `positive:"" placeholder:"ETA" help:"As for train."`
-	TotalStep  float64  `positive:"" aliases:"path" placeholder:"H" help:"As for train."`
-	Batch      int      `positive:"" name:"batch-records" placeholder:"M" help:"As for train."`
+	Steps      int      `positive:""`
+	StepSize   float64  `positive:"" placeholder:"ETA"`
+	TotalStep  float64  `positive:"" aliases:"path" placeholder:"H"`
+	Batch      int      `positive:"" name:"batch-records" placeholder:"M"`
 	Loss       string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear: the loss of the task on which sensitivity bounds are attained; or any loss of train."`
 
-	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V" help:"As for train."`
-	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C" help:"As for train."`
+	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V"`
+	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C"`
 	WorstStart bool               `help:"Losses of --task metric: start at the matrix at which one record moves the gradient most, not at a multiple of the identity. Guarantees hold for every public start."`
 	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that w lives in. Default: 1, or the public rule for other losses than linear."`
-	Every      int                `positive:"" default:"1" placeholder:"K" help:"Online algorithms: new records per update and release."`
+	Every      int                `positive:"" default:"1" placeholder:"K"`
 	Buffer     int                `help:"Online algorithms: earlier records that a new one is paired with; 0: all."`
-	Reservoir  bool               `help:"Online algorithms: the buffer is a uniform sample of all earlier records."`
-	Secret     bool               `name:"secret-state" help:"Online algorithms: keep the noiseless iterate secret and release noisy copies."`
-	Method     string             `default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
-	Canaries   int                `positive:"" placeholder:"M" help:"Canary records, at most min(d, n/2), which is the default."`
-	Guesses    int                `positive:"" placeholder:"K" help:"Canaries whose bit is guessed. Default: a quarter."`
+	Reservoir  bool
+	Secret     bool   `name:"secret-state"`
+	Method     string `default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
+	Canaries   int    `positive:"" placeholder:"M" help:"Canary records, at most min(d, n/2), which is the default."`
+	Guesses    int    `positive:"" placeholder:"K" help:"Canaries whose bit is guessed. Default: a quarter."`
 	auditNetworkFlags
 	auditFlags
 }
@@ -78,23 +78,23 @@ and nothing is charged.
 func (auditRecordsCmd) Help() string {
 	return auditSays + `
 Examples:
-  dyad audit dpgdsc --runs 1000
-  dyad audit dpgdsc --epsilon 2 --delta 0 -d 3 --runs 1000 --json
-  dyad audit dpgdsc --mode paper --l2 0.1 --loss logistic --runs 500
-  dyad audit gradient-perturbation --steps 3 --loss hinge --runs 500
-  dyad audit moments -n 30 --person-rows 8 --runs 500
-  dyad audit gradient-perturbation --model mlp --hidden 4 -n 20 --steps 3 --step-size 0.1 --runs 500
-  dyad audit offpairc -n 40 --runs 1000 --plot audit.svg
-  dyad audit dpgdsc --runs 1000 --part 1/2
-  dyad audit dpgdsc --runs 1000 --part 2/2
-  dyad audit dpgdsc --runs 1000 --merge 'audit-*-of-2.part'
-  dyad audit offpairstrc -n 40 --l2 0.01 --black-box --runs 500
-  dyad audit subsampled-descent -n 20 --epsilon 4 --steps 4 --time 2s
-  dyad audit dpgdsc --task metric --runs 500
-  dyad audit gradient-perturbation --task metric --loss logistic --worst-start --steps 3 --runs 500
-  dyad audit onpairc -n 16 --runs 300
-  dyad audit onpairstrc -n 12 --secret-state --radius 1000 --epsilon 4 --runs 300
-  dyad audit dpgdsc --method canaries -n 256 -d 64`
+  dyad lab audit dpgdsc --runs 1000
+  dyad lab audit dpgdsc --epsilon 2 --delta 0 -d 3 --runs 1000 --json
+  dyad lab audit dpgdsc --mode paper --l2 0.1 --loss logistic --runs 500
+  dyad lab audit gradient-perturbation --steps 3 --loss hinge --runs 500
+  dyad lab audit moments -n 30 --person-rows 8 --runs 500
+  dyad lab audit gradient-perturbation --model mlp --hidden 4 -n 20 --steps 3 --step-size 0.1 --runs 500
+  dyad lab audit offpairc -n 40 --runs 1000 --plot audit.svg
+  dyad lab audit dpgdsc --runs 1000 --part 1/2
+  dyad lab audit dpgdsc --runs 1000 --part 2/2
+  dyad lab audit dpgdsc --runs 1000 --merge 'audit-*-of-2.part'
+  dyad lab audit offpairstrc -n 40 --l2 0.01 --black-box --runs 500
+  dyad lab audit subsampled-descent -n 20 --epsilon 4 --steps 4 --time 2s
+  dyad lab audit dpgdsc --task metric --runs 500
+  dyad lab audit gradient-perturbation --task metric --loss logistic --worst-start --steps 3 --runs 500
+  dyad lab audit onpairc -n 16 --runs 300
+  dyad lab audit onpairstrc -n 12 --secret-state --radius 1000 --epsilon 4 --runs 300
+  dyad lab audit dpgdsc --method canaries -n 256 -d 64`
 }
 
 // auditResult is the JSON output of audit.
@@ -106,15 +106,9 @@ type auditResult struct {
 
 // Run attacks.
 func (c *auditRecordsCmd) Run(a *app) error {
-	if c.Plot != "" && c.Method == "canaries" {
-		return badInput("--plot needs many runs; leave it or --method canaries out")
-	}
-	if c.PersonRows > 0 && c.Method == "canaries" {
-		return badInput("--method canaries inserts rows one by one; leave it or --person-rows out")
-	}
 	if c.Method == "canaries" {
-		if c.Part != "" || c.Merge != nil {
-			return badInput("--method canaries is one run; leave it, or --part and --merge, out")
+		if c.Plot != "" || c.PersonRows > 0 || c.Part != "" || c.Merge != nil {
+			return badInput("--method canaries is one run, which inserts rows one by one; leave it, or --plot, --person-rows, --part and --merge, out")
 		}
 		return c.report(a, c.canaries)
 	}
@@ -324,7 +318,7 @@ var auditBackend = cpu.Backend{Workers: 1}
 func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error) {
 	a, err := algorithms.ByName(c.Algorithm)
 	if err != nil && exists(c.Algorithm) {
-		return nil, nil, badInput("%s is a file, and dyad audit attacks an algorithm by its name, such as moments; \"dyad verify\" checks a model", c.Algorithm)
+		return nil, nil, badInput("%s is a file, and dyad lab audit attacks an algorithm by its name, such as moments; \"dyad verify\" checks a model", c.Algorithm)
 	}
 	if err != nil {
 		return nil, nil, asInput(err)

@@ -20,7 +20,7 @@ import (
 
 func TestAuditReport(t *testing.T) {
 	dir := t.TempDir()
-	code, out, errs := dyad(t, dir, "audit", "dpgdsc", "--runs", "400", "--plot", "attack.svg")
+	code, out, errs := dyad(t, dir, "lab", "audit", "dpgdsc", "--runs", "400", "--plot", "attack.svg")
 	if code != exitOK {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
@@ -54,8 +54,8 @@ func TestAuditReport(t *testing.T) {
 		t.Errorf("the plot has %d lines, want at least the diagonal, the limit and the attack", lines)
 	}
 	// The same seed gives the same bytes for any number of workers.
-	_, one, _ := dyad(t, dir, "audit", "offpairc", "-n", "20", "--runs", "200", "--json", "--workers", "1")
-	_, three, _ := dyad(t, dir, "audit", "offpairc", "-n", "20", "--runs", "200", "--json", "--workers", "3")
+	_, one, _ := dyad(t, dir, "lab", "audit", "offpairc", "-n", "20", "--runs", "200", "--json", "--workers", "1")
+	_, three, _ := dyad(t, dir, "lab", "audit", "offpairc", "-n", "20", "--runs", "200", "--json", "--workers", "3")
 	seconds := regexp.MustCompile(`"seconds": [^,]*`)
 	if one, three := seconds.ReplaceAllString(one, ""), seconds.ReplaceAllString(three, ""); one == "" || one != three {
 		t.Errorf("one worker:\n%s\nthree:\n%s", one, three)
@@ -82,7 +82,7 @@ func TestAuditRefutedClaimExits1(t *testing.T) {
 	dir := t.TempDir()
 	refuted := 0
 	for seed := range 40 {
-		code, out, errs := dyad(t, dir, "audit", "dpgdsc", "--runs", "200", "--confidence", "0.5", "--seed", fmt.Sprint(seed))
+		code, out, errs := dyad(t, dir, "lab", "audit", "dpgdsc", "--runs", "200", "--confidence", "0.5", "--seed", fmt.Sprint(seed))
 		switch {
 		case code == exitFailure && strings.Contains(out, "THE CLAIM IS REFUTED"):
 			refuted++
@@ -125,15 +125,15 @@ func TestAuditRefusesBadInput(t *testing.T) {
 		{[]string{"dpgdsc", "--method", "canaries", "--canaries", "9"}, "canaries"},
 		{[]string{"offpairstrc", "--mode", "paper", "--loss", "logistic"}, "never takes a step"},
 	} {
-		code, _, errs := dyad(t, dir, append([]string{"audit"}, c.args...)...)
+		code, _, errs := dyad(t, dir, append([]string{"lab", "audit"}, c.args...)...)
 		if code != exitInput || !strings.Contains(errs, c.want) || !strings.HasPrefix(errs, "dyad: ") {
-			t.Errorf("dyad audit %v: exit %d, want 64: %s", c.args, code, errs)
+			t.Errorf("dyad lab audit %v: exit %d, want 64: %s", c.args, code, errs)
 		}
 	}
 	t.Chdir(dir)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, args := range [][]string{{"audit", "dpgdsc"}, {"audit", "dpgdsc", "--method", "canaries", "-d", "20"}, {"audit", "pairs"}, {"audit", "pairs", "--all-pairs"}} {
+	for _, args := range [][]string{{"lab", "audit", "dpgdsc"}, {"lab", "audit", "dpgdsc", "--method", "canaries", "-d", "20"}, {"lab", "audit", "pairs"}, {"lab", "audit", "pairs", "--all-pairs"}} {
 		var out, errs bytes.Buffer
 		if code := run(ctx, args, strings.NewReader(""), &out, &errs); code != exitCancelled {
 			t.Errorf("dyad %v, cancelled: exit %d: %s", args, code, errs.String())
@@ -158,7 +158,7 @@ func TestAuditOfStreamsAndMetrics(t *testing.T) {
 		{[]string{"onpairc", "-n", "8", "--task", "metric"}, "linear-metric loss"},
 		{[]string{"dpgdsc", "-n", "8", "--task", "metric", "--loss", "logistic"}, "mahalanobis-logistic loss"},
 	} {
-		code, out, errs := dyad(t, dir, append([]string{"audit", "--runs", "40"}, c.args...)...)
+		code, out, errs := dyad(t, dir, append([]string{"lab", "audit", "--runs", "40"}, c.args...)...)
 		if code != exitOK || !strings.Contains(out, c.says) || !strings.Contains(out, "the claim is not refuted, but this audit has no power") {
 			t.Errorf("%v: exit %d, %s%s", c.args, code, out, errs)
 		}
@@ -167,7 +167,7 @@ func TestAuditOfStreamsAndMetrics(t *testing.T) {
 		{"dpgdsc", "--every", "2"}, {"dpgdsc", "--secret-state"}, {"onpairc", "--method", "canaries"}, {"onpairc", "--delta", "0"},
 		{"onpairc", "--secret-state", "--every", "2"}, {"onpairc", "--reservoir"}, {"dpgdsc", "--task", "metric", "--method", "canaries"},
 	} {
-		if code, _, errs := dyad(t, dir, append([]string{"audit", "--runs", "40"}, args...)...); code != exitInput {
+		if code, _, errs := dyad(t, dir, append([]string{"lab", "audit", "--runs", "40"}, args...)...); code != exitInput {
 			t.Errorf("%v: exit %d, want 64: %s", args, code, errs)
 		}
 	}
@@ -194,17 +194,17 @@ func TestAuditOfPairs(t *testing.T) {
 		{[]string{"-n", "12", "--all-pairs", "--noise", "knorm"}, "all-pairs, certified mode, all pairs"},
 	} {
 		const runs = "1000"
-		code, out, errs := dyad(t, dir, append([]string{"audit", "pairs", "--runs", runs}, c.args...)...)
+		code, out, errs := dyad(t, dir, append([]string{"lab", "audit", "pairs", "--runs", runs}, c.args...)...)
 		if code != exitOK || !strings.Contains(out, c.says) || !strings.Contains(out, "the claim is not refuted") {
 			t.Errorf("%v: exit %d, %s%s", c.args, code, out, errs)
 		}
 	}
 	// What the paper claims for its printed algorithm is refuted; the report of it is not.
 	// An audit of listed pairs with a network once attacked a matrix.
-	if code, out, errs := dyad(t, dir, "audit", "pairs", "--model", "mlp", "--rows", "2", "--runs", "40"); code != exitInput || !strings.Contains(errs, "pairs of individuals train a matrix") {
+	if code, out, errs := dyad(t, dir, "lab", "audit", "pairs", "--model", "mlp", "--rows", "2", "--runs", "40"); code != exitInput || !strings.Contains(errs, "pairs of individuals train a matrix") {
 		t.Errorf("a network of listed pairs: exit %d, %s%s", code, out, errs)
 	}
-	code, out, errs := dyad(t, dir, "audit", "pairs", "--unit", "group", "--kappa", "2", "--mode", "paper", "--rows", "2", "--epsilon", "3", "--runs", "2000")
+	code, out, errs := dyad(t, dir, "lab", "audit", "pairs", "--unit", "group", "--kappa", "2", "--mode", "paper", "--rows", "2", "--epsilon", "3", "--runs", "2000")
 	if code != exitOK || !strings.Contains(out, "the paper's claim, epsilon 3, IS REFUTED") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
@@ -218,7 +218,7 @@ func TestAuditOfPairs(t *testing.T) {
 		}
 		args []string
 	}{{&small, nil}, {&own, []string{"--clip", "50"}}} {
-		_, out, errs := dyad(t, dir, append([]string{"audit", "pairs", "--json", "--runs", "40"}, c.args...)...)
+		_, out, errs := dyad(t, dir, append([]string{"lab", "audit", "pairs", "--json", "--runs", "40"}, c.args...)...)
 		if err := json.Unmarshal([]byte(out), c.into); err != nil {
 			t.Fatalf("%v: %s%s", err, out, errs)
 		}
@@ -230,7 +230,7 @@ func TestAuditOfPairs(t *testing.T) {
 
 // Hidden steps cannot be attacked with the usual runs: the verdict says so.
 func TestAuditSaysWhereItHasNoPower(t *testing.T) {
-	code, out, errs := dyad(t, t.TempDir(), "audit", "convergent-descent", "-n", "20", "--runs", "400")
+	code, out, errs := dyad(t, t.TempDir(), "lab", "audit", "convergent-descent", "-n", "20", "--runs", "400")
 	if code != exitOK || !strings.Contains(out, "no power") || !strings.Contains(out, "is NOT refuted by these runs") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
@@ -242,7 +242,7 @@ func TestAuditEndsWithTheBoundSoFar(t *testing.T) {
 		t.Skip("slow")
 	}
 	dir := t.TempDir()
-	code, out, errs := dyad(t, dir, "audit", "subsampled-descent", "-n", "20", "--steps", "4", "--time", "200ms")
+	code, out, errs := dyad(t, dir, "lab", "audit", "subsampled-descent", "-n", "20", "--steps", "4", "--time", "200ms")
 	if code != exitOK || !strings.Contains(out, "stopped before 200000 runs (time)") || !strings.Contains(out, "audited     epsilon >= ") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
@@ -252,7 +252,7 @@ func TestAuditEndsWithTheBoundSoFar(t *testing.T) {
 	start := time.Now()
 	time.AfterFunc(after, stop)
 	var stdout, stderr bytes.Buffer
-	code = run(ctx, []string{"audit", "dpgdsc", "--runs", "10000000"}, strings.NewReader(""), &stdout, &stderr)
+	code = run(ctx, []string{"lab", "audit", "dpgdsc", "--runs", "10000000"}, strings.NewReader(""), &stdout, &stderr)
 	if took := time.Since(start) - after; code != exitCancelled || !strings.Contains(stdout.String(), "(interrupt)") || took > time.Second {
 		t.Errorf("exit %d, %v after the interrupt: %s%s", code, took, stdout.String(), stderr.String())
 	}

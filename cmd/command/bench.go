@@ -33,10 +33,10 @@ second the best one; other programs on the machine lower both. A ratio to peers 
 that of the line; it compares one core with one core, so --workers must be 1.
 
 Examples:
-  dyad bench --quick
-  dyad bench --json > bench.json
-  dyad bench --workers 8 --variant best
-  dyad bench --quick --devices cpu
+  dyad lab bench --quick
+  dyad lab bench --json > bench.json
+  dyad lab bench --workers 8 --variant best
+  dyad lab bench --quick --devices cpu
 
 Where there is a GPU, "--devices cpu,cuda:0" measures both side by side; "--peers FILE,FILE" adds what the scripts of bench/peers
 wrote on this machine.`

@@ -12,7 +12,7 @@ import (
 	"dyad/internal/machine/cases"
 )
 
-// measured is what differs between machines and runs of dyad bench.
+// measured is what differs between machines and runs of dyad lab bench.
 var measured = regexp.MustCompile(`(?m)^.*, \d+ cores, .*$|[0-9.e+-]+ s +\S+ (pairs|scores)/s|\d+ % \(best \d+\)|[0-9.]+ (Gflop|GB)/s`)
 
 // Golden output of bench with all measured values masked.
@@ -24,7 +24,7 @@ func TestBench(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"bench", "--records", "64", "--runs", "1", "--variant", "generic"}
+	args := []string{"lab", "bench", "--records", "64", "--runs", "1", "--variant", "generic"}
 	code, out, errs := dyad(t, t.TempDir(), args...)
 	got := measured.ReplaceAllStringFunc(out, func(s string) string {
 		switch {
@@ -60,13 +60,13 @@ func TestBench(t *testing.T) {
 		t.Errorf("exit %d, %d lines, %v", code, len(r.Lines), err)
 	}
 	for _, bad := range [][]string{{"--runs", "-1"}, {"--workers", "0"}, {"--variant", "sse"}, {"--devices", "tpu"}, {"--devices", "cpu,cuda0"}, {"--devices", "cpu,cpu"}, {"--devices", "auto"}} {
-		if code, _, _ := dyad(t, t.TempDir(), append([]string{"bench"}, bad...)...); code != exitInput {
+		if code, _, _ := dyad(t, t.TempDir(), append([]string{"lab", "bench"}, bad...)...); code != exitInput {
 			t.Errorf("%v: exit %d, want %d", bad, code, exitInput)
 		}
 	}
 	if _, err := cuda.Devices(); err != nil {
 		for _, gpu := range []string{"cuda:0", "cpu,cuda:0"} {
-			if code, _, errs := dyad(t, t.TempDir(), "bench", "--devices", gpu); code != exitResource || !strings.Contains(errs, "cuda:0") {
+			if code, _, errs := dyad(t, t.TempDir(), "lab", "bench", "--devices", gpu); code != exitResource || !strings.Contains(errs, "cuda:0") {
 				t.Errorf("%s: exit %d, want %d: %s", gpu, code, exitResource, errs)
 			}
 		}
@@ -85,7 +85,7 @@ func TestBenchPeers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	args := []string{"bench", "--records", "64", "--runs", "1", "--variant", "generic", "--peers"}
+	args := []string{"lab", "bench", "--records", "64", "--runs", "1", "--variant", "generic", "--peers"}
 	code, out, _ := dyad(t, dir, append(args, "here.csv")...)
 	if code != exitOK || strings.Count(out, "x slow\n") != 1 || strings.Contains(out, "other") || !strings.Contains(out, "; ratio to peers") {
 		t.Errorf("exit %d\n%s", code, out)

@@ -20,7 +20,6 @@ type charging struct {
 	doing   string        // for the bar of progress
 	page    pageFlag
 	track   trackFlag
-	confirm confirmFlag
 	outcome *runOutcome
 
 	// recovered tells of a result that was released before and has just got its name; nil: it is a model.
@@ -95,7 +94,7 @@ func (k charging) perform(a *app) error {
 		if k.Resume != "" {
 			break
 		}
-		if err := k.confirm.confirm(a, what); err != nil {
+		if err := k.confirm(a, what); err != nil {
 			return err
 		}
 	}

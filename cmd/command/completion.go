@@ -61,7 +61,7 @@ type taken struct {
 
 // completions are all places of the command line, in the order of the help.
 func completions() ([]place, error) {
-	parser, err := newParser(&cli{}, io.Discard, io.Discard)
+	parser, err := wholeGrammar()
 	if err != nil {
 		return nil, err
 	}

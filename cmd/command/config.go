@@ -50,6 +50,7 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 	c := &config{}
 	for _, p := range trace.Path {
 		if p.Flag == nil {
+			given["argument"] = given["argument"] || p.Positional != nil
 			continue
 		}
 		given[p.Flag.Name] = true
@@ -73,11 +74,19 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 	var more []string
 	for _, s := range c.settings {
 		f := flags[s.flag]
+		if plural := listOf[s.flag]; f == nil && flags[plural] != nil {
+			s.flag, f = plural, flags[plural]
+		}
 		switch {
-		case f == nil && command.Path() == "plan" && (slices.Contains(words(placeFlags), s.flag) || s.flag == "yes" || s.flag == "force"):
-			continue // the file of a training: where its data and results are does not change its plan
+		case f == nil && s.flag == "algorithm" && len(command.Positional) > 0 && command.Positional[0].Name == s.flag:
+			if !given["argument"] {
+				more = append(more, s.values...)
+			}
+			continue
+		case f == nil && leavesOut(command.Path(), s):
+			continue
 		case f == nil || s.flag == "help" || s.flag == "config":
-			return nil, nil, badInput("%s:%d: dyad %s has no flag --%s; \"dyad %s --help all\" shows all", c.path, s.line, command.Path(), s.flag, command.Path())
+			return nil, nil, c.unknown(command.Path(), s, flags)
 		case s.list && !f.IsCumulative() && f.Target.Type() != reflect.TypeFor[dataFiles]():
 			return nil, nil, badInput("%s:%d: --%s takes one value, not a list", c.path, s.line, s.flag)
 		case given[s.flag] || slices.ContainsFunc(f.Xor, func(x string) bool { return given["xor "+x] }):
@@ -112,18 +121,27 @@ func (c *config) read() error {
 	if err != nil {
 		return badInput("%s: %s; want lines such as \"epsilon: 1\"", c.path, strictyaml.Describe(err))
 	}
-	var pairs []*ast.MappingValueNode
-	switch n := body.(type) {
-	case *ast.MappingNode:
-		pairs = n.Values
-	case *ast.MappingValueNode:
-		pairs = []*ast.MappingValueNode{n}
-	default:
+	pairs := mapping(body)
+	if pairs == nil {
 		return badInput("%s: want lines such as \"epsilon: 1\", the names of flags with their values", c.path)
 	}
+	return c.add(pairs, "")
+}
+
+// add adds the settings of a mapping, which are of a part of a recipe if it is not "".
+func (c *config) add(pairs []*ast.MappingValueNode, part string) error {
 	for _, p := range pairs {
 		key := p.Key.GetToken()
 		s := setting{flag: key.Value, line: key.Position.Line}
+		if under := recipeParts[key.Value]; under != "" && part == "" {
+			if err := c.add(mapping(p.Value), under); err != nil {
+				return err
+			}
+			continue
+		}
+		if o := option(s.flag); part != "" && o != nil && partOf(s.flag) != part {
+			return badInput("%s:%d: %s is under \"%s\", and belongs to \"%s\"", c.path, s.line, s.flag, part, partOf(s.flag))
+		}
 		items := []ast.Node{p.Value}
 		if list, ok := p.Value.(*ast.SequenceNode); ok {
 			items, s.list = list.Values, true
@@ -136,6 +154,17 @@ func (c *config) read() error {
 			s.values = append(s.values, value)
 		}
 		c.settings = append(c.settings, s)
+	}
+	return nil
+}
+
+// mapping are the lines of a mapping, or nil for another value.
+func mapping(n ast.Node) []*ast.MappingValueNode {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		return n.Values
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}
 	}
 	return nil
 }
@@ -188,20 +217,6 @@ func used(command *kong.Context) map[string]any {
 		all[p.Flag.Name] = value
 	}
 	return all
-}
-
-// published are the options that a model may carry.
-func published(options map[string]any) map[string]any {
-	if options == nil {
-		return nil
-	}
-	out := map[string]any{}
-	for name, v := range options {
-		if !slices.Contains(words(placeFlags), name) {
-			out[name] = v
-		}
-	}
-	return out
 }
 
 // withOptions adds the used options to a report in JSON.

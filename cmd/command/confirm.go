@@ -12,7 +12,7 @@ import (
 	"dyad/engine/dataset"
 )
 
-// confirmFlag is the --yes flag of commands that ask before they spend.
+// confirmFlag is the --yes flag of commands that charge.
 type confirmFlag struct {
 	Yes bool `short:"y" help:"Do not ask before something is charged that cannot be taken back, or before a training of more than ten minutes."`
 }
@@ -55,7 +55,7 @@ func (f confirmFlag) unprotected(a *app, mode, schema string, public, resumed bo
 
 // unsoundFlag is the --paper-unsound flag.
 type unsoundFlag struct {
-	PaperUnsound bool `help:"With --mode paper and --public-data: drop the burn-in that keeps offpairstrc, offpairc, onpairstrc and onpairc from taking a step, and take the corrected step of dpgdc2, to see what they would do. The paper's claim does not cover that, and every output says so."`
+	PaperUnsound bool `help:"With --mode paper, and --public-data unless it is a plan: drop the burn-in that keeps offpairstrc, offpairc, onpairstrc and onpairc from taking a step, and take the corrected step of dpgdc2, to see what they would do. The paper's claim does not cover that, and every output says so."`
 }
 
 // checkUnsound refuses the flag where it could touch private data. Nothing was read.

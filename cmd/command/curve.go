@@ -21,7 +21,7 @@ import (
 type curveCmd struct {
 	Plan       string    `arg:"" optional:"" name:"plan" help:"Plan of experiments (YAML, see bench/plans) on public data, instead of the flags about data, epsilons and algorithms."`
 	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them, with --schema. Private data are charged: --holdout-epsilon."`
-	Schema     string    `placeholder:"FILE" help:"Schema of the data."`
+	Schema     string    `placeholder:"FILE"`
 	PublicData bool      `help:"The data are public: nothing is charged, and the figures are exact."`
 	Dataset    string    `placeholder:"NAME" help:"Public data set of the catalogue (\"dyad data list\"), fetched before."`
 	Synthetic  string    `placeholder:"KIND" help:"Synthetic data: ar1, clinical, scores, or a kind for --task metric. Default, without other data: clinical."`
@@ -31,7 +31,7 @@ type curveCmd struct {
 	Holdout    float64   `positive:"" default:"0.3" placeholder:"F" help:"Fraction of the records that test."`
 	Epsilons   []float64 `placeholder:"E,..." help:"Epsilons. Default: 0.1,0.3,1,3,10."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	Algorithms []string  `placeholder:"NAME,..." help:"Algorithms with their defaults, see \"dyad algorithms\", or auto. Default: auto."`
+	Algorithms []string  `placeholder:"NAME,..." help:"Algorithms with their defaults, see \"dyad lab algorithms\", or auto. Default: auto."`
 	NoCeiling  bool      `help:"Leave out the models without privacy. They are never drawn of private data."`
 	Task       string    `default:"auc" enum:"auc,metric" help:"auc: linear scores, judged by the AUC; metric: Mahalanobis metrics, judged by nearest neighbours."`
 	Splits     int       `positive:"" help:"Random splits into training and test records. Default: 10, or 1 on private data, where each is charged."`
@@ -43,7 +43,6 @@ type curveCmd struct {
 	Retry      bool      `help:"Repeat runs that failed."`
 	partFlag
 	privateCurve
-	confirmFlag
 	labelsFlag
 	cacheFlag
 	runFlags
@@ -66,10 +65,10 @@ On private data every point costs: a training with its epsilon and private figur
 interrupted run goes on with --resume RUN at no further cost. There is no ceiling then: it would not be private.
 
 Examples:
-  dyad curve --splits 2
-  dyad curve --synthetic ar1 --records 1000 --algorithms auto,dpgdsc --epsilons 1,4 --splits 2 --out ar1
-  dyad curve --data patients.csv --schema patients.yaml --public-data --epsilons 1,4 --splits 2 --out open
-  dyad curve --data patients.csv --schema patients.yaml --epsilons 0.5,1 --holdout-epsilon 0.5 --yes --out private`
+  dyad lab curve --splits 2
+  dyad lab curve --synthetic ar1 --records 1000 --algorithms auto,dpgdsc --epsilons 1,4 --splits 2 --out ar1
+  dyad lab curve --data patients.csv --schema patients.yaml --public-data --epsilons 1,4 --splits 2 --out open
+  dyad lab curve --data patients.csv --schema patients.yaml --epsilons 0.5,1 --holdout-epsilon 0.5 --yes --out private`
 }
 
 // curveResult is the JSON output of curve.

@@ -76,7 +76,7 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page
 			return err
 		}
 	}
-	k := charging{runFlags: c.runFlags, as: target{name: r.Out}, inputs: c.Data.and(c.Schema, c.Labels), doing: "training", page: c.pageFlag, confirm: c.confirmFlag, outcome: &r.runOutcome}
+	k := charging{runFlags: c.runFlags, as: target{name: r.Out}, inputs: c.Data.and(c.Schema, c.Labels), doing: "training", page: c.pageFlag, outcome: &r.runOutcome}
 	k.recovered = func(saved *lib.Outcome, _ *lib.Ledger) error { return k.noteReleased(a, saved, "rows are") }
 	k.plan = func() (planned, error) {
 		if c.Resume == "" {

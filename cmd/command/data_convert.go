@@ -16,11 +16,11 @@ import (
 type dataConvertCmd struct {
 	In        dataFiles `arg:"" help:"Data file; a folder or a pattern (in quotes) is read as one."`
 	Out       string    `arg:"" help:"File to write."`
-	Schema    string    `required:"" placeholder:"FILE" help:"Schema of the data file."`
+	Schema    string    `required:"" placeholder:"FILE"`
 	To        string    `placeholder:"FORMAT" help:"csv, parquet or npz. Default: by the name of the file to write."`
 	Encoded   bool      `help:"Write the records as training sees them: scaled numbers within norm 1, labels in [-1, 1]."`
 	OutSchema string    `writes:"schema" placeholder:"FILE" help:"Also write the schema of the new file. Not with --encoded."`
-	Force     bool      `help:"Replace existing files."`
+	Force     bool
 	labelsFlag
 }
 

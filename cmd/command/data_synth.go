@@ -17,7 +17,7 @@ type dataSynthCmd struct {
 	Schema   string `placeholder:"FILE" help:"Also write its schema."`
 	N        int    `positive:"" short:"n" help:"Number of records. Default: 2000."`
 	Seed     uint64 `default:"1" help:"Seed; the file is the same for the same seed and numbers."`
-	Force    bool   `help:"Replace existing files."`
+	Force    bool
 	Features int    `positive:"" placeholder:"D" help:"Into a pack: records of D uniform numbers and a label instead of clinical ones, as many as the disk takes."`
 	Store    string `enum:",float64,float32" default:"" placeholder:"S" help:"Of a pack: float64 (default) or float32."`
 	visitsFlags

@@ -17,7 +17,7 @@ type exportCmd struct {
 	Safetensors bool   `xor:"format" required:"" help:"The same in safetensors."`
 	Table       string `default:"records" placeholder:"NAME" help:"Table of --sql."`
 	Out         string `short:"o" placeholder:"FILE" help:"File to write. Default: standard output, for text."`
-	Force       bool   `help:"Replace an existing output file."`
+	Force       bool
 }
 
 // Help shows examples.

@@ -37,8 +37,8 @@ func TestCommandsReadSeveralFiles(t *testing.T) {
 		{"evaluate", "metric.json", "--public-data", "--neighbours", "patients.csv"},
 		{"predict", "m.json", "--out", "scores.csv"},
 		{"transform", "metric.json", "--out", "mapped.csv"},
-		{"influence", "m.json", "--public-data", "--out", "influence.csv"},
-		{"curve", "--schema", "patients.yaml", "--public-data", "--epsilons", "1", "--splits", "1", "--out", "curve.csv"},
+		{"lab", "influence", "m.json", "--public-data", "--out", "influence.csv"},
+		{"lab", "curve", "--schema", "patients.yaml", "--public-data", "--epsilons", "1", "--splits", "1", "--out", "curve.csv"},
 		{"local", "simulate", "--schema", "patients.yaml", "--method", "djw", "--public-data", "--seed", "1", "--out", "local.json"},
 		{"data", "inspect", "--schema", "patients.yaml"},
 	} {
@@ -53,7 +53,7 @@ func TestCommandsReadSeveralFiles(t *testing.T) {
 				if len(args) > 3 {
 					args[4] = data
 				}
-			case args[0] == "curve":
+			case args[1] == "curve":
 				more = []string{"--data", data, "--json"}
 				old, _ := filepath.Glob(filepath.Join(dir, "curve*"))
 				for _, f := range old {
@@ -90,7 +90,7 @@ func TestCommandsReadSeveralFiles(t *testing.T) {
 			}
 			return strings.Join(lines, "\n")
 		}
-		if args[0] != "curve" && args[0] != "data" && (len(outs[0]) < 20 || strip(outs[0]) != strip(outs[1])) {
+		if args[1] != "curve" && args[0] != "data" && (len(outs[0]) < 20 || strip(outs[0]) != strip(outs[1])) {
 			t.Errorf("dyad %v: of one file %.300s\nof three %.300s", args, outs[0], outs[1])
 		}
 	}

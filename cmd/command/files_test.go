@@ -42,7 +42,7 @@ func TestFileModes(t *testing.T) {
 				{"drawn.json", released, f.pairsTrain("fixed", "--out", f.in("out/drawn.json"))},
 				{"metric.json", released, f.pairsTrain("tuples", "--out", f.in("out/metric.json"))},
 				{"scores.csv", 0o600, []string{"predict", f.in("out/model.json"), "--data", data, "--out", f.in("out/scores.csv")}},
-				{"influence.csv", 0o600, []string{"influence", f.in("out/model.json"), "--data", data, "--exact-figures", "--out", f.in("out/influence.csv")}},
+				{"influence.csv", 0o600, []string{"lab", "influence", f.in("out/model.json"), "--data", data, "--exact-figures", "--out", f.in("out/influence.csv")}},
 				{"mapped.csv", 0o600, []string{"transform", f.in("out/metric.json"), "--data", data, "--out", f.in("out/mapped.csv")}},
 				{"o.parquet", 0o600, []string{"data", "convert", data, f.in("out/o.parquet"), "--schema", schema, "--out-schema", f.in("out/o.yaml")}},
 				{"o.yaml", 0o600, nil},

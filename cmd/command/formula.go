@@ -27,21 +27,21 @@ func decodeFormula(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// checkShortFlags are the short flags of "losses check", one of which a value may follow.
+// checkShortFlags are the short flags of "lab losses check", one of which a value may follow.
 var checkShortFlags = regexp.MustCompile(`^-[qh]*([qh]|[nd](=?[0-9]+)?)$`)
 
 // minusFormula moves a formula with a leading minus behind "--" if it is the argument of
-// "losses check", so that it is not taken for flags.
+// "lab losses check", so that it is not taken for flags.
 func minusFormula(args []string) []string {
-	words := 0 // of "losses check" found
+	words := 0 // of "lab losses check" found
 	for i, a := range args {
 		switch {
 		case a == "--":
 			return args
-		case words < 2 && strings.HasPrefix(a, "-"):
-		case words < 2 && a != [2]string{"losses", "check"}[words]:
+		case words < 3 && strings.HasPrefix(a, "-"):
+		case words < 3 && a != [3]string{"lab", "losses", "check"}[words]:
 			return args
-		case words < 2:
+		case words < 3:
 			words++
 		case len(a) > 1 && a[0] == '-' && a[1] != '-' && !checkShortFlags.MatchString(a):
 			moved := append(append([]string{}, args[:i]...), args[i+1:]...)

@@ -26,12 +26,12 @@ func TestFormulaWithMinus(t *testing.T) {
 			}
 		}
 	}
-	if code, _, errs := dyad(t, t.TempDir(), "audit", "gradient-perturbation", "--runs", "100", "--loss", formula); code == exitInput {
+	if code, _, errs := dyad(t, t.TempDir(), "lab", "audit", "gradient-perturbation", "--runs", "100", "--loss", formula); code == exitInput {
 		t.Errorf("audit: %s", errs)
 	}
 	for _, args := range [][]string{
-		{"losses", "check", formula}, {"losses", "check", "-u"}, {"losses", "check", "-n", "50", "-u^2", "-d", "3"},
-		{"losses", "check", "-normcdf(u)", "--radius", "2"}, {"losses", "check", "--json", "--", "-u"}, {"--json", "losses", "check", "-2*u"},
+		{"lab", "losses", "check", formula}, {"lab", "losses", "check", "-u"}, {"lab", "losses", "check", "-n", "50", "-u^2", "-d", "3"},
+		{"lab", "losses", "check", "-normcdf(u)", "--radius", "2"}, {"lab", "losses", "check", "--json", "--", "-u"}, {"--json", "lab", "losses", "check", "-2*u"},
 	} {
 		if code, out, errs := dyad(t, t.TempDir(), args...); code != exitOK {
 			t.Errorf("%v: exit %d: %s", args, code, errs)
@@ -40,12 +40,12 @@ func TestFormulaWithMinus(t *testing.T) {
 		}
 	}
 	// A flag without its value is noticed, and short flags stay flags.
-	for _, args := range [][]string{{"train", "--loss", "--json"}, {"train", "--loss"}, {"losses", "check", "-x", "u"}} {
+	for _, args := range [][]string{{"train", "--loss", "--json"}, {"train", "--loss"}, {"lab", "losses", "check", "-x", "u"}} {
 		if code, _, errs := dyad(t, t.TempDir(), args...); code != exitInput {
 			t.Errorf("%v: exit %d: %s", args, code, errs)
 		}
 	}
-	for _, args := range []string{"losses check u -q", "losses check -n100 u -d 3", "losses check --radius=2 -h", "losses list -x", "train --loss -u", "losses check -- -u"} {
+	for _, args := range []string{"lab losses check u -q", "lab losses check -n100 u -d 3", "lab losses check --radius=2 -h", "lab losses list -x", "train --loss -u", "lab losses check -- -u"} {
 		if got := minusFormula(strings.Fields(args)); !slices.Equal(got, strings.Fields(args)) {
 			t.Errorf("%s became %v", args, got)
 		}

@@ -139,6 +139,9 @@ func TestGoldenJSON(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		args := cases[name]
 		family := "json/" + args[0]
+		if args[0] == "lab" {
+			family = "json/" + args[1]
+		}
 		if len(args) > 1 && args[1] == "plan" {
 			family += "-plan"
 		}

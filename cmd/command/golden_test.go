@@ -60,9 +60,9 @@ func goldenCases(schema string) map[string][]string {
 	cases := map[string][]string{
 		"account-noise":        {"account", "--epsilon", "1", "--delta", "1e-5"},
 		"account-epsilon":      {"account", "--sigma", "50", "--steps", "100", "--delta", "1e-6"},
-		"algorithms":           {"algorithms"},
-		"algorithms-pairs":     {"algorithms", "pairs"},
-		"algorithms-tuples":    {"algorithms", "tuples"},
+		"algorithms":           {"lab", "algorithms"},
+		"algorithms-pairs":     {"lab", "algorithms", "pairs"},
+		"algorithms-tuples":    {"lab", "algorithms", "tuples"},
 		"plan-compare":         {"plan", "--compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "1e-5"},
 		"plan-compare-pure":    {"plan", "--compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "0"},
 		"plan-moments-steps":   {"plan", "-n", "5000", "-d", "8", "--algorithm", "moments", "--steps", "2"},
@@ -74,20 +74,20 @@ func goldenCases(schema string) map[string][]string {
 		"plan-auto-path":       {"plan", "-n", "512", "-d", "8", "--delta", "1e-5", "--total-step", "3"},
 		"plan-slow":            {"plan", "-n", "200000", "-d", "20", "--algorithm", "offpairc"},
 		"plan-asserted":        {"plan", "-n", "256", "-d", "8", "--algorithm", "offpairc", "--G", "4", "--L", "4", "--Dg", "8", "--H", "1", "--radius-diameter", "2"},
-		"audit-dpgdsc":         {"audit", "dpgdsc", "--runs", "400"},
-		"audit-hidden":         {"audit", "convergent-descent", "-n", "20", "--epsilon", "4", "--runs", "400"},
-		"audit-pairs":          {"audit", "pairs", "--kappa", "3", "--delta", "0", "--runs", "400"},
-		"audit-paper":          {"audit", "pairs", "--unit", "group", "--kappa", "2", "--mode", "paper", "--rows", "2", "--epsilon", "3", "--runs", "2000"},
+		"audit-dpgdsc":         {"lab", "audit", "dpgdsc", "--runs", "400"},
+		"audit-hidden":         {"lab", "audit", "convergent-descent", "-n", "20", "--epsilon", "4", "--runs", "400"},
+		"audit-pairs":          {"lab", "audit", "pairs", "--kappa", "3", "--delta", "0", "--runs", "400"},
+		"audit-paper":          {"lab", "audit", "pairs", "--unit", "group", "--kappa", "2", "--mode", "paper", "--rows", "2", "--epsilon", "3", "--runs", "2000"},
 		"online-onpairc-paper": {"online", "--schema", schema, "--state", "state", "--mode", "paper", "--algorithm", "onpairc", "--buffer", "0", "-n", "1000000"},
-		"losses":               {"losses"},
-		"losses-metric":        {"losses", "--task", "metric", "--radius", "0.2"},
-		"losses-smooth":        {"losses", "check", "log1p(exp(-u))"},
-		"losses-kink":          {"losses", "check", "max(0, m - u)", "--loss-param", "m=0.5", "--task", "metric"},
-		"losses-clipped":       {"losses", "check", "exp(-u)", "--loss-clip", "2", "--radius", "5"},
-		"losses-typo":          {"losses", "check", "log1p(exp(-u)"},
-		"losses-unknown":       {"losses", "check", "hing"},
-		"losses-jump":          {"losses", "check", "where(u > 0, 0, 1)"},
-		"losses-unbound":       {"losses", "check", "log(abs(u))"},
+		"losses":               {"lab", "losses"},
+		"losses-metric":        {"lab", "losses", "--task", "metric", "--radius", "0.2"},
+		"losses-smooth":        {"lab", "losses", "check", "log1p(exp(-u))"},
+		"losses-kink":          {"lab", "losses", "check", "max(0, m - u)", "--loss-param", "m=0.5", "--task", "metric"},
+		"losses-clipped":       {"lab", "losses", "check", "exp(-u)", "--loss-clip", "2", "--radius", "5"},
+		"losses-typo":          {"lab", "losses", "check", "log1p(exp(-u)"},
+		"losses-unknown":       {"lab", "losses", "check", "hing"},
+		"losses-jump":          {"lab", "losses", "check", "where(u > 0, 0, 1)"},
+		"losses-unbound":       {"lab", "losses", "check", "log(abs(u))"},
 		"plan-loss":            {"plan", "-n", "512", "-d", "8", "--loss", "1 - tanh(c*u)", "--loss-param", "c=0.5", "--algorithm", "gradient-perturbation", "--delta", "1e-5"},
 		"plan-loss-kink":       {"plan", "-n", "512", "-d", "8", "--algorithm", "dpgdsc", "--loss", "hinge", "--radius", "1", "--delta", "1e-5"},
 	}
@@ -144,7 +144,7 @@ func goldenCases(schema string) map[string][]string {
 				args = append(args, "--every", "50", "--buffer", "100")
 			}
 			cases["plan-"+info.Name+"-"+m.String()] = args
-			cases["algorithms-"+info.Name] = []string{"algorithms", info.Name}
+			cases["algorithms-"+info.Name] = []string{"lab", "algorithms", info.Name}
 		}
 	}
 	return cases

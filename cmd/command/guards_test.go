@@ -58,7 +58,7 @@ func TestPlansAllocateNoModel(t *testing.T) {
 		{"plan", "-n", "1000", "-d", "100000000"},
 		{"plan", "-n", "1000", "-d", "90000", "--task", "metric"},
 		{"plan", "-n", "1000", "-d", "90000", "--task", "metric", "--compare"},
-		{"losses", "check", "logistic", "-d", "90000", "--task", "metric"},
+		{"lab", "losses", "check", "logistic", "-d", "90000", "--task", "metric"},
 	} {
 		if code, out, errs := dyad(t, t.TempDir(), args...); code != exitOK {
 			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)

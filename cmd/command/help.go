@@ -13,28 +13,34 @@ import (
 // them in sections, and all of them in "dyad COMMAND --help all".
 const mostFlags = 21
 
+// The parts of a recipe, and what it leaves to each run.
+const (
+	guaranteed = "what is guaranteed"
+	computed   = "how it is computed"
+	ofRun      = "of this run"
+)
+
 // sections are those of the help of commands with many flags, in their order.
-var sections = []struct{ title, flags string }{
-	{"Data:", "data schema store n d users records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic visits features"},
-	{"Candidates:", "candidates models road"},
-	{"Model:", "model k metric start-seed task algorithm algorithms method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
-	{"Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip gradient-clip rate"},
-	{"Privacy:", "mode paper-unsound epsilon epsilons delta unit kappa max-epsilon max-epochs max-direction-pairs holdout-epsilon exact-figures shuffle-delta"},
-	{"Noise and steps; they change the mechanism:", "noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink mechanisms printed-steps every buffer reservoir per-class burn-in secret-state " +
+var sections = []struct{ part, title, flags string }{
+	{ofRun, "Data:", "data schema n d users records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic visits features"},
+	{ofRun, "Candidates:", "candidates models road"},
+	{guaranteed, "Model:", "model k metric start-seed task algorithm algorithms method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
+	{guaranteed, "Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip gradient-clip rate"},
+	{guaranteed, "Privacy:", "mode paper-unsound epsilon epsilons delta unit kappa max-epsilon max-epochs max-direction-pairs holdout-epsilon exact-figures shuffle-delta"},
+	{guaranteed, "Noise and steps; they change the mechanism:", "noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink mechanisms printed-steps every buffer reservoir per-class burn-in secret-state " +
 		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold threshold-step kwik-ratio kwik-delta"},
-	{"Constants of the loss, as you assert them:", "G L Dg H radius-diameter"},
-	{"Evaluation:", "figures plan holdout holdout-records split-seed splits intervals no-ceiling compare regret neighbours top roc-thresholds aim at-least mean-loss loss-range reference confidence"},
-	{"Trials:", "runs time black-box canaries guesses worst-start person-rows"},
-	{"Server:", "server listen host protocol cert key ca token tokens memory check poll beat messages-per-second max-connections"},
-	{"Device; rounding depends on it, and so does the noise that covers rounding:", "device precision"},
-	{"Performance; results and guarantees do not depend on it:", "workers parallel team team-deadline part part-out merge retry checkpoint-every"},
-	{"Output and ledger:", "out onnx sql python go npz safetensors table curves format force unknown yes dir state resume ledger data-id seed plot report track"},
+	{guaranteed, "Constants of the loss, as you assert them:", "G L Dg H radius-diameter"},
+	{ofRun, "Evaluation:", "figures plan holdout holdout-records split-seed splits intervals no-ceiling compare regret neighbours top roc-thresholds aim at-least mean-loss loss-range reference confidence"},
+	{ofRun, "Trials:", "runs time black-box canaries guesses worst-start person-rows"},
+	{ofRun, "Server:", "server listen host protocol cert key ca token tokens memory check poll beat messages-per-second max-connections"},
+	{computed, "Device; rounding depends on it, and so does the noise that covers rounding:", "device precision store"},
+	{computed, "Performance; results and guarantees do not depend on it:", "workers parallel team team-deadline part part-out merge retry checkpoint-every"},
+	{ofRun, "Output and ledger:", "out onnx sql python go npz safetensors table curves format force unknown yes dir state resume ledger data-id seed plot report track"},
 }
 
 // firstFlags are in the first view.
-var firstFlags = words("help json quiet verbose data schema n d users records state pairs tuple out public-data " +
-	"candidates models model k metric algorithms epsilons splits task algorithm method loss radius mode epsilon delta unit kappa every holdout holdout-records holdout-epsilon " +
-	"shuffle-delta max-epsilon compare plan reference runs time plot server dir listen protocol cert key token memory resume ledger")
+var firstFlags = words("data schema n d users records state pairs out public-data candidates models k metric algorithms epsilons splits " +
+	"task algorithm epsilon delta holdout holdout-records holdout-epsilon max-epsilon compare plan reference runs time plot server dir listen protocol cert key token memory")
 
 func words(s string) []string { return strings.Fields(s) }
 
@@ -49,16 +55,27 @@ func sectionOf(name string) (section, place int) {
 	return last, len(sections[last].flags)
 }
 
-// allHelp takes "all" behind --help out of the arguments, and says whether it was there.
-func allHelp(args []string) (rest []string, all bool) {
+// view is how much the help of a command shows.
+type view int
+
+const (
+	firstView view = iota
+	allFlags       // all of them: those that several commands take by name, unless they are in the first view
+	reference      // the same, for the page that has the text of those
+)
+
+// allHelp takes "all" behind --help out of the arguments, and returns what is asked for.
+func allHelp(args []string) (rest []string, all view) {
 	for i, a := range args {
 		switch {
 		case a == "--":
 			return append(rest, args[i:]...), all
+		case a == "--help=reference":
+			rest, all = append(rest, "--help"), reference
 		case a == "--help-all" || a == "--help=all":
-			rest, all = append(rest, "--help"), true
+			rest, all = append(rest, "--help"), allFlags
 		case a == "all" && i > 0 && args[i-1] == "--help":
-			all = true
+			all = allFlags
 		default:
 			rest = append(rest, a)
 		}
@@ -66,42 +83,86 @@ func allHelp(args []string) (rest []string, all bool) {
 	return rest, all
 }
 
-// printHelp prints the help of a command, with all flags or those of the first view.
-func printHelp(all bool) kong.HelpPrinter {
+// bySection compares flags by their place in the sections.
+func bySection(a, b *kong.Flag) int {
+	s, p := sectionOf(a.Name)
+	t, q := sectionOf(b.Name)
+	return cmp.Or(cmp.Compare(s, t), cmp.Compare(p, q))
+}
+
+// printHelp prints the help of a command: its own flags and those of the first view with their text, keys by name. Without all, a
+// command with many flags shows the first view only. The flags of all commands stand in "dyad --help".
+func printHelp(all view) kong.HelpPrinter {
 	return func(o kong.HelpOptions, ctx *kong.Context) error {
 		command := ctx.Selected()
 		if command == nil {
-			return kong.DefaultHelpPrinter(o, ctx)
+			return printCommands(all != firstView, o, ctx)
 		}
-		count, hidden := 0, 0
-		for _, level := range command.AllFlags(true) {
-			count += len(level)
-		}
-		if count > mostFlags {
-			for _, f := range command.Flags {
-				s, _ := sectionOf(f.Name)
-				f.Group = &kong.Group{Key: sections[s].title, Title: sections[s].title}
-				if !all && !f.Hidden && !slices.Contains(firstFlags, f.Name) {
-					f.Hidden = true
-					hidden++
-				}
-			}
-			for _, f := range ctx.Model.Flags { // of all commands
-				if !all && f.Name == "log-format" {
-					f.Hidden = true
-					hidden++
-				}
-			}
-			slices.SortStableFunc(command.Flags, func(a, b *kong.Flag) int {
-				s, p := sectionOf(a.Name)
-				t, q := sectionOf(b.Name)
-				return cmp.Or(cmp.Compare(s, t), cmp.Compare(p, q))
-			})
-		}
-		if err := kong.DefaultHelpPrinter(o, ctx); err != nil || hidden == 0 {
+		if _, err := wholeGrammar(); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(ctx.Stdout, "\nThese are %d of %d flags; \"%s --help all\" shows all.\n", count-hidden, count, command.FullPath())
+		isKey := func(f *kong.Flag) bool {
+			return (all == reference || !slices.Contains(firstFlags, f.Name)) && slices.ContainsFunc(whole.keys, func(k key) bool { return k.flag.Name == f.Name && k.flag.Help == f.Help })
+		}
+		for _, f := range ctx.Model.Flags {
+			f.Hidden = true
+		}
+		for n := command; n != nil; n = n.Parent {
+			n.Group = nil // its job in "dyad --help"
+		}
+		slices.SortStableFunc(command.Flags, bySection)
+		var named []*kong.Flag
+		count, hidden := 0, 0
+		many := len(command.Flags) > mostFlags
+		for _, f := range command.Flags {
+			if f.Hidden {
+				continue
+			}
+			if f.Help == "" {
+				f.Help = whole.options[slices.IndexFunc(whole.options, func(k key) bool { return k.flag.Name == f.Name })].flag.Help
+			}
+			count++
+			switch s, _ := sectionOf(f.Name); {
+			case isKey(f):
+				f.Hidden = true
+				named = append(named, f)
+			case many && all == firstView && !slices.Contains(firstFlags, f.Name):
+				f.Hidden = true
+				hidden++
+			case many:
+				f.Group = &kong.Group{Key: sections[s].title, Title: sections[s].title}
+			}
+		}
+		if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
+			return err
+		}
+		if many && all == firstView {
+			count, hidden, named = count-hidden-len(named), count, nil
+			fmt.Fprintf(ctx.Stdout, "\nThese are %d of %d flags; \"%s --help all\" shows all.\n", count, hidden, command.FullPath())
+		}
+		writeKeys(ctx.Stdout, named)
+		if all == firstView {
+			fmt.Fprint(ctx.Stdout, "\n\"dyad --help\" has the flags of every command, such as --json.\n")
+		}
+		return nil
+	}
+}
+
+// printCommands prints the commands of the program by job, and the names of the others; or all of them.
+func printCommands(all bool, o kong.HelpOptions, ctx *kong.Context) error {
+	o.NoExpandSubcommands = !all
+	var others []string
+	ctx.Model.Children = slices.DeleteFunc(ctx.Model.Children, func(c *kong.Node) bool {
+		if c.Group != nil || c.Hidden {
+			return false
+		}
+		c.Group = &kong.Group{Key: "others", Title: "Others:"}
+		others = append(others, c.Name)
+		return !all
+	})
+	if err := kong.DefaultHelpPrinter(o, ctx); err != nil || all {
 		return err
 	}
+	_, err := fmt.Fprint(ctx.Stdout, folded("", "Others are "+strings.Join(others, ", ")+"; \"dyad --help all\" lists every command."))
+	return err
 }

@@ -64,7 +64,7 @@ var (
 
 // ordinarily is a documented command with fewer runs, or less time, of an audit but at full power, and with smaller measurements, which take minutes.
 func ordinarily(command string) string {
-	if strings.HasPrefix(command, "bench") {
+	if strings.HasPrefix(command, "lab bench") {
 		return command + " --records 64 --runs 1"
 	}
 	if sizes.Full() {
@@ -136,7 +136,7 @@ var (
 // the output of: each such command runs once, but at full power.
 func runInHelp(examples []mention, command string) bool {
 	m, ok := mentioned(helpModel, shellWords(command))
-	if !ok || sizes.Full() || !slices.Contains([]string{"audit", "bench", "influence", "losses", "account"}, m.words[0]) || slices.Contains(m.flags, "--out") || slices.Contains(m.flags, "--loss") {
+	if !ok || sizes.Full() || !slices.Contains([]string{"lab", "account"}, m.words[0]) || slices.Contains([]string{"curve", "reproduce", "algorithms"}, m.words[min(1, len(m.words)-1)]) || slices.Contains(m.flags, "--out") || slices.Contains(m.flags, "--loss") {
 		return false
 	}
 	return slices.ContainsFunc(examples, func(e mention) bool { return e.covers(m) })
@@ -202,40 +202,63 @@ func TestHelpExamplesRun(t *testing.T) {
 // shownFlag finds the flags of a help text.
 var shownFlag = regexp.MustCompile(`(?m)^  (?:    |-\w, )?--([a-zA-Z0-9-]+)\b`)
 
+// namedFlag finds the names of keys, which the help of a command lists without their text.
+var namedFlag = regexp.MustCompile(`--([a-zA-Z0-9-]+)`)
+
 // TestFirstViewOfHelp: the help of no command starts with more than mostFlags flags; the rest is one
-// command away, in sections with the names of flags that there are.
+// command away, in sections with the names of flags that there are, and every flag is explained there or on the page of keys.
 func TestFirstViewOfHelp(t *testing.T) {
-	paths, err := commandPaths()
+	whole, err := wholeGrammar()
 	if err != nil {
 		t.Fatal(err)
 	}
-	flags := func(words []string, end ...string) (names []string, text string) {
+	flags := func(words []string, end ...string) (names, keys []string, text string) {
 		var out bytes.Buffer
 		if code := run(context.Background(), append(slices.Clone(words), end...), strings.NewReader(""), &out, &out); code != exitOK {
 			t.Fatalf("%v: exit %d", words, code)
 		}
-		_, text, _ = strings.Cut(out.String(), "\nFlags:\n")
+		text, list, _ := strings.Cut(out.String(), "\nAlso, explained by ")
 		for _, m := range shownFlag.FindAllStringSubmatch(text, -1) {
 			names = append(names, m[1])
 		}
-		return names, text
+		for _, l := range strings.SplitAfter(list, "\n")[min(1, strings.Count(list, "\n")):] {
+			if strings.HasPrefix(l, "  ") {
+				for _, m := range namedFlag.FindAllStringSubmatch(strings.Replace(l, "--model mlp:", "", 1), -1) {
+					keys = append(keys, m[1])
+				}
+			}
+		}
+		return names, keys, out.String()
+	}
+	page := map[string]bool{}
+	for _, m := range shownFlag.FindAllStringSubmatch(keysTopic(), -1) {
+		page[m[1]] = true
 	}
 	known, sectioned, long := map[string]bool{}, map[string]bool{}, 0
-	for _, words := range paths {
-		first, text := flags(words, "--help")
-		all, whole := flags(words, "--help", "all")
-		for _, f := range all {
-			known[f] = true
-			sectioned[f] = sectioned[f] || len(all) > mostFlags
+	for _, leaf := range whole.Model.Leaves(true) {
+		words := strings.Fields(leaf.FullPath())[1:]
+		first, _, text := flags(words, "--help")
+		all, keys, whole := flags(words, "--help", "all")
+		count := 0
+		for _, f := range leaf.Flags {
+			if f.Hidden {
+				continue
+			}
+			known[f.Name] = true
+			sectioned[f.Name] = sectioned[f.Name] || len(leaf.Flags) > mostFlags
+			count++
+			if here, there := slices.Contains(all, f.Name), slices.Contains(keys, f.Name); here == there || there && !page[f.Name] {
+				t.Errorf("%v: --%s is explained in the help of the command: %v, on the page of keys: %v", words, f.Name, here, there)
+			}
 		}
-		again, _ := flags(words, "--help-all")
-		told := fmt.Sprintf("These are %d of %d flags; \"dyad %s --help all\" shows all.", len(first), len(all), strings.Join(words, " "))
+		_, _, again := flags(words, "--help-all")
+		told := fmt.Sprintf("These are %d of %d flags; \"dyad %s --help all\" shows all.", len(first), count, strings.Join(words, " "))
 		switch {
-		case len(first) > mostFlags || len(first) == 0 || !slices.Equal(all, again) || strings.Contains(whole, "--help all"):
-			t.Errorf("%v: %d flags at first, %d in all", words, len(first), len(all))
-		case len(all) <= mostFlags && len(first) != len(all), len(first) < len(all) && !strings.Contains(text, told):
-			t.Errorf("%v: %d of %d flags at first, want all or the line %s", words, len(first), len(all), told)
-		case len(all) > mostFlags:
+		case len(first) > mostFlags || whole != again || strings.Contains(whole, "--help all\" shows"):
+			t.Errorf("%v: %d flags at first, %d in all", words, len(first), count)
+		case len(first) < len(all) && !strings.Contains(text, told):
+			t.Errorf("%v: %d of %d flags at first, want all or the line %s", words, len(first), count, told)
+		case count > mostFlags:
 			long++
 			last := -1
 			for _, s := range sections {
@@ -248,8 +271,8 @@ func TestFirstViewOfHelp(t *testing.T) {
 		}
 	}
 	// Without a limit the first view of train would be too long: what the test is for.
-	if all, _ := flags([]string{"train"}, "--help", "all"); len(all) <= 2*mostFlags {
-		t.Errorf("train has %d flags", len(all))
+	if all, keys, _ := flags([]string{"train"}, "--help", "all"); len(all)+len(keys) <= 2*mostFlags {
+		t.Errorf("train has %d flags", len(all)+len(keys))
 	}
 	if long < 10 {
 		t.Errorf("only %d commands with more than %d flags", long, mostFlags)
@@ -264,13 +287,13 @@ func TestFirstViewOfHelp(t *testing.T) {
 		}
 	}
 	for f := range known {
-		if !named[f] && !slices.Contains([]string{"help", "json", "quiet", "verbose", "config", "log-format"}, f) && sectioned[f] {
+		if !named[f] && sectioned[f] {
 			t.Errorf("--%s is in no section, so it is shown among the output files", f)
 		}
 	}
 	// What a command cannot do without is in its first view.
-	for command, needed := range map[string]string{"search": "candidates models", "curve": "epsilons algorithms splits", "train": "model"} {
-		first, _ := flags(words(command), "--help")
+	for command, needed := range map[string]string{"search": "candidates models", "lab curve": "epsilons algorithms splits", "train": "task algorithm"} {
+		first, _, _ := flags(words(command), "--help")
 		for _, f := range words(needed) {
 			if !slices.Contains(first, f) {
 				t.Errorf("dyad %s --help does not show --%s at first", command, f)

@@ -18,7 +18,7 @@ import (
 // holdoutFlags say what becomes of the records that a training holds out.
 type holdoutFlags struct {
 	HoldoutEpsilon *float64 `placeholder:"E" help:"Release private figures of the held-out records with this epsilon, charged on top of the training."`
-	ExactFigures   bool     `help:"Exact figures of private held-out records. No guarantee covers them; do not publish them."`
+	ExactFigures   bool
 }
 
 // defaultConfidence is the level of the intervals of held-out figures.

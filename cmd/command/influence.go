@@ -21,11 +21,11 @@ type influenceCmd struct {
 	Check        int       `positive:"" placeholder:"N" help:"Really leave out N records, spread over the ranking, and compare."`
 	Stability    bool      `help:"Coefficients of pairwise stability, with n^3 losses of pairs."`
 	Top          int       `positive:"" default:"5" help:"Records to show at each end of the ranking."`
-	PublicData   bool      `help:"The data are public."`
-	ExactFigures bool      `help:"Exact figures of private records. No guarantee covers them; do not publish them."`
-	Out          string    `writes:"table" short:"o" placeholder:"FILE" help:"CSV of every record's influence, in the order of the data."`
-	Plot         string    `placeholder:"FILE" help:"Plot the ranking, and checked records, as SVG, PDF or PNG by the ending."`
-	Force        bool      `help:"Replace existing output files."`
+	PublicData   bool
+	ExactFigures bool   `help:"Exact figures of private records. No guarantee covers them; do not publish them."`
+	Out          string `writes:"table" short:"o" placeholder:"FILE" help:"CSV of every record's influence, in the order of the data."`
+	Plot         string `placeholder:"FILE" help:"Plot the ranking, and checked records, as SVG, PDF or PNG by the ending."`
+	Force        bool
 	labelsFlag
 }
 
@@ -40,9 +40,9 @@ the figures are for their owner only (--exact-figures). The ranking costs a few 
 --check and --stability as much again for each record.
 
 Examples:
-  dyad influence model.json --data public.csv --public-data
-  dyad influence model.json --data public.csv --on test.csv --public-data --check 20 --out influence.csv
-  dyad influence model.json --data patients.csv --exact-figures --stability --json`
+  dyad lab influence model.json --data public.csv --public-data
+  dyad lab influence model.json --data public.csv --on test.csv --public-data --check 20 --out influence.csv
+  dyad lab influence model.json --data patients.csv --exact-figures --stability --json`
 }
 
 type influenceResult struct {

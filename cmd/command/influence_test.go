@@ -42,7 +42,7 @@ func TestInfluence(t *testing.T) {
 	}
 	for name, flags := range models {
 		run(exitOK, "", append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data", "--epsilon", "1", "--out", name}, flags...)...)
-		args := []string{"influence", name, "--data", "patients.csv", "--on", "others.csv", "--public-data", "--l2", "0.05", "--json", "--check", "6", "--out", name + ".csv", "--force"}
+		args := []string{"lab", "influence", name, "--data", "patients.csv", "--on", "others.csv", "--public-data", "--l2", "0.05", "--json", "--check", "6", "--out", name + ".csv", "--force"}
 		if name == "hinge.json" {
 			run(exitInput, "Moreau envelope", args...)
 			args = append(args, "--envelope", "0.5")
@@ -85,13 +85,13 @@ func TestInfluence(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "linear.svg")); err != nil {
 		t.Error(err)
 	}
-	run(exitOK, "without the record the mean loss changes by", "influence", "linear.json", "--data", "patients.csv", "--exact-figures")
-	if _, _, errs := dyad(t, dir, "influence", "linear.json", "--data", "patients.csv", "--exact-figures", "--stability", "--log-format", "json"); !strings.Contains(errs, "--stability takes ") || !strings.Contains(errs, `"message":"stability","done":60,"total":60`) {
+	run(exitOK, "without the record the mean loss changes by", "lab", "influence", "linear.json", "--data", "patients.csv", "--exact-figures")
+	if _, _, errs := dyad(t, dir, "lab", "influence", "linear.json", "--data", "patients.csv", "--exact-figures", "--stability", "--log-format", "json"); !strings.Contains(errs, "--stability takes ") || !strings.Contains(errs, `"message":"stability","done":60,"total":60`) {
 		t.Errorf("--stability has no time and no progress: %s", errs)
 	}
-	run(exitInput, "--exact-figures", "influence", "linear.json", "--data", "patients.csv")
-	run(exitInput, "exists; choose another name", "influence", "linear.json", "--data", "patients.csv", "--public-data", "--out", "linear.json.csv")
-	run(exitInput, "coefficient of an influence is -1", "influence", "linear.json", "--data", "patients.csv", "--public-data", "--l2=-1")
-	run(exitInput, ".svg", "influence", "linear.json", "--data", "patients.csv", "--public-data", "--plot", "x.txt")
-	run(exitInput, "networks take smooth losses", "influence", "net.json", "--data", "patients.csv", "--public-data", "--envelope", "1")
+	run(exitInput, "--exact-figures", "lab", "influence", "linear.json", "--data", "patients.csv")
+	run(exitInput, "exists; choose another name", "lab", "influence", "linear.json", "--data", "patients.csv", "--public-data", "--out", "linear.json.csv")
+	run(exitInput, "coefficient of an influence is -1", "lab", "influence", "linear.json", "--data", "patients.csv", "--public-data", "--l2=-1")
+	run(exitInput, ".svg", "lab", "influence", "linear.json", "--data", "patients.csv", "--public-data", "--plot", "x.txt")
+	run(exitInput, "networks take smooth losses", "lab", "influence", "net.json", "--data", "patients.csv", "--public-data", "--envelope", "1")
 }

@@ -11,22 +11,22 @@ import (
 
 // judging are the commands that take a model file, by the place where they take it. %s is the file.
 var judging = map[string]string{
-	"audit pairs --init": "audit pairs --model mlp --init %s --runs 1000",
-	"cluster --metric":   "cluster -k 2 --plan -n 100 --schema patients.yaml --metric %s",
-	"evaluate model":     "evaluate %s --plan -n 100 --epsilon 1",
-	"evaluate --compare": "evaluate good.json --compare %s --plan -n 100 --epsilon 1",
-	"export model":       "export %s --python",
-	"influence model":    "influence %s --data patients.csv --exact-figures",
-	"pairs plan --init":  "pairs plan -n 100 --model mlp --init %s",
-	"pairs train --init": "pairs train --data patients.csv --schema patients.yaml --model mlp --init %s",
-	"plan --init":        "plan -n 100 --model mlp --init %s",
-	"predict model":      "predict %s --data patients.csv",
-	"report model":       "report %s --out page.html",
-	"search --models":    "search --models %s,good.json --plan -n 100 --schema patients.yaml",
-	"threshold model":    "threshold %s --figures none.json",
-	"train --init":       "train --model mlp --init %s",
-	"transform model":    "transform %s --data patients.csv --out t.csv",
-	"verify model":       "verify %s",
+	"lab audit pairs --init": "lab audit pairs --model mlp --init %s --runs 1000",
+	"cluster --metric":       "cluster -k 2 --plan -n 100 --schema patients.yaml --metric %s",
+	"evaluate model":         "evaluate %s --plan -n 100 --epsilon 1",
+	"evaluate --compare":     "evaluate good.json --compare %s --plan -n 100 --epsilon 1",
+	"export model":           "export %s --python",
+	"lab influence model":    "lab influence %s --data patients.csv --exact-figures",
+	"pairs plan --init":      "pairs plan -n 100 --model mlp --init %s",
+	"pairs train --init":     "pairs train --data patients.csv --schema patients.yaml --model mlp --init %s",
+	"plan --init":            "plan -n 100 --model mlp --init %s",
+	"predict model":          "predict %s --data patients.csv",
+	"report model":           "report %s --out page.html",
+	"search --models":        "search --models %s,good.json --plan -n 100 --schema patients.yaml",
+	"threshold model":        "threshold %s --figures none.json",
+	"train --init":           "train --model mlp --init %s",
+	"transform model":        "transform %s --data patients.csv --out t.csv",
+	"verify model":           "verify %s",
 }
 
 // A file of clusters has a verdict, too: predict says it, and transform refuses the file in other words.

@@ -24,9 +24,9 @@ type localCmd struct {
 // localFlags are what is public about a learning task, but for n and d.
 type localFlags struct {
 	Method        string             `default:"prestige" enum:"prestige,prestige-participation,prestige-label,djw,prestige-printed,curriculum,sgd" help:"prestige: every user sends, records outside of the curriculum send noise; prestige-participation: a randomised response says whether a user sends; prestige-label: public features, one randomised label of every user; djw: no curriculum; prestige-printed: the paper's algorithm, which guarantees nothing; curriculum, sgd: without privacy."`
-	Loss          string             `default:"logistic" type:"formula" placeholder:"NAME|EXPR" help:"Loss phi(u) of the margin u = y (w.x + b): a name of \"dyad losses\", or a formula."`
+	Loss          string             `default:"logistic" type:"formula" placeholder:"NAME|EXPR" help:"Loss phi(u) of the margin u = y (w.x + b): a name of \"dyad lab losses\", or a formula."`
 	LossParam     map[string]float64 `name:"loss-param" placeholder:"K=V" help:"Value of a name in the formula, or of a parameter of a named loss; may be repeated."`
-	LossClip      float64            `positive:"" name:"loss-clip" placeholder:"C" help:"Clamp phi' to [-C, C], for a loss whose slope has no bound. Default: no clipping."`
+	LossClip      float64            `positive:"" name:"loss-clip" placeholder:"C"`
 	Epsilon       float64            `positive:"" default:"1" help:"Local epsilon of one visit; a user pays it in every epoch (prestige-label: once)."`
 	Epochs        int                `positive:"" default:"10" help:"Epochs; every user is visited once in each."`
 	Batch         int                `positive:"" default:"1" help:"Messages averaged in one update."`
@@ -139,7 +139,7 @@ func schemaEncoder(path string) (*dataset.Encoder, error) {
 type localPlanCmd struct {
 	Users int    `positive:"" short:"n" required:"" help:"Number of users."`
 	Out   string `writes:"protocol" short:"o" placeholder:"FILE" help:"Write the public protocol, as the server sends it, to a file."`
-	Force bool   `help:"Replace an existing file."`
+	Force bool
 	taskFlags
 }
 

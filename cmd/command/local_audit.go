@@ -14,10 +14,10 @@ type localAuditCmd struct {
 	Loss       string  `default:"-u" type:"formula" placeholder:"NAME|EXPR" help:"Loss; of -u, all gradients are as large as they may be."`
 	Epsilon    float64 `positive:"" default:"1" help:"Local epsilon of one visit."`
 	Visits     int     `positive:"" default:"1" help:"Visits of the user that the adversary sees; the claim is the epsilon that a plan of as many visits prints."`
-	D          int     `positive:"" short:"d" default:"2" help:"Number of features."`
-	Pairs      int     `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message."`
+	D          int     `positive:"" short:"d" default:"2"`
+	Pairs      int     `positive:"" name:"direction-pairs" default:"1"`
 	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Part of epsilon for the randomised response, where there is one. Default: prestige-participation all that the sample leaves of the proven total; prestige-printed 0.2."`
-	Radius     float64 `positive:"" placeholder:"R" help:"Radius of the ball that w of a linear model lives in. Default: 5."`
+	Radius     float64 `positive:"" placeholder:"R"`
 	Runs       int     `positive:"" default:"20000" help:"Runs with each of the two records; half of them choose the attack."`
 	Confidence float64 `positive:"" default:"0.999" help:"Confidence of the bound."`
 	Seed       uint64  `default:"1" help:"Seed of all randomness; the same seed gives the same output."`

@@ -20,7 +20,7 @@ type localClientCmd struct {
 	Server   string        `placeholder:"URL" help:"Address of the server, http:// or https://."`
 	Protocol string        `placeholder:"FILE" help:"Protocol file of \"dyad local plan --out\", in place of a server: the message of the first epoch is printed, not sent."`
 	Data     string        `required:"" placeholder:"FILE" help:"Data file with the record; - is standard input."`
-	Schema   string        `required:"" placeholder:"FILE" help:"Schema of the record (YAML)."`
+	Schema   string        `required:"" placeholder:"FILE"`
 	Row      int           `positive:"" default:"1" help:"Row of the record among those of the file."`
 	User     string        `required:"" placeholder:"ID" help:"Name of the user for the server, 1 to 128 bytes."`
 	Memory   string        `private:"memory" required:"" placeholder:"FILE" help:"File that remembers what was answered; keep it: without it a user could answer twice. One for each record."`

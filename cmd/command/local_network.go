@@ -7,7 +7,7 @@ type localNetworkFlags struct {
 	ModelKind string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"linear, or mlp: a network with one hidden layer of tanh units, where the number of users allows its parameters (docs/local-networks.md)."`
 	Hidden    int     `positive:"" placeholder:"N" help:"Units of the hidden layer of --model mlp; the noise of a message grows with the root of N (d + 2). Default: 8."`
 	Clip      float64 `name:"gradient-clip" positive:"" placeholder:"C" help:"Norm to which a user's gradient is clipped with --model mlp; public. Default: sqrt(N/8) times the largest slope of the loss."`
-	Gain      float64 `positive:"" placeholder:"S" help:"Standard deviation of the weights that the hidden layer starts with. Default: 2."`
+	Gain      float64 `positive:"" placeholder:"S"`
 	InitSeed  uint64  `placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
 	Rate      float64 `positive:"" placeholder:"A" help:"Step length of --model mlp: the noise of update t moves the model by about A/sqrt t. Default: 2."`
 }

@@ -22,7 +22,7 @@ import (
 type localServerCmd struct {
 	Dir          string   `required:"" placeholder:"DIR" help:"Directory of the log of messages; made if it is not there. A restart continues from it."`
 	Users        int      `positive:"" short:"n" required:"" help:"Number of users."`
-	LookAlikeIDs string   `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"Users whose ids differ only in case, white space, quotes, invisible characters or forms of the same letters. refuse: they may be one person, and the first one takes part; allow: they are different users."`
+	LookAlikeIDs string   `name:"look-alike-ids" default:"refuse" enum:"refuse,allow"`
 	Listen       string   `default:"127.0.0.1:8377" placeholder:"ADDRESS" help:"Address to listen on; port 0 chooses one."`
 	Cert         string   `placeholder:"FILE" help:"TLS certificate chain (PEM). Without it: plain HTTP, for use behind a proxy or on one machine."`
 	Key          string   `private:"TLS key" placeholder:"FILE" help:"TLS private key (PEM)."`

@@ -15,7 +15,7 @@ import (
 
 type localSimulateCmd struct {
 	Data       dataFiles `placeholder:"FILE" help:"Data file, one record a user. Without it: synthetic clinical records made by this program, public."`
-	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML)."`
+	Schema     string    `placeholder:"FILE"`
 	Users      int       `positive:"" short:"n" default:"10000" help:"Number of synthetic users, without --data."`
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file, for \"dyad predict\". Default: local.json on private data, or local.RUN.json if that exists; on public data none."`
 	Holdout    *float64  `placeholder:"F" help:"Fraction of the records held out and evaluated. Default: 0.3 for public data, else 0."`

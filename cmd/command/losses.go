@@ -28,9 +28,9 @@ type lossesListCmd struct {
 // Help shows examples.
 func (lossesListCmd) Help() string {
 	return `Examples:
-  dyad losses
-  dyad losses --task metric
-  dyad losses --plot losses.svg`
+  dyad lab losses
+  dyad lab losses --task metric
+  dyad lab losses --plot losses.svg`
 }
 
 type lossesCheckCmd struct {
@@ -39,12 +39,12 @@ type lossesCheckCmd struct {
 }
 
 type lossCheckFlags struct {
-	LossParam map[string]float64 `name:"loss-param" placeholder:"K=V" help:"Value of a name in the formula."`
-	LossClip  float64            `positive:"" name:"loss-clip" placeholder:"C" help:"Clamp phi' of every pair to [-C, C]."`
+	LossParam map[string]float64 `name:"loss-param" placeholder:"K=V"`
+	LossClip  float64            `positive:"" name:"loss-clip" placeholder:"C"`
 	Task      string             `default:"auc" enum:"auc,metric" help:"auc or metric: what u is."`
 	Radius    float64            `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in."`
 	N         int                `positive:"" short:"n" default:"1000" help:"Number of records, for the method and the algorithms."`
-	D         int                `positive:"" short:"d" default:"10" help:"Number of features."`
+	D         int                `positive:"" short:"d" default:"10"`
 	Plot      string             `placeholder:"FILE" help:"Plot phi and phi' over the range of u, as SVG, PDF or PNG by the ending."`
 }
 
@@ -56,12 +56,12 @@ The bounds are proved by interval arithmetic for every record with ||x|| <= 1 an
 w of the radius. Nothing is read and nothing is charged.
 
 Examples:
-  dyad losses check 'log1p(exp(-u))'
-  dyad losses check 'max(0, m - u)' --loss-param m=0.5
-  dyad losses check gompertz --loss-param c=3
-  dyad losses check 'exp(-u)' --task metric --radius 2
-  dyad losses check 'exp(-u)' --loss-clip 2
-  dyad losses check '-log(normcdf(u))'`
+  dyad lab losses check 'log1p(exp(-u))'
+  dyad lab losses check 'max(0, m - u)' --loss-param m=0.5
+  dyad lab losses check gompertz --loss-param c=3
+  dyad lab losses check 'exp(-u)' --task metric --radius 2
+  dyad lab losses check 'exp(-u)' --loss-clip 2
+  dyad lab losses check '-log(normcdf(u))'`
 }
 
 // lossConstants are the constants of a loss as plain values.
@@ -169,7 +169,7 @@ func (c *lossesListCmd) Run(a *app) error {
 		fmt.Fprintf(&text, "%-16s %s  phi(u) = %s\n%16s %s\n%16s G = %.6g, L = %s, Dg = %.6g, %s, %s\n", l.Name, sparkline(loss.Scalar().Phi), loss.Scalar().Text(),
 			"", l.Title, "", k.Lipschitz, k.smooth(), k.Diameter, either(k.Convex, "convex", "not convex"), either(k.Smoothness != nil, "smooth", "not smooth"))
 	}
-	fmt.Fprintf(&text, "\nconstants for --task %s, radius %g, ||x|| <= 1 and labels in [-1, 1]; curves for u from %g to %g\n\"dyad losses check NAME|EXPR\" proves the constants of any loss, \"dyad train --loss NAME|EXPR\" uses it.\n", c.Task, c.Radius, -plotReach, plotReach)
+	fmt.Fprintf(&text, "\nconstants for --task %s, radius %g, ||x|| <= 1 and labels in [-1, 1]; curves for u from %g to %g\n\"dyad lab losses check NAME|EXPR\" proves the constants of any loss, \"dyad train --loss NAME|EXPR\" uses it.\n", c.Task, c.Radius, -plotReach, plotReach)
 	if c.Plot != "" {
 		if err := writeLossPlot(c.Plot, "Built-in losses", -plotReach, plotReach, curves); err != nil {
 			return err

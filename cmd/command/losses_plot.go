@@ -6,7 +6,7 @@ import (
 	"dyad/internal/experiment"
 )
 
-// plotReach is the largest |u| of the curves of dyad losses.
+// plotReach is the largest |u| of the curves of dyad lab losses.
 const plotReach = 3.0
 
 // sparkline draws f on [-plotReach, plotReach] in one line, scaled to its range there.

@@ -40,7 +40,7 @@ func TestLossesRoad(t *testing.T) {
 			for _, command := range [][]string{{"predict", "--quiet"}, {"evaluate", "--exact-figures"}} {
 				f.dyad(append(command, f.in("out/model.json"), "--data", f.in("in/patients.csv"))...).Want(t, command[0], exitOK, "")
 			}
-			audit := append([]string{"audit", "gradient-perturbation", "--runs", "40", "--n", "20", "--d", "2", "--radius", "0.3"}, loss...)
+			audit := append([]string{"lab", "audit", "gradient-perturbation", "--runs", "40", "--n", "20", "--d", "2", "--radius", "0.3"}, loss...)
 			f.dyad(audit...).Want(t, "audit", exitOK, "not refuted")
 		})
 	}

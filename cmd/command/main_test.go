@@ -199,8 +199,8 @@ func TestPlanIsTheReportOfTrain(t *testing.T) {
 		if err := json.Unmarshal([]byte(trained), &train); err != nil {
 			t.Fatalf("train: %v: %s", err, errs2)
 		}
-		maps.DeleteFunc(plan, func(key string, _ any) bool { // of the machine, not of the run
-			return strings.HasPrefix(key, "estimated_") || key == "processes_that_hold_it"
+		maps.DeleteFunc(plan, func(key string, _ any) bool { // of the machine, not of the run; and the options
+			return strings.HasPrefix(key, "estimated_") || key == "processes_that_hold_it" || key == "recipe"
 		})
 		a, _ := json.Marshal(plan)
 		b, _ := json.Marshal(train.Report)

@@ -30,7 +30,7 @@ Examples:
 
 // Run writes pages.
 func (c *manCmd) Run(a *app) error {
-	parser, err := newParser(&cli{}, io.Discard, io.Discard)
+	parser, err := wholeGrammar()
 	if err != nil {
 		return err
 	}

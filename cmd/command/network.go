@@ -64,9 +64,9 @@ func (f networkFlags) optimizerOptions(algorithm string) []algorithms.Option {
 // auditNetworkFlags make the audited model a network.
 type auditNetworkFlags struct {
 	ModelKind string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"As for train; gradient-perturbation, dpgdc2 and subsampled-descent train networks."`
-	Hidden    []int   `placeholder:"N,..." help:"As for train."`
-	Dim       int     `positive:"" placeholder:"M" help:"As for train."`
-	Clip      float64 `name:"jacobian-clip" positive:"" placeholder:"C" help:"As for train."`
+	Hidden    []int   `placeholder:"N,..."`
+	Dim       int     `positive:"" placeholder:"M"`
+	Clip      float64 `name:"jacobian-clip" positive:"" placeholder:"C"`
 }
 
 // network gives the problem of an audit the loss of a network; linear losses are logistic then.

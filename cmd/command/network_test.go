@@ -28,7 +28,7 @@ func TestNetworkCommands(t *testing.T) {
 	run("mapped to 2 dimensions", "transform", "metric.json", "--data", "patients.csv", "--out", "mapped.csv")
 	run("AUC", "evaluate", "score.json", "--data", "patients.csv", "--epsilon", "1")
 	run("3-NN", "evaluate", "metric.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
-	run("audited", "audit", "gradient-perturbation", "--model", "mlp", "--hidden", "2", "-n", "8", "--steps", "2", "--step-size", "0.1", "--runs", "100")
+	run("audited", "lab", "audit", "gradient-perturbation", "--model", "mlp", "--hidden", "2", "-n", "8", "--steps", "2", "--step-size", "0.1", "--runs", "100")
 	for want, args := range map[string][]string{
 		"is for --model mlp":       {"train", "--data", "patients.csv", "--schema", "patients.yaml", "--hidden", "4"},
 		"is for linear models":     train("--holdout", "0.3", "--holdout-epsilon", "1"),

@@ -23,16 +23,16 @@ import (
 
 type onlineCmd struct {
 	Data      string `default:"-" placeholder:"FILE" help:"Records, CSV, JSON lines or LIBSVM; - is standard input."`
-	Schema    string `required:"" placeholder:"FILE" help:"Schema of the records (YAML)."`
+	Schema    string `required:"" placeholder:"FILE"`
 	Records   int    `positive:"" required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
 	State     string `private:"state of a stream" required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer, and with dpftrl or --secret-state functions of all records: keep it private."`
 	Resume    bool   `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were taken before are skipped; standard input goes on with new ones."`
 	Follow    bool   `help:"Wait for more at the end of FILE, until interrupted."`
 	Algorithm string `placeholder:"NAME" help:"onpairc (convex), onpairstrc (strongly convex, needs --l2), dpftrl (correlated noise, less of it from about 64 updates on) or ongiga (not private). Default: onpairc, or ongiga with --mode nonprivate."`
 	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
-	Task      string `default:"auc" enum:"auc,metric" help:"As for train."`
+	Task      string `default:"auc" enum:"auc,metric"`
 	lossFlags
-	Epsilon    float64  `default:"1" help:"Epsilon to spend on all releases together."`
+	Epsilon    float64  `default:"1"`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta. Default: min(1e-5, n^-1.5)."`
 	L2         float64  `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2."`
 	Radius     float64  `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
@@ -231,7 +231,7 @@ func (o *onlineRun) prepare() (err error) {
 	} else if !dataset.IsDataID(o.DataID) {
 		return badInput("--data-id is 1 to 128 letters, digits, dots, hyphens or underscores")
 	}
-	flags := planFlags{Algorithm: o.Algorithm, Mode: o.Mode, Task: o.Task, lossFlags: o.lossFlags, Epsilon: o.Epsilon, Delta: o.Delta, L2: &o.L2, Radius: o.Radius, unsound: o.PaperUnsound}
+	flags := planFlags{Algorithm: o.Algorithm, Mode: o.Mode, Task: o.Task, lossFlags: o.lossFlags, Epsilon: o.Epsilon, Delta: o.Delta, L2: &o.L2, Radius: o.Radius, unsoundFlag: o.unsoundFlag}
 	if o.plan, err = o.streamFlags.plan(flags, lib.ShapeOf(o.encoder, o.Records)); err != nil {
 		return err
 	}

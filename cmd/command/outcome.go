@@ -19,6 +19,7 @@ type runFlags struct {
 	DataID string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
 	Resume string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt; or save the result of one that was stopped between its release and the name of its file."`
 	Seed   *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
+	confirmFlag
 	ledgerFlag
 }
 
@@ -36,7 +37,7 @@ func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Durat
 	}
 	r := as.of(lib.Run{
 		Public: out.Public, DataID: out.DataID, Resume: f.Resume, Replace: f.Force, Checkpoint: every, Created: a.began,
-		Options: published(a.options),
+		Options: a.recipe,
 		Watch:   lib.Watch{Progress: a.tracker(doing).OnStep, Trace: a.at, Charged: a.chargedRun, Note: a.remark},
 	})
 	if a.hooks.stage != nil {

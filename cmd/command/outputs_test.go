@@ -18,7 +18,7 @@ func TestOutputsSayWhatTheyHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others := map[string]string{"export": "the format is a flag", "curve": "a prefix", "reproduce": "a folder"}
+	others := map[string]string{"export": "the format is a flag", "lab curve": "a prefix", "lab reproduce": "a folder"}
 	tagged := 0
 	for _, leaf := range parser.Model.Leaves(false) {
 		for _, level := range leaf.AllFlags(false) {

@@ -12,9 +12,9 @@ import (
 type pairsInspectCmd struct {
 	pairSource
 	Loss      string  `default:"contrastive" enum:"contrastive,bradley-terry" help:"As for train: what the labels of the pairs mean."`
-	DegreeCap int     `positive:"" placeholder:"D" help:"As for train."`
-	Density   float64 `positive:"" placeholder:"F" help:"As for train."`
-	PairSeed  uint64  `default:"1" help:"As for train."`
+	DegreeCap int     `positive:"" placeholder:"D"`
+	Density   float64 `positive:"" placeholder:"F"`
+	PairSeed  uint64  `default:"1"`
 }
 
 // Help shows examples.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -156,6 +157,7 @@ func TestPairsPlanIsTheReportOfTrain(t *testing.T) {
 		train.Report.Guarantee.Warnings, plan.Guarantee.Warnings = nil, nil
 		a, _ := json.Marshal(train.Report)
 		b, _ := json.Marshal(plan)
+		b = regexp.MustCompile(`,"recipe":\{[^}]*\}`).ReplaceAll(b, nil)
 		if bytes.Equal(a, b) != (unit == "individual") {
 			t.Errorf("unit %s: train says\n%s\nplan says\n%s", unit, a, b)
 		}

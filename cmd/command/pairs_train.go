@@ -1,7 +1,9 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
+	"runtime"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -19,13 +21,12 @@ import (
 type pairsTrainCmd struct {
 	pairSource
 	Out     string `writes:"model" short:"o" default:"pairs.json" placeholder:"FILE" help:"Model file."`
-	Workers int    `positive:"" default:"1" help:"CPU workers; the result has the same bits for any number."`
+	Workers int    `positive:""`
 	deviceFlag
 	pairFlags
 	runFlags
 	pageFlag
 	trackFlag
-	confirmFlag
 	checkpointFlag
 }
 
@@ -69,9 +70,10 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 	var d *lib.Pairs
 	var plan *lib.PairTraining
 	var m *lib.Trained
+	workers := cmp.Or(c.Workers, runtime.GOMAXPROCS(0))
 	return charging{
 		runFlags: c.runFlags, as: target{name: c.Out}, inputs: c.Data.and(c.Schema, c.pairSource.Pairs), every: c.Checkpoint, doing: "training",
-		page: c.pageFlag, track: c.trackFlag, confirm: c.confirmFlag, outcome: &r.runOutcome,
+		page: c.pageFlag, track: c.trackFlag, outcome: &r.runOutcome,
 		plan: func() (p planned, err error) {
 			if err := c.unprotected(a, c.Mode, c.Schema, c.PublicData, c.Resume != ""); err != nil {
 				return p, err
@@ -93,7 +95,7 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 			if moments := plan.Spec.Method == pairs.Moments; (moments || c.softmax()) && c.Device != "auto" && c.Device != "cpu" {
 				return p, badInput("--device %s: moments of pairs and softmax losses of batches are summed on the CPU in this version", c.Device)
 			} else if !classes && !moments && !c.softmax() {
-				if p.close, err = c.openDevice(c.Workers, cuda.AutoPrecision); err == nil {
+				if p.close, err = c.openDevice(workers, cuda.AutoPrecision); err == nil {
 					c.noteDevice(a, nil)
 				}
 			}

@@ -414,14 +414,14 @@ func TestHeldOutFiguresAreContinued(t *testing.T) {
 func TestAuditOfPersonsByCommand(t *testing.T) {
 	dir := t.TempDir()
 	for _, algorithm := range []string{"moments", "dpgdsc"} {
-		if code, out, errs := dyad(t, dir, "audit", algorithm, "-n", "12", "--person-rows", "5", "--runs", "200"); code != exitOK || !strings.Contains(out, "for one person") || !strings.Contains(out, "all rows of a person") {
+		if code, out, errs := dyad(t, dir, "lab", "audit", algorithm, "-n", "12", "--person-rows", "5", "--runs", "200"); code != exitOK || !strings.Contains(out, "for one person") || !strings.Contains(out, "all rows of a person") {
 			t.Errorf("%s: exit %d: %s%s", algorithm, code, out, errs)
 		}
 	}
 	for want, args := range map[string][]string{
-		"canaries":      {"audit", "dpgdsc", "--method", "canaries", "--person-rows", "5"},
-		"stream":        {"audit", "onpairc", "--person-rows", "5"},
-		"several times": {"audit", "offpairc", "--person-rows", "5"},
+		"canaries":      {"lab", "audit", "dpgdsc", "--method", "canaries", "--person-rows", "5"},
+		"stream":        {"lab", "audit", "onpairc", "--person-rows", "5"},
+		"several times": {"lab", "audit", "offpairc", "--person-rows", "5"},
 	} {
 		if code, out, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(out+errs, want) {
 			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)

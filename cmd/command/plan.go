@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"strings"
 
@@ -47,6 +48,11 @@ Constants of a loss of your own, as asserted by you, and the limit of many steps
 
 // Run prints the report.
 func (c *planCmd) Run(a *app) error {
+	if c.PaperUnsound {
+		if err := c.checkUnsound(c.Mode, true); err != nil {
+			return err
+		}
+	}
 	shape := lib.Shape{Records: c.N, Features: c.D}
 	if c.Schema != "" {
 		if c.D != 0 {
@@ -96,6 +102,17 @@ func (a *app) emitPlan(p *algorithms.Plan) error {
 	var end strings.Builder
 	if z := p.Needs(); !writeForecast(&end, &r, p) && z.Seconds > 0 {
 		writeNeeds(&end, &r, z, p.Spec.Kernel.Problem())
+	}
+	if recipe := maps.Clone(a.recipe); len(recipe) > 0 {
+		if recipe["delta"] == nil {
+			recipe["delta"] = p.Spec.Budget.Delta
+		}
+		r.Add("recipe", recipe)
+		title := "recipe"
+		for _, text := range recipeText(recipe) {
+			line(&end, title, "%s", text)
+			title = ""
+		}
 	}
 	line(&end, "plan only", "no data were read and nothing was charged")
 	return a.emit(r, r.Text()+end.String())

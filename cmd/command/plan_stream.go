@@ -61,7 +61,7 @@ func (f streamFlags) plan(p planFlags, s lib.Shape) (*algorithms.Plan, error) {
 	if err != nil {
 		return nil, asInput(err)
 	}
-	spec.Provenance, spec.PaperUnsound = s.Provenance, p.unsound
+	spec.Provenance, spec.PaperUnsound = s.Provenance, p.PaperUnsound
 	plan, err := a.Plan(spec)
 	return plan, asInput(err)
 }
@@ -70,7 +70,7 @@ func (f streamFlags) plan(p planFlags, s lib.Shape) (*algorithms.Plan, error) {
 func (c *planCmd) streams(a *app, shape lib.Shape) (asked bool, err error) {
 	if _, err := algorithms.StreamByName(c.Algorithm); err != nil {
 		if c.streamFlags != (streamFlags{Every: 1, Buffer: defaultBuffer}) {
-			return true, badInput("--every, --buffer, --reservoir, --per-class, --burn-in and --secret-state are for online algorithms; name one with --algorithm (\"dyad algorithms\")")
+			return true, badInput("--every, --buffer, --reservoir, --per-class, --burn-in and --secret-state are for online algorithms; name one with --algorithm (\"dyad lab algorithms\")")
 		}
 		return false, nil
 	}

@@ -14,7 +14,7 @@ import (
 // planFlags are the flags that decide what a run will do and guarantee.
 type planFlags struct {
 	Task      string   `default:"auc" enum:"auc,metric" help:"auc: linear scores that rank positives above negatives; metric: a Mahalanobis metric in which equal labels are close."`
-	Algorithm string   `placeholder:"NAME" help:"Algorithm, see \"dyad algorithms\", or auto, which chooses one by public numbers and says why. Default: auto; dpgdsc with --mode paper, projected-gradient with --mode nonprivate."`
+	Algorithm string   `placeholder:"NAME" help:"Algorithm, see \"dyad lab algorithms\", or auto, which chooses one by public numbers and says why. Default: auto; dpgdsc with --mode paper, projected-gradient with --mode nonprivate."`
 	Mode      string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
 	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
@@ -28,8 +28,8 @@ type planFlags struct {
 	networkFlags
 	lossFlags
 	ownFlags
-	unsound bool // --paper-unsound of train and online
-	Workers int  `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
+	unsoundFlag
+	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
 	Precision string `default:"auto" enum:"auto,fp32,bf16x3,tf32,wgmma" placeholder:"P" help:"Arithmetic of the pairs with --task metric: auto, fp32, or on a GPU bf16x3, tf32 or wgmma; docs/guide.md#precision has what each costs. The noise covers the rounding. Default: auto, float64 on a CPU."`
 }
@@ -74,7 +74,7 @@ func (f planFlags) assertedPlan(s lib.Shape, asserted engine.Assertion) (*lib.Tr
 
 // decided are the options of the flags; the algorithm has none of its own yet.
 func (f planFlags) decided(asserted engine.Assertion) (o lib.Options, err error) {
-	o = lib.Options{Task: f.Task, Epsilon: f.Epsilon, Delta: f.Delta, L2: f.L2, Radius: f.Radius, Assert: asserted, PaperUnsound: f.unsound, On: f.device}
+	o = lib.Options{Task: f.Task, Epsilon: f.Epsilon, Delta: f.Delta, L2: f.L2, Radius: f.Radius, Assert: asserted, PaperUnsound: f.PaperUnsound, On: f.device}
 	if o.Mode, err = algorithms.ParseMode(f.Mode); err != nil {
 		return o, asInput(err)
 	}

@@ -17,7 +17,7 @@ func TestExplicitZeroIsAnError(t *testing.T) {
 	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data"}
 	plan := []string{"plan", "-n", "60", "-d", "3"}
 	online := []string{"online", "--data", "patients.csv", "--schema", "patients.yaml", "--state", "s", "--public-data", "-n", "60"}
-	audit := []string{"audit", "dpgdsc", "--runs", "40"}
+	audit := []string{"lab", "audit", "dpgdsc", "--runs", "40"}
 	for _, c := range []struct {
 		args []string
 		flag string
@@ -61,7 +61,7 @@ func TestExplicitZeroIsAnError(t *testing.T) {
 // its zero is not "not given": a pointer says so by itself.
 func TestNumericFlagsSayWhetherZeroIsAValue(t *testing.T) {
 	zeroIsAValue := map[string]bool{
-		"plan delta": true, "plan buffer": true, "online buffer": true, "audit records buffer": true, "train checkpoint-every": true, "train team-deadline": true, "pairs train checkpoint-every": true, "online l2": true, "influence l2": true, "account delta": true,
+		"plan delta": true, "plan buffer": true, "online buffer": true, "lab audit records buffer": true, "train checkpoint-every": true, "train team-deadline": true, "pairs train checkpoint-every": true, "online l2": true, "lab influence l2": true, "account delta": true,
 		"evaluate threshold": true, "search holdout": true,
 		"train epsilon": true, "plan epsilon": true, "online epsilon": true, "audit records epsilon": true, "audit pairs epsilon": true, // refused by Budget.Validate
 		"pairs plan epsilon": true, "pairs train epsilon": true, "ledger init epsilon": true, "ledger init delta": true, "ledger show delta": true,

@@ -18,7 +18,7 @@ type reportCmd struct {
 	Model   string `arg:"" help:"Model file."`
 	Figures string `placeholder:"FILE" help:"Report of a private evaluation of the model (dyad evaluate --out): its ROC curve and scores are drawn."`
 	Out     string `writes:"page" short:"o" placeholder:"FILE.html" help:"File of the page. Default: that of the model, ending in .html."`
-	Force   bool   `help:"Replace an existing file."`
+	Force   bool
 	curvesFlag
 	trackFlag
 	ledgerFlag

@@ -38,9 +38,9 @@ Runs that have a result are kept, so an interrupted command continues. The comma
 is not for this program is printed instead. If no part has figures, the exit code is 1. Nothing here is private: data count as public and noise is seeded.
 
 Examples:
-  dyad reproduce --list
-  dyad reproduce xue table1 --quick
-  dyad reproduce huai regret --quick --out quick`
+  dyad lab reproduce --list
+  dyad lab reproduce xue table1 --quick
+  dyad lab reproduce huai regret --quick --out quick`
 }
 
 // reproduceResult is the JSON output of reproduce.

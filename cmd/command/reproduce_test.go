@@ -16,7 +16,7 @@ import (
 // TestReproduceList: every item has a state, data that are missing have a command, and a wrong name is bad input.
 func TestReproduceList(t *testing.T) {
 	dir := t.TempDir()
-	code, out, errs := dyad(t, dir, "reproduce", "--list", "--json", "--dir", dir)
+	code, out, errs := dyad(t, dir, "lab", "reproduce", "--list", "--json", "--dir", dir)
 	if code != exitOK {
 		t.Fatalf("code %d: %s", code, errs)
 	}
@@ -36,7 +36,7 @@ func TestReproduceList(t *testing.T) {
 			t.Errorf("%s is %q, want %q", item, states[item], want)
 		}
 	}
-	if code, _, errs := dyad(t, dir, "reproduce", "xue", "table9"); code != exitInput || !strings.Contains(errs, "table4") {
+	if code, _, errs := dyad(t, dir, "lab", "reproduce", "xue", "table9"); code != exitInput || !strings.Contains(errs, "table4") {
 		t.Errorf("table9: code %d, %s", code, errs)
 	}
 }
@@ -44,7 +44,7 @@ func TestReproduceList(t *testing.T) {
 // TestReproduceQuick runs one small item from plan to page; a second call has nothing left to run.
 func TestReproduceQuick(t *testing.T) {
 	dir := t.TempDir()
-	args := []string{"reproduce", "xue", "table1", "--quick", "--out", "q", "--dir", dir}
+	args := []string{"lab", "reproduce", "xue", "table1", "--quick", "--out", "q", "--dir", dir}
 	if code, _, errs := dyad(t, dir, args...); code != exitOK {
 		t.Fatalf("code %d: %s", code, errs)
 	}
@@ -82,7 +82,7 @@ func TestReproduceOfNothingFails(t *testing.T) {
 		"han figure5":         "nothing was run: han-figure5: ",
 	} {
 		dir := t.TempDir()
-		args := append(append([]string{"reproduce"}, strings.Fields(item)...), "--out", "q", "--dir", dir)
+		args := append(append([]string{"lab", "reproduce"}, strings.Fields(item)...), "--out", "q", "--dir", dir)
 		code, out, errs := dyad(t, dir, args...)
 		if code != exitFailure || !strings.Contains(errs, want) || !strings.Contains(errs, "nothing was run") {
 			t.Errorf("%s: code %d: %s%s", item, code, out, errs)
@@ -143,6 +143,6 @@ func TestCommittedVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {
-		t.Error("docs/verdicts.md is not what the committed results give: dyad reproduce --pages-only")
+		t.Error("docs/verdicts.md is not what the committed results give: dyad lab reproduce --pages-only")
 	}
 }

@@ -65,20 +65,20 @@ var writes = map[string][]written{
 		{args: "local simulate --method djw --epsilon 2 --epochs 1 --l2-grid 0.1,1 --folds 3" + private, model: true, export: "--python", charge: true},
 		{args: "local simulate --epsilon 2 --epochs 1 --public-data" + private, model: true, export: "--python"},
 	},
-	"local plan":  {{args: "local plan -n 60 --epochs 2 --schema patients.yaml", none: true}},
-	"local model": {{args: "local model --server ADDRESS --schema patients.yaml", model: true, export: "--python"}},
-	"evaluate":    {{args: "evaluate file0 --data patients.csv --epsilon 1", charge: true, none: true}},
-	"threshold":   {{args: "threshold file0 --data patients.csv --epsilon 1 --aim balanced", charge: true, none: true}},
-	"predict":     {{args: "predict file0 --data patients.csv", none: true}},
-	"transform":   {{args: "transform file5 --data patients.csv", none: true}},
-	"influence":   {{args: "influence file7 --data patients.csv --public-data", none: true}},
-	"export":      {{args: "export file0 --python", none: true}},
-	"report":      {{args: "report file0", none: true}},
-	"curve":       {{args: "curve --epsilons 1 --splits 1 --algorithms moments --public-data" + private, none: true}},
-	"start":       {{args: "start patients.csv --label outcome", none: true}},
-	"data schema": {{args: "data schema patients.csv --label outcome", none: true}},
-	"data pack":   {{args: "data pack patients.csv --schema patients.yaml", none: true}},
-	"reproduce":   nil, // a folder of tables of public data
+	"local plan":    {{args: "local plan -n 60 --epochs 2 --schema patients.yaml", none: true}},
+	"local model":   {{args: "local model --server ADDRESS --schema patients.yaml", model: true, export: "--python"}},
+	"evaluate":      {{args: "evaluate file0 --data patients.csv --epsilon 1", charge: true, none: true}},
+	"threshold":     {{args: "threshold file0 --data patients.csv --epsilon 1 --aim balanced", charge: true, none: true}},
+	"predict":       {{args: "predict file0 --data patients.csv", none: true}},
+	"transform":     {{args: "transform file5 --data patients.csv", none: true}},
+	"lab influence": {{args: "lab influence file7 --data patients.csv --public-data", none: true}},
+	"export":        {{args: "export file0 --python", none: true}},
+	"report":        {{args: "report file0", none: true}},
+	"lab curve":     {{args: "lab curve --epsilons 1 --splits 1 --algorithms moments --public-data" + private, none: true}},
+	"start":         {{args: "start patients.csv --label outcome", none: true}},
+	"data schema":   {{args: "data schema patients.csv --label outcome", none: true}},
+	"data pack":     {{args: "data pack patients.csv --schema patients.yaml", none: true}},
+	"lab reproduce": nil, // a folder of tables of public data
 }
 
 // Whatever the program writes it also trusts: the file of every command with --out is "verified" or "not covered", with its ledger
@@ -116,14 +116,9 @@ func TestGenuineFilesAreNeverRefused(t *testing.T) {
 	if code, says := answerAs(t, dir, address, "u", "--row", "1"); code != exitOK {
 		t.Fatal(says)
 	}
-	slices.SortStableFunc(order, func(x, y *kong.Node) int { // file0 and others are models that rows of later commands name
-		last := func(n *kong.Node) int {
-			if n.Name == "start" {
-				return 1
-			}
-			return 0
-		}
-		return last(x) - last(y)
+	slices.SortStableFunc(order, func(x, y *kong.Node) int { // file0 and others are models of train that rows of other commands name
+		first := map[bool]int{true: -1}
+		return first[commandLine(x) == "dyad train"] - first[commandLine(y) == "dyad train"]
 	})
 	made := map[string]written{}
 	for _, leaf := range order {

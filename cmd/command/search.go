@@ -18,12 +18,12 @@ type searchCmd struct {
 	Candidates string    `placeholder:"FILE" help:"Settings to try (YAML), see below."`
 	Models     []string  `placeholder:"FILE,..." help:"Instead of settings: model files that are public or were released, to choose one of."`
 	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them."`
-	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML)."`
+	Schema     string    `placeholder:"FILE"`
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json; with --models winner.json, a copy of the model."`
 	Holdout    float64   `placeholder:"F" help:"Fraction of the records that is not used, as \"dyad train\" with this --holdout and --split-seed holds it out; \"dyad evaluate\" with the same flags measures the winner on it. Default: 0."`
-	SplitSeed  uint64    `default:"1" help:"Seed of the split."`
+	SplitSeed  uint64    `default:"1"`
 	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
-	Epsilon    float64   `positive:"" default:"1" help:"Epsilon to spend on trainings and choice together."`
+	Epsilon    float64   `positive:"" default:"1"`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Road       string    `default:"auto" enum:"auto,compose,random-stopping,noisy-max" help:"compose: train every setting and choose privately; random-stopping: train settings drawn at random and release the best of a secret number; noisy-max: for --models; auto: the cheaper one, by public numbers."`
 	Runs       int       `positive:"" placeholder:"K" help:"Runs of random-stopping; all are made, and how many of them count is secret. Default: four for each setting, 8 to 64."`

@@ -24,17 +24,17 @@ var everySize = map[string]string{
 	"dyad local simulate": "privacy/local",
 	"dyad evaluate":       "algorithms/evaluate privacy",
 	"dyad threshold":      "algorithms/evaluate privacy",
-	"dyad curve":          "algorithms/curve algorithms/evaluate privacy",
+	"dyad lab curve":      "algorithms/curve algorithms/evaluate privacy",
 }
 
 // noSize are the commands that release nothing about private records, by the reason.
 var noSize = map[string]string{
-	"they read no records": `plan, pairs plan, local plan, local token, account, reproduce, algorithms, losses list, losses check, ledger init,
-		ledger show, ledger verify, ledger compact, ledger key, ledger sign, data list, data fetch, data verify, bench, devices, doctor, completion, man, version, docs`,
+	"they read no records": `plan, pairs plan, local plan, local token, account, lab reproduce, lab algorithms, lab losses list, lab losses check, ledger init,
+		ledger show, ledger verify, ledger compact, ledger key, ledger sign, data list, data fetch, data verify, lab bench, devices, doctor, completion, man, version, docs`,
 	"they read what was released":                 "local server, local model, export, report, verify",
 	"what they print is for the records' owner":   "start, pairs inspect, predict, transform, data schema, data check, data inspect, data convert, data pack",
-	"what they print has no noise, and they warn": "influence",
-	"the records are made up":                     "audit records, audit pairs, local audit, data synth",
+	"what they print has no noise, and they warn": "lab influence",
+	"the records are made up":                     "lab audit records, lab audit pairs, local audit, data synth",
 }
 
 // Every command has its row, and no row is of a command that is gone. A command with records and an epsilon is one that releases.

@@ -15,24 +15,33 @@ var wordsTopic string
 var choosingTopic string
 
 // topic is a page that "dyad help NAME" prints.
-type topic struct{ name, title, text string }
+type topic struct {
+	name, title string
+	text        func() string
+}
 
 func topics() []topic {
 	return []topic{
-		{"words", "what the words of reports mean", wordsTopic},
-		{"choosing", "epsilon, delta, ranges and n, and what they cost", choosingTopic},
-		{"exits", "exit codes, for scripts", exitList("", "\t", "\n")},
+		{"words", "what the words of reports mean", func() string { return wordsTopic }},
+		{"choosing", "epsilon, delta, ranges and n, and what they cost", func() string { return choosingTopic }},
+		{"exits", "exit codes, for scripts", func() string { return exitList("", "\t", "\n") }},
+		{"keys", "options that several commands take, and what each means", keysTopic},
 	}
 }
 
-// helpTopic prints the page of a name, and says whether there is one.
+// helpTopic prints the page of a name, or what a key means, and reports whether there is one. A name of a command and of a key is
+// that of the command.
 func helpTopic(w io.Writer, name string) bool {
 	all := topics()
 	i := slices.IndexFunc(all, func(t topic) bool { return t.name == name })
+	text := ""
 	if i >= 0 {
-		fmt.Fprint(w, all[i].text)
+		text = all[i].text()
+	} else {
+		text = keyTopic(name)
 	}
-	return i >= 0
+	fmt.Fprint(w, text)
+	return text != ""
 }
 
 // topicList is a line for each page.

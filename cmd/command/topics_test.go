@@ -16,13 +16,13 @@ func TestTopics(t *testing.T) {
 	_, usage, _ := dyad(t, t.TempDir(), "--help")
 	for _, topic := range topics() {
 		code, out, errs := dyad(t, t.TempDir(), "help", topic.name)
-		if code != exitOK || out != topic.text || errs != "" {
+		if code != exitOK || out != topic.text() || errs != "" {
 			t.Errorf("help %s: exit %d: %s", topic.name, code, errs)
 		}
 		if !strings.Contains(usage, "dyad help "+topic.name) {
 			t.Errorf("dyad --help does not name the page %s", topic.name)
 		}
-		for line := range strings.Lines(topic.text) {
+		for line := range strings.Lines(topic.text()) {
 			if len(line) > 121 {
 				t.Errorf("%s: a line of %d characters: %s", topic.name, len(line), line)
 			}

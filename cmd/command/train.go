@@ -25,11 +25,9 @@ type trainCmd struct {
 	labelsFlag
 	storeFlag
 	planFlags
-	unsoundFlag
 	runFlags
 	pageFlag
 	trackFlag
-	confirmFlag
 	checkpointFlag
 	teamFlags
 }
@@ -81,7 +79,6 @@ func (c *trainCmd) Run(a *app) error {
 	if err := c.openTeam(a); err != nil {
 		return err
 	}
-	c.planFlags.unsound = c.PaperUnsound
 	if a.team.follows() {
 		return c.serve(a)
 	}
@@ -108,7 +105,7 @@ func (c *trainCmd) Run(a *app) error {
 	)
 	k := charging{
 		runFlags: c.runFlags, as: target{name: name}, inputs: c.Data.and(c.Schema, c.Labels), every: c.Checkpoint, doing: "training",
-		page: c.pageFlag, track: c.trackFlag, confirm: c.confirmFlag, outcome: &r.runOutcome,
+		page: c.pageFlag, track: c.trackFlag, outcome: &r.runOutcome,
 	}
 	if c.HoldoutEpsilon != nil {
 		k.after = func() error { return c.resumeHeld(a, r.Model) }

@@ -125,7 +125,7 @@ func elsewhere(command, flag string) string {
 		return "it prints the AUC, ROC, accuracies and precisions together"
 	}
 	switch command {
-	case "dyad predict", "dyad evaluate", "dyad report", "dyad verify", "dyad export", "dyad transform", "dyad threshold", "dyad influence":
+	case "dyad predict", "dyad evaluate", "dyad report", "dyad verify", "dyad export", "dyad transform", "dyad threshold", "dyad lab influence":
 		if flag == "--model" {
 			return "the model stands first: " + command + " MODEL"
 		}

@@ -14,7 +14,7 @@ import (
 
 // With is what a program of one's own adds to the commands train and plan. The zero value adds nothing.
 type With struct {
-	// Algorithms are named by --algorithm, as those of "dyad algorithms" are. Every exported field of the struct that is a number,
+	// Algorithms are named by --algorithm, as those of "dyad lab algorithms" are. Every exported field of the struct that is a number,
 	// a string or a bool is an option: Length is the flag --length and the key length of --config. A field such as Steps, whose name is
 	// an option of the catalogue, is set by the flag that is there.
 	Algorithms []algorithms.Algorithm

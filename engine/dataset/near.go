@@ -1,14 +1,12 @@
 package dataset
 
 import (
-	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
 	"dyad/engine/dataset/strictyaml"
-	"dyad/internal/words"
 )
 
 var unknownKey = regexp.MustCompile(`unknown field "([^"]*)"`)
@@ -20,16 +18,7 @@ func nearKey(err error, t reflect.Type) string {
 	if m == nil {
 		return ""
 	}
-	best, distance := "", min(3, len(m[1])/2+1)
-	for _, key := range keysOf(t) {
-		if d := words.Distance(strings.ToLower(m[1]), key); d < distance {
-			best, distance = key, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("did you mean %s?", best)
+	return strictyaml.Near(m[1], keysOf(t))
 }
 
 // keysOf are the YAML keys of a type and of what it consists of, in a fixed order.

@@ -14,6 +14,8 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"dyad/internal/words"
 )
 
 // MaxBytes is the longest text that Parse reads. The lexer needs up to 250 bytes for one.
@@ -127,4 +129,18 @@ func (l *levels) check(tk *token.Token) error {
 
 func at(tk *token.Token, message string) error {
 	return &yaml.SyntaxError{Message: message, Token: tk}
+}
+
+// Near asks whether the nearest of keys was meant by a wrong one, "" if none is near.
+func Near(wrong string, keys []string) string {
+	best, least := "", min(3, len(wrong)/2+1)
+	for _, key := range keys {
+		if d := words.Distance(strings.ToLower(wrong), key); d < least {
+			best, least = key, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "did you mean " + best + "?"
 }

@@ -70,7 +70,7 @@ var commands = []command{
 // noRow are commands with --ledger that have no row, and why.
 var noRow = map[string]string{
 	"ledger sign": "writes the file that a run with a key writes, by the same function; TestSignatureAfterACrash stops it at every stage",
-	"curve":       "a plan of runs that are each charged as train and evaluate are, and minutes of work",
+	"lab curve":   "a plan of runs that are each charged as train and evaluate are, and minutes of work",
 }
 
 // kill is a fault: SIGKILL before the call. The others are errors of the call, of all calls and one of its own.

@@ -26,10 +26,10 @@ var evidenceOf = map[string][]evidence{
 		{"dyad plan --algorithm gradient-perturbation -n 256 -d 8 --steps 10000 --step-size 0.4", "noise multiplier 373.063"},
 		{"go test ./privacy -run TestConvergenceNeedsTheGrid", "ok"},
 	},
-	"subsampled-descent": {{"dyad audit subsampled-descent -n 20 --epsilon 4 --steps 4 --runs 500", "the claim is not refuted"}},
-	"moments":            {{"dyad audit moments -n 64 -d 4 --epsilon 4 --runs 1000", "half the claim, epsilon 2, is refuted by these runs"}},
-	"moment-metric":      {{"dyad audit moment-metric --task metric -n 64 -d 3 --epsilon 4 --runs 1000", "half the claim, epsilon 2, is refuted by these runs"}},
-	"moments-descent":    {{"dyad audit moments-descent -n 64 -d 4 --epsilon 4 --runs 400", "the claim is not refuted"}},
+	"subsampled-descent": {{"dyad lab audit subsampled-descent -n 20 --epsilon 4 --steps 4 --runs 500", "the claim is not refuted"}},
+	"moments":            {{"dyad lab audit moments -n 64 -d 4 --epsilon 4 --runs 1000", "half the claim, epsilon 2, is refuted by these runs"}},
+	"moment-metric":      {{"dyad lab audit moment-metric --task metric -n 64 -d 3 --epsilon 4 --runs 1000", "half the claim, epsilon 2, is refuted by these runs"}},
+	"moments-descent":    {{"dyad lab audit moments-descent -n 64 -d 4 --epsilon 4 --runs 400", "the claim is not refuted"}},
 	"projected-gradient": {{"dyad plan --algorithm projected-gradient --mode nonprivate -n 256 -d 8", "no privacy guarantee"}},
 	"offgiga":            {{"dyad plan --algorithm offgiga --mode nonprivate -n 256 -d 8", "no privacy guarantee"}},
 	"onpairstrc": {
@@ -46,7 +46,7 @@ var evidenceOf = map[string][]evidence{
 		{"dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit group --kappa 4 --mode paper --epsilon 1", "THE CLAIM IS NOT MET by the noise of the paper"},
 		{"go test ./algorithms/pairs -run TestThePrintedClaimIsRefuted", "ok"},
 	},
-	"tuples": {{"dyad audit pairs --tuple 4 --epsilon 4 --runs 2000", "half the claim, epsilon 2, is refuted by these runs"}},
+	"tuples": {{"dyad lab audit pairs --tuple 4 --epsilon 4 --runs 2000", "half the claim, epsilon 2, is refuted by these runs"}},
 }
 
 // evidenceLines are the lines of an algorithm on the page of verdicts.

@@ -117,7 +117,7 @@ func (i Item) section(out, committed string) (section, error) {
 		s.State = NotRun
 	}
 	if state.Done < state.Runs {
-		s.Why = append(s.Why, fmt.Sprintf("%d of %d runs are done; all of them take about %s of one core: dyad reproduce %s %s", state.Done, state.Runs, Duration(state.Seconds), i.Paper, i.Name))
+		s.Why = append(s.Why, fmt.Sprintf("%d of %d runs are done; all of them take about %s of one core: dyad lab reproduce %s %s", state.Done, state.Runs, Duration(state.Seconds), i.Paper, i.Name))
 	}
 	return s, nil
 }

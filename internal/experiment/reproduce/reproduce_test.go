@@ -276,7 +276,7 @@ func TestCommittedPages(t *testing.T) {
 		if err := WritePage(&page, paper, all, "", filepath.Join(committed, "reproduce"), committed); err != nil {
 			t.Error(err)
 		} else if !bytes.Equal(want, page.Bytes()) {
-			t.Errorf("docs/reproduce-%s.html is not the page of the committed results: dyad reproduce --pages-only", paper.Name)
+			t.Errorf("docs/reproduce-%s.html is not the page of the committed results: dyad lab reproduce --pages-only", paper.Name)
 		}
 	}
 }
@@ -293,7 +293,7 @@ func TestCommittedSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if page.String() != string(want) {
-		t.Error("docs/papers.md is not the page of the committed results: dyad reproduce --pages-only")
+		t.Error("docs/papers.md is not the page of the committed results: dyad lab reproduce --pages-only")
 	}
 	rows := 0
 	for line := range strings.Lines(page.String()) {
@@ -352,7 +352,7 @@ func TestPageBeginsWithItsItem(t *testing.T) {
 		if got, _, _ := strings.Cut(after, "\""); got != want {
 			t.Errorf("the page of %q begins with %s, want %s", name, got, want)
 		}
-		if !strings.Contains(string(text), "<code>dyad reproduce xue"+strings.TrimRight(" "+name, " ")+"</code>") {
+		if !strings.Contains(string(text), "<code>dyad lab reproduce xue"+strings.TrimRight(" "+name, " ")+"</code>") {
 			t.Errorf("the page of %q does not name its command", name)
 		}
 	}

@@ -15,7 +15,7 @@ func WriteSettings(w io.Writer, items []Item, out string) error {
 	var b strings.Builder
 	b.WriteString(`# Under the papers' own settings
 
-Radius 1 for every method, and the papers' n, d, epsilon and delta. Written by ` + "`dyad reproduce`" + ` from result files
+Radius 1 for every method, and the papers' n, d, epsilon and delta. Written by ` + "`dyad lab reproduce`" + ` from result files
 (bench/results/reproduce); edit neither numbers nor sentences here. ± is one standard error over splits. Claimed: the number that the paper
 prints. Literal: the paper's formulas. Certified: the same algorithm with proved noise. Of figures, whose numbers cannot be read, the largest n
 is shown. Scores are judged by AUC, metrics by the accuracy of 3 nearest neighbours, where higher is better; an objective is better when lower.

@@ -169,7 +169,7 @@ func WriteVerdicts(w io.Writer, items []Item, out, committed string, catalogue [
 	var b strings.Builder
 	b.WriteString(`# Verdicts
 
-What each algorithm claims, what is true of it, and what it gives. Written by ` + "`dyad reproduce`" + ` from the catalogue and from result
+What each algorithm claims, what is true of it, and what it gives. Written by ` + "`dyad lab reproduce`" + ` from the catalogue and from result
 files (bench/results/reproduce); edit neither numbers nor sentences here. The proofs are in [theory.md](theory.md), the comparisons with
 the papers in the pages [Huai](reproduce-huai.html), [Kang](reproduce-kang.html), [Xue](reproduce-xue.html), [Han](reproduce-han.html) and
 [Li](reproduce-li.html). Epsilon against AUC next to pointwise libraries: [dpauc.md](dpauc.md); DP-SGD given a pairwise loss:

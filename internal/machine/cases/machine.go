@@ -1,5 +1,5 @@
 // Package cases measures how fast this machine runs the methods of Dyad, and which
-// share of its own peak that is: the lines of dyad bench.
+// share of its own peak that is: the lines of dyad lab bench.
 package cases
 
 import (

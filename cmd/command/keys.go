@@ -1,0 +1,148 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/alecthomas/kong"
+)
+
+// key is an option that several commands take in one meaning. Its text stands once, on the page "dyad help keys"; the help of
+// those commands lists its name.
+type key struct {
+	flag     *kong.Flag
+	commands []string // without "dyad"
+}
+
+// whole is the grammar of all commands, to look at, with its keys: options that two commands or more take in the same words, in the
+// order of sections. A flag without a text means the same as the first one of its name.
+var whole struct {
+	once    sync.Once
+	parser  *kong.Kong
+	options []key // all, those of one command, too
+	keys    []key
+	err     error
+}
+
+func wholeGrammar() (*kong.Kong, error) {
+	whole.once.Do(func() {
+		if whole.parser, whole.err = newParser(&cli{}, io.Discard, io.Discard); whole.err == nil {
+			whole.options = optionsOf(whole.parser.Model)
+			whole.keys = slices.DeleteFunc(slices.Clone(whole.options), func(k key) bool {
+				return len(k.commands) < 2
+			})
+		}
+	})
+	return whole.parser, whole.err
+}
+
+func optionsOf(app *kong.Application) (all []key) {
+	at, texts := map[string]int{}, map[string]string{}
+	for _, leaf := range app.Leaves(true) {
+		for _, f := range leaf.Flags {
+			if f.Hidden {
+				continue
+			}
+			f.Help = cmp.Or(f.Help, texts[f.Name])
+			texts[f.Name] = cmp.Or(texts[f.Name], f.Help)
+			id := f.Name + "\n" + f.Help
+			if _, ok := at[id]; !ok {
+				at[id] = len(all)
+				all = append(all, key{flag: f})
+			}
+			k := &all[at[id]]
+			k.commands = append(k.commands, strings.TrimPrefix(leaf.FullPath(), "dyad "))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b key) int { return bySection(a.flag, b.flag) })
+	return all
+}
+
+// text is the paragraph of a key: its flag, its meaning, and the commands that take it.
+func (k key) text() string {
+	head := "--" + k.flag.Name
+	if k.flag.Short != 0 {
+		head = fmt.Sprintf("-%c, %s", k.flag.Short, head)
+	}
+	if !k.flag.IsBool() {
+		head += "=" + k.flag.FormatPlaceHolder()
+	}
+	return "  " + head + "\n" + folded("      ", k.flag.Help) + folded("      ", "Of "+strings.Join(k.commands, ", ")+".")
+}
+
+// folded are the lines of a text that fit a page, each after an indent.
+func folded(indent, text string) string {
+	var b strings.Builder
+	line := indent
+	for i, w := range strings.Fields(text) {
+		if i > 0 && len(line)+1+len(w) > 100 {
+			b.WriteString(line + "\n")
+			line = indent
+		}
+		if line != indent {
+			line += " "
+		}
+		line += w
+	}
+	return b.String() + line + "\n"
+}
+
+// keysTopic is the page of all keys.
+func keysTopic() string {
+	if _, err := wholeGrammar(); err != nil {
+		return err.Error()
+	}
+	b := strings.Builder{}
+	b.WriteString("Options that several commands take. On a command line they are flags, in a file of --config keys: --steps 5 is\n\"steps: 5\". \"dyad help steps\" prints one of them.\n")
+	title := ""
+	for _, k := range whole.keys {
+		if i, _ := sectionOf(k.flag.Name); sections[i].title != title {
+			title = sections[i].title
+			fmt.Fprintf(&b, "\n%s (%s)\n", strings.TrimSuffix(title, ":"), sections[i].part)
+		}
+		b.WriteString(k.text())
+	}
+	return b.String()
+}
+
+// keyTopic explains all options of a name, "" if there are none or a command has the name.
+func keyTopic(name string) string {
+	parser, err := wholeGrammar()
+	if err != nil || slices.ContainsFunc(parser.Model.Children, func(n *kong.Node) bool { return n.Name == name }) {
+		return ""
+	}
+	b := strings.Builder{}
+	for _, k := range whole.options {
+		if k.flag.Name == strings.TrimPrefix(name, "--") {
+			b.WriteString(k.text())
+		}
+	}
+	if b.Len() > 0 {
+		b.WriteString("\"dyad help words\" has the words of reports.\n")
+	}
+	return b.String()
+}
+
+// writeKeys lists the names of the keys among the flags of a command, by section.
+func writeKeys(w io.Writer, flags []*kong.Flag) {
+	if len(flags) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nAlso, explained by \"dyad help NAME\":\n")
+	for i := 0; i < len(flags); {
+		s, _ := sectionOf(flags[i].Name)
+		title, _, _ := strings.Cut(sections[s].title, ";")
+		line := strings.TrimSuffix(title, ":") + ":"
+		for ; i < len(flags); i++ {
+			if t, _ := sectionOf(flags[i].Name); t != s {
+				break
+			}
+			line += " --" + flags[i].Name
+		}
+		fmt.Fprint(w, folded("  ", line))
+	}
+}

@@ -1,0 +1,116 @@
+package command
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"dyad/engine/dataset/strictyaml"
+)
+
+// recipeCommands take each other's recipes.
+var recipeCommands = []string{"plan", "train", "search", "lab audit records", "lab curve", "pairs plan", "pairs train", "lab audit pairs"}
+
+// recipeParts are the keys of a file of --config under which the options of a part may stand.
+var recipeParts = map[string]string{"guarantee": guaranteed, "compute": computed}
+
+// listOf has the options that are a list in another command.
+var listOf = map[string]string{"epsilon": "epsilons", "algorithm": "algorithms"}
+
+// partOf is the part of a recipe that has an option.
+func partOf(name string) string {
+	s, _ := sectionOf(name)
+	return sections[s].part
+}
+
+// option is the option of a recipe with a name, nil if none of those commands has it.
+func option(name string) *kong.Flag {
+	if _, err := wholeGrammar(); err != nil {
+		return nil
+	}
+	for _, o := range whole.options {
+		if o.flag.Name == name && slices.ContainsFunc(o.commands, func(c string) bool { return slices.Contains(recipeCommands, c) }) {
+			return o.flag
+		}
+	}
+	return nil
+}
+
+// leavesOut reports whether a command has no use for a setting of a recipe: it says where the data and results of another run are,
+// how they are computed, or what holds by default.
+func leavesOut(command string, s setting) bool {
+	o := option(s.flag)
+	if o == nil || !slices.Contains(recipeCommands, command) {
+		return false
+	}
+	switch partOf(s.flag) {
+	case computed:
+		return true
+	case guaranteed:
+		return slices.Equal(s.values, []string{o.Default})
+	}
+	return slices.Contains(words(placeFlags), s.flag) || s.flag == "yes" || s.flag == "force" || strings.HasPrefix(command, "lab audit")
+}
+
+// unknown is the error of a setting that a command has no flag for.
+func (c *config) unknown(command string, s setting, flags map[string]*kong.Flag) error {
+	if o := option(s.flag); o != nil && partOf(s.flag) == guaranteed && slices.Contains(recipeCommands, command) {
+		return badInput("%s:%d: dyad %s has no flag --%s, and it changes what is guaranteed: the run would not be the one of this file", c.path, s.line, command, s.flag)
+	}
+	near := ""
+	if hint := strictyaml.Near(s.flag, slices.Sorted(maps.Keys(flags))); hint != "" && flags[s.flag] == nil {
+		near = "; " + hint
+	}
+	return badInput("%s:%d: dyad %s has no flag --%s%s; \"dyad %s --help all\" shows all", c.path, s.line, command, s.flag, near, command)
+}
+
+// recipeOf are the options of a command that decide what is guaranteed and are not those by default, and epsilon. They name no file.
+func recipeOf(command *kong.Context) map[string]any {
+	all := map[string]any{}
+	for _, f := range command.Flags() {
+		value := reflect.ValueOf(command.FlagValue(f))
+		if partOf(f.Name) != guaranteed || slices.Contains(words(placeFlags), f.Name) || value.IsZero() && f.Default == "" {
+			continue
+		}
+		value = reflect.Indirect(value)
+		if d, ok := value.Interface().(time.Duration); ok {
+			value = reflect.ValueOf(d.String())
+		}
+		if f.Name == "epsilon" || fmt.Sprint(value) != f.Default {
+			all[f.Name] = value.Interface()
+		}
+	}
+	return all
+}
+
+// recipeText are the lines of a file of --config with options.
+func recipeText(options map[string]any) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		value := reflect.ValueOf(options[name])
+		var items []string
+		switch value.Kind() {
+		case reflect.Slice:
+			for i := range value.Len() {
+				items = append(items, fmt.Sprint(value.Index(i)))
+			}
+		case reflect.Map:
+			for _, key := range value.MapKeys() {
+				items = append(items, fmt.Sprintf("%q", fmt.Sprintf("%v=%v", key, value.MapIndex(key))))
+			}
+			slices.Sort(items)
+		case reflect.String:
+			lines = append(lines, fmt.Sprintf("%s: %q", name, value))
+			continue
+		default:
+			lines = append(lines, fmt.Sprintf("%s: %v", name, value))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s: [%s]", name, strings.Join(items, ", ")))
+	}
+	return lines
+}

@@ -1,0 +1,126 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A plan prints its recipe, which plans the same again; the other commands take it, and the model has it.
+func TestARecipeTravels(t *testing.T) {
+	dir := clinic(t, 200)
+	flags := []string{"--epsilon", "2", "--algorithm", "gradient-perturbation", "--loss", "log1p(exp(-s*u))", "--loss-param", "s=0.5", "--steps", "20", "--radius", "1.5"}
+	plan := append([]string{"plan", "-n", "200", "--schema", "patients.yaml"}, flags...)
+	out := must(t, dir, plan...)
+	block := regexp.MustCompile(`(?m)^recipe((?: +[a-z0-9-]+: .*\n)+)`).FindStringSubmatch(out)
+	if block == nil {
+		t.Fatal(out)
+	}
+	write(t, dir, "recipe.yaml", regexp.MustCompile(`(?m)^ +`).ReplaceAllString(block[1], ""))
+	if again := must(t, dir, "plan", "-n", "200", "--schema", "patients.yaml", "--config", "recipe.yaml"); again != out {
+		t.Errorf("the recipe plans\n%s, and its flags\n%s", again, out)
+	}
+	want := strings.Count(block[1], "\n")
+	var report struct{ Recipe map[string]any }
+	if err := json.Unmarshal([]byte(must(t, dir, append(plan, "--json")...)), &report); err != nil || len(report.Recipe) != want || report.Recipe["steps"] != 20. {
+		t.Errorf("%v: %v", err, report.Recipe)
+	}
+	// With the places of a training and how it is computed, and in two parts, it is a file for all commands.
+	text := read(t, dir, "recipe.yaml")
+	write(t, dir, "run.yaml", "guarantee:\n  "+strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")+"\ncompute: {workers: 1, checkpoint-every: 1m}\ndata: patients.csv\nschema: patients.yaml\nout: m.json\nyes: true\n")
+	must(t, dir, "train", "--config", "run.yaml")
+	m, err := readModel(filepath.Join(dir, "m.json"))
+	if err != nil || len(m.Options) != want || fmt.Sprint(m.Options["loss-param"]) != "map[s:0.5]" || m.Options["workers"] != nil {
+		t.Errorf("%v: the model has the options %v", err, m.Options)
+	}
+	must(t, dir, "lab", "audit", "--config", "run.yaml", "--runs", "40", "-n", "20")
+	write(t, dir, "short.yaml", "epsilon: 2\nalgorithm: dpgdsc\ncompute: {workers: 1, precision: auto}\nmode: certified\nout: other\n")
+	must(t, dir, "lab", "curve", "--config", "short.yaml", "--records", "300", "--splits", "1")
+	if text := read(t, dir, "other.csv"); !strings.Contains(text, "dpgdsc") {
+		t.Errorf("the curve of the recipe is %s", text)
+	}
+	write(t, dir, "settings.yaml", searchSettings)
+	write(t, dir, "short.yaml", "epsilon: 2\nmode: certified\nmodel: linear\ntask: auc\nprecision: auto\ncheckpoint-every: 1m\n")
+	must(t, dir, "search", "--config", "short.yaml", "--candidates", "settings.yaml", "--plan", "-n", "300", "--schema", "patients.yaml")
+}
+
+// A recipe with a wrong key names line, key and the nearest right one, and a command does not leave out what changes a guarantee.
+func TestWrongKeysOfARecipe(t *testing.T) {
+	dir := clinic(t, 60)
+	for _, c := range []struct{ command, text, want string }{
+		{"plan -n 100 -d 5", "epsilon: 1\nradus: 2\n", "run.yaml:2: dyad plan has no flag --radus; did you mean radius?"},
+		{"plan -n 100 -d 5", "guarantee:\n  epsilon: 1\n  step: 2\n", "run.yaml:3: dyad plan has no flag --step; did you mean steps?"},
+		{"plan -n 100 -d 5", "guarantee:\n  epsilon: 1\n  workers: 2\n", "run.yaml:3: workers is under \"what is guaranteed\", and belongs to \"how it is computed\""},
+		{"plan -n 100 -d 5", "compute: {epsilon: 1}\n", "run.yaml:1: epsilon is under \"how it is computed\", and belongs to \"what is guaranteed\""},
+		{"lab curve", "epsilon: 1\nradius: 2\n", "run.yaml:2: dyad lab curve has no flag --radius, and it changes what is guaranteed"},
+		{"search --candidates c.yaml", "mode: paper\n", "run.yaml:1: dyad search has no flag --mode, and it changes what is guaranteed"},
+		{"predict m.json", "workers: 2\n", "run.yaml:1: dyad predict has no flag --workers"},
+	} {
+		write(t, dir, "run.yaml", c.text)
+		if code, _, errs := dyad(t, dir, append(strings.Fields(c.command), "--config", "run.yaml")...); code != exitInput || !strings.Contains(errs, c.want) {
+			t.Errorf("%s, %q: exit %d, %s; want %q", c.command, c.text, code, errs, c.want)
+		}
+	}
+}
+
+// An option of recipes has one type and one default in all commands of a kind, and every command that charges has the flags of a run.
+// others are the exceptions, with their reason.
+func TestAnOptionMeansTheSameEverywhere(t *testing.T) {
+	others := map[string]string{
+		"lab audit records --loss":   "linear: the loss that attains the bounds of a task",
+		"lab audit records --buffer": "all of few records",
+	}
+	parser, err := wholeGrammar()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type meaning struct{ command, value string }
+	first, compared := map[string]meaning{}, 0
+	for _, leaf := range parser.Model.Leaves(true) {
+		command := strings.TrimPrefix(leaf.FullPath(), "dyad ")
+		kind := fmt.Sprint(strings.Contains(command, "pairs"))
+		has := map[string]bool{}
+		for _, f := range leaf.Flags {
+			has[f.Name] = true
+			if !slices.Contains(recipeCommands, command) || partOf(f.Name) == ofRun {
+				continue
+			}
+			m := meaning{command, fmt.Sprintf("%v, by default %q", f.Target.Type(), f.Default)}
+			if had, ok := first[kind+f.Name]; !ok {
+				first[kind+f.Name] = m
+			} else if compared++; had.value != m.value {
+				name := command + " --" + f.Name
+				if others[name] == "" {
+					t.Errorf("%s is %s, and of %s it is %s", name, m.value, had.command, had.value)
+				}
+				delete(others, name)
+			}
+		}
+		if has["resume"] && command != "online" { // which keeps a state
+			for _, name := range words("yes force data-id seed ledger delta") {
+				if !has[name] && command+" "+name != "local simulate delta" { // a pure guarantee
+					t.Errorf("dyad %s charges and has no --%s", command, name)
+				}
+			}
+		}
+	}
+	if compared < 60 || len(others) > 0 {
+		t.Errorf("%d options were compared; these exceptions are none: %v", compared, others)
+	}
+	// A plan takes what its training takes, but for data, results and the run.
+	flags := map[string]bool{}
+	for _, o := range whole.options {
+		for _, c := range o.commands {
+			flags[c+" --"+o.flag.Name] = true
+		}
+	}
+	for at := range flags {
+		if name, ok := strings.CutPrefix(at, "train --"); ok && partOf(name) == guaranteed && name != "exact-figures" && !flags["plan --"+name] {
+			t.Errorf("dyad train has --%s, and dyad plan has not", name)
+		}
+	}
+}
