@@ -1,17 +1,11 @@
-// Command dyad is the program with an algorithm and a loss of its own: "dyad train --algorithm normalised-descent --length 0.1".
+// Command dyad is the program with an algorithm, a loss and a kind of run of its own: "dyad train --algorithm normalised-descent --length 0.1",
+// "dyad mean --column age".
 package main
 
 import (
-	"example.org/own"
-
-	"dyad"
-	"dyad/algorithms"
 	"dyad/cmd/command"
+
+	"example.org/own"
 )
 
-func main() {
-	command.Main(command.With{
-		Algorithms: []algorithms.Algorithm{own.NormalisedDescent{}},
-		Losses:     []dyad.Loss{{Name: "softer", Formula: "log1p(exp(-2*u))/2"}},
-	})
-}
+func main() { command.Main(own.With()) }
