@@ -6,6 +6,7 @@ import (
 	"io"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -72,7 +73,7 @@ func optionsOf[T described](all []T, known []algorithms.Option) (f ownFlags, err
 			}
 			have, twice := taken[field.Name]
 			switch {
-			case !field.IsExported() || twice && have == nil:
+			case !field.IsExported() || twice && have == nil || field.Tag.Get("flag") == "-": // an option of plans in Go alone
 				continue
 			case twice && have != field.Type:
 				return f, fmt.Errorf("dyad: option %s of %s is a %v, and that of another algorithm a %v", field.Name, a.Info().Name, field.Type, have)
@@ -130,12 +131,12 @@ func (f ownFlags) ownLoss(flags lossFlags) (lib.Loss, error) {
 	return flags.definition()
 }
 
-// add adds With to a command line.
+// add adds With to a command line, and options of the catalogue for which planFlags has no flag.
 func (c *cli) add(w With) error {
-	known := planFlags{}.options()
+	known, all := planFlags{}.options(), slices.Concat(algorithms.Catalog(), w.Algorithms)
 	for _, to := range []*planFlags{&c.Train.planFlags, &c.Plan.planFlags} {
 		var err error
-		if to.ownFlags, err = optionsOf(w.Algorithms, known); err != nil {
+		if to.ownFlags, err = optionsOf(all, known); err != nil {
 			return err
 		}
 		to.ownFlags.with = w
