@@ -76,7 +76,8 @@ type PrivateFigures struct {
 	Report    algorithms.Report `json:"report"`
 	Figures   *evaluate.Figures `json:"figures"`
 	Chosen    *evaluate.Chosen  `json:"threshold,omitempty"`
-	Out       string            `json:"out,omitempty"` // the file, "" without Run.Out
+	Plan      json.RawMessage   `json:"plan,omitempty"` // algorithms.Plan.Record of a charged run; the file then ends with a checksum
+	Out       string            `json:"out,omitempty"`  // the file, "" without Run.Out
 }
 
 // judged is a released model as an evaluation sees it.
@@ -297,7 +298,7 @@ func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigu
 		made: func(o Run, r *algorithms.Result) (*PrivateFigures, error) {
 			f := &PrivateFigures{
 				Task: p.model.Task, Name: p.options.Names.Data, DataID: cmp.Or(o.DataID, of.DataID), Public: public, Guarantee: r.Guarantee, Run: r.Run,
-				Evaluated: p.options.Names.Model, Digest: p.model.identity(), Report: p.Report(),
+				Evaluated: p.options.Names.Model, Digest: p.model.identity(), Report: p.Report(), Plan: r.Record,
 			}
 			if f.Report.Guarantee = r.Guarantee; public {
 				f.Seconds = r.Seconds
@@ -321,13 +322,12 @@ func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigu
 	return f, err
 }
 
-// reportBytes is what every report of an evaluation has room in: whether it can be kept does
-// not depend on its numbers.
+// reportBytes is what every report has room in: whether it can be kept does not depend on its numbers.
 const reportBytes = 2 << 20
 
 func (f *PrivateFigures) size() ([]byte, int, error) {
-	text, err := json.MarshalIndent(f, "", "  ")
-	return append(text, '\n'), max(len(text)+1, reportBytes), err
+	text, err := files.Sealed(f)
+	return text, max(len(text), reportBytes), err
 }
 
 // checkReference refuses a reference that the ledger knows as private records: a classifier
@@ -439,12 +439,12 @@ func (p *FigurePlan) data(ctx context.Context, d FigureData) (out evaluate.Data,
 
 // LoadFigures reads the file of a private evaluation of a model.
 func LoadFigures(path string, m *Model) (*PrivateFigures, error) {
-	f := &PrivateFigures{}
-	if err := files.ReadJSON(path, files.MaxSmallBytes, f); err != nil {
+	f, seal := &PrivateFigures{}, files.NewSeal()
+	if err := files.ReadJSON(path, files.MaxSmallBytes, f, seal); err != nil {
 		return nil, input.Errorf("dyad: %s is not the report of a private evaluation (dyad evaluate --epsilon E --out FILE): %v", path, err)
 	}
-	if f.Figures == nil || f.Figures.Records < 1 {
-		return nil, input.Errorf("dyad: %s has no figures; name what \"dyad evaluate --epsilon E --out FILE\" wrote", path)
+	if f.Figures == nil || f.Figures.Records < 1 || !seal.Intact(f.Plan != nil) {
+		return nil, input.Errorf("dyad: %s has no figures or was changed since; name what \"dyad evaluate --epsilon E --out FILE\" wrote", path)
 	}
 	of, err := m.judged()
 	if err != nil {

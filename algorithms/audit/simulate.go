@@ -91,8 +91,12 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 		return Observation{}, nil, err
 	}
 	second := replayer{observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &other, most: w.most}, o.Releases, o.hidden}
-	if _, err = w.train(ctx, !neighbour, second); err != nil && !errors.Is(err, errEnough) {
+	again, err := w.train(ctx, !neighbour, second)
+	if err != nil && !errors.Is(err, errEnough) {
 		return Observation{}, nil, err
+	}
+	if p := w.t.Program; p != nil && p.Rows != nil && !sameBits(again, o.Weights) {
+		return Observation{}, nil, errMoreTold
 	}
 	if len(other.Releases) != len(o.Releases) || len(o.Releases) == 0 {
 		return Observation{}, nil, errMoreReleases

@@ -14,6 +14,9 @@ import (
 
 var errMoreReleases = errors.New("audit: the algorithm releases more on one data set than on its neighbour")
 
+// errMoreTold is about a run whose result is another one on the neighbour, with the same releases.
+var errMoreTold = errors.New("audit: the result depends on the records by more than what is released")
+
 // Target is what is attacked: a plan and two data sets of its shape that differ in
 // one record.
 type Target struct {

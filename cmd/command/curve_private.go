@@ -45,6 +45,7 @@ type privateCurveResult struct {
 	Out     string                  `json:"out"`
 	CSV     string                  `json:"csv"`
 	Figures []string                `json:"figures"`
+	Plan    json.RawMessage         `json:"plan,omitempty"` // algorithms.Plan.Record, in the file
 }
 
 func (r privateCurveResult) saved() (run, file string) { return r.Run, r.Out }
@@ -94,8 +95,9 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page
 			if err := fill(&kept, res); err != nil {
 				return nil, 0, err
 			}
-			text, err := json.MarshalIndent(&kept, "", "  ")
-			return append(text, '\n'), max(len(text)+1, curveBytes), err
+			kept.Plan = res.Record
+			text, err := files.Sealed(&kept)
+			return text, max(len(text), curveBytes), err
 		}, func(o algorithms.Options) (*algorithms.Result, error) {
 			return algorithms.Execute(a.ctx, curve.Job(data.Records), o)
 		})

@@ -66,14 +66,17 @@ func (c *verifyCmd) Run(a *app) error {
 		return a.emit(r, fmt.Sprintf("signature  %s\nnot known  %s\n", signature, r.Why))
 	}
 	text, problem := modelText(c.Model)
+	unplanned := false
 	if other := releaseIn(text); err != nil && other != nil {
-		m, err = other, nil
+		m, err, unplanned = other, nil, other.Plan == nil
 	}
 	if err = cmp.Or(err, problem); err != nil {
 		return err
 	}
 	r := judgement{Verdict: checker.Check(text), Signature: signature}
-	if c.Ledger != "" && r.Verdict.Verdict != checker.Refused {
+	if unplanned && c.Ledger != "" {
+		r.Ledger = "not compared: the file has no plan, as it follows from the release of another, needed no charge, or is of an earlier version"
+	} else if c.Ledger != "" && r.Verdict.Verdict != checker.Refused {
 		if r, err = r.compared(m, text, c.Ledger, false); err != nil {
 			return err
 		}

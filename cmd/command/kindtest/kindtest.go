@@ -236,7 +236,7 @@ func (s suite) files(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(in("forged.json"), bytes.Replace(text, []byte(`"unit": "one record"`), []byte(`"unit": "one person"`), 1), 0o600); err != nil {
+	if err := os.WriteFile(in("forged.json"), bytes.Replace(text, []byte(`"unit": "one `), []byte(`"unit": "half a `), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	verify("forged.json").Want(t, "verify a forgery", 64, "refused")
@@ -327,7 +327,7 @@ func (s suite) audit(t *testing.T) {
 	var power audit.Power
 	o := audit.Options{Seed: 1}
 	for _, other := range others {
-		target := audit.OnKind(p, data, other, "one record replaced")
+		target := audit.OnKind(p, data, other, "a record and its opposite")
 		of, err := target.Power(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/cmd/command/kindtest"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/objective"
@@ -73,14 +72,6 @@ func Example() {
 	}
 	fmt.Printf("%s: epsilon %.3g at delta %g for replacing one record, %d weights\n", p.Algorithm, result.Guarantee.Epsilon, result.Guarantee.Delta, len(result.Weights))
 	// Output: normalised-descent: epsilon 1 at delta 1e-05 for replacing one record, 6 weights
-}
-
-func TestMain(m *testing.M) { kindtest.Main(m, own.With()) }
-
-// TestKinds: every kind of the program is planned, charged, killed, resumed, compared on files, verified and attacked. A kind that is added to
-// With needs a line here.
-func TestKinds(t *testing.T) {
-	kindtest.Check(t, own.With(), kindtest.Example{Kind: own.Mean{Column: "x"}, Flags: []string{"--column", "x"}})
 }
 
 // TestGradient: AddGrad is the gradient of Value, and with a large n training lowers the loss.

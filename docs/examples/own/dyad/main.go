@@ -3,9 +3,18 @@
 package main
 
 import (
-	"dyad/cmd/command"
-
 	"example.org/own"
+
+	"dyad"
+	"dyad/algorithms"
+	"dyad/cmd/command"
 )
 
-func main() { command.Main(own.With()) }
+// with is the catalogue of what is added, a line for each. The test runs every kind that is in it.
+var with = command.With{
+	Algorithms: []algorithms.Algorithm{own.NormalisedDescent{}},
+	Losses:     []dyad.Loss{{Name: "softer", Formula: "log1p(exp(-2*u))/2"}},
+	Kinds:      []algorithms.Kind{own.Mean{}},
+}
+
+func main() { command.Main(with) }
