@@ -29,6 +29,9 @@ func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 		return p, err
 	}
 	p.Runs = o.Runs
+	if t.stopping() {
+		return p, nil
+	}
 	if p.Move, err = t.Move(ctx); err != nil || t.secret() || o.Access == BlackBox {
 		return p, err
 	}

@@ -44,6 +44,13 @@ func OnPlan(p *algorithms.Plan, instance string, train func(ctx context.Context,
 	}}
 }
 
+// OnJobs is OnPlan for jobs of one plan on two neighbouring data sets, whatever the kind of run is: clusters, figures, thresholds, searches.
+func OnJobs(data, neighbour algorithms.Job, instance string) Target {
+	return OnPlan(data.Plan, instance, func(ctx context.Context, other bool, s privacy.Session) ([]float64, error) {
+		return [2]algorithms.Job{data, neighbour}[index(other)].Train(ctx, s, algorithms.Tracker{})
+	})
+}
+
 // OnKind is OnPlan for a kind of one's own. The records are of the plan's shape and differ in one.
 func OnKind(p *algorithms.KindPlan, data, neighbour *engine.Records, instance string) Target {
 	t := OnPlan(&p.Plan, instance, func(ctx context.Context, other bool, s privacy.Session) ([]float64, error) {
@@ -92,7 +99,7 @@ func (p *Program) move(data, neighbour []Release) float64 {
 		sum, squares, largest = sum+norm, squares+square, max(largest, norm)
 	}
 	switch _, gaussian := p.Noise.(privacy.Gaussian); {
-	case p.Rows != nil && largest > 1: // one row may not spend what another leaves
+	case p.Rows != nil && (largest > 1 || weights == 0): // one row may not spend what another leaves
 		return largest
 	case p.Rows != nil && p.Guarantee.Delta > 0:
 		return math.Sqrt(squares / weights)
