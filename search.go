@@ -3,7 +3,6 @@ package dyad
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -383,15 +382,21 @@ func (c *Curve) Run(ctx context.Context, d *Data, o Run) (*curve.Released, error
 	r, end, err := kind[*curve.Released]{
 		of: of, fresh: true,
 		text: func(r *curve.Released) ([]byte, int, error) {
-			text, err := json.MarshalIndent(r, "", "  ")
-			return append(text, '\n'), max(len(text)+1, reportBytes), err
+			text, err := files.Sealed(r)
+			return text, max(len(text), reportBytes), err
 		},
 		load: func(file string) (*curve.Released, error) {
-			r := &curve.Released{}
-			return r, input.As(files.ReadJSON(file, files.MaxSmallBytes, r))
+			r, seal := &curve.Released{}, files.NewSeal()
+			if err := files.ReadJSON(file, files.MaxSmallBytes, r, seal); err != nil {
+				return nil, input.As(err)
+			}
+			if !seal.Intact(r.Plan != nil) {
+				return nil, input.Errorf("dyad: %s was changed since it was written", file)
+			}
+			return r, nil
 		},
 		made: func(o Run, r *algorithms.Result) (*curve.Released, error) {
-			out := &curve.Released{Data: c.options.Names.Data, DataID: cmp.Or(o.DataID, of.DataID), Public: r.Guarantee.Kind == privacy.Public, Guarantee: r.Guarantee, Run: r.Run, Report: c.Report(), Out: o.Out}
+			out := &curve.Released{Data: c.options.Names.Data, DataID: cmp.Or(o.DataID, of.DataID), Public: r.Guarantee.Kind == privacy.Public, Guarantee: r.Guarantee, Run: r.Run, Report: c.Report(), Plan: r.Record, Out: o.Out}
 			if out.Report.Guarantee = r.Guarantee; o.Ledger != nil {
 				out.Ledger = cmp.Or(c.options.Names.Ledger, o.Ledger.Path())
 			}

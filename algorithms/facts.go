@@ -96,6 +96,9 @@ func (f Facts) read(key string, to any) {
 	}
 }
 
+// Text is the lines.
+func (f Facts) Text() string { return strings.Join(f.lines, "") }
+
 // Values are the facts without lines.
 func (f Facts) Values() Facts { return Facts{values: slices.Clone(f.values)} }
 
@@ -146,7 +149,7 @@ func (p *Plan) Report() Report {
 // Text is the report as aligned lines.
 func (r Report) Text() string {
 	guarantee := strings.TrimRight(strings.ReplaceAll(r.Guarantee.Report(), "\n  ", "\n"+strings.Repeat(" ", 12)), "\n")
-	return strings.Join(r.lines, "") + fmt.Sprintf("%-11s %s\n", "guarantee", guarantee)
+	return r.Facts.Text() + fmt.Sprintf("%-11s %s\n", "guarantee", guarantee)
 }
 
 // MarshalJSON is an object of the facts, the events and the guarantee.

@@ -22,7 +22,7 @@ type OffPairC struct {
 	TotalStep float64
 	// PaperAlpha is the weight of the L2 term that Paper mode adds. 0 means
 	// 1/sqrt(n), the order in the theorem.
-	PaperAlpha float64
+	PaperAlpha float64 `flag:"-"`
 }
 
 // Info describes the algorithm.

@@ -29,7 +29,10 @@ func With(a Algorithm, options ...Option) (Algorithm, error) { return configured
 // StreamWith is With for an online algorithm.
 func StreamWith(s Stream, options ...Option) (Stream, error) { return configured(s, options) }
 
-func configured[A Planner](a A, options []Option) (none A, err error) {
+// KindWith is With for a kind of run.
+func KindWith(k Kind, options ...Option) (Kind, error) { return configured(k, options) }
+
+func configured[A interface{ Info() Info }](a A, options []Option) (none A, err error) {
 	v := reflect.New(reflect.TypeOf(a)).Elem()
 	v.Set(reflect.ValueOf(a))
 	for _, o := range options {

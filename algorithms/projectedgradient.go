@@ -21,7 +21,7 @@ type ProjectedGradient struct {
 	// StepSize is eta; 0 means 1/(L + alpha).
 	StepSize float64
 	// Plain switches acceleration off.
-	Plain bool
+	Plain bool `flag:"-"`
 	// Ridge is c in the weight c/n of the L2 term of linear scores, where the user gives none; 0
 	// means 3. Pairs of different classes have twice the differences of labels and of records, so
 	// that 4/n is the ridge of scikit-learn's LogisticRegression with C = 1 near w = 0

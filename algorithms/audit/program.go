@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 
+	"dyad/algorithms"
+	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -26,10 +28,36 @@ type Program struct {
 	Draw func(neighbour bool, seed uint64) ([]float64, error)
 	// Ratio scores what Draw draws, high for the neighbour.
 	Ratio func(drawn []float64) float64
+	// Rows are those of a plan, whose releases have a certificate each; nil where Certificate is for all of them.
+	Rows algorithms.Releases
 	// EachMoves bounds by how much the exact vector of every release moves in the L2 norm;
 	// 0 if the certificate bounds all of them together, in the norm and sum that go with
 	// the noise.
 	EachMoves float64
+}
+
+// OnPlan attacks the sentence that a plan prints: its guarantee, by a run on either of two neighbouring data sets. It asks for nothing else, so
+// that every kind of run is attacked by the same call. train releases the rows of the plan, in their order and each once, through the session.
+func OnPlan(p *algorithms.Plan, instance string, train func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error)) Target {
+	return Target{Instance: instance, Program: &Program{
+		Algorithm: p.Algorithm, Mode: p.Mode.String(), Guarantee: p.Guarantee, Noise: p.Noise(), Certificate: p.Certificate(), Events: p.Events(), Rows: p.Releases, Train: train,
+	}}
+}
+
+// OnJobs is OnPlan for jobs of one plan on two neighbouring data sets, whatever the kind of run is: clusters, figures, thresholds, searches.
+func OnJobs(data, neighbour algorithms.Job, instance string) Target {
+	return OnPlan(data.Plan, instance, func(ctx context.Context, other bool, s privacy.Session) ([]float64, error) {
+		return [2]algorithms.Job{data, neighbour}[index(other)].Train(ctx, s, algorithms.Tracker{})
+	})
+}
+
+// OnKind is OnPlan for a kind of one's own. The records are of the plan's shape and differ in one.
+func OnKind(p *algorithms.KindPlan, data, neighbour *engine.Records, instance string) Target {
+	t := OnPlan(&p.Plan, instance, func(ctx context.Context, other bool, s privacy.Session) ([]float64, error) {
+		return p.Release(ctx, [2]*engine.Records{data, neighbour}[index(other)], s)
+	})
+	t.Program.Records, t.Program.Features = p.Shape.Records, p.Shape.Features
+	return t
 }
 
 func (p *Program) claim() claim {
@@ -52,7 +80,7 @@ func (p *Program) move(data, neighbour []Release) float64 {
 	if p.Draw != nil {
 		return 0
 	}
-	sum, squares, largest := 0.0, 0.0, 0.0
+	sum, squares, largest, weights := 0.0, 0.0, 0.0, 0.0
 	for i, r := range data {
 		square := distance2(r.Exact, neighbour[i].Exact)
 		norm := math.Sqrt(square)
@@ -62,9 +90,21 @@ func (p *Program) move(data, neighbour []Release) float64 {
 				norm += math.Abs(v - neighbour[i].Exact[k])
 			}
 		}
+		if p.Rows != nil {
+			weight := p.Rows[min(i, len(p.Rows)-1)].Share
+			norm, weights = norm/r.Bound, weights+weight
+			sum, squares, largest = sum+weight*norm, squares+weight*norm*norm, max(largest, norm)
+			continue
+		}
 		sum, squares, largest = sum+norm, squares+square, max(largest, norm)
 	}
 	switch _, gaussian := p.Noise.(privacy.Gaussian); {
+	case p.Rows != nil && (largest > 1 || weights == 0): // one row may not spend what another leaves
+		return largest
+	case p.Rows != nil && p.Guarantee.Delta > 0:
+		return math.Sqrt(squares / weights)
+	case p.Rows != nil:
+		return sum / weights
 	case p.EachMoves > 0:
 		return largest / p.EachMoves
 	case gaussian:

@@ -23,6 +23,9 @@ type Release struct {
 type Observation struct {
 	Releases []Release
 	Weights  []float64 // what the algorithm returned
+	// choices are those among candidates by their scores.
+	choices    []choice
+	choiceMove float64 // how far a score moves to the neighbour over what its certificate allows
 	// hidden are the noises of steps of a secret state, which no adversary has.
 	hidden [][]float64
 	// LogRatio is the log-likelihood ratio of the releases, neighbour against data,
@@ -127,6 +130,7 @@ type replayer struct {
 	observer
 	recorded []Release
 	hidden   [][]float64
+	choices  []choice
 }
 
 // HiddenStep adds the recorded noise: coupled like this, the two states show how far the

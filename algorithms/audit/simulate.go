@@ -90,12 +90,23 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 	if o.Weights, err = w.train(ctx, neighbour, first); err != nil && !errors.Is(err, errEnough) {
 		return Observation{}, nil, err
 	}
-	second := replayer{observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &other, most: w.most}, o.Releases, o.hidden}
-	if _, err = w.train(ctx, !neighbour, second); err != nil && !errors.Is(err, errEnough) {
+	second := replayer{observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &other, most: w.most}, o.Releases, o.hidden, o.choices}
+	again, err := w.train(ctx, !neighbour, second)
+	if err != nil && !errors.Is(err, errEnough) {
 		return Observation{}, nil, err
 	}
-	if len(other.Releases) != len(o.Releases) || len(o.Releases) == 0 {
+	if p := w.t.Program; p != nil && p.Rows != nil && !sameBits(again, o.Weights) {
+		return Observation{}, nil, errMoreTold
+	}
+	if len(other.Releases) != len(o.Releases) || len(other.choices) != len(o.choices) || len(o.Releases)+len(o.choices) == 0 {
 		return Observation{}, nil, errMoreReleases
+	}
+	for i, c := range o.choices {
+		data, replaced := c, other.choices[i]
+		if o.choiceMove = max(o.choiceMove, data.move(replaced)); neighbour {
+			data, replaced = replaced, data
+		}
+		o.LogRatio += replaced.logChance(c.place) - data.logChance(c.place)
 	}
 	for i, r := range o.Releases {
 		data, replaced := r.Exact, other.Releases[i].Exact

@@ -14,6 +14,9 @@ import (
 
 var errMoreReleases = errors.New("audit: the algorithm releases more on one data set than on its neighbour")
 
+// errMoreTold is about a run whose result is another one on the neighbour, with the same releases.
+var errMoreTold = errors.New("audit: the result depends on the records by more than what is released")
+
 // Target is what is attacked: a plan and two data sets of its shape that differ in
 // one record.
 type Target struct {
@@ -101,7 +104,7 @@ func (t Target) check() error {
 		return errors.New("audit: the target needs an algorithm and its plan, or the plan of a stream, and two data sets, or a program")
 	}
 	c := t.claim()
-	local := t.Program != nil && t.Program.Draw != nil
+	local := t.Program != nil && (t.Program.Draw != nil || t.Program.Rows != nil) // which need no noise
 	if kind := c.guarantee.Kind; !local && c.noise == nil || kind == privacy.None || !local && kind != privacy.ApproxDP && kind != privacy.PureDP {
 		return fmt.Errorf("audit: %s in %s mode claims no privacy: there is nothing to refute", c.algorithm, c.mode)
 	}
@@ -139,7 +142,7 @@ func (t Target) move(ctx context.Context, most int) (float64, error) {
 		return 0, err
 	}
 	if t.Program != nil {
-		return t.Program.move(o.Releases, other), nil
+		return max(o.choiceMove, t.Program.move(o.Releases, other)), nil
 	}
 	coupled, err := t.coupled()
 	if err != nil {
@@ -177,7 +180,7 @@ func (t Target) coupled() (float64, error) {
 // secret says that the guarantee of a plan rests on coins or states that stay secret,
 // besides the noise of its releases: a white-box adversary is more than it promises.
 func (t Target) secret() bool {
-	return t.sampled() || t.claim().certificate.HiddenSteps() > 0
+	return t.stopping() || t.sampled() || t.claim().certificate.HiddenSteps() > 0
 }
 
 // sampled says that it rests on secret batches.

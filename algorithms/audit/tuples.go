@@ -38,41 +38,75 @@ func Reversing(s pairs.Spec, victim int, classes ...int32) (data, neighbour Tupl
 	return data, neighbour
 }
 
+// alone is the neighbour whose victim is of a class of its own: it only pushes the others away, in losses that need a positive, too
+// (triplet, n-pair), while one of a class of theirs pulls.
+func (s TupleSide) alone(victim int) TupleSide {
+	s = s.Clone()
+	s.Classes[victim] = 1 + slices.Max(s.Classes)
+	return s
+}
+
 // WorstTuples searches the pair of neighbours that differ in one record, and a start, on
 // which the exact vectors of p move most. A network starts where its plan says, and the record
 // that changes its class is tried at several distances from the others.
 func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 	s := p.Spec
 	var targets []Target
-	for _, victim := range []int{s.Individuals - 1, 0} {
-		for _, classes := range [][]int32{{0}, {1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 0, 1}} {
-			data, neighbour := Reversing(s, victim, classes...)
-			if s.Network != nil {
-				for _, place := range []float64{-1, 0, 0.5, 0.9} {
-					data, neighbour := data.Clone(), neighbour.Clone()
-					data.X[victim*s.Dim], neighbour.X[victim*s.Dim] = place*s.Bound, place*s.Bound
-					t, err := OnTuples(p, data, neighbour, nil)
-					if err != nil {
-						return Target{}, err
-					}
-					t.Instance = fmt.Sprintf("class of record %d at %.3g turned, the others at 1 of classes %v", victim, place, classes)
-					targets = append(targets, t)
-				}
-				continue
-			}
-			for _, w := range tupleStarts(s) {
-				start := make([]float64, s.Rows*s.Dim)
-				start[0] = w
-				t, err := OnTuples(p, data, neighbour, start)
-				if err != nil {
+	add := func(text string, data, neighbour TupleSide, start []float64) error {
+		t, err := OnTuples(p, data, neighbour, start)
+		t.Instance = text
+		targets = append(targets, t)
+		return err
+	}
+	for _, at := range tupleSides(s) {
+		if s.Network != nil {
+			for _, place := range []float64{-1, 0, 0.5, 0.9} {
+				data, neighbour := at.data.Clone(), at.neighbour.Clone()
+				data.X[at.victim*s.Dim], neighbour.X[at.victim*s.Dim] = place*s.Bound, place*s.Bound
+				if err := add(fmt.Sprintf("class of record %d at %.3g turned, the others at 1 of classes %s", at.victim, place, at.classes), data, neighbour, nil); err != nil {
 					return Target{}, err
 				}
-				t.Instance = fmt.Sprintf("class of record %d turned, the others of classes %v, W = (%.3g, 0, ...)", victim, classes, w)
-				targets = append(targets, t)
+			}
+			continue
+		}
+		for _, w := range tupleStarts(s) {
+			start := make([]float64, s.Rows*s.Dim)
+			start[0] = w
+			if err := add(fmt.Sprintf("class of record %d turned, the others of classes %s, W = (%.3g, 0, ...)", at.victim, at.classes, w), at.data, at.neighbour, start); err != nil {
+				return Target{}, err
 			}
 		}
 	}
 	return furthest(ctx, targets, 0)
+}
+
+// tupleSides are the neighbours that WorstTuples tries: a class turns between two classes of the others, or to one of its own. In tuples of three
+// records the others of the second class may be half way to the victim, as a record then pulls in one class and pushes in the other.
+func tupleSides(s pairs.Spec) (all []turnedSides) {
+	for _, victim := range []int{s.Individuals - 1, 0} {
+		for _, classes := range [][]int32{{0}, {1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 0, 1}} {
+			data, neighbour := Reversing(s, victim, classes...)
+			all = append(all, turnedSides{fmt.Sprint(classes), victim, data, neighbour}, turnedSides{fmt.Sprint(classes, ", then of its own class"), victim, data, data.alone(victim)})
+			if s.Tuple != 3 || len(classes) != 2 {
+				continue
+			}
+			data, neighbour = data.Clone(), neighbour.Clone()
+			for i, class := range data.Classes {
+				if class == 1 && i != victim {
+					data.X[i*s.Dim], neighbour.X[i*s.Dim] = 0, 0
+				}
+			}
+			all = append(all, turnedSides{fmt.Sprint(classes, ", those of class 1 at 0"), victim, data, neighbour})
+		}
+	}
+	return all
+}
+
+// turnedSides are neighbours in the class of a victim among others of some classes.
+type turnedSides struct {
+	classes         string
+	victim          int
+	data, neighbour TupleSide
 }
 
 // tupleStarts are norms of W at which both classes pull: distances below the margin, or as

@@ -4,6 +4,7 @@ package curve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -67,6 +68,7 @@ type Released struct {
 	Ledger    string            `json:"ledger,omitempty"`
 	Report    algorithms.Report `json:"report"`
 	Rows      []Row             `json:"rows"`
+	Plan      json.RawMessage   `json:"plan,omitempty"` // algorithms.Plan.Record of a charged run; the file then ends with a checksum
 	Out       string            `json:"out"`
 }
 

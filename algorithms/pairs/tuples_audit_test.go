@@ -164,3 +164,26 @@ func TestSeededDefectsOfTuplesAreCaught(t *testing.T) {
 	target.Program.Guarantee.Epsilon = 3
 	caught("noise of epsilon 6 for 3", target, 6_000)
 }
+
+// The worst neighbours that an audit finds spend most of the certificate for every loss of tuples, also for those that need a positive and a
+// negative: a certificate of .8 of what it should be is refuted.
+func TestWorstTuplesSpendTheirCertificate(t *testing.T) {
+	for _, loss := range []terms.TupleLoss{terms.MeanContrastive{Margin: 1}, terms.Triplet{Margin: 1}, terms.NPair{Temperature: 1}} {
+		for _, tuple := range []int{3, 4, 6} {
+			s := small(loss) // one tuple: in others the drawing mixes classes
+			s.Individuals, s.Tuple = tuple, tuple
+			p, err := s.Plan()
+			if err != nil {
+				t.Fatal(err)
+			}
+			target, err := audit.WorstTuples(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			move, err := target.Move(t.Context())
+			if err != nil || move < 0.8 || move > 1+1e-9 {
+				t.Errorf("%s, tuples of %d: the exact vectors move %v of the certificate (%v), by %s", loss.Name(), tuple, move, err, target.Instance)
+			}
+		}
+	}
+}

@@ -30,6 +30,7 @@ func areas() []area {
 		{"certificate", certificateJobs, false},
 		{"accountant", accountantJobs, false},
 		{"guarantee", guaranteeJobs, true},
+		{"kinds", kindJobs, true},
 		{"local", localJobs, false},
 	}
 }

@@ -196,7 +196,12 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		return exitFailure
 	}
 	into, settle := grammar(&c, args)
-	parser, err := newParser(into, stdout, stderr, kong.Help(printHelp(all)))
+	kinds, err := h.with.commands()
+	if err != nil {
+		fail(stderr, "%v", err)
+		return exitFailure
+	}
+	parser, err := newParser(into, stdout, stderr, append(kinds, kong.Help(printHelp(all)))...)
 	if err != nil {
 		fail(stderr, "dyad: %v", err)
 		return exitFailure

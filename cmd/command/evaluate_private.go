@@ -69,7 +69,9 @@ func (a *app) release(p *lib.FigurePlan, d lib.FigureData, o lib.Run) (*privateR
 		return nil, away
 	}
 	a.saved = cmp.Or(a.saved, found.Out)
-	return &privateResult{PrivateFigures: *found}, away
+	r := &privateResult{PrivateFigures: *found}
+	r.Plan = nil // it is in the file
+	return r, away
 }
 
 func between(x evaluate.Figure) string {

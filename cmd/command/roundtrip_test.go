@@ -25,6 +25,7 @@ type written struct {
 	export string // the format of dyad export
 	charge bool   // it is a release of one run, which is stopped after its charge and resumed once
 	none   bool   // it is not a release with a guarantee of its own: verify has no verdict of it
+	ending string // that the command adds to --out
 }
 
 const (
@@ -67,14 +68,17 @@ var writes = map[string][]written{
 	},
 	"local plan":    {{args: "local plan -n 60 --epochs 2 --schema patients.yaml", none: true}},
 	"local model":   {{args: "local model --server ADDRESS --schema patients.yaml", model: true, export: "--python"}},
-	"evaluate":      {{args: "evaluate file0 --data patients.csv --epsilon 1", charge: true, none: true}},
-	"threshold":     {{args: "threshold file0 --data patients.csv --epsilon 1 --aim balanced", charge: true, none: true}},
+	"evaluate":      {{args: "evaluate file0 --data patients.csv --epsilon 1", charge: true}},
+	"threshold":     {{args: "threshold file0 --data patients.csv --epsilon 1 --aim balanced", charge: true}},
 	"predict":       {{args: "predict file0 --data patients.csv", none: true}},
 	"transform":     {{args: "transform file5 --data patients.csv", none: true}},
 	"lab influence": {{args: "lab influence file7 --data patients.csv --public-data", none: true}},
 	"export":        {{args: "export file0 --python", none: true}},
 	"report":        {{args: "report file0", none: true}},
-	"lab curve":     {{args: "lab curve --epsilons 1 --splits 1 --algorithms moments --public-data" + private, none: true}},
+	"lab curve": {
+		{args: "lab curve --epsilons 1 --splits 1 --algorithms moments --public-data" + private, none: true},
+		{args: "lab curve --epsilons 1 --splits 1 --algorithms moments --holdout-epsilon 1 --yes" + private, charge: true, ending: ".json"},
+	},
 	"start":         {{args: "start patients.csv --label outcome", none: true}},
 	"data schema":   {{args: "data schema patients.csv --label outcome", none: true}},
 	"data pack":     {{args: "data pack patients.csv --schema patients.yaml", none: true}},
@@ -136,7 +140,7 @@ func TestGenuineFilesAreNeverRefused(t *testing.T) {
 			if code, out, errs := dyad(t, dir, args...); code != exitOK {
 				t.Fatalf("dyad %v: exit %d: %s%s", args, code, out, errs)
 			}
-			made[name] = w
+			made[name+w.ending] = w
 		}
 	}
 	for _, stage := range []string{"as it is", "compacted"} {

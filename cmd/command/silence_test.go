@@ -164,6 +164,9 @@ var silentMasks = []mask{
 	{regexp.MustCompile(`(?m)^winner .*$|"winner": ?"[^"]*"`), "winner CHOSEN"},
 	{regexp.MustCompile(`of about [0-9, ]+ records; the noise of each number has standard deviation [0-9.e+]+`), "of RELEASED records"},
 	{regexp.MustCompile(`"counts": ?\[[^\]]*\]|(?s)"centres": ?\[.*?\]\s*\]|"count_noise": ?[0-9.e+-]+`), `"clusters": RELEASED`},
+	{regexp.MustCompile(`(?s)<svg.*?</svg>`), "FIGURE OF RELEASED"},
+	{regexp.MustCompile(`"(auc|low|high|auc_low|auc_high)": ?[0-9.e+-]+`), `"$1": RELEASED`},
+	{regexp.MustCompile(`(?m)(,[01]\.[0-9]{6}){3}$`), ",RELEASED"}, // of a table of a curve
 	{regexp.MustCompile(`(?m)^ +AUC [0-9.]+ on the records|"released_auc": ?[0-9.e-]+`), "AUC RELEASED"},
 }
 
@@ -296,6 +299,8 @@ func silentRuns() map[string][]string {
 	clustered("records", "class.yaml")
 	clustered("sparse", "svm.yaml", "--epsilon", "0.1", "--json")
 	clustered("pure, clipped", "class.yaml", "--delta", "0", "--clip", "1e-9")
+
+	runs["curve"] = []string{"curve", "--epsilons", "1,2", "--splits", "1", "--algorithms", "moments", "--holdout-epsilon", "1", "--yes", "--data", "r.csv", "--schema", "class.yaml", "--out", "m", "--format", "svg", "--json"}
 
 	for _, m := range local.Methods() {
 		name := "local " + m.String()

@@ -87,7 +87,7 @@ func (c *thresholdCmd) fromFigures(a *app, m *model, aim evaluate.Aim) error {
 	if r.Chosen, err = r.Figures.Threshold(aim); err != nil {
 		return badInput("%s: %v", c.Figures, err)
 	}
-	r.Out = c.Out
+	r.Out, r.Plan = c.Out, nil // it follows from the release, and is not that file
 	text, err := indented(r)
 	if err != nil {
 		return err

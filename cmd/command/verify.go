@@ -21,7 +21,7 @@ import (
 )
 
 type verifyCmd struct {
-	Model     string `arg:"" help:"Model file."`
+	Model     string `arg:"" help:"Model file, or another release of a charged run: clusters, figures, a curve."`
 	Key       string `placeholder:"KEY" help:"Public key of the ledger of the run, or a file that has it: the file must be the one that its owner signed."`
 	Signature string `placeholder:"FILE" help:"Signature of the file (default: MODEL.minisig)."`
 	Ledger    string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: its chain, the charge of the plan, and the one release of this very file are compared, too."`
@@ -67,14 +67,17 @@ func (c *verifyCmd) Run(a *app) error {
 		r := judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered, Why: "it is not a model: its signature is checked, and nothing else"}, Signature: signature}
 		return a.emit(r, fmt.Sprintf("signature  %s\nnot known  %s\n", signature, r.Why))
 	}
-	if err != nil {
+	unplanned := false
+	if other := releaseIn(text); err != nil && other != nil {
+		m, err, unplanned = other, nil, other.Plan == nil
+	}
+	if err = cmp.Or(err, unread); err != nil {
 		return err
 	}
-	if unread != nil {
-		return unread
-	}
 	r := judgement{Verdict: checker.Check(text), Signature: signature}
-	if c.Ledger != "" && r.Verdict.Verdict != checker.Refused {
+	if unplanned && c.Ledger != "" {
+		r.Ledger = "not compared: the file has no plan, as it follows from the release of another, needed no charge, or is of an earlier version"
+	} else if c.Ledger != "" && r.Verdict.Verdict != checker.Refused {
 		if r, err = r.compared(m, text, head, c.Ledger, false); err != nil {
 			return err
 		}
@@ -128,16 +131,11 @@ func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, e
 	}
 	s, err := key.Signed(text, sig)
 	if err == nil {
-		var said struct {
-			Run       string            `json:"run"`
-			DataID    string            `json:"data_id"`
-			Guarantee privacy.Guarantee `json:"guarantee"`
-			Plan      json.RawMessage   `json:"plan"`
-		}
-		if json.Unmarshal(text, &said) != nil {
+		m := said(text)
+		if m == nil {
 			return "", "", badInput("%s is refused: it is not a file of JSON", c.Model)
 		}
-		err = s.About(said.Run, said.DataID, said.Guarantee.Unit, said.Guarantee.String(), algorithms.RecordHash(said.Plan))
+		err = s.About(m.Run, m.DataID, m.Guarantee.Unit, m.Guarantee.String(), algorithms.RecordHash(m.Plan))
 	}
 	if err != nil {
 		return "", "", badInput("%s is refused: %v", c.Model, err)
@@ -153,6 +151,34 @@ func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, e
 		again = fmt.Sprintf("; released again by run %s, whose own cost is not in these numbers", s.ReleasedBy)
 	}
 	return fmt.Sprintf("the owner of key %s signed this file: run %s on %s, %s%s; head %s", key, s.Run, s.DataID, cmp.Or(s.Guarantee, "no guarantee"), again, s.Head), s.Head, nil
+}
+
+// said is what the file of any kind of run says of it; nil if it is not JSON.
+func said(text []byte) *model {
+	var x struct {
+		Run       string            `json:"run"`
+		DataID    string            `json:"data_id"`
+		Guarantee privacy.Guarantee `json:"guarantee"`
+		Plan      json.RawMessage   `json:"plan"`
+	}
+	if json.Unmarshal(text, &x) != nil {
+		return nil
+	}
+	return &model{Run: x.Run, DataID: x.DataID, Plan: x.Plan, Guarantee: x.Guarantee}
+}
+
+// releaseIn is a release that is neither a model nor clusters: figures, a curve, or that of a kind of one's own; nil for another file.
+// A model without its format stays a damaged model.
+func releaseIn(text []byte) *model {
+	var x struct {
+		Format           string `json:"format"`
+		Weights, Centres json.RawMessage
+	}
+	m := said(text)
+	if m == nil || json.Unmarshal(text, &x) != nil || x.Format != "" && x.Format != kindFormat || x.Weights != nil || x.Centres != nil || m.Guarantee.Validate() != nil {
+		return nil
+	}
+	return m
 }
 
 // publicKey is a key, or that of a file.

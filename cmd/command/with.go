@@ -1,9 +1,12 @@
 package command
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -12,7 +15,7 @@ import (
 	"dyad/algorithms"
 )
 
-// With is what a program of one's own adds to the commands train and plan. The zero value adds nothing.
+// With is what a program of one's own adds: commands, and to the commands train and plan. The zero value adds nothing.
 type With struct {
 	// Algorithms are named by --algorithm, as those of "dyad lab algorithms" are. Every exported field of the struct that is a number,
 	// a string or a bool is an option: Length is the flag --length and the key length of --config. A field such as Steps, whose name is
@@ -20,6 +23,16 @@ type With struct {
 	Algorithms []algorithms.Algorithm
 	// Losses are named by --loss. A Loss needs a name and a formula in u.
 	Losses []lib.Loss
+	// Kinds are commands of their own, named by Info().Name. Their options are flags as those of algorithms are. A kind that is also a
+	// Reader says what of a schema it reads; others read all features.
+	Kinds []algorithms.Kind
+	// Trace, if not nil, is told the stages of a run, so that a test can stop the program at one.
+	Trace func(stage string)
+}
+
+// Run is the program with With: it runs the command line args, and returns the exit code.
+func (w With) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return runHooked(ctx, args, stdin, stdout, stderr, hooks{with: w, stage: w.Trace})
 }
 
 // ownFlags are With, in the command line of a command.
@@ -36,18 +49,20 @@ func ownFlag(field string) string {
 	return strings.ToLower(wordStart.ReplaceAllString(field, "$1$3-$2$4"))
 }
 
-// flags are the options of the algorithms that known does not have.
-func (w With) flags(known []algorithms.Option) (f ownFlags, err error) {
-	f.with = w
+// described is an algorithm or a kind.
+type described interface{ Info() algorithms.Info }
+
+// optionsFrom are flags of the options of structs that known does not have.
+func optionsFrom[T described](all []T, known []algorithms.Option) (f ownFlags, err error) {
 	taken := map[string]reflect.Type{}
 	for _, o := range known {
 		taken[o.Field] = nil
 	}
 	var fields []reflect.StructField
-	for _, a := range w.Algorithms {
+	for _, a := range all {
 		t := reflect.TypeOf(a)
 		if t.Kind() != reflect.Struct {
-			return f, fmt.Errorf("dyad: an algorithm of With is a struct, and %s is a %v", a.Info().Name, t)
+			return f, fmt.Errorf("dyad: what With has is a struct, and %s is a %v", a.Info().Name, t)
 		}
 		for i := range t.NumField() {
 			field := t.Field(i)
@@ -58,7 +73,7 @@ func (w With) flags(known []algorithms.Option) (f ownFlags, err error) {
 			}
 			have, twice := taken[field.Name]
 			switch {
-			case !field.IsExported() || twice && have == nil:
+			case !field.IsExported() || twice && have == nil || field.Tag.Get("flag") == "-": // an option of plans in Go alone
 				continue
 			case twice && have != field.Type:
 				return f, fmt.Errorf("dyad: option %s of %s is a %v, and that of another algorithm a %v", field.Name, a.Info().Name, field.Type, have)
@@ -116,14 +131,15 @@ func (f ownFlags) ownLoss(flags lossFlags) (lib.Loss, error) {
 	return flags.definition()
 }
 
-// add adds With to a command line.
+// add adds With to a command line, and options of the catalogue for which planFlags has no flag.
 func (c *cli) add(w With) error {
-	known := planFlags{}.options()
+	known, all := planFlags{}.options(), slices.Concat(algorithms.Catalog(), w.Algorithms)
 	for _, to := range []*planFlags{&c.Train.planFlags, &c.Plan.planFlags} {
 		var err error
-		if to.ownFlags, err = w.flags(known); err != nil {
+		if to.ownFlags, err = optionsFrom(all, known); err != nil {
 			return err
 		}
+		to.ownFlags.with = w
 	}
 	return nil
 }

@@ -120,6 +120,7 @@ func TestGoldenFilesOfEveryFormat(t *testing.T) {
 		"dyad-checkpoint/3": "algorithms/testdata/formats/run-3.checkpoint", "dyad-audit-part/1": "algorithms/audit/testdata/formats/part-1.audit",
 		"dyad-ledger-key/1": "privacy/ledger/testdata/formats/ledger-1.key", "dyad-signature/1": "privacy/ledger/testdata/formats/signature-1.minisig", "dyad-witness/1": "privacy/ledger/testdata/formats/witness-1",
 		"dyad-clusters/1":  "cmd/command/testdata/formats/clusters-1.json",
+		"dyad-release/1":   "cmd/command/testdata/formats/release-1.json",
 		"dyad-drafted/1":   "engine/dataset/testdata/drafted-1.drafted",
 		"packVersion` = 1": "cmd/command/testdata/formats/pack-1.dyadpack",
 	}

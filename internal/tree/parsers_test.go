@@ -117,6 +117,7 @@ var parsers = map[string]string{
 	"internal/crash/syscalls/strace.go":        "for tests",
 	"internal/crash/syscalls/template.go":      "for tests",
 	"internal/crash/crash.go":                  "for tests",
+	"cmd/command/kindtest/kindtest.go":         "for tests",
 	"internal/files/shelf.go":                  "compares the hash of a kept model",
 	"internal/home/main.go":                    "sources of this module",
 	"internal/machine/cases/cpu.go":            "the name of the processor, by the kernel",

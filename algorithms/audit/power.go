@@ -1,0 +1,57 @@
+package audit
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// Power is what an audit can show, known before its runs: from the two data sets alone.
+type Power struct {
+	// Move is how far the exact vectors move over what the certificate allows: no number of runs shows more than so much of the claim, which
+	// is of mu for Gaussian noise and of epsilon otherwise.
+	Move float64
+	// Runs are those of the options, and RunsForHalf those that refute half of the claim, about; 0 where no number does, or none is known, as
+	// for secret batches.
+	Runs, RunsForHalf int
+}
+
+// mostRuns is beyond every audit.
+const mostRuns = 1 << 30
+
+// Power states the power of Run for the options.
+func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
+	if _, err = t.prepared(&o); err != nil {
+		return p, err
+	}
+	p.Runs = o.Runs
+	if t.stopping() {
+		return p, nil
+	}
+	if p.Move, err = t.Move(ctx); err != nil || t.secret() || o.Access == BlackBox {
+		return p, err
+	}
+	c, alpha := t.claim(), (1-o.Confidence)/2
+	g := c.guarantee
+	if _, gaussian := c.noise.(privacy.Gaussian); gaussian && g.Delta > 0 && g.Mu > 0 {
+		if over := p.Move*g.Mu - account.GDPMu(g.Epsilon/2, g.Delta); over > 0 {
+			z := distuv.UnitNormal.Quantile(1 - alpha/4)
+			p.RunsForHalf = int(min(mostRuns, math.Ceil(2*z*z/(over*over))))
+		}
+		return p, nil
+	}
+	// The likeliest event of pure noise: half of the runs of one side, and a share e^-epsilon of that of the other.
+	for runs := fewestRuns; g.Delta == 0 && runs < mostRuns; runs *= 2 {
+		held := runs / 2 // that did not choose the attack
+		rare := int(math.Ceil(float64(held) / 2 * math.Exp(-p.Move*g.Epsilon)))
+		if math.Log(ProportionLower(held/2, held, alpha/2)/ProportionUpper(rare, held, alpha/2)) > g.Epsilon/2 {
+			p.RunsForHalf = runs
+			break
+		}
+	}
+	return p, nil
+}

@@ -1,0 +1,132 @@
+package algorithms
+
+import (
+	"context"
+	"fmt"
+
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// Kind is a kind of run: figures of records that are not a model. It states what it releases as rows of a plan and computes the exact
+// numbers; noise, guarantee, charge, record, session and audit follow from the rows (PlanKind). It never sees a session, so that what it
+// tells can only depend on what was released. It is a struct, whose exported fields are its options.
+type Kind interface {
+	// Info describes it: Name, Title and Released.
+	Info() Info
+	// Rows are its releases without noise, with a certificate each, from public numbers. Shares of 0 mean equal ones.
+	Rows(KindShape) (Releases, error)
+	// Exact are the Coordinates numbers of a row, before noise, given what the rows before it released. The certificate of the row must
+	// hold for every value of these. It must not fail, whatever the records are.
+	Exact(r *engine.Records, row int, released [][]float64) []float64
+	// Figures say what was released, a vector for each row with its noise.
+	Figures(s KindShape, rows Releases, released [][]float64) Facts
+}
+
+// KindShape are the public numbers of a run of a Kind.
+type KindShape struct {
+	Records, Features int // n and d, at least 1
+	PersonRows        int // 0: a record is a row
+	Budget            privacy.Budget
+	Provenance
+}
+
+// KindPlan is what a run of a kind will release and what that guarantees.
+type KindPlan struct {
+	Plan
+	Shape KindShape
+	kind  Kind
+}
+
+// PlanKind plans a run of k. It reads no data. Persons with several rows are refused with ErrAssumption: the certificates are for rows.
+func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
+	name := k.Info().Name
+	switch {
+	case s.PersonRows != 0:
+		return nil, fmt.Errorf("%w: %s protects a row, and the schema has persons with several; make a table of one row for each person", ErrAssumption, name)
+	case s.Records < 1 || s.Features < 1:
+		return nil, fmt.Errorf("%w: %s of %d records with %d features", ErrAssumption, name, s.Records, s.Features)
+	}
+	if err := s.Budget.Validate(); err != nil {
+		return nil, err
+	}
+	rows, err := k.Rows(s)
+	if err == nil && len(rows) == 0 {
+		err = fmt.Errorf("algorithms: %s releases nothing", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		if rows[i].Times > 1 || rows[i].Cost != nil || rows[i].Part != 0 {
+			return nil, fmt.Errorf("algorithms: row %d of %s is released once, for its certificate", i+1, name)
+		}
+		if rows[i].Share == 0 {
+			rows[i].Share = 1 / float64(len(rows))
+		}
+	}
+	if err := rows.Calibrate(s.Budget); err != nil {
+		return nil, err
+	}
+	p := &KindPlan{Shape: s, kind: k}
+	p.Plan = Plan{Algorithm: name, Mode: Certified, Objective: fmt.Sprintf("%s %+v of %d records, %d features", name, k, s.Records, s.Features)}
+	p.Facts.Line("kind", "%s: %s", p.Facts.Add("kind", name), k.Info().Title)
+	p.Facts.Line("records", "n = %d of %d features", p.Facts.Add("records", s.Records), p.Facts.Add("features", s.Features))
+	released, why := rows.Told()
+	g := s.Rows().Guarantee(released+", with noise", why, fmt.Sprintf("public: n = %d, the schema and all options", s.Records))
+	return p, p.Promise(s.Budget, s.Records, s.Provenance, g, rows)
+}
+
+// Release releases every row of the plan of records through a session, and returns what left it.
+func (p *KindPlan) Release(ctx context.Context, r *engine.Records, s privacy.Session) ([]float64, error) {
+	return p.release(ctx, r, s, Tracker{})
+}
+
+func (p *KindPlan) release(ctx context.Context, r *engine.Records, s privacy.Session, t Tracker) (flat []float64, err error) {
+	var released [][]float64
+	for i, row := range p.Releases {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		x := p.kind.Exact(r, i, released)
+		if len(x) != row.Coordinates {
+			return nil, fmt.Errorf("algorithms: row %d of %s has %d numbers, and its plan %d", i+1, p.Algorithm, len(x), row.Coordinates)
+		}
+		if err := s.Release(x, row.Certificate, row.Noise); err != nil {
+			return nil, err
+		}
+		released, flat = append(released, x), append(flat, x...)
+		t.Step(i+1, len(p.Releases))
+	}
+	return flat, nil
+}
+
+// Job carries the plan out. Released numbers leave it as its result only, so that a run can be resumed.
+func (p *KindPlan) Job(r *engine.Records) Job {
+	return Job{Plan: &p.Plan, Withholds: true, Train: func(ctx context.Context, s privacy.Session, t Tracker) ([]float64, error) {
+		return p.release(ctx, r, s, t)
+	}}
+}
+
+// Fits refuses records of another shape.
+func (p *KindPlan) Fits(r *engine.Records) error {
+	if r.ByPerson() || r.Len() != p.Shape.Records || r.Dim() != p.Shape.Features {
+		return fmt.Errorf("algorithms: the plan of %s is for %d records of %d features, a row each", p.Algorithm, p.Shape.Records, p.Shape.Features)
+	}
+	return nil
+}
+
+// Figures say what a result of Job is.
+func (p *KindPlan) Figures(flat []float64) (Facts, error) {
+	var released [][]float64
+	for _, row := range p.Releases {
+		if len(flat) < row.Coordinates {
+			break
+		}
+		released, flat = append(released, flat[:row.Coordinates]), flat[row.Coordinates:]
+	}
+	if len(released) != len(p.Releases) || len(flat) != 0 {
+		return Facts{}, fmt.Errorf("algorithms: that is not a result of the plan of %s", p.Algorithm)
+	}
+	return p.kind.Figures(p.Shape, p.Releases, released), nil
+}

@@ -1,0 +1,218 @@
+package command
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/engine/dataset"
+	"dyad/internal/files"
+	"dyad/internal/page"
+	"dyad/privacy"
+	"dyad/privacy/ledger"
+)
+
+// Reader is a kind that reads less than a schema has.
+type Reader interface {
+	algorithms.Kind
+	// Reads is the kind for data of a schema, and the schema that they are read by. It may change s, which is a copy for this call.
+	Reads(s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error)
+}
+
+// kindCmd is the command of a kind of one's own.
+type kindCmd struct {
+	ownFlags
+	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them; a label is not read."`
+	Schema     string    `required:"" placeholder:"FILE" help:"Schema of the data (YAML)."`
+	Out        string    `short:"o" placeholder:"FILE" help:"File of the release. Default for private data: the name of the command, ending in .json."`
+	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
+	Epsilon    float64   `positive:"" default:"1" help:"Epsilon to spend on all releases together."`
+	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	Plan       bool      `help:"Print what a run on -n records would release and cost. No data are read."`
+	N          int       `positive:"" short:"n" help:"Number of records, for --plan."`
+	pageFlag
+	runFlags
+
+	kind algorithms.Kind
+}
+
+// commands are the kinds as commands of a parser.
+func (w With) commands() (all []kong.Option, err error) {
+	for _, k := range w.Kinds {
+		c := &kindCmd{kind: k}
+		if c.ownFlags, err = optionsFrom([]algorithms.Kind{k}, nil); err != nil {
+			return nil, err
+		}
+		all = append(all, kong.DynamicCommand(k.Info().Name, k.Info().Title, "", c))
+	}
+	return all, nil
+}
+
+// releasedKind is the file of a run of a kind, and its JSON output.
+type releasedKind struct {
+	Format    string            `json:"format"` // kindFormat
+	Version   string            `json:"dyad_version"`
+	Created   time.Time         `json:"created"`
+	Kind      string            `json:"kind"`
+	DataID    string            `json:"data_id"`
+	Run       string            `json:"run,omitempty"`
+	Figures   algorithms.Facts  `json:"figures"`
+	Report    algorithms.Report `json:"report"`
+	Plan      json.RawMessage   `json:"plan,omitempty"` // algorithms.Plan.Record of a charged run
+	Options   map[string]any    `json:"options,omitempty"`
+	Guarantee privacy.Guarantee `json:"guarantee"`
+}
+
+const (
+	kindFormat = "dyad-release/1"
+	kindBytes  = 1 << 20 // what every file has room in: whether it can be kept does not depend on its numbers
+)
+
+// kindResult is what a run prints.
+type kindResult struct {
+	runOutcome
+	Kind    string            `json:"kind"`
+	Figures algorithms.Facts  `json:"figures"`
+	Report  algorithms.Report `json:"report"`
+}
+
+// Run plans or releases.
+func (c *kindCmd) Run(a *app) error {
+	switch {
+	case c.Plan && (c.N == 0 || c.Data.given()):
+		return badInput("--plan needs -n and no --data: it reads no data")
+	case !c.Plan && (c.N != 0 || !c.Data.given()):
+		return badInput("name the records with --data, or say their number with --plan and -n")
+	}
+	k, err := algorithms.KindWith(c.kind, c.ownOptions()...)
+	if err != nil {
+		return asInput(err)
+	}
+	schema, err := dataset.LoadUnlabelledSchema(c.Schema)
+	if reader, ok := k.(Reader); ok && err == nil {
+		k, schema, err = reader.Reads(schema)
+	}
+	if err != nil {
+		return asInput(err)
+	}
+	if c.Plan || schema.ByPerson() { // which no kind takes, so that rows are not read as records
+		e, err := dataset.NewEncoder(schema)
+		if err != nil {
+			return asInput(err)
+		}
+		p, err := c.planned(k, lib.ShapeOf(e, max(c.N, 1)))
+		if err != nil {
+			return err
+		}
+		return a.emitPlan(&p.Plan)
+	}
+	return c.release(a, k, schema)
+}
+
+// planned is the plan for a shape.
+func (c *kindCmd) planned(k algorithms.Kind, s lib.Shape) (*algorithms.KindPlan, error) {
+	p, err := algorithms.PlanKind(k, algorithms.KindShape{
+		Records: s.Records, Features: s.Features, PersonRows: s.PersonRows, Budget: lib.Options{Epsilon: c.Epsilon, Delta: c.Delta}.Budget(s.Records), Provenance: s.Provenance,
+	})
+	return p, asInput(err)
+}
+
+// release carries a run out.
+func (c *kindCmd) release(a *app, k algorithms.Kind, schema *dataset.Schema) error {
+	r := kindResult{runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || schema.Public}, Kind: k.Info().Name}
+	var data *lib.Data
+	var p *algorithms.KindPlan
+	var record *releasedKind
+	of := charging{
+		runFlags: c.runFlags, as: targetOf(c.Out, r.Kind+".json", r.Public), inputs: c.Data.and(c.Schema), doing: "releasing", page: c.pageFlag, outcome: &r.runOutcome,
+	}
+	of.recovered = func(saved *lib.Outcome, _ *lib.Ledger) error { return of.noteReleased(a, saved, "figures are") }
+	of.plan = func() (planned, error) {
+		read, err := a.readTraining(c.Data, schema, dataset.Options{Labels: dataset.LabelsIgnored}, c.PublicData)
+		if err != nil {
+			return planned{}, err
+		}
+		data = lib.NewData(read)
+		if p, err = c.planned(k, data.Shape()); err != nil {
+			return planned{}, err
+		}
+		r.DataID = schema.DataID
+		return planned{plan: &p.Plan, delta: p.Shape.Budget.Delta, n: p.Shape.Records}, asInput(p.Fits(data.Records))
+	}
+	of.run = func(o lib.Run) (bool, error) {
+		o.Checkpoint = -1 // a run that is resumed begins again
+		made := func(res *algorithms.Result) (*releasedKind, error) {
+			x := &releasedKind{Format: kindFormat, Version: lib.Version, Created: o.Created, Kind: r.Kind, DataID: cmp.Or(o.DataID, r.DataID), Run: res.Run, Report: p.Report(), Plan: res.Record, Options: o.Options, Guarantee: res.Guarantee}
+			x.Report.Guarantee = res.Guarantee
+			var err error
+			x.Figures, err = p.Figures(res.Weights)
+			return x, err
+		}
+		res, name, away := o.Keep(a.ctx, data.Source(), func(res *algorithms.Result) ([]byte, int, error) {
+			x, err := made(res)
+			if err != nil {
+				return nil, 0, err
+			}
+			text, err := files.Sealed(x)
+			return text, max(len(text), kindBytes), err
+		}, func(o algorithms.Options) (*algorithms.Result, error) {
+			return algorithms.Execute(a.ctx, p.Job(data.Records), o)
+		})
+		if res == nil {
+			return false, a.charged(away)
+		}
+		var err error
+		if record, err = made(res); err != nil {
+			return false, err
+		}
+		r.Guarantee, r.Run, r.Figures, r.Report, r.Model = res.Guarantee, res.Run, record.Figures, record.Report, name
+		return settled(asResult(away))
+	}
+	of.tell = func() error { return a.emitBrief(r, r.text(), r.brief(a, p.Guarantee)) }
+	of.draw = func(out *files.Output, l *lib.Ledger) error { return r.writePage(a, out, k.Info(), l, p.Guarantee) }
+	return of.perform(a)
+}
+
+func (r *kindResult) text() string {
+	var b strings.Builder
+	r.writeData(&b, "")
+	b.WriteString(r.Report.Text())
+	r.writeLedger(&b)
+	b.WriteString(r.Figures.Text())
+	r.writeFile(&b)
+	return b.String()
+}
+
+func (r *kindResult) brief(a *app, planned privacy.Guarantee) string {
+	var b strings.Builder
+	b.WriteString(r.Figures.Text())
+	r.writeFile(&b)
+	a.writeWords(&b, r.Guarantee, planned, r.Spent)
+	return b.String()
+}
+
+func (r *kindResult) writeFile(b *strings.Builder) {
+	if r.Model != "" {
+		line(b, "file", "%s", r.Model)
+	}
+}
+
+// writePage writes the page of a release.
+func (r *kindResult) writePage(a *app, out *files.Output, i algorithms.Info, l *ledger.Ledger, planned privacy.Guarantee) (err error) {
+	d := document{title: i.Title, guarantee: r.Guarantee, planned: planned, seen: "this release", report: &r.Report, file: r.Model}
+	var rows [][2]string
+	for text := range strings.Lines(r.Figures.Text()) {
+		label, value, _ := strings.Cut(strings.TrimSpace(text), " ")
+		rows = append(rows, [2]string{label, strings.TrimSpace(value)})
+	}
+	d.sections = []page.Section{{ID: "figures", Title: "What was released", Tables: []page.Table{table("Figures", rows...)}}}
+	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {
+		return err
+	}
+	return a.writePage(out, d)
+}

@@ -1,0 +1,348 @@
+//go:build unix
+
+// Package kindtest tests kinds of run as those of the program are tested: plan, charge, faults, silence, files, page, verify, sizes and audit.
+// A program of one's own calls Main and Check with the With that it hands to command.Main, so that a kind is tested by being in it.
+package kindtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/algorithms/audit"
+	"dyad/cmd/command"
+	"dyad/engine"
+	"dyad/internal/crash"
+	"dyad/internal/sizes"
+	"dyad/privacy"
+	"dyad/privacy/ledger"
+)
+
+// Example is how a kind is run on the records of Check: columns x in [-1, 1], z in [0, 10], c of a, b and c, and the label y of 0 and 1.
+type Example struct {
+	Kind  algorithms.Kind // with its options
+	Flags []string        // that set these options
+}
+
+// Main is the TestMain of a package that calls Check.
+func Main(m *testing.M, w command.With) {
+	crash.Main(m, func(ctx context.Context, args []string, stage func(string)) int {
+		with := w
+		with.Trace = stage
+		return with.Run(ctx, args, os.Stdin, os.Stdout, os.Stderr)
+	}, nil)
+}
+
+// Check tests every kind of w, each by its example.
+func Check(t *testing.T, w command.With, examples ...Example) {
+	for _, k := range w.Kinds {
+		name := k.Info().Name
+		at := slices.IndexFunc(examples, func(e Example) bool { return e.Kind.Info().Name == name })
+		if at < 0 {
+			t.Errorf("%s has no example: say its options, and the flags that set them", name)
+			continue
+		}
+		of := suite{w, name, examples[at]}
+		for what, test := range map[string]func(*testing.T){
+			"plan": of.plan, "crash": of.crash, "silence": of.silence, "files": of.files, "sizes": of.sizes, "audit": of.audit,
+		} {
+			t.Run(name+" "+what, test)
+		}
+	}
+}
+
+// suite tests one kind.
+type suite struct {
+	with command.With
+	name string
+	Example
+}
+
+const (
+	records = 24
+	schema  = `data_id: d
+csv: {header: true}
+missing: {policy: middle}
+columns:
+  - {name: x, range: [-1, 1]}
+  - {name: z, range: [0, 10]}
+  - {name: c, categories: [a, b, c]}
+  - {name: y, role: label, positive: "1", negative: "0"}
+`
+)
+
+// worlds are files of well-formed records that a program could stumble over.
+var worlds = []func(i int) string{
+	func(i int) string { return fmt.Sprintf("%.3f,%d,%c,%d", float64(i%7)/7-0.4, i%11, 'a'+i%3, i%2) },
+	func(int) string { return "0.25,3,a,1" },
+	func(i int) string {
+		return []string{"-1e300,-5e-324,b,0", "1.7976931348623157e308,1e300,b,1"}[i%2]
+	},
+	func(i int) string { return fmt.Sprintf(",,c,%d", i/12) },
+}
+
+// folder has the files of a world.
+func folder(t *testing.T, world int) string {
+	t.Helper()
+	dir := t.TempDir()
+	var text strings.Builder
+	text.WriteString("x,z,c,y\n")
+	for i := range records {
+		text.WriteString(worlds[world](i) + "\n")
+	}
+	for name, text := range map[string]string{"r.csv": text.String(), "s.yaml": schema} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// args are those of a private run in a folder.
+func (s suite) args(dir string, more ...string) []string {
+	in := func(name string) string { return filepath.Join(dir, name) }
+	args := append([]string{s.name, "--data", in("r.csv"), "--schema", in("s.yaml"), "--ledger", in("l.jsonl"), "--out", in("out.json")}, s.Flags...)
+	return append(args, more...)
+}
+
+func (s suite) run(args ...string) crash.Ended {
+	var out, errs bytes.Buffer
+	code := s.with.Run(context.Background(), args, strings.NewReader(""), &out, &errs)
+	return crash.Ended{Code: code, Stdout: out.String(), Stderr: errs.String()}
+}
+
+// A plan reads no data, charges nothing and prints the rows and the guarantee.
+func (s suite) plan(t *testing.T) {
+	dir := folder(t, 0)
+	args := append([]string{s.name, "--plan", "-n", "24", "--schema", filepath.Join(dir, "s.yaml"), "--ledger", filepath.Join(dir, "l.jsonl")}, s.Flags...)
+	e := s.run(args...)
+	e.Want(t, "plan", 0, "differentially private")
+	e.Want(t, "plan", 0, "no data were read and nothing was charged")
+	if _, err := os.Stat(filepath.Join(dir, "l.jsonl")); err == nil {
+		t.Error("a plan made a ledger")
+	}
+}
+
+// A run that is killed at any stage is charged at most once, and tells nothing before its release. --resume begins it again at no cost, or gives
+// its file the name; other options are refused.
+func (s suite) crash(t *testing.T) {
+	stages := map[string]int{"trained": 1, "released": 1}
+	if sizes.Full() {
+		stages = map[string]int{"admitted": 0, "line durable": 1, "training": 1, "trained": 1, "kept": 1, "released": 1, "model renamed": 1}
+	}
+	for stage, charged := range stages {
+		dir := folder(t, 0)
+		e := crash.Start(t, dir, crash.Spec{Args: s.args(dir), Stage: stage, Nth: 1, Fault: "kill"}).End()
+		if e.Code != crash.Killed || e.Stdout != "" {
+			t.Fatalf("%s: exit %d: %s%s", stage, e.Code, e.Stdout, e.Stderr)
+		}
+		run, charges, finished := history(t, dir)
+		if charges != charged {
+			t.Fatalf("%s: %d charges, want %d", stage, charges, charged)
+		}
+		_, err := os.Stat(filepath.Join(dir, "out.json"))
+		switch saved := err == nil; {
+		case saved != (stage == "model renamed"):
+			t.Fatalf("%s: a file: %v", stage, saved)
+		case saved:
+			continue
+		case charges == 0:
+			s.run(s.args(dir)...).Want(t, "again", 0, "")
+			continue
+		case finished == 0:
+			s.run(s.args(dir, "--resume", run, "--epsilon", "2")...).Want(t, "another epsilon", 64, "")
+		}
+		s.run(s.args(dir, "--resume", run)...).Want(t, "resume after "+stage, 0, "")
+		if again, charges, finished := history(t, dir); again != run || charges != 1 || finished != 1 {
+			t.Errorf("%s: after --resume %d charges, %d ends", stage, charges, finished)
+		}
+		s.run("verify", filepath.Join(dir, "out.json"), "--ledger", filepath.Join(dir, "l.jsonl")).Want(t, "verify", 1, "one charge of this plan and one release, of this file")
+	}
+}
+
+// history is the run that was charged last, and how many lines of the ledger charge or end one.
+func history(t *testing.T, dir string) (run string, charges, finished int) {
+	t.Helper()
+	name := filepath.Join(dir, "l.jsonl")
+	if _, err := os.Stat(name); err != nil {
+		return "", 0, 0
+	}
+	l, err := ledger.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, _, err := l.History()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Charge != nil {
+			run, charges = e.Run, charges+1
+		} else if e.Status != "" {
+			finished++
+		}
+	}
+	return run, charges, finished
+}
+
+var unlike = []*regexp.Regexp{
+	regexp.MustCompile(`(?s)"figures": \{.*?\n  \}`), regexp.MustCompile(`[A-Z2-7]{26}`), regexp.MustCompile(`"created": "[^"]*"`), regexp.MustCompile(`"checksum": "[^"]*"`),
+}
+
+// Nothing but the figures tells of the records: on all files a run prints the same, leaves the same files and charges the same.
+func (s suite) silence(t *testing.T) {
+	told := func(world int) string {
+		dir := folder(t, world)
+		e := s.run(s.args(dir, "--json")...)
+		file, err := os.ReadFile(filepath.Join(dir, "out.json"))
+		text := fmt.Sprintf("exit %d\n%s\n%s\n%s\n%v", e.Code, e.Stdout, e.Stderr, file, err)
+		for _, x := range unlike {
+			text = x.ReplaceAllString(text, "...")
+		}
+		return strings.ReplaceAll(text, dir, "DIR")
+	}
+	want := told(0)
+	if !strings.HasPrefix(want, "exit 0\n") {
+		t.Fatal(want)
+	}
+	for world := 1; world < len(worlds); world++ {
+		if got := told(world); got != want {
+			t.Errorf("file %d shows a joint property of its records:\n%s\nand the first one\n%s", world, got, want)
+		}
+	}
+}
+
+// A run has a file, a page and a charge that verify compares with the file; a changed file is refused, and public data are not charged.
+func (s suite) files(t *testing.T) {
+	dir := folder(t, 0)
+	in := func(name string) string { return filepath.Join(dir, name) }
+	s.run(s.args(dir, "--report", in("page.html"))...).Want(t, "run", 0, "epsilon = 1")
+	page, err := os.ReadFile(in("page.html"))
+	if err != nil || !bytes.Contains(page, []byte("What was released")) {
+		t.Errorf("the page: %v", err)
+	}
+	verify := func(name string) crash.Ended { return s.run("verify", in(name), "--ledger", in("l.jsonl")) }
+	verify("out.json").Want(t, "verify", 1, "one charge of this plan and one release, of this file")
+	text, err := os.ReadFile(in("out.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(in("forged.json"), bytes.Replace(text, []byte(`"unit": "one `), []byte(`"unit": "half a `), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	verify("forged.json").Want(t, "verify a forgery", 64, "refused")
+	s.run(s.args(dir)...).Want(t, "the same name again", 64, "--force")
+	if _, charges, _ := history(t, dir); charges != 1 {
+		t.Errorf("%d charges, want 1", charges)
+	}
+	dir = folder(t, 0)
+	s.run(s.args(dir, "--public-data")...).Want(t, "public data", 0, "public")
+	if _, charges, _ := history(t, dir); charges != 0 {
+		t.Error("public data were charged")
+	}
+}
+
+// attacked is a plan of records of a cell, the records, and neighbours in one record: every unit vector and its opposite, zero, and random ones.
+func (s suite) attacked(t *testing.T, n, unit int) (p *algorithms.KindPlan, data *engine.Records, others []*engine.Records) {
+	t.Helper()
+	d := s.features(t)
+	p, err := algorithms.PlanKind(s.Kind, algorithms.KindShape{Records: n, Features: d, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := make([]float64, n*d), make([]float64, n)
+	base := algotest.RandomRecords(n, d, engine.UnitBounds(), 1)
+	for i := range n {
+		base.Row(i, x[i*d:][:d])
+	}
+	with := func(row []float64) *engine.Records {
+		copy(x[unit*d:], row)
+		r, err := engine.NewRecords(x, y, d, engine.UnitBounds())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	row := make([]float64, d)
+	row[0] = 1
+	data = with(row)
+	for k := range min(d, 8) {
+		for _, v := range []float64{-1, 1, 0} {
+			clear(row)
+			row[k] = v
+			others = append(others, with(row))
+		}
+	}
+	return p, data, others
+}
+
+// features are those that the kind reads of the schema.
+func (s suite) features(t *testing.T) int {
+	t.Helper()
+	e := s.run(append([]string{s.name, "--plan", "-n", "24", "--json", "--schema", filepath.Join(folder(t, 0), "s.yaml")}, s.Flags...)...)
+	var d int
+	if at := strings.Index(e.Stdout, `"features": `); at >= 0 {
+		fmt.Sscanf(e.Stdout[at:], `"features": %d`, &d)
+	}
+	if d == 0 {
+		t.Fatalf("the plan does not say its features: %s%s", e.Stdout, e.Stderr)
+	}
+	return d
+}
+
+// At every size, and at every place of the record that is replaced, no row moves by more than its certificate allows.
+func (s suite) sizes(t *testing.T) {
+	closest := 0.0
+	for _, c := range sizes.Cells(t, 2e4, 1) {
+		p, data, others := s.attacked(t, c.N, c.Unit)
+		for _, other := range others {
+			move, err := audit.OnKind(p, data, other, "").Move(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if closest = max(closest, move); move > 1+1e-9 {
+				t.Fatalf("%v: one record moves a row by %v of its certificate", c, move)
+			}
+		}
+	}
+	t.Logf("the closest neighbours move by %.3f of the certificate", closest)
+	if math.IsNaN(closest) || closest == 0 {
+		t.Error("no record moves anything")
+	}
+}
+
+// The guarantee that is printed holds in an audit of the worst neighbours of those that are tried.
+func (s suite) audit(t *testing.T) {
+	p, data, others := s.attacked(t, records, records-1)
+	var worst audit.Target
+	var power audit.Power
+	o := audit.Options{Seed: 1}
+	for _, other := range others {
+		target := audit.OnKind(p, data, other, "a record and its opposite")
+		of, err := target.Power(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if of.Move >= power.Move {
+			worst, power = target, of
+		}
+	}
+	o.Runs = min(max(1000, 3*power.RunsForHalf/2), sizes.Of(4000, 40_000))
+	r, err := audit.Run(t.Context(), worst, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s; at least %.3f of epsilon %.3f, with a move of %.3f and %d runs; half of the claim needs %d", p.Guarantee, r.LowerBound, r.Epsilon, power.Move, o.Runs, power.RunsForHalf)
+	if !r.Holds() {
+		t.Errorf("the printed guarantee is refuted: %+v", r)
+	}
+}

@@ -1,0 +1,72 @@
+package own
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"dyad/algorithms"
+	"dyad/cmd/command"
+	"dyad/engine"
+	"dyad/engine/dataset"
+	"dyad/privacy"
+)
+
+// Mean is a kind of run: the mean of one numeric column. It states a certificate, the exact sum and what the released sum means; plan,
+// charge, resume, page, verify and audit are those of every kind.
+type Mean struct {
+	Column       string // its name in the schema
+	middle, half float64
+}
+
+var _ command.Reader = Mean{}
+
+// Info implements algorithms.Kind.
+func (Mean) Info() algorithms.Info {
+	return algorithms.Info{Name: "mean", Title: "Release the mean of a column", Released: "the sum of the column"}
+}
+
+// Reads implements command.Reader: that column alone. Its feature is 0 in the middle of the range and -1 and 1 at its ends: the
+// encoder's factor for one column is sqrt 3, which a range of sqrt 3 times the width undoes, and a row is shortened to norm 1.
+func (m Mean) Reads(s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error) {
+	at := slices.IndexFunc(s.Columns, func(c dataset.Column) bool { return c.Name == m.Column })
+	if at < 0 || len(s.Columns[at].Range) != 2 || s.Columns[at].Transform != "" {
+		return nil, nil, fmt.Errorf("own: --column %q is not a numeric column of the schema with a range and without a transform", m.Column)
+	}
+	for i := range s.Columns {
+		if c := &s.Columns[i]; i != at && (c.Role == "" || c.Role == dataset.RoleFeature) {
+			*c = dataset.Column{Name: c.Name, Field: c.Field, Position: c.Position, Role: dataset.RoleIgnore}
+		}
+	}
+	c := &s.Columns[at]
+	m.middle, m.half = c.Range[0]/2+c.Range[1]/2, c.Range[1]/2-c.Range[0]/2
+	wide := m.half * math.Sqrt(3)
+	c.Range, s.Basis, c.Basis, s.Interactions = []float64{m.middle - wide, m.middle + wide}, "", "", nil
+	return m, s, s.Validate()
+}
+
+// Rows implements algorithms.Kind. A feature is in [-1, 1], so that a replaced record moves the sum by at most 2; adding n numbers in
+// float64 errs by at most n^2 2^-52.
+func (m Mean) Rows(s algorithms.KindShape) (algorithms.Releases, error) {
+	n := float64(s.Records)
+	c, err := privacy.RecordSum{Radius: 1, Weight: 1, Error: n * n * 0x1p-52, Name: "sum of the column"}.Certify()
+	return algorithms.Releases{{Name: "sum of the column", Coordinates: 1, Certificate: c}}, err
+}
+
+// Exact implements algorithms.Kind.
+func (Mean) Exact(r *engine.Records, _ int, _ [][]float64) []float64 {
+	x, sum := make([]float64, r.Dim()), 0.0
+	for i := range r.Len() {
+		r.Row(i, x)
+		sum += x[0]
+	}
+	return []float64{sum}
+}
+
+// Figures implements algorithms.Kind.
+func (m Mean) Figures(s algorithms.KindShape, rows algorithms.Releases, released [][]float64) (f algorithms.Facts) {
+	scale := m.half / float64(s.Records)
+	f.Line("mean", "%.6g of column %s; its noise has standard deviation %.2g",
+		f.Add("mean", m.middle+scale*released[0][0]), f.Add("column", m.Column), f.Add("noise", scale*rows[0].Deviation()))
+	return f
+}
