@@ -179,6 +179,8 @@ var forgeries = []forgery{
 	{why: "in query groups", flags: "--algorithm dpgdsc", from: `"problem": \{`, to: `"problem": {"groups": [{"size": 10, "number": 3}],`},
 	{why: "a mean of clipped terms", flags: drawnPairs, from: `"roundoff": [0-9.e-]+`, to: `"roundoff": 1e-30`},
 	{why: "an update, 1e-30", flags: "online --records 200 --every 20 --state forged.state", from: `"roundoff": [0-9.e-]+`, to: `"roundoff": 1e-30`},
+	{why: "the words of the guarantee", flags: drawnPairs, from: `at most 6 of an individual`, to: `at most 1 of an individual`},
+	{why: "the words of the guarantee", flags: "cluster -k 2", from: `of 2 clusters, 5 times`, to: `of 2 clusters, 4 times`},
 	{why: "in one tuple of an epoch", flags: "pairs train --tuple 4 --loss triplet", from: `"group": 1`, to: `"group": 2`},
 	{why: "hidden iterates expands", flags: "--algorithm convergent-descent", from: `"(update_error|step_size|noise_to_radius)": [0-9.e-]+`, to: `"update_error": 9, "step_size": 100`},
 	{why: "of an update", flags: "--algorithm dpgdsc", from: `"update_error": [0-9.e-]+`, to: `"update_error": 1e-30`},
