@@ -88,6 +88,14 @@ func value(x evaluate.Figure) string {
 	return fmt.Sprintf("%.4f", x.Value)
 }
 
+// tooWide ends the line of a vague AUC.
+func tooWide(auc evaluate.Figure) string {
+	if auc.Vague() {
+		return "; this does not tell a model with an AUC of 0.5 from one of 0.9"
+	}
+	return ""
+}
+
 // vague is the sentence about figures that say nothing, "" for others.
 func vague(f *evaluate.Figures) string {
 	switch {
@@ -102,7 +110,7 @@ func vague(f *evaluate.Figures) string {
 // writeFigures writes the figures of a private evaluation.
 func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 	if f.AUC != nil {
-		line(b, "AUC", "%s; the noise alone has standard deviation %.2g", between(*f.AUC), f.AUCNoise)
+		line(b, "AUC", "%s; the noise alone has standard deviation %.2g%s", between(*f.AUC), f.AUCNoise, tooWide(*f.AUC))
 		of := "records"
 		if f.Unit != "" {
 			of = f.Unit + "s, by the shares of their rows"
@@ -129,8 +137,5 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 	line(b, "intervals", "%g %%, covering the sampling of the records and the noise", 100*f.Confidence)
 	if f.Wide {
 		line(b, "", "few records or a rare class: the intervals are wider than they would be with more")
-	}
-	if says := vague(f); says != "" {
-		line(b, "note", "%s", says)
 	}
 }
