@@ -72,7 +72,8 @@ type Model struct {
 
 	// Plan is algorithms.Plan.Record of a run that was charged, nil for others: what it takes to
 	// compute its guarantee again (docs/verify.md).
-	Plan json.RawMessage `json:"plan,omitempty"`
+	Plan     json.RawMessage `json:"plan,omitempty"`
+	Approved string          `json:"approved,omitempty"` // Run.Approved
 
 	// Options are those of the command that made the model, if it had a file of them; nothing reads them.
 	Options map[string]any `json:"options,omitempty"`

@@ -55,6 +55,9 @@ func (g Guarantee) Sentences(seen string) []string {
 	}
 }
 
+// SuccessPercent is Success in percent as texts have it, rounded up.
+func (g Guarantee) SuccessPercent() string { return percentUp(g.Success()) }
+
 // inWords is a number for people: three digits, rounded up.
 func inWords(x float64) string { return formatUp(x, 3) }
 

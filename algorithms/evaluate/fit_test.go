@@ -55,3 +55,23 @@ func TestFiguresAgree(t *testing.T) {
 		}
 	}
 }
+
+// The interval that a plan expects is as wide as those of evaluations of normal scores are on the average.
+func TestExpectedIntervals(t *testing.T) {
+	for _, o := range []evaluate.Options{
+		{Records: 300, Budget: privacy.Budget{Epsilon: 0.5, Delta: 1e-4}},
+		{Records: 3000, Budget: privacy.Budget{Epsilon: 0.5}},
+		{Records: 3000, Budget: privacy.Budget{Epsilon: 2, Delta: 1e-5}},
+	} {
+		p, width := planOf(t, o), 0.0
+		const repeats = 12
+		for seed := range uint64(repeats) {
+			f := figures(t, p, normalScores(o.Records, o.Records/3, 1, seed), seed)
+			width += (f.AUC.High - f.AUC.Low) / repeats
+		}
+		expected := p.Expect(0.5*math.Erfc(-0.5), 1.0/3, 0.95)
+		if got := expected.High - expected.Low; math.Abs(got/width-1) > 0.2 {
+			t.Errorf("n = %d, epsilon = %v: %v wide, and %v on the average", o.Records, o.Budget.Epsilon, got, width)
+		}
+	}
+}

@@ -20,7 +20,7 @@ import (
 
 // placeFlags name files and machines of a run, or its seed. A model may be published, so
 // its file has none of them.
-const placeFlags = "config track report log-format data labels schema out ledger resume seed dir state plot server listen cert key ca token tokens memory plan models candidates recipe users records pairs reference neighbours part-out merge init metric protocol compare figures on pages answers out-schema held-out held-out-schema peers curves witness signature"
+const placeFlags = "config track report log-format data labels schema out ledger resume seed dir state plot server listen cert key ca token tokens memory plan models candidates recipe users records pairs reference neighbours part-out merge init metric protocol compare figures on pages answers out-schema held-out held-out-schema peers curves witness signature approved"
 
 // setting is a line of a file of --config.
 type setting struct {
@@ -74,6 +74,8 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 	for _, s := range c.settings {
 		f := flags[s.flag]
 		switch {
+		case command.Path() == "plan" && s.flag == "report": // of the training
+			continue
 		case f == nil && command.Path() == "plan" && (slices.Contains(words(placeFlags), s.flag) || s.flag == "yes" || s.flag == "force"):
 			continue // the file of a training: where its data and results are does not change its plan
 		case f == nil || s.flag == "help" || s.flag == "config":

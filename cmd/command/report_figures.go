@@ -103,15 +103,15 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 
 // releasedCurve is the ROC curve of released figures with its band: the band alone where the figures say nothing.
 func releasedCurve(f *evaluate.Figures) experiment.Curve {
-	c := experiment.Curve{Name: "released", Bare: f.Vague(), Low: []float64{0}}
+	c := experiment.Curve{Name: "released", Bare: f.Vague(), Low: []float64{0}, High: []float64{0}}
 	c.X, c.Y = f.ROC()
 	last := 0.0
 	for k, p := range slices.Backward(f.Points) { // the middle of two points lies between them
-		c.Low, c.High = append(c.Low, last, p.Sensitivity.Low), append(c.High, last, p.Sensitivity.High)
+		c.Low, c.High = append(c.Low, last, p.Sensitivity.Low), append(c.High, p.Sensitivity.High, p.Sensitivity.High)
 		c.Marks = append(c.Marks, 2*(len(f.Points)-k))
 		last = p.Sensitivity.Low
 	}
-	c.Low, c.High = append(c.Low, last, 1), append(c.High, 1, 1, 1)
+	c.Low, c.High = append(c.Low, last, 1), append(c.High, 1, 1)
 	return c
 }
 
