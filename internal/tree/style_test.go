@@ -30,6 +30,9 @@ var banned = []struct {
 	{"beside", "besides, next to, along with", regexp.MustCompile(`(?i)\bbeside\b`), nil},
 	{"that many", "the number of, so many", regexp.MustCompile(`(?i)\bthat many\b`), nil},
 	{"nothing to speak of", "negligible", regexp.MustCompile(`(?i)\bnothing to speak of\b`), nil},
+	{"also if", "even if", regexp.MustCompile(`(?i)\balso if\b`), nil},
+	{"noise rules", "noise dominates", regexp.MustCompile(`\bnoise rules\b`), nil},
+	{"tell it from any other one", "the sentence of privacy.Guarantee.Sentences", regexp.MustCompile(`\bany other one with at most\b|\bhad been any other\b|\bguesses which of the two was used right\b`), nil},
 }
 
 // hits returns the banned phrases of a text.
