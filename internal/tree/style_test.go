@@ -110,6 +110,7 @@ func TestStyleCatchesBannedPhrases(t *testing.T) {
 	for _, bad := range []string{
 		"the server's state is none of its protocol", "%s is no key of it", "Who has it can make all tokens.", "also for who knows the tokens", "only who got a token can take part",
 		"ramp loss of which both hinges are envelopes", "Beside it lie files", "unless the GPU has that many\nbytes", "it is nothing\nto speak of",
+		"charged, also if it ends", "where noise rules", "can tell it from any other one with at most 56 %",
 	} {
 		if len(hits(bad)) == 0 {
 			t.Errorf("%q passes", bad)
