@@ -12,7 +12,7 @@ import (
 	"dyad/engine/dataset"
 )
 
-// trainPatients is the example of README.md; TestReadmeShowsTheExample compares the two.
+// trainPatients is the example of docs/library.md; TestReadmeShowsTheExample compares the two.
 func trainPatients(ctx context.Context) error {
 	data, err := dyad.Open("patients.csv", "patients.yaml")
 	if err != nil {
@@ -83,9 +83,9 @@ func writeClinic(name string, n int) error {
 	return errors.Join(dataset.WriteSyntheticClinical(f, n, 1), f.Close(), os.WriteFile(name+".yaml", []byte(schema), 0o600))
 }
 
-// The README shows the example as it is compiled and run, in at most 15 lines.
+// docs/library.md shows the example as it is compiled and run, in at most 15 lines.
 func TestReadmeShowsTheExample(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
+	readme, err := os.ReadFile("docs/library.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +106,6 @@ func TestReadmeShowsTheExample(t *testing.T) {
 		t.Errorf("the example has %d lines", len(lines))
 	}
 	if want := "```go\n" + strings.Join(lines, "\n") + "\n```\n"; !strings.Contains(string(readme), want) {
-		t.Errorf("README.md does not have\n%s", want)
+		t.Errorf("docs/library.md does not have\n%s", want)
 	}
 }

@@ -73,7 +73,8 @@ type Model struct {
 
 	// Plan is algorithms.Plan.Record of a run that was charged, nil for others: what it takes to
 	// compute its guarantee again (docs/verify.md).
-	Plan json.RawMessage `json:"plan,omitempty"`
+	Plan     json.RawMessage `json:"plan,omitempty"`
+	Approved string          `json:"approved,omitempty"` // Run.Approved
 
 	// Options are the recipe of the command that made the model: its options that decide what is guaranteed; nothing reads them.
 	Options map[string]any `json:"options,omitempty"`

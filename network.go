@@ -32,7 +32,7 @@ const (
 // Network makes a model nonlinear: a multilayer perceptron f of the encoded features x, whose output is
 // a score or an embedding (docs/networks.md). Zero fields are public defaults; a model file has none.
 type Network struct {
-	Kind string `json:"kind"` // "mlp", also if it is ""
+	Kind string `json:"kind"` // "mlp", or "" for it
 	// Features are those of a record; they are filled in.
 	Features int `json:"features"`
 	// Hidden are the units of the hidden layers, at most two; nil means one layer of 32. An empty slice

@@ -31,11 +31,9 @@ func OpenLedger(path string) (*Ledger, error) { return ledger.Open(path) }
 // Run says how a training is carried out. Nothing in it changes what the plan guarantees,
 // except that Public data need no guarantee.
 type Run struct {
-	// Ledger is charged with the whole plan before any record is used. It is required unless
-	// the data are public.
+	// Ledger is charged with the whole plan before any record is used. It is required unless the data are public.
 	Ledger *Ledger
-	// DataID names the data in the ledger; "" is the schema's data_id. All runs on the same
-	// records have the same id.
+	// DataID names the data in the ledger; "" is the schema's data_id. All runs on the same records have the same id.
 	DataID string
 	// Public declares the data public, as the schema can, too: nothing is charged, no
 	// guarantee is given, and the report says so.
@@ -54,7 +52,8 @@ type Run struct {
 	// instead of an error.
 	Spare bool
 	// ID is that of a new run in the ledger; "" generates one. A ledger charges an id once.
-	ID string
+	ID       string
+	Approved string // SHA-256, in hex, of the page that was approved before the run, for ledger and model; "" if there is none
 
 	// Checkpoint is how often the state of a private run is kept next to the ledger, for
 	// Resume; it is as private as the records. 0 is a minute, a negative one never.
@@ -202,7 +201,7 @@ func (o Run) Do(ctx context.Context, of Source, model func(*algorithms.Result) *
 func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) (text []byte, most int, err error), train func(algorithms.Options) (*algorithms.Result, error)) (*algorithms.Result, string, error) {
 	p := algorithms.Options{
 		DataID: cmp.Or(o.DataID, of.DataID), Public: of.Public || o.Public,
-		Run: o.ID, Resume: o.Resume, Source: o.Source, Tracker: algorithms.Tracker{OnStep: o.Progress}, Trace: o.Trace, Charged: o.Charged,
+		Run: o.ID, Resume: o.Resume, Source: o.Source, Tracker: algorithms.Tracker{OnStep: o.Progress}, Trace: o.Trace, Charged: o.Charged, Approved: o.Approved,
 	}
 	inputs := of.Files
 	switch {

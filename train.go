@@ -74,7 +74,7 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 			if t.Network != nil && t.Network.Compare == contrastive {
 				m.Loss = nil // it is the network's
 			}
-			m.Report.Guarantee = r.Guarantee
+			m.Report.Guarantee, m.Approved = r.Guarantee, o.Approved
 			return m
 		},
 		func(p algorithms.Options) (*algorithms.Result, error) {

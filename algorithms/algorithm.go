@@ -135,7 +135,7 @@ func (p Provenance) Persons(g *privacy.Guarantee) {
 // WellFormed is the assumption of every guarantee about records that a schema refuses: the
 // relation of neighbours is between data sets without any. What well-formed records have in
 // common never ends a run (docs/theory.md#silence).
-const WellFormed = "every record is one that the schema accepts, also the one that replaces another: a record that it refuses ends the run, and that shows"
+const WellFormed = "every record is one that the schema accepts, and so is a record that replaces it: a run ends with an error at a record that the schema refuses, which others can see"
 
 // SelectedByLabel is the assumption of a guarantee for records that are those rows of a
 // file that have one of two labels.

@@ -266,7 +266,7 @@ func (r *Result) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveS
 		return nil, errors.New("algorithms: a run on private data needs Options.Ledger (ledger.Open), or Public for public data")
 	}
 	charge := p.Charge(o.DataID)
-	charge.Run = cmp.Or(o.Resume, o.Run, rand.Text())
+	charge.Run, charge.Approved = cmp.Or(o.Resume, o.Run, rand.Text()), o.Approved
 	r.Run = charge.Run
 	var err error
 	if r.Record, err = p.Record(); err != nil {

@@ -32,6 +32,8 @@ type Options struct {
 	// Run is the id of a new run in the ledger, e.g. one that names what it belongs to; "" generates one.
 	// A ledger charges an id once.
 	Run string
+	// Approved is the SHA-256, in hex, of the page that was approved before the run, for the ledger; "" if there is none.
+	Approved string
 	// Resume is the id of a charged run that released nothing, to be continued
 	// without a new charge; "" means a new run. Plan, DataID and Fingerprint must
 	// be those of the charge (Ledger.Resume).

@@ -84,7 +84,7 @@ func (w wobbly) Bounds(lo, hi float64) (ScalarBounds, error) {
 	return b, nil
 }
 
-// slopeReach is above -t phi'(-t x) for every t, also if phi is convex only up to SlopeError.
+// slopeReach is above -t phi'(-t x) for every t, even if phi is convex only up to SlopeError.
 func TestSlopeReachOfNearlyConvex(t *testing.T) {
 	var w wobbly
 	const q, top = 2, 3

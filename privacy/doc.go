@@ -105,7 +105,7 @@
 // # Several runs
 //
 // They add up, in the ledger, for one data id and one unit. The total is for the releases that
-// were charged, also if nothing came of them. Budgets must not be chosen by looking at
+// were charged, even if nothing came of them. Budgets must not be chosen by looking at
 // releases, unless under a cap, where the total of Gaussian releases is a filter [Smith and
 // Thakurta 2022, Fully Adaptive Composition for Gaussian Differential Privacy]. Not added: runs
 // on the same people under another data id or in another ledger, and a person with several

@@ -31,35 +31,45 @@ func (g Guarantee) Words() string {
 	case None, Public:
 		return g.String()
 	case LabelLDP:
-		return fmt.Sprintf("epsilon = %s for the LABEL of %s only: %s", inWords(g.Epsilon), g.Unit, g.guess("message"))
+		return fmt.Sprintf("epsilon = %s for the LABEL of %s only: %s", inWords(g.Epsilon), g.Unit, g.guess("the message"))
 	case LocalDP:
-		return fmt.Sprintf("epsilon = %s for %s: %s", inWords(g.Epsilon), g.Unit, g.guess("message"))
+		return fmt.Sprintf("epsilon = %s for %s: %s", inWords(g.Epsilon), g.Unit, g.guess("the message"))
 	}
-	return fmt.Sprintf("epsilon = %s, delta = %s for %s: %s", inWords(g.Epsilon), inWords(g.Delta), g.Unit, g.guess("result"))
+	return fmt.Sprintf("epsilon = %s, delta = %s for %s: %s", inWords(g.Epsilon), inWords(g.Delta), g.Unit, g.guess("the result"))
 }
 
 // Sentences are two for people who were not there: what somebody who sees the release can find out about the
 // unit, and the guarantee as the field states it. seen names the release, such as "this model". There are none
 // without a guarantee.
 func (g Guarantee) Sentences(seen string) []string {
-	of := g.Unit
-	switch g.Kind {
-	case None, Public:
+	if g.Kind == None || g.Kind == Public {
 		return nil
-	case LabelLDP:
-		of = "the label of " + g.Unit
 	}
 	return []string{
-		fmt.Sprintf("If %s had been any other, someone who sees %s and knows everyone else's data could tell which of the two was used with at most %s %% success (50 %% is guessing).", of, seen, percentUp(g.Success())),
+		"An" + g.guess(seen)[len("an"):] + ".",
 		"In the terms of the field, the release is " + strings.TrimSuffix(g.String(), ".") + ".",
 	}
 }
 
+// SuccessPercent is Success in percent as texts have it, rounded up.
+func (g Guarantee) SuccessPercent() string { return percentUp(g.Success()) }
+
 // inWords is a number for people: three digits, rounded up.
 func inWords(x float64) string { return formatUp(x, 3) }
 
+// guess is the risk in words, the end of a sentence.
 func (g Guarantee) guess(seen string) string {
-	return fmt.Sprintf("somebody who sees the %s and knows all other data can tell it from any other one with at most %s %% success (50 %% is guessing)", seen, percentUp(g.Success()))
+	one, single := strings.CutPrefix(g.Unit, "one ")
+	used := g.Unit + " were used, or others in their place,"
+	switch {
+	case g.Kind == LabelLDP:
+		used = "the label of a given " + one + " was used, or another in its place,"
+	case one == "person" || one == "individual" || one == "user":
+		used = "the data of a given " + one + " were used, or another's in their place,"
+	case single:
+		used = "a given " + one + " was used, or another in its place,"
+	}
+	return fmt.Sprintf("an attacker who knows everyone else's data and sees %s can guess whether %s with at most %s %% success; a coin has 50 %%", seen, used, percentUp(g.Success()))
 }
 
 // percentUp is a probability in percent, rounded up: to a whole number, or above 99 to a tenth.

@@ -41,6 +41,9 @@ type Figures struct {
 	Positives      float64 `json:"positives,omitempty"`
 	PositivesNoise float64 `json:"positives_noise,omitempty"`
 	Points         []Point `json:"operating_points,omitempty"`
+	// Bend, in [-1, 1], is how far the ROC curve is bent between two operating points: 0 is a straight line, 1 leads through the
+	// corner above it, -1 below. With it the area below the curve is the AUC.
+	Bend float64 `json:"roc_bend,omitempty"`
 	// MeanLoss is over pairs of a positive and a negative record, each loss clamped to
 	// [LossLow, LossHigh].
 	MeanLoss *Figure `json:"mean_loss,omitempty"`
@@ -93,6 +96,7 @@ func (p *Plan) Figures(released []float64, confidence float64) (*Figures, error)
 	f.Positives, f.PositivesNoise, f.Wide = s.positives, s.positivesNoise, s.wide
 	f.auc(s)
 	f.points(s)
+	f.agree(s)
 	if p.Options.Loss != nil {
 		f.loss(s, p.Options.Loss)
 	}
@@ -300,33 +304,6 @@ func (f *Figures) points(s *statistics) {
 			Specificity: share(negatives, k+1, s.n-s.positives, s.positivesNoise),
 			Accuracy:    share(positives+negatives, all, s.n, 0),
 		})
-	}
-	monotone(f.Points, func(p *Point) *Figure { return &p.Specificity }, 1)
-	monotone(f.Points, func(p *Point) *Figure { return &p.Sensitivity }, -1)
-}
-
-// monotone makes the values of a figure increase with the threshold (sign 1) or decrease (-1),
-// by the least squares fit of pooling neighbours, and widens an interval to hold its value.
-func monotone(points []Point, figure func(*Point) *Figure, sign float64) {
-	type block struct{ sum, count float64 }
-	var blocks []block
-	for i := range points {
-		b := block{sign * figure(&points[i]).Value, 1}
-		for len(blocks) > 0 && blocks[len(blocks)-1].sum*b.count > b.sum*blocks[len(blocks)-1].count {
-			last := blocks[len(blocks)-1]
-			b = block{b.sum + last.sum, b.count + last.count}
-			blocks = blocks[:len(blocks)-1]
-		}
-		blocks = append(blocks, b)
-	}
-	i := 0
-	for _, b := range blocks {
-		for range int(b.count) {
-			f := figure(&points[i])
-			f.Value = sign * b.sum / b.count
-			f.Low, f.High = min(f.Low, f.Value), max(f.High, f.Value)
-			i++
-		}
 	}
 }
 

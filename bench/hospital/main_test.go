@@ -48,14 +48,14 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestReadmeHasTheNumbersOfTheRawFile: the table of the README is made of the means of
+// TestReadmeHasTheNumbersOfTheRawFile: the table of docs/persons.md is made of the means of
 // bench/results/hospital-road.csv.
 func TestReadmeHasTheNumbersOfTheRawFile(t *testing.T) {
 	raw, err := os.ReadFile("../results/hospital-road.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, err := os.ReadFile("../../README.md")
+	readme, err := os.ReadFile("../../docs/persons.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestReadmeHasTheNumbersOfTheRawFile(t *testing.T) {
 			row += fmt.Sprintf(" | %.3f", auc[persons+" "+method])
 		}
 		if row += " |\n"; !strings.Contains(string(readme), row) {
-			t.Errorf("the README has no row %s", row)
+			t.Errorf("docs/persons.md has no row %s", row)
 		}
 	}
 }

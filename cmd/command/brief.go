@@ -165,7 +165,7 @@ func (r *privateResult) brief(a *app) string {
 	} else {
 		covering := fmt.Sprintf("(%g %% interval, covering sampling and noise) on %s", 100*r.Figures.Confidence, r.units())
 		if f := r.Figures.AUC; f != nil {
-			line(&b, "AUC", "%s %s", between(*f), covering)
+			line(&b, "AUC", "%s %s%s", between(*f), covering, tooWide(*f))
 		}
 		for _, right := range r.Figures.Right {
 			line(&b, "accuracy", "%s %s, %s", between(right.Figure), covering, right.Classifier)

@@ -20,7 +20,7 @@ import (
 
 // placeFlags name files and machines of a run, or its seed. A model may be published, so
 // its file has none of them.
-const placeFlags = "config track report log-format data labels schema out ledger resume seed dir state plot server listen cert key ca token tokens memory plan models candidates recipe users records pairs reference neighbours part-out merge init metric protocol compare figures on pages answers out-schema held-out held-out-schema peers curves witness signature"
+const placeFlags = "config track report log-format data labels schema out ledger resume seed dir state plot server listen cert key ca token tokens memory plan models candidates recipe users records pairs reference neighbours part-out merge init metric protocol compare figures on pages answers out-schema held-out held-out-schema peers curves witness signature approved"
 
 // setting is a line of a file of --config.
 type setting struct {
@@ -78,6 +78,8 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 			s.flag, f = plural, flags[plural]
 		}
 		switch {
+		case command.Path() == "plan" && s.flag == "report": // of the training
+			continue
 		case f == nil && s.flag == "algorithm" && len(command.Positional) > 0 && command.Positional[0].Name == s.flag:
 			if !given["argument"] {
 				more = append(more, s.values...)

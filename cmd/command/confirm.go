@@ -24,7 +24,7 @@ func (f confirmFlag) confirm(a *app, what string) error {
 		return nil
 	}
 	if in, ok := a.stdin.(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
-		return badInput("%s; say --yes to do it. Nothing was charged", what)
+		return badInput("%s. To go on, repeat the command with --yes. Nothing was charged", what)
 	}
 	answer, err := a.asker().ask("dyad: %s. Go on? [y/N] ", what)
 	if a.ctx.Err() != nil {

@@ -74,14 +74,45 @@ func (a *app) release(p *lib.FigurePlan, d lib.FigureData, o lib.Run) (*privateR
 	return r, away
 }
 
+// between is a figure with its interval, and the interval alone where it is vague.
 func between(x evaluate.Figure) string {
+	if x.Vague() {
+		return fmt.Sprintf("%.4f to %.4f", x.Low, x.High)
+	}
 	return fmt.Sprintf("%.4f (%.4f to %.4f)", x.Value, x.Low, x.High)
+}
+
+// value is a figure without its interval.
+func value(x evaluate.Figure) string {
+	if x.Vague() {
+		return "not known"
+	}
+	return fmt.Sprintf("%.4f", x.Value)
+}
+
+// tooWide ends the line of a vague AUC.
+func tooWide(auc evaluate.Figure) string {
+	if auc.Vague() {
+		return "; this does not tell a model with an AUC of 0.5 from one of 0.9"
+	}
+	return ""
+}
+
+// vague is the sentence about figures that say nothing, "" for others.
+func vague(f *evaluate.Figures) string {
+	switch {
+	case f.AUC != nil && f.AUC.Vague():
+		return fmt.Sprintf("The %g %% interval of the AUC is %.2f to %.2f: with this epsilon %d records do not tell a model with an AUC of 0.5 from one of 0.9. The figures are shown as intervals only.", 100*f.Confidence, f.AUC.Low, f.AUC.High, f.Records)
+	case f.Vague():
+		return fmt.Sprintf("Most sensitivities have an interval of %.1f or more: with this epsilon there are too few positive records for a ROC curve, and only its band is drawn.", evaluate.VagueWidth)
+	}
+	return ""
 }
 
 // writeFigures writes the figures of a private evaluation.
 func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 	if f.AUC != nil {
-		line(b, "AUC", "%s; the noise alone has standard deviation %.2g", between(*f.AUC), f.AUCNoise)
+		line(b, "AUC", "%s; the noise alone has standard deviation %.2g%s", between(*f.AUC), f.AUCNoise, tooWide(*f.AUC))
 		of := "records"
 		if f.Unit != "" {
 			of = f.Unit + "s, by the shares of their rows"
@@ -100,13 +131,13 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 		line(b, label, "score >= %-10.4g sensitivity %s, specificity %s, accuracy %s", p.Threshold, between(p.Sensitivity), between(p.Specificity), between(p.Accuracy))
 	}
 	if f.MeanLoss != nil {
-		line(b, "mean loss", "%s of %s over pairs of a positive and a negative, each clipped to %.4g to %.4g", between(*f.MeanLoss), f.LossOf, f.LossLow, f.LossHigh)
+		line(b, "mean loss", "%.4f (%.4f to %.4f) of %s over pairs of a positive and a negative, each clipped to %.4g to %.4g", f.MeanLoss.Value, f.MeanLoss.Low, f.MeanLoss.High, f.LossOf, f.LossLow, f.LossHigh)
 	}
 	for _, r := range f.Right {
 		line(b, "accuracy", "%s, %s", between(r.Figure), r.Classifier)
 	}
 	line(b, "intervals", "%g %%, covering the sampling of the records and the noise", 100*f.Confidence)
 	if f.Wide {
-		line(b, "", "few records or a rare class: these intervals are wider than most laws of scores need")
+		line(b, "", "few records or a rare class: the intervals are wider than they would be with more")
 	}
 }

@@ -35,7 +35,7 @@ var sections = []struct{ part, title, flags string }{
 	{ofRun, "Server:", "server listen host protocol cert key ca token tokens memory check poll beat messages-per-second max-connections"},
 	{computed, "Device; rounding depends on it, and so does the noise that covers rounding:", "device precision store"},
 	{computed, "Performance; results and guarantees do not depend on it:", "workers parallel team team-deadline part part-out merge retry checkpoint-every"},
-	{ofRun, "Output and ledger:", "out onnx sql python go npz safetensors table curves format force unknown yes dir state resume ledger data-id seed plot report track"},
+	{ofRun, "Output and ledger:", "out onnx sql python go npz safetensors table curves format force unknown yes dir state resume ledger data-id seed plot report approved study institution purpose responsible language needs track"},
 }
 
 // firstFlags are in the first view.

@@ -293,6 +293,13 @@ type heldPlan struct {
 	InAll    *privacy.Guarantee `json:"in_all,omitempty"`
 }
 
+// heldFigures plans the figures of held-out records, nil without any.
+func (f plannedHoldout) heldFigures(p *algorithms.Plan, task string, delta *float64) (*lib.FigurePlan, error) {
+	problem := p.Spec.Kernel.Problem()
+	s := lib.Shape{Records: f.HoldoutRecords, PersonRows: problem.PersonRows, Provenance: p.Spec.Provenance}
+	return holdoutFlags{HoldoutEpsilon: f.HoldoutEpsilon}.planned(&model{Task: task, Weights: []float64{problem.Radius}}, s, false, delta)
+}
+
 // emit prints the plan of a training, with that of its held-out figures if it is asked for.
 func (f plannedHoldout) emit(a *app, p *algorithms.Plan, task string, delta *float64) error {
 	if f == (plannedHoldout{}) {
@@ -301,9 +308,7 @@ func (f plannedHoldout) emit(a *app, p *algorithms.Plan, task string, delta *flo
 	if f.HoldoutEpsilon == nil {
 		return badInput("--holdout-records is for --holdout-epsilon")
 	}
-	problem := p.Spec.Kernel.Problem()
-	s := lib.Shape{Records: f.HoldoutRecords, PersonRows: problem.PersonRows, Provenance: p.Spec.Provenance}
-	held, err := holdoutFlags{HoldoutEpsilon: f.HoldoutEpsilon}.planned(&model{Task: task, Weights: []float64{problem.Radius}}, s, false, delta)
+	held, err := f.heldFigures(p, task, delta)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -21,6 +22,7 @@ type planCmd struct {
 	Groups  []int  `name:"group-sizes" placeholder:"S,..." help:"Sizes of the public query groups, if pairs are formed within groups."`
 	Compare bool   `help:"Rank all algorithms that apply, by the noise that reaches the model."`
 	plannedHoldout
+	studyFlags
 	constantFlags
 	planFlags
 	streamFlags
@@ -40,6 +42,7 @@ Examples:
   dyad plan -n 100000 -d 20 --algorithm dpftrl --every 100 --buffer 500
   dyad plan -n 1000000 -d 20 --device cuda:h200
   dyad plan --compare -n 5000 -d 20 --epsilon 1
+  dyad plan -n 768 --schema bench/schemas/pima.yaml --report plan.html --study Diabetes --purpose triage
   dyad plan -n 7000 -d 20 --epsilon 1 --holdout-records 3000 --holdout-epsilon 0.5
 Constants of a loss of your own, as asserted by you, and the limit of many steps:
   dyad plan -n 256 -d 8 --algorithm offpairc --G 4 --L 4 --Dg 8 --H 1 --radius-diameter 2
@@ -54,6 +57,7 @@ func (c *planCmd) Run(a *app) error {
 		}
 	}
 	shape := lib.Shape{Records: c.N, Features: c.D}
+	var schema *dataset.Schema
 	if c.Schema != "" {
 		if c.D != 0 {
 			return badInput("-d and --schema both give the number of features; leave one out")
@@ -65,6 +69,7 @@ func (c *planCmd) Run(a *app) error {
 		if s, err = c.plannedBasis(a, s); err != nil {
 			return err
 		}
+		schema = s
 		e, err := dataset.NewEncoder(s)
 		if err != nil {
 			return asInput(err)
@@ -93,7 +98,22 @@ func (c *planCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return c.plannedHoldout.emit(a, p.Plan, c.Task, c.Delta)
+	return errors.Join(c.plannedHoldout.emit(a, p.Plan, c.Task, c.Delta), c.report(a, p, schema))
+}
+
+// report writes the page for approval, if one is asked for.
+func (c *planCmd) report(a *app, p *lib.Training, s *dataset.Schema) error {
+	if c.Report == "" {
+		return nil
+	}
+	if s == nil {
+		return badInput("--report shows the columns with their ranges, and needs --schema")
+	}
+	held, err := c.heldFigures(p.Plan, c.Task, c.Delta)
+	if err != nil {
+		return err
+	}
+	return c.studyFlags.write(a, p.Plan, held, s)
 }
 
 // emitPlan prints the report of a plan.

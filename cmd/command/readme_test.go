@@ -12,7 +12,7 @@ import (
 	"dyad/internal/sizes"
 )
 
-// TestReadmeRoad: the commands that README.md shows, in order: for a file of one's own work, on the
+// TestReadmeRoad: the commands that README.md and docs/persons.md show, in order: for a file of one's own work, on the
 // file that it suggests if none is at hand, where the edit in between takes the marks away; and for
 // a hospital's file, which is smaller but at full power.
 func TestReadmeRoad(t *testing.T) {
@@ -20,6 +20,14 @@ func TestReadmeRoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if lines := strings.Count(string(text), "\n"); lines > 80 {
+		t.Errorf("README.md has %d lines, and a reader finishes 80", lines)
+	}
+	more, err := os.ReadFile(filepath.Join("..", "..", "docs", "persons.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, more...)
 	dir := t.TempDir()
 	if !strings.Contains(string(text), "./dyad data synth patients.csv") {
 		t.Fatal("the README suggests no file")

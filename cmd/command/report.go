@@ -196,7 +196,7 @@ func (d document) promise() page.Section {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s claims epsilon = %.6g, and its noise does not give that.", c.Source, c.Epsilon))
 	}
 	if d.judged != nil {
-		s.Text = append(s.Text, "The checker of docs/verify.md says: "+d.judged.Verdict.Verdict+". "+d.judged.Statement+d.judged.Why+".")
+		s.Text = append(s.Text, "The checker of docs/verify.md says: "+d.judged.Verdict.Verdict+". "+manyDigits.ReplaceAllStringFunc(sentence(d.judged.Statement+d.judged.Why), shortNumber)+".")
 	}
 	if d.judged != nil && !d.recomputed() && g.Kind != privacy.Public {
 		s.Warnings = append(s.Warnings, "The numbers on this page are as the model file states them, and were not recomputed.")
@@ -206,7 +206,7 @@ func (d document) promise() page.Section {
 	}
 	if g.Assumptions != nil {
 		s.Text = append(s.Text, "It rests on these assumptions:")
-		s.List = g.Assumptions
+		s.List = shortened(g.Assumptions)
 	}
 	return s
 }
@@ -237,7 +237,7 @@ func (d document) charged() (s page.Section) {
 func (c *charges) add(s *page.Section) {
 	total := "no finite epsilon"
 	if c.spent.Epsilon != nil {
-		total = fmt.Sprintf("epsilon %s at delta = %g", privacy.FormatUp(*c.spent.Epsilon), c.spent.Delta)
+		total = fmt.Sprintf("epsilon %s at delta = %.4g", privacy.FormatUp(*c.spent.Epsilon), c.spent.Delta)
 	}
 	s.Text = append(s.Text, fmt.Sprintf("Runs charged on the data id %q: %d. Together: %s. Left: %s.", c.spent.DataID, c.spent.Runs, total, c.left))
 	if c.spent.Runs > 1 && !c.spent.Mixed {
@@ -245,7 +245,7 @@ func (c *charges) add(s *page.Section) {
 		if c.spent.Looking != nil {
 			looking = "epsilon " + privacy.FormatUp(*c.spent.Looking)
 		}
-		s.Text = append(s.Text, fmt.Sprintf("That total, and the room under a cap on it, hold if the budgets were fixed before the first run. If budgets were chosen by looking at earlier results: %s at delta = %g.", looking, c.spent.Delta))
+		s.Text = append(s.Text, fmt.Sprintf("That total, and the room under a cap on it, hold if the budgets were fixed before the first run. If budgets were chosen by looking at earlier results: %s at delta = %.4g.", looking, c.spent.Delta))
 	}
 	holds := c.away == "" && !slices.ContainsFunc(c.runs, func(r chargedRun) bool { return r.FromData || r.DraftAway || r.Seeded })
 	if c.spent.Epsilon != nil && !c.spent.Mixed && c.spent.Unit != "" && c.spent.Runs > 1 && holds {
@@ -290,6 +290,14 @@ func (d document) again() page.Section {
 	}
 	s.Tables = append(s.Tables, table("Versions", rows...))
 	return s
+}
+
+// sentence begins with a capital letter.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // table has a line for each pair of a name and a value.

@@ -19,6 +19,7 @@ type reportCmd struct {
 	Figures string `placeholder:"FILE" help:"Report of a private evaluation of the model (dyad evaluate --out): its ROC curve and scores are drawn."`
 	Out     string `writes:"page" short:"o" placeholder:"FILE.html" help:"File of the page. Default: that of the model, ending in .html."`
 	Force   bool
+	approvedFlag
 	curvesFlag
 	trackFlag
 	ledgerFlag
@@ -50,7 +51,7 @@ func (c *reportCmd) Run(a *app) error {
 	if c.Out == "" {
 		c.Out = strings.TrimSuffix(c.Model, filepath.Ext(c.Model)) + ".html"
 	}
-	out, err := files.NewOutput(c.Out, c.Force, c.Model, c.Figures, c.Ledger)
+	out, err := files.NewOutput(c.Out, c.Force, c.Model, c.Figures, c.Ledger, c.Approved)
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,16 @@ func (c *reportCmd) Run(a *app) error {
 			return err
 		}
 	}
-	if err := a.writePage(out, d); err != nil {
+	if c.Approved != "" {
+		text, err := c.filled(m, d.figures)
+		if err == nil {
+			err = out.Write(files.Shared, text)
+		}
+		if err != nil {
+			return err
+		}
+		a.note("dyad: the approved page, filled in, is %s", out.Asked)
+	} else if err := a.writePage(out, d); err != nil {
 		return err
 	}
 	if err := c.curvesFlag.write(m, drawn); err != nil {

@@ -55,11 +55,14 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 		s.Text = append(s.Text, "Of the figures by themselves: "+q[0])
 	}
 	if f.Wide {
-		s.Text = append(s.Text, "There are few records or a rare class: these intervals are wider than most laws of scores need.")
+		s.Text = append(s.Text, "There are few records or a rare class, so the intervals are wider than they would be with more.")
+	}
+	if says := vague(f); says != "" {
+		s.Warnings = append(s.Warnings, says)
 	}
 	t := page.Table{Caption: fmt.Sprintf("Figures of %s", r.units()), Head: []string{"figure", "value", "low", "high"}}
 	add := func(name string, x evaluate.Figure) {
-		t.Rows = append(t.Rows, []page.Cell{{Text: name, Head: true}, {Text: fmt.Sprintf("%.4f", x.Value)}, {Text: fmt.Sprintf("%.4f", x.Low)}, {Text: fmt.Sprintf("%.4f", x.High)}})
+		t.Rows = append(t.Rows, []page.Cell{{Text: name, Head: true}, {Text: value(x)}, {Text: fmt.Sprintf("%.4f", x.Low)}, {Text: fmt.Sprintf("%.4f", x.High)}})
 	}
 	if f.AUC != nil {
 		add("AUC", *f.AUC)
@@ -71,7 +74,8 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 		add("AUC less that of the other model", *f.Difference)
 	}
 	if f.MeanLoss != nil {
-		add("mean loss, "+f.LossOf, *f.MeanLoss)
+		l := *f.MeanLoss // it has a unit of its own
+		t.Rows = append(t.Rows, []page.Cell{{Text: "mean loss, " + f.LossOf, Head: true}, {Text: fmt.Sprintf("%.4f", l.Value)}, {Text: fmt.Sprintf("%.4f", l.Low)}, {Text: fmt.Sprintf("%.4f", l.High)}})
 	}
 	for _, right := range f.Right {
 		add("accuracy, "+right.Classifier, right.Figure)
@@ -80,21 +84,12 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 	if f.Points == nil {
 		return s, nil
 	}
-	points := slices.Clone(f.Points)
-	slices.SortStableFunc(points, func(a, b evaluate.Point) int { return compareDown(a.Specificity.Value, b.Specificity.Value) })
-	roc := experiment.Curve{Name: "released", X: []float64{0}, Y: []float64{0}, Low: []float64{0}, High: []float64{0}}
-	for _, p := range points {
-		roc.X, roc.Y = append(roc.X, 1-p.Specificity.Value), append(roc.Y, p.Sensitivity.Value)
-		roc.Low, roc.High = append(roc.Low, p.Sensitivity.Low), append(roc.High, p.Sensitivity.High)
-	}
-	roc.X, roc.Y, roc.Low, roc.High = append(roc.X, 1), append(roc.Y, 1), append(roc.Low, 1), append(roc.High, 1)
-	if err := drawn(&s, rocFigure(roc), "The band is the interval of the sensitivity at each threshold; that of the specificity is in the table."); err != nil {
+	if err := drawn(&s, rocFigure(releasedCurve(f)), "The band is the interval of the sensitivity at each threshold; that of the specificity is in the table."); err != nil {
 		return s, err
 	}
-	slices.SortStableFunc(points, func(a, b evaluate.Point) int { return compareDown(b.Threshold, a.Threshold) })
-	above := [2]experiment.Curve{{Name: "positives"}, {Name: "negatives"}}
+	above := [2]experiment.Curve{{Name: "positives", Bare: f.Vague()}, {Name: "negatives", Bare: f.Vague()}}
 	table := page.Table{Caption: "Operating points of the ROC curve", Head: []string{"score at least", "sensitivity", "specificity", "accuracy"}}
-	for _, p := range points {
+	for _, p := range f.Points {
 		for k, x := range []evaluate.Figure{p.Sensitivity, {Value: 1 - p.Specificity.Value, Low: 1 - p.Specificity.High, High: 1 - p.Specificity.Low}} {
 			c := &above[k]
 			c.X, c.Y, c.Low, c.High = append(c.X, p.Threshold), append(c.Y, x.Value), append(c.Low, x.Low), append(c.High, x.High)
@@ -104,6 +99,20 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 	s.Tables = append(s.Tables, table)
 	return s, drawn(&s, experiment.Figure{Title: "Distributions of scores", X: "score", Y: "share with at least this score", Curves: above[:]},
 		"For each class the share of records whose score is at least that of the axis, at the thresholds of the table, with intervals.")
+}
+
+// releasedCurve is the ROC curve of released figures with its band: the band alone where the figures say nothing.
+func releasedCurve(f *evaluate.Figures) experiment.Curve {
+	c := experiment.Curve{Name: "released", Bare: f.Vague(), Low: []float64{0}, High: []float64{0}}
+	c.X, c.Y = f.ROC()
+	last := 0.0
+	for k, p := range slices.Backward(f.Points) { // the middle of two points lies between them
+		c.Low, c.High = append(c.Low, last, p.Sensitivity.Low), append(c.High, p.Sensitivity.High, p.Sensitivity.High)
+		c.Marks = append(c.Marks, 2*(len(f.Points)-k))
+		last = p.Sensitivity.Low
+	}
+	c.Low, c.High = append(c.Low, last, 1), append(c.High, 1, 1)
+	return c
 }
 
 // rocFigure is a ROC curve with the line of guessing.

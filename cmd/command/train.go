@@ -27,6 +27,7 @@ type trainCmd struct {
 	planFlags
 	runFlags
 	pageFlag
+	approvedFlag
 	trackFlag
 	checkpointFlag
 	teamFlags
@@ -100,6 +101,7 @@ func (c *trainCmd) Run(a *app) error {
 	r := &trainResult{Task: c.Task, runOutcome: runOutcome{Data: c.Data.String(), Public: c.PublicData || !c.Data.given()}}
 	var (
 		ready      preparedRun
+		approved   string          // digest of the page
 		evaluation *lib.FigurePlan // of held-out records
 		run        *lib.Trained
 	)
@@ -138,6 +140,9 @@ func (c *trainCmd) Run(a *app) error {
 		if !r.Public && c.Resume == "" {
 			err = c.checkAlone()
 		}
+		if err == nil {
+			approved, err = c.approvedFlag.agrees(plan.Plan, evaluation, schema)
+		}
 		c.noteDevice(a, &problem)
 		if p.delta*float64(problem.N) > 1 && !r.Public {
 			p.ask = append(p.ask, fmt.Sprintf("delta is %g, above 1/n: a mechanism that publishes a whole record now and then has such a delta, and it is charged", p.delta))
@@ -156,6 +161,7 @@ func (c *trainCmd) Run(a *app) error {
 		if evaluation != nil {
 			o.Released = func(m *model) { missing = c.releaseHeld(a, r, m, name, ready.held) }
 		}
+		o.Approved = approved
 		run, away = ready.plan.Run(a.ctx, ready.share, o)
 		done, away := settled(r.ran(a, run, away))
 		if !done {

@@ -205,7 +205,7 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 		case err == nil && !info.IsDir() && command != "dyad" && strings.HasSuffix(m[1], ".json") && modelFirst(parse):
 			return fmt.Sprintf("%s takes the model first and the data by --data: %s MODEL --data FILE", command, command)
 		case err == nil && !info.IsDir() && command != "dyad":
-			return fmt.Sprintf("%s does not take the file %s by its place; name what it is, such as --data %s", command, m[1], m[1])
+			return fmt.Sprintf("%s takes the file %s with a flag only, such as --data %s", command, m[1], m[1])
 		case err == nil && !info.IsDir():
 			return fmt.Sprintf("there is no command %s; a file of your own begins with: dyad start %s", m[1], m[1])
 		case command != "dyad" && valueOfFlag(args, m[1]) != "":

@@ -266,7 +266,7 @@ func disturbed(t *testing.T, ulps int) Backend {
 }
 
 // TestClipHoldsWhateverRoundingDoes: the exact norm of every computed term is at most the
-// clip, in both norms, for matrices of any size, also if each operation is off by a unit
+// clip, in both norms, for matrices of any size, even if each operation is off by a unit
 // in the last place to either side.
 func TestClipHoldsWhateverRoundingDoes(t *testing.T) {
 	scales, pairs := []float64{1e-200, 0.1, 1e3, 3e98}, sizes.Of(3, 12)

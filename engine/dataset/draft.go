@@ -143,7 +143,7 @@ type profile struct {
 	skips map[string][]int // prefixes of csv.Comment that stand for such rows, and these rows
 }
 
-// read opens the file, also if it is compressed, for one look at it.
+// read opens the file, compressed or not, for one look at it.
 func (p *profile) read(look func(in *input, u *unpacked) error) error {
 	pipe := p.errorf(0, "a draft looks at the file several times, and this is a pipe; store it first")
 	if info, err := os.Stat(p.path); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // opening it would wait for a writer

@@ -49,7 +49,7 @@ const (
 // visitColumns is what a hospital knows of its columns without the data: what a patient can
 // be, what an instrument shows, what a code book lists.
 var visitColumns = [...]struct{ name, known, comment string }{
-	{"Patient", "role: person", "of one patient in several spellings"},
+	{"Patient", "role: person", "the id of one patient has several spellings"},
 	{"Fall", "role: ignore", "number of the case"},
 	{"Aufnahme", "date: {format: DD.MM.YYYY, from: 2015-01-01, to: 2024-12-31}", "day of admission; the archive begins in 2015"},
 	{"Alter", "range: [0, 110]", "years"},

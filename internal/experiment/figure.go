@@ -46,6 +46,10 @@ type Curve struct {
 	Points bool
 	// Smooth draws a line without marks, each with dashes of its own.
 	Smooth bool
+	// Marks are the indices of the points that get a mark; nil: all.
+	Marks []int
+	// Bare draws the band alone.
+	Bare bool
 	// Level draws Y[0] across the figure, with its band.
 	Level bool
 }
@@ -208,6 +212,9 @@ func (f Figure) add(p *plot.Plot, c Curve, i int, left, right float64) ([]plot.T
 		}
 		band.Color, band.LineStyle.Width = color.NRGBA{colour.R, colour.G, colour.B, 45}, 0
 		p.Add(band)
+		if c.Bare {
+			return []plot.Thumbnailer{patch{band}}, nil
+		}
 	}
 	if c.Level || c.Smooth {
 		return []plot.Thumbnailer{line}, nil
@@ -216,9 +223,22 @@ func (f Figure) add(p *plot.Plot, c Curve, i int, left, right float64) ([]plot.T
 	return []plot.Thumbnailer{line, dots}, err
 }
 
+// patch is the entry of a band in the legend. The band itself is drawn below all lines.
+type patch struct{ *plotter.Polygon }
+
+func (patch) Plot(draw.Canvas, *plot.Plot) {}
+
 // dots are the marks of curve i.
 func (f Figure) dots(c Curve, i int) (*plotter.Scatter, error) {
-	dots, err := plotter.NewScatter(points(c.X, c.Y))
+	at := points(c.X, c.Y)
+	if c.Marks != nil {
+		var marked plotter.XYs
+		for _, k := range c.Marks {
+			marked = append(marked, at[k])
+		}
+		at = marked
+	}
+	dots, err := plotter.NewScatter(at)
 	if err != nil {
 		return nil, err
 	}

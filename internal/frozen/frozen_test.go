@@ -70,7 +70,7 @@ func promise(p *algorithms.Plan) (string, error) {
 		}
 		events = append(events, fmt.Sprintf("%T*%v", e, fold(more)))
 	}
-	words := strings.Join([]string{report.Text(), string(values), string(record), p.Objective, fmt.Sprintf("%+v", p.Charge("data"))}, "\n")
+	words := strings.Join([]string{report.Text(), string(values), string(record), p.Objective, strings.Replace(fmt.Sprintf("%+v", p.Charge("data")), " Approved:", "", 1)}, "\n")
 	return fmt.Sprintf("%s; %s; %s; rest %v; words %s", line, strings.Join(repeated(noise), " "),
 		strings.ReplaceAll(strings.Join(repeated(events), " "), "account.", ""), fold(append(rest, recorded...)), digest(words)), nil
 }

@@ -236,7 +236,7 @@ func cutLast(path string) (before, after string, found bool) {
 	return path[:i], path[i+1:], true
 }
 
-// unhosted is what README.md says while the module has no path that go get finds.
+// unhosted is what docs/library.md says while the module has no path that go get finds.
 const unhosted = "The module is called `dyad` until it is hosted. In another module:\n\n```\nrequire dyad v0.0.0\nreplace dyad => ../dyad\n```\n\n`make home MODULE=example.org/team/dyad` gives it the path that it will be fetched by.\n"
 
 // goFile rewrites the imports and the comments of a Go file, and no other string of it.

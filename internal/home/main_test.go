@@ -140,9 +140,9 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// README.md holds the paragraph that a move replaces, or a path that go get finds.
+// docs/library.md holds the paragraph that a move replaces, or a path that go get finds.
 func TestReadmeNamesTheModule(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+	readme, err := os.ReadFile("../../docs/library.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,6 +151,6 @@ func TestReadmeNamesTheModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	if path := mod.Module.Mod.Path; strings.Contains(string(readme), unhosted) == strings.Contains(string(readme), "go get "+path+"\n") {
-		t.Errorf("README.md says neither that %s is not hosted nor how to get it, or both", path)
+		t.Errorf("docs/library.md says neither that %s is not hosted nor how to get it, or both", path)
 	}
 }

@@ -48,6 +48,8 @@ func decodes(f *ast.File) (found []string) {
 // parsers are the files that read bytes from outside, with their fuzz targets (folder:target), or the
 // reason why there is none.
 var parsers = map[string]string{
+	"cmd/command/approval.go":                 "internal/page:FuzzApproved",
+	"internal/page/approval.go":               "reads texts.json, which is embedded",
 	"algorithms/facts.go":                     "algorithms:FuzzReport",
 	"algorithms/checkpoint.go":                "algorithms:FuzzCheckpoint",
 	"algorithms/online_state.go":              "algorithms:FuzzStreamState",

@@ -30,6 +30,9 @@ var banned = []struct {
 	{"beside", "besides, next to, along with", regexp.MustCompile(`(?i)\bbeside\b`), nil},
 	{"that many", "the number of, so many", regexp.MustCompile(`(?i)\bthat many\b`), nil},
 	{"nothing to speak of", "negligible", regexp.MustCompile(`(?i)\bnothing to speak of\b`), nil},
+	{"also if", "even if", regexp.MustCompile(`(?i)\balso if\b`), nil},
+	{"noise rules", "noise dominates", regexp.MustCompile(`\bnoise rules\b`), nil},
+	{"tell it from any other one", "the sentence of privacy.Guarantee.Sentences", regexp.MustCompile(`\bany other one with at most\b|\bhad been any other\b|\bguesses which of the two was used right\b`), nil},
 }
 
 // hits returns the banned phrases of a text.
@@ -107,6 +110,7 @@ func TestStyleCatchesBannedPhrases(t *testing.T) {
 	for _, bad := range []string{
 		"the server's state is none of its protocol", "%s is no key of it", "Who has it can make all tokens.", "also for who knows the tokens", "only who got a token can take part",
 		"ramp loss of which both hinges are envelopes", "Beside it lie files", "unless the GPU has that many\nbytes", "it is nothing\nto speak of",
+		"charged, also if it ends", "where noise rules", "can tell it from any other one with at most 56 %",
 	} {
 		if len(hits(bad)) == 0 {
 			t.Errorf("%q passes", bad)

@@ -18,7 +18,7 @@ func (a *Total) Planned(delta float64) float64 {
 const maxKinds = 256
 
 // Filter is an epsilon such that a composition which was stopped before Filter(delta) exceeded it is (epsilon, delta)-DP,
-// also if its budgets were chosen by looking at earlier releases. That epsilon and delta must be fixed before the first
+// even if its budgets were chosen by looking at earlier releases. That epsilon and delta must be fixed before the first
 // release. It is the smaller of two filters: all releases by their mu, and the sum of pure epsilons, which costs no delta
 // (docs/theory.md#looking). Batches count as if they were known, and random stopping by the mu of all runs.
 // A profile is not a filter: Planned may be smaller, and TestProfilesAreNoFilter exceeds it.

@@ -43,7 +43,7 @@ func Resolve(path string) (string, error) {
 			return "", errors.New("is a directory; name a file")
 		}
 		if folder, err = filepath.EvalSymlinks(folder); err != nil {
-			return "", fmt.Errorf("its directory cannot be used, create it first: %w", err)
+			return "", fmt.Errorf("this folder cannot be used; create it first (%w)", err)
 		}
 		name := filepath.Join(folder, last)
 		info, err := os.Lstat(name)

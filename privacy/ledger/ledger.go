@@ -159,6 +159,8 @@ type Charge struct {
 
 	Plan string // SHA-256 of the plan that the model file states, in hex, or empty
 
+	Approved string // SHA-256 of the page that was approved before the run, in hex, or empty
+
 	Fingerprint string    // from Ledger.Fingerprint, or empty
 	SeededNoise bool      // Begin sets it for a source that is not secret
 	Time        time.Time // informative; zero means now

@@ -55,6 +55,7 @@ type chargeBody struct {
 	Released    string            `json:"released,omitempty"`
 	Objective   string            `json:"objective,omitempty"`
 	Plan        string            `json:"plan,omitempty"`
+	Approved    string            `json:"approved,omitempty"`
 	Fingerprint string            `json:"fingerprint,omitempty"`
 	SeededNoise bool              `json:"seeded_noise,omitempty"`
 	Resumable   bool              `json:"resumable,omitempty"`
@@ -205,7 +206,7 @@ func parseEntry(c lineContent) Entry {
 		e.Charge = &Charge{
 			DataID: b.DataID, Run: b.Run, Algorithm: b.Algorithm, Events: make([]account.Event, len(b.Events)),
 			Guarantee: b.Guarantee, Unit: b.Unit, Relation: b.Relation, Released: b.Released,
-			Objective: b.Objective, Plan: b.Plan, Fingerprint: b.Fingerprint, SeededNoise: b.SeededNoise, Time: e.Time,
+			Objective: b.Objective, Plan: b.Plan, Approved: b.Approved, Fingerprint: b.Fingerprint, SeededNoise: b.SeededNoise, Time: e.Time,
 			Resumable: b.Resumable, Counted: b.Counted,
 		}
 		for i, raw := range b.Events {
@@ -253,7 +254,7 @@ func encodeCharge(c Charge) ([]byte, error) {
 	b := chargeBody{
 		DataID: c.DataID, Run: c.Run, Algorithm: c.Algorithm, Events: make([]json.RawMessage, len(c.Events)),
 		Guarantee: c.Guarantee, Unit: c.Unit, Relation: c.Relation, Released: c.Released,
-		Objective: c.Objective, Plan: c.Plan, Fingerprint: c.Fingerprint, SeededNoise: c.SeededNoise, Resumable: c.Resumable, Counted: c.Counted,
+		Objective: c.Objective, Plan: c.Plan, Approved: c.Approved, Fingerprint: c.Fingerprint, SeededNoise: c.SeededNoise, Resumable: c.Resumable, Counted: c.Counted,
 	}
 	for i, e := range c.Events {
 		var err error
@@ -261,7 +262,7 @@ func encodeCharge(c Charge) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return encodeBody(typeCharge, b, c.DataID, c.Run, c.Algorithm, c.Guarantee, c.Unit, c.Relation, c.Released, c.Objective, c.Plan, c.Fingerprint)
+	return encodeBody(typeCharge, b, c.DataID, c.Run, c.Algorithm, c.Guarantee, c.Unit, c.Relation, c.Released, c.Objective, c.Plan, c.Approved, c.Fingerprint)
 }
 
 // encodeBody writes a body whose texts are given once more, the first being its

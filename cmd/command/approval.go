@@ -1,0 +1,339 @@
+package command
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/engine/dataset"
+	"dyad/internal/files"
+	"dyad/internal/page"
+	"dyad/privacy"
+)
+
+// studyFlags are what a page for approval says besides the plan.
+type studyFlags struct {
+	Report      string  `writes:"page" placeholder:"FILE.html" help:"Write the page that is approved before any data are read, too: study, columns with ranges, risk in one sentence, releases, expected interval of the AUC, place for a signature."`
+	Study       string  `placeholder:"TEXT" help:"Name of the study, for --report."`
+	Institution string  `placeholder:"TEXT" help:"Institution, for --report."`
+	Purpose     string  `placeholder:"TEXT" help:"Purpose of the analysis, for --report."`
+	Responsible string  `placeholder:"TEXT" help:"Responsible person, for --report."`
+	Language    string  `default:"en" enum:"en,de,fr" help:"Language of --report: en, de or fr."`
+	Needs       float64 `default:"0.2" positive:"" placeholder:"W" help:"Width of the 95 % interval of the AUC that the purpose needs; the page of --report states whether the plan reaches it."`
+	Force       bool    `help:"Replace the page if it exists."`
+}
+
+// approvedFlag names a page that was approved.
+type approvedFlag struct {
+	Approved string `placeholder:"FILE.html" help:"Page of \"dyad plan --report\" that was approved. A run with another plan or other columns is refused; the SHA-256 of the page goes into the ledger and the model."`
+}
+
+// schemaDigest is that of all that a schema declares of columns, which a page shows.
+func schemaDigest(s *dataset.Schema) (string, error) {
+	text, err := json.Marshal(struct {
+		ID      string
+		Public  bool
+		Rows    int
+		Columns []dataset.Column
+	}{s.DataID, s.Public, s.MaxRowsPerPerson, s.Columns})
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), err
+}
+
+// planDigest is that of the record of a plan, as the ledger has it.
+func planDigest(p *algorithms.Plan) (string, error) {
+	record, err := p.Record()
+	return algorithms.RecordHash(record), err
+}
+
+// figuresDigest is that of the plan of an evaluation, "" without one. It does not depend on the model.
+func figuresDigest(held *lib.FigurePlan) (string, error) {
+	if held == nil {
+		return "", nil
+	}
+	return planDigest(&held.Plan.Plan)
+}
+
+// read is the page, and its digest; nil without the flag.
+func (f approvedFlag) read() (*page.Approved, string, error) {
+	if f.Approved == "" {
+		return nil, "", nil
+	}
+	text, err := os.ReadFile(f.Approved)
+	if err != nil {
+		return nil, "", asInput(err)
+	}
+	a, err := page.ReadApproved(text)
+	if err != nil {
+		return nil, "", badInput("--approved %s: %s", f.Approved, err)
+	}
+	sum := sha256.Sum256(text)
+	return a, hex.EncodeToString(sum[:]), nil
+}
+
+// agrees refuses a run that is not the one that was approved, and returns the digest of the page.
+func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Schema) (string, error) {
+	a, digest, err := f.read()
+	if a == nil || err != nil {
+		return "", err
+	}
+	columns, err := schemaDigest(s)
+	if err != nil {
+		return "", err
+	}
+	plan, err := planDigest(p)
+	if err != nil {
+		return "", err
+	}
+	figures, err := figuresDigest(held)
+	switch {
+	case err != nil:
+		return "", err
+	case figures != "" && figures != a.Figures:
+		return "", badInput("--approved %s: the figures of held-out records are not those of the page: another number of them, or another epsilon; repeat --holdout-records and --holdout-epsilon of \"dyad plan\", or make a new page and have it approved", f.Approved)
+	case columns != a.Schema:
+		return "", badInput("--approved %s: the schema declares other columns, ranges or categories than the page; restore the schema, or make a new page and have it approved", f.Approved)
+	case plan != a.Plan:
+		return "", badInput("--approved %s: the plan of this run (n = %d) is not that of the page: another number of records, epsilon, delta or option; repeat the flags of \"dyad plan\", or make a new page and have it approved", f.Approved, p.Spec.Kernel.Problem().N)
+	}
+	return digest, nil
+}
+
+// filled is the approved page with what the run changed; the page of another model is refused.
+func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
+	a, digest, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	if m.Approved != digest {
+		return nil, badInput("--approved %s: the model %s; its SHA-256 is %s", f.Approved, map[bool]string{true: "was trained without an approved page", false: "was trained with the page " + m.Approved}[m.Approved == ""], digest)
+	}
+	columns, err := schemaDigest(m.Encoder.Schema())
+	if err != nil {
+		return nil, err
+	}
+	t, err := page.TextsOf(a.Language)
+	if err != nil {
+		return nil, err
+	}
+	changed := t.Of("nothing")
+	if columns != a.Schema || algorithms.RecordHash(m.Plan) != a.Plan {
+		return nil, badInput("--approved %s: the plan or the columns of the model are not those of the page, though the model names it; \"dyad verify\" checks the model", f.Approved)
+	}
+	rows := [][2]string{{t.Of("changed"), changed}, {t.Of("run"), m.Run}, {t.Of("made"), m.Created.Format(time.DateOnly)}, {t.Of("page_digest"), digest}}
+	if figures != nil && figures.Figures.AUC != nil {
+		x := *figures.Figures.AUC
+		text := t.Of("to", t.Number(x.Low), t.Number(x.High))
+		if !x.Vague() {
+			text = t.Number(x.Value) + " (" + text + ")"
+		}
+		rows = append(rows, [2]string{t.Of("auc"), text})
+	}
+	return a.Filled(rows), nil
+}
+
+// write writes the page of a plan; held is that of the figures, nil without.
+func (f studyFlags) write(a *app, p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Schema) error {
+	out, err := files.NewOutput(f.Report, f.Force)
+	if err != nil || out == nil {
+		return err
+	}
+	d, err := f.page(p, held, s)
+	if err != nil {
+		return err
+	}
+	text, err := d.Bytes()
+	if err == nil {
+		err = out.Write(files.Shared, text)
+	}
+	if err == nil {
+		a.note("dyad: the page is %s", out.Asked)
+	}
+	return err
+}
+
+// page is the page of a plan. It has public numbers only.
+func (f studyFlags) page(p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Schema) (d page.Approval, err error) {
+	if d.Texts, err = page.TextsOf(f.Language); err != nil {
+		return d, err
+	}
+	t, problem, g := d.Texts, p.Spec.Kernel.Problem(), p.Guarantee
+	both, err := inAll(p, held)
+	if err != nil {
+		return d, err
+	}
+	if both != nil {
+		both.Warnings, g = append(both.Warnings, g.Warnings...), *both
+	}
+	unit, risk := t.Of("unit_record", fmt.Sprint(problem.N)), "risk_record"
+	if problem.PersonRows > 0 {
+		unit, risk = t.Of("unit_person", fmt.Sprint(problem.PersonRows), fmt.Sprint(problem.N)), "risk_person"
+	}
+	about := s.DataID
+	if s.Description != "" {
+		about += ": " + s.Description
+	}
+	d.Facts = [][2]string{
+		{t.Of("study"), f.Study}, {t.Of("institution"), f.Institution}, {t.Of("purpose"), f.Purpose}, {t.Of("responsible"), f.Responsible},
+		{t.Of("date"), time.Now().Format(time.DateOnly)}, {t.Of("data"), about}, {t.Of("unit"), unit},
+	}
+	for _, w := range append(slices.Clone(g.Warnings), p.Warnings()...) {
+		switch {
+		case slices.Contains(void, w) && !slices.Contains(d.Broken, w):
+			d.Broken = append(d.Broken, w)
+		case !slices.Contains(void, w) && !slices.Contains(d.Warnings, w):
+			d.Warnings = append(d.Warnings, w)
+		}
+	}
+	if d.Risk = t.Of("no_risk"); g.Kind != privacy.None && d.Broken == nil {
+		d.Risk = t.Of(risk, g.SuccessPercent())
+		d.Terms = t.Of("terms", t.Number(up(g.Epsilon)), t.Number(up(g.Delta)))
+	}
+	d.Columns, d.Releases = columnsTable(t, s), releasesTable(t, p, held)
+	f.expected(&d, held)
+	for k := 1; k <= 5; k++ {
+		d.NotCovered = append(d.NotCovered, t.Of(fmt.Sprintf("not_%d", k)))
+	}
+	d.Assumptions = shortened(p.Guarantee.Assumptions)
+	derivation := p.Guarantee.Derivation
+	if held != nil {
+		derivation += "; " + held.Guarantee.Derivation
+	}
+	var anchors []string
+	for _, why := range strings.Split(derivation, "; ") {
+		linked, cited := page.Cited(manyDigits.ReplaceAllStringFunc(why, shortNumber))
+		d.Derivations, anchors = append(d.Derivations, linked), append(anchors, cited...)
+	}
+	for k, anchor := range anchors {
+		if theorem, ok := page.TheoremOf(anchor); ok && !slices.Contains(anchors[:k], anchor) {
+			d.Theorems = append(d.Theorems, theorem)
+		}
+	}
+	if d.Plan, err = planDigest(p); err != nil {
+		return d, err
+	}
+	if d.Figures, err = figuresDigest(held); err != nil {
+		return d, err
+	}
+	d.Schema, err = schemaDigest(s)
+	d.Version = version
+	return d, err
+}
+
+// up rounds a positive number up to three digits.
+func up(x float64) float64 {
+	if x <= 0 {
+		return x
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(x))-2)
+	return math.Ceil(x/unit*(1-1e-12)) * unit
+}
+
+var manyDigits = regexp.MustCompile(`\d+\.\d{5,}(e[-+]?\d+)?`)
+
+// shortNumber has four digits.
+func shortNumber(text string) string {
+	var x float64
+	if _, err := fmt.Sscan(text, &x); err != nil {
+		return text
+	}
+	return fmt.Sprintf("%.4g", x)
+}
+
+func shortened(texts []string) (out []string) {
+	for _, text := range texts {
+		out = append(out, manyDigits.ReplaceAllStringFunc(text, shortNumber))
+	}
+	return out
+}
+
+// columnsTable are the columns with all that the guarantee takes as public of them.
+func columnsTable(t page.Texts, s *dataset.Schema) page.Table {
+	table := page.Table{Caption: t.Of("columns"), Head: []string{t.Of("column"), t.Of("role"), t.Of("values"), t.Of("known")}}
+	for _, c := range s.Columns {
+		role := c.Role
+		if role == "" {
+			role = dataset.RoleFeature
+		}
+		values := strings.Join(c.Categories, ", ")
+		switch {
+		case role == dataset.RoleLabel && c.Positive != "":
+			values = strings.TrimSuffix(c.Positive+" / "+c.Negative, " / ")
+		case len(c.Range) == 2:
+			values = t.Of("to", t.Number(c.Range[0]), t.Number(c.Range[1]))
+		case c.Date != nil:
+			values = t.Of("to", c.Date.From, c.Date.To)
+		}
+		known := c.KnownFrom
+		switch {
+		case c.FromData || s.BoundsFromData:
+			known = t.Of("from_data")
+		case known == "" && values != "":
+			known = t.Of("schema")
+		}
+		table.Rows = append(table.Rows, []page.Cell{{Text: c.Name, Head: true}, {Text: t.Of("role_" + role)}, {Text: values}, {Text: known}})
+	}
+	return table
+}
+
+// releasesTable is the table of releases of the training and of the figures. Names of releases are English.
+func releasesTable(t page.Texts, p *algorithms.Plan, held *lib.FigurePlan) page.Table {
+	table := page.Table{Caption: t.Of("releases"), Head: []string{"", t.Of("release"), t.Of("numbers"), t.Of("moves"), t.Of("noise")}}
+	add := func(of string, rows algorithms.Releases) {
+		for _, r := range rows {
+			moves, noise := "–", "–"
+			if r.Noise != nil {
+				moves, noise = t.Number(r.Certificate.Sensitivity()), t.Number(r.Deviation())
+			}
+			name, language := t.Release(r.Name)
+			numbers := fmt.Sprint(r.Coordinates)
+			if r.Times > 1 {
+				numbers = fmt.Sprintf("%d × %d", r.Times, r.Coordinates)
+			}
+			table.Rows = append(table.Rows, []page.Cell{{Text: of, Head: true}, {Text: name, Class: language}, {Text: numbers}, {Text: moves}, {Text: noise}})
+		}
+	}
+	add(t.Of("training"), p.Releases)
+	if held != nil {
+		add(t.Of("evaluation"), held.Releases)
+	}
+	return table
+}
+
+// expected adds the interval of the AUC to expect, and the verdict for the purpose.
+func (f studyFlags) expected(d *page.Approval, held *lib.FigurePlan) {
+	t := d.Texts
+	if held == nil {
+		d.Verdict = t.Of("no_figures")
+		return
+	}
+	epsilon, n := t.Number(held.Guarantee.Epsilon), fmt.Sprint(held.Options.Records)
+	d.ExpectedWhy = t.Of("expected_why", epsilon, n)
+	d.Expected = page.Table{Caption: t.Of("expected"), Head: []string{t.Of("true_auc"), t.Of("half"), t.Of("tenth")}}
+	for _, auc := range []float64{0.6, 0.75, 0.9} {
+		row := []page.Cell{{Text: t.Number(auc), Head: true}}
+		for _, share := range []float64{0.5, 0.1} {
+			x := held.Expect(auc, share, defaultConfidence)
+			row = append(row, page.Cell{Text: t.Of("to", t.Number(x.Low), t.Number(x.High))})
+		}
+		d.Expected.Rows = append(d.Expected.Rows, row)
+	}
+	x := held.Expect(0.75, 0.5, defaultConfidence)
+	width, key := x.High-x.Low, "enough"
+	if d.Class = "enough"; width > f.Needs {
+		d.Class, key = "short", "not_enough"
+	}
+	d.Verdict = t.Of(key, t.Number(width), t.Number(f.Needs))
+	if x.Vague() {
+		d.Verdict += " " + t.Of("vague", epsilon, n)
+	}
+}

@@ -1,0 +1,84 @@
+package command
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestApprovedRoad: a page is made without data, a run of another plan, other columns or other figures is refused before a
+// charge, the digest of the page is in ledger and model, and the filled-in page differs in the part for it alone.
+func TestApprovedRoad(t *testing.T) {
+	dir := t.TempDir()
+	must(t, dir, "data", "synth", "clinic.csv", "--schema", "clinic.yaml", "-n", "400")
+	schema, err := os.ReadFile(filepath.Join(dir, "clinic.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	private := strings.Replace(string(schema), "public: true", "public: false", 1)
+	write(t, dir, "clinic.yaml", private)
+	write(t, dir, "other.yaml", strings.Replace(private, "[18, 95]", "[18, 96]", 1))
+	plan := []string{"plan", "-n", "300", "--schema", "clinic.yaml", "--epsilon", "1", "--holdout-records", "100", "--holdout-epsilon", "0.5", "--study", "A <b>", "--report"}
+	for _, language := range []string{"en", "de", "fr"} {
+		must(t, dir, append(plan, language+".html", "--language", language)...)
+	}
+	page := text(t, dir, "de.html")
+	for _, has := range []string{`<html lang="de">`, "A &lt;b&gt;", "18 bis 95", "never, former, current", "% Erfolg erraten", "kann eine AUC von 0,5 nicht", "Unterschrift", `<h3 id="class-pairs">`} {
+		if !strings.Contains(page, has) {
+			t.Errorf("the page has no %q", has)
+		}
+	}
+	for _, link := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		if !strings.HasPrefix(link[1], "#") || !strings.Contains(page, ` id="`+link[1][1:]+`"`) {
+			t.Errorf("a link to %q, which the page does not have", link[1])
+		}
+	}
+	body, _, _ := strings.Cut(page, `<section class="appendix"`)
+	_, body, _ = strings.Cut(body, "</style>")
+	if found := regexp.MustCompile(`\d\.\d{5,}|\b[a-z]+_[a-z_]+\b|<script`).FindString(body); found != "" {
+		t.Errorf("the page has %q", found)
+	}
+	train := func(schema, epsilon, held string, more ...string) []string {
+		return append([]string{"train", "--data", "clinic.csv", "--schema", schema, "--epsilon", epsilon, "--holdout", "0.25", "--holdout-epsilon", held, "--approved", "de.html", "--out", "m.json"}, more...)
+	}
+	for name, args := range map[string][]string{
+		"epsilon": train("clinic.yaml", "1.1", "0.5"), "columns": train("other.yaml", "1", "0.5"), "figures": train("clinic.yaml", "1", "0.6"), "step": train("clinic.yaml", "1", "0.5", "--algorithm", "dpgdsc"),
+	} {
+		code, _, errs := dyad(t, dir, args...)
+		if code != exitInput || !strings.Contains(errs, "--approved de.html: the") {
+			t.Errorf("another %s: exit %d: %s", name, code, errs)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); err == nil {
+		t.Error("a refused run has made a ledger")
+	}
+	must(t, dir, train("clinic.yaml", "1", "0.5")...)
+	sum := sha256.Sum256([]byte(page))
+	for _, file := range []string{"m.json", filepath.Join("state", "dyad", "ledger.jsonl")} {
+		if !strings.Contains(text(t, dir, file), hex.EncodeToString(sum[:])) {
+			t.Errorf("%s does not have the digest of the page", file)
+		}
+	}
+	must(t, dir, "report", "m.json", "--approved", "de.html", "--figures", "m.figures.json", "--out", "after.html")
+	part := regexp.MustCompile(`(?s)<div id="after-the-run">.*</div><!-- /after-the-run -->`)
+	after := text(t, dir, "after.html")
+	if part.ReplaceAllString(after, "") != part.ReplaceAllString(page, "") || !strings.Contains(part.FindString(after), "<dd>nichts</dd>") {
+		t.Errorf("the page changed elsewhere, or does not state what changed:\n%s", part.FindString(after))
+	}
+	if code, _, errs := dyad(t, dir, "report", "m.json", "--approved", "fr.html", "--out", "x.html"); code != exitInput || !strings.Contains(errs, "was trained with the page") {
+		t.Errorf("the page of another language: exit %d: %s", code, errs)
+	}
+}
+
+func text(t *testing.T, dir, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,60 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	lib "dyad"
+	"dyad/algorithms"
+	"dyad/algorithms/evaluate"
+	"dyad/internal/page"
+	"dyad/privacy"
+)
+
+// Figures that say nothing are shown as intervals: no number, no line and no mark, and a sentence says why. Others have them.
+func TestVagueFiguresAreBands(t *testing.T) {
+	for n, vague := range map[int]bool{300: true, 30_000: false} {
+		p, err := evaluate.New(evaluate.Options{Records: n, Budget: privacy.Budget{Epsilon: 0.5, Delta: 1e-5}, ScoreBound: 4, At: []float64{0}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := evaluate.Data{Scores: make([]float64, n), Positive: make([]bool, n)}
+		for i := range n {
+			d.Positive[i], d.Scores[i] = i%2 == 0, float64(i%7)+float64(i%2)/2
+		}
+		out, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }),
+			algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := p.Figures(out.Weights, 0.95)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := privateQuality(&privateResult{PrivateFigures: lib.PrivateFigures{Figures: f}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := (page.Report{Sections: []page.Section{s}}).Write(&text); err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		writeFigures(&b, f)
+		for where, shown := range map[string]string{"page": text.String(), "text": b.String()} {
+			if strings.Contains(shown, "not tell a model") != vague {
+				t.Errorf("n = %d: the %s says that figures are vague: %v", n, where, !vague)
+			}
+		}
+		// Marks are filled shapes without a line around them; the dashes of a ROC line have a width of 1.4 points.
+		lines := strings.Count(string(s.Figures[0]), "stroke-width:1.4")
+		if want := map[bool]int{true: 2, false: 4}[vague]; lines != want { // each line is in the legend, too
+			t.Errorf("n = %d: %d lines in the ROC figure, want %d", n, lines, want)
+		}
+		if shows := s.Tables[0].Rows[0][1].Text != "not known"; shows == vague {
+			t.Errorf("n = %d: the table has the AUC %s", n, s.Tables[0].Rows[0][1].Text)
+		}
+	}
+}

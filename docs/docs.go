@@ -1,0 +1,9 @@
+// Package docs holds the texts of this folder that programs show.
+package docs
+
+import _ "embed"
+
+// Theory is theory.md, in which certificates name their theorems by anchors.
+//
+//go:embed theory.md
+var Theory string
