@@ -91,3 +91,15 @@ def whole(values, n: int, what: str) -> np.ndarray:
     if values.dtype.kind not in "iu":
         raise DyadError(f"{what} of arrays are whole numbers; ids that are texts travel as a column of a DataFrame, where spellings are compared")
     return values
+
+
+def no_others(estimator, others: dict) -> None:
+    """Refuses keywords of fit that it has not, and says why weights are none."""
+    if others.get("sample_weight") is not None:
+        raise DyadError(
+            f"{type(estimator).__name__} takes no sample_weight: the noise is scaled for records that count once each, and one of a larger weight would be "
+            "protected less than epsilon says. person= gives all rows of a person one weight together; records of no interest are left out of X"
+        )
+    wrong = [name for name in others if name != "sample_weight"]
+    if wrong:
+        raise TypeError(f"{type(estimator).__name__}.fit() got an unexpected keyword argument {wrong[0]!r}")

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 import contextlib
 import json
+from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from . import _checks, _handover, _raw, _released, _schema
+from . import _checks, _handover, _raw, _released, _results, _schema
 from ._program import DyadError, flags, run, verdict
 from ._results import Curve, Figures, Guarantee, Surface
+
+def _names(X):
+    return [str(c) for c in X.columns] if _handover.is_frame(X) else None
+
 
 class _Estimator(_raw.Private):
     """What all estimators share: parameters, hand-over, training, the model file."""
 
     _task = "auc"
+
+    def _repr_html_(self) -> str:
+        """scikit-learn's diagram where it is installed, and of a fitted model guarantee, algorithm and weights."""
+        of = getattr(super(), "_repr_html_", None) or getattr(super(), "_repr_html_inner", None)
+        try:
+            head = of() if of else f"<pre>{escape(repr(self))}</pre>"
+        except AttributeError:  # scikit-learn shows text, if it was told to
+            head = f"<pre>{escape(repr(self))}</pre>"
+        return head + _results.table(self) if hasattr(self, "model_") else head
+
+    def _repr_mimebundle_(self, **_) -> dict:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -52,7 +70,7 @@ class _Estimator(_raw.Private):
         if not own:
             schema = _schema.for_parquet(schema) if frame else {"format": "npz", **schema}
         elif frame:
-            schema = _schema.of_frame(X, self._frame_bounds(X), self.public, self.missing)
+            schema = _schema.of_frame(X, self._frame_bounds(X), self.public, self.missing, others=[self.person] if self.person is not None else [])
         else:
             schema = _schema.of_matrix(X, self.bounds, self.public, self.missing)
         if frame:
@@ -180,7 +198,7 @@ class _Estimator(_raw.Private):
             args = ["train", "--data", self._write(at, X, columns), "--schema", str(_handover.write_schema(at / "schema.yaml", schema))]
             args += ["--out", str(out), "--yes", *flags(self._options())]
             args += flags({"ledger": self.ledger, "resume": resume})
-            result = run(args, verbose=self.verbose)
+            result = run(args, verbose=self.verbose, columns=_names(X))
             self._adopt(out.read_bytes())
         self.model_file_ = None if schema["public"] else str(out)
         self.guarantee_ = Guarantee.of(result)
@@ -202,16 +220,25 @@ class _Estimator(_raw.Private):
         if "weights" in self.model_:
             self.coef_ = np.array(self.model_["weights"], dtype=np.float64)
 
+    @property
+    def coef_names_(self) -> np.ndarray:
+        """The encoded features that coef_ is of: a column, or COLUMN=CATEGORY."""
+        self._fitted()
+        return np.array(self.model_["features"], dtype=object)
+
     def _fitted(self) -> None:
         if not hasattr(self, "model_"):
             raise _checks.not_fitted(self)
 
-    def _apply(self, command: str, X) -> np.ndarray:
+    def _apply(self, command: str, X, *more: str) -> np.ndarray:
         self._fitted()
         X = self._take_later(X)
+        group, columns = _schema.column_of(self.model_["encoder"], "group"), {}
+        if group is not None and (not _handover.is_frame(X) or group["name"] not in X.columns):  # a score does not depend on it
+            columns[group["name"] if _handover.is_frame(X) else "group"] = np.zeros(X.shape[0], dtype=np.int64)
         with _handover.folder() as at:
             model = self._model(at)
-            run([command, model, "--data", self._write(at, X, {}), "--out", str(at / "out.npy")])
+            run([command, model, "--data", self._write(at, X, columns), "--out", str(at / "out.npy"), *more], columns=_names(X))
             return np.load(at / "out.npy")
 
     def _model(self, at: Path) -> str:
@@ -265,7 +292,25 @@ class _Estimator(_raw.Private):
                 args.append("--public-data")
             else:
                 args += flags({"epsilon": epsilon, "delta": delta, "ledger": self.ledger, "data_id": schema["data_id"]})
-            return Figures.of(run(args + flags({"out": out, **options}), verbose=self.verbose))
+            return Figures.of(run(args + flags({"out": out, **options}), verbose=self.verbose, columns=_names(X)))
+
+    def influence(self, X, y, *, public: bool | None = None, exact_figures: bool = False, **options):
+        """What each record does to a fit without noise, as a DataFrame in the order of the records (dyad influence).
+
+        Nothing here is private: it is for public data, or with exact_figures=True for the owner of the records alone. options are flags such as check=20.
+        """
+        self._fitted()
+        public = self._is_public if public is None else public
+        if not (public or exact_figures):
+            raise DyadError("the influence of private records is private like them: exact_figures=True computes it for their owner only; nothing protects it")
+        X = self._take_later(X)
+        schema, columns = self._describe(X, y, None, None, X.shape[0])
+        import pandas
+
+        with _handover.folder() as at:
+            args = ["influence", self._model(at), "--data", self._write(at, X, columns), "--public-data" if public else "--exact-figures", "--out", str(at / "influence.csv")]
+            run(args + flags(options), verbose=self.verbose, columns=_names(X))
+            return pandas.read_csv(at / "influence.csv")
 
     def report_html(self, path, *, figures: Figures | None = None) -> None:
         """Writes a page about the model: guarantee in words, charges, weights and noise, assumptions (dyad report).
@@ -363,7 +408,8 @@ class PrivateAUCClassifier(_Estimator):
     data_id : name of the data in the ledger; required on private data.
     public : the data are public: nothing is charged, and ranges may come from the data.
     classes : (negative, positive); required on private data unless the schema names them.
-    threshold : score from which predict says the positive class. Scores have no intercept, so 0 is arbitrary.
+    threshold : score from which predict says the positive class. None: the probability of 1/2 where the model has probabilities, else the score
+        0, which is arbitrary, since scores have no intercept.
     missing : "error" or "middle" (of the range), for missing values.
     person, persons, max_rows_per_person : the column of a DataFrame that says whose row it is, the public
         number of persons or "public" if their ids are public, and the public cap of the rows of one.
@@ -391,7 +437,7 @@ class PrivateAUCClassifier(_Estimator):
         data_id=None,
         public=False,
         classes=None,
-        threshold=0.0,
+        threshold=None,
         missing="error",
         person=None,
         persons=None,
@@ -465,12 +511,14 @@ class PrivateAUCClassifier(_Estimator):
             raise ValueError(f"Classifier can't train when only one class is present: classes has {len(np.unique(classes))} class, want (negative, positive).")
         return classes
 
-    def fit(self, X, y, *, group=None, person=None, resume=None):
+    def fit(self, X, y, *, group=None, person=None, resume: str | None = None, **others) -> PrivateAUCClassifier:
         """Trains on X (array, SciPy matrix or DataFrame) and y.
 
         group are public query groups, pairs are formed within one; person says whose row it is;
-        resume is the run that an interrupt named: it continues at no further cost.
+        resume is the run that an interrupt named: it continues at no further cost. sample_weight is refused: noise is scaled for records that
+        count once, or by a share of their person.
         """
+        _checks.no_others(self, others)
         return self._fit(X, y, group, person, resume)
 
     def decision_function(self, X) -> np.ndarray:
@@ -478,9 +526,28 @@ class PrivateAUCClassifier(_Estimator):
         return self._apply("predict", X)
 
     def predict(self, X) -> np.ndarray:
-        """Classes: classes_[1] where the score is at least threshold."""
+        """Classes: classes_[1] where the score is at least threshold, or the probability at least 1/2."""
         self._fitted()
-        return self.classes_[(self.decision_function(X) >= self.threshold).astype(int)]
+        if self.threshold is None and "log_odds" in self.model_:
+            return self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
+        return self.classes_[(self.decision_function(X) >= (self.threshold or 0.0)).astype(int)]
+
+    @property
+    def predict_proba(self):
+        """predict_proba(X): a column for each class of classes_. Linear models that moments trained have it, at no charge: it is
+        computed from what their training released. Nothing is promised about the probability of a single record; evaluate with epsilon=
+        gives released shares to compare with, and charges them.
+        """
+        if hasattr(self, "model_") and "log_odds" not in self.model_:
+            raise AttributeError(
+                f"this {type(self).__name__} has no probabilities: algorithm {(self.report_ or {}).get('algorithm')} learns an order alone. algorithm=\"moments\", which is the "
+                "default where it applies, releases what they take (second moments)"
+            )
+        return self._proba
+
+    def _proba(self, X) -> np.ndarray:
+        p = self._apply("predict", X, "--probabilities")
+        return np.column_stack([1 - p, p])
 
     def score(self, X, y, *, epsilon=None, delta=None) -> float:
         """The AUC: exact on public data, private with epsilon=, which is charged."""
@@ -552,7 +619,7 @@ class PrivateRanker(_Estimator):
     def _label(self, label: dict, y, n: int, own: bool) -> np.ndarray:
         y = _checks.vector(y, n, "y")
         if y.dtype.kind not in "iufb":
-            raise ValueError("y of a ranker are numbers, the grades")
+            raise ValueError(f"Unknown label type: {y.dtype}. y of a ranker are numbers, the grades")
         if own:
             if self.grades is None and not self._is_public:
                 raise DyadError("grades=(lowest, highest) is needed on private data: the public range of y")
@@ -564,8 +631,9 @@ class PrivateRanker(_Estimator):
         low, high = self.grades or (0, 1)
         return {"name": name, "role": "label", "kind": "numeric", "range": [float(low), float(high)]}
 
-    def fit(self, X, y, *, group=None, person=None, resume=None):
-        """Trains on X and grades y; group are public query groups (whole numbers)."""
+    def fit(self, X, y, *, group=None, person=None, resume: str | None = None, **others) -> PrivateRanker:
+        """Trains on X and grades y; group are public query groups (whole numbers). sample_weight is refused, as by PrivateAUCClassifier."""
+        _checks.no_others(self, others)
         return self._fit(X, y, group, person, resume)
 
     def decision_function(self, X) -> np.ndarray:
@@ -590,6 +658,7 @@ class PrivateMetric(PrivateAUCClassifier):
     _estimator_type = None
     decision_function = property()
     predict = property()
+    predict_proba = property()
     score = property()
 
     def __sklearn_tags__(self):

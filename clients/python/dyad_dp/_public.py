@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from . import _checks, _handover, _schema
-from ._parameters import Parameters
+from ._base import Base
 from ._program import DyadError
 
 
-class Public(Parameters):
+class Public(Base):
     """A transformer that computes each row from its record alone, by what was declared."""
 
     def __sklearn_tags__(self):

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 from . import _handover
-from ._parameters import Parameters
+from ._base import Base
 from ._program import DyadError
 from ._public import Public
 
@@ -30,7 +30,7 @@ _CROSS_VALIDATION = (
 )
 
 
-class Private(Parameters):
+class Private(Base):
     """Marks the estimators whose fit is charged: what they learnt is released with a guarantee."""
 
 
