@@ -538,9 +538,11 @@ class PrivateAUCClassifier(_Estimator):
         computed from what their training released. Nothing is promised about the probability of a single record; evaluate with epsilon=
         gives released shares to compare with, and charges them.
         """
-        if hasattr(self, "model_") and "log_odds" not in self.model_:
+        options = self.options or {}
+        by = self.algorithm or options.get("algorithm") or "moments"  # may be: the program's rules choose
+        if "log_odds" not in self.model_ if hasattr(self, "model_") else by != "moments" or options.get("model") or options.get("mode") == "nonprivate":
             raise AttributeError(
-                f"this {type(self).__name__} has no probabilities: algorithm {(self.report_ or {}).get('algorithm')} learns an order alone. algorithm=\"moments\", which is the "
+                f"this {type(self).__name__} has no probabilities: algorithm {(getattr(self, 'report_', None) or {}).get('algorithm', by)} learns an order alone. algorithm=\"moments\", which is the "
                 "default where it applies, releases what they take (second moments)"
             )
         return self._proba
