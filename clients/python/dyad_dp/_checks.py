@@ -15,9 +15,11 @@ class NotFittedError(ValueError, AttributeError):
 
 def not_fitted(estimator) -> Exception:
     """The error that callers know: scikit-learn's where it is in use."""
-    kind = NotFittedError
+    kind: type[Exception] = NotFittedError
     if "sklearn" in sys.modules:
-        from sklearn.exceptions import NotFittedError as kind
+        from sklearn import exceptions
+
+        kind = exceptions.NotFittedError
     return kind(f"This {type(estimator).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments first.")
 
 
@@ -71,9 +73,11 @@ def vector(y, n: int, what: str) -> np.ndarray:
     if y.ndim == 2 and y.shape[1] == 1:
         import warnings
 
-        kind = UserWarning
+        kind: type[Warning] = UserWarning
         if "sklearn" in sys.modules:
-            from sklearn.exceptions import DataConversionWarning as kind
+            from sklearn import exceptions
+
+            kind = exceptions.DataConversionWarning
         warnings.warn("A column-vector y was passed when a 1d array was expected.", kind, stacklevel=4)
         y = y.ravel()
     if y.ndim != 1:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 from html import escape
-from pathlib import Path
-from typing import Any
+from pathlib import Path as File
+from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
 from . import _checks, _handover, _raw, _released, _results, _schema
 from ._program import DyadError, flags, run, verdict
 from ._results import Curve, Figures, Guarantee, Surface
+
+if TYPE_CHECKING:
+    from ._types import Bounds, Missing, Options, Pair, Path, Persons, Schema
+
 
 def _names(X):
     return [str(c) for c in X.columns] if _handover.is_frame(X) else None
@@ -38,7 +42,7 @@ class _Estimator(_raw.Private):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
-    def _tags(self, kind: str):
+    def _tags(self, kind: str | None):
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags, TransformerTags
 
         tags = Tags(
@@ -155,7 +159,7 @@ class _Estimator(_raw.Private):
         return X
 
     @staticmethod
-    def _write(at: Path, X, columns: dict) -> str:
+    def _write(at: File, X, columns: dict) -> str:
         if _handover.is_frame(X):
             return str(_handover.write_frame(at / "data.parquet", X, columns))
         return str(_handover.write_arrays(at / "data.npz", X, **columns))
@@ -208,7 +212,7 @@ class _Estimator(_raw.Private):
             self.feature_names_in_ = np.array([str(c) for c in X.columns], dtype=object)
         return self
 
-    def _keeping(self, schema: dict, at: Path):
+    def _keeping(self, schema: dict, at: File):
         """The file of the model: one that stays if it is paid for."""
         return contextlib.nullcontext(at / "model.json") if schema["public"] else _released.file("model", self.ledger)
 
@@ -241,14 +245,14 @@ class _Estimator(_raw.Private):
             run([command, model, "--data", self._write(at, X, columns), "--out", str(at / "out.npy"), *more], columns=_names(X))
             return np.load(at / "out.npy")
 
-    def _model(self, at: Path) -> str:
+    def _model(self, at: File) -> str:
         with _handover.create(at / "model.json") as f:
             f.write(self.model_bytes_)
         return str(at / "model.json")
 
     # What users ask for.
 
-    def plan(self, n: int, n_features: int | None = None) -> dict:
+    def plan(self, n: int, n_features: int | None = None) -> dict[str, Any]:
         """The whole privacy report of training on n records (persons with person=), before there are data.
 
         Without schema= and bounds= of every feature, n_features says how many features there are.
@@ -271,7 +275,7 @@ class _Estimator(_raw.Private):
     def _plan_label(self, name: str) -> dict:
         return {"name": name, "role": "label", "positive": "1", "negative": "-1"}
 
-    def evaluate(self, X, y, *, epsilon: float | None = None, delta: float | None = None, group=None, person=None, out=None, **options) -> Figures:
+    def evaluate(self, X, y, *, epsilon: float | None = None, delta: float | None = None, group=None, person=None, out: Path | None = None, **options: Any) -> Figures:
         """Figures of the model on records: exact on public data, private with epsilon=, which is charged to the ledger.
 
         Private figures are kept in the file out, by default a new one in the folder "released" next to the ledger: it stays, and
@@ -312,7 +316,7 @@ class _Estimator(_raw.Private):
             run(args + flags(options), verbose=self.verbose, columns=_names(X))
             return pandas.read_csv(at / "influence.csv")
 
-    def report_html(self, path, *, figures: Figures | None = None) -> None:
+    def report_html(self, path: Path, *, figures: Figures | None = None) -> None:
         """Writes a page about the model: guarantee in words, charges, weights and noise, assumptions (dyad report).
 
         figures of evaluate(..., epsilon=) are drawn: ROC curve and scores. Nothing is charged; a file that is there
@@ -320,14 +324,14 @@ class _Estimator(_raw.Private):
         """
         self._fitted()
         with _handover.folder() as at:
-            args = ["report", self._model(at), "--out", str(Path(path).absolute())]
+            args = ["report", self._model(at), "--out", str(File(path).absolute())]
             if figures is not None:
                 if "figures" not in figures.report:
                     raise DyadError("figures= takes what evaluate(..., epsilon=) returned; exact figures are not put on a page")
                 args += ["--figures", str(_handover.write_text(at / "figures.json", json.dumps(figures.report)))]
             run(args + flags({"ledger": self.ledger}), verbose=self.verbose)
 
-    def curves(self, path=None) -> list[Curve]:
+    def curves(self, path: Path | None = None) -> list[Curve]:
         """What each column adds to a linear score, with the band of its noise where the schema has a basis or interactions (dyad report --curves).
 
         They follow from the model alone: nothing is charged. path is a figure to write, too: SVG, PDF or PNG by its ending; a file that
@@ -342,17 +346,17 @@ class _Estimator(_raw.Private):
     def _curves(self, path=None) -> dict:
         self._fitted()
         with _handover.folder() as at:
-            model, written = self._model(at), [str(at / "curves.json")] + ([str(Path(path).absolute())] if path is not None else [])
+            model, written = self._model(at), [str(at / "curves.json")] + ([str(File(path).absolute())] if path is not None else [])
             for k, out in enumerate(written):
                 run(["report", model, "--out", str(at / f"page{k}.html"), "--curves", out, *flags({"ledger": self.ledger})], verbose=self.verbose)
             return json.loads((at / "curves.json").read_text(encoding="utf-8"))
 
-    def save(self, path) -> None:
+    def save(self, path: Path) -> None:
         """Writes the model file, which the program reads (dyad predict, dyad verify)."""
         self._fitted()
-        Path(path).write_bytes(self.model_bytes_)
+        File(path).write_bytes(self.model_bytes_)
 
-    def export(self, path, format: str = "onnx") -> None:
+    def export(self, path: Path, format: str = "onnx") -> None:
         """Writes the model for other programs: "onnx", "npz", "safetensors", and of linear scores "python", "go", "duckdb", "postgres".
 
         What is there is replaced. The file has the guarantee and the checksum of the model.
@@ -365,18 +369,18 @@ class _Estimator(_raw.Private):
         with _handover.folder() as at:
             run(["export", self._model(at), *formats[format], "--out", str(path), "--force"])
 
-    def export_onnx(self, path) -> None:
+    def export_onnx(self, path: Path) -> None:
         """Writes ONNX with the encoder inside: an input for each column of a DataFrame, or X for arrays."""
         self.export(path, "onnx")
 
     @classmethod
-    def load(cls, path, **params):
+    def load(cls, path: Path, **params: Any):
         """An estimator with the model of a file; params are those of the class, for later use.
 
         A verdict of the checker that is not "verified" is a warning, unless the model is of public data.
         """
         e = cls(**params)
-        text = Path(path).read_bytes()
+        text = File(path).read_bytes()
         verdict(path, json.loads(text).get("guarantee", {}).get("kind") == "public data")
         e._adopt(text)
         task = e.model_.get("task")
@@ -428,28 +432,28 @@ class PrivateAUCClassifier(_Estimator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        bounds=None,
-        schema=None,
-        raw_columns=False,
-        data_id=None,
-        public=False,
-        classes=None,
-        threshold=None,
-        missing="error",
-        person=None,
-        persons=None,
-        max_rows_per_person=None,
-        algorithm=None,
-        loss=None,
-        radius=None,
-        l2=None,
-        options=None,
-        ledger=None,
-        random_state=None,
-        verbose=False,
+        bounds: Bounds | None = None,
+        schema: Schema | None = None,
+        raw_columns: bool = False,
+        data_id: str | None = None,
+        public: bool = False,
+        classes: Sequence[Any] | None = None,
+        threshold: float | None = None,
+        missing: Missing = "error",
+        person: str | None = None,
+        persons: Persons | None = None,
+        max_rows_per_person: int | None = None,
+        algorithm: str | None = None,
+        loss: str | None = None,
+        radius: float | None = None,
+        l2: float | None = None,
+        options: Options | None = None,
+        ledger: Path | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
     ):
         self.epsilon = epsilon
         self.delta = delta
@@ -473,7 +477,7 @@ class PrivateAUCClassifier(_Estimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    _estimator_type = "classifier"
+    _estimator_type: str | None = "classifier"
 
     def __sklearn_tags__(self):
         return self._tags("classifier")
@@ -511,7 +515,7 @@ class PrivateAUCClassifier(_Estimator):
             raise ValueError(f"Classifier can't train when only one class is present: classes has {len(np.unique(classes))} class, want (negative, positive).")
         return classes
 
-    def fit(self, X, y, *, group=None, person=None, resume: str | None = None, **others) -> PrivateAUCClassifier:
+    def fit(self, X, y, *, group=None, person=None, resume: str | None = None, **others: Any) -> PrivateAUCClassifier:
         """Trains on X (array, SciPy matrix or DataFrame) and y.
 
         group are public query groups, pairs are formed within one; person says whose row it is;
@@ -551,7 +555,7 @@ class PrivateAUCClassifier(_Estimator):
         p = self._apply("predict", X, "--probabilities")
         return np.column_stack([1 - p, p])
 
-    def score(self, X, y, *, epsilon=None, delta=None) -> float:
+    def score(self, X, y, *, epsilon: float | None = None, delta: float | None = None) -> float:
         """The AUC: exact on public data, private with epsilon=, which is charged."""
         if epsilon is None and not self._is_public:
             raise DyadError("score on private data needs epsilon=, and is charged; to choose among settings use dyad_dp.search, one charge for all")
@@ -572,27 +576,27 @@ class PrivateRanker(_Estimator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        bounds=None,
-        schema=None,
-        raw_columns=False,
-        data_id=None,
-        public=False,
-        grades=None,
-        missing="error",
-        person=None,
-        persons=None,
-        max_rows_per_person=None,
-        algorithm=None,
-        loss=None,
-        radius=None,
-        l2=None,
-        options=None,
-        ledger=None,
-        random_state=None,
-        verbose=False,
+        bounds: Bounds | None = None,
+        schema: Schema | None = None,
+        raw_columns: bool = False,
+        data_id: str | None = None,
+        public: bool = False,
+        grades: Pair | None = None,
+        missing: Missing = "error",
+        person: str | None = None,
+        persons: Persons | None = None,
+        max_rows_per_person: int | None = None,
+        algorithm: str | None = None,
+        loss: str | None = None,
+        radius: float | None = None,
+        l2: float | None = None,
+        options: Options | None = None,
+        ledger: Path | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
     ):
         self.epsilon = epsilon
         self.delta = delta
@@ -633,7 +637,7 @@ class PrivateRanker(_Estimator):
         low, high = self.grades or (0, 1)
         return {"name": name, "role": "label", "kind": "numeric", "range": [float(low), float(high)]}
 
-    def fit(self, X, y, *, group=None, person=None, resume: str | None = None, **others) -> PrivateRanker:
+    def fit(self, X, y, *, group=None, person=None, resume: str | None = None, **others: Any) -> PrivateRanker:
         """Trains on X and grades y; group are public query groups (whole numbers). sample_weight is refused, as by PrivateAUCClassifier."""
         _checks.no_others(self, others)
         return self._fit(X, y, group, person, resume)
@@ -644,7 +648,7 @@ class PrivateRanker(_Estimator):
 
     predict = decision_function
 
-    def score(self, X, y, *, epsilon=None, delta=None, group=None) -> float:
+    def score(self, X, y, *, epsilon: float | None = None, delta: float | None = None, group=None) -> float:
         """The share of pairs of different grades in the right order; exact figures, so for public data only."""
         return float(self.evaluate(X, y, epsilon=epsilon, delta=delta, group=group))
 

@@ -6,6 +6,7 @@ into every row, and into the model, without noise.
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def check(estimator: Private, X) -> None:
     of scikit-learn or imbalanced-learn may call. Records from elsewhere need column names, or a declaration.
     """
     declared = estimator.raw_columns or _has_names(X)
-    frame = sys._getframe(1)
+    frame: Any = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__") or ""
         if module.startswith("sklearn.model_selection"):

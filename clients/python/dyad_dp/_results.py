@@ -93,8 +93,8 @@ class Surface:
     def of(cls, s: dict) -> Surface:
         """Reads a surface of dyad report --curves FILE.json."""
         axes = s["a"], s["b"]
-        values = (np.array(a["x"], dtype=np.float64) if "x" in a else tuple(a["categories"]) for a in axes)
-        return cls(names=tuple(a["name"] for a in axes), values=tuple(values), z=np.array(s["z"], dtype=np.float64))
+        one, other = (np.array(a["x"], dtype=np.float64) if "x" in a else tuple(a["categories"]) for a in axes)
+        return cls(names=(s["a"]["name"], s["b"]["name"]), values=(one, other), z=np.array(s["z"], dtype=np.float64))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def column_of(schema: dict, role: str) -> dict | None:
 def of_matrix(X, bounds, public: bool, missing: str) -> dict:
     """Schema of the features of a matrix."""
     d = X.shape[1]
-    schema = {"format": "npz", "features": d, "columns": []}
+    schema: dict[str, Any] = {"format": "npz", "features": d, "columns": []}
     if hasattr(X, "tocsr"):
         schema["sparse"] = True
     elif missing != "error":
@@ -106,7 +107,7 @@ def of_frame(frame, bounds, public: bool, missing: str, others=()) -> dict:
 
     frame is None where there are no data yet; others are its columns that are no features.
     """
-    schema = {"format": "parquet", "columns": []}
+    schema: dict[str, Any] = {"format": "parquet", "columns": []}
     if missing != "error":
         schema["missing"] = {"policy": missing}
     if bounds is None:
@@ -124,7 +125,7 @@ def of_frame(frame, bounds, public: bool, missing: str, others=()) -> dict:
         if absent:
             raise DyadError(f"bounds has {_list(absent)}, which X lacks: correct the name, or leave it out of bounds")
     for name, b in bounds.items():
-        column = {"name": str(name)}
+        column: dict[str, Any] = {"name": str(name)}
         if isinstance(b, dict):
             column.update(b)
         elif len(b) == 2 and all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in b):

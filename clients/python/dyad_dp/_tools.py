@@ -6,14 +6,18 @@ import contextlib
 import os
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Sequence
+from pathlib import Path as File
+from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
 from . import _handover, _released, _schema
 from ._program import DyadError, flags, run
 from ._results import frame_of
+
+if TYPE_CHECKING:
+    from ._estimators import PrivateAUCClassifier, PrivateRanker
+    from ._types import Path
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class Started:
     from_data: tuple[str, ...] = ()
 
 
-def start(data, *, label: str | None = None, positive=None, answers: dict | None = None, out=None) -> Started:
+def start(data, *, label: str | None = None, positive: Any = None, answers: dict[str, Any] | None = None, out: Path | None = None) -> Started:
     """Drafts the schema of a file or a DataFrame (dyad start). Nothing is charged, and nothing private is printed.
 
     answers is what is known about columns without the data, such as {"age": {"range": [18, 110]}}. out is a schema file to keep. Ranges that no
@@ -35,7 +39,7 @@ def start(data, *, label: str | None = None, positive=None, answers: dict | None
 
     with _handover.folder() as at:
         path = str(_handover.write_frame(at / "data.parquet", data, {})) if _handover.is_frame(data) else os.fspath(data)
-        to = Path(out).absolute() if out is not None else at / "schema.yaml"
+        to = File(out).absolute() if out is not None else at / "schema.yaml"
         args = ["start", path, "--out", str(to), "--recipe", str(at / "recipe.yaml")]
         if answers is not None:
             args += ["--answers", str(_handover.write_text(at / "answers.yaml", json.dumps(answers)))]
@@ -97,7 +101,7 @@ def curve(estimator, X, y, *, epsilons: Sequence[float], holdout_epsilon: float 
         args = ["curve", "--data", estimator._write(at, X, columns), "--schema", str(_handover.write_schema(at / "schema.yaml", schema))]
         if out is None:
             out = at / "curve" if public else _released.new("curve", estimator.ledger).with_suffix("")
-        args += ["--out", str(Path(out).absolute()), "--yes", *(["--public-data"] if public else [])]
+        args += ["--out", str(File(out).absolute()), "--yes", *(["--public-data"] if public else [])]
         args += flags({"epsilons": list(epsilons), "holdout_epsilon": holdout_epsilon, "splits": splits, "algorithms": list(algorithms) or None, "delta": estimator.delta})
         found = run(args + flags({"ledger": None if public else estimator.ledger, **options}), verbose=estimator.verbose)
     return CurveResult.of(found)
@@ -135,14 +139,15 @@ class Verdict:
         return self.verdict == "verified"
 
 
-def verify(model, *, key: str | None = None, signature=None, ledger=None) -> Verdict:
+def verify(model: Path | PrivateAUCClassifier | PrivateRanker, *, key: str | None = None, signature: Path | None = None, ledger: Path | None = None) -> Verdict:
     """Recomputes the guarantee of a model file, or of a fitted estimator, independently of the program that planned it (dyad verify).
 
     key is the public key of the owner's ledger (dyad_dp.ledger.key): the file must then be the one that the owner signed. A file that is refused is a
     verdict and no error; one that cannot be read is.
     """
     with contextlib.ExitStack() as stack:
-        if hasattr(model, "model_bytes_"):
-            model = model.model_file_ or model._model(stack.enter_context(_handover.folder()))
-        found: dict[str, Any] = run(["verify", os.fspath(model), *flags({"key": key, "signature": signature, "ledger": ledger})], check=False)
+        path: Any = model
+        if hasattr(path, "model_bytes_"):
+            path = path.model_file_ or path._model(stack.enter_context(_handover.folder()))
+        found: dict[str, Any] = run(["verify", os.fspath(path), *flags({"key": key, "signature": signature, "ledger": ledger})], check=False)
     return Verdict(found["verdict"], found.get("why", ""), found)
