@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"slices"
 	"time"
 
 	"dyad/algorithms"
@@ -56,6 +57,8 @@ type Model struct {
 	// WeightErrors are the standard errors of the weights, from what was released
 	// (algorithms.Moments.Intervals); nil without intervals.
 	WeightErrors []float64 `json:"weight_standard_errors,omitempty"`
+	// LogOdds are those of the positive class, from releases; nil where no second moments were.
+	LogOdds *metrics.LogOdds `json:"log_odds,omitempty"`
 	// CurveNoise are the covariances of the noise of the weights in the blocks of the encoder (algorithms.Moments.Blocks), for the
 	// bands of Curves; nil without a basis.
 	CurveNoise []float64         `json:"curve_noise,omitempty"`
@@ -99,10 +102,10 @@ func (m *Model) Size() (text []byte, most int, err error) {
 		return nil, 0, err
 	}
 	blank := *m
-	blank.Weights, blank.WeightErrors, blank.CurveNoise = nil, nil, nil
+	blank.Weights, blank.WeightErrors, blank.LogOdds, blank.CurveNoise = nil, nil, nil, nil
 	without, err := blank.Text()
 	most = len(without) + weightText*len(m.Weights)
-	for _, numbers := range [][]float64{m.WeightErrors, m.CurveNoise} {
+	for _, numbers := range [][]float64{m.WeightErrors, make([]float64, m.LogOdds.Lines()), m.CurveNoise} {
 		if len(numbers) > 0 { // and the line of their key
 			most += weightText * (len(numbers) + 2)
 		}
@@ -186,7 +189,7 @@ func Load(path string) (*Model, error) {
 // complete says what a model that was read lacks, and refuses texts and numbers that no model has.
 func (m *Model) complete() error {
 	blank := *m
-	blank.Weights, blank.WeightErrors, blank.CurveNoise, blank.Encoder, blank.Features = nil, nil, nil, nil, nil // names of features are those of the schema
+	blank.Weights, blank.WeightErrors, blank.LogOdds, blank.CurveNoise, blank.Encoder, blank.Features = nil, nil, nil, nil, nil, nil // names of features are those of the schema
 	if err := texts.Check(blank); err != nil {
 		return err
 	}
@@ -203,20 +206,17 @@ func (m *Model) complete() error {
 	if len(m.WeightErrors) > 0 && len(m.WeightErrors) != len(m.Weights) {
 		return fmt.Errorf("it has standard errors of %d weights and %d weights", len(m.WeightErrors), len(m.Weights))
 	}
-	for i, e := range m.WeightErrors {
-		if !(e >= 0) || math.IsInf(e, 0) {
-			return fmt.Errorf("the standard error of weight %d is not a positive number", i+1)
-		}
+	wrong := func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat64) }
+	if slices.ContainsFunc(m.WeightErrors, func(e float64) bool { return wrong(e) || e < 0 }) {
+		return errors.New("a standard error of its weights is not a positive number")
 	}
-	for i, w := range m.Weights {
-		if math.IsNaN(w) || math.IsInf(w, 0) {
-			return fmt.Errorf("weight %d is not finite", i+1)
-		}
+	if i := slices.IndexFunc(m.Weights, wrong); i >= 0 {
+		return fmt.Errorf("weight %d is not finite", i+1)
 	}
-	if m.CurveNoise != nil {
-		return curves.Check(m.Encoder, m.CurveNoise)
+	if err := m.LogOdds.Check(len(m.Weights)); err != nil || m.CurveNoise == nil {
+		return err
 	}
-	return nil
+	return curves.Check(m.Encoder, m.CurveNoise)
 }
 
 // Curves are the parts of a linear score, one for each column, with the bands of their noise where the model file has it. They are computed from the

@@ -14,6 +14,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/dataset"
 	"dyad/engine/embedding"
+	"dyad/engine/metrics"
 	"dyad/engine/team"
 	"dyad/internal/input"
 	"dyad/internal/memory"
@@ -53,22 +54,19 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 		}
 	}
 	algorithm := t.algorithm
-	if moments, ok := algorithm.(algorithms.Moments); ok && d.encoder.IsCurved() {
-		moments.Blocks = d.encoder.Blocks()
+	if moments, ok := algorithm.(algorithms.Moments); ok {
+		if moments.LogOdds = t.Plan.Moments().Second != engine.NoSecond && !d.graded; d.encoder.IsCurved() {
+			moments.Blocks = d.encoder.Blocks()
+		}
 		algorithm = moments
 	}
 	return o.Do(ctx, d.Source(),
 		func(r *algorithms.Result) *Model {
 			m := d.model(t.Task, r)
 			if moments, ok := algorithm.(algorithms.Moments); ok {
-				d := len(m.Features) // without errors and noise where no direction was found
-				rest := r.Weights[d:]
-				if m.Weights = r.Weights[:d:d]; moments.Intervals && len(rest) > 0 {
-					m.WeightErrors, rest = rest[:d:d], rest[d:]
-				}
-				if len(rest) > 0 {
-					m.CurveNoise = rest
-				}
+				var odds []float64
+				m.Weights, m.WeightErrors, odds, m.CurveNoise = moments.Parts(r.Weights, len(m.Features))
+				m.LogOdds = metrics.NewLogOdds(odds)
 			}
 			m.Loss, m.Report, m.Network = &t.Loss, t.Report(), t.Network
 			if t.Network != nil && t.Network.Compare == contrastive {

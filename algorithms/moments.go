@@ -63,6 +63,9 @@ type Moments struct {
 	// Intervals appends the standard errors of the weights to them: d more numbers, computed from
 	// what is released anyway. Not with Steps, and not without second moments.
 	Intervals bool
+	// LogOdds appends 4 + d numbers to the weights (and errors), in the order of the fields of metrics.LogOdds: the log odds of the
+	// positive class, computed from what is released anyway. Nothing without second moments. See docs/theory.md#log-odds.
+	LogOdds bool
 	// Blocks are the numbers of neighbouring features, d together, that are read as one, such as those of a curve. The covariance of
 	// the noise of their weights is appended to the weights (and errors): for each block of k features the k(k+1)/2 numbers of its
 	// lower triangle by rows, computed from what is released anyway. nil: nothing. See docs/theory.md#curve-bands.
@@ -133,8 +136,16 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 		return nil, err
 	}
 	noise := m.noise(fit)
+	var model momentsLogit
+	if m.Second != engine.NoSecond {
+		s, p := 0.0, (1+released.balance)/2
+		if m.Steps == 0 { // nothing corrects the start: its noise is taken off, and a share below its noise is not known
+			least := min(0.5, m.CountNoise/n)
+			s, p = m.SumNoise/m.ClipRadius, max(least, min(1-least, p))
+		}
+		model = fit.logit(n, p, released.offset, s)
+	}
 	if m.Steps > 0 {
-		model := fit.logit(n, (1+released.balance)/2, released.offset)
 		atStart := 0.0 // the length of the start over that of the fit
 		if before := normAbove(fit.w); before > 0 {
 			atStart = normAbove(model.w) / before
@@ -167,6 +178,9 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	t.Step(m.Passes, m.Passes)
 	if a.Intervals && length > 0 {
 		w = append(w, m.weightErrors(fit, released.share, released.offset, problem.Radius/length)...)
+	}
+	if a.LogOdds && length > 0 && m.Second != engine.NoSecond {
+		w = append(w, model.odds(released.centre, n, problem.D, problem.Radius, m.ClipRadius)...)
 	}
 	if length > 0 {
 		w = append(w, noise.blocks(fit.spectrum, a.Blocks, problem.Radius/length)...)

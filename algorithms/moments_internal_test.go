@@ -252,7 +252,7 @@ func TestMomentsOfHugeReleasesAreFinite(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				model := f.logit(n, p, 2*p-1)
+				model := f.logit(n, p, 2*p-1, 3*p) // noise or none
 				start := slices.Clone(model.w)
 				model.step(f.along(inUnits(g, m.ClipRadius)), f.values, m.StepNoise/m.ClipRadius, m.Ridge/(m.ClipRadius*m.ClipRadius))
 				for _, x := range slices.Concat(f.values, f.w, start, model.w, []float64{model.intercept, model.h}) {

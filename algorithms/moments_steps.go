@@ -46,14 +46,26 @@ type momentsLogit struct {
 // h = sqrt(p q (1 - pq delta.u)/4) is the geometric mean of the weight p(1-p) of Newton's matrix at
 // the start, as least squares has it, and of its bound 1/4: the first oscillates for rare classes,
 // with the second steps are monotone (Boehning and Lindsay 1988) and slow.
-func (f momentsFit) logit(n, p, b float64) momentsLogit {
+//
+// With noise s in each coordinate of v, which the steps correct and a model without them does not, delta.u is larger by what the noise
+// alone gives it, trace((Xi + lambda I)^-1) s^2 in the units of v: this part is taken off.
+func (f momentsFit) logit(n, p, b, s float64) momentsLogit {
 	q := 1 - p
 	delta, w := make([]float64, len(f.w)), make([]float64, len(f.w))
-	var explained float64
+	var explained, noise float64
 	for i, v := range f.signed {
 		delta[i] = v * (1 + math.Abs(b)) / (2 * n * p * q)
 		w[i] = n * delta[i] / (f.values[i] + f.lambda)
 		explained += p * q * delta[i] * w[i]
+		noise += s * s / (f.values[i] + f.lambda)
+	}
+	if noise > 0 {
+		noise *= (1 + math.Abs(b)) * (1 + math.Abs(b)) / (4 * n * p * q)
+		keep := max(0, 1-noise/explained)
+		for i := range w {
+			w[i] *= keep
+		}
+		explained *= keep
 	}
 	rest := max(1-explained, 0.05)
 	var apart float64
@@ -111,4 +123,26 @@ func (f *momentsFit) take(l momentsLogit) (taken bool) {
 		}
 	}
 	return false
+}
+
+// odds are the numbers of a metrics.LogOdds of the model w.x~/R + c of n records: intercept, slope for scores of norm r, R, limit and centre.
+func (l momentsLogit) odds(centre []float64, n float64, d int, r, R float64) []float64 {
+	out := append([]float64{l.intercept, min(normAbove(l.w)/(r*R), mostError), R, math.Log(n + 1)}, make([]float64, d)...) // a run must not fail by what it drew
+	copy(out[4:], centre)
+	return out
+}
+
+// Parts are the weights of d features, and what a appended to them: standard errors, log odds and the noise of blocks, nil where it is not there.
+func (a Moments) Parts(all []float64, d int) (w, errors, odds, noise []float64) {
+	w, rest := all[:d:d], all[d:] // nothing more where no direction was found
+	if a.Intervals && len(rest) > 0 {
+		errors, rest = rest[:d:d], rest[d:]
+	}
+	if a.LogOdds && len(rest) > 0 {
+		odds, rest = rest[:4+d:4+d], rest[4+d:]
+	}
+	if len(rest) > 0 {
+		noise = rest
+	}
+	return w, errors, odds, noise
 }

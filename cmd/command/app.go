@@ -264,7 +264,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		} else if errors.Is(err, context.Canceled) {
 			fail(stderr, "dyad: cancelled")
 		} else if !errors.Is(err, errCheckFailed) && !errors.Is(err, errTold) {
-			fail(stderr, "%s", a.team.prefix()+message(err))
+			failAt(stderr, err, "%s", a.team.prefix()+message(err))
 		}
 	}
 	return exitCode(err)

@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"dyad/algorithms"
+	"dyad/engine/dataset"
 )
 
 // The levels of --log-format json.
@@ -21,11 +23,21 @@ const (
 
 // logEntry is a line of --log-format json.
 type logEntry struct {
-	Time    time.Time `json:"time"`
-	Level   string    `json:"level"`
-	Message string    `json:"message"`
-	Done    int       `json:"done,omitempty"`  // steps of Total, of progress
-	Total   int       `json:"total,omitempty"` // a public number
+	Time    time.Time   `json:"time"`
+	Level   string      `json:"level"`
+	Message string      `json:"message"`
+	Done    int         `json:"done,omitempty"`  // steps of Total, of progress
+	Total   int         `json:"total,omitempty"` // a public number
+	Place   *brokenRule `json:"place,omitempty"` // of an error in the content of a file
+}
+
+// brokenRule is where a file breaks which rule, for clients that say it in words of their own.
+type brokenRule struct {
+	File     string `json:"file,omitempty"`
+	Row      int    `json:"row,omitempty"`
+	Column   string `json:"column,omitempty"`
+	Position int    `json:"position,omitempty"`
+	Rule     string `json:"rule"`
 }
 
 // jsonLog writes what would go to standard error as one JSON object a line. Every line has the time at which
@@ -78,12 +90,22 @@ func (l *jsonLog) log(e logEntry) error {
 
 // fail writes an error to standard error, or to a log.
 func fail(stderr io.Writer, format string, args ...any) {
+	failAt(stderr, nil, format, args...)
+}
+
+// failAt is fail with the place of an error, if it has one.
+func failAt(stderr io.Writer, of error, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if l, ok := stderr.(*jsonLog); ok {
-		_ = l.log(logEntry{Level: levelError, Message: text}) // nobody is left to tell
+	l, ok := stderr.(*jsonLog)
+	if !ok {
+		fmt.Fprintln(stderr, text)
 		return
 	}
-	fmt.Fprintln(stderr, text)
+	e := logEntry{Level: levelError, Message: text}
+	if p := (*dataset.ParseError)(nil); errors.As(of, &p) {
+		e.Place = &brokenRule{File: p.File, Row: p.Row, Column: p.Column, Position: p.Position, Rule: p.Rule}
+	}
+	_ = l.log(e) // nobody is left to tell
 }
 
 // tenths logs the progress of something: one line for each tenth of it.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	lib "dyad"
+	"dyad/engine/metrics"
 	"dyad/internal/files"
 )
 
@@ -16,6 +17,8 @@ type predictCmd struct {
 	Data  dataFiles `required:"" placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data; the label may be missing. - is standard input."`
 	Out   string    `writes:"scores" short:"o" placeholder:"FILE" help:"File for the scores: CSV, or NPY without ids if its name ends in .npy. Default: standard output."`
 	Force bool
+
+	Probabilities bool `help:"Write the probability of the positive class in the place of the score. Models of moments have it, from what their training released: nothing is charged."`
 
 	decisionFlag
 	unknownFlag
@@ -30,6 +33,7 @@ Examples:
   dyad predict model.json --data patients.csv
   dyad predict model.json --data patients.csv --out scores.csv
   dyad predict model.json --data patients.csv --threshold 0.1
+  dyad predict model.json --data patients.csv --probabilities
   dyad predict model.json --data patients.csv --unknown other`
 }
 
@@ -38,6 +42,8 @@ type predictResult struct {
 	Out     string    `json:"out,omitempty"`
 	IDs     []string  `json:"ids,omitempty"`
 	Scores  []float64 `json:"scores,omitempty"`
+	// Probabilities are those of the positive class, with --probabilities.
+	Probabilities []float64 `json:"probabilities,omitempty"`
 	// Classes are those of the scores, with --threshold.
 	Classes   []string `json:"classes,omitempty"`
 	Threshold *float64 `json:"threshold,omitempty"`
@@ -68,11 +74,23 @@ func (c *predictCmd) Run(a *app) error {
 	if decide != nil && filepath.Ext(c.Out) == ".npy" {
 		return badInput("--threshold adds a column of names, and %s is to be a file of numbers; name one that ends in .csv", c.Out)
 	}
+	what := "score"
+	if c.Probabilities {
+		if what = "probability"; decide != nil {
+			return badInput("--threshold is one of scores, and --probabilities asks for probabilities; leave one out")
+		}
+		if m.LogOdds == nil { // before the data are read
+			return asInput(metrics.ErrNoOdds)
+		}
+	}
 	data, err := a.readUnlabelled(c.Data, m.Encoder.Schema(), c.unknownFlag)
 	if err != nil {
 		return err
 	}
 	s, err := m.Score(data.Records)
+	if c.Probabilities {
+		s, err = m.LogOdds.Probabilities(data.Records, m.Weights)
+	}
 	if err != nil {
 		return err
 	}
@@ -86,7 +104,7 @@ func (c *predictCmd) Run(a *app) error {
 		if classes != nil {
 			err = withClasses(&text, data.IDs, s, classes)
 		} else {
-			err = writeNumbers(&text, c.Out, data.IDs, s, []string{"score"}, false)
+			err = writeNumbers(&text, c.Out, data.IDs, s, []string{what}, false)
 		}
 		if err != nil {
 			return err
@@ -101,8 +119,15 @@ func (c *predictCmd) Run(a *app) error {
 		return a.emit(r, b.String())
 	}
 	if a.json {
-		r.IDs, r.Scores, r.Classes = data.IDs, s, classes
+		if r.IDs, r.Classes = data.IDs, classes; c.Probabilities {
+			r.Probabilities = s
+		} else {
+			r.Scores = s
+		}
 		return a.emit(r, "")
+	}
+	if classes == nil {
+		return writeTable(a.stdout, data.IDs, s, []string{what})
 	}
 	return withClasses(a.stdout, data.IDs, s, classes)
 }
@@ -111,6 +136,9 @@ func (c *predictCmd) Run(a *app) error {
 func (c *predictCmd) assign(a *app) error {
 	if c.Threshold != "" {
 		return badInput("--threshold is for scores, and %s is a file of clusters", c.Model)
+	}
+	if c.Probabilities {
+		return badInput("--probabilities are of scores, and %s is a file of clusters", c.Model)
 	}
 	found, err := a.openClusters(c.Model)
 	if err != nil {

@@ -41,6 +41,7 @@ var unclaimed = []freedom{
 	{path: `\.(data_id|run)`, why: "names; the ledger has them"},
 	{path: `\.(encoder|features)\..*`, why: "the schema; its bounds are in the plan, and whether they are those of the data no file can show"},
 	{path: `\.weights\.#`, why: "any numbers within reach of the plan could be a function of its releases; others are refused, by the last forgery"},
+	{path: `\.log_odds\..*`, of: "^moments", why: "functions of the releases, as weights are; any finite numbers could be"},
 	{path: `\.loss\.name|\.plan\.problem\.loss\.(name|definition)|\.report\.(loss|loss_definition)`, why: "words for the formula, which is compared"},
 	{path: `\.plan\.problem\.method|\.report\.(paper|domain|method|schedule)|\.report\.events\.#`, why: "words; the page of a verified file prints the plan"},
 	{path: `\.report\.(path|pair_gradients|roundoff_share)`, why: "how well or fast it was trained; the page of a verified file prints the plan"},

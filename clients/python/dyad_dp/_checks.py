@@ -15,9 +15,11 @@ class NotFittedError(ValueError, AttributeError):
 
 def not_fitted(estimator) -> Exception:
     """The error that callers know: scikit-learn's where it is in use."""
-    kind = NotFittedError
+    kind: type[Exception] = NotFittedError
     if "sklearn" in sys.modules:
-        from sklearn.exceptions import NotFittedError as kind
+        from sklearn import exceptions
+
+        kind = exceptions.NotFittedError
     return kind(f"This {type(estimator).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments first.")
 
 
@@ -71,9 +73,11 @@ def vector(y, n: int, what: str) -> np.ndarray:
     if y.ndim == 2 and y.shape[1] == 1:
         import warnings
 
-        kind = UserWarning
+        kind: type[Warning] = UserWarning
         if "sklearn" in sys.modules:
-            from sklearn.exceptions import DataConversionWarning as kind
+            from sklearn import exceptions
+
+            kind = exceptions.DataConversionWarning
         warnings.warn("A column-vector y was passed when a 1d array was expected.", kind, stacklevel=4)
         y = y.ravel()
     if y.ndim != 1:
@@ -91,3 +95,15 @@ def whole(values, n: int, what: str) -> np.ndarray:
     if values.dtype.kind not in "iu":
         raise DyadError(f"{what} of arrays are whole numbers; ids that are texts travel as a column of a DataFrame, where spellings are compared")
     return values
+
+
+def no_others(estimator, others: dict) -> None:
+    """Refuses keywords of fit that it has not, and says why weights are none."""
+    if others.get("sample_weight") is not None:
+        raise DyadError(
+            f"{type(estimator).__name__} takes no sample_weight: the noise is scaled for records that count once each, and one of a larger weight would be "
+            "protected less than epsilon says. person= gives all rows of a person one weight together; records of no interest are left out of X"
+        )
+    wrong = [name for name in others if name != "sample_weight"]
+    if wrong:
+        raise TypeError(f"{type(estimator).__name__}.fit() got an unexpected keyword argument {wrong[0]!r}")

@@ -4,23 +4,45 @@ from __future__ import annotations
 
 import contextlib
 import json
-from pathlib import Path
+from html import escape
+from pathlib import Path as File
+from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
-from . import _checks, _handover, _raw, _released, _schema
+from . import _checks, _handover, _raw, _released, _results, _schema
 from ._program import DyadError, flags, run, verdict
 from ._results import Curve, Figures, Guarantee, Surface
+
+if TYPE_CHECKING:
+    from ._types import Bounds, Missing, Options, Pair, Path, Persons, Schema
+
+
+def _names(X):
+    return [str(c) for c in X.columns] if _handover.is_frame(X) else None
+
 
 class _Estimator(_raw.Private):
     """What all estimators share: parameters, hand-over, training, the model file."""
 
     _task = "auc"
 
+    def _repr_html_(self) -> str:
+        """scikit-learn's diagram where it is installed, and of a fitted model guarantee, algorithm and weights."""
+        of = getattr(super(), "_repr_html_", None) or getattr(super(), "_repr_html_inner", None)
+        try:
+            head = of() if of else f"<pre>{escape(repr(self))}</pre>"
+        except AttributeError:  # scikit-learn shows text, if it was told to
+            head = f"<pre>{escape(repr(self))}</pre>"
+        return head + _results.table(self) if hasattr(self, "model_") else head
+
+    def _repr_mimebundle_(self, **_) -> dict:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
-    def _tags(self, kind: str):
+    def _tags(self, kind: str | None):
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags, TransformerTags
 
         tags = Tags(
@@ -52,7 +74,7 @@ class _Estimator(_raw.Private):
         if not own:
             schema = _schema.for_parquet(schema) if frame else {"format": "npz", **schema}
         elif frame:
-            schema = _schema.of_frame(X, self._frame_bounds(X), self.public, self.missing)
+            schema = _schema.of_frame(X, self._frame_bounds(X), self.public, self.missing, others=[self.person] if self.person is not None else [])
         else:
             schema = _schema.of_matrix(X, self.bounds, self.public, self.missing)
         if frame:
@@ -137,7 +159,7 @@ class _Estimator(_raw.Private):
         return X
 
     @staticmethod
-    def _write(at: Path, X, columns: dict) -> str:
+    def _write(at: File, X, columns: dict) -> str:
         if _handover.is_frame(X):
             return str(_handover.write_frame(at / "data.parquet", X, columns))
         return str(_handover.write_arrays(at / "data.npz", X, **columns))
@@ -180,7 +202,7 @@ class _Estimator(_raw.Private):
             args = ["train", "--data", self._write(at, X, columns), "--schema", str(_handover.write_schema(at / "schema.yaml", schema))]
             args += ["--out", str(out), "--yes", *flags(self._options())]
             args += flags({"ledger": self.ledger, "resume": resume})
-            result = run(args, verbose=self.verbose)
+            result = run(args, verbose=self.verbose, columns=_names(X))
             self._adopt(out.read_bytes())
         self.model_file_ = None if schema["public"] else str(out)
         self.guarantee_ = Guarantee.of(result)
@@ -190,7 +212,7 @@ class _Estimator(_raw.Private):
             self.feature_names_in_ = np.array([str(c) for c in X.columns], dtype=object)
         return self
 
-    def _keeping(self, schema: dict, at: Path):
+    def _keeping(self, schema: dict, at: File):
         """The file of the model: one that stays if it is paid for."""
         return contextlib.nullcontext(at / "model.json") if schema["public"] else _released.file("model", self.ledger)
 
@@ -202,26 +224,35 @@ class _Estimator(_raw.Private):
         if "weights" in self.model_:
             self.coef_ = np.array(self.model_["weights"], dtype=np.float64)
 
+    @property
+    def coef_names_(self) -> np.ndarray:
+        """The encoded features that coef_ is of: a column, or COLUMN=CATEGORY."""
+        self._fitted()
+        return np.array(self.model_["features"], dtype=object)
+
     def _fitted(self) -> None:
         if not hasattr(self, "model_"):
             raise _checks.not_fitted(self)
 
-    def _apply(self, command: str, X) -> np.ndarray:
+    def _apply(self, command: str, X, *more: str) -> np.ndarray:
         self._fitted()
         X = self._take_later(X)
+        group, columns = _schema.column_of(self.model_["encoder"], "group"), {}
+        if group is not None and (not _handover.is_frame(X) or group["name"] not in X.columns):  # a score does not depend on it
+            columns[group["name"] if _handover.is_frame(X) else "group"] = np.zeros(X.shape[0], dtype=np.int64)
         with _handover.folder() as at:
             model = self._model(at)
-            run([command, model, "--data", self._write(at, X, {}), "--out", str(at / "out.npy")])
+            run([command, model, "--data", self._write(at, X, columns), "--out", str(at / "out.npy"), *more], columns=_names(X))
             return np.load(at / "out.npy")
 
-    def _model(self, at: Path) -> str:
+    def _model(self, at: File) -> str:
         with _handover.create(at / "model.json") as f:
             f.write(self.model_bytes_)
         return str(at / "model.json")
 
     # What users ask for.
 
-    def plan(self, n: int, n_features: int | None = None) -> dict:
+    def plan(self, n: int, n_features: int | None = None) -> dict[str, Any]:
         """The whole privacy report of training on n records (persons with person=), before there are data.
 
         Without schema= and bounds= of every feature, n_features says how many features there are.
@@ -244,7 +275,7 @@ class _Estimator(_raw.Private):
     def _plan_label(self, name: str) -> dict:
         return {"name": name, "role": "label", "positive": "1", "negative": "-1"}
 
-    def evaluate(self, X, y, *, epsilon: float | None = None, delta: float | None = None, group=None, person=None, out=None, **options) -> Figures:
+    def evaluate(self, X, y, *, epsilon: float | None = None, delta: float | None = None, group=None, person=None, out: Path | None = None, **options: Any) -> Figures:
         """Figures of the model on records: exact on public data, private with epsilon=, which is charged to the ledger.
 
         Private figures are kept in the file out, by default a new one in the folder "released" next to the ledger: it stays, and
@@ -265,9 +296,27 @@ class _Estimator(_raw.Private):
                 args.append("--public-data")
             else:
                 args += flags({"epsilon": epsilon, "delta": delta, "ledger": self.ledger, "data_id": schema["data_id"]})
-            return Figures.of(run(args + flags({"out": out, **options}), verbose=self.verbose))
+            return Figures.of(run(args + flags({"out": out, **options}), verbose=self.verbose, columns=_names(X)))
 
-    def report_html(self, path, *, figures: Figures | None = None) -> None:
+    def influence(self, X, y, *, public: bool | None = None, exact_figures: bool = False, **options):
+        """What each record does to a fit without noise, as a DataFrame in the order of the records (dyad influence).
+
+        Nothing here is private: it is for public data, or with exact_figures=True for the owner of the records alone. options are flags such as check=20.
+        """
+        self._fitted()
+        public = self._is_public if public is None else public
+        if not (public or exact_figures):
+            raise DyadError("the influence of private records is private like them: exact_figures=True computes it for their owner only; nothing protects it")
+        X = self._take_later(X)
+        schema, columns = self._describe(X, y, None, None, X.shape[0])
+        import pandas
+
+        with _handover.folder() as at:
+            args = ["influence", self._model(at), "--data", self._write(at, X, columns), "--public-data" if public else "--exact-figures", "--out", str(at / "influence.csv")]
+            run(args + flags(options), verbose=self.verbose, columns=_names(X))
+            return pandas.read_csv(at / "influence.csv")
+
+    def report_html(self, path: Path, *, figures: Figures | None = None) -> None:
         """Writes a page about the model: guarantee in words, charges, weights and noise, assumptions (dyad report).
 
         figures of evaluate(..., epsilon=) are drawn: ROC curve and scores. Nothing is charged; a file that is there
@@ -275,14 +324,14 @@ class _Estimator(_raw.Private):
         """
         self._fitted()
         with _handover.folder() as at:
-            args = ["report", self._model(at), "--out", str(Path(path).absolute())]
+            args = ["report", self._model(at), "--out", str(File(path).absolute())]
             if figures is not None:
                 if "figures" not in figures.report:
                     raise DyadError("figures= takes what evaluate(..., epsilon=) returned; exact figures are not put on a page")
                 args += ["--figures", str(_handover.write_text(at / "figures.json", json.dumps(figures.report)))]
             run(args + flags({"ledger": self.ledger}), verbose=self.verbose)
 
-    def curves(self, path=None) -> list[Curve]:
+    def curves(self, path: Path | None = None) -> list[Curve]:
         """What each column adds to a linear score, with the band of its noise where the schema has a basis or interactions (dyad report --curves).
 
         They follow from the model alone: nothing is charged. path is a figure to write, too: SVG, PDF or PNG by its ending; a file that
@@ -297,17 +346,17 @@ class _Estimator(_raw.Private):
     def _curves(self, path=None) -> dict:
         self._fitted()
         with _handover.folder() as at:
-            model, written = self._model(at), [str(at / "curves.json")] + ([str(Path(path).absolute())] if path is not None else [])
+            model, written = self._model(at), [str(at / "curves.json")] + ([str(File(path).absolute())] if path is not None else [])
             for k, out in enumerate(written):
                 run(["report", model, "--out", str(at / f"page{k}.html"), "--curves", out, *flags({"ledger": self.ledger})], verbose=self.verbose)
             return json.loads((at / "curves.json").read_text(encoding="utf-8"))
 
-    def save(self, path) -> None:
+    def save(self, path: Path) -> None:
         """Writes the model file, which the program reads (dyad predict, dyad verify)."""
         self._fitted()
-        Path(path).write_bytes(self.model_bytes_)
+        File(path).write_bytes(self.model_bytes_)
 
-    def export(self, path, format: str = "onnx") -> None:
+    def export(self, path: Path, format: str = "onnx") -> None:
         """Writes the model for other programs: "onnx", "npz", "safetensors", and of linear scores "python", "go", "duckdb", "postgres".
 
         What is there is replaced. The file has the guarantee and the checksum of the model.
@@ -320,18 +369,18 @@ class _Estimator(_raw.Private):
         with _handover.folder() as at:
             run(["export", self._model(at), *formats[format], "--out", str(path), "--force"])
 
-    def export_onnx(self, path) -> None:
+    def export_onnx(self, path: Path) -> None:
         """Writes ONNX with the encoder inside: an input for each column of a DataFrame, or X for arrays."""
         self.export(path, "onnx")
 
     @classmethod
-    def load(cls, path, **params):
+    def load(cls, path: Path, **params: Any):
         """An estimator with the model of a file; params are those of the class, for later use.
 
         A verdict of the checker that is not "verified" is a warning, unless the model is of public data.
         """
         e = cls(**params)
-        text = Path(path).read_bytes()
+        text = File(path).read_bytes()
         verdict(path, json.loads(text).get("guarantee", {}).get("kind") == "public data")
         e._adopt(text)
         task = e.model_.get("task")
@@ -363,7 +412,8 @@ class PrivateAUCClassifier(_Estimator):
     data_id : name of the data in the ledger; required on private data.
     public : the data are public: nothing is charged, and ranges may come from the data.
     classes : (negative, positive); required on private data unless the schema names them.
-    threshold : score from which predict says the positive class. Scores have no intercept, so 0 is arbitrary.
+    threshold : score from which predict says the positive class. None: the probability of 1/2 where the model has probabilities, else the score
+        0, which is arbitrary, since scores have no intercept.
     missing : "error" or "middle" (of the range), for missing values.
     person, persons, max_rows_per_person : the column of a DataFrame that says whose row it is, the public
         number of persons or "public" if their ids are public, and the public cap of the rows of one.
@@ -382,28 +432,28 @@ class PrivateAUCClassifier(_Estimator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        bounds=None,
-        schema=None,
-        raw_columns=False,
-        data_id=None,
-        public=False,
-        classes=None,
-        threshold=0.0,
-        missing="error",
-        person=None,
-        persons=None,
-        max_rows_per_person=None,
-        algorithm=None,
-        loss=None,
-        radius=None,
-        l2=None,
-        options=None,
-        ledger=None,
-        random_state=None,
-        verbose=False,
+        bounds: Bounds | None = None,
+        schema: Schema | None = None,
+        raw_columns: bool = False,
+        data_id: str | None = None,
+        public: bool = False,
+        classes: Sequence[Any] | None = None,
+        threshold: float | None = None,
+        missing: Missing = "error",
+        person: str | None = None,
+        persons: Persons | None = None,
+        max_rows_per_person: int | None = None,
+        algorithm: str | None = None,
+        loss: str | None = None,
+        radius: float | None = None,
+        l2: float | None = None,
+        options: Options | None = None,
+        ledger: Path | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
     ):
         self.epsilon = epsilon
         self.delta = delta
@@ -427,7 +477,7 @@ class PrivateAUCClassifier(_Estimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    _estimator_type = "classifier"
+    _estimator_type: str | None = "classifier"
 
     def __sklearn_tags__(self):
         return self._tags("classifier")
@@ -465,12 +515,14 @@ class PrivateAUCClassifier(_Estimator):
             raise ValueError(f"Classifier can't train when only one class is present: classes has {len(np.unique(classes))} class, want (negative, positive).")
         return classes
 
-    def fit(self, X, y, *, group=None, person=None, resume=None):
+    def fit(self, X, y, *, group=None, person=None, resume: str | None = None, **others: Any) -> PrivateAUCClassifier:
         """Trains on X (array, SciPy matrix or DataFrame) and y.
 
         group are public query groups, pairs are formed within one; person says whose row it is;
-        resume is the run that an interrupt named: it continues at no further cost.
+        resume is the run that an interrupt named: it continues at no further cost. sample_weight is refused: noise is scaled for records that
+        count once, or by a share of their person.
         """
+        _checks.no_others(self, others)
         return self._fit(X, y, group, person, resume)
 
     def decision_function(self, X) -> np.ndarray:
@@ -478,11 +530,32 @@ class PrivateAUCClassifier(_Estimator):
         return self._apply("predict", X)
 
     def predict(self, X) -> np.ndarray:
-        """Classes: classes_[1] where the score is at least threshold."""
+        """Classes: classes_[1] where the score is at least threshold, or the probability at least 1/2."""
         self._fitted()
-        return self.classes_[(self.decision_function(X) >= self.threshold).astype(int)]
+        if self.threshold is None and "log_odds" in self.model_:
+            return self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
+        return self.classes_[(self.decision_function(X) >= (self.threshold or 0.0)).astype(int)]
 
-    def score(self, X, y, *, epsilon=None, delta=None) -> float:
+    @property
+    def predict_proba(self):
+        """predict_proba(X): a column for each class of classes_. Linear models that moments trained have it, at no charge: it is
+        computed from what their training released. Nothing is promised about the probability of a single record; evaluate with epsilon=
+        gives released shares to compare with, and charges them.
+        """
+        options = self.options or {}
+        by = self.algorithm or options.get("algorithm") or "moments"  # may be: the program's rules choose
+        if "log_odds" not in self.model_ if hasattr(self, "model_") else by != "moments" or options.get("model") or options.get("mode") == "nonprivate":
+            raise AttributeError(
+                f"this {type(self).__name__} has no probabilities: algorithm {(getattr(self, 'report_', None) or {}).get('algorithm', by)} learns an order alone. algorithm=\"moments\", which is the "
+                "default where it applies, releases what they take (second moments)"
+            )
+        return self._proba
+
+    def _proba(self, X) -> np.ndarray:
+        p = self._apply("predict", X, "--probabilities")
+        return np.column_stack([1 - p, p])
+
+    def score(self, X, y, *, epsilon: float | None = None, delta: float | None = None) -> float:
         """The AUC: exact on public data, private with epsilon=, which is charged."""
         if epsilon is None and not self._is_public:
             raise DyadError("score on private data needs epsilon=, and is charged; to choose among settings use dyad_dp.search, one charge for all")
@@ -503,27 +576,27 @@ class PrivateRanker(_Estimator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
         *,
-        bounds=None,
-        schema=None,
-        raw_columns=False,
-        data_id=None,
-        public=False,
-        grades=None,
-        missing="error",
-        person=None,
-        persons=None,
-        max_rows_per_person=None,
-        algorithm=None,
-        loss=None,
-        radius=None,
-        l2=None,
-        options=None,
-        ledger=None,
-        random_state=None,
-        verbose=False,
+        bounds: Bounds | None = None,
+        schema: Schema | None = None,
+        raw_columns: bool = False,
+        data_id: str | None = None,
+        public: bool = False,
+        grades: Pair | None = None,
+        missing: Missing = "error",
+        person: str | None = None,
+        persons: Persons | None = None,
+        max_rows_per_person: int | None = None,
+        algorithm: str | None = None,
+        loss: str | None = None,
+        radius: float | None = None,
+        l2: float | None = None,
+        options: Options | None = None,
+        ledger: Path | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
     ):
         self.epsilon = epsilon
         self.delta = delta
@@ -552,7 +625,7 @@ class PrivateRanker(_Estimator):
     def _label(self, label: dict, y, n: int, own: bool) -> np.ndarray:
         y = _checks.vector(y, n, "y")
         if y.dtype.kind not in "iufb":
-            raise ValueError("y of a ranker are numbers, the grades")
+            raise ValueError(f"Unknown label type: {y.dtype}. y of a ranker are numbers, the grades")
         if own:
             if self.grades is None and not self._is_public:
                 raise DyadError("grades=(lowest, highest) is needed on private data: the public range of y")
@@ -564,8 +637,9 @@ class PrivateRanker(_Estimator):
         low, high = self.grades or (0, 1)
         return {"name": name, "role": "label", "kind": "numeric", "range": [float(low), float(high)]}
 
-    def fit(self, X, y, *, group=None, person=None, resume=None):
-        """Trains on X and grades y; group are public query groups (whole numbers)."""
+    def fit(self, X, y, *, group=None, person=None, resume: str | None = None, **others: Any) -> PrivateRanker:
+        """Trains on X and grades y; group are public query groups (whole numbers). sample_weight is refused, as by PrivateAUCClassifier."""
+        _checks.no_others(self, others)
         return self._fit(X, y, group, person, resume)
 
     def decision_function(self, X) -> np.ndarray:
@@ -574,7 +648,7 @@ class PrivateRanker(_Estimator):
 
     predict = decision_function
 
-    def score(self, X, y, *, epsilon=None, delta=None, group=None) -> float:
+    def score(self, X, y, *, epsilon: float | None = None, delta: float | None = None, group=None) -> float:
         """The share of pairs of different grades in the right order; exact figures, so for public data only."""
         return float(self.evaluate(X, y, epsilon=epsilon, delta=delta, group=group))
 
@@ -590,6 +664,7 @@ class PrivateMetric(PrivateAUCClassifier):
     _estimator_type = None
     decision_function = property()
     predict = property()
+    predict_proba = property()
     score = property()
 
     def __sklearn_tags__(self):

@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +78,7 @@ def is_frame(X) -> bool:
 
 def write_arrays(path: Path, X, y=None, group=None, person=None) -> Path:
     """Writes an NPZ file: a matrix as it is (float32 stays float32), a SciPy matrix as CSR."""
-    arrays = {}
+    arrays: dict[str, Any] = {}
     if is_sparse(X):
         m = X.tocsr(copy=True)
         m.sum_duplicates()  # sorts the indices of each row, too

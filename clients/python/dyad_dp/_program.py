@@ -10,7 +10,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
+
+from ._progress import Progress
+from ._sentences import sentence, translated
 
 
 class Exit(enum.IntEnum):
@@ -77,52 +82,63 @@ def _text(value) -> str:
     return str(value)
 
 
-def run(args: list[str], *, parse: bool = True, verbose: bool = False):
+def run(args: list[str], *, parse: bool = True, verbose: bool = False, columns=None, check: bool = True) -> Any:
     """Runs the program and returns its JSON result, or its text if parse is false.
 
-    An interrupt is passed on and waited for: a private run then says how it is resumed.
+    columns are the names of those that travel, for errors. Without check an exit code with a result is no error, such as that of a verdict. An
+    interrupt is passed on and waited for: a private run then says how it is resumed.
     """
-    command = [program(), *args] + (["--json"] if parse else [])
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=None if verbose else subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    ) as child:
+    command = [program(), *args, "--log-format=json"] + (["--json"] if parse else [])
+    entries: list[dict] = []
+    progress = Progress(verbose)
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8") as child:
+        reader = threading.Thread(target=_read, args=(child.stderr, entries, progress), daemon=True)
+        reader.start()
         try:
-            out, err = child.communicate()
+            out = child.stdout.read()  # type: ignore[union-attr]
+            reader.join()
+            child.wait()
         except KeyboardInterrupt as stop:
             if os.name == "nt":
                 child.terminate()
             else:
                 child.send_signal(signal.SIGINT)
-            _, err = child.communicate()
-            if err:
-                sys.stderr.write(err)
+            child.stdout.read()  # type: ignore[union-attr]
+            reader.join()
+            sys.stderr.writelines(translated(e["message"]) + "\n" for e in entries if "total" not in e)
             raise stop
-    text = (err or "").strip()
-    if child.returncode:
-        raise _error(child.returncode, text)
-    for line in text.splitlines():
-        if found := _VERDICT.search(line):
-            _warn(f"the model is {found[1].replace(' checked', ' checked; dyad verify checks its file')}")
-        elif "warning:" in line:
-            _warn(line)
+        finally:
+            progress.close()
+    if child.returncode and (check or not out):
+        raise _error(child.returncode, entries, columns)
+    for e in entries if check else ():
+        if found := _VERDICT.search(e["message"]):
+            _warn(f"the model is {found[1].replace(' checked', ' checked; dyad_dp.verify checks its file')}")
+        elif e.get("level") == "warn":
+            _warn(translated(e["message"]))
     return json.loads(out) if parse else out
 
 
+def _read(stream, entries: list[dict], progress: Progress) -> None:
+    """Collects the lines of the program's log; what is none is what the Go runtime writes when a process dies."""
+    for line in stream:
+        try:
+            entry = json.loads(line)
+            entry["message"]
+        except (ValueError, TypeError, KeyError):
+            entry = {"level": "raw", "message": line.rstrip().removeprefix("dyad: ")}
+        entries.append(entry)
+        if "total" in entry:
+            progress(entry["message"], entry.get("done", 0), entry["total"])
+
+
 # What the program writes about a model that is not verified, here without the name of a hand-over file.
-_VERDICT = re.compile(r"^dyad: .* is (refused: .*|not covered by the checker: .*|not checked(?=: dyad verify))")
+_VERDICT = re.compile(r"^.* is (refused: .*|not covered by the checker: .*|not checked(?=: dyad verify))")
 
 
 def verdict(path, public: bool) -> None:
     """Warns of a verdict of ``dyad verify`` that is not "verified"; of public data nothing is claimed. An unreadable file is an error."""
-    done = subprocess.run([program(), "verify", str(path), "--json"], stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8")
-    if not done.stdout:
-        raise _error(done.returncode, done.stderr.strip())
-    found = json.loads(done.stdout)
+    found = run(["verify", str(path)], check=False)
     if found["verdict"] == "refused":
         _warn(f"{path} is refused: {found['why']}; what it says about privacy is not true of any run")
     elif found["verdict"] != "verified" and not public:
@@ -132,13 +148,13 @@ def verdict(path, public: bool) -> None:
 def _warn(line: str) -> None:
     import warnings
 
-    warnings.warn(line.removeprefix("dyad: ").removeprefix("warning: "), UserWarning, stacklevel=5)
+    warnings.warn(line, UserWarning, stacklevel=5)
 
 
-def _error(code: int, text: str) -> Exception:
-    lines = [line for line in text.splitlines() if line and not line.startswith('Run "dyad')]
-    message = "\n".join(lines).removeprefix("dyad: ") or f"dyad ended with exit code {code}"
+def _error(code: int, entries: list[dict], columns=None) -> Exception:
+    told = [e for e in entries if e.get("level") in ("error", "raw") and e["message"]]
+    message = "\n".join(sentence(e, columns) for e in told).split('\nRun "dyad')[0] or f"dyad ended with exit code {code}"
     if code == Exit.DIED or code < 0:  # of a fatal error or a signal: its stack, if any, helps nobody
-        message = f"dyad died ({message.splitlines()[0]}); `dyad ledger show` lists runs that are charged and not finished"
+        message = f"dyad died ({message.splitlines()[0]}); dyad_dp.ledger.show() lists runs that are charged and not finished"
     kinds = {Exit.INPUT: DyadError, Exit.UNAVAILABLE: BudgetError, Exit.ELSEWHERE: SavedElsewhere}
-    return kinds.get(code, RuntimeError)(message)
+    return kinds.get(Exit(code) if code in list(Exit) else Exit.FAILURE, RuntimeError)(message)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from . import _checks, _handover, _schema
-from ._parameters import Parameters
+from ._base import Base
 from ._program import DyadError
 
 
-class Public(Parameters):
+class Public(Base):
     """A transformer that computes each row from its record alone, by what was declared."""
 
     def __sklearn_tags__(self):
@@ -115,7 +115,7 @@ class PublicOneHot(Public):
         if isinstance(categories, dict):
             X, names, categories = self._named(categories, X), list(categories), list(categories.values())
         else:
-            names = range(1, len(categories) + 1)
+            names = list(range(1, len(categories) + 1))
         lists = [c for c in categories if not isinstance(c, str) and len(c) and len(set(c)) == len(c)]
         X = np.asarray(X, dtype=object)
         if not lists or len(lists) != len(categories) or X.ndim != 2 or X.shape[1] != len(lists):

@@ -6,11 +6,12 @@ into every row, and into the model, without noise.
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 
 from . import _handover
-from ._parameters import Parameters
+from ._base import Base
 from ._program import DyadError
 from ._public import Public
 
@@ -30,7 +31,7 @@ _CROSS_VALIDATION = (
 )
 
 
-class Private(Parameters):
+class Private(Base):
     """Marks the estimators whose fit is charged: what they learnt is released with a guarantee."""
 
 
@@ -41,7 +42,7 @@ def check(estimator: Private, X) -> None:
     of scikit-learn or imbalanced-learn may call. Records from elsewhere need column names, or a declaration.
     """
     declared = estimator.raw_columns or _has_names(X)
-    frame = sys._getframe(1)
+    frame: Any = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__") or ""
         if module.startswith("sklearn.model_selection"):

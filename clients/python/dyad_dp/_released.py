@@ -16,15 +16,17 @@ def folder(ledger=None) -> Path:
     return (state if state.is_absolute() else Path.home() / ".local" / "state") / "dyad" / "released"
 
 
+def new(kind: str, ledger=None) -> Path:
+    """A new name in folder(ledger)."""
+    where = folder(ledger)
+    where.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return where / f"{kind}-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}-{time.monotonic_ns()}.json"
+
+
 @contextlib.contextmanager
 def file(kind: str, ledger=None, out=None):
     """The file of a charged result: out, or a new name in folder(ledger). It stays, and an error after its release names it."""
-    if out is None:
-        where = folder(ledger)
-        where.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = where / f"{kind}-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}-{time.monotonic_ns()}.json"
-    else:
-        path = Path(out).absolute()
+    path = new(kind, ledger) if out is None else Path(out).absolute()
     before = _stamp(path)
     try:
         yield path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import escape
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -92,8 +93,8 @@ class Surface:
     def of(cls, s: dict) -> Surface:
         """Reads a surface of dyad report --curves FILE.json."""
         axes = s["a"], s["b"]
-        values = (np.array(a["x"], dtype=np.float64) if "x" in a else tuple(a["categories"]) for a in axes)
-        return cls(names=tuple(a["name"] for a in axes), values=tuple(values), z=np.array(s["z"], dtype=np.float64))
+        one, other = (np.array(a["x"], dtype=np.float64) if "x" in a else tuple(a["categories"]) for a in axes)
+        return cls(names=(s["a"]["name"], s["b"]["name"]), values=(one, other), z=np.array(s["z"], dtype=np.float64))
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,99 @@ class Figures:
         """Reads private figures from the file that evaluate kept, at no cost."""
         return cls.of({**json.loads(Path(path).read_bytes()), "out": str(path)})
 
+    def _repr_html_(self) -> str:
+        """A table: the AUC with its interval and what it cost."""
+        auc = "not measured" if self.auc is None else f"{self.auc:.4f}"
+        within = f" ({self.auc_interval[0]:.4f} to {self.auc_interval[1]:.4f})" if self.auc_interval else ""
+        return f"<table><tr><th>AUC</th><td>{auc}{within}</td></tr><tr><th>guarantee</th><td>{escape(str(self.guarantee))}</td></tr></table>"
+
+    def frame(self):
+        """A pandas DataFrame of the released operating points: threshold, sensitivity, specificity and accuracy with intervals."""
+        rows = []
+        for point in self.report.get("figures", {}).get("operating_points", []):
+            row = {"threshold": point["threshold"]}
+            for name in ("sensitivity", "specificity", "accuracy"):
+                if name in point:
+                    row.update({name: point[name]["value"], f"{name}_low": point[name]["low"], f"{name}_high": point[name]["high"]})
+            rows.append(row)
+        return frame_of(rows)
+
+    def plot(self, ax=None):
+        """Draws the released points of the ROC curve with their intervals on a matplotlib axis, which is returned."""
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            _, ax = plt.subplots()
+        f = self.frame()
+        if f.empty:
+            raise ValueError("exact figures have no operating points; evaluate(..., epsilon=) releases them")
+        x, y = 1 - f.specificity, f.sensitivity
+        ax.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
+        ax.errorbar(x, y, xerr=[f.specificity_high - f.specificity, f.specificity - f.specificity_low], yerr=[y - f.sensitivity_low, f.sensitivity_high - y], fmt="o")
+        ax.set(xlabel="1 - specificity", ylabel="sensitivity", title=f"AUC {self.auc:.3f}", xlim=(0, 1), ylim=(0, 1))
+        return ax
+
     def __float__(self) -> float:
         if self.auc is None:
             raise TypeError("these figures have no AUC; see report")
         return float(self.auc)
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What was spent on the data of one id: for budgets that were fixed beforehand, and for ones chosen by looking at earlier results."""
+
+    data_id: str
+    runs: int
+    unit: str
+    epsilon: float | None = None
+    epsilon_if_chosen: float | None = None
+    delta: float | None = None
+    mu: float | None = None
+    charges: list[dict] = field(default_factory=list, repr=False)
+    report: dict = field(default_factory=dict, repr=False)
+
+    def frame(self):
+        """A pandas DataFrame, a row for each charge."""
+        return frame_of(self.charges)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The proved constants of a loss. algorithms has a reason for each that does not take it, and None for those that do."""
+
+    name: str
+    definition: str
+    lipschitz: float | None
+    smoothness: float | None
+    convex: bool
+    algorithms: dict[str, str | None] = field(repr=False)
+    report: dict = field(repr=False)
+
+    @classmethod
+    def of(cls, r: dict) -> Loss:
+        """Reads a result of dyad losses."""
+        taken = {a["name"]: None if a["applies"] else a.get("reason", "") for a in r.get("algorithms") or ()}
+        return cls(r["name"], r["definition"], r.get("lipschitz"), r.get("smoothness"), bool(r.get("convex")), taken, r)
+
+
+def frame_of(rows: list[dict]):
+    """A pandas DataFrame of rows."""
+    try:
+        import pandas
+    except ImportError as e:
+        raise ImportError("frames need pandas: pip install pandas") from e
+    return pandas.DataFrame(rows)
+
+
+def table(estimator) -> str:
+    """What a notebook shows of a fitted model: guarantee, algorithm, and the largest weights."""
+    rows = [("guarantee", estimator.guarantee_), ("algorithm", (estimator.report_ or {}).get("algorithm", "")), ("data_id", estimator.model_.get("data_id", ""))]
+    if estimator.guarantee_.run:
+        rows.append(("run", estimator.guarantee_.run))
+    weights = getattr(estimator, "coef_", None)
+    if weights is not None and len(weights) == len(estimator.model_["features"]):
+        largest = np.argsort(-np.abs(weights))[:10]
+        rows.append(("weights" if len(largest) == len(weights) else "largest weights", ", ".join(f"{estimator.model_['features'][k]} {weights[k]:+.3g}" for k in largest)))
+    rows += [("warning", w) for w in estimator.guarantee_.warnings]
+    return "<table>" + "".join(f"<tr><th style='text-align:left'>{escape(k)}</th><td style='text-align:left'>{escape(str(v))}</td></tr>" for k, v in rows) + "</table>"

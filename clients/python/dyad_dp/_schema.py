@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def column_of(schema: dict, role: str) -> dict | None:
 def of_matrix(X, bounds, public: bool, missing: str) -> dict:
     """Schema of the features of a matrix."""
     d = X.shape[1]
-    schema = {"format": "npz", "features": d, "columns": []}
+    schema: dict[str, Any] = {"format": "npz", "features": d, "columns": []}
     if hasattr(X, "tocsr"):
         schema["sparse"] = True
     elif missing != "error":
@@ -101,9 +102,12 @@ def _pair(bounds, d: int):
     return np.asarray(low), np.asarray(high)
 
 
-def of_frame(frame, bounds, public: bool, missing: str) -> dict:
-    """Schema of the features of a DataFrame: bounds is a dict from a column to (low, high), [categories] or a column of a schema."""
-    schema = {"format": "parquet", "columns": []}
+def of_frame(frame, bounds, public: bool, missing: str, others=()) -> dict:
+    """Schema of the features of a DataFrame: bounds is a dict from a column to (low, high), [categories] or a column of a schema.
+
+    frame is None where there are no data yet; others are its columns that are no features.
+    """
+    schema: dict[str, Any] = {"format": "parquet", "columns": []}
     if missing != "error":
         schema["missing"] = {"policy": missing}
     if bounds is None:
@@ -113,8 +117,15 @@ def of_frame(frame, bounds, public: bool, missing: str) -> dict:
         bounds = {name: _values_of(frame[name]) for name in frame.columns}
     if not isinstance(bounds, dict):
         raise DyadError("bounds of a DataFrame is a dict from each column to (low, high), [categories] or a column of a schema")
+    if frame is not None:
+        without = [str(c) for c in frame.columns if c not in bounds and c not in others]
+        absent = [str(c) for c in bounds if c not in frame.columns]
+        if without:
+            raise DyadError(f"bounds has no range or categories of {_list(without)}: add what is known without the data, or leave the column out of X")
+        if absent:
+            raise DyadError(f"bounds has {_list(absent)}, which X lacks: correct the name, or leave it out of bounds")
     for name, b in bounds.items():
-        column = {"name": str(name)}
+        column: dict[str, Any] = {"name": str(name)}
         if isinstance(b, dict):
             column.update(b)
         elif len(b) == 2 and all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in b):
@@ -135,6 +146,10 @@ def ask_about_texts(columns, frame) -> None:
                 f'or say how they are written, as in bounds={{"{name}": {{"range": {column["range"]}, "decimal": ",", "thousands": "."}}}}, '
                 f"or by the keys decimal and thousands of a schema"
             )
+
+
+def _list(names) -> str:
+    return ("column " if len(names) == 1 else "columns ") + ", ".join(f'"{name}"' for name in names)
 
 
 def _is_text(series) -> bool:

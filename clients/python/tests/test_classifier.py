@@ -19,20 +19,21 @@ def exact_auc(scores, y):
     return (a[:, None] > b).mean() + (a[:, None] == b).mean() / 2
 
 
-def test_private_training(clinic, own_places):
+def test_private_training(clinic, own_places, surely):
     X, y = clinic
     m = private(epsilon=2).fit(X, y)
     assert m.guarantee_.epsilon == pytest.approx(2) and m.guarantee_.unit == "one record" and m.guarantee_.assumptions
     assert list(m.classes_) == [0, 1]
     scores = m.decision_function(X)
-    assert exact_auc(scores, y) > 0.75
+    surely("AUC of a private training", exact_auc(scores, y))
     assert set(m.predict(X)) <= {0, 1}
     ledger = own_places / "state" / "dyad" / "ledger.jsonl"
     assert m.guarantee_.run in ledger.read_text()
     with pytest.raises(DyadError, match="epsilon="):
         m.score(X, y)
     f = m.evaluate(X[:2000], y[:2000], epsilon=1)
-    assert f.auc_interval[0] < f.auc < f.auc_interval[1] and abs(f.auc - exact_auc(scores[:2000], y[:2000])) < 0.1
+    assert f.auc_interval[0] < f.auc < f.auc_interval[1]
+    surely("private AUC less the exact one", f.auc - exact_auc(scores[:2000], y[:2000]))
     assert f.guarantee.spent_in_all["runs"] == 2
     assert 0 < m.score(X, y, epsilon=0.5) < 1
 
@@ -123,7 +124,7 @@ def test_hand_over_files(clinic, monkeypatch, own_places):
     assert _handover.sweep() == [left] and alive.exists()
 
 
-def test_no_cross_validation_on_private_data(clinic, own_places):
+def test_no_cross_validation_on_private_data(clinic, own_places, surely):
     from sklearn.model_selection import GridSearchCV, cross_val_score
 
     X, y = clinic
@@ -133,7 +134,7 @@ def test_no_cross_validation_on_private_data(clinic, own_places):
         cross_val_score(private(), X, y)
     assert not (own_places / "state" / "dyad" / "ledger.jsonl").exists()
     g = GridSearchCV(PrivateAUCClassifier(public=True), {"radius": [0.5, 1]}, cv=2).fit(X, y)
-    assert g.best_score_ > 0.75
+    surely("AUC of the best of a grid", g.best_score_)
 
 
 def test_a_cap_is_kept(clinic, own_places):
@@ -165,13 +166,13 @@ def test_persons(clinic):
         private(persons=1000).fit(X, y, person=who.astype(str))
 
 
-def test_ranker(clinic):
+def test_ranker(clinic, surely):
     X, y = clinic
     r = PrivateRanker(epsilon=4, bounds=(-3, 3), raw_columns=True, data_id="rank", grades=(0, 4)).fit(X, 2 * y)
-    assert exact_auc(r.predict(X), y) > 0.7
+    surely("AUC of a private ranker", exact_auc(r.predict(X), y))
     group = np.arange(len(y)) // 20
     r = PrivateRanker(public=True, grades=(0, 4)).fit(X, 2 * y, group=group)
-    assert r.score(X, 2 * y, group=group) > 0.6
+    surely("share of pairs of a ranker by groups", r.score(X, 2 * y, group=group))
     with pytest.raises(DyadError, match="grades="):
         PrivateRanker(bounds=(-3, 3), raw_columns=True, data_id="rank").fit(X, y)
 
@@ -184,12 +185,13 @@ def test_metric(clinic):
     assert not hasattr(m, "predict") and not hasattr(m, "score")
 
 
-def test_search(clinic):
+def test_search(clinic, surely):
     import dyad_dp
 
     X, y = clinic
     e, result = dyad_dp.search(private(epsilon=4), [{"name": "a", "radius": 0.5}, {"name": "b", "radius": 2}], X, y)
-    assert e.guarantee_.epsilon == pytest.approx(4) and exact_auc(e.decision_function(X), y) > 0.6
+    assert e.guarantee_.epsilon == pytest.approx(4)
+    surely("AUC of a private search", exact_auc(e.decision_function(X), y))
     assert result["guarantee"]["epsilon"] == pytest.approx(4)
 
 
@@ -250,10 +252,10 @@ def test_curves(clinic, own_places):
         m.curves(own_places / "curves.png")
 
 
-def test_a_public_schema_needs_nothing_that_private_data_need():
+def test_a_public_schema_needs_nothing_that_private_data_need(surely):
     schema = {"public": True, "format": "npz", "features": 2, "range": [-3, 3], "columns": [{"name": "y", "role": "label", "positive": "1"}]}
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (2000, 2))
     model = PrivateAUCClassifier(schema=schema).fit(X, (X[:, 0] > 0).astype(int))
     assert list(model.classes_) == [0, 1]
-    assert model.score(X, (X[:, 0] > 0).astype(int)) > 0.9
+    surely("AUC by a public schema", model.score(X, (X[:, 0] > 0).astype(int)))

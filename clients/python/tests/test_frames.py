@@ -20,13 +20,13 @@ def patients():
     return frame, pd.Series(y, name="outcome")
 
 
-def test_pandas(patients):
+def test_pandas(patients, surely):
     X, y = patients
     m = PrivateAUCClassifier(epsilon=2, bounds=BOUNDS, data_id="p", classes=("healthy", "ill")).fit(X[list(BOUNDS)], y)
     assert m.guarantee_.epsilon == pytest.approx(2) and list(m.feature_names_in_) == list(BOUNDS)
     scores = m.decision_function(X[["bmi", "sex", "age"]])
     assert np.array_equal(scores, m.decision_function(X[list(BOUNDS)]))  # columns are found by name
-    assert scores[y == "ill"].mean() > scores[y == "healthy"].mean()
+    surely("AUC of a frame with texts", (scores[y == "ill"][:, None] > scores[y == "healthy"]).mean())
     assert set(m.predict(X[list(BOUNDS)])) <= {"healthy", "ill"}
 
 
@@ -57,10 +57,10 @@ columns:
         m.decision_function(X.assign(sex="other"))
 
 
-def test_public_frame(patients):
+def test_public_frame(patients, surely):
     X, y = patients
     m = PrivateAUCClassifier(public=True, missing="middle").fit(X.drop(columns="patient"), y)
-    assert m.score(X.drop(columns="patient"), y) > 0.7
+    surely("AUC of a public frame", m.score(X.drop(columns="patient"), y))
     with pytest.raises(DyadError, match="dict"):
         PrivateAUCClassifier(data_id="p", classes=("healthy", "ill")).fit(X, y)
 

@@ -37,7 +37,7 @@ def test_an_interrupted_run_is_resumed_at_no_further_cost(own_places):
     child.send_signal(signal.SIGINT)  # the Python process alone, as a notebook does
     _, err = child.communicate(timeout=60)
     assert child.returncode != 0 and "KeyboardInterrupt" in err
-    run = re.search(r"--resume[ =]([A-Z2-7]{20,})", err)
+    run = re.search(r'resume="([A-Z2-7]{20,})"', err)
     assert run, err
     assert not list((own_places / "tmp").iterdir()), "hand-over files were left"
     again = subprocess.run([sys.executable, "-c", script.replace("RUN", repr(run[1]))], env=env, capture_output=True, text=True, timeout=300)
@@ -59,11 +59,11 @@ def test_a_killed_process_leaves_folders_that_the_next_one_sweeps(own_places):
     "end, kind, text",
     [
         ("exit 1", RuntimeError, "something"),
-        ("exit 2", RuntimeError, "died (something); `dyad ledger show`"),
+        ("exit 2", RuntimeError, "died (something); dyad_dp.ledger.show()"),
         ("exit 3", BudgetError, "something"),
         ("exit 4", SavedElsewhere, "something"),
         ("exit 64", DyadError, "something"),
-        ("kill -9 $$", RuntimeError, "died (something); `dyad ledger show`"),
+        ("kill -9 $$", RuntimeError, "died (something); dyad_dp.ledger.show()"),
     ],
 )
 def test_exit_codes_become_exceptions(tmp_path, monkeypatch, end, kind, text):

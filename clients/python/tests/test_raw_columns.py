@@ -138,10 +138,10 @@ def test_a_pipeline_of_public_steps_is_taken(clinic, name):
     assert len(p.predict(X[:10])) == 10
 
 
-def test_a_public_pipeline_may_learn(clinic):
+def test_a_public_pipeline_may_learn(clinic, surely):
     X, y = clinic
     p = make_pipeline(StandardScaler(), PrivateAUCClassifier(public=True)).fit(X, y)
-    assert p.score(X, y) > 0.75
+    surely("AUC of a public pipeline", p.score(X, y))
 
 
 def test_public_encoders_declare_the_columns_themselves():

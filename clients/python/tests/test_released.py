@@ -101,7 +101,7 @@ def far(m):
     "options, change, words",
     [
         ({"options": {"algorithm": "dpgdsc"}}, far, "is refused: "),
-        ({"options": {"algorithm": "offpairstrc"}}, None, "is not (covered by the checker: |checked; dyad verify)"),
+        ({"options": {"algorithm": "offpairstrc"}}, None, "is not (covered by the checker: |checked; dyad_dp.verify)"),
         ({"options": {"algorithm": "dpgdsc"}}, None, None),
         ({"public": True}, None, None),
     ],

@@ -1,0 +1,37 @@
+package dataset
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestPythonHasASentenceForEveryRule: the Python client says each rule in its own words, or lists it among those of files that Python
+// does not write. A rule is told by its words before the first semicolon.
+func TestPythonHasASentenceForEveryRule(t *testing.T) {
+	source, err := os.ReadFile("errors.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	python, err := os.ReadFile("../../clients/python/dyad_dp/_sentences.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, rest, _ := strings.Cut(string(python), "\nELSEWHERE = (")
+	elsewhere, _, _ := strings.Cut(rest, "\n)")
+	rules := regexp.MustCompile(`(?m)^\trule\w+ += "((?:[^"\\]|\\.)*)"$`).FindAllStringSubmatch(string(source), -1)
+	if len(rules) < 80 {
+		t.Fatalf("%d rules found", len(rules))
+	}
+	for _, r := range rules {
+		what, _, _ := strings.Cut(strings.ReplaceAll(r[1], `\"`, `"`), "; ")
+		found := strings.Contains(table, "\n    \""+what+"\": (")
+		for _, part := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(elsewhere, -1) {
+			found = found || strings.HasPrefix(what, part[1])
+		}
+		if !found {
+			t.Errorf("clients/python/dyad_dp/_sentences.py has no sentence for %q: add it to RULES, or to ELSEWHERE if no array or DataFrame can break it", what)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package metrics
+
+import (
+	"errors"
+	"math"
+
+	"dyad/engine"
+)
+
+// LogOdds are the log odds of the positive class of a record x with the score w.x, by a model of clipped records:
+//
+//	Intercept + Slope w.x~,  x~ = (x - Centre) min(1, ClipRadius/|x - Centre|),  and at most Limit away from 0
+//
+// in the units of encoded features. They come from a fit of the classes and not from the weights alone.
+type LogOdds struct {
+	Intercept  float64   `json:"intercept"`
+	Slope      float64   `json:"slope"` // at least 0
+	ClipRadius float64   `json:"clip_radius"`
+	Limit      float64   `json:"limit"`  // log(n + 1): n records never show a probability below 1/(n + 2)
+	Centre     []float64 `json:"centre"` // a number for each feature
+}
+
+// NewLogOdds has numbers in the order of the fields; nil of none.
+func NewLogOdds(numbers []float64) *LogOdds {
+	if numbers == nil {
+		return nil
+	}
+	return &LogOdds{Intercept: numbers[0], Slope: numbers[1], ClipRadius: numbers[2], Limit: numbers[3], Centre: numbers[4:]}
+}
+
+// Lines is how many lines of a file l takes, 0 of nil.
+func (l *LogOdds) Lines() int {
+	if l == nil {
+		return 0
+	}
+	return len(l.Centre) + 8
+}
+
+// Check says what is wrong with l for records of d features; nothing is with nil.
+func (l *LogOdds) Check(d int) error {
+	if l == nil {
+		return nil
+	}
+	if len(l.Centre) != d {
+		return errors.New("metrics: the centre of log odds needs a number for each feature")
+	}
+	for _, x := range append([]float64{l.Intercept, l.Slope, l.ClipRadius, l.Limit}, l.Centre...) {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return errors.New("metrics: log odds need finite numbers")
+		}
+	}
+	if l.Slope < 0 || l.ClipRadius <= 0 || l.Limit <= 0 {
+		return errors.New("metrics: log odds need a slope of at least 0, a positive clip radius and a positive limit")
+	}
+	return nil
+}
+
+// ErrNoOdds means that a model has no probabilities.
+var ErrNoOdds = errors.New("metrics: the model has no probabilities: algorithm moments gives them where it releases second moments, and other algorithms learn an order alone")
+
+// Probabilities are those of the positive class, one a record, for the weights w of a score. They are as right as a logistic model of the
+// features is, and nothing is promised about a single one. ErrNoOdds if l is nil.
+func (l *LogOdds) Probabilities(r *engine.Records, w []float64) ([]float64, error) {
+	if l == nil {
+		return nil, ErrNoOdds
+	}
+	out, err := Scores(r, w)
+	if err != nil {
+		return nil, err
+	}
+	along, err := Scores(r, l.Centre)
+	if err != nil {
+		return nil, err
+	}
+	var middle, length float64
+	for k, c := range l.Centre {
+		middle += w[k] * c
+		length += c * c
+	}
+	row := make([]float64, r.Dim())
+	for i := range out {
+		var square float64
+		if !r.IsSparse() {
+			for _, v := range r.Rows(row, i, 1) {
+				square += v * v
+			}
+		} else {
+			start, _, value := r.Sparse()
+			for _, v := range value[start[i]:start[i+1]] {
+				square += v * v
+			}
+		}
+		odds := l.Slope * (out[i] - middle)
+		if far := math.Sqrt(max(0, square-2*along[i]+length)); far > l.ClipRadius {
+			odds *= l.ClipRadius / far
+		}
+		out[i] = 1 / (1 + math.Exp(-max(-l.Limit, min(l.Limit, l.Intercept+odds))))
+	}
+	return out, nil
+}
