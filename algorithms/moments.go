@@ -76,7 +76,7 @@ func (Moments) Info() Info {
 		Title: "private linear discriminant: count, centre, signed sum and second moments, released once; then logistic steps, if any",
 		Paper: "[Gao13] least-squares AUC from moments; [Wang18] adaptive ridge",
 		Assumptions: []string{
-			"linear scores, pairs of all records; the loss is least squares whatever --loss says elsewhere, and that of steps is the pointwise logistic loss",
+			"linear scores, pairs of all records, or clipped differences within query groups, in one release and without steps; the loss is least squares whatever --loss says elsewhere, and that of steps is the pointwise logistic loss",
 			"R, the shares of the budget, the ridge and which moments are released are functions of public numbers",
 			"a declared centre or share of positives is public, not computed from the data",
 		},
@@ -127,6 +127,9 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	}
 	if err := m.collect(ctx, sums, s, p.Releases, released, done, keep); err != nil {
 		return nil, err
+	}
+	if m.Group > 0 {
+		n = pairWeight(problem)
 	}
 	fit, err := m.fit(ctx, released.sum(), released.second(), n)
 	if err != nil {
@@ -237,7 +240,9 @@ func (m *MomentsPlan) collect(ctx context.Context, sums engine.MomentsEvaluator,
 		count = m.Balance * n
 	}
 	r.balance, r.share = m.balance(count, n), min(max(count/n, 1/n), 1-1/n)
-	r.offset = m.offset(r.balance, bound, keep)
+	if r.offset = m.offset(r.balance, bound, keep); m.Group > 0 {
+		r.offset = 0
+	}
 	if done >= last {
 		return nil
 	}

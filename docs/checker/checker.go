@@ -132,7 +132,7 @@ func Check(file []byte) (v Verdict) {
 // theorems are the certificates of the algorithms that are covered.
 var theorems = map[string]string{
 	"dpgdsc": "recursion", "dpgdc": "average", "gradient-perturbation": "mean-gradient", "dpgdc2": "mean-gradient", "moment-metric": "signed-sums class-moments",
-	"moments": "class-sums signed-sums second-moments joint-moments", "moments-descent": "class-sums signed-sums second-moments joint-moments mean-gradient",
+	"moments": "class-sums signed-sums second-moments joint-moments group-moments", "moments-descent": "class-sums signed-sums second-moments joint-moments mean-gradient",
 }
 
 func moments(p node) bool  { return strings.HasPrefix(p.text("algorithm"), "moment") }
@@ -189,7 +189,7 @@ func agree(m, p, pr node, releases []node) {
 func released(p node, releases []node) string {
 	words := map[string]string{
 		"recursion": "last iterate of projected gradient descent", "average": "average iterate of projected gradient descent", "mean-gradient": "mean pair gradient of every step",
-		"class-sums": "number of positives", "joint-moments": "signed sum and second moments", "second-moments": "second moments", "class-moments": "moments of both classes",
+		"class-sums": "number of positives", "joint-moments": "signed sum and second moments", "group-moments": "moments within groups", "second-moments": "second moments", "class-moments": "moments of both classes",
 		"signed-sums sum of records": "sum of records (centre)", "signed-sums signed sum": "signed sum", "signed-sums gradient of the pointwise logistic loss": "%d times the gradient of the pointwise logistic loss",
 	}
 	each, times, order := "", map[string]int{}, []string{}
@@ -260,7 +260,7 @@ func compose(g, budget node, certified bool, squares, pure *big.Float) {
 
 // statement is what was proved.
 func statement(g, p, pr, r node) Verdict {
-	sections := map[string]string{"dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6", "gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7", "moment-metric": "11.13", "moments-descent": "7.14"}[p.text("algorithm")]
+	sections := map[string]string{"dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6", "gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7 and 11.19", "moment-metric": "11.13", "moments-descent": "7.14"}[p.text("algorithm")]
 	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[pr.num("max_rows_per_person") > 0] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
 	return Verdict{
 		Verdict: Verified, Unit: g.text("unit"), Epsilon: g.num("epsilon"), Delta: p.num("budget.delta"),
