@@ -52,7 +52,7 @@ func Train(ctx context.Context, d *Data, t *Training, o Run) (*Trained, error) {
 	}
 	algorithm := t.algorithm
 	if moments, ok := algorithm.(algorithms.Moments); ok && d.encoder.IsCurved() {
-		moments.Blocks = d.encoder.Blocks()
+		moments.Blocks, moments.Lines = d.encoder.Blocks(), d.encoder.Lines()
 		algorithm = moments
 	}
 	return o.Do(ctx, d.Source(),

@@ -67,6 +67,9 @@ type Moments struct {
 	// the noise of their weights is appended to the weights (and errors): for each block of k features the k(k+1)/2 numbers of its
 	// lower triangle by rows, computed from what is released anyway. nil: nothing. See docs/theory.md#curve-bands.
 	Blocks []int
+	// Lines are d numbers, for each of Blocks the weights of its features that make a straight line, not all 0. What no lines explain is then
+	// shrunk by how far it stands out of its noise, with full second moments of up to 512 features. nil: nothing is. See docs/theory.md#bends.
+	Lines []float64
 }
 
 // Info describes the algorithm.
@@ -163,6 +166,9 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 		if fit.take(model) {
 			noise = after
 		}
+	}
+	if a.Lines != nil {
+		fit.straighten(noise, a.Lines, a.Blocks)
 	}
 	w := fit.sum(fit.w)
 	length := normAbove(w)

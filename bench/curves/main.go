@@ -40,7 +40,7 @@ var (
 func main() {
 	shared := flag.String("shared", "../../shared/data", "folder of the data sets")
 	names := flag.String("data", "adult,bank,wdbc,hepatitis,clinical,linear,bent", "data sets")
-	bases := flag.String("bases", "none,curve:2,cosine:6", "bases, with interactions as in none+day*month, or a clip radius as in none@0.8; none among them")
+	bases := flag.String("bases", "none,curve:2,cosine:6", "bases, with interactions as in none+day*month, a clip radius as in none@0.8, or shrunk bends as in cosine:6/shrunk; none among them")
 	least, most := flag.Int("least", 0, "smallest n"), flag.Int("most", math.MaxInt, "largest n")
 	from, splits := flag.Int("from", 1, "first split"), flag.Int("splits", 20, "last split")
 	noises := flag.Int("noises", 3, "noises of a split")
@@ -143,7 +143,11 @@ func (s study) cell(w *csv.Writer, name string, encoded []*engine.Records, n, sp
 				continue
 			}
 			for noise := range s.noises {
-				auc, err := measure(train, test, epsilon, radius(basis), uint64(1000*split+noise))
+				var bends *dataset.Encoder
+				if strings.HasSuffix(basis, shrunk) {
+					bends = encoders[encoded[i]]
+				}
+				auc, err := measure(train, test, epsilon, radius(basis), bends, uint64(1000*split+noise))
 				if err != nil {
 					return err
 				}
@@ -166,8 +170,8 @@ func radius(basis string) (r float64) {
 	return r
 }
 
-// measure trains the default of dyad train, with a clip radius if it is not 0.
-func measure(train, test *engine.Records, epsilon, radius float64, seed uint64) (float64, error) {
+// measure trains the default of dyad train, with a clip radius if it is not 0, and with the bends of an encoder shrunk if it is not nil.
+func measure(train, test *engine.Records, epsilon, radius float64, bends *dataset.Encoder, seed uint64) (float64, error) {
 	limit := delta
 	shape := lib.Shape{Records: train.Len(), Features: train.Dim(), LabelValues: 2}
 	device, err := lib.OpenDevice(lib.DeviceOptions{Name: "cpu", Workers: 1})
@@ -179,8 +183,11 @@ func measure(train, test *engine.Records, epsilon, radius float64, seed uint64) 
 	if err != nil {
 		return 0, err
 	}
-	if a, ok := choice.Algorithm.(algorithms.Moments); ok && radius > 0 {
+	if a, ok := choice.Algorithm.(algorithms.Moments); ok {
 		a.ClipRadius = radius
+		if bends != nil {
+			a.Blocks, a.Lines = bends.Blocks(), bends.Lines()
+		}
 		choice.Algorithm = a
 	}
 	t, err := o.Plan(choice, shape, device)
@@ -191,7 +198,7 @@ func measure(train, test *engine.Records, epsilon, radius float64, seed uint64) 
 	if err != nil {
 		return 0, err
 	}
-	scores, err := metrics.Scores(test, r.Weights)
+	scores, err := metrics.Scores(test, r.Weights[:train.Dim()])
 	if err != nil {
 		return 0, err
 	}

@@ -90,6 +90,12 @@ var sources = map[string]source{
 	}},
 }
 
+// shrunk is the end of the name of a basis whose bends are shrunk, as dyad train does it; earlier raw rows are without.
+const shrunk = "/shrunk"
+
+// encoders are those of loaded records.
+var encoders = map[*engine.Records]*dataset.Encoder{}
+
 // load encodes a data set by each basis, such as cosine:6, and interactions, such as cosine:6+day*month: the same records in the same
 // order.
 func load(shared, name string, bases []string) (all []*engine.Records, err error) {
@@ -130,7 +136,7 @@ func load(shared, name string, bases []string) (all []*engine.Records, err error
 		}
 	}
 	for _, basis := range bases {
-		basis, _, _ = strings.Cut(basis, "@")
+		basis, _, _ = strings.Cut(strings.TrimSuffix(basis, shrunk), "@")
 		parts := strings.Split(basis, "+")
 		s.Basis, s.Interactions = parts[0], nil
 		for _, pair := range parts[1:] {
@@ -140,7 +146,7 @@ func load(shared, name string, bases []string) (all []*engine.Records, err error
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, d.Records)
+		all, encoders[d.Records] = append(all, d.Records), d.Encoder
 	}
 	return all, nil
 }
