@@ -79,6 +79,27 @@ var sources = map[string]source{
 	"insured": {sizes: []int{5000, 15000}, own: true}, "fight": {sizes: []int{5000, 7500}, own: true}, "covid": {sizes: []int{5000, 12000}, own: true},
 	"smoker": {sizes: []int{5000, 8000}, own: true}, "stops": {sizes: []int{5000, 30000}, own: true}, "fertility": {sizes: []int{5000, 24000}, own: true},
 	"words": {sizes: []int{5000, 23000}, own: true}, "obese": {sizes: []int{5000, 11000}, own: true},
+	// Confirm the rule with shrunk bends: fixed before they were run.
+	"banana": {sizes: []int{2000, 4000}, own: true}, "texture": {sizes: []int{4000}, own: true}, "segment0": {sizes: []int{1800}, own: true},
+	"shuttle-2_vs_5": {sizes: []int{2600}, own: true},
+	"winequality-white-9_vs_4": {sizes: []int{130}, own: true}, "storms": {sizes: []int{5000, 15000}, own: true},
+	"products": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) { // bends that depend on the number itself, of a few columns
+		return drawn(b, 33, 12, -3, 3, (*rand.Rand).NormFloat64, func(j int, x float64) float64 { return []float64{0.5 * x, 0, 0.4 * x * x * x / 3}[j%3] }), nil
+	}},
+	"one-bend": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
+		return drawn(b, 34, 10, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 {
+			if j == 0 {
+				return 3 * math.Abs(x-0.5)
+			}
+			return 0.8 * (x - 0.5)
+		}), nil
+	}},
+	"rare-bend": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) { // 5 % positives
+		return drawn(b, 35, 8, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 { return 3*(x-0.5)*(x-0.5) - 0.65 + 0.5*(x-0.5) }), nil
+	}},
+	"long-tail": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
+		return drawn(b, 36, 10, 0, 50, func(r *rand.Rand) float64 { return math.Exp(1.5 * r.NormFloat64()) }, func(j int, x float64) float64 { return 0.1 * min(x, 10) / float64(1+j%3) }), nil
+	}},
 	"plain": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
 		return drawn(b, 29, 8, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 { return 2 * (x - 0.5) }), nil
 	}},
