@@ -55,8 +55,8 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 	}
 	algorithm := t.algorithm
 	if moments, ok := algorithm.(algorithms.Moments); ok {
-		if moments.LogOdds = t.Plan.Moments().Second != engine.NoSecond && !d.graded; d.encoder.IsCurved() {
-			moments.Blocks = d.encoder.Blocks()
+		if moments.LogOdds = t.Plan.Moments().Second != engine.NoSecond && t.Plan.Moments().Group == 0 && !d.graded; d.encoder.IsCurved() {
+			moments.Blocks, moments.Lines = d.encoder.Blocks(), d.encoder.Lines()
 		}
 		algorithm = moments
 	}

@@ -55,8 +55,10 @@ func Choose(q Question) Choice {
 	_, scores := p.Loss.(engine.ScoreLoss)
 	_, sums := s.Backend.(engine.MomentsBackend)
 	switch {
+	case len(p.Groups) > 0 && (!scores || q.LossNamed || !sums):
+		return q.descent("query groups: moments within groups are for scores without a loss that was asked for, on a device that sums moments")
 	case len(p.Groups) > 0:
-		return q.descent("query groups: moments compare all records")
+		return q.choice(Moments{}, "query groups, and no loss was asked for: the moments of clipped differences within groups are one release")
 	case p.LabelLimit() > 2:
 		return q.descent("graded labels: moments are for two classes")
 	case !sums:

@@ -70,7 +70,10 @@ func TestChoose(t *testing.T) {
 		}), "moments", "no loss"},
 		"groups": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.Groups = []int{200, 300}
-		}), "dpgdsc", "query groups"},
+		}), "moments", "query groups"},
+		"groups, a loss": {with(question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
+			p.Groups = []int{200, 300}
+		}), func(q *algorithms.Question) { q.LossNamed = true }), "dpgdsc", "query groups"},
 		"grades": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.LabelValues = engine.AnyLabels
 		}), "dpgdsc", "graded labels"},

@@ -7,12 +7,12 @@ import (
 	"dyad/privacy"
 )
 
-// Bases that ChooseBasis chooses among (engine/dataset), and the least t' = n mu/sqrt d' that pays for them, d' the features with
-// that basis. docs/curves.md has the measurements.
+// curvedBasis is the basis that ChooseBasis takes (engine/dataset) if n mu/sqrt d', d' the features with it, is at least leastCurved: the
+// bends that noise makes are shrunk (straighten), and below that the linear part itself loses. docs/curves.md has the measurements.
 const (
-	noBasis             = "none"
-	fewBends, leastFew  = "curve:2", 400
-	manyBends, leastAll = "cosine:6", 700
+	noBasis     = "none"
+	curvedBasis = "cosine:6"
+	leastCurved = 400
 )
 
 // ChooseBasis is the basis of a schema with basis: auto, and why: a function of public numbers. n are the records, or persons, to
@@ -21,20 +21,13 @@ func ChooseBasis(n int, b privacy.Budget, dim func(basis string) (d int, ok bool
 	if b.Delta == 0 {
 		return noBasis, "the rule for bases was measured with delta > 0"
 	}
-	for _, c := range []struct {
-		basis string
-		least float64
-	}{{manyBends, leastAll}, {fewBends, leastFew}} {
-		d, ok := dim(c.basis)
-		if !ok {
-			reason = fmt.Sprintf("%s makes too many features", c.basis)
-			continue
-		}
-		t := float64(n) * noiseMu(b, d) / math.Sqrt(float64(d))
-		if t >= c.least {
-			return c.basis, fmt.Sprintf("n mu/sqrt d = %.3g with its %d features is at least %g", t, d, c.least)
-		}
-		reason = fmt.Sprintf("n mu/sqrt d = %.3g with the %d features of %s, and %g would pay for them", t, d, c.basis, c.least)
+	d, ok := dim(curvedBasis)
+	if !ok {
+		return noBasis, fmt.Sprintf("%s makes too many features", curvedBasis)
 	}
-	return noBasis, reason
+	t := float64(n) * noiseMu(b, d) / math.Sqrt(float64(d))
+	if t >= leastCurved {
+		return curvedBasis, fmt.Sprintf("n mu/sqrt d = %.3g with its %d features is at least %d", t, d, leastCurved)
+	}
+	return noBasis, fmt.Sprintf("n mu/sqrt d = %.3g with the %d features of %s, and %d would pay for them", t, d, curvedBasis, leastCurved)
 }

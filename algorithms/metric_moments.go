@@ -70,7 +70,7 @@ func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(i, s); err != nil {
 		return nil, err
 	}
-	backend, err := momentsBackend(i.Name, s)
+	backend, err := momentsBackend(i.Name, s, false)
 	if err != nil {
 		return nil, err
 	}

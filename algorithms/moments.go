@@ -70,6 +70,9 @@ type Moments struct {
 	// the noise of their weights is appended to the weights (and errors): for each block of k features the k(k+1)/2 numbers of its
 	// lower triangle by rows, computed from what is released anyway. nil: nothing. See docs/theory.md#curve-bands.
 	Blocks []int
+	// Lines are d numbers, for each of Blocks the weights of its features that make a straight line, not all 0. What no lines explain is then
+	// shrunk by how far it stands out of its noise, with full second moments of up to 512 features. nil: nothing is. See docs/theory.md#bends.
+	Lines []float64
 }
 
 // Info describes the algorithm.
@@ -79,7 +82,7 @@ func (Moments) Info() Info {
 		Title: "private linear discriminant: count, centre, signed sum and second moments, released once; then logistic steps, if any",
 		Paper: "[Gao13] least-squares AUC from moments; [Wang18] adaptive ridge",
 		Assumptions: []string{
-			"linear scores, pairs of all records; the loss is least squares whatever --loss says elsewhere, and that of steps is the pointwise logistic loss",
+			"linear scores, pairs of all records, or clipped differences within query groups, in one release and without steps; the loss is least squares whatever --loss says elsewhere, and that of steps is the pointwise logistic loss",
 			"R, the shares of the budget, the ridge and which moments are released are functions of public numbers",
 			"a declared centre or share of positives is public, not computed from the data",
 		},
@@ -131,6 +134,9 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	if err := m.collect(ctx, sums, s, p.Releases, released, done, keep); err != nil {
 		return nil, err
 	}
+	if m.Group > 0 {
+		n = pairWeight(problem)
+	}
 	fit, err := m.fit(ctx, released.sum(), released.second(), n)
 	if err != nil {
 		return nil, err
@@ -171,6 +177,9 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 		if fit.take(model) {
 			noise = after
 		}
+	}
+	if a.Lines != nil {
+		fit.straighten(noise, a.Lines, a.Blocks)
 	}
 	w := fit.sum(fit.w)
 	length := normAbove(w)
@@ -251,7 +260,9 @@ func (m *MomentsPlan) collect(ctx context.Context, sums engine.MomentsEvaluator,
 		count = m.Balance * n
 	}
 	r.balance, r.share = m.balance(count, n), min(max(count/n, 1/n), 1-1/n)
-	r.offset = m.offset(r.balance, bound, keep)
+	if r.offset = m.offset(r.balance, bound, keep); m.Group > 0 {
+		r.offset = 0
+	}
 	if done >= last {
 		return nil
 	}

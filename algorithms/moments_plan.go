@@ -36,6 +36,10 @@ type MomentsPlan struct {
 	// of a step; 0 for what is not released.
 	SumNoise, SecondNoise, CountNoise, CentreNoise, StepNoise float64
 
+	// Group is the number of records of the largest part in which query groups are compared (engine.MostTogether): all sums are
+	// over pairs within parts, one pass releases them, and nothing else. 0: without groups.
+	Group int
+
 	// Gradients is the number of mean gradients of the loss that follow, and GradientNoise
 	// the standard deviation of the noise of an entry of each; 0 for Moments.
 	Gradients     int
@@ -50,6 +54,7 @@ const (
 	signedName = "signed sum"
 	secondName = "second moments"
 	className  = "moments of both classes"
+	groupName  = "moments within groups" // with or without second moments
 	stepName   = "gradient of the pointwise logistic loss"
 )
 
@@ -71,11 +76,17 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	backend, err := momentsBackend(a.Info().Name, s)
+	problem := s.Kernel.Problem()
+	grouped := len(problem.Groups) > 0
+	backend, err := momentsBackend(a.Info().Name, s, grouped)
 	if err != nil {
 		return nil, err
 	}
-	problem := s.Kernel.Problem()
+	if grouped {
+		if a, err = a.withinGroups(s); err != nil {
+			return nil, err
+		}
+	}
 	choice, err := a.choose(s)
 	if err != nil {
 		return nil, err
@@ -86,7 +97,11 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 	if s.Constants, err = problem.Loss.Constants(problem.Bounds, problem.Radius); err != nil {
 		return nil, err
 	}
-	kernel, err := backend.PlanMoments(problem)
+	plan := backend.PlanMoments
+	if grouped {
+		plan = func(p engine.Problem) (engine.MomentsKernel, error) { return engine.PlanGroupMoments(backend, p) }
+	}
+	kernel, err := plan(problem)
 	if err != nil {
 		return nil, err
 	}
@@ -98,12 +113,12 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 	return m.plan(a.Info(), s, rows)
 }
 
-// momentsBackend is the backend of a Spec, if it sums moments of all its records.
-func momentsBackend(name string, s Spec) (engine.MomentsBackend, error) {
+// momentsBackend is the backend of a Spec, if it sums moments of all its records, or within query groups if grouped.
+func momentsBackend(name string, s Spec, grouped bool) (engine.MomentsBackend, error) {
 	backend, sums := s.Backend.(engine.MomentsBackend)
 	switch {
-	case len(s.Kernel.Problem().Groups) > 0:
-		return nil, fmt.Errorf("%w: %s compares all records, and pairs within query groups need the moments of each group; use dpgdsc, dpgdc or gradient-perturbation", ErrAssumption, name)
+	case len(s.Kernel.Problem().Groups) > 0 && !grouped:
+		return nil, fmt.Errorf("%w: %s compares all records, and pairs within query groups need the moments of each group; use moments, dpgdsc, dpgdc or gradient-perturbation", ErrAssumption, name)
 	case s.Backend == nil:
 		return nil, fmt.Errorf("%w: %s plans a kernel of its own and needs Spec.Backend; use NewSpec", ErrAssumption, name)
 	case !sums:
@@ -125,6 +140,9 @@ func (m *MomentsPlan) record(r *planRecord) { r.ClipRadius = m.ClipRadius }
 func (m *MomentsPlan) work(s Spec) Work {
 	problem := s.Kernel.Problem()
 	n, d := float64(problem.N), float64(problem.D)
+	if k, ok := s.Kernel.(interface{ Pairs() float64 }); ok {
+		n = k.Pairs()
+	}
 	w, each := Work{Passes: m.Passes}, nsRead*d+float64(m.Passes-1)*nsClip*d
 	if m.Passes == 1 {
 		each = nsClip * d
@@ -310,14 +328,24 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 	}
 	e := kernel.MomentsError(c.Clip, c.Kind)
 	rest := 1 - c.Count - c.Centre - c.Steps
-	if c.Kind != engine.NoSecond && s.Budget.Delta > 0 {
+	whole, joint := e.Sum, c.Kind != engine.NoSecond && s.Budget.Delta > 0 // whole is the error of a joint release
+	if joint {
 		// With these shares of noise of their own, (2 R/sigma)^2 and (sqrt 2 R^2/sigma)^2.
 		m.Scale = math.Sqrt(2*c.Second/(rest-c.Second)) / c.Clip
 		// Multiplication by h is one more rounding of a vector of norm at most n R^2 + rho.
 		second := m.Scale * (e.Second + 0x1p-53*(n*c.Clip*c.Clip+e.Second)) * (1 + 0x1p-40)
-		certificate, err := privacy.JointMoments{Radius: c.Clip, Weight: 1, Scale: m.Scale, Error: math.Hypot(e.Sum, second) * (1 + 0x1p-40)}.Certify()
+		whole = math.Hypot(e.Sum, second) * (1 + 0x1p-40)
+	}
+	switch {
+	case len(problem.Groups) > 0:
+		m.Group, _ = engine.Together(problem.Groups)
+		m.Balance = 0
+		certificate, err := privacy.GroupMoments{Radius: c.Clip, Scale: m.Scale, Group: m.Group, Error: whole}.Certify()
+		add(groupName, d+c.Kind.Len(d), rest, &m.SumNoise, certificate, err)
+	case joint:
+		certificate, err := privacy.JointMoments{Radius: c.Clip, Weight: 1, Scale: m.Scale, Error: whole}.Certify()
 		add(jointName, d+c.Kind.Len(d), rest, &m.SumNoise, certificate, err)
-	} else {
+	default:
 		certificate, err := privacy.RecordSum{Radius: c.Clip, Weight: 1, Error: e.Sum, Name: "signed sum"}.Certify()
 		add(signedName, d, rest-c.Second, &m.SumNoise, certificate, err)
 		if c.Kind != engine.NoSecond {
@@ -355,13 +383,16 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 	}
 	// alpha/2 ||w||^2 added to the mean over pairs of (w.(x-x') - (y-y')/2)^2, whose matrix is
 	// 2 Cov and 2 M/n if the centre is the mean: 4 M/n + alpha.
-	m.Ridge += s.L2 * n / 4
+	m.Ridge += s.L2 * pairWeight(problem) / 2
 	return m, rows, nil
 }
 
 // guarantee says what is released and why the noise is enough.
 func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivation string) {
 	theory := "docs/theory.md#released-centre"
+	if m.Group > 0 {
+		theory = "docs/theory.md#group-moments"
+	}
 	if m.Steps > 0 {
 		theory += ", docs/theory.md#damped-steps"
 	}
@@ -386,6 +417,9 @@ func (m *MomentsPlan) assumption() string {
 	if !m.Classes {
 		text += " and the ridge"
 	}
+	if m.Group > 0 {
+		return text + "; the query groups, and the place of every record in its group"
+	}
 	if m.Balance > 0 {
 		text += fmt.Sprintf("; the declared share of positives, %g", m.Balance)
 	}
@@ -404,6 +438,9 @@ func (m *MomentsPlan) assumption() string {
 func (m *MomentsPlan) objective() string {
 	if m.Classes {
 		return fmt.Sprintf("clip radius %v, moments of both classes, centre released", m.ClipRadius)
+	}
+	if m.Group > 0 {
+		return fmt.Sprintf("clip radius %v, second moments %v, ridge %v, within parts of %d records of query groups", m.ClipRadius, m.Second, m.Ridge, m.Group)
 	}
 	text := fmt.Sprintf("clip radius %v, second moments %v, ridge %v, share of positives %v, centre ", m.ClipRadius, m.Second, m.Ridge, m.Balance)
 	if m.Steps > 0 {

@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"fmt"
+	"strings"
 
 	"dyad/engine"
 )
@@ -23,6 +24,10 @@ func (p *Plan) momentsFacts() Facts {
 		objective = "none is minimised: W is computed from the moments of both classes,"
 	case m.Second == engine.NoSecond:
 		objective = "none is minimised: w is the released signed sum, along the difference of the class means,"
+	}
+	if m.Group > 0 {
+		objective = strings.Replace(objective, "over all pairs", "over all pairs within query groups, with the weight 1/m in parts of m records", 1)
+		objective = strings.Replace(objective, "along the difference of the class means,", "of the differences within query groups,", 1)
 	}
 	if m.Steps > 0 {
 		objective = fmt.Sprintf("no single loss: w starts where the least squares over all pairs, (w.(x - x') - (y - y')/2)^2, are minimal, and makes %d damped Newton-like steps of the pointwise logistic loss with a fixed intercept; w is then", m.Steps)
@@ -54,7 +59,11 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	clip := own.Add("clip_radius", m.ClipRadius)
 	own.Add("centre", centre)
 	balance := own.AddSome("declared_share_of_positives", m.Balance)
-	f.Line("moments", "%s over the records, which are clipped to norm %.6g around the %s centre; second moments: %s", passes, clip, centre, own.Add("second_moments", m.Second.String()))
+	of := fmt.Sprintf("the records, which are clipped to norm %.6g around the %s centre", clip, centre)
+	if m.Group > 0 {
+		of = fmt.Sprintf("the differences of records of a query, in parts of at most %d, clipped to norm %.6g", own.Add("largest_part", m.Group), clip)
+	}
+	f.Line("moments", "%s over %s; second moments: %s", passes, of, own.Add("second_moments", m.Second.String()))
 	if balance != 0.0 {
 		f.Line("", "share of positives %g, declared public", balance)
 	}

@@ -229,7 +229,7 @@ func TestMomentsRefusals(t *testing.T) {
 		}
 		return s
 	}
-	ok := spec(engine.Problem{}, b)
+	ok, grouped := spec(engine.Problem{}, b), spec(engine.Problem{Groups: []int{20, 40}}, b)
 	withL2 := ok
 	withL2.L2 = 0.1
 	noBackend := ok
@@ -239,7 +239,11 @@ func TestMomentsRefusals(t *testing.T) {
 		a    algorithms.Moments
 		s    algorithms.Spec
 	}{
-		{"query groups", algorithms.Moments{}, spec(engine.Problem{Groups: []int{20, 40}}, b)},
+		{"no logistic steps", algorithms.Moments{Steps: 2}, grouped},
+		{"nor a centre", algorithms.Moments{CentreShare: 0.1}, grouped},
+		{"nor a centre", algorithms.Moments{Balance: 0.5}, grouped},
+		{"no intervals", algorithms.Moments{Intervals: true}, grouped},
+		{"delta > 0 only", algorithms.Moments{Second: "full"}, spec(engine.Problem{Groups: []int{20, 40}}, privacy.Budget{Epsilon: 1})},
 		{"metric", algorithms.Moments{}, spec(engine.Problem{Loss: engine.MahalanobisLogistic{}}, b)},
 		{"--device cpu", algorithms.Moments{}, noBackend},
 		{"none, diagonal or full", algorithms.Moments{Second: "some"}, ok},

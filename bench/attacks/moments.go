@@ -234,6 +234,19 @@ func momentCertificates() []recomputed {
 			alpha, beta := first.times(first), second.times(second)
 			return sensitivity(jointMoments(alpha, beta).plus(num(2*m.Error)), c, err)
 		}},
+		{"GroupMoments", func(rng *rand.Rand) (exact, float64, error) {
+			m := privacy.GroupMoments{Radius: scale(rng), Group: 2 + rng.IntN(63)}
+			m.Scale = pick(rng, 0, math.Sqrt2/2, rng.Float64(), 2*rng.Float64()) / m.Radius
+			m.Error = nothing(rng, m.Radius)
+			c, err := m.Certify()
+			first := num(m.Radius)
+			second := num(m.Scale).times(first).times(first)
+			joint := num(2).times(first)
+			if m.Scale > 0 {
+				joint = jointMoments(first.times(first), second.times(second))
+			}
+			return sensitivity(joint.times(num(float64(m.Group-1))).over(num(float64(m.Group))).plus(num(2*m.Error)), c, err)
+		}},
 		{"ClassMoments", func(rng *rand.Rand) (exact, float64, error) {
 			m := privacy.ClassMoments{Radius: scale(rng)}
 			m.Scale = pick(rng, scale(rng), math.Sqrt2/2, rng.Float64(), 2*rng.Float64()) / m.Radius

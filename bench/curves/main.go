@@ -41,7 +41,7 @@ var (
 func main() {
 	shared := flag.String("shared", "../../shared/data", "folder of the data sets")
 	names := flag.String("data", "adult,bank,wdbc,hepatitis,clinical,linear,bent", "data sets")
-	bases := flag.String("bases", "none,curve:2,cosine:6", "bases, with interactions as in none+day*month; none among them")
+	bases := flag.String("bases", "none,curve:2,cosine:6", "bases, with interactions as in none+day*month, a clip radius as in none@0.8, or shrunk bends as in cosine:6/shrunk; none among them")
 	least, most := flag.Int("least", 0, "smallest n"), flag.Int("most", math.MaxInt, "largest n")
 	from, splits := flag.Int("from", 1, "first split"), flag.Int("splits", 20, "last split")
 	noises := flag.Int("noises", 3, "noises of a split")
@@ -49,10 +49,13 @@ func main() {
 	out := flag.String("out", "results/curves.csv", "file that raw rows are appended to")
 	summary := flag.String("summary", "", "write this summary of -out, and measure nothing")
 	pairs := flag.Bool("interactions", false, "a summary compares with the same basis without interactions, not with none")
+	spread := flag.Bool("spreads", false, "write how far records are from their mean, and measure nothing")
 	only := flag.Float64("epsilon", 0, "measure this budget only")
 	flag.Parse()
 	var err error
-	if *summary != "" {
+	if *spread {
+		err = spreads(*shared, strings.Split(*names, ","), *out)
+	} else if *summary != "" {
 		err = summarize(*out, *summary, *pairs)
 	} else {
 		s := study{shared: *shared, bases: strings.Split(*bases, ","), least: *least, most: *most, noises: *noises, t: *t, epsilon: *only}
@@ -141,7 +144,11 @@ func (s study) cell(w *csv.Writer, name string, encoded []*engine.Records, n, sp
 				continue
 			}
 			for noise := range s.noises {
-				auc, err := measure(train, test, epsilon, uint64(1000*split+noise))
+				var bends *dataset.Encoder
+				if strings.HasSuffix(basis, shrunk) {
+					bends = encoders[encoded[i]]
+				}
+				auc, err := measure(train, test, epsilon, radius(basis), bends, uint64(1000*split+noise))
 				if err != nil {
 					return err
 				}
@@ -156,8 +163,16 @@ func (s study) cell(w *csv.Writer, name string, encoded []*engine.Records, n, sp
 	return nil
 }
 
-// measure trains the default of dyad train.
-func measure(train, test *engine.Records, epsilon float64, seed uint64) (float64, error) {
+// radius is the clip radius R/X of a basis, such as none@0.8; 0 means that of the rule.
+func radius(basis string) (r float64) {
+	if _, of, ok := strings.Cut(basis, "@"); ok {
+		r, _ = strconv.ParseFloat(of, 64)
+	}
+	return r
+}
+
+// measure trains the default of dyad train, with a clip radius if it is not 0, and with the bends of an encoder shrunk if it is not nil.
+func measure(train, test *engine.Records, epsilon, radius float64, bends *dataset.Encoder, seed uint64) (float64, error) {
 	limit := delta
 	shape := lib.Shape{Records: train.Len(), Features: train.Dim(), LabelValues: 2}
 	on, err := device.Open(device.Options{Name: "cpu", Workers: 1})
@@ -169,6 +184,13 @@ func measure(train, test *engine.Records, epsilon float64, seed uint64) (float64
 	if err != nil {
 		return 0, err
 	}
+	if a, ok := choice.Algorithm.(algorithms.Moments); ok {
+		a.ClipRadius = radius
+		if bends != nil {
+			a.Blocks, a.Lines = bends.Blocks(), bends.Lines()
+		}
+		choice.Algorithm = a
+	}
 	t, err := o.Plan(choice, shape)
 	if err != nil {
 		return 0, err
@@ -177,7 +199,7 @@ func measure(train, test *engine.Records, epsilon float64, seed uint64) (float64
 	if err != nil {
 		return 0, err
 	}
-	scores, err := metrics.Scores(test, r.Weights)
+	scores, err := metrics.Scores(test, r.Weights[:train.Dim()])
 	if err != nil {
 		return 0, err
 	}

@@ -17,7 +17,7 @@ func TestBasisAuto(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, dir, "auto.yaml", "basis: auto\n"+string(text))
-	for _, c := range []struct{ epsilon, basis, says string }{{"1", "none", "would pay for them"}, {"200", "curve:2", "is at least"}} {
+	for _, c := range []struct{ epsilon, basis, says string }{{"1", "none", "would pay for them"}, {"1000", "cosine:6", "is at least"}} {
 		args := []string{"train", "--data", "patients.csv", "--schema", "auto.yaml", "--holdout", "0.25", "--epsilon", c.epsilon, "--delta", "1e-5", "--force", "--yes"}
 		code, out, errs := dyad(t, dir, args...)
 		if code != exitOK || strings.Count(out, "basis       "+c.basis) != 1 || !strings.Contains(out, c.says) {

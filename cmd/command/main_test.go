@@ -166,6 +166,9 @@ func TestRankingRoad(t *testing.T) {
 		want []string
 	}{
 		{[]string{"train", "--verbose", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--epsilon", "3", "--holdout", "0.3", "--exact-figures"}, exitOK, []string{"query groups", "NDCG", "right order"}},
+		{[]string{"verify", "model.json"}, exitOK, []string{"11.20"}},
+		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--epsilon", "3", "--delta", "0", "--out", "pure.json"}, exitOK, []string{"pure.json"}},
+		{[]string{"verify", "pure.json"}, exitOK, []string{"11.20"}},
 		{[]string{"evaluate", "model.json", "--verbose", "--data", "rank.csv", "--top", "3", "--exact-figures"}, exitOK, []string{"at 3"}},
 		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--epsilon", "3", "--out", "flat.json"}, exitOK, []string{"epsilon = 3"}},
 		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "nobody", "--out", "no.json"}, exitInput, []string{"nobody"}},

@@ -25,7 +25,7 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 		"--algorithm moments --batch-records 5":                "does not take --batch-records",
 		"--algorithm moments --every 10":                       "--every",
 		"--algorithm moments --task metric":                    "metric",
-		"--algorithm moments --group-sizes 60,40":              "query groups",
+		"--algorithm moments --group-sizes 60,40 --steps 2":    "query groups",
 		"--algorithm moments --loss hinge":                     "--loss",
 		"--algorithm moments --mode paper":                     "no paper mode",
 		"--algorithm moments --second-moments none --ridge 2":  "neither has an effect",

@@ -134,7 +134,7 @@ func Check(file []byte) (v Verdict) {
 // theorems are the certificates of the algorithms that are covered.
 var theorems = map[string]string{
 	"dpgdsc": "recursion", "dpgdc": "average", "convergent-descent": "hidden-iterates", "gradient-perturbation": "mean-gradient", "dpgdc2": "mean-gradient", "moment-metric": "signed-sums class-moments",
-	"moments": "class-sums signed-sums second-moments joint-moments", "moments-descent": "class-sums signed-sums second-moments joint-moments mean-gradient",
+	"moments": "class-sums signed-sums second-moments joint-moments group-moments", "moments-descent": "class-sums signed-sums second-moments joint-moments mean-gradient",
 }
 
 func moments(p node) bool { return strings.HasPrefix(p.text("algorithm"), "moment") }

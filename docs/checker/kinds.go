@@ -209,7 +209,7 @@ func claims(m, p node, releases []node) {
 func released(p node, releases []node) string {
 	words := map[string]string{
 		"hidden-iterates": "last iterate of noisy projected gradient descent", "recursion": "last iterate of projected gradient descent", "average": "average iterate of projected gradient descent", "mean-gradient": "mean pair gradient of every step",
-		"class-sums": "number of positives", "joint-moments": "signed sum and second moments", "second-moments": "second moments", "class-moments": "moments of both classes",
+		"class-sums": "number of positives", "joint-moments": "signed sum and second moments", "group-moments": "moments within groups", "second-moments": "second moments", "class-moments": "moments of both classes",
 		"signed-sums sum of records": "sum of records (centre)", "signed-sums signed sum": "signed sum", "signed-sums gradient of the pointwise logistic loss": "%d times the gradient of the pointwise logistic loss",
 	}
 	each, times, order := "", map[string]int{}, []string{}
@@ -235,7 +235,7 @@ func released(p node, releases []node) string {
 // statement is what was proved.
 func statement(m, p, pr, r node) Verdict {
 	g, what, units, kernel := m.at("guarantee"), "this model was", "that the number of units and the bounds of their features are as this file says, and were not taken from them", ""
-	sections := map[string]string{"convergent-descent": "3.9", "dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6", "gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7", "moment-metric": "11.13", "moments-descent": "7.14"}[p.text("algorithm")]
+	sections := map[string]string{"convergent-descent": "3.9", "dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6", "gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7 and 11.20", "moment-metric": "11.13", "moments-descent": "7.14"}[p.text("algorithm")]
 	if alone(p) {
 		sections = kinds[p.text("algorithm")].sections
 		what = cmp.Or(map[string]string{"k-means": "these clusters were", "evaluation": "these figures were"}[p.text("algorithm")], what)

@@ -25,9 +25,7 @@ func quo(a, b *big.Float) *big.Float { return new(big.Float).Quo(a, b) }
 func neg(a *big.Float) *big.Float    { return new(big.Float).Neg(a) }
 func root(a *big.Float) *big.Float   { return new(big.Float).Sqrt(a) }
 
-func larger(a, b *big.Float) *big.Float {
-	return map[bool]*big.Float{true: a, false: b}[a.Cmp(b) > 0]
-}
+func larger(a, b *big.Float) *big.Float { return map[bool]*big.Float{true: a, false: b}[a.Cmp(b) > 0] }
 
 // exp is e^x, |x| < 2^20: the Taylor series of x/2^40, squared 40 times.
 func exp(x *big.Float) *big.Float {

@@ -76,19 +76,20 @@ func constants(p node) {
 	same("convexity", p.get("constants.convex"), true)
 }
 
-// share is the largest share of the pairs that contain one record (section 3.2).
-func share(pr node) *big.Float {
-	n, groups := pr.num("records"), pr.list("groups")
+// grouped are the largest share of the pairs that contain one record (section 3.2), and for query groups the largest of their parts of
+// at most 64 records and the sum of the weights of the pairs within parts (section 11.20).
+func grouped(pr node) [3]*big.Float {
+	n, groups, records, largest, all, part, weight := pr.num("records"), pr.list("groups"), 0., 0., real(0), 0., 0.
 	if len(groups) == 0 {
-		return quo(real(2), real(n))
+		return [3]*big.Float{quo(real(2), real(n)), real(0), real(0)}
 	}
-	records, largest, pairs := 0., 0., real(0)
 	for _, g := range groups {
-		size, number := g.num("size"), g.num("number")
-		records, largest, pairs = records+size*number, max(largest, size), add(pairs, real(size, max(0, size-1), number))
+		size, number, parts := g.num("size"), g.num("number"), math.Ceil(g.num("size")/64)
+		records, largest, all = records+size*number, max(largest, size), add(all, real(size, max(0, size-1), number))
+		part, weight = max(part, math.Ceil(size/parts)), weight+number*(size-parts)/2
 	}
 	same("the number of records, and of those in query groups", n, records)
-	return quo(real(2, largest-1), pairs)
+	return [3]*big.Float{quo(real(2, largest-1), all), real(part), real(weight)}
 }
 
 // certificate is the sensitivity that the theorem of a release gives for its numbers x, the problem and the schedule.
@@ -119,7 +120,7 @@ func certificate(p, pr, r node) *big.Float {
 		refuse(real(rho).Cmp(least) < 0, "the rounding error %v of an update is less than that of its gradient and its sums", rho)
 		shrink, stretch := sub(real(1), mul(eta, alpha)), sub(mul(eta, add(L, alpha)), real(1))
 		c := larger(larger(shrink, neg(shrink)), larger(stretch, neg(stretch)))
-		move, delta, sum, diameter := add(mul(mul(share(pr), real(pr.num("constants.pair_diameter"))), eta), real(2, rho)), real(0), real(0), real(2, radius)
+		move, delta, sum, diameter := add(mul(mul(grouped(pr)[0], real(pr.num("constants.pair_diameter"))), eta), real(2, rho)), real(0), real(0), real(2, radius)
 		if pr.text("loss.form") == "metric" { // semidefinite matrices
 			diameter = mul(root(real(min(2, pr.num("features")))), real(radius))
 		}
@@ -139,21 +140,23 @@ func certificate(p, pr, r node) *big.Float {
 		}
 		return delta
 	case "mean-gradient": // section 3.7; in float32 neighbours share the error of their kernel (section 4.2)
-		exact, least = mul(share(pr), real(pr.num("constants.pair_diameter"))), 2*(pr.num("constants.lipschitz")+pr.num("mean_error"))
-		least = max(least, map[bool]float64{true: 0x1p53 * pr.num("mean_error")}[pr.num("mean_error") < 0x1p-36*pr.num("constants.lipschitz")])
+		exact, least = mul(grouped(pr)[0], real(pr.num("constants.pair_diameter"))), max(2*(pr.num("constants.lipschitz")+pr.num("mean_error")),
+			map[bool]float64{true: 0x1p53 * pr.num("mean_error")}[pr.num("mean_error") < 0x1p-36*pr.num("constants.lipschitz")])
 	case "signed-sums": // section 11.3, with weights of at most 1
-		if exact, least = real(2, clip), n*clip; x.text("name") == "sum of records" {
-			exact, least = real(2, pr.num("norm_bound")), n*pr.num("norm_bound")
-		}
+		bound := map[bool]float64{true: pr.num("norm_bound"), false: clip}[x.text("name") == "sum of records"]
+		exact, least = real(2, bound), n*bound
 	case "second-moments": // section 11.4
 		exact, least = mul(root(real(min(2, pr.num("features")))), square), n*clip*clip
 	case "joint-moments": // section 11.5
 		exact, least = joint(real(clip), mul(real(x.num("scale")), square)), n*clip
+	case "group-moments": // section 11.20
+		refuse(grouped(pr)[1].Cmp(real(x.num("group"))) != 0, "the largest part of a query group is stated as %v records, and the groups give %v", x.num("group"), grouped(pr)[1])
+		exact = mul(sub(real(1), quo(real(1), real(x.num("group")))), joint(real(clip), mul(real(x.num("scale")), square)))
+		least, _ = mul(grouped(pr)[2], real(clip)).Float64()
 	case "class-moments": // section 11.6
-		least = n * clip
 		second := mul(real(x.num("scale")), square)
 		change := add(mul(real(2), add(square, mul(second, second))), real(x.num("count"), x.num("count")))
-		exact = larger(joint(real(clip), second), root(change))
+		exact, least = larger(joint(real(clip), second), root(change)), n*clip
 	}
 	enough(theorem, x.num("error"), least)
 	return add(exact, real(2, x.num("error")))

@@ -135,6 +135,28 @@ func (e *Encoder) Blocks() (widths []int) {
 	return widths
 }
 
+// Lines are, for each of Blocks, the weights of its outputs that make a straight line, or come next to one: of cosines those of the series
+// of a line, 1/k for odd k, and 1 of what has no basis.
+func (e *Encoder) Lines() (all []float64) {
+	for k := range e.width() {
+		f, _ := e.feature(k)
+		for j := range f.width {
+			v := 1.0
+			switch {
+			case f.cosines > 0 && f.line && j > 0, f.cosines > 0 && j%2 == 1:
+				v = 0
+			case f.cosines > 0:
+				v = 1 / float64(j+1)
+			}
+			all = append(all, v)
+		}
+	}
+	for _, p := range e.interactions {
+		all = append(all, slices.Repeat([]float64{1}, p.wa*p.wb)...)
+	}
+	return all
+}
+
 // IsCurved reports whether some number has a basis, or some pair of columns interacts.
 func (e *Encoder) IsCurved() bool {
 	if e.interactions != nil {

@@ -36,7 +36,19 @@ func RunTeams(t T, of func(engine.Team) engine.Backend, p engine.Problem, r *eng
 	}
 	ways := []way{{"gradients", func(b engine.Backend) (engine.Kernel, error) { return (engine.Grouped{Backend: b}).Plan(p) }, gradient}}
 	_, score := p.Loss.(engine.ScoreLoss) // moments ignore the loss
-	if _, ok := of(nil).(engine.MomentsBackend); ok && score && len(p.Groups) == 0 {
+	_, ok := of(nil).(engine.MomentsBackend)
+	if ok && score && len(p.Groups) > 0 {
+		ways = append(ways, way{"moments within groups",
+			func(b engine.Backend) (engine.Kernel, error) {
+				return engine.PlanGroupMoments(b.(engine.MomentsBackend), p)
+			},
+			func(e engine.Evaluator) ([]float64, error) {
+				m := engine.Moments{Sum: make([]float64, p.D), Second: make([]float64, p.D)}
+				err := e.(engine.MomentsEvaluator).Moments(context.Background(), &m, engine.MomentSums{Radius: p.Bounds.FeatureNorm / 2, Signed: true, Second: engine.DiagonalSecond})
+				return append(m.Sum, m.Second...), err
+			}})
+	}
+	if ok && score && len(p.Groups) == 0 {
 		for _, second := range []engine.SecondMoments{engine.NoSecond, engine.DiagonalSecond, engine.FullSecond} {
 			if second == engine.FullSecond && p.D > 64 {
 				continue

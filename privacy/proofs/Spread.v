@@ -1,5 +1,4 @@
-(* The spread rides free, and clipped differences within groups: two mechanisms that the program does not have yet
-   (docs/theory.md 3.12). *)
+(* The spread rides free, which the program does not use yet (docs/theory.md 3.12), and clipped differences within groups (11.20). *)
 From Coq Require Import Reals Lra Psatz List Arith.
 From Dyad Require Import Space Moments.
 Import ListNotations.

@@ -1,0 +1,50 @@
+package algorithms
+
+import (
+	"fmt"
+
+	"dyad/engine"
+)
+
+// groupClip is R/X of the differences within query groups (docs/moments.md#query-groups).
+const groupClip = 0.2
+
+// withinGroups are the options for pairs within query groups. Differences need no centre, and the labels of a pair no balance, so that
+// all of the budget goes to one release (docs/theory.md#group-moments).
+func (a Moments) withinGroups(s Spec) (Moments, error) {
+	bad := func(text string) (Moments, error) {
+		return a, fmt.Errorf("%w: moments within query groups %s", ErrAssumption, text)
+	}
+	p := s.Kernel.Problem()
+	switch {
+	case a.Steps != 0 || a.StepShare > 0:
+		return bad("have no logistic steps; leave them out")
+	case a.CountShare > 0 || a.Balance > 0 || a.CentreShare > 0 || a.Centre != nil:
+		return bad("release neither the number of positives nor a centre; leave out their shares, the share of positives and the centre")
+	case a.Intervals:
+		return bad("have no intervals in this version; leave them out")
+	case s.Budget.Delta == 0 && a.Second != "" && a.Second != engine.NoSecond.String():
+		return bad("have second moments with delta > 0 only; say none")
+	}
+	rule := momentsRule(p.N, p.D, s.Budget, 0.5)
+	switch {
+	case s.Budget.Delta == 0:
+		a.Second = engine.NoSecond.String()
+	case a.SecondShare == 0 && (rule.Kind != engine.NoSecond && a.Second == "" || a.Second == engine.FullSecond.String()):
+		a.SecondShare = max(rule.Second, 0.2*(1-rule.Centre)) / (1 - rule.Centre)
+	}
+	if a.ClipRadius == 0 {
+		a.ClipRadius = groupClip * p.Bounds.FeatureNorm
+	}
+	a.Balance, a.Centre = 0.5, []float64{0}
+	return a, nil
+}
+
+// pairWeight is the sum of the weights of the pairs that sums compare: n/2 for all pairs of n records, each with 1/n.
+func pairWeight(p engine.Problem) float64 {
+	if len(p.Groups) == 0 {
+		return float64(p.N) / 2
+	}
+	_, weight := engine.Together(p.Groups)
+	return weight
+}

@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// MostTogether bounds the parts that query groups are compared in: a group of s records has ceil(s/MostTogether) parts, and part i
+// has the places i, i + parts, i + 2 parts and so on of its group. So parts depend on public sizes and places only.
+const MostTogether = 64
+
+// groupPart is a part of size records: first, first + step, first + 2 step and so on.
+type groupPart struct{ first, step, size int }
+
+// partsOfGroups are the parts of 2 records or more, in the order of their sizes.
+func partsOfGroups(sizes []int) (parts []groupPart) {
+	from := 0
+	for _, s := range sizes {
+		step := (s + MostTogether - 1) / MostTogether
+		for i := range step {
+			if size := (s - i + step - 1) / step; size > 1 {
+				parts = append(parts, groupPart{from + i, step, size})
+			}
+		}
+		from += s
+	}
+	slices.SortStableFunc(parts, func(a, b groupPart) int { return cmp.Compare(a.size, b.size) })
+	return parts
+}
+
+// Together is the number of records of the largest part of query groups, and the sum of the weights 1/m of all pairs within parts of
+// m records.
+func Together(groups []int) (largest int, weight float64) {
+	for _, p := range partsOfGroups(groups) {
+		largest, weight = max(largest, p.size), weight+float64(p.size-1)/2
+	}
+	return largest, weight
+}
+
+// PlanGroupMoments plans sums over the pairs within the parts of query groups (MostTogether), for a problem with groups:
+//
+//	sum over parts of 1/m times the sum over its pairs i < j of   a x~,   x~ x~^T,   x~ = clip(x_i - x_j), a = (y_i - y_j)/(2 B),
+//
+// m the records of the part and B = Bounds.LabelAbs. Evaluators take MomentSums with Signed and no Offset, Centre, Class or Model;
+// Positives is 0. A pair is summed as a record of b that is the difference of its two: |a| <= 1 and ||x~|| <= Radius as computed,
+// and both are functions of the two records, bit for bit (docs/theory.md#group-moments).
+func PlanGroupMoments(b MomentsBackend, p Problem) (MomentsKernel, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	k := &groupMoments{problem: p, inner: map[int]MomentsKernel{}}
+	atOnce := max(1<<22/p.D, MostTogether*MostTogether/2) // pairs: 32 MB of differences
+	for parts := partsOfGroups(p.Groups); len(parts) > 0; {
+		pairs, count := parts[0].size*(parts[0].size-1)/2, 0
+		for count < len(parts) && parts[count].size == parts[0].size && (count+1)*pairs <= atOnce {
+			count++
+		}
+		k.blocks = append(k.blocks, parts[:count])
+		parts = parts[count:]
+		n := max(count*pairs, 2)
+		if k.inner[n] != nil {
+			continue
+		}
+		of := Problem{N: n, D: p.D, Radius: 1, Loss: Logistic{}, LabelValues: AnyLabels, Bounds: Bounds{FeatureNorm: 2 * p.Bounds.FeatureNorm * (1 + 0x1p-40), LabelAbs: 1}}
+		var err error
+		if k.inner[n], err = b.PlanMoments(of); err != nil {
+			return nil, err
+		}
+	}
+	if len(k.blocks) == 0 {
+		return nil, errors.New("engine: no query group has 2 records")
+	}
+	return k, nil
+}
+
+// groupMoments sums parts of one size in blocks.
+type groupMoments struct {
+	problem Problem
+	blocks  [][]groupPart
+	inner   map[int]MomentsKernel // by the pairs of a block, at least 2
+}
+
+// pairs is the number of pairs of a block, and that of the records of the kernel that sums it.
+func (k *groupMoments) pairs(block []groupPart) (pairs, records int) {
+	m := block[0].size
+	pairs = len(block) * m * (m - 1) / 2
+	return pairs, max(pairs, 2)
+}
+
+// Pairs is the number of all pairs.
+func (k *groupMoments) Pairs() (n float64) {
+	for _, b := range k.blocks {
+		pairs, _ := k.pairs(b)
+		n += float64(pairs)
+	}
+	return n
+}
+
+func (k *groupMoments) Problem() Problem       { return k.problem }
+func (k *groupMoments) Method() string         { return "moments of pairs within query groups" }
+func (k *groupMoments) Roundoff(Pairs) float64 { return math.Inf(1) }
+
+// Bytes implements SizedKernel: the differences of a block and their labels.
+func (k *groupMoments) Bytes() (most float64) {
+	for n, inner := range k.inner {
+		most = max(most, 8*float64(n)*float64(k.problem.D+1)+Bytes(inner))
+	}
+	return most
+}
+
+// MomentsError implements MomentsKernel.
+//
+// Proof. The sum of a block of parts of m records is off by at most the error of its kernel, and is divided by m, which rounds once;
+// then blocks are added, one rounding each. So every entry passes at most blocks + 1 roundings, and the norms of all computed terms
+// add up to at most the bound below; what underflows in a division is at most 2^-1075 a block and entry. QED
+func (k *groupMoments) MomentsError(radius float64, second SecondMoments) MomentsError {
+	var e MomentsError
+	var sum, square float64
+	for _, b := range k.blocks {
+		pairs, records := k.pairs(b)
+		m, inner := float64(b[0].size), k.inner[records].MomentsError(radius, second)
+		e.Sum, e.Second = e.Sum+inner.Sum/m, e.Second+inner.Second/m
+		sum += (float64(pairs)*radius + inner.Sum) / m
+		square += (float64(pairs)*radius*radius + inner.Second) / m
+	}
+	const up = 1 + 0x1p-30
+	d, lost := float64(k.problem.D), float64(len(k.blocks))*0x1p-1074
+	adding := Gamma(len(k.blocks) + 1)
+	e.Sum = (e.Sum + adding*sum + lost*d) * up
+	if second != NoSecond {
+		e.Second = (e.Second + adding*square + lost*d*d) * up
+	}
+	return e
+}
+
+// Bind implements Kernel.
+func (k *groupMoments) Bind(r *Records) (Evaluator, error) {
+	if err := k.problem.Fits(r); err != nil {
+		return nil, err
+	}
+	return &groupMomentsEvaluator{groupMoments: k, records: r}, nil
+}
+
+type groupMomentsEvaluator struct {
+	*groupMoments
+	records *Records
+}
+
+func (e *groupMomentsEvaluator) Kernel() Kernel { return e.groupMoments }
+func (e *groupMomentsEvaluator) Close() error   { return nil }
+
+func (*groupMomentsEvaluator) GradSum(context.Context, []float64, []float64, Pairs) error {
+	return fmt.Errorf("%w: gradients by a kernel of moments", ErrUnsupported)
+}
+
+// Moments implements MomentsEvaluator.
+func (e *groupMomentsEvaluator) Moments(ctx context.Context, dst *Moments, m MomentSums) error {
+	if !m.Signed || m.Offset != 0 || m.Centre != nil || m.Class != 0 || m.Model != nil {
+		return errors.New("engine: moments of query groups are Signed, without Offset, Centre, Class and Model")
+	}
+	dst.Positives = 0
+	clear(dst.Sum)
+	clear(dst.Second)
+	part := Moments{Sum: make([]float64, len(dst.Sum)), Second: make([]float64, len(dst.Second))}
+	for _, b := range e.blocks {
+		if err := e.sum(ctx, &part, m, b); err != nil {
+			return err
+		}
+		size := float64(b[0].size)
+		for k, v := range part.Sum {
+			dst.Sum[k] += v / size
+		}
+		for k, v := range part.Second {
+			dst.Second[k] += v / size
+		}
+	}
+	return nil
+}
+
+// sum sets dst to the sums over the pairs of a block, without their weight.
+func (e *groupMomentsEvaluator) sum(ctx context.Context, dst *Moments, m MomentSums, block []groupPart) error {
+	d, labels := e.problem.D, e.records.Labels()
+	_, n := e.pairs(block)
+	inner := e.inner[n]
+	x, y := make([]float64, n*d), make([]float64, n) // a single pair is next to a zero
+	rows, at := make([]float64, block[0].size*d), 0
+	for _, p := range block {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		for i := range p.size {
+			row := rows[i*d:][:d]
+			e.records.Row(p.first+i*p.step, row)
+			for j := range i {
+				difference, first := x[at*d:][:d], rows[j*d:][:d]
+				for k, v := range row {
+					difference[k] = first[k] - v
+				}
+				y[at] = (labels[p.first+j*p.step] - labels[p.first+i*p.step]) / (2 * e.problem.Bounds.LabelAbs)
+				at++
+			}
+		}
+	}
+	records, err := AdoptRecords(x, y, d, inner.Problem().Bounds)
+	if err != nil {
+		return err
+	}
+	ev, err := inner.Bind(records)
+	if err != nil {
+		return err
+	}
+	if sums, ok := ev.(MomentsEvaluator); ok {
+		err = sums.Moments(ctx, dst, m)
+	} else {
+		err = ErrUnsupported
+	}
+	return errors.Join(err, ev.Close())
+}

@@ -1,0 +1,109 @@
+package engine_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cpu"
+)
+
+// The sums over pairs within groups of many sizes, in parts and in several blocks, equal those of the definition.
+func TestGroupMomentsMatchTheirDefinition(t *testing.T) {
+	for _, c := range []struct {
+		d      int
+		groups []int
+	}{{1, []int{2}}, {3, []int{1, 2, 3, 1, 6, 2, 64, 1}}, {2, []int{65, 300, 64, 129, 7}}, {4, []int{1, 2000}}} {
+		n := 0
+		for _, s := range c.groups {
+			n += s
+		}
+		b := engine.Bounds{FeatureNorm: 3, LabelAbs: 0.5}
+		p := engine.Problem{N: n, D: c.d, Bounds: b, Loss: engine.Logistic{}, Radius: 1, Groups: c.groups, LabelValues: engine.AnyLabels}
+		rng := rand.New(rand.NewPCG(uint64(n), 1))
+		x, y := make([]float64, n*c.d), make([]float64, n)
+		for i := range x {
+			x[i] = rng.NormFloat64()
+		}
+		for i := range y {
+			y[i] = rng.Float64() - 0.5
+		}
+		records, err := engine.NewRecords(x, y, c.d, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kernel, err := engine.PlanGroupMoments(cpu.Backend{}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev, err := kernel.Bind(records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const R = 0.7
+		packed := engine.Symmetric{Dim: c.d}
+		got := engine.Moments{Sum: make([]float64, c.d), Second: make([]float64, packed.Len())}
+		if err := ev.(engine.MomentsEvaluator).Moments(context.Background(), &got, engine.MomentSums{Radius: R, Signed: true, Second: engine.FullSecond}); err != nil {
+			t.Fatal(err)
+		}
+		sum, second := make([]float64, c.d), make([]float64, packed.Len())
+		first, largest, weight := 0, 0, 0.0
+		for _, s := range c.groups {
+			parts := (s + 63) / 64
+			for part := range parts {
+				var places []int
+				for i := part; i < s; i += parts {
+					places = append(places, first+i)
+				}
+				m := float64(len(places))
+				largest, weight = max(largest, len(places)), weight+(m-1)/2
+				for j, v := range places {
+					for _, u := range places[:j] {
+						a, b, difference, square := make([]float64, c.d), make([]float64, c.d), make([]float64, c.d), 0.0
+						records.Row(u, a)
+						records.Row(v, b)
+						for k := range a {
+							difference[k] = a[k] - b[k]
+							square += difference[k] * difference[k]
+						}
+						by := min(1, R/math.Sqrt(square))
+						whole := make([]float64, c.d*c.d)
+						for k := range difference {
+							sum[k] += (y[u] - y[v]) * by * difference[k] / m // labels within 1/2
+							for l := range difference {
+								whole[k*c.d+l] = by * difference[k] * by * difference[l] / m
+							}
+						}
+						one := make([]float64, packed.Len())
+						packed.Pack(one, whole)
+						for k, v := range one {
+							second[k] += v
+						}
+					}
+				}
+			}
+			first += s
+		}
+		for k := range sum {
+			if math.Abs(got.Sum[k]-sum[k]) > 1e-10 {
+				t.Errorf("groups %v: entry %d of the sum is %v, want %v", c.groups, k, got.Sum[k], sum[k])
+			}
+		}
+		for k := range second {
+			if math.Abs(got.Second[k]-second[k]) > 1e-10 {
+				t.Errorf("groups %v: entry %d of the second moments is %v, want %v", c.groups, k, got.Second[k], second[k])
+			}
+		}
+		if m, w := engine.Together(c.groups); m != largest || w != weight {
+			t.Errorf("groups %v: parts of %d with weight %v, want %d and %v", c.groups, m, w, largest, weight)
+		}
+		if e := kernel.MomentsError(R, engine.FullSecond); !(e.Sum > 0x1p-53*weight*R && e.Sum < 1e-10 && e.Second > 0x1p-53*weight*R*R && e.Second < 1e-10) {
+			t.Errorf("groups %v: errors %+v", c.groups, e)
+		}
+		if err := ev.(engine.MomentsEvaluator).Moments(context.Background(), &got, engine.MomentSums{Radius: R, Second: engine.FullSecond}); err == nil {
+			t.Error("sums without labels are not refused")
+		}
+	}
+}
