@@ -38,8 +38,8 @@ func checkPositive(command *kong.Context) error {
 	return nil
 }
 
-// checkNeeds refuses a flag that was given without the flag that its tag "needs" names. Two flags of which one is enough have the
-// tag "xor" of the parser.
+// checkNeeds refuses a flag that was given without the flag that its tag "needs" names. Flags that exclude each other have the tag
+// "xor" of the parser.
 func checkNeeds(command *kong.Context) error {
 	given := func(f *kong.Flag) bool { return f.Set && !(f.HasDefault && fmt.Sprint(f.Target) == f.Default) }
 	for _, f := range command.Flags() {
