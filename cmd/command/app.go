@@ -238,7 +238,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		fail(stderr, "dyad: %s\nRun \"%s\" for usage and examples.", text, help)
 		return exitInput
 	}
-	if err := cmp.Or(checkPositive(command), checkEndings(command)); err != nil {
+	if err := cmp.Or(checkPositive(command), checkNeeds(command), checkEndings(command)); err != nil {
 		fail(stderr, "%s", config.explain(message(err)))
 		return exitInput
 	}

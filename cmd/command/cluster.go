@@ -23,7 +23,7 @@ type clusterCmd struct {
 	Clip       float64   `positive:"" placeholder:"R" help:"Norm to which mapped records are shortened; public, and noise grows with it. Default: the bound that holds for every record."`
 	StartSeed  uint64    `default:"1" help:"Public seed of the first centres."`
 	Plan       bool      `help:"Print what clusters of -n records would release and cost. No data are read."`
-	N          int       `positive:"" short:"n" help:"Number of records, for --plan."`
+	N          int       `positive:"" needs:"plan" short:"n" help:"Number of records, for --plan."`
 	identityFlag
 	storeFlag
 	runFlags
@@ -62,8 +62,6 @@ func (c *clusterCmd) Run(a *app) error {
 	switch {
 	case c.Plan && (c.N == 0 || c.Data.given()):
 		return badInput("--plan needs -n and no --data: it reads no data")
-	case !c.Plan && c.N != 0:
-		return badInput("-n is for --plan; otherwise the records are counted")
 	case !c.Plan && !c.Data.given():
 		return badInput("clusters need --data, or --plan and -n")
 	}

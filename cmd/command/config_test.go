@@ -103,7 +103,7 @@ func TestExportFiles(t *testing.T) {
 	}{
 		{[]string{"--onnx"}, "--out"},
 		{nil, "--onnx"},
-		{[]string{"--onnx", "--sql", "duckdb", "-o", "x"}, "together"},
+		{[]string{"--onnx", "--sql", "duckdb", "-o", "x"}, "exclude each other"},
 		{[]string{"--sql", "oracle"}, "duckdb"},
 		{[]string{"--go", "-o", "model.json", "--force"}, "its name says JSON"},
 		{[]string{"--go", "-o", "patients.csv"}, "its name says CSV"},

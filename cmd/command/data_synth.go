@@ -26,13 +26,13 @@ type dataSynthCmd struct {
 // visitsFlags are those of --visits.
 type visitsFlags struct {
 	Visits        bool   `help:"Visits to a hospital as a German spreadsheet writes them, several of one person."`
-	Persons       int    `positive:"" help:"With --visits: number of persons. Default: 70000."`
-	Rows          int    `positive:"" help:"With --visits: number of rows. Default: 10/7 of the persons."`
-	MaxRows       int    `positive:"" help:"With --visits: the most rows of a person. Default: 40."`
-	Encoding      string `enum:",utf-8,windows-1252" default:"" placeholder:"NAME" help:"With --visits: utf-8 (default) or windows-1252, which is Latin-1 for this file."`
-	Answers       string `placeholder:"FILE" help:"With --visits: also write what the hospital knows of its columns, for \"dyad data schema --answers\"."`
-	HeldOut       string `placeholder:"FILE" help:"With --visits: also write a file of other persons, a quarter of the number."`
-	HeldOutSchema string `placeholder:"FILE" help:"With --visits: the schema of that file."`
+	Persons       int    `positive:"" needs:"visits" help:"With --visits: number of persons. Default: 70000."`
+	Rows          int    `positive:"" needs:"visits" help:"With --visits: number of rows. Default: 10/7 of the persons."`
+	MaxRows       int    `positive:"" needs:"visits" help:"With --visits: the most rows of a person. Default: 40."`
+	Encoding      string `enum:",utf-8,windows-1252" default:"" placeholder:"NAME" needs:"visits" help:"With --visits: utf-8 (default) or windows-1252, which is Latin-1 for this file."`
+	Answers       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write what the hospital knows of its columns, for \"dyad data schema --answers\"."`
+	HeldOut       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write a file of other persons, a quarter of the number."`
+	HeldOutSchema string `placeholder:"FILE" needs:"held-out" help:"With --visits: the schema of that file."`
 }
 
 // Help shows examples.
@@ -89,15 +89,12 @@ func (c *dataSynthCmd) Run(a *app) error {
 		}
 	}
 	r := synthResult{File: c.File, Schema: c.Schema}
-	if !c.Visits && c.visitsFlags != (visitsFlags{}) {
-		return badInput("--persons, --rows, --max-rows, --encoding, --answers, --held-out and --held-out-schema are for --visits")
-	}
 	var out []synthFile
 	var text string
 	switch {
 	case !isPack && (c.Features != 0 || c.Store != ""):
 		return badInput("--features and --store are for a pack; give the file a name that ends in .dyadpack")
-	case isPack && (c.Visits || c.visitsFlags != (visitsFlags{})):
+	case isPack && c.Visits:
 		return badInput("visits are written as CSV; make a pack of them with \"dyad data pack\"")
 	case isPack:
 		return c.pack(a)
@@ -183,11 +180,8 @@ func (c *dataSynthCmd) clinic(r *synthResult) ([]synthFile, string, error) {
 }
 
 func (c *dataSynthCmd) visits(r *synthResult) ([]synthFile, string, error) {
-	switch {
-	case c.N != 0:
+	if c.N != 0 {
 		return nil, "", badInput("-n is for clinical records; --visits takes --persons and --rows")
-	case c.HeldOutSchema != "" && c.HeldOut == "":
-		return nil, "", badInput("--held-out-schema is for --held-out")
 	}
 	v := dataset.Visits{Persons: cmp.Or(c.Persons, 70_000), MaxRows: cmp.Or(c.MaxRows, 40), Seed: c.Seed, Windows1252: c.Encoding == dataset.EncodingWindows1252}
 	v.Rows = cmp.Or(c.Rows, min(v.Persons*10/7, v.Persons*v.MaxRows))

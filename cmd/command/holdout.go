@@ -282,7 +282,7 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 
 // plannedHoldout asks a plan for the cost of held-out figures, too.
 type plannedHoldout struct {
-	HoldoutRecords int      `positive:"" placeholder:"M" help:"Records held out besides the n to train, for --holdout-epsilon."`
+	HoldoutRecords int      `positive:"" needs:"holdout-epsilon" placeholder:"M" help:"Records held out besides the n to train, for --holdout-epsilon."`
 	HoldoutEpsilon *float64 `placeholder:"E" help:"Epsilon of private figures of the held-out records: their plan and the sum of both charges are printed, too."`
 }
 
@@ -304,9 +304,6 @@ func (f plannedHoldout) heldFigures(p *algorithms.Plan, task string, delta *floa
 func (f plannedHoldout) emit(a *app, p *algorithms.Plan, task string, delta *float64) error {
 	if f == (plannedHoldout{}) {
 		return a.emitPlan(p)
-	}
-	if f.HoldoutEpsilon == nil {
-		return badInput("--holdout-records is for --holdout-epsilon")
 	}
 	held, err := f.heldFigures(p, task, delta)
 	if err != nil {

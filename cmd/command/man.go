@@ -36,6 +36,7 @@ func (c *manCmd) Run(a *app) error {
 	}
 	if c.Dir == "" {
 		node := parser.Model.Node
+		c.Command, _ = currentNames(c.Command)
 		for i, word := range c.Command {
 			next := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Type == kong.CommandNode && n.Name == word })
 			if next < 0 {

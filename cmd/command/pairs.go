@@ -206,9 +206,9 @@ func (f pairFlags) sampling() string {
 }
 
 type pairsPlanCmd struct {
-	Schema     string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
+	Schema     string `xor:"features" placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
 	N          int    `positive:"" short:"n" required:"" help:"Number of individuals."`
-	D          int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
+	D          int    `positive:"" xor:"features" short:"d" help:"Number of features, if there is no schema."`
 	PairCount  int    `positive:"" name:"pairs" placeholder:"N" help:"Number of pairs, if they are not drawn with --density."`
 	Mechanisms bool   `help:"Print how much noise other mechanisms would need for the same guarantee, in place of the report: K-norm, Laplace, SCDF and Duchi."`
 	identityFlag
@@ -244,9 +244,6 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 	var schema *dataset.Schema
 	d := c.D
 	if c.Schema != "" {
-		if c.D != 0 {
-			return badInput("-d and --schema both give the number of features; leave one out")
-		}
 		if schema, err = source.LoadSchema(c.Schema); err != nil {
 			return asInput(err)
 		}

@@ -15,17 +15,14 @@ import (
 
 // partFlag makes a share of many runs, for arrays of jobs.
 type partFlag struct {
-	Part  string   `placeholder:"I/N" help:"Make only part I of N, from 1, and write it to a file of its own; auto/N takes I from the job array: SLURM_ARRAY_TASK_ID, from 1, or JOB_COMPLETION_INDEX of Kubernetes, from 0. auto alone is for a Slurm array of tasks 1 to N."`
-	Merge []string `sep:"," placeholder:"FILE,..." help:"Join the files of all parts, or a folder or a pattern of them, in place of runs: the same flags give what one run gives."`
+	Part  string   `xor:"part" placeholder:"I/N" help:"Make only part I of N, from 1, and write it to a file of its own; auto/N takes I from the job array: SLURM_ARRAY_TASK_ID, from 1, or JOB_COMPLETION_INDEX of Kubernetes, from 0. auto alone is for a Slurm array of tasks 1 to N."`
+	Merge []string `xor:"part" sep:"," placeholder:"FILE,..." help:"Join the files of all parts, or a folder or a pattern of them, in place of runs: the same flags give what one run gives."`
 }
 
 // given says which part, 0 of 0 for none.
 func (f partFlag) given() (part, parts int, err error) {
 	if f.Part == "" {
 		return 0, 0, nil
-	}
-	if f.Merge != nil {
-		return 0, 0, badInput("--part makes one part, and --merge joins all; leave one of the two out")
 	}
 	share, of, two := strings.Cut(f.Part, "/")
 	if two {

@@ -69,7 +69,7 @@ func TestMergedPartsPrintWhatOneRunPrints(t *testing.T) {
 		refused("exists", append(attack, "--part", "1/3")...)
 	}
 	refused("one run", "lab", "audit", "dpgdsc", "--method", "canaries", "--part", "1/2")
-	refused("--merge joins all", "lab", "audit", "dpgdsc", "--part", "1/2", "--merge", "x")
+	refused("--part and --merge exclude each other", "lab", "audit", "dpgdsc", "--part", "1/2", "--merge", "x")
 
 	curve := []string{"lab", "curve", "--records", "200", "--splits", "4", "--epsilons", "0.5,2", "--format", "svg"}
 	must(append(curve, "--out", "whole")...)

@@ -16,9 +16,9 @@ import (
 )
 
 type planCmd struct {
-	Schema  string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
+	Schema  string `xor:"features" placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
 	N       int    `positive:"" short:"n" required:"" help:"Number of training records; of persons if the schema has a column of role person."`
-	D       int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
+	D       int    `positive:"" xor:"features" short:"d" help:"Number of features, if there is no schema."`
 	Groups  []int  `name:"group-sizes" placeholder:"S,..." help:"Sizes of the public query groups, if pairs are formed within groups."`
 	Compare bool   `help:"Rank all algorithms that apply, by the noise that reaches the model."`
 	plannedHoldout
@@ -59,9 +59,6 @@ func (c *planCmd) Run(a *app) error {
 	shape := lib.Shape{Records: c.N, Features: c.D}
 	var schema *dataset.Schema
 	if c.Schema != "" {
-		if c.D != 0 {
-			return badInput("-d and --schema both give the number of features; leave one out")
-		}
 		s, err := dataset.LoadSchema(c.Schema)
 		if err != nil {
 			return asInput(err)

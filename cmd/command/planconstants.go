@@ -13,8 +13,8 @@ type constantFlags struct {
 	Lipschitz    *float64 `name:"G" placeholder:"G" help:"Assert that pair gradients have norm at most G. Without --Dg, Dg becomes 2 G."`
 	Smoothness   *float64 `name:"L" placeholder:"L" help:"Assert that pair gradients are L-Lipschitz in w."`
 	PairDiameter *float64 `name:"Dg" placeholder:"DG" help:"Assert that replacing one of its two records moves a pair gradient by at most Dg <= 2 G."`
-	Diameter     float64  `name:"radius-diameter" positive:"" placeholder:"D" help:"Diameter of the domain of w, in place of --radius."`
-	Length       float64  `name:"H" positive:"" placeholder:"H" help:"The same as --total-step."`
+	Diameter     float64  `name:"radius-diameter" xor:"radius" positive:"" placeholder:"D" help:"Diameter of the domain of w, in place of --radius."`
+	Length       float64  `name:"H" xor:"length" positive:"" placeholder:"H" help:"The same as --total-step."`
 }
 
 // assertion is what the flags state about the loss.
@@ -26,16 +26,10 @@ func (f constantFlags) assertion() engine.Assertion {
 // d is the number of features.
 func (f constantFlags) resolve(p *planFlags, d int) error {
 	if f.Length != 0 {
-		if p.TotalStep != 0 {
-			return badInput("--total-step and --H are the same; leave one out")
-		}
 		p.TotalStep = f.Length
 	}
 	if f.Diameter == 0 {
 		return nil
-	}
-	if p.Radius != 0 {
-		return badInput("--radius and --radius-diameter both give the size of the domain; leave one out")
 	}
 	switch {
 	case p.Task == taskAUC:

@@ -19,10 +19,10 @@ type planFlags struct {
 	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
 	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd, moments, moment-metric and moments-descent, or 3/n for projected-gradient without --task metric."`
-	Radius    float64  `positive:"" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
+	Radius    float64  `positive:"" xor:"radius" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
 	Steps     int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize  float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
-	TotalStep float64  `positive:"" aliases:"path" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
+	TotalStep float64  `positive:"" xor:"length" aliases:"path" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
 	Batch     int      `positive:"" name:"batch-records" placeholder:"M" help:"Records drawn for each step of subsampled-descent, which uses all pairs within them. Default: the algorithm's public rule."`
 	momentsFlags
 	networkFlags

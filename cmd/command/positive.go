@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 
@@ -32,6 +33,24 @@ func checkPositive(command *kong.Context) error {
 				remedy = ", or left out"
 			}
 			return badInput("--%s is %v, must be positive and finite%s", f.Name, v.Interface(), remedy)
+		}
+	}
+	return nil
+}
+
+// checkNeeds refuses a flag that was given without the flag that its tag "needs" names. Flags that exclude each other have the tag
+// "xor" of the parser.
+func checkNeeds(command *kong.Context) error {
+	given := func(f *kong.Flag) bool { return f.Set && !(f.HasDefault && fmt.Sprint(f.Target) == f.Default) }
+	for _, f := range command.Flags() {
+		for _, other := range command.Flags() {
+			if f.Tag.Get("needs") == other.Name && given(f) && !given(other) {
+				name := "--" + f.Name
+				if len(f.Name) == 1 {
+					name = "-" + f.Name
+				}
+				return badInput("%s is for --%s, which is not there", name, other.Name)
+			}
 		}
 	}
 	return nil

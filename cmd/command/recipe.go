@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"dyad/algorithms"
 	"dyad/engine/dataset/strictyaml"
 )
 
@@ -81,7 +82,7 @@ func recipeOf(command *kong.Context) map[string]any {
 		if d, ok := value.Interface().(time.Duration); ok {
 			value = reflect.ValueOf(d.String())
 		}
-		if f.Name == "epsilon" || fmt.Sprint(value) != f.Default {
+		if text := fmt.Sprint(value); f.Name == "epsilon" || text != f.Default && text != algorithms.AutoName {
 			all[f.Name] = value.Interface()
 		}
 	}

@@ -24,6 +24,10 @@ func TestARecipeTravels(t *testing.T) {
 	if again := must(t, dir, "plan", "-n", "200", "--schema", "patients.yaml", "--config", "recipe.yaml"); again != out {
 		t.Errorf("the recipe plans\n%s, and its flags\n%s", again, out)
 	}
+	write(t, dir, "computed.yaml", read(t, dir, "recipe.yaml")+"compute: {store: float32, team: mpi, parallel: 2}\n")
+	if again := must(t, dir, "plan", "-n", "200", "--schema", "patients.yaml", "--config", "computed.yaml"); again != out {
+		t.Errorf("how a run is computed changes its plan to\n%s, from\n%s", again, out)
+	}
 	want := strings.Count(block[1], "\n")
 	var report struct{ Recipe map[string]any }
 	if err := json.Unmarshal([]byte(must(t, dir, append(plan, "--json")...)), &report); err != nil || len(report.Recipe) != want || report.Recipe["steps"] != 20. {

@@ -21,6 +21,9 @@ func TestOldNamesWork(t *testing.T) {
 		if one, other := must(t, dir, old, "--help"), must(t, dir, append(strings.Fields(name), "--help")...); one != other || !strings.Contains(one, "Usage: dyad "+name) {
 			t.Errorf("dyad %s --help: %s", old, one)
 		}
+		if page := must(t, dir, "man", old); !strings.Contains(page, ".B dyad "+name) {
+			t.Errorf("dyad man %s: %s", old, page)
+		}
 	}
 	for _, args := range [][]string{{"report", "audit"}, {"lab", "audit"}, {"train", "--out", "curve"}, {"--log-format", "audit"}} {
 		if got, note := currentNames(args); !slices.Equal(got, args) || note != "" {

@@ -28,7 +28,7 @@ type searchCmd struct {
 	Road       string    `default:"auto" enum:"auto,compose,random-stopping,noisy-max" help:"compose: train every setting and choose privately; random-stopping: train settings drawn at random and release the best of a secret number; noisy-max: for --models; auto: the cheaper one, by public numbers."`
 	Runs       int       `positive:"" placeholder:"K" help:"Runs of random-stopping; all are made, and how many of them count is secret. Default: four for each setting, 8 to 64."`
 	Plan       bool      `help:"Print what a search among -n records would cost. No data are read."`
-	N          int       `positive:"" short:"n" help:"Number of records, for --plan; of persons if the schema has a column of role person."`
+	N          int       `positive:"" needs:"plan" short:"n" help:"Number of records, for --plan; of persons if the schema has a column of role person."`
 	Workers    int       `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
 	labelsFlag
@@ -95,8 +95,6 @@ func (c *searchCmd) Run(a *app) error {
 		return badInput("--plan needs -n and no --data: it reads no data")
 	case c.Plan && c.Holdout != 0:
 		return badInput("--holdout is for --data; with --plan, -n counts the records that are used")
-	case !c.Plan && c.N != 0:
-		return badInput("-n is for --plan; otherwise the records are counted")
 	case !c.Plan && !c.Data.given():
 		return badInput("a search needs --data, or --plan and -n")
 	}

@@ -25,6 +25,7 @@ var (
 	manyNear   = regexp.MustCompile(`^unknown flag (--[\w-]+), did you mean one of (.*)\?$`)
 	noFlag     = regexp.MustCompile(`^unknown flag (--[\w-]+)`)
 	noValue    = regexp.MustCompile(`^(--[\w-]+): expected .* but got "EOL"`)
+	together   = regexp.MustCompile(`^(--[\w-]+) and (--[\w-]+) can't be used together`)
 	wanted     = regexp.MustCompile(`^expected "<([\w-]+)>`)
 )
 
@@ -215,6 +216,9 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 		default:
 			return fmt.Sprintf("%s does not take the argument %s", command, m[1])
 		}
+	case together.MatchString(text):
+		m := together.FindStringSubmatch(text)
+		return fmt.Sprintf("%s and %s exclude each other; leave one out", m[1], m[2])
 	case noValue.MatchString(text):
 		return noValue.FindStringSubmatch(text)[1] + " needs a value"
 	case noFlag.MatchString(text) && elsewhere(command, noFlag.FindStringSubmatch(text)[1]) != "":
