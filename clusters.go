@@ -102,7 +102,7 @@ func (o ClusterOptions) CheckIndividuals(d *dataset.Dataset) error {
 	if !ofIndividuals(o.Metric) || d.IDs == nil {
 		return nil
 	}
-	return input.As(dataset.CheckIDs(d.IDs, d.Name(), idColumn(d), o.LookAlikes))
+	return input.As(dataset.CheckIDs(d.IDs, d.Name(), d.IDColumn(), o.LookAlikes))
 }
 
 // mapDigest names a map to the last digit.

@@ -2,8 +2,6 @@ package dyad
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
@@ -155,18 +153,19 @@ func (s PairSource) Of(d *dataset.Dataset) (*Pairs, error) {
 	}
 	switch {
 	case s.Classes:
-		if p.order, err = s.orderOfIDs(d); err == nil {
+		if p.order, err = d.Order(s.Options.LookAlikes); err == nil {
 			p.classes = pairs.ClassesOf(d.Records, p.order)
 			p.Graph, err = pairgraph.New(n, nil)
 		}
 	case s.Density != 0:
-		err = s.drawn(p, d)
+		p.Graph, p.classes, p.Labels, err = d.Drawn(s.Options.LookAlikes, p.shape.Drawn.Pairs())
 		p.shape.Drawn = p.Graph
 	default:
-		err = s.read(p, d)
+		p.Graph, p.Labels, p.Dropped, err = d.Listed(s.File, s.Options, s.DegreeCap)
+		p.data.files = append(p.data.files, s.File)
 	}
 	if err != nil {
-		return nil, err
+		return nil, input.As(err)
 	}
 	p.shape.Pairs = len(p.Graph.Pairs())
 	return p, nil
@@ -178,102 +177,12 @@ func (p *Pairs) Shape() PairShape { return p.shape }
 // Schema is the schema that the records were read by.
 func (p *Pairs) Schema() *dataset.Schema { return p.data.Schema() }
 
-// drawn pairs individuals by the order of their ids, or by that of the file without ids.
-func (s PairSource) drawn(p *Pairs, d *dataset.Dataset) error {
-	r := d.Records
-	order, err := s.orderOfIDs(d)
-	if err != nil {
-		return err
-	}
-	drawn := make([]pairgraph.Pair, len(p.shape.Drawn.Pairs()))
-	for i, q := range p.shape.Drawn.Pairs() {
-		drawn[i] = pairgraph.Pair{A: order[q.A], B: order[q.B]}
-	}
-	if p.Graph, err = pairgraph.New(r.Len(), drawn); err != nil {
-		return err
-	}
-	p.classes = make([]int32, r.Len())
-	for v := range p.classes {
-		if r.Label(v) > 0 {
-			p.classes[v] = 1
-		}
-	}
-	p.Labels = make([]bool, len(drawn))
-	for i, q := range drawn {
-		p.Labels[i] = p.classes[q.A] != p.classes[q.B]
-	}
-	return nil
-}
-
-// read takes the pairs of a file.
-func (s PairSource) read(p *Pairs, d *dataset.Dataset) error {
-	if d.IDs == nil {
-		return input.Errorf("dyad: no column of the schema has role id, by which pairs name the individuals; give one this role")
-	}
-	o := s.Options
-	switch {
-	case o.True != "" || o.False != "":
-	case o.Oriented:
-		o.True, o.False = "first", "second"
-	default:
-		o.True, o.False = "dissimilar", "similar"
-	}
-	list, err := dataset.LoadPairs(s.File, d.IDs, d.Name(), idColumn(d), o)
-	if err != nil {
-		return input.As(err)
-	}
-	p.data.files = append(p.data.files, s.File)
-	all := make([]pairgraph.Pair, len(list))
-	p.Labels = make([]bool, len(list))
-	for i, q := range list {
-		all[i], p.Labels[i] = pairgraph.Pair{A: q.A, B: q.B}, q.Label
-	}
-	n := d.Records.Len()
-	if p.Graph, err = pairgraph.New(n, all); err != nil || s.DegreeCap == 0 {
-		return err
-	}
-	keep := p.Graph.Capped(s.DegreeCap)
-	p.Dropped = len(all) - len(keep)
-	for to, from := range keep {
-		all[to], p.Labels[to] = all[from], p.Labels[from]
-	}
-	p.Labels = p.Labels[:len(keep)]
-	p.Graph, err = pairgraph.New(n, all[:len(keep)])
-	return err
-}
-
-// orderOfIDs are the rows in the order of their ids, or of the file without ids.
-func (s PairSource) orderOfIDs(d *dataset.Dataset) ([]int32, error) {
-	order := make([]int32, d.Records.Len())
-	for i := range order {
-		order[i] = int32(i)
-	}
-	if d.IDs == nil {
-		return order, nil
-	}
-	if err := dataset.CheckIDs(d.IDs, d.Name(), idColumn(d), s.Options.LookAlikes); err != nil {
-		return nil, input.As(err)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(d.IDs[a], d.IDs[b]) })
-	return order, nil
-}
-
 // identity is the assumption of the guarantee about who is one individual.
 func identity(l dataset.LookAlikes) string {
 	if l == dataset.AllowLookAlikes {
 		return "ids that differ in a byte are different individuals, also those that look alike (--look-alike-ids allow)"
 	}
 	return "every record is a different individual: ids, if records have them, differ after NFKC, case folding and removal of invisible characters, quotes and white space around them"
-}
-
-// idColumn is the name of the column with ids, "" without one.
-func idColumn(d *dataset.Dataset) string {
-	for _, c := range d.Schema().Columns {
-		if c.Role == dataset.RoleID {
-			return c.Name
-		}
-	}
-	return ""
 }
 
 const bradleyTerry = "bradley-terry"

@@ -231,6 +231,27 @@ func (o Options) Spec(s Shape) (algorithms.Spec, error) {
 	return spec, input.As(err)
 }
 
+// PlanStream plans an online algorithm on at most as many records as a shape has; 0 is the papers' Radius 1. The stream is carried out by
+// online.Open: it charges as other runs do, and releases at every update, not once.
+func (o Options) PlanStream(s Shape, a algorithms.Stream, with algorithms.StreamOptions) (*algorithms.Plan, error) {
+	loss, err := o.Loss.Of(cmp.Or(o.Task, AUC))
+	if err != nil {
+		return nil, err
+	}
+	l2, problem := 0.0, engine.Problem{N: 2, D: s.Features, Bounds: engine.UnitBounds(), Loss: loss, Radius: cmp.Or(o.Radius, 1), PersonRows: s.PersonRows}
+	if o.L2 != nil {
+		l2 = *o.L2
+	}
+	with.Horizon = s.Records
+	spec, err := algorithms.NewStreamSpec(o.On.Backend(), problem, with, l2, o.Budget(s.Records), o.Mode)
+	if err != nil {
+		return nil, input.As(err)
+	}
+	spec.Provenance, spec.PaperUnsound = s.Provenance, o.PaperUnsound
+	p, err := a.Plan(spec)
+	return p, input.As(err)
+}
+
 // trained is the loss of a task on d features with the radius that was asked for, or that it needs, and
 // the backend that knows it.
 func (o Options) trained(task string, d int) (engine.Loss, float64, engine.Backend, error) {

@@ -21,6 +21,14 @@ type Stream interface {
 // StreamCatalog returns every online algorithm with its default options.
 func StreamCatalog() []Stream { return []Stream{OnPairStrC{}, OnPairC{}, DPFTRL{}, OnGIGA{}} }
 
+// DefaultStream is the online algorithm of a mode where none is named.
+func DefaultStream(m Mode) Stream {
+	if m == NonPrivate {
+		return OnGIGA{}
+	}
+	return OnPairC{}
+}
+
 // StreamByName returns the online algorithm of that name.
 func StreamByName(name string) (Stream, error) {
 	var names []string

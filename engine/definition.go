@@ -97,3 +97,6 @@ func (s Definition) Of(task string) (Loss, error) {
 	}
 	return Metric{Of: e}, nil
 }
+
+// Functions are the names of those that a formula may have.
+func Functions() []string { return autodiff.Functions() }

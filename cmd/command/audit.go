@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/engine/device"
 	"dyad/privacy"
 )
 
@@ -334,7 +335,7 @@ func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	spec, err := algorithms.NewSpec(backendOf(problem), problem, l2, b, mode)
+	spec, err := algorithms.NewSpec(device.For(problem.Loss, auditBackend), problem, l2, b, mode)
 	if err != nil {
 		return nil, nil, asInput(err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"dyad/engine/cuda"
 	"dyad/internal/machine/cases"
-	"dyad/kernels"
 )
 
 type benchCmd struct {
@@ -63,14 +62,8 @@ func (c *benchCmd) Run(a *app) error {
 		return err
 	}
 	defer done()
-	for _, v := range []kernels.Variant{kernels.Best, kernels.Generic, kernels.AVX2, kernels.AVX512} {
-		if v.String() != c.Variant {
-			continue
-		}
-		if _, err := kernels.Select(v); err != nil {
-			return asInput(err)
-		}
-		o.Variants = []kernels.Variant{v}
+	if err := o.Choose(c.Variant); err != nil {
+		return asInput(err)
 	}
 	r := benchResult{CPU: cases.CPUModel(), Go: runtime.Version(), Cores: runtime.GOMAXPROCS(0)}
 	live := !a.json && !a.quiet

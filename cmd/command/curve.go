@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,6 @@ import (
 	"dyad/algorithms"
 	"dyad/engine/dataset"
 	"dyad/engine/dataset/catalog"
-	"dyad/engine/dataset/catalog/schemas"
 	"dyad/internal/experiment"
 )
 
@@ -272,7 +272,7 @@ func (c *curveCmd) fromCatalog(a *app) (d experiment.Data, set *dataset.Dataset,
 	if !ok || e.Schema == "" {
 		return d, nil, badInput("there is no ready schema for a data set %q; \"dyad data list\" names them", c.Dataset)
 	}
-	text, err := schemas.Files.ReadFile(e.Schema + ".yaml")
+	text, err := fs.ReadFile(catalog.Schemas, e.Schema+".yaml")
 	if err != nil {
 		return d, nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"dyad/algorithms"
-	"dyad/autodiff"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/input"
@@ -51,7 +50,7 @@ type lossCheckFlags struct {
 // Help shows examples.
 func (lossesCheckCmd) Help() string {
 	return "Formulas in u have + - * / ^, the comparisons < <= > >= (1 or 0), pi, e, names of --loss-param, and\n" +
-		strings.Join(autodiff.Functions(), " ") + `.
+		strings.Join(engine.Functions(), " ") + `.
 The bounds are proved by interval arithmetic for every record with ||x|| <= 1 and labels in [-1, 1], and every
 w of the radius. Nothing is read and nothing is charged.
 

@@ -4,7 +4,6 @@ import (
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine"
-	"dyad/engine/embedding"
 )
 
 // networkFlags make a model nonlinear, and say how noisy gradients become steps.
@@ -89,12 +88,4 @@ func (f auditNetworkFlags) network(c *auditRecordsCmd, p *engine.Problem) error 
 		p.Loss, p.Radius = loss, loss.Radius()
 	}
 	return err
-}
-
-// backendOf is what the runs of an audit compute gradients by.
-func backendOf(p engine.Problem) engine.Backend {
-	if _, ok := p.Loss.(embedding.Loss); ok {
-		return embedding.Backend{Workers: 1}
-	}
-	return auditBackend
 }

@@ -1,12 +1,8 @@
 package command
 
 import (
-	"cmp"
-
 	lib "dyad"
 	"dyad/algorithms"
-	"dyad/engine"
-	"dyad/engine/cpu"
 )
 
 // defaultBuffer is the default of --buffer.
@@ -31,39 +27,22 @@ func (f streamFlags) plan(p planFlags, s lib.Shape) (*algorithms.Plan, error) {
 	if err != nil {
 		return nil, asInput(err)
 	}
-	name := p.Algorithm
-	if name == "" {
-		name = "onpairc"
-		if mode == algorithms.NonPrivate {
-			name = "ongiga"
-		}
+	o := lib.Options{Task: p.Task, Mode: mode, Epsilon: p.Epsilon, Delta: p.Delta, L2: p.L2, Radius: p.Radius, PaperUnsound: p.PaperUnsound}
+	if o.Loss, err = p.definition(); err != nil {
+		return nil, err
 	}
-	a, err := algorithms.StreamByName(name)
-	if err != nil {
-		return nil, asInput(err)
+	a := algorithms.DefaultStream(mode)
+	if p.Algorithm != "" {
+		if a, err = algorithms.StreamByName(p.Algorithm); err != nil {
+			return nil, asInput(err)
+		}
 	}
 	if f.Secret {
 		if a, err = algorithms.StreamWith(a, secretState); err != nil {
 			return nil, asInput(err)
 		}
 	}
-	loss, err := p.loss(p.Task)
-	if err != nil {
-		return nil, err
-	}
-	problem := engine.Problem{N: 2, D: s.Features, Bounds: engine.UnitBounds(), Loss: loss, Radius: cmp.Or(p.Radius, onlineRadius), PersonRows: s.PersonRows}
-	options := algorithms.StreamOptions{Horizon: s.Records, Batch: f.Every, Buffer: f.Buffer, Reservoir: f.Reservoir, PerClass: f.PerClass, BurnIn: f.BurnIn}
-	l2 := 0.0
-	if p.L2 != nil {
-		l2 = *p.L2
-	}
-	spec, err := algorithms.NewStreamSpec(cpu.Backend{}, problem, options, l2, lib.Options{Epsilon: p.Epsilon, Delta: p.Delta}.Budget(s.Records), mode)
-	if err != nil {
-		return nil, asInput(err)
-	}
-	spec.Provenance, spec.PaperUnsound = s.Provenance, p.PaperUnsound
-	plan, err := a.Plan(spec)
-	return plan, asInput(err)
+	return o.PlanStream(s, a, algorithms.StreamOptions{Batch: f.Every, Buffer: f.Buffer, Reservoir: f.Reservoir, PerClass: f.PerClass, BurnIn: f.BurnIn})
 }
 
 // streams prints the plan of an online algorithm, if that is asked for.
@@ -89,6 +68,3 @@ func (c *planCmd) streams(a *app, shape lib.Shape) (asked bool, err error) {
 	}
 	return true, a.emitPlan(p)
 }
-
-// onlineRadius is the default radius of online algorithms.
-const onlineRadius = 1

@@ -11,10 +11,8 @@ import (
 	"text/tabwriter"
 
 	"dyad/engine/dataset/catalog"
-	"dyad/engine/dataset/catalog/schemas"
 	"dyad/internal/experiment"
 	"dyad/internal/experiment/reproduce"
-	"dyad/internal/experiment/reproduce/plans"
 )
 
 type reproduceCmd struct {
@@ -55,7 +53,7 @@ const committedResults = "bench/results"
 
 // Run runs items and writes pages.
 func (c *reproduceCmd) Run(a *app) error {
-	all, err := reproduce.Items(plans.Files, schemas.Files)
+	all, err := reproduce.Items(reproduce.Plans, catalog.Schemas)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/cuda"
+	"dyad/engine/embedding"
 	"dyad/engine/terms"
 	"dyad/internal/input"
 )
@@ -133,6 +134,14 @@ func (d *Device) Backend() engine.Backend {
 		return cpu.Backend{}
 	}
 	return d.backend
+}
+
+// For is the backend of networks for one, and else b.
+func For(l engine.Loss, b cpu.Backend) engine.Backend {
+	if _, ok := l.(embedding.Loss); ok {
+		return embedding.Backend{Workers: b.Workers}
+	}
+	return b
 }
 
 // Pairs computes sums over lists of pairs on the device. What they guarantee is the same on

@@ -2,11 +2,17 @@ package catalog
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
+
+	"dyad/engine/dataset/catalog/schemas"
 )
+
+// Schemas are the ready schemas, NAME.yaml.
+var Schemas fs.FS = schemas.Files
 
 // Entry is a public data set.
 type Entry struct {

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"dyad/internal/experiment"
+	"dyad/internal/experiment/reproduce/plans"
 )
 
 // Item is a table or a figure of a paper.
@@ -43,6 +44,9 @@ func Papers() []Paper {
 
 // Paper is a paper and its key.
 type Paper struct{ Name, Title string }
+
+// Plans are those of the papers.
+var Plans fs.FS = plans.Files
 
 // Items are those of the plans in files, by paper and name. Schemas are taken by name from schemas.
 func Items(files, schemas fs.FS) ([]Item, error) {

@@ -85,6 +85,18 @@ type prepared struct {
 	close func()
 }
 
+// Choose measures one variant of the CPU's, by its name; other names leave all.
+func (o *Options) Choose(name string) error {
+	for _, v := range []kernels.Variant{kernels.Best, kernels.Generic, kernels.AVX2, kernels.AVX512} {
+		if v.String() == name {
+			o.Variants = []kernels.Variant{v}
+			_, err := kernels.Select(v)
+			return err
+		}
+	}
+	return nil
+}
+
 // Run measures all cases in a fixed order and hands each line to show. It stops with the
 // first error of a case or of show, or when ctx is done.
 func Run(ctx context.Context, o Options, show func(Line) error) error {
