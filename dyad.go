@@ -402,6 +402,7 @@ func quick(plan json.RawMessage) bool {
 			Certificate struct {
 				Theorem     string
 				Sensitivity float64
+				Numbers     struct{ Horizon float64 } // of a stream
 			}
 			Noise struct{ Scale float64 }
 		}
@@ -411,7 +412,7 @@ func quick(plan json.RawMessage) bool {
 	}
 	var squares float64
 	for _, r := range p.Releases {
-		if t := r.Certificate.Theorem; p.Schedule.Steps > quickSteps && (t == "recursion" || t == "average" || t == "hidden-iterates") {
+		if t := r.Certificate.Theorem; r.Certificate.Numbers.Horizon > quickSteps || p.Schedule.Steps > quickSteps && (t == "recursion" || t == "average" || t == "hidden-iterates") {
 			return false
 		}
 		ratio := r.Certificate.Sensitivity / r.Noise.Scale
@@ -424,16 +425,14 @@ func quick(plan json.RawMessage) bool {
 // Verdict is what the checker says of the file that the model was read from. It is evaluated at the first call, in some
 // milliseconds; a file for which that is not enough, by its size and its plan, is NotChecked. Of public data nothing is
 // claimed, and nothing checked. A model that was not read has the verdict of its Text.
-func (m *Model) Verdict() Verdict { return verdict(&m.read, m.Text, m.Guarantee, m.Plan) }
+func (m *Model) Verdict() Verdict { return verdict(&m.read, m.Size, m.Guarantee, m.Plan) }
 
 // Verdict is Model.Verdict for clusters.
-func (c *Clusters) Verdict() Verdict {
-	return verdict(&c.read, func() ([]byte, error) { text, _, err := c.size(); return text, err }, c.Guarantee, c.Plan)
-}
+func (c *Clusters) Verdict() Verdict { return verdict(&c.read, c.size, c.Guarantee, c.Plan) }
 
-func verdict(read **origin, text func() ([]byte, error), g privacy.Guarantee, plan json.RawMessage) Verdict {
+func verdict(read **origin, text func() ([]byte, int, error), g privacy.Guarantee, plan json.RawMessage) Verdict {
 	if *read == nil {
-		t, err := text()
+		t, _, err := text()
 		if err != nil {
 			return Verdict{Verdict: checker.Refused, Why: err.Error()}
 		}
