@@ -152,6 +152,13 @@ func paid(p, r node) (times, count float64, kind string, moves any) {
 	return times, count, kind, moves
 }
 
+// measured are the theorems of what an evaluation releases.
+var measured = map[string]any{
+	"centre of the scores": "score-sums", "spread of the scores": "score-sums", "rank sum and number of positives": "class-pairs", "sum of losses over pairs of classes": "class-pairs",
+	"numbers of records by class and score": "cell-counts", "numbers of records classified correctly": "cell-counts",
+	"difference of the rank sums of two models and number of positives": "class-pairs", "pairs of classes that two models order differently": "class-pairs",
+}
+
 // claims compares what a file says of such a run with its rows.
 func claims(m, p node, releases []node) {
 	g, algorithm, x, law := m.at("guarantee"), p.text("algorithm"), releases[0].at("certificate.numbers"), releases[0].text("noise.law")
@@ -173,6 +180,11 @@ func claims(m, p node, releases []node) {
 	var names []string
 	for _, r := range releases {
 		names = append(names, r.text("name"))
+		if algorithm == "evaluation" {
+			same("the theorem of "+r.text("name"), r.get("certificate.theorem"), measured[r.text("name")])
+			refuse(strings.Contains(r.text("name"), "two models") && r.num("certificate.numbers.levels") < 2, "a term of two models has two levels")
+			refuse(strings.HasSuffix(r.text("name"), "classified correctly") != (r.get("certificate.numbers.classifiers") != nil), "the classifiers of %q are not counted", r.text("name"))
+		}
 		if n := r.get("certificate.numbers.records"); n != nil {
 			same("how many records are evaluated, and whether they are public,", []any{m.get("figures.records"), m.get("public")}, []any{n, false})
 		}

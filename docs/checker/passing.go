@@ -53,6 +53,7 @@ func quick(plan json.RawMessage) bool {
 			Certificate struct {
 				Theorem     string
 				Sensitivity float64
+				Numbers     struct{ Horizon float64 } // of a stream
 			}
 			Noise struct{ Scale float64 }
 		}
@@ -62,7 +63,7 @@ func quick(plan json.RawMessage) bool {
 	}
 	var squares float64
 	for _, r := range p.Releases {
-		if t := r.Certificate.Theorem; p.Schedule.Steps > quickSteps && (t == "recursion" || t == "average" || t == "hidden-iterates") {
+		if t := r.Certificate.Theorem; r.Certificate.Numbers.Horizon > quickSteps || p.Schedule.Steps > quickSteps && (t == "recursion" || t == "average" || t == "hidden-iterates") {
 			return false
 		}
 		ratio := r.Certificate.Sensitivity / r.Noise.Scale
