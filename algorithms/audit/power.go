@@ -45,7 +45,7 @@ func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 		return p, nil
 	}
 	// The likeliest event of pure noise: half of the runs of one side, and a share e^-epsilon of that of the other.
-	for runs := fewestRuns; g.Delta == 0 && runs < mostRuns; runs *= 2 {
+	for runs := fewestRuns; (g.Delta == 0 || c.noise == nil) && runs < mostRuns; runs *= 2 {
 		held := runs / 2 // that did not choose the attack
 		rare := int(math.Ceil(float64(held) / 2 * math.Exp(-p.Move*g.Epsilon)))
 		if math.Log(ProportionLower(held/2, held, alpha/2)/ProportionUpper(rare, held, alpha/2)) > g.Epsilon/2 {
