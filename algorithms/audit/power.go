@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -18,6 +19,17 @@ type Power struct {
 	// Runs are those of the options, and RunsForHalf those that refute half of the claim, about; 0 where no number does, or none is known, as
 	// for secret batches.
 	Runs, RunsForHalf int
+}
+
+// String states the power.
+func (p Power) String() string {
+	switch {
+	case p.Move == 0:
+		return fmt.Sprintf("power: not known before the %d runs on each data set", p.Runs)
+	case p.RunsForHalf == 0:
+		return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; how many runs refute half of the claim is not known, or none do", p.Move)
+	}
+	return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; half of the claim needs about %d runs on each data set, and %d are made", p.Move, p.RunsForHalf, p.Runs)
 }
 
 // mostRuns is beyond every audit.
