@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -18,6 +19,17 @@ type Power struct {
 	// Runs are those of the options, and RunsForHalf those that refute half of the claim, about; 0 where no number does, or none is known, as
 	// for secret batches.
 	Runs, RunsForHalf int
+}
+
+// String states the power.
+func (p Power) String() string {
+	switch {
+	case p.Move == 0:
+		return fmt.Sprintf("power: not known before the %d runs on each data set", p.Runs)
+	case p.RunsForHalf == 0:
+		return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; how many runs refute half of the claim is not known, or none do", p.Move)
+	}
+	return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; half of the claim needs about %d runs on each data set, and %d are made", p.Move, p.RunsForHalf, p.Runs)
 }
 
 // mostRuns is beyond every audit.
@@ -45,7 +57,7 @@ func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 		return p, nil
 	}
 	// The likeliest event of pure noise: half of the runs of one side, and a share e^-epsilon of that of the other.
-	for runs := fewestRuns; g.Delta == 0 && runs < mostRuns; runs *= 2 {
+	for runs := fewestRuns; (g.Delta == 0 || c.noise == nil) && runs < mostRuns; runs *= 2 {
 		held := runs / 2 // that did not choose the attack
 		rare := int(math.Ceil(float64(held) / 2 * math.Exp(-p.Move*g.Epsilon)))
 		if math.Log(ProportionLower(held/2, held, alpha/2)/ProportionUpper(rare, held, alpha/2)) > g.Epsilon/2 {

@@ -11,9 +11,12 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/algorithms/cluster"
 	"dyad/algorithms/evaluate"
+	"dyad/algorithms/local"
+	"dyad/algorithms/local/localaudit"
 	"dyad/algorithms/pairs"
 	"dyad/algorithms/search"
 	"dyad/engine"
+	"dyad/engine/cpu"
 	"dyad/engine/dataset"
 	"dyad/engine/embedding"
 	"dyad/engine/terms"
@@ -290,6 +293,69 @@ func encodedConfiguration(rng *rand.Rand) configuration {
 	}
 }
 
+// gradientOf attacks mean gradients of a loss with a mechanism of its own: an envelope of a loss with kinks, or pairs in float32.
+func gradientOf(name string) func(rng *rand.Rand) configuration {
+	return func(rng *rand.Rand) configuration {
+		return planned(func() configuration {
+			c := candidate{name: "logistic kernel", loss: engine.Logistic{}, ranges: len(ranges)}
+			if name == "envelope" {
+				phi, err := engine.NewExpression("hinge", "max(0, 1-u)", engine.ExpressionOptions{})
+				if err != nil {
+					return configuration{plan: func() (attack, error) { return nil, err }}
+				}
+				envelope, err := engine.NewEnvelope(phi, pick(rng, 0.1, 0.9), -4.001, 4.001)
+				if err != nil {
+					return configuration{plan: func() (attack, error) { return nil, err }}
+				}
+				c = candidate{name: envelope.Text(), loss: engine.Score{Of: envelope}, ranges: 1}
+			}
+			t := draw(c, false, rng)
+			t.n, t.problem.N, t.problem.Groups = min(t.n, 40), min(t.n, 40), nil
+			if name == "float32" {
+				t.backend.Method, t.backend.Float32 = cpu.Direct, true
+			} else {
+				t.backend.Method = cpu.Direct
+			}
+			t.describe()
+			made := gradient(c, t)
+			made.area, made.algorithm = "kinds", name
+			return made
+		})
+	}
+}
+
+// localNetworkConfiguration attacks the messages of users about a network: the ratio is that of the epsilon that is shown over the printed one.
+func localNetworkConfiguration(rng *rand.Rand) configuration {
+	return planned(func() configuration {
+		method := pick(rng, local.Prestige, local.PrestigeParticipation, local.DJW)
+		linear, err := engine.NewExpression("linear", "-u", engine.ExpressionOptions{})
+		if err != nil {
+			return configuration{plan: func() (attack, error) { return nil, err }}
+		}
+		p := local.Protocol{
+			Method: method, Loss: local.ScalarLoss{Of: linear}, Users: 1 << 20, Dim: 2, FeatureNorm: 1, Epochs: 3, Epsilon: pick(rng, 0.5, 1, 2), Pairs: pick(rng, 1, 8),
+			Network: &local.Network{Hidden: 4, Seed: rng.Uint64(), Clip: 0.5},
+		}
+		return configuration{
+			area: "kinds", algorithm: "local network", options: fmt.Sprintf("%s eps=%g pairs=%d hidden=%d", method, p.Epsilon, p.Pairs, p.Network.Hidden), n: 1, d: p.Dim, cost: 10,
+			plan: func() (attack, error) {
+				plan, err := p.Plan()
+				if err != nil {
+					return nil, refusal(err)
+				}
+				return func(ctx context.Context, tries int, rng *rand.Rand) (found finding, err error) {
+					r, err := localaudit.Attack(ctx, plan, localaudit.Options{Runs: 300 * tries, Visits: 1, Confidence: 0.999999, Seed: rng.Uint64()})
+					if err != nil {
+						return found, err
+					}
+					found.add(attempt{ratio: r.LowerBound / r.Claim})
+					return found, nil
+				}, nil
+			},
+		}
+	})
+}
+
 // jobKind is a mechanism that is attacked through jobs.
 type jobKind struct {
 	name string
@@ -316,5 +382,8 @@ func kindJobs(_ []candidate, round int) (jobs []job) {
 	}
 	add("softmax", 3, softmaxConfiguration)
 	add("encoding", 6, encodedConfiguration)
+	add("envelope", 3, gradientOf("envelope"))
+	add("float32", 3, gradientOf("float32"))
+	add("local network", 3, localNetworkConfiguration)
 	return jobs
 }

@@ -39,6 +39,11 @@ func main() {
 	flag.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "attacks at a time; it changes the time, never the result")
 	areas := flag.String("area", "", "only these areas, with commas between: "+strings.Join(names(), ", "))
 	only := flag.String("only", "", "only algorithms whose name contains this")
+	flag.StringVar(&o.closest, "closest", "", "file to which the closest ratio of each mechanism is added")
+	flag.StringVar(&o.commit, "commit", "", "commit that is attacked, for -closest")
+	flag.StringVar(&o.page, "page", "", "file of the page of -closest to write")
+	flag.StringVar(&o.audits, "audits", "", "audit the kinds of run by what they print instead, and write this CSV")
+	flag.IntVar(&o.runs, "runs", 40_000, "most runs of an audit on each of two data sets")
 	file := flag.String("o", "", "file to write the CSV to instead of the standard output")
 	flag.Parse()
 	if *areas != "" {
@@ -55,7 +60,12 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := o.attack(ctx, out, os.Args[1:])
+	var err error
+	if o.audits != "" {
+		err = o.audit(ctx, os.Args[1:])
+	} else {
+		err = o.attack(ctx, out, os.Args[1:])
+	}
 	if out != os.Stdout {
 		err = errors.Join(err, out.Close())
 	}
@@ -80,6 +90,9 @@ type options struct {
 	quick                       bool
 	areas                       []string
 	only                        string
+	closest, commit, page       string
+	audits                      string
+	runs                        int
 	log                         io.Writer
 }
 
@@ -98,12 +111,51 @@ func (o options) attack(ctx context.Context, out io.Writer, args []string) error
 	// What was found before an error or an interrupt is written all the same.
 	results = slices.DeleteFunc(results, func(r result) bool { return !r.done })
 	err = errors.Join(err, write(out, args, results))
+	if o.closest != "" && err == nil {
+		err = appendClosest(o.closest, closestOf(o.commit, o.seed, results))
+	}
+	if o.page != "" && err == nil {
+		err = o.writePage()
+	}
 	summary := os.Stdout
 	if out == os.Stdout {
 		summary = os.Stderr // the table is on the standard output
 	}
 	if broken := summarise(summary, results, len(jobs)); broken > 0 {
 		err = errors.Join(err, fmt.Errorf("%d configurations refute a guarantee", broken))
+	}
+	return err
+}
+
+// writePage writes the page of the file of closest ratios.
+func (o options) writePage() error {
+	f, err := os.Open(o.closest)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := page(f)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(o.page, []byte(text), 0o666)
+}
+
+// audit audits the kinds of run and writes their table. A guarantee that is refuted is an error.
+func (o options) audit(ctx context.Context, args []string) error {
+	all, err := auditKinds(ctx, o.seed, o.runs, o.log)
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(o.audits)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(writeAudits(f, args, all), f.Close())
+	for _, a := range all {
+		if a.verdict() == "REFUTED" {
+			err = errors.Join(err, fmt.Errorf("the guarantee of %s is refuted: %s", a.mechanism, a.options))
+		}
 	}
 	return err
 }

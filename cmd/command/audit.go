@@ -79,21 +79,21 @@ and nothing is charged.
 func (auditRecordsCmd) Help() string {
 	return auditSays + `
 Examples:
-  dyad lab audit dpgdsc --runs 1000
+  dyad lab audit dpgdsc --epsilon 4 --runs 1000
   dyad lab audit dpgdsc --epsilon 2 --delta 0 -d 3 --runs 1000 --json
   dyad lab audit dpgdsc --mode paper --l2 0.1 --loss logistic --runs 500
-  dyad lab audit gradient-perturbation --steps 3 --loss hinge --runs 500
-  dyad lab audit moments -n 30 --person-rows 8 --runs 500
-  dyad lab audit gradient-perturbation --model mlp --hidden 4 -n 20 --steps 3 --step-size 0.1 --runs 500
-  dyad lab audit offpairc -n 40 --runs 1000 --plot audit.svg
-  dyad lab audit dpgdsc --runs 1000 --part 1/2
-  dyad lab audit dpgdsc --runs 1000 --part 2/2
-  dyad lab audit dpgdsc --runs 1000 --merge 'audit-*-of-2.part'
+  dyad lab audit gradient-perturbation --steps 3 --loss hinge --epsilon 4 --runs 500
+  dyad lab audit moments -n 30 --person-rows 8 --epsilon 4 --runs 500
+  dyad lab audit gradient-perturbation --model mlp --hidden 4 -n 20 --steps 3 --step-size 0.1 --epsilon 4 --runs 500
+  dyad lab audit offpairc -n 40 --epsilon 4 --runs 1000 --plot audit.svg
+  dyad lab audit dpgdsc --epsilon 4 --runs 1000 --part 1/2
+  dyad lab audit dpgdsc --epsilon 4 --runs 1000 --part 2/2
+  dyad lab audit dpgdsc --epsilon 4 --runs 1000 --merge 'audit-*-of-2.part'
   dyad lab audit offpairstrc -n 40 --l2 0.01 --black-box --runs 500
   dyad lab audit subsampled-descent -n 20 --epsilon 4 --steps 4 --time 2s
-  dyad lab audit dpgdsc --task metric --runs 500
-  dyad lab audit gradient-perturbation --task metric --loss logistic --worst-start --steps 3 --runs 500
-  dyad lab audit onpairc -n 16 --runs 300
+  dyad lab audit dpgdsc --task metric --epsilon 4 --runs 500
+  dyad lab audit gradient-perturbation --task metric --loss logistic --worst-start --steps 3 --epsilon 4 --runs 500
+  dyad lab audit onpairc -n 16 --epsilon 4 --runs 500
   dyad lab audit onpairstrc -n 12 --secret-state --radius 1000 --epsilon 4 --runs 300
   dyad lab audit dpgdsc --method canaries -n 256 -d 64`
 }
@@ -187,6 +187,11 @@ func (f auditFlags) report(a *app, attack func(*app) (*audit.Report, error)) err
 func (f auditFlags) run(a *app, target audit.Target) (*audit.Report, error) {
 	bar := a.describedTracker("auditing")
 	o := f.options(bar)
+	power, err := target.Power(a.ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	a.note("dyad: %s", power)
 	o.Look = func(r *audit.Report) {
 		bar.describe(fmt.Sprintf("auditing, epsilon >= %.3g from %d runs", r.LowerBound, r.Runs))
 	}

@@ -210,7 +210,7 @@ type ended = crash.Ended
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // most of what is collected here is small
 	program := func(ctx context.Context, args []string, stage func(string)) int {
-		return runHooked(ctx, args, os.Stdin, os.Stdout, os.Stderr, hooks{stage: stage, lockWait: 300 * time.Millisecond})
+		return runHooked(ctx, args, os.Stdin, os.Stdout, os.Stderr, hooks{stage: stage, lockWait: 300 * time.Millisecond, with: KindsOfTests()})
 	}
 	crash.Main(m, program, func(args []string) {
 		os.Args = append([]string{"dyad"}, args...)

@@ -1,15 +1,11 @@
 //go:build unix
 
-package kindtest
+package command
 
 import (
 	"os"
-	"os/exec"
-	"strings"
-	"testing"
 
 	"dyad/algorithms"
-	"dyad/cmd/command"
 	"dyad/engine"
 	"dyad/privacy"
 )
@@ -65,45 +61,10 @@ func (sums) Figures(_ algorithms.KindShape, _ algorithms.Releases, released [][]
 	return f
 }
 
-// kindDefect is the defect of the kind in a child that must fail.
-const kindDefect = "DYAD_TEST_KIND_DEFECT"
+// KindDefect is the defect of the kind in a child that must fail.
+const KindDefect = "DYAD_TEST_KIND_DEFECT"
 
-func with() command.With {
-	return command.With{Kinds: []algorithms.Kind{sums{defect: os.Getenv(kindDefect)}}}
-}
-
-func TestMain(m *testing.M) { Main(m, with()) }
-
-// A kind is planned, charged, killed, compared, verified and attacked by being in With.
-func TestKinds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
-	w := with()
-	Check(t, w, Example{w.Kinds[0], []string{"--sign", "1"}})
-}
-
-// The suite finds kinds with a wrong certificate, at one place only, or with a run that ends by what its records are.
-func TestDefectiveKindsAreFound(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for defect, find := range map[string][]string{
-		"half of the certificate":      {"sizes"},
-		"the last record counts twice": {"sizes"},
-		"a panic on equal records":     {"silence"},
-	} {
-		child := exec.CommandContext(t.Context(), exe, "-test.run=^TestKinds$/^sums_("+strings.Join(find, "|")+")$")
-		child.Env = append(os.Environ(), kindDefect+"="+defect)
-		out, err := child.CombinedOutput()
-		for _, what := range find {
-			if err == nil || !strings.Contains(string(out), "--- FAIL: TestKinds/sums_"+what) {
-				t.Errorf("%s: %s does not find it: %s", defect, what, out)
-			}
-		}
-	}
+// KindsOfTests is With of a program with a kind of its own, for tests and their children.
+func KindsOfTests() With {
+	return With{Kinds: []algorithms.Kind{sums{defect: os.Getenv(KindDefect)}}}
 }
