@@ -112,7 +112,7 @@ func (devicesCmd) Run(a *app) error {
 	}
 	for _, d := range devices {
 		paths := "near-linear, direct; metric; pairs"
-		if d.Major < 8 {
+		if cuda.Usable(d) != nil {
 			paths = "none: compute capability below 8.0"
 		}
 		lines = append(lines, deviceLine{Name: fmt.Sprintf("cuda:%d", d.Index), Kind: d.Name, Memory: d.TotalMemory, Paths: paths})
