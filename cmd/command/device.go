@@ -155,6 +155,12 @@ func gpuCheck(index int) (string, bool) {
 	gpu := cuda.Backend{Device: device}
 	text, ok := agreement(cpu.Backend{Method: cpu.Direct}, gpu)
 	lines := []string{"compiled " + strings.Join(programs, ", "), text}
+	if m, err := device.Ceilings(context.Background()); err != nil {
+		text, ok = plain(err), false
+		lines = append(lines, text)
+	} else {
+		lines = append(lines, m.String())
+	}
 	if ok {
 		text, ok = pairAgreement(terms.CPU{}, gpu)
 		lines = append(lines, text)

@@ -75,7 +75,7 @@ func (c *fakeContext) BeginCapture(s driver.Stream) error {
 	if s == 0 || c.capturing != 0 {
 		return driver.Result(900)
 	}
-	c.capturing, c.steps = s, nil
+	c.capturing, c.steps = s, []func() error{}
 	return nil
 }
 
