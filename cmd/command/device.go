@@ -68,7 +68,10 @@ func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan)
 			each, seconds = "a pass over the records", z.Passes*f.Seconds
 		}
 		r.Add("estimated_seconds", seconds)
-		line(b, "time", "%.2g s for %s, the run %s; %s", f.Seconds, each, algorithms.Duration(seconds), from)
+		line(b, "time", "%.2g s for %s, all of them %s; %s", f.Seconds, each, algorithms.Duration(seconds), from)
+		if g, ok := gainOf(p, p.Spec.Kernel); ok {
+			g.write(b, r)
+		}
 	}
 	return true
 }
@@ -130,6 +133,8 @@ func (devicesCmd) Run(a *app) error {
 		}
 		b.WriteString(strings.TrimRight(fmt.Sprintf("%-8s %-24s %-9s %-46s %s", l.Name, l.Kind, memory, l.Paths, mark), " ") + "\n")
 	}
+	b.WriteString("A GPU pays for metrics, custom losses and many gradients. Moments gain little: reading is most of such a run.\n" +
+		"\"dyad plan\" for a GPU gives reading, copies and passes apart.\n")
 	if missing != nil {
 		fmt.Fprintf(&b, "%s\n", plain(missing))
 	}

@@ -96,6 +96,9 @@ func (a *app) emitPlan(p *algorithms.Plan) error {
 	var end strings.Builder
 	if z := p.Needs(); !writeForecast(&end, &r, p) && z.Seconds > 0 {
 		writeNeeds(&end, &r, z, p.Spec.Kernel.Problem())
+		if z.Seconds >= measuredSeconds {
+			gainElsewhere(&end, &r, p)
+		}
 	}
 	line(&end, "plan only", "no data were read and nothing was charged")
 	return a.emit(r, r.Text()+end.String())

@@ -20,6 +20,7 @@ type named struct {
 	Multiprocessors int     `json:"multiprocessors"`
 	Clock           float64 `json:"clock_hz"` // that it keeps under load
 	Bandwidth       float64 `json:"bytes_per_second"`
+	Link            float64 `json:"link_bytes_per_second"` // of copies from the host, one way
 }
 
 //go:embed gpus.json
@@ -68,6 +69,7 @@ const (
 	// launch of the graph, 7 steps of 1.5 us and 3 us for the wait.
 	graphTime   = 2.5e-5
 	metricTime  = 2e-4 // likewise of metrics
+	linkShare   = 0.8  // of the data sheet's rate of copies from page-locked memory
 	memoryShare = 0.8  // of the data sheet's bandwidth that a pass over X reaches
 )
 
