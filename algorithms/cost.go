@@ -135,11 +135,16 @@ func (p *Plan) seconds() float64 {
 	if p.Spec.Kernel == nil {
 		return 0
 	}
-	problem := p.Spec.Kernel.Problem()
+	return p.SecondsBy(p.Spec.Kernel)
+}
+
+// SecondsBy is Seconds, not rounded, as if another kernel for the same problem summed the gradients.
+func (p *Plan) SecondsBy(kernel engine.Kernel) float64 {
+	problem := kernel.Problem()
 	gradient := (nsUnknownPair + nsPassFeature*float64(problem.D)) * 1e-9
 	seconds := p.Work.Seconds
 	for _, s := range p.Work.Sums {
-		if each := engine.Seconds(p.Spec.Kernel, s.Pairs); each > 0 {
+		if each := engine.Seconds(kernel, s.Pairs); each > 0 {
 			seconds += float64(s.Times) * each
 		} else {
 			seconds += float64(s.Times) * float64(s.Pairs.Len()) * gradient

@@ -182,6 +182,12 @@ func TestRehearsal(t *testing.T) {
 					t.Errorf("family %s: %s", f, word["family-"+f])
 				}
 			}
+			if i < 2 && (word["touch"] != "PASS" || !strings.Contains(r.files["screen.txt"], "64 records: answer")) {
+				t.Errorf("stage 0: %q\n%s", word["touch"], r.files["screen.txt"])
+			}
+			if i == 0 && (word["driver-ceilings"] != "PASS" || !strings.Contains(r.files["screen.txt"], "sums are replayed as a CUDA graph")) {
+				t.Errorf("ceilings: %q\n%s", word["driver-ceilings"], r.files["screen.txt"])
+			}
 			want := []string{"peek-factored", "ncu-logistic_tiles", "record-near-linear"}[i]
 			if word[want] != "PASS" {
 				t.Errorf("%s: %q", want, word[want])
@@ -197,6 +203,7 @@ func TestRehearsal(t *testing.T) {
 		})
 	}
 	t.Run("a kernel fails", func(t *testing.T) { failingKernel(t, root) })
+	t.Run("a kernel hangs", func(t *testing.T) { hangingKernel(t, root) })
 	t.Run("a driver that compiles nothing", func(t *testing.T) { failingDriver(t, root) })
 	t.Run("little time", func(t *testing.T) {
 		begin := time.Now()
@@ -255,8 +262,39 @@ func failingKernel(t *testing.T, root string) {
 	if r.code != 1 || word["peek-factored"] != "SKIP" || word["peek-near-linear"] != "PASS" || word["memcheck-factored"] != "FAIL" || word["racecheck-factored"] != "FAIL" {
 		t.Errorf("exit %d, %v", r.code, word)
 	}
+	if last := r.files["touch.txt"]; !strings.Contains(last, "wrong or fail: factored;") || strings.LastIndex(r.files["stages.txt"], "family-") != strings.Index(r.files["stages.txt"], "family-factored") {
+		t.Errorf("stage 0 says %s and the order is %s", last, r.files["stages.txt"])
+	}
 	if !strings.Contains(r.files["screen.txt"], "CUDA error 700") {
 		t.Errorf("the summary does not say why:\n%s", r.files["screen.txt"])
+	}
+}
+
+// hangingKernel: a kernel that never ends takes four seconds of stage 0, its family comes last, and
+// the summary names the case in which it was stopped. A family that is stopped but did answer is
+// slow, and its times are taken.
+func hangingKernel(t *testing.T, root string) {
+	r := rehearse(t, root, "OUT=x bench/gpu/run.sh --budget 60 core", "DYAD_GPU_REHEARSAL=hang logistic_tiles")
+	word := words(r)
+	if r.code != 1 || word["family-factored"] != "FAIL" || word["family-spliced"] != "PASS" || word["touch"] != "PASS" {
+		t.Errorf("exit %d, %v", r.code, word)
+	}
+	if screen := r.files["screen.txt"]; !strings.Contains(screen, "no answer in 4 s: factored") || !strings.Contains(screen, " in TestGPUFamily/factored") {
+		t.Errorf("the summary does not say where:\n%s", screen)
+	}
+	slow := "#!/bin/bash\ncase \"$*\" in *TestGPUFamily/*moments*) echo '=== RUN   TestGPUFamily/moments'; sleep 100;; esac\nexec \"$0.real\" \"$@\"\n"
+	edited := "sed -i 's|^tests=.*|&; mv $tests $tests.real; cp slow $tests; chmod +x $tests|' run.sh"
+	c := exec.Command("bash", "-c", "cp -r gpu slow && cd slow && "+edited)
+	c.Dir = filepath.Join(root, "bench")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(root, "bench", "slow", "slow"), []byte(slow), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r = rehearse(t, root, "OUT=x bench/slow/run.sh --budget 60 core", "DYAD_GPU_REHEARSAL=1")
+	if word := words(r); r.code != 1 || word["family-moments"] != "SLOW" || !strings.Contains(r.files["screen.txt"], "SLOW family-moments") || !strings.Contains(r.files["screen.txt"], "in TestGPUFamily/moments") || word["memcheck-moments"] != "" {
+		t.Errorf("exit %d, %v\n%s", r.code, word, r.files["screen.txt"])
 	}
 }
 

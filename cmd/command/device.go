@@ -67,7 +67,10 @@ func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan)
 			each, seconds = "a pass over the records", z.Passes*f.Seconds
 		}
 		r.Add("estimated_seconds", seconds)
-		line(b, "time", "%.2g s for %s, the run %s; %s", f.Seconds, each, algorithms.Duration(seconds), from)
+		line(b, "time", "%.2g s for %s, all of them %s; %s", f.Seconds, each, algorithms.Duration(seconds), from)
+		if g, ok := gainOf(p, p.Spec.Kernel); ok {
+			g.write(b, r)
+		}
 	}
 	return true
 }
@@ -111,7 +114,7 @@ func (devicesCmd) Run(a *app) error {
 	}
 	for _, d := range devices {
 		paths := "near-linear, direct; metric; pairs"
-		if d.Major < 8 {
+		if cuda.Usable(d) != nil {
 			paths = "none: compute capability below 8.0"
 		}
 		lines = append(lines, deviceLine{Name: fmt.Sprintf("cuda:%d", d.Index), Kind: d.Name, Memory: d.TotalMemory, Paths: paths})
@@ -129,6 +132,8 @@ func (devicesCmd) Run(a *app) error {
 		}
 		b.WriteString(strings.TrimRight(fmt.Sprintf("%-8s %-24s %-9s %-46s %s", l.Name, l.Kind, memory, l.Paths, mark), " ") + "\n")
 	}
+	b.WriteString("A GPU pays for metrics, custom losses and many gradients. Moments gain little: reading is most of such a run.\n" +
+		"\"dyad plan\" for a GPU gives reading, copies and passes apart.\n")
 	if missing != nil {
 		fmt.Fprintf(&b, "%s\n", plain(missing))
 	}
@@ -154,6 +159,12 @@ func gpuCheck(index int) (string, bool) {
 	gpu := cuda.Backend{Device: opened}
 	text, ok := agreement(cpu.Backend{Method: cpu.Direct}, gpu)
 	lines := []string{"compiled " + strings.Join(programs, ", "), text}
+	if m, err := device.Ceilings(context.Background()); err != nil {
+		text, ok = plain(err), false
+		lines = append(lines, text)
+	} else {
+		lines = append(lines, m.String())
+	}
 	if ok {
 		text, ok = pairAgreement(terms.CPU{}, gpu)
 		lines = append(lines, text)

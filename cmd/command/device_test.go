@@ -16,6 +16,9 @@ import (
 	"dyad/engine/terms"
 )
 
+// packageFolder is where the tests start: some change the working folder.
+var packageFolder, _ = os.Getwd()
+
 // fakeCUDA compiles the fake driver and makes it the one that is opened.
 func fakeCUDA(t *testing.T, defines ...string) {
 	t.Helper()
@@ -23,8 +26,7 @@ func fakeCUDA(t *testing.T, defines ...string) {
 	if err != nil || runtime.GOOS != "linux" {
 		t.Skip("needs gcc on Linux")
 	}
-	_, here, _, _ := runtime.Caller(0) // tests change the working folder
-	source := filepath.Join(filepath.Dir(here), "../../engine/cuda/driver/testdata/fakecuda.c")
+	source := filepath.Join(packageFolder, "../../engine/cuda/driver/testdata/fakecuda.c")
 	library := filepath.Join(t.TempDir(), "libcuda.so.1")
 	args := append([]string{"-shared", "-fPIC", "-pthread", "-w", "-o", library}, defines...)
 	if out, err := exec.Command(gcc, append(args, source)...).CombinedOutput(); err != nil {

@@ -119,6 +119,9 @@ func (a *app) emitPlan(p *algorithms.Plan) error {
 	var end strings.Builder
 	if z := p.Needs(); !writeForecast(&end, &r, p) && z.Seconds > 0 {
 		writeNeeds(&end, &r, z, p.Spec.Kernel.Problem())
+		if z.Seconds >= measuredSeconds {
+			gainElsewhere(&end, &r, p)
+		}
 	}
 	if recipe := maps.Clone(a.recipe); len(recipe) > 0 {
 		if recipe["delta"] == nil {

@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 
 	"dyad/engine/cuda/driver"
@@ -48,12 +49,24 @@ func Devices() ([]driver.Device, error) {
 	return d.Devices()
 }
 
+// Usable is nil for a GPU that has what the kernels are compiled for, compute capability 8.0. The
+// error wraps driver.ErrUnavailable and names the GPU and its own.
+func Usable(g driver.Device) error {
+	if g.Major >= 8 {
+		return nil
+	}
+	return fmt.Errorf("cuda: %w: GPU %d (%s) has compute capability %d.%d, and the kernels need 8.0 or more", driver.ErrUnavailable, g.Index, g.Name, g.Major, g.Minor)
+}
+
 // Open attaches to GPU number index. The error wraps driver.ErrUnavailable if it
 // cannot be used.
 func Open(d driver.Driver, index int) (*Device, error) {
 	gpu, err := driver.OpenGPU(d, index)
 	if err != nil {
 		return nil, err
+	}
+	if err := Usable(gpu.Device()); err != nil {
+		return nil, errors.Join(err, gpu.Close())
 	}
 	return &Device{gpu: gpu, name: fmt.Sprintf("cuda:%d", index), info: gpu.Device(), modules: map[[sha256.Size]byte]*module{}}, nil
 }
@@ -72,12 +85,15 @@ func (d *Device) do(ctx context.Context, job func(c driver.Context) error) error
 	return d.gpu.Do(ctx, job)
 }
 
+// release runs a job that gives back what others hold on the GPU.
+func (d *Device) release(job func(c driver.Context) error) error { return d.gpu.Release(job) }
+
 // Close gives the GPU back. Evaluators must have been closed.
 func (d *Device) Close() error {
 	if d.gpu == nil {
 		return nil
 	}
-	err := d.do(context.Background(), func(c driver.Context) error {
+	err := d.release(func(c driver.Context) error {
 		for hash, m := range d.modules {
 			if err := c.Unload(m.handle); err != nil {
 				return err

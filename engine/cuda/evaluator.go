@@ -114,7 +114,7 @@ func (e *evaluator) Close() error {
 	if e.memory == nil {
 		return nil
 	}
-	return e.backend.Device.do(context.Background(), e.free)
+	return e.backend.Device.release(e.free)
 }
 
 // GradSum implements engine.Evaluator. It fails if w is longer than Problem.Radius by

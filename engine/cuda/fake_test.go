@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,6 +49,7 @@ type fakeContext struct {
 	modules  []*ptxtest.Module
 	launched map[driver.Function]string
 	host     int // live host buffers, streams, events and graphs
+	lost     bool
 	// steps are recorded while a stream captures; graphs are those of before.
 	capturing driver.Stream
 	steps     []func() error
@@ -73,7 +75,7 @@ func (c *fakeContext) BeginCapture(s driver.Stream) error {
 	if s == 0 || c.capturing != 0 {
 		return driver.Result(900)
 	}
-	c.capturing, c.steps = s, nil
+	c.capturing, c.steps = s, []func() error{}
 	return nil
 }
 
@@ -116,16 +118,30 @@ func (c *fakeContext) CloseGraph(g driver.Graph) error {
 	if c.graphs[g] == nil {
 		return driver.Result(400)
 	}
-	c.host--
 	c.graphs[g] = nil
-	return nil
+	return c.gone()
 }
 
+// check asks fail. After a 700 the context is lost: every call fails with it.
 func (c *fakeContext) check(call string) error {
+	if c.lost {
+		return driver.Result(700)
+	}
 	if c.fail == nil {
 		return nil
 	}
-	return c.fail(call)
+	err := c.fail(call)
+	c.lost = errors.Is(err, driver.Result(700))
+	return err
+}
+
+// gone gives back a host object.
+func (c *fakeContext) gone() error {
+	if c.lost {
+		return driver.Result(700)
+	}
+	c.host--
+	return nil
 }
 
 func (c *fakeContext) Detach() error {
@@ -149,6 +165,9 @@ func (c *fakeContext) Alloc(bytes uint64) (driver.Pointer, error) {
 }
 
 func (c *fakeContext) Free(p driver.Pointer) error {
+	if c.lost {
+		return driver.Result(700)
+	}
 	if !c.machine.Free(uint64(p)) {
 		return driver.Result(1)
 	}
@@ -162,7 +181,7 @@ func (c *fakeContext) AllocHost(bytes int) ([]byte, error) {
 	c.host++
 	return make([]byte, bytes), nil
 }
-func (c *fakeContext) FreeHost([]byte) error { c.host--; return nil }
+func (c *fakeContext) FreeHost([]byte) error { return c.gone() }
 
 func (c *fakeContext) CopyIn(dst driver.Pointer, src []byte) error {
 	if err := c.check("CopyIn"); err != nil {
@@ -292,11 +311,11 @@ func (c *fakeContext) SyncStream(s driver.Stream) error {
 	}
 	return c.check("SyncStream")
 }
-func (c *fakeContext) CloseStream(driver.Stream) error          { c.host--; return nil }
+func (c *fakeContext) CloseStream(driver.Stream) error          { return c.gone() }
 func (c *fakeContext) NewEvent() (driver.Event, error)          { c.host++; return 1, nil }
 func (c *fakeContext) Record(driver.Event, driver.Stream) error { return nil }
 func (c *fakeContext) SyncEvent(driver.Event) error             { return nil }
 func (c *fakeContext) Elapsed(from, to driver.Event) (float64, error) {
 	return 1, nil
 }
-func (c *fakeContext) CloseEvent(driver.Event) error { c.host--; return nil }
+func (c *fakeContext) CloseEvent(driver.Event) error { return c.gone() }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dyad/engine"
 	"dyad/engine/cpu"
@@ -22,7 +23,7 @@ import (
 
 // rehearsed says that the interpreter of PTX takes the place of a GPU, with small sizes: the
 // rehearsal of bench/gpu/run.sh. If the variable names a kernel, that one fails and takes its
-// context with it.
+// context with it; after "hang " it never ends.
 func rehearsed() bool { return os.Getenv("DYAD_GPU_REHEARSAL") != "" }
 
 // openGPU returns the backend on GPU 0 and the version of its driver.
@@ -31,10 +32,13 @@ func openGPU(t *testing.T) (Backend, int) {
 	var d driver.Driver
 	var err error
 	if rehearsed() {
-		f, lost := newFake(), false
+		f := newFake()
 		f.major = 9
 		f.fail = func(call string) error {
-			if lost = lost || call == "Launch "+os.Getenv("DYAD_GPU_REHEARSAL"); lost {
+			kernel, hangs := strings.CutPrefix(os.Getenv("DYAD_GPU_REHEARSAL"), "hang ")
+			if call == "Launch "+kernel && hangs {
+				time.Sleep(time.Hour)
+			} else if call == "Launch "+kernel {
 				return driver.Result(700)
 			}
 			return nil

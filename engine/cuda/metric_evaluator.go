@@ -78,7 +78,7 @@ func (e *metricEvaluator) Close() error {
 	if e.memory == nil {
 		return nil
 	}
-	return e.backend.Device.do(context.Background(), e.memory.free)
+	return e.backend.Device.release(e.memory.free)
 }
 
 // GradSum implements engine.Evaluator. The context is looked at between launches. W need

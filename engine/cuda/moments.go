@@ -238,7 +238,7 @@ func (e *momentsEvaluator) Close() error {
 	if e.memory == nil {
 		return nil
 	}
-	return e.backend.Device.do(context.Background(), e.free)
+	return e.backend.Device.release(e.free)
 }
 
 // GradSum implements engine.Evaluator: it fails.

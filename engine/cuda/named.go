@@ -20,6 +20,7 @@ type named struct {
 	Multiprocessors int     `json:"multiprocessors"`
 	Clock           float64 `json:"clock_hz"` // that it keeps under load
 	Bandwidth       float64 `json:"bytes_per_second"`
+	Link            float64 `json:"link_bytes_per_second"` // of copies from the host, one way
 }
 
 //go:embed gpus.json
@@ -57,16 +58,18 @@ func OpenNamed(key string) (*Device, error) {
 // instructions of a thread, float64 operations, and operations on tensor cores or, for fp32, on
 // ordinary ones.
 const (
-	issued     = 128
-	float64s   = 64
-	float32s   = 256
-	bfloat16s  = 4096
-	tensor32s  = 2048
-	launchTime = 1e-4 // of the launches, copies and waits of a sum of scores
+	issued      = 128
+	float64s    = 64
+	float32s    = 256
+	sharedLanes = 32 // threads that read 4 bytes of shared memory each
+	bfloat16s   = 4096
+	tensor32s   = 2048
+	launchTime  = 1e-4 // of the launches, copies and waits of a sum of scores
 	// graphTime is that of a near-linear sum: 6 us to the thread of the GPU and back, 6 us for the
 	// launch of the graph, 7 steps of 1.5 us and 3 us for the wait.
 	graphTime   = 2.5e-5
 	metricTime  = 2e-4 // likewise of metrics
+	linkShare   = 0.8  // of the data sheet's rate of copies from page-locked memory
 	memoryShare = 0.8  // of the data sheet's bandwidth that a pass over X reaches
 )
 
@@ -84,7 +87,10 @@ func (g named) predicted() []TimeModel {
 	metric := func(p Precision, products, rate, share float64) TimeModel {
 		return TimeModel{Method: "direct, " + p.String(), Fixed: metricTime, PerNumber: at(1330, float64s, 1), PerPair: at(4*products, rate, share)}
 	}
-	moments := scores("moments", at(1, float64s, 0.5)) // a fused operation of two entries
+	// For 16 products, fused operations of two entries, a thread reads 8 numbers of shared memory. A
+	// warp's read of 8 bytes takes 2 clocks, and 4 where two rows of 33 numbers meet in a bank: 3 on
+	// average, in which 4 times as many operations of float64 could be done as there are.
+	moments := scores("moments", at(3*8./16, sharedLanes, 1))
 	moments.PerRecord, moments.PerNumber = 24/(memoryShare*g.Bandwidth), 8/(memoryShare*g.Bandwidth)
 	// Its 182 operations of float64 a record take a sixth of the time of the loads of 20 features,
 	// and other blocks, and the next row, are loaded meanwhile. Nothing but the score is stored.

@@ -182,5 +182,5 @@ func (s *pairSums) Close() error {
 	if s.memory == nil {
 		return nil
 	}
-	return s.device.do(context.Background(), s.memory.free)
+	return s.device.release(s.memory.free)
 }

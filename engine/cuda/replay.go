@@ -21,8 +21,8 @@ func (e *evaluator) prompt() bool { return e.grid.resident && e.problem.N*e.prob
 type replay struct {
 	stream  driver.Stream // 0, the default one, if sums are not replayed
 	graph   driver.Graph
-	started bool // a sum has been launched
-	none    bool // there will be no graph
+	started bool  // a sum has been launched
+	none    error // why there will be no graph, nil if there may be
 }
 
 // inStream is a context whose launches are in a stream.
@@ -62,7 +62,7 @@ func (r *replay) run(ctx context.Context, c driver.Context, steps func(c driver.
 	if r.stream == 0 {
 		return steps(c)
 	}
-	if r.graph == 0 && r.started && !r.none {
+	if r.graph == 0 && r.started && r.none == nil {
 		if err := r.capture(ctx, c, steps); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (r *replay) run(ctx context.Context, c driver.Context, steps func(c driver.
 // capture sets graph or none. It fails only if ctx is done.
 func (r *replay) capture(ctx context.Context, c driver.Context, steps func(c driver.Context) error) error {
 	if err := c.BeginCapture(r.stream); err != nil {
-		r.none = true // another call will say so if the GPU is lost
+		r.none = err // another call will say so if the GPU is lost
 		return nil
 	}
 	failed := steps(inStream{c, r.stream})
@@ -92,6 +92,6 @@ func (r *replay) capture(ctx context.Context, c driver.Context, steps func(c dri
 	if ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
 	}
-	r.none = true
+	r.none = errors.Join(failed, err)
 	return nil
 }

@@ -35,6 +35,93 @@ var sassClasses = []struct {
 type counted struct {
 	total int
 	of    [8]int // by class
+	// underWay are the bytes that a thread has asked memory for, and not yet used, with a typical
+	// load of a loop, or of the loops of a kernel.
+	underWay int
+}
+
+// instruction is an opcode and its operands.
+type instruction struct{ opcode, operands string }
+
+func (i instruction) loads() bool {
+	return strings.HasPrefix(i.opcode, "LDG.") && sassRegister.MatchString(i.operands)
+}
+
+var sassRegister = regexp.MustCompile(`\bR(\d+)`)
+
+// underWay are, of each load, the bytes of loads that were under way with it, at most. Whoever
+// touches a register of a load waits for it, and for those before it, since loads arrive in order.
+func underWay(code []instruction) (bytes []int) {
+	type load struct{ first, words, number int }
+	var pending []load
+	for _, i := range code {
+		var touched []int
+		for _, m := range sassRegister.FindAllStringSubmatch(i.operands, -1) {
+			n, _ := strconv.Atoi(m[1])
+			touched = append(touched, n)
+		}
+		for at := len(pending) - 1; at >= 0; at-- {
+			l := pending[at]
+			if slices.ContainsFunc(touched, func(r int) bool { return l.first <= r && r < l.first+l.words }) {
+				pending = pending[at+1:]
+				break
+			}
+		}
+		if !i.loads() {
+			continue
+		}
+		words := 1
+		if strings.Contains(i.opcode, ".64") {
+			words = 2
+		} else if strings.Contains(i.opcode, ".128") {
+			words = 4
+		}
+		pending = append(pending, load{touched[0], words, len(bytes)})
+		bytes = append(bytes, 0)
+		now := 0
+		for _, l := range pending {
+			now += 4 * l.words
+		}
+		for _, l := range pending {
+			bytes[l.number] = max(bytes[l.number], now)
+		}
+	}
+	return bytes
+}
+
+// typical is the median of bytes under way with the loads of some ranges of code, those of what
+// no kernel writes (LDG.CONSTANT) where there are any: X, not numbers that all threads share.
+func typical(code []instruction, ranges [][2]int) int {
+	var constant, all []int
+	for _, r := range ranges {
+		bytes := underWay(code[r[0]:r[1]])
+		for _, i := range code[r[0]:r[1]] {
+			if !i.loads() {
+				continue
+			}
+			if all = append(all, bytes[0]); strings.Contains(i.opcode, ".CONSTANT") {
+				constant = append(constant, bytes[0])
+			}
+			bytes = bytes[1:]
+		}
+	}
+	if len(constant) > 0 {
+		all = constant
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[(len(all)-1)/2]
+}
+
+// leastUnderWay are bytes that a thread of compute capability 9.0 must have under way, for kernels
+// that read memory at its speed. By Little's law 4.3 TB/s at 700 ns need 23 KB a multiprocessor:
+// 64 bytes of each of 512 threads are enough. Kernels that are not named have 2048 threads there,
+// with 40 bytes or more, or read little.
+var leastUnderWay = map[string]int{
+	"clipped_small": 128, "clipped_gram": 64, "score_moments": 128, "scores": 64, "weighted_sums": 64, "weighted_series": 64,
+	"pair_products": 64, "pair_slopes": 64, "pair_sums": 40, "clip_rows": 40, "clipped_sums": 40, "expand": 32,
 }
 
 func (c *counted) add(opcode string) {
@@ -61,7 +148,7 @@ var (
 func countSASS(text string) map[string][2]counted {
 	all := map[string][2]counted{}
 	var kernel string
-	var codes []string
+	var codes []instruction
 	labels := map[string]int{}
 	var loops [][2]int
 	end := func() {
@@ -70,14 +157,17 @@ func countSASS(text string) map[string][2]counted {
 		}
 		var whole, loop counted
 		for _, c := range codes {
-			whole.add(c)
+			whole.add(c.opcode)
 		}
+		whole.underWay = typical(codes, slices.DeleteFunc(slices.Clone(loops), func(l [2]int) bool { // of the outer ones
+			return slices.ContainsFunc(loops, func(o [2]int) bool { return o != l && o[0] <= l[0] && o[1] >= l[1] })
+		}))
 		for _, l := range loops {
 			inner := !slices.ContainsFunc(loops, func(o [2]int) bool { return o != l && o[0] >= l[0] && o[1] <= l[1] })
 			if size := l[1] - l[0]; inner && size > loop.total {
-				loop = counted{}
+				loop = counted{underWay: typical(codes, [][2]int{l})}
 				for _, c := range codes[l[0]:l[1]] {
-					loop.add(c)
+					loop.add(c.opcode)
 				}
 			}
 		}
@@ -90,7 +180,7 @@ func countSASS(text string) map[string][2]counted {
 		} else if m := sassLabel.FindStringSubmatch(line); m != nil {
 			labels[m[1]] = len(codes)
 		} else if m := sassCode.FindStringSubmatch(line); m != nil && m[1] != "NOP" {
-			codes = append(codes, m[1])
+			codes = append(codes, instruction{m[1], m[2]})
 			if to := sassTarget.FindStringSubmatch(m[2]); to != nil && strings.HasPrefix(m[1], "BRA") {
 				// The last one of a kernel jumps to itself.
 				if from, known := labels[to[1]]; known && from < len(codes)-1 {
@@ -118,7 +208,7 @@ func TestSASS(t *testing.T) {
 	for _, c := range sassClasses {
 		out.WriteString("," + c.name)
 	}
-	out.WriteString("\n")
+	out.WriteString(",bytes_under_way\n")
 	dir := t.TempDir()
 	file, cubin := filepath.Join(dir, "k.ptx"), filepath.Join(dir, "k.cubin")
 	programs := assembledPrograms(t)
@@ -164,7 +254,10 @@ func TestSASS(t *testing.T) {
 					for _, n := range c.of {
 						fmt.Fprintf(&out, ",%d", n)
 					}
-					out.WriteString("\n")
+					fmt.Fprintf(&out, ",%d\n", c.underWay)
+				}
+				if least := leastUnderWay[kernel]; arch == "sm_90" && counts[kernel][0].underWay < least {
+					t.Errorf("%s: %s has %d bytes under way, want %d: a load waits for the one before it", name, kernel, counts[kernel][0].underWay, least)
 				}
 			}
 		}
@@ -264,6 +357,23 @@ func TestCountSASS(t *testing.T) {
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+	// Loads that are used one by one, and all behind them; a load of two words and one of four.
+	for text, want := range map[string]int{
+		"LDG.E.64 R2, desc[UR4][R10.64] ;LDG.E.64 R4, desc[UR4][R10.64+0x8] ;DADD R8, R2, -R4 ;":                                              16,
+		"LDG.E.64 R2, desc[UR4][R10.64] ;DADD R8, R2, R8 ;LDG.E.64 R4, desc[UR4][R10.64] ;DADD R8, R4, R8 ;":                                  8,
+		"LDG.E.64 R2, desc[UR4][R10.64] ;DADD R8, R8, R9 ;LDG.E.64 R4, desc[UR4][R12.64] ;LDG.E R6, desc[UR4][R12.64] ;BAR.SYNC 0x0 ;":        20,
+		"LDG.E.128 R4, desc[UR4][R10.64] ;LDG.E R20, desc[UR4][R10.64] ;IADD R1, R7, R1 ;LDG.E.64 R22, desc[UR4][R10.64] ;IADD R1, R23, R1 ;": 20,
+		"LDG.E.64 R2, desc[UR4][R10.64] ;LDG.E.64 R4, desc[UR4][R2.64] ;":                                                                     8,
+	} {
+		var code []instruction
+		for _, line := range strings.Split(strings.TrimSuffix(text, ";"), ";") {
+			opcode, operands, _ := strings.Cut(line, " ")
+			code = append(code, instruction{opcode, operands})
+		}
+		if got := typical(code, [][2]int{{0, len(code)}}); got != want {
+			t.Errorf("%s: %d bytes under way, want %d", text, got, want)
+		}
 	}
 	rates, embedded := predictedRates(t), embeddedPTX()
 	counts := strings.Join(slices.Collect(maps.Values(embedded)), "\n")

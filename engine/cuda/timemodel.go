@@ -98,6 +98,10 @@ type Forecast struct {
 	Seconds  float64
 	Measured bool
 	Moments  bool
+	// Copying is the time in which the records are copied to the GPU, predicted from the data sheet; 0
+	// if the GPU has none here. Panels says that they do not fit, and are copied for every pass.
+	Copying float64
+	Panels  bool
 }
 
 // ForecastOf is the forecast of a kernel that this package planned; ok is false for others.
@@ -117,17 +121,27 @@ func ForecastOf(k engine.Kernel) (f Forecast, ok bool) {
 	f = Forecast{Device: b.Name(), GPU: b.Device.Info().Name, Memory: p.bytes(), Have: b.memory()}
 	w, method := p.work()
 	_, f.Moments = k.(*momentsKernel)
+	switch k := k.(type) {
+	case *kernel:
+		f.Panels = !k.grid.resident
+	case *momentsKernel:
+		f.Panels = !k.grid.resident
+	}
 	measured, err := b.models()
-	if m, found := measured.Of(f.GPU, method); found && err == nil {
-		f.Seconds, f.Measured = m.Seconds(w), true
-		return f, true
+	m, found := measured.Of(f.GPU, method)
+	if f.Measured = found && err == nil; f.Measured {
+		f.Seconds = m.Seconds(w)
 	}
 	gpus, err := readNamed()
 	if err != nil {
 		return f, true
 	}
 	for _, g := range gpus {
-		if m, found := Models(g.predicted()).Of(f.GPU, method); found {
+		if g.Name == f.GPU {
+			problem := p.Problem()
+			f.Copying = 8 * float64(problem.N) * float64(problem.D) / (linkShare * g.Link)
+		}
+		if m, found := Models(g.predicted()).Of(f.GPU, method); found && !f.Measured {
 			f.Seconds = m.Seconds(w)
 		}
 	}

@@ -28,17 +28,26 @@ DEVICE double weight_of(double y, double score, const double *pass, u32 kind) {
 	return (v < 0.0 ? e : 1.0) / (1.0 + e) - (1.0 + y) / 2.0;
 }
 
-enum { STAGE = 128, WIDE = 33 };
+enum { STAGE = 128, WIDE = 33, HALF = 16 };
+
+// fetch reads v[m] = x_ik for the columns k = first + 2 m, m < 16, of row i, 0 from column d on:
+// all are under way at once.
+DEVICE void fetch(double *v, const double *x, u64 i, u32 first, u32 d) {
+	const double *column = x + (i / ROWS * d + first) * ROWS + i % ROWS;
+#pragma unroll
+	for (u32 m = 0; m < HALF; m++) v[m] = first + 2 * m < d ? load(column + 2 * m * ROWS) : 0.0;
+}
 
 // clipped_small sets, for blocks g of chunk records and jobs j of blocks of 4 x 4 entries,
 //
 //	part[(g jobs + j) 16 + 4 p + q] = sum of z_(4 bi + p) z_(4 bj + q),
 //
 // z = (x~, a) with zeros behind it, d < 32, bi <= bj the j-th such pair, row by row. Blocks
-// of 256 threads: lanes threads for a job, at most 256/jobs. X is read once.
+// of 256 threads: lanes threads for a job, at most 256/jobs. X is read once, chunk is a multiple
+// of 256, and the next rows are under way while these are summed.
 // Depth ceil(chunk/128) ceil(128/lanes) + lanes.
 KERNEL TWO_BLOCKS(256) void clipped_small(double *part, const double *x, const double *y, const double *pass, u64 n, u32 d, u64 chunk, u32 kind, u32 jobs, u32 lanes) {
-	SHARED static double z[STAGE * WIDE];
+	SHARED static double z[STAGE * WIDE], centre[WIDE - 1], model[WIDE - 1];
 	u32 id = thread(), lane = id / jobs, left = id - lane * jobs, bi = 0, blocks = (d + 4) / 4;
 	for (; left >= blocks - bi; bi++) left -= blocks - bi;
 	u32 bj = bi + left;
@@ -47,28 +56,37 @@ KERNEL TWO_BLOCKS(256) void clipped_small(double *part, const double *x, const d
 	for (int p = 0; p < 4; p++)
 #pragma unroll
 		for (int q = 0; q < 4; q++) sum[p][q] = 0;
+	if (id < WIDE - 1) {
+		centre[id] = id < d ? pass[SCALARS + id] : 0.0;
+		model[id] = id < d ? pass[SCALARS + d + id] : 0.0;
+	}
 	u64 from = block_x() * chunk, to = from + chunk < n ? from + chunk : n;
+	u32 row = id & (STAGE - 1), first = id / STAGE;
+	double v[HALF], next = 0.0; // columns and the label of the next row
+	fetch(v, x, from + row, first, d);
+	if (id < STAGE && from + row < to) next = load(y + from + row);
+	barrier();
+#pragma unroll 1
 	for (u64 i0 = from; i0 < to; i0 += STAGE) {
-		u32 row = id & (STAGE - 1);
 		u64 i = i0 + row;
-		const double *column = x + i / ROWS * ROWS * d + i % ROWS;
-		for (u32 k = id / STAGE; k < WIDE - 1; k += 2) {
-			double v = 0.0;
-			if (k < d && i < to) v = load(column + k * ROWS) - pass[SCALARS + k];
-			z[row * WIDE + k] = v;
-		}
+		u32 in = i < to;
+		double label = next;
+#pragma unroll
+		for (u32 m = 0; m < HALF; m++) z[row * WIDE + first + 2 * m] = in ? v[m] - centre[first + 2 * m] : 0.0;
 		barrier();
+		if (i0 + STAGE < to) { // its tile has zeros after the last row
+			fetch(v, x, i + STAGE, first, d);
+			if (id < STAGE && i + STAGE < to) next = load(y + i + STAGE);
+		}
 		if (id < STAGE) {
 			double *own = z + id * WIDE, square = 0.0, score = 0.0, s = 0.0, a = 0.0;
 			for (u32 k = 0; k < d; k++) square = fma64(own[k], own[k], square);
-			u32 in = i < to;
-			double label = in ? y[i] : 0.0;
 			in = in && belongs(label, pass);
 			if (in) s = factor_of(square, pass);
 			for (u32 k = 0; k < d; k++) {
-				double v = own[k] * s;
-				own[k] = v;
-				score = fma64(v, pass[SCALARS + d + k], score);
+				double clipped = own[k] * s;
+				own[k] = clipped;
+				score = fma64(clipped, model[k], score);
 			}
 			if (in) a = weight_of(label, score, pass, kind);
 			own[d] = a;
@@ -77,13 +95,13 @@ KERNEL TWO_BLOCKS(256) void clipped_small(double *part, const double *x, const d
 		if (lane < lanes) {
 			for (u32 r = lane; r < STAGE; r += lanes) {
 				const double *left_of = z + r * WIDE + 4 * bi, *right_of = z + r * WIDE + 4 * bj;
-				double l[4], v[4];
+				double l[4], r4[4];
 #pragma unroll
-				for (int p = 0; p < 4; p++) l[p] = left_of[p], v[p] = right_of[p];
+				for (int p = 0; p < 4; p++) l[p] = left_of[p], r4[p] = right_of[p];
 #pragma unroll
 				for (int p = 0; p < 4; p++)
 #pragma unroll
-					for (int q = 0; q < 4; q++) sum[p][q] = fma64(l[p], v[q], sum[p][q]);
+					for (int q = 0; q < 4; q++) sum[p][q] = fma64(l[p], r4[q], sum[p][q]);
 			}
 		}
 		barrier();
@@ -102,6 +120,21 @@ KERNEL TWO_BLOCKS(256) void clipped_small(double *part, const double *x, const d
 	}
 }
 
+enum { BATCH = 8 }; // loads under way
+
+// centred sets v[m] = x_ik - c_k for the columns k + m of a row, and 0 from column d on.
+DEVICE void centred(double *v, const double *row, const double *pass, u32 k, u32 d) {
+	double c[BATCH];
+#pragma unroll
+	for (u32 m = 0; m < BATCH; m++) {
+		u64 column = k + m < d ? k + m : d - 1;
+		v[m] = load(row + column * ROWS), c[m] = pass[SCALARS + column];
+	}
+	keep<BATCH>(v);
+#pragma unroll
+	for (u32 m = 0; m < BATCH; m++) v[m] = k + m < d ? v[m] - c[m] : 0.0;
+}
+
 // clip_rows sets scale[i] and weight[i] to s and a for i < n, and both to 0 for a record that is
 // not summed. Depth d of the squares and of the scores.
 // Blocks of 256 threads, ceil(n/256) of them.
@@ -110,14 +143,23 @@ KERNEL THREADS(256) void clip_rows(double *scale, double *weight, const double *
 	if (i >= n) return;
 	const double *row = x + (u64)block_x() * ROWS * d + thread();
 	double square = 0.0, score = 0.0, s = 0.0, a = 0.0, label = y[i];
-	for (u64 k = 0; k < d; k++) {
-		double v = load(row + k * ROWS) - pass[SCALARS + k];
-		square = fma64(v, v, square);
+#pragma unroll 1
+	for (u32 k = 0; k < d; k += BATCH) {
+		double v[BATCH];
+		centred(v, row, pass, k, d);
+#pragma unroll
+		for (u32 m = 0; m < BATCH; m++) square = fma64(v[m], v[m], square);
 	}
 	if (belongs(label, pass)) {
 		s = factor_of(square, pass);
 		if (kind == MODEL)
-			for (u64 k = 0; k < d; k++) score = fma64((load(row + k * ROWS) - pass[SCALARS + k]) * s, pass[SCALARS + d + k], score);
+#pragma unroll 1
+			for (u32 k = 0; k < d; k += BATCH) {
+				double v[BATCH];
+				centred(v, row, pass, k, d);
+#pragma unroll
+				for (u32 m = 0; m < BATCH; m++) score = fma64(v[m] * s, pass[SCALARS + d + (k + m < d ? k + m : k)], score);
+			}
 		a = weight_of(label, score, pass, kind);
 	}
 	scale[i] = s;
@@ -146,10 +188,13 @@ KERNEL THREADS(256) void clipped_sums(double *part, const double *x, const doubl
 		for (u32 j = warp; j < columns; j += 8) {
 			u64 k = first + j;
 			const double *column = x + (from / ROWS * d + k) * ROWS + lane;
-			double centre = pass[SCALARS + k], sum = sums[j][lane], square = squares[j][lane];
+			double centre = pass[SCALARS + k], sum = sums[j][lane], square = squares[j][lane], v[BATCH];
 #pragma unroll
-			for (int m = 0; m < 8; m++) {
-				double z = (load(column + 32 * m) - centre) * s[lane + 32 * m];
+			for (int m = 0; m < BATCH; m++) v[m] = load(column + 32 * m);
+			keep<BATCH>(v);
+#pragma unroll
+			for (int m = 0; m < BATCH; m++) {
+				double z = (v[m] - centre) * s[lane + 32 * m];
 				sum = fma64(z, a[lane + 32 * m], sum);
 				square = fma64(z, z, square);
 			}

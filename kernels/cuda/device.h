@@ -22,6 +22,13 @@ DEVICE void barrier() { __syncthreads(); }
 
 DEVICE u32 bits(float v) { return __builtin_bit_cast(u32, v); }
 
+// keep has the values in registers here: what was loaded before is not moved behind the conditions
+// under which it is used, so that all the loads are under way at once.
+template <u32 N> DEVICE void keep(double *v) {
+#pragma unroll
+	for (u32 m = 0; m < N; m++) asm volatile("" : "+d"(v[m]));
+}
+
 // load reads memory that no kernel writes while this one runs.
 DEVICE double load(const double *p) { return __nvvm_ldg_d(p); }
 

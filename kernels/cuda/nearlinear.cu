@@ -164,10 +164,15 @@ KERNEL THREADS(256) void class_moments(double *sum, const double *part, const u3
 DEVICE double add_columns(double sum, const double *matrix, const double *v, u32 first, u32 terms, u32 back) {
 	u32 i = first + (thread() & 31), row = back ? terms - 1 - i : i;
 	if (i < terms)
-#pragma unroll 4
-		for (u32 j = thread() >> 5; j < terms; j += 8) {
-			double m = load(matrix + (u64)j * terms + row);
-			sum = fma64(back && j % 2 == 0 ? -m : m, v[j], sum);
+#pragma unroll 1
+		for (u32 j = thread() >> 5; j < terms; j += 8 * 8) { // eight loads under way
+			double m[8];
+#pragma unroll
+			for (u32 t = 0; t < 8; t++) m[t] = load(matrix + (u64)(j + 8 * t < terms ? j + 8 * t : j) * terms + row);
+			keep<8>(m);
+#pragma unroll
+			for (u32 t = 0; t < 8; t++)
+				if (j + 8 * t < terms) sum = fma64(back && j % 2 == 0 ? -m[t] : m[t], v[j + 8 * t], sum);
 		}
 	return sum;
 }

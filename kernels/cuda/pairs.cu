@@ -10,22 +10,38 @@
 enum {
 	PAIRS = 32, // of a tile
 	ROWS = 8,   // of W, of a tile
-	STEP = 32   // columns of a tile
+	STEP = 32,  // columns of a tile
+	EACH = PAIRS / ROWS, // pairs of a thread
+	BATCH = 8   // loads under way
 };
 
-// tile_of_differences sets t[q][k] = x_a[k0 + k] - x_b[k0 + k] for the pairs p0 + q of the
-// list, and 0 beyond the d columns and below end. All 256 threads; no barrier.
-DEVICE void tile_of_differences(double (*t)[STEP + 1], const double *x, const u32 *first, const u32 *second, const u32 *list,
-                                u32 p0, u32 end, u32 k0, u32 d) {
-	u32 k = k0 + (thread() & 31);
-	for (u32 q = thread() >> 5; q < PAIRS; q += ROWS) {
-		double v = 0;
-		if (k < d && p0 + q < end) {
-			u32 pair = list[p0 + q];
-			v = x[(u64)first[pair] * d + k] - x[(u64)second[pair] * d + k];
-		}
-		t[q][thread() & 31] = v;
-	}
+// Ends are the records of EACH pairs of a thread.
+struct Ends {
+	u32 a[EACH], b[EACH];
+};
+
+// ends_of are the ends of the pairs p0 + q of the list, of the first one where that is not below
+// end, p0 < end.
+DEVICE Ends ends_of(const u32 *first, const u32 *second, const u32 *list, u32 p0, u32 end) {
+	u32 q = thread() >> 5, pair[EACH];
+	Ends e;
+#pragma unroll
+	for (u32 m = 0; m < EACH; m++) pair[m] = list[p0 + q + ROWS * m < end ? p0 + q + ROWS * m : p0];
+#pragma unroll
+	for (u32 m = 0; m < EACH; m++) e.a[m] = first[pair[m]], e.b[m] = second[pair[m]];
+	return e;
+}
+
+// tile_of_differences sets t[q][k] = x_a[k0 + k] - x_b[k0 + k] for the pairs of ends, of the last
+// column what is beyond the d columns. All loads are under way at once. All 256 threads; no barrier.
+DEVICE void tile_of_differences(double (*t)[STEP + 1], const double *x, Ends e, u32 k0, u32 d) {
+	u32 lane = thread() & 31, q = thread() >> 5, column = k0 + lane < d ? k0 + lane : d - 1;
+	double u[EACH], v[EACH];
+#pragma unroll
+	for (u32 m = 0; m < EACH; m++) u[m] = x[(u64)e.a[m] * d + column], v[m] = x[(u64)e.b[m] * d + column];
+	keep<EACH>(u), keep<EACH>(v);
+#pragma unroll
+	for (u32 m = 0; m < EACH; m++) t[q + ROWS * m][lane] = u[m] - v[m];
 }
 
 // pair_products sets, for p < count and r < rows,
@@ -41,8 +57,9 @@ KERNEL THREADS(256) void pair_products(double *v, double *length, const double *
 	u32 lane = thread() & 31, row = thread() >> 5;
 	u32 r = block_x() * ROWS + row, p0 = block_y() * PAIRS, p = p0 + lane;
 	double sum = 0, size = 0;
+	Ends ends = ends_of(first, second, list, p0, count);
 	for (u32 k0 = 0; k0 < d; k0 += STEP) {
-		tile_of_differences(dx, x, first, second, list, p0, count, k0, d);
+		tile_of_differences(dx, x, ends, k0, d);
 		part[row][lane] = r < rows && k0 + lane < d ? w[(u64)r * d + k0 + lane] : 0;
 		barrier();
 #pragma unroll
@@ -51,7 +68,7 @@ KERNEL THREADS(256) void pair_products(double *v, double *length, const double *
 #pragma unroll
 			for (u32 k = 0; k < STEP; k++) {
 				double t = dx[lane][k], s = t < 0 ? -t : t;
-				size = fma64(manhattan ? 1 : s, s, size);
+				if (k0 + k < d) size = fma64(manhattan ? 1 : s, s, size);
 			}
 		}
 		barrier();
@@ -61,12 +78,23 @@ KERNEL THREADS(256) void pair_products(double *v, double *length, const double *
 	if (r == 0) length[p] = manhattan ? size : __builtin_sqrt(size);
 }
 
+// fetch reads c[m] = v[(r + m) count + p], of the last row what is beyond it.
+DEVICE void fetch(double *c, const double *v, u32 p, u32 r, u32 count, u32 rows) {
+#pragma unroll
+	for (u32 m = 0; m < BATCH; m++) c[m] = v[(u64)(r + m < rows ? r + m : rows - 1) * count + p];
+	keep<BATCH>(c);
+}
+
 // norm is that of v[p], v[count + p], ...: of absolute values, or Euclidean.
 DEVICE double norm(const double *v, u32 p, u32 count, u32 rows, u32 manhattan) {
 	double sum = 0;
-	for (u32 r = 0; r < rows; r++) {
-		double c = v[(u64)r * count + p];
-		sum = manhattan ? sum + (c < 0 ? -c : c) : fma64(c, c, sum);
+#pragma unroll 1
+	for (u32 r = 0; r < rows; r += BATCH) {
+		double c[BATCH];
+		fetch(c, v, p, r, count, rows);
+#pragma unroll
+		for (u32 m = 0; m < BATCH; m++)
+			if (r + m < rows) sum = manhattan ? sum + (c[m] < 0 ? -c[m] : c[m]) : fma64(c[m], c[m], sum);
 	}
 	return manhattan ? sum : __builtin_sqrt(sum);
 }
@@ -98,22 +126,32 @@ KERNEL THREADS(256) void pair_slopes(double *v, const double *length, const u32 
 	} else if (flag) {
 		double distance = norm(v, p, count, rows, 0);
 		double f = distance > 0 && distance < margin ? (distance - margin) / distance : 0;
-		for (u32 r = 0; r < rows; r++) {
-			double c = v[(u64)r * count + p];
-			v[(u64)r * count + p] = f == 0 ? 0 : c * f;
+#pragma unroll 1
+		for (u32 r = 0; r < rows; r += BATCH) {
+			double c[BATCH];
+			fetch(c, v, p, r, count, rows);
+#pragma unroll
+			for (u32 m = 0; m < BATCH; m++)
+				if (r + m < rows) v[(u64)(r + m) * count + p] = f == 0 ? 0 : c[m] * f;
 		}
 	}
 	double size = norm(v, p, count, rows, manhattan), by = length[p], most = limit / by;
 	u32 finite = size * by <= 0x1.fffffffffffffp1023, long_ = size * by > limit;
-	for (u32 r = 0; r < rows; r++) {
-		double c = v[(u64)r * count + p];
-		if (by_row) {
-			if (c * by > limit) c = most;
-			if (-c * by > limit) c = -most;
-		} else if (long_) {
-			c = c / size * most;
+#pragma unroll 1
+	for (u32 r = 0; r < rows; r += BATCH) {
+		double all[BATCH];
+		fetch(all, v, p, r, count, rows);
+#pragma unroll
+		for (u32 m = 0; m < BATCH; m++) {
+			double c = all[m];
+			if (by_row) {
+				if (c * by > limit) c = most;
+				if (-c * by > limit) c = -most;
+			} else if (long_) {
+				c = c / size * most;
+			}
+			if (r + m < rows) v[(u64)(r + m) * count + p] = finite ? c * scale : 0;
 		}
-		v[(u64)r * count + p] = finite ? c * scale : 0;
 	}
 }
 
@@ -131,7 +169,7 @@ KERNEL THREADS(256) void pair_sums(i64 *sum, const double *c, const double *x, c
 	u32 p0 = block_y() * chunk, end = count - p0 < chunk ? count : p0 + chunk;
 	i64 total = 0;
 	for (; p0 < end; p0 += PAIRS) {
-		tile_of_differences(dx, x, first, second, list, p0, end, k0, d);
+		tile_of_differences(dx, x, ends_of(first, second, list, p0, end), k0, d);
 		part[row][lane] = r < rows && p0 + lane < end ? c[(u64)r * count + p0 + lane] : 0;
 		barrier();
 #pragma unroll

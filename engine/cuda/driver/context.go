@@ -41,7 +41,7 @@ type Launch struct {
 
 // Context is the primary context of one GPU. All calls must come from the thread
 // that called Attach. Errors of asynchronous work may appear in any later call.
-// After a Result of 700 or 719 the context is lost and every call fails.
+// After a Result that is Lost every call fails.
 type Context interface {
 	// Memory returns the free and the total bytes.
 	Memory() (free, total uint64, err error)

@@ -80,7 +80,7 @@ func (c *primary) Free(p Pointer) error { return named("cuMemFree", call(c.cuMem
 func (c *primary) AllocHost(bytes int) ([]byte, error) {
 	var p unsafe.Pointer // the driver's memory, which the collector ignores
 	if err := call(c.cuMemAllocHost, uintptr(unsafe.Pointer(&p)), uintptr(max(bytes, 1))); err != nil {
-		return nil, fmt.Errorf("driver: cuMemAllocHost of %d bytes: %w", bytes, err)
+		return nil, fmt.Errorf("driver: cuMemAllocHost of %d bytes: %w", bytes, outOfPinned(err))
 	}
 	return unsafe.Slice((*byte)(p), max(bytes, 1)), nil
 }

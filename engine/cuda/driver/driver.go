@@ -96,36 +96,6 @@ const (
 	attrMinor           = 76
 )
 
-// Result is a CUresult other than success.
-type Result int
-
-// Error names the code and, for those that users meet, what to do.
-func (r Result) Error() string {
-	text := map[Result]string{
-		1:   "an argument is invalid",
-		2:   "the GPU has not enough free memory",
-		3:   "the driver is not initialised",
-		34:  "the driver is a stub library; install an NVIDIA driver",
-		35:  "the driver library is older than the kernel module supports; reinstall the NVIDIA driver",
-		100: "no GPU is visible; check CUDA_VISIBLE_DEVICES and the container's GPU options",
-		101: "no such GPU",
-		201: "the thread has no CUDA context",
-		802: "the system is not ready; is the NVIDIA fabric manager running?",
-		803: "the driver library and the kernel module have different versions; reboot or reinstall the driver",
-		218: "the PTX does not compile",
-		221: "the PTX compiler of the driver is missing; run the container with the compute driver capability",
-		222: "the driver is too old for this PTX; update the NVIDIA driver",
-		700: "a kernel used memory that is not its own",
-		701: "a kernel needs more registers or shared memory than the GPU has",
-		719: "a kernel failed",
-		999: "unknown driver error; look at the kernel log",
-	}[r]
-	if text == "" {
-		return fmt.Sprintf("CUDA error %d", int(r))
-	}
-	return fmt.Sprintf("CUDA error %d: %s", int(r), text)
-}
-
 // unavailable wraps ErrUnavailable with the reason.
 func unavailable(format string, args ...any) error {
 	return fmt.Errorf("driver: %w: %w", ErrUnavailable, fmt.Errorf(format, args...))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the binding over gorgonia.org/cu with real headers and runs the suite of the fake
-# driver on it: gorgonia.sh DIR [COMMAND...], with DIR the folder of cuda.h of CUDA 11, 12 or
+# Builds the binding over gorgonia.org/cu with real headers, runs the suite of the fake driver
+# on it and compares the errors of cuda.h with those of results.go: gorgonia.sh DIR [COMMAND...], with DIR the folder of cuda.h of CUDA 11, 12 or
 # 13, for example that of the PyPI package nvidia-cuda-runtime-cu12. Needs gcc; no GPU, no
 # driver. A command, such as go test -c, is run with the same settings instead.
 set -euo pipefail
@@ -25,4 +25,4 @@ if [ $# -gt 0 ]; then
 	exit
 fi
 go vet -tags gorgoniacu . ..
-go test -tags gorgoniacu -count=1 -run 'Bindings|Gorgonia' -v .
+DYAD_CUDA_H=$headers go test -tags gorgoniacu -count=1 -run 'Bindings|Gorgonia|Results' -v .

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 
 	"dyad/internal/tasks"
@@ -25,6 +26,7 @@ type GPU struct {
 	closed bool
 	users  sync.WaitGroup // callers between the check of closed and their send
 	detach error
+	lost   error // the first error after which nothing on this GPU works; only its thread writes
 }
 
 // OpenGPU attaches to GPU number index.
@@ -58,7 +60,53 @@ func (g *GPU) serve(d Driver, attached chan<- error) {
 	for job := range g.jobs {
 		job(c)
 	}
-	g.detach = c.Detach()
+	if err := c.Detach(); g.lost == nil {
+		g.detach = err
+	}
+}
+
+// run runs a job on the GPU's thread. An error that loses the context is kept, alone: what frees
+// and waits report after it is the same error of other calls.
+func (g *GPU) run(c Context, job func(c Context) error) error {
+	if g.lost != nil {
+		return afterLoss{g.lost}
+	}
+	err := job(c)
+	if lost := cause(err); lost != nil {
+		g.lost = fmt.Errorf("%w; the GPU does no more work in this process", lost)
+		return g.lost
+	}
+	return err
+}
+
+// afterLoss is the error of a job that did not run because an earlier one lost the context.
+type afterLoss struct{ error }
+
+func (a afterLoss) Unwrap() error { return a.error }
+
+// cause is the first error of a tree after which the context is lost, with what it is wrapped in
+// as long as that is one line; nil if there is none.
+func cause(err error) error {
+	var inner []error
+	switch e := err.(type) {
+	case Result:
+		if e.Lost() {
+			return e
+		}
+	case interface{ Unwrap() error }:
+		inner = []error{e.Unwrap()}
+	case interface{ Unwrap() []error }:
+		inner = e.Unwrap()
+	}
+	for _, e := range inner {
+		if lost := cause(e); lost != nil {
+			if strings.Contains(err.Error(), "\n") {
+				return lost
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 // Device describes the GPU.
@@ -66,7 +114,8 @@ func (g *GPU) Device() Device { return g.device }
 
 // Do runs job on the GPU's thread and returns its error. If ctx is done before the
 // job starts it returns ctx.Err(); a job that has started is waited for. The job
-// must not keep c, and must not call Do.
+// must not keep c, and must not call Do. After a Result that is Lost no job runs any more, and the
+// error is that one, in one line.
 func (g *GPU) Do(ctx context.Context, job func(c Context) error) error {
 	g.mu.Lock()
 	if g.closed {
@@ -83,13 +132,23 @@ func (g *GPU) Do(ctx context.Context, job func(c Context) error) error {
 	var thread tasks.Group
 	done := make(chan struct{})
 	select {
-	case g.jobs <- func(c Context) { defer close(done); thread.Try(func() { failed = job(c) }) }:
+	case g.jobs <- func(c Context) { defer close(done); thread.Try(func() { failed = g.run(c, job) }) }:
 		<-done
 		thread.Wait() // a panic is the caller's
 		return failed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Release is Do for a job that only gives back what others hold on the GPU. If the context was lost
+// before, it is gone already: nothing is done, and the job that lost it reported the error.
+func (g *GPU) Release(job func(c Context) error) error {
+	err := g.Do(context.Background(), job)
+	if _, gone := err.(afterLoss); gone {
+		return nil
+	}
+	return err
 }
 
 // Close waits for running jobs and gives the GPU back. Later calls return

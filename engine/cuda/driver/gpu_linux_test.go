@@ -282,6 +282,51 @@ func everyCallFails(t *testing.T, f fake, calls []string) {
 	}
 }
 
+// TestLostContext: a failure that loses the context is one line, that of the call which failed
+// first. Nothing runs afterwards, what others give back is given back in silence, and Close succeeds.
+func TestLostContext(t *testing.T) {
+	f := openFake(t)
+	for _, name := range calls {
+		f.failOnce("", 0, 0) // another process
+		g, err := OpenGPU(f, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kept Pointer
+		hold := func(c Context) (err error) { kept, err = c.Alloc(8); return err }
+		if err := g.Do(context.Background(), hold); err != nil {
+			t.Fatal(err)
+		}
+		f.failOnce(name, 700, 0)
+		free := func(c Context) error { return c.Free(kept) }
+		first := g.Do(context.Background(), func(c Context) error {
+			_, err := fillJob(c, 3, 1)
+			return errors.Join(err, free(c), free(c))
+		})
+		var code Result
+		if !errors.As(first, &code) || code != 700 || strings.Contains(first.Error(), "\n") || name != "cuMemGetInfo" && !strings.Contains(first.Error(), strings.TrimPrefix(name, "cu")) {
+			t.Errorf("%s: %v", name, first)
+		}
+		ran := false
+		if err := g.Do(context.Background(), func(Context) error { ran = true; return nil }); ran || err == nil || err.Error() != first.Error() {
+			t.Errorf("%s: the job after it: %v, ran: %v", name, err, ran)
+		}
+		if err := errors.Join(g.Release(free), g.Close()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	f.failOnce("", 0, 0)
+	g, err := OpenGPU(f, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	f.failOnce("cuMemFree", 700, 0) // the first that hears of it reports it
+	if err := g.Release(func(c Context) error { return c.Free(0) }); err == nil || !strings.Contains(err.Error(), "700") {
+		t.Errorf("a release that loses the context: %v", err)
+	}
+}
+
 func TestOpenGPUErrors(t *testing.T) {
 	f := openFake(t)
 	for _, index := range []int{-1, 2} {

@@ -56,18 +56,20 @@ long fake_live(int kind) {
 // fake_fail lets the call of that name fail once with that code, after skipping
 // some calls.
 static char victim[64];
-static int code, skip;
+static int code, skip, lost;
 void fake_fail(const char *name, int result, int after) {
 	pthread_mutex_lock(&mutex);
 	strncpy(victim, name, sizeof victim - 1);
-	code = result, skip = after;
+	code = result, skip = after, lost = 0;
 	pthread_mutex_unlock(&mutex);
 }
 
+// After 700 every call fails with it until fake_fail is called again, as in a lost context.
 static int injected(const char *name) {
 	int r = 0;
 	pthread_mutex_lock(&mutex);
-	if (code && !strcmp(victim, name) && skip-- == 0) r = code, code = 0;
+	if (code && !strcmp(victim, name) && skip-- == 0) r = code, code = 0, lost = r == 700;
+	else if (lost) r = 700;
 	pthread_mutex_unlock(&mutex);
 	return r;
 }
@@ -107,6 +109,7 @@ long cuDevicePrimaryCtxRetain(u64 *ctx, int dev) {
 	RESULT(0);
 }
 long cuDevicePrimaryCtxRelease_v2(int dev) {
+	CALL("cuDevicePrimaryCtxRelease");
 	int bad;
 	pthread_mutex_lock(&mutex), bad = retained[dev - 40]-- < 1, pthread_mutex_unlock(&mutex);
 	RESULT(bad ? 201 : 0);

@@ -1,0 +1,98 @@
+package command
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/cpu"
+	"dyad/engine/cuda"
+)
+
+// What a run is compared on: processors, and the numbers of a Parquet file that they read in a second,
+// as bench/results/reading-epyc-idle.csv has them.
+const (
+	readingProcessors = 2
+	readingNumbers    = 7.61e6 * 21
+	leastGain         = 1.5 // that is worth a word: the estimates are no better
+)
+
+// gain is what a GPU changes about a run: the parts of its time in seconds, all estimated.
+type gain struct {
+	reading, copying, passes float64
+	onCPU                    float64 // the passes there, on readingProcessors
+}
+
+// gainOf is the gain of a plan by its own kernel, or another one for the same problem, if that is one
+// of a GPU whose times are known.
+func gainOf(p *algorithms.Plan, gpu engine.Kernel) (g gain, ok bool) {
+	f, ok := cuda.ForecastOf(gpu)
+	if !ok || f.Seconds == 0 || f.Copying == 0 {
+		return g, false
+	}
+	problem, z := gpu.Problem(), p.Needs()
+	host, err := engine.Grouped{Backend: cpu.Backend{}}.Plan(problem)
+	if err != nil {
+		return g, false
+	}
+	g = gain{reading: float64(problem.N) * float64(problem.D+1) / readingNumbers, copying: f.Copying, onCPU: p.SecondsBy(host) / readingProcessors}
+	if g.passes = p.SecondsBy(gpu); f.Moments {
+		g.passes = z.Passes * f.Seconds
+	}
+	if f.Panels {
+		g.copying *= z.Passes
+	}
+	return g, true
+}
+
+// factor is how many times as fast the run is on a GPU, all of it.
+func (g gain) factor() float64 {
+	return (g.reading + g.onCPU) / (g.reading + g.copying + g.passes)
+}
+
+// words are the sentence of whether a GPU pays.
+func (g gain) words() string {
+	switch f := g.factor(); {
+	case f < leastGain:
+		share := math.Round(100 * g.reading / (g.reading + g.onCPU))
+		if share < 50 {
+			return "this run gains little from a GPU: the copies and passes there take nearly as long as the passes on the CPU"
+		}
+		return fmt.Sprintf("this run gains little from a GPU: %g %% of it is reading", share)
+	case f < 10:
+		return fmt.Sprintf("a GPU makes this run about %.1f times as fast, reading included; predicted", f)
+	default:
+		return fmt.Sprintf("a GPU makes this run about %g times as fast, reading included; predicted", algorithms.Roughly(f))
+	}
+}
+
+// write adds the parts and the sentence to the report of a plan.
+func (g gain) write(b *strings.Builder, r *algorithms.Report) {
+	r.Add("estimated_reading_seconds", g.reading)
+	r.Add("estimated_copying_seconds", g.copying)
+	r.Add("estimated_passes_seconds", g.passes)
+	r.Add("estimated_passes_cpu_seconds", g.onCPU)
+	r.Add("gpu_gain", g.factor())
+	line(b, "parts", "reading %g s (Parquet, %d processors), copies to the GPU %g s, passes %g s; passes on these processors %g s", algorithms.Roughly(g.reading), readingProcessors,
+		algorithms.Roughly(g.copying), algorithms.Roughly(g.passes), algorithms.Roughly(g.onCPU))
+	line(b, "gain", "%s", g.words())
+}
+
+// gainElsewhere says of a long run that is planned for the CPU what a GPU would do.
+func gainElsewhere(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan) {
+	const key = "h200"
+	device, err := cuda.OpenNamed(key)
+	if err != nil {
+		return
+	}
+	k, err := engine.Grouped{Backend: cuda.Backend{Device: device}}.Plan(p.Spec.Kernel.Problem())
+	if err != nil {
+		return
+	}
+	if g, ok := gainOf(p, k); ok && len(p.Work.Sums) > 0 && g.factor() >= leastGain {
+		r.Add("gpu_gain", g.factor())
+		line(b, "gain", "%s for an NVIDIA H200, see --device cuda:%s", g.words(), key)
+	}
+}

@@ -1,0 +1,97 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/cuda/driver"
+)
+
+// TestCeilings: every number is there, whichever call fails the error arrives and nothing is left,
+// and a driver without graphs, or one that fails to capture, is told apart from one with them.
+func TestCeilings(t *testing.T) {
+	for number := 0; ; number++ {
+		f := newFake()
+		f.dry = true
+		calls := 0
+		f.fail = func(string) error {
+			if calls++; calls-1 == number {
+				return driver.Result(2)
+			}
+			return nil
+		}
+		m, err := openFake(t, f).Device.ceilingsOf(context.Background(), 1<<10, 4)
+		if calls > number {
+			if code := driver.Result(0); err == nil && m.NoGraph == "" || err != nil && (!errors.As(err, &code) || code != 2) {
+				t.Errorf("call %d failed: %v, %v", number, m, err)
+			}
+			continue
+		}
+		if err != nil || number < 60 || slices.Min([]float64{m.ToGPU, m.FromGPU, m.Clear, m.Launch, m.RoundTrip}) <= 0 || !strings.Contains(m.String(), "sums are replayed") {
+			t.Errorf("%d calls: %v, %v", calls, m, err)
+		}
+		break
+	}
+	for call, why := range map[string]error{"BeginCapture": errors.ErrUnsupported, "EndCapture": driver.Result(901)} {
+		f := newFake()
+		f.dry = true
+		f.fail = func(c string) error {
+			if c == call {
+				return why
+			}
+			return nil
+		}
+		m, err := openFake(t, f).Device.ceilingsOf(context.Background(), 1<<10, 4)
+		if err != nil || !strings.Contains(m.String(), "no CUDA graph: ") || !strings.Contains(m.NoGraph, why.Error()) {
+			t.Errorf("%s: %v, %v", call, m, err)
+		}
+	}
+}
+
+// TestGPUCeilings measures what bounds every other time.
+func TestGPUCeilings(t *testing.T) {
+	b, _ := openGPU(t)
+	bytes, many := ceilingBytes, manyLaunches
+	if rehearsed() {
+		bytes, many = 1<<10, 4
+	}
+	m, err := b.Device.ceilingsOf(context.Background(), bytes, many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary(t, "%v", m)
+}
+
+// TestGPUTouch sums over 64 records by each family of kernels: it tells in a second whether the
+// family answers at all.
+func TestGPUTouch(t *testing.T) {
+	for _, f := range families {
+		t.Run(f.name, func(t *testing.T) {
+			b, _ := openGPU(t)
+			c := gpuCase{family: f.name, n: 64, d: 8}
+			switch f.name {
+			case "wgmma":
+				if !b.Device.runs("metric_wgmma_sm90a") {
+					t.Skip("wgmma needs compute capability 9.0")
+				}
+			case "moments":
+				p, r, _ := records(t, c.n, c.d, 2)
+				if err := apart(momentCase{c.n, c.d, engine.MomentSums{Radius: 0.8, Signed: true, Second: engine.FullSecond}}, p, r, b); err != nil {
+					t.Error(err)
+				}
+				return
+			case "spliced":
+				c.labels = 5
+			case "groups":
+				c.labels, c.group = 5, 16
+			case "pairs":
+				c.rows = 4
+			}
+			runCase(t, b, c)
+		})
+	}
+}
