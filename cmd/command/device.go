@@ -159,7 +159,7 @@ func gpuCheck(index int) (string, bool) {
 	gpu := cuda.Backend{Device: opened}
 	text, ok := agreement(cpu.Backend{Method: cpu.Direct}, gpu)
 	lines := []string{"compiled " + strings.Join(programs, ", "), text}
-	if m, err := device.Ceilings(context.Background()); err != nil {
+	if m, err := opened.Ceilings(context.Background()); err != nil {
 		text, ok = plain(err), false
 		lines = append(lines, text)
 	} else {
