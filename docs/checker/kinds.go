@@ -69,7 +69,7 @@ func stream(x, pr node) *big.Float {
 	same("the number of records of a stream", x.get("horizon"), pr.get("records"))
 	reservoir, classes := x.get("reservoir") == true, x.get("per_class") == true
 	refuse(x.get("reservoir") != reservoir || x.get("per_class") != classes || (reservoir || classes) && buffer < 2 || reservoir && classes || m < 1 || first < 1 || n < first+m, "a stream has a buffer of %v, and batches of %v", x.get("buffer"), x.get("batch"))
-	pass(n > 1e7, "the stream is longer than 10^7 records")
+	pass(n > 1e6, "the stream is longer than 10^6 records")
 	enough("an update", x.num("roundoff"), pr.num("constants.lipschitz"))
 	if classes {
 		p = add(p, larger(real(1), quo(real(pr.num("constants.lipschitz")), dg)))
