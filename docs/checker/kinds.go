@@ -24,7 +24,8 @@ func alone(p node) bool { return kinds[p.text("algorithm")].theorems != "" }
 
 // ofNumbers is the sensitivity that a theorem gives for its numbers x alone, in the norm that the noise needs; nil for other theorems.
 func ofNumbers(theorem, law string, x, pr node) *big.Float {
-	exact, rho := real(1), real(2)
+	var exact *big.Float
+	rho := real(2)
 	switch theorem {
 	case "pairwise-stream":
 		return stream(x, pr)
