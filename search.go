@@ -172,7 +172,7 @@ func (s *Search) Run(ctx context.Context, data []*Data, o Run) (*Chosen, error) 
 	o.Progress = nil
 	of := data[0].Source()
 	for _, d := range data[1:] {
-		of = of.Using(d.Source())
+		of = of.using(d.Source())
 	}
 	found, end, err := kind[*Chosen]{
 		of: of, fresh: true, text: func(c *Chosen) ([]byte, int, error) { return c.size() },

@@ -57,7 +57,7 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 		moments.Blocks = d.encoder.Blocks()
 		algorithm = moments
 	}
-	return o.Do(ctx, d.Source(),
+	return o.do(ctx, d.Source(),
 		func(r *algorithms.Result) *Model {
 			m := d.model(t.Task, r)
 			if moments, ok := algorithm.(algorithms.Moments); ok {
@@ -283,7 +283,7 @@ func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found
 		}
 		return t.Iterate(found.State), nil
 	})
-	m, err := o.Do(ctx, d.Source(), func(r *algorithms.Result) *Model {
+	m, err := o.do(ctx, d.Source(), func(r *algorithms.Result) *Model {
 		g := found.Guarantee
 		if public { // it is of the messages, which are made private whatever the data are
 			if seeded {
