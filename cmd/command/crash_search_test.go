@@ -65,6 +65,30 @@ func TestKilledSearchesAreResumed(t *testing.T) {
 	}
 }
 
+// A curve of private data that is killed is charged once and begins again at no cost, or gets the name of its rows.
+func TestKilledCurvesAreResumed(t *testing.T) {
+	for _, stage := range []string{"trained", "released"} {
+		f := newFixture(t)
+		curve := func(more ...string) []string {
+			return append([]string{"curve", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--out", f.in("out/c"), "--ledger", f.in("ledger/ledger.jsonl"),
+				"--epsilons", "1", "--holdout-epsilon", "1", "--format", "svg", "--yes"}, more...)
+		}
+		e := f.start(t, crash.Spec{Args: curve(), Stage: stage, Nth: 1, Fault: "kill"}).End()
+		run, charges, finished := f.attacked(t)
+		if charges != 1 || len(finished) != map[string]int{"trained": 0, "released": 1}[stage] || len(f.checkpoints(t)) != 0 || strings.Contains(e.Stdout, "AUC") {
+			t.Fatalf("%s: %d charges, finish lines %q: %s", stage, charges, finished, e.Stdout)
+		}
+		if stage == "trained" {
+			f.dyad(curve("--resume", run, "--epsilons", "2")...).Want(t, "another epsilon", exitInput, "")
+		}
+		f.dyad(curve("--resume", run)...).Want(t, "resume", exitOK, "")
+		again, charges, finished := f.attacked(t)
+		if text := f.get(t, "out/c.json"); again != run || charges != 1 || len(finished) != 1 || finished[0] != ledger.StatusReleased || !strings.Contains(text, run) {
+			t.Errorf("%s: after --resume: %d charges, finish lines %q, file %.300s", stage, charges, finished, text)
+		}
+	}
+}
+
 // A killed search of persons is resumed like that of records.
 func TestKilledSearchOfPersonsIsResumed(t *testing.T) {
 	f := newFixture(t)

@@ -224,6 +224,7 @@ var digitsOf = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)"figures": \{.*?\n  \}`),
 	regexp.MustCompile(`"evaluated_digest": "sha256:\w+"|"score_bound": [0-9.e-]+`), // functions of released weights
 	regexp.MustCompile(`(?m)^(AUC|positives|ROC|mean loss|accuracy |            score >=).*$`),
+	regexp.MustCompile(`(?s)"rows": \[.*?\n  \]|<svg.*?</svg>|(,\d\.\d{6}){3}\n`), // of a curve
 }
 
 // Of files of well-formed records with any joint property a private evaluation prints, keeps and
@@ -284,6 +285,7 @@ func TestHeldOutAndNeighbourFiguresTellNothingElse(t *testing.T) {
 		{"train", "--data", "r.csv", "--schema", "class.yaml", "--holdout", "0.4", "--holdout-epsilon", "1", "--out", "m.json"},
 		{"evaluate", "metric.json", "--data", "r.csv", "--epsilon", "2", "--reference", "others.csv"},
 		{"evaluate", "metric.json", "--data", "r.csv", "--epsilon", "2", "--delta", "0", "--reference", "others.csv", "--out", "f.json"},
+		{"curve", "--data", "r.csv", "--schema", "class.yaml", "--epsilons", "1", "--holdout-epsilon", "1", "--yes", "--format", "svg", "--out", "c"},
 	} {
 		want := ""
 		for _, world := range []string{"mixed", "one class", "equal rows", "clamped", "missing"} {
