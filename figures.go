@@ -277,7 +277,7 @@ func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigu
 	}
 	public := o.Public || of.Public
 	f, end, err := kind[*PrivateFigures]{
-		of: of, fresh: true, text: (*PrivateFigures).size, load: func(file string) (*PrivateFigures, error) { return LoadFigures(file, p.model.Model) },
+		of: of, fresh: true, text: func(f *PrivateFigures) ([]byte, int, error) { return reported(f) }, load: func(file string) (*PrivateFigures, error) { return LoadFigures(file, p.model.Model) },
 		made: func(o Run, r *algorithms.Result) (*PrivateFigures, error) {
 			f := &PrivateFigures{
 				Task: p.model.Task, Name: p.options.Names.Data, DataID: cmp.Or(o.DataID, of.DataID), Public: public, Guarantee: r.Guarantee, Run: r.Run,
@@ -305,12 +305,13 @@ func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigu
 	return f, err
 }
 
-// reportBytes is what every report of an evaluation has room in: whether it can be kept does
+// reportBytes is what every report of an evaluation or a curve has room in: whether it can be kept does
 // not depend on its numbers.
 const reportBytes = 2 << 20
 
-func (f *PrivateFigures) size() ([]byte, int, error) {
-	text, err := json.MarshalIndent(f, "", "  ")
+// reported is the content of a report, for Run.Keep.
+func reported(v any) ([]byte, int, error) {
+	text, err := json.MarshalIndent(v, "", "  ")
 	return append(text, '\n'), max(len(text)+1, reportBytes), err
 }
 

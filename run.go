@@ -3,10 +3,8 @@ package dyad
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -330,42 +328,9 @@ func (d *Data) Source() Source {
 func (s Source) fingerprint(l *Ledger) (string, error) {
 	from, to := io.Pipe()
 	copying := tasks.Group{Stop: func() { to.CloseWithError(io.ErrUnexpectedEOF) }}
-	copying.Go(func() { to.CloseWithError(s.copy(to)) })
+	copying.Go(func() { to.CloseWithError(dataset.CopyContents(to, s.Files, s.DataFiles, s.packs)) })
 	print, err := l.Fingerprint(from)
 	from.Close() // ends the copy if the ledger stopped early
 	copying.Wait()
 	return print, input.As(err)
-}
-
-// copy writes what a fingerprint is of.
-func (s Source) copy(to io.Writer) error {
-	for _, name := range s.Files {
-		if i := slices.IndexFunc(s.packs, func(p *dataset.Used) bool { return p.Name == name }); i >= 0 { // as it is used, not as its name says now
-			if _, err := to.Write(s.packs[i].Content()); err != nil {
-				return err
-			}
-			continue
-		}
-		// A pipe was read by now: its rest, nothing, would stand for records that a resumed run could replace.
-		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
-			return cmp.Or(err, input.Errorf("%s is a pipe or a device; private data are charged by their content, which must be there to be compared again: store them in a file", name))
-		}
-		f, err := dataset.OpenContent(name)
-		if err != nil {
-			return err
-		}
-		h, into := sha256.New(), to
-		if s.DataFiles > 1 {
-			into = h
-		}
-		_, err = io.Copy(into, f)
-		f.Close()
-		if err == nil && s.DataFiles > 1 {
-			_, err = to.Write(h.Sum(nil))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -3,7 +3,6 @@ package dyad
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -382,10 +381,7 @@ func (c *Curve) Run(ctx context.Context, d *Data, o Run) (*curve.Released, error
 	of := d.Source()
 	r, end, err := kind[*curve.Released]{
 		of: of, fresh: true,
-		text: func(r *curve.Released) ([]byte, int, error) {
-			text, err := json.MarshalIndent(r, "", "  ")
-			return append(text, '\n'), max(len(text)+1, reportBytes), err
-		},
+		text: func(r *curve.Released) ([]byte, int, error) { return reported(r) },
 		load: func(file string) (*curve.Released, error) {
 			r := &curve.Released{}
 			return r, input.As(files.ReadJSON(file, files.MaxSmallBytes, r))
