@@ -40,7 +40,7 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 	}
 	switch {
 	case t.team && o.Team == nil: // this process would take part in sums that nobody else was asked for
-		return nil, input.Errorf("dyad: the plan is for a team; name its leader (Run.Team), or plan without DeviceOptions.Team")
+		return nil, input.Errorf("dyad: the plan is for a team; name its leader (Run.Team), or plan without device.Options.Team")
 	case o.Team != nil && o.Team.Leads(t.Spec.Kernel, d.Records) != nil:
 		return nil, input.Errorf("dyad: Run.Team leads another plan or other records; make it by Training.Lead of this plan and this share, after Join")
 	}
@@ -101,7 +101,7 @@ func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data, more ...
 		return nil, err
 	}
 	if !t.team {
-		return nil, input.Errorf("dyad: the plan is for one process; open the Device with DeviceOptions.Team")
+		return nil, input.Errorf("dyad: the plan is for one process; open the device with device.Options.Team")
 	}
 	program, err := team.Program()
 	if err != nil {
