@@ -8,9 +8,9 @@
 //	model, err := plan.Run(ctx, data, dyad.Run{Ledger: book, Out: "model.json"})
 //	scores, err := model.Score(records)
 //
-// Options hold everything that changes the mechanism, and with it the guarantee. A Device and
-// a Run say how it is carried out: on which hardware, with how many workers, checkpoints and
-// progress.
+// Options hold everything that changes the mechanism, and with it the guarantee; Options.On is the
+// hardware whose rounding is part of it. A Run says how it is carried out: ledger, files, checkpoints
+// and observers. Every kind of run is a plan of a shape and options, PlanX, with a method Run.
 //
 // The packages below do one thing each: algorithms (own arrays, algorithms and losses of your
 // own), algorithms/pairs (labelled pairs), algorithms/local (users who trust nobody), engine

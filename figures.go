@@ -105,9 +105,6 @@ func (m judged) identity() string {
 	return files.Digest(text)
 }
 
-// neighbourRanks are the numbers of neighbours of the classifiers of a metric.
-var neighbourRanks = []int{3, 5}
-
 // PlanFigures plans the private evaluation of a model on records of a shape. No data are read and nothing is charged. Releases
 // and cost do not depend on the weights.
 func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
@@ -123,7 +120,7 @@ func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
 	}
 	switch {
 	case m.Task == Metric:
-		for _, k := range neighbourRanks {
+		for _, k := range metrics.NeighbourRanks {
 			e.Classifiers = append(e.Classifiers, fmt.Sprintf("%d-NN with the metric", k), fmt.Sprintf("%d-NN with the identity", k))
 		}
 	case o.Compare != nil: // named to the last digit, with its encoding
@@ -250,8 +247,8 @@ func (p *FigurePlan) Fits(d FigureData) error {
 		return nil
 	case d.Reference == nil:
 		return input.Errorf("dyad: a metric is evaluated among public records (FigureData.Reference)")
-	case d.Reference.Records.Len() < slices.Max(neighbourRanks):
-		return input.Errorf("dyad: %s has %d records, and up to %d neighbours vote", o.Reference, d.Reference.Records.Len(), slices.Max(neighbourRanks))
+	case d.Reference.Records.Len() < slices.Max(metrics.NeighbourRanks):
+		return input.Errorf("dyad: %s has %d records, and up to %d neighbours vote", o.Reference, d.Reference.Records.Len(), slices.Max(metrics.NeighbourRanks))
 	case m.Network != nil:
 		return nil
 	}
@@ -268,7 +265,7 @@ func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigu
 	}
 	of := d.Source()
 	if d.Compared != nil {
-		of = of.Using(d.Compared.Source())
+		of = of.using(d.Compared.Source())
 	}
 	if err := p.checkReference(o.Ledger, d); err != nil {
 		return nil, err
@@ -277,11 +274,11 @@ func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigu
 		return nil, err
 	}
 	if d.Reference != nil {
-		of = of.Using(d.Reference.Source())
+		of = of.using(d.Reference.Source())
 	}
 	public := o.Public || of.Public
 	f, end, err := kind[*PrivateFigures]{
-		of: of, fresh: true, text: (*PrivateFigures).size, load: func(file string) (*PrivateFigures, error) { return LoadFigures(file, p.model.Model) },
+		of: of, fresh: true, text: func(f *PrivateFigures) ([]byte, int, error) { return reported(f) }, load: func(file string) (*PrivateFigures, error) { return LoadFigures(file, p.model.Model) },
 		made: func(o Run, r *algorithms.Result) (*PrivateFigures, error) {
 			f := &PrivateFigures{
 				Task: p.model.Task, Name: p.options.Names.Data, DataID: cmp.Or(o.DataID, of.DataID), Public: public, Guarantee: r.Guarantee, Run: r.Run,
@@ -309,11 +306,13 @@ func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigu
 	return f, err
 }
 
-// reportBytes is what every report has room in: whether it can be kept does not depend on its numbers.
+// reportBytes is what every report of an evaluation or a curve has room in: whether it can be kept does
+// not depend on its numbers.
 const reportBytes = 2 << 20
 
-func (f *PrivateFigures) size() ([]byte, int, error) {
-	text, err := files.Sealed(f)
+// reported is the content of a report, for Run.Keep.
+func reported(v any) ([]byte, int, error) {
+	text, err := files.Sealed(v)
 	return text, max(len(text), reportBytes), err
 }
 
@@ -324,7 +323,7 @@ func (p *FigurePlan) checkReference(l *Ledger, d FigureData) error {
 		return nil
 	}
 	from := d.Reference.Source()
-	print, err := from.Fingerprint(l)
+	print, err := from.fingerprint(l)
 	if err != nil {
 		return err
 	}
@@ -356,7 +355,7 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 	if at < 0 {
 		return nil
 	}
-	print, err := of.Fingerprint(o.Ledger)
+	print, err := of.fingerprint(o.Ledger)
 	if err != nil {
 		return err
 	}
@@ -405,23 +404,17 @@ func (p *FigurePlan) data(ctx context.Context, d FigureData) (out evaluate.Data,
 			return out, err
 		}
 	}
-	for _, k := range neighbourRanks {
-		for _, by := range []struct {
-			metric         []float64
-			among, records *engine.Records
-		}{{m.Matrix(), among, seen}, {nil, d.Reference.Records, raw}} {
-			found, err := metrics.KNN(ctx, by.among, by.records, metrics.KNNOptions{K: k, Metric: by.metric})
-			if err != nil {
-				return out, err
-			}
+	found, err := metrics.Neighbours(ctx, m.Matrix(), [2]*engine.Records{seen, among}, [2]*engine.Records{raw, d.Reference.Records})
+	for _, both := range found {
+		for _, by := range both {
 			var correct []bool
-			for i, y := range found.Predicted {
+			for i, y := range by.Predicted {
 				correct = append(correct, y == labels[i])
 			}
 			out.Correct = append(out.Correct, correct)
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 // LoadFigures reads the file of a private evaluation of a model.

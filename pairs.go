@@ -284,7 +284,7 @@ func (p *PairTraining) Run(ctx context.Context, d *Pairs, o Run) (*Trained, erro
 	if err != nil {
 		return nil, err
 	}
-	return o.Do(ctx, d.data.Source(),
+	return o.do(ctx, d.data.Source(),
 		func(r *algorithms.Result) *Model { return d.model(p.Plan, r) },
 		func(options algorithms.Options) (*algorithms.Result, error) {
 			all := pairs.Options{Options: options, Workers: max(o.On.Workers(), 1)}

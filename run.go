@@ -3,10 +3,8 @@ package dyad
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -178,9 +176,9 @@ func (k kind[T]) run(ctx context.Context, o Run) (made T, end *Outcome, err erro
 	return made, end, err
 }
 
-// Do carries out a training of a kind that this package does not know, as Training.Run does. model makes the model of a result; Do
+// do carries out a training as Training.Run does. model makes the model of a result; do
 // fills in its format, run, data id and times.
-func (o Run) Do(ctx context.Context, of Source, model func(*algorithms.Result) *Model, train func(algorithms.Options) (*algorithms.Result, error)) (*Trained, error) {
+func (o Run) do(ctx context.Context, of Source, model func(*algorithms.Result) *Model, train func(algorithms.Options) (*algorithms.Result, error)) (*Trained, error) {
 	m, end, err := kind[*Model]{of: of, work: train, text: (*Model).Size, load: Load, released: o.Released, made: func(o Run, r *algorithms.Result) (*Model, error) {
 		m := model(r)
 		m.Format, m.Version, m.Created = m.format(), Version, o.Created.UTC().Truncate(time.Second)
@@ -228,7 +226,7 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 		if every := cmp.Or(o.Checkpoint, time.Minute); every > 0 {
 			p.Checkpoints = algorithms.Checkpoints{Prefix: o.Ledger.Path() + ".", Every: every, Failed: func(err error) { o.note(err.Error()) }}
 		}
-		if p.Fingerprint, err = of.Fingerprint(o.Ledger); err != nil {
+		if p.Fingerprint, err = of.fingerprint(o.Ledger); err != nil {
 			return nil, "", err
 		}
 	}
@@ -294,8 +292,8 @@ type Source struct {
 	packs []*dataset.Used // those among Files, and others that the run uses
 }
 
-// Using is s for a run that uses the records of others, too: what is charged is s, and their packs must not change either.
-func (s Source) Using(others ...Source) Source {
+// using is s for a run that uses the records of others, too: what is charged is s, and their packs must not change either.
+func (s Source) using(others ...Source) Source {
 	s.packs = slices.Clone(s.packs)
 	for _, o := range others {
 		s.packs = append(s.packs, o.packs...)
@@ -322,49 +320,16 @@ func (d *Data) Source() Source {
 	return s
 }
 
-// Fingerprint is the ledger's of the files. One file of data, and those of its labels or pairs,
+// fingerprint is the ledger's of the files. One file of data, and those of its labels or pairs,
 // are hashed one after the other. Of several, the SHA-256 of each is hashed: contents and their
 // order count, names do not, and rows that move to another file make other data. Pipes and devices
 // are refused.
-func (s Source) Fingerprint(l *Ledger) (string, error) {
+func (s Source) fingerprint(l *Ledger) (string, error) {
 	from, to := io.Pipe()
 	copying := tasks.Group{Stop: func() { to.CloseWithError(io.ErrUnexpectedEOF) }}
-	copying.Go(func() { to.CloseWithError(s.copy(to)) })
+	copying.Go(func() { to.CloseWithError(dataset.CopyContents(to, s.Files, s.DataFiles, s.packs)) })
 	print, err := l.Fingerprint(from)
 	from.Close() // ends the copy if the ledger stopped early
 	copying.Wait()
 	return print, input.As(err)
-}
-
-// copy writes what a fingerprint is of.
-func (s Source) copy(to io.Writer) error {
-	for _, name := range s.Files {
-		if i := slices.IndexFunc(s.packs, func(p *dataset.Used) bool { return p.Name == name }); i >= 0 { // as it is used, not as its name says now
-			if _, err := to.Write(s.packs[i].Content()); err != nil {
-				return err
-			}
-			continue
-		}
-		// A pipe was read by now: its rest, nothing, would stand for records that a resumed run could replace.
-		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
-			return cmp.Or(err, input.Errorf("%s is a pipe or a device; private data are charged by their content, which must be there to be compared again: store them in a file", name))
-		}
-		f, err := dataset.OpenContent(name)
-		if err != nil {
-			return err
-		}
-		h, into := sha256.New(), to
-		if s.DataFiles > 1 {
-			into = h
-		}
-		_, err = io.Copy(into, f)
-		f.Close()
-		if err == nil && s.DataFiles > 1 {
-			_, err = to.Write(h.Sum(nil))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

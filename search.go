@@ -171,7 +171,7 @@ func (s *Search) Run(ctx context.Context, data []*Data, o Run) (*Chosen, error) 
 	o.Progress = nil
 	of := data[0].Source()
 	for _, d := range data[1:] {
-		of = of.Using(d.Source())
+		of = of.using(d.Source())
 	}
 	found, end, err := kind[*Chosen]{
 		of: of, fresh: true, text: func(c *Chosen) ([]byte, int, error) { return c.size() },
@@ -381,10 +381,7 @@ func (c *Curve) Run(ctx context.Context, d *Data, o Run) (*curve.Released, error
 	of := d.Source()
 	r, end, err := kind[*curve.Released]{
 		of: of, fresh: true,
-		text: func(r *curve.Released) ([]byte, int, error) {
-			text, err := files.Sealed(r)
-			return text, max(len(text), reportBytes), err
-		},
+		text: func(r *curve.Released) ([]byte, int, error) { return reported(r) },
 		load: func(file string) (*curve.Released, error) {
 			r, seal := &curve.Released{}, files.NewSeal()
 			if err := files.ReadJSON(file, files.MaxSmallBytes, r, seal); err != nil {

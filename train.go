@@ -41,7 +41,7 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 	}
 	switch {
 	case t.team && o.Team == nil: // this process would take part in sums that nobody else was asked for
-		return nil, input.Errorf("dyad: the plan is for a team; name its leader (Run.Team), or plan without DeviceOptions.Team")
+		return nil, input.Errorf("dyad: the plan is for a team; name its leader (Run.Team), or plan without device.Options.Team")
 	case o.Team != nil && o.Team.Leads(t.Spec.Kernel, d.Records) != nil:
 		return nil, input.Errorf("dyad: Run.Team leads another plan or other records; make it by Training.Lead of this plan and this share, after Join")
 	}
@@ -60,7 +60,7 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 		}
 		algorithm = moments
 	}
-	return o.Do(ctx, d.Source(),
+	return o.do(ctx, d.Source(),
 		func(r *algorithms.Result) *Model {
 			m := d.model(t.Task, r)
 			if moments, ok := algorithm.(algorithms.Moments); ok {
@@ -99,7 +99,7 @@ func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data, more ...
 		return nil, err
 	}
 	if !t.team {
-		return nil, input.Errorf("dyad: the plan is for one process; open the Device with DeviceOptions.Team")
+		return nil, input.Errorf("dyad: the plan is for one process; open the device with device.Options.Team")
 	}
 	program, err := team.Program()
 	if err != nil {
@@ -281,7 +281,7 @@ func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found
 		}
 		return t.Iterate(found.State), nil
 	})
-	m, err := o.Do(ctx, d.Source(), func(r *algorithms.Result) *Model {
+	m, err := o.do(ctx, d.Source(), func(r *algorithms.Result) *Model {
 		g := found.Guarantee
 		if public { // it is of the messages, which are made private whatever the data are
 			if seeded {

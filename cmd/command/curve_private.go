@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"slices"
@@ -84,7 +85,7 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page
 		}
 		return planned{
 			warnings: p.Warnings(), delta: max(p.Guarantee.Delta, privacy.DefaultDelta(units)), n: units,
-			ask: []string{fmt.Sprintf("all of it is charged to %q at once", nonEmpty(c.DataID, r.DataID))},
+			ask: []string{fmt.Sprintf("all of it is charged to %q at once", cmp.Or(c.DataID, r.DataID))},
 		}, nil
 	}
 	k.run = func(o lib.Run) (bool, error) {
@@ -133,13 +134,6 @@ func (c *curveCmd) figure(name string, o lib.CurveOptions, rows []curve.Row) exp
 		f.Curves = append(f.Curves, line)
 	}
 	return f
-}
-
-func nonEmpty(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // draws are the files that are drawn of a curve of private data: its rows, then pictures.

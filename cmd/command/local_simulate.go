@@ -116,6 +116,9 @@ func (c *localSimulateCmd) Run(a *app) error {
 		if !done {
 			return false, away
 		}
+		if found == nil { // another process released it meanwhile
+			return false, errors.Join(away, k.model(a, &run.Outcome, o.Ledger))
+		}
 		if r.Public {
 			r.Updates, r.Seconds = &found.Updates, time.Since(began).Seconds()
 		}

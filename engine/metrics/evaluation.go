@@ -94,30 +94,38 @@ func (e *Evaluation) Classes(scores, labels []float64, threshold, confidence flo
 	return err
 }
 
-// Neighbours adds the accuracy of nearest neighbour classifiers on learned[0] with neighbours among learned[1], and that on raw with the
-// identity.
-func (e *Evaluation) Neighbours(ctx context.Context, metric []float64, learned, raw [2]*engine.Records) error {
-	for _, k := range []int{3, 5} {
-		row := KNNAccuracy{K: k}
-		for _, by := range []struct {
-			to      *float64
-			metric  []float64
-			records [2]*engine.Records
-		}{{&row.Learned, metric, learned}, {&row.Identity, nil, raw}} {
-			o, r, among := KNNOptions{K: k, Metric: by.metric}, by.records[0], by.records[1]
-			var found Classification
-			var err error
-			if among == r {
-				found, err = KNNLeaveOneOut(ctx, r, o)
+// NeighbourRanks are the numbers of neighbours of the classifiers that judge a metric.
+var NeighbourRanks = []int{3, 5}
+
+// Neighbours are the classifications by each of NeighbourRanks, of learned[0] by the metric with neighbours among learned[1], then of raw by the
+// identity. Records among themselves are left out one by one.
+func Neighbours(ctx context.Context, metric []float64, learned, raw [2]*engine.Records) (all [][2]Classification, err error) {
+	for _, k := range NeighbourRanks {
+		var both [2]Classification
+		for i, by := range [2][2]*engine.Records{learned, raw} {
+			o := KNNOptions{K: k}
+			if i == 0 {
+				o.Metric = metric
+			}
+			if by[0] == by[1] {
+				both[i], err = KNNLeaveOneOut(ctx, by[0], o)
 			} else {
-				found, err = KNN(ctx, among, r, o)
+				both[i], err = KNN(ctx, by[1], by[0], o)
 			}
 			if err != nil {
-				return err
+				return nil, err
 			}
-			*by.to = found.Accuracy()
 		}
-		e.KNN = append(e.KNN, row)
+		all = append(all, both)
 	}
-	return nil
+	return all, nil
+}
+
+// Neighbours adds the accuracies of Neighbours.
+func (e *Evaluation) Neighbours(ctx context.Context, metric []float64, learned, raw [2]*engine.Records) error {
+	all, err := Neighbours(ctx, metric, learned, raw)
+	for i, both := range all {
+		e.KNN = append(e.KNN, KNNAccuracy{K: NeighbourRanks[i], Learned: both[0].Accuracy(), Identity: both[1].Accuracy()})
+	}
+	return err
 }
