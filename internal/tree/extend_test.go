@@ -165,3 +165,20 @@ func TestExtendingTakesOneFile(t *testing.T) {
 		})
 	}
 }
+
+// TestKindOfRunIsShort: a kind of run with plan, charge, resume, page, verify and audit is one file of at most 150 lines and a line of a With.
+func TestKindOfRunIsShort(t *testing.T) {
+	text, err := os.ReadFile("docs/examples/own/mean.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile("docs/examples/own/dyad/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, used := strings.Count(string(text), "\n"), strings.Count(string(program), "own.Mean")
+	t.Logf("a kind of run: %d lines in one file, and %d of the program", lines, used)
+	if lines > 150 || used != 1 {
+		t.Errorf("%d lines and %d uses, want at most 150 and one", lines, used)
+	}
+}
