@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,11 +18,12 @@ import (
 	"dyad/engine/device"
 	"dyad/engine/pairgraph"
 	"dyad/engine/terms"
+	"dyad/privacy/durable"
 )
 
 // deviceFlag is the --device flag of the commands that compute or plan gradients.
 type deviceFlag struct {
-	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method, and with it the guarantee, can depend on it. Default: auto, which is the CPU: no GPU measurement is part of this version."`
+	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method, and with it the guarantee, can depend on it. Default: auto, the CPU unless a GPU is here and faster by its times, which are measured at the first use, in about 2 s, and kept in gpu-times.json in the folder of the ledger."`
 	device *device.Device
 	crew   engine.Team // nil: this process alone
 }
@@ -35,8 +38,24 @@ func (f *deviceFlag) openDevice(workers int, precision cuda.Precision) (done fun
 // openAs is openDevice with other options; the flag gives the name.
 func (f *deviceFlag) openAs(o device.Options) (done func(), err error) {
 	o.Name, o.Team = f.Device, f.crew
+	if state, err := stateDir(); err == nil { // else nothing is kept, and auto takes the CPU
+		o.Times = keptTimes(filepath.Join(state, "gpu-times.json"))
+	}
 	f.device, err = device.Open(o)
 	return f.device.Close, err
+}
+
+// keptTimes is a file with the times of GPUs that were measured here.
+func keptTimes(name string) cuda.Kept {
+	return cuda.Kept{
+		Read: func() ([]byte, error) { return durable.Read(name, 1<<20) },
+		Write: func(text []byte) error {
+			if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+				return err
+			}
+			return durable.Write(name, true, true, nil, durable.Text(text))
+		},
+	}
 }
 
 // writeForecast tells what a run takes on the GPU that it is planned for, and says whether it is

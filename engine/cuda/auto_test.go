@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
@@ -52,62 +50,6 @@ func distil(results []result) Models {
 		return cmp.Or(strings.Compare(a.GPU, b.GPU), strings.Compare(a.Method, b.Method))
 	})
 	return all
-}
-
-// fit is the model without negative terms whose squared relative errors are least: the best of
-// the least squares solutions over all sets of terms.
-func fit(w []work, seconds []float64) (best TimeModel, ok bool) {
-	if len(seconds) < 3 {
-		return TimeModel{}, false
-	}
-	least := math.Inf(1)
-	for set := 1; set < 16; set++ {
-		var terms []int
-		for j := range 4 {
-			if set>>j&1 == 1 {
-				terms = append(terms, j)
-			}
-		}
-		if len(terms) > len(seconds) {
-			continue
-		}
-		scale := make([]float64, len(terms)) // columns of size 1
-		a, one := mat.NewDense(len(seconds), len(terms), nil), mat.NewVecDense(len(seconds), nil)
-		for i, s := range seconds {
-			one.SetVec(i, 1)
-			for c, j := range terms {
-				v := [4]float64{1, w[i].records, w[i].numbers, w[i].pairs}[j] / s
-				scale[c] = max(scale[c], v)
-				a.Set(i, c, v)
-			}
-		}
-		if slices.Min(scale) == 0 {
-			continue
-		}
-		a.Apply(func(_, c int, v float64) float64 { return v / scale[c] }, a)
-		var x mat.VecDense
-		if x.SolveVec(a, one) != nil {
-			continue
-		}
-		var terms4 [4]float64
-		for c, j := range terms {
-			terms4[j] = x.AtVec(c) / scale[c]
-		}
-		if slices.Min(terms4[:]) < 0 {
-			continue
-		}
-		m := TimeModel{Fixed: terms4[0], PerRecord: terms4[1], PerNumber: terms4[2], PerPair: terms4[3], Cases: len(seconds)}
-		var total float64
-		for i, s := range seconds {
-			off := m.Seconds(w[i])/s - 1
-			total += off * off
-			m.Off = max(m.Off, math.Abs(off))
-		}
-		if total < least {
-			best, least, ok = m, total, true
-		}
-	}
-	return best, ok
 }
 
 // TestFit: times that follow a model, off by up to 3 %, give it back, also between the sizes;

@@ -40,3 +40,18 @@ func FuzzSplice(f *testing.F) {
 		}
 	})
 }
+
+// Kept times are refused, or they are those of the embedded programs.
+func FuzzModels(f *testing.F) {
+	f.Add([]byte(`[]`))
+	f.Add([]byte(`[{"gpu": "G", "method": "near-linear", "ptx_sha256": {"rows": "0"}, "fixed_seconds": 1}]`))
+	f.Add([]byte(`[{"gpu": "G", "ptx_sha256": {"rows": "` + embeddedPTX()["rows"] + `"}, "seconds_per_pair": -1}]`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		all, err := readModels(text, embeddedPTX())
+		for _, m := range all {
+			if err != nil || !m.current(embeddedPTX()) || m.Seconds(work{1, 1, 1}) < 0 {
+				t.Fatalf("%+v, %v", m, err)
+			}
+		}
+	})
+}

@@ -49,10 +49,10 @@ func Measured() (Models, error) { return readModels(measuredModels, embeddedPTX(
 func readModels(text []byte, embedded map[string]string) (current Models, err error) {
 	var all Models
 	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("cuda: auto.json: %w", err)
+		return nil, fmt.Errorf("cuda: times of GPUs: %w", err)
 	}
 	for _, m := range all {
-		if m.current(embedded) {
+		if m.current(embedded) && min(m.Fixed, m.PerRecord, m.PerNumber, m.PerPair) >= 0 {
 			current = append(current, m)
 		}
 	}

@@ -2,6 +2,7 @@
 package device
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -29,10 +30,13 @@ type Device struct {
 // Options say which device to open. The zero value is auto.
 type Options struct {
 	// Name is "auto", "cpu" or "cuda:N", the N-th NVIDIA GPU from 0; "" is auto. That is the
-	// CPU unless this version has measured times of a GPU like GPU 0. If ForPlan is set it may
+	// CPU unless there are measured times of GPU 0 by which it is faster. If ForPlan is set it may
 	// also be the name of a product that is not here, such as "cuda:h200".
 	Name    string
 	ForPlan bool
+	// Times keeps the times of GPU 0 that auto measures at its first use, in about 2 s, if this
+	// version has none. The zero value measures nothing.
+	Times cuda.Kept
 	// Workers are the CPU's; results have the same bits for any number. 0 means all cores.
 	Workers int
 	// Precision is the arithmetic of pairs for metrics; any but cuda.AutoPrecision and
@@ -64,7 +68,7 @@ func Open(o Options) (*Device, error) {
 	case "cpu":
 		return d, nil
 	case "auto":
-		return d, d.auto(o.Precision)
+		return d, d.auto(o)
 	}
 	index, err := strconv.Atoi(number)
 	if gpu && err != nil && o.ForPlan {
@@ -84,24 +88,14 @@ func Open(o Options) (*Device, error) {
 	return d, nil
 }
 
-// auto opens GPU 0 if this version has measured times of one like it, and leaves the choice to them.
-// Whatever stands in the way of a GPU is a reason for the CPU.
-func (d *Device) auto(precision cuda.Precision) error {
+// auto leaves the choice to measured times. Whatever stands in the way of a GPU is a reason for the CPU.
+func (d *Device) auto(o Options) (err error) {
+	var models cuda.Models
 	d.chosen = true
-	models, err := cuda.Measured()
-	if err != nil {
-		return err
+	if d.gpu, models, d.reason, err = cuda.OpenAuto(context.Background(), o.Times); d.gpu != nil {
+		d.backend = cuda.Auto{CPU: d.backend, GPU: cuda.Backend{Device: d.gpu, Precision: o.Precision}, Models: models}
 	}
-	if len(models) == 0 {
-		d.reason = unmeasured()
-		return nil
-	}
-	if d.gpu, err = cuda.OpenNumber(0); err != nil {
-		d.reason = plain(err)
-		return nil
-	}
-	d.backend = cuda.Auto{CPU: d.backend, GPU: cuda.Backend{Device: d.gpu, Precision: precision}, Models: models}
-	return nil
+	return err
 }
 
 // Workers are those that were asked for; 0 means all cores.
@@ -171,15 +165,3 @@ func (d *Device) Chosen(p *engine.Problem) (name, why string, ok bool) {
 	}
 	return name, why, true
 }
-
-// unmeasured says why auto takes the CPU where no GPU has been measured.
-func unmeasured() string {
-	devices, err := cuda.Devices()
-	if err != nil {
-		return plain(err)
-	}
-	return fmt.Sprintf("%s is there, but its kernels have no measurement in this version; ask for it with --device cuda:0", devices[0].Name)
-}
-
-// plain is the message of an error without the package's prefix.
-func plain(err error) string { return strings.TrimPrefix(err.Error(), "driver: ") }

@@ -30,7 +30,7 @@ func TestGorgoniaBinding(t *testing.T) {
 		t.Skip("DYAD_CUDA_H names no folder with cuda.h; the binding over gorgonia.org/cu is not built")
 	}
 	out, err := exec.Command("./gorgonia.sh", headers).CombinedOutput()
-	if err != nil || strings.Count(string(out), "--- PASS: ") != 6 {
+	if err != nil || strings.Count(string(out), "--- PASS: ") != 7 {
 		t.Errorf("gorgonia.sh: %v\n%s", err, out)
 	}
 }
