@@ -35,7 +35,8 @@ def test_estimator_checks(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([PrivateAUCClassifier(public=True)], expected_failed_checks=lambda e: EXPECTED)
+# At an epsilon at which noise is too small to decide on a check by chance, so that what passes once passes always.
+@parametrize_with_checks([PrivateAUCClassifier(1e6, public=True)], expected_failed_checks=lambda e: EXPECTED)
 def test_estimator_checks_with_noise(estimator, check):
     check(estimator)
 
