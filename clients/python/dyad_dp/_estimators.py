@@ -546,8 +546,8 @@ class PrivateAUCClassifier(_Estimator):
         by = self.algorithm or options.get("algorithm") or "moments"  # may be: the program's rules choose
         if "log_odds" not in self.model_ if hasattr(self, "model_") else by != "moments" or options.get("model") or options.get("mode") == "nonprivate":
             raise AttributeError(
-                f"this {type(self).__name__} has no probabilities: algorithm {(getattr(self, 'report_', None) or {}).get('algorithm', by)} learns an order alone. algorithm=\"moments\", which is the "
-                "default where it applies, releases what they take (second moments)"
+                f"this {type(self).__name__} has no probabilities: its training ({(getattr(self, 'report_', None) or {}).get('algorithm', by)}) released no second moments by "
+                'fit, which they take. algorithm="moments", the default where it applies, releases them if epsilon and the number of records allow; dyad_dp.search gives none'
             )
         return self._proba
 

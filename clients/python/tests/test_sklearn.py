@@ -35,7 +35,8 @@ def test_estimator_checks(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([PrivateAUCClassifier(public=True)], expected_failed_checks=lambda e: EXPECTED)
+# At an epsilon at which noise is too small to decide on a check by chance, so that what passes once passes always.
+@parametrize_with_checks([PrivateAUCClassifier(1e6, public=True)], expected_failed_checks=lambda e: EXPECTED)
 def test_estimator_checks_with_noise(estimator, check):
     check(estimator)
 
@@ -97,7 +98,7 @@ def test_probabilities(clinic, surely):
     assert again["runs"] == 1, "probabilities were charged"
     order = PrivateAUCClassifier(bounds=(-3, 3), raw_columns=True, data_id="p", classes=(0, 1), algorithm="dpgdsc").fit(X, y)
     assert not hasattr(order, "predict_proba")
-    with pytest.raises(AttributeError, match="learns an order alone"):
+    with pytest.raises(AttributeError, match="released no second moments"):
         order.predict_proba(X)
     assert set(order.predict(X)) <= {0, 1}
 
