@@ -81,7 +81,7 @@ var sources = map[string]source{
 	"words": {sizes: []int{5000, 23000}, own: true}, "obese": {sizes: []int{5000, 11000}, own: true},
 	// Confirm the rule with shrunk bends: fixed before they were run.
 	"banana": {sizes: []int{2000, 4000}, own: true}, "texture": {sizes: []int{4000}, own: true}, "segment0": {sizes: []int{1800}, own: true},
-	"shuttle-2_vs_5": {sizes: []int{2600}, own: true},
+	"shuttle-2_vs_5":           {sizes: []int{2600}, own: true},
 	"winequality-white-9_vs_4": {sizes: []int{130}, own: true}, "storms": {sizes: []int{5000, 15000}, own: true},
 	"products": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) { // bends that depend on the number itself, of a few columns
 		return drawn(b, 33, 12, -3, 3, (*rand.Rand).NormFloat64, func(j int, x float64) float64 { return []float64{0.5 * x, 0, 0.4 * x * x * x / 3}[j%3] }), nil
