@@ -260,8 +260,8 @@ func compose(g, budget node, certified bool, squares, pure *big.Float) {
 
 // statement is what was proved.
 func statement(g, p, pr, r node) Verdict {
-	sections := map[string]string{"dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6", "gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7 and 11.19", "moment-metric": "11.13", "moments-descent": "7.14"}[p.text("algorithm")]
-	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[pr.num("max_rows_per_person") > 0] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
+	sections := map[string]string{"dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6", "gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7", "moment-metric": "11.13", "moments-descent": "7.14"}[p.text("algorithm")]
+	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[pr.num("max_rows_per_person") > 0] + map[bool]string{true: " within query groups (11.19)"}[r.text("certificate.theorem") == "group-moments"] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
 	return Verdict{
 		Verdict: Verified, Unit: g.text("unit"), Epsilon: g.num("epsilon"), Delta: p.num("budget.delta"),
 		Statement: fmt.Sprintf("this model was released with noise for which the theorem of docs/theory.md section %s gives (%.9g, %v)-differential privacy for %s (%s), if the records' bounds, n and the program's execution are as stated",
