@@ -7,12 +7,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"flag"
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,6 +52,7 @@ func main() {
 	summary := flag.String("summary", "", "write this summary of -out, and measure nothing")
 	pairs := flag.Bool("interactions", false, "a summary compares with the same basis without interactions, not with none")
 	spread := flag.Bool("spreads", false, "write how far records are from their mean, and measure nothing")
+	flag.BoolVar(&oracle, "accuracy", false, "measure the accuracy of the best threshold for the test records in place of AUC")
 	only := flag.Float64("epsilon", 0, "measure this budget only")
 	flag.Parse()
 	var err error
@@ -203,5 +206,34 @@ func measure(train, test *engine.Records, epsilon, radius float64, bends *datase
 	if err != nil {
 		return 0, err
 	}
+	if oracle {
+		return bestAccuracy(scores, test.Labels()), nil
+	}
 	return metrics.AUC(scores, test.Labels())
+}
+
+// oracle says that measure returns bestAccuracy.
+var oracle bool
+
+// bestAccuracy is the largest share of right labels of any threshold: what no threshold that was found without these labels is above.
+func bestAccuracy(scores, labels []float64) float64 {
+	order := make([]int, len(scores))
+	right := 0
+	for i := range order {
+		order[i] = i
+		if labels[i] > 0 { // a threshold below all scores
+			right++
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(scores[a], scores[b]) })
+	best := right
+	for k, i := range order {
+		if right--; labels[i] <= 0 {
+			right += 2
+		}
+		if k+1 == len(order) || scores[order[k+1]] > scores[i] {
+			best = max(best, right)
+		}
+	}
+	return float64(best) / float64(len(scores))
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -103,5 +104,40 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	write(t, dir, "damaged.json", string(text))
 	if code, _, errs := dyad(t, dir, "report", "damaged.json"); code != exitInput || !strings.Contains(errs, "noise of its curves") {
 		t.Errorf("a damaged model: exit %d: %s", code, errs)
+	}
+}
+
+// Where no bend stands out of the noise of the release, dyad train leaves straight lines: the weights of all bends are 0.
+func TestBendsOfNoiseAreNotDrawn(t *testing.T) {
+	dir := clinic(t, 300)
+	text, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "curved.yaml", "basis: curve:3\n"+string(text))
+	straight := 0
+	for seed := range 6 { // of pure noise half of the models keep nothing
+		if code, _, errs := dyad(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "curved.yaml", "--epsilon", "1", "--seed", strconv.Itoa(seed+1), "--force", "--ledger", "l.jsonl"); code != exitOK {
+			t.Fatalf("exit %d: %s", code, errs)
+		}
+		m, err := readModel(filepath.Join(dir, "model.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bend, whole, at := 0.0, 0.0, 0
+		for _, width := range m.Encoder.Blocks() {
+			for k, w := range m.Weights[at:][:width] {
+				if whole += w * w; k > 0 {
+					bend += w * w
+				}
+			}
+			at += width
+		}
+		if bend < 1e-20*whole {
+			straight++
+		}
+	}
+	if straight == 0 || straight == 6 {
+		t.Errorf("%d of 6 models are straight", straight)
 	}
 }

@@ -248,7 +248,7 @@ func released(p node, releases []node) string {
 // statement is what was proved.
 func statement(m, p, pr, r node) Verdict {
 	g, what, units, kernel := m.at("guarantee"), "this model was", "that the number of units and the bounds of their features are as this file says, and were not taken from them", ""
-	sections := map[string]string{"convergent-descent": "3.9", "dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6", "gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7 and 11.20", "moment-metric": "11.13", "moments-descent": "7.14"}[p.text("algorithm")]
+	sections := map[string]string{"convergent-descent": "3.9", "dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6", "gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7", "moment-metric": "11.13", "moments-descent": "7.14"}[p.text("algorithm")]
 	if alone(p) {
 		sections = kinds[p.text("algorithm")].sections
 		what = cmp.Or(map[string]string{"k-means": "these clusters were", "evaluation": "these figures were"}[p.text("algorithm")], what)
@@ -256,7 +256,7 @@ func statement(m, p, pr, r node) Verdict {
 		kernel = fmt.Sprintf(" (kernel %s)", pr.text("method"))
 		units = fmt.Sprintf("that there were n = %v units, with features of norm at most %v and labels up to %v in magnitude, and that these bounds were not taken from them", pr.num("records"), pr.get("norm_bound"), pr.get("label_bound"))
 	}
-	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[!alone(p) && pr.num("max_rows_per_person") > 0] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
+	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[!alone(p) && pr.num("max_rows_per_person") > 0] + map[bool]string{true: " within query groups (11.20)"}[r.text("certificate.theorem") == "group-moments"] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
 	return Verdict{
 		Verdict: Verified, Unit: g.text("unit"), Epsilon: g.num("epsilon"), Delta: p.num("budget.delta"),
 		Statement: fmt.Sprintf("%s released with noise for which the theorem of docs/theory.md section %s gives (%.9g, %v)-differential privacy for %s (%s), if the records' bounds, n and the program's execution are as stated",

@@ -266,3 +266,33 @@ func TestBasisRefused(t *testing.T) {
 		t.Errorf("encoded rows as NPZ: %v", err)
 	}
 }
+
+// The lines of a basis are straight in the place of a number, or nearly: a score with these weights has no bend but those of the series.
+func TestLinesOfABasisAreStraight(t *testing.T) {
+	for basis, most := range map[string]float64{"none": 1e-12, "curve:3": 1e-12, "cosine:5": 0.045} {
+		s, err := ParseSchema([]byte("data_id: d\nbasis: " + basis + "\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [2, 6]}\n  - {name: c, categories: [x, y, z]}\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := NewEncoder(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := e.Lines()
+		if len(lines) != e.Dim() {
+			t.Fatalf("%s: %d lines for %d features", basis, len(lines), e.Dim())
+		}
+		score := func(v float64) (sum float64) {
+			for k, x := range e.Features(0, v) {
+				sum += lines[k] * x
+			}
+			return sum
+		}
+		low, high := score(2), score(6)
+		for v := 2.0; v <= 6; v += 0.25 {
+			if off := math.Abs(score(v)-low-(high-low)*(v-2)/4) / math.Abs(high-low); off > most {
+				t.Errorf("%s: at %v the line is off by %v of its height", basis, v, off)
+			}
+		}
+	}
+}
