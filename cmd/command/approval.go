@@ -126,7 +126,7 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 		return nil, err
 	}
 	changed := t.Of("nothing")
-	if columns != a.Schema || algorithms.RecordHash(m.Plan) != a.Plan {
+	if columns != a.Schema || m.Plan != nil && algorithms.RecordHash(m.Plan) != a.Plan { // the model of public data has no plan
 		return nil, badInput("--approved %s: the plan or the columns of the model are not those of the page, though the model names it; \"dyad verify\" checks the model", f.Approved)
 	}
 	rows := [][2]string{{t.Of("changed"), changed}, {t.Of("run"), m.Run}, {t.Of("made"), m.Created.Format(time.DateOnly)}, {t.Of("page_digest"), digest}}
@@ -185,6 +185,9 @@ func (f studyFlags) page(p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Sc
 	d.Facts = [][2]string{
 		{t.Of("study"), f.Study}, {t.Of("institution"), f.Institution}, {t.Of("purpose"), f.Purpose}, {t.Of("responsible"), f.Responsible},
 		{t.Of("date"), time.Now().Format(time.DateOnly)}, {t.Of("data"), about}, {t.Of("unit"), unit},
+	}
+	if s.Public {
+		d.Broken = append(d.Broken, "the schema declares the data public: a run would charge nothing and give no guarantee")
 	}
 	for _, w := range append(slices.Clone(g.Warnings), p.Warnings()...) {
 		switch {

@@ -69,6 +69,15 @@ func TestApprovedRoad(t *testing.T) {
 	if part.ReplaceAllString(after, "") != part.ReplaceAllString(page, "") || !strings.Contains(part.FindString(after), "<dd>nichts</dd>") {
 		t.Errorf("the page changed elsewhere, or does not state what changed:\n%s", part.FindString(after))
 	}
+	// Ranges from the data, and data that are public: the page does not state a risk.
+	write(t, dir, "data.yaml", strings.Replace(private, "range: [18, 95]", "range: [18, 95], from_data: true", 1))
+	write(t, dir, "public.yaml", string(schema))
+	for _, schema := range []string{"data.yaml", "public.yaml"} {
+		must(t, dir, "plan", "-n", "300", "--schema", schema, "--report", schema+".html")
+		if page := text(t, dir, schema+".html"); strings.Contains(page, "% success") || !strings.Contains(page, "The guarantee does not hold:") {
+			t.Errorf("%s: the page states a risk", schema)
+		}
+	}
 	if code, _, errs := dyad(t, dir, "report", "m.json", "--approved", "fr.html", "--out", "x.html"); code != exitInput || !strings.Contains(errs, "was trained with the page") {
 		t.Errorf("the page of another language: exit %d: %s", code, errs)
 	}

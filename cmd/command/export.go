@@ -10,7 +10,7 @@ import (
 type exportCmd struct {
 	Model       string `arg:"" help:"Model file."`
 	ONNX        bool   `name:"onnx" xor:"format" required:"" help:"ONNX with the encoder inside: raw columns to scores, or to the space of a metric."`
-	SQL         string `name:"sql" xor:"format" required:"" enum:"duckdb,postgres" placeholder:"duckdb|postgres" help:"SELECT that adds the score to the rows of a table; linear scores."`
+	SQL         string `name:"sql" xor:"format" required:"" enum:"duckdb,postgres,bigquery,snowflake,spark,sqlserver" placeholder:"duckdb|postgres|bigquery|snowflake|spark|sqlserver" help:"SELECT that adds the score to the rows of a table; linear scores."`
 	Python      bool   `xor:"format" required:"" help:"Python function that needs NumPy only; linear scores."`
 	Go          bool   `xor:"format" required:"" help:"Go function that needs the standard library only; linear scores."`
 	NPZ         bool   `name:"npz" xor:"format" required:"" help:"NumPy archive of the numbers, for records that are encoded already."`
@@ -49,6 +49,9 @@ func (c *exportCmd) format() string {
 			return format
 		}
 	}
+	if c.SQL != "duckdb" && c.SQL != "postgres" {
+		return c.SQL
+	}
 	return "sql"
 }
 
@@ -63,7 +66,11 @@ func (c *exportCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := files.CheckEnding(c.Out, files.Content(format)); err != nil {
+	kind := format
+	if c.SQL != "" {
+		kind = "sql"
+	}
+	if err := files.CheckEnding(c.Out, files.Content(kind)); err != nil {
 		return err
 	}
 	out, err := files.NewOutput(c.Out, c.Force, c.Model)

@@ -58,7 +58,7 @@ func function(t testing.TB, schema string) *export.Function {
 func TestSnippets(t *testing.T) {
 	f := function(t, mixed)
 	for name, text := range map[string]func() ([]byte, error){
-		"score.py": f.Python, "score.go.txt": f.Go, "score.sql": func() ([]byte, error) { return f.SQL(`clinic."Visits"`) },
+		"score.py": f.Python, "score.go.txt": f.Go, "score.sql": func() ([]byte, error) { return f.SQL(export.SQL, `clinic."Visits"`) },
 	} {
 		got, err := text()
 		if err != nil {

@@ -14,10 +14,14 @@ const (
 	Python      = "python"      // a function on NumPy, of linear scores
 	GoSource    = "go"          // a function on the standard library, of linear scores
 	SQL         = "sql"         // a SELECT for DuckDB and PostgreSQL, of linear scores
+	BigQuery    = "bigquery"    // the same for other engines
+	Snowflake   = "snowflake"
+	Spark       = "spark"
+	SQLServer   = "sqlserver"
 )
 
 // Formats are all formats of Function.Write.
-var Formats = []string{ONNX, NPZ, Safetensors, Python, GoSource, SQL}
+var Formats = []string{ONNX, NPZ, Safetensors, Python, GoSource, SQL, BigQuery, Snowflake, Spark, SQLServer}
 
 // Write is the function in a format. table is the one that SQL selects from; "" means records.
 func (f *Function) Write(format, table string) ([]byte, error) {
@@ -32,8 +36,8 @@ func (f *Function) Write(format, table string) ([]byte, error) {
 		return f.Python()
 	case GoSource:
 		return f.Go()
-	case SQL:
-		return f.SQL(cmp.Or(table, "records"))
+	case SQL, BigQuery, Snowflake, Spark, SQLServer:
+		return f.SQL(format, cmp.Or(table, "records"))
 	}
 	return nil, fmt.Errorf("export: the format of an export is %q, want one of %s", format, strings.Join(Formats, ", "))
 }

@@ -16,12 +16,19 @@ const maxSQL = 800
 
 var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
-// SQL writes a SELECT that adds a score to the rows of a table, for DuckDB and PostgreSQL alike.
+// SQL writes a SELECT that adds a score to the rows of a table, in one of the SQL formats.
 // Columns have the names of the file. A row that dyad predict refuses has the score NULL.
-func (f *Function) SQL(table string) ([]byte, error) {
-	s, err := f.snippet(words{sqlName, sqlText})
+func (f *Function) SQL(format, table string) ([]byte, error) {
+	d, ok := dialects[format]
+	if !ok {
+		return nil, fmt.Errorf("export: %q is not a format of SQL", format)
+	}
+	s, err := f.snippet(words{d.name, d.literal})
 	if err != nil {
 		return nil, err
+	}
+	if s.Narrow && d.real == "" {
+		return nil, fmt.Errorf("export: the model rounds its features to 32 bits, and %s has no such number; export it for another program, or train with store: float64", format)
 	}
 	var raw, values, weights, products, squares, nonZeros, stored, sum []string
 	count := 0
@@ -33,7 +40,7 @@ func (f *Function) SQL(table string) ([]byte, error) {
 		squares = append(squares, place+"*"+place)
 		nonZeros = append(nonZeros, fmt.Sprintf("CASE WHEN %s <> 0 THEN 1 ELSE 0 END", place))
 		if s.Narrow {
-			stored = append(stored, fmt.Sprintf("CAST(CASE WHEN abs(CAST(%s AS REAL)) > abs(%s) THEN CAST(CAST(%s AS REAL)*%s AS REAL) ELSE CAST(%s AS REAL) END AS DOUBLE PRECISION) AS s%d", y, y, y, sqlNumber(1-floatRadix), y, count))
+			stored = append(stored, fmt.Sprintf("CAST(CASE WHEN abs(CAST(%[1]s AS %[2]s)) > abs(%[1]s) THEN CAST(CAST(%[1]s AS %[2]s)*%[3]s AS %[2]s) ELSE CAST(%[1]s AS %[2]s) END AS %[4]s) AS s%[5]d", y, d.real, d.sqlNumber(1-floatRadix), d.double, count))
 			y = fmt.Sprintf("s.s%d", count)
 		}
 		sum = append(sum, weight+"*"+y)
@@ -42,19 +49,19 @@ func (f *Function) SQL(table string) ([]byte, error) {
 	outputs := make([]sqlOutputs, 0, len(s.Numbers)+len(s.Categories))
 	for k, in := range append(slices.Clone(s.Numbers), s.Categories...) {
 		c := fmt.Sprintf("c.c%d", k+1)
-		raw = append(raw, fmt.Sprintf("%s AS c%d", sqlRaw(in.Input), k+1))
-		out := sqlOutputs{in: in.Input, c: c}
-		switch weight := sqlNumber(in.Weights[0]); {
+		raw = append(raw, fmt.Sprintf("%s AS c%d", d.sqlRaw(in.Input), k+1))
+		out := sqlOutputs{d: d, in: in.Input, c: c}
+		switch weight := d.sqlNumber(in.Weights[0]); {
 		case in.Numeric:
-			for j, value := range sqlNumbers(in, c) {
-				out.places = append(out.places, add(&values, "e", value, sqlNumber(in.Weights[j])))
+			for j, value := range d.sqlNumbers(in, c) {
+				out.places = append(out.places, add(&values, "e", value, d.sqlNumber(in.Weights[j])))
 			}
 		case len(in.Weights) > 1:
 			weight = fmt.Sprintf("e.w%d", k+1)
-			weights = append(weights, fmt.Sprintf("%s AS w%d", sqlWeight(in, c), k+1))
+			weights = append(weights, fmt.Sprintf("%s AS w%d", d.sqlWeight(in, c), k+1))
 			fallthrough
 		default:
-			out.places = []string{add(&values, "e", sqlCategory(in.Input, c, s.Factor), weight)}
+			out.places = []string{add(&values, "e", d.sqlCategory(in.Input, c, s.Factor), weight)}
 		}
 		outputs = append(outputs, out)
 	}
@@ -63,9 +70,9 @@ func (f *Function) SQL(table string) ([]byte, error) {
 		for i, u := range a.factors(p.WidthA) {
 			for j, v := range b.factors(p.WidthB) {
 				weight := a.weight(i, func(i int) string {
-					return b.weight(j, func(j int) string { return sqlNumber(p.Weights[i*p.WidthB+j]) })
+					return b.weight(j, func(j int) string { return d.sqlNumber(p.Weights[i*p.WidthB+j]) })
 				})
-				add(&products, "q", fmt.Sprintf("%s*%s*%s", u, sqlNumber(p.Scale), v), weight)
+				add(&products, "q", fmt.Sprintf("%s*%s*%s", u, d.sqlNumber(p.Scale), v), weight)
 			}
 		}
 	}
@@ -78,84 +85,85 @@ func (f *Function) SQL(table string) ([]byte, error) {
 	for _, a := range s.About {
 		fmt.Fprintf(&b, "-- %s\n", a)
 	}
-	fmt.Fprintf(&b, "SELECT r.*, z.%s\nFROM %s AS r\n", name, sqlTable(table))
-	lateral := func(name string, parts []string) {
-		fmt.Fprintf(&b, "CROSS JOIN LATERAL (SELECT\n  %s) AS %s\n", strings.Join(parts, ",\n  "), name)
+	fmt.Fprintf(&b, "SELECT r.*, z.%s\nFROM %s AS r\n", name, d.sqlTable(table))
+	row := func(name string, parts []string) {
+		fmt.Fprintf(&b, "%s%s%s AS %s\n", d.open, strings.Join(parts, d.between), d.end, name)
 	}
-	lateral("c", raw)
-	lateral("e", append(values, weights...))
+	row("c", raw)
+	row("e", append(values, weights...))
 	if s.Pairs != nil {
-		lateral("q", products)
+		row("q", products)
 	}
-	lateral("p", []string{fmt.Sprintf("greatest(1e0, sqrt(\n    %s)) AS n", strings.Join(squares, "\n    + "))})
+	row("p", []string{fmt.Sprintf("greatest(%s, sqrt(\n    %s)) AS n", fmt.Sprintf(d.number, "1e0"), strings.Join(squares, "\n    + "))})
 	if s.Narrow {
-		lateral("s", stored)
+		row("s", stored)
 	}
 	score := strings.Join(sum, "\n  + ")
 	if s.NonZeros > 0 {
 		score = fmt.Sprintf("CASE WHEN %s <= %d THEN %s END", strings.Join(nonZeros, " + "), s.NonZeros, score)
 	}
-	lateral("z", []string{score + " AS " + name})
+	row("z", []string{score + " AS " + name})
 	return []byte(strings.TrimSuffix(b.String(), "\n") + ";\n"), nil
 }
 
 // sqlRaw is the column as a number or a text.
-func sqlRaw(in dataset.Input) string {
+func (d dialect) sqlRaw(in dataset.Input) string {
 	name := "r." + in.Field
 	switch {
 	case in.Date:
-		return fmt.Sprintf("CAST(CAST(%s AS DATE) - DATE '1970-01-01' AS DOUBLE PRECISION) - %s", name, sqlNumber(in.Shift))
+		return fmt.Sprintf("CAST(%s AS %s) - %s", fmt.Sprintf(d.days, name), d.double, d.sqlNumber(in.Shift))
 	case in.Numeric || in.ByNumber:
-		return fmt.Sprintf("CAST(%s AS DOUBLE PRECISION)", name)
+		return fmt.Sprintf("CAST(%s AS %s)", name, d.double)
 	}
-	return fmt.Sprintf("CAST(%s AS VARCHAR)", name)
+	return fmt.Sprintf("CAST(%s AS %s)", name, d.text)
 }
 
 // sqlCategory is the encoded column, before the projection.
-func sqlCategory(in dataset.Input, c string, factor float64) string {
-	return sqlCase(in, c, func(code int) string {
+func (d dialect) sqlCategory(in dataset.Input, c string, factor float64) string {
+	return d.sqlCase(in, c, func(code int) string {
 		if in.Width > 1 {
-			return sqlNumber(factor)
+			return d.sqlNumber(factor)
 		}
-		return sqlNumber(float64(2*code-1) * factor)
+		return d.sqlNumber(float64(2*code-1) * factor)
 	})
 }
 
 // sqlNumbers are the features of a number, before the projection.
-func sqlNumbers(in snippetColumn, c string) []string {
-	missing := fmt.Sprintf("%s IS NULL OR %s = CAST('NaN' AS DOUBLE PRECISION)", c, c)
+func (d dialect) sqlNumbers(in snippetColumn, c string) []string {
+	missing := fmt.Sprintf("%s IS NULL OR %s", c, is(d.nan, c))
 	for _, v := range in.MissingNumbers {
-		missing += fmt.Sprintf(" OR %s = %s", c, sqlNumber(v))
+		missing += fmt.Sprintf(" OR %s = %s", c, d.sqlNumber(v))
 	}
-	u := fmt.Sprintf("least(greatest(%s, %s), %s)", c, sqlNumber(in.Lo), sqlNumber(in.Hi))
+	u := fmt.Sprintf("least(greatest(%s, %s), %s)", c, d.sqlNumber(in.Lo), d.sqlNumber(in.Hi))
 	if in.Log1p {
-		u = fmt.Sprintf("ln(1 + %s)", u)
+		u = fmt.Sprintf(d.ln, "1 + "+u)
 	}
-	u = fmt.Sprintf("least(greatest((%s - %s)/%s, -1), 1)", u, sqlNumber(in.Center), sqlNumber(in.Half))
+	u = fmt.Sprintf("least(greatest((%s - %s)/%s, -1), 1)", u, d.sqlNumber(in.Center), d.sqlNumber(in.Half))
 	all := make([]string, len(in.Factors))
 	for k, factor := range in.Factors {
 		feature := u
 		if in.Cosines > 0 && (k > 0 || !in.Line) {
-			feature = sqlCosine(k+1, u)
+			feature = d.sqlCosine(k+1, u)
 		}
-		all[k] = fmt.Sprintf("CAST(CASE WHEN %s THEN %s WHEN abs(%s) = CAST('Infinity' AS DOUBLE PRECISION) THEN NULL ELSE %s*%s END AS DOUBLE PRECISION)", missing, sqlNumber(in.MissingOutputs[k]), c, feature, sqlNumber(factor))
+		all[k] = fmt.Sprintf("CAST(CASE WHEN %s THEN %s WHEN %s THEN NULL ELSE %s*%s END AS %s)", missing, d.sqlNumber(in.MissingOutputs[k]), is(d.infinite, c), feature, d.sqlNumber(factor), d.double)
 	}
 	return all
 }
 
 // sqlCosine is cos(k t + k pi/2) for t = u pi/2: plus or minus a sine or a cosine of k t.
-func sqlCosine(k int, u string) string {
+func (d dialect) sqlCosine(k int, u string) string {
 	shape := [...]string{"cos(%s*%s)", "-sin(%s*%s)", "-cos(%s*%s)", "sin(%s*%s)"}[k%4]
-	return fmt.Sprintf(shape, u, sqlNumber(float64(k)*math.Pi/2))
+	return fmt.Sprintf(shape, u, d.sqlNumber(float64(k)*math.Pi/2))
 }
 
 // sqlWeight is the weight of the category of a row.
-func sqlWeight(col snippetColumn, c string) string {
-	return sqlCase(col.Input, c, func(code int) string { return sqlNumber(col.Weights[code]) })
+func (d dialect) sqlWeight(col snippetColumn, c string) string {
+	return d.sqlCase(col.Input, c, func(code int) string { return d.sqlNumber(col.Weights[code]) })
 }
 
 // sqlOutputs are the outputs of a column: one place for each, or one for all where a single one, that of the category, is not 0.
 type sqlOutputs struct {
+	d      dialect
 	in     dataset.Input
 	c      string
 	places []string
@@ -169,11 +177,11 @@ func (o sqlOutputs) weight(k int, of func(k int) string) string {
 	if o.in.Numeric || o.in.Width == 1 {
 		return of(k)
 	}
-	return sqlCase(o.in, o.c, of)
+	return o.d.sqlCase(o.in, o.c, of)
 }
 
 // sqlCase maps categories by their codes.
-func sqlCase(in dataset.Input, c string, of func(code int) string) string {
+func (d dialect) sqlCase(in dataset.Input, c string, of func(code int) string) string {
 	value := func(code int) string {
 		switch code {
 		case dataset.CodeRefused:
@@ -186,40 +194,37 @@ func sqlCase(in dataset.Input, c string, of func(code int) string) string {
 	var b strings.Builder
 	empty := c + " = ''"
 	if in.ByNumber {
-		empty = c + " = CAST('NaN' AS DOUBLE PRECISION)"
+		empty = is(d.nan, c)
 	}
 	fmt.Fprintf(&b, "CAST(CASE WHEN %s IS NULL OR %s THEN %s", c, empty, value(in.MissingCode))
 	for _, k := range in.Categories {
-		key := k.Text
+		is := d.equal(c, k.Text)
 		if in.ByNumber {
-			key = sqlNumber(k.Number)
+			is = c + " = " + d.sqlNumber(k.Number)
 		}
-		fmt.Fprintf(&b, " WHEN %s = %s THEN %s", c, key, value(k.Code))
+		fmt.Fprintf(&b, " WHEN %s THEN %s", is, value(k.Code))
 	}
-	fmt.Fprintf(&b, " ELSE %s END AS DOUBLE PRECISION)", value(in.UnknownCode))
+	fmt.Fprintf(&b, " ELSE %s END AS %s)", value(in.UnknownCode), d.double)
 	return b.String()
 }
 
 // sqlNumber is a literal with an exponent, which is a DOUBLE in DuckDB.
-func sqlNumber(v float64) string {
+func (d dialect) sqlNumber(v float64) string {
 	if math.IsNaN(v) {
 		return "NULL"
 	}
-	return strconv.FormatFloat(v, 'e', -1, 64)
+	return fmt.Sprintf(d.number, strconv.FormatFloat(v, 'e', -1, 64))
 }
-
-// sqlName is a quoted name.
-func sqlName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // sqlText is a literal.
 func sqlText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // sqlTable is a name, with those of its schema and catalogue.
-func sqlTable(name string) string {
+func (d dialect) sqlTable(name string) string {
 	parts := strings.Split(name, ".")
 	for i, p := range parts {
 		if !plainName.MatchString(p) {
-			parts[i] = sqlName(p)
+			parts[i] = d.name(p)
 		}
 	}
 	return strings.Join(parts, ".")

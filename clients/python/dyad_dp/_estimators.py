@@ -357,13 +357,14 @@ class _Estimator(_raw.Private):
         File(path).write_bytes(self.model_bytes_)
 
     def export(self, path: Path, format: str = "onnx") -> None:
-        """Writes the model for other programs: "onnx", "npz", "safetensors", and of linear scores "python", "go", "duckdb", "postgres".
+        """Writes the model for other programs: "onnx", "npz", "safetensors", and of linear scores "python", "go"
+        and, as a SELECT, "duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlserver".
 
         What is there is replaced. The file has the guarantee and the checksum of the model.
         """
         self._fitted()
         formats = {name: [f"--{name}"] for name in ("onnx", "npz", "safetensors", "python", "go")}
-        formats.update({name: ["--sql", name] for name in ("duckdb", "postgres")})
+        formats.update({name: ["--sql", name] for name in ("duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlserver")})
         if format not in formats:
             raise ValueError(f"format is {format!r}, want one of {sorted(formats)}")
         with _handover.folder() as at:

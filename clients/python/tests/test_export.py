@@ -3,6 +3,7 @@
 import csv
 import datetime
 import json
+import re
 import struct
 
 import numpy as np
@@ -14,6 +15,7 @@ from dyad_dp import PrivateAUCClassifier, PrivateMetric, _handover, _program
 
 onnxruntime = pytest.importorskip("onnxruntime")
 duckdb = pytest.importorskip("duckdb")
+sqlglot = pytest.importorskip("sqlglot")
 
 LABEL = {"name": "y", "role": "label", "positive": "1", "negative": "0"}
 DAY = datetime.date(1970, 1, 1)
@@ -112,7 +114,19 @@ class Exported:
             columns = {c: v if c in texts else [np.nan if x == "" else x for x in v] for c, v in columns.items()}
         return space["score"](columns)
 
-    def sql(self, columns, change=lambda text: text, kinds={}):
+    def dialect(self, name):
+        """The SELECT of another engine, parsed as one of it and written for DuckDB."""
+        query = self.export("--sql", name, "--table", "the records").decode()
+        if name != "sqlserver":
+            return sqlglot.transpile(query, read=name, write="duckdb")[0]
+        (parsed,) = sqlglot.parse(query, read="tsql", error_level=sqlglot.ErrorLevel.RAISE)
+        assert parsed is not None
+        query = re.sub(r"DATALENGTH\(([^()]*)\)", r"length(\1)", query.replace(" COLLATE Latin1_General_100_BIN2", ""))
+        for theirs, ours in {"CROSS APPLY": "CROSS JOIN LATERAL", "AS FLOAT)": "AS DOUBLE)", "NVARCHAR(4000)": "VARCHAR", "N'": "'", "LOG(": "ln("}.items():
+            query = query.replace(theirs, ours)
+        return re.sub(r"DATEDIFF\(day, '19700101', (CAST\([^()]* AS DATE\))\)", r"(\1 - DATE '1970-01-01')", query)
+
+    def sql(self, columns, change=lambda text: text, kinds={}, dialect=None):
         def literal(v):
             if isinstance(v, str):
                 return "NULL" if v == "" else "'" + v.replace("'", "''") + "'"
@@ -125,7 +139,7 @@ class Exported:
         base.execute("CREATE TABLE \"the records\" (place INTEGER, " + ", ".join(f"{n} {t}" for n, t in zip(names, types)) + ")")
         rows = ", ".join(f"({i}, " + ", ".join(map(literal, row)) + ")" for i, row in enumerate(zip(*columns.values())))
         base.execute('INSERT INTO "the records" VALUES ' + rows)
-        query = change(self.export("--sql", "duckdb", "--table", "the records").decode())
+        query = change(self.dialect(dialect) if dialect else self.export("--sql", "duckdb", "--table", "the records").decode())
         score = "_score" if "score" in columns else "score"  # that a column does not have
         scores = base.execute(f"SELECT place, {score} FROM ({query.strip().rstrip(';')}) ORDER BY place").fetchall()
         return np.array([np.nan if s is None else s for _, s in scores], dtype=np.float64)
@@ -141,6 +155,17 @@ def trained(at, columns, flags=(), n=120, **schema):
     rows = table(columns, 300, 2)
     train = write_csv(at / "train.csv", table(columns, n, 1), labels(n))
     return Exported(at, schema, train, write_csv(at / "test.csv", rows, labels(300)), flags), rows
+
+
+DIALECTS = ["bigquery", "snowflake", "spark", "sqlserver"]
+
+
+@pytest.mark.parametrize("columns", [MIXED, NUMBERS_ONLY, TEXTS_ONLY], ids=["mixed", "numbers", "texts"])
+def test_sql_of_other_engines(tmp_path, columns):
+    m, rows = trained(tmp_path, columns)
+    for name in DIALECTS:
+        assert close(m.sql(rows, dialect=name), m.want), name
+    assert not close(m.sql(rows, lambda text: re.sub(r"\be\.v1\b", "0", text), dialect="spark"), m.want)
 
 
 @pytest.mark.parametrize("store", [{}, {"store": "float32"}], ids=["float64", "float32"])
