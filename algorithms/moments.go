@@ -65,7 +65,7 @@ type Moments struct {
 	Intervals bool
 	// LogOdds appends 4 + d numbers to the weights (and errors), in the order of the fields of metrics.LogOdds: the log odds of the
 	// positive class, computed from what is released anyway. Nothing without second moments. See docs/theory.md#log-odds.
-	LogOdds bool
+	LogOdds bool `flag:"-"`
 	// Blocks are the numbers of neighbouring features, d together, that are read as one, such as those of a curve. The covariance of
 	// the noise of their weights is appended to the weights (and errors): for each block of k features the k(k+1)/2 numbers of its
 	// lower triangle by rows, computed from what is released anyway. nil: nothing. See docs/theory.md#curve-bands.

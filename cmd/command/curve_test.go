@@ -71,7 +71,7 @@ func TestCurveOfPrivateDataIsCharged(t *testing.T) {
 		want string
 	}{
 		{nil, "--holdout-epsilon"},
-		{[]string{"--holdout-epsilon", "1"}, "say --yes"},
+		{[]string{"--holdout-epsilon", "1"}, "repeat the command with --yes"},
 		{[]string{"--holdout-epsilon", "1", "--yes", "--algorithms", "projected-gradient"}, "is not private"},
 	} {
 		code, _, errs := dyad(t, dir, append(args, c.more...)...)

@@ -63,7 +63,7 @@ func TestNumericFlagsSayWhetherZeroIsAValue(t *testing.T) {
 	zeroIsAValue := map[string]bool{
 		"plan delta": true, "plan buffer": true, "online buffer": true, "lab audit records buffer": true, "train checkpoint-every": true, "train team-deadline": true, "pairs train checkpoint-every": true, "online l2": true, "lab influence l2": true, "account delta": true,
 		"evaluate threshold": true, "search holdout": true,
-		"train epsilon": true, "plan epsilon": true, "online epsilon": true, "audit records epsilon": true, "audit pairs epsilon": true, // refused by Budget.Validate
+		"train epsilon": true, "plan epsilon": true, "online epsilon": true, "lab audit records epsilon": true, "lab audit pairs epsilon": true, // refused by Budget.Validate
 		"pairs plan epsilon": true, "pairs train epsilon": true, "ledger init epsilon": true, "ledger init delta": true, "ledger show delta": true,
 	}
 	var c cli

@@ -154,6 +154,7 @@ func readFigures(path string, m *model) (*privateResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.Plan = nil // it is in the file
 	return &privateResult{PrivateFigures: *f}, nil
 }
 

@@ -38,6 +38,7 @@ const (
 // unclaimed are all values that may be changed alone. Each is tried: one that is refused has no place here.
 var unclaimed = []freedom{
 	{path: `\.(created|dyad_version)`, why: "when and by which version it was written proves nothing"},
+	{path: `\.options\..*`, why: "the options of the command, of which nothing is computed; the page of a verified file prints the plan"},
 	{path: `\.(data_id|run)`, why: "names; the ledger has them"},
 	{path: `\.(encoder|features)\..*`, why: "the schema; its bounds are in the plan, and whether they are those of the data no file can show"},
 	{path: `\.weights\.#`, why: "any numbers within reach of the plan could be a function of its releases; others are refused, by the last forgery"},
@@ -163,6 +164,7 @@ func TestVerifyRefusesEveryField(t *testing.T) {
 type forgery struct {
 	why, flags string
 	from, to   string // a regular expression, and what takes its place
+	also, with string // another text, and what takes its place
 	raw        bool
 }
 
@@ -178,6 +180,8 @@ var forgeries = []forgery{
 	{why: "Dg is stated as", flags: "--algorithm dpgdsc", from: `"pair_diameter": [0-9.e-]+`, to: `"pair_diameter": 100`},
 	{why: "L is stated as", flags: "--algorithm dpgdsc", from: `"smoothness": [0-9.e-]+`, to: `"smoothness": 100`},
 	{why: "in query groups", flags: "--algorithm dpgdsc", from: `"problem": \{`, to: `"problem": {"groups": [{"size": 10, "number": 3}],`},
+	{why: "the largest part of a query group", flags: "--algorithm moments", from: `"problem": \{((?s).*)"theorem": "joint-moments",(\s*)"numbers": \{`, to: `"problem": {"groups": [{"size": 10, "number": 20}],$1"theorem": "group-moments",$2"numbers": {"group": 3,`,
+		also: "signed sum and second moments", with: "moments within groups"},
 	{why: "a mean of clipped terms", flags: drawnPairs, from: `"roundoff": [0-9.e-]+`, to: `"roundoff": 1e-30`},
 	{why: "an update, 1e-30", flags: "online --records 200 --every 20 --state forged.state", from: `"roundoff": [0-9.e-]+`, to: `"roundoff": 1e-30`},
 	{why: "the words of the guarantee", flags: drawnPairs, from: `at most 6 of an individual`, to: `at most 1 of an individual`},
@@ -194,6 +198,9 @@ var forgeries = []forgery{
 func (f forgery) made(t *testing.T, text []byte) []byte {
 	t.Helper()
 	forged := regexp.MustCompile(f.from).ReplaceAll(text, []byte(f.to))
+	if f.also != "" {
+		forged = bytes.ReplaceAll(forged, []byte(f.also), []byte(f.with))
+	}
 	if string(forged) == string(text) {
 		t.Fatalf("%s: nothing was changed", f.why)
 	}
