@@ -63,7 +63,7 @@ RULES: dict[str, tuple[str, str]] = {
     "the Parquet schema does not match the schema": ("the columns of the DataFrame are not the declared ones", "correct the names in bounds= (or schema=), or those of the DataFrame"),
     "the array ends early: its header promises more values": ("", _AGAIN),
     "the file goes on after the array that its header describes": ("", _AGAIN),
-    "the archive is damaged, or no NPZ file": ("", _AGAIN),
+    "the archive is damaged, or is not an NPZ file": ("", _AGAIN),
     "the file is damaged, or no Parquet file": ("", _AGAIN),
     "not an NPY header": ("", _AGAIN),
 }
