@@ -275,6 +275,14 @@ func (t *Training) fits(d *Data) error {
 		return input.Errorf("dyad: this plan rests on asserted constants; a training uses what is proved")
 	case !d.labelled:
 		return input.Errorf("dyad: a training needs labels, and these data were read without them; read them with Open")
+	default:
+		return p.same(s)
+	}
+}
+
+// same refuses the shape of data that a plan for p was not made for.
+func (p Shape) same(s Shape) error {
+	switch {
 	case s.Records != p.Records || s.Features != p.Features:
 		return input.Errorf("dyad: the plan is for %d records of %d features, and the data have %d of %d; plan with Data.Shape", p.Records, p.Features, s.Records, s.Features)
 	case !slices.Equal(s.Groups, p.Groups):

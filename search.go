@@ -313,6 +313,7 @@ type CurveOptions struct {
 // Curve is a curve that is planned. Print Report().Text() before anything is charged.
 type Curve struct {
 	*curve.Plan
+	shape   Shape
 	options CurveOptions
 }
 
@@ -358,7 +359,7 @@ func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
 	}
 	p, err := curve.New(c)
 	o.Confidence = cmp.Or(o.Confidence, 0.95)
-	return &Curve{Plan: p, options: o}, input.As(err)
+	return &Curve{Plan: p, shape: s, options: o}, input.As(err)
 }
 
 // curved refuses settings that a curve of private data does not have.
@@ -375,8 +376,11 @@ func curved(s Setting) error {
 
 // Run releases the curve. Charge, release, files and errors are those of Training.Run, but a run that is resumed begins again.
 func (c *Curve) Run(ctx context.Context, d *Data, o Run) (*curve.Released, error) {
-	if got, want := d.Shape(), c.Options; !d.labelled || got.Records != want.Records || got.Provenance != want.Provenance {
-		return nil, input.Errorf("dyad: the curve is planned for %d labelled records of another schema or number; plan with Data.Shape", want.Records)
+	if !d.labelled {
+		return nil, input.Errorf("dyad: a curve needs labels, and these data were read without them; read them with Open")
+	}
+	if err := c.shape.same(d.Shape()); err != nil {
+		return nil, err
 	}
 	of := d.Source()
 	r, end, err := kind[*curve.Released]{

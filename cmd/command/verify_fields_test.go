@@ -183,6 +183,8 @@ var forgeries = []forgery{
 	{why: "the largest part of a query group", flags: "--algorithm moments", from: `"problem": \{((?s).*)"theorem": "joint-moments",(\s*)"numbers": \{`, to: `"problem": {"groups": [{"size": 10, "number": 20}],$1"theorem": "group-moments",$2"numbers": {"group": 3,`,
 		also: "signed sum and second moments", with: "moments within groups"},
 	{why: "a mean of clipped terms", flags: drawnPairs, from: `"roundoff": [0-9.e-]+`, to: `"roundoff": 1e-30`},
+	{why: "is not in the norm of", flags: "online --records 200 --every 20 --state law.state", from: `"law": "Gaussian"`, to: `"law": "K-norm"`, also: "with Gaussian noise", with: "with K-norm noise"},
+	{why: "is not in the norm of", flags: drawnPairs + " --method moments", from: `"law": "Gaussian"`, to: `"law": "Laplace"`, also: "with Gaussian noise", with: "with Laplace noise"},
 	{why: "an update, 1e-30", flags: "online --records 200 --every 20 --state forged.state", from: `"roundoff": [0-9.e-]+`, to: `"roundoff": 1e-30`},
 	{why: "the words of the guarantee", flags: drawnPairs, from: `at most 6 of an individual`, to: `at most 1 of an individual`},
 	{why: "the words of the guarantee", flags: "cluster -k 2", from: `of 2 clusters, 5 times`, to: `of 2 clusters, 4 times`},

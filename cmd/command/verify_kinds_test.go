@@ -1,9 +1,12 @@
 package command
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
+
+	"dyad/docs/checker"
 )
 
 // The model of a stream is compared with the one charge of its run: the right ledger has it, and a model that names another run, another
@@ -79,6 +82,43 @@ func TestChangedFiguresAreRefused(t *testing.T) {
 			if code, out, errs := dyad(t, dir, args...); code != want {
 				t.Errorf("dyad %v: exit %d, want %d: %s%s", args, code, want, out, errs)
 			}
+		}
+	}
+}
+
+// Sensitivities in the L2 norm, of a sequence or of a vector, prove no pure guarantee: files whose noise, events and guarantees are all
+// rewritten to one are refused.
+func TestVerifyRefusesPureGuaranteesOfTheWrongNorm(t *testing.T) {
+	dir := clinic(t, 200)
+	for _, c := range []struct{ name, flags, law, kind string }{
+		{"stream", "online --records 200 --every 20 --state pure.state", "K-norm", "pure-stream"},
+		{"stream-laplace", "online --records 200 --every 20 --state laplace.state", "Laplace", "pure-stream"},
+		{"stream-no-law", "online --records 200 --every 20 --state no.state", "no", "pure-stream"},
+		{"pairs-moments", drawnPairs + " --method moments", "Laplace", "laplace"},
+	} {
+		var m map[string]any
+		if err := json.Unmarshal(verifiable(t, dir, "pure-"+c.name, c.flags), &m); err != nil {
+			t.Fatal(err)
+		}
+		if v := checker.Check(sealed(t, m)); v.Verdict != checker.Verified {
+			t.Fatalf("%s, unchanged: %+v", c.name, v)
+		}
+		plan, g := m["plan"].(map[string]any), m["guarantee"].(map[string]any)
+		r := plan["releases"].([]any)[0].(map[string]any)
+		e, noise := r["event"].(map[string]any), r["noise"].(map[string]any)
+		sensitivity, scale := r["certificate"].(map[string]any)["sensitivity"].(float64), noise["scale"].(float64)
+		noise["law"], e["kind"], e["epsilon"], e["scale"], e["sensitivity"] = c.law, c.kind, sensitivity/scale*(1+1e-9), scale, sensitivity
+		g["kind"], g["epsilon"], g["released"] = "epsilon-DP", sensitivity/scale*(1+1e-8), strings.Replace(g["released"].(string), "Gaussian", c.law, 1)
+		delete(g, "delta")
+		delete(g, "mu")
+		plan["budget"] = map[string]any{"epsilon": g["epsilon"], "delta": 0.}
+		for _, report := range []string{"report", "pairs_report"} {
+			if stated, ok := m[report].(map[string]any); ok {
+				stated["guarantee"] = g
+			}
+		}
+		if v := checker.Check(sealed(t, m)); v.Verdict != checker.Refused || !strings.Contains(v.Why, "is not in the norm of") {
+			t.Errorf("%s: %+v", c.name, v)
 		}
 	}
 }

@@ -212,7 +212,7 @@ func spent(p, pr, r node, squares, pure *big.Float) (*big.Float, *big.Float) {
 	case law == "Gaussian":
 		same("the Gaussian event", []any{e.get("kind"), e.get("sensitivity"), e.get("sigma")}, []any{kind, moves, scale})
 		square, epsilon = mul(mul(ratio, ratio), real(times)), real(0)
-	case law == "K-norm" || kind == "stream":
+	case law == "K-norm" || kind == "stream" && law == "Laplace" && r.get("certificate.numbers.manhattan") == true:
 		same("the kind of the event", e.text("kind"), map[string]string{"stream": "pure-stream", "gaussian": "pure"}[kind])
 		above("the event's epsilon", e.num("epsilon"), ratio, rounding)
 	default: // Laplace noise, of an algorithm that releases its parameter

@@ -26,8 +26,9 @@ func alone(p node) bool { return kinds[p.text("algorithm")].theorems != "" }
 func ofNumbers(theorem, law string, x, pr node) *big.Float {
 	var exact *big.Float
 	rho := real(2)
+	refuse(theorem == "pairwise-stream" && law != "Gaussian" || (theorem == "pair-moments" || theorem == "cluster-sums") && law == "Laplace", "the sensitivity of the theorem %s is not in the norm of %s noise", theorem, law)
 	switch theorem {
-	case "pairwise-stream":
+	case "pairwise-stream": // a root of squares, and pure noise needs the sum
 		return stream(x, pr)
 	case "cluster-sums": // section 11.16
 		return real(2, x.num("levels"))

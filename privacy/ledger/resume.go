@@ -213,6 +213,7 @@ func sameRun(charged, c Charge) error {
 		{"unit", charged.Unit, c.Unit},
 		{"relation", charged.Relation, c.Relation},
 		{"noise", secrecy(charged), secrecy(c)},
+		{"approved page", charged.Approved, c.Approved},
 	} {
 		if f.was != f.is {
 			return refuse(f.what, fmt.Sprintf("%q", f.was), fmt.Sprintf("%q", f.is))
