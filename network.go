@@ -71,7 +71,7 @@ func (n Network) filled(task string, d int) (Network, error) {
 	if n.Hidden == nil {
 		n.Hidden = []int{defaultHidden}
 	}
-	n.Activation, n.Clip, n.Gain = cmp.Or(n.Activation, embedding.Tanh.String()), cmp.Or(n.Clip, n.usualClip()), cmp.Or(n.Gain, defaultGain)
+	n.Activation, n.Clip, n.Gain = cmp.Or(n.Activation, embedding.Tanh.String()), cmp.Or(n.Clip, embedding.UsualClip(n.Hidden)), cmp.Or(n.Gain, defaultGain)
 	if task == Metric {
 		n.Dim, n.Compare = cmp.Or(n.Dim, min(defaultDim, d)), cmp.Or(n.Compare, cosine)
 	} else {
@@ -90,15 +90,6 @@ func (n Network) filled(task string, d int) (Network, error) {
 	return n, nil
 }
 
-// usualClip is about the norm of the Jacobian in the last layer where units are in their linear range,
-// neither small nor saturated.
-func (n Network) usualClip() float64 {
-	if len(n.Hidden) == 0 {
-		return 1
-	}
-	return math.Sqrt(float64(n.Hidden[len(n.Hidden)-1]) / 2)
-}
-
 // model is the function of a network that is filled.
 func (n Network) model() (embedding.Model, error) {
 	activation, err := embedding.ParseActivation(n.Activation)
@@ -106,14 +97,7 @@ func (n Network) model() (embedding.Model, error) {
 		return embedding.Model{}, input.As(err)
 	}
 	mlp := embedding.MLP{In: n.Features, Hidden: n.Hidden, Out: n.Dim, Activation: activation}
-	layers := mlp.Layers()
-	for i, l := range layers {
-		norm := math.Sqrt(float64(l.Rows))
-		if i == 0 && len(n.Hidden) > 0 {
-			norm *= n.Gain * math.Sqrt(float64(n.Features))
-		}
-		mlp.Radii = append(mlp.Radii, 2*norm)
-	}
+	mlp.Radii = mlp.RadiiFor(n.Gain)
 	if mlp, err = embedding.NewMLP(mlp); err != nil {
 		return embedding.Model{}, input.As(err)
 	}
@@ -132,14 +116,7 @@ func (n Network) start(m embedding.Model) []float64 {
 	if n.Init != nil {
 		return n.Init.Weights
 	}
-	theta := m.Network.Start(n.Seed)
-	if len(n.Hidden) > 0 { // drawn with variance 1/Features
-		scale := n.Gain * math.Sqrt(float64(n.Features))
-		for k := range theta[:m.Network.Layers()[0].Len()] {
-			theta[k] *= scale
-		}
-	}
-	return theta
+	return m.Network.(embedding.MLP).StartWith(n.Gain, n.Seed)
 }
 
 // loss is the pair loss of a network that is filled.

@@ -15,7 +15,7 @@ import (
 type size struct{ names, lines, imports int }
 
 // largest may only get smaller. The aim is 60 names and 2,800 lines, and a command that imports the face and pages.
-var largest = size{names: 60, lines: 3665, imports: 36}
+var largest = size{names: 60, lines: 3654, imports: 36}
 
 // sizeOf counts the exported names at package level and the lines of the folder root without tests, and the different packages of this
 // module that files of the folder command import.
