@@ -89,19 +89,20 @@ func (o Options) Choose(s Shape) (algorithms.Choice, error) {
 	return algorithms.Choose(algorithms.Question{Spec: spec, LossNamed: o.Loss.Named() || o.asserts(), L2: o.L2}), nil
 }
 
-// ChooseBasis is s with the basis that training n records (or persons) gets where the schema has basis: auto, and why; other
-// schemas are returned as they are. The choice is a function of n, the schema and the options, which are public. Load the data by
-// the schema that is returned: the records of auto cannot be encoded before n is known.
+// ChooseBasis returns s with the basis that training n records (or persons) gets where the schema names none or has basis: auto, and
+// why; other schemas, and one without the key that gets no basis, are returned as they are. The choice is a function of n, the schema and
+// the options, which are public. Load the data by the schema that is returned: dyad train does, and Open has no basis of its own accord.
 func (o Options) ChooseBasis(s *dataset.Schema, n int) (chosen *dataset.Schema, reason string, err error) {
-	if s.Basis != dataset.BasisAuto {
+	if s.Basis != "" && s.Basis != dataset.BasisAuto {
 		return s, "", nil
 	}
-	none := s.WithBasis(dataset.BasisNone)
+	none := s.Decided()
 	e, err := dataset.NewEncoder(none)
 	if err != nil {
 		return nil, "", input.As(err)
 	}
-	c, err := o.Choose(ShapeOf(e, n))
+	shape := ShapeOf(e, n)
+	c, err := o.Choose(shape)
 	if err != nil {
 		return nil, "", err
 	}
@@ -109,13 +110,10 @@ func (o Options) ChooseBasis(s *dataset.Schema, n int) (chosen *dataset.Schema, 
 	if _, moments := c.Algorithm.(algorithms.Moments); !moments || grouped {
 		return none, "the rule for bases is for scores from moments without query groups", nil
 	}
-	basis, reason := algorithms.ChooseBasis(n, o.Budget(n), func(basis string) (int, bool) {
-		with, err := dataset.NewEncoder(s.WithBasis(basis))
-		if err != nil {
-			return 0, false
-		}
-		return with.Dim(), true
-	})
+	basis, reason := algorithms.ChooseBasis(n, n*max(1, shape.PersonRows), o.Budget(n), s.DimWith)
+	if basis == dataset.BasisNone {
+		return none, reason, nil
+	}
 	return s.WithBasis(basis), reason, nil
 }
 

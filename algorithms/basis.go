@@ -13,17 +13,25 @@ const (
 	noBasis     = "none"
 	curvedBasis = "cosine:6"
 	leastCurved = 400
+	// mostCurved bounds the numbers of all records with the basis, 1 GiB: a default must not take several times the memory of the file.
+	mostCurved = 1 << 27
 )
 
-// ChooseBasis is the basis of a schema with basis: auto, and why: a function of public numbers. n are the records, or persons, to
-// train with, and dim is d' with a basis; ok is false where that is too many features.
-func ChooseBasis(n int, b privacy.Budget, dim func(basis string) (d int, ok bool)) (basis, reason string) {
+// ChooseBasis returns the basis of a schema that leaves it to the training, and why: a function of public numbers. n counts the records, or
+// persons, to train with, and rows their rows at most; dim is d' with a basis, and ok is false where that is too many features.
+func ChooseBasis(n, rows int, b privacy.Budget, dim func(basis string) (d int, ok bool)) (basis, reason string) {
 	if b.Delta == 0 {
 		return noBasis, "the rule for bases was measured with delta > 0"
 	}
 	d, ok := dim(curvedBasis)
 	if !ok {
 		return noBasis, fmt.Sprintf("%s makes too many features", curvedBasis)
+	}
+	if plain, ok := dim(noBasis); ok && plain == d {
+		return noBasis, "no column has numbers that a basis could bend"
+	}
+	if numbers := float64(rows) * float64(d); numbers > mostCurved {
+		return noBasis, fmt.Sprintf("%s makes %.3g numbers of %d rows, and by default it makes at most %d (1 GiB); name it to have it", curvedBasis, numbers, rows, mostCurved)
 	}
 	t := float64(n) * noiseMu(b, d) / math.Sqrt(float64(d))
 	if t >= leastCurved {

@@ -2,9 +2,10 @@ package command
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
-	lib "dyad"
 	"dyad/engine"
 	"dyad/engine/dataset"
 )
@@ -12,30 +13,53 @@ import (
 // readBy reads the data of a training by a schema.
 type readBy func(*dataset.Schema) (*dataset.Dataset, error)
 
-// basisChooser names the basis of a schema with basis: auto.
-type basisChooser func(*dataset.Schema, readBy) (*dataset.Schema, error)
-
-// chooseBasis reads the data once for the number of records to train with, which the choice depends on.
-func (c *trainCmd) chooseBasis(s *dataset.Schema, read readBy) (chosen *dataset.Schema, line string, err error) {
-	d, err := read(s.WithBasis(dataset.BasisNone))
+// readChosen reads the data by a schema that leaves the basis to the training: without a basis for the number of records to train with,
+// and again where they get one. The line names the choice and the reason; without the key in the schema it is "" where they get none.
+func (c *trainCmd) readChosen(s *dataset.Schema, read readBy) (d *dataset.Dataset, line string, err error) {
+	narrow := s.Decided()
+	if d, err = read(narrow); err != nil || s.Basis == "" && !c.Data.again() {
+		return d, "", err
+	}
+	fraction, err := c.fraction()
 	if err != nil {
 		return nil, "", err
 	}
-	train, _, err := c.split(lib.NewData(d))
-	if err != nil {
-		return nil, "", err
+	n := d.Records.Units()
+	if fraction > 0 {
+		keep, _, err := dataset.Split(n, 1-fraction, c.SplitSeed)
+		if err != nil {
+			return nil, "", asInput(err)
+		}
+		n = len(keep)
 	}
-	return c.basisFor(s, train.Shape().Records)
+	chosen, line, err := c.basisFor(s, n)
+	if err != nil || chosen.Basis == narrow.Basis {
+		return d, line, err
+	}
+	d = nil // which the second reading may need the memory of
+	d, err = read(chosen)
+	return d, line, err
 }
 
-// basisFor returns the schema with the basis for n records, and a line about the choice.
+// again reports whether the files can be read twice, and are not encoded already.
+func (f dataFiles) again() bool {
+	return !slices.ContainsFunc(f.names, func(name string) bool {
+		i, err := os.Stat(name)
+		return err == nil && !i.IsDir() && (!i.Mode().IsRegular() || dataset.IsPack(name))
+	})
+}
+
+// basisFor returns the schema with the basis for n records, and a line about the choice, "" for one without the key that gets none.
 func (f *planFlags) basisFor(s *dataset.Schema, n int) (chosen *dataset.Schema, line string, err error) {
+	var reason string
 	o, err := f.decided(engine.Assertion{})
-	if err != nil {
-		return nil, "", err
+	if err == nil {
+		chosen, reason, err = o.ChooseBasis(s, n)
 	}
-	chosen, reason, err := o.ChooseBasis(s, n)
-	if err != nil {
+	switch {
+	case s.Basis == "" && (err != nil || chosen.Basis == ""): // the plan of these options says what is wrong with them
+		return s, "", nil
+	case err != nil:
 		return nil, "", err
 	}
 	return chosen, fmt.Sprintf("%s, chosen by auto: %s", chosen.Basis, reason), nil
@@ -43,11 +67,11 @@ func (f *planFlags) basisFor(s *dataset.Schema, n int) (chosen *dataset.Schema, 
 
 // plannedBasis is basisFor the number of records of a plan, which notes the line.
 func (c *planCmd) plannedBasis(a *app, s *dataset.Schema) (*dataset.Schema, error) {
-	if s.Basis != dataset.BasisAuto {
+	if s.Basis != "" && s.Basis != dataset.BasisAuto {
 		return s, nil
 	}
 	chosen, line, err := c.basisFor(s, c.N)
-	if err == nil {
+	if line != "" {
 		a.note("dyad: basis %s", line)
 	}
 	return chosen, err

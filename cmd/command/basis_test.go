@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A schema with basis: auto is decided by public numbers: the plan and the training say which basis and why, in a line, the model
-// has it, and everything that reads data for the model works. Where the rule says none the model is one of a schema without the key.
+// A schema with basis: auto, or without the key, is decided by public numbers: the plan and the training say which basis and why, in a line,
+// the model has it, and everything that reads data for the model works. Without the key there is no line where the rule says none.
 func TestBasisAuto(t *testing.T) {
 	dir := clinic(t, 400)
 	text, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
@@ -48,6 +48,24 @@ func TestBasisAuto(t *testing.T) {
 	var r trainResult
 	if code, out, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "auto.yaml", "--task", "metric", "--force", "--yes", "--json"); code != exitOK || json.Unmarshal([]byte(out), &r) != nil || !strings.HasPrefix(r.Basis, "none, chosen by auto: the rule for bases is for scores") {
 		t.Errorf("a metric: exit %d, %q\n%s", code, r.Basis, errs)
+	}
+	// Without the key a line is printed where it matters; basis: none, and files that are encoded already or cannot be read twice, have no basis.
+	write(t, dir, "none.yaml", "basis: none\n"+string(text))
+	if code, out, errs := dyad(t, dir, "data", "pack", "patients.csv", "--schema", "patients.yaml", "-o", "patients.dyadpack"); code != exitOK {
+		t.Fatalf("pack: exit %d\n%s", code, out+errs)
+	}
+	for _, c := range []struct{ data, schema, epsilon, basis string }{
+		{"patients.csv", "patients", "1", ""}, {"patients.csv", "patients", "1000", "cosine:6"}, {"patients.csv", "none", "1000", ""}, {"patients.dyadpack", "patients", "1000", ""},
+	} {
+		var r trainResult
+		code, out, errs := dyad(t, dir, "train", "--data", c.data, "--schema", c.schema+".yaml", "--epsilon", c.epsilon, "--delta", "1e-5", "--force", "--yes", "--json")
+		m, err := readModel(filepath.Join(dir, "model.json"))
+		if code != exitOK || json.Unmarshal([]byte(out), &r) != nil || err != nil {
+			t.Fatalf("%v: exit %d, %v\n%s", c, code, err, out+errs)
+		}
+		if named, _, _ := strings.Cut(r.Basis, ","); named != c.basis || (m.Encoder.Dim() > 12) != (c.basis != "") {
+			t.Errorf("%v: %q, and %d features", c, r.Basis, m.Encoder.Dim())
+		}
 	}
 	// Whoever does not know n and the budget asks for a name.
 	if code, out, errs := dyad(t, dir, "data", "pack", "patients.csv", "--schema", "auto.yaml", "-o", "p.dyadpack"); code != exitInput || !strings.Contains(errs, "name a basis here") {

@@ -301,8 +301,8 @@ func (a *app) halfway(done, total int) {
 const syntheticRecords = 10_000
 
 // loadOr reads the data, or makes n synthetic records.
-// choose, if not nil, names the basis of a schema that leaves it to the training.
-func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode, choose basisChooser) (*dataset.Dataset, string, error) {
+// chosen, if not nil, reads by a schema that leaves the basis to the training.
+func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode, chosen func(*dataset.Schema, readBy) (*dataset.Dataset, error)) (*dataset.Dataset, string, error) {
 	if !c.Data.given() {
 		if c.Schema != "" {
 			return nil, "", badInput("--schema without --data; name the data file, or leave both out for the synthetic data")
@@ -325,10 +325,9 @@ func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode, choose basi
 		return nil, "", err
 	}
 	read := func(s *dataset.Schema) (*dataset.Dataset, error) { return a.readTraining(c.Data, s, o, c.PublicData) }
-	if s.Basis == dataset.BasisAuto && choose != nil {
-		if s, err = choose(s, read); err != nil {
-			return nil, "", err
-		}
+	if chosen != nil && (s.Basis == "" || s.Basis == dataset.BasisAuto) {
+		d, err := chosen(s, read)
+		return d, c.Data.String(), err
 	}
 	d, err := read(s)
 	return d, c.Data.String(), err
@@ -337,25 +336,24 @@ func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode, choose basi
 // split holds out a fraction of the records, or of the groups; held is nil
 // without one.
 func (c *trainCmd) split(all *lib.Data) (train, held *lib.Data, err error) {
-	fraction := c.fraction()
-	if !(fraction >= 0 && fraction < 1) {
-		return nil, nil, badInput("--holdout is %v, want at least 0 and below 1", fraction)
-	}
-	if fraction == 0 {
-		return all, nil, nil
+	fraction, err := c.fraction()
+	if err != nil || fraction == 0 {
+		return all, nil, err
 	}
 	return all.Split(fraction, c.SplitSeed)
 }
 
 // fraction is that of the records held out.
-func (c *trainCmd) fraction() float64 {
+func (c *trainCmd) fraction() (float64, error) {
 	switch {
+	case c.Holdout != nil && !(*c.Holdout >= 0 && *c.Holdout < 1):
+		return 0, badInput("--holdout is %v, want at least 0 and below 1", *c.Holdout)
 	case c.Holdout != nil:
-		return *c.Holdout
+		return *c.Holdout, nil
 	case !c.Data.given():
-		return 0.3
+		return 0.3, nil
 	}
-	return 0
+	return 0, nil
 }
 
 func (r *trainResult) unit() string {

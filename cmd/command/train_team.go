@@ -38,8 +38,12 @@ func (c *trainCmd) prepare(a *app) (preparedRun, error) {
 	if err := a.team.settle(a.ctx, err); err != nil {
 		return p, err
 	}
+	fraction, err := c.fraction()
+	if err != nil {
+		return p, err
+	}
 	p.share, err = p.plan.Join(a.ctx, a.team.member(), p.train,
-		team.Statement{Name: "the flags of the split", Text: fmt.Sprint(c.fraction(), c.SplitSeed)})
+		team.Statement{Name: "the flags of the split", Text: fmt.Sprint(fraction, c.SplitSeed)})
 	if err = a.team.agreed(err); err != nil {
 		return p, err
 	}
@@ -57,9 +61,9 @@ func (c *trainCmd) read(a *app) (p preparedRun, err error) {
 	if a.team != nil && !c.Data.given() {
 		return p, badInput("--team needs --data: the synthetic records are for one process")
 	}
-	all, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons, func(s *dataset.Schema, read readBy) (chosen *dataset.Schema, err error) {
-		chosen, p.basis, err = c.chooseBasis(s, read)
-		return chosen, err
+	all, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons, func(s *dataset.Schema, read readBy) (d *dataset.Dataset, err error) {
+		d, p.basis, err = c.readChosen(s, read)
+		return d, err
 	})
 	if err != nil {
 		return p, err

@@ -52,8 +52,17 @@ func (s *Schema) WithBasis(basis string) *Schema {
 	return &out
 }
 
-// decided is s, with BasisNone in the place of BasisAuto, for what does not depend on the basis.
-func (s *Schema) decided() *Schema {
+// DimWith returns the number of features with another basis; ok is false where there is no encoder with it.
+func (s *Schema) DimWith(basis string) (d int, ok bool) {
+	e, err := NewEncoder(s.WithBasis(basis))
+	if err != nil {
+		return 0, false
+	}
+	return e.Dim(), true
+}
+
+// Decided returns s with BasisNone in place of BasisAuto, for what does not depend on the basis.
+func (s *Schema) Decided() *Schema {
 	if s.Basis == BasisAuto {
 		return s.WithBasis(BasisNone)
 	}

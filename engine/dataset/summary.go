@@ -55,7 +55,7 @@ type ColumnSummary struct {
 
 // Summarize reads the file by s and describes it. Labels may be absent.
 func Summarize(path string, s *Schema, o Options) (*Summary, error) {
-	s = s.decided()
+	s = s.Decided()
 	e, err := NewEncoder(s)
 	if err != nil {
 		return nil, err
