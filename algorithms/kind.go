@@ -3,6 +3,9 @@ package algorithms
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
 
 	"dyad/engine"
 	"dyad/privacy"
@@ -10,7 +13,10 @@ import (
 
 // Kind is a kind of run: figures of records that are not a model. It states what it releases as rows of a plan and computes the exact
 // numbers; noise, guarantee, charge, record, session and audit follow from the rows (PlanKind). It never sees a session, so that what it
-// tells can only depend on what was released. It is a struct, whose exported fields are its options.
+// tells can only depend on what was released.
+//
+// It is a struct whose fields, exported or not, are bools, ints, float64s, strings, or structs of these: the objective of its plan names
+// all of them, by which a resumed run is compared with its first attempt. PlanKind refuses others, such as pointers, slices and funcs.
 type Kind interface {
 	// Info describes it: Name, Title and Released.
 	Info() Info
@@ -18,6 +24,10 @@ type Kind interface {
 	Rows(KindShape) (Releases, error)
 	// Exact are the Coordinates numbers of a row, before noise, given what the rows before it released. The certificate of the row must
 	// hold for every value of these. It must not fail, whatever the records are.
+	//
+	// No type enforces the following, and the guarantee rests on it: the numbers are a deterministic function of the fields of the kind, r, row and
+	// released alone. Exact keeps nothing between calls, in package variables or elsewhere, reads no file, clock or random number, and
+	// does not change r or released. It is called for every row, again in a resumed run, and on other records by an audit.
 	Exact(r *engine.Records, row int, released [][]float64) []float64
 	// Figures say what was released, a vector for each row with its noise.
 	Figures(s KindShape, rows Releases, released [][]float64) Facts
@@ -40,6 +50,10 @@ type KindPlan struct {
 
 // PlanKind plans a run of k. It reads no data. Persons with several rows are refused with ErrAssumption: the certificates are for rows.
 func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
+	fields, err := fieldsOf(reflect.ValueOf(k))
+	if err != nil {
+		return nil, fmt.Errorf("algorithms: kind %T: %w", k, err)
+	}
 	name := k.Info().Name
 	switch {
 	case s.PersonRows != 0:
@@ -69,12 +83,45 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 		return nil, err
 	}
 	p := &KindPlan{Shape: s, kind: k}
-	p.Plan = Plan{Algorithm: name, Mode: Certified, Objective: fmt.Sprintf("%s %+v of %d records, %d features", name, k, s.Records, s.Features)}
+	p.Plan = Plan{Algorithm: name, Mode: Certified, Objective: fmt.Sprintf("%s %s of %d records, %d features", name, fields, s.Records, s.Features)}
 	p.Facts.Line("kind", "%s: %s", p.Facts.Add("kind", name), k.Info().Title)
 	p.Facts.Line("records", "n = %d of %d features", p.Facts.Add("records", s.Records), p.Facts.Add("features", s.Features))
 	released, why := rows.Told()
 	g := s.Rows().Guarantee(released+", with noise", why, fmt.Sprintf("public: n = %d, the schema and all options", s.Records))
 	return p, p.Promise(s.Budget, s.Records, s.Provenance, g, rows)
+}
+
+// fieldsOf are all fields of a kind as text, "{Sign:1 half:0.5}". Kinds of one type with one text are equal: a string that could be read as more
+// than itself is quoted, and no method is asked for a text.
+func fieldsOf(v reflect.Value) (string, error) {
+	if v.Kind() != reflect.Struct {
+		return "", fmt.Errorf("it is a %v, and must be a struct by value: no plan names what a pointer leads to", v.Kind())
+	}
+	var all []string
+	for i := range v.NumField() {
+		f, text := v.Field(i), ""
+		switch f.Kind() {
+		case reflect.Bool:
+			text = strconv.FormatBool(f.Bool())
+		case reflect.Int:
+			text = strconv.FormatInt(f.Int(), 10)
+		case reflect.Float64:
+			text = fmt.Sprint(f.Float())
+		case reflect.String:
+			if text = f.String(); strings.ContainsAny(text, " :{}\"") {
+				text = strconv.Quote(text)
+			}
+		case reflect.Struct:
+			var err error
+			if text, err = fieldsOf(f); err != nil {
+				return "", err
+			}
+		default:
+			return "", fmt.Errorf("field %s of %v is a %v, want bool, int, float64, string or a struct of these: a plan could not tell two values apart", v.Type().Field(i).Name, v.Type(), f.Type())
+		}
+		all = append(all, v.Type().Field(i).Name+":"+text)
+	}
+	return "{" + strings.Join(all, " ") + "}", nil
 }
 
 // Release releases every row of the plan of records through a session, and returns what left it.

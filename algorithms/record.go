@@ -88,6 +88,31 @@ func RecordHash(record json.RawMessage) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Digest is the SHA-256, in hex, of every public number that the guarantee and the weights of a run rest on: the record, what a resumed run must
+// have in common with its first attempt (the objective, steps), and the names and sizes of the rows. Two plans with one digest are one plan.
+func (p *Plan) Digest() (string, error) {
+	record, err := p.Record()
+	if err != nil {
+		return "", err
+	}
+	identity, err := p.identity()
+	if err != nil {
+		return "", err
+	}
+	type row struct {
+		Name               string
+		Coordinates, Times int
+		Share              float64
+	}
+	var rows []row
+	for _, r := range p.Releases {
+		rows = append(rows, row{r.Name, r.Coordinates, r.Times, r.Share})
+	}
+	text, err := json.Marshal([]any{record, identity, rows})
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), err
+}
+
 type planRecord struct {
 	Format     string            `json:"format"`
 	Algorithm  string            `json:"algorithm"`

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -37,30 +38,25 @@ type approvedFlag struct {
 	Approved string `placeholder:"FILE.html" help:"Page of \"dyad plan --report\" that was approved. A run with another plan or other columns is refused; the SHA-256 of the page goes into the ledger and the model."`
 }
 
-// schemaDigest is that of all that a schema declares of columns, which a page shows.
-func schemaDigest(s *dataset.Schema) (string, error) {
-	text, err := json.Marshal(struct {
-		ID      string
-		Public  bool
-		Rows    int
-		Columns []dataset.Column
-	}{s.DataID, s.Public, s.MaxRowsPerPerson, s.Columns})
+// schemaDigest is that of all of a schema but how a file is cut into fields and what nothing rests on: its title.
+func schemaDigest(of *dataset.Schema) (string, error) {
+	s := *of
+	s.Version, s.Description, s.Format, s.CSV, s.Sheet, s.IgnoreOthers, s.Arrays, s.LabelsFile = 0, "", "", dataset.CSVOptions{}, "", false, nil, ""
+	s.Store = cmp.Or(s.Store, dataset.StoreFloat64)
+	text, err := json.Marshal(s)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), err
 }
 
-// planDigest is that of the record of a plan, as the ledger has it.
-func planDigest(p *algorithms.Plan) (string, error) {
-	record, err := p.Record()
-	return algorithms.RecordHash(record), err
-}
-
-// figuresDigest is that of the plan of an evaluation, "" without one. It does not depend on the model.
+// figuresDigest is that of the plan of an evaluation, "" without one. It does not depend on the model, which is trained later and which
+// the objective names.
 func figuresDigest(held *lib.FigurePlan) (string, error) {
 	if held == nil {
 		return "", nil
 	}
-	return planDigest(&held.Plan.Plan)
+	p := held.Plan.Plan
+	p.Objective = ""
+	return p.Digest()
 }
 
 // read is the page, and its digest; nil without the flag.
@@ -81,7 +77,7 @@ func (f approvedFlag) read() (*page.Approved, string, error) {
 }
 
 // agrees refuses a run that is not the one that was approved, and returns the digest of the page.
-func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Schema) (string, error) {
+func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Schema, dataID string) (string, error) {
 	a, digest, err := f.read()
 	if a == nil || err != nil {
 		return "", err
@@ -90,7 +86,7 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 	if err != nil {
 		return "", err
 	}
-	plan, err := planDigest(p)
+	plan, err := p.Digest()
 	if err != nil {
 		return "", err
 	}
@@ -98,10 +94,12 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 	switch {
 	case err != nil:
 		return "", err
+	case dataID != "" && dataID != s.DataID:
+		return "", badInput("--approved %s: the page is for the data id %q, and --data-id is %q; leave --data-id out", f.Approved, s.DataID, dataID)
 	case figures != "" && figures != a.Figures:
 		return "", badInput("--approved %s: the figures of held-out records are not those of the page: another number of them, or another epsilon; repeat --holdout-records and --holdout-epsilon of \"dyad plan\", or make a new page and have it approved", f.Approved)
 	case columns != a.Schema:
-		return "", badInput("--approved %s: the schema declares other columns, ranges or categories than the page; restore the schema, or make a new page and have it approved", f.Approved)
+		return "", badInput("--approved %s: the schema is not that of the page: other columns, ranges or categories, missing values, persons, basis, interactions or --store; restore the schema, or make a new page and have it approved", f.Approved)
 	case plan != a.Plan:
 		return "", badInput("--approved %s: the plan of this run (n = %d) is not that of the page: another number of records, epsilon, delta or option; repeat the flags of \"dyad plan\", or make a new page and have it approved", f.Approved, p.Spec.Kernel.Problem().N)
 	}
@@ -126,7 +124,7 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 		return nil, err
 	}
 	changed := t.Of("nothing")
-	if columns != a.Schema || m.Plan != nil && algorithms.RecordHash(m.Plan) != a.Plan { // the model of public data has no plan
+	if columns != a.Schema || m.DataID != m.Encoder.Schema().DataID || m.Plan != nil && algorithms.RecordHash(m.Plan) != a.Record { // the model of public data has no plan
 		return nil, badInput("--approved %s: the plan or the columns of the model are not those of the page, though the model names it; \"dyad verify\" checks the model", f.Approved)
 	}
 	rows := [][2]string{{t.Of("changed"), changed}, {t.Of("run"), m.Run}, {t.Of("made"), m.Created.Format(time.DateOnly)}, {t.Of("page_digest"), digest}}
@@ -221,7 +219,11 @@ func (f studyFlags) page(p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Sc
 			d.Theorems = append(d.Theorems, theorem)
 		}
 	}
-	if d.Plan, err = planDigest(p); err != nil {
+	if d.Plan, err = p.Digest(); err != nil {
+		return d, err
+	}
+	record, err := p.Record()
+	if d.Record = algorithms.RecordHash(record); err != nil {
 		return d, err
 	}
 	if d.Figures, err = figuresDigest(held); err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -53,8 +54,34 @@ func TestApprovedRoad(t *testing.T) {
 			t.Errorf("another %s: exit %d: %s", name, code, errs)
 		}
 	}
+	// One option each, on which the guarantee or the weights rest; several leave the record of the plan as it is.
+	options := []string{"--algorithm", "moments", "--second-moments", "diagonal", "--class-balance", "0.5", "--public-centre", "0", "--ridge", "0.5"}
+	must(t, dir, slices.Concat([]string{"plan", "-n", "400", "--schema", "clinic.yaml", "--report", "options.html"}, options)...)
+	run := slices.Concat([]string{"train", "--data", "clinic.csv", "--schema", "clinic.yaml", "--approved", "options.html", "--out", "o.json"}, options)
+	write(t, dir, "middle.yaml", strings.Replace(private, "columns:", "missing: {policy: middle}\ncolumns:", 1))
+	write(t, dir, "basis.yaml", strings.Replace(private, "columns:", "basis: curve:2\ncolumns:", 1))
+	write(t, dir, "named.yaml", strings.Replace(private, "data_id: ", "data_id: another-", 1))
+	for _, change := range []string{
+		"--second-moments full", "--class-balance 0.4", "--public-centre 0.1,0,0,0,0,0,0,0,0,0,0", "--ridge 0.6", "--clip-radius 0.9", "--radius 2", "--second-share 0.2", "--epsilon 0.9", "--delta 1e-6",
+		"--data-id other", "--schema other.yaml", "--schema middle.yaml", "--schema basis.yaml", "--schema named.yaml", "--holdout 0.1",
+	} {
+		code, _, errs := dyad(t, dir, slices.Concat(run, strings.Fields(change))...)
+		if code != exitInput || !strings.Contains(errs, "--approved options.html: the ") {
+			t.Errorf("%s: exit %d: %s", change, code, errs)
+		}
+	}
+	// One visible number, and a page that is filled in already.
+	write(t, dir, "edited.html", strings.Replace(page, "18 bis 95", "18 bis 96", 1))
+	if code, _, errs := dyad(t, dir, append(train("clinic.yaml", "1", "0.5"), "--approved", "edited.html")...); code != exitInput || !strings.Contains(errs, "was changed since it was written") {
+		t.Errorf("a page with another range: exit %d: %s", code, errs)
+	}
 	if _, err := os.Stat(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); err == nil {
 		t.Error("a refused run has made a ledger")
+	}
+	must(t, dir, run...)
+	must(t, dir, "report", "o.json", "--approved", "options.html", "--out", "options-after.html")
+	for _, language := range []string{"en", "fr"} {
+		must(t, dir, append(train("clinic.yaml", "1", "0.5"), "--approved", language+".html", "--out", language+".json")...)
 	}
 	must(t, dir, train("clinic.yaml", "1", "0.5")...)
 	sum := sha256.Sum256([]byte(page))

@@ -20,7 +20,9 @@ import (
 // Reader is a kind that reads less than a schema has.
 type Reader interface {
 	algorithms.Kind
-	// Reads is the kind for data of a schema, and the schema that they are read by. It may change s, which is a copy for this call.
+	// Reads is the kind for data of a schema, and the schema that they are read by: other columns, ranges and categories. It may change s,
+	// which is a copy for this call. A schema with another data id, other persons or caps of their rows, or other marks of what was taken from
+	// the data is refused, as is one that declares public what was not. A kind that leaves out a column with from_data sets BoundsFromData.
 	Reads(s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error)
 }
 
@@ -95,7 +97,7 @@ func (c *kindCmd) Run(a *app) error {
 	}
 	schema, err := dataset.LoadUnlabelledSchema(c.Schema)
 	if reader, ok := k.(Reader); ok && err == nil {
-		k, schema, err = reader.Reads(schema)
+		k, schema, err = reads(reader, schema)
 	}
 	if err != nil {
 		return asInput(err)
@@ -112,6 +114,51 @@ func (c *kindCmd) Run(a *app) error {
 		return a.emitPlan(&p.Plan)
 	}
 	return c.release(a, k, schema)
+}
+
+// reads is the kind for a schema, and the schema that it reads by, which nobody else holds. One that protects the records otherwise is refused.
+func reads(k Reader, s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error) {
+	name, before := k.Info().Name, protection(s)
+	own, read, err := k.Reads(s)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case own == nil || read == nil:
+		return nil, nil, badInput("%s: its Reads returned no kind or no schema, and no error", name)
+	case own.Info().Name != name:
+		return nil, nil, badInput("%s: its Reads returned another kind, %q", name, own.Info().Name)
+	}
+	for i, f := range protection(read) {
+		if f != before[i] {
+			return nil, nil, badInput("%s: its Reads changed %s of the schema from %s to %s, and a kind does not decide who is protected: it has to leave that as it is", name, f[0], before[i][1], f[1])
+		}
+	}
+	e, err := dataset.NewEncoder(read) // of a copy
+	if err != nil {
+		return nil, nil, err
+	}
+	return own, e.Schema(), nil
+}
+
+// protection is what a schema states of whose records these are and how far its ranges can be trusted, each a name and a value.
+func protection(s *dataset.Schema) (all [][2]string) {
+	var persons []dataset.Column
+	for _, c := range s.Columns {
+		if c.Role == dataset.RolePerson {
+			persons = append(persons, c)
+		}
+	}
+	for _, f := range []struct {
+		what string
+		is   any
+	}{
+		{"public", s.Public}, {"data_id", s.DataID}, {"persons", s.Persons}, {"ids", s.IDs}, {"max_rows_per_person", s.MaxRowsPerPerson}, {"rows_per_person", s.RowsPerPerson},
+		{"the columns of persons", persons}, {"what was taken from the data (from_data)", s.RangesFromData()}, {"draft", s.Draft}, {"others: drop", s.SelectsByLabel()},
+	} {
+		text, _ := json.Marshal(f.is) // texts and whole numbers
+		all = append(all, [2]string{f.what, string(text)})
+	}
+	return all
 }
 
 // planned is the plan for a shape.

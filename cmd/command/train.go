@@ -141,7 +141,7 @@ func (c *trainCmd) Run(a *app) error {
 			err = c.checkAlone()
 		}
 		if err == nil {
-			approved, err = c.approvedFlag.agrees(plan.Plan, evaluation, schema)
+			approved, err = c.approvedFlag.agrees(plan.Plan, evaluation, schema, c.DataID)
 		}
 		c.noteDevice(a, &problem)
 		if p.delta*float64(problem.N) > 1 && !r.Public {

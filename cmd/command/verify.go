@@ -209,6 +209,8 @@ func readLedger(path string) (entries []ledger.Entry, away string, err error) {
 	return l.History()
 }
 
+const approvedPage = "hash of the approved page"
+
 // recorded is an error where the ledger is not the one of the model, or has no line with the hash head, unless that is "". Of a model
 // without a plan, what the ledger of its kind or version does not name is not compared.
 func recorded(m *model, text []byte, head string, entries []ledger.Entry) error {
@@ -256,8 +258,9 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 		{"unit", c.Unit, g.Unit},
 		{"relation", c.Relation, g.Relation},
 		{"release", c.Released, g.Released},
+		{approvedPage, c.Approved, m.Approved}, // both "" of earlier versions
 	} {
-		if f.ledger != f.model && (planned || f.ledger != "") {
+		if f.ledger != f.model && (planned || f.ledger != "" || f.what == approvedPage) {
 			return fmt.Errorf("the %s is %q in the ledger and %q in the model", f.what, f.ledger, f.model)
 		}
 	}

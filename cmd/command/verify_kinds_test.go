@@ -26,9 +26,10 @@ func TestStreamModelsAreComparedWithTheirCharge(t *testing.T) {
 	run, id, released, relation := m.Run, m.DataID, m.Guarantee.Released, m.Guarantee.Relation
 	for what, change := range map[string]func(){
 		"charges": func() { m.Run = strings.Repeat("A", len(run)) }, "data id": func() { m.DataID = "other" },
-		"release": func() { m.Guarantee.Released = "one model" }, "relation": func() { m.Guarantee.Relation = "same stream, one label replaced" },
+		"approved page": func() { m.Approved = strings.Repeat("a", 64) },
+		"release":       func() { m.Guarantee.Released = "one model" }, "relation": func() { m.Guarantee.Relation = "same stream, one label replaced" },
 	} {
-		m.Run, m.DataID, m.Guarantee.Released, m.Guarantee.Relation = run, id, released, relation
+		m.Run, m.DataID, m.Approved, m.Guarantee.Released, m.Guarantee.Relation = run, id, "", released, relation
 		change()
 		text, err := m.Text()
 		if err != nil {

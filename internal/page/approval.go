@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"crypto/sha256"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -98,9 +99,9 @@ type Approval struct {
 	Assumptions []string
 	Theorems    []Theorem
 	// Plan and Schema are digests of what was planned, by which a run is compared with the page.
-	// Figures is that of the plan of an evaluation, "" without one.
-	Plan, Schema, Figures string
-	Version               string
+	// Figures is that of the plan of an evaluation, "" without one. Record is the hash of the record of the plan, which the model has.
+	Plan, Record, Schema, Figures string
+	Version                       string
 }
 
 // Theorem is one of the appendix.
@@ -126,8 +127,25 @@ func (a Approval) Bytes() ([]byte, error) {
 		return nil, fmt.Errorf("page: %w", err)
 	}
 	// A template drops comments; these mark the part that Filled replaces.
-	open := "<p>" + template.HTMLEscapeString(a.T("after_open")) + "</p>"
-	return bytes.Replace(b.Bytes(), []byte(open), []byte(afterBegins+open+afterEnds), 1), nil
+	open := a.Texts.afterOpen()
+	text := bytes.Replace(b.Bytes(), open, slices.Concat([]byte(afterBegins), open, []byte(afterEnds)), 1)
+	head, rest, _ := bytes.Cut(text, []byte("<title>"))
+	return slices.Concat(head, fmt.Appendf(nil, sealMeta, sealOf(text)), []byte("<title>"), rest), nil
+}
+
+// afterOpen is what the part for after the run has before.
+func (t Texts) afterOpen() []byte {
+	return []byte("<p>" + template.HTMLEscapeString(t.Of("after_open")) + "</p>")
+}
+
+// sealMeta is the line of the seal of a page.
+const sealMeta = "<meta name=\"dyad-page\" content=\"%x\">\n"
+
+// sealOf is the SHA-256 of a page without its seal, which is not in text, and without the part for after the run.
+func sealOf(text []byte) [sha256.Size]byte {
+	before, rest, _ := bytes.Cut(text, []byte(afterBegins))
+	_, after, _ := bytes.Cut(rest, []byte(afterEnds))
+	return sha256.Sum256(slices.Concat(before, []byte(afterBegins+afterEnds), after))
 }
 
 const (
@@ -164,24 +182,33 @@ func TheoremOf(anchor string) (t Theorem, ok bool) {
 
 // Approved is what a file says that was written by Approval.Bytes.
 type Approved struct {
-	Language, Plan, Schema, Figures string
-	text                            []byte
+	Language, Plan, Record, Schema, Figures string
+	text                                    []byte
 }
 
 // mostApproved bounds the size of the file of an approved page.
 const mostApproved = 4 << 20
 
-var approvedMarks = regexp.MustCompile(`(?s)\A<!doctype html>\n<html lang="([a-z]{2})">\n.*?<meta name="dyad-plan" content="([0-9a-f]{64})">\n<meta name="dyad-schema" content="([0-9a-f]{64})">\n<meta name="dyad-figures" content="([0-9a-f]{64}|)">`)
+var approvedMarks = regexp.MustCompile(`(?s)\A<!doctype html>\n<html lang="([a-z]{2})">\n.*?<meta name="dyad-plan" content="([0-9a-f]{64})">\n<meta name="dyad-record" content="([0-9a-f]{64})">\n<meta name="dyad-schema" content="([0-9a-f]{64})">\n<meta name="dyad-figures" content="([0-9a-f]{64}|)">\n(<meta name="dyad-page" content="[0-9a-f]{64}">\n)<title>`)
 
-// ReadApproved reads an approved page.
+// ReadApproved reads an approved page that is as it was written: a page with another byte, or filled in already, is refused. Whoever edits a page
+// can make its seal again; what was signed is told by the SHA-256 in ledger and model.
 func ReadApproved(text []byte) (*Approved, error) {
-	m := approvedMarks.FindSubmatch(text[:min(len(text), 4096)])
+	m := approvedMarks.FindSubmatchIndex(text[:min(len(text), 4096)])
 	if m == nil || len(text) > mostApproved || bytes.Count(text, []byte(afterBegins)) != 1 || bytes.Count(text, []byte(afterEnds)) != 1 {
-		return nil, errors.New("page: this is not a page that \"dyad plan --report\" wrote, or it is changed")
+		return nil, errors.New("page: this is not a page that \"dyad plan --report\" of this version wrote, or it is changed")
 	}
-	a := &Approved{Language: string(m[1]), Plan: string(m[2]), Schema: string(m[3]), Figures: string(m[4]), text: text}
-	if _, err := TextsOf(a.Language); err != nil {
+	of := func(i int) string { return string(text[m[2*i]:m[2*i+1]]) }
+	a := &Approved{Language: of(1), Plan: of(2), Record: of(3), Schema: of(4), Figures: of(5), text: text}
+	t, err := TextsOf(a.Language)
+	if err != nil {
 		return nil, err
+	}
+	if of(6) != fmt.Sprintf(sealMeta, sealOf(slices.Concat(text[:m[12]], text[m[13]:]))) {
+		return nil, errors.New("page: the page was changed since it was written; take the file that was approved, or make a new page and have it approved")
+	}
+	if !bytes.Contains(text, slices.Concat([]byte(afterBegins), t.afterOpen(), []byte(afterEnds))) {
+		return nil, errors.New("page: the page is filled in already; take the file that was approved")
 	}
 	return a, nil
 }

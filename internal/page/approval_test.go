@@ -48,7 +48,7 @@ func approval(t testing.TB, language string) Approval {
 		t.Fatal("no theorem")
 	}
 	return Approval{Texts: texts, Facts: [][2]string{{"study", "<script>"}}, Verdict: "v", Risk: "r", Columns: table, Releases: table, Expected: table,
-		Derivations: []template.HTML{linked}, Theorems: []Theorem{theorem}, Plan: strings.Repeat("a", 64), Schema: strings.Repeat("b", 64)}
+		Derivations: []template.HTML{linked}, Theorems: []Theorem{theorem}, Plan: strings.Repeat("a", 64), Record: strings.Repeat("c", 64), Schema: strings.Repeat("b", 64)}
 }
 
 // A page that is read gives what it was written with, and filling it in changes the part for that and nothing else.
@@ -62,13 +62,24 @@ func TestApprovedPageIsFilledIn(t *testing.T) {
 			t.Errorf("%s", text)
 		}
 		a, err := ReadApproved(text)
-		if err != nil || a.Language != language || a.Plan[0] != 'a' || a.Schema[0] != 'b' || a.Figures != "" {
+		if err != nil || a.Language != language || a.Plan[0] != 'a' || a.Record[0] != 'c' || a.Schema[0] != 'b' || a.Figures != "" {
 			t.Fatalf("%v: %+v", err, a)
 		}
 		filled := a.Filled([][2]string{{"AUC", "<0.5>"}})
 		part := regexp.MustCompile(`(?s)<div id="after-the-run">.*</div><!-- /after-the-run -->`)
 		if !bytes.Equal(part.ReplaceAll(filled, nil), part.ReplaceAll(text, nil)) || !bytes.Contains(filled, []byte("&lt;0.5&gt;")) || bytes.Equal(filled, text) {
 			t.Errorf("%s", filled)
+		}
+		for want, changed := range map[string][]byte{
+			"was changed since": bytes.Replace(text, []byte("<p>r</p>"), []byte("<p>R</p>"), 1),
+			"changed since":     bytes.Replace(text, []byte("dyad-schema\" content=\"b"), []byte("dyad-schema\" content=\"c"), 1),
+			"was changed":       append(bytes.Clone(text), '\n'),
+			"filled in already": filled,
+			"is not a page":     bytes.Replace(text, []byte(`<meta name="dyad-page"`), []byte(`<meta name="other"`), 1),
+		} {
+			if _, err := ReadApproved(changed); err == nil || bytes.Equal(changed, text) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: want %q: %v", language, want, err)
+			}
 		}
 	}
 	if _, err := ReadApproved([]byte("<!doctype html>\n<html lang=\"en\">")); err == nil {

@@ -17,7 +17,7 @@ import (
 // resumable is a charge whose caller withholds its results.
 func resumable(run string) Charge {
 	c := testCharge(run)
-	c.Resumable, c.Fingerprint, c.Objective = true, "f1", "phi"
+	c.Resumable, c.Fingerprint, c.Objective, c.Approved, c.Plan = true, "f1", "phi", "0a", "0b"
 	return c
 }
 
@@ -71,6 +71,9 @@ func resumeViolations(t *testing.T, resume resumeFunc) (broken []string) {
 		"refuses other data":        func(c *Charge) { c.Fingerprint = "f2" },
 		"refuses another objective": func(c *Charge) { c.Objective = "psi" },
 		"refuses unnamed data":      func(c *Charge) { c.Fingerprint = "" },
+		"refuses another page":      func(c *Charge) { c.Approved = "0e" },
+		"refuses no page":           func(c *Charge) { c.Approved = "" },
+		"refuses another plan":      func(c *Charge) { c.Plan = "0d" },
 		"refuses more releases": func(c *Charge) {
 			c.Events = []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 0.1, Sigma: 1.0 / 3}, 3)}
 		},

@@ -33,6 +33,7 @@ func (m Mean) Reads(s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error)
 	if at < 0 || len(s.Columns[at].Range) != 2 || s.Columns[at].Transform != "" {
 		return nil, nil, fmt.Errorf("own: --column %q is not a numeric column of the schema with a range and without a transform", m.Column)
 	}
+	s.BoundsFromData = s.RangesFromData() // of a column that is left out, too
 	for i := range s.Columns {
 		if c := &s.Columns[i]; i != at && (c.Role == "" || c.Role == dataset.RoleFeature) {
 			*c = dataset.Column{Name: c.Name, Field: c.Field, Position: c.Position, Role: dataset.RoleIgnore}

@@ -1,0 +1,93 @@
+package algorithms_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// toy has the methods of a kind of one number; kinds of tests embed it.
+type toy struct{}
+
+func (toy) Info() algorithms.Info { return algorithms.Info{Name: "toy", Title: "Toy"} }
+
+func (toy) Rows(s algorithms.KindShape) (algorithms.Releases, error) {
+	c, err := privacy.RecordSum{Radius: 1, Weight: 1, Error: 1e-9, Name: "sum"}.Certify()
+	return algorithms.Releases{{Name: "sum", Coordinates: 1, Certificate: c}}, err
+}
+
+func (toy) Exact(*engine.Records, int, [][]float64) []float64 { return []float64{0} }
+
+func (toy) Figures(algorithms.KindShape, algorithms.Releases, [][]float64) (f algorithms.Facts) {
+	return f
+}
+
+type (
+	inner  struct{ A, B string }
+	simple struct {
+		toy
+		Yes    bool
+		Number int
+		Length float64
+		in     inner
+	}
+	hidden struct { // whose text is always the same
+		toy
+		Number int
+	}
+	pointing struct {
+		toy
+		at *float64
+	}
+	listed struct {
+		toy
+		In struct{ Of []float64 }
+	}
+	mapped struct {
+		toy
+		Of map[string]int
+	}
+	calling struct {
+		toy
+		Of func()
+	}
+	anything struct {
+		toy
+		Of any
+	}
+)
+
+func (hidden) String() string { return "hidden" }
+
+// The objective of a plan tells any two kinds apart; kinds of which it could not are refused.
+func TestPlansNameAllFieldsOfAKind(t *testing.T) {
+	shape := algorithms.KindShape{Records: 9, Features: 2, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}}
+	seen := map[string]algorithms.Kind{}
+	for _, k := range []algorithms.Kind{
+		toy{}, simple{}, simple{Yes: true}, simple{Number: 1}, simple{Length: 1}, simple{Length: 1 + 0x1p-52}, simple{in: inner{A: "a"}}, simple{in: inner{B: "a"}},
+		simple{in: inner{A: "a B:b"}}, simple{in: inner{A: "a", B: "b"}}, simple{in: inner{A: `"a B:b"`}}, hidden{}, hidden{Number: 1},
+	} {
+		p, err := algorithms.PlanKind(k, shape)
+		if err != nil {
+			t.Fatalf("%#v: %v", k, err)
+		}
+		if other, there := seen[p.Objective]; there {
+			t.Errorf("%#v and %#v are both %q", k, other, p.Objective)
+		}
+		seen[p.Objective] = k
+	}
+	if p, err := algorithms.PlanKind(simple{Number: 2}, shape); err != nil || p.Objective != fmt.Sprintf("toy %+v of 9 records, 2 features", simple{Number: 2}) {
+		t.Errorf("an earlier version wrote another objective than %v: %v", p, err)
+	}
+	for want, k := range map[string]algorithms.Kind{
+		"it is a ptr": &simple{}, "it is a invalid": nil, "field at": pointing{}, "field Of of struct": listed{}, "map[string]int": mapped{}, "func()": calling{}, "interface": anything{},
+	} {
+		if _, err := algorithms.PlanKind(k, shape); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%T: want %q: %v", k, want, err)
+		}
+	}
+}
