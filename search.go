@@ -140,8 +140,8 @@ func (s Setting) plan(b privacy.Budget) (*Training, error) {
 		return nil, input.As(err)
 	}
 	t, err := o.Plan(c, s.Shape)
-	if err == nil && !t.algorithm.Info().Withholds {
-		err = input.Errorf("dyad: %s may tell of a release before it ends, so neither a search nor a curve can try it", t.Algorithm)
+	if moments, _ := c.Algorithm.(algorithms.Moments); err == nil && (moments.Intervals || !t.algorithm.Info().Withholds) {
+		err = input.Errorf("dyad: %s has standard errors (Intervals), or may tell of a release before it ends, so neither a search nor a curve can try it", t.Algorithm)
 	}
 	return t, err
 }

@@ -2,11 +2,14 @@ package command
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
 
 	"dyad/docs/checker"
+	"dyad/privacy/account"
 )
 
 // The model of a stream is compared with the one charge of its run: the right ledger has it, and a model that names another run, another
@@ -87,39 +90,149 @@ func TestChangedFiguresAreRefused(t *testing.T) {
 	}
 }
 
-// Sensitivities in the L2 norm, of a sequence or of a vector, prove no pure guarantee: files whose noise, events and guarantees are all
-// rewritten to one are refused.
-func TestVerifyRefusesPureGuaranteesOfTheWrongNorm(t *testing.T) {
+// A forger changes a genuine file so that its numbers fit each other, and all that follows from them: events, what they compose to, the budget, the report and the
+// checksum. Each file states a smaller epsilon than its theorems give, or a guarantee of which there is no theorem.
+func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 	dir := clinic(t, 200)
-	for _, c := range []struct{ name, flags, law, kind string }{
-		{"stream", "online --records 200 --every 20 --state pure.state", "K-norm", "pure-stream"},
-		{"stream-laplace", "online --records 200 --every 20 --state laplace.state", "Laplace", "pure-stream"},
-		{"stream-no-law", "online --records 200 --every 20 --state no.state", "no", "pure-stream"},
-		{"pairs-moments", drawnPairs + " --method moments", "Laplace", "laplace"},
+	row := func(m map[string]any, i int) map[string]any {
+		return m["plan"].(map[string]any)["releases"].([]any)[i].(map[string]any)
+	}
+	numbers := func(m map[string]any, i int) map[string]any {
+		return row(m, i)["certificate"].(map[string]any)["numbers"].(map[string]any)
+	}
+	// noisy gives all rows noise of another law with the same scale.
+	noisy := func(law, kind string) func(map[string]any) {
+		return func(m map[string]any) {
+			for i := range m["plan"].(map[string]any)["releases"].([]any) {
+				e, noise, s := row(m, i)["event"].(map[string]any), row(m, i)["noise"].(map[string]any), row(m, i)["certificate"].(map[string]any)["sensitivity"].(float64)
+				noise["law"], e["kind"], e["epsilon"], e["scale"], e["sensitivity"] = law, kind, s/noise["scale"].(float64)*(1+1e-9), noise["scale"], s
+				if kind == "laplace" && len(m["weights"].([]any)) == 12 {
+					e["sensitivity"] = s * math.Sqrt(12) * (1 + 1e-9)
+				}
+			}
+			g := m["guarantee"].(map[string]any)
+			g["released"] = strings.Replace(g["released"].(string), "Gaussian", law, 1)
+		}
+	}
+	// resized gives a row another sensitivity with the same noise.
+	resized := func(m map[string]any, i int, factor float64) {
+		c, e := row(m, i)["certificate"].(map[string]any), row(m, i)["event"].(map[string]any)
+		c["sensitivity"] = c["sensitivity"].(float64) * factor
+		e["sensitivity"] = c["sensitivity"]
+	}
+	stream := "online --records 200 --every 20 --state "
+	evaluation := "evaluate descent.json --mean-loss"
+	descent := verifiable(t, dir, "descent", verified["descent"])
+	for i, c := range []struct {
+		why, flags string
+		change     func(map[string]any)
+	}{
+		{"is not in the norm of", stream + "pure.state", noisy("K-norm", "pure-stream")},
+		{"is not in the norm of", stream + "laplace.state", noisy("Laplace", "pure-stream")},
+		{"is not in the norm of", stream + "no.state", noisy("no", "pure-stream")},
+		{"is not in the norm of", drawnPairs + " --method moments", noisy("Laplace", "laplace")},
+		{"is not in the norm of", "--algorithm gradient-perturbation", noisy("K-norm", "pure")}, // 32 steps, paid once
+		{"is not in the norm of", "--algorithm gradient-perturbation", noisy("Laplace", "laplace")},
+		{"is not in the norm of", "--algorithm convergent-descent", noisy("K-norm", "")},
+		{"is not in the norm of", "--algorithm moments", noisy("Laplace", "laplace")}, // of more coordinates than the model has
+		{"a problem, and a single row", drawnPairs, func(m map[string]any) { // the words of a row that costs nothing, and the cost of kappa = 1
+			p := m["plan"].(map[string]any)
+			text, _ := json.Marshal(row(m, 0))
+			var other any
+			_ = json.Unmarshal(text, &other)
+			p["releases"] = append(p["releases"].([]any), other)
+			numbers(m, 1)["group"] = 1.
+			resized(m, 1, 1./6*(1+1e-9))
+			noise := row(m, 0)["noise"].(map[string]any)
+			noise["scale"], row(m, 0)["event"].(map[string]any)["sigma"], noise["grid"] = 0x1p40, 0x1p40, 0x1p12
+		}},
+		{"no theorem of a run of", "cluster -k 2", func(m map[string]any) {
+			g := m["guarantee"].(map[string]any)
+			g["unit"], g["relation"] = "one person", ""
+		}},
+		{"the words of the guarantee", "cluster -k 2", func(m map[string]any) {
+			m["guarantee"].(map[string]any)["paper_claim"] = map[string]any{"source": "x", "epsilon": 0.1, "delta": 0., "holds": true}
+		}},
+		{"the theorem and the levels of", "cluster -k 2", func(m map[string]any) {
+			numbers(m, 1)["levels"] = 1.
+			resized(m, 1, 0x1p-26)
+		}},
+		{"the theorem and the levels of", evaluation, func(m map[string]any) {
+			numbers(m, 4)["levels"] = 1.
+			resized(m, 4, numbers(m, 4)["levels"].(float64)/0x1p16*(1+1e-9))
+		}},
+		{"the figure mean_loss is stated", evaluation, func(m map[string]any) {
+			p, g := m["plan"].(map[string]any), m["guarantee"].(map[string]any)
+			p["releases"] = p["releases"].([]any)[:4]
+			g["released"] = strings.Replace(g["released"].(string), "sum of losses over pairs of classes, ", "", 1)
+		}},
+		{"a problem, and a single row", evaluation, func(m map[string]any) { // without coordinates Laplace noise is free
+			var other map[string]any
+			_ = json.Unmarshal(descent, &other)
+			problem := other["plan"].(map[string]any)["problem"].(map[string]any)
+			problem["features"] = 0.
+			m["plan"].(map[string]any)["problem"] = problem
+		}},
+		{"persons within query groups", "--algorithm gradient-perturbation", func(m map[string]any) {
+			problem, g := m["plan"].(map[string]any)["problem"].(map[string]any), m["guarantee"].(map[string]any)
+			problem["max_rows_per_person"], problem["groups"] = 3., []any{map[string]any{"size": 200., "number": 1.}}
+			g["unit"], g["relation"] = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
+		}},
 	} {
 		var m map[string]any
-		if err := json.Unmarshal(verifiable(t, dir, "pure-"+c.name, c.flags), &m); err != nil {
+		if err := json.Unmarshal(verifiable(t, dir, fmt.Sprint("fitting", i), c.flags), &m); err != nil {
 			t.Fatal(err)
 		}
 		if v := checker.Check(sealed(t, m)); v.Verdict != checker.Verified {
-			t.Fatalf("%s, unchanged: %+v", c.name, v)
+			t.Fatalf("%s, unchanged: %+v", c.flags, v)
 		}
-		plan, g := m["plan"].(map[string]any), m["guarantee"].(map[string]any)
-		r := plan["releases"].([]any)[0].(map[string]any)
-		e, noise := r["event"].(map[string]any), r["noise"].(map[string]any)
-		sensitivity, scale := r["certificate"].(map[string]any)["sensitivity"].(float64), noise["scale"].(float64)
-		noise["law"], e["kind"], e["epsilon"], e["scale"], e["sensitivity"] = c.law, c.kind, sensitivity/scale*(1+1e-9), scale, sensitivity
-		g["kind"], g["epsilon"], g["released"] = "epsilon-DP", sensitivity/scale*(1+1e-8), strings.Replace(g["released"].(string), "Gaussian", c.law, 1)
+		c.change(m)
+		composed(m)
+		if v := checker.Check(sealed(t, m)); v.Verdict != checker.Refused || !strings.Contains(v.Why, c.why) {
+			t.Errorf("%s, %s: %+v", c.flags, c.why, v)
+		}
+	}
+}
+
+// composed states what the events of a plan cost together, wherever a file states it.
+func composed(m map[string]any) {
+	plan, g := m["plan"].(map[string]any), m["guarantee"].(map[string]any)
+	squares, pure := 0., 0.
+	for _, r := range plan["releases"].([]any) {
+		noise, s := r.(map[string]any)["noise"].(map[string]any), r.(map[string]any)["certificate"].(map[string]any)["sensitivity"].(float64)
+		e := r.(map[string]any)["event"].(map[string]any)
+		switch ratio := s / noise["scale"].(float64); {
+		case noise["law"] != "Gaussian" && e["kind"] == "laplace":
+			pure += e["sensitivity"].(float64) / noise["scale"].(float64)
+		case noise["law"] != "Gaussian":
+			pure += ratio
+		case e["kind"] == "gaussian":
+			squares += ratio * ratio * e["count"].(float64)
+		default:
+			squares += ratio * ratio
+		}
+	}
+	budget := plan["budget"].(map[string]any)
+	if pure > 0 {
+		g["kind"], g["epsilon"], budget["delta"] = "epsilon-DP", pure*(1+1e-8), 0.
 		delete(g, "delta")
 		delete(g, "mu")
-		plan["budget"] = map[string]any{"epsilon": g["epsilon"], "delta": 0.}
-		for _, report := range []string{"report", "pairs_report"} {
-			if stated, ok := m[report].(map[string]any); ok {
-				stated["guarantee"] = g
+	} else {
+		mu := math.Sqrt(squares) * (1 + 1e-9)
+		low, high := 0., 10.
+		for range 60 {
+			if middle := (low + high) / 2; account.GDPDelta(middle, mu) > budget["delta"].(float64) {
+				low = middle
+			} else {
+				high = middle
 			}
 		}
-		if v := checker.Check(sealed(t, m)); v.Verdict != checker.Refused || !strings.Contains(v.Why, "is not in the norm of") {
-			t.Errorf("%s: %+v", c.name, v)
+		g["mu"], g["epsilon"] = mu, high
+	}
+	budget["epsilon"] = g["epsilon"]
+	for _, report := range []string{"report", "pairs_report"} {
+		if m[report] != nil {
+			m[report] = map[string]any{"guarantee": g}
 		}
 	}
 }

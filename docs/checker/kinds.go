@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -26,9 +28,8 @@ func alone(p node) bool { return kinds[p.text("algorithm")].theorems != "" }
 func ofNumbers(theorem, law string, x, pr node) *big.Float {
 	var exact *big.Float
 	rho := real(2)
-	refuse(theorem == "pairwise-stream" && law != "Gaussian" || (theorem == "pair-moments" || theorem == "cluster-sums") && law == "Laplace", "the sensitivity of the theorem %s is not in the norm of %s noise", theorem, law)
 	switch theorem {
-	case "pairwise-stream": // a root of squares, and pure noise needs the sum
+	case "pairwise-stream":
 		return stream(x, pr)
 	case "cluster-sums": // section 11.16
 		return real(2, x.num("levels"))
@@ -154,11 +155,13 @@ func paid(p, r node) (times, count float64, kind string, moves any) {
 	return times, count, kind, moves
 }
 
-// measured are the theorems of what an evaluation releases.
-var measured = map[string]any{
-	"centre of the scores": "score-sums", "spread of the scores": "score-sums", "rank sum and number of positives": "class-pairs", "sum of losses over pairs of classes": "class-pairs",
-	"numbers of records by class and score": "cell-counts", "numbers of records classified correctly": "cell-counts",
-	"difference of the rank sums of two models and number of positives": "class-pairs", "pairs of classes that two models order differently": "class-pairs",
+// measured are the theorems of what an evaluation and clusters release, with their levels (sections 11.16, 13.1, 13.2 and 13.10), and the figure
+// that is a function of it.
+var measured = map[string][3]any{
+	"centre of the scores": {"score-sums", 0x1p12, ""}, "spread of the scores": {"score-sums", 0x1p12, ""}, "numbers and sums of records": {"cluster-sums", 0x1p26, ""},
+	"rank sum and number of positives": {"class-pairs", 1., "auc"}, "sum of losses over pairs of classes": {"class-pairs", 0x1p16, "mean_loss"},
+	"numbers of records by class and score": {"cell-counts", nil, "operating_points"}, "numbers of records classified correctly": {"cell-counts", nil, "right"},
+	"difference of the rank sums of two models and number of positives": {"class-pairs", 2., "auc_difference"}, "pairs of classes that two models order differently": {"class-pairs", 2., "disagreement"},
 }
 
 // claims compares what a file says of such a run with its rows.
@@ -182,15 +185,18 @@ func claims(m, p node, releases []node) {
 	var names []string
 	for _, r := range releases {
 		names = append(names, r.text("name"))
-		if algorithm == "evaluation" {
-			same("the theorem of "+r.text("name"), r.get("certificate.theorem"), measured[r.text("name")])
-			refuse(strings.Contains(r.text("name"), "two models") && r.num("certificate.numbers.levels") < 2, "a term of two models has two levels")
-			refuse(strings.HasSuffix(r.text("name"), "classified correctly") != (r.get("certificate.numbers.classifiers") != nil), "the classifiers of %q are not counted", r.text("name"))
+		if row := measured[r.text("name")]; algorithm == "evaluation" || algorithm == "k-means" {
+			same("the theorem and the levels of "+r.text("name"), []any{r.get("certificate.theorem"), r.get("certificate.numbers.levels")}, row[:2])
+			right := float64(len(m.list("figures.right")))
+			refuse((row[2] == "right") != (r.get("certificate.numbers.classifiers") != nil) || row[2] == "right" && (right < 1 || r.num("certificate.numbers.classifiers") != right), "the classifiers of %q are not counted", r.text("name"))
 		}
 		if n := r.get("certificate.numbers.records"); n != nil {
 			same("how many records are evaluated, and whether they are public,", []any{m.get("figures.records"), m.get("public")}, []any{n, false})
 		}
 		same("a number of two rows", []any{x.get("clusters"), x.get("dim")}, []any{r.get("certificate.numbers.clusters"), r.get("certificate.numbers.dim")})
+	}
+	for name, row := range measured {
+		refuse(m.get("figures."+fmt.Sprint(row[2])) != nil && !slices.Contains(names, name), "the figure %v is stated, and no release is its %s", row[2], name)
 	}
 	what := map[string]string{
 		"k-means":       fmt.Sprintf("numbers and sums of the records of %v clusters, %d times", x.get("clusters"), len(releases)),
@@ -203,7 +209,9 @@ func claims(m, p node, releases []node) {
 	} else if what == "" {
 		what = fmt.Sprintf("%s after each of %v batches in %v epochs", trained, releases[0].get("event.count"), x.get("epochs"))
 	}
-	same("the words of the guarantee and those of its rows,", []any{g.get("relation"), strings.TrimSuffix(g.text("released"), "; this model is the average of the iterates")}, []any{relation, what + ", with " + law + " noise"})
+	refuse(relation == "", "no theorem of a run of %s is about %v", algorithm, g.get("unit"))
+	same("a problem, and a single row, of such a run,", []any{p.get("problem") != nil, len(releases) == 1 || algorithm == "k-means" || algorithm == "evaluation"}, []any{strings.HasPrefix(algorithm, "on"), true})
+	same("the words of the guarantee and those of its rows,", []any{g.get("relation"), strings.TrimSuffix(g.text("released"), "; this model is the average of the iterates"), g.get("paper_claim")}, []any{relation, what + ", with " + law + " noise", nil})
 	refuse(algorithm == "tuples" && kappa != "1", "a record is in one tuple of an epoch, and not in %v", kappa)
 	figures := map[string]any{
 		"algorithm": algorithm, "mode": p.get("mode"), "clusters": x.get("clusters"), "dimensions": x.get("dim"), "rounds": float64(len(releases)), "kappa": x.get("group"), "batch": x.get("batch"), "batches_per_epoch": x.get("batches"), "epochs": x.get("epochs"),
@@ -241,6 +249,7 @@ func released(p node, releases []node) string {
 		times[word]++
 	}
 	for i, word := range order {
+		refuse(word == "" || times[word] > 1 && !strings.Contains(word, "%d"), "%d releases are named %q, which is not what an algorithm releases", times[word], word)
 		order[i] = strings.ReplaceAll(word, "%d", fmt.Sprint(times[word]))
 	}
 	return strings.Join(order, ", ") + each + " with " + releases[0].text("noise.law") + " noise"
@@ -258,10 +267,14 @@ func statement(m, p, pr, r node) Verdict {
 		units = fmt.Sprintf("that there were n = %v units, with features of norm at most %v and labels up to %v in magnitude, and that these bounds were not taken from them", pr.num("records"), pr.get("norm_bound"), pr.get("label_bound"))
 	}
 	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[!alone(p) && pr.num("max_rows_per_person") > 0] + map[bool]string{true: " within query groups (11.20)"}[r.text("certificate.theorem") == "group-moments"] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
+	epsilon := fmt.Sprintf("%.9g", g.num("epsilon"))
+	if shown, _ := strconv.ParseFloat(epsilon, 64); shown < g.num("epsilon") { // never less than what is proved
+		epsilon = g.text("epsilon")
+	}
 	return Verdict{
 		Verdict: Verified, Unit: g.text("unit"), Epsilon: g.num("epsilon"), Delta: p.num("budget.delta"),
-		Statement: fmt.Sprintf("%s released with noise for which the theorem of docs/theory.md section %s gives (%.9g, %v)-differential privacy for %s (%s), if the records' bounds, n and the program's execution are as stated",
-			what, sections, g.num("epsilon"), p.get("budget.delta"), g.text("unit"), g.text("relation")),
+		Statement: fmt.Sprintf("%s released with noise for which the theorem of docs/theory.md section %s gives (%s, %v)-differential privacy for %s (%s), if the records' bounds, n and the program's execution are as stated",
+			what, sections, epsilon, p.get("budget.delta"), g.text("unit"), g.text("relation")),
 		Unknown: []string{
 			units,
 			fmt.Sprintf("that the program ran as its plan says, with rounding errors of at most those stated%s, and that nothing else left it", kernel),

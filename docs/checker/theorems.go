@@ -3,6 +3,7 @@ package checker
 import (
 	"math"
 	"math/big"
+	"strings"
 )
 
 // The program rounds up, finds epsilon by bisection (searched), and takes constants of a loss on a slightly larger range of margins
@@ -83,6 +84,7 @@ func grouped(pr node) [3]*big.Float {
 	if len(groups) == 0 {
 		return [3]*big.Float{quo(real(2), real(n)), real(0), real(0)}
 	}
+	refuse(pr.num("max_rows_per_person") > 0, "no theorem is about persons within query groups")
 	for _, g := range groups {
 		size, number, parts := g.num("size"), g.num("number"), math.Ceil(g.num("size")/64)
 		records, largest, all = records+size*number, max(largest, size), add(all, real(size, max(0, size-1), number))
@@ -94,9 +96,13 @@ func grouped(pr node) [3]*big.Float {
 
 // certificate is the sensitivity that the theorem of a release gives for its numbers x, the problem and the schedule.
 func certificate(p, pr, r node) *big.Float {
-	x, theorem, s := r.at("certificate.numbers"), r.text("certificate.theorem"), p.at("schedule")
+	x, theorem, s, law := r.at("certificate.numbers"), r.text("certificate.theorem"), p.at("schedule"), r.text("noise.law")
+	// A root of squares over several releases is the sensitivity for Gaussian noise alone. Laplace noise needs the L1 norm, or the parameter alone.
+	several := theorem == "hidden-iterates" || theorem == "pairwise-stream" || theorem == "mean-gradient" && !moments(p)
+	coordinatewise := strings.Contains("recursion average pair-batches class-pairs score-sums cell-counts", theorem)
+	refuse(several && law != "Gaussian" || law == "Laplace" && !coordinatewise, "the sensitivity of the theorem %s is not in the norm of %s noise", theorem, law)
 	if alone(p) {
-		return ofNumbers(theorem, r.text("noise.law"), x, pr)
+		return ofNumbers(theorem, law, x, pr)
 	}
 	radius, clip := pr.num("radius"), 0.
 	if moments(p) {
@@ -202,5 +208,6 @@ func coordinates(pr node) float64 {
 		return 1
 	}
 	d := pr.num("features")
+	refuse(d < 1, "a parameter has %v features", d)
 	return map[bool]float64{true: d * (d + 1) / 2, false: d}[pr.text("loss.form") == "metric"]
 }

@@ -63,6 +63,7 @@ func TestSearchRefusesOtherModels(t *testing.T) {
 		"grades":                {Settings: []dyad.Setting{{Name: "a", Shape: graded}, {Name: "b", Shape: graded}}},
 		"linear models":         {Settings: []dyad.Setting{{Name: "a", Shape: shape, Options: dyad.Options{Network: network}}, {Name: "b", Shape: shape}}},
 		"linear model":          {Models: []*dyad.Model{{Task: dyad.AUC, Network: network}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}},
+		"standard errors":       {Settings: []dyad.Setting{{Name: "a", Options: dyad.Options{Algorithm: algorithms.Moments{Intervals: true}}}, {Name: "b"}}},
 		"metric":                {Models: []*dyad.Model{{Task: dyad.Metric}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}},
 		"the labels are grades": {Models: []*dyad.Model{{Task: dyad.AUC}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}},
 	} {
@@ -81,6 +82,9 @@ func TestPrivateCurveRefuses(t *testing.T) {
 	for want, change := range map[string]func(*dyad.Shape, *dyad.CurveOptions){
 		"is not private": func(_ *dyad.Shape, o *dyad.CurveOptions) {
 			o.Settings[0].Options.Algorithm = algorithms.ProjectedGradient{}
+		},
+		"standard errors": func(_ *dyad.Shape, o *dyad.CurveOptions) {
+			o.Settings[0].Options.Algorithm = algorithms.Moments{Intervals: true}
 		},
 		"neighbours":            func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Settings[0].Options.Task = dyad.Metric },
 		"persons with several":  func(s *dyad.Shape, _ *dyad.CurveOptions) { s.PersonRows = 3 },
