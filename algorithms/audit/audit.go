@@ -94,11 +94,11 @@ const block = 1 << 13
 
 // campaign chooses the scores of the runs, and measures the move of the exact vectors.
 func (r *Report) campaign(ctx context.Context, t Target, o Options) (c *campaign, err error) {
-	if t.stopping() { // the runs that do not count are secret: only what is released is attacked
-		return &campaign{t: t, access: o.Access, seed: o.Seed, workers: o.Workers, scores: []score{lowBitScore}}, nil
-	}
 	if r.Move, err = t.Move(ctx); err != nil {
 		return nil, err
+	}
+	if t.stopping() != nil { // the runs that do not count are secret: only what is released is attacked
+		return &campaign{t: t, access: o.Access, seed: o.Seed, workers: o.Workers, scores: []score{lowBitScore}}, nil
 	}
 	c = &campaign{t: t, access: o.Access, seed: o.Seed, workers: o.Workers}
 	best := likelihoodScore

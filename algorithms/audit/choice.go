@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"dyad/privacy"
-	"dyad/privacy/account"
 )
 
 // choice is one of candidates by their scores, as the strongest adversary sees it.
@@ -40,15 +39,6 @@ func (p replayer) Choose(scores []int64, c privacy.Certificate, epsilon float64)
 	return p.choices[i].place, nil
 }
 
-// Best implements privacy.Selector: how many runs count is secret, and so are all but the best.
-func (o observer) Best(x privacy.Selection, run func(candidate int, s privacy.Session) ([]float64, error)) (int, []float64, error) {
-	selector, ok := o.Session.(privacy.Selector)
-	if !ok {
-		return 0, nil, errors.New("audit: the session cannot choose")
-	}
-	return selector.Best(x, run)
-}
-
 // move is the largest move of a score between two data sets, over the sensitivity.
 func (c choice) move(other choice) (most float64) {
 	for i, q := range c.scores {
@@ -80,17 +70,4 @@ func (c choice) logChance(place int) float64 {
 		sum += a / float64(k+1)
 	}
 	return math.Log(chance(place) * max(sum, 1e-300))
-}
-
-// stopping says that a row is the best of a secret number of runs.
-func (t Target) stopping() bool {
-	if t.Program == nil {
-		return false
-	}
-	for _, r := range t.Program.Rows {
-		if _, ok := r.Cost.(account.RandomStoppingEvent); ok {
-			return true
-		}
-	}
-	return false
 }

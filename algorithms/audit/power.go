@@ -17,7 +17,7 @@ type Power struct {
 	// is of mu for Gaussian noise and of epsilon otherwise.
 	Move float64
 	// Runs are those of the options, and RunsForHalf those that refute half of the claim, about; 0 where no number does, or none is known, as
-	// for secret batches.
+	// for secret batches; of the best of a secret number of runs those that one run would need.
 	Runs, RunsForHalf int
 }
 
@@ -41,14 +41,16 @@ func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 		return p, err
 	}
 	p.Runs = o.Runs
-	if t.stopping() {
-		return p, nil
-	}
-	if p.Move, err = t.Move(ctx); err != nil || t.secret() || o.Access == BlackBox {
+	run := t.stopping()
+	if p.Move, err = t.Move(ctx); err != nil || run == nil && (t.secret() || o.Access == BlackBox) {
 		return p, err
 	}
 	c, alpha := t.claim(), (1-o.Confidence)/2
 	g := c.guarantee
+	if run != nil {
+		p.RunsForHalf = runsForTails(p.Move*run.Mu, g.Epsilon/2, g.Delta, alpha/2)
+		return p, nil
+	}
 	if _, gaussian := c.noise.(privacy.Gaussian); gaussian && g.Delta > 0 && g.Mu > 0 {
 		if over := p.Move*g.Mu - account.GDPMu(g.Epsilon/2, g.Delta); over > 0 {
 			z := distuv.UnitNormal.Quantile(1 - alpha/4)
@@ -66,4 +68,20 @@ func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 		}
 	}
 	return p, nil
+}
+
+// runsForTails is how many runs on each side refute epsilon at delta by the best threshold of N(0, 1) and N(mu, 1), whose probabilities get
+// bounds at alpha each; 0 if none do.
+func runsForTails(mu, epsilon, delta, alpha float64) int {
+	for runs := fewestRuns; runs < mostRuns; runs *= 2 {
+		held := runs / 2 // that did not choose the attack
+		for z := 0.0; z < 6; z += 0.125 {
+			likely := int(float64(held) * distuv.UnitNormal.Survival(z-mu))
+			rare := int(math.Ceil(float64(held) * distuv.UnitNormal.Survival(z)))
+			if math.Log((ProportionLower(likely, held, alpha)-delta)/ProportionUpper(rare, held, alpha)) > epsilon {
+				return runs
+			}
+		}
+	}
+	return 0
 }

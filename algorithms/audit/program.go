@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"math"
+	"slices"
 
 	"dyad/algorithms"
 	"dyad/engine"
@@ -81,6 +82,7 @@ func (p *Program) move(data, neighbour []Release) float64 {
 		return 0
 	}
 	sum, squares, largest, weights := 0.0, 0.0, 0.0, 0.0
+	rows := slices.DeleteFunc(slices.Clone(p.Rows), func(r algorithms.Release) bool { return r.Noise == nil }) // a choice has none
 	for i, r := range data {
 		square := distance2(r.Exact, neighbour[i].Exact)
 		norm := math.Sqrt(square)
@@ -91,7 +93,7 @@ func (p *Program) move(data, neighbour []Release) float64 {
 			}
 		}
 		if p.Rows != nil {
-			weight := p.Rows[min(i, len(p.Rows)-1)].Share
+			weight := rows[min(i, len(rows)-1)].Share
 			norm, weights = norm/r.Bound, weights+weight
 			sum, squares, largest = sum+weight*norm, squares+weight*norm*norm, max(largest, norm)
 			continue

@@ -25,7 +25,8 @@ type Observation struct {
 	Weights  []float64 // what the algorithm returned
 	// choices are those among candidates by their scores.
 	choices    []choice
-	choiceMove float64 // how far a score moves to the neighbour over what its certificate allows
+	selections []selection
+	choiceMove float64 // how far a score, or a run of a selection, moves to the neighbour over what its certificate allows
 	// hidden are the noises of steps of a secret state, which no adversary has.
 	hidden [][]float64
 	// LogRatio is the log-likelihood ratio of the releases, neighbour against data,
@@ -131,6 +132,8 @@ type replayer struct {
 	recorded []Release
 	hidden   [][]float64
 	choices  []choice
+
+	selections []selection
 }
 
 // HiddenStep adds the recorded noise: coupled like this, the two states show how far the

@@ -90,7 +90,7 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 	if o.Weights, err = w.train(ctx, neighbour, first); err != nil && !errors.Is(err, errEnough) {
 		return Observation{}, nil, err
 	}
-	second := replayer{observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &other, most: w.most}, o.Releases, o.hidden, o.choices}
+	second := replayer{observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &other, most: w.most}, o.Releases, o.hidden, o.choices, o.selections}
 	again, err := w.train(ctx, !neighbour, second)
 	if err != nil && !errors.Is(err, errEnough) {
 		return Observation{}, nil, err
@@ -98,7 +98,7 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 	if p := w.t.Program; p != nil && p.Rows != nil && !sameBits(again, o.Weights) {
 		return Observation{}, nil, errMoreTold
 	}
-	if len(other.Releases) != len(o.Releases) || len(other.choices) != len(o.choices) || len(o.Releases)+len(o.choices) == 0 {
+	if len(other.Releases) != len(o.Releases) || len(other.choices) != len(o.choices) || len(other.selections) != len(o.selections) || len(o.Releases)+len(o.choices)+len(o.selections) == 0 {
 		return Observation{}, nil, errMoreReleases
 	}
 	for i, c := range o.choices {
@@ -107,6 +107,13 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 			data, replaced = replaced, data
 		}
 		o.LogRatio += replaced.logChance(c.place) - data.logChance(c.place)
+	}
+	for i, c := range o.selections {
+		move, err := c.move(other.selections[i])
+		if err != nil {
+			return Observation{}, nil, err
+		}
+		o.choiceMove = max(o.choiceMove, move)
 	}
 	for i, r := range o.Releases {
 		data, replaced := r.Exact, other.Releases[i].Exact

@@ -180,7 +180,7 @@ func (t Target) coupled() (float64, error) {
 // secret says that the guarantee of a plan rests on coins or states that stay secret,
 // besides the noise of its releases: a white-box adversary is more than it promises.
 func (t Target) secret() bool {
-	return t.stopping() || t.sampled() || t.claim().certificate.HiddenSteps() > 0
+	return t.stopping() != nil || t.sampled() || t.claim().certificate.HiddenSteps() > 0
 }
 
 // sampled says that it rests on secret batches.

@@ -36,7 +36,7 @@ func (p *Plan) promise() error {
 		g.Derivation = fmt.Sprintf("%d trainings and a choice by permute-and-flip with epsilon %.6g compose; scores are rank sums: %s (docs/theory.md#choice)", len(p.Trainings), p.choice, p.rank.Derivation())
 	case RandomStopping:
 		g.Released = "the model and the score of the best of a secret number of runs"
-		g.Derivation = fmt.Sprintf("the best of K runs, K uniform on 1 to %d and secret, each %.6g-GDP with training and score: by the Renyi divergences of random stopping (docs/theory.md#random-stopping)", o.Runs, p.selection.Event.Mu)
+		g.Derivation = fmt.Sprintf("the best of K runs, K uniform on 1 to %d and secret, each %.6g-GDP with training and score: by the profile of random stopping (docs/theory.md#stopping-profile)", o.Runs, p.selection.Event.Mu)
 		g.Assumptions = append(g.Assumptions, fmt.Sprintf("all %d runs are made, so that time does not tell how many count; how long the search takes, which tells how often each setting was drawn, is not seen", o.Runs))
 	}
 	if o.PersonRows > 0 {

@@ -23,7 +23,7 @@ type audited struct {
 const mostTries = 40
 
 // auditKinds audits every kind of run that has jobs: the power is stated before the runs, and the number of runs is four times what half of the claim needs, as
-// far as most allows.
+// far as most allows, and 10,000 where that is not known.
 func auditKinds(ctx context.Context, seed uint64, most int, log io.Writer) (all []audited, err error) {
 	for _, k := range jobKinds() {
 		rng := rand.New(rand.NewPCG(seed, 7))
@@ -40,11 +40,17 @@ func auditKinds(ctx context.Context, seed uint64, most int, log io.Writer) (all 
 			if err != nil {
 				return all, err
 			}
-			if at.mechanism == "" || power.RunsForHalf > 0 && (at.power.RunsForHalf == 0 || power.RunsForHalf < at.power.RunsForHalf) {
+			better := at.power.RunsForHalf == 0 || power.RunsForHalf < at.power.RunsForHalf
+			if power.RunsForHalf == 0 { // the number is secret: the largest move
+				better = at.power.RunsForHalf == 0 && power.Move > at.power.Move
+			}
+			if at.mechanism == "" || better {
 				worst, at = target, audited{mechanism: k.name, options: text, power: power}
 			}
 		}
-		at.power.Runs = min(most, max(1000, 4*at.power.RunsForHalf))
+		if at.power.Runs = min(most, max(1000, 4*at.power.RunsForHalf)); at.power.RunsForHalf == 0 {
+			at.power.Runs = min(most, 10_000)
+		}
 		fmt.Fprintf(log, "%s: %s; a move of %.3f, %d runs, half of the claim needs %d\n", k.name, at.options, at.power.Move, at.power.Runs, at.power.RunsForHalf)
 		if at.report, err = audit.Run(ctx, worst, audit.Options{Runs: at.power.Runs, Seed: seed}); err != nil {
 			return all, err

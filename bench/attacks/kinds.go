@@ -363,7 +363,10 @@ type jobKind struct {
 }
 
 func jobKinds() []jobKind {
-	all := []jobKind{{"clusters", drawClusters}, {"choice", drawChoice}}
+	all := []jobKind{
+		{"clusters", drawClusters}, {"choice", drawChoice}, {"search of trainings", drawSearch(search.Compose)}, {"random stopping", drawSearch(search.RandomStopping)},
+		{"private curve", drawCurve},
+	}
 	for _, of := range []string{"figures", "mean loss", "threshold", "classifiers", "two models"} {
 		all = append(all, jobKind{of, drawFigures(of)})
 	}

@@ -27,7 +27,7 @@ func (s doubled) Choose(scores []int64, c privacy.Certificate, epsilon float64) 
 }
 
 func (s doubled) Best(x privacy.Selection, run func(int, privacy.Session) ([]float64, error)) (int, []float64, error) {
-	return s.Session.(privacy.Selector).Best(x, run)
+	return s.Session.(privacy.Selector).Best(x, func(i int, one privacy.Session) ([]float64, error) { return run(i, doubled{one}) })
 }
 
 // peeking is a session of a program that sees what it must not tell.
@@ -49,7 +49,7 @@ func (s peeking) Choose(scores []int64, c privacy.Certificate, epsilon float64) 
 }
 
 func (s peeking) Best(x privacy.Selection, run func(int, privacy.Session) ([]float64, error)) (int, []float64, error) {
-	return s.Session.(privacy.Selector).Best(x, run)
+	return s.Session.(privacy.Selector).Best(x, func(i int, one privacy.Session) ([]float64, error) { return run(i, peeking{one, s.saw}) })
 }
 
 // Every kind of run that is attacked through its plan and its job is found out where its program computes twice of what its certificates are for, and

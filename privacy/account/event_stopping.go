@@ -14,7 +14,7 @@ import (
 // 1..Runs, drawn in secret and independently of everything else, and nothing else is known of
 // the runs. Runs are independent, and ties of scores go to the first.
 //
-// Proof of its Renyi divergences and of its mu: docs/theory.md#random-stopping.
+// Proof of its profile, of its Renyi divergences and of its mu: docs/theory.md#random-stopping.
 type RandomStoppingEvent struct {
 	Mu   float64 `json:"mu"`   // of one run, training and scoring included, > 0
 	Runs int     `json:"runs"` // 1 to MaxRuns

@@ -104,7 +104,7 @@ func attackOf(mu, delta float64, p, q []float64) float64 {
 				return 100 + z
 			}
 			return -z
-		})
+		}, inserted(cut, -1))
 	}
 	largest := 0.0
 	for _, score := range orders {
@@ -120,7 +120,7 @@ func TestRandomStoppingIsAttained(t *testing.T) {
 	for _, c := range []struct {
 		mu, delta, share float64
 		runs             int
-	}{{0.15, 1e-6, 0.9, 20}, {1, 1e-6, 0.9, 8}, {0.3, 1e-3, 0.85, 32}} {
+	}{{0.15, 1e-6, 0.99, 20}, {1, 1e-6, 0.99, 8}, {0.3, 1e-3, 0.97, 32}} {
 		var claim Total
 		if err := claim.Compose(RandomStoppingEvent{Mu: c.mu, Runs: c.runs}); err != nil {
 			t.Fatal(err)

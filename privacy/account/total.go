@@ -15,16 +15,18 @@ import (
 // Gaussian release whose query moves by at most its sensitivity (on Poisson batches twice
 // that for every record of the owner), or does not move. PLD counts the release with its
 // amplification, and everything else by a Gaussian release of the same mu (a mu-GDP release
-// is dominated by one: Dong, Roth and Su 2022, Corollary 2.13 and Theorem 2.10). RDP counts
-// everything but random stopping by a Gaussian release of the same mu, which dominates it as well.
+// is dominated by one: Dong, Roth and Su 2022, Corollary 2.13 and Theorem 2.10). RDP, and the profile if there is one
+// random stopping, count everything but random stopping by a Gaussian release of the same mu, which dominates it as well.
 //
 // The zero value has composed nothing. Not safe for concurrent use.
 type Total struct {
 	gdp GDP
 	pld PLD
 
-	stopped RDP // of what has a secret number of runs
-	others  GDP // of the rest
+	stopped    RDP // of what has a secret number of runs
+	selection  RandomStoppingEvent
+	selections int // how many; selection is the last
+	others     GDP // of the rest
 }
 
 var _ Accountant = (*Total)(nil)
@@ -49,6 +51,7 @@ func (a *Total) split(e Event) error {
 		return each(f.parts, a.split)
 	case f.stopped:
 		a.stopped.Orders = stoppedOrders
+		a.selection, a.selections = f.event.(RandomStoppingEvent), a.selections+1
 		return a.stopped.Compose(e)
 	}
 	return a.others.compose(e, true)
@@ -75,7 +78,29 @@ func (a *Total) renyi(mu float64) *RDP {
 	return &all
 }
 
-func (a *Total) hidesRuns() bool { return a.stopped.divergence != nil }
+// stoppedEpsilon is that of random stopping and a release of mu, by Renyi divergences or the profile.
+func (a *Total) stoppedEpsilon(mu, delta float64) float64 {
+	best := a.renyi(mu).Epsilon(delta)
+	if a.selections == 1 && best > 0 && delta > 0 {
+		if p, ok := a.selection.profile(mu); ok {
+			best = min(best, smallestEpsilon(delta, best, p.delta))
+		}
+	}
+	return best
+}
+
+// stoppedDelta is the delta of the same.
+func (a *Total) stoppedDelta(mu, epsilon float64) float64 {
+	best := a.renyi(mu).Delta(epsilon)
+	if a.selections == 1 {
+		if p, ok := a.selection.profile(mu); ok {
+			best = min(best, p.delta(epsilon))
+		}
+	}
+	return best
+}
+
+func (a *Total) hidesRuns() bool { return a.selections > 0 }
 
 // Mu is a mu such that everything composed is mu-GDP, rounded up. If Sampled, it holds
 // even for batches and numbers of runs that become known, and Epsilon and Delta are better.
@@ -92,9 +117,9 @@ func (a *Total) Epsilon(delta float64) float64 {
 		best = min(best, a.pld.Epsilon(delta))
 	}
 	if a.hidesRuns() {
-		best = min(best, a.renyi(a.others.Mu()).Epsilon(delta))
+		best = min(best, a.stoppedEpsilon(a.others.Mu(), delta))
 		if pure := a.others.pure.value(); pure > 0 {
-			best = min(best, addUp(pure, a.renyi(rootUp(a.others.rest)).Epsilon(delta)))
+			best = min(best, addUp(pure, a.stoppedEpsilon(rootUp(a.others.rest), delta)))
 		}
 	}
 	return best
@@ -107,9 +132,9 @@ func (a *Total) Delta(epsilon float64) float64 {
 		best = min(best, a.pld.Delta(epsilon))
 	}
 	if a.hidesRuns() {
-		best = min(best, a.renyi(a.others.Mu()).Delta(epsilon))
+		best = min(best, a.stoppedDelta(a.others.Mu(), epsilon))
 		if pure := a.others.pure.value(); pure > 0 && epsilon > pure {
-			best = min(best, a.renyi(rootUp(a.others.rest)).Delta(math.Nextafter(epsilon-pure, 0)))
+			best = min(best, a.stoppedDelta(rootUp(a.others.rest), math.Nextafter(epsilon-pure, 0)))
 		}
 	}
 	return best
