@@ -53,7 +53,11 @@ func Choose(q Question) Choice {
 	t := signal(s.Budget, p)
 	ratio := fmt.Sprintf("n mu/sqrt d = %.3g", t)
 	_, scores := p.Loss.(engine.ScoreLoss)
-	_, sums := s.Backend.(engine.MomentsBackend)
+	sums := s.Backend != nil
+	if sums {
+		_, err := s.Backend.PlanMoments(p)
+		sums = err == nil
+	}
 	switch {
 	case len(p.Groups) > 0 && (!scores || q.LossNamed || !sums):
 		return q.descent("query groups: moments within groups are for scores without a loss that was asked for, on a device that sums moments")

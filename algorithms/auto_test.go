@@ -14,6 +14,10 @@ import (
 // noMoments is a backend like a GPU's: it sums no moments.
 type noMoments struct{ engine.Backend }
 
+func (noMoments) PlanMoments(engine.Problem) (engine.Kernel, error) {
+	return nil, engine.ErrUnsupported
+}
+
 func question(t *testing.T, n, d int, change func(*engine.Problem, *privacy.Budget, *engine.Backend)) algorithms.Question {
 	t.Helper()
 	p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.1}

@@ -196,7 +196,7 @@ func (a ConvergentDescent) Train(ctx context.Context, ev engine.Evaluator, p *Pl
 	w := state.domain.Start()
 	sum := make([]float64, len(w))
 	for i := range p.Schedule.Steps {
-		if err := ev.GradSum(ctx, sum, w, pairs); err != nil {
+		if err := ev.Sum(ctx, sum, engine.Gradient(w, pairs)); err != nil {
 			return nil, err
 		}
 		state.step(w, sum, eta, float64(pairs.Len()))

@@ -77,7 +77,7 @@ func (p *Plan) Needs() (z Needs) {
 	if problem.NonZerosPerRow > 0 {
 		number, width = 12, problem.NonZerosPerRow // with its index
 	}
-	z = Needs{Records: n * (8 + number*float64(width)), Vectors: engine.Bytes(p.Spec.Kernel) + p.Work.Bytes, Seconds: p.Seconds()}
+	z = Needs{Records: n * (8 + number*float64(width)), Vectors: p.Spec.Kernel.Bounds(engine.Query{Pairs: problem.Pairs()}).Memory(problem) + p.Work.Bytes, Seconds: p.Seconds()}
 	z.Passes = float64(p.Work.Passes)
 	for _, s := range p.Work.Sums {
 		z.Passes += 2 * float64(s.Times) * s.records(problem) / n
@@ -144,7 +144,7 @@ func (p *Plan) SecondsBy(kernel engine.Kernel) float64 {
 	gradient := (nsUnknownPair + nsPassFeature*float64(problem.D)) * 1e-9
 	seconds := p.Work.Seconds
 	for _, s := range p.Work.Sums {
-		if each := engine.Seconds(kernel, s.Pairs); each > 0 {
+		if each := kernel.Bounds(engine.Query{Pairs: s.Pairs}).Seconds; each > 0 {
 			seconds += float64(s.Times) * each
 		} else {
 			seconds += float64(s.Times) * float64(s.Pairs.Len()) * gradient

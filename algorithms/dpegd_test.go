@@ -125,10 +125,9 @@ func (samePart) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Pl
 
 type fromZero struct{ engine.Evaluator }
 
-func (e fromZero) GradSum(ctx context.Context, dst, w []float64, p engine.Pairs) error {
-	part := p.(engine.SubsetPairs)
-	part.From, part.Order = 0, nil
-	return e.Evaluator.GradSum(ctx, dst, w, part)
+func (e fromZero) Sum(ctx context.Context, dst []float64, q engine.Query) error {
+	q.Pairs = engine.SubsetPairs{N: q.Pairs.(engine.SubsetPairs).N}
+	return e.Evaluator.Sum(ctx, dst, q)
 }
 
 func TestReplayCatchesEpochsOnTheSameRecords(t *testing.T) {

@@ -167,7 +167,7 @@ func (s Spec) descend(ctx context.Context, ev engine.Evaluator, w, average []flo
 	u := s.newUpdate(meanRoundoff(s.Kernel, pairs))
 	sum := make([]float64, len(w))
 	for i := from; i < steps; i++ {
-		if err := ev.GradSum(ctx, sum, w, pairs); err != nil {
+		if err := ev.Sum(ctx, sum, engine.Gradient(w, pairs)); err != nil {
 			return err
 		}
 		if err := u.apply(w, sum, eta, float64(pairs.Len())); err != nil {

@@ -154,7 +154,7 @@ func coverage(t *testing.T, p labelled, n, runs int, b privacy.Budget, second st
 			t.Fatal(err)
 		}
 		r := m.released(p.d)
-		if err := m.collect(context.Background(), ev.(engine.MomentsEvaluator), session, plan.Releases, r, 0, func(int) {}); err != nil {
+		if err := m.collect(context.Background(), ev, session, plan.Releases, r, 0, func(int) {}); err != nil {
 			t.Fatal(err)
 		}
 		f, err := m.fit(context.Background(), r.sum(), r.second(), float64(n))

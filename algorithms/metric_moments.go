@@ -70,8 +70,7 @@ func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(i, s); err != nil {
 		return nil, err
 	}
-	backend, err := momentsBackend(i.Name, s, false)
-	if err != nil {
+	if err := s.checkMoments(i.Name, "moments, dpgdsc, dpgdc or gradient-perturbation", false); err != nil {
 		return nil, err
 	}
 	problem := s.Kernel.Problem()
@@ -90,9 +89,9 @@ func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 	case !(a.ClipRadius >= 0 && a.ClipRadius <= 2*bound):
 		return bad("the clip radius is %v, want at most 2 R = %v: no record is farther from a centre", a.ClipRadius, 2*bound)
 	}
-	kernel, err := backend.PlanMoments(problem)
+	kernel, err := s.Backend.PlanMoments(problem)
 	if err != nil {
-		return nil, err
+		return nil, s.noMoments(err)
 	}
 	s.Kernel = kernel
 	m, rows, err := a.releases(s, kernel)
@@ -104,7 +103,7 @@ func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 
 // releases are both releases with their noise. With alpha = R^2 and beta = h^2 R^4 = alpha/2 the
 // joint sensitivity is 2 R, that of the sums, and a count with the weight R is free.
-func (a MomentMetric) releases(s Spec, kernel engine.MomentsKernel) (*MomentsPlan, Releases, error) {
+func (a MomentMetric) releases(s Spec, kernel engine.Kernel) (*MomentsPlan, Releases, error) {
 	problem := s.Kernel.Problem()
 	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
 	share, clip := a.CentreShare, a.ClipRadius
@@ -115,14 +114,14 @@ func (a MomentMetric) releases(s Spec, kernel engine.MomentsKernel) (*MomentsPla
 		clip = 0.2 * bound
 	}
 	// What an evaluator would refuse after the charge is refused before.
-	if err := (engine.MomentSums{Radius: clip, Class: 1, Second: engine.FullSecond}).Validate(d, problem.Bounds); err != nil {
+	if err := (engine.Query{Radius: clip, Class: 1, Second: engine.FullSecond}).Validate(d, problem.Bounds); err != nil {
 		return nil, nil, fmt.Errorf("%w: moment-metric: %w", ErrAssumption, err)
 	}
 	m := &MomentsPlan{Passes: 3, Classes: true, CentreReleased: true, ClipRadius: clip, Second: engine.FullSecond, Scale: 1 / (math.Sqrt2 * clip)}
-	centre, err := privacy.RecordSum{Radius: bound, Weight: 1, Error: kernel.MomentsError(bound, engine.NoSecond).Sum, Name: "sum of records"}.Certify()
+	centre, err := privacy.RecordSum{Radius: bound, Weight: 1, Error: kernel.Bounds(engine.Query{Radius: bound}).Sum, Name: "sum of records"}.Certify()
 	// The errors hold for either class, and so for both with sqrt 2. Multiplication by h and by
 	// the weight of the count rounds once more.
-	e := kernel.MomentsError(clip, engine.FullSecond)
+	e := kernel.Bounds(engine.Query{Radius: clip, Second: engine.FullSecond})
 	second := m.Scale * (e.Second + 0x1p-53*(n*clip*clip+e.Second))
 	count := clip * (e.Positives + 0x1p-53*(n+e.Positives))
 	rho := math.Sqrt(2*e.Sum*e.Sum+2*second*second+count*count) * (1 + 0x1p-40)
@@ -146,10 +145,6 @@ func (a MomentMetric) releases(s Spec, kernel engine.MomentsKernel) (*MomentsPla
 // which a checkpoint may keep, are the released sum and the exact moments of the class of the
 // second pass.
 func (MomentMetric) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	sums, ok := ev.(engine.MomentsEvaluator)
-	if !ok {
-		return nil, fmt.Errorf("%w: moment-metric needs an evaluator of moments", ErrAssumption)
-	}
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	n, d, R := float64(problem.N), problem.D, m.ClipRadius
 	first, last := p.Releases[0], p.Releases[1]
@@ -160,9 +155,12 @@ func (MomentMetric) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s p
 		return nil, err
 	}
 	if done == 0 {
-		if err := sums.Moments(ctx, &engine.Moments{Sum: released}, engine.MomentSums{Radius: problem.Bounds.FeatureNorm}); err != nil {
+		dst := engine.NewMoments(d, engine.NoSecond)
+		if err := ev.Sum(ctx, dst.All, engine.Query{Radius: problem.Bounds.FeatureNorm}); err != nil {
 			return nil, err
 		}
+		copy(released, dst.Sum)
+		clear(dst.All)
 		if err := s.Release(released, first.Certificate, first.Noise); err != nil {
 			return nil, err
 		}
@@ -177,16 +175,19 @@ func (MomentMetric) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s p
 	momentsCentre(centre, m.CentreNoise/n)
 	engine.ProjectBall(centre, problem.Bounds.FeatureNorm)
 	k := m.Second.Len(d)
-	sum, second := v[1:1+2*d], v[1+2*d:]
+	second := v[1+2*d:]
 	for i, class := range []float64{1, -1} {
 		if done > i+1 {
 			continue
 		}
-		dst := engine.Moments{Sum: sum[i*d:][:d], Second: second[i*k:][:k]}
-		if err := sums.Moments(ctx, &dst, engine.MomentSums{Centre: centre, Radius: R, Class: class, Second: m.Second}); err != nil {
+		dst := engine.NewMoments(d, m.Second)
+		if err := ev.Sum(ctx, dst.All, engine.Query{Centre: centre, Radius: R, Class: class, Second: m.Second}); err != nil {
 			return nil, err
 		}
-		v[0] = R * dst.Positives
+		v[0] = R * dst.Positives()
+		copy(v[1+i*d:], dst.Sum)
+		copy(second[i*k:], dst.Second)
+		clear(dst.All)
 		if i == 0 {
 			t.Keep(2, nil, released, v)
 			t.Step(2, m.Passes)

@@ -100,8 +100,8 @@ func TestMomentMetricRefuses(t *testing.T) {
 		"delta > 0":           {},
 		"share of the centre": {a: algorithms.MomentMetric{CentreShare: 1}, delta: 1e-5},
 		"at most 2 R":         {a: algorithms.MomentMetric{ClipRadius: 2.1}, delta: 1e-5},
-		"MomentSums.Radius":   {a: algorithms.MomentMetric{ClipRadius: 1e-200}, delta: 1e-5}, // evaluators refuse it, after the charge
-		"--device cpu":        {b: struct{ engine.Backend }{cpu.Backend{}}, delta: 1e-5},
+		"Query.Radius":        {a: algorithms.MomentMetric{ClipRadius: 1e-200}, delta: 1e-5}, // evaluators refuse it, after the charge
+		"--device cpu":        {b: noMoments{cpu.Backend{}}, delta: 1e-5},
 	} {
 		if c.b == nil {
 			c.b = cpu.Backend{}

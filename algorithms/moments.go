@@ -2,7 +2,6 @@ package algorithms
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"dyad/engine"
@@ -109,10 +108,6 @@ steps: g = sum (sigmoid(w.x~ + c) - t) x~: 2 R each;  w -= (h Xi + (l + h ridge)
 // the model. After each pass it may leave what is released, the state of the training, in a
 // checkpoint.
 func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	sums, ok := ev.(engine.MomentsEvaluator)
-	if !ok {
-		return nil, fmt.Errorf("%w: moments needs an evaluator of moments", ErrAssumption)
-	}
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	n, d := float64(problem.N), problem.D
 	released, gradients := m.released(d), make([]float64, m.Steps*d)
@@ -131,7 +126,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 			t.Step(done, m.Passes)
 		}
 	}
-	if err := m.collect(ctx, sums, s, p.Releases, released, done, keep); err != nil {
+	if err := m.collect(ctx, ev, s, p.Releases, released, done, keep); err != nil {
 		return nil, err
 	}
 	if m.Group > 0 {
@@ -160,10 +155,12 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 		for i := range m.Steps {
 			g := gradients[i*d:][:d]
 			if pass := m.Passes - m.Steps + i + 1; pass > done {
-				of := engine.MomentSums{Centre: released.centre, Radius: m.ClipRadius, Model: over(fit.sum(model.w), m.ClipRadius), Intercept: model.intercept}
-				if err := sums.Moments(ctx, &engine.Moments{Sum: g}, of); err != nil {
+				sum := engine.NewMoments(d, engine.NoSecond)
+				if err := ev.Sum(ctx, sum.All, engine.Query{W: over(fit.sum(model.w), m.ClipRadius), Intercept: model.intercept, Centre: released.centre, Radius: m.ClipRadius}); err != nil {
 					return nil, err
 				}
+				copy(g, sum.Sum)
+				clear(sum.All)
 				r := p.Releases[len(p.Releases)-m.Steps+i]
 				if err := s.Release(g, r.Certificate, r.Noise); err != nil {
 					return nil, err
@@ -200,8 +197,8 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 // releasedMoments are what is released, and what follows from it for the next pass.
 type releasedMoments struct {
 	first []float64 // number of positives and sum of records, zero if they are not released
-	last  []float64 // signed sum over 1 + |b| and second moments of clipped records
-	d     int
+	last  []float64 // of sums: signed sum over 1 + |b| and second moments of clipped records
+	sums  engine.Moments
 
 	centre []float64 // nil: the origin
 	offset float64   // b
@@ -210,18 +207,19 @@ type releasedMoments struct {
 	balance float64
 }
 
-func (r *releasedMoments) sum() []float64    { return r.last[:r.d] }
-func (r *releasedMoments) second() []float64 { return r.last[r.d:] }
+func (r *releasedMoments) sum() []float64    { return r.sums.Sum }
+func (r *releasedMoments) second() []float64 { return r.sums.Second }
 
 // released has room for what m releases.
 func (m *MomentsPlan) released(d int) *releasedMoments {
-	return &releasedMoments{d: d, first: make([]float64, 1+d), last: make([]float64, d+m.Second.Len(d))}
+	sums := engine.NewMoments(d, m.Second)
+	return &releasedMoments{first: make([]float64, 1+d), last: sums.All[1:], sums: sums}
 }
 
 // collect releases the moments that passes after the first done of them sum, those of steps aside; r has the others.
 // It calls after with the number of passes when one is released.
-func (m *MomentsPlan) collect(ctx context.Context, sums engine.MomentsEvaluator, s privacy.Session, all Releases, r *releasedMoments, done int, after func(done int)) error {
-	problem := sums.Kernel().Problem()
+func (m *MomentsPlan) collect(ctx context.Context, ev engine.Evaluator, s privacy.Session, all Releases, r *releasedMoments, done int, after func(done int)) error {
+	problem := ev.Kernel().Problem()
 	n, bound := float64(problem.N), problem.Bounds.FeatureNorm
 	rows := all
 	release := func(x []float64) error {
@@ -232,11 +230,9 @@ func (m *MomentsPlan) collect(ctx context.Context, sums engine.MomentsEvaluator,
 	positives, centre := r.first[:1], r.first[1:]
 	last := m.Passes - m.Steps
 	if last > 1 && done == 0 {
-		dst := engine.Moments{Sum: centre}
-		if err := sums.Moments(ctx, &dst, engine.MomentSums{Radius: bound}); err != nil {
+		if err := ev.Sum(ctx, r.first, engine.Query{Radius: bound}); err != nil {
 			return err
 		}
-		positives[0] = dst.Positives
 		// What is not released is public, and the exact sum is not needed.
 		if m.Balance > 0 {
 			clear(positives)
@@ -268,10 +264,10 @@ func (m *MomentsPlan) collect(ctx context.Context, sums engine.MomentsEvaluator,
 	}
 	rows = all[all.first():]
 	v, second := r.sum(), r.second()
-	dst := engine.Moments{Sum: v, Second: second}
-	if err := sums.Moments(ctx, &dst, engine.MomentSums{Centre: r.centre, Radius: m.ClipRadius, Signed: true, Offset: r.offset, Second: m.Second}); err != nil {
+	if err := ev.Sum(ctx, r.sums.All, engine.Query{Centre: r.centre, Radius: m.ClipRadius, Signed: true, Offset: r.offset, Second: m.Second}); err != nil {
 		return err
 	}
+	r.sums.All[0] = 0 // the count
 	if m.Scale > 0 {
 		for k := range second {
 			second[k] *= m.Scale

@@ -78,7 +78,7 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 	}
 	problem := s.Kernel.Problem()
 	grouped := len(problem.Groups) > 0
-	backend, err := momentsBackend(a.Info().Name, s, grouped)
+	err := s.checkMoments(a.Info().Name, "", grouped)
 	if err != nil {
 		return nil, err
 	}
@@ -97,34 +97,39 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 	if s.Constants, err = problem.Loss.Constants(problem.Bounds, problem.Radius); err != nil {
 		return nil, err
 	}
-	plan := backend.PlanMoments
 	if grouped {
-		plan = func(p engine.Problem) (engine.MomentsKernel, error) { return engine.PlanGroupMoments(backend, p) }
+		s.Kernel, err = engine.PlanGroupMoments(s.Backend, problem)
+	} else {
+		s.Kernel, err = s.Backend.PlanMoments(problem)
 	}
-	kernel, err := plan(problem)
 	if err != nil {
-		return nil, err
+		return nil, s.noMoments(err)
 	}
-	s.Kernel = kernel
-	m, rows, err := a.releases(s, kernel, choice)
+	m, rows, err := a.releases(s, s.Kernel, choice)
 	if err != nil {
 		return nil, err
 	}
 	return m.plan(a.Info(), s, rows)
 }
 
-// momentsBackend is the backend of a Spec, if it sums moments of all its records, or within query groups if grouped.
-func momentsBackend(name string, s Spec, grouped bool) (engine.MomentsBackend, error) {
-	backend, sums := s.Backend.(engine.MomentsBackend)
+// checkMoments returns an error unless the backend of a Spec may be asked for moments of all its records, or within query groups
+// if grouped. instead names others that take groups.
+func (s Spec) checkMoments(name, instead string, grouped bool) error {
 	switch {
 	case len(s.Kernel.Problem().Groups) > 0 && !grouped:
-		return nil, fmt.Errorf("%w: %s compares all records, and pairs within query groups need the moments of each group; use moments, dpgdsc, dpgdc or gradient-perturbation", ErrAssumption, name)
+		return fmt.Errorf("%w: %s compares all records, and pairs within query groups need the moments of each group; use %s", ErrAssumption, name, instead)
 	case s.Backend == nil:
-		return nil, fmt.Errorf("%w: %s plans a kernel of its own and needs Spec.Backend; use NewSpec", ErrAssumption, name)
-	case !sums:
-		return nil, fmt.Errorf("%w: moments are not summed on %s in this version; use the CPU (--device cpu)", ErrAssumption, s.Backend.Name())
+		return fmt.Errorf("%w: %s plans a kernel of its own and needs Spec.Backend; use NewSpec", ErrAssumption, name)
 	}
-	return backend, nil
+	return nil
+}
+
+// noMoments says what to do about an error of a backend that was asked for moments.
+func (s Spec) noMoments(err error) error {
+	if errors.Is(err, engine.ErrUnsupported) {
+		return fmt.Errorf("%w: moments are not summed on %s; use the CPU (--device cpu): %w", ErrAssumption, s.Backend.Name(), err)
+	}
+	return err
 }
 
 // Moments are the releases of a plan of Moments, nil for other algorithms.
@@ -290,14 +295,9 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 // origin says that the origin is declared as the centre.
 func (a Moments) origin() bool { return len(a.Centre) == 1 && a.Centre[0] == 0 }
 
-// momentsErrors is the part of engine.MomentsKernel that a plan needs.
-type momentsErrors interface {
-	MomentsError(radius float64, second engine.SecondMoments) engine.MomentsError
-}
-
 // releases are the releases with their noise, and what is computed from them. More releases
 // follow, with shares of the whole budget; the moments share what is left.
-func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ...Release) (m *MomentsPlan, rows Releases, err error) {
+func (a Moments) releases(s Spec, kernel engine.Kernel, c momentsChoice, more ...Release) (m *MomentsPlan, rows Releases, err error) {
 	problem := s.Kernel.Problem()
 	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
 	m = &MomentsPlan{Passes: 1 + a.Steps, Steps: a.Steps, CentreReleased: c.Centre > 0, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind}
@@ -305,7 +305,7 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 		m.Centre = slices.Clone(a.Centre)
 	}
 	// What an evaluator would refuse after the charge is refused before.
-	sums := engine.MomentSums{Centre: m.Centre, Radius: m.ClipRadius, Second: m.Second}
+	sums := engine.Query{Centre: m.Centre, Radius: m.ClipRadius, Second: m.Second}
 	if err = sums.Validate(d, problem.Bounds); err != nil {
 		return nil, nil, fmt.Errorf("%w: moments: %w", ErrAssumption, err)
 	}
@@ -316,7 +316,7 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 	}
 	if c.Count > 0 || c.Centre > 0 {
 		m.Passes++
-		e := kernel.MomentsError(bound, engine.NoSecond)
+		e := kernel.Bounds(engine.Query{Radius: bound})
 		if c.Count > 0 {
 			certificate, err := privacy.PositiveCount{Error: e.Positives}.Certify()
 			add(countName, 1, c.Count, &m.CountNoise, certificate, err)
@@ -326,7 +326,7 @@ func (a Moments) releases(s Spec, kernel momentsErrors, c momentsChoice, more ..
 			add(centreName, d, c.Centre, &m.CentreNoise, certificate, err)
 		}
 	}
-	e := kernel.MomentsError(c.Clip, c.Kind)
+	e := kernel.Bounds(sums)
 	rest := 1 - c.Count - c.Centre - c.Steps
 	whole, joint := e.Sum, c.Kind != engine.NoSecond && s.Budget.Delta > 0 // whole is the error of a joint release
 	if joint {

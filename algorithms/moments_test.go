@@ -233,7 +233,7 @@ func TestMomentsRefusals(t *testing.T) {
 	withL2 := ok
 	withL2.L2 = 0.1
 	noBackend := ok
-	noBackend.Backend = struct{ engine.Backend }{cpu.Backend{}}
+	noBackend.Backend = noMoments{cpu.Backend{}}
 	for _, c := range []struct {
 		want string
 		a    algorithms.Moments
@@ -267,8 +267,8 @@ func TestMomentsRefusals(t *testing.T) {
 		{"delta > 0", algorithms.Moments{Steps: 2, Second: "full"}, spec(engine.Problem{}, privacy.Budget{Epsilon: 1})},
 		{"nothing is left", algorithms.Moments{Steps: 2, StepShare: 0.99}, ok},
 		// Evaluators refuse these, after the charge.
-		{"MomentSums.Radius", algorithms.Moments{ClipRadius: 1e-200}, ok},
-		{"MomentSums.Centre", algorithms.Moments{Centre: []float64{1 + 0.9*0x1p-30, 0, 0}}, ok},
+		{"Query.Radius", algorithms.Moments{ClipRadius: 1e-200}, ok},
+		{"Query.Centre", algorithms.Moments{Centre: []float64{1 + 0.9*0x1p-30, 0, 0}}, ok},
 	} {
 		if _, err := c.a.Plan(c.s); !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want a refusal that says %q", c.a, err, c.want)

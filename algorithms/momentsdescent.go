@@ -2,7 +2,6 @@ package algorithms
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -72,10 +71,6 @@ delta = 0: K-norm noise of scale Delta_i/(f_i epsilon)`,
 // Train releases the moments, then the gradients, and returns the last iterate. After every
 // release it may leave what is released, the state of the training, in a checkpoint.
 func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	sums, ok := ev.(engine.RecentringEvaluator)
-	if !ok {
-		return nil, fmt.Errorf("%w: moments-descent needs an evaluator of moments and of gradients over moved records", ErrAssumption)
-	}
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	released, w, errors := m.released(problem.D), make([]float64, problem.D), make([]float64, problem.D)
 	total := m.Passes + m.Gradients
@@ -88,7 +83,7 @@ func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan,
 		t.Step(done, total)
 	}
 	start := done < m.Passes
-	if err := m.collect(ctx, sums, s, p.Releases, released, min(done, m.Passes), func(done int) {
+	if err := m.collect(ctx, ev, s, p.Releases, released, min(done, m.Passes), func(done int) {
 		if done < m.Passes {
 			keep(done)
 		}
@@ -112,13 +107,10 @@ func (a MomentsDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan,
 	if done >= total {
 		return w, nil
 	}
-	if err := sums.Recentre(ctx, released.centre, m.ClipRadius); err != nil {
-		return nil, err
-	}
 	pairs := problem.Pairs()
 	gradient, count := make([]float64, len(w)), float64(pairs.Len())
 	for done = max(done, m.Passes); done < total; done++ {
-		if err := sums.GradSum(ctx, gradient, w, pairs); err != nil {
+		if err := ev.Sum(ctx, gradient, engine.Query{Pairs: pairs, W: w, Centre: released.centre, Radius: m.ClipRadius}); err != nil {
 			return nil, err
 		}
 		for k := range gradient {

@@ -21,14 +21,10 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	problem := s.Kernel.Problem()
-	backend, sums := s.Backend.(engine.MomentsBackend)
+	if err := s.checkMoments(name, "dpgdsc, dpgdc or gradient-perturbation", false); err != nil {
+		return nil, err
+	}
 	switch {
-	case len(problem.Groups) > 0:
-		return nil, fmt.Errorf("%w: %s compares all records, and pairs within query groups need the moments of each group; use dpgdsc, dpgdc or gradient-perturbation", ErrAssumption, name)
-	case s.Backend == nil:
-		return nil, fmt.Errorf("%w: %s plans a kernel of its own and needs Spec.Backend; use NewSpec", ErrAssumption, name)
-	case !sums:
-		return nil, fmt.Errorf("%w: moments are not summed on %s in this version; use the CPU (--device cpu)", ErrAssumption, s.Backend.Name())
 	case problem.NonZerosPerRow > 0 && problem.MaxRows() > maxMovedRecords/problem.D:
 		return nil, fmt.Errorf("%w: %s moves records to a centre, after which they are dense: %d rows of %d features are more than this version keeps; use gradient-perturbation or dpgdsc", ErrAssumption, name, problem.MaxRows(), problem.D)
 	case a.Steps < 0 || a.Steps > MaxMomentsSteps:
@@ -45,9 +41,9 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	if a.GradientShare > 0 {
 		rule.GradientShare = a.GradientShare
 	}
-	kernel, err := engine.PlanRecentred(backend, problem)
+	kernel, err := engine.PlanRecentred(s.Backend, problem)
 	if err != nil {
-		return nil, err
+		return nil, s.noMoments(err)
 	}
 	gradients, pairs := s, problem.Pairs()
 	gradients.Kernel = kernel

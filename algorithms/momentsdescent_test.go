@@ -238,7 +238,7 @@ func TestMomentsDescentRefusals(t *testing.T) {
 	}
 	ok := spec(engine.Problem{})
 	noBackend, noneAtAll, paper := ok, ok, ok
-	noBackend.Backend = struct{ engine.Backend }{cpu.Backend{}}
+	noBackend.Backend = noMoments{cpu.Backend{}}
 	noneAtAll.Backend = nil
 	paper.Mode = algorithms.Paper
 	for _, c := range []struct {
@@ -258,7 +258,7 @@ func TestMomentsDescentRefusals(t *testing.T) {
 		{"dense", algorithms.MomentsDescent{}, spec(engine.Problem{N: 2_000_000, D: 1000, NonZerosPerRow: 3})},
 		// Options of the moments.
 		{"clip radius", algorithms.MomentsDescent{Moments: algorithms.Moments{ClipRadius: 3}}, ok},
-		{"MomentSums.Radius", algorithms.MomentsDescent{Moments: algorithms.Moments{ClipRadius: 1e-200}}, ok},
+		{"Query.Radius", algorithms.MomentsDescent{Moments: algorithms.Moments{ClipRadius: 1e-200}}, ok},
 	} {
 		if _, err := c.a.Plan(c.s); !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want a refusal that says %q", c.a, err, c.want)

@@ -56,7 +56,7 @@ func (s Spec) meanGradient(pairs engine.Pairs, batch int) (privacy.Certificate, 
 }
 
 // meanGradientError bounds the error of a gradient sum over pairs divided by their
-// number, or half of its change when one record is replaced (engine.NeighbourKernel).
+// number, or half of its change when one record is replaced (engine.QueryBounds.Neighbour).
 //
 // Proof. The computed sum over the number of pairs, as an exact quotient, is off by
 // at most meanRoundoff, and its norm is at most G plus that. Conversion of the number
@@ -64,11 +64,8 @@ func (s Spec) meanGradient(pairs engine.Pairs, batch int) (privacy.Certificate, 
 // underflow. Half of the change of a sum of errors is at most half of the change of the
 // first plus the bound of the others. QED
 func (s Spec) meanGradientError(pairs engine.Pairs) float64 {
-	mean := meanRoundoff(s.Kernel, pairs)
-	own := mean
-	if k, ok := s.Kernel.(engine.NeighbourKernel); ok {
-		own = min(own, k.NeighbourRoundoff(pairs)/float64(pairs.Len()))
-	}
+	b, count := s.Kernel.Bounds(engine.Query{Pairs: pairs}), float64(pairs.Len())
+	mean, own := b.Sum/count, b.OneRecord()/count
 	return (own + 0x1p-52*(s.Constants.Lipschitz+mean) + 0x1p-1000*float64(s.coordinates())) * (1 + 0x1p-40)
 }
 
@@ -130,7 +127,7 @@ func (d noisyDescent) train(ctx context.Context, ev engine.Evaluator, p *Plan, s
 				return nil, err
 			}
 		}
-		if err := ev.GradSum(ctx, gradient, w, pairs); err != nil {
+		if err := ev.Sum(ctx, gradient, engine.Gradient(w, pairs)); err != nil {
 			return nil, err
 		}
 		for k := range gradient {

@@ -7,21 +7,13 @@ import (
 	"dyad/engine/cpu"
 )
 
-// roundKernel has a chosen Roundoff.
+// roundKernel has chosen bounds.
 type roundKernel struct {
 	engine.Kernel
-	roundoff float64
+	bounds engine.QueryBounds
 }
 
-func (k roundKernel) Roundoff(engine.Pairs) float64 { return k.roundoff }
-
-// neighbourKernel also knows what one record changes.
-type neighbourKernel struct {
-	roundKernel
-	neighbour float64
-}
-
-func (k neighbourKernel) NeighbourRoundoff(engine.Pairs) float64 { return k.neighbour }
+func (k roundKernel) Bounds(engine.Query) engine.QueryBounds { return k.bounds }
 
 // TestMeanGradientError: a certificate of one gradient takes what one record changes of
 // the error, if the kernel knows it, and never more than the distance; an update of a
@@ -38,12 +30,8 @@ func TestMeanGradientError(t *testing.T) {
 		t.Fatal(err)
 	}
 	pairs := p.Pairs()
-	distance := roundKernel{inner, 1e-3 * float64(pairs.Len())}
-	for _, k := range []struct {
-		kernel engine.Kernel
-		want   float64
-	}{{distance, 1e-3}, {neighbourKernel{distance, 1e-5 * float64(pairs.Len())}, 1e-5}, {neighbourKernel{distance, 1}, 1e-3}} {
-		s := Spec{Kernel: k.kernel, Constants: c}
+	for _, k := range []struct{ neighbour, want float64 }{{0, 1e-3}, {1e-5 * float64(pairs.Len()), 1e-5}, {1, 1e-3}} {
+		s := Spec{Kernel: roundKernel{inner, engine.QueryBounds{Sum: 1e-3 * float64(pairs.Len()), Neighbour: k.neighbour}}, Constants: c}
 		if got := s.meanGradientError(pairs); !(got >= k.want && got < 1.001*k.want) {
 			t.Errorf("error of a mean gradient %g, want %g", got, k.want)
 		}

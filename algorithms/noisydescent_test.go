@@ -78,7 +78,7 @@ type sumReleased struct {
 func (sumReleased) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, _ algorithms.Tracker) ([]float64, error) {
 	problem := ev.Kernel().Problem()
 	g := make([]float64, problem.D)
-	if err := ev.GradSum(ctx, g, make([]float64, problem.D), problem.Pairs()); err != nil {
+	if err := ev.Sum(ctx, g, engine.Gradient(make([]float64, problem.D), problem.Pairs())); err != nil {
 		return nil, err
 	}
 	return g, s.Release(g, p.Certificate(), p.Noise())

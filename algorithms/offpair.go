@@ -136,7 +136,7 @@ func runPass(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Sessio
 			}
 		case k >= 2:
 			pairs := engine.PrefixPairs{Order: order, T: k - 1}
-			if err := ev.GradSum(ctx, sum, w, pairs); err != nil {
+			if err := ev.Sum(ctx, sum, engine.Gradient(w, pairs)); err != nil {
 				return nil, err
 			}
 			if err := u.apply(w, sum, p.Schedule.Eta[k], float64(k-1)); err != nil {

@@ -244,7 +244,7 @@ func (o *Online) finishBatch(ctx context.Context) ([]float64, error) {
 	for i, row := range o.fresh {
 		o.order = append(append(o.order[:0], o.held...), row)
 		pairs := float64(p.Spec.partners(first + i))
-		if err := ev.GradSum(ctx, o.sum, o.w, engine.PrefixPairs{Order: o.order, T: len(o.held)}); err != nil {
+		if err := ev.Sum(ctx, o.sum, engine.Gradient(o.w, engine.PrefixPairs{Order: o.order, T: len(o.held)})); err != nil {
 			return nil, errors.Join(err, ev.Close())
 		}
 		for k, g := range o.sum {

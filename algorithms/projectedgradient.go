@@ -110,7 +110,7 @@ func (a ProjectedGradient) Train(ctx context.Context, ev engine.Evaluator, p *Pl
 	previous, look, sum := make([]float64, d), append([]float64(nil), w...), make([]float64, d)
 	momentum := 0.0
 	for i := range p.Schedule.Steps {
-		if err := ev.GradSum(ctx, sum, look, pairs); err != nil {
+		if err := ev.Sum(ctx, sum, engine.Gradient(look, pairs)); err != nil {
 			return nil, err
 		}
 		copy(previous, w)

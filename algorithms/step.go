@@ -57,7 +57,7 @@ func (s Spec) updateError(eta float64, pairs engine.Pairs) float64 {
 // meanRoundoff bounds the error of a computed mean gradient over pairs, the
 // division aside.
 func meanRoundoff(k engine.Kernel, pairs engine.Pairs) float64 {
-	return k.Roundoff(pairs) / float64(pairs.Len())
+	return k.Bounds(engine.Query{Pairs: pairs}).Sum / float64(pairs.Len())
 }
 
 // pairFraction is the largest share of the pairs that contain one record, rounded up, at

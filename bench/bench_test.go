@@ -87,5 +87,5 @@ func gradient(b *testing.B, on cpu.Backend, loss engine.Loss, r *engine.Records,
 	for i := range w {
 		w[i] = 0.9 * radius / math.Sqrt(float64(d))
 	}
-	return kernel, func(ctx context.Context) error { return e.GradSum(ctx, sum, w, engine.AllPairs{N: n}) }
+	return kernel, func(ctx context.Context) error { return e.Sum(ctx, sum, engine.Gradient(w, engine.AllPairs{N: n})) }
 }

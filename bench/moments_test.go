@@ -18,22 +18,22 @@ import (
 // BenchmarkMoments times the sums that algorithm moments releases, on one worker: of_copy is the bytes of records over those that a
 // copy reads and writes in the same time, of_peak the multiply-adds of the full second moments over the peak of the processor.
 func BenchmarkMoments(b *testing.B) {
-	clipped := func(second engine.SecondMoments) func(int) engine.MomentSums {
-		return func(d int) engine.MomentSums {
-			return engine.MomentSums{Centre: make([]float64, d), Radius: 0.5, Signed: true, Offset: 0.2, Second: second}
+	clipped := func(second engine.SecondMoments) func(int) engine.Query {
+		return func(d int) engine.Query {
+			return engine.Query{Centre: make([]float64, d), Radius: 0.5, Signed: true, Offset: 0.2, Second: second}
 		}
 	}
 	passes := []struct {
 		name string
-		of   func(d int) engine.MomentSums
+		of   func(d int) engine.Query
 	}{
-		{"count-and-centre", func(int) engine.MomentSums { return engine.MomentSums{Radius: 1} }},
+		{"count-and-centre", func(int) engine.Query { return engine.Query{Radius: 1} }},
 		{"signed-sum", clipped(engine.NoSecond)},
 		{"signed-sum-diagonal", clipped(engine.DiagonalSecond)},
 		{"signed-sum-full", clipped(engine.FullSecond)},
-		{"logistic-gradient", func(d int) engine.MomentSums {
+		{"logistic-gradient", func(d int) engine.Query {
 			m := clipped(engine.NoSecond)(d)
-			m.Signed, m.Model = false, even(d, 1)
+			m.Signed, m.W = false, even(d, 1)
 			return m
 		}},
 	}
@@ -54,14 +54,14 @@ func BenchmarkMoments(b *testing.B) {
 			for _, pass := range passes {
 				b.Run(fmt.Sprintf("n=%d/d=%d/%s/%v", n, d, pass.name, set.Variant()), func(b *testing.B) {
 					m := pass.of(d)
-					dst := engine.Moments{Sum: make([]float64, d), Second: make([]float64, m.Second.Len(d))}
+					dst := engine.NewMoments(d, m.Second)
 					reference, work := copied, 8*float64(n)*float64(d)
 					unit := "of_copy"
 					if m.Second == engine.FullSecond { // two operations for each product
 						reference, work, unit = func() float64 { return machine.FMAPeak(set) }, float64(n)*float64(d)*float64(d+1), "of_peak"
 					}
 					seconds, peak := perCall(b, func() error {
-						return e.(engine.MomentsEvaluator).Moments(context.Background(), &dst, m)
+						return e.Sum(context.Background(), dst.All, m)
 					}, reference)
 					b.ReportMetric(work/seconds/peak, unit)
 				})

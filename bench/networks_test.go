@@ -127,7 +127,7 @@ func meanOfNetwork(l embedding.Loss, r *engine.Records, theta []float64) ([]floa
 	}
 	defer e.Close()
 	g := make([]float64, len(theta))
-	if err := e.GradSum(context.Background(), g, theta, p.Pairs()); err != nil {
+	if err := e.Sum(context.Background(), g, engine.Gradient(theta, p.Pairs())); err != nil {
 		return nil, 0, err
 	}
 	for k := range g {

@@ -37,7 +37,7 @@ func BenchmarkSorted(b *testing.B) {
 					b.Fatal(err)
 				}
 				w, sum, want := []float64{0.9}, []float64{0}, 0.0
-				seconds, reference := perCall(b, func() error { return e.GradSum(context.Background(), sum, w, engine.AllPairs{N: n}) }, func() float64 {
+				seconds, reference := perCall(b, func() error { return e.Sum(context.Background(), sum, engine.Gradient(w, engine.AllPairs{N: n})) }, func() float64 {
 					start := machine.ProcessorTime()
 					want = plain.gradSum(w[0])
 					return machine.ProcessorTime() - start

@@ -90,7 +90,7 @@ func benchStorage(b *testing.B, n, d int) []storageLine {
 	w, dst := make([]float64, d), make([]float64, d)
 	w[0], w[d-1] = 0.6, 0.7
 	gradient := func(e engine.Evaluator) {
-		if err := e.GradSum(context.Background(), dst, w, engine.AllPairs{N: e.Kernel().Problem().N}); err != nil {
+		if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: e.Kernel().Problem().N})); err != nil {
 			b.Fatal(err)
 		}
 	}

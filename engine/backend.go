@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // ErrUnsupported is wrapped by Backend.Plan when a backend has no method for a
@@ -16,7 +18,7 @@ type Problem struct {
 	N, D   int     // records and features, N >= 2, D >= 1
 	Bounds Bounds  // of every record
 	Loss   Loss    // the pair loss
-	Radius float64 // r: GradSum is only called with ||w||_2 <= r; > 0
+	Radius float64 // r: gradients are at ||w||_2 <= r only; > 0
 	// NonZerosPerRow bounds the stored features of a row; 0 means D. It is
 	// public, as part of the schema.
 	NonZerosPerRow int
@@ -128,6 +130,9 @@ type Backend interface {
 	// Plan chooses the cheapest exact method from public numbers alone. It
 	// wraps ErrUnsupported if it has none, in particular for query groups: see Grouped.
 	Plan(Problem) (Kernel, error)
+	// PlanMoments returns a kernel of moments of the records of a problem, whose loss it ignores. It
+	// wraps ErrUnsupported if the backend has none.
+	PlanMoments(Problem) (Kernel, error)
 }
 
 // Kernel is a chosen method for a Problem, still without data.
@@ -136,10 +141,21 @@ type Kernel interface {
 	Problem() Problem
 	// Method names the method, e.g. "near-linear", for reports.
 	Method() string
-	// Roundoff bounds ||computed - exact||_2 of GradSum over p, for every data
+	// Bounds returns what is public about the answer to a query whose vectors are any that it
+	// may have: W and Centre need not be set.
+	Bounds(q Query) QueryBounds
+	// Bind attaches records. It fails if Problem.Fits does; it never fails on
+	// content.
+	Bind(*Records) (Evaluator, error)
+}
+
+// QueryBounds is what a Kernel says about the answer to a Query, from public numbers alone.
+type QueryBounds struct {
+	// Sum bounds ||computed - exact||_2 of a gradient, or of Moments.Sum, for every data
 	// set within Bounds and every w in the ball of radius Problem.Radius, where
-	// "exact" is the real-arithmetic sum for the stored (float64) records and w.
-	// It is +Inf for a kind of pairs that the kernel cannot evaluate. What certificates make
+	// "exact" is the real-arithmetic sum for the stored (float64) records and w; of moments for the
+	// records' t, a and x~ as computed.
+	// It is +Inf if the kernel does not answer the query. What certificates make
 	// of it: docs/theory.md#roundoff.
 	//
 	// For a loss with Constants.Smoothness = +Inf that distance is not small: near a
@@ -154,74 +170,59 @@ type Kernel interface {
 	// two neighbouring data sets at the same w differ in the terms of one record. It is not enough for a certificate
 	// of a recursion, which compares gradients at different w and needs a finite
 	// Smoothness: those certificates refuse +Inf.
-	Roundoff(p Pairs) float64
-	// Bind attaches records. It fails if Problem.Fits does; it never fails on
-	// content.
-	Bind(*Records) (Evaluator, error)
-}
-
-// TimedKernel is a Kernel that estimates the seconds of GradSum over p by one core at about 2.5
-// GHz, from public numbers; 0 if it cannot. No result depends on it.
-type TimedKernel interface {
-	Kernel
-	Seconds(p Pairs) float64
-}
-
-// Seconds is that of a TimedKernel, else 0.
-func Seconds(k Kernel, p Pairs) float64 {
-	if t, ok := k.(TimedKernel); ok {
-		return t.Seconds(p)
-	}
-	return 0
-}
-
-// SizedKernel is a Kernel that estimates the bytes that its Evaluator holds besides the records,
-// from public numbers. No result depends on it.
-type SizedKernel interface {
-	Kernel
-	Bytes() float64
-}
-
-// Bytes is that of a SizedKernel, else five numbers a record.
-func Bytes(k Kernel) float64 {
-	if s, ok := k.(SizedKernel); ok {
-		return s.Bytes()
-	}
-	return 40 * float64(k.Problem().N)
-}
-
-// NeighbourKernel is a Kernel that knows more than the distance to the exact sum: how
-// much one record can change its error. That is what the sensitivity of one gradient
-// needs, and it can be far smaller, because the errors of pairs without the record
-// cancel if they do not depend on it (docs/theory.md#neighbour-roundoff). It is not enough for a recursion, whose certificates
-// compare with exact steps.
-type NeighbourKernel interface {
-	Kernel
-	// NeighbourRoundoff is a number r such that, for every w as in Roundoff and every two
+	Sum float64
+	// Neighbour is how much one record can change the error of a gradient, 0 if no more than Sum is
+	// known (see OneRecord). That is what
+	// the sensitivity of one gradient needs, and it can be far smaller, because the errors of pairs
+	// without the record cancel if they do not depend on it (docs/theory.md#neighbour-roundoff). It is
+	// not enough for a recursion, whose certificates compare with exact steps.
+	//
+	// It is a number r such that, for every w as above and every two
 	// data sets D and D' within Bounds that differ in one record, which has the same place
-	// in both, the computed GradSum over p satisfies
+	// in both, the computed gradient satisfies
 	//
 	//	||(computed(D) - computed(D')) - (S(D) - S(D'))||_2 <= 2 r
 	//
-	// where S is the exact sum, or another sum of terms as Kernel.Roundoff states them for
+	// where S is the exact sum, or another sum of terms as stated at Sum for
 	// losses that are not smooth: each depends on its own two records, their places and w,
-	// and on nothing else, and obeys Constants. It is +Inf if the kernel knows none.
-	NeighbourRoundoff(p Pairs) float64
+	// and on nothing else, and obeys Constants.
+	Neighbour float64
+	// Positives and Second bound the errors of the other Moments, as Sum does.
+	Positives, Second float64
+	// Seconds and Bytes are estimates; no result depends on them. Seconds is the time of the answer by
+	// one core at about 2.5 GHz, and Bytes what the Evaluator holds besides the records; 0 if
+	// the kernel cannot tell.
+	Seconds, Bytes float64
 }
 
-// Evaluator computes gradient sums over bound records. It holds no randomness
+// OneRecord is Neighbour, or Sum where that is less or infinite, or Neighbour is not known.
+func (b QueryBounds) OneRecord() float64 {
+	if b.Neighbour > 0 && b.Neighbour < b.Sum && !math.IsInf(b.Sum, 1) {
+		return b.Neighbour
+	}
+	return b.Sum
+}
+
+// Memory is Bytes, or five numbers a record if the kernel cannot tell.
+func (b QueryBounds) Memory(p Problem) float64 { return cmp.Or(b.Bytes, 40*float64(p.N)) }
+
+// Unanswered are the bounds of queries that a kernel does not answer.
+func Unanswered() QueryBounds {
+	return QueryBounds{Sum: math.Inf(1), Positives: math.Inf(1), Second: math.Inf(1)}
+}
+
+// Evaluator answers queries about bound records. It holds no randomness
 // and returns no loss value: a loss on private data is not a release.
 //
 // It is used from one goroutine at a time.
 type Evaluator interface {
 	// Kernel returns what the evaluator was bound from.
 	Kernel() Kernel
-	// GradSum sets dst (length ParamDim) to the sum of grad l(w; z, z') over
-	// the ordered pairs p, without any division. Its bits depend on the
-	// records, w and p only: not on the number of workers. ||w||_2 must be at
-	// most Problem.Radius. When ctx is done it returns ctx.Err() and dst is
+	// Sum sets dst to the sum that q asks for: of a gradient, of length ParamDim, or
+	// Moments.All. Its bits depend on the records and q only: not on the number of workers. It
+	// fails if the kernel does not answer q. When ctx is done it returns ctx.Err() and dst is
 	// unspecified.
-	GradSum(ctx context.Context, dst, w []float64, p Pairs) error
+	Sum(ctx context.Context, dst []float64, q Query) error
 	// Close releases workers and device memory.
 	Close() error
 }

@@ -7,37 +7,55 @@ import (
 	"slices"
 )
 
-// CheckCall is what every Evaluator checks first. It returns an error unless GradSum
-// can be computed: the lengths of dst and w, ||w||, pairs (but for the entries of an
-// Order below T) and ctx.
-func (p Problem) CheckCall(ctx context.Context, dst, w []float64, pairs Pairs) error {
-	if want := p.Loss.ParamDim(p.D); len(dst) != want || len(w) != want {
-		return fmt.Errorf("engine: GradSum: lengths %d and %d of dst and w, want %d", len(dst), len(w), want)
+// CheckMoments is what an Evaluator of moments checks first. It returns the parts of dst, or an
+// error if q cannot be answered.
+func (p Problem) CheckMoments(ctx context.Context, dst []float64, q Query) (Moments, error) {
+	if q.Pairs != nil {
+		return Moments{}, fmt.Errorf("%w: gradients by a kernel of moments", ErrUnsupported)
 	}
-	if !inBall(w, p.Radius) {
-		return fmt.Errorf("engine: GradSum: ||w|| is not within Problem.Radius = %v; project w first", p.Radius)
+	if err := q.Validate(p.D, p.Bounds); err != nil {
+		return Moments{}, err
 	}
-	switch q := pairs.(type) {
+	if want := 1 + p.D + q.Second.Len(p.D); len(dst) != want {
+		return Moments{}, fmt.Errorf("engine: moments: length %d of dst, want %d", len(dst), want)
+	}
+	return momentsIn(dst, p.D), ctx.Err()
+}
+
+// CheckGradient is what an Evaluator of gradients checks first. It returns an error unless q can be
+// answered: the lengths of dst and W, ||W||, Pairs (but for the entries of an Order below T) and ctx.
+func (p Problem) CheckGradient(ctx context.Context, dst []float64, q Query) error {
+	switch w := q.W; {
+	case q.Pairs == nil:
+		return fmt.Errorf("%w: moments by a kernel of gradients", ErrUnsupported)
+	case q.Radius != 0:
+		return fmt.Errorf("%w: gradients over moved records by a kernel of the records as they are", ErrUnsupported)
+	case len(dst) != p.Loss.ParamDim(p.D) || len(w) != len(dst):
+		return fmt.Errorf("engine: gradient: lengths %d and %d of dst and w, want %d", len(dst), len(w), p.Loss.ParamDim(p.D))
+	case !inBall(w, p.Radius):
+		return fmt.Errorf("engine: gradient: ||w|| is not within Problem.Radius = %v; project w first", p.Radius)
+	}
+	switch q := q.Pairs.(type) {
 	case AllPairs:
 		if q.N != p.N || len(p.Groups) > 0 {
-			return fmt.Errorf("engine: GradSum: AllPairs.N is %d, the problem has %d records in %d query groups", q.N, p.N, len(p.Groups))
+			return fmt.Errorf("engine: gradient: AllPairs.N is %d, the problem has %d records in %d query groups", q.N, p.N, len(p.Groups))
 		}
 	case GroupPairs:
 		if len(p.Groups) == 0 || !slices.Equal(q.Sizes, p.Groups) {
-			return fmt.Errorf("engine: GradSum: GroupPairs of %d groups, which are not the %d query groups of the problem", len(q.Sizes), len(p.Groups))
+			return fmt.Errorf("engine: gradient: GroupPairs of %d groups, which are not the %d query groups of the problem", len(q.Sizes), len(p.Groups))
 		}
 	case PrefixPairs:
 		if len(p.Groups) > 0 || p.ByPerson() {
 			return fmt.Errorf("%w: prefix pairs of records in query groups or of persons", ErrUnsupported)
 		}
 		if q.T < 1 || q.T >= p.N || q.Order != nil && len(q.Order) <= q.T {
-			return fmt.Errorf("engine: GradSum: PrefixPairs with T = %d and %d entries of Order for %d records", q.T, len(q.Order), p.N)
+			return fmt.Errorf("engine: gradient: PrefixPairs with T = %d and %d entries of Order for %d records", q.T, len(q.Order), p.N)
 		}
 		if q.Order != nil && (q.Order[q.T] < 0 || int(q.Order[q.T]) >= p.N) {
-			return fmt.Errorf("engine: GradSum: PrefixPairs.Order[%d] is %d, want 0 to %d", q.T, q.Order[q.T], p.N-1)
+			return fmt.Errorf("engine: gradient: PrefixPairs.Order[%d] is %d, want 0 to %d", q.T, q.Order[q.T], p.N-1)
 		}
 	default:
-		return fmt.Errorf("%w: pairs of type %T", ErrUnsupported, pairs)
+		return fmt.Errorf("%w: pairs of type %T", ErrUnsupported, q)
 	}
 	return ctx.Err()
 }

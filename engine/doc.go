@@ -6,8 +6,8 @@
 //
 // The flow inside the engine is
 //
-//	Problem (public numbers) --Backend.Plan--> Kernel (public: method, Roundoff)
-//	Records --Kernel.Bind--> Evaluator.GradSum
+//	Problem (public numbers) --Backend.Plan--> Kernel (public: method, Bounds)
+//	Records --Kernel.Bind--> Evaluator.Sum
 //
 // Everything on the first line is computed before any record is read, so that a
 // privacy report can be printed, and charged, without data.

@@ -72,7 +72,7 @@ func (b Grouped) Plan(p Problem) (Kernel, error) {
 	if len(p.Groups) == 0 || err != nil && !errors.Is(err, ErrUnsupported) {
 		return whole, err
 	}
-	if err == nil && !math.IsInf(whole.Roundoff(p.Pairs()), 1) {
+	if err == nil && !math.IsInf(whole.Bounds(Query{Pairs: p.Pairs()}).Sum, 1) {
 		return whole, nil
 	}
 	k := &groupedKernel{problem: p, inner: make(map[int]Kernel)}
@@ -103,66 +103,41 @@ func (k *groupedKernel) Method() string {
 	return fmt.Sprintf("%s, within %d groups", k.inner[largest].Method(), len(k.problem.Groups))
 }
 
-// Seconds implements TimedKernel.
-func (k *groupedKernel) Seconds(Pairs) (sum float64) {
-	for _, size := range k.problem.Groups {
-		sum += Seconds(k.inner[size], AllPairs{N: size})
-	}
-	return sum
-}
-
-// Roundoff is the sum of the groups' bounds, plus the error of adding G vectors
-// one after the other, each of norm at most its number of pairs times the
-// Lipschitz constant G_l: gamma_G sum.
-func (k *groupedKernel) Roundoff(p Pairs) float64 {
-	sum, _ := k.bounds(p)
-	return sum
-}
-
-// NeighbourRoundoff implements NeighbourKernel: the largest of the groups' bounds, plus the
-// error of adding their sums.
+// Bounds implements Kernel. Sum is the sum of the groups' bounds, plus the error of adding G
+// vectors one after the other, each of norm at most its number of pairs times the Lipschitz
+// constant G_l: gamma_G sum. Neighbour is the largest of the groups' bounds, plus the error of
+// adding their sums.
 //
 // Proof. Let D and D' differ in a record of group h, and let e_g be computed minus exact of
-// group g, the exact sum being that of a NeighbourKernel's own terms where its bound is the
-// smaller one. The sum of another group is computed from the same records and w in both, to
+// group g, the exact sum being that of QueryBounds.Neighbour. The sum of another group is
+// computed from the same records and w in both, to
 // the same bits, so e_g is the same. e_h changes by at most twice its bound, and the error
 // of adding, at most gamma_G times the sum of the norms, by at most twice that. QED
-func (k *groupedKernel) NeighbourRoundoff(p Pairs) float64 {
-	_, most := k.bounds(p)
-	return most
-}
-
-// bounds returns Roundoff and NeighbourRoundoff.
-func (k *groupedKernel) bounds(p Pairs) (roundoff, neighbour float64) {
-	g, ok := p.(GroupPairs)
+func (k *groupedKernel) Bounds(q Query) QueryBounds {
+	g, ok := q.Pairs.(GroupPairs)
 	if !ok || !slices.Equal(g.Sizes, k.problem.Groups) {
-		return math.Inf(1), math.Inf(1)
+		return Unanswered()
 	}
 	c, err := k.problem.Loss.Constants(k.problem.Bounds, k.problem.Radius)
 	if err != nil {
-		return math.Inf(1), math.Inf(1)
+		return Unanswered()
 	}
-	var sum, most, size float64
+	var all QueryBounds
+	var size float64
 	for _, s := range g.Sizes {
 		if s < 2 {
 			continue
 		}
 		pairs := AllPairs{N: s}
-		r := k.inner[s].Roundoff(pairs)
-		sum += r
-		most = max(most, min(r, neighbourRoundoff(k.inner[s], pairs)))
-		size += float64(pairs.Len())*c.Lipschitz + r
+		b := k.inner[s].Bounds(Query{Pairs: pairs})
+		all.Sum += b.Sum
+		all.Neighbour = max(all.Neighbour, b.OneRecord())
+		all.Seconds += b.Seconds
+		size += float64(pairs.Len())*c.Lipschitz + b.Sum
 	}
 	adding := Gamma(len(g.Sizes)+1) * size
-	return (sum + adding) * (1 + 0x1p-40), (most + adding) * (1 + 0x1p-40)
-}
-
-// neighbourRoundoff is that of a NeighbourKernel, +Inf of any other.
-func neighbourRoundoff(k Kernel, p Pairs) float64 {
-	if n, ok := k.(NeighbourKernel); ok {
-		return n.NeighbourRoundoff(p)
-	}
-	return math.Inf(1)
+	all.Sum, all.Neighbour = (all.Sum+adding)*(1+0x1p-40), (all.Neighbour+adding)*(1+0x1p-40)
+	return all
 }
 
 func (k *groupedKernel) Bind(r *Records) (Evaluator, error) {
@@ -194,13 +169,14 @@ type groupedEvaluator struct {
 
 func (e *groupedEvaluator) Kernel() Kernel { return e.kernel }
 
-func (e *groupedEvaluator) GradSum(ctx context.Context, dst, w []float64, p Pairs) error {
-	if g, ok := p.(GroupPairs); !ok || !slices.Equal(g.Sizes, e.kernel.problem.Groups) {
-		return fmt.Errorf("engine: a grouped problem sums over its own GroupPairs, not over %T", p)
+func (e *groupedEvaluator) Sum(ctx context.Context, dst []float64, q Query) error {
+	if g, ok := q.Pairs.(GroupPairs); !ok || !slices.Equal(g.Sizes, e.kernel.problem.Groups) {
+		return fmt.Errorf("engine: a grouped problem sums over its own GroupPairs, not over %T", q.Pairs)
 	}
 	clear(dst)
 	for _, g := range e.groups {
-		if err := g.GradSum(ctx, e.part, w, AllPairs{N: g.Kernel().Problem().N}); err != nil {
+		q.Pairs = AllPairs{N: g.Kernel().Problem().N}
+		if err := g.Sum(ctx, e.part, q); err != nil {
 			return err
 		}
 		for k, v := range e.part {

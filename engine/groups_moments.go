@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"slices"
 )
 
@@ -45,14 +43,14 @@ func Together(groups []int) (largest int, weight float64) {
 //
 //	sum over parts of 1/m times the sum over its pairs i < j of   a x~,   x~ x~^T,   x~ = clip(x_i - x_j), a = (y_i - y_j)/(2 B),
 //
-// m the records of the part and B = Bounds.LabelAbs. Evaluators take MomentSums with Signed and no Offset, Centre, Class or Model;
+// m the records of the part and B = Bounds.LabelAbs. Queries are Signed and have no Offset, Centre, Class or W;
 // Positives is 0. A pair is summed as a record of b that is the difference of its two: |a| <= 1 and ||x~|| <= Radius as computed,
 // and both are functions of the two records, bit for bit (docs/theory.md#group-moments).
-func PlanGroupMoments(b MomentsBackend, p Problem) (MomentsKernel, error) {
+func PlanGroupMoments(b Backend, p Problem) (Kernel, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	k := &groupMoments{problem: p, inner: map[int]MomentsKernel{}}
+	k := &groupMoments{problem: p, inner: map[int]Kernel{}}
 	atOnce := max(1<<22/p.D, MostTogether*MostTogether/2) // pairs: 32 MB of differences
 	for parts := partsOfGroups(p.Groups); len(parts) > 0; {
 		pairs, count := parts[0].size*(parts[0].size-1)/2, 0
@@ -81,7 +79,7 @@ func PlanGroupMoments(b MomentsBackend, p Problem) (MomentsKernel, error) {
 type groupMoments struct {
 	problem Problem
 	blocks  [][]groupPart
-	inner   map[int]MomentsKernel // by the pairs of a block, at least 2
+	inner   map[int]Kernel // by the pairs of a block, at least 2
 }
 
 // pairs is the number of pairs of a block, and that of the records of the kernel that sums it.
@@ -100,38 +98,35 @@ func (k *groupMoments) Pairs() (n float64) {
 	return n
 }
 
-func (k *groupMoments) Problem() Problem       { return k.problem }
-func (k *groupMoments) Method() string         { return "moments of pairs within query groups" }
-func (k *groupMoments) Roundoff(Pairs) float64 { return math.Inf(1) }
+func (k *groupMoments) Problem() Problem { return k.problem }
+func (k *groupMoments) Method() string   { return "moments of pairs within query groups" }
 
-// Bytes implements SizedKernel: the differences of a block and their labels.
-func (k *groupMoments) Bytes() (most float64) {
-	for n, inner := range k.inner {
-		most = max(most, 8*float64(n)*float64(k.problem.D+1)+Bytes(inner))
-	}
-	return most
-}
-
-// MomentsError implements MomentsKernel.
+// Bounds implements Kernel. An evaluator holds the differences of a block and their labels.
 //
 // Proof. The sum of a block of parts of m records is off by at most the error of its kernel, and is divided by m, which rounds once;
 // then blocks are added, one rounding each. So every entry passes at most blocks + 1 roundings, and the norms of all computed terms
 // add up to at most the bound below; what underflows in a division is at most 2^-1075 a block and entry. QED
-func (k *groupMoments) MomentsError(radius float64, second SecondMoments) MomentsError {
-	var e MomentsError
+func (k *groupMoments) Bounds(q Query) QueryBounds {
+	var e QueryBounds
+	if q.Pairs != nil {
+		e = Unanswered()
+	}
+	d := float64(k.problem.D)
 	var sum, square float64
 	for _, b := range k.blocks {
 		pairs, records := k.pairs(b)
-		m, inner := float64(b[0].size), k.inner[records].MomentsError(radius, second)
+		kernel := k.inner[records]
+		m, inner := float64(b[0].size), kernel.Bounds(q)
 		e.Sum, e.Second = e.Sum+inner.Sum/m, e.Second+inner.Second/m
-		sum += (float64(pairs)*radius + inner.Sum) / m
-		square += (float64(pairs)*radius*radius + inner.Second) / m
+		sum += (float64(pairs)*q.Radius + inner.Sum) / m
+		square += (float64(pairs)*q.Radius*q.Radius + inner.Second) / m
+		e.Bytes = max(e.Bytes, 8*float64(records)*(d+1)+inner.Memory(kernel.Problem()))
 	}
 	const up = 1 + 0x1p-30
-	d, lost := float64(k.problem.D), float64(len(k.blocks))*0x1p-1074
+	lost := float64(len(k.blocks)) * 0x1p-1074
 	adding := Gamma(len(k.blocks) + 1)
 	e.Sum = (e.Sum + adding*sum + lost*d) * up
-	if second != NoSecond {
+	if q.Second != NoSecond {
 		e.Second = (e.Second + adding*square + lost*d*d) * up
 	}
 	return e
@@ -153,36 +148,30 @@ type groupMomentsEvaluator struct {
 func (e *groupMomentsEvaluator) Kernel() Kernel { return e.groupMoments }
 func (e *groupMomentsEvaluator) Close() error   { return nil }
 
-func (*groupMomentsEvaluator) GradSum(context.Context, []float64, []float64, Pairs) error {
-	return fmt.Errorf("%w: gradients by a kernel of moments", ErrUnsupported)
-}
-
-// Moments implements MomentsEvaluator.
-func (e *groupMomentsEvaluator) Moments(ctx context.Context, dst *Moments, m MomentSums) error {
-	if !m.Signed || m.Offset != 0 || m.Centre != nil || m.Class != 0 || m.Model != nil {
-		return errors.New("engine: moments of query groups are Signed, without Offset, Centre, Class and Model")
+// Sum implements Evaluator.
+func (e *groupMomentsEvaluator) Sum(ctx context.Context, dst []float64, q Query) error {
+	if _, err := e.problem.CheckMoments(ctx, dst, q); err != nil {
+		return err
 	}
-	dst.Positives = 0
-	clear(dst.Sum)
-	clear(dst.Second)
-	part := Moments{Sum: make([]float64, len(dst.Sum)), Second: make([]float64, len(dst.Second))}
+	if !q.Signed || q.Offset != 0 || q.Centre != nil || q.Class != 0 || q.W != nil {
+		return errors.New("engine: moments of query groups are Signed, without Offset, Centre, Class and W")
+	}
+	clear(dst)
+	part := make([]float64, len(dst))
 	for _, b := range e.blocks {
-		if err := e.sum(ctx, &part, m, b); err != nil {
+		if err := e.sum(ctx, part, q, b); err != nil {
 			return err
 		}
 		size := float64(b[0].size)
-		for k, v := range part.Sum {
-			dst.Sum[k] += v / size
-		}
-		for k, v := range part.Second {
-			dst.Second[k] += v / size
+		for k, v := range part[1:] { // no positives
+			dst[1+k] += v / size
 		}
 	}
 	return nil
 }
 
 // sum sets dst to the sums over the pairs of a block, without their weight.
-func (e *groupMomentsEvaluator) sum(ctx context.Context, dst *Moments, m MomentSums, block []groupPart) error {
+func (e *groupMomentsEvaluator) sum(ctx context.Context, dst []float64, q Query, block []groupPart) error {
 	d, labels := e.problem.D, e.records.Labels()
 	_, n := e.pairs(block)
 	inner := e.inner[n]
@@ -213,10 +202,5 @@ func (e *groupMomentsEvaluator) sum(ctx context.Context, dst *Moments, m MomentS
 	if err != nil {
 		return err
 	}
-	if sums, ok := ev.(MomentsEvaluator); ok {
-		err = sums.Moments(ctx, dst, m)
-	} else {
-		err = ErrUnsupported
-	}
-	return errors.Join(err, ev.Close())
+	return errors.Join(ev.Sum(ctx, dst, q), ev.Close())
 }

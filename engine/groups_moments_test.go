@@ -44,8 +44,8 @@ func TestGroupMomentsMatchTheirDefinition(t *testing.T) {
 		}
 		const R = 0.7
 		packed := engine.Symmetric{Dim: c.d}
-		got := engine.Moments{Sum: make([]float64, c.d), Second: make([]float64, packed.Len())}
-		if err := ev.(engine.MomentsEvaluator).Moments(context.Background(), &got, engine.MomentSums{Radius: R, Signed: true, Second: engine.FullSecond}); err != nil {
+		got := engine.NewMoments(c.d, engine.FullSecond)
+		if err := ev.Sum(context.Background(), got.All, engine.Query{Radius: R, Signed: true, Second: engine.FullSecond}); err != nil {
 			t.Fatal(err)
 		}
 		sum, second := make([]float64, c.d), make([]float64, packed.Len())
@@ -99,10 +99,10 @@ func TestGroupMomentsMatchTheirDefinition(t *testing.T) {
 		if m, w := engine.Together(c.groups); m != largest || w != weight {
 			t.Errorf("groups %v: parts of %d with weight %v, want %d and %v", c.groups, m, w, largest, weight)
 		}
-		if e := kernel.MomentsError(R, engine.FullSecond); !(e.Sum > 0x1p-53*weight*R && e.Sum < 1e-10 && e.Second > 0x1p-53*weight*R*R && e.Second < 1e-10) {
+		if e := kernel.Bounds(engine.Query{Radius: R, Second: engine.FullSecond}); !(e.Sum > 0x1p-53*weight*R && e.Sum < 1e-10 && e.Second > 0x1p-53*weight*R*R && e.Second < 1e-10) {
 			t.Errorf("groups %v: errors %+v", c.groups, e)
 		}
-		if err := ev.(engine.MomentsEvaluator).Moments(context.Background(), &got, engine.MomentSums{Radius: R, Second: engine.FullSecond}); err == nil {
+		if err := ev.Sum(context.Background(), got.All, engine.Query{Radius: R, Second: engine.FullSecond}); err == nil {
 			t.Error("sums without labels are not refused")
 		}
 	}

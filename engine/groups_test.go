@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/engine/enginetest"
 )
 
 // A grouped gradient sum is the double loop over pairs of the same group, within
@@ -52,20 +53,20 @@ func TestGroupedEqualsDoubleLoopWithinGroups(t *testing.T) {
 			}
 			from += s
 		}
-		if err := ev.GradSum(context.Background(), got, w, p.Pairs()); err != nil {
+		if err := ev.Sum(context.Background(), got, engine.Gradient(w, p.Pairs())); err != nil {
 			t.Fatal(err)
 		}
 		var square float64
 		for k := range got {
 			square += (got[k] - want[k]) * (got[k] - want[k])
 		}
-		bound := kernel.Roundoff(p.Pairs())
+		bound := kernel.Bounds(engine.Query{Pairs: p.Pairs()}).Sum
 		if diff := math.Sqrt(square); !(diff <= bound+1e-12) || bound > 1e-9 {
 			t.Errorf("%s: error %.3g, bound %.3g", loss.Name(), diff, bound)
 		}
 		// The pairs of another grouping, or all pairs, are refused.
 		for _, other := range []engine.Pairs{engine.AllPairs{N: n}, engine.GroupPairs{Sizes: []int{20, 31}}} {
-			if err := ev.GradSum(context.Background(), got, w, other); err == nil || !math.IsInf(kernel.Roundoff(other), 1) {
+			if err := ev.Sum(context.Background(), got, engine.Gradient(w, other)); err == nil || !math.IsInf(kernel.Bounds(engine.Query{Pairs: other}).Sum, 1) {
 				t.Errorf("%s: the kernel accepts %T %d", loss.Name(), other, other.Len())
 			}
 		}
@@ -74,59 +75,29 @@ func TestGroupedEqualsDoubleLoopWithinGroups(t *testing.T) {
 
 // erring is the CPU with an error of 10^-3 times the number of records in every sum, whose
 // sign comes from the records, or from the number of the call if counted.
-type erring struct {
-	cpu.Backend
-	calls *int
-}
-
-type erringKernel struct {
-	engine.Kernel
-	calls *int
-}
-
-type erringEvaluator struct {
-	engine.Evaluator
-	kernel  erringKernel
-	records *engine.Records
-}
-
-func (b erring) Plan(p engine.Problem) (engine.Kernel, error) {
-	k, err := b.Backend.Plan(p)
-	return erringKernel{k, b.calls}, err
-}
-
-func (k erringKernel) Roundoff(p engine.Pairs) float64 {
-	return k.Kernel.Roundoff(p) + 1e-3*float64(k.Problem().N)
-}
-
-func (k erringKernel) NeighbourRoundoff(p engine.Pairs) float64 {
-	if math.IsInf(k.Kernel.Roundoff(p), 1) {
-		return math.Inf(1)
-	}
-	return 1e-3 * float64(k.Problem().N)
-}
-
-func (k erringKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
-	e, err := k.Kernel.Bind(r)
-	return erringEvaluator{e, k, r}, err
-}
-
-func (e erringEvaluator) Kernel() engine.Kernel { return e.kernel }
-
-func (e erringEvaluator) GradSum(ctx context.Context, dst, w []float64, p engine.Pairs) error {
-	err := e.Evaluator.GradSum(ctx, dst, w, p)
-	var bits uint64
-	if e.kernel.calls != nil {
-		*e.kernel.calls++
-		bits = uint64(*e.kernel.calls / 3) // of three groups
-	} else {
-		for _, v := range e.records.Dense() {
-			bits = (bits ^ math.Float64bits(v)) * 0x9e3779b97f4a7c15
-		}
-		bits >>= 60
-	}
-	dst[0] += math.Copysign(1e-3*float64(e.kernel.Problem().N), 0.5-float64(bits&1))
-	return err
+func erring(calls *int) engine.Backend {
+	return enginetest.Altered{Backend: cpu.Backend{},
+		Bounds: func(k engine.Kernel, q engine.Query) engine.QueryBounds {
+			b := k.Bounds(q)
+			b.Neighbour = 1e-3 * float64(k.Problem().N)
+			b.Sum += b.Neighbour
+			return b
+		},
+		Sum: func(ctx context.Context, e engine.Evaluator, r *engine.Records, dst []float64, q engine.Query) error {
+			err := e.Sum(ctx, dst, q)
+			var bits uint64
+			if calls != nil {
+				*calls++
+				bits = uint64(*calls / 3) // of three groups
+			} else {
+				for _, v := range r.Dense() {
+					bits = (bits ^ math.Float64bits(v)) * 0x9e3779b97f4a7c15
+				}
+				bits >>= 60
+			}
+			dst[0] += math.Copysign(1e-3*float64(r.Len()), 0.5-float64(bits&1))
+			return err
+		}}
 }
 
 // What a record changes of the error of a grouped sum is what it changes in its own group:
@@ -141,17 +112,17 @@ func TestGroupedErrorOfOneRecord(t *testing.T) {
 	}
 	calls := 1
 	for _, counted := range []bool{false, true} {
-		b := erring{}
+		b := erring(nil)
 		if counted {
-			b.calls = &calls
+			b = erring(&calls)
 		}
 		k, err := engine.Grouped{Backend: b}.Plan(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, whole := k.(engine.NeighbourKernel).NeighbourRoundoff(p.Pairs()), k.Roundoff(p.Pairs())
+		r, whole := k.Bounds(engine.Query{Pairs: p.Pairs()}).OneRecord(), k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum
 		if !(r > 11e-3 && r < 11.1e-3 && whole > 30e-3) {
-			t.Errorf("NeighbourRoundoff %v, Roundoff %v", r, whole)
+			t.Errorf("bounds %v of one record, %v of the sum", r, whole)
 		}
 		errorOf := func(records *engine.Records) float64 {
 			var sums [2]float64
@@ -161,7 +132,7 @@ func TestGroupedErrorOfOneRecord(t *testing.T) {
 					t.Fatal(err)
 				}
 				dst := make([]float64, d)
-				if err := e.GradSum(context.Background(), dst, []float64{0.5, 0.5}, p.Pairs()); err != nil {
+				if err := e.Sum(context.Background(), dst, engine.Gradient([]float64{0.5, 0.5}, p.Pairs())); err != nil {
 					t.Fatal(err)
 				}
 				sums[i] = dst[0]
@@ -174,7 +145,7 @@ func TestGroupedErrorOfOneRecord(t *testing.T) {
 			most = max(most, math.Abs(errorOf(other)-before))
 		}
 		if (most <= 2*r) == counted || most == 0 {
-			t.Errorf("counted %v: a record changes the error by %v, NeighbourRoundoff is %v", counted, most, r)
+			t.Errorf("counted %v: a record changes the error by %v, and its bound is %v", counted, most, r)
 		}
 	}
 }
@@ -195,7 +166,7 @@ func TestGroupsAreNotIgnored(t *testing.T) {
 	}
 	// One that ignores them states no bound for their pairs, and Grouped does not use it.
 	kernel, err := engine.Grouped{Backend: heedless{}}.Plan(p)
-	if err != nil || !strings.Contains(kernel.Method(), "within 2 groups") || math.IsInf(kernel.Roundoff(p.Pairs()), 1) {
+	if err != nil || !strings.Contains(kernel.Method(), "within 2 groups") || math.IsInf(kernel.Bounds(engine.Query{Pairs: p.Pairs()}).Sum, 1) {
 		t.Errorf("a backend that ignores groups: %v, %v", kernel, err)
 	}
 	for _, bad := range [][]int{{2, 3}, {1, 1, 1, 1}, {4, 0}} {

@@ -146,7 +146,7 @@ type Assertion struct {
 // Assert returns c with the constants that a states, Origin Asserted, or c itself if
 // it states none. A stated G without Dg makes Dg = 2 G, which holds for any loss: the
 // Dg of c belongs to its own G. It fails if Validate does, if the stated L is not
-// finite, or if c has none: Kernel.Roundoff is then no distance to the exact gradient.
+// finite, or if c has none: QueryBounds.Sum is then no distance to the exact gradient.
 func (c Constants) Assert(a Assertion) (Constants, error) {
 	if a == (Assertion{}) {
 		return c, nil

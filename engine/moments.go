@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -41,7 +40,16 @@ func (s SecondMoments) Len(d int) int {
 	return 0
 }
 
-// MomentSums describes sums over all records of
+// Query asks an Evaluator for one sum over its records: of gradients if it has Pairs, else of moments.
+//
+// A sum of gradients is that of grad l(W; z, z') over the ordered Pairs, without any division.
+// ||W||_2 must be at most Problem.Radius. With a Radius (a Recentred kernel) it is over moved records
+//
+//	x^ = (x - Centre) X/Radius, scaled to norm X where it is longer,   X = Bounds.FeatureNorm,
+//
+// whose labels stay. Each x^ is a function of its record, Centre and Radius alone, bit for bit.
+//
+// Moments are sums over all records of
 //
 //	t,   a x~,   x~ x~^T,        x~ = clip(x - Centre),
 //
@@ -49,11 +57,17 @@ func (s SecondMoments) Len(d int) int {
 // and -B, B = Bounds.LabelAbs), and clip scales to norm Radius what is longer. All of t, a
 // and x~ are functions of one record and of these numbers, which are public or were released
 // before, bit for bit, and as computed 0 <= t <= 1, |a| <= 1 and ||x~|| <= Radius.
-type MomentSums struct {
+type Query struct {
+	Pairs Pairs // nil for moments
+	// W are the parameters of a gradient. Of moments W makes a = 1/(1 + e^-(W.x~ + Intercept)) - t,
+	// so that the sum of a x~ is the gradient of the pointwise logistic loss; d numbers of norm at
+	// most 2^500/Radius, and Intercept within 2^500. nil: a is as Signed says.
+	W         []float64
+	Intercept float64
 	// Centre is public or released before; d finite numbers of norm at most
 	// Bounds.FeatureNorm, or nil for the origin.
 	Centre []float64
-	// Radius is R, from 2^-500 to 2^500.
+	// Radius is R, from 2^-500 to 2^500; of gradients also 0, for the records as they are.
 	Radius float64
 	// Signed makes a = (y/B - Offset)/(1 + |Offset|), Offset in [-1, 1]; otherwise a = 1.
 	Signed bool
@@ -61,75 +75,57 @@ type MomentSums struct {
 	// Class is 1 or -1 to sum over the records with the label B or -B alone: the others count
 	// in t, and are 0 in the sums; 0 sums over all records.
 	Class float64
-	// Model makes a = 1/(1 + e^-(Model.x~ + Intercept)) - t, so that the sum of a x~ is the
-	// gradient of the pointwise logistic loss; d numbers of norm at most 2^500/Radius, and
-	// Intercept within 2^500. nil: a is as Signed says.
-	Model     []float64
-	Intercept float64
 	// Second are the second moments that are summed, too.
 	Second SecondMoments
 }
 
-// Validate returns an error for the first field out of range for d features within b.
-func (m MomentSums) Validate(d int, b Bounds) error {
+// Gradient is the query of a gradient at w over pairs of the records as they are.
+func Gradient(w []float64, p Pairs) Query { return Query{W: w, Pairs: p} }
+
+// IsPlain says that q is a gradient over the records as they are, all that most kernels answer.
+func (q Query) IsPlain() bool { return q.Pairs != nil && q.Radius == 0 }
+
+// Validate returns an error for the first field of moments, or of the move of a gradient, that is out
+// of range for d features within b.
+func (q Query) Validate(d int, b Bounds) error {
 	switch {
-	case !(m.Radius >= smallestScale && m.Radius <= largestScale):
-		return fmt.Errorf("engine: MomentSums.Radius is %v, want between 2^-500 and 2^500", m.Radius)
-	case !(m.Offset >= -1 && m.Offset <= 1):
-		return fmt.Errorf("engine: MomentSums.Offset is %v, want between -1 and 1", m.Offset)
-	case m.Class != 0 && m.Class != 1 && m.Class != -1, m.Class != 0 && (m.Signed || m.Model != nil):
-		return fmt.Errorf("engine: MomentSums.Class is %v, want 0, 1 or -1, and 0 if Signed or with a Model", m.Class)
-	case m.Signed && m.Model != nil:
-		return errors.New("engine: MomentSums has a Model and is Signed: leave one out")
-	case m.Model != nil && len(m.Model) != d:
-		return fmt.Errorf("engine: MomentSums.Model has %d numbers for %d features", len(m.Model), d)
-	case !inBall(m.Model, largestScale/m.Radius) || !(math.Abs(m.Intercept) <= largestScale):
-		return errors.New("engine: MomentSums.Model or Intercept is not finite, or so large that scores may overflow")
-	case m.Second < NoSecond || m.Second > FullSecond:
-		return fmt.Errorf("engine: MomentSums.Second is %d, want NoSecond, DiagonalSecond or FullSecond", m.Second)
-	case m.Centre != nil && len(m.Centre) != d:
-		return fmt.Errorf("engine: MomentSums.Centre has %d numbers for %d features", len(m.Centre), d)
-	case !inBall(m.Centre, b.FeatureNorm):
-		return fmt.Errorf("engine: MomentSums.Centre is not within Bounds.FeatureNorm = %v", b.FeatureNorm)
+	case !(q.Radius >= smallestScale && q.Radius <= largestScale):
+		return fmt.Errorf("engine: Query.Radius is %v, want between 2^-500 and 2^500", q.Radius)
+	case !(q.Offset >= -1 && q.Offset <= 1):
+		return fmt.Errorf("engine: Query.Offset is %v, want between -1 and 1", q.Offset)
+	case q.Class != 0 && q.Class != 1 && q.Class != -1, q.Class != 0 && (q.Signed || q.W != nil):
+		return fmt.Errorf("engine: Query.Class is %v, want 0, 1 or -1, and 0 if Signed or with W", q.Class)
+	case q.Signed && q.W != nil:
+		return errors.New("engine: moments have W and are Signed: leave one out")
+	case q.W != nil && len(q.W) != d:
+		return fmt.Errorf("engine: Query.W has %d numbers for %d features", len(q.W), d)
+	case !inBall(q.W, largestScale/q.Radius) || !(math.Abs(q.Intercept) <= largestScale):
+		return errors.New("engine: Query.W or Intercept is not finite, or so large that scores may overflow")
+	case q.Second < NoSecond || q.Second > FullSecond:
+		return fmt.Errorf("engine: Query.Second is %d, want NoSecond, DiagonalSecond or FullSecond", q.Second)
+	case q.Centre != nil && len(q.Centre) != d:
+		return fmt.Errorf("engine: Query.Centre has %d numbers for %d features", len(q.Centre), d)
+	case !inBall(q.Centre, b.FeatureNorm):
+		return fmt.Errorf("engine: Query.Centre is not within Bounds.FeatureNorm = %v", b.FeatureNorm)
 	}
 	return nil
 }
 
-// Moments are the sums that MomentSums describes.
+// Moments is room for the answer to a query of moments.
 type Moments struct {
-	Positives float64   // sum of t
-	Sum       []float64 // sum of a x~, d numbers
+	All []float64 // dst of Evaluator.Sum: the sum of t, then Sum, then Second
+	Sum []float64 // of a x~, d numbers
 	// Second is the sum of x~ x~^T: nothing, its diagonal, or isometric coordinates
 	// (Symmetric).
 	Second []float64
 }
 
-// MomentsError bounds what floating point does to Moments, for every data set within
-// Bounds: the Euclidean distances of the computed sums to the exact ones over the records'
-// t, a and x~ as computed.
-type MomentsError struct{ Positives, Sum, Second float64 }
-
-// MomentsBackend is a Backend that sums moments.
-type MomentsBackend interface {
-	Backend
-	// PlanMoments returns a kernel for the records of a problem, whose loss it ignores. It
-	// wraps ErrUnsupported if the backend cannot.
-	PlanMoments(Problem) (MomentsKernel, error)
+// NewMoments makes room for moments of d features.
+func NewMoments(d int, second SecondMoments) Moments {
+	return momentsIn(make([]float64, 1+d+second.Len(d)), d)
 }
 
-// MomentsKernel is a Kernel that sums moments and no gradients: its evaluators are
-// MomentsEvaluators whose GradSum fails with ErrUnsupported, and Roundoff is +Inf.
-type MomentsKernel interface {
-	Kernel
-	// MomentsError holds for all sums with this radius and these second moments.
-	MomentsError(radius float64, second SecondMoments) MomentsError
-}
+func momentsIn(all []float64, d int) Moments { return Moments{all, all[1 : 1+d], all[1+d:]} }
 
-// MomentsEvaluator computes moments of bound records.
-type MomentsEvaluator interface {
-	Evaluator
-	// Moments sets dst, whose slices must have the lengths that it states, in one pass over
-	// the records. Its bits depend on the records and m only. When ctx is done it returns
-	// ctx.Err() and dst is unspecified.
-	Moments(ctx context.Context, dst *Moments, m MomentSums) error
-}
+// Positives is the sum of t.
+func (m Moments) Positives() float64 { return m.All[0] }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -74,25 +73,9 @@ func (k *partsKernel) Method() string {
 	return fmt.Sprintf("%s, on parts of at most %d records", k.inner[k.largest].Method(), k.largest)
 }
 
-// Seconds implements TimedKernel.
-func (k *partsKernel) Seconds(p Pairs) float64 {
-	if s, ok := p.(SubsetPairs); ok {
-		return Seconds(k.inner[s.N], AllPairs{N: s.N})
-	}
-	return 0
-}
-
-// Roundoff is that of the inner kernel: the sum is the same on a copy of the records.
-func (k *partsKernel) Roundoff(p Pairs) float64 {
-	s, ok := p.(SubsetPairs)
-	if !ok || k.inner[s.N] == nil {
-		return math.Inf(1)
-	}
-	return k.inner[s.N].Roundoff(AllPairs{N: s.N})
-}
-
-// NeighbourRoundoff implements NeighbourKernel: it is that of the inner kernel, and holds
-// also for the parts of two different sets of pairs whose records differ in one place.
+// Bounds implements Kernel. They are those of the inner kernel: the sum is the same on a copy of
+// the records. Neighbour holds also for the parts of two different sets of pairs whose records
+// differ in one place.
 //
 // Proof. The sum is the inner kernel's, on a copy of the records of the part, in the order
 // of the part. If the record that differs is not one of them, the copies and the sums are the
@@ -101,12 +84,15 @@ func (k *partsKernel) Roundoff(p Pairs) float64 {
 // the inner kernel's bound is about, whose terms depend on places in the copy. Two parts,
 // one with record k where the other has a record j, are what sampling without
 // replacement compares: docs/theory.md#batches. QED
-func (k *partsKernel) NeighbourRoundoff(p Pairs) float64 {
-	s, ok := p.(SubsetPairs)
+func (k *partsKernel) Bounds(q Query) QueryBounds {
+	s, ok := q.Pairs.(SubsetPairs)
 	if !ok || k.inner[s.N] == nil {
-		return math.Inf(1)
+		return Unanswered()
 	}
-	return neighbourRoundoff(k.inner[s.N], AllPairs{N: s.N})
+	q.Pairs = AllPairs{N: s.N}
+	b := k.inner[s.N].Bounds(q)
+	b.Bytes = 0
+	return b
 }
 
 func (k *partsKernel) Bind(r *Records) (Evaluator, error) {
@@ -127,15 +113,16 @@ type partsEvaluator struct {
 
 func (e *partsEvaluator) Kernel() Kernel { return e.kernel }
 
-func (e *partsEvaluator) GradSum(ctx context.Context, dst, w []float64, p Pairs) error {
-	s, ok := p.(SubsetPairs)
+func (e *partsEvaluator) Sum(ctx context.Context, dst []float64, q Query) error {
+	s, ok := q.Pairs.(SubsetPairs)
 	if !ok {
-		return fmt.Errorf("%w: pairs of type %T by a kernel for parts, which sums over SubsetPairs", ErrUnsupported, p)
+		return fmt.Errorf("%w: pairs of type %T by a kernel for parts, which sums over SubsetPairs", ErrUnsupported, q.Pairs)
 	}
 	if err := e.bind(s); err != nil {
 		return err
 	}
-	return e.part.GradSum(ctx, dst, w, AllPairs{N: s.N})
+	q.Pairs = AllPairs{N: s.N}
+	return e.part.Sum(ctx, dst, q)
 }
 
 // bind binds the records of s unless they are bound.

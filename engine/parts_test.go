@@ -53,42 +53,42 @@ func TestPartsEqualTheirSubset(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = errors.Join(ev.GradSum(context.Background(), got, w, part), direct.GradSum(context.Background(), want, w, engine.AllPairs{N: part.N}), direct.Close())
+			err = errors.Join(ev.Sum(context.Background(), got, engine.Gradient(w, part)), direct.Sum(context.Background(), want, engine.Gradient(w, engine.AllPairs{N: part.N})), direct.Close())
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s, %+v: %v, want %v (%v)", loss.Name(), part, got, want, err)
 			}
-			if r := kernel.Roundoff(part); r != plain.Roundoff(engine.AllPairs{N: part.N}) || math.IsInf(r, 0) {
+			if r := kernel.Bounds(engine.Query{Pairs: part}).Sum; r != plain.Bounds(engine.Query{Pairs: engine.AllPairs{N: part.N}}).Sum || math.IsInf(r, 0) {
 				t.Errorf("%s: roundoff of %+v is %v", loss.Name(), part, r)
 			}
 		}
 		twice := slices.Clone(order)
 		twice[1] = twice[0]
 		for _, bad := range []engine.Pairs{engine.AllPairs{N: n}, engine.SubsetPairs{N: 21}, engine.SubsetPairs{From: 26, N: 20}, engine.SubsetPairs{From: -1, N: 20}, engine.SubsetPairs{Order: order[:20], N: 20}, engine.SubsetPairs{Order: twice, N: 20}} {
-			if err := ev.GradSum(context.Background(), got, w, bad); err == nil {
+			if err := ev.Sum(context.Background(), got, engine.Gradient(w, bad)); err == nil {
 				t.Errorf("%s: a sum over %+v was computed", loss.Name(), bad)
 			}
 		}
-		if !math.IsInf(kernel.Roundoff(engine.AllPairs{N: n}), 1) || !math.IsInf(kernel.Roundoff(engine.SubsetPairs{N: 21}), 1) {
+		if !math.IsInf(kernel.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum, 1) || !math.IsInf(kernel.Bounds(engine.Query{Pairs: engine.SubsetPairs{N: 21}}).Sum, 1) {
 			t.Error("roundoff of pairs that were not planned is finite")
 		}
 	}
 	// What one record changes of a part is what it changes of the copy: known if the inner
 	// kernel knows it.
 	p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
-	for _, c := range []struct {
-		inner engine.Backend
-		want  float64
-	}{{silent{}, math.Inf(1)}, {erring{}, 20e-3}} {
-		kernel, err := engine.Parts{Backend: c.inner, Sizes: []int{20, 2}}.Plan(p)
+	part := engine.Gradient(nil, engine.SubsetPairs{Order: order, From: 2, N: 20})
+	for i, inner := range []engine.Backend{cpu.Backend{}, erring(nil)} {
+		k, err := engine.Parts{Backend: inner, Sizes: []int{20, 2}}.Plan(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		k := kernel.(engine.NeighbourKernel)
-		if got := k.NeighbourRoundoff(engine.SubsetPairs{Order: order, From: 2, N: 20}); got != c.want {
-			t.Errorf("NeighbourRoundoff of a part is %v, want %v", got, c.want)
+		want := []float64{k.Bounds(part).Sum, 20e-3}[i]
+		if got := k.Bounds(part).OneRecord(); got != want {
+			t.Errorf("a record changes the error of a part by %v, want %v", got, want)
 		}
-		if !math.IsInf(k.NeighbourRoundoff(engine.SubsetPairs{N: 21}), 1) || !math.IsInf(k.NeighbourRoundoff(engine.AllPairs{N: 20}), 1) {
-			t.Error("NeighbourRoundoff of pairs that were not planned is finite")
+		for _, pairs := range []engine.Pairs{engine.SubsetPairs{N: 21}, engine.AllPairs{N: 20}} {
+			if !math.IsInf(k.Bounds(engine.Gradient(nil, pairs)).OneRecord(), 1) {
+				t.Error("the bound of pairs that were not planned is finite")
+			}
 		}
 	}
 	for _, sizes := range [][]int{nil, {1}, {46}} {
@@ -96,12 +96,4 @@ func TestPartsEqualTheirSubset(t *testing.T) {
 			t.Errorf("sizes %v were planned", sizes)
 		}
 	}
-}
-
-// silent is the CPU with kernels that do not know what one record changes.
-type silent struct{ cpu.Backend }
-
-func (b silent) Plan(p engine.Problem) (engine.Kernel, error) {
-	k, err := b.Backend.Plan(p)
-	return struct{ engine.Kernel }{k}, err
 }

@@ -21,7 +21,7 @@ type Scalar interface {
 	// Slopes replaces every number of u by DPhi of it, to the same bits, whatever its place
 	// and the other numbers of u are. Where phi' jumps, a slope that is off by one bit in
 	// its operands is off by the jump; and other records decide what else is in u. So the
-	// certificate of a loss that is not smooth rests on this (Kernel.Roundoff,
+	// certificate of a loss that is not smooth rests on this (QueryBounds.Sum,
 	// docs/theory.md#kinks).
 	Slopes(u []float64)
 	// Bounds holds for every u in [lo, hi]. It fails if lo or hi is not finite,
@@ -65,8 +65,8 @@ func (b ScalarBounds) Slope() float64 { return max(-b.SlopeMin, b.SlopeMax, 0) }
 func (b ScalarBounds) falling() float64 { return max(-b.SlopeMin, 0) }
 func (b ScalarBounds) rising() float64  { return max(b.SlopeMax, 0) }
 
-// Smooth says that phi' is Lipschitz and computed with a proved error: then a
-// Kernel's Roundoff is a distance to the exact gradient.
+// Smooth says that phi' is Lipschitz and computed with a proved error: then
+// QueryBounds.Sum is a distance to the exact gradient.
 func (b ScalarBounds) Smooth() bool {
 	return !math.IsInf(b.Curvature, 0) && !math.IsInf(b.SlopeError, 0)
 }
@@ -82,7 +82,7 @@ func (b ScalarBounds) smoothness() float64 {
 // scalarMarginSlack widens the range of margins on which the constants of a Scalar's
 // loss hold, relatively. It covers every margin that a backend computes (ScoreRange.
 // Margin and the Mahalanobis distances are within 2^-19 of their exact range), so the
-// constants are also those of pair gradients at computed margins. See Kernel.Roundoff.
+// constants are also those of pair gradients at computed margins. See QueryBounds.Sum.
 const scalarMarginSlack = 0x1p-18
 
 // gatedScalar is a Scalar whose derivative is checked by machine before it is used.

@@ -38,7 +38,7 @@ type ScoreRange struct {
 	// Slope. +Inf if the loss is not smooth.
 	SlopeErr float64
 	// SlopeMin <= phi' <= SlopeMax: the bounds that Constants rests on. Every computed
-	// slope of a loss that is not smooth must be clamped to them (Kernel.Roundoff).
+	// slope of a loss that is not smooth must be clamped to them (QueryBounds.Sum).
 	SlopeMin, SlopeMax float64
 }
 

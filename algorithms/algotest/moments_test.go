@@ -106,22 +106,22 @@ func TestLogisticGradientsAttainTheirCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate, err := privacy.RecordSum{Radius: R, Weight: 1, Error: kernel.MomentsError(R, engine.NoSecond).Sum, Name: "gradient"}.Certify()
+	certificate, err := privacy.RecordSum{Radius: R, Weight: 1, Error: kernel.Bounds(engine.Query{Radius: R, Second: engine.NoSecond}).Sum, Name: "gradient"}.Certify()
 	if err != nil {
 		t.Fatal(err)
 	}
-	gradient := func(r *engine.Records, m engine.MomentSums) []float64 {
+	gradient := func(r *engine.Records, m engine.Query) []float64 {
 		ev, err := kernel.Bind(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		dst := engine.Moments{Sum: make([]float64, d)}
-		if err := ev.(engine.MomentsEvaluator).Moments(context.Background(), &dst, m); err != nil {
+		dst := engine.NewMoments(d, engine.NoSecond)
+		if err := ev.Sum(context.Background(), dst.All, m); err != nil {
 			t.Fatal(err)
 		}
 		return dst.Sum
 	}
-	moved := func(data, neighbour *engine.Records, m engine.MomentSums) float64 {
+	moved := func(data, neighbour *engine.Records, m engine.Query) float64 {
 		a, b := gradient(data, m), gradient(neighbour, m)
 		var square float64
 		for k := range a {
@@ -132,10 +132,10 @@ func TestLogisticGradientsAttainTheirCertificate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for trial := range 3000 {
 		x, z := make([]float64, d), make([]float64, d)
-		m := engine.MomentSums{Centre: make([]float64, d), Radius: R, Model: make([]float64, d), Intercept: 10 * rng.NormFloat64()}
+		m := engine.Query{Centre: make([]float64, d), Radius: R, W: make([]float64, d), Intercept: 10 * rng.NormFloat64()}
 		scale := math.Pow(10, 4*rng.Float64()-1)
 		for k := range d {
-			x[k], z[k], m.Model[k], m.Centre[k] = rng.NormFloat64(), rng.NormFloat64(), scale*rng.NormFloat64(), 0.2*rng.NormFloat64()
+			x[k], z[k], m.W[k], m.Centre[k] = rng.NormFloat64(), rng.NormFloat64(), scale*rng.NormFloat64(), 0.2*rng.NormFloat64()
 		}
 		data, neighbour := twoRecords(n, x, float64(1-2*rng.IntN(2)), z, 2*rng.Float64()-1)
 		if ratio := moved(data, neighbour, m); ratio > 1 {
@@ -143,7 +143,7 @@ func TestLogisticGradientsAttainTheirCertificate(t *testing.T) {
 		}
 	}
 	data, neighbour := twoRecords(n, []float64{R, 0, 0}, 1, []float64{-R, 0, 0}, 1)
-	sure := engine.MomentSums{Radius: R, Model: []float64{0, 1, 0}, Intercept: -50}
+	sure := engine.Query{Radius: R, W: []float64{0, 1, 0}, Intercept: -50}
 	if ratio := moved(data, neighbour, sure); ratio < 0.999 || ratio > 1 {
 		t.Errorf("the worst case attains %v", ratio)
 	}

@@ -99,7 +99,7 @@ func (peeking) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Pla
 	w := problem.Domain().Start()
 	g, square := make([]float64, len(w)), make([]float64, len(w))
 	for range p.Schedule.Steps {
-		if err := ev.GradSum(ctx, g, w, problem.Pairs()); err != nil {
+		if err := ev.Sum(ctx, g, engine.Gradient(w, problem.Pairs())); err != nil {
 			return nil, err
 		}
 		for k := range g {

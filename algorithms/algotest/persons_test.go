@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/engine/enginetest"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -106,7 +107,7 @@ func TestPersonReplayCatchesRows(t *testing.T) {
 	}
 	counts[3] = personCap
 	data, neighbour := algotest.WorstPersons(counts, 3, 3, engine.UnitBounds())
-	s, err := personSpec(t, rowsForPersons{}, engine.Logistic{}, 7, 0.01, algorithms.Certified, 1e-5)
+	s, err := personSpec(t, rowsForPersons, engine.Logistic{}, 7, 0.01, algorithms.Certified, 1e-5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestPersonReplayCatchesRows(t *testing.T) {
 		t.Error("a sum over pairs of rows, divided by pairs of persons, passes as one of persons")
 	}
 	for _, a := range []algorithms.Algorithm{algorithms.Moments{}, algorithms.Moments{Second: "diagonal", Steps: 2}, algorithms.MomentMetric{}} {
-		s, err := personSpec(t, rowsForPersons{}, algotest.Loss(a.Info()), 7, 0, algorithms.Certified, 1e-5)
+		s, err := personSpec(t, rowsForPersons, algotest.Loss(a.Info()), 7, 0, algorithms.Certified, 1e-5)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,45 +135,23 @@ func TestPersonReplayCatchesRows(t *testing.T) {
 	}
 }
 
-// rowsForPersons is a defect: it sums over the pairs of all rows, without weights.
-type rowsForPersons struct{ cpu.Backend }
-
-func (b rowsForPersons) Plan(p engine.Problem) (engine.Kernel, error) {
-	k, err := b.Backend.Plan(p)
-	return rowsKernel{k, b.Backend}, err
-}
-
-// PlanMoments sums over all rows, too.
-func (b rowsForPersons) PlanMoments(p engine.Problem) (engine.MomentsKernel, error) {
-	k, err := b.Backend.PlanMoments(p)
-	return rowMoments{k, b.Backend}, err
-}
-
-type rowMoments struct {
-	engine.MomentsKernel
-	backend cpu.Backend
-}
-
-func (k rowMoments) Bind(r *engine.Records) (engine.Evaluator, error) {
-	p := k.Problem()
+// rowsForPersons is a defect: it sums over all rows, or the pairs of all, without weights.
+var rowsForPersons = enginetest.Altered{Backend: cpu.Backend{}, Sum: func(ctx context.Context, e engine.Evaluator, r *engine.Records, dst []float64, q engine.Query) error {
+	p, plan := e.Kernel().Problem(), cpu.Backend{}.PlanMoments
 	p.N, p.PersonRows = r.Len(), 0
-	inner, err := k.backend.PlanMoments(p)
-	if err != nil {
-		return nil, err
+	if q.Pairs != nil {
+		plan, q.Pairs = cpu.Backend{}.Plan, p.Pairs()
 	}
-	e, err := inner.Bind(withoutPersons(r))
+	k, err := plan(p)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return rowMomentsEvaluator{e.(engine.MomentsEvaluator), k}, nil
-}
-
-type rowMomentsEvaluator struct {
-	engine.MomentsEvaluator
-	kernel rowMoments
-}
-
-func (e rowMomentsEvaluator) Kernel() engine.Kernel { return e.kernel }
+	rows, err := k.Bind(withoutPersons(r))
+	if err != nil {
+		return err
+	}
+	return rows.Sum(ctx, dst, q)
+}}
 
 func withoutPersons(r *engine.Records) *engine.Records {
 	rows := make([]int, r.Len())
@@ -180,32 +159,4 @@ func withoutPersons(r *engine.Records) *engine.Records {
 		rows[i] = i
 	}
 	return r.Subset(rows)
-}
-
-type rowsKernel struct {
-	engine.Kernel
-	backend engine.Backend
-}
-
-func (k rowsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
-	p := k.Problem()
-	p.N, p.PersonRows = r.Len(), 0
-	inner, err := k.backend.Plan(p)
-	if err != nil {
-		return nil, err
-	}
-	e, err := inner.Bind(withoutPersons(r))
-	return rowsEvaluator{e, k, p}, err
-}
-
-type rowsEvaluator struct {
-	engine.Evaluator
-	kernel rowsKernel
-	rows   engine.Problem
-}
-
-func (e rowsEvaluator) Kernel() engine.Kernel { return e.kernel }
-
-func (e rowsEvaluator) GradSum(ctx context.Context, dst, w []float64, _ engine.Pairs) error {
-	return e.Evaluator.GradSum(ctx, dst, w, e.rows.Pairs())
 }

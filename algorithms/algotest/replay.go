@@ -312,52 +312,25 @@ func (t *tape) Step(done, total int) {
 	t.calls = append(t.calls, c)
 }
 
-// watched makes gradient requests part of the tape.
+// watched makes queries part of the tape.
 type watched struct {
 	engine.Evaluator
 	t *tape
 }
 
-func (w watched) GradSum(ctx context.Context, dst, params []float64, p engine.Pairs) error {
-	c := call{kind: "gradient", detail: fmt.Sprintf("%T %d", p, p.Len())}
+// Sum notes what a query is about: pairs and the centre that their records are moved to, or
+// everything of moments. A centre or a weight that was not released differs between neighbours.
+func (w watched) Sum(ctx context.Context, dst []float64, q engine.Query) error {
+	c := call{kind: "moments", detail: fmt.Sprintf("%+v", q)}
+	if p := q.Pairs; p != nil {
+		c = call{kind: "gradient", detail: fmt.Sprintf("%T %d %x %x", p, p.Len(), q.Centre, q.Radius)}
+	}
 	if w.t.replay {
 		w.t.expect(c)
 	} else {
 		w.t.calls = append(w.t.calls, c)
 	}
-	return w.Evaluator.GradSum(ctx, dst, params, p)
-}
-
-// Moments makes requests for moments part of the tape, with everything that they are
-// about: a centre or a weight that was not released differs between neighbours.
-func (w watched) Moments(ctx context.Context, dst *engine.Moments, m engine.MomentSums) error {
-	sums, ok := w.Evaluator.(engine.MomentsEvaluator)
-	if !ok {
-		return engine.ErrUnsupported
-	}
-	c := call{kind: "moments", detail: fmt.Sprintf("%+v", m)}
-	if w.t.replay {
-		w.t.expect(c)
-	} else {
-		w.t.calls = append(w.t.calls, c)
-	}
-	return sums.Moments(ctx, dst, m)
-}
-
-// Recentre makes the records that gradients are about part of the tape: a centre that was not
-// released differs between neighbours.
-func (w watched) Recentre(ctx context.Context, centre []float64, radius float64) error {
-	moved, ok := w.Evaluator.(engine.RecentringEvaluator)
-	if !ok {
-		return engine.ErrUnsupported
-	}
-	c := call{kind: "recentre", detail: fmt.Sprintf("%x %x", centre, radius)}
-	if w.t.replay {
-		w.t.expect(c)
-	} else {
-		w.t.calls = append(w.t.calls, c)
-	}
-	return moved.Recentre(ctx, centre, radius)
+	return w.Evaluator.Sum(ctx, dst, q)
 }
 
 // Replay runs plan p of a on data and replays it on every neighbour, each of the

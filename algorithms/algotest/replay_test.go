@@ -149,7 +149,7 @@ func (forgottenDivision) Train(ctx context.Context, ev engine.Evaluator, p *algo
 	problem := ev.Kernel().Problem()
 	w, sum := make([]float64, problem.D), make([]float64, problem.D)
 	for i := range p.Schedule.Steps {
-		if err := ev.GradSum(ctx, sum, w, engine.AllPairs{N: problem.N}); err != nil {
+		if err := ev.Sum(ctx, sum, engine.Gradient(w, engine.AllPairs{N: problem.N})); err != nil {
 			return nil, err
 		}
 		for k := range w {
@@ -169,7 +169,7 @@ func (dataDependentStop) Train(ctx context.Context, ev engine.Evaluator, p *algo
 	pairs := engine.AllPairs{N: problem.N}
 	w, sum := make([]float64, problem.D), make([]float64, problem.D)
 	for range p.Schedule.Steps {
-		if err := ev.GradSum(ctx, sum, w, pairs); err != nil {
+		if err := ev.Sum(ctx, sum, engine.Gradient(w, pairs)); err != nil {
 			return nil, err
 		}
 		var square float64
@@ -193,7 +193,7 @@ type unreleasedValue struct{ algorithms.DPGDSC }
 func (unreleasedValue) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
 	problem := ev.Kernel().Problem()
 	sum := make([]float64, problem.D)
-	if err := ev.GradSum(ctx, sum, make([]float64, problem.D), engine.AllPairs{N: problem.N}); err != nil {
+	if err := ev.Sum(ctx, sum, engine.Gradient(make([]float64, problem.D), engine.AllPairs{N: problem.N})); err != nil {
 		return nil, err
 	}
 	w := make([]float64, problem.D)

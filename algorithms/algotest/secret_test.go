@@ -36,7 +36,7 @@ func (b hiddenBug) Train(ctx context.Context, ev engine.Evaluator, p *algorithms
 		noise = g
 	}
 	for i := range steps {
-		if err := ev.GradSum(ctx, sum, w, pairs); err != nil {
+		if err := ev.Sum(ctx, sum, engine.Gradient(w, pairs)); err != nil {
 			return nil, err
 		}
 		for k := range w {
@@ -90,7 +90,7 @@ func (b batchBug) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.
 				return nil, err
 			}
 		}
-		if err := ev.GradSum(ctx, sum, w, pairs); err != nil {
+		if err := ev.Sum(ctx, sum, engine.Gradient(w, pairs)); err != nil {
 			return nil, err
 		}
 		for k := range sum {
@@ -178,7 +178,7 @@ func TestBatchesOfPairsAreRefused(t *testing.T) {
 	}
 	defer ev.Close()
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: 20}, engine.PrefixPairs{T: 5}, engine.SubsetPairs{N: 6}} {
-		if err := ev.GradSum(context.Background(), make([]float64, 2), make([]float64, 2), pairs); err == nil {
+		if err := ev.Sum(context.Background(), make([]float64, 2), engine.Gradient(make([]float64, 2), pairs)); err == nil {
 			t.Errorf("%T was accepted", pairs)
 		}
 	}

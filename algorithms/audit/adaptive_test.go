@@ -38,7 +38,7 @@ func (a perturbed) Train(ctx context.Context, ev engine.Evaluator, p *algorithms
 	pairs := engine.AllPairs{N: problem.N}
 	w, sum := make([]float64, problem.D), make([]float64, problem.D)
 	for i := range a.steps {
-		if err := ev.GradSum(ctx, sum, w, pairs); err != nil {
+		if err := ev.Sum(ctx, sum, engine.Gradient(w, pairs)); err != nil {
 			return nil, err
 		}
 		for k := range sum {

@@ -175,8 +175,8 @@ func (s spy) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan,
 
 // lookup is an evaluator that remembers the gradients of the last run. With equal
 // coins an algorithm asks for the same ones again until a release comes between, and
-// GradSum has the same bits for the same records, w and pairs, so a run through a
-// lookup has the bits of a run without it.
+// Sum has the same bits for the same records and query, so a run through a
+// lookup has the bits of a run without it. Moments are computed anew, which is fast.
 type lookup struct {
 	engine.Evaluator
 	known []gradient
@@ -184,44 +184,33 @@ type lookup struct {
 }
 
 type gradient struct {
-	w, sum []float64
-	pairs  engine.Pairs
+	q   engine.Query
+	sum []float64
 }
 
 // rewind starts a new run.
 func (l *lookup) rewind() { l.next = 0 }
 
-func (l *lookup) GradSum(ctx context.Context, dst, w []float64, p engine.Pairs) error {
+func (l *lookup) Sum(ctx context.Context, dst []float64, q engine.Query) error {
+	if q.Pairs == nil {
+		return l.Evaluator.Sum(ctx, dst, q)
+	}
 	i := l.next
 	l.next++
-	if i < len(l.known) && sameBits(l.known[i].w, w) && samePairs(l.known[i].pairs, p) {
+	if i < len(l.known) && sameGradient(l.known[i].q, q) {
 		copy(dst, l.known[i].sum)
 		return ctx.Err()
 	}
-	if err := l.Evaluator.GradSum(ctx, dst, w, p); err != nil {
+	if err := l.Evaluator.Sum(ctx, dst, q); err != nil {
 		return err
 	}
-	l.known = append(l.known[:min(i, len(l.known))], gradient{slices.Clone(w), slices.Clone(dst), p})
+	q.W, q.Centre = slices.Clone(q.W), slices.Clone(q.Centre)
+	l.known = append(l.known[:min(i, len(l.known))], gradient{q, slices.Clone(dst)})
 	return nil
 }
 
-// Moments computes moments anew, which is fast.
-func (l *lookup) Moments(ctx context.Context, dst *engine.Moments, m engine.MomentSums) error {
-	sums, ok := l.Evaluator.(engine.MomentsEvaluator)
-	if !ok {
-		return engine.ErrUnsupported
-	}
-	return sums.Moments(ctx, dst, m)
-}
-
-// Recentre forgets gradients of records that were moved to another centre.
-func (l *lookup) Recentre(ctx context.Context, centre []float64, radius float64) error {
-	moved, ok := l.Evaluator.(engine.RecentringEvaluator)
-	if !ok {
-		return engine.ErrUnsupported
-	}
-	l.known = l.known[:min(l.next, len(l.known))]
-	return moved.Recentre(ctx, centre, radius)
+func sameGradient(a, b engine.Query) bool {
+	return sameBits(a.W, b.W) && sameBits(a.Centre, b.Centre) && a.Radius == b.Radius && samePairs(a.Pairs, b.Pairs)
 }
 
 func sameBits(a, b []float64) bool {

@@ -70,7 +70,7 @@ func TestGraphEqualsBuiltIn(t *testing.T) {
 		}
 		defer e.Close()
 		g := make([]float64, len(theta))
-		if err := e.GradSum(context.Background(), g, theta, engine.AllPairs{N: n}); err != nil {
+		if err := e.Sum(context.Background(), g, engine.Gradient(theta, engine.AllPairs{N: n})); err != nil {
 			t.Fatal(err)
 		}
 		return g

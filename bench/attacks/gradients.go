@@ -114,7 +114,7 @@ func (t task) moved(ctx context.Context, p *algorithms.Plan, q query) (attempt, 
 			return attempt{}, err
 		}
 		sums[side] = make([]float64, len(q.w))
-		err = ev.GradSum(ctx, sums[side], slices.Clone(q.w), pairs)
+		err = ev.Sum(ctx, sums[side], engine.Gradient(slices.Clone(q.w), pairs))
 		if err = errors.Join(err, ev.Close()); err != nil {
 			return attempt{}, err
 		}

@@ -277,7 +277,7 @@ func agreement(a, b engine.Backend) (string, bool) {
 				return err.Error(), false
 			}
 			method = k.Method()
-			bound += k.Roundoff(p.Pairs())
+			bound += k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum
 			if sums[i], err = gradSum(k, r, w); err != nil {
 				return plain(err), false
 			}
@@ -300,6 +300,6 @@ func gradSum(k engine.Kernel, r *engine.Records, w []float64) ([]float64, error)
 		return nil, err
 	}
 	sum := make([]float64, len(w))
-	err = e.GradSum(context.Background(), sum, w, k.Problem().Pairs())
+	err = e.Sum(context.Background(), sum, engine.Gradient(w, k.Problem().Pairs()))
 	return sum, errors.Join(err, e.Close())
 }

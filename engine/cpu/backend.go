@@ -45,12 +45,12 @@ type Backend struct {
 	Method Method
 	// Float32 computes all pairs of an engine.MahalanobisLogistic in float32, which is about
 	// twice as fast. Roundoff grows to some 10^-5 and 10^-6 of a gradient per pair, but what one
-	// record changes of it does not grow with n (engine.NeighbourKernel). Plan fails for other
+	// record changes of it does not grow with n (engine.QueryBounds.Neighbour). Plan fails for other
 	// metric losses; scores stay in float64.
 	Float32 bool
 	// Variant selects the implementation of the inner loops; the zero value is the
 	// fastest one of this processor. Plan fails for one that it lacks. The bits of
-	// results depend on it; the method and Roundoff do not.
+	// results depend on it; the method and Bounds do not.
 	Variant kernels.Variant
 	// Team shares the work of each sum among processes, with the same bits for any number of
 	// them; nil is this process alone. Every member plans the same problems, binds its

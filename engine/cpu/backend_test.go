@@ -159,16 +159,16 @@ func TestGradSumChecksArguments(t *testing.T) {
 		"bad entry":        {dst, w, engine.PrefixPairs{T: 3, Order: order(1, -1)}, "Order"},
 		"other pairs":      {dst, w, otherPairs{engine.AllPairs{N: n}}, "not supported"},
 	} {
-		if err := e.GradSum(context.Background(), c.dst, c.w, c.pairs); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := e.Sum(context.Background(), c.dst, engine.Gradient(c.w, c.pairs)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}
 	}
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: 3, Order: order(1, 1)}} {
-		if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+		if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
 			t.Errorf("after the errors: %v", err)
 		}
 	}
-	if !math.IsInf(e.Kernel().Roundoff(otherPairs{engine.AllPairs{N: n}}), 1) {
+	if !math.IsInf(e.Kernel().Bounds(engine.Query{Pairs: otherPairs{engine.AllPairs{N: n}}}).Sum, 1) {
 		t.Error("Roundoff of unknown pairs is finite")
 	}
 }
@@ -191,12 +191,12 @@ func TestManyChunks(t *testing.T) {
 			for _, workers := range []int{1, 2, 7} {
 				e := mustBind(t, cpu.Backend{Method: method, Workers: workers}, p, r)
 				dst := make([]float64, d)
-				if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+				if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
 					t.Fatal(err)
 				}
 				if first == nil {
 					first = dst
-					bounds += e.Kernel().Roundoff(pairs)
+					bounds += e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
 				}
 				for k := range dst {
 					if dst[k] != first[k] {
@@ -244,10 +244,10 @@ func TestSparseWideRows(t *testing.T) {
 		for _, method := range []cpu.Method{cpu.NearLinear, cpu.Direct} {
 			e := mustBind(t, cpu.Backend{Method: method, Workers: 2}, p, sparse)
 			dst := make([]float64, d)
-			if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+			if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
 				t.Fatal(err)
 			}
-			results, bounds = append(results, dst), bounds+e.Kernel().Roundoff(pairs)
+			results, bounds = append(results, dst), bounds+e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
 			e.Close()
 		}
 		var diff, size float64
@@ -287,7 +287,7 @@ func TestCancelDuringSum(t *testing.T) {
 	e := mustBind(t, cpu.Backend{Method: cpu.Direct, Workers: 1}, p, benchRecords(t, n, 1))
 	defer e.Close()
 	begin := time.Now()
-	err := e.GradSum(ctx, make([]float64, 1), []float64{1}, engine.AllPairs{N: n})
+	err := e.Sum(ctx, make([]float64, 1), engine.Gradient([]float64{1}, engine.AllPairs{N: n}))
 	if !errors.Is(err, context.Canceled) || calls > 1000+256*512 {
 		t.Errorf("error %v after %d of about %d pairs (%v)", err, calls, n*n/4, time.Since(begin))
 	}
@@ -301,7 +301,7 @@ func TestPrefixDoesNotAllocate(t *testing.T) {
 	dst, w, ctx := make([]float64, d), inBall(d, 1), context.Background()
 	var pairs engine.Pairs = engine.PrefixPairs{T: n - 1}
 	if got := testing.AllocsPerRun(20, func() {
-		if err := e.GradSum(ctx, dst, w, pairs); err != nil {
+		if err := e.Sum(ctx, dst, engine.Gradient(w, pairs)); err != nil {
 			t.Error(err)
 		}
 	}); got > 0 {

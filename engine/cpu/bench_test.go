@@ -64,7 +64,7 @@ func BenchmarkPrefixPairs(b *testing.B) {
 				var pairs engine.Pairs = engine.PrefixPairs{Order: order, T: T}
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+					if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -95,7 +95,7 @@ func BenchmarkScalarLosses(b *testing.B) {
 				defer e.Close()
 				dst := make([]float64, len(w))
 				for b.Loop() {
-					if err := e.GradSum(context.Background(), dst, w, p.Pairs()); err != nil {
+					if err := e.Sum(context.Background(), dst, engine.Gradient(w, p.Pairs())); err != nil {
 						b.Fatal(err)
 					}
 				}

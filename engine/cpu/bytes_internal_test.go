@@ -65,10 +65,10 @@ func TestBytes(t *testing.T) {
 		}
 		sum, w := make([]float64, c.loss.ParamDim(c.d)), make([]float64, c.loss.ParamDim(c.d))
 		w[0] = 0.9 * c.radius
-		if err := e.GradSum(context.Background(), sum, w, p.Pairs()); err != nil {
+		if err := e.Sum(context.Background(), sum, engine.Gradient(w, p.Pairs())); err != nil {
 			t.Fatal(err)
 		}
-		if got, said := heap()-before, engine.Bytes(k); got > 2*said || got < said/2 {
+		if got, said := heap()-before, k.Bounds(engine.Gradient(nil, p.Pairs())).Bytes; got > 2*said || got < said/2 {
 			t.Errorf("%s: %.3g bytes, the kernel said %.3g", name, got, said)
 		} else {
 			t.Logf("%s: %.3g bytes, the kernel said %.3g", name, got, said)

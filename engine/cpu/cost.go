@@ -8,7 +8,7 @@ import (
 
 // Costs in nanoseconds of one core with the best variant, measured by BenchmarkCosts in
 // bench/results/costs-xeon-2.5GHz.txt. Only their ratios matter: they place the crossover
-// between methods; kernel.Seconds adds what all methods have in common.
+// between methods; kernel.seconds adds what all methods have in common.
 const (
 	nsFactoredPair = 0.35  // LogisticTile, per unordered pair
 	nsLogisticPair = 2.9   // LogisticPairTile, per unordered pair
@@ -150,8 +150,24 @@ func (k *kernel) cheapest(nearLinear, sorted bool) Method {
 	return method
 }
 
-// Seconds implements engine.TimedKernel.
-func (k *kernel) Seconds(p engine.Pairs) float64 {
+// Bounds implements engine.Kernel.
+func (k *kernel) Bounds(q engine.Query) engine.QueryBounds {
+	if !q.IsPlain() {
+		return engine.Unanswered()
+	}
+	return engine.QueryBounds{Sum: k.roundoff(q.Pairs), Seconds: k.seconds(q.Pairs), Bytes: k.bytes()}
+}
+
+// Bounds implements engine.Kernel.
+func (k *metricKernel) Bounds(q engine.Query) engine.QueryBounds {
+	if !q.IsPlain() {
+		return engine.Unanswered()
+	}
+	seconds := 1e-9 * float64(q.Pairs.Len()) * (nsPair/2 + nsProduct*float64(k.problem.D))
+	return engine.QueryBounds{Sum: k.roundoff(q.Pairs), Neighbour: k.neighbourRoundoff(q.Pairs), Seconds: seconds, Bytes: k.bytes()}
+}
+
+func (k *kernel) seconds(p engine.Pairs) float64 {
 	if _, all := p.(engine.AllPairs); !all {
 		return 0
 	}
@@ -169,11 +185,6 @@ func (k *kernel) Seconds(p engine.Pairs) float64 {
 	return 1e-9 * (cost + 2*nsFeature*float64(k.problem.N)*float64(features))
 }
 
-// Seconds implements engine.TimedKernel.
-func (k *metricKernel) Seconds(p engine.Pairs) float64 {
-	return 1e-9 * float64(p.Len()) * (nsPair/2 + nsProduct*float64(k.problem.D))
-}
-
 // Bytes of a record that evaluators hold, by method (TestBytes).
 const (
 	bytesNear    = 10
@@ -186,8 +197,7 @@ const (
 	bytesStripes = 16 // of a metric, per d^2 and number
 )
 
-// Bytes implements engine.SizedKernel.
-func (k *kernel) Bytes() float64 {
+func (k *kernel) bytes() float64 {
 	n, nodes := float64(k.problem.N), float64(k.bins*k.terms())
 	switch {
 	case k.method == Sorted:
@@ -200,8 +210,7 @@ func (k *kernel) Bytes() float64 {
 	return bytesCommon + bytesNear*n
 }
 
-// Bytes implements engine.SizedKernel.
-func (k *metricKernel) Bytes() float64 {
+func (k *metricKernel) bytes() float64 {
 	n, d := float64(k.problem.N), float64(k.problem.D)
 	return bytesTiles + n*(bytesMetric+8*d) + 8*bytesStripes*d*d
 }

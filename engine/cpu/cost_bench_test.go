@@ -87,7 +87,7 @@ func (c costCase) measure(tb testing.TB, p engine.Problem, r *engine.Records, me
 		count := 1 + 100_000/(c.n+c.n*c.n/100)
 		at := processorTime(tb)
 		for range count {
-			if err := e.GradSum(context.Background(), sum, w, engine.AllPairs{N: c.n}); err != nil {
+			if err := e.Sum(context.Background(), sum, engine.Gradient(w, engine.AllPairs{N: c.n})); err != nil {
 				tb.Fatal(err)
 			}
 		}

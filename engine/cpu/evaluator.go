@@ -136,20 +136,20 @@ func (e *evaluator) Close() error {
 	return nil
 }
 
-// GradSum implements engine.Evaluator. It fails if w is longer than
+// Sum implements engine.Evaluator. It fails if W is longer than
 // Problem.Radius by more than engine.RadiusSlack, relatively, because the
 // roundoff bound would not hold.
-func (e *evaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.Pairs) error {
-	if err := e.problem.CheckCall(ctx, dst, w, pairs); err != nil {
+func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
+	if err := e.problem.CheckGradient(ctx, dst, q); err != nil {
 		return err
 	}
-	if q, ok := pairs.(engine.PrefixPairs); ok {
+	if p, ok := q.Pairs.(engine.PrefixPairs); ok {
 		if e.team != nil {
 			return errTeamPrefix
 		}
-		return e.prefixPairs(ctx, dst, w, q)
+		return e.prefixPairs(ctx, dst, q.W, p)
 	}
-	return e.allPairs(ctx, dst, w)
+	return e.allPairs(ctx, dst, q.W)
 }
 
 // prepare makes what c of all pairs depends on.

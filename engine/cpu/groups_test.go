@@ -63,7 +63,7 @@ func TestRecordStaysInItsGroup(t *testing.T) {
 				}
 				defer e.Close()
 				dst := make([]float64, len(w))
-				if err := e.GradSum(context.Background(), dst, w, p.Pairs()); err != nil {
+				if err := e.Sum(context.Background(), dst, engine.Gradient(w, p.Pairs())); err != nil {
 					t.Fatal(err)
 				}
 				return dst

@@ -130,10 +130,10 @@ func sumsOfPairs(t *testing.T, name string, b cpu.Backend, p engine.Problem, x, 
 		e := mustBind(t, b, one, r)
 		defer e.Close()
 		dst := make([]float64, len(w))
-		if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+		if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
 			t.Fatal(err)
 		}
-		return dst, e.Kernel().Roundoff(pairs)
+		return dst, e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
 	}
 	two := func(i, j int) (xs, ys []float64) {
 		return slices.Concat(x[i*d:][:d], x[j*d:][:d]), []float64{y[i], y[j]}
@@ -370,10 +370,7 @@ func movesAtKink(t *testing.T, b cpu.Backend, p engine.Problem, pairs engine.Pai
 	if err != nil || !math.IsInf(c.Smoothness, 1) {
 		t.Fatalf("%s: %+v, %v, want a loss that is not smooth", p.Loss.Name(), c, err)
 	}
-	roundoff := k.Roundoff(pairs)
-	if near, ok := k.(engine.NeighbourKernel); ok {
-		roundoff = min(roundoff, near.NeighbourRoundoff(pairs))
-	}
+	roundoff := k.Bounds(engine.Query{Pairs: pairs}).OneRecord()
 	w := make([]float64, p.Loss.ParamDim(d))
 	sum := func(few, flipped int) []float64 {
 		x, y := make([]float64, n*d), make([]float64, n)
@@ -389,7 +386,7 @@ func movesAtKink(t *testing.T, b cpu.Backend, p engine.Problem, pairs engine.Pai
 		e := mustBind(t, b, p, adoptRecords(t, x, y, d))
 		defer e.Close()
 		dst := make([]float64, len(w))
-		if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+		if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
 			t.Fatal(err)
 		}
 		return dst

@@ -27,7 +27,7 @@ func work(t *testing.T, e *evaluator, calls *int) string {
 	t.Helper()
 	*calls = 0
 	n := e.problem.N
-	if err := e.GradSum(context.Background(), make([]float64, 1), []float64{0.5}, engine.AllPairs{N: n}); err != nil {
+	if err := e.Sum(context.Background(), make([]float64, 1), engine.Gradient([]float64{0.5}, engine.AllPairs{N: n})); err != nil {
 		t.Fatal(err)
 	}
 	if m, ok := e.all.(*direct); ok {

@@ -88,23 +88,23 @@ func (e *metricEvaluator) Close() error {
 	return nil
 }
 
-// GradSum implements engine.Evaluator. It fails if w is longer than
+// Sum implements engine.Evaluator. It fails if W is longer than
 // Problem.Radius by more than engine.RadiusSlack, relatively, because the roundoff
 // bound would not hold. W need not be positive semidefinite.
-func (e *metricEvaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.Pairs) error {
-	if err := e.problem.CheckCall(ctx, dst, w, pairs); err != nil {
+func (e *metricEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
+	if err := e.problem.CheckGradient(ctx, dst, q); err != nil {
 		return err
 	}
 	s := engine.Symmetric{Dim: e.x.d}
-	s.Unpack(e.w, w)
+	s.Unpack(e.w, q.W)
 	clear(e.total)
 	var err error
-	switch q := pairs.(type) {
+	switch p := q.Pairs.(type) {
 	case engine.AllPairs:
 		err = e.allPairs(ctx)
 	case engine.PrefixPairs:
 		if err = errTeamPrefix; e.team == nil {
-			err = e.prefixPairs(ctx, q)
+			err = e.prefixPairs(ctx, p)
 		}
 	}
 	if err != nil {

@@ -35,7 +35,7 @@ func BenchmarkMetricAllPairs(b *testing.B) {
 					dst := make([]float64, len(w))
 					b.ReportAllocs()
 					for b.Loop() {
-						if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+						if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
 							b.Fatal(err)
 						}
 					}
@@ -65,7 +65,7 @@ func BenchmarkMetricPrefixPairs(b *testing.B) {
 					var pairs engine.Pairs = engine.PrefixPairs{Order: order, T: T}
 					b.ReportAllocs()
 					for b.Loop() {
-						if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+						if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
 							b.Fatal(err)
 						}
 					}

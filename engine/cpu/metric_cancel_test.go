@@ -61,7 +61,7 @@ func TestMetricCancelLatency(t *testing.T) {
 		defer e.Close()
 		w := metricPoint(d)
 		ctx := newTimedContext(limit)
-		if err := e.GradSum(ctx, make([]float64, len(w)), w, engine.AllPairs{N: n}); !errors.Is(err, context.Canceled) {
+		if err := e.Sum(ctx, make([]float64, len(w)), engine.Gradient(w, engine.AllPairs{N: n})); !errors.Is(err, context.Canceled) {
 			t.Errorf("a sum over %d records ends in %v of processor time: %v", n, limit, err)
 		}
 		return max(ctx.longest, machine.ProcessorTime()-ctx.asked)

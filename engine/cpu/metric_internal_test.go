@@ -55,7 +55,7 @@ func gradSum(t *testing.T, k *metricKernel, r *engine.Records, w []float64, pair
 	defer e.Close()
 	dst := make([]float64, len(w))
 	for range 2 { // the second call finds used scratch space
-		if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+		if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestMetricGrid(t *testing.T) {
 						k.panel, k.partialFloats, k.productFloats = min(panel, n), partial, product
 						got := gradSum(t, k, r, w, pairs)
 						if first == nil {
-							first, bounds = got, bounds+k.Roundoff(pairs)
+							first, bounds = got, bounds+k.Bounds(engine.Query{Pairs: pairs}).Sum
 						}
 						if !slices.Equal(got, first) {
 							t.Errorf("panel %d: %d partial sums, %d products and %d workers give %v, want %v", panel, partial, product, workers, got, first)
@@ -169,8 +169,8 @@ func TestMetricManyStripes(t *testing.T) {
 		rows[i] = n - 1 - i
 	}
 	k := planned(t, metricProblem(n, d), 2)
-	if diff := norm2(gradSum(t, k, r.Subset(rows), w, all), one); !(diff <= 2*k.Roundoff(all)) || diff == 0 {
-		t.Errorf("reversed records: the sums differ by %v, bound %v", diff, k.Roundoff(all))
+	if diff := norm2(gradSum(t, k, r.Subset(rows), w, all), one); !(diff <= 2*k.Bounds(engine.Query{Pairs: all}).Sum) || diff == 0 {
+		t.Errorf("reversed records: the sums differ by %v, bound %v", diff, k.Bounds(engine.Query{Pairs: all}).Sum)
 	}
 }
 
@@ -186,17 +186,17 @@ func TestPrefixesAddUp(t *testing.T) {
 	sum, dst := make([]float64, len(w)), make([]float64, len(w))
 	var bound float64
 	for T := 1; T < n; T++ {
-		if err := e.GradSum(context.Background(), dst, w, engine.PrefixPairs{T: T}); err != nil {
+		if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.PrefixPairs{T: T})); err != nil {
 			t.Fatal(err)
 		}
 		for i, v := range dst {
 			sum[i] += 2 * v
 		}
-		bound += 2 * k.Roundoff(engine.PrefixPairs{T: T})
+		bound += 2 * k.Bounds(engine.Query{Pairs: engine.PrefixPairs{T: T}}).Sum
 	}
 	all := gradSum(t, k, r, w, engine.AllPairs{N: n})
 	size := norm2(all, make([]float64, len(w)))
-	bound += k.Roundoff(engine.AllPairs{N: n}) + engine.Gamma(n)*float64(n*n)*8
+	bound += k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum + engine.Gamma(n)*float64(n*n)*8
 	if diff := norm2(sum, all); !(diff <= bound) || size < 1e6*bound {
 		t.Errorf("prefixes add up to %v off the sum over all pairs, bounds %v, size %v", diff, bound, size)
 	}
@@ -276,7 +276,7 @@ func TestIndefiniteMatrix(t *testing.T) {
 			}
 		}
 	})
-	bound := k.Roundoff(engine.AllPairs{N: n})
+	bound := k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum
 	if diff := norm2(gradSum(t, k, r, w, engine.AllPairs{N: n}), want); !(diff <= 10*bound) {
 		t.Errorf("|error| = %v, Roundoff %v", diff, bound)
 	}
@@ -315,10 +315,10 @@ func TestMetricVariants(t *testing.T) {
 						t.Errorf("%v d=%d %T: 3 workers give other bits", v, d, pairs)
 					}
 					if first == nil {
-						first, bound = got, plan(1).Roundoff(pairs)
+						first, bound = got, plan(1).Bounds(engine.Query{Pairs: pairs}).Sum
 						continue
 					}
-					if b := plan(1).Roundoff(pairs); b != bound {
+					if b := plan(1).Bounds(engine.Query{Pairs: pairs}).Sum; b != bound {
 						t.Errorf("%v d=%d %T: Roundoff %v, generic %v", v, d, pairs, b, bound)
 					}
 					if diff := norm2(got, first); !(diff <= 2*bound) || d > 1 && diff == 0 {

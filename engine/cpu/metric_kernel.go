@@ -39,8 +39,6 @@ type metricKernel struct {
 	productFloats int // in X W; it is computed again for each panel if it has more
 }
 
-var _ engine.NeighbourKernel = (*metricKernel)(nil)
-
 // planMetric returns the kernel for a valid problem with a MetricLoss.
 func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kernels.Set) (engine.Kernel, error) {
 	if b.Method == NearLinear {

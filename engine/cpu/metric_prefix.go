@@ -30,7 +30,7 @@ func (e *metricEvaluator) prefixPairs(ctx context.Context, q engine.PrefixPairs)
 	}
 	for i := range e.work {
 		if e.work[i].failed {
-			return fmt.Errorf("cpu: GradSum: PrefixPairs.Order has an entry outside 0 to %d", e.problem.N-1)
+			return fmt.Errorf("cpu: PrefixPairs.Order has an entry outside 0 to %d", e.problem.N-1)
 		}
 	}
 	return ctx.Err()

@@ -7,7 +7,7 @@ import (
 	"dyad/kernels"
 )
 
-// Roundoff implements engine.Kernel: the Frobenius norm of the error, which is the
+// roundoff is engine.QueryBounds.Sum: the Frobenius norm of the error, which is the
 // Euclidean norm in Symmetric coordinates (docs/theory.md#roundoff).
 //
 // Notation: n, d, R as in package engine; q, A, V, Q, C and the error dV of a margin
@@ -59,7 +59,7 @@ import (
 // fewer than 2^4 n^2 products of c, x and x' (or v and v'), each of which loses at most
 // 2^-1073 in either multiplication, multiplied by at most 1 + R, and each c loses as
 // much, multiplied by 4 R^2 and C q (1 + A); there are d^2 entries.
-func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
+func (k *metricKernel) roundoff(pairs engine.Pairs) float64 {
 	p, m := k.problem, k.limits
 	R, n, d := p.Bounds.FeatureNorm, float64(p.N), float64(p.D)
 	curved := 0.0

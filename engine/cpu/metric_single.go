@@ -31,10 +31,10 @@ func (k *metricKernel) planSingle(logistic bool) error {
 	return nil
 }
 
-// singleRoundoff is Roundoff over all pairs in float32, without the last summand for
+// singleRoundoff is roundoff over all pairs in float32, without the last summand for
 // float64.
 //
-// Notation as at Roundoff, q Q = largest, and w = 2^-24. x^_j is x_j rounded to float32.
+// Notation as at roundoff, q Q = largest, and w = 2^-24. x^_j is x_j rounded to float32.
 //
 // A product of a margin takes part in kernels.MetricMarginDepth(d) roundings of float32,
 // besides those of float64. Their absolute values add up to V. So a margin has an error of
@@ -53,7 +53,7 @@ func (k *metricKernel) planSingle(logistic bool) error {
 //
 // with three computed c: of a row, of a column, and in c_ij x_j. So errors of coefficients
 // add at most 8 R^2 E for a pair, the sums 2 R^2 2 T w qQ and 4 R^2 (Z + 1) w qQ, and
-// float64 as at Roundoff:
+// float64 as at roundoff:
 //
 //	n (n-1) R^2 (4 E + 2 qQ w (T + Z + 1) + 4 qQ g(allDepth)).
 //
@@ -69,7 +69,7 @@ func (k *metricKernel) singleRoundoff() float64 {
 	return n*(n-1)*R*R*e*k.singleSecondOrder() + k.singleUnderflow()
 }
 
-// NeighbourRoundoff implements engine.NeighbourKernel: it is Roundoff but for all pairs in
+// neighbourRoundoff is engine.QueryBounds.Neighbour: roundoff but for all pairs in
 // float32. Notation as at singleRoundoff.
 //
 // Claim. Where record k changes, the error over all pairs changes by at most twice
@@ -95,8 +95,8 @@ func (k *metricKernel) singleRoundoff() float64 {
 // last summand. QED
 //
 // Relatively to the sensitivity 2 (n-1) Dg none of this grows with n but for the last summand.
-func (k *metricKernel) NeighbourRoundoff(pairs engine.Pairs) float64 {
-	all := k.Roundoff(pairs)
+func (k *metricKernel) neighbourRoundoff(pairs engine.Pairs) float64 {
+	all := k.roundoff(pairs)
 	if q, ok := pairs.(engine.AllPairs); !ok || q.N != k.problem.N || !k.single {
 		return all
 	}

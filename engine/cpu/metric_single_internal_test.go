@@ -62,7 +62,7 @@ func TestSingleNeighbours(t *testing.T) {
 				for i, k := range all {
 					before[i] = gradSum(t, k, adopt(t, x, y, d), w, pairs)
 				}
-				bound := single.NeighbourRoundoff(pairs)
+				bound := single.Bounds(engine.Query{Pairs: pairs}).OneRecord()
 				var most, bad float64
 				for _, at := range []int{0, 500, n - 1} {
 					far, label := append([]float64(nil), x...), append([]float64(nil), y...)
@@ -80,13 +80,13 @@ func TestSingleNeighbours(t *testing.T) {
 					most, bad = max(most, norm2(changes[1], changes[0])), max(bad, norm2(changes[2], changes[0]))
 				}
 				t.Logf("%v d=%d equal=%v: the error changes by %.2g of the bound, with a defect by %.2g", v, d, equal, most/2/bound, bad/2/bound)
-				if !(most <= 2*bound) || most < 100*exact.Roundoff(pairs)/float64(n) {
+				if !(most <= 2*bound) || most < 100*exact.Bounds(engine.Query{Pairs: pairs}).Sum/float64(n) {
 					t.Errorf("%v d=%d equal=%v: the error changes by %v, bound %v", v, d, equal, most, 2*bound)
 				}
 				if bad <= 2*bound {
 					t.Errorf("%v d=%d equal=%v: a defect changes it by %v only, bound %v", v, d, equal, bad, 2*bound)
 				}
-				if r := single.Roundoff(pairs); bound > r {
+				if r := single.Bounds(engine.Query{Pairs: pairs}).Sum; bound > r {
 					t.Errorf("NeighbourRoundoff %v, Roundoff %v", bound, r)
 				}
 			}
@@ -116,7 +116,7 @@ func TestSingleShare(t *testing.T) {
 			}
 			pairs := engine.AllPairs{N: n}
 			sensitivity := float64(pairs.MaxPerRecord()) * c.PairDiameter
-			near, far := 2*k.NeighbourRoundoff(pairs)/sensitivity, 2*k.Roundoff(pairs)/sensitivity
+			near, far := 2*k.Bounds(engine.Query{Pairs: pairs}).OneRecord()/sensitivity, 2*k.Bounds(engine.Query{Pairs: pairs}).Sum/sensitivity
 			t.Logf("d=%d n=%d: %.2g of the sensitivity, by the distance %.2g", d, n, near, far)
 			if near > 0.003 || n > 10000 && far < 20*near {
 				t.Errorf("d=%d n=%d: %.2g of the sensitivity, by the distance %.2g", d, n, near, far)
@@ -155,7 +155,7 @@ func TestPlanSingle(t *testing.T) {
 		t.Fatal(err)
 	}
 	two, err := Backend{}.Plan(p)
-	if err != nil || one.Method() != two.Method() || one.Roundoff(p.Pairs()) != two.Roundoff(p.Pairs()) {
+	if err != nil || one.Method() != two.Method() || one.Bounds(engine.Query{Pairs: p.Pairs()}).Sum != two.Bounds(engine.Query{Pairs: p.Pairs()}).Sum {
 		t.Errorf("scores: %s and %s", one.Method(), two.Method())
 	}
 }
@@ -166,7 +166,7 @@ func TestSinglePrefixes(t *testing.T) {
 	r, w := metricData(t, n, d)
 	pairs := engine.PrefixPairs{T: n - 1}
 	single, exact := plannedSingle(t, metricProblem(n, d), kernels.Best), planned(t, metricProblem(n, d), 1)
-	if diff := norm2(gradSum(t, single, r, w, pairs), gradSum(t, exact, r, w, pairs)); diff != 0 || single.Roundoff(pairs) != exact.Roundoff(pairs) || single.NeighbourRoundoff(pairs) != exact.Roundoff(pairs) {
+	if diff := norm2(gradSum(t, single, r, w, pairs), gradSum(t, exact, r, w, pairs)); diff != 0 || single.Bounds(engine.Query{Pairs: pairs}).Sum != exact.Bounds(engine.Query{Pairs: pairs}).Sum || single.Bounds(engine.Query{Pairs: pairs}).OneRecord() != exact.Bounds(engine.Query{Pairs: pairs}).Sum {
 		t.Errorf("prefixes differ by %v", diff)
 	}
 }

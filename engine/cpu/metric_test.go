@@ -68,11 +68,11 @@ func TestMetricRoundoffIsSmall(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: 1}, engine.PrefixPairs{T: n - 1}} {
-				if got := k.Roundoff(pairs) / float64(pairs.Len()); !(got > 1e-16 && got < 1e-12) {
+				if got := k.Bounds(engine.Query{Pairs: pairs}).Sum / float64(pairs.Len()); !(got > 1e-16 && got < 1e-12) {
 					t.Errorf("n=%d d=%d: Roundoff per pair of %T is %v, want below 1e-12", n, d, pairs, got)
 				}
 			}
-			if !math.IsInf(k.Roundoff(otherPairs{engine.AllPairs{N: n}}), 1) {
+			if !math.IsInf(k.Bounds(engine.Query{Pairs: otherPairs{engine.AllPairs{N: n}}}).Sum, 1) {
 				t.Error("Roundoff of unknown pairs is finite")
 			}
 		}
@@ -102,12 +102,12 @@ func TestMetricChecksArguments(t *testing.T) {
 		"bad entry":        {dst, w, engine.PrefixPairs{T: 3, Order: bad}, "Order has an entry"},
 		"other pairs":      {dst, w, otherPairs{engine.AllPairs{N: n}}, "not supported"},
 	} {
-		if err := e.GradSum(context.Background(), c.dst, c.w, c.pairs); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := e.Sum(context.Background(), c.dst, engine.Gradient(c.w, c.pairs)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}
 	}
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: 3}} {
-		if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+		if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
 			t.Errorf("after the errors: %v", err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestMetricSparseWide(t *testing.T) {
 		for i, r := range []*engine.Records{dense, sparse} {
 			e := mustBind(t, cpu.Backend{Workers: 2}, metricProblem(n, d, 1), r)
 			results[i] = make([]float64, len(w))
-			if err := e.GradSum(context.Background(), results[i], w, pairs); err != nil {
+			if err := e.Sum(context.Background(), results[i], engine.Gradient(w, pairs)); err != nil {
 				t.Fatal(err)
 			}
 			e.Close()
@@ -192,7 +192,7 @@ func TestCancelDuringMetricSum(t *testing.T) {
 		p.Loss = slowMetric{calls: &calls, cancel: cancel}
 		e := mustBind(t, cpu.Backend{Workers: 1}, p, benchRecords(t, n, 1))
 		begin := time.Now()
-		err := e.GradSum(ctx, make([]float64, 1), []float64{1}, pairs)
+		err := e.Sum(ctx, make([]float64, 1), engine.Gradient([]float64{1}, pairs))
 		if !errors.Is(err, context.Canceled) || calls > 10000 {
 			t.Errorf("%T: error %v after %d pairs (%v)", pairs, err, calls, time.Since(begin))
 		}
@@ -210,7 +210,7 @@ func TestMetricPrefixDoesNotAllocate(t *testing.T) {
 	dst := make([]float64, len(w))
 	var pairs engine.Pairs = engine.PrefixPairs{T: n - 1}
 	if got := testing.AllocsPerRun(20, func() {
-		if err := e.GradSum(ctx, dst, w, pairs); err != nil {
+		if err := e.Sum(ctx, dst, engine.Gradient(w, pairs)); err != nil {
 			t.Error(err)
 		}
 	}); got > 0 {

@@ -11,10 +11,8 @@ import (
 	"dyad/kernels"
 )
 
-var _ engine.MomentsBackend = Backend{}
-
-// PlanMoments implements engine.MomentsBackend.
-func (b Backend) PlanMoments(p engine.Problem) (engine.MomentsKernel, error) {
+// PlanMoments implements engine.Backend.
+func (b Backend) PlanMoments(p engine.Problem) (engine.Kernel, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -63,9 +61,6 @@ func (k *momentsKernel) Problem() engine.Problem { return k.problem }
 // Method implements engine.Kernel.
 func (*momentsKernel) Method() string { return "moments" }
 
-// Roundoff implements engine.Kernel: there are no gradients.
-func (*momentsKernel) Roundoff(engine.Pairs) float64 { return math.Inf(1) }
-
 func (k *momentsKernel) chunks() int { return (k.problem.N + k.chunk - 1) / k.chunk }
 
 // depth is that of every sum over the rows: a block, the additions per block of a chunk
@@ -85,7 +80,7 @@ func (k *momentsKernel) depth() int {
 // 2 of the weight and its product with another, 5 of two numbers times the root of it.
 const weightRoundings = 6
 
-// MomentsError implements engine.MomentsKernel (docs/theory.md#computed-moments).
+// Bounds implements engine.Kernel (docs/theory.md#computed-moments).
 //
 // Proof. The error of a sum of products of depth k is at most gamma(k) times the sum of
 // their absolute values, and n 2^-1074 more for products that underflow (package kernels).
@@ -95,12 +90,16 @@ const weightRoundings = 6
 // coordinates adds engine.SymmetricError of the norm. For persons, n counts them: the absolute values
 // of the rows of a person have the weight 1/m each, so that their sum is at most what it is for one
 // row, and the terms that may underflow are as many as rows, with their weights and products. QED
-func (k *momentsKernel) MomentsError(radius float64, second engine.SecondMoments) engine.MomentsError {
+func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
+	if q.Pairs != nil {
+		return engine.Unanswered()
+	}
+	radius, second := q.Radius, q.Second
 	n, d := float64(k.problem.N), float64(k.problem.D)
 	gamma := engine.Gamma(k.depth())
 	lost := n * 0x1p-1074 // of a coordinate
 	const up = 1 + 0x1p-40
-	e := engine.MomentsError{Positives: gamma * n * up}
+	e := engine.QueryBounds{Positives: gamma * n * up}
 	if k.problem.ByPerson() {
 		lost = float64(k.problem.MaxRows()) * (1 + radius) * 0x1p-1072
 		e.Positives += lost
@@ -110,7 +109,7 @@ func (k *momentsKernel) MomentsError(radius float64, second engine.SecondMoments
 		e.Second = ((gamma+2*engine.SymmetricError)*n*radius*radius + lost*d*d) * up
 	}
 	if w := k.wideError(); k.sumsWide(radius, second) { // which of both it is, the other storage decides
-		e = engine.MomentsError{Positives: max(e.Positives, w.Positives), Sum: max(e.Sum, w.Sum), Second: max(e.Second, w.Second)}
+		e = engine.QueryBounds{Positives: max(e.Positives, w.Positives), Sum: max(e.Sum, w.Sum), Second: max(e.Second, w.Second)}
 	}
 	return e
 }
@@ -172,22 +171,14 @@ func (e *momentsEvaluator) Close() error {
 	return nil
 }
 
-// GradSum implements engine.Evaluator: it fails.
-func (*momentsEvaluator) GradSum(context.Context, []float64, []float64, engine.Pairs) error {
-	return fmt.Errorf("%w: gradients by a kernel of moments", engine.ErrUnsupported)
-}
-
-// Moments implements engine.MomentsEvaluator. Workers sum chunks, and add them to the total
+// Sum implements engine.Evaluator. Workers sum chunks, and add them to the total
 // in the order of the chunks; in a team every rank adds those of all in this order.
-func (e *momentsEvaluator) Moments(ctx context.Context, dst *engine.Moments, m engine.MomentSums) error {
-	d := e.problem.D
-	if err := m.Validate(d, e.problem.Bounds); err != nil {
+func (e *momentsEvaluator) Sum(ctx context.Context, all []float64, m engine.Query) error {
+	dst, err := e.problem.CheckMoments(ctx, all, m)
+	if err != nil {
 		return err
 	}
-	if len(dst.Sum) != d || len(dst.Second) != m.Second.Len(d) {
-		return fmt.Errorf("cpu: Moments: lengths %d and %d of the sums, want %d and %d", len(dst.Sum), len(dst.Second), d, m.Second.Len(d))
-	}
-	if e.sumsWide(m.Radius, m.Second) && e.team == nil && e.x.start != nil && m.Class == 0 && m.Model == nil {
+	if e.sumsWide(m.Radius, m.Second) && e.team == nil && e.x.start != nil && m.Class == 0 && m.W == nil {
 		return e.sumWide(ctx, dst, m)
 	}
 	p := newMomentPass(e, m)
@@ -200,7 +191,7 @@ func (e *momentsEvaluator) Moments(ctx context.Context, dst *engine.Moments, m e
 	}
 	var turn turnstile
 	turn.init()
-	err := forEach(ctx, workers, e.last-e.first, func(worker, job int) {
+	err = forEach(ctx, workers, e.last-e.first, func(worker, job int) {
 		w := &e.work[worker]
 		clear(w.total.all)
 		from, to, _ := e.records.Within(e.units(e.first+job, e.first+job+1))
@@ -223,13 +214,13 @@ func (e *momentsEvaluator) Moments(ctx context.Context, dst *engine.Moments, m e
 	if err != nil {
 		return err
 	}
-	dst.Positives = *total.positives
+	all[0] = *total.positives
 	copy(dst.Sum, total.sum)
 	switch m.Second {
 	case engine.DiagonalSecond:
 		copy(dst.Second, total.second)
 	case engine.FullSecond:
-		packUpper(dst.Second, total.second, d, e.stride)
+		packUpper(dst.Second, total.second, e.problem.D, e.stride)
 	}
 	return nil
 }
@@ -280,7 +271,7 @@ func (e *momentsEvaluator) prepare(workers int, second engine.SecondMoments) {
 // momentPass is one pass over the records.
 type momentPass struct {
 	*momentsEvaluator
-	m      engine.MomentSums
+	m      engine.Query
 	labels float64 // Bounds.LabelAbs
 	whole  bool    // no record is moved or clipped, and only its sum is asked for
 
@@ -289,17 +280,17 @@ type momentPass struct {
 	short  float64   // of clip: R, rounded down enough
 }
 
-func newMomentPass(e *momentsEvaluator, m engine.MomentSums) *momentPass {
+func newMomentPass(e *momentsEvaluator, m engine.Query) *momentPass {
 	bounds, d := e.problem.Bounds, float64(e.problem.D)
 	p := &momentPass{momentsEvaluator: e, m: m, labels: bounds.LabelAbs, centre: m.Centre}
-	p.whole = m.Centre == nil && m.Model == nil && m.Radius >= bounds.FeatureNorm && m.Second == engine.NoSecond
+	p.whole = m.Centre == nil && m.W == nil && m.Radius >= bounds.FeatureNorm && m.Second == engine.NoSecond
 	p.short = m.Radius * (1 - (d+24)*0x1p-51)
 	if p.centre == nil {
 		p.centre = make([]float64, e.problem.D)
 	}
-	if m.Model != nil {
+	if m.W != nil {
 		p.model = make([]float64, e.stride)
-		copy(p.model, m.Model)
+		copy(p.model, m.W)
 	}
 	return p
 }
@@ -427,7 +418,7 @@ func dotsGroups(count int) int {
 //
 // Proof that |a| <= 1 and that a is a function of one record, w and c (docs/theory.md#damped-steps).
 // A score is a sum of products of a row and w in an order that d alone decides (kernels.Dots for
-// whole groups, a test over every variant), far from overflow by MomentSums.Validate, so it is a
+// whole groups, a test over every variant), far from overflow by Query.Validate, so it is a
 // number. kernels.Sigmoid maps it alone to a number in [0, 1], as computed: 1/(1 + e) with e >= 0,
 // or e <= 1. t is in [0, 1], and rounding keeps the order of s - t, -1 and 1. QED
 func (p *momentPass) slopes(weight, score, rows []float64) {

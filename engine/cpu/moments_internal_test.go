@@ -85,9 +85,9 @@ func TestMomentsDepthCountsEveryAddition(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ev, full := bound.(engine.MomentsEvaluator), engine.Symmetric{Dim: d}
-			got := engine.Moments{Sum: make([]float64, d), Second: make([]float64, full.Len())}
-			if err := ev.Moments(context.Background(), &got, engine.MomentSums{Radius: 1, Second: engine.FullSecond}); err != nil {
+			full := engine.Symmetric{Dim: d}
+			got := engine.NewMoments(d, engine.FullSecond)
+			if err := bound.Sum(context.Background(), got.All, engine.Query{Radius: 1, Second: engine.FullSecond}); err != nil {
 				t.Fatal(err)
 			}
 			second := got.Second[full.Index(0, d-1)] / math.Sqrt2
@@ -99,7 +99,7 @@ func TestMomentsDepthCountsEveryAddition(t *testing.T) {
 	}
 }
 
-func momentsOf(t testing.TB, b Backend, r *engine.Records, m engine.MomentSums) (engine.Moments, *momentsEvaluator) {
+func momentsOf(t testing.TB, b Backend, r *engine.Records, m engine.Query) (engine.Moments, *momentsEvaluator) {
 	t.Helper()
 	problem := engine.Problem{N: r.Units(), D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: engine.AnyLabels}
 	if r.ByPerson() {
@@ -113,8 +113,8 @@ func momentsOf(t testing.TB, b Backend, r *engine.Records, m engine.MomentSums) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := engine.Moments{Sum: make([]float64, r.Dim()), Second: make([]float64, m.Second.Len(r.Dim()))}
-	if err := ev.(engine.MomentsEvaluator).Moments(context.Background(), &got, m); err != nil {
+	got := engine.NewMoments(r.Dim(), m.Second)
+	if err := ev.Sum(context.Background(), got.All, m); err != nil {
 		t.Fatal(err)
 	}
 	return got, ev.(*momentsEvaluator)
@@ -173,7 +173,7 @@ func TestMomentsAgainstExactSums(t *testing.T) {
 						if stored == "persons" {
 							r = momentPersons(t, r, 1, 3, 1, 7, 220)
 						}
-						m := engine.MomentSums{Radius: 1, Second: second}
+						m := engine.Query{Radius: 1, Second: second}
 						switch weights {
 						case "one":
 						case "positives":
@@ -181,7 +181,7 @@ func TestMomentsAgainstExactSums(t *testing.T) {
 						case "negatives":
 							m.Class, m.Radius = -1, 0.6
 						default:
-							m = engine.MomentSums{Radius: 0.6, Second: second, Centre: make([]float64, d)}
+							m = engine.Query{Radius: 0.6, Second: second, Centre: make([]float64, d)}
 							for j := range m.Centre {
 								m.Centre[j] = 0.3 / float64(j+1)
 							}
@@ -191,9 +191,9 @@ func TestMomentsAgainstExactSums(t *testing.T) {
 							m.Signed, m.Offset = true, -0.37
 						case "logistic", "saturated":
 							scale := map[string]float64{"logistic": 3, "saturated": 0x1p+400}[weights]
-							m.Intercept, m.Model = -0.7*scale, make([]float64, d)
-							for j := range m.Model {
-								m.Model[j] = scale * math.Cos(float64(7*j))
+							m.Intercept, m.W = -0.7*scale, make([]float64, d)
+							for j := range m.W {
+								m.W[j] = scale * math.Cos(float64(7*j))
 							}
 						}
 						name := fmt.Sprintf("n=%d d=%d %v weights=%v %v %v", n, d, second, weights, stored, v)
@@ -215,10 +215,10 @@ func TestMomentsAgainstExactSums(t *testing.T) {
 // sameMoments says whether all numbers have the same bits.
 func sameMoments(a, b engine.Moments) bool {
 	same := func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) }
-	return same(a.Positives, b.Positives) && slices.EqualFunc(a.Sum, b.Sum, same) && slices.EqualFunc(a.Second, b.Second, same)
+	return slices.EqualFunc(a.All, b.All, same)
 }
 
-func checkMoments(t *testing.T, name string, e *momentsEvaluator, got engine.Moments, m engine.MomentSums) {
+func checkMoments(t *testing.T, name string, e *momentsEvaluator, got engine.Moments, m engine.Query) {
 	t.Helper()
 	n, d := e.records.Len(), e.problem.D
 	rowsOf := make([]float64, n) // of the person of each row
@@ -272,13 +272,13 @@ func checkMoments(t *testing.T, name string, e *momentsEvaluator, got engine.Mom
 		}
 		a := 1.0
 		switch {
-		case m.Model != nil:
+		case m.W != nil:
 			// As computed with other rows than in its block.
 			weight := []float64{(1 + y) / 2}
 			p.slopes(weight, make([]float64, kernels.DotsRows), append(slices.Clone(row), make([]float64, (kernels.DotsRows-1)*e.stride)...))
 			a = weight[0]
 			var score float64
-			for j, v := range m.Model {
+			for j, v := range m.W {
 				score += v * row[j]
 			}
 			if want := 1/(1+math.Exp(-score-m.Intercept)) - (1+y)/2; math.Abs(a-want) > 1e-12 {
@@ -320,11 +320,11 @@ func checkMoments(t *testing.T, name string, e *momentsEvaluator, got engine.Mom
 			}
 		}
 	}
-	limit := e.MomentsError(m.Radius, m.Second)
+	limit := e.Bounds(engine.Query{Radius: m.Radius, Second: m.Second})
 	for _, c := range []struct {
 		what   string
 		err, l float64
-	}{{"positives", distanceTo([]float64{got.Positives}, positives), limit.Positives},
+	}{{"positives", distanceTo([]float64{got.Positives()}, positives), limit.Positives},
 		{"sum", distanceTo(got.Sum, sum), limit.Sum}, {"second", distanceTo(got.Second, second), limit.Second}} {
 		if !(c.err <= c.l) {
 			t.Errorf("%s: %s is off by %v, bound %v", name, c.what, c.err, c.l)
@@ -339,7 +339,7 @@ func checkMoments(t *testing.T, name string, e *momentsEvaluator, got engine.Mom
 // file, of which each person keeps its own, changes no more than roundings.
 func TestMomentsOfManyPersons(t *testing.T) {
 	r := momentPersons(t, momentRecords(t, 1300, 5, false), 1, 1, 2)
-	m := engine.MomentSums{Radius: 0.7, Centre: []float64{0.1, 0, 0, 0.2, 0}, Signed: true, Offset: 0.4, Second: engine.FullSecond}
+	m := engine.Query{Radius: 0.7, Centre: []float64{0.1, 0, 0, 0.2, 0}, Signed: true, Offset: 0.4, Second: engine.FullSecond}
 	got, e := momentsOf(t, Backend{Workers: 2}, r, m)
 	if e.chunks() < 3 {
 		t.Fatalf("%d chunks", e.chunks())
@@ -351,11 +351,11 @@ func TestMomentsOfManyPersons(t *testing.T) {
 	}
 	// The known defect: sums that count rows are far outside of the bound.
 	e.persons = nil
-	rows := engine.Moments{Sum: make([]float64, 5), Second: make([]float64, len(got.Second))}
-	if err := e.Moments(context.Background(), &rows, m); err != nil {
+	rows := engine.NewMoments(5, m.Second)
+	if err := e.Sum(context.Background(), rows.All, m); err != nil {
 		t.Fatal(err)
 	}
-	if limit := e.MomentsError(m.Radius, m.Second); math.Abs(rows.Positives-got.Positives) < 1e6*limit.Positives || math.Abs(rows.Second[0]-got.Second[0]) < 1e6*limit.Second {
+	if limit := e.Bounds(engine.Query{Radius: m.Radius, Second: m.Second}); math.Abs(rows.Positives()-got.Positives()) < 1e6*limit.Positives || math.Abs(rows.Second[0]-got.Second[0]) < 1e6*limit.Second {
 		t.Error("sums over rows pass for those over persons")
 	}
 }
@@ -376,7 +376,7 @@ func TestClippedRecordsAreWithinTheRadius(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := engine.MomentSums{Radius: R, Second: engine.DiagonalSecond, Centre: make([]float64, d)}
+		m := engine.Query{Radius: R, Second: engine.DiagonalSecond, Centre: make([]float64, d)}
 		x := make([]float64, d)
 		var square float64
 		for j := range x {
@@ -426,16 +426,16 @@ func mustRecords(t *testing.T, d int) *engine.Records {
 
 func TestMomentsAreCancelledAndRefuseGradients(t *testing.T) {
 	r := momentRecords(t, 200_000, 20, false)
-	_, e := momentsOf(t, Backend{Workers: 2}, r, engine.MomentSums{Radius: 1})
-	if err := e.GradSum(context.Background(), nil, nil, nil); !errors.Is(err, engine.ErrUnsupported) {
+	_, e := momentsOf(t, Backend{Workers: 2}, r, engine.Query{Radius: 1})
+	if err := e.Sum(context.Background(), nil, engine.Gradient(nil, engine.AllPairs{})); !errors.Is(err, engine.ErrUnsupported) {
 		t.Errorf("a gradient by a kernel of moments: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	dst := engine.Moments{Sum: make([]float64, 20), Second: make([]float64, 210)}
+	dst := engine.NewMoments(20, engine.FullSecond)
 	done := make(chan error)
 	go func() {
 		for {
-			if err := e.Moments(ctx, &dst, engine.MomentSums{Radius: 0.5, Second: engine.FullSecond}); err != nil {
+			if err := e.Sum(ctx, dst.All, engine.Query{Radius: 0.5, Second: engine.FullSecond}); err != nil {
 				done <- err
 				return
 			}
@@ -451,10 +451,10 @@ func TestMomentsAreCancelledAndRefuseGradients(t *testing.T) {
 	case <-time.After(time.Second):
 		t.Fatal("a pass goes on for more than a second after it was cancelled")
 	}
-	for _, m := range []engine.MomentSums{{}, {Radius: math.NaN()}, {Radius: 1, Offset: 2}, {Radius: 1, Centre: []float64{1}}, {Radius: 1, Second: 9}, {Radius: 1, Centre: append(make([]float64, 19), math.Inf(1))}, {Radius: 1, Second: engine.DiagonalSecond},
-		{Radius: 1, Signed: true, Model: make([]float64, 20)}, {Radius: 1, Model: make([]float64, 19)}, {Radius: 1, Model: append(make([]float64, 19), math.NaN())},
-		{Radius: 0x1p+400, Model: append(make([]float64, 19), 0x1p+101)}, {Radius: 1, Intercept: math.Inf(-1)}} {
-		if err := e.Moments(context.Background(), &dst, m); err == nil {
+	for _, m := range []engine.Query{{}, {Radius: math.NaN()}, {Radius: 1, Offset: 2}, {Radius: 1, Centre: []float64{1}}, {Radius: 1, Second: 9}, {Radius: 1, Centre: append(make([]float64, 19), math.Inf(1))}, {Radius: 1, Second: engine.DiagonalSecond},
+		{Radius: 1, Signed: true, W: make([]float64, 20)}, {Radius: 1, W: make([]float64, 19)}, {Radius: 1, W: append(make([]float64, 19), math.NaN())},
+		{Radius: 0x1p+400, W: append(make([]float64, 19), 0x1p+101)}, {Radius: 1, Intercept: math.Inf(-1)}} {
+		if err := e.Sum(context.Background(), dst.All, m); err == nil {
 			t.Errorf("%+v was accepted", m)
 		}
 	}
@@ -464,18 +464,18 @@ func BenchmarkMoments(b *testing.B) {
 	for _, shape := range [][2]int{{1_000_000, 20}, {100_000, 128}, {20_000, 512}} {
 		n, d := shape[0], shape[1]
 		r := momentRecords(b, n, d, false)
-		for _, m := range []engine.MomentSums{{Signed: true}, {Signed: true, Second: engine.DiagonalSecond}, {Signed: true, Second: engine.FullSecond}, {Model: make([]float64, d)}} {
+		for _, m := range []engine.Query{{Signed: true}, {Signed: true, Second: engine.DiagonalSecond}, {Signed: true, Second: engine.FullSecond}, {W: make([]float64, d)}} {
 			m.Radius, m.Centre = 0.5, make([]float64, d)
-			for j := range m.Model {
-				m.Model[j] = math.Cos(float64(j))
+			for j := range m.W {
+				m.W[j] = math.Cos(float64(j))
 			}
 			for _, workers := range []int{1, 2} {
-				b.Run(fmt.Sprintf("n=%d/d=%d/%v/logistic=%v/workers=%d", n, d, m.Second, m.Model != nil, workers), func(b *testing.B) {
+				b.Run(fmt.Sprintf("n=%d/d=%d/%v/logistic=%v/workers=%d", n, d, m.Second, m.W != nil, workers), func(b *testing.B) {
 					_, e := momentsOf(b, Backend{Workers: workers}, r, m)
-					dst := engine.Moments{Sum: make([]float64, d), Second: make([]float64, m.Second.Len(d))}
+					dst := engine.NewMoments(d, m.Second)
 					b.SetBytes(int64(8 * n * d))
 					for b.Loop() {
-						if err := e.Moments(context.Background(), &dst, m); err != nil {
+						if err := e.Sum(context.Background(), dst.All, m); err != nil {
 							b.Fatal(err)
 						}
 					}

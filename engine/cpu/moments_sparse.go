@@ -37,18 +37,18 @@ func (k *momentsKernel) wideDepth() int {
 	return min(k.problem.N, wideChunk) + (k.problem.N+wideChunk-1)/wideChunk + wideRounds
 }
 
-// wideError is MomentsError for these sums (docs/theory.md#wide-moments).
+// wideError is Bounds for these sums (docs/theory.md#wide-moments).
 //
 // Proof. Let B bound the norms of records and of the centre, which may be longer by RadiusSlack. Each of the sums has terms that are products with at most wideRounds
 // roundings, and wideDepth counts them and the additions. Absolute values: the vector of a s |x_j| + |a| s |c_j| has a norm of at most 2 B,
 // since s <= 1, and the matrix of s^2 (|x_j| + |c_j|)(|x_k| + |c_k|) one of at most (2 B)^2. The sums b and S, of depth one chunk and one
 // more each, enter with c as factors: their errors are within the same absolute values. Off-diagonal entries are multiplied by a rounded
 // sqrt 2, relative to at most these values. Products that underflow lose 2^-1074 each, of at most 4 for an entry and record.
-func (k *momentsKernel) wideError() engine.MomentsError {
+func (k *momentsKernel) wideError() engine.QueryBounds {
 	n, d, bound := float64(k.problem.N), float64(k.problem.D), 2*k.problem.Bounds.FeatureNorm*(1+engine.RadiusSlack)
 	gamma, lost := engine.Gamma(k.wideDepth()), 4*n*0x1p-1074*(1+bound)*(1+bound)
 	const up = 1 + 0x1p-40
-	return engine.MomentsError{
+	return engine.QueryBounds{
 		Positives: gamma * n * up,
 		Sum:       (gamma*n*bound + lost*d) * up,
 		Second:    ((gamma+2*engine.SymmetricError)*n*bound*bound + lost*d*d) * up,
@@ -82,8 +82,8 @@ func clipScale(value []float64, index []int32, centre []float64, centreSquare, b
 	return min(short/math.Sqrt(r), 1)
 }
 
-// sumWide is Moments for FullSecond of wide sparse records. Its bits do not depend on the number of workers.
-func (e *momentsEvaluator) sumWide(ctx context.Context, dst *engine.Moments, m engine.MomentSums) error {
+// sumWide is Sum for FullSecond of wide sparse records. Its bits do not depend on the number of workers.
+func (e *momentsEvaluator) sumWide(ctx context.Context, dst engine.Moments, m engine.Query) error {
 	d, n := e.problem.D, e.problem.N
 	centre := m.Centre
 	if centre == nil {
@@ -111,7 +111,7 @@ func (e *momentsEvaluator) sumWide(ctx context.Context, dst *engine.Moments, m e
 		signed.add(i, all.signed[i])
 		squares.add(i, all.square[i])
 	}
-	dst.Positives = positives.value()
+	dst.All[0] = positives.value()
 	S, A := squares.value(), signed.value()
 
 	full := engine.Symmetric{Dim: d}

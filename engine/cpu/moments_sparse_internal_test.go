@@ -12,7 +12,7 @@ import (
 )
 
 // wideOf sums the full second moments of sparse records over their stored features, or in dense blocks.
-func wideOf(t *testing.T, r *engine.Records, m engine.MomentSums, workers int, wide bool) (engine.Moments, *momentsEvaluator) {
+func wideOf(t *testing.T, r *engine.Records, m engine.Query, workers int, wide bool) (engine.Moments, *momentsEvaluator) {
 	t.Helper()
 	k, err := Backend{Workers: workers}.PlanMoments(engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: engine.AnyLabels})
 	if err != nil {
@@ -24,11 +24,11 @@ func wideOf(t *testing.T, r *engine.Records, m engine.MomentSums, workers int, w
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := engine.Moments{Sum: make([]float64, r.Dim()), Second: make([]float64, m.Second.Len(r.Dim()))}
+	got := engine.NewMoments(r.Dim(), m.Second)
 	for k := range got.Second {
 		got.Second[k] = math.NaN() // what was there is not added to
 	}
-	if err := ev.(engine.MomentsEvaluator).Moments(context.Background(), &got, m); err != nil {
+	if err := ev.Sum(context.Background(), got.All, m); err != nil {
 		t.Fatal(err)
 	}
 	return got, ev.(*momentsEvaluator)
@@ -40,7 +40,7 @@ func TestWideMomentsAgainstExactSums(t *testing.T) {
 	for _, shape := range [][2]int{{40, 1}, {300, 3}, {2*wideChunk + 5, 3}, {120, 65}, {40, 257}} {
 		n, d := shape[0], shape[1]
 		r := momentRecords(t, n, d, true)
-		for name, m := range map[string]engine.MomentSums{
+		for name, m := range map[string]engine.Query{
 			"one": {Radius: 1}, "small": {Radius: 0.03}, "moved": {Radius: 0.2, Centre: make([]float64, d)}, "signed": {Radius: 0.6, Signed: true, Offset: -0.37, Centre: make([]float64, d)},
 			"onto a record": {Radius: leastWideRadius, Centre: make([]float64, d)},
 		} {
@@ -67,7 +67,7 @@ func TestWideMomentsAgainstExactSums(t *testing.T) {
 				checkWide(t, name, e, got, m)
 			}
 			dense, _ := wideOf(t, r, m, 2, false)
-			limit, own := e.MomentsError(m.Radius, m.Second), e.wideError()
+			limit, own := e.Bounds(engine.Query{Radius: m.Radius, Second: m.Second}), e.wideError()
 			clip := float64(n) * float64(4*d+200) * 0x1p-52 * m.Radius
 			if far := distanceOf(got.Sum, dense.Sum); far > limit.Sum+own.Sum+clip {
 				t.Errorf("%s: sums in dense blocks are %v away", name, far)
@@ -75,8 +75,8 @@ func TestWideMomentsAgainstExactSums(t *testing.T) {
 			if far := distanceOf(got.Second, dense.Second); far > limit.Second+own.Second+2*clip*m.Radius {
 				t.Errorf("%s: second moments in dense blocks are %v away, bounds %v, %v", name, far, limit.Second, own.Second)
 			}
-			if math.Abs(got.Positives-dense.Positives) > limit.Positives+own.Positives {
-				t.Errorf("%s: %v positives, and %v in dense blocks", name, got.Positives, dense.Positives)
+			if math.Abs(got.Positives()-dense.Positives()) > limit.Positives+own.Positives {
+				t.Errorf("%s: %v positives, and %v in dense blocks", name, got.Positives(), dense.Positives())
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func distanceOf(a, b []float64) float64 {
 }
 
 // checkWide compares with exact sums.
-func checkWide(t *testing.T, name string, e *momentsEvaluator, got engine.Moments, m engine.MomentSums) {
+func checkWide(t *testing.T, name string, e *momentsEvaluator, got engine.Moments, m engine.Query) {
 	t.Helper()
 	const precision = 600
 	number := func() *big.Float { return new(big.Float).SetPrec(precision) }

@@ -18,7 +18,7 @@ import (
 // Nothing is known of how AddGrad rounds, so nothing is claimed about its distance to an
 // exact gradient: terms are what AddGrad returns, and each of them is clipped to norm G. A term
 // that is not finite counts as 0. So it depends on its two records and w alone, and has norm at
-// most G whatever AddGrad does, which is what Kernel.Roundoff promises for losses that are
+// most G whatever AddGrad does, which is what QueryBounds.Sum promises for losses that are
 // not smooth (docs/theory.md#pair-clipping). Replacing a record moves a term by at most 2 G; by
 // the loss's Dg only if that holds for its gradients, since clipping is a projection on a
 // ball, which expands no distance.
@@ -80,26 +80,29 @@ func (k *ownKernel) Problem() engine.Problem { return k.problem }
 // Method returns "pair by pair".
 func (k *ownKernel) Method() string { return "pair by pair" }
 
-// Roundoff implements engine.Kernel. A computed sum of N vectors of norm at most G by a tree
+// Bounds implements engine.Kernel. A computed sum of N vectors of norm at most G by a tree
 // of depth D is within gamma_D N G of the exact one, coordinate by coordinate and so in norm
 // (Higham, Accuracy and Stability, (4.4)).
-func (k *ownKernel) Roundoff(pairs engine.Pairs) float64 {
+func (k *ownKernel) Bounds(q engine.Query) engine.QueryBounds {
 	depth := 0
-	switch q := pairs.(type) {
-	case engine.AllPairs:
-		if q.N != k.problem.N {
-			return math.Inf(1)
-		}
-		depth = ownBlock + (q.N+ownBlock-1)/ownBlock + k.stripe + bits.Len(uint(k.stripes()))
-	case engine.PrefixPairs:
-		if k.team != nil || q.T < 1 || q.T >= k.problem.N {
-			return math.Inf(1)
-		}
-		depth = ownBlock + (q.T+ownBlock-1)/ownBlock
-	default:
-		return math.Inf(1)
+	if !q.IsPlain() {
+		return engine.Unanswered()
 	}
-	return engine.Gamma(depth) * float64(pairs.Len()) * k.limit * (1 + 0x1p-20)
+	switch p := q.Pairs.(type) {
+	case engine.AllPairs:
+		if p.N != k.problem.N {
+			return engine.Unanswered()
+		}
+		depth = ownBlock + (p.N+ownBlock-1)/ownBlock + k.stripe + bits.Len(uint(k.stripes()))
+	case engine.PrefixPairs:
+		if k.team != nil || p.T < 1 || p.T >= k.problem.N {
+			return engine.Unanswered()
+		}
+		depth = ownBlock + (p.T+ownBlock-1)/ownBlock
+	default:
+		return engine.Unanswered()
+	}
+	return engine.QueryBounds{Sum: engine.Gamma(depth) * float64(q.Pairs.Len()) * k.limit * (1 + 0x1p-20)}
 }
 
 func (k *ownKernel) stripes() int { return (k.problem.N + k.stripe - 1) / k.stripe }
@@ -140,24 +143,24 @@ func (e *ownEvaluator) record(i int, x []float64) engine.Record {
 	return engine.Record{X: slices.Clip(e.records.Rows(x, i, 1)), Y: e.records.Label(i)}
 }
 
-// GradSum implements engine.Evaluator.
-func (e *ownEvaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.Pairs) error {
-	if err := e.problem.CheckCall(ctx, dst, w, pairs); err != nil {
+// Sum implements engine.Evaluator.
+func (e *ownEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
+	if err := e.problem.CheckGradient(ctx, dst, q); err != nil {
 		return err
 	}
 	n := e.problem.N
-	if q, ok := pairs.(engine.PrefixPairs); ok {
+	if p, ok := q.Pairs.(engine.PrefixPairs); ok {
 		if e.team != nil {
 			return errTeamPrefix
 		}
 		at := func(i int) int {
-			if q.Order == nil {
+			if p.Order == nil {
 				return i
 			}
-			return int(q.Order[i])
+			return int(p.Order[i])
 		}
 		clear(dst)
-		return e.addRow(ctx, dst, w, e.scratch[0], at(q.T), q.T, at)
+		return e.addRow(ctx, dst, q.W, e.scratch[0], at(p.T), p.T, at)
 	}
 	length := len(dst)
 	if e.partial == nil {
@@ -169,7 +172,7 @@ func (e *ownEvaluator) GradSum(ctx context.Context, dst, w []float64, pairs engi
 		sum, s := e.partial[job*length:(job+1)*length], e.scratch[worker]
 		clear(sum)
 		for i := job * e.stripe; i < min((job+1)*e.stripe, n); i++ {
-			if e.addRow(ctx, sum, w, s, i, n, func(j int) int { return j }) != nil {
+			if e.addRow(ctx, sum, q.W, s, i, n, func(j int) int { return j }) != nil {
 				return // forEach says so
 			}
 		}

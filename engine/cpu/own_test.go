@@ -140,7 +140,7 @@ func TestOwnLoss(t *testing.T) {
 						t.Fatal(err)
 					}
 					got := []float64{math.NaN(), 1, 2, 3, 4}
-					if err := e.GradSum(context.Background(), got, w, pairs); err != nil {
+					if err := e.Sum(context.Background(), got, engine.Gradient(w, pairs)); err != nil {
 						t.Fatal(err)
 					}
 					if bits == nil {
@@ -153,12 +153,12 @@ func TestOwnLoss(t *testing.T) {
 					for k := range got {
 						off += (got[k] - want[k]) * (got[k] - want[k])
 					}
-					if bound := k.Roundoff(pairs); !(math.Sqrt(off) <= 2*bound) || !(bound < 1e-9*float64(pairs.Len())) {
+					if bound := k.Bounds(engine.Query{Pairs: pairs}).Sum; !(math.Sqrt(off) <= 2*bound) || !(bound < 1e-9*float64(pairs.Len())) {
 						t.Errorf("n = %d, %T: off by %v, Roundoff %v", n, pairs, math.Sqrt(off), bound)
 					}
 					done, cancel := context.WithCancel(context.Background())
 					cancel()
-					if err := e.GradSum(done, got, w, pairs); !errors.Is(err, context.Canceled) {
+					if err := e.Sum(done, got, engine.Gradient(w, pairs)); !errors.Is(err, context.Canceled) {
 						t.Errorf("cancelled: %v", err)
 					}
 				}
@@ -190,11 +190,11 @@ func TestOwnLossIsClipped(t *testing.T) {
 			t.Fatal(err)
 		}
 		out = make([]float64, d)
-		if err := e.GradSum(context.Background(), out, w, engine.AllPairs{N: n}); err != nil {
+		if err := e.Sum(context.Background(), out, engine.Gradient(w, engine.AllPairs{N: n})); err != nil {
 			t.Fatal(err)
 		}
 		c, _ := l.Constants(engine.UnitBounds(), 1)
-		return out, 2*(n-1)*2*c.Lipschitz + 2*k.Roundoff(engine.AllPairs{N: n})
+		return out, 2*(n-1)*2*c.Lipschitz + 2*k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum
 	}
 	for _, lie := range []float64{1, 1e6, 1e300, math.Inf(1), math.NaN()} {
 		l := cosineLoss{lie: lie, smoothness: math.Inf(1)}
@@ -251,7 +251,7 @@ func TestOwnLossRefusals(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if k, err := (cpu.Backend{Method: cpu.Direct}).Plan(ownProblem(10, 2, rough)); err != nil || k.Method() != "pair by pair" || !math.IsInf(k.Roundoff(engine.AllPairs{N: 9}), 1) || !math.IsInf(k.Roundoff(engine.SubsetPairs{N: 3}), 1) {
+	if k, err := (cpu.Backend{Method: cpu.Direct}).Plan(ownProblem(10, 2, rough)); err != nil || k.Method() != "pair by pair" || !math.IsInf(k.Bounds(engine.Query{Pairs: engine.AllPairs{N: 9}}).Sum, 1) || !math.IsInf(k.Bounds(engine.Query{Pairs: engine.SubsetPairs{N: 3}}).Sum, 1) {
 		t.Errorf("%v", err)
 	}
 }
@@ -308,6 +308,6 @@ func TestPanicOfAWorkerIsTheCallers(t *testing.T) {
 			t.Errorf("%v is not the panic of a worker", p)
 		}
 	}()
-	err = e.GradSum(t.Context(), make([]float64, p.D), make([]float64, p.D), engine.AllPairs{N: p.N})
+	err = e.Sum(t.Context(), make([]float64, p.D), engine.Gradient(make([]float64, p.D), engine.AllPairs{N: p.N}))
 	t.Errorf("no panic: %v", err)
 }

@@ -17,7 +17,7 @@ const (
 )
 
 // Pace measures in about 20 ms how many seconds this machine, with the workers of b, takes for a
-// second of the estimates of engine.TimedKernel, which are for one core at about 2.5 GHz. It
+// second of the estimates of engine.QueryBounds, which are for one core at about 2.5 GHz. It
 // computes gradients of a smaller problem like p by the same method, on records that it makes
 // up; where p has none (query groups, moments), it takes the logistic loss. The result is an
 // estimate: a busy machine is slow, and records larger than its caches are read more slowly. It
@@ -35,7 +35,7 @@ func (b Backend) Pace(p engine.Problem) float64 {
 	all := k.Problem().Pairs()
 	for start, runs := time.Now(), 0; runs < 2 || time.Since(start) < paceTime/2 && runs < 50; runs++ {
 		at := time.Now()
-		if e.GradSum(context.Background(), sum, w, all) != nil {
+		if e.Sum(context.Background(), sum, engine.Gradient(w, all)) != nil {
 			return 1
 		}
 		least = min(least, time.Since(at).Seconds())
@@ -60,7 +60,7 @@ func (b Backend) paced(p engine.Problem) (engine.Kernel, engine.Evaluator, float
 		if err != nil {
 			return nil, nil, 0
 		}
-		seconds := engine.Seconds(k, p.Pairs())
+		seconds := k.Bounds(engine.Query{Pairs: p.Pairs()}).Seconds
 		if seconds == 0 {
 			return nil, nil, 0
 		}

@@ -132,7 +132,7 @@ func (k *EmbeddedKernel) coefficientError() float64 {
 	return k.bounds.Curvature*margin + k.bounds.SlopeError + 20*u*q
 }
 
-// Error bounds sum_i ||computed V_i - V_i||, in the sense of engine.Kernel.Roundoff, for every data set
+// Error bounds sum_i ||computed V_i - V_i||, in the sense of engine.QueryBounds.Sum, for every data set
 // within the bounds.
 //
 // Proof. With a_i the weights of rows (1, or 1/m of a person with m rows), whose sum is N, V_i is

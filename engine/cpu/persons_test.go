@@ -87,10 +87,10 @@ func (f family) sum(t *testing.T, b cpu.Backend, p engine.Problem, w []float64) 
 	e := mustBind(t, b, p, f.records(t, p.D, p.PersonRows, p.Bounds))
 	defer e.Close()
 	dst = make([]float64, len(w))
-	if err := e.GradSum(context.Background(), dst, w, p.Pairs()); err != nil {
+	if err := e.Sum(context.Background(), dst, engine.Gradient(w, p.Pairs())); err != nil {
 		t.Fatal(err)
 	}
-	return dst, e.Kernel().Roundoff(p.Pairs())
+	return dst, e.Kernel().Bounds(engine.Query{Pairs: p.Pairs()}).Sum
 }
 
 // TestPersonPositionsAreTheirOwn: where the last bit of a slope decides a jump, the sum is
@@ -341,7 +341,7 @@ func TestPersonRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := k.Roundoff(engine.PrefixPairs{T: 2}); !math.IsInf(r, 1) {
+	if r := k.Bounds(engine.Query{Pairs: engine.PrefixPairs{T: 2}}).Sum; !math.IsInf(r, 1) {
 		t.Errorf("Roundoff of prefix pairs is %v", r)
 	}
 	r := adoptRecords(t, make([]float64, 15), make([]float64, 5), 3)
@@ -356,7 +356,7 @@ func TestPersonRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.GradSum(context.Background(), make([]float64, 3), make([]float64, 3), engine.PrefixPairs{T: 2}); err == nil {
+	if err := e.Sum(context.Background(), make([]float64, 3), engine.Gradient(make([]float64, 3), engine.PrefixPairs{T: 2})); err == nil {
 		t.Error("prefix pairs of persons are summed")
 	}
 	p.PersonRows = 0
@@ -399,14 +399,14 @@ func TestPersonWithManyRowsStops(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx := &countedContext{Context: context.Background(), last: 1 << 30}
-		if err := e.GradSum(ctx, make([]float64, 2), inBall(2, 1), p.Pairs()); err != nil {
+		if err := e.Sum(ctx, make([]float64, 2), engine.Gradient(inBall(2, 1), p.Pairs())); err != nil {
 			t.Fatal(err)
 		}
 		if ctx.asked < rows/64 {
 			t.Errorf("%v: asked %d times in a person of %d rows", method, ctx.asked, rows)
 		}
 		ctx = &countedContext{Context: context.Background(), last: rows / 128}
-		if err := e.GradSum(ctx, make([]float64, 2), inBall(2, 1), p.Pairs()); err != context.Canceled {
+		if err := e.Sum(ctx, make([]float64, 2), engine.Gradient(inBall(2, 1), p.Pairs())); err != context.Canceled {
 			t.Errorf("%v: %v, want a stop", method, err)
 		}
 		if err := e.Close(); err != nil {

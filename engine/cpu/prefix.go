@@ -59,7 +59,7 @@ func (e *evaluator) prefixPairs(ctx context.Context, dst, w []float64, q engine.
 	}
 	for i := range e.prefix {
 		if e.prefix[i].failed {
-			return fmt.Errorf("cpu: GradSum: PrefixPairs.Order has an entry outside 0 to %d", e.problem.N-1)
+			return fmt.Errorf("cpu: PrefixPairs.Order has an entry outside 0 to %d", e.problem.N-1)
 		}
 	}
 	s.rows[0], s.v[0] = current, total

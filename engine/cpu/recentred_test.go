@@ -10,18 +10,8 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/engine/enginetest"
 )
-
-// probe is a kernel that hands out the records that it is bound to.
-type probe struct {
-	engine.Kernel
-	bound *[]*engine.Records
-}
-
-func (p probe) Bind(r *engine.Records) (engine.Evaluator, error) {
-	*p.bound = append(*p.bound, r)
-	return p.Kernel.Bind(r)
-}
 
 // Gradients of a recentred kernel are over clip(x - c, R) X/R: every such record is within the
 // bounds by exact arithmetic, has the same bits whatever the other records are, and the gradient
@@ -69,40 +59,54 @@ func TestRecentred(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var bound []*engine.Records
-				k.Kernel = probe{k.Kernel, &bound}
+				var moved *engine.Records
+				gradients := k.Kernel.Problem()
+				if k.Kernel, err = (enginetest.Altered{Backend: cpu.Backend{Workers: 2}, Records: func(r *engine.Records) *engine.Records {
+					moved = r
+					return r
+				}}).Plan(gradients); err != nil {
+					t.Fatal(err)
+				}
 				ev, err := k.Bind(r)
 				if err != nil {
 					t.Fatal(err)
 				}
 				w, dst := make([]float64, d), make([]float64, d)
 				w[0], w[1] = 0.3/b.FeatureNorm, -0.2/b.FeatureNorm
-				if err := ev.GradSum(ctx, dst, w, engine.AllPairs{N: n}); err == nil {
-					t.Error("gradients of records that have not been moved")
+				plain, err := cpu.Backend{Workers: 2}.Plan(problem)
+				if err != nil {
+					t.Fatal(err)
 				}
-				mover := ev.(engine.RecentringEvaluator)
+				unmoved, err := plain.Bind(dense)
+				if err != nil {
+					t.Fatal(err)
+				}
+				stay := make([]float64, d)
+				if err := errors.Join(ev.Sum(ctx, dst, engine.Gradient(w, engine.AllPairs{N: n})), unmoved.Sum(ctx, stay, engine.Gradient(w, engine.AllPairs{N: n}))); err != nil || r == dense && !slices.Equal(dst, stay) {
+					t.Errorf("gradients over the records as they are: %v, want %v, %v", dst, stay, err)
+				}
+				q := engine.Query{Pairs: engine.AllPairs{N: n}, W: w, Centre: centre, Radius: clip}
+				if err := unmoved.Sum(ctx, dst, q); !errors.Is(err, engine.ErrUnsupported) || !math.IsInf(plain.Bounds(q).Sum, 1) {
+					t.Errorf("moved records by a kernel of the records as they are: %v", err)
+				}
 				cancelled, cancel := context.WithCancel(ctx)
 				cancel()
-				if err := mover.Recentre(cancelled, centre, clip); !errors.Is(err, context.Canceled) {
+				if err := ev.Sum(cancelled, dst, q); !errors.Is(err, context.Canceled) {
 					t.Errorf("cancelled: %v", err)
 				}
-				if err := mover.Recentre(ctx, centre[:1], clip); err == nil {
+				short, origin := q, q
+				short.Centre, origin.Centre = centre[:1], nil
+				if err := ev.Sum(ctx, dst, short); err == nil {
 					t.Error("a centre of one number")
 				}
-				if err := mover.Recentre(ctx, nil, clip); err != nil { // and then to another
-					t.Fatal(err)
-				}
-				if err := mover.Recentre(ctx, centre, clip); err != nil {
-					t.Fatal(err)
-				}
-				if err := ev.GradSum(ctx, dst, w, engine.AllPairs{N: n}); err != nil {
+				if err := errors.Join(ev.Sum(ctx, dst, origin), ev.Sum(ctx, dst, q)); err != nil { // and then to another
 					t.Fatal(err)
 				}
 				sums = append(sums, dst)
-				if k.Problem().NonZerosPerRow != p.NonZerosPerRow || !(k.NeighbourRoundoff(p.Pairs()) <= k.Roundoff(p.Pairs())) {
-					t.Errorf("problem %+v, roundoff %v and %v", k.Problem(), k.NeighbourRoundoff(p.Pairs()), k.Roundoff(p.Pairs()))
+				if k.Problem().NonZerosPerRow != p.NonZerosPerRow || !(k.Bounds(engine.Query{Pairs: p.Pairs()}).OneRecord() <= k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum) {
+					t.Errorf("problem %+v, roundoff %v and %v", k.Problem(), k.Bounds(engine.Query{Pairs: p.Pairs()}).OneRecord(), k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum)
 				}
-				moved := bound[len(bound)-1]
+				first := moved.Dense()
 				row, want := make([]float64, d), make([]float64, n*d)
 				for i := range n {
 					r.Row(i, want[i*d:][:d])
@@ -135,12 +139,12 @@ func TestRecentred(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := ev.(engine.RecentringEvaluator).Recentre(ctx, centre, clip); err != nil {
+					if err := ev.Sum(ctx, make([]float64, d), q); err != nil {
 						t.Fatal(err)
 					}
-					other := bound[len(bound)-1].Dense()
+					other := moved.Dense()
 					for i := range n {
-						if same := slices.Equal(other[i*d:][:d], moved.Dense()[i*d:][:d]); same != (i != 7) {
+						if same := slices.Equal(other[i*d:][:d], first[i*d:][:d]); same != (i != 7) {
 							t.Errorf("record %d of the neighbour: same bits %t", i, same)
 						}
 					}

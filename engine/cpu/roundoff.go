@@ -15,7 +15,7 @@ const (
 	secondOrder = 1.01
 )
 
-// Roundoff implements engine.Kernel. The arithmetic and the theorem about all pairs are those
+// roundoff is engine.QueryBounds.Sum. The arithmetic and the theorem about all pairs are those
 // of docs/theory.md#roundoff.
 //
 // Notation: n, d, R as in package engine; l, S, V, ds = ScoreErr as in
@@ -126,7 +126,7 @@ const (
 // The last summand covers every underflow: there are fewer than 2^10 n^2 d
 // operations whose result can underflow, each loses at most 2^-1021 and is
 // multiplied by at most 1 + R l.
-func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
+func (k *kernel) roundoff(pairs engine.Pairs) float64 {
 	p := k.problem
 	R, l := p.Bounds.FeatureNorm, k.scores.LabelSpan
 	n, tiny := float64(p.N), k.underflow()
@@ -156,7 +156,7 @@ func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
 	return math.Inf(1)
 }
 
-// underflow is the last summand of Roundoff.
+// underflow is the last summand of roundoff.
 func (k *kernel) underflow() float64 {
 	p, n := k.problem, float64(k.rows)
 	return n * n * float64(p.D) * (1 + p.Bounds.FeatureNorm*k.scores.LabelSpan) * 0x1p-1000

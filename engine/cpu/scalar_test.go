@@ -107,10 +107,10 @@ func TestExpressionIsLogistic(t *testing.T) {
 				copy(w, inBall(d, 1))
 			}
 			sums[i] = make([]float64, len(w))
-			if err := ev.GradSum(context.Background(), sums[i], w, pairs); err != nil {
+			if err := ev.Sum(context.Background(), sums[i], engine.Gradient(w, pairs)); err != nil {
 				t.Fatal(err)
 			}
-			bound += ev.Kernel().Roundoff(pairs)
+			bound += ev.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
 			ev.Close()
 		}
 		var diff, size float64
@@ -210,10 +210,10 @@ func gradSum(t *testing.T, method cpu.Method, p engine.Problem, x, y, w []float6
 	e := mustBind(t, cpu.Backend{Method: method, Workers: 1}, p, r)
 	defer e.Close()
 	sum = make([]float64, p.D)
-	if err := e.GradSum(context.Background(), sum, w, engine.AllPairs{N: p.N}); err != nil {
+	if err := e.Sum(context.Background(), sum, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil {
 		t.Fatal(err)
 	}
-	return sum, e.Kernel().Roundoff(engine.AllPairs{N: p.N})
+	return sum, e.Kernel().Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum
 }
 
 func distance(x, y []float64) (sum float64) {
@@ -252,11 +252,11 @@ func TestRoughSlopesAreClamped(t *testing.T) {
 		for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}} {
 			w := p.Domain().Start()
 			dst := make([]float64, len(w))
-			if err := e.GradSum(context.Background(), dst, w, pairs); err != nil {
+			if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
 				t.Fatal(err)
 			}
 			norm := distance(dst, make([]float64, len(w)))
-			if most := float64(pairs.Len())*c.Lipschitz + e.Kernel().Roundoff(pairs); !(norm <= most) {
+			if most := float64(pairs.Len())*c.Lipschitz + e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum; !(norm <= most) {
 				t.Errorf("%s over %T: norm %v, the constants allow %v", loss.Name(), pairs, norm, most)
 			}
 		}
@@ -317,10 +317,10 @@ func TestMillionRecords(t *testing.T) {
 		p.Loss = engine.Score{Of: expression(t, name, nil)}
 		e := mustBind(t, cpu.Backend{Method: cpu.Direct}, p, small)
 		want := make([]float64, d)
-		if err := e.GradSum(context.Background(), want, w, engine.AllPairs{N: base}); err != nil {
+		if err := e.Sum(context.Background(), want, engine.Gradient(w, engine.AllPairs{N: base})); err != nil {
 			t.Fatal(err)
 		}
-		bound := copies * copies * e.Kernel().Roundoff(engine.AllPairs{N: base})
+		bound := copies * copies * e.Kernel().Bounds(engine.Query{Pairs: engine.AllPairs{N: base}}).Sum
 		for k := range want {
 			want[k] *= copies * copies
 		}
@@ -354,7 +354,7 @@ func BenchmarkDirectPairs(b *testing.B) {
 			e := mustBind(b, cpu.Backend{Workers: 1, Method: cpu.Direct}, p, r)
 			dst := make([]float64, d)
 			for b.Loop() {
-				if err := e.GradSum(context.Background(), dst, w, engine.AllPairs{N: n}); err != nil {
+				if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: n})); err != nil {
 					b.Fatal(err)
 				}
 			}

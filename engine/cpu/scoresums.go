@@ -29,11 +29,11 @@ func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
 	return &ScoreSums{e}, e.classify(context.Background())
 }
 
-// ScoreSumsError bounds sum_i |computed c_i - c_i|, in the sense of engine.Kernel.Roundoff, for such a kernel:
+// ScoreSumsError bounds sum_i |computed c_i - c_i|, in the sense of engine.QueryBounds.Sum, for such a kernel:
 // the proof of that bound is one of this sum, times the bound of the scores.
 func ScoreSumsError(planned engine.Kernel) float64 {
 	p := planned.Problem()
-	return planned.Roundoff(engine.AllPairs{N: p.N}) / p.Bounds.FeatureNorm * (1 + 0x1p-40)
+	return planned.Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum / p.Bounds.FeatureNorm * (1 + 0x1p-40)
 }
 
 // Sum sets c to the weights. No score may exceed the bound that was planned for.

@@ -39,7 +39,7 @@ func (k *kernel) planPieces() bool {
 	return true
 }
 
-// sortedError is E of the sorted method: see Roundoff.
+// sortedError is E of the sorted method: see roundoff.
 func (k *kernel) sortedError() float64 {
 	s := k.scores
 	var size, rise float64

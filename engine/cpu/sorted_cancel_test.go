@@ -43,10 +43,10 @@ func TestSortedStops(t *testing.T) {
 	w, want, got := inBall(2, 1), make([]float64, 2), make([]float64, 2)
 	other := []float64{0.1, 0.2}
 	all := &countedContext{Context: context.Background(), last: 1 << 30}
-	if err := e.GradSum(all, got, other, engine.AllPairs{N: n}); err != nil {
+	if err := e.Sum(all, got, engine.Gradient(other, engine.AllPairs{N: n})); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.GradSum(context.Background(), want, w, engine.AllPairs{N: n}); err != nil {
+	if err := e.Sum(context.Background(), want, engine.Gradient(w, engine.AllPairs{N: n})); err != nil {
 		t.Fatal(err)
 	}
 	// Chunks of rows are asked for twice, of which there are up to 128. Numbers are sorted,
@@ -56,14 +56,14 @@ func TestSortedStops(t *testing.T) {
 	}
 	for last := 0; last < all.asked; last += 1 + all.asked/50 {
 		ctx := &countedContext{Context: context.Background(), last: last}
-		if err := e.GradSum(ctx, got, other, engine.AllPairs{N: n}); err != context.Canceled {
+		if err := e.Sum(ctx, got, engine.Gradient(other, engine.AllPairs{N: n})); err != context.Canceled {
 			t.Errorf("stopped after %d questions: %v", last, err)
 		}
 		if ctx.asked > last+4 {
 			t.Errorf("stopped after %d questions, but %d were asked", last, ctx.asked)
 		}
 	}
-	if err := e.GradSum(context.Background(), got, w, engine.AllPairs{N: n}); err != nil || !slices.Equal(got, want) {
+	if err := e.Sum(context.Background(), got, engine.Gradient(w, engine.AllPairs{N: n})); err != nil || !slices.Equal(got, want) {
 		t.Errorf("after stops: %v, %v, want %v", got, err, want)
 	}
 }

@@ -103,7 +103,7 @@ func TestStorageChangesNoBit(t *testing.T) {
 				}
 				for j, q := range pairs {
 					got := make([]float64, len(w))
-					if err := e.GradSum(context.Background(), got, w, q); err != nil {
+					if err := e.Sum(context.Background(), got, engine.Gradient(w, q)); err != nil {
 						t.Fatalf("%s, %s, %T: %v", c.name, names[i], q, err)
 					}
 					if i == 0 {
@@ -131,8 +131,8 @@ func TestStorageChangesNoMoment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range []engine.MomentSums{
-			{Radius: 1, Signed: true}, {Radius: 0.5, Second: engine.FullSecond}, {Radius: 0.7, Second: engine.DiagonalSecond, Class: 1}, {Radius: 0.7, Model: model, Intercept: 0.1},
+		for _, m := range []engine.Query{
+			{Radius: 1, Signed: true}, {Radius: 0.5, Second: engine.FullSecond}, {Radius: 0.7, Second: engine.DiagonalSecond, Class: 1}, {Radius: 0.7, W: model, Intercept: 0.1},
 		} {
 			var want engine.Moments
 			for i, r := range all {
@@ -140,13 +140,13 @@ func TestStorageChangesNoMoment(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := engine.Moments{Sum: make([]float64, d), Second: make([]float64, m.Second.Len(d))}
-				if err := e.(engine.MomentsEvaluator).Moments(context.Background(), &got, m); err != nil {
+				got := engine.NewMoments(d, m.Second)
+				if err := e.Sum(context.Background(), got.All, m); err != nil {
 					t.Fatal(err)
 				}
 				if i == 0 {
 					want = got
-				} else if got.Positives != want.Positives || !equalBits(got.Sum, want.Sum) || !equalBits(got.Second, want.Second) {
+				} else if got.Positives() != want.Positives() || !equalBits(got.Sum, want.Sum) || !equalBits(got.Second, want.Second) {
 					t.Errorf("%v, %s, %+v: other bits than float64", v, names[i], m)
 				}
 			}

@@ -71,9 +71,9 @@ func TestVariantOfPlan(t *testing.T) {
 					t.Fatal(err)
 				}
 				pairs := engine.AllPairs{N: n}
-				if got.Method() != want.Method() || got.Roundoff(pairs) != want.Roundoff(pairs) {
+				if got.Method() != want.Method() || got.Bounds(engine.Query{Pairs: pairs}).Sum != want.Bounds(engine.Query{Pairs: pairs}).Sum {
 					t.Errorf("n=%d radius %v: %v plans %s with roundoff %v, generic %s with %v", n, radius, v,
-						got.Method(), got.Roundoff(pairs), want.Method(), want.Roundoff(pairs))
+						got.Method(), got.Bounds(engine.Query{Pairs: pairs}).Sum, want.Method(), want.Bounds(engine.Query{Pairs: pairs}).Sum)
 				}
 			}
 		}

@@ -20,15 +20,13 @@ func embeddedPTX() map[string]string {
 
 // Auto is the backend that plans a problem on the GPU where a measured time model says that it
 // is faster, and on the CPU otherwise. Its choice is a function of public numbers and of the
-// machine: the CPU's time is engine.TimedKernel's, times what a CPU with a method Pace measures
+// machine: the CPU's time is its kernel's, times what a CPU with a method Pace measures
 // of itself, the seconds that it takes for an estimated one.
 type Auto struct {
 	CPU    engine.Backend
 	GPU    Backend
 	Models Models
 }
-
-var _ engine.MomentsBackend = Auto{}
 
 // paced is a CPU that measures how fast it is.
 type paced interface {
@@ -44,14 +42,9 @@ func (a Auto) Plan(p engine.Problem) (engine.Kernel, error) {
 	return k, err
 }
 
-// PlanMoments implements engine.MomentsBackend on the CPU: moments take a pass or a few over
+// PlanMoments implements engine.Backend on the CPU: moments take a pass or a few over
 // records that a GPU would have to be sent first.
-func (a Auto) PlanMoments(p engine.Problem) (engine.MomentsKernel, error) {
-	if b, ok := a.CPU.(engine.MomentsBackend); ok {
-		return b.PlanMoments(p)
-	}
-	return nil, fmt.Errorf("%w: moments on %s", engine.ErrUnsupported, a.CPU.Name())
-}
+func (a Auto) PlanMoments(p engine.Problem) (engine.Kernel, error) { return a.CPU.PlanMoments(p) }
 
 // Choose plans a problem and says on which device and why.
 func (a Auto) Choose(p engine.Problem) (k engine.Kernel, device, why string, err error) {
@@ -80,7 +73,7 @@ func (a Auto) faster(p engine.Problem, onCPU engine.Kernel) (k engine.Kernel, wh
 	}
 	gpu, cpu := m.Seconds(w), math.Inf(1)
 	if onCPU != nil {
-		if cpu = engine.Seconds(onCPU, p.Pairs()); cpu == 0 {
+		if cpu = onCPU.Bounds(engine.Query{Pairs: p.Pairs()}).Seconds; cpu == 0 {
 			return nil, "the CPU's time is not known"
 		}
 		if b, ok := a.CPU.(paced); ok {

@@ -156,8 +156,8 @@ type timedCPU struct {
 
 type timedKernel struct{ engine.Kernel }
 
-func (k timedKernel) Seconds(engine.Pairs) float64 {
-	return 1e-9 * float64(k.Problem().N) * float64(k.Problem().D)
+func (k timedKernel) Bounds(engine.Query) engine.QueryBounds {
+	return engine.QueryBounds{Seconds: 1e-9 * float64(k.Problem().N) * float64(k.Problem().D)}
 }
 
 func (b timedCPU) Plan(p engine.Problem) (engine.Kernel, error) {

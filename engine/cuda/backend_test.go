@@ -213,13 +213,13 @@ func TestAgainstCPU(t *testing.T) {
 				t.Fatal(err)
 			}
 			sums[i] = make([]float64, p.D)
-			if err := e.GradSum(context.Background(), sums[i], w, engine.AllPairs{N: n}); err != nil {
+			if err := e.Sum(context.Background(), sums[i], engine.Gradient(w, engine.AllPairs{N: n})); err != nil {
 				t.Fatal(err)
 			}
 			if err := e.Close(); err != nil {
 				t.Error(err)
 			}
-			bound += k.Roundoff(engine.AllPairs{N: n})
+			bound += k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum
 		}
 		var diff, norm float64
 		for k := range sums[0] {
@@ -331,11 +331,11 @@ func checkFailures(t *testing.T, how Backend, memory uint64, p engine.Problem, r
 		}
 		e, err := k.Bind(r)
 		if err == nil {
-			err = e.GradSum(context.Background(), make([]float64, len(w)), w, engine.AllPairs{N: p.N})
+			err = e.Sum(context.Background(), make([]float64, len(w)), engine.Gradient(w, engine.AllPairs{N: p.N}))
 			if closed := e.Close(); closed != nil {
 				t.Error(closed)
 			}
-			if again := e.GradSum(context.Background(), make([]float64, len(w)), w, engine.AllPairs{N: p.N}); again == nil {
+			if again := e.Sum(context.Background(), make([]float64, len(w)), engine.Gradient(w, engine.AllPairs{N: p.N})); again == nil {
 				t.Error("GradSum after Close")
 			}
 		}

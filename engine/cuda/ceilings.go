@@ -139,7 +139,7 @@ func (d *Device) noGraph(ctx context.Context) (why string, err error) {
 		return "", err
 	}
 	for range 2 {
-		if err := e.GradSum(ctx, dst, []float64{0.5}, p.Pairs()); err != nil {
+		if err := e.Sum(ctx, dst, engine.Gradient([]float64{0.5}, p.Pairs())); err != nil {
 			return "", errors.Join(err, e.Close())
 		}
 	}

@@ -80,7 +80,7 @@ func TestGPUTouch(t *testing.T) {
 				}
 			case "moments":
 				p, r, _ := records(t, c.n, c.d, 2)
-				if err := apart(momentCase{c.n, c.d, engine.MomentSums{Radius: 0.8, Signed: true, Second: engine.FullSecond}}, p, r, b); err != nil {
+				if err := apart(momentCase{c.n, c.d, engine.Query{Radius: 0.8, Signed: true, Second: engine.FullSecond}}, p, r, b); err != nil {
 					t.Error(err)
 				}
 				return

@@ -42,8 +42,8 @@
 // come from the Problem. It is clamped to the certified range and rounded to fixed point, and all sums of terms are sums of
 // integers. So they are exact, the same for any order of blocks and for any grid, and a
 // record that changes alters no partial sum that it is not in. What is left of the
-// error is that of single terms, which Roundoff bounds for every data set, and those of
-// pairs without a record do not change with it (NeighbourRoundoff). Factored, the last bits
+// error is that of single terms, which engine.QueryBounds.Sum bounds for every data set, and those of
+// pairs without a record do not change with it (QueryBounds.Neighbour). Factored, the last bits
 // of a term depend on a third record, too, which shares its reciprocal, and a record that
 // changes alters those of the logarithm of n others (partners).
 //
@@ -54,7 +54,7 @@
 // Near-linear, and both passes over X: sums are in float64, in an order that follows from
 // the public sizes and from how many records have each label. Fixed point would not help
 // here: the terms have 53 bits and there are 2^30 of them, more than an integer of 64
-// bits holds. Roundoff bounds the distance to the exact gradient for every data set, as
+// bits holds. QueryBounds.Sum bounds the distance to the exact gradient for every data set, as
 // on the CPU.
 //
 // # Lists of pairs

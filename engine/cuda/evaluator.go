@@ -117,22 +117,22 @@ func (e *evaluator) Close() error {
 	return e.backend.Device.release(e.free)
 }
 
-// GradSum implements engine.Evaluator. It fails if w is longer than Problem.Radius by
+// Sum implements engine.Evaluator. It fails if W is longer than Problem.Radius by
 // more than engine.RadiusSlack, relatively, because the roundoff bound would not hold.
 // When ctx is done it returns after the kernel that runs, which takes less than 100 ms.
-func (e *evaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.Pairs) error {
-	if err := e.problem.CheckCall(ctx, dst, w, pairs); err != nil {
+func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
+	if err := e.problem.CheckGradient(ctx, dst, q); err != nil {
 		return err
 	}
 	if e.memory == nil {
-		return errors.New("cuda: GradSum after Close")
+		return errors.New("cuda: Sum after Close")
 	}
 	return e.backend.Device.do(ctx, func(c driver.Context) error {
-		putFloats(e.rows.vectors, w)
+		putFloats(e.rows.vectors, q.W)
 		var stream driver.Stream
 		var err error
-		if q, ok := pairs.(engine.PrefixPairs); ok {
-			err = e.steps(c, stream, func() error { return e.sum(ctx, c, func() error { return e.prefix(c, q) }) })
+		if p, ok := q.Pairs.(engine.PrefixPairs); ok {
+			err = e.steps(c, stream, func() error { return e.sum(ctx, c, func() error { return e.prefix(c, p) }) })
 		} else {
 			stream = e.replay.stream
 			err = e.replay.run(ctx, c, func(c driver.Context) error {
@@ -218,7 +218,7 @@ func (e *evaluator) prefix(c driver.Context, q engine.PrefixPairs) error {
 	for t := range q.T {
 		i := record(t)
 		if i < 0 || int(i) >= n {
-			return fmt.Errorf("cuda: GradSum: PrefixPairs.Order has an entry outside 0 to %d", n-1)
+			return fmt.Errorf("cuda: PrefixPairs.Order has an entry outside 0 to %d", n-1)
 		}
 		d := yLast - e.y[i]
 		if d == 0 {

@@ -324,7 +324,7 @@ func measure(b engine.Backend, p engine.Problem, r *engine.Records, w []float64,
 	begin := time.Now()
 	for i := 0; i < 5 && (i == 0 || time.Since(begin) < 3*time.Second); i++ {
 		start := time.Now()
-		if err = e.GradSum(context.Background(), sum, w, pairs); err != nil {
+		if err = e.Sum(context.Background(), sum, engine.Gradient(w, pairs)); err != nil {
 			break
 		}
 		if s := time.Since(start).Seconds(); m.Seconds == 0 || s < m.Seconds {

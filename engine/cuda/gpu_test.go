@@ -289,7 +289,7 @@ func sumInLaunches(b Backend, p engine.Problem, r *engine.Records, w []float64, 
 		}
 	}
 	sum := make([]float64, len(w))
-	err = e.GradSum(context.Background(), sum, w, p.Pairs())
+	err = e.Sum(context.Background(), sum, engine.Gradient(w, p.Pairs()))
 	return sum, errors.Join(err, e.Close())
 }
 

@@ -180,7 +180,7 @@ func coefficientsOf(t *testing.T, e *evaluator, w []float64) []float64 {
 // coefficientsOver returns c of every record for some pairs.
 func coefficientsOver(t *testing.T, e *evaluator, w []float64, pairs engine.Pairs) []float64 {
 	t.Helper()
-	if err := e.GradSum(context.Background(), make([]float64, len(w)), w, pairs); err != nil {
+	if err := e.Sum(context.Background(), make([]float64, len(w)), engine.Gradient(w, pairs)); err != nil {
 		t.Fatal(err)
 	}
 	c, rows := make([]float64, e.problem.N), make([]float64, e.problem.N)
@@ -378,8 +378,8 @@ func TestGroupMethodIsPublic(t *testing.T) {
 			t.Errorf("%v, %d labels, %s: %v, %v", c.sizes, c.labels, c.loss.Name(), k, err)
 			continue
 		}
-		if err == nil && !(k.Roundoff(p.Pairs()) > k.(*kernel).NeighbourRoundoff(p.Pairs())) && k.Method() != "near-linear, within 2 groups" {
-			t.Errorf("%v: Roundoff %v, NeighbourRoundoff %v", c.sizes, k.Roundoff(p.Pairs()), k.(*kernel).NeighbourRoundoff(p.Pairs()))
+		if err == nil && !(k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum > k.(*kernel).Bounds(engine.Query{Pairs: p.Pairs()}).OneRecord()) && k.Method() != "near-linear, within 2 groups" {
+			t.Errorf("%v: Roundoff %v, NeighbourRoundoff %v", c.sizes, k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum, k.(*kernel).Bounds(engine.Query{Pairs: p.Pairs()}).OneRecord())
 		}
 	}
 }

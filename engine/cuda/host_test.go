@@ -107,7 +107,7 @@ func sumsOver(b engine.Backend, p engine.Problem, r *engine.Records, w []float64
 	}
 	for _, pairs := range all {
 		sum := make([]float64, len(w))
-		if err := e.GradSum(context.Background(), sum, w, pairs); err != nil {
+		if err := e.Sum(context.Background(), sum, engine.Gradient(w, pairs)); err != nil {
 			return nil, errors.Join(err, e.Close())
 		}
 		sums = append(sums, sum)
@@ -179,7 +179,7 @@ func hostMoments(t *testing.T, f *fakeDriver, large bool) error {
 	t.Helper()
 	cases := momentCases(true)
 	if large {
-		m := engine.MomentSums{Radius: 0.8, Signed: true, Second: engine.FullSecond}
+		m := engine.Query{Radius: 0.8, Signed: true, Second: engine.FullSecond}
 		cases = []momentCase{{100_003, 20, m}, {3001, 70, m}}
 	}
 	for _, c := range cases {

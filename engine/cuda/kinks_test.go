@@ -89,7 +89,7 @@ func TestKinksAreForSingleGradients(t *testing.T) {
 		if err != nil || !math.IsInf(c.Smoothness, 1) {
 			t.Errorf("%s: smoothness %v, %v", name, c.Smoothness, err)
 		}
-		if r := k.Roundoff(engine.AllPairs{N: 50}) / 2450 / c.Lipschitz; !(r > 0 && r < 2e-6) || k.Method() != "direct" {
+		if r := k.Bounds(engine.Query{Pairs: engine.AllPairs{N: 50}}).Sum / 2450 / c.Lipschitz; !(r > 0 && r < 2e-6) || k.Method() != "direct" {
 			t.Errorf("%s, %s: Roundoff is %v of a term", name, k.Method(), r)
 		}
 		b.Method = NearLinear

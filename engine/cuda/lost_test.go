@@ -52,7 +52,7 @@ func TestLostGPU(t *testing.T) {
 			}
 			dst := make([]float64, len(w))
 			for range 2 { // the second is captured
-				err = errors.Join(err, e.GradSum(context.Background(), dst, w, p.Pairs()))
+				err = errors.Join(err, e.Sum(context.Background(), dst, engine.Gradient(w, p.Pairs())))
 				if err != nil {
 					break
 				}
@@ -71,8 +71,8 @@ func TestLostGPU(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			dst := &engine.Moments{Sum: make([]float64, p.D)}
-			return errors.Join(e.(engine.MomentsEvaluator).Moments(context.Background(), dst, engine.MomentSums{Radius: 1, Centre: make([]float64, p.D)}), e.Close())
+			dst := engine.NewMoments(p.D, engine.NoSecond)
+			return errors.Join(e.Sum(context.Background(), dst.All, engine.Query{Radius: 1, Centre: make([]float64, p.D)}), e.Close())
 		},
 		"pairs": func(b Backend) error {
 			s, err := b.Sums(data, terms.Contrastive{Margin: 1}, 2)

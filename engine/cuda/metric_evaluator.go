@@ -81,24 +81,24 @@ func (e *metricEvaluator) Close() error {
 	return e.backend.Device.release(e.memory.free)
 }
 
-// GradSum implements engine.Evaluator. The context is looked at between launches. W need
+// Sum implements engine.Evaluator. The context is looked at between launches. W need
 // not be positive semidefinite.
-func (e *metricEvaluator) GradSum(ctx context.Context, dst, w []float64, pairs engine.Pairs) error {
-	if err := e.problem.CheckCall(ctx, dst, w, pairs); err != nil {
+func (e *metricEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
+	if err := e.problem.CheckGradient(ctx, dst, q); err != nil {
 		return err
 	}
 	if e.memory == nil {
-		return errors.New("cuda: GradSum after Close")
+		return errors.New("cuda: Sum after Close")
 	}
 	d := e.problem.D
 	s := engine.Symmetric{Dim: d}
-	s.Unpack(e.full, w)
+	s.Unpack(e.full, q.W)
 	err := e.backend.Device.do(ctx, func(c driver.Context) error {
 		if err := copyIn(c, e.w, e.full); err != nil {
 			return err
 		}
-		if q, ok := pairs.(engine.PrefixPairs); ok {
-			return e.prefix(c, q)
+		if p, ok := q.Pairs.(engine.PrefixPairs); ok {
+			return e.prefix(c, p)
 		}
 		return e.all(ctx, c)
 	})
@@ -229,7 +229,7 @@ func (e *metricEvaluator) prefix(c driver.Context, q engine.PrefixPairs) error {
 	for t := range q.T {
 		i := record(t)
 		if i < 0 || i >= n {
-			return fmt.Errorf("cuda: GradSum: PrefixPairs.Order has an entry outside 0 to %d", n-1)
+			return fmt.Errorf("cuda: PrefixPairs.Order has an entry outside 0 to %d", n-1)
 		}
 		y := e.records.Label(last) * e.records.Label(i)
 		coefficient[i] -= e.loss.MetricDPhi(y*(1-distance[i])) * y / 2

@@ -43,8 +43,6 @@ type metricKernel struct {
 	pairsPerLaunch int // bounds the time until a cancelled context is seen
 }
 
-var _ engine.NeighbourKernel = (*metricKernel)(nil)
-
 // planMetric returns the kernel for a valid problem without groups.
 func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Kernel, error) {
 	precision, err := b.precision(p)

@@ -6,7 +6,7 @@ import (
 	"dyad/engine"
 )
 
-// Roundoff implements engine.Kernel: the Frobenius norm of the error, which is the
+// roundoff is engine.QueryBounds.Sum: the Frobenius norm of the error, which is the
 // Euclidean norm in Symmetric coordinates.
 //
 // Notation: n, d, R as in package engine; q, A, V, Q, C and the error dA of a distance in
@@ -39,7 +39,7 @@ import (
 //
 //	E = q (C q e + min(5 w C V, Q5) + slopeError + (5 w + rounded) Q) + grid/2 unit
 //
-// with slopeError and Q5 as for scores (kernel.Roundoff).
+// with slopeError and Q5 as for scores (kernel.roundoff).
 //
 // # All pairs
 //
@@ -70,7 +70,7 @@ import (
 //
 // The last summand covers underflow, of float64 as in package cpu and of float32: an
 // operand or a product below 2^-126 of its unit loses at most 2^-148.
-func (k *metricKernel) Roundoff(pairs engine.Pairs) float64 {
+func (k *metricKernel) roundoff(pairs engine.Pairs) float64 {
 	p, m := k.problem, k.limits
 	R, n := p.Bounds.FeatureNorm, float64(p.N)
 	tiny := k.underflow()
@@ -106,9 +106,9 @@ func (k *metricKernel) coefficientError() float64 {
 	return m.Labels*(m.Curvature*m.Labels*distance+margin+k.slopeError+(5*u32+k.rounded)*m.Slope) + k.grid/2*k.unit
 }
 
-// NeighbourRoundoff implements engine.NeighbourKernel. Notation as at Roundoff.
+// neighbourRoundoff is engine.QueryBounds.Neighbour. Notation as at roundoff.
 //
-// Claim. For prefix pairs it is Roundoff. For all pairs, where record k changes, the
+// Claim. For prefix pairs it is roundoff. For all pairs, where record k changes, the
 // error changes by at most twice
 //
 //	8 (n-1) R^2 E + 4 (n-1) R^2 qQ (p + 1025 spanError) + 4 R (n + spans) f
@@ -131,8 +131,8 @@ func (k *metricKernel) coefficientError() float64 {
 // The error of float64 is bounded in either data set by the last summand. QED
 //
 // Relatively to the sensitivity 2 (n-1) Dg none of this grows with n.
-func (k *metricKernel) NeighbourRoundoff(pairs engine.Pairs) float64 {
-	all := k.Roundoff(pairs)
+func (k *metricKernel) neighbourRoundoff(pairs engine.Pairs) float64 {
+	all := k.roundoff(pairs)
 	if q, ok := pairs.(engine.AllPairs); !ok || q.N != k.problem.N {
 		return all
 	}
@@ -152,7 +152,7 @@ func (k *metricKernel) fixedError() float64 {
 	return math.Sqrt(float64(k.problem.D)) * metricFixed / 2 * k.unit * k.features
 }
 
-// underflow is the last summand of Roundoff.
+// underflow is the last summand of roundoff.
 func (k *metricKernel) underflow() float64 {
 	p, m := k.problem, k.limits
 	R, n, d := p.Bounds.FeatureNorm, float64(p.N), float64(p.D)

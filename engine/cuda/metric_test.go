@@ -175,7 +175,7 @@ func TestMetricAgainstCPU(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bound := k.Roundoff(engine.AllPairs{N: n})
+		bound := k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum
 		var diff, norm float64
 		for k := range sum {
 			diff = math.Hypot(diff, exact[k]-sum[k])
@@ -244,7 +244,7 @@ func TestMetricNeighbours(t *testing.T) {
 					t.Fatal(err)
 				}
 				pairs := engine.AllPairs{N: n}
-				bound := k.(engine.NeighbourKernel).NeighbourRoundoff(pairs)
+				bound := k.Bounds(engine.Query{Pairs: pairs}).OneRecord()
 				var most float64
 				for _, at := range []int{0, n - 1} {
 					next := far(at)
@@ -255,8 +255,8 @@ func TestMetricNeighbours(t *testing.T) {
 					}
 					most = max(most, diff)
 				}
-				if (most <= 2*bound) == defect || bound > k.Roundoff(pairs) {
-					t.Errorf("%v, skew %v, defect %v: the error changes by %g, the bound is %g, Roundoff %g", precision, skew, defect, most, 2*bound, k.Roundoff(pairs))
+				if (most <= 2*bound) == defect || bound > k.Bounds(engine.Query{Pairs: pairs}).Sum {
+					t.Errorf("%v, skew %v, defect %v: the error changes by %g, the bound is %g, Roundoff %g", precision, skew, defect, most, 2*bound, k.Bounds(engine.Query{Pairs: pairs}).Sum)
 				}
 			}
 		}
@@ -282,7 +282,7 @@ func TestMetricNoiseForRoundoff(t *testing.T) {
 			}
 			pairs := engine.AllPairs{N: n}
 			sensitivity := float64(pairs.MaxPerRecord()) * c.PairDiameter
-			near, far := 2*k.(engine.NeighbourKernel).NeighbourRoundoff(pairs)/sensitivity, 2*k.Roundoff(pairs)/sensitivity
+			near, far := 2*k.Bounds(engine.Query{Pairs: pairs}).OneRecord()/sensitivity, 2*k.Bounds(engine.Query{Pairs: pairs}).Sum/sensitivity
 			if near > 0.02 || near > far {
 				t.Errorf("%v, n = %d: %.2g of the sensitivity, by the distance %.2g", precision, n, near, far)
 			}
@@ -320,10 +320,10 @@ func TestMetricSlices(t *testing.T) {
 		return nil
 	}
 	dst := make([]float64, len(w))
-	if err := e.GradSum(ctx, dst, w, engine.AllPairs{N: p.N}); err != context.Canceled || launches != 1 {
+	if err := e.Sum(ctx, dst, engine.Gradient(w, engine.AllPairs{N: p.N})); err != context.Canceled || launches != 1 {
 		t.Errorf("%d launches, error %v", launches, err)
 	}
-	if err := e.GradSum(context.Background(), dst, w, engine.AllPairs{N: p.N}); err != nil || launches != 3 {
+	if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil || launches != 3 {
 		t.Errorf("%d launches, error %v", launches, err)
 	}
 }

@@ -23,11 +23,9 @@ const (
 	maxMomentFeatures = 1 << 14
 )
 
-var _ engine.MomentsBackend = Backend{}
-
-// PlanMoments implements engine.MomentsBackend: sums of clipped records in float64. It wraps
+// PlanMoments implements engine.Backend: sums of clipped records in float64. It wraps
 // engine.ErrUnsupported for persons, and for records or sums that the GPU has no room for.
-func (b Backend) PlanMoments(p engine.Problem) (engine.MomentsKernel, error) {
+func (b Backend) PlanMoments(p engine.Problem) (engine.Kernel, error) {
 	k, err := b.planMoments(p)
 	return k, orCPU(err)
 }
@@ -68,13 +66,7 @@ func (k *momentsKernel) Problem() engine.Problem { return k.problem }
 // Method implements engine.Kernel.
 func (*momentsKernel) Method() string { return "moments" }
 
-// Roundoff implements engine.Kernel: there are no gradients.
-func (*momentsKernel) Roundoff(engine.Pairs) float64 { return math.Inf(1) }
-
 func (k *momentsKernel) on() Backend { return k.backend }
-
-// Seconds implements engine.TimedKernel: of a pass over all records, with second moments.
-func (k *momentsKernel) Seconds(p engine.Pairs) float64 { return secondsOf(k, p) }
 
 func (k *momentsKernel) programs() []string { return []string{"rows", "clipped"} }
 
@@ -138,16 +130,20 @@ func (k *momentsKernel) depth() int {
 	return depth + combineDepth(k.grid.chunks())
 }
 
-// MomentsError implements engine.MomentsKernel (docs/theory.md#computed-moments): the proof of
+// Bounds implements engine.Kernel (docs/theory.md#computed-moments): the proof of
 // package cpu with the depth of these sums. Each product is fused with the addition, so that a
 // sum of depth k has an error of at most gamma(k) times the sum of absolute values. Sums of t are
-// those of the host: blocks of 4096, and then these.
-func (k *momentsKernel) MomentsError(radius float64, second engine.SecondMoments) engine.MomentsError {
+// those of the host: blocks of 4096, and then these. Seconds are of a pass with second moments.
+func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
+	if q.Pairs != nil {
+		return engine.Unanswered()
+	}
+	radius, second := q.Radius, q.Second
 	n, d := float64(k.problem.N), float64(k.problem.D)
 	gamma := engine.Gamma(k.depth())
 	lost := n * 0x1p-1074 // of a coordinate
 	const up = 1 + 0x1p-40
-	e := engine.MomentsError{Positives: engine.Gamma(positivesRows+chunksOf(k.problem.N, positivesRows)) * n * up}
+	e := engine.QueryBounds{Seconds: secondsOf(k, nil), Positives: engine.Gamma(positivesRows+chunksOf(k.problem.N, positivesRows)) * n * up}
 	e.Sum = (gamma*n*radius + lost*d) * up
 	if second != engine.NoSecond {
 		e.Second = ((gamma+2*engine.SymmetricError)*n*radius*radius + lost*d*d) * up
@@ -241,11 +237,6 @@ func (e *momentsEvaluator) Close() error {
 	return e.backend.Device.release(e.free)
 }
 
-// GradSum implements engine.Evaluator: it fails.
-func (*momentsEvaluator) GradSum(context.Context, []float64, []float64, engine.Pairs) error {
-	return fmt.Errorf("%w: gradients by a kernel of moments", engine.ErrUnsupported)
-}
-
 // passOf are the numbers of a pass as kernels/cuda/clipped.cu has them, and the kind of a.
 //
 // Proof that ||x~|| <= R: that of package cpu (momentPass.clip), with z the computed x - c, q its
@@ -253,14 +244,14 @@ func (*momentsEvaluator) GradSum(context.Context, []float64, []float64, engine.P
 // division and root are correctly rounded. So x~ is a function of x, c and R alone. |a| <= 1:
 // rounding keeps the order of |y - b| and 1 + |b|, and a sigmoid is 1/(1 + e) or e/(1 + e) with a
 // computed e >= 0, so both it and t are in [0, 1]. QED
-func (e *momentsEvaluator) passOf(m engine.MomentSums) (numbers []float64, kind uint64) {
+func (e *momentsEvaluator) passOf(m engine.Query) (numbers []float64, kind uint64) {
 	d := e.problem.D
 	numbers = make([]float64, passScalars+2*d)
 	copy(numbers, []float64{m.Radius * (1 - (float64(d)+24)*0x1p-51), m.Class, m.Offset, 1 + math.Abs(m.Offset), m.Intercept})
 	copy(numbers[passScalars:], m.Centre)
-	copy(numbers[passScalars+d:], m.Model)
+	copy(numbers[passScalars+d:], m.W)
 	switch {
-	case m.Model != nil:
+	case m.W != nil:
 		kind = 2
 	case m.Signed:
 		kind = 1
@@ -268,21 +259,18 @@ func (e *momentsEvaluator) passOf(m engine.MomentSums) (numbers []float64, kind 
 	return numbers, kind
 }
 
-// Moments implements engine.MomentsEvaluator.
-func (e *momentsEvaluator) Moments(ctx context.Context, dst *engine.Moments, m engine.MomentSums) error {
-	d := e.problem.D
-	if err := m.Validate(d, e.problem.Bounds); err != nil {
+// Sum implements engine.Evaluator.
+func (e *momentsEvaluator) Sum(ctx context.Context, all []float64, m engine.Query) error {
+	dst, err := e.problem.CheckMoments(ctx, all, m)
+	if err != nil {
 		return err
 	}
-	if len(dst.Sum) != d || len(dst.Second) != m.Second.Len(d) {
-		return fmt.Errorf("cuda: Moments: lengths %d and %d of the sums, want %d and %d", len(dst.Sum), len(dst.Second), d, m.Second.Len(d))
-	}
 	if e.memory == nil {
-		return errors.New("cuda: Moments after Close")
+		return errors.New("cuda: Sum after Close")
 	}
 	numbers, kind := e.passOf(m)
 	sums := make([]float64, e.length(m.Second))
-	err := e.backend.Device.do(ctx, func(c driver.Context) error {
+	err = e.backend.Device.do(ctx, func(c driver.Context) error {
 		if err := copyIn(c, e.pass, numbers); err != nil {
 			return err
 		}
@@ -303,7 +291,7 @@ func (e *momentsEvaluator) Moments(ctx context.Context, dst *engine.Moments, m e
 	if err != nil {
 		return err
 	}
-	dst.Positives = e.positives
+	all[0] = e.positives
 	e.unpack(dst, sums, m.Second)
 	return nil
 }
@@ -330,7 +318,7 @@ func (e *momentsEvaluator) add(c driver.Context, x driver.Pointer, tile, tiles i
 }
 
 // unpack takes the sums of x~ and of x~ x~^T from those of a pass.
-func (e *momentsEvaluator) unpack(dst *engine.Moments, sums []float64, second engine.SecondMoments) {
+func (e *momentsEvaluator) unpack(dst engine.Moments, sums []float64, second engine.SecondMoments) {
 	d := e.problem.D
 	if !e.small() && second != engine.FullSecond {
 		copy(dst.Sum, sums[:d])

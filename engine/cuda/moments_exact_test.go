@@ -70,7 +70,7 @@ func TestMomentsAgainstExactSums(t *testing.T) {
 			sum[k], square[k] = exactly(0), exactly(0)
 		}
 		limit, row := exactProduct(c.radius, c.radius), make([]float64, c.d)
-		m := engine.MomentSums{Radius: c.radius, Signed: true, Offset: -0.3}
+		m := engine.Query{Radius: c.radius, Signed: true, Offset: -0.3}
 		for i := range c.n {
 			r.Row(i, row)
 			label, length := r.Labels()[i], exactly(0)
@@ -104,14 +104,14 @@ func TestMomentsAgainstExactSums(t *testing.T) {
 					at += c.d - k
 				}
 			}
-			e := k.MomentsError(c.radius, m.Second)
+			e := k.Bounds(engine.Query{Radius: c.radius, Second: m.Second})
 			if a := away(got.Sum, sum); !(a <= e.Sum) {
 				t.Errorf("%+v, %v: the sum is %g away, more than %g", c, m.Second, a, e.Sum)
 			}
 			if a := away(diagonal, square[:len(diagonal)]); m.Second != engine.NoSecond && !(a <= e.Second) {
 				t.Errorf("%+v, %v: squares are %g away, more than %g", c, m.Second, a, e.Second)
 			}
-			if a := away([]float64{got.Positives}, []*big.Float{shares}); !(a <= e.Positives) {
+			if a := away([]float64{got.Positives()}, []*big.Float{shares}); !(a <= e.Positives) {
 				t.Errorf("%+v: the shares are %g away, more than %g", c, a, e.Positives)
 			}
 		}
@@ -139,13 +139,13 @@ func TestMomentsErrorIsNear(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, k, err := momentsOf(openFake(t, newFake()), p, r, engine.MomentSums{Radius: 1, Second: c.second})
+		got, k, err := momentsOf(openFake(t, newFake()), p, r, engine.Query{Radius: 1, Second: c.second})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := exactProduct(v, n)
 		e, _ := want.Sub(want, exactly(got.Sum[0])).Float64()
-		if share := math.Abs(e) / k.MomentsError(1, c.second).Sum; share < 0.2 || share > 1 {
+		if share := math.Abs(e) / k.Bounds(engine.Query{Radius: 1, Second: c.second}).Sum; share < 0.2 || share > 1 {
 			t.Errorf("d = %d: the error is %.3g of the bound", c.d, share)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // momentCase is a pass over the records of a problem.
 type momentCase struct {
 	n, d int
-	m    engine.MomentSums
+	m    engine.Query
 }
 
 // momentCases have every kind of a, of second moments and of clipping, both sides of the width up to
@@ -35,13 +35,13 @@ func momentCases(short bool) (all []momentCase) {
 		for k := range centre {
 			centre[k], model[k] = 0.3*rng.NormFloat64()/math.Sqrt(float64(s[1])), 3*rng.NormFloat64()
 		}
-		for _, m := range []engine.MomentSums{
+		for _, m := range []engine.Query{
 			{Radius: 1},
 			{Radius: 0.5, Signed: true, Offset: -0.3, Second: engine.DiagonalSecond},
 			{Radius: 0.7, Class: 1, Centre: centre, Second: engine.FullSecond},
 			{Radius: 0.9, Class: -1, Second: engine.FullSecond},
-			{Radius: 0.4, Centre: centre, Model: model, Intercept: 0.2, Second: engine.FullSecond},
-			{Radius: 2, Model: model, Intercept: -900},
+			{Radius: 0.4, Centre: centre, W: model, Intercept: 0.2, Second: engine.FullSecond},
+			{Radius: 2, W: model, Intercept: -900},
 		} {
 			all = append(all, momentCase{s[0], s[1], m})
 		}
@@ -50,8 +50,8 @@ func momentCases(short bool) (all []momentCase) {
 }
 
 // momentsOf are the moments of a backend.
-func momentsOf(b engine.MomentsBackend, p engine.Problem, r *engine.Records, m engine.MomentSums) (engine.Moments, engine.MomentsKernel, error) {
-	sums := engine.Moments{Sum: make([]float64, p.D), Second: make([]float64, m.Second.Len(p.D))}
+func momentsOf(b engine.Backend, p engine.Problem, r *engine.Records, m engine.Query) (engine.Moments, engine.Kernel, error) {
+	sums := engine.NewMoments(p.D, m.Second)
 	k, err := b.PlanMoments(p)
 	if err != nil {
 		return sums, nil, err
@@ -60,13 +60,13 @@ func momentsOf(b engine.MomentsBackend, p engine.Problem, r *engine.Records, m e
 	if err != nil {
 		return sums, k, err
 	}
-	err = e.(engine.MomentsEvaluator).Moments(context.Background(), &sums, m)
+	err = e.Sum(context.Background(), sums.All, m)
 	return sums, k, errors.Join(err, e.Close())
 }
 
 // apart is what is wrong with the moments of a GPU, by those of the CPU: both are within their
 // bounds of sums over x~ that differ by the rounding of a scale and a product.
-func apart(c momentCase, p engine.Problem, r *engine.Records, b engine.MomentsBackend) error {
+func apart(c momentCase, p engine.Problem, r *engine.Records, b engine.Backend) error {
 	got, gpu, err := momentsOf(b, p, r, c.m)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func apart(c momentCase, p engine.Problem, r *engine.Records, b engine.MomentsBa
 		return err
 	}
 	n, d := float64(c.n), float64(c.d)
-	x, y := gpu.MomentsError(c.m.Radius, c.m.Second), onCPU.MomentsError(c.m.Radius, c.m.Second)
+	x, y := gpu.Bounds(engine.Query{Radius: c.m.Radius, Second: c.m.Second}), onCPU.Bounds(engine.Query{Radius: c.m.Radius, Second: c.m.Second})
 	row := (d + 40) * 0x1p-52 * (1 + c.m.Radius) // of x~ and a
 	norm := func(a, b []float64) (s float64) {
 		for i := range a {
@@ -84,8 +84,8 @@ func apart(c momentCase, p engine.Problem, r *engine.Records, b engine.MomentsBa
 		}
 		return math.Sqrt(s)
 	}
-	if e := math.Abs(got.Positives - want.Positives); !(e <= x.Positives+y.Positives) {
-		return fmt.Errorf("%v positives, want %v", got.Positives, want.Positives)
+	if e := math.Abs(got.Positives() - want.Positives()); !(e <= x.Positives+y.Positives) {
+		return fmt.Errorf("%v positives, want %v", got.Positives(), want.Positives())
 	}
 	if e := norm(got.Sum, want.Sum); !(e <= x.Sum+y.Sum+n*row*(2+c.m.Radius)) {
 		return fmt.Errorf("the sum is %g away", e)
@@ -101,7 +101,7 @@ func momentFamily(t *testing.T, b Backend) {
 	cases := momentCases(testing.Short() || rehearsed())
 	for _, d := range []int{20, 130} {
 		if !rehearsed() {
-			cases = append(cases, momentCase{partSizes(false)[len(partSizes(false))-1], d, engine.MomentSums{Radius: 0.8, Signed: true, Second: engine.FullSecond}})
+			cases = append(cases, momentCase{partSizes(false)[len(partSizes(false))-1], d, engine.Query{Radius: 0.8, Signed: true, Second: engine.FullSecond}})
 		}
 	}
 	for _, c := range cases {
@@ -121,7 +121,7 @@ func TestMoments(t *testing.T) {
 		}
 		p, r, _ := records(t, c.n, c.d, 2)
 		if err := apart(c, p, r, openFake(t, newFake())); err != nil {
-			t.Errorf("n = %d, d = %d, radius %g, class %g, model %v, %v: %v", c.n, c.d, c.m.Radius, c.m.Class, c.m.Model != nil, c.m.Second, err)
+			t.Errorf("n = %d, d = %d, radius %g, class %g, model %v, %v: %v", c.n, c.d, c.m.Radius, c.m.Class, c.m.W != nil, c.m.Second, err)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestMomentsInPanels(t *testing.T) {
 func momentPanels(t *testing.T, b Backend, d int) {
 	t.Helper()
 	p, r, _ := records(t, 5444, d, 2)
-	m := engine.MomentSums{Radius: 0.8, Signed: true, Second: engine.DiagonalSecond}
+	m := engine.Query{Radius: 0.8, Signed: true, Second: engine.DiagonalSecond}
 	want, k, err := momentsOf(b, p, r, m)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func momentPanels(t *testing.T, b Backend, d int) {
 	if err != nil || k.(*momentsKernel).grid.resident {
 		t.Fatalf("resident %v, %v", k.(*momentsKernel).grid.resident, err)
 	}
-	if !slices.Equal(got.Sum, want.Sum) || !slices.Equal(got.Second, want.Second) || got.Positives != want.Positives {
+	if !slices.Equal(got.Sum, want.Sum) || !slices.Equal(got.Second, want.Second) || got.Positives() != want.Positives() {
 		t.Errorf("d = %d: panels have other bits", d)
 	}
 }
@@ -180,7 +180,7 @@ func TestClippedRecords(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, _, err := momentsOf(openFake(t, newFake()), p, r, engine.MomentSums{Radius: radius, Class: 1})
+				got, _, err := momentsOf(openFake(t, newFake()), p, r, engine.Query{Radius: radius, Class: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -251,23 +251,23 @@ func TestMomentsRefuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.GradSum(context.Background(), make([]float64, 3), w, engine.AllPairs{N: p.N}); !errors.Is(err, engine.ErrUnsupported) {
+	if err := e.Sum(context.Background(), make([]float64, 3), engine.Gradient(w, engine.AllPairs{N: p.N})); !errors.Is(err, engine.ErrUnsupported) {
 		t.Errorf("gradients: %v", err)
 	}
-	m := engine.MomentSums{Radius: 1}
+	m := engine.Query{Radius: 1}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	sums := engine.Moments{Sum: make([]float64, 3)}
-	if err := e.(engine.MomentsEvaluator).Moments(ctx, &sums, m); !errors.Is(err, context.Canceled) {
+	sums := engine.NewMoments(3, engine.NoSecond)
+	if err := e.Sum(ctx, sums.All, m); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if err := e.(engine.MomentsEvaluator).Moments(context.Background(), &engine.Moments{}, m); err == nil {
+	if err := e.Sum(context.Background(), nil, m); err == nil {
 		t.Error("no room for the sums, and no error")
 	}
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := e.(engine.MomentsEvaluator).Moments(context.Background(), &sums, m); err == nil {
+	if err := e.Sum(context.Background(), sums.All, m); err == nil {
 		t.Error("sums after Close")
 	}
 	f := newFake()
@@ -300,7 +300,7 @@ func TestMomentsOfNarrowRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := engine.MomentSums{Radius: 0.5, Signed: true, Second: engine.FullSecond}
+	m := engine.Query{Radius: 0.5, Signed: true, Second: engine.FullSecond}
 	got, _, err := momentsOf(openFake(t, newFake()), p, narrow, m)
 	if err != nil {
 		t.Fatal(err)

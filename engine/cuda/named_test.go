@@ -20,7 +20,7 @@ func forecastOn(t *testing.T, key string, p engine.Problem, m Method, precision 
 		t.Fatal(err)
 	}
 	f, ok := ForecastOf(k)
-	if !ok || f.Measured || f.Seconds != engine.Seconds(k, p.Pairs()) {
+	if !ok || f.Measured || f.Seconds != k.Bounds(engine.Query{Pairs: p.Pairs()}).Seconds {
 		t.Errorf("%+v, %v", f, ok)
 	}
 	return k, f
@@ -81,7 +81,7 @@ func TestForecast(t *testing.T) {
 	if f, ok := ForecastOf(again); !ok || !f.Measured || f.Seconds != 3 {
 		t.Errorf("%+v", f)
 	}
-	if s := engine.Seconds(again, engine.PrefixPairs{T: 2}); s != 0 {
+	if s := again.Bounds(engine.Query{Pairs: engine.PrefixPairs{T: 2}}).Seconds; s != 0 {
 		t.Errorf("a prefix takes %g s", s)
 	}
 	p.Groups = []int{5e5, 5e5}
@@ -111,7 +111,7 @@ func TestForecastOfMoments(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, ok := ForecastOf(k)
-		if !ok || !f.Moments || f.Measured || f.Seconds < c.least || f.Seconds > c.most || engine.Seconds(k, p.Pairs()) != f.Seconds {
+		if !ok || !f.Moments || f.Measured || f.Seconds < c.least || f.Seconds > c.most || k.Bounds(engine.Query{Radius: 1}).Seconds != f.Seconds {
 			t.Errorf("n = %d, d = %d: %+v, want %.3g to %.3g s", c.n, c.d, f, c.least, c.most)
 		}
 		both, err := engine.PlanRecentred(b, p)
@@ -134,8 +134,8 @@ func TestNamedGPUsOnlyPlan(t *testing.T) {
 		f := newFake()
 		f.major = 9
 		here, err := openFake(t, f).Plan(p)
-		if err != nil || here.Method() != k.Method() || here.Roundoff(p.Pairs()) != k.Roundoff(p.Pairs()) {
-			t.Errorf("%s, %v; on a GPU %s, %v, %v", k.Method(), k.Roundoff(p.Pairs()), here.Method(), here.Roundoff(p.Pairs()), err)
+		if err != nil || here.Method() != k.Method() || here.Bounds(engine.Query{Pairs: p.Pairs()}).Sum != k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum {
+			t.Errorf("%s, %v; on a GPU %s, %v, %v", k.Method(), k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum, here.Method(), here.Bounds(engine.Query{Pairs: p.Pairs()}).Sum, err)
 		}
 		if _, err := k.Bind(r); !errors.Is(err, ErrNamed) {
 			t.Errorf("Bind: %v", err)

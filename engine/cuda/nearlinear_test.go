@@ -46,7 +46,7 @@ func TestShortExpansion(t *testing.T) {
 		}
 		defer e.Close()
 		dst := make([]float64, p.D)
-		if err := e.GradSum(context.Background(), dst, w, engine.AllPairs{N: p.N}); err != nil {
+		if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil {
 			t.Fatal(err)
 		}
 		return dst
@@ -62,7 +62,7 @@ func TestShortExpansion(t *testing.T) {
 	full := plan(openFake(t, newFake())).(*kernel)
 	short := *full
 	short.expansion.Terms /= 2
-	bound := full.Roundoff(engine.AllPairs{N: p.N})
+	bound := full.Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum
 	for k, limit := range map[*kernel][2]float64{full: {0, bound}, &short: {10 * bound, math.Inf(1)}} {
 		diff := 0.0
 		for a, v := range sums(k) {
@@ -101,7 +101,7 @@ func TestNearErrorHolds(t *testing.T) {
 			for a, v := range want {
 				away = math.Hypot(away, got[a]-v)
 			}
-			part := away / k.Roundoff(engine.AllPairs{N: p.N})
+			part := away / k.Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum
 			if t.Logf("%d labels, %d ulps: %.2g of Roundoff", labels, ulps, part); !(part <= 1) || slices.Equal(got, exact) {
 				t.Errorf("%d labels, %d ulps: %.2g of Roundoff", labels, ulps, part)
 			}

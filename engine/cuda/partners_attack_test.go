@@ -57,7 +57,7 @@ func TestPartnersAttack(t *testing.T) {
 	distance := func(x, y []float64) float64 {
 		e := bound(t, b, p, x, y)
 		dst, exact := []float64{0}, []float64{0}
-		if err := e.GradSum(t.Context(), dst, w, engine.AllPairs{N: n}); err != nil {
+		if err := e.Sum(t.Context(), dst, engine.Gradient(w, engine.AllPairs{N: n})); err != nil {
 			t.Fatal(err)
 		}
 		for i := range n {
@@ -76,7 +76,7 @@ func TestPartnersAttack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	near := k.(engine.NeighbourKernel).NeighbourRoundoff(engine.AllPairs{N: n})
+	near := k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).OneRecord()
 	r, a := k.(*kernel).ownError()
 	alone := 4 * (n - 1) * (r*2 + a)
 	if edits == 0 {

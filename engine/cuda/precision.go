@@ -7,7 +7,7 @@ import (
 )
 
 // Precision is the arithmetic of pairs of Mahalanobis losses. The method, and with it
-// Kernel.Roundoff, depends on it.
+// QueryBounds.Sum, depends on it.
 type Precision int
 
 // The precisions. The zero value leaves the choice to the backend.

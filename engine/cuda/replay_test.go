@@ -34,12 +34,12 @@ func TestReplay(t *testing.T) {
 		for i, v := range ws {
 			log = nil
 			dst := make([]float64, p.D)
-			if err := e.GradSum(context.Background(), dst, v, all); err != nil {
+			if err := e.Sum(context.Background(), dst, engine.Gradient(v, all)); err != nil {
 				t.Fatal(err)
 			}
 			sums, calls = append(sums, dst), append(calls, log)
 			if i == 2 {
-				if err := e.GradSum(context.Background(), prefix, w, engine.PrefixPairs{T: 9}); err != nil {
+				if err := e.Sum(context.Background(), prefix, engine.Gradient(w, engine.PrefixPairs{T: 9})); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -102,7 +102,7 @@ func TestReplay(t *testing.T) {
 	defer e.Close()
 	dst := make([]float64, p.D)
 	for i, v := range ws[:3] {
-		if err := e.GradSum(context.Background(), dst, v, all); err != nil {
+		if err := e.Sum(context.Background(), dst, engine.Gradient(v, all)); err != nil {
 			t.Fatal(err)
 		}
 		if i == 1 {
@@ -128,7 +128,7 @@ func TestReplayIsCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, dst := make([]float64, p.D), make([]float64, p.D)
-	if err := e.GradSum(context.Background(), first, w, engine.AllPairs{N: p.N}); err != nil {
+	if err := e.Sum(context.Background(), first, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -142,10 +142,10 @@ func TestReplayIsCancelled(t *testing.T) {
 		}
 		return nil
 	}
-	if err := e.GradSum(ctx, dst, w, engine.AllPairs{N: p.N}); !errors.Is(err, context.Canceled) || graphs != 0 {
+	if err := e.Sum(ctx, dst, engine.Gradient(w, engine.AllPairs{N: p.N})); !errors.Is(err, context.Canceled) || graphs != 0 {
 		t.Errorf("%v, %d graphs", err, graphs)
 	}
-	if err := e.GradSum(context.Background(), dst, w, engine.AllPairs{N: p.N}); err != nil || graphs != 1 || !slices.Equal(dst, first) {
+	if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil || graphs != 1 || !slices.Equal(dst, first) {
 		t.Errorf("%v, %d graphs, %v and %v", err, graphs, dst, first)
 	}
 	if err := e.Close(); err != nil {
@@ -174,7 +174,7 @@ func TestLongSumsAsk(t *testing.T) {
 		}
 		dst := make([]float64, p.D)
 		for range 2 {
-			if err := e.GradSum(context.Background(), dst, w, engine.AllPairs{N: p.N}); err != nil {
+			if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -195,7 +195,7 @@ func TestLongSumsAsk(t *testing.T) {
 				return nil
 			}
 			calls = nil
-			if err := e.GradSum(ctx, dst, w, engine.AllPairs{N: p.N}); !errors.Is(err, context.Canceled) || slices.Contains(calls, "Launch weighted_series") {
+			if err := e.Sum(ctx, dst, engine.Gradient(w, engine.AllPairs{N: p.N})); !errors.Is(err, context.Canceled) || slices.Contains(calls, "Launch weighted_series") {
 				t.Errorf("%v after %v", err, calls)
 			}
 		}

@@ -16,7 +16,7 @@ const (
 	secondOrder = 1.01
 )
 
-// Roundoff implements engine.Kernel (docs/theory.md#roundoff).
+// roundoff is engine.QueryBounds.Sum (docs/theory.md#roundoff).
 //
 // Notation: n, d, R as in package engine; l, S, V, ds = ScoreErr as in
 // engine.ScoreRange, for scores of depth d; Q = Slope, C = Curvature;
@@ -100,7 +100,7 @@ const (
 // which only 3 u Q is left.
 //
 // The last summand covers underflow, as in package cpu.
-func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
+func (k *kernel) roundoff(pairs engine.Pairs) float64 {
 	p, s := k.problem, k.scores
 	if k.whole(pairs) {
 		var sum float64
@@ -132,7 +132,7 @@ func (k *kernel) whole(pairs engine.Pairs) bool {
 	return false
 }
 
-// groupRoundoff is the claim of Roundoff for a group of size records.
+// groupRoundoff is the claim of roundoff for a group of size records.
 func (k *kernel) groupRoundoff(size int, relative, absolute float64) float64 {
 	if size < 2 {
 		return 0

@@ -6,8 +6,6 @@ import (
 	"dyad/engine"
 )
 
-var _ engine.NeighbourKernel = (*kernel)(nil)
-
 // slopeRange are the bounds of phi' that Constants rests on. For engine.Logistic they are
 // [-sigm(2 R r l), 0], which margins in the ball leave by at most 2^-32: the last part of
 // logisticSlope's error.
@@ -21,10 +19,10 @@ func (k *kernel) slopeRange() (lo, hi float64) {
 
 // ownError returns E and A such that the computed term v^_ij of a pair of the direct method
 // is within E |D_ij| + A of q_ij D_ij, with a slope q_ij that depends on the two records and
-// w alone and is in the range that Constants rests on. Notation as at Roundoff.
+// w alone and is in the range that Constants rests on. Notation as at roundoff.
 //
 // So q_ij D_ij (x_i - x_j) is a term as engine.Kernel asks for of losses that are not
-// smooth, and as engine.NeighbourKernel asks for of all: Constants hold for slopes in that
+// smooth, and as engine.QueryBounds.Neighbour asks for of all: Constants hold for slopes in that
 // range at any margin (engine.Score, engine.Logistic).
 //
 // Pairs. Let p_ij be the slope that the kernel computes, whatever its error is, clamped to
@@ -39,7 +37,7 @@ func (k *kernel) slopeRange() (lo, hi float64) {
 // point (the unit is a power of two). Places do not matter: v_ji is -v_ij, to the last bit. QED
 //
 // Factored. Here q_ij is the number of slopeRange nearest to the exact slope at the exact
-// margin, which is in slopeRange up to 2^-32; the computed one is within E of Roundoff of
+// margin, which is in slopeRange up to 2^-32; the computed one is within E of roundoff of
 // it, whatever the partner is. D_ij is the difference of the only two labels; if a record is
 // the only one with its label, no pair without it has a term. QED
 func (k *kernel) ownError() (relative, absolute float64) {
@@ -51,14 +49,14 @@ func (k *kernel) ownError() (relative, absolute float64) {
 	return 4*u32*s.Slope + 3*u64*s.Slope, k.unit*(0x1p-23+0x1p-100) + 0x1p-44*s.LabelSpan*s.Slope
 }
 
-// NeighbourRoundoff implements engine.NeighbourKernel (docs/theory.md#neighbour-roundoff). With E and A of ownError, and the
-// rest as at Roundoff, it is
+// neighbourRoundoff is engine.QueryBounds.Neighbour (docs/theory.md#neighbour-roundoff). With E and A of ownError, and the
+// rest as at roundoff, it is
 //
 //	R l g(m + 2) Q sum_g s_g^2 + max_g 4 (1 + b) (s_g - 1) R (E l + A):
 //
 // only the pairs of 1 + b records count with their roundings in float32: b = partnersMoved if
 // terms are factored, and 0 otherwise. For groups that are
-// summed by the near-linear method the second summand is their Roundoff.
+// summed by the near-linear method the second summand is their roundoff.
 //
 // Proof. Let D and D' differ in a record k of group h. c_i is 2 sum_j v^_ij, an exact sum of
 // integers times 2 unit 2^-22, a power of two, or times 2 D 2^-23, with one rounding of
@@ -81,7 +79,7 @@ func (k *kernel) ownError() (relative, absolute float64) {
 //
 // A near-linear sum is computed from the records of its group alone; another group's
 // is the same in D and D', to the last bit. QED
-func (k *kernel) NeighbourRoundoff(pairs engine.Pairs) float64 {
+func (k *kernel) neighbourRoundoff(pairs engine.Pairs) float64 {
 	if !k.whole(pairs) {
 		return math.Inf(1)
 	}
@@ -105,5 +103,5 @@ func (k *kernel) NeighbourRoundoff(pairs engine.Pairs) float64 {
 		most = max(most, 4*(1+moved)*(n-1)*R*(relative*l+absolute))
 	}
 	own := (R*l*engine.Gamma(k.grid.depth()+2)*k.scores.Slope*squares+most)*secondOrder + k.underflow()
-	return min(own, k.Roundoff(pairs)) // which is less for few records
+	return min(own, k.roundoff(pairs)) // which is less for few records
 }

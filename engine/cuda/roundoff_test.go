@@ -110,11 +110,11 @@ func TestRoundoffAtWorst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bound := k.Roundoff(engine.AllPairs{N: 2})
+		bound := k.Bounds(engine.Query{Pairs: engine.AllPairs{N: 2}}).Sum
 		got := make([]float64, 1)
 		for i := range points {
 			w := -2 + (float64(i)+0.37)/float64(points) // slopes near -1 have the largest errors
-			if err := e.GradSum(context.Background(), got, []float64{w}, engine.AllPairs{N: 2}); err != nil {
+			if err := e.Sum(context.Background(), got, engine.Gradient([]float64{w}, engine.AllPairs{N: 2})); err != nil {
 				t.Fatal(err)
 			}
 			// c_1 = 2 phi'(2 (w - -w)) 2 and c_2 = -c_1.

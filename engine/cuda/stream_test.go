@@ -33,7 +33,7 @@ func sumsOf(t *testing.T, b Backend, p engine.Problem, r *engine.Records, w []fl
 	sums := make([]float64, 2*p.D)
 	for i, pairs := range []engine.Pairs{engine.AllPairs{N: p.N}, engine.PrefixPairs{T: p.N - 1}} {
 		for range 2 { // staging is used again
-			if err := e.GradSum(context.Background(), sums[i*p.D:(i+1)*p.D], w, pairs); err != nil {
+			if err := e.Sum(context.Background(), sums[i*p.D:(i+1)*p.D], engine.Gradient(w, pairs)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -68,7 +68,7 @@ func TestStreaming(t *testing.T) {
 			t.Errorf("sum %d is %v resident and %v in panels", i, resident[i], streamed[i])
 		}
 	}
-	if k.Roundoff(engine.AllPairs{N: p.N}) <= 0 {
+	if k.Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum <= 0 {
 		t.Error("no bound")
 	}
 	// Control: a panel that is left out shows.
@@ -87,7 +87,7 @@ func TestStreaming(t *testing.T) {
 	}
 	defer e.Close()
 	got := make([]float64, p.D)
-	if err := e.GradSum(context.Background(), got, w, engine.AllPairs{N: p.N}); err == nil && got[0] == resident[0] {
+	if err := e.Sum(context.Background(), got, engine.Gradient(w, engine.AllPairs{N: p.N})); err == nil && got[0] == resident[0] {
 		t.Error("a defect in the addresses is not seen")
 	}
 }
@@ -152,7 +152,7 @@ func TestPassesInPanels(t *testing.T) {
 				t.Fatal(err)
 			}
 			sum := make([]float64, c.d)
-			if err := e.GradSum(context.Background(), sum, w, engine.AllPairs{N: n}); err != nil {
+			if err := e.Sum(context.Background(), sum, engine.Gradient(w, engine.AllPairs{N: n})); err != nil {
 				t.Fatal(err)
 			}
 			if err := e.Close(); err != nil {
@@ -260,18 +260,18 @@ func TestCancellation(t *testing.T) {
 		}
 		m.limit = 1 // one block a launch
 		dst := make([]float64, p.D)
-		if err := e.GradSum(ctx, dst, w, engine.AllPairs{N: p.N}); !errors.Is(err, context.Canceled) || launches != 3 {
+		if err := e.Sum(ctx, dst, engine.Gradient(w, engine.AllPairs{N: p.N})); !errors.Is(err, context.Canceled) || launches != 3 {
 			t.Errorf("%d labels: %v after %d launches", labels, err, launches)
 		}
 		m.limit = 0
 		whole, sliced := make([]float64, p.D), make([]float64, p.D)
 		launches = 10
-		if err := e.GradSum(context.Background(), whole, w, engine.AllPairs{N: p.N}); err != nil || launches != 11 {
+		if err := e.Sum(context.Background(), whole, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil || launches != 11 {
 			t.Errorf("%v, %d launches", err, launches-10)
 		}
 		m.limit = 64 * 1024
 		launches = 10
-		if err := e.GradSum(context.Background(), sliced, w, engine.AllPairs{N: p.N}); err != nil || launches < 13 || whole[0] != sliced[0] {
+		if err := e.Sum(context.Background(), sliced, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil || launches < 13 || whole[0] != sliced[0] {
 			t.Errorf("%d labels: %v; %v in one launch, %v in %d", labels, err, whole[0], sliced[0], launches-10)
 		}
 		if err := e.Close(); err != nil {

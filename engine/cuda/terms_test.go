@@ -56,7 +56,7 @@ func off(t *testing.T, b Backend, p engine.Problem, x, y, w []float64) []float64
 	t.Helper()
 	e := bound(t, b, p, x, y)
 	dst := make([]float64, p.D)
-	if err := e.GradSum(t.Context(), dst, w, p.Pairs()); err != nil {
+	if err := e.Sum(t.Context(), dst, engine.Gradient(w, p.Pairs())); err != nil {
 		t.Fatal(err)
 	}
 	for m, v := range termSum(t, b, p, x, y, w) {
@@ -130,7 +130,7 @@ func TestTerms(t *testing.T) {
 			t.Fatal(err)
 		}
 		pairs := engine.AllPairs{N: n}
-		near, whole := k.(engine.NeighbourKernel).NeighbourRoundoff(pairs), k.Roundoff(pairs)
+		near, whole := k.Bounds(engine.Query{Pairs: pairs}).OneRecord(), k.Bounds(engine.Query{Pairs: pairs}).Sum
 		first, second := off(t, b, p, x, y, w), off(t, b, p, other, labels, w)
 		far := max(length(first), length(second))
 		for m := range first {
@@ -138,13 +138,13 @@ func TestTerms(t *testing.T) {
 		}
 		change := length(first) / 2
 		if !edited || (change <= near) == c.bad || !(near < whole) {
-			t.Errorf("%s, %s: a record changes %g; NeighbourRoundoff %g, Roundoff %g", c.loss, c.name, change, near, whole)
+			t.Errorf("%s, %s: a record changes %g; bounds of one record %g, of the sum %g", c.loss, c.name, change, near, whole)
 		}
 		if c.loss == "ramp" && (far <= whole) == c.bad {
 			t.Errorf("%s, %s: %g from the sum of terms, Roundoff %g", c.loss, c.name, far, whole)
 		}
 		t.Logf("%s, %s: a record changes %.2g of %.2g; NeighbourRoundoff %.2g, Roundoff %.2g", c.loss, c.name, change, far, near, whole)
-		if !math.IsInf(k.(engine.NeighbourKernel).NeighbourRoundoff(engine.PrefixPairs{T: 1}), 1) {
+		if !math.IsInf(k.Bounds(engine.Query{Pairs: engine.PrefixPairs{T: 1}}).Neighbour, 1) {
 			t.Error("a bound for prefix pairs")
 		}
 	}
@@ -184,7 +184,7 @@ func neighbourRoundoffIsAttained(t *testing.T, b Backend) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := k.(engine.NeighbourKernel).NeighbourRoundoff(engine.AllPairs{N: 2})
+	r := k.Bounds(engine.Query{Pairs: engine.AllPairs{N: 2}}).OneRecord()
 	if part := (most - least) / (2 * r); !(part <= 1 && part > 0.5) {
 		t.Errorf("a record changes %.2f of what NeighbourRoundoff says, want more than 0.5 and at most 1", part)
 	} else {
@@ -212,7 +212,7 @@ func TestNeighbourRoundoffGrowth(t *testing.T) {
 			}
 			pairs := engine.AllPairs{N: n}
 			sensitivity := float64(pairs.MaxPerRecord()) * c.PairDiameter
-			near, whole := 2*k.(engine.NeighbourKernel).NeighbourRoundoff(pairs)/sensitivity, 2*k.Roundoff(pairs)/sensitivity
+			near, whole := 2*k.Bounds(engine.Query{Pairs: pairs}).OneRecord()/sensitivity, 2*k.Bounds(engine.Query{Pairs: pairs}).Sum/sensitivity
 			limit := 1e-6
 			if labels == 2 { // with those of partners
 				limit *= float64(1 + partnersMoved(n))
@@ -242,7 +242,7 @@ func TestNeighbourRoundoffFactored(t *testing.T) {
 			t.Fatal(e.Method())
 		}
 		dst, exact := make([]float64, d), make([]float64, d)
-		if err := e.GradSum(t.Context(), dst, w, engine.AllPairs{N: n}); err != nil {
+		if err := e.Sum(t.Context(), dst, engine.Gradient(w, engine.AllPairs{N: n})); err != nil {
 			t.Fatal(err)
 		}
 		for i := range n {
@@ -256,7 +256,7 @@ func TestNeighbourRoundoffFactored(t *testing.T) {
 		return dst
 	}
 	e := bound(t, b, p, x, y)
-	near, whole := e.NeighbourRoundoff(engine.AllPairs{N: n}), e.Roundoff(engine.AllPairs{N: n})
+	near, whole := e.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).OneRecord(), e.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum
 	before, worst := distance(x, y), 0.0
 	for k := range n {
 		other, labels := slices.Clone(x), slices.Clone(y)
@@ -269,7 +269,7 @@ func TestNeighbourRoundoffFactored(t *testing.T) {
 	}
 	own, _ := e.ownError()
 	if !(worst <= near && near <= whole && worst > 0.01*4*(n-1)*2*own) {
-		t.Errorf("a record changes %g; NeighbourRoundoff %g, Roundoff %g", worst, near, whole)
+		t.Errorf("a record changes %g; bounds of one record %g, of the sum %g", worst, near, whole)
 	}
 	t.Logf("a record changes %.2g; NeighbourRoundoff %.2g, Roundoff %.2g", worst, near, whole)
 }

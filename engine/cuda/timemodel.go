@@ -149,7 +149,7 @@ func ForecastOf(k engine.Kernel) (f Forecast, ok bool) {
 }
 
 func secondsOf(k engine.Kernel, p engine.Pairs) float64 {
-	if _, all := p.(engine.AllPairs); !all {
+	if _, all := p.(engine.AllPairs); !all && p != nil {
 		return 0
 	}
 	f, _ := ForecastOf(k)

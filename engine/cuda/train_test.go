@@ -75,7 +75,7 @@ func TestBatchesUseNeighbourRoundoff(t *testing.T) {
 			t.Fatal(err)
 		}
 		pairs := engine.SubsetPairs{N: 50000}
-		if distance := 2 * parts.Roundoff(pairs) / float64(pairs.Len()) / sensitivity[0]; distance < 0.01 {
+		if distance := 2 * parts.Bounds(engine.Query{Pairs: pairs}).Sum / float64(pairs.Len()) / sensitivity[0]; distance < 0.01 {
 			t.Errorf("the distance is %.2g of the sensitivity: the test shows nothing", distance)
 		}
 	}

@@ -134,7 +134,7 @@ func fastest(ctx context.Context, k engine.Kernel, r *engine.Records, w []float6
 	begin := time.Now()
 	for i := 0; i < 3 || time.Since(begin) < limit && i < 100; i++ {
 		start := time.Now()
-		if err = e.GradSum(ctx, dst, w, k.Problem().Pairs()); err != nil {
+		if err = e.Sum(ctx, dst, engine.Gradient(w, k.Problem().Pairs())); err != nil {
 			break
 		}
 		if s := max(time.Since(start), time.Nanosecond).Seconds(); i > 0 {

@@ -8,7 +8,7 @@ import (
 
 // planned is what a kernel of this package says of the work of a sum over all its pairs.
 type planned interface {
-	engine.TimedKernel
+	engine.Kernel
 	on() Backend
 	// programs are the names of the embedded PTX that it runs.
 	programs() []string
@@ -30,11 +30,22 @@ var (
 func (k *kernel) on() Backend       { return k.backend }
 func (k *metricKernel) on() Backend { return k.backend }
 
-// Seconds implements engine.TimedKernel: the time on the GPU that it is planned for.
-func (k *kernel) Seconds(p engine.Pairs) float64 { return secondsOf(k, p) }
+// Bounds implements engine.Kernel, with the time on the GPU that it is planned for.
+func (k *kernel) Bounds(q engine.Query) engine.QueryBounds { return boundsOf(k, q) }
 
-// Seconds implements engine.TimedKernel, likewise.
-func (k *metricKernel) Seconds(p engine.Pairs) float64 { return secondsOf(k, p) }
+// Bounds implements engine.Kernel, likewise.
+func (k *metricKernel) Bounds(q engine.Query) engine.QueryBounds { return boundsOf(k, q) }
+
+func boundsOf(k interface {
+	planned
+	roundoff(engine.Pairs) float64
+	neighbourRoundoff(engine.Pairs) float64
+}, q engine.Query) engine.QueryBounds {
+	if !q.IsPlain() {
+		return engine.Unanswered()
+	}
+	return engine.QueryBounds{Sum: k.roundoff(q.Pairs), Neighbour: k.neighbourRoundoff(q.Pairs), Seconds: secondsOf(k, q.Pairs)}
+}
 
 func (k *kernel) programs() []string {
 	names := []string{"rows"}

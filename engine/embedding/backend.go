@@ -2,7 +2,6 @@ package embedding
 
 import (
 	"fmt"
-	"math"
 	"math/bits"
 	"runtime"
 
@@ -93,10 +92,15 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if err := k.planPairs(inner); err != nil {
 		return nil, err
 	}
-	if e := k.Roundoff(engine.AllPairs{N: p.N}) / float64(engine.AllPairs{N: p.N}.Len()); !(e < 0x1p-10*c.Lipschitz) {
+	if e := k.roundoff() / float64(engine.AllPairs{N: p.N}.Len()); !(e < 0x1p-10*c.Lipschitz) {
 		return nil, fmt.Errorf("%w: rounding errors of %s are not small (%.3g of a pair's term); make the layers' balls smaller", engine.ErrUnsupported, loss.Name(), e/c.Lipschitz)
 	}
 	return k, nil
+}
+
+// PlanMoments implements engine.Backend: there are none.
+func (Backend) PlanMoments(engine.Problem) (engine.Kernel, error) {
+	return nil, fmt.Errorf("%w: moments by the backend of networks", engine.ErrUnsupported)
 }
 
 // planPairs plans the sums over pairs.
@@ -151,7 +155,7 @@ func (k *kernel) steepest() float64 {
 	return 1
 }
 
-// Roundoff implements engine.Kernel for all pairs. "Exact" is the sum of the pairs' terms for the
+// roundoff is engine.QueryBounds.Sum for all pairs. "Exact" is the sum of the pairs' terms for the
 // embeddings f_i, the norms and the Jacobians as they are computed: each is a function of its record and
 // theta alone, bit for bit, so such a term depends on its two records and theta alone, and it obeys
 // Constants (docs/theory.md#networks).
@@ -168,10 +172,7 @@ func (k *kernel) steepest() float64 {
 // With PairClip: the terms are those of clippedPairs for the computed coefficients and factors q_ij. V_i is a sum of
 // fewer products than rows and stripes, and Size times the steepest stage bounds ||J_i||: (1) and (2) with
 // that for C, and E = gamma(rows + clipStripes + 12) 2 T, since a difference of embeddings is two products.
-func (k *kernel) Roundoff(pairs engine.Pairs) float64 {
-	if q, ok := pairs.(engine.AllPairs); !ok || q.N != k.problem.N {
-		return math.Inf(1)
-	}
+func (k *kernel) roundoff() float64 {
 	n, limit := float64(k.problem.N), k.loss.Clip*up
 	var sums float64
 	if k.loss.PairClip > 0 {
@@ -207,11 +208,15 @@ const (
 	nsVector    = 1.7
 )
 
-// Seconds implements engine.TimedKernel.
-func (k *kernel) Seconds(pairs engine.Pairs) float64 {
-	if _, ok := pairs.(engine.AllPairs); !ok {
-		return 0
+// Bounds implements engine.Kernel.
+func (k *kernel) Bounds(q engine.Query) engine.QueryBounds {
+	if !q.IsPlain() || q.Pairs != (engine.AllPairs{N: k.problem.N}) {
+		return engine.Unanswered()
 	}
+	return engine.QueryBounds{Sum: k.roundoff(), Seconds: k.seconds()}
+}
+
+func (k *kernel) seconds() float64 {
 	n, m := float64(k.rows), float64(k.dim)
 	records := n * (nsRecord + nsParameter*float64(k.loss.ParamDim(k.problem.D))) * 1e-9
 	var pair float64
@@ -224,7 +229,7 @@ func (k *kernel) Seconds(pairs engine.Pairs) float64 {
 	}
 	switch l := k.loss.Pair.(type) {
 	case Score:
-		return records + engine.Seconds(k.scores, engine.AllPairs{N: k.problem.N})
+		return records + k.scores.Bounds(engine.Query{Pairs: engine.AllPairs{N: k.problem.N}}).Seconds
 	case Contrastive:
 		pair = nsFormula + nsPlain*m
 	case Bilinear:

@@ -72,11 +72,11 @@ func gradient(t testing.TB, b engine.Backend, p engine.Problem, r *engine.Record
 	defer e.Close()
 	dst := make([]float64, len(theta))
 	for range 2 { // the second call finds used scratch space
-		if err := e.GradSum(context.Background(), dst, theta, engine.AllPairs{N: p.N}); err != nil {
+		if err := e.Sum(context.Background(), dst, engine.Gradient(theta, engine.AllPairs{N: p.N})); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return dst, k.Roundoff(engine.AllPairs{N: p.N})
+	return dst, k.Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum
 }
 
 // definition is the sum of the terms of Loss.AddGrad over the pairs of rows of different units, with
@@ -194,10 +194,10 @@ func TestBatchesAndGroups(t *testing.T) {
 		}
 		defer e.Close()
 		dst := make([]float64, len(theta))
-		if err := e.GradSum(context.Background(), dst, theta, pairs); err != nil {
+		if err := e.Sum(context.Background(), dst, engine.Gradient(theta, pairs)); err != nil {
 			t.Fatal(err)
 		}
-		if math.IsInf(k.Roundoff(pairs), 1) {
+		if math.IsInf(k.Bounds(engine.Query{Pairs: pairs}).Sum, 1) {
 			t.Errorf("no roundoff bound for %T", pairs)
 		}
 		return dst

@@ -75,7 +75,7 @@ func BenchmarkGradient(b *testing.B) {
 				dst := make([]float64, len(theta))
 				start, _ := usage()
 				for b.Loop() {
-					if err := e.GradSum(context.Background(), dst, theta, engine.AllPairs{N: n}); err != nil {
+					if err := e.Sum(context.Background(), dst, engine.Gradient(theta, engine.AllPairs{N: n})); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -8,7 +8,7 @@
 //	PairLoss  l(f, f', y, y'): Score, Bilinear, Distance, Contrastive, each with proved bounds
 //	Loss      Model + PairLoss + Clip: an engine.Loss, so that Problem, Spec, Plan, ledger, replay
 //	          and audits of every other loss work as they are
-//	Backend   an engine.Backend for these losses: Plan -> Kernel (Roundoff) -> Evaluator
+//	Backend   an engine.Backend for these losses: Plan -> Kernel (Bounds) -> Evaluator
 //
 // A caller does what it does for any loss:
 //

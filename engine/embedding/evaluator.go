@@ -89,19 +89,19 @@ func (e *evaluator) chunk(i int) (from, to int) {
 	return min(i*size, n), min((i+1)*size, n)
 }
 
-// GradSum implements engine.Evaluator for all pairs.
-func (e *evaluator) GradSum(ctx context.Context, dst, theta []float64, pairs engine.Pairs) error {
-	if err := e.problem.CheckCall(ctx, dst, theta, pairs); err != nil {
+// Sum implements engine.Evaluator for all pairs.
+func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
+	if err := e.problem.CheckGradient(ctx, dst, q); err != nil {
 		return err
 	}
-	if _, ok := pairs.(engine.AllPairs); !ok {
-		return fmt.Errorf("%w: pairs of type %T of a network; it sums over all pairs of its records", engine.ErrUnsupported, pairs)
+	if _, ok := q.Pairs.(engine.AllPairs); !ok {
+		return fmt.Errorf("%w: pairs of type %T of a network; it sums over all pairs of its records", engine.ErrUnsupported, q.Pairs)
 	}
 	if e.work == nil {
 		e.start()
 	}
 	for i := range e.work {
-		e.work[i].pass.Set(theta)
+		e.work[i].pass.Set(q.W)
 	}
 	if err := e.eachBlock(ctx, e.embed); err != nil {
 		return err

@@ -48,7 +48,7 @@ func Example() {
 	}
 	defer evaluator.Close()
 	theta, gradient := problem.Domain().Start(), make([]float64, loss.ParamDim(2))
-	if err := evaluator.GradSum(context.Background(), gradient, theta, problem.Pairs()); err != nil {
+	if err := evaluator.Sum(context.Background(), gradient, engine.Gradient(theta, problem.Pairs())); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -146,7 +146,7 @@ func TestPlansAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !math.IsInf(k.Roundoff(engine.PrefixPairs{T: 1}), 1) {
+	if !math.IsInf(k.Bounds(engine.Query{Pairs: engine.PrefixPairs{T: 1}}).Sum, 1) {
 		t.Error("prefix pairs have a roundoff bound")
 	}
 	e, err := k.Bind(r)
@@ -154,12 +154,12 @@ func TestPlansAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	theta := l.Domain(3, l.Radius()).Start()
-	if err := e.GradSum(context.Background(), make([]float64, len(theta)), theta, engine.PrefixPairs{T: 1}); !errors.Is(err, engine.ErrUnsupported) {
+	if err := e.Sum(context.Background(), make([]float64, len(theta)), engine.Gradient(theta, engine.PrefixPairs{T: 1})); !errors.Is(err, engine.ErrUnsupported) {
 		t.Errorf("prefix pairs: %v", err)
 	}
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := e.GradSum(done, make([]float64, len(theta)), theta, engine.AllPairs{N: 6}); !errors.Is(err, context.Canceled) {
+	if err := e.Sum(done, make([]float64, len(theta)), engine.Gradient(theta, engine.AllPairs{N: 6})); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

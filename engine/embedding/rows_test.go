@@ -101,7 +101,7 @@ func TestClippedRowsAreFound(t *testing.T) {
 				t.Fatal(err)
 			}
 			sums[side] = make([]float64, len(theta))
-			if err := e.GradSum(context.Background(), sums[side], theta, engine.AllPairs{N: n}); err != nil {
+			if err := e.Sum(context.Background(), sums[side], engine.Gradient(theta, engine.AllPairs{N: n})); err != nil {
 				t.Fatal(err)
 			}
 		}

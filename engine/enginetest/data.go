@@ -142,7 +142,7 @@ func sameBits(x, y []float64) bool {
 	return len(x) == len(y)
 }
 
-// snapshot copies everything that GradSum must not change.
+// snapshot copies everything that Sum must not change.
 func snapshot(r *engine.Records, w []float64) []float64 {
 	s := append([]float64(nil), w...)
 	s = append(s, r.Labels()...)

@@ -46,7 +46,10 @@ func (k shiftedKernel) pairs(p engine.Pairs) engine.Pairs {
 	return engine.AllPairs{N: math.MaxInt32}
 }
 
-func (k shiftedKernel) Roundoff(p engine.Pairs) float64 { return k.Kernel.Roundoff(k.pairs(p)) }
+func (k shiftedKernel) Bounds(q engine.Query) engine.QueryBounds {
+	q.Pairs = k.pairs(q.Pairs)
+	return k.Kernel.Bounds(q)
+}
 
 func (k shiftedKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	e, err := k.Kernel.Bind(r)
@@ -60,8 +63,9 @@ type shiftedEvaluator struct {
 
 func (e shiftedEvaluator) Kernel() engine.Kernel { return e.kernel }
 
-func (e shiftedEvaluator) GradSum(ctx context.Context, dst, w []float64, p engine.Pairs) error {
-	return e.Evaluator.GradSum(ctx, dst, w, e.kernel.pairs(p))
+func (e shiftedEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
+	q.Pairs = e.kernel.pairs(q.Pairs)
+	return e.Evaluator.Sum(ctx, dst, q)
 }
 
 // TestSuiteCatchesWrongGroups: a group that ends one record too late or too early is

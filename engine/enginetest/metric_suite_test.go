@@ -28,37 +28,15 @@ const (
 
 // plainMetric computes metric losses in the plainest way, with a defect. It plans and
 // bounds like the cpu backend.
-type plainMetric struct {
-	cpu.Backend
-	defect metricDefect
+func plainMetric(defect metricDefect) engine.Backend {
+	return enginetest.Altered{Backend: cpu.Backend{}, Sum: func(ctx context.Context, e engine.Evaluator, r *engine.Records, dst []float64, q engine.Query) error {
+		return plainSum(ctx, e.Kernel().Problem().Loss.(engine.MetricLoss).MetricDPhi, r, dst, q, defect)
+	}}
 }
 
-type plainKernel struct {
-	engine.Kernel
-	defect metricDefect
-}
-
-type plainEvaluator struct {
-	k plainKernel
-	r *engine.Records
-}
-
-func (b plainMetric) Plan(p engine.Problem) (engine.Kernel, error) {
-	k, err := b.Backend.Plan(p)
-	return plainKernel{k, b.defect}, err
-}
-
-func (k plainKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
-	return plainEvaluator{k, r}, nil
-}
-
-func (e plainEvaluator) Kernel() engine.Kernel { return e.k }
-func (plainEvaluator) Close() error            { return nil }
-
-// pairs returns a matrix of the pairs of p, each unordered pair once above the
+// timesOf returns a matrix of the pairs of p, each unordered pair once above the
 // diagonal with the number of times that it counts.
-func (e plainEvaluator) pairs(p engine.Pairs) [][]float64 {
-	n := e.r.Len()
+func timesOf(p engine.Pairs, n int) [][]float64 {
 	times := make([][]float64, n)
 	for i := range times {
 		times[i] = make([]float64, n)
@@ -80,16 +58,16 @@ func (e plainEvaluator) pairs(p engine.Pairs) [][]float64 {
 	return times
 }
 
-func (e plainEvaluator) GradSum(ctx context.Context, dst, w []float64, p engine.Pairs) error {
-	n, d, defect := e.r.Len(), e.r.Dim(), e.k.defect
-	x, c := make([][]float64, n), e.pairs(p)
+func plainSum(ctx context.Context, dphi func(float64) float64, r *engine.Records, dst []float64, q engine.Query, defect metricDefect) error {
+	n, d := r.Len(), r.Dim()
+	x, c := make([][]float64, n), timesOf(q.Pairs, n)
 	for i := range x {
 		x[i] = make([]float64, d)
-		e.r.Row(i, x[i])
+		r.Row(i, x[i])
 	}
 	s := engine.Symmetric{Dim: d}
 	m := make([]float64, d*d)
-	s.Unpack(m, w)
+	s.Unpack(m, q.W)
 	xw, inner := make([][]float64, n), make([][]float64, n) // X W and X W X^T
 	for i := range n {
 		xw[i], inner[i] = make([]float64, d), make([]float64, n)
@@ -104,11 +82,10 @@ func (e plainEvaluator) GradSum(ctx context.Context, dst, w []float64, p engine.
 			}
 		}
 	}
-	dphi := e.k.Problem().Loss.(engine.MetricLoss).MetricDPhi
 	sum := make([]float64, n) // C1
 	for i := range n {
 		for j := i + 1; j < n; j++ {
-			t := e.r.Label(i) * e.r.Label(j)
+			t := r.Label(i) * r.Label(j)
 			c[i][j] *= -dphi(t*(1-(inner[i][i]+inner[j][j]-2*inner[i][j]))) * t
 			if defect == dropLastTile && i >= n/2 {
 				c[i][j] = 0
@@ -179,7 +156,7 @@ func TestSuiteCatchesMetricDefects(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(defect), func(t *testing.T) {
 			var w watcher
-			enginetest.Run(&w, plainMetric{defect: defect}, smallMetric)
+			enginetest.Run(&w, plainMetric(defect), smallMetric)
 			if want != "" {
 				expectFailure(t, w, want)
 			} else if len(w.failures) > 0 {
@@ -197,14 +174,14 @@ func TestSuiteCatchesMetricDefects(t *testing.T) {
 		"ignores the context":     {engine.MahalanobisLogistic{}, broken{ctx: func(context.Context) context.Context { return context.Background() }}, "cancelled context"},
 		"loss contradicts itself": {twoFacedMetric{}, broken{}, "AddGrad and DPhi"},
 		"error of twice the bound": {enginetest.SmoothMetric{}, broken{after: func(k engine.Kernel, dst, _, _ []float64, p engine.Pairs) {
-			dst[0] += 2 * k.Roundoff(p)
+			dst[0] += 2 * k.Bounds(engine.Query{Pairs: p}).Sum
 		}}, "Roundoff says"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w watcher
 			opts := smallMetric
 			opts.MetricLosses = []engine.MetricLoss{c.loss}
-			enginetest.Run(&w, c.b, opts)
+			enginetest.Run(&w, c.b.backend(), opts)
 			expectFailure(t, w, c.want)
 		})
 	}
@@ -215,10 +192,10 @@ func TestSuiteCatchesMetricDefects(t *testing.T) {
 				if k == 2 {
 					dst[0] = math.Nextafter(dst[0], 1e9)
 				}
-			}}
+			}}.backend()
 		}
 		var w watcher
-		enginetest.Run(&w, broken{}, opts)
+		enginetest.Run(&w, broken{}.backend(), opts)
 		expectFailure(t, w, "with 2 workers")
 	})
 }

@@ -291,7 +291,7 @@ func (s *suite) testRecords(kernels map[int]engine.Kernel, r *engine.Records, w 
 		s.testOtherPairs(e, w)
 	}
 	if !slices.Equal(before, snapshot(r, w)) {
-		s.fail("GradSum changed the records or w")
+		s.fail("Sum changed the records or w")
 	}
 }
 
@@ -329,11 +329,11 @@ func (s *suite) testPairs(e engine.Evaluator, workers map[int]engine.Evaluator, 
 	s.Helper()
 	ctx := context.Background()
 	got := fill(len(w), func(int) float64 { return math.NaN() }) // must be overwritten
-	if err := e.GradSum(ctx, got, w, pairs); err != nil {
-		s.fail("GradSum over %T: %v", pairs, err)
+	if err := e.Sum(ctx, got, engine.Gradient(w, pairs)); err != nil {
+		s.fail("Sum over %T: %v", pairs, err)
 		return
 	}
-	bound := e.Kernel().Roundoff(pairs)
+	bound := e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
 	diff := max(0, distance(got, want.sum)-want.slack)
 	if !(diff <= bound) || math.IsInf(bound, 0) || math.IsInf(want.slack, 0) {
 		s.fail("%s: |error| = %.3g over %T, Roundoff says %.3g", e.Kernel().Method(), diff, pairs, bound)
@@ -344,8 +344,8 @@ func (s *suite) testPairs(e engine.Evaluator, workers map[int]engine.Evaluator, 
 	cancelled := func() {
 		done, cancel := context.WithCancel(ctx)
 		cancel()
-		if err := e.GradSum(done, make([]float64, len(w)), w, pairs); err != context.Canceled {
-			s.fail("GradSum over %T with a cancelled context returned %v, want %v", pairs, err, context.Canceled)
+		if err := e.Sum(done, make([]float64, len(w)), engine.Gradient(w, pairs)); err != context.Canceled {
+			s.fail("Sum over %T with a cancelled context returned %v, want %v", pairs, err, context.Canceled)
 		}
 	}
 	// One repetition checks one of two things: that it follows the first call on dense
@@ -355,8 +355,8 @@ func (s *suite) testPairs(e engine.Evaluator, workers map[int]engine.Evaluator, 
 		if sparse {
 			cancelled()
 		}
-		if err := e.GradSum(ctx, again, w, pairs); err != nil || !sameBits(got, again) {
-			s.fail("GradSum over %T differs when repeated (after a cancelled call: %v, error %v)", pairs, sparse, err)
+		if err := e.Sum(ctx, again, engine.Gradient(w, pairs)); err != nil || !sameBits(got, again) {
+			s.fail("Sum over %T differs when repeated (after a cancelled call: %v, error %v)", pairs, sparse, err)
 		}
 		if !sparse {
 			cancelled()
@@ -366,8 +366,8 @@ func (s *suite) testPairs(e engine.Evaluator, workers map[int]engine.Evaluator, 
 		if workers[k] == nil {
 			continue
 		}
-		if err := workers[k].GradSum(ctx, again, w, pairs); err != nil || !sameBits(got, again) {
-			s.fail("GradSum over %T with %d workers has other bits (error %v)", pairs, k, err)
+		if err := workers[k].Sum(ctx, again, engine.Gradient(w, pairs)); err != nil || !sameBits(got, again) {
+			s.fail("Sum over %T with %d workers has other bits (error %v)", pairs, k, err)
 		}
 	}
 }
@@ -382,7 +382,7 @@ func (s *suite) testOtherPairs(e engine.Evaluator, w []float64) {
 	}
 	dst := make([]float64, len(w))
 	for _, q := range other {
-		if err := e.GradSum(context.Background(), dst, w, q); err == nil || !math.IsInf(e.Kernel().Roundoff(q), 1) {
+		if err := e.Sum(context.Background(), dst, engine.Gradient(w, q)); err == nil || !math.IsInf(e.Kernel().Bounds(engine.Query{Pairs: q}).Sum, 1) {
 			s.fail("%T are not the pairs of the problem, and are summed", q)
 		}
 	}

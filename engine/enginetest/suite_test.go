@@ -35,60 +35,32 @@ type broken struct {
 	records func(*engine.Records) *engine.Records
 }
 
-type brokenKernel struct {
-	engine.Kernel
-	b broken
-}
-
-type brokenEvaluator struct {
-	engine.Evaluator
-	k brokenKernel
-}
-
-func (b broken) Plan(p engine.Problem) (engine.Kernel, error) {
-	k, err := b.Backend.Plan(p)
-	if err != nil {
-		return nil, err
+func (b broken) backend() engine.Backend {
+	a := enginetest.Altered{Backend: b.Backend, Records: b.records}
+	a.Bounds = func(k engine.Kernel, q engine.Query) engine.QueryBounds {
+		c := k.Bounds(q)
+		if b.roundoff != nil {
+			c.Sum = b.roundoff(c.Sum)
+		}
+		return c
 	}
-	return brokenKernel{k, b}, nil
-}
-
-func (k brokenKernel) Roundoff(p engine.Pairs) float64 {
-	if k.b.roundoff == nil {
-		return k.Kernel.Roundoff(p)
+	a.Sum = func(ctx context.Context, e engine.Evaluator, _ *engine.Records, dst []float64, q engine.Query) error {
+		before, inner := append([]float64(nil), dst...), q
+		if b.ctx != nil {
+			ctx = b.ctx(ctx)
+		}
+		if b.pairs != nil {
+			inner.Pairs = b.pairs(q.Pairs)
+		}
+		if err := e.Sum(ctx, dst, inner); err != nil {
+			return err
+		}
+		if b.after != nil {
+			b.after(e.Kernel(), dst, before, q.W, q.Pairs)
+		}
+		return nil
 	}
-	return k.b.roundoff(k.Kernel.Roundoff(p))
-}
-
-func (k brokenKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
-	if k.b.records != nil {
-		r = k.b.records(r)
-	}
-	e, err := k.Kernel.Bind(r)
-	if err != nil {
-		return nil, err
-	}
-	return brokenEvaluator{e, k}, nil
-}
-
-func (e brokenEvaluator) Kernel() engine.Kernel { return e.k }
-
-func (e brokenEvaluator) GradSum(ctx context.Context, dst, w []float64, p engine.Pairs) error {
-	before := append([]float64(nil), dst...)
-	inner := p
-	if e.k.b.ctx != nil {
-		ctx = e.k.b.ctx(ctx)
-	}
-	if e.k.b.pairs != nil {
-		inner = e.k.b.pairs(p)
-	}
-	if err := e.Evaluator.GradSum(ctx, dst, w, inner); err != nil {
-		return err
-	}
-	if e.k.b.after != nil {
-		e.k.b.after(e.k.Kernel, dst, before, w, p)
-	}
-	return nil
+	return a
 }
 
 // small keeps the control runs short.
@@ -97,8 +69,8 @@ var small = enginetest.Options{MetricLosses: []engine.MetricLoss{}, Sizes: []int
 func TestSuitePassesCorrectBackend(t *testing.T) {
 	var w watcher
 	opts := small
-	opts.WithWorkers = func(k int) engine.Backend { return broken{Backend: cpu.Backend{Workers: k}} }
-	enginetest.Run(&w, broken{}, opts)
+	opts.WithWorkers = func(k int) engine.Backend { return broken{Backend: cpu.Backend{Workers: k}}.backend() }
+	enginetest.Run(&w, broken{}.backend(), opts)
 	if len(w.failures) > 0 {
 		t.Errorf("%d failures without a defect, first: %s", len(w.failures), w.failures[0])
 	}
@@ -151,7 +123,7 @@ func TestSuiteCatchesDefects(t *testing.T) {
 			}
 		}}, "Roundoff says"},
 		"error of twice the bound": {broken{after: func(k engine.Kernel, dst, _, _ []float64, p engine.Pairs) {
-			dst[0] += 2 * k.Roundoff(p)
+			dst[0] += 2 * k.Bounds(engine.Query{Pairs: p}).Sum
 		}}, "Roundoff says"},
 		"accumulates": {broken{after: func(_ engine.Kernel, dst, before, _ []float64, _ engine.Pairs) {
 			for k := range dst {
@@ -193,7 +165,7 @@ func TestSuiteCatchesDefects(t *testing.T) {
 	for name, d := range defects {
 		t.Run(name, func(t *testing.T) {
 			var w watcher
-			enginetest.Run(&w, d.b, small)
+			enginetest.Run(&w, d.b.backend(), small)
 			expectFailure(t, w, d.want)
 		})
 	}
@@ -204,10 +176,10 @@ func TestSuiteCatchesDefects(t *testing.T) {
 				if k == 7 {
 					dst[0] = math.Nextafter(dst[0], 1e9)
 				}
-			}}
+			}}.backend()
 		}
 		var w watcher
-		enginetest.Run(&w, broken{}, opts)
+		enginetest.Run(&w, broken{}.backend(), opts)
 		expectFailure(t, w, "with 7 workers")
 	})
 	t.Run("loss contradicts itself", func(t *testing.T) {

@@ -23,57 +23,36 @@ func RunTeams(t T, of func(engine.Team) engine.Backend, p engine.Problem, r *eng
 	type way struct {
 		name string
 		plan func(engine.Backend) (engine.Kernel, error)
-		sums func(engine.Evaluator) ([]float64, error)
+		sum  engine.Query
 	}
 	rng := rand.New(rand.NewPCG(uint64(p.N), 23))
 	w := fill(p.Loss.ParamDim(p.D), func(int) float64 { return rng.NormFloat64() })
 	scaleTo(w, p.Radius)
 	centre := fill(p.D, func(int) float64 { return rng.NormFloat64() })
 	scaleTo(centre, p.Bounds.FeatureNorm/3)
-	gradient := func(e engine.Evaluator) ([]float64, error) {
-		sum := make([]float64, len(w))
-		return sum, e.GradSum(context.Background(), sum, w, p.Pairs())
-	}
+	gradient, X := engine.Gradient(w, p.Pairs()), p.Bounds.FeatureNorm
+	moved := gradient
+	moved.Centre, moved.Radius = centre, X/2
 	ways := []way{{"gradients", func(b engine.Backend) (engine.Kernel, error) { return (engine.Grouped{Backend: b}).Plan(p) }, gradient}}
 	_, score := p.Loss.(engine.ScoreLoss) // moments ignore the loss
-	_, ok := of(nil).(engine.MomentsBackend)
-	if ok && score && len(p.Groups) > 0 {
+	if _, err := of(nil).PlanMoments(p); err == nil && score && len(p.Groups) > 0 {
 		ways = append(ways, way{"moments within groups",
-			func(b engine.Backend) (engine.Kernel, error) {
-				return engine.PlanGroupMoments(b.(engine.MomentsBackend), p)
-			},
-			func(e engine.Evaluator) ([]float64, error) {
-				m := engine.Moments{Sum: make([]float64, p.D), Second: make([]float64, p.D)}
-				err := e.(engine.MomentsEvaluator).Moments(context.Background(), &m, engine.MomentSums{Radius: p.Bounds.FeatureNorm / 2, Signed: true, Second: engine.DiagonalSecond})
-				return append(m.Sum, m.Second...), err
-			}})
-	}
-	if ok && score && len(p.Groups) == 0 {
+			func(b engine.Backend) (engine.Kernel, error) { return engine.PlanGroupMoments(b, p) },
+			engine.Query{Radius: X / 2, Signed: true, Second: engine.DiagonalSecond}})
+	} else if err == nil && score {
 		for _, second := range []engine.SecondMoments{engine.NoSecond, engine.DiagonalSecond, engine.FullSecond} {
 			if second == engine.FullSecond && p.D > 64 {
 				continue
 			}
 			ways = append(ways, way{"moments, " + second.String(),
-				func(b engine.Backend) (engine.Kernel, error) { return b.(engine.MomentsBackend).PlanMoments(p) },
-				func(e engine.Evaluator) ([]float64, error) {
-					m := engine.Moments{Sum: make([]float64, p.D), Second: make([]float64, second.Len(p.D))}
-					err := e.(engine.MomentsEvaluator).Moments(context.Background(), &m, engine.MomentSums{Centre: centre, Radius: p.Bounds.FeatureNorm / 2, Signed: true, Offset: 0.2, Second: second})
-					return append(append(m.Sum, m.Second...), m.Positives), err
-				}})
+				func(b engine.Backend) (engine.Kernel, error) { return b.PlanMoments(p) },
+				engine.Query{Centre: centre, Radius: X / 2, Signed: true, Offset: 0.2, Second: second}})
 		}
 		ways = append(ways, way{"gradients of moved records",
-			func(b engine.Backend) (engine.Kernel, error) {
-				return engine.PlanRecentred(b.(engine.MomentsBackend), p)
-			},
-			func(e engine.Evaluator) ([]float64, error) {
-				if err := e.(engine.RecentringEvaluator).Recentre(context.Background(), centre, p.Bounds.FeatureNorm/2); err != nil {
-					return nil, err
-				}
-				return gradient(e)
-			}})
+			func(b engine.Backend) (engine.Kernel, error) { return engine.PlanRecentred(b, p) }, moved})
 	}
 	for i, way := range ways {
-		evaluate := func(k engine.Kernel, err error) (sums []float64, _ error) {
+		evaluate := func(k engine.Kernel, err error) ([]float64, error) {
 			if err != nil {
 				return nil, err
 			}
@@ -81,10 +60,12 @@ func RunTeams(t T, of func(engine.Team) engine.Backend, p engine.Problem, r *eng
 			if err != nil {
 				return nil, err
 			}
-			if sums, err = way.sums(e); err != nil {
-				return nil, errors.Join(err, e.Close())
+			length := len(w)
+			if way.sum.Pairs == nil {
+				length = 1 + p.D + way.sum.Second.Len(p.D)
 			}
-			again, err := way.sums(e)
+			sums, again := make([]float64, length), make([]float64, length)
+			err = errors.Join(e.Sum(context.Background(), sums, way.sum), e.Sum(context.Background(), again, way.sum))
 			if err == nil && !sameBits(sums, again) {
 				err = errors.New("other bits when repeated")
 			}

@@ -30,6 +30,11 @@ func (b teamed) Plan(p engine.Problem) (engine.Kernel, error) {
 	return planTeam(b.size, func(t engine.Team) (engine.Kernel, error) { return b.of(t).Plan(p) })
 }
 
+// PlanMoments implements engine.Backend.
+func (b teamed) PlanMoments(p engine.Problem) (engine.Kernel, error) {
+	return planTeam(b.size, func(t engine.Team) (engine.Kernel, error) { return b.of(t).PlanMoments(p) })
+}
+
 // planTeam is the kernel of a team, from how a member plans its own.
 func planTeam(size int, plan func(engine.Team) (engine.Kernel, error)) (engine.Kernel, error) {
 	k, err := plan(Members(size)[0])
@@ -86,12 +91,12 @@ func (k teamKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err != nil {
 		return nil, errors.Join(err, e.lead.Stop())
 	}
-	e.RecentringEvaluator = bound.(engine.RecentringEvaluator)
+	e.Evaluator = bound
 	return e, nil
 }
 
 type teamEvaluator struct {
-	engine.RecentringEvaluator
+	engine.Evaluator
 	kernel engine.Kernel
 	lead   *team.Leader
 	others sync.WaitGroup
@@ -102,7 +107,7 @@ func (e *teamEvaluator) Kernel() engine.Kernel { return e.kernel }
 
 // Close implements engine.Evaluator.
 func (e *teamEvaluator) Close() error {
-	err := errors.Join(e.RecentringEvaluator.Close(), e.lead.Stop())
+	err := errors.Join(e.Evaluator.Close(), e.lead.Stop())
 	e.others.Wait()
 	return err
 }

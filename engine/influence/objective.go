@@ -110,7 +110,7 @@ func (o *Objective) Gradient(ctx context.Context, dst, w []float64) error {
 		return err
 	}
 	all := engine.AllPairs{N: o.Len()}
-	if err := o.eval.GradSum(ctx, dst, w, all); err != nil {
+	if err := o.eval.Sum(ctx, dst, engine.Gradient(w, all)); err != nil {
 		return err
 	}
 	for k := range dst {

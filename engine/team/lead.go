@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 
 	"dyad/engine"
@@ -15,9 +16,7 @@ type op float64
 const (
 	opStop op = iota
 	opBind
-	opGradient
-	opMoments
-	opRecentre
+	opSum
 	opClose
 	opDigests
 	opInputs
@@ -129,8 +128,7 @@ func (l *Leader) Inputs(ctx context.Context, own func() error) error {
 	return nil
 }
 
-// Bind binds the records of all ranks. The evaluator has sums of moments, and moved records, if the
-// kernel has.
+// Bind binds the records of all ranks.
 func (l *Leader) Bind(ctx context.Context) (engine.Evaluator, error) {
 	if err := l.ask(ctx, opBind, nil, nil); err != nil {
 		return nil, err
@@ -149,53 +147,91 @@ type evaluator struct {
 	part []int32 // Order of the last SubsetPairs
 }
 
-var _ engine.RecentringEvaluator = (*evaluator)(nil)
-
 // The kinds of pairs that are sent.
 const (
-	allPairs = iota
+	noPairs = iota
+	allPairs
 	subsetPairs
 	samePairs // a subset of the same order as before
 )
 
-// GradSum implements engine.Evaluator.
-func (e *evaluator) GradSum(ctx context.Context, dst, w []float64, p engine.Pairs) error {
-	problem := e.Kernel().Problem()
-	head, body := []float64{float64(len(w)), allPairs, 0, 0}, w
+// Sum implements engine.Evaluator.
+func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
 	// Whatever one rank refuses must be refused before the others hear of it: w depends on noise, and
 	// a process that ends can be resumed with other noise.
-	switch q := p.(type) {
-	case engine.SubsetPairs:
-		part := problem
-		part.N = q.N
-		if err := part.CheckCall(ctx, dst, w, part.Pairs()); err != nil {
+	problem := e.Kernel().Problem()
+	kind, from, n, order := noPairs, 0, 0, []int32(nil)
+	if q.Pairs == nil {
+		if _, err := problem.CheckMoments(ctx, dst, q); err != nil {
 			return err
 		}
-		head[1], head[2], head[3] = subsetPairs, float64(q.From), float64(q.N)
-		if q.Order == nil || len(q.Order) != problem.N {
-			return fmt.Errorf("%w: pairs of a part without an order of all records, in a team", engine.ErrUnsupported)
+	} else {
+		kind = allPairs
+		checked := engine.Gradient(q.W, q.Pairs)
+		if p, ok := q.Pairs.(engine.SubsetPairs); ok {
+			if kind, from, n = subsetPairs, p.From, p.N; p.Order == nil || len(p.Order) != problem.N {
+				return fmt.Errorf("%w: pairs of a part without an order of all records, in a team", engine.ErrUnsupported)
+			}
+			if len(e.part) == len(p.Order) && same(e.part, p.Order) {
+				kind = samePairs
+			} else {
+				order = p.Order
+			}
+			problem.N = n
+			checked.Pairs = problem.Pairs()
 		}
-		body = append(make([]float64, 0, len(w)+len(q.Order)), w...)
-		if len(e.part) == len(q.Order) && same(e.part, q.Order) {
-			head[1] = samePairs
-			break
-		}
-		e.part = append(e.part[:0], q.Order...)
-		for _, i := range q.Order {
-			body = append(body, float64(i))
-		}
-	default:
-		if err := problem.CheckCall(ctx, dst, w, p); err != nil {
+		if err := problem.CheckGradient(ctx, dst, checked); err != nil {
 			return err
 		}
-		if _, prefix := p.(engine.PrefixPairs); prefix {
+		if _, prefix := q.Pairs.(engine.PrefixPairs); prefix {
 			return fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team", engine.ErrUnsupported)
 		}
 	}
-	if err := e.lead.ask(ctx, opGradient, head, body); err != nil {
+	if q.Pairs == nil || q.Radius != 0 {
+		if err := q.Validate(problem.D, problem.Bounds); err != nil {
+			return err
+		}
+	}
+	if math.IsInf(e.Kernel().Bounds(q).Sum, 1) {
+		return fmt.Errorf("%w: a sum that %s does not answer", engine.ErrUnsupported, e.Kernel().Method())
+	}
+	if err := e.lead.ask(ctx, opSum, []float64{float64(kind), float64(from), float64(n), float64(len(dst))}, pack(q, order)); err != nil {
 		return err
 	}
-	return e.lead.did(e.Evaluator.GradSum(ctx, dst, w, p))
+	if order != nil {
+		e.part = append(e.part[:0], order...)
+	}
+	return e.lead.did(e.Evaluator.Sum(ctx, dst, q))
+}
+
+// pack makes numbers of q, but for its pairs, and of the order of a part.
+func pack(q engine.Query, order []int32) []float64 {
+	signed := 0.0
+	if q.Signed {
+		signed = 1
+	}
+	x := make([]float64, 0, packed+len(q.Centre)+len(q.W)+len(order))
+	x = append(x, q.Radius, signed, q.Offset, q.Class, q.Intercept, float64(q.Second), float64(len(q.Centre)), float64(len(q.W)))
+	x = append(append(x, q.Centre...), q.W...)
+	for _, i := range order {
+		x = append(x, float64(i))
+	}
+	return x
+}
+
+const packed = 8 // numbers before the vectors
+
+// unpack reads what pack wrote, and returns the numbers of the order.
+func unpack(x []float64) (q engine.Query, order []float64) {
+	q = engine.Query{Radius: x[0], Signed: x[1] != 0, Offset: x[2], Class: x[3], Intercept: x[4], Second: engine.SecondMoments(x[5])}
+	centre, w, rest := int(x[6]), int(x[7]), x[packed:]
+	if centre > 0 {
+		q.Centre = rest[:centre]
+	}
+	if w > 0 {
+		q.W = rest[centre:][:w]
+	}
+	return q, rest[centre+w:]
 }
 
 func same(a, b []int32) bool {
@@ -207,68 +243,10 @@ func same(a, b []int32) bool {
 	return true
 }
 
-// Moments implements engine.MomentsEvaluator.
-func (e *evaluator) Moments(ctx context.Context, dst *engine.Moments, m engine.MomentSums) error {
-	sums, ok := e.Evaluator.(engine.MomentsEvaluator)
-	if !ok {
-		return fmt.Errorf("%w: moments by a kernel of gradients", engine.ErrUnsupported)
-	}
-	problem := e.Kernel().Problem()
-	if err := m.Validate(problem.D, problem.Bounds); err != nil {
-		return err
-	}
-	if len(dst.Sum) != problem.D || len(dst.Second) != m.Second.Len(problem.D) {
-		return errors.New("team: Moments: the lengths of the sums are not those asked for")
-	}
-	if err := e.lead.ask(ctx, opMoments, nil, packMoments(m)); err != nil {
-		return err
-	}
-	return e.lead.did(sums.Moments(ctx, dst, m))
-}
-
-// Recentre implements engine.RecentringEvaluator.
-func (e *evaluator) Recentre(ctx context.Context, centre []float64, radius float64) error {
-	moved, ok := e.Evaluator.(engine.RecentringEvaluator)
-	if !ok {
-		return fmt.Errorf("%w: moved records by a kernel without them", engine.ErrUnsupported)
-	}
-	problem, m := e.Kernel().Problem(), engine.MomentSums{Centre: centre, Radius: radius}
-	if err := m.Validate(problem.D, problem.Bounds); err != nil {
-		return err
-	}
-	if err := e.lead.ask(ctx, opRecentre, nil, packMoments(m)); err != nil {
-		return err
-	}
-	return e.lead.did(moved.Recentre(ctx, centre, radius))
-}
-
 // Close implements engine.Evaluator.
 func (e *evaluator) Close() error {
 	if e.lead.ended() != nil || e.lead.stopped {
 		return e.Evaluator.Close()
 	}
 	return errors.Join(e.lead.ask(context.Background(), opClose, nil, nil), e.Evaluator.Close())
-}
-
-// packMoments makes numbers of m.
-func packMoments(m engine.MomentSums) []float64 {
-	signed := 0.0
-	if m.Signed {
-		signed = 1
-	}
-	x := []float64{m.Radius, signed, m.Offset, m.Class, m.Intercept, float64(m.Second), float64(len(m.Centre)), float64(len(m.Model))}
-	return append(append(x, m.Centre...), m.Model...)
-}
-
-// unpackMoments reads what packMoments wrote.
-func unpackMoments(x []float64) engine.MomentSums {
-	m := engine.MomentSums{Radius: x[0], Signed: x[1] != 0, Offset: x[2], Class: x[3], Intercept: x[4], Second: engine.SecondMoments(x[5])}
-	vectors, centre := x[8:], int(x[6])
-	if centre > 0 {
-		m.Centre = vectors[:centre]
-	}
-	if x[7] > 0 {
-		m.Model = vectors[centre:]
-	}
-	return m
 }

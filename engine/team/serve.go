@@ -72,22 +72,8 @@ func (s *server) do(ctx context.Context, o op, head, body []float64) (err error)
 		return fmt.Errorf("team: rank 0 asks for sums before it bound the records")
 	}
 	switch o {
-	case opGradient:
-		return s.gradient(ctx, head, body)
-	case opMoments:
-		m, d := unpackMoments(body), s.kernel.Problem().D
-		sums, ok := s.bound.(engine.MomentsEvaluator)
-		if !ok {
-			break
-		}
-		return sums.Moments(ctx, &engine.Moments{Sum: make([]float64, d), Second: make([]float64, m.Second.Len(d))}, m)
-	case opRecentre:
-		m := unpackMoments(body)
-		moved, ok := s.bound.(engine.RecentringEvaluator)
-		if !ok {
-			break
-		}
-		return moved.Recentre(ctx, m.Centre, m.Radius)
+	case opSum:
+		return s.answer(ctx, head, body)
 	case opClose:
 		err, s.bound = s.bound.Close(), nil
 		return err
@@ -95,23 +81,24 @@ func (s *server) do(ctx context.Context, o op, head, body []float64) (err error)
 	return fmt.Errorf("team: rank 0 asks for op %v, which this rank does not know or cannot do", o)
 }
 
-func (s *server) gradient(ctx context.Context, head, body []float64) error {
-	w := body[:int(head[0])]
-	pairs := s.kernel.Problem().Pairs()
-	switch head[1] {
+func (s *server) answer(ctx context.Context, head, body []float64) error {
+	q, order := unpack(body)
+	switch head[0] {
+	case allPairs:
+		q.Pairs = s.kernel.Problem().Pairs()
 	case subsetPairs:
 		s.order = s.order[:0]
-		for _, i := range body[len(w):] {
+		for _, i := range order {
 			s.order = append(s.order, int32(i))
 		}
 		fallthrough
 	case samePairs:
-		pairs = engine.SubsetPairs{Order: s.order, From: int(head[2]), N: int(head[3])}
+		q.Pairs = engine.SubsetPairs{Order: s.order, From: int(head[1]), N: int(head[2])}
 	}
-	if len(s.sum) != len(w) {
-		s.sum = make([]float64, len(w))
+	if len(s.sum) != int(head[3]) {
+		s.sum = make([]float64, int(head[3]))
 	}
-	return s.bound.GradSum(ctx, s.sum, w, pairs)
+	return s.bound.Sum(ctx, s.sum, q)
 }
 
 // inputs tells every rank on which ranks input files changed; own is what unchanged says here.

@@ -61,7 +61,7 @@ func points() [][]float64 {
 func gradients(e engine.Evaluator, p engine.Problem) ([]float64, error) {
 	sums := make([]float64, len(points())*p.D)
 	for k, w := range points() {
-		if err := e.GradSum(context.Background(), sums[k*p.D:][:p.D], w, p.Pairs()); err != nil {
+		if err := e.Sum(context.Background(), sums[k*p.D:][:p.D], engine.Gradient(w, p.Pairs())); err != nil {
 			return nil, err
 		}
 	}
@@ -371,7 +371,7 @@ func TestRefusedAlone(t *testing.T) {
 		}
 		sum := make([]float64, p.D)
 		for _, w := range [][]float64{{2, 0, 0, 0}, {math.NaN(), 0, 0, 0}} {
-			if err := e.GradSum(context.Background(), sum, w, engine.SubsetPairs{Order: order, N: 100}); err == nil || errors.Is(err, engine.ErrTeamLost) {
+			if err := e.Sum(context.Background(), sum, engine.Gradient(w, engine.SubsetPairs{Order: order, N: 100})); err == nil || errors.Is(err, engine.ErrTeamLost) {
 				t.Errorf("w = %v: %v", w, err)
 			}
 		}

@@ -37,24 +37,24 @@ func differences(pairs, dim int, bound float64) engine.Problem {
 }
 
 // MomentsError bounds the errors of Sum for every data set: of the number of similar pairs, and
-// of each of the two sums (engine.MomentsError).
+// of each of the two sums (engine.QueryBounds).
 //
 // Proof. Errors of blocks add up, with those of one addition a block, each at most 2^-53 of the
 // final norm bound m and m clip^2; the blocks' own errors are in proportion to their pairs, with
 // the depth of a longest one. QED
-func MomentsError(pairs, dim int, bound, clip float64) (engine.MomentsError, error) {
+func MomentsError(pairs, dim int, bound, clip float64) (engine.QueryBounds, error) {
 	blocks := momentBlocks(pairs)
 	if pairs < 2 {
-		return engine.MomentsError{}, errors.New("terms: moments need at least 2 pairs")
+		return engine.QueryBounds{}, errors.New("terms: moments need at least 2 pairs")
 	}
 	k, err := cpu.Backend{}.PlanMoments(differences((pairs+blocks-1)/blocks, dim, bound))
 	if err != nil {
-		return engine.MomentsError{}, err
+		return engine.QueryBounds{}, err
 	}
-	e := k.MomentsError(clip, engine.FullSecond)
+	e := k.Bounds(engine.Query{Radius: clip, Second: engine.FullSecond})
 	scale, m := float64(blocks), float64(pairs)
 	add := engine.Gamma(blocks) * (1 + 0x1p-20)
-	return engine.MomentsError{Positives: (scale*e.Positives + add*m) * (1 + 0x1p-40), Second: (scale*e.Second + add*m*clip*clip) * (1 + 0x1p-40)}, nil
+	return engine.QueryBounds{Positives: (scale*e.Positives + add*m) * (1 + 0x1p-40), Second: (scale*e.Second + add*m*clip*clip) * (1 + 0x1p-40)}, nil
 }
 
 // NewMoments returns sums over data, whose norm is L2. workers changes the time, never the result.
@@ -71,7 +71,7 @@ func (m *Moments) Sum(ctx context.Context, similar, dissimilar []float64) (count
 	clear(similar)
 	clear(dissimilar)
 	all := m.data.graph.Pairs()
-	part := engine.Moments{Sum: make([]float64, m.data.d), Second: make([]float64, len(similar))}
+	part := engine.NewMoments(m.data.d, engine.FullSecond)
 	blocks := momentBlocks(len(all))
 	for i := range blocks {
 		from, to := len(all)*i/blocks, len(all)*(i+1)/blocks
@@ -81,14 +81,14 @@ func (m *Moments) Sum(ctx context.Context, similar, dissimilar []float64) (count
 		}
 		for c, sum := range [][]float64{similar, dissimilar} {
 			class := float64(1 - 2*c)
-			if err := ev.Moments(ctx, &part, engine.MomentSums{Radius: m.clip, Class: class, Second: engine.FullSecond}); err != nil {
+			if err := ev.Sum(ctx, part.All, engine.Query{Radius: m.clip, Class: class, Second: engine.FullSecond}); err != nil {
 				return 0, errors.Join(err, ev.Close())
 			}
 			for k, v := range part.Second {
 				sum[k] += v
 			}
 		}
-		count += part.Positives
+		count += part.Positives()
 		if err := ev.Close(); err != nil {
 			return 0, err
 		}
@@ -97,7 +97,7 @@ func (m *Moments) Sum(ctx context.Context, similar, dissimilar []float64) (count
 }
 
 // bind makes records of the differences of pairs.
-func (m *Moments) bind(from, to int) (engine.MomentsEvaluator, error) {
+func (m *Moments) bind(from, to int) (engine.Evaluator, error) {
 	d := m.data.d
 	p := differences(to-from, d, m.data.bound)
 	x, y := make([]float64, (to-from)*d), make([]float64, to-from)
@@ -119,13 +119,5 @@ func (m *Moments) bind(from, to int) (engine.MomentsEvaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	ev, err := k.Bind(records)
-	if err != nil {
-		return nil, err
-	}
-	sums, ok := ev.(engine.MomentsEvaluator)
-	if !ok {
-		return nil, engine.ErrUnsupported
-	}
-	return sums, nil
+	return k.Bind(records)
 }

@@ -86,7 +86,7 @@ func (w *worker) least(ctx context.Context) (float64, error) {
 	defer ev.Close()
 	n := float64(r.Len())
 	best, _, err := minimise(problem, s.Constants, w.plan.ObjectiveL2, func(dst, at []float64) error {
-		err := ev.GradSum(ctx, dst, at, engine.AllPairs{N: r.Len()})
+		err := ev.Sum(ctx, dst, engine.Gradient(at, engine.AllPairs{N: r.Len()}))
 		for k := range dst {
 			dst[k] /= n * (n - 1)
 		}

@@ -104,7 +104,7 @@ func (r *Regret) Measure(ctx context.Context, p *algorithms.Plan) (*RegretReport
 	prefix := func(dst, w []float64) error {
 		clear(dst)
 		for t := r.burnIn; t < n; t++ {
-			if err := ev.GradSum(ctx, sum, w, engine.PrefixPairs{T: t}); err != nil {
+			if err := ev.Sum(ctx, sum, engine.Gradient(w, engine.PrefixPairs{T: t})); err != nil {
 				return err
 			}
 			for k, g := range sum {
@@ -122,7 +122,7 @@ func (r *Regret) Measure(ctx context.Context, p *algorithms.Plan) (*RegretReport
 	}
 	report.Regret, report.Gap = met*(report.Played-report.Best), met*gap
 	all := func(dst, w []float64) error {
-		err := ev.GradSum(ctx, dst, w, engine.AllPairs{N: n})
+		err := ev.Sum(ctx, dst, engine.Gradient(w, engine.AllPairs{N: n}))
 		for k := range dst {
 			dst[k] /= float64(n) * float64(n-1)
 		}

@@ -78,7 +78,7 @@ func (a NormalisedDescent) Train(ctx context.Context, ev engine.Evaluator, p *al
 		return nil, err
 	}
 	for i := done; i < p.Schedule.Steps; i++ {
-		if err := ev.GradSum(ctx, gradient, w, pairs); err != nil {
+		if err := ev.Sum(ctx, gradient, engine.Gradient(w, pairs)); err != nil {
 			return nil, err
 		}
 		for k := range gradient {

@@ -128,7 +128,7 @@ func gradient(name string, loss engine.Loss, on cpu.Backend, n, d int, radius fl
 			}
 		}
 		dst := make([]float64, len(w))
-		b.run = func() error { return e.GradSum(ctx, dst, w, engine.AllPairs{N: n}) }
+		b.run = func() error { return e.Sum(ctx, dst, engine.Gradient(w, engine.AllPairs{N: n})) }
 		return b, nil
 	}
 }
