@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
@@ -24,7 +25,8 @@ const (
 )
 
 // PlanMoments implements engine.Backend: sums of clipped records in float64. It wraps
-// engine.ErrUnsupported for persons, and for records or sums that the GPU has no room for.
+// engine.ErrUnsupported for records or sums that the GPU has no room for, where persons count with
+// as many rows as they may have.
 func (b Backend) PlanMoments(p engine.Problem) (engine.Kernel, error) {
 	k, err := b.planMoments(p)
 	return k, orCPU(err)
@@ -34,26 +36,30 @@ func (b Backend) planMoments(p engine.Problem) (*momentsKernel, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if p.ByPerson() {
-		return nil, fmt.Errorf("%w: moments of persons on a GPU", engine.ErrUnsupported)
-	}
-	if p.N >= maxRecords {
-		return nil, fmt.Errorf("%w: %d records, a GPU takes fewer than %d", engine.ErrUnsupported, p.N, maxRecords)
+	if p.MaxRows() >= maxRecords {
+		return nil, fmt.Errorf("%w: up to %d rows, a GPU takes fewer than %d", engine.ErrUnsupported, p.MaxRows(), maxRecords)
 	}
 	if p.D > maxMomentFeatures {
 		return nil, fmt.Errorf("%w: moments of %d features, a GPU takes at most %d", engine.ErrUnsupported, p.D, maxMomentFeatures)
 	}
-	k := &momentsKernel{backend: b, problem: p}
-	g, err := planGrid(p, 0, math.MaxUint64) // for the number of its chunks
-	if err != nil {
-		return nil, err
-	}
-	k.grid = g
-	k.grid, err = planGrid(p, k.columnBytes(), b.memory())
-	return k, err
+	return (&momentsKernel{backend: b, problem: p}).over(p.MaxRows())
 }
 
-// momentsKernel sums moments on a GPU. It is immutable.
+// over is the kernel for this number of rows.
+func (k *momentsKernel) over(rows int) (*momentsKernel, error) {
+	own := *k
+	p := k.problem
+	p.N = rows
+	var err error
+	if own.grid, err = planGrid(p, 0, math.MaxUint64); err != nil { // for the number of its chunks
+		return nil, err
+	}
+	own.grid, err = planGrid(p, own.columnBytes(), k.backend.memory())
+	return &own, err
+}
+
+// momentsKernel sums moments on a GPU. It is immutable. The grid of an evaluator is that of its
+// rows; the one of a plan is of as many rows as there may be, and so is what the plan says of errors.
 type momentsKernel struct {
 	backend Backend
 	problem engine.Problem
@@ -88,8 +94,9 @@ func (k *momentsKernel) bytes() uint64 {
 	return k.grid.bytes(k.columnBytes())
 }
 
-// small says that X is read once, by blocks that hold whole records.
-func (k *momentsKernel) small() bool { return k.problem.D < smallWidth }
+// small says that X is read once, by blocks that hold whole records. Rows of persons have weights,
+// which only the other kernels know.
+func (k *momentsKernel) small() bool { return k.problem.D < smallWidth && !k.problem.ByPerson() }
 
 // jobs are the 4 x 4 blocks of a symmetric matrix of the entries of (x~, a), and lanes the threads
 // for each.
@@ -112,14 +119,25 @@ func (k *momentsKernel) length(second engine.SecondMoments) int {
 }
 
 // columnBytes is what an evaluator allocates besides the features: labels, scales and weights of
-// records, and sums.
+// records, roots of the weights of rows of persons, and sums.
 func (k *momentsKernel) columnBytes() uint64 {
-	return uint64(24*k.problem.N) + uint64(8*k.length(engine.FullSecond))*uint64(k.grid.chunks()+1) + 64<<20
+	column, chunks := 24, k.grid.chunks()
+	if k.problem.ByPerson() {
+		column, chunks = 32, maxChunks // not fewer for fewer rows
+	}
+	return uint64(column*k.grid.n) + uint64(8*k.length(engine.FullSecond))*uint64(chunks+1) + 64<<20
 }
 
+// weightRoundings is at least the number of roundings that a term of a sum has more by the weight
+// of its row, fl(1/m): half of those of the weight and one of its root r in each of the factors;
+// one of the product of a and r, or in an entry of z two, of s r and of its product with x - c,
+// and one that x~ had: 9 in a product of two entries (docs/theory.md#person-moments).
+const weightRoundings = 10
+
 // depth is that of every sum over the rows: of a thread, of the threads of a block, and of the chunks.
+// For persons it is at least that for any fewer rows: chunks do not get shorter by more rows.
 func (k *momentsKernel) depth() int {
-	chunk := min(k.grid.chunkRows(), (k.problem.N+tileRows-1)/tileRows*tileRows)
+	chunk := min(k.grid.chunkRows(), (k.grid.n+tileRows-1)/tileRows*tileRows)
 	depth := chunk // clipped_gram; more than that of clipped_sums
 	if k.small() {
 		_, lanes := k.jobs()
@@ -127,13 +145,16 @@ func (k *momentsKernel) depth() int {
 	} else {
 		depth = max(depth, chunksOf(chunk, 32)+32)
 	}
+	if k.problem.ByPerson() {
+		return depth + combineDepth(maxChunks) + weightRoundings
+	}
 	return depth + combineDepth(k.grid.chunks())
 }
 
 // Bounds implements engine.Kernel (docs/theory.md#computed-moments): the proof of
 // package cpu with the depth of these sums. Each product is fused with the addition, so that a
 // sum of depth k has an error of at most gamma(k) times the sum of absolute values. Sums of t are
-// those of the host: blocks of 4096, and then these. Seconds are of a pass with second moments.
+// those of the host: blocks of 4096, and then these. Seconds are of a pass with second moments. Persons: the proof is that of package cpu, too.
 func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	if q.Pairs != nil {
 		return engine.Unanswered()
@@ -143,7 +164,11 @@ func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	gamma := engine.Gamma(k.depth())
 	lost := n * 0x1p-1074 // of a coordinate
 	const up = 1 + 0x1p-40
-	e := engine.QueryBounds{Seconds: secondsOf(k, nil), Positives: engine.Gamma(positivesRows+chunksOf(k.problem.N, positivesRows)) * n * up}
+	e := engine.QueryBounds{Seconds: secondsOf(k, nil), Positives: engine.Gamma(positivesRows+chunksOf(k.grid.n, positivesRows)) * n * up}
+	if k.problem.ByPerson() {
+		lost = float64(k.grid.n) * (1 + radius) * 0x1p-1072
+		e.Positives = (engine.Gamma(positivesRows+chunksOf(k.grid.n, positivesRows)+weightRoundings)*n + lost) * up
+	}
 	e.Sum = (gamma*n*radius + lost*d) * up
 	if second != engine.NoSecond {
 		e.Second = ((gamma+2*engine.SymmetricError)*n*radius*radius + lost*d*d) * up
@@ -159,20 +184,32 @@ func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err := k.problem.Fits(r); err != nil {
 		return nil, err
 	}
-	e := &momentsEvaluator{momentsKernel: k}
+	own, err := k.over(r.Len())
+	if err != nil {
+		return nil, err
+	}
+	e := &momentsEvaluator{momentsKernel: own, plan: k}
 	shares := make([]float64, r.Len())
 	for i, y := range r.Labels() {
 		shares[i] = y / k.problem.Bounds.LabelAbs
 	}
+	roots := weightsOf(r)
 	for from := 0; from < len(shares); from += positivesRows {
 		var sum float64
-		for _, y := range shares[from:min(from+positivesRows, len(shares))] {
-			sum += (1 + y) / 2
+		for i, y := range shares[from:min(from+positivesRows, len(shares))] {
+			t := (1 + y) / 2
+			if roots != nil {
+				t *= roots[from+i]
+			}
+			sum += t
 		}
 		e.positives += sum
 	}
-	err := k.backend.Device.do(context.Background(), func(c driver.Context) error {
-		err := e.load(c, r, shares)
+	for i, w := range roots {
+		roots[i] = math.Sqrt(w)
+	}
+	err = k.backend.Device.do(context.Background(), func(c driver.Context) error {
+		err := e.load(c, r, shares, roots)
 		if err != nil {
 			err = errors.Join(err, e.free(c))
 		}
@@ -184,18 +221,32 @@ func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	return e, nil
 }
 
+// weightsOf are 1/m for the rows of a person with m of them; nil if each row is a record.
+func weightsOf(r *engine.Records) (weights []float64) {
+	if !r.ByPerson() {
+		return nil
+	}
+	for p := range r.Units() {
+		from, to := r.UnitRows(p)
+		weights = append(weights, slices.Repeat([]float64{1 / float64(to-from)}, to-from)...)
+	}
+	return weights
+}
+
 // momentsEvaluator holds records on a GPU.
 type momentsEvaluator struct {
 	*momentsKernel
+	plan      *momentsKernel
 	positives float64 // sum of t
 	memory    memory
 	rows      *rows
 	module    *module
-	// y are labels over their bound; scale and weight s and a of every record, unless small.
-	y, scale, weight, pass, part, sum driver.Pointer
+	// y are labels over their bound; scale and weight s and a of every record, unless small; root
+	// the roots of the weights of rows of persons.
+	y, scale, weight, root, pass, part, sum driver.Pointer
 }
 
-func (e *momentsEvaluator) load(c driver.Context, r *engine.Records, y []float64) error {
+func (e *momentsEvaluator) load(c driver.Context, r *engine.Records, y, roots []float64) error {
 	module, err := e.backend.Device.load(c, kernels.PTX("rows"))
 	if err != nil {
 		return err
@@ -203,16 +254,24 @@ func (e *momentsEvaluator) load(c driver.Context, r *engine.Records, y []float64
 	if e.module, err = e.backend.Device.load(c, kernels.PTX("clipped")); err != nil {
 		return err
 	}
-	n, d, length := e.problem.N, e.problem.D, e.length(engine.FullSecond)
+	n, d, length := e.grid.n, e.problem.D, e.length(engine.FullSecond)
 	blocks := []block{{&e.y, 8 * n}, {&e.pass, 8 * (passScalars + 2*d)}, {&e.part, 8 * length * e.grid.chunks()}, {&e.sum, 8 * length}}
 	if !e.small() {
 		blocks = append(blocks, block{&e.scale, 8 * n}, block{&e.weight, 8 * n})
+	}
+	if roots != nil {
+		blocks = append(blocks, block{&e.root, 8 * n})
 	}
 	if err := e.memory.alloc(c, blocks); err != nil {
 		return err
 	}
 	if err := copyIn(c, e.y, y); err != nil {
 		return err
+	}
+	if roots != nil {
+		if err := copyIn(c, e.root, roots); err != nil {
+			return err
+		}
 	}
 	e.rows, err = bindRows(context.Background(), c, &e.memory, e.grid, module, r, nil)
 	return err
@@ -227,7 +286,7 @@ func (e *momentsEvaluator) free(c driver.Context) error {
 }
 
 // Kernel implements engine.Evaluator.
-func (e *momentsEvaluator) Kernel() engine.Kernel { return e.momentsKernel }
+func (e *momentsEvaluator) Kernel() engine.Kernel { return e.plan }
 
 // Close implements engine.Evaluator. It frees the memory of the GPU.
 func (e *momentsEvaluator) Close() error {
@@ -308,6 +367,11 @@ func (e *momentsEvaluator) add(c driver.Context, x driver.Pointer, tile, tiles i
 	}
 	if err := e.module.launch(c, "clip_rows", tiles, 1, at(e.scale), at(e.weight), uint64(x), at(e.y), uint64(e.pass), n, d, kind); err != nil {
 		return err
+	}
+	if e.problem.ByPerson() {
+		if err := e.module.launch(c, "weigh_rows", tiles, 1, at(e.scale), at(e.weight), at(e.root), n); err != nil {
+			return err
+		}
 	}
 	name, height := "clipped_sums", chunksOf(int(d), weighColumns)
 	if second == engine.FullSecond {

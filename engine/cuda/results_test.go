@@ -66,6 +66,12 @@ func TestResultsAreCurrent(t *testing.T) {
 			t.Errorf("bench/results/gpu/ptxas.txt is not of %s; run TestAssemble with DYAD_PTXAS_OUT", name)
 		}
 	}
+	if text, err = os.ReadFile(filepath.Join(results, "sim.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if why := staleSim(string(text), embedded); why != "" {
+		t.Errorf("bench/results/gpu/sim.txt %s; run .ci/sim with a simulator, or say in the file that it was not run (bench/gpu/README.md)", why)
+	}
 	for name, want := range map[string]string{"sass.csv": "", "predicted.csv": predictedRates(t)} {
 		text, err := os.ReadFile(filepath.Join(results, name))
 		if err != nil {
@@ -80,6 +86,11 @@ func TestResultsAreCurrent(t *testing.T) {
 // TestStaleResultsAreFound is its control.
 func TestStaleResultsAreFound(t *testing.T) {
 	embedded := map[string]string{"score": "abc"}
+	for text, fine := range map[string]bool{"#\nran score.ptx, sha256 abc\n": true, "#\nnot run score.ptx, sha256 abc\n": true, "#\nran score.ptx, sha256 abd\n": false, "#\n": false} {
+		if why := staleSim(text, embedded); (why == "") != fine {
+			t.Errorf("%q: %q", text, why)
+		}
+	}
 	good := `{"ptx_sha256": {"score": "abc", "metric": "old"}, "device": {"Name": "GPU"}, "measurements": [{"n": 1, "device": "cuda:0",
 		"programs": ["score"], "compared_with": "the CPU", "relative_error": 1e-9, "limit": 1e-6}]}`
 	if why := staleResult([]byte(good), embedded); why != "" {

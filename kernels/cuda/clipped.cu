@@ -166,6 +166,16 @@ KERNEL THREADS(256) void clip_rows(double *scale, double *weight, const double *
 	weight[i] = a;
 }
 
+// weigh_rows multiplies scale[i] and weight[i], i < n, by root[i], the root of the weight of a row
+// of a person: every product of two entries of z = (x~, a) gets the weight.
+// Blocks of 256 threads, ceil(n/256) of them.
+KERNEL THREADS(256) void weigh_rows(double *scale, double *weight, const double *root, u64 n) {
+	u64 i = (u64)block_x() * ROWS + thread();
+	if (i >= n) return;
+	scale[i] *= root[i];
+	weight[i] *= root[i];
+}
+
 enum { COLUMNS = 32 };
 
 // clipped_sums sets, for blocks (g, h) and the columns k < d of the h-th 32,
