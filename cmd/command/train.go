@@ -63,8 +63,9 @@ type trainResult struct {
 	Weights []weightInterval  `json:"weight_intervals,omitempty"`
 	heldResult
 
-	persons bool            // Records and Heldout count persons
-	schema  *dataset.Schema // of the data
+	persons  bool            // Records and Heldout count persons
+	schema   *dataset.Schema // of the data
+	approved string          // the page
 }
 
 func (r trainResult) saved() (run, file string) {
@@ -161,7 +162,7 @@ func (c *trainCmd) Run(a *app) error {
 		if evaluation != nil {
 			o.Released = func(m *model) { missing = c.releaseHeld(a, r, m, name, ready.held) }
 		}
-		o.Approved = approved
+		o.Approved, r.approved = approved, c.Approved
 		run, away = ready.plan.Run(a.ctx, ready.share, o)
 		done, away := settled(r.ran(a, run, away))
 		if !done {
@@ -338,8 +339,8 @@ func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode, choose basi
 // without one.
 func (c *trainCmd) split(all *lib.Data) (train, held *lib.Data, err error) {
 	fraction := c.fraction()
-	if !(fraction >= 0 && fraction < 1) {
-		return nil, nil, badInput("--holdout is %v, want at least 0 and below 1", fraction)
+	if err := checkShare(fraction, true); err != nil {
+		return nil, nil, err
 	}
 	if fraction == 0 {
 		return all, nil, nil
