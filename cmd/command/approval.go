@@ -24,10 +24,10 @@ import (
 // studyFlags are what a page for approval says besides the plan.
 type studyFlags struct {
 	Report      string  `writes:"page" placeholder:"FILE.html" help:"Write the page that is approved before any data are read, too: study, columns with ranges, risk in one sentence, releases, expected interval of the AUC, place for a signature."`
-	Study       string  `placeholder:"TEXT" help:"Name of the study, for --report."`
-	Institution string  `placeholder:"TEXT" help:"Institution, for --report."`
-	Purpose     string  `placeholder:"TEXT" help:"Purpose of the analysis, for --report."`
-	Responsible string  `placeholder:"TEXT" help:"Responsible person, for --report."`
+	Study       string  `needs:"report" placeholder:"TEXT" help:"Name of the study, for --report."`
+	Institution string  `needs:"report" placeholder:"TEXT" help:"Institution, for --report."`
+	Purpose     string  `needs:"report" placeholder:"TEXT" help:"Purpose of the analysis, for --report."`
+	Responsible string  `needs:"report" placeholder:"TEXT" help:"Responsible person, for --report."`
 	Language    string  `default:"en" enum:"en,de,fr" help:"Language of --report: en, de or fr."`
 	Needs       float64 `default:"0.2" positive:"" placeholder:"W" help:"Width of the 95 % interval of the AUC that the purpose needs; the page of --report states whether the plan reaches it."`
 	Force       bool    `help:"Replace the page if it exists."`
@@ -97,7 +97,7 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 	case dataID != "" && dataID != s.DataID:
 		return "", badInput("--approved %s: the page is for the data id %q, and --data-id is %q; leave --data-id out", f.Approved, s.DataID, dataID)
 	case figures != "" && figures != a.Figures:
-		return "", badInput("--approved %s: the figures of held-out records are not those of the page: another number of them, or another epsilon; repeat --holdout-records and --holdout-epsilon of \"dyad plan\", or make a new page and have it approved", f.Approved)
+		return "", badInput("--approved %s: the figures of held-out records are not those of the page: another number of them, or another epsilon; repeat --holdout and --holdout-epsilon of \"dyad plan\", or make a new page and have it approved", f.Approved)
 	case columns != a.Schema:
 		return "", badInput("--approved %s: the schema is not that of the page: other columns, ranges or categories, missing values, persons, basis, interactions or --store; restore the schema, or make a new page and have it approved", f.Approved)
 	case plan != a.Plan:

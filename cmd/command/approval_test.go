@@ -23,7 +23,7 @@ func TestApprovedRoad(t *testing.T) {
 	private := strings.Replace(string(schema), "public: true", "public: false", 1)
 	write(t, dir, "clinic.yaml", private)
 	write(t, dir, "other.yaml", strings.Replace(private, "[18, 95]", "[18, 96]", 1))
-	plan := []string{"plan", "-n", "300", "--schema", "clinic.yaml", "--epsilon", "1", "--holdout-records", "100", "--holdout-epsilon", "0.5", "--study", "A <b>", "--report"}
+	plan := []string{"plan", "-n", "400", "--schema", "clinic.yaml", "--epsilon", "1", "--holdout", "0.25", "--holdout-epsilon", "0.5", "--study", "A <b>", "--report"}
 	for _, language := range []string{"en", "de", "fr"} {
 		must(t, dir, append(plan, language+".html", "--language", language)...)
 	}

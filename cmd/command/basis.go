@@ -65,12 +65,12 @@ func (f *planFlags) basisFor(s *dataset.Schema, n int) (chosen *dataset.Schema, 
 	return chosen, fmt.Sprintf("%s, chosen by auto: %s", chosen.Basis, reason), nil
 }
 
-// plannedBasis is basisFor the number of records of a plan, which notes the line.
-func (c *planCmd) plannedBasis(a *app, s *dataset.Schema) (*dataset.Schema, error) {
+// plannedBasis is basisFor n records, which notes the line.
+func (c *planCmd) plannedBasis(a *app, s *dataset.Schema, n int) (*dataset.Schema, error) {
 	if s.Basis != "" && s.Basis != dataset.BasisAuto {
 		return s, nil
 	}
-	chosen, line, err := c.basisFor(s, c.N)
+	chosen, line, err := c.basisFor(s, n)
 	if line != "" {
 		a.note("dyad: basis %s", line)
 	}

@@ -104,6 +104,8 @@ func (r *trainResult) brief(a *app, synthetic bool, planned privacy.Guarantee) s
 	switch {
 	case r.Model == "" && synthetic:
 		line(&b, "next", "dyad data schema FILE --out schema.yaml for data of your own, edit it, dyad train --data FILE --schema schema.yaml")
+	case r.approved != "" && r.HeldPrivate != nil:
+		line(&b, "next", "%s fills the approved page in", shell("dyad", "report", r.Model, "--figures", r.HeldPrivate.Out, "--approved", r.approved, "--out", "after.html"))
 	case r.HeldCommand != "":
 		line(&b, "next", "figures of the %d held-out %s: %s", r.Heldout, r.unit(), r.HeldCommand)
 	default:

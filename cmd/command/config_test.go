@@ -74,15 +74,15 @@ func TestConfigMistakes(t *testing.T) {
 	if code, _, errs := dyad(t, dir, "plan", "--config", "nowhere.yaml"); code != exitInput || !strings.Contains(errs, "nowhere.yaml") {
 		t.Errorf("a file that is not there: exit %d, %s", code, errs)
 	}
-	// The file of a training plans it, without its data; a share that is held out would change n.
+	// The file of a training plans it, without its data; a share that is held out changes n.
 	write(t, dir, "run.yaml", "data: nowhere.csv\nout: m.json\nyes: true\nepsilon: 2\n")
 	_, flags, _ := dyad(t, dir, "plan", "-n", "100", "-d", "5", "--epsilon", "2")
 	if _, out, errs := dyad(t, dir, "plan", "-n", "100", "-d", "5", "--config", "run.yaml"); out != flags || out == "" {
 		t.Errorf("the file of a training: %s%s", out, errs)
 	}
 	write(t, dir, "run.yaml", "data: nowhere.csv\nholdout: 0.2\n")
-	if code, _, errs := dyad(t, dir, "plan", "-n", "100", "-d", "5", "--config", "run.yaml"); code != exitInput || !strings.Contains(errs, "run.yaml:2: dyad plan has no flag --holdout") {
-		t.Errorf("a share that is held out: exit %d, %s", code, errs)
+	if code, out, errs := dyad(t, dir, "plan", "-n", "100", "-d", "5", "--config", "run.yaml"); code != exitOK || !strings.Contains(out, "public: n = 80, d = 5") {
+		t.Errorf("a share that is held out: exit %d, %s%s", code, out, errs)
 	}
 	write(t, dir, "run.yaml", "n: 100\nd: 5\nepsilon: 2\n")
 	_, two, _ := dyad(t, dir, "plan", "--config=run.yaml")

@@ -214,8 +214,8 @@ func (c *curveCmd) source(a *app) (experiment.Data, *dataset.Dataset, error) {
 		return experiment.Data{}, nil, badInput("name one of --data, --dataset and --synthetic")
 	case (!c.Data.given()) != (c.Schema == ""):
 		return experiment.Data{}, nil, badInput("--data and --schema go together; \"dyad data schema FILE\" drafts one")
-	case !(c.Holdout > 0 && c.Holdout < 1):
-		return experiment.Data{}, nil, badInput("--holdout is %v, want above 0 and below 1", c.Holdout)
+	case checkShare(c.Holdout, false) != nil:
+		return experiment.Data{}, nil, checkShare(c.Holdout, false)
 	case c.Data.given():
 		s, err := dataset.LoadSchema(c.Schema)
 		if err != nil {

@@ -198,8 +198,8 @@ func (c *evaluateCmd) read(a *app, m *model, public bool) (held *lib.Data, rest 
 	if c.Holdout == nil {
 		return all, 0, nil
 	}
-	if !(*c.Holdout > 0 && *c.Holdout < 1) {
-		return nil, 0, badInput("--holdout is %v, want above 0 and below 1", *c.Holdout)
+	if err := checkShare(*c.Holdout, false); err != nil {
+		return nil, 0, err
 	}
 	train, held, err := all.Split(*c.Holdout, c.SplitSeed)
 	if err != nil {

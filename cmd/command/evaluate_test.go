@@ -136,7 +136,7 @@ func TestEvaluationRefusals(t *testing.T) {
 		{"number of records", exitInput, []string{"evaluate", "model.json", "-n", "10", "--epsilon", "1", "--data", "patients.csv"}},
 		{"--data", exitInput, []string{"evaluate", "model.json", "--epsilon", "1"}},
 		{"held-out records", exitInput, []string{"plan", "-n", "100", "-d", "3", "--holdout-epsilon", "1"}},
-		{"--holdout-epsilon", exitInput, []string{"plan", "-n", "100", "-d", "3", "--holdout-records", "10"}},
+		{"below 1", exitInput, []string{"plan", "-n", "100", "-d", "3", "--holdout", "1", "--holdout-epsilon", "1"}},
 		{"--holdout F", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout-epsilon", "1", "--force"}},
 		{"--holdout-epsilon", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.3", "--holdout-epsilon", "1", "--exact-figures", "--force"}},
 		{"--reference", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.3", "--holdout-epsilon", "1", "--task", "metric", "--force"}},
@@ -210,7 +210,7 @@ func TestHeldOutRecordsArePrivate(t *testing.T) {
 	}
 	// The plan shows the same sum.
 	var plan heldPlan
-	code, out, errs := dyad(t, dir, "--json", "plan", "-n", "240", "--schema", "patients.yaml", "--epsilon", "1", "--holdout-records", "160", "--holdout-epsilon", "0.5")
+	code, out, errs := dyad(t, dir, "--json", "plan", "-n", "400", "--schema", "patients.yaml", "--epsilon", "1", "--holdout", "0.4", "--holdout-epsilon", "0.5")
 	if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil || plan.InAll == nil || plan.InAll.Epsilon != r.InAll.Epsilon || plan.InAll.Delta != r.InAll.Delta {
 		t.Errorf("the plan says %v, the run %v: %s", plan.InAll, r.InAll, errs)
 	}

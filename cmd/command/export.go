@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"dyad/internal/files"
@@ -9,12 +10,12 @@ import (
 
 type exportCmd struct {
 	Model       string `arg:"" help:"Model file."`
-	ONNX        bool   `name:"onnx" xor:"format" required:"" help:"ONNX with the encoder inside: raw columns to scores, or to the space of a metric."`
-	SQL         string `name:"sql" xor:"format" required:"" enum:"duckdb,postgres,bigquery,snowflake,spark,sqlserver" placeholder:"duckdb|postgres|bigquery|snowflake|spark|sqlserver" help:"SELECT that adds the score to the rows of a table; linear scores."`
-	Python      bool   `xor:"format" required:"" help:"Python function that needs NumPy only; linear scores."`
-	Go          bool   `xor:"format" required:"" help:"Go function that needs the standard library only; linear scores."`
-	NPZ         bool   `name:"npz" xor:"format" required:"" help:"NumPy archive of the numbers, for records that are encoded already."`
-	Safetensors bool   `xor:"format" required:"" help:"The same in safetensors."`
+	ONNX        bool   `name:"onnx" xor:"format" help:"ONNX with the encoder inside: raw columns to scores, or to the space of a metric."`
+	SQL         string `name:"sql" xor:"format" placeholder:"duckdb|postgres|bigquery|snowflake|spark|sqlserver" help:"SELECT that adds the score to the rows of a table; linear scores."`
+	Python      bool   `xor:"format" help:"Python function that needs NumPy only; linear scores."`
+	Go          bool   `xor:"format" help:"Go function that needs the standard library only; linear scores."`
+	NPZ         bool   `name:"npz" xor:"format" help:"NumPy archive of the numbers, for records that are encoded already."`
+	Safetensors bool   `xor:"format" help:"The same in safetensors."`
 	Table       string `default:"records" placeholder:"NAME" help:"Table of --sql."`
 	Out         string `short:"o" placeholder:"FILE" help:"File to write. Default: standard output, for text."`
 	Force       bool
@@ -32,7 +33,10 @@ Examples:
   dyad export model.json --onnx -o model.onnx
   dyad export model.json --sql duckdb --table patients
   dyad export model.json --python -o score.py
-  dyad export model.json --go -o score.go`
+  dyad export model.json --go -o score.go
+
+Without a flag the ending of --out names the format. A module of JavaScript, with the model as plain JSON, is named so alone:
+  dyad export model.json -o score.mjs`
 }
 
 type exportResult struct {
@@ -42,24 +46,26 @@ type exportResult struct {
 	Guarantee string `json:"guarantee"`
 }
 
-// format is the one that was asked for.
+// format is the one that was asked for, by a flag or by the ending of the file.
 func (c *exportCmd) format() string {
 	for format, asked := range map[string]bool{"onnx": c.ONNX, "npz": c.NPZ, "safetensors": c.Safetensors, "python": c.Python, "go": c.Go} {
 		if asked {
 			return format
 		}
 	}
-	if c.SQL != "duckdb" && c.SQL != "postgres" {
-		return c.SQL
+	if c.SQL != "" {
+		return map[string]string{"duckdb": "sql", "postgres": "sql", "bigquery": "bigquery", "snowflake": "snowflake", "spark": "spark", "sqlserver": "sqlserver"}[c.SQL]
 	}
-	return "sql"
+	return map[string]string{".onnx": "onnx", ".npz": "npz", ".safetensors": "safetensors", ".py": "python", ".go": "go", ".mjs": "javascript", ".js": "javascript", ".sql": "sql"}[filepath.Ext(c.Out)]
 }
 
 // Run writes the file.
 func (c *exportCmd) Run(a *app) error {
 	format := c.format()
-	binary := c.ONNX || c.NPZ || c.Safetensors
-	if c.Out == "" && binary {
+	switch {
+	case format == "":
+		return badInput("name a format (--onnx, --sql duckdb, postgres, bigquery, snowflake, spark or sqlserver, --python, --go, --npz, --safetensors), or with --out a file that ends in .onnx, .sql, .py, .go, .mjs, .npz or .safetensors")
+	case c.Out == "" && (c.ONNX || c.NPZ || c.Safetensors):
 		return badInput("--%s writes a binary file; name it with --out FILE", format)
 	}
 	m, _, err := a.trustedModel(c.Model, "")

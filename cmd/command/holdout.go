@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -282,8 +283,31 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 
 // plannedHoldout asks a plan for the cost of held-out figures, too.
 type plannedHoldout struct {
-	HoldoutRecords int      `positive:"" needs:"holdout-epsilon" placeholder:"M" help:"Records held out besides the n to train, for --holdout-epsilon."`
+	Holdout        *float64 `placeholder:"F" xor:"held"`
 	HoldoutEpsilon *float64 `placeholder:"E" help:"Epsilon of private figures of the held-out records: their plan and the sum of both charges are printed, too."`
+
+	held int // records that are held out
+}
+
+// split is how many of n records train, by the rule of dataset.Split.
+func (f *plannedHoldout) split(n int) (int, error) {
+	if f.Holdout == nil || *f.Holdout == 0 {
+		return n, nil
+	}
+	if err := checkShare(*f.Holdout, true); err != nil {
+		return 0, err
+	}
+	train := int(math.Round(float64(n) * (1 - *f.Holdout)))
+	f.held = n - train
+	return train, nil
+}
+
+// checkShare refuses a share of held-out records; zero says whether it may be 0.
+func checkShare(f float64, zero bool) error {
+	if f > 0 && f < 1 || f == 0 && zero {
+		return nil
+	}
+	return badInput("--holdout is %v, want %s 0 and below 1", f, map[bool]string{false: "above", true: "at least"}[zero])
 }
 
 // heldPlan is the JSON output of a plan with held-out figures.
@@ -296,13 +320,13 @@ type heldPlan struct {
 // heldFigures plans the figures of held-out records, nil without any.
 func (f plannedHoldout) heldFigures(p *algorithms.Plan, task string, delta *float64) (*lib.FigurePlan, error) {
 	problem := p.Spec.Kernel.Problem()
-	s := lib.Shape{Records: f.HoldoutRecords, PersonRows: problem.PersonRows, Provenance: p.Spec.Provenance}
+	s := lib.Shape{Records: f.held, PersonRows: problem.PersonRows, Provenance: p.Spec.Provenance}
 	return holdoutFlags{HoldoutEpsilon: f.HoldoutEpsilon}.planned(&model{Task: task, Weights: []float64{problem.Radius}}, s, false, delta)
 }
 
 // emit prints the plan of a training, with that of its held-out figures if it is asked for.
 func (f plannedHoldout) emit(a *app, p *algorithms.Plan, task string, delta *float64) error {
-	if f == (plannedHoldout{}) {
+	if f.HoldoutEpsilon == nil {
 		return a.emitPlan(p)
 	}
 	held, err := f.heldFigures(p, task, delta)

@@ -207,14 +207,14 @@ func (i *interview) persons() error {
 			if err != nil {
 				return err
 			}
-			if answer == "" || answer == "n" {
+			if answer == "n" {
 				break
 			}
 			if known, ok := parsePersons(answer); ok {
 				i.o.Answers[c.Name] = known
 				return nil
 			}
-			i.say("  want a whole number of at least 2, or public; then, if you like, another whole number")
+			i.say("  want n, or a whole number of at least 2, or public; then, if you like, another whole number")
 		}
 	}
 	return nil

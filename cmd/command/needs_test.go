@@ -18,7 +18,6 @@ func TestFlagsThatNeedOrExclude(t *testing.T) {
 		"cluster -k 2 --schema s.yaml --data d.csv -n 5":               "-n is for --plan",
 		"data synth a.csv --persons 30":                                "--persons is for --visits",
 		"data synth a.csv --visits --held-out-schema s.yaml":           "--held-out-schema is for --held-out",
-		"plan -n 100 -d 5 --holdout-records 20":                        "--holdout-records is for --holdout-epsilon",
 		"plan -n 100 -d 5 --schema s.yaml":                             "exclude each other",
 		"pairs plan -n 100 -d 5 --schema s.yaml --pairs 100":           "exclude each other",
 		"plan -n 100 -d 5 --H 1 --total-step 1":                        "exclude each other",

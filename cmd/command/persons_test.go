@@ -108,7 +108,7 @@ func TestTrainPersons(t *testing.T) {
 		{"evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1"},
 		{"evaluate", "m.json", "--plan", "-n", "40", "--epsilon", "1"},
 		{"train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--holdout-epsilon", "1", "--force", "--out", "m.json"},
-		{"plan", "-n", "30", "--schema", "declared.yaml", "--epsilon", "2", "--holdout-records", "10", "--holdout-epsilon", "1"},
+		{"plan", "--schema", "declared.yaml", "--epsilon", "2", "--holdout", "0.25", "--holdout-epsilon", "1"},
 	} {
 		code, out, errs := dyad(t, dir, use...)
 		if code != exitOK || !strings.Contains(out, "for one person") || strings.Contains(out, "one record replaced") || regexp.MustCompile(fmt.Sprintf(`\b%d\b`, count)).MatchString(out) {
@@ -117,6 +117,10 @@ func TestTrainPersons(t *testing.T) {
 		if !slices.Contains(use, "--plan") && use[0] != "plan" && !strings.Contains(out, "persons, by the shares of their rows") {
 			t.Errorf("%v has no figures of persons: %s", use, out)
 		}
+	}
+	// A plan for the number of rows would be approved for a run that cannot be.
+	if code, out, errs := dyad(t, dir, "plan", "-n", "41", "--schema", "declared.yaml"); code != exitInput || !strings.Contains(errs, "counts persons, not rows; leave -n out") {
+		t.Errorf("-n 41 for 40 persons: exit %d: %s%s", code, out, errs)
 	}
 	if code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json"); code != exitOK || !strings.Contains(out, "figures of the 10 held-out persons: dyad evaluate m.json") {
 		t.Errorf("held-out persons: exit %d: %s%s", code, out, errs)
@@ -237,7 +241,7 @@ func TestRowsOfPersonsDeclared(t *testing.T) {
 // stands next to: that of the training, of the held-out figures, and of both together.
 func TestRowsOfPersonsAddUp(t *testing.T) {
 	dir, _ := visits(t, func(int) int { return 2 }, mixedVisit)
-	code, out, errs := dyad(t, dir, "plan", "-n", "1000", "--schema", "rows.yaml", "--epsilon", "0.1", "--delta", "1e-5", "--algorithm", "dpgdsc", "--holdout-records", "500", "--holdout-epsilon", "1", "--json")
+	code, out, errs := dyad(t, dir, "plan", "-n", "1500", "--schema", "rows.yaml", "--epsilon", "0.1", "--delta", "1e-5", "--algorithm", "dpgdsc", "--holdout", "0.33333", "--holdout-epsilon", "1", "--json")
 	type planned struct{ Guarantee privacy.Guarantee }
 	var plan struct {
 		Training planned

@@ -17,9 +17,9 @@ import (
 
 type planCmd struct {
 	Schema  string `xor:"features" placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
-	N       int    `positive:"" short:"n" required:"" help:"Number of training records; of persons if the schema has a column of role person."`
+	N       int    `positive:"" short:"n" help:"Number of records of the file; of persons if the schema has a column of role person. Default: what the schema declares."`
 	D       int    `positive:"" xor:"features" short:"d" help:"Number of features, if there is no schema."`
-	Groups  []int  `name:"group-sizes" placeholder:"S,..." help:"Sizes of the public query groups, if pairs are formed within groups."`
+	Groups  []int  `name:"group-sizes" xor:"held" placeholder:"S,..." help:"Sizes of the public query groups, if pairs are formed within groups; of those that train."`
 	Compare bool   `help:"Rank all algorithms that apply, by the noise that reaches the model."`
 	plannedHoldout
 	studyFlags
@@ -43,7 +43,7 @@ Examples:
   dyad plan -n 1000000 -d 20 --device cuda:h200
   dyad plan --compare -n 5000 -d 20 --epsilon 1
   dyad plan -n 768 --schema bench/schemas/pima.yaml --report plan.html --study Diabetes --purpose triage
-  dyad plan -n 7000 -d 20 --epsilon 1 --holdout-records 3000 --holdout-epsilon 0.5
+  dyad plan -n 10000 -d 20 --epsilon 1 --holdout 0.3 --holdout-epsilon 0.5
 Constants of a loss of your own, as asserted by you, and the limit of many steps:
   dyad plan -n 256 -d 8 --algorithm offpairc --G 4 --L 4 --Dg 8 --H 1 --radius-diameter 2
   dyad plan -n 256 -d 8 --algorithm dpgdsc --G 4 --L 4 --Dg 4 --alpha 0.1 --radius-diameter 2 --step-size 0.3 --steps 1000000`
@@ -56,25 +56,29 @@ func (c *planCmd) Run(a *app) error {
 			return err
 		}
 	}
-	shape := lib.Shape{Records: c.N, Features: c.D}
 	var schema *dataset.Schema
+	var err error
 	if c.Schema != "" {
-		s, err := dataset.LoadSchema(c.Schema)
-		if err != nil {
+		if schema, err = dataset.LoadSchema(c.Schema); err != nil {
 			return asInput(err)
 		}
-		if s, err = c.plannedBasis(a, s); err != nil {
+	}
+	shape := lib.Shape{Features: c.D}
+	if shape.Records, err = c.training(schema); err != nil {
+		return err
+	}
+	if schema != nil {
+		if schema, err = c.plannedBasis(a, schema, shape.Records); err != nil {
 			return err
 		}
-		schema = s
-		e, err := dataset.NewEncoder(s)
+		e, err := dataset.NewEncoder(schema)
 		if err != nil {
 			return asInput(err)
 		}
-		shape = lib.ShapeOf(e, c.N)
+		shape = lib.ShapeOf(e, shape.Records)
 	}
-	if shape.Features < 1 {
-		return badInput("give the number of features with -d, or a --schema")
+	if shape.Records < 1 || shape.Features < 1 {
+		return badInput("give the number of records with -n, and that of features with -d or --schema")
 	}
 	if asked, err := c.streams(a, shape); asked {
 		return err
@@ -96,6 +100,17 @@ func (c *planCmd) Run(a *app) error {
 		return err
 	}
 	return errors.Join(c.plannedHoldout.emit(a, p.Plan, c.Task, c.Delta), c.report(a, p, schema))
+}
+
+// training is the number of records that a run trains on.
+func (c *planCmd) training(s *dataset.Schema) (int, error) {
+	if s != nil && s.Persons > 0 {
+		if c.N != 0 && c.N != s.Persons {
+			return 0, badInput("-n %d: %s declares %d persons, and -n counts persons, not rows; leave -n out", c.N, c.Schema, s.Persons)
+		}
+		c.N = s.Persons
+	}
+	return c.plannedHoldout.split(c.N)
 }
 
 // report writes the page for approval, if one is asked for.

@@ -58,7 +58,7 @@ func TestReadmeRoad(t *testing.T) {
 		if strings.Contains(out+errs, "BOUNDS NOT PRIVATE") {
 			t.Errorf("dyad %s: the ranges still count as taken from the data", command)
 		}
-		if seen[command] = out; !strings.HasPrefix(command, "data schema patients.csv") {
+		if seen[command] = out; !strings.HasPrefix(command, "start patients.csv") {
 			continue
 		}
 		draft, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))

@@ -125,11 +125,15 @@ func (a *app) writePage(out *files.Output, d document) error {
 }
 
 // text is the page.
-func (d document) text() ([]byte, error) {
+func (d document) text() (_ []byte, err error) {
 	if d.figures != nil && d.model != nil {
 		d.title = "A model, its guarantee and figures"
 	}
 	r := page.Report{Title: d.title, About: fmt.Sprintf("Written by dyad %s. This file loads nothing from elsewhere.", version), Words: glossary()}
+	if r.Facts, err = d.facts(); err != nil {
+		return nil, err
+	}
+	r.Verdict, r.Class = d.verdict()
 	if d.guarantee.Kind != "" { // an audit has none of its own
 		r.Sections = append(r.Sections, d.promise(), d.charged())
 	}
@@ -140,6 +144,7 @@ func (d document) text() ([]byte, error) {
 	}
 	r.Sections = append(r.Sections, quality...)
 	if d.model != nil {
+		r.Sections = append(r.Sections, columnsSection(d.model))
 		curves, err := curvesSection(d.model)
 		if err != nil {
 			return nil, err
@@ -196,13 +201,13 @@ func (d document) promise() page.Section {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s claims epsilon = %.6g, and its noise does not give that.", c.Source, c.Epsilon))
 	}
 	if d.judged != nil {
-		s.Text = append(s.Text, "The checker of docs/verify.md says: "+d.judged.Verdict.Verdict+". "+manyDigits.ReplaceAllStringFunc(sentence(d.judged.Statement+d.judged.Why), shortNumber)+".")
+		s.Text = append(s.Text, "The independent checker (dyad verify) says: "+d.judged.Verdict.Verdict+". "+manyDigits.ReplaceAllStringFunc(sentence(d.judged.Statement+d.judged.Why), shortNumber)+".")
 	}
 	if d.judged != nil && !d.recomputed() && g.Kind != privacy.Public {
 		s.Warnings = append(s.Warnings, "The numbers on this page are as the model file states them, and were not recomputed.")
 	}
 	if g.Derivation != "" && !d.recomputed() {
-		s.Text = append(s.Text, "Why: "+g.Derivation+".")
+		s.Text = append(s.Text, "Why: "+manyDigits.ReplaceAllStringFunc(g.Derivation, shortNumber)+".")
 	}
 	if g.Assumptions != nil {
 		s.Text = append(s.Text, "It rests on these assumptions:")

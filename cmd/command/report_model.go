@@ -7,11 +7,13 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"dyad/algorithms"
 	"dyad/docs/checker"
 	"dyad/engine"
 	"dyad/internal/page"
+	"dyad/privacy"
 )
 
 // mostWeights is how many weights a page shows.
@@ -153,9 +155,66 @@ func compareDown(a, b float64) int {
 	return 0
 }
 
+// facts are the head of the page of a model.
+func (d document) facts() ([][2]string, error) {
+	m := d.model
+	if m == nil {
+		return nil, nil
+	}
+	t, err := page.TextsOf("en")
+	if err != nil {
+		return nil, err
+	}
+	facts := [][2]string{{t.Of("data"), m.DataID}, {t.Of("made"), m.Created.Format(time.DateOnly)}}
+	if n := reportOf(m).Number("persons"); n > 0 {
+		facts = append(facts, [2]string{t.Of("unit"), fmt.Sprintf("one of %.0f persons, with all rows", n)})
+	} else if n := reportOf(m).Number("records"); n > 0 {
+		facts = append(facts, [2]string{t.Of("unit"), fmt.Sprintf("one of %.0f records", n)})
+	}
+	if m.Run != "" {
+		facts = append(facts, [2]string{t.Of("run"), m.Run})
+	}
+	approved := "none: the model was trained without one"
+	if m.Approved != "" {
+		approved = "SHA-256 " + m.Approved
+	}
+	return append(facts, [2]string{"Page that was approved before", approved}), nil
+}
+
+// verdict says in one sentence whether the figures are enough.
+func (d document) verdict() (says, class string) {
+	switch {
+	case d.model == nil || d.open != nil || d.guarantee.Kind == privacy.Public:
+		return "", ""
+	case d.figures == nil || d.figures.Figures.AUC == nil:
+		return "No figures are on this page: it does not tell how well the model does.", ""
+	}
+	x := *d.figures.Figures.AUC
+	says = fmt.Sprintf("The AUC is between %.2f and %.2f at %g %%, and .5 is a coin. ", x.Low, x.High, 100*d.figures.Figures.Confidence)
+	switch {
+	case x.Low <= 0.5:
+		return says + "These figures cannot tell the model from a coin.", "short"
+	case x.High-x.Low > usefulWidth:
+		return says + "The scores order better than a coin. How much better is not known well: evaluate more records, or spend a larger epsilon on it.", "short"
+	}
+	return says + "The scores order better than a coin.", "enough"
+}
+
+// usefulWidth is the interval of an AUC that "dyad plan --needs" takes as narrow enough by default.
+const usefulWidth = 0.2
+
+// columnsSection are the columns with what the guarantee takes as public of them.
+func columnsSection(m *model) (s page.Section) {
+	t, err := page.TextsOf("en")
+	if err != nil || len(m.Encoder.Schema().Columns) == 0 {
+		return s
+	}
+	return page.Section{ID: "columns", Title: t.Of("columns"), Text: []string{t.Of("columns_why")}, Tables: []page.Table{columnsTable(t, m.Encoder.Schema())}}
+}
+
 // schedule is everything that the plan says of itself; all of it is public.
 func (d document) schedule() page.Section {
-	s := page.Section{ID: "plan", Title: "Schedule and noise", Text: []string{"All numbers here follow from public ones: the number of records, the schema and the options."}, List: d.report.Events}
+	s := page.Section{ID: "plan", Title: "Schedule and noise", Text: []string{"All numbers here follow from public ones: the number of records, the schema and the options."}, List: shortened(d.report.Events)}
 	if d.report.Events != nil {
 		s.Text = append(s.Text, "What the accountant was told of, release by release:")
 	}
@@ -186,13 +245,20 @@ func (d document) recomputed() bool {
 func flatten(t *page.Table, prefix string, text []byte) (more []page.Table) {
 	for _, m := range members(text) {
 		name := prefix + strings.ReplaceAll(m.key, "_", " ")
+		if word := planWords[name]; word != "" {
+			name = word
+		}
 		switch m.value[0] {
 		case '{':
 			more = append(more, flatten(t, name+": ", m.value)...)
 		case '[':
 			var objects []json.RawMessage
 			if json.Unmarshal(m.value, &objects) == nil && len(objects) > 0 && objects[0][0] == '{' {
-				more = append(more, listed(name, objects))
+				table, ok := releasedRows(objects)
+				if !ok {
+					table = listed(name, objects)
+				}
+				more = append(more, table)
 				continue
 			}
 			fallthrough
@@ -201,6 +267,42 @@ func flatten(t *page.Table, prefix string, text []byte) (more []page.Table) {
 		}
 	}
 	return more
+}
+
+// planWords are names of what a recorded plan has, for people.
+var planWords = map[string]string{
+	"format": "format of the plan", "mode": "mode: certified has a proof", "budget: epsilon": "epsilon", "budget: delta": "delta", "bounds from data": "ranges were taken from the data",
+	"problem: records": "records or persons", "problem: max rows per person": "rows of a person that count, at most", "problem: features": "features, encoded", "problem: norm bound": "longest record",
+	"problem: label bound": "largest label", "problem: radius": "radius of the model", "problem: l2": "regularisation", "problem: loss: form": "model", "problem: loss: name": "loss",
+	"problem: loss: formula": "formula of the loss", "problem: loss: params: m": "its parameter m", "problem: loss: definition": "the loss in full", "problem: constants: lipschitz": "largest slope of a pair (G)",
+	"problem: constants: smoothness": "largest curvature of a pair (L)", "problem: constants: pair diameter": "most that one record changes the slope of a pair (Dg)", "problem: constants: convex": "the loss is convex",
+	"problem: constants: origin": "these constants were", "problem: method": "how pairs are summed", "problem: mean error": "rounding of a mean", "schedule: steps": "steps", "schedule: step size": "length of a step",
+	"schedule: average": "the steps are averaged", "clip radius": "records are clipped to length",
+}
+
+// releasedRows is the table of releases of a recorded plan.
+func releasedRows(objects []json.RawMessage) (page.Table, bool) {
+	t := page.Table{Caption: "What was released", Head: []string{"release", "theorem", "one unit moves it by at most", "noise", "times"}}
+	for _, o := range objects {
+		var r struct {
+			Name        string
+			Certificate struct {
+				Theorem     string
+				Sensitivity *float64
+			}
+			Noise struct {
+				Law   string
+				Scale *float64
+			}
+			Event struct{ Count int }
+		}
+		if err := json.Unmarshal(o, &r); err != nil || r.Name == "" || r.Certificate.Theorem == "" || r.Certificate.Sensitivity == nil || r.Noise.Scale == nil {
+			return t, false
+		}
+		t.Rows = append(t.Rows, []page.Cell{{Text: r.Name, Head: true}, {Text: "docs/theory.md#" + r.Certificate.Theorem}, {Text: fmt.Sprintf("%.4g", *r.Certificate.Sensitivity)},
+			{Text: fmt.Sprintf("%s, scale %.4g", r.Noise.Law, *r.Noise.Scale)}, {Text: fmt.Sprint(max(r.Event.Count, 1))}})
+	}
+	return t, true
 }
 
 // listed is a table of objects, with the keys of the first.
@@ -257,9 +359,9 @@ func jsonScalar(text json.RawMessage) string {
 	case string(text) == "null":
 		return "–"
 	case json.Unmarshal(text, &word) == nil:
-		return word
+		return manyDigits.ReplaceAllStringFunc(word, shortNumber)
 	case json.Unmarshal(text, &number) == nil:
-		return fmt.Sprintf("%.6g", number)
+		return fmt.Sprintf("%.4g", number)
 	case json.Unmarshal(text, &list) == nil:
 		var all []string
 		for _, x := range list[:min(len(list), 12)] {
@@ -267,6 +369,12 @@ func jsonScalar(text json.RawMessage) string {
 		}
 		if len(list) > len(all) {
 			all = append(all, fmt.Sprintf("and %d more", len(list)-len(all)))
+		}
+		return strings.Join(all, ", ")
+	case text[0] == '{':
+		var all []string
+		for _, m := range members(text) {
+			all = append(all, strings.ReplaceAll(m.key, "_", " ")+" "+jsonScalar(m.value))
 		}
 		return strings.Join(all, ", ")
 	}

@@ -30,6 +30,10 @@ func pageOf(t *testing.T, dir, name string) string {
 			t.Errorf("%s has no %s", name, always)
 		}
 	}
+	shown := regexp.MustCompile(`(?s)<svg.*?</svg>|<pre.*?</pre>|<style.*?</style>`).ReplaceAllString(page, "")
+	if found := regexp.MustCompile(`.{0,30}(\{&#34;|\d\.\d{9,}|docs/theory).{0,30}`).FindString(shown); found != "" {
+		t.Errorf("%s has JSON, a number that nobody reads, or a reference that leads nowhere: %q", name, found)
+	}
 	if n := strings.Count(page, "<table>"); n == 0 || n != strings.Count(page, "<caption>") {
 		t.Errorf("%s: tables without caption", name)
 	}
@@ -192,12 +196,15 @@ func TestPagesEscape(t *testing.T) {
 	}
 	write(t, dir, "patients.yaml", strings.ReplaceAll(strings.ReplaceAll(string(schema), "bmi", `"`+hostile+`"`), "female", `"\"><img src=x onerror=alert(1)>"`))
 	must(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--report", "page.html")
-	page := pageOf(t, dir, "page.html")
-	for _, want := range []string{"&lt;script&gt;alert(1)&lt;/script&gt;"} {
+	page := read(t, dir, "page.html")
+	for _, want := range []string{"&lt;script&gt;alert(1)&lt;/script&gt;", "&#34;&gt;&lt;img src=x onerror=alert(1)&gt;"} { // a column, a category
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not show %s", want)
 		}
+		page = strings.ReplaceAll(page, want, "")
 	}
+	write(t, dir, "rest.html", page)
+	pageOf(t, dir, "rest.html")
 	model, err := os.Stat(filepath.Join(dir, "model.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -84,12 +84,22 @@ func (c *startCmd) Run(a *app) error {
 data: %s
 schema: %s
 epsilon: 1 # "dyad help choosing" says what it means and costs
+holdout: 0.2 # the share that does not train and measures the model
+holdout-epsilon: 0.5 # what these figures cost; the plan has the sum
 out: %s
 `, c.Recipe, quoted(c.File), quoted(c.Out), quoted(stem+"-model.json"))); err != nil {
 		return err
 	}
 	r.Recipe = c.Recipe
-	return a.emit(r, text+fmt.Sprintf("recipe      %s\nnext        read %s, then dyad plan -n N --config %s, then dyad train --config %s\n", c.Recipe, c.Out, c.Recipe, c.Recipe))
+	size := " -n N"
+	if strings.Contains(string(d.Schema), "\npersons: ") { // which the plan takes from the schema
+		size = ""
+	}
+	return a.emit(r, text+fmt.Sprintf(`recipe      %[1]s
+next        read %[2]s, then
+            dyad plan%[3]s --config %[1]s --report plan.html # the page to sign
+            dyad train --config %[1]s --approved plan.html
+`, c.Recipe, c.Out, size))
 }
 
 // quoted is a text as YAML reads it.

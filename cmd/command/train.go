@@ -63,8 +63,9 @@ type trainResult struct {
 	Weights []weightInterval  `json:"weight_intervals,omitempty"`
 	heldResult
 
-	persons bool            // Records and Heldout count persons
-	schema  *dataset.Schema // of the data
+	persons  bool            // Records and Heldout count persons
+	schema   *dataset.Schema // of the data
+	approved string          // the page
 }
 
 func (r trainResult) saved() (run, file string) {
@@ -161,7 +162,7 @@ func (c *trainCmd) Run(a *app) error {
 		if evaluation != nil {
 			o.Released = func(m *model) { missing = c.releaseHeld(a, r, m, name, ready.held) }
 		}
-		o.Approved = approved
+		o.Approved, r.approved = approved, c.Approved
 		run, away = ready.plan.Run(a.ctx, ready.share, o)
 		done, away := settled(r.ran(a, run, away))
 		if !done {
@@ -346,10 +347,8 @@ func (c *trainCmd) split(all *lib.Data) (train, held *lib.Data, err error) {
 // fraction is that of the records held out.
 func (c *trainCmd) fraction() (float64, error) {
 	switch {
-	case c.Holdout != nil && !(*c.Holdout >= 0 && *c.Holdout < 1):
-		return 0, badInput("--holdout is %v, want at least 0 and below 1", *c.Holdout)
 	case c.Holdout != nil:
-		return *c.Holdout, nil
+		return *c.Holdout, checkShare(*c.Holdout, true)
 	case !c.Data.given():
 		return 0.3, nil
 	}

@@ -58,7 +58,7 @@ func function(t testing.TB, schema string) *export.Function {
 func TestSnippets(t *testing.T) {
 	f := function(t, mixed)
 	for name, text := range map[string]func() ([]byte, error){
-		"score.py": f.Python, "score.go.txt": f.Go, "score.sql": func() ([]byte, error) { return f.SQL(export.SQL, `clinic."Visits"`) },
+		"score.py": f.Python, "score.go.txt": f.Go, "score.mjs": f.JavaScript, "score.sql": func() ([]byte, error) { return f.SQL(export.SQL, `clinic."Visits"`) },
 	} {
 		got, err := text()
 		if err != nil {
@@ -213,6 +213,76 @@ func TestGoSnippetScores(t *testing.T) {
 				t.Fatalf("record %d: %v, want %v", i, got, want)
 			}
 			if !(math.Abs(without-want) <= 1e-6) {
+				differ++
+			}
+		}
+		if differ == 0 {
+			t.Error("the records do not see a missing projection")
+		}
+	}
+}
+
+// TestJavaScriptScores runs the module in Node and compares it with the encoder on random records, those of every kind of column; a module
+// without the projection must differ.
+func TestJavaScriptScores(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("there is no Node")
+	}
+	dir := t.TempDir()
+	for _, head := range []string{"store: float32\n", "basis: curve:3\n", "basis: cosine:5\n" + pairs} {
+		f := function(t, head+mixed)
+		source, err := f.JavaScript()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(3, 4))
+		records, rows := make([]record, 300), make([]map[string]any, 300)
+		for i := range records {
+			records[i], rows[i] = draw(rng, f), map[string]any{}
+			for name, text := range records[i].Texts {
+				rows[i][name] = text
+			}
+			for name, v := range records[i].Numbers {
+				rows[i][name] = v
+			}
+		}
+		rows[0]["sex"], records[0].fields[3] = "constructor", "constructor" // refused; a name that every object has
+		text, err := json.Marshal(rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := strings.Replace(string(source), "Math.max(Math.sqrt(", "Math.min(Math.sqrt(", 1)
+		for name, text := range map[string]string{"score.mjs": string(source), "broken.mjs": broken, "main.mjs": `import { score } from "./score.mjs";
+import { score as broken } from "./broken.mjs";
+console.log(JSON.stringify(JSON.parse(process.argv[2]).map((row) => [score(row), broken(row)])));
+`} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, err := exec.Command(node, filepath.Join(dir, "main.mjs"), string(text)).CombinedOutput()
+		var scores [][2]*float64
+		if err != nil || json.Unmarshal(out, &scores) != nil || len(scores) != len(records) {
+			t.Fatalf("%v: %s", err, out)
+		}
+		differ := 0
+		for i, r := range records {
+			x, err := f.Encoder.Encode(r.fields)
+			if refused := scores[i][0] == nil; refused != (err != nil) || refused != (i == 0) {
+				t.Fatalf("record %d: refused %v, and by the encoder: %v", i, refused, err)
+			}
+			if err != nil {
+				continue
+			}
+			want := 0.0
+			for k, v := range x {
+				want += v * f.Layers[0].W[k]
+			}
+			if !(math.Abs(*scores[i][0]-want) <= 1e-12) {
+				t.Fatalf("%srecord %d: %v, want %v", head, i, *scores[i][0], want)
+			}
+			if scores[i][1] == nil || math.Abs(*scores[i][1]-want) > 1e-6 {
 				differ++
 			}
 		}

@@ -12,6 +12,7 @@ const (
 	NPZ         = "npz"         // the numbers alone, for encoded records
 	Safetensors = "safetensors" // as NPZ
 	Python      = "python"      // a function on NumPy, of linear scores
+	JavaScript  = "javascript"  // a module with the model as plain JSON, of linear scores
 	GoSource    = "go"          // a function on the standard library, of linear scores
 	SQL         = "sql"         // a SELECT for DuckDB and PostgreSQL, of linear scores
 	BigQuery    = "bigquery"    // the same for other engines
@@ -21,7 +22,7 @@ const (
 )
 
 // Formats are all formats of Function.Write.
-var Formats = []string{ONNX, NPZ, Safetensors, Python, GoSource, SQL, BigQuery, Snowflake, Spark, SQLServer}
+var Formats = []string{ONNX, NPZ, Safetensors, Python, GoSource, JavaScript, SQL, BigQuery, Snowflake, Spark, SQLServer}
 
 // Write is the function in a format. table is the one that SQL selects from; "" means records.
 func (f *Function) Write(format, table string) ([]byte, error) {
@@ -34,6 +35,8 @@ func (f *Function) Write(format, table string) ([]byte, error) {
 		return f.Safetensors()
 	case Python:
 		return f.Python()
+	case JavaScript:
+		return f.JavaScript()
 	case GoSource:
 		return f.Go()
 	case SQL, BigQuery, Snowflake, Spark, SQLServer:

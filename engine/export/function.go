@@ -57,7 +57,7 @@ func (f *Function) Outputs() int { return f.Layers[len(f.Layers)-1].Rows }
 // linear is the weights of a function that is one score, and an error for others.
 func (f *Function) linear() ([]float64, error) {
 	if len(f.Layers) != 1 || f.Outputs() != 1 || f.Layers[0].Bias != nil || f.UnitFloor > 0 || f.Within > 0 {
-		return nil, fmt.Errorf("export: the model is not a linear score, which is what SQL, Go and Python snippets compute; export it as ONNX, or its numbers as NPZ or safetensors")
+		return nil, fmt.Errorf("export: the model is not a linear score, which is what SQL, Go, Python and JavaScript snippets compute; export it as ONNX, or its numbers as NPZ or safetensors")
 	}
 	return f.Layers[0].W, nil
 }

@@ -36,6 +36,7 @@ type snippet struct {
 	Numbers    []snippetColumn
 	Categories []snippetColumn
 	Pairs      []snippetPair
+	JSON       string // all of it, for JavaScript
 }
 
 // snippetColumn is an input with its weights. Its Field and the Text of its categories are source text, and Name is empty.
@@ -123,7 +124,7 @@ func (f *Function) Python() ([]byte, error) {
 			}
 			return "False"
 		},
-	})
+	}, "")
 }
 
 // pythonText is a string literal of ASCII characters.
@@ -154,18 +155,19 @@ func (f *Function) Go() ([]byte, error) {
 			return number(v)
 		},
 		"bool": strconv.FormatBool,
-	})
+	}, "")
 	if err != nil {
 		return nil, err
 	}
 	return format.Source(text)
 }
 
-func (f *Function) fill(text string, write words, functions template.FuncMap) ([]byte, error) {
+func (f *Function) fill(text string, write words, functions template.FuncMap, data string) ([]byte, error) {
 	s, err := f.snippet(write)
 	if err != nil {
 		return nil, err
 	}
+	s.JSON = data
 	t, err := template.New("").Funcs(functions).Parse(text)
 	if err != nil {
 		return nil, err

@@ -101,7 +101,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 	// What the test is for is found.
 	for language, source := range map[string]string{
-		"python": "\"\"\"Scores.\n\ndata_id: \"\"\"; print(1); \"\"\"\n\"\"\"\n", "go": "package score\n\nfunc init() { panic(1) }\n", "sql": "-- a\nDROP TABLE r;\nSELECT 1;\n", "onnx": "\x0a\xff\xff",
+		"python": "\"\"\"Scores.\n\ndata_id: \"\"\"; print(1); \"\"\"\n\"\"\"\n", "go": "package score\n\nfunc init() { panic(1) }\n", "javascript": "// a\nalert(1)\nexport const MODEL = {};\n\nconst clip = 0", "sql": "-- a\nDROP TABLE r;\nSELECT 1;\n", "onnx": "\x0a\xff\xff",
 	} {
 		if err := compiles(language, []byte(source)); err == nil && (language != "python" || python() != nil) {
 			t.Errorf("%s of another kind is accepted", language)
@@ -134,7 +134,7 @@ func sealed(v *hostile.Value) []byte {
 }
 
 // formats are those of exports, with the languages of compiles.
-var formats = [][2]string{{export.Python, "python"}, {export.GoSource, "go"}, {export.SQL, "sql"}, {export.ONNX, "onnx"}, {export.NPZ, "npz"}, {export.Safetensors, "safetensors"}}
+var formats = [][2]string{{export.Python, "python"}, {export.GoSource, "go"}, {export.JavaScript, "javascript"}, {export.SQL, "sql"}, {export.ONNX, "onnx"}, {export.NPZ, "npz"}, {export.Safetensors, "safetensors"}}
 
 // exports are the problems of the exports of a model. A format that refuses the model has none. Where compile is not set they are
 // written and no more.
@@ -162,6 +162,8 @@ func compiles(language string, text []byte) error {
 		return compilesPython(text)
 	case "go":
 		return compilesGo(text)
+	case "javascript":
+		return compilesJavaScript(string(text))
 	case "sql":
 		return compilesSQL(string(text))
 	case "onnx":
@@ -172,6 +174,21 @@ func compiles(language string, text []byte) error {
 	}
 	if len(text) < 8 || !json.Valid(text[8:8+min(binary.LittleEndian.Uint64(text), uint64(len(text)-8))]) {
 		return errors.New("the header is not JSON")
+	}
+	return nil
+}
+
+// compilesJavaScript: comments, the model as one line of JSON, and what is the same for every model.
+func compilesJavaScript(text string) error {
+	head, rest, found := strings.Cut(text, "\nexport const MODEL = ")
+	for line := range strings.Lines(head) {
+		if line != "\n" && !strings.HasPrefix(line, "// ") || strings.ContainsAny(line, "\r\u2028\u2029") {
+			return fmt.Errorf("a line that is no comment: %q", line)
+		}
+	}
+	data, rest, _ := strings.Cut(rest, ";\n")
+	if !found || !json.Valid([]byte(data)) || strings.ContainsAny(data, "\n\u2028\u2029") || !strings.HasPrefix(rest, "\nconst clip = ") {
+		return errors.New("the model is not one line of JSON")
 	}
 	return nil
 }

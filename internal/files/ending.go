@@ -32,6 +32,7 @@ var contents = map[Content]struct {
 	"sql":         {"SQL", []string{".sql"}},
 	"python":      {"Python", []string{".py"}},
 	"go":          {"Go", []string{".go"}},
+	"javascript":  {"JavaScript", []string{".mjs", ".js"}},
 	"npz":         {"an NPZ archive", []string{".npz"}},
 	"safetensors": {"safetensors", []string{".safetensors"}},
 }
@@ -45,6 +46,8 @@ var formats = map[string]struct{ name, remedy string }{
 	".sql":         {"SQL", `save a model as JSON, and "dyad export MODEL --sql duckdb -o FILE.sql" writes it`},
 	".py":          {"Python", `save a model as JSON, and "dyad export MODEL --python -o FILE.py" writes it`},
 	".go":          {"Go", `save a model as JSON, and "dyad export MODEL --go -o FILE.go" writes it`},
+	".mjs":         {"JavaScript", `save a model as JSON, and "dyad export MODEL -o FILE.mjs" writes it`},
+	".js":          {"JavaScript", `save a model as JSON, and "dyad export MODEL -o FILE.mjs" writes it`},
 	".npz":         {"NPZ", `save a model as JSON, and "dyad export MODEL --npz -o FILE.npz" writes it`},
 	".safetensors": {"safetensors", `save a model as JSON, and "dyad export MODEL --safetensors -o FILE.safetensors" writes it`},
 	".csv":         {"CSV", `"dyad predict MODEL --data FILE -o FILE.csv" writes scores`},

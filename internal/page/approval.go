@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"dyad/docs"
 )
@@ -153,22 +154,49 @@ const (
 	afterEnds   = "</div><!-- /after-the-run -->"
 )
 
-// citation is a reference to a theorem in a derivation.
-var citation = regexp.MustCompile(`docs/theory\.md#([A-Za-z0-9-]+)`)
+var (
+	// citation is a reference to a theorem in a derivation.
+	citation = regexp.MustCompile(`docs/theory\.md#([A-Za-z0-9-]+)`)
+	// cited are references by number, as the checker states them.
+	cited  = regexp.MustCompile(`docs/theory\.md (section .*? gives )`)
+	number = regexp.MustCompile(`\b\d+(\.\d+)+\b`)
+	// section is the head of a section with its anchor.
+	section = regexp.MustCompile(`<a id="([A-Za-z0-9-]+)"></a>\n+#+ (\d+(?:\.\d+)+)\s`)
+)
 
-// Cited is a derivation whose references lead to the theorems of the same page, and the theorems that it names.
-func Cited(text string) (linked template.HTML, anchors []string) {
-	for _, m := range citation.FindAllStringSubmatch(text, -1) {
-		anchors = append(anchors, m[1])
+// anchorOf are the anchors of the sections of docs/theory.md by their numbers.
+var anchorOf = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
+	for _, m := range section.FindAllStringSubmatch(docs.Theory, -1) {
+		all[m[2]] = m[1]
 	}
-	escaped := template.HTMLEscapeString(text)
-	return template.HTML(citation.ReplaceAllString(escaped, `<a href="#$1">theorem $1</a>`)), anchors //nolint:gosec // escaped
+	return all
+})
+
+// Cited is a derivation whose references lead to the theorems of the same page, and the theorems that it names. A reference to
+// none of docs/theory.md stays as it is.
+func Cited(text string) (linked template.HTML, anchors []string) {
+	link := func(anchor, words string) string {
+		if _, ok := TheoremOf(anchor); !ok {
+			return words
+		}
+		anchors = append(anchors, anchor)
+		return `<a href="#` + anchor + `">` + words + `</a>`
+	}
+	escaped := cited.ReplaceAllStringFunc(template.HTMLEscapeString(text), func(part string) string {
+		return number.ReplaceAllStringFunc(strings.TrimPrefix(part, "docs/theory.md "), func(n string) string { return link(anchorOf()[n], n) })
+	})
+	escaped = citation.ReplaceAllStringFunc(escaped, func(ref string) string {
+		anchor := strings.TrimPrefix(ref, "docs/theory.md#")
+		return link(anchor, "theorem "+anchor)
+	})
+	return template.HTML(escaped), anchors //nolint:gosec // escaped
 }
 
 // TheoremOf is the section of docs/theory.md that begins with an anchor.
 func TheoremOf(anchor string) (t Theorem, ok bool) {
 	_, rest, ok := strings.Cut(docs.Theory, `<a id="`+anchor+`"></a>`)
-	if !ok {
+	if !ok || anchor == "" {
 		return t, false
 	}
 	text, _, _ := strings.Cut(rest, "\n<a id=")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"dyad/internal/experiment"
@@ -28,8 +29,11 @@ func Style() template.CSS { return template.CSS(style) } //nolint:gosec // our o
 // Report is a page of sections with a glossary.
 type Report struct {
 	Title, About string
-	Sections     []Section
-	Words        []Word
+	Facts        [][2]string // names and values, at the top
+	// Verdict is a sentence in a box, "" without one. Class is enough, short or "".
+	Verdict, Class string
+	Sections       []Section
+	Words          []Word
 }
 
 // Section is a part of a report, its contents in the order of the fields. ID is a word that no
@@ -82,9 +86,19 @@ func (b Bar) From() string { return b.at(b.Low) }
 // To is the right end of the interval.
 func (b Bar) To() string { return b.at(b.High) }
 
-// Write writes the page.
+// Write writes the page. References to docs/theory.md lead to the text of the theorem in its appendix.
 func (r Report) Write(w io.Writer) error {
-	t, err := template.New("report").Parse(reportText)
+	var theorems []Theorem // that the page names, for its appendix
+	cite := func(text string) template.HTML {
+		linked, anchors := Cited(text)
+		for _, anchor := range anchors {
+			if t, ok := TheoremOf(anchor); ok && !slices.Contains(theorems, t) {
+				theorems = append(theorems, t)
+			}
+		}
+		return linked
+	}
+	t, err := template.New("report").Funcs(template.FuncMap{"cite": cite, "theorems": func() []Theorem { return theorems }}).Parse(reportText)
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}

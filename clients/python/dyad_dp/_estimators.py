@@ -230,6 +230,40 @@ class _Estimator(_raw.Private):
         self._fitted()
         return np.array(self.model_["features"], dtype=object)
 
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """The most that each column of X can change a linear score within its public range or categories, as shares with the sum 1.
+
+        They follow from the model alone: nothing is charged, and how often a value occurs does not count. Interactions are left out.
+        """
+        self._fitted()
+        weights = getattr(self, "coef_", None)
+        numbered = self.model_["encoder"].get("features")
+        if self._task != "auc" or weights is None or "network" in self.model_ or numbered and len(weights) != numbered:
+            raise AttributeError(f"this {type(self).__name__} has no feature_importances_: only a linear score is a sum of what its columns add")
+        if numbered:  # features without names are scaled to ranges of one length
+            most = np.abs(weights)
+        else:
+            spans = {c.name: float(np.ptp(c.y)) for c in self.curves()}
+            names = getattr(self, "feature_names_in_", None)
+            most = np.array([spans.get(n, 0.0) for n in (spans if names is None else names)])
+        return most / (most.sum() or 1.0)
+
+    def _lacks(self, name: str, why: str):
+        raise AttributeError(f"{type(self).__name__} has no {name}: {why}")
+
+    @property
+    def partial_fit(self):
+        self._lacks(
+            "partial_fit",
+            "every call would be a training of its own, charged in full to the same people. fit takes all records at once and is charged once; for records "
+            "that arrive one by one, dyad online releases a model after each block for one charge of all",
+        )
+
+    @property
+    def staged_predict(self):
+        self._lacks("staged_predict", "a training releases one model, and its steps in between are not released")
+
     def _fitted(self) -> None:
         if not hasattr(self, "model_"):
             raise _checks.not_fitted(self)
@@ -357,14 +391,15 @@ class _Estimator(_raw.Private):
         File(path).write_bytes(self.model_bytes_)
 
     def export(self, path: Path, format: str = "onnx") -> None:
-        """Writes the model for other programs: "onnx", "npz", "safetensors", and of linear scores "python", "go"
+        """Writes the model for other programs: "onnx", "npz", "safetensors", and of linear scores "python", "go", "javascript"
         and, as a SELECT, "duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlserver".
 
-        What is there is replaced. The file has the guarantee and the checksum of the model.
+        A path of "javascript" ends in .mjs. What is there is replaced. The file has the guarantee and the checksum of the model.
         """
         self._fitted()
         formats = {name: [f"--{name}"] for name in ("onnx", "npz", "safetensors", "python", "go")}
         formats.update({name: ["--sql", name] for name in ("duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlserver")})
+        formats["javascript"] = []  # by its ending
         if format not in formats:
             raise ValueError(f"format is {format!r}, want one of {sorted(formats)}")
         with _handover.folder() as at:
@@ -427,7 +462,7 @@ class PrivateAUCClassifier(_Estimator):
 
     Attributes
     ----------
-    classes_, coef_ (of encoded features), guarantee_, report_ (the program's report), model_ (content of the model file),
+    classes_, coef_ (of encoded features, coef_names_), feature_importances_ (of the columns of X), guarantee_, report_ (the program's report), model_ (content of the model file),
     model_file_ (where the model of private data stays, None on public data), n_features_in_, feature_names_in_.
     """
 

@@ -4,7 +4,9 @@ import csv
 import datetime
 import json
 import re
+import shutil
 import struct
+import subprocess
 
 import numpy as np
 import pandas as pd
@@ -17,6 +19,7 @@ onnxruntime = pytest.importorskip("onnxruntime")
 duckdb = pytest.importorskip("duckdb")
 sqlglot = pytest.importorskip("sqlglot")
 
+NODE = shutil.which("node")
 LABEL = {"name": "y", "role": "label", "positive": "1", "negative": "0"}
 DAY = datetime.date(1970, 1, 1)
 
@@ -84,7 +87,7 @@ class Exported:
         self.want = np.load(at / "want.npy")
 
     def export(self, *flags):
-        path = self.at / "exported"
+        path = self.at / ("exported" if flags else "score.mjs")
         _program.run(["export", self.model, *flags, "--out", str(path), "--force"])
         return path.read_bytes()
 
@@ -113,6 +116,17 @@ class Exported:
             texts = {c for c, v in columns.items() if any(isinstance(x, str) and x for x in v)}
             columns = {c: v if c in texts else [np.nan if x == "" else x for x in v] for c, v in columns.items()}
         return space["score"](columns)
+
+    def javascript(self, columns, change=lambda text: text):
+        """The module in Node, from rows of a file of JSON."""
+        (self.at / "score.mjs").write_text(change(self.export().decode()))
+        rows = [list(map(float, r)) for r in columns] if not isinstance(columns, dict) else [dict(zip(columns, r)) for r in zip(*columns.values())]
+        (self.at / "rows.json").write_text(json.dumps(rows, default=float).replace("NaN", "null"))
+        (self.at / "main.mjs").write_text("""import { readFileSync } from "node:fs";
+import { score } from "./score.mjs";
+console.log(JSON.stringify(JSON.parse(readFileSync(new URL("rows.json", import.meta.url), "utf8")).map(score)));""")
+        out = subprocess.run([NODE, str(self.at / "main.mjs")], check=True, capture_output=True, text=True).stdout
+        return np.array(json.loads(out), dtype=np.float64)
 
     def dialect(self, name):
         """The SELECT of another engine, parsed as one of it and written for DuckDB."""
@@ -271,6 +285,21 @@ def test_notations_arrive_as_numbers(tmp_path):
     assert close(m.onnx(rows), m.want) and close(m.python(rows), m.want)
 
 
+@pytest.mark.skipif(not NODE, reason="there is no Node")
+def test_javascript(tmp_path):
+    pairs = [["age", "lab"], ["code", "score"], ["ward's \"name\"", "sex"]]
+    for k, schema in enumerate([{}, {"store": "float32"}, {"basis": "cosine:5", "interactions": pairs}]):
+        (at := tmp_path / str(k)).mkdir()
+        m, rows = trained(at, MIXED, **schema)
+        assert close(m.javascript(rows), m.want), schema
+        assert not close(m.javascript(rows, lambda text: text.replace("Math.log1p", "")), m.want)
+        assert np.isnan(m.javascript({**{c: v[:1] for c, v in rows.items()}, "sex": ["constructor"]})).all()
+    X = sp.random(300, 40, density=0.12, random_state=4, format="csr", data_rvs=lambda n: np.random.default_rng(1).normal(size=n) * 3)
+    schema = {"format": "npz", "sparse": True, "features": 40, "nonzeros": int(np.diff(X.indptr).max()), "range": [-1, 2], "columns": [LABEL]}
+    m = Exported(tmp_path, schema, str(_handover.write_arrays(tmp_path / "a.npz", X, y=np.arange(300) % 2)), str(_handover.write_arrays(tmp_path / "b.npz", X)))
+    assert close(m.javascript(X.toarray()), m.want) and np.isnan(m.javascript(np.ones((1, 40)))).all()
+
+
 def test_persons_are_ignored(tmp_path):
     columns = NUMBERS_ONLY
     listed = [*({"name": name, **how} for name, (how, _) in columns.items()), LABEL, {"name": "who", "role": "person"}]
@@ -342,6 +371,8 @@ def test_estimators_export(clinic, tmp_path):
     for format in ("npz", "safetensors", "python", "go", "duckdb", "postgres"):
         m.export(tmp_path / "m", format)
         assert (tmp_path / "m").stat().st_size > 0
+    m.export(tmp_path / "m.mjs", "javascript")
+    assert "export function score" in (tmp_path / "m.mjs").read_text()
     with pytest.raises(ValueError, match="want one of"):
         m.export(tmp_path / "m", "pmml")
     frame = pd.DataFrame(X, columns=list("abcde"))

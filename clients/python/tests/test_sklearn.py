@@ -123,3 +123,21 @@ def test_what_a_notebook_shows():
     assert list(m.coef_names_) == ["a<b", "sex=m"] and m.coef_.shape == (2,)
     f = m.evaluate(X, y, epsilon=1)
     assert "AUC" in f._repr_html_()
+
+
+def test_importances_and_what_there_is_not():
+    r = np.random.default_rng(5)
+    X = pd.DataFrame({"sex": r.choice(["f", "m"], 600), "age": r.uniform(18, 95, 600), "noise": r.uniform(0, 1, 600)})
+    y = (X.age + 20 * (X.sex == "m") + r.normal(0, 5, 600) > 65).astype(int)
+    m = PrivateAUCClassifier(public=True, bounds={"sex": ["f", "m"], "age": (18, 95), "noise": (0, 1)}, options={"mode": "nonprivate"}).fit(X, y)
+    shares = m.feature_importances_
+    assert shares.shape == (3,) and np.isclose(shares.sum(), 1) and shares[1] > shares[0] > shares[2]
+    array = PrivateAUCClassifier(public=True, bounds=([18, 0], [95, 1])).fit(X[["age", "noise"]].to_numpy(), y)
+    spans = [np.ptp(array.decision_function(np.array([[18, 0.5], [95, 0.5]]))), np.ptp(array.decision_function(np.array([[56.5, 0], [56.5, 1]])))]
+    assert np.allclose(array.feature_importances_, np.array(spans) / sum(spans), atol=1e-9)  # the most that a column changes
+    network = PrivateAUCClassifier(public=True, bounds=(0, 95), options={"model": "mlp", "hidden": 2, "steps": 2}).fit(X[["age", "noise"]].to_numpy(), y)
+    assert not hasattr(network, "feature_importances_")
+    for name, why in {"partial_fit": "charged in full", "staged_predict": "not released"}.items():
+        assert not hasattr(m, name)  # tools of scikit-learn ask so
+        with pytest.raises(AttributeError, match=why):
+            getattr(m, name)
