@@ -42,11 +42,11 @@ func (f *planFlags) basisFor(s *dataset.Schema, n int) (chosen *dataset.Schema, 
 }
 
 // plannedBasis is basisFor the number of records of a plan, which notes the line.
-func (c *planCmd) plannedBasis(a *app, s *dataset.Schema) (*dataset.Schema, error) {
+func (c *plannedFlags) plannedBasis(a *app, s *dataset.Schema, f *planFlags) (*dataset.Schema, error) {
 	if s.Basis != dataset.BasisAuto {
 		return s, nil
 	}
-	chosen, line, err := c.basisFor(s, c.N)
+	chosen, line, err := f.basisFor(s, c.N)
 	if err == nil {
 		a.note("dyad: basis %s", line)
 	}
