@@ -178,17 +178,17 @@ func (o FigureOptions) Comparable() error {
 	schema, with := m.Encoder.Schema(), other.Encoder.Schema()
 	switch {
 	case m.Task == Metric || other.Task == Metric:
-		return input.Errorf("dyad: --compare is for models of scores, and a metric has none")
+		return input.Errorf("dyad: models of scores are compared, and a metric has none")
 	case m.Network != nil || other.Network != nil:
-		return input.Errorf("dyad: --compare is for linear models of scores in this version; evaluate a network alone: both evaluations are charged")
+		return input.Errorf("dyad: linear models of scores are compared in this version; evaluate a network alone: both evaluations are charged")
 	case schema.ByPerson() || with.ByPerson():
 		return input.Errorf("dyad: the private difference of two models compares rows, and the schema has persons with several; evaluate each model alone: both are charged")
 	case schema.IsGraded() || with.IsGraded():
-		return input.Errorf("dyad: --compare is about two classes, and the labels are grades")
+		return input.Errorf("dyad: models of two classes are compared, and the labels are grades")
 	case !m.SameClasses(other):
 		return input.Errorf("dyad: %s and %s take other labels for the two classes: one AUC cannot compare them", o.Names.Model, o.Names.Compare)
 	case o.Threshold != 0 || o.Thresholds != nil || o.MeanLoss || o.LossRange != nil || o.Reference != "":
-		return input.Errorf("dyad: --compare gives the difference of two AUCs alone; leave out --threshold, --roc-thresholds, --mean-loss, --loss-range, --neighbours and --reference")
+		return input.Errorf("dyad: a comparison gives the difference of two AUCs alone; leave out threshold, thresholds, loss and reference")
 	}
 	return nil
 }

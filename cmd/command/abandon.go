@@ -15,7 +15,8 @@ import (
 // leaves its work behind, in whatever computation it is.
 type computes interface{ computes() }
 
-func (planCmd) computes()         {}
+func (planTrainCmd) computes()    {}
+func (planCompareCmd) computes()  {}
 func (accountCmd) computes()      {}
 func (lossesCheckCmd) computes()  {}
 func (pairsPlanCmd) computes()    {}

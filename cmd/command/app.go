@@ -61,6 +61,7 @@ type cli struct {
 	Local localCmd `cmd:"" group:"More:" help:"Learn from users who do not trust the server: local differential privacy."`
 
 	// Named at the end of "dyad --help".
+	Baseline   baselineCmd   `cmd:"" help:"Train without privacy, to compare with."`
 	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`
 	Pairs      pairsCmd      `cmd:"" help:"Train on labelled pairs: similar or dissimilar, or preferred."`
 	Cluster    clusterCmd    `cmd:"" help:"Find cluster centres of records privately, by a metric from pairs if you have one."`
@@ -238,7 +239,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		fail(stderr, "dyad: %s\nRun \"%s\" for usage and examples.", text, help)
 		return exitInput
 	}
-	if err := cmp.Or(checkPositive(command), checkNeeds(command), checkEndings(command)); err != nil {
+	if err := cmp.Or(checkPositive(command), checkTags(command), checkEndings(command)); err != nil {
 		fail(stderr, "%s", config.explain(message(err)))
 		return exitInput
 	}

@@ -329,7 +329,9 @@ func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error)
 	if err != nil {
 		return nil, nil, asInput(err)
 	}
-	options, err := planFlags{Algorithm: c.Algorithm, Mode: c.Mode, Steps: c.Steps, StepSize: c.StepSize, TotalStep: c.TotalStep, Batch: c.Batch}.algorithmOptions()
+	options, err := planFlags{
+		methodFlags: methodFlags{Algorithm: c.Algorithm, Mode: c.Mode}, problemFlags: problemFlags{Steps: c.Steps, StepSize: c.StepSize}, noiseFlags: noiseFlags{TotalStep: c.TotalStep, Batch: c.Batch},
+	}.algorithmOptions()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -66,11 +66,11 @@ func (f *planFlags) basisFor(s *dataset.Schema, n int) (chosen *dataset.Schema, 
 }
 
 // plannedBasis is basisFor n records, which notes the line.
-func (c *planCmd) plannedBasis(a *app, s *dataset.Schema, n int) (*dataset.Schema, error) {
+func (f *planFlags) plannedBasis(a *app, s *dataset.Schema, n int) (*dataset.Schema, error) {
 	if s.Basis != "" && s.Basis != dataset.BasisAuto {
 		return s, nil
 	}
-	chosen, line, err := c.basisFor(s, n)
+	chosen, line, err := f.basisFor(s, n)
 	if line != "" {
 		a.note("dyad: basis %s", line)
 	}

@@ -20,7 +20,7 @@ import (
 
 // placeFlags name files and machines of a run, or its seed. A model may be published, so
 // its file has none of them.
-const placeFlags = "config track report log-format data labels schema out ledger resume seed dir state plot server listen cert key ca token tokens memory plan models candidates recipe users records pairs reference neighbours part-out merge init metric protocol compare figures on pages answers out-schema held-out held-out-schema peers curves witness signature approved"
+const placeFlags = "config with track report log-format data labels schema out ledger resume seed dir state plot server listen cert key ca token tokens memory plan models candidates recipe users records pairs reference neighbours part-out merge init metric protocol compare figures on pages answers out-schema held-out held-out-schema peers curves witness signature approved"
 
 // setting is a line of a file of --config.
 type setting struct {
@@ -70,15 +70,21 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 	}
 	for _, f := range trace.Flags() {
 		flags[f.Name] = f
+		for _, alias := range f.Aliases {
+			flags[alias] = f
+		}
 	}
 	var more []string
 	for _, s := range c.settings {
 		f := flags[s.flag]
 		if plural := listOf[s.flag]; f == nil && flags[plural] != nil {
-			s.flag, f = plural, flags[plural]
+			f = flags[plural]
+		}
+		if f != nil {
+			s.flag = f.Name
 		}
 		switch {
-		case command.Path() == "plan" && s.flag == "report": // of the training
+		case strings.HasPrefix(command.Path(), "plan ") && s.flag == "report": // of the training
 			continue
 		case f == nil && s.flag == "algorithm" && len(command.Positional) > 0 && command.Positional[0].Name == s.flag:
 			if !given["argument"] {
@@ -88,7 +94,7 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 		case f == nil && leavesOut(command.Path(), s):
 			continue
 		case f == nil || s.flag == "help" || s.flag == "config":
-			return nil, nil, c.unknown(command.Path(), s, flags)
+			return nil, nil, c.unknown(shortName(command.Path()), s, flags)
 		case s.list && !f.IsCumulative() && f.Target.Type() != reflect.TypeFor[dataFiles]():
 			return nil, nil, badInput("%s:%d: --%s takes one value, not a list", c.path, s.line, s.flag)
 		case given[s.flag] || slices.ContainsFunc(f.Xor, func(x string) bool { return given["xor "+x] }):

@@ -15,94 +15,128 @@ import (
 	"dyad/privacy/ledger"
 )
 
+// evaluateCmd has a command for each kind of figures.
 type evaluateCmd struct {
-	Model        string    `arg:"" help:"Model file."`
-	Data         dataFiles `placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data, with labels."`
-	Threshold    float64   `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
-	PublicData   bool      `help:"The data are public: exact figures, and nothing is charged."`
-	ExactFigures bool      `help:"Exact figures of private records. No guarantee covers them; do not publish them."`
-	Holdout      *float64  `placeholder:"F" help:"Evaluate the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
-	SplitSeed    uint64    `default:"1" help:"Seed of the split into training and held-out records."`
-	Plan         bool      `help:"Print what a private evaluation of -n records would release and cost. No data are read."`
-	N            int       `positive:"" short:"n" help:"Number of records or persons, for --plan; of persons in a file whose number is not that of the schema."`
-	Out          string    `writes:"figures" short:"o" placeholder:"FILE" help:"File of the report of a private evaluation (JSON), which is kept through any crash after its release. Default: evaluation.json on private data, or evaluation.RUN.json if that exists."`
-	Neighbours   dataFiles `placeholder:"FILE" help:"For exact figures of a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
-	Confidence   float64   `positive:"" default:"0.95" help:"Level of the intervals."`
+	Private evaluatePrivateCmd `cmd:"" help:"Release private figures; \"dyad evaluate MODEL --epsilon EPSILON\" is short for it."`
+	Exact   evaluateExactCmd   `cmd:"" help:"Print exact figures of public records, or of private ones without a guarantee."`
+	Compare evaluateCompareCmd `cmd:"" help:"Evaluate the difference of the AUCs of two models on the same records."`
+}
+
+// evaluatedFlags are the records of an evaluation.
+type evaluatedFlags struct {
+	Model      string   `arg:"" help:"Model file."`
+	PublicData bool     `help:"The data are public: nothing is charged, and exact figures may be printed."`
+	Holdout    *float64 `within:"(0,1)" placeholder:"F" help:"Evaluate the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
+	SplitSeed  uint64   `default:"1" help:"Seed of the split into training and held-out records."`
+	Confidence float64  `within:"(0,1)" default:"0.95" help:"Level of the intervals."`
 	labelsFlag
-	Top int `positive:"" default:"10" help:"Ranks that count for exact NDCG and precision, with graded labels or query groups."`
-	compareFlag
-	privateFlags
-	runFlags
 	pageFlag
 	trackFlag
+}
+
+// releaseFlags are of figures that are released, or planned.
+type releaseFlags struct {
+	Data    dataFiles `required:"" xor:"records" placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data, with labels."`
+	Plan    bool      `required:"" xor:"records" needs:"n" not:"report track" help:"Print what a private evaluation of -n records would release and cost. No data are read."`
+	N       int       `positive:"" needs:"epsilon" short:"n" help:"Number of records or persons, for --plan; of persons in a file whose number is not that of the schema."`
+	Epsilon *float64  `placeholder:"EPSILON" help:"Release private figures with this epsilon, charged to the ledger."`
+	Delta   *float64  `needs:"epsilon" placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	Out     string    `writes:"figures" needs:"epsilon" short:"o" placeholder:"FILE" help:"File of the report of a private evaluation (JSON), which is kept through any crash after its release. Default: evaluation.json on private data, or evaluation.RUN.json if that exists."`
+	runFlags
+}
+
+type evaluatePrivateCmd struct {
+	evaluatedFlags
+	releaseFlags
+	figureFlags
+	Threshold float64 `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
 
 	aim  *evaluate.Aim // of dyad threshold; nil: no threshold is chosen
 	held target        // of figures of held-out records that a training asked for; zero: of --out
+	with string        // file of the other model, if two are compared
 }
 
 // Help shows examples.
-func (evaluateCmd) Help() string {
-	return `With --epsilon the figures are private: AUC, operating points of the ROC curve, accuracies and, if asked for, the
-mean loss are released with noise, with intervals that cover the sampling of the records and the noise, and charged to
-the ledger like a training. --plan prints the charge before.
+func (evaluatePrivateCmd) Help() string {
+	return `AUC, operating points of the ROC curve, accuracies and, if asked for, the mean loss are released with noise, with
+intervals that cover the sampling of the records and the noise, and charged to the ledger like a training. --plan
+prints the charge before. "dyad evaluate exact" prints exact figures, "dyad evaluate compare" the difference of two models.
 
-Exact figures are computed from the records of the file and carry no privacy guarantee. They are for public data
+Examples:
+  dyad evaluate model.json --plan -n 2000 --epsilon 1
+  dyad evaluate model.json --data patients.csv --epsilon 1
+  dyad evaluate model.json --data patients.csv --epsilon 1 --threshold 0.01 --out figures.json
+  dyad evaluate metric.json --data patients.csv --epsilon 1 --reference public.csv`
+}
+
+// errCountsAsPrivate refuses an evaluation without a budget of data that nobody declared public.
+var errCountsAsPrivate = badInput("the data count as private, whatever the model was trained on: --epsilon EPSILON releases private figures, and --plan with -n shows before what it costs; \"dyad evaluate exact\" with --exact-figures prints exact ones, which no guarantee covers; there, --public-data says that the data are public")
+
+// Run releases private figures.
+func (c *evaluatePrivateCmd) Run(a *app) error {
+	m, err := a.openModel(c.Model, c.Ledger)
+	if err == nil && c.Epsilon == nil {
+		err = errCountsAsPrivate
+	}
+	if err != nil {
+		return err
+	}
+	return c.private(a, m, nil, c.PublicData)
+}
+
+type evaluateExactCmd struct {
+	evaluatedFlags
+	Data         dataFiles `required:"" placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data, with labels."`
+	ExactFigures bool      `not:"report track" why:"a page is a release, as is a run folder, and exact figures of private records are not put on one; private figures are drawn with --epsilon" help:"Exact figures of private records. No guarantee covers them; do not publish them."`
+	Threshold    float64   `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
+	Neighbours   dataFiles `placeholder:"FILE" help:"Of a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
+	Top          int       `positive:"" default:"10" help:"Ranks that count for NDCG and precision, with graded labels or query groups."`
+	Force        bool      `help:"Replace an existing page."`
+	Yes          bool      `short:"y" hidden:""` // nothing is charged that could be asked for
+	DataID       string    `hidden:""`
+	ledgerFlag
+}
+
+// Help shows examples.
+func (evaluateExactCmd) Help() string {
+	return `Exact figures are computed from the records of the file and carry no privacy guarantee. They are for public data
 (--public-data); of private records they are printed only with --exact-figures.
 
 For a metric the accuracy of nearest neighbour classifiers is printed next to that of the identity metric.
 Such a classifier consists of raw records: publishing it is not covered by the guarantee of the metric.
 
 Examples:
-  dyad evaluate model.json --plan -n 2000 --epsilon 1
-  dyad evaluate model.json --data patients.csv --epsilon 1
-  dyad evaluate model.json --data patients.csv --epsilon 1 --threshold 0.01 --out figures.json
-  dyad evaluate model.json --compare second.json --data patients.csv --epsilon 1
-  dyad evaluate metric.json --data patients.csv --epsilon 1 --reference public.csv
-  dyad evaluate model.json --data public.csv --public-data --json
-  dyad evaluate metric.json --data patients.csv --neighbours patients.csv --exact-figures`
+  dyad evaluate exact model.json --data public.csv --public-data --json
+  dyad evaluate exact metric.json --data patients.csv --neighbours patients.csv --exact-figures`
 }
 
-// Run evaluates.
-func (c *evaluateCmd) Run(a *app) error {
+// Run prints exact figures.
+func (c *evaluateExactCmd) Run(a *app) error {
 	m, err := a.openModel(c.Model, c.Ledger)
+	if err == nil && !c.PublicData && !c.ExactFigures {
+		err = errCountsAsPrivate
+	}
 	if err != nil {
 		return err
 	}
-	if !(c.Confidence > 0 && c.Confidence < 1) || c.Top < 1 {
-		return badInput("--confidence is %v and --top %d, want strictly between 0 and 1, and at least 1", c.Confidence, c.Top)
-	}
 	// The schema of the model speaks of the records that it was trained on, not of these.
-	if err := c.checkFlags(); err != nil {
-		return err
+	if shared := c.Data.shared(c.Neighbours); shared > 0 && (shared < len(c.Data.names) || len(c.Neighbours.names) > len(c.Data.names)) {
+		return badInput("--neighbours and --data share some of their files, and a record must not be its own neighbour; name the same files, or others")
 	}
-	page, err := c.output(c.Force, c.Data.and(c.Reference.and(c.Neighbours.and(c.Labels, c.Model, c.Ledger, c.Out)...)...)...)
-	if err == nil && (page != nil || c.Track != "") && (c.ExactFigures || c.Plan) {
-		if err = errNoExact; c.Plan {
-			err = badInput("--plan releases nothing that a page could show; leave --report and --track out")
-		}
-	}
+	page, err := c.output(c.Force, c.Data.and(c.Neighbours.and(c.Labels, c.Model, c.Ledger)...)...)
 	if err != nil {
 		return err
 	}
 	if err := c.checkTrack(); err != nil {
 		return err
 	}
-	other, err := c.other(a, m)
+	o := reading{persons: dataset.IgnorePersons, public: true} // exact figures count rows
+	if c.Holdout == nil && c.Data.shared(c.Neighbours) > 0 && m.Encoder.Schema().ByPerson() {
+		o.leftOut = true
+	}
+	held, _, err := c.read(a, m, c.Data, o)
 	if err != nil {
 		return err
-	}
-	if c.Epsilon != nil {
-		return c.private(a, m, other, c.PublicData)
-	}
-	held, _, err := c.read(a, m, true)
-	if err != nil {
-		return err
-	}
-	if other != nil && (page != nil || c.Track != "") {
-		return badInput("the exact difference of two models has no page and no run folder; leave --report and --track, or --compare out")
-	}
-	if other != nil {
-		return c.exactDifference(a, m, other, held)
 	}
 	var among *engine.Records
 	if m.Task == taskMetric {
@@ -147,59 +181,39 @@ func (c *evaluateCmd) Run(a *app) error {
 	return a.writePage(page, d)
 }
 
-// checkFlags refuses flags that contradict each other, before a file is read.
-func (c *evaluateCmd) checkFlags() error {
-	switch {
-	case c.Plan && (c.Epsilon == nil || c.N == 0 || c.Data.given()):
-		return badInput("--plan needs --epsilon and -n, and no --data: it reads no data")
-	case !c.Plan && c.N != 0 && c.Epsilon == nil:
-		return badInput("-n is for private figures, with --epsilon")
-	case !c.Plan && !c.Data.given():
-		return badInput("name the data file with --data")
-	case c.Epsilon != nil && (c.ExactFigures || c.Neighbours.given()):
-		return badInput("--exact-figures and --neighbours are for exact figures, and --epsilon asks for private ones; a metric is evaluated privately with --reference")
-	case c.Epsilon != nil:
-		return nil
-	case c.set() != "" || c.Out != "" || c.Resume != "" || c.Seed != nil:
-		return badInput("%s is for private figures; say --epsilon", cmp.Or(c.set(), "--out, --resume or --seed"))
-	case c.Data.shared(c.Neighbours) > 0 && (c.Data.shared(c.Neighbours) < len(c.Data.names) || len(c.Neighbours.names) > len(c.Data.names)):
-		return badInput("--neighbours and --data share some of their files, and a record must not be its own neighbour; name the same files, or others")
-	case !c.PublicData && !c.ExactFigures:
-		return badInput("the data count as private, whatever the model was trained on: --epsilon EPSILON releases private figures, and --plan with -n shows before what it costs; --exact-figures prints exact ones, which no guarantee covers; --public-data says that the data are public")
-	}
-	return nil
+// reading is how records are read for an evaluation.
+type reading struct {
+	persons dataset.PersonMode
+	n       int  // persons, in the place of the number in the schema; 0: that one
+	public  bool // what the schema says of its records may be that of these
+	leftOut bool // of the rows of persons each is left out of its own neighbours, and all of them count
 }
 
 // read reads the data, or the part of them that a training held out; rest is how many records or persons the
 // split leaves to the training, 0 without one.
-func (c *evaluateCmd) read(a *app, m *model, public bool) (held *lib.Data, rest int, err error) {
-	persons := dataset.IgnorePersons // exact figures count rows
-	if c.Holdout != nil || c.Epsilon != nil {
-		persons = dataset.KeepPersons // the split of the training is one of persons, and so is the unit
+func (c *evaluatedFlags) read(a *app, m *model, from dataFiles, o reading) (held *lib.Data, rest int, err error) {
+	if c.Holdout != nil {
+		o.persons = dataset.KeepPersons // the split of the training is one of persons
 	}
 	schema := *m.Encoder.Schema()
-	if c.Holdout == nil && c.Neighbours.given() && c.Data.shared(c.Neighbours) > 0 && schema.ByPerson() {
-		// Rows are left out of the neighbours of their person; exact figures count all of them.
-		persons, schema.Persons, schema.IDs, schema.MaxRowsPerPerson = dataset.KeepPersons, 0, dataset.IDsPublic, math.MaxInt32
+	if o.leftOut {
+		o.persons, schema.Persons, schema.IDs, schema.MaxRowsPerPerson = dataset.KeepPersons, 0, dataset.IDsPublic, math.MaxInt32
 	}
-	if c.N > 0 {
+	if o.n > 0 {
 		if schema.Persons == 0 {
 			return nil, 0, badInput("-n is for --plan, and for files of persons with private ids; else the number of records is that of the file")
 		}
-		schema.Persons = c.N
+		schema.Persons = o.n
 	}
 	schema.Store = cmp.Or(schema.Store, dataset.StoreFloat64) // a pack in float32 has other records than the model encodes
-	schema.Public = schema.Public && public                   // what it says of these records
-	data, err := a.readTraining(c.Data, &schema, c.options(dataset.Options{Persons: persons}), public)
+	schema.Public = schema.Public && o.public                 // what it says of these records
+	data, err := a.readTraining(from, &schema, c.options(dataset.Options{Persons: o.persons}), o.public)
 	if err != nil {
 		return nil, 0, err
 	}
 	all := lib.NewData(data)
 	if c.Holdout == nil {
 		return all, 0, nil
-	}
-	if err := checkShare(*c.Holdout, false); err != nil {
-		return nil, 0, err
 	}
 	train, held, err := all.Split(*c.Holdout, c.SplitSeed)
 	if err != nil {
@@ -208,11 +222,22 @@ func (c *evaluateCmd) read(a *app, m *model, public bool) (held *lib.Data, rest 
 	return held, train.Records.Units(), nil
 }
 
-// private releases private figures, or prints their plan.
-func (c *evaluateCmd) private(a *app, m, other *model, public bool) error {
-	o := c.privateFlags.of(m)
+// readAs reads them for private figures by the encoding of a model.
+func (c *evaluatePrivateCmd) readAs(a *app, m *model, public bool) (*lib.Data, int, error) {
+	return c.read(a, m, c.Data, reading{persons: dataset.KeepPersons, n: c.N, public: public})
+}
+
+// asks are the options of package dyad for the figures of a model, or of its difference to another one.
+func (c *evaluatePrivateCmd) asks(m, other *model) lib.FigureOptions {
+	o := c.of(m, c.Epsilon, c.Delta)
 	o.Threshold, o.Aim, o.Confidence, o.Compare = c.Threshold, c.aim, c.Confidence, other
-	o.Names.Data, o.Names.Model, o.Names.Compare = c.Data.String(), c.Model, c.Compare
+	o.Names.Data, o.Names.Model, o.Names.Compare = c.Data.String(), c.Model, c.with
+	return o
+}
+
+// private releases private figures, or prints their plan.
+func (c *evaluatePrivateCmd) private(a *app, m, other *model, public bool) error {
+	o := c.asks(m, other)
 	if c.Plan {
 		p, err := lib.PlanFigures(lib.ShapeOf(m.Encoder, c.N), o)
 		if err != nil {
@@ -277,11 +302,14 @@ func (c *evaluateCmd) private(a *app, m, other *model, public bool) error {
 }
 
 // figureData reads what private figures are of.
-func (c *evaluateCmd) figureData(a *app, m, other *model, public bool) (d lib.FigureData, err error) {
-	if d.Data, d.Rest, err = c.read(a, m, public); err != nil {
+func (c *evaluatePrivateCmd) figureData(a *app, m, other *model, public bool) (d lib.FigureData, err error) {
+	if d.Data, d.Rest, err = c.readAs(a, m, public); err != nil {
 		return d, err
 	}
-	if d.Compared, err = c.compared(a, other, public); err != nil || m.Task != taskMetric {
+	if other != nil { // the same records by its encoding
+		d.Compared, _, err = c.readAs(a, other, public)
+	}
+	if err != nil || m.Task != taskMetric {
 		return d, err
 	}
 	reference, err := a.readTraining(c.Reference, m.Encoder.Schema(), dataset.Options{Persons: dataset.IgnorePersons}, true)
@@ -292,7 +320,7 @@ func (c *evaluateCmd) figureData(a *app, m, other *model, public bool) (d lib.Fi
 }
 
 // writePage writes the page of released figures.
-func (c *evaluateCmd) writePage(a *app, out *files.Output, m *model, r *privateResult) error {
+func (c *evaluatePrivateCmd) writePage(a *app, out *files.Output, m *model, r *privateResult) error {
 	d := modelDocument(m, c.Model)
 	d.figures = r
 	if r.Ledger != "" {

@@ -4,42 +4,49 @@ import (
 	"errors"
 	"fmt"
 
-	lib "dyad"
+	"dyad/engine/dataset"
 	"dyad/engine/metrics"
 )
 
-// compareFlag names a second model.
-type compareFlag struct {
-	Compare string `placeholder:"MODEL" help:"Another model of scores: evaluate the difference of the AUCs of both on the same records, and nothing else."`
+type evaluateCompareCmd struct {
+	With string `required:"" aliases:"compare" placeholder:"MODEL" help:"The other model: what is evaluated is the AUC of the first one less its AUC."`
+	evaluatedFlags
+	releaseFlags
+	ExactFigures bool `not:"epsilon report track" why:"a page is a release, as is a run folder, and exact figures of private records are not put on one"`
 }
 
-// other reads the second model; nil without one.
-func (c *evaluateCmd) other(a *app, m *model) (*model, error) {
-	if c.Compare == "" {
-		return nil, nil
-	}
-	other, err := a.openModel(c.Compare, c.Ledger)
+// Help shows examples.
+func (evaluateCompareCmd) Help() string {
+	return `The difference is private with --epsilon, and else exact, as "dyad evaluate exact" prints figures.
+
+Examples:
+  dyad evaluate compare model.json --with second.json --data patients.csv --epsilon 1
+  dyad evaluate compare model.json --with second.json --data public.csv --public-data`
+}
+
+// Run evaluates the difference.
+func (c *evaluateCompareCmd) Run(a *app) error {
+	m, err := a.openModel(c.Model, c.Ledger)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	o := c.privateFlags.of(m)
-	o.Compare, o.Threshold, o.Names.Model, o.Names.Compare = other, c.Threshold, c.Model, c.Compare
-	if err := o.Comparable(); err != nil {
-		return nil, err
+	other, err := a.openModel(c.With, c.Ledger)
+	if err != nil {
+		return err
 	}
-	if c.Neighbours.given() {
-		return nil, badInput("--compare gives the difference of two AUCs alone; leave out --threshold, --roc-thresholds, --mean-loss, --loss-range, --neighbours and --reference")
+	p := evaluatePrivateCmd{evaluatedFlags: c.evaluatedFlags, releaseFlags: c.releaseFlags, with: c.With}
+	if err := p.asks(m, other).Comparable(); err != nil {
+		return err
 	}
-	return other, nil
-}
-
-// compared are the same records by the second model's encoding of the file; nil without one.
-func (c *evaluateCmd) compared(a *app, other *model, public bool) (*lib.Data, error) {
-	if other == nil {
-		return nil, nil
+	switch {
+	case c.Epsilon != nil:
+		return p.private(a, m, other, c.PublicData)
+	case !c.PublicData && !c.ExactFigures:
+		return errCountsAsPrivate
+	case c.Report != "" || c.Track != "":
+		return badInput("the exact difference of two models has no page and no run folder; leave --report and --track out")
 	}
-	again, _, err := c.read(a, other, public)
-	return again, err
+	return c.exactDifference(a, m, other)
 }
 
 // differenceResult is the JSON output of an exact comparison.
@@ -55,17 +62,22 @@ type differenceResult struct {
 }
 
 // exactDifference prints the exact difference of two AUCs with DeLong's interval.
-func (c *evaluateCmd) exactDifference(a *app, m, other *model, held *lib.Data) error {
+func (c *evaluateCompareCmd) exactDifference(a *app, m, other *model) error {
+	o := reading{persons: dataset.IgnorePersons, public: true}
+	held, _, err := c.read(a, m, c.Data, o)
+	if err != nil {
+		return err
+	}
 	first, err := metrics.Scores(held.Records, m.Weights)
 	if err != nil {
 		return err
 	}
-	again, err := c.compared(a, other, true)
+	again, _, err := c.read(a, other, c.Data, o)
 	if err != nil {
 		return err
 	}
 	if again.Records.Len() != held.Records.Len() {
-		return badInput("the schemas of %s and %s take different rows of %s", c.Model, c.Compare, c.Data)
+		return badInput("the schemas of %s and %s take different rows of %s", c.Model, c.With, c.Data)
 	}
 	second, err := metrics.Scores(again.Records, other.Weights)
 	if err != nil {
@@ -75,8 +87,8 @@ func (c *evaluateCmd) exactDifference(a *app, m, other *model, held *lib.Data) e
 	if err != nil {
 		return asInput(err)
 	}
-	r := differenceResult{Model: c.Model, Compared: c.Compare, Records: held.Records.Len(), Difference: d.Difference, Guarantee: "none: computed from the records"}
-	text := fmt.Sprintf("records    %d\nAUC        %s less %s: %+.6f", r.Records, c.Model, c.Compare, d.Difference)
+	r := differenceResult{Model: c.Model, Compared: c.With, Records: held.Records.Len(), Difference: d.Difference, Guarantee: "none: computed from the records"}
+	text := fmt.Sprintf("records    %d\nAUC        %s less %s: %+.6f", r.Records, c.Model, c.With, d.Difference)
 	low, high, err := d.Interval(c.Confidence)
 	if err == nil {
 		r.Low, r.High, r.Confidence = &low, &high, c.Confidence

@@ -17,7 +17,7 @@ func TestCompareTwoModels(t *testing.T) {
 			t.Fatalf("%s: exit %d: %s", name, code, errs)
 		}
 	}
-	compare := []string{"evaluate", "a.json", "--compare", "b.json", "--data", "patients.csv"}
+	compare := []string{"evaluate", "compare", "a.json", "--with", "b.json", "--data", "patients.csv"}
 	code, out, errs := dyad(t, dir, append(compare, "--exact-figures", "--json")...)
 	var exact differenceResult
 	if err := json.Unmarshal([]byte(out), &exact); code != exitOK || err != nil || exact.Low == nil || *exact.Low > exact.Difference || exact.Records != 2500 {
@@ -35,18 +35,21 @@ func TestCompareTwoModels(t *testing.T) {
 	if code, out, errs := dyad(t, dir, append(compare, "--epsilon", "8", "--seed", "1")...); code != exitOK || !strings.Contains(out, "less that of the other model") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
-	code, out, _ = dyad(t, dir, "evaluate", "a.json", "--compare", "a.json", "--data", "patients.csv", "--exact-figures")
+	code, out, _ = dyad(t, dir, "evaluate", "compare", "a.json", "--with", "a.json", "--data", "patients.csv", "--exact-figures")
 	if code != exitOK || !strings.Contains(out, "+0.000000") {
 		t.Errorf("a model and itself: exit %d: %s", code, out)
 	}
-	code, out, errs = dyad(t, dir, "evaluate", "a.json", "--compare", "b.json", "--plan", "-n", "1000", "--epsilon", "1")
+	code, out, errs = dyad(t, dir, "evaluate", "compare", "a.json", "--with", "b.json", "--plan", "-n", "1000", "--epsilon", "1")
 	if code != exitOK || !strings.Contains(out, "nothing was charged") {
 		t.Errorf("plan: exit %d: %s%s", code, out, errs)
 	}
 	for want, args := range map[string][]string{
-		"a metric has none": {"evaluate", "a.json", "--compare", "metric.json", "--data", "patients.csv", "--epsilon", "1"},
-		"alone":             append(compare, "--epsilon", "1", "--mean-loss"),
-		"cannot read":       {"evaluate", "a.json", "--compare", "none.json", "--data", "patients.csv", "--epsilon", "1"},
+		"a metric has none":            {"evaluate", "compare", "a.json", "--with", "metric.json", "--data", "patients.csv", "--epsilon", "1"},
+		"dyad evaluate private has it": append(compare, "--epsilon", "1", "--mean-loss"),
+		"exclude each other":           append(compare, "--epsilon", "1", "--exact-figures"),
+		"no page":                      append(compare, "--public-data", "--report", "p.html"),
+		"missing flags: --with":        {"evaluate", "compare", "a.json", "--data", "patients.csv"},
+		"cannot read":                  {"evaluate", "compare", "a.json", "--with", "none.json", "--data", "patients.csv", "--epsilon", "1"},
 	} {
 		if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit %d: %s", args, code, errs)

@@ -10,31 +10,19 @@ import (
 	"dyad/algorithms/evaluate"
 )
 
-// privateFlags decide what a private evaluation releases.
-type privateFlags struct {
-	Epsilon    *float64  `placeholder:"EPSILON" help:"Release private figures with this epsilon, charged to the ledger."`
-	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+// figureFlags decide which figures a private evaluation releases.
+type figureFlags struct {
 	Thresholds []float64 `name:"roc-thresholds" placeholder:"T,..." help:"Public thresholds of the ROC curve. Default: placed by a released mean and deviation of the scores."`
 	MeanLoss   bool      `name:"mean-loss" help:"Release the mean loss over pairs of classes, too, for a fifth of the budget."`
 	LossRange  []float64 `name:"loss-range" placeholder:"LOW,HIGH" help:"Public range to which the loss of every pair is clipped. Default: 0 to twice that of equal scores."`
 	Reference  dataFiles `placeholder:"FILE" help:"For a metric: a public file of labelled records among which the nearest neighbours are looked for."`
 }
 
-// set names a flag that is given, or is "".
-func (f privateFlags) set() string {
-	for flag, given := range map[string]bool{"--delta": f.Delta != nil, "--roc-thresholds": f.Thresholds != nil, "--mean-loss": f.MeanLoss, "--loss-range": f.LossRange != nil, "--reference": f.Reference.given()} {
-		if given {
-			return flag
-		}
-	}
-	return ""
-}
-
 // of are the options of package dyad for the figures of a model.
-func (f privateFlags) of(m *model) lib.FigureOptions {
-	o := lib.FigureOptions{Model: m, Delta: f.Delta, Thresholds: f.Thresholds, MeanLoss: f.MeanLoss, LossRange: f.LossRange, Reference: f.Reference.String()}
-	if f.Epsilon != nil {
-		o.Epsilon = *f.Epsilon
+func (f figureFlags) of(m *model, epsilon, delta *float64) lib.FigureOptions {
+	o := lib.FigureOptions{Model: m, Delta: delta, Thresholds: f.Thresholds, MeanLoss: f.MeanLoss, LossRange: f.LossRange, Reference: f.Reference.String()}
+	if epsilon != nil {
+		o.Epsilon = *epsilon
 	}
 	return o
 }

@@ -41,7 +41,7 @@ func TestMemoryIsAskedBeforeTheCharge(t *testing.T) {
 		{"plan", "-n", "1000", "-d", "9223372036854775807"},
 		{"plan", "-n", "1000", "-d", "9223372036854775807", "--task", "metric"},
 		{"plan", "-n", "1000", "-d", "100000", "--task", "metric"},
-		{"plan", "-n", "1000", "-d", "100000", "--task", "metric", "--compare"},
+		{"plan", "compare", "-n", "1000", "-d", "100000", "--task", "metric"},
 	} {
 		if code, _, errs := dyad(t, dir, args...); code != exitInput {
 			t.Errorf("%v: exit %d: %s", args, code, errs)
@@ -57,7 +57,7 @@ func TestPlansAllocateNoModel(t *testing.T) {
 	for _, args := range [][]string{
 		{"plan", "-n", "1000", "-d", "100000000"},
 		{"plan", "-n", "1000", "-d", "90000", "--task", "metric"},
-		{"plan", "-n", "1000", "-d", "90000", "--task", "metric", "--compare"},
+		{"plan", "compare", "-n", "1000", "-d", "90000", "--task", "metric"},
 		{"lab", "losses", "check", "logistic", "-d", "90000", "--task", "metric"},
 	} {
 		if code, out, errs := dyad(t, t.TempDir(), args...); code != exitOK {

@@ -30,7 +30,7 @@ var sections = []struct{ part, title, flags string }{
 	{guaranteed, "Noise and steps; they change the mechanism:", "noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink mechanisms printed-steps every buffer reservoir per-class burn-in secret-state " +
 		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold threshold-step kwik-ratio kwik-delta"},
 	{guaranteed, "Constants of the loss, as you assert them:", "G L Dg H radius-diameter"},
-	{ofRun, "Evaluation:", "figures plan holdout split-seed splits intervals no-ceiling compare regret neighbours top roc-thresholds aim at-least mean-loss loss-range reference confidence"},
+	{ofRun, "Evaluation:", "figures plan holdout split-seed splits intervals no-ceiling with regret neighbours top roc-thresholds aim at-least mean-loss loss-range reference confidence"},
 	{ofRun, "Trials:", "runs time black-box canaries guesses worst-start person-rows"},
 	{ofRun, "Server:", "server listen host protocol cert key ca token tokens memory check poll beat messages-per-second max-connections"},
 	{computed, "Device; rounding depends on it, and so does the noise that covers rounding:", "device precision store"},
@@ -40,7 +40,7 @@ var sections = []struct{ part, title, flags string }{
 
 // firstFlags are in the first view.
 var firstFlags = words("data schema n d users records state pairs out public-data candidates models k metric algorithms epsilons splits " +
-	"task algorithm epsilon delta holdout holdout-epsilon max-epsilon compare plan reference runs time plot server dir listen protocol cert key token memory")
+	"task algorithm epsilon delta holdout holdout-epsilon max-epsilon with plan reference runs time plot server dir listen protocol cert key token memory")
 
 func words(s string) []string { return strings.Fields(s) }
 

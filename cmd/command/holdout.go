@@ -56,7 +56,7 @@ func (f holdoutFlags) planned(m *model, s lib.Shape, public bool, delta *float64
 }
 
 func (f holdoutFlags) figures(m *model, delta *float64) lib.FigureOptions {
-	return privateFlags{Epsilon: f.HoldoutEpsilon, Delta: delta}.of(m)
+	return figureFlags{}.of(m, f.HoldoutEpsilon, delta)
 }
 
 // inAll is the guarantee of a training and the private figures of its held-out records, added
@@ -141,8 +141,10 @@ var errNoHeld = errors.New("dyad: the model is saved without its private figures
 // resumeHeld releases the private figures of a resumed run whose model has just got its name, or gives theirs to
 // those that are kept: a charge that is there is used.
 func (c *trainCmd) resumeHeld(a *app, model string) error {
-	e := evaluateCmd{Model: model, Data: c.Data, Holdout: c.Holdout, SplitSeed: c.SplitSeed, Confidence: defaultConfidence, labelsFlag: c.labelsFlag, runFlags: c.runFlags, held: heldTarget(model, c.Resume)}
-	e.privateFlags = privateFlags{Epsilon: c.HoldoutEpsilon, Delta: c.Delta}
+	e := evaluatePrivateCmd{
+		evaluatedFlags: evaluatedFlags{Model: model, Holdout: c.Holdout, SplitSeed: c.SplitSeed, Confidence: defaultConfidence, labelsFlag: c.labelsFlag},
+		releaseFlags:   releaseFlags{Data: c.Data, Epsilon: c.HoldoutEpsilon, Delta: c.Delta, runFlags: c.runFlags}, held: heldTarget(model, c.Resume),
+	}
 	l, _, err := c.openExisting(ledger.Options{LockWait: a.hooks.lockWait})
 	if err != nil {
 		return err

@@ -21,15 +21,17 @@ type guards struct {
 
 // guarded are the kinds of run, by command. A new kind gets its row here, and with it its tests.
 var guarded = map[string]guards{
-	"dyad train":          {"TestCheckpointCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms:TestBruteForceNeighboursStayWithinCertificates"},
-	"dyad online":         {"TestOnlineCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestStreamModelsAreComparedWithTheirCharge", "TestAuditOfStreamsAndMetrics"},
-	"dyad search":         {"TestKilledSearchesAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/search:TestSearchOfNeighbours"},
-	"dyad pairs train":    {"TestPairsCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/pairs:TestAuditOfEveryVariant"},
-	"dyad cluster":        {"TestKilledClusteringsAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/cluster:TestClusterSumsOfNeighbours"},
-	"dyad local simulate": {"TestLocalSimulateCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/local/localaudit:TestAttackWithoutPowerSaysSo"},
-	"dyad evaluate":       {"TestKilledEvaluationsAreResumed", "TestHeldOutAndNeighbourFiguresTellNothingElse", "TestGenuineFilesAreNeverRefused", "../../algorithms/evaluate:TestEvaluationOfNeighbours"},
-	"dyad threshold":      {"TestKilledEvaluationsAreResumed", "TestThresholdIsAFunctionOfTheRelease", "TestGenuineFilesAreNeverRefused", "../../algorithms/evaluate:TestEvaluationOfNeighbours"},
-	"dyad lab curve":      {"TestKilledCurvesAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/curve:TestPrivateCurveOfNeighbours"},
+	"dyad train":            {"TestCheckpointCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms:TestBruteForceNeighboursStayWithinCertificates"},
+	"dyad online":           {"TestOnlineCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestStreamModelsAreComparedWithTheirCharge", "TestAuditOfStreamsAndMetrics"},
+	"dyad search":           {"TestKilledSearchesAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/search:TestSearchOfNeighbours"},
+	"dyad pairs train":      {"TestPairsCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/pairs:TestAuditOfEveryVariant"},
+	"dyad cluster":          {"TestKilledClusteringsAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/cluster:TestClusterSumsOfNeighbours"},
+	"dyad local simulate":   {"TestLocalSimulateCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/local/localaudit:TestAttackWithoutPowerSaysSo"},
+	"dyad evaluate private": {"TestKilledEvaluationsAreResumed", "TestHeldOutAndNeighbourFiguresTellNothingElse", "TestGenuineFilesAreNeverRefused", "../../algorithms/evaluate:TestEvaluationOfNeighbours"},
+	"dyad evaluate compare": {"TestKilledEvaluationsAreResumed", "TestHeldOutAndNeighbourFiguresTellNothingElse", "TestGenuineFilesAreNeverRefused", "../../algorithms/evaluate:TestEvaluationOfNeighbours"},
+	"dyad baseline":         {"TestCheckpointCrashMatrix", "TestBaselineIsTheModeOfTrain", "TestGenuineFilesAreNeverRefused", "TestBaselineIsTheModeOfTrain"}, // it promises nothing
+	"dyad threshold":        {"TestKilledEvaluationsAreResumed", "TestThresholdIsAFunctionOfTheRelease", "TestGenuineFilesAreNeverRefused", "../../algorithms/evaluate:TestEvaluationOfNeighbours"},
+	"dyad lab curve":        {"TestKilledCurvesAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/curve:TestPrivateCurveOfNeighbours"},
 }
 
 // TestEveryKindIsGuarded: whatever takes --resume charges, and has a row. Every test that a row names is there, in the tables of sizes and

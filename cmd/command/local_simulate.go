@@ -83,7 +83,7 @@ func (c *localSimulateCmd) Run(a *app) error {
 	var train, held *lib.Data
 	k := charging{runFlags: c.runFlags, as: as, inputs: c.Data.and(c.Schema, c.Labels), doing: "visiting users", outcome: &r.runOutcome}
 	k.plan = func() (p planned, err error) {
-		data, source, err := (&trainCmd{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData, labelsFlag: c.labelsFlag}).loadOr(a, c.Users, dataset.RefusePersons, nil)
+		data, source, err := (&trainedFlags{Data: c.Data, Schema: c.Schema, PublicData: c.PublicData, labelsFlag: c.labelsFlag}).loadOr(a, c.Users, dataset.RefusePersons, nil)
 		if err != nil {
 			return p, err
 		}

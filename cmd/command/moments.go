@@ -5,7 +5,6 @@ package command
 type momentsFlags struct {
 	SecondMoments string    `enum:"auto,none,diagonal,full" default:"auto" placeholder:"K" help:"Second moments that algorithm moments releases: none, diagonal, full, or auto, the public rule."`
 	ClipRadius    float64   `positive:"" placeholder:"R" help:"Norm to which moments and moment-metric clip records around their centre. Default: the public rule."`
-	Ridge         float64   `positive:"" placeholder:"M" help:"Ridge factor of moments, a multiple of the noise of the second moments. Default: the public rule."`
 	CountShare    float64   `positive:"" placeholder:"F" help:"Share of the budget (mu squared; epsilon for --delta 0) that moments spends on the number of positives. Default: the public rule."`
 	CentreShare   float64   `positive:"" placeholder:"F" help:"The same for the centre, with moment-metric, too. Default: the public rule."`
 	SecondShare   float64   `positive:"" placeholder:"F" help:"The same for the second moments; the signed sum gets the rest. Default: the public rule."`

@@ -231,7 +231,10 @@ func (o *onlineRun) prepare() (err error) {
 	} else if !dataset.IsDataID(o.DataID) {
 		return badInput("--data-id is 1 to 128 letters, digits, dots, hyphens or underscores")
 	}
-	flags := planFlags{Algorithm: o.Algorithm, Mode: o.Mode, Task: o.Task, lossFlags: o.lossFlags, Epsilon: o.Epsilon, Delta: o.Delta, L2: &o.L2, Radius: o.Radius, unsoundFlag: o.unsoundFlag}
+	flags := planFlags{
+		methodFlags: methodFlags{Algorithm: o.Algorithm, Mode: o.Mode, unsoundFlag: o.unsoundFlag}, budgetFlags: budgetFlags{Epsilon: o.Epsilon, Delta: o.Delta},
+		problemFlags: problemFlags{Task: o.Task, lossFlags: o.lossFlags, L2: &o.L2, Radius: o.Radius},
+	}
 	if o.plan, err = o.streamFlags.plan(flags, lib.ShapeOf(o.encoder, o.Records)); err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func TestOnlineRegret(t *testing.T) {
 		t.Fatalf("%v: %s", err, lines[len(lines)-1])
 	}
 	o := parseOnline(t, strings.Join(lines[:len(lines)-1], "\n"))
-	sample, _, err := (&trainCmd{Data: dataFiles{names: []string{"patients.csv"}}, Schema: "patients.yaml"}).loadOr(&app{ctx: t.Context()}, syntheticRecords, dataset.RefusePersons, nil)
+	sample, _, err := (&trainedFlags{Data: dataFiles{names: []string{"patients.csv"}}, Schema: "patients.yaml"}).loadOr(&app{ctx: t.Context()}, syntheticRecords, dataset.RefusePersons, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

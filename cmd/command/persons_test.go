@@ -150,9 +150,9 @@ func TestTrainPersons(t *testing.T) {
 	}
 	write(t, dir, "others.csv", others)
 	for want, use := range map[string][]string{
-		"for one person":             {"evaluate", "m.json", "--data", "others.csv", "-n", "10", "--epsilon", "1"},
-		"-n is for private figures":  {"evaluate", "m.json", "--data", "others.csv", "-n", "10", "--exact-figures"},
-		"number of different ids is": {"evaluate", "m.json", "--data", "others.csv", "--epsilon", "1"},
+		"for one person":               {"evaluate", "m.json", "--data", "others.csv", "-n", "10", "--epsilon", "1"},
+		"dyad evaluate private has it": {"evaluate", "m.json", "--data", "others.csv", "-n", "10", "--exact-figures"},
+		"number of different ids is":   {"evaluate", "m.json", "--data", "others.csv", "--epsilon", "1"},
 	} {
 		if code, out, errs := dyad(t, dir, use...); (code == exitOK) != (want == "for one person") || !strings.Contains(out+errs, want) {
 			t.Errorf("%v: exit %d: %s%s", use, code, out, errs)
@@ -402,7 +402,7 @@ func TestFiguresOfPersonsAreSilent(t *testing.T) {
 // their run, at the same epsilon.
 func TestHeldOutFiguresAreContinued(t *testing.T) {
 	epsilon, delta, share := 0.5, 1e-6, 0.25
-	c := trainCmd{Data: dataFiles{asked: []string{"v.csv"}, names: []string{"v.csv"}}}
+	c := trainCmd{trainedFlags: trainedFlags{Data: dataFiles{asked: []string{"v.csv"}, names: []string{"v.csv"}}}}
 	c.Holdout, c.HoldoutEpsilon, c.Delta, c.SplitSeed = &share, &epsilon, &delta, 1
 	const want = "dyad evaluate m.json --data v.csv --holdout 0.25 --split-seed 1 --epsilon 0.5 --delta 1e-06"
 	if got := c.heldAgain("m.json", context.Canceled); got != want {

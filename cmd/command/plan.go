@@ -15,23 +15,33 @@ import (
 	"dyad/internal/memory"
 )
 
+// planCmd has a command for the plan of one algorithm and one for the ranking of all.
 type planCmd struct {
-	Schema  string `xor:"features" placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
-	N       int    `positive:"" short:"n" help:"Number of records of the file; of persons if the schema has a column of role person. Default: what the schema declares."`
-	D       int    `positive:"" xor:"features" short:"d" help:"Number of features, if there is no schema."`
-	Groups  []int  `name:"group-sizes" xor:"held" placeholder:"S,..." help:"Sizes of the public query groups, if pairs are formed within groups; of those that train."`
-	Compare bool   `help:"Rank all algorithms that apply, by the noise that reaches the model."`
+	Train   planTrainCmd   `cmd:"" help:"Print the whole privacy report of a training; \"dyad plan -n N\" is short for it."`
+	Compare planCompareCmd `cmd:"" help:"Rank all algorithms that apply, by the noise that reaches the model."`
+}
+
+// plannedFlags are the public numbers of the records, and what is asserted about a loss.
+type plannedFlags struct {
+	Schema string `xor:"features" required:"" placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
+	N      int    `positive:"" short:"n" help:"Number of records of the file; of persons if the schema has a column of role person. Default: what the schema declares."`
+	D      int    `positive:"" xor:"features" required:"" short:"d" help:"Number of features, if there is no schema."`
+	Groups []int  `name:"group-sizes" xor:"held" placeholder:"S,..." help:"Sizes of the public query groups, if pairs are formed within groups; of those that train."`
+	constantFlags
+}
+
+type planTrainCmd struct {
+	plannedFlags
 	plannedHoldout
 	studyFlags
-	constantFlags
 	planFlags
 	streamFlags
 }
 
 // Help shows examples.
-func (planCmd) Help() string {
+func (planTrainCmd) Help() string {
 	return `Everything is computed from public numbers: the report is the one that "dyad train" prints.
-A plan may also name a GPU that is not here, as --device cuda:h100 or cuda:h200.
+A plan may also name a GPU that is not here, as --device cuda:h100 or cuda:h200. "dyad plan compare" ranks all algorithms.
 
 Examples:
   dyad plan -n 512 -d 8 --epsilon 1 --delta 1e-5
@@ -41,7 +51,6 @@ Examples:
   dyad plan -n 100000 -d 20 --json
   dyad plan -n 100000 -d 20 --algorithm dpftrl --every 100 --buffer 500
   dyad plan -n 1000000 -d 20 --device cuda:h200
-  dyad plan --compare -n 5000 -d 20 --epsilon 1
   dyad plan -n 768 --schema bench/schemas/pima.yaml --report plan.html --study Diabetes --purpose triage
   dyad plan -n 10000 -d 20 --epsilon 1 --holdout 0.3 --holdout-epsilon 0.5
 Constants of a loss of your own, as asserted by you, and the limit of many steps:
@@ -50,51 +59,25 @@ Constants of a loss of your own, as asserted by you, and the limit of many steps
 }
 
 // Run prints the report.
-func (c *planCmd) Run(a *app) error {
+func (c *planTrainCmd) Run(a *app) error {
 	if c.PaperUnsound {
 		if err := c.checkUnsound(c.Mode, true); err != nil {
 			return err
 		}
 	}
-	var schema *dataset.Schema
-	var err error
-	if c.Schema != "" {
-		if schema, err = dataset.LoadSchema(c.Schema); err != nil {
-			return asInput(err)
-		}
-	}
-	shape := lib.Shape{Features: c.D}
-	if shape.Records, err = c.training(schema); err != nil {
+	schema, shape, err := c.shape(a, &c.planFlags, &c.plannedHoldout)
+	if err != nil {
 		return err
-	}
-	if schema != nil {
-		if schema, err = c.plannedBasis(a, schema, shape.Records); err != nil {
-			return err
-		}
-		e, err := dataset.NewEncoder(schema)
-		if err != nil {
-			return asInput(err)
-		}
-		shape = lib.ShapeOf(e, shape.Records)
-	}
-	if shape.Records < 1 || shape.Features < 1 {
-		return badInput("give the number of records with -n, and that of features with -d or --schema")
 	}
 	if asked, err := c.streams(a, shape); asked {
 		return err
 	}
 	shape.Groups = c.Groups
-	if err := c.resolve(&c.planFlags, shape.Features); err != nil {
-		return err
-	}
 	closeDevice, err := c.planFlags.open(true)
 	if err != nil {
 		return err
 	}
 	defer closeDevice()
-	if c.Compare {
-		return c.compare(a, shape)
-	}
 	p, err := c.assertedPlan(shape, c.assertion())
 	if err != nil {
 		return err
@@ -102,19 +85,41 @@ func (c *planCmd) Run(a *app) error {
 	return errors.Join(c.plannedHoldout.emit(a, p.Plan, c.Task, c.Delta), c.report(a, p, schema))
 }
 
-// training is the number of records that a run trains on.
-func (c *planCmd) training(s *dataset.Schema) (int, error) {
+// shape is the shape of the records that train, without groups, and their schema if there is one; f gets what is asserted.
+func (c *plannedFlags) shape(a *app, f *planFlags, held *plannedHoldout) (s *dataset.Schema, shape lib.Shape, err error) {
+	if c.Schema != "" {
+		if s, err = dataset.LoadSchema(c.Schema); err != nil {
+			return nil, shape, asInput(err)
+		}
+	}
+	shape = lib.Shape{Features: c.D}
 	if s != nil && s.Persons > 0 {
 		if c.N != 0 && c.N != s.Persons {
-			return 0, badInput("-n %d: %s declares %d persons, and -n counts persons, not rows; leave -n out", c.N, c.Schema, s.Persons)
+			return nil, shape, badInput("-n %d: %s declares %d persons, and -n counts persons, not rows; leave -n out", c.N, c.Schema, s.Persons)
 		}
 		c.N = s.Persons
 	}
-	return c.plannedHoldout.split(c.N)
+	if shape.Records, err = held.split(c.N); err != nil {
+		return nil, shape, err
+	}
+	if shape.Records < 1 {
+		return nil, shape, badInput("give the number of records with -n")
+	}
+	if s != nil {
+		if s, err = f.plannedBasis(a, s, shape.Records); err != nil {
+			return nil, shape, err
+		}
+		e, err := dataset.NewEncoder(s)
+		if err != nil {
+			return nil, shape, asInput(err)
+		}
+		shape = lib.ShapeOf(e, shape.Records)
+	}
+	return s, shape, c.resolve(f, shape.Features)
 }
 
 // report writes the page for approval, if one is asked for.
-func (c *planCmd) report(a *app, p *lib.Training, s *dataset.Schema) error {
+func (c *planTrainCmd) report(a *app, p *lib.Training, s *dataset.Schema) error {
 	if c.Report == "" {
 		return nil
 	}

@@ -46,7 +46,7 @@ func (f streamFlags) plan(p planFlags, s lib.Shape) (*algorithms.Plan, error) {
 }
 
 // streams prints the plan of an online algorithm, if that is asked for.
-func (c *planCmd) streams(a *app, shape lib.Shape) (asked bool, err error) {
+func (c *planTrainCmd) streams(a *app, shape lib.Shape) (asked bool, err error) {
 	if _, err := algorithms.StreamByName(c.Algorithm); err != nil {
 		if c.streamFlags != (streamFlags{Every: 1, Buffer: defaultBuffer}) {
 			return true, badInput("--every, --buffer, --reservoir, --per-class, --burn-in and --secret-state are for online algorithms; name one with --algorithm (\"dyad lab algorithms\")")

@@ -5,19 +5,36 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	lib "dyad"
 	"dyad/algorithms"
 )
 
-// compare prints a ranking of all algorithms.
-func (c *planCmd) compare(a *app, shape lib.Shape) error {
-	if c.Algorithm != "" {
-		return badInput("--compare takes all algorithms; leave --algorithm out")
+type planCompareCmd struct {
+	plannedFlags
+	budgetFlags
+	problemFlags
+	noiseFlags
+}
+
+// Help shows examples.
+func (planCompareCmd) Help() string {
+	return `Examples:
+  dyad plan compare -n 5000 -d 20 --epsilon 1`
+}
+
+// Run prints a ranking of all algorithms; all give the guarantee that is asked for.
+func (c *planCompareCmd) Run(a *app) error {
+	f := planFlags{methodFlags: methodFlags{Mode: algorithms.Certified.String()}, budgetFlags: c.budgetFlags, problemFlags: c.problemFlags, noiseFlags: c.noiseFlags}
+	_, shape, err := c.shape(a, &f, &plannedHoldout{})
+	if err != nil {
+		return err
 	}
-	if c.Mode != algorithms.Certified.String() {
-		return badInput("--compare ranks plans that all give the guarantee you ask for, which is --mode certified")
+	shape.Groups = c.Groups
+	closeDevice, err := f.open(true)
+	if err != nil {
+		return err
 	}
-	o, err := c.decided(c.assertion())
+	defer closeDevice()
+	o, err := f.decided(c.assertion())
 	if err != nil {
 		return err
 	}
@@ -25,13 +42,13 @@ func (c *planCmd) compare(a *app, shape lib.Shape) error {
 	if err != nil {
 		return err
 	}
-	options, err := c.algorithmOptions()
+	options, err := f.algorithmOptions()
 	if err != nil {
 		return err
 	}
 	var candidates []algorithms.Candidate
 	for _, algorithm := range algorithms.Catalog() {
-		candidate := algorithms.Candidate{Algorithm: algorithm, L2: c.l2(algorithm, shape.Records)}
+		candidate := algorithms.Candidate{Algorithm: algorithm, L2: f.l2(algorithm, shape.Records)}
 		if configured, err := algorithms.With(algorithm, options...); err != nil {
 			candidate.Excluded = err
 		} else {

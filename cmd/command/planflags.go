@@ -13,25 +13,46 @@ import (
 
 // planFlags are the flags that decide what a run will do and guarantee.
 type planFlags struct {
-	Task      string   `default:"auc" enum:"auc,metric" help:"auc: linear scores that rank positives above negatives; metric: a Mahalanobis metric in which equal labels are close."`
-	Algorithm string   `placeholder:"NAME" help:"Algorithm, see \"dyad lab algorithms\", or auto, which chooses one by public numbers and says why. Default: auto; dpgdsc with --mode paper, projected-gradient with --mode nonprivate."`
-	Mode      string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
-	Epsilon   float64  `default:"1" help:"Epsilon to spend."`
-	Delta     *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	L2        *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd, moments, moment-metric and moments-descent, or 3/n for projected-gradient without --task metric."`
-	Radius    float64  `positive:"" xor:"radius" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
-	Steps     int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
-	StepSize  float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
-	TotalStep float64  `positive:"" xor:"length" aliases:"path" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
-	Batch     int      `positive:"" name:"batch-records" placeholder:"M" help:"Records drawn for each step of subsampled-descent, which uses all pairs within them. Default: the algorithm's public rule."`
-	momentsFlags
-	networkFlags
+	methodFlags
+	budgetFlags
+	problemFlags
+	noiseFlags
+}
+
+// methodFlags name an algorithm and the kind of its noise.
+type methodFlags struct {
+	Algorithm string `placeholder:"NAME" help:"Algorithm, see \"dyad lab algorithms\", or auto, which chooses one by public numbers and says why. Default: auto; dpgdsc with --mode paper, projected-gradient with --mode nonprivate."`
+	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the plan of dyad baseline."`
+	unsoundFlag
+}
+
+// budgetFlags are what a run may spend.
+type budgetFlags struct {
+	Epsilon float64  `default:"1" help:"Epsilon to spend."`
+	Delta   *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+}
+
+// problemFlags are what is minimised and where, with noise or without.
+type problemFlags struct {
+	Task     string   `default:"auc" enum:"auc,metric" help:"auc: linear scores that rank positives above negatives; metric: a Mahalanobis metric in which equal labels are close."`
+	L2       *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd, moments, moment-metric and moments-descent, or 3/n for projected-gradient without --task metric."`
+	Radius   float64  `positive:"" xor:"radius" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
+	Steps    int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
+	StepSize float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
+	Ridge    float64  `positive:"" placeholder:"M" help:"Ridge factor of moments, a multiple of the noise of the second moments. Default: the public rule."`
 	lossFlags
 	ownFlags
-	unsoundFlag
 	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
 	Precision string `default:"auto" enum:"auto,fp32,bf16x3,tf32,wgmma" placeholder:"P" help:"Arithmetic of the pairs with --task metric: auto, fp32, or on a GPU bf16x3, tf32 or wgmma; docs/guide.md#precision has what each costs. The noise covers the rounding. Default: auto, float64 on a CPU."`
+}
+
+// noiseFlags are options of algorithms with noise.
+type noiseFlags struct {
+	TotalStep float64 `positive:"" xor:"length" aliases:"path" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
+	Batch     int     `positive:"" name:"batch-records" placeholder:"M" help:"Records drawn for each step of subsampled-descent, which uses all pairs within them. Default: the algorithm's public rule."`
+	momentsFlags
+	networkFlags
 }
 
 // open opens the device in the precision of the flag, as openDevice; a plan may name a GPU that

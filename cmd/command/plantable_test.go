@@ -153,7 +153,7 @@ func TestCompareJSON(t *testing.T) {
 	}
 	ranking := func(args ...string) (c algorithms.Comparison) {
 		t.Helper()
-		code, out, errs := dyad(t, t.TempDir(), append([]string{"--json", "plan", "--compare", "-n", "400", "-d", "5"}, args...)...)
+		code, out, errs := dyad(t, t.TempDir(), append([]string{"--json", "plan", "compare", "-n", "400", "-d", "5"}, args...)...)
 		if err := json.Unmarshal([]byte(out), &c); code != exitOK || err != nil {
 			t.Fatalf("exit %d, %v\n%s", code, err, errs)
 		}
@@ -164,7 +164,7 @@ func TestCompareJSON(t *testing.T) {
 	if len(c.Rows)+len(c.Excluded) != all || c.Recommended == "" {
 		t.Errorf("%d ranked, %d not, of %d; recommended %q", len(c.Rows), len(c.Excluded), all, c.Recommended)
 	}
-	_, text, _ := dyad(t, t.TempDir(), "plan", "--compare", "-n", "400", "-d", "5")
+	_, text, _ := dyad(t, t.TempDir(), "plan", "compare", "-n", "400", "-d", "5")
 	for _, r := range c.Rows {
 		if !strings.Contains(text, fmt.Sprintf("%s ", r.Algorithm)) || !strings.Contains(text, fmt.Sprintf(" %.3g ", r.Noise)) {
 			t.Errorf("the text lacks %s with noise %.3g", r.Algorithm, r.Noise)

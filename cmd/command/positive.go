@@ -2,8 +2,13 @@ package command
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 )
@@ -38,20 +43,105 @@ func checkPositive(command *kong.Context) error {
 	return nil
 }
 
-// checkNeeds refuses a flag that was given without the flag that its tag "needs" names. Flags that exclude each other have the tag
-// "xor" of the parser.
-func checkNeeds(command *kong.Context) error {
-	given := func(f *kong.Flag) bool { return f.Set && !(f.HasDefault && fmt.Sprint(f.Target) == f.Default) }
+// checkTags refuses what the tags of flags exclude, and tells why by the tag "why":
+//
+//	within:"[0,1)"   the interval of its values
+//	needs:"a|b=x"    a flag that it needs, or one of several, or a value of it
+//	not:"a b"        flags that it excludes; those of a group of which one is given have the tag "xor" of the parser
+func checkTags(command *kong.Context) error {
+	flags := map[string]*kong.Flag{}
 	for _, f := range command.Flags() {
-		for _, other := range command.Flags() {
-			if f.Tag.Get("needs") == other.Name && given(f) && !given(other) {
-				name := "--" + f.Name
-				if len(f.Name) == 1 {
-					name = "-" + f.Name
+		flags[f.Name] = f
+	}
+	given := func(f *kong.Flag) bool {
+		return f != nil && f.Set && !(f.HasDefault && fmt.Sprint(f.Target) == f.Default) && fmt.Sprint(f.Target) != "false"
+	}
+	for _, f := range command.Flags() {
+		if !given(f) {
+			continue
+		}
+		why, name := f.Tag.Get("why"), "--"+f.Name
+		if why != "" {
+			why = ": " + why
+		}
+		if len(f.Name) == 1 {
+			name = "-" + f.Name
+		}
+		if in := f.Tag.Get("within"); in != "" {
+			for v := range numbersOf(f.Target) {
+				if !within(in, v) {
+					return badInput("%s is %v, want %s%s", name, reflect.Indirect(f.Target), inWords(in), why)
 				}
-				return badInput("%s is for --%s, which is not there", name, other.Name)
+			}
+		}
+		if all := f.Tag.Get("needs"); all != "" && !slices.ContainsFunc(strings.Split(all, "|"), func(other string) bool {
+			other, value, valued := strings.Cut(other, "=")
+			if valued {
+				return flags[other] != nil && fmt.Sprint(reflect.Indirect(flags[other].Target)) == value
+			}
+			return given(flags[other])
+		}) {
+			return badInput("%s is for --%s, which is not there%s", name, strings.NewReplacer("|", " or --", "=", " ").Replace(all), why)
+		}
+		for _, other := range words(f.Tag.Get("not")) {
+			if given(flags[other]) {
+				return badInput("%s and --%s exclude each other%s; leave one out", name, other, why)
 			}
 		}
 	}
 	return nil
+}
+
+// numbersOf are the numbers of a flag, in seconds if they are durations.
+func numbersOf(v reflect.Value) iter.Seq[float64] {
+	return func(yield func(float64) bool) {
+		v = reflect.Indirect(v)
+		switch d, timed := v.Interface().(time.Duration); {
+		case timed:
+			yield(d.Seconds())
+		case v.CanInt():
+			yield(float64(v.Int()))
+		case v.CanFloat():
+			yield(v.Float())
+		case v.Kind() == reflect.Slice:
+			for i := range v.Len() {
+				for x := range numbersOf(v.Index(i)) {
+					if !yield(x) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// ends are the ends of an interval such as "(0,1]"; an end that is not there is infinite and left out.
+func ends(interval string) (low, high float64) {
+	l, h, _ := strings.Cut(interval[1:len(interval)-1], ",")
+	low, high = math.Inf(-1), math.Inf(1)
+	if l != "" {
+		low, _ = strconv.ParseFloat(l, 64)
+	}
+	if h != "" {
+		high, _ = strconv.ParseFloat(h, 64)
+	}
+	return low, high
+}
+
+func within(interval string, v float64) bool {
+	low, high := ends(interval)
+	return (v > low || v == low && interval[0] == '[') && (v < high || v == high && strings.HasSuffix(interval, "]"))
+}
+
+// inWords says an interval.
+func inWords(interval string) string {
+	low, high := ends(interval)
+	var all []string
+	if !math.IsInf(low, 0) {
+		all = append(all, fmt.Sprintf("%s %g", map[bool]string{true: "at least", false: "above"}[interval[0] == '['], low))
+	}
+	if !math.IsInf(high, 0) {
+		all = append(all, fmt.Sprintf("%s %g", map[bool]string{true: "at most", false: "below"}[strings.HasSuffix(interval, "]")], high))
+	}
+	return strings.Join(append(all, "finite")[:max(len(all), 1)], " and ")
 }

@@ -61,9 +61,10 @@ func TestExplicitZeroIsAnError(t *testing.T) {
 // its zero is not "not given": a pointer says so by itself.
 func TestNumericFlagsSayWhetherZeroIsAValue(t *testing.T) {
 	zeroIsAValue := map[string]bool{
-		"plan delta": true, "plan buffer": true, "online buffer": true, "lab audit records buffer": true, "train checkpoint-every": true, "train team-deadline": true, "pairs train checkpoint-every": true, "online l2": true, "lab influence l2": true, "account delta": true,
-		"evaluate threshold": true, "search holdout": true,
-		"train epsilon": true, "plan epsilon": true, "online epsilon": true, "lab audit records epsilon": true, "lab audit pairs epsilon": true, // refused by Budget.Validate
+		"plan delta": true, "plan train buffer": true, "baseline checkpoint-every": true, "baseline team-deadline": true, "baseline epsilon": true, // which is not used
+		"online buffer": true, "lab audit records buffer": true, "train checkpoint-every": true, "train team-deadline": true, "pairs train checkpoint-every": true, "online l2": true, "lab influence l2": true, "account delta": true,
+		"evaluate private threshold": true, "evaluate exact threshold": true, "search holdout": true,
+		"train epsilon": true, "plan train epsilon": true, "plan compare epsilon": true, "online epsilon": true, "lab audit records epsilon": true, "lab audit pairs epsilon": true, // refused by Budget.Validate
 		"pairs plan epsilon": true, "pairs train epsilon": true, "ledger init epsilon": true, "ledger init delta": true, "ledger show delta": true,
 	}
 	var c cli
@@ -82,7 +83,7 @@ func TestNumericFlagsSayWhetherZeroIsAValue(t *testing.T) {
 			name := strings.TrimPrefix(n.FullPath()+" "+f.Name, "dyad ")
 			switch {
 			case !v.CanInt() && !v.CanFloat():
-			case f.Tag.Has("positive"):
+			case f.Tag.Has("positive"), f.Tag.Has("within"):
 				tagged++
 			case !zeroIsAValue[name]:
 				t.Errorf("flag %q: is zero a value? Tag it positive:\"\", make it a pointer, or list it here", name)

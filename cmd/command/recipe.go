@@ -15,7 +15,7 @@ import (
 )
 
 // recipeCommands take each other's recipes.
-var recipeCommands = []string{"plan", "train", "search", "lab audit records", "lab curve", "pairs plan", "pairs train", "lab audit pairs"}
+var recipeCommands = []string{"plan train", "plan compare", "train", "baseline", "search", "lab audit records", "lab curve", "pairs plan", "pairs train", "lab audit pairs"}
 
 // recipeParts are the keys of a file of --config under which the options of a part may stand.
 var recipeParts = map[string]string{"guarantee": guaranteed, "compute": computed}
@@ -46,13 +46,16 @@ func option(name string) *kong.Flag {
 // how they are computed, or what holds by default.
 func leavesOut(command string, s setting) bool {
 	o := option(s.flag)
+	if command == "plan compare" && s.flag == "compare" { // the command says it
+		return true
+	}
 	if o == nil || !slices.Contains(recipeCommands, command) {
 		return false
 	}
-	switch partOf(s.flag) {
-	case computed:
+	switch part := partOf(s.flag); {
+	case part == computed, part == guaranteed && command == "baseline": // which guarantees nothing
 		return true
-	case guaranteed:
+	case part == guaranteed:
 		return slices.Equal(s.values, []string{o.Default})
 	}
 	return slices.Contains(words(placeFlags), s.flag) || s.flag == "yes" || s.flag == "force" || strings.HasPrefix(command, "lab audit")
@@ -60,7 +63,7 @@ func leavesOut(command string, s setting) bool {
 
 // unknown is the error of a setting that a command has no flag for.
 func (c *config) unknown(command string, s setting, flags map[string]*kong.Flag) error {
-	if o := option(s.flag); o != nil && partOf(s.flag) == guaranteed && slices.Contains(recipeCommands, command) {
+	if o := option(s.flag); o != nil && partOf(s.flag) == guaranteed && slices.ContainsFunc(recipeCommands, func(c string) bool { return shortName(c) == command }) {
 		return badInput("%s:%d: dyad %s has no flag --%s, and it changes what is guaranteed: the run would not be the one of this file", c.path, s.line, command, s.flag)
 	}
 	near := ""

@@ -123,7 +123,7 @@ func TestAnOptionMeansTheSameEverywhere(t *testing.T) {
 		}
 	}
 	for at := range flags {
-		if name, ok := strings.CutPrefix(at, "train --"); ok && partOf(name) == guaranteed && name != "exact-figures" && !flags["plan --"+name] {
+		if name, ok := strings.CutPrefix(at, "train --"); ok && partOf(name) == guaranteed && name != "exact-figures" && !flags["plan train --"+name] {
 			t.Errorf("dyad train has --%s, and dyad plan has not", name)
 		}
 	}

@@ -1,29 +1,126 @@
 package command
 
 import (
+	"maps"
+	"os"
 	"slices"
 	"strings"
 )
 
-// renamed are the commands that had another name: the old one is understood, with a note.
-var renamed = map[string]string{
-	"audit": "lab audit", "curve": "lab curve", "bench": "lab bench", "reproduce": "lab reproduce",
-	"algorithms": "lab algorithms", "losses": "lab losses", "influence": "lab influence",
+// oldName is a command line of an older version: a command, or a flag of it that is a command of its own now. It is understood, with a
+// note; a short name is understood without one.
+type oldName struct {
+	command string
+	flags   string // one of these makes it the other command; "": any command line
+	unless  string // a flag with which it stays
+	drop    bool   // the flag says no more than the command
+	short   bool
+	now     string
+}
+
+var renamed = []oldName{
+	{command: "audit", now: "lab audit"}, {command: "curve", now: "lab curve"}, {command: "bench", now: "lab bench"}, {command: "reproduce", now: "lab reproduce"},
+	{command: "algorithms", now: "lab algorithms"}, {command: "losses", now: "lab losses"}, {command: "influence", now: "lab influence"},
+	{command: "evaluate", flags: "--compare", now: "evaluate compare"},
+	{command: "evaluate", flags: "--public-data --exact-figures", unless: "--epsilon", now: "evaluate exact"},
+	{command: "plan", flags: "--compare", drop: true, now: "plan compare"},
+	{command: "train", flags: "--mode=nonprivate", drop: true, now: "baseline"},
+	{command: "evaluate", short: true, now: "evaluate private"}, {command: "plan", short: true, now: "plan train"},
 }
 
 // currentNames are arguments with the name of today of their command, and a note if that is another one.
 func currentNames(args []string) (current []string, note string) {
-	for i := 0; i < len(args); i++ {
-		switch a := args[i]; {
-		case a == "--config" || a == "--log-format":
-			i++ // its value
-		case strings.HasPrefix(a, "-"):
-		case a == "help":
-		case renamed[a] != "":
-			return slices.Concat(args[:i], strings.Fields(renamed[a]), args[i+1:]), "dyad " + a + " is now dyad " + renamed[a] + "; the old name works, too"
-		default:
-			return args, ""
+	at := 0
+	for ; at < len(args); at++ {
+		if a := args[at]; a == "--config" || a == "--log-format" {
+			at++ // its value
+		} else if a != "help" && !strings.HasPrefix(a, "-") {
+			break
 		}
 	}
+	if at >= len(args) {
+		return args, ""
+	}
+	var given map[string]int
+	named := at+1 < len(args) && slices.ContainsFunc(renamed, func(old oldName) bool { return old.now == args[at]+" "+args[at+1] })
+	for _, old := range renamed {
+		if old.command != args[at] || named {
+			continue
+		}
+		rest, from := slices.Clone(args[at+1:]), ""
+		if old.flags != "" {
+			if given == nil {
+				given = flagsOf(args)
+			}
+			if _, stays := given[old.unless]; stays {
+				continue
+			}
+			i := slices.IndexFunc(words(old.flags), func(f string) bool { _, ok := given[f]; return ok })
+			if i < 0 {
+				continue
+			}
+			from = words(old.flags)[i]
+			if k := given[from] - at - 1; old.drop && k >= 0 {
+				end := k + 1
+				if strings.Contains(from, "=") && rest[k] != from {
+					end++ // its value
+				}
+				rest = slices.Delete(rest, k, end)
+			}
+			from = " " + strings.Replace(from, "=", " ", 1)
+		}
+		if !old.short {
+			note = "dyad " + old.command + from + " is now dyad " + old.now + "; the old name works, too"
+		}
+		return slices.Concat(args[:at], strings.Fields(old.now), rest), note
+	}
 	return args, ""
+}
+
+// shortName is the name of a command as it is typed, such as plan for plan train.
+func shortName(command string) string {
+	for _, old := range renamed {
+		if old.short && old.now == command {
+			return old.command
+		}
+	}
+	return command
+}
+
+// flagsOf are the flags of a command line by their place in it, also with their values as --flag=value, and those of its file of
+// --config that it does not have itself, whose place is -1.
+func flagsOf(args []string) map[string]int {
+	given, file := map[string]int{}, ""
+	add := func(name, value string, at int) {
+		if value != "false" {
+			given[name], given[name+"="+value] = at, at
+		}
+	}
+	for i, a := range args {
+		if a == "--" {
+			break
+		}
+		name, value, has := strings.Cut(a, "=")
+		if !has && i+1 < len(args) {
+			value = args[i+1]
+		}
+		if strings.HasPrefix(a, "--") {
+			add(name, value, i)
+		}
+		if name == "--config" {
+			file = value
+		}
+	}
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() { // a pipe is read once
+		return given
+	}
+	if c := (config{path: file}); c.read() == nil { // else the parser tells
+		typed := maps.Clone(given)
+		for _, s := range c.settings {
+			if _, has := typed["--"+s.flag]; !has && len(s.values) == 1 {
+				add("--"+s.flag, s.values[0], -1)
+			}
+		}
+	}
+	return given
 }

@@ -4,13 +4,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/privacy"
 )
 
 // A command of an old name is the command of the new one, with a note that --quiet leaves out. A file or a value with such a name
 // is none.
 func TestOldNamesWork(t *testing.T) {
 	dir := t.TempDir()
-	for old, name := range renamed {
+	for _, r := range renamed {
+		if r.flags != "" || r.short {
+			continue
+		}
+		old, name := r.command, r.now
 		want := append(strings.Fields(name), "x")
 		for _, front := range [][]string{nil, {"--json"}, {"--config", "audit"}, {"help"}} {
 			got, note := currentNames(slices.Concat(front, []string{old, "x"}))
@@ -42,12 +48,81 @@ func TestOldNamesWork(t *testing.T) {
 
 // A flag is explained by its name, with the commands that take it; a name of a command is the command's.
 func TestHelpOnAFlag(t *testing.T) {
-	for name, want := range map[string]string{"steps": "Number of full-batch steps", "--epsilon": "Epsilon to spend.", "step-size": "Of plan, train", "report": "Usage: dyad report", "audit": "Usage: dyad lab audit"} {
+	for name, want := range map[string]string{"steps": "Number of full-batch steps", "--epsilon": "Epsilon to spend.", "step-size": "Of plan train, plan compare, train", "report": "Usage: dyad report", "audit": "Usage: dyad lab audit"} {
 		if out := must(t, t.TempDir(), "help", name); !strings.Contains(out, want) {
 			t.Errorf("dyad help %s: %s", name, out)
 		}
 	}
 	if out := must(t, t.TempDir(), "help", "step-size"); !strings.Contains(strings.Join(strings.Fields(out), " "), "lab audit records") {
+		t.Errorf("%s", out)
+	}
+}
+
+// What was a mode of a command by a flag is a command of its own: the flag makes it that command, also in a file of --config. A flag
+// with which the modes excluded each other leaves it, and the parser refuses what cannot be combined.
+func TestModesAreCommands(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write(t, dir, "public.yaml", "public-data: true\n")
+	write(t, dir, "budget.yaml", "epsilon: 1\npublic-data: true\n")
+	write(t, dir, "none.yaml", "mode: nonprivate\nepsilon: 3\n")
+	for _, c := range []struct{ typed, want, note string }{
+		{"evaluate m --data d --public-data", "evaluate exact m --data d --public-data", "dyad evaluate --public-data is now dyad evaluate exact"},
+		{"--json evaluate m --exact-figures", "--json evaluate exact m --exact-figures", "dyad evaluate --exact-figures is now"},
+		{"evaluate m --config public.yaml", "evaluate exact m --config public.yaml", "is now dyad evaluate exact"},
+		{"evaluate m --config budget.yaml", "evaluate private m --config budget.yaml", ""},
+		{"evaluate m --public-data --epsilon 1", "evaluate private m --public-data --epsilon 1", ""},
+		{"evaluate m --public-data=false --epsilon=1", "evaluate private m --public-data=false --epsilon=1", ""},
+		{"evaluate m --compare o --epsilon 1", "evaluate compare m --compare o --epsilon 1", "dyad evaluate --compare is now dyad evaluate compare"},
+		{"evaluate m --data d -- --compare", "evaluate private m --data d -- --compare", ""},
+		{"evaluate exact m --public-data", "evaluate exact m --public-data", ""},
+		{"evaluate private m --public-data", "evaluate private m --public-data", ""},
+		{"plan --compare -n 5 -d 3", "plan compare -n 5 -d 3", "dyad plan --compare is now dyad plan compare"},
+		{"plan -n 5 -d 3 --compare=true", "plan compare -n 5 -d 3", "is now dyad plan compare"},
+		{"plan -n 5 -d 3", "plan train -n 5 -d 3", ""},
+		{"train --mode nonprivate --steps 3", "baseline --steps 3", "dyad train --mode nonprivate is now dyad baseline"},
+		{"train --steps 3 --mode=nonprivate", "baseline --steps 3", "dyad train --mode nonprivate is now dyad baseline"},
+		{"train --config none.yaml", "baseline --config none.yaml", "is now dyad baseline"},
+		{"train --config none.yaml --mode paper", "train --config none.yaml --mode paper", ""},
+		{"train --mode paper", "train --mode paper", ""},
+		{"train --out nonprivate --mode", "train --out nonprivate --mode", ""},
+		{"help evaluate", "help evaluate private", ""},
+	} {
+		got, note := currentNames(strings.Fields(c.typed))
+		if strings.Join(got, " ") != c.want || !strings.Contains(note, c.note) || (note == "") != (c.note == "") {
+			t.Errorf("%s: %v, %q", c.typed, got, note)
+		}
+	}
+}
+
+// A baseline is what dyad train does in mode nonprivate: the same model, without a guarantee, and on private data charged as a release
+// without one. A recipe with a budget is taken, and its budget is not.
+func TestBaselineIsTheModeOfTrain(t *testing.T) {
+	dir := clinic(t, 120)
+	write(t, dir, "recipe.yaml", "epsilon: 3\nmode: certified\nclip-radius: 2\nsteps: 40\n")
+	data := []string{"--data", "patients.csv", "--schema", "patients.yaml", "--verbose"}
+	for name, args := range map[string][]string{
+		"old.json": {"train", "--mode", "nonprivate", "--steps", "40", "--epsilon", "2", "--public-data"}, "new.json": {"baseline", "--steps", "40", "--public-data"},
+		"recipe.json": {"baseline", "--config", "recipe.yaml", "--public-data"}, "charged.json": {"baseline", "--steps", "40", "--yes"},
+	} {
+		if code, out, errs := dyad(t, dir, append(append(args, data...), "--out", name)...); code != exitOK || !strings.Contains(out, "no privacy guarantee") && !strings.Contains(out, "guarantee   none") {
+			t.Fatalf("%s: exit %d: %s%s", name, code, out, errs)
+		}
+	}
+	first, err := readModel("new.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"old.json", "recipe.json", "charged.json"} {
+		m, err := readModel(name)
+		if err != nil || !slices.Equal(m.Weights, first.Weights) || m.Guarantee.Kind != map[bool]privacy.Kind{true: privacy.None, false: first.Guarantee.Kind}[name == "charged.json"] {
+			t.Errorf("%s: %v, %v, %+v; the baseline has %v", name, err, m.Weights, m.Guarantee, first.Weights)
+		}
+	}
+	if code, _, errs := dyad(t, dir, append([]string{"baseline", "--out", "asked.json"}, data...)...); code != exitInput || !strings.Contains(errs, "--yes") {
+		t.Errorf("a baseline of private records does not ask: exit %d: %s", code, errs)
+	}
+	if out := must(t, dir, "ledger", "show"); !strings.Contains(out, "no finite epsilon") && !strings.Contains(out, "infinite") && !strings.Contains(out, "Inf") {
 		t.Errorf("%s", out)
 	}
 }

@@ -207,7 +207,7 @@ func (c *searchCmd) read(a *app, s *dataset.Schema, heldout *int) (*lib.Data, li
 
 // trained is the training of a winner.
 func (c *searchCmd) trained() *trainCmd {
-	return &trainCmd{Data: c.Data, Holdout: &c.Holdout, SplitSeed: c.SplitSeed, labelsFlag: c.labelsFlag, runFlags: c.runFlags}
+	return &trainCmd{trainedFlags: trainedFlags{Data: c.Data, Holdout: &c.Holdout, SplitSeed: c.SplitSeed, labelsFlag: c.labelsFlag, runFlags: c.runFlags}}
 }
 
 // split holds out what a training would; held is nil without --holdout.

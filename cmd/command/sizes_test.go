@@ -15,25 +15,27 @@ import (
 // everySize are, for each command that releases something about private records, the packages whose tests attack it at every
 // size and place (package internal/sizes).
 var everySize = map[string]string{
-	"dyad train":          "algorithms/algotest privacy",
-	"dyad online":         "algorithms/algotest privacy",
-	"dyad search":         "algorithms/search algorithms/algotest privacy",
-	"dyad pairs train":    "algorithms/pairs privacy",
-	"dyad cluster":        "algorithms/cluster privacy",
-	"dyad local client":   "privacy/local",
-	"dyad local simulate": "privacy/local",
-	"dyad evaluate":       "algorithms/evaluate privacy",
-	"dyad threshold":      "algorithms/evaluate privacy",
-	"dyad lab curve":      "algorithms/curve algorithms/evaluate privacy",
+	"dyad train":            "algorithms/algotest privacy",
+	"dyad online":           "algorithms/algotest privacy",
+	"dyad search":           "algorithms/search algorithms/algotest privacy",
+	"dyad pairs train":      "algorithms/pairs privacy",
+	"dyad cluster":          "algorithms/cluster privacy",
+	"dyad local client":     "privacy/local",
+	"dyad local simulate":   "privacy/local",
+	"dyad evaluate private": "algorithms/evaluate privacy",
+	"dyad evaluate compare": "algorithms/evaluate privacy",
+	"dyad baseline":         "algorithms/algotest privacy",
+	"dyad threshold":        "algorithms/evaluate privacy",
+	"dyad lab curve":        "algorithms/curve algorithms/evaluate privacy",
 }
 
 // noSize are the commands that release nothing about private records, by the reason.
 var noSize = map[string]string{
-	"they read no records": `plan, pairs plan, local plan, local token, account, lab reproduce, lab algorithms, lab losses list, lab losses check, ledger init,
+	"they read no records": `plan train, plan compare, pairs plan, local plan, local token, account, lab reproduce, lab algorithms, lab losses list, lab losses check, ledger init,
 		ledger show, ledger verify, ledger compact, ledger key, ledger sign, data list, data fetch, data verify, lab bench, devices, doctor, completion, man, version, docs`,
 	"they read what was released":                 "local server, local model, export, report, verify",
 	"what they print is for the records' owner":   "start, pairs inspect, predict, transform, data schema, data check, data inspect, data convert, data pack",
-	"what they print has no noise, and they warn": "lab influence",
+	"what they print has no noise, and they warn": "lab influence, evaluate exact",
 	"the records are made up":                     "lab audit records, lab audit pairs, local audit, data synth",
 }
 

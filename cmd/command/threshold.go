@@ -69,8 +69,11 @@ func (c *thresholdCmd) Run(a *app) error {
 	case !(c.Confidence > 0 && c.Confidence < 1):
 		return badInput("--confidence is %v, want strictly between 0 and 1", c.Confidence)
 	}
-	e := evaluateCmd{Model: c.Model, Data: c.Data, PublicData: c.PublicData, Holdout: c.Holdout, SplitSeed: c.SplitSeed, N: c.N, Out: c.Out, Confidence: c.Confidence, labelsFlag: c.labelsFlag, runFlags: c.runFlags, aim: &aim}
-	e.privateFlags = privateFlags{Epsilon: c.Epsilon, Delta: c.Delta, Thresholds: c.Thresholds}
+	e := evaluatePrivateCmd{
+		evaluatedFlags: evaluatedFlags{Model: c.Model, PublicData: c.PublicData, Holdout: c.Holdout, SplitSeed: c.SplitSeed, Confidence: c.Confidence, labelsFlag: c.labelsFlag},
+		releaseFlags:   releaseFlags{Data: c.Data, N: c.N, Epsilon: c.Epsilon, Delta: c.Delta, Out: c.Out, runFlags: c.runFlags},
+		figureFlags:    figureFlags{Thresholds: c.Thresholds}, aim: &aim,
+	}
 	return e.private(a, m, nil, c.PublicData)
 }
 

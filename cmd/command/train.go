@@ -13,7 +13,8 @@ import (
 	"dyad/privacy/ledger"
 )
 
-type trainCmd struct {
+// trainedFlags are the records of a training, and the name of its model.
+type trainedFlags struct {
 	Data       dataFiles `placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed; or several, read as one: a folder, a pattern in quotes ('part-*.parquet'), or --data again. Without it: synthetic clinical records made by this program, public."`
 	Schema     string    `placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
@@ -21,16 +22,20 @@ type trainCmd struct {
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
 	Group      string    `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`
-	holdoutFlags
 	labelsFlag
 	storeFlag
-	planFlags
 	runFlags
 	pageFlag
 	approvedFlag
 	trackFlag
 	checkpointFlag
 	teamFlags
+}
+
+type trainCmd struct {
+	trainedFlags
+	holdoutFlags
+	planFlags
 }
 
 // Help shows examples.
@@ -48,8 +53,7 @@ Examples:
   dyad train --data patients.csv --schema patients.yaml --holdout 0.3 --holdout-epsilon 0.5 --out tested.json
   dyad train --data patients.csv --schema patients.yaml --epsilon 1 --delta 0 --out pure.json
   dyad train --data patients.csv --schema patients.yaml --algorithm moments --intervals --out intervals.json
-  dyad train --data patients.csv --schema patients.yaml --task metric --epsilon 2 --out metric.json
-  dyad train --data patients.csv --schema patients.yaml --mode nonprivate --public-data --holdout 0.3 --out baseline.json`
+  dyad train --data patients.csv --schema patients.yaml --task metric --epsilon 2 --out metric.json`
 }
 
 // trainResult is the JSON output of train.
@@ -244,7 +248,7 @@ func (c *trainCmd) writePage(a *app, out *files.Output, r *trainResult, m *model
 
 // baseline are the figures of a model of the same records without privacy.
 func (c *trainCmd) baseline(a *app, train, held *lib.Data) (*evaluation, error) {
-	plan, err := planFlags{Task: c.Task, Mode: algorithms.NonPrivate.String(), deviceFlag: c.deviceFlag}.plan(train.Shape())
+	plan, err := planFlags{methodFlags: methodFlags{Mode: algorithms.NonPrivate.String()}, problemFlags: problemFlags{Task: c.Task, deviceFlag: c.deviceFlag}}.plan(train.Shape())
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +307,7 @@ const syntheticRecords = 10_000
 
 // loadOr reads the data, or makes n synthetic records.
 // chosen, if not nil, reads by a schema that leaves the basis to the training.
-func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode, chosen func(*dataset.Schema, readBy) (*dataset.Dataset, error)) (*dataset.Dataset, string, error) {
+func (c *trainedFlags) loadOr(a *app, n int, persons dataset.PersonMode, chosen func(*dataset.Schema, readBy) (*dataset.Dataset, error)) (*dataset.Dataset, string, error) {
 	if !c.Data.given() {
 		if c.Schema != "" {
 			return nil, "", badInput("--schema without --data; name the data file, or leave both out for the synthetic data")
@@ -336,7 +340,7 @@ func (c *trainCmd) loadOr(a *app, n int, persons dataset.PersonMode, chosen func
 
 // split holds out a fraction of the records, or of the groups; held is nil
 // without one.
-func (c *trainCmd) split(all *lib.Data) (train, held *lib.Data, err error) {
+func (c *trainedFlags) split(all *lib.Data) (train, held *lib.Data, err error) {
 	fraction, err := c.fraction()
 	if err != nil || fraction == 0 {
 		return all, nil, err
@@ -345,7 +349,7 @@ func (c *trainCmd) split(all *lib.Data) (train, held *lib.Data, err error) {
 }
 
 // fraction is that of the records held out.
-func (c *trainCmd) fraction() (float64, error) {
+func (c *trainedFlags) fraction() (float64, error) {
 	switch {
 	case c.Holdout != nil:
 		return *c.Holdout, checkShare(*c.Holdout, true)

@@ -16,14 +16,14 @@ import (
 // otherNames are what other programs call the commands.
 var otherNames = map[string]string{
 	"fit": "train", "learn": "train", "run": "train", "score": "predict", "transform": "predict", "infer": "predict",
-	"test": "evaluate", "eval": "evaluate", "budget": "ledger", "schema": "data schema", "inspect": "data inspect", "convert": "data convert", "epsilon": "account", "compare": "evaluate MODEL --compare OTHER", "config": "train --config FILE", "settings": "train --config FILE",
+	"test": "evaluate", "eval": "evaluate", "budget": "ledger", "schema": "data schema", "inspect": "data inspect", "convert": "data convert", "epsilon": "account", "compare": "evaluate compare MODEL --with OTHER", "config": "train --config FILE", "settings": "train --config FILE",
 }
 
 var (
 	notNumber  = regexp.MustCompile(`^(--[\w-]+): expected (?:a |an )?(?:valid \d+ bit )?(float|int|uint)(?: value)? but got "([^"]*)"`)
 	unexpected = regexp.MustCompile(`^unexpected argument (.+?)(, did you mean .*)?$`)
 	manyNear   = regexp.MustCompile(`^unknown flag (--[\w-]+), did you mean one of (.*)\?$`)
-	noFlag     = regexp.MustCompile(`^unknown flag (--[\w-]+)`)
+	noFlag     = regexp.MustCompile(`^unknown flag (--?[\w-]+)`)
 	noValue    = regexp.MustCompile(`^(--[\w-]+): expected .* but got "EOL"`)
 	together   = regexp.MustCompile(`^(--[\w-]+) and (--[\w-]+) can't be used together`)
 	wanted     = regexp.MustCompile(`^expected "<([\w-]+)>`)
@@ -46,10 +46,8 @@ func usage(err error, args []string) (text, help string) {
 	command := "dyad"
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context.Selected() != nil {
-		command = "dyad " + parse.Context.Command()
-	}
-	if k := strings.Index(command, " <"); k >= 0 {
-		command = command[:k]
+		name, _, _ := strings.Cut(parse.Context.Command(), " <")
+		command = "dyad " + shortName(name)
 	}
 	return slip(err.Error(), command, parse, args), command + " --help"
 }
@@ -122,13 +120,24 @@ func elsewhere(command, flag string) string {
 		return "a plan reads no records; it takes the schema, and the number of records by -n"
 	case "dyad export --format":
 		return "each format is a flag of its own: --onnx, --sql duckdb, --python, --go, --npz, --safetensors"
-	case "dyad evaluate --metric":
+	case "dyad evaluate --metric", "dyad evaluate exact --metric":
 		return "it prints the AUC, ROC, accuracies and precisions together"
 	}
 	switch command {
-	case "dyad predict", "dyad evaluate", "dyad report", "dyad verify", "dyad export", "dyad transform", "dyad threshold", "dyad lab influence":
+	case "dyad predict", "dyad evaluate", "dyad evaluate exact", "dyad evaluate compare", "dyad report", "dyad verify", "dyad export", "dyad transform", "dyad threshold", "dyad lab influence":
 		if flag == "--model" {
 			return "the model stands first: " + command + " MODEL"
+		}
+	}
+	// A mode that excludes others is a command next to them.
+	if _, err := wholeGrammar(); err == nil {
+		group, _, _ := strings.Cut(strings.TrimPrefix(command, "dyad "), " ")
+		for _, o := range whole.options {
+			for _, other := range o.commands {
+				if in, _, sub := strings.Cut(other, " "); ("--"+o.flag.Name == flag || "-"+string(o.flag.Short) == flag) && sub && in == group && (group == "evaluate" || group == "plan") {
+					return "dyad " + other + " has it"
+				}
+			}
 		}
 	}
 	return ""

@@ -134,7 +134,7 @@ func (f ownFlags) ownLoss(flags lossFlags) (lib.Loss, error) {
 // add adds With to a command line, and options of the catalogue for which planFlags has no flag.
 func (c *cli) add(w With) error {
 	known, all := planFlags{}.options(), slices.Concat(algorithms.Catalog(), w.Algorithms)
-	for _, to := range []*planFlags{&c.Train.planFlags, &c.Plan.planFlags} {
+	for _, to := range []*problemFlags{&c.Train.problemFlags, &c.Plan.Train.problemFlags, &c.Plan.Compare.problemFlags, &c.Baseline.problemFlags} {
 		var err error
 		if to.ownFlags, err = optionsFrom(all, known); err != nil {
 			return err

@@ -1,0 +1,29 @@
+package command
+
+import "dyad/algorithms"
+
+type baselineCmd struct {
+	trainedFlags
+	problemFlags
+	Algorithm string `placeholder:"NAME" help:"projected-gradient, offgiga, or one of yours. Default: projected-gradient."`
+	holdoutFlags
+	Delta   *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
+	Epsilon float64  `default:"1" hidden:""` // of a command line that trained with privacy
+}
+
+// Help shows examples.
+func (baselineCmd) Help() string {
+	return `A model without noise, to compare a private one with. On private data it is charged: the total of the data id has no
+finite epsilon from then on, and the command asks before. A recipe of dyad train is taken without what it spends.
+
+Examples:
+  dyad baseline --data patients.csv --schema patients.yaml --public-data --holdout 0.3 --out baseline.json`
+}
+
+// Run trains without privacy.
+func (c *baselineCmd) Run(a *app) error {
+	return (&trainCmd{
+		trainedFlags: c.trainedFlags, holdoutFlags: c.holdoutFlags,
+		planFlags: planFlags{methodFlags: methodFlags{Algorithm: c.Algorithm, Mode: algorithms.NonPrivate.String()}, budgetFlags: budgetFlags{Epsilon: 1, Delta: c.Delta}, problemFlags: c.problemFlags},
+	}).Run(a)
+}
