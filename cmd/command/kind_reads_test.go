@@ -14,27 +14,27 @@ import (
 	"dyad/engine/dataset"
 )
 
-// reading is a kind whose Reads changes what it must not.
-type reading struct {
+// readingKind is a kind whose Reads changes what it must not.
+type readingKind struct {
 	sums
 	Change string
 }
 
-func (reading) Info() algorithms.Info {
+func (readingKind) Info() algorithms.Info {
 	return algorithms.Info{Name: "reading", Title: "Release sums", Released: "two sums"}
 }
 
-// readSchema is the schema that reading returned last, for a change after Reads.
+// readSchema is the schema that readingKind returned last, for a change after Reads.
 var readSchema *dataset.Schema
 
-func (k reading) Rows(s algorithms.KindShape) (algorithms.Releases, error) {
+func (k readingKind) Rows(s algorithms.KindShape) (algorithms.Releases, error) {
 	if k.Change == "later" {
 		readSchema.Public, readSchema.DataID = true, "other"
 	}
 	return k.sums.Rows(s)
 }
 
-func (k reading) Reads(s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error) {
+func (k readingKind) Reads(s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error) {
 	if readSchema = s; k.Change == "failed" {
 		return nil, nil, errors.New("own: there is no such column")
 	}
@@ -82,7 +82,7 @@ func (k reading) Reads(s *dataset.Schema) (algorithms.Kind, *dataset.Schema, err
 // A kind that would make private records public, charge another data id, read rows of persons as records, or lose what its guarantee is qualified
 // by, is refused with its name before a charge.
 func TestReadersLeaveTheProtectionAsItIs(t *testing.T) {
-	w := With{Kinds: []algorithms.Kind{reading{}}}
+	w := With{Kinds: []algorithms.Kind{readingKind{}}}
 	rows, persons := `data_id: d
 csv: {header: true}
 rows_per_person: 3
