@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"dyad/engine/dataset/parse"
 )
 
 // Bases of numeric columns (Schema.Basis, Column.Basis): docs/theory.md#public-basis.
@@ -79,7 +81,7 @@ func (v *validator) basisDim() {
 	columns := map[string]featureEncoder{}
 	for i := range v.s.Columns {
 		if c := &v.s.Columns[i]; c.role() == RoleFeature {
-			f := v.s.featureEncoder(c, map[*Missing]*valueSet{})
+			f := v.s.featureEncoder(c, map[*Missing]*parse.Set{})
 			dim, curved = dim+f.width, curved || f.cosines > 0
 			columns[c.Name] = f
 		}

@@ -1,5 +1,9 @@
 package dataset
 
+import (
+	"dyad/engine/dataset/source"
+)
+
 // CheckPairs returns a *ParseError unless a pairwise loss has something to compare: two
 // records whose labels differ, of the same query group if there are groups. Labels must
 // have been read.
@@ -42,7 +46,7 @@ func (s *labelSpread[K]) add(group K, y float64) {
 
 // check is CheckPairs.
 func (s *labelSpread[K]) check(file string, e *Encoder) error {
-	p := &ParseError{File: file, Column: e.label.Name}
+	p := &source.ParseError{File: file, Column: e.label.Name}
 	switch {
 	case s.compare:
 		return nil

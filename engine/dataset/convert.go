@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"dyad/engine/dataset/parse"
 )
 
 // ConvertOptions of Convert. The zero value writes raw rows.
@@ -237,7 +239,7 @@ func (c *converter) group(id string) float64 {
 
 // textNumber is the number in a valid field; NaN if it stands for missing.
 func textNumber(field []byte) float64 {
-	v, rule := parseNumber(field)
+	v, rule := parse.Number(field)
 	if rule != "" {
 		return math.NaN()
 	}
@@ -290,12 +292,4 @@ func (c *converter) outSchema() *Schema {
 		out.Columns = append(out.Columns, col)
 	}
 	return out
-}
-
-// trimLabel cuts the suffix that the schema names.
-func (e *Encoder) trimLabel(label string) string {
-	if n := len(label) - len(e.label.TrimSuffix); n >= 0 && label[n:] == e.label.TrimSuffix {
-		return label[:n]
-	}
-	return label
 }

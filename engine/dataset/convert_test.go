@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/source"
 	"dyad/engine/tensors"
 )
 
@@ -144,7 +146,7 @@ func TestConvertErrors(t *testing.T) {
 	s := mustSchema(t, convertMixed)
 	in := writeFile(t, "in.csv", convertMixedData)
 	missing := mustSchema(t, "data_id: t\ncolumns:\n  - {name: a, range: [0, 1], missing: {policy: middle}}\n  - {name: y, role: label, positive: 1}\n")
-	var p *ParseError
+	var p *source.ParseError
 	for _, c := range []struct {
 		s                *Schema
 		in, format, want string
@@ -153,7 +155,7 @@ func TestConvertErrors(t *testing.T) {
 		{s, in, "xml", "cannot write format", false},
 		{s, in, FormatNPZ, `column "sex" is categorical`, false},
 		{s, in, FormatJSONL, "want csv, parquet or npz", false},
-		{missing, writeFile(t, "m.csv", "1,1\nx7391,0\n"), FormatCSV, ruleNotNumber, true},
+		{missing, writeFile(t, "m.csv", "1,1\nx7391,0\n"), FormatCSV, parse.RuleNotNumber, true},
 		{missing, filepath.Join(t.TempDir(), "absent"), FormatCSV, "cannot read data", false},
 	} {
 		_, _, err := Convert(c.in, c.s, new(bytes.Buffer), c.format, ConvertOptions{})

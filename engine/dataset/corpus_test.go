@@ -94,7 +94,7 @@ func (f *corpusFile) check(path string, spoil func(*Schema)) (o outcome) {
 			case math.IsNaN(c.v[i]):
 				rule = e.encodeMissing(out)
 			case c.kind == "date":
-				rule = e.encodeNumber(c.v[i]-float64(e.notation.from), out)
+				rule = e.encodeNumber(c.v[i]-float64(e.notation.From), out)
 			default:
 				rule = e.encodeNumber(c.v[i], out)
 			}

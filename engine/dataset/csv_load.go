@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"dyad/engine/dataset/csv"
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/source"
 )
 
-func readCSV(t *table, src *source, z sizes) error {
+func readCSV(t *table, src *source.Lines, z source.Sizes) error {
 	s := t.e.schema
-	r := newCSVReader(src, &s.CSV)
-	first, err := r.next()
+	r := t.csvReader(src)
+	first, err := r.Next()
 	if err == io.EOF {
 		return t.errorf(0, "", 0, ruleEmpty)
 	}
@@ -18,19 +22,19 @@ func readCSV(t *table, src *source, z sizes) error {
 	}
 	var l *layout
 	if s.CSV.Header {
-		if l, err = t.headerLayout(first, r.row, &csvNames); err != nil {
+		if l, err = t.headerLayout(first, r.Row, &csvNames); err != nil {
 			return inHeader(err)
 		}
 		first = nil
-	} else if l, err = t.positionLayout(first, r.row); err != nil {
+	} else if l, err = t.positionLayout(first, r.Row); err != nil {
 		return err
 	}
 	t.hasLabels = l.hasLabel
 	t.allocate(z, len(l.fields))
 	if first != nil {
-		if err := t.addCSVRow(l, first, r.row); err != nil {
+		if err := t.addCSVRow(l, first, r.Row); err != nil {
 			if t.seen == t.first && len(first) == len(l.fields) && t.looksLikeHeader(l, first) {
-				return t.errorf(r.row, "", 0, ruleIsHeader)
+				return t.errorf(r.Row, "", 0, ruleIsHeader)
 			}
 			return err
 		}
@@ -41,15 +45,21 @@ func readCSV(t *table, src *source, z sizes) error {
 	return t.addChunks(l, src)
 }
 
+// csvReader reads rows as the schema says.
+func (t *table) csvReader(src *source.Lines) *csv.Reader {
+	delim, _ := t.e.schema.CSV.delimiter()
+	return csv.NewReader(src, delim, t.e.schema.CSV.Comment)
+}
+
 // addCSVRows adds the rows that r still has.
-func (t *table) addCSVRows(l *layout, r *csvReader) error {
+func (t *table) addCSVRows(l *layout, r *csv.Reader) error {
 	for {
-		row, err := r.next()
+		row, err := r.Next()
 		if err == io.EOF {
 			return nil
 		}
 		if err == nil {
-			err = t.addCSVRow(l, row, r.row)
+			err = t.addCSVRow(l, row, r.Row)
 		}
 		if err != nil {
 			return err
@@ -131,13 +141,21 @@ func (t *table) looksLikeHeader(l *layout, row [][]byte) bool {
 			continue
 		}
 		c := &t.e.columns[f.feature]
-		if !c.numeric || c.missing.find(row[i]) >= 0 || len(row[i]) == 0 {
+		if !c.numeric || c.missing.Find(row[i]) >= 0 || len(row[i]) == 0 {
 			continue
 		}
 		numeric++
-		if _, rule := parseNumber(row[i]); rule == ruleNotNumber {
+		if _, rule := parse.Number(row[i]); rule == parse.RuleNotNumber {
 			texts++
 		}
 	}
 	return numeric >= 2 && texts == numeric
+}
+
+// inHeader marks an error of a header.
+func inHeader(err error) error {
+	if p, ok := err.(*source.ParseError); ok {
+		p.Header = true
+	}
+	return err
 }

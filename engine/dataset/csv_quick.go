@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+
+	"dyad/engine/dataset/parse"
 )
 
 // csvPlan reads the lines that most files are made of: no quotes, numbers of few digits in
@@ -43,7 +45,7 @@ func (t *table) plan(l *layout) *csvPlan {
 		}
 		c := &t.e.columns[f.feature]
 		q := quickField{role: f.role, at: c.offset, column: c, lo: c.lo, hi: c.hi, center: c.center, half: c.half, factor: c.factor}
-		q.number = c.numeric && c.cosines == 0 && c.missing.numeric && len(c.missing.numbers) == 0
+		q.number = c.numeric && c.cosines == 0 && c.missing.Numeric && len(c.missing.Numbers) == 0
 		q.inverse, q.exact = c.inverse()
 		if c.transform != "" {
 			q.lo, q.hi = math.Inf(1), math.Inf(-1)
@@ -110,7 +112,7 @@ func (p *csvPlan) encode(e *Encoder, c *csvChunk, line []byte, x []float64) (y f
 		if end < at {
 			end = len(line)
 		}
-		text := trimBlanks(line[at:end], p.delim)
+		text := parse.TrimBlanks(line[at:end], p.delim)
 		at = end + 1
 		switch f.role {
 		case RoleFeature:
@@ -170,6 +172,6 @@ func quickNumber(b []byte) (v float64, length int) {
 	digits = digits * (1 + 10<<8) >> 8 & 0x00ff00ff00ff00ff // pairs
 	digits = digits * (1 + 100<<16) >> 16 & 0x0000ffff0000ffff
 	digits = digits * (1 + 10000<<32) >> 32
-	v = float64(int64(digits)) / powersOfTen[fraction>>3&7]
+	v = float64(int64(digits)) / parse.PowersOfTen[fraction>>3&7]
 	return math.Float64frombits(math.Float64bits(v) | sign<<63), end>>3 + int(sign)
 }

@@ -13,6 +13,10 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
+
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/source"
+	"dyad/engine/dataset/workbook"
 )
 
 // DraftOptions of Draft. The zero value asks nothing of the user.
@@ -144,36 +148,36 @@ type profile struct {
 }
 
 // read opens the file, compressed or not, for one look at it.
-func (p *profile) read(look func(in *input, u *unpacked) error) error {
+func (p *profile) read(look func(in *source.Input, u *source.Unpacked) error) error {
 	pipe := p.errorf(0, "a draft looks at the file several times, and this is a pipe; store it first")
 	if info, err := os.Stat(p.path); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // opening it would wait for a writer
 		return pipe
 	}
-	in, err := openInput(p.path, "data")
+	in, err := source.OpenInput(p.path, "data")
 	if err != nil {
 		return err
 	}
-	if in.at == nil {
-		return in.close(pipe)
+	if in.At == nil {
+		return in.Close(pipe)
 	}
-	u, err := unpack(p.path, in.r)
+	u, err := source.Unpack(p.path, in.R)
 	if err == nil && p.sheet != nil {
-		u.close()
-		u, err = unpack(p.path, bytes.NewReader(p.sheet))
+		u.Close()
+		u, err = source.Unpack(p.path, bytes.NewReader(p.sheet))
 	}
 	if err != nil {
-		return in.close(err)
+		return in.Close(err)
 	}
-	defer u.close()
-	return in.close(look(in, u))
+	defer u.Close()
+	return in.Close(look(in, u))
 }
 
 func (p *profile) errorf(row int, rule string) error {
-	return &ParseError{File: p.path, Row: row, Rule: rule}
+	return &source.ParseError{File: p.path, Row: row, Rule: rule}
 }
 
 // sniff finds the format by the first bytes, the name and the first lines.
-func (p *profile) sniff(in *input, u *unpacked) error {
+func (p *profile) sniff(in *source.Input, u *source.Unpacked) error {
 	head, _ := u.Peek(sniffBytes) // an error comes again when the rows are read
 	if rule := otherSheets(head); rule != "" {
 		return p.errorf(0, rule)
@@ -188,25 +192,25 @@ func (p *profile) sniff(in *input, u *unpacked) error {
 	if p.format = textFormat(p.path, head); p.format != FormatCSV {
 		return nil
 	}
-	return p.sniffCSV(newSource(p.path, u, ""))
+	return p.sniffCSV(source.NewLines(p.path, u, ""))
 }
 
 // openWorkbook makes a sheet the text that is read.
-func (p *profile) openWorkbook(in *input) error {
-	text, err := workbookText(in, p.o.Sheet, ',')
+func (p *profile) openWorkbook(in *source.Input) error {
+	text, err := workbook.Text(in, p.o.Sheet, ',')
 	if err != nil {
 		return err
 	}
 	p.sheet = text
-	return p.read(func(_ *input, u *unpacked) error { return p.sniffCSV(newSource(p.path, u, "")) })
+	return p.read(func(_ *source.Input, u *source.Unpacked) error { return p.sniffCSV(source.NewLines(p.path, u, "")) })
 }
 
 // sniffCSV looks at the first lines of text for what cuts it into fields.
-func (p *profile) sniffCSV(src *source) error {
+func (p *profile) sniffCSV(src *source.Lines) error {
 	var lines []string
 	var rows []int // of lines
 	for len(lines) < 100 {
-		line, err := src.next()
+		line, err := src.Next()
 		if err == io.EOF {
 			break
 		}
@@ -214,7 +218,7 @@ func (p *profile) sniffCSV(src *source) error {
 			return err
 		}
 		if !utf8.Valid(line) {
-			p.csv.Encoding = EncodingWindows1252
+			p.csv.Encoding = source.EncodingWindows1252
 		}
 		text := strings.Trim(string(line), " ")
 		switch {
@@ -224,13 +228,13 @@ func (p *profile) sniffCSV(src *source) error {
 				p.csv.Comment = append(p.csv.Comment, c)
 			}
 		default:
-			lines, rows = append(lines, text), append(rows, src.line)
+			lines, rows = append(lines, text), append(rows, src.Line)
 		}
 	}
 	if len(lines) == 0 {
 		return p.errorf(0, ruleEmpty)
 	}
-	if p.csv.Encoding == EncodingWindows1252 {
+	if p.csv.Encoding == source.EncodingWindows1252 {
 		for _, list := range [][]string{lines, p.csv.Comment} {
 			for i := range list {
 				list[i], _ = charmap.Windows1252.NewDecoder().String(list[i]) // every byte is a character
@@ -262,11 +266,11 @@ func looksLikeLIBSVM(lines []string) (is, grouped bool) {
 				grouped = true
 				continue
 			}
-			if !ok && i > 0 || !isPlainDecimal(index) {
+			if !ok && i > 0 || !parse.IsPlainDecimal(index) {
 				return false, false
 			}
 			if ok {
-				if _, rule := parseNumber([]byte(value)); rule != "" {
+				if _, rule := parse.Number([]byte(value)); rule != "" {
 					return false, false
 				}
 				is = true

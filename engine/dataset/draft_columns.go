@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"dyad/engine/dataset/parse"
 )
 
 // draftColumn is a column of a draft and why it is what it is.
@@ -225,7 +227,7 @@ func (c *draftColumn) line() []byte {
 		add("fold: true")
 	}
 	if c.Range != nil {
-		add("range: [%s, %s]", formatNumber(c.Range[0]), formatNumber(c.Range[1]))
+		add("range: [%s, %s]", parse.Format(c.Range[0]), parse.Format(c.Range[1]))
 	}
 	if c.Transform != "" {
 		add("transform: %s", c.Transform)

@@ -2,13 +2,17 @@ package dataset
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 	"unicode/utf8"
+
+	"dyad/engine/dataset/arff"
+	"dyad/engine/dataset/csv"
+	"dyad/engine/dataset/jsonl"
+	"dyad/engine/dataset/parquet"
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/source"
 )
 
 // named drafts the schema of a format whose columns have names.
@@ -17,7 +21,7 @@ func (p *profile) named() ([]byte, error) {
 		return nil, err
 	}
 	if p.bytes && p.format == FormatCSV && p.csv.Encoding == "" {
-		p.csv.Encoding, p.names, p.stats, p.rows = EncodingWindows1252, nil, nil, 0
+		p.csv.Encoding, p.names, p.stats, p.rows = source.EncodingWindows1252, nil, nil, 0
 		if err := p.read(p.readColumns); err != nil {
 			return nil, err
 		}
@@ -75,11 +79,11 @@ func (p *profile) named() ([]byte, error) {
 }
 
 // readColumns gathers the statistics of all columns.
-func (p *profile) readColumns(in *input, u *unpacked) error {
+func (p *profile) readColumns(in *source.Input, u *source.Unpacked) error {
 	if p.format == FormatParquet {
 		return p.readParquet(in)
 	}
-	src := newSource(p.path, u, p.csv.Encoding)
+	src := source.NewLines(p.path, u, p.csv.Encoding)
 	switch p.format {
 	case FormatARFF:
 		return p.readARFF(src)
@@ -133,10 +137,11 @@ func (p *profile) addRows(next func() ([][]byte, error), line *int, header strin
 	}
 }
 
-func (p *profile) readCSV(src *source) error {
-	r := newCSVReader(src, &p.csv)
-	r.skip = p.skipped
-	first, err := r.next()
+func (p *profile) readCSV(src *source.Lines) error {
+	delim, _ := p.csv.delimiter()
+	r := csv.NewReader(src, delim, p.csv.Comment)
+	r.Skip = p.skipped
+	first, err := r.Next()
 	if err == io.EOF {
 		return p.errorf(0, ruleEmpty)
 	}
@@ -149,13 +154,13 @@ func (p *profile) readCSV(src *source) error {
 	}
 	var odd oddRows
 	next := func() ([][]byte, error) {
-		row, err := r.next()
+		row, err := r.Next()
 		if err == nil {
-			odd.look(p.rows+1, r.row, row, r.line)
+			odd.look(p.rows+1, r.Row, row, r.Line)
 		}
 		return row, err
 	}
-	if err := p.addRows(next, &r.row, "the first row"); err != nil {
+	if err := p.addRows(next, &r.Row, "the first row"); err != nil {
 		return err
 	}
 	if p.csv.Header = p.hasHeader(&odd); !p.csv.Header {
@@ -172,7 +177,7 @@ func (p *profile) readCSV(src *source) error {
 		case name == "":
 			p.csv.IgnoreOthers = true
 		case seen[name]:
-			return &ParseError{File: p.path, Row: 1, Position: i + 1, Rule: "the header has a name twice; rename one"}
+			return &source.ParseError{File: p.path, Row: 1, Position: i + 1, Rule: "the header has a name twice; rename one"}
 		}
 		seen[name] = true
 	}
@@ -196,20 +201,20 @@ func (p *profile) hasHeader(o *oddRows) bool {
 	return names
 }
 
-func (p *profile) readARFF(src *source) error {
-	r, err := newARFFReader(src)
+func (p *profile) readARFF(src *source.Lines) error {
+	r, err := arff.NewReader(src)
 	if err != nil {
 		return err
 	}
-	for i, a := range r.attributes {
-		p.addColumn(a.name)
-		p.stats[i].nominal = a.nominal
+	for i, a := range r.Attributes {
+		p.addColumn(a.Name)
+		p.stats[i].nominal = a.Nominal
 	}
-	if err := p.addRows(r.next, &src.line, "the header"); err != nil {
+	if err := p.addRows(r.Next, &src.Line, "the header"); err != nil {
 		return err
 	}
-	for i, a := range r.attributes {
-		if a.other {
+	for i, a := range r.Attributes {
+		if a.Other {
 			p.stats[i].refuse()
 		}
 	}
@@ -217,15 +222,15 @@ func (p *profile) readARFF(src *source) error {
 }
 
 // readJSONL finds new columns as it reads; they were missing so far.
-func (p *profile) readJSONL(src *source) error {
-	r := &jsonReader{src: src}
+func (p *profile) readJSONL(src *source.Lines) error {
+	r := jsonl.NewReader(src)
 	place := map[string]int{}
 	var row [][]byte
 	var seen []int // row that had the key last, from 1
 	nested := map[int]bool{}
 	for {
 		clear(row)
-		err := r.next(func(key, value []byte, isNested bool) error {
+		err := r.Next(func(key, value []byte, isNested bool) error {
 			i, ok := place[string(key)]
 			if !ok {
 				i = len(row)
@@ -236,13 +241,13 @@ func (p *profile) readJSONL(src *source) error {
 				}
 			}
 			if seen[i] > p.rows {
-				return p.errorf(src.line, ruleJSONTwice)
+				return p.errorf(src.Line, ruleJSONTwice)
 			}
 			if isNested {
 				nested[i] = true
 			}
-			if seen[i], row[i] = p.rows+1, bytes.TrimSpace(value); r.native {
-				row[i] = nativeNumber(row[i])
+			if seen[i], row[i] = p.rows+1, bytes.TrimSpace(value); r.Native {
+				row[i] = parse.Native(row[i])
 			}
 			return nil
 		})
@@ -252,7 +257,7 @@ func (p *profile) readJSONL(src *source) error {
 		if err != nil {
 			return err
 		}
-		if err := p.addRow(row, src.line); err != nil {
+		if err := p.addRow(row, src.Line); err != nil {
 			return err
 		}
 	}
@@ -264,27 +269,26 @@ func (p *profile) readJSONL(src *source) error {
 
 // readParquet leaves columns that cannot be read without values, so that the draft
 // ignores them.
-func (p *profile) readParquet(in *input) error {
-	r, err := openParquet(in)
+func (p *profile) readParquet(in *source.Input) error {
+	r, err := parquet.Open(in)
 	if err != nil {
 		return err
 	}
-	defer r.close()
-	for i, column := range r.columns {
-		p.addColumn(column.Name())
-		if r.used[i] = parquetTypeOf(column) != parquetRefused; !r.used[i] {
+	defer r.Close()
+	for i, name := range r.Names() {
+		if p.addColumn(name); !r.Use(i, false) {
 			p.stats[i].refuse()
 		}
 	}
 	return p.addRows(func() ([][]byte, error) {
-		err := r.next()
-		for i, column := range r.columns {
-			if kind := parquetTypeOf(column); kind != parquetText {
-				r.texts[i] = nativeNumber(r.texts[i])
+		err := r.Next()
+		for i := range r.Texts {
+			if !r.IsText(i) {
+				r.Texts[i] = parse.Native(r.Texts[i])
 			}
 		}
-		return r.texts, err
-	}, &r.row, "")
+		return r.Texts, err
+	}, &r.Row, "")
 }
 
 func validTexts(texts map[string]int) bool {
@@ -294,23 +298,4 @@ func validTexts(texts map[string]int) bool {
 		}
 	}
 	return true
-}
-
-func formatNumber(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
-// quoteYAML quotes a text; JSON strings are YAML.
-func quoteYAML(s string) string {
-	var b bytes.Buffer
-	w := json.NewEncoder(&b)
-	w.SetEscapeHTML(false)
-	_ = w.Encode(s) // a string cannot fail
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-func quoteList(list []string) string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = quoteYAML(s)
-	}
-	return "[" + strings.Join(out, ", ") + "]"
 }

@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"dyad/engine/dataset/array"
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/source"
 )
 
 // numbered drafts the schema of LIBSVM files and arrays: reading them by the widest
@@ -20,9 +24,9 @@ func (p *profile) numbered() ([]byte, error) {
 		group = "  - {name: query, role: group} # the qid of a row\n"
 	}
 	var lo, hi float64 // 0 is among the values of LIBSVM: it is what a row leaves out
-	var kind element
+	var kind array.Element
 	if p.format != FormatLIBSVM {
-		err := p.read(func(in *input, u *unpacked) (err error) {
+		err := p.read(func(in *source.Input, u *source.Unpacked) (err error) {
 			kind, err = p.openArrays(in, u, probe)
 			return err
 		})
@@ -61,9 +65,9 @@ func (p *profile) numbered() ([]byte, error) {
 		return nil, err
 	}
 	switch {
-	case kind.kind == 'b':
+	case kind.Kind == 'b':
 		lo, hi, comment, p.typed = 0, 1, "of the type bool", true
-	case kind.kind == 'u' && kind.size == 1:
+	case kind.Kind == 'u' && kind.Size == 1:
 		lo, hi, comment, p.typed = 0, 255, "of the type: bytes", true
 	}
 	switch {
@@ -81,38 +85,37 @@ func (p *profile) numbered() ([]byte, error) {
 %s%srange: [%s, %s] # %s
 columns:
   - {name: label, role: label, positive: %s, negative: %s} # check which class should score high
-%s`, p.format, arrays, width, formatNumber(lo), formatNumber(hi), comment, quoteYAML(positive), quoteYAML(negative), group), nil
+%s`, p.format, arrays, width, parse.Format(lo), parse.Format(hi), comment, quoteYAML(positive), quoteYAML(negative), group), nil
 }
 
 // openArrays sets the features and the arrays of the probe, and returns the type of the
 // features. Of an archive it takes the first matrix and the first vector.
-func (p *profile) openArrays(in *input, u *unpacked, probe *Schema) (element, error) {
+func (p *profile) openArrays(in *source.Input, u *source.Unpacked, probe *Schema) (array.Element, error) {
 	if p.format != FormatNPZ {
-		x, err := openArray(p.format, in, u)
+		x, err := array.Open(p.format, in, u)
 		if err != nil {
-			return element{}, err
+			return array.Element{}, err
 		}
-		probe.Features = x.d
-		return x.element, nil
+		probe.Features = x.Width
+		return x.Element, nil
 	}
-	z, err := zip.NewReader(in.at, in.size)
+	z, err := zip.NewReader(in.At, in.Size)
 	if err != nil {
-		return element{}, p.errorf(0, ruleBadZip)
+		return array.Element{}, p.errorf(0, array.RuleBadZip)
 	}
-	t := &table{name: p.path}
 	names := &ArrayNames{}
-	var kind element
+	var kind array.Element
 	for _, f := range z.File {
 		name := strings.TrimSuffix(f.Name, ".npy")
-		a, closer, err := t.member(in, z, name, true, "")
+		a, closer, err := array.OpenMember(in, z, name, true, "")
 		if err != nil {
 			continue // not an array of numbers
 		}
 		closer()
-		switch axes := len(a.shape); {
-		case names.X == "" && axes == 2 && a.d > 1:
-			names.X, probe.Features, kind = name, a.d, a.element
-		case names.Y == "" && (axes == 1 || axes == 2 && a.d == 1):
+		switch axes := len(a.Shape); {
+		case names.X == "" && axes == 2 && a.Width > 1:
+			names.X, probe.Features, kind = name, a.Width, a.Element
+		case names.Y == "" && (axes == 1 || axes == 2 && a.Width == 1):
 			names.Y = name
 		}
 	}

@@ -1,12 +1,10 @@
 package dataset
 
 import (
-	"bytes"
 	"math"
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"dyad/engine/dataset/parse"
 )
 
 // A draft decides for each column how its numbers are written: in 24,5 and 1.234,5 the fraction
@@ -14,15 +12,6 @@ import (
 // each value can be. A value that only one of the two signs reads is evidence; texts that neither
 // reads are put aside first. Where a column has values with two readings, evidence of the column or of
 // the whole file has to decide. Otherwise the draft leaves the column out and asks.
-
-// Signs of fractions.
-const (
-	pointForm = iota
-	commaForm
-)
-
-// thousandsStyles are the signs of thousands with each sign of fractions.
-var thousandsStyles = [2][3]string{pointForm: {",", thousandsSpace, "'"}, commaForm: {".", thousandsSpace, "'"}}
 
 // numberForm is what the values of a column are with one sign of fractions.
 type numberForm struct {
@@ -32,37 +21,16 @@ type numberForm struct {
 	lo, hi, sum           float64
 }
 
-// reading reads a number with a sign of fractions and any one sign of thousands. style is -1 without groups.
-func reading(form int, core []byte) (v float64, style int, ok bool) {
-	decimal := [2]byte{'.', ','}[form]
-	for style, thousands := range thousandsStyles[form] {
-		n := notation{decimal: decimal, thousands: thousands}
-		plain, rule := n.plain(nil, core)
-		if rule != "" {
-			continue
-		}
-		if v, rule = parseNumber(plain); rule != "" {
-			continue
-		}
-		whole, _, _ := bytes.Cut(core, []byte{decimal})
-		if len(n.groups(whole)) == 1 {
-			style = -1
-		}
-		return v, style, true
-	}
-	return 0, -1, false
-}
-
 // addNumber notes what a value can be, and reports whether it is a number.
 func (s *columnStats) addNumber(field []byte) bool {
 	core, prefix, suffix := field, "", ""
 	isNumber := func(text []byte) bool {
-		_, _, point := reading(pointForm, text)
-		_, _, comma := reading(commaForm, text)
+		_, _, point := parse.Reading(parse.PointForm, text)
+		_, _, comma := parse.Reading(parse.CommaForm, text)
 		return point || comma
 	}
 	if !isNumber(core) {
-		if core, prefix, suffix = cutUnits(field); prefix+suffix == "" || !isNumber(core) {
+		if core, prefix, suffix = parse.CutUnits(field); prefix+suffix == "" || !isNumber(core) {
 			return false
 		}
 	}
@@ -72,7 +40,7 @@ func (s *columnStats) addNumber(field []byte) bool {
 	var reads [2]bool
 	for i := range s.forms {
 		f := &s.forms[i]
-		v, style, ok := reading(i, core)
+		v, style, ok := parse.Reading(i, core)
 		if values[i], reads[i] = v, ok; !ok {
 			continue
 		}
@@ -101,7 +69,7 @@ func (s *columnStats) addNumber(field []byte) bool {
 // plainDigits notes how many digits whole numbers without any sign have: identifiers have one length.
 func (s *columnStats) plainDigits(core []byte) {
 	length := len(core)
-	if !allDigits(core) {
+	if !parse.AllDigits(core) {
 		length = -1
 	}
 	if s.digits == 0 {
@@ -123,45 +91,6 @@ func (u *units) add(prefix, suffix string) {
 		*u = units{prefix: prefix, suffix: suffix, any: true}
 	}
 	u.others = u.others || u.prefix != prefix || u.suffix != suffix
-}
-
-// currencies may stand before a number.
-var currencies = [...]string{"€", "$", "£", "¥", "CHF", "EUR", "USD", "GBP", "Fr."}
-
-// maxUnit bounds the bytes of a unit.
-const maxUnit = 16
-
-// cutUnits cuts a currency off the beginning and a unit off the end. A single letter is a unit
-// only after a blank: 5a is a code.
-func cutUnits(field []byte) (core []byte, prefix, suffix string) {
-	core = field
-	for _, c := range currencies {
-		if rest, ok := bytes.CutPrefix(core, []byte(c)); ok {
-			core, prefix = bytes.TrimLeft(rest, allBlanks), c
-			break
-		}
-	}
-	end := bytes.IndexFunc(core, func(r rune) bool {
-		return !(r >= '0' && r <= '9') && !strings.ContainsRune("+-.,'\u2019"+allBlanks, r)
-	})
-	if end < 0 {
-		return core, prefix, ""
-	}
-	unit := core[end:]
-	r, size := utf8.DecodeRune(unit)
-	number := bytes.TrimRight(core[:end], allBlanks)
-	blank := len(number) < end
-	if rate, ok := bytes.CutPrefix(unit, []byte("/")); ok { // 98/min
-		r, _ = utf8.DecodeRune(rate)
-		size = 0
-	}
-	switch {
-	case len(unit) > maxUnit || len(number) == 0 || bytes.ContainsAny(unit, ".,"):
-		return field, "", ""
-	case !unicode.IsLetter(r) && !strings.ContainsRune("%‰€$£¥°µ", r), unicode.IsLetter(r) && size == len(unit) && !blank:
-		return field, "", ""
-	}
-	return number, prefix, string(unit)
 }
 
 // isNumberText reports whether a text is a number in any notation, with or without a unit.
@@ -186,9 +115,9 @@ func (s *columnStats) isNumbers() bool {
 // evidence is the sign of fractions that the values of the column need; ok is false if they need none
 // of the two, mixed says that they need both.
 func (s *columnStats) evidence() (form int, ok, mixed bool) {
-	point, comma := s.forms[pointForm].only > 0, s.forms[commaForm].only > 0
+	point, comma := s.forms[parse.PointForm].only > 0, s.forms[parse.CommaForm].only > 0
 	if comma && !point {
-		form = commaForm
+		form = parse.CommaForm
 	}
 	return form, point != comma, point && comma
 }
@@ -201,20 +130,20 @@ func (p *profile) decideNumbers() {
 			votes[form]++
 		}
 	}
-	file, decided := pointForm, true
+	file, decided := parse.PointForm, true
 	switch {
 	case p.o.Decimal == ",":
-		file = commaForm
+		file = parse.CommaForm
 	case p.o.Decimal == ".":
 	default:
-		if votes[commaForm] > votes[pointForm] {
-			file = commaForm
+		if votes[parse.CommaForm] > votes[parse.PointForm] {
+			file = parse.CommaForm
 		}
 		// In other formats, numbers do not show how texts write theirs.
-		decided = p.format == FormatCSV && (votes[pointForm] > 0) != (votes[commaForm] > 0)
+		decided = p.format == FormatCSV && (votes[parse.PointForm] > 0) != (votes[parse.CommaForm] > 0)
 	}
 	if p.format != FormatCSV && p.o.Decimal == "" {
-		file = pointForm
+		file = parse.PointForm
 	}
 	var groups [3]int
 	for _, s := range p.stats {
@@ -227,11 +156,11 @@ func (p *profile) decideNumbers() {
 	common := slices.Index(groups[:], slices.Max(groups[:]))
 	asCSV := p.format == FormatCSV || p.format == FormatXLSX
 	if asCSV {
-		if file == commaForm {
+		if file == parse.CommaForm {
 			p.csv.Decimal = ","
 		}
 		if groups[common] > 0 {
-			p.csv.Thousands = thousandsStyles[file][common]
+			p.csv.Thousands = parse.ThousandsStyles[file][common]
 		}
 	}
 	for _, s := range p.stats {
@@ -239,14 +168,14 @@ func (p *profile) decideNumbers() {
 		case s.form < 0:
 			continue
 		case !asCSV:
-			if s.form == commaForm && s.forms[commaForm].only+s.ambiguous > 0 {
+			if s.form == parse.CommaForm && s.forms[parse.CommaForm].only+s.ambiguous > 0 {
 				s.decimal = ","
 			}
 		case s.form != file && s.forms[s.form].only+s.ambiguous > 0:
 			s.decimal = [2]string{".", ","}[s.form]
 		}
 		if s.style >= 0 {
-			sign := thousandsStyles[s.form][s.style]
+			sign := parse.ThousandsStyles[s.form][s.style]
 			if s.decimal != "" || !asCSV || sign != p.csv.Thousands {
 				s.thousands = sign
 			}
@@ -264,7 +193,7 @@ func (s *columnStats) settle(file int, decided, told bool) {
 	form, own, mixed := s.evidence()
 	switch {
 	case mixed:
-		s.refuseNumbers("numbers of two notations, such as in row %d and in row %d: write them alike", s.forms[pointForm].first, s.forms[commaForm].first)
+		s.refuseNumbers("numbers of two notations, such as in row %d and in row %d: write them alike", s.forms[parse.PointForm].first, s.forms[parse.CommaForm].first)
 		return
 	case !own && s.ambiguous > 0 && !decided,
 		own && s.ambiguous > 0 && form != file && (decided || told):
@@ -293,14 +222,14 @@ func (s *columnStats) settle(file int, decided, told bool) {
 
 // read makes the column one of numbers whose fraction begins at a sign that an answer gives.
 func (s *columnStats) read(decimal string) {
-	form := pointForm
+	form := parse.PointForm
 	if decimal == "," {
-		form = commaForm
+		form = parse.CommaForm
 	}
 	s.why, s.decimal, s.asks = "", decimal, false
 	s.settle(form, true, true)
 	if s.style >= 0 {
-		s.thousands = thousandsStyles[form][s.style]
+		s.thousands = parse.ThousandsStyles[form][s.style]
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"dyad/engine/dataset/csv"
+	"dyad/engine/dataset/parse"
 )
 
 // Some rows of a spreadsheet are not records: titles above the header, units below it, totals at the end.
@@ -22,13 +25,13 @@ func (p *profile) titles(lines []string, rows []int) {
 		return
 	}
 	for i, line := range lines[:min(len(lines)-1, 10)] {
-		r := csvReader{src: &source{name: p.path}, delim: delim}
-		if r.splitQuoted([]byte(line)) != nil || len(r.fields) > most && slices.ContainsFunc(r.fields[1:], func(f []byte) bool { return len(f) > 0 }) {
+		fields, ok := csv.Split([]byte(line), delim)
+		if !ok || len(fields) > most && slices.ContainsFunc(fields[1:], func(f []byte) bool { return len(f) > 0 }) {
 			return
 		}
 		first := line
-		if len(r.fields) > 1 {
-			first = strings.TrimRight(line, string(delim)+allBlanks)
+		if len(fields) > 1 {
+			first = strings.TrimRight(line, string(delim)+parse.Blanks)
 		}
 		if n := strings.IndexAny(first, "0123456789"); n > 3 { // a date or a number of the title changes
 			first = first[:n]
@@ -110,7 +113,7 @@ func (p *profile) comments(o *oddRows) (rows []oddRow) {
 		switch word := o.at(i); {
 		case word == "":
 		case s.values > s.texted || s.values > 1 && s.isDates():
-			if s.words[word] != 1 || len([]rune(word)) > maxUnit {
+			if s.words[word] != 1 || len([]rune(word)) > parse.MaxUnit {
 				return p.totals(o) // a value of its own
 			}
 			units = true

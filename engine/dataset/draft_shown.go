@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"dyad/engine/dataset/parse"
 )
 
 // DraftedColumn is a column as a draft decided on it, next to texts of the file.
@@ -40,9 +42,8 @@ func (p *profile) shown(c *draftColumn, s *columnStats, label bool) DraftedColum
 	if s.longest != "" && !slices.Contains(raws, s.longest) {
 		raws = append(slices.Clone(raws), s.longest)
 	}
-	schema := Schema{CSV: p.csv}
 	for _, raw := range raws {
-		out.Samples = append(out.Samples, Sample{raw, schema.reads(c, s, raw)})
+		out.Samples = append(out.Samples, Sample{raw, p.reads(c, s, raw)})
 	}
 	if c.role() == RoleFeature || s.isCode(c.Name) {
 		if _, answered := p.o.Answers[c.Name]; !answered {
@@ -53,20 +54,20 @@ func (p *profile) shown(c *draftColumn, s *columnStats, label bool) DraftedColum
 }
 
 // reads is how a schema with the column reads a text.
-func (schema *Schema) reads(c *draftColumn, s *columnStats, raw string) string {
+func (p *profile) reads(c *draftColumn, s *columnStats, raw string) string {
 	switch {
 	case s.asks:
 		both := make([]string, 2)
-		core, _, _ := cutUnits([]byte(raw))
+		core, _, _ := parse.CutUnits([]byte(raw))
 		for form := range both {
-			if v, _, ok := reading(form, core); ok {
-				both[form] = formatNumber(v)
+			if v, _, ok := parse.Reading(form, core); ok {
+				both[form] = parse.Format(v)
 			}
 		}
-		if both[pointForm] == both[commaForm] || slices.Contains(both, "") {
+		if both[parse.PointForm] == both[parse.CommaForm] || slices.Contains(both, "") {
 			return strings.Join(slices.DeleteFunc(slices.Compact(both), func(t string) bool { return t == "" }), "")
 		}
-		return both[pointForm] + " or " + both[commaForm]
+		return both[parse.PointForm] + " or " + both[parse.CommaForm]
 	case c.role() == RoleIgnore:
 		return "(left out)"
 	case c.role() != RoleFeature || c.Categories != nil:
@@ -75,24 +76,25 @@ func (schema *Schema) reads(c *draftColumn, s *columnStats, raw string) string {
 		return "(missing)"
 	}
 	if c.Date != nil {
-		days, ok := parseDate(dateLayout(c.Date.Format), []byte(raw))
+		days, ok := parse.Date(parse.DateLayout(c.Date.Format), []byte(raw))
 		if !ok {
 			return "(no date)"
 		}
-		return dayText(days)
+		return parse.DayText(days)
 	}
 	plain := []byte(raw)
+	schema := Schema{CSV: p.csv}
 	if n := schema.notation(&c.Column); n != nil {
 		var rule string
-		if plain, rule = n.plain(nil, []byte(raw)); rule != "" {
+		if plain, rule = n.Plain(nil, []byte(raw)); rule != "" {
 			return "(no number)"
 		}
 	}
-	v, rule := parseNumber(plain)
+	v, rule := parse.Number(plain)
 	if rule != "" {
 		return "(no number)"
 	}
-	return formatNumber(v)
+	return parse.Format(v)
 }
 
 // Text is the suggestion in words.
@@ -100,7 +102,7 @@ func (s *Suggestion) Text() string {
 	if s.Answer.Categories != nil {
 		return strings.Join(s.Answer.Categories, ", ")
 	}
-	text := fmt.Sprintf("%s to %s", formatNumber(s.Answer.Range[0]), formatNumber(s.Answer.Range[1]))
+	text := fmt.Sprintf("%s to %s", parse.Format(s.Answer.Range[0]), parse.Format(s.Answer.Range[1]))
 	if s.Unit != "" {
 		text += " " + s.Unit
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/engine/dataset/parse"
 )
 
 // A draft shows how it reads each value; where two notations read one, both readings.
@@ -55,7 +57,7 @@ func TestCodeBook(t *testing.T) {
 		for k := range 20 {
 			s.add([]byte(fmt.Sprintf("%.3f%s", v*(.9+.01*float64(k)), suffix)))
 		}
-		s.settle(pointForm, true, true)
+		s.settle(parse.PointForm, true, true)
 		return s
 	}
 	for _, c := range []struct {

@@ -8,7 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
+
+	"dyad/engine/dataset/parse"
 )
 
 // Limits of what a draft looks at.
@@ -44,7 +45,7 @@ type columnStats struct {
 	ambiguous int // values that both signs of fractions read, as different numbers
 	units     units
 	digits    int // of every value, if all are whole numbers without a sign and as long; otherwise -1
-	dates     [len(dateLayouts)]dateForm
+	dates     [len(parse.DateLayouts)]dateForm
 
 	// What settle decides on a column of numbers: their notation and what they are in it.
 	form, style int // -1 for none
@@ -127,8 +128,8 @@ func (s *columnStats) addDate(field []byte) (ok bool) {
 	if len(field) > 32 {
 		return false
 	}
-	for i, l := range dateLayouts {
-		if day, isDate := parseDate(l.layout, field); isDate {
+	for i, l := range parse.DateLayouts {
+		if day, isDate := parse.Date(l.Layout, field); isDate {
 			d := &s.dates[i]
 			if d.count == 0 {
 				d.from, d.to = day, day
@@ -139,9 +140,6 @@ func (s *columnStats) addDate(field []byte) (ok bool) {
 	}
 	return ok
 }
-
-// dayText is a day, in days since January 1, 1970, as YYYY-MM-DD.
-func dayText(day int) string { return time.Unix(int64(day)*24*3600, 0).UTC().Format(time.DateOnly) }
 
 // worded counts the values that are words: all of them, unless there are too many different ones.
 func (s *columnStats) worded() (n int) {
@@ -156,8 +154,8 @@ func (s *columnStats) settleDate() {
 	var formats []string
 	for i, d := range s.dates {
 		if d.count > 0 && len(s.words) <= draftWords && d.count+s.worded() == s.values {
-			formats = append(formats, dateLayouts[i].format)
-			s.date = &DateFormat{Format: dateLayouts[i].format, From: dayText(d.from), To: dayText(max(d.to, d.from+1))}
+			formats = append(formats, parse.DateLayouts[i].Format)
+			s.date = &DateFormat{Format: parse.DateLayouts[i].Format, From: parse.DayText(d.from), To: parse.DayText(max(d.to, d.from+1))}
 		}
 	}
 	if len(formats) > 1 {
@@ -193,8 +191,8 @@ func (s *columnStats) guessPositive(texts []string) string {
 			}
 		}
 	}
-	a, okA := parseNumber([]byte(texts[0]))
-	b, okB := parseNumber([]byte(texts[1]))
+	a, okA := parse.Number([]byte(texts[0]))
+	b, okB := parse.Number([]byte(texts[1]))
 	switch {
 	case okA == "" && okB == "" && b > a, (okA != "" || okB != "") && s.count(texts[1]) < s.count(texts[0]):
 		return texts[1]

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"dyad/engine/dataset/parse"
 	"dyad/engine/dataset/strictyaml"
 	"dyad/internal/create"
 )
@@ -189,8 +190,8 @@ func sameValues(a, b []string) bool {
 	if len(a) != len(b) {
 		return false
 	}
-	set := newValueSet(b)
-	return !slices.ContainsFunc(a, func(v string) bool { return set.find([]byte(v)) < 0 })
+	set := parse.NewSet(b)
+	return !slices.ContainsFunc(a, func(v string) bool { return set.Find([]byte(v)) < 0 })
 }
 
 // FromDataColumns are the features whose range or categories were taken from the data, by name.

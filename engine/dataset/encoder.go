@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"dyad/engine"
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/source"
 )
 
 // Encoder maps a row of a file to the features of a record by the public numbers
@@ -23,9 +25,9 @@ type Encoder struct {
 	label    *Column
 	group    *Column // nil without query groups
 	person   *Column // nil without persons
-	positive *valueSet
-	negative *valueSet // nil: every value that is not positive
-	grades   *notation // of graded labels
+	positive *parse.Set
+	negative *parse.Set      // nil: every value that is not positive
+	grades   *parse.Notation // of graded labels
 	// notations says that a column of numbers has one.
 	notations    bool
 	interactions []interaction
@@ -45,12 +47,12 @@ type featureEncoder struct {
 	cosines   int     // K of its basis, 0 for none
 	line      bool    // the first of them is the line
 	shrink    float64 // makes the mean square norm of K cosines 1
-	cats      *valueSet
+	cats      *parse.Set
 	catNames  []string
-	missing   *valueSet
+	missing   *parse.Set
 	policy    string
 	value     float64 // for MissingValue
-	notation  *notation
+	notation  *parse.Notation
 	unknown   bool // other categories become all 0
 }
 
@@ -86,9 +88,9 @@ func NewEncoder(s *Schema) (*Encoder, error) {
 				e.grades = clone.notation(c)
 				e.notations = e.notations || e.grades != nil
 			}
-			e.positive = newValueSet([]string{c.class(c.Positive)})
+			e.positive = parse.NewSet([]string{c.class(c.Positive)})
 			if c.Negative != "" {
-				e.negative = newValueSet([]string{c.class(c.Negative)})
+				e.negative = parse.NewSet([]string{c.class(c.Negative)})
 			}
 		}
 	}
@@ -99,7 +101,7 @@ func NewEncoder(s *Schema) (*Encoder, error) {
 
 func (e *Encoder) addFeatures() {
 	s := e.schema
-	sets := map[*Missing]*valueSet{}
+	sets := map[*Missing]*parse.Set{}
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		if c.role() != RoleFeature {
@@ -130,7 +132,7 @@ func (e *Encoder) addFeatures() {
 
 // featureEncoder builds the encoder of c without offset and factor. sets keeps
 // the values of each policy.
-func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*valueSet) featureEncoder {
+func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*parse.Set) featureEncoder {
 	m := s.missingOf(c)
 	f := featureEncoder{name: c.Name, width: 1, policy: m.policy()}
 	if f.missing = sets[m]; f.missing == nil {
@@ -138,7 +140,7 @@ func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*valueSet) featureE
 		if m != nil {
 			values = m.Values
 		}
-		f.missing = newValueSet(values)
+		f.missing = parse.NewSet(values)
 		sets[m] = f.missing
 	}
 	if m != nil && m.Value != nil {
@@ -156,7 +158,7 @@ func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*valueSet) featureE
 		return f
 	}
 	f.unknown = c.Unknown == UnknownOther
-	f.cats = newValueSet(c.Categories)
+	f.cats = parse.NewSet(c.Categories)
 	f.catNames = append([]string(nil), c.Categories...)
 	if f.policy == MissingCategory {
 		f.catNames = append(f.catNames, "(missing)")
@@ -306,20 +308,20 @@ func (e *Encoder) Columns() []string {
 // *ParseError without file and row.
 func (e *Encoder) Encode(fields []string) ([]float64, error) {
 	if len(fields) != e.width() {
-		return nil, &ParseError{Rule: fmt.Sprintf("row has %d feature fields, want %d", len(fields), e.width())}
+		return nil, &source.ParseError{Rule: fmt.Sprintf("row has %d feature fields, want %d", len(fields), e.width())}
 	}
 	x := make([]float64, e.dim)
 	for k, field := range fields {
 		f, offset := e.feature(k)
 		text, rule := []byte(field), ""
 		if f.writes(text) {
-			text, rule = f.notation.plain(nil, text)
+			text, rule = f.notation.Plain(nil, text)
 		}
 		if rule == "" {
 			rule = f.encode(text, x[offset:offset+f.width])
 		}
 		if rule != "" {
-			return nil, &ParseError{Column: e.featureName(k), Position: k + 1, Rule: rule}
+			return nil, &source.ParseError{Column: e.featureName(k), Position: k + 1, Rule: rule}
 		}
 	}
 	return x, e.project(x)
@@ -339,7 +341,7 @@ func (e *Encoder) project(x []float64) error {
 		}
 	}
 	if bound := e.NonZerosPerRow(); len(value) > bound {
-		return &ParseError{Rule: tooManyNonZeros(bound)}
+		return &source.ParseError{Rule: tooManyNonZeros(bound)}
 	}
 	r, err := engine.NewSparseRecords([]int64{0, int64(len(value))}, index, value, make([]float64, 1), e.dim, e.Bounds())
 	if err != nil {
@@ -368,27 +370,27 @@ func tooManyNonZeros(bound int) string {
 // encode writes the outputs of a trimmed field to dst, which must be zero. The
 // rule is empty on success.
 func (f *featureEncoder) encode(field []byte, dst []float64) (rule string) {
-	if f.numeric && f.missing.numeric {
-		if v, ok := shortNumber(field); ok {
+	if f.numeric && f.missing.Numeric {
+		if v, ok := parse.ShortNumber(field); ok {
 			return f.encodeNumber(v, dst)
 		}
 	}
-	if len(field) == 0 || f.missing.find(field) >= 0 {
+	if len(field) == 0 || f.missing.Find(field) >= 0 {
 		return f.encodeMissing(dst)
 	}
 	if f.numeric {
-		v, rule := parseNumber(field)
+		v, rule := parse.Number(field)
 		switch {
 		case rule == "":
 			return f.encodeNumber(v, dst)
 		case bytes.EqualFold(field, []byte("nan")):
 			return f.encodeMissing(dst)
-		case rule == ruleNotNumber && f.notation == nil:
-			return otherNotation(field)
+		case rule == parse.RuleNotNumber && f.notation == nil:
+			return parse.OtherNotation(field)
 		}
 		return rule
 	}
-	k := f.cats.find(field)
+	k := f.cats.Find(field)
 	if k < 0 && !utf8.Valid(field) {
 		return ruleNotUTF8 // also with unknown: other, which would drop every letter of another encoding
 	}
@@ -404,7 +406,7 @@ func (f *featureEncoder) encode(field []byte, dst []float64) (rule string) {
 
 // encodeNumber is encode for a number v of a numeric column.
 func (f *featureEncoder) encodeNumber(v float64, dst []float64) (rule string) {
-	if f.missing.findNumber(v) >= 0 {
+	if f.missing.FindNumber(v) >= 0 {
 		return f.encodeMissing(dst)
 	}
 	f.encodeScaled(v, dst)
@@ -479,3 +481,10 @@ func (e *Encoder) UnmarshalJSON(text []byte) error {
 	*e = *n
 	return nil
 }
+
+// The rules of a field.
+const (
+	ruleMissing  = "value is missing; fill it in, or give the column a missing policy other than error"
+	ruleCategory = "category is not in the schema; correct the value, add it to categories (which are public), or say `unknown: other`"
+	ruleNotUTF8  = "the file is not UTF-8; set csv.encoding: windows-1252 if it is Latin-1, or save it as UTF-8"
+)

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"dyad/engine/dataset/source"
 )
 
 const mixedSchema = `
@@ -60,7 +62,7 @@ func TestEncode(t *testing.T) {
 			}
 		}
 	}
-	var p *ParseError
+	var p *source.ParseError
 	for _, c := range []struct {
 		fields []string
 		column string

@@ -8,6 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"dyad/engine/dataset/array"
+	"dyad/engine/dataset/parquet"
+	"dyad/engine/dataset/source"
 )
 
 // The rules of names that stand for several files.
@@ -54,7 +58,7 @@ func expand(name string) ([]string, error) {
 		}
 		for _, e := range entries {
 			if e.Name() == "_delta_log" || e.Name() == ".hoodie" {
-				return nil, &ParseError{File: name, Rule: ruleTable}
+				return nil, &source.ParseError{File: name, Rule: ruleTable}
 			}
 			names = append(names, filepath.Join(name, e.Name()))
 		}
@@ -62,7 +66,7 @@ func expand(name string) ([]string, error) {
 		return []string{name}, nil
 	default:
 		if names, err = filepath.Glob(name); err != nil {
-			return nil, &ParseError{File: name, Rule: ruleNoMatch}
+			return nil, &source.ParseError{File: name, Rule: ruleNoMatch}
 		}
 	}
 	hidden := func(path string) bool {
@@ -71,13 +75,13 @@ func expand(name string) ([]string, error) {
 	}
 	names = slices.DeleteFunc(names, hidden)
 	if len(names) == 0 && folder {
-		return nil, &ParseError{File: name, Rule: ruleNoFiles}
+		return nil, &source.ParseError{File: name, Rule: ruleNoFiles}
 	} else if len(names) == 0 {
-		return nil, &ParseError{File: name, Rule: ruleNoMatch}
+		return nil, &source.ParseError{File: name, Rule: ruleNoMatch}
 	}
 	for _, n := range names {
 		if info, err := os.Stat(n); err == nil && info.IsDir() {
-			return nil, &ParseError{File: n, Rule: ruleSubfolder}
+			return nil, &source.ParseError{File: n, Rule: ruleSubfolder}
 		}
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(filepath.ToSlash(a), filepath.ToSlash(b)) })
@@ -103,13 +107,13 @@ func distinct(files []string) error {
 			k := key{info.Size(), info.ModTime().UnixNano()}
 			for _, j := range alike[k] {
 				if os.SameFile(infos[j], info) {
-					return &ParseError{File: name, Rule: fmt.Sprintf(ruleTwice, files[j])}
+					return &source.ParseError{File: name, Rule: fmt.Sprintf(ruleTwice, files[j])}
 				}
 			}
 			alike[k] = append(alike[k], i)
 		}
 		if other, ok := plain[stem]; ok {
-			return &ParseError{File: name, Rule: fmt.Sprintf(ruleTwicePack, other)}
+			return &source.ParseError{File: name, Rule: fmt.Sprintf(ruleTwicePack, other)}
 		}
 		plain[stem] = name
 	}
@@ -135,17 +139,17 @@ func (t *table) readFiles() error {
 		if err != nil {
 			return err
 		}
-		t.rest.rows, t.rest.bytes, t.rest.colons = t.rest.rows+z.rows, t.rest.bytes+z.bytes, t.rest.colons+z.colons
+		t.rest.Rows, t.rest.Bytes, t.rest.Colons = t.rest.Rows+z.Rows, t.rest.Bytes+z.Bytes, t.rest.Colons+z.Colons
 	}
-	var inputs []*input
+	var inputs []*source.Input
 	for i, name := range files {
-		in, err := openInput(name, "data")
+		in, err := source.OpenInput(name, "data")
 		if err != nil {
 			return err
 		}
 		labelled := t.hasLabels
 		t.name, t.first = name, t.seen
-		if err := in.close(t.read(in)); err != nil {
+		if err := in.Close(t.read(in)); err != nil {
 			return err
 		}
 		if i > 0 && t.hasLabels != labelled {
@@ -155,8 +159,8 @@ func (t *table) readFiles() error {
 	}
 	t.name = listName(files)
 	for _, in := range inputs[:len(files)-1] { // files that were closed while others were read
-		if now, err := os.Stat(in.name); in.opened != nil && (err != nil || in.changed(now)) {
-			return in.errChanged()
+		if now, err := os.Stat(in.Name); in.Opened != nil && (err != nil || in.Changed(now)) {
+			return in.ErrChanged()
 		}
 	}
 	return nil
@@ -164,23 +168,23 @@ func (t *table) readFiles() error {
 
 // countRows bounds what a file will need, unless it can be read only once. Errors are
 // left for the reader, but for that of Progress.
-func (t *table) countRows(name string) (sizes, error) {
-	var z sizes
+func (t *table) countRows(name string) (source.Sizes, error) {
+	var z source.Sizes
 	if info, err := os.Stat(name); t.scan != nil || err != nil || !info.Mode().IsRegular() {
 		return z, nil
 	}
-	in, err := openInput(name, "data")
+	in, err := source.OpenInput(name, "data")
 	if err != nil {
 		return z, nil
 	}
-	defer in.file.Close()
-	u, err := unpack(name, in.r)
+	defer in.File.Close()
+	u, err := source.Unpack(name, in.R)
 	if err != nil {
 		return z, nil
 	}
-	defer u.close()
+	defer u.Close()
 	head, _ := u.Peek(sniffBytes)
-	format, err := t.e.schema.formatOf(name, head)
+	format, err := formatOf(t.e.schema, name, head)
 	if err != nil {
 		return z, nil
 	}
@@ -188,12 +192,12 @@ func (t *table) countRows(name string) (sizes, error) {
 	case FormatXLSX: // its text is made when it is read
 		return z, nil
 	case FormatParquet:
-		if r, err := openParquet(in); err == nil {
-			return r.sizes(in), nil
+		if r, err := parquet.Open(in); err == nil {
+			return r.Sizes(in), nil
 		}
 	case FormatNPY, FormatIDX:
-		if a, err := openArray(format, in, u); err == nil {
-			return sizes{rows: a.n, bytes: a.size}, nil
+		if a, err := array.Open(format, in, u); err == nil {
+			return source.Sizes{Rows: a.Rows, Bytes: a.Size}, nil
 		}
 	case FormatNPZ:
 		if z, err := t.npzSizes(in); err == nil {
@@ -203,4 +207,17 @@ func (t *table) countRows(name string) (sizes, error) {
 		return t.countLines(name, format)
 	}
 	return z, nil
+}
+
+// countLines bounds what the lines of a regular file need, unless they are only shown.
+func (t *table) countLines(name, format string) (source.Sizes, error) {
+	if t.scan != nil {
+		return source.Sizes{}, nil
+	}
+	return source.CountLines(name, format == FormatLIBSVM, func() error {
+		if t.o.Progress == nil {
+			return nil
+		}
+		return t.o.Progress(t.seen)
+	})
 }

@@ -16,6 +16,9 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
+
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/source"
 )
 
 const listColumns = `
@@ -238,7 +241,7 @@ func TestExpand(t *testing.T) {
 		fmt.Sprintf(ruleTwicePack, "twice/a.csv"): {"twice"},
 		fmt.Sprintf(ruleTwice, "in/part-10.csv"):  {"in/part-10.csv", "in"},
 	} {
-		var p *ParseError
+		var p *source.ParseError
 		if _, err := Expand(names...); !errors.As(err, &p) || p.Rule != rule || p.File == "" {
 			t.Errorf("%v: %v, want %q", names, err, rule)
 		}
@@ -256,7 +259,7 @@ func TestListErrors(t *testing.T) {
 		column string
 		rule   string
 	}{
-		"value":       {header + row + row + "p1,7391x,f,1\n", Options{}, 4, "a", ruleNotNumber},
+		"value":       {header + row + row + "p1,7391x,f,1\n", Options{}, 4, "a", parse.RuleNotNumber},
 		"no header":   {row, Options{}, 1, "", ruleNotHeader},
 		"column":      {"person,a,gender,out\n" + row, Options{}, 1, "sex", "lacks this column"},
 		"labels":      {"person,a,sex\np1,1,f\n", Options{Labels: LabelsOptional}, 0, "out", ruleListMixed},
@@ -270,7 +273,7 @@ func TestListErrors(t *testing.T) {
 			}
 		}
 		_, err := Load(dir, listSchema(t, FormatCSV, RoleID), c.o)
-		var p *ParseError
+		var p *source.ParseError
 		if !errors.As(err, &p) || p.Row != c.row || p.Column != c.column || !strings.Contains(p.Rule, c.rule) || strings.Contains(err.Error(), "7391") {
 			t.Errorf("%s: %v, want row %d, column %q: %s", name, err, c.row, c.column, c.rule)
 		} else if want := filepath.Join(dir, "1.csv"); p.File != want && c.rule != ruleListLabels {
@@ -298,7 +301,7 @@ func TestListChanged(t *testing.T) {
 			_, err = f.WriteString("p1,0,f,1\n")
 			return errors.Join(err, f.Close())
 		}}
-		if _, err := Load(dir, s, o); !errors.Is(err, ErrChanged) && changed < 2 {
+		if _, err := Load(dir, s, o); !errors.Is(err, source.ErrChanged) && changed < 2 {
 			t.Errorf("file %d was written to while the list was read: %v", changed, err)
 		}
 	}

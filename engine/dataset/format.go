@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"dyad/engine/dataset/arff"
+	"dyad/engine/dataset/array"
+	"dyad/engine/dataset/source"
 )
 
 // otherSheets is the rule that a spreadsheet of another kind breaks, "" for all other files.
@@ -45,7 +49,7 @@ func binaryFormat(head []byte) string {
 		return FormatNPY
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("PK\x05\x06")):
 		return FormatNPZ
-	case len(head) >= 4 && head[0] == 0 && head[1] == 0 && idxTypes[head[2]].size > 0 && head[3] > 0 && head[3] <= maxIDXAxes:
+	case array.IsIDX(head):
 		return FormatIDX
 	}
 	return ""
@@ -71,7 +75,7 @@ func textFormat(name string, head []byte) string {
 		case len(line) == 0 || line[0] == '%':
 		case line[0] == '{':
 			return FormatJSONL
-		case hasWord(line, "@relation"), hasWord(line, "@attribute"):
+		case arff.HasWord(line, "@relation"), arff.HasWord(line, "@attribute"):
 			return FormatARFF
 		default:
 			return FormatCSV
@@ -80,23 +84,17 @@ func textFormat(name string, head []byte) string {
 	return FormatCSV
 }
 
-// hasWord says that a line begins with a word, in any case.
-func hasWord(line []byte, word string) bool {
-	return len(line) >= len(word) && strings.EqualFold(string(line[:len(word)]), word) &&
-		(len(line) == len(word) || line[len(word)] == ' ' || line[len(word)] == '\t')
-}
-
 // formatOf is the format of a file that begins with head. A schema that names
 // its format is believed, but a file that is clearly another one is an error,
 // and so is a format that would be encoded differently than the schema says.
-func (s *Schema) formatOf(name string, head []byte) (string, error) {
+func formatOf(s *Schema, name string, head []byte) (string, error) {
 	if rule := otherSheets(head); rule != "" {
-		return "", &ParseError{File: name, Rule: rule}
+		return "", &source.ParseError{File: name, Rule: rule}
 	}
 	found := binaryFormat(head)
 	named := found == "" || found == FormatParquet || found == FormatXLSX
 	wrong := func() error {
-		return &ParseError{File: name, Rule: "the file is of format " + found + ", the schema is not; set format: " + found + " in the schema (with the keys of that format), or give another file"}
+		return &source.ParseError{File: name, Rule: "the file is of format " + found + ", the schema is not; set format: " + found + " in the schema (with the keys of that format), or give another file"}
 	}
 	switch {
 	case s.Format != "":
@@ -115,7 +113,7 @@ func (s *Schema) formatOf(name string, head []byte) (string, error) {
 		return "", wrong()
 	case found == FormatXLSX:
 		return found, nil
-	case !s.CSV.isZero() || s.hasPositions():
+	case !s.CSV.isZero() || hasPositions(s):
 		if found != "" {
 			return "", wrong()
 		}
@@ -126,7 +124,7 @@ func (s *Schema) formatOf(name string, head []byte) (string, error) {
 	return textFormat(name, head), nil
 }
 
-func (s *Schema) hasPositions() bool {
+func hasPositions(s *Schema) bool {
 	for _, c := range s.Columns {
 		if c.Position != 0 {
 			return true

@@ -12,6 +12,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"dyad/engine"
+	"dyad/engine/dataset/source"
+	"dyad/engine/dataset/sparse"
 )
 
 func zstded(t testing.TB, text string) []byte {
@@ -238,10 +240,10 @@ func TestGradedLabels(t *testing.T) {
 		{s, "1,0,x\n2,nan,y\n", "y", ruleLabelNumber},
 		{s, "1,2,x\n2,3,\n", "q", ruleNoGroup},
 		{svm, "1 qid:1 1:1\n2 1:1\n", "q", ruleNoGroup},
-		{svm, "1 qid:1 1:1\n2 qid:1 1:1 qid:7391\n", "", ruleQIDFirst},
+		{svm, "1 qid:1 1:1\n2 qid:1 1:1 qid:7391\n", "", sparse.RuleQIDFirst},
 	} {
 		_, err := load(c.s, c.content, Options{})
-		p, ok := err.(*ParseError)
+		p, ok := err.(*source.ParseError)
 		if !ok || p.Column != c.column || p.Rule != c.rule || strings.Contains(err.Error(), "7391") {
 			t.Errorf("%q: got %v, want column %q: %s", c.content, err, c.column, c.rule)
 		}

@@ -58,8 +58,8 @@ func TestGuessedRoom(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if share := float64(z.rows) / float64(want.Records.Len()+1); ending == ".gz" && (share < c.low || share > c.high) {
-				t.Errorf("%s%s: %d rows are guessed of %d", name, ending, z.rows, want.Records.Len())
+			if share := float64(z.Rows) / float64(want.Records.Len()+1); ending == ".gz" && (share < c.low || share > c.high) {
+				t.Errorf("%s%s: %d rows are guessed of %d", name, ending, z.Rows, want.Records.Len())
 			}
 			for _, workers := range power.Of([]int{1, 3}, []int{1, 2, 3}) {
 				got, err := loadWith(workers, path, s, Options{})

@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"dyad/engine/dataset/source"
 )
 
 // LookAlikes says what happens to ids that differ only in how they are written.
@@ -57,7 +59,7 @@ func IDKey(id string) string {
 // records and not the ids, for which file and column are what the *ParseError says.
 func CheckIDs(ids []string, file, column string, alike LookAlikes) error {
 	refuse := func(rule string, numbers ...any) error {
-		return &ParseError{File: file, Column: column, Rule: fmt.Sprintf(rule, numbers...)}
+		return &source.ParseError{File: file, Column: column, Rule: fmt.Sprintf(rule, numbers...)}
 	}
 	if alike != "" && alike != RefuseLookAlikes && alike != AllowLookAlikes {
 		return fmt.Errorf("dataset: look-alike ids are %q, want %s or %s", string(alike), RefuseLookAlikes, AllowLookAlikes)

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"dyad/engine/dataset/parse"
 )
 
 // Codes of a categorical Input that are not one of its outputs.
@@ -76,10 +78,10 @@ func (e *Encoder) Inputs() []Input {
 
 func (f *featureEncoder) describeNumber(in *Input) {
 	in.Lo, in.Hi, in.Log1p, in.Center, in.Half = f.lo, f.hi, f.transform == TransformLog1p, f.center, f.half
-	if f.notation != nil && f.notation.layout != "" {
-		in.Date, in.Shift = true, float64(f.notation.from)
+	if f.notation != nil && f.notation.Layout != "" {
+		in.Date, in.Shift = true, float64(f.notation.From)
 	}
-	for _, v := range f.missing.numbers {
+	for _, v := range f.missing.Numbers {
 		if !math.IsNaN(v) {
 			in.MissingNumbers = append(in.MissingNumbers, v)
 		}
@@ -183,13 +185,13 @@ func (f *featureEncoder) describeCategories(in *Input) {
 	if f.unknown {
 		in.UnknownCode = CodeZero
 	}
-	in.ByNumber = f.cats.allNumbers()
-	add := func(s *valueSet, code func(k int) int) {
-		values := slices.SortedFunc(maps.Keys(s.text), func(a, b string) int { return s.text[a] - s.text[b] })
+	in.ByNumber = f.cats.AllNumbers()
+	add := func(s *parse.Set, code func(k int) int) {
+		values := slices.SortedFunc(maps.Keys(s.Text), func(a, b string) int { return s.Text[a] - s.Text[b] })
 		for _, text := range values {
-			v := InputCategory{Text: text, Number: math.NaN(), Code: code(s.text[text])}
-			if s.numbers != nil {
-				v.Number = s.numbers[s.text[text]]
+			v := InputCategory{Text: text, Number: math.NaN(), Code: code(s.Text[text])}
+			if s.Numbers != nil {
+				v.Number = s.Numbers[s.Text[text]]
 			}
 			known := slices.ContainsFunc(in.Categories, func(c InputCategory) bool { return c.Text == text || in.ByNumber && c.Number == v.Number })
 			if !known && (!in.ByNumber || !math.IsNaN(v.Number)) { // a text that counts as missing is not among numbers
@@ -199,9 +201,4 @@ func (f *featureEncoder) describeCategories(in *Input) {
 	}
 	add(f.missing, func(int) int { return in.MissingCode })
 	add(f.cats, func(k int) int { return k })
-}
-
-// allNumbers says that every value is a plain decimal, and found by its value.
-func (s *valueSet) allNumbers() bool {
-	return len(s.numbers) > 0 && !slices.ContainsFunc(s.numbers, math.IsNaN)
 }

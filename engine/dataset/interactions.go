@@ -1,9 +1,12 @@
 package dataset
 
 import (
+	"context"
 	"math"
 	"runtime"
 	"slices"
+
+	"dyad/internal/tasks"
 )
 
 // lowFrequencies is how many features of a number with a basis an interaction multiplies: the lowest frequencies.
@@ -73,8 +76,9 @@ func (e *Encoder) multiplyRows(x []float64) {
 		return
 	}
 	rows := len(x) / e.dim
-	parallel(runtime.GOMAXPROCS(0), (rows+pieceRows-1)/pieceRows, func(k int) {
-		for i := k * pieceRows; i < min((k+1)*pieceRows, rows); i++ {
+	const piece = 1 << 10
+	_ = tasks.Each(context.Background(), runtime.GOMAXPROCS(0), (rows+piece-1)/piece, func(_, k int) { // never done
+		for i := k * piece; i < min((k+1)*piece, rows); i++ {
 			e.multiply(x[i*e.dim:][:e.dim])
 		}
 	})

@@ -1,6 +1,10 @@
 package dataset
 
-import "bytes"
+import (
+	"bytes"
+
+	"dyad/engine/dataset/parse"
+)
 
 // encodedLabel is what becomes of the label of a row.
 type encodedLabel struct {
@@ -22,9 +26,9 @@ func (e *Encoder) encodeLabel(field []byte) (l encodedLabel, rule string) {
 		return l, ruleNoLabel
 	case e.label.Kind == KindNumeric:
 		return e.encodeGrade(field)
-	case e.positive.find(field) >= 0:
+	case e.positive.Find(field) >= 0:
 		return encodedLabel{y: 1}, ""
-	case e.negative == nil || e.negative.find(field) >= 0:
+	case e.negative == nil || e.negative.Find(field) >= 0:
 		return encodedLabel{y: -1}, ""
 	case e.label.Others == OthersDrop:
 		return encodedLabel{drop: true}, ""
@@ -69,7 +73,7 @@ func (m *labelMemo) encode(e *Encoder, field []byte) (l encodedLabel, rule strin
 
 // encodeGrade maps the range linearly to [-1, 1].
 func (e *Encoder) encodeGrade(field []byte) (l encodedLabel, rule string) {
-	v, rule := parseNumber(field)
+	v, rule := parse.Number(field)
 	if rule != "" {
 		return l, ruleLabelNumber
 	}
@@ -80,3 +84,19 @@ func (e *Encoder) encodeGrade(field []byte) (l encodedLabel, rule string) {
 	u := (v - (lo/2 + hi/2)) / (hi/2 - lo/2)
 	return encodedLabel{y: min(max(u, -1), 1)}, ""
 }
+
+// trimLabel cuts the suffix that the schema names.
+func (e *Encoder) trimLabel(label string) string {
+	if n := len(label) - len(e.label.TrimSuffix); n >= 0 && label[n:] == e.label.TrimSuffix {
+		return label[:n]
+	}
+	return label
+}
+
+// The rules of a label.
+const (
+	ruleLabel       = "label is neither the positive nor the negative class of the schema; correct the value, or the schema"
+	ruleNoLabel     = "label is missing; training and evaluation need a label in every row"
+	ruleLabelRange  = "label is outside its range; correct the value, or the range in the schema"
+	ruleLabelNumber = "label is not a finite number; correct the value"
+)

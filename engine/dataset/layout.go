@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"dyad/engine/dataset/parse"
 )
 
 // field says what one field of a row is.
@@ -130,7 +132,7 @@ func (t *table) addRow(l *layout, row [][]byte, numbers []float64, number int) e
 			case row[i] != nil || numbers == nil || math.IsNaN(numbers[i]):
 				rule = c.encode(row[i], out)
 			case math.IsInf(numbers[i], 0):
-				rule = ruleNotFinite
+				rule = parse.RuleNotFinite
 			default:
 				rule = c.encodeNumber(numbers[i], out)
 			}
@@ -183,4 +185,44 @@ func (s *scanner) setFields(l *layout, row [][]byte, labels bool, features int) 
 	if l.hasLabel && labels {
 		s.row.Label = string(row[l.label])
 	}
+}
+
+// plainFields replaces the numbers of a row that are written in a notation of their own. The
+// texts are valid until the next row.
+func (t *table) plainFields(l *layout, row [][]byte, number int) error {
+	if !t.e.notations {
+		return nil
+	}
+	t.text = t.text[:0]
+	for i, f := range l.fields {
+		var n *parse.Notation
+		switch {
+		case len(row[i]) == 0:
+		case f.role == RoleFeature:
+			if c := &t.e.columns[f.feature]; c.writes(row[i]) {
+				n = c.notation
+			}
+		case f.role == RoleLabel && t.readsLabels():
+			n = t.e.grades
+		}
+		if n == nil {
+			continue
+		}
+		begin := len(t.text)
+		var rule string
+		if t.text, rule = n.Plain(t.text, row[i]); rule != "" {
+			return t.errorf(number, f.name, i+1, rule)
+		}
+		row[i] = t.text[begin:len(t.text):len(t.text)]
+	}
+	return nil
+}
+
+// fieldsOf are names as the fields of a header.
+func fieldsOf(names []string) [][]byte {
+	all := make([][]byte, len(names))
+	for i, name := range names {
+		all[i] = []byte(name)
+	}
+	return all
 }

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 
 	"dyad/engine"
+	"dyad/engine/dataset/source"
+	"dyad/engine/dataset/workbook"
 )
 
 // LabelMode says what a reader does about labels.
@@ -118,7 +118,7 @@ func LoadReader(name string, r io.Reader, s *Schema, o Options) (*Dataset, error
 	}
 	t := newTable(name, e, o, nil)
 	t.sink = sinkOf(e)
-	if err := t.read(&input{name: name, r: r}); err != nil {
+	if err := t.read(&source.Input{Name: name, R: r}); err != nil {
 		return nil, err
 	}
 	return t.finish()
@@ -152,65 +152,16 @@ func loadTable(name string, s *Schema, o Options, scan *scanner) (*table, error)
 	return t, t.readFiles()
 }
 
-// input is a file as it comes: at is nil unless it can be read twice.
-type input struct {
-	name   string
-	r      io.Reader
-	at     io.ReaderAt
-	size   int64
-	file   *os.File    // nil unless openInput opened it
-	opened fs.FileInfo // nil unless it is a regular file
-}
-
-// openInput opens the file of data, labels or pairs, which close closes.
-func openInput(path, what string) (*input, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("dataset: cannot read %s: %w", what, err)
-	}
-	in := &input{name: path, r: f, file: f}
-	switch info, err := f.Stat(); {
-	case err != nil:
-	case info.IsDir():
-		f.Close()
-		return nil, &ParseError{File: path, Rule: ruleFolder}
-	case info.Mode().IsRegular(): // a pipe can be read only once
-		in.at, in.size, in.opened = f, info.Size(), info
-	}
-	return in, nil
-}
-
-// close returns err, the outcome of reading, or ErrChanged if the file was written to
-// meanwhile: what was read may be half of the old and half of the new file.
-func (in *input) close(err error) error {
-	defer in.file.Close()
-	if in.opened == nil {
-		return err
-	}
-	if now, e := in.file.Stat(); e == nil && in.changed(now) {
-		return in.errChanged()
-	}
-	return err
-}
-
-func (in *input) changed(now fs.FileInfo) bool {
-	return now.Size() != in.opened.Size() || !now.ModTime().Equal(in.opened.ModTime())
-}
-
-func (in *input) errChanged() error {
-	return fmt.Errorf("%w: %s; read a copy that nothing writes to", ErrChanged, in.name)
-}
-
 // read finds the format and reads all rows.
-func (t *table) read(in *input) error {
-	u, err := unpack(in.name, in.r)
+func (t *table) read(in *source.Input) error {
+	u, err := source.Unpack(in.Name, in.R)
 	if err != nil {
 		return err
 	}
-	defer func() { u.close() }()
+	defer func() { u.Close() }()
 	head, _ := u.Peek(sniffBytes) // an error comes again when the rows are read
 	if isPack(head) {
-		if u.compressed {
+		if u.Compressed {
 			return t.errorf(0, "", 0, rulePackStream)
 		}
 		if len(t.files) > 1 {
@@ -218,17 +169,17 @@ func (t *table) read(in *input) error {
 		}
 		return t.readPack(in)
 	}
-	format, err := t.e.schema.formatOf(in.name, head)
+	format, err := formatOf(t.e.schema, in.Name, head)
 	if err != nil {
 		return err
 	}
 	switch format {
 	case FormatParquet, FormatNPZ, FormatXLSX:
-		if u.compressed {
+		if u.Compressed {
 			return t.errorf(0, "", 0, rulePackedTwice)
 		}
-		if in.at == nil {
-			if in, err = in.hold(u); err != nil {
+		if in.At == nil {
+			if in, err = in.Hold(u); err != nil {
 				return err
 			}
 		}
@@ -242,13 +193,13 @@ func (t *table) read(in *input) error {
 	case FormatNPY, FormatIDX:
 		return readArrayFiles(t, format, in, u)
 	}
-	if u.compressed && in.opened != nil {
-		u.readAhead()
+	if u.Compressed && in.Opened != nil {
+		u.ReadAhead()
 	}
-	src := newSource(in.name, u, t.e.schema.CSV.Encoding)
-	var z sizes
-	if in.at != nil && t.label == nil {
-		if z, err = t.countLines(in.name, format); err != nil {
+	src := source.NewLines(in.Name, u, t.e.schema.CSV.Encoding)
+	var z source.Sizes
+	if in.At != nil && t.label == nil {
+		if z, err = t.countLines(in.Name, format); err != nil {
 			return err
 		}
 	}
@@ -264,28 +215,19 @@ func (t *table) read(in *input) error {
 }
 
 // readWorkbook reads a sheet as a CSV file.
-func (t *table) readWorkbook(in *input) error {
+func (t *table) readWorkbook(in *source.Input) error {
 	s := t.e.schema
 	delim, _ := s.CSV.delimiter()
-	text, err := workbookText(in, s.Sheet, delim)
+	text, err := workbook.Text(in, s.Sheet, delim)
 	if err != nil {
 		return err
 	}
-	u, err := unpack(in.name, bytes.NewReader(text))
+	u, err := source.Unpack(in.Name, bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
-	defer u.close()
-	var z sizes
-	z.count(text, false)
-	return readCSV(t, newSource(in.name, u, ""), z)
-}
-
-// hold reads what is left of u into memory.
-func (in *input) hold(u *unpacked) (*input, error) {
-	b, err := io.ReadAll(u)
-	if err != nil {
-		return nil, u.readError(in.name, 0, err)
-	}
-	return &input{name: in.name, r: bytes.NewReader(b), at: bytes.NewReader(b), size: int64(len(b))}, nil
+	defer u.Close()
+	var z source.Sizes
+	z.Count(text, false)
+	return readCSV(t, source.NewLines(in.Name, u, ""), z)
 }

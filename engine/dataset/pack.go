@@ -13,6 +13,7 @@ import (
 	"os"
 
 	"dyad/engine"
+	"dyad/engine/dataset/source"
 	"dyad/internal/pages"
 )
 
@@ -121,7 +122,7 @@ const (
 // without a file, or one of reading.
 func readPackHeader(r io.ReaderAt, size int64) (h *packHeader, e *Encoder, content []byte, err error) {
 	bad := func(rule string) (*packHeader, *Encoder, []byte, error) {
-		return nil, nil, nil, &ParseError{Rule: rule}
+		return nil, nil, nil, &source.ParseError{Rule: rule}
 	}
 	first, tail := make([]byte, len(packMagic)+4), make([]byte, packTail)
 	if size < packPage+int64(packTail) {
@@ -206,7 +207,7 @@ func (u *Used) Unchanged() error {
 	if u.file == nil {
 		return nil
 	}
-	changed := fmt.Errorf("%w: %s is a pack, which is read as long as a run uses it; put it back as it was", ErrChanged, u.Name)
+	changed := fmt.Errorf("%w: %s is a pack, which is read as long as a run uses it; put it back as it was", source.ErrChanged, u.Name)
 	if err := u.file.Unchanged(); errors.Is(err, pages.ErrChanged) {
 		return changed
 	} else if err != nil {
@@ -241,7 +242,7 @@ func OpenContent(name string) (io.ReadCloser, error) {
 
 // inFile names the file in an error of readPackHeader.
 func inFile(name string, err error) error {
-	if e, ok := err.(*ParseError); ok {
+	if e, ok := err.(*source.ParseError); ok {
 		e.File = name
 		return e
 	}

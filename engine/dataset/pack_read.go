@@ -12,22 +12,23 @@ import (
 	"sync"
 
 	"dyad/engine"
+	"dyad/engine/dataset/source"
 	"dyad/internal/pages"
 )
 
 // readPack maps a pack and checks all of it: that it is whole, its schema is the one asked for,
 // every hash, every record's norm and every label, persons and groups. Nothing of it is believed.
-func (t *table) readPack(in *input) error {
+func (t *table) readPack(in *source.Input) error {
 	bad := func(rule string) error { return t.errorf(0, "", 0, rule) }
 	switch {
 	case t.scan != nil:
 		return bad(rulePackScan)
 	case t.o.KeepIDs:
 		return bad(rulePackIDs)
-	case in.file == nil || in.opened == nil:
+	case in.File == nil || in.Opened == nil:
 		return bad(rulePackStream)
 	}
-	h, made, content, err := readPackHeader(in.file, in.size)
+	h, made, content, err := readPackHeader(in.File, in.Size)
 	if err != nil {
 		return inFile(t.name, err)
 	}
@@ -35,12 +36,12 @@ func (t *table) readPack(in *input) error {
 	if err != nil {
 		return err
 	}
-	file, err := pages.File(in.file)
+	file, err := pages.File(in.File)
 	if err != nil {
 		return fmt.Errorf("dataset: %s: %w", t.name, err)
 	}
 	all := file.Bytes
-	if int64(len(all)) != in.size {
+	if int64(len(all)) != in.Size {
 		return bad(rulePackCut)
 	}
 	s := h.sections(e.schema.IsNarrow())
@@ -80,7 +81,7 @@ func (t *table) readPack(in *input) error {
 	case err != nil:
 		return fmt.Errorf("dataset: %s: %w", t.name, err)
 	}
-	used := &Used{Name: in.name, content: content}
+	used := &Used{Name: in.Name, content: content}
 	if !t.o.InMemory {
 		used.file, used.chunks, used.hashes = file, chunks, hashes
 	}

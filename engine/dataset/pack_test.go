@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/engine/dataset/source"
 	"dyad/internal/pages"
 	power "dyad/internal/sizes"
 )
@@ -134,7 +135,7 @@ func TestPackIsChecked(t *testing.T) {
 			t.Helper()
 			o.Persons = KeepPersons
 			_, err := Load(name, s, o)
-			var p *ParseError
+			var p *source.ParseError
 			if !errors.As(err, &p) || p.File != name || !strings.Contains(p.Rule, rule) {
 				t.Errorf("%s, %s: %v, want %q", role, what, err, rule)
 			}

@@ -13,6 +13,7 @@ import (
 	"os"
 
 	"dyad/engine"
+	"dyad/engine/dataset/source"
 	"dyad/internal/create"
 	"dyad/internal/pages"
 )
@@ -63,7 +64,7 @@ func PackReader(w io.Writer, name string, r io.Reader, s *Schema, o PackOptions)
 		return nil, err
 	}
 	defer p.close()
-	if err := t.read(&input{name: name, r: r}); err != nil {
+	if err := t.read(&source.Input{Name: name, R: r}); err != nil {
 		return nil, err
 	}
 	return p.finish(t)
@@ -76,7 +77,7 @@ func newPack(w io.Writer, name string, s *Schema, o PackOptions) (*packRows, *ta
 		return nil, nil, err
 	}
 	if e.schema.IsSparse() {
-		return nil, nil, &ParseError{File: name, Rule: rulePackOfSparse}
+		return nil, nil, &source.ParseError{File: name, Rule: rulePackOfSparse}
 	}
 	t := newTable(name, e, read, nil)
 	p, err := newPackRows(w, e, o)
@@ -149,7 +150,7 @@ func (p *packRows) take(x, y []float64) error {
 // finish writes what is left.
 func (p *packRows) finish(t *table) (*Packed, error) {
 	if t.packed != nil {
-		return nil, &ParseError{File: t.name, Rule: rulePackOfPack}
+		return nil, &source.ParseError{File: t.name, Rule: rulePackOfPack}
 	}
 	err := t.check()
 	if err == nil {

@@ -1,12 +1,15 @@
 package dataset
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 
 	"dyad/engine/dataset/strictyaml"
 
@@ -152,4 +155,21 @@ func (s *Schema) YAML() ([]byte, error) {
 		return nil, schemaError(err)
 	}
 	return text, nil
+}
+
+// quoteYAML quotes a text; JSON strings are YAML.
+func quoteYAML(s string) string {
+	var b bytes.Buffer
+	w := json.NewEncoder(&b)
+	w.SetEscapeHTML(false)
+	_ = w.Encode(s) // a string cannot fail
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func quoteList(list []string) string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = quoteYAML(s)
+	}
+	return "[" + strings.Join(out, ", ") + "]"
 }

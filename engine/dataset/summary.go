@@ -157,7 +157,7 @@ func (m *Summary) addLabel(e *Encoder, r *Row) {
 
 func (c *ColumnSummary) addField(f *featureEncoder, field []byte) {
 	switch {
-	case len(field) == 0 || f.missing.find(field) >= 0:
+	case len(field) == 0 || f.missing.Find(field) >= 0:
 		c.Missing++
 		if f.policy == MissingCategory {
 			c.Counts[len(c.Counts)-1]++
@@ -165,7 +165,7 @@ func (c *ColumnSummary) addField(f *featureEncoder, field []byte) {
 	case f.numeric:
 		c.addNumber(f, textNumber(field))
 	default:
-		if k := f.cats.find(field); k >= 0 {
+		if k := f.cats.Find(field); k >= 0 {
 			c.Counts[k]++
 		} else {
 			c.Unknown++
@@ -174,7 +174,7 @@ func (c *ColumnSummary) addField(f *featureEncoder, field []byte) {
 }
 
 func (c *ColumnSummary) addNumber(f *featureEncoder, v float64) {
-	if math.IsNaN(v) || f.missing.findNumber(v) >= 0 {
+	if math.IsNaN(v) || f.missing.FindNumber(v) >= 0 {
 		c.Missing++
 		return
 	}

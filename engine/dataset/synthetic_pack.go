@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"dyad/engine/dataset/source"
 )
 
 // UniformSchema is the schema of n synthetic records of d numbers in [-1, 1], f1 to fd, and a label y of
@@ -31,7 +33,7 @@ func PackUniform(w io.Writer, n int, s *Schema, seed uint64, o PackOptions) (*Pa
 		return nil, err
 	}
 	defer p.close()
-	t.allocate(sizes{}, 1)
+	t.allocate(source.Sizes{}, 1)
 	rows := newUniformRows(t.e.dim, seed, t.e.factor)
 	for i := range n {
 		if err := t.endRow(i+1, rows.next(t.dense.grow(t.e.dim))); err != nil {

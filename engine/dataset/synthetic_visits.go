@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dyad/engine/dataset/source"
 )
 
 // Visits are synthetic visits to a hospital as its spreadsheet writes them: rows of persons
@@ -75,7 +77,7 @@ func (v Visits) Schema() string {
 	}
 	fmt.Fprintf(&b, "\ndescription: synthetic visits to a hospital; the label is a readmission within 30 days\npersons: %d\nmax_rows_per_person: %d\nformat: csv\ncsv: {header: true, delimiter: \";\", decimal: \",\", thousands: \".\"", v.Persons, v.MaxRows)
 	if v.Windows1252 {
-		b.WriteString(", encoding: " + EncodingWindows1252)
+		b.WriteString(", encoding: " + source.EncodingWindows1252)
 	}
 	b.WriteString("}\nmissing: {policy: middle}\ncolumns:\n")
 	for _, c := range visitColumns {

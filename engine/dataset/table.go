@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"dyad/engine"
+	"dyad/engine/dataset/parquet"
+	"dyad/engine/dataset/source"
 )
 
 // progressRows is how often Options.Progress is called.
@@ -17,13 +19,13 @@ type table struct {
 	o         Options
 	name      string // of the file that is read
 	files     []string
-	spare     []*parquetColumn // readers of the Parquet file before
-	labels    []string         // second files that were read for labels
-	hasLabels bool             // of the file; settled by the first row
-	others    bool             // columns that the schema lacks were dropped
-	seen      int              // rows read, with those left out
-	first     int              // of them that came before this file
-	rest      sizes            // of the files after the first one
+	spare     []*parquet.Column // readers of the Parquet file before
+	labels    []string          // second files that were read for labels
+	hasLabels bool              // of the file; settled by the first row
+	others    bool              // columns that the schema lacks were dropped
+	seen      int               // rows read, with those left out
+	first     int               // of them that came before this file
+	rest      source.Sizes      // of the files after the first one
 	rows      int
 	positives int
 	ids       []string
@@ -64,14 +66,14 @@ func newTable(name string, e *Encoder, o Options, scan *scanner) *table {
 // allocate makes room for what the first pass counted. Every row has at least
 // fields bytes, so that a small file cannot ask for much memory. The first of several files
 // makes room for all.
-func (t *table) allocate(z sizes, fields int) {
+func (t *table) allocate(z source.Sizes, fields int) {
 	if t.label != nil && t.first > 0 {
 		return
 	}
-	z.rows, z.bytes, z.colons = z.rows+t.rest.rows, z.bytes+t.rest.bytes, z.colons+t.rest.colons
-	rows := min(z.rows, int(z.bytes/int64(max(fields, 1))))
+	z.Rows, z.Bytes, z.Colons = z.Rows+t.rest.Rows, z.Bytes+t.rest.Bytes, z.Colons+t.rest.Colons
+	rows := min(z.Rows, int(z.Bytes/int64(max(fields, 1))))
 	if t.scan != nil {
-		rows, z.colons = 0, 0
+		rows, z.Colons = 0, 0
 	}
 	if t.e.dim > 0 && rows > math.MaxInt/16/t.e.dim {
 		rows = 0
@@ -84,8 +86,8 @@ func (t *table) allocate(z sizes, fields int) {
 	if t.e.schema.IsSparse() {
 		t.start = newBlocks[int64](rows + 1)
 		t.start.add(0)
-		t.index = newBlocks[int32](z.colons)
-		t.value = newBlocks[float64](z.colons)
+		t.index = newBlocks[int32](z.Colons)
+		t.value = newBlocks[float64](z.Colons)
 		return
 	}
 	t.dense = newBlocks[float64](rows * t.e.dim)
@@ -170,7 +172,7 @@ func (t *table) count(rows int) error {
 
 // errorf is a ParseError at a row of this file.
 func (t *table) errorf(row int, column string, position int, rule string) error {
-	return &ParseError{File: t.name, Row: row, Column: column, Position: position, Rule: rule}
+	return &source.ParseError{File: t.name, Row: row, Column: column, Position: position, Rule: rule}
 }
 
 // check holds what must be true of the file as a whole. It looks at the number of rows

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"dyad/engine/dataset/parse"
 )
 
 var dataID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
@@ -170,10 +172,10 @@ func (v *validator) label(where string, c *Column) {
 	}
 	if c.Positive == "" {
 		v.addf("%s: positive is missing; it is the value of the class that should score high (or give kind: numeric and a range for graded labels)", where)
-	} else if c.Negative != "" && newValueSet([]string{c.class(c.Positive)}).find([]byte(c.class(c.Negative))) >= 0 {
+	} else if c.Negative != "" && parse.NewSet([]string{c.class(c.Positive)}).Find([]byte(c.class(c.Negative))) >= 0 {
 		v.addf("%s: positive and negative are the same value", where)
 	}
-	if v.s.byIndex() && (!isPlainDecimal(c.Positive) || c.Negative != "" && !isPlainDecimal(c.Negative)) {
+	if v.s.byIndex() && (!parse.IsPlainDecimal(c.Positive) || c.Negative != "" && !parse.IsPlainDecimal(c.Negative)) {
 		v.addf("%s: labels of a file with numbered features are numbers", where)
 	}
 	switch {
@@ -251,10 +253,10 @@ func (v *validator) feature(where string, c *Column) {
 
 // date checks a column of dates.
 func (v *validator) date(where string, c *Column) {
-	if dateLayout(c.Date.Format) == "" {
+	if parse.DateLayout(c.Date.Format) == "" {
 		var known []string
-		for _, l := range dateLayouts {
-			known = append(known, l.format)
+		for _, l := range parse.DateLayouts {
+			known = append(known, l.Format)
 		}
 		v.addf("%s: date.format is %q, want one of %s", where, c.Date.Format, strings.Join(known, ", "))
 	}
@@ -338,7 +340,7 @@ func (v *validator) notation(where, decimal, ownDecimal, thousands string) {
 	if d := ownDecimal; d != "" && d != "." && d != "," {
 		v.addf("%sdecimal is %q, want a point or a comma", where, d)
 	}
-	if !slices.Contains([]string{"", ".", ",", "'", thousandsSpace}, thousands) {
+	if !slices.Contains([]string{"", ".", ",", "'", parse.ThousandsSpace}, thousands) {
 		v.addf("%sthousands is %q, want a point, a comma, an apostrophe or space", where, thousands)
 	} else if thousands != "" && thousands == cmp.Or(decimal, ".") {
 		v.addf("%sthousands is what decimal is; set decimal: \",\" for numbers such as 1.234,5", where)

@@ -1,5 +1,9 @@
 package dataset
 
+import (
+	"dyad/engine/dataset/source"
+)
+
 // byName checks the keys of formats whose columns have names.
 func (v *validator) byName() {
 	s := v.s
@@ -43,7 +47,7 @@ func (v *validator) csv() {
 		v.addf("csv.delimiter is %q, want one ASCII character other than a quote, a letter, a digit or a point, or tab", s.CSV.Delimiter)
 	}
 	v.notation("csv.", s.CSV.Decimal, s.CSV.Decimal, s.CSV.Thousands)
-	if e := s.CSV.Encoding; e != "" && e != EncodingUTF16 && e != EncodingWindows1252 {
+	if e := s.CSV.Encoding; e != "" && e != source.EncodingUTF16 && e != source.EncodingWindows1252 {
 		v.addf("csv.encoding is %q, want utf-16, windows-1252 (also for latin-1), or none for UTF-8", e)
 	}
 	for _, p := range s.CSV.Comment {

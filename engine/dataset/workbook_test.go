@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/xuri/excelize/v2"
+
+	"dyad/engine/dataset/source"
+	"dyad/engine/dataset/workbook"
 )
 
 // TestWorkbooksOfOtherWriters: files that openpyxl and XlsxWriter made are drafted and read. Their parts come in different
@@ -147,12 +150,12 @@ func TestWorkbooksOfRealWriters(t *testing.T) {
 func TestFormulasWithoutResults(t *testing.T) {
 	for _, path := range []string{filepath.Join("testdata", "workbooks", "openpyxl-formulas.xlsx"), filepath.Join("testdata", "workbooks", "xlsxwriter-formulas.xlsx")} {
 		_, err := Draft(path, DraftOptions{})
-		var parse *ParseError
-		if !errors.As(err, &parse) || parse.Row != 2 || parse.Position != 3 || parse.Rule != ruleFormula {
+		var parse *source.ParseError
+		if !errors.As(err, &parse) || parse.Row != 2 || parse.Position != 3 || parse.Rule != workbook.RuleFormula {
 			t.Errorf("%s: %v", path, err)
 		}
 		s := mustSchema(t, "data_id: x\nformat: xlsx\ncsv: {header: true}\ncolumns:\n  - {name: Gewicht, range: [1, 300]}\n  - {name: Groesse, range: [0.5, 2.5]}\n  - {name: BMI, range: [5, 90], missing: {policy: middle}}\n  - {name: Tod, role: label, positive: ja}\n")
-		if _, err := Load(path, s, Options{}); !errors.As(err, &parse) || parse.Rule != ruleFormula {
+		if _, err := Load(path, s, Options{}); !errors.As(err, &parse) || parse.Rule != workbook.RuleFormula {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -1,4 +1,5 @@
-package dataset
+// Package workbook writes a sheet of an Excel workbook (Office Open XML) as the text of a CSV file.
+package workbook
 
 import (
 	"bytes"
@@ -7,21 +8,24 @@ import (
 	"strings"
 
 	"github.com/xuri/excelize/v2"
+
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/source"
 )
 
 // maxWorkbook bounds the unpacked bytes of a workbook: all of them are held in memory.
 const maxWorkbook = 1 << 30
 
-// workbookText is a sheet of a workbook as the text of a CSV file, a line for each row, so that everything
+// Text is a sheet of a workbook as the text of a CSV file, a line for each row, so that everything
 // that holds for CSV files holds for workbooks. Cells of texts keep their text, but for ends of lines.
 // Cells of numbers are written with a point, dates as YYYY-MM-DD. No cell of numbers has two readings: a fraction
 // of three digits gets a fourth.
-func workbookText(in *input, sheet string, delim byte) (text []byte, err error) {
-	refuse := func(rule string) ([]byte, error) { return nil, &ParseError{File: in.name, Rule: rule} }
+func Text(in *source.Input, sheet string, delim byte) (text []byte, err error) {
+	refuse := func(rule string) ([]byte, error) { return nil, &source.ParseError{File: in.Name, Rule: rule} }
 	// A limit of its own for each part would make the library write records to a folder for temporary files.
-	book, err := excelize.OpenReader(io.NewSectionReader(in.at, 0, in.size), excelize.Options{UnzipSizeLimit: maxWorkbook, UnzipXMLSizeLimit: maxWorkbook})
+	book, err := excelize.OpenReader(io.NewSectionReader(in.At, 0, in.Size), excelize.Options{UnzipSizeLimit: maxWorkbook, UnzipXMLSizeLimit: maxWorkbook})
 	if err != nil {
-		return refuse(ruleBadWorkbook)
+		return refuse(RuleDamaged)
 	}
 	defer book.Close()
 	w := workbook{File: book, dates: map[int]bool{}}
@@ -35,11 +39,11 @@ func workbookText(in *input, sheet string, delim byte) (text []byte, err error) 
 			continue
 		}
 		cells, err := w.read(name)
-		if parse := (*ParseError)(nil); errors.As(err, &parse) {
-			parse.File = in.name
-			return nil, parse
+		if rule := (*source.ParseError)(nil); errors.As(err, &rule) {
+			rule.File = in.Name
+			return nil, rule
 		} else if err != nil {
-			return refuse(ruleBadWorkbook)
+			return refuse(RuleDamaged)
 		}
 		if len(cells) > 0 {
 			rows = cells
@@ -122,10 +126,10 @@ func (w *workbook) cell(sheet string, x, y int, raw string) (string, error) {
 		} else if kind, err := w.GetCellType(sheet, name); err != nil {
 			return "", err
 		} else if formula != "" && (w.stale || kind != excelize.CellTypeFormula) { // an empty text is a result
-			return "", &ParseError{Row: y, Position: x, Rule: ruleFormula}
+			return "", &source.ParseError{Row: y, Position: x, Rule: RuleFormula}
 		}
 	}
-	v, rule := parseNumber([]byte(raw))
+	v, rule := parse.Number([]byte(raw))
 	if rule != "" {
 		return strings.Join(strings.FieldsFunc(raw, func(r rune) bool { return r == '\n' || r == '\r' }), " "), nil
 	}
@@ -149,7 +153,7 @@ func (w *workbook) cell(sheet string, x, y int, raw string) (string, error) {
 		w.dates[style] = isDate
 	}
 	if !isDate {
-		return nativeNumber(raw), nil
+		return parse.Native(raw), nil
 	}
 	props, err := w.GetWorkbookProps()
 	if err != nil {
@@ -188,23 +192,10 @@ func isDateStyle(s *excelize.Style) bool {
 	return strings.ContainsAny(format, "yd")
 }
 
-// nativeNumber writes a number that is stored as one so that it has one reading, by the point.
-func nativeNumber[T string | []byte](text T) T {
-	point, digits := -1, 0
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c == '.':
-			point = i
-		case c < '0' || c > '9':
-			if i > 0 {
-				return text // an exponent
-			}
-		case point >= 0:
-			digits++
-		}
-	}
-	if digits == 3 {
-		return T(string(text) + "0")
-	}
-	return text
-}
+// The rules of a workbook.
+const (
+	RuleDamaged = "the workbook is damaged, too large or not one of Office Open XML; save it as .xlsx again, or save the sheet as \"CSV UTF-8\""
+	ruleSheets  = "the workbook has several sheets with cells; name one: sheet in the schema, --sheet for a draft"
+	RuleFormula = "a formula without a computed result; open the workbook in a spreadsheet program, save it there, and read that file"
+	ruleNoSheet = "the workbook has no such sheet with cells; correct sheet (--sheet for a draft)"
+)

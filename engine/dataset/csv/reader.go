@@ -1,49 +1,53 @@
-package dataset
+// Package csv cuts delimited text into rows and fields.
+package csv
 
 import (
 	"bytes"
 	"io"
+
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/source"
 )
 
-// csvReader cuts delimited text into fields (RFC 4180, with these liberties:
+// Reader cuts delimited text into fields (RFC 4180, with these liberties:
 // blanks around a field are dropped, lines without any text in a field are skipped, as
 // spreadsheets leave them below a table, and a quote inside an unquoted field is an ordinary
 // character).
-type csvReader struct {
-	src     *source
+type Reader struct {
+	src     *source.Lines
 	delim   byte
 	comment [][]byte
-	skip    func(prefix string, row int) error // told of comments, if not nil
+	Skip    func(prefix string, row int) error // told of comments, if not nil
 
-	row    int    // line where the last row begins
-	line   []byte // that line, until the next one is read
+	Row    int    // line where the last row begins
+	Line   []byte // that line, until the next one is read
 	fields [][]byte
 	joined []byte // a row with quotes that spans lines
 	text   []byte // unquoted text of quoted fields
 }
 
-func newCSVReader(src *source, o *CSVOptions) *csvReader {
-	r := &csvReader{src: src}
-	r.delim, _ = o.delimiter()
-	for _, c := range o.Comment {
+// NewReader reads the rows of a source. Lines with one of the prefixes are comments.
+func NewReader(src *source.Lines, delim byte, comment []string) *Reader {
+	r := &Reader{src: src, delim: delim}
+	for _, c := range comment {
 		r.comment = append(r.comment, []byte(c))
 	}
 	return r
 }
 
-// next returns the fields of the next row, valid until the next call, or io.EOF.
-func (r *csvReader) next() ([][]byte, error) {
-	line, err := r.nextLine()
+// Next returns the fields of the next row, valid until the next call, or io.EOF.
+func (r *Reader) Next() ([][]byte, error) {
+	line, err := r.NextLine()
 	if err != nil {
 		return nil, err
 	}
-	return r.cutFields(line)
+	return r.CutFields(line)
 }
 
-// nextLine returns the line that the next row begins with, or io.EOF.
-func (r *csvReader) nextLine() ([]byte, error) {
+// NextLine returns the line that the next row begins with, or io.EOF.
+func (r *Reader) NextLine() ([]byte, error) {
 	for {
-		line, err := r.src.next()
+		line, err := r.src.Next()
 		if err != nil {
 			return nil, err
 		}
@@ -51,20 +55,20 @@ func (r *csvReader) nextLine() ([]byte, error) {
 			continue
 		}
 		if c := r.commentOf(line); c != nil {
-			if r.skip != nil {
-				if err := r.skip(string(c), r.src.line); err != nil {
+			if r.Skip != nil {
+				if err := r.Skip(string(c), r.src.Line); err != nil {
 					return nil, err
 				}
 			}
 			continue
 		}
-		r.row, r.line = r.src.line, line
+		r.Row, r.Line = r.src.Line, line
 		return line, nil
 	}
 }
 
-// cutFields returns the fields of the row that begins with a line.
-func (r *csvReader) cutFields(line []byte) (_ [][]byte, err error) {
+// CutFields returns the fields of the row that begins with a line.
+func (r *Reader) CutFields(line []byte) (_ [][]byte, err error) {
 	if bytes.IndexByte(line, '"') < 0 {
 		r.splitPlain(line)
 		return r.fields, nil
@@ -76,19 +80,19 @@ func (r *csvReader) cutFields(line []byte) (_ [][]byte, err error) {
 }
 
 // isEmpty says that a line has blanks and delimiters only.
-func (r *csvReader) isEmpty(line []byte) bool {
-	k := skipBlanks(line, r.delim)
+func (r *Reader) isEmpty(line []byte) bool {
+	k := parse.SkipBlanks(line, r.delim)
 	for k < len(line) && line[k] == r.delim {
 		k++
-		k += skipBlanks(line[k:], r.delim)
+		k += parse.SkipBlanks(line[k:], r.delim)
 	}
 	return k == len(line)
 }
 
-func (r *csvReader) isComment(line []byte) bool { return r.commentOf(line) != nil }
+func (r *Reader) isComment(line []byte) bool { return r.commentOf(line) != nil }
 
 // commentOf is the prefix by which a line is a comment, nil for other lines.
-func (r *csvReader) commentOf(line []byte) []byte {
+func (r *Reader) commentOf(line []byte) []byte {
 	for _, c := range r.comment {
 		if bytes.HasPrefix(line, c) {
 			return c
@@ -97,16 +101,16 @@ func (r *csvReader) commentOf(line []byte) []byte {
 	return nil
 }
 
-func (r *csvReader) splitPlain(line []byte) {
+func (r *Reader) splitPlain(line []byte) {
 	r.fields = r.fields[:0]
 	start := 0
 	for i, c := range line { // fields are short: faster than a search for each
 		if c == r.delim {
-			r.fields = append(r.fields, trimBlanks(line[start:i], r.delim))
+			r.fields = append(r.fields, parse.TrimBlanks(line[start:i], r.delim))
 			start = i + 1
 		}
 	}
-	r.fields = append(r.fields, trimBlanks(line[start:], r.delim))
+	r.fields = append(r.fields, parse.TrimBlanks(line[start:], r.delim))
 }
 
 // quoteState is the state of the scan for the end of a row.
@@ -119,7 +123,7 @@ const (
 	afterEnd                   // after a closing quote, or the first of a doubled one
 )
 
-func (r *csvReader) scan(state quoteState, part []byte) quoteState {
+func (r *Reader) scan(state quoteState, part []byte) quoteState {
 	for _, c := range part {
 		switch {
 		case state == quoted:
@@ -140,22 +144,22 @@ func (r *csvReader) scan(state quoteState, part []byte) quoteState {
 
 // join appends lines to a row until its quotes are closed. Each byte is looked
 // at once here and once in splitQuoted, however many lines there are.
-func (r *csvReader) join(line []byte) ([]byte, error) {
+func (r *Reader) join(line []byte) ([]byte, error) {
 	state := r.scan(atStart, line)
 	if state != quoted {
 		return line, nil
 	}
 	r.joined = append(r.joined[:0], line...)
 	for state == quoted {
-		more, err := r.src.next()
+		more, err := r.src.Next()
 		if err == io.EOF {
-			return nil, r.errorf(0, ruleOpenQuote)
+			return nil, r.errorf(0, RuleOpenQuote)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if len(r.joined)+len(more) > maxRowBytes {
-			return nil, r.errorf(0, ruleTooLong)
+		if len(r.joined)+len(more) > source.MaxRowBytes {
+			return nil, r.errorf(0, source.RuleTooLong)
 		}
 		r.joined = append(append(r.joined, '\n'), more...)
 		state = r.scan(state, more)
@@ -163,22 +167,29 @@ func (r *csvReader) join(line []byte) ([]byte, error) {
 	return r.joined, nil
 }
 
+// Split returns the fields of a row on one line; ok is false if its quotes are wrong.
+func Split(line []byte, delim byte) (fields [][]byte, ok bool) {
+	r := Reader{src: &source.Lines{}, delim: delim}
+	err := r.splitQuoted(line)
+	return r.fields, err == nil
+}
+
 // splitQuoted fills fields from a row whose quotes are closed.
-func (r *csvReader) splitQuoted(line []byte) error {
+func (r *Reader) splitQuoted(line []byte) error {
 	r.fields = r.fields[:0]
 	if cap(r.text) < len(line) {
 		r.text = make([]byte, 0, 2*len(line)) // appends below never move it
 	}
 	r.text = r.text[:0]
 	for {
-		start := skipBlanks(line, r.delim)
+		start := parse.SkipBlanks(line, r.delim)
 		if start == len(line) || line[start] != '"' {
 			k := bytes.IndexByte(line, r.delim)
 			if k < 0 {
-				r.fields = append(r.fields, trimBlanks(line, r.delim))
+				r.fields = append(r.fields, parse.TrimBlanks(line, r.delim))
 				return nil
 			}
-			r.fields = append(r.fields, trimBlanks(line[:k], r.delim))
+			r.fields = append(r.fields, parse.TrimBlanks(line[:k], r.delim))
 			line = line[k+1:]
 			continue
 		}
@@ -187,7 +198,7 @@ func (r *csvReader) splitQuoted(line []byte) error {
 		for {
 			k := bytes.IndexByte(line, '"')
 			if k < 0 {
-				return r.errorf(len(r.fields)+1, ruleOpenQuote)
+				return r.errorf(len(r.fields)+1, RuleOpenQuote)
 			}
 			r.text = append(r.text, line[:k]...)
 			line = line[k+1:]
@@ -198,36 +209,23 @@ func (r *csvReader) splitQuoted(line []byte) error {
 			line = line[1:]
 		}
 		r.fields = append(r.fields, r.text[begin:len(r.text):len(r.text)])
-		line = line[skipBlanks(line, r.delim):]
+		line = line[parse.SkipBlanks(line, r.delim):]
 		if len(line) == 0 {
 			return nil
 		}
 		if line[0] != r.delim {
-			return r.errorf(len(r.fields), ruleAfterQuote)
+			return r.errorf(len(r.fields), RuleAfterQuote)
 		}
 		line = line[1:]
 	}
 }
 
-func (r *csvReader) errorf(position int, rule string) error {
-	return &ParseError{File: r.src.name, Row: r.row, Position: position, Rule: rule}
+func (r *Reader) errorf(position int, rule string) error {
+	return &source.ParseError{File: r.src.Name, Row: r.Row, Position: position, Rule: rule}
 }
 
-// trimBlanks drops spaces and tabs at both ends, except the delimiter.
-func trimBlanks(b []byte, delim byte) []byte {
-	b = b[skipBlanks(b, delim):]
-	for len(b) > 0 && isBlank(b[len(b)-1], delim) {
-		b = b[:len(b)-1]
-	}
-	return b
-}
-
-func skipBlanks(b []byte, delim byte) int {
-	k := 0
-	for k < len(b) && isBlank(b[k], delim) {
-		k++
-	}
-	return k
-}
-
-func isBlank(c, delim byte) bool { return (c == ' ' || c == '\t') && c != delim }
+// The rules of delimited text.
+const (
+	RuleOpenQuote  = "a quoted field begins in this row and is never closed; close it, or double a quote that belongs to the text"
+	RuleAfterQuote = "text follows a closing quote; put a delimiter between, double a quote that belongs to the text, or check that this is a file of the schema (csv.delimiter)"
+)

@@ -1,4 +1,4 @@
-package dataset
+package source
 
 import (
 	"bufio"
@@ -19,13 +19,13 @@ import (
 // "zstd --long=27" needs.
 const maxZstdWindow = 1 << 27
 
-// unpacked is the content of a file that may be compressed.
-type unpacked struct {
+// Unpacked is the content of a file that may be compressed.
+type Unpacked struct {
 	*bufio.Reader
-	compressed bool
+	Compressed bool
 	raw        *watched
 	packed     *bufio.Reader // of the bytes before they are decompressed
-	close      func()
+	Close      func()
 }
 
 // watched remembers the error of the file below a decompressor, so that a broken
@@ -45,28 +45,28 @@ func (w *watched) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// unpack looks through gzip and zstd, by their magic bytes. The caller closes
+// Unpack looks through gzip and zstd, by their magic bytes. The caller closes
 // the result, which leaves r open.
-func unpack(name string, r io.Reader) (*unpacked, error) {
+func Unpack(name string, r io.Reader) (*Unpacked, error) {
 	raw := &watched{r: r}
-	u := &unpacked{Reader: bufio.NewReaderSize(raw, 1<<16), raw: raw, close: func() {}}
+	u := &Unpacked{Reader: bufio.NewReaderSize(raw, 1<<16), raw: raw, Close: func() {}}
 	u.packed = u.Reader
 	head, _ := u.Peek(4)
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		u.compressed = true
+		u.Compressed = true
 		z, err := gzip.NewReader(u.Reader)
 		if err != nil {
-			return nil, u.readError(name, 0, err)
+			return nil, u.ReadError(name, 0, err)
 		}
 		u.Reader = bufio.NewReaderSize(z, 1<<16)
 	case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		u.compressed = true
+		u.Compressed = true
 		z, err := zstd.NewReader(u.Reader, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindow))
 		if err != nil {
-			return nil, u.readError(name, 0, err)
+			return nil, u.ReadError(name, 0, err)
 		}
-		u.close = z.Close
+		u.Close = z.Close
 		u.Reader = bufio.NewReaderSize(z, 1<<16)
 	}
 	return u, nil
@@ -94,14 +94,14 @@ const (
 	aheadBlocks = 4
 )
 
-// readAhead decompresses in a goroutine of its own from now on, until close. It is for files: close
+// ReadAhead decompresses in a goroutine of its own from now on, until close. It is for files: close
 // waits for a read that is under way, which a stream could let it do for ever.
-func (u *unpacked) readAhead() {
+func (u *Unpacked) ReadAhead() {
 	a := &ahead{full: make(chan aheadBlock, aheadBlocks), empty: make(chan []byte, aheadBlocks), stop: make(chan struct{}), err: io.ErrUnexpectedEOF}
 	for range aheadBlocks {
 		a.empty <- make([]byte, aheadBytes)
 	}
-	from, done := u.Reader, u.close
+	from, done := u.Reader, u.Close
 	a.all.Go(func() {
 		defer close(a.full)
 		for {
@@ -122,7 +122,7 @@ func (u *unpacked) readAhead() {
 			}
 		}
 	})
-	u.close = func() {
+	u.Close = func() {
 		close(a.stop)
 		a.all.Wait()
 		done()
@@ -152,21 +152,28 @@ func (a *ahead) Read(b []byte) (int, error) {
 }
 
 // decode turns the text of an encoding into UTF-8.
-func (u *unpacked) decode(e encoding.Encoding) {
+func (u *Unpacked) decode(e encoding.Encoding) {
 	u.Reader = bufio.NewReaderSize(transform.NewReader(u.Reader, e.NewDecoder()), 1<<16)
 }
 
-// readError turns a failure of the decompressor after some rows into a
+// ReadError turns a failure of the decompressor after some rows into a
 // ParseError; an error of the file itself stays one.
-func (u *unpacked) readError(name string, rows int, err error) error {
-	rule := ruleBadPacked
+func (u *Unpacked) ReadError(name string, rows int, err error) error {
+	rule := RuleBadPacked
 	switch {
-	case u.raw.err != nil || !u.compressed && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF):
+	case u.raw.err != nil || !u.Compressed && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF):
 		return fmt.Errorf("dataset: cannot read %s after row %d: %w", name, rows, err)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded):
 		rule = ruleZstdWindow
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		rule = ruleTruncated
+		rule = RuleTruncated
 	}
 	return &ParseError{File: name, Row: rows + 1, Rule: rule}
 }
+
+// The rules of a compressed file.
+const (
+	RuleTruncated  = "the compressed file ends early; it is truncated, fetch it again"
+	RuleBadPacked  = "the compressed file is damaged; fetch it again"
+	ruleZstdWindow = "the zstd window is larger than 128 MiB; compress the file with --long=27 or less"
+)

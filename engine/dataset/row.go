@@ -1,21 +1,27 @@
 package dataset
 
-import "io"
+import (
+	"dyad/engine/dataset/source"
+)
 
-// ScanReader is Scan from r, which is read as its rows are shown, so that r may be
-// a stream that goes on while they are used. name stands for the file in errors.
-// The format is looked for in the first bytes, so the first row is shown once
-// there are 4096 of them, or r ends.
-func ScanReader(name string, r io.Reader, s *Schema, o Options, show func(*Row) error) error {
-	e, err := encoderFor(s, o)
-	if err != nil {
-		return err
-	}
-	t := newTable(name, e, o, &scanner{show: show})
-	if err := t.read(&input{name: name, r: r}); err != nil {
-		return err
-	}
-	return t.check()
+// Row is one row of a file as it is there, before encoding. Its slices are valid
+// until the function that got it returns.
+type Row struct {
+	Number int // as in ParseError.Row
+	// Fields are the texts of the columns that Encoder.Columns names, empty
+	// where the file has none; nil if features are numbered.
+	Fields [][]byte
+	// Index, from 0, and Value are the features stored in the row if features
+	// are numbered. Index is nil for arrays, which store all of them; a value
+	// may then be NaN, which means missing.
+	Index []int32
+	Value []float64
+	// Label is the text of the label, empty without labels, and Y the label of
+	// the record.
+	Label string
+	Y     float64
+	ID    string // text of the column with role person, or else with role id
+	Group string // text of the column with role group
 }
 
 // EncodeRow returns the features of a row that Scan has shown: the same bits as
@@ -26,7 +32,7 @@ func (e *Encoder) EncodeRow(r *Row) ([]float64, error) {
 		if rule == "" {
 			return nil
 		}
-		return &ParseError{Column: e.featureName(k), Position: k + 1, Rule: rule}
+		return &source.ParseError{Column: e.featureName(k), Position: k + 1, Rule: rule}
 	}
 	if r.Fields != nil {
 		for k, field := range r.Fields {

@@ -1,4 +1,4 @@
-package dataset
+package parquet
 
 import (
 	"math"
@@ -7,17 +7,19 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
+
+	"dyad/engine/dataset/parse"
 )
 
-// parquetBatch is how many values that are not numbers are read at a time.
-const parquetBatch = 1024
+// valueBatch is how many values that are not numbers are read at a time.
+const valueBatch = 1024
 
-// parquetColumn reads one column of one row group in batches. Numbers come from the
+// Column reads one column of one row group in batches. Numbers come from the
 // slices of a page, the others as texts.
-type parquetColumn struct {
-	kind    parquetType
+type Column struct {
+	kind    valueType
 	numeric bool // the column is a numeric feature
-	numbers bool // values are filled and not texts
+	Numbers bool // values are filled and not texts
 	pages   parquet.Pages
 	page    parquet.Page // nil before the first and after the last
 	left    int          // values of the page that are not read yet
@@ -40,8 +42,8 @@ type parquetColumn struct {
 // columnBatch is n rows of either values, NaN for null, or texts, nil for null.
 type columnBatch struct {
 	n      int
-	values []float64
-	texts  [][]byte
+	Values []float64
+	Texts  [][]byte
 	arena  []byte
 	spans  []span // of the texts in arena
 }
@@ -55,7 +57,7 @@ type knownText struct {
 }
 
 // start begins with the pages of another row group, nil for none.
-func (c *parquetColumn) start(pages parquet.Pages) {
+func (c *Column) start(pages parquet.Pages) {
 	c.release()
 	if c.pages != nil {
 		_ = c.pages.Close() // reading is over
@@ -63,39 +65,39 @@ func (c *parquetColumn) start(pages parquet.Pages) {
 	c.pages, c.from, c.dictionary = pages, nil, nil
 }
 
-func (c *parquetColumn) release() {
+func (c *Column) release() {
 	if c.page != nil {
 		parquet.Release(c.page)
 	}
 	c.page, c.left, c.decoded, c.index, c.whole, c.reader = nil, 0, nil, nil, nil, nil
 }
 
-// fill reads the next batch to ahead; its n stays below rows if the file is damaged.
-func (c *parquetColumn) fill(rows int) {
+// Fill reads the next batch to ahead; its n stays below rows if the file is damaged.
+func (c *Column) Fill(rows int) {
 	b := &c.ahead
 	b.n, b.arena, b.spans, c.known = 0, b.arena[:0], b.spans[:0], [4]knownText{}
-	if c.numbers && cap(b.values) < rows {
-		b.values = make([]float64, rows)
+	if c.Numbers && cap(b.Values) < rows {
+		b.Values = make([]float64, rows)
 	}
 	c.read(b, rows)
-	if c.numbers {
+	if c.Numbers {
 		return
 	}
-	if cap(b.texts) < b.n {
-		b.texts = make([][]byte, rows)
+	if cap(b.Texts) < b.n {
+		b.Texts = make([][]byte, rows)
 	}
-	b.texts = b.texts[:cap(b.texts)]
+	b.Texts = b.Texts[:cap(b.Texts)]
 	for i, s := range b.spans[:b.n] { // the arena no longer moves
-		b.texts[i] = nil
+		b.Texts[i] = nil
 		if s.to > s.from {
-			b.texts[i] = trimBlanks(b.arena[s.from:s.to:s.to], 0)
+			b.Texts[i] = parse.TrimBlanks(b.arena[s.from:s.to:s.to], 0)
 		}
 	}
 }
 
 // read counts the rows that it reads in n. The Parquet library panics at some damaged
 // files, which then end early.
-func (c *parquetColumn) read(b *columnBatch, rows int) {
+func (c *Column) read(b *columnBatch, rows int) {
 	defer func() { _ = recover() }()
 	for b.n < rows {
 		if c.left == 0 {
@@ -107,13 +109,13 @@ func (c *parquetColumn) read(b *columnBatch, rows int) {
 		k := min(c.left, rows-b.n)
 		switch {
 		case c.index != nil:
-			dictionary, values := c.dictionary, b.values[b.n:rows]
+			dictionary, values := c.dictionary, b.Values[b.n:rows]
 			for i, at := range c.index[:k] {
 				values[i] = dictionary[at]
 			}
 			c.index = c.index[k:]
-		case c.numbers:
-			copy(b.values[b.n:rows], c.decoded[:k])
+		case c.Numbers:
+			copy(b.Values[b.n:rows], c.decoded[:k])
 			c.decoded = c.decoded[k:]
 		case c.whole != nil:
 			for _, v := range c.whole[:k] {
@@ -122,9 +124,9 @@ func (c *parquetColumn) read(b *columnBatch, rows int) {
 			c.whole = c.whole[k:]
 		default:
 			if c.batch == nil {
-				c.batch = make([]parquet.Value, parquetBatch)
+				c.batch = make([]parquet.Value, valueBatch)
 			}
-			if k, _ = c.reader.ReadValues(c.batch[:min(k, parquetBatch)]); k == 0 {
+			if k, _ = c.reader.ReadValues(c.batch[:min(k, valueBatch)]); k == 0 {
 				return
 			}
 			for _, v := range c.batch[:k] {
@@ -141,11 +143,11 @@ func (c *parquetColumn) read(b *columnBatch, rows int) {
 }
 
 // textOf is appendText of a whole number, which equal ones that are not far apart share.
-func (c *parquetColumn) textOf(b *columnBatch, v int64) span {
+func (c *Column) textOf(b *columnBatch, v int64) span {
 	known := &c.known[v&3]
 	if known.value != v || known.to == 0 {
 		from := len(b.arena)
-		if c.kind == parquetUint64 {
+		if c.kind == uint64s {
 			b.arena = strconv.AppendUint(b.arena, uint64(v), 10)
 		} else {
 			b.arena = strconv.AppendInt(b.arena, v, 10)
@@ -156,14 +158,14 @@ func (c *parquetColumn) textOf(b *columnBatch, v int64) span {
 }
 
 // nextPage is false at the end of the row group or of what is readable of it.
-func (c *parquetColumn) nextPage() bool {
+func (c *Column) nextPage() bool {
 	c.release()
 	page, err := c.pages.ReadPage()
 	if err != nil {
 		return false
 	}
 	c.page, c.left = page, int(page.NumValues())
-	if c.numbers {
+	if c.Numbers {
 		return c.decode()
 	}
 	if page.NumNulls() == 0 && c.left > 0 {
@@ -176,7 +178,7 @@ func (c *parquetColumn) nextPage() bool {
 }
 
 // wholeNumbers are those of a page without nulls, nil if it has others.
-func (c *parquetColumn) wholeNumbers() []int64 {
+func (c *Column) wholeNumbers() []int64 {
 	data := c.page.Data()
 	if d := c.page.Dictionary(); d != nil {
 		values := c.widenWhole(d.Page().Data())
@@ -197,20 +199,20 @@ func (c *parquetColumn) wholeNumbers() []int64 {
 }
 
 // widenWhole are the whole numbers of a page, nil if they are not of the type of the column.
-func (c *parquetColumn) widenWhole(data encoding.Values) []int64 {
+func (c *Column) widenWhole(data encoding.Values) []int64 {
 	switch kind := data.Kind(); {
-	case kind == encoding.Int64 && (c.kind == parquetInt64 || c.kind == parquetUint64):
+	case kind == encoding.Int64 && (c.kind == int64s || c.kind == uint64s):
 		return data.Int64()
-	case kind == encoding.Int32 && c.kind == parquetInt32:
+	case kind == encoding.Int32 && c.kind == int32s:
 		return appendNumbers([]int64(nil), data.Int32())
-	case kind == encoding.Int32 && c.kind == parquetUint32:
+	case kind == encoding.Int32 && c.kind == uint32s:
 		return appendNumbers([]int64(nil), data.Uint32())
 	}
 	return nil
 }
 
 // decode makes the numbers of the page. It is false if the page is not what its header says.
-func (c *parquetColumn) decode() bool {
+func (c *Column) decode() bool {
 	nulls := int(c.page.NumNulls())
 	if nulls == c.left {
 		c.room(c.left)
@@ -241,7 +243,7 @@ func (c *parquetColumn) decode() bool {
 			c.decoded[i] = c.dictionary[k]
 		}
 	} else {
-		if c.kind == parquetDouble && nulls == 0 && data.Kind() == encoding.Double {
+		if c.kind == doubles && nulls == 0 && data.Kind() == encoding.Double {
 			c.decoded = data.Double()
 			return len(c.decoded) == c.left
 		}
@@ -255,7 +257,7 @@ func (c *parquetColumn) decode() bool {
 }
 
 // room makes decoded n numbers of any value.
-func (c *parquetColumn) room(n int) {
+func (c *Column) room(n int) {
 	if cap(c.buffer) < n {
 		c.buffer = make([]float64, n)
 	}
@@ -263,7 +265,7 @@ func (c *parquetColumn) room(n int) {
 }
 
 // spread moves the numbers at the front of decoded to their rows, from the last one on.
-func (c *parquetColumn) spread(nulls int) bool {
+func (c *Column) spread(nulls int) bool {
 	if nulls == 0 {
 		return true
 	}
@@ -284,19 +286,19 @@ func (c *parquetColumn) spread(nulls int) bool {
 
 // widen appends the numbers of a page to dst. It is false if they are not of the type of
 // the column.
-func (c *parquetColumn) widen(dst []float64, data encoding.Values) ([]float64, bool) {
+func (c *Column) widen(dst []float64, data encoding.Values) ([]float64, bool) {
 	switch kind := data.Kind(); {
-	case kind == encoding.Double && c.kind == parquetDouble:
+	case kind == encoding.Double && c.kind == doubles:
 		return append(dst, data.Double()...), true
-	case kind == encoding.Float && c.kind == parquetFloat:
+	case kind == encoding.Float && c.kind == floats:
 		return appendNumbers(dst, data.Float()), true
-	case kind == encoding.Int32 && c.kind == parquetInt32:
+	case kind == encoding.Int32 && c.kind == int32s:
 		return appendNumbers(dst, data.Int32()), true
-	case kind == encoding.Int32 && c.kind == parquetUint32:
+	case kind == encoding.Int32 && c.kind == uint32s:
 		return appendNumbers(dst, data.Uint32()), true
-	case kind == encoding.Int64 && c.kind == parquetInt64:
+	case kind == encoding.Int64 && c.kind == int64s:
 		return appendNumbers(dst, data.Int64()), true
-	case kind == encoding.Int64 && c.kind == parquetUint64:
+	case kind == encoding.Int64 && c.kind == uint64s:
 		return appendNumbers(dst, data.Uint64()), true
 	}
 	return dst, false

@@ -1,63 +1,66 @@
-package dataset
+// Package parse reads the texts of fields: numbers in every notation, dates, units, and sets of public values.
+package parse
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
-// valueSet finds which of some public values a field holds: by its text, or, for
+// Set finds which of some public values a field holds: by its text, or, for
 // plain decimal numbers, by value, so that "2" finds "2.0". If two of the values
 // are the same number ("07" and "7"), only the text counts.
-type valueSet struct {
-	text    map[string]int
-	numbers []float64 // NaN for a value that is not a plain decimal; nil: text only
+type Set struct {
+	Text    map[string]int
+	Numbers []float64 // NaN for a value that is not a plain decimal; nil: text only
 	// numeric says that findNumber finds each short number that find finds.
-	numeric bool
+	Numeric bool
 }
 
-func newValueSet(values []string) *valueSet {
-	s := &valueSet{text: make(map[string]int, len(values)), numbers: make([]float64, len(values))}
+// NewSet is the set of some values.
+func NewSet(values []string) *Set {
+	s := &Set{Text: make(map[string]int, len(values)), Numbers: make([]float64, len(values))}
 	seen := map[float64]bool{}
 	ambiguous := false
 	for i, v := range values {
-		s.text[v] = i
-		s.numbers[i] = math.NaN()
-		if isPlainDecimal(v) {
+		s.Text[v] = i
+		s.Numbers[i] = math.NaN()
+		if IsPlainDecimal(v) {
 			f, _ := strconv.ParseFloat(v, 64)
 			ambiguous = ambiguous || seen[f]
 			seen[f] = true
-			s.numbers[i] = f
+			s.Numbers[i] = f
 		}
 	}
 	if ambiguous || len(seen) == 0 {
-		s.numbers = nil
+		s.Numbers = nil
 	}
-	s.numeric = true
+	s.Numeric = true
 	for i, v := range values {
-		_, short := shortNumber([]byte(v))
-		s.numeric = s.numeric && (!short || s.numbers != nil && !math.IsNaN(s.numbers[i]))
+		_, short := ShortNumber([]byte(v))
+		s.Numeric = s.Numeric && (!short || s.Numbers != nil && !math.IsNaN(s.Numbers[i]))
 	}
 	return s
 }
 
-// find returns the index of the value in the field b, or -1.
-func (s *valueSet) find(b []byte) int {
-	if i, ok := s.text[string(b)]; ok {
+// Find returns the index of the value in the field b, or -1.
+func (s *Set) Find(b []byte) int {
+	if i, ok := s.Text[string(b)]; ok {
 		return i
 	}
-	if s.numbers == nil || !isPlainDecimal(b) {
+	if s.Numbers == nil || !IsPlainDecimal(b) {
 		return -1
 	}
 	f, err := strconv.ParseFloat(string(b), 64)
 	if err != nil {
 		return -1
 	}
-	return s.findNumber(f)
+	return s.FindNumber(f)
 }
 
-// findNumber returns the index of the value that equals f, or -1.
-func (s *valueSet) findNumber(f float64) int {
-	for i, v := range s.numbers {
+// FindNumber returns the index of the value that equals f, or -1.
+func (s *Set) FindNumber(f float64) int {
+	for i, v := range s.Numbers {
 		if v == f {
 			return i
 		}
@@ -65,9 +68,9 @@ func (s *valueSet) findNumber(f float64) int {
 	return -1
 }
 
-// isPlainDecimal accepts an optional sign, digits and at most one point, with at
+// IsPlainDecimal accepts an optional sign, digits and at most one point, with at
 // least one digit; no exponent, which codes such as "1E2" would be mistaken for.
-func isPlainDecimal[T string | []byte](b T) bool {
+func IsPlainDecimal[T string | []byte](b T) bool {
 	digits, points := 0, 0
 	for i := 0; i < len(b); i++ {
 		switch c := b[i]; {
@@ -83,30 +86,30 @@ func isPlainDecimal[T string | []byte](b T) bool {
 	return digits > 0
 }
 
-// parseNumber reads a finite number. The rule is empty on success.
-func parseNumber(b []byte) (f float64, rule string) {
-	if f, ok := shortNumber(b); ok {
+// Number reads a finite number. The rule is empty on success.
+func Number(b []byte) (f float64, rule string) {
+	if f, ok := ShortNumber(b); ok {
 		return f, ""
 	}
 	f, err := strconv.ParseFloat(string(b), 64)
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return 0, ruleNotFinite
+		return 0, RuleNotFinite
 	}
 	if err != nil {
-		return 0, ruleNotNumber
+		return 0, RuleNotNumber
 	}
 	return f, ""
 }
 
-// powersOfTen are exact: 5^22 < 2^53.
-var powersOfTen = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+// PowersOfTen are exact: 5^22 < 2^53.
+var PowersOfTen = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
-// shortNumber reads the decimal numbers that one rounding makes: m 10^e with a whole number
+// ShortNumber reads the decimal numbers that one rounding makes: m 10^e with a whole number
 // m < 2^53 and |e| <= 22. Both m and 10^|e| are float64 numbers, so that their product or
 // quotient is the number rounded correctly (IEEE 754, section 4.3; Clinger, "How to read
 // floating point numbers accurately", PLDI 1990), which is what strconv.ParseFloat returns.
 // ok is false for all others, numbers or not.
-func shortNumber(b []byte) (f float64, ok bool) {
+func ShortNumber(b []byte) (f float64, ok bool) {
 	var m uint64
 	i, exponent, digits := 0, 0, 0
 	negative := len(b) > 0 && b[0] == '-'
@@ -150,12 +153,23 @@ func shortNumber(b []byte) (f float64, ok bool) {
 		return 0, false
 	}
 	if f = float64(m); exponent < 0 {
-		f /= powersOfTen[-exponent]
+		f /= PowersOfTen[-exponent]
 	} else {
-		f *= powersOfTen[exponent]
+		f *= PowersOfTen[exponent]
 	}
 	if negative {
 		f = -f
 	}
 	return f, true
 }
+
+// AllNumbers says that every value is a plain decimal, and found by its value.
+func (s *Set) AllNumbers() bool {
+	return len(s.Numbers) > 0 && !slices.ContainsFunc(s.Numbers, math.IsNaN)
+}
+
+// The rules of a number.
+const (
+	RuleNotNumber = "not a number; correct the value, or list it under missing.values"
+	RuleNotFinite = "not a finite number; correct the value, or list it under missing.values"
+)

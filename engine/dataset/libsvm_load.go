@@ -4,17 +4,20 @@ import (
 	"bytes"
 	"io"
 	"math"
-	"strconv"
+
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/source"
+	"dyad/engine/dataset/sparse"
 )
 
 // libsvmReader reads lines "LABEL qid:GROUP INDEX:VALUE ... # comment" with
 // indices that count from 1 and increase.
 type libsvmReader struct {
 	t   *table
-	src *source
+	src *source.Lines
 }
 
-func readLIBSVM(t *table, src *source, z sizes) error {
+func readLIBSVM(t *table, src *source.Lines, z source.Sizes) error {
 	t.allocate(z, 1)
 	r := &libsvmReader{t: t, src: src}
 	var absent *absentRow
@@ -22,7 +25,7 @@ func readLIBSVM(t *table, src *source, z sizes) error {
 		absent = t.newAbsentRow()
 	}
 	for {
-		line, err := src.next()
+		line, err := src.Next()
 		if err == io.EOF {
 			return nil
 		}
@@ -40,7 +43,7 @@ func (r *libsvmReader) addLine(line []byte, absent *absentRow) error {
 	if k := bytes.IndexByte(line, '#'); k >= 0 {
 		line = line[:k]
 	}
-	first, rest := cutToken(line)
+	first, rest := sparse.CutToken(line)
 	if len(first) == 0 {
 		return nil
 	}
@@ -49,7 +52,7 @@ func (r *libsvmReader) addLine(line []byte, absent *absentRow) error {
 	case t.seen == t.first && (hasLabel || t.o.Labels == LabelsRequired):
 		t.hasLabels = true
 	case t.seen > t.first && t.o.Labels != LabelsRequired && hasLabel != t.hasLabels:
-		return t.errorf(r.src.line, t.e.label.Name, 0, ruleMixedLabels)
+		return t.errorf(r.src.Line, t.e.label.Name, 0, ruleMixedLabels)
 	}
 	var label encodedLabel
 	if !t.hasLabels {
@@ -78,20 +81,20 @@ func (r *libsvmReader) addLine(line []byte, absent *absentRow) error {
 	if t.scan != nil && t.readsLabels() {
 		t.scan.row.Label = string(first)
 	}
-	return t.endRow(r.src.line, label.y)
+	return t.endRow(r.src.Line, label.y)
 }
 
 func (r *libsvmReader) label(token []byte) (l encodedLabel, err error) {
-	t, name, row := r.t, r.t.e.label.Name, r.src.line
+	t, name, row := r.t, r.t.e.label.Name, r.src.Line
 	if bytes.IndexByte(token, ':') >= 0 {
 		return l, t.errorf(row, name, 0, ruleNoLabel)
 	}
 	if t.o.Labels == LabelsIgnored {
 		return l, nil
 	}
-	if _, rule := parseNumber(token); rule != "" {
+	if _, rule := parse.Number(token); rule != "" {
 		if bytes.IndexByte(token, ',') >= 0 {
-			rule = ruleNoPair
+			rule = sparse.RuleNoPair
 		} else {
 			rule = ruleLabelNumber
 		}
@@ -100,19 +103,17 @@ func (r *libsvmReader) label(token []byte) (l encodedLabel, err error) {
 	return t.readLabel(token, row, 0)
 }
 
-var qidPrefix = []byte("qid:")
-
 // group takes the query id off a line.
 func (r *libsvmReader) group(rest []byte) ([]byte, error) {
-	token, more := cutToken(rest)
-	id, has := bytes.CutPrefix(token, qidPrefix)
+	token, more := sparse.CutToken(rest)
+	id, has := bytes.CutPrefix(token, sparse.QueryPrefix)
 	switch {
 	case has && r.t.e.group == nil:
-		return nil, r.t.errorf(r.src.line, "", 0, ruleQID)
+		return nil, r.t.errorf(r.src.Line, "", 0, ruleQID)
 	case has:
-		return more, r.t.addGroup(id, r.src.line, 0)
+		return more, r.t.addGroup(id, r.src.Line, 0)
 	case r.t.e.group != nil:
-		return nil, r.t.errorf(r.src.line, r.t.e.group.Name, 0, ruleNoGroup)
+		return nil, r.t.errorf(r.src.Line, r.t.e.group.Name, 0, ruleNoGroup)
 	}
 	return rest, nil
 }
@@ -120,52 +121,20 @@ func (r *libsvmReader) group(rest []byte) ([]byte, error) {
 // pairs calls add for each pair of a line, index from 0, and checks the order.
 func (r *libsvmReader) pairs(rest []byte, add func(k int, v float64) error) error {
 	t := r.t
-	prev := 0
-	for {
-		token, more := cutToken(rest)
-		if len(token) == 0 {
-			return nil
-		}
-		rest = more
-		k, v, rule := libsvmPair(token)
-		switch {
-		case rule != "" && k > 0 && k <= t.e.dim:
-			return t.errorf(r.src.line, t.e.featureName(k-1), k, rule)
-		case rule != "":
-			return t.errorf(r.src.line, "", 0, rule)
-		case k > t.e.dim:
-			return t.errorf(r.src.line, "", k, "index is above features; raise features in the schema, or correct the row")
-		case k <= prev:
-			return t.errorf(r.src.line, t.e.featureName(k-1), k, ruleIndexOrder)
-		}
-		prev = k
-		if err := add(k-1, v); err != nil {
-			return err
-		}
+	k, rule, err := sparse.EachPair(rest, t.e.dim, add)
+	switch {
+	case rule == "":
+		return err
+	case k == 0 || k > t.e.dim:
+		return t.errorf(r.src.Line, "", k, rule)
 	}
-}
-
-// libsvmPair reads INDEX:VALUE. With a rule, index is 0 unless it could be read.
-func libsvmPair(token []byte) (index int, v float64, rule string) {
-	colon := bytes.IndexByte(token, ':')
-	if colon < 0 {
-		return 0, 0, ruleNoPair
-	}
-	if bytes.HasPrefix(token, qidPrefix) {
-		return 0, 0, ruleQIDFirst
-	}
-	index, err := strconv.Atoi(string(token[:colon]))
-	if err != nil || index < 1 {
-		return 0, 0, ruleIndex
-	}
-	v, rule = parseNumber(token[colon+1:])
-	return index, v, rule
+	return t.errorf(r.src.Line, t.e.featureName(k-1), k, rule)
 }
 
 func (r *libsvmReader) addSparse(rest []byte) error {
 	stored := 0
 	err := r.pairs(rest, func(k int, v float64) error {
-		added, err := r.t.addPair(r.src.line, k, v, stored)
+		added, err := r.t.addPair(r.src.Line, k, v, stored)
 		stored += added
 		return err
 	})
@@ -228,7 +197,7 @@ func (r *libsvmReader) addDense(rest []byte, absent *absentRow) error {
 		}
 		f, _ := t.e.feature(k)
 		if rule := f.encodeNumber(v, x[k:k+1]); rule != "" {
-			return t.errorf(r.src.line, t.e.featureName(k), k+1, rule)
+			return t.errorf(r.src.Line, t.e.featureName(k), k+1, rule)
 		}
 		return nil
 	})
@@ -237,18 +206,8 @@ func (r *libsvmReader) addDense(rest []byte, absent *absentRow) error {
 	}
 	for _, k := range absent.required {
 		if math.IsNaN(x[k]) {
-			return t.errorf(r.src.line, t.e.featureName(k), k+1, ruleMissing)
+			return t.errorf(r.src.Line, t.e.featureName(k), k+1, ruleMissing)
 		}
 	}
 	return nil
-}
-
-// cutToken returns the first run of bytes that are not blanks, and what follows.
-func cutToken(b []byte) (token, rest []byte) {
-	start := skipBlanks(b, 0)
-	end := start
-	for end < len(b) && !isBlank(b[end], 0) {
-		end++
-	}
-	return b[start:end], b[end:]
 }
