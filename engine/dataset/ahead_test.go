@@ -12,6 +12,7 @@ import (
 
 	power "dyad/internal/sizes"
 
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
@@ -58,7 +59,7 @@ func TestFilesDecompressedAhead(t *testing.T) {
 			if d, p := load(workers, "good"+ending, packed); p != nil || !sameBits(d.Records.Dense(), want.Records.Dense()) || !sameBits(d.Records.Labels(), want.Records.Labels()) {
 				t.Errorf("%s, %d workers: other records than those of the text: %v", ending, workers, p)
 			}
-			if _, p := load(workers, "early"+ending, packedEarly); p == nil || p.Row != 2 || p.Rule != ruleLabel {
+			if _, p := load(workers, "early"+ending, packedEarly); p == nil || p.Row != 2 || p.Rule != schema.RuleLabel {
 				t.Errorf("%s, %d workers: row 2 has another label: %v", ending, workers, p)
 			}
 			_, p := load(workers, "cut"+ending, packed[:len(packed)*2/3])

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"dyad/engine/dataset/arff"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
@@ -43,7 +44,7 @@ func readARFF(t *table, src *source.Lines, z source.Sizes) error {
 		}
 		for i, f := range l.fields {
 			a := &r.Attributes[i]
-			if f.role != RoleIgnore && a.Set != nil && len(row[i]) > 0 && a.Set.Find(row[i]) < 0 {
+			if f.role != schema.RoleIgnore && a.Set != nil && len(row[i]) > 0 && a.Set.Find(row[i]) < 0 {
 				return t.errorf(src.Line, f.name, i+1, ruleARFFNominal)
 			}
 		}
@@ -57,10 +58,10 @@ func readARFF(t *table, src *source.Lines, z source.Sizes) error {
 func (t *table) checkAttributes(l *layout, attributes []arff.Attribute) error {
 	for i, f := range l.fields {
 		a := &attributes[i]
-		if f.role != RoleFeature {
+		if f.role != schema.RoleFeature {
 			continue
 		}
-		numeric := t.e.columns[f.feature].numeric
+		numeric := t.e.Listed(f.feature).Numeric
 		switch {
 		case a.Other, a.Text && numeric:
 			return t.errorf(a.Line, f.name, i+1, ruleARFFType)

@@ -31,8 +31,8 @@ func (t *table) readCSR(in *source.Input, z *zip.Reader, m marks) error {
 	if len(shape) != 2 || len(start) == 0 || shape[0] != float64(len(start)-1) || !sparse.IsCSR(z) {
 		return t.errorf(0, "", 0, ruleNotCSR)
 	}
-	if shape[1] > float64(t.e.dim) {
-		return t.errorf(0, "", 0, fmt.Sprintf("the matrix has %g columns, want at most the %d features of the schema; correct features, or the matrix", shape[1], t.e.dim))
+	if shape[1] > float64(t.e.Dim()) {
+		return t.errorf(0, "", 0, fmt.Sprintf("the matrix has %g columns, want at most the %d features of the schema; correct features, or the matrix", shape[1], t.e.Dim()))
 	}
 	rows := len(start) - 1
 	if !m.fit(rows) {
@@ -60,7 +60,7 @@ func (t *table) readCSR(in *source.Input, z *zip.Reader, m marks) error {
 	t.allocate(source.Sizes{Rows: rows, Bytes: r.Data.Size + int64(8*rows), Colons: r.Data.Rows}, 1)
 	for ; r.row < rows; r.row++ {
 		n := start[r.row+1] - start[r.row]
-		if !(n >= 0 && n <= float64(t.e.dim)) || n != float64(int(n)) || r.At+int(n) > r.Data.Rows {
+		if !(n >= 0 && n <= float64(t.e.Dim())) || n != float64(int(n)) || r.At+int(n) > r.Data.Rows {
 			return t.errorf(r.row+1, "", 0, ruleNotCSR)
 		}
 		if err := t.addArrayRow(r.row, m, func() error { return r.addRow(int(n)) }); err != nil {
@@ -94,12 +94,12 @@ func (r *csrRows) addRow(n int) error {
 		}
 		k := int(index)
 		switch {
-		case !(index >= 0 && index < float64(t.e.dim)) || index != float64(k):
+		case !(index >= 0 && index < float64(t.e.Dim())) || index != float64(k):
 			return t.errorf(r.row+1, "", 0, ruleCSRIndex)
 		case k <= previous:
-			return t.errorf(r.row+1, t.e.featureName(k), k+1, sparse.RuleIndexOrder)
+			return t.errorf(r.row+1, t.e.FeatureName(k), k+1, sparse.RuleIndexOrder)
 		case v-v != 0:
-			return t.errorf(r.row+1, t.e.featureName(k), k+1, parse.RuleNotFinite)
+			return t.errorf(r.row+1, t.e.FeatureName(k), k+1, parse.RuleNotFinite)
 		}
 		previous = k
 		added, err := t.addPair(r.row+1, k, v, stored)

@@ -11,6 +11,7 @@ import (
 
 	"dyad/engine/dataset/parquet"
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/sparse"
 )
 
@@ -130,7 +131,7 @@ func TestCSRErrors(t *testing.T) {
 	}
 	members := good()
 	members["data.npy"], members["indices.npy"], members["indptr.npy"] = vector(1, 1, 1, 1), vector(0, 1, 2, 3), vector(0, 4, 4)
-	checkRule(t, s, "x.npz", npz(t, members), Options{}, 1, "", 0, tooManyNonZeros(3))
+	checkRule(t, s, "x.npz", npz(t, members), Options{}, 1, "", 0, schema.TooManyNonZeros(3))
 }
 
 func FuzzCSR(f *testing.F) {

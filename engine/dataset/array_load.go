@@ -13,6 +13,7 @@ import (
 
 	"dyad/engine/dataset/array"
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
@@ -34,9 +35,9 @@ func (t *table) labelsPath(format string) string {
 	switch dir, base := filepath.Split(t.name); {
 	case t.o.LabelsFile != "":
 		return t.o.LabelsFile
-	case t.e.schema.LabelsFile != "":
-		return filepath.Join(dir, t.e.schema.LabelsFile)
-	case format == FormatIDX:
+	case t.e.Schema().LabelsFile != "":
+		return filepath.Join(dir, t.e.Schema().LabelsFile)
+	case format == schema.FormatIDX:
 		return dir + strings.NewReplacer("images", "labels", "idx3", "idx1").Replace(base)
 	case strings.HasPrefix(base, "X"):
 		return dir + "y" + base[1:]
@@ -57,7 +58,7 @@ func (t *table) labelArray(format string) (labels []float64, err error) {
 			in.File.Close()
 		}
 		if t.o.Labels == LabelsRequired || t.o.LabelsFile != "" {
-			return nil, &source.ParseError{File: path, Column: t.e.label.Name, Rule: ruleNoLabels}
+			return nil, &source.ParseError{File: path, Column: t.e.LabelColumn.Name, Rule: ruleNoLabels}
 		}
 		return nil, nil
 	}
@@ -97,24 +98,24 @@ func readNPZ(t *table, in *source.Input) error {
 	if err != nil {
 		return t.errorf(0, "", 0, array.RuleBadZip)
 	}
-	names := t.e.schema.arrays()
+	names := t.e.Schema().ArraysOf()
 	var m marks
 	if t.o.Labels != LabelsIgnored {
-		if m.y, err = t.memberVector(in, z, names.Y, t.o.Labels == LabelsRequired, t.e.label.Name); err != nil {
+		if m.y, err = t.memberVector(in, z, names.Y, t.o.Labels == LabelsRequired, t.e.LabelColumn.Name); err != nil {
 			return err
 		}
 	}
-	if t.e.group != nil {
-		if m.group, err = t.memberIDs(in, z, names.Group, t.e.group.Name); err != nil {
+	if t.e.GroupColumn != nil {
+		if m.group, err = t.memberIDs(in, z, names.Group, t.e.GroupColumn.Name); err != nil {
 			return err
 		}
 	}
 	if t.people != nil {
-		if m.person, err = t.memberIDs(in, z, names.Person, t.e.person.Name); err != nil {
+		if m.person, err = t.memberIDs(in, z, names.Person, t.e.PersonColumn.Name); err != nil {
 			return err
 		}
 	}
-	if t.e.schema.Sparse {
+	if t.e.Schema().Sparse {
 		return t.readCSR(in, z, m)
 	}
 	x, closer, err := array.OpenMember(in, z, names.X, true, "")
@@ -131,8 +132,8 @@ func (t *table) npzSizes(in *source.Input) (source.Sizes, error) {
 	if err != nil {
 		return source.Sizes{}, t.errorf(0, "", 0, array.RuleBadZip)
 	}
-	name, extra := t.e.schema.arrays().X, 0
-	if t.e.schema.Sparse {
+	name, extra := t.e.Schema().ArraysOf().X, 0
+	if t.e.Schema().Sparse {
 		name, extra = "indptr", 1 // it has the end of the last row, too
 	}
 	a, closer, err := array.OpenMember(in, z, name, true, "")
@@ -165,11 +166,11 @@ func (t *table) memberIDs(in *source.Input, z *zip.Reader, name, column string) 
 
 // addArrays adds all rows.
 func (t *table) addArrays(x *array.Array, m marks) error {
-	if len(x.Shape) < 2 || t.e.schema.Format == FormatNPY && len(x.Shape) != 2 {
+	if len(x.Shape) < 2 || t.e.Schema().Format == schema.FormatNPY && len(x.Shape) != 2 {
 		return x.Refuse(0, array.RuleMatrix)
 	}
-	if x.Width != t.e.dim {
-		return x.Refuse(0, fmt.Sprintf("rows have %d numbers, want the %d features of the schema; correct features, or the array", x.Width, t.e.dim))
+	if x.Width != t.e.Dim() {
+		return x.Refuse(0, fmt.Sprintf("rows have %d numbers, want the %d features of the schema; correct features, or the array", x.Width, t.e.Dim()))
 	}
 	if !m.fit(x.Rows) {
 		return x.Refuse(0, ruleArrayRows)
@@ -217,13 +218,13 @@ func (t *table) addArrayRow(i int, m marks, add func() error) error {
 	if err != nil {
 		return err
 	}
-	if l.drop {
+	if l.Drop {
 		return t.count(1)
 	}
 	if t.scan != nil {
 		t.scan.row.Label = string(label)
 	}
-	if t.e.group != nil {
+	if t.e.GroupColumn != nil {
 		t.mark = appendNumber(t.mark[:0], m.group[i])
 		if err := t.addGroup(t.mark, i+1, 0); err != nil {
 			return err
@@ -231,14 +232,14 @@ func (t *table) addArrayRow(i int, m marks, add func() error) error {
 	}
 	if t.people != nil {
 		t.mark = appendNumber(t.mark[:0], m.person[i])
-		if err := t.addIdentity(RolePerson, t.mark, i+1, 0); err != nil {
+		if err := t.addIdentity(schema.RolePerson, t.mark, i+1, 0); err != nil {
 			return err
 		}
 	}
 	if err := add(); err != nil {
 		return err
 	}
-	return t.endRow(i+1, l.y)
+	return t.endRow(i+1, l.Y)
 }
 
 // addNumbers encodes the features of row number, from 1.
@@ -246,20 +247,20 @@ func (t *table) addNumbers(number int, values []float64) error {
 	if t.scan != nil {
 		t.scan.row.Value = values
 	}
-	x := t.dense.grow(t.e.dim)
+	x := t.dense.grow(t.e.Dim())
 	for k, v := range values {
-		f, _ := t.e.feature(k)
+		f, _ := t.e.Feature(k)
 		var rule string
 		switch {
 		case math.IsNaN(v):
-			rule = f.encodeMissing(x[k : k+1])
+			rule = f.EncodeMissing(x[k : k+1])
 		case math.IsInf(v, 0):
 			rule = parse.RuleNotFinite
 		default:
-			rule = f.encodeNumber(v, x[k:k+1])
+			rule = f.EncodeNumber(v, x[k:k+1])
 		}
 		if rule != "" {
-			return t.errorf(number, t.e.featureName(k), k+1, rule)
+			return t.errorf(number, t.e.FeatureName(k), k+1, rule)
 		}
 	}
 	return nil

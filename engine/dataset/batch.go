@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"dyad/engine/dataset/parquet"
+	"dyad/engine/dataset/schema"
 	"dyad/internal/tasks"
 )
 
@@ -22,7 +23,7 @@ func parallel(workers, n int, work func(i int)) {
 // rows before (ids, groups, persons) is done in order. It also does jobs, which read the batch
 // after this one: nobody waits for the slowest column.
 func (t *table) addBatch(l *layout, r *parquet.Reader, rows, jobs int, job func(k int)) error {
-	alone := t.scan != nil || t.e.notations || t.e.schema.SelectsByLabel()
+	alone := t.scan != nil || t.e.Notations || t.e.Schema().SelectsByLabel()
 	if alone {
 		parallel(r.Workers, jobs, job)
 	}
@@ -66,7 +67,7 @@ func (t *table) addBatch(l *layout, r *parquet.Reader, rows, jobs int, job func(
 
 // encodeBatch appends features and labels of a batch, or nothing if one breaks a rule, and does jobs.
 func (t *table) encodeBatch(l *layout, r *parquet.Reader, rows, jobs int, job func(k int)) bool {
-	d := t.e.dim
+	d := t.e.Dim()
 	piece := min(max((16<<10)/(8*d), 32), pieceRows) // columns are written one by one: 16 KB stay in the first cache
 	x, y := t.dense.grow(rows*d), t.label.grow(rows)
 	var broken atomic.Bool
@@ -77,7 +78,7 @@ func (t *table) encodeBatch(l *layout, r *parquet.Reader, rows, jobs int, job fu
 		}
 		k -= jobs
 		from, to := k*pieceRows, min((k+1)*pieceRows, rows)
-		var labels labelMemo
+		var labels schema.LabelMemo
 		for at := from; at < to && !broken.Load(); at += piece {
 			next := min(at+piece, to)
 			if !t.encodePiece(l, r, &labels, at, next, x[at*d:next*d], y[at:next]) {
@@ -93,29 +94,29 @@ func (t *table) encodeBatch(l *layout, r *parquet.Reader, rows, jobs int, job fu
 }
 
 // encodePiece encodes the rows from and below to of a batch. It is false if one breaks a rule.
-func (t *table) encodePiece(l *layout, r *parquet.Reader, labels *labelMemo, from, to int, x, y []float64) bool {
+func (t *table) encodePiece(l *layout, r *parquet.Reader, labels *schema.LabelMemo, from, to int, x, y []float64) bool {
 	for i, f := range l.fields {
 		c := r.Cursors[i]
 		switch {
-		case f.role == RoleLabel && t.readsLabels():
+		case f.role == schema.RoleLabel && t.readsLabels():
 			for k, text := range c.Texts[from:to] {
-				label, rule := labels.encode(t.e, text)
+				label, rule := labels.Encode(t.e, text)
 				if rule != "" {
 					return false
 				}
-				y[k] = label.y
+				y[k] = label.Y
 			}
-		case f.role != RoleFeature:
+		case f.role != schema.RoleFeature:
 		case c.Numbers:
-			e := &t.e.columns[f.feature]
-			if !e.encodeNumbers(c.Values[from:to], x[e.offset:], t.e.dim) {
+			e := t.e.Listed(f.feature)
+			if !e.EncodeNumbers(c.Values[from:to], x[e.Offset:], t.e.Dim()) {
 				return false
 			}
 		default:
-			e := &t.e.columns[f.feature]
+			e := t.e.Listed(f.feature)
 			for k, text := range c.Texts[from:to] {
-				at := k*t.e.dim + e.offset
-				if e.encode(text, x[at:at+e.width]) != "" {
+				at := k*t.e.Dim() + e.Offset
+				if e.Encode(text, x[at:at+e.Width]) != "" {
 					return false
 				}
 			}

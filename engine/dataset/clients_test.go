@@ -16,7 +16,10 @@ func TestPythonHasASentenceForEveryRule(t *testing.T) {
 		t.Fatal(err)
 	}
 	var source []byte
-	for _, name := range append(files, "rules.go", "encoder.go", "label.go") {
+	for _, name := range append(files, "rules.go") {
+		if name == filepath.FromSlash("schema/ids.go") { // of pairs
+			continue
+		}
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

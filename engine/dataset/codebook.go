@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"dyad/engine/dataset/schema"
 )
 
 // The code book has quantities of clinical files: how German, French and English files name them, their usual
@@ -17,7 +19,7 @@ import (
 // Suggestion is what the code book knows of a column.
 type Suggestion struct {
 	Quantity, Unit string
-	Answer         Answer
+	Answer         schema.Answer
 }
 
 // quantity is an entry of the code book.
@@ -150,9 +152,9 @@ func suggest(c *draftColumn, s *columnStats) *Suggestion {
 		return nil
 	}
 	shown, _, _ := strings.Cut(u.units, " ")
-	out := &Suggestion{Quantity: q.name, Unit: shown, Answer: Answer{Range: []float64{u.lo, u.hi}}}
+	out := &Suggestion{Quantity: q.name, Unit: shown, Answer: schema.Answer{Range: []float64{u.lo, u.hi}}}
 	if q.log {
-		out.Answer.Transform = TransformLog1p
+		out.Answer.Transform = schema.TransformLog1p
 	}
 	return out
 }
@@ -170,7 +172,7 @@ func suggestTexts(texts []string) *Suggestion {
 				written[i] = write(w)
 			}
 			if !slices.ContainsFunc(texts, func(t string) bool { return !slices.Contains(written, t) }) {
-				return &Suggestion{Quantity: "texts", Answer: Answer{Categories: written, Unknown: UnknownOther}}
+				return &Suggestion{Quantity: "texts", Answer: schema.Answer{Categories: written, Unknown: schema.UnknownOther}}
 			}
 		}
 	}

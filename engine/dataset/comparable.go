@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
@@ -45,14 +46,14 @@ func (s *labelSpread[K]) add(group K, y float64) {
 }
 
 // check is CheckPairs.
-func (s *labelSpread[K]) check(file string, e *Encoder) error {
-	p := &source.ParseError{File: file, Column: e.label.Name}
+func (s *labelSpread[K]) check(file string, e *schema.Encoder) error {
+	p := &source.ParseError{File: file, Column: e.LabelColumn.Name}
 	switch {
 	case s.compare:
 		return nil
 	case s.lo < s.hi:
-		p.Column, p.Rule = e.group.Name, ruleNoGroupPair
-	case e.schema.IsGraded():
+		p.Column, p.Rule = e.GroupColumn.Name, ruleNoGroupPair
+	case e.Schema().IsGraded():
 		p.Rule = ruleSameLabel
 	case s.hi > 0:
 		p.Rule = ruleNoNegative

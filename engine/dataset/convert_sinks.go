@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"dyad/engine/dataset/schema"
 )
 
 // csvSink writes delimited text with a header.
@@ -61,7 +63,7 @@ type npzSink struct {
 
 func newNPZSink(w io.Writer, columns []outColumn, rows int) (s *npzSink, err error) {
 	s = &npzSink{archive: zip.NewWriter(w), columns: columns, rows: rows}
-	for len(s.columns) > 0 && s.columns[0].role == RoleFeature {
+	for len(s.columns) > 0 && s.columns[0].role == schema.RoleFeature {
 		s.columns = s.columns[1:]
 	}
 	s.vectors = make([][]float64, len(s.columns))
@@ -101,7 +103,7 @@ func (s *npzSink) close() error {
 	}
 	for j, c := range s.columns {
 		name := "group"
-		if c.role == RoleLabel {
+		if c.role == schema.RoleLabel {
 			name = "y"
 		}
 		out, err := s.member(name, fmt.Sprintf("(%d,)", s.rows))

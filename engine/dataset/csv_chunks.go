@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"dyad/engine/dataset/csv"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 	"dyad/internal/tasks"
 )
@@ -24,7 +25,7 @@ type csvChunk struct {
 	numbers []int // of the rows, if they have ids, groups or persons
 	texts   []byte
 	ends    []int // in texts, of these fields of each row
-	labels  labelMemo
+	labels  schema.LabelMemo
 }
 
 // addChunks adds the rest of a file. Chunks are encoded in parallel and added in order by
@@ -82,7 +83,7 @@ func (t *table) encodeChunk(l *layout, plan *csvPlan, src *source.Lines, c *csvC
 	}
 	p := c.part
 	p.rows, p.seen, p.positives = 0, 0, 0
-	if lines := bytes.Count(c.text, []byte{'\n'}) + 1; p.dense != nil && lines*t.e.dim <= cap(p.dense.last) {
+	if lines := bytes.Count(c.text, []byte{'\n'}) + 1; p.dense != nil && lines*t.e.Dim() <= cap(p.dense.last) {
 		p.dense.reset()
 		p.label.reset()
 	} else {
@@ -132,7 +133,7 @@ func (l *layout) anonymous() *layout {
 	out.fields = append([]field(nil), l.fields...)
 	for i := range out.fields {
 		if identity(out.fields[i].role) {
-			out.fields[i].role = RoleIgnore
+			out.fields[i].role = schema.RoleIgnore
 		}
 	}
 	return &out

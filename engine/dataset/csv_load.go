@@ -7,11 +7,12 @@ import (
 
 	"dyad/engine/dataset/csv"
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
 func readCSV(t *table, src *source.Lines, z source.Sizes) error {
-	s := t.e.schema
+	s := t.e.Schema()
 	r := t.csvReader(src)
 	first, err := r.Next()
 	if err == io.EOF {
@@ -47,8 +48,8 @@ func readCSV(t *table, src *source.Lines, z source.Sizes) error {
 
 // csvReader reads rows as the schema says.
 func (t *table) csvReader(src *source.Lines) *csv.Reader {
-	delim, _ := t.e.schema.CSV.delimiter()
-	return csv.NewReader(src, delim, t.e.schema.CSV.Comment)
+	delim, _ := t.e.Schema().CSV.Separator()
+	return csv.NewReader(src, delim, t.e.Schema().CSV.Comment)
 }
 
 // addCSVRows adds the rows that r still has.
@@ -89,7 +90,7 @@ func (t *table) widthError(got, want, row int) error {
 // positionLayout lays out a file without a header. Where labels are not
 // required, a file with one field less is one without the label column.
 func (t *table) positionLayout(first [][]byte, row int) (*layout, error) {
-	s := t.e.schema
+	s := t.e.Schema()
 	all := make([]field, len(s.Columns))
 	features, label := 0, 0
 	for i := range s.Columns {
@@ -98,12 +99,12 @@ func (t *table) positionLayout(first [][]byte, row int) (*layout, error) {
 		if p < 0 {
 			p = i
 		}
-		all[p] = field{role: c.role(), name: c.Name}
-		switch c.role() {
-		case RoleFeature:
+		all[p] = field{role: c.RoleOf(), name: c.Name}
+		switch c.RoleOf() {
+		case schema.RoleFeature:
 			all[p].feature = features
 			features++
-		case RoleLabel:
+		case schema.RoleLabel:
 			label = p
 		}
 	}
@@ -137,11 +138,11 @@ func (t *table) looksLikeHeader(l *layout, row [][]byte) bool {
 		if len(row[i]) > 0 && strings.EqualFold(string(row[i]), f.name) {
 			return true
 		}
-		if f.role != RoleFeature {
+		if f.role != schema.RoleFeature {
 			continue
 		}
-		c := &t.e.columns[f.feature]
-		if !c.numeric || c.missing.Find(row[i]) >= 0 || len(row[i]) == 0 {
+		c := t.e.Listed(f.feature)
+		if !c.Numeric || c.Missing.Find(row[i]) >= 0 || len(row[i]) == 0 {
 			continue
 		}
 		numeric++

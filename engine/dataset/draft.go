@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/workbook"
 )
@@ -31,7 +32,7 @@ type DraftOptions struct {
 	// not tell.
 	Decimal string
 	// Answers are what is known about columns without the data, by name.
-	Answers map[string]Answer
+	Answers map[string]schema.Answer
 	// Progress, if not nil, is called now and then with the rows read so far; an error stops
 	// the draft and is returned.
 	Progress func(rows int) error
@@ -69,7 +70,7 @@ func Draft(path string, o DraftOptions) (*Drafted, error) {
 	var body []byte
 	var err error
 	switch p.format {
-	case FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX:
+	case schema.FormatLIBSVM, schema.FormatNPY, schema.FormatNPZ, schema.FormatIDX:
 		body, err = p.numbered()
 	default:
 		body, err = p.named()
@@ -78,7 +79,7 @@ func Draft(path string, o DraftOptions) (*Drafted, error) {
 		return nil, err
 	}
 	text := append(p.head(), body...)
-	s, err := parseSchema(text, true)
+	s, err := schema.ParseText(text, true)
 	if err != nil { // a name or category that YAML cannot carry
 		why := ""
 		for line := range strings.Lines(string(body)) {
@@ -90,7 +91,7 @@ func Draft(path string, o DraftOptions) (*Drafted, error) {
 	}
 	if s.BoundsFromData = s.BoundsFromData && !p.typed; s.RangesFromData() {
 		p.draft.Memory = s.Remember()
-		text = bytes.Replace(text, []byte("\ndata_id: "), []byte("\ndraft: "+quoteYAML(s.Draft)+" # names this draft; leave the line\ndata_id: "), 1)
+		text = bytes.Replace(text, []byte("\ndata_id: "), []byte("\ndraft: "+schema.QuoteYAML(s.Draft)+" # names this draft; leave the line\ndata_id: "), 1)
 	}
 	p.draft.Schema = text
 	return &p.draft, nil
@@ -109,7 +110,7 @@ func (p *profile) head() []byte {
 	}
 	mark, line := "from_data", ""
 	switch p.format {
-	case FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX:
+	case schema.FormatLIBSVM, schema.FormatNPY, schema.FormatNPZ, schema.FormatIDX:
 		mark, line = "bounds_from_data", "bounds_from_data: true\n"
 	}
 	text := []byte("# DRAFT of a schema. Read every line before you use it.\n")
@@ -124,7 +125,7 @@ func (p *profile) head() []byte {
 # !!! from the data, with or without its mark: every report says "bounds not private".
 `, mark)
 	}
-	return fmt.Appendf(text, "data_id: %s # names the data in the privacy ledger: one name for the same people, whatever the file is called\n%s", quoteYAML(id[:min(len(id), 128)]), line)
+	return fmt.Appendf(text, "data_id: %s # names the data in the privacy ledger: one name for the same people, whatever the file is called\n%s", schema.QuoteYAML(id[:min(len(id), 128)]), line)
 }
 
 // profile is what a draft learns about a file.
@@ -134,7 +135,7 @@ type profile struct {
 	o       DraftOptions
 	draft   Drafted
 	format  string
-	csv     CSVOptions
+	csv     schema.CSVOptions
 	grouped bool // LIBSVM rows have a query id
 	typed   bool // the type of an array gives the range
 
@@ -184,12 +185,12 @@ func (p *profile) sniff(in *source.Input, u *source.Unpacked) error {
 	}
 	switch p.format = binaryFormat(head); p.format {
 	case "":
-	case FormatXLSX:
+	case schema.FormatXLSX:
 		return p.openWorkbook(in)
 	default:
 		return nil
 	}
-	if p.format = textFormat(p.path, head); p.format != FormatCSV {
+	if p.format = textFormat(p.path, head); p.format != schema.FormatCSV {
 		return nil
 	}
 	return p.sniffCSV(source.NewLines(p.path, u, ""))
@@ -247,7 +248,7 @@ func (p *profile) sniffCSV(src *source.Lines) error {
 		p.csv.Delimiter = ","
 		p.titles(lines, rows)
 	case isLIBSVM:
-		p.format = FormatLIBSVM
+		p.format = schema.FormatLIBSVM
 	default:
 		p.csv.Delimiter = guessDelimiter(lines)
 		p.titles(lines, rows)

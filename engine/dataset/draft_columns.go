@@ -10,11 +10,12 @@ import (
 	"strings"
 
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 )
 
 // draftColumn is a column of a draft and why it is what it is.
 type draftColumn struct {
-	Column
+	schema.Column
 	comment string
 }
 
@@ -29,14 +30,14 @@ func (p *profile) columns() []draftColumn {
 	hasID := false
 	var out []draftColumn
 	for i, s := range p.stats {
-		c := draftColumn{Column: Column{Name: p.names[i]}}
+		c := draftColumn{Column: schema.Column{Name: p.names[i]}}
 		switch {
 		case c.Name == "":
 			continue
 		case c.Name == label:
-			c.Role, c.comment = RoleLabel, "check which class should score high"
+			c.Role, c.comment = schema.RoleLabel, "check which class should score high"
 			c.Positive, c.Negative, c.Fold = s.guessClasses()
-			if positive != "" && bytes.Equal(foldLabel(positive), foldLabel(c.Negative)) {
+			if positive != "" && bytes.Equal(schema.Fold(positive), schema.Fold(c.Negative)) {
 				c.Positive, c.Negative = c.Negative, c.Positive
 			}
 			if c.Fold {
@@ -45,7 +46,7 @@ func (p *profile) columns() []draftColumn {
 		default:
 			if answer, ok := p.o.Answers[c.Name]; ok {
 				p.answer(&c, s, answer)
-				hasID = hasID || c.Role == RoleID
+				hasID = hasID || c.Role == schema.RoleID
 				break
 			}
 			p.decide(&c, s, i == 0, &hasID)
@@ -58,9 +59,9 @@ func (p *profile) columns() []draftColumn {
 	}
 	for _, c := range out {
 		switch c.Role {
-		case RoleLabel:
+		case schema.RoleLabel:
 			p.draft.Label = c.Name
-		case RoleIgnore:
+		case schema.RoleIgnore:
 			p.draft.Ignored = append(p.draft.Ignored, c.Name)
 		}
 		if c.FromData {
@@ -77,7 +78,7 @@ func (p *profile) columns() []draftColumn {
 
 // decide says what a column is that is not the label.
 func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool) {
-	ignore := func(why string, args ...any) { c.Role, c.comment = RoleIgnore, fmt.Sprintf(why, args...) }
+	ignore := func(why string, args ...any) { c.Role, c.comment = schema.RoleIgnore, fmt.Sprintf(why, args...) }
 	switch {
 	case s.refused:
 		ignore("of a type that cannot be a feature")
@@ -93,7 +94,7 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 		c.comment += c.words(s)
 	case !*hasID && s.isID(c.Name, first, p.rows):
 		*hasID = true
-		c.Role, c.comment = RoleID, "a different value in every row"
+		c.Role, c.comment = schema.RoleID, "a different value in every row"
 	case s.isCode(c.Name):
 		ignore("looks like an identifier%s; if it is a measurement, give it its range", s.mayNamePersons(c.Name))
 	case s.why != "":
@@ -105,7 +106,7 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 		c.from("")
 		c.writes(s)
 		if s.isCount() {
-			c.Transform = TransformLog1p
+			c.Transform = schema.TransformLog1p
 			c.comment += "; log1p: most values are far below the largest"
 		}
 		c.comment += c.words(s)
@@ -122,9 +123,9 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 	default:
 		c.Categories = s.categories()
 		c.from("")
-		c.Unknown = UnknownOther
+		c.Unknown = schema.UnknownOther
 	}
-	if c.role() == RoleFeature {
+	if c.RoleOf() == schema.RoleFeature {
 		c.missing(s)
 	}
 }
@@ -148,18 +149,18 @@ func (c *draftColumn) words(s *columnStats) string {
 }
 
 // answer combines an answer with what the draft finds: the answer wins.
-func (p *profile) answer(c *draftColumn, s *columnStats, known Answer) {
+func (p *profile) answer(c *draftColumn, s *columnStats, known schema.Answer) {
 	name := c.Name
 	if known.Decimal != "" {
 		s.read(known.Decimal)
 	}
-	s.measured = known.writesNumbers()
+	s.measured = known.WritesNumbers()
 	hasID := true
 	p.decide(c, s, false, &hasID)
 	found := *c
-	c.Column, c.comment = known.column(name), ""
+	c.Column, c.comment = known.Column(name), ""
 	switch {
-	case c.role() != RoleFeature:
+	case c.RoleOf() != schema.RoleFeature:
 		return
 	case c.Range != nil && s.isNumbers():
 		found.writes(s)
@@ -188,8 +189,8 @@ func (c *draftColumn) from(note string) {
 
 // missing gives a feature with gaps a policy.
 func (c *draftColumn) missing(s *columnStats) {
-	if c.role() == RoleFeature && len(s.missing) > 0 && c.Missing == nil {
-		c.Missing = &Missing{Policy: MissingMiddle, Values: slices.DeleteFunc(slices.Clone(s.missing), func(w string) bool { return w == "" })}
+	if c.RoleOf() == schema.RoleFeature && len(s.missing) > 0 && c.Missing == nil {
+		c.Missing = &schema.Missing{Policy: schema.MissingMiddle, Values: slices.DeleteFunc(slices.Clone(s.missing), func(w string) bool { return w == "" })}
 	}
 }
 
@@ -215,13 +216,13 @@ func (p *profile) nearLabel() string {
 
 // line is the column as a line of YAML.
 func (c *draftColumn) line() []byte {
-	text := fmt.Appendf(nil, "  - {name: %s", quoteYAML(c.Name))
+	text := fmt.Appendf(nil, "  - {name: %s", schema.QuoteYAML(c.Name))
 	add := func(format string, args ...any) { text = fmt.Appendf(text, ", "+format, args...) }
 	if c.Role != "" {
 		add("role: %s", c.Role)
 	}
 	if c.Positive != "" {
-		add("positive: %s, negative: %s", quoteYAML(c.Positive), quoteYAML(c.Negative))
+		add("positive: %s, negative: %s", schema.QuoteYAML(c.Positive), schema.QuoteYAML(c.Negative))
 	}
 	if c.Fold {
 		add("fold: true")
@@ -233,26 +234,26 @@ func (c *draftColumn) line() []byte {
 		add("transform: %s", c.Transform)
 	}
 	if c.Suffix != "" {
-		add("suffix: %s", quoteYAML(c.Suffix))
+		add("suffix: %s", schema.QuoteYAML(c.Suffix))
 	}
 	for _, key := range [][2]string{{"prefix", c.Prefix}, {"decimal", c.Decimal}, {"thousands", c.Thousands}} {
 		if key[1] != "" {
-			add("%s: %s", key[0], quoteYAML(key[1]))
+			add("%s: %s", key[0], schema.QuoteYAML(key[1]))
 		}
 	}
 	if d := c.Date; d != nil {
-		add("date: {format: %s, from: %s, to: %s}", quoteYAML(d.Format), d.From, d.To)
+		add("date: {format: %s, from: %s, to: %s}", schema.QuoteYAML(d.Format), d.From, d.To)
 	}
 	if c.Categories != nil {
-		add("categories: %s", quoteList(c.Categories))
+		add("categories: %s", schema.QuoteList(c.Categories))
 	}
 	if c.Unknown != "" {
 		add("unknown: %s", c.Unknown)
 	}
 	if m := c.Missing; m != nil && len(m.Values) > 0 {
-		add("missing: {values: %s, policy: %s}", quoteList(m.Values), m.policy())
+		add("missing: {values: %s, policy: %s}", schema.QuoteList(m.Values), m.PolicyOf())
 	} else if m != nil {
-		add("missing: {policy: %s}", m.policy())
+		add("missing: {policy: %s}", m.PolicyOf())
 	}
 	if c.FromData {
 		add("from_data: true")

@@ -3,6 +3,8 @@ package dataset
 import (
 	"slices"
 	"strings"
+
+	"dyad/engine/dataset/schema"
 )
 
 // codeNames are words of names that identifiers have, lower case: a name ends in one of them, or
@@ -40,7 +42,7 @@ func MayNamePersons(path string, progress func(rows int) error) (names []string,
 		return nil, err
 	}
 	switch p.format {
-	case FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX:
+	case schema.FormatLIBSVM, schema.FormatNPY, schema.FormatNPZ, schema.FormatIDX:
 		return nil, nil
 	}
 	if err := p.read(p.readColumns); err != nil {

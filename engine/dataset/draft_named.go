@@ -12,6 +12,7 @@ import (
 	"dyad/engine/dataset/jsonl"
 	"dyad/engine/dataset/parquet"
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
@@ -20,7 +21,7 @@ func (p *profile) named() ([]byte, error) {
 	if err := p.read(p.readColumns); err != nil {
 		return nil, err
 	}
-	if p.bytes && p.format == FormatCSV && p.csv.Encoding == "" {
+	if p.bytes && p.format == schema.FormatCSV && p.csv.Encoding == "" {
 		p.csv.Encoding, p.names, p.stats, p.rows = source.EncodingWindows1252, nil, nil, 0
 		if err := p.read(p.readColumns); err != nil {
 			return nil, err
@@ -44,29 +45,29 @@ func (p *profile) named() ([]byte, error) {
 	columns := p.columns()
 	var text []byte
 	for _, a := range p.o.Answers {
-		text = append(text, a.persons()...) // of one column: another is refused with the draft
+		text = append(text, a.PersonLines()...) // of one column: another is refused with the draft
 	}
 	text = fmt.Appendf(text, "format: %s\n", p.format)
 	switch p.format {
-	case FormatCSV:
-		text = fmt.Appendf(text, "csv:\n  header: %v\n  delimiter: %s\n", p.csv.Header, quoteYAML(p.csv.Delimiter))
-	case FormatXLSX:
+	case schema.FormatCSV:
+		text = fmt.Appendf(text, "csv:\n  header: %v\n  delimiter: %s\n", p.csv.Header, schema.QuoteYAML(p.csv.Delimiter))
+	case schema.FormatXLSX:
 		if p.o.Sheet != "" {
-			text = fmt.Appendf(text, "sheet: %s\n", quoteYAML(p.o.Sheet))
+			text = fmt.Appendf(text, "sheet: %s\n", schema.QuoteYAML(p.o.Sheet))
 		}
 		text = fmt.Appendf(text, "csv: # how the sheet is read\n  header: %v\n", p.csv.Header)
 	}
 	if p.csv.Comment != nil {
-		text = fmt.Appendf(text, "  comment: %s # lines that begin so are skipped, here and in later files\n", quoteList(p.csv.Comment))
+		text = fmt.Appendf(text, "  comment: %s # lines that begin so are skipped, here and in later files\n", schema.QuoteList(p.csv.Comment))
 	}
 	if p.csv.IgnoreOthers {
 		text = append(text, "  ignore_others: true # a column has no name\n"...)
 	}
 	if p.csv.Decimal != "" {
-		text = fmt.Appendf(text, "  decimal: %s # the fraction of a number begins at the comma\n", quoteYAML(p.csv.Decimal))
+		text = fmt.Appendf(text, "  decimal: %s # the fraction of a number begins at the comma\n", schema.QuoteYAML(p.csv.Decimal))
 	}
 	if p.csv.Thousands != "" {
-		text = fmt.Appendf(text, "  thousands: %s\n", quoteYAML(p.csv.Thousands))
+		text = fmt.Appendf(text, "  thousands: %s\n", schema.QuoteYAML(p.csv.Thousands))
 	}
 	if p.csv.Encoding != "" {
 		text = fmt.Appendf(text, "  encoding: %s # check the letters that are not ASCII\n", p.csv.Encoding)
@@ -80,14 +81,14 @@ func (p *profile) named() ([]byte, error) {
 
 // readColumns gathers the statistics of all columns.
 func (p *profile) readColumns(in *source.Input, u *source.Unpacked) error {
-	if p.format == FormatParquet {
+	if p.format == schema.FormatParquet {
 		return p.readParquet(in)
 	}
 	src := source.NewLines(p.path, u, p.csv.Encoding)
 	switch p.format {
-	case FormatARFF:
+	case schema.FormatARFF:
 		return p.readARFF(src)
-	case FormatJSONL:
+	case schema.FormatJSONL:
 		return p.readJSONL(src)
 	}
 	return p.readCSV(src)
@@ -138,7 +139,7 @@ func (p *profile) addRows(next func() ([][]byte, error), line *int, header strin
 }
 
 func (p *profile) readCSV(src *source.Lines) error {
-	delim, _ := p.csv.delimiter()
+	delim, _ := p.csv.Separator()
 	r := csv.NewReader(src, delim, p.csv.Comment)
 	r.Skip = p.skipped
 	first, err := r.Next()

@@ -8,24 +8,25 @@ import (
 
 	"dyad/engine/dataset/array"
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
 // numbered drafts the schema of LIBSVM files and arrays: reading them by the widest
 // schema checks them and finds d, the range and the labels.
 func (p *profile) numbered() ([]byte, error) {
-	probe := &Schema{
-		DataID: "draft", Format: p.format, Features: maxColumns, Range: []float64{-math.MaxFloat64 / 4, math.MaxFloat64 / 4},
-		Columns: []Column{{Name: "label", Role: RoleLabel, Positive: "1"}},
+	probe := &schema.Schema{
+		DataID: "draft", Format: p.format, Features: schema.MaxColumns, Range: []float64{-math.MaxFloat64 / 4, math.MaxFloat64 / 4},
+		Columns: []schema.Column{{Name: "label", Role: schema.RoleLabel, Positive: "1"}},
 	}
 	group, arrays, constant, comment := "", "", "0", "FROM THE DATA"
 	if p.grouped {
-		probe.Columns = append(probe.Columns, Column{Name: "query", Role: RoleGroup})
+		probe.Columns = append(probe.Columns, schema.Column{Name: "query", Role: schema.RoleGroup})
 		group = "  - {name: query, role: group} # the qid of a row\n"
 	}
 	var lo, hi float64 // 0 is among the values of LIBSVM: it is what a row leaves out
 	var kind array.Element
-	if p.format != FormatLIBSVM {
+	if p.format != schema.FormatLIBSVM {
 		err := p.read(func(in *source.Input, u *source.Unpacked) (err error) {
 			kind, err = p.openArrays(in, u, probe)
 			return err
@@ -33,15 +34,15 @@ func (p *profile) numbered() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		probe.Missing = &Missing{Policy: MissingMiddle}
+		probe.Missing = &schema.Missing{Policy: schema.MissingMiddle}
 		lo, hi, constant = math.Inf(1), math.Inf(-1), "the same"
 		if a := probe.Arrays; a != nil {
-			arrays = fmt.Sprintf("arrays: {x: %s, y: %s}\n", quoteYAML(a.X), quoteYAML(a.Y))
+			arrays = fmt.Sprintf("arrays: {x: %s, y: %s}\n", schema.QuoteYAML(a.X), schema.QuoteYAML(a.Y))
 		}
 	}
 	labels := newColumnStats()
 	features, nonzeros := 0, 0
-	err := Scan(p.path, probe, Options{}, func(r *Row) error {
+	err := Scan(p.path, probe, Options{}, func(r *schema.Row) error {
 		labels.add([]byte(r.Label))
 		stored := 0
 		for j, v := range r.Value {
@@ -77,7 +78,7 @@ func (p *profile) numbered() ([]byte, error) {
 		return nil, p.errorf(0, "every feature is "+constant+", or a value is too large to scale; write the schema by hand")
 	}
 	width := fmt.Sprintf("features: %d\n", probe.Features)
-	if p.format == FormatLIBSVM {
+	if p.format == schema.FormatLIBSVM {
 		width = fmt.Sprintf("features: %d # FROM THE DATA: the largest index\nnonzeros: %d # FROM THE DATA: the most features that are not 0 in a row\n", features, nonzeros)
 	}
 	positive, negative, _ := labels.guessClasses()
@@ -85,13 +86,13 @@ func (p *profile) numbered() ([]byte, error) {
 %s%srange: [%s, %s] # %s
 columns:
   - {name: label, role: label, positive: %s, negative: %s} # check which class should score high
-%s`, p.format, arrays, width, parse.Format(lo), parse.Format(hi), comment, quoteYAML(positive), quoteYAML(negative), group), nil
+%s`, p.format, arrays, width, parse.Format(lo), parse.Format(hi), comment, schema.QuoteYAML(positive), schema.QuoteYAML(negative), group), nil
 }
 
 // openArrays sets the features and the arrays of the probe, and returns the type of the
 // features. Of an archive it takes the first matrix and the first vector.
-func (p *profile) openArrays(in *source.Input, u *source.Unpacked, probe *Schema) (array.Element, error) {
-	if p.format != FormatNPZ {
+func (p *profile) openArrays(in *source.Input, u *source.Unpacked, probe *schema.Schema) (array.Element, error) {
+	if p.format != schema.FormatNPZ {
 		x, err := array.Open(p.format, in, u)
 		if err != nil {
 			return array.Element{}, err
@@ -103,7 +104,7 @@ func (p *profile) openArrays(in *source.Input, u *source.Unpacked, probe *Schema
 	if err != nil {
 		return array.Element{}, p.errorf(0, array.RuleBadZip)
 	}
-	names := &ArrayNames{}
+	names := &schema.ArrayNames{}
 	var kind array.Element
 	for _, f := range z.File {
 		name := strings.TrimSuffix(f.Name, ".npy")

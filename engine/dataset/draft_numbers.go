@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 )
 
 // A draft decides for each column how its numbers are written: in 24,5 and 1.234,5 the fraction
@@ -140,9 +141,9 @@ func (p *profile) decideNumbers() {
 			file = parse.CommaForm
 		}
 		// In other formats, numbers do not show how texts write theirs.
-		decided = p.format == FormatCSV && (votes[parse.PointForm] > 0) != (votes[parse.CommaForm] > 0)
+		decided = p.format == schema.FormatCSV && (votes[parse.PointForm] > 0) != (votes[parse.CommaForm] > 0)
 	}
-	if p.format != FormatCSV && p.o.Decimal == "" {
+	if p.format != schema.FormatCSV && p.o.Decimal == "" {
 		file = parse.PointForm
 	}
 	var groups [3]int
@@ -154,7 +155,7 @@ func (p *profile) decideNumbers() {
 		}
 	}
 	common := slices.Index(groups[:], slices.Max(groups[:]))
-	asCSV := p.format == FormatCSV || p.format == FormatXLSX
+	asCSV := p.format == schema.FormatCSV || p.format == schema.FormatXLSX
 	if asCSV {
 		if file == parse.CommaForm {
 			p.csv.Decimal = ","

@@ -16,7 +16,7 @@ import (
 // titles adds the lines before the header to the comments: those with fewer fields than the lines
 // below, or with text in the first field only. lines are the first ones of the file, trimmed, and rows their numbers.
 func (p *profile) titles(lines []string, rows []int) {
-	delim, ok := p.csv.delimiter()
+	delim, ok := p.csv.Separator()
 	if !ok || delim == ' ' {
 		return
 	}

@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 )
 
 // DraftedColumn is a column as a draft decided on it, next to texts of the file.
 type DraftedColumn struct {
-	Column
+	schema.Column
 	Why     string   // why the draft leaves the column out, or what to check
 	Samples []Sample // up to draftSamples different values from the top of the file, and the longest
 	Classes []string // of a column that can be the label: the likely positive class and the other one
@@ -45,7 +46,7 @@ func (p *profile) shown(c *draftColumn, s *columnStats, label bool) DraftedColum
 	for _, raw := range raws {
 		out.Samples = append(out.Samples, Sample{raw, p.reads(c, s, raw)})
 	}
-	if c.role() == RoleFeature || s.isCode(c.Name) {
+	if c.RoleOf() == schema.RoleFeature || s.isCode(c.Name) {
 		if _, answered := p.o.Answers[c.Name]; !answered {
 			out.Suggested = suggest(c, s)
 		}
@@ -68,9 +69,9 @@ func (p *profile) reads(c *draftColumn, s *columnStats, raw string) string {
 			return strings.Join(slices.DeleteFunc(slices.Compact(both), func(t string) bool { return t == "" }), "")
 		}
 		return both[parse.PointForm] + " or " + both[parse.CommaForm]
-	case c.role() == RoleIgnore:
+	case c.RoleOf() == schema.RoleIgnore:
 		return "(left out)"
-	case c.role() != RoleFeature || c.Categories != nil:
+	case c.RoleOf() != schema.RoleFeature || c.Categories != nil:
 		return raw
 	case c.Missing != nil && slices.Contains(c.Missing.Values, raw):
 		return "(missing)"
@@ -83,8 +84,8 @@ func (p *profile) reads(c *draftColumn, s *columnStats, raw string) string {
 		return parse.DayText(days)
 	}
 	plain := []byte(raw)
-	schema := Schema{CSV: p.csv}
-	if n := schema.notation(&c.Column); n != nil {
+	schema := schema.Schema{CSV: p.csv}
+	if n := schema.NotationOf(&c.Column); n != nil {
 		var rule string
 		if plain, rule = n.Plain(nil, []byte(raw)); rule != "" {
 			return "(no number)"

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 )
 
 // A draft shows how it reads each value; where two notations read one, both readings.
@@ -87,9 +88,9 @@ func TestCodeBook(t *testing.T) {
 		for _, u := range q.units {
 			a := Answer{Range: []float64{u.lo, u.hi}}
 			if q.log {
-				a.Transform = TransformLog1p
+				a.Transform = schema.TransformLog1p
 			}
-			if err := a.check(q.name); err != nil || !(u.lo < u.mid && u.mid < u.hi) {
+			if err := a.Check(q.name); err != nil || !(u.lo < u.mid && u.mid < u.hi) {
 				t.Errorf("%s in %q: %v, usual value %v", q.name, u.units, err, u.mid)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 )
 
 // Limits of what a draft looks at.
@@ -53,12 +54,12 @@ type columnStats struct {
 	integers    int // of these, whole
 	lo, hi, sum float64
 
-	decimal, thousands string      // where they differ from those of the file
-	date               *DateFormat // of a column of dates
-	asks               bool        // why: only an answer can say where fractions begin
-	why                string      // a column of numbers or dates cannot be read
-	measured           bool        // an answer says that it has numbers
-	refused            bool        // its type cannot be a feature
+	decimal, thousands string             // where they differ from those of the file
+	date               *schema.DateFormat // of a column of dates
+	asks               bool               // why: only an answer can say where fractions begin
+	why                string             // a column of numbers or dates cannot be read
+	measured           bool               // an answer says that it has numbers
+	refused            bool               // its type cannot be a feature
 }
 
 // dateForm is what the values are in one format of dates.
@@ -112,7 +113,7 @@ func (s *columnStats) add(field []byte) {
 		}
 	}
 	if s.persons != nil {
-		s.persons[IDKey(string(field))] = struct{}{}
+		s.persons[schema.IDKey(string(field))] = struct{}{}
 	}
 	if len(s.unique) < draftUnique {
 		h := maphash.Bytes(s.seed, field)
@@ -155,7 +156,7 @@ func (s *columnStats) settleDate() {
 	for i, d := range s.dates {
 		if d.count > 0 && len(s.words) <= draftWords && d.count+s.worded() == s.values {
 			formats = append(formats, parse.DateLayouts[i].Format)
-			s.date = &DateFormat{Format: parse.DateLayouts[i].Format, From: parse.DayText(d.from), To: parse.DayText(max(d.to, d.from+1))}
+			s.date = &schema.DateFormat{Format: parse.DateLayouts[i].Format, From: parse.DayText(d.from), To: parse.DayText(max(d.to, d.from+1))}
 		}
 	}
 	if len(formats) > 1 {
@@ -203,7 +204,7 @@ func (s *columnStats) guessPositive(texts []string) string {
 // count is how often a text of a label stands, in any spelling.
 func (s *columnStats) count(text string) (n int) {
 	for t, k := range s.texts {
-		if bytes.Equal(foldLabel(t), foldLabel(text)) {
+		if bytes.Equal(schema.Fold(t), schema.Fold(text)) {
 			n += k
 		}
 	}
@@ -218,7 +219,7 @@ func (s *columnStats) classes() (texts []string, fold bool) {
 	}
 	best := map[string]string{}
 	for _, t := range s.categories() {
-		f := string(foldLabel(t))
+		f := string(schema.Fold(t))
 		if old, ok := best[f]; !ok || s.texts[t] > s.texts[old] {
 			best[f] = t
 		}

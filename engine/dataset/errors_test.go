@@ -9,6 +9,7 @@ import (
 
 	"dyad/engine/dataset/csv"
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/sparse"
 )
@@ -72,14 +73,14 @@ func TestParseErrors(t *testing.T) {
 		{"too few fields", headerSchema, good + "7391,f\n", 4, "", 0, "row has 2 fields, want 3"},
 		{"wrong delimiter", plainSchema, "1;7391;0\n", 1, "", 0, "check csv.delimiter"},
 		{"text in number", headerSchema, good + "x7391,f,yes\n", 4, "age", 1, parse.RuleNotNumber},
-		{"NaN", headerSchema, good + "\nNaN,f,yes\n", 5, "age", 1, ruleMissing},
+		{"NaN", headerSchema, good + "\nNaN,f,yes\n", 5, "age", 1, schema.RuleMissing},
 		{"Inf", headerSchema, good + "-inf,f,yes\n", 4, "age", 1, parse.RuleNotFinite},
 		{"overflow", headerSchema, good + "1e7391,f,yes\n", 4, "age", 1, parse.RuleNotFinite},
-		{"missing number", headerSchema, good + " ,f,yes\n", 4, "age", 1, ruleMissing},
-		{"missing category", headerSchema, good + "33,\"\",yes\n", 4, "sex", 2, ruleMissing},
-		{"unknown category", headerSchema, good + "33,7391,yes\n", 4, "sex", 2, ruleCategory},
-		{"unknown label", headerSchema, good + "33,f,7391\n", 4, "out", 3, ruleLabel},
-		{"missing label", headerSchema, good + "33,f,\n", 4, "out", 3, ruleNoLabel},
+		{"missing number", headerSchema, good + " ,f,yes\n", 4, "age", 1, schema.RuleMissing},
+		{"missing category", headerSchema, good + "33,\"\",yes\n", 4, "sex", 2, schema.RuleMissing},
+		{"unknown category", headerSchema, good + "33,7391,yes\n", 4, "sex", 2, schema.RuleCategory},
+		{"unknown label", headerSchema, good + "33,f,7391\n", 4, "out", 3, schema.RuleLabel},
+		{"missing label", headerSchema, good + "33,f,\n", 4, "out", 3, schema.RuleNoLabel},
 		{"open quote", headerSchema, good + "\"7391,f,yes\n", 4, "", 0, csv.RuleOpenQuote},
 		{"row after a row of two lines", headerSchema, "age,sex,out\n30,\"f\",yes\n\"40\n\",f,yes\n", 3, "age", 1, parse.RuleNotNumber},
 		{"text after quote", headerSchema, good + "\"33\"7391,f,yes\n", 4, "", 1, csv.RuleAfterQuote},
@@ -109,12 +110,12 @@ func TestParseErrors(t *testing.T) {
 		{"libsvm no pair", sparseSchema, "1 7391\n", 1, "", 0, sparse.RuleNoPair},
 		{"libsvm csv", sparseSchema, "7391,2,3\n", 1, "out", 0, sparse.RuleNoPair},
 		{"libsvm qid", sparseSchema, "1 qid:7391 1:1\n", 1, "", 0, ruleQID},
-		{"libsvm text label", sparseSchema, "x7391 1:1\n", 1, "out", 0, ruleLabelNumber},
-		{"libsvm label", sparseSchema, "7391 1:1\n", 1, "out", 0, ruleLabel},
-		{"libsvm no label", sparseSchema, "1:7391\n", 1, "out", 0, ruleNoLabel},
+		{"libsvm text label", sparseSchema, "x7391 1:1\n", 1, "out", 0, schema.RuleLabelNumber},
+		{"libsvm label", sparseSchema, "7391 1:1\n", 1, "out", 0, schema.RuleLabel},
+		{"libsvm no label", sparseSchema, "1:7391\n", 1, "out", 0, schema.RuleNoLabel},
 		{"libsvm nonzeros", sparseSchema, "1 1:1 2:1 3:7391\n", 1, "", 0, "more than 2 features"},
-		{"libsvm missing", denseSchema, "1 1:1 2:0\n", 1, "second", 2, ruleMissing},
-		{"libsvm left out", denseSchema, "1 1:7391\n", 1, "second", 2, ruleMissing},
+		{"libsvm missing", denseSchema, "1 1:1 2:0\n", 1, "second", 2, schema.RuleMissing},
+		{"libsvm left out", denseSchema, "1 1:7391\n", 1, "second", 2, schema.RuleMissing},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := load(mustSchema(t, c.schema), c.content, Options{})

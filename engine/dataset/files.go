@@ -11,6 +11,7 @@ import (
 
 	"dyad/engine/dataset/array"
 	"dyad/engine/dataset/parquet"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
@@ -131,7 +132,7 @@ func listName(files []string) string {
 // readFiles reads files one after the other, as if they were one.
 func (t *table) readFiles() error {
 	files := t.files
-	if len(files) > 1 && (t.o.LabelsFile != "" || t.e.schema.LabelsFile != "") {
+	if len(files) > 1 && (t.o.LabelsFile != "" || t.e.Schema().LabelsFile != "") {
 		return t.errorf(0, "", 0, ruleListLabels)
 	}
 	for _, name := range files[1:] {
@@ -153,7 +154,7 @@ func (t *table) readFiles() error {
 			return err
 		}
 		if i > 0 && t.hasLabels != labelled {
-			return t.errorf(0, t.e.label.Name, 0, ruleListMixed)
+			return t.errorf(0, t.e.LabelColumn.Name, 0, ruleListMixed)
 		}
 		inputs = append(inputs, in)
 	}
@@ -184,22 +185,22 @@ func (t *table) countRows(name string) (source.Sizes, error) {
 	}
 	defer u.Close()
 	head, _ := u.Peek(sniffBytes)
-	format, err := formatOf(t.e.schema, name, head)
+	format, err := formatOf(t.e.Schema(), name, head)
 	if err != nil {
 		return z, nil
 	}
 	switch format {
-	case FormatXLSX: // its text is made when it is read
+	case schema.FormatXLSX: // its text is made when it is read
 		return z, nil
-	case FormatParquet:
+	case schema.FormatParquet:
 		if r, err := parquet.Open(in); err == nil {
 			return r.Sizes(in), nil
 		}
-	case FormatNPY, FormatIDX:
+	case schema.FormatNPY, schema.FormatIDX:
 		if a, err := array.Open(format, in, u); err == nil {
 			return source.Sizes{Rows: a.Rows, Bytes: a.Size}, nil
 		}
-	case FormatNPZ:
+	case schema.FormatNPZ:
 		if z, err := t.npzSizes(in); err == nil {
 			return z, nil
 		}
@@ -214,7 +215,7 @@ func (t *table) countLines(name, format string) (source.Sizes, error) {
 	if t.scan != nil {
 		return source.Sizes{}, nil
 	}
-	return source.CountLines(name, format == FormatLIBSVM, func() error {
+	return source.CountLines(name, format == schema.FormatLIBSVM, func() error {
 		if t.o.Progress == nil {
 			return nil
 		}

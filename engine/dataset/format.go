@@ -9,6 +9,7 @@ import (
 
 	"dyad/engine/dataset/arff"
 	"dyad/engine/dataset/array"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
@@ -42,15 +43,15 @@ const sniffBytes = 4096
 func binaryFormat(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("PAR1")):
-		return FormatParquet
+		return schema.FormatParquet
 	case excel(head):
-		return FormatXLSX
+		return schema.FormatXLSX
 	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
-		return FormatNPY
+		return schema.FormatNPY
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("PK\x05\x06")):
-		return FormatNPZ
+		return schema.FormatNPZ
 	case array.IsIDX(head):
-		return FormatIDX
+		return schema.FormatIDX
 	}
 	return ""
 }
@@ -62,11 +63,11 @@ func textFormat(name string, head []byte) string {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
 	switch filepath.Ext(name) {
 	case ".arff":
-		return FormatARFF
+		return schema.FormatARFF
 	case ".jsonl", ".ndjson":
-		return FormatJSONL
+		return schema.FormatJSONL
 	case ".csv", ".tsv":
-		return FormatCSV
+		return schema.FormatCSV
 	}
 	head = bytes.TrimPrefix(head, []byte{0xef, 0xbb, 0xbf})
 	for line := range bytes.Lines(head) {
@@ -74,25 +75,25 @@ func textFormat(name string, head []byte) string {
 		switch {
 		case len(line) == 0 || line[0] == '%':
 		case line[0] == '{':
-			return FormatJSONL
+			return schema.FormatJSONL
 		case arff.HasWord(line, "@relation"), arff.HasWord(line, "@attribute"):
-			return FormatARFF
+			return schema.FormatARFF
 		default:
-			return FormatCSV
+			return schema.FormatCSV
 		}
 	}
-	return FormatCSV
+	return schema.FormatCSV
 }
 
 // formatOf is the format of a file that begins with head. A schema that names
 // its format is believed, but a file that is clearly another one is an error,
 // and so is a format that would be encoded differently than the schema says.
-func formatOf(s *Schema, name string, head []byte) (string, error) {
+func formatOf(s *schema.Schema, name string, head []byte) (string, error) {
 	if rule := otherSheets(head); rule != "" {
 		return "", &source.ParseError{File: name, Rule: rule}
 	}
 	found := binaryFormat(head)
-	named := found == "" || found == FormatParquet || found == FormatXLSX
+	named := found == "" || found == schema.FormatParquet || found == schema.FormatXLSX
 	wrong := func() error {
 		return &source.ParseError{File: name, Rule: "the file is of format " + found + ", the schema is not; set format: " + found + " in the schema (with the keys of that format), or give another file"}
 	}
@@ -102,29 +103,29 @@ func formatOf(s *Schema, name string, head []byte) (string, error) {
 			return "", wrong()
 		}
 		return s.Format, nil
-	case s.byIndex() && found == "":
-		return FormatLIBSVM, nil
-	case s.byIndex():
+	case s.ByIndex() && found == "":
+		return schema.FormatLIBSVM, nil
+	case s.ByIndex():
 		if named || !s.Dense {
 			return "", wrong()
 		}
 		return found, nil
 	case !named:
 		return "", wrong()
-	case found == FormatXLSX:
+	case found == schema.FormatXLSX:
 		return found, nil
-	case !s.CSV.isZero() || hasPositions(s):
+	case !s.CSV.IsZero() || hasPositions(s):
 		if found != "" {
 			return "", wrong()
 		}
-		return FormatCSV, nil
+		return schema.FormatCSV, nil
 	case found != "":
 		return found, nil
 	}
 	return textFormat(name, head), nil
 }
 
-func hasPositions(s *Schema) bool {
+func hasPositions(s *schema.Schema) bool {
 	for _, c := range s.Columns {
 		if c.Position != 0 {
 			return true

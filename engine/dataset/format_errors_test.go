@@ -16,6 +16,7 @@ import (
 	"dyad/engine/dataset/jsonl"
 	"dyad/engine/dataset/parquet"
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
@@ -70,45 +71,45 @@ func TestNamedFormatErrors(t *testing.T) {
 		position              int
 		rule                  string
 	}{
-		{"no data line", FormatARFF, "@relation r\n@attribute age numeric\n", 2, "", 0, arff.RuleData},
-		{"data before attributes", FormatARFF, "@relation r\n@data\n1\n", 2, "", 0, arff.RuleAttribute},
-		{"strange header line", FormatARFF, "@relation r\n7391\n", 2, "", 0, arff.RuleLine},
-		{"attribute without type", FormatARFF, "@attribute age\n@data\n", 1, "", 0, arff.RuleAttribute},
-		{"attribute of strange type", FormatARFF, "@attribute age 7391\n@data\n", 1, "", 0, arff.RuleAttribute},
-		{"attribute with open quote", FormatARFF, "@attribute 'age7391 numeric\n@data\n", 1, "", 0, arff.RuleAttribute},
-		{"nominal not closed", FormatARFF, "@attribute age {a, 7391\n@data\n", 1, "", 0, arff.RuleAttribute},
-		{"other names", FormatARFF, "@attribute age7391 numeric\n@data\n1\n", 2, "", 0, ruleARFFNames},
-		{"name twice", FormatARFF, "@attribute age numeric\n@attribute age numeric\n@data\n", 3, "age", 2, "twice"},
-		{"attribute lacking", FormatARFF, "@attribute age numeric\n@attribute sex {f,m}\n@data\n", 3, "out", 0, "lacks the label"},
-		{"attribute unknown", FormatARFF, "@attribute age numeric\n@attribute x7391 numeric\n@attribute sex {f,m}\n@attribute out {yes,no}\n@data\n", 5, "", 2, "a name that the schema lacks"},
-		{"date", FormatARFF, "@attribute age date yyyy\n@attribute sex {f,m}\n@attribute out {yes,no}\n@data\n", 1, "age", 1, ruleARFFType},
-		{"text as number", FormatARFF, "@attribute age string\n@attribute sex {f,m}\n@attribute out {yes,no}\n@data\n", 1, "age", 1, ruleARFFType},
-		{"nominal as number", FormatARFF, "@attribute age {old7391,young}\n@attribute sex {f,m}\n@attribute out {yes,no}\n@data\n", 1, "age", 1, ruleARFFNumeric},
-		{"sparse", FormatARFF, arffText + "{0 7391, 1 f}\n", 7, "", 0, arff.RuleSparse},
-		{"weight", FormatARFF, arffText + "40,m,no,{7391}\n", 7, "", 4, ruleARFFWeight},
-		{"few fields", FormatARFF, arffText + "7391,m\n", 7, "", 0, "row has 2 fields, want 3"},
-		{"open quote", FormatARFF, arffText + "40,'7391,no\n", 7, "", 2, arff.RuleOpen},
-		{"text after quote", FormatARFF, arffText + "40,'m'7391,no\n", 7, "", 2, csv.RuleAfterQuote},
-		{"not nominal", FormatARFF, arffText + "40,x7391,no\n", 7, "sex", 2, ruleARFFNominal},
-		{"nominal, not in schema", FormatARFF, arffText + "40,7391,no\n", 7, "sex", 2, ruleCategory},
-		{"missing", FormatARFF, arffText + "?,m,no\n", 7, "age", 1, ruleMissing},
-		{"missing label", FormatARFF, arffText + "7391,m,?\n", 7, "out", 3, ruleNoLabel},
-		{"no rows", FormatARFF, strings.TrimSuffix(arffText, "30,f,yes\n"), 0, "", 0, ruleEmpty},
-		{"one row", FormatARFF, arffText, 0, "", 0, ruleTooFew},
+		{"no data line", schema.FormatARFF, "@relation r\n@attribute age numeric\n", 2, "", 0, arff.RuleData},
+		{"data before attributes", schema.FormatARFF, "@relation r\n@data\n1\n", 2, "", 0, arff.RuleAttribute},
+		{"strange header line", schema.FormatARFF, "@relation r\n7391\n", 2, "", 0, arff.RuleLine},
+		{"attribute without type", schema.FormatARFF, "@attribute age\n@data\n", 1, "", 0, arff.RuleAttribute},
+		{"attribute of strange type", schema.FormatARFF, "@attribute age 7391\n@data\n", 1, "", 0, arff.RuleAttribute},
+		{"attribute with open quote", schema.FormatARFF, "@attribute 'age7391 numeric\n@data\n", 1, "", 0, arff.RuleAttribute},
+		{"nominal not closed", schema.FormatARFF, "@attribute age {a, 7391\n@data\n", 1, "", 0, arff.RuleAttribute},
+		{"other names", schema.FormatARFF, "@attribute age7391 numeric\n@data\n1\n", 2, "", 0, ruleARFFNames},
+		{"name twice", schema.FormatARFF, "@attribute age numeric\n@attribute age numeric\n@data\n", 3, "age", 2, "twice"},
+		{"attribute lacking", schema.FormatARFF, "@attribute age numeric\n@attribute sex {f,m}\n@data\n", 3, "out", 0, "lacks the label"},
+		{"attribute unknown", schema.FormatARFF, "@attribute age numeric\n@attribute x7391 numeric\n@attribute sex {f,m}\n@attribute out {yes,no}\n@data\n", 5, "", 2, "a name that the schema lacks"},
+		{"date", schema.FormatARFF, "@attribute age date yyyy\n@attribute sex {f,m}\n@attribute out {yes,no}\n@data\n", 1, "age", 1, ruleARFFType},
+		{"text as number", schema.FormatARFF, "@attribute age string\n@attribute sex {f,m}\n@attribute out {yes,no}\n@data\n", 1, "age", 1, ruleARFFType},
+		{"nominal as number", schema.FormatARFF, "@attribute age {old7391,young}\n@attribute sex {f,m}\n@attribute out {yes,no}\n@data\n", 1, "age", 1, ruleARFFNumeric},
+		{"sparse", schema.FormatARFF, arffText + "{0 7391, 1 f}\n", 7, "", 0, arff.RuleSparse},
+		{"weight", schema.FormatARFF, arffText + "40,m,no,{7391}\n", 7, "", 4, ruleARFFWeight},
+		{"few fields", schema.FormatARFF, arffText + "7391,m\n", 7, "", 0, "row has 2 fields, want 3"},
+		{"open quote", schema.FormatARFF, arffText + "40,'7391,no\n", 7, "", 2, arff.RuleOpen},
+		{"text after quote", schema.FormatARFF, arffText + "40,'m'7391,no\n", 7, "", 2, csv.RuleAfterQuote},
+		{"not nominal", schema.FormatARFF, arffText + "40,x7391,no\n", 7, "sex", 2, ruleARFFNominal},
+		{"nominal, not in schema", schema.FormatARFF, arffText + "40,7391,no\n", 7, "sex", 2, schema.RuleCategory},
+		{"missing", schema.FormatARFF, arffText + "?,m,no\n", 7, "age", 1, schema.RuleMissing},
+		{"missing label", schema.FormatARFF, arffText + "7391,m,?\n", 7, "out", 3, schema.RuleNoLabel},
+		{"no rows", schema.FormatARFF, strings.TrimSuffix(arffText, "30,f,yes\n"), 0, "", 0, ruleEmpty},
+		{"one row", schema.FormatARFF, arffText, 0, "", 0, ruleTooFew},
 
-		{"not JSON", FormatJSONL, jsonlText + "{7391\n", 2, "", 0, jsonl.RuleLine},
-		{"list", FormatJSONL, "[7391]\n", 1, "", 0, jsonl.RuleLine},
-		{"two objects", FormatJSONL, jsonlText + `{"age":7391} {}` + "\n", 2, "", 0, jsonl.RuleLine},
-		{"other keys", FormatJSONL, `{}` + "\n", 1, "", 0, ruleJSONNames},
-		{"unknown key", FormatJSONL, `{"age": 1, "x7391": 2}` + "\n", 1, "", 0, ruleJSONUnknown},
-		{"key twice", FormatJSONL, `{"age": 1, "age": 7391}` + "\n", 1, "age", 0, ruleJSONTwice},
-		{"nested", FormatJSONL, `{"age": {"a": "}7391"}}` + "\n", 1, "age", 0, ruleJSONNested},
-		{"null", FormatJSONL, jsonlText + `{"age": null, "sex": "7391", "out": "yes"}` + "\n", 2, "age", 1, ruleMissing},
-		{"absent key", FormatJSONL, jsonlText + `{"sex": "7391", "out": "yes"}` + "\n", 2, "age", 1, ruleMissing},
-		{"word as number", FormatJSONL, jsonlText + `{"age": true, "sex": "7391", "out": "yes"}` + "\n", 2, "age", 1, parse.RuleNotNumber},
-		{"overflow", FormatJSONL, jsonlText + `{"age": 1e7391, "sex": "f", "out": "yes"}` + "\n", 2, "age", 1, parse.RuleNotFinite},
-		{"no label", FormatJSONL, jsonlText + `{"age": 7391, "sex": "f"}` + "\n", 2, "out", 3, ruleNoLabel},
-		{"one object", FormatJSONL, jsonlText, 0, "", 0, ruleTooFew},
+		{"not JSON", schema.FormatJSONL, jsonlText + "{7391\n", 2, "", 0, jsonl.RuleLine},
+		{"list", schema.FormatJSONL, "[7391]\n", 1, "", 0, jsonl.RuleLine},
+		{"two objects", schema.FormatJSONL, jsonlText + `{"age":7391} {}` + "\n", 2, "", 0, jsonl.RuleLine},
+		{"other keys", schema.FormatJSONL, `{}` + "\n", 1, "", 0, ruleJSONNames},
+		{"unknown key", schema.FormatJSONL, `{"age": 1, "x7391": 2}` + "\n", 1, "", 0, ruleJSONUnknown},
+		{"key twice", schema.FormatJSONL, `{"age": 1, "age": 7391}` + "\n", 1, "age", 0, ruleJSONTwice},
+		{"nested", schema.FormatJSONL, `{"age": {"a": "}7391"}}` + "\n", 1, "age", 0, ruleJSONNested},
+		{"null", schema.FormatJSONL, jsonlText + `{"age": null, "sex": "7391", "out": "yes"}` + "\n", 2, "age", 1, schema.RuleMissing},
+		{"absent key", schema.FormatJSONL, jsonlText + `{"sex": "7391", "out": "yes"}` + "\n", 2, "age", 1, schema.RuleMissing},
+		{"word as number", schema.FormatJSONL, jsonlText + `{"age": true, "sex": "7391", "out": "yes"}` + "\n", 2, "age", 1, parse.RuleNotNumber},
+		{"overflow", schema.FormatJSONL, jsonlText + `{"age": 1e7391, "sex": "f", "out": "yes"}` + "\n", 2, "age", 1, parse.RuleNotFinite},
+		{"no label", schema.FormatJSONL, jsonlText + `{"age": 7391, "sex": "f"}` + "\n", 2, "out", 3, schema.RuleNoLabel},
+		{"one object", schema.FormatJSONL, jsonlText, 0, "", 0, ruleTooFew},
 
 		{"damaged footer", FormatParquet, pq[:len(pq)-9] + "7391" + pq[len(pq)-5:], 0, "", 0, parquet.RuleDamaged},
 		{"truncated", FormatParquet, pq[:len(pq)/2], 0, "", 0, parquet.RuleDamaged},
@@ -116,16 +117,16 @@ func TestNamedFormatErrors(t *testing.T) {
 		{"columns unknown", FormatParquet, parquetFile(t, wide{1, "f", "yes", 7391}), 0, "", 4, "a name that the schema lacks"},
 		{"repeated", FormatParquet, parquetFile(t, list{[]float64{7391}, "f", "yes"}), 0, "age", 1, ruleParquetType},
 		{"date type", FormatParquet, parquetFile(t, date{7391, "f", "yes"}), 0, "age", 1, ruleParquetType},
-		{"null value", FormatParquet, parquetFile(t, good, row{nil, "f", "no"}), 2, "age", 1, ruleMissing},
+		{"null value", FormatParquet, parquetFile(t, good, row{nil, "f", "no"}), 2, "age", 1, schema.RuleMissing},
 		{"infinite", FormatParquet, parquetFile(t, good, row{&inf, "f", "no"}), 2, "age", 1, parse.RuleNotFinite},
-		{"category", FormatParquet, parquetFile(t, good, row{pointer(7391.0), "x7391", "no"}), 2, "sex", 2, ruleCategory},
+		{"category", FormatParquet, parquetFile(t, good, row{pointer(7391.0), "x7391", "no"}), 2, "sex", 2, schema.RuleCategory},
 		{"no other row", FormatParquet, parquetFile(t, good), 0, "", 0, ruleTooFew},
 		{"gzip around", FormatParquet, string(gzipped(t, pq)), 0, "", 0, rulePackedTwice},
 
-		{"a Parquet file", FormatCSV, pq, 0, "", 0, "is of format parquet"},
-		{"an archive", FormatJSONL, "PK\x03\x047391", 0, "", 0, "is of format npz"},
-		{"damaged zstd", FormatCSV, "\x28\xb5\x2f\xfd\xff\xff7391", 1, "", 0, source.RuleBadPacked},
-		{"truncated zstd", FormatCSV, string(zstded(t, jsonlText+jsonlText)[:20]), 1, "", 0, source.RuleTruncated},
+		{"a Parquet file", schema.FormatCSV, pq, 0, "", 0, "is of format parquet"},
+		{"an archive", schema.FormatJSONL, "PK\x03\x047391", 0, "", 0, "is of format npz"},
+		{"damaged zstd", schema.FormatCSV, "\x28\xb5\x2f\xfd\xff\xff7391", 1, "", 0, source.RuleBadPacked},
+		{"truncated zstd", schema.FormatCSV, string(zstded(t, jsonlText+jsonlText)[:20]), 1, "", 0, source.RuleTruncated},
 	} {
 		t.Run(c.format+" "+c.name, func(t *testing.T) {
 			checkRule(t, mustSchema(t, "data_id: t\nformat: "+c.format+"\n"+columns), "x", c.content, Options{}, c.row, c.column, c.position, c.rule)
@@ -171,7 +172,7 @@ func TestArrayFormatErrors(t *testing.T) {
 	}
 	x, y := npyText("|u1", "(2, 1)", 3, 4), npyText("|i1", "(2,)", 1, 0)
 	const columns = "columns: [{name: y, role: label, positive: 1, negative: 0}]\n"
-	schema := func(format string) *Schema {
+	schemaOf := func(format string) *Schema {
 		return mustSchema(t, "data_id: t\nformat: "+format+"\nfeatures: 1\nrange: [0, 9]\n"+columns)
 	}
 	labels := writeFile(t, "y.npy", y)
@@ -196,7 +197,7 @@ func TestArrayFormatErrors(t *testing.T) {
 		{"huge", npyText("<f8", "(99999999999, 99999999999)"), 0, "", array.RuleArrayShort},
 		{"long", x + "7391", 0, "", array.RuleArrayLong},
 		{"rows", npyText("|u1", "(3, 1)", 1, 2, 3), 0, "", ruleArrayRows},
-		{"NaN", npyText("<f4", "(2, 1)", 0, 0, 0, 0, 0, 0, 0xc0, 0x7f), 2, "f1", ruleMissing},
+		{"NaN", npyText("<f4", "(2, 1)", 0, 0, 0, 0, 0, 0, 0xc0, 0x7f), 2, "f1", schema.RuleMissing},
 		{"Inf", npyText(">f4", "(2, 1)", 0, 0, 0, 0, 0x7f, 0x80, 0, 0), 2, "f1", parse.RuleNotFinite},
 	} {
 		t.Run("npy "+c.name, func(t *testing.T) {
@@ -204,7 +205,7 @@ func TestArrayFormatErrors(t *testing.T) {
 			if c.column == "f1" {
 				position = 1
 			}
-			checkRule(t, schema(FormatNPY), "x.npy", c.content, Options{LabelsFile: labels}, c.row, c.column, position, c.rule)
+			checkRule(t, schemaOf(schema.FormatNPY), "x.npy", c.content, Options{LabelsFile: labels}, c.row, c.column, position, c.rule)
 		})
 	}
 	for _, c := range []struct {
@@ -212,8 +213,8 @@ func TestArrayFormatErrors(t *testing.T) {
 		row           int
 		rule          string
 	}{
-		{"unknown label", npyText("|i1", "(2,)", 1, 73), 2, ruleLabel},
-		{"label NaN", npyText("<f4", "(2,)", 0, 0, 0, 0, 0, 0, 0xc0, 0x7f), 2, ruleNoLabel},
+		{"unknown label", npyText("|i1", "(2,)", 1, 73), 2, schema.RuleLabel},
+		{"label NaN", npyText("<f4", "(2,)", 0, 0, 0, 0, 0, 0, 0xc0, 0x7f), 2, schema.RuleNoLabel},
 		{"matrix", npyText("|b1", "(1, 2)", 1, 1), 0, array.RuleVector},
 		{"not an array", "7391", 0, array.RuleNPYHeader},
 	} {
@@ -222,12 +223,12 @@ func TestArrayFormatErrors(t *testing.T) {
 			if c.rule == array.RuleVector || c.rule == array.RuleNPYHeader {
 				column = ""
 			}
-			checkRule(t, schema(FormatNPY), "x.npy", x, Options{LabelsFile: writeFile(t, "y.npy", c.content)}, c.row, column, 0, c.rule)
+			checkRule(t, schemaOf(schema.FormatNPY), "x.npy", x, Options{LabelsFile: writeFile(t, "y.npy", c.content)}, c.row, column, 0, c.rule)
 		})
 	}
-	checkRule(t, schema(FormatNPY), "x.npy", x, Options{}, 0, "y", 0, ruleNoLabels)
-	checkRule(t, schema(FormatNPY), "X.npy", x, Options{}, 0, "y", 0, ruleNoLabels)
-	checkRule(t, schema(FormatNPY), "x.npy", x, Options{LabelsFile: "absent", Labels: LabelsOptional}, 0, "y", 0, ruleNoLabels)
+	checkRule(t, schemaOf(schema.FormatNPY), "x.npy", x, Options{}, 0, "y", 0, ruleNoLabels)
+	checkRule(t, schemaOf(schema.FormatNPY), "X.npy", x, Options{}, 0, "y", 0, ruleNoLabels)
+	checkRule(t, schemaOf(schema.FormatNPY), "x.npy", x, Options{LabelsFile: "absent", Labels: LabelsOptional}, 0, "y", 0, ruleNoLabels)
 
 	for name, c := range map[string]struct{ content, column, rule string }{
 		"not a zip": {"PK\x03\x047391", "", array.RuleBadZip},
@@ -238,7 +239,7 @@ func TestArrayFormatErrors(t *testing.T) {
 		"rows":      {npz(t, map[string]string{"X.npy": x, "y.npy": npyText("|b1", "(1,)", 1)}), "", ruleArrayRows},
 	} {
 		t.Run("npz "+name, func(t *testing.T) {
-			checkRule(t, schema(FormatNPZ), "x", c.content, Options{}, 0, c.column, 0, c.rule)
+			checkRule(t, schemaOf(FormatNPZ), "x", c.content, Options{}, 0, c.column, 0, c.rule)
 		})
 	}
 	dir := t.TempDir()
@@ -259,7 +260,7 @@ func TestArrayFormatErrors(t *testing.T) {
 			if c.rule == source.RuleTruncated {
 				row = 1
 			}
-			checkRule(t, schema(FormatIDX), "x", c.content, Options{LabelsFile: filepath.Join(dir, "labels")}, row, "", 0, c.rule)
+			checkRule(t, schemaOf(schema.FormatIDX), "x", c.content, Options{LabelsFile: filepath.Join(dir, "labels")}, row, "", 0, c.rule)
 		})
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	power "dyad/internal/sizes"
+
+	"dyad/engine/dataset/schema"
 )
 
 // A compressed file needs about as much room as is guessed by its beginning; a file that goes on otherwise is
@@ -54,7 +56,7 @@ func TestGuessedRoom(t *testing.T) {
 				t.Fatal(err)
 			}
 			tab := newTable(path, want.Encoder, Options{}, nil)
-			z, err := tab.countLines(path, FormatCSV)
+			z, err := tab.countLines(path, schema.FormatCSV)
 			if err != nil {
 				t.Fatal(err)
 			}

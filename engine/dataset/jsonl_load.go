@@ -5,26 +5,27 @@ import (
 	"io"
 
 	"dyad/engine/dataset/jsonl"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
 // readJSONL reads an object a line. A column whose key is absent is missing; the
 // first row says whether the file has labels.
 func readJSONL(t *table, src *source.Lines, z source.Sizes) error {
-	s := t.e.schema
+	s := t.e.Schema()
 	l := &layout{fields: make([]field, len(s.Columns)), label: -1}
 	place := make(map[string]int, len(s.Columns))
 	features := 0
 	for i := range s.Columns {
 		c := &s.Columns[i]
-		l.fields[i] = field{role: c.role(), name: c.Name, feature: features}
-		switch c.role() {
-		case RoleFeature:
+		l.fields[i] = field{role: c.RoleOf(), name: c.Name, feature: features}
+		switch c.RoleOf() {
+		case schema.RoleFeature:
 			features++
-		case RoleLabel:
+		case schema.RoleLabel:
 			l.label = i
 		}
-		place[c.field()] = i
+		place[c.FieldOf()] = i
 	}
 	t.allocate(z, 1)
 	r := jsonl.NewReader(src)
@@ -43,7 +44,7 @@ func readJSONL(t *table, src *source.Lines, z source.Sizes) error {
 				return t.errorf(src.Line, "", 0, ruleJSONUnknown)
 			case seen[i] == number:
 				return t.errorf(src.Line, l.fields[i].name, 0, ruleJSONTwice)
-			case nested && l.fields[i].role != RoleIgnore:
+			case nested && l.fields[i].role != schema.RoleIgnore:
 				return t.errorf(src.Line, l.fields[i].name, 0, ruleJSONNested)
 			}
 			known++
@@ -77,7 +78,7 @@ func (t *table) jsonLabel(l *layout, has bool, line int) error {
 	case t.seen == t.first:
 		t.hasLabels, l.hasLabel = has, has
 	case has != t.hasLabels:
-		return t.errorf(line, t.e.label.Name, 0, ruleMixedLabels)
+		return t.errorf(line, t.e.LabelColumn.Name, 0, ruleMixedLabels)
 	}
 	return nil
 }

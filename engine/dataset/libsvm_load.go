@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/sparse"
 )
@@ -21,7 +22,7 @@ func readLIBSVM(t *table, src *source.Lines, z source.Sizes) error {
 	t.allocate(z, 1)
 	r := &libsvmReader{t: t, src: src}
 	var absent *absentRow
-	if t.e.schema.Dense {
+	if t.e.Schema().Dense {
 		absent = t.newAbsentRow()
 	}
 	for {
@@ -52,9 +53,9 @@ func (r *libsvmReader) addLine(line []byte, absent *absentRow) error {
 	case t.seen == t.first && (hasLabel || t.o.Labels == LabelsRequired):
 		t.hasLabels = true
 	case t.seen > t.first && t.o.Labels != LabelsRequired && hasLabel != t.hasLabels:
-		return t.errorf(r.src.Line, t.e.label.Name, 0, ruleMixedLabels)
+		return t.errorf(r.src.Line, t.e.LabelColumn.Name, 0, ruleMixedLabels)
 	}
-	var label encodedLabel
+	var label schema.Label
 	if !t.hasLabels {
 		rest = line
 	} else {
@@ -62,7 +63,7 @@ func (r *libsvmReader) addLine(line []byte, absent *absentRow) error {
 		if label, err = r.label(first); err != nil {
 			return err
 		}
-		if label.drop {
+		if label.Drop {
 			return t.count(1)
 		}
 	}
@@ -81,13 +82,13 @@ func (r *libsvmReader) addLine(line []byte, absent *absentRow) error {
 	if t.scan != nil && t.readsLabels() {
 		t.scan.row.Label = string(first)
 	}
-	return t.endRow(r.src.Line, label.y)
+	return t.endRow(r.src.Line, label.Y)
 }
 
-func (r *libsvmReader) label(token []byte) (l encodedLabel, err error) {
-	t, name, row := r.t, r.t.e.label.Name, r.src.Line
+func (r *libsvmReader) label(token []byte) (l schema.Label, err error) {
+	t, name, row := r.t, r.t.e.LabelColumn.Name, r.src.Line
 	if bytes.IndexByte(token, ':') >= 0 {
-		return l, t.errorf(row, name, 0, ruleNoLabel)
+		return l, t.errorf(row, name, 0, schema.RuleNoLabel)
 	}
 	if t.o.Labels == LabelsIgnored {
 		return l, nil
@@ -96,7 +97,7 @@ func (r *libsvmReader) label(token []byte) (l encodedLabel, err error) {
 		if bytes.IndexByte(token, ',') >= 0 {
 			rule = sparse.RuleNoPair
 		} else {
-			rule = ruleLabelNumber
+			rule = schema.RuleLabelNumber
 		}
 		return l, t.errorf(row, name, 0, rule)
 	}
@@ -108,12 +109,12 @@ func (r *libsvmReader) group(rest []byte) ([]byte, error) {
 	token, more := sparse.CutToken(rest)
 	id, has := bytes.CutPrefix(token, sparse.QueryPrefix)
 	switch {
-	case has && r.t.e.group == nil:
+	case has && r.t.e.GroupColumn == nil:
 		return nil, r.t.errorf(r.src.Line, "", 0, ruleQID)
 	case has:
 		return more, r.t.addGroup(id, r.src.Line, 0)
-	case r.t.e.group != nil:
-		return nil, r.t.errorf(r.src.Line, r.t.e.group.Name, 0, ruleNoGroup)
+	case r.t.e.GroupColumn != nil:
+		return nil, r.t.errorf(r.src.Line, r.t.e.GroupColumn.Name, 0, ruleNoGroup)
 	}
 	return rest, nil
 }
@@ -121,14 +122,14 @@ func (r *libsvmReader) group(rest []byte) ([]byte, error) {
 // pairs calls add for each pair of a line, index from 0, and checks the order.
 func (r *libsvmReader) pairs(rest []byte, add func(k int, v float64) error) error {
 	t := r.t
-	k, rule, err := sparse.EachPair(rest, t.e.dim, add)
+	k, rule, err := sparse.EachPair(rest, t.e.Dim(), add)
 	switch {
 	case rule == "":
 		return err
-	case k == 0 || k > t.e.dim:
+	case k == 0 || k > t.e.Dim():
 		return t.errorf(r.src.Line, "", k, rule)
 	}
-	return t.errorf(r.src.Line, t.e.featureName(k-1), k, rule)
+	return t.errorf(r.src.Line, t.e.FeatureName(k-1), k, rule)
 }
 
 func (r *libsvmReader) addSparse(rest []byte) error {
@@ -151,13 +152,13 @@ func (t *table) addPair(row, k int, v float64, stored int) (added int, err error
 	if t.scan != nil {
 		t.scan.addPair(k, v)
 	}
-	f, _ := t.e.feature(k)
-	u := f.scale(v)
+	f, _ := t.e.Feature(k)
+	u := f.Scale(v)
 	if u == 0 {
 		return 0, nil
 	}
 	if bound := t.e.NonZerosPerRow(); stored == bound {
-		return 0, t.errorf(row, "", 0, tooManyNonZeros(bound))
+		return 0, t.errorf(row, "", 0, schema.TooManyNonZeros(bound))
 	}
 	t.index.add(int32(k))
 	t.value.add(u)
@@ -176,10 +177,10 @@ type absentRow struct {
 }
 
 func (t *table) newAbsentRow() *absentRow {
-	a := &absentRow{x: make([]float64, t.e.dim)}
+	a := &absentRow{x: make([]float64, t.e.Dim())}
 	for k := range a.x {
-		f, _ := t.e.feature(k)
-		if rule := f.encodeNumber(0, a.x[k:k+1]); rule != "" {
+		f, _ := t.e.Feature(k)
+		if rule := f.EncodeNumber(0, a.x[k:k+1]); rule != "" {
 			a.x[k] = math.NaN()
 			a.required = append(a.required, k)
 		}
@@ -189,15 +190,15 @@ func (t *table) newAbsentRow() *absentRow {
 
 func (r *libsvmReader) addDense(rest []byte, absent *absentRow) error {
 	t := r.t
-	x := t.dense.grow(t.e.dim)
+	x := t.dense.grow(t.e.Dim())
 	copy(x, absent.x)
 	err := r.pairs(rest, func(k int, v float64) error {
 		if t.scan != nil {
 			t.scan.addPair(k, v)
 		}
-		f, _ := t.e.feature(k)
-		if rule := f.encodeNumber(v, x[k:k+1]); rule != "" {
-			return t.errorf(r.src.Line, t.e.featureName(k), k+1, rule)
+		f, _ := t.e.Feature(k)
+		if rule := f.EncodeNumber(v, x[k:k+1]); rule != "" {
+			return t.errorf(r.src.Line, t.e.FeatureName(k), k+1, rule)
 		}
 		return nil
 	})
@@ -206,7 +207,7 @@ func (r *libsvmReader) addDense(rest []byte, absent *absentRow) error {
 	}
 	for _, k := range absent.required {
 		if math.IsNaN(x[k]) {
-			return t.errorf(r.src.Line, t.e.featureName(k), k+1, ruleMissing)
+			return t.errorf(r.src.Line, t.e.FeatureName(k), k+1, schema.RuleMissing)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"dyad/engine"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/workbook"
 )
@@ -56,7 +57,7 @@ type Dataset struct {
 	// Records have labels -1 and +1, or in [-1, 1] if they are graded, or all 0
 	// without HasLabels. With Options.KeepPersons they are those of persons.
 	Records *engine.Records
-	Encoder *Encoder
+	Encoder *schema.Encoder
 	// HasLabels says that the file had labels and that they were read.
 	HasLabels bool
 	// Positives and Negatives count the two classes; both are 0 for graded
@@ -85,7 +86,7 @@ type Dataset struct {
 func (d *Dataset) Name() string { return d.name }
 
 // Schema is the schema that the data were read by.
-func (d *Dataset) Schema() *Schema { return d.Encoder.Schema() }
+func (d *Dataset) Schema() *schema.Schema { return d.Encoder.Schema() }
 
 // Load reads a file, gzip or zstd or neither; or several, as if their rows were in one: name
 // is then what Expand takes. Each has the columns of the schema, a header if the schema says so, and
@@ -95,7 +96,7 @@ func (d *Dataset) Schema() *Schema { return d.Encoder.Schema() }
 // the same for all files of n rows that the schema accepts. Its memory is about that of the records: lines
 // are counted first, and guessed by the first of them in a compressed file. (A Fortran-ordered array
 // inside a compressed file is held as well.)
-func Load(name string, s *Schema, o Options) (*Dataset, error) {
+func Load(name string, s *schema.Schema, o Options) (*Dataset, error) {
 	t, err := loadTable(name, s, o, nil)
 	if err != nil {
 		return nil, err
@@ -111,7 +112,7 @@ func Load(name string, s *Schema, o Options) (*Dataset, error) {
 // LoadReader is Load from r; name stands for the file in errors, and names the
 // folder of a labels file. Its peak memory is about twice that of the records;
 // formats that are not read in one go (Parquet, NPY, NPZ, IDX) are held as well.
-func LoadReader(name string, r io.Reader, s *Schema, o Options) (*Dataset, error) {
+func LoadReader(name string, r io.Reader, s *schema.Schema, o Options) (*Dataset, error) {
 	e, err := encoderFor(s, o)
 	if err != nil {
 		return nil, err
@@ -125,17 +126,17 @@ func LoadReader(name string, r io.Reader, s *Schema, o Options) (*Dataset, error
 }
 
 // encoderFor is the encoder of a schema that has the labels that o wants.
-func encoderFor(s *Schema, o Options) (*Encoder, error) {
+func encoderFor(s *schema.Schema, o Options) (*schema.Encoder, error) {
 	if o.Labels == LabelsRequired && s.Unlabelled() {
 		return nil, fmt.Errorf("dataset: %s: its schema has no label column, as the labels were those of pairs, and labels are needed here; train with a schema that names one (role: label)", s.DataID)
 	}
 	if s.ByPerson() && o.Persons == RefusePersons {
 		return nil, fmt.Errorf("dataset: %s: its schema has a column with role: person, and this command works on rows, one by one; it would protect a row where the schema asks for the person. Train with dyad train, or give the column role: ignore to work on rows", s.DataID)
 	}
-	return NewEncoder(s)
+	return schema.NewEncoder(s)
 }
 
-func loadTable(name string, s *Schema, o Options, scan *scanner) (*table, error) {
+func loadTable(name string, s *schema.Schema, o Options, scan *scanner) (*table, error) {
 	e, err := encoderFor(s, o)
 	if err != nil {
 		return nil, err
@@ -169,12 +170,12 @@ func (t *table) read(in *source.Input) error {
 		}
 		return t.readPack(in)
 	}
-	format, err := formatOf(t.e.schema, in.Name, head)
+	format, err := formatOf(t.e.Schema(), in.Name, head)
 	if err != nil {
 		return err
 	}
 	switch format {
-	case FormatParquet, FormatNPZ, FormatXLSX:
+	case schema.FormatParquet, schema.FormatNPZ, schema.FormatXLSX:
 		if u.Compressed {
 			return t.errorf(0, "", 0, rulePackedTwice)
 		}
@@ -184,19 +185,19 @@ func (t *table) read(in *source.Input) error {
 			}
 		}
 		switch format {
-		case FormatParquet:
+		case schema.FormatParquet:
 			return readParquet(t, in)
-		case FormatXLSX:
+		case schema.FormatXLSX:
 			return t.readWorkbook(in)
 		}
 		return readNPZ(t, in)
-	case FormatNPY, FormatIDX:
+	case schema.FormatNPY, schema.FormatIDX:
 		return readArrayFiles(t, format, in, u)
 	}
 	if u.Compressed && in.Opened != nil {
 		u.ReadAhead()
 	}
-	src := source.NewLines(in.Name, u, t.e.schema.CSV.Encoding)
+	src := source.NewLines(in.Name, u, t.e.Schema().CSV.Encoding)
 	var z source.Sizes
 	if in.At != nil && t.label == nil {
 		if z, err = t.countLines(in.Name, format); err != nil {
@@ -204,11 +205,11 @@ func (t *table) read(in *source.Input) error {
 		}
 	}
 	switch format {
-	case FormatLIBSVM:
+	case schema.FormatLIBSVM:
 		return readLIBSVM(t, src, z)
-	case FormatARFF:
+	case schema.FormatARFF:
 		return readARFF(t, src, z)
-	case FormatJSONL:
+	case schema.FormatJSONL:
 		return readJSONL(t, src, z)
 	}
 	return readCSV(t, src, z)
@@ -216,8 +217,8 @@ func (t *table) read(in *source.Input) error {
 
 // readWorkbook reads a sheet as a CSV file.
 func (t *table) readWorkbook(in *source.Input) error {
-	s := t.e.schema
-	delim, _ := s.CSV.delimiter()
+	s := t.e.Schema()
+	delim, _ := s.CSV.Separator()
 	text, err := workbook.Text(in, s.Sheet, delim)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/workbook"
 )
@@ -85,7 +86,7 @@ func TestNotations(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for _, format := range []string{FormatCSV, FormatParquet} {
+	for _, format := range []string{schema.FormatCSV, FormatParquet} {
 		var b bytes.Buffer
 		_, out, err := Convert(path, s, &b, format, ConvertOptions{})
 		if err != nil {
@@ -198,7 +199,7 @@ func TestEncodings(t *testing.T) {
 	}
 	category := strings.Replace(headerSchema, "[f, m]", "[f, m, ä]", 1)
 	_, err := Load(writeFile(t, "x.csv", "age,sex,out\n30,f,yes\n40,\xe4,no\n"), mustSchema(t, category), Options{})
-	if err == nil || !strings.Contains(err.Error(), ruleNotUTF8) {
+	if err == nil || !strings.Contains(err.Error(), schema.RuleNotUTF8) {
 		t.Errorf("a category in Latin-1: %v", err)
 	}
 }

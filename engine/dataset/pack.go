@@ -13,6 +13,7 @@ import (
 	"os"
 
 	"dyad/engine"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 	"dyad/internal/pages"
 )
@@ -120,8 +121,8 @@ const (
 // readPackHeader reads and checks the header of a pack of a size: every number that says where something
 // is. content is the header's text, whose hash is that of the whole pack. An error is a *ParseError
 // without a file, or one of reading.
-func readPackHeader(r io.ReaderAt, size int64) (h *packHeader, e *Encoder, content []byte, err error) {
-	bad := func(rule string) (*packHeader, *Encoder, []byte, error) {
+func readPackHeader(r io.ReaderAt, size int64) (h *packHeader, e *schema.Encoder, content []byte, err error) {
+	bad := func(rule string) (*packHeader, *schema.Encoder, []byte, error) {
 		return nil, nil, nil, &source.ParseError{Rule: rule}
 	}
 	first, tail := make([]byte, len(packMagic)+4), make([]byte, packTail)
@@ -151,22 +152,22 @@ func readPackHeader(r io.ReaderAt, size int64) (h *packHeader, e *Encoder, conte
 	if hash := sha256.Sum256(content); !bytes.Equal(hash[:], tail[:sha256.Size]) {
 		return bad(rulePackChanged)
 	}
-	h, e = new(packHeader), new(Encoder)
+	h, e = new(packHeader), new(schema.Encoder)
 	dec := json.NewDecoder(bytes.NewReader(content))
 	dec.DisallowUnknownFields()
 	if dec.Decode(h) != nil || dec.More() || h.Version != packVersion || e.UnmarshalJSON(h.Schema) != nil {
 		return bad(rulePackHeader)
 	}
 	hash := sha256.Sum256(h.Schema)
-	byPerson, byGroup := e.schema.ByPerson(), e.group != nil
+	byPerson, byGroup := e.Schema().ByPerson(), e.GroupColumn != nil
 	switch {
-	case h.SchemaHash != hex.EncodeToString(hash[:]), e.schema.IsSparse(), h.Features != e.Dim(), h.Bounds != boundsOfPack(e.Bounds()),
+	case h.SchemaHash != hex.EncodeToString(hash[:]), e.Schema().IsSparse(), h.Features != e.Dim(), h.Bounds != boundsOfPack(e.Bounds()),
 		h.ChunkBytes != packChunk, h.Rows < 2, h.Rows > math.MaxInt32, h.Rows > math.MaxInt64/64/int64(h.Features),
 		byPerson != (h.Persons > 0), h.Persons < 0, h.Persons > h.Rows,
 		byGroup != (h.Groups > 0), h.Groups < 0, int64(h.Groups) > h.Rows:
 		return bad(rulePackHeader)
 	}
-	if h.sections(e.schema.IsNarrow()).end+int64(length)+int64(packTail) != size {
+	if h.sections(e.Schema().IsNarrow()).end+int64(length)+int64(packTail) != size {
 		return bad(rulePackCut)
 	}
 	return h, e, content, nil

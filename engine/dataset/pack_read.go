@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"dyad/engine"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 	"dyad/internal/pages"
 )
@@ -32,7 +33,7 @@ func (t *table) readPack(in *source.Input) error {
 	if err != nil {
 		return inFile(t.name, err)
 	}
-	e, err := t.packEncoder(made.schema)
+	e, err := t.packEncoder(made.Schema())
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (t *table) readPack(in *source.Input) error {
 	if int64(len(all)) != in.Size {
 		return bad(rulePackCut)
 	}
-	s := h.sections(e.schema.IsNarrow())
+	s := h.sections(e.Schema().IsNarrow())
 	part := func(p section) []byte { return all[p.from : p.from+p.bytes : p.from+p.bytes] }
 	hashes := bytes.Clone(part(s.hashes))
 	if sum := sha256.Sum256(hashes); hex.EncodeToString(sum[:]) != h.Hashes {
@@ -70,7 +71,7 @@ func (t *table) readPack(in *source.Input) error {
 	}
 	y := pages.Slice[float64](part(s.labels))
 	var records *engine.Records
-	if e.schema.IsNarrow() {
+	if e.Schema().IsNarrow() {
 		records, err = storedRecords(pages.Slice[float32](part(s.features)), y, e, t.o.InMemory)
 	} else {
 		records, err = storedRecords(pages.Slice[float64](part(s.features)), y, e, t.o.InMemory)
@@ -89,17 +90,17 @@ func (t *table) readPack(in *source.Input) error {
 }
 
 // storedRecords are the records of a pack, mapped or copied.
-func storedRecords[T float32 | float64](x []T, y []float64, e *Encoder, copied bool) (*engine.Records, error) {
-	r, err := engine.StoredRecords(x, y, e.dim, e.Bounds())
+func storedRecords[T float32 | float64](x []T, y []float64, e *schema.Encoder, copied bool) (*engine.Records, error) {
+	r, err := engine.StoredRecords(x, y, e.Dim(), e.Bounds())
 	if err != nil || !copied {
 		return r, err
 	}
 	y = append(pages.Make[float64](len(y))[:0], y...)
 	switch x := any(append(pages.Make[T](len(x))[:0], x...)).(type) {
 	case []float32:
-		return engine.AdoptNarrowRecords(x, y, e.dim, e.Bounds())
+		return engine.AdoptNarrowRecords(x, y, e.Dim(), e.Bounds())
 	case []float64:
-		return engine.HeldRecords(x, y, e.dim, e.Bounds())
+		return engine.HeldRecords(x, y, e.Dim(), e.Bounds())
 	}
 	return nil, err
 }
@@ -107,10 +108,10 @@ func storedRecords[T float32 | float64](x []T, y []float64, e *Encoder, copied b
 // packEncoder is the encoder of the schema that was asked for, in the storage of a pack that was made
 // with a schema. Both encode alike, of the same persons; whether the records are public, how many persons
 // there are and descriptions are what was asked for.
-func (t *table) packEncoder(made *Schema) (*Encoder, error) {
-	asked := *t.e.schema
+func (t *table) packEncoder(made *schema.Schema) (*schema.Encoder, error) {
+	asked := *t.e.Schema()
 	if asked.Store != "" && asked.IsNarrow() != made.IsNarrow() {
-		has, want := StoreFloat64, StoreFloat32
+		has, want := schema.StoreFloat64, schema.StoreFloat32
 		if made.IsNarrow() {
 			has, want = want, has
 		}
@@ -131,7 +132,7 @@ func (t *table) packEncoder(made *Schema) (*Encoder, error) {
 	if errA != nil || errB != nil || !bytes.Equal(a, b) {
 		return nil, t.errorf(0, "", 0, rulePackSchema)
 	}
-	return NewEncoder(&asked)
+	return schema.NewEncoder(&asked)
 }
 
 // checkChunks compares the hashes of chunks, on all processors. It tells the outcome of each, one at a time, until an error, which it
@@ -157,11 +158,11 @@ func checkChunks(chunks [][]byte, hashes []byte, tell func(same bool) error) err
 }
 
 // takePack makes the data set of a pack whose sections were checked.
-func (t *table) takePack(e *Encoder, r *engine.Records, used *Used, first []int64, groups []int32, h *packHeader) error {
+func (t *table) takePack(e *schema.Encoder, r *engine.Records, used *Used, first []int64, groups []int32, h *packHeader) error {
 	t.e, t.hasLabels = e, true
 	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), Pack: used, name: t.name}
 	for _, y := range r.Labels() {
-		if !e.schema.IsGraded() && y != 1 && y != -1 {
+		if !e.Schema().IsGraded() && y != 1 && y != -1 {
 			return t.errorf(0, "", 0, rulePackOutside)
 		}
 		if y > 0 {
@@ -182,12 +183,12 @@ func (t *table) takePack(e *Encoder, r *engine.Records, used *Used, first []int6
 		for i, at := range first {
 			starts[i] = int(at)
 		}
-		people, err := r.WithPersons(starts, e.schema.PersonCap())
+		people, err := r.WithPersons(starts, e.Schema().PersonCap())
 		if err != nil {
 			return t.errorf(0, "", 0, rulePackHeader)
 		}
-		if e.schema.Persons > 0 && e.schema.Persons != int(h.Persons) {
-			return t.errorf(0, e.person.Name, 0, ruleOtherPersons)
+		if e.Schema().Persons > 0 && e.Schema().Persons != int(h.Persons) {
+			return t.errorf(0, e.PersonColumn.Name, 0, ruleOtherPersons)
 		}
 		if t.o.Persons == KeepPersons {
 			r = people
@@ -196,7 +197,7 @@ func (t *table) takePack(e *Encoder, r *engine.Records, used *Used, first []int6
 	if !d.HasLabels {
 		r = r.WithoutLabels()
 	}
-	if !d.HasLabels || e.schema.IsGraded() || r.ByPerson() {
+	if !d.HasLabels || e.Schema().IsGraded() || r.ByPerson() {
 		d.Positives, d.Negatives = 0, 0
 	}
 	d.Records, t.packed, t.rows = r, d, r.Len()

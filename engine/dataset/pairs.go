@@ -9,6 +9,7 @@ import (
 	"dyad/engine/dataset/csv"
 	"dyad/engine/dataset/parquet"
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
@@ -31,10 +32,10 @@ type PairOptions struct {
 	// column, and every label is then True.
 	Oriented bool
 	// CSV are options of a delimited file; its first row is always a header.
-	CSV CSVOptions
+	CSV schema.CSVOptions
 	// LookAlikes are ids of records that differ only in how they are written. The ids in
 	// the file of pairs must be those of records to the byte in any case.
-	LookAlikes LookAlikes
+	LookAlikes schema.LookAlikes
 }
 
 // LabelledPair is one pair: the places of two different individuals in the list of
@@ -56,9 +57,6 @@ const (
 	rulePairEmpty     = "file has no pairs"
 	rulePairFormat    = "file is neither CSV nor Parquet; convert it (dyad data convert)"
 	rulePairTooMany   = "file has more than 2^30 pairs"
-	ruleRecordNoID    = "id is missing in record %d; pairs need the id of every record"
-	ruleRecordSameID  = "records %d and %d have the same id; pairs need one record for each id"
-	ruleRecordAlike   = "records %d and %d have ids that differ only in upper and lower case, white space, quotes, invisible characters or forms of the same letters; if they are one individual, give it one id, otherwise allow such ids (--look-alike-ids allow)"
 	rulePairDuplicate = "the pair is also in row %d; keep one of them, with the label that is true"
 )
 
@@ -71,7 +69,7 @@ const (
 //
 // Memory is O(ids + pairs): a map entry for each, and 16 bytes a pair.
 func LoadPairs(path string, ids []string, file, column string, o PairOptions) ([]LabelledPair, error) {
-	if err := CheckIDs(ids, file, column, o.LookAlikes); err != nil {
+	if err := schema.CheckIDs(ids, file, column, o.LookAlikes); err != nil {
 		return nil, err
 	}
 	at := make(map[string]int32, len(ids))
@@ -121,7 +119,7 @@ func (r *pairReader) read(in *source.Input) error {
 	switch binaryFormat(head) {
 	case "":
 		return r.readCSV(in.Name, u)
-	case FormatParquet:
+	case schema.FormatParquet:
 		if u.Compressed {
 			return r.errorf(0, -1, rulePackedTwice)
 		}
@@ -136,7 +134,7 @@ func (r *pairReader) read(in *source.Input) error {
 }
 
 func (r *pairReader) readCSV(name string, u *source.Unpacked) error {
-	delim, _ := r.o.CSV.delimiter()
+	delim, _ := r.o.CSV.Separator()
 	c := csv.NewReader(source.NewLines(name, u, r.o.CSV.Encoding), delim, r.o.CSV.Comment)
 	header, err := c.Next()
 	if err == io.EOF {

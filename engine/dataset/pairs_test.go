@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
@@ -33,7 +34,7 @@ type pairRow struct {
 func TestLoadPairs(t *testing.T) {
 	want := []LabelledPair{{0, 1, true}, {2, 1, false}}
 	bools := PairOptions{True: "true", False: "false"}
-	named := PairOptions{True: "1", False: "0", Columns: PairColumns{First: "a", Second: "b", Label: "sick"}, CSV: CSVOptions{Delimiter: ";"}}
+	named := PairOptions{True: "1", False: "0", Columns: PairColumns{First: "a", Second: "b", Label: "sick"}, CSV: schema.CSVOptions{Delimiter: ";"}}
 	preference := PairOptions{True: "first", False: "second", Oriented: true}
 	for _, c := range []struct {
 		name, content string

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"dyad/engine/dataset/parquet"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
@@ -25,7 +26,7 @@ func readParquet(t *table, in *source.Input) (err error) {
 	}
 	r.AsTexts = t.scan != nil
 	for i, f := range l.fields {
-		if f.role != RoleIgnore && !r.Use(i, f.role == RoleFeature && t.e.columns[f.feature].numeric) {
+		if f.role != schema.RoleIgnore && !r.Use(i, f.role == schema.RoleFeature && t.e.Listed(f.feature).Numeric) {
 			return t.errorf(0, f.name, i+1, ruleParquetType)
 		}
 	}

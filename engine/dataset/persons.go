@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dyad/engine"
+	"dyad/engine/dataset/schema"
 )
 
 // PersonMode says what a reader does about a column with role person.
@@ -31,11 +32,11 @@ type people struct {
 
 // newPeople takes the values for which the schema says that they mean missing as not ids, and NaN, which always does:
 // rows of unknown persons are not those of one.
-func newPeople(s *Schema) *people {
+func newPeople(s *schema.Schema) *people {
 	p := &people{of: newBlocks[int32](0), text: map[string]int32{}, number: map[string]int32{}, missing: map[string]bool{"": true, "nan": true}}
 	if s.Missing != nil {
 		for _, v := range s.Missing.Values {
-			p.missing[IDKey(v)] = true
+			p.missing[schema.IDKey(v)] = true
 		}
 	}
 	return p
@@ -49,9 +50,9 @@ func (t *table) addPerson(field []byte, row, position int) error {
 	}
 	k, ok := p.text[string(field)]
 	if !ok {
-		key := IDKey(string(field))
+		key := schema.IDKey(string(field))
 		if p.missing[key] {
-			return t.errorf(row, t.e.person.Name, position, ruleNoPerson)
+			return t.errorf(row, t.e.PersonColumn.Name, position, ruleNoPerson)
 		}
 		if k, ok = p.number[key]; !ok {
 			k = int32(len(p.number))
@@ -69,7 +70,7 @@ func (t *table) group(r *engine.Records) (*engine.Records, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err = r.GroupPersons(of, count, t.e.schema.PersonCap())
+	r, err = r.GroupPersons(of, count, t.e.Schema().PersonCap())
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %w", err)
 	}
@@ -80,13 +81,13 @@ func (t *table) group(r *engine.Records) (*engine.Records, error) {
 // order of these, otherwise in that of their first rows (docs/theory.md#persons). Errors tell
 // neither ids nor numbers.
 func (t *table) persons() (of []int32, count int, err error) {
-	s, p := t.e.schema, t.people
+	s, p := t.e.Schema(), t.people
 	count, of = len(p.number), p.of.join()
 	switch {
 	case s.Persons > 0 && count != s.Persons:
-		return nil, 0, t.errorf(0, t.e.person.Name, 0, ruleOtherPersons)
+		return nil, 0, t.errorf(0, t.e.PersonColumn.Name, 0, ruleOtherPersons)
 	case count < 2 && t.o.Labels == LabelsRequired:
-		return nil, 0, t.errorf(0, t.e.person.Name, 0, ruleOnePerson)
+		return nil, 0, t.errorf(0, t.e.PersonColumn.Name, 0, ruleOnePerson)
 	}
 	if s.Persons == 0 {
 		keys := make([]string, 0, count)

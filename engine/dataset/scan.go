@@ -3,20 +3,21 @@ package dataset
 import (
 	"io"
 
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
 // scanner shows the rows of a file.
 type scanner struct {
-	row  Row
-	show func(*Row) error
+	row  schema.Row
+	show func(*schema.Row) error
 }
 
 // Scan calls show for each row that Load would use, in order, after the same
 // checks; an error of show stops it and is returned. Its memory does not grow
 // with the file (except for query groups, and as Load says for compressed
 // Fortran-ordered arrays).
-func Scan(path string, s *Schema, o Options, show func(*Row) error) error {
+func Scan(path string, s *schema.Schema, o Options, show func(*schema.Row) error) error {
 	t, err := loadTable(path, s, o, &scanner{show: show})
 	if err != nil {
 		return err
@@ -32,7 +33,7 @@ func (t *table) showRow(number int, y float64) error {
 		return err
 	}
 	t.label.reset()
-	if t.e.schema.IsSparse() {
+	if t.e.Schema().IsSparse() {
 		t.start.reset()
 		t.start.add(0)
 		t.index.reset()
@@ -40,7 +41,7 @@ func (t *table) showRow(number int, y float64) error {
 	} else {
 		t.dense.reset()
 	}
-	if t.e.group != nil {
+	if t.e.GroupColumn != nil {
 		t.groups.of.reset()
 	}
 	r.Index, r.Value, r.ID, r.Group, r.Label = r.Index[:0], r.Value[:0], "", "", ""
@@ -57,7 +58,7 @@ func (s *scanner) addPair(k int, v float64) {
 // a stream that goes on while they are used. name stands for the file in errors.
 // The format is looked for in the first bytes, so the first row is shown once
 // there are 4096 of them, or r ends.
-func ScanReader(name string, r io.Reader, s *Schema, o Options, show func(*Row) error) error {
+func ScanReader(name string, r io.Reader, s *schema.Schema, o Options, show func(*schema.Row) error) error {
 	e, err := encoderFor(s, o)
 	if err != nil {
 		return err

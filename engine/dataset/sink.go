@@ -1,6 +1,10 @@
 package dataset
 
-import "runtime"
+import (
+	"runtime"
+
+	"dyad/engine/dataset/schema"
+)
 
 // rowSink takes the rows of a table as they are read, so that the table holds few of them.
 type rowSink interface {
@@ -18,10 +22,10 @@ func (t *table) flush(least int) error {
 	if t.sink == nil || len(t.dense.last) < least && len(t.dense.full) == 0 {
 		return nil
 	}
-	x, y, d := t.dense.all(), t.label.all(), t.e.dim
+	x, y, d := t.dense.all(), t.label.all(), t.e.Dim()
 	parallel(runtime.GOMAXPROCS(0), (len(y)+pieceRows-1)/pieceRows, func(k int) {
 		for i := k * pieceRows; i < min((k+1)*pieceRows, len(y)); i++ {
-			t.e.projectDense(x[i*d : (i+1)*d])
+			t.e.ProjectDense(x[i*d : (i+1)*d])
 		}
 	})
 	err := t.sink.take(x, y)
@@ -38,11 +42,11 @@ type narrowRows struct {
 }
 
 // sinkOf is where a table of the schema puts its rows; nil if it keeps them itself.
-func sinkOf(e *Encoder) rowSink {
-	if !e.schema.IsNarrow() {
+func sinkOf(e *schema.Encoder) rowSink {
+	if !e.Schema().IsNarrow() {
 		return nil
 	}
-	return &narrowRows{dim: e.dim, x: newBlocks[float32](0), y: newBlocks[float64](0)}
+	return &narrowRows{dim: e.Dim(), x: newBlocks[float32](0), y: newBlocks[float64](0)}
 }
 
 func (n *narrowRows) expect(rows int) {

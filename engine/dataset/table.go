@@ -7,6 +7,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/dataset/parquet"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
@@ -15,7 +16,7 @@ const progressRows = 1 << 16
 
 // table collects the rows of a file, or shows them one by one to a scan.
 type table struct {
-	e         *Encoder
+	e         *schema.Encoder
 	o         Options
 	name      string // of the file that is read
 	files     []string
@@ -52,13 +53,13 @@ type grouping struct {
 	number map[string]int32
 }
 
-func newTable(name string, e *Encoder, o Options, scan *scanner) *table {
+func newTable(name string, e *schema.Encoder, o Options, scan *scanner) *table {
 	t := &table{e: e, o: o, name: name, hasLabels: o.Labels == LabelsRequired, scan: scan}
-	if e.group != nil {
+	if e.GroupColumn != nil {
 		t.groups = grouping{of: newBlocks[int32](0), number: map[string]int32{}}
 	}
-	if e.person != nil && o.Persons == KeepPersons {
-		t.people = newPeople(e.schema)
+	if e.PersonColumn != nil && o.Persons == KeepPersons {
+		t.people = newPeople(e.Schema())
 	}
 	return t
 }
@@ -75,7 +76,7 @@ func (t *table) allocate(z source.Sizes, fields int) {
 	if t.scan != nil {
 		rows, z.Colons = 0, 0
 	}
-	if t.e.dim > 0 && rows > math.MaxInt/16/t.e.dim {
+	if t.e.Dim() > 0 && rows > math.MaxInt/16/t.e.Dim() {
 		rows = 0
 	}
 	if t.sink != nil {
@@ -83,14 +84,14 @@ func (t *table) allocate(z source.Sizes, fields int) {
 		rows = 0
 	}
 	t.label = newBlocks[float64](rows)
-	if t.e.schema.IsSparse() {
+	if t.e.Schema().IsSparse() {
 		t.start = newBlocks[int64](rows + 1)
 		t.start.add(0)
 		t.index = newBlocks[int32](z.Colons)
 		t.value = newBlocks[float64](z.Colons)
 		return
 	}
-	t.dense = newBlocks[float64](rows * t.e.dim)
+	t.dense = newBlocks[float64](rows * t.e.Dim())
 }
 
 // readsLabels says that the labels of the file count.
@@ -98,13 +99,13 @@ func (t *table) readsLabels() bool { return t.hasLabels && t.o.Labels != LabelsI
 
 // readLabel encodes the label of a row; drop leaves the row out. The column is
 // the label's, position as in ParseError.
-func (t *table) readLabel(field []byte, row, position int) (l encodedLabel, err error) {
+func (t *table) readLabel(field []byte, row, position int) (l schema.Label, err error) {
 	if !t.readsLabels() {
 		return l, nil
 	}
-	l, rule := t.e.encodeLabel(field)
+	l, rule := t.e.EncodeLabel(field)
 	if rule != "" {
-		return l, t.errorf(row, t.e.label.Name, position, rule)
+		return l, t.errorf(row, t.e.LabelColumn.Name, position, rule)
 	}
 	return l, nil
 }
@@ -112,12 +113,12 @@ func (t *table) readLabel(field []byte, row, position int) (l encodedLabel, err 
 // addGroup notes the group of the row that the next endRow ends.
 func (t *table) addGroup(field []byte, row, position int) error {
 	if len(field) == 0 {
-		return t.errorf(row, t.e.group.Name, position, ruleNoGroup)
+		return t.errorf(row, t.e.GroupColumn.Name, position, ruleNoGroup)
 	}
 	k, ok := t.groups.number[string(field)]
 	if !ok {
 		if len(t.groups.number) >= math.MaxInt32 {
-			return t.errorf(row, t.e.group.Name, position, ruleTooManyIDs)
+			return t.errorf(row, t.e.GroupColumn.Name, position, ruleTooManyIDs)
 		}
 		k = int32(len(t.groups.number))
 		t.groups.number[string(field)] = k
@@ -197,25 +198,25 @@ func (t *table) finish() (*Dataset, error) {
 	}
 	e := t.e
 	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), IDs: t.ids, Others: t.others, name: t.name}
-	if d.HasLabels && !e.schema.IsGraded() {
+	if d.HasLabels && !e.Schema().IsGraded() {
 		d.Positives, d.Negatives = t.positives, t.rows-t.positives
 	}
-	if e.group != nil {
+	if e.GroupColumn != nil {
 		d.Groups, d.GroupCount = t.groups.of.join(), len(t.groups.number)
 	}
 	var err error
 	switch sink := t.sink.(type) {
 	case *narrowRows:
 		if err = t.flush(0); err == nil {
-			d.Records, err = engine.AdoptNarrowRecords(sink.x.join(), sink.y.join(), e.dim, e.Bounds())
+			d.Records, err = engine.AdoptNarrowRecords(sink.x.join(), sink.y.join(), e.Dim(), e.Bounds())
 		}
 	case nil:
-		if e.schema.IsSparse() {
-			d.Records, err = engine.NewSparseRecords(t.start.join(), t.index.join(), t.value.join(), t.label.join(), e.dim, e.Bounds())
+		if e.Schema().IsSparse() {
+			d.Records, err = engine.NewSparseRecords(t.start.join(), t.index.join(), t.value.join(), t.label.join(), e.Dim(), e.Bounds())
 		} else {
 			x := t.dense.join()
-			e.multiplyRows(x)
-			d.Records, err = engine.AdoptRecords(x, t.label.join(), e.dim, e.Bounds())
+			e.MultiplyRows(x)
+			d.Records, err = engine.AdoptRecords(x, t.label.join(), e.Dim(), e.Bounds())
 		}
 	}
 	if err != nil {

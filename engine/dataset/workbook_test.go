@@ -36,10 +36,9 @@ func TestWorkbooksOfOtherWriters(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		x := make([]float64, 3)
-		columns := d.Encoder.columns
-		_ = columns[0].encodeNumber(7*3, x[:1]) // days
-		_ = columns[1].encodeNumber(5959, x[1:2])
-		_ = columns[2].encodeNumber(.5+7*.125, x[2:])
+		_ = d.Encoder.Listed(0).EncodeNumber(7*3, x[:1]) // days
+		_ = d.Encoder.Listed(1).EncodeNumber(5959, x[1:2])
+		_ = d.Encoder.Listed(2).EncodeNumber(.5+7*.125, x[2:])
 		for j, want := range x {
 			if got := d.Records.Dense()[7*3+j]; math.Abs(got-want) > 1e-12 || d.Records.Len() != 40 {
 				t.Errorf("%s: %d records, feature %d of record 8 is %v, want %v", name, d.Records.Len(), j, got, want)
@@ -132,7 +131,7 @@ func TestWorkbooksOfRealWriters(t *testing.T) {
 		}
 		all.features, all.asked = all.features+o.features, all.asked+o.asked
 		if spoiled := f.check(filepath.Join(dir, file.File), func(s *Schema) { // the check sees one wrong column
-			c := s.feature("Kosten")
+			c := columnOf(s, "Kosten")
 			c.Missing = &Missing{Policy: MissingMiddle, Values: []string{"0"}}
 			c.Range = []float64{0, c.Range[1]}
 			f.column("Kosten").v[3]++

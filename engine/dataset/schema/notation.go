@@ -1,4 +1,4 @@
-package dataset
+package schema
 
 import (
 	"cmp"
@@ -33,8 +33,8 @@ func (d *DateFormat) Valid() bool {
 	return ok
 }
 
-// notation of a numeric column, nil for plain numbers.
-func (s *Schema) notation(c *Column) *parse.Notation {
+// NotationOf of a numeric column, nil for plain numbers.
+func (s *Schema) NotationOf(c *Column) *parse.Notation {
 	n := parse.Notation{Decimal: cmp.Or(c.Decimal, s.CSV.Decimal, ".")[0], Thousands: c.Thousands, Prefix: []byte(c.Prefix), Suffix: []byte(c.Suffix)}
 	if c.Thousands == "" && (c.Decimal == "" || c.Decimal == s.CSV.Decimal) {
 		n.Thousands = s.CSV.Thousands
@@ -49,12 +49,12 @@ func (s *Schema) notation(c *Column) *parse.Notation {
 	return &n
 }
 
-// writes says that a field is a number in the column's notation. One that is missing is found
+// Writes says that a field is a number in the column's notation. One that is missing is found
 // by its text: 9.999 may stand for 9999.
-func (f *featureEncoder) writes(field []byte) bool {
-	if f.notation == nil || len(field) == 0 {
+func (f *Feature) Writes(field []byte) bool {
+	if f.Notation == nil || len(field) == 0 {
 		return false
 	}
-	_, missing := f.missing.Text[string(field)]
+	_, missing := f.Missing.Text[string(field)]
 	return !missing
 }

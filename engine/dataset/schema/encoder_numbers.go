@@ -1,14 +1,14 @@
-package dataset
+package schema
 
 import "math"
 
-// encodeNumbers encodes the numbers of a numeric column, NaN for missing, to every stride-th
+// EncodeNumbers encodes the numbers of a numeric column, NaN for missing, to every stride-th
 // place of dst. It is false if one breaks a rule.
-func (f *featureEncoder) encodeNumbers(values, dst []float64, stride int) bool {
+func (f *Feature) EncodeNumbers(values, dst []float64, stride int) bool {
 	// Most values take the first branch of scale, which has no call here; a NaN and what a clamp changes do not.
-	plain := f.transform == "" && f.cosines == 0 && len(f.missing.Numbers) == 0
-	lo, hi, center, half, factor := f.lo, f.hi, f.center, f.half, f.factor
-	inverse, exact := f.inverse()
+	plain := f.Transform == "" && f.Cosines == 0 && len(f.Missing.Numbers) == 0
+	lo, hi, center, half, factor := f.Lo, f.Hi, f.Center, f.Half, f.Factor
+	inverse, exact := f.Inverse()
 	for i, v := range values {
 		if plain && v > lo && v < hi {
 			u := v - center
@@ -23,13 +23,13 @@ func (f *featureEncoder) encodeNumbers(values, dst []float64, stride int) bool {
 			}
 		}
 		rule := ""
-		switch out := dst[i*stride:][:f.width]; {
+		switch out := dst[i*stride:][:f.Width]; {
 		case math.IsNaN(v):
-			rule = f.encodeMissing(out)
+			rule = f.EncodeMissing(out)
 		case math.IsInf(v, 0):
 			return false
 		default:
-			rule = f.encodeNumber(v, out)
+			rule = f.EncodeNumber(v, out)
 		}
 		if rule != "" {
 			return false

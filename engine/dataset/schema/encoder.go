@@ -1,4 +1,4 @@
-package dataset
+package schema
 
 import (
 	"bytes"
@@ -16,43 +16,43 @@ import (
 // of a Schema (see the package comment for the map). Its JSON form, which models
 // carry, is the schema, from which everything else follows.
 type Encoder struct {
-	schema   *Schema
-	columns  []featureEncoder // the feature columns that the schema lists, in its order
-	listed   map[int]int      // numbered features: index - 1 to a place in columns
-	common   featureEncoder   // numbered features: every other index
-	dim      int
-	factor   float64
-	label    *Column
-	group    *Column // nil without query groups
-	person   *Column // nil without persons
-	positive *parse.Set
-	negative *parse.Set      // nil: every value that is not positive
-	grades   *parse.Notation // of graded labels
+	schema       *Schema
+	columns      []Feature   // the feature columns that the schema lists, in its order
+	listed       map[int]int // numbered features: index - 1 to a place in columns
+	common       Feature     // numbered features: every other index
+	dim          int
+	factor       float64
+	LabelColumn  *Column
+	GroupColumn  *Column // nil without query groups
+	PersonColumn *Column // nil without persons
+	positive     *parse.Set
+	negative     *parse.Set      // nil: every value that is not positive
+	Grades       *parse.Notation // of graded labels
 	// notations says that a column of numbers has one.
-	notations    bool
+	Notations    bool
 	interactions []interaction
 }
 
-// featureEncoder encodes one column.
-type featureEncoder struct {
-	name      string
-	offset    int // first output
-	width     int // outputs: 1, m for m > 2 categories, K for K cosines
-	factor    float64
-	numeric   bool
-	transform string
-	lo, hi    float64 // range, before the transform
-	center    float64 // of the transformed range; 0 if sparse
-	half      float64 // half its length; the largest magnitude if sparse
-	cosines   int     // K of its basis, 0 for none
+// Feature encodes one column.
+type Feature struct {
+	Name      string
+	Offset    int // first output
+	Width     int // outputs: 1, m for m > 2 categories, K for K cosines
+	Factor    float64
+	Numeric   bool
+	Transform string
+	Lo, Hi    float64 // range, before the transform
+	Center    float64 // of the transformed range; 0 if sparse
+	Half      float64 // half its length; the largest magnitude if sparse
+	Cosines   int     // K of its basis, 0 for none
 	line      bool    // the first of them is the line
 	shrink    float64 // makes the mean square norm of K cosines 1
-	cats      *parse.Set
-	catNames  []string
-	missing   *parse.Set
-	policy    string
+	Cats      *parse.Set
+	CatNames  []string
+	Missing   *parse.Set
+	Policy    string
 	value     float64 // for MissingValue
-	notation  *parse.Notation
+	Notation  *parse.Notation
 	unknown   bool // other categories become all 0
 }
 
@@ -77,16 +77,16 @@ func NewEncoder(s *Schema) (*Encoder, error) {
 	}
 	e := &Encoder{schema: clone}
 	for i := range clone.Columns {
-		switch c := &clone.Columns[i]; c.role() {
+		switch c := &clone.Columns[i]; c.RoleOf() {
 		case RoleGroup:
-			e.group = c
+			e.GroupColumn = c
 		case RolePerson:
-			e.person = c
+			e.PersonColumn = c
 		case RoleLabel:
-			e.label = c
+			e.LabelColumn = c
 			if c.Kind == KindNumeric {
-				e.grades = clone.notation(c)
-				e.notations = e.notations || e.grades != nil
+				e.Grades = clone.NotationOf(c)
+				e.Notations = e.Notations || e.Grades != nil
 			}
 			e.positive = parse.NewSet([]string{c.class(c.Positive)})
 			if c.Negative != "" {
@@ -104,24 +104,24 @@ func (e *Encoder) addFeatures() {
 	sets := map[*Missing]*parse.Set{}
 	for i := range s.Columns {
 		c := &s.Columns[i]
-		if c.role() != RoleFeature {
+		if c.RoleOf() != RoleFeature {
 			continue
 		}
 		f := s.featureEncoder(c, sets)
-		e.notations = e.notations || f.notation != nil
-		if s.byIndex() {
-			f.offset = c.Position - 1
+		e.Notations = e.Notations || f.Notation != nil
+		if s.ByIndex() {
+			f.Offset = c.Position - 1
 			if e.listed == nil {
 				e.listed = map[int]int{}
 			}
 			e.listed[c.Position-1] = len(e.columns)
 		} else {
-			f.offset = e.dim
-			e.dim += f.width
+			f.Offset = e.dim
+			e.dim += f.Width
 		}
 		e.columns = append(e.columns, f)
 	}
-	if s.byIndex() {
+	if s.ByIndex() {
 		e.dim = s.Features
 		if s.Range != nil {
 			e.common = s.featureEncoder(&Column{Range: s.Range}, sets)
@@ -132,46 +132,46 @@ func (e *Encoder) addFeatures() {
 
 // featureEncoder builds the encoder of c without offset and factor. sets keeps
 // the values of each policy.
-func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*parse.Set) featureEncoder {
+func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*parse.Set) Feature {
 	m := s.missingOf(c)
-	f := featureEncoder{name: c.Name, width: 1, policy: m.policy()}
-	if f.missing = sets[m]; f.missing == nil {
+	f := Feature{Name: c.Name, Width: 1, Policy: m.PolicyOf()}
+	if f.Missing = sets[m]; f.Missing == nil {
 		var values []string
 		if m != nil {
 			values = m.Values
 		}
-		f.missing = parse.NewSet(values)
-		sets[m] = f.missing
+		f.Missing = parse.NewSet(values)
+		sets[m] = f.Missing
 	}
 	if m != nil && m.Value != nil {
 		f.value = *m.Value
 	}
 	if c.kind() == KindNumeric {
-		f.numeric = true
-		f.transform = c.Transform
-		f.notation = s.notation(c)
-		f.lo, f.hi = c.bounds()
-		f.center, f.half = centerAndHalf(f.lo, f.hi, f.transform, s.IsSparse())
+		f.Numeric = true
+		f.Transform = c.Transform
+		f.Notation = s.NotationOf(c)
+		f.Lo, f.Hi = c.Bounds()
+		f.Center, f.Half = centerAndHalf(f.Lo, f.Hi, f.Transform, s.IsSparse())
 		if k, line, _ := cosines(s.basisOf(c)); k > 0 {
 			f.setCosines(k, line)
 		}
 		return f
 	}
 	f.unknown = c.Unknown == UnknownOther
-	f.cats = parse.NewSet(c.Categories)
-	f.catNames = append([]string(nil), c.Categories...)
-	if f.policy == MissingCategory {
-		f.catNames = append(f.catNames, "(missing)")
+	f.Cats = parse.NewSet(c.Categories)
+	f.CatNames = append([]string(nil), c.Categories...)
+	if f.Policy == MissingCategory {
+		f.CatNames = append(f.CatNames, "(missing)")
 	}
-	if len(f.catNames) > 2 {
-		f.width = len(f.catNames)
+	if len(f.CatNames) > 2 {
+		f.Width = len(f.CatNames)
 	}
 	return f
 }
 
 // centerAndHalf are the shift and the divisor of a numeric column.
 func centerAndHalf(lo, hi float64, transform string, sparse bool) (center, half float64) {
-	a, b := transformed(lo, transform), transformed(hi, transform)
+	a, b := Transform(lo, transform), Transform(hi, transform)
 	if sparse {
 		return 0, max(math.Abs(a), math.Abs(b))
 	}
@@ -182,12 +182,12 @@ func (e *Encoder) setFactor() {
 	switch s := e.schema; {
 	case s.IsSparse():
 		e.factor = 1 / math.Sqrt(float64(e.NonZerosPerRow()))
-	case s.byIndex():
+	case s.ByIndex():
 		e.factor = 1 / math.Sqrt(float64(e.dim)/3)
 	default:
 		thirds := 3 * len(e.interactions) // V counted in thirds
 		for _, f := range e.columns {
-			if f.numeric && f.cosines == 0 {
+			if f.Numeric && f.Cosines == 0 {
 				thirds++
 			} else {
 				thirds += 3
@@ -196,26 +196,26 @@ func (e *Encoder) setFactor() {
 		e.factor = 1 / math.Sqrt(float64(thirds)/3)
 	}
 	for i := range e.columns {
-		e.columns[i].factor = e.factor
+		e.columns[i].Factor = e.factor
 	}
-	e.common.factor = e.factor
+	e.common.Factor = e.factor
 	for i := range e.interactions {
 		e.interactions[i].scale /= e.factor
 	}
 }
 
-// width is the number of feature fields of a row.
-func (e *Encoder) width() int {
-	if e.schema.byIndex() {
+// Width is the number of feature fields of a row.
+func (e *Encoder) Width() int {
+	if e.schema.ByIndex() {
 		return e.dim
 	}
 	return len(e.columns)
 }
 
-// feature is the encoder of feature field k, from 0, and its first output.
-func (e *Encoder) feature(k int) (f *featureEncoder, offset int) {
-	if !e.schema.byIndex() {
-		return &e.columns[k], e.columns[k].offset
+// Feature is the encoder of feature field k, from 0, and its first output.
+func (e *Encoder) Feature(k int) (f *Feature, offset int) {
+	if !e.schema.ByIndex() {
+		return &e.columns[k], e.columns[k].Offset
 	}
 	if i, ok := e.listed[k]; ok {
 		return &e.columns[i], k
@@ -223,10 +223,10 @@ func (e *Encoder) feature(k int) (f *featureEncoder, offset int) {
 	return &e.common, k
 }
 
-// featureName is the name of feature field k, from 0.
-func (e *Encoder) featureName(k int) string {
-	if f, _ := e.feature(k); f.name != "" {
-		return f.name
+// FeatureName is the name of feature field k, from 0.
+func (e *Encoder) FeatureName(k int) string {
+	if f, _ := e.Feature(k); f.Name != "" {
+		return f.Name
 	}
 	return fmt.Sprintf("f%d", k+1)
 }
@@ -270,22 +270,22 @@ func (e *Encoder) NonZerosPerRow() int {
 // with " * " between them.
 func (e *Encoder) FeatureNames() []string {
 	names := make([]string, 0, e.dim)
-	for k := range e.width() {
-		f, _ := e.feature(k)
+	for k := range e.Width() {
+		f, _ := e.Feature(k)
 		switch {
-		case f.numeric:
-			names = append(names, f.names(e.featureName(k))...)
-		case f.width == 1:
-			names = append(names, f.name+"="+f.catNames[1])
+		case f.Numeric:
+			names = append(names, f.names(e.FeatureName(k))...)
+		case f.Width == 1:
+			names = append(names, f.Name+"="+f.CatNames[1])
 		default:
-			for _, c := range f.catNames {
-				names = append(names, f.name+"="+c)
+			for _, c := range f.CatNames {
+				names = append(names, f.Name+"="+c)
 			}
 		}
 	}
 	for _, p := range e.interactions {
-		for _, a := range names[e.columns[p.a].offset:][:p.wa] {
-			for _, b := range names[e.columns[p.b].offset:][:p.wb] {
+		for _, a := range names[e.columns[p.a].Offset:][:p.wa] {
+			for _, b := range names[e.columns[p.b].Offset:][:p.wb] {
 				names = append(names, a+" * "+b)
 			}
 		}
@@ -295,9 +295,9 @@ func (e *Encoder) FeatureNames() []string {
 
 // Columns are the names of the feature columns in the order that Encode wants.
 func (e *Encoder) Columns() []string {
-	names := make([]string, e.width())
+	names := make([]string, e.Width())
 	for k := range names {
-		names[k] = e.featureName(k)
+		names[k] = e.FeatureName(k)
 	}
 	return names
 }
@@ -307,21 +307,21 @@ func (e *Encoder) Columns() []string {
 // order and in the schema's notation; for a LIBSVM schema, "0" where the row has no such index. An error is a
 // *ParseError without file and row.
 func (e *Encoder) Encode(fields []string) ([]float64, error) {
-	if len(fields) != e.width() {
-		return nil, &source.ParseError{Rule: fmt.Sprintf("row has %d feature fields, want %d", len(fields), e.width())}
+	if len(fields) != e.Width() {
+		return nil, &source.ParseError{Rule: fmt.Sprintf("row has %d feature fields, want %d", len(fields), e.Width())}
 	}
 	x := make([]float64, e.dim)
 	for k, field := range fields {
-		f, offset := e.feature(k)
+		f, offset := e.Feature(k)
 		text, rule := []byte(field), ""
-		if f.writes(text) {
-			text, rule = f.notation.Plain(nil, text)
+		if f.Writes(text) {
+			text, rule = f.Notation.Plain(nil, text)
 		}
 		if rule == "" {
-			rule = f.encode(text, x[offset:offset+f.width])
+			rule = f.Encode(text, x[offset:offset+f.Width])
 		}
 		if rule != "" {
-			return nil, &source.ParseError{Column: e.featureName(k), Position: k + 1, Rule: rule}
+			return nil, &source.ParseError{Column: e.FeatureName(k), Position: k + 1, Rule: rule}
 		}
 	}
 	return x, e.project(x)
@@ -330,7 +330,7 @@ func (e *Encoder) Encode(fields []string) ([]float64, error) {
 // project projects one encoded row in place, just as Load does.
 func (e *Encoder) project(x []float64) error {
 	if !e.schema.IsSparse() {
-		e.projectDense(x)
+		e.ProjectDense(x)
 		return nil
 	}
 	var index []int32
@@ -341,7 +341,7 @@ func (e *Encoder) project(x []float64) error {
 		}
 	}
 	if bound := e.NonZerosPerRow(); len(value) > bound {
-		return &source.ParseError{Rule: tooManyNonZeros(bound)}
+		return &source.ParseError{Rule: TooManyNonZeros(bound)}
 	}
 	r, err := engine.NewSparseRecords([]int64{0, int64(len(value))}, index, value, make([]float64, 1), e.dim, e.Bounds())
 	if err != nil {
@@ -351,10 +351,10 @@ func (e *Encoder) project(x []float64) error {
 	return nil
 }
 
-// projectDense finishes a dense row whose columns are encoded: it writes the products of interactions, projects the row to norm at most
+// ProjectDense finishes a dense row whose columns are encoded: it writes the products of interactions, projects the row to norm at most
 // 1, and rounds it toward zero if records are stored in float32 (docs/theory.md#stored-records): a map of one row alone.
-func (e *Encoder) projectDense(x []float64) {
-	e.multiply(x)
+func (e *Encoder) ProjectDense(x []float64) {
+	e.Multiply(x)
 	engine.ProjectBall(x, e.Bounds().FeatureNorm)
 	if e.schema.IsNarrow() {
 		for k, v := range x {
@@ -363,102 +363,106 @@ func (e *Encoder) projectDense(x []float64) {
 	}
 }
 
-func tooManyNonZeros(bound int) string {
+// TooManyNonZeros is the rule of a row with more stored features than the schema allows.
+func TooManyNonZeros(bound int) string {
 	return fmt.Sprintf("row has more than %d features that are not 0; raise nonzeros in the schema", bound)
 }
 
-// encode writes the outputs of a trimmed field to dst, which must be zero. The
+// Encode writes the outputs of a trimmed field to dst, which must be zero. The
 // rule is empty on success.
-func (f *featureEncoder) encode(field []byte, dst []float64) (rule string) {
-	if f.numeric && f.missing.Numeric {
+func (f *Feature) Encode(field []byte, dst []float64) (rule string) {
+	if f.Numeric && f.Missing.Numeric {
 		if v, ok := parse.ShortNumber(field); ok {
-			return f.encodeNumber(v, dst)
+			return f.EncodeNumber(v, dst)
 		}
 	}
-	if len(field) == 0 || f.missing.Find(field) >= 0 {
-		return f.encodeMissing(dst)
+	if len(field) == 0 || f.Missing.Find(field) >= 0 {
+		return f.EncodeMissing(dst)
 	}
-	if f.numeric {
+	if f.Numeric {
 		v, rule := parse.Number(field)
 		switch {
 		case rule == "":
-			return f.encodeNumber(v, dst)
+			return f.EncodeNumber(v, dst)
 		case bytes.EqualFold(field, []byte("nan")):
-			return f.encodeMissing(dst)
-		case rule == parse.RuleNotNumber && f.notation == nil:
+			return f.EncodeMissing(dst)
+		case rule == parse.RuleNotNumber && f.Notation == nil:
 			return parse.OtherNotation(field)
 		}
 		return rule
 	}
-	k := f.cats.Find(field)
+	k := f.Cats.Find(field)
 	if k < 0 && !utf8.Valid(field) {
-		return ruleNotUTF8 // also with unknown: other, which would drop every letter of another encoding
+		return RuleNotUTF8 // also with unknown: other, which would drop every letter of another encoding
 	}
 	if k < 0 && f.unknown {
 		return "" // dst is zero
 	}
 	if k < 0 {
-		return ruleCategory
+		return RuleCategory
 	}
-	f.setCategory(k, dst)
+	f.SetCategory(k, dst)
 	return ""
 }
 
-// encodeNumber is encode for a number v of a numeric column.
-func (f *featureEncoder) encodeNumber(v float64, dst []float64) (rule string) {
-	if f.missing.FindNumber(v) >= 0 {
-		return f.encodeMissing(dst)
+// EncodeNumber is encode for a number v of a numeric column.
+func (f *Feature) EncodeNumber(v float64, dst []float64) (rule string) {
+	if f.Missing.FindNumber(v) >= 0 {
+		return f.EncodeMissing(dst)
 	}
 	f.encodeScaled(v, dst)
 	return ""
 }
 
-func (f *featureEncoder) encodeMissing(dst []float64) (rule string) {
-	switch f.policy {
+// EncodeMissing is Encode for a missing value.
+func (f *Feature) EncodeMissing(dst []float64) (rule string) {
+	switch f.Policy {
 	case MissingMiddle:
 		clear(dst)
 	case MissingValue:
 		f.encodeScaled(f.value, dst)
 	case MissingCategory:
-		f.setCategory(len(f.catNames)-1, dst)
+		f.SetCategory(len(f.CatNames)-1, dst)
 	default:
-		return ruleMissing
+		return RuleMissing
 	}
 	return ""
 }
 
-func (f *featureEncoder) setCategory(k int, dst []float64) {
-	if f.width == 1 {
-		dst[0] = float64(2*k-1) * f.factor
+// SetCategory writes the outputs of category k.
+func (f *Feature) SetCategory(k int, dst []float64) {
+	if f.Width == 1 {
+		dst[0] = float64(2*k-1) * f.Factor
 		return
 	}
-	dst[k] = f.factor
+	dst[k] = f.Factor
 }
 
-// scale maps v, which is finite, to [-factor, factor].
-func (f *featureEncoder) scale(v float64) float64 {
-	if f.transform == "" && v > f.lo && v < f.hi { // most values: nothing below clamps them
-		if u := (v - f.center) / f.half; u > -1 && u < 1 {
-			return u * f.factor
+// Scale maps v, which is finite, to [-factor, factor].
+func (f *Feature) Scale(v float64) float64 {
+	if f.Transform == "" && v > f.Lo && v < f.Hi { // most values: nothing below clamps them
+		if u := (v - f.Center) / f.Half; u > -1 && u < 1 {
+			return u * f.Factor
 		}
 	}
-	return f.place(v) * f.factor
+	return f.place(v) * f.Factor
 }
 
 // place maps v, which is finite, to [-1, 1].
-func (f *featureEncoder) place(v float64) float64 {
-	u := (transformed(min(max(v, f.lo), f.hi), f.transform) - f.center) / f.half
+func (f *Feature) place(v float64) float64 {
+	u := (Transform(min(max(v, f.Lo), f.Hi), f.Transform) - f.Center) / f.Half
 	return min(max(u, -1), 1)
 }
 
-// inverse is 1/half where half is a power of two, as for ranges of [-1, 1] and [0, 1]: a product with it
+// Inverse is 1/half where half is a power of two, as for ranges of [-1, 1] and [0, 1]: a product with it
 // is then the quotient by half to the bit, as both round the same number, and takes a fourth of the time.
-func (f *featureEncoder) inverse() (inverse float64, exact bool) {
-	mantissa, exponent := math.Frexp(f.half)
-	return 1 / f.half, mantissa == 0.5 && -1000 < exponent && exponent < 1000
+func (f *Feature) Inverse() (inverse float64, exact bool) {
+	mantissa, exponent := math.Frexp(f.Half)
+	return 1 / f.Half, mantissa == 0.5 && -1000 < exponent && exponent < 1000
 }
 
-func transformed(v float64, transform string) float64 {
+// Transform is v after a transform of a schema.
+func Transform(v float64, transform string) float64 {
 	if transform == TransformLog1p {
 		return math.Log1p(v)
 	}
@@ -484,7 +488,10 @@ func (e *Encoder) UnmarshalJSON(text []byte) error {
 
 // The rules of a field.
 const (
-	ruleMissing  = "value is missing; fill it in, or give the column a missing policy other than error"
-	ruleCategory = "category is not in the schema; correct the value, add it to categories (which are public), or say `unknown: other`"
-	ruleNotUTF8  = "the file is not UTF-8; set csv.encoding: windows-1252 if it is Latin-1, or save it as UTF-8"
+	RuleMissing  = "value is missing; fill it in, or give the column a missing policy other than error"
+	RuleCategory = "category is not in the schema; correct the value, add it to categories (which are public), or say `unknown: other`"
+	RuleNotUTF8  = "the file is not UTF-8; set csv.encoding: windows-1252 if it is Latin-1, or save it as UTF-8"
 )
+
+// Listed is the encoder of feature column k, from 0, of those that the schema lists.
+func (e *Encoder) Listed(k int) *Feature { return &e.columns[k] }

@@ -1,4 +1,4 @@
-package dataset
+package schema
 
 // IDsPublic is Schema.IDs of a file whose person ids are public.
 const IDsPublic = "public"
@@ -7,7 +7,7 @@ const IDsPublic = "public"
 const DefaultRowsPerPerson = 1000
 
 // ByPerson says that a column has role person.
-func (s *Schema) ByPerson() bool { return s.column(RolePerson) != nil }
+func (s *Schema) ByPerson() bool { return s.ColumnOf(RolePerson) != nil }
 
 // PersonCap is the public cap of the rows of a person, 0 without persons.
 func (s *Schema) PersonCap() int {
@@ -22,7 +22,7 @@ func (s *Schema) PersonCap() int {
 
 func (v *validator) persons(count, groups int) {
 	s := v.s
-	switch label := s.column(RoleLabel); {
+	switch label := s.ColumnOf(RoleLabel); {
 	case count > 1:
 		v.addf("%d columns have role: person, want at most 1", count)
 	case count == 1 && groups > 0:

@@ -1,4 +1,4 @@
-package dataset
+package schema
 
 import (
 	"maps"
@@ -58,15 +58,15 @@ type InputCategory struct {
 
 // Inputs describes the map of every feature column, in the order of Columns.
 func (e *Encoder) Inputs() []Input {
-	all := make([]Input, e.width())
+	all := make([]Input, e.Width())
 	for k := range all {
-		f, offset := e.feature(k)
-		in := Input{Name: e.featureName(k), Offset: offset, Width: f.width, Numeric: f.numeric}
+		f, offset := e.Feature(k)
+		in := Input{Name: e.FeatureName(k), Offset: offset, Width: f.Width, Numeric: f.Numeric}
 		in.Field = in.Name
-		if i := slices.IndexFunc(e.schema.Columns, func(c Column) bool { return c.Name == f.name && f.name != "" }); i >= 0 && !e.schema.byIndex() {
-			in.Field = e.schema.Columns[i].field()
+		if i := slices.IndexFunc(e.schema.Columns, func(c Column) bool { return c.Name == f.Name && f.Name != "" }); i >= 0 && !e.schema.ByIndex() {
+			in.Field = e.schema.Columns[i].FieldOf()
 		}
-		if f.numeric {
+		if f.Numeric {
 			f.describeNumber(&in)
 		} else {
 			f.describeCategories(&in)
@@ -76,19 +76,19 @@ func (e *Encoder) Inputs() []Input {
 	return all
 }
 
-func (f *featureEncoder) describeNumber(in *Input) {
-	in.Lo, in.Hi, in.Log1p, in.Center, in.Half = f.lo, f.hi, f.transform == TransformLog1p, f.center, f.half
-	if f.notation != nil && f.notation.Layout != "" {
-		in.Date, in.Shift = true, float64(f.notation.From)
+func (f *Feature) describeNumber(in *Input) {
+	in.Lo, in.Hi, in.Log1p, in.Center, in.Half = f.Lo, f.Hi, f.Transform == TransformLog1p, f.Center, f.Half
+	if f.Notation != nil && f.Notation.Layout != "" {
+		in.Date, in.Shift = true, float64(f.Notation.From)
 	}
-	for _, v := range f.missing.Numbers {
+	for _, v := range f.Missing.Numbers {
 		if !math.IsNaN(v) {
 			in.MissingNumbers = append(in.MissingNumbers, v)
 		}
 	}
-	in.Cosines, in.Line, in.Shrink = f.cosines, f.line, f.shrink
-	in.MissingOutputs = make([]float64, f.width)
-	if f.encodeMissing(in.MissingOutputs) != "" {
+	in.Cosines, in.Line, in.Shrink = f.Cosines, f.line, f.shrink
+	in.MissingOutputs = make([]float64, f.Width)
+	if f.EncodeMissing(in.MissingOutputs) != "" {
 		for k := range in.MissingOutputs {
 			in.MissingOutputs[k] = math.NaN()
 		}
@@ -113,21 +113,21 @@ func (in *Input) Coefficients(factor float64) []float64 {
 
 // Features are the outputs of a finite number in column k of Inputs, which is numeric.
 func (e *Encoder) Features(k int, v float64) []float64 {
-	f, _ := e.feature(k)
-	out := make([]float64, f.width)
+	f, _ := e.Feature(k)
+	out := make([]float64, f.Width)
 	f.encodeScaled(v, out)
 	return out
 }
 
 // Blocks are the widths of neighbouring outputs that are read as one: all of a number, and each of a category or a product.
 func (e *Encoder) Blocks() (widths []int) {
-	for k := range e.width() {
-		f, _ := e.feature(k)
-		if f.numeric {
-			widths = append(widths, f.width)
+	for k := range e.Width() {
+		f, _ := e.Feature(k)
+		if f.Numeric {
+			widths = append(widths, f.Width)
 			continue
 		}
-		for range f.width {
+		for range f.Width {
 			widths = append(widths, 1)
 		}
 	}
@@ -140,14 +140,14 @@ func (e *Encoder) Blocks() (widths []int) {
 // Lines are, for each of Blocks, the weights of its outputs that make a straight line, or come next to one: of cosines those of the series
 // of a line, 1/k for odd k, and 1 of what has no basis.
 func (e *Encoder) Lines() (all []float64) {
-	for k := range e.width() {
-		f, _ := e.feature(k)
-		for j := range f.width {
+	for k := range e.Width() {
+		f, _ := e.Feature(k)
+		for j := range f.Width {
 			v := 1.0
 			switch {
-			case f.cosines > 0 && f.line && j > 0, f.cosines > 0 && j%2 == 1:
+			case f.Cosines > 0 && f.line && j > 0, f.Cosines > 0 && j%2 == 1:
 				v = 0
-			case f.cosines > 0:
+			case f.Cosines > 0:
 				v = 1 / float64(j+1)
 			}
 			all = append(all, v)
@@ -164,20 +164,20 @@ func (e *Encoder) IsCurved() bool {
 	if e.interactions != nil {
 		return true
 	}
-	for k := range e.width() {
-		if f, _ := e.feature(k); f.cosines > 0 {
+	for k := range e.Width() {
+		if f, _ := e.Feature(k); f.Cosines > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-func (f *featureEncoder) describeCategories(in *Input) {
-	switch f.policy {
+func (f *Feature) describeCategories(in *Input) {
+	switch f.Policy {
 	case MissingMiddle:
 		in.MissingCode = CodeZero
 	case MissingCategory:
-		in.MissingCode = len(f.catNames) - 1
+		in.MissingCode = len(f.CatNames) - 1
 	default:
 		in.MissingCode = CodeRefused
 	}
@@ -185,7 +185,7 @@ func (f *featureEncoder) describeCategories(in *Input) {
 	if f.unknown {
 		in.UnknownCode = CodeZero
 	}
-	in.ByNumber = f.cats.AllNumbers()
+	in.ByNumber = f.Cats.AllNumbers()
 	add := func(s *parse.Set, code func(k int) int) {
 		values := slices.SortedFunc(maps.Keys(s.Text), func(a, b string) int { return s.Text[a] - s.Text[b] })
 		for _, text := range values {
@@ -199,6 +199,6 @@ func (f *featureEncoder) describeCategories(in *Input) {
 			}
 		}
 	}
-	add(f.missing, func(int) int { return in.MissingCode })
-	add(f.cats, func(k int) int { return k })
+	add(f.Missing, func(int) int { return in.MissingCode })
+	add(f.Cats, func(k int) int { return k })
 }

@@ -1,4 +1,4 @@
-package dataset
+package schema
 
 import (
 	"cmp"
@@ -33,9 +33,9 @@ func (v *validator) texts(what string, all ...string) {
 	}
 }
 
-// maxColumns bounds d and the columns of a schema, so that a mistyped number
+// MaxColumns bounds d and the columns of a schema, so that a mistyped number
 // cannot ask for unbounded memory.
-const maxColumns = 1 << 27
+const MaxColumns = 1 << 27
 
 // formats are all formats, in the order of messages.
 var formats = [...]string{FormatCSV, FormatARFF, FormatJSONL, FormatParquet, FormatXLSX, FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX}
@@ -82,8 +82,8 @@ func (v *validator) check() {
 	v.missing("missing", s.Missing, "")
 	v.basis("", s.Basis)
 	v.interactions()
-	v.texts("description, labels_file, arrays and comments", append([]string{s.Description, s.LabelsFile, s.arrays().X, s.arrays().Y, s.arrays().Group, s.arrays().Person}, s.CSV.Comment...)...)
-	if s.byIndex() {
+	v.texts("description, labels_file, arrays and comments", append([]string{s.Description, s.LabelsFile, s.ArraysOf().X, s.ArraysOf().Y, s.ArraysOf().Group, s.ArraysOf().Person}, s.CSV.Comment...)...)
+	if s.ByIndex() {
 		v.byIndex()
 	} else {
 		v.byName()
@@ -108,7 +108,7 @@ func (v *validator) check() {
 func (v *validator) roles() {
 	var labels, ids, groups, persons, features int
 	for i := range v.s.Columns {
-		switch v.s.Columns[i].role() {
+		switch v.s.Columns[i].RoleOf() {
 		case RoleLabel:
 			labels++
 		case RoleID:
@@ -134,14 +134,14 @@ func (v *validator) roles() {
 		v.addf("%d columns have role: group, want at most 1", groups)
 	}
 	v.persons(persons, groups)
-	if features == 0 && !v.s.byIndex() {
+	if features == 0 && !v.s.ByIndex() {
 		v.addf("no column is a feature")
 	}
 }
 
 func (v *validator) column(c *Column) {
 	where := fmt.Sprintf("column %.80q", c.Name)
-	role := c.role()
+	role := c.RoleOf()
 	v.texts(where, append([]string{c.Name, c.Field, c.Suffix, c.Positive, c.Negative, c.TrimSuffix, c.KnownFrom}, c.Categories...)...)
 	if !slices.Contains([]string{RoleFeature, RoleLabel, RoleID, RoleGroup, RolePerson, RoleIgnore}, role) {
 		v.addf("%s: role is %q, want feature, label, id, group, person or ignore", where, c.Role)
@@ -175,7 +175,7 @@ func (v *validator) label(where string, c *Column) {
 	} else if c.Negative != "" && parse.NewSet([]string{c.class(c.Positive)}).Find([]byte(c.class(c.Negative))) >= 0 {
 		v.addf("%s: positive and negative are the same value", where)
 	}
-	if v.s.byIndex() && (!parse.IsPlainDecimal(c.Positive) || c.Negative != "" && !parse.IsPlainDecimal(c.Negative)) {
+	if v.s.ByIndex() && (!parse.IsPlainDecimal(c.Positive) || c.Negative != "" && !parse.IsPlainDecimal(c.Negative)) {
 		v.addf("%s: labels of a file with numbered features are numbers", where)
 	}
 	switch {
@@ -268,8 +268,8 @@ func (v *validator) date(where string, c *Column) {
 	}
 }
 
-// bounds are the range of a numeric column, of dates in days from the first.
-func (c *Column) bounds() (lo, hi float64) {
+// Bounds are the range of a numeric column, of dates in days from the first.
+func (c *Column) Bounds() (lo, hi float64) {
 	if c.Date != nil {
 		from, to, _ := c.Date.bounds()
 		return 0, float64(to - from)
@@ -309,7 +309,7 @@ func (v *validator) missing(where string, m *Missing, kind string) {
 		return
 	}
 	v.texts(where, m.Values...)
-	switch m.policy() {
+	switch m.PolicyOf() {
 	case MissingError, MissingMiddle:
 	case MissingValue:
 		if m.Value == nil || math.IsNaN(*m.Value) || math.IsInf(*m.Value, 0) {
@@ -325,7 +325,7 @@ func (v *validator) missing(where string, m *Missing, kind string) {
 	default:
 		v.addf("%s: policy is %q, want error, middle, value or category", where, m.Policy)
 	}
-	if m.Value != nil && m.policy() != MissingValue {
+	if m.Value != nil && m.PolicyOf() != MissingValue {
 		v.addf("%s: value is used by policy: value only", where)
 	}
 }
@@ -347,7 +347,8 @@ func (v *validator) notation(where, decimal, ownDecimal, thousands string) {
 	}
 }
 
-func (c *Column) role() string {
+// RoleOf is the role, by default RoleFeature.
+func (c *Column) RoleOf() string {
 	if c.Role == "" {
 		return RoleFeature
 	}
@@ -364,7 +365,8 @@ func (c *Column) kind() string {
 	return KindNumeric
 }
 
-func (m *Missing) policy() string {
+// PolicyOf is the policy, by default MissingError.
+func (m *Missing) PolicyOf() string {
 	if m == nil || m.Policy == "" {
 		return MissingError
 	}
@@ -379,12 +381,13 @@ func (s *Schema) missingOf(c *Column) *Missing {
 	return s.Missing
 }
 
-func (o *CSVOptions) isZero() bool {
+// IsZero says that no option is set.
+func (o *CSVOptions) IsZero() bool {
 	return o.Delimiter == "" && !o.Header && o.Comment == nil && !o.IgnoreOthers && o.Decimal == "" && o.Thousands == "" && o.Encoding == ""
 }
 
-// delimiter returns the byte between fields; ok is false if it is not usable.
-func (o *CSVOptions) delimiter() (b byte, ok bool) {
+// Separator returns the byte between fields; ok is false if it is not usable.
+func (o *CSVOptions) Separator() (b byte, ok bool) {
 	switch {
 	case o.Delimiter == "":
 		return ',', true

@@ -1,4 +1,6 @@
-package dataset
+// Package schema holds what people declare of a data file, its validation, and the encoder that follows from it: a public map of one
+// row alone. It reads no file of data.
+package schema
 
 import (
 	"cmp"
@@ -262,16 +264,16 @@ func (s *Schema) format() string {
 	return FormatCSV
 }
 
-// byIndex says that the features are numbered, not named.
-func (s *Schema) byIndex() bool {
+// ByIndex says that the features are numbered, not named.
+func (s *Schema) ByIndex() bool {
 	return slices.Contains([]string{FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX}, s.format())
 }
 
 // IsLIBSVM says that the schema describes a LIBSVM file.
 func (s *Schema) IsLIBSVM() bool { return s.format() == FormatLIBSVM }
 
-// byPairs says that a row of the file lists pairs of index and value.
-func (s *Schema) byPairs() bool { return s.IsLIBSVM() || s.Sparse }
+// ByPairs says that a row of the file lists pairs of index and value.
+func (s *Schema) ByPairs() bool { return s.IsLIBSVM() || s.Sparse }
 
 // IsSparse says that records are stored as compressed rows.
 func (s *Schema) IsSparse() bool { return s.Sparse || s.IsLIBSVM() && !s.Dense }
@@ -284,7 +286,7 @@ func (s *Schema) RangesFromData() bool {
 // SelectsByLabel says that rows with a label of neither class are left out: who is among
 // the records then depends on the label.
 func (s *Schema) SelectsByLabel() bool {
-	c := s.column(RoleLabel)
+	c := s.ColumnOf(RoleLabel)
 	return c != nil && c.Others == OthersDrop
 }
 
@@ -294,34 +296,34 @@ func (s *Schema) IsNarrow() bool { return s.Store == StoreFloat32 }
 // Unlabelled says that the schema came from LoadUnlabelledSchema and has no label column
 // of its own.
 func (s *Schema) Unlabelled() bool {
-	c := s.column(RoleLabel)
+	c := s.ColumnOf(RoleLabel)
 	return c != nil && c.Name == noLabel
 }
 
 // IsGraded says that labels are numbers in [-1, 1] and not two classes.
 func (s *Schema) IsGraded() bool {
-	c := s.column(RoleLabel)
+	c := s.ColumnOf(RoleLabel)
 	return c != nil && c.Kind == KindNumeric
 }
 
-// column returns the first column with a role, or nil.
-func (s *Schema) column(role string) *Column {
+// ColumnOf returns the first column with a role, or nil.
+func (s *Schema) ColumnOf(role string) *Column {
 	for i := range s.Columns {
-		if s.Columns[i].role() == role {
+		if s.Columns[i].RoleOf() == role {
 			return &s.Columns[i]
 		}
 	}
 	return nil
 }
 
-// arrays are the names with their defaults; group and person are empty without a column for them.
-func (s *Schema) arrays() ArrayNames {
+// ArraysOf are the names with their defaults; group and person are empty without a column for them.
+func (s *Schema) ArraysOf() ArrayNames {
 	a := ArrayNames{}
 	if s.Arrays != nil {
 		a = *s.Arrays
 	}
 	a.X, a.Y = cmp.Or(a.X, "X"), cmp.Or(a.Y, "y")
-	if a.Group = cmp.Or(a.Group, "group"); s.column(RoleGroup) == nil {
+	if a.Group = cmp.Or(a.Group, "group"); s.ColumnOf(RoleGroup) == nil {
 		a.Group = ""
 	}
 	if a.Person = cmp.Or(a.Person, "person"); !s.ByPerson() {
@@ -330,5 +332,5 @@ func (s *Schema) arrays() ArrayNames {
 	return a
 }
 
-// field is the name of the column in the file.
-func (c *Column) field() string { return cmp.Or(c.Field, c.Name) }
+// FieldOf is the name of the column in the file.
+func (c *Column) FieldOf() string { return cmp.Or(c.Field, c.Name) }

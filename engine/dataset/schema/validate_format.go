@@ -1,4 +1,4 @@
-package dataset
+package schema
 
 import (
 	"dyad/engine/dataset/source"
@@ -19,16 +19,16 @@ func (v *validator) byName() {
 	fields := map[string]bool{}
 	for i := range s.Columns {
 		c := &s.Columns[i]
-		if f := c.field(); fields[f] && c.Field != "" {
+		if f := c.FieldOf(); fields[f] && c.Field != "" {
 			v.addf("column %q: another column reads the same field", c.Name)
 		}
-		fields[c.field()] = true
+		fields[c.FieldOf()] = true
 	}
 	if f := s.format(); f == FormatCSV || f == FormatXLSX {
 		v.csv()
 		return
 	}
-	if !s.CSV.isZero() {
+	if !s.CSV.IsZero() {
 		v.addf("csv options are for format: csv or xlsx")
 	}
 	for _, c := range s.Columns {
@@ -43,7 +43,7 @@ func (s *Schema) asCSV() bool { return s.Format == FormatCSV || s.Format == Form
 
 func (v *validator) csv() {
 	s := v.s
-	if _, ok := s.CSV.delimiter(); !ok {
+	if _, ok := s.CSV.Separator(); !ok {
 		v.addf("csv.delimiter is %q, want one ASCII character other than a quote, a letter, a digit or a point, or tab", s.CSV.Delimiter)
 	}
 	v.notation("csv.", s.CSV.Decimal, s.CSV.Decimal, s.CSV.Thousands)
@@ -89,8 +89,8 @@ func (v *validator) csv() {
 // byIndex checks the keys of formats that number their features.
 func (v *validator) byIndex() {
 	s := v.s
-	if s.Features < 1 || s.Features > maxColumns {
-		v.addf("features is %d, want 1 to %d", s.Features, maxColumns)
+	if s.Features < 1 || s.Features > MaxColumns {
+		v.addf("features is %d, want 1 to %d", s.Features, MaxColumns)
 	}
 	if s.NonZeros < 0 || s.NonZeros > s.Features {
 		v.addf("nonzeros is %d, want 0 (not bounded) to features", s.NonZeros)
@@ -104,7 +104,7 @@ func (v *validator) byIndex() {
 	if s.Dense && !s.IsLIBSVM() {
 		v.addf("dense is for format: libsvm; records of %s are always dense", s.Format)
 	}
-	if !s.CSV.isZero() || s.IgnoreOthers {
+	if !s.CSV.IsZero() || s.IgnoreOthers {
 		v.addf("csv options are for format: csv or xlsx, and ignore_others for files with column names")
 	}
 	// Without a format, a dense schema may meet any of the formats.
@@ -135,15 +135,15 @@ func (v *validator) indexColumns() (listed int) {
 		if c.Field != "" {
 			v.addf("column %q: field is for files that name their columns", c.Name)
 		}
-		switch c.role() {
+		switch c.RoleOf() {
 		case RoleLabel, RoleGroup, RolePerson:
 			if c.Position != 0 {
 				v.addf("column %q: label, group and person are found by the format (the label of a LIBSVM file is its first token); remove position", c.Name)
 			}
-			if c.role() == RoleGroup && (s.Format == FormatNPY || s.Format == FormatIDX) {
+			if c.RoleOf() == RoleGroup && (s.Format == FormatNPY || s.Format == FormatIDX) {
 				v.addf("column %q: %s has no query groups; use libsvm or npz", c.Name, s.Format)
 			}
-			if c.role() == RolePerson && s.format() != FormatNPZ {
+			if c.RoleOf() == RolePerson && s.format() != FormatNPZ {
 				v.addf("column %q: among files with numbered features, only npz has persons", c.Name)
 			}
 			continue

@@ -1,4 +1,4 @@
-package dataset
+package schema
 
 import (
 	"fmt"
@@ -88,3 +88,10 @@ func CheckIDs(ids []string, file, column string, alike LookAlikes) error {
 	}
 	return nil
 }
+
+// The rules of ids.
+const (
+	ruleRecordNoID   = "id is missing in record %d; pairs need the id of every record"
+	ruleRecordSameID = "records %d and %d have the same id; pairs need one record for each id"
+	ruleRecordAlike  = "records %d and %d have ids that differ only in upper and lower case, white space, quotes, invisible characters or forms of the same letters; if they are one individual, give it one id, otherwise allow such ids (--look-alike-ids allow)"
+)

@@ -1,4 +1,4 @@
-package dataset
+package schema
 
 import (
 	"dyad/engine/dataset/source"
@@ -32,27 +32,27 @@ func (e *Encoder) EncodeRow(r *Row) ([]float64, error) {
 		if rule == "" {
 			return nil
 		}
-		return &source.ParseError{Column: e.featureName(k), Position: k + 1, Rule: rule}
+		return &source.ParseError{Column: e.FeatureName(k), Position: k + 1, Rule: rule}
 	}
 	if r.Fields != nil {
 		for k, field := range r.Fields {
-			f, offset := e.feature(k)
-			if err := encoded(k, f.encode(field, x[offset:offset+f.width])); err != nil {
+			f, offset := e.Feature(k)
+			if err := encoded(k, f.Encode(field, x[offset:offset+f.Width])); err != nil {
 				return nil, err
 			}
 		}
 		return x, e.project(x)
 	}
 	value := func(k int, v float64) string {
-		f, _ := e.feature(k)
+		f, _ := e.Feature(k)
 		switch {
 		case e.schema.IsSparse():
-			x[k] = f.scale(v)
+			x[k] = f.Scale(v)
 			return ""
 		case v != v: // of an array
-			return f.encodeMissing(x[k : k+1])
+			return f.EncodeMissing(x[k : k+1])
 		}
-		return f.encodeNumber(v, x[k:k+1])
+		return f.EncodeNumber(v, x[k:k+1])
 	}
 	if r.Index == nil || !e.schema.IsSparse() && len(r.Index) < e.dim {
 		stored := make([]float64, e.dim) // an index that is left out is 0

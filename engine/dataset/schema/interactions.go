@@ -1,4 +1,4 @@
-package dataset
+package schema
 
 import (
 	"context"
@@ -23,16 +23,16 @@ type interaction struct {
 
 // low is how many outputs of f an interaction multiplies, and what makes their mean square norm that of a block, factor^2: a category
 // has it, a number without a basis a third of its square, and of K cosines the first ones have less than all.
-func (f *featureEncoder) low() (width int, scale float64) {
+func (f *Feature) low() (width int, scale float64) {
 	switch {
-	case !f.numeric:
-		return f.width, 1
-	case f.cosines == 0:
+	case !f.Numeric:
+		return f.Width, 1
+	case f.Cosines == 0:
 		return 1, math.Sqrt(3)
 	}
-	width = min(f.cosines, lowFrequencies)
+	width = min(f.Cosines, lowFrequencies)
 	var all, some float64
-	for k := f.cosines; k >= 1; k-- {
+	for k := f.Cosines; k >= 1; k-- {
 		all += 1 / float64(k*k)
 		if k <= width {
 			some += 1 / float64(k*k)
@@ -44,7 +44,7 @@ func (f *featureEncoder) low() (width int, scale float64) {
 // addInteractions adds the blocks behind the features of the columns. Scales are without the factor of the encoder.
 func (e *Encoder) addInteractions() {
 	place := func(name string) int {
-		return slices.IndexFunc(e.columns, func(f featureEncoder) bool { return f.name == name })
+		return slices.IndexFunc(e.columns, func(f Feature) bool { return f.Name == name })
 	}
 	for _, names := range e.schema.Interactions {
 		p := interaction{a: place(names[0]), b: place(names[1]), offset: e.dim}
@@ -56,10 +56,10 @@ func (e *Encoder) addInteractions() {
 	}
 }
 
-// multiply writes the blocks of a row whose columns are encoded and not yet projected.
-func (e *Encoder) multiply(x []float64) {
+// Multiply writes the blocks of a row whose columns are encoded and not yet projected.
+func (e *Encoder) Multiply(x []float64) {
 	for _, p := range e.interactions {
-		a, b := x[e.columns[p.a].offset:][:p.wa], x[e.columns[p.b].offset:][:p.wb]
+		a, b := x[e.columns[p.a].Offset:][:p.wa], x[e.columns[p.b].Offset:][:p.wb]
 		block := x[p.offset:][:p.wa*p.wb]
 		for i, u := range a {
 			u *= p.scale
@@ -70,8 +70,8 @@ func (e *Encoder) multiply(x []float64) {
 	}
 }
 
-// multiplyRows is multiply for all rows of x.
-func (e *Encoder) multiplyRows(x []float64) {
+// MultiplyRows is multiply for all rows of x.
+func (e *Encoder) MultiplyRows(x []float64) {
 	if e.interactions == nil {
 		return
 	}
@@ -79,7 +79,7 @@ func (e *Encoder) multiplyRows(x []float64) {
 	const piece = 1 << 10
 	_ = tasks.Each(context.Background(), runtime.GOMAXPROCS(0), (rows+piece-1)/piece, func(_, k int) { // never done
 		for i := k * piece; i < min((k+1)*piece, rows); i++ {
-			e.multiply(x[i*e.dim:][:e.dim])
+			e.Multiply(x[i*e.dim:][:e.dim])
 		}
 	})
 }
@@ -105,13 +105,13 @@ func (e *Encoder) Interactions() []Interaction {
 // interactions checks the pairs of a schema.
 func (v *validator) interactions() {
 	s := v.s
-	if len(s.Interactions) > 0 && s.byIndex() {
+	if len(s.Interactions) > 0 && s.ByIndex() {
 		v.addf("interactions are of columns with names; the features of this format have numbers: leave them out, or convert the file to CSV (dyad data convert)")
 		return
 	}
 	feature := map[string]bool{}
 	for i := range s.Columns {
-		feature[s.Columns[i].Name] = s.Columns[i].role() == RoleFeature
+		feature[s.Columns[i].Name] = s.Columns[i].RoleOf() == RoleFeature
 	}
 	seen := map[[2]string]bool{}
 	for k, names := range s.Interactions {
@@ -133,7 +133,7 @@ func (v *validator) interactions() {
 }
 
 // products is how many features the interactions of s add to those of its columns, or some number above maxBasisDim.
-func (s *Schema) products(columns map[string]featureEncoder) (dim int) {
+func (s *Schema) products(columns map[string]Feature) (dim int) {
 	for _, names := range s.Interactions {
 		a, b := columns[names[0]], columns[names[1]]
 		wa, _ := a.low()

@@ -1,4 +1,4 @@
-package dataset
+package schema
 
 import (
 	"fmt"
@@ -54,8 +54,8 @@ func (s *Schema) WithBasis(basis string) *Schema {
 	return &out
 }
 
-// decided is s, with BasisNone in the place of BasisAuto, for what does not depend on the basis.
-func (s *Schema) decided() *Schema {
+// Decided is s, with BasisNone in the place of BasisAuto, for what does not depend on the basis.
+func (s *Schema) Decided() *Schema {
 	if s.Basis == BasisAuto {
 		return s.WithBasis(BasisNone)
 	}
@@ -65,12 +65,12 @@ func (s *Schema) decided() *Schema {
 // basis checks one key.
 func (v *validator) basis(where, basis string) {
 	switch _, _, ok := cosines(basis); {
-	case basis == BasisAuto && where == "" && !v.s.byIndex():
+	case basis == BasisAuto && where == "" && !v.s.ByIndex():
 	case basis == BasisAuto && where != "":
 		v.addf("%sbasis: %s is for the whole schema; a column has %s, %sK or %sK", where, BasisAuto, BasisNone, BasisCurve, BasisCosine)
 	case !ok && basis != BasisAuto:
 		v.addf("%sbasis is %q, want %s, %s, %sK or %sK with K from %d to %d, such as %s6", where, basis, BasisAuto, BasisNone, BasisCurve, BasisCosine, minCosines, maxCosines, BasisCurve)
-	case basis != "" && v.s.byIndex():
+	case basis != "" && v.s.ByIndex():
 		v.addf("%sbasis is for columns with names; the features of this format have numbers: leave it out, or convert the file to CSV (dyad data convert)", where)
 	}
 }
@@ -78,11 +78,11 @@ func (v *validator) basis(where, basis string) {
 // basisDim refuses a basis that makes more features than it may. It needs a schema that is valid otherwise.
 func (v *validator) basisDim() {
 	dim, curved := 0, len(v.s.Interactions) > 0
-	columns := map[string]featureEncoder{}
+	columns := map[string]Feature{}
 	for i := range v.s.Columns {
-		if c := &v.s.Columns[i]; c.role() == RoleFeature {
+		if c := &v.s.Columns[i]; c.RoleOf() == RoleFeature {
 			f := v.s.featureEncoder(c, map[*Missing]*parse.Set{})
-			dim, curved = dim+f.width, curved || f.cosines > 0
+			dim, curved = dim+f.Width, curved || f.Cosines > 0
 			columns[c.Name] = f
 		}
 	}
@@ -96,8 +96,8 @@ func (v *validator) basisDim() {
 
 // setCosines sets the basis of a numeric column. The mean square norm of the block over u in [0, 1] is 1, as large as that of a
 // category: each cos^2(pi k u) has the mean 1/2, as has the square of the line.
-func (f *featureEncoder) setCosines(k int, line bool) {
-	f.cosines, f.line, f.width = k, line, k
+func (f *Feature) setCosines(k int, line bool) {
+	f.Cosines, f.line, f.Width = k, line, k
 	squares := 0.0
 	for j := k; j >= 1; j-- {
 		squares += 1 / float64(j*j)
@@ -106,9 +106,9 @@ func (f *featureEncoder) setCosines(k int, line bool) {
 }
 
 // encodeScaled writes the outputs of v, which is finite.
-func (f *featureEncoder) encodeScaled(v float64, dst []float64) {
-	if f.cosines == 0 {
-		dst[0] = f.scale(v)
+func (f *Feature) encodeScaled(v float64, dst []float64) {
+	if f.Cosines == 0 {
+		dst[0] = f.Scale(v)
 		return
 	}
 	// u = (1 + s)/2, so that cos(pi u) = -sin(pi s/2), which is 0 in the middle of the range. The others are
@@ -116,21 +116,21 @@ func (f *featureEncoder) encodeScaled(v float64, dst []float64) {
 	s := f.place(v)
 	c := -math.Sin(math.Pi / 2 * s)
 	before, now := 1.0, c
-	for k := range f.cosines {
-		dst[k] = now * (f.shrink * f.factor / float64(k+1))
+	for k := range f.Cosines {
+		dst[k] = now * (f.shrink * f.Factor / float64(k+1))
 		before, now = now, min(max(2*c*now-before, -1), 1)
 	}
 	if f.line {
-		dst[0] = s * (math.Sqrt(1.5) * f.shrink * f.factor)
+		dst[0] = s * (math.Sqrt(1.5) * f.shrink * f.Factor)
 	}
 }
 
 // names are the names of the outputs of a numeric column.
-func (f *featureEncoder) names(column string) []string {
-	if f.cosines == 0 {
+func (f *Feature) names(column string) []string {
+	if f.Cosines == 0 {
 		return []string{column}
 	}
-	all := make([]string, f.cosines)
+	all := make([]string, f.Cosines)
 	for k := range all {
 		all[k] = fmt.Sprintf("%s~%d", column, k+1)
 	}

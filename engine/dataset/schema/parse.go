@@ -1,4 +1,4 @@
-package dataset
+package schema
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ func loadSchema(path string, unlabelled bool) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dataset: cannot read schema: %w", err)
 	}
-	s, err := parseSchema(text, unlabelled)
+	s, err := ParseText(text, unlabelled)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %s: %w", path, err)
 	}
@@ -52,9 +52,10 @@ func loadSchema(path string, unlabelled bool) (*Schema, error) {
 // ParseSchema reads a schema from YAML and validates it. A syntax error or an
 // unknown key is reported with its line; problems found by Validate are
 // reported all at once.
-func ParseSchema(text []byte) (*Schema, error) { return parseSchema(text, false) }
+func ParseSchema(text []byte) (*Schema, error) { return ParseText(text, false) }
 
-func parseSchema(text []byte, unlabelled bool) (*Schema, error) {
+// ParseText is ParseSchema; an unlabelled schema may lack the label column and then gets one.
+func ParseText(text []byte, unlabelled bool) (*Schema, error) {
 	body, err := strictyaml.Parse(text)
 	if errors.Is(err, strictyaml.ErrEmpty) {
 		return nil, errors.New("dataset: schema is empty; \"dyad data schema FILE\" drafts one")
@@ -71,7 +72,7 @@ func parseSchema(text []byte, unlabelled bool) (*Schema, error) {
 	if err := strictyaml.Decode(body, &s); err != nil {
 		return nil, schemaError(err)
 	}
-	if unlabelled && !s.byIndex() && s.column(RoleLabel) == nil {
+	if unlabelled && !s.ByIndex() && s.ColumnOf(RoleLabel) == nil {
 		label := Column{Name: noLabel, Role: RoleLabel, Positive: "1"}
 		if slices.ContainsFunc(s.Columns, func(c Column) bool { return c.Position > 0 }) {
 			label.Position = len(s.Columns) + 1
@@ -157,8 +158,8 @@ func (s *Schema) YAML() ([]byte, error) {
 	return text, nil
 }
 
-// quoteYAML quotes a text; JSON strings are YAML.
-func quoteYAML(s string) string {
+// QuoteYAML quotes a text; JSON strings are YAML.
+func QuoteYAML(s string) string {
 	var b bytes.Buffer
 	w := json.NewEncoder(&b)
 	w.SetEscapeHTML(false)
@@ -166,10 +167,11 @@ func quoteYAML(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func quoteList(list []string) string {
+// QuoteList quotes texts as a YAML list.
+func QuoteList(list []string) string {
 	out := make([]string, len(list))
 	for i, s := range list {
-		out[i] = quoteYAML(s)
+		out[i] = QuoteYAML(s)
 	}
 	return "[" + strings.Join(out, ", ") + "]"
 }

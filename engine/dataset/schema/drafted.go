@@ -1,4 +1,4 @@
-package dataset
+package schema
 
 import (
 	"bytes"
@@ -33,16 +33,16 @@ const draftedHead = `# PRIVATE. These ranges and categories were taken from the 
 # The program compares the schema with it, and so knows which of its ranges nobody has replaced. Do not edit it.
 `
 
-// memory is what a draft took from the data. A schema has none of it, as anyone who has a digest of a range can guess the range.
-type memory struct {
+// Memory is what a draft took from the data. A schema has none of it, as anyone who has a digest of a range can guess the range.
+type Memory struct {
 	Format  string         `json:"format"`
 	Draft   string         `json:"draft"`           // Schema.Draft
 	Range   []float64      `json:"range,omitempty"` // Schema.Range
-	Columns []memoryColumn `json:"columns,omitempty"`
+	Columns []MemoryColumn `json:"columns,omitempty"`
 }
 
-// memoryColumn has one of Range, From and To, and Categories.
-type memoryColumn struct {
+// MemoryColumn has one of Range, From and To, and Categories.
+type MemoryColumn struct {
 	Field      string    `json:"field,omitempty"`    // in the file
 	Position   int       `json:"position,omitempty"` // from 1, where columns have no names in the file
 	Range      []float64 `json:"range,omitempty"`
@@ -62,16 +62,16 @@ func isDraftID(id string) bool {
 // Remember returns the text of the file that remembers which ranges and categories of s are marked as taken from the
 // data, and sets s.Draft, which names it, unless it names a draft that is away. The text is nil if nothing is marked.
 func (s *Schema) Remember() []byte {
-	m := memory{Format: draftedFormat, Draft: newDraftID()}
+	m := Memory{Format: draftedFormat, Draft: newDraftID()}
 	if s.BoundsFromData {
 		m.Range = s.Range
 	}
 	for i := range s.Columns {
 		c := &s.Columns[i]
-		if c.role() != RoleFeature || !c.FromData && !s.BoundsFromData {
+		if c.RoleOf() != RoleFeature || !c.FromData && !s.BoundsFromData {
 			continue
 		}
-		k := memoryColumn{Field: c.field(), Range: c.Range, Categories: c.Categories}
+		k := MemoryColumn{Field: c.FieldOf(), Range: c.Range, Categories: c.Categories}
 		if s.byPosition() {
 			k.Field, k.Position = "", cmp.Or(c.Position, i+1)
 		}
@@ -89,11 +89,11 @@ func (s *Schema) Remember() []byte {
 
 // byPosition reports whether columns are found by their place, not by a name.
 func (s *Schema) byPosition() bool {
-	return s.byIndex() || (s.format() == FormatCSV || s.format() == FormatXLSX) && !s.CSV.Header
+	return s.ByIndex() || (s.format() == FormatCSV || s.format() == FormatXLSX) && !s.CSV.Header
 }
 
 // text is the file, with the SHA-256 of all that stands before it in its last line.
-func (m *memory) text() []byte {
+func (m *Memory) text() []byte {
 	body, _ := json.MarshalIndent(m, "", " ") // finite numbers and texts cannot fail
 	text := append([]byte(draftedHead), append(body, '\n')...)
 	return append(text, memorySum(text)...)
@@ -105,12 +105,12 @@ func memorySum(text []byte) string {
 }
 
 // parseMemory reads what Remember wrote, and nothing else.
-func parseMemory(text []byte) (*memory, error) {
+func parseMemory(text []byte) (*Memory, error) {
 	rest, ok := bytes.CutPrefix(text, []byte(draftedHead))
 	if !ok {
 		return nil, errors.New("it is not a file that a draft wrote; give it another name")
 	}
-	var m memory
+	var m Memory
 	if json.NewDecoder(bytes.NewReader(rest)).Decode(&m) != nil || m.Format != draftedFormat || !isDraftID(m.Draft) || !bytes.Equal(m.text(), text) {
 		return nil, errors.New("it was changed or cut since a draft wrote it, or another version of the program wrote it; restore it, or move it away and draft the schema again")
 	}
@@ -124,7 +124,7 @@ func LookDrafted(path string) error {
 }
 
 // readMemory is nil if there is no such file.
-func readMemory(path string) (*memory, error) {
+func readMemory(path string) (*Memory, error) {
 	f, err := create.Open(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -157,16 +157,16 @@ func (s *Schema) remember(path string) error {
 	if s.Draft == m.Draft {
 		s.Draft = ""
 	}
-	if m.Range != nil && s.byIndex() && slices.Equal(s.Range, m.Range) {
+	if m.Range != nil && s.ByIndex() && slices.Equal(s.Range, m.Range) {
 		s.BoundsFromData = true
 	}
 	for i := range s.Columns {
 		c := &s.Columns[i]
-		if c.role() != RoleFeature || c.KnownFrom != "" {
+		if c.RoleOf() != RoleFeature || c.KnownFrom != "" {
 			continue
 		}
 		for _, k := range m.Columns {
-			if (k.Field == c.field() || k.Position > 0 && s.byPosition() && k.Position == cmp.Or(c.Position, i+1)) && k.is(c) {
+			if (k.Field == c.FieldOf() || k.Position > 0 && s.byPosition() && k.Position == cmp.Or(c.Position, i+1)) && k.is(c) {
 				c.FromData = true
 			}
 		}
@@ -175,7 +175,7 @@ func (s *Schema) remember(path string) error {
 }
 
 // is reports whether a column still has what the draft gave it.
-func (k *memoryColumn) is(c *Column) bool {
+func (k *MemoryColumn) is(c *Column) bool {
 	switch {
 	case k.Range != nil:
 		return slices.Equal(c.Range, k.Range)
@@ -197,7 +197,7 @@ func sameValues(a, b []string) bool {
 // FromDataColumns are the features whose range or categories were taken from the data, by name.
 func (s *Schema) FromDataColumns() (names []string) {
 	for i := range s.Columns {
-		if c := &s.Columns[i]; c.role() == RoleFeature && (c.FromData || s.BoundsFromData) {
+		if c := &s.Columns[i]; c.RoleOf() == RoleFeature && (c.FromData || s.BoundsFromData) {
 			names = append(names, c.Name)
 		}
 	}
