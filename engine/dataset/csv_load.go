@@ -16,7 +16,7 @@ func readCSV(t *table, src *source.Lines, z source.Sizes) error {
 	r := t.csvReader(src)
 	first, err := r.Next()
 	if err == io.EOF {
-		return t.errorf(0, "", 0, ruleEmpty)
+		return t.errorf(0, "", 0, source.RuleEmpty)
 	}
 	if err != nil {
 		return err

@@ -131,12 +131,12 @@ func TestDraftStops(t *testing.T) {
 	stop := errors.New("stop")
 	for name, row := range map[string]string{"a.csv": "1,0\n", "a.jsonl": `{"x": 1, "y": 0}` + "\n"} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(strings.Repeat(row, 3*draftProgressRows)), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(strings.Repeat(row, 3*1<<12)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		seen := 0
 		_, err := Draft(path, DraftOptions{Progress: func(rows int) error { seen = rows; return stop }})
-		if !errors.Is(err, stop) || seen != draftProgressRows {
+		if !errors.Is(err, stop) || seen != 1<<12 {
 			t.Errorf("%s: %d rows, %v", name, seen, err)
 		}
 	}

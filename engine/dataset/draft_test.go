@@ -130,8 +130,8 @@ func TestDraftErrors(t *testing.T) {
 		content, want string
 		parse         bool
 	}{
-		"empty":          {"", ruleEmpty, true},
-		"only comments":  {"# a\n", ruleEmpty, true},
+		"empty":          {"", source.RuleEmpty, true},
+		"only comments":  {"# a\n", source.RuleEmpty, true},
 		"no label":       {"a,b\n1,2\n3,4\n5,6\n", "no column has exactly two values", false},
 		"ragged":         {"a,b\n1,2\n3,4,5\n", "row has 3 fields", true},
 		"name twice":     {"a,a,y\n1,2,0\n3,4,1\n", "a name twice", true},

@@ -65,9 +65,9 @@ func TestParseErrors(t *testing.T) {
 		position              int
 		rule                  string // part of it
 	}{
-		{"empty", headerSchema, "", 0, "", 0, ruleEmpty},
-		{"blank lines", headerSchema, "\n\n \n", 0, "", 0, ruleEmpty},
-		{"header only", headerSchema, "age,sex,out\n", 0, "", 0, ruleEmpty},
+		{"empty", headerSchema, "", 0, "", 0, source.RuleEmpty},
+		{"blank lines", headerSchema, "\n\n \n", 0, "", 0, source.RuleEmpty},
+		{"header only", headerSchema, "age,sex,out\n", 0, "", 0, source.RuleEmpty},
 		{"one row", headerSchema, "age,sex,out\n30,f,yes\n", 0, "", 0, ruleTooFew},
 		{"too many fields", headerSchema, good + "50,f,yes,7391\n", 4, "", 0, "row has 4 fields, want 3"},
 		{"too few fields", headerSchema, good + "7391,f\n", 4, "", 0, "row has 2 fields, want 3"},
@@ -98,7 +98,7 @@ func TestParseErrors(t *testing.T) {
 		{"gzip header only", headerSchema, string(zipped[:5]), 1, "", 0, source.RuleTruncated},
 		{"damaged gzip", headerSchema, string(damaged), 4, "", 0, source.RuleBadPacked},
 
-		{"libsvm empty", sparseSchema, "# nothing\n", 0, "", 0, ruleEmpty},
+		{"libsvm empty", sparseSchema, "# nothing\n", 0, "", 0, source.RuleEmpty},
 		{"libsvm one row", sparseSchema, "1 1:1\n", 0, "", 0, ruleTooFew},
 		{"libsvm duplicate", sparseSchema, "1 1:1\n-1 2:1 2:7391\n", 2, "f2", 2, sparse.RuleIndexOrder},
 		{"libsvm decreasing", sparseSchema, "1 1:1\n-1 3:1 1:7391\n", 2, "f1", 1, sparse.RuleIndexOrder},

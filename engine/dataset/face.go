@@ -1,23 +1,27 @@
 package dataset
 
 import (
+	"dyad/engine/dataset/drafts"
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 )
 
 // What other rooms use of the rooms below has its names here, too.
 type (
-	Answer      = schema.Answer
-	Column      = schema.Column
-	DateFormat  = schema.DateFormat
-	Encoder     = schema.Encoder
-	Input       = schema.Input
-	Interaction = schema.Interaction
-	LookAlikes  = schema.LookAlikes
-	Missing     = schema.Missing
-	Row         = schema.Row
-	Schema      = schema.Schema
-	ParseError  = source.ParseError
+	Answer        = schema.Answer
+	Column        = schema.Column
+	Drafted       = drafts.Drafted
+	DraftedColumn = drafts.DraftedColumn
+	DraftOptions  = drafts.Options
+	DateFormat    = schema.DateFormat
+	Encoder       = schema.Encoder
+	Input         = schema.Input
+	Interaction   = schema.Interaction
+	LookAlikes    = schema.LookAlikes
+	Missing       = schema.Missing
+	Row           = schema.Row
+	Schema        = schema.Schema
+	ParseError    = source.ParseError
 )
 
 // Constants of schemas and files.
@@ -58,4 +62,5 @@ var (
 	NewEncoder           = schema.NewEncoder
 	ParseAnswers         = schema.ParseAnswers
 	ParseSchema          = schema.ParseSchema
+	MayNamePersons       = drafts.MayNamePersons
 )

@@ -12,6 +12,7 @@ import (
 	"dyad/engine/dataset/array"
 	"dyad/engine/dataset/parquet"
 	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/sniff"
 	"dyad/engine/dataset/source"
 )
 
@@ -184,7 +185,7 @@ func (t *table) countRows(name string) (source.Sizes, error) {
 		return z, nil
 	}
 	defer u.Close()
-	head, _ := u.Peek(sniffBytes)
+	head, _ := u.Peek(sniff.Bytes)
 	format, err := formatOf(t.e.Schema(), name, head)
 	if err != nil {
 		return z, nil

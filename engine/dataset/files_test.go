@@ -264,7 +264,7 @@ func TestListErrors(t *testing.T) {
 		"no header":   {row, Options{}, 1, "", ruleNotHeader},
 		"column":      {"person,a,gender,out\n" + row, Options{}, 1, "sex", "lacks this column"},
 		"labels":      {"person,a,sex\np1,1,f\n", Options{Labels: LabelsOptional}, 0, "out", ruleListMixed},
-		"empty":       {"", Options{}, 0, "", ruleEmpty},
+		"empty":       {"", Options{}, 0, "", source.RuleEmpty},
 		"labels file": {header + row, Options{LabelsFile: "y.npy"}, 0, "", ruleListLabels},
 	} {
 		dir := t.TempDir()

@@ -94,7 +94,7 @@ func TestNamedFormatErrors(t *testing.T) {
 		{"nominal, not in schema", schema.FormatARFF, arffText + "40,7391,no\n", 7, "sex", 2, schema.RuleCategory},
 		{"missing", schema.FormatARFF, arffText + "?,m,no\n", 7, "age", 1, schema.RuleMissing},
 		{"missing label", schema.FormatARFF, arffText + "7391,m,?\n", 7, "out", 3, schema.RuleNoLabel},
-		{"no rows", schema.FormatARFF, strings.TrimSuffix(arffText, "30,f,yes\n"), 0, "", 0, ruleEmpty},
+		{"no rows", schema.FormatARFF, strings.TrimSuffix(arffText, "30,f,yes\n"), 0, "", 0, source.RuleEmpty},
 		{"one row", schema.FormatARFF, arffText, 0, "", 0, ruleTooFew},
 
 		{"not JSON", schema.FormatJSONL, jsonlText + "{7391\n", 2, "", 0, jsonl.RuleLine},
@@ -102,7 +102,7 @@ func TestNamedFormatErrors(t *testing.T) {
 		{"two objects", schema.FormatJSONL, jsonlText + `{"age":7391} {}` + "\n", 2, "", 0, jsonl.RuleLine},
 		{"other keys", schema.FormatJSONL, `{}` + "\n", 1, "", 0, ruleJSONNames},
 		{"unknown key", schema.FormatJSONL, `{"age": 1, "x7391": 2}` + "\n", 1, "", 0, ruleJSONUnknown},
-		{"key twice", schema.FormatJSONL, `{"age": 1, "age": 7391}` + "\n", 1, "age", 0, ruleJSONTwice},
+		{"key twice", schema.FormatJSONL, `{"age": 1, "age": 7391}` + "\n", 1, "age", 0, jsonl.RuleTwice},
 		{"nested", schema.FormatJSONL, `{"age": {"a": "}7391"}}` + "\n", 1, "age", 0, ruleJSONNested},
 		{"null", schema.FormatJSONL, jsonlText + `{"age": null, "sex": "7391", "out": "yes"}` + "\n", 2, "age", 1, schema.RuleMissing},
 		{"absent key", schema.FormatJSONL, jsonlText + `{"sex": "7391", "out": "yes"}` + "\n", 2, "age", 1, schema.RuleMissing},

@@ -43,7 +43,7 @@ func readJSONL(t *table, src *source.Lines, z source.Sizes) error {
 			case !ok:
 				return t.errorf(src.Line, "", 0, ruleJSONUnknown)
 			case seen[i] == number:
-				return t.errorf(src.Line, l.fields[i].name, 0, ruleJSONTwice)
+				return t.errorf(src.Line, l.fields[i].name, 0, jsonl.RuleTwice)
 			case nested && l.fields[i].role != schema.RoleIgnore:
 				return t.errorf(src.Line, l.fields[i].name, 0, ruleJSONNested)
 			}

@@ -6,7 +6,9 @@ import (
 	"io"
 
 	"dyad/engine"
+	"dyad/engine/dataset/drafts"
 	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/sniff"
 	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/workbook"
 )
@@ -160,7 +162,7 @@ func (t *table) read(in *source.Input) error {
 		return err
 	}
 	defer func() { u.Close() }()
-	head, _ := u.Peek(sniffBytes) // an error comes again when the rows are read
+	head, _ := u.Peek(sniff.Bytes) // an error comes again when the rows are read
 	if isPack(head) {
 		if u.Compressed {
 			return t.errorf(0, "", 0, rulePackStream)
@@ -231,4 +233,11 @@ func (t *table) readWorkbook(in *source.Input) error {
 	var z source.Sizes
 	z.Count(text, false)
 	return readCSV(t, source.NewLines(in.Name, u, ""), z)
+}
+
+// Draft guesses a schema for the file at path; drafts.New says how.
+func Draft(path string, o drafts.Options) (*drafts.Drafted, error) {
+	return drafts.New(path, o, func(path string, s *schema.Schema, show func(*schema.Row) error) error {
+		return Scan(path, s, Options{}, show)
+	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"dyad/engine/dataset/parse"
 	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/sniff"
 	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/workbook"
 )
@@ -209,7 +210,7 @@ func TestNotData(t *testing.T) {
 	folder := t.TempDir()
 	for name, c := range map[string]struct{ path, want, drafted string }{
 		"xlsx":   {writeFile(t, "a.xlsx", "PK\x03\x04\x14\x00\x06\x00\x08\x00\x00\x00!\x00AAAAAAAAAAAA\x13\x00\x00\x00[Content_Types].xml"), workbook.RuleDamaged, workbook.RuleDamaged},
-		"xls":    {writeFile(t, "a.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 and more"), ruleExcel, ruleExcel},
+		"xls":    {writeFile(t, "a.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 and more"), sniff.RuleExcel, sniff.RuleExcel},
 		"folder": {folder, ruleNoFiles, source.RuleFolder},
 	} {
 		var p *source.ParseError

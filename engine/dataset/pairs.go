@@ -10,6 +10,7 @@ import (
 	"dyad/engine/dataset/parquet"
 	"dyad/engine/dataset/parse"
 	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/sniff"
 	"dyad/engine/dataset/source"
 )
 
@@ -115,8 +116,8 @@ func (r *pairReader) read(in *source.Input) error {
 		return err
 	}
 	defer u.Close()
-	head, _ := u.Peek(sniffBytes) // an error comes again when the rows are read
-	switch binaryFormat(head) {
+	head, _ := u.Peek(sniff.Bytes) // an error comes again when the rows are read
+	switch sniff.Binary(head) {
 	case "":
 		return r.readCSV(in.Name, u)
 	case schema.FormatParquet:

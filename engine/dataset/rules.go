@@ -2,13 +2,10 @@ package dataset
 
 // The rules that more than one reader or test names.
 const (
-	ruleEmpty        = "file has no rows; give a file with at least 2"
 	ruleTooFew       = "file has 1 row; a pairwise loss needs at least 2"
 	ruleNoPositive   = "no row has the positive class; compare `positive` in the schema with the label column"
 	ruleNoNegative   = "every row has the positive class; a pairwise loss needs both classes"
 	rulePackedTwice  = "Parquet and NPZ files are compressed inside; unpack the outer gzip or zstd"
-	ruleExcel        = "the file is a workbook of Excel before 2007, or one with a password; save it as .xlsx without a password, or save the sheet as \"CSV UTF-8\""
-	ruleODS          = "the file is an OpenDocument spreadsheet; save it as .xlsx, or the sheet as CSV in UTF-8"
 	ruleIsHeader     = "the first row looks like a header; set csv.header: true"
 	ruleNotHeader    = "the first row holds none of the schema's column names; if another character than a comma stands between the columns, say csv: {delimiter: \";\"} (or that character) in the schema; otherwise set csv.header: false if the file has no header, or correct the names"
 	ruleQID          = "row has a query id (qid:), for which the schema has no column with role: group; add one, or remove the query ids"
@@ -33,7 +30,6 @@ const (
 	ruleParquetNames = "the file has none of the schema's column names; give columns their names in the file with field"
 	ruleParquetType  = "column is a date, a decimal, a list or another type that is neither a number, a text nor a boolean; convert it, or use role: ignore"
 	ruleJSONNested   = "value is an object or a list; want a number, a text, true, false or null"
-	ruleJSONTwice    = "the object has this key twice; remove one"
 	ruleJSONNames    = "the object has none of the schema's column names; give columns their keys with field"
 	ruleMixedLabels  = "some rows have a label and others have none; label all rows or none"
 )

@@ -181,7 +181,7 @@ func (t *table) errorf(row int, column string, position int, rule string) error 
 func (t *table) check() error {
 	switch {
 	case t.rows == 0:
-		return t.errorf(0, "", 0, ruleEmpty)
+		return t.errorf(0, "", 0, source.RuleEmpty)
 	case t.o.Labels == LabelsRequired && t.rows < 2:
 		return t.errorf(0, "", 0, ruleTooFew)
 	}

@@ -126,3 +126,6 @@ func skipSpace(b []byte) []byte {
 
 // RuleLine is a rule of a JSON line.
 const RuleLine = "not one JSON object; want {\"NAME\": VALUE, ...} on each line"
+
+// RuleTwice is a rule of an object.
+const RuleTwice = "the object has this key twice; remove one"

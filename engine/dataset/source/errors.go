@@ -45,3 +45,6 @@ func (e *ParseError) Error() string {
 	}
 	return strings.Join(append(parts, e.Rule), ": ")
 }
+
+// RuleEmpty is a rule of a whole file.
+const RuleEmpty = "file has no rows; give a file with at least 2"

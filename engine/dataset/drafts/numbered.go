@@ -1,4 +1,4 @@
-package dataset
+package drafts
 
 import (
 	"archive/zip"
@@ -42,7 +42,7 @@ func (p *profile) numbered() ([]byte, error) {
 	}
 	labels := newColumnStats()
 	features, nonzeros := 0, 0
-	err := Scan(p.path, probe, Options{}, func(r *schema.Row) error {
+	err := p.scan(p.path, probe, func(r *schema.Row) error {
 		labels.add([]byte(r.Label))
 		stored := 0
 		for j, v := range r.Value {

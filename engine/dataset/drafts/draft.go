@@ -1,4 +1,5 @@
-package dataset
+// Package drafts guesses schemas: every format feeds one profile of each column, and the profiles decide.
+package drafts
 
 import (
 	"bytes"
@@ -12,16 +13,17 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding/charmap"
-
 	"dyad/engine/dataset/parse"
 	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/sniff"
 	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/workbook"
+
+	"golang.org/x/text/encoding/charmap"
 )
 
-// DraftOptions of Draft. The zero value asks nothing of the user.
-type DraftOptions struct {
+// Options of Draft. The zero value asks nothing of the user.
+type Options struct {
 	// Label names the label, Positive its class that should score high. Without them a
 	// column with two values is the label if there is only one, by words that such classes
 	// often have.
@@ -55,15 +57,17 @@ type Drafted struct {
 	Columns []DraftedColumn
 }
 
-// Draft guesses a schema for the file at path, with comments that say what to check
+// New guesses a schema for the file at path, with comments that say what to check
 // and why a column is left out. The draft loads as
 // it is, unless several columns can be the label: then none is. Ranges and
 // categories without an answer are taken from the data and marked from_data, and
 // they reveal the data that they show: treat the draft like the file until they are
 // replaced by public ones. If the columns that are left make no schema, the draft comes without one, with the error,
 // so that Columns can be asked about.
-func Draft(path string, o DraftOptions) (*Drafted, error) {
-	p := &profile{path: path, o: o}
+//
+// scan shows the rows of a file whose features are numbered.
+func New(path string, o Options, scan Scan) (*Drafted, error) {
+	p := &profile{path: path, o: o, scan: scan}
 	if err := p.read(p.sniff); err != nil {
 		return nil, err
 	}
@@ -128,11 +132,15 @@ func (p *profile) head() []byte {
 	return fmt.Appendf(text, "data_id: %s # names the data in the privacy ledger: one name for the same people, whatever the file is called\n%s", schema.QuoteYAML(id[:min(len(id), 128)]), line)
 }
 
+// Scan calls show for each row of a file, after the checks of a schema.
+type Scan func(path string, s *schema.Schema, show func(*schema.Row) error) error
+
 // profile is what a draft learns about a file.
 type profile struct {
+	scan    Scan
 	path    string
 	sheet   []byte // of a workbook, as CSV
-	o       DraftOptions
+	o       Options
 	draft   Drafted
 	format  string
 	csv     schema.CSVOptions
@@ -179,18 +187,18 @@ func (p *profile) errorf(row int, rule string) error {
 
 // sniff finds the format by the first bytes, the name and the first lines.
 func (p *profile) sniff(in *source.Input, u *source.Unpacked) error {
-	head, _ := u.Peek(sniffBytes) // an error comes again when the rows are read
-	if rule := otherSheets(head); rule != "" {
+	head, _ := u.Peek(sniff.Bytes) // an error comes again when the rows are read
+	if rule := sniff.OtherSheet(head); rule != "" {
 		return p.errorf(0, rule)
 	}
-	switch p.format = binaryFormat(head); p.format {
+	switch p.format = sniff.Binary(head); p.format {
 	case "":
 	case schema.FormatXLSX:
 		return p.openWorkbook(in)
 	default:
 		return nil
 	}
-	if p.format = textFormat(p.path, head); p.format != schema.FormatCSV {
+	if p.format = sniff.Text(p.path, head); p.format != schema.FormatCSV {
 		return nil
 	}
 	return p.sniffCSV(source.NewLines(p.path, u, ""))
@@ -233,7 +241,7 @@ func (p *profile) sniffCSV(src *source.Lines) error {
 		}
 	}
 	if len(lines) == 0 {
-		return p.errorf(0, ruleEmpty)
+		return p.errorf(0, source.RuleEmpty)
 	}
 	if p.csv.Encoding == source.EncodingWindows1252 {
 		for _, list := range [][]string{lines, p.csv.Comment} {

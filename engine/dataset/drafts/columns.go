@@ -1,4 +1,4 @@
-package dataset
+package drafts
 
 import (
 	"bytes"

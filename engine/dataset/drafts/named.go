@@ -1,4 +1,4 @@
-package dataset
+package drafts
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ func (p *profile) named() ([]byte, error) {
 		}
 	}
 	if p.rows == 0 {
-		return nil, p.errorf(0, ruleEmpty)
+		return nil, p.errorf(0, source.RuleEmpty)
 	}
 	if err := p.checkAnswers(); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (p *profile) readCSV(src *source.Lines) error {
 	r.Skip = p.skipped
 	first, err := r.Next()
 	if err == io.EOF {
-		return p.errorf(0, ruleEmpty)
+		return p.errorf(0, source.RuleEmpty)
 	}
 	if err != nil {
 		return err
@@ -242,7 +242,7 @@ func (p *profile) readJSONL(src *source.Lines) error {
 				}
 			}
 			if seen[i] > p.rows {
-				return p.errorf(src.Line, ruleJSONTwice)
+				return p.errorf(src.Line, jsonl.RuleTwice)
 			}
 			if isNested {
 				nested[i] = true

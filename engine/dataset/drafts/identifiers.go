@@ -1,4 +1,4 @@
-package dataset
+package drafts
 
 import (
 	"slices"
@@ -37,7 +37,7 @@ func (s *columnStats) mayNamePersons(name string) string {
 // of one person, perhaps. Which they are is private like the records. Formats without names of columns have none.
 // progress may be nil; see DraftOptions.
 func MayNamePersons(path string, progress func(rows int) error) (names []string, err error) {
-	p := &profile{path: path, o: DraftOptions{Progress: progress}}
+	p := &profile{path: path, o: Options{Progress: progress}}
 	if err := p.read(p.sniff); err != nil {
 		return nil, err
 	}
