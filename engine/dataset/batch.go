@@ -1,21 +1,11 @@
 package dataset
 
 import (
-	"context"
 	"sync/atomic"
 
 	"dyad/engine/dataset/parquet"
 	"dyad/engine/dataset/schema"
-	"dyad/internal/tasks"
 )
-
-// pieceRows is how many rows a worker encodes at a time: their records stay in its cache.
-const pieceRows = 1024
-
-// parallel calls work for each i below n, on up to workers goroutines.
-func parallel(workers, n int, work func(i int)) {
-	_ = tasks.Each(context.Background(), workers, n, func(_, i int) { work(i) }) // never done
-}
 
 // addBatch adds the rows of a batch, as addRow does one after the other. Features and
 // labels of rows that break no rule are encoded in parallel, column by column; a batch

@@ -5,26 +5,6 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// CheckPairs returns a *ParseError unless a pairwise loss has something to compare: two
-// records whose labels differ, of the same query group if there are groups. Labels must
-// have been read.
-//
-// The answer is a joint property of well-formed records: flip one label, and it can be
-// another one. So nobody may ask it about private data before they are charged, nor let it
-// end a run: a private run trains on such records like on all others. Its gradients are 0
-// (or those of pairs of one class), and the noise that is released is the same.
-func (d *Dataset) CheckPairs() error {
-	var spread labelSpread[int32]
-	for i, y := range d.Records.Labels() {
-		var group int32
-		if d.Groups != nil {
-			group = d.Groups[i]
-		}
-		spread.add(group, y)
-	}
-	return spread.check(d.name, d.Encoder)
-}
-
 // labelSpread is what CheckPairs needs of labels in groups with keys of type K.
 type labelSpread[K comparable] struct {
 	lo, hi  float64

@@ -3,11 +3,9 @@ package dataset
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
-	"dyad/engine/dataset/parse"
 	"dyad/engine/dataset/schema"
 )
 
@@ -25,28 +23,6 @@ type ConvertOptions struct {
 
 // convertFormats are the formats that Convert writes.
 var convertFormats = [...]string{schema.FormatCSV, schema.FormatParquet, schema.FormatNPZ}
-
-// outColumn is a column of an output file.
-type outColumn struct {
-	name    string
-	role    string
-	number  bool
-	feature int // place among the features
-}
-
-// outRow is a row for a sink: numbers[i] for columns of numbers, NaN for missing,
-// and texts[i] for the others, nil for missing. For numbers of raw rows, texts[i]
-// is what the file had.
-type outRow struct {
-	texts   [][]byte
-	numbers []float64
-}
-
-// sink writes rows in one format.
-type sink interface {
-	write(*outRow) error
-	close() error
-}
 
 // Convert reads the file in by s and writes its rows to w in a format: csv,
 // parquet or npz. It returns the number of rows and, unless rows are encoded, the
@@ -102,16 +78,6 @@ func Convert(in string, s *schema.Schema, w io.Writer, format string, o ConvertO
 		out = c.outSchema()
 	}
 	return rows, out, to.close()
-}
-
-func newSink(w io.Writer, format string, columns []outColumn, rows int) (sink, error) {
-	switch format {
-	case schema.FormatParquet:
-		return newParquetSink(w, columns)
-	case schema.FormatNPZ:
-		return newNPZSink(w, columns, rows)
-	}
-	return newCSVSink(w, columns)
 }
 
 // converter turns the rows of a file into rows of the output.
@@ -239,15 +205,6 @@ func (c *converter) group(id string) float64 {
 		c.groups[id] = k
 	}
 	return float64(k)
-}
-
-// textNumber is the number in a valid field; NaN if it stands for missing.
-func textNumber(field []byte) float64 {
-	v, rule := parse.Number(field)
-	if rule != "" {
-		return math.NaN()
-	}
-	return v
 }
 
 // outSchema is the schema of raw output.

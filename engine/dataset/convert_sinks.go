@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
-
 	"dyad/engine/dataset/schema"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // csvSink writes delimited text with a header.
@@ -179,3 +179,35 @@ func (s *parquetSink) write(r *outRow) error {
 }
 
 func (s *parquetSink) close() error { return s.out.Close() }
+
+// outColumn is a column of an output file.
+type outColumn struct {
+	name    string
+	role    string
+	number  bool
+	feature int // place among the features
+}
+
+// outRow is a row for a sink: numbers[i] for columns of numbers, NaN for missing,
+// and texts[i] for the others, nil for missing. For numbers of raw rows, texts[i]
+// is what the file had.
+type outRow struct {
+	texts   [][]byte
+	numbers []float64
+}
+
+// sink writes rows in one format.
+type sink interface {
+	write(*outRow) error
+	close() error
+}
+
+func newSink(w io.Writer, format string, columns []outColumn, rows int) (sink, error) {
+	switch format {
+	case schema.FormatParquet:
+		return newParquetSink(w, columns)
+	case schema.FormatNPZ:
+		return newNPZSink(w, columns, rows)
+	}
+	return newCSVSink(w, columns)
+}

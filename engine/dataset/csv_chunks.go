@@ -11,23 +11,6 @@ import (
 	"dyad/internal/tasks"
 )
 
-// csvChunk is whole rows of a file, which a worker encodes.
-type csvChunk struct {
-	text []byte
-	line int   // lines before it
-	end  error // what follows the text: nil for another chunk, io.EOF or an error of reading
-	done chan struct{}
-
-	// What a worker makes of it, unless a row breaks a rule: then broken is set and the
-	// rows are read again in order, which says what is wrong first.
-	part    *table
-	broken  bool
-	numbers []int // of the rows, if they have ids, groups or persons
-	texts   []byte
-	ends    []int // in texts, of these fields of each row
-	labels  schema.LabelMemo
-}
-
 // addChunks adds the rest of a file. Chunks are encoded in parallel and added in order by
 // this goroutine, which also reads the file, so that nothing is read after it returns.
 func (t *table) addChunks(l *layout, src *source.Lines) error {

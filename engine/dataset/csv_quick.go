@@ -176,3 +176,20 @@ func quickNumber(b []byte) (v float64, length int) {
 	v = float64(int64(digits)) / parse.PowersOfTen[fraction>>3&7]
 	return math.Float64frombits(math.Float64bits(v) | sign<<63), end>>3 + int(sign)
 }
+
+// csvChunk is whole rows of a file, which a worker encodes.
+type csvChunk struct {
+	text []byte
+	line int   // lines before it
+	end  error // what follows the text: nil for another chunk, io.EOF or an error of reading
+	done chan struct{}
+
+	// What a worker makes of it, unless a row breaks a rule: then broken is set and the
+	// rows are read again in order, which says what is wrong first.
+	part    *table
+	broken  bool
+	numbers []int // of the rows, if they have ids, groups or persons
+	texts   []byte
+	ends    []int // in texts, of these fields of each row
+	labels  schema.LabelMemo
+}

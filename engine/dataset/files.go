@@ -9,10 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"dyad/engine/dataset/array"
-	"dyad/engine/dataset/parquet"
-	"dyad/engine/dataset/schema"
-	"dyad/engine/dataset/sniff"
 	"dyad/engine/dataset/source"
 )
 
@@ -128,98 +124,4 @@ func listName(files []string) string {
 		return files[0]
 	}
 	return fmt.Sprintf("%s and %d more files", files[0], len(files)-1)
-}
-
-// readFiles reads files one after the other, as if they were one.
-func (t *table) readFiles() error {
-	files := t.files
-	if len(files) > 1 && (t.o.LabelsFile != "" || t.e.Schema().LabelsFile != "") {
-		return t.errorf(0, "", 0, ruleListLabels)
-	}
-	for _, name := range files[1:] {
-		z, err := t.countRows(name)
-		if err != nil {
-			return err
-		}
-		t.rest.Rows, t.rest.Bytes, t.rest.Colons = t.rest.Rows+z.Rows, t.rest.Bytes+z.Bytes, t.rest.Colons+z.Colons
-	}
-	var inputs []*source.Input
-	for i, name := range files {
-		in, err := source.OpenInput(name, "data")
-		if err != nil {
-			return err
-		}
-		labelled := t.hasLabels
-		t.name, t.first = name, t.seen
-		if err := in.Close(t.read(in)); err != nil {
-			return err
-		}
-		if i > 0 && t.hasLabels != labelled {
-			return t.errorf(0, t.e.LabelColumn.Name, 0, ruleListMixed)
-		}
-		inputs = append(inputs, in)
-	}
-	t.name = listName(files)
-	for _, in := range inputs[:len(files)-1] { // files that were closed while others were read
-		if now, err := os.Stat(in.Name); in.Opened != nil && (err != nil || in.Changed(now)) {
-			return in.ErrChanged()
-		}
-	}
-	return nil
-}
-
-// countRows bounds what a file will need, unless it can be read only once. Errors are
-// left for the reader, but for that of Progress.
-func (t *table) countRows(name string) (source.Sizes, error) {
-	var z source.Sizes
-	if info, err := os.Stat(name); t.scan != nil || err != nil || !info.Mode().IsRegular() {
-		return z, nil
-	}
-	in, err := source.OpenInput(name, "data")
-	if err != nil {
-		return z, nil
-	}
-	defer in.File.Close()
-	u, err := source.Unpack(name, in.R)
-	if err != nil {
-		return z, nil
-	}
-	defer u.Close()
-	head, _ := u.Peek(sniff.Bytes)
-	format, err := formatOf(t.e.Schema(), name, head)
-	if err != nil {
-		return z, nil
-	}
-	switch format {
-	case schema.FormatXLSX: // its text is made when it is read
-		return z, nil
-	case schema.FormatParquet:
-		if r, err := parquet.Open(in); err == nil {
-			return r.Sizes(in), nil
-		}
-	case schema.FormatNPY, schema.FormatIDX:
-		if a, err := array.Open(format, in, u); err == nil {
-			return source.Sizes{Rows: a.Rows, Bytes: a.Size}, nil
-		}
-	case schema.FormatNPZ:
-		if z, err := t.npzSizes(in); err == nil {
-			return z, nil
-		}
-	default:
-		return t.countLines(name, format)
-	}
-	return z, nil
-}
-
-// countLines bounds what the lines of a regular file need, unless they are only shown.
-func (t *table) countLines(name, format string) (source.Sizes, error) {
-	if t.scan != nil {
-		return source.Sizes{}, nil
-	}
-	return source.CountLines(name, format == schema.FormatLIBSVM, func() error {
-		if t.o.Progress == nil {
-			return nil
-		}
-		return t.o.Progress(t.seen)
-	})
 }

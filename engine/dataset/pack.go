@@ -11,6 +11,8 @@ import (
 	"io"
 	"math"
 	"os"
+	"runtime"
+	"sync"
 
 	"dyad/engine"
 	"dyad/engine/dataset/schema"
@@ -248,4 +250,26 @@ func inFile(name string, err error) error {
 		return e
 	}
 	return fmt.Errorf("dataset: %s: %w", name, err)
+}
+
+// checkChunks compares the hashes of chunks, on all processors. It tells the outcome of each, one at a time, until an error, which it
+// returns.
+func checkChunks(chunks [][]byte, hashes []byte, tell func(same bool) error) error {
+	var mu sync.Mutex
+	var stop error
+	parallel(runtime.GOMAXPROCS(0), len(chunks), func(i int) {
+		mu.Lock()
+		stopped := stop != nil
+		mu.Unlock()
+		if stopped {
+			return
+		}
+		sum := sha256.Sum256(chunks[i])
+		mu.Lock()
+		defer mu.Unlock()
+		if stop == nil {
+			stop = tell(bytes.Equal(sum[:], hashes[i*sha256.Size:][:sha256.Size]))
+		}
+	})
+	return stop
 }

@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
 
 	"dyad/engine"
 	"dyad/engine/dataset/schema"
@@ -133,28 +131,6 @@ func (t *table) packEncoder(made *schema.Schema) (*schema.Encoder, error) {
 		return nil, t.errorf(0, "", 0, rulePackSchema)
 	}
 	return schema.NewEncoder(&asked)
-}
-
-// checkChunks compares the hashes of chunks, on all processors. It tells the outcome of each, one at a time, until an error, which it
-// returns.
-func checkChunks(chunks [][]byte, hashes []byte, tell func(same bool) error) error {
-	var mu sync.Mutex
-	var stop error
-	parallel(runtime.GOMAXPROCS(0), len(chunks), func(i int) {
-		mu.Lock()
-		stopped := stop != nil
-		mu.Unlock()
-		if stopped {
-			return
-		}
-		sum := sha256.Sum256(chunks[i])
-		mu.Lock()
-		defer mu.Unlock()
-		if stop == nil {
-			stop = tell(bytes.Equal(sum[:], hashes[i*sha256.Size:][:sha256.Size]))
-		}
-	})
-	return stop
 }
 
 // takePack makes the data set of a pack whose sections were checked.

@@ -8,40 +8,6 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// PersonMode says what a reader does about a column with role person.
-type PersonMode int
-
-// The person modes.
-const (
-	// RefusePersons is the default: rows that are read one by one would be protected one by
-	// one, and the schema says that the person is what counts.
-	RefusePersons PersonMode = iota
-	// KeepPersons makes records of persons (engine.Records.GroupPersons).
-	KeepPersons
-	// IgnorePersons is for what says nothing of persons, such as prediction.
-	IgnorePersons
-)
-
-// people number persons by their normalised ids, by first appearance.
-type people struct {
-	of      *blocks[int32]   // person of each row
-	text    map[string]int32 // by the text of the file
-	number  map[string]int32 // by IDKey
-	missing map[string]bool  // IDKeys that are not ids
-}
-
-// newPeople takes the values for which the schema says that they mean missing as not ids, and NaN, which always does:
-// rows of unknown persons are not those of one.
-func newPeople(s *schema.Schema) *people {
-	p := &people{of: newBlocks[int32](0), text: map[string]int32{}, number: map[string]int32{}, missing: map[string]bool{"": true, "nan": true}}
-	if s.Missing != nil {
-		for _, v := range s.Missing.Values {
-			p.missing[schema.IDKey(v)] = true
-		}
-	}
-	return p
-}
-
 // addPerson notes the person of the row that the next endRow ends.
 func (t *table) addPerson(field []byte, row, position int) error {
 	p := t.people

@@ -6,14 +6,6 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// rowSink takes the rows of a table as they are read, so that the table holds few of them.
-type rowSink interface {
-	// expect says about how many rows come; 0 if nobody knows.
-	expect(rows int)
-	// take takes rows that were projected, and rounded if the schema says so, with their labels.
-	take(x, y []float64) error
-}
-
 // flushFloats is the number of features, 4 MB, that a table with a sink holds before it hands them over.
 const flushFloats = 1 << 19
 
@@ -57,15 +49,4 @@ func (n *narrowRows) take(x, y []float64) error {
 	narrow(n.x.grow(len(x)), x)
 	copy(n.y.grow(len(y)), y)
 	return nil
-}
-
-// narrow converts numbers that float32 holds.
-func narrow(dst []float32, x []float64) {
-	const piece = 1 << 14
-	parallel(runtime.GOMAXPROCS(0), (len(x)+piece-1)/piece, func(k int) {
-		to := dst[k*piece : min((k+1)*piece, len(x))]
-		for i, v := range x[k*piece:][:len(to)] {
-			to[i] = float32(v)
-		}
-	})
 }

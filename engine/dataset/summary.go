@@ -3,6 +3,7 @@ package dataset
 import (
 	"math"
 
+	"dyad/engine/dataset/parse"
 	"dyad/engine/dataset/schema"
 )
 
@@ -216,4 +217,13 @@ func share(a, b, lo, hi float64) float64 {
 		return 0
 	}
 	return min((b-a)/(hi-lo), 1)
+}
+
+// textNumber is the number in a valid field; NaN if it stands for missing.
+func textNumber(field []byte) float64 {
+	v, rule := parse.Number(field)
+	if rule != "" {
+		return math.NaN()
+	}
+	return v
 }

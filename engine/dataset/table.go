@@ -2,10 +2,8 @@ package dataset
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 
-	"dyad/engine"
 	"dyad/engine/dataset/parquet"
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
@@ -139,24 +137,6 @@ func (t *table) addID(field []byte) {
 	}
 }
 
-// endRow counts row number with label y, whose features and group were added.
-func (t *table) endRow(number int, y float64) error {
-	t.rows++
-	t.label.add(y)
-	if y > 0 {
-		t.positives++
-	}
-	if t.scan != nil {
-		if err := t.showRow(number, y); err != nil {
-			return err
-		}
-	}
-	if err := t.flush(flushFloats); err != nil {
-		return err
-	}
-	return t.count(1)
-}
-
 // count counts rows read, used or left out.
 func (t *table) count(rows int) error {
 	for rows > 0 {
@@ -188,45 +168,36 @@ func (t *table) check() error {
 	return nil
 }
 
-// finish checks the file as a whole and builds the records.
-func (t *table) finish() (*Dataset, error) {
-	if t.packed != nil {
-		return t.packed, nil
-	}
-	if err := t.check(); err != nil {
-		return nil, err
-	}
-	e := t.e
-	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), IDs: t.ids, Others: t.others, name: t.name}
-	if d.HasLabels && !e.Schema().IsGraded() {
-		d.Positives, d.Negatives = t.positives, t.rows-t.positives
-	}
-	if e.GroupColumn != nil {
-		d.Groups, d.GroupCount = t.groups.of.join(), len(t.groups.number)
-	}
-	var err error
-	switch sink := t.sink.(type) {
-	case *narrowRows:
-		if err = t.flush(0); err == nil {
-			d.Records, err = engine.AdoptNarrowRecords(sink.x.join(), sink.y.join(), e.Dim(), e.Bounds())
-		}
-	case nil:
-		if e.Schema().IsSparse() {
-			d.Records, err = engine.NewSparseRecords(t.start.join(), t.index.join(), t.value.join(), t.label.join(), e.Dim(), e.Bounds())
-		} else {
-			x := t.dense.join()
-			e.MultiplyRows(x)
-			d.Records, err = engine.AdoptRecords(x, t.label.join(), e.Dim(), e.Bounds())
+// people number persons by their normalised ids, by first appearance.
+type people struct {
+	of      *blocks[int32]   // person of each row
+	text    map[string]int32 // by the text of the file
+	number  map[string]int32 // by IDKey
+	missing map[string]bool  // IDKeys that are not ids
+}
+
+// newPeople takes the values for which the schema says that they mean missing as not ids, and NaN, which always does:
+// rows of unknown persons are not those of one.
+func newPeople(s *schema.Schema) *people {
+	p := &people{of: newBlocks[int32](0), text: map[string]int32{}, number: map[string]int32{}, missing: map[string]bool{"": true, "nan": true}}
+	if s.Missing != nil {
+		for _, v := range s.Missing.Values {
+			p.missing[schema.IDKey(v)] = true
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("dataset: %w", err)
-	}
-	if t.people != nil {
-		if d.Records, err = t.group(d.Records); err != nil {
-			return nil, err
-		}
-		d.IDs, d.Positives, d.Negatives = nil, 0, 0
-	}
-	return d, nil
+	return p
+}
+
+// scanner shows the rows of a file.
+type scanner struct {
+	row  schema.Row
+	show func(*schema.Row) error
+}
+
+// rowSink takes the rows of a table as they are read, so that the table holds few of them.
+type rowSink interface {
+	// expect says about how many rows come; 0 if nobody knows.
+	expect(rows int)
+	// take takes rows that were projected, and rounded if the schema says so, with their labels.
+	take(x, y []float64) error
 }
