@@ -40,7 +40,7 @@ func taken(rows map[cell]line) (all []line) {
 		if base.basis != "none" {
 			continue
 		}
-		basis, _ := algorithms.ChooseBasis(base.n, privacy.Budget{Epsilon: base.epsilon, Delta: delta}, func(basis string) (int, bool) {
+		basis, _ := algorithms.ChooseBasis(base.n, base.n, privacy.Budget{Epsilon: base.epsilon, Delta: delta}, func(basis string) (int, bool) {
 			r, ok := rows[base.with(basis+shrunk)]
 			return r.d, ok
 		})

@@ -41,7 +41,7 @@ type approvedFlag struct {
 // schemaDigest is that of all of a schema but how a file is cut into fields and what nothing rests on: its title.
 func schemaDigest(of *dataset.Schema) (string, error) {
 	s := *of
-	s.Version, s.Description, s.Format, s.CSV, s.Sheet, s.IgnoreOthers, s.Arrays, s.LabelsFile = 0, "", "", dataset.CSVOptions{}, "", false, nil, ""
+	s.Version, s.Description, s.Format, s.CSV, s.Sheet, s.IgnoreOthers, s.Arrays, s.LabelsFile = 0, "", "", dataset.Schema{}.CSV, "", false, nil, ""
 	s.Store = cmp.Or(s.Store, dataset.StoreFloat64)
 	text, err := json.Marshal(s)
 	sum := sha256.Sum256(text)

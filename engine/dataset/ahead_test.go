@@ -11,6 +11,9 @@ import (
 	"time"
 
 	power "dyad/internal/sizes"
+
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
 )
 
 // A compressed file, which a goroutine decompresses ahead, gives the records and errors of its text: also where
@@ -26,13 +29,13 @@ func TestFilesDecompressedAhead(t *testing.T) {
 	good := b.String()
 	early := strings.Replace(good, "\n", "\n1,2\n", 1)
 	dir, before := t.TempDir(), runtime.NumGoroutine()
-	load := func(workers int, name, content string) (*Dataset, *ParseError) {
+	load := func(workers int, name, content string) (*Dataset, *source.ParseError) {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		d, err := loadWith(workers, path, s, Options{})
-		var p *ParseError
+		var p *source.ParseError
 		if err != nil && !errors.As(err, &p) {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -51,21 +54,21 @@ func TestFilesDecompressedAhead(t *testing.T) {
 		for i := len(packed) / 2; i < len(packed)/2+100; i++ {
 			damaged[i] ^= 0x5a
 		}
-		var cut, broken *ParseError
+		var cut, broken *source.ParseError
 		for _, workers := range []int{1, 2, 5} {
 			if d, p := load(workers, "good"+ending, packed); p != nil || !sameBits(d.Records.Dense(), want.Records.Dense()) || !sameBits(d.Records.Labels(), want.Records.Labels()) {
 				t.Errorf("%s, %d workers: other records than those of the text: %v", ending, workers, p)
 			}
-			if _, p := load(workers, "early"+ending, packedEarly); p == nil || p.Row != 2 || p.Rule != ruleLabel {
+			if _, p := load(workers, "early"+ending, packedEarly); p == nil || p.Row != 2 || p.Rule != schema.RuleLabel {
 				t.Errorf("%s, %d workers: row 2 has another label: %v", ending, workers, p)
 			}
 			_, p := load(workers, "cut"+ending, packed[:len(packed)*2/3])
-			if p == nil || p.Rule != ruleTruncated || p.Row < 1000 || cut != nil && *p != *cut {
+			if p == nil || p.Rule != source.RuleTruncated || p.Row < 1000 || cut != nil && *p != *cut {
 				t.Errorf("%s, %d workers: cut off: %v, before %v", ending, workers, p, cut)
 			}
 			cut = p
 			_, p = load(workers, "damaged"+ending, string(damaged))
-			if p == nil || p.Row < 1000 || p.Rule == ruleTruncated || broken != nil && *p != *broken {
+			if p == nil || p.Row < 1000 || p.Rule == source.RuleTruncated || broken != nil && *p != *broken {
 				t.Errorf("%s, %d workers: damaged: %v, before %v", ending, workers, p, broken)
 			}
 			broken = p

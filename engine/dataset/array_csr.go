@@ -3,20 +3,23 @@ package dataset
 import (
 	"archive/zip"
 	"fmt"
-	"io"
+
+	"dyad/engine/dataset/array"
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/source"
+	"dyad/engine/dataset/sparse"
 )
 
-// csr reads the pairs (index, value) of a SciPy CSR matrix in the order in which they are stored.
-type csr struct {
-	t             *table
-	indices, data *array
-	index, value  []float64 // what is left of the last blocks
-	start         []float64 // indptr: the place of the first pair of each row, and the end
-	row, at       int
+// csrRows are the rows of a matrix that a table reads.
+type csrRows struct {
+	sparse.CSR
+	t     *table
+	start []float64 // indptr: the place of the first pair of each row, and the end
+	row   int
 }
 
 // readCSR reads a matrix that scipy.sparse.save_npz wrote, with y, group and person added to the archive.
-func (t *table) readCSR(in *input, z *zip.Reader, m marks) error {
+func (t *table) readCSR(in *source.Input, z *zip.Reader, m marks) error {
 	start, err := t.memberVector(in, z, "indptr", true, "")
 	if err != nil {
 		return err
@@ -25,46 +28,46 @@ func (t *table) readCSR(in *input, z *zip.Reader, m marks) error {
 	if err != nil {
 		return err
 	}
-	if len(shape) != 2 || len(start) == 0 || shape[0] != float64(len(start)-1) || !t.csrFormat(z) {
+	if len(shape) != 2 || len(start) == 0 || shape[0] != float64(len(start)-1) || !sparse.IsCSR(z) {
 		return t.errorf(0, "", 0, ruleNotCSR)
 	}
-	if shape[1] > float64(t.e.dim) {
-		return t.errorf(0, "", 0, fmt.Sprintf("the matrix has %g columns, want at most the %d features of the schema; correct features, or the matrix", shape[1], t.e.dim))
+	if shape[1] > float64(t.e.Dim()) {
+		return t.errorf(0, "", 0, fmt.Sprintf("the matrix has %g columns, want at most the %d features of the schema; correct features, or the matrix", shape[1], t.e.Dim()))
 	}
 	rows := len(start) - 1
 	if !m.fit(rows) {
 		return t.errorf(0, "", 0, ruleArrayRows)
 	}
-	r := &csr{t: t, start: start}
+	r := &csrRows{t: t, start: start}
 	for _, a := range []struct {
 		name string
-		to   **array
-	}{{"indices", &r.indices}, {"data", &r.data}} {
-		found, closer, err := t.member(in, z, a.name, true, "")
+		to   **array.Array
+	}{{"indices", &r.Indices}, {"data", &r.Data}} {
+		found, closer, err := array.OpenMember(in, z, a.name, true, "")
 		if err != nil {
 			return err
 		}
 		defer closer()
-		if len(found.shape) != 1 {
-			return found.errorf(0, ruleVector)
+		if len(found.Shape) != 1 {
+			return found.Refuse(0, array.RuleVector)
 		}
 		*a.to = found
 	}
-	if r.indices.n != r.data.n || start[0] != 0 || start[rows] != float64(r.data.n) {
+	if r.Indices.Rows != r.Data.Rows || start[0] != 0 || start[rows] != float64(r.Data.Rows) {
 		return t.errorf(0, "", 0, ruleNotCSR)
 	}
 	t.hasLabels = m.y != nil
-	t.allocate(sizes{rows: rows, bytes: r.data.size + int64(8*rows), colons: r.data.n}, 1)
+	t.allocate(source.Sizes{Rows: rows, Bytes: r.Data.Size + int64(8*rows), Colons: r.Data.Rows}, 1)
 	for ; r.row < rows; r.row++ {
 		n := start[r.row+1] - start[r.row]
-		if !(n >= 0 && n <= float64(t.e.dim)) || n != float64(int(n)) || r.at+int(n) > r.data.n {
+		if !(n >= 0 && n <= float64(t.e.Dim())) || n != float64(int(n)) || r.At+int(n) > r.Data.Rows {
 			return t.errorf(r.row+1, "", 0, ruleNotCSR)
 		}
 		if err := t.addArrayRow(r.row, m, func() error { return r.addRow(int(n)) }); err != nil {
 			return err
 		}
-		if want := int(start[r.row+1]); r.at < want { // the row was left out by its label
-			if err := r.skip(want - r.at); err != nil {
+		if want := int(start[r.row+1]); r.At < want { // the row was left out by its label
+			if err := r.skip(want - r.At); err != nil {
 				return err
 			}
 		}
@@ -72,63 +75,31 @@ func (t *table) readCSR(in *input, z *zip.Reader, m marks) error {
 	return nil
 }
 
-// csrFormat says that the archive names no other format than CSR; older SciPy names none.
-func (t *table) csrFormat(z *zip.Reader) bool {
-	for _, f := range z.File {
-		if f.Name != "format.npy" {
-			continue
-		}
-		r, err := f.Open()
-		if err != nil {
-			return false
-		}
-		defer r.Close()
-		text, err := io.ReadAll(io.LimitReader(r, maxNPYHeader))
-		return err == nil && len(text) >= 3 && string(text[len(text)-3:]) == "csr"
-	}
-	return true
-}
-
-// pair returns the next stored number.
-func (r *csr) pair() (index, value float64, err error) {
-	if len(r.index) == 0 {
-		if r.index, err = r.indices.next(); err != nil {
-			return 0, 0, r.t.errorf(r.row+1, "", 0, ruleArrayShort)
-		}
-		if r.value, err = r.data.next(); err != nil {
-			return 0, 0, r.t.errorf(r.row+1, "", 0, ruleArrayShort)
-		}
-	}
-	index, value = r.index[0], r.value[0]
-	r.index, r.value, r.at = r.index[1:], r.value[1:], r.at+1
-	return index, value, nil
-}
-
-func (r *csr) skip(n int) error {
+func (r *csrRows) skip(n int) error {
 	for range n {
-		if _, _, err := r.pair(); err != nil {
-			return err
+		if _, _, ok := r.Pair(); !ok {
+			return r.t.errorf(r.row+1, "", 0, array.RuleArrayShort)
 		}
 	}
 	return nil
 }
 
 // addRow encodes the n numbers that the row stores.
-func (r *csr) addRow(n int) error {
+func (r *csrRows) addRow(n int) error {
 	t, previous, stored := r.t, -1, 0
 	for range n {
-		index, v, err := r.pair()
-		if err != nil {
-			return err
+		index, v, ok := r.Pair()
+		if !ok {
+			return t.errorf(r.row+1, "", 0, array.RuleArrayShort)
 		}
 		k := int(index)
 		switch {
-		case !(index >= 0 && index < float64(t.e.dim)) || index != float64(k):
+		case !(index >= 0 && index < float64(t.e.Dim())) || index != float64(k):
 			return t.errorf(r.row+1, "", 0, ruleCSRIndex)
 		case k <= previous:
-			return t.errorf(r.row+1, t.e.featureName(k), k+1, ruleIndexOrder)
+			return t.errorf(r.row+1, t.e.FeatureName(k), k+1, sparse.RuleIndexOrder)
 		case v-v != 0:
-			return t.errorf(r.row+1, t.e.featureName(k), k+1, ruleNotFinite)
+			return t.errorf(r.row+1, t.e.FeatureName(k), k+1, parse.RuleNotFinite)
 		}
 		previous = k
 		added, err := t.addPair(r.row+1, k, v, stored)

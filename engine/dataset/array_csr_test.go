@@ -8,6 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/engine/dataset/parquet"
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/sparse"
 )
 
 const csrColumns = "features: 5\nnonzeros: 3\nrange: [-2, 2]\ncolumns:\n  - {name: y, role: label, positive: 1, negative: -1}\n"
@@ -74,7 +79,7 @@ func TestPersonsAsNumbers(t *testing.T) {
 			t.Errorf("%v: %v", c.ids, err)
 		}
 	}
-	if text := appendFloat(nil, zero, 64); string(text) != "0" {
+	if text := parquet.AppendFloat(nil, zero, 64); string(text) != "0" {
 		t.Errorf("-0 in Parquet is %q", text)
 	}
 }
@@ -114,8 +119,8 @@ func TestCSRErrors(t *testing.T) {
 		"index too large": {"indices.npy", vector(0, 5, 1), 1, "", 0, ruleCSRIndex},
 		"index below 0":   {"indices.npy", vector(-1, 4, 1), 1, "", 0, ruleCSRIndex},
 		"index between":   {"indices.npy", vector(0, 3.5, 1), 1, "", 0, ruleCSRIndex},
-		"twice":           {"indices.npy", vector(4, 4, 1), 1, "f5", 5, ruleIndexOrder},
-		"NaN":             {"data.npy", vector(1, 2, math.NaN()), 2, "f2", 2, ruleNotFinite},
+		"twice":           {"indices.npy", vector(4, 4, 1), 1, "f5", 5, sparse.RuleIndexOrder},
+		"NaN":             {"data.npy", vector(1, 2, math.NaN()), 2, "f2", 2, parse.RuleNotFinite},
 		"short":           {"data.npy", vector(1, 2), 0, "", 0, ruleNotCSR},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +131,7 @@ func TestCSRErrors(t *testing.T) {
 	}
 	members := good()
 	members["data.npy"], members["indices.npy"], members["indptr.npy"] = vector(1, 1, 1, 1), vector(0, 1, 2, 3), vector(0, 4, 4)
-	checkRule(t, s, "x.npz", npz(t, members), Options{}, 1, "", 0, tooManyNonZeros(3))
+	checkRule(t, s, "x.npz", npz(t, members), Options{}, 1, "", 0, schema.TooManyNonZeros(3))
 }
 
 func FuzzCSR(f *testing.F) {

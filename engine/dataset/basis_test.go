@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/engine/dataset/schema"
 )
 
 const basisSchema = `
@@ -182,7 +184,7 @@ func TestBasisIsAMapOfOneRecord(t *testing.T) {
 		}
 		return d
 	}
-	for _, format := range []string{FormatCSV, FormatParquet} {
+	for _, format := range []string{schema.FormatCSV, FormatParquet} {
 		d := load(fields, format)
 		for i, row := range fields {
 			want, err := e.Encode(row)

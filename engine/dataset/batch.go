@@ -1,41 +1,26 @@
 package dataset
 
 import (
-	"context"
-	"math"
 	"sync/atomic"
 
-	"dyad/internal/tasks"
+	"dyad/engine/dataset/parquet"
+	"dyad/engine/dataset/schema"
 )
-
-// pieceRows is how many rows a worker encodes at a time: their records stay in its cache.
-const pieceRows = 1024
-
-// batchRows is how many rows of a number of columns are decoded before they are encoded:
-// enough to keep all workers busy, and few enough to find most of them in the caches: 2 MB of numbers.
-func batchRows(columns int) int {
-	return min(max((1<<18)/max(columns, 1), pieceRows), progressRows)
-}
-
-// parallel calls work for each i below n, on up to workers goroutines.
-func parallel(workers, n int, work func(i int)) {
-	_ = tasks.Each(context.Background(), workers, n, func(_, i int) { work(i) }) // never done
-}
 
 // addBatch adds the rows of a batch, as addRow does one after the other. Features and
 // labels of rows that break no rule are encoded in parallel, column by column; a batch
 // with another row is left to addRow, which says what is wrong first. What depends on the
 // rows before (ids, groups, persons) is done in order. It also does jobs, which read the batch
 // after this one: nobody waits for the slowest column.
-func (t *table) addBatch(l *layout, r *parquetReader, rows, jobs int, job func(k int)) error {
-	alone := t.scan != nil || t.e.notations || t.e.schema.SelectsByLabel()
+func (t *table) addBatch(l *layout, r *parquet.Reader, rows, jobs int, job func(k int)) error {
+	alone := t.scan != nil || t.e.Notations || t.e.Schema().SelectsByLabel()
 	if alone {
-		parallel(r.workers, jobs, job)
+		parallel(r.Workers, jobs, job)
 	}
 	if alone || !t.encodeBatch(l, r, rows, jobs, job) {
 		for i := range rows {
-			r.take(i)
-			if err := t.addRow(l, r.texts, r.values, r.row+i+1); err != nil {
+			r.Take(i)
+			if err := t.addRow(l, r.Texts, r.Values, r.Row+i+1); err != nil {
 				return err
 			}
 		}
@@ -54,12 +39,12 @@ func (t *table) addBatch(l *layout, r *parquetReader, rows, jobs int, job func(k
 		return t.count(rows)
 	}
 	for i := range rows {
-		r.take(i)
+		r.Take(i)
 		for k, f := range l.fields {
 			if !identity(f.role) {
 				continue
 			}
-			if err := t.addIdentity(f.role, r.texts[k], r.row+i+1, k+1); err != nil {
+			if err := t.addIdentity(f.role, r.Texts[k], r.Row+i+1, k+1); err != nil {
 				return err
 			}
 		}
@@ -71,19 +56,19 @@ func (t *table) addBatch(l *layout, r *parquetReader, rows, jobs int, job func(k
 }
 
 // encodeBatch appends features and labels of a batch, or nothing if one breaks a rule, and does jobs.
-func (t *table) encodeBatch(l *layout, r *parquetReader, rows, jobs int, job func(k int)) bool {
-	d := t.e.dim
+func (t *table) encodeBatch(l *layout, r *parquet.Reader, rows, jobs int, job func(k int)) bool {
+	d := t.e.Dim()
 	piece := min(max((16<<10)/(8*d), 32), pieceRows) // columns are written one by one: 16 KB stay in the first cache
 	x, y := t.dense.grow(rows*d), t.label.grow(rows)
 	var broken atomic.Bool
-	parallel(r.workers, jobs+(rows+pieceRows-1)/pieceRows, func(k int) {
+	parallel(r.Workers, jobs+(rows+pieceRows-1)/pieceRows, func(k int) {
 		if k < jobs {
 			job(k)
 			return
 		}
 		k -= jobs
 		from, to := k*pieceRows, min((k+1)*pieceRows, rows)
-		var labels labelMemo
+		var labels schema.LabelMemo
 		for at := from; at < to && !broken.Load(); at += piece {
 			next := min(at+piece, to)
 			if !t.encodePiece(l, r, &labels, at, next, x[at*d:next*d], y[at:next]) {
@@ -99,68 +84,32 @@ func (t *table) encodeBatch(l *layout, r *parquetReader, rows, jobs int, job fun
 }
 
 // encodePiece encodes the rows from and below to of a batch. It is false if one breaks a rule.
-func (t *table) encodePiece(l *layout, r *parquetReader, labels *labelMemo, from, to int, x, y []float64) bool {
+func (t *table) encodePiece(l *layout, r *parquet.Reader, labels *schema.LabelMemo, from, to int, x, y []float64) bool {
 	for i, f := range l.fields {
-		c := r.cursors[i]
+		c := r.Cursors[i]
 		switch {
-		case f.role == RoleLabel && t.readsLabels():
-			for k, text := range c.texts[from:to] {
-				label, rule := labels.encode(t.e, text)
+		case f.role == schema.RoleLabel && t.readsLabels():
+			for k, text := range c.Texts[from:to] {
+				label, rule := labels.Encode(t.e, text)
 				if rule != "" {
 					return false
 				}
-				y[k] = label.y
+				y[k] = label.Y
 			}
-		case f.role != RoleFeature:
-		case c.numbers:
-			e := &t.e.columns[f.feature]
-			if !e.encodeNumbers(c.values[from:to], x[e.offset:], t.e.dim) {
+		case f.role != schema.RoleFeature:
+		case c.Numbers:
+			e := t.e.Listed(f.feature)
+			if !e.EncodeNumbers(c.Values[from:to], x[e.Offset:], t.e.Dim()) {
 				return false
 			}
 		default:
-			e := &t.e.columns[f.feature]
-			for k, text := range c.texts[from:to] {
-				at := k*t.e.dim + e.offset
-				if e.encode(text, x[at:at+e.width]) != "" {
+			e := t.e.Listed(f.feature)
+			for k, text := range c.Texts[from:to] {
+				at := k*t.e.Dim() + e.Offset
+				if e.Encode(text, x[at:at+e.Width]) != "" {
 					return false
 				}
 			}
-		}
-	}
-	return true
-}
-
-// encodeNumbers encodes the numbers of a numeric column, NaN for missing, to every stride-th
-// place of dst. It is false if one breaks a rule.
-func (f *featureEncoder) encodeNumbers(values, dst []float64, stride int) bool {
-	// Most values take the first branch of scale, which has no call here; a NaN and what a clamp changes do not.
-	plain := f.transform == "" && f.cosines == 0 && len(f.missing.numbers) == 0
-	lo, hi, center, half, factor := f.lo, f.hi, f.center, f.half, f.factor
-	inverse, exact := f.inverse()
-	for i, v := range values {
-		if plain && v > lo && v < hi {
-			u := v - center
-			if exact {
-				u *= inverse
-			} else {
-				u /= half
-			}
-			if u > -1 && u < 1 {
-				dst[i*stride] = u * factor
-				continue
-			}
-		}
-		rule := ""
-		switch out := dst[i*stride:][:f.width]; {
-		case math.IsNaN(v):
-			rule = f.encodeMissing(out)
-		case math.IsInf(v, 0):
-			return false
-		default:
-			rule = f.encodeNumber(v, out)
-		}
-		if rule != "" {
-			return false
 		}
 	}
 	return true

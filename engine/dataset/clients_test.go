@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,9 +11,20 @@ import (
 // TestPythonHasASentenceForEveryRule: the Python client says each rule in its own words, or lists it among those of files that Python
 // does not write. A rule is told by its words before the first semicolon.
 func TestPythonHasASentenceForEveryRule(t *testing.T) {
-	source, err := os.ReadFile("errors.go")
+	files, err := filepath.Glob("*/*.go") // of the rooms
 	if err != nil {
 		t.Fatal(err)
+	}
+	var source []byte
+	for _, name := range append(files, "rules.go") {
+		if name == filepath.FromSlash("schema/ids.go") { // of pairs
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source = append(source, text...)
 	}
 	python, err := os.ReadFile("../../clients/python/dyad_dp/_sentences.py")
 	if err != nil {
@@ -20,7 +32,7 @@ func TestPythonHasASentenceForEveryRule(t *testing.T) {
 	}
 	table, rest, _ := strings.Cut(string(python), "\nELSEWHERE = (")
 	elsewhere, _, _ := strings.Cut(rest, "\n)")
-	rules := regexp.MustCompile(`(?m)^\trule\w+ += "((?:[^"\\]|\\.)*)"$`).FindAllStringSubmatch(string(source), -1)
+	rules := regexp.MustCompile(`(?m)^(?:\t|const )[rR]ule\w+ += "((?:[^"\\]|\\.)*)"$`).FindAllStringSubmatch(string(source), -1)
 	if len(rules) < 80 {
 		t.Fatalf("%d rules found", len(rules))
 	}

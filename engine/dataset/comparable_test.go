@@ -3,6 +3,8 @@ package dataset
 import (
 	"errors"
 	"testing"
+
+	"dyad/engine/dataset/source"
 )
 
 // What the labels of well-formed rows have in common is no error of Load, whose callers may
@@ -35,11 +37,11 @@ func TestLabelsWithoutPairs(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, err := range []error{d.CheckPairs(), m.Problem} {
-				var p *ParseError
+				var p *source.ParseError
 				if errors.As(err, &p) != (c.rule != "") || err == nil != (c.rule == "") {
 					t.Fatalf("got %v, want rule %q", err, c.rule)
 				}
-				if p != nil && (*p != ParseError{File: file, Column: c.column, Rule: c.rule}) {
+				if p != nil && (*p != source.ParseError{File: file, Column: c.column, Rule: c.rule}) {
 					t.Errorf("got %+v, want column %q: %s", *p, c.column, c.rule)
 				}
 			}

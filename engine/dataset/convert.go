@@ -3,9 +3,10 @@ package dataset
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
+
+	"dyad/engine/dataset/schema"
 )
 
 // ConvertOptions of Convert. The zero value writes raw rows.
@@ -21,50 +22,29 @@ type ConvertOptions struct {
 }
 
 // convertFormats are the formats that Convert writes.
-var convertFormats = [...]string{FormatCSV, FormatParquet, FormatNPZ}
-
-// outColumn is a column of an output file.
-type outColumn struct {
-	name    string
-	role    string
-	number  bool
-	feature int // place among the features
-}
-
-// outRow is a row for a sink: numbers[i] for columns of numbers, NaN for missing,
-// and texts[i] for the others, nil for missing. For numbers of raw rows, texts[i]
-// is what the file had.
-type outRow struct {
-	texts   [][]byte
-	numbers []float64
-}
-
-// sink writes rows in one format.
-type sink interface {
-	write(*outRow) error
-	close() error
-}
+var convertFormats = [...]string{schema.FormatCSV, schema.FormatParquet, schema.FormatNPZ}
 
 // Convert reads the file in by s and writes its rows to w in a format: csv,
 // parquet or npz. It returns the number of rows and, unless rows are encoded, the
 // schema that reads the output: to the same records, except where sparse LIBSVM
 // rows become dense ones. NPZ holds numbers only: raw rows need numeric features,
 // labels become 1 and -1 (graded ones stay) and groups are numbered.
-func Convert(in string, s *Schema, w io.Writer, format string, o ConvertOptions) (rows int, out *Schema, err error) {
-	e, err := NewEncoder(s)
+func Convert(in string, s *schema.Schema, w io.Writer, format string, o ConvertOptions) (rows int, out *schema.Schema, err error) {
+	e, err := schema.NewEncoder(s)
 	if err != nil {
 		return 0, nil, err
 	}
 	if !slices.Contains(convertFormats[:], format) {
 		return 0, nil, fmt.Errorf("dataset: cannot write format %q, want csv, parquet or npz", format)
 	}
-	c := &converter{e: e, format: format, encoded: o.Encoded, numbers: o.Encoded || format == FormatNPZ, groups: map[string]int{}}
-	for _, f := range e.columns {
-		if c.numbers && !c.encoded && !f.numeric {
-			return 0, nil, fmt.Errorf("dataset: column %q is categorical, and %s holds numbers only; write encoded rows, or another format", f.name, format)
+	c := &converter{e: e, format: format, encoded: o.Encoded, numbers: o.Encoded || format == schema.FormatNPZ, groups: map[string]int{}}
+	for k := range e.Width() {
+		f, _ := e.Feature(k)
+		if c.numbers && !c.encoded && !f.Numeric {
+			return 0, nil, fmt.Errorf("dataset: column %q is categorical, and %s holds numbers only; write encoded rows, or another format", f.Name, format)
 		}
-		if c.numbers && !c.encoded && f.cosines > 0 {
-			return 0, nil, fmt.Errorf("dataset: column %q has a basis, and the features of %s have numbers, without one; write encoded rows, or another format", f.name, format)
+		if c.numbers && !c.encoded && f.Cosines > 0 {
+			return 0, nil, fmt.Errorf("dataset: column %q has a basis, and the features of %s have numbers, without one; write encoded rows, or another format", f.Name, format)
 		}
 	}
 	if c.numbers && !c.encoded && len(s.Interactions) > 0 {
@@ -72,7 +52,7 @@ func Convert(in string, s *Schema, w io.Writer, format string, o ConvertOptions)
 	}
 	// The first pass counts rows, which an NPZ file begins with.
 	load := Options{Labels: LabelsOptional, KeepIDs: true, LabelsFile: o.LabelsFile, Progress: o.Progress, Also: o.Also}
-	err = Scan(in, s, load, func(r *Row) error {
+	err = Scan(in, s, load, func(r *schema.Row) error {
 		c.hasLabels = r.Label != ""
 		rows++
 		return nil
@@ -85,7 +65,7 @@ func Convert(in string, s *Schema, w io.Writer, format string, o ConvertOptions)
 	if err != nil {
 		return 0, nil, err
 	}
-	err = Scan(in, s, load, func(r *Row) error {
+	err = Scan(in, s, load, func(r *schema.Row) error {
 		if err := c.fill(r); err != nil {
 			return err
 		}
@@ -100,19 +80,9 @@ func Convert(in string, s *Schema, w io.Writer, format string, o ConvertOptions)
 	return rows, out, to.close()
 }
 
-func newSink(w io.Writer, format string, columns []outColumn, rows int) (sink, error) {
-	switch format {
-	case FormatParquet:
-		return newParquetSink(w, columns)
-	case FormatNPZ:
-		return newNPZSink(w, columns, rows)
-	}
-	return newCSVSink(w, columns)
-}
-
 // converter turns the rows of a file into rows of the output.
 type converter struct {
-	e         *Encoder
+	e         *schema.Encoder
 	format    string
 	encoded   bool
 	numbers   bool // features, labels and groups are numbers
@@ -126,44 +96,46 @@ type converter struct {
 // addColumns lists the columns of the output: in the order of the schema, but
 // numbered features first, and columns of numbers as features, label, group, id.
 func (c *converter) addColumns() {
-	s, features := c.e.schema, 0
+	s, features := c.e.Schema(), 0
 	add := func(name, role string, number bool) {
 		c.columns = append(c.columns, outColumn{name, role, number, features})
-		if role == RoleFeature {
+		if role == schema.RoleFeature {
 			features++
 		}
 	}
 	switch {
 	case c.encoded:
 		for _, name := range c.e.FeatureNames() {
-			add(name, RoleFeature, true)
+			add(name, schema.RoleFeature, true)
 		}
-	case c.numbers || s.byIndex():
-		for k := range c.e.width() {
-			f, _ := c.e.feature(k)
-			add(c.e.featureName(k), RoleFeature, f.numeric)
+	case c.numbers || s.ByIndex():
+		for k := range c.e.Width() {
+			f, _ := c.e.Feature(k)
+			add(c.e.FeatureName(k), schema.RoleFeature, f.Numeric)
 		}
 	}
 	columns := slices.Clone(s.Columns)
 	if c.numbers {
-		rank := func(c *Column) int { return slices.Index([]string{RoleLabel, RoleGroup, RoleID}, c.role()) }
-		slices.SortStableFunc(columns, func(a, b Column) int { return rank(&a) - rank(&b) })
+		rank := func(c *schema.Column) int {
+			return slices.Index([]string{schema.RoleLabel, schema.RoleGroup, schema.RoleID}, c.RoleOf())
+		}
+		slices.SortStableFunc(columns, func(a, b schema.Column) int { return rank(&a) - rank(&b) })
 	}
 	for i := range columns {
-		switch col := &columns[i]; col.role() {
-		case RoleFeature:
-			if !c.numbers && !s.byIndex() {
-				add(col.Name, RoleFeature, c.e.columns[features].numeric)
+		switch col := &columns[i]; col.RoleOf() {
+		case schema.RoleFeature:
+			if !c.numbers && !s.ByIndex() {
+				add(col.Name, schema.RoleFeature, c.e.Listed(features).Numeric)
 			}
-		case RoleLabel:
+		case schema.RoleLabel:
 			if c.hasLabels {
-				add(col.Name, RoleLabel, c.numbers || s.IsGraded())
+				add(col.Name, schema.RoleLabel, c.numbers || s.IsGraded())
 			}
-		case RoleGroup:
-			add(col.Name, RoleGroup, c.numbers)
-		case RoleID:
-			if c.format != FormatNPZ {
-				add(col.Name, RoleID, false)
+		case schema.RoleGroup:
+			add(col.Name, schema.RoleGroup, c.numbers)
+		case schema.RoleID:
+			if c.format != schema.FormatNPZ {
+				add(col.Name, schema.RoleID, false)
 			}
 		}
 	}
@@ -171,7 +143,7 @@ func (c *converter) addColumns() {
 }
 
 // fill sets the output row from one of the file.
-func (c *converter) fill(r *Row) error {
+func (c *converter) fill(r *schema.Row) error {
 	x, err := c.features(r)
 	if err != nil {
 		return err
@@ -180,16 +152,16 @@ func (c *converter) fill(r *Row) error {
 		var text []byte
 		var number float64
 		switch col.role {
-		case RoleLabel:
+		case schema.RoleLabel:
 			text, number = []byte(r.Label), r.Y
-			if !c.encoded && c.e.schema.IsGraded() {
-				number = textNumber([]byte(c.e.trimLabel(r.Label)))
+			if !c.encoded && c.e.Schema().IsGraded() {
+				number = textNumber([]byte(c.e.TrimLabel(r.Label)))
 			}
-		case RoleID:
+		case schema.RoleID:
 			text = []byte(strings.ToValidUTF8(r.ID, "?")) // as Load keeps it
-		case RoleGroup:
+		case schema.RoleGroup:
 			text, number = []byte(r.Group), c.group(r.Group)
-		case RoleFeature:
+		case schema.RoleFeature:
 			if x != nil {
 				number = x[col.feature]
 			} else {
@@ -206,17 +178,17 @@ func (c *converter) fill(r *Row) error {
 }
 
 // features are the features of a row as numbers, nil where it has texts.
-func (c *converter) features(r *Row) ([]float64, error) {
+func (c *converter) features(r *schema.Row) ([]float64, error) {
 	switch {
 	case c.encoded:
 		return c.e.EncodeRow(r)
 	case r.Fields != nil:
 		return nil, nil
-	case !c.e.schema.byPairs():
+	case !c.e.Schema().ByPairs():
 		return r.Value, nil
 	}
 	if c.x == nil {
-		c.x = make([]float64, c.e.width())
+		c.x = make([]float64, c.e.Width())
 	}
 	clear(c.x) // indices that the row leaves out are 0
 	for j, k := range r.Index {
@@ -235,36 +207,27 @@ func (c *converter) group(id string) float64 {
 	return float64(k)
 }
 
-// textNumber is the number in a valid field; NaN if it stands for missing.
-func textNumber(field []byte) float64 {
-	v, rule := parseNumber(field)
-	if rule != "" {
-		return math.NaN()
-	}
-	return v
-}
-
 // outSchema is the schema of raw output.
-func (c *converter) outSchema() *Schema {
-	s := c.e.schema
-	out := &Schema{
+func (c *converter) outSchema() *schema.Schema {
+	s := c.e.Schema()
+	out := &schema.Schema{
 		DataID: s.DataID, Description: s.Description, Format: c.format, Public: s.Public,
 		BoundsFromData: s.BoundsFromData, Draft: s.Draft, Missing: s.Missing, Basis: s.Basis, Interactions: s.Interactions,
 	}
 	switch c.format {
-	case FormatCSV:
+	case schema.FormatCSV:
 		out.CSV.Header = true
-	case FormatNPZ:
-		out.Features, out.Range = c.e.width(), s.Range
-		if s.column(RoleGroup) != nil {
-			out.Arrays = &ArrayNames{Group: "group"}
+	case schema.FormatNPZ:
+		out.Features, out.Range = c.e.Width(), s.Range
+		if s.ColumnOf(schema.RoleGroup) != nil {
+			out.Arrays = &schema.ArrayNames{Group: "group"}
 		}
 	}
-	toNames := s.byIndex() && !c.numbers // every feature needs its column
+	toNames := s.ByIndex() && !c.numbers // every feature needs its column
 	if toNames {
-		for k := range c.e.width() {
-			col := Column{Name: c.e.featureName(k), Range: s.Range}
-			if i := slices.IndexFunc(s.Columns, func(l Column) bool { return l.role() == RoleFeature && l.Position == k+1 }); i >= 0 {
+		for k := range c.e.Width() {
+			col := schema.Column{Name: c.e.FeatureName(k), Range: s.Range}
+			if i := slices.IndexFunc(s.Columns, func(l schema.Column) bool { return l.RoleOf() == schema.RoleFeature && l.Position == k+1 }); i >= 0 {
 				col = s.Columns[i]
 				col.Position = 0
 			}
@@ -272,30 +235,22 @@ func (c *converter) outSchema() *Schema {
 		}
 	}
 	for i, col := range s.Columns {
-		role := col.role()
-		if role == RoleIgnore || role == RoleID && c.numbers || role == RoleFeature && toNames {
+		role := col.RoleOf()
+		if role == schema.RoleIgnore || role == schema.RoleID && c.numbers || role == schema.RoleFeature && toNames {
 			continue
 		}
 		col.Field, col.Position = "", 0
-		if role == RoleFeature && (col.Date != nil || col.Suffix != "") { // written as plain numbers
-			lo, hi := col.bounds()
+		if role == schema.RoleFeature && (col.Date != nil || col.Suffix != "") { // written as plain numbers
+			lo, hi := col.Bounds()
 			col.Range, col.Date, col.Suffix = []float64{lo, hi}, nil, ""
 		}
-		if role == RoleLabel && c.numbers && !s.IsGraded() {
+		if role == schema.RoleLabel && c.numbers && !s.IsGraded() {
 			col.Positive, col.Negative, col.Others, col.TrimSuffix = "1", "-1", "", ""
 		}
-		if role == RoleFeature && c.numbers {
+		if role == schema.RoleFeature && c.numbers {
 			col.Position = 1 + slices.Index(c.e.Columns(), s.Columns[i].Name)
 		}
 		out.Columns = append(out.Columns, col)
 	}
 	return out
-}
-
-// trimLabel cuts the suffix that the schema names.
-func (e *Encoder) trimLabel(label string) string {
-	if n := len(label) - len(e.label.TrimSuffix); n >= 0 && label[n:] == e.label.TrimSuffix {
-		return label[:n]
-	}
-	return label
 }

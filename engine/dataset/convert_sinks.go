@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"dyad/engine/dataset/schema"
+
 	"github.com/parquet-go/parquet-go"
 )
 
@@ -61,7 +63,7 @@ type npzSink struct {
 
 func newNPZSink(w io.Writer, columns []outColumn, rows int) (s *npzSink, err error) {
 	s = &npzSink{archive: zip.NewWriter(w), columns: columns, rows: rows}
-	for len(s.columns) > 0 && s.columns[0].role == RoleFeature {
+	for len(s.columns) > 0 && s.columns[0].role == schema.RoleFeature {
 		s.columns = s.columns[1:]
 	}
 	s.vectors = make([][]float64, len(s.columns))
@@ -101,7 +103,7 @@ func (s *npzSink) close() error {
 	}
 	for j, c := range s.columns {
 		name := "group"
-		if c.role == RoleLabel {
+		if c.role == schema.RoleLabel {
 			name = "y"
 		}
 		out, err := s.member(name, fmt.Sprintf("(%d,)", s.rows))
@@ -177,3 +179,35 @@ func (s *parquetSink) write(r *outRow) error {
 }
 
 func (s *parquetSink) close() error { return s.out.Close() }
+
+// outColumn is a column of an output file.
+type outColumn struct {
+	name    string
+	role    string
+	number  bool
+	feature int // place among the features
+}
+
+// outRow is a row for a sink: numbers[i] for columns of numbers, NaN for missing,
+// and texts[i] for the others, nil for missing. For numbers of raw rows, texts[i]
+// is what the file had.
+type outRow struct {
+	texts   [][]byte
+	numbers []float64
+}
+
+// sink writes rows in one format.
+type sink interface {
+	write(*outRow) error
+	close() error
+}
+
+func newSink(w io.Writer, format string, columns []outColumn, rows int) (sink, error) {
+	switch format {
+	case schema.FormatParquet:
+		return newParquetSink(w, columns)
+	case schema.FormatNPZ:
+		return newNPZSink(w, columns, rows)
+	}
+	return newCSVSink(w, columns)
+}

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
 	"dyad/engine/tensors"
 )
 
@@ -50,11 +53,11 @@ func TestConvertKeepsRecords(t *testing.T) {
 		name, schema, content string
 		formats               []string
 	}{
-		{"mixed", convertMixed, convertMixedData, []string{FormatCSV, FormatParquet}},
+		{"mixed", convertMixed, convertMixedData, []string{schema.FormatCSV, FormatParquet}},
 		{"numeric", numeric, convertMixedData, convertFormats[:]},
 		{"graded", graded, "1,0,x\n2,3,y\n3,4,x\n4,2.5,y\n", convertFormats[:]},
 		{"numbered", denseSchema, "1 1:0.5 2:3\n0 2:10\n", convertFormats[:]},
-		{"float32", "data_id: t" + namedColumns, parquetFile(t, patient{pointer(float32(30.1)), "f", 1, true, pointer("q1")}, patient{nil, "m", 2, false, pointer("q1")}), []string{FormatCSV, FormatParquet}},
+		{"float32", "data_id: t" + namedColumns, parquetFile(t, patient{pointer(float32(30.1)), "f", 1, true, pointer("q1")}, patient{nil, "m", 2, false, pointer("q1")}), []string{schema.FormatCSV, FormatParquet}},
 	} {
 		s := mustSchema(t, c.schema)
 		in := writeFile(t, "in", c.content)
@@ -113,12 +116,12 @@ func TestConvertEncoded(t *testing.T) {
 			b.WriteString("data_id: t\nformat: npz\nfeatures: 3\nrange: [-1, 1]\ncolumns:\n")
 		default:
 			fmt.Fprintf(&b, "data_id: t\nformat: %s\n", format)
-			if format == FormatCSV {
+			if format == schema.FormatCSV {
 				b.WriteString("csv: {header: true}\n")
 			}
 			b.WriteString("columns:\n  - {name: who, role: id}\n  - {name: query, role: ignore}\n")
 			for _, name := range want.Encoder.FeatureNames() {
-				fmt.Fprintf(&b, "  - {name: %s, range: [-1, 1]}\n", quoteYAML(name))
+				fmt.Fprintf(&b, "  - {name: %s, range: [-1, 1]}\n", schema.QuoteYAML(name))
 			}
 		}
 		b.WriteString("  - {name: out, role: label, positive: 1, negative: -1}\n")
@@ -144,7 +147,7 @@ func TestConvertErrors(t *testing.T) {
 	s := mustSchema(t, convertMixed)
 	in := writeFile(t, "in.csv", convertMixedData)
 	missing := mustSchema(t, "data_id: t\ncolumns:\n  - {name: a, range: [0, 1], missing: {policy: middle}}\n  - {name: y, role: label, positive: 1}\n")
-	var p *ParseError
+	var p *source.ParseError
 	for _, c := range []struct {
 		s                *Schema
 		in, format, want string
@@ -152,9 +155,9 @@ func TestConvertErrors(t *testing.T) {
 	}{
 		{s, in, "xml", "cannot write format", false},
 		{s, in, FormatNPZ, `column "sex" is categorical`, false},
-		{s, in, FormatJSONL, "want csv, parquet or npz", false},
-		{missing, writeFile(t, "m.csv", "1,1\nx7391,0\n"), FormatCSV, ruleNotNumber, true},
-		{missing, filepath.Join(t.TempDir(), "absent"), FormatCSV, "cannot read data", false},
+		{s, in, schema.FormatJSONL, "want csv, parquet or npz", false},
+		{missing, writeFile(t, "m.csv", "1,1\nx7391,0\n"), schema.FormatCSV, parse.RuleNotNumber, true},
+		{missing, filepath.Join(t.TempDir(), "absent"), schema.FormatCSV, "cannot read data", false},
 	} {
 		_, _, err := Convert(c.in, c.s, new(bytes.Buffer), c.format, ConvertOptions{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &p) != c.parse {

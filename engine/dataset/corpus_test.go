@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/engine/dataset/schema"
 )
 
 // outcome is what became of a file: questions that the draft asked, errors that it gave.
@@ -53,7 +55,7 @@ func (f *corpusFile) check(path string, spoil func(*Schema)) (o outcome) {
 			}
 		} else if truth == nil {
 			fail("a column %q that the file lacks", c.Name)
-		} else if truth.kind == "person" && c.role() == RoleFeature || truth.kind == "id" && c.role() == RoleFeature {
+		} else if truth.kind == "person" && c.RoleOf() == RoleFeature || truth.kind == "id" && c.RoleOf() == RoleFeature {
 			fail("an identifier, %s, is a feature", c.Name)
 		}
 	}
@@ -79,27 +81,27 @@ func (f *corpusFile) check(path string, spoil func(*Schema)) (o outcome) {
 		return o
 	}
 	label := f.columns[len(f.columns)-1]
-	positive := strings.ToLower(s.column(RoleLabel).Positive)
+	positive := strings.ToLower(s.ColumnOf(RoleLabel).Positive)
 	x := make([]float64, d.Records.Dim())
 	for i := range f.rows {
 		clear(x)
-		for k := range d.Encoder.columns {
-			e := &d.Encoder.columns[k]
-			c := f.column(e.name)
-			out := x[e.offset : e.offset+e.width]
+		for k := range d.Encoder.Width() {
+			e := d.Encoder.Listed(k)
+			c := f.column(e.Name)
+			out := x[e.Offset : e.Offset+e.Width]
 			rule := ""
 			switch {
 			case c.text != nil:
-				rule = e.encode([]byte(c.text[i]), out)
+				rule = e.Encode([]byte(c.text[i]), out)
 			case math.IsNaN(c.v[i]):
-				rule = e.encodeMissing(out)
+				rule = e.EncodeMissing(out)
 			case c.kind == "date":
-				rule = e.encodeNumber(c.v[i]-float64(e.notation.from), out)
+				rule = e.EncodeNumber(c.v[i]-float64(e.Notation.From), out)
 			default:
-				rule = e.encodeNumber(c.v[i], out)
+				rule = e.EncodeNumber(c.v[i], out)
 			}
 			if rule != "" {
-				fail("column %s, record %d: %s", e.name, i, rule)
+				fail("column %s, record %d: %s", e.Name, i, rule)
 				return o
 			}
 		}
@@ -119,7 +121,7 @@ func (f *corpusFile) check(path string, spoil func(*Schema)) (o outcome) {
 			return o
 		}
 	}
-	o.features = len(d.Encoder.columns)
+	o.features = d.Encoder.Width()
 	return o
 }
 
@@ -133,7 +135,7 @@ func (f *corpusFile) column(name string) *sheetColumn {
 // reason is the comment of a column of a draft.
 func (f *corpusFile) reason(draft []byte, name string) string {
 	for line := range strings.Lines(string(draft)) {
-		if strings.Contains(line, "{name: "+quoteYAML(name)+",") {
+		if strings.Contains(line, "{name: "+schema.QuoteYAML(name)+",") {
 			_, why, _ := strings.Cut(line, "# ")
 			return strings.TrimSpace(why)
 		}
@@ -174,11 +176,11 @@ func TestCorpusSeesMisreading(t *testing.T) {
 	for name, spoil := range map[string]func(*Schema){
 		"nothing": nil,
 		"a text is missing": func(s *Schema) {
-			s.feature("Leukozyten").Missing = &Missing{Policy: MissingMiddle, Values: []string{f.column("Leukozyten").written(f, 0)}}
+			columnOf(s, "Leukozyten").Missing = &Missing{Policy: MissingMiddle, Values: []string{f.column("Leukozyten").written(f, 0)}}
 		},
 		"a row is skipped": func(s *Schema) { s.CSV.Comment = append(s.CSV.Comment, f.columns[0].written(f, 5)) },
 		"the point is that of a fraction": func(s *Schema) {
-			c := s.feature("Leukozyten")
+			c := columnOf(s, "Leukozyten")
 			c.Decimal, c.Thousands = ".", ""
 			s.CSV.Thousands = ""
 		},
@@ -190,7 +192,7 @@ func TestCorpusSeesMisreading(t *testing.T) {
 	}
 }
 
-func (s *Schema) feature(name string) *Column {
+func columnOf(s *Schema, name string) *Column {
 	i := slices.IndexFunc(s.Columns, func(c Column) bool { return c.Name == name })
 	return &s.Columns[i]
 }

@@ -1,36 +1,39 @@
 package dataset
 
 import (
-	"fmt"
 	"io"
 	"strings"
+
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
 )
 
-func readCSV(t *table, src *source, z sizes) error {
-	s := t.e.schema
-	r := newCSVReader(src, &s.CSV)
-	first, err := r.next()
+func readCSV(t *table, src *source.Lines, z source.Sizes) error {
+	s := t.e.Schema()
+	r := t.csvReader(src)
+	first, err := r.Next()
 	if err == io.EOF {
-		return t.errorf(0, "", 0, ruleEmpty)
+		return t.errorf(0, "", 0, source.RuleEmpty)
 	}
 	if err != nil {
 		return err
 	}
 	var l *layout
 	if s.CSV.Header {
-		if l, err = t.headerLayout(first, r.row, &csvNames); err != nil {
+		if l, err = t.headerLayout(first, r.Row, &csvNames); err != nil {
 			return inHeader(err)
 		}
 		first = nil
-	} else if l, err = t.positionLayout(first, r.row); err != nil {
+	} else if l, err = t.positionLayout(first, r.Row); err != nil {
 		return err
 	}
 	t.hasLabels = l.hasLabel
 	t.allocate(z, len(l.fields))
 	if first != nil {
-		if err := t.addCSVRow(l, first, r.row); err != nil {
+		if err := t.addCSVRow(l, first, r.Row); err != nil {
 			if t.seen == t.first && len(first) == len(l.fields) && t.looksLikeHeader(l, first) {
-				return t.errorf(r.row, "", 0, ruleIsHeader)
+				return t.errorf(r.Row, "", 0, ruleIsHeader)
 			}
 			return err
 		}
@@ -41,45 +44,10 @@ func readCSV(t *table, src *source, z sizes) error {
 	return t.addChunks(l, src)
 }
 
-// addCSVRows adds the rows that r still has.
-func (t *table) addCSVRows(l *layout, r *csvReader) error {
-	for {
-		row, err := r.next()
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil {
-			err = t.addCSVRow(l, row, r.row)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func (t *table) addCSVRow(l *layout, row [][]byte, number int) error {
-	if len(row) != len(l.fields) {
-		return t.widthError(len(row), len(l.fields), number)
-	}
-	return t.addRow(l, row, nil, number)
-}
-
-func (t *table) widthError(got, want, row int) error {
-	rule := fmt.Sprintf("row has %d fields, want %d", got, want)
-	if want-got == 1 && t.o.Labels == LabelsRequired {
-		rule += "; if the label is what is missing, add it (dyad predict needs none)"
-	} else if got == 1 {
-		rule += "; check csv.delimiter, or remove the row"
-	} else {
-		rule += "; quote a field that contains the delimiter, or correct the row or the schema"
-	}
-	return t.errorf(row, "", 0, rule)
-}
-
 // positionLayout lays out a file without a header. Where labels are not
 // required, a file with one field less is one without the label column.
 func (t *table) positionLayout(first [][]byte, row int) (*layout, error) {
-	s := t.e.schema
+	s := t.e.Schema()
 	all := make([]field, len(s.Columns))
 	features, label := 0, 0
 	for i := range s.Columns {
@@ -88,12 +56,12 @@ func (t *table) positionLayout(first [][]byte, row int) (*layout, error) {
 		if p < 0 {
 			p = i
 		}
-		all[p] = field{role: c.role(), name: c.Name}
-		switch c.role() {
-		case RoleFeature:
+		all[p] = field{role: c.RoleOf(), name: c.Name}
+		switch c.RoleOf() {
+		case schema.RoleFeature:
 			all[p].feature = features
 			features++
-		case RoleLabel:
+		case schema.RoleLabel:
 			label = p
 		}
 	}
@@ -127,17 +95,25 @@ func (t *table) looksLikeHeader(l *layout, row [][]byte) bool {
 		if len(row[i]) > 0 && strings.EqualFold(string(row[i]), f.name) {
 			return true
 		}
-		if f.role != RoleFeature {
+		if f.role != schema.RoleFeature {
 			continue
 		}
-		c := &t.e.columns[f.feature]
-		if !c.numeric || c.missing.find(row[i]) >= 0 || len(row[i]) == 0 {
+		c := t.e.Listed(f.feature)
+		if !c.Numeric || c.Missing.Find(row[i]) >= 0 || len(row[i]) == 0 {
 			continue
 		}
 		numeric++
-		if _, rule := parseNumber(row[i]); rule == ruleNotNumber {
+		if _, rule := parse.Number(row[i]); rule == parse.RuleNotNumber {
 			texts++
 		}
 	}
 	return numeric >= 2 && texts == numeric
+}
+
+// inHeader marks an error of a header.
+func inHeader(err error) error {
+	if p, ok := err.(*source.ParseError); ok {
+		p.Header = true
+	}
+	return err
 }

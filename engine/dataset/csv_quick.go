@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 )
 
 // csvPlan reads the lines that most files are made of: no quotes, numbers of few digits in
@@ -19,7 +22,7 @@ type csvPlan struct {
 type quickField struct {
 	role   string
 	at     int             // first output
-	column *featureEncoder // of a feature
+	column *schema.Feature // of a feature
 	number bool            // a numeric feature without a basis, whose numbers mean themselves
 
 	exact                                 bool    // inverse is that of half
@@ -28,24 +31,24 @@ type quickField struct {
 
 // plan is how lines of l are read quickly; nil if every line has to be read row by row.
 func (t *table) plan(l *layout) *csvPlan {
-	delim, _ := t.e.schema.CSV.delimiter()
-	if t.e.notations || t.e.schema.SelectsByLabel() || t.e.schema.IsSparse() {
+	delim, _ := t.e.Schema().CSV.Separator()
+	if t.e.Notations || t.e.Schema().SelectsByLabel() || t.e.Schema().IsSparse() {
 		return nil
 	}
 	p := &csvPlan{delim: delim, fields: make([]quickField, len(l.fields))}
 	for i, f := range l.fields {
 		p.fields[i].role = f.role
-		if f.role == RoleLabel && !t.readsLabels() {
-			p.fields[i].role = RoleIgnore
+		if f.role == schema.RoleLabel && !t.readsLabels() {
+			p.fields[i].role = schema.RoleIgnore
 		}
-		if f.role != RoleFeature {
+		if f.role != schema.RoleFeature {
 			continue
 		}
-		c := &t.e.columns[f.feature]
-		q := quickField{role: f.role, at: c.offset, column: c, lo: c.lo, hi: c.hi, center: c.center, half: c.half, factor: c.factor}
-		q.number = c.numeric && c.cosines == 0 && c.missing.numeric && len(c.missing.numbers) == 0
-		q.inverse, q.exact = c.inverse()
-		if c.transform != "" {
+		c := t.e.Listed(f.feature)
+		q := quickField{role: f.role, at: c.Offset, column: c, lo: c.Lo, hi: c.Hi, center: c.Center, half: c.Half, factor: c.Factor}
+		q.number = c.Numeric && c.Cosines == 0 && c.Missing.Numeric && len(c.Missing.Numbers) == 0
+		q.inverse, q.exact = c.Inverse()
+		if c.Transform != "" {
 			q.lo, q.hi = math.Inf(1), math.Inf(-1)
 		}
 		p.fields[i] = q
@@ -57,7 +60,7 @@ func (t *table) plan(l *layout) *csvPlan {
 // expects or breaks a rule: the rows of the chunk are then read one by one.
 func (p *csvPlan) addLine(t *table, c *csvChunk, line []byte, number int) bool {
 	ends := len(c.ends)
-	y, ok := p.encode(t.e, c, line, t.dense.grow(t.e.dim))
+	y, ok := p.encode(t.e, c, line, t.dense.grow(t.e.Dim()))
 	if !ok {
 		return false
 	}
@@ -75,7 +78,7 @@ func (p *csvPlan) addLine(t *table, c *csvChunk, line []byte, number int) bool {
 
 // encode writes the features of a line to x, which is zero, appends ids, groups and persons to the
 // chunk, and returns the label.
-func (p *csvPlan) encode(e *Encoder, c *csvChunk, line []byte, x []float64) (y float64, ok bool) {
+func (p *csvPlan) encode(e *schema.Encoder, c *csvChunk, line []byte, x []float64) (y float64, ok bool) {
 	wide := line[:cap(line)] // bytes that a load of 8 may touch
 	at := 0
 	for i := range p.fields {
@@ -100,7 +103,7 @@ func (p *csvPlan) encode(e *Encoder, c *csvChunk, line []byte, x []float64) (y f
 							continue
 						}
 					}
-					x[f.at] = f.column.scale(v)
+					x[f.at] = f.column.Scale(v)
 					continue
 				}
 				at -= n
@@ -110,20 +113,20 @@ func (p *csvPlan) encode(e *Encoder, c *csvChunk, line []byte, x []float64) (y f
 		if end < at {
 			end = len(line)
 		}
-		text := trimBlanks(line[at:end], p.delim)
+		text := parse.TrimBlanks(line[at:end], p.delim)
 		at = end + 1
 		switch f.role {
-		case RoleFeature:
-			if f.column.encode(text, x[f.at:f.at+f.column.width]) != "" {
+		case schema.RoleFeature:
+			if f.column.Encode(text, x[f.at:f.at+f.column.Width]) != "" {
 				return 0, false
 			}
-		case RoleLabel:
-			label, rule := c.labels.encode(e, text)
+		case schema.RoleLabel:
+			label, rule := c.labels.Encode(e, text)
 			if rule != "" {
 				return 0, false
 			}
-			y = label.y
-		case RoleID, RoleGroup, RolePerson:
+			y = label.Y
+		case schema.RoleID, schema.RoleGroup, schema.RolePerson:
 			c.texts = append(c.texts, text...)
 			c.ends = append(c.ends, len(c.texts))
 		}
@@ -170,6 +173,23 @@ func quickNumber(b []byte) (v float64, length int) {
 	digits = digits * (1 + 10<<8) >> 8 & 0x00ff00ff00ff00ff // pairs
 	digits = digits * (1 + 100<<16) >> 16 & 0x0000ffff0000ffff
 	digits = digits * (1 + 10000<<32) >> 32
-	v = float64(int64(digits)) / powersOfTen[fraction>>3&7]
+	v = float64(int64(digits)) / parse.PowersOfTen[fraction>>3&7]
 	return math.Float64frombits(math.Float64bits(v) | sign<<63), end>>3 + int(sign)
+}
+
+// csvChunk is whole rows of a file, which a worker encodes.
+type csvChunk struct {
+	text []byte
+	line int   // lines before it
+	end  error // what follows the text: nil for another chunk, io.EOF or an error of reading
+	done chan struct{}
+
+	// What a worker makes of it, unless a row breaks a rule: then broken is set and the
+	// rows are read again in order, which says what is wrong first.
+	part    *table
+	broken  bool
+	numbers []int // of the rows, if they have ids, groups or persons
+	texts   []byte
+	ends    []int // in texts, of these fields of each row
+	labels  schema.LabelMemo
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/engine/dataset/schema"
 )
 
 // rows are n rows of the values, which come again and again, and a label.
@@ -56,7 +58,7 @@ func TestDraftReadsSpreadsheets(t *testing.T) {
 		{"no label among many", spreadsheet("drug,died,age,y", 8, "a,no,50,%d", "b,yes,61,%d", "a,yes,70,%d", "b,no,30,%d"), DraftOptions{},
 			[]string{`{name: "drug", categories: ["a", "b"], unknown: other, from_data: true} # FROM THE DATA; two values: it can be the label (role: label)`}, -1},
 		{"answers", spreadsheet("sex,weight,nr,y", 8, "f,61,1,%d", "m,75,2,%d", "f,82,3,%d"), DraftOptions{Label: "y", Positive: "0", Answers: map[string]Answer{
-			"sex": {Categories: []string{"f", "m", "x"}, Unknown: UnknownOther}, "weight": {Range: []float64{2, 400}, Transform: TransformLog1p}, "nr": {Role: RoleIgnore}}},
+			"sex": {Categories: []string{"f", "m", "x"}, Unknown: UnknownOther}, "weight": {Range: []float64{2, 400}, Transform: schema.TransformLog1p}, "nr": {Role: RoleIgnore}}},
 			[]string{`{name: "sex", categories: ["f", "m", "x"], unknown: other}`, `{name: "weight", range: [2, 400], transform: log1p}`, `{name: "nr", role: ignore}`, `positive: "0", negative: "1"`}, 2},
 	} {
 		path := writeFile(t, "x.csv", c.content)
@@ -129,12 +131,12 @@ func TestDraftStops(t *testing.T) {
 	stop := errors.New("stop")
 	for name, row := range map[string]string{"a.csv": "1,0\n", "a.jsonl": `{"x": 1, "y": 0}` + "\n"} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(strings.Repeat(row, 3*draftProgressRows)), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(strings.Repeat(row, 3*1<<12)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		seen := 0
 		_, err := Draft(path, DraftOptions{Progress: func(rows int) error { seen = rows; return stop }})
-		if !errors.Is(err, stop) || seen != draftProgressRows {
+		if !errors.Is(err, stop) || seen != 1<<12 {
 			t.Errorf("%s: %d rows, %v", name, seen, err)
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/engine/dataset/source"
+	"dyad/engine/dataset/sparse"
 )
 
 func writeFile(t *testing.T, name, content string) string {
@@ -122,21 +125,21 @@ func TestDraftArrays(t *testing.T) {
 }
 
 func TestDraftErrors(t *testing.T) {
-	var p *ParseError
+	var p *source.ParseError
 	for name, c := range map[string]struct {
 		content, want string
 		parse         bool
 	}{
-		"empty":          {"", ruleEmpty, true},
-		"only comments":  {"# a\n", ruleEmpty, true},
+		"empty":          {"", source.RuleEmpty, true},
+		"only comments":  {"# a\n", source.RuleEmpty, true},
 		"no label":       {"a,b\n1,2\n3,4\n5,6\n", "no column has exactly two values", false},
 		"ragged":         {"a,b\n1,2\n3,4,5\n", "row has 3 fields", true},
 		"name twice":     {"a,a,y\n1,2,0\n3,4,1\n", "a name twice", true},
 		"labels":         {"1 1:1\n2 1:2\n3 1:1\n", "exactly two different labels", true},
 		"libsvm zero":    {"1 1:0\n-1 1:0\n", "every feature is 0", true},
-		"libsvm order":   {"1 2:1 1:1\n-1 1:0\n", ruleIndexOrder, true},
+		"libsvm order":   {"1 2:1 1:1\n-1 1:0\n", sparse.RuleIndexOrder, true},
 		"qid in a part":  {"1 1:1\n-1 qid:2 1:3\n", ruleNoGroup, true},
-		"truncated gzip": {string(gzipped(t, "a,b\n1,2\n"))[:20], ruleTruncated, true},
+		"truncated gzip": {string(gzipped(t, "a,b\n1,2\n"))[:20], source.RuleTruncated, true},
 	} {
 		_, err := Draft(writeFile(t, "x.csv", c.content), DraftOptions{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &p) != c.parse {

@@ -6,6 +6,9 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
 )
 
 const mixedSchema = `
@@ -60,7 +63,7 @@ func TestEncode(t *testing.T) {
 			}
 		}
 	}
-	var p *ParseError
+	var p *source.ParseError
 	for _, c := range []struct {
 		fields []string
 		column string
@@ -120,20 +123,20 @@ func TestUniformRowsHaveUnitNorm(t *testing.T) {
 	limit := math.Sqrt(9 * math.Log(2e9) / (2 * n))
 	c := newCoins(1, 1)
 	var sum float64
-	x := make([]float64, e.dim)
+	x := make([]float64, e.Dim())
 	for range n {
 		clear(x)
-		for i := range e.columns {
-			f := &e.columns[i]
-			out := x[f.offset : f.offset+f.width]
-			if f.numeric {
+		for i := range e.Width() {
+			f := e.Listed(i)
+			out := x[f.Offset : f.Offset+f.Width]
+			if f.Numeric {
 				u := c.uniform()
-				out[0] = f.scale(f.lo + u*(f.hi-f.lo))
-				if f.transform == TransformLog1p {
-					out[0] = f.scale(math.Expm1(u * math.Log1p(f.hi)))
+				out[0] = f.Scale(f.Lo + u*(f.Hi-f.Lo))
+				if f.Transform == schema.TransformLog1p {
+					out[0] = f.Scale(math.Expm1(u * math.Log1p(f.Hi)))
 				}
 			} else {
-				f.setCategory(int(c.below(uint64(len(f.catNames)))), out)
+				f.SetCategory(int(c.below(uint64(len(f.CatNames)))), out)
 			}
 		}
 		for _, v := range x {

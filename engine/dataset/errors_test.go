@@ -6,6 +6,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"dyad/engine/dataset/csv"
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
+	"dyad/engine/dataset/sparse"
 )
 
 const headerSchema = `
@@ -59,25 +65,25 @@ func TestParseErrors(t *testing.T) {
 		position              int
 		rule                  string // part of it
 	}{
-		{"empty", headerSchema, "", 0, "", 0, ruleEmpty},
-		{"blank lines", headerSchema, "\n\n \n", 0, "", 0, ruleEmpty},
-		{"header only", headerSchema, "age,sex,out\n", 0, "", 0, ruleEmpty},
+		{"empty", headerSchema, "", 0, "", 0, source.RuleEmpty},
+		{"blank lines", headerSchema, "\n\n \n", 0, "", 0, source.RuleEmpty},
+		{"header only", headerSchema, "age,sex,out\n", 0, "", 0, source.RuleEmpty},
 		{"one row", headerSchema, "age,sex,out\n30,f,yes\n", 0, "", 0, ruleTooFew},
 		{"too many fields", headerSchema, good + "50,f,yes,7391\n", 4, "", 0, "row has 4 fields, want 3"},
 		{"too few fields", headerSchema, good + "7391,f\n", 4, "", 0, "row has 2 fields, want 3"},
 		{"wrong delimiter", plainSchema, "1;7391;0\n", 1, "", 0, "check csv.delimiter"},
-		{"text in number", headerSchema, good + "x7391,f,yes\n", 4, "age", 1, ruleNotNumber},
-		{"NaN", headerSchema, good + "\nNaN,f,yes\n", 5, "age", 1, ruleMissing},
-		{"Inf", headerSchema, good + "-inf,f,yes\n", 4, "age", 1, ruleNotFinite},
-		{"overflow", headerSchema, good + "1e7391,f,yes\n", 4, "age", 1, ruleNotFinite},
-		{"missing number", headerSchema, good + " ,f,yes\n", 4, "age", 1, ruleMissing},
-		{"missing category", headerSchema, good + "33,\"\",yes\n", 4, "sex", 2, ruleMissing},
-		{"unknown category", headerSchema, good + "33,7391,yes\n", 4, "sex", 2, ruleCategory},
-		{"unknown label", headerSchema, good + "33,f,7391\n", 4, "out", 3, ruleLabel},
-		{"missing label", headerSchema, good + "33,f,\n", 4, "out", 3, ruleNoLabel},
-		{"open quote", headerSchema, good + "\"7391,f,yes\n", 4, "", 0, ruleOpenQuote},
-		{"row after a row of two lines", headerSchema, "age,sex,out\n30,\"f\",yes\n\"40\n\",f,yes\n", 3, "age", 1, ruleNotNumber},
-		{"text after quote", headerSchema, good + "\"33\"7391,f,yes\n", 4, "", 1, ruleAfterQuote},
+		{"text in number", headerSchema, good + "x7391,f,yes\n", 4, "age", 1, parse.RuleNotNumber},
+		{"NaN", headerSchema, good + "\nNaN,f,yes\n", 5, "age", 1, schema.RuleMissing},
+		{"Inf", headerSchema, good + "-inf,f,yes\n", 4, "age", 1, parse.RuleNotFinite},
+		{"overflow", headerSchema, good + "1e7391,f,yes\n", 4, "age", 1, parse.RuleNotFinite},
+		{"missing number", headerSchema, good + " ,f,yes\n", 4, "age", 1, schema.RuleMissing},
+		{"missing category", headerSchema, good + "33,\"\",yes\n", 4, "sex", 2, schema.RuleMissing},
+		{"unknown category", headerSchema, good + "33,7391,yes\n", 4, "sex", 2, schema.RuleCategory},
+		{"unknown label", headerSchema, good + "33,f,7391\n", 4, "out", 3, schema.RuleLabel},
+		{"missing label", headerSchema, good + "33,f,\n", 4, "out", 3, schema.RuleNoLabel},
+		{"open quote", headerSchema, good + "\"7391,f,yes\n", 4, "", 0, csv.RuleOpenQuote},
+		{"row after a row of two lines", headerSchema, "age,sex,out\n30,\"f\",yes\n\"40\n\",f,yes\n", 3, "age", 1, parse.RuleNotNumber},
+		{"text after quote", headerSchema, good + "\"33\"7391,f,yes\n", 4, "", 1, csv.RuleAfterQuote},
 		{"header missing", headerSchema, "7391,f,yes\n40,m,no\n", 1, "", 0, ruleNotHeader},
 		{"header lacks feature", headerSchema, "age7391,sex,out\n", 1, "age", 0, "lacks this column"},
 		{"header lacks features", headerSchema, "age7391,sx,out\n", 1, "age", 0, "lacks this column and \"sex\"; correct"},
@@ -87,33 +93,33 @@ func TestParseErrors(t *testing.T) {
 		{"header not expected", plainSchema, "a,b,c\n1,2,0\n", 1, "", 0, ruleIsHeader},
 		{"header not expected, all names", "csv: {header: false}\ndata_id: t\ncolumns:\n  - {name: f, categories: [f, m]}\n  - {name: yes, role: label, positive: yes}\n", "f,yes\nm,no\n", 1, "", 0, ruleIsHeader},
 		{"header not expected, names", plainSchema, "age,7391,c\n1,2,0\n", 1, "", 0, ruleIsHeader},
-		{"truncated gzip", headerSchema, string(zipped[:len(zipped)-12]), 4, "", 0, ruleTruncated},
-		{"gzip without trailer", headerSchema, string(zipped[:len(zipped)-6]), 4, "", 0, ruleTruncated},
-		{"gzip header only", headerSchema, string(zipped[:5]), 1, "", 0, ruleTruncated},
-		{"damaged gzip", headerSchema, string(damaged), 4, "", 0, ruleBadPacked},
+		{"truncated gzip", headerSchema, string(zipped[:len(zipped)-12]), 4, "", 0, source.RuleTruncated},
+		{"gzip without trailer", headerSchema, string(zipped[:len(zipped)-6]), 4, "", 0, source.RuleTruncated},
+		{"gzip header only", headerSchema, string(zipped[:5]), 1, "", 0, source.RuleTruncated},
+		{"damaged gzip", headerSchema, string(damaged), 4, "", 0, source.RuleBadPacked},
 
-		{"libsvm empty", sparseSchema, "# nothing\n", 0, "", 0, ruleEmpty},
+		{"libsvm empty", sparseSchema, "# nothing\n", 0, "", 0, source.RuleEmpty},
 		{"libsvm one row", sparseSchema, "1 1:1\n", 0, "", 0, ruleTooFew},
-		{"libsvm duplicate", sparseSchema, "1 1:1\n-1 2:1 2:7391\n", 2, "f2", 2, ruleIndexOrder},
-		{"libsvm decreasing", sparseSchema, "1 1:1\n-1 3:1 1:7391\n", 2, "f1", 1, ruleIndexOrder},
+		{"libsvm duplicate", sparseSchema, "1 1:1\n-1 2:1 2:7391\n", 2, "f2", 2, sparse.RuleIndexOrder},
+		{"libsvm decreasing", sparseSchema, "1 1:1\n-1 3:1 1:7391\n", 2, "f1", 1, sparse.RuleIndexOrder},
 		{"libsvm index", sparseSchema, "1 1:1\n-1 6:7391\n", 2, "", 6, "above features"},
-		{"libsvm zero index", sparseSchema, "1 0:7391\n", 1, "", 0, ruleIndex},
-		{"libsvm text index", sparseSchema, "1 x7391:1\n", 1, "", 0, ruleIndex},
-		{"libsvm value", sparseSchema, "1 3:x7391\n", 1, "third", 3, ruleNotNumber},
-		{"libsvm NaN", sparseSchema, "1 3:nan\n", 1, "third", 3, ruleNotFinite},
-		{"libsvm no pair", sparseSchema, "1 7391\n", 1, "", 0, ruleNoPair},
-		{"libsvm csv", sparseSchema, "7391,2,3\n", 1, "out", 0, ruleNoPair},
+		{"libsvm zero index", sparseSchema, "1 0:7391\n", 1, "", 0, sparse.RuleIndex},
+		{"libsvm text index", sparseSchema, "1 x7391:1\n", 1, "", 0, sparse.RuleIndex},
+		{"libsvm value", sparseSchema, "1 3:x7391\n", 1, "third", 3, parse.RuleNotNumber},
+		{"libsvm NaN", sparseSchema, "1 3:nan\n", 1, "third", 3, parse.RuleNotFinite},
+		{"libsvm no pair", sparseSchema, "1 7391\n", 1, "", 0, sparse.RuleNoPair},
+		{"libsvm csv", sparseSchema, "7391,2,3\n", 1, "out", 0, sparse.RuleNoPair},
 		{"libsvm qid", sparseSchema, "1 qid:7391 1:1\n", 1, "", 0, ruleQID},
-		{"libsvm text label", sparseSchema, "x7391 1:1\n", 1, "out", 0, ruleLabelNumber},
-		{"libsvm label", sparseSchema, "7391 1:1\n", 1, "out", 0, ruleLabel},
-		{"libsvm no label", sparseSchema, "1:7391\n", 1, "out", 0, ruleNoLabel},
+		{"libsvm text label", sparseSchema, "x7391 1:1\n", 1, "out", 0, schema.RuleLabelNumber},
+		{"libsvm label", sparseSchema, "7391 1:1\n", 1, "out", 0, schema.RuleLabel},
+		{"libsvm no label", sparseSchema, "1:7391\n", 1, "out", 0, schema.RuleNoLabel},
 		{"libsvm nonzeros", sparseSchema, "1 1:1 2:1 3:7391\n", 1, "", 0, "more than 2 features"},
-		{"libsvm missing", denseSchema, "1 1:1 2:0\n", 1, "second", 2, ruleMissing},
-		{"libsvm left out", denseSchema, "1 1:7391\n", 1, "second", 2, ruleMissing},
+		{"libsvm missing", denseSchema, "1 1:1 2:0\n", 1, "second", 2, schema.RuleMissing},
+		{"libsvm left out", denseSchema, "1 1:7391\n", 1, "second", 2, schema.RuleMissing},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := load(mustSchema(t, c.schema), c.content, Options{})
-			var p *ParseError
+			var p *source.ParseError
 			if !errors.As(err, &p) {
 				t.Fatalf("got %v, want a ParseError", err)
 			}
@@ -133,7 +139,7 @@ func TestParseErrors(t *testing.T) {
 func TestPredictErrors(t *testing.T) {
 	s := mustSchema(t, sparseSchema)
 	_, err := load(s, "1:1\n1 2:1\n", Options{Labels: LabelsOptional})
-	var p *ParseError
+	var p *source.ParseError
 	if !errors.As(err, &p) || p.Rule != ruleMixedLabels || p.Row != 2 {
 		t.Errorf("got %v, want mixed labels at row 2", err)
 	}
@@ -149,12 +155,12 @@ func TestTooLongRow(t *testing.T) {
 	}
 	s := mustSchema(t, plainSchema)
 	for name, r := range map[string]*repeat{
-		"one line":            {text: bytes.Repeat([]byte("1,"), 1000), n: maxRowBytes / 1000},
-		"lines inside quotes": {text: bytes.Repeat([]byte("1\n"), 1000), n: maxRowBytes / 1000},
+		"one line":            {text: bytes.Repeat([]byte("1,"), 1000), n: source.MaxRowBytes / 1000},
+		"lines inside quotes": {text: bytes.Repeat([]byte("1\n"), 1000), n: source.MaxRowBytes / 1000},
 	} {
-		var p *ParseError
-		if _, err := LoadReader("file", readAfter("\"", r), s, Options{}); !errors.As(err, &p) || p.Rule != ruleTooLong || p.Row != 1 {
-			t.Errorf("%s: got %v, want %q in row 1", name, err, ruleTooLong)
+		var p *source.ParseError
+		if _, err := LoadReader("file", readAfter("\"", r), s, Options{}); !errors.As(err, &p) || p.Rule != source.RuleTooLong || p.Row != 1 {
+			t.Errorf("%s: got %v, want %q in row 1", name, err, source.RuleTooLong)
 		}
 		if r.n <= 0 {
 			t.Errorf("%s: the whole input was read", name)
@@ -163,7 +169,7 @@ func TestTooLongRow(t *testing.T) {
 }
 
 func TestParseErrorText(t *testing.T) {
-	for want, e := range map[string]ParseError{
+	for want, e := range map[string]source.ParseError{
 		`dataset: a.csv: row 3, column "x" (number 2): bad`: {File: "a.csv", Row: 3, Column: "x", Position: 2, Rule: "bad"},
 		`dataset: a.csv: row 3, column 2: bad`:              {File: "a.csv", Row: 3, Position: 2, Rule: "bad"},
 		`dataset: a.csv: row 3: bad`:                        {File: "a.csv", Row: 3, Rule: "bad"},

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"dyad/engine/dataset/source"
 )
 
 // The rules of names that stand for several files.
@@ -54,7 +56,7 @@ func expand(name string) ([]string, error) {
 		}
 		for _, e := range entries {
 			if e.Name() == "_delta_log" || e.Name() == ".hoodie" {
-				return nil, &ParseError{File: name, Rule: ruleTable}
+				return nil, &source.ParseError{File: name, Rule: ruleTable}
 			}
 			names = append(names, filepath.Join(name, e.Name()))
 		}
@@ -62,7 +64,7 @@ func expand(name string) ([]string, error) {
 		return []string{name}, nil
 	default:
 		if names, err = filepath.Glob(name); err != nil {
-			return nil, &ParseError{File: name, Rule: ruleNoMatch}
+			return nil, &source.ParseError{File: name, Rule: ruleNoMatch}
 		}
 	}
 	hidden := func(path string) bool {
@@ -71,13 +73,13 @@ func expand(name string) ([]string, error) {
 	}
 	names = slices.DeleteFunc(names, hidden)
 	if len(names) == 0 && folder {
-		return nil, &ParseError{File: name, Rule: ruleNoFiles}
+		return nil, &source.ParseError{File: name, Rule: ruleNoFiles}
 	} else if len(names) == 0 {
-		return nil, &ParseError{File: name, Rule: ruleNoMatch}
+		return nil, &source.ParseError{File: name, Rule: ruleNoMatch}
 	}
 	for _, n := range names {
 		if info, err := os.Stat(n); err == nil && info.IsDir() {
-			return nil, &ParseError{File: n, Rule: ruleSubfolder}
+			return nil, &source.ParseError{File: n, Rule: ruleSubfolder}
 		}
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(filepath.ToSlash(a), filepath.ToSlash(b)) })
@@ -103,13 +105,13 @@ func distinct(files []string) error {
 			k := key{info.Size(), info.ModTime().UnixNano()}
 			for _, j := range alike[k] {
 				if os.SameFile(infos[j], info) {
-					return &ParseError{File: name, Rule: fmt.Sprintf(ruleTwice, files[j])}
+					return &source.ParseError{File: name, Rule: fmt.Sprintf(ruleTwice, files[j])}
 				}
 			}
 			alike[k] = append(alike[k], i)
 		}
 		if other, ok := plain[stem]; ok {
-			return &ParseError{File: name, Rule: fmt.Sprintf(ruleTwicePack, other)}
+			return &source.ParseError{File: name, Rule: fmt.Sprintf(ruleTwicePack, other)}
 		}
 		plain[stem] = name
 	}
@@ -122,85 +124,4 @@ func listName(files []string) string {
 		return files[0]
 	}
 	return fmt.Sprintf("%s and %d more files", files[0], len(files)-1)
-}
-
-// readFiles reads files one after the other, as if they were one.
-func (t *table) readFiles() error {
-	files := t.files
-	if len(files) > 1 && (t.o.LabelsFile != "" || t.e.schema.LabelsFile != "") {
-		return t.errorf(0, "", 0, ruleListLabels)
-	}
-	for _, name := range files[1:] {
-		z, err := t.countRows(name)
-		if err != nil {
-			return err
-		}
-		t.rest.rows, t.rest.bytes, t.rest.colons = t.rest.rows+z.rows, t.rest.bytes+z.bytes, t.rest.colons+z.colons
-	}
-	var inputs []*input
-	for i, name := range files {
-		in, err := openInput(name, "data")
-		if err != nil {
-			return err
-		}
-		labelled := t.hasLabels
-		t.name, t.first = name, t.seen
-		if err := in.close(t.read(in)); err != nil {
-			return err
-		}
-		if i > 0 && t.hasLabels != labelled {
-			return t.errorf(0, t.e.label.Name, 0, ruleListMixed)
-		}
-		inputs = append(inputs, in)
-	}
-	t.name = listName(files)
-	for _, in := range inputs[:len(files)-1] { // files that were closed while others were read
-		if now, err := os.Stat(in.name); in.opened != nil && (err != nil || in.changed(now)) {
-			return in.errChanged()
-		}
-	}
-	return nil
-}
-
-// countRows bounds what a file will need, unless it can be read only once. Errors are
-// left for the reader, but for that of Progress.
-func (t *table) countRows(name string) (sizes, error) {
-	var z sizes
-	if info, err := os.Stat(name); t.scan != nil || err != nil || !info.Mode().IsRegular() {
-		return z, nil
-	}
-	in, err := openInput(name, "data")
-	if err != nil {
-		return z, nil
-	}
-	defer in.file.Close()
-	u, err := unpack(name, in.r)
-	if err != nil {
-		return z, nil
-	}
-	defer u.close()
-	head, _ := u.Peek(sniffBytes)
-	format, err := t.e.schema.formatOf(name, head)
-	if err != nil {
-		return z, nil
-	}
-	switch format {
-	case FormatXLSX: // its text is made when it is read
-		return z, nil
-	case FormatParquet:
-		if r, err := openParquet(in); err == nil {
-			return r.sizes(in), nil
-		}
-	case FormatNPY, FormatIDX:
-		if a, err := openArray(format, in, u); err == nil {
-			return sizes{rows: a.n, bytes: a.size}, nil
-		}
-	case FormatNPZ:
-		if z, err := t.npzSizes(in); err == nil {
-			return z, nil
-		}
-	default:
-		return t.countLines(name, format)
-	}
-	return z, nil
 }

@@ -16,6 +16,10 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
+
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
 )
 
 const listColumns = `
@@ -53,12 +57,12 @@ func (r listRow) text(format string, i int) string {
 		a = fmt.Sprint(*r.A)
 	}
 	switch format {
-	case FormatJSONL:
+	case schema.FormatJSONL:
 		if a == "" {
 			a = "null"
 		}
 		return fmt.Sprintf(`{"person": %q, "a": %s, "sex": %q, "out": %d}`+"\n", r.Person, a, r.Sex, r.Out)
-	case FormatLIBSVM:
+	case schema.FormatLIBSVM:
 		if a == "" {
 			return fmt.Sprintf("%d qid:%d 2:1\n", r.Out, i%7)
 		}
@@ -76,7 +80,7 @@ func listFile(t testing.TB, path, format string, rows []listRow, from, to int) {
 		if err := parquet.Write(&b, rows[from:to], parquet.MaxRowsPerRowGroup(1000)); err != nil {
 			t.Fatal(err)
 		}
-	case FormatCSV:
+	case schema.FormatCSV:
 		b.WriteString("person,a,sex,out\n")
 	}
 	if format != FormatParquet {
@@ -107,9 +111,9 @@ func listFile(t testing.TB, path, format string, rows []listRow, from, to int) {
 func listSchema(t testing.TB, format, role string) *Schema {
 	head := "data_id: list\nformat: " + format + "\n"
 	switch {
-	case format == FormatLIBSVM:
+	case format == schema.FormatLIBSVM:
 		return mustSchema(t, head+"features: 2\nrange: [-4, 4]\ncolumns:\n  - {name: y, role: label, positive: 1, negative: 0}\n  - {name: q, role: group}\n")
-	case format == FormatCSV:
+	case format == schema.FormatCSV:
 		head += "csv: {header: true}\n"
 	}
 	if role == RolePerson {
@@ -124,9 +128,9 @@ func listSchema(t testing.TB, format, role string) *Schema {
 func TestListIsTheConcatenation(t *testing.T) {
 	const n = 3000
 	rows := listRows(n)
-	for _, format := range []string{FormatCSV, FormatJSONL, FormatParquet, FormatLIBSVM} {
-		for _, role := range []string{RoleID, RolePerson, RoleGroup} {
-			if format == FormatLIBSVM && role != RoleGroup {
+	for _, format := range []string{schema.FormatCSV, schema.FormatJSONL, FormatParquet, schema.FormatLIBSVM} {
+		for _, role := range []string{schema.RoleID, RolePerson, RoleGroup} {
+			if format == schema.FormatLIBSVM && role != RoleGroup {
 				continue
 			}
 			s, dir := listSchema(t, format, role), t.TempDir()
@@ -238,7 +242,7 @@ func TestExpand(t *testing.T) {
 		fmt.Sprintf(ruleTwicePack, "twice/a.csv"): {"twice"},
 		fmt.Sprintf(ruleTwice, "in/part-10.csv"):  {"in/part-10.csv", "in"},
 	} {
-		var p *ParseError
+		var p *source.ParseError
 		if _, err := Expand(names...); !errors.As(err, &p) || p.Rule != rule || p.File == "" {
 			t.Errorf("%v: %v, want %q", names, err, rule)
 		}
@@ -256,11 +260,11 @@ func TestListErrors(t *testing.T) {
 		column string
 		rule   string
 	}{
-		"value":       {header + row + row + "p1,7391x,f,1\n", Options{}, 4, "a", ruleNotNumber},
+		"value":       {header + row + row + "p1,7391x,f,1\n", Options{}, 4, "a", parse.RuleNotNumber},
 		"no header":   {row, Options{}, 1, "", ruleNotHeader},
 		"column":      {"person,a,gender,out\n" + row, Options{}, 1, "sex", "lacks this column"},
 		"labels":      {"person,a,sex\np1,1,f\n", Options{Labels: LabelsOptional}, 0, "out", ruleListMixed},
-		"empty":       {"", Options{}, 0, "", ruleEmpty},
+		"empty":       {"", Options{}, 0, "", source.RuleEmpty},
 		"labels file": {header + row, Options{LabelsFile: "y.npy"}, 0, "", ruleListLabels},
 	} {
 		dir := t.TempDir()
@@ -269,8 +273,8 @@ func TestListErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := Load(dir, listSchema(t, FormatCSV, RoleID), c.o)
-		var p *ParseError
+		_, err := Load(dir, listSchema(t, schema.FormatCSV, schema.RoleID), c.o)
+		var p *source.ParseError
 		if !errors.As(err, &p) || p.Row != c.row || p.Column != c.column || !strings.Contains(p.Rule, c.rule) || strings.Contains(err.Error(), "7391") {
 			t.Errorf("%s: %v, want row %d, column %q: %s", name, err, c.row, c.column, c.rule)
 		} else if want := filepath.Join(dir, "1.csv"); p.File != want && c.rule != ruleListLabels {
@@ -281,11 +285,11 @@ func TestListErrors(t *testing.T) {
 
 // A file that is written to after it was read, while others are, is noticed as one is that is read.
 func TestListChanged(t *testing.T) {
-	rows, s := listRows(3*progressRows), listSchema(t, FormatCSV, RoleID)
+	rows, s := listRows(3*progressRows), listSchema(t, schema.FormatCSV, schema.RoleID)
 	for changed := range 3 {
 		dir := t.TempDir()
 		for i := range 3 {
-			listFile(t, filepath.Join(dir, fmt.Sprint(i)), FormatCSV, rows, i*progressRows, (i+1)*progressRows)
+			listFile(t, filepath.Join(dir, fmt.Sprint(i)), schema.FormatCSV, rows, i*progressRows, (i+1)*progressRows)
 		}
 		o := Options{Progress: func(seen int) error {
 			if seen < 2*progressRows { // the third file is next
@@ -298,7 +302,7 @@ func TestListChanged(t *testing.T) {
 			_, err = f.WriteString("p1,0,f,1\n")
 			return errors.Join(err, f.Close())
 		}}
-		if _, err := Load(dir, s, o); !errors.Is(err, ErrChanged) && changed < 2 {
+		if _, err := Load(dir, s, o); !errors.Is(err, source.ErrChanged) && changed < 2 {
 			t.Errorf("file %d was written to while the list was read: %v", changed, err)
 		}
 	}
@@ -307,10 +311,10 @@ func TestListChanged(t *testing.T) {
 func TestScanOfList(t *testing.T) {
 	rows, dir := listRows(100), t.TempDir()
 	for i := range 2 {
-		listFile(t, filepath.Join(dir, fmt.Sprint(i)), FormatCSV, rows, 50*i, 50*i+50)
+		listFile(t, filepath.Join(dir, fmt.Sprint(i)), schema.FormatCSV, rows, 50*i, 50*i+50)
 	}
 	var numbers []int
-	err := Scan(dir, listSchema(t, FormatCSV, RoleID), Options{}, func(r *Row) error {
+	err := Scan(dir, listSchema(t, schema.FormatCSV, schema.RoleID), Options{}, func(r *Row) error {
 		numbers = append(numbers, r.Number)
 		return nil
 	})

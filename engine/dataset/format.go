@@ -1,102 +1,22 @@
 package dataset
 
 import (
-	"bytes"
-	"encoding/binary"
-	"path/filepath"
-	"slices"
-	"strings"
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/sniff"
+	"dyad/engine/dataset/source"
 )
-
-// otherSheets is the rule that a spreadsheet of another kind breaks, "" for all other files.
-func otherSheets(head []byte) string {
-	switch {
-	case bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")): // a compound file
-		return ruleExcel
-	case bytes.HasPrefix(head, []byte("PK\x03\x04")) && bytes.Contains(head[:min(len(head), 128)], []byte("mimetypeapplication/vnd.oasis.opendocument")):
-		return ruleODS
-	}
-	return ""
-}
-
-// workbookParts are names in the archives of workbooks. Writers put them in different orders.
-var workbookParts = [...]string{"[Content_Types].xml", "_rels/.rels", "docProps/", "xl/"}
-
-// excel says that a file is a workbook by the name of the first part of its archive.
-func excel(head []byte) bool {
-	if len(head) < 30 || !bytes.HasPrefix(head, []byte("PK\x03\x04")) {
-		return false
-	}
-	name := string(head[30:min(len(head), 30+int(binary.LittleEndian.Uint16(head[26:])))])
-	return slices.ContainsFunc(workbookParts[:], func(part string) bool { return strings.HasPrefix(name, part) })
-}
-
-// sniffBytes is how much of a file is looked at to find its format.
-const sniffBytes = 4096
-
-// binaryFormat recognises a format by its first bytes; "" if none matches.
-func binaryFormat(head []byte) string {
-	switch {
-	case bytes.HasPrefix(head, []byte("PAR1")):
-		return FormatParquet
-	case excel(head):
-		return FormatXLSX
-	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
-		return FormatNPY
-	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("PK\x05\x06")):
-		return FormatNPZ
-	case len(head) >= 4 && head[0] == 0 && head[1] == 0 && idxTypes[head[2]].size > 0 && head[3] > 0 && head[3] <= maxIDXAxes:
-		return FormatIDX
-	}
-	return ""
-}
-
-// textFormat tells ARFF and JSON lines from CSV, by the extension first and then
-// by the content.
-func textFormat(name string, head []byte) string {
-	name = strings.ToLower(filepath.Base(name))
-	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
-	switch filepath.Ext(name) {
-	case ".arff":
-		return FormatARFF
-	case ".jsonl", ".ndjson":
-		return FormatJSONL
-	case ".csv", ".tsv":
-		return FormatCSV
-	}
-	head = bytes.TrimPrefix(head, []byte{0xef, 0xbb, 0xbf})
-	for line := range bytes.Lines(head) {
-		line = bytes.TrimSpace(line)
-		switch {
-		case len(line) == 0 || line[0] == '%':
-		case line[0] == '{':
-			return FormatJSONL
-		case hasWord(line, "@relation"), hasWord(line, "@attribute"):
-			return FormatARFF
-		default:
-			return FormatCSV
-		}
-	}
-	return FormatCSV
-}
-
-// hasWord says that a line begins with a word, in any case.
-func hasWord(line []byte, word string) bool {
-	return len(line) >= len(word) && strings.EqualFold(string(line[:len(word)]), word) &&
-		(len(line) == len(word) || line[len(word)] == ' ' || line[len(word)] == '\t')
-}
 
 // formatOf is the format of a file that begins with head. A schema that names
 // its format is believed, but a file that is clearly another one is an error,
 // and so is a format that would be encoded differently than the schema says.
-func (s *Schema) formatOf(name string, head []byte) (string, error) {
-	if rule := otherSheets(head); rule != "" {
-		return "", &ParseError{File: name, Rule: rule}
+func formatOf(s *schema.Schema, name string, head []byte) (string, error) {
+	if rule := sniff.OtherSheet(head); rule != "" {
+		return "", &source.ParseError{File: name, Rule: rule}
 	}
-	found := binaryFormat(head)
-	named := found == "" || found == FormatParquet || found == FormatXLSX
+	found := sniff.Binary(head)
+	named := found == "" || found == schema.FormatParquet || found == schema.FormatXLSX
 	wrong := func() error {
-		return &ParseError{File: name, Rule: "the file is of format " + found + ", the schema is not; set format: " + found + " in the schema (with the keys of that format), or give another file"}
+		return &source.ParseError{File: name, Rule: "the file is of format " + found + ", the schema is not; set format: " + found + " in the schema (with the keys of that format), or give another file"}
 	}
 	switch {
 	case s.Format != "":
@@ -104,29 +24,29 @@ func (s *Schema) formatOf(name string, head []byte) (string, error) {
 			return "", wrong()
 		}
 		return s.Format, nil
-	case s.byIndex() && found == "":
-		return FormatLIBSVM, nil
-	case s.byIndex():
+	case s.ByIndex() && found == "":
+		return schema.FormatLIBSVM, nil
+	case s.ByIndex():
 		if named || !s.Dense {
 			return "", wrong()
 		}
 		return found, nil
 	case !named:
 		return "", wrong()
-	case found == FormatXLSX:
+	case found == schema.FormatXLSX:
 		return found, nil
-	case !s.CSV.isZero() || s.hasPositions():
+	case !s.CSV.IsZero() || hasPositions(s):
 		if found != "" {
 			return "", wrong()
 		}
-		return FormatCSV, nil
+		return schema.FormatCSV, nil
 	case found != "":
 		return found, nil
 	}
-	return textFormat(name, head), nil
+	return sniff.Text(name, head), nil
 }
 
-func (s *Schema) hasPositions() bool {
+func hasPositions(s *schema.Schema) bool {
 	for _, c := range s.Columns {
 		if c.Position != 0 {
 			return true

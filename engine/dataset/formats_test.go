@@ -12,6 +12,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"dyad/engine"
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
+	"dyad/engine/dataset/sparse"
 )
 
 func zstded(t testing.TB, text string) []byte {
@@ -64,10 +67,10 @@ columns:
 // with the format named and found.
 func TestNamedFormatsAgree(t *testing.T) {
 	files := map[string]struct{ name, content string }{
-		FormatCSV:     {"x.csv", "stage,age,sex,out,query\n1,30.5,f,true,q1\n2,,m,false,q1\n1,7e1,\"it's, \"\"m\"\"\",true,q2\n"},
-		FormatARFF:    {"x.arff", "% c\n@RELATION 'a b'\n@attribute age real\n@Attribute 'sex' {f,m,'it\\'s, \\\"m\\\"'}\n@attribute stage{1,2}\n@attribute \"out\" {true, false}\n@attribute query string\n\n@DATA\n30.5,f,1,true,q1\n% c\n?, 'm' ,2,false,q1\n70,\"it's, \\\"m\\\"\",1,true,'q2'\n"},
-		FormatJSONL:   {"x.jsonl", "{\"age\": 30.5, \"sex\": \"f\", \"stage\": 1, \"out\": true, \"query\": \"q1\"}\n\n{\"sex\":\"m\",\"stage\":2,\"age\":null,\"out\":false,\"query\":\"q\\u0031\"}\r\n{\"stage\":\"1\",\"age\":70.0,\"sex\":\"it's, \\\"m\\\"\",\"out\":true,\"query\":\"q2\"}\n"},
-		FormatParquet: {"x.parquet", parquetFile(t, patients()...)},
+		schema.FormatCSV:   {"x.csv", "stage,age,sex,out,query\n1,30.5,f,true,q1\n2,,m,false,q1\n1,7e1,\"it's, \"\"m\"\"\",true,q2\n"},
+		schema.FormatARFF:  {"x.arff", "% c\n@RELATION 'a b'\n@attribute age real\n@Attribute 'sex' {f,m,'it\\'s, \\\"m\\\"'}\n@attribute stage{1,2}\n@attribute \"out\" {true, false}\n@attribute query string\n\n@DATA\n30.5,f,1,true,q1\n% c\n?, 'm' ,2,false,q1\n70,\"it's, \\\"m\\\"\",1,true,'q2'\n"},
+		schema.FormatJSONL: {"x.jsonl", "{\"age\": 30.5, \"sex\": \"f\", \"stage\": 1, \"out\": true, \"query\": \"q1\"}\n\n{\"sex\":\"m\",\"stage\":2,\"age\":null,\"out\":false,\"query\":\"q\\u0031\"}\r\n{\"stage\":\"1\",\"age\":70.0,\"sex\":\"it's, \\\"m\\\"\",\"out\":true,\"query\":\"q2\"}\n"},
+		FormatParquet:      {"x.parquet", parquetFile(t, patients()...)},
 	}
 	var want *Dataset
 	check := func(name string, d *Dataset, err error) {
@@ -84,14 +87,14 @@ func TestNamedFormatsAgree(t *testing.T) {
 			t.Errorf("%s: got %v, labels %v, groups %v", name, d.Records.Dense(), d.Records.Labels(), d.Groups)
 		}
 	}
-	for _, format := range []string{FormatCSV, FormatARFF, FormatJSONL, FormatParquet} {
+	for _, format := range []string{schema.FormatCSV, schema.FormatARFF, schema.FormatJSONL, FormatParquet} {
 		f := files[format]
 		head := "data_id: t\nformat: " + format
-		if format == FormatCSV {
+		if format == schema.FormatCSV {
 			head += "\ncsv: {header: true}"
 		}
 		named, open := mustSchema(t, head+namedColumns), mustSchema(t, "data_id: t"+namedColumns)
-		if format == FormatCSV {
+		if format == schema.FormatCSV {
 			open = mustSchema(t, "data_id: t\ncsv: {header: true}"+namedColumns)
 		}
 		for _, s := range []*Schema{named, open} {
@@ -191,8 +194,8 @@ func TestIDXDropsOthers(t *testing.T) {
 		t.Errorf("got %v %v", d.Records.Dense(), d.Records.Labels())
 	}
 	strict := mustSchema(t, "data_id: t\nformat: idx\n"+strings.Replace(columns, ", others: drop", "", 1))
-	if _, err := Load(filepath.Join(dir, "t-images-idx3-ubyte.gz"), strict, Options{}); err == nil || !strings.Contains(err.Error(), ruleLabel) {
-		t.Errorf("without others: drop: got %v, want %q", err, ruleLabel)
+	if _, err := Load(filepath.Join(dir, "t-images-idx3-ubyte.gz"), strict, Options{}); err == nil || !strings.Contains(err.Error(), schema.RuleLabel) {
+		t.Errorf("without others: drop: got %v, want %q", err, schema.RuleLabel)
 	}
 }
 
@@ -233,15 +236,15 @@ func TestGradedLabels(t *testing.T) {
 		s                     *Schema
 		content, column, rule string
 	}{
-		{s, "1,0,x\n2,7391,y\n", "y", ruleLabelRange},
-		{s, "1,0,x\n2,a7391,y\n", "y", ruleLabelNumber},
-		{s, "1,0,x\n2,nan,y\n", "y", ruleLabelNumber},
+		{s, "1,0,x\n2,7391,y\n", "y", schema.RuleLabelRange},
+		{s, "1,0,x\n2,a7391,y\n", "y", schema.RuleLabelNumber},
+		{s, "1,0,x\n2,nan,y\n", "y", schema.RuleLabelNumber},
 		{s, "1,2,x\n2,3,\n", "q", ruleNoGroup},
 		{svm, "1 qid:1 1:1\n2 1:1\n", "q", ruleNoGroup},
-		{svm, "1 qid:1 1:1\n2 qid:1 1:1 qid:7391\n", "", ruleQIDFirst},
+		{svm, "1 qid:1 1:1\n2 qid:1 1:1 qid:7391\n", "", sparse.RuleQIDFirst},
 	} {
 		_, err := load(c.s, c.content, Options{})
-		p, ok := err.(*ParseError)
+		p, ok := err.(*source.ParseError)
 		if !ok || p.Column != c.column || p.Rule != c.rule || strings.Contains(err.Error(), "7391") {
 			t.Errorf("%q: got %v, want column %q: %s", c.content, err, c.column, c.rule)
 		}

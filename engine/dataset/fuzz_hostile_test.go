@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"dyad/engine/dataset/schema"
 	"dyad/internal/hostile"
 )
 
@@ -52,11 +53,11 @@ func FuzzHostileSchema(f *testing.F) {
 				return
 			}
 		}
-		if checkEncoder(t, s) == nil || s.Format != "" && s.Format != FormatCSV {
+		if checkEncoder(t, s) == nil || s.Format != "" && s.Format != schema.FormatCSV {
 			return
 		}
 		content := "age,sex,out\n30,f,yes\n40,m,no\n"
-		if s.byIndex() {
+		if s.ByIndex() {
 			content = "1 1:1 2:0.5\n0 1:0.2\n"
 		}
 		d, err := load(s, content, Options{Labels: LabelsIgnored, Persons: IgnorePersons})

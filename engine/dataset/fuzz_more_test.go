@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/engine/dataset/source"
 )
 
 // A file of pairs gives a ParseError, or pairs of two different individuals each, no two of them twice.
@@ -21,7 +23,7 @@ func FuzzPairs(f *testing.F) {
 		}
 		for _, oriented := range []bool{false, true} {
 			pairs, err := LoadPairs(path, ids, "records", "id", PairOptions{True: "1", False: "0", Oriented: oriented})
-			if p := new(ParseError); err != nil && !errors.As(err, &p) {
+			if p := new(source.ParseError); err != nil && !errors.As(err, &p) {
 				t.Fatalf("content gave %v, which is no ParseError", err)
 			}
 			seen := map[[2]int32]bool{}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/engine/dataset/source"
 )
 
 // checkLoaded says what holds for every content: a ParseError, or records within
@@ -14,7 +16,7 @@ import (
 func checkLoaded(t *testing.T, d *Dataset, err error) {
 	t.Helper()
 	if err != nil {
-		var p *ParseError
+		var p *source.ParseError
 		if !errors.As(err, &p) {
 			t.Fatalf("content gave %v, which is no ParseError", err)
 		}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	power "dyad/internal/sizes"
+
+	"dyad/engine/dataset/schema"
 )
 
 // A compressed file needs about as much room as is guessed by its beginning; a file that goes on otherwise is
@@ -54,12 +56,12 @@ func TestGuessedRoom(t *testing.T) {
 				t.Fatal(err)
 			}
 			tab := newTable(path, want.Encoder, Options{}, nil)
-			z, err := tab.countLines(path, FormatCSV)
+			z, err := tab.countLines(path, schema.FormatCSV)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if share := float64(z.rows) / float64(want.Records.Len()+1); ending == ".gz" && (share < c.low || share > c.high) {
-				t.Errorf("%s%s: %d rows are guessed of %d", name, ending, z.rows, want.Records.Len())
+			if share := float64(z.Rows) / float64(want.Records.Len()+1); ending == ".gz" && (share < c.low || share > c.high) {
+				t.Errorf("%s%s: %d rows are guessed of %d", name, ending, z.Rows, want.Records.Len())
 			}
 			for _, workers := range power.Of([]int{1, 3}, []int{1, 2, 3}) {
 				got, err := loadWith(workers, path, s, Options{})

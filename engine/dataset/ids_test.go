@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"dyad/engine/dataset/source"
 )
 
 // lookAlikes are pairs of ids of one person that exports and keyboards make.
@@ -48,7 +50,7 @@ func TestLookAlikeIDs(t *testing.T) {
 	for name, pair := range lookAlikes {
 		ids := []string{"somebody else", pair[0], pair[1]}
 		_, err := LoadPairs("missing.csv", ids, "people.csv", "who", likeness)
-		var parse *ParseError
+		var parse *source.ParseError
 		if !errors.As(err, &parse) || parse.File != "people.csv" || parse.Column != "who" || !strings.Contains(parse.Rule, "records 2 and 3") || !strings.Contains(parse.Rule, "allow") {
 			t.Errorf("%s: %v", name, err)
 		} else if strings.Contains(err.Error(), pair[0]) || strings.Contains(err.Error(), pair[1]) {

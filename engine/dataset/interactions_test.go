@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/engine/dataset/schema"
 )
 
 // pairedSchema has interactions of all kinds: numbers with a basis and without one, two categories and several.
@@ -58,7 +60,7 @@ func TestInteractionsAreProducts(t *testing.T) {
 		}
 		want := make([]float64, plain.Dim())
 		for k, field := range row {
-			if rule := plain.columns[k].encode([]byte(field), want[plain.columns[k].offset:][:plain.columns[k].width]); rule != "" {
+			if rule := plain.Listed(k).Encode([]byte(field), want[plain.Listed(k).Offset:][:plain.Listed(k).Width]); rule != "" {
 				t.Fatal(rule)
 			}
 		}
@@ -99,7 +101,7 @@ func TestInteractionsHaveEqualNorms(t *testing.T) {
 	e := mustEncoder(t, pairedSchema)
 	const points = 21
 	place := func(k int, lo, hi float64) string { return fmt.Sprint(lo + (hi-lo)*(float64(k)+0.5)/points) }
-	sums := make([]float64, len(e.interactions))
+	sums := make([]float64, len(e.Interactions()))
 	rows := 0
 	x := make([]float64, e.Dim())
 	for i := range points {
@@ -107,11 +109,11 @@ func TestInteractionsHaveEqualNorms(t *testing.T) {
 			clear(x)
 			row := []string{place(i, 20, 60), fmt.Sprint(math.Expm1(math.Log1p(99) * (float64(j) + 0.5) / points)), place(i, 0, 10), place(j, 100, 200), "f", "2"}
 			for k, field := range row {
-				e.columns[k].encode([]byte(field), x[e.columns[k].offset:][:e.columns[k].width])
+				e.Listed(k).Encode([]byte(field), x[e.Listed(k).Offset:][:e.Listed(k).Width])
 			}
-			e.multiply(x)
-			for k, p := range e.interactions {
-				for _, v := range x[p.offset:][:p.wa*p.wb] {
+			e.Multiply(x)
+			for k, p := range e.Interactions() {
+				for _, v := range x[p.Offset:][:p.WidthA*p.WidthB] {
 					sums[k] += v * v
 				}
 			}
@@ -129,7 +131,7 @@ func TestInteractionsHaveEqualNorms(t *testing.T) {
 // float32, of persons.
 func TestInteractionsAreAMapOfOneRecord(t *testing.T) {
 	fields, _ := basisRows()
-	for _, way := range []string{FormatCSV, FormatParquet, "float32", "persons", "pack", "scan"} {
+	for _, way := range []string{schema.FormatCSV, FormatParquet, "float32", "persons", "pack", "scan"} {
 		text, who := pairedSchema, ""
 		switch way {
 		case "float32":

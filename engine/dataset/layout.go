@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 )
 
 // field says what one field of a row is.
@@ -33,17 +36,17 @@ var csvNames = names{ruleNotHeader, "the header", "csv.ignore_others: true"}
 // headerLayout finds the schema's columns in a header. Its errors never show a
 // field, because the row may be a record of a file without a header.
 func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error) {
-	s := t.e.schema
+	s := t.e.Schema()
 	byName := make(map[string]field, len(s.Columns))
 	features := 0
 	for i := range s.Columns {
 		c := &s.Columns[i]
-		f := field{role: c.role(), name: c.Name}
-		if f.role == RoleFeature {
+		f := field{role: c.RoleOf(), name: c.Name}
+		if f.role == schema.RoleFeature {
 			f.feature = features
 			features++
 		}
-		byName[c.field()] = f
+		byName[c.FieldOf()] = f
 	}
 	l := &layout{fields: make([]field, len(header)), label: -1}
 	unknown := 0
@@ -51,13 +54,13 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 	for i, h := range header {
 		f, ok := byName[string(h)]
 		if !ok && !utf8.Valid(h) {
-			return nil, t.errorf(row, "", i+1, ruleNotUTF8)
+			return nil, t.errorf(row, "", i+1, schema.RuleNotUTF8)
 		}
 		if !ok {
 			if unknown == 0 {
 				unknown = i + 1
 			}
-			l.fields[i].role = RoleIgnore
+			l.fields[i].role = schema.RoleIgnore
 			continue
 		}
 		if at[f.name] != 0 {
@@ -65,7 +68,7 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 		}
 		at[f.name] = i + 1
 		l.fields[i] = f
-		if f.role == RoleLabel {
+		if f.role == schema.RoleLabel {
 			l.label, l.hasLabel = i, true
 		}
 	}
@@ -75,18 +78,18 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 	var lacking []string // names of the schema
 	for i := range s.Columns {
 		c := &s.Columns[i]
-		switch role := c.role(); {
+		switch role := c.RoleOf(); {
 		case at[c.Name] != 0:
-		case role == RoleLabel && t.o.Labels == LabelsRequired:
+		case role == schema.RoleLabel && t.o.Labels == LabelsRequired:
 			return nil, t.errorf(row, c.Name, 0, n.header+" lacks the label, which training and evaluation need (dyad predict needs none); add it, or correct its name in the file or in the schema")
-		case role == RoleFeature, role == RoleGroup, role == RoleID && t.o.KeepIDs, role == RolePerson && t.o.Persons == KeepPersons:
+		case role == schema.RoleFeature, role == schema.RoleGroup, role == schema.RoleID && t.o.KeepIDs, role == schema.RolePerson && t.o.Persons == KeepPersons:
 			lacking = append(lacking, c.Name)
 		}
 	}
 	if len(lacking) > 0 {
 		others := ""
 		if len(lacking) > 1 {
-			others = " and " + strings.Trim(quoteList(lacking[1:]), "[]")
+			others = " and " + strings.Trim(schema.QuoteList(lacking[1:]), "[]")
 		}
 		return nil, t.errorf(row, lacking[0], 0, n.header+" does not match the schema: it lacks this column"+others+"; correct the name in the file or in the schema")
 	}
@@ -106,44 +109,44 @@ func (t *table) addRow(l *layout, row [][]byte, numbers []float64, number int) e
 	if err := t.plainFields(l, row, number); err != nil {
 		return err
 	}
-	var label encodedLabel
+	var label schema.Label
 	if l.hasLabel {
 		var err error
 		if label, err = t.readLabel(row[l.label], number, l.label+1); err != nil {
 			return err
 		}
-		if label.drop {
+		if label.Drop {
 			return t.count(1)
 		}
 	}
 	if t.scan != nil {
-		t.scan.setFields(l, row, t.readsLabels(), len(t.e.columns))
+		t.scan.setFields(l, row, t.readsLabels(), t.e.Width())
 	}
-	x := t.dense.grow(t.e.dim)
+	x := t.dense.grow(t.e.Dim())
 	for i, f := range l.fields {
 		switch f.role {
-		case RoleFeature:
-			c := &t.e.columns[f.feature]
-			out := x[c.offset : c.offset+c.width]
+		case schema.RoleFeature:
+			c := t.e.Listed(f.feature)
+			out := x[c.Offset : c.Offset+c.Width]
 			var rule string
 			switch {
 			case row[i] != nil || numbers == nil || math.IsNaN(numbers[i]):
-				rule = c.encode(row[i], out)
+				rule = c.Encode(row[i], out)
 			case math.IsInf(numbers[i], 0):
-				rule = ruleNotFinite
+				rule = parse.RuleNotFinite
 			default:
-				rule = c.encodeNumber(numbers[i], out)
+				rule = c.EncodeNumber(numbers[i], out)
 			}
 			if rule != "" {
 				return t.errorf(number, f.name, i+1, rule)
 			}
-		case RoleID, RoleGroup, RolePerson:
+		case schema.RoleID, schema.RoleGroup, schema.RolePerson:
 			if err := t.addIdentity(f.role, row[i], number, i+1); err != nil {
 				return err
 			}
 		}
 	}
-	return t.endRow(number, label.y)
+	return t.endRow(number, label.Y)
 }
 
 // identifies says that a field tells which row, group or person this is.
@@ -151,17 +154,19 @@ func (l *layout) identifies() bool {
 	return slices.ContainsFunc(l.fields, func(f field) bool { return identity(f.role) })
 }
 
-func identity(role string) bool { return role == RoleID || role == RoleGroup || role == RolePerson }
+func identity(role string) bool {
+	return role == schema.RoleID || role == schema.RoleGroup || role == schema.RolePerson
+}
 
 // addIdentity notes an id, group or person of a row.
 func (t *table) addIdentity(role string, text []byte, number, position int) error {
 	switch role {
-	case RoleID:
-		if t.scan == nil || t.e.person == nil {
+	case schema.RoleID:
+		if t.scan == nil || t.e.PersonColumn == nil {
 			t.addID(text)
 		}
 		return nil
-	case RoleGroup:
+	case schema.RoleGroup:
 		return t.addGroup(text, number, position)
 	}
 	if t.scan != nil {
@@ -176,11 +181,51 @@ func (s *scanner) setFields(l *layout, row [][]byte, labels bool, features int) 
 		s.row.Fields = make([][]byte, features)
 	}
 	for i, f := range l.fields {
-		if f.role == RoleFeature {
+		if f.role == schema.RoleFeature {
 			s.row.Fields[f.feature] = row[i]
 		}
 	}
 	if l.hasLabel && labels {
 		s.row.Label = string(row[l.label])
 	}
+}
+
+// plainFields replaces the numbers of a row that are written in a notation of their own. The
+// texts are valid until the next row.
+func (t *table) plainFields(l *layout, row [][]byte, number int) error {
+	if !t.e.Notations {
+		return nil
+	}
+	t.text = t.text[:0]
+	for i, f := range l.fields {
+		var n *parse.Notation
+		switch {
+		case len(row[i]) == 0:
+		case f.role == schema.RoleFeature:
+			if c := t.e.Listed(f.feature); c.Writes(row[i]) {
+				n = c.Notation
+			}
+		case f.role == schema.RoleLabel && t.readsLabels():
+			n = t.e.Grades
+		}
+		if n == nil {
+			continue
+		}
+		begin := len(t.text)
+		var rule string
+		if t.text, rule = n.Plain(t.text, row[i]); rule != "" {
+			return t.errorf(number, f.name, i+1, rule)
+		}
+		row[i] = t.text[begin:len(t.text):len(t.text)]
+	}
+	return nil
+}
+
+// fieldsOf are names as the fields of a header.
+func fieldsOf(names []string) [][]byte {
+	all := make([][]byte, len(names))
+	for i, name := range names {
+		all[i] = []byte(name)
+	}
+	return all
 }

@@ -1,91 +1,12 @@
 package dataset
 
 import (
-	"bytes"
-	"fmt"
 	"io"
-	"io/fs"
-	"os"
 
-	"dyad/engine"
+	"dyad/engine/dataset/drafts"
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
 )
-
-// LabelMode says what a reader does about labels.
-type LabelMode int
-
-// The label modes.
-const (
-	// LabelsRequired is for training: every row has a label and there are at least
-	// 2 rows. Whether they have anything to compare, Dataset.CheckPairs says.
-	LabelsRequired LabelMode = iota
-	// LabelsOptional is for prediction: the label column may be absent from the
-	// file, in which case Dataset.HasLabels is false; if it is there, every row
-	// must have a valid label. 1 row and 1 class are enough.
-	LabelsOptional
-	// LabelsIgnored is LabelsOptional without reading the labels.
-	LabelsIgnored
-)
-
-// Options of Load. The zero value is for training.
-type Options struct {
-	Labels LabelMode
-	// KeepIDs fills Dataset.IDs from the column with role id.
-	KeepIDs bool
-	// Persons says what to do about a column with role person.
-	Persons PersonMode
-	// IgnoreOthers drops named columns that the schema lacks, as its ignore_others does. It is for
-	// a use that is not training, such as scoring.
-	IgnoreOthers bool
-	// Also are further files, folders or patterns, whose rows follow those of the first name.
-	Also []string
-	// LabelsFile is the file of the labels of FormatNPY and FormatIDX. Empty
-	// means what Schema.LabelsFile says.
-	LabelsFile string
-	// InMemory copies the records of a pack; otherwise they stay in its file, which must not be
-	// changed while the program runs.
-	InMemory bool
-	// Progress, if not nil, is called now and then with the rows read so far;
-	// an error stops the load and is returned.
-	Progress func(rows int) error
-
-	rowByRow bool // CSV is read as rows one after the other, which tests compare with
-}
-
-// Dataset is a file read by a schema.
-type Dataset struct {
-	// Records have labels -1 and +1, or in [-1, 1] if they are graded, or all 0
-	// without HasLabels. With Options.KeepPersons they are those of persons.
-	Records *engine.Records
-	Encoder *Encoder
-	// HasLabels says that the file had labels and that they were read.
-	HasLabels bool
-	// Positives and Negatives count the two classes; both are 0 for graded
-	// labels and of persons. They are private like the records; no report may show them
-	// unless the data are public.
-	Positives, Negatives int
-	// IDs are n texts with Options.KeepIDs and an id column, otherwise and of persons nil.
-	IDs []string
-	// Groups are the n query groups of the column with role group, numbered from
-	// 0 to GroupCount-1 by first appearance, otherwise nil. They are public.
-	Groups     []int32
-	GroupCount int
-	// Files are those that Load read: DataFiles of them with rows, in this order, then those
-	// that the labels came from.
-	Files     []string
-	DataFiles int
-	// Pack is the file if that is a pack, else nil.
-	Pack *Used
-	// Others says that Options.IgnoreOthers dropped columns.
-	Others bool
-
-	name string // of the file, for errors
-}
-
-// Name is the file, or the files, that the data were read from, for messages.
-func (d *Dataset) Name() string { return d.name }
-
-// Schema is the schema that the data were read by.
-func (d *Dataset) Schema() *Schema { return d.Encoder.Schema() }
 
 // Load reads a file, gzip or zstd or neither; or several, as if their rows were in one: name
 // is then what Expand takes. Each has the columns of the schema, a header if the schema says so, and
@@ -95,7 +16,7 @@ func (d *Dataset) Schema() *Schema { return d.Encoder.Schema() }
 // the same for all files of n rows that the schema accepts. Its memory is about that of the records: lines
 // are counted first, and guessed by the first of them in a compressed file. (A Fortran-ordered array
 // inside a compressed file is held as well.)
-func Load(name string, s *Schema, o Options) (*Dataset, error) {
+func Load(name string, s *schema.Schema, o Options) (*Dataset, error) {
 	t, err := loadTable(name, s, o, nil)
 	if err != nil {
 		return nil, err
@@ -111,31 +32,20 @@ func Load(name string, s *Schema, o Options) (*Dataset, error) {
 // LoadReader is Load from r; name stands for the file in errors, and names the
 // folder of a labels file. Its peak memory is about twice that of the records;
 // formats that are not read in one go (Parquet, NPY, NPZ, IDX) are held as well.
-func LoadReader(name string, r io.Reader, s *Schema, o Options) (*Dataset, error) {
+func LoadReader(name string, r io.Reader, s *schema.Schema, o Options) (*Dataset, error) {
 	e, err := encoderFor(s, o)
 	if err != nil {
 		return nil, err
 	}
 	t := newTable(name, e, o, nil)
 	t.sink = sinkOf(e)
-	if err := t.read(&input{name: name, r: r}); err != nil {
+	if err := t.read(&source.Input{Name: name, R: r}); err != nil {
 		return nil, err
 	}
 	return t.finish()
 }
 
-// encoderFor is the encoder of a schema that has the labels that o wants.
-func encoderFor(s *Schema, o Options) (*Encoder, error) {
-	if o.Labels == LabelsRequired && s.Unlabelled() {
-		return nil, fmt.Errorf("dataset: %s: its schema has no label column, as the labels were those of pairs, and labels are needed here; train with a schema that names one (role: label)", s.DataID)
-	}
-	if s.ByPerson() && o.Persons == RefusePersons {
-		return nil, fmt.Errorf("dataset: %s: its schema has a column with role: person, and this command works on rows, one by one; it would protect a row where the schema asks for the person. Train with dyad train, or give the column role: ignore to work on rows", s.DataID)
-	}
-	return NewEncoder(s)
-}
-
-func loadTable(name string, s *Schema, o Options, scan *scanner) (*table, error) {
+func loadTable(name string, s *schema.Schema, o Options, scan *scanner) (*table, error) {
 	e, err := encoderFor(s, o)
 	if err != nil {
 		return nil, err
@@ -152,140 +62,37 @@ func loadTable(name string, s *Schema, o Options, scan *scanner) (*table, error)
 	return t, t.readFiles()
 }
 
-// input is a file as it comes: at is nil unless it can be read twice.
-type input struct {
-	name   string
-	r      io.Reader
-	at     io.ReaderAt
-	size   int64
-	file   *os.File    // nil unless openInput opened it
-	opened fs.FileInfo // nil unless it is a regular file
+// Draft guesses a schema for the file at path; drafts.New says how.
+func Draft(path string, o drafts.Options) (*drafts.Drafted, error) {
+	return drafts.New(path, o, func(path string, s *schema.Schema, show func(*schema.Row) error) error {
+		return Scan(path, s, Options{}, show)
+	})
 }
 
-// openInput opens the file of data, labels or pairs, which close closes.
-func openInput(path, what string) (*input, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("dataset: cannot read %s: %w", what, err)
-	}
-	in := &input{name: path, r: f, file: f}
-	switch info, err := f.Stat(); {
-	case err != nil:
-	case info.IsDir():
-		f.Close()
-		return nil, &ParseError{File: path, Rule: ruleFolder}
-	case info.Mode().IsRegular(): // a pipe can be read only once
-		in.at, in.size, in.opened = f, info.Size(), info
-	}
-	return in, nil
-}
-
-// close returns err, the outcome of reading, or ErrChanged if the file was written to
-// meanwhile: what was read may be half of the old and half of the new file.
-func (in *input) close(err error) error {
-	defer in.file.Close()
-	if in.opened == nil {
-		return err
-	}
-	if now, e := in.file.Stat(); e == nil && in.changed(now) {
-		return in.errChanged()
-	}
-	return err
-}
-
-func (in *input) changed(now fs.FileInfo) bool {
-	return now.Size() != in.opened.Size() || !now.ModTime().Equal(in.opened.ModTime())
-}
-
-func (in *input) errChanged() error {
-	return fmt.Errorf("%w: %s; read a copy that nothing writes to", ErrChanged, in.name)
-}
-
-// read finds the format and reads all rows.
-func (t *table) read(in *input) error {
-	u, err := unpack(in.name, in.r)
+// Scan calls show for each row that Load would use, in order, after the same
+// checks; an error of show stops it and is returned. Its memory does not grow
+// with the file (except for query groups, and as Load says for compressed
+// Fortran-ordered arrays).
+func Scan(path string, s *schema.Schema, o Options, show func(*schema.Row) error) error {
+	t, err := loadTable(path, s, o, &scanner{show: show})
 	if err != nil {
 		return err
 	}
-	defer func() { u.close() }()
-	head, _ := u.Peek(sniffBytes) // an error comes again when the rows are read
-	if isPack(head) {
-		if u.compressed {
-			return t.errorf(0, "", 0, rulePackStream)
-		}
-		if len(t.files) > 1 {
-			return t.errorf(0, "", 0, rulePackInList)
-		}
-		return t.readPack(in)
-	}
-	format, err := t.e.schema.formatOf(in.name, head)
-	if err != nil {
-		return err
-	}
-	switch format {
-	case FormatParquet, FormatNPZ, FormatXLSX:
-		if u.compressed {
-			return t.errorf(0, "", 0, rulePackedTwice)
-		}
-		if in.at == nil {
-			if in, err = in.hold(u); err != nil {
-				return err
-			}
-		}
-		switch format {
-		case FormatParquet:
-			return readParquet(t, in)
-		case FormatXLSX:
-			return t.readWorkbook(in)
-		}
-		return readNPZ(t, in)
-	case FormatNPY, FormatIDX:
-		return readArrayFiles(t, format, in, u)
-	}
-	if u.compressed && in.opened != nil {
-		u.readAhead()
-	}
-	src := newSource(in.name, u, t.e.schema.CSV.Encoding)
-	var z sizes
-	if in.at != nil && t.label == nil {
-		if z, err = t.countLines(in.name, format); err != nil {
-			return err
-		}
-	}
-	switch format {
-	case FormatLIBSVM:
-		return readLIBSVM(t, src, z)
-	case FormatARFF:
-		return readARFF(t, src, z)
-	case FormatJSONL:
-		return readJSONL(t, src, z)
-	}
-	return readCSV(t, src, z)
+	return t.check()
 }
 
-// readWorkbook reads a sheet as a CSV file.
-func (t *table) readWorkbook(in *input) error {
-	s := t.e.schema
-	delim, _ := s.CSV.delimiter()
-	text, err := workbookText(in, s.Sheet, delim)
+// ScanReader is Scan from r, which is read as its rows are shown, so that r may be
+// a stream that goes on while they are used. name stands for the file in errors.
+// The format is looked for in the first bytes, so the first row is shown once
+// there are 4096 of them, or r ends.
+func ScanReader(name string, r io.Reader, s *schema.Schema, o Options, show func(*schema.Row) error) error {
+	e, err := encoderFor(s, o)
 	if err != nil {
 		return err
 	}
-	u, err := unpack(in.name, bytes.NewReader(text))
-	if err != nil {
+	t := newTable(name, e, o, &scanner{show: show})
+	if err := t.read(&source.Input{Name: name, R: r}); err != nil {
 		return err
 	}
-	defer u.close()
-	var z sizes
-	z.count(text, false)
-	return readCSV(t, newSource(in.name, u, ""), z)
-}
-
-// hold reads what is left of u into memory.
-func (in *input) hold(u *unpacked) (*input, error) {
-	b, err := io.ReadAll(u)
-	if err != nil {
-		return nil, u.readError(in.name, 0, err)
-	}
-	return &input{name: in.name, r: bytes.NewReader(b), at: bytes.NewReader(b), size: int64(len(b))}, nil
+	return t.check()
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"dyad/engine/dataset/source"
 	"dyad/engine/tensors"
 )
 
@@ -211,7 +212,7 @@ func TestLoadStops(t *testing.T) {
 
 func TestLoadIOErrors(t *testing.T) {
 	s := mustSchema(t, plainSchema)
-	var p *ParseError
+	var p *source.ParseError
 	if _, err := Load(filepath.Join(t.TempDir(), "absent"), s, Options{}); !errors.Is(err, os.ErrNotExist) || errors.As(err, &p) {
 		t.Errorf("got %v, want os.ErrNotExist", err)
 	}
@@ -309,7 +310,7 @@ func TestFilesThatChangeAreRefused(t *testing.T) {
 			}
 			return err
 		}})
-		if whole := name == "untouched" || name == "replaced"; !done || whole != (err == nil) || !whole && !errors.Is(err, ErrChanged) {
+		if whole := name == "untouched" || name == "replaced"; !done || whole != (err == nil) || !whole && !errors.Is(err, source.ErrChanged) {
 			t.Errorf("%s: %v", name, err)
 		} else if whole && d.Records.Len() != 3*progressRows {
 			t.Errorf("%s: %d records", name, d.Records.Len())

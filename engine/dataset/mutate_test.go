@@ -10,6 +10,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	power "dyad/internal/sizes"
+
+	reader "dyad/engine/dataset/parquet"
+	"dyad/engine/dataset/source"
 )
 
 var mutations = flag.Duration("mutations", 0, "how long TestParquetMutations looks for a crash; 0: 3,000 inputs")
@@ -55,7 +58,7 @@ func mutate(r *rand.Rand, file []byte) []byte {
 // bareParquet reads a file as the library does, without the guard of parquetReader, and says whether it panicked.
 func bareParquet(b []byte) (panicked bool) {
 	defer func() { panicked = recover() != nil }()
-	if in := (&input{at: bytes.NewReader(b), size: int64(len(b))}); !in.hasParquetFooter() {
+	if in := (&source.Input{At: bytes.NewReader(b), Size: int64(len(b))}); !reader.HasFooter(in) {
 		return false
 	}
 	f, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))

@@ -14,6 +14,12 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
+
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/sniff"
+	"dyad/engine/dataset/source"
+	"dyad/engine/dataset/workbook"
 )
 
 const europeanSchema = `
@@ -81,7 +87,7 @@ func TestNotations(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for _, format := range []string{FormatCSV, FormatParquet} {
+	for _, format := range []string{schema.FormatCSV, FormatParquet} {
 		var b bytes.Buffer
 		_, out, err := Convert(path, s, &b, format, ConvertOptions{})
 		if err != nil {
@@ -98,22 +104,22 @@ func TestNotations(t *testing.T) {
 // TestNotationIsStrict: a number that does not fit its notation is refused, never read as
 // another one.
 func TestNotationIsStrict(t *testing.T) {
-	comma, space := notation{decimal: ',', thousands: "."}, notation{decimal: '.', thousands: thousandsSpace}
+	comma, space := parse.Notation{Decimal: ',', Thousands: "."}, parse.Notation{Decimal: '.', Thousands: parse.ThousandsSpace}
 	for _, c := range []struct {
-		n           notation
+		n           parse.Notation
 		field, want string // "" for refused
 	}{
 		{comma, "1.234", "1234"}, {comma, "1.234.567,8", "1234567.8"}, {comma, "24,5", "24.5"}, {comma, "+7", "+7"}, {comma, "-1.000,25", "-1000.25"}, {comma, "1,5e3", "1.5e3"},
 		{comma, "1.23", ""}, {comma, "12.34,5", ""}, {comma, "0.123", ""}, {comma, ".5", ""}, {comma, "1234.567", ""}, {comma, "1,2,3", ""}, {comma, "1,234.5", ""}, {comma, "1..234", ""}, {comma, "1.2345", ""}, {comma, "0x1,8p3", ""}, {comma, "1,_5", ""}, {comma, "1.234e3.4", ""}, {comma, "one", ""}, {comma, "--1", ""},
-		{notation{decimal: ','}, "1.234", ""}, {notation{decimal: ','}, "1234,5", "1234.5"},
+		{parse.Notation{Decimal: ','}, "1.234", ""}, {parse.Notation{Decimal: ','}, "1234,5", "1234.5"},
 		{space, "12 345.5", "12345.5"}, {space, "12\u00a0345", "12345"}, {space, "12\u202f345", "12345"}, {space, "12 34", ""}, {space, "1 2345", ""},
-		{notation{decimal: '.', thousands: "'"}, "1'000'000", "1000000"},
-		{notation{decimal: '.', suffix: []byte("%")}, "45 %", "45"}, {notation{decimal: '.', suffix: []byte("%")}, "45", "45"}, {notation{decimal: '.', suffix: []byte("%")}, "45%%", ""},
-		{notation{layout: "2.1.2006", from: 10}, "01.02.1970", "21"}, {notation{layout: "2.1.2006"}, "31.02.1970", ""}, {notation{layout: "2006-1-2"}, "1970-01-03 12:30", "2"}, {notation{layout: "2006-1-2"}, "1970-01-03T12:30:00Z", "2"}, {notation{layout: "1/2/2006"}, "13/1/2006", ""},
+		{parse.Notation{Decimal: '.', Thousands: "'"}, "1'000'000", "1000000"},
+		{parse.Notation{Decimal: '.', Suffix: []byte("%")}, "45 %", "45"}, {parse.Notation{Decimal: '.', Suffix: []byte("%")}, "45", "45"}, {parse.Notation{Decimal: '.', Suffix: []byte("%")}, "45%%", ""},
+		{parse.Notation{Layout: "2.1.2006", From: 10}, "01.02.1970", "21"}, {parse.Notation{Layout: "2.1.2006"}, "31.02.1970", ""}, {parse.Notation{Layout: "2006-1-2"}, "1970-01-03 12:30", "2"}, {parse.Notation{Layout: "2006-1-2"}, "1970-01-03T12:30:00Z", "2"}, {parse.Notation{Layout: "1/2/2006"}, "13/1/2006", ""},
 	} {
-		got, rule := c.n.plain(nil, []byte(c.field))
+		got, rule := c.n.Plain(nil, []byte(c.field))
 		if rule == "" {
-			if _, other := parseNumber(got); other != "" {
+			if _, other := parse.Number(got); other != "" {
 				rule = other
 			}
 		}
@@ -140,7 +146,7 @@ func TestNotationIsStrict(t *testing.T) {
 		if strings.HasPrefix(text, "-") {
 			grouped = "-" + grouped
 		}
-		if got, rule := comma.plain(nil, []byte(grouped)); rule != "" || string(got) != text {
+		if got, rule := comma.Plain(nil, []byte(grouped)); rule != "" || string(got) != text {
 			t.Fatalf("%s: got %q, rule %q, want %s", grouped, got, rule, text)
 		}
 	}
@@ -194,7 +200,7 @@ func TestEncodings(t *testing.T) {
 	}
 	category := strings.Replace(headerSchema, "[f, m]", "[f, m, ä]", 1)
 	_, err := Load(writeFile(t, "x.csv", "age,sex,out\n30,f,yes\n40,\xe4,no\n"), mustSchema(t, category), Options{})
-	if err == nil || !strings.Contains(err.Error(), ruleNotUTF8) {
+	if err == nil || !strings.Contains(err.Error(), schema.RuleNotUTF8) {
 		t.Errorf("a category in Latin-1: %v", err)
 	}
 }
@@ -203,11 +209,11 @@ func TestEncodings(t *testing.T) {
 func TestNotData(t *testing.T) {
 	folder := t.TempDir()
 	for name, c := range map[string]struct{ path, want, drafted string }{
-		"xlsx":   {writeFile(t, "a.xlsx", "PK\x03\x04\x14\x00\x06\x00\x08\x00\x00\x00!\x00AAAAAAAAAAAA\x13\x00\x00\x00[Content_Types].xml"), ruleBadWorkbook, ruleBadWorkbook},
-		"xls":    {writeFile(t, "a.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 and more"), ruleExcel, ruleExcel},
-		"folder": {folder, ruleNoFiles, ruleFolder},
+		"xlsx":   {writeFile(t, "a.xlsx", "PK\x03\x04\x14\x00\x06\x00\x08\x00\x00\x00!\x00AAAAAAAAAAAA\x13\x00\x00\x00[Content_Types].xml"), workbook.RuleDamaged, workbook.RuleDamaged},
+		"xls":    {writeFile(t, "a.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 and more"), sniff.RuleExcel, sniff.RuleExcel},
+		"folder": {folder, ruleNoFiles, source.RuleFolder},
 	} {
-		var p *ParseError
+		var p *source.ParseError
 		if _, err := Load(c.path, mustSchema(t, headerSchema), Options{}); !errors.As(err, &p) || p.Rule != c.want {
 			t.Errorf("%s loaded: %v", name, err)
 		}

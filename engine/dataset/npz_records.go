@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"dyad/engine"
+	"dyad/engine/dataset/schema"
 )
 
 // WriteNPZ writes records as NumPy's NPZ: X of n rows and d columns and, if labels is
@@ -13,10 +14,10 @@ import (
 func WriteNPZ(w io.Writer, r *engine.Records, labels bool) error {
 	columns := make([]outColumn, r.Dim(), r.Dim()+1)
 	for k := range columns {
-		columns[k] = outColumn{role: RoleFeature, number: true}
+		columns[k] = outColumn{role: schema.RoleFeature, number: true}
 	}
 	if labels {
-		columns = append(columns, outColumn{role: RoleLabel, number: true})
+		columns = append(columns, outColumn{role: schema.RoleLabel, number: true})
 	}
 	s, err := newNPZSink(w, columns, r.Len())
 	if err != nil {

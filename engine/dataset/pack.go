@@ -11,8 +11,12 @@ import (
 	"io"
 	"math"
 	"os"
+	"runtime"
+	"sync"
 
 	"dyad/engine"
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
 	"dyad/internal/pages"
 )
 
@@ -119,9 +123,9 @@ const (
 // readPackHeader reads and checks the header of a pack of a size: every number that says where something
 // is. content is the header's text, whose hash is that of the whole pack. An error is a *ParseError
 // without a file, or one of reading.
-func readPackHeader(r io.ReaderAt, size int64) (h *packHeader, e *Encoder, content []byte, err error) {
-	bad := func(rule string) (*packHeader, *Encoder, []byte, error) {
-		return nil, nil, nil, &ParseError{Rule: rule}
+func readPackHeader(r io.ReaderAt, size int64) (h *packHeader, e *schema.Encoder, content []byte, err error) {
+	bad := func(rule string) (*packHeader, *schema.Encoder, []byte, error) {
+		return nil, nil, nil, &source.ParseError{Rule: rule}
 	}
 	first, tail := make([]byte, len(packMagic)+4), make([]byte, packTail)
 	if size < packPage+int64(packTail) {
@@ -150,22 +154,22 @@ func readPackHeader(r io.ReaderAt, size int64) (h *packHeader, e *Encoder, conte
 	if hash := sha256.Sum256(content); !bytes.Equal(hash[:], tail[:sha256.Size]) {
 		return bad(rulePackChanged)
 	}
-	h, e = new(packHeader), new(Encoder)
+	h, e = new(packHeader), new(schema.Encoder)
 	dec := json.NewDecoder(bytes.NewReader(content))
 	dec.DisallowUnknownFields()
 	if dec.Decode(h) != nil || dec.More() || h.Version != packVersion || e.UnmarshalJSON(h.Schema) != nil {
 		return bad(rulePackHeader)
 	}
 	hash := sha256.Sum256(h.Schema)
-	byPerson, byGroup := e.schema.ByPerson(), e.group != nil
+	byPerson, byGroup := e.Schema().ByPerson(), e.GroupColumn != nil
 	switch {
-	case h.SchemaHash != hex.EncodeToString(hash[:]), e.schema.IsSparse(), h.Features != e.Dim(), h.Bounds != boundsOfPack(e.Bounds()),
+	case h.SchemaHash != hex.EncodeToString(hash[:]), e.Schema().IsSparse(), h.Features != e.Dim(), h.Bounds != boundsOfPack(e.Bounds()),
 		h.ChunkBytes != packChunk, h.Rows < 2, h.Rows > math.MaxInt32, h.Rows > math.MaxInt64/64/int64(h.Features),
 		byPerson != (h.Persons > 0), h.Persons < 0, h.Persons > h.Rows,
 		byGroup != (h.Groups > 0), h.Groups < 0, int64(h.Groups) > h.Rows:
 		return bad(rulePackHeader)
 	}
-	if h.sections(e.schema.IsNarrow()).end+int64(length)+int64(packTail) != size {
+	if h.sections(e.Schema().IsNarrow()).end+int64(length)+int64(packTail) != size {
 		return bad(rulePackCut)
 	}
 	return h, e, content, nil
@@ -206,7 +210,7 @@ func (u *Used) Unchanged() error {
 	if u.file == nil {
 		return nil
 	}
-	changed := fmt.Errorf("%w: %s is a pack, which is read as long as a run uses it; put it back as it was", ErrChanged, u.Name)
+	changed := fmt.Errorf("%w: %s is a pack, which is read as long as a run uses it; put it back as it was", source.ErrChanged, u.Name)
 	if err := u.file.Unchanged(); errors.Is(err, pages.ErrChanged) {
 		return changed
 	} else if err != nil {
@@ -241,9 +245,31 @@ func OpenContent(name string) (io.ReadCloser, error) {
 
 // inFile names the file in an error of readPackHeader.
 func inFile(name string, err error) error {
-	if e, ok := err.(*ParseError); ok {
+	if e, ok := err.(*source.ParseError); ok {
 		e.File = name
 		return e
 	}
 	return fmt.Errorf("dataset: %s: %w", name, err)
+}
+
+// checkChunks compares the hashes of chunks, on all processors. It tells the outcome of each, one at a time, until an error, which it
+// returns.
+func checkChunks(chunks [][]byte, hashes []byte, tell func(same bool) error) error {
+	var mu sync.Mutex
+	var stop error
+	parallel(runtime.GOMAXPROCS(0), len(chunks), func(i int) {
+		mu.Lock()
+		stopped := stop != nil
+		mu.Unlock()
+		if stopped {
+			return
+		}
+		sum := sha256.Sum256(chunks[i])
+		mu.Lock()
+		defer mu.Unlock()
+		if stop == nil {
+			stop = tell(bytes.Equal(sum[:], hashes[i*sha256.Size:][:sha256.Size]))
+		}
+	})
+	return stop
 }

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+
+	"dyad/engine/dataset/source"
 )
 
 // A program that has had a pack mapped for writing since before it was opened changes it and leaves its times as they are: the hashes
@@ -34,7 +36,7 @@ func TestPackChangedThroughAMapping(t *testing.T) {
 			t.Errorf("nothing was changed: %v", err)
 		}
 		b[packPage]++
-		if err := d.Pack.Unchanged(); errors.Is(err, ErrChanged) == inMemory {
+		if err := d.Pack.Unchanged(); errors.Is(err, source.ErrChanged) == inMemory {
 			t.Errorf("in memory %v: %v", inMemory, err)
 		}
 	}

@@ -7,43 +7,43 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
 
 	"dyad/engine"
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
 	"dyad/internal/pages"
 )
 
 // readPack maps a pack and checks all of it: that it is whole, its schema is the one asked for,
 // every hash, every record's norm and every label, persons and groups. Nothing of it is believed.
-func (t *table) readPack(in *input) error {
+func (t *table) readPack(in *source.Input) error {
 	bad := func(rule string) error { return t.errorf(0, "", 0, rule) }
 	switch {
 	case t.scan != nil:
 		return bad(rulePackScan)
 	case t.o.KeepIDs:
 		return bad(rulePackIDs)
-	case in.file == nil || in.opened == nil:
+	case in.File == nil || in.Opened == nil:
 		return bad(rulePackStream)
 	}
-	h, made, content, err := readPackHeader(in.file, in.size)
+	h, made, content, err := readPackHeader(in.File, in.Size)
 	if err != nil {
 		return inFile(t.name, err)
 	}
-	e, err := t.packEncoder(made.schema)
+	e, err := t.packEncoder(made.Schema())
 	if err != nil {
 		return err
 	}
-	file, err := pages.File(in.file)
+	file, err := pages.File(in.File)
 	if err != nil {
 		return fmt.Errorf("dataset: %s: %w", t.name, err)
 	}
 	all := file.Bytes
-	if int64(len(all)) != in.size {
+	if int64(len(all)) != in.Size {
 		return bad(rulePackCut)
 	}
-	s := h.sections(e.schema.IsNarrow())
+	s := h.sections(e.Schema().IsNarrow())
 	part := func(p section) []byte { return all[p.from : p.from+p.bytes : p.from+p.bytes] }
 	hashes := bytes.Clone(part(s.hashes))
 	if sum := sha256.Sum256(hashes); hex.EncodeToString(sum[:]) != h.Hashes {
@@ -69,7 +69,7 @@ func (t *table) readPack(in *input) error {
 	}
 	y := pages.Slice[float64](part(s.labels))
 	var records *engine.Records
-	if e.schema.IsNarrow() {
+	if e.Schema().IsNarrow() {
 		records, err = storedRecords(pages.Slice[float32](part(s.features)), y, e, t.o.InMemory)
 	} else {
 		records, err = storedRecords(pages.Slice[float64](part(s.features)), y, e, t.o.InMemory)
@@ -80,7 +80,7 @@ func (t *table) readPack(in *input) error {
 	case err != nil:
 		return fmt.Errorf("dataset: %s: %w", t.name, err)
 	}
-	used := &Used{Name: in.name, content: content}
+	used := &Used{Name: in.Name, content: content}
 	if !t.o.InMemory {
 		used.file, used.chunks, used.hashes = file, chunks, hashes
 	}
@@ -88,17 +88,17 @@ func (t *table) readPack(in *input) error {
 }
 
 // storedRecords are the records of a pack, mapped or copied.
-func storedRecords[T float32 | float64](x []T, y []float64, e *Encoder, copied bool) (*engine.Records, error) {
-	r, err := engine.StoredRecords(x, y, e.dim, e.Bounds())
+func storedRecords[T float32 | float64](x []T, y []float64, e *schema.Encoder, copied bool) (*engine.Records, error) {
+	r, err := engine.StoredRecords(x, y, e.Dim(), e.Bounds())
 	if err != nil || !copied {
 		return r, err
 	}
 	y = append(pages.Make[float64](len(y))[:0], y...)
 	switch x := any(append(pages.Make[T](len(x))[:0], x...)).(type) {
 	case []float32:
-		return engine.AdoptNarrowRecords(x, y, e.dim, e.Bounds())
+		return engine.AdoptNarrowRecords(x, y, e.Dim(), e.Bounds())
 	case []float64:
-		return engine.HeldRecords(x, y, e.dim, e.Bounds())
+		return engine.HeldRecords(x, y, e.Dim(), e.Bounds())
 	}
 	return nil, err
 }
@@ -106,10 +106,10 @@ func storedRecords[T float32 | float64](x []T, y []float64, e *Encoder, copied b
 // packEncoder is the encoder of the schema that was asked for, in the storage of a pack that was made
 // with a schema. Both encode alike, of the same persons; whether the records are public, how many persons
 // there are and descriptions are what was asked for.
-func (t *table) packEncoder(made *Schema) (*Encoder, error) {
-	asked := *t.e.schema
+func (t *table) packEncoder(made *schema.Schema) (*schema.Encoder, error) {
+	asked := *t.e.Schema()
 	if asked.Store != "" && asked.IsNarrow() != made.IsNarrow() {
-		has, want := StoreFloat64, StoreFloat32
+		has, want := schema.StoreFloat64, schema.StoreFloat32
 		if made.IsNarrow() {
 			has, want = want, has
 		}
@@ -130,37 +130,15 @@ func (t *table) packEncoder(made *Schema) (*Encoder, error) {
 	if errA != nil || errB != nil || !bytes.Equal(a, b) {
 		return nil, t.errorf(0, "", 0, rulePackSchema)
 	}
-	return NewEncoder(&asked)
-}
-
-// checkChunks compares the hashes of chunks, on all processors. It tells the outcome of each, one at a time, until an error, which it
-// returns.
-func checkChunks(chunks [][]byte, hashes []byte, tell func(same bool) error) error {
-	var mu sync.Mutex
-	var stop error
-	parallel(runtime.GOMAXPROCS(0), len(chunks), func(i int) {
-		mu.Lock()
-		stopped := stop != nil
-		mu.Unlock()
-		if stopped {
-			return
-		}
-		sum := sha256.Sum256(chunks[i])
-		mu.Lock()
-		defer mu.Unlock()
-		if stop == nil {
-			stop = tell(bytes.Equal(sum[:], hashes[i*sha256.Size:][:sha256.Size]))
-		}
-	})
-	return stop
+	return schema.NewEncoder(&asked)
 }
 
 // takePack makes the data set of a pack whose sections were checked.
-func (t *table) takePack(e *Encoder, r *engine.Records, used *Used, first []int64, groups []int32, h *packHeader) error {
+func (t *table) takePack(e *schema.Encoder, r *engine.Records, used *Used, first []int64, groups []int32, h *packHeader) error {
 	t.e, t.hasLabels = e, true
 	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), Pack: used, name: t.name}
 	for _, y := range r.Labels() {
-		if !e.schema.IsGraded() && y != 1 && y != -1 {
+		if !e.Schema().IsGraded() && y != 1 && y != -1 {
 			return t.errorf(0, "", 0, rulePackOutside)
 		}
 		if y > 0 {
@@ -181,12 +159,12 @@ func (t *table) takePack(e *Encoder, r *engine.Records, used *Used, first []int6
 		for i, at := range first {
 			starts[i] = int(at)
 		}
-		people, err := r.WithPersons(starts, e.schema.PersonCap())
+		people, err := r.WithPersons(starts, e.Schema().PersonCap())
 		if err != nil {
 			return t.errorf(0, "", 0, rulePackHeader)
 		}
-		if e.schema.Persons > 0 && e.schema.Persons != int(h.Persons) {
-			return t.errorf(0, e.person.Name, 0, ruleOtherPersons)
+		if e.Schema().Persons > 0 && e.Schema().Persons != int(h.Persons) {
+			return t.errorf(0, e.PersonColumn.Name, 0, ruleOtherPersons)
 		}
 		if t.o.Persons == KeepPersons {
 			r = people
@@ -195,7 +173,7 @@ func (t *table) takePack(e *Encoder, r *engine.Records, used *Used, first []int6
 	if !d.HasLabels {
 		r = r.WithoutLabels()
 	}
-	if !d.HasLabels || e.schema.IsGraded() || r.ByPerson() {
+	if !d.HasLabels || e.Schema().IsGraded() || r.ByPerson() {
 		d.Positives, d.Negatives = 0, 0
 	}
 	d.Records, t.packed, t.rows = r, d, r.Len()

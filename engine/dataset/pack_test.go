@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/engine/dataset/source"
 	"dyad/internal/pages"
 	power "dyad/internal/sizes"
 )
@@ -92,7 +93,7 @@ func rewrite(t *testing.T, name string, header func(*packHeader), section func(s
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := h.sections(e.schema.IsNarrow())
+	s := h.sections(e.Schema().IsNarrow())
 	if section != nil {
 		section(s, all)
 	}
@@ -134,7 +135,7 @@ func TestPackIsChecked(t *testing.T) {
 			t.Helper()
 			o.Persons = KeepPersons
 			_, err := Load(name, s, o)
-			var p *ParseError
+			var p *source.ParseError
 			if !errors.As(err, &p) || p.File != name || !strings.Contains(p.Rule, rule) {
 				t.Errorf("%s, %s: %v, want %q", role, what, err, rule)
 			}
@@ -151,7 +152,7 @@ func TestPackIsChecked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := h.sections(e.schema.IsNarrow())
+		at := h.sections(e.Schema().IsNarrow())
 		for what, place := range map[string]int64{
 			"feature": at.features.from + 3, "label": at.labels.from + 7, "hash": at.hashes.from + 1, "header": at.end + 5, "persons": at.persons.from, "groups": at.groups.from,
 		} {
@@ -309,7 +310,7 @@ func FuzzPackHeader(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			s := h.sections(e.schema.IsNarrow())
+			s := h.sections(e.Schema().IsNarrow())
 			for _, p := range append(s.hashed(), s.hashes) {
 				if p.from < 0 || p.bytes < 0 || p.from+p.bytes > size {
 					t.Fatalf("section %+v of %d bytes", p, size)

@@ -13,6 +13,8 @@ import (
 	"os"
 
 	"dyad/engine"
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
 	"dyad/internal/create"
 	"dyad/internal/pages"
 )
@@ -39,7 +41,7 @@ type Packed struct {
 // Pack writes the records of a file as a pack: what Load gives, to the bit. Rows of persons or of a
 // query group are next to each other, and of each person those that training uses. Its memory does not grow with the number
 // of rows, except by what says whose row is whose.
-func Pack(w io.Writer, path string, s *Schema, o PackOptions) (*Packed, error) {
+func Pack(w io.Writer, path string, s *schema.Schema, o PackOptions) (*Packed, error) {
 	files, err := Expand(path)
 	if err != nil {
 		return nil, err
@@ -57,26 +59,26 @@ func Pack(w io.Writer, path string, s *Schema, o PackOptions) (*Packed, error) {
 }
 
 // PackReader is Pack of a file that r reads; name stands for it in errors.
-func PackReader(w io.Writer, name string, r io.Reader, s *Schema, o PackOptions) (*Packed, error) {
+func PackReader(w io.Writer, name string, r io.Reader, s *schema.Schema, o PackOptions) (*Packed, error) {
 	p, t, err := newPack(w, name, s, o)
 	if err != nil {
 		return nil, err
 	}
 	defer p.close()
-	if err := t.read(&input{name: name, r: r}); err != nil {
+	if err := t.read(&source.Input{Name: name, R: r}); err != nil {
 		return nil, err
 	}
 	return p.finish(t)
 }
 
-func newPack(w io.Writer, name string, s *Schema, o PackOptions) (*packRows, *table, error) {
+func newPack(w io.Writer, name string, s *schema.Schema, o PackOptions) (*packRows, *table, error) {
 	read := Options{Persons: KeepPersons, LabelsFile: o.LabelsFile, Progress: o.Progress}
 	e, err := encoderFor(s, read)
 	if err != nil {
 		return nil, nil, err
 	}
-	if e.schema.IsSparse() {
-		return nil, nil, &ParseError{File: name, Rule: rulePackOfSparse}
+	if e.Schema().IsSparse() {
+		return nil, nil, &source.ParseError{File: name, Rule: rulePackOfSparse}
 	}
 	t := newTable(name, e, read, nil)
 	p, err := newPackRows(w, e, o)
@@ -86,7 +88,7 @@ func newPack(w io.Writer, name string, s *Schema, o PackOptions) (*packRows, *ta
 
 // packRows writes rows as they come.
 type packRows struct {
-	e       *Encoder
+	e       *schema.Encoder
 	out     *packSectionWriter
 	ordered bool     // rows wait until it is known whose they are
 	x, y    *os.File // what waits
@@ -94,8 +96,8 @@ type packRows struct {
 	rows    int
 }
 
-func newPackRows(w io.Writer, e *Encoder, o PackOptions) (*packRows, error) {
-	p := &packRows{e: e, ordered: e.person != nil || e.group != nil, out: &packSectionWriter{w: w, chunk: sha256.New()}}
+func newPackRows(w io.Writer, e *schema.Encoder, o PackOptions) (*packRows, error) {
+	p := &packRows{e: e, ordered: e.PersonColumn != nil || e.GroupColumn != nil, out: &packSectionWriter{w: w, chunk: sha256.New()}}
 	for _, f := range []**os.File{&p.x, &p.y} {
 		var err error
 		if *f, err = create.Temporary(cmp.Or(o.Folder, os.TempDir()), o.Prefix, "", create.Private); err != nil {
@@ -127,7 +129,7 @@ func (p *packRows) expect(int) {}
 func (p *packRows) take(x, y []float64) error {
 	p.rows += len(y)
 	raw := pages.Bytes(x)
-	if p.e.schema.IsNarrow() {
+	if p.e.Schema().IsNarrow() {
 		if len(p.narrow) < len(x) {
 			p.narrow = make([]float32, len(x))
 		}
@@ -149,7 +151,7 @@ func (p *packRows) take(x, y []float64) error {
 // finish writes what is left.
 func (p *packRows) finish(t *table) (*Packed, error) {
 	if t.packed != nil {
-		return nil, &ParseError{File: t.name, Rule: rulePackOfPack}
+		return nil, &source.ParseError{File: t.name, Rule: rulePackOfPack}
 	}
 	err := t.check()
 	if err == nil {
@@ -158,7 +160,7 @@ func (p *packRows) finish(t *table) (*Packed, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := packHeader{Version: packVersion, Rows: int64(p.rows), Features: p.e.dim, Bounds: boundsOfPack(p.e.Bounds()), ChunkBytes: packChunk}
+	h := packHeader{Version: packVersion, Rows: int64(p.rows), Features: p.e.Dim(), Bounds: boundsOfPack(p.e.Bounds()), ChunkBytes: packChunk}
 	var rows []int // in order; nil for all
 	var first []int64
 	var groups []int32
@@ -168,7 +170,7 @@ func (p *packRows) finish(t *table) (*Packed, error) {
 		if err != nil {
 			return nil, err
 		}
-		order, starts, err := engine.GroupRows(of, count, p.e.schema.PersonCap())
+		order, starts, err := engine.GroupRows(of, count, p.e.Schema().PersonCap())
 		if err != nil {
 			return nil, fmt.Errorf("dataset: %w", err)
 		}
@@ -176,7 +178,7 @@ func (p *packRows) finish(t *table) (*Packed, error) {
 		for _, at := range starts {
 			first = append(first, int64(at))
 		}
-	case p.e.group != nil:
+	case p.e.GroupColumn != nil:
 		of := t.groups.of.join()
 		h.Groups = len(t.groups.number)
 		if rows, _, err = engine.GroupRows(of, h.Groups, len(of)); err != nil {
@@ -187,11 +189,11 @@ func (p *packRows) finish(t *table) (*Packed, error) {
 		}
 	}
 	size := 8
-	if p.e.schema.IsNarrow() {
+	if p.e.Schema().IsNarrow() {
 		size = 4
 	}
 	if p.ordered {
-		err = p.copy(p.x, rows, size*p.e.dim)
+		err = p.copy(p.x, rows, size*p.e.Dim())
 	}
 	err = errors.Join(err, p.out.end())
 	if err == nil {
@@ -212,18 +214,18 @@ func (p *packRows) finish(t *table) (*Packed, error) {
 // header fills the header in, and writes it.
 func (p *packRows) header(h *packHeader) (*Packed, error) {
 	var err error
-	if h.Schema, err = json.Marshal(p.e.schema); err != nil {
+	if h.Schema, err = json.Marshal(p.e.Schema()); err != nil {
 		return nil, fmt.Errorf("dataset: %w", err)
 	}
-	schema, hashes := sha256.Sum256(h.Schema), sha256.Sum256(p.out.hashes)
-	h.SchemaHash, h.Hashes = hex.EncodeToString(schema[:]), hex.EncodeToString(hashes[:])
+	schemaSum, hashes := sha256.Sum256(h.Schema), sha256.Sum256(p.out.hashes)
+	h.SchemaHash, h.Hashes = hex.EncodeToString(schemaSum[:]), hex.EncodeToString(hashes[:])
 	sum, err := writePackHeader(p.out, h)
 	if err != nil {
 		return nil, err
 	}
-	made := &Packed{Rows: int(h.Rows), Features: h.Features, Persons: int(h.Persons), Groups: h.Groups, Store: StoreFloat64, Bytes: p.out.at, Hash: hex.EncodeToString(sum)}
-	if p.e.schema.IsNarrow() {
-		made.Store = StoreFloat32
+	made := &Packed{Rows: int(h.Rows), Features: h.Features, Persons: int(h.Persons), Groups: h.Groups, Store: schema.StoreFloat64, Bytes: p.out.at, Hash: hex.EncodeToString(sum)}
+	if p.e.Schema().IsNarrow() {
+		made.Store = schema.StoreFloat32
 	}
 	return made, nil
 }

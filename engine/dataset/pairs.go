@@ -5,6 +5,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"dyad/engine/dataset/csv"
+	"dyad/engine/dataset/parquet"
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/sniff"
+	"dyad/engine/dataset/source"
 )
 
 // PairColumns are the names of the columns of a file of pairs; an empty name is the
@@ -26,10 +33,10 @@ type PairOptions struct {
 	// column, and every label is then True.
 	Oriented bool
 	// CSV are options of a delimited file; its first row is always a header.
-	CSV CSVOptions
+	CSV schema.CSVOptions
 	// LookAlikes are ids of records that differ only in how they are written. The ids in
 	// the file of pairs must be those of records to the byte in any case.
-	LookAlikes LookAlikes
+	LookAlikes schema.LookAlikes
 }
 
 // LabelledPair is one pair: the places of two different individuals in the list of
@@ -51,9 +58,6 @@ const (
 	rulePairEmpty     = "file has no pairs"
 	rulePairFormat    = "file is neither CSV nor Parquet; convert it (dyad data convert)"
 	rulePairTooMany   = "file has more than 2^30 pairs"
-	ruleRecordNoID    = "id is missing in record %d; pairs need the id of every record"
-	ruleRecordSameID  = "records %d and %d have the same id; pairs need one record for each id"
-	ruleRecordAlike   = "records %d and %d have ids that differ only in upper and lower case, white space, quotes, invisible characters or forms of the same letters; if they are one individual, give it one id, otherwise allow such ids (--look-alike-ids allow)"
 	rulePairDuplicate = "the pair is also in row %d; keep one of them, with the label that is true"
 )
 
@@ -66,7 +70,7 @@ const (
 //
 // Memory is O(ids + pairs): a map entry for each, and 16 bytes a pair.
 func LoadPairs(path string, ids []string, file, column string, o PairOptions) ([]LabelledPair, error) {
-	if err := CheckIDs(ids, file, column, o.LookAlikes); err != nil {
+	if err := schema.CheckIDs(ids, file, column, o.LookAlikes); err != nil {
 		return nil, err
 	}
 	at := make(map[string]int32, len(ids))
@@ -76,15 +80,15 @@ func LoadPairs(path string, ids []string, file, column string, o PairOptions) ([
 	if o.True == "" || o.False == "" || o.True == o.False {
 		return nil, fmt.Errorf("dataset: the two values of a pair's label must differ and not be empty")
 	}
-	in, err := openInput(path, "pairs")
+	in, err := source.OpenInput(path, "pairs")
 	if err != nil {
 		return nil, err
 	}
 	r := &pairReader{
-		name: path, at: at, o: o, values: newValueSet([]string{o.True, o.False}), seen: map[uint64]int32{},
+		name: path, at: at, o: o, values: parse.NewSet([]string{o.True, o.False}), seen: map[uint64]int32{},
 		names: [3]string{cmp.Or(o.Columns.First, "first"), cmp.Or(o.Columns.Second, "second"), cmp.Or(o.Columns.Label, "label")},
 	}
-	if err := in.close(r.read(in)); err != nil {
+	if err := in.Close(r.read(in)); err != nil {
 		return nil, err
 	}
 	if len(r.pairs) == 0 {
@@ -99,29 +103,29 @@ type pairReader struct {
 	names  [3]string // of the columns of the two ids and the label
 	place  [3]int    // of these columns in a row, -1 for none
 	at     map[string]int32
-	values *valueSet
+	values *parse.Set
 	o      PairOptions
 	seen   map[uint64]int32 // 1 + place in pairs, by the two individuals
 	pairs  []LabelledPair
 	rows   []int32 // of the pairs in the file
 }
 
-func (r *pairReader) read(in *input) error {
-	u, err := unpack(in.name, in.r)
+func (r *pairReader) read(in *source.Input) error {
+	u, err := source.Unpack(in.Name, in.R)
 	if err != nil {
 		return err
 	}
-	defer u.close()
-	head, _ := u.Peek(sniffBytes) // an error comes again when the rows are read
-	switch binaryFormat(head) {
+	defer u.Close()
+	head, _ := u.Peek(sniff.Bytes) // an error comes again when the rows are read
+	switch sniff.Binary(head) {
 	case "":
-		return r.readCSV(in.name, u)
-	case FormatParquet:
-		if u.compressed {
+		return r.readCSV(in.Name, u)
+	case schema.FormatParquet:
+		if u.Compressed {
 			return r.errorf(0, -1, rulePackedTwice)
 		}
-		if in.at == nil {
-			if in, err = in.hold(u); err != nil {
+		if in.At == nil {
+			if in, err = in.Hold(u); err != nil {
 				return err
 			}
 		}
@@ -130,9 +134,10 @@ func (r *pairReader) read(in *input) error {
 	return r.errorf(0, -1, rulePairFormat)
 }
 
-func (r *pairReader) readCSV(name string, u *unpacked) error {
-	c := newCSVReader(newSource(name, u, r.o.CSV.Encoding), &r.o.CSV)
-	header, err := c.next()
+func (r *pairReader) readCSV(name string, u *source.Unpacked) error {
+	delim, _ := r.o.CSV.Separator()
+	c := csv.NewReader(source.NewLines(name, u, r.o.CSV.Encoding), delim, r.o.CSV.Comment)
+	header, err := c.Next()
 	if err == io.EOF {
 		return r.errorf(0, -1, rulePairEmpty)
 	}
@@ -140,11 +145,11 @@ func (r *pairReader) readCSV(name string, u *unpacked) error {
 		return err
 	}
 	width := len(header)
-	if err := r.layout(header, c.row, "the header"); err != nil {
+	if err := r.layout(header, c.Row, "the header"); err != nil {
 		return err
 	}
 	for {
-		row, err := c.next()
+		row, err := c.Next()
 		if err == io.EOF {
 			return nil
 		}
@@ -152,42 +157,38 @@ func (r *pairReader) readCSV(name string, u *unpacked) error {
 			return err
 		}
 		if len(row) != width {
-			return r.errorf(c.row, -1, fmt.Sprintf("row has %d fields, want %d; quote a field that contains the delimiter, or correct the row", len(row), width))
+			return r.errorf(c.Row, -1, fmt.Sprintf("row has %d fields, want %d; quote a field that contains the delimiter, or correct the row", len(row), width))
 		}
-		if err := r.add(row, c.row); err != nil {
+		if err := r.add(row, c.Row); err != nil {
 			return err
 		}
 	}
 }
 
-func (r *pairReader) readParquet(in *input) error {
-	p, err := openParquet(in)
+func (r *pairReader) readParquet(in *source.Input) error {
+	p, err := parquet.Open(in)
 	if err != nil {
 		return err
 	}
-	defer p.close()
-	header := make([][]byte, len(p.columns))
-	for i, c := range p.columns {
-		header[i] = []byte(c.Name())
-	}
-	if err := r.layout(header, 0, "the Parquet schema"); err != nil {
+	defer p.Close()
+	if err := r.layout(fieldsOf(p.Names()), 0, "the Parquet schema"); err != nil {
 		return err
 	}
 	for i, at := range r.place {
 		if at < 0 {
 			continue
 		}
-		if p.used[at] = true; parquetTypeOf(p.columns[at]) == parquetRefused {
+		if !p.Use(at, false) {
 			return r.errorf(0, i, ruleParquetType)
 		}
 	}
 	for {
-		if err := p.next(); err == io.EOF {
+		if err := p.Next(); err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		if err := r.add(p.texts, p.row); err != nil {
+		if err := r.add(p.Texts, p.Row); err != nil {
 			return err
 		}
 	}
@@ -234,7 +235,7 @@ func (r *pairReader) add(row [][]byte, number int) error {
 		return r.errorf(number, -1, rulePairSelf)
 	}
 	if at := r.place[2]; at >= 0 {
-		value := r.values.find(row[at])
+		value := r.values.Find(row[at])
 		switch {
 		case len(row[at]) == 0:
 			return r.errorf(number, 2, rulePairNoLabel)
@@ -258,7 +259,7 @@ func (r *pairReader) add(row [][]byte, number int) error {
 
 // errorf is a ParseError about column i of ids and label, or the row.
 func (r *pairReader) errorf(row, i int, rule string) error {
-	e := &ParseError{File: r.name, Row: row, Rule: rule}
+	e := &source.ParseError{File: r.name, Row: row, Rule: rule}
 	if i >= 0 {
 		e.Column = r.names[i]
 		e.Position = max(0, r.place[i]+1)

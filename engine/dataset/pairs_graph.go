@@ -5,11 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"dyad/engine/dataset/schema"
 	"dyad/engine/pairgraph"
 )
 
 // Drawn pairs individuals by the order of their ids, or by that of the file without ids. Labels are whether their classes differ.
-func (d *Dataset) Drawn(alike LookAlikes, pairs []pairgraph.Pair) (g *pairgraph.Graph, classes []int32, labels []bool, err error) {
+func (d *Dataset) Drawn(alike schema.LookAlikes, pairs []pairgraph.Pair) (g *pairgraph.Graph, classes []int32, labels []bool, err error) {
 	order, err := d.Order(alike)
 	if err != nil {
 		return nil, nil, nil, err
@@ -67,7 +68,7 @@ func (d *Dataset) Listed(file string, o PairOptions, cap int) (g *pairgraph.Grap
 }
 
 // Order are the rows in the order of their ids, or of the file without ids.
-func (d *Dataset) Order(alike LookAlikes) ([]int32, error) {
+func (d *Dataset) Order(alike schema.LookAlikes) ([]int32, error) {
 	order := make([]int32, d.Records.Len())
 	for i := range order {
 		order[i] = int32(i)
@@ -75,7 +76,7 @@ func (d *Dataset) Order(alike LookAlikes) ([]int32, error) {
 	if d.IDs == nil {
 		return order, nil
 	}
-	if err := CheckIDs(d.IDs, d.Name(), d.IDColumn(), alike); err != nil {
+	if err := schema.CheckIDs(d.IDs, d.Name(), d.IDColumn(), alike); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(d.IDs[a], d.IDs[b]) })
@@ -85,7 +86,7 @@ func (d *Dataset) Order(alike LookAlikes) ([]int32, error) {
 // IDColumn is the name of the column with ids, "" without one.
 func (d *Dataset) IDColumn() string {
 	for _, c := range d.Schema().Columns {
-		if c.Role == RoleID {
+		if c.Role == schema.RoleID {
 			return c.Name
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
 )
 
 var fourIDs = []string{"anna", "ben", "cora", "dan"}
@@ -31,7 +34,7 @@ type pairRow struct {
 func TestLoadPairs(t *testing.T) {
 	want := []LabelledPair{{0, 1, true}, {2, 1, false}}
 	bools := PairOptions{True: "true", False: "false"}
-	named := PairOptions{True: "1", False: "0", Columns: PairColumns{First: "a", Second: "b", Label: "sick"}, CSV: CSVOptions{Delimiter: ";"}}
+	named := PairOptions{True: "1", False: "0", Columns: PairColumns{First: "a", Second: "b", Label: "sick"}, CSV: schema.CSVOptions{Delimiter: ";"}}
 	preference := PairOptions{True: "first", False: "second", Oriented: true}
 	for _, c := range []struct {
 		name, content string
@@ -82,7 +85,7 @@ func TestLoadPairsErrors(t *testing.T) {
 		{"PAR1 damaged", likeness, 0, "", "damaged"},
 	} {
 		_, err := loadPairs(t, "pairs.csv", c.content, c.o)
-		var parse *ParseError
+		var parse *source.ParseError
 		if !errors.As(err, &parse) || parse.Row != c.row || parse.Column != c.column || !strings.Contains(parse.Rule, c.says) || filepath.Base(parse.File) != "pairs.csv" {
 			t.Errorf("%q: %v, want row %d, column %q, %q", c.content, err, c.row, c.column, c.says)
 			continue
@@ -101,7 +104,7 @@ func TestLoadPairsErrors(t *testing.T) {
 func TestLoadPairsChecksIDs(t *testing.T) {
 	for name, ids := range map[string][]string{"records 1 and 3": {"a", "b", "a"}, "record 2": {"a", ""}} {
 		_, err := LoadPairs("missing.csv", ids, "people.csv", "who", likeness)
-		var parse *ParseError
+		var parse *source.ParseError
 		if !errors.As(err, &parse) || parse.File != "people.csv" || parse.Column != "who" || !strings.Contains(parse.Rule, name) {
 			t.Errorf("%v: %v", ids, err)
 		}

@@ -21,6 +21,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	power "dyad/internal/sizes"
+
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/source"
 )
 
 type visit struct {
@@ -155,8 +158,8 @@ func TestParquetErrorsForEveryWorkerCount(t *testing.T) {
 	noPerson := visitFile(t, rows)
 	for _, workers := range []int{1, 2, 4} {
 		_, err := loadWith(workers, path, s, Options{Persons: KeepPersons})
-		var p *ParseError
-		if !errors.As(err, &p) || p.Row != 66_001 || p.Column != "a" || p.Position != 2 || p.Rule != ruleNotFinite {
+		var p *source.ParseError
+		if !errors.As(err, &p) || p.Row != 66_001 || p.Column != "a" || p.Position != 2 || p.Rule != parse.RuleNotFinite {
 			t.Errorf("%d workers: %v", workers, err)
 		}
 		_, err = loadWith(workers, noPerson, s, Options{Persons: KeepPersons})
@@ -184,7 +187,7 @@ func TestParquetErrorsForEveryWorkerCount(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := loadWith(workers, file, s, Options{Persons: KeepPersons})
-		var p *ParseError
+		var p *source.ParseError
 		if !errors.As(err, &p) {
 			t.Fatalf("%d workers: %v", workers, err)
 		}
@@ -376,7 +379,7 @@ func FuzzShortNumber(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got, ok := shortNumber([]byte(s))
+		got, ok := parse.ShortNumber([]byte(s))
 		want, err := strconv.ParseFloat(s, 64)
 		if ok && (err != nil || math.Float64bits(got) != math.Float64bits(want)) {
 			t.Errorf("%q: %x, strconv has %x, %v", s, math.Float64bits(got), math.Float64bits(want), err)
@@ -409,7 +412,7 @@ func checkQuick(t *testing.T, s string) (quick bool) {
 func TestQuickNumberHasTheBitsOfStrconv(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 100_000 {
-		s := strconv.Itoa(rng.IntN(int(powersOfTen[1+rng.IntN(6)])))
+		s := strconv.Itoa(rng.IntN(int(parse.PowersOfTen[1+rng.IntN(6)])))
 		s = strings.Repeat("0", rng.IntN(7-len(s))) + s
 		if k := rng.IntN(len(s) + 1); rng.IntN(3) > 0 {
 			s = s[:k] + "." + s[k:]
@@ -440,7 +443,7 @@ func TestShortNumberHasTheBitsOfStrconv(t *testing.T) {
 		}
 		checkQuick(t, s)
 		want, _ := strconv.ParseFloat(s, 64)
-		if got, ok := shortNumber([]byte(s)); ok {
+		if got, ok := parse.ShortNumber([]byte(s)); ok {
 			short++
 			if math.Float64bits(got) != math.Float64bits(want) {
 				t.Fatalf("%s: %v, want %v", s, got, want)
@@ -450,7 +453,7 @@ func TestShortNumberHasTheBitsOfStrconv(t *testing.T) {
 	if short < 100_000 {
 		t.Errorf("%d of 300,000 numbers are short", short)
 	}
-	if n := testing.AllocsPerRun(100, func() { parseNumber([]byte("-12.0625")) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { parse.Number([]byte("-12.0625")) }); n != 0 {
 		t.Errorf("a number costs %g allocations", n)
 	}
 }

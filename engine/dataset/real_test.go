@@ -179,8 +179,8 @@ func TestDraftRealData(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, text)
 			}
-			if d.Records.Len() != c.n || d.Encoder.label.Name != c.label {
-				t.Errorf("n %d, label %q, want %d, %q", d.Records.Len(), d.Encoder.label.Name, c.n, c.label)
+			if d.Records.Len() != c.n || d.Encoder.LabelColumn.Name != c.label {
+				t.Errorf("n %d, label %q, want %d, %q", d.Records.Len(), d.Encoder.LabelColumn.Name, c.n, c.label)
 			}
 			checkNorms(t, d.Records)
 		})

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/engine/dataset/sniff"
 )
 
 // Rows from a reader encode to the records that Load makes of the same bytes.
@@ -55,7 +57,7 @@ func TestScanReaderFollowsAStream(t *testing.T) {
 	pr, pw := io.Pipe()
 	shown := make(chan bool)
 	go func() {
-		_, _ = io.WriteString(pw, "# "+strings.Repeat("x", sniffBytes)+"\n")
+		_, _ = io.WriteString(pw, "# "+strings.Repeat("x", sniff.Bytes)+"\n")
 		for range 3 {
 			_, _ = io.WriteString(pw, "1 1:0.5\n")
 			<-shown

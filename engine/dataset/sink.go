@@ -1,14 +1,10 @@
 package dataset
 
-import "runtime"
+import (
+	"runtime"
 
-// rowSink takes the rows of a table as they are read, so that the table holds few of them.
-type rowSink interface {
-	// expect says about how many rows come; 0 if nobody knows.
-	expect(rows int)
-	// take takes rows that were projected, and rounded if the schema says so, with their labels.
-	take(x, y []float64) error
-}
+	"dyad/engine/dataset/schema"
+)
 
 // flushFloats is the number of features, 4 MB, that a table with a sink holds before it hands them over.
 const flushFloats = 1 << 19
@@ -18,10 +14,10 @@ func (t *table) flush(least int) error {
 	if t.sink == nil || len(t.dense.last) < least && len(t.dense.full) == 0 {
 		return nil
 	}
-	x, y, d := t.dense.all(), t.label.all(), t.e.dim
+	x, y, d := t.dense.all(), t.label.all(), t.e.Dim()
 	parallel(runtime.GOMAXPROCS(0), (len(y)+pieceRows-1)/pieceRows, func(k int) {
 		for i := k * pieceRows; i < min((k+1)*pieceRows, len(y)); i++ {
-			t.e.projectDense(x[i*d : (i+1)*d])
+			t.e.ProjectDense(x[i*d : (i+1)*d])
 		}
 	})
 	err := t.sink.take(x, y)
@@ -38,11 +34,11 @@ type narrowRows struct {
 }
 
 // sinkOf is where a table of the schema puts its rows; nil if it keeps them itself.
-func sinkOf(e *Encoder) rowSink {
-	if !e.schema.IsNarrow() {
+func sinkOf(e *schema.Encoder) rowSink {
+	if !e.Schema().IsNarrow() {
 		return nil
 	}
-	return &narrowRows{dim: e.dim, x: newBlocks[float32](0), y: newBlocks[float64](0)}
+	return &narrowRows{dim: e.Dim(), x: newBlocks[float32](0), y: newBlocks[float64](0)}
 }
 
 func (n *narrowRows) expect(rows int) {
@@ -53,15 +49,4 @@ func (n *narrowRows) take(x, y []float64) error {
 	narrow(n.x.grow(len(x)), x)
 	copy(n.y.grow(len(y)), y)
 	return nil
-}
-
-// narrow converts numbers that float32 holds.
-func narrow(dst []float32, x []float64) {
-	const piece = 1 << 14
-	parallel(runtime.GOMAXPROCS(0), (len(x)+piece-1)/piece, func(k int) {
-		to := dst[k*piece : min((k+1)*piece, len(x))]
-		for i, v := range x[k*piece:][:len(to)] {
-			to[i] = float32(v)
-		}
-	})
 }

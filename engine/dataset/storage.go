@@ -1,9 +1,11 @@
 package dataset
 
 import (
+	"context"
 	"runtime"
 
 	"dyad/internal/pages"
+	"dyad/internal/tasks"
 )
 
 // blocks collects values in blocks that are never moved, so that growing costs
@@ -102,4 +104,23 @@ func (b *blocks[T]) join() []T {
 		pages.Drop(all[i].from)
 	})
 	return out
+}
+
+// pieceRows is how many rows a worker encodes at a time: their records stay in its cache.
+const pieceRows = 1024
+
+// parallel calls work for each i below n, on up to workers goroutines.
+func parallel(workers, n int, work func(i int)) {
+	_ = tasks.Each(context.Background(), workers, n, func(_, i int) { work(i) }) // never done
+}
+
+// narrow converts numbers that float32 holds.
+func narrow(dst []float32, x []float64) {
+	const piece = 1 << 14
+	parallel(runtime.GOMAXPROCS(0), (len(x)+piece-1)/piece, func(k int) {
+		to := dst[k*piece : min((k+1)*piece, len(x))]
+		for i, v := range x[k*piece:][:len(to)] {
+			to[i] = float32(v)
+		}
+	})
 }

@@ -1,6 +1,11 @@
 package dataset
 
-import "math"
+import (
+	"math"
+
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
+)
 
 // Summary is what a data set looks like under a schema. All of it but the names
 // and ranges is computed from the records, and private like them.
@@ -54,36 +59,36 @@ type ColumnSummary struct {
 }
 
 // Summarize reads the file by s and describes it. Labels may be absent.
-func Summarize(path string, s *Schema, o Options) (*Summary, error) {
+func Summarize(path string, s *schema.Schema, o Options) (*Summary, error) {
 	s = s.Decided()
-	e, err := NewEncoder(s)
+	e, err := schema.NewEncoder(s)
 	if err != nil {
 		return nil, err
 	}
-	m := &Summary{DataID: s.DataID, Features: e.dim, Label: e.label.Name, Columns: make([]ColumnSummary, e.width())}
-	encoders := make([]*featureEncoder, e.width())
+	m := &Summary{DataID: s.DataID, Features: e.Dim(), Label: e.LabelColumn.Name, Columns: make([]ColumnSummary, e.Width())}
+	encoders := make([]*schema.Feature, e.Width())
 	for k := range m.Columns {
-		f, _ := e.feature(k)
+		f, _ := e.Feature(k)
 		encoders[k] = f
-		m.Columns[k] = newColumnSummary(e.featureName(k), f)
+		m.Columns[k] = newColumnSummary(e.FeatureName(k), f)
 	}
 	if s.IsGraded() {
-		m.Grades = &ColumnSummary{Name: e.label.Name, Kind: KindNumeric, Range: e.label.Range, Min: math.Inf(1), Max: math.Inf(-1)}
+		m.Grades = &ColumnSummary{Name: e.LabelColumn.Name, Kind: schema.KindNumeric, Range: e.LabelColumn.Range, Min: math.Inf(1), Max: math.Inf(-1)}
 	}
 	groups, labels, ids := map[string]int{}, labelSpread[string]{}, map[string]int{}
 	o.Labels, o.Persons = LabelsOptional, IgnorePersons
-	err = Scan(path, s, o, func(r *Row) error {
+	err = Scan(path, s, o, func(r *schema.Row) error {
 		m.Rows++
 		if m.addLabel(e, r); r.Label != "" {
 			labels.add(r.Group, r.Y)
 		}
 		if r.ID != "" {
-			key := IDKey(r.ID)
+			key := schema.IDKey(r.ID)
 			if ids[key]++; ids[key] > max(m.RowsOfID, 1) {
 				m.RowsOfID = ids[key]
 			}
 		}
-		if e.group != nil {
+		if e.GroupColumn != nil {
 			groups[r.Group]++
 			m.LargestGroup = max(m.LargestGroup, groups[r.Group])
 		}
@@ -92,7 +97,7 @@ func Summarize(path string, s *Schema, o Options) (*Summary, error) {
 			for k, field := range r.Fields {
 				m.Columns[k].addField(encoders[k], field)
 			}
-		case s.byPairs():
+		case s.ByPairs():
 			for j, k := range r.Index {
 				m.Columns[k].addNumber(encoders[k], r.Value[j])
 			}
@@ -107,10 +112,10 @@ func Summarize(path string, s *Schema, o Options) (*Summary, error) {
 		return nil, err
 	}
 	m.Groups = len(groups)
-	if c := s.column(RoleID); c != nil && m.RowsOfID > 0 {
+	if c := s.ColumnOf(schema.RoleID); c != nil && m.RowsOfID > 0 {
 		m.IDs = c.Name
 	}
-	if c := s.column(RolePerson); c != nil {
+	if c := s.ColumnOf(schema.RolePerson); c != nil {
 		m.IDs, m.Persons = c.Name, len(ids)
 	}
 	if m.Labels {
@@ -118,7 +123,7 @@ func Summarize(path string, s *Schema, o Options) (*Summary, error) {
 	}
 	for k := range m.Columns {
 		c := &m.Columns[k]
-		if absent := m.Rows - c.present - c.Missing; s.byPairs() && absent > 0 {
+		if absent := m.Rows - c.present - c.Missing; s.ByPairs() && absent > 0 {
 			c.addZeros(encoders[k], absent)
 		}
 		c.finish(encoders[k])
@@ -129,24 +134,24 @@ func Summarize(path string, s *Schema, o Options) (*Summary, error) {
 	return m, nil
 }
 
-func newColumnSummary(name string, f *featureEncoder) ColumnSummary {
-	if !f.numeric {
-		return ColumnSummary{Name: name, Kind: KindCategorical, Categories: f.catNames, Counts: make([]int, len(f.catNames))}
+func newColumnSummary(name string, f *schema.Feature) ColumnSummary {
+	if !f.Numeric {
+		return ColumnSummary{Name: name, Kind: schema.KindCategorical, Categories: f.CatNames, Counts: make([]int, len(f.CatNames))}
 	}
 	return ColumnSummary{
-		Name: name, Kind: KindNumeric, Range: []float64{f.lo, f.hi}, Transform: f.transform,
+		Name: name, Kind: schema.KindNumeric, Range: []float64{f.Lo, f.Hi}, Transform: f.Transform,
 		Min: math.Inf(1), Max: math.Inf(-1),
 	}
 }
 
-func (m *Summary) addLabel(e *Encoder, r *Row) {
+func (m *Summary) addLabel(e *schema.Encoder, r *schema.Row) {
 	if r.Label == "" {
 		return
 	}
 	m.Labels = true
 	switch {
 	case m.Grades != nil:
-		v := textNumber([]byte(e.trimLabel(r.Label)))
+		v := textNumber([]byte(e.TrimLabel(r.Label)))
 		m.Grades.Min, m.Grades.Max = min(m.Grades.Min, v), max(m.Grades.Max, v)
 	case r.Y > 0:
 		m.Positives++
@@ -155,17 +160,17 @@ func (m *Summary) addLabel(e *Encoder, r *Row) {
 	}
 }
 
-func (c *ColumnSummary) addField(f *featureEncoder, field []byte) {
+func (c *ColumnSummary) addField(f *schema.Feature, field []byte) {
 	switch {
-	case len(field) == 0 || f.missing.find(field) >= 0:
+	case len(field) == 0 || f.Missing.Find(field) >= 0:
 		c.Missing++
-		if f.policy == MissingCategory {
+		if f.Policy == schema.MissingCategory {
 			c.Counts[len(c.Counts)-1]++
 		}
-	case f.numeric:
+	case f.Numeric:
 		c.addNumber(f, textNumber(field))
 	default:
-		if k := f.cats.find(field); k >= 0 {
+		if k := f.Cats.Find(field); k >= 0 {
 			c.Counts[k]++
 		} else {
 			c.Unknown++
@@ -173,20 +178,20 @@ func (c *ColumnSummary) addField(f *featureEncoder, field []byte) {
 	}
 }
 
-func (c *ColumnSummary) addNumber(f *featureEncoder, v float64) {
-	if math.IsNaN(v) || f.missing.findNumber(v) >= 0 {
+func (c *ColumnSummary) addNumber(f *schema.Feature, v float64) {
+	if math.IsNaN(v) || f.Missing.FindNumber(v) >= 0 {
 		c.Missing++
 		return
 	}
 	c.present++
 	c.Min, c.Max = min(c.Min, v), max(c.Max, v)
-	if v < f.lo || v > f.hi {
+	if v < f.Lo || v > f.Hi {
 		c.Clamped++
 	}
 }
 
 // addZeros counts the rows that leave a feature out: its value is 0.
-func (c *ColumnSummary) addZeros(f *featureEncoder, rows int) {
+func (c *ColumnSummary) addZeros(f *schema.Feature, rows int) {
 	missing, present, clamped := c.Missing, c.present, c.Clamped
 	c.addNumber(f, 0)
 	c.Missing = missing + (c.Missing-missing)*rows
@@ -194,14 +199,14 @@ func (c *ColumnSummary) addZeros(f *featureEncoder, rows int) {
 	c.Clamped = clamped + (c.Clamped-clamped)*rows
 }
 
-func (c *ColumnSummary) finish(f *featureEncoder) {
+func (c *ColumnSummary) finish(f *schema.Feature) {
 	switch {
-	case c.Kind != KindNumeric:
+	case c.Kind != schema.KindNumeric:
 	case c.present == 0:
 		c.Min, c.Max = 0, 0
 	default:
-		lo, hi := transformed(f.lo, f.transform), transformed(f.hi, f.transform)
-		clamp := func(v float64) float64 { return transformed(min(max(v, f.lo), f.hi), f.transform) }
+		lo, hi := schema.Transform(f.Lo, f.Transform), schema.Transform(f.Hi, f.Transform)
+		clamp := func(v float64) float64 { return schema.Transform(min(max(v, f.Lo), f.Hi), f.Transform) }
 		c.Used = share(clamp(c.Min), clamp(c.Max), lo, hi)
 	}
 }
@@ -212,4 +217,13 @@ func share(a, b, lo, hi float64) float64 {
 		return 0
 	}
 	return min((b-a)/(hi-lo), 1)
+}
+
+// textNumber is the number in a valid field; NaN if it stands for missing.
+func textNumber(field []byte) float64 {
+	v, rule := parse.Number(field)
+	if rule != "" {
+		return math.NaN()
+	}
+	return v
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"dyad/engine"
+	"dyad/engine/dataset/schema"
 	"dyad/internal/tasks"
 )
 
@@ -36,7 +37,9 @@ columns:
 
 // SyntheticClinicalSchema is the schema of the synthetic clinical records: 10
 // columns, 12 features, marked public.
-func SyntheticClinicalSchema() (*Schema, error) { return ParseSchema([]byte(clinicalSchema)) }
+func SyntheticClinicalSchema() (*schema.Schema, error) {
+	return schema.ParseSchema([]byte(clinicalSchema))
+}
 
 // SyntheticClinicalYAML is the text of that schema.
 func SyntheticClinicalYAML() string { return clinicalSchema }

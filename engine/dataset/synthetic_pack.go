@@ -4,25 +4,28 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
 )
 
 // UniformSchema is the schema of n synthetic records of d numbers in [-1, 1], f1 to fd, and a label y of
 // two classes, marked public.
-func UniformSchema(d int) (*Schema, error) {
+func UniformSchema(d int) (*schema.Schema, error) {
 	if d < 1 {
 		return nil, fmt.Errorf("dataset: synthetic-uniform: %d features, want at least 1", d)
 	}
-	s := &Schema{DataID: "synthetic-uniform", Description: "synthetic records of uniform numbers", Public: true, Format: FormatCSV, CSV: CSVOptions{Header: true}}
+	s := &schema.Schema{DataID: "synthetic-uniform", Description: "synthetic records of uniform numbers", Public: true, Format: schema.FormatCSV, CSV: schema.CSVOptions{Header: true}}
 	for k := range d {
-		s.Columns = append(s.Columns, Column{Name: fmt.Sprintf("f%d", k+1), Range: []float64{-1, 1}})
+		s.Columns = append(s.Columns, schema.Column{Name: fmt.Sprintf("f%d", k+1), Range: []float64{-1, 1}})
 	}
-	s.Columns = append(s.Columns, Column{Name: "y", Role: RoleLabel, Positive: "1", Negative: "0"})
+	s.Columns = append(s.Columns, schema.Column{Name: "y", Role: schema.RoleLabel, Positive: "1", Negative: "0"})
 	return s, s.Validate()
 }
 
 // PackUniform writes n synthetic records of UniformSchema as a pack: those of SyntheticScores, up to the
 // rounding of the public factor of the encoder. Its memory does not grow with n.
-func PackUniform(w io.Writer, n int, s *Schema, seed uint64, o PackOptions) (*Packed, error) {
+func PackUniform(w io.Writer, n int, s *schema.Schema, seed uint64, o PackOptions) (*Packed, error) {
 	if n < 2 || n > math.MaxInt32 {
 		return nil, fmt.Errorf("dataset: synthetic-uniform: %d records, want 2 to %d", n, math.MaxInt32)
 	}
@@ -31,10 +34,10 @@ func PackUniform(w io.Writer, n int, s *Schema, seed uint64, o PackOptions) (*Pa
 		return nil, err
 	}
 	defer p.close()
-	t.allocate(sizes{}, 1)
-	rows := newUniformRows(t.e.dim, seed, t.e.factor)
+	t.allocate(source.Sizes{}, 1)
+	rows := newUniformRows(t.e.Dim(), seed, t.e.Factor())
 	for i := range n {
-		if err := t.endRow(i+1, rows.next(t.dense.grow(t.e.dim))); err != nil {
+		if err := t.endRow(i+1, rows.next(t.dense.grow(t.e.Dim()))); err != nil {
 			return nil, err
 		}
 	}

@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
 )
 
 // Visits are synthetic visits to a hospital as its spreadsheet writes them: rows of persons
@@ -30,8 +33,8 @@ func (v Visits) Validate() error {
 	switch {
 	case v.Persons < 2 || v.Persons > 9_000_000:
 		return fmt.Errorf("dataset: synthetic visits: %d persons, want 2 to 9000000", v.Persons)
-	case v.MaxRows < 1 || v.MaxRows > DefaultRowsPerPerson:
-		return fmt.Errorf("dataset: synthetic visits: up to %d rows a person, want 1 to %d", v.MaxRows, DefaultRowsPerPerson)
+	case v.MaxRows < 1 || v.MaxRows > schema.DefaultRowsPerPerson:
+		return fmt.Errorf("dataset: synthetic visits: up to %d rows a person, want 1 to %d", v.MaxRows, schema.DefaultRowsPerPerson)
 	case v.Rows < v.Persons || v.Rows > v.Persons*v.MaxRows:
 		return fmt.Errorf("dataset: synthetic visits: %d rows, want %d to %d for %d persons with up to %d", v.Rows, v.Persons, v.Persons*v.MaxRows, v.Persons, v.MaxRows)
 	case v.Part < 0 || v.Part > 99:
@@ -75,7 +78,7 @@ func (v Visits) Schema() string {
 	}
 	fmt.Fprintf(&b, "\ndescription: synthetic visits to a hospital; the label is a readmission within 30 days\npersons: %d\nmax_rows_per_person: %d\nformat: csv\ncsv: {header: true, delimiter: \";\", decimal: \",\", thousands: \".\"", v.Persons, v.MaxRows)
 	if v.Windows1252 {
-		b.WriteString(", encoding: " + EncodingWindows1252)
+		b.WriteString(", encoding: " + source.EncodingWindows1252)
 	}
 	b.WriteString("}\nmissing: {policy: middle}\ncolumns:\n")
 	for _, c := range visitColumns {

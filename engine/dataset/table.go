@@ -2,10 +2,11 @@ package dataset
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 
-	"dyad/engine"
+	"dyad/engine/dataset/parquet"
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
 )
 
 // progressRows is how often Options.Progress is called.
@@ -13,17 +14,17 @@ const progressRows = 1 << 16
 
 // table collects the rows of a file, or shows them one by one to a scan.
 type table struct {
-	e         *Encoder
+	e         *schema.Encoder
 	o         Options
 	name      string // of the file that is read
 	files     []string
-	spare     []*parquetColumn // readers of the Parquet file before
-	labels    []string         // second files that were read for labels
-	hasLabels bool             // of the file; settled by the first row
-	others    bool             // columns that the schema lacks were dropped
-	seen      int              // rows read, with those left out
-	first     int              // of them that came before this file
-	rest      sizes            // of the files after the first one
+	spare     []*parquet.Column // readers of the Parquet file before
+	labels    []string          // second files that were read for labels
+	hasLabels bool              // of the file; settled by the first row
+	others    bool              // columns that the schema lacks were dropped
+	seen      int               // rows read, with those left out
+	first     int               // of them that came before this file
+	rest      source.Sizes      // of the files after the first one
 	rows      int
 	positives int
 	ids       []string
@@ -50,13 +51,13 @@ type grouping struct {
 	number map[string]int32
 }
 
-func newTable(name string, e *Encoder, o Options, scan *scanner) *table {
+func newTable(name string, e *schema.Encoder, o Options, scan *scanner) *table {
 	t := &table{e: e, o: o, name: name, hasLabels: o.Labels == LabelsRequired, scan: scan}
-	if e.group != nil {
+	if e.GroupColumn != nil {
 		t.groups = grouping{of: newBlocks[int32](0), number: map[string]int32{}}
 	}
-	if e.person != nil && o.Persons == KeepPersons {
-		t.people = newPeople(e.schema)
+	if e.PersonColumn != nil && o.Persons == KeepPersons {
+		t.people = newPeople(e.Schema())
 	}
 	return t
 }
@@ -64,16 +65,16 @@ func newTable(name string, e *Encoder, o Options, scan *scanner) *table {
 // allocate makes room for what the first pass counted. Every row has at least
 // fields bytes, so that a small file cannot ask for much memory. The first of several files
 // makes room for all.
-func (t *table) allocate(z sizes, fields int) {
+func (t *table) allocate(z source.Sizes, fields int) {
 	if t.label != nil && t.first > 0 {
 		return
 	}
-	z.rows, z.bytes, z.colons = z.rows+t.rest.rows, z.bytes+t.rest.bytes, z.colons+t.rest.colons
-	rows := min(z.rows, int(z.bytes/int64(max(fields, 1))))
+	z.Rows, z.Bytes, z.Colons = z.Rows+t.rest.Rows, z.Bytes+t.rest.Bytes, z.Colons+t.rest.Colons
+	rows := min(z.Rows, int(z.Bytes/int64(max(fields, 1))))
 	if t.scan != nil {
-		rows, z.colons = 0, 0
+		rows, z.Colons = 0, 0
 	}
-	if t.e.dim > 0 && rows > math.MaxInt/16/t.e.dim {
+	if t.e.Dim() > 0 && rows > math.MaxInt/16/t.e.Dim() {
 		rows = 0
 	}
 	if t.sink != nil {
@@ -81,14 +82,14 @@ func (t *table) allocate(z sizes, fields int) {
 		rows = 0
 	}
 	t.label = newBlocks[float64](rows)
-	if t.e.schema.IsSparse() {
+	if t.e.Schema().IsSparse() {
 		t.start = newBlocks[int64](rows + 1)
 		t.start.add(0)
-		t.index = newBlocks[int32](z.colons)
-		t.value = newBlocks[float64](z.colons)
+		t.index = newBlocks[int32](z.Colons)
+		t.value = newBlocks[float64](z.Colons)
 		return
 	}
-	t.dense = newBlocks[float64](rows * t.e.dim)
+	t.dense = newBlocks[float64](rows * t.e.Dim())
 }
 
 // readsLabels says that the labels of the file count.
@@ -96,13 +97,13 @@ func (t *table) readsLabels() bool { return t.hasLabels && t.o.Labels != LabelsI
 
 // readLabel encodes the label of a row; drop leaves the row out. The column is
 // the label's, position as in ParseError.
-func (t *table) readLabel(field []byte, row, position int) (l encodedLabel, err error) {
+func (t *table) readLabel(field []byte, row, position int) (l schema.Label, err error) {
 	if !t.readsLabels() {
 		return l, nil
 	}
-	l, rule := t.e.encodeLabel(field)
+	l, rule := t.e.EncodeLabel(field)
 	if rule != "" {
-		return l, t.errorf(row, t.e.label.Name, position, rule)
+		return l, t.errorf(row, t.e.LabelColumn.Name, position, rule)
 	}
 	return l, nil
 }
@@ -110,12 +111,12 @@ func (t *table) readLabel(field []byte, row, position int) (l encodedLabel, err 
 // addGroup notes the group of the row that the next endRow ends.
 func (t *table) addGroup(field []byte, row, position int) error {
 	if len(field) == 0 {
-		return t.errorf(row, t.e.group.Name, position, ruleNoGroup)
+		return t.errorf(row, t.e.GroupColumn.Name, position, ruleNoGroup)
 	}
 	k, ok := t.groups.number[string(field)]
 	if !ok {
 		if len(t.groups.number) >= math.MaxInt32 {
-			return t.errorf(row, t.e.group.Name, position, ruleTooManyIDs)
+			return t.errorf(row, t.e.GroupColumn.Name, position, ruleTooManyIDs)
 		}
 		k = int32(len(t.groups.number))
 		t.groups.number[string(field)] = k
@@ -136,24 +137,6 @@ func (t *table) addID(field []byte) {
 	}
 }
 
-// endRow counts row number with label y, whose features and group were added.
-func (t *table) endRow(number int, y float64) error {
-	t.rows++
-	t.label.add(y)
-	if y > 0 {
-		t.positives++
-	}
-	if t.scan != nil {
-		if err := t.showRow(number, y); err != nil {
-			return err
-		}
-	}
-	if err := t.flush(flushFloats); err != nil {
-		return err
-	}
-	return t.count(1)
-}
-
 // count counts rows read, used or left out.
 func (t *table) count(rows int) error {
 	for rows > 0 {
@@ -170,7 +153,7 @@ func (t *table) count(rows int) error {
 
 // errorf is a ParseError at a row of this file.
 func (t *table) errorf(row int, column string, position int, rule string) error {
-	return &ParseError{File: t.name, Row: row, Column: column, Position: position, Rule: rule}
+	return &source.ParseError{File: t.name, Row: row, Column: column, Position: position, Rule: rule}
 }
 
 // check holds what must be true of the file as a whole. It looks at the number of rows
@@ -178,52 +161,43 @@ func (t *table) errorf(row int, column string, position int, rule string) error 
 func (t *table) check() error {
 	switch {
 	case t.rows == 0:
-		return t.errorf(0, "", 0, ruleEmpty)
+		return t.errorf(0, "", 0, source.RuleEmpty)
 	case t.o.Labels == LabelsRequired && t.rows < 2:
 		return t.errorf(0, "", 0, ruleTooFew)
 	}
 	return nil
 }
 
-// finish checks the file as a whole and builds the records.
-func (t *table) finish() (*Dataset, error) {
-	if t.packed != nil {
-		return t.packed, nil
-	}
-	if err := t.check(); err != nil {
-		return nil, err
-	}
-	e := t.e
-	d := &Dataset{Encoder: e, HasLabels: t.readsLabels(), IDs: t.ids, Others: t.others, name: t.name}
-	if d.HasLabels && !e.schema.IsGraded() {
-		d.Positives, d.Negatives = t.positives, t.rows-t.positives
-	}
-	if e.group != nil {
-		d.Groups, d.GroupCount = t.groups.of.join(), len(t.groups.number)
-	}
-	var err error
-	switch sink := t.sink.(type) {
-	case *narrowRows:
-		if err = t.flush(0); err == nil {
-			d.Records, err = engine.AdoptNarrowRecords(sink.x.join(), sink.y.join(), e.dim, e.Bounds())
-		}
-	case nil:
-		if e.schema.IsSparse() {
-			d.Records, err = engine.NewSparseRecords(t.start.join(), t.index.join(), t.value.join(), t.label.join(), e.dim, e.Bounds())
-		} else {
-			x := t.dense.join()
-			e.multiplyRows(x)
-			d.Records, err = engine.AdoptRecords(x, t.label.join(), e.dim, e.Bounds())
+// people number persons by their normalised ids, by first appearance.
+type people struct {
+	of      *blocks[int32]   // person of each row
+	text    map[string]int32 // by the text of the file
+	number  map[string]int32 // by IDKey
+	missing map[string]bool  // IDKeys that are not ids
+}
+
+// newPeople takes the values for which the schema says that they mean missing as not ids, and NaN, which always does:
+// rows of unknown persons are not those of one.
+func newPeople(s *schema.Schema) *people {
+	p := &people{of: newBlocks[int32](0), text: map[string]int32{}, number: map[string]int32{}, missing: map[string]bool{"": true, "nan": true}}
+	if s.Missing != nil {
+		for _, v := range s.Missing.Values {
+			p.missing[schema.IDKey(v)] = true
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("dataset: %w", err)
-	}
-	if t.people != nil {
-		if d.Records, err = t.group(d.Records); err != nil {
-			return nil, err
-		}
-		d.IDs, d.Positives, d.Negatives = nil, 0, 0
-	}
-	return d, nil
+	return p
+}
+
+// scanner shows the rows of a file.
+type scanner struct {
+	row  schema.Row
+	show func(*schema.Row) error
+}
+
+// rowSink takes the rows of a table as they are read, so that the table holds few of them.
+type rowSink interface {
+	// expect says about how many rows come; 0 if nobody knows.
+	expect(rows int)
+	// take takes rows that were projected, and rounded if the schema says so, with their labels.
+	take(x, y []float64) error
 }

@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/xuri/excelize/v2"
+
+	"dyad/engine/dataset/source"
+	"dyad/engine/dataset/workbook"
 )
 
 // TestWorkbooksOfOtherWriters: files that openpyxl and XlsxWriter made are drafted and read. Their parts come in different
@@ -33,10 +36,9 @@ func TestWorkbooksOfOtherWriters(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		x := make([]float64, 3)
-		columns := d.Encoder.columns
-		_ = columns[0].encodeNumber(7*3, x[:1]) // days
-		_ = columns[1].encodeNumber(5959, x[1:2])
-		_ = columns[2].encodeNumber(.5+7*.125, x[2:])
+		_ = d.Encoder.Listed(0).EncodeNumber(7*3, x[:1]) // days
+		_ = d.Encoder.Listed(1).EncodeNumber(5959, x[1:2])
+		_ = d.Encoder.Listed(2).EncodeNumber(.5+7*.125, x[2:])
 		for j, want := range x {
 			if got := d.Records.Dense()[7*3+j]; math.Abs(got-want) > 1e-12 || d.Records.Len() != 40 {
 				t.Errorf("%s: %d records, feature %d of record 8 is %v, want %v", name, d.Records.Len(), j, got, want)
@@ -129,7 +131,7 @@ func TestWorkbooksOfRealWriters(t *testing.T) {
 		}
 		all.features, all.asked = all.features+o.features, all.asked+o.asked
 		if spoiled := f.check(filepath.Join(dir, file.File), func(s *Schema) { // the check sees one wrong column
-			c := s.feature("Kosten")
+			c := columnOf(s, "Kosten")
 			c.Missing = &Missing{Policy: MissingMiddle, Values: []string{"0"}}
 			c.Range = []float64{0, c.Range[1]}
 			f.column("Kosten").v[3]++
@@ -147,12 +149,12 @@ func TestWorkbooksOfRealWriters(t *testing.T) {
 func TestFormulasWithoutResults(t *testing.T) {
 	for _, path := range []string{filepath.Join("testdata", "workbooks", "openpyxl-formulas.xlsx"), filepath.Join("testdata", "workbooks", "xlsxwriter-formulas.xlsx")} {
 		_, err := Draft(path, DraftOptions{})
-		var parse *ParseError
-		if !errors.As(err, &parse) || parse.Row != 2 || parse.Position != 3 || parse.Rule != ruleFormula {
+		var parse *source.ParseError
+		if !errors.As(err, &parse) || parse.Row != 2 || parse.Position != 3 || parse.Rule != workbook.RuleFormula {
 			t.Errorf("%s: %v", path, err)
 		}
 		s := mustSchema(t, "data_id: x\nformat: xlsx\ncsv: {header: true}\ncolumns:\n  - {name: Gewicht, range: [1, 300]}\n  - {name: Groesse, range: [0.5, 2.5]}\n  - {name: BMI, range: [5, 90], missing: {policy: middle}}\n  - {name: Tod, role: label, positive: ja}\n")
-		if _, err := Load(path, s, Options{}); !errors.As(err, &parse) || parse.Rule != ruleFormula {
+		if _, err := Load(path, s, Options{}); !errors.As(err, &parse) || parse.Rule != workbook.RuleFormula {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -1,0 +1,207 @@
+// Package array reads arrays of numbers: NPY files, the members of NPZ archives, and IDX files.
+package array
+
+import (
+	"encoding/binary"
+	"io"
+	"math"
+	"slices"
+
+	"dyad/engine/dataset/source"
+)
+
+// Element is the type of the numbers of an array.
+type Element struct {
+	Kind byte // 'f' float, 'i' signed, 'u' unsigned, 'b' bool
+	Size int  // bytes
+	big  bool // big endian
+}
+
+// decode reads len(dst) numbers. Whole numbers beyond 2^53 are rounded.
+func (e Element) decode(dst []float64, src []byte) {
+	var order binary.ByteOrder = binary.LittleEndian
+	if e.big {
+		order = binary.BigEndian
+	}
+	switch {
+	case e.Size == 1 && e.Kind == 'i':
+		for i := range dst {
+			dst[i] = float64(int8(src[i]))
+		}
+	case e.Size == 1 && e.Kind == 'b':
+		for i := range dst {
+			dst[i] = 0
+			if src[i] != 0 {
+				dst[i] = 1
+			}
+		}
+	case e.Size == 1:
+		for i := range dst {
+			dst[i] = float64(src[i])
+		}
+	case e.Size == 2:
+		for i := range dst {
+			v := order.Uint16(src[2*i:])
+			dst[i] = float64(v)
+			if e.Kind == 'i' {
+				dst[i] = float64(int16(v))
+			}
+		}
+	case e.Size == 4:
+		for i := range dst {
+			switch v := order.Uint32(src[4*i:]); e.Kind {
+			case 'f':
+				dst[i] = float64(math.Float32frombits(v))
+			case 'i':
+				dst[i] = float64(int32(v))
+			default:
+				dst[i] = float64(v)
+			}
+		}
+	default:
+		for i := range dst {
+			switch v := order.Uint64(src[8*i:]); e.Kind {
+			case 'f':
+				dst[i] = math.Float64frombits(v)
+			case 'i':
+				dst[i] = float64(int64(v))
+			default:
+				dst[i] = float64(v)
+			}
+		}
+	}
+}
+
+// Array is an array of numbers in a file, read in blocks of rows.
+type Array struct {
+	name    string // of the file, and of the array in an archive
+	Element Element
+	Shape   []int
+	fortran bool  // column by column
+	Size    int64 // bytes that the file has from the first element on
+
+	r      io.Reader   // at the first element
+	at     io.ReaderAt // for fortran; nil: held is read from r
+	offset int64       // of the first element in at
+	held   []byte
+
+	Rows, Width int // rows, numbers in a row
+	row         int // rows read
+	buf         []byte
+	col         []float64
+	out         []float64
+}
+
+// Refuse is a ParseError at the array.
+func (a *Array) Refuse(row int, rule string) error {
+	return &source.ParseError{File: a.name, Row: row, Rule: rule}
+}
+
+// check sets n and d and compares the shape with the size of the file.
+func (a *Array) check() error {
+	a.Rows, a.Width = a.Shape[0], 1
+	total := int64(1)
+	for _, s := range a.Shape {
+		if s < 0 || total > math.MaxInt64/16/int64(max(s, 1)) {
+			return a.Refuse(0, RuleArrayShort)
+		}
+		total *= int64(s)
+	}
+	for _, s := range a.Shape[1:] {
+		a.Width *= s
+	}
+	switch want := total * int64(a.Element.Size); {
+	case want > a.Size:
+		return a.Refuse(0, RuleArrayShort)
+	case want < a.Size:
+		return a.Refuse(0, RuleArrayLong)
+	}
+	return nil
+}
+
+// blockValues bounds the numbers of a block of rows.
+const blockValues = 1 << 16
+
+// Next returns the next block of whole rows, row-major, valid until the next
+// call, or io.EOF.
+func (a *Array) Next() ([]float64, error) {
+	if a.row == a.Rows || a.Width == 0 {
+		return nil, io.EOF
+	}
+	k := min(max(blockValues/a.Width, 1), a.Rows-a.row)
+	a.out = slices.Grow(a.out[:0], k*a.Width)[:k*a.Width]
+	var err error
+	if a.fortran && a.Width > 1 {
+		err = a.readColumns(k)
+	} else {
+		err = a.readRows(k)
+	}
+	a.row += k
+	return a.out, err
+}
+
+func (a *Array) readRows(k int) error {
+	a.buf = slices.Grow(a.buf[:0], k*a.Width*a.Element.Size)[:k*a.Width*a.Element.Size]
+	if _, err := io.ReadFull(a.r, a.buf); err != nil {
+		return a.Refuse(a.row+1, RuleArrayShort)
+	}
+	a.Element.decode(a.out, a.buf)
+	return nil
+}
+
+// readColumns gathers k rows of an array that is stored column by column.
+func (a *Array) readColumns(k int) error {
+	if a.at == nil && a.held == nil {
+		a.held = make([]byte, a.Size)
+		if _, err := io.ReadFull(a.r, a.held); err != nil {
+			return a.Refuse(a.row+1, RuleArrayShort)
+		}
+	}
+	size := a.Element.Size
+	a.buf = slices.Grow(a.buf[:0], k*size)[:k*size]
+	a.col = slices.Grow(a.col[:0], k)[:k]
+	for j := range a.Width {
+		from := (int64(j)*int64(a.Rows) + int64(a.row)) * int64(size)
+		if a.held != nil {
+			copy(a.buf, a.held[from:])
+		} else if _, err := a.at.ReadAt(a.buf, a.offset+from); err != nil && err != io.EOF {
+			return a.Refuse(a.row+1, RuleArrayShort)
+		}
+		a.Element.decode(a.col, a.buf)
+		for i, v := range a.col {
+			a.out[i*a.Width+j] = v
+		}
+	}
+	return nil
+}
+
+// Vector reads an array of one number a row.
+func (a *Array) Vector() ([]float64, error) {
+	if len(a.Shape) > 2 || len(a.Shape) == 2 && a.Shape[1] != 1 {
+		return nil, a.Refuse(0, RuleVector)
+	}
+	out := make([]float64, 0, a.Rows)
+	for {
+		block, err := a.Next()
+		if err == io.EOF {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, block...)
+	}
+}
+
+// The rules of an array.
+const (
+	RuleNPYHeader  = "not an NPY header; write the array with numpy.save"
+	RuleNPYType    = "element type is not float32, float64, a whole number of 1 to 8 bytes, or bool; convert the array"
+	RuleIDXHeader  = "not an IDX header; want two zeros, a type, the number of axes and their lengths"
+	RuleVector     = "labels and groups must be one number a row"
+	RuleMatrix     = "features must be a matrix, rows by features"
+	RuleArrayShort = "the array ends early: its header promises more values; the file is truncated, fetch or write it again"
+	RuleArrayLong  = "the file goes on after the array that its header describes; write it again"
+	RuleNPZArray   = "the archive has no such array; name its arrays under arrays in the schema"
+	RuleBadZip     = "the archive is damaged, or is not an NPZ file; fetch or write it again"
+)

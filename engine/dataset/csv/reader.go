@@ -1,0 +1,231 @@
+// Package csv cuts delimited text into rows and fields.
+package csv
+
+import (
+	"bytes"
+	"io"
+
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/source"
+)
+
+// Reader cuts delimited text into fields (RFC 4180, with these liberties:
+// blanks around a field are dropped, lines without any text in a field are skipped, as
+// spreadsheets leave them below a table, and a quote inside an unquoted field is an ordinary
+// character).
+type Reader struct {
+	src     *source.Lines
+	delim   byte
+	comment [][]byte
+	Skip    func(prefix string, row int) error // told of comments, if not nil
+
+	Row    int    // line where the last row begins
+	Line   []byte // that line, until the next one is read
+	fields [][]byte
+	joined []byte // a row with quotes that spans lines
+	text   []byte // unquoted text of quoted fields
+}
+
+// NewReader reads the rows of a source. Lines with one of the prefixes are comments.
+func NewReader(src *source.Lines, delim byte, comment []string) *Reader {
+	r := &Reader{src: src, delim: delim}
+	for _, c := range comment {
+		r.comment = append(r.comment, []byte(c))
+	}
+	return r
+}
+
+// Next returns the fields of the next row, valid until the next call, or io.EOF.
+func (r *Reader) Next() ([][]byte, error) {
+	line, err := r.NextLine()
+	if err != nil {
+		return nil, err
+	}
+	return r.CutFields(line)
+}
+
+// NextLine returns the line that the next row begins with, or io.EOF.
+func (r *Reader) NextLine() ([]byte, error) {
+	for {
+		line, err := r.src.Next()
+		if err != nil {
+			return nil, err
+		}
+		if r.isEmpty(line) {
+			continue
+		}
+		if c := r.commentOf(line); c != nil {
+			if r.Skip != nil {
+				if err := r.Skip(string(c), r.src.Line); err != nil {
+					return nil, err
+				}
+			}
+			continue
+		}
+		r.Row, r.Line = r.src.Line, line
+		return line, nil
+	}
+}
+
+// CutFields returns the fields of the row that begins with a line.
+func (r *Reader) CutFields(line []byte) (_ [][]byte, err error) {
+	if bytes.IndexByte(line, '"') < 0 {
+		r.splitPlain(line)
+		return r.fields, nil
+	}
+	if line, err = r.join(line); err != nil {
+		return nil, err
+	}
+	return r.fields, r.splitQuoted(line)
+}
+
+// isEmpty says that a line has blanks and delimiters only.
+func (r *Reader) isEmpty(line []byte) bool {
+	k := parse.SkipBlanks(line, r.delim)
+	for k < len(line) && line[k] == r.delim {
+		k++
+		k += parse.SkipBlanks(line[k:], r.delim)
+	}
+	return k == len(line)
+}
+
+func (r *Reader) isComment(line []byte) bool { return r.commentOf(line) != nil }
+
+// commentOf is the prefix by which a line is a comment, nil for other lines.
+func (r *Reader) commentOf(line []byte) []byte {
+	for _, c := range r.comment {
+		if bytes.HasPrefix(line, c) {
+			return c
+		}
+	}
+	return nil
+}
+
+func (r *Reader) splitPlain(line []byte) {
+	r.fields = r.fields[:0]
+	start := 0
+	for i, c := range line { // fields are short: faster than a search for each
+		if c == r.delim {
+			r.fields = append(r.fields, parse.TrimBlanks(line[start:i], r.delim))
+			start = i + 1
+		}
+	}
+	r.fields = append(r.fields, parse.TrimBlanks(line[start:], r.delim))
+}
+
+// quoteState is the state of the scan for the end of a row.
+type quoteState int
+
+const (
+	atStart  quoteState = iota // of a field, only blanks so far
+	plain                      // in an unquoted field
+	quoted                     // inside quotes
+	afterEnd                   // after a closing quote, or the first of a doubled one
+)
+
+func (r *Reader) scan(state quoteState, part []byte) quoteState {
+	for _, c := range part {
+		switch {
+		case state == quoted:
+			if c == '"' {
+				state = afterEnd
+			}
+		case c == r.delim:
+			state = atStart
+		case c == '"' && (state == atStart || state == afterEnd):
+			state = quoted
+		case state == atStart && (c == ' ' || c == '\t'):
+		case state == atStart:
+			state = plain
+		}
+	}
+	return state
+}
+
+// join appends lines to a row until its quotes are closed. Each byte is looked
+// at once here and once in splitQuoted, however many lines there are.
+func (r *Reader) join(line []byte) ([]byte, error) {
+	state := r.scan(atStart, line)
+	if state != quoted {
+		return line, nil
+	}
+	r.joined = append(r.joined[:0], line...)
+	for state == quoted {
+		more, err := r.src.Next()
+		if err == io.EOF {
+			return nil, r.errorf(0, RuleOpenQuote)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(r.joined)+len(more) > source.MaxRowBytes {
+			return nil, r.errorf(0, source.RuleTooLong)
+		}
+		r.joined = append(append(r.joined, '\n'), more...)
+		state = r.scan(state, more)
+	}
+	return r.joined, nil
+}
+
+// Split returns the fields of a row on one line; ok is false if its quotes are wrong.
+func Split(line []byte, delim byte) (fields [][]byte, ok bool) {
+	r := Reader{src: &source.Lines{}, delim: delim}
+	err := r.splitQuoted(line)
+	return r.fields, err == nil
+}
+
+// splitQuoted fills fields from a row whose quotes are closed.
+func (r *Reader) splitQuoted(line []byte) error {
+	r.fields = r.fields[:0]
+	if cap(r.text) < len(line) {
+		r.text = make([]byte, 0, 2*len(line)) // appends below never move it
+	}
+	r.text = r.text[:0]
+	for {
+		start := parse.SkipBlanks(line, r.delim)
+		if start == len(line) || line[start] != '"' {
+			k := bytes.IndexByte(line, r.delim)
+			if k < 0 {
+				r.fields = append(r.fields, parse.TrimBlanks(line, r.delim))
+				return nil
+			}
+			r.fields = append(r.fields, parse.TrimBlanks(line[:k], r.delim))
+			line = line[k+1:]
+			continue
+		}
+		begin := len(r.text)
+		line = line[start+1:]
+		for {
+			k := bytes.IndexByte(line, '"')
+			if k < 0 {
+				return r.errorf(len(r.fields)+1, RuleOpenQuote)
+			}
+			r.text = append(r.text, line[:k]...)
+			line = line[k+1:]
+			if len(line) == 0 || line[0] != '"' {
+				break
+			}
+			r.text = append(r.text, '"')
+			line = line[1:]
+		}
+		r.fields = append(r.fields, r.text[begin:len(r.text):len(r.text)])
+		line = line[parse.SkipBlanks(line, r.delim):]
+		if len(line) == 0 {
+			return nil
+		}
+		if line[0] != r.delim {
+			return r.errorf(len(r.fields), RuleAfterQuote)
+		}
+		line = line[1:]
+	}
+}
+
+func (r *Reader) errorf(position int, rule string) error {
+	return &source.ParseError{File: r.src.Name, Row: r.Row, Position: position, Rule: rule}
+}
+
+// The rules of delimited text.
+const (
+	RuleOpenQuote  = "a quoted field begins in this row and is never closed; close it, or double a quote that belongs to the text"
+	RuleAfterQuote = "text follows a closing quote; put a delimiter between, double a quote that belongs to the text, or check that this is a file of the schema (csv.delimiter)"
+)

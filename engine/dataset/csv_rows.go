@@ -1,0 +1,50 @@
+package dataset
+
+import (
+	"fmt"
+	"io"
+
+	"dyad/engine/dataset/csv"
+	"dyad/engine/dataset/source"
+)
+
+// csvReader reads rows as the schema says.
+func (t *table) csvReader(src *source.Lines) *csv.Reader {
+	delim, _ := t.e.Schema().CSV.Separator()
+	return csv.NewReader(src, delim, t.e.Schema().CSV.Comment)
+}
+
+// addCSVRows adds the rows that r still has.
+func (t *table) addCSVRows(l *layout, r *csv.Reader) error {
+	for {
+		row, err := r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = t.addCSVRow(l, row, r.Row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (t *table) addCSVRow(l *layout, row [][]byte, number int) error {
+	if len(row) != len(l.fields) {
+		return t.widthError(len(row), len(l.fields), number)
+	}
+	return t.addRow(l, row, nil, number)
+}
+
+func (t *table) widthError(got, want, row int) error {
+	rule := fmt.Sprintf("row has %d fields, want %d", got, want)
+	if want-got == 1 && t.o.Labels == LabelsRequired {
+		rule += "; if the label is what is missing, add it (dyad predict needs none)"
+	} else if got == 1 {
+		rule += "; check csv.delimiter, or remove the row"
+	} else {
+		rule += "; quote a field that contains the delimiter, or correct the row or the schema"
+	}
+	return t.errorf(row, "", 0, rule)
+}

@@ -1,0 +1,63 @@
+package drafts
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dyad/engine/dataset/schema"
+)
+
+// labelAnswer takes the label of the answers for that of the options.
+func (p *profile) labelAnswer() error {
+	for name, a := range p.o.Answers {
+		if a.Role != schema.RoleLabel || p.o.Label == name {
+			continue
+		}
+		if p.o.Label != "" {
+			return p.errorf(0, fmt.Sprintf("the label is %q, and the answers give %q role: label; a file has one label", p.o.Label, name))
+		}
+		p.o.Label = name
+	}
+	if a := p.o.Answers[p.o.Label]; a.Role == schema.RoleLabel {
+		p.o.Positive = cmp.Or(p.o.Positive, a.Positive)
+	}
+	return nil
+}
+
+// checkAnswers refuses answers about columns that are not there, of persons where none are, and
+// a label that cannot be one.
+func (p *profile) checkAnswers() error {
+	if err := p.labelAnswer(); err != nil {
+		return err
+	}
+	for name, a := range p.o.Answers {
+		switch {
+		case !slices.Contains(p.names, name) || name == "":
+			return p.errorf(0, fmt.Sprintf("the answers name the column %q, which the file lacks; its columns are %s", name, strings.Join(p.names, ", ")))
+		case a.Role == schema.RolePerson && a.Persons == 0 && a.IDs == "":
+			return p.errorf(0, fmt.Sprintf("the answer %q has role: person; add persons: N, the public number of different ids, or ids: public", name))
+		case a.Role != schema.RolePerson && len(a.PersonLines()) > 0:
+			return p.errorf(0, fmt.Sprintf("the answer %q has persons, ids or max_rows_per_person, which are for role: person", name))
+		}
+	}
+	candidates := p.labelCandidates()
+	if name := p.o.Label; name != "" {
+		i := slices.Index(p.names, name)
+		if i < 0 {
+			return p.errorf(0, fmt.Sprintf("there is no column %q for the label; the columns are %s", name, strings.Join(p.names, ", ")))
+		}
+		if !slices.Contains(candidates, i) {
+			return p.errorf(0, fmt.Sprintf("the label %q is not a column with exactly two values and no gaps%s", name, p.nearLabel()))
+		}
+		if v := p.o.Positive; v != "" && p.stats[i].count(v) == 0 {
+			return p.errorf(0, fmt.Sprintf("the label %q has no value %q", name, v))
+		}
+		return nil
+	}
+	if len(candidates) == 0 {
+		return fmt.Errorf("dataset: %s: no column has exactly two values and no gaps, so none can be the label%s; correct the file, or write the schema by hand", p.path, p.nearLabel())
+	}
+	return nil
+}

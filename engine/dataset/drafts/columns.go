@@ -1,0 +1,266 @@
+package drafts
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
+)
+
+// draftColumn is a column of a draft and why it is what it is.
+type draftColumn struct {
+	schema.Column
+	comment string
+}
+
+// columns decides on every column that has a name.
+func (p *profile) columns() []draftColumn {
+	p.decideNumbers()
+	label, positive := p.o.Label, p.o.Positive
+	candidates := p.labelCandidates()
+	if label == "" && len(candidates) == 1 {
+		label = p.names[candidates[0]]
+	}
+	hasID := false
+	var out []draftColumn
+	for i, s := range p.stats {
+		c := draftColumn{Column: schema.Column{Name: p.names[i]}}
+		switch {
+		case c.Name == "":
+			continue
+		case c.Name == label:
+			c.Role, c.comment = schema.RoleLabel, "check which class should score high"
+			c.Positive, c.Negative, c.Fold = s.guessClasses()
+			if positive != "" && bytes.Equal(schema.Fold(positive), schema.Fold(c.Negative)) {
+				c.Positive, c.Negative = c.Negative, c.Positive
+			}
+			if c.Fold {
+				c.comment += "; fold: its values differ in capitals or blanks as well"
+			}
+		default:
+			if answer, ok := p.o.Answers[c.Name]; ok {
+				p.answer(&c, s, answer)
+				hasID = hasID || c.Role == schema.RoleID
+				break
+			}
+			p.decide(&c, s, i == 0, &hasID)
+			if label == "" && slices.Contains(candidates, i) {
+				c.comment = strings.TrimPrefix(c.comment+"; two values: it can be the label (role: label)", "; ")
+			}
+		}
+		out = append(out, c)
+		p.draft.Columns = append(p.draft.Columns, p.shown(&c, s, slices.Contains(candidates, i)))
+	}
+	for _, c := range out {
+		switch c.Role {
+		case schema.RoleLabel:
+			p.draft.Label = c.Name
+		case schema.RoleIgnore:
+			p.draft.Ignored = append(p.draft.Ignored, c.Name)
+		}
+		if c.FromData {
+			p.draft.FromData = append(p.draft.FromData, c.Name)
+		}
+	}
+	if p.draft.Label == "" {
+		for _, i := range candidates {
+			p.draft.Candidates = append(p.draft.Candidates, p.names[i])
+		}
+	}
+	return out
+}
+
+// decide says what a column is that is not the label.
+func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool) {
+	ignore := func(why string, args ...any) { c.Role, c.comment = schema.RoleIgnore, fmt.Sprintf(why, args...) }
+	switch {
+	case s.refused:
+		ignore("of a type that cannot be a feature")
+	case len(s.nominal) >= 2 && !s.isNumeric() && !slices.Contains(s.nominal, ""):
+		c.Categories, c.comment = s.nominal, "the nominal set of the header"
+	case s.values == 0:
+		ignore("empty")
+	case len(s.texts) == 1:
+		ignore("constant")
+	case s.date != nil:
+		c.Date = s.date
+		c.from("in days")
+		c.comment += c.words(s)
+	case !*hasID && s.isID(c.Name, first, p.rows):
+		*hasID = true
+		c.Role, c.comment = schema.RoleID, "a different value in every row"
+	case s.isCode(c.Name):
+		ignore("looks like an identifier%s; if it is a measurement, give it its range", s.mayNamePersons(c.Name))
+	case s.why != "":
+		ignore("%s", s.why)
+	case s.isNumeric() && len(s.nominal) > 0 && s.texted > 0:
+		ignore("numbers and texts in a column of texts")
+	case s.isNumeric() && s.lo < s.hi && !math.IsInf(s.hi-s.lo, 0) && s.hi/2-s.lo/2 > 0:
+		c.Range = []float64{s.lo, s.hi}
+		c.from("")
+		c.writes(s)
+		if s.isCount() {
+			c.Transform = schema.TransformLog1p
+			c.comment += "; log1p: most values are far below the largest"
+		}
+		c.comment += c.words(s)
+	case s.isNumeric():
+		ignore("numbers that are too large, or too close together, to scale")
+	case !s.isCategorical():
+		if n := s.values - s.texted; n > 0 {
+			ignore("%d of %d values are numbers, the others are not: list the others under missing, or correct them", n, s.values)
+		} else {
+			ignore("text with more than %d different values%s", draftCategories, s.mayNamePersons(c.Name))
+		}
+	case !validTexts(s.texts):
+		ignore("not UTF-8; set csv.encoding and draft again")
+	default:
+		c.Categories = s.categories()
+		c.from("")
+		c.Unknown = schema.UnknownOther
+	}
+	if c.RoleOf() == schema.RoleFeature {
+		c.missing(s)
+	}
+}
+
+// writes states how the numbers of a column are written, where the file alone does not tell.
+func (c *draftColumn) writes(s *columnStats) {
+	c.Prefix, c.Suffix, c.Decimal, c.Thousands = s.units.prefix, s.units.suffix, s.decimal, s.thousands
+}
+
+// words makes the texts among numbers or dates missing values, and says so.
+func (c *draftColumn) words(s *columnStats) string {
+	if len(s.words) == 0 {
+		return ""
+	}
+	for _, w := range slices.Sorted(maps.Keys(s.words)) {
+		if !slices.Contains(s.missing, w) {
+			s.missing = append(s.missing, w)
+		}
+	}
+	return "; the texts among the values count as missing, check each (a detection limit can be a value)"
+}
+
+// answer combines an answer with what the draft finds: the answer wins.
+func (p *profile) answer(c *draftColumn, s *columnStats, known schema.Answer) {
+	name := c.Name
+	if known.Decimal != "" {
+		s.read(known.Decimal)
+	}
+	s.measured = known.WritesNumbers()
+	hasID := true
+	p.decide(c, s, false, &hasID)
+	found := *c
+	c.Column, c.comment = known.Column(name), ""
+	switch {
+	case c.RoleOf() != schema.RoleFeature:
+		return
+	case c.Range != nil && s.isNumbers():
+		found.writes(s)
+		c.words(s)
+	case c.Date != nil:
+		c.words(s)
+	case c.Range == nil && c.Categories == nil:
+		c.Role, c.Range, c.Date, c.Categories, c.FromData, c.comment = found.Role, found.Range, found.Date, found.Categories, found.FromData, found.comment
+		c.Unknown, c.Transform = cmp.Or(c.Unknown, found.Unknown), cmp.Or(c.Transform, found.Transform)
+	}
+	if c.Range != nil {
+		c.Prefix, c.Suffix = cmp.Or(c.Prefix, found.Prefix), cmp.Or(c.Suffix, found.Suffix)
+		c.Decimal, c.Thousands = cmp.Or(c.Decimal, found.Decimal), cmp.Or(c.Thousands, found.Thousands)
+	}
+	c.missing(s)
+}
+
+// from marks what was taken from the data.
+func (c *draftColumn) from(note string) {
+	c.FromData = true
+	c.comment = "FROM THE DATA"
+	if note != "" {
+		c.comment = note + ", FROM THE DATA"
+	}
+}
+
+// missing gives a feature with gaps a policy.
+func (c *draftColumn) missing(s *columnStats) {
+	if c.RoleOf() == schema.RoleFeature && len(s.missing) > 0 && c.Missing == nil {
+		c.Missing = &schema.Missing{Policy: schema.MissingMiddle, Values: slices.DeleteFunc(slices.Clone(s.missing), func(w string) bool { return w == "" })}
+	}
+}
+
+// labelCandidates are the columns with exactly two values, capitals aside, and no gaps.
+func (p *profile) labelCandidates() (out []int) {
+	for i, s := range p.stats {
+		if classes, _ := s.classes(); p.names[i] != "" && s.values == p.rows && classes != nil && validTexts(s.texts) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// nearLabel names a column that would have two values without its gaps.
+func (p *profile) nearLabel() string {
+	for i, s := range p.stats {
+		if classes, _ := s.classes(); p.names[i] != "" && classes != nil && s.values < p.rows {
+			return fmt.Sprintf("; column %q has two values and gaps, the first in row %d: fill them in", p.names[i], s.gap)
+		}
+	}
+	return ""
+}
+
+// line is the column as a line of YAML.
+func (c *draftColumn) line() []byte {
+	text := fmt.Appendf(nil, "  - {name: %s", schema.QuoteYAML(c.Name))
+	add := func(format string, args ...any) { text = fmt.Appendf(text, ", "+format, args...) }
+	if c.Role != "" {
+		add("role: %s", c.Role)
+	}
+	if c.Positive != "" {
+		add("positive: %s, negative: %s", schema.QuoteYAML(c.Positive), schema.QuoteYAML(c.Negative))
+	}
+	if c.Fold {
+		add("fold: true")
+	}
+	if c.Range != nil {
+		add("range: [%s, %s]", parse.Format(c.Range[0]), parse.Format(c.Range[1]))
+	}
+	if c.Transform != "" {
+		add("transform: %s", c.Transform)
+	}
+	if c.Suffix != "" {
+		add("suffix: %s", schema.QuoteYAML(c.Suffix))
+	}
+	for _, key := range [][2]string{{"prefix", c.Prefix}, {"decimal", c.Decimal}, {"thousands", c.Thousands}} {
+		if key[1] != "" {
+			add("%s: %s", key[0], schema.QuoteYAML(key[1]))
+		}
+	}
+	if d := c.Date; d != nil {
+		add("date: {format: %s, from: %s, to: %s}", schema.QuoteYAML(d.Format), d.From, d.To)
+	}
+	if c.Categories != nil {
+		add("categories: %s", schema.QuoteList(c.Categories))
+	}
+	if c.Unknown != "" {
+		add("unknown: %s", c.Unknown)
+	}
+	if m := c.Missing; m != nil && len(m.Values) > 0 {
+		add("missing: {values: %s, policy: %s}", schema.QuoteList(m.Values), m.PolicyOf())
+	} else if m != nil {
+		add("missing: {policy: %s}", m.PolicyOf())
+	}
+	if c.FromData {
+		add("from_data: true")
+	}
+	text = append(text, '}')
+	if c.comment != "" {
+		text = append(text, " # "+c.comment...)
+	}
+	return append(text, '\n')
+}

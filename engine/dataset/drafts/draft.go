@@ -1,0 +1,342 @@
+// Package drafts guesses schemas: every format feeds one profile of each column, and the profiles decide.
+package drafts
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/sniff"
+	"dyad/engine/dataset/source"
+	"dyad/engine/dataset/workbook"
+
+	"golang.org/x/text/encoding/charmap"
+)
+
+// Options of Draft. The zero value asks nothing of the user.
+type Options struct {
+	// Label names the label, Positive its class that should score high. Without them a
+	// column with two values is the label if there is only one, by words that such classes
+	// often have.
+	Label, Positive string
+	// Sheet names the sheet of a workbook to read. Empty means its only sheet with cells.
+	Sheet string
+	// Decimal is "." or ",", what separates the fraction of a number, where the file does
+	// not tell.
+	Decimal string
+	// Answers are what is known about columns without the data, by name.
+	Answers map[string]schema.Answer
+	// Progress, if not nil, is called now and then with the rows read so far; an error stops
+	// the draft and is returned.
+	Progress func(rows int) error
+}
+
+// Drafted is a draft.
+type Drafted struct {
+	Schema []byte // in YAML
+	// Memory is the text of the file that remembers what the schema took from the data, for the folder of the schema under its
+	// name and DraftedEnding. It is private like the data, and nil if nothing was taken.
+	Memory []byte
+	// Label is the column that was named or is the only one with two values, "" if there are
+	// several (Candidates) or the columns have no names.
+	Label      string
+	Candidates []string
+	Ignored    []string // columns that are left out; the draft says why
+	FromData   []string // columns whose range or categories were taken from the data
+	// Columns are all columns of a file whose columns have names, with what a person needs to check them. They show
+	// values of records: they are for the screen of whoever may see the file.
+	Columns []DraftedColumn
+}
+
+// New guesses a schema for the file at path, with comments that say what to check
+// and why a column is left out. The draft loads as
+// it is, unless several columns can be the label: then none is. Ranges and
+// categories without an answer are taken from the data and marked from_data, and
+// they reveal the data that they show: treat the draft like the file until they are
+// replaced by public ones. If the columns that are left make no schema, the draft comes without one, with the error,
+// so that Columns can be asked about.
+//
+// scan shows the rows of a file whose features are numbered.
+func New(path string, o Options, scan Scan) (*Drafted, error) {
+	p := &profile{path: path, o: o, scan: scan}
+	if err := p.read(p.sniff); err != nil {
+		return nil, err
+	}
+	var body []byte
+	var err error
+	switch p.format {
+	case schema.FormatLIBSVM, schema.FormatNPY, schema.FormatNPZ, schema.FormatIDX:
+		body, err = p.numbered()
+	default:
+		body, err = p.named()
+	}
+	if err != nil {
+		return nil, err
+	}
+	text := append(p.head(), body...)
+	s, err := schema.ParseText(text, true)
+	if err != nil { // a name or category that YAML cannot carry
+		why := ""
+		for line := range strings.Lines(string(body)) {
+			if column, reason, ok := strings.Cut(line, ", role: ignore} # "); ok {
+				why += "; " + strings.TrimLeft(column, " -{") + " is left out: " + strings.TrimSpace(reason)
+			}
+		}
+		return &p.draft, fmt.Errorf("dataset: %s: cannot draft a schema, write it by hand: %w%s", path, err, why)
+	}
+	if s.BoundsFromData = s.BoundsFromData && !p.typed; s.RangesFromData() {
+		p.draft.Memory = s.Remember()
+		text = bytes.Replace(text, []byte("\ndata_id: "), []byte("\ndraft: "+schema.QuoteYAML(s.Draft)+" # names this draft; leave the line\ndata_id: "), 1)
+	}
+	p.draft.Schema = text
+	return &p.draft, nil
+}
+
+var notDataID = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// head is the beginning of a draft.
+func (p *profile) head() []byte {
+	id := filepath.Base(p.path)
+	id = strings.TrimSuffix(strings.TrimSuffix(id, ".gz"), ".zst")
+	id = strings.TrimSuffix(id, filepath.Ext(id))
+	id = strings.Trim(notDataID.ReplaceAllString(id, "-"), "-.")
+	if id == "" {
+		id = "data"
+	}
+	mark, line := "from_data", ""
+	switch p.format {
+	case schema.FormatLIBSVM, schema.FormatNPY, schema.FormatNPZ, schema.FormatIDX:
+		mark, line = "bounds_from_data", "bounds_from_data: true\n"
+	}
+	text := []byte("# DRAFT of a schema. Read every line before you use it.\n")
+	if line != "" || len(p.draft.FromData) > 0 {
+		text = fmt.Appendf(text, `#
+# !!! Ranges and categories that are marked were TAKEN FROM THE DATA. They are not
+# !!! private: the largest value of a column is the value of one person.
+# !!! Replace each by what is known without the data (a code book, what the
+# !!! instrument can show, what is possible), then delete its mark (%s).
+# !!! Where that is what the draft has, say where it is known from, in the place of
+# !!! the mark: known_from: "code book of 2019". What is left as it is counts as taken
+# !!! from the data, with or without its mark: every report says "bounds not private".
+`, mark)
+	}
+	return fmt.Appendf(text, "data_id: %s # names the data in the privacy ledger: one name for the same people, whatever the file is called\n%s", schema.QuoteYAML(id[:min(len(id), 128)]), line)
+}
+
+// Scan calls show for each row of a file, after the checks of a schema.
+type Scan func(path string, s *schema.Schema, show func(*schema.Row) error) error
+
+// profile is what a draft learns about a file.
+type profile struct {
+	scan    Scan
+	path    string
+	sheet   []byte // of a workbook, as CSV
+	o       Options
+	draft   Drafted
+	format  string
+	csv     schema.CSVOptions
+	grouped bool // LIBSVM rows have a query id
+	typed   bool // the type of an array gives the range
+
+	// Of formats with named columns; a column without a name is left out.
+	names []string
+	stats []*columnStats
+	rows  int
+	bytes bool             // a field is not UTF-8
+	odd   []oddRow         // rows of a CSV file that are not records
+	skips map[string][]int // prefixes of csv.Comment that stand for such rows, and these rows
+}
+
+// read opens the file, compressed or not, for one look at it.
+func (p *profile) read(look func(in *source.Input, u *source.Unpacked) error) error {
+	pipe := p.errorf(0, "a draft looks at the file several times, and this is a pipe; store it first")
+	if info, err := os.Stat(p.path); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // opening it would wait for a writer
+		return pipe
+	}
+	in, err := source.OpenInput(p.path, "data")
+	if err != nil {
+		return err
+	}
+	if in.At == nil {
+		return in.Close(pipe)
+	}
+	u, err := source.Unpack(p.path, in.R)
+	if err == nil && p.sheet != nil {
+		u.Close()
+		u, err = source.Unpack(p.path, bytes.NewReader(p.sheet))
+	}
+	if err != nil {
+		return in.Close(err)
+	}
+	defer u.Close()
+	return in.Close(look(in, u))
+}
+
+func (p *profile) errorf(row int, rule string) error {
+	return &source.ParseError{File: p.path, Row: row, Rule: rule}
+}
+
+// sniff finds the format by the first bytes, the name and the first lines.
+func (p *profile) sniff(in *source.Input, u *source.Unpacked) error {
+	head, _ := u.Peek(sniff.Bytes) // an error comes again when the rows are read
+	if rule := sniff.OtherSheet(head); rule != "" {
+		return p.errorf(0, rule)
+	}
+	switch p.format = sniff.Binary(head); p.format {
+	case "":
+	case schema.FormatXLSX:
+		return p.openWorkbook(in)
+	default:
+		return nil
+	}
+	if p.format = sniff.Text(p.path, head); p.format != schema.FormatCSV {
+		return nil
+	}
+	return p.sniffCSV(source.NewLines(p.path, u, ""))
+}
+
+// openWorkbook makes a sheet the text that is read.
+func (p *profile) openWorkbook(in *source.Input) error {
+	text, err := workbook.Text(in, p.o.Sheet, ',')
+	if err != nil {
+		return err
+	}
+	p.sheet = text
+	return p.read(func(_ *source.Input, u *source.Unpacked) error { return p.sniffCSV(source.NewLines(p.path, u, "")) })
+}
+
+// sniffCSV looks at the first lines of text for what cuts it into fields.
+func (p *profile) sniffCSV(src *source.Lines) error {
+	var lines []string
+	var rows []int // of lines
+	for len(lines) < 100 {
+		line, err := src.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if !utf8.Valid(line) {
+			p.csv.Encoding = source.EncodingWindows1252
+		}
+		text := strings.Trim(string(line), " ")
+		switch {
+		case strings.Trim(text, ",;\t| ") == "":
+		case len(lines) == 0 && strings.ContainsRune("@%#|", rune(text[0])): // later lines may begin with #N/A
+			if c := commentPrefix(text); !slices.Contains(p.csv.Comment, c) {
+				p.csv.Comment = append(p.csv.Comment, c)
+			}
+		default:
+			lines, rows = append(lines, text), append(rows, src.Line)
+		}
+	}
+	if len(lines) == 0 {
+		return p.errorf(0, source.RuleEmpty)
+	}
+	if p.csv.Encoding == source.EncodingWindows1252 {
+		for _, list := range [][]string{lines, p.csv.Comment} {
+			for i := range list {
+				list[i], _ = charmap.Windows1252.NewDecoder().String(list[i]) // every byte is a character
+			}
+		}
+	}
+	var isLIBSVM bool
+	switch isLIBSVM, p.grouped = looksLikeLIBSVM(lines); {
+	case p.sheet != nil:
+		p.csv.Delimiter = ","
+		p.titles(lines, rows)
+	case isLIBSVM:
+		p.format = schema.FormatLIBSVM
+	default:
+		p.csv.Delimiter = guessDelimiter(lines)
+		p.titles(lines, rows)
+	}
+	return nil
+}
+
+func looksLikeLIBSVM(lines []string) (is, grouped bool) {
+	for _, line := range lines {
+		for i, token := range strings.Fields(line) {
+			if token[0] == '#' {
+				break
+			}
+			index, value, ok := strings.Cut(token, ":")
+			if i <= 1 && index == "qid" {
+				grouped = true
+				continue
+			}
+			if !ok && i > 0 || !parse.IsPlainDecimal(index) {
+				return false, false
+			}
+			if ok {
+				if _, rule := parse.Number([]byte(value)); rule != "" {
+					return false, false
+				}
+				is = true
+			}
+		}
+	}
+	return is, grouped
+}
+
+// countDelimiters counts those outside of quotes.
+func countDelimiters(line string, delim byte) (n int) {
+	quoted := false
+	for i := range len(line) {
+		if line[i] == '"' {
+			quoted = !quoted
+		} else if line[i] == delim && !quoted {
+			n++
+		}
+	}
+	return n
+}
+
+// commentPrefix is what the comments of a file begin with, one of which is line: the mark with the blanks after it, or
+// the first word, so that no value such as #NV is taken for a comment.
+func commentPrefix(line string) string {
+	if k := strings.IndexFunc(line, func(r rune) bool { return !strings.ContainsRune("@%#| ", r) }); k > 1 || k < 0 {
+		return line[:max(k, 1)]
+	}
+	word, _, _ := strings.Cut(line, " ")
+	return word
+}
+
+// guessDelimiter prefers a character that occurs equally often in most lines.
+func guessDelimiter(lines []string) string {
+	best, bestScore := ",", 0.
+	for _, d := range []string{",", ";", "\t", "|", " "} {
+		n, share := usualDelimiters(lines, d[0])
+		if score := float64(n) * math.Pow(share, 4); score > bestScore {
+			best, bestScore = d, score
+		}
+	}
+	if best == "\t" {
+		return "tab"
+	}
+	return best
+}
+
+// usualDelimiters is how many delimiters the most lines have, and the share of these lines.
+func usualDelimiters(lines []string, delim byte) (n int, share float64) {
+	counts := map[int]int{}
+	for _, line := range lines {
+		counts[countDelimiters(line, delim)]++
+	}
+	for k, lines := range counts {
+		if lines > counts[n] || lines == counts[n] && k > n {
+			n = k
+		}
+	}
+	return n, float64(counts[n]) / float64(len(lines))
+}

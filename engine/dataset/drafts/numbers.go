@@ -1,0 +1,240 @@
+package drafts
+
+import (
+	"math"
+	"slices"
+
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
+)
+
+// A draft decides for each column how its numbers are written: in 24,5 and 1.234,5 the fraction
+// begins at the comma, in 24.5 and 1,234.5 at the point, and 1.234 can be either. It counts what
+// each value can be. A value that only one of the two signs reads is evidence; texts that neither
+// reads are put aside first. Where a column has values with two readings, evidence of the column or of
+// the whole file has to decide. Otherwise the draft leaves the column out and asks.
+
+// numberForm is what the values of a column are with one sign of fractions.
+type numberForm struct {
+	count, only, integers int    // values that are numbers; of these, with this sign alone, and whole
+	styles                [3]int // values with groups of three digits, by thousandsStyles
+	first                 int    // row of the first value that is a number with this sign alone
+	lo, hi, sum           float64
+}
+
+// addNumber notes what a value can be, and reports whether it is a number.
+func (s *columnStats) addNumber(field []byte) bool {
+	core, prefix, suffix := field, "", ""
+	isNumber := func(text []byte) bool {
+		_, _, point := parse.Reading(parse.PointForm, text)
+		_, _, comma := parse.Reading(parse.CommaForm, text)
+		return point || comma
+	}
+	if !isNumber(core) {
+		if core, prefix, suffix = parse.CutUnits(field); prefix+suffix == "" || !isNumber(core) {
+			return false
+		}
+	}
+	s.units.add(prefix, suffix)
+	s.plainDigits(core)
+	var values [2]float64
+	var reads [2]bool
+	for i := range s.forms {
+		f := &s.forms[i]
+		v, style, ok := parse.Reading(i, core)
+		if values[i], reads[i] = v, ok; !ok {
+			continue
+		}
+		f.count++
+		f.lo, f.hi, f.sum = min(f.lo, v), max(f.hi, v), f.sum+v
+		if style >= 0 {
+			f.styles[style]++
+		}
+		if v == math.Trunc(v) {
+			f.integers++
+		}
+	}
+	for i := range s.forms {
+		if f := &s.forms[i]; reads[i] && !reads[1-i] {
+			if f.only++; f.only == 1 {
+				f.first = s.row
+			}
+		}
+	}
+	if reads[0] && reads[1] && values[0] != values[1] {
+		s.ambiguous++
+	}
+	return true
+}
+
+// plainDigits notes how many digits whole numbers without any sign have: identifiers have one length.
+func (s *columnStats) plainDigits(core []byte) {
+	length := len(core)
+	if !parse.AllDigits(core) {
+		length = -1
+	}
+	if s.digits == 0 {
+		s.digits = length
+	} else if s.digits != length {
+		s.digits = -1
+	}
+}
+
+// units counts the texts before and after numbers.
+type units struct {
+	prefix, suffix string // of the first number
+	others         bool   // another number has other ones
+	any            bool
+}
+
+func (u *units) add(prefix, suffix string) {
+	if !u.any {
+		*u = units{prefix: prefix, suffix: suffix, any: true}
+	}
+	u.others = u.others || u.prefix != prefix || u.suffix != suffix
+}
+
+// isNumberText reports whether a text is a number in any notation, with or without a unit.
+func isNumberText(text string) bool {
+	s := newColumnStats()
+	s.add([]byte(text))
+	return s.looksNumeric()
+}
+
+// looksNumeric reports whether every value is a number.
+func (s *columnStats) looksNumeric() bool { return s.values > 0 && s.texted == 0 && !s.units.others }
+
+// isNumbers reports whether the values are numbers but for a few texts, which may stand for missing or for a
+// detection limit.
+func (s *columnStats) isNumbers() bool {
+	if s.values == 0 || s.texted == s.values {
+		return false
+	}
+	return s.texted == 0 || len(s.words) <= draftWords && len(s.texts)-len(s.words) >= draftNumbers
+}
+
+// evidence is the sign of fractions that the values of the column need; ok is false if they need none
+// of the two, mixed says that they need both.
+func (s *columnStats) evidence() (form int, ok, mixed bool) {
+	point, comma := s.forms[parse.PointForm].only > 0, s.forms[parse.CommaForm].only > 0
+	if comma && !point {
+		form = parse.CommaForm
+	}
+	return form, point != comma, point && comma
+}
+
+// decideNumbers decides on the notation of the file and of each column.
+func (p *profile) decideNumbers() {
+	var votes [2]int
+	for _, s := range p.stats {
+		if form, ok, _ := s.evidence(); ok && s.isNumbers() {
+			votes[form]++
+		}
+	}
+	file, decided := parse.PointForm, true
+	switch {
+	case p.o.Decimal == ",":
+		file = parse.CommaForm
+	case p.o.Decimal == ".":
+	default:
+		if votes[parse.CommaForm] > votes[parse.PointForm] {
+			file = parse.CommaForm
+		}
+		// In other formats, numbers do not show how texts write theirs.
+		decided = p.format == schema.FormatCSV && (votes[parse.PointForm] > 0) != (votes[parse.CommaForm] > 0)
+	}
+	if p.format != schema.FormatCSV && p.o.Decimal == "" {
+		file = parse.PointForm
+	}
+	var groups [3]int
+	for _, s := range p.stats {
+		s.settleDate()
+		s.settle(file, decided, p.o.Decimal != "")
+		if s.style >= 0 && s.form == file {
+			groups[s.style]++
+		}
+	}
+	common := slices.Index(groups[:], slices.Max(groups[:]))
+	asCSV := p.format == schema.FormatCSV || p.format == schema.FormatXLSX
+	if asCSV {
+		if file == parse.CommaForm {
+			p.csv.Decimal = ","
+		}
+		if groups[common] > 0 {
+			p.csv.Thousands = parse.ThousandsStyles[file][common]
+		}
+	}
+	for _, s := range p.stats {
+		switch {
+		case s.form < 0:
+			continue
+		case !asCSV:
+			if s.form == parse.CommaForm && s.forms[parse.CommaForm].only+s.ambiguous > 0 {
+				s.decimal = ","
+			}
+		case s.form != file && s.forms[s.form].only+s.ambiguous > 0:
+			s.decimal = [2]string{".", ","}[s.form]
+		}
+		if s.style >= 0 {
+			sign := parse.ThousandsStyles[s.form][s.style]
+			if s.decimal != "" || !asCSV || sign != p.csv.Thousands {
+				s.thousands = sign
+			}
+		}
+	}
+}
+
+// settle makes the statistics those of the notation of the column, or says why it has none.
+func (s *columnStats) settle(file int, decided, told bool) {
+	s.form, s.style = -1, -1
+	if !s.isNumbers() {
+		s.numbers = 0
+		return
+	}
+	form, own, mixed := s.evidence()
+	switch {
+	case mixed:
+		s.refuseNumbers("numbers of two notations, such as in row %d and in row %d: write them alike", s.forms[parse.PointForm].first, s.forms[parse.CommaForm].first)
+		return
+	case !own && s.ambiguous > 0 && !decided,
+		own && s.ambiguous > 0 && form != file && (decided || told):
+		s.asks = true
+		s.refuseNumbers("1.234 can be a little more than one, or a thousand: say which by an answer with decimal, {decimal: \",\"} or {decimal: \".\"}, or for the file with --decimal point or --decimal comma")
+		return
+	case !own:
+		form = file
+	}
+	f := s.forms[form]
+	for i, n := range f.styles {
+		if n > 0 && s.style >= 0 {
+			s.refuseNumbers("thousands are separated by different signs: write them alike")
+			return
+		} else if n > 0 {
+			s.style = i
+		}
+	}
+	if s.units.others {
+		s.refuseNumbers("the numbers have different units, or only some have one: write them alike")
+		return
+	}
+	s.form = form
+	s.numbers, s.integers, s.lo, s.hi, s.sum = f.count, f.integers, f.lo, f.hi, f.sum
+}
+
+// read makes the column one of numbers whose fraction begins at a sign that an answer gives.
+func (s *columnStats) read(decimal string) {
+	form := parse.PointForm
+	if decimal == "," {
+		form = parse.CommaForm
+	}
+	s.why, s.decimal, s.asks = "", decimal, false
+	s.settle(form, true, true)
+	if s.style >= 0 {
+		s.thousands = parse.ThousandsStyles[form][s.style]
+	}
+}
+
+// isCount reports whether most values are far below the largest.
+func (s *columnStats) isCount() bool {
+	return s.lo >= 0 && s.hi > 20 && s.hi > 10*s.sum/float64(s.numbers)
+}

@@ -1,0 +1,131 @@
+// Package jsonl reads lines that are one JSON object each.
+package jsonl
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"dyad/engine/dataset/source"
+)
+
+// Reader reads lines that are one JSON object each. Numbers and words keep
+// their text; null is an empty field.
+type Reader struct {
+	src    *source.Lines
+	text   []byte // unescaped strings
+	Native bool   // the value that add is called with is not a string
+}
+
+// NewReader reads the lines of a source.
+func NewReader(src *source.Lines) *Reader { return &Reader{src: src} }
+
+// Next calls add for each key of the next line that is not empty, in order.
+// nested marks an object or a list. At the end of the file the error is io.EOF.
+func (r *Reader) Next(add func(key, value []byte, nested bool) error) error {
+	for {
+		line, err := r.src.Next()
+		if err != nil {
+			return err
+		}
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		if line[0] != '{' || !json.Valid(line) {
+			return &source.ParseError{File: r.src.Name, Row: r.src.Line, Rule: RuleLine}
+		}
+		return r.object(line, add)
+	}
+}
+
+// object walks over one valid object.
+func (r *Reader) object(line []byte, add func(key, value []byte, nested bool) error) error {
+	r.text = r.text[:0]
+	if cap(r.text) < 3*len(line) {
+		r.text = make([]byte, 0, 6*len(line)) // appends below never move it: an escape or a bad byte grows to 3 bytes at most
+	}
+	line = skipSpace(line[1:])
+	for line[0] != '}' {
+		key, rest := r.str(line)
+		line = skipSpace(skipSpace(rest)[1:]) // the colon
+		var value []byte
+		nested := false
+		r.Native = line[0] != '"'
+		switch line[0] {
+		case '"':
+			value, line = r.str(line)
+		case '{', '[':
+			nested = true
+			line = skipNested(line)
+		default:
+			end := bytes.IndexAny(line, ",} \t\r")
+			value, line = line[:end], line[end:]
+			if string(value) == "null" {
+				value = nil
+			}
+		}
+		if err := add(key, value, nested); err != nil {
+			return err
+		}
+		if line = skipSpace(line); line[0] == ',' {
+			line = skipSpace(line[1:])
+		}
+	}
+	return nil
+}
+
+// str reads a valid JSON string.
+func (r *Reader) str(line []byte) (text, rest []byte) {
+	end := stringEnd(line)
+	if bytes.IndexByte(line[:end], '\\') < 0 {
+		return line[1 : end-1], line[end:]
+	}
+	var s string
+	_ = json.Unmarshal(line[:end], &s) // valid, as the whole line is
+	begin := len(r.text)
+	r.text = append(r.text, s...)
+	return r.text[begin:len(r.text):len(r.text)], line[end:]
+}
+
+// stringEnd is the index after the closing quote of a valid JSON string.
+func stringEnd(line []byte) int {
+	for i := 1; ; i++ {
+		switch line[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+}
+
+// skipNested returns what follows a valid object or list.
+func skipNested(line []byte) []byte {
+	depth := 0
+	for i := 0; ; {
+		switch line[i] {
+		case '"':
+			i += stringEnd(line[i:])
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		if i++; depth == 0 {
+			return line[i:]
+		}
+	}
+}
+
+func skipSpace(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\r') {
+		b = b[1:]
+	}
+	return b
+}
+
+// RuleLine is a rule of a JSON line.
+const RuleLine = "not one JSON object; want {\"NAME\": VALUE, ...} on each line"
+
+// RuleTwice is a rule of an object.
+const RuleTwice = "the object has this key twice; remove one"

@@ -1,0 +1,22 @@
+package parse
+
+// TrimBlanks drops spaces and tabs at both ends, except the delimiter.
+func TrimBlanks(b []byte, delim byte) []byte {
+	b = b[SkipBlanks(b, delim):]
+	for len(b) > 0 && IsBlank(b[len(b)-1], delim) {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// SkipBlanks counts the spaces and tabs in front, except the delimiter.
+func SkipBlanks(b []byte, delim byte) int {
+	k := 0
+	for k < len(b) && IsBlank(b[k], delim) {
+		k++
+	}
+	return k
+}
+
+// IsBlank says that a character is a space or a tab and not the delimiter.
+func IsBlank(c, delim byte) bool { return (c == ' ' || c == '\t') && c != delim }

@@ -1,0 +1,106 @@
+package schema
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"dyad/engine/dataset/strictyaml"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Answer is what is known about a column without the data: one of Range, Date and
+// Categories of a feature, or another Role. With role label, Positive is the class that should score high, or empty
+// for a guess. With role person, Persons or IDs and MaxRowsPerPerson are what Schema says of persons.
+type Answer struct {
+	Role       string      `yaml:"role,omitempty"`
+	Range      []float64   `yaml:"range,omitempty"`
+	Transform  string      `yaml:"transform,omitempty"`
+	Suffix     string      `yaml:"suffix,omitempty"`
+	Prefix     string      `yaml:"prefix,omitempty"`
+	Decimal    string      `yaml:"decimal,omitempty"`
+	Thousands  string      `yaml:"thousands,omitempty"`
+	Date       *DateFormat `yaml:"date,omitempty"`
+	Categories []string    `yaml:"categories,omitempty"`
+	Unknown    string      `yaml:"unknown,omitempty"`
+	Positive   string      `yaml:"positive,omitempty"`
+	Missing    *Missing    `yaml:"missing,omitempty"`
+
+	Persons          int    `yaml:"persons,omitempty"`
+	IDs              string `yaml:"ids,omitempty"`
+	MaxRowsPerPerson int    `yaml:"max_rows_per_person,omitempty"`
+}
+
+// ParseAnswers reads a file of answers: a mapping from column names to Answer.
+func ParseAnswers(text []byte) (map[string]Answer, error) {
+	body, err := strictyaml.Parse(text)
+	if err == nil {
+		fix := &textFixer{}
+		ast.Walk(fix, body)
+		err = fix.err
+	}
+	var answers map[string]Answer
+	if err == nil {
+		err = strictyaml.Decode(body, &answers)
+	}
+	if err != nil {
+		if key := nearKey(err, reflect.TypeFor[Answer]()); key != "" {
+			return nil, fmt.Errorf("dataset: answers: %s; %s", strictyaml.Describe(err), key)
+		}
+		return nil, fmt.Errorf("dataset: answers: %s; want lines such as \"age: {range: [18, 110]}\"", strictyaml.Describe(err))
+	}
+	for name, a := range answers {
+		if err := a.Check(name); err != nil {
+			return nil, err
+		}
+	}
+	return answers, nil
+}
+
+// Check holds an answer to the rules of a schema's column.
+func (a Answer) Check(name string) error {
+	v := &validator{s: &Schema{}}
+	c := a.Column(name)
+	if c.RoleOf() == RoleFeature && c.Range == nil && c.Date == nil && c.Categories == nil {
+		c.Range = []float64{0, 1} // that of the data will do
+	}
+	if c.Role == RoleLabel {
+		c.Positive = cmp.Or(c.Positive, "1") // that of the draft will do
+	}
+	v.column(&c)
+	if len(v.problems) == 0 {
+		return nil
+	}
+	hint := ""
+	if len(a.Range) > 2 {
+		hint = "; numbers of an answer have a decimal point, as in [0.5, 110]"
+	}
+	return fmt.Errorf("dataset: answers: %w%s", errors.Join(v.problems...), hint)
+}
+
+// Column is the column of the schema that an answer gives.
+func (a Answer) Column(name string) Column {
+	return Column{Name: name, Role: a.Role, Range: a.Range, Transform: a.Transform, Suffix: a.Suffix, Prefix: a.Prefix, Decimal: a.Decimal, Thousands: a.Thousands, Date: a.Date, Categories: a.Categories, Unknown: a.Unknown, Missing: a.Missing, Positive: a.Positive}
+}
+
+// WritesNumbers says that the answer states how the column writes its numbers, so that it has some.
+func (a Answer) WritesNumbers() bool {
+	c := a.Column("")
+	return c.writesNumbers()
+}
+
+// PersonLines are the lines of a draft about the persons of a column.
+func (a Answer) PersonLines() (text []byte) {
+	if a.Persons != 0 {
+		text = fmt.Appendf(text, "persons: %d\n", a.Persons)
+	}
+	if a.IDs != "" {
+		text = fmt.Appendf(text, "ids: %s\n", QuoteYAML(a.IDs))
+	}
+	if a.MaxRowsPerPerson != 0 {
+		text = fmt.Appendf(text, "max_rows_per_person: %d\n", a.MaxRowsPerPerson)
+	}
+	return text
+}

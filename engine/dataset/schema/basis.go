@@ -1,0 +1,147 @@
+package schema
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"dyad/engine/dataset/parse"
+)
+
+// Bases of numeric columns (Schema.Basis, Column.Basis): docs/theory.md#public-basis.
+const (
+	// BasisAuto leaves the choice to training (dyad.Options.ChooseBasis), which knows how many records there are. No encoder has it.
+	BasisAuto   = "auto"
+	BasisNone   = "none"    // one feature, the number scaled to [-1, 1]; the default
+	BasisCosine = "cosine:" // followed by K: K features cos(pi k u)/k, k = 1..K, of the place u of the number in its range, in [0, 1]
+	BasisCurve  = "curve:"  // followed by K: the same with the line sqrt(1.5) (2u - 1) in place of the first cosine, so that it has every linear score
+)
+
+const (
+	// A single cosine has as many features as none: a program that does not know bases would score a model of it without a word.
+	minCosines = 2
+	maxCosines = 32
+	// maxBasisDim bounds d with a basis: up to there moments release full second moments.
+	maxBasisDim = 512
+)
+
+// cosines is K of a valid basis, 0 for none, and whether its first feature is the line.
+func cosines(basis string) (k int, line, ok bool) {
+	if basis == "" || basis == BasisNone {
+		return 0, false, true
+	}
+	text, found := strings.CutPrefix(basis, BasisCosine)
+	if !found {
+		text, line = strings.CutPrefix(basis, BasisCurve)
+	}
+	k, err := strconv.Atoi(text)
+	return k, line, (found || line) && err == nil && strconv.Itoa(k) == text && minCosines <= k && k <= maxCosines
+}
+
+// basisOf is the basis of a numeric column.
+func (s *Schema) basisOf(c *Column) string {
+	if c.Basis != "" {
+		return c.Basis
+	}
+	return s.Basis
+}
+
+// WithBasis is s with another basis of the numbers that have none of their own.
+func (s *Schema) WithBasis(basis string) *Schema {
+	out := *s
+	out.Basis = basis
+	return &out
+}
+
+// DimWith returns the number of features with another basis; ok is false where there is no encoder with it.
+func (s *Schema) DimWith(basis string) (d int, ok bool) {
+	e, err := NewEncoder(s.WithBasis(basis))
+	if err != nil {
+		return 0, false
+	}
+	return e.Dim(), true
+}
+
+// Decided returns s with BasisNone in place of BasisAuto, for what does not depend on the basis.
+func (s *Schema) Decided() *Schema {
+	if s.Basis == BasisAuto {
+		return s.WithBasis(BasisNone)
+	}
+	return s
+}
+
+// basis checks one key.
+func (v *validator) basis(where, basis string) {
+	switch _, _, ok := cosines(basis); {
+	case basis == BasisAuto && where == "" && !v.s.ByIndex():
+	case basis == BasisAuto && where != "":
+		v.addf("%sbasis: %s is for the whole schema; a column has %s, %sK or %sK", where, BasisAuto, BasisNone, BasisCurve, BasisCosine)
+	case !ok && basis != BasisAuto:
+		v.addf("%sbasis is %q, want %s, %s, %sK or %sK with K from %d to %d, such as %s6", where, basis, BasisAuto, BasisNone, BasisCurve, BasisCosine, minCosines, maxCosines, BasisCurve)
+	case basis != "" && v.s.ByIndex():
+		v.addf("%sbasis is for columns with names; the features of this format have numbers: leave it out, or convert the file to CSV (dyad data convert)", where)
+	}
+}
+
+// basisDim refuses a basis that makes more features than it may. It needs a schema that is valid otherwise.
+func (v *validator) basisDim() {
+	dim, curved := 0, len(v.s.Interactions) > 0
+	columns := map[string]Feature{}
+	for i := range v.s.Columns {
+		if c := &v.s.Columns[i]; c.RoleOf() == RoleFeature {
+			f := v.s.featureEncoder(c, map[*Missing]*parse.Set{})
+			dim, curved = dim+f.Width, curved || f.Cosines > 0
+			columns[c.Name] = f
+		}
+	}
+	switch products := v.s.products(columns); {
+	case curved && dim > maxBasisDim:
+		v.addf("the basis or the columns of interactions make %d features, and at most %d are allowed; choose a smaller K, basis: %s for some columns, or fewer categories", dim, maxBasisDim, BasisNone)
+	case dim+products > maxBasisDim && products > 0:
+		v.addf("the products of interactions make more than the %d features that are left of %d; name fewer pairs, columns with fewer categories, or a smaller K", maxBasisDim-dim, maxBasisDim)
+	}
+}
+
+// setCosines sets the basis of a numeric column. The mean square norm of the block over u in [0, 1] is 1, as large as that of a
+// category: each cos^2(pi k u) has the mean 1/2, as has the square of the line.
+func (f *Feature) setCosines(k int, line bool) {
+	f.Cosines, f.line, f.Width = k, line, k
+	squares := 0.0
+	for j := k; j >= 1; j-- {
+		squares += 1 / float64(j*j)
+	}
+	f.shrink = math.Sqrt(2 / squares)
+}
+
+// encodeScaled writes the outputs of v, which is finite.
+func (f *Feature) encodeScaled(v float64, dst []float64) {
+	if f.Cosines == 0 {
+		dst[0] = f.Scale(v)
+		return
+	}
+	// u = (1 + s)/2, so that cos(pi u) = -sin(pi s/2), which is 0 in the middle of the range. The others are
+	// Chebyshev polynomials of it: cos(pi (k+1) u) = 2 cos(pi u) cos(pi k u) - cos(pi (k-1) u).
+	s := f.place(v)
+	c := -math.Sin(math.Pi / 2 * s)
+	before, now := 1.0, c
+	for k := range f.Cosines {
+		dst[k] = now * (f.shrink * f.Factor / float64(k+1))
+		before, now = now, min(max(2*c*now-before, -1), 1)
+	}
+	if f.line {
+		dst[0] = s * (math.Sqrt(1.5) * f.shrink * f.Factor)
+	}
+}
+
+// names are the names of the outputs of a numeric column.
+func (f *Feature) names(column string) []string {
+	if f.Cosines == 0 {
+		return []string{column}
+	}
+	all := make([]string, f.Cosines)
+	for k := range all {
+		all[k] = fmt.Sprintf("%s~%d", column, k+1)
+	}
+	return all
+}

@@ -1,0 +1,497 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"unicode/utf8"
+
+	"dyad/engine"
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/source"
+)
+
+// Encoder maps a row of a file to the features of a record by the public numbers
+// of a Schema (see the package comment for the map). Its JSON form, which models
+// carry, is the schema, from which everything else follows.
+type Encoder struct {
+	schema       *Schema
+	columns      []Feature   // the feature columns that the schema lists, in its order
+	listed       map[int]int // numbered features: index - 1 to a place in columns
+	common       Feature     // numbered features: every other index
+	dim          int
+	factor       float64
+	LabelColumn  *Column
+	GroupColumn  *Column // nil without query groups
+	PersonColumn *Column // nil without persons
+	positive     *parse.Set
+	negative     *parse.Set      // nil: every value that is not positive
+	Grades       *parse.Notation // of graded labels
+	// notations says that a column of numbers has one.
+	Notations    bool
+	interactions []interaction
+}
+
+// Feature encodes one column.
+type Feature struct {
+	Name      string
+	Offset    int // first output
+	Width     int // outputs: 1, m for m > 2 categories, K for K cosines
+	Factor    float64
+	Numeric   bool
+	Transform string
+	Lo, Hi    float64 // range, before the transform
+	Center    float64 // of the transformed range; 0 if sparse
+	Half      float64 // half its length; the largest magnitude if sparse
+	Cosines   int     // K of its basis, 0 for none
+	line      bool    // the first of them is the line
+	shrink    float64 // makes the mean square norm of K cosines 1
+	Cats      *parse.Set
+	CatNames  []string
+	Missing   *parse.Set
+	Policy    string
+	value     float64 // for MissingValue
+	Notation  *parse.Notation
+	unknown   bool // other categories become all 0
+}
+
+// NewEncoder validates s and builds its encoder. s is copied.
+func NewEncoder(s *Schema) (*Encoder, error) {
+	if s == nil {
+		return nil, fmt.Errorf("dataset: schema is nil; load one, or write one with Draft")
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	if s.Basis == BasisAuto {
+		return nil, fmt.Errorf("dataset: schema: basis: %s is chosen by dyad train and dyad plan, from the number of records and the budget; name a basis here, such as %s6 or %s", BasisAuto, BasisCurve, BasisNone)
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("dataset: schema: %w", err)
+	}
+	clone := new(Schema)
+	if err := json.Unmarshal(text, clone); err != nil {
+		return nil, fmt.Errorf("dataset: schema: %w", err)
+	}
+	e := &Encoder{schema: clone}
+	for i := range clone.Columns {
+		switch c := &clone.Columns[i]; c.RoleOf() {
+		case RoleGroup:
+			e.GroupColumn = c
+		case RolePerson:
+			e.PersonColumn = c
+		case RoleLabel:
+			e.LabelColumn = c
+			if c.Kind == KindNumeric {
+				e.Grades = clone.NotationOf(c)
+				e.Notations = e.Notations || e.Grades != nil
+			}
+			e.positive = parse.NewSet([]string{c.class(c.Positive)})
+			if c.Negative != "" {
+				e.negative = parse.NewSet([]string{c.class(c.Negative)})
+			}
+		}
+	}
+	e.addFeatures()
+	e.setFactor()
+	return e, nil
+}
+
+func (e *Encoder) addFeatures() {
+	s := e.schema
+	sets := map[*Missing]*parse.Set{}
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		if c.RoleOf() != RoleFeature {
+			continue
+		}
+		f := s.featureEncoder(c, sets)
+		e.Notations = e.Notations || f.Notation != nil
+		if s.ByIndex() {
+			f.Offset = c.Position - 1
+			if e.listed == nil {
+				e.listed = map[int]int{}
+			}
+			e.listed[c.Position-1] = len(e.columns)
+		} else {
+			f.Offset = e.dim
+			e.dim += f.Width
+		}
+		e.columns = append(e.columns, f)
+	}
+	if s.ByIndex() {
+		e.dim = s.Features
+		if s.Range != nil {
+			e.common = s.featureEncoder(&Column{Range: s.Range}, sets)
+		}
+	}
+	e.addInteractions()
+}
+
+// featureEncoder builds the encoder of c without offset and factor. sets keeps
+// the values of each policy.
+func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*parse.Set) Feature {
+	m := s.missingOf(c)
+	f := Feature{Name: c.Name, Width: 1, Policy: m.PolicyOf()}
+	if f.Missing = sets[m]; f.Missing == nil {
+		var values []string
+		if m != nil {
+			values = m.Values
+		}
+		f.Missing = parse.NewSet(values)
+		sets[m] = f.Missing
+	}
+	if m != nil && m.Value != nil {
+		f.value = *m.Value
+	}
+	if c.kind() == KindNumeric {
+		f.Numeric = true
+		f.Transform = c.Transform
+		f.Notation = s.NotationOf(c)
+		f.Lo, f.Hi = c.Bounds()
+		f.Center, f.Half = centerAndHalf(f.Lo, f.Hi, f.Transform, s.IsSparse())
+		if k, line, _ := cosines(s.basisOf(c)); k > 0 {
+			f.setCosines(k, line)
+		}
+		return f
+	}
+	f.unknown = c.Unknown == UnknownOther
+	f.Cats = parse.NewSet(c.Categories)
+	f.CatNames = append([]string(nil), c.Categories...)
+	if f.Policy == MissingCategory {
+		f.CatNames = append(f.CatNames, "(missing)")
+	}
+	if len(f.CatNames) > 2 {
+		f.Width = len(f.CatNames)
+	}
+	return f
+}
+
+// centerAndHalf are the shift and the divisor of a numeric column.
+func centerAndHalf(lo, hi float64, transform string, sparse bool) (center, half float64) {
+	a, b := Transform(lo, transform), Transform(hi, transform)
+	if sparse {
+		return 0, max(math.Abs(a), math.Abs(b))
+	}
+	return a/2 + b/2, b/2 - a/2
+}
+
+func (e *Encoder) setFactor() {
+	switch s := e.schema; {
+	case s.IsSparse():
+		e.factor = 1 / math.Sqrt(float64(e.NonZerosPerRow()))
+	case s.ByIndex():
+		e.factor = 1 / math.Sqrt(float64(e.dim)/3)
+	default:
+		thirds := 3 * len(e.interactions) // V counted in thirds
+		for _, f := range e.columns {
+			if f.Numeric && f.Cosines == 0 {
+				thirds++
+			} else {
+				thirds += 3
+			}
+		}
+		e.factor = 1 / math.Sqrt(float64(thirds)/3)
+	}
+	for i := range e.columns {
+		e.columns[i].Factor = e.factor
+	}
+	e.common.Factor = e.factor
+	for i := range e.interactions {
+		e.interactions[i].scale /= e.factor
+	}
+}
+
+// Width is the number of feature fields of a row.
+func (e *Encoder) Width() int {
+	if e.schema.ByIndex() {
+		return e.dim
+	}
+	return len(e.columns)
+}
+
+// Feature is the encoder of feature field k, from 0, and its first output.
+func (e *Encoder) Feature(k int) (f *Feature, offset int) {
+	if !e.schema.ByIndex() {
+		return &e.columns[k], e.columns[k].Offset
+	}
+	if i, ok := e.listed[k]; ok {
+		return &e.columns[i], k
+	}
+	return &e.common, k
+}
+
+// FeatureName is the name of feature field k, from 0.
+func (e *Encoder) FeatureName(k int) string {
+	if f, _ := e.Feature(k); f.Name != "" {
+		return f.Name
+	}
+	return fmt.Sprintf("f%d", k+1)
+}
+
+// Schema returns the schema; the caller must not change it.
+func (e *Encoder) Schema() *Schema { return e.schema }
+
+// Dim is d, the number of features of a record.
+func (e *Encoder) Dim() int { return e.dim }
+
+// Factor is the public factor that all columns share.
+func (e *Encoder) Factor() float64 { return e.factor }
+
+// Bounds are the bounds of the records: R = 1, |y| <= 1.
+func (e *Encoder) Bounds() engine.Bounds { return engine.UnitBounds() }
+
+// LabelValues is the public bound on the number of different labels: 2 for two
+// classes, engine.AnyLabels for graded ones (engine.Problem.LabelValues).
+func (e *Encoder) LabelValues() int {
+	if e.schema.IsGraded() {
+		return engine.AnyLabels
+	}
+	return 2
+}
+
+// NonZerosPerRow is the public bound on the stored features of a record; 0 if
+// records are dense (engine.Problem.NonZerosPerRow).
+func (e *Encoder) NonZerosPerRow() int {
+	switch s := e.schema; {
+	case !s.IsSparse():
+		return 0
+	case s.NonZeros > 0:
+		return s.NonZeros
+	}
+	return e.schema.Features
+}
+
+// FeatureNames are the Dim names of the features: the name of the column,
+// "column=category" for the category that a feature (or its +1) stands for, or
+// "column~k" for the k-th feature of the basis of a number. A product has the names of its factors
+// with " * " between them.
+func (e *Encoder) FeatureNames() []string {
+	names := make([]string, 0, e.dim)
+	for k := range e.Width() {
+		f, _ := e.Feature(k)
+		switch {
+		case f.Numeric:
+			names = append(names, f.names(e.FeatureName(k))...)
+		case f.Width == 1:
+			names = append(names, f.Name+"="+f.CatNames[1])
+		default:
+			for _, c := range f.CatNames {
+				names = append(names, f.Name+"="+c)
+			}
+		}
+	}
+	for _, p := range e.interactions {
+		for _, a := range names[e.columns[p.a].Offset:][:p.wa] {
+			for _, b := range names[e.columns[p.b].Offset:][:p.wb] {
+				names = append(names, a+" * "+b)
+			}
+		}
+	}
+	return names
+}
+
+// Columns are the names of the feature columns in the order that Encode wants.
+func (e *Encoder) Columns() []string {
+	names := make([]string, e.Width())
+	for k := range names {
+		names[k] = e.FeatureName(k)
+	}
+	return names
+}
+
+// Encode returns the record of one row, with norm at most 1: the same bits as
+// Load gives. fields are the texts of the columns that Columns names, in that
+// order and in the schema's notation; for a LIBSVM schema, "0" where the row has no such index. An error is a
+// *ParseError without file and row.
+func (e *Encoder) Encode(fields []string) ([]float64, error) {
+	if len(fields) != e.Width() {
+		return nil, &source.ParseError{Rule: fmt.Sprintf("row has %d feature fields, want %d", len(fields), e.Width())}
+	}
+	x := make([]float64, e.dim)
+	for k, field := range fields {
+		f, offset := e.Feature(k)
+		text, rule := []byte(field), ""
+		if f.Writes(text) {
+			text, rule = f.Notation.Plain(nil, text)
+		}
+		if rule == "" {
+			rule = f.Encode(text, x[offset:offset+f.Width])
+		}
+		if rule != "" {
+			return nil, &source.ParseError{Column: e.FeatureName(k), Position: k + 1, Rule: rule}
+		}
+	}
+	return x, e.project(x)
+}
+
+// project projects one encoded row in place, just as Load does.
+func (e *Encoder) project(x []float64) error {
+	if !e.schema.IsSparse() {
+		e.ProjectDense(x)
+		return nil
+	}
+	var index []int32
+	var value []float64
+	for k, v := range x {
+		if v != 0 {
+			index, value = append(index, int32(k)), append(value, v)
+		}
+	}
+	if bound := e.NonZerosPerRow(); len(value) > bound {
+		return &source.ParseError{Rule: TooManyNonZeros(bound)}
+	}
+	r, err := engine.NewSparseRecords([]int64{0, int64(len(value))}, index, value, make([]float64, 1), e.dim, e.Bounds())
+	if err != nil {
+		return err
+	}
+	r.Row(0, x)
+	return nil
+}
+
+// ProjectDense finishes a dense row whose columns are encoded: it writes the products of interactions, projects the row to norm at most
+// 1, and rounds it toward zero if records are stored in float32 (docs/theory.md#stored-records): a map of one row alone.
+func (e *Encoder) ProjectDense(x []float64) {
+	e.Multiply(x)
+	engine.ProjectBall(x, e.Bounds().FeatureNorm)
+	if e.schema.IsNarrow() {
+		for k, v := range x {
+			x[k] = float64(engine.TowardZero(v))
+		}
+	}
+}
+
+// TooManyNonZeros is the rule of a row with more stored features than the schema allows.
+func TooManyNonZeros(bound int) string {
+	return fmt.Sprintf("row has more than %d features that are not 0; raise nonzeros in the schema", bound)
+}
+
+// Encode writes the outputs of a trimmed field to dst, which must be zero. The
+// rule is empty on success.
+func (f *Feature) Encode(field []byte, dst []float64) (rule string) {
+	if f.Numeric && f.Missing.Numeric {
+		if v, ok := parse.ShortNumber(field); ok {
+			return f.EncodeNumber(v, dst)
+		}
+	}
+	if len(field) == 0 || f.Missing.Find(field) >= 0 {
+		return f.EncodeMissing(dst)
+	}
+	if f.Numeric {
+		v, rule := parse.Number(field)
+		switch {
+		case rule == "":
+			return f.EncodeNumber(v, dst)
+		case bytes.EqualFold(field, []byte("nan")):
+			return f.EncodeMissing(dst)
+		case rule == parse.RuleNotNumber && f.Notation == nil:
+			return parse.OtherNotation(field)
+		}
+		return rule
+	}
+	k := f.Cats.Find(field)
+	if k < 0 && !utf8.Valid(field) {
+		return RuleNotUTF8 // also with unknown: other, which would drop every letter of another encoding
+	}
+	if k < 0 && f.unknown {
+		return "" // dst is zero
+	}
+	if k < 0 {
+		return RuleCategory
+	}
+	f.SetCategory(k, dst)
+	return ""
+}
+
+// EncodeNumber is encode for a number v of a numeric column.
+func (f *Feature) EncodeNumber(v float64, dst []float64) (rule string) {
+	if f.Missing.FindNumber(v) >= 0 {
+		return f.EncodeMissing(dst)
+	}
+	f.encodeScaled(v, dst)
+	return ""
+}
+
+// EncodeMissing is Encode for a missing value.
+func (f *Feature) EncodeMissing(dst []float64) (rule string) {
+	switch f.Policy {
+	case MissingMiddle:
+		clear(dst)
+	case MissingValue:
+		f.encodeScaled(f.value, dst)
+	case MissingCategory:
+		f.SetCategory(len(f.CatNames)-1, dst)
+	default:
+		return RuleMissing
+	}
+	return ""
+}
+
+// SetCategory writes the outputs of category k.
+func (f *Feature) SetCategory(k int, dst []float64) {
+	if f.Width == 1 {
+		dst[0] = float64(2*k-1) * f.Factor
+		return
+	}
+	dst[k] = f.Factor
+}
+
+// Scale maps v, which is finite, to [-factor, factor].
+func (f *Feature) Scale(v float64) float64 {
+	if f.Transform == "" && v > f.Lo && v < f.Hi { // most values: nothing below clamps them
+		if u := (v - f.Center) / f.Half; u > -1 && u < 1 {
+			return u * f.Factor
+		}
+	}
+	return f.place(v) * f.Factor
+}
+
+// place maps v, which is finite, to [-1, 1].
+func (f *Feature) place(v float64) float64 {
+	u := (Transform(min(max(v, f.Lo), f.Hi), f.Transform) - f.Center) / f.Half
+	return min(max(u, -1), 1)
+}
+
+// Inverse is 1/half where half is a power of two, as for ranges of [-1, 1] and [0, 1]: a product with it
+// is then the quotient by half to the bit, as both round the same number, and takes a fourth of the time.
+func (f *Feature) Inverse() (inverse float64, exact bool) {
+	mantissa, exponent := math.Frexp(f.Half)
+	return 1 / f.Half, mantissa == 0.5 && -1000 < exponent && exponent < 1000
+}
+
+// Transform is v after a transform of a schema.
+func Transform(v float64, transform string) float64 {
+	if transform == TransformLog1p {
+		return math.Log1p(v)
+	}
+	return v
+}
+
+// MarshalJSON writes the schema.
+func (e *Encoder) MarshalJSON() ([]byte, error) { return json.Marshal(e.schema) }
+
+// UnmarshalJSON reads what MarshalJSON wrote and validates it.
+func (e *Encoder) UnmarshalJSON(text []byte) error {
+	var s Schema
+	if err := json.Unmarshal(text, &s); err != nil {
+		return fmt.Errorf("dataset: encoder: %w", err)
+	}
+	n, err := NewEncoder(&s)
+	if err != nil {
+		return err
+	}
+	*e = *n
+	return nil
+}
+
+// The rules of a field.
+const (
+	RuleMissing  = "value is missing; fill it in, or give the column a missing policy other than error"
+	RuleCategory = "category is not in the schema; correct the value, add it to categories (which are public), or say `unknown: other`"
+	RuleNotUTF8  = "the file is not UTF-8; set csv.encoding: windows-1252 if it is Latin-1, or save it as UTF-8"
+)
+
+// Listed is the encoder of feature column k, from 0, of those that the schema lists.
+func (e *Encoder) Listed(k int) *Feature { return &e.columns[k] }

@@ -1,0 +1,97 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"dyad/engine/dataset/source"
+)
+
+// LookAlikes says what happens to ids that differ only in how they are written.
+type LookAlikes string
+
+const (
+	// RefuseLookAlikes is the default, also as the empty text: two ids with one IDKey
+	// are an error, because they are probably one person, whom a guarantee for one id
+	// then protects half.
+	RefuseLookAlikes LookAlikes = "refuse"
+	// AllowLookAlikes makes ids different individuals if their bytes differ.
+	AllowLookAlikes LookAlikes = "allow"
+)
+
+// IDKey is what is left of an id without the differences that keyboards, spreadsheets and
+// exports make: it is equal for ids that are equal after compatibility normalisation
+// (NFKC), full case folding, and removal of control, format and other invisible
+// characters, of white space and quotation marks around it, and of repeated white space
+// inside (Unicode Standard Annex 15, and NFKC_Casefold in chapter 3.13 of the standard).
+//
+// It is not told by IDKey that letters of two alphabets look the same (Latin and Cyrillic
+// a), or that 007 and 7 are one number.
+func IDKey(id string) string {
+	visible := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			switch {
+			case unicode.IsSpace(r):
+				return ' '
+			case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+				return -1
+			}
+			return r
+		}, s)
+	}
+	// Folding may leave what another round changes; a second one is stable (Unicode
+	// Standard, definition D147: toNFKC_Casefold is idempotent after one on NFD text).
+	for range 2 {
+		id = visible(norm.NFKC.String(cases.Fold().String(norm.NFD.String(visible(id)))))
+	}
+	id = strings.TrimFunc(id, func(r rune) bool {
+		return r == ' ' || strings.ContainsRune("\"'`", r) || unicode.In(r, unicode.Pi, unicode.Pf)
+	})
+	return strings.Join(strings.Fields(id), " ")
+}
+
+// CheckIDs returns an error if two of the ids, of the records in order, are equal or,
+// unless look-alikes are allowed, have the same IDKey; or if one is empty. It names the
+// records and not the ids, for which file and column are what the *ParseError says.
+func CheckIDs(ids []string, file, column string, alike LookAlikes) error {
+	refuse := func(rule string, numbers ...any) error {
+		return &source.ParseError{File: file, Column: column, Rule: fmt.Sprintf(rule, numbers...)}
+	}
+	if alike != "" && alike != RefuseLookAlikes && alike != AllowLookAlikes {
+		return fmt.Errorf("dataset: look-alike ids are %q, want %s or %s", string(alike), RefuseLookAlikes, AllowLookAlikes)
+	}
+	exact := make(map[string]int, len(ids))
+	for i, id := range ids {
+		before, twice := exact[id]
+		switch {
+		case id == "":
+			return refuse(ruleRecordNoID, i+1)
+		case twice:
+			return refuse(ruleRecordSameID, before+1, i+1)
+		}
+		exact[id] = i
+	}
+	if alike == AllowLookAlikes {
+		return nil
+	}
+	clear(exact)
+	for i, id := range ids {
+		key := IDKey(id)
+		if before, twice := exact[key]; twice {
+			return refuse(ruleRecordAlike, before+1, i+1)
+		}
+		exact[key] = i
+	}
+	return nil
+}
+
+// The rules of ids.
+const (
+	ruleRecordNoID   = "id is missing in record %d; pairs need the id of every record"
+	ruleRecordSameID = "records %d and %d have the same id; pairs need one record for each id"
+	ruleRecordAlike  = "records %d and %d have ids that differ only in upper and lower case, white space, quotes, invisible characters or forms of the same letters; if they are one individual, give it one id, otherwise allow such ids (--look-alike-ids allow)"
+)

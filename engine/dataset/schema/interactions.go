@@ -1,0 +1,146 @@
+package schema
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"slices"
+
+	"dyad/internal/tasks"
+)
+
+// lowFrequencies is how many features of a number with a basis an interaction multiplies: the lowest frequencies.
+const lowFrequencies = 3
+
+// interaction is the block of products of two columns that Schema.Interactions names (docs/theory.md#interactions): the outer product
+// of their outputs, of a number with a basis the first lowFrequencies ones.
+type interaction struct {
+	a, b   int // places in Encoder.columns
+	offset int // first output
+	wa, wb int // outputs of a and b that are multiplied
+	scale  float64
+}
+
+// low is how many outputs of f an interaction multiplies, and what makes their mean square norm that of a block, factor^2: a category
+// has it, a number without a basis a third of its square, and of K cosines the first ones have less than all.
+func (f *Feature) low() (width int, scale float64) {
+	switch {
+	case !f.Numeric:
+		return f.Width, 1
+	case f.Cosines == 0:
+		return 1, math.Sqrt(3)
+	}
+	width = min(f.Cosines, lowFrequencies)
+	var all, some float64
+	for k := f.Cosines; k >= 1; k-- {
+		all += 1 / float64(k*k)
+		if k <= width {
+			some += 1 / float64(k*k)
+		}
+	}
+	return width, math.Sqrt(all / some)
+}
+
+// addInteractions adds the blocks behind the features of the columns. Scales are without the factor of the encoder.
+func (e *Encoder) addInteractions() {
+	place := func(name string) int {
+		return slices.IndexFunc(e.columns, func(f Feature) bool { return f.Name == name })
+	}
+	for _, names := range e.schema.Interactions {
+		p := interaction{a: place(names[0]), b: place(names[1]), offset: e.dim}
+		wa, sa := e.columns[p.a].low()
+		wb, sb := e.columns[p.b].low()
+		p.wa, p.wb, p.scale = wa, wb, sa*sb
+		e.dim += wa * wb
+		e.interactions = append(e.interactions, p)
+	}
+}
+
+// Multiply writes the blocks of a row whose columns are encoded and not yet projected.
+func (e *Encoder) Multiply(x []float64) {
+	for _, p := range e.interactions {
+		a, b := x[e.columns[p.a].Offset:][:p.wa], x[e.columns[p.b].Offset:][:p.wb]
+		block := x[p.offset:][:p.wa*p.wb]
+		for i, u := range a {
+			u *= p.scale
+			for j, v := range b {
+				block[i*p.wb+j] = u * v
+			}
+		}
+	}
+}
+
+// MultiplyRows is multiply for all rows of x.
+func (e *Encoder) MultiplyRows(x []float64) {
+	if e.interactions == nil {
+		return
+	}
+	rows := len(x) / e.dim
+	const piece = 1 << 10
+	_ = tasks.Each(context.Background(), runtime.GOMAXPROCS(0), (rows+piece-1)/piece, func(_, k int) { // never done
+		for i := k * piece; i < min((k+1)*piece, rows); i++ {
+			e.Multiply(x[i*e.dim:][:e.dim])
+		}
+	})
+}
+
+// Interaction is the block of products of two columns of Inputs: output Offset + i*WidthB + j is Scale times output i of A times
+// output j of B, all before the projection.
+type Interaction struct {
+	A, B           int // places in Inputs
+	Offset         int // first output
+	WidthA, WidthB int // outputs of A and B that are multiplied, the first ones
+	Scale          float64
+}
+
+// Interactions are the blocks in the order of the schema. They follow the outputs of all columns.
+func (e *Encoder) Interactions() []Interaction {
+	all := make([]Interaction, len(e.interactions))
+	for k, p := range e.interactions {
+		all[k] = Interaction{A: p.a, B: p.b, Offset: p.offset, WidthA: p.wa, WidthB: p.wb, Scale: p.scale}
+	}
+	return all
+}
+
+// interactions checks the pairs of a schema.
+func (v *validator) interactions() {
+	s := v.s
+	if len(s.Interactions) > 0 && s.ByIndex() {
+		v.addf("interactions are of columns with names; the features of this format have numbers: leave them out, or convert the file to CSV (dyad data convert)")
+		return
+	}
+	feature := map[string]bool{}
+	for i := range s.Columns {
+		feature[s.Columns[i].Name] = s.Columns[i].RoleOf() == RoleFeature
+	}
+	seen := map[[2]string]bool{}
+	for k, names := range s.Interactions {
+		if len(names) != 2 || names[0] == names[1] {
+			v.addf("interaction %d names %d columns, or one twice; want a pair of columns, such as [day, month]", k+1, len(names))
+			continue
+		}
+		for _, name := range names {
+			if !feature[name] {
+				v.addf("interaction %d: %.80q is not a feature; name two columns that are features", k+1, name)
+			}
+		}
+		pair := [2]string{min(names[0], names[1]), max(names[0], names[1])}
+		if seen[pair] {
+			v.addf("interaction %d: %.80q and %.80q are named twice", k+1, names[0], names[1])
+		}
+		seen[pair] = true
+	}
+}
+
+// products is how many features the interactions of s add to those of its columns, or some number above maxBasisDim.
+func (s *Schema) products(columns map[string]Feature) (dim int) {
+	for _, names := range s.Interactions {
+		a, b := columns[names[0]], columns[names[1]]
+		wa, _ := a.low()
+		wb, _ := b.low()
+		if dim += wa * wb; dim > maxBasisDim {
+			break // before the sum of many overflows
+		}
+	}
+	return dim
+}

@@ -1,0 +1,38 @@
+package schema
+
+import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"dyad/engine/dataset/strictyaml"
+)
+
+var unknownKey = regexp.MustCompile(`unknown field "([^"]*)"`)
+
+// nearKey is a hint about a key that a type has no field for: the one that was probably meant. "" if err is about
+// something else, or no key is near.
+func nearKey(err error, t reflect.Type) string {
+	m := unknownKey.FindStringSubmatch(strictyaml.Describe(err))
+	if m == nil {
+		return ""
+	}
+	return strictyaml.Near(m[1], keysOf(t))
+}
+
+// keysOf are the YAML keys of a type and of what it consists of, in a fixed order.
+func keysOf(t reflect.Type) (keys []string) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		keys = append(append(keys, name), keysOf(t.Field(i).Type)...)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}

@@ -1,0 +1,177 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"dyad/engine/dataset/strictyaml"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+)
+
+// noLabel names the label column of a schema that has none.
+const noLabel = "no label"
+
+// LoadSchema reads and validates a schema file. What it still has of its draft is marked as taken from the data (Schema.Draft).
+func LoadSchema(path string) (*Schema, error) { return loadSchema(path, false) }
+
+// LoadUnlabelledSchema is LoadSchema for records that are read with LabelsIgnored, as
+// their labels are elsewhere: the schema may have no label column. It then gets one, by a
+// name that the file must not have.
+func LoadUnlabelledSchema(path string) (*Schema, error) { return loadSchema(path, true) }
+
+func loadSchema(path string, unlabelled bool) (*Schema, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("dataset: cannot read schema: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("dataset: cannot read schema: %w", err)
+	}
+	s, err := ParseText(text, unlabelled)
+	if err != nil {
+		return nil, fmt.Errorf("dataset: %s: %w", path, err)
+	}
+	if err := s.remember(path); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// ParseSchema reads a schema from YAML and validates it. A syntax error or an
+// unknown key is reported with its line; problems found by Validate are
+// reported all at once.
+func ParseSchema(text []byte) (*Schema, error) { return ParseText(text, false) }
+
+// ParseText is ParseSchema; an unlabelled schema may lack the label column and then gets one.
+func ParseText(text []byte, unlabelled bool) (*Schema, error) {
+	body, err := strictyaml.Parse(text)
+	if errors.Is(err, strictyaml.ErrEmpty) {
+		return nil, errors.New("dataset: schema is empty; \"dyad data schema FILE\" drafts one")
+	}
+	if err != nil {
+		return nil, schemaError(err)
+	}
+	fix := &textFixer{}
+	ast.Walk(fix, body)
+	if fix.err != nil {
+		return nil, schemaError(fix.err)
+	}
+	var s Schema
+	if err := strictyaml.Decode(body, &s); err != nil {
+		return nil, schemaError(err)
+	}
+	if unlabelled && !s.ByIndex() && s.ColumnOf(RoleLabel) == nil {
+		label := Column{Name: noLabel, Role: RoleLabel, Positive: "1"}
+		if slices.ContainsFunc(s.Columns, func(c Column) bool { return c.Position > 0 }) {
+			label.Position = len(s.Columns) + 1
+		}
+		s.Columns = append(s.Columns, label)
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
+
+// schemaError adds the prefix to the message, which has no excerpt of the text.
+func schemaError(err error) error {
+	if key := nearKey(err, reflect.TypeFor[Schema]()); key != "" {
+		return fmt.Errorf("dataset: schema: %s; %s", strictyaml.Describe(err), key)
+	}
+	return fmt.Errorf("dataset: schema: %s; the file must be a schema in YAML, not data: \"dyad data schema FILE\" drafts one from data", strictyaml.Describe(err))
+}
+
+// textFixer undoes YAML's typing where the schema wants the text of the file
+// (`positive: +1`, `categories: [007, no]`), and refuses fractions where it wants
+// a whole number, which the decoder would cut off.
+type textFixer struct{ err error }
+
+// Visit implements ast.Visitor.
+func (f *textFixer) Visit(n ast.Node) ast.Visitor {
+	kv, ok := n.(*ast.MappingValueNode)
+	if !ok || f.err != nil || kv.Key == nil || kv.Key.GetToken() == nil {
+		return f
+	}
+	key := kv.Key.GetToken().Value
+	switch {
+	case slices.Contains([]string{"name", "field", "positive", "negative", "delimiter", "data_id", "labels_file", "trim_suffix", "x", "y", "decimal", "thousands", "suffix", "prefix", "sheet", "from", "to", "draft", "known_from"}, key):
+		kv.Value = asText(kv.Value)
+	case key == "interactions":
+		if list, ok := kv.Value.(*ast.SequenceNode); ok {
+			for _, pair := range list.Values {
+				textsOf(pair)
+			}
+		}
+	case slices.Contains([]string{"categories", "values", "comment"}, key):
+		textsOf(kv.Value)
+	case slices.Contains([]string{"version", "features", "nonzeros", "position", "persons", "max_rows_per_person", "rows_per_person"}, key):
+		if _, ok := kv.Value.(*ast.FloatNode); ok {
+			f.err = &yaml.SyntaxError{Message: key + " must be a whole number", Token: kv.Value.GetToken()}
+		}
+	}
+	return f
+}
+
+// textsOf is asText for the entries of a list.
+func textsOf(n ast.Node) {
+	if list, ok := n.(*ast.SequenceNode); ok {
+		for i, v := range list.Values {
+			list.Values[i] = asText(v)
+		}
+	}
+}
+
+// asText replaces a number, boolean or null that is written out by its text.
+func asText(n ast.Node) ast.Node {
+	switch n.(type) {
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode, *ast.InfinityNode, *ast.NanNode:
+		tk := n.GetToken()
+		if tk == nil || tk.Value == "" {
+			return n
+		}
+		return ast.String(&token.Token{
+			Type: token.StringType, Value: tk.Value, Origin: tk.Origin, Position: tk.Position,
+			Prev: tk.Prev, Next: tk.Next,
+		})
+	}
+	return n
+}
+
+// YAML is the text of the schema; ParseSchema reads it back.
+func (s *Schema) YAML() ([]byte, error) {
+	text, err := yaml.MarshalWithOptions(s, yaml.IndentSequence(true))
+	if err != nil {
+		return nil, schemaError(err)
+	}
+	return text, nil
+}
+
+// QuoteYAML quotes a text; JSON strings are YAML.
+func QuoteYAML(s string) string {
+	var b bytes.Buffer
+	w := json.NewEncoder(&b)
+	w.SetEscapeHTML(false)
+	_ = w.Encode(s) // a string cannot fail
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// QuoteList quotes texts as a YAML list.
+func QuoteList(list []string) string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = QuoteYAML(s)
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}

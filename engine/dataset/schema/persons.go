@@ -1,0 +1,57 @@
+package schema
+
+// IDsPublic is Schema.IDs of a file whose person ids are public.
+const IDsPublic = "public"
+
+// DefaultRowsPerPerson is the cap of a schema with persons that declares none.
+const DefaultRowsPerPerson = 1000
+
+// ByPerson says that a column has role person.
+func (s *Schema) ByPerson() bool { return s.ColumnOf(RolePerson) != nil }
+
+// PersonCap is the public cap of the rows of a person, 0 without persons.
+func (s *Schema) PersonCap() int {
+	switch {
+	case !s.ByPerson():
+		return 0
+	case s.MaxRowsPerPerson > 0:
+		return s.MaxRowsPerPerson
+	}
+	return DefaultRowsPerPerson
+}
+
+func (v *validator) persons(count, groups int) {
+	s := v.s
+	switch label := s.ColumnOf(RoleLabel); {
+	case count > 1:
+		v.addf("%d columns have role: person, want at most 1", count)
+	case count == 1 && groups > 0:
+		v.addf("role: person and role: group together; a person's rows would be in several groups, and replacing a person would change all of them")
+	case count == 1 && label != nil && label.Others != "":
+		v.addf("role: person and others: drop together; whether a person has a row left would depend on labels")
+	}
+	if s.IDs != "" && s.IDs != IDsPublic {
+		v.addf("ids is %q, want public, or leave it out and declare persons", s.IDs)
+	}
+	for _, n := range []struct {
+		name  string
+		value int
+	}{{"persons", s.Persons}, {"max_rows_per_person", s.MaxRowsPerPerson}, {"rows_per_person", s.RowsPerPerson}} {
+		if n.value < 0 {
+			v.addf("%s is %d, want at least 1", n.name, n.value)
+		}
+	}
+	switch {
+	case count == 0 && (s.Persons != 0 || s.IDs != "" || s.MaxRowsPerPerson != 0):
+		v.addf("persons, ids and max_rows_per_person are for a schema with a column of role: person")
+	case count == 0:
+	case s.RowsPerPerson != 0:
+		v.addf("rows_per_person is for a schema without role: person, where one row is protected; the cap of the rows of a person is max_rows_per_person")
+	case s.Persons != 0 && s.IDs != "":
+		v.addf("persons and ids: public together; give the public number of persons, or say that the ids are public")
+	case s.Persons == 0 && s.IDs == "" && !s.Public:
+		v.addf("role: person needs persons: N, the public number of different ids, or ids: public")
+	case s.Persons == 1:
+		v.addf("persons is 1; a pairwise loss needs at least 2")
+	}
+}

@@ -1,0 +1,30 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Restrict is the schema with these features alone, named as the schema names its columns; other
+// feature columns are ignored. Without names it is the schema itself.
+func (s *Schema) Restrict(features []string) (*Schema, error) {
+	if len(features) == 0 {
+		return s, nil
+	}
+	out := *s
+	out.Columns = slices.Clone(s.Columns)
+	found := 0
+	for i := range out.Columns {
+		switch c := &out.Columns[i]; {
+		case c.Role != "" && c.Role != RoleFeature:
+		case slices.Contains(features, c.Name):
+			found++
+		default:
+			*c = Column{Name: c.Name, Field: c.Field, Position: c.Position, Role: RoleIgnore}
+		}
+	}
+	if found != len(features) {
+		return nil, fmt.Errorf("dataset: %d of %d features are feature columns of the schema; name each once, as the schema does", found, len(features))
+	}
+	return &out, out.Validate()
+}

@@ -1,0 +1,170 @@
+package schema
+
+import (
+	"dyad/engine/dataset/source"
+)
+
+// byName checks the keys of formats whose columns have names.
+func (v *validator) byName() {
+	s := v.s
+	if s.Features != 0 || s.NonZeros != 0 || s.Range != nil || s.Dense || s.Sparse {
+		v.addf("features, nonzeros, range, dense and sparse at the top level are for format: libsvm, npy, npz or idx")
+	}
+	if s.Arrays != nil || s.LabelsFile != "" {
+		v.addf("arrays is for format: npz, labels_file for npy and idx")
+	}
+	if len(s.Columns) == 0 {
+		v.addf("columns is empty; list the columns of the file")
+	}
+	fields := map[string]bool{}
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		if f := c.FieldOf(); fields[f] && c.Field != "" {
+			v.addf("column %q: another column reads the same field", c.Name)
+		}
+		fields[c.FieldOf()] = true
+	}
+	if f := s.format(); f == FormatCSV || f == FormatXLSX {
+		v.csv()
+		return
+	}
+	if !s.CSV.IsZero() {
+		v.addf("csv options are for format: csv or xlsx")
+	}
+	for _, c := range s.Columns {
+		if c.Position != 0 {
+			v.addf("column %q has a position, but columns of this format are found by name", c.Name)
+		}
+	}
+}
+
+// asCSV says that the format is named and that rows are read as those of a CSV file.
+func (s *Schema) asCSV() bool { return s.Format == FormatCSV || s.Format == FormatXLSX }
+
+func (v *validator) csv() {
+	s := v.s
+	if _, ok := s.CSV.Separator(); !ok {
+		v.addf("csv.delimiter is %q, want one ASCII character other than a quote, a letter, a digit or a point, or tab", s.CSV.Delimiter)
+	}
+	v.notation("csv.", s.CSV.Decimal, s.CSV.Decimal, s.CSV.Thousands)
+	if e := s.CSV.Encoding; e != "" && e != source.EncodingUTF16 && e != source.EncodingWindows1252 {
+		v.addf("csv.encoding is %q, want utf-16, windows-1252 (also for latin-1), or none for UTF-8", e)
+	}
+	for _, p := range s.CSV.Comment {
+		if p == "" {
+			v.addf("csv.comment has an empty prefix, which every line begins with")
+		}
+	}
+	if s.CSV.IgnoreOthers && !s.CSV.Header {
+		v.addf("csv.ignore_others needs csv.header: true")
+	}
+	if s.asCSV() && s.IgnoreOthers {
+		v.addf("ignore_others of a CSV file or a workbook belongs under csv")
+	}
+	positions := map[int]bool{}
+	given := 0
+	for _, c := range s.Columns {
+		if s.asCSV() && !s.CSV.Header && c.Field != "" {
+			v.addf("column %q: field is for files that name their columns", c.Name)
+		}
+		if c.Position == 0 {
+			continue
+		}
+		given++
+		switch {
+		case s.CSV.Header:
+			v.addf("column %q has a position, but the header already says where it is", c.Name)
+		case c.Position < 1 || c.Position > len(s.Columns):
+			v.addf("position of column %q is %d, want 1 to %d; list every column of the file (role: ignore drops one)", c.Name, c.Position, len(s.Columns))
+		case positions[c.Position]:
+			v.addf("position %d is used twice", c.Position)
+		}
+		positions[c.Position] = true
+	}
+	if given != 0 && given != len(s.Columns) {
+		v.addf("%d of %d columns have a position; give all of them or none", given, len(s.Columns))
+	}
+}
+
+// byIndex checks the keys of formats that number their features.
+func (v *validator) byIndex() {
+	s := v.s
+	if s.Features < 1 || s.Features > MaxColumns {
+		v.addf("features is %d, want 1 to %d", s.Features, MaxColumns)
+	}
+	if s.NonZeros < 0 || s.NonZeros > s.Features {
+		v.addf("nonzeros is %d, want 0 (not bounded) to features", s.NonZeros)
+	}
+	if !s.IsSparse() && s.NonZeros != 0 {
+		v.addf("nonzeros is for sparse records; leave it out (or remove dense)")
+	}
+	if s.Sparse && s.Format != FormatNPZ {
+		v.addf("sparse is for format: npz; records of LIBSVM files are sparse without it")
+	}
+	if s.Dense && !s.IsLIBSVM() {
+		v.addf("dense is for format: libsvm; records of %s are always dense", s.Format)
+	}
+	if !s.CSV.IsZero() || s.IgnoreOthers {
+		v.addf("csv options are for format: csv or xlsx, and ignore_others for files with column names")
+	}
+	// Without a format, a dense schema may meet any of the formats.
+	open := s.Format == "" && s.Dense
+	if s.Arrays != nil && s.format() != FormatNPZ && !open {
+		v.addf("arrays is for format: npz")
+	}
+	if s.LabelsFile != "" && s.format() != FormatNPY && s.format() != FormatIDX && !open {
+		v.addf("labels_file is for format: npy or idx")
+	}
+	listed := v.indexColumns()
+	if s.IsSparse() && s.Missing != nil {
+		v.addf("missing: sparse records have no missing values; use dense: true")
+	}
+	switch {
+	case s.Range != nil:
+		v.numericRange("range", s.Range, "")
+	case listed < s.Features:
+		v.addf("range is missing; it is the public [lo, hi] of the features that columns does not list")
+	}
+}
+
+// indexColumns checks the listed columns and counts the features among them.
+func (v *validator) indexColumns() (listed int) {
+	s := v.s
+	positions := map[int]bool{}
+	for _, c := range s.Columns {
+		if c.Field != "" {
+			v.addf("column %q: field is for files that name their columns", c.Name)
+		}
+		switch c.RoleOf() {
+		case RoleLabel, RoleGroup, RolePerson:
+			if c.Position != 0 {
+				v.addf("column %q: label, group and person are found by the format (the label of a LIBSVM file is its first token); remove position", c.Name)
+			}
+			if c.RoleOf() == RoleGroup && (s.Format == FormatNPY || s.Format == FormatIDX) {
+				v.addf("column %q: %s has no query groups; use libsvm or npz", c.Name, s.Format)
+			}
+			if c.RoleOf() == RolePerson && s.format() != FormatNPZ {
+				v.addf("column %q: among files with numbered features, only npz has persons", c.Name)
+			}
+			continue
+		case RoleID, RoleIgnore:
+			v.addf("column %q: a file with numbered features has a label, a group and features only (npz also persons)", c.Name)
+			continue
+		}
+		listed++
+		switch {
+		case c.Position < 1 || c.Position > s.Features:
+			v.addf("position of column %q is %d, want its index from 1 to features", c.Name, c.Position)
+		case positions[c.Position]:
+			v.addf("position %d is used twice", c.Position)
+		}
+		positions[c.Position] = true
+		if c.kind() == KindCategorical {
+			v.addf("column %q: numbered features are numeric", c.Name)
+		}
+		if s.IsSparse() && c.Missing != nil {
+			v.addf("column %q: sparse records have no missing values; use dense: true", c.Name)
+		}
+	}
+	return listed
+}

@@ -1,0 +1,76 @@
+// Package sparse reads pairs of index and value: lines of LIBSVM files, and CSR matrices of SciPy.
+package sparse
+
+import (
+	"bytes"
+	"strconv"
+
+	"dyad/engine/dataset/parse"
+)
+
+// QueryPrefix begins the query id of a row.
+var QueryPrefix = []byte("qid:")
+
+// pair reads INDEX:VALUE. With a rule, index is 0 unless it could be read.
+func pair(token []byte) (index int, v float64, rule string) {
+	colon := bytes.IndexByte(token, ':')
+	if colon < 0 {
+		return 0, 0, RuleNoPair
+	}
+	if bytes.HasPrefix(token, QueryPrefix) {
+		return 0, 0, RuleQIDFirst
+	}
+	index, err := strconv.Atoi(string(token[:colon]))
+	if err != nil || index < 1 {
+		return 0, 0, RuleIndex
+	}
+	v, rule = parse.Number(token[colon+1:])
+	return index, v, rule
+}
+
+// EachPair calls add for each pair of a line, index from 0, and checks the order and that no index is above dim. A rule that a
+// pair breaks comes with its index from 1, or 0 where it has none.
+func EachPair(rest []byte, dim int, add func(k int, v float64) error) (index int, rule string, err error) {
+	previous := 0
+	for {
+		token, more := CutToken(rest)
+		if len(token) == 0 {
+			return 0, "", nil
+		}
+		rest = more
+		k, v, rule := pair(token)
+		switch {
+		case rule != "" && k > dim:
+			return 0, rule, nil
+		case rule != "":
+			return k, rule, nil
+		case k > dim:
+			return k, ruleAboveFeatures, nil
+		case k <= previous:
+			return k, RuleIndexOrder, nil
+		}
+		previous = k
+		if err := add(k-1, v); err != nil {
+			return 0, "", err
+		}
+	}
+}
+
+// CutToken returns the first run of bytes that are not blanks, and what follows.
+func CutToken(b []byte) (token, rest []byte) {
+	start := parse.SkipBlanks(b, 0)
+	end := start
+	for end < len(b) && !parse.IsBlank(b[end], 0) {
+		end++
+	}
+	return b[start:end], b[end:]
+}
+
+// The rules of a sparse row.
+const (
+	RuleNoPair        = "want INDEX:VALUE pairs after the label (if this is a CSV file, set format: csv)"
+	RuleIndex         = "index is not a whole number of at least 1; LIBSVM indices count from 1"
+	RuleIndexOrder    = "indices must increase within a row; sort the row and remove duplicates"
+	RuleQIDFirst      = "query id (qid:) comes after the features; put it right after the label"
+	ruleAboveFeatures = "index is above features; raise features in the schema, or correct the row"
+)
