@@ -147,7 +147,7 @@ func (o Options) validate() error {
 	case o.Runs != 0 && (o.Road == Compose || o.Road == NoisyMax):
 		return bad("a number of runs is for %s", RandomStopping)
 	case o.Budget.Delta == 0 && o.Road == RandomStopping:
-		return bad("%s has no guarantee with delta = 0: it is proved by Renyi divergences; give a positive delta, or take %s", RandomStopping, Compose)
+		return bad("%s has no guarantee with delta = 0: it is proved for a positive one; give that, or take %s", RandomStopping, Compose)
 	}
 	return nil
 }

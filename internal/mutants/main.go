@@ -3,6 +3,7 @@
 //
 //	go run ./internal/mutants              every mutant
 //	go run ./internal/mutants -base REF    those whose code, test or patch changed since REF
+//	go run ./internal/mutants -log FILE    those that a log does not have, such as bench/results/mutants.txt
 //	go run ./internal/mutants NAME...      these
 package main
 
@@ -25,16 +26,17 @@ const folder = "internal/mutants/patches"
 
 func main() {
 	base := flag.String("base", "", "only mutants whose code, test or patch changed since this commit")
+	log := flag.String("log", "", "only mutants that have no line in this file")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := runAll(ctx, *base, flag.Args()); err != nil {
+	if err := runAll(ctx, *base, *log, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func runAll(ctx context.Context, base string, names []string) error {
+func runAll(ctx context.Context, base, log string, names []string) error {
 	root, err := os.Getwd()
 	if err != nil {
 		return err
@@ -50,6 +52,13 @@ func runAll(ctx context.Context, base string, names []string) error {
 		}
 		changed := strings.Fields(string(out))
 		all = slices.DeleteFunc(all, func(m Mutant) bool { return !m.touched(changed) })
+	}
+	if log != "" {
+		text, err := os.ReadFile(log)
+		if err != nil {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(m Mutant) bool { return strings.Contains("\n"+string(text), "\n"+m.Name+" ") })
 	}
 	if len(names) > 0 {
 		all = slices.DeleteFunc(all, func(m Mutant) bool { return !slices.Contains(names, m.Name) })

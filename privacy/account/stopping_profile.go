@@ -18,8 +18,8 @@ type stoppedProfile struct {
 	edges []stoppedEdge
 }
 
-// stoppedEdge has the height of an edge, and the logarithm of its breadth over its height.
-type stoppedEdge struct{ rise, log float64 }
+// stoppedEdge has the height of an edge, that of it and all after it, and the logarithm of its breadth over its height, which does not fall.
+type stoppedEdge struct{ rise, rest, log float64 }
 
 // profileCells is the number of intervals of t.
 const profileCells = 1 << 11
@@ -35,15 +35,21 @@ func (e RandomStoppingEvent) profile(mu float64) (p stoppedProfile, ok bool) {
 	run := max(e.Mu, 1e-150)
 	p.mu = round.Up(math.Sqrt(run*run+mu*mu), 4)
 	if e.Runs == 1 {
-		p.edges = []stoppedEdge{{1, 0}}
+		p.edges = []stoppedEdge{{1, 1, 0}}
 		return p, true
 	}
 	corners := e.polygon(run)
 	for i, c := range corners[1:] {
 		// A corner that was left out is above the hull by a relative error of at most four roundings for each of the 2^13 corners.
 		if rise := (c.y - corners[i].y) * (1 + 2e-10); rise > 0 {
-			p.edges = append(p.edges, stoppedEdge{rise, math.Log((c.x-corners[i].x)/rise) - 1e-13})
+			p.edges = append(p.edges, stoppedEdge{rise: rise, log: math.Log((c.x-corners[i].x)/rise) - 1e-13})
 		}
+	}
+	rest, log := 0.0, math.Inf(1)
+	for i := len(p.edges) - 1; i >= 0; i-- {
+		e := &p.edges[i]
+		rest, log = round.Up(rest+e.rise, 1), min(log, e.log)
+		e.rest, e.log = rest, log
 	}
 	return p, true
 }
@@ -52,11 +58,16 @@ func (e RandomStoppingEvent) profile(mu float64) (p stoppedProfile, ok bool) {
 func (p stoppedProfile) delta(epsilon float64) float64 {
 	sum := 0.0
 	for _, e := range p.edges {
-		if at := epsilon + e.log - 1e-14*(1+epsilon); at >= 0 {
-			sum += e.rise * GDPDelta(at, p.mu)
-		} else { // 1 - exp(at) + exp(at) delta(-at)
-			sum += e.rise * (-math.Expm1(at) + math.Exp(at)*GDPDelta(-at, p.mu))
+		at := epsilon + e.log - 1e-14*(1+epsilon)
+		d := GDPDelta(math.Abs(at), p.mu)
+		if at < 0 {
+			d = -math.Expm1(at) + math.Exp(at)*d
 		}
+		if e.rest*d <= 1e-7*sum { // what is left falls
+			sum += e.rest * d
+			break
+		}
+		sum += e.rise * d
 	}
 	return min(1, sum*(1+1e-11))
 }
