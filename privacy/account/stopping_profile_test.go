@@ -133,6 +133,26 @@ func TestRandomStoppingBesideOthers(t *testing.T) {
 	}
 }
 
+// Selections that an event repeats cost what they cost one after the other: the profile is for one.
+func TestRandomStoppingRepeated(t *testing.T) {
+	e := RandomStoppingEvent{Mu: 0.5, Runs: 4}
+	var repeated, each Total
+	if err := repeated.Compose(RepeatedEvent{Event: e, Count: 3}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := each.Compose(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a, b := repeated.Epsilon(1e-6), each.Epsilon(1e-6); math.Abs(a/b-1) > 1e-9 {
+		t.Errorf("epsilon %v of three at once, %v of one after the other", a, b)
+	}
+	if a, b := repeated.Delta(1), each.Delta(1); math.Abs(a/b-1) > 1e-9 {
+		t.Errorf("delta %v of three at once, %v of one after the other", a, b)
+	}
+}
+
 // The polygon is nowhere below the curve, for every mu and number of runs, and hardly above it; its parts are concave.
 func TestPolygonIsAboveTheCurve(t *testing.T) {
 	for _, mu := range []float64{1e-9, 0.01, 0.3, 2, widestProfile} {

@@ -25,7 +25,7 @@ type Total struct {
 
 	stopped    RDP // of what has a secret number of runs
 	selection  RandomStoppingEvent
-	selections int // how many; selection is the last
+	selections int // how many, 2 for more; selection is the last
 	others     GDP // of the rest
 }
 
@@ -51,7 +51,7 @@ func (a *Total) split(e Event) error {
 		return each(f.parts, a.split)
 	case f.stopped:
 		a.stopped.Orders = stoppedOrders
-		a.selection, a.selections = f.event.(RandomStoppingEvent), a.selections+1
+		a.selection, a.selections = f.event.(RandomStoppingEvent), min(a.selections+f.count, 2)
 		return a.stopped.Compose(e)
 	}
 	return a.others.compose(e, true)
