@@ -170,6 +170,7 @@ type forgery struct {
 
 var forgeries = []forgery{
 	{why: "the key \"WEIGHTS\" twice", flags: "--algorithm dpgdsc", from: `"weights": \[`, to: `"weights": [1], "weights": [`},
+	{why: "is not in small letters", flags: "--algorithm dpgdsc", from: `"derivation"`, to: `"Paper_Claim": {"source": "x", "epsilon": 0.01, "delta": 0, "holds": true}, "derivation"`},
 	{why: "not a model file", flags: "--algorithm dpgdsc", from: `^\{`, to: `{{`, raw: true},
 	{why: "changed after it was written", flags: "--algorithm dpgdsc", from: `"bmi"`, to: `"bmj"`, raw: true},
 	{why: "the pure guarantee", flags: "--algorithm dpgdsc --delta 0", from: `"epsilon-DP"`, to: `"epsilon-XP"`},

@@ -74,18 +74,22 @@ func (n node) num(path string) float64 {
 	return x
 }
 
-// once refuses a key that an object has twice, in any spelling, as readers differ in the one that they take.
-func once(d *json.Decoder, object bool) {
+// once refuses a key that an object has twice, in any spelling, as readers differ in the one that they take, and one with capital letters, which some
+// readers take for the key that is meant: only options and schemas have names of their users as keys.
+func once(d *json.Decoder, object, ours bool) {
 	for keys := ""; d.More(); {
 		token, _ := d.Token()
+		inner := ours
 		if object {
-			key := strings.ToUpper(strings.ToLower(fmt.Sprintf("%q", token)))
+			as := fmt.Sprintf("%q", token)
+			key := strings.ToUpper(strings.ToLower(as))
 			refuse(strings.Contains(keys, key), "it has the key %s twice, so that it says two things", key)
-			keys += key
+			refuse(ours && strings.ToLower(key) != as, "the key %s is not in small letters, so that some programs read it and others do not", as)
+			keys, inner = keys+key, ours && key != `"OPTIONS"` && key != `"ENCODER"`
 			token, _ = d.Token()
 		}
 		if open, nested := token.(json.Delim); nested {
-			once(d, open == '{')
+			once(d, open == '{', inner)
 		}
 	}
 	_, _ = d.Token()
@@ -127,7 +131,7 @@ func Check(file []byte) (v Verdict) {
 		squares, pure = spent(p, pr, r, squares, pure)
 	}
 	compose(m.at("guarantee"), p.at("budget"), p.text("mode") == "certified", squares, pure)
-	once(json.NewDecoder(bytes.NewReader(file)), false)
+	once(json.NewDecoder(bytes.NewReader(file)), false, true)
 	return statement(m, p, pr, releases[0])
 }
 
