@@ -121,8 +121,15 @@ func TestVerify(t *testing.T) {
 	for want, table := range []map[string]string{verified, uncovered} {
 		for _, name := range slices.Sorted(maps.Keys(table)) {
 			text := verifiable(t, dir, name, table[name])
-			if v := checker.Check(text); v.Code() != want {
+			v := checker.Check(text)
+			if v.Code() != want {
 				t.Errorf("%s: the checker says %q, %s", name, v.Verdict, v.Why)
+			}
+			var stated float64 // rounded up
+			if _, rest, _ := strings.Cut(v.Statement, " gives ("); want == 0 {
+				if _, err := fmt.Sscanf(rest, "%g,", &stated); err != nil || stated < v.Epsilon {
+					t.Errorf("%s: %v is stated as %v, %v", name, v.Epsilon, stated, err)
+				}
 			}
 			for _, more := range [][]string{nil, {"--ledger", "l.jsonl"}} {
 				if code, why := judged(t, dir, name+".json", more...); code != want {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -266,10 +267,14 @@ func statement(m, p, pr, r node) Verdict {
 		units = fmt.Sprintf("that there were n = %v units, with features of norm at most %v and labels up to %v in magnitude, and that these bounds were not taken from them", pr.num("records"), pr.get("norm_bound"), pr.get("label_bound"))
 	}
 	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[!alone(p) && pr.num("max_rows_per_person") > 0] + map[bool]string{true: " within query groups (11.20)"}[r.text("certificate.theorem") == "group-moments"] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
+	epsilon := fmt.Sprintf("%.9g", g.num("epsilon"))
+	if shown, _ := strconv.ParseFloat(epsilon, 64); shown < g.num("epsilon") { // never less than what is proved
+		epsilon = g.text("epsilon")
+	}
 	return Verdict{
 		Verdict: Verified, Unit: g.text("unit"), Epsilon: g.num("epsilon"), Delta: p.num("budget.delta"),
-		Statement: fmt.Sprintf("%s released with noise for which the theorem of docs/theory.md section %s gives (%.9g, %v)-differential privacy for %s (%s), if the records' bounds, n and the program's execution are as stated",
-			what, sections, g.num("epsilon"), p.get("budget.delta"), g.text("unit"), g.text("relation")),
+		Statement: fmt.Sprintf("%s released with noise for which the theorem of docs/theory.md section %s gives (%s, %v)-differential privacy for %s (%s), if the records' bounds, n and the program's execution are as stated",
+			what, sections, epsilon, p.get("budget.delta"), g.text("unit"), g.text("relation")),
 		Unknown: []string{
 			units,
 			fmt.Sprintf("that the program ran as its plan says, with rounding errors of at most those stated%s, and that nothing else left it", kernel),
