@@ -171,6 +171,10 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 			numbers(m, 4)["levels"] = 1.
 			resized(m, 4, numbers(m, 4)["levels"].(float64)/0x1p16*(1+1e-9))
 		}},
+		{"how many records or persons", evaluation, func(m map[string]any) {
+			g := m["guarantee"].(map[string]any)
+			g["unit"], g["relation"] = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
+		}},
 		{"the figure mean_loss is stated", evaluation, func(m map[string]any) {
 			p, g := m["plan"].(map[string]any), m["guarantee"].(map[string]any)
 			p["releases"] = p["releases"].([]any)[:4]

@@ -192,7 +192,7 @@ func claims(m, p node, releases []node) {
 			refuse((row[2] == "right") != (r.get("certificate.numbers.classifiers") != nil) || row[2] == "right" && (right < 1 || r.num("certificate.numbers.classifiers") != right), "the classifiers of %q are not counted", r.text("name"))
 		}
 		if n := r.get("certificate.numbers.records"); n != nil {
-			same("how many records are evaluated, and whether they are public,", []any{m.get("figures.records"), m.get("public")}, []any{n, false})
+			same("how many records or persons are evaluated, and whether they are public,", []any{m.get("figures.records"), m.get("figures.unit"), m.get("public")}, []any{n, map[string]any{"one person": "person"}[g.text("unit")], false})
 		}
 		same("a number of two rows", []any{x.get("clusters"), x.get("dim")}, []any{r.get("certificate.numbers.clusters"), r.get("certificate.numbers.dim")})
 	}
