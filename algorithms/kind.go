@@ -137,7 +137,7 @@ func (p *KindPlan) release(ctx context.Context, r *engine.Records, s privacy.Ses
 		}
 		x := p.kind.Exact(r, i, released)
 		if len(x) != row.Coordinates {
-			return nil, fmt.Errorf("algorithms: row %d of %s has %d numbers, and its plan %d", i+1, p.Algorithm, len(x), row.Coordinates)
+			return nil, fmt.Errorf("algorithms: row %d of %s does not have the %d numbers of its plan", i+1, p.Algorithm, row.Coordinates) // how many it has may tell of records
 		}
 		if err := s.Release(x, row.Certificate, row.Noise); err != nil {
 			return nil, err

@@ -222,3 +222,36 @@ func TestCanaries(t *testing.T) {
 		}
 	}
 }
+
+// Three releases share a sensitivity, and each of them moves by 0.9 of it: together by 1.56 of it. With rows nothing would be found.
+func TestJointCertificatesAreComparedTogether(t *testing.T) {
+	c, err := privacy.PairGroup{Group: 1, Batch: 1, Batches: 3, Epochs: 1, Roundoff: 1e-15}.Certify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise, err := privacy.CalibrateGaussian(c, privacy.Budget{Epsilon: 1, Delta: 1e-5}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &algorithms.Plan{Releases: algorithms.Releases{{Coordinates: 1, Share: 1, Certificate: c, Noise: noise}}}
+	p.Guarantee.Kind = privacy.ApproxDP
+	target := audit.OnPlan(p, "", func(_ context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
+		for range 3 {
+			x := []float64{0}
+			if neighbour {
+				x[0] = 0.9 * c.Sensitivity()
+			}
+			if err := s.Release(x, c, noise); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	})
+	if move, err := target.Move(t.Context()); err == nil {
+		t.Errorf("a move of %v", move)
+	}
+	target.Program.Rows = nil
+	if move, err := target.Move(t.Context()); err != nil || math.Abs(move-0.9*math.Sqrt(3)) > 1e-6 {
+		t.Errorf("a move of %v, %v", move, err)
+	}
+}

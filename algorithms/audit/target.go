@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/algorithms"
 	"dyad/engine"
@@ -16,6 +17,9 @@ var errMoreReleases = errors.New("audit: the algorithm releases more on one data
 
 // errMoreTold is about a run whose result is another one on the neighbour, with the same releases.
 var errMoreTold = errors.New("audit: the result depends on the records by more than what is released")
+
+// errJoint is about a plan whose releases share a sensitivity: each of them may move by all of it, and all of them together by no more.
+var errJoint = errors.New("audit: OnPlan compares each release with a certificate of its own, and a row of this plan has one for several together; set Program.Certificate and no Rows")
 
 // Target is what is attacked: a plan and two data sets of its shape that differ in
 // one record.
@@ -124,6 +128,9 @@ func (t Target) Move(ctx context.Context) (float64, error) { return t.move(ctx, 
 // move is Move of the first releases, at most so many if each has its own certificate and
 // most > 0.
 func (t Target) move(ctx context.Context, most int) (float64, error) {
+	if t.Program != nil && slices.ContainsFunc(t.Program.Rows, func(r algorithms.Release) bool { return r.Certificate.Releases() > 0 }) {
+		return 0, errJoint
+	}
 	w, err := newWorker(t)
 	if err != nil {
 		return 0, err

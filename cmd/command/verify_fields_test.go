@@ -184,6 +184,7 @@ var forgeries = []forgery{
 	{why: "the largest part of a query group", flags: "--algorithm moments", from: `"problem": \{((?s).*)"theorem": "joint-moments",(\s*)"numbers": \{`, to: `"problem": {"groups": [{"size": 10, "number": 20}],$1"theorem": "group-moments",$2"numbers": {"group": 3,`,
 		also: "signed sum and second moments", with: "moments within groups"},
 	{why: "a mean of clipped terms", flags: drawnPairs, from: `"roundoff": [0-9.e-]+`, to: `"roundoff": 1e-30`},
+	{why: "clipped to a norm of 1", flags: drawnPairs, from: `"term_norm": 1`, to: `"term_norm": 0`},
 	{why: "is not in the norm of", flags: drawnPairs + " --method moments", from: `"law": "Gaussian"`, to: `"law": "Laplace"`, also: "with Gaussian noise", with: "with Laplace noise"},
 	{why: "an update, 1e-30", flags: "online --records 200 --every 20 --state forged.state", from: `"roundoff": [0-9.e-]+`, to: `"roundoff": 1e-30`},
 	{why: "the words of the guarantee", flags: drawnPairs, from: `at most 6 of an individual`, to: `at most 1 of an individual`},

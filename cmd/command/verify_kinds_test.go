@@ -146,6 +146,17 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 			noise := row(m, 0)["noise"].(map[string]any)
 			noise["scale"], row(m, 0)["event"].(map[string]any)["sigma"], noise["grid"] = 0x1p40, 0x1p40, 0x1p12
 		}},
+		{"clipped to a norm of 1", drawnPairs + " --delta 0", func(m map[string]any) { // terms are clipped to 1
+			numbers(m, 0)["term_norm"] = 0.5
+			resized(m, 0, 0.5*(1+1e-8))
+			e := row(m, 0)["event"].(map[string]any)
+			delete(e, "sensitivity")
+			e["epsilon"] = e["epsilon"].(float64) * 0.5 * (1 + 2e-8)
+		}},
+		{"clipped to a norm of 1", drawnPairs + " --method moments", func(m map[string]any) {
+			numbers(m, 0)["radius"] = 0.
+			resized(m, 0, 3./9*(1+1e-8))
+		}},
 		{"no theorem of a run of", "cluster -k 2", func(m map[string]any) {
 			g := m["guarantee"].(map[string]any)
 			g["unit"], g["relation"] = "one person", ""
@@ -160,6 +171,10 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		{"the theorem and the levels of", evaluation, func(m map[string]any) {
 			numbers(m, 4)["levels"] = 1.
 			resized(m, 4, numbers(m, 4)["levels"].(float64)/0x1p16*(1+1e-9))
+		}},
+		{"how many records or persons", evaluation, func(m map[string]any) {
+			g := m["guarantee"].(map[string]any)
+			g["unit"], g["relation"] = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
 		}},
 		{"the figure mean_loss is stated", evaluation, func(m map[string]any) {
 			p, g := m["plan"].(map[string]any), m["guarantee"].(map[string]any)

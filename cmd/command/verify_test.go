@@ -166,9 +166,34 @@ func TestVerifyPersons(t *testing.T) {
 	if code, _, errs := dyad(t, dir, "data", "synth", "patients.csv", "--visits", "--persons", "60", "--schema", "patients.yaml"); code != exitOK {
 		t.Fatal(errs)
 	}
-	for _, algorithm := range []string{"dpgdsc", "moments", "moments-descent"} {
+	for _, algorithm := range []string{"dpgdsc", "gradient-perturbation", "convergent-descent", "moments", "moments-descent"} {
 		v := checker.Check(verifiable(t, dir, algorithm, "--algorithm "+algorithm))
 		if v.Verdict != checker.Verified || v.Unit != "one person" || !strings.Contains(v.Statement, "3.10") {
+			t.Errorf("%s: %+v", algorithm, v)
+		}
+	}
+}
+
+// Models of pairs within query groups are verified: a record moves the sums of its own group alone, and their rounding errors.
+func TestVerifyQueryGroups(t *testing.T) {
+	dir := clinic(t, 200)
+	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	for i := range lines {
+		lines[i] += fmt.Sprintf(",%d", i/9)
+	}
+	lines[0] = strings.TrimSuffix(lines[0], "0") + "query"
+	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "patients.csv", strings.Join(lines, "\n"))
+	write(t, dir, "patients.yaml", string(schema)+"  - {name: query, role: group}\n")
+	for _, algorithm := range []string{"dpgdsc", "dpgdc", "gradient-perturbation", "dpgdc2", "convergent-descent", "moments"} {
+		if v := checker.Check(verifiable(t, dir, algorithm, "--algorithm "+algorithm)); v.Verdict != checker.Verified {
 			t.Errorf("%s: %+v", algorithm, v)
 		}
 	}

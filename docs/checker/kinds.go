@@ -28,22 +28,23 @@ func alone(p node) bool { return kinds[p.text("algorithm")].theorems != "" }
 func ofNumbers(theorem, law string, x, pr node) *big.Float {
 	var exact *big.Float
 	rho := real(2)
+	refuse(theorem == "pair-batches" && x.num("term_norm") < 1 || theorem == "pair-moments" && x.num("radius") < 1, "terms of pairs are clipped to a norm of 1")
 	switch theorem {
 	case "pairwise-stream":
 		return stream(x, pr)
 	case "cluster-sums": // section 11.16
 		return real(2, x.num("levels"))
 	case "pair-batches": // section 9.2: 2 h kappa/|B| + 2 rho min(kappa, batches) an epoch; squares of epochs add up for Gaussian noise
-		kappa, batches, epochs := x.num("group"), x.num("batches"), real(x.num("epochs"))
-		enough("a mean of clipped terms", x.num("roundoff"), 3*x.num("term_norm"))
+		kappa, batches, epochs, h := max(1, x.num("group")), x.num("batches"), real(x.num("epochs")), x.num("term_norm")
+		enough("a mean of clipped terms", x.num("roundoff"), 3*h)
 		if law == "Gaussian" {
 			epochs = root(epochs)
 		}
-		exact, rho = mul(epochs, quo(real(2, kappa, x.num("term_norm")), real(x.num("batch")))), mul(epochs, real(2, min(kappa, batches), x.num("roundoff")))
-	case "pair-moments": // section 9.11: kappa sqrt(2 h^4 + c^2)
+		exact, rho = mul(epochs, quo(real(2, kappa, h), real(x.num("batch")))), mul(epochs, real(2, min(kappa, batches), x.num("roundoff")))
+	case "pair-moments": // section 9.11: kappa sqrt(2 h^4 + c^2), in units of the clip as above
 		h := x.num("radius")
 		enough(theorem, x.num("error"), h*h)
-		return add(mul(real(x.num("group")), root(add(real(2, h, h, h, h), real(x.num("count"), x.num("count"))))), real(2, x.num("error")))
+		return add(mul(real(max(1, x.num("group"))), root(add(real(2, h, h, h, h), real(x.num("count"), x.num("count"))))), real(2, x.num("error")))
 	case "class-pairs": // section 13.2
 		exact = real(2, x.num("levels"), x.num("records")-1)
 	case "score-sums": // section 13.4
@@ -191,7 +192,7 @@ func claims(m, p node, releases []node) {
 			refuse((row[2] == "right") != (r.get("certificate.numbers.classifiers") != nil) || row[2] == "right" && (right < 1 || r.num("certificate.numbers.classifiers") != right), "the classifiers of %q are not counted", r.text("name"))
 		}
 		if n := r.get("certificate.numbers.records"); n != nil {
-			same("how many records are evaluated, and whether they are public,", []any{m.get("figures.records"), m.get("public")}, []any{n, false})
+			same("how many records or persons are evaluated, and whether they are public,", []any{m.get("figures.records"), m.get("figures.unit"), m.get("public")}, []any{n, map[string]any{"one person": "person"}[g.text("unit")], false})
 		}
 		same("a number of two rows", []any{x.get("clusters"), x.get("dim")}, []any{r.get("certificate.numbers.clusters"), r.get("certificate.numbers.dim")})
 	}
