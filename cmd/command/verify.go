@@ -264,10 +264,15 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 			return fmt.Errorf("the %s is %q in the ledger and %q in the model", f.what, f.ledger, f.model)
 		}
 	}
-	if err := sameEvents(m.Plan, c.Events); err != nil || !earlier {
+	switch err := sameEvents(m.Plan, c.Events); {
+	case err != nil:
 		return err
+	case c.SeededNoise && !slices.ContainsFunc(g.Warnings, func(w string) bool { return strings.Contains(w, "noise is not secret") }):
+		return errors.New("the ledger has that its noise came from a seed, and the model does not state it")
+	case earlier:
+		return errUnplanned
 	}
-	return errUnplanned
+	return nil
 }
 
 // errUnplanned is about a charge of an earlier version, which has no hash of a plan. All else is that of the model.
