@@ -255,6 +255,7 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 		{"hash of the file", ends[0].Kept.Digest, hash},
 		{"hash of the plan", c.Plan, plan},
 		{"data id", c.DataID, m.DataID},
+		{"guarantee", numbersOf(c.Guarantee), numbersOf(g.String())},
 		{"unit", c.Unit, g.Unit},
 		{"relation", c.Relation, g.Relation},
 		{"release", c.Released, g.Released},
@@ -273,6 +274,12 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 		return errUnplanned
 	}
 	return nil
+}
+
+// numbersOf are epsilon, delta and mu in the words of a guarantee.
+func numbersOf(guarantee string) string {
+	numbers, _, _ := strings.Cut(guarantee, " for ")
+	return numbers
 }
 
 // errUnplanned is about a charge of an earlier version, which has no hash of a plan. All else is that of the model.
