@@ -419,8 +419,9 @@ func (p *FigurePlan) data(ctx context.Context, d FigureData) (out evaluate.Data,
 
 // LoadFigures reads the file of a private evaluation of a model.
 func LoadFigures(path string, m *Model) (*PrivateFigures, error) {
-	f, seal := &PrivateFigures{}, files.NewSeal()
-	if err := files.ReadJSON(path, files.MaxSmallBytes, f, seal); err != nil {
+	f := &PrivateFigures{}
+	seal, err := files.ReadSealed(path, f)
+	if err != nil {
 		return nil, input.Errorf("dyad: %s is not the report of a private evaluation (dyad evaluate --epsilon E --out FILE): %v", path, err)
 	}
 	if f.Figures == nil || f.Figures.Records < 1 || !seal.Intact(f.Plan != nil) {

@@ -3,6 +3,7 @@ package dyad
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 
 	"dyad/algorithms"
@@ -267,26 +268,25 @@ func (o Options) trained(task string, d int) (engine.Loss, float64, engine.Backe
 // fits refuses data that the plan was not made for: the number of records, the features and
 // all else that the guarantee states.
 func (t *Training) fits(d *Data) error {
-	s := d.Shape()
-	switch p := t.shape; {
-	case t.asserted:
+	if t.asserted {
 		return input.Errorf("dyad: this plan rests on asserted constants; a training uses what is proved")
-	case !d.labelled:
-		return input.Errorf("dyad: a training needs labels, and these data were read without them; read them with Open")
-	default:
-		return p.same(s)
 	}
+	return t.shape.same(d)
 }
 
-// same refuses the shape of data that a plan for p was not made for.
-func (p Shape) same(s Shape) error {
-	switch {
+// same refuses data that a plan for p was not made for.
+func (p Shape) same(d *Data) error {
+	switch s := d.Shape(); {
+	case !d.labelled:
+		return input.Errorf("dyad: the plan needs labels, and these data were read without them; read them with Open")
 	case s.Records != p.Records || s.Features != p.Features:
 		return input.Errorf("dyad: the plan is for %d records of %d features, and the data have %d of %d; plan with Data.Shape", p.Records, p.Features, s.Records, s.Features)
 	case !slices.Equal(s.Groups, p.Groups):
 		return input.Errorf("dyad: the plan is for other query groups than those of the data; plan with Data.Shape")
-	case s.NonZeros != p.NonZeros || s.LabelValues != p.LabelValues || s.PersonRows != p.PersonRows || s.Provenance != p.Provenance:
-		return input.Errorf("dyad: the plan is for data of another schema; plan with Data.Shape")
+	default:
+		if s.Groups = p.Groups; !reflect.DeepEqual(s, p) { // whatever fields there are
+			return input.Errorf("dyad: the plan is for data of another schema; plan with Data.Shape")
+		}
+		return nil
 	}
-	return nil
 }

@@ -140,8 +140,8 @@ func (s Setting) plan(b privacy.Budget) (*Training, error) {
 		return nil, input.As(err)
 	}
 	t, err := o.Plan(c, s.Shape)
-	if moments, _ := c.Algorithm.(algorithms.Moments); err == nil && (moments.Intervals || !t.algorithm.Info().Withholds) {
-		err = input.Errorf("dyad: %s has standard errors (Intervals), or may tell of a release before it ends, so neither a search nor a curve can try it", t.Algorithm)
+	if err == nil {
+		err = input.As(algorithms.CheckTried(t.algorithm))
 	}
 	return t, err
 }
@@ -376,10 +376,7 @@ func curved(s Setting) error {
 
 // Run releases the curve. Charge, release, files and errors are those of Training.Run, but a run that is resumed begins again.
 func (c *Curve) Run(ctx context.Context, d *Data, o Run) (*curve.Released, error) {
-	if !d.labelled {
-		return nil, input.Errorf("dyad: a curve needs labels, and these data were read without them; read them with Open")
-	}
-	if err := c.shape.same(d.Shape()); err != nil {
+	if err := c.shape.same(d); err != nil {
 		return nil, err
 	}
 	of := d.Source()
@@ -387,14 +384,12 @@ func (c *Curve) Run(ctx context.Context, d *Data, o Run) (*curve.Released, error
 		of: of, fresh: true,
 		text: func(r *curve.Released) ([]byte, int, error) { return reported(r) },
 		load: func(file string) (*curve.Released, error) {
-			r, seal := &curve.Released{}, files.NewSeal()
-			if err := files.ReadJSON(file, files.MaxSmallBytes, r, seal); err != nil {
-				return nil, input.As(err)
+			r := &curve.Released{}
+			seal, err := files.ReadSealed(file, r)
+			if err == nil && !seal.Intact(r.Plan != nil) {
+				err = fmt.Errorf("dyad: %s was changed since it was written", file)
 			}
-			if !seal.Intact(r.Plan != nil) {
-				return nil, input.Errorf("dyad: %s was changed since it was written", file)
-			}
-			return r, nil
+			return r, input.As(err)
 		},
 		made: func(o Run, r *algorithms.Result) (*curve.Released, error) {
 			out := &curve.Released{Data: c.options.Names.Data, DataID: cmp.Or(o.DataID, of.DataID), Public: r.Guarantee.Kind == privacy.Public, Guarantee: r.Guarantee, Run: r.Run, Report: c.Report(), Plan: r.Record, Out: o.Out}

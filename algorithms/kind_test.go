@@ -91,3 +91,38 @@ func TestPlansNameAllFieldsOfAKind(t *testing.T) {
 		}
 	}
 }
+
+// The digest of a plan, by which an approved page is compared, tells whatever the guarantee and the result rest on.
+func TestDigestsTellPlansApart(t *testing.T) {
+	seen := map[string]string{}
+	for what, change := range map[string]func(*algorithms.Plan){
+		"nothing":         func(*algorithms.Plan) {},
+		"the algorithm":   func(p *algorithms.Plan) { p.Algorithm = "other" },
+		"the mode":        func(p *algorithms.Plan) { p.Mode = algorithms.NonPrivate },
+		"the objective":   func(p *algorithms.Plan) { p.Objective += ", 3 features" },
+		"the steps":       func(p *algorithms.Plan) { p.Schedule.Steps++ },
+		"the step sizes":  func(p *algorithms.Plan) { p.Schedule.Eta = []float64{1} },
+		"the budget":      func(p *algorithms.Plan) { p.Spec.Budget.Epsilon *= 2 },
+		"a name":          func(p *algorithms.Plan) { p.Releases[0].Name = "other" },
+		"a number of it":  func(p *algorithms.Plan) { p.Releases[0].Coordinates++ },
+		"its share":       func(p *algorithms.Plan) { p.Releases[0].Share /= 2 },
+		"its noise":       func(p *algorithms.Plan) { p.Releases[0].Noise = privacy.Gaussian{Sigma: 3} },
+		"one row more":    func(p *algorithms.Plan) { p.Releases = append(p.Releases, p.Releases[0]) },
+		"ranges of data":  func(p *algorithms.Plan) { p.Guarantee.Warnings = []string{algorithms.BoundsFromData} },
+		"a draft is away": func(p *algorithms.Plan) { p.Guarantee.Warnings = []string{algorithms.DraftAway} },
+	} {
+		p, err := algorithms.PlanKind(toy{}, algorithms.KindShape{Records: 9, Features: 2, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(&p.Plan)
+		digest, err := p.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[digest] != "" {
+			t.Errorf("%s and %s have one digest", what, seen[digest])
+		}
+		seen[digest] = what
+	}
+}

@@ -132,6 +132,9 @@ func (l momentsLogit) odds(centre []float64, n float64, d int, r, R float64) []f
 	return out
 }
 
+// appends says that a appends anything to the weights.
+func (a Moments) appends() bool { return a.Intervals || a.LogOdds || a.Blocks != nil }
+
 // Parts are the weights of d features, and what a appended to them: standard errors, log odds and the noise of blocks, nil where it is not there.
 func (a Moments) Parts(all []float64, d int) (w, errors, odds, noise []float64) {
 	w, rest := all[:d:d], all[d:] // nothing more where no direction was found

@@ -142,3 +142,15 @@ func embedsAlgorithm(a Algorithm) bool {
 	}
 	return false
 }
+
+// CheckTried refuses an algorithm whose result a search or a curve cannot use: it may tell of a release before its end, or what it returns is more
+// than weights.
+func CheckTried(a Algorithm) error {
+	if m, ok := a.(interface{ appends() bool }); ok && m.appends() {
+		return errors.New("algorithms: moments appends standard errors, log odds or the noise of blocks to its weights, and a search or a curve takes weights alone; leave Intervals, LogOdds and Blocks out")
+	}
+	if i := a.Info(); !i.Withholds || embedsAlgorithm(a) {
+		return fmt.Errorf("algorithms: %s may tell of a release before it ends, so neither a search nor a curve can try it", i.Name)
+	}
+	return nil
+}

@@ -48,15 +48,14 @@ func schemaDigest(of *dataset.Schema) (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-// figuresDigest is that of the plan of an evaluation, "" without one. It does not depend on the model, which is trained later and which
-// the objective names.
+// figuresDigest is the hash of the record of the plan of an evaluation, which the file of its figures has; "" without one. It does not depend on
+// the model, which is trained later and which the objective names.
 func figuresDigest(held *lib.FigurePlan) (string, error) {
 	if held == nil {
 		return "", nil
 	}
-	p := held.Plan.Plan
-	p.Objective = ""
-	return p.Digest()
+	record, err := held.Record()
+	return algorithms.RecordHash(record), err
 }
 
 // read is the page, and its digest; nil without the flag.
@@ -124,8 +123,9 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 		return nil, err
 	}
 	changed := t.Of("nothing")
-	if columns != a.Schema || m.DataID != m.Encoder.Schema().DataID || m.Plan != nil && algorithms.RecordHash(m.Plan) != a.Record { // the model of public data has no plan
-		return nil, badInput("--approved %s: the plan or the columns of the model are not those of the page, though the model names it; \"dyad verify\" checks the model", f.Approved)
+	// What is of public data has no plan.
+	if columns != a.Schema || m.DataID != m.Encoder.Schema().DataID || m.Plan != nil && algorithms.RecordHash(m.Plan) != a.Record || figures != nil && figures.plan != "" && figures.plan != a.Figures {
+		return nil, badInput("--approved %s: the plan or the schema of the model, or the plan of the figures, is not that of the page, though the model names it; name the figures that the page has, or leave --figures out; \"dyad verify\" checks the model", f.Approved)
 	}
 	rows := [][2]string{{t.Of("changed"), changed}, {t.Of("run"), m.Run}, {t.Of("made"), m.Created.Format(time.DateOnly)}, {t.Of("page_digest"), digest}}
 	if figures != nil && figures.Figures.AUC != nil {

@@ -96,6 +96,11 @@ func TestApprovedRoad(t *testing.T) {
 	if part.ReplaceAllString(after, "") != part.ReplaceAllString(page, "") || !strings.Contains(part.FindString(after), "<dd>nichts</dd>") {
 		t.Errorf("the page changed elsewhere, or does not state what changed:\n%s", part.FindString(after))
 	}
+	// The page does not state "nothing has changed" beside figures that nobody approved.
+	must(t, dir, "evaluate", "m.json", "--data", "clinic.csv", "--holdout", "0.25", "--epsilon", "0.6", "--out", "more.json")
+	if code, _, errs := dyad(t, dir, "report", "m.json", "--approved", "de.html", "--figures", "more.json", "--out", "more.html"); code != exitInput || !strings.Contains(errs, "the plan of the figures") {
+		t.Errorf("figures of another epsilon: exit %d: %s", code, errs)
+	}
 	// Ranges from the data, and data that are public: the page does not state a risk.
 	write(t, dir, "data.yaml", strings.Replace(private, "range: [18, 95]", "range: [18, 95], from_data: true", 1))
 	write(t, dir, "public.yaml", string(schema))

@@ -32,7 +32,8 @@ type privateResult struct {
 	lib.PrivateFigures
 
 	spent *spending
-	whole bool // all figures are printed without --verbose
+	plan  string // hash of that of a file, "" of public data
+	whole bool   // all figures are printed without --verbose
 }
 
 func (r privateResult) saved() (run, file string) { return r.Run, r.Out }

@@ -123,10 +123,8 @@ func reads(k Reader, s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case own == nil || read == nil:
-		return nil, nil, badInput("%s: its Reads returned no kind or no schema, and no error", name)
-	case own.Info().Name != name:
-		return nil, nil, badInput("%s: its Reads returned another kind, %q", name, own.Info().Name)
+	case own == nil || read == nil || own.Info().Name != name:
+		return nil, nil, badInput("%s: its Reads returned no kind, no schema, or another kind", name)
 	}
 	for i, f := range protection(read) {
 		if f != before[i] {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	lib "dyad"
+	"dyad/algorithms"
 	"dyad/docs/checker"
 	"dyad/internal/files"
 	"dyad/internal/page"
@@ -154,8 +155,9 @@ func readFigures(path string, m *model) (*privateResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	plan := algorithms.RecordHash(f.Plan)
 	f.Plan = nil // it is in the file
-	return &privateResult{PrivateFigures: *f}, nil
+	return &privateResult{PrivateFigures: *f, plan: plan}, nil
 }
 
 // modelDocument is the page of a model file.

@@ -255,6 +255,7 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 		{"hash of the file", ends[0].Kept.Digest, hash},
 		{"hash of the plan", c.Plan, plan},
 		{"data id", c.DataID, m.DataID},
+		{"guarantee", numbersOf(c.Guarantee), numbersOf(g.String())},
 		{"unit", c.Unit, g.Unit},
 		{"relation", c.Relation, g.Relation},
 		{"release", c.Released, g.Released},
@@ -264,10 +265,21 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 			return fmt.Errorf("the %s is %q in the ledger and %q in the model", f.what, f.ledger, f.model)
 		}
 	}
-	if err := sameEvents(m.Plan, c.Events); err != nil || !earlier {
+	switch err := sameEvents(m.Plan, c.Events); {
+	case err != nil:
 		return err
+	case c.SeededNoise && !slices.ContainsFunc(g.Warnings, func(w string) bool { return strings.Contains(w, "noise is not secret") }):
+		return errors.New("the ledger has that its noise came from a seed, and the model does not state it")
+	case earlier:
+		return errUnplanned
 	}
-	return errUnplanned
+	return nil
+}
+
+// numbersOf are epsilon, delta and mu in the words of a guarantee.
+func numbersOf(guarantee string) string {
+	numbers, _, _ := strings.Cut(guarantee, " for ")
+	return numbers
 }
 
 // errUnplanned is about a charge of an earlier version, which has no hash of a plan. All else is that of the model.

@@ -23,7 +23,7 @@ func TestStreamModelsAreComparedWithTheirCharge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, out, errs := dyad(t, dir, "verify", "m.json", "--ledger", "l.jsonl"); code != exitOK || !strings.Contains(out, "one charge of the model's run") {
+	if code, out, errs := dyad(t, dir, "verify", "m.json", "--ledger", "l.jsonl"); code != exitOK || !strings.Contains(out, "one charge of this plan; it has no hash of the file of a stream") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 	run, id, released, relation := m.Run, m.DataID, m.Guarantee.Released, m.Guarantee.Relation

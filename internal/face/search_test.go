@@ -2,6 +2,7 @@ package face
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -60,12 +61,12 @@ func TestSearchRefusesOtherModels(t *testing.T) {
 	graded := searchShape(t, "data_id: g\ncsv: {header: true}\ncolumns:\n  - {name: x, range: [0, 1]}\n  - {name: y, role: label, kind: numeric, range: [0, 4]}\n")
 	network := &dyad.Network{Hidden: []int{3}}
 	for want, o := range map[string]dyad.SearchOptions{
-		"grades":                {Settings: []dyad.Setting{{Name: "a", Shape: graded}, {Name: "b", Shape: graded}}},
-		"linear models":         {Settings: []dyad.Setting{{Name: "a", Shape: shape, Options: dyad.Options{Network: network}}, {Name: "b", Shape: shape}}},
-		"linear model":          {Models: []*dyad.Model{{Task: dyad.AUC, Network: network}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}},
-		"standard errors":       {Settings: []dyad.Setting{{Name: "a", Options: dyad.Options{Algorithm: algorithms.Moments{Intervals: true}}}, {Name: "b"}}},
-		"metric":                {Models: []*dyad.Model{{Task: dyad.Metric}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}},
-		"the labels are grades": {Models: []*dyad.Model{{Task: dyad.AUC}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}},
+		"appends standard errors": {Settings: []dyad.Setting{{Name: "a", Shape: shape, Options: dyad.Options{Algorithm: algorithms.Moments{Second: "diagonal", Intervals: true}}}, {Name: "b", Shape: shape}}},
+		"grades":                  {Settings: []dyad.Setting{{Name: "a", Shape: graded}, {Name: "b", Shape: graded}}},
+		"linear models":           {Settings: []dyad.Setting{{Name: "a", Shape: shape, Options: dyad.Options{Network: network}}, {Name: "b", Shape: shape}}},
+		"linear model":            {Models: []*dyad.Model{{Task: dyad.AUC, Network: network}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}},
+		"metric":                  {Models: []*dyad.Model{{Task: dyad.Metric}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}},
+		"the labels are grades":   {Models: []*dyad.Model{{Task: dyad.AUC}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}},
 	} {
 		shape := shape
 		if o.Epsilon = 1; want == "the labels are grades" {
@@ -93,7 +94,20 @@ func TestPrivateCurveRefuses(t *testing.T) {
 		"none are left":         func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Training = 5000 },
 		"1 is there twice":      func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Epsilons = []float64{1, 1} },
 		"a is there twice":      func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Settings = append(o.Settings, o.Settings[0]) },
-		"at least one run":      func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Settings = nil },
+		"appends standard errors": func(_ *dyad.Shape, o *dyad.CurveOptions) {
+			o.Settings[0].Options.Algorithm = algorithms.Moments{Second: "diagonal", Intervals: true}
+		},
+		"log odds or": func(_ *dyad.Shape, o *dyad.CurveOptions) {
+			o.Settings[0].Options.Algorithm = &algorithms.Moments{LogOdds: true}
+		},
+		"noise of blocks": func(s *dyad.Shape, o *dyad.CurveOptions) {
+			o.Settings[0].Options.Algorithm = algorithms.Moments{Blocks: []int{s.Features}}
+		},
+		"leave Intervals": func(_ *dyad.Shape, o *dyad.CurveOptions) {
+			o.Settings[0].Options.Algorithm = algorithms.Moments{Second: "diagonal"}
+			o.Settings[0].With = []algorithms.Option{{Name: "--intervals", Field: "Intervals", Value: true}}
+		},
+		"at least one run": func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Settings = nil },
 	} {
 		s, o := searchShape(t, dataset.SyntheticClinicalYAML()), dyad.CurveOptions{Settings: []dyad.Setting{{Name: "a"}}, Epsilons: []float64{1}, Training: 3500, HeldEpsilon: 1}
 		if _, err := dyad.PlanCurve(s, o); err != nil {
@@ -103,5 +117,63 @@ func TestPrivateCurveRefuses(t *testing.T) {
 		if _, err := dyad.PlanCurve(s, o); !errors.Is(err, dyad.ErrInput) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// A curve is charged for data of the shape that it was planned for, and for no other.
+func TestCurvesRefuseDataOfAnotherShape(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const rows = 40
+	base := "data_id: d\ncsv: {header: true}\ncolumns:\n  - {name: x, range: [-1, 1]}\n  - {name: z, range: [0, 1]}\n  - {name: g, role: ignore}\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n"
+	read := func(schema, header string, n int, row func(i int) string, o dataset.Options) *dyad.Data {
+		s, err := dataset.ParseSchema([]byte(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := header
+		for i := range n {
+			text += row(i) + "\n"
+		}
+		read, err := dataset.LoadReader("r", strings.NewReader(text), s, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dyad.NewData(read)
+	}
+	csv := func(schema string, n int) *dyad.Data {
+		return read(schema, "x,z,g,y\n", n, func(i int) string { return fmt.Sprintf("0.5,0.25,%d,%d", i/2, i%2) }, dataset.Options{Persons: dataset.KeepPersons})
+	}
+	data := csv(base, rows)
+	c, err := dyad.PlanCurve(data.Shape(), dyad.CurveOptions{Settings: []dyad.Setting{{Name: "a", Options: dyad.Options{Algorithm: algorithms.DPGDSC{}}}}, Epsilons: []float64{1}, Training: 20, HeldEpsilon: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := dyad.OpenLedger("ledger.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(from, to string) *dyad.Data { return csv(strings.Replace(base, from, to, 1), rows) }
+	for what, other := range map[string]*dyad.Data{
+		"records":    csv(base, rows+1),
+		"features":   with("name: g, role: ignore", "name: g, range: [0, 40]"),
+		"groups":     with("name: g, role: ignore", "name: g, role: group"),
+		"persons":    csv(strings.Replace("persons: 40\n"+base, "name: g, role: ignore", "name: g, role: person", 1), 2*rows),
+		"provenance": with("range: [-1, 1]", "range: [-1, 1], from_data: true"),
+		"rows":       csv("rows_per_person: 2\n"+base, rows),
+		"selection":  with("negative: \"0\"", "negative: \"0\", others: drop"),
+		"labels":     with("positive: \"1\", negative: \"0\"", "kind: numeric, range: [0, 1]"),
+		"non-zeros": read("data_id: d\nformat: libsvm\nfeatures: 2\nnonzeros: 1\nrange: [-1, 1]\ncolumns:\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n", "", rows,
+			func(i int) string { return fmt.Sprintf("%d 1:0.5", i%2) }, dataset.Options{}),
+		"no labels": read(base, "x,z,g,y\n", rows, func(int) string { return "0.5,0.25,1,1" }, dataset.Options{Labels: dataset.LabelsIgnored}),
+	} {
+		if _, err := c.Run(t.Context(), other, dyad.Run{Ledger: book, Out: what + ".json"}); !errors.Is(err, dyad.ErrInput) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if entries, err := book.Entries(); err != nil || len(entries) != 0 {
+		t.Errorf("%d lines of the ledger: %v", len(entries), err)
+	}
+	if _, err := c.Run(t.Context(), data, dyad.Run{Ledger: book, Out: "c.json"}); err != nil {
+		t.Error(err)
 	}
 }

@@ -47,6 +47,12 @@ type Seal struct {
 // NewSeal is a Seal before the first byte.
 func NewSeal() *Seal { return &Seal{sum: sha256.New()} }
 
+// ReadSealed reads a small file of JSON into v, and its seal, for Intact.
+func ReadSealed(path string, v any) (*Seal, error) {
+	s := NewSeal()
+	return s, ReadJSON(path, MaxSmallBytes, v, s)
+}
+
 // Write implements io.Writer.
 func (s *Seal) Write(text []byte) (int, error) {
 	s.last = append(s.last, text...)

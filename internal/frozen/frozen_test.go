@@ -41,6 +41,9 @@ func promise(p *algorithms.Plan) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if _, err := p.Digest(); err != nil { // of a page that is approved
+		return "", err
+	}
 	record, err := p.Record()
 	if err != nil {
 		return "", err
