@@ -310,7 +310,11 @@ func (p *parser) atom() (int, error) {
 		}
 		return p.value(name, at)
 	}
-	return 0, p.fail(at, "expected a number, a name or (, found %s", p.found())
+	hint := ""
+	if c == '|' {
+		hint = "; |u| is written abs(u)"
+	}
+	return 0, p.fail(at, "expected a number, a name or (, found %s%s", p.found(), hint)
 }
 
 func (p *parser) number() (int, error) {

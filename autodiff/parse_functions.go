@@ -105,7 +105,11 @@ func (p *parser) call(name string, at int) (int, error) {
 		for n := range functions {
 			known = append(known, n)
 		}
-		return 0, p.fail(at, "unknown function %s%s", name, suggest(name, known))
+		hint := suggest(name, known)
+		if hint == "" {
+			hint = "; there are " + strings.Join(known, ", ")
+		}
+		return 0, p.fail(at, "unknown function %s%s", name, hint)
 	}
 	p.pos++ // (
 	var args, places []int

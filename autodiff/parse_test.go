@@ -77,6 +77,8 @@ func TestParseErrors(t *testing.T) {
 		{"3 u", 3, "written with *"},
 		{"(u)(u)", 4, "written with *"},
 		{"u ** 2", 3, "written with ^"},
+		{"focal(u)", 1, "there are abs, atan,"},
+		{"|u|", 1, "written abs(u)"},
 		{"lgo(u)", 1, "did you mean log?"},
 		{"sigmod(u)", 1, "did you mean sigmoid?"},
 		{"ln(u)", 1, "did you mean log?"},

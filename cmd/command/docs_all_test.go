@@ -17,10 +17,10 @@ import (
 // the stages of CI, that run them, flags shared among them.
 var runElsewhere = map[string]string{
 	"docs/verify.md: verify --key": "TestForgeriesAreRefusedByKey",
-	"docs/guide.md: local server --dir --epochs --epsilon --listen --schema --tokens -n":                         "TestLocalServerTokens",
-	"docs/guide.md: local plan --epochs --epsilon --out --schema -n":                                             "TestLocalServerTokens",
-	"docs/guide.md: local client --data --follow --max-epsilon --memory --schema --server --token --user":        "TestLocalServerTokens TestLocalCrash",
-	"docs/guide.md: local model --out --schema --server":                                                         "TestLocalModel",
+	"docs/guide-users.md: local server --dir --epochs --epsilon --listen --schema --tokens -n":                   "TestLocalServerTokens",
+	"docs/guide-users.md: local plan --epochs --epsilon --out --schema -n":                                       "TestLocalServerTokens",
+	"docs/guide-users.md: local client --data --follow --max-epsilon --memory --schema --server --token --user":  "TestLocalServerTokens TestLocalCrash",
+	"docs/guide-users.md: local model --out --schema --server":                                                   "TestLocalModel",
 	"docs/ledger.md: train --resume":                                                                             "TestCheckpointCrashMatrix",
 	"docs/tutorial-engineer.md: train --config --resume":                                                         "TestResumeWithConfig",
 	"docs/local-networks.md: local server --batch --dir --epochs --epsilon --method djw --model mlp --schema -n": "TestLocalNetworkCommands",

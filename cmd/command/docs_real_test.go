@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// realFiles are the files of ../shared/data that docs/guide.md names, cut to every
+// realFiles are the files of ../shared/data that docs/guide-data-sets.md names, cut to every
 // k-th record. Files that cannot be cut by lines are taken whole.
 var realFiles = []struct {
 	name, from string
@@ -87,13 +87,13 @@ func realSlices(t *testing.T, dir string) {
 	}
 }
 
-// The blocks of docs/guide.md that begin with "```console real" run on slices of
+// The blocks of docs/guide-data-sets.md that begin with "```console real" run on slices of
 // the real data sets.
 func TestDocsRunOnRealData(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	guide, err := os.ReadFile("../../docs/guide.md")
+	guide, err := os.ReadFile("../../docs/guide-data-sets.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestDocsRunOnRealData(t *testing.T) {
 	realSlices(t, dir)
 	p := readPage(strings.ReplaceAll(strings.ReplaceAll(string(guide), "```console runnable", "```console"), "```console real", "```console runnable"))
 	if len(p.commands) < 15 {
-		t.Fatalf("docs/guide.md has only %d commands on real data", len(p.commands))
+		t.Fatalf("docs/guide-data-sets.md has only %d commands on real data", len(p.commands))
 	}
 	for _, c := range p.commands {
 		if code, _, errs := dyad(t, dir, shellWords(c)...); code != exitOK {

@@ -255,7 +255,7 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 		{"hash of the file", ends[0].Kept.Digest, hash},
 		{"hash of the plan", c.Plan, plan},
 		{"data id", c.DataID, m.DataID},
-		{"guarantee", numbersOf(c.Guarantee), numbersOf(g.String())},
+		{"guarantee", printedNumbers(c.Guarantee), printedNumbers(g.String())},
 		{"unit", c.Unit, g.Unit},
 		{"relation", c.Relation, g.Relation},
 		{"release", c.Released, g.Released},
@@ -276,8 +276,8 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 	return nil
 }
 
-// numbersOf are epsilon, delta and mu in the words of a guarantee.
-func numbersOf(guarantee string) string {
+// printedNumbers are epsilon, delta and mu in the words of a guarantee.
+func printedNumbers(guarantee string) string {
 	numbers, _, _ := strings.Cut(guarantee, " for ")
 	return numbers
 }
