@@ -91,6 +91,7 @@ var simFamilies = []simFamily{
 	{"near-linear, panels", []string{"rows", "nearlinear"}, simScore(NearLinear, 1300, 3, 2, true)},
 	{"near-linear, 5 labels", []string{"rows", "nearlinear"}, simScore(NearLinear, 300, 4, 5, false)},
 	{"near-linear, wide", []string{"rows", "nearlinear"}, simScore(NearLinear, 300, 70, 2, false)},
+	{"near-linear, persons", []string{"rows", "nearlinear"}, simScore(NearLinear, 400, 4, 5, false, 1, 3, 1, 7, 50)},
 	{"direct, factored", []string{"rows", "score"}, simScore(Direct, 600, 5, 2, false)},
 	{"direct, spliced", []string{"rows", "spliced"}, simScore(Direct, 300, 3, 5, false)},
 	{"moments, small", []string{"rows", "clipped"}, simMoments(700, 7)},
@@ -236,8 +237,8 @@ func TestSimFindsDefects(t *testing.T) {
 }
 
 // simScore compares three gradient sums, at three w, with the definition. From the second one on
-// resident near-linear sums are replayed as a graph.
-func simScore(method Method, n, d, labels int, panels bool) func(*testing.T, Backend, map[string]int) ([]simLine, error) {
+// resident near-linear sums of records are replayed as a graph. The rows may be those of persons.
+func simScore(method Method, n, d, labels int, panels bool, persons ...int) func(*testing.T, Backend, map[string]int) ([]simLine, error) {
 	return func(t *testing.T, b Backend, calls map[string]int) (lines []simLine, err error) {
 		rng := rand.New(rand.NewPCG(uint64(n), uint64(d)))
 		n := n + rng.IntN(40)
@@ -252,6 +253,19 @@ func simScore(method Method, n, d, labels int, panels bool) func(*testing.T, Bac
 		r, err := engine.NewRecords(slices.Clone(x), slices.Clone(y), d, p.Bounds)
 		if err != nil {
 			return nil, err
+		}
+		person, weight := make([]int, n), slices.Repeat([]float64{1}, n)
+		for i := range person {
+			person[i] = i
+		}
+		if len(persons) > 0 {
+			p, r = personsOf(t, p, r, persons...)
+			weight = weightsOf(r)
+			for k := range r.Units() {
+				for i, to := r.UnitRows(k); i < to; i++ {
+					person[i] = k
+				}
+			}
 		}
 		b.Method = method
 		if panels {
@@ -270,7 +284,7 @@ func simScore(method Method, n, d, labels int, panels bool) func(*testing.T, Bac
 		}
 		defer func() { err = errors.Join(err, e.Close()) }()
 		for call := range 3 {
-			got, want, replayed := make([]float64, d), definition(x, y, w), calls["LaunchGraph"]
+			got, want, replayed := make([]float64, d), definition(x, y, w, weight, person), calls["LaunchGraph"]
 			if err := e.GradSum(context.Background(), got, w, p.Pairs()); err != nil {
 				return lines, err
 			}
@@ -314,8 +328,9 @@ func fillUnit(rng *rand.Rand, v []float64, length float64) {
 	}
 }
 
-// definition is the sum over all ordered pairs of phi'(dy ds) dy dx of the logistic loss.
-func definition(x, y, w []float64) []float64 {
+// definition is the sum over all ordered pairs of rows of different persons of phi'(dy ds) dy dx of
+// the logistic loss, with their weights.
+func definition(x, y, w, weight []float64, person []int) []float64 {
 	n, d := len(y), len(w)
 	s, sum := make([]float64, n), make([]float64, d)
 	for i := range s {
@@ -325,8 +340,11 @@ func definition(x, y, w []float64) []float64 {
 	}
 	for i := range y {
 		for j := range y {
+			if person[i] == person[j] {
+				continue
+			}
 			dy := y[i] - y[j]
-			slope := -dy / (1 + math.Exp(dy*(s[i]-s[j])))
+			slope := -dy / (1 + math.Exp(dy*(s[i]-s[j]))) * weight[i] * weight[j]
 			for k := range sum {
 				sum[k] += slope * (x[i*d+k] - x[j*d+k])
 			}
@@ -353,10 +371,7 @@ func simMoments(n, d int, persons ...int) func(*testing.T, Backend, map[string]i
 		if err != nil {
 			return nil, err
 		}
-		weight := make([]float64, n)
-		for i := range weight {
-			weight[i] = 1
-		}
+		weight := slices.Repeat([]float64{1}, n)
 		if len(persons) > 0 {
 			p, r = personsOf(t, p, r, persons...)
 			weight = weightsOf(r)
