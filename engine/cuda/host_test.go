@@ -187,6 +187,11 @@ func hostMoments(t *testing.T, f *fakeDriver, large bool) error {
 		if err := apart(c, p, r, openFake(t, f)); err != nil {
 			return fmt.Errorf("n = %d, d = %d: %w", c.n, c.d, err)
 		}
+		if r, _ = narrowed(t, p, r); c.m.Signed || c.m.Model != nil {
+			if err := apart(c, p, r, openFake(t, f)); err != nil {
+				return fmt.Errorf("n = %d, d = %d in float32: %w", c.n, c.d, err)
+			}
+		}
 	}
 	return errors.Join(personMoments(t, openFake(t, f), !large)...)
 }

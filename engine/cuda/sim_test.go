@@ -94,9 +94,11 @@ var simFamilies = []simFamily{
 	{"near-linear, persons", []string{"rows", "nearlinear"}, simScore(NearLinear, 400, 4, 5, false, 1, 3, 1, 7, 50)},
 	{"direct, factored", []string{"rows", "score"}, simScore(Direct, 600, 5, 2, false)},
 	{"direct, spliced", []string{"rows", "spliced"}, simScore(Direct, 300, 3, 5, false)},
-	{"moments, small", []string{"rows", "clipped"}, simMoments(700, 7)},
-	{"moments of persons", []string{"rows", "clipped"}, simMoments(400, 9, 1, 3, 1, 7, 50)},
-	{"moments, wide", []string{"rows", "clipped"}, simMoments(300, 40)},
+	{"moments, small", []string{"rows", "clipped"}, simMoments(700, 7, false)},
+	{"moments of persons", []string{"rows", "clipped"}, simMoments(400, 9, false, 1, 3, 1, 7, 50)},
+	{"moments, wide", []string{"rows", "clipped"}, simMoments(300, 40, false)},
+	{"moments in float32, small", []string{"rows", "clipped"}, simMoments(500, 6, true)},
+	{"moments in float32, wide, persons", []string{"rows", "clipped"}, simMoments(260, 35, true, 2, 1, 9)},
 	{"pairs", []string{"pairs"}, simPairs},
 	{"metrics, fp32", []string{"metric", "metric_fp32"}, simMetric},
 }
@@ -354,8 +356,8 @@ func definition(x, y, w, weight []float64, person []int) []float64 {
 }
 
 // simMoments compares passes of three kinds with sums over x~ that are written out. The rows are
-// those of persons with these numbers of them, in turn, or records.
-func simMoments(n, d int, persons ...int) func(*testing.T, Backend, map[string]int) ([]simLine, error) {
+// those of persons with these numbers of them, in turn, or records, stored in float32 or float64.
+func simMoments(n, d int, narrow bool, persons ...int) func(*testing.T, Backend, map[string]int) ([]simLine, error) {
 	return func(t *testing.T, b Backend, _ map[string]int) (lines []simLine, err error) {
 		rng := rand.New(rand.NewPCG(uint64(n), uint64(d)))
 		x, y := make([]float64, n*d), make([]float64, n)
@@ -370,6 +372,13 @@ func simMoments(n, d int, persons ...int) func(*testing.T, Backend, map[string]i
 		r, err := engine.NewRecords(slices.Clone(x), slices.Clone(y), d, p.Bounds)
 		if err != nil {
 			return nil, err
+		}
+		if narrow {
+			var wide *engine.Records
+			r, wide = narrowed(t, p, r)
+			for i := range n {
+				wide.Row(i, x[i*d:(i+1)*d])
+			}
 		}
 		weight := slices.Repeat([]float64{1}, n)
 		if len(persons) > 0 {
