@@ -103,7 +103,7 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 	if err := k.planPersons(); err != nil {
 		return nil, err
 	}
-	if k.grid, err = planGrid(rowsAre(p, p.MaxRows()), k.columnBytes(), b.memory()); err != nil {
+	if k.grid, err = planGrid(rowsAre(p, p.MaxRows()), k.columnBytes()+personRoom(p), b.memory()); err != nil {
 		return nil, err
 	}
 	if !k.usable() {

@@ -44,11 +44,11 @@ func (b Backend) planMoments(p engine.Problem) (*momentsKernel, error) {
 	if p.D > maxMomentFeatures {
 		return nil, fmt.Errorf("%w: moments of %d features, a GPU takes at most %d", engine.ErrUnsupported, p.D, maxMomentFeatures)
 	}
-	return (&momentsKernel{backend: b, problem: p}).over(p.MaxRows(), false)
+	return (&momentsKernel{backend: b, problem: p}).over(p.MaxRows(), false, personRoom(p))
 }
 
-// over is the kernel for this number of rows, in float32 or float64.
-func (k *momentsKernel) over(rows int, narrow bool) (*momentsKernel, error) {
+// over is the kernel for this number of rows, in float32 or float64, with room for other bytes.
+func (k *momentsKernel) over(rows int, narrow bool, room uint64) (*momentsKernel, error) {
 	own := *k
 	p := k.problem
 	p.N = rows
@@ -56,7 +56,7 @@ func (k *momentsKernel) over(rows int, narrow bool) (*momentsKernel, error) {
 	if own.grid, err = planGrid(p, 0, math.MaxUint64); err != nil { // for the number of its chunks
 		return nil, err
 	}
-	own.grid, err = gridOf(p, own.columnBytes(), k.backend.memory(), narrow)
+	own.grid, err = gridOf(p, own.columnBytes()+room, k.backend.memory(), narrow)
 	return &own, err
 }
 
@@ -189,7 +189,7 @@ func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err := k.problem.Fits(r); err != nil {
 		return nil, err
 	}
-	own, err := k.over(r.Len(), r.IsNarrow())
+	own, err := k.over(r.Len(), r.IsNarrow(), 0)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,15 @@ func rowsAre(p engine.Problem, n int) engine.Problem {
 	return p
 }
 
+// personRoom is what fewer rows than a plan counts with may take more, as they may have more chunks:
+// so that no number of rows, which is private, decides whether a run has room.
+func personRoom(p engine.Problem) uint64 {
+	if !p.ByPerson() {
+		return 0
+	}
+	return uint64(8 * p.D * maxChunks)
+}
+
 // planPersons refuses what has no weights on a GPU.
 func (k *kernel) planPersons() error {
 	if k.problem.ByPerson() && k.direct {

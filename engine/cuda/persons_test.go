@@ -64,7 +64,7 @@ func TestPersonsInPanels(t *testing.T) {
 	}
 	k := planned.(*kernel)
 	var sums [2][]float64
-	for i, memory := range []uint64{0, k.columnBytes() + driverBytes + uint64(8*p.D*(k.grid.chunks()+2)) + 60000} {
+	for i, memory := range []uint64{0, k.columnBytes() + personRoom(p) + driverBytes + uint64(8*p.D*(k.grid.chunks()+2)) + 60000} {
 		b.Memory = memory
 		planned, err := b.Plan(p)
 		if err != nil {
