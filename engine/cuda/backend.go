@@ -83,15 +83,12 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if p.ByPerson() {
-		return nil, fmt.Errorf("%w: pairs of persons on a GPU", engine.ErrUnsupported)
-	}
-	if p.N >= maxRecords {
-		return nil, fmt.Errorf("%w: %d records, a GPU takes fewer than %d", engine.ErrUnsupported, p.N, maxRecords)
+	if p.MaxRows() >= maxRecords {
+		return nil, fmt.Errorf("%w: up to %d rows, a GPU takes fewer than %d", engine.ErrUnsupported, p.MaxRows(), maxRecords)
 	}
 	if loss, ok := p.Loss.(engine.MetricLoss); ok {
-		if len(p.Groups) > 0 {
-			return nil, fmt.Errorf("%w: query groups with loss %q in one kernel", engine.ErrUnsupported, loss.Name())
+		if len(p.Groups) > 0 || p.ByPerson() {
+			return nil, fmt.Errorf("%w: query groups or persons with loss %q in one kernel on a GPU", engine.ErrUnsupported, loss.Name())
 		}
 		return b.planMetric(p, loss)
 	}
@@ -103,7 +100,10 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 	if err := k.planMethod(b.Method); err != nil {
 		return nil, err
 	}
-	if k.grid, err = planGrid(p, k.columnBytes(), b.memory()); err != nil {
+	if err := k.planPersons(); err != nil {
+		return nil, err
+	}
+	if k.grid, err = planGrid(rowsAre(p, p.MaxRows()), k.columnBytes()+personRoom(p), b.memory()); err != nil {
 		return nil, err
 	}
 	if !k.usable() {
@@ -262,9 +262,13 @@ func (k *kernel) columnBytes() uint64 {
 	case k.direct:
 		perRecord += 8 + 20
 	}
-	bytes := uint64(k.problem.N)*perRecord + 64<<20
+	rows := uint64(k.problem.MaxRows())
+	if k.problem.ByPerson() {
+		perRecord += 8 + 8
+	}
+	bytes := rows*perRecord + 64<<20
 	if k.nearLinear() {
-		bytes += uint64(k.problem.N) / 16 // parts
+		bytes += rows / 16 // parts
 	}
 	return bytes
 }

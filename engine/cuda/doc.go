@@ -24,6 +24,9 @@
 // choice and all launches of the direct method follow from the sizes of groups, which are
 // public.
 //
+// Rows of persons have weights (docs/theory.md#person-sums). They are summed by the near-linear
+// method alone, and the pairs within a person, which it sums too much, by the host.
+//
 // # Mahalanobis distances
 //
 // The sum is P + P^T with P = X^T (diag(C1) X - 2 U X), U the strict upper triangle of

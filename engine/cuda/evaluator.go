@@ -13,7 +13,10 @@ import (
 
 // evaluator holds records on a GPU.
 type evaluator struct {
-	*kernel
+	*kernel // of rows, if planned is one of persons
+	planned *kernel
+	persons *persons // nil if each row is a record
+
 	y    []float64 // labels in the order of the records
 	slot []int32   // row of a record, nil for their own order
 
@@ -42,10 +45,16 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err := k.problem.Fits(r); err != nil {
 		return nil, err
 	}
-	e := &evaluator{kernel: k, y: r.Labels()}
+	e := &evaluator{kernel: k, planned: k, y: r.Labels()}
+	if r.ByPerson() {
+		var err error
+		if e.kernel, err = k.ofPersons(r); err != nil {
+			return nil, err
+		}
+	}
 	var cl classes
 	if k.nearLinear() {
-		cl = classesOf(r, k.groups(), func(size int) bool { return size >= k.nearFrom })
+		cl = classesOf(r, e.groups(), func(size int) bool { return size >= k.nearFrom })
 		e.slot = cl.slot
 	}
 	err := k.backend.Device.do(context.Background(), func(c driver.Context) error {
@@ -70,6 +79,11 @@ func (e *evaluator) bind(c driver.Context, r *engine.Records, cl classes) error 
 	if err := e.memory.alloc(c, []block{{&e.s, 8 * n}, {&e.c, 8 * n}}); err != nil {
 		return err
 	}
+	if r.ByPerson() {
+		if err := e.bindPersons(c, r); err != nil {
+			return err
+		}
+	}
 	if e.rows, err = bindRows(context.Background(), c, &e.memory, e.grid, module, r, cl.order); err != nil {
 		return err
 	}
@@ -91,7 +105,7 @@ func (e *evaluator) bind(c driver.Context, r *engine.Records, cl classes) error 
 			return err
 		}
 		e.methods, e.near = append(e.methods, m), m
-		if m.whole() && e.prompt() {
+		if m.whole() && e.prompt() && e.persons == nil {
 			return e.replay.open(c)
 		}
 	}
@@ -107,7 +121,7 @@ func (e *evaluator) free(c driver.Context) error {
 }
 
 // Kernel implements engine.Evaluator.
-func (e *evaluator) Kernel() engine.Kernel { return e.kernel }
+func (e *evaluator) Kernel() engine.Kernel { return e.planned }
 
 // Close implements engine.Evaluator. It frees the memory of the GPU.
 func (e *evaluator) Close() error {
@@ -121,7 +135,7 @@ func (e *evaluator) Close() error {
 // more than engine.RadiusSlack, relatively, because the roundoff bound would not hold.
 // When ctx is done it returns after the kernel that runs, which takes less than 100 ms.
 func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
-	if err := e.problem.CheckGradient(ctx, dst, q); err != nil {
+	if err := e.planned.problem.CheckGradient(ctx, dst, q); err != nil {
 		return err
 	}
 	if e.memory == nil {
@@ -161,7 +175,15 @@ func (e *evaluator) steps(c driver.Context, stream driver.Stream, sum func() err
 
 // all sets rows.sum to the sum over all pairs within groups.
 func (e *evaluator) all(ctx context.Context, c driver.Context) error {
-	if e.near != nil && e.near.whole() {
+	switch {
+	case e.persons != nil:
+		return e.sum(ctx, c, func() error {
+			if err := e.coefficients(ctx, c); err != nil {
+				return err
+			}
+			return e.weigh(ctx, c)
+		})
+	case e.near != nil && e.near.whole():
 		return e.near.sums(ctx, c)
 	}
 	return e.sum(ctx, c, func() error { return e.coefficients(ctx, c) })

@@ -95,6 +95,9 @@ var families = []struct {
 		b.Method = NearLinear
 		scoreConformance(t, b, 2e-11, engine.Logistic{}, library(t)["sigmoid"], enginetest.SmoothHinge{})
 		partsAgree(t, b, 2, engine.Logistic{}, cpu.Backend{}, 1e-11)
+		if !rehearsed() {
+			enginetest.Run(t, b, personOptions())
+		}
 	}},
 	{"factored", func(t *testing.T, b Backend) {
 		b.Method = Direct

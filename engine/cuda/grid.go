@@ -32,11 +32,17 @@ type grid struct {
 	logParts uint // see weighted_sums
 	resident bool // X stays on the GPU
 	panel    int  // tiles that are copied at once, whole chunks unless resident
+	narrow   bool // X is in float32
 }
 
 // planGrid returns the grid of a problem for which other bytes are needed besides X.
 func planGrid(p engine.Problem, other, memory uint64) (grid, error) {
-	g := grid{n: p.N, d: p.D}
+	return gridOf(p, other, memory, false)
+}
+
+// gridOf is planGrid for X in float32 or float64.
+func gridOf(p engine.Problem, other, memory uint64, narrow bool) (grid, error) {
+	g := grid{n: p.N, d: p.D, narrow: narrow}
 	g.spans, g.span = cut(p.N)
 	for ; 2<<g.logParts <= g.span; g.logParts++ { // until the 8 warps have nearly equal work
 		jobs := min(p.D, maxJobs>>g.logParts) << g.logParts
@@ -44,7 +50,7 @@ func planGrid(p engine.Problem, other, memory uint64) (grid, error) {
 			break
 		}
 	}
-	tile := uint64(8 * tileRows * p.D)
+	tile := uint64(g.tileBytes())
 	other += driverBytes + uint64(8*p.D*(g.chunks()+2))
 	g.resident = uint64(g.tiles())*tile+other <= memory
 	g.panel = min(max(1, int(stagingBytes/tile)), g.tiles())
@@ -81,7 +87,13 @@ func (g grid) bytes(other uint64) uint64 {
 func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }
 
 func (g grid) tiles() int     { return (g.n + tileRows - 1) / tileRows }
-func (g grid) tileBytes() int { return 8 * tileRows * g.d }
+func (g grid) tileBytes() int { return g.number() * tileRows * g.d }
+func (g grid) number() int {
+	if g.narrow {
+		return 4
+	}
+	return 8
+}
 func (g grid) chunkRows() int { return g.spans * g.span * tileRows }
 func (g grid) chunks() int    { return chunksOf(g.n, g.chunkRows()) }
 

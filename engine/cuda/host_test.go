@@ -187,6 +187,30 @@ func hostMoments(t *testing.T, f *fakeDriver, large bool) error {
 		if err := apart(c, p, r, openFake(t, f)); err != nil {
 			return fmt.Errorf("n = %d, d = %d: %w", c.n, c.d, err)
 		}
+		if r, _ = narrowed(t, p, r); c.m.Signed || c.m.W != nil {
+			if err := apart(c, p, r, openFake(t, f)); err != nil {
+				return fmt.Errorf("n = %d, d = %d in float32: %w", c.n, c.d, err)
+			}
+		}
+	}
+	return errors.Join(personMoments(t, openFake(t, f), !large)...)
+}
+
+// hostPersons is the sum over pairs of persons with n rows together, compared with that of the CPU.
+func hostPersons(t *testing.T, f *fakeDriver, n int) error {
+	t.Helper()
+	p, r, w := records(t, n, 5, 5)
+	p, r = personsOf(t, p, r, 1, 3, 1, 7, 150)
+	got, err := sumOf(openFake(t, f), p, r, w)
+	if err != nil {
+		return err
+	}
+	want, err := sumOf(cpu.Backend{}, p, r, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if away := relative(got, want); !(away <= 1e-11) {
+		return fmt.Errorf("the sum is %.2g from the CPU's", away)
 	}
 	return nil
 }
@@ -205,9 +229,12 @@ func runHostCases(t *testing.T, h *ptxtest.Host, alone, large bool) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	individuals, pairs := 40, 130
+	individuals, pairs, rows := 40, 130, 700
 	if large {
-		individuals, pairs = 3000, 100_000
+		individuals, pairs, rows = 3000, 100_000, 50_000
+	}
+	if err := hostPersons(t, hostFake(h, alone), rows); err != nil {
+		t.Errorf("persons: %v", err)
 	}
 	if err := hostPairs(t, hostFake(h, alone), individuals, pairs); err != nil {
 		t.Errorf("pairs: %v", err)

@@ -42,11 +42,11 @@ func (b Backend) planMoments(p engine.Problem) (*momentsKernel, error) {
 	if p.D > maxMomentFeatures {
 		return nil, fmt.Errorf("%w: moments of %d features, a GPU takes at most %d", engine.ErrUnsupported, p.D, maxMomentFeatures)
 	}
-	return (&momentsKernel{backend: b, problem: p}).over(p.MaxRows())
+	return (&momentsKernel{backend: b, problem: p}).over(p.MaxRows(), false, personRoom(p))
 }
 
-// over is the kernel for this number of rows.
-func (k *momentsKernel) over(rows int) (*momentsKernel, error) {
+// over is the kernel for this number of rows, in float32 or float64, with room for other bytes.
+func (k *momentsKernel) over(rows int, narrow bool, room uint64) (*momentsKernel, error) {
 	own := *k
 	p := k.problem
 	p.N = rows
@@ -54,12 +54,13 @@ func (k *momentsKernel) over(rows int) (*momentsKernel, error) {
 	if own.grid, err = planGrid(p, 0, math.MaxUint64); err != nil { // for the number of its chunks
 		return nil, err
 	}
-	own.grid, err = planGrid(p, own.columnBytes(), k.backend.memory())
+	own.grid, err = gridOf(p, own.columnBytes()+room, k.backend.memory(), narrow)
 	return &own, err
 }
 
 // momentsKernel sums moments on a GPU. It is immutable. The grid of an evaluator is that of its
-// rows; the one of a plan is of as many rows as there may be, and so is what the plan says of errors.
+// rows, in float32 if they are kept so; the one of a plan is of as many rows as there may be, in
+// float64, and so is what the plan says of errors and memory.
 type momentsKernel struct {
 	backend Backend
 	problem engine.Problem
@@ -184,7 +185,7 @@ func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err := k.problem.Fits(r); err != nil {
 		return nil, err
 	}
-	own, err := k.over(r.Len())
+	own, err := k.over(r.Len(), r.IsNarrow(), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -361,11 +362,17 @@ func (e *momentsEvaluator) add(c driver.Context, x driver.Pointer, tile, tiles i
 	part := uint64(e.part + driver.Pointer(8*e.length(second)*(from/chunk)))
 	at := func(p driver.Pointer) uint64 { return uint64(p + driver.Pointer(8*from)) }
 	blocks := chunksOf(int(n), chunk)
+	launch := func(name string, x, y int, args ...uint64) error {
+		if e.grid.narrow {
+			name += "_narrow"
+		}
+		return e.module.launch(c, name, x, y, args...)
+	}
 	if e.small() {
 		jobs, lanes := e.jobs()
-		return e.module.launch(c, "clipped_small", blocks, 1, part, uint64(x), at(e.y), uint64(e.pass), n, d, uint64(chunk), kind, uint64(jobs), uint64(lanes))
+		return launch("clipped_small", blocks, 1, part, uint64(x), at(e.y), uint64(e.pass), n, d, uint64(chunk), kind, uint64(jobs), uint64(lanes))
 	}
-	if err := e.module.launch(c, "clip_rows", tiles, 1, at(e.scale), at(e.weight), uint64(x), at(e.y), uint64(e.pass), n, d, kind); err != nil {
+	if err := launch("clip_rows", tiles, 1, at(e.scale), at(e.weight), uint64(x), at(e.y), uint64(e.pass), n, d, kind); err != nil {
 		return err
 	}
 	if e.problem.ByPerson() {
@@ -378,7 +385,7 @@ func (e *momentsEvaluator) add(c driver.Context, x driver.Pointer, tile, tiles i
 		side := chunksOf(int(d)+1, gramFeatures)
 		name, height = "clipped_gram", side*(side+1)/2
 	}
-	return e.module.launch(c, name, blocks, height, part, uint64(x), at(e.scale), at(e.weight), uint64(e.pass), n, d, uint64(chunk))
+	return launch(name, blocks, height, part, uint64(x), at(e.scale), at(e.weight), uint64(e.pass), n, d, uint64(chunk))
 }
 
 // unpack takes the sums of x~ and of x~ x~^T from those of a pass.

@@ -3,7 +3,6 @@ package cuda
 import (
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"dyad/engine"
@@ -49,14 +48,9 @@ func TestMomentsOfPersons(t *testing.T) {
 	}
 	f, edited := newFake(), false
 	f.edit = func(ptx string) string {
-		head, body, found := strings.Cut(ptx, ".entry weigh_rows(")
-		if !found {
-			return ptx
-		}
-		own, rest, _ := strings.Cut(body, "ret;")
-		changed := strings.ReplaceAll(own, "mul.rn.f64", "max.f64")
-		edited = edited || changed != own
-		return head + ".entry weigh_rows(" + changed + "ret;" + rest
+		changed := editEntry(ptx, "weigh_rows", "mul.rn.f64", "max.f64")
+		edited = edited || changed != ptx
+		return changed
 	}
 	if wrong := personMoments(t, openFake(t, f), true); !edited || len(wrong) == 0 {
 		t.Errorf("sums over rows pass for those over persons: edited %v", edited)
@@ -108,7 +102,7 @@ func TestPersonsReplacedInMoments(t *testing.T) {
 		t.Errorf("a person moves the sum by %v, want %v within %g", moved, 2*radius, slack)
 	}
 	f := newFake()
-	f.edit = func(ptx string) string { return strings.ReplaceAll(ptx, "mul.rn.f64", "max.f64") }
+	f.edit = func(ptx string) string { return editEntry(ptx, "weigh_rows", "mul.rn.f64", "max.f64") }
 	if moved, _ := move(f); moved < 2*radius*10 {
 		t.Errorf("without weights a person moves the sum by %v", moved)
 	}

@@ -111,6 +111,11 @@ func momentFamily(t *testing.T, b Backend) {
 		}
 	}
 	momentPanels(t, b, 20)
+	if !rehearsed() {
+		for _, err := range personMoments(t, b, testing.Short()) {
+			t.Error(err)
+		}
+	}
 }
 
 // TestMoments compares all passes with the CPU, resident and in panels.
@@ -137,6 +142,7 @@ func TestMomentsInPanels(t *testing.T) {
 func momentPanels(t *testing.T, b Backend, d int) {
 	t.Helper()
 	p, r, _ := records(t, 5444, d, 2)
+	narrow, r := narrowed(t, p, r)
 	m := engine.Query{Radius: 0.8, Signed: true, Second: engine.DiagonalSecond}
 	want, k, err := momentsOf(b, p, r, m)
 	if err != nil {
@@ -150,6 +156,13 @@ func momentPanels(t *testing.T, b Backend, d int) {
 	}
 	if !slices.Equal(got.Sum, want.Sum) || !slices.Equal(got.Second, want.Second) || got.Positives() != want.Positives() {
 		t.Errorf("d = %d: panels have other bits", d)
+	}
+	b.Memory -= uint64(g.tileBytes() * g.tiles() / 2) // panels in float32, too
+	if got, k, err = momentsOf(b, p, narrow, m); err != nil || !slices.Equal(got.Sum, want.Sum) || !slices.Equal(got.Second, want.Second) {
+		t.Errorf("d = %d: panels in float32 have other bits, %v", d, err)
+	}
+	if own, err := k.(*momentsKernel).over(p.N, true, 0); err != nil || own.grid.resident {
+		t.Errorf("d = %d: resident, %v", d, err)
 	}
 }
 
@@ -277,39 +290,55 @@ func TestMomentsRefuse(t *testing.T) {
 	}
 }
 
-// TestMomentsOfNarrowRecords: records kept in float32 have the sums of the same numbers in float64.
-func TestMomentsOfNarrowRecords(t *testing.T) {
-	p, r, _ := records(t, 300, 5, 2)
-	x := make([]float32, p.N*p.D)
+// narrowed are the records rounded to float32, kept so and in float64.
+func narrowed(t *testing.T, p engine.Problem, r *engine.Records) (narrow, wide *engine.Records) {
+	t.Helper()
+	x, same, row := make([]float32, p.N*p.D), make([]float64, p.N*p.D), make([]float64, p.D)
 	for i := range p.N {
-		row := make([]float64, p.D)
 		r.Row(i, row)
 		for k, v := range row {
 			x[i*p.D+k] = engine.TowardZero(v)
+			same[i*p.D+k] = float64(x[i*p.D+k])
 		}
 	}
 	narrow, err := engine.AdoptNarrowRecords(x, slices.Clone(r.Labels()), p.D, p.Bounds)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wide := make([]float64, len(x))
-	for i, v := range x {
-		wide[i] = float64(v)
-	}
-	same, err := engine.AdoptRecords(wide, slices.Clone(r.Labels()), p.D, p.Bounds)
-	if err != nil {
+	if wide, err = engine.AdoptRecords(same, slices.Clone(r.Labels()), p.D, p.Bounds); err != nil {
 		t.Fatal(err)
 	}
-	m := engine.Query{Radius: 0.5, Signed: true, Second: engine.FullSecond}
-	got, _, err := momentsOf(openFake(t, newFake()), p, narrow, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, _, err := momentsOf(openFake(t, newFake()), p, same, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(got.Sum, want.Sum) || !slices.Equal(got.Second, want.Second) {
-		t.Error("records in float32 have other sums")
+	return narrow, wide
+}
+
+// TestMomentsOfNarrowRecords: records kept in float32 are copied to the GPU and read there as such, and have the sums of the same numbers in float64, bit for bit.
+func TestMomentsOfNarrowRecords(t *testing.T) {
+	m := engine.Query{Radius: 0.5, Signed: true}
+	for _, c := range []struct {
+		n, d   int
+		second engine.SecondMoments
+	}{{300, 5, engine.FullSecond}, {270, 40, engine.FullSecond}, {270, 33, engine.DiagonalSecond}} {
+		p, r, _ := records(t, c.n, c.d, 2)
+		narrow, wide := narrowed(t, p, r)
+		m.Second = c.second
+		want, _, err := momentsOf(openFake(t, newFake()), p, wide, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, launched := newFake(), 0
+		f.fail = func(call string) error {
+			if strings.HasSuffix(call, "_narrow") {
+				launched++
+			}
+			return nil
+		}
+		b := openFake(t, f)
+		got, _, err := momentsOf(b, p, narrow, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if launched == 0 || !slices.Equal(got.Sum, want.Sum) || !slices.Equal(got.Second, want.Second) {
+			t.Errorf("n = %d, d = %d: records in float32 have other sums, or were not read as such", c.n, c.d)
+		}
 	}
 }

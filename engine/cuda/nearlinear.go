@@ -61,7 +61,7 @@ func (k *kernel) momentLen() int { return groupTerms << k.logGroups() }
 // class_moments. A group of fewer records has chunks that are no longer, and no more than
 // maxChunks or than it has tiles.
 func (k *kernel) momentDepth() int {
-	n := k.problem.N
+	n := k.problem.MaxRows()
 	return chunksOf(chunkOf(n), 2*tileRows>>max(k.logGroups(), 1)) + 9 + combineDepth(min(maxChunks, chunksOf(n, tileRows)))
 }
 
@@ -211,8 +211,11 @@ func (m *nearLinear) coefficients(ctx context.Context, c driver.Context) error {
 // fromScores computes the series of a group from its scores.
 func (m *nearLinear) fromScores(c driver.Context, g sortedGroup) error {
 	e := m.e
-	err := m.module.launch(c, "moments", len(g.parts)/partWords, 1, uint64(m.part), uint64(e.s), uint64(g.at), m.scale, uint64(e.logGroups()))
-	if err != nil {
+	name, args := "moments", []uint64{uint64(m.part), uint64(e.s), uint64(g.at), m.scale, uint64(e.logGroups())}
+	if e.persons != nil {
+		name, args = "weighted_moments", append(args, uint64(e.persons.weight))
+	}
+	if err := m.module.launch(c, name, len(g.parts)/partWords, 1, args...); err != nil {
 		return err
 	}
 	return m.expand(c, g)

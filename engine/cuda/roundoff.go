@@ -90,6 +90,11 @@ const (
 // See nearError: there E is the error of a sum of phi'(u_ij) D_ij over j in units of
 // sum_j |D_ij|, and A = 0.
 //
+// # Persons
+//
+// See docs/theory.md#person-sums: the bound of all pairs with persons for records, E + 8 u Q for E,
+// E'/P more, and depths for as many rows as there may be.
+//
 // # Prefix pairs
 //
 // They are computed from scores of the GPU on the host in float64: the T terms
@@ -111,7 +116,7 @@ func (k *kernel) roundoff(pairs engine.Pairs) float64 {
 		return sum*secondOrder + k.underflow()
 	}
 	q, ok := pairs.(engine.PrefixPairs)
-	if !ok || q.T < 1 || q.T >= p.N || len(p.Groups) > 0 {
+	if !ok || q.T < 1 || q.T >= p.N || len(p.Groups) > 0 || p.ByPerson() {
 		return math.Inf(1)
 	}
 	e := 3*u64*s.Slope + engine.Gamma(k.grid.depth()+3)*s.Slope
@@ -138,7 +143,7 @@ func (k *kernel) groupRoundoff(size int, relative, absolute float64) float64 {
 		return 0
 	}
 	R, l, n := k.problem.Bounds.FeatureNorm, k.scores.LabelSpan, float64(size)
-	return R * n * n * (l*(relative+engine.Gamma(k.grid.depth())*k.scores.Slope) + 2*absolute)
+	return R * n * n * (l*(relative+k.personError()+engine.Gamma(k.sumDepth())*k.scores.Slope) + 2*absolute)
 }
 
 // termError returns E and A of a group of size records.
@@ -174,6 +179,6 @@ func (k *kernel) usable() bool {
 
 // underflow covers every underflow, as in package cpu.
 func (k *kernel) underflow() float64 {
-	n := float64(k.problem.N)
+	n := float64(k.problem.MaxRows())
 	return n * n * float64(k.problem.D) * (1 + k.problem.Bounds.FeatureNorm*k.scores.LabelSpan) * 0x1p-1000
 }

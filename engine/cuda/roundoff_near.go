@@ -23,7 +23,8 @@ import (
 //	                       most 2, l S and 4 more roundings; both interpolations pass
 //	                       an error on with factor L
 //	L (A g(m) + A2 (g(m)/280 + 4.2 u))
-//	                       moments, see below: v_k is sum_b f_b M_b
+//	                       moments, see below: v_k is sum_b f_b M_b; for persons 5.2 u, as a
+//	                       term has a rounding more, by the weight of its row
 //	2 p L Q (g(q) + 12 u)  f_b(x_k): (2/p) T_b(y_l) is within (2/p) 10 u, the dot product
 //	                       with p values of F, at most Q, has depth q = DotDepth(p), the
 //	                       product with 2 D rounds once; p moments of at most N
@@ -50,10 +51,14 @@ func (k *kernel) nearError() float64 {
 	s, e := k.scores, k.expansion
 	p, L, Q, C := float64(e.Terms), e.Lebesgue, s.Slope, s.Curvature
 	dot, moments := engine.Gamma(kernels.DotDepth(e.Terms)), engine.Gamma(k.momentDepth())
+	steps := 4.2
+	if k.problem.ByPerson() {
+		steps++
+	}
 	sum := (1 + L) * e.Truncation
 	sum += C * 2 * s.LabelSpan * (s.ScoreErr + 3*u64*s.Score)
 	sum += L * L * (C*14*u64*s.Margin + s.SlopeErr)
-	sum += L * (e.CoefNorm*moments + e.CoefGrowth*(moments/280+4.2*u64))
+	sum += L * (e.CoefNorm*moments + e.CoefGrowth*(moments/280+steps*u64))
 	sum += 2 * p * L * Q * (dot + 12*u64)
 	values, coefficients := k.expandDepth()
 	sum += L * e.CoefNorm * engine.Gamma(values)

@@ -102,6 +102,6 @@ func (k *kernel) neighbourRoundoff(pairs engine.Pairs) float64 {
 		relative, absolute := k.ownError()
 		most = max(most, 4*(1+moved)*(n-1)*R*(relative*l+absolute))
 	}
-	own := (R*l*engine.Gamma(k.grid.depth()+2)*k.scores.Slope*squares+most)*secondOrder + k.underflow()
+	own := (R*l*engine.Gamma(k.sumDepth()+2)*k.scores.Slope*squares+most)*secondOrder + k.underflow()
 	return min(own, k.roundoff(pairs)) // which is less for few records
 }

@@ -177,7 +177,11 @@ func (x *rows) fill(to []byte, tile, tiles int) {
 						x.records.Row(i, row)
 					}
 					for k, v := range row {
-						binary.LittleEndian.PutUint64(at[8*(k*tileRows+r):], math.Float64bits(v))
+						if to := at[x.number()*(k*tileRows+r):]; x.narrow { // exact: the records are kept so
+							binary.LittleEndian.PutUint32(to, math.Float32bits(float32(v)))
+						} else {
+							binary.LittleEndian.PutUint64(to, math.Float64bits(v))
+						}
 					}
 				}
 			}

@@ -120,7 +120,7 @@ func typical(code []instruction, ranges [][2]int) int {
 // 64 bytes of each of 512 threads are enough. Kernels that are not named have 2048 threads there,
 // with 40 bytes or more, or read little.
 var leastUnderWay = map[string]int{
-	"clipped_small": 128, "clipped_gram": 64, "score_moments": 128, "scores": 64, "weighted_sums": 64, "weighted_series": 64,
+	"clipped_small": 128, "clipped_small_narrow": 64, "clipped_gram": 64, "score_moments": 128, "scores": 64, "weighted_sums": 64, "weighted_series": 64,
 	"pair_products": 64, "pair_slopes": 64, "pair_sums": 40, "clip_rows": 40, "clipped_sums": 40, "expand": 32,
 }
 

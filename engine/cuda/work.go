@@ -89,7 +89,7 @@ func (k *kernel) work() (work, string) {
 	w := work{records: n, numbers: n * float64(k.problem.D)}
 	_, logistic := k.loss.(engine.Logistic)
 	switch {
-	case len(k.problem.Groups) > 0 || !logistic:
+	case len(k.problem.Groups) > 0 || k.problem.ByPerson() || !logistic:
 		return w, ""
 	case k.factored:
 		w.pairs = n * n / 4 // at most

@@ -4,6 +4,9 @@
 //
 // pass holds, one after the other, SCALARS numbers, the centre c and the model, d each.
 // y are labels over their bound, from -1 to 1; t = (1 + y)/2 is the share of a positive.
+//
+// A kernel whose name ends in _narrow has features in float32, which are float64 once they are
+// read: the bits of all sums are those of the same numbers in float64.
 #include "exp.h"
 
 enum { ROWS = 256, SCALARS = 8 };
@@ -32,8 +35,8 @@ enum { STAGE = 128, WIDE = 33, HALF = 16 };
 
 // fetch reads v[m] = x_ik for the columns k = first + 2 m, m < 16, of row i, 0 from column d on:
 // all are under way at once.
-DEVICE void fetch(double *v, const double *x, u64 i, u32 first, u32 d) {
-	const double *column = x + (i / ROWS * d + first) * ROWS + i % ROWS;
+template <typename T> DEVICE void fetch(double *v, const T *x, u64 i, u32 first, u32 d) {
+	const T *column = x + (i / ROWS * d + first) * ROWS + i % ROWS;
 #pragma unroll
 	for (u32 m = 0; m < HALF; m++) v[m] = first + 2 * m < d ? load(column + 2 * m * ROWS) : 0.0;
 }
@@ -46,8 +49,7 @@ DEVICE void fetch(double *v, const double *x, u64 i, u32 first, u32 d) {
 // of 256 threads: lanes threads for a job, at most 256/jobs. X is read once, chunk is a multiple
 // of 256, and the next rows are under way while these are summed.
 // Depth ceil(chunk/128) ceil(128/lanes) + lanes.
-KERNEL TWO_BLOCKS(256) void clipped_small(double *part, const double *x, const double *y, const double *pass, u64 n, u32 d, u64 chunk, u32 kind, u32 jobs, u32 lanes) {
-	SHARED static double z[STAGE * WIDE], centre[WIDE - 1], model[WIDE - 1];
+template <typename T> DEVICE void sum_small(double *part, const T *x, const double *y, const double *pass, u64 n, u32 d, u64 chunk, u32 kind, u32 jobs, u32 lanes, double *z, double *centre, double *model) {
 	u32 id = thread(), lane = id / jobs, left = id - lane * jobs, bi = 0, blocks = (d + 4) / 4;
 	for (; left >= blocks - bi; bi++) left -= blocks - bi;
 	u32 bj = bi + left;
@@ -120,10 +122,18 @@ KERNEL TWO_BLOCKS(256) void clipped_small(double *part, const double *x, const d
 	}
 }
 
+#define SMALL(NAME, T) \
+	KERNEL TWO_BLOCKS(256) void NAME(double *part, const T *x, const double *y, const double *pass, u64 n, u32 d, u64 chunk, u32 kind, u32 jobs, u32 lanes) { \
+		SHARED static double z[STAGE * WIDE], centre[WIDE - 1], model[WIDE - 1]; \
+		sum_small(part, x, y, pass, n, d, chunk, kind, jobs, lanes, z, centre, model); \
+	}
+SMALL(clipped_small, double)
+SMALL(clipped_small_narrow, float)
+
 enum { BATCH = 8 }; // loads under way
 
 // centred sets v[m] = x_ik - c_k for the columns k + m of a row, and 0 from column d on.
-DEVICE void centred(double *v, const double *row, const double *pass, u32 k, u32 d) {
+template <typename T> DEVICE void centred(double *v, const T *row, const double *pass, u32 k, u32 d) {
 	double c[BATCH];
 #pragma unroll
 	for (u32 m = 0; m < BATCH; m++) {
@@ -138,10 +148,10 @@ DEVICE void centred(double *v, const double *row, const double *pass, u32 k, u32
 // clip_rows sets scale[i] and weight[i] to s and a for i < n, and both to 0 for a record that is
 // not summed. Depth d of the squares and of the scores.
 // Blocks of 256 threads, ceil(n/256) of them.
-KERNEL THREADS(256) void clip_rows(double *scale, double *weight, const double *x, const double *y, const double *pass, u64 n, u32 d, u32 kind) {
+template <typename T> DEVICE void clip(double *scale, double *weight, const T *x, const double *y, const double *pass, u64 n, u32 d, u32 kind) {
 	u64 i = (u64)block_x() * ROWS + thread();
 	if (i >= n) return;
-	const double *row = x + (u64)block_x() * ROWS * d + thread();
+	const T *row = x + (u64)block_x() * ROWS * d + thread();
 	double square = 0.0, score = 0.0, s = 0.0, a = 0.0, label = y[i];
 #pragma unroll 1
 	for (u32 k = 0; k < d; k += BATCH) {
@@ -166,6 +176,9 @@ KERNEL THREADS(256) void clip_rows(double *scale, double *weight, const double *
 	weight[i] = a;
 }
 
+KERNEL THREADS(256) void clip_rows(double *scale, double *weight, const double *x, const double *y, const double *pass, u64 n, u32 d, u32 kind) { clip(scale, weight, x, y, pass, n, d, kind); }
+KERNEL THREADS(256) void clip_rows_narrow(double *scale, double *weight, const float *x, const double *y, const double *pass, u64 n, u32 d, u32 kind) { clip(scale, weight, x, y, pass, n, d, kind); }
+
 // weigh_rows multiplies scale[i] and weight[i], i < n, by root[i], the root of the weight of a row
 // of a person: every product of two entries of z = (x~, a) gets the weight.
 // Blocks of 256 threads, ceil(n/256) of them.
@@ -184,8 +197,7 @@ enum { COLUMNS = 32 };
 //
 // over g chunk <= i < min(n, (g+1) chunk); chunk is a multiple of 256. Blocks of 256 threads, a
 // warp for a column. Depth ceil(chunk/32) + 32.
-KERNEL THREADS(256) void clipped_sums(double *part, const double *x, const double *scale, const double *weight, const double *pass, u64 n, u32 d, u64 chunk) {
-	SHARED static double s[ROWS], a[ROWS], sums[COLUMNS][33], squares[COLUMNS][33];
+template <typename T> DEVICE void sum_columns(double *part, const T *x, const double *scale, const double *weight, const double *pass, u64 n, u32 d, u64 chunk, double *s, double *a, double (*sums)[33], double (*squares)[33]) {
 	u32 id = thread(), lane = id & 31, warp = id >> 5, first = block_y() * COLUMNS;
 	u32 columns = d - first < COLUMNS ? d - first : COLUMNS;
 	for (u32 j = warp; j < columns; j += 8) sums[j][lane] = 0.0, squares[j][lane] = 0.0;
@@ -197,7 +209,7 @@ KERNEL THREADS(256) void clipped_sums(double *part, const double *x, const doubl
 		barrier();
 		for (u32 j = warp; j < columns; j += 8) {
 			u64 k = first + j;
-			const double *column = x + (from / ROWS * d + k) * ROWS + lane;
+			const T *column = x + (from / ROWS * d + k) * ROWS + lane;
 			double centre = pass[SCALARS + k], sum = sums[j][lane], square = squares[j][lane], v[BATCH];
 #pragma unroll
 			for (int m = 0; m < BATCH; m++) v[m] = load(column + 32 * m);
@@ -220,6 +232,14 @@ KERNEL THREADS(256) void clipped_sums(double *part, const double *x, const doubl
 	}
 }
 
+#define SUMS(NAME, T) \
+	KERNEL THREADS(256) void NAME(double *part, const T *x, const double *scale, const double *weight, const double *pass, u64 n, u32 d, u64 chunk) { \
+		SHARED static double s[ROWS], a[ROWS], sums[COLUMNS][33], squares[COLUMNS][33]; \
+		sum_columns(part, x, scale, weight, pass, n, d, chunk, s, a, sums, squares); \
+	}
+SUMS(clipped_sums, double)
+SUMS(clipped_sums_narrow, float)
+
 enum { FEATURES = 64, DEPTH = 16 };
 
 // clipped_gram sets, for blocks (g, h) of 256 threads and the h-th pair of tiles of 64
@@ -228,8 +248,7 @@ enum { FEATURES = 64, DEPTH = 16 };
 //	part[(g (d+1) + p) (d+1) + q] = sum over g chunk <= i < min(n, (g+1) chunk) of z_ip z_iq.
 //
 // chunk is a multiple of 256. Depth chunk.
-KERNEL TWO_BLOCKS(256) void clipped_gram(double *part, const double *x, const double *scale, const double *weight, const double *pass, u64 n, u32 d, u64 chunk) {
-	SHARED static double left[DEPTH][FEATURES + 1], right[DEPTH][FEATURES + 1];
+template <typename T> DEVICE void gram(double *part, const T *x, const double *scale, const double *weight, const double *pass, u64 n, u32 d, u64 chunk, double (*left)[FEATURES + 1], double (*right)[FEATURES + 1]) {
 	u32 tx = thread() & 15, ty = thread() >> 4, wide = d + 1;
 	u32 tiles = (wide + FEATURES - 1) / FEATURES, ta = 0, rest = block_y();
 	for (; rest >= tiles - ta; ta++) rest -= tiles - ta;
@@ -243,7 +262,7 @@ KERNEL TWO_BLOCKS(256) void clipped_gram(double *part, const double *x, const do
 	for (u64 i0 = from; i0 < to; i0 += DEPTH) {
 		u64 i = i0 + tx;
 		double s = i < to ? scale[i] : 0.0, a = i < to ? weight[i] : 0.0;
-		const double *row = x + i / ROWS * ROWS * d + i % ROWS;
+		const T *row = x + i / ROWS * ROWS * d + i % ROWS;
 #pragma unroll
 		for (int p = 0; p < 4; p++) {
 			u32 k = ty + 16 * p;
@@ -272,3 +291,11 @@ KERNEL TWO_BLOCKS(256) void clipped_gram(double *part, const double *x, const do
 			if (u < wide && v < wide) part[((u64)block_x() * wide + u) * wide + v] = sum[p][q];
 		}
 }
+
+#define GRAM(NAME, T) \
+	KERNEL TWO_BLOCKS(256) void NAME(double *part, const T *x, const double *scale, const double *weight, const double *pass, u64 n, u32 d, u64 chunk) { \
+		SHARED static double left[DEPTH][FEATURES + 1], right[DEPTH][FEATURES + 1]; \
+		gram(part, x, scale, weight, pass, n, d, chunk, left, right); \
+	}
+GRAM(clipped_gram, double)
+GRAM(clipped_gram_narrow, float)

@@ -31,6 +31,7 @@ template <u32 N> DEVICE void keep(double *v) {
 
 // load reads memory that no kernel writes while this one runs.
 DEVICE double load(const double *p) { return __nvvm_ldg_d(p); }
+DEVICE double load(const float *p) { return __nvvm_ldg_f(p); }
 
 // reciprocal is within 2^-22 of 1/v, relatively, for 2^-126 <= v <= 2^126, and 0 for
 // larger v.

@@ -122,8 +122,7 @@ DEVICE double factor(double x, u32 i) {
 // p_j = t T_j(x) by p_(j+1) = 2 x p_j - p_(j-1): each step rounds a number of at most
 // 1 (|t| <= 1), so the error is at most j (j+1) u/2 and that of t.
 // Depth ceil((to-from)/(512/groups)) + 1 + 8.
-KERNEL THREADS(256) void moments(double *part, const double *s, const u32 *parts, double scale, u32 log_groups) {
-	SHARED static double tree[8][256];
+template <bool WEIGHTED> DEVICE void add_moments(double *part, const double *s, const u32 *parts, double scale, u32 log_groups, const double *weight, double (*tree)[256]) {
 	u32 id = thread(), width = 256 >> log_groups, i = id >> (8 - log_groups), lane = id & (width - 1);
 	u32 from = parts[3 * block_x()], to = parts[3 * block_x() + 1];
 	double sum[TERMS];
@@ -131,9 +130,11 @@ KERNEL THREADS(256) void moments(double *part, const double *s, const u32 *parts
 	for (int j = 0; j < TERMS; j++) sum[j] = 0;
 	for (u32 r = from + lane; r < to; r += 2 * width) {
 		u32 two = r + width < to; // or the second is left out, with the factor 0
-		double x = position(s[r], scale), z = position(s[two ? r + width : r], scale);
+		u32 other = two ? r + width : r;
+		double x = position(s[r], scale), z = position(s[other], scale);
 		double p0 = 1, q0 = 1;
 		if (i > 0) p0 = factor(x, i), q0 = factor(z, i);
+		if (WEIGHTED) p0 *= weight[r], q0 *= weight[other];
 		q0 = two ? q0 : 0.0;
 		double p1 = p0 * x, q1 = q0 * z;
 		x *= 2, z *= 2;
@@ -147,6 +148,17 @@ KERNEL THREADS(256) void moments(double *part, const double *s, const u32 *parts
 		}
 	}
 	add_threads(part + (((u64)block_x() << log_groups) + i) * TERMS, sum, width, lane, tree);
+}
+
+KERNEL THREADS(256) void moments(double *part, const double *s, const u32 *parts, double scale, u32 log_groups) {
+	SHARED static double tree[8][256];
+	add_moments<false>(part, s, parts, scale, log_groups, 0, tree);
+}
+
+// weighted_moments is moments with every term times weight[r], at most 1: another rounding.
+KERNEL THREADS(256) void weighted_moments(double *part, const double *s, const u32 *parts, double scale, u32 log_groups, const double *weight) {
+	SHARED static double tree[8][256];
+	add_moments<true>(part, s, parts, scale, log_groups, weight, tree);
 }
 
 // class_moments sets sum[a length + k] = sum over first[a] <= g < first[a+1] of
@@ -292,6 +304,12 @@ KERNEL THREADS(256) void series(double *c, const double *s, const double *coeffi
 		for (u32 m = 0; m < AT_ONCE; m++)
 			if (r + 256 * m < to) c[r + 256 * m] = x[m];
 	}
+}
+
+// weigh sets c[i] = weight[i] (c[i] - own[i]) for i < n. Blocks of 256 threads.
+KERNEL THREADS(256) void weigh(double *c, const double *own, const double *weight, u64 n) {
+	u64 i = (u64)block_x() * 256 + thread();
+	if (i < n) c[i] = weight[i] * (c[i] - own[i]);
 }
 
 // weighted_series is series and weighted_sums (rows.cu) in one, with c[i] in shared memory only,

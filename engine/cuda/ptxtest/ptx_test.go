@@ -14,7 +14,7 @@ func TestParseKernels(t *testing.T) {
 		"rows":       {"scores", "weighted_sums", "combine"},
 		"score":      {"exponentials", "logistic_tiles", "split", "coefficients"},
 		"spliced":    {"pair_tiles"},
-		"nearlinear": {"score_moments", "moments", "class_moments", "expand", "series", "weighted_series"},
+		"nearlinear": {"score_moments", "moments", "weighted_moments", "class_moments", "expand", "series", "weigh", "weighted_series"},
 	} {
 		m, err := Parse(kernels.PTX(program))
 		if err != nil {

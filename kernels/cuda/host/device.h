@@ -27,6 +27,7 @@ DEVICE u32 grid_y() { return here.grid_y; }
 DEVICE u32 bits(float v) { return __builtin_bit_cast(u32, v); }
 template <u32 N> DEVICE void keep(double *) {}
 DEVICE double load(const double *p) { return *p; }
+DEVICE double load(const float *p) { return *p; }
 DEVICE float reciprocal(float v) { return v > 0x1p126f ? 0.0f : 1.0f / v; }
 DEVICE float fma_saturated(float a, float b, float c) {
 	float v = __builtin_fmaf(a, b, c);

@@ -1,0 +1,129 @@
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"dyad/engine"
+	"dyad/engine/cuda/driver"
+	"dyad/internal/tasks"
+)
+
+// rowsAre is the problem of n rows as records of their own, in whose shape those of persons lie on
+// the GPU.
+func rowsAre(p engine.Problem, n int) engine.Problem {
+	p.N, p.PersonRows = n, 0
+	return p
+}
+
+// personRoom is what fewer rows than a plan counts with may take more, as they may have more chunks:
+// so that no number of rows, which is private, decides whether a run has room.
+func personRoom(p engine.Problem) uint64 {
+	if !p.ByPerson() {
+		return 0
+	}
+	return uint64(8 * p.D * maxChunks)
+}
+
+// planPersons refuses what has no weights on a GPU.
+func (k *kernel) planPersons() error {
+	if k.problem.ByPerson() && k.direct {
+		return fmt.Errorf("%w: pairs of persons on a GPU by another method than the near-linear one", engine.ErrUnsupported)
+	}
+	return nil
+}
+
+// ofPersons is the kernel for the rows of r.
+func (k *kernel) ofPersons(r *engine.Records) (*kernel, error) {
+	own := *k
+	own.problem = rowsAre(k.problem, r.Len())
+	var err error
+	own.grid, err = planGrid(own.problem, k.columnBytes(), k.backend.memory())
+	return &own, err
+}
+
+// personError is 8 u Q + E'/P of docs/theory.md#person-sums, 0 for records. The slopes of the pairs
+// within persons are those of the host, at scores of the GPU, as those of prefix pairs.
+func (k *kernel) personError() float64 {
+	p, s := k.problem, k.scores
+	if !p.ByPerson() {
+		return 0
+	}
+	own := s.Curvature*(2*s.LabelSpan*s.ScoreErr+4*u64*s.Margin) + s.SlopeErr + 3*u64*s.Slope
+	return 8*u64*s.Slope + (own+engine.Gamma(p.PersonRows+8)*s.Slope)/float64(p.N)
+}
+
+// sumDepth is the depth of X^T c; for persons at least that of any fewer rows, whose chunks have
+// no more tiles.
+func (k *kernel) sumDepth() int {
+	if k.problem.ByPerson() {
+		return 8*maxSpan + k.grid.spans + 32*maxSpan + combineDepth(maxChunks)
+	}
+	return k.grid.depth()
+}
+
+// persons are the weights of rows, and what a person's own pairs have too much in a sum over all.
+type persons struct {
+	records     *engine.Records
+	weights     []float64 // of the rows in the order of the records
+	weight, own driver.Pointer
+
+	s, sums []float64 // by rows on the GPU
+}
+
+func (e *evaluator) bindPersons(c driver.Context, r *engine.Records) error {
+	n := r.Len()
+	e.persons = &persons{records: r, weights: weightsOf(r), s: make([]float64, n), sums: make([]float64, n)}
+	if err := e.memory.alloc(c, []block{{&e.persons.weight, 8 * n}, {&e.persons.own, 8 * n}}); err != nil {
+		return err
+	}
+	weight := make([]float64, n)
+	for i, at := range e.slot {
+		weight[at] = e.persons.weights[i]
+	}
+	return copyIn(c, e.persons.weight, weight)
+}
+
+// personJob is the number of persons whose own pairs are one job.
+const personJob = 256
+
+// weigh takes the pairs within persons out of c, and multiplies it by the weights of the rows.
+func (e *evaluator) weigh(ctx context.Context, c driver.Context) error {
+	p := e.persons
+	if err := copyOut(c, p.s, e.s); err != nil {
+		return err
+	}
+	clear(p.sums)
+	units := p.records.Units()
+	err := tasks.Each(ctx, runtime.GOMAXPROCS(0), chunksOf(units, personJob), func(_, job int) {
+		for k := job * personJob; k < min((job+1)*personJob, units); k++ {
+			from, to := p.records.UnitRows(k)
+			e.ownPairs(ctx, from, to)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := copyIn(c, p.own, p.sums); err != nil {
+		return err
+	}
+	return e.near.module.launch(c, "weigh", blocksFor(len(p.s)), 1, uint64(e.c), uint64(p.own), uint64(p.weight), uint64(len(p.s)))
+}
+
+// ownPairs adds up twice the slopes of the pairs of a person's rows, with the weight of the other one.
+func (e *evaluator) ownPairs(ctx context.Context, from, to int) {
+	p := e.persons
+	for i := from; i < to && ctx.Err() == nil; i++ {
+		for j := i + 1; j < to; j++ {
+			if d := e.y[i] - e.y[j]; d != 0 {
+				v := e.loss.DPhi(d*(p.s[e.slot[i]]-p.s[e.slot[j]])) * d
+				p.sums[e.slot[i]] += v
+				p.sums[e.slot[j]] -= v
+			}
+		}
+	}
+	for i := from; i < to; i++ {
+		p.sums[e.slot[i]] *= 2 * p.weights[i]
+	}
+}
