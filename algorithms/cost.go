@@ -79,7 +79,9 @@ func (p *Plan) Needs() (z Needs) {
 	}
 	z = Needs{Records: n * (8 + number*float64(width)), Seconds: p.Seconds()}
 	z.Passes = float64(p.Work.Passes)
-	held := func(pairs engine.Pairs) float64 { return p.Spec.Kernel.Bounds(engine.Query{Pairs: pairs}).Memory(problem) }
+	held := func(pairs engine.Pairs) float64 {
+		return p.Spec.Kernel.Bounds(engine.Query{Pairs: pairs}).Memory(problem)
+	}
 	for _, s := range p.Work.Sums {
 		z.Vectors = max(z.Vectors, held(s.Pairs))
 		z.Passes += 2 * float64(s.Times) * s.records(problem) / n

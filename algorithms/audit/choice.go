@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"errors"
 	"math"
 	"slices"
 
@@ -16,15 +15,11 @@ type choice struct {
 	place                int
 }
 
-// Choose implements privacy.Selector.
+// Choose implements privacy.Session.
 func (o observer) Choose(scores []int64, c privacy.Certificate, epsilon float64) (int, error) {
-	selector, ok := o.Session.(privacy.Selector)
-	if !ok {
-		return 0, errors.New("audit: the session cannot choose")
-	}
 	made := choice{slices.Clone(scores), epsilon, math.Ceil(c.Sensitivity()), 0}
 	var err error
-	if made.place, err = selector.Choose(scores, c, epsilon); err == nil {
+	if made.place, err = o.Session.Choose(scores, c, epsilon); err == nil {
 		o.observed.choices = append(o.observed.choices, made)
 	}
 	return made.place, err
@@ -38,15 +33,6 @@ func (p replayer) Choose(scores []int64, c privacy.Certificate, epsilon float64)
 	}
 	p.observed.choices = append(p.observed.choices, choice{slices.Clone(scores), epsilon, math.Ceil(c.Sensitivity()), p.choices[i].place})
 	return p.choices[i].place, nil
-}
-
-// Best implements privacy.Selector: how many runs count is secret, and so are all but the best.
-func (o observer) Best(x privacy.Selection, run func(candidate int, s privacy.Session) ([]float64, error)) (int, []float64, error) {
-	selector, ok := o.Session.(privacy.Selector)
-	if !ok {
-		return 0, nil, errors.New("audit: the session cannot choose")
-	}
-	return selector.Best(x, run)
 }
 
 // move is the largest move of a score between two data sets, over the sensitivity.
