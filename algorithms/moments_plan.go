@@ -36,7 +36,7 @@ type MomentsPlan struct {
 	// of a step; 0 for what is not released.
 	SumNoise, SecondNoise, CountNoise, CentreNoise, StepNoise float64
 
-	// Group is the number of records of the largest part in which query groups are compared (engine.MostTogether): all sums are
+	// Group is the number of records of the largest part in which query groups are compared (engine.Together): all sums are
 	// over pairs within parts, one pass releases them, and nothing else. 0: without groups.
 	Group int
 
