@@ -455,9 +455,12 @@ func (m *MomentsPlan) objective() string {
 	return text + fmt.Sprintf("%.8x", sha256.Sum256(fmt.Append(nil, m.Centre)))
 }
 
-// first is the number of releases of the first of two passes.
-func (r Releases) first() (n int) {
-	for n < len(r) && (r[n].Name == countName || r[n].Name == centreName) {
+// firstReleases is the number of releases of the first of two passes: the count and the centre.
+func (m *MomentsPlan) firstReleases() (n int) {
+	if m.CountNoise > 0 {
+		n++
+	}
+	if m.CentreReleased {
 		n++
 	}
 	return n
