@@ -77,14 +77,20 @@ func (p *Plan) Needs() (z Needs) {
 	if problem.NonZerosPerRow > 0 {
 		number, width = 12, problem.NonZerosPerRow // with its index
 	}
-	z = Needs{Records: n * (8 + number*float64(width)), Vectors: p.Spec.Kernel.Bounds(engine.Query{Pairs: problem.Pairs()}).Memory(problem) + p.Work.Bytes, Seconds: p.Seconds()}
+	z = Needs{Records: n * (8 + number*float64(width)), Seconds: p.Seconds()}
 	z.Passes = float64(p.Work.Passes)
+	held := func(pairs engine.Pairs) float64 {
+		return p.Spec.Kernel.Bounds(engine.Query{Pairs: pairs}).Memory(problem)
+	}
 	for _, s := range p.Work.Sums {
+		z.Vectors = max(z.Vectors, held(s.Pairs))
 		z.Passes += 2 * float64(s.Times) * s.records(problem) / n
 	}
 	if len(p.Work.Sums) == 0 {
+		z.Vectors = held(problem.Pairs())
 		z.Passes += 2 * p.Work.Gradients / n
 	}
+	z.Vectors += p.Work.Bytes
 	return z
 }
 

@@ -57,6 +57,11 @@ func (f *Facts) Line(label, format string, args ...any) {
 	f.lines = append(f.lines, fmt.Sprintf("%-11s %s\n", label, fmt.Sprintf(format, args...)))
 }
 
+// join adds the values and lines of g.
+func (f *Facts) join(g Facts) {
+	f.values, f.lines = append(f.values, g.values...), append(f.lines, g.lines...)
+}
+
 // NoiseMultiplier adds the standard deviation of Gaussian noise over the sensitivity that it is
 // for, which is how the field states noise, and returns it for a line; "" for other noise.
 func (f *Facts) NoiseMultiplier(m privacy.Mechanism, c privacy.Certificate) string {

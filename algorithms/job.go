@@ -229,16 +229,16 @@ func (s *watchedSession) HiddenStep(x []float64, c privacy.Certificate, m privac
 	return s.Session.HiddenStep(x, c, m)
 }
 
-// Choose implements privacy.Selector: Execute watches a LiveSession, which is one.
+// Choose implements privacy.Session.
 func (s *watchedSession) Choose(scores []int64, c privacy.Certificate, epsilon float64) (int, error) {
 	s.drew = true
-	return s.Session.(privacy.Selector).Choose(scores, c, epsilon)
+	return s.Session.Choose(scores, c, epsilon)
 }
 
-// Best implements privacy.Selector.
+// Best implements privacy.Session.
 func (s *watchedSession) Best(x privacy.Selection, run func(int, privacy.Session) ([]float64, error)) (int, []float64, error) {
 	s.drew = true
-	return s.Session.(privacy.Selector).Best(x, run)
+	return s.Session.Best(x, run)
 }
 
 func (r *Result) warn(text string) {

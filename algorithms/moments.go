@@ -262,7 +262,7 @@ func (m *MomentsPlan) collect(ctx context.Context, ev engine.Evaluator, s privac
 	if done >= last {
 		return nil
 	}
-	rows = all[all.first():]
+	rows = all[m.firstReleases():]
 	v, second := r.sum(), r.second()
 	if err := ev.Sum(ctx, r.sums.All, engine.Query{Centre: r.centre, Radius: m.ClipRadius, Signed: true, Offset: r.offset, Second: m.Second}); err != nil {
 		return err

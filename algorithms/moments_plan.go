@@ -36,7 +36,7 @@ type MomentsPlan struct {
 	// of a step; 0 for what is not released.
 	SumNoise, SecondNoise, CountNoise, CentreNoise, StepNoise float64
 
-	// Group is the number of records of the largest part in which query groups are compared (engine.MostTogether): all sums are
+	// Group is the number of records of the largest part in which query groups are compared (engine.Together): all sums are
 	// over pairs within parts, one pass releases them, and nothing else. 0: without groups.
 	Group int
 
@@ -455,9 +455,12 @@ func (m *MomentsPlan) objective() string {
 	return text + fmt.Sprintf("%.8x", sha256.Sum256(fmt.Append(nil, m.Centre)))
 }
 
-// first is the number of releases of the first of two passes.
-func (r Releases) first() (n int) {
-	for n < len(r) && (r[n].Name == countName || r[n].Name == centreName) {
+// firstReleases is the number of releases of the first of two passes: the count and the centre.
+func (m *MomentsPlan) firstReleases() (n int) {
+	if m.CountNoise > 0 {
+		n++
+	}
+	if m.CentreReleased {
 		n++
 	}
 	return n

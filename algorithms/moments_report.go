@@ -7,17 +7,20 @@ import (
 	"dyad/engine"
 )
 
-// momentsFacts are the values of every plan and those of moments, and lines about these after that of the records.
+// momentsFacts are the values of every plan and those of moments, and lines about these after those of the records, and of the loss of gradients.
 func (p *Plan) momentsFacts() Facts {
-	f, m := p.trainingFacts(), p.Moments()
+	f, loss, m := p.recordFacts(), p.lossFacts(), p.Moments()
+	if m.Gradients == 0 {
+		loss = loss.Values()
+	}
+	f.join(loss)
+	f.join(p.scheduleFacts().Values())
 	var own Facts
 	if m.Gradients > 0 {
-		f.lines = f.lines[:4] // and of the loss
 		own.Add("gradients", m.Gradients)
 		f.Line("objective", "%s", own.Add("objective", fmt.Sprintf("that of the loss, over records that are moved to the centre, clipped and scaled to norm %g", p.Spec.Kernel.Problem().Bounds.FeatureNorm)))
 		return p.momentsReleases(f, own)
 	}
-	f.lines = f.lines[:2]
 	objective := fmt.Sprintf("least squares over all pairs, (w.(x - x') - (y - y')/2)^2 + alpha/2 ||w||^2, alpha = %g; w is then", p.Spec.L2)
 	switch {
 	case m.Classes:

@@ -34,7 +34,7 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	case !(a.GradientShare >= 0 && a.GradientShare < 1):
 		return nil, fmt.Errorf("%w: %s: the share of the gradients is at least 0 and below 1, not %v", ErrAssumption, name, a.GradientShare)
 	}
-	rule := MomentsDescentRule(problem.N, problem.D, s.Budget, problem.Loss.(engine.ScoreLoss), problem.Bounds, s.Constants)
+	rule := momentsDescentRule(problem.N, problem.D, s.Budget, problem.Loss.(engine.ScoreLoss), problem.Bounds, s.Constants)
 	if a.Steps > 0 {
 		rule.Steps = a.Steps
 	}
@@ -75,7 +75,7 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	return p, p.promiseMoments(rows, s.constants(), m.assumption())
 }
 
-// MomentsDescentRule is the public rule of MomentsDescent, a function of public numbers: three
+// momentsDescentRule is the public rule of MomentsDescent, a function of public numbers: three
 // gradients, with the share f of the budget together,
 //
 //	f = max(0.02, 0.3 t/(t + 200)),   t = n mu/sqrt(d) s,   s = |phi'(0)| 2 X l/Dg,
@@ -84,7 +84,7 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 // the noise: 1 for the hinge, from 1/2 for the logistic loss on a large ball, near 0 for losses
 // that are steep at its edge, whose gradients then drown and are worth no budget. The evidence is
 // in docs/moments.md: 1 to 8 gradients are equal.
-func MomentsDescentRule(n, d int, b privacy.Budget, loss engine.ScoreLoss, bounds engine.Bounds, c engine.Constants) MomentsDescent {
+func momentsDescentRule(n, d int, b privacy.Budget, loss engine.ScoreLoss, bounds engine.Bounds, c engine.Constants) MomentsDescent {
 	s := math.Abs(loss.DPhi(0)) * 2 * bounds.FeatureNorm * 2 * bounds.LabelAbs / c.PairDiameter
 	t := float64(n) * noiseMu(b, d) / math.Sqrt(float64(d)) * s
 	return MomentsDescent{Steps: 3, GradientShare: max(0.02, 0.3*t/(t+200))}

@@ -32,11 +32,11 @@ const (
 	constant, linear, cosine, root, halves = "constant", "linear", "cosine", "root", "step"
 )
 
-// Updates and Decays are the values of Optimizer.Update and Optimizer.Decay.
+// Updates and decays are the values of Optimizer.Update and Optimizer.Decay.
 func Updates() []string { return []string{plain, momentum, adam} }
 
-// Decays are the values of Optimizer.Decay.
-func Decays() []string { return []string{constant, linear, cosine, root, halves} }
+// decays are the values of Optimizer.Decay.
+func decays() []string { return []string{constant, linear, cosine, root, halves} }
 
 const (
 	usualMomentum = 0.9
@@ -77,8 +77,8 @@ func (o Optimizer) validate(name string) error {
 	switch {
 	case o.Update != "" && !slices.Contains(Updates(), o.Update):
 		return fmt.Errorf("%w: %s: the update %q is unknown, want one of %s", ErrAssumption, name, o.Update, strings.Join(Updates(), ", "))
-	case o.Decay != "" && !slices.Contains(Decays(), o.Decay):
-		return fmt.Errorf("%w: %s: the decay %q is unknown, want one of %s", ErrAssumption, name, o.Decay, strings.Join(Decays(), ", "))
+	case o.Decay != "" && !slices.Contains(decays(), o.Decay):
+		return fmt.Errorf("%w: %s: the decay %q is unknown, want one of %s", ErrAssumption, name, o.Decay, strings.Join(decays(), ", "))
 	case !(o.Momentum >= 0 && o.Momentum < 1):
 		return fmt.Errorf("%w: %s: the momentum is %v, want at least 0 and below 1", ErrAssumption, name, o.Momentum)
 	case o.Momentum > 0 && !o.averages():

@@ -11,20 +11,42 @@ import (
 
 // trainingFacts are what a plan for a kernel says of itself: a batch or an online
 // algorithm.
-func (p *Plan) trainingFacts() (f Facts) {
-	s, c := p.Spec, p.Spec.Constants
-	problem := s.Kernel.Problem()
+func (p *Plan) trainingFacts() Facts {
+	f := p.recordFacts()
+	f.join(p.lossFacts())
+	f.join(p.scheduleFacts())
+	return f
+}
+
+// recordFacts are about the algorithm and the records.
+func (p *Plan) recordFacts() (f Facts) {
+	problem := p.Spec.Kernel.Problem()
 	f.Line("algorithm", "%s, %[3]s mode (%[2]s)", f.Add("algorithm", p.Algorithm), f.Add("paper", paperOf(p.Algorithm)), f.Add("mode", p.Mode.String()))
 	units, each := "records", ""
 	if problem.ByPerson() {
 		units, each = "persons", fmt.Sprintf(" persons with up to %d rows each", f.Add("max_rows_per_person", problem.PersonRows))
 	}
-	f.Line(units, "n = %d%s, d = %d features, ||x|| <= %g", f.Add(units, s.units()), each, f.Add("features", problem.D), f.Add("norm_bound", problem.Bounds.FeatureNorm))
+	f.Line(units, "n = %d%s, d = %d features, ||x|| <= %g", f.Add(units, p.Spec.units()), each, f.Add("features", problem.D), f.Add("norm_bound", problem.Bounds.FeatureNorm))
+	return f
+}
+
+// lossFacts are about the loss and its constants.
+func (p *Plan) lossFacts() (f Facts) {
+	problem, c := p.Spec.Kernel.Problem(), p.Spec.Constants
 	f.Line("loss", "%[4]s: %[5]s; objective + alpha/2 ||w||^2, alpha = %[2]g; %[3]s, r = %.6[1]g",
-		f.Add("radius", problem.Radius), f.Add("l2", s.L2), f.Add("domain", problem.Domain().Text()), f.Add("loss", problem.Loss.Name()), f.Add("loss_definition", problem.Loss.Definition()))
+		f.Add("radius", problem.Radius), f.Add("l2", p.Spec.L2), f.Add("domain", problem.Domain().Text()), f.Add("loss", problem.Loss.Name()), f.Add("loss_definition", problem.Loss.Definition()))
 	f.Line("constants", "G = %.6g, L = %.6g, Dg = %.6g (%s)",
 		f.Add("lipschitz", c.Lipschitz), f.Add("smoothness", Number(c.Smoothness)), f.Add("pair_diameter", c.PairDiameter), f.Add("constants_origin", c.Origin.String()))
-	method, rule := f.Add("method", s.Kernel.Method()), f.Add("schedule", p.Schedule.Name)
+	return f
+}
+
+// scheduleFacts are about steps, sums and noise.
+func (p *Plan) scheduleFacts() (f Facts) {
+	units := "records"
+	if p.Spec.Kernel.Problem().ByPerson() {
+		units = "persons"
+	}
+	method, rule := f.Add("method", p.Spec.Kernel.Method()), f.Add("schedule", p.Schedule.Name)
 	steps := fmt.Sprintf("%d steps", f.Add("steps", p.Schedule.Steps))
 	f.AddSome("burn_in", p.Schedule.BurnIn)
 	if eta := f.AddSome("step_size", p.Schedule.Constant); eta != 0.0 {
@@ -46,7 +68,7 @@ func (p *Plan) trainingFacts() (f Facts) {
 	f.AddSome("costliest_epoch", p.Releases.main().Part) // whose sensitivity and noise follow, from 1
 	p.stream().facts(p, &f)
 	f.Line("engine", "%s, %.3g pair gradients in all", method, pairs)
-	f.lines = append(f.lines, lines.lines...)
+	f.join(lines)
 	if !p.Certificate().IsZero() {
 		p.noiseFacts(&f)
 	}

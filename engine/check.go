@@ -9,7 +9,7 @@ import (
 
 // CheckMoments is what an Evaluator of moments checks first. It returns the parts of dst, or an
 // error if q cannot be answered.
-func (p Problem) CheckMoments(ctx context.Context, dst []float64, q Query) (Moments, error) {
+func (p *Problem) CheckMoments(ctx context.Context, dst []float64, q Query) (Moments, error) {
 	if q.Pairs != nil {
 		return Moments{}, fmt.Errorf("%w: gradients by a kernel of moments", ErrUnsupported)
 	}
@@ -24,7 +24,7 @@ func (p Problem) CheckMoments(ctx context.Context, dst []float64, q Query) (Mome
 
 // CheckGradient is what an Evaluator of gradients checks first. It returns an error unless q can be
 // answered: the lengths of dst and W, ||W||, Pairs (but for the entries of an Order below T) and ctx.
-func (p Problem) CheckGradient(ctx context.Context, dst []float64, q Query) error {
+func (p *Problem) CheckGradient(ctx context.Context, dst []float64, q *Query) error {
 	switch w := q.W; {
 	case q.Pairs == nil:
 		return fmt.Errorf("%w: moments by a kernel of gradients", ErrUnsupported)

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// MostTogether bounds the parts that query groups are compared in: a group of s records has ceil(s/MostTogether) parts, and part i
+// mostTogether bounds the parts that query groups are compared in: a group of s records has ceil(s/mostTogether) parts, and part i
 // has the places i, i + parts, i + 2 parts and so on of its group. So parts depend on public sizes and places only.
-const MostTogether = 64
+const mostTogether = 64
 
 // groupPart is a part of size records: first, first + step, first + 2 step and so on.
 type groupPart struct{ first, step, size int }
@@ -18,7 +18,7 @@ type groupPart struct{ first, step, size int }
 func partsOfGroups(sizes []int) (parts []groupPart) {
 	from := 0
 	for _, s := range sizes {
-		step := (s + MostTogether - 1) / MostTogether
+		step := (s + mostTogether - 1) / mostTogether
 		for i := range step {
 			if size := (s - i + step - 1) / step; size > 1 {
 				parts = append(parts, groupPart{from + i, step, size})
@@ -39,7 +39,7 @@ func Together(groups []int) (largest int, weight float64) {
 	return largest, weight
 }
 
-// PlanGroupMoments plans sums over the pairs within the parts of query groups (MostTogether), for a problem with groups:
+// PlanGroupMoments plans sums over the pairs within the parts of query groups (mostTogether), for a problem with groups:
 //
 //	sum over parts of 1/m times the sum over its pairs i < j of   a x~,   x~ x~^T,   x~ = clip(x_i - x_j), a = (y_i - y_j)/(2 B),
 //
@@ -51,7 +51,7 @@ func PlanGroupMoments(b Backend, p Problem) (Kernel, error) {
 		return nil, err
 	}
 	k := &groupMoments{problem: p, inner: map[int]Kernel{}}
-	atOnce := max(1<<22/p.D, MostTogether*MostTogether/2) // pairs: 32 MB of differences
+	atOnce := max(1<<22/p.D, mostTogether*mostTogether/2) // pairs: 32 MB of differences
 	for parts := partsOfGroups(p.Groups); len(parts) > 0; {
 		pairs, count := parts[0].size*(parts[0].size-1)/2, 0
 		for count < len(parts) && parts[count].size == parts[0].size && (count+1)*pairs <= atOnce {

@@ -74,7 +74,7 @@ func (k *partsKernel) Method() string {
 }
 
 // Bounds implements Kernel. They are those of the inner kernel: the sum is the same on a copy of
-// the records. Neighbour holds also for the parts of two different sets of pairs whose records
+// the records, which Bytes counts, too. Neighbour holds also for the parts of two different sets of pairs whose records
 // differ in one place.
 //
 // Proof. The sum is the inner kernel's, on a copy of the records of the part, in the order
@@ -90,8 +90,13 @@ func (k *partsKernel) Bounds(q Query) QueryBounds {
 		return Unanswered()
 	}
 	q.Pairs = AllPairs{N: s.N}
-	b := k.inner[s.N].Bounds(q)
-	b.Bytes = 0
+	inner := k.inner[s.N]
+	b := inner.Bounds(q)
+	features := k.problem.D
+	if k.problem.NonZerosPerRow > 0 {
+		features = 3 * k.problem.NonZerosPerRow / 2 // with an index
+	}
+	b.Bytes = b.Memory(inner.Problem()) + 8*float64(s.N)*float64(1+features)
 	return b
 }
 

@@ -85,6 +85,13 @@ func TestPartsEqualTheirSubset(t *testing.T) {
 		if got := k.Bounds(part).OneRecord(); got != want {
 			t.Errorf("a record changes the error of a part by %v, want %v", got, want)
 		}
+		whole, err := inner.Plan(engine.Problem{N: 20, D: d, Bounds: p.Bounds, Loss: p.Loss, Radius: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := k.Bounds(part).Bytes, whole.Bounds(engine.Gradient(nil, engine.AllPairs{N: 20})).Bytes+8*20*(d+1); got != want {
+			t.Errorf("an evaluator of parts holds %v bytes with its copy, want %v", got, want)
+		}
 		for _, pairs := range []engine.Pairs{engine.SubsetPairs{N: 21}, engine.AllPairs{N: 20}} {
 			if !math.IsInf(k.Bounds(engine.Gradient(nil, pairs)).OneRecord(), 1) {
 				t.Error("the bound of pairs that were not planned is finite")

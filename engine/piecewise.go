@@ -20,7 +20,7 @@ type PiecewiseScalar interface {
 	// Pieces returns phi' on [lo, hi] by increasing From, with knots and coefficients
 	// rounded to nearest; the first piece holds from lo on. Which piece a knot belongs
 	// to is left open. It reports false if the slope is not piecewise linear there, or
-	// has more than MaxPieces pieces.
+	// has more than maxPieces pieces.
 	Pieces(lo, hi float64) ([]Piece, bool)
 }
 
@@ -50,8 +50,8 @@ func piecesOn(all []Piece, lo, hi float64) ([]Piece, bool) {
 			on = append(on, p)
 		}
 	}
-	return on, len(on) > 0 && len(on) <= MaxPieces
+	return on, len(on) > 0 && len(on) <= maxPieces
 }
 
-// MaxPieces limits the pieces of a PiecewiseScalar.
-const MaxPieces = 16
+// maxPieces limits the pieces of a PiecewiseScalar.
+const maxPieces = 16

@@ -42,7 +42,7 @@ func (k Recentred) Bounds(q Query) QueryBounds {
 	return b
 }
 
-// Share implements SharingKernel: what both parts need.
+// Share implements sharingKernel: what both parts need.
 func (k Recentred) Share(rank int) (from, to int) {
 	from, to = Share(k.Moments, rank)
 	a, b := Share(k.Kernel, rank)

@@ -64,18 +64,18 @@ func (r *Records) Within(from, to int) (first, end int, err error) {
 	return first, end, nil
 }
 
-// DigestUnits is the number of consecutive units of one of Digests.
-const DigestUnits = 256
+// digestUnits is the number of consecutive units of one of Digests.
+const digestUnits = 256
 
-// Digests are the SHA-256 of each run of DigestUnits units from the given one of r on, one after
+// Digests are the SHA-256 of each run of digestUnits units from the given one of r on, one after
 // the other; the last run may be shorter. Those of a data set are those of its shards.
 func (r *Records) Digests(from, to int) []byte {
-	runs := max(0, (to-from+DigestUnits-1)/DigestUnits)
+	runs := max(0, (to-from+digestUnits-1)/digestUnits)
 	out := make([]byte, runs*sha256.Size)
 	eachOf(runs, 16, func(k int) {
 		h, text := sha256.New(), []byte(nil)
 		row := r.rowText()
-		for u := from + k*DigestUnits; u < min(from+(k+1)*DigestUnits, to); u++ {
+		for u := from + k*digestUnits; u < min(from+(k+1)*digestUnits, to); u++ {
 			first, end := r.UnitRows(u)
 			if text = text[:0]; r.ByPerson() {
 				text = binary.LittleEndian.AppendUint64(text, uint64(end-first))

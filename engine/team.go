@@ -80,9 +80,9 @@ func GatherValues(ctx context.Context, t Team, own []float64) (all []float64, st
 	return all, starts, t.AllGather(ctx, all, counts, at)
 }
 
-// SharingKernel is a Kernel of a Team that needs some of the records on each rank only. Others
+// sharingKernel is a Kernel of a Team that needs some of the records on each rank only. Others
 // need all of them on every rank, and share the work.
-type SharingKernel interface {
+type sharingKernel interface {
 	Kernel
 	// Share returns the records from and to-1, persons if these are the unit, that a rank
 	// needs. It depends on public numbers alone.
@@ -90,10 +90,10 @@ type SharingKernel interface {
 }
 
 // Share returns the records from and to-1 that a rank needs of a kernel, rounded outwards to
-// whole runs of DigestUnits.
+// whole runs of digestUnits.
 func Share(k Kernel, rank int) (from, to int) {
 	n := k.Problem().N
-	s, ok := k.(SharingKernel)
+	s, ok := k.(sharingKernel)
 	if !ok {
 		return 0, n
 	}
@@ -101,5 +101,5 @@ func Share(k Kernel, rank int) (from, to int) {
 	if from >= to {
 		return from, from
 	}
-	return from / DigestUnits * DigestUnits, min((to+DigestUnits-1)/DigestUnits*DigestUnits, n)
+	return from / digestUnits * digestUnits, min((to+digestUnits-1)/digestUnits*digestUnits, n)
 }

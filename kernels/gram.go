@@ -1,10 +1,10 @@
 package kernels
 
-// GramCols is the number that the row length of AddGram is a multiple of.
-const GramCols = 24
+// gramCols is the number that the row length of AddGram is a multiple of.
+const gramCols = 24
 
-// GramStride is the row length for d columns: d, rounded up to a multiple of GramCols.
-func GramStride(d int) int { return (d + GramCols - 1) / GramCols * GramCols }
+// GramStride is the row length for d columns: d, rounded up to a multiple of gramCols.
+func GramStride(d int) int { return (d + gramCols - 1) / gramCols * gramCols }
 
 // AddGramDepth is the depth of AddGram: the product and the sum over the rows, and an
 // addition to dst.

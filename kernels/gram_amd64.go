@@ -2,7 +2,7 @@
 
 package kernels
 
-// panelAddGram is AddGram by panels of GramCols = panelCols columns. A panel of more than
+// panelAddGram is AddGram by panels of gramCols = panelCols columns. A panel of more than
 // one is copied, so that its rows are next to each other.
 func panelAddGram(wide bool, dst, x []float64, rows, d int) {
 	stride := GramStride(d)

@@ -63,7 +63,7 @@ func TestAddGramDepth(t *testing.T) {
 // sum of a run is half a unit of dst in its last place, a tie that goes to the even dst.
 func TestAddGramAdditions(t *testing.T) {
 	variants(t, func(t *testing.T, s *Set) {
-		for _, d := range []int{3, GramCols, GramCols + 1, 3 * GramCols} {
+		for _, d := range []int{3, gramCols, gramCols + 1, 3 * gramCols} {
 			for _, rows := range []int{64, 128, 256} {
 				stride := GramStride(d)
 				x, dst := make([]float64, rows*stride), make([]float64, stride*stride)

@@ -40,11 +40,6 @@ type Session interface {
 	// and for public data: on any other session it returns an error wrapping
 	// ErrUnplanned and x is zeroed.
 	ReleaseExact(x []float64) error
-}
-
-// Selector is a session that can also choose among candidates. Sessions of LiveSession can.
-type Selector interface {
-	Session
 	// Choose returns the place of one of the scores, the larger the likelier, by an
 	// epsilon-DP choice. Each score moves by at most the sensitivity of c, rounded up to an
 	// integer; epsilon is a value of ChoiceEpsilon, and PureEvent{epsilon} is planned.

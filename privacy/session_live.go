@@ -108,7 +108,7 @@ type LiveSession struct {
 	drawn   batch // the last one; a release about a batch uses it up
 }
 
-var _ Selector = (*LiveSession)(nil)
+var _ Session = (*LiveSession)(nil)
 
 // NewSession returns the session that may make the releases of a plan, and no others,
 // after charge has recorded what they cost: it is called once, when the plan is known to

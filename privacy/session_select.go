@@ -18,7 +18,7 @@ func ChoiceEpsilon(epsilon float64) float64 {
 	return math.Floor(min(epsilon, 1<<20)*choiceSteps) / choiceSteps
 }
 
-// Choose implements Selector by permute-and-flip (docs/theory.md#choice).
+// Choose implements Session by permute-and-flip (docs/theory.md#choice).
 func (s *LiveSession) Choose(scores []int64, c Certificate, epsilon float64) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (x Selection) validate() error {
 	return nil
 }
 
-// Best implements Selector. All Event.Runs runs are made, so that their time does not tell how many
+// Best implements Session. All Event.Runs runs are made, so that their time does not tell how many
 // count.
 func (s *LiveSession) Best(x Selection, run func(candidate int, s Session) ([]float64, error)) (int, []float64, error) {
 	if err := x.validate(); err != nil {

@@ -302,6 +302,16 @@ func (t *tape) ReleaseExact(x []float64) error {
 	return t.err
 }
 
+// Choose and Best are not recorded, and refused.
+func (t *tape) Choose([]int64, privacy.Certificate, float64) (int, error) {
+	return 0, violation("a choice, which is not recorded")
+}
+
+// Best is refused as Choose.
+func (t *tape) Best(privacy.Selection, func(int, privacy.Session) ([]float64, error)) (int, []float64, error) {
+	return 0, nil, violation("a selection, which is not recorded")
+}
+
 // Step makes the number of steps part of what must not depend on data.
 func (t *tape) Step(done, total int) {
 	c := call{kind: "step", detail: fmt.Sprint(done, total)}

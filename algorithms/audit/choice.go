@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"errors"
 	"math"
 	"slices"
 
@@ -15,15 +14,11 @@ type choice struct {
 	place                int
 }
 
-// Choose implements privacy.Selector.
+// Choose implements privacy.Session.
 func (o observer) Choose(scores []int64, c privacy.Certificate, epsilon float64) (int, error) {
-	selector, ok := o.Session.(privacy.Selector)
-	if !ok {
-		return 0, errors.New("audit: the session cannot choose")
-	}
 	made := choice{slices.Clone(scores), epsilon, math.Ceil(c.Sensitivity()), 0}
 	var err error
-	if made.place, err = selector.Choose(scores, c, epsilon); err == nil {
+	if made.place, err = o.Session.Choose(scores, c, epsilon); err == nil {
 		o.observed.choices = append(o.observed.choices, made)
 	}
 	return made.place, err

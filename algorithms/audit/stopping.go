@@ -26,14 +26,10 @@ type selectedRun struct {
 	failed    bool
 }
 
-// Best implements privacy.Selector: how many runs count is secret, and so are all but the best.
+// Best implements privacy.Session: how many runs count is secret, and so are all but the best.
 func (o observer) Best(x privacy.Selection, run func(candidate int, s privacy.Session) ([]float64, error)) (int, []float64, error) {
-	selector, ok := o.Session.(privacy.Selector)
-	if !ok {
-		return 0, nil, errors.New("audit: the session cannot choose")
-	}
 	made := selection{mu: x.Event.Mu}
-	made.winner, made.released, made.err = selector.Best(x, func(candidate int, s privacy.Session) ([]float64, error) {
+	made.winner, made.released, made.err = o.Session.Best(x, func(candidate int, s privacy.Session) ([]float64, error) {
 		one := selectedRun{candidate: candidate}
 		told, err := run(candidate, observer{Session: s, coins: o.coins, observed: &one.seen})
 		one.told, one.failed = append([]float64(nil), told...), err != nil

@@ -32,7 +32,7 @@ func TestRunsOfASelectionAreReplayed(t *testing.T) {
 				sum = size
 			}
 			all := 0.0
-			best, released, err := s.(privacy.Selector).Best(x, func(_ int, one privacy.Session) ([]float64, error) {
+			best, released, err := s.Best(x, func(_ int, one privacy.Session) ([]float64, error) {
 				w := []float64{sum}
 				err := one.Release(w, c, noise)
 				all += w[0]

@@ -69,7 +69,7 @@ func (p *Plan) guarantee() privacy.Guarantee {
 		g.Warnings = append(g.Warnings, fmt.Sprintf("no record can reach the threshold in the first %d epochs: margins are at most %.3g; choose %s or a smaller threshold", wasted, reach, raise))
 	}
 	if enough := p.EnoughUsers(); float64(p.Users) < enough {
-		g.Warnings = append(g.Warnings, fmt.Sprintf("%d users are few for the %d parameters of the network: the noise of the mean of all messages is more than %g of the largest possible gradient, up to %.0f users; choose fewer hidden units or features, a larger epsilon, or a linear model", p.Users, p.Parameters, EnoughShare, enough))
+		g.Warnings = append(g.Warnings, fmt.Sprintf("%d users are few for the %d parameters of the network: the noise of the mean of all messages is more than %g of the largest possible gradient, up to %.0f users; choose fewer hidden units or features, a larger epsilon, or a linear model", p.Users, p.Parameters, enoughShare, enough))
 	}
 	return g
 }

@@ -38,9 +38,9 @@ const (
 	defaultRate   = 2
 )
 
-// MaxParameters bounds the parameters of a network: the work of a user for a protocol that comes
+// maxParameters bounds the parameters of a network: the work of a user for a protocol that comes
 // from a server, and the size of a published state.
-const MaxParameters = 1 << 20
+const maxParameters = 1 << 20
 
 var errPrintedNetwork = errors.New("it is [Han19] Algorithm 1 to the letter, for linear models; networks need prestige, prestige-participation, prestige-label, djw, curriculum or sgd")
 
@@ -63,8 +63,8 @@ func (p *Protocol) fillNetwork() error {
 		return errPrintedNetwork
 	case p.Radius != 0 || p.L2 != 0:
 		return fmt.Errorf("a network has neither a radius nor an L2 weight (%v and %v are given): every layer has a public ball of its own, set by its size and the gain, and steps are set by the rate", p.Radius, p.L2)
-	case n.Hidden < 1 || n.Hidden > MaxParameters || p.Dim < 1 || p.Dim > MaxParameters || n.Hidden*(p.Dim+2) > MaxParameters:
-		return fmt.Errorf("a network of %d hidden units for %d features, want at least 1 of each and at most %d parameters; choose fewer hidden units", n.Hidden, p.Dim, MaxParameters)
+	case n.Hidden < 1 || n.Hidden > maxParameters || p.Dim < 1 || p.Dim > maxParameters || n.Hidden*(p.Dim+2) > maxParameters:
+		return fmt.Errorf("a network of %d hidden units for %d features, want at least 1 of each and at most %d parameters; choose fewer hidden units", n.Hidden, p.Dim, maxParameters)
 	}
 	for _, c := range []struct {
 		name  string
@@ -158,9 +158,9 @@ func within(w []float64, radius float64) bool {
 	return square <= radius*radius
 }
 
-// EnoughShare is the share of the largest possible gradient that the noise of the mean of all
+// enoughShare is the share of the largest possible gradient that the noise of the mean of all
 // messages should not exceed; a plan for fewer users has a warning.
-const EnoughShare = 0.1
+const enoughShare = 0.1
 
 // usersFor is the number of users whose messages of all epochs together, decoded at one model,
 // have a mean with noise of norm at most share times the largest gradient; 0 for linear models and
@@ -179,15 +179,15 @@ func (p *Plan) usersFor(share float64) float64 {
 // noise of the mean of all messages exceeds the largest possible gradient; 0 where no rule holds.
 func (p *Plan) SmallestUsers() float64 { return p.usersFor(1) }
 
-// EnoughUsers is the number of users below which a plan of a network has a warning (EnoughShare); 0
+// EnoughUsers is the number of users below which a plan of a network has a warning (enoughShare); 0
 // where no rule holds.
-func (p *Plan) EnoughUsers() float64 { return p.usersFor(EnoughShare) }
+func (p *Plan) EnoughUsers() float64 { return p.usersFor(enoughShare) }
 
 // checkUsers refuses a network whose messages can say nothing.
 func (p *Plan) checkUsers() error {
 	if least := p.SmallestUsers(); float64(p.Users) < least {
 		return fmt.Errorf("%d users are too few for %d parameters at epsilon %g in %d epochs: the noise of the mean of all messages would exceed the largest possible gradient; at least %.0f users are needed (%.0f for noise of %g of it): choose fewer hidden units or features, a larger epsilon or more epochs, or a linear model",
-			p.Users, p.Parameters, p.Epsilon, p.Epochs, least, p.EnoughUsers(), EnoughShare)
+			p.Users, p.Parameters, p.Epsilon, p.Epochs, least, p.EnoughUsers(), enoughShare)
 	}
 	return nil
 }

@@ -81,6 +81,6 @@ func (p *Plan) networkFacts(f *algorithms.Facts, phi string) {
 	f.Line("model", "%s, %d parameters, start of seed %d with gain %g; every layer within its ball", f.Add("network", p.NetworkName()), f.Add("parameters", p.Parameters), f.Add("network_seed", n.Seed), f.Add("gain", n.Gain))
 	f.Line("loss", "%s, u = y (f(x) + b), b = %g; gradients are clipped to norm C = %.6g", phi, p.Bias, f.Add("clip", n.Clip))
 	if least := p.SmallestUsers(); least > 0 {
-		f.Line("users needed", "at least %.0f; from %.0f the noise of the mean of all messages is below %g of the largest possible gradient", f.Add("smallest_users", least), f.Add("enough_users", p.EnoughUsers()), EnoughShare)
+		f.Line("users needed", "at least %.0f; from %.0f the noise of the mean of all messages is below %g of the largest possible gradient", f.Add("smallest_users", least), f.Add("enough_users", p.EnoughUsers()), enoughShare)
 	}
 }

@@ -135,7 +135,7 @@ func TestSearchOfReplacedPersons(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &selector{Selector: live}
+			s := &selector{Session: live}
 			if _, err := p.Job(personsOf(all, func(int) []float64 { return []float64{0} })).Train(context.Background(), s, algorithms.Tracker{}); err != nil {
 				t.Fatal(err)
 			}

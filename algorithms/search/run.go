@@ -58,14 +58,10 @@ func (p *Plan) Job(r Records) algorithms.Job {
 		Plan:      &p.Plan,
 		Withholds: true, // all weights and scores stay in the closure
 		Train: func(ctx context.Context, s privacy.Session, _ algorithms.Tracker) ([]float64, error) {
-			selector, ok := s.(privacy.Selector)
-			switch {
-			case !ok:
-				return nil, errors.New("search: the session cannot choose")
-			case p.Options.Road == RandomStopping:
-				return p.best(ctx, r, selector)
+			if p.Options.Road == RandomStopping {
+				return p.best(ctx, r, s)
 			}
-			return p.choose(ctx, r, selector)
+			return p.choose(ctx, r, s)
 		},
 	}
 }
@@ -81,7 +77,7 @@ func (p *Plan) ranks(ctx context.Context, r Records, i int, weights []float64) (
 }
 
 // choose trains all settings, or none for models, and chooses one.
-func (p *Plan) choose(ctx context.Context, r Records, s privacy.Selector) ([]float64, error) {
+func (p *Plan) choose(ctx context.Context, r Records, s privacy.Session) ([]float64, error) {
 	count := len(p.Options.Settings) + len(p.Options.Models)
 	weights, sums := make([][]float64, count), make([]int64, count)
 	for i := range count {
@@ -106,7 +102,7 @@ func (p *Plan) choose(ctx context.Context, r Records, s privacy.Selector) ([]flo
 }
 
 // best makes the runs of random stopping.
-func (p *Plan) best(ctx context.Context, r Records, s privacy.Selector) ([]float64, error) {
+func (p *Plan) best(ctx context.Context, r Records, s privacy.Session) ([]float64, error) {
 	winner, released, err := s.Best(p.selection, func(i int, s privacy.Session) ([]float64, error) {
 		weights, err := r.Train(ctx, i, p.Trainings[i], s)
 		if ctx.Err() != nil {

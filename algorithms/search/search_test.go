@@ -179,14 +179,14 @@ func recordsOf(all []record, train func(i int) []float64) Records {
 
 // selector notes the exact scores that a search releases or chooses by.
 type selector struct {
-	privacy.Selector
+	privacy.Session
 	chosen   []int64
 	released [][]float64
 }
 
 func (s *selector) Choose(scores []int64, c privacy.Certificate, epsilon float64) (int, error) {
 	s.chosen = slices.Clone(scores)
-	return s.Selector.Choose(scores, c, epsilon)
+	return s.Session.Choose(scores, c, epsilon)
 }
 
 type noted struct {
@@ -202,7 +202,7 @@ func (n noted) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) 
 }
 
 func (s *selector) Best(x privacy.Selection, run func(int, privacy.Session) ([]float64, error)) (int, []float64, error) {
-	return s.Selector.Best(x, func(i int, one privacy.Session) ([]float64, error) { return run(i, noted{one, s}) })
+	return s.Session.Best(x, func(i int, one privacy.Session) ([]float64, error) { return run(i, noted{one, s}) })
 }
 
 // Over random and hostile neighbours no score of any candidate moves by more than its certificate, and
@@ -244,7 +244,7 @@ func TestSearchOfNeighbours(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &selector{Selector: live}
+			s := &selector{Session: live}
 			if _, err := p.Job(recordsOf(set, func(int) []float64 { return []float64{0} })).Train(context.Background(), s, algorithms.Tracker{}); err != nil {
 				t.Fatal(err)
 			}

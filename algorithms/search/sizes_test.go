@@ -49,7 +49,7 @@ func TestRandomStoppingOfEverySize(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s := &selector{Selector: live}
+				s := &selector{Session: live}
 				r := lonely(c.N, c.Unit, score, positive == 0)
 				r.Train = func(_ context.Context, _ int, p *algorithms.Plan, s privacy.Session) ([]float64, error) {
 					w := []float64{0}
@@ -88,7 +88,7 @@ func TestChoicesOfEverySize(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &selector{Selector: live}
+			s := &selector{Session: live}
 			result, err := p.Job(r).Train(context.Background(), s, algorithms.Tracker{})
 			if err != nil {
 				t.Fatal(err)

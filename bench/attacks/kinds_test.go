@@ -23,11 +23,11 @@ func (s doubled) Choose(scores []int64, c privacy.Certificate, epsilon float64) 
 	for k := range scores {
 		scores[k] *= 2
 	}
-	return s.Session.(privacy.Selector).Choose(scores, c, epsilon)
+	return s.Session.Choose(scores, c, epsilon)
 }
 
 func (s doubled) Best(x privacy.Selection, run func(int, privacy.Session) ([]float64, error)) (int, []float64, error) {
-	return s.Session.(privacy.Selector).Best(x, func(i int, one privacy.Session) ([]float64, error) { return run(i, doubled{one}) })
+	return s.Session.Best(x, func(i int, one privacy.Session) ([]float64, error) { return run(i, doubled{one}) })
 }
 
 // peeking is a session of a program that sees what it must not tell.
@@ -45,11 +45,11 @@ func (s peeking) Release(x []float64, c privacy.Certificate, m privacy.Mechanism
 
 func (s peeking) Choose(scores []int64, c privacy.Certificate, epsilon float64) (int, error) {
 	*s.saw += float64(scores[0])
-	return s.Session.(privacy.Selector).Choose(scores, c, epsilon)
+	return s.Session.Choose(scores, c, epsilon)
 }
 
 func (s peeking) Best(x privacy.Selection, run func(int, privacy.Session) ([]float64, error)) (int, []float64, error) {
-	return s.Session.(privacy.Selector).Best(x, func(i int, one privacy.Session) ([]float64, error) { return run(i, peeking{one, s.saw}) })
+	return s.Session.Best(x, func(i int, one privacy.Session) ([]float64, error) { return run(i, peeking{one, s.saw}) })
 }
 
 // Every kind of run that is attacked through its plan and its job is found out where its program computes twice of what its certificates are for, and

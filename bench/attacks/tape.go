@@ -67,6 +67,16 @@ func (t *tape) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) 
 // ReleaseExact implements privacy.Session; attacked plans never ask for it.
 func (t *tape) ReleaseExact(x []float64) error { return t.Release(x, privacy.Certificate{}, nil) }
 
+// Choose implements privacy.Session; attacked plans never ask for it.
+func (t *tape) Choose([]int64, privacy.Certificate, float64) (int, error) {
+	return 0, privacy.ErrUnplanned
+}
+
+// Best implements privacy.Session; attacked plans never ask for it.
+func (t *tape) Best(privacy.Selection, func(int, privacy.Session) ([]float64, error)) (int, []float64, error) {
+	return 0, nil, privacy.ErrUnplanned
+}
+
 // moves are the distances of the queries of two runs in a norm, or a violation if the
 // runs did not ask for the same things.
 func moves(a, b *tape, norm terms.Norm) ([]float64, string) {

@@ -233,7 +233,7 @@ func (k *kernel) planGrid() {
 	k.chunkRows = (rows + k.blockRows - 1) / k.blockRows * k.blockRows
 }
 
-// Share implements engine.SharingKernel: of the near-linear method whole chunks. Pairs one by one
+// Share implements engine.Share: of the near-linear method whole chunks. Pairs one by one
 // need all records, and so do persons, whose chunks are cut from the private number of rows.
 func (k *kernel) Share(rank int) (from, to int) {
 	if k.method != NearLinear || k.problem.ByPerson() {

@@ -140,7 +140,7 @@ func (e *evaluator) Close() error {
 // Problem.Radius by more than engine.RadiusSlack, relatively, because the
 // roundoff bound would not hold.
 func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
-	if err := e.problem.CheckGradient(ctx, dst, q); err != nil {
+	if err := e.problem.CheckGradient(ctx, dst, &q); err != nil {
 		return err
 	}
 	if p, ok := q.Pairs.(engine.PrefixPairs); ok {

@@ -92,7 +92,7 @@ func (e *metricEvaluator) Close() error {
 // Problem.Radius by more than engine.RadiusSlack, relatively, because the roundoff
 // bound would not hold. W need not be positive semidefinite.
 func (e *metricEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
-	if err := e.problem.CheckGradient(ctx, dst, q); err != nil {
+	if err := e.problem.CheckGradient(ctx, dst, &q); err != nil {
 		return err
 	}
 	s := engine.Symmetric{Dim: e.x.d}

@@ -125,7 +125,7 @@ func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	return e, err
 }
 
-// Share implements engine.SharingKernel: whole chunks.
+// Share implements engine.Share: whole chunks.
 func (k *momentsKernel) Share(rank int) (from, to int) {
 	return k.units(engine.ShareOf(k.team, rank, k.chunks()))
 }

@@ -145,7 +145,7 @@ func (e *ownEvaluator) record(i int, x []float64) engine.Record {
 
 // Sum implements engine.Evaluator.
 func (e *ownEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
-	if err := e.problem.CheckGradient(ctx, dst, q); err != nil {
+	if err := e.problem.CheckGradient(ctx, dst, &q); err != nil {
 		return err
 	}
 	n := e.problem.N

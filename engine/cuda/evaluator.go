@@ -135,7 +135,7 @@ func (e *evaluator) Close() error {
 // more than engine.RadiusSlack, relatively, because the roundoff bound would not hold.
 // When ctx is done it returns after the kernel that runs, which takes less than 100 ms.
 func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
-	if err := e.planned.problem.CheckGradient(ctx, dst, q); err != nil {
+	if err := e.planned.problem.CheckGradient(ctx, dst, &q); err != nil {
 		return err
 	}
 	if e.memory == nil {

@@ -84,7 +84,7 @@ func (e *metricEvaluator) Close() error {
 // Sum implements engine.Evaluator. The context is looked at between launches. W need
 // not be positive semidefinite.
 func (e *metricEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
-	if err := e.problem.CheckGradient(ctx, dst, q); err != nil {
+	if err := e.problem.CheckGradient(ctx, dst, &q); err != nil {
 		return err
 	}
 	if e.memory == nil {

@@ -91,7 +91,7 @@ func (e *evaluator) chunk(i int) (from, to int) {
 
 // Sum implements engine.Evaluator for all pairs.
 func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) error {
-	if err := e.problem.CheckGradient(ctx, dst, q); err != nil {
+	if err := e.problem.CheckGradient(ctx, dst, &q); err != nil {
 		return err
 	}
 	if _, ok := q.Pairs.(engine.AllPairs); !ok {

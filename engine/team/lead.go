@@ -180,7 +180,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 			problem.N = n
 			checked.Pairs = problem.Pairs()
 		}
-		if err := problem.CheckGradient(ctx, dst, checked); err != nil {
+		if err := problem.CheckGradient(ctx, dst, &checked); err != nil {
 			return err
 		}
 		if _, prefix := q.Pairs.(engine.PrefixPairs); prefix {

@@ -21,13 +21,13 @@ const (
 	measureRegret    = "regret"
 )
 
-// Measures are the names of Plan.Measure. With L the mean loss of all pairs plus ObjectiveL2/2 ||w||^2:
+// measures are the names of Plan.Measure. With L the mean loss of all pairs plus ObjectiveL2/2 ||w||^2:
 //
 //   - objective is L on the training records,
 //   - excess is L on the test records minus its minimum over the ball of the plan's radius: with many test records the
 //     excess population risk,
 //   - regret is that of a stream ([Huai20] equation 4) divided by its records, for online algorithms.
-func Measures() []string { return []string{measureObjective, measureExcess, measureRegret} }
+func measures() []string { return []string{measureObjective, measureExcess, measureRegret} }
 
 // measuredRadius is that of the ball in which the minimum of excess is; the papers' 1.
 const measuredRadius = 1

@@ -295,8 +295,8 @@ func (p *Plan) check() error {
 		return errors.New("data is empty; name a data set")
 	case p.Splits < 1:
 		return p.at("splits", "splits is %d, want at least 1", p.Splits)
-	case p.Measure != "" && !slices.Contains(Measures(), p.Measure):
-		return p.at("measure", "measure %q is unknown, want one of %s, or leave it out", p.Measure, strings.Join(Measures(), ", "))
+	case p.Measure != "" && !slices.Contains(measures(), p.Measure):
+		return p.at("measure", "measure %q is unknown, want one of %s, or leave it out", p.Measure, strings.Join(measures(), ", "))
 	case !(p.ObjectiveL2 >= 0) || math.IsInf(p.ObjectiveL2, 0) || p.ObjectiveL2 > 0 && p.Measure == "":
 		return p.at("objective_l2", "objective_l2 is %v, want a number of at least 0, with a measure of a loss", p.ObjectiveL2)
 	case p.DeltaRule != "" && (p.DeltaRule != "1/n" || p.Delta != nil):

@@ -27,8 +27,8 @@ var approvalStyle string
 //go:embed texts.json
 var approvalTexts []byte
 
-// Languages are those of an approval page.
-func Languages() []string { return []string{"en", "de", "fr"} }
+// languages are those of an approval page.
+func languages() []string { return []string{"en", "de", "fr"} }
 
 // Texts are the texts of one language by their keys; those of another one if it has none.
 type Texts struct {
@@ -38,8 +38,8 @@ type Texts struct {
 
 // TextsOf are the texts of a language, one of Languages.
 func TextsOf(language string) (t Texts, err error) {
-	if !slices.Contains(Languages(), language) {
-		return t, fmt.Errorf("page: the language is %q, want one of %s", language, strings.Join(Languages(), ", "))
+	if !slices.Contains(languages(), language) {
+		return t, fmt.Errorf("page: the language is %q, want one of %s", language, strings.Join(languages(), ", "))
 	}
 	t.language = language
 	if err := json.Unmarshal(approvalTexts, &t.texts); err != nil {

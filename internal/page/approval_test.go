@@ -16,12 +16,12 @@ func TestTextsOfApprovalAreWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, texts := range all {
-		for _, language := range Languages() {
+		for _, language := range languages() {
 			if text := texts[language]; text == "" || strings.Count(text, "{}") != strings.Count(texts["en"], "{}") || strings.Contains(text, "%s") {
 				t.Errorf("%s in %s: %q", key, language, text)
 			}
 		}
-		if len(texts) != len(Languages()) {
+		if len(texts) != len(languages()) {
 			t.Errorf("%s has %d languages", key, len(texts))
 		}
 	}
@@ -53,7 +53,7 @@ func approval(t testing.TB, language string) Approval {
 
 // A page that is read gives what it was written with, and filling it in changes the part for that and nothing else.
 func TestApprovedPageIsFilledIn(t *testing.T) {
-	for _, language := range Languages() {
+	for _, language := range languages() {
 		text, err := approval(t, language).Bytes()
 		if err != nil {
 			t.Fatal(err)

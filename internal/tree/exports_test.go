@@ -63,6 +63,87 @@ func receiver(f *ast.FuncDecl) string {
 	}
 }
 
+// roomsOf are the rooms of a module that a file imports, by the names that it has for them.
+func roomsOf(f *ast.File, module string) map[string]string {
+	imports := map[string]string{}
+	for _, i := range f.Imports {
+		path, _ := strconv.Unquote(i.Path.Value)
+		name := path[strings.LastIndexByte(path, '/')+1:]
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		if path == module || strings.HasPrefix(path, module+"/") {
+			imports[name] = roomOf(path, module)
+		}
+	}
+	return imports
+}
+
+// ownExports lists the exported functions, types, variables and constants, as "room.Name", that no file of
+// another room names, tests included. Types of what others are given are among them.
+func ownExports(files []source, module string) (own []string) {
+	elsewhere := map[string]bool{}
+	for _, s := range files {
+		imports := roomsOf(s.file, module)
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if n, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := n.X.(*ast.Ident); ok && imports[x.Name] != s.room {
+					elsewhere[imports[x.Name]+"."+n.Sel.Name] = true
+				}
+			}
+			return true
+		})
+	}
+	for _, s := range files {
+		if s.test || s.room == "." || s.file.Name.Name == "main" || slices.Contains(testRooms, s.room) {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			var names []*ast.Ident
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil {
+					names = append(names, d.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch spec := spec.(type) {
+					case *ast.TypeSpec:
+						names = append(names, spec.Name)
+					case *ast.ValueSpec:
+						names = append(names, spec.Names...)
+					}
+				}
+			}
+			for _, n := range names {
+				if n.IsExported() && !elsewhere[s.room+"."+n.Name] {
+					own = append(own, s.room+"."+n.Name)
+				}
+			}
+		}
+	}
+	slices.Sort(own)
+	return own
+}
+
+// mostOwnExports is a ratchet: it may fall.
+const mostOwnExports = 249
+
+// TestFewExportsAreForTheirOwnRoom: a name that its own package alone uses is unexported, unless it is the type of something
+// that others are given, an error to compare with, or one of several values.
+func TestFewExportsAreForTheirOwnRoom(t *testing.T) {
+	_, module := module(t)
+	files, err := parsedSources(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own := ownExports(files, module); len(own) > mostOwnExports {
+		t.Errorf("%d exported names are used by their own packages alone, want at most %d: %s", len(own), mostOwnExports, strings.Join(own, " "))
+	} else if len(own) < mostOwnExports {
+		t.Logf("%d exported names are used by their own packages alone: lower mostOwnExports", len(own))
+	}
+}
+
 // unusedExports lists the exported functions, types, variables, constants and methods that only
 // tests use, as "room.Name" or "room.Type.Method". What is written room.Name in a file that is no
 // test uses it, in its own package Name alone. A method is used where anything calls a method of its
@@ -82,17 +163,7 @@ func unusedExports(files []source, module string) (unused []string, isDeclared m
 		if s.test {
 			continue
 		}
-		imports := map[string]string{}
-		for _, i := range s.file.Imports {
-			path, _ := strconv.Unquote(i.Path.Value)
-			name := path[strings.LastIndexByte(path, '/')+1:]
-			if i.Name != nil {
-				name = i.Name.Name
-			}
-			if path == module || strings.HasPrefix(path, module+"/") {
-				imports[name] = roomOf(path, module)
-			}
-		}
+		imports := roomsOf(s.file, module)
 		own := map[*ast.Ident]bool{} // where a name is declared
 		for _, d := range s.file.Decls {
 			switch d := d.(type) {
@@ -251,5 +322,8 @@ func private(int) { }
 	unused, _ := unusedExports(files, "m")
 	if got, want := strings.Join(unused, " "), "a.Alone a.Idle a.Recursive a.Used.Idle"; got != want {
 		t.Errorf("unused: %s, want %s", got, want)
+	}
+	if got, want := strings.Join(ownExports(files, "m"), " "), "a.Alone a.Idle a.Inner a.Mine a.One a.Recursive a.Sole a.Two"; got != want {
+		t.Errorf("used by their own room alone: %s, want %s", got, want)
 	}
 }

@@ -1,5 +1,5 @@
 // Package reproduce repeats the tables and figures of papers. A plan of package experiment with a paper
-// block is an item, or a part of one; Items finds them, Run runs what has no result, and WritePage and
+// block is an item, or a part of one; Items finds them, Run runs what has no result, and writePage and
 // Verdicts make pages from results alone.
 //
 // Results of an item are, for every part, NAME.csv (a line a run), NAME.parquet (the same),

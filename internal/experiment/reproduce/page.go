@@ -64,9 +64,9 @@ func Glossary() []page.Word {
 	}
 }
 
-// WritePage writes the page of a paper: its items with what the paper has and what came out, from results alone. The page
+// writePage writes the page of a paper: its items with what the paper has and what came out, from results alone. The page
 // begins with the item first, unless that is "".
-func WritePage(w io.Writer, paper Paper, items []Item, first, out, committed string) error {
+func writePage(w io.Writer, paper Paper, items []Item, first, out, committed string) error {
 	t, err := template.New("page").Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("reproduce: %w", err)

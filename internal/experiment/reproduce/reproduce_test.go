@@ -150,7 +150,7 @@ func TestRunResumesAndPages(t *testing.T) {
 		t.Error(err)
 	}
 	var page bytes.Buffer
-	if err := WritePage(&page, Papers()[0], all, "", dir, dir); err != nil {
+	if err := writePage(&page, Papers()[0], all, "", dir, dir); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Test 2020, Figure 1: rates", "<svg role=\"img\"", "measured exponent", "-1.000", "Pima"} {
@@ -273,7 +273,7 @@ func TestCommittedPages(t *testing.T) {
 			continue
 		}
 		var page bytes.Buffer
-		if err := WritePage(&page, paper, all, "", filepath.Join(committed, "reproduce"), committed); err != nil {
+		if err := writePage(&page, paper, all, "", filepath.Join(committed, "reproduce"), committed); err != nil {
 			t.Error(err)
 		} else if !bytes.Equal(want, page.Bytes()) {
 			t.Errorf("docs/reproduce-%s.html is not the page of the committed results: dyad lab reproduce --pages-only", paper.Name)
@@ -289,7 +289,7 @@ func TestCommittedSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	var page strings.Builder
-	if err := WriteSettings(&page, items(t), filepath.Join(committed, "reproduce")); err != nil {
+	if err := writeSettings(&page, items(t), filepath.Join(committed, "reproduce")); err != nil {
 		t.Fatal(err)
 	}
 	if page.String() != string(want) {

@@ -9,9 +9,9 @@ import (
 // settingsItems are the items whose methods all have radius 1: those of scores, of metrics and of streams.
 var settingsItems = []string{"huai-figure1", "huai-figure2", "huai-figure5", "huai-figure6", "xue-table2", "xue-table3", "xue-table4-radius1"}
 
-// WriteSettings writes the comparison under the papers' own settings as Markdown: for each algorithm what the paper claims,
+// writeSettings writes the comparison under the papers' own settings as Markdown: for each algorithm what the paper claims,
 // what its formulas give, what the algorithm gives with proved noise, and what the program chooses.
-func WriteSettings(w io.Writer, items []Item, out string) error {
+func writeSettings(w io.Writer, items []Item, out string) error {
 	var b strings.Builder
 	b.WriteString(`# Under the papers' own settings
 

@@ -53,11 +53,11 @@ func WritePages(dir string, all, items []Item, out, committed string, catalogue 
 		case mine == whole || mine > 1:
 			first = ""
 		}
-		if err := write("reproduce-"+paper.Name+".html", func(w io.Writer) error { return WritePage(w, paper, all, first, out, committed) }); err != nil {
+		if err := write("reproduce-"+paper.Name+".html", func(w io.Writer) error { return writePage(w, paper, all, first, out, committed) }); err != nil {
 			return paths, err
 		}
 	}
-	if err := write("papers.md", func(w io.Writer) error { return WriteSettings(w, all, out) }); err != nil {
+	if err := write("papers.md", func(w io.Writer) error { return writeSettings(w, all, out) }); err != nil {
 		return paths, err
 	}
 	return paths, write("verdicts.md", func(w io.Writer) error { return WriteVerdicts(w, all, out, committed, catalogue) })
