@@ -124,8 +124,11 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 	}
 	changed := t.Of("nothing")
 	// What is of public data has no plan.
-	if columns != a.Schema || m.DataID != m.Encoder.Schema().DataID || m.Plan != nil && algorithms.RecordHash(m.Plan) != a.Record || figures != nil && figures.plan != "" && figures.plan != a.Figures {
-		return nil, badInput("--approved %s: the plan or the schema of the model, or the plan of the figures, is not that of the page, though the model names it; name the figures that the page has, or leave --figures out; \"dyad verify\" checks the model", f.Approved)
+	if columns != a.Schema || m.DataID != m.Encoder.Schema().DataID || m.Plan != nil && algorithms.RecordHash(m.Plan) != a.Record {
+		return nil, badInput("--approved %s: the plan or the schema of the model is not that of the page, though the model names it; \"dyad verify\" checks the model", f.Approved)
+	}
+	if figures != nil && figures.plan != "" && figures.plan != a.Figures {
+		changed = t.Of("other_figures", t.Number(up(figures.Guarantee.Epsilon)))
 	}
 	rows := [][2]string{{t.Of("changed"), changed}, {t.Of("run"), m.Run}, {t.Of("made"), m.Created.Format(time.DateOnly)}, {t.Of("page_digest"), digest}}
 	if figures != nil && figures.Figures.AUC != nil {
