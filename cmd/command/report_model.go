@@ -190,7 +190,7 @@ func (d document) verdict() (says, class string) {
 		return "No figures are on this page: it does not tell how well the model does.", ""
 	}
 	x := *d.figures.Figures.AUC
-	says = fmt.Sprintf("The AUC is between %.2f and %.2f at %g %%, and .5 is a coin. ", x.Low, x.High, 100*d.figures.Figures.Confidence)
+	says = fmt.Sprintf("The AUC is between %.2f and %.2f at %g %%, and 0.5 is a coin. ", x.Low, x.High, 100*d.figures.Figures.Confidence)
 	switch {
 	case x.Low <= 0.5:
 		return says + "These figures cannot tell the model from a coin.", "short"

@@ -142,6 +142,24 @@ class Figures:
             rows.append(row)
         return frame_of(rows)
 
+    def shares(self):
+        """A pandas DataFrame of the released share of positives in each interval of scores: a check of predict_proba on other records.
+
+        It follows from the released numbers: nothing is charged beyond the evaluation. records is about how many there are in an interval,
+        and share is at least 1 / (records + 2) away from 0 and 1. Nothing is promised about the probability of one record.
+        """
+        f, of = self.frame(), self.report.get("figures", {})
+        if f.empty:
+            raise ValueError("exact figures have no operating points; evaluate(..., epsilon=) releases them")
+        f = f.sort_values("threshold")
+        positives = min(max(of["positives"], 0.0), of["records"])
+        above = positives * np.concatenate([[1.0], f.sensitivity, [0.0]])
+        others = (of["records"] - positives) * np.concatenate([[1.0], 1 - f.specificity, [0.0]])
+        up, down = np.maximum(-np.diff(above), 0), np.maximum(-np.diff(others), 0)
+        least, ends = 1 / (up + down + 2), np.concatenate([[-np.inf], f.threshold, [np.inf]])
+        share = np.clip(np.divide(up, up + down, out=np.full_like(up, 0.5), where=up + down > 0), least, 1 - least)
+        return frame_of([{"low": a, "high": b, "records": n, "share": s} for a, b, n, s in zip(ends, ends[1:], up + down, share)])
+
     def plot(self, ax=None):
         """Draws the released points of the ROC curve with their intervals on a matplotlib axis, which is returned."""
         if ax is None:

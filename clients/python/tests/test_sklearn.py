@@ -141,3 +141,20 @@ def test_importances_and_what_there_is_not():
         assert not hasattr(m, name)  # tools of scikit-learn ask so
         with pytest.raises(AttributeError, match=why):
             getattr(m, name)
+
+
+def test_released_shares_check_probabilities(clinic, surely):
+    X, y = clinic
+    m = PrivateAUCClassifier(bounds=(-3, 3), raw_columns=True, data_id="p", classes=(0, 1)).fit(X, y)
+    f, s, p = m.evaluate(X, y, epsilon=1), m.decision_function(X), m.predict_proba(X)[:, 1]
+    shares = f.shares()
+    assert np.isclose(shares.records.sum(), len(y)) and shares.share.between(1 / (shares.records + 2), 1 - 1 / (shares.records + 2)).all()
+    parts = [((s >= a) & (s < b)) for a, b in zip(shares.low, shares.high)]
+    weight = np.array([part.mean() for part in parts])
+    exact = np.array([y[part].mean() if part.any() else 0 for part in parts])
+    surely("distance of released shares from exact ones", float((weight * np.abs(exact - shares.share)).sum()))
+    told = np.array([p[part].mean() if part.any() else 0 for part in parts])  # probabilities, and ones that are wrong by a factor
+    assert (weight * np.abs(told - shares.share)).sum() < (weight * np.abs(told / 3 - shares.share)).sum()
+    assert m.guarantee_.epsilon == pytest.approx(1) and f.guarantee.spent_in_all["runs"] == 2, "shares cost nothing beyond the evaluation"
+    with pytest.raises(ValueError, match="releases them"):
+        PrivateAUCClassifier(public=True).fit(X, y).evaluate(X, y).shares()
