@@ -17,7 +17,7 @@ type dataConvertCmd struct {
 	In        dataFiles `arg:"" help:"Data file; a folder or a pattern (in quotes) is read as one."`
 	Out       string    `arg:"" help:"File to write."`
 	Schema    string    `required:"" placeholder:"FILE"`
-	To        string    `placeholder:"FORMAT" help:"csv, parquet or npz. Default: by the name of the file to write."`
+	To        string    `placeholder:"FORMAT" help:"csv or parquet. Default: by the name of the file to write."`
 	Encoded   bool      `help:"Write the records as training sees them: scaled numbers within norm 1, labels in [-1, 1]."`
 	OutSchema string    `writes:"schema" placeholder:"FILE" help:"Also write the schema of the new file. Not with --encoded."`
 	Force     bool
@@ -28,13 +28,12 @@ type dataConvertCmd struct {
 func (dataConvertCmd) Help() string {
 	return `Rows keep their values; columns with role ignore are left out. The new file with the schema of
 --out-schema gives the same records. With --encoded, rows are what training sees, for other programs.
-NPZ holds numbers only: categorical columns need --encoded. A name that ends in .gz is
-compressed. The new files are as private as the old one: only their owner can read them.
+A name that ends in .gz is compressed. The new files are as private as the old one: only their owner can read them.
 
 Examples:
   dyad data convert patients.csv patients.parquet --schema patients.yaml --out-schema parquet.yaml
   dyad data convert patients.csv patients.csv.gz --schema patients.yaml
-  dyad data convert patients.csv matrix.npz --schema patients.yaml --encoded`
+  dyad data convert patients.csv encoded.parquet --schema patients.yaml --encoded`
 }
 
 type convertResult struct {
@@ -51,8 +50,10 @@ func (c *dataConvertCmd) format() (format string, zip bool, err error) {
 	}
 	switch {
 	case format == "":
-		return "", false, badInput("%s has no ending that names a format; add --to csv, parquet or npz", c.Out)
-	case zip && (format == dataset.FormatNPZ || format == dataset.FormatParquet):
+		return "", false, badInput("%s has no ending that names a format; add --to csv or parquet", c.Out)
+	case format != dataset.FormatCSV && format != dataset.FormatParquet:
+		return "", false, badInput("convert writes CSV and Parquet, not %s; type: dyad data convert %s %s.parquet --schema %s", format, c.In.names[0], strings.TrimSuffix(name, filepath.Ext(name)), c.Schema)
+	case zip && format == dataset.FormatParquet:
 		return "", false, badInput("%s files are compressed inside; leave out .gz", format)
 	case c.Encoded && c.OutSchema != "":
 		return "", false, badInput("--out-schema is not for --encoded: the rows are scaled already")

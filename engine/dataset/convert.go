@@ -21,36 +21,20 @@ type ConvertOptions struct {
 	Progress   func(rows int) error
 }
 
-// convertFormats are the formats that Convert writes.
-var convertFormats = [...]string{schema.FormatCSV, schema.FormatParquet, schema.FormatNPZ}
-
-// Convert reads the file in by s and writes its rows to w in a format: csv,
-// parquet or npz. It returns the number of rows and, unless rows are encoded, the
+// Convert reads the file in by s and writes its rows to w in a format: csv or
+// parquet. It returns the number of rows and, unless rows are encoded, the
 // schema that reads the output: to the same records, except where sparse LIBSVM
-// rows become dense ones. NPZ holds numbers only: raw rows need numeric features,
-// labels become 1 and -1 (graded ones stay) and groups are numbered.
+// rows become dense ones.
 func Convert(in string, s *schema.Schema, w io.Writer, format string, o ConvertOptions) (rows int, out *schema.Schema, err error) {
 	e, err := schema.NewEncoder(s)
 	if err != nil {
 		return 0, nil, err
 	}
-	if !slices.Contains(convertFormats[:], format) {
-		return 0, nil, fmt.Errorf("dataset: cannot write format %q, want csv, parquet or npz", format)
+	if format != schema.FormatCSV && format != schema.FormatParquet {
+		return 0, nil, fmt.Errorf("dataset: cannot write format %q, want csv or parquet: dyad data convert FILE FILE.parquet --schema SCHEMA", format)
 	}
-	c := &converter{e: e, format: format, encoded: o.Encoded, numbers: o.Encoded || format == schema.FormatNPZ, groups: map[string]int{}}
-	for k := range e.Width() {
-		f, _ := e.Feature(k)
-		if c.numbers && !c.encoded && !f.Numeric {
-			return 0, nil, fmt.Errorf("dataset: column %q is categorical, and %s holds numbers only; write encoded rows, or another format", f.Name, format)
-		}
-		if c.numbers && !c.encoded && f.Cosines > 0 {
-			return 0, nil, fmt.Errorf("dataset: column %q has a basis, and the features of %s have numbers, without one; write encoded rows, or another format", f.Name, format)
-		}
-	}
-	if c.numbers && !c.encoded && len(s.Interactions) > 0 {
-		return 0, nil, fmt.Errorf("dataset: the schema has interactions, and the features of %s have numbers, without them; write encoded rows, or another format", format)
-	}
-	// The first pass counts rows, which an NPZ file begins with.
+	c := &converter{e: e, format: format, encoded: o.Encoded, groups: map[string]int{}}
+	// The first pass checks all rows, and sees whether they have labels.
 	load := Options{Labels: LabelsOptional, KeepIDs: true, LabelsFile: o.LabelsFile, Progress: o.Progress, Also: o.Also}
 	err = Scan(in, s, load, func(r *schema.Row) error {
 		c.hasLabels = r.Label != ""
@@ -61,7 +45,7 @@ func Convert(in string, s *schema.Schema, w io.Writer, format string, o ConvertO
 		return 0, nil, err
 	}
 	c.addColumns()
-	to, err := newSink(w, format, c.columns, rows)
+	to, err := newSink(w, format, c.columns)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -84,8 +68,7 @@ func Convert(in string, s *schema.Schema, w io.Writer, format string, o ConvertO
 type converter struct {
 	e         *schema.Encoder
 	format    string
-	encoded   bool
-	numbers   bool // features, labels and groups are numbers
+	encoded   bool // features, labels and groups are numbers
 	hasLabels bool
 	columns   []outColumn
 	row       outRow
@@ -108,14 +91,14 @@ func (c *converter) addColumns() {
 		for _, name := range c.e.FeatureNames() {
 			add(name, schema.RoleFeature, true)
 		}
-	case c.numbers || s.ByIndex():
+	case s.ByIndex():
 		for k := range c.e.Width() {
 			f, _ := c.e.Feature(k)
 			add(c.e.FeatureName(k), schema.RoleFeature, f.Numeric)
 		}
 	}
 	columns := slices.Clone(s.Columns)
-	if c.numbers {
+	if c.encoded {
 		rank := func(c *schema.Column) int {
 			return slices.Index([]string{schema.RoleLabel, schema.RoleGroup, schema.RoleID}, c.RoleOf())
 		}
@@ -124,19 +107,17 @@ func (c *converter) addColumns() {
 	for i := range columns {
 		switch col := &columns[i]; col.RoleOf() {
 		case schema.RoleFeature:
-			if !c.numbers && !s.ByIndex() {
+			if !c.encoded && !s.ByIndex() {
 				add(col.Name, schema.RoleFeature, c.e.Listed(features).Numeric)
 			}
 		case schema.RoleLabel:
 			if c.hasLabels {
-				add(col.Name, schema.RoleLabel, c.numbers || s.IsGraded())
+				add(col.Name, schema.RoleLabel, c.encoded || s.IsGraded())
 			}
 		case schema.RoleGroup:
-			add(col.Name, schema.RoleGroup, c.numbers)
+			add(col.Name, schema.RoleGroup, c.encoded)
 		case schema.RoleID:
-			if c.format != schema.FormatNPZ {
-				add(col.Name, schema.RoleID, false)
-			}
+			add(col.Name, schema.RoleID, false)
 		}
 	}
 	c.row.texts, c.row.numbers = make([][]byte, len(c.columns)), make([]float64, len(c.columns))
@@ -169,7 +150,7 @@ func (c *converter) fill(r *schema.Row) error {
 				number = textNumber(text)
 			}
 		}
-		if c.numbers && col.number {
+		if c.encoded && col.number {
 			text = nil
 		}
 		c.row.texts[i], c.row.numbers[i] = text, number
@@ -214,17 +195,8 @@ func (c *converter) outSchema() *schema.Schema {
 		DataID: s.DataID, Description: s.Description, Format: c.format, Public: s.Public,
 		BoundsFromData: s.BoundsFromData, Draft: s.Draft, Missing: s.Missing, Basis: s.Basis, Interactions: s.Interactions,
 	}
-	switch c.format {
-	case schema.FormatCSV:
-		out.CSV.Header = true
-	case schema.FormatNPZ:
-		out.Features, out.Range = c.e.Width(), s.Range
-		if s.ColumnOf(schema.RoleGroup) != nil {
-			out.Arrays = &schema.ArrayNames{Group: "group"}
-		}
-	}
-	toNames := s.ByIndex() && !c.numbers // every feature needs its column
-	if toNames {
+	out.CSV.Header = c.format == schema.FormatCSV
+	if s.ByIndex() { // every feature needs its column
 		for k := range c.e.Width() {
 			col := schema.Column{Name: c.e.FeatureName(k), Range: s.Range}
 			if i := slices.IndexFunc(s.Columns, func(l schema.Column) bool { return l.RoleOf() == schema.RoleFeature && l.Position == k+1 }); i >= 0 {
@@ -234,21 +206,15 @@ func (c *converter) outSchema() *schema.Schema {
 			out.Columns = append(out.Columns, col)
 		}
 	}
-	for i, col := range s.Columns {
+	for _, col := range s.Columns {
 		role := col.RoleOf()
-		if role == schema.RoleIgnore || role == schema.RoleID && c.numbers || role == schema.RoleFeature && toNames {
+		if role == schema.RoleIgnore || role == schema.RoleFeature && s.ByIndex() {
 			continue
 		}
 		col.Field, col.Position = "", 0
 		if role == schema.RoleFeature && (col.Date != nil || col.Suffix != "") { // written as plain numbers
 			lo, hi := col.Bounds()
 			col.Range, col.Date, col.Suffix = []float64{lo, hi}, nil, ""
-		}
-		if role == schema.RoleLabel && c.numbers && !s.IsGraded() {
-			col.Positive, col.Negative, col.Others, col.TrimSuffix = "1", "-1", "", ""
-		}
-		if role == schema.RoleFeature && c.numbers {
-			col.Position = 1 + slices.Index(c.e.Columns(), s.Columns[i].Name)
 		}
 		out.Columns = append(out.Columns, col)
 	}

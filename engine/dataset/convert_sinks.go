@@ -1,16 +1,12 @@
 package dataset
 
 import (
-	"archive/zip"
-	"bufio"
-	"encoding/binary"
 	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"dyad/engine/dataset/schema"
 
@@ -49,75 +45,6 @@ func (s *csvSink) write(r *outRow) error {
 func (s *csvSink) close() error {
 	s.out.Flush()
 	return s.out.Error()
-}
-
-// npzSink writes the float64 arrays X (rows by features), y and group, stored
-// without compression so that others can map them.
-type npzSink struct {
-	archive *zip.Writer
-	x       *bufio.Writer
-	columns []outColumn // after the features
-	vectors [][]float64 // of columns
-	rows    int
-}
-
-func newNPZSink(w io.Writer, columns []outColumn, rows int) (s *npzSink, err error) {
-	s = &npzSink{archive: zip.NewWriter(w), columns: columns, rows: rows}
-	for len(s.columns) > 0 && s.columns[0].role == schema.RoleFeature {
-		s.columns = s.columns[1:]
-	}
-	s.vectors = make([][]float64, len(s.columns))
-	s.x, err = s.member("X", fmt.Sprintf("(%d, %d)", rows, len(columns)-len(s.columns)))
-	return s, err
-}
-
-// member begins an array of float64.
-func (s *npzSink) member(name, shape string) (*bufio.Writer, error) {
-	w, err := s.archive.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
-	if err != nil {
-		return nil, err
-	}
-	out := bufio.NewWriterSize(w, 1<<16)
-	_, err = out.Write(npyHeader("<f8", shape))
-	return out, err
-}
-
-// npyHeader is a header of version 1, padded to 64 bytes as NumPy does.
-func npyHeader(descr, shape string) []byte {
-	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape)
-	text += strings.Repeat(" ", 63-(10+len(text))%64) + "\n"
-	return append(binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(text))), text...)
-}
-
-func (s *npzSink) write(r *outRow) error {
-	features := len(r.numbers) - len(s.columns)
-	for j, v := range r.numbers[features:] {
-		s.vectors[j] = append(s.vectors[j], v)
-	}
-	return binary.Write(s.x, binary.LittleEndian, r.numbers[:features])
-}
-
-func (s *npzSink) close() error {
-	if err := s.x.Flush(); err != nil {
-		return err
-	}
-	for j, c := range s.columns {
-		name := "group"
-		if c.role == schema.RoleLabel {
-			name = "y"
-		}
-		out, err := s.member(name, fmt.Sprintf("(%d,)", s.rows))
-		if err != nil {
-			return err
-		}
-		if err := binary.Write(out, binary.LittleEndian, s.vectors[j]); err != nil {
-			return err
-		}
-		if err := out.Flush(); err != nil {
-			return err
-		}
-	}
-	return s.archive.Close()
 }
 
 // orderedGroup is a Parquet group that keeps the order of its columns.
@@ -202,12 +129,9 @@ type sink interface {
 	close() error
 }
 
-func newSink(w io.Writer, format string, columns []outColumn, rows int) (sink, error) {
-	switch format {
-	case schema.FormatParquet:
+func newSink(w io.Writer, format string, columns []outColumn) (sink, error) {
+	if format == schema.FormatParquet {
 		return newParquetSink(w, columns)
-	case schema.FormatNPZ:
-		return newNPZSink(w, columns, rows)
 	}
 	return newCSVSink(w, columns)
 }

@@ -29,6 +29,8 @@ func convertFile(t *testing.T, in string, s *Schema, format string, o ConvertOpt
 	return writeFile(t, "out."+format, b.String()), rows, out
 }
 
+var bothFormats = []string{schema.FormatCSV, FormatParquet}
+
 const convertMixed = `
 data_id: t
 csv: {header: true, ignore_others: true}
@@ -54,9 +56,9 @@ func TestConvertKeepsRecords(t *testing.T) {
 		formats               []string
 	}{
 		{"mixed", convertMixed, convertMixedData, []string{schema.FormatCSV, FormatParquet}},
-		{"numeric", numeric, convertMixedData, convertFormats[:]},
-		{"graded", graded, "1,0,x\n2,3,y\n3,4,x\n4,2.5,y\n", convertFormats[:]},
-		{"numbered", denseSchema, "1 1:0.5 2:3\n0 2:10\n", convertFormats[:]},
+		{"numeric", numeric, convertMixedData, bothFormats},
+		{"graded", graded, "1,0,x\n2,3,y\n3,4,x\n4,2.5,y\n", bothFormats},
+		{"numbered", denseSchema, "1 1:0.5 2:3\n0 2:10\n", bothFormats},
 		{"float32", "data_id: t" + namedColumns, parquetFile(t, patient{pointer(float32(30.1)), "f", 1, true, pointer("q1")}, patient{nil, "m", 2, false, pointer("q1")}), []string{schema.FormatCSV, FormatParquet}},
 	} {
 		s := mustSchema(t, c.schema)
@@ -88,7 +90,7 @@ func TestConvertKeepsRecords(t *testing.T) {
 			if rows != want.Records.Len() || !slices.Equal(got.Float64s(), x.Float64s()) || !slices.Equal(d.Records.Labels(), want.Records.Labels()) || !slices.Equal(d.Groups, want.Groups) {
 				t.Errorf("%s %s: records differ: %v %v, want %v %v", c.name, format, got, d.Records.Labels(), x, want.Records.Labels())
 			}
-			if format != FormatNPZ && !slices.Equal(d.IDs, want.IDs) {
+			if !slices.Equal(d.IDs, want.IDs) {
 				t.Errorf("%s %s: ids %q, want %q", c.name, format, d.IDs, want.IDs)
 			}
 		}
@@ -104,25 +106,20 @@ func TestConvertEncoded(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := want.Encoder.Factor()
-	for _, format := range convertFormats {
+	for _, format := range bothFormats {
 		path, rows, out := convertFile(t, in, s, format, ConvertOptions{Encoded: true})
 		if rows != 3 || out != nil {
 			t.Errorf("%s: %d rows, schema %v", format, rows, out)
 		}
 		// Read back without scaling: a range of [-1, 1] multiplies by 1/sqrt(d/3).
 		var b strings.Builder
-		switch format {
-		case FormatNPZ:
-			b.WriteString("data_id: t\nformat: npz\nfeatures: 3\nrange: [-1, 1]\ncolumns:\n")
-		default:
-			fmt.Fprintf(&b, "data_id: t\nformat: %s\n", format)
-			if format == schema.FormatCSV {
-				b.WriteString("csv: {header: true}\n")
-			}
-			b.WriteString("columns:\n  - {name: who, role: id}\n  - {name: query, role: ignore}\n")
-			for _, name := range want.Encoder.FeatureNames() {
-				fmt.Fprintf(&b, "  - {name: %s, range: [-1, 1]}\n", schema.QuoteYAML(name))
-			}
+		fmt.Fprintf(&b, "data_id: t\nformat: %s\n", format)
+		if format == schema.FormatCSV {
+			b.WriteString("csv: {header: true}\n")
+		}
+		b.WriteString("columns:\n  - {name: who, role: id}\n  - {name: query, role: ignore}\n")
+		for _, name := range want.Encoder.FeatureNames() {
+			fmt.Fprintf(&b, "  - {name: %s, range: [-1, 1]}\n", schema.QuoteYAML(name))
 		}
 		b.WriteString("  - {name: out, role: label, positive: 1, negative: -1}\n")
 		d, err := Load(path, mustSchema(t, b.String()), Options{})
@@ -154,8 +151,8 @@ func TestConvertErrors(t *testing.T) {
 		parse            bool
 	}{
 		{s, in, "xml", "cannot write format", false},
-		{s, in, FormatNPZ, `column "sex" is categorical`, false},
-		{s, in, schema.FormatJSONL, "want csv, parquet or npz", false},
+		{s, in, schema.FormatNPZ, "want csv or parquet: dyad data convert", false},
+		{s, in, schema.FormatJSONL, "want csv or parquet", false},
 		{missing, writeFile(t, "m.csv", "1,1\nx7391,0\n"), schema.FormatCSV, parse.RuleNotNumber, true},
 		{missing, filepath.Join(t.TempDir(), "absent"), schema.FormatCSV, "cannot read data", false},
 	} {
@@ -165,8 +162,8 @@ func TestConvertErrors(t *testing.T) {
 		}
 	}
 	full := errors.New("disk full")
-	for _, format := range convertFormats {
-		if _, _, err := Convert(in, s, failingWriter{full}, format, ConvertOptions{Encoded: format == FormatNPZ}); !errors.Is(err, full) {
+	for _, format := range bothFormats {
+		if _, _, err := Convert(in, s, failingWriter{full}, format, ConvertOptions{}); !errors.Is(err, full) {
 			t.Errorf("%s: got %v, want the error of the writer", format, err)
 		}
 	}

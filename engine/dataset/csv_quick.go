@@ -18,7 +18,7 @@ type csvPlan struct {
 	fields []quickField
 }
 
-// quickField is one field of a line, with what featureEncoder.scale needs next to each other.
+// quickField is one field of a line, with what Feature.Scale needs next to each other.
 type quickField struct {
 	role   string
 	at     int             // first output
@@ -136,7 +136,7 @@ func (p *csvPlan) encode(e *schema.Encoder, c *csvChunk, line []byte, x []float6
 
 // quickNumber reads the number of at most 8 bytes and a sign that b begins with, and returns how
 // long it is: 0 if b does not begin with one, has less than 9 bytes, or more of the number follows.
-// It is shortNumber without a loop and without a branch on the digits: the bytes are looked at as one
+// It is parse.ShortNumber without a loop and without a branch on the digits: the bytes are looked at as one
 // 64-bit word, its digits moved together at the upper end, and added up in three multiplications.
 // The number is m / 10^e with m < 10^8 and e <= 7, so one division rounds it correctly.
 func quickNumber(b []byte) (v float64, length int) {

@@ -1,6 +1,11 @@
-// Package dataset turns files into engine.Records: schemas, encoders, readers
-// for CSV, ARFF, JSON lines, Parquet, LIBSVM, NPY, NPZ and IDX, conversion between
-// them, splits and synthetic data. docs/data.md is the manual of the formats.
+// Package dataset turns files into engine.Records: loading, scanning, packing,
+// conversion, splits and synthetic data. docs/data.md is the manual of the formats.
+//
+// The rooms below it know less. Each format has one (csv, parquet, array, sparse,
+// workbook, jsonl, arff), which gives fields or numbers and knows no schema; source
+// opens, decompresses and cuts files into lines, parse reads the text of a field,
+// sniff tells the format. schema holds what people declare and the one encoder,
+// and reads no data. drafts guesses a schema from one profile of each column.
 //
 // It is the only step of Dyad that may fail on the content of a file, and it
 // runs before anything is charged to a privacy budget. Its errors name the

@@ -33,7 +33,7 @@ const (
 	CodeZero             = schema.CodeZero
 	DefaultRowsPerPerson = schema.DefaultRowsPerPerson
 	DraftedEnding        = schema.DraftedEnding
-	FormatNPZ            = schema.FormatNPZ
+	FormatCSV            = schema.FormatCSV
 	FormatParquet        = schema.FormatParquet
 	IDsPublic            = schema.IDsPublic
 	KindCategorical      = schema.KindCategorical

@@ -239,7 +239,7 @@ func TestArrayFormatErrors(t *testing.T) {
 		"rows":      {npz(t, map[string]string{"X.npy": x, "y.npy": npyText("|b1", "(1,)", 1)}), "", ruleArrayRows},
 	} {
 		t.Run("npz "+name, func(t *testing.T) {
-			checkRule(t, schemaOf(FormatNPZ), "x", c.content, Options{}, 0, c.column, 0, c.rule)
+			checkRule(t, schemaOf(schema.FormatNPZ), "x", c.content, Options{}, 0, c.column, 0, c.rule)
 		})
 	}
 	dir := t.TempDir()

@@ -253,12 +253,4 @@ func TestInteractionsRefused(t *testing.T) {
 	if s := mustSchema(t, "data_id: t\ninteractions: [[1, no]]\ncolumns:\n  - {name: 1, range: [0, 1]}\n  - {name: no, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n"); s.Interactions[0][1] != "no" {
 		t.Errorf("names %q", s.Interactions)
 	}
-	file := filepath.Join(t.TempDir(), "rows.csv")
-	if err := os.WriteFile(file, []byte("a,b,y\n1,1,0\n0.5,0,1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := mustSchema(t, "data_id: t\nformat: csv\ncsv: {header: true}\ninteractions: [[a, b]]\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: b, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n")
-	if _, _, err := Convert(file, s, new(bytes.Buffer), FormatNPZ, ConvertOptions{}); err == nil || !strings.Contains(err.Error(), "has interactions") {
-		t.Errorf("raw rows as NPZ: got %v", err)
-	}
 }

@@ -1,39 +1,40 @@
 package dataset
 
 import (
+	"archive/zip"
+	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"dyad/engine"
-	"dyad/engine/dataset/schema"
 )
 
-// WriteNPZ writes records as NumPy's NPZ: X of n rows and d columns and, if labels is
-// set, y of n labels, both float64. Other programs thus read what Dyad trains on.
+// WriteNPZ writes records as NumPy's NPZ, stored without compression so that others can map it: X of n rows and d columns
+// and, if labels is set, y of n labels, both float64. Other programs thus read what Dyad trains on.
 func WriteNPZ(w io.Writer, r *engine.Records, labels bool) error {
-	columns := make([]outColumn, r.Dim(), r.Dim()+1)
-	for k := range columns {
-		columns[k] = outColumn{role: schema.RoleFeature, number: true}
-	}
-	if labels {
-		columns = append(columns, outColumn{role: schema.RoleLabel, number: true})
-	}
-	s, err := newNPZSink(w, columns, r.Len())
-	if err != nil {
-		return err
-	}
-	row := outRow{numbers: make([]float64, r.Dim(), r.Dim()+1)}
-	for i := range r.Len() {
-		r.Row(i, row.numbers[:r.Dim()])
-		if labels {
-			row.numbers = append(row.numbers[:r.Dim()], r.Label(i))
-		}
-		if err := s.write(&row); err != nil {
+	archive := zip.NewWriter(w)
+	write := func(name, shape string, rows, columns int, row func(i int, x []float64)) error {
+		f, err := archive.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
+		if err != nil {
 			return err
 		}
+		out := bufio.NewWriterSize(f, 1<<16)
+		_, err = out.Write(npyHeader("<f8", shape))
+		x := make([]float64, columns)
+		for i := 0; i < rows && err == nil; i++ {
+			row(i, x)
+			err = binary.Write(out, binary.LittleEndian, x)
+		}
+		return errors.Join(err, out.Flush())
 	}
-	return s.close()
+	err := write("X", fmt.Sprintf("(%d, %d)", r.Len(), r.Dim()), r.Len(), r.Dim(), func(i int, x []float64) { r.Row(i, x) })
+	if err == nil && labels {
+		err = write("y", fmt.Sprintf("(%d,)", r.Len()), r.Len(), 1, func(i int, x []float64) { x[0] = r.Label(i) })
+	}
+	return errors.Join(err, archive.Close())
 }
 
 // WriteNPY writes numbers as NumPy's NPY, float64: a vector if columns is 0, otherwise a
@@ -47,4 +48,11 @@ func WriteNPY(w io.Writer, values []float64, columns int) error {
 		return err
 	}
 	return binary.Write(w, binary.LittleEndian, values)
+}
+
+// npyHeader is a header of version 1, padded to 64 bytes as NumPy does.
+func npyHeader(descr, shape string) []byte {
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape)
+	text += strings.Repeat(" ", 63-(10+len(text))%64) + "\n"
+	return append(binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(text))), text...)
 }

@@ -220,9 +220,9 @@ def test_bases(tmp_path, basis, missing):
     }
     m, rows = trained(tmp_path, columns, **({"basis": basis} if basis != "mixed" else {}))
     (tmp_path / "m.npz").write_bytes(m.export("--npz"))
-    _program.run(["data", "convert", str(tmp_path / "test.csv"), "--schema", str(tmp_path / "schema.yaml"), str(tmp_path / "x.npz"), "--encoded"])
-    with np.load(tmp_path / "m.npz") as weights, np.load(tmp_path / "x.npz") as records:
-        arrays = records["X"] @ weights["weights"]
+    _program.run(["data", "convert", str(tmp_path / "test.csv"), "--schema", str(tmp_path / "schema.yaml"), str(tmp_path / "x.csv"), "--encoded"])
+    with np.load(tmp_path / "m.npz") as weights:
+        arrays = np.loadtxt(tmp_path / "x.csv", delimiter=",", skiprows=1, comments=None, usecols=range(len(weights["weights"])), ndmin=2) @ weights["weights"]
     for name, got in {"onnx": m.onnx(rows), "python": m.python(rows), "sql": m.sql(rows), "arrays": arrays}.items():
         assert np.max(np.abs(got - m.want)) <= 1e-12 * max(1, np.abs(m.want).max()), name
     if basis not in ("none", "mixed"):  # the comparison sees a basis that is not written
@@ -236,9 +236,9 @@ def test_interactions(tmp_path, basis, store):
     pairs = [["age", "lab"], ["code", "score"], [ward, "sex"], ["smoker", "count"], ["code", ward]]
     m, rows = trained(tmp_path, MIXED, basis=basis, interactions=pairs, **store)
     (tmp_path / "m.npz").write_bytes(m.export("--npz"))
-    _program.run(["data", "convert", str(tmp_path / "test.csv"), "--schema", str(tmp_path / "schema.yaml"), str(tmp_path / "x.npz"), "--encoded"])
-    with np.load(tmp_path / "m.npz") as weights, np.load(tmp_path / "x.npz") as records:
-        arrays = records["X"] @ weights["weights"]
+    _program.run(["data", "convert", str(tmp_path / "test.csv"), "--schema", str(tmp_path / "schema.yaml"), str(tmp_path / "x.csv"), "--encoded"])
+    with np.load(tmp_path / "m.npz") as weights:
+        arrays = np.loadtxt(tmp_path / "x.csv", delimiter=",", skiprows=1, comments=None, usecols=range(len(weights["weights"])), ndmin=2) @ weights["weights"]
     bound = 1e-6 if store else 1e-12  # a rounding of the last bit before the projection may be one of float32
     for name, got in {"onnx": m.onnx(rows), "python": m.python(rows), "sql": m.sql(rows), "arrays": arrays}.items():
         assert np.max(np.abs(got - m.want)) <= bound * max(1, np.abs(m.want).max()), name

@@ -56,7 +56,7 @@ type LabelMemo [8]struct {
 	label Label
 }
 
-// Encode is e.encodeLabel. A memo is of one encoder.
+// Encode is e.EncodeLabel. A memo is of one encoder.
 func (m *LabelMemo) Encode(e *Encoder, field []byte) (l Label, rule string) {
 	if len(field) == 0 {
 		return e.EncodeLabel(field)

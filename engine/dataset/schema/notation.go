@@ -33,7 +33,7 @@ func (d *DateFormat) Valid() bool {
 	return ok
 }
 
-// NotationOf of a numeric column, nil for plain numbers.
+// NotationOf is the notation of a numeric column, nil for plain numbers.
 func (s *Schema) NotationOf(c *Column) *parse.Notation {
 	n := parse.Notation{Decimal: cmp.Or(c.Decimal, s.CSV.Decimal, ".")[0], Thousands: c.Thousands, Prefix: []byte(c.Prefix), Suffix: []byte(c.Suffix)}
 	if c.Thousands == "" && (c.Decimal == "" || c.Decimal == s.CSV.Decimal) {
