@@ -17,9 +17,9 @@ type benchCmd struct {
 	Workers int      `positive:"" default:"1" placeholder:"N" help:"Goroutines; the default shows one core."`
 	Variant string   `default:"all" enum:"all,best,generic,avx2,avx512" help:"Kernels to measure: ${enum}."`
 	Devices []string `default:"cpu" placeholder:"NAME" help:"Where to measure gradients, comma separated: cpu, cuda:N. A GPU has lines for the methods that it computes, without a share of its peak."`
-	Peers   []string `type:"existingfile" placeholder:"FILE" help:"Times of other programs on this machine, comma separated: output of the scripts in bench/peers. Lines with the same method and sizes get their ratio to the fastest."`
+	Peers   []string `type:"existingfile" needs:"workers=1" why:"it compares one core with one core" placeholder:"FILE" help:"Times of other programs on this machine, comma separated: output of the scripts in bench/peers. Lines with the same method and sizes get their ratio to the fastest."`
 	Only    string   `placeholder:"METHOD" help:"Measure only the lines whose method contains this text, such as k-NN or near-linear."`
-	Records int      `positive:"" hidden:"" help:"Records of every line."`
+	Records int      `within:"[2,]" hidden:"" help:"Records of every line."`
 }
 
 // Help shows examples.
@@ -50,9 +50,6 @@ type benchResult struct {
 
 // Run measures and prints.
 func (c *benchCmd) Run(a *app) error {
-	if c.Records == 1 {
-		return badInput("--records must be at least 2")
-	}
 	o := cases.Options{Quick: c.Quick, Records: c.Records, Runs: c.Runs, Workers: c.Workers, Only: c.Only}
 	if err := c.readPeers(&o.Peers); err != nil {
 		return err
@@ -87,9 +84,6 @@ func (c *benchCmd) Run(a *app) error {
 
 // readPeers reads the files of --peers.
 func (c *benchCmd) readPeers(p *cases.Peers) error {
-	if len(c.Peers) > 0 && c.Workers > 1 {
-		return badInput("--peers compares one core with one core: take --workers 1")
-	}
 	for _, name := range c.Peers {
 		f, err := os.Open(name)
 		if err != nil {

@@ -19,7 +19,7 @@ type dataConvertCmd struct {
 	Schema    string    `required:"" placeholder:"FILE"`
 	To        string    `placeholder:"FORMAT" help:"csv, parquet or npz. Default: by the name of the file to write."`
 	Encoded   bool      `help:"Write the records as training sees them: scaled numbers within norm 1, labels in [-1, 1]."`
-	OutSchema string    `writes:"schema" placeholder:"FILE" help:"Also write the schema of the new file. Not with --encoded."`
+	OutSchema string    `not:"encoded" why:"the rows are scaled already" writes:"schema" placeholder:"FILE" help:"Also write the schema of the new file. Not with --encoded."`
 	Force     bool
 	labelsFlag
 }
@@ -54,8 +54,6 @@ func (c *dataConvertCmd) format() (format string, zip bool, err error) {
 		return "", false, badInput("%s has no ending that names a format; add --to csv, parquet or npz", c.Out)
 	case zip && (format == dataset.FormatNPZ || format == dataset.FormatParquet):
 		return "", false, badInput("%s files are compressed inside; leave out .gz", format)
-	case c.Encoded && c.OutSchema != "":
-		return "", false, badInput("--out-schema is not for --encoded: the rows are scaled already")
 	}
 	return format, zip, nil
 }

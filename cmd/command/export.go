@@ -9,12 +9,12 @@ import (
 
 type exportCmd struct {
 	Model       string `arg:"" help:"Model file."`
-	ONNX        bool   `name:"onnx" xor:"format" required:"" help:"ONNX with the encoder inside: raw columns to scores, or to the space of a metric."`
+	ONNX        bool   `needs:"out" why:"it is a binary file" name:"onnx" xor:"format" required:"" help:"ONNX with the encoder inside: raw columns to scores, or to the space of a metric."`
 	SQL         string `name:"sql" xor:"format" required:"" enum:"duckdb,postgres,bigquery,snowflake,spark,sqlserver" placeholder:"duckdb|postgres|bigquery|snowflake|spark|sqlserver" help:"SELECT that adds the score to the rows of a table; linear scores."`
 	Python      bool   `xor:"format" required:"" help:"Python function that needs NumPy only; linear scores."`
 	Go          bool   `xor:"format" required:"" help:"Go function that needs the standard library only; linear scores."`
-	NPZ         bool   `name:"npz" xor:"format" required:"" help:"NumPy archive of the numbers, for records that are encoded already."`
-	Safetensors bool   `xor:"format" required:"" help:"The same in safetensors."`
+	NPZ         bool   `needs:"out" why:"it is a binary file" name:"npz" xor:"format" required:"" help:"NumPy archive of the numbers, for records that are encoded already."`
+	Safetensors bool   `needs:"out" why:"it is a binary file" xor:"format" required:"" help:"The same in safetensors."`
 	Table       string `default:"records" placeholder:"NAME" help:"Table of --sql."`
 	Out         string `short:"o" placeholder:"FILE" help:"File to write. Default: standard output, for text."`
 	Force       bool
@@ -58,10 +58,6 @@ func (c *exportCmd) format() string {
 // Run writes the file.
 func (c *exportCmd) Run(a *app) error {
 	format := c.format()
-	binary := c.ONNX || c.NPZ || c.Safetensors
-	if c.Out == "" && binary {
-		return badInput("--%s writes a binary file; name it with --out FILE", format)
-	}
 	m, _, err := a.trustedModel(c.Model, "")
 	if err != nil {
 		return err

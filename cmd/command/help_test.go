@@ -231,7 +231,7 @@ func TestFirstViewOfHelp(t *testing.T) {
 		return names, keys, out.String()
 	}
 	page := map[string]bool{}
-	for _, m := range shownFlag.FindAllStringSubmatch(keysTopic(), -1) {
+	for _, m := range shownFlag.FindAllStringSubmatch(keysTopic(allFlags), -1) {
 		page[m[1]] = true
 	}
 	known, sectioned, long := map[string]bool{}, map[string]bool{}, 0

@@ -17,7 +17,7 @@ import (
 
 // holdoutFlags say what becomes of the records that a training holds out.
 type holdoutFlags struct {
-	HoldoutEpsilon *float64 `placeholder:"E" help:"Release private figures of the held-out records with this epsilon, charged on top of the training."`
+	HoldoutEpsilon *float64 `not:"task model" why:"it is for linear models of scores; another model is evaluated when it is saved: dyad evaluate MODEL --data FILE --holdout F --epsilon E, of a metric with --reference FILE" placeholder:"E" help:"Release private figures of the held-out records with this epsilon, charged on top of the training."`
 	ExactFigures   bool
 }
 
@@ -48,8 +48,6 @@ func (f holdoutFlags) planned(m *model, s lib.Shape, public bool, delta *float64
 		return nil, badInput("--holdout-epsilon needs held-out records: --holdout F")
 	case f.ExactFigures || public:
 		return nil, badInput("--holdout-epsilon is for private data without --exact-figures")
-	case m.Task == taskMetric:
-		return nil, badInput("--holdout-epsilon is for scores; a metric is evaluated privately against a public file: dyad evaluate MODEL --data FILE --reference FILE --epsilon E")
 	}
 	return lib.PlanFigures(s, f.figures(m, delta))
 }
@@ -285,7 +283,7 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 // plannedHoldout asks a plan for the cost of held-out figures, too.
 type plannedHoldout struct {
 	HoldoutRecords int      `positive:"" needs:"holdout-epsilon" placeholder:"M" help:"Records held out besides the n to train, for --holdout-epsilon."`
-	HoldoutEpsilon *float64 `placeholder:"E" help:"Epsilon of private figures of the held-out records: their plan and the sum of both charges are printed, too."`
+	HoldoutEpsilon *float64 `not:"task" why:"a metric is evaluated against a public file when it is saved: dyad evaluate MODEL --reference FILE" placeholder:"E" help:"Epsilon of private figures of the held-out records: their plan and the sum of both charges are printed, too."`
 }
 
 // heldPlan is the JSON output of a plan with held-out figures.

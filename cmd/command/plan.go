@@ -60,11 +60,6 @@ Constants of a loss of your own, as asserted by you, and the limit of many steps
 
 // Run prints the report.
 func (c *planTrainCmd) Run(a *app) error {
-	if c.PaperUnsound {
-		if err := c.checkUnsound(c.Mode, true); err != nil {
-			return err
-		}
-	}
 	schema, shape, err := c.shape(a, &c.planFlags)
 	if err != nil {
 		return err
@@ -108,9 +103,6 @@ func (c *plannedFlags) shape(a *app, f *planFlags) (s *dataset.Schema, shape lib
 func (c *planTrainCmd) report(a *app, p *lib.Training, s *dataset.Schema) error {
 	if c.Report == "" {
 		return nil
-	}
-	if s == nil {
-		return badInput("--report shows the columns with their ranges, and needs --schema")
 	}
 	held, err := c.heldFigures(p.Plan, c.Task, c.Delta)
 	if err != nil {

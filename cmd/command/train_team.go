@@ -54,7 +54,7 @@ func (c *trainCmd) prepare(a *app) (preparedRun, error) {
 
 // read reads the data and plans.
 func (c *trainCmd) read(a *app) (p preparedRun, err error) {
-	if a.team != nil && !c.Data.given() {
+	if a.team != nil && !c.Data.given() { // which rank 0 says for all
 		return p, badInput("--team needs --data: the synthetic records are for one process")
 	}
 	all, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons, func(s *dataset.Schema, read readBy) (chosen *dataset.Schema, err error) {
