@@ -48,7 +48,7 @@ func checkPositive(command *kong.Context) error {
 //	within:"[0,1)"   the interval of its values
 //	needs:"a|b=x"    a flag that it needs, or one of several, or a value of it
 //	values:"2"       how many values it has
-//	not:"a b=x"      flags that it excludes; those of a group of which one is given have the tag "xor" of the parser
+//	not:"a b=x"      flags that it excludes; flags that all exclude each other have the tag "xor" of the parser
 func checkTags(command *kong.Context) error {
 	flags := map[string]*kong.Flag{}
 	for _, f := range command.Flags() {
