@@ -23,7 +23,7 @@ type accountCmd struct {
 	Batch       int     `xor:"sampling" needs:"records" positive:"" placeholder:"M" help:"Each release uses M records drawn without replacement out of --records."`
 	Records     int     `needs:"batch" positive:"" placeholder:"N" help:"Number of records, with --batch."`
 	Relation    string  `default:"replace-one" enum:"replace-one,add/remove" help:"Neighbours of the guarantee, and without --rate of the sensitivity: replace-one or add/remove."`
-	Group       int     `positive:"" default:"1" placeholder:"K" help:"Also state the guarantee for the K records of one person."`
+	Group       int     `name:"person-rows" aliases:"group" positive:"" default:"1" placeholder:"K" help:"Also state the guarantee for the K records of one person."`
 	Padded      bool    `help:"The mechanism fills every data set up to a public capacity: then a replace-one guarantee is one for add/remove too."`
 }
 
@@ -40,9 +40,9 @@ Examples:
   dyad account --epsilon 1 --delta 0 --coordinates 10
   dyad account --scale 2 --delta 0 --noise laplace --coordinates 4 --steps 3
   dyad account --sigma 1 --steps 1000 --rate 0.01 --relation add/remove
-  dyad account --sigma 2 --steps 500 --rate 0.01 --group 4
+  dyad account --sigma 2 --steps 500 --rate 0.01 --person-rows 4
   dyad account --sigma 4 --steps 100 --batch 100 --records 1000 --delta 1e-6
-  dyad account --sigma 20 --group 3 --padded`
+  dyad account --sigma 20 --person-rows 3 --padded`
 }
 
 type accountResult struct {

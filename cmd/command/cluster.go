@@ -21,7 +21,7 @@ type clusterCmd struct {
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Rounds     int       `positive:"" placeholder:"T" help:"Rounds of k-means, which share the budget. Default: 5."`
 	Clip       float64   `positive:"" placeholder:"R" help:"Norm to which mapped records are shortened; public, and noise grows with it. Default: the bound that holds for every record."`
-	StartSeed  uint64    `default:"1" help:"Public seed of the first centres."`
+	StartSeed  uint64    `name:"init-seed" aliases:"start-seed" default:"1" help:"Public seed of the first centres."`
 	Plan       bool      `required:"" xor:"records" needs:"n" `
 	N          int       `positive:"" needs:"plan" short:"n" help:"Number of records, for --plan; of persons if the schema has a column of role person."`
 	identityFlag
@@ -36,7 +36,7 @@ all rounds. With --metric records are compared by a metric that was learned befo
 cannot-link pairs ("dyad pairs train"); what that cost is a charge of its own, in the same ledger if the records are the
 same. "dyad predict" assigns records to the clusters.
 
-The first centres depend on --start-seed and on no record. Do not try seeds, k or rounds on the private records: every
+The first centres depend on --init-seed and on no record. Do not try seeds, k or rounds on the private records: every
 run is charged.
 
 Examples:

@@ -29,9 +29,9 @@ type curveCmd struct {
 	Features   int       `positive:"" default:"20" help:"Features of synthetic ar1 and scores."`
 	N          []int     `short:"n" placeholder:"N,..." help:"Numbers of training records; the others test. Default: what --holdout leaves."`
 	Holdout    float64   `within:"(0,1)" positive:"" default:"0.3" placeholder:"F" help:"Fraction of the records that test."`
-	Epsilons   []float64 `placeholder:"E,..." help:"Epsilons. Default: 0.1,0.3,1,3,10."`
+	Epsilons   []float64 `name:"epsilon" aliases:"epsilons" placeholder:"E,..." help:"Epsilons. Default: 0.1,0.3,1,3,10."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	Algorithms []string  `placeholder:"NAME,..." help:"Algorithms with their defaults, see \"dyad lab algorithms\", or auto. Default: auto."`
+	Algorithms []string  `name:"algorithm" aliases:"algorithms" placeholder:"NAME,..." help:"Algorithms with their defaults, see \"dyad lab algorithms\", or auto. Default: auto."`
 	NoCeiling  bool      `help:"Leave out the models without privacy. They are never drawn of private data."`
 	Task       string    `default:"auc" enum:"auc,metric" help:"auc: linear scores, judged by the AUC; metric: Mahalanobis metrics, judged by nearest neighbours."`
 	Splits     int       `positive:"" help:"Random splits into training and test records. Default: 10, or 1 on private data, where each is charged."`
@@ -66,9 +66,9 @@ interrupted run goes on with --resume RUN at no further cost. There is no ceilin
 
 Examples:
   dyad lab curve --splits 2
-  dyad lab curve --synthetic ar1 --records 1000 --algorithms auto,dpgdsc --epsilons 1,4 --splits 2 --out ar1
-  dyad lab curve --data patients.csv --schema patients.yaml --public-data --epsilons 1,4 --splits 2 --out open
-  dyad lab curve --data patients.csv --schema patients.yaml --epsilons 0.5,1 --holdout-epsilon 0.5 --yes --out private`
+  dyad lab curve --synthetic ar1 --records 1000 --algorithm auto,dpgdsc --epsilon 1,4 --splits 2 --out ar1
+  dyad lab curve --data patients.csv --schema patients.yaml --public-data --epsilon 1,4 --splits 2 --out open
+  dyad lab curve --data patients.csv --schema patients.yaml --epsilon 0.5,1 --holdout-epsilon 0.5 --yes --out private`
 }
 
 // curveResult is the JSON output of curve.
@@ -175,8 +175,8 @@ func curveError(err error) error {
 // planned is the plan of a file, of public data.
 func (c *curveCmd) planned() (*experiment.Plan, []string, error) {
 	for flag, given := range map[string]bool{
-		"--data": c.Data.given(), "--dataset": c.Dataset != "", "--synthetic": c.Synthetic != "", "-n": c.N != nil, "--epsilons": c.Epsilons != nil,
-		"--algorithms": c.Algorithms != nil, "--delta": c.Delta != nil, "--splits": c.Splits != 0,
+		"--data": c.Data.given(), "--dataset": c.Dataset != "", "--synthetic": c.Synthetic != "", "-n": c.N != nil, "--epsilon": c.Epsilons != nil,
+		"--algorithm": c.Algorithms != nil, "--delta": c.Delta != nil, "--splits": c.Splits != 0,
 	} {
 		if given {
 			return nil, nil, badInput("%s is in the plan %s; leave one of the two out", flag, c.Plan)

@@ -17,7 +17,7 @@ type dataConvertCmd struct {
 	In        dataFiles `arg:"" help:"Data file; a folder or a pattern (in quotes) is read as one."`
 	Out       string    `arg:"" help:"File to write."`
 	Schema    string    `required:"" placeholder:"FILE"`
-	To        string    `placeholder:"FORMAT" help:"csv, parquet or npz. Default: by the name of the file to write."`
+	To        string    `name:"format" aliases:"to" placeholder:"FORMAT" help:"csv, parquet or npz. Default: by the name of the file to write."`
 	Encoded   bool      `help:"Write the records as training sees them: scaled numbers within norm 1, labels in [-1, 1]."`
 	OutSchema string    `not:"encoded" why:"the rows are scaled already" writes:"schema" placeholder:"FILE" help:"Also write the schema of the new file. Not with --encoded."`
 	Force     bool
@@ -51,7 +51,7 @@ func (c *dataConvertCmd) format() (format string, zip bool, err error) {
 	}
 	switch {
 	case format == "":
-		return "", false, badInput("%s has no ending that names a format; add --to csv, parquet or npz", c.Out)
+		return "", false, badInput("%s has no ending that names a format; add --format csv, parquet or npz", c.Out)
 	case zip && (format == dataset.FormatNPZ || format == dataset.FormatParquet):
 		return "", false, badInput("%s files are compressed inside; leave out .gz", format)
 	}

@@ -130,8 +130,8 @@ func TestDataErrors(t *testing.T) {
 	}{
 		{convert("patients.csv", "exists.csv"), exitInput, "--force"},
 		{convert("patients.csv", "new.csv", "--out-schema", "exists.csv"), exitInput, "its name says CSV"},
-		{convert("patients.csv", "new"), exitInput, "--to"},
-		{convert("patients.csv", "new.txt", "--to", "xml"), exitInput, "xml"},
+		{convert("patients.csv", "new"), exitInput, "--format"},
+		{convert("patients.csv", "new.txt", "--format", "xml"), exitInput, "xml"},
 		{convert("patients.csv", "new.jsonl"), exitInput, "csv, parquet or npz"},
 		{convert("patients.csv", "new.npz.gz"), exitInput, ".gz"},
 		{convert("patients.csv", "new.npz"), exitInput, "categorical"},

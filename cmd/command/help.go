@@ -23,11 +23,11 @@ const (
 
 // sections are those of the help of commands with many flags, in their order.
 var sections = []struct{ part, title, flags string }{
-	{ofRun, "Data:", "data schema n d users records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic visits features"},
+	{ofRun, "Data:", "data schema n d records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic visits features"},
 	{ofRun, "Candidates:", "candidates models road"},
-	{guaranteed, "Model:", "model k metric start-seed task algorithm algorithms method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
-	{guaranteed, "Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip gradient-clip rate"},
-	{guaranteed, "Privacy:", "mode paper-unsound epsilon epsilons delta unit kappa max-epsilon max-epochs max-direction-pairs holdout-epsilon exact-figures shuffle-delta"},
+	{guaranteed, "Model:", "model k metric task algorithm method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
+	{guaranteed, "Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip rate"},
+	{guaranteed, "Privacy:", "mode paper-unsound epsilon delta unit kappa max-epsilon max-epochs max-direction-pairs holdout-epsilon exact-figures shuffle-delta"},
 	{guaranteed, "Noise and steps; they change the mechanism:", "noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink mechanisms printed-steps every buffer reservoir per-class burn-in secret-state " +
 		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold threshold-step kwik-ratio kwik-delta"},
 	{guaranteed, "Constants of the loss, as you assert them:", "G L Dg H radius-diameter"},
@@ -40,7 +40,7 @@ var sections = []struct{ part, title, flags string }{
 }
 
 // firstFlags are in the first view.
-var firstFlags = words("data schema n d users records state pairs out public-data candidates models k metric algorithms epsilons splits " +
+var firstFlags = words("data schema n d records state pairs out public-data candidates models k metric splits " +
 	"task algorithm epsilon delta holdout holdout-records holdout-epsilon max-epsilon with plan reference runs time plot server dir listen protocol cert key token memory")
 
 func words(s string) []string { return strings.Fields(s) }

@@ -292,7 +292,7 @@ func TestFirstViewOfHelp(t *testing.T) {
 		}
 	}
 	// What a command cannot do without is in its first view.
-	for command, needed := range map[string]string{"search": "candidates models", "lab curve": "epsilons algorithms splits", "train": "task algorithm"} {
+	for command, needed := range map[string]string{"search": "candidates models", "lab curve": "epsilon algorithm splits", "train": "task algorithm"} {
 		first, _, _ := flags(words(command), "--help")
 		for _, f := range words(needed) {
 			if !slices.Contains(first, f) {

@@ -131,7 +131,7 @@ func schemaEncoder(path string) (*dataset.Encoder, error) {
 }
 
 type localPlanCmd struct {
-	Users int    `positive:"" short:"n" required:"" help:"Number of users."`
+	Users int    `name:"n" aliases:"users" positive:"" short:"n" required:"" help:"Number of users."`
 	Out   string `writes:"protocol" short:"o" placeholder:"FILE" help:"Write the public protocol, as the server sends it, to a file."`
 	Force bool
 	taskFlags

@@ -21,7 +21,7 @@ import (
 
 type localServerCmd struct {
 	Dir          string   `required:"" placeholder:"DIR" help:"Directory of the log of messages; made if it is not there. A restart continues from it."`
-	Users        int      `positive:"" short:"n" required:"" help:"Number of users."`
+	Users        int      `name:"n" aliases:"users" positive:"" short:"n" required:"" help:"Number of users."`
 	LookAlikeIDs string   `name:"look-alike-ids" default:"refuse" enum:"refuse,allow"`
 	Listen       string   `default:"127.0.0.1:8377" placeholder:"ADDRESS" help:"Address to listen on; port 0 chooses one."`
 	Cert         string   `needs:"key" placeholder:"FILE" help:"TLS certificate chain (PEM). Without it: plain HTTP, for use behind a proxy or on one machine."`
