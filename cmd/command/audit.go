@@ -39,7 +39,7 @@ type auditRecordsCmd struct {
 	Mode       string   `default:"certified" enum:"certified,paper" help:"certified or paper; the attacked claim is the guarantee that the report of the mode prints."`
 	Epsilon    float64  `default:"1" help:"Epsilon to spend."`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	N          int      `within:"[2,]" short:"n" default:"64" help:"Number of records."`
+	N          int      `positive:"" within:"[2,]" short:"n" default:"64" help:"Number of records."`
 	PersonRows int      `positive:"" placeholder:"K" help:"Records are persons with up to K rows, and the two data sets differ in all rows of one. Default: each row is a record."`
 	D          int      `positive:"" short:"d" default:"2"`
 	L2         *float64 `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`

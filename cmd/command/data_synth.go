@@ -15,7 +15,7 @@ import (
 type dataSynthCmd struct {
 	File     string `arg:"" help:"CSV file to write, or a pack: NAME.dyadpack."`
 	Schema   string `placeholder:"FILE" help:"Also write its schema."`
-	N        int    `within:"[2,]" not:"visits" why:"visits take --persons and --rows" short:"n" help:"Number of records. Default: 2000."`
+	N        int    `positive:"" within:"[2,]" not:"visits" why:"visits take --persons and --rows" short:"n" help:"Number of records. Default: 2000."`
 	Seed     uint64 `default:"1" help:"Seed; the file is the same for the same seed and numbers."`
 	Force    bool
 	Features int    `positive:"" placeholder:"D" help:"Into a pack: records of D uniform numbers and a label instead of clinical ones, as many as the disk takes."`

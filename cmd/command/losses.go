@@ -42,7 +42,7 @@ type lossCheckFlags struct {
 	LossClip  float64            `positive:"" name:"loss-clip" placeholder:"C"`
 	Task      string             `default:"auc" enum:"auc,metric" help:"auc or metric: what u is."`
 	Radius    float64            `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in."`
-	N         int                `within:"[2,]" short:"n" default:"1000" help:"Number of records, for the method and the algorithms."`
+	N         int                `positive:"" within:"[2,]" short:"n" default:"1000" help:"Number of records, for the method and the algorithms."`
 	D         int                `positive:"" short:"d" default:"10"`
 	Plot      string             `placeholder:"FILE" help:"Plot phi and phi' over the range of u, as SVG, PDF or PNG by the ending."`
 }
