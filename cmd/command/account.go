@@ -11,19 +11,19 @@ import (
 )
 
 type accountCmd struct {
-	Epsilon     float64 `positive:"" placeholder:"EPSILON" help:"Target epsilon: print the noise that reaches it."`
-	Sigma       float64 `positive:"" placeholder:"SIGMA" help:"Standard deviation of Gaussian noise in every coordinate: print its epsilon."`
-	Scale       float64 `positive:"" placeholder:"SCALE" help:"Scale of Laplace or K-norm noise: print its epsilon."`
-	Delta       float64 `default:"1e-5" help:"Delta of the guarantee; 0 for pure epsilon, by Laplace or K-norm noise."`
+	Epsilon     float64 `xor:"amount" required:"" positive:"" placeholder:"EPSILON" help:"Target epsilon: print the noise that reaches it."`
+	Sigma       float64 `xor:"amount" required:"" positive:"" placeholder:"SIGMA" help:"Standard deviation of Gaussian noise in every coordinate: print its epsilon."`
+	Scale       float64 `xor:"amount" required:"" positive:"" placeholder:"SCALE" help:"Scale of Laplace or K-norm noise: print its epsilon."`
+	Delta       float64 `within:"[0,1)" default:"1e-5" help:"Delta of the guarantee; 0 for pure epsilon, by Laplace or K-norm noise."`
 	Noise       string  `default:"" enum:",gaussian,laplace,knorm" help:"gaussian, laplace in every coordinate, or knorm with density exp(-||z||/scale). Default: gaussian, or knorm with --delta 0."`
 	Coordinates int     `positive:"" default:"1" help:"Number of released coordinates, for laplace and knorm."`
 	Sensitivity float64 `positive:"" default:"1" help:"L2 sensitivity of one release. With --rate: how far one record that enters or leaves the batch moves it, for both relations."`
 	Steps       int     `positive:"" default:"1" help:"Number of adaptive releases."`
-	Rate        float64 `positive:"" placeholder:"Q" help:"Each release uses a Poisson sample of the records with this rate."`
-	Batch       int     `positive:"" placeholder:"M" help:"Each release uses M records drawn without replacement out of --records."`
-	Records     int     `positive:"" placeholder:"N" help:"Number of records, with --batch."`
+	Rate        float64 `xor:"sampling" within:"(0,1]" positive:"" placeholder:"Q" help:"Each release uses a Poisson sample of the records with this rate."`
+	Batch       int     `xor:"sampling" needs:"records" positive:"" placeholder:"M" help:"Each release uses M records drawn without replacement out of --records."`
+	Records     int     `needs:"batch" positive:"" placeholder:"N" help:"Number of records, with --batch."`
 	Relation    string  `default:"replace-one" enum:"replace-one,add/remove" help:"Neighbours of the guarantee, and without --rate of the sensitivity: replace-one or add/remove."`
-	Group       int     `positive:"" default:"1" placeholder:"K" help:"Also state the guarantee for the K records of one person."`
+	Group       int     `name:"person-rows" aliases:"group" positive:"" default:"1" placeholder:"K" help:"Also state the guarantee for the K records of one person."`
 	Padded      bool    `help:"The mechanism fills every data set up to a public capacity: then a replace-one guarantee is one for add/remove too."`
 }
 
@@ -40,9 +40,9 @@ Examples:
   dyad account --epsilon 1 --delta 0 --coordinates 10
   dyad account --scale 2 --delta 0 --noise laplace --coordinates 4 --steps 3
   dyad account --sigma 1 --steps 1000 --rate 0.01 --relation add/remove
-  dyad account --sigma 2 --steps 500 --rate 0.01 --group 4
+  dyad account --sigma 2 --steps 500 --rate 0.01 --person-rows 4
   dyad account --sigma 4 --steps 100 --batch 100 --records 1000 --delta 1e-6
-  dyad account --sigma 20 --group 3 --padded`
+  dyad account --sigma 20 --person-rows 3 --padded`
 }
 
 type accountResult struct {
@@ -118,20 +118,12 @@ func (c *accountCmd) Run(a *app) error {
 
 func (c *accountCmd) check() error {
 	switch {
-	case !(c.Sensitivity > 0) || math.IsInf(c.Sensitivity, 0) || c.Steps < 1 || c.Coordinates < 1 || !(c.Delta >= 0 && c.Delta < 1) || c.Group < 1:
-		return badInput("--sensitivity must be positive, --steps, --coordinates and --group at least 1, and --delta at least 0 and below 1")
 	case c.Noise == "gaussian" && c.Delta == 0:
 		return badInput("Gaussian noise has no finite epsilon at delta 0; give a positive --delta, or --noise knorm")
 	case c.Noise == "gaussian" && c.Scale != 0, c.Noise != "gaussian" && c.Sigma != 0:
 		return badInput("--sigma is for Gaussian noise and --scale for Laplace and K-norm noise; this is %s", c.Noise)
-	case (c.Epsilon == 0) == (c.Sigma+c.Scale == 0):
-		return badInput("give exactly one of --epsilon (to get the noise) and the noise, --sigma or --scale (to get epsilon)")
-	case c.Epsilon == 0 && (!(c.Sigma+c.Scale > 0) || math.IsInf(c.Sigma+c.Scale, 0)):
-		return badInput("--sigma and --scale must be positive and finite")
-	case c.Rate != 0 && c.Batch != 0, c.Batch != 0 && c.Records == 0, c.Records != 0 && c.Batch == 0:
-		return badInput("sampling is either --rate Q, or --batch M with --records N")
-	case c.Rate != 0 && !(c.Rate > 0 && c.Rate <= 1), c.Batch < 0, c.Batch > c.Records:
-		return badInput("--rate must be above 0 and at most 1, and --batch at least 1 and at most --records")
+	case c.Batch > c.Records:
+		return badInput("--batch is %d, want at most --records", c.Batch)
 	case c.Batch != 0 && c.Relation != string(account.ReplaceOne):
 		return badInput("a batch of fixed size is accounted for replace-one neighbours; leave --relation out")
 	case (c.Rate != 0 || c.Batch != 0) && c.Noise == "knorm":

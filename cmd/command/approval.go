@@ -23,14 +23,14 @@ import (
 
 // studyFlags are what a page for approval says besides the plan.
 type studyFlags struct {
-	Report      string  `writes:"page" placeholder:"FILE.html" help:"Write the page that is approved before any data are read, too: study, columns with ranges, risk in one sentence, releases, expected interval of the AUC, place for a signature."`
+	Report      string  `writes:"page" needs:"schema" why:"it shows the columns with their ranges" placeholder:"FILE.html" help:"Write the page that is approved before any data are read, too: study, columns with ranges, risk in one sentence, releases, expected interval of the AUC, place for a signature."`
 	Study       string  `needs:"report" placeholder:"TEXT" help:"Name of the study, for --report."`
 	Institution string  `needs:"report" placeholder:"TEXT" help:"Institution, for --report."`
 	Purpose     string  `needs:"report" placeholder:"TEXT" help:"Purpose of the analysis, for --report."`
 	Responsible string  `needs:"report" placeholder:"TEXT" help:"Responsible person, for --report."`
 	Language    string  `default:"en" enum:"en,de,fr" help:"Language of --report: en, de or fr."`
 	Needs       float64 `default:"0.2" positive:"" placeholder:"W" help:"Width of the 95 % interval of the AUC that the purpose needs; the page of --report states whether the plan reaches it."`
-	Force       bool    `help:"Replace the page if it exists."`
+	Force       bool    `help:"Replace an existing file."`
 }
 
 // approvedFlag names a page that was approved.

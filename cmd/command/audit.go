@@ -39,7 +39,7 @@ type auditRecordsCmd struct {
 	Mode       string   `default:"certified" enum:"certified,paper" help:"certified or paper; the attacked claim is the guarantee that the report of the mode prints."`
 	Epsilon    float64  `default:"1" help:"Epsilon to spend."`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	N          int      `positive:"" short:"n" default:"64" help:"Number of records."`
+	N          int      `positive:"" within:"[2,]" short:"n" default:"64" help:"Number of records."`
 	PersonRows int      `positive:"" placeholder:"K" help:"Records are persons with up to K rows, and the two data sets differ in all rows of one. Default: each row is a record."`
 	D          int      `positive:"" short:"d" default:"2"`
 	L2         *float64 `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
@@ -52,32 +52,29 @@ type auditRecordsCmd struct {
 
 	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V"`
 	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C"`
-	WorstStart bool               `help:"Losses of --task metric: start at the matrix at which one record moves the gradient most, not at a multiple of the identity. Guarantees hold for every public start."`
+	WorstStart bool               `needs:"task=metric" why:"scores start at 0" help:"Losses of --task metric: start at the matrix at which one record moves the gradient most, not at a multiple of the identity. Guarantees hold for every public start."`
 	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that w lives in. Default: 1, or the public rule for other losses than linear."`
 	Every      int                `positive:"" default:"1" placeholder:"K"`
 	Buffer     int                `help:"Online algorithms: earlier records that a new one is paired with; 0: all."`
 	Reservoir  bool
 	Secret     bool   `name:"secret-state"`
-	Method     string `default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
+	Method     string `not:"plot person-rows part merge" why:"canaries are one run, which inserts rows one by one" default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
 	Canaries   int    `positive:"" placeholder:"M" help:"Canary records, at most min(d, n/2), which is the default."`
 	Guesses    int    `positive:"" placeholder:"K" help:"Canaries whose bit is guessed. Default: a quarter."`
 	auditNetworkFlags
 	auditFlags
 }
 
-// auditSays is what the help of both kinds starts with.
-const auditSays = `Runs the algorithm on two data sets that differ in one unit, guesses from the released vectors which one it
+// Help shows examples.
+func (auditRecordsCmd) Help() string {
+	return `Runs the algorithm on two data sets that differ in one unit, guesses from the released vectors which one it
 was, and prints a lower bound of epsilon that the rate of right guesses proves. A bound above the claim refutes it
 (exit code 1), and so do exact vectors that move further than their certificate allows. A bound below it does not
 prove privacy. The control says whether the same runs would have refuted half of the claim; the verdict says "no
 power" if they would not. The tightness estimates, for any number of runs, how much of the claim these data sets use:
 if it is near 1, more runs bring the bound near the claim. Ctrl-C and --time end with the bound so far. No data file is read
 and nothing is charged.
-`
 
-// Help shows examples.
-func (auditRecordsCmd) Help() string {
-	return auditSays + `
 Examples:
   dyad lab audit dpgdsc --epsilon 4 --runs 1000
   dyad lab audit dpgdsc --epsilon 2 --delta 0 -d 3 --runs 1000 --json
@@ -108,9 +105,6 @@ type auditResult struct {
 // Run attacks.
 func (c *auditRecordsCmd) Run(a *app) error {
 	if c.Method == "canaries" {
-		if c.Plot != "" || c.PersonRows > 0 || c.Part != "" || c.Merge != nil {
-			return badInput("--method canaries is one run, which inserts rows one by one; leave it, or --plot, --person-rows, --part and --merge, out")
-		}
 		return c.report(a, c.canaries)
 	}
 	return c.attack(a, c.target)
@@ -121,9 +115,6 @@ func (f auditFlags) attack(a *app, of func(context.Context) (audit.Target, error
 	part, parts, err := f.given()
 	if err != nil {
 		return err
-	}
-	if parts > 0 && f.Report != "" {
-		return badInput("a part of an audit has no page; say --report with --merge")
 	}
 	if parts > 0 {
 		target, err := of(a.ctx)
@@ -274,9 +265,6 @@ func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b pr
 	if mode, err = algorithms.ParseMode(c.Mode); err != nil {
 		return p, l2, b, mode, asInput(err)
 	}
-	if c.N < 2 || c.D < 1 {
-		return p, l2, b, mode, badInput("-n must be at least 2 and -d at least 1")
-	}
 	b = privacy.Budget{Epsilon: c.Epsilon, Delta: privacy.DefaultDelta(c.N)}
 	if c.Delta != nil {
 		b.Delta = *c.Delta
@@ -306,11 +294,7 @@ func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b pr
 		return p, l2, b, mode, err
 	}
 	if c.WorstStart {
-		metric, ok := p.Loss.(engine.MetricLoss)
-		if !ok {
-			return p, l2, b, mode, badInput("--worst-start is for --task metric: scores start at 0")
-		}
-		if p.Loss, err = audit.FromWorstStart(metric, p.Bounds, c.D, p.Radius); err != nil {
+		if p.Loss, err = audit.FromWorstStart(p.Loss.(engine.MetricLoss), p.Bounds, c.D, p.Radius); err != nil {
 			return p, l2, b, mode, asInput(err)
 		}
 	}

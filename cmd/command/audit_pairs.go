@@ -21,8 +21,8 @@ type auditPairsCmd struct {
 
 // Help shows examples.
 func (auditPairsCmd) Help() string {
-	return auditSays + `
-The options are those of "dyad pairs plan", but the pairs are chosen by the attack: one individual is in --kappa of
+	return `As "dyad lab audit records" does with records: two data sets differ in one unit, and what a guess proves is compared with the
+claim. The options are those of "dyad pairs plan", but the pairs are chosen by the attack: one individual is in --kappa of
 them. Clip and steps do not enter a guarantee; by default they are so small (--clip 0.0001, --step-size 1e-9) that
 the worst case is attained. Give those of a training to attack it as it is.
 

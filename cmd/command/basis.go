@@ -20,12 +20,8 @@ func (c *trainCmd) readChosen(s *dataset.Schema, read readBy) (d *dataset.Datase
 	if d, err = read(narrow); err != nil || s.Basis == "" && !c.Data.again() {
 		return d, "", err
 	}
-	fraction, err := c.fraction()
-	if err != nil {
-		return nil, "", err
-	}
 	n := d.Records.Units()
-	if fraction > 0 {
+	if fraction := c.fraction(); fraction > 0 {
 		keep, _, err := dataset.Split(n, 1-fraction, c.SplitSeed)
 		if err != nil {
 			return nil, "", asInput(err)

@@ -16,10 +16,10 @@ type benchCmd struct {
 	Runs    int      `positive:"" placeholder:"N" help:"Timed runs of each line. Default: 11, or 3 with --quick."`
 	Workers int      `positive:"" default:"1" placeholder:"N" help:"Goroutines; the default shows one core."`
 	Variant string   `default:"all" enum:"all,best,generic,avx2,avx512" help:"Kernels to measure: ${enum}."`
-	Devices []string `default:"cpu" placeholder:"NAME" help:"Where to measure gradients, comma separated: cpu, cuda:N. A GPU has lines for the methods that it computes, without a share of its peak."`
-	Peers   []string `type:"existingfile" placeholder:"FILE" help:"Times of other programs on this machine, comma separated: output of the scripts in bench/peers. Lines with the same method and sizes get their ratio to the fastest."`
+	Devices []string `name:"device" aliases:"devices" default:"cpu" placeholder:"NAME" help:"Where to measure gradients, comma separated: cpu, cuda:N. A GPU has lines for the methods that it computes, without a share of its peak."`
+	Peers   []string `type:"existingfile" needs:"workers=1" why:"it compares one core with one core" placeholder:"FILE" help:"Times of other programs on this machine, comma separated: output of the scripts in bench/peers. Lines with the same method and sizes get their ratio to the fastest."`
 	Only    string   `placeholder:"METHOD" help:"Measure only the lines whose method contains this text, such as k-NN or near-linear."`
-	Records int      `positive:"" hidden:"" help:"Records of every line."`
+	Records int      `positive:"" within:"[2,]" hidden:"" help:"Records of every line."`
 }
 
 // Help shows examples.
@@ -35,9 +35,9 @@ Examples:
   dyad lab bench --quick
   dyad lab bench --json > bench.json
   dyad lab bench --workers 8 --variant best
-  dyad lab bench --quick --devices cpu
+  dyad lab bench --quick --device cpu
 
-Where there is a GPU, "--devices cpu,cuda:0" measures both side by side; "--peers FILE,FILE" adds what the scripts of bench/peers
+Where there is a GPU, "--device cpu,cuda:0" measures both side by side; "--peers FILE,FILE" adds what the scripts of bench/peers
 wrote on this machine.`
 }
 
@@ -50,9 +50,6 @@ type benchResult struct {
 
 // Run measures and prints.
 func (c *benchCmd) Run(a *app) error {
-	if c.Records == 1 {
-		return badInput("--records must be at least 2")
-	}
 	o := cases.Options{Quick: c.Quick, Records: c.Records, Runs: c.Runs, Workers: c.Workers, Only: c.Only}
 	if err := c.readPeers(&o.Peers); err != nil {
 		return err
@@ -87,9 +84,6 @@ func (c *benchCmd) Run(a *app) error {
 
 // readPeers reads the files of --peers.
 func (c *benchCmd) readPeers(p *cases.Peers) error {
-	if len(c.Peers) > 0 && c.Workers > 1 {
-		return badInput("--peers compares one core with one core: take --workers 1")
-	}
 	for _, name := range c.Peers {
 		f, err := os.Open(name)
 		if err != nil {
@@ -118,7 +112,7 @@ func (c *benchCmd) open(o *cases.Options) (func(), error) {
 	for _, name := range c.Devices {
 		if name == "auto" || slices.ContainsFunc(o.Devices, func(d cases.Device) bool { return d.Name == name }) {
 			done()
-			return nil, badInput("--devices %s: want cpu and cuda:N, each once", strings.Join(c.Devices, ","))
+			return nil, badInput("--device %s: want cpu and cuda:N, each once", strings.Join(c.Devices, ","))
 		}
 		f := deviceFlag{Device: name}
 		close, err := f.openDevice(c.Workers, cuda.AutoPrecision)

@@ -36,7 +36,7 @@ var longWork = map[string]string{
 	"lab influence":     "lab influence MODEL --data BIG --public-data",
 	"lab audit records": "lab audit dpgdsc --runs 1000000",
 	"lab audit pairs":   "lab audit pairs --kappa 4 --runs 1000000",
-	"lab curve":         "lab curve --data BIG --schema PUBLIC --public-data --epsilons 1,4 --splits 2 --out OUT",
+	"lab curve":         "lab curve --data BIG --schema PUBLIC --public-data --epsilon 1,4 --splits 2 --out OUT",
 	"lab losses check":  "lab losses check log1p(exp(-u))+log1p(exp(-2*u))+exp(-u^2)+log1p(exp(-3*u))+sin(3*u) --radius 20",
 	"data schema":       "data schema BIG --out OUT",
 	"start":             "start BIG --out OUT",

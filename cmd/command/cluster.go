@@ -12,7 +12,7 @@ import (
 
 type clusterCmd struct {
 	K          int       `positive:"" short:"k" required:"" help:"Number of clusters."`
-	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them; a label is not read."`
+	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them; a label is not read."`
 	Schema     string    `required:"" placeholder:"FILE"`
 	Metric     string    `placeholder:"MODEL" help:"Model file of a metric (dyad pairs train, dyad train --task metric) that maps the records first; its own charge stays. Default: records as they are encoded."`
 	Out        string    `writes:"clusters" short:"o" default:"clusters.json" placeholder:"FILE" help:"File of the clusters."`
@@ -21,9 +21,9 @@ type clusterCmd struct {
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Rounds     int       `positive:"" placeholder:"T" help:"Rounds of k-means, which share the budget. Default: 5."`
 	Clip       float64   `positive:"" placeholder:"R" help:"Norm to which mapped records are shortened; public, and noise grows with it. Default: the bound that holds for every record."`
-	StartSeed  uint64    `default:"1" help:"Public seed of the first centres."`
-	Plan       bool      `help:"Print what clusters of -n records would release and cost. No data are read."`
-	N          int       `positive:"" needs:"plan" short:"n" help:"Number of records, for --plan."`
+	StartSeed  uint64    `name:"init-seed" aliases:"start-seed" default:"1" help:"Public seed of the first centres."`
+	Plan       bool      `required:"" xor:"records" needs:"n" `
+	N          int       `positive:"" needs:"plan" short:"n" help:"Number of records, for --plan; of persons if the schema has a column of role person."`
 	identityFlag
 	storeFlag
 	runFlags
@@ -36,7 +36,7 @@ all rounds. With --metric records are compared by a metric that was learned befo
 cannot-link pairs ("dyad pairs train"); what that cost is a charge of its own, in the same ledger if the records are the
 same. "dyad predict" assigns records to the clusters.
 
-The first centres depend on --start-seed and on no record. Do not try seeds, k or rounds on the private records: every
+The first centres depend on --init-seed and on no record. Do not try seeds, k or rounds on the private records: every
 run is charged.
 
 Examples:
@@ -59,12 +59,6 @@ type clusterResult struct {
 
 // Run plans or clusters.
 func (c *clusterCmd) Run(a *app) error {
-	switch {
-	case c.Plan && (c.N == 0 || c.Data.given()):
-		return badInput("--plan needs -n and no --data: it reads no data")
-	case !c.Plan && !c.Data.given():
-		return badInput("clusters need --data, or --plan and -n")
-	}
 	schema, metric, err := c.schema(a)
 	if err != nil {
 		return err

@@ -145,19 +145,19 @@ func TestClustersThatAreRefused(t *testing.T) {
 	write(t, dir, "alike.csv", "id,a,b,c\np1,0,0,0\nP1,0,0,0\n")
 	people := []string{"--data", "people.csv", "--schema", "people.yaml"}
 	for want, args := range map[string][]string{
-		"missing flags":             {"--data", "people.csv", "--schema", "people.yaml"},
-		"needs -n and no --data":    append([]string{"-k", "2", "--plan"}, people...),
-		"-n is for --plan":          append([]string{"-k", "2", "-n", "60"}, people...),
-		"clusters need --data":      {"-k", "2", "--schema", "people.yaml"},
-		"persons with several rows": {"-k", "2", "--data", "people.csv", "--schema", "visits.yaml"},
-		"clusters need a metric":    {"-k", "2", "--data", "patients.csv", "--schema", "patients.yaml", "--metric", "scores.json"},
-		"257 clusters":              append([]string{"-k", "257"}, people...),
-		"1001 rounds":               append([]string{"-k", "2", "--rounds", "1001"}, people...),
-		"which the ledger":          append([]string{"-k", "2", "--metric", "links.json", "--ledger", "other.jsonl"}, people...),
-		"want a number above 0":     append([]string{"-k", "2", "--clip", "-1"}, people...),
-		"unknown flag --device":     append([]string{"-k", "2", "--device", "cuda:0"}, people...),
-		"--look-alike-ids allow":    {"-k", "2", "--metric", "links.json", "--ledger", "l.jsonl", "--data", "alike.csv", "--schema", "people.yaml"},
-		"cannot read the model":     append([]string{"-k", "2", "--metric", "absent.json"}, people...),
+		"missing flags":                        {"--data", "people.csv", "--schema", "people.yaml"},
+		"--data and --plan exclude each other": append([]string{"-k", "2", "--plan"}, people...),
+		"-n is for --plan":                     append([]string{"-k", "2", "-n", "60"}, people...),
+		"missing flags: --data=FILE or --plan": {"-k", "2", "--schema", "people.yaml"},
+		"persons with several rows":            {"-k", "2", "--data", "people.csv", "--schema", "visits.yaml"},
+		"clusters need a metric":               {"-k", "2", "--data", "patients.csv", "--schema", "patients.yaml", "--metric", "scores.json"},
+		"257 clusters":                         append([]string{"-k", "257"}, people...),
+		"1001 rounds":                          append([]string{"-k", "2", "--rounds", "1001"}, people...),
+		"which the ledger":                     append([]string{"-k", "2", "--metric", "links.json", "--ledger", "other.jsonl"}, people...),
+		"want a number above 0":                append([]string{"-k", "2", "--clip", "-1"}, people...),
+		"unknown flag --device":                append([]string{"-k", "2", "--device", "cuda:0"}, people...),
+		"--look-alike-ids allow":               {"-k", "2", "--metric", "links.json", "--ledger", "l.jsonl", "--data", "alike.csv", "--schema", "people.yaml"},
+		"cannot read the model":                append([]string{"-k", "2", "--metric", "absent.json"}, people...),
 	} {
 		code, out, errs := dyad(t, dir, append([]string{"cluster", "--out", "c.json"}, args...)...)
 		if code != exitInput || !strings.Contains(errs+out, want) || exists(filepath.Join(dir, "c.json")) {

@@ -77,9 +77,6 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 	var more []string
 	for _, s := range c.settings {
 		f := flags[s.flag]
-		if plural := listOf[s.flag]; f == nil && flags[plural] != nil {
-			f = flags[plural]
-		}
 		if f != nil {
 			s.flag = f.Name
 		}

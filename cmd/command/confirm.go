@@ -55,16 +55,13 @@ func (f confirmFlag) unprotected(a *app, mode, schema string, public, resumed bo
 
 // unsoundFlag is the --paper-unsound flag.
 type unsoundFlag struct {
-	PaperUnsound bool `help:"With --mode paper, and --public-data unless it is a plan: drop the burn-in that keeps offpairstrc, offpairc, onpairstrc and onpairc from taking a step, and take the corrected step of dpgdc2, to see what they would do. The paper's claim does not cover that, and every output says so."`
+	PaperUnsound bool `needs:"mode=paper" help:"With --mode paper, and --public-data unless it is a plan: drop the burn-in that keeps offpairstrc, offpairc, onpairstrc and onpairc from taking a step, and take the corrected step of dpgdc2, to see what they would do. The paper's claim does not cover that, and every output says so."`
 }
 
 // checkUnsound refuses the flag where it could touch private data. Nothing was read.
-func (unsoundFlag) checkUnsound(mode string, public bool) error {
-	switch {
-	case !public:
+func (unsoundFlag) checkUnsound(public bool) error {
+	if !public {
 		return badInput("--paper-unsound is for public data: say --public-data, which it needs besides a public schema. The paper proves nothing about its schedule")
-	case mode != algorithms.Paper.String():
-		return badInput("--paper-unsound changes --mode paper; add it")
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func TestKilledCurvesAreResumed(t *testing.T) {
 		t.Run(stage, func(t *testing.T) {
 			f := newFixture(t)
 			curve := func(epsilons string, more ...string) []string {
-				return append([]string{"lab", "curve", "--epsilons", epsilons, "--splits", "1", "--algorithms", "moments", "--holdout-epsilon", "1", "--yes", "--data", f.in("in/patients.csv"),
+				return append([]string{"lab", "curve", "--epsilon", epsilons, "--splits", "1", "--algorithm", "moments", "--holdout-epsilon", "1", "--yes", "--data", f.in("in/patients.csv"),
 					"--schema", f.in("in/patients.yaml"), "--out", f.in("out/curve"), "--ledger", f.in("ledger/ledger.jsonl")}, more...)
 			}
 			e := f.start(t, crash.Spec{Args: curve("1"), Stage: stage, Nth: 1, Fault: "kill"}).End()

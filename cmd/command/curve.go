@@ -20,25 +20,25 @@ import (
 
 type curveCmd struct {
 	Plan       string    `arg:"" optional:"" name:"plan" help:"Plan of experiments (YAML, see bench/plans) on public data, instead of the flags about data, epsilons and algorithms."`
-	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them, with --schema. Private data are charged: --holdout-epsilon."`
-	Schema     string    `placeholder:"FILE"`
+	Data       dataFiles `xor:"data" needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them, with --schema. Private data are charged: --holdout-epsilon."`
+	Schema     string    `needs:"data" placeholder:"FILE"`
 	PublicData bool      `help:"The data are public: nothing is charged, and the figures are exact."`
-	Dataset    string    `placeholder:"NAME" help:"Public data set of the catalogue (\"dyad data list\"), fetched before."`
-	Synthetic  string    `placeholder:"KIND" help:"Synthetic data: ar1, clinical, scores, or a kind for --task metric. Default, without other data: clinical."`
+	Dataset    string    `xor:"data" placeholder:"NAME" help:"Public data set of the catalogue (\"dyad data list\"), fetched before."`
+	Synthetic  string    `xor:"data" placeholder:"KIND" help:"Synthetic data: ar1, clinical, scores, or a kind for --task metric. Default, without other data: clinical."`
 	Records    int       `positive:"" default:"5000" help:"Number of synthetic records."`
 	Features   int       `positive:"" default:"20" help:"Features of synthetic ar1 and scores."`
 	N          []int     `short:"n" placeholder:"N,..." help:"Numbers of training records; the others test. Default: what --holdout leaves."`
-	Holdout    float64   `positive:"" default:"0.3" placeholder:"F" help:"Fraction of the records that test."`
-	Epsilons   []float64 `placeholder:"E,..." help:"Epsilons. Default: 0.1,0.3,1,3,10."`
+	Holdout    float64   `within:"(0,1)" positive:"" default:"0.3" placeholder:"F" help:"Fraction of the records that test."`
+	Epsilons   []float64 `name:"epsilon" aliases:"epsilons" placeholder:"E,..." help:"Epsilons. Default: 0.1,0.3,1,3,10."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	Algorithms []string  `placeholder:"NAME,..." help:"Algorithms with their defaults, see \"dyad lab algorithms\", or auto. Default: auto."`
+	Algorithms []string  `name:"algorithm" aliases:"algorithms" placeholder:"NAME,..." help:"Algorithms with their defaults, see \"dyad lab algorithms\", or auto. Default: auto."`
 	NoCeiling  bool      `help:"Leave out the models without privacy. They are never drawn of private data."`
 	Task       string    `default:"auc" enum:"auc,metric" help:"auc: linear scores, judged by the AUC; metric: Mahalanobis metrics, judged by nearest neighbours."`
 	Splits     int       `positive:"" help:"Random splits into training and test records. Default: 10, or 1 on private data, where each is charged."`
 	Noises     int       `positive:"" default:"1" help:"Draws of noise for each split."`
 	SplitSeed  uint64    `default:"1" help:"Seed of synthetic data and of the noise on public data."`
 	Out        string    `short:"o" default:"curve" placeholder:"PREFIX" help:"Prefix of the files: PREFIX.csv, PREFIX-summary.csv and the pictures."`
-	Format     []string  `default:"svg,pdf" placeholder:"FORMAT,..." help:"Formats of the pictures: svg, pdf, png."`
+	Format     []string  `enum:"svg,pdf,png" default:"svg,pdf" placeholder:"FORMAT,..." help:"Formats of the pictures: svg, pdf, png."`
 	Parallel   int       `positive:"" default:"1" help:"Training sets that are worked on at a time."`
 	Retry      bool      `help:"Repeat runs that failed."`
 	partFlag
@@ -66,9 +66,9 @@ interrupted run goes on with --resume RUN at no further cost. There is no ceilin
 
 Examples:
   dyad lab curve --splits 2
-  dyad lab curve --synthetic ar1 --records 1000 --algorithms auto,dpgdsc --epsilons 1,4 --splits 2 --out ar1
-  dyad lab curve --data patients.csv --schema patients.yaml --public-data --epsilons 1,4 --splits 2 --out open
-  dyad lab curve --data patients.csv --schema patients.yaml --epsilons 0.5,1 --holdout-epsilon 0.5 --yes --out private`
+  dyad lab curve --synthetic ar1 --records 1000 --algorithm auto,dpgdsc --epsilon 1,4 --splits 2 --out ar1
+  dyad lab curve --data patients.csv --schema patients.yaml --public-data --epsilon 1,4 --splits 2 --out open
+  dyad lab curve --data patients.csv --schema patients.yaml --epsilon 0.5,1 --holdout-epsilon 0.5 --yes --out private`
 }
 
 // curveResult is the JSON output of curve.
@@ -83,11 +83,6 @@ type curveResult struct {
 
 // Run draws a curve.
 func (c *curveCmd) Run(a *app) error {
-	for _, f := range c.Format {
-		if !slices.Contains(experiment.Formats(), f) {
-			return badInput("--format %q is unknown, want some of %s", f, strings.Join(experiment.Formats(), ", "))
-		}
-	}
 	page, err := c.output(c.Force, c.Data.and(c.Plan, c.Schema, c.Labels, c.Ledger)...)
 	if err != nil {
 		return err
@@ -96,9 +91,6 @@ func (c *curveCmd) Run(a *app) error {
 	var p *experiment.Plan
 	if o.Part, o.Parts, err = c.given(); err != nil {
 		return err
-	}
-	if o.Parts > 0 && page != nil {
-		return badInput("a part of a curve has no page; say --report with --merge")
 	}
 	from := c.Plan
 	if c.Plan != "" {
@@ -183,8 +175,8 @@ func curveError(err error) error {
 // planned is the plan of a file, of public data.
 func (c *curveCmd) planned() (*experiment.Plan, []string, error) {
 	for flag, given := range map[string]bool{
-		"--data": c.Data.given(), "--dataset": c.Dataset != "", "--synthetic": c.Synthetic != "", "-n": c.N != nil, "--epsilons": c.Epsilons != nil,
-		"--algorithms": c.Algorithms != nil, "--delta": c.Delta != nil, "--splits": c.Splits != 0,
+		"--data": c.Data.given(), "--dataset": c.Dataset != "", "--synthetic": c.Synthetic != "", "-n": c.N != nil, "--epsilon": c.Epsilons != nil,
+		"--algorithm": c.Algorithms != nil, "--delta": c.Delta != nil, "--splits": c.Splits != 0,
 	} {
 		if given {
 			return nil, nil, badInput("%s is in the plan %s; leave one of the two out", flag, c.Plan)
@@ -203,19 +195,7 @@ func (c *curveCmd) planned() (*experiment.Plan, []string, error) {
 
 // source is the data set of the flags, and what was read if it is private.
 func (c *curveCmd) source(a *app) (experiment.Data, *dataset.Dataset, error) {
-	given := 0
-	for _, name := range []string{c.Data.String(), c.Dataset, c.Synthetic} {
-		if name != "" {
-			given++
-		}
-	}
 	switch {
-	case given > 1:
-		return experiment.Data{}, nil, badInput("name one of --data, --dataset and --synthetic")
-	case (!c.Data.given()) != (c.Schema == ""):
-		return experiment.Data{}, nil, badInput("--data and --schema go together; \"dyad data schema FILE\" drafts one")
-	case checkShare(c.Holdout, false) != nil:
-		return experiment.Data{}, nil, checkShare(c.Holdout, false)
 	case c.Data.given():
 		s, err := dataset.LoadSchema(c.Schema)
 		if err != nil {

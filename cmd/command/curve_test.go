@@ -12,7 +12,7 @@ import (
 // made again with the same bits, and other flags do not write into the file.
 func TestCurveContinuesAndKeepsItsRows(t *testing.T) {
 	dir := t.TempDir()
-	args := []string{"lab", "curve", "--records", "300", "--splits", "2", "--epsilons", "0.5,2", "--json"}
+	args := []string{"lab", "curve", "--records", "300", "--splits", "2", "--epsilon", "0.5,2", "--json"}
 	code, out, errs := dyad(t, dir, args...)
 	if code != exitOK {
 		t.Fatalf("exit %d: %s", code, errs)
@@ -56,7 +56,7 @@ func TestCurveContinuesAndKeepsItsRows(t *testing.T) {
 	if got, want := values(string(again)), values(string(whole)); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if code, _, errs := dyad(t, dir, "lab", "curve", "--records", "300", "--splits", "2", "--epsilons", "0.5,3"); code != exitInput || !strings.Contains(errs, "does not ask for") {
+	if code, _, errs := dyad(t, dir, "lab", "curve", "--records", "300", "--splits", "2", "--epsilon", "0.5,3"); code != exitInput || !strings.Contains(errs, "does not ask for") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
@@ -64,7 +64,7 @@ func TestCurveContinuesAndKeepsItsRows(t *testing.T) {
 // TestCurveOfPrivateDataIsCharged: nothing is charged unasked, then everything at once.
 func TestCurveOfPrivateDataIsCharged(t *testing.T) {
 	dir := clinic(t, 400)
-	args := []string{"lab", "curve", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilons", "0.5,1", "--out", "private", "--format", "svg"}
+	args := []string{"lab", "curve", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.5,1", "--out", "private", "--format", "svg"}
 	book := filepath.Join(dir, "state", "dyad", "ledger.jsonl")
 	for _, c := range []struct {
 		more []string
@@ -72,7 +72,7 @@ func TestCurveOfPrivateDataIsCharged(t *testing.T) {
 	}{
 		{nil, "--holdout-epsilon"},
 		{[]string{"--holdout-epsilon", "1"}, "repeat the command with --yes"},
-		{[]string{"--holdout-epsilon", "1", "--yes", "--algorithms", "projected-gradient"}, "is not private"},
+		{[]string{"--holdout-epsilon", "1", "--yes", "--algorithm", "projected-gradient"}, "is not private"},
 	} {
 		code, _, errs := dyad(t, dir, append(args, c.more...)...)
 		if code != exitInput || !strings.Contains(errs, c.want) {
@@ -125,7 +125,7 @@ func TestCurveOfPrivateDataIsCharged(t *testing.T) {
 // TestCurveByPerson: public figures count persons in their splits, private ones are refused.
 func TestCurveByPerson(t *testing.T) {
 	dir, _ := visits(t, func(p int) int { return 1 + p*p%9 }, mixedVisit)
-	args := []string{"lab", "curve", "--data", "visits.csv", "--schema", "public.yaml", "--epsilons", "1,2", "--splits", "1", "--algorithms", "dpgdsc", "--format", "svg"}
+	args := []string{"lab", "curve", "--data", "visits.csv", "--schema", "public.yaml", "--epsilon", "1,2", "--splits", "1", "--algorithm", "dpgdsc", "--format", "svg"}
 	if code, _, errs := dyad(t, dir, append(args, "--holdout-epsilon", "1", "--yes")...); code != exitInput || !strings.Contains(errs, "persons") {
 		t.Errorf("exit %d: %s", code, errs)
 	}

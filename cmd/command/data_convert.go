@@ -17,9 +17,9 @@ type dataConvertCmd struct {
 	In        dataFiles `arg:"" help:"Data file; a folder or a pattern (in quotes) is read as one."`
 	Out       string    `arg:"" help:"File to write."`
 	Schema    string    `required:"" placeholder:"FILE"`
-	To        string    `placeholder:"FORMAT" help:"csv or parquet. Default: by the name of the file to write."`
+	To        string    `name:"format" aliases:"to" placeholder:"FORMAT" help:"csv or parquet. Default: by the name of the file to write."`
 	Encoded   bool      `help:"Write the records as training sees them: scaled numbers within norm 1, labels in [-1, 1]."`
-	OutSchema string    `writes:"schema" placeholder:"FILE" help:"Also write the schema of the new file. Not with --encoded."`
+	OutSchema string    `not:"encoded" why:"the rows are scaled already" writes:"schema" placeholder:"FILE" help:"Also write the schema of the new file. Not with --encoded."`
 	Force     bool
 	labelsFlag
 }
@@ -50,13 +50,11 @@ func (c *dataConvertCmd) format() (format string, zip bool, err error) {
 	}
 	switch {
 	case format == "":
-		return "", false, badInput("%s has no ending that names a format; add --to csv or parquet", c.Out)
+		return "", false, badInput("%s has no ending that names a format; add --format csv or parquet", c.Out)
 	case format != dataset.FormatCSV && format != dataset.FormatParquet:
 		return "", false, badInput("convert writes CSV and Parquet, not %s; type: dyad data convert %s %s.parquet --schema %s", format, c.In.names[0], strings.TrimSuffix(name, filepath.Ext(name)), c.Schema)
 	case zip && format == dataset.FormatParquet:
 		return "", false, badInput("%s files are compressed inside; leave out .gz", format)
-	case c.Encoded && c.OutSchema != "":
-		return "", false, badInput("--out-schema is not for --encoded: the rows are scaled already")
 	}
 	return format, zip, nil
 }

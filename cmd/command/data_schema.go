@@ -154,11 +154,11 @@ func left(d *dataset.Drafted) string {
 
 func readAnswers(path string) (map[string]dataset.Answer, error) {
 	f, err := os.Open(path)
-	if err != nil {
-		return nil, badInput("cannot read the answers: %s", err)
+	var text []byte
+	if err == nil {
+		defer f.Close()
+		text, err = io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
 	if err != nil {
 		return nil, badInput("cannot read the answers: %s", err)
 	}

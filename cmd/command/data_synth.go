@@ -15,7 +15,7 @@ import (
 type dataSynthCmd struct {
 	File     string `arg:"" help:"CSV file to write, or a pack: NAME.dyadpack."`
 	Schema   string `placeholder:"FILE" help:"Also write its schema."`
-	N        int    `positive:"" short:"n" help:"Number of records. Default: 2000."`
+	N        int    `positive:"" within:"[2,]" not:"visits" why:"visits take --persons and --rows" short:"n" help:"Number of records. Default: 2000."`
 	Seed     uint64 `default:"1" help:"Seed; the file is the same for the same seed and numbers."`
 	Force    bool
 	Features int    `positive:"" placeholder:"D" help:"Into a pack: records of D uniform numbers and a label instead of clinical ones, as many as the disk takes."`
@@ -124,9 +124,6 @@ func (c *dataSynthCmd) Run(a *app) error {
 // pack writes records as a pack, and their schema.
 func (c *dataSynthCmd) pack(a *app) error {
 	n := cmp.Or(c.N, 2000)
-	if n < 2 {
-		return badInput("-n is %d, want at least 2", n)
-	}
 	s, err := dataset.SyntheticClinicalSchema()
 	if c.Features > 0 {
 		s, err = dataset.UniformSchema(c.Features)
@@ -170,9 +167,7 @@ func (c *dataSynthCmd) pack(a *app) error {
 }
 
 func (c *dataSynthCmd) clinic(r *synthResult) ([]synthFile, string, error) {
-	if r.Records = cmp.Or(c.N, 2000); r.Records < 2 {
-		return nil, "", badInput("-n is %d, want at least 2", r.Records)
-	}
+	r.Records = cmp.Or(c.N, 2000)
 	var records bytes.Buffer
 	err := dataset.WriteSyntheticClinical(&records, r.Records, c.Seed)
 	return []synthFile{{c.File, records.Bytes()}, {c.Schema, []byte(dataset.SyntheticClinicalYAML())}},
@@ -180,9 +175,6 @@ func (c *dataSynthCmd) clinic(r *synthResult) ([]synthFile, string, error) {
 }
 
 func (c *dataSynthCmd) visits(r *synthResult) ([]synthFile, string, error) {
-	if c.N != 0 {
-		return nil, "", badInput("-n is for clinical records; --visits takes --persons and --rows")
-	}
 	v := dataset.Visits{Persons: cmp.Or(c.Persons, 70_000), MaxRows: cmp.Or(c.MaxRows, 40), Seed: c.Seed, Windows1252: c.Encoding == dataset.EncodingWindows1252}
 	v.Rows = cmp.Or(c.Rows, min(v.Persons*10/7, v.Persons*v.MaxRows))
 	csv, auc, err := v.Generate()

@@ -130,8 +130,8 @@ func TestDataErrors(t *testing.T) {
 	}{
 		{convert("patients.csv", "exists.csv"), exitInput, "--force"},
 		{convert("patients.csv", "new.csv", "--out-schema", "exists.csv"), exitInput, "its name says CSV"},
-		{convert("patients.csv", "new"), exitInput, "--to"},
-		{convert("patients.csv", "new.txt", "--to", "xml"), exitInput, "xml"},
+		{convert("patients.csv", "new"), exitInput, "--format"},
+		{convert("patients.csv", "new.txt", "--format", "xml"), exitInput, "xml"},
 		{convert("patients.csv", "new.jsonl"), exitInput, "type: dyad data convert patients.csv new.parquet --schema patients.yaml"},
 		{convert("patients.csv", "new.parquet.gz"), exitInput, ".gz"},
 		{convert("patients.csv", "new.npz"), exitInput, "CSV and Parquet, not npz"},

@@ -269,7 +269,7 @@ func TestPrecisionIsNeverIgnored(t *testing.T) {
 				}
 			}
 		}
-		if code, _, errs := dyad(t, dir, "plan", "-n", "40", "-d", "3", "--algorithm", "dpftrl", "--precision", "fp32"); code != exitInput || !strings.Contains(errs, "does not take") {
+		if code, _, errs := dyad(t, dir, "plan", "-n", "40", "-d", "3", "--algorithm", "dpftrl", "--task", "metric", "--precision", "fp32"); code != exitInput || !strings.Contains(errs, "does not take") {
 			t.Errorf("an online algorithm in fp32: exit %d: %s", code, errs)
 		}
 	}

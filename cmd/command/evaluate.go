@@ -25,8 +25,8 @@ type evaluateCmd struct {
 // evaluatedFlags are the records of an evaluation.
 type evaluatedFlags struct {
 	Model      string   `arg:"" help:"Model file."`
-	PublicData bool     `help:"The data are public: nothing is charged, and exact figures may be printed."`
-	Holdout    *float64 `within:"(0,1)" placeholder:"F" help:"Evaluate the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
+	PublicData bool     `help:"The data are public: nothing is charged, and the report says so."`
+	Holdout    *float64 `within:"(0,1)" placeholder:"F" help:"Take the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
 	SplitSeed  uint64   `default:"1" help:"Seed of the split into training and held-out records."`
 	Confidence float64  `within:"(0,1)" default:"0.95" help:"Level of the intervals."`
 	labelsFlag
@@ -37,7 +37,7 @@ type evaluatedFlags struct {
 // releaseFlags are of figures that are released, or planned.
 type releaseFlags struct {
 	Data    dataFiles `required:"" xor:"records" placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data, with labels."`
-	Plan    bool      `required:"" xor:"records" needs:"n" not:"report track" help:"Print what a private evaluation of -n records would release and cost. No data are read."`
+	Plan    bool      `required:"" xor:"records" needs:"n" not:"report track" help:"Print what a run on -n records would release and cost. No data are read."`
 	N       int       `positive:"" needs:"epsilon" short:"n" help:"Number of records or persons, for --plan; of persons in a file whose number is not that of the schema."`
 	Epsilon *float64  `placeholder:"EPSILON" help:"Release private figures with this epsilon, charged to the ledger."`
 	Delta   *float64  `needs:"epsilon" placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
@@ -91,9 +91,9 @@ type evaluateExactCmd struct {
 	Threshold    float64   `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
 	Neighbours   dataFiles `placeholder:"FILE" help:"Of a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
 	Top          int       `positive:"" default:"10" help:"Ranks that count for NDCG and precision, with graded labels or query groups."`
-	Force        bool      `help:"Replace an existing page."`
-	Yes          bool      `short:"y" hidden:""` // nothing is charged that could be asked for
-	DataID       string    `hidden:""`
+	Force        bool
+	Yes          bool   `short:"y" hidden:""` // nothing is charged that could be asked for
+	DataID       string `hidden:""`
 	ledgerFlag
 }
 

@@ -10,12 +10,12 @@ import (
 
 type exportCmd struct {
 	Model       string `arg:"" help:"Model file."`
-	ONNX        bool   `name:"onnx" xor:"format" help:"ONNX with the encoder inside: raw columns to scores, or to the space of a metric."`
+	ONNX        bool   `needs:"out" why:"it is a binary file" name:"onnx" xor:"format" help:"ONNX with the encoder inside: raw columns to scores, or to the space of a metric."`
 	SQL         string `name:"sql" xor:"format" placeholder:"duckdb|postgres|bigquery|snowflake|spark|sqlserver" help:"SELECT that adds the score to the rows of a table; linear scores."`
 	Python      bool   `xor:"format" help:"Python function that needs NumPy only; linear scores."`
 	Go          bool   `xor:"format" help:"Go function that needs the standard library only; linear scores."`
-	NPZ         bool   `name:"npz" xor:"format" help:"NumPy archive of the numbers, for records that are encoded already."`
-	Safetensors bool   `xor:"format" help:"The same in safetensors."`
+	NPZ         bool   `needs:"out" why:"it is a binary file" name:"npz" xor:"format" help:"NumPy archive of the numbers, for records that are encoded already."`
+	Safetensors bool   `needs:"out" why:"it is a binary file" xor:"format" help:"The same in safetensors."`
 	Table       string `default:"records" placeholder:"NAME" help:"Table of --sql."`
 	Out         string `short:"o" placeholder:"FILE" help:"File to write. Default: standard output, for text."`
 	Force       bool
@@ -62,11 +62,8 @@ func (c *exportCmd) format() string {
 // Run writes the file.
 func (c *exportCmd) Run(a *app) error {
 	format := c.format()
-	switch {
-	case format == "":
+	if format == "" {
 		return badInput("name a format (--onnx, --sql duckdb, postgres, bigquery, snowflake, spark or sqlserver, --python, --go, --npz, --safetensors), or with --out a file that ends in .onnx, .sql, .py, .go, .mjs, .npz or .safetensors")
-	case c.Out == "" && (c.ONNX || c.NPZ || c.Safetensors):
-		return badInput("--%s writes a binary file; name it with --out FILE", format)
 	}
 	m, _, err := a.trustedModel(c.Model, "")
 	if err != nil {

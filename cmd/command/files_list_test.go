@@ -38,7 +38,7 @@ func TestCommandsReadSeveralFiles(t *testing.T) {
 		{"predict", "m.json", "--out", "scores.csv"},
 		{"transform", "metric.json", "--out", "mapped.csv"},
 		{"lab", "influence", "m.json", "--public-data", "--out", "influence.csv"},
-		{"lab", "curve", "--schema", "patients.yaml", "--public-data", "--epsilons", "1", "--splits", "1", "--out", "curve.csv"},
+		{"lab", "curve", "--schema", "patients.yaml", "--public-data", "--epsilon", "1", "--splits", "1", "--out", "curve.csv"},
 		{"local", "simulate", "--schema", "patients.yaml", "--method", "djw", "--public-data", "--seed", "1", "--out", "local.json"},
 		{"data", "inspect", "--schema", "patients.yaml"},
 	} {

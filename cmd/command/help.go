@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -22,11 +23,11 @@ const (
 
 // sections are those of the help of commands with many flags, in their order.
 var sections = []struct{ part, title, flags string }{
-	{ofRun, "Data:", "data schema n d users records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic visits features"},
+	{ofRun, "Data:", "data schema n d records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic visits features"},
 	{ofRun, "Candidates:", "candidates models road"},
-	{guaranteed, "Model:", "model k metric start-seed task algorithm algorithms method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
-	{guaranteed, "Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip gradient-clip rate"},
-	{guaranteed, "Privacy:", "mode paper-unsound epsilon epsilons delta unit kappa max-epsilon max-epochs max-direction-pairs holdout-epsilon exact-figures shuffle-delta"},
+	{guaranteed, "Model:", "model k metric task algorithm method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
+	{guaranteed, "Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip rate"},
+	{guaranteed, "Privacy:", "mode paper-unsound epsilon delta unit kappa max-epsilon max-epochs max-direction-pairs holdout-epsilon exact-figures shuffle-delta"},
 	{guaranteed, "Noise and steps; they change the mechanism:", "noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink mechanisms printed-steps every buffer reservoir per-class burn-in secret-state " +
 		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold threshold-step kwik-ratio kwik-delta"},
 	{guaranteed, "Constants of the loss, as you assert them:", "G L Dg H radius-diameter"},
@@ -39,7 +40,7 @@ var sections = []struct{ part, title, flags string }{
 }
 
 // firstFlags are in the first view.
-var firstFlags = words("data schema n d users records state pairs out public-data candidates models k metric algorithms epsilons splits " +
+var firstFlags = words("data schema n d records state pairs out public-data candidates models k metric splits " +
 	"task algorithm epsilon delta holdout holdout-epsilon max-epsilon with plan reference runs time plot server dir listen protocol cert key token memory")
 
 func words(s string) []string { return strings.Fields(s) }
@@ -95,8 +96,11 @@ func bySection(a, b *kong.Flag) int {
 func printHelp(all view) kong.HelpPrinter {
 	return func(o kong.HelpOptions, ctx *kong.Context) error {
 		command := ctx.Selected()
+		if command == nil && all == reference {
+			return writeReference(ctx.Stdout, ctx.Model.Node, nil)
+		}
 		if command == nil {
-			return printCommands(all != firstView, o, ctx)
+			return printCommands(all == allFlags, o, ctx)
 		}
 		if _, err := wholeGrammar(); err != nil {
 			return err
@@ -118,9 +122,7 @@ func printHelp(all view) kong.HelpPrinter {
 			if f.Hidden {
 				continue
 			}
-			if f.Help == "" {
-				f.Help = whole.options[slices.IndexFunc(whole.options, func(k key) bool { return k.flag.Name == f.Name })].flag.Help
-			}
+			f.Help = cmp.Or(f.Help, whole.texts[f.Name])
 			count++
 			switch s, _ := sectionOf(f.Name); {
 			case isKey(f):
@@ -132,6 +134,9 @@ func printHelp(all view) kong.HelpPrinter {
 			case many:
 				f.Group = &kong.Group{Key: sections[s].title, Title: sections[s].title}
 			}
+		}
+		if all == reference {
+			return writeReference(ctx.Stdout, command, named)
 		}
 		if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
 			return err
@@ -146,6 +151,79 @@ func printHelp(all view) kong.HelpPrinter {
 		}
 		return nil
 	}
+}
+
+// writeReference writes the help of a command for the page of all commands, which has the texts of named once.
+func writeReference(w io.Writer, command *kong.Node, named []*kong.Flag) error {
+	var b strings.Builder
+	if usage := strings.TrimSuffix(command.Summary(), " [flags]"); usage != command.Path() && command.Parent != nil { // else it is the title
+		fmt.Fprintf(&b, "Usage: dyad %s\n\n", usage)
+	}
+	for text := range strings.SplitSeq(command.Help, "\n\n") {
+		b.WriteString(folded("", text))
+	}
+	b.WriteString("\n")
+	if command.Detail != "" {
+		fmt.Fprintf(&b, "%s\n\n", strings.TrimSpace(command.Detail))
+	}
+	for _, p := range command.Positional {
+		b.WriteString(behind(p.Summary(), p.Help))
+	}
+	for _, f := range command.Flags {
+		if !f.Hidden {
+			b.WriteString(behind(flagHead(f), f.Help))
+		}
+	}
+	if len(named) > 0 {
+		b.WriteString(behind("Also", alsoTakes(command, named)))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// behind is a text behind its head.
+func behind(head, text string) string { return "  " + foldedAt(120, "    ", head+": "+text)[4:] }
+
+// alsoTakes are names of flags, those of an earlier command together if that is much shorter.
+func alsoTakes(command *kong.Node, named []*kong.Flag) string {
+	has := func(flags []*kong.Flag, name string) bool {
+		return slices.ContainsFunc(flags, func(f *kong.Flag) bool { return f.Name == name })
+	}
+	list := func(flags []*kong.Flag, but func(name string) bool) (text string) {
+		for _, f := range flags {
+			if !f.Hidden && !but(f.Name) {
+				text += " --" + f.Name
+			}
+		}
+		return text
+	}
+	names := ""
+	for _, f := range named {
+		names += " --" + f.Name
+	}
+	best := names
+	for _, other := range whole.parser.Model.Leaves(true) {
+		if other.FullPath() == command.FullPath() {
+			break
+		}
+		text := " the flags of " + other.FullPath()
+		if without := list(other.Flags, func(name string) bool { return has(command.Flags, name) }); without != "" {
+			text += " but" + without
+		}
+		rest := ""
+		for _, f := range named {
+			if !has(other.Flags, f.Name) {
+				rest += " --" + f.Name
+			}
+		}
+		if rest != "" {
+			text += ", and" + rest
+		}
+		if len(text) < len(best) && len(text) < len(names)*2/3 {
+			best = text
+		}
+	}
+	return strings.TrimSpace(best)
 }
 
 // printCommands prints the commands of the program by job, and the names of the others; or all of them.

@@ -231,7 +231,7 @@ func TestFirstViewOfHelp(t *testing.T) {
 		return names, keys, out.String()
 	}
 	page := map[string]bool{}
-	for _, m := range shownFlag.FindAllStringSubmatch(keysTopic(), -1) {
+	for _, m := range shownFlag.FindAllStringSubmatch(keysTopic(allFlags), -1) {
 		page[m[1]] = true
 	}
 	known, sectioned, long := map[string]bool{}, map[string]bool{}, 0
@@ -292,7 +292,7 @@ func TestFirstViewOfHelp(t *testing.T) {
 		}
 	}
 	// What a command cannot do without is in its first view.
-	for command, needed := range map[string]string{"search": "candidates models", "lab curve": "epsilons algorithms splits", "train": "task algorithm"} {
+	for command, needed := range map[string]string{"search": "candidates models", "lab curve": "epsilon algorithm splits", "train": "task algorithm"} {
 		first, _, _ := flags(words(command), "--help")
 		for _, f := range words(needed) {
 			if !slices.Contains(first, f) {

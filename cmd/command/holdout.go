@@ -18,7 +18,7 @@ import (
 
 // holdoutFlags say what becomes of the records that a training holds out.
 type holdoutFlags struct {
-	HoldoutEpsilon *float64 `placeholder:"E" help:"Release private figures of the held-out records with this epsilon, charged on top of the training."`
+	HoldoutEpsilon *float64 `not:"task model" why:"it is for linear models of scores; another model is evaluated when it is saved: dyad evaluate MODEL --data FILE --holdout F --epsilon E, of a metric with --reference FILE" placeholder:"E" help:"Release private figures of the held-out records with this epsilon, charged on top of the training."`
 	ExactFigures   bool
 }
 
@@ -49,8 +49,6 @@ func (f holdoutFlags) planned(m *model, s lib.Shape, public bool, delta *float64
 		return nil, badInput("--holdout-epsilon needs held-out records: --holdout F")
 	case f.ExactFigures || public:
 		return nil, badInput("--holdout-epsilon is for private data without --exact-figures")
-	case m.Task == taskMetric:
-		return nil, badInput("--holdout-epsilon is for scores; a metric is evaluated privately against a public file: dyad evaluate MODEL --data FILE --reference FILE --epsilon E")
 	}
 	return lib.PlanFigures(s, f.figures(m, delta))
 }
@@ -285,31 +283,20 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 
 // plannedHoldout asks a plan for the cost of held-out figures, too.
 type plannedHoldout struct {
-	Holdout        *float64 `placeholder:"F" xor:"held"`
-	HoldoutEpsilon *float64 `placeholder:"E" help:"Epsilon of private figures of the held-out records: their plan and the sum of both charges are printed, too."`
+	Holdout        *float64 `within:"[0,1)" placeholder:"F" xor:"held"`
+	HoldoutEpsilon *float64 `not:"task" why:"a metric is evaluated against a public file when it is saved: dyad evaluate MODEL --reference FILE" placeholder:"E" help:"Epsilon of private figures of the held-out records: their plan and the sum of both charges are printed, too."`
 
 	held int // records that are held out
 }
 
 // split is how many of n records train, by the rule of dataset.Split.
-func (f *plannedHoldout) split(n int) (int, error) {
+func (f *plannedHoldout) split(n int) int {
 	if f.Holdout == nil || *f.Holdout == 0 {
-		return n, nil
-	}
-	if err := checkShare(*f.Holdout, true); err != nil {
-		return 0, err
+		return n
 	}
 	train := int(math.Round(float64(n) * (1 - *f.Holdout)))
 	f.held = n - train
-	return train, nil
-}
-
-// checkShare refuses a share of held-out records; zero says whether it may be 0.
-func checkShare(f float64, zero bool) error {
-	if f > 0 && f < 1 || f == 0 && zero {
-		return nil
-	}
-	return badInput("--holdout is %v, want %s 0 and below 1", f, map[bool]string{false: "above", true: "at least"}[zero])
+	return train
 }
 
 // heldPlan is the JSON output of a plan with held-out figures.

@@ -19,7 +19,7 @@ var judging = map[string]string{
 	"evaluate compare --with": "evaluate compare good.json --with %s --plan -n 100 --epsilon 1",
 	"export model":            "export %s --python",
 	"lab influence model":     "lab influence %s --data patients.csv --exact-figures",
-	"pairs plan --init":       "pairs plan -n 100 --model mlp --init %s",
+	"pairs plan --init":       "pairs plan -n 100 -d 3 --model mlp --init %s",
 	"pairs train --init":      "pairs train --data patients.csv --schema patients.yaml --model mlp --init %s",
 	"plan train --init":       "plan -n 100 -d 3 --model mlp --init %s",
 	"plan compare --init":     "plan compare -n 100 -d 3 --model mlp --init %s",

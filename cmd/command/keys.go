@@ -19,11 +19,12 @@ type key struct {
 }
 
 // whole is the grammar of all commands, to look at, with its keys: options that two commands or more take in the same words, in the
-// order of sections. A flag without a text means the same as the first one of its name.
+// order of sections. A flag without a text means the same as the first one of its name that has one.
 var whole struct {
 	once    sync.Once
 	parser  *kong.Kong
-	options []key // all, those of one command, too
+	options []key             // all, those of one command, too
+	texts   map[string]string // of flags without one
 	keys    []key
 	err     error
 }
@@ -31,7 +32,7 @@ var whole struct {
 func wholeGrammar() (*kong.Kong, error) {
 	whole.once.Do(func() {
 		if whole.parser, whole.err = newParser(&cli{}, io.Discard, io.Discard); whole.err == nil {
-			whole.options = optionsOf(whole.parser.Model)
+			whole.options, whole.texts = optionsOf(whole.parser.Model)
 			whole.keys = slices.DeleteFunc(slices.Clone(whole.options), func(k key) bool {
 				return len(k.commands) < 2
 			})
@@ -40,15 +41,19 @@ func wholeGrammar() (*kong.Kong, error) {
 	return whole.parser, whole.err
 }
 
-func optionsOf(app *kong.Application) (all []key) {
+func optionsOf(app *kong.Application) (all []key, texts map[string]string) {
 	at, texts := map[string]int{}, map[string]string{}
+	for _, leaf := range app.Leaves(true) {
+		for _, f := range leaf.Flags {
+			texts[f.Name] = cmp.Or(texts[f.Name], f.Help)
+		}
+	}
 	for _, leaf := range app.Leaves(true) {
 		for _, f := range leaf.Flags {
 			if f.Hidden {
 				continue
 			}
 			f.Help = cmp.Or(f.Help, texts[f.Name])
-			texts[f.Name] = cmp.Or(texts[f.Name], f.Help)
 			id := f.Name + "\n" + f.Help
 			if _, ok := at[id]; !ok {
 				at[id] = len(all)
@@ -59,27 +64,34 @@ func optionsOf(app *kong.Application) (all []key) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b key) int { return bySection(a.flag, b.flag) })
-	return all
+	return all, texts
 }
 
 // text is the paragraph of a key: its flag, its meaning, and the commands that take it.
 func (k key) text() string {
-	head := "--" + k.flag.Name
-	if k.flag.Short != 0 {
-		head = fmt.Sprintf("-%c, %s", k.flag.Short, head)
+	return "  " + flagHead(k.flag) + "\n" + folded("      ", k.flag.Help) + folded("      ", "Of "+strings.Join(k.commands, ", ")+".")
+}
+
+// flagHead is how a flag is written.
+func flagHead(f *kong.Flag) string {
+	head := "--" + f.Name
+	if f.Short != 0 {
+		head = fmt.Sprintf("-%c, %s", f.Short, head)
 	}
-	if !k.flag.IsBool() {
-		head += "=" + k.flag.FormatPlaceHolder()
+	if !f.IsBool() {
+		head += "=" + f.FormatPlaceHolder()
 	}
-	return "  " + head + "\n" + folded("      ", k.flag.Help) + folded("      ", "Of "+strings.Join(k.commands, ", ")+".")
+	return head
 }
 
 // folded are the lines of a text that fit a page, each after an indent.
-func folded(indent, text string) string {
+func folded(indent, text string) string { return foldedAt(100, indent, text) }
+
+func foldedAt(width int, indent, text string) string {
 	var b strings.Builder
 	line := indent
 	for i, w := range strings.Fields(text) {
-		if i > 0 && len(line)+1+len(w) > 100 {
+		if i > 0 && len(line)+1+len(w) > width {
 			b.WriteString(line + "\n")
 			line = indent
 		}
@@ -91,20 +103,32 @@ func folded(indent, text string) string {
 	return b.String() + line + "\n"
 }
 
-// keysTopic is the page of all keys.
-func keysTopic() string {
+// keysTopic is the page of all keys, with the commands of each. For the page of all commands, which lists the keys of a command, only
+// those with another text than most commands have name theirs.
+func keysTopic(all view) string {
 	if _, err := wholeGrammar(); err != nil {
 		return err.Error()
 	}
 	b := strings.Builder{}
 	b.WriteString("Options that several commands take. On a command line they are flags, in a file of --config keys: --steps 5 is\n\"steps: 5\". \"dyad help steps\" prints one of them.\n")
-	title := ""
+	title, most := "", map[string]int{}
+	for _, k := range whole.keys {
+		most[k.flag.Name] = max(most[k.flag.Name], len(k.commands))
+	}
 	for _, k := range whole.keys {
 		if i, _ := sectionOf(k.flag.Name); sections[i].title != title {
 			title = sections[i].title
 			fmt.Fprintf(&b, "\n%s (%s)\n", strings.TrimSuffix(title, ":"), sections[i].part)
 		}
-		b.WriteString(k.text())
+		switch {
+		case all != reference:
+			b.WriteString(k.text())
+		case len(k.commands) == most[k.flag.Name]:
+			b.WriteString(behind(flagHead(k.flag), k.flag.Help))
+			most[k.flag.Name] = -1 // another of as many names its commands
+		default:
+			b.WriteString(behind(flagHead(k.flag), k.flag.Help+" Of "+strings.Join(k.commands, ", ")+"."))
+		}
 	}
 	return b.String()
 }

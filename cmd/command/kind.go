@@ -29,14 +29,14 @@ type Reader interface {
 // kindCmd is the command of a kind of one's own.
 type kindCmd struct {
 	ownFlags
-	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them; a label is not read."`
+	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them; a label is not read."`
 	Schema     string    `required:"" placeholder:"FILE" help:"Schema of the data (YAML)."`
 	Out        string    `short:"o" placeholder:"FILE" help:"File of the release. Default for private data: the name of the command, ending in .json."`
 	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
 	Epsilon    float64   `positive:"" default:"1" help:"Epsilon to spend on all releases together."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	Plan       bool      `help:"Print what a run on -n records would release and cost. No data are read."`
-	N          int       `positive:"" short:"n" help:"Number of records, for --plan."`
+	Plan       bool      `required:"" xor:"records" needs:"n" help:"Print what a run on -n records would release and cost. No data are read."`
+	N          int       `needs:"plan" positive:"" short:"n" help:"Number of records, for --plan."`
 	pageFlag
 	runFlags
 
@@ -85,12 +85,6 @@ type kindResult struct {
 
 // Run plans or releases.
 func (c *kindCmd) Run(a *app) error {
-	switch {
-	case c.Plan && (c.N == 0 || c.Data.given()):
-		return badInput("--plan needs -n and no --data: it reads no data")
-	case !c.Plan && (c.N != 0 || !c.Data.given()):
-		return badInput("name the records with --data, or say their number with --plan and -n")
-	}
 	k, err := algorithms.KindWith(c.kind, c.ownOptions()...)
 	if err != nil {
 		return asInput(err)

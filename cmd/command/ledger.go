@@ -37,7 +37,7 @@ type ledgerCmd struct {
 type ledgerInitCmd struct {
 	DataID  string  `arg:"" help:"Data id, as in the schema."`
 	Epsilon float64 `required:"" placeholder:"EPSILON" help:"Most epsilon over all runs, past ones included."`
-	Delta   float64 `required:"" placeholder:"DELTA" help:"Delta at which it is counted."`
+	Delta   float64 `within:"(0,1)" required:"" placeholder:"DELTA" help:"Delta at which it is counted."`
 	Looking bool    `help:"Count for budgets that are chosen by looking at earlier releases; without it for budgets fixed beforehand."`
 	Close   bool    `help:"Accept a cap below what was spent: no further run is admitted."`
 	ledgerFlag
@@ -64,9 +64,6 @@ func (c *ledgerInitCmd) Run(a *app) error {
 	b := privacy.Budget{Epsilon: c.Epsilon, Delta: c.Delta}
 	if err := b.Validate(); err != nil {
 		return asInput(err)
-	}
-	if b.Delta == 0 {
-		return badInput("--delta must be positive")
 	}
 	l, path, err := c.open(ledger.Options{})
 	if err != nil {
@@ -134,7 +131,7 @@ func capNow(s ledger.Summary) string {
 
 type ledgerShowCmd struct {
 	DataID string  `arg:"" optional:"" help:"Data id; without it all are shown."`
-	Delta  float64 `default:"1e-5" help:"Delta at which epsilon is computed."`
+	Delta  float64 `within:"(0,1)" default:"1e-5" help:"Delta at which epsilon is computed."`
 	ledgerFlag
 }
 
@@ -350,9 +347,6 @@ func dataIDs(l *ledger.Ledger) ([]string, error) {
 
 // Run shows the spending.
 func (c *ledgerShowCmd) Run(a *app) error {
-	if !(c.Delta > 0 && c.Delta < 1) {
-		return badInput("--delta must be strictly between 0 and 1")
-	}
 	l, path, err := c.openExisting(ledger.Options{})
 	if err != nil {
 		return err
@@ -481,6 +475,11 @@ func (c *ledgerCompactCmd) Run(a *app) error {
 	return a.emit(map[string]any{"ledger": path, "runs": done.Runs, "archive": done.File, "lines_before": done.Before, "lines": done.After}, text)
 }
 
+// noLedger refuses to read a ledger that is not there.
+func noLedger(path string) error {
+	return badInput("there is no ledger at %s; the first private run makes one", path)
+}
+
 // openExisting opens a ledger without making one.
 func (f ledgerFlag) openExisting(o ledger.Options) (*ledger.Ledger, string, error) {
 	path, err := f.path()
@@ -488,7 +487,7 @@ func (f ledgerFlag) openExisting(o ledger.Options) (*ledger.Ledger, string, erro
 		return nil, "", err
 	}
 	if !exists(path) {
-		return nil, "", badInput("there is no ledger at %s; the first private run makes one", path)
+		return nil, "", noLedger(path)
 	}
 	l, err := ledger.OpenWith(path, o)
 	return l, path, err

@@ -39,7 +39,7 @@ type localFlags struct {
 	Radius        float64            `positive:"" placeholder:"R" help:"Radius of the ball that w of a linear model lives in; margins are at most R. Default: 5."`
 	KWIKRatio     float64            `positive:"" name:"kwik-ratio" placeholder:"r" help:"Epochs by the KWIK bound ceil((r/R) ln(1/delta)) in place of --epochs; r is the ratio of maximum and virtual complexity ([Han19] Theorem 2). Needs --kwik-delta."`
 	KWIKDelta     float64            `positive:"" name:"kwik-delta" placeholder:"DELTA" help:"Failure probability of the KWIK bound; no privacy parameter."`
-	ShuffleDelta  float64            `positive:"" name:"shuffle-delta" placeholder:"DELTA" help:"Also print what holds, at this delta for all epochs, towards an analyst behind a trusted shuffler."`
+	ShuffleDelta  float64            `not:"l2-grid" why:"it is stated for the messages of one training, and a grid makes more of them" positive:"" name:"shuffle-delta" placeholder:"DELTA" help:"Also print what holds, at this delta for all epochs, towards an analyst behind a trusted shuffler."`
 	localNetworkFlags
 }
 
@@ -72,9 +72,6 @@ func given(v *float64) float64 {
 
 // plan is the plan of the users of a shape.
 func (f localFlags) plan(s lib.Shape) (*lib.Study, error) {
-	if s.Features < 1 {
-		return nil, badInput("give the number of features with -d, or a --schema")
-	}
 	o, err := f.study()
 	if err != nil {
 		return nil, err
@@ -96,8 +93,8 @@ func (f localFlags) shuffled(p *lib.Study) (*privacy.Guarantee, error) {
 
 // taskFlags are a protocol without data.
 type taskFlags struct {
-	Schema string `placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
-	D      int    `positive:"" short:"d" help:"Number of features, if there is no schema."`
+	Schema string `xor:"features" required:"" placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
+	D      int    `xor:"features" required:"" positive:"" short:"d" help:"Number of features, if there is no schema."`
 	localFlags
 }
 
@@ -106,9 +103,6 @@ type taskFlags struct {
 func (f taskFlags) plans(n int) (p *lib.Study, shuffled *privacy.Guarantee, err error) {
 	shape := lib.Shape{Records: n, Features: f.D}
 	if f.Schema != "" {
-		if f.D != 0 {
-			return nil, nil, badInput("-d and --schema both give the number of features; leave one out")
-		}
 		e, err := schemaEncoder(f.Schema)
 		if err != nil {
 			return nil, nil, err
@@ -137,7 +131,7 @@ func schemaEncoder(path string) (*dataset.Encoder, error) {
 }
 
 type localPlanCmd struct {
-	Users int    `positive:"" short:"n" required:"" help:"Number of users."`
+	Users int    `name:"n" aliases:"users" positive:"" short:"n" required:"" help:"Number of users."`
 	Out   string `writes:"protocol" short:"o" placeholder:"FILE" help:"Write the public protocol, as the server sends it, to a file."`
 	Force bool
 	taskFlags

@@ -20,7 +20,7 @@ type localAuditCmd struct {
 	Radius     float64 `positive:"" placeholder:"R"`
 	Runs       int     `positive:"" default:"20000" help:"Runs with each of the two records; half of them choose the attack."`
 	Confidence float64 `positive:"" default:"0.999" help:"Confidence of the bound."`
-	Seed       uint64  `default:"1" help:"Seed of all randomness; the same seed gives the same output."`
+	Seed       uint64  `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
 	localNetworkFlags
 }
 

@@ -17,8 +17,8 @@ import (
 )
 
 type localClientCmd struct {
-	Server   string        `placeholder:"URL" help:"Address of the server, http:// or https://."`
-	Protocol string        `placeholder:"FILE" help:"Protocol file of \"dyad local plan --out\", in place of a server: the message of the first epoch is printed, not sent."`
+	Server   string        `xor:"server" required:"" placeholder:"URL" help:"Address of the server, http:// or https://."`
+	Protocol string        `xor:"server" required:"" placeholder:"FILE" help:"Protocol file of \"dyad local plan --out\", in place of a server: the message of the first epoch is printed, not sent."`
 	Data     string        `required:"" placeholder:"FILE" help:"Data file with the record; - is standard input."`
 	Schema   string        `required:"" placeholder:"FILE"`
 	Row      int           `positive:"" default:"1" help:"Row of the record among those of the file."`
@@ -26,7 +26,7 @@ type localClientCmd struct {
 	Memory   string        `private:"memory" required:"" placeholder:"FILE" help:"File that remembers what was answered; keep it: without it a user could answer twice. One for each record."`
 	Most     float64       `positive:"" name:"max-epsilon" required:"" placeholder:"EPSILON" help:"Refuse protocols whose messages, with those remembered, cost more in all."`
 	Public   bool          `name:"public-features" help:"The features may be sent in clear, for method prestige-label."`
-	Follow   bool          `help:"Answer in every epoch until all are over; wait while the server is away."`
+	Follow   bool          `needs:"server" help:"Answer in every epoch until all are over; wait while the server is away."`
 	Poll     time.Duration `default:"1s" positive:"" placeholder:"DURATION" help:"With --follow: time between two looks at the server."`
 	Token    string        `private:"token" placeholder:"FILE" help:"File with the user's token, for a server that asks for one."`
 	Epochs   int           `positive:"" name:"max-epochs" default:"1000" placeholder:"N" help:"Refuse protocols of more epochs."`
@@ -78,12 +78,6 @@ type localLimits struct {
 
 // Run answers.
 func (c *localClientCmd) Run(a *app) error {
-	if (c.Server == "") == (c.Protocol == "") {
-		return badInput("give --server, or --protocol to print a message without one")
-	}
-	if c.Follow && c.Server == "" {
-		return badInput("--follow needs --server")
-	}
 	encoder, err := schemaEncoder(c.Schema)
 	if err != nil {
 		return err

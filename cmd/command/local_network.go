@@ -5,25 +5,17 @@ import lib "dyad"
 // localNetworkFlags make the model of a local protocol a network.
 type localNetworkFlags struct {
 	ModelKind string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"linear, or mlp: a network with one hidden layer of tanh units, where the number of users allows its parameters (docs/local-networks.md)."`
-	Hidden    int     `positive:"" placeholder:"N" help:"Units of the hidden layer of --model mlp; the noise of a message grows with the root of N (d + 2). Default: 8."`
-	Clip      float64 `name:"gradient-clip" positive:"" placeholder:"C" help:"Norm to which a user's gradient is clipped with --model mlp; public. Default: sqrt(N/8) times the largest slope of the loss."`
-	Gain      float64 `positive:"" placeholder:"S"`
-	InitSeed  uint64  `placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
-	Rate      float64 `positive:"" placeholder:"A" help:"Step length of --model mlp: the noise of update t moves the model by about A/sqrt t. Default: 2."`
+	Hidden    int     `needs:"model=mlp" positive:"" placeholder:"N" help:"Units of the hidden layer of --model mlp; the noise of a message grows with the root of N (d + 2). Default: 8."`
+	Clip      float64 `needs:"model=mlp" name:"clip" aliases:"gradient-clip" positive:"" placeholder:"C" help:"Norm to which a user's gradient is clipped with --model mlp; public. Default: sqrt(N/8) times the largest slope of the loss."`
+	Gain      float64 `needs:"model=mlp" positive:"" placeholder:"S"`
+	InitSeed  uint64  `needs:"model=mlp" placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
+	Rate      float64 `needs:"model=mlp" positive:"" placeholder:"A" help:"Step length of --model mlp: the noise of update t moves the model by about A/sqrt t. Default: 2."`
 }
 
 // network is the network of the flags, nil for a linear model.
 func (f localNetworkFlags) network() (*lib.Network, error) {
 	if f.ModelKind == "mlp" {
 		return &lib.Network{Hidden: []int{f.Hidden}, Clip: f.Clip, Gain: f.Gain, Seed: f.InitSeed}, nil
-	}
-	for _, flag := range []struct {
-		name  string
-		given bool
-	}{{"--hidden", f.Hidden != 0}, {"--gradient-clip", f.Clip != 0}, {"--gain", f.Gain != 0}, {"--init-seed", f.InitSeed != 0}, {"--rate", f.Rate != 0}} {
-		if flag.given {
-			return nil, badInput("%s is for --model mlp", flag.name)
-		}
 	}
 	return nil, nil
 }

@@ -21,11 +21,11 @@ import (
 
 type localServerCmd struct {
 	Dir          string   `required:"" placeholder:"DIR" help:"Directory of the log of messages; made if it is not there. A restart continues from it."`
-	Users        int      `positive:"" short:"n" required:"" help:"Number of users."`
+	Users        int      `name:"n" aliases:"users" positive:"" short:"n" required:"" help:"Number of users."`
 	LookAlikeIDs string   `name:"look-alike-ids" default:"refuse" enum:"refuse,allow"`
 	Listen       string   `default:"127.0.0.1:8377" placeholder:"ADDRESS" help:"Address to listen on; port 0 chooses one."`
-	Cert         string   `placeholder:"FILE" help:"TLS certificate chain (PEM). Without it: plain HTTP, for use behind a proxy or on one machine."`
-	Key          string   `private:"TLS key" placeholder:"FILE" help:"TLS private key (PEM)."`
+	Cert         string   `needs:"key" placeholder:"FILE" help:"TLS certificate chain (PEM). Without it: plain HTTP, for use behind a proxy or on one machine."`
+	Key          string   `needs:"cert" private:"TLS key" placeholder:"FILE" help:"TLS private key (PEM)."`
 	Rate         float64  `positive:"" name:"messages-per-second" placeholder:"N" help:"Refuse more messages in a second with status 429. Default: no limit."`
 	Tokens       string   `private:"key of tokens" placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
 	Hosts        []string `name:"host" placeholder:"NAME,..." help:"Names under which clients reach the server, for example through a proxy that passes the header Host on. IP addresses, localhost, the name of this machine, and those of --listen and --cert are served without it; other requests get status 421."`
@@ -61,9 +61,6 @@ type localServerState struct {
 
 // Run serves until it is interrupted.
 func (c *localServerCmd) Run(a *app) (err error) {
-	if (c.Cert == "") != (c.Key == "") {
-		return badInput("--cert and --key belong together")
-	}
 	var pair tls.Certificate
 	if c.Cert != "" {
 		chain, errChain := files.ReadSmall(c.Cert, files.MaxSmallBytes)

@@ -14,11 +14,11 @@ import (
 )
 
 type localSimulateCmd struct {
-	Data       dataFiles `placeholder:"FILE" help:"Data file, one record a user. Without it: synthetic clinical records made by this program, public."`
-	Schema     string    `placeholder:"FILE"`
-	Users      int       `positive:"" short:"n" default:"10000" help:"Number of synthetic users, without --data."`
+	Data       dataFiles `needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"Data file, one record a user. Without it: synthetic clinical records made by this program, public."`
+	Schema     string    `needs:"data" placeholder:"FILE"`
+	Users      int       `name:"n" aliases:"users" positive:"" short:"n" default:"10000" help:"Number of synthetic users, without --data."`
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file, for \"dyad predict\". Default: local.json on private data, or local.RUN.json if that exists; on public data none."`
-	Holdout    *float64  `placeholder:"F" help:"Fraction of the records held out and evaluated. Default: 0.3 for public data, else 0."`
+	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"Fraction of the records held out and evaluated. Default: 0.3 for public data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA,..." help:"Choose lambda among these by cross-validation at the users, which is charged. Not with --shuffle-delta."`
 	Folds      int       `positive:"" default:"10" help:"Folds of the cross-validation."`
@@ -103,9 +103,6 @@ func (c *localSimulateCmd) Run(a *app) error {
 		if err := r.plan.Fits(train, r.Public); err != nil {
 			return p, err
 		}
-		if len(c.Grid) > 0 && c.ShuffleDelta != 0 {
-			return p, badInput("--shuffle-delta is stated for the messages of one training, and --l2-grid makes more of them; leave one out")
-		}
 		r.Shuffled, err = c.shuffled(r.plan)
 		return planned{n: r.plan.Users, free: as.spare && r.Public}, err
 	}
@@ -152,9 +149,6 @@ func (c *localSimulateCmd) split(all *lib.Data, public bool) (train, held *lib.D
 		fraction = *c.Holdout
 	case public:
 		fraction = 0.3
-	}
-	if !(fraction >= 0 && fraction < 1) {
-		return nil, nil, badInput("--holdout is %v, want at least 0 and below 1", fraction)
 	}
 	if train = all; fraction > 0 {
 		if train, held, err = all.Split(fraction, c.SplitSeed); err != nil {

@@ -42,7 +42,7 @@ type lossCheckFlags struct {
 	LossClip  float64            `positive:"" name:"loss-clip" placeholder:"C"`
 	Task      string             `default:"auc" enum:"auc,metric" help:"auc or metric: what u is."`
 	Radius    float64            `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in."`
-	N         int                `positive:"" short:"n" default:"1000" help:"Number of records, for the method and the algorithms."`
+	N         int                `positive:"" within:"[2,]" short:"n" default:"1000" help:"Number of records, for the method and the algorithms."`
 	D         int                `positive:"" short:"d" default:"10"`
 	Plot      string             `placeholder:"FILE" help:"Plot phi and phi' over the range of u, as SVG, PDF or PNG by the ending."`
 }
@@ -144,9 +144,6 @@ func (c lossConstants) smooth() string {
 
 // Run lists the library.
 func (c *lossesListCmd) Run(a *app) error {
-	if !(c.Radius > 0) || math.IsInf(c.Radius, 0) {
-		return badInput("--radius must be positive")
-	}
 	if c.Plot != "" {
 		if err := checkPlot(c.Plot); err != nil {
 			return err
@@ -180,9 +177,6 @@ func (c *lossesListCmd) Run(a *app) error {
 
 // Run analyses one loss.
 func (c *lossesCheckCmd) Run(a *app) error {
-	if !(c.Radius > 0) || math.IsInf(c.Radius, 0) || c.N < 2 || c.D < 1 {
-		return badInput("--radius must be positive, -n at least 2 and -d at least 1")
-	}
 	if c.Plot != "" {
 		if err := checkPlot(c.Plot); err != nil {
 			return err

@@ -68,7 +68,7 @@ func naive(train, plan string) []mistake {
 		row("a list of ledgers", "ledger list", "ledger init c3 --epsilon 1 --delta 1e-5", "dyad ledger show"),
 		row("a ledger that is reset", "ledger reset", "ledger init c4 --epsilon 1 --delta 1e-5", "what was released stays spent", "--data-id"),
 		row("help on a word", "help gaussian", "help words", "dyad help words"),
-		row("clusters without a number", "cluster --data patients.csv --schema patients.yaml", "cluster --data patients.csv --schema patients.yaml -k 2 --public-data --out c.json", "--k"),
+		row("clusters without a number", "cluster --data patients.csv --schema patients.yaml", "cluster --data patients.csv --schema patients.yaml -k 2 --public-data --out c.json", "-k INT"),
 		row("another letter in a formula", "losses check 1/(1+exp(-x))", "losses check 1/(1+exp(-u))", "unknown name x; the variable is u"),
 		row("an argument of a list", "data list german", "data list", "dyad data list does not take the argument german"),
 		row("options in a file", "config train.yaml", train+"--data-id n18", "dyad train --config FILE"),

@@ -9,14 +9,14 @@ import (
 // networkFlags make a model nonlinear, and say how noisy gradients become steps.
 type networkFlags struct {
 	ModelKind  string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"linear, or mlp: a network with up to two hidden layers, whose output is a score, or with --task metric an embedding (docs/networks.md)."`
-	Hidden     []int   `placeholder:"N,..." help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
-	Dim        int     `positive:"" placeholder:"M" help:"Dimension of the embedding of --model mlp with --task metric. Default: 16."`
-	Activation string  `enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
-	Compare    string  `name:"similarity" enum:",cosine,distance,contrastive" default:"" placeholder:"HOW" help:"How embeddings are compared: cosine, distance, or contrastive, which has a loss of its own. Default: cosine."`
-	Clip       float64 `name:"jacobian-clip" positive:"" placeholder:"C" help:"Norm to which the Jacobian of every record is clipped with --model mlp; public. Default: sqrt(H/2) for H units in the last hidden layer."`
-	Gain       float64 `positive:"" placeholder:"S" help:"Standard deviation of the weights that the first hidden layer starts with. Default: 2."`
-	InitSeed   uint64  `placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
-	Init       string  `placeholder:"MODEL" help:"Model file whose weights are the start of --model mlp: trained on public data, or with a guarantee of its own. The report says so."`
+	Hidden     []int   `needs:"model=mlp" placeholder:"N,..." help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
+	Dim        int     `needs:"model=mlp" positive:"" placeholder:"M" help:"Dimension of the embedding of --model mlp with --task metric. Default: 16."`
+	Activation string  `needs:"model=mlp" enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
+	Compare    string  `needs:"model=mlp" name:"similarity" enum:",cosine,distance,contrastive" default:"" placeholder:"HOW" help:"How embeddings are compared: cosine, distance, or contrastive, which has a loss of its own. Default: cosine."`
+	Clip       float64 `needs:"model=mlp" name:"jacobian-clip" positive:"" placeholder:"C" help:"Norm to which the Jacobian of every record is clipped with --model mlp; public. Default: sqrt(H/2) for H units in the last hidden layer."`
+	Gain       float64 `needs:"model=mlp" positive:"" placeholder:"S" help:"Standard deviation of the weights that the first hidden layer starts with. Default: 2."`
+	InitSeed   uint64  `needs:"model=mlp" placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
+	Init       string  `needs:"model=mlp" placeholder:"MODEL" help:"Model file whose weights are the start of --model mlp: trained on public data, or with a guarantee of its own. The report says so."`
 
 	Update   string  `enum:",plain,momentum,adam" default:"" placeholder:"RULE" help:"How gradient-perturbation and subsampled-descent make steps of released gradients: plain, momentum or adam, which subtracts the variance of the noise. Default: plain, and adam with --model mlp."`
 	Momentum float64 `positive:"" placeholder:"B" help:"Weight of earlier gradients with --update momentum or adam, below 1. Default: 0.9."`
@@ -27,11 +27,6 @@ type networkFlags struct {
 // network is the network of the flags, nil for a linear model.
 func (f networkFlags) network() (*lib.Network, error) {
 	if f.ModelKind != "mlp" {
-		for flag, given := range map[string]bool{"--hidden": f.Hidden != nil, "--dim": f.Dim != 0, "--activation": f.Activation != "", "--similarity": f.Compare != "", "--jacobian-clip": f.Clip != 0, "--gain": f.Gain != 0, "--init-seed": f.InitSeed != 0, "--init": f.Init != ""} {
-			if given {
-				return nil, badInput("%s is for --model mlp", flag)
-			}
-		}
 		return nil, nil
 	}
 	n := &lib.Network{Hidden: f.Hidden, Dim: f.Dim, Activation: f.Activation, Compare: f.Compare, Clip: f.Clip, Gain: f.Gain, Seed: f.InitSeed}
@@ -62,10 +57,10 @@ func (f networkFlags) optimizerOptions(algorithm string) []algorithms.Option {
 
 // auditNetworkFlags make the audited model a network.
 type auditNetworkFlags struct {
-	ModelKind string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"As for train; gradient-perturbation, dpgdc2 and subsampled-descent train networks."`
-	Hidden    []int   `placeholder:"N,..."`
-	Dim       int     `positive:"" placeholder:"M"`
-	Clip      float64 `name:"jacobian-clip" positive:"" placeholder:"C"`
+	ModelKind string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" not:"radius worst-start" why:"its layers have balls of their own, and its start is drawn" help:"As for train; gradient-perturbation, dpgdc2 and subsampled-descent train networks."`
+	Hidden    []int   `needs:"model=mlp" placeholder:"N,..."`
+	Dim       int     `needs:"model=mlp" positive:"" placeholder:"M"`
+	Clip      float64 `needs:"model=mlp" name:"jacobian-clip" positive:"" placeholder:"C"`
 }
 
 // network gives the problem of an audit the loss of a network; linear losses are logistic then.
@@ -73,9 +68,6 @@ func (f auditNetworkFlags) network(c *auditRecordsCmd, p *engine.Problem) error 
 	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Dim: f.Dim, Clip: f.Clip}.network()
 	if n == nil || err != nil {
 		return err
-	}
-	if c.Radius != 0 || c.WorstStart {
-		return badInput("a network takes no --radius and no --worst-start: its layers have balls of their own, and its start is drawn")
 	}
 	var of lib.Loss
 	if c.Loss != "linear" {

@@ -27,7 +27,7 @@ type onlineCmd struct {
 	Records   int    `positive:"" required:"" short:"n" help:"Public maximum of the number of records; all of them are paid for at the start."`
 	State     string `private:"state of a stream" required:"" placeholder:"FILE" help:"File of the state, for --resume. It holds the records of the buffer, and with dpftrl or --secret-state functions of all records: keep it private."`
 	Resume    bool   `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were taken before are skipped; standard input goes on with new ones."`
-	Follow    bool   `help:"Wait for more at the end of FILE, until interrupted."`
+	Follow    bool   `needs:"data" why:"standard input ends when its writer says so" help:"Wait for more at the end of FILE, until interrupted."`
 	Algorithm string `placeholder:"NAME" help:"onpairc (convex), onpairstrc (strongly convex, needs --l2), dpftrl (correlated noise, less of it from about 64 updates on) or ongiga (not private). Default: onpairc, or ongiga with --mode nonprivate."`
 	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
 	Task      string `default:"auc" enum:"auc,metric"`
@@ -40,7 +40,7 @@ type onlineCmd struct {
 	Average    bool     `help:"Write the average of the iterates with each release, at no further cost (online-to-batch)."`
 	Out        string   `writes:"model" short:"o" placeholder:"FILE" help:"Model file for the last release, or the average with --average, written at the end of the run."`
 	Force      bool     `help:"Replace an existing model file; with --resume that of an earlier attempt at this run is replaced anyway."`
-	Regret     bool     `help:"With public records: end with the measured regret against the best fixed model, which is not private. Keeps all records in memory."`
+	Regret     bool     `not:"resume" why:"it needs the stream from its first record, and a state does not have it" help:"With public records: end with the measured regret against the best fixed model, which is not private. Keeps all records in memory."`
 	DataID     string   `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
 	streamFlags
 	unsoundFlag
@@ -214,12 +214,9 @@ func (o *onlineRun) prepare() (err error) {
 	if o.encoder, err = dataset.NewEncoder(o.schema); err != nil {
 		return asInput(err)
 	}
-	if o.Follow && o.Data == "-" {
-		return badInput("--follow waits at the end of a file; standard input ends when its writer says so")
-	}
 	o.public = o.PublicData || o.schema.Public
 	if o.PaperUnsound {
-		if err := o.checkUnsound(o.Mode, o.PublicData); err != nil {
+		if err := o.checkUnsound(o.PublicData); err != nil {
 			return err
 		}
 	}
@@ -367,8 +364,6 @@ func (o *onlineRun) newRegret() (*experiment.Regret, error) {
 	switch most := experiment.MostRegretRecords(parameters); {
 	case !o.public:
 		return nil, badInput("--regret compares with the best model for these very records, a figure without noise that no guarantee covers; it is for records declared public (--public-data)")
-	case o.Resume:
-		return nil, badInput("--regret needs the stream from its first record, and a state does not have it; leave out --resume and start again")
 	case o.Records > most:
 		return nil, badInput("--regret sums over all pairs of the stream several hundred times; with %d parameters at most %d --records, not %d", parameters, most, o.Records)
 	}

@@ -25,7 +25,7 @@ type runFlags struct {
 
 // checkpointFlag is for those that keep their state.
 type checkpointFlag struct {
-	Checkpoint time.Duration `name:"checkpoint-every" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run next to the ledger this often, for --resume; it is as private as the records. 0: never."`
+	Checkpoint time.Duration `name:"checkpoint-every" within:"[0,]" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run next to the ledger this often, for --resume; it is as private as the records. 0: never."`
 }
 
 // execution opens the ledger, unless data are public, and says how to carry out a training
@@ -49,10 +49,7 @@ func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Durat
 			a.note("dyad: --seed keeps no checkpoints: a run that is interrupted starts again from its first step with --resume")
 		}
 	}
-	switch {
-	case every < 0:
-		return r, badInput("--checkpoint-every is %v, want a positive duration, or 0 for none", every)
-	case every == 0:
+	if every == 0 {
 		r.Checkpoint = -1
 	}
 	var err error

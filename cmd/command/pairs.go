@@ -59,8 +59,8 @@ type pairFlags struct {
 
 // tupleFlags choose to learn from the classes of records instead of pairs.
 type tupleFlags struct {
-	Tuple       int     `positive:"" placeholder:"B" help:"Learn from the labels of the records, without pairs: every epoch draws disjoint tuples of this many records, by ids only."`
-	AllPairs    bool    `help:"Learn from the labels of the records by all their pairs in every epoch (contrastive); takes time by the square of the records."`
+	Tuple       int     `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with tuples choose contrastive, triplet or npair" positive:"" placeholder:"B" help:"Learn from the labels of the records, without pairs: every epoch draws disjoint tuples of this many records, by ids only."`
+	AllPairs    bool    `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with all pairs choose contrastive" help:"Learn from the labels of the records by all their pairs in every epoch (contrastive); takes time by the square of the records."`
 	Temperature float64 `positive:"" default:"1" help:"Temperature of the softmax of npair, infonce and ntxent; public. The sensitivity of the last two grows like exp(2/T)/T: 0.5 or more."`
 	tupleNetworkFlags
 }
@@ -68,12 +68,12 @@ type tupleFlags struct {
 // tupleNetworkFlags make the metric of tuples nonlinear.
 type tupleNetworkFlags struct {
 	ModelKind  string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"linear: a matrix; mlp, with --tuple, --loss infonce or ntxent: a network whose embeddings of --rows numbers are compared (docs/networks.md)."`
-	Hidden     []int   `placeholder:"N,..." help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
-	Activation string  `enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
-	Compare    string  `name:"similarity" enum:",cosine,distance" default:"" placeholder:"HOW" help:"Embeddings of --model mlp have unit length (cosine) or lie in the unit ball (distance). Default: cosine."`
-	Gain       float64 `positive:"" placeholder:"S"`
-	InitSeed   uint64  `placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
-	Init       string  `placeholder:"MODEL" help:"Model file whose weights are the start of --model mlp: trained on public data, or with a guarantee of its own. The report says so."`
+	Hidden     []int   `needs:"model=mlp" placeholder:"N,..." help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
+	Activation string  `needs:"model=mlp" enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
+	Compare    string  `needs:"model=mlp|loss=infonce|loss=ntxent" name:"similarity" enum:",cosine,distance" default:"" placeholder:"HOW" help:"Embeddings of --model mlp have unit length (cosine) or lie in the unit ball (distance). Default: cosine."`
+	Gain       float64 `needs:"model=mlp" positive:"" placeholder:"S"`
+	InitSeed   uint64  `needs:"model=mlp|loss=infonce|loss=ntxent" placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
+	Init       string  `needs:"model=mlp|loss=infonce|loss=ntxent" placeholder:"MODEL" help:"Model file whose weights are the start of --model mlp: trained on public data, or with a guarantee of its own. The report says so."`
 }
 
 // softmax says that the loss is one of whole batches.
@@ -86,8 +86,6 @@ func (f tupleNetworkFlags) ofBatches() (tupleNetworkFlags, error) {
 		return f, badInput("infonce and ntxent compare cosines: leave out --similarity %s", f.Compare)
 	case f.ModelKind == "mlp":
 		return f, nil
-	case f.Hidden != nil || f.Activation != "" || f.Gain != 0:
-		return f, badInput("--hidden, --activation and --gain are for --model mlp")
 	}
 	f.ModelKind, f.Hidden = "mlp", []int{0}
 	return f, nil
@@ -106,9 +104,6 @@ func (f tupleNetworkFlags) network(dim int) (*lib.Network, error) {
 // refused.
 func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
 	classes := f.Tuple != 0 || f.AllPairs
-	if classes && f.softmax() {
-		return false, badInput("%s is about similar pairs that are listed or drawn (--pairs, --density), in secret batches; leave out --tuple and --all-pairs, or choose npair", f.Loss)
-	}
 	if !classes && (f.Loss == lossTriplet || f.Loss == lossNPair) {
 		return false, badInput("%s compares the records of a tuple: draw tuples with --tuple, for example --tuple 4", f.Loss)
 	}
@@ -118,6 +113,14 @@ func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
 		}
 	}
 	return classes, nil
+}
+
+// oneSource refuses pairs from two places, or from none.
+func (f pairFlags) oneSource(listed, classes bool) error {
+	if !classes && listed == (f.Density != 0) {
+		return badInput("name the pairs with --pairs, or draw them with --density and --degree-cap; one of the two; or learn from classes with --tuple or --all-pairs")
+	}
+	return nil
 }
 
 // tupleOptions are the flags that have a meaning with --tuple and --all-pairs.
@@ -173,8 +176,6 @@ func (f pairFlags) addClasses(spec *pairs.Spec) error {
 		spec.Loss = terms.NPair{Temperature: f.Temperature}
 	case lossContrastive:
 		spec.Loss = terms.MeanContrastive{Margin: f.Margin}
-	default:
-		return badInput("%s takes preferences from --pairs; with --tuple choose contrastive, triplet or npair", f.Loss)
 	}
 	return nil
 }
@@ -206,9 +207,9 @@ func (f pairFlags) sampling() string {
 }
 
 type pairsPlanCmd struct {
-	Schema     string `xor:"features" placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
+	Schema     string `xor:"features" required:"" placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
 	N          int    `positive:"" short:"n" required:"" help:"Number of individuals."`
-	D          int    `positive:"" xor:"features" short:"d" help:"Number of features, if there is no schema."`
+	D          int    `positive:"" xor:"features" required:"" short:"d" help:"Number of features, if there is no schema."`
 	PairCount  int    `positive:"" name:"pairs" placeholder:"N" help:"Number of pairs, if they are not drawn with --density."`
 	Mechanisms bool   `help:"Print how much noise other mechanisms would need for the same guarantee, in place of the report: K-norm, Laplace, SCDF and Duchi."`
 	identityFlag
@@ -253,11 +254,8 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 		}
 		d = e.Dim()
 	}
-	if d < 1 {
-		return badInput("give the number of features with -d, or a --schema")
-	}
-	if !classes && (c.PairCount != 0) == (c.Density != 0) {
-		return badInput("give the number of pairs with --pairs, or their number per individual with --density; one of the two; or learn from classes with --tuple or --all-pairs")
+	if err := c.oneSource(c.PairCount != 0, classes); err != nil {
+		return err
 	}
 	s, err := source.Shape(c.N, d, c.PairCount, schema)
 	if err != nil {

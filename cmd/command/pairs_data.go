@@ -15,35 +15,27 @@ type pairSource struct {
 	Data        dataFiles `required:"" placeholder:"FILE" help:"Records of the individuals, in any format of data files; several are read as one, as of dyad train."`
 	Schema      string    `required:"" placeholder:"FILE" help:"Schema of the records; for --pairs one of its columns has role id, and no label column is needed."`
 	Pairs       string    `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
-	PairColumns []string  `placeholder:"A,B,L" help:"Names of these three columns in the file."`
-	LabelValues []string  `placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar; for preferences first,second, the one that is preferred, and without a label column it is the first."`
-	PublicData  bool      `help:"Records and pairs are public: nothing is charged, and the report says so."`
+	PairColumns []string  `values:"3" placeholder:"A,B,L" help:"Names of these three columns in the file."`
+	LabelValues []string  `values:"2" placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar; for preferences first,second, the one that is preferred, and without a label column it is the first."`
+	PublicData  bool      `help:"The data are public: nothing is charged, and the report says so."`
 	identityFlag
 }
 
 // load reads the records, and reads or draws their pairs.
 func (s pairSource) load(a *app, f pairFlags, classes bool) (*lib.Pairs, error) {
-	if !classes && (s.Pairs != "") == (f.Density != 0) {
-		return nil, badInput("name a file of pairs with --pairs, or draw pairs with --density and --degree-cap; one of the two; or learn from classes with --tuple or --all-pairs")
+	if err := f.oneSource(s.Pairs != "", classes); err != nil {
+		return nil, err
 	}
 	from, err := f.source(s.identityFlag, classes)
 	if err != nil {
 		return nil, err
 	}
 	from.File = s.Pairs
-	switch len(s.LabelValues) {
-	case 0:
-	case 2:
+	if s.LabelValues != nil {
 		from.Options.True, from.Options.False = s.LabelValues[0], s.LabelValues[1]
-	default:
-		return nil, badInput("--label-values has %d values, want 2", len(s.LabelValues))
 	}
-	switch len(s.PairColumns) {
-	case 0:
-	case 3:
+	if s.PairColumns != nil {
 		from.Options.Columns = dataset.PairColumns{First: s.PairColumns[0], Second: s.PairColumns[1], Label: s.PairColumns[2]}
-	default:
-		return nil, badInput("--pair-columns has %d names, want 3", len(s.PairColumns))
 	}
 	schema, err := from.LoadSchema(s.Schema)
 	if err != nil {

@@ -78,8 +78,8 @@ func TestSoftmaxFlagsAreRefused(t *testing.T) {
 		{append(drawn, "--shrink"), "fixed clip"},
 		{append(drawn, "--device", "cuda:0"), "on the CPU"},
 		{append(drawn, "--noise", "knorm"), "delta > 0"},
-		{[]string{"--tuple", "4", "--loss", "infonce"}, "leave out --tuple"},
-		{[]string{"--all-pairs", "--loss", "ntxent"}, "leave out --tuple"},
+		{[]string{"--tuple", "4", "--loss", "infonce"}, "pairs that are listed or drawn"},
+		{[]string{"--all-pairs", "--loss", "ntxent"}, "pairs that are listed or drawn"},
 		{[]string{"--density", "1", "--degree-cap", "4", "--model", "mlp"}, "(--loss infonce)"},
 	} {
 		code, out, errs := dyad(t, dir, tuplesTrain(c.flags...)...)

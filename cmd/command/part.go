@@ -15,7 +15,7 @@ import (
 
 // partFlag makes a share of many runs, for arrays of jobs.
 type partFlag struct {
-	Part  string   `xor:"part" placeholder:"I/N" help:"Make only part I of N, from 1, and write it to a file of its own; auto/N takes I from the job array: SLURM_ARRAY_TASK_ID, from 1, or JOB_COMPLETION_INDEX of Kubernetes, from 0. auto alone is for a Slurm array of tasks 1 to N."`
+	Part  string   `xor:"part" not:"plot report" why:"a part has no page and no plot; say them with --merge" placeholder:"I/N" help:"Make only part I of N, from 1, and write it to a file of its own; auto/N takes I from the job array: SLURM_ARRAY_TASK_ID, from 1, or JOB_COMPLETION_INDEX of Kubernetes, from 0. auto alone is for a Slurm array of tasks 1 to N."`
 	Merge []string `xor:"part" sep:"," placeholder:"FILE,..." help:"Join the files of all parts, or a folder or a pattern of them, in place of runs: the same flags give what one run gives."`
 }
 
@@ -87,9 +87,6 @@ func (f auditFlags) writePart(a *app, target audit.Target, part, parts int) erro
 	out, err := files.NewOutput(partName(f.PartOut, part, parts, ".part"), f.Force)
 	if err != nil {
 		return err
-	}
-	if f.Plot != "" {
-		return badInput("--plot is of the whole audit; give it with --merge")
 	}
 	bar := a.describedTracker("auditing")
 	p, err := audit.RunPart(a.ctx, target, f.options(bar), part, parts)

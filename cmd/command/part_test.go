@@ -71,7 +71,7 @@ func TestMergedPartsPrintWhatOneRunPrints(t *testing.T) {
 	refused("one run", "lab", "audit", "dpgdsc", "--method", "canaries", "--part", "1/2")
 	refused("--part and --merge exclude each other", "lab", "audit", "dpgdsc", "--part", "1/2", "--merge", "x")
 
-	curve := []string{"lab", "curve", "--records", "200", "--splits", "4", "--epsilons", "0.5,2", "--format", "svg"}
+	curve := []string{"lab", "curve", "--records", "200", "--splits", "4", "--epsilon", "0.5,2", "--format", "svg"}
 	must(append(curve, "--out", "whole")...)
 	for _, part := range []string{"3/3", "1/3", "2/3"} {
 		must(append(curve, "--out", "cut", "--part", part)...)
@@ -95,7 +95,7 @@ func TestMergedPartsPrintWhatOneRunPrints(t *testing.T) {
 		t.Errorf("merged:\n%s\nwant\n%s", got, want)
 	}
 	refused("runs are missing", append(curve, "--out", "joined", "--force", "--merge", "cut-[12]-of-3.csv")...)
-	refused("write to another file", "lab", "curve", "--records", "200", "--splits", "4", "--epsilons", "0.5,3", "--out", "cut", "--part", "1/3")
+	refused("write to another file", "lab", "curve", "--records", "200", "--splits", "4", "--epsilon", "0.5,3", "--out", "cut", "--part", "1/3")
 	write(t, dir, "copy-1-of-3.csv", func() string { b, _ := os.ReadFile(filepath.Join(dir, "cut-1-of-3.csv")); return string(b) }())
 	refused("both have part 1/3", append(curve, "--out", "joined", "--force", "--merge", "cut-*-of-3.csv,copy-1-of-3.csv")...)
 	if err := os.Rename(filepath.Join(dir, "cut-1-of-3.csv"), filepath.Join(dir, "cut-2-of-3.csv")); err != nil {

@@ -60,11 +60,6 @@ Constants of a loss of your own, as asserted by you, and the limit of many steps
 
 // Run prints the report.
 func (c *planTrainCmd) Run(a *app) error {
-	if c.PaperUnsound {
-		if err := c.checkUnsound(c.Mode, true); err != nil {
-			return err
-		}
-	}
 	schema, shape, err := c.shape(a, &c.planFlags, &c.plannedHoldout)
 	if err != nil {
 		return err
@@ -99,10 +94,7 @@ func (c *plannedFlags) shape(a *app, f *planFlags, held *plannedHoldout) (s *dat
 		}
 		c.N = s.Persons
 	}
-	if shape.Records, err = held.split(c.N); err != nil {
-		return nil, shape, err
-	}
-	if shape.Records < 1 {
+	if shape.Records = held.split(c.N); shape.Records < 1 {
 		return nil, shape, badInput("give the number of records with -n")
 	}
 	if s != nil {
@@ -122,9 +114,6 @@ func (c *plannedFlags) shape(a *app, f *planFlags, held *plannedHoldout) (s *dat
 func (c *planTrainCmd) report(a *app, p *lib.Training, s *dataset.Schema) error {
 	if c.Report == "" {
 		return nil
-	}
-	if s == nil {
-		return badInput("--report shows the columns with their ranges, and needs --schema")
 	}
 	held, err := c.heldFigures(p.Plan, c.Task, c.Delta)
 	if err != nil {

@@ -44,7 +44,7 @@ type problemFlags struct {
 	ownFlags
 	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
-	Precision string `default:"auto" enum:"auto,fp32,bf16x3,tf32,wgmma" placeholder:"P" help:"Arithmetic of the pairs with --task metric: auto, fp32, or on a GPU bf16x3, tf32 or wgmma; docs/guide-gpu.md#precision has what each costs. The noise covers the rounding. Default: auto, float64 on a CPU."`
+	Precision string `needs:"task=metric" why:"no other task has a choice" default:"auto" enum:"auto,fp32,bf16x3,tf32,wgmma" placeholder:"P" help:"Arithmetic of the pairs with --task metric: auto, fp32, or on a GPU bf16x3, tf32 or wgmma; docs/guide-gpu.md#precision has what each costs. The noise covers the rounding. Default: auto, float64 on a CPU."`
 }
 
 // noiseFlags are options of algorithms with noise.
@@ -60,10 +60,7 @@ type noiseFlags struct {
 func (f *planFlags) open(plan bool) (func(), error) {
 	precision, err := cuda.ParsePrecision(f.Precision)
 	if err != nil {
-		return nil, badInput("--precision: %s", err)
-	}
-	if precision != cuda.AutoPrecision && f.Task != taskMetric {
-		return nil, badInput("--precision is for --task metric: no other task has a choice")
+		return nil, asInput(err)
 	}
 	return f.openAs(device.Options{Workers: f.Workers, Precision: precision, ForPlan: plan})
 }

@@ -124,8 +124,8 @@ func TestPlanRefusesInconsistentConstants(t *testing.T) {
 		"--H 1 --total-step 1":                                "leave one out",
 		"--radius-diameter 0":                                 "--radius-diameter is 0",
 		"--radius-diameter 2 --radius 1":                      "leave one out",
-		"--compare --algorithm dpgdsc":                        "leave --algorithm out",
-		"--compare --mode paper":                              "certified",
+		"--compare --algorithm dpgdsc":                        "dyad plan train has it",
+		"--compare --mode paper":                              "dyad plan train has it",
 		"--compare --delta 0 --total-step 1 --l2 0":           "",
 	} {
 		code, out, errs := dyad(t, t.TempDir(), append([]string{"plan", "-n", "100", "-d", "3"}, strings.Fields(args)...)...)

@@ -47,14 +47,21 @@ func checkPositive(command *kong.Context) error {
 //
 //	within:"[0,1)"   the interval of its values
 //	needs:"a|b=x"    a flag that it needs, or one of several, or a value of it
-//	not:"a b"        flags that it excludes; those of a group of which one is given have the tag "xor" of the parser
+//	values:"2"       how many values it has
+//	not:"a b=x"      flags that it excludes; flags that all exclude each other have the tag "xor" of the parser
 func checkTags(command *kong.Context) error {
 	flags := map[string]*kong.Flag{}
 	for _, f := range command.Flags() {
 		flags[f.Name] = f
 	}
 	given := func(f *kong.Flag) bool {
-		return f != nil && f.Set && !(f.HasDefault && fmt.Sprint(f.Target) == f.Default) && fmt.Sprint(f.Target) != "false"
+		return f != nil && f.Set && !(f.HasDefault && fmt.Sprint(f.Target) == f.Default) && !(f.IsBool() && !f.Target.Bool())
+	}
+	has := func(other string) bool {
+		if other, value, valued := strings.Cut(other, "="); valued {
+			return flags[other] != nil && fmt.Sprint(reflect.Indirect(flags[other].Target)) == value
+		}
+		return given(flags[other])
 	}
 	for _, f := range command.Flags() {
 		if !given(f) {
@@ -74,18 +81,18 @@ func checkTags(command *kong.Context) error {
 				}
 			}
 		}
-		if all := f.Tag.Get("needs"); all != "" && !slices.ContainsFunc(strings.Split(all, "|"), func(other string) bool {
-			other, value, valued := strings.Cut(other, "=")
-			if valued {
-				return flags[other] != nil && fmt.Sprint(reflect.Indirect(flags[other].Target)) == value
+		if all := f.Tag.Get("needs"); all != "" && !slices.ContainsFunc(strings.Split(all, "|"), has) {
+			if !strings.Contains(all, "=") && why == "" {
+				why = ", which is not there"
 			}
-			return given(flags[other])
-		}) {
-			return badInput("%s is for --%s, which is not there%s", name, strings.NewReplacer("|", " or --", "=", " ").Replace(all), why)
+			return badInput("%s is for --%s%s", name, strings.NewReplacer("|", " or --", "=", " ").Replace(all), why)
+		}
+		if many := f.Tag.Get("values"); many != "" && fmt.Sprint(f.Target.Len()) != many {
+			return badInput("%s has %d values, want %s", name, f.Target.Len(), many)
 		}
 		for _, other := range words(f.Tag.Get("not")) {
-			if given(flags[other]) {
-				return badInput("%s and --%s exclude each other%s; leave one out", name, other, why)
+			if has(other) {
+				return badInput("%s and --%s exclude each other%s; leave one out", name, strings.Replace(other, "=", " ", 1), why)
 			}
 		}
 	}

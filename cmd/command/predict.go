@@ -18,7 +18,7 @@ type predictCmd struct {
 	Out   string    `writes:"scores" short:"o" placeholder:"FILE" help:"File for the scores: CSV, or NPY without ids if its name ends in .npy. Default: standard output."`
 	Force bool
 
-	Probabilities bool `help:"Write the probability of the positive class in the place of the score. Models of moments have it, from what their training released: nothing is charged."`
+	Probabilities bool `not:"threshold" why:"a threshold is one of scores" help:"Write the probability of the positive class in the place of the score. Models of moments have it, from what their training released: nothing is charged."`
 
 	decisionFlag
 	unknownFlag
@@ -76,9 +76,7 @@ func (c *predictCmd) Run(a *app) error {
 	}
 	what := "score"
 	if c.Probabilities {
-		if what = "probability"; decide != nil {
-			return badInput("--threshold is one of scores, and --probabilities asks for probabilities; leave one out")
-		}
+		what = "probability"
 		if m.LogOdds == nil { // before the data are read
 			return asInput(metrics.ErrNoOdds)
 		}
@@ -134,11 +132,8 @@ func (c *predictCmd) Run(a *app) error {
 
 // assign writes the cluster of each record.
 func (c *predictCmd) assign(a *app) error {
-	if c.Threshold != "" {
-		return badInput("--threshold is for scores, and %s is a file of clusters", c.Model)
-	}
-	if c.Probabilities {
-		return badInput("--probabilities are of scores, and %s is a file of clusters", c.Model)
+	if c.Threshold != "" || c.Probabilities {
+		return badInput("--threshold and --probabilities are of scores, and %s is a file of clusters", c.Model)
 	}
 	found, err := a.openClusters(c.Model)
 	if err != nil {

@@ -20,9 +20,6 @@ var recipeCommands = []string{"plan train", "plan compare", "train", "baseline",
 // recipeParts are the keys of a file of --config under which the options of a part may stand.
 var recipeParts = map[string]string{"guarantee": guaranteed, "compute": computed}
 
-// listOf has the options that are a list in another command.
-var listOf = map[string]string{"epsilon": "epsilons", "algorithm": "algorithms"}
-
 // partOf is the part of a recipe that has an option.
 func partOf(name string) string {
 	s, _ := sectionOf(name)

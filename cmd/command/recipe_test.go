@@ -77,6 +77,8 @@ func TestAnOptionMeansTheSameEverywhere(t *testing.T) {
 	others := map[string]string{
 		"lab audit records --loss":   "linear: the loss that attains the bounds of a task",
 		"lab audit records --buffer": "all of few records",
+		"lab curve --epsilon":        "a list of them",
+		"lab curve --algorithm":      "a list of them",
 	}
 	parser, err := wholeGrammar()
 	if err != nil {

@@ -1,9 +1,12 @@
 package command
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/alecthomas/kong"
 
 	"dyad/privacy"
 )
@@ -124,5 +127,56 @@ func TestBaselineIsTheModeOfTrain(t *testing.T) {
 	}
 	if out := must(t, dir, "ledger", "show"); !strings.Contains(out, "no finite epsilon") && !strings.Contains(out, "infinite") && !strings.Contains(out, "Inf") {
 		t.Errorf("%s", out)
+	}
+}
+
+// A flag of an old name is the flag of today, on the command line and in a file of --config, and no other flag of its command has the name.
+func TestOldNamesOfFlagsWork(t *testing.T) {
+	dir := t.TempDir()
+	parser, err := wholeGrammar()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := map[string]bool{}
+	for _, leaf := range parser.Model.Leaves(false) {
+		for _, f := range leaf.Flags {
+			for _, alias := range f.Aliases {
+				old[alias] = true
+				if slices.ContainsFunc(leaf.Flags, func(o *kong.Flag) bool { return o.Name == alias }) {
+					t.Errorf("%s: --%s is a flag, and an old name of --%s", leaf.FullPath(), alias, f.Name)
+				}
+			}
+		}
+	}
+	for typed, now := range map[string]string{
+		"account --sigma 20 --group 3":                                         "account --sigma 20 --person-rows 3",
+		"local plan --users 30 -d 3 --model mlp --hidden 2 --gradient-clip 1":  "local plan -n 30 -d 3 --model mlp --hidden 2 --clip 1",
+		"plan -n 50 -d 3 --alpha 0.5 --algorithm dpgdsc":                       "plan -n 50 -d 3 --l2 0.5 --algorithm dpgdsc",
+		"plan -n 50 -d 3 --path 0.5 --algorithm dpgdc":                         "plan -n 50 -d 3 --total-step 0.5 --algorithm dpgdc",
+		"lab curve --records 100 --epsilons 1 --algorithms moments --splits 1": "lab curve --records 100 --epsilon 1 --algorithm moments --splits 1",
+	} {
+		text := regexp.MustCompile(` --?(\S+) (\S+)`).ReplaceAllString(typed[strings.Index(typed, " -"):], "$1: $2\n")
+		write(t, dir, "old.yaml", text)
+		want := must(t, dir, strings.Fields(now)...)
+		if got := must(t, dir, strings.Fields(typed)...); got != want {
+			t.Errorf("%s: %s, want %s", typed, got, want)
+		}
+		if got := must(t, dir, append(strings.Fields(typed[:strings.Index(typed, " -")]), "--config", "old.yaml")...); got != want {
+			t.Errorf("%s in a file: %s, want %s", typed, got, want)
+		}
+		for _, name := range []string{"group", "users", "gradient-clip", "alpha", "path", "epsilons", "algorithms"} {
+			if strings.Contains(typed, "--"+name+" ") {
+				delete(old, name)
+			}
+		}
+	}
+	for _, name := range []string{"compare", "devices", "to", "start-seed"} { // in TestCompareTwoModels, and in those of the commands
+		if !old[name] {
+			t.Errorf("--%s is no old name", name)
+		}
+		delete(old, name)
+	}
+	if len(old) > 0 {
+		t.Errorf("these old names are in no row: %v", old)
 	}
 }

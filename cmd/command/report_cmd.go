@@ -107,7 +107,7 @@ func (c *reportCmd) charges(m *model) (*charges, error) {
 	path, err := c.path()
 	if err != nil || !exists(path) {
 		if c.Ledger != "" {
-			return nil, badInput("there is no ledger at %s", path)
+			return nil, noLedger(path)
 		}
 		return nil, nil
 	}

@@ -78,8 +78,8 @@ var writes = map[string][]written{
 	"export":           {{args: "export file0 --python", none: true}},
 	"report":           {{args: "report file0", none: true}},
 	"lab curve": {
-		{args: "lab curve --epsilons 1 --splits 1 --algorithms moments --public-data" + private, none: true},
-		{args: "lab curve --epsilons 1 --splits 1 --algorithms moments --holdout-epsilon 1 --yes" + private, charge: true, ending: ".json"},
+		{args: "lab curve --epsilon 1 --splits 1 --algorithm moments --public-data" + private, none: true},
+		{args: "lab curve --epsilon 1 --splits 1 --algorithm moments --holdout-epsilon 1 --yes" + private, charge: true, ending: ".json"},
 	},
 	"start":         {{args: "start patients.csv --label outcome", none: true}},
 	"data schema":   {{args: "data schema patients.csv --label outcome", none: true}},

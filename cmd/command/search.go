@@ -15,19 +15,19 @@ import (
 )
 
 type searchCmd struct {
-	Candidates string    `placeholder:"FILE" help:"Settings to try (YAML), see below."`
-	Models     []string  `placeholder:"FILE,..." help:"Instead of settings: model files that are public or were released, to choose one of."`
-	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them."`
-	Schema     string    `placeholder:"FILE"`
+	Candidates string    `required:"" xor:"settings" placeholder:"FILE" help:"Settings to try (YAML), see below."`
+	Models     []string  `required:"" xor:"settings" placeholder:"FILE,..." help:"Instead of settings: model files that are public or were released, to choose one of."`
+	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them."`
+	Schema     string    `required:"" placeholder:"FILE"`
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json; with --models winner.json, a copy of the model."`
-	Holdout    float64   `placeholder:"F" help:"Fraction of the records that is not used, as \"dyad train\" with this --holdout and --split-seed holds it out; \"dyad evaluate\" with the same flags measures the winner on it. Default: 0."`
+	Holdout    float64   `within:"[0,1)" not:"plan" why:"-n counts the records that are used" placeholder:"F" help:"Fraction of the records that is not used, as \"dyad train\" with this --holdout and --split-seed holds it out; \"dyad evaluate\" with the same flags measures the winner on it. Default: 0."`
 	SplitSeed  uint64    `default:"1"`
 	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
 	Epsilon    float64   `positive:"" default:"1"`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Road       string    `default:"auto" enum:"auto,compose,random-stopping,noisy-max" help:"compose: train every setting and choose privately; random-stopping: train settings drawn at random and release the best of a secret number; noisy-max: for --models; auto: the cheaper one, by public numbers."`
 	Runs       int       `positive:"" placeholder:"K" help:"Runs of random-stopping; all are made, and how many of them count is secret. Default: four for each setting, 8 to 64."`
-	Plan       bool      `help:"Print what a search among -n records would cost. No data are read."`
+	Plan       bool      `required:"" xor:"records" needs:"n" help:"Print what a run on -n records would release and cost. No data are read."`
 	N          int       `positive:"" needs:"plan" short:"n" help:"Number of records, for --plan; of persons if the schema has a column of role person."`
 	Workers    int       `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
@@ -86,18 +86,6 @@ type searchResult struct {
 
 // Run plans or searches.
 func (c *searchCmd) Run(a *app) error {
-	switch {
-	case (c.Candidates == "") == (len(c.Models) == 0):
-		return badInput("name the settings to try with --candidates FILE, or released models with --models FILE,FILE")
-	case c.Schema == "":
-		return badInput("a search needs --schema")
-	case c.Plan && (c.N == 0 || c.Data.given()):
-		return badInput("--plan needs -n and no --data: it reads no data")
-	case c.Plan && c.Holdout != 0:
-		return badInput("--holdout is for --data; with --plan, -n counts the records that are used")
-	case !c.Plan && !c.Data.given():
-		return badInput("a search needs --data, or --plan and -n")
-	}
 	closeDevice, err := c.openDevice(c.Workers, cuda.AutoPrecision)
 	if err != nil {
 		return err

@@ -98,7 +98,7 @@ func TestSearchRefusals(t *testing.T) {
 		"-n counts the records": {"--candidates", "settings.yaml", "--plan", "-n", "60", "--holdout", "0.2"},
 		"-n is for --plan":      {"--candidates", "settings.yaml", "--data", "patients.csv", "-n", "60"},
 		"--models":              {"--plan", "-n", "60"},
-		"needs --data":          {"--candidates", "settings.yaml"},
+		"--data=FILE or --plan": {"--candidates", "settings.yaml"},
 		"delta = 0":             {"--candidates", "settings.yaml", "--plan", "-n", "60", "--delta", "0", "--road", "random-stopping"},
 	} {
 		if !slices.Contains(args, "--schema") {

@@ -68,7 +68,7 @@ func TestEveryReleasedFileIsSigned(t *testing.T) {
 		{"evaluate linear.json --data patients.csv --epsilon 1 --out figures.json", "figures.json"},
 		{"threshold linear.json --data patients.csv --epsilon 1 --out threshold.json", "threshold.json"},
 		{"local simulate --epsilon 4 --out local.json" + from, "local.json"},
-		{"curve --epsilons 0.5,1 --holdout-epsilon 1 --yes --format svg --out curve" + from, "curve.json"},
+		{"curve --epsilon 0.5,1 --holdout-epsilon 1 --yes --format svg --out curve" + from, "curve.json"},
 		{"ledger sign before.json", "before.json"},
 	} {
 		if code, out, errs := dyad(t, dir, strings.Fields(c.args)...); code != exitOK {

@@ -300,7 +300,7 @@ func silentRuns() map[string][]string {
 	clustered("sparse", "svm.yaml", "--epsilon", "0.1", "--json")
 	clustered("pure, clipped", "class.yaml", "--delta", "0", "--clip", "1e-9")
 
-	runs["curve"] = []string{"lab", "curve", "--epsilons", "1,2", "--splits", "1", "--algorithms", "moments", "--holdout-epsilon", "1", "--yes", "--data", "r.csv", "--schema", "class.yaml", "--out", "m", "--format", "svg", "--json"}
+	runs["curve"] = []string{"lab", "curve", "--epsilon", "1,2", "--splits", "1", "--algorithm", "moments", "--holdout-epsilon", "1", "--yes", "--data", "r.csv", "--schema", "class.yaml", "--out", "m", "--format", "svg", "--json"}
 
 	for _, m := range local.Methods() {
 		name := "local " + m.String()

@@ -17,18 +17,18 @@ import (
 
 type thresholdCmd struct {
 	Model      string    `arg:"" help:"Model file."`
-	Data       dataFiles `placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data, with labels."`
-	Figures    string    `placeholder:"FILE" help:"In the place of --data: the report of a private evaluation of the model (dyad evaluate --epsilon E --out FILE). Nothing is charged."`
+	Data       dataFiles `required:"" xor:"records" needs:"epsilon" placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data, with labels."`
+	Figures    string    `required:"" xor:"records" not:"epsilon delta roc-thresholds holdout n labels resume seed public-data" why:"they are released, and nothing else is read" placeholder:"FILE" help:"In the place of --data: the report of a private evaluation of the model (dyad evaluate --epsilon E --out FILE). Nothing is charged."`
 	Aim        string    `enum:"balanced,accuracy,sensitivity,specificity" default:"balanced" placeholder:"AIM" help:"balanced: the largest sum of sensitivity and specificity. accuracy: the largest share that is right. sensitivity, specificity: the largest of the other one among thresholds that reach --at-least."`
 	AtLeast    float64   `positive:"" name:"at-least" placeholder:"F" help:"With --aim sensitivity or specificity: what the lower end of its interval has to reach."`
 	Epsilon    *float64  `placeholder:"EPSILON" help:"Release the operating points with this epsilon, charged to the ledger."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Thresholds []float64 `name:"roc-thresholds" placeholder:"T,..." help:"Public thresholds to choose among. Default: placed by a released mean and deviation of the scores, and 0."`
-	PublicData bool      `help:"The data are public: nothing is charged, and the figures have noise all the same."`
-	Holdout    *float64  `placeholder:"F" help:"Choose on the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
+	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
+	Holdout    *float64  `placeholder:"F" help:"Take the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	N          int       `positive:"" short:"n" help:"Number of persons in a file whose number is not that of the schema."`
-	Confidence float64   `positive:"" default:"0.95" help:"Level of the intervals."`
+	Confidence float64   `within:"(0,1)" default:"0.95" help:"Level of the intervals."`
 	Out        string    `writes:"figures" short:"o" default:"threshold.json" placeholder:"FILE" help:"File of the threshold, for dyad predict --threshold FILE. It is a report of dyad evaluate with the threshold, kept through any crash after its release."`
 	labelsFlag
 	runFlags
@@ -60,14 +60,8 @@ func (c *thresholdCmd) Run(a *app) error {
 	switch {
 	case m.Task != taskAUC:
 		return badInput("%s is a metric: it gives distances, not scores, so it has no threshold", c.Model)
-	case c.Figures != "" && (c.Data.given() || c.Epsilon != nil || c.Delta != nil || c.Thresholds != nil || c.Holdout != nil || c.N != 0 || c.Labels != "" || c.Resume != "" || c.Seed != nil || c.PublicData):
-		return badInput("--figures has released figures, and nothing else is read: leave out --data, --epsilon and what belongs to them, or --figures")
 	case c.Figures != "":
 		return c.fromFigures(a, m, aim)
-	case !c.Data.given() || c.Epsilon == nil:
-		return badInput("name the records with --data and the budget with --epsilon, or a report of \"dyad evaluate --epsilon E --out FILE\" with --figures, which costs nothing")
-	case !(c.Confidence > 0 && c.Confidence < 1):
-		return badInput("--confidence is %v, want strictly between 0 and 1", c.Confidence)
 	}
 	e := evaluatePrivateCmd{
 		evaluatedFlags: evaluatedFlags{Model: c.Model, PublicData: c.PublicData, Holdout: c.Holdout, SplitSeed: c.SplitSeed, Confidence: c.Confidence, labelsFlag: c.labelsFlag},

@@ -98,20 +98,20 @@ func TestPredictPrintsClasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"ends in .csv":              {"predict", "m.json", "--data", "patients.csv", "--threshold", "0", "--out", "s.npy"},
-		"figures of another model":  {"predict", "other.json", "--data", "patients.csv", "--threshold", "t.json"},
-		"no threshold":              {"predict", "m.json", "--data", "patients.csv", "--threshold", "f.json"},
-		"want a score such as":      {"predict", "m.json", "--data", "patients.csv", "--threshold", "much"},
-		"finite":                    {"predict", "m.json", "--data", "patients.csv", "--threshold", "inf"},
-		"it has no threshold":       {"threshold", "metric.json", "--data", "patients.csv", "--epsilon", "1", "--out", "x.json"},
-		"--at-least say it":         {"threshold", "m.json", "--data", "patients.csv", "--epsilon", "1", "--aim", "sensitivity", "--out", "x.json"},
-		"takes no limit":            {"threshold", "m.json", "--figures", "f.json", "--at-least", "0.5", "--out", "x.json"},
-		"the budget with --epsilon": {"threshold", "m.json", "--data", "patients.csv", "--out", "x.json"},
-		"nothing else is read":      {"threshold", "m.json", "--data", "patients.csv", "--figures", "f.json", "--out", "x.json"},
-		"of another model":          {"threshold", "other.json", "--figures", "f.json", "--out", "x.json"},
-		"exists":                    {"threshold", "m.json", "--data", "patients.csv", "--epsilon", "1", "--out", "t.json"},
-		"want strictly between":     {"threshold", "m.json", "--data", "patients.csv", "--epsilon", "1", "--confidence", "2", "--out", "x.json"},
-		"":                          {"threshold", "m.json", "--data", "absent.csv", "--epsilon", "1", "--out", "x.json"},
+		"ends in .csv":             {"predict", "m.json", "--data", "patients.csv", "--threshold", "0", "--out", "s.npy"},
+		"figures of another model": {"predict", "other.json", "--data", "patients.csv", "--threshold", "t.json"},
+		"no threshold":             {"predict", "m.json", "--data", "patients.csv", "--threshold", "f.json"},
+		"want a score such as":     {"predict", "m.json", "--data", "patients.csv", "--threshold", "much"},
+		"finite":                   {"predict", "m.json", "--data", "patients.csv", "--threshold", "inf"},
+		"it has no threshold":      {"threshold", "metric.json", "--data", "patients.csv", "--epsilon", "1", "--out", "x.json"},
+		"--at-least say it":        {"threshold", "m.json", "--data", "patients.csv", "--epsilon", "1", "--aim", "sensitivity", "--out", "x.json"},
+		"takes no limit":           {"threshold", "m.json", "--figures", "f.json", "--at-least", "0.5", "--out", "x.json"},
+		"--data is for --epsilon":  {"threshold", "m.json", "--data", "patients.csv", "--out", "x.json"},
+		"--data and --figures":     {"threshold", "m.json", "--data", "patients.csv", "--figures", "f.json", "--out", "x.json"},
+		"of another model":         {"threshold", "other.json", "--figures", "f.json", "--out", "x.json"},
+		"exists":                   {"threshold", "m.json", "--data", "patients.csv", "--epsilon", "1", "--out", "t.json"},
+		"want above 0 and below 1": {"threshold", "m.json", "--data", "patients.csv", "--epsilon", "1", "--confidence", "2", "--out", "x.json"},
+		"":                         {"threshold", "m.json", "--data", "absent.csv", "--epsilon", "1", "--out", "x.json"},
 	} {
 		if code, out, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, want) || out != "" {
 			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)

@@ -25,7 +25,7 @@ func topics() []topic {
 		{"words", "what the words of reports mean", func() string { return wordsTopic }},
 		{"choosing", "epsilon, delta, ranges and n, and what they cost", func() string { return choosingTopic }},
 		{"exits", "exit codes, for scripts", func() string { return exitList("", "\t", "\n") }},
-		{"keys", "options that several commands take, and what each means", keysTopic},
+		{"keys", "options that several commands take, and what each means", func() string { return keysTopic(allFlags) }},
 	}
 }
 

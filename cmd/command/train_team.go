@@ -38,12 +38,8 @@ func (c *trainCmd) prepare(a *app) (preparedRun, error) {
 	if err := a.team.settle(a.ctx, err); err != nil {
 		return p, err
 	}
-	fraction, err := c.fraction()
-	if err != nil {
-		return p, err
-	}
 	p.share, err = p.plan.Join(a.ctx, a.team.member(), p.train,
-		team.Statement{Name: "the flags of the split", Text: fmt.Sprint(fraction, c.SplitSeed)})
+		team.Statement{Name: "the flags of the split", Text: fmt.Sprint(c.fraction(), c.SplitSeed)})
 	if err = a.team.agreed(err); err != nil {
 		return p, err
 	}
@@ -58,7 +54,7 @@ func (c *trainCmd) prepare(a *app) (preparedRun, error) {
 
 // read reads the data and plans.
 func (c *trainCmd) read(a *app) (p preparedRun, err error) {
-	if a.team != nil && !c.Data.given() {
+	if a.team != nil && !c.Data.given() { // which rank 0 says for all
 		return p, badInput("--team needs --data: the synthetic records are for one process")
 	}
 	all, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons, func(s *dataset.Schema, read readBy) (d *dataset.Dataset, err error) {

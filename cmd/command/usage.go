@@ -20,13 +20,14 @@ var otherNames = map[string]string{
 }
 
 var (
-	notNumber  = regexp.MustCompile(`^(--[\w-]+): expected (?:a |an )?(?:valid \d+ bit )?(float|int|uint)(?: value)? but got "([^"]*)"`)
-	unexpected = regexp.MustCompile(`^unexpected argument (.+?)(, did you mean .*)?$`)
-	manyNear   = regexp.MustCompile(`^unknown flag (--[\w-]+), did you mean one of (.*)\?$`)
-	noFlag     = regexp.MustCompile(`^unknown flag (--?[\w-]+)`)
-	noValue    = regexp.MustCompile(`^(--[\w-]+): expected .* but got "EOL"`)
-	together   = regexp.MustCompile(`^(--[\w-]+) and (--[\w-]+) can't be used together`)
-	wanted     = regexp.MustCompile(`^expected "<([\w-]+)>`)
+	notNumber    = regexp.MustCompile(`^(--[\w-]+): expected (?:a |an )?(?:valid \d+ bit )?(float|int|uint)(?: value)? but got "([^"]*)"`)
+	unexpected   = regexp.MustCompile(`^unexpected argument (.+?)(, did you mean .*)?$`)
+	manyNear     = regexp.MustCompile(`^unknown flag (--[\w-]+), did you mean one of (.*)\?$`)
+	noFlag       = regexp.MustCompile(`^unknown flag (--?[\w-]+)`)
+	missingShort = regexp.MustCompile(`--([a-z])=`)
+	noValue      = regexp.MustCompile(`^(--[\w-]+): expected .* but got "EOL"`)
+	together     = regexp.MustCompile(`^(--[\w-]+) and (--[\w-]+) can't be used together`)
+	wanted       = regexp.MustCompile(`^expected "<([\w-]+)>`)
 )
 
 // flagOf returns the flag that an error names, or nil if no flag has that name.
@@ -179,6 +180,8 @@ func modelFirst(parse *kong.ParseError) bool {
 // slip says what to write instead, where the text of the parser does not.
 func slip(text, command string, parse *kong.ParseError, args []string) string {
 	switch {
+	case strings.HasPrefix(text, "missing flags: "):
+		return missingShort.ReplaceAllString(text, "-$1 ")
 	case notNumber.MatchString(text):
 		m := notNumber.FindStringSubmatch(text)
 		if m[3] == "EOL" { // kong's name for the end of the line

@@ -23,7 +23,7 @@ import (
 type verifyCmd struct {
 	Model     string `arg:"" help:"Model file, or another release of a charged run: clusters, figures, a curve."`
 	Key       string `placeholder:"KEY" help:"Public key of the ledger of the run, or a file that has it: the file must be the one that its owner signed."`
-	Signature string `placeholder:"FILE" help:"Signature of the file (default: MODEL.minisig)."`
+	Signature string `needs:"key" why:"it is checked with the public key of its owner" placeholder:"FILE" help:"Signature of the file (default: MODEL.minisig)."`
 	Ledger    string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: its chain, the charge of the plan, and the one release of this very file are compared, too."`
 }
 
@@ -53,8 +53,6 @@ func (c *verifyCmd) Run(a *app) error {
 		if signature, head, err = c.signed(text, unread); err != nil {
 			return err
 		}
-	} else if c.Signature != "" {
-		return badInput("--signature is checked with the public key of its owner: --key")
 	}
 	m, err := lib.Load(c.Model) // with the checksum
 	if errors.Is(err, lib.ErrClusters) {
@@ -200,7 +198,7 @@ func publicKey(text string) (ledger.PublicKey, error) {
 // that is away.
 func readLedger(path string) (entries []ledger.Entry, away string, err error) {
 	if !exists(path) {
-		return nil, "", badInput("there is no ledger at %s", path)
+		return nil, "", noLedger(path)
 	}
 	l, err := ledger.Open(path)
 	if err != nil {

@@ -325,7 +325,7 @@ class _Estimator(_raw.Private):
         schema, columns = self._describe(X, y, group, person, X.shape[0])
         keeping = contextlib.nullcontext(out) if epsilon is None else _released.file("evaluation", self.ledger, out)
         with _handover.folder() as at, keeping as out:
-            args = ["evaluate", self._model(at), "--data", self._write(at, X, columns)]
+            args = ["evaluate", "compare" if "compare" in options else "exact" if epsilon is None else "private", self._model(at), "--data", self._write(at, X, columns)]
             if epsilon is None:
                 args.append("--public-data")
             else:
@@ -346,7 +346,7 @@ class _Estimator(_raw.Private):
         import pandas
 
         with _handover.folder() as at:
-            args = ["influence", self._model(at), "--data", self._write(at, X, columns), "--public-data" if public else "--exact-figures", "--out", str(at / "influence.csv")]
+            args = ["lab", "influence", self._model(at), "--data", self._write(at, X, columns), "--public-data" if public else "--exact-figures", "--out", str(at / "influence.csv")]
             run(args + flags(options), verbose=self.verbose, columns=_names(X))
             return pandas.read_csv(at / "influence.csv")
 

@@ -98,7 +98,7 @@ def curve(estimator, X, y, *, epsilons: Sequence[float], holdout_epsilon: float 
     X = estimator._take(X)
     schema, columns = estimator._describe(X, y, None, None, X.shape[0])
     with _handover.folder() as at:
-        args = ["curve", "--data", estimator._write(at, X, columns), "--schema", str(_handover.write_schema(at / "schema.yaml", schema))]
+        args = ["lab", "curve", "--data", estimator._write(at, X, columns), "--schema", str(_handover.write_schema(at / "schema.yaml", schema))]
         if out is None:
             out = at / "curve" if public else _released.new("curve", estimator.ledger).with_suffix("")
         args += ["--out", str(File(out).absolute()), "--yes", *(["--public-data"] if public else [])]
@@ -123,7 +123,7 @@ class AuditResult:
 
 def audit(algorithm: str, *, verbose: bool = False, **options) -> AuditResult:
     """Attacks an algorithm (dyad audit). options are its flags, such as runs=1000, epsilon=1, time="30s". No data are read."""
-    found = run(["audit", algorithm, *flags(options)], verbose=verbose, check=False)
+    found = run(["lab", "audit", algorithm, *flags(options)], verbose=verbose, check=False)
     return AuditResult(found["claimed_epsilon"], found["audited_epsilon"], not found["holds"], found)
 
 
