@@ -214,6 +214,10 @@ func TestHeldOutRecordsArePrivate(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil || plan.InAll == nil || plan.InAll.Epsilon != r.InAll.Epsilon || plan.InAll.Delta != r.InAll.Delta {
 		t.Errorf("the plan says %v, the run %v: %s", plan.InAll, r.InAll, errs)
 	}
+	// The flag of earlier versions counts besides -n.
+	if code, old, errs := dyad(t, dir, "--json", "plan", "-n", "240", "--schema", "patients.yaml", "--epsilon", "1", "--holdout-records", "160", "--holdout-epsilon", "0.5"); code != exitOK || old != out {
+		t.Errorf("--holdout-records: exit %d, another plan\n%s", code, errs)
+	}
 	if r.Spent.Runs < 5 || r.HeldPrivate.Run == r.Run || r.HeldPrivate.DataID != r.DataID {
 		t.Errorf("runs %+v", r.Spent)
 	}

@@ -286,12 +286,15 @@ type plannedHoldout struct {
 	Holdout        *float64 `within:"[0,1)" placeholder:"F" xor:"held"`
 	HoldoutEpsilon *float64 `not:"task" why:"a metric is evaluated against a public file when it is saved: dyad evaluate MODEL --reference FILE" placeholder:"E" help:"Epsilon of private figures of the held-out records: their plan and the sum of both charges are printed, too."`
 
+	// HoldoutRecords is from before --holdout: then -n counts the records that train.
+	HoldoutRecords int `hidden:"" positive:"" needs:"holdout-epsilon" not:"holdout" placeholder:"M" help:"Records held out besides the n to train."`
+
 	held int // records that are held out
 }
 
 // split is how many of n records train, by the rule of dataset.Split.
 func (f *plannedHoldout) split(n int) int {
-	if f.Holdout == nil || *f.Holdout == 0 {
+	if f.held = f.HoldoutRecords; f.Holdout == nil || *f.Holdout == 0 {
 		return n
 	}
 	train := int(math.Round(float64(n) * (1 - *f.Holdout)))
