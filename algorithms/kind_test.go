@@ -41,7 +41,7 @@ type (
 	}
 	pointing struct {
 		toy
-		at *float64
+		At *float64
 	}
 	listed struct {
 		toy
@@ -84,7 +84,7 @@ func TestPlansNameAllFieldsOfAKind(t *testing.T) {
 		t.Errorf("an earlier version wrote another objective than %v: %v", p, err)
 	}
 	for want, k := range map[string]algorithms.Kind{
-		"it is a ptr": &simple{}, "it is a invalid": nil, "field at": pointing{}, "field Of of struct": listed{}, "map[string]int": mapped{}, "func()": calling{}, "interface": anything{},
+		"it is a ptr": &simple{}, "it is a invalid": nil, "field At": pointing{}, "field Of of struct": listed{}, "map[string]int": mapped{}, "func()": calling{}, "interface": anything{},
 	} {
 		if _, err := algorithms.PlanKind(k, shape); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%T: want %q: %v", k, want, err)

@@ -130,6 +130,7 @@ var parsers = map[string]string{
 	"internal/home/main.go":                    "sources of this module",
 	"internal/machine/cases/cpu.go":            "the name of the processor, by the kernel",
 	"internal/machine/cases/peers.go":          "times that programs of the laboratory measured, for a table",
+	"internal/mutants/main.go":                 "its own log",
 	"internal/mutants/patch.go":                "patches and sources of this module",
 	"internal/memory/memory_linux.go":          "numbers of the kernel",
 	"privacy/privtest/golden.go":               "for tests",

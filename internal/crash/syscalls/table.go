@@ -47,7 +47,7 @@ var commands = []command{
 	{"search", "search --candidates c.yaml --out out" + onFile + atOne, "out", charged, 1, ""},
 	{"pairs train", "pairs train --density 2 --degree-cap 6 --data p.csv --schema i.yaml --out out" + atOne, "out", charged, 1, ""},
 	{"cluster", "cluster -k 2 --out out" + onFile + atOne, "out", charged, 1, ""},
-	{"evaluate", "evaluate m.json --data p.csv --out out" + atOne, "out", charged, 1, ""},
+	{"evaluate private", "evaluate private m.json --data p.csv --out out" + atOne, "out", charged, 1, ""},
 	{"evaluate to standard output", "evaluate m.json --data p.csv" + atOne, "", charged, 1, ""},
 	{"threshold", "threshold m.json --data p.csv --out out" + atOne, "out", charged, 1, ""},
 	{"local simulate", "local simulate --epochs 2 --data p.csv --schema u.yaml --epsilon 1 --ledger led --out out", "out", charged, 1, ""},
@@ -69,8 +69,11 @@ var commands = []command{
 
 // noRow are commands with --ledger that have no row, and why.
 var noRow = map[string]string{
-	"ledger sign": "writes the file that a run with a key writes, by the same function; TestSignatureAfterACrash stops it at every stage",
-	"lab curve":   "a plan of runs that are each charged as train and evaluate are, and minutes of work",
+	"ledger sign":      "writes the file that a run with a key writes, by the same function; TestSignatureAfterACrash stops it at every stage",
+	"evaluate exact":   "reads the ledger and writes nothing to it",
+	"evaluate compare": "charges and writes by the function of evaluate private",
+	"baseline":         "trains without privacy on public data, by the function of train, and charges nothing",
+	"lab curve":        "a plan of runs that are each charged as train and evaluate are, and minutes of work",
 }
 
 // kill is a fault: SIGKILL before the call. The others are errors of the call, of all calls and one of its own.
