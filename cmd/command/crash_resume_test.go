@@ -55,7 +55,7 @@ func TestResumeFlagRefusals(t *testing.T) {
 		says string
 	}{
 		"another epsilon":   {resume("--epsilon", "2"), "was charged for the guarantee (1, 1e-05)-differentially private"},
-		"other steps":       {resume("--steps", "17"), "so an option differs on which the noise rests, such as --steps"}, // 55 of the old list
+		"other steps":       {resume("--steps", "17"), "one differs on which the noise rests, such as --steps"}, // 55 of the old list
 		"another id":        {resume("--data-id", "other"), `charged for data id "`},
 		"another algorithm": {resume("--algorithm", "offpairc"), `charged for algorithm "dpgdsc", now it is "offpairc"`},
 		"a seed":            {resume("--seed", "3"), `charged for noise "from the operating system", now it is "from a seed"`},

@@ -230,7 +230,7 @@ func sameRun(charged, c Charge) error {
 		if before, now := budgetOf(charged), budgetOf(c); before != "" && before != now {
 			return refuse("the guarantee", before, now)
 		}
-		return fmt.Errorf("%w; epsilon and delta are the same, so an option differs on which the noise rests, such as --steps, --step-size, --l2 or --radius", refuse(what, fmt.Sprint(was), fmt.Sprint(is)))
+		return fmt.Errorf("%w: run %q was charged with the same epsilon and delta and other options: one differs on which the noise rests, such as --steps, --step-size, --l2 or --radius; use the options and the data of the first attempt (charged were %s %v, now it is %v)", ErrResume, c.Run, what, was, is)
 	}
 	if len(charged.Events) != len(c.Events) {
 		return releases("releases", charged.Events, c.Events)
