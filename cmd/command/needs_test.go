@@ -101,6 +101,7 @@ func TestFlagsThatNeedOrExclude(t *testing.T) {
 		"verify m.json --signature s":                                                                "--signature is for --key: it is checked",
 		"evaluate m.json --epsilon 1":                                                                "missing flags: --data=FILE or --plan",
 		"evaluate m.json --data d --epsilon 1 --holdout 1":                                           "--holdout is 1, want above 0 and below 1",
+		"threshold m.json --data d --epsilon 1 --holdout 1":                                          "--holdout is 1, want above 0 and below 1",
 		"evaluate m.json --data d --out f.json":                                                      "--out is for --epsilon",
 		"evaluate m.json --data d --delta 0":                                                         "--delta is for --epsilon",
 		"evaluate exact m.json --public-data":                                                        "missing flags: --data",
