@@ -28,7 +28,7 @@ func (p *Problem) CheckGradient(ctx context.Context, dst []float64, q *Query) er
 	switch w := q.W; {
 	case q.Pairs == nil:
 		return fmt.Errorf("%w: moments by a kernel of gradients", ErrUnsupported)
-	case q.Radius != 0:
+	case q.Radius != 0 || q.Centre != nil:
 		return fmt.Errorf("%w: gradients over moved records by a kernel of the records as they are", ErrUnsupported)
 	case len(dst) != p.Loss.ParamDim(p.D) || len(w) != len(dst):
 		return fmt.Errorf("engine: gradient: lengths %d and %d of dst and w, want %d", len(dst), len(w), p.Loss.ParamDim(p.D))

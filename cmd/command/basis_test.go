@@ -67,6 +67,10 @@ func TestBasisAuto(t *testing.T) {
 			t.Errorf("%v: %q, and %d features", c, r.Basis, m.Encoder.Dim())
 		}
 	}
+	// Training within the groups of --group-column gets no basis, and neither does its plan, whose schema names no group.
+	if code, out, errs := dyad(t, dir, "plan", "-n", "400", "--schema", "patients.yaml", "--group-sizes", "200,200", "--epsilon", "1000", "--delta", "1e-5"); code != exitOK || !strings.Contains(out, "d = 12 features") {
+		t.Errorf("plan within groups: exit %d\n%s", code, out+errs)
+	}
 	// Whoever does not know n and the budget asks for a name.
 	if code, out, errs := dyad(t, dir, "data", "pack", "patients.csv", "--schema", "auto.yaml", "-o", "p.dyadpack"); code != exitInput || !strings.Contains(errs, "name a basis here") {
 		t.Errorf("pack: exit %d\n%s", code, out+errs)

@@ -101,9 +101,22 @@ func TestFlagsThatNeedOrExclude(t *testing.T) {
 		"verify m.json --signature s":                                                                "--signature is for --key: it is checked",
 		"evaluate m.json --epsilon 1":                                                                "missing flags: --data=FILE or --plan",
 		"evaluate m.json --data d --epsilon 1 --holdout 1":                                           "--holdout is 1, want above 0 and below 1",
+		"threshold m.json --data d --epsilon 1 --holdout 1":                                          "--holdout is 1, want above 0 and below 1",
 		"evaluate m.json --data d --out f.json":                                                      "--out is for --epsilon",
 		"evaluate m.json --data d --delta 0":                                                         "--delta is for --epsilon",
 		"evaluate exact m.json --public-data":                                                        "missing flags: --data",
+		// What is empty, as an unset variable of a script is, or false was not given.
+		"evaluate m.json --data= --epsilon 1":                            "--data is empty",
+		"evaluate exact m.json --data= --public-data":                    "--data is empty",
+		"evaluate compare m.json --with n.json --plan=false --epsilon 1": "--plan is false",
+		"search --candidates c --schema s.yaml --plan=false --epsilon 1": "--plan is false",
+		"search --candidates c --schema= --data d.csv --epsilon 1":       "--schema is empty",
+		"search --models= --schema s.yaml --data d.csv --epsilon 1":      "--models is empty",
+		"cluster --schema s.yaml --k 2 --plan=false":                     "--plan is false",
+		"threshold m.json --figures=":                                    "--figures is empty",
+		"train --data= --schema s.yaml":                                  "--schema is for --data",
+		"train --data d.csv --schema=":                                   "--data is for --schema",
+		"pairs train --data d --schema s --pairs p --label-values=":      "--label-values has",
 	} {
 		if code, out, errs := dyad(t, dir, strings.Fields(args)...); code != exitInput || !strings.Contains(errs, want) {
 			t.Errorf("dyad %s: exit %d: %s%s; want %q", args, code, out, errs, want)

@@ -98,7 +98,9 @@ func (c *plannedFlags) shape(a *app, f *planFlags, held *plannedHoldout) (s *dat
 		return nil, shape, badInput("give the number of records with -n")
 	}
 	if s != nil {
-		if s, err = f.plannedBasis(a, s, shape.Records); err != nil {
+		if len(c.Groups) > 0 { // training gets none within groups, whichever column --group-column names
+			s = s.Decided()
+		} else if s, err = f.plannedBasis(a, s, shape.Records); err != nil {
 			return nil, shape, err
 		}
 		e, err := dataset.NewEncoder(s)

@@ -55,7 +55,7 @@ func checkTags(command *kong.Context) error {
 		flags[f.Name] = f
 	}
 	given := func(f *kong.Flag) bool {
-		return f != nil && f.Set && !(f.HasDefault && fmt.Sprint(f.Target) == f.Default) && !(f.IsBool() && !f.Target.Bool())
+		return f != nil && f.Set && !blank(f.Target) && !(f.HasDefault && fmt.Sprint(f.Target) == f.Default)
 	}
 	has := func(other string) bool {
 		if other, value, valued := strings.Cut(other, "="); valued {
@@ -64,6 +64,9 @@ func checkTags(command *kong.Context) error {
 		return given(flags[other])
 	}
 	for _, f := range command.Flags() {
+		if f.Set && f.Required && (blank(f.Target) || fmt.Sprint(f.Target) == "[]") { // the parser counts it as given
+			return badInput("--%s is %s, which is as if it were left out", f.Name, map[bool]string{true: "false", false: "empty"}[f.IsBool()])
+		}
 		if !given(f) {
 			continue
 		}
@@ -97,6 +100,14 @@ func checkTags(command *kong.Context) error {
 		}
 	}
 	return nil
+}
+
+// blank says that a value is false or empty, as an unset variable of a script is.
+func blank(v reflect.Value) bool {
+	if files, ok := v.Interface().(dataFiles); ok {
+		return !files.given()
+	}
+	return v.Kind() == reflect.Bool && !v.Bool() || v.Kind() == reflect.String && v.Len() == 0
 }
 
 // numbersOf are the numbers of a flag, in seconds if they are durations.

@@ -25,7 +25,7 @@ type thresholdCmd struct {
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Thresholds []float64 `name:"roc-thresholds" placeholder:"T,..." help:"Public thresholds to choose among. Default: placed by a released mean and deviation of the scores, and 0."`
 	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
-	Holdout    *float64  `placeholder:"F" help:"Take the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
+	Holdout    *float64  `within:"(0,1)" placeholder:"F" help:"Take the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	N          int       `positive:"" short:"n" help:"Number of persons in a file whose number is not that of the schema."`
 	Confidence float64   `within:"(0,1)" default:"0.95" help:"Level of the intervals."`

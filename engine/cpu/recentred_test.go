@@ -94,10 +94,13 @@ func TestRecentred(t *testing.T) {
 				if err := ev.Sum(cancelled, dst, q); !errors.Is(err, context.Canceled) {
 					t.Errorf("cancelled: %v", err)
 				}
-				short, origin := q, q
-				short.Centre, origin.Centre = centre[:1], nil
+				short, origin, still := q, q, q
+				short.Centre, origin.Centre, still.Radius = centre[:1], nil, 0
 				if err := ev.Sum(ctx, dst, short); err == nil {
 					t.Error("a centre of one number")
+				}
+				if ev.Sum(ctx, dst, still) == nil || unmoved.Sum(ctx, dst, still) == nil {
+					t.Error("a centre without a radius")
 				}
 				if err := errors.Join(ev.Sum(ctx, dst, origin), ev.Sum(ctx, dst, q)); err != nil { // and then to another
 					t.Fatal(err)

@@ -187,7 +187,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 			return fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team", engine.ErrUnsupported)
 		}
 	}
-	if q.Pairs == nil || q.Radius != 0 {
+	if !q.IsPlain() {
 		if err := q.Validate(problem.D, problem.Bounds); err != nil {
 			return err
 		}

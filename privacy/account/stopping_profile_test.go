@@ -151,6 +151,14 @@ func TestRandomStoppingRepeated(t *testing.T) {
 	if a, b := repeated.Delta(1), each.Delta(1); math.Abs(a/b-1) > 1e-9 {
 		t.Errorf("delta %v of three at once, %v of one after the other", a, b)
 	}
+	for _, count := range []int{math.MaxInt, math.MaxInt, 1} { // with the 2 that are remembered, 1 in 64 bits
+		if err := repeated.Compose(RepeatedEvent{Event: e, Count: count}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if epsilon, delta := repeated.Epsilon(1e-6), repeated.Delta(1); epsilon < 1e6 || delta < 1 {
+		t.Errorf("epsilon %v and delta %v of as many as there are numbers", epsilon, delta)
+	}
 }
 
 // The polygon is nowhere below the curve, for every mu and number of runs, and hardly above it; its parts are concave.

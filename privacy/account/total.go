@@ -51,7 +51,7 @@ func (a *Total) split(e Event) error {
 		return each(f.parts, a.split)
 	case f.stopped:
 		a.stopped.Orders = stoppedOrders
-		a.selection, a.selections = f.event.(RandomStoppingEvent), min(a.selections+f.count, 2)
+		a.selection, a.selections = f.event.(RandomStoppingEvent), min(a.selections+min(f.count, 2), 2)
 		return a.stopped.Compose(e)
 	}
 	return a.others.compose(e, true)
