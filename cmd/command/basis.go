@@ -28,7 +28,7 @@ func (c *trainCmd) readChosen(s *dataset.Schema, read readBy) (d *dataset.Datase
 		}
 		n = len(keep)
 	}
-	chosen, line, err := c.basisFor(s, n)
+	chosen, line, err := c.basisFor(s, n, d.Records.Units())
 	if err != nil || chosen.Basis == narrow.Basis {
 		return d, line, err
 	}
@@ -45,12 +45,18 @@ func (f dataFiles) again() bool {
 	})
 }
 
-// basisFor returns the schema with the basis for n records, and a line about the choice, "" for one without the key that gets none.
-func (f *planFlags) basisFor(s *dataset.Schema, n int) (chosen *dataset.Schema, line string, err error) {
+// basisFor returns the schema with the basis for n of all records, which are all encoded, and a line about the choice, "" for a schema
+// without the key that gets none.
+func (f *planFlags) basisFor(s *dataset.Schema, n, all int) (chosen *dataset.Schema, line string, err error) {
 	var reason string
 	o, err := f.decided(engine.Assertion{})
 	if err == nil {
 		chosen, reason, err = o.ChooseBasis(s, n)
+	}
+	if none := s.Decided(); err == nil && chosen.Basis != none.Basis && all > n {
+		if whole, why, problem := o.ChooseBasis(s, all); problem == nil && whole.Basis == none.Basis {
+			chosen, reason = whole, why
+		}
 	}
 	switch {
 	case s.Basis == "" && (err != nil || chosen.Basis == ""): // the plan of these options says what is wrong with them
@@ -61,12 +67,12 @@ func (f *planFlags) basisFor(s *dataset.Schema, n int) (chosen *dataset.Schema, 
 	return chosen, fmt.Sprintf("%s, chosen by auto: %s", chosen.Basis, reason), nil
 }
 
-// plannedBasis is basisFor n records, which notes the line.
-func (f *planFlags) plannedBasis(a *app, s *dataset.Schema, n int) (*dataset.Schema, error) {
+// plannedBasis is basisFor, which notes the line.
+func (f *planFlags) plannedBasis(a *app, s *dataset.Schema, n, all int) (*dataset.Schema, error) {
 	if s.Basis != "" && s.Basis != dataset.BasisAuto {
 		return s, nil
 	}
-	chosen, line, err := f.basisFor(s, n)
+	chosen, line, err := f.basisFor(s, n, all)
 	if line != "" {
 		a.note("dyad: basis %s", line)
 	}

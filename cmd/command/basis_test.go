@@ -71,6 +71,10 @@ func TestBasisAuto(t *testing.T) {
 	if code, out, errs := dyad(t, dir, "plan", "-n", "400", "--schema", "patients.yaml", "--group-sizes", "200,200", "--epsilon", "1000", "--delta", "1e-5"); code != exitOK || !strings.Contains(out, "d = 12 features") {
 		t.Errorf("plan within groups: exit %d\n%s", code, out+errs)
 	}
+	// All records of the file are encoded, also those that are held out: too many of them have no basis.
+	if code, out, errs := dyad(t, dir, "plan", "-n", "100000000", "--holdout", "0.99", "--schema", "auto.yaml"); code != exitOK || !strings.Contains(errs, "basis none, chosen by auto: cosine:6 makes") {
+		t.Errorf("a large file: exit %d\n%s", code, out+errs)
+	}
 	// Whoever does not know n and the budget asks for a name.
 	if code, out, errs := dyad(t, dir, "data", "pack", "patients.csv", "--schema", "auto.yaml", "-o", "p.dyadpack"); code != exitInput || !strings.Contains(errs, "name a basis here") {
 		t.Errorf("pack: exit %d\n%s", code, out+errs)

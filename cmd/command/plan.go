@@ -100,7 +100,7 @@ func (c *plannedFlags) shape(a *app, f *planFlags, held *plannedHoldout) (s *dat
 	if s != nil {
 		if len(c.Groups) > 0 { // training gets none within groups, whichever column --group-column names
 			s = s.Decided()
-		} else if s, err = f.plannedBasis(a, s, shape.Records); err != nil {
+		} else if s, err = f.plannedBasis(a, s, shape.Records, c.N); err != nil {
 			return nil, shape, err
 		}
 		e, err := dataset.NewEncoder(s)
