@@ -13,8 +13,8 @@ const (
 	noBasis     = "none"
 	curvedBasis = "cosine:6"
 	leastCurved = 400
-	// mostCurved bounds the numbers of the records that train with the basis, 1 GiB: a default must not take several times the memory of the file. Held-out
-	// records come on top, by their public share.
+	// mostCurved bounds the numbers of the records with the basis, 1 GiB: a default must not take several times the memory of the file.
+	// The program asks for all records of the file, also those that are held out.
 	mostCurved = 1 << 27
 )
 
