@@ -400,7 +400,7 @@ func (s *Stream) write(state interface{ Save(io.Writer) error }) error {
 	var text bytes.Buffer
 	err := state.Save(&text)
 	if err == nil {
-		err = s.state.Replace(text.Bytes(), func() { s.o.at("state written") })
+		err = s.state.Replace(text.Bytes(), func() error { s.o.at("state written"); return nil })
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrLost, err)

@@ -80,14 +80,13 @@ func (l *Ledger) runFile(run string) string {
 func (r *RunLock) acquire() error {
 	name := r.ledger.runFile(r.run)
 	for {
-		r.lock = create.Lock(name)
-		switch ok, err := r.lock.TryLock(); {
-		case err != nil:
-			return r.ledger.errorf("cannot lock run %q, check space and permissions: %w", r.run, durable.LockError(err))
-		case !ok:
-			return fmt.Errorf("%w: run %q is in use by another process, maybe by another copy of its state; wait for it to end or stop it", ErrResume, r.run)
-		}
 		var err error
+		switch r.lock, err = durable.Lock(name, 0); {
+		case errors.Is(err, durable.ErrBusy):
+			return fmt.Errorf("%w: run %q is in use by another process, maybe by another copy of its state; wait for it to end or stop it", ErrResume, r.run)
+		case err != nil:
+			return r.ledger.errorf("cannot lock run %q, check space and permissions: %w", r.run, err)
+		}
 		if r.file, err = create.Open(name, os.O_RDWR); err == nil {
 			locked, errLocked := r.lock.Stat()
 			opened, errOpened := r.file.Stat()
