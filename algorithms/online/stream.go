@@ -93,16 +93,11 @@ func Open(plan *algorithms.Plan, o Options) (*Stream, error) {
 	if !o.Public && o.Ledger == nil {
 		return nil, errors.New("online: a stream of private records needs Options.Ledger, or Public for public ones")
 	}
-	name, err := durable.Resolve(o.State)
+	state, err := durable.Own(o.State)
 	if err != nil {
-		return nil, stateError("cannot write to the folder of the state: %w", err)
+		return nil, stateError("the state %s cannot be locked: %w", o.State, err)
 	}
-	s := &Stream{o: o, plan: plan}
-	if s.state, err = durable.Own(name); errors.Is(err, durable.ErrBusy) {
-		return nil, stateError("the state %s is in use by another process", name)
-	} else if err != nil {
-		return nil, stateError("the state %s cannot be locked: %w", name, err)
-	}
+	name, s := state.Name(), &Stream{o: o, plan: plan, state: state}
 	durable.SweepTemporary(filepath.Dir(name))
 	if o.Resume {
 		err = s.resume()

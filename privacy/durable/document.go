@@ -21,10 +21,13 @@ type Document struct {
 	lock *flock.Flock
 }
 
-// Own locks the document of that name, as Resolve returns it, by a file NAME.lock, until Close
-// or the end of the process. The document need not exist. The error wraps ErrBusy if another
-// process owns it.
-func Own(name string) (*Document, error) {
+// Own locks the document that path leads to (Resolve), by a file NAME.lock, until Close or the end of the process. The
+// document need not exist. The error wraps ErrBusy if another process owns it.
+func Own(path string) (*Document, error) {
+	name, err := Resolve(path)
+	if err != nil {
+		return nil, err
+	}
 	lock, err := Lock(name+".lock", 0)
 	return &Document{name, lock}, err
 }
