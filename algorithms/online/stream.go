@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -93,16 +94,11 @@ func Open(plan *algorithms.Plan, o Options) (*Stream, error) {
 	if !o.Public && o.Ledger == nil {
 		return nil, errors.New("online: a stream of private records needs Options.Ledger, or Public for public ones")
 	}
-	name, err := durable.Resolve(o.State)
+	state, err := durable.Own(o.State)
 	if err != nil {
-		return nil, stateError("cannot write to the folder of the state: %w", err)
+		return nil, stateError("the state %s cannot be locked: %w", o.State, err)
 	}
-	s := &Stream{o: o, plan: plan}
-	if s.state, err = durable.Own(name); errors.Is(err, durable.ErrBusy) {
-		return nil, stateError("the state %s is in use by another process", name)
-	} else if err != nil {
-		return nil, stateError("the state %s cannot be locked: %w", name, err)
-	}
+	name, s := state.Name(), &Stream{o: o, plan: plan, state: state}
 	durable.SweepTemporary(filepath.Dir(name))
 	if o.Resume {
 		err = s.resume()
@@ -329,12 +325,11 @@ func (s *Stream) charged(run string) (charged bool, resumes int, err error) {
 
 // resume reads the state and continues.
 func (s *Stream) resume() error {
-	f, err := os.Open(s.state.Name())
+	text, err := durable.Read(s.state.Name(), math.MaxInt64-1)
 	if err != nil {
 		return stateError("cannot read the state: %w", err)
 	}
-	state, err := algorithms.ReadStreamState(f)
-	_ = f.Close()
+	state, err := algorithms.ReadStreamState(bytes.NewReader(text))
 	if err != nil {
 		return stateError("%s: %w", s.state.Name(), err)
 	}
@@ -400,7 +395,7 @@ func (s *Stream) write(state interface{ Save(io.Writer) error }) error {
 	var text bytes.Buffer
 	err := state.Save(&text)
 	if err == nil {
-		err = s.state.Replace(text.Bytes(), func() { s.o.at("state written") })
+		err = s.state.Replace(text.Bytes(), func() error { s.o.at("state written"); return nil })
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrLost, err)

@@ -194,11 +194,12 @@ func TestStartTurnsRawExportsIntoSchemas(t *testing.T) {
 func TestStartShowsValuesOnATerminalOnly(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "h.csv", strings.ReplaceAll(hospital, "7001", "7391"))
+	clock := regexp.MustCompile(`"time":"[^"]*"`) // has digits of its own
 	secrets := []string{"7391", "7002", "104", "1.188", "1188", "99,25", "58", "03.02", "2021", "2022-"}
 	check := func(what, text string) {
 		t.Helper()
 		for _, s := range secrets {
-			if strings.Contains(text, s) {
+			if strings.Contains(clock.ReplaceAllString(text, ""), s) {
 				t.Errorf("%s has %s of the data:\n%s", what, s, text)
 			}
 		}

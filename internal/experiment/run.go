@@ -81,11 +81,9 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 	if err != nil {
 		return &InputError{fmt.Errorf("experiment: %s: %w", path, err)}
 	}
-	lock := create.Lock(name + ".lock")
-	if ok, err := lock.TryLock(); err != nil {
+	lock, err := durable.Lock(name+".lock", 0)
+	if err != nil {
 		return fmt.Errorf("experiment: cannot lock %s: %w", path, err)
-	} else if !ok {
-		return fmt.Errorf("experiment: another run writes to %s", path)
 	}
 	defer func() {
 		_ = os.Remove(lock.Path())

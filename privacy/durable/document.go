@@ -21,27 +21,23 @@ type Document struct {
 	lock *flock.Flock
 }
 
-// Own locks the document of that name, as Resolve returns it, by a file NAME.lock, until Close
-// or the end of the process. The document need not exist. The error wraps ErrBusy if another
-// process owns it.
-func Own(name string) (*Document, error) {
-	d := &Document{name, create.Lock(name + ".lock")}
-	switch ok, err := d.lock.TryLock(); {
-	case err != nil:
-		return nil, LockError(err)
-	case !ok:
-		return nil, fmt.Errorf("%s: %w", name, ErrBusy)
+// Own locks the document that path leads to (Resolve), by a file NAME.lock, until Close or the end of the process. The
+// document need not exist. The error wraps ErrBusy if another process owns it.
+func Own(path string) (*Document, error) {
+	name, err := Resolve(path)
+	if err != nil {
+		return nil, err
 	}
-	return d, nil
+	lock, err := Lock(name+".lock", 0)
+	return &Document{name, lock}, err
 }
 
 // Name is the name of the file.
 func (d *Document) Name() string { return d.name }
 
 // Replace replaces the file by text, durably: a crash leaves the old text or the new one. A
-// symbolic link that took the name meanwhile is replaced and not followed. beforeRename, if
-// not nil, is called when the new text is on disk under another name.
-func (d *Document) Replace(text []byte, beforeRename func()) error {
+// symbolic link that took the name meanwhile is replaced and not followed. beforeRename is that of Write.
+func (d *Document) Replace(text []byte, beforeRename func() error) error {
 	return Write(d.name, true, true, beforeRename, Text(text))
 }
 
@@ -70,8 +66,9 @@ func (d *Document) Close() error { return d.lock.Unlock() }
 
 // Write writes, syncs and renames: a crash leaves name as it was or with all that fill wrote.
 // What is secret is readable by its owner only, the rest by whom the umask lets. Without replace it
-// fails with an error wrapping fs.ErrExist if the name is taken. beforeRename may be nil.
-func Write(name string, secret, replace bool, beforeRename func(), fill func(io.Writer) error) error {
+// fails with an error wrapping fs.ErrExist if the name is taken. beforeRename, if not nil, is called when the content is on
+// disk under another name; if it fails, name stays as it was.
+func Write(name string, secret, replace bool, beforeRename func() error, fill func(io.Writer) error) error {
 	f, err := Create(filepath.Dir(name), TempPrefix, "")
 	if err != nil {
 		return err
@@ -83,8 +80,10 @@ func Write(name string, secret, replace bool, beforeRename func(), fill func(io.
 	}
 	if err = errors.Join(err, f.Sync()); err == nil {
 		if beforeRename != nil {
-			beforeRename()
+			err = beforeRename()
 		}
+	}
+	if err == nil {
 		var renamed bool
 		if renamed, err = f.Publish(name, mode, replace); renamed {
 			return err

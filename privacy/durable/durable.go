@@ -131,7 +131,7 @@ func Open(name string) (*File, error) {
 	switch ok, err := f.lock.TryLock(); {
 	case err != nil:
 		_ = f.Close()
-		return nil, err
+		return nil, LockError(err)
 	case !ok:
 		_ = f.Close()
 		return nil, fmt.Errorf("%s: %w", name, ErrBusy)
@@ -142,8 +142,23 @@ func Open(name string) (*File, error) {
 	return f, nil
 }
 
+// Keep is Open of a file that is made if need be, readable by its owner only. The lock is that of the file that has the
+// name, whoever sweeps meanwhile.
+func Keep(name string) (*File, error) {
+	for {
+		made, err := create.Kept(name, create.Private)
+		if err != nil {
+			return nil, err
+		}
+		_ = made.Close()
+		if f, err := Open(name); !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+	}
+}
+
 // ErrBusy is wrapped if another process holds the lock of a file.
-var ErrBusy = errors.New("another process is using it")
+var ErrBusy = errors.New("it is in use by another process")
 
 // Close closes the file and gives up the lock. The file stays.
 func (f *File) Close() error {

@@ -220,7 +220,7 @@ func TestWriteSyncsBeforeItRenames(t *testing.T) {
 		t.Fatal(err)
 	}
 	renames := false
-	err := Write(name, true, true, func() { renames = true }, func(w io.Writer) error {
+	err := Write(name, true, true, func() error { renames = true; return nil }, func(w io.Writer) error {
 		_, err := w.Write([]byte("after"))
 		return errors.Join(err, w.(*File).File.Close()) // so that the sync fails
 	})

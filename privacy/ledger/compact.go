@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"dyad/internal/create"
 	"dyad/privacy/account"
 	"dyad/privacy/durable"
 )
@@ -105,25 +104,19 @@ func (l *Ledger) Compact() (Compacted, error) {
 		return Compacted{}, l.errorf("cannot write the archive %s: %w", done.File, err)
 	}
 	l.at("archive saved")
-	compacted, err := l.prepare(text)
-	if err != nil {
-		return Compacted{}, l.errorf("cannot write the compacted ledger: %w", err)
-	}
-	l.at("compact written")
-	if err := l.replaceHead(ledgerHead{Lines: st.lines, Hash: st.last.String(), NextLines: head.Lines, NextHash: head.Hash}); err != nil {
-		compacted.Remove()
-		return Compacted{}, err
-	}
-	l.at("both admitted")
-	renamed, err := compacted.Publish(l.path, create.Private, true)
-	if !renamed {
-		compacted.Remove()
-	}
+	err = durable.Write(l.path, true, true, func() error {
+		l.at("compact written")
+		err := l.replaceHead(ledgerHead{Lines: st.lines, Hash: st.last.String(), NextLines: head.Lines, NextHash: head.Hash}, nil)
+		if err == nil {
+			l.at("both admitted")
+		}
+		return err
+	}, durable.Text(text))
 	if err != nil {
 		return Compacted{}, l.errorf("cannot replace it by the compacted one: %w", err)
 	}
 	l.at("compacted")
-	err = l.writeHead(after.lines, after.last)
+	err = l.writeHead(head)
 	l.at("acknowledged")
 	return done, err
 }

@@ -8,15 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/gofrs/flock"
-
-	"dyad/internal/create"
 	"dyad/privacy/durable"
 )
 
@@ -36,8 +32,7 @@ const runPrefix = ".run-"
 type RunLock struct {
 	ledger *Ledger
 	run    string
-	lock   *flock.Flock
-	file   *os.File
+	file   *durable.File
 	slot   int // that of the count
 	at     StreamPosition
 	torn   bool // at.Digest is unknown
@@ -60,13 +55,16 @@ type countLine struct {
 // another process has the run, and if the count of a charged run is missing or damaged: it
 // then is unknown what was released.
 func (l *Ledger) LockRun(run string) (*RunLock, error) {
-	r := &RunLock{ledger: l, run: run}
-	if err := r.acquire(); err != nil {
-		return nil, err
+	file, err := durable.Keep(l.runFile(run))
+	switch {
+	case errors.Is(err, durable.ErrBusy):
+		return nil, fmt.Errorf("%w: run %q is in use by another process, maybe by another copy of its state; wait for it to end or stop it", ErrResume, run)
+	case err != nil:
+		return nil, l.errorf("cannot lock run %q, check space and permissions: %w", run, err)
 	}
-	err := r.open()
-	if err != nil {
-		r.close()
+	r := &RunLock{ledger: l, run: run, file: file}
+	if err := r.open(); err != nil {
+		_ = file.Close()
 		return nil, err
 	}
 	return r, nil
@@ -74,32 +72,6 @@ func (l *Ledger) LockRun(run string) (*RunLock, error) {
 
 func (l *Ledger) runFile(run string) string {
 	return l.path + runPrefix + url.PathEscape(run) + lockSuffix
-}
-
-// acquire takes the lock of the file that has the name.
-func (r *RunLock) acquire() error {
-	name := r.ledger.runFile(r.run)
-	for {
-		r.lock = create.Lock(name)
-		switch ok, err := r.lock.TryLock(); {
-		case err != nil:
-			return r.ledger.errorf("cannot lock run %q, check space and permissions: %w", r.run, durable.LockError(err))
-		case !ok:
-			return fmt.Errorf("%w: run %q is in use by another process, maybe by another copy of its state; wait for it to end or stop it", ErrResume, r.run)
-		}
-		var err error
-		if r.file, err = create.Open(name, os.O_RDWR); err == nil {
-			locked, errLocked := r.lock.Stat()
-			opened, errOpened := r.file.Stat()
-			if errLocked == nil && errOpened == nil && os.SameFile(locked, opened) {
-				return nil
-			}
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			r.close()
-			return r.ledger.errorf("cannot open the count of run %q: %w", r.run, err)
-		}
-		r.close() // it was swept between the two calls
-	}
 }
 
 // open reads the count, or begins it.
@@ -244,14 +216,7 @@ func (r *RunLock) Unlock() {
 			_ = os.Remove(r.ledger.runFile(r.run))
 		}
 	}
-	r.close()
-}
-
-func (r *RunLock) close() {
-	if r.file != nil {
-		_ = r.file.Close()
-	}
-	_ = r.lock.Close()
+	_ = r.file.Close()
 }
 
 // SweepRuns removes what killed processes left next to the ledger of runs that are finished:

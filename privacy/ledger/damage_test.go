@@ -317,7 +317,7 @@ func TestLaterFormatIsRefused(t *testing.T) {
 	if err := os.WriteFile(path, line, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&Ledger{path: path}).writeHead(1, hash); err != nil {
+	if err := (&Ledger{path: path}).writeHead(ledgerHead{Lines: 1, Hash: hash.String()}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(path); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "version 2") {

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,8 +21,6 @@ const (
 	lockSuffix = ".lock"
 	headSuffix = ".head"
 	tornSuffix = ".torn-"
-
-	lockRetry = 5 * time.Millisecond
 
 	maxLedger = 1 << 30 // bytes: some 500,000 runs
 	maxHead   = 1 << 12
@@ -54,19 +51,15 @@ func resolveLedger(path string) (string, error) {
 	return name, nil
 }
 
-// lock takes the exclusive lock. Each call opens the lock file anew, so it also
-// excludes other goroutines and other Ledgers of this process.
+// lock takes the exclusive lock, also against other goroutines and other Ledgers of this process.
 func (l *Ledger) lock() (unlock func(), err error) {
 	name := l.path + lockSuffix
-	ctx, cancel := context.WithTimeout(context.Background(), l.lockWait)
-	defer cancel()
-	f := create.Lock(name)
-	_, err = f.TryLockContext(ctx, lockRetry)
+	f, err := durable.Lock(name, l.lockWait)
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, durable.ErrBusy):
 		return nil, l.errorf("another process has held the lock %s for %v; wait for it to end or stop it (do not delete the lock file)", name, l.lockWait)
 	case err != nil:
-		return nil, l.errorf("cannot lock %s, check that its directory is writable: %w", name, durable.LockError(err))
+		return nil, l.errorf("cannot lock %s, check that its directory is writable: %w", name, err)
 	}
 	return func() { _ = f.Close() }, nil
 }
@@ -97,7 +90,7 @@ func (l *Ledger) createIfAbsent() error {
 		return l.errorf("cannot create it: %w", err)
 	}
 	l.at("created")
-	return l.writeHead(1, hash)
+	return l.writeHead(ledgerHead{Lines: 1, Hash: hash.String()})
 }
 
 // read verifies the files and returns their content. The lock must be held.
@@ -152,23 +145,26 @@ func (l *Ledger) repair(st *ledgerState) (string, error) {
 			return "", l.errorf("cannot move an unfinished last line to %s: %w", aside, err)
 		}
 		l.at("torn saved")
-		if err := l.truncate(st.size); err != nil {
-			return "", l.errorf("cannot remove an unfinished last line, saved in %s: %w", aside, err)
-		}
 		note = fmt.Sprintf("ledger %s ended in an unfinished line of %d bytes, from a program that stopped while it wrote; its run was never started; the bytes are in %s", l.path, len(st.torn), aside)
-		st.torn = nil
+	}
+	if len(st.torn) > 0 || st.headBehind {
+		// A line that the head does not know was written but perhaps not synced: Cut syncs it before the head.
+		file, err := l.open(st.size)
+		if err == nil {
+			_, err = file.Cut()
+			err = errors.Join(err, file.Close())
+		}
+		if err != nil {
+			return "", l.errorf("cannot remove an unfinished last line: %w", err)
+		}
 	}
 	if st.headBehind {
-		// The line was written but perhaps not synced: sync it before the head.
-		if err := syncFile(l.path); err != nil {
-			return "", l.errorf("%w", err)
-		}
-		if err := l.writeHead(st.lines, st.last); err != nil {
+		if err := l.writeHead(ledgerHead{Lines: st.lines, Hash: st.last.String()}); err != nil {
 			return "", err
 		}
 		durable.SweepTemporary(filepath.Dir(l.path)) // of a change that did not come to its end
-		st.headBehind = false
 	}
+	st.torn, st.headBehind = nil, false
 	return note, nil
 }
 
@@ -179,119 +175,50 @@ func (l *Ledger) append(st *ledgerState, kind string, at time.Time, body []byte)
 	if err != nil {
 		return l.errorf("%w", err)
 	}
-	head, err := l.prepareHead(ledgerHead{Lines: st.lines + 1, Hash: hash.String()})
-	if err != nil {
+	counts := false
+	err = l.replaceHead(ledgerHead{Lines: st.lines + 1, Hash: hash.String()}, func() error {
+		l.at("head prepared")
+		file, err := l.open(st.size)
+		if err != nil {
+			return err
+		}
+		defer file.Close() // what counts is synced
+		err = file.Append(line, func() { l.at("line written") })
+		if counts = err == nil || errors.Is(err, durable.ErrUncertain); err == nil {
+			l.at("line durable")
+		}
 		return err
-	}
-	l.at("head prepared")
-	if err := l.appendBytes(st.size, line); err != nil {
-		head.Remove() // if the line counts, repair writes it again
-		return l.errorf("cannot write (is the disk full?): %w", err)
-	}
-	l.at("line durable")
-	renamed, err := head.Publish(l.path+headSuffix, create.Private, true)
-	if !renamed {
-		head.Remove()
-		return l.errorf("%w: its head cannot be written: %w", ErrUnacknowledged, err)
+	})
+	switch {
+	case err != nil && counts:
+		return l.errorf("%w: %w", ErrUnacknowledged, err)
+	case err != nil:
+		return l.errorf("cannot write (is the disk full?), check space and permissions: %w", err)
 	}
 	l.at("head renamed")
-	if err != nil {
-		return l.errorf("%w: the directory cannot be synced: %w", ErrUnacknowledged, err)
-	}
 	l.at("acknowledged")
 	return nil
 }
 
-// appendBytes writes line at offset size, the end of the file, and syncs. If the
-// sync fails the line must go: the kernel may have dropped its pages, so that a
-// later read shows it and a power cut removes it.
-func (l *Ledger) appendBytes(size int64, line []byte) error {
-	f, err := create.Open(l.path, os.O_WRONLY|os.O_APPEND)
-	if err != nil {
-		return err
-	}
-	info, err := f.Stat()
-	if err == nil && info.Size() != size {
-		err = errors.New("the file changed although it is locked; stop programs that edit it")
-	}
-	if err != nil {
-		_ = f.Close()
-		return err
-	}
-	if _, err = f.Write(line); err == nil {
-		l.at("line written")
-		err = f.Sync()
-	}
-	if err != nil {
-		if undo := errors.Join(f.Truncate(size), f.Sync()); undo != nil {
-			err = fmt.Errorf("%w: it could not be removed after %w: %w", ErrUnacknowledged, err, undo)
-		}
-		_ = f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnacknowledged, err)
-	}
-	return nil
-}
-
-func (l *Ledger) truncate(size int64) error {
+// open opens the file for a change behind its first size bytes.
+func (l *Ledger) open(size int64) (*durable.Log, error) {
 	f, err := create.Open(l.path, os.O_WRONLY)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Truncate(size), f.Sync(), f.Close())
+	return durable.NewLog(f, size), err
 }
 
-// prepare writes and syncs a file under a temporary name in the folder of the ledger.
-func (l *Ledger) prepare(text []byte) (*durable.File, error) {
-	f, err := durable.Create(filepath.Dir(l.path), durable.TempPrefix, "")
-	if err != nil {
-		return nil, err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync()); err != nil {
-		f.Remove()
-		return nil, err
-	}
-	return f, nil
-}
-
-// prepareHead prepares the next head.
-func (l *Ledger) prepareHead(h ledgerHead) (f *durable.File, err error) {
+// replaceHead replaces the head. prepared, if not nil, is called when the next one is on disk under another name; if it
+// fails the head stays.
+func (l *Ledger) replaceHead(h ledgerHead, prepared func() error) error {
 	raw, err := json.Marshal(h)
-	if err == nil {
-		f, err = l.prepare(append(raw, '\n'))
-	}
-	if err != nil {
-		return nil, l.errorf("cannot write its head, check space and permissions: %w", err)
-	}
-	return f, nil
-}
-
-func (l *Ledger) writeHead(lines int, hash lineHash) error {
-	return l.replaceHead(ledgerHead{Lines: lines, Hash: hash.String()})
-}
-
-func (l *Ledger) replaceHead(h ledgerHead) error {
-	f, err := l.prepareHead(h)
 	if err != nil {
 		return err
 	}
-	renamed, err := f.Publish(l.path+headSuffix, create.Private, true)
-	if !renamed {
-		f.Remove()
-	}
-	if err != nil {
-		return l.errorf("cannot write its head: %w", err)
+	return durable.Write(l.path+headSuffix, true, true, prepared, durable.Text(append(raw, '\n')))
+}
+
+func (l *Ledger) writeHead(h ledgerHead) error {
+	if err := l.replaceHead(h, nil); err != nil {
+		return l.errorf("cannot write its head, check space and permissions: %w", err)
 	}
 	return nil
-}
-
-func syncFile(name string) error {
-	f, err := create.Open(name, os.O_WRONLY)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"dyad/privacy/durable"
 )
 
 // The count of a stream is never below a whole slot of the file, whatever else is in it, and head files are read
@@ -28,7 +30,7 @@ func FuzzCount(f *testing.F) {
 			if err := os.WriteFile(path, content, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			file, err := os.Open(path)
+			file, err := durable.Open(path)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,12 +23,9 @@ import (
 // "crc text". A batch is acknowledged when it is on disk, and the next one begins after
 // that. One process holds the log at a time.
 type messageLog struct {
-	file *os.File
+	*durable.Log
 	lock *flock.Flock
-	size int64 // of whole lines
 	cut  int64 // bytes of an interrupted write that openLog removed
-	// broken is the error after which the file's content is unknown.
-	broken error
 }
 
 var (
@@ -45,11 +42,12 @@ func openLog(dir string, plan []byte, each func(Submission) error) (_ *messageLo
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	l := &messageLog{lock: create.Lock(filepath.Join(dir, "lock"))}
-	if ok, err := l.lock.TryLock(); err != nil {
-		return nil, fmt.Errorf("serve: locking %s: %w", dir, durable.LockError(err))
-	} else if !ok {
+	l := &messageLog{}
+	switch l.lock, err = durable.Lock(filepath.Join(dir, "lock"), 0); {
+	case errors.Is(err, durable.ErrBusy):
 		return nil, ErrBusy
+	case err != nil:
+		return nil, fmt.Errorf("serve: locking %s: %w", dir, err)
 	}
 	defer func() {
 		if err != nil {
@@ -57,27 +55,20 @@ func openLog(dir string, plan []byte, each func(Submission) error) (_ *messageLo
 		}
 	}()
 	path := filepath.Join(dir, "messages.log")
-	if l.file, err = create.Kept(path, create.Private); err != nil {
-		return nil, fmt.Errorf("serve: %w", err)
-	}
-	if err := l.replay(plan, each); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	info, err := l.file.Stat()
+	f, err := create.Kept(path, create.Private)
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	l.cut = info.Size() - l.size
-	if err := l.file.Truncate(l.size); err != nil {
-		return nil, fmt.Errorf("serve: %w", err)
+	size, err := replay(f, plan, each)
+	l.Log = durable.NewLog(f, size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if l.size == 0 {
-		if err := l.write(line(plan)); err != nil {
-			return nil, err
-		}
-		if err := durable.SyncDir(dir); err != nil {
-			return nil, fmt.Errorf("serve: %w", err)
-		}
+	if l.cut, err = l.Cut(); err == nil && size == 0 {
+		err = errors.Join(l.Append(line(plan), nil), durable.SyncDir(dir))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
 	}
 	return l, nil
 }
@@ -85,40 +76,41 @@ func openLog(dir string, plan []byte, each func(Submission) error) (_ *messageLo
 // batchLine begins a batch. No submission has this text: they are JSON.
 var batchLine = line([]byte("batch"))
 
-func (l *messageLog) replay(plan []byte, each func(Submission) error) error {
-	r := bufio.NewReaderSize(l.file, 1<<20)
+// replay reads a log and returns the number of bytes that are whole.
+func replay(file io.Reader, plan []byte, each func(Submission) error) (size int64, err error) {
+	r := bufio.NewReaderSize(file, 1<<20)
 	begun := false // a batch
 	for number := 0; ; number++ {
 		text, err := r.ReadBytes('\n')
 		if err == io.EOF {
-			return nil // nothing, or a line cut short
+			return size, nil // nothing, or a line cut short
 		}
 		if err != nil {
-			return err
+			return size, err
 		}
 		body, ok := unline(text)
 		switch {
 		case !ok:
 			if later, err := batchFollows(r); err != nil {
-				return err
+				return size, err
 			} else if later || !begun {
-				return fmt.Errorf("serve: line %d is damaged; restore the file from a copy", number+1)
+				return size, fmt.Errorf("serve: line %d is damaged; restore the file from a copy", number+1)
 			}
-			return nil
+			return size, nil
 		case number == 0 && !bytes.Equal(body, plan):
-			return errLogPlan
+			return size, errLogPlan
 		case bytes.Equal(text, batchLine):
 			begun = true
 		case number > 0:
 			var s Submission
 			if err := json.Unmarshal(body, &s); err != nil {
-				return fmt.Errorf("serve: line %d: %w", number+1, err)
+				return size, fmt.Errorf("serve: line %d: %w", number+1, err)
 			}
 			if err := each(s); err != nil {
-				return fmt.Errorf("serve: line %d: %w", number+1, err)
+				return size, fmt.Errorf("serve: line %d: %w", number+1, err)
 			}
 		}
-		l.size += int64(len(text))
+		size += int64(len(text))
 	}
 }
 
@@ -138,37 +130,18 @@ func batchFollows(r *bufio.Reader) (bool, error) {
 	}
 }
 
-// append writes a batch of lines and returns when they are on disk. After an error nothing
-// is known to be durable, and every later append fails.
+// append writes a batch of lines and returns when they are on disk.
 func (l *messageLog) append(lines [][]byte) error {
-	return l.write(slices.Concat(append([][]byte{batchLine}, lines...)...))
-}
-
-func (l *messageLog) write(text []byte) error {
-	if l.broken != nil {
-		return l.broken
-	}
-	_, err := l.file.WriteAt(text, l.size)
-	if err == nil {
-		err = l.file.Sync()
-	}
-	if err != nil {
-		// A part of the lines may be there: cut it off, so that it is not replayed as
-		// accepted. If that fails too the log cannot be used any more.
-		if again := errors.Join(l.file.Truncate(l.size), l.file.Sync()); again != nil {
-			l.broken = fmt.Errorf("serve: the log could not be written or repaired: %w", errors.Join(err, again))
-			return l.broken
-		}
+	if err := l.Append(slices.Concat(append([][]byte{batchLine}, lines...)...), nil); err != nil {
 		return fmt.Errorf("serve: the log could not be written: %w", err)
 	}
-	l.size += int64(len(text))
 	return nil
 }
 
 func (l *messageLog) close() error {
 	var err error
-	if l.file != nil {
-		err = l.file.Close()
+	if l.Log != nil {
+		err = l.Close()
 	}
 	return errors.Join(err, l.lock.Unlock())
 }

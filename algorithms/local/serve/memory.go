@@ -66,25 +66,21 @@ func (p Protocol) key() string {
 // OpenMemory reads the file, or starts an empty one, and keeps other processes out until Close:
 // the error then wraps ErrAway. Other errors are ErrInput.
 func OpenMemory(name string) (*Memory, error) {
-	path, err := durable.Resolve(name)
-	if err != nil {
-		return nil, inputError("the memory file %s cannot be used: %w", name, err)
-	}
-	file, err := durable.Own(path)
+	file, err := durable.Own(name)
 	switch {
 	case errors.Is(err, durable.ErrBusy):
-		return nil, fmt.Errorf("%w: another client uses %s", ErrAway, path)
+		return nil, fmt.Errorf("%w: another client uses the memory: %w", ErrAway, err)
 	case err != nil:
-		return nil, inputError("cannot lock the memory file: %w", err)
+		return nil, inputError("the memory file %s cannot be locked: %w", name, err)
 	}
 	m := &Memory{file, remembered{Format: memoryFormat}}
 	if err := file.Alone(); err != nil {
 		m.Close()
 		return nil, inputError("the memory: %w", err)
 	}
-	if err := m.read(path); err != nil {
+	if err := m.read(file.Name()); err != nil {
 		m.Close()
-		return nil, inputError("%s is not the memory of a client, or is damaged (%v); nothing was sent, as it is unknown what was sent before; put back the file as the client last wrote it, and no older copy", path, err)
+		return nil, inputError("%s is not the memory of a client, or is damaged (%v); nothing was sent, as it is unknown what was sent before; put back the file as the client last wrote it, and no older copy", file.Name(), err)
 	}
 	return m, nil
 }

@@ -273,7 +273,7 @@ func (s *Service) settle(accepted []*pending, messages []local.Message, err erro
 		// check has decided everything that apply refuses; an error here would be
 		// one of this program, and the log is as it was.
 		if p.err = s.apply(p.submission, messages[i]); p.err != nil {
-			s.log.broken = p.err
+			s.log.Break(p.err)
 			err = p.err
 			continue
 		}

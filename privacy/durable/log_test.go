@@ -1,0 +1,72 @@
+package durable
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"dyad/internal/create"
+)
+
+// What was not acknowledged is not in a log afterwards, and a file that others changed is refused.
+func TestLog(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "log")
+	f, err := create.Kept(name, create.Private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := NewLog(f, 0)
+	want := func(text string) {
+		t.Helper()
+		if got, err := os.ReadFile(name); err != nil || string(got) != text {
+			t.Errorf("the log is %q (%v), want %q", got, err, text)
+		}
+	}
+	written := false
+	if err := errors.Join(l.Append([]byte("one\n"), func() { written = true }), l.Append([]byte("two\n"), nil)); err != nil || !written {
+		t.Error(err, written)
+	}
+	if err := os.Truncate(name, 4); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Append([]byte("three\n"), nil); err == nil || errors.Is(err, ErrUncertain) {
+		t.Errorf("a file that others cut: %v", err)
+	}
+	want("one\n")
+	if err := os.WriteFile(name, []byte("one\ntorn and more"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l = NewLog(f, 4)
+	if cut, err := l.Cut(); err != nil || cut != 13 {
+		t.Errorf("%d bytes were cut, %v", cut, err)
+	}
+	want("one\n")
+	// The sync and then the removal fail: nobody knows what is there, so nothing more is taken.
+	err = l.Append([]byte("two\n"), func() { _ = f.Close() })
+	if again := l.Append([]byte("two\n"), nil); !errors.Is(err, ErrUncertain) || !errors.Is(again, ErrUncertain) {
+		t.Errorf("a log that fails: %v, then %v", err, again)
+	}
+	want("one\ntwo\n")
+}
+
+// A lock that is taken keeps others out as long as they wait, and no longer.
+func TestLock(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	held, err := Lock(name, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wait := range []time.Duration{0, time.Millisecond} {
+		if _, err := Lock(name, wait); !errors.Is(err, ErrBusy) {
+			t.Errorf("the lock is taken twice: %v", err)
+		}
+	}
+	go func() { _ = held.Unlock() }()
+	if again, err := Lock(name, time.Minute); err != nil {
+		t.Error(err)
+	} else if err := again.Unlock(); err != nil {
+		t.Error(err)
+	}
+}
