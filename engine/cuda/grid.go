@@ -58,7 +58,7 @@ func gridOf(p engine.Problem, t engine.Team) grid {
 	return g
 }
 
-// own is g with the rows of this process: whole chunks, of which a rank may have none.
+// own is g with the rows of this process: whole chunks, and maybe none.
 func (g grid) own(t engine.Team) grid {
 	from, to := engine.OwnShare(t, g.chunks())
 	g.first = from * g.chunkRows()

@@ -48,7 +48,7 @@ func (b Backend) planMoments(p engine.Problem) (*momentsKernel, error) {
 	return k, err
 }
 
-// over is the kernel for this number of rows, of which this process has its share, in float32 or float64.
+// over is the kernel for this number of rows in float32 or float64, with this process's share of them.
 func (k *momentsKernel) over(rows int, narrow bool) (*momentsKernel, error) {
 	own := *k
 	own.grid = gridOf(rowsAre(k.problem, rows), nil).own(k.backend.Team)
@@ -240,8 +240,8 @@ func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	return e, nil
 }
 
-// countPositives sets positives from the labels over their bound and the weights of rows: chunk by chunk, of
-// which a team gathers the sums.
+// countPositives sets positives from the labels over their bound and the weights of rows: chunk by chunk. A
+// team gathers the sums of these.
 func (e *momentsEvaluator) countPositives(shares, weights []float64) error {
 	g := e.grid
 	sums := make([]float64, g.chunks())

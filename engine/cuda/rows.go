@@ -36,8 +36,8 @@ type staging struct {
 	stream       driver.Stream
 }
 
-// bindRows allocates memory and, if they stay there, copies the rows to the GPU: the grid's, of
-// which r has no others unless there is an order.
+// bindRows allocates memory and, if they stay there, copies the rows to the GPU: those of the
+// grid. r has no others unless there is an order.
 func bindRows(ctx context.Context, c driver.Context, m *memory, g grid, module *module, r *engine.Records, order []int32) (*rows, error) {
 	x := &rows{grid: g, records: r, order: order, module: module}
 	blocks := []block{{&x.w, 8 * g.d}, {&x.part, 8 * g.d * g.chunks()}, {&x.sum, 8 * g.d}}
