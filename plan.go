@@ -57,7 +57,7 @@ type Training struct {
 	algorithm algorithms.Algorithm
 	shape     Shape
 	asserted  bool
-	team      bool // planned for a Device of a team
+	team      string // what the members of a team compute on; "" alone
 }
 
 // Plan plans a training of data of a shape. No data are read and
@@ -125,7 +125,7 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 		return nil, input.Errorf("dyad: a precision is for task %q (--task metric): no other task has a choice", Metric)
 	}
 	if o.Network != nil {
-		if o.On.Shared() {
+		if o.On.Shared() != "" {
 			return nil, input.Errorf("dyad: a network is trained by one process in this version; leave the team out")
 		}
 		if err := o.fillNetwork(c, s); err != nil {

@@ -40,7 +40,7 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 		return nil, err
 	}
 	switch {
-	case t.team && o.Team == nil: // this process would take part in sums that nobody else was asked for
+	case t.team != "" && o.Team == nil: // this process would take part in sums that nobody else was asked for
 		return nil, input.Errorf("dyad: the plan is for a team; name its leader (Run.Team), or plan without device.Options.Team")
 	case o.Team != nil && o.Team.Leads(t.Spec.Kernel, d.Records) != nil:
 		return nil, input.Errorf("dyad: Run.Team leads another plan or other records; make it by Training.Lead of this plan and this share, after Join")
@@ -98,7 +98,7 @@ func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data, more ...
 	if err := t.fits(d); err != nil {
 		return nil, err
 	}
-	if !t.team {
+	if t.team == "" {
 		return nil, input.Errorf("dyad: the plan is for one process; open the device with device.Options.Team")
 	}
 	program, err := team.Program()
@@ -117,7 +117,7 @@ func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data, more ...
 	share.groups = d.groups // of all records, which kernels of query groups need
 	same := append([]team.Statement{
 		{Name: "the program", Text: program},
-		{Name: "the instruction set that sums are computed with", Text: instructions},
+		{Name: "the kind of device or the instruction set that sums are computed with", Text: t.team + instructions},
 		{Name: "the schema", Text: string(schema)},
 		{Name: "the plan", Text: t.Report().Text()},
 	}, more...)

@@ -94,6 +94,7 @@ type app struct {
 	told           []string       // warnings that were noted before the charge
 	options        map[string]any // used flags with their values, with --config
 	recipe         map[string]any // what decides the guarantee
+	narrow         bool           // records of a plan are held in float32
 	team           *crew          // nil: this process works alone
 	hooks          hooks
 }

@@ -59,8 +59,8 @@ func keptTimes(name string) cuda.Kept {
 }
 
 // writeForecast tells what a run takes on the GPU that it is planned for, and says whether it is
-// planned for one.
-func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan) bool {
+// planned for one. Records are held in float32 if narrow is set.
+func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan, narrow bool) bool {
 	f, ok := cuda.ForecastOf(p.Spec.Kernel)
 	if !ok {
 		return false
@@ -87,7 +87,7 @@ func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan)
 		}
 		r.Add("estimated_seconds", seconds)
 		line(b, "time", "%.2g s for %s, all of them %s; %s", f.Seconds, each, algorithms.Duration(seconds), from)
-		if g, ok := gainOf(p, p.Spec.Kernel); ok {
+		if g, ok := gainOf(p, p.Spec.Kernel, narrow); ok {
 			g.write(b, r)
 		}
 	}

@@ -26,8 +26,8 @@ type gain struct {
 }
 
 // gainOf is the gain of a plan by its own kernel, or another one for the same problem, if that is one
-// of a GPU whose times are known.
-func gainOf(p *algorithms.Plan, gpu engine.Kernel) (g gain, ok bool) {
+// of a GPU whose times are known; narrow says that records are held in float32.
+func gainOf(p *algorithms.Plan, gpu engine.Kernel, narrow bool) (g gain, ok bool) {
 	f, ok := cuda.ForecastOf(gpu)
 	if !ok || f.Seconds == 0 || f.Copying == 0 {
 		return g, false
@@ -40,6 +40,9 @@ func gainOf(p *algorithms.Plan, gpu engine.Kernel) (g gain, ok bool) {
 	g = gain{reading: float64(problem.N) * float64(problem.D+1) / readingNumbers, copying: f.Copying, onCPU: p.SecondsBy(host) / readingProcessors}
 	if g.passes = p.SecondsBy(gpu); f.Moments {
 		g.passes = z.Passes * f.Seconds
+	}
+	if narrow {
+		g.copying = f.CopyingNarrow
 	}
 	if f.Panels {
 		g.copying *= z.Passes
@@ -81,7 +84,7 @@ func (g gain) write(b *strings.Builder, r *algorithms.Report) {
 }
 
 // gainElsewhere says of a long run that is planned for the CPU what a GPU would do.
-func gainElsewhere(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan) {
+func gainElsewhere(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan, narrow bool) {
 	const key = "h200"
 	device, err := cuda.OpenNamed(key)
 	if err != nil {
@@ -91,7 +94,7 @@ func gainElsewhere(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan)
 	if err != nil {
 		return
 	}
-	if g, ok := gainOf(p, k); ok && len(p.Work.Sums) > 0 && g.factor() >= leastGain {
+	if g, ok := gainOf(p, k, narrow); ok && len(p.Work.Sums) > 0 && g.factor() >= leastGain {
 		r.Add("gpu_gain", g.factor())
 		line(b, "gain", "%s for an NVIDIA H200, see --device cuda:%s", g.words(), key)
 	}

@@ -57,6 +57,22 @@ func TestGain(t *testing.T) {
 			t.Errorf("%s: %+v", c.args, n)
 		}
 	}
+	// Records in float32 are copied as they are for moments; a gradient's are not.
+	columns := "data_id: a\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: b, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n"
+	write(t, dir, "wide.yaml", columns)
+	write(t, dir, "narrow.yaml", "store: float32\n"+columns)
+	for algorithm, want := range map[string]float64{"moments": 0.5, "gradient-perturbation": 1} {
+		var n [2]numbers
+		for i, schema := range []string{"wide.yaml", "narrow.yaml"} {
+			code, out, errs := dyad(t, dir, "plan", "-n", "10000000", "--schema", schema, "--algorithm", algorithm, "--device", "cuda:h200", "--json")
+			if code != exitOK || json.Unmarshal([]byte(out), &n[i]) != nil {
+				t.Fatalf("%s, %s: exit %d %s", algorithm, schema, code, errs)
+			}
+		}
+		if n[0].Copying <= 0 || n[1].Copying != want*n[0].Copying {
+			t.Errorf("%s: %g s of copies in float64, %g s in float32", algorithm, n[0].Copying, n[1].Copying)
+		}
+	}
 	for want, g := range map[string]gain{
 		"95 % of it is reading":        {reading: 95, copying: 1, passes: 1, onCPU: 5},
 		"copies and passes there take": {reading: 1, copying: 8, passes: 1, onCPU: 10},

@@ -107,7 +107,7 @@ func (c *plannedFlags) shape(a *app, f *planFlags, held *plannedHoldout) (s *dat
 		if err != nil {
 			return nil, shape, asInput(err)
 		}
-		shape = lib.ShapeOf(e, shape.Records)
+		shape, a.narrow = lib.ShapeOf(e, shape.Records), s.IsNarrow()
 	}
 	return s, shape, c.resolve(f, shape.Features)
 }
@@ -128,10 +128,10 @@ func (c *planTrainCmd) report(a *app, p *lib.Training, s *dataset.Schema) error 
 func (a *app) emitPlan(p *algorithms.Plan) error {
 	r := p.Report()
 	var end strings.Builder
-	if z := p.Needs(); !writeForecast(&end, &r, p) && z.Seconds > 0 {
+	if z := p.Needs(); !writeForecast(&end, &r, p, a.narrow) && z.Seconds > 0 {
 		writeNeeds(&end, &r, z, p.Spec.Kernel.Problem())
 		if z.Seconds >= measuredSeconds {
-			gainElsewhere(&end, &r, p)
+			gainElsewhere(&end, &r, p, a.narrow)
 		}
 	}
 	if recipe := maps.Clone(a.recipe); len(recipe) > 0 {

@@ -14,8 +14,11 @@ import (
 	"sync"
 	"testing"
 
+	lib "dyad"
+	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/dataset"
+	"dyad/engine/device"
 	"dyad/engine/enginetest"
 	"dyad/privacy/ledger"
 )
@@ -170,7 +173,7 @@ func TestTeamRefusals(t *testing.T) {
 		"a broken file on all":    {unread, func(int) []string { return []string{"--data", "broken.csv"} }, "broken.csv", 0},
 		"sorted losses":           {append(base, "--loss", "hinge"), nil, "in a team take a loss that is analytic", 0},
 		"one pass":                {[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "offpairc"}, nil, "train in one process", 0},
-		"a GPU":                   {append(base, "--device", "cuda:0"), nil, "in a team", 0},
+		"a GPU by its product":    {append(base, "--device", "cuda:h200"), nil, "for plans alone", 0},
 		"no data":                 {[]string{"train"}, nil, "--team needs --data", 0},
 	} {
 		ends := ranks(t, dir, 3, append(slices.Clone(c.args), "--out", "team.json"), c.more)
@@ -185,6 +188,39 @@ func TestTeamRefusals(t *testing.T) {
 	}
 	if _, err := os.Stat("team.json"); err == nil {
 		t.Error("a refused team wrote a model")
+	}
+}
+
+// TestTeamOfOneKind: the ranks of a team compute on CPUs, or each on a GPU: their chunks differ.
+func TestTeamOfOneKind(t *testing.T) {
+	t.Chdir(clinic(t, 150))
+	data, err := lib.Open("patients.csv", "patients.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ first, second, says string }{
+		{"cuda:h200", "cuda:h200", ""}, {"auto", "cpu", ""}, {"cuda:h200", "cpu", "on the kind of device or the instruction set"},
+	} {
+		var group sync.WaitGroup
+		joined := make([]error, 2)
+		for rank, member := range enginetest.Members(2) {
+			on, err := device.Open(device.Options{Name: []string{c.first, c.second}[rank], ForPlan: true, Team: member})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer on.Close()
+			plan, err := lib.Plan(data.Shape(), lib.Options{Epsilon: 1, Algorithm: algorithms.Moments{}, On: on})
+			if err != nil {
+				t.Fatal(err)
+			}
+			group.Go(func() { _, joined[rank] = plan.Join(t.Context(), member, data) })
+		}
+		group.Wait()
+		for rank, err := range joined {
+			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s and %s: rank %d: %v", c.first, c.second, rank, err)
+			}
+		}
 	}
 }
 

@@ -32,6 +32,10 @@ type Backend struct {
 	Memory uint64
 	// Precision is that of the pairs of Mahalanobis losses.
 	Precision Precision
+	// Team shares moments and near-linear sums among processes with a GPU each, with the bits of one GPU; nil
+	// is this process alone. Every member plans the same problems, binds its engine.Share of the same records, and calls
+	// the same sums.
+	Team engine.Team
 	// Models are what AutoPrecision and forecasts go by, nil for those of Measured.
 	Models *Models
 }
@@ -90,6 +94,9 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 		if len(p.Groups) > 0 || p.ByPerson() {
 			return nil, fmt.Errorf("%w: query groups or persons with loss %q in one kernel on a GPU", engine.ErrUnsupported, loss.Name())
 		}
+		if b.Team != nil {
+			return nil, fmt.Errorf("%w: loss %q on the GPUs of a team, which share moments and near-linear sums", engine.ErrUnsupported, loss.Name())
+		}
 		return b.planMetric(p, loss)
 	}
 	k := &kernel{backend: b, problem: p, mostPrompt: promptNumbers}
@@ -103,7 +110,11 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 	if err := k.planPersons(); err != nil {
 		return nil, err
 	}
-	if k.grid, err = planGrid(rowsAre(p, p.MaxRows()), k.columnBytes()+personRoom(p), b.memory()); err != nil {
+	if err := k.planTeam(); err != nil {
+		return nil, err
+	}
+	k.grid = gridOf(rowsAre(p, p.MaxRows()), b.Team)
+	if k.grid, err = k.grid.placed(k.columnBytes()+personRoom(p), b.memory()); err != nil {
 		return nil, err
 	}
 	if !k.usable() {
@@ -262,7 +273,7 @@ func (k *kernel) columnBytes() uint64 {
 	case k.direct:
 		perRecord += 8 + 20
 	}
-	rows := uint64(k.problem.MaxRows())
+	rows := uint64(k.grid.n)
 	if k.problem.ByPerson() {
 		perRecord += 8 + 8
 	}

@@ -46,18 +46,22 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 		return nil, err
 	}
 	e := &evaluator{kernel: k, planned: k, y: r.Labels()}
-	if r.ByPerson() {
-		var err error
-		if e.kernel, err = k.ofPersons(r); err != nil {
-			return nil, err
-		}
+	var err error
+	switch {
+	case r.ByPerson():
+		e.kernel, err = k.ofPersons(r)
+	case k.backend.Team != nil:
+		e.kernel, err = k.inTeam()
+	}
+	if err != nil {
+		return nil, err
 	}
 	var cl classes
 	if k.nearLinear() {
 		cl = classesOf(r, e.groups(), func(size int) bool { return size >= k.nearFrom })
 		e.slot = cl.slot
 	}
-	err := k.backend.Device.do(context.Background(), func(c driver.Context) error {
+	err = k.backend.Device.do(context.Background(), func(c driver.Context) error {
 		err := e.bind(c, r, cl)
 		if err != nil {
 			err = errors.Join(err, e.free(c))
@@ -75,16 +79,21 @@ func (e *evaluator) bind(c driver.Context, r *engine.Records, cl classes) error 
 	if err != nil {
 		return err
 	}
-	n := e.problem.N
+	n, first := e.grid.n, e.grid.first
 	if err := e.memory.alloc(c, []block{{&e.s, 8 * n}, {&e.c, 8 * n}}); err != nil {
 		return err
 	}
+	e.s, e.c = e.s-driver.Pointer(8*first), e.c-driver.Pointer(8*first) // where those of row 0 would be
 	if r.ByPerson() {
 		if err := e.bindPersons(c, r); err != nil {
 			return err
 		}
 	}
-	if e.rows, err = bindRows(context.Background(), c, &e.memory, e.grid, module, r, cl.order); err != nil {
+	order := cl.order
+	if order != nil {
+		order = order[first : first+n]
+	}
+	if e.rows, err = bindRows(context.Background(), c, &e.memory, e.grid, module, r, order); err != nil {
 		return err
 	}
 	if e.direct {
@@ -105,7 +114,7 @@ func (e *evaluator) bind(c driver.Context, r *engine.Records, cl classes) error 
 			return err
 		}
 		e.methods, e.near = append(e.methods, m), m
-		if m.whole() && e.prompt() && e.persons == nil {
+		if m.whole() && e.prompt() && e.persons == nil && e.backend.Team == nil {
 			return e.replay.open(c)
 		}
 	}
@@ -140,6 +149,12 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 	}
 	if e.memory == nil {
 		return errors.New("cuda: Sum after Close")
+	}
+	if e.backend.Team != nil {
+		if !e.whole(q.Pairs) {
+			return fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team", engine.ErrUnsupported)
+		}
+		return e.teamSum(ctx, dst, q.W)
 	}
 	return e.backend.Device.do(ctx, func(c driver.Context) error {
 		putFloats(e.rows.vectors, q.W)

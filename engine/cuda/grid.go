@@ -26,7 +26,9 @@ const (
 // grid is how the rows of X are cut into parts. The sums over rows follow from the size
 // of a problem alone; only where the rows lie depends on the memory of the GPU.
 type grid struct {
-	n, d     int
+	n, d     int  // rows on this GPU
+	all      int  // rows of the ranks of a team, or of this process alone
+	first    int  // of all, the one that row 0 here is
 	spans    int  // of a partial sum of X^T c
 	span     int  // tiles of a span
 	logParts uint // see weighted_sums
@@ -37,12 +39,12 @@ type grid struct {
 
 // planGrid returns the grid of a problem for which other bytes are needed besides X.
 func planGrid(p engine.Problem, other, memory uint64) (grid, error) {
-	return gridOf(p, other, memory, false)
+	return gridOf(p, nil).placed(other, memory)
 }
 
-// gridOf is planGrid for X in float32 or float64.
-func gridOf(p engine.Problem, other, memory uint64, narrow bool) (grid, error) {
-	g := grid{n: p.N, d: p.D, narrow: narrow}
+// gridOf cuts the rows of a problem, and has as many of them here as a rank of a team has at most.
+func gridOf(p engine.Problem, t engine.Team) grid {
+	g := grid{n: p.N, all: p.N, d: p.D}
 	g.spans, g.span = cut(p.N)
 	for ; 2<<g.logParts <= g.span; g.logParts++ { // until the 8 warps have nearly equal work
 		jobs := min(p.D, maxJobs>>g.logParts) << g.logParts
@@ -50,8 +52,24 @@ func gridOf(p engine.Problem, other, memory uint64, narrow bool) (grid, error) {
 			break
 		}
 	}
+	if t != nil {
+		g.n = min(chunksOf(g.chunks(), t.Size())*g.chunkRows(), g.all)
+	}
+	return g
+}
+
+// own is g with the rows of this process: whole chunks, and maybe none.
+func (g grid) own(t engine.Team) grid {
+	from, to := engine.OwnShare(t, g.chunks())
+	g.first = from * g.chunkRows()
+	g.n = max(0, min(to*g.chunkRows(), g.all)-g.first)
+	return g
+}
+
+// placed decides where the rows lie, if other bytes are needed besides X.
+func (g grid) placed(other, memory uint64) (grid, error) {
 	tile := uint64(g.tileBytes())
-	other += driverBytes + uint64(8*p.D*(g.chunks()+2))
+	other += driverBytes + uint64(8*g.d*(g.chunks()+2))
 	g.resident = uint64(g.tiles())*tile+other <= memory
 	g.panel = min(max(1, int(stagingBytes/tile)), g.tiles())
 	if !g.resident {
@@ -59,7 +77,7 @@ func gridOf(p engine.Problem, other, memory uint64, narrow bool) (grid, error) {
 		fit := int((memory - min(memory, other)) / (2 * tile))
 		g.panel = max(1, min(g.panel, fit)/chunk) * chunk
 		if need := 2*uint64(g.panel)*tile + other; need > memory {
-			return grid{}, fmt.Errorf("%w: %d records of %d features need at least %.1f GiB, the GPU has %.1f", engine.ErrUnsupported, p.N, p.D, gib(need), gib(memory))
+			return grid{}, fmt.Errorf("%w: %d records of %d features need at least %.1f GiB, the GPU has %.1f", engine.ErrUnsupported, g.n, g.d, gib(need), gib(memory))
 		}
 	}
 	return g, nil
@@ -95,7 +113,7 @@ func (g grid) number() int {
 	return 8
 }
 func (g grid) chunkRows() int { return g.spans * g.span * tileRows }
-func (g grid) chunks() int    { return chunksOf(g.n, g.chunkRows()) }
+func (g grid) chunks() int    { return chunksOf(g.all, g.chunkRows()) }
 
 // columns is the number of columns of a block of weighted_sums.
 func (g grid) columns() int { return maxJobs >> g.logParts }

@@ -42,20 +42,30 @@ func (b Backend) planMoments(p engine.Problem) (*momentsKernel, error) {
 	if p.D > maxMomentFeatures {
 		return nil, fmt.Errorf("%w: moments of %d features, a GPU takes at most %d", engine.ErrUnsupported, p.D, maxMomentFeatures)
 	}
-	return (&momentsKernel{backend: b, problem: p}).over(p.MaxRows(), false, personRoom(p))
+	k := &momentsKernel{backend: b, problem: p, grid: gridOf(rowsAre(p, p.MaxRows()), b.Team)}
+	var err error
+	k.grid, err = k.grid.placed(k.columnBytes()+personRoom(p), b.memory())
+	return k, err
 }
 
-// over is the kernel for this number of rows, in float32 or float64, with room for other bytes.
-func (k *momentsKernel) over(rows int, narrow bool, room uint64) (*momentsKernel, error) {
+// over is the kernel for this number of rows in float32 or float64, with this process's share of them.
+func (k *momentsKernel) over(rows int, narrow bool) (*momentsKernel, error) {
 	own := *k
-	p := k.problem
-	p.N = rows
+	own.grid = gridOf(rowsAre(k.problem, rows), nil).own(k.backend.Team)
+	own.grid.narrow = narrow
 	var err error
-	if own.grid, err = planGrid(p, 0, math.MaxUint64); err != nil { // for the number of its chunks
-		return nil, err
-	}
-	own.grid, err = gridOf(p, own.columnBytes()+room, k.backend.memory(), narrow)
+	own.grid, err = own.grid.placed(own.columnBytes(), k.backend.memory())
 	return &own, err
+}
+
+// Share implements engine.Share: whole chunks. Persons, whose chunks are cut from the private number
+// of rows, are needed by all.
+func (k *momentsKernel) Share(rank int) (from, to int) {
+	if k.problem.ByPerson() {
+		return 0, k.problem.N
+	}
+	from, to = engine.ShareOf(k.backend.Team, rank, k.grid.chunks())
+	return min(from*k.grid.chunkRows(), k.problem.N), min(to*k.grid.chunkRows(), k.problem.N)
 }
 
 // momentsKernel sums moments on a GPU. It is immutable. The grid of an evaluator is that of its
@@ -138,7 +148,7 @@ const weightRoundings = 10
 // depth is that of every sum over the rows: of a thread, of the threads of a block, and of the chunks.
 // For persons it is at least that for any fewer rows: chunks do not get shorter by more rows.
 func (k *momentsKernel) depth() int {
-	chunk := min(k.grid.chunkRows(), (k.grid.n+tileRows-1)/tileRows*tileRows)
+	chunk := min(k.grid.chunkRows(), (k.grid.all+tileRows-1)/tileRows*tileRows)
 	depth := chunk // clipped_gram; more than that of clipped_sums
 	if k.small() {
 		_, lanes := k.jobs()
@@ -152,10 +162,19 @@ func (k *momentsKernel) depth() int {
 	return depth + combineDepth(k.grid.chunks())
 }
 
+// positivesDepth is the depth of the sum of t on the host: of a block, of a chunk, and of the chunks.
+func (k *momentsKernel) positivesDepth() int {
+	chunk, chunks := k.grid.chunkRows(), k.grid.chunks()
+	if k.problem.ByPerson() {
+		chunks = maxChunks + weightRoundings
+	}
+	return min(chunk, positivesRows) + chunksOf(chunk, positivesRows) + chunks
+}
+
 // Bounds implements engine.Kernel (docs/theory.md#computed-moments): the proof of
 // package cpu with the depth of these sums. Each product is fused with the addition, so that a
 // sum of depth k has an error of at most gamma(k) times the sum of absolute values. Sums of t are
-// those of the host: blocks of 4096, and then these. Seconds are of a pass with second moments. Persons: the proof is that of package cpu, too.
+// those of the host: blocks of 4096, then those of a chunk, then the chunks. A team adds up the same partial sums in the same order. Seconds are of a pass with second moments. Persons: the proof is that of package cpu, too.
 func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	if q.Pairs != nil {
 		return engine.Unanswered()
@@ -165,10 +184,10 @@ func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	gamma := engine.Gamma(k.depth())
 	lost := n * 0x1p-1074 // of a coordinate
 	const up = 1 + 0x1p-40
-	e := engine.QueryBounds{Seconds: secondsOf(k, nil), Positives: engine.Gamma(positivesRows+chunksOf(k.grid.n, positivesRows)) * n * up}
+	e := engine.QueryBounds{Seconds: secondsOf(k, nil), Positives: engine.Gamma(k.positivesDepth()) * n * up}
 	if k.problem.ByPerson() {
-		lost = float64(k.grid.n) * (1 + radius) * 0x1p-1072
-		e.Positives = (engine.Gamma(positivesRows+chunksOf(k.grid.n, positivesRows)+weightRoundings)*n + lost) * up
+		lost = float64(k.grid.all) * (1 + radius) * 0x1p-1072
+		e.Positives += lost * up
 	}
 	e.Sum = (gamma*n*radius + lost*d) * up
 	if second != engine.NoSecond {
@@ -182,11 +201,19 @@ func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if r == nil {
 		return nil, errors.New("cuda: Bind: no records")
 	}
-	if err := k.problem.Fits(r); err != nil {
+	if err := k.backend.fitsRecords(k.problem, r); err != nil {
 		return nil, err
 	}
-	own, err := k.over(r.Len(), r.IsNarrow(), 0)
+	rows := k.problem.N
+	if r.ByPerson() {
+		rows = r.Len()
+	}
+	own, err := k.over(rows, r.IsNarrow())
 	if err != nil {
+		return nil, err
+	}
+	roots := weightsOf(r)
+	if r, roots, err = own.grid.rowsIn(r, roots); err != nil {
 		return nil, err
 	}
 	e := &momentsEvaluator{momentsKernel: own, plan: k}
@@ -194,17 +221,8 @@ func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	for i, y := range r.Labels() {
 		shares[i] = y / k.problem.Bounds.LabelAbs
 	}
-	roots := weightsOf(r)
-	for from := 0; from < len(shares); from += positivesRows {
-		var sum float64
-		for i, y := range shares[from:min(from+positivesRows, len(shares))] {
-			t := (1 + y) / 2
-			if roots != nil {
-				t *= roots[from+i]
-			}
-			sum += t
-		}
-		e.positives += sum
+	if err := e.countPositives(shares, roots); err != nil {
+		return nil, err
 	}
 	for i, w := range roots {
 		roots[i] = math.Sqrt(w)
@@ -220,6 +238,30 @@ func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 		return nil, err
 	}
 	return e, nil
+}
+
+// countPositives sets positives from the labels over their bound and the weights of rows: chunk by chunk. A
+// team gathers the sums of these.
+func (e *momentsEvaluator) countPositives(shares, weights []float64) error {
+	g := e.grid
+	sums := make([]float64, g.chunks())
+	for from := 0; from < len(shares); {
+		end, sum := min((from/g.chunkRows()+1)*g.chunkRows(), len(shares), from+positivesRows), 0.0
+		for i, y := range shares[from:end] {
+			t := (1 + y) / 2
+			if weights != nil {
+				t *= weights[from+i]
+			}
+			sum += t
+		}
+		sums[(g.first+from)/g.chunkRows()] += sum
+		from = end
+	}
+	err := engine.GatherJobs(context.Background(), e.backend.Team, sums, len(sums), 1)
+	for _, sum := range sums {
+		e.positives += sum
+	}
+	return err
 }
 
 // weightsOf are 1/m for the rows of a person with m of them; nil if each row is a record.
@@ -330,24 +372,24 @@ func (e *momentsEvaluator) Sum(ctx context.Context, all []float64, m engine.Quer
 	}
 	numbers, kind := e.passOf(m)
 	sums := make([]float64, e.length(m.Second))
-	err = e.backend.Device.do(ctx, func(c driver.Context) error {
+	own := func(c driver.Context) error {
 		if err := copyIn(c, e.pass, numbers); err != nil {
 			return err
 		}
-		err := e.rows.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
+		return e.rows.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			return e.add(c, at, tile, tiles, kind, m.Second)
 		})
-		if err != nil {
-			return err
-		}
+	}
+	total := func(c driver.Context) error {
 		if err := e.rows.combine(c, e.sum, e.part, len(sums)); err != nil {
 			return err
 		}
 		return copyOut(c, sums, e.sum)
-	})
+	}
+	err = e.backend.halves(ctx, own, total, gather{e.part, len(sums), e.grid.shares(e.backend.Team)})
 	if err != nil {
 		return err
 	}
@@ -359,7 +401,7 @@ func (e *momentsEvaluator) Sum(ctx context.Context, all []float64, m engine.Quer
 // add computes the partial sums of the chunks of a panel.
 func (e *momentsEvaluator) add(c driver.Context, x driver.Pointer, tile, tiles int, kind uint64, second engine.SecondMoments) error {
 	from, n, d, chunk := tile*tileRows, uint64(e.rows.rowsOf(tile, tiles)), uint64(e.problem.D), e.grid.chunkRows()
-	part := uint64(e.part + driver.Pointer(8*e.length(second)*(from/chunk)))
+	part := uint64(e.part + driver.Pointer(8*e.length(second)*((e.grid.first+from)/chunk)))
 	at := func(p driver.Pointer) uint64 { return uint64(p + driver.Pointer(8*from)) }
 	blocks := chunksOf(int(n), chunk)
 	launch := func(name string, x, y int, args ...uint64) error {

@@ -161,7 +161,7 @@ func momentPanels(t *testing.T, b Backend, d int) {
 	if got, k, err = momentsOf(b, p, narrow, m); err != nil || !slices.Equal(got.Sum, want.Sum) || !slices.Equal(got.Second, want.Second) {
 		t.Errorf("d = %d: panels in float32 have other bits, %v", d, err)
 	}
-	if own, err := k.(*momentsKernel).over(p.N, true, 0); err != nil || own.grid.resident {
+	if own, err := k.(*momentsKernel).over(p.N, true); err != nil || own.grid.resident {
 		t.Errorf("d = %d: resident, %v", d, err)
 	}
 }

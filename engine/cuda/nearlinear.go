@@ -204,21 +204,31 @@ func (m *nearLinear) coefficients(ctx context.Context, c driver.Context) error {
 		if err := m.fromScores(c, g); err != nil {
 			return err
 		}
+		if err := m.expand(c, g); err != nil {
+			return err
+		}
 		return m.series(c, g)
 	})
 }
 
-// fromScores computes the series of a group from its scores.
+// fromScores computes the partial sums of the moments of a group from its scores.
 func (m *nearLinear) fromScores(c driver.Context, g sortedGroup) error {
 	e := m.e
-	name, args := "moments", []uint64{uint64(m.part), uint64(e.s), uint64(g.at), m.scale, uint64(e.logGroups())}
+	first, parts, at := m.ownParts(g)
+	name, args := "moments", []uint64{uint64(m.part + driver.Pointer(8*first*e.momentLen())), uint64(e.s), at, m.scale, uint64(e.logGroups())}
 	if e.persons != nil {
 		name, args = "weighted_moments", append(args, uint64(e.persons.weight))
 	}
-	if err := m.module.launch(c, name, len(g.parts)/partWords, 1, args...); err != nil {
-		return err
+	if parts == 0 {
+		return nil
 	}
-	return m.expand(c, g)
+	return m.module.launch(c, name, parts, 1, args...)
+}
+
+// ownParts are the parts of a group in the rows of this GPU: the number of the first one, how many, and where they are.
+func (m *nearLinear) ownParts(g sortedGroup) (first, parts int, at uint64) {
+	first = g.partAt(m.e.grid.first)
+	return first, g.partAt(m.e.grid.first+m.e.grid.n) - first, uint64(g.at + driver.Pointer(4*partWords*first))
 }
 
 // expand computes the series of a group from the partial sums of its moments. Nothing but its own
@@ -235,42 +245,54 @@ func (m *nearLinear) expand(c driver.Context, g sortedGroup) error {
 // series sets c of a group.
 func (m *nearLinear) series(c driver.Context, g sortedGroup) error {
 	e := m.e
-	return m.module.launch(c, "series", len(g.parts)/partWords, 1, uint64(e.c), uint64(e.s), uint64(m.coefs), uint64(g.at), uint64(e.expansion.Terms), m.scale)
+	_, parts, at := m.ownParts(g)
+	if parts == 0 {
+		return nil
+	}
+	return m.module.launch(c, "series", parts, 1, uint64(e.c), uint64(e.s), uint64(m.coefs), at, uint64(e.expansion.Terms), m.scale)
 }
 
 // sums sets rows.sum to the sum over all pairs if all records are one group.
+func (m *nearLinear) sums(ctx context.Context, c driver.Context) error {
+	if err := m.momentsOfScores(ctx, c); err != nil {
+		return err
+	}
+	if !m.e.prompt() { // the context is asked again after the first half
+		if err := c.SyncStream(0); err != nil {
+			return err
+		}
+	}
+	return m.sumOfSeries(ctx, c)
+}
+
+// momentsOfScores computes the scores, and from them the partial sums of moments.
 //
 // Moments are added to the scores while they are in registers, unless there are more than 32
-// of them or the weights do not fit into shared memory. c is computed where it is used if a
-// block has all columns. For each further block of 64 columns, which takes 512 bytes of X a
-// record, 25 cycles of a multiprocessor of an H200, p = 31 terms would be computed again, another
-// cycle of its units for float64; writing and reading c takes one for all blocks.
-func (m *nearLinear) sums(ctx context.Context, c driver.Context) error {
+// of them or the weights do not fit into shared memory.
+func (m *nearLinear) momentsOfScores(ctx context.Context, c driver.Context) error {
 	e, g := m.e, m.groups[0]
 	if e.logGroups() == 0 && e.problem.D <= maxMomentDim {
-		err := e.rows.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
+		return e.rows.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
+			tile += e.grid.first / tileRows
 			from, to := g.partAt(tile*tileRows), g.partAt((tile+tiles)*tileRows)
 			return m.module.launch(c, "score_moments", to-from, 1, uint64(m.part+driver.Pointer(8*from*groupTerms)), uint64(e.s), uint64(at), uint64(e.rows.w),
 				uint64(g.at+driver.Pointer(4*partWords*from)), uint64(e.problem.D), uint64(tile), m.scale)
 		})
-		if err != nil {
-			return err
-		}
-		if err := m.expand(c, g); err != nil {
-			return err
-		}
-	} else {
-		if err := e.rows.scores(ctx, c, e.s); err != nil {
-			return err
-		}
-		if err := m.fromScores(c, g); err != nil {
-			return err
-		}
 	}
-	if !e.prompt() { // the context is asked again after the first half
-		if err := c.SyncStream(0); err != nil {
-			return err
-		}
+	if err := e.rows.scores(ctx, c, e.s); err != nil {
+		return err
+	}
+	return m.fromScores(c, g)
+}
+
+// sumOfSeries sets rows.sum from the partial sums of moments. c is computed where it is used if a
+// block has all columns. For each further block of 64 columns, which takes 512 bytes of X a
+// record, 25 cycles of a multiprocessor of an H200, p = 31 terms would be computed again, another
+// cycle of its units for float64; writing and reading c takes one for all blocks.
+func (m *nearLinear) sumOfSeries(ctx context.Context, c driver.Context) error {
+	e, g := m.e, m.groups[0]
+	if err := m.expand(c, g); err != nil {
+		return err
 	}
 	if e.problem.D > e.grid.columns() {
 		if err := m.series(c, g); err != nil {

@@ -36,7 +36,8 @@ type staging struct {
 	stream       driver.Stream
 }
 
-// bindRows allocates memory and, if they stay there, copies the rows to the GPU.
+// bindRows allocates memory and, if they stay there, copies the rows to the GPU: those of the
+// grid. r has no others unless there is an order.
 func bindRows(ctx context.Context, c driver.Context, m *memory, g grid, module *module, r *engine.Records, order []int32) (*rows, error) {
 	x := &rows{grid: g, records: r, order: order, module: module}
 	blocks := []block{{&x.w, 8 * g.d}, {&x.part, 8 * g.d * g.chunks()}, {&x.sum, 8 * g.d}}
@@ -51,6 +52,9 @@ func bindRows(ctx context.Context, c driver.Context, m *memory, g grid, module *
 	var err error
 	if x.vectors, err = c.AllocHost(16 * g.d); err != nil {
 		return nil, err
+	}
+	if g.n == 0 {
+		return x, nil
 	}
 	if err := x.open(c); err != nil {
 		return nil, errors.Join(err, x.close(c))
@@ -195,16 +199,19 @@ func (x *rows) pass(ctx context.Context, c driver.Context, use func(at driver.Po
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if x.n == 0 { // a team has more ranks than chunks
+		return nil
+	}
 	if x.resident {
 		return use(x.x, 0, x.tiles())
 	}
 	return x.transfer(ctx, c, func(b, _ int) driver.Pointer { return x.panels[b] }, use)
 }
 
-// scores sets s to X w, w given in x.w.
+// scores sets s to X w, w given in x.w. Here and below places in vectors of rows are those of the data set.
 func (x *rows) scores(ctx context.Context, c driver.Context, s driver.Pointer) error {
 	return x.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
-		from, n := tile*tileRows, x.rowsOf(tile, tiles)
+		from, n := x.first+tile*tileRows, x.rowsOf(tile, tiles)
 		return x.module.launch(c, "scores", tiles, 1, uint64(s+driver.Pointer(8*from)), uint64(at), uint64(x.w), uint64(n), uint64(x.d))
 	})
 }
@@ -220,13 +227,14 @@ func (x *rows) weightedSums(ctx context.Context, c driver.Context, v driver.Poin
 	})
 }
 
-// sumsOf sets sum from partial sums: those of the rows at x, n from number from on, at part.
+// sumsOf sets sum from partial sums: those of the rows at x, n from number from on, at part. In a
+// team those of the others are missing yet.
 func (x *rows) sumsOf(ctx context.Context, c driver.Context, launch func(part, at driver.Pointer, from, n int) error) error {
 	err := x.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
-		from := tile * tileRows
+		from := x.first + tile*tileRows
 		return launch(x.part+driver.Pointer(8*x.d*(from/x.chunkRows())), at, from, x.rowsOf(tile, tiles))
 	})
-	if err != nil {
+	if err != nil || x.n < x.all {
 		return err
 	}
 	return x.combine(c, x.sum, x.part, x.d)

@@ -99,9 +99,10 @@ type Forecast struct {
 	Measured bool
 	Moments  bool
 	// Copying is the time in which the records are copied to the GPU, predicted from the data sheet; 0
-	// if the GPU has none here. Panels says that they do not fit, and are copied for every pass.
-	Copying float64
-	Panels  bool
+	// if the GPU has none here. CopyingNarrow is that of records in float32, which moments copy as they are.
+	// Panels says that they do not fit, and are copied for every pass.
+	Copying, CopyingNarrow float64
+	Panels                 bool
 }
 
 // ForecastOf is the forecast of a kernel that this package planned; ok is false for others.
@@ -140,6 +141,9 @@ func ForecastOf(k engine.Kernel) (f Forecast, ok bool) {
 		if g.Name == f.GPU {
 			problem := p.Problem()
 			f.Copying = 8 * float64(problem.N) * float64(problem.D) / (linkShare * g.Link)
+			if f.CopyingNarrow = f.Copying; f.Moments {
+				f.CopyingNarrow /= 2
+			}
 		}
 		if m, found := Models(g.predicted()).Of(f.GPU, method); found && !f.Measured {
 			f.Seconds = m.Seconds(w)

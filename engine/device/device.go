@@ -23,7 +23,7 @@ type Device struct {
 	chosen  bool   // by auto
 	reason  string // why auto takes the CPU for everything
 	precise bool   // a precision was asked for
-	team    bool
+	team    string // what its members compute on
 	gpu     *cuda.Device
 }
 
@@ -42,8 +42,8 @@ type Options struct {
 	// Precision is the arithmetic of pairs for metrics; any but cuda.AutoPrecision and
 	// cuda.FP32 needs a GPU.
 	Precision cuda.Precision
-	// Team shares the work with other processes: see dyad.Training.Join. nil is this process alone. A
-	// team computes on CPUs in this version.
+	// Team shares the work with other processes: see dyad.Training.Join. nil is this process alone. All
+	// members compute on CPUs, which auto stands for, or each on a GPU that it names.
 	Team engine.Team
 }
 
@@ -57,12 +57,14 @@ func Open(o Options) (*Device, error) {
 	if !gpu && o.Precision != cuda.AutoPrecision && o.Precision != cuda.FP32 {
 		return nil, input.Errorf("dyad: precision %s needs the tensor cores of a GPU: name one (--device cuda:N); the CPU, which device %s takes for metrics, computes in fp32, or in float64 without a precision", o.Precision, o.Name)
 	}
-	d := &Device{backend: cpu.Backend{Workers: o.Workers, Float32: o.Precision == cuda.FP32, Team: o.Team}, workers: o.Workers, precise: o.Precision != cuda.AutoPrecision, team: o.Team != nil}
-	switch {
-	case o.Team != nil && gpu:
-		return nil, input.Errorf("dyad: device %s in a team: a GPU sums its tiles in the order of its own grid, and the sums of several are not joined in this version; leave the device out, or train in one process", o.Name)
-	case o.Team != nil && o.Name == "auto":
-		return d, nil // no timings say what a team of GPUs would do
+	d := &Device{backend: cpu.Backend{Workers: o.Workers, Float32: o.Precision == cuda.FP32, Team: o.Team}, workers: o.Workers, precise: o.Precision != cuda.AutoPrecision}
+	if o.Team != nil {
+		if d.team = "cpu"; gpu {
+			d.team = "cuda"
+		}
+		if o.Name == "auto" {
+			return d, nil // no timings say what a team of GPUs would do
+		}
 	}
 	switch o.Name {
 	case "cpu":
@@ -75,7 +77,7 @@ func Open(o Options) (*Device, error) {
 		if d.gpu, err = cuda.OpenNamed(number); err != nil {
 			return nil, input.Errorf("dyad: %w", err)
 		}
-		d.backend = cuda.Backend{Device: d.gpu, Precision: o.Precision}
+		d.backend = cuda.Backend{Device: d.gpu, Precision: o.Precision, Team: o.Team}
 		return d, nil
 	}
 	if !gpu || err != nil || index < 0 {
@@ -84,7 +86,7 @@ func Open(o Options) (*Device, error) {
 	if d.gpu, err = cuda.OpenNumber(index); err != nil {
 		return nil, fmt.Errorf("dyad: device %s: %w; \"dyad doctor\" says more", o.Name, err)
 	}
-	d.backend = cuda.Backend{Device: d.gpu, Precision: o.Precision}
+	d.backend = cuda.Backend{Device: d.gpu, Precision: o.Precision, Team: o.Team}
 	return d, nil
 }
 
@@ -109,8 +111,14 @@ func (d *Device) Workers() int {
 // Precise says that a precision was asked for.
 func (d *Device) Precise() bool { return d != nil && d.precise }
 
-// Shared says that a team computes.
-func (d *Device) Shared() bool { return d != nil && d.team }
+// Shared is what the members of a team compute on, "cpu" or "cuda", "" without a team. They must be of one kind:
+// their grids differ.
+func (d *Device) Shared() string {
+	if d == nil {
+		return ""
+	}
+	return d.team
+}
 
 // Named says that a GPU was asked for by its name.
 func (d *Device) Named() bool { return d != nil && d.gpu != nil && !d.chosen }

@@ -1,0 +1,283 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"dyad/engine"
+	"dyad/engine/enginetest"
+	"dyad/kernels"
+)
+
+// gpuTeam returns the backend of a member of a team whose ranks have three GPUs; alter, if not nil, is a
+// defect of what they exchange.
+func gpuTeam(t *testing.T, alter func(x []float64, counts, at []int)) func(engine.Team) Backend {
+	t.Helper()
+	var devices []Backend
+	for range 3 {
+		devices = append(devices, openFake(t, newFake()))
+	}
+	return func(of engine.Team) Backend {
+		if of == nil {
+			return devices[0]
+		}
+		b := devices[of.Rank()%len(devices)]
+		if b.Team = of; alter != nil {
+			b.Team = alteredTeam{of, alter}
+		}
+		return b
+	}
+}
+
+type alteredTeam struct {
+	engine.Team
+	alter func(x []float64, counts, at []int)
+}
+
+func (t alteredTeam) AllGather(ctx context.Context, x []float64, counts, at []int) error {
+	err := t.Team.AllGather(ctx, x, counts, at)
+	t.alter(x, counts, at)
+	return err
+}
+
+// teamCase is a sum that the GPUs of a team share.
+type teamCase struct {
+	name      string
+	n, d      int
+	labels    int
+	radius    float64
+	query     engine.Query // of moments, if it has a radius
+	persons   []int        // rows of each, in turn
+	groups    int          // records of a query group
+	recentred bool
+	panels    bool
+}
+
+func (c teamCase) plan(b engine.Backend, p engine.Problem) (engine.Kernel, error) {
+	switch {
+	case c.groups > 0:
+		return engine.PlanGroupMoments(b, p)
+	case c.recentred:
+		return engine.PlanRecentred(b, p)
+	case c.query.Radius > 0:
+		return b.PlanMoments(p)
+	}
+	return b.Plan(p)
+}
+
+// sums are those of a backend, twice.
+func (c teamCase) sums(b engine.Backend, p engine.Problem, r *engine.Records, w []float64) ([]float64, error) {
+	k, err := c.plan(b, p)
+	if err != nil {
+		return nil, err
+	}
+	e, err := k.Bind(r)
+	if err != nil {
+		return nil, err
+	}
+	q, length := c.query, 1+p.D+c.query.Second.Len(p.D)
+	if q.Radius == 0 || c.recentred {
+		q.W, q.Pairs, length = w, p.Pairs(), p.D
+	}
+	sums := make([]float64, 2*length)
+	err = errors.Join(e.Sum(context.Background(), sums[:length], q), e.Sum(context.Background(), sums[length:], q), e.Close())
+	if err == nil && !slices.Equal(sums[:length], sums[length:]) {
+		err = errors.New("other bits when repeated")
+	}
+	return sums, err
+}
+
+// limited is a member whose rows do not fit: it copies them tile by tile.
+type limited struct{ Backend }
+
+func (b limited) on(k engine.Kernel, err error) Backend {
+	if k, ok := k.(planned); ok && err == nil {
+		g, other := grid{}, uint64(0)
+		switch k := k.(type) {
+		case *kernel:
+			g, other = k.grid, k.columnBytes()
+		case *momentsKernel:
+			g, other = k.grid, k.columnBytes()
+		}
+		b.Memory = other + driverBytes + uint64(8*g.d*(g.chunks()+2)+2*g.tileBytes())
+	}
+	return b.Backend
+}
+
+func (b limited) Plan(p engine.Problem) (engine.Kernel, error) {
+	return b.on(b.Backend.Plan(p)).Plan(p)
+}
+
+func (b limited) PlanMoments(p engine.Problem) (engine.Kernel, error) {
+	return b.on(b.Backend.PlanMoments(p)).PlanMoments(p)
+}
+
+// different are the sizes of teams whose sums have other bits than one GPU.
+func (c teamCase) different(t *testing.T, sizes []int, of func(engine.Team) Backend) (wrong []error) {
+	t.Helper()
+	p, r, w := records(t, c.n, c.d, c.labels)
+	if p.Radius = 1; c.radius > 0 {
+		p.Radius = c.radius
+	}
+	if c.persons != nil {
+		p, r = personsOf(t, p, r, c.persons...)
+	}
+	if c.groups > 0 {
+		p.Groups = slices.Repeat([]int{c.groups}, c.n/c.groups)
+	}
+	want, err := c.sums(of(nil), p, r, w)
+	if err != nil {
+		t.Fatalf("%s: %v", c.name, err)
+	}
+	if c.panels {
+		k, err := c.plan(limited{of(enginetest.Members(2)[0])}, p)
+		if f, ok := ForecastOf(k); err != nil || !ok || !f.Panels {
+			t.Fatalf("%s: %+v, %v, want panels", c.name, f, err)
+		}
+	}
+	for _, size := range sizes {
+		member := func(team engine.Team) engine.Backend {
+			if c.panels {
+				return limited{of(team)}
+			}
+			return of(team)
+		}
+		got, err := c.sums(enginetest.Teamed(size, member), p, r, w)
+		if err != nil || !slices.Equal(got, want) {
+			wrong = append(wrong, fmt.Errorf("%s, team of %d: other bits than one GPU, %v", c.name, size, err))
+		}
+	}
+	return wrong
+}
+
+var teamCases = []teamCase{
+	{name: "moments", n: 2100, d: 3, labels: 2, query: engine.Query{Radius: 0.7, Signed: true, Second: engine.FullSecond}},
+	{name: "moments of many features", n: 600, d: 33, labels: 2, query: engine.Query{Radius: 0.7, Class: 1, Second: engine.DiagonalSecond}},
+	{name: "moments in panels", n: 2100, d: 2, labels: 2, query: engine.Query{Radius: 0.7, Signed: true}, panels: true},
+	{name: "moments of persons", n: 900, d: 2, labels: 2, query: engine.Query{Radius: 0.7, Signed: true, Second: engine.DiagonalSecond}, persons: []int{1, 3, 1, 7, 150}},
+	{name: "moments of one chunk", n: 200, d: 2, labels: 2, query: engine.Query{Radius: 0.7}},
+	{name: "moments within groups", n: 80, d: 2, labels: 2, query: engine.Query{Radius: 0.7, Signed: true}, groups: 16},
+	{name: "near-linear", n: 1100, d: 3, labels: 2},
+	{name: "near-linear, five labels, in panels", n: 1100, d: 2, labels: 5, panels: true},
+	{name: "near-linear, many columns", n: 600, d: 66, labels: 2},
+	{name: "near-linear, many terms", n: 600, d: 2, labels: 2, radius: 2.5},
+	{name: "near-linear of one chunk", n: 200, d: 2, labels: 2},
+	{name: "gradients of moved records", n: 600, d: 2, labels: 2, query: engine.Query{Radius: 0.5}, recentred: true},
+}
+
+// TestTeamsOfGPUs: the sums of the GPUs of a team have the bits of one, also where their shares are not equal and
+// where a rank has none. A rank whose share is left out, and one whose share counts twice, have not.
+func TestTeamsOfGPUs(t *testing.T) {
+	for _, program := range []string{"rows", "clipped", "nearlinear"} { // what they round depends on the GPU's make otherwise
+		if strings.Contains(kernels.PTX(program), ".approx") {
+			t.Errorf("%s has an approximate instruction", program)
+		}
+	}
+	of := gpuTeam(t, nil)
+	for _, c := range teamCases {
+		for _, err := range c.different(t, []int{1, 2, 3}, of) {
+			t.Error(err)
+		}
+	}
+	last := func(counts []int) int {
+		r := len(counts) - 1
+		for ; r > 0 && counts[r] == 0; r-- {
+		}
+		return r
+	}
+	for name, alter := range map[string]func(x []float64, counts, at []int){
+		"a share is left out": func(x []float64, counts, at []int) { clear(x[at[last(counts)]:][:counts[last(counts)]]) },
+		"a share counts twice": func(x []float64, counts, at []int) {
+			copy(x[at[1]:][:counts[1]], x[at[0]:][:counts[0]])
+		},
+	} {
+		defect := gpuTeam(t, alter)
+		for _, i := range []int{0, 3, 6} {
+			if wrong := teamCases[i].different(t, []int{2, 3}, defect); len(wrong) != 2 {
+				t.Errorf("%s, %s: not found: %v", teamCases[i].name, name, wrong)
+			}
+		}
+	}
+}
+
+// TestReplacedInATeam: a record that is replaced moves the sum of a team by what its certificate allows and, in the
+// worst case, no less, whichever rank has it; a share that counts twice moves it by more.
+func TestReplacedInATeam(t *testing.T) {
+	const n, d, radius = 700, 2, 0.5
+	m := engine.Query{Radius: radius}
+	move := func(of func(engine.Team) Backend, place int) (moved, slack float64) {
+		var sums [2][]float64
+		for i, way := range []float64{1, -1} {
+			x, y := make([]float64, n*d), slices.Repeat([]float64{1}, n)
+			for j := range n {
+				x[j*d] = 1
+			}
+			x[place*d] = way
+			p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2}
+			r, err := engine.NewRecords(x, y, d, p.Bounds)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, k, err := momentsOf(enginetest.Teamed(3, func(t engine.Team) engine.Backend { return of(t) }), p, r, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sums[i], slack = got.Sum, 2*k.Bounds(m).Sum
+		}
+		return apartBy(sums[0], sums[1]), slack
+	}
+	of := gpuTeam(t, nil)
+	for _, place := range []int{0, 300, n - 1} {
+		if moved, slack := move(of, place); !(moved <= 2*radius+slack) || moved < 2*radius-1e-9 {
+			t.Errorf("record %d moves the sum by %v, want %v within %g", place, moved, 2*radius, slack)
+		}
+	}
+	twice := gpuTeam(t, func(x []float64, counts, at []int) { copy(x[at[1]:][:counts[1]], x[at[0]:][:counts[0]]) })
+	if moved, slack := move(twice, 0); moved <= 2*radius+slack {
+		t.Errorf("with a share that counts twice a record moves the sum by %v: not found", moved)
+	}
+}
+
+// TestTeamsRefuse: what the GPUs of a team do not share is refused with the reason, before a record is read.
+func TestTeamsRefuse(t *testing.T) {
+	b := gpuTeam(t, nil)(enginetest.Members(2)[0])
+	for name, change := range map[string]func(p *engine.Problem, b *Backend){
+		"sums pair by pair":           func(_ *engine.Problem, b *Backend) { b.Method = Direct },
+		"sums within query groups":    func(p *engine.Problem, _ *Backend) { p.Groups = []int{50, 50} },
+		"pairs of persons":            func(p *engine.Problem, _ *Backend) { p.PersonRows = 3 },
+		"\"mahalanobis-logistic\" on": func(p *engine.Problem, _ *Backend) { p.Loss = engine.MahalanobisLogistic{} },
+	} {
+		p, _, _ := records(t, 100, 3, 2)
+		own := b
+		change(&p, &own)
+		_, err := own.Plan(p)
+		if !errors.Is(err, engine.ErrUnsupported) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "GPUs of a team") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A sum that is cut among the ranks has the bound of one GPU, and each holds its share.
+	p, _, _ := records(t, 100_000, 8, 2)
+	for _, plan := range []func(Backend) (engine.Kernel, error){
+		func(b Backend) (engine.Kernel, error) { return b.Plan(p) }, func(b Backend) (engine.Kernel, error) { return b.PlanMoments(p) },
+	} {
+		one, err := plan(Backend{Device: b.Device})
+		shared, err2 := plan(b)
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		for _, q := range []engine.Query{{Pairs: p.Pairs()}, {Radius: 0.5, Second: engine.FullSecond}} {
+			if a, b := one.Bounds(q), shared.Bounds(q); a.Sum != b.Sum || a.OneRecord() != b.OneRecord() || a.Second != b.Second || a.Positives != b.Positives {
+				t.Errorf("%s: bounds %+v of one GPU, %+v of two", one.Method(), a, b)
+			}
+		}
+		whole, half := one.(planned).bytes()-driverBytes-64<<20, shared.(planned).bytes()-driverBytes-64<<20
+		if part := float64(half) / float64(whole); math.Abs(part-0.5) > 0.1 {
+			t.Errorf("%s: a rank of two holds %.2f of the bytes of one GPU", one.Method(), part)
+		}
+	}
+}
