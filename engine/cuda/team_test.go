@@ -55,6 +55,7 @@ type teamCase struct {
 	persons   []int        // rows of each, in turn
 	groups    int          // records of a query group
 	recentred bool
+	part      int // records of a batch
 	panels    bool
 }
 
@@ -62,6 +63,8 @@ func (c teamCase) plan(b engine.Backend, p engine.Problem) (engine.Kernel, error
 	switch {
 	case c.groups > 0:
 		return engine.PlanGroupMoments(b, p)
+	case c.part > 0:
+		return engine.Parts{Backend: b, Sizes: []int{c.part}}.Plan(p)
 	case c.recentred:
 		return engine.PlanRecentred(b, p)
 	case c.query.Radius > 0:
@@ -84,6 +87,16 @@ func (c teamCase) sums(b engine.Backend, p engine.Problem, r *engine.Records, w 
 	if q.Radius == 0 || c.recentred {
 		q.W, q.Pairs, length = w, p.Pairs(), p.D
 	}
+	if c.part > 0 {
+		order := make([]int32, p.N)
+		for i := range order {
+			order[i] = int32((7*i + 3) % p.N)
+		}
+		q.Pairs = engine.SubsetPairs{Order: order, From: 50, N: c.part}
+		if p.N%7 == 0 {
+			return nil, errors.New("no permutation")
+		}
+	}
 	sums := make([]float64, 2*length)
 	err = errors.Join(e.Sum(context.Background(), sums[:length], q), e.Sum(context.Background(), sums[length:], q), e.Close())
 	if err == nil && !slices.Equal(sums[:length], sums[length:]) {
@@ -104,7 +117,7 @@ func (b limited) on(k engine.Kernel, err error) Backend {
 		case *momentsKernel:
 			g, other = k.grid, k.columnBytes()
 		}
-		b.Memory = other + driverBytes + uint64(8*g.d*(g.chunks()+2)+2*g.tileBytes())
+		b.Memory = other + personRoom(k.Problem()) + driverBytes + uint64(8*g.d*(g.chunks()+2)+2*g.tileBytes())
 	}
 	return b.Backend
 }
@@ -166,6 +179,9 @@ var teamCases = []teamCase{
 	{name: "near-linear, five labels, in panels", n: 1100, d: 2, labels: 5, panels: true},
 	{name: "near-linear, many columns", n: 600, d: 66, labels: 2},
 	{name: "near-linear, many terms", n: 600, d: 2, labels: 2, radius: 2.5},
+	{name: "near-linear, persons", n: 900, d: 2, labels: 2, persons: []int{1, 3, 1, 7, 15}},
+	{name: "near-linear, persons in panels", n: 1100, d: 2, labels: 5, persons: []int{4, 1}, panels: true},
+	{name: "near-linear of a part", n: 701, d: 2, labels: 2, part: 400},
 	{name: "near-linear of one chunk", n: 200, d: 2, labels: 2},
 	{name: "gradients of moved records", n: 600, d: 2, labels: 2, query: engine.Query{Radius: 0.5}, recentred: true},
 }
@@ -197,7 +213,7 @@ func TestTeamsOfGPUs(t *testing.T) {
 		},
 	} {
 		defect := gpuTeam(t, alter)
-		for _, i := range []int{0, 3, 6} {
+		for _, i := range []int{0, 3, 6, 10} {
 			if wrong := teamCases[i].different(t, []int{2, 3}, defect); len(wrong) != 2 {
 				t.Errorf("%s, %s: not found: %v", teamCases[i].name, name, wrong)
 			}
@@ -249,7 +265,6 @@ func TestTeamsRefuse(t *testing.T) {
 	for name, change := range map[string]func(p *engine.Problem, b *Backend){
 		"sums pair by pair":           func(_ *engine.Problem, b *Backend) { b.Method = Direct },
 		"sums within query groups":    func(p *engine.Problem, _ *Backend) { p.Groups = []int{50, 50} },
-		"pairs of persons":            func(p *engine.Problem, _ *Backend) { p.PersonRows = 3 },
 		"\"mahalanobis-logistic\" on": func(p *engine.Problem, _ *Backend) { p.Loss = engine.MahalanobisLogistic{} },
 	} {
 		p, _, _ := records(t, 100, 3, 2)
