@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"dyad/engine"
-	"dyad/engine/enginetest"
 	"dyad/engine/cpu"
+	"dyad/engine/enginetest"
 )
 
 // TestMomentError: the two claims of nearError about the errors of moments, with the
