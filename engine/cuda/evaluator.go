@@ -151,7 +151,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 		return errors.New("cuda: Sum after Close")
 	}
 	if e.backend.Team != nil {
-		if !e.whole(q.Pairs) {
+		if !e.planned.whole(q.Pairs) {
 			return fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team", engine.ErrUnsupported)
 		}
 		return e.teamSum(ctx, dst, q.W)
@@ -194,6 +194,9 @@ func (e *evaluator) all(ctx context.Context, c driver.Context) error {
 	case e.persons != nil:
 		return e.sum(ctx, c, func() error {
 			if err := e.coefficients(ctx, c); err != nil {
+				return err
+			}
+			if err := e.ownScores(c); err != nil {
 				return err
 			}
 			return e.weigh(ctx, c)

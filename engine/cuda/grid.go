@@ -42,7 +42,8 @@ func planGrid(p engine.Problem, other, memory uint64) (grid, error) {
 	return gridOf(p, nil).placed(other, memory)
 }
 
-// gridOf cuts the rows of a problem, and has as many of them here as a rank of a team has at most.
+// gridOf cuts the rows of a problem, and has as many of them here as a rank of a team has at most, for this
+// number of rows and for fewer: with c chunks of m rows, (c/size + 1) m, where c m < rows + m.
 func gridOf(p engine.Problem, t engine.Team) grid {
 	g := grid{n: p.N, all: p.N, d: p.D}
 	g.spans, g.span = cut(p.N)
@@ -53,7 +54,7 @@ func gridOf(p engine.Problem, t engine.Team) grid {
 		}
 	}
 	if t != nil {
-		g.n = min(chunksOf(g.chunks(), t.Size())*g.chunkRows(), g.all)
+		g.n = min(chunksOf(g.all, t.Size())+2*g.chunkRows(), g.all)
 	}
 	return g
 }

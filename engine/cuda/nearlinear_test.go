@@ -8,6 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/engine/enginetest"
 )
 
 // TestMomentError: the two claims of nearError about the errors of moments, with the
@@ -110,8 +111,24 @@ func TestNearErrorHolds(t *testing.T) {
 	}
 }
 
-// TestGrid: sums over rows are cut by public sizes alone.
+// TestGrid: sums over rows are cut by public sizes alone, and a plan has room for the share of a rank of as many rows
+// or of fewer, whose chunks may be others.
 func TestGrid(t *testing.T) {
+	for _, size := range []int{2, 3, 513, 600, 1023, 1024, 2000} {
+		crew := enginetest.Members(size)[0]
+		for _, rows := range []int{100, 262145, 300_000, 524_289, 6 * 1024 * 1024, 8*1024*1024*256 + 1} {
+			most := gridOf(engine.Problem{N: rows, D: 1}, crew).n
+			for _, fewer := range []int{rows, rows - 1, rows * 9 / 10, 262144, 1024 * 1024} {
+				g := gridOf(engine.Problem{N: min(fewer, rows), D: 1}, nil)
+				for _, rank := range []int{0, size / 2, size - 1} {
+					from, to := engine.ShareOf(crew, rank, g.chunks())
+					if own := min(to*g.chunkRows(), g.all) - from*g.chunkRows(); own > most {
+						t.Errorf("%d ranks: rank %d has %d of %d rows, a plan for %d has room for %d", size, rank, own, g.all, rows, most)
+					}
+				}
+			}
+		}
+	}
 	for _, c := range []struct{ n, d, chunks, spans, span, logParts int }{
 		{100_000_000, 20, 1018, 48, 8, 1}, {1_000_000, 8, 977, 1, 4, 0}, {1_000_000, 3, 977, 1, 4, 2}, {2_000_000, 3, 977, 1, 8, 3}, {3_000_000, 12, 733, 2, 8, 1},
 		{1000, 1, 4, 1, 1, 0}, {262144, 3, 1024, 1, 1, 0}, {262145, 3, 513, 1, 2, 1}, {10, 1000, 1, 1, 1, 0},

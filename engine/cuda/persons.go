@@ -38,8 +38,9 @@ func (k *kernel) planPersons() error {
 func (k *kernel) ofPersons(r *engine.Records) (*kernel, error) {
 	own := *k
 	own.problem = rowsAre(k.problem, r.Len())
+	own.grid = gridOf(own.problem, nil).own(k.backend.Team)
 	var err error
-	own.grid, err = planGrid(own.problem, k.columnBytes(), k.backend.memory())
+	own.grid, err = own.grid.placed(k.columnBytes(), k.backend.memory())
 	return &own, err
 }
 
@@ -69,31 +70,36 @@ type persons struct {
 	weights     []float64 // of the rows in the order of the records
 	weight, own driver.Pointer
 
-	s, sums []float64 // by rows on the GPU
+	s, sums []float64 // by rows on the GPU, or on those of a team
 }
 
 func (e *evaluator) bindPersons(c driver.Context, r *engine.Records) error {
-	n := r.Len()
+	n, rows, first := r.Len(), e.grid.n, e.grid.first
 	e.persons = &persons{records: r, weights: weightsOf(r), s: make([]float64, n), sums: make([]float64, n)}
-	if err := e.memory.alloc(c, []block{{&e.persons.weight, 8 * n}, {&e.persons.own, 8 * n}}); err != nil {
+	if err := e.memory.alloc(c, []block{{&e.persons.weight, 8 * rows}, {&e.persons.own, 8 * rows}}); err != nil {
 		return err
 	}
 	weight := make([]float64, n)
 	for i, at := range e.slot {
 		weight[at] = e.persons.weights[i]
 	}
-	return copyIn(c, e.persons.weight, weight)
+	err := copyIn(c, e.persons.weight, weight[first:first+rows])
+	e.persons.weight -= driver.Pointer(8 * first) // where that of row 0 would be
+	return err
+}
+
+// ownScores sets s to the scores of the rows on this GPU.
+func (e *evaluator) ownScores(c driver.Context) error {
+	return copyOut(c, e.persons.s[e.grid.first:][:e.grid.n], e.s+driver.Pointer(8*e.grid.first))
 }
 
 // personJob is the number of persons whose own pairs are one job.
 const personJob = 256
 
-// weigh takes the pairs within persons out of c, and multiplies it by the weights of the rows.
+// weigh takes the pairs within persons out of c, and multiplies it by the weights of the rows. The scores
+// of all rows are there.
 func (e *evaluator) weigh(ctx context.Context, c driver.Context) error {
-	p := e.persons
-	if err := copyOut(c, p.s, e.s); err != nil {
-		return err
-	}
+	p, rows, first := e.persons, e.grid.n, driver.Pointer(8*e.grid.first)
 	clear(p.sums)
 	units := p.records.Units()
 	err := tasks.Each(ctx, runtime.GOMAXPROCS(0), chunksOf(units, personJob), func(_, job int) {
@@ -105,10 +111,13 @@ func (e *evaluator) weigh(ctx context.Context, c driver.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := copyIn(c, p.own, p.sums); err != nil {
+	if rows == 0 {
+		return nil
+	}
+	if err := copyIn(c, p.own, p.sums[e.grid.first:][:rows]); err != nil {
 		return err
 	}
-	return e.near.module.launch(c, "weigh", blocksFor(len(p.s)), 1, uint64(e.c), uint64(p.own), uint64(p.weight), uint64(len(p.s)))
+	return e.near.module.launch(c, "weigh", blocksFor(rows), 1, uint64(e.c+first), uint64(p.own), uint64(p.weight+first), uint64(rows))
 }
 
 // ownPairs adds up twice the slopes of the pairs of a person's rows, with the weight of the other one.

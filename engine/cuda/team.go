@@ -21,8 +21,6 @@ func (k *kernel) planTeam() error {
 		return nil
 	case len(k.problem.Groups) > 0:
 		what = "sums within query groups"
-	case k.problem.ByPerson():
-		what = "pairs of persons"
 	case k.direct:
 		what = "sums pair by pair (" + k.Method() + ")"
 	default:
@@ -63,8 +61,8 @@ func (g grid) rowsIn(r *engine.Records, weights []float64) (*engine.Records, []f
 	return r.Range(first, end), weights, nil
 }
 
-// teamSum sets dst to the sum over all pairs. The ranks exchange the moments of their scores, and then
-// the sums over their rows.
+// teamSum sets dst to the sum over all pairs. The ranks exchange the moments of their scores, with persons
+// the scores, too, and then the sums over their rows.
 func (e *evaluator) teamSum(ctx context.Context, dst, w []float64) error {
 	m, t := e.near, e.backend.Team
 	g := m.groups[0]
@@ -83,15 +81,42 @@ func (e *evaluator) teamSum(ctx context.Context, dst, w []float64) error {
 		if err := copyIn(c, e.rows.w, w); err != nil {
 			return err
 		}
-		return m.momentsOfScores(ctx, c)
+		if e.persons == nil {
+			return m.momentsOfScores(ctx, c)
+		}
+		if err := e.rows.scores(ctx, c, e.s); err != nil {
+			return err
+		}
+		if err := e.ownScores(c); err != nil {
+			return err
+		}
+		return m.fromScores(c, g)
 	})
 	if err == nil {
 		err = e.backend.exchange(ctx, gather{m.part, e.momentLen(), parts})
 	}
+	if err == nil && e.persons != nil {
+		err = engine.GatherJobs(ctx, t, e.persons.s, e.grid.chunks(), e.grid.chunkRows())
+	}
 	if err != nil {
 		return err
 	}
-	return e.backend.halves(ctx, func(c driver.Context) error { return m.sumOfSeries(ctx, c) }, total, gather{e.rows.part, e.problem.D, shares})
+	own := func(c driver.Context) error {
+		if e.persons == nil {
+			return m.sumOfSeries(ctx, c)
+		}
+		if err := m.expand(c, g); err != nil {
+			return err
+		}
+		if err := m.series(c, g); err != nil {
+			return err
+		}
+		if err := e.weigh(ctx, c); err != nil {
+			return err
+		}
+		return e.rows.weightedSums(ctx, c, e.c)
+	}
+	return e.backend.halves(ctx, own, total, gather{e.rows.part, e.problem.D, shares})
 }
 
 // shares are the numbers of the first chunk of each rank, and of all chunks.
