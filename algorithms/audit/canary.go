@@ -67,7 +67,7 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 	if _, err := algorithms.Run(ctx, records, spy{a, &recorded}, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(o.Seed), Tracker: o.Tracker}); err != nil {
 		return nil, err
 	}
-	seen := Observation{Releases: released(recorded.Calls)}
+	seen := Observation{Releases: released(&recorded)}
 	g := guessSigns(signs, seen, o.Guesses)
 	r := newReport(planClaim(p), o.Confidence)
 	r.Access, r.Runs, r.Seed = "one run with canaries", 1, o.Seed

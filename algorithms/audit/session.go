@@ -41,12 +41,10 @@ func (o Observation) flat() []float64 {
 	return v
 }
 
-// released are the releases among calls.
-func released(calls []replay.Call) (all []Release) {
-	for _, c := range calls {
-		if c.Kind == replay.Release {
-			all = append(all, Release{Exact: c.Before, Value: c.After, Noise: c.Noise, Bound: c.Certificate.Sensitivity()})
-		}
+// released are the releases of a run.
+func released(r *replay.Recorder) (all []Release) {
+	for _, c := range r.Made(replay.Release) {
+		all = append(all, Release{Exact: c.Before, Value: c.After, Noise: c.Noise, Bound: c.Certificate.Sensitivity()})
 	}
 	return all
 }

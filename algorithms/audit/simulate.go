@@ -131,8 +131,8 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 	if attacked == 0 {
 		return Observation{}, nil, errMoreReleases
 	}
-	o.Releases = released(first.Calls)
-	return o, released(second.Calls), nil
+	o.Releases = released(first)
+	return o, released(second), nil
 }
 
 func (w *worker) train(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
@@ -190,7 +190,7 @@ func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observ
 		}
 		seen.Session = session
 		o.Weights, err = w.train(ctx, neighbour, &seen)
-		o.Releases = released(seen.Calls)
+		o.Releases = released(&seen)
 		return o, err
 	}
 	records := w.records(neighbour)
@@ -198,7 +198,7 @@ func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observ
 	if err != nil {
 		return Observation{}, err
 	}
-	o.Weights, o.Releases = r.Weights, released(seen.Calls)
+	o.Weights, o.Releases = r.Weights, released(&seen)
 	return o, nil
 }
 

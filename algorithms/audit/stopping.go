@@ -13,8 +13,8 @@ import (
 // the mu that a run was planned for: the largest of all runs.
 func selectionMove(c, other replay.Call) (most float64, err error) {
 	for i, run := range c.Runs {
-		square, again := 0.0, released(other.Runs[i].Seen.Calls)
-		for k, r := range released(run.Seen.Calls) {
+		square, again := 0.0, released(other.Runs[i].Seen)
+		for k, r := range released(run.Seen) {
 			noise, ok := r.Noise.(privacy.Gaussian)
 			if !ok {
 				return 0, fmt.Errorf("audit: a run of a selection has noise of type %T", r.Noise)

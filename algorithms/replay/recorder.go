@@ -79,10 +79,36 @@ func (r *Recorder) Outcome(err error) error {
 	if r.err != nil {
 		return r.err
 	}
-	if err == nil && len(r.Calls) != len(r.Of.Calls) {
+	if err == nil && r.Of != nil && len(r.Calls) != len(r.Of.Calls) {
 		return Violation{fmt.Sprintf("the algorithm stops after %d of %d calls", len(r.Calls), len(r.Of.Calls))}
 	}
 	return err
+}
+
+// Made are the calls of some kinds.
+func (r *Recorder) Made(kinds ...string) (all []Call) {
+	for _, c := range r.Calls {
+		if slices.Contains(kinds, c.Kind) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Both records a run on a data set, side 0, and replays it on a neighbour, side 1. The error is a Violation if the second run asks for something
+// else or returns other bits.
+func Both(s privacy.Session, run func(side int, s privacy.Session) ([]float64, error)) (first, second *Recorder, err error) {
+	first = &Recorder{Session: s}
+	second = &Recorder{Session: s, Of: first}
+	want, err := run(0, first)
+	if err != nil {
+		return first, second, err
+	}
+	got, err := run(1, second)
+	if err == nil && !SameBits(got, want) {
+		second.Fail("the result depends on an unreleased value")
+	}
+	return first, second, second.Outcome(err)
 }
 
 // SameBits compares vectors bit for bit.

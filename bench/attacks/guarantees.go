@@ -95,17 +95,18 @@ func printed(g privacy.Guarantee, releases []replay.Call, parallel bool) (float6
 func guaranteed(c configuration, run func(s privacy.Session) (privacy.Guarantee, bool, error)) configuration {
 	c.area, c.loss = "guarantee", ""
 	c.plan = func() (attack, error) {
-		t, err := quietly(1)
+		session, err := quietly(1)
 		if err != nil {
 			return nil, err
 		}
-		g, parallel, err := run(t)
+		watch := &replay.Recorder{Session: session}
+		g, parallel, err := run(watch)
 		if err != nil {
 			return nil, err
 		}
 		return func(context.Context, int, *rand.Rand) (finding, error) {
 			var found finding
-			ratio, err := printed(g, releases(t), parallel)
+			ratio, err := printed(g, watch.Made(replay.Release, replay.Hidden), parallel)
 			found.add(attempt{ratio: ratio})
 			return found, err
 		}, nil

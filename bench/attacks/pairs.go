@@ -269,7 +269,7 @@ func (a paired) try(ctx context.Context, i pairInstance) (attempt, error) {
 		return attempt{ratio: joint(moved, s.Budget.Delta > 0) / certified, violation: violation}, nil
 	}
 	worst := 0.0
-	batches := slices.DeleteFunc(slices.Clone(first.Calls), func(c replay.Call) bool { return c.Kind != replay.Poisson })
+	batches := first.Made(replay.Poisson)
 	for b, m := range moved {
 		hits := 0
 		for _, p := range batches[b].Order {
