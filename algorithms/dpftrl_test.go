@@ -6,22 +6,11 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/algorithms/replay"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
 )
-
-// released keeps what a session let out.
-type released struct {
-	privacy.Session
-	y [][]float64
-}
-
-func (r *released) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
-	err := r.Session.Release(x, c, m)
-	r.y = append(r.y, slices.Clone(x))
-	return err
-}
 
 // The iterates are Pi_C[(w_0 - eta S_b)/(1 + eta alpha b)] with S = A C^-1 y for the
 // releases y, by dense matrices; and with almost no noise S_b is the sum of the
@@ -37,7 +26,7 @@ func TestDPFTRLIsTheFactorisation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session := &released{Session: openStream(t, p, 3)}
+	session := &replay.Recorder{Session: openStream(t, p, 3)}
 	o, err := NewStream(p, session)
 	if err != nil {
 		t.Fatal(err)
@@ -55,8 +44,8 @@ func TestDPFTRLIsTheFactorisation(t *testing.T) {
 			}
 		}
 	}
-	for b, y := range session.y {
-		row, c := slices.Clone(y), 1.0
+	for b, made := range session.Made(replay.Release) {
+		row, c := slices.Clone(made.After), 1.0
 		for j := 1; j <= b; j++ {
 			c *= float64(2*j-1) / float64(2*j)
 			for k := range row {

@@ -14,7 +14,7 @@ func RandomPersons(persons, most, d int, b engine.Bounds, seed uint64) *engine.R
 	for k := range counts {
 		counts[k] = 1 + rng.IntN(most)
 	}
-	return personRecords(counts, most, d, b, func(_ int, row []float64) float64 {
+	return PersonRecords(counts, most, d, b, func(_ int, row []float64) float64 {
 		randomRecord(rng, row, b)
 		return randomLabel(rng, b)
 	})
@@ -36,7 +36,7 @@ func PersonNeighbours(r *engine.Records, count, most int, seed uint64) []*engine
 		old := counts[k]
 		counts[k] = []int{1 + rng.IntN(most), most, 1}[c%3]
 		at := 0
-		out[c] = personRecords(counts, most, r.Dim(), r.Bounds(), func(p int, row []float64) float64 {
+		out[c] = PersonRecords(counts, most, r.Dim(), r.Bounds(), func(p int, row []float64) float64 {
 			if p != k {
 				i := first[p]
 				first[p]++
@@ -81,15 +81,15 @@ func WorstPersons(counts []int, d, k int, b engine.Bounds) (data, neighbour *eng
 			return s * b.LabelAbs
 		}
 	}
-	data = personRecords(counts, most, d, b, row(-1))
+	data = PersonRecords(counts, most, d, b, row(-1))
 	counts = append([]int(nil), counts...)
 	counts[k] = 1
-	return data, personRecords(counts, most, d, b, row(1))
+	return data, PersonRecords(counts, most, d, b, row(1))
 }
 
-// personRecords are records of persons with the given numbers of rows, each made by row,
+// PersonRecords are records of persons with the given numbers of rows, at most `most`, each made by row,
 // which fills in features and returns the label.
-func personRecords(counts []int, most, d int, b engine.Bounds, row func(person int, row []float64) float64) *engine.Records {
+func PersonRecords(counts []int, most, d int, b engine.Bounds, row func(person int, row []float64) float64) *engine.Records {
 	var x, y []float64
 	var of []int32
 	for k, m := range counts {

@@ -11,6 +11,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/algotest"
+	"dyad/algorithms/replay"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/sizes"
@@ -231,7 +232,7 @@ func TestLookupAndWorkersKeepTheBits(t *testing.T) {
 			}
 			got, _, err1 := warm.pair(context.Background(), seed == 2, seed)
 			want, _, err2 := cold.pair(context.Background(), seed == 2, seed)
-			if err1 != nil || err2 != nil || !sameBits(got.Weights, want.Weights) || got.LogRatio != want.LogRatio {
+			if err1 != nil || err2 != nil || !replay.SameBits(got.Weights, want.Weights) || got.LogRatio != want.LogRatio {
 				t.Errorf("%s: looked up %v %v, computed %v %v (%v, %v)", p.Algorithm, got.Weights, got.LogRatio, want.Weights, want.LogRatio, err1, err2)
 			}
 		}

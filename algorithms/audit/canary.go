@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dyad/algorithms"
+	"dyad/algorithms/replay"
 	"dyad/engine"
 	"dyad/privacy"
 )
@@ -62,10 +63,11 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 	if err := (Target{Algorithm: a, Plan: p, Data: records, Neighbour: records}).check(); err != nil {
 		return nil, err
 	}
-	var seen Observation
-	if _, err := algorithms.Run(ctx, records, spy{a, &seen}, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(o.Seed), Tracker: o.Tracker}); err != nil {
+	var recorded replay.Recorder
+	if _, err := algorithms.Run(ctx, records, spy{a, &recorded}, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(o.Seed), Tracker: o.Tracker}); err != nil {
 		return nil, err
 	}
+	seen := Observation{Releases: released(&recorded)}
 	g := guessSigns(signs, seen, o.Guesses)
 	r := newReport(planClaim(p), o.Confidence)
 	r.Access, r.Runs, r.Seed = "one run with canaries", 1, o.Seed

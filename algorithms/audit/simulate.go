@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"dyad/algorithms"
+	"dyad/algorithms/replay"
 	"dyad/engine"
 	"dyad/internal/tasks"
 	"dyad/privacy"
@@ -38,7 +39,7 @@ func (a Access) String() string {
 type worker struct {
 	t    Target
 	own  [2]*lookup
-	most int // as in observer, for pair
+	most int // as in replay.Recorder, for pair
 }
 
 func newWorker(t Target) (*worker, error) {
@@ -85,51 +86,53 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 	if err != nil {
 		return Observation{}, nil, err
 	}
-	var o, other Observation
-	first := observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &o, most: w.most}
-	if o.Weights, err = w.train(ctx, neighbour, first); err != nil && !errors.Is(err, errEnough) {
+	first := &replay.Recorder{Session: session, Coins: privacy.NewSeededSource(w.t.Coins), Most: w.most}
+	var o Observation
+	if o.Weights, err = w.train(ctx, neighbour, first); err != nil && !errors.Is(err, replay.ErrEnough) {
 		return Observation{}, nil, err
 	}
-	second := replayer{observer{Session: session, coins: privacy.NewSeededSource(w.t.Coins), observed: &other, most: w.most}, o.Releases, o.hidden, o.choices, o.selections}
+	second := &replay.Recorder{Session: session, Coins: privacy.NewSeededSource(w.t.Coins), Of: first, Most: w.most}
 	again, err := w.train(ctx, !neighbour, second)
-	if err != nil && !errors.Is(err, errEnough) {
+	if errors.Is(err, replay.ErrEnough) {
+		err = nil
+	}
+	if err := second.Outcome(err); err != nil {
 		return Observation{}, nil, err
 	}
-	if p := w.t.Program; p != nil && p.Rows != nil && !sameBits(again, o.Weights) {
+	if p := w.t.Program; p != nil && p.Rows != nil && !replay.SameBits(again, o.Weights) {
 		return Observation{}, nil, errMoreTold
 	}
-	if len(other.Releases) != len(o.Releases) || len(other.choices) != len(o.choices) || len(other.selections) != len(o.selections) || len(o.Releases)+len(o.choices)+len(o.selections) == 0 {
-		return Observation{}, nil, errMoreReleases
-	}
-	for i, c := range o.choices {
-		data, replaced := c, other.choices[i]
-		if o.choiceMove = max(o.choiceMove, data.move(replaced)); neighbour {
-			data, replaced = replaced, data
-		}
-		o.LogRatio += replaced.logChance(c.place) - data.logChance(c.place)
-	}
-	for i, c := range o.selections {
-		move, err := c.move(other.selections[i])
-		if err != nil {
-			return Observation{}, nil, err
-		}
-		o.choiceMove = max(o.choiceMove, move)
-	}
-	for i, r := range o.Releases {
-		data, replaced := r.Exact, other.Releases[i].Exact
+	attacked := 0
+	for i, made := range first.Calls {
+		other := second.Calls[i]
+		data, replaced := made, other
 		if neighbour {
 			data, replaced = replaced, data
 		}
-		ratio, err := logRatio(r.Noise, r.Value, data, replaced)
+		move, ratio, err := 0.0, 0.0, error(nil)
+		switch made.Kind {
+		case replay.Choice:
+			move, ratio = choiceMove(made, other), logChance(replaced, made.Chosen)-logChance(data, made.Chosen)
+		case replay.Selection:
+			move, err = selectionMove(made, other)
+		case replay.Release:
+			ratio, err = logRatio(made.Noise, made.After, data.Before, replaced.Before)
+			gap, noise := gammaParts(made.Noise, made.After, made.Before, other.Before)
+			o.gap, o.noise = o.gap+gap, o.noise+noise
+		default:
+			continue
+		}
 		if err != nil {
 			return Observation{}, nil, err
 		}
-		o.LogRatio += ratio
-		gap, noise := gammaParts(r.Noise, r.Value, r.Exact, other.Releases[i].Exact)
-		o.gap += gap
-		o.noise += noise
+		attacked++
+		o.choiceMove, o.LogRatio = max(o.choiceMove, move), o.LogRatio+ratio
 	}
-	return o, other.Releases, nil
+	if attacked == 0 {
+		return Observation{}, nil, errMoreReleases
+	}
+	o.Releases = released(first)
+	return o, released(second), nil
 }
 
 func (w *worker) train(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
@@ -179,20 +182,23 @@ func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observ
 		return p.draw(neighbour, seed)
 	}
 	var o Observation
+	var seen replay.Recorder
 	if w.t.Stream != nil || w.t.Program != nil {
 		session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), w.t.claim().events)
 		if err != nil {
 			return Observation{}, err
 		}
-		o.Weights, err = w.train(ctx, neighbour, observer{Session: session, observed: &o})
+		seen.Session = session
+		o.Weights, err = w.train(ctx, neighbour, &seen)
+		o.Releases = released(&seen)
 		return o, err
 	}
 	records := w.records(neighbour)
-	r, err := algorithms.Run(ctx, records, spy{w.t.Algorithm, &o}, w.t.Plan, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
+	r, err := algorithms.Run(ctx, records, spy{w.t.Algorithm, &seen}, w.t.Plan, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
 	if err != nil {
 		return Observation{}, err
 	}
-	o.Weights = r.Weights
+	o.Weights, o.Releases = r.Weights, released(&seen)
 	return o, nil
 }
 

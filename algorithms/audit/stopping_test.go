@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/replay"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -25,7 +26,7 @@ func TestRunsOfASelectionAreReplayed(t *testing.T) {
 	if err := plan.Promise(privacy.Budget{Epsilon: 50, Delta: 1e-2}, 10, algorithms.Provenance{}, g, algorithms.Releases{{Name: "best", Cost: x.Event}}); err != nil {
 		t.Fatal(err)
 	}
-	target := func(size float64, told func(run float64) float64) Target {
+	target := func(size, leak float64, told func(run float64) float64) Target {
 		return OnPlan(&plan, "a score and its opposite", func(_ context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
 			sum := -size
 			if neighbour {
@@ -36,13 +37,13 @@ func TestRunsOfASelectionAreReplayed(t *testing.T) {
 				w := []float64{sum}
 				err := one.Release(w, c, noise)
 				all += w[0]
-				return []float64{-w[0], w[0]}, err
+				return []float64{-w[0], w[0] + leak*sum}, err
 			})
 			return append([]float64{float64(best), told(all + sum)}, released...), err
 		})
 	}
 	nothing := func(float64) float64 { return 0 }
-	right := target(1, nothing)
+	right := target(1, 0, nothing)
 	power, err := right.Power(t.Context(), Options{Seed: 1})
 	if err != nil || math.Abs(power.Move-1) > 1e-9 || power.RunsForHalf < fewestRuns {
 		t.Fatalf("%v, %v", power, err)
@@ -51,10 +52,13 @@ func TestRunsOfASelectionAreReplayed(t *testing.T) {
 	if err != nil || !r.Holds() || !r.HalfRefuted {
 		t.Errorf("with power at %d runs: %+v, %v", power.RunsForHalf, r, err)
 	}
-	if move, err := target(1.25, nothing).Move(t.Context()); err != nil || math.Abs(move-1.25) > 1e-9 {
+	if move, err := target(1.25, 0, nothing).Move(t.Context()); err != nil || math.Abs(move-1.25) > 1e-9 {
 		t.Errorf("runs with 5/4 of what they were planned for: %v, %v", move, err)
 	}
-	if _, err := target(1, func(all float64) float64 { return all }).Move(t.Context()); !errors.Is(err, errMoreTold) {
+	if _, err := target(1, 0, func(all float64) float64 { return all }).Move(t.Context()); !errors.Is(err, errMoreTold) {
 		t.Errorf("a result of the exact sums: %v", err)
+	}
+	if _, err := target(1, 1, nothing).Move(t.Context()); !errors.As(err, new(replay.Violation)) {
+		t.Errorf("runs that tell the exact sums: %v", err)
 	}
 }

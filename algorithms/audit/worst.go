@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -85,9 +84,7 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 		}
 	}
 	if problem.ByPerson() {
-		if err := ofPersons(groups, problem, seed); err != nil {
-			return Target{}, err
-		}
+		ofPersons(groups, problem, seed)
 	}
 	var best []Target
 	for _, group := range groups {
@@ -115,7 +112,7 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 
 // ofPersons gives the persons of targets 1 to the most rows, copies of their record; the one that is
 // replaced has the most on one side and one on the other. Random persons with rows that differ come on top.
-func ofPersons(groups [][]Target, p engine.Problem, seed uint64) error {
+func ofPersons(groups [][]Target, p engine.Problem, seed uint64) {
 	for _, group := range groups {
 		for i, u := range group {
 			replaced := func(k int) bool {
@@ -132,12 +129,8 @@ func ofPersons(groups [][]Target, p engine.Problem, seed uint64) error {
 					return 1 + k%p.PersonRows
 				}
 			}
-			var err, err2 error
-			group[i].Data, err = copiesOf(u.Data, p.PersonRows, rows(0))
-			group[i].Neighbour, err2 = copiesOf(u.Neighbour, p.PersonRows, rows(1))
-			if err := errors.Join(err, err2); err != nil {
-				return err
-			}
+			group[i].Data = copiesOf(u.Data, p.PersonRows, rows(0))
+			group[i].Neighbour = copiesOf(u.Neighbour, p.PersonRows, rows(1))
 			group[i].Instance += ", all rows of a person"
 		}
 	}
@@ -145,25 +138,18 @@ func ofPersons(groups [][]Target, p engine.Problem, seed uint64) error {
 	for i, neighbour := range algotest.PersonNeighbours(data, 3, p.PersonRows, seed) {
 		groups[0] = append(groups[0], Target{Data: data, Neighbour: neighbour, Instance: fmt.Sprintf("random persons, neighbour %d", i)})
 	}
-	return nil
 }
 
 // copiesOf are persons with so many rows, each a copy of the record at their place.
-func copiesOf(r *engine.Records, most int, rows func(k int) int) (*engine.Records, error) {
-	var x, y []float64
-	var of []int32
-	row := make([]float64, r.Dim())
-	for k := range r.Len() {
+func copiesOf(r *engine.Records, most int, rows func(k int) int) *engine.Records {
+	counts := make([]int, r.Len())
+	for k := range counts {
+		counts[k] = rows(k)
+	}
+	return algotest.PersonRecords(counts, most, r.Dim(), r.Bounds(), func(k int, row []float64) float64 {
 		r.Row(k, row)
-		for range rows(k) {
-			x, y, of = append(x, row...), append(y, r.Label(k)), append(of, int32(k))
-		}
-	}
-	all, err := engine.AdoptRecords(x, y, r.Dim(), r.Bounds())
-	if err != nil {
-		return nil, err
-	}
-	return all.GroupPersons(of, r.Len(), most)
+		return r.Label(k)
+	})
 }
 
 // worstMoments turns a record by the angle at which the joint release moves most

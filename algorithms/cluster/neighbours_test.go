@@ -8,29 +8,9 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/replay"
 	"dyad/privacy"
 )
-
-// tape is a session that keeps the exact vectors of releases. With answers it answers by those of
-// another run, as everything after a release may depend on what came out.
-type tape struct {
-	privacy.Session
-	exact, out [][]float64
-	answers    [][]float64
-}
-
-func (s *tape) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
-	s.exact = append(s.exact, slices.Clone(x))
-	if s.answers == nil {
-		if err := s.Session.Release(x, c, m); err != nil {
-			return err
-		}
-	} else {
-		copy(x, s.answers[len(s.exact)-1])
-	}
-	s.out = append(s.out, slices.Clone(x))
-	return nil
-}
 
 func planned(t *testing.T, o Options) *Plan {
 	t.Helper()
@@ -44,19 +24,19 @@ func planned(t *testing.T, o Options) *Plan {
 	return p
 }
 
-// runOn is the run of a plan on rows, with noise of a seed, or answered by those of another run.
-func runOn(t *testing.T, p *Plan, rows []float64, answers [][]float64) (*tape, []float64) {
+// runOn is the run of a plan on rows, with noise of a seed, or answered by another run, as everything after a release may depend on what came out.
+func runOn(t *testing.T, p *Plan, rows []float64, of *replay.Recorder) (*replay.Recorder, []float64) {
 	t.Helper()
 	live, err := privacy.NewPublicSession(privacy.NewSeededSource(3), p.Events())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &tape{Session: live, answers: answers}
-	w, err := p.Job(func(context.Context) ([]float64, error) { return rows, nil }).Train(context.Background(), s, algorithms.Tracker{})
-	if err != nil {
+	r := &replay.Recorder{Session: live, Of: of}
+	w, err := p.Job(func(context.Context) ([]float64, error) { return rows, nil }).Train(context.Background(), r, algorithms.Tracker{})
+	if err = r.Outcome(err); err != nil {
 		t.Fatal(err)
 	}
-	return s, w
+	return r, w
 }
 
 // extremes are records that move sums most: of the length of the radius in several directions, much longer
@@ -109,12 +89,13 @@ func worstMove(t *testing.T, o Options, change func(rows, v []float64)) (most fl
 		for _, x := range all {
 			other := slices.Clone(rows)
 			copy(other[i*o.Dim:], x)
-			next, same := runOn(t, p, other, whole.out)
+			next, same := runOn(t, p, other, whole)
 			if !slices.Equal(result, same) {
 				t.Fatal("with the same releases the result is another one")
 			}
-			for round := range whole.exact {
-				a, b := slices.Clone(whole.exact[round]), slices.Clone(next.exact[round])
+			again := next.Made(replay.Release)
+			for round, c := range whole.Made(replay.Release) {
+				a, b := slices.Clone(c.Before), slices.Clone(again[round].Before)
 				if change != nil {
 					change(rows, a)
 					change(other, b)

@@ -23,7 +23,7 @@ func TestCurvesOfEverySize(t *testing.T) {
 			continue
 		}
 		planned++
-		if worst := worstOfTwins(t, c, data, []*engine.Records{neighbour}, c.Job); !(worst <= 1) || worst < 0.05 {
+		if worst := worstOfTwins(t, data, []*engine.Records{neighbour}, c.Job); !(worst <= 1) || worst < 0.05 {
 			t.Errorf("%v: a release moves by %.3g of its certificate", cell, worst)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/replay"
 	"dyad/privacy"
 )
 
@@ -236,49 +237,25 @@ func TestRightCountsOfNeighbours(t *testing.T) {
 	}
 }
 
-// replayed notes the exact vectors of a run, and releases what another run released if that is
-// given.
-type replayed struct {
-	privacy.Session
-	exact, released [][]float64
-	bounds          []float64
-	from            *replayed
-}
-
-func (r *replayed) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
-	r.exact = append(r.exact, slices.Clone(x))
-	r.bounds = append(r.bounds, c.Sensitivity())
-	err := r.Session.Release(x, c, m)
-	if r.from != nil {
-		copy(x, r.from.released[len(r.released)])
-	}
-	r.released = append(r.released, slices.Clone(x))
-	return err
-}
-
 // replayBoth evaluates a data set and a neighbour with the same releases, and notes how much of its
 // certificate each release moved by. It returns what both runs released.
 func replayBoth(t *testing.T, p *Plan, data, neighbour Data, reached map[string]float64) (released [2][]float64) {
 	t.Helper()
-	first := &replayed{}
-	second := &replayed{from: first}
-	for k, r := range []*replayed{first, second} {
-		live, err := privacy.NewPublicSession(privacy.NewSeededSource(5), p.Events())
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Session = live
-		d := data
-		if r == second {
-			d = neighbour
-		}
-		job := p.Job(func(context.Context) (Data, error) { return d, nil })
-		if released[k], err = job.Train(context.Background(), r, algorithms.Tracker{}); err != nil {
-			t.Fatal(err)
-		}
+	live, err := privacy.NewPublicSession(privacy.NewSeededSource(5), p.Events())
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i, bound := range first.bounds {
-		move := distance(first.exact[i], second.exact[i], p.Options.Budget.Delta == 0) / bound
+	first, second, err := replay.Both(live, func(side int, s privacy.Session) (w []float64, err error) {
+		job := p.Job(func(context.Context) (Data, error) { return [2]Data{data, neighbour}[side], nil })
+		released[side], err = job.Train(context.Background(), s, algorithms.Tracker{})
+		return released[side], err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := second.Made(replay.Release)
+	for i, c := range first.Made(replay.Release) {
+		move := distance(c.Before, again[i].Before, p.Options.Budget.Delta == 0) / c.Certificate.Sensitivity()
 		if move > 1+1e-12 { // the distance is computed
 			t.Fatalf("n %d, persons %v: %s moves by %v of its certificate", p.Options.Records, p.Options.PersonRows > 0, p.Releases[i].Name, move)
 		}

@@ -12,43 +12,31 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
+	"dyad/algorithms/replay"
 	"dyad/engine/pairgraph"
 	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
 
-// recorder is a session without noise. The first run keeps what is released; in a
-// replay every release returns what the first run saw, so that both runs have the
-// same past and only the queries differ.
-type recorder struct {
+// near is a session with a little noise, of a seed for each release, and the same coins in every run.
+type near struct {
 	privacy.Session
-	outputs [][]float64
-	inputs  [][]float64
-	noise   []privacy.Mechanism
-	replay  bool
-	at      int
+	at uint64 // releases
 }
 
-func (r *recorder) Permutation(n int) []int32 { return privacy.NewSeededSource(3).Permutation(n) }
+func (*near) Permutation(n int) []int32 { return privacy.NewSeededSource(3).Permutation(n) }
 
-func (r *recorder) UniformBall(dst []float64, radius float64) {
+func (*near) UniformBall(dst []float64, radius float64) {
 	privacy.NewSeededSource(4).UniformBall(dst, radius)
 }
 
-func (r *recorder) Release(x []float64, _ privacy.Certificate, m privacy.Mechanism) error {
-	r.inputs = append(r.inputs, slices.Clone(x))
-	r.noise = append(r.noise, m)
-	if r.replay {
-		copy(x, r.outputs[r.at])
-	} else {
-		random := rand.New(rand.NewPCG(uint64(r.at), 8))
-		for i := range x {
-			x[i] += 0.05 * random.NormFloat64()
-		}
-		r.outputs = append(r.outputs, slices.Clone(x))
+func (n *near) Release(x []float64, _ privacy.Certificate, _ privacy.Mechanism) error {
+	random := rand.New(rand.NewPCG(n.at, 8))
+	for i := range x {
+		x[i] += 0.05 * random.NormFloat64()
 	}
-	r.at++
+	n.at++
 	return nil
 }
 
@@ -107,24 +95,21 @@ func newData(t testing.TB, s pairs.Spec, x []float64, g *pairgraph.Graph, labels
 	return data
 }
 
-// replayed runs p on two neighbours and returns the norms by which each query moved.
-func replayed(t testing.TB, p *pairs.Plan, a, b *terms.Data) (moves []float64) {
+// moved runs p on two neighbours, the second with the past of the first, and returns the norms by which each query moved.
+func moved(t testing.TB, p *pairs.Plan, run func(side int, s privacy.Session) ([]float64, error)) (moves []float64) {
 	t.Helper()
-	first := &recorder{}
-	if _, err := pairs.Train(context.Background(), a, nil, p, first, 1, algorithms.Tracker{}); err != nil {
-		t.Fatal(err)
+	first, second, err := replay.Both(&near{}, run)
+	if err != nil {
+		t.Fatalf("%v (docs/theory.md#pair-groups)", err)
 	}
-	second := &recorder{outputs: first.outputs, replay: true}
-	if _, err := pairs.Train(context.Background(), b, nil, p, second, 1, algorithms.Tracker{}); err != nil {
-		t.Fatal(err)
+	made, again := first.Made(replay.Release), second.Made(replay.Release)
+	if len(made) != p.Batches*p.Spec.Epochs {
+		t.Fatalf("%d releases, want %d", len(made), p.Batches*p.Spec.Epochs)
 	}
-	if !slices.Equal(first.noise, second.noise) || len(first.inputs) != p.Batches*p.Spec.Epochs {
-		t.Fatal("two neighbours were given different noise (docs/theory.md#pair-groups)")
-	}
-	for i := range first.inputs {
+	for i, c := range made {
 		n := 0.0
-		for k, v := range first.inputs[i] {
-			d := math.Abs(v - second.inputs[i][k])
+		for k, v := range c.Before {
+			d := math.Abs(v - again[i].Before[k])
 			if p.Spec.Norm() == terms.L1 {
 				n += d
 			} else {
@@ -134,6 +119,14 @@ func replayed(t testing.TB, p *pairs.Plan, a, b *terms.Data) (moves []float64) {
 		moves = append(moves, n)
 	}
 	return moves
+}
+
+// replayed is moved for a training.
+func replayed(t testing.TB, p *pairs.Plan, a, b *terms.Data) []float64 {
+	t.Helper()
+	return moved(t, p, func(side int, s privacy.Session) ([]float64, error) {
+		return pairs.Train(context.Background(), [2]*terms.Data{a, b}[side], nil, p, s, 1, algorithms.Tracker{})
+	})
 }
 
 // joint is the norm of the moves that the certificate bounds.

@@ -10,6 +10,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
+	"dyad/algorithms/replay"
 	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -21,17 +22,14 @@ func poissonSpec() pairs.Spec {
 	return s
 }
 
-// drawn is a recorder whose batches are those of a seed, the same in a replay.
+// drawn is near with batches of a seed.
 type drawn struct {
-	recorder
-	coins   *privacy.Source
-	batches [][]int32
+	near
+	coins *privacy.Source
 }
 
 func (d *drawn) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error) {
-	dst, err := d.coins.SamplePoisson(dst, n, rate)
-	d.batches = append(d.batches, slices.Clone(dst))
-	return dst, err
+	return d.coins.SamplePoisson(dst, n, rate)
 }
 
 // Given the coins, replacing an individual moves every release by at most twice the
@@ -40,12 +38,13 @@ func TestPoissonReleasesMoveByTheirPairs(t *testing.T) {
 	s := poissonSpec()
 	p := planOf(t, s)
 	x, g, labels := dataFor(t, s, 1)
-	first := &drawn{coins: privacy.NewSeededSource(5)}
+	first := &replay.Recorder{Session: &drawn{coins: privacy.NewSeededSource(5)}}
 	if _, err := pairs.Train(context.Background(), newData(t, s, x, g, labels), nil, p, first, 1, algorithms.Tracker{}); err != nil {
 		t.Fatal(err)
 	}
-	if len(first.batches) != p.Batches*s.Epochs || len(first.inputs) != len(first.batches) {
-		t.Fatalf("%d batches and %d releases, want %d", len(first.batches), len(first.inputs), p.Batches*s.Epochs)
+	batches, made := first.Made(replay.Poisson), first.Made(replay.Release)
+	if len(batches) != p.Batches*s.Epochs || len(made) != len(batches) {
+		t.Fatalf("%d batches and %d releases, want %d", len(batches), len(made), p.Batches*s.Epochs)
 	}
 	closest, none := 0.0, 0
 	for v := range s.Individuals {
@@ -60,25 +59,21 @@ func TestPoissonReleasesMoveByTheirPairs(t *testing.T) {
 				mine[int32(i)] = true
 			}
 		}
-		second := &drawn{recorder: recorder{outputs: first.outputs, replay: true}, coins: privacy.NewSeededSource(5)}
-		if _, err := pairs.Train(context.Background(), newData(t, s, other, g, flipped), nil, p, second, 1, algorithms.Tracker{}); err != nil {
+		second := &replay.Recorder{Session: first.Session, Of: first}
+		_, err := pairs.Train(context.Background(), newData(t, s, other, g, flipped), nil, p, second, 1, algorithms.Tracker{})
+		if err := second.Outcome(err); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(first.noise, second.noise) {
-			t.Fatal("two neighbours were given different noise")
-		}
-		for i := range first.inputs {
-			if !slices.Equal(first.batches[i], second.batches[i]) {
-				t.Fatal("two neighbours have different batches")
-			}
+		again := second.Made(replay.Release)
+		for i, c := range made {
 			hits, moved := 0, 0.0
-			for _, pair := range first.batches[i] {
+			for _, pair := range batches[i].Order {
 				if mine[pair] {
 					hits++
 				}
 			}
-			for k, a := range first.inputs[i] {
-				moved = math.Hypot(moved, a-second.inputs[i][k])
+			for k, a := range c.Before {
+				moved = math.Hypot(moved, a-again[i].Before[k])
 			}
 			if hits == 0 {
 				none++

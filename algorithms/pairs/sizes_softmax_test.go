@@ -8,6 +8,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
+	"dyad/algorithms/replay"
 	"dyad/engine/embedding"
 	"dyad/engine/terms"
 	"dyad/internal/sizes"
@@ -50,11 +51,8 @@ func TestSoftmaxOfEverySize(t *testing.T) {
 			p := planOf(t, s)
 			plain, _ := signedAt(s, 0.02, -1, at)
 			closest := 0.0
-			run := func(x []float64, before *oneBatch) *oneBatch {
-				r := &oneBatch{unit: c.Unit, size: s.Batch}
-				if before != nil {
-					r.outputs, r.replay = before.outputs, true
-				}
+			run := func(x []float64, before *replay.Recorder) *replay.Recorder {
+				r := &replay.Recorder{Session: &oneBatch{unit: c.Unit, size: s.Batch}, Of: before}
 				if _, err := pairs.Train(context.Background(), disjoint(t, s, x), nil, p, r, 1, algorithms.Tracker{}); err != nil {
 					t.Fatal(err)
 				}
@@ -74,8 +72,8 @@ func TestSoftmaxOfEverySize(t *testing.T) {
 			}
 			for _, other := range [][]float64{plain, turned, far} {
 				next, move := run(other, whole), 0.0
-				for k, v := range whole.inputs[0] {
-					move = math.Hypot(move, v-next.inputs[0][k])
+				for k, v := range whole.Made(replay.Release)[0].Before {
+					move = math.Hypot(move, v-next.Made(replay.Release)[0].Before[k])
 				}
 				closest = max(closest, move/replacedMove(p))
 			}
@@ -91,9 +89,9 @@ func replacedMove(p *pairs.Plan) float64 {
 	return p.Noise().Event(p.Certificate()).(account.PoissonEvent).KnownSensitivity()
 }
 
-// oneBatch is a recorder that draws one batch of pairs from end to end, with the attacked one, and then none.
+// oneBatch is near and draws one batch of pairs from end to end, with the attacked one, and then none.
 type oneBatch struct {
-	recorder
+	near
 	unit, size, drawn int
 }
 

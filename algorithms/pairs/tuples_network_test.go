@@ -269,7 +269,7 @@ func TestNetworkTuplesContinue(t *testing.T) {
 	s.Epochs = 6
 	p := tuplePlan(t, s)
 	who := randomPeople(p.Spec, 2)
-	full := &recorder{}
+	full := &near{}
 	var kept [][]float64
 	want, err := pairs.Train(context.Background(), who.data(t, p.Spec), who.classes, p, full, 1, algorithms.Tracker{OnKeep: func(done int, _ []int32, vectors ...[]float64) {
 		if done == 7 {
@@ -281,7 +281,7 @@ func TestNetworkTuplesContinue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rest := &recorder{outputs: full.outputs[7:], replay: true}
+	rest := &near{at: 7}
 	got, err := pairs.Train(context.Background(), who.data(t, p.Spec), who.classes, p, rest, 1, algorithms.Tracker{OnRestore: func(_ []int32, vectors ...[]float64) (int, error) {
 		for i, v := range vectors {
 			copy(v, kept[i])

@@ -92,34 +92,9 @@ func own(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum {
 // having the past of a.
 func tupleMove(t testing.TB, p *pairs.Plan, a, b people, build builder) float64 {
 	t.Helper()
-	first := &recorder{}
-	if _, err := p.Descend(build(t, p, a), first); err != nil {
-		t.Fatal(err)
-	}
-	second := &recorder{outputs: first.outputs, replay: true}
-	if _, err := p.Descend(build(t, p, b), second); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(first.noise, second.noise) || len(first.inputs) != p.Batches*p.Spec.Epochs {
-		t.Fatal("two neighbours were given different noise")
-	}
-	total := 0.0
-	for i := range first.inputs {
-		n := 0.0
-		for k, v := range first.inputs[i] {
-			if d := math.Abs(v - second.inputs[i][k]); p.Spec.Norm() == terms.L1 {
-				n += d
-			} else {
-				n = math.Hypot(n, d)
-			}
-		}
-		if p.Spec.Budget.Delta > 0 {
-			total = math.Hypot(total, n)
-		} else {
-			total += n
-		}
-	}
-	return total
+	return joint(p, moved(t, p, func(side int, s privacy.Session) ([]float64, error) {
+		return p.Descend(build(t, p, [2]people{a, b}[side]), s)
+	}))
 }
 
 // tupleVariants are all forms of a training.

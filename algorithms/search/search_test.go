@@ -10,6 +10,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
+	"dyad/algorithms/replay"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -177,34 +178,6 @@ func recordsOf(all []record, train func(i int) []float64) Records {
 	return r
 }
 
-// selector notes the exact scores that a search releases or chooses by.
-type selector struct {
-	privacy.Session
-	chosen   []int64
-	released [][]float64
-}
-
-func (s *selector) Choose(scores []int64, c privacy.Certificate, epsilon float64) (int, error) {
-	s.chosen = slices.Clone(scores)
-	return s.Session.Choose(scores, c, epsilon)
-}
-
-type noted struct {
-	privacy.Session
-	of *selector
-}
-
-func (n noted) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
-	if len(x) == 2 {
-		n.of.released = append(n.of.released, slices.Clone(x))
-	}
-	return n.Session.Release(x, c, m)
-}
-
-func (s *selector) Best(x privacy.Selection, run func(int, privacy.Session) ([]float64, error)) (int, []float64, error) {
-	return s.Session.Best(x, func(i int, one privacy.Session) ([]float64, error) { return run(i, noted{one, s}) })
-}
-
 // Over random and hostile neighbours no score of any candidate moves by more than its certificate, and
 // the worst ones reach it, on both roads. A score over the exact number of pairs would move further.
 func TestSearchOfNeighbours(t *testing.T) {
@@ -234,7 +207,7 @@ func TestSearchOfNeighbours(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var seen []*selector
+		var seen []*replay.Recorder
 		for k := range 2 {
 			set := slices.Clone(all)
 			if k == 1 {
@@ -244,7 +217,7 @@ func TestSearchOfNeighbours(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &selector{Session: live}
+			s := &replay.Recorder{Session: live}
 			if _, err := p.Job(recordsOf(set, func(int) []float64 { return []float64{0} })).Train(context.Background(), s, algorithms.Tracker{}); err != nil {
 				t.Fatal(err)
 			}
@@ -257,16 +230,31 @@ func TestSearchOfNeighbours(t *testing.T) {
 	}
 }
 
-// moved is how far the scores of the candidates, or what random stopping releases, move between two
-// searches, as a share of the certificate, which it may not exceed.
-func moved(t *testing.T, p *Plan, a, b *selector) (most float64) {
-	t.Helper()
-	for i, v := range a.chosen {
-		most = max(most, math.Abs(float64(v-b.chosen[i]))/p.rank.Sensitivity())
+// scores are the exact scores by which a search chooses.
+func scores(r *replay.Recorder) []int64 {
+	for _, c := range r.Made(replay.Choice) {
+		return c.Scores
 	}
-	for i, v := range a.released {
-		w := b.released[i]
-		most = max(most, math.Hypot(v[0]-w[0], v[1]-w[1])/p.joint.Sensitivity())
+	return nil
+}
+
+// moved is how far the scores of the candidates, or what random stopping releases of each, move between two
+// searches, as a share of the certificate, which it may not exceed.
+func moved(t *testing.T, p *Plan, a, b *replay.Recorder) (most float64) {
+	t.Helper()
+	for i, v := range scores(a) {
+		most = max(most, math.Abs(float64(v-scores(b)[i]))/p.rank.Sensitivity())
+	}
+	others := b.Made(replay.Selection)
+	for i, c := range a.Made(replay.Selection) {
+		for k, run := range c.Runs {
+			again := others[i].Runs[k].Seen.Made(replay.Release)
+			for at, r := range run.Seen.Made(replay.Release) {
+				if v, w := r.Before, again[at].Before; len(v) == 2 {
+					most = max(most, math.Hypot(v[0]-w[0], v[1]-w[1])/p.joint.Sensitivity())
+				}
+			}
+		}
 	}
 	if most > 1 {
 		t.Fatalf("the scores move by %v of their certificate", most)

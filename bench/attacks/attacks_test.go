@@ -14,6 +14,7 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/algorithms/local"
 	"dyad/algorithms/pairs"
+	"dyad/algorithms/replay"
 	"dyad/engine"
 	"dyad/engine/enginetest"
 	"dyad/engine/pairgraph"
@@ -305,14 +306,18 @@ func TestPrintedEpsilonsAreRefuted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		watch := newTape(1, nil)
+		session, err := quietly(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		watch := &replay.Recorder{Session: session}
 		if _, err := a.Train(context.Background(), ev, p, watch, algorithms.Tracker{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, factor := range []float64{1, 0.9} {
 			g := p.Guarantee
 			g.Epsilon *= factor
-			if ratio, err := printed(g, watch.releases(), p.Releases[0].Part > 0); err != nil || refuted(ratio) != (factor < 1) {
+			if ratio, err := printed(g, watch.Made(replay.Release, replay.Hidden), p.Releases[0].Part > 0); err != nil || refuted(ratio) != (factor < 1) {
 				t.Errorf("%s, epsilon times %v: ratio %v, %v", i.Name, factor, ratio, err)
 			}
 		}

@@ -10,38 +10,33 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
+	"dyad/algorithms/replay"
 	"dyad/engine/pairgraph"
 	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
 
-// made is a release, or a step of a secret state, as a session saw it.
-type made struct {
-	certificate privacy.Certificate
-	noise       privacy.Mechanism
-}
-
 // printed attacks the epsilon that a plan prints: the run is watched, and from the noise
 // that it adds and the certificates, as if each were attained, follows how well the two
 // worst neighbours can be told apart, without any accountant. The ratio is that delta at
 // the printed epsilon over the printed delta, or epsilon over the printed one if delta is
 // 0. That certificates are not exceeded is what the other areas attack.
-func printed(g privacy.Guarantee, releases []made, parallel bool) (float64, error) {
+func printed(g privacy.Guarantee, releases []replay.Call, parallel bool) (float64, error) {
 	var square, largest, pure float64 // mu^2 together, of the costliest, and epsilon
 	seen := map[string]bool{}         // joint certificates
 	sampled, at := 0, mixture{}
 	var gamma float64
 	poisson := false
 	for _, r := range releases {
-		c := r.certificate
+		c := r.Certificate
 		if c.Releases() > 1 || c.HiddenSteps() > 0 { // one certificate for all
 			if seen[c.Derivation()] {
 				continue
 			}
 			seen[c.Derivation()] = true
 		}
-		switch m := r.noise.(type) {
+		switch m := r.Noise.(type) {
 		case privacy.Gaussian:
 			mu := c.Sensitivity() / m.Sigma
 			batch, records := c.Batch()
@@ -96,27 +91,22 @@ func printed(g privacy.Guarantee, releases []made, parallel bool) (float64, erro
 	return worst, nil
 }
 
-// releases are what a tape saw.
-func (t *tape) releases() []made {
-	all := make([]made, len(t.laws))
-	for i, m := range t.laws {
-		all[i] = made{t.certificates[i], m}
-	}
-	return all
-}
-
 // guaranteed is a configuration that tries one run.
-func guaranteed(c configuration, run func(s *tape) (privacy.Guarantee, bool, error)) configuration {
+func guaranteed(c configuration, run func(s privacy.Session) (privacy.Guarantee, bool, error)) configuration {
 	c.area, c.loss = "guarantee", ""
 	c.plan = func() (attack, error) {
-		t := newTape(1, nil)
-		g, parallel, err := run(t)
+		session, err := quietly(1)
+		if err != nil {
+			return nil, err
+		}
+		watch := &replay.Recorder{Session: session}
+		g, parallel, err := run(watch)
 		if err != nil {
 			return nil, err
 		}
 		return func(context.Context, int, *rand.Rand) (finding, error) {
 			var found finding
-			ratio, err := printed(g, t.releases(), parallel)
+			ratio, err := printed(g, watch.Made(replay.Release, replay.Hidden), parallel)
 			found.add(attempt{ratio: ratio})
 			return found, err
 		}, nil
@@ -160,7 +150,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 			}
 			t.describe()
 			c := configuration{algorithm: i.Name, options: text + " " + t.text, n: t.n, d: t.d}
-			return guaranteed(c, func(s *tape) (privacy.Guarantee, bool, error) {
+			return guaranteed(c, func(s privacy.Session) (privacy.Guarantee, bool, error) {
 				spec, err := algorithms.NewSpec(t.backend, t.problem, t.l2, t.budget, algorithms.Certified)
 				if err != nil {
 					return privacy.Guarantee{}, false, planError(err)
@@ -193,7 +183,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 			o.mode = algorithms.Certified
 			o.describe(&t)
 			c := configuration{algorithm: a.Info().Name, options: o.options + " " + t.text, n: t.n, d: t.d}
-			return guaranteed(c, func(s *tape) (privacy.Guarantee, bool, error) {
+			return guaranteed(c, func(s privacy.Session) (privacy.Guarantee, bool, error) {
 				spec, err := algorithms.NewStreamSpec(t.backend, t.problem, o.StreamOptions, t.l2, t.budget, o.mode)
 				if err != nil {
 					return privacy.Guarantee{}, false, planError(err)
@@ -216,7 +206,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 			s, list := drawPairs(pairs.OnePair, sampling, terms.Contrastive{Margin: 1}, rng)
 			s.Mode, s.Budget.Epsilon = algorithms.Certified, budget(rng, false).Epsilon
 			c := pairConfiguration(s, list, 1)
-			return guaranteed(c, func(t *tape) (privacy.Guarantee, bool, error) {
+			return guaranteed(c, func(t privacy.Session) (privacy.Guarantee, bool, error) {
 				p, err := s.Plan()
 				if err != nil {
 					return privacy.Guarantee{}, false, fmt.Errorf("%w: %w", errRefused, err)

@@ -8,6 +8,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
+	"dyad/algorithms/replay"
 	"dyad/engine/pairgraph"
 	"dyad/engine/terms"
 	"dyad/privacy"
@@ -249,34 +250,29 @@ func (a paired) change(best pairInstance, rng *rand.Rand) pairInstance {
 // changed pair that is in the batch.
 func (a paired) try(ctx context.Context, i pairInstance) (attempt, error) {
 	s := a.spec
-	var tapes [2]*tape
-	var results [2][]float64
-	for side := range tapes {
+	first, moved, violation, err := replayed(a.coins, s.Norm(), func(side int, session privacy.Session) ([]float64, error) {
 		x, labels := slices.Clone(i.x), slices.Clone(i.labels)
 		if side == 1 {
 			x, labels = slices.Clone(i.otherX), slices.Clone(i.otherLabels)
 		}
 		data, err := terms.NewData(x, s.Dim, s.Norm(), s.Bound, a.graph, labels)
 		if err != nil {
-			return attempt{}, err
+			return nil, err
 		}
-		tapes[side] = newTape(a.coins, tapes[0])
-		if results[side], err = pairs.Train(ctx, data, nil, a.plan, tapes[side], 1+side, algorithms.Tracker{}); err != nil {
-			return attempt{}, err
-		}
-	}
-	moved, violation := moves(tapes[0], tapes[1], s.Norm())
-	if violation == "" && !slices.Equal(results[0], results[1]) {
-		violation = "the result depends on an unreleased value"
+		return pairs.Train(ctx, data, nil, a.plan, session, 1+side, algorithms.Tracker{})
+	})
+	if err != nil {
+		return attempt{}, err
 	}
 	certified := a.plan.Certificate().Sensitivity()
 	if s.Sampling == pairs.Fixed {
 		return attempt{ratio: joint(moved, s.Budget.Delta > 0) / certified, violation: violation}, nil
 	}
 	worst := 0.0
+	batches := first.Made(replay.Poisson)
 	for b, m := range moved {
 		hits := 0
-		for _, p := range tapes[0].batches[b] {
+		for _, p := range batches[b].Order {
 			if slices.Contains(i.changed, p) {
 				hits++
 			}

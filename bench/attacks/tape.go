@@ -1,92 +1,58 @@
 package main
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 
+	"dyad/algorithms/replay"
 	"dyad/engine/terms"
 	"dyad/privacy"
+	"dyad/privacy/account"
 )
 
-// tape is a session that records a run, or answers a run on a neighbour with what was
-// recorded, so that both have the same past and the same secret coins and only the
-// queries differ. Its noise is small: a guarantee holds whatever was released before.
-type tape struct {
-	coins        *privacy.Source
-	noise        *rand.Rand
-	first        *tape // the recorded run, nil while it is recorded
-	queries      [][]float64
-	released     [][]float64
-	laws         []privacy.Mechanism
-	certificates []privacy.Certificate
-	batches      [][]int32 // Poisson samples
-}
-
-func newTape(seed uint64, first *tape) *tape {
-	return &tape{coins: privacy.NewSeededSource(seed), noise: rand.New(rand.NewPCG(seed, 3)), first: first}
-}
-
-var _ privacy.Session = (*tape)(nil)
-
-// Permutation implements privacy.Session.
-func (t *tape) Permutation(n int) []int32 { return t.coins.Permutation(n) }
-
-// UniformBall implements privacy.Session.
-func (t *tape) UniformBall(dst []float64, radius float64) { t.coins.UniformBall(dst, radius) }
-
-// Sample implements privacy.Session.
-func (t *tape) Sample(order []int32, m int) error { return t.coins.Sample(order, m) }
-
-// SamplePoisson implements privacy.Session.
-func (t *tape) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error) {
-	dst, err := t.coins.SamplePoisson(dst, n, rate)
-	t.batches = append(t.batches, slices.Clone(dst))
-	return dst, err
-}
-
-// HiddenStep implements privacy.Session.
-func (t *tape) HiddenStep(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
-	return t.Release(x, c, m)
+// quiet is a session with small noise: a guarantee holds whatever was released before.
+type quiet struct {
+	privacy.Session // of coins
+	noise           *rand.Rand
 }
 
 // Release implements privacy.Session.
-func (t *tape) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
-	t.queries, t.laws, t.certificates = append(t.queries, slices.Clone(x)), append(t.laws, m), append(t.certificates, c)
-	if at := len(t.queries) - 1; t.first != nil && at < len(t.first.released) {
-		copy(x, t.first.released[at])
-		return nil
-	}
+func (q quiet) Release(x []float64, _ privacy.Certificate, _ privacy.Mechanism) error {
 	for k := range x {
-		x[k] += 0.1 * t.noise.NormFloat64()
+		x[k] += 0.1 * q.noise.NormFloat64()
 	}
-	t.released = append(t.released, slices.Clone(x))
 	return nil
 }
 
-// ReleaseExact implements privacy.Session; attacked plans never ask for it.
-func (t *tape) ReleaseExact(x []float64) error { return t.Release(x, privacy.Certificate{}, nil) }
-
-// Choose implements privacy.Session; attacked plans never ask for it.
-func (t *tape) Choose([]int64, privacy.Certificate, float64) (int, error) {
-	return 0, privacy.ErrUnplanned
+// HiddenStep implements privacy.Session.
+func (q quiet) HiddenStep(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
+	return q.Release(x, c, m)
 }
 
-// Best implements privacy.Session; attacked plans never ask for it.
-func (t *tape) Best(privacy.Selection, func(int, privacy.Session) ([]float64, error)) (int, []float64, error) {
-	return 0, nil, privacy.ErrUnplanned
+// quietly is a session of that kind with coins of a seed.
+func quietly(seed uint64) (privacy.Session, error) {
+	session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), []account.Event{account.PureEvent{Epsilon: 1}}) // never asked for
+	return quiet{session, rand.New(rand.NewPCG(seed, 3))}, err
 }
 
-// moves are the distances of the queries of two runs in a norm, or a violation if the
-// runs did not ask for the same things.
-func moves(a, b *tape, norm terms.Norm) ([]float64, string) {
-	if len(a.queries) != len(b.queries) || !slices.Equal(a.laws, b.laws) || !slices.EqualFunc(a.batches, b.batches, slices.Equal) {
-		return nil, "the number of releases, their noise or their batches depend on the data"
+// replayed trains on a data set, side 0, and on its neighbour with the same past and coins. It returns the recorded run, the distances of the
+// vectors before the noise in a norm, and a violation if the runs differ in anything else.
+func replayed(seed uint64, norm terms.Norm, train func(side int, s privacy.Session) ([]float64, error)) (*replay.Recorder, []float64, string, error) {
+	session, err := quietly(seed)
+	if err != nil {
+		return nil, nil, "", err
 	}
-	all := make([]float64, len(a.queries))
-	for i, q := range a.queries {
-		for k, v := range q {
-			d := math.Abs(v - b.queries[i][k])
+	first, second, err := replay.Both(session, train)
+	var v replay.Violation
+	if errors.As(err, &v) {
+		return first, nil, v.Reason, nil
+	}
+	again := second.Made(replay.Release, replay.Hidden)
+	all := make([]float64, len(again))
+	for i, c := range first.Made(replay.Release, replay.Hidden)[:len(again)] {
+		for k, v := range c.Before {
+			d := math.Abs(v - again[i].Before[k])
 			if norm == terms.L1 {
 				all[i] += d
 			} else {
@@ -97,7 +63,7 @@ func moves(a, b *tape, norm terms.Norm) ([]float64, string) {
 			all[i] = math.Sqrt(all[i])
 		}
 	}
-	return all, ""
+	return first, all, "", err
 }
 
 // joint is how far all releases moved together: the root of the sum of squares for

@@ -76,23 +76,14 @@ func attackTuples(p *pairs.Plan, coins uint64, certified float64) attack {
 			func(int) people { return proposePeople(s, rng) },
 			func(best people, rng *rand.Rand) people { return best.change(s, rng) },
 			func(who people) (attempt, error) {
-				var tapes [2]*tape
-				var results [2][]float64
-				for side := range tapes {
+				_, moved, violation, err := replayed(coins, s.Norm(), func(side int, session privacy.Session) ([]float64, error) {
 					data, classes, err := who.data(s, side == 1)
 					if err != nil {
-						return attempt{}, err
+						return nil, err
 					}
-					tapes[side] = newTape(coins, tapes[0])
-					if results[side], err = pairs.Train(ctx, data, classes, p, tapes[side], 1+side, algorithms.Tracker{}); err != nil {
-						return attempt{}, err
-					}
-				}
-				moved, violation := moves(tapes[0], tapes[1], s.Norm())
-				if violation == "" && !slices.Equal(results[0], results[1]) {
-					violation = "the result depends on an unreleased value"
-				}
-				return attempt{ratio: joint(moved, s.Budget.Delta > 0) / certified, violation: violation}, nil
+					return pairs.Train(ctx, data, classes, p, session, 1+side, algorithms.Tracker{})
+				})
+				return attempt{ratio: joint(moved, s.Budget.Delta > 0) / certified, violation: violation}, err
 			})
 	}
 }

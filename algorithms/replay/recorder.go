@@ -1,0 +1,336 @@
+// Package replay records a run of an algorithm on one data set and answers a run on a neighbouring one with what was recorded, so that both have
+// the same past and the same secret coins, and only what they ask for differs. Audits, the replays of tests and the table of attacks use it.
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"dyad/privacy"
+)
+
+// The kinds of calls that an attack compares.
+const (
+	Release   = "release"
+	Hidden    = "hidden"
+	Choice    = "choice"
+	Selection = "selection"
+	Poisson   = "Poisson sample"
+)
+
+// ErrEnough ends a run after the releases that Recorder.Most allows.
+var ErrEnough = errors.New("replay: enough releases")
+
+// Violation is something that an attack found.
+type Violation struct{ Reason string }
+
+func (v Violation) Error() string { return "replay: " + v.Reason }
+
+// Call is one thing that an algorithm asked its session for.
+type Call struct {
+	Kind, Detail  string // the detail has sizes; neither may depend on data
+	Certificate   privacy.Certificate
+	Noise         privacy.Mechanism
+	Before, After []float64 // the exact vector, which only an attack has, and the vector that came out
+	Order         []int32   // a permutation or a batch
+	Scores        []int64   // of the candidates of a choice
+	Epsilon       float64   // of a choice
+	Mu            float64   // of each run of a selection, as planned
+	Runs          []Run     // of a selection
+	Chosen        int       // candidate of a choice or of a selection
+	err           error     // of a selection
+}
+
+// Run is one run of a selection. How many count is secret, and so are all but the best.
+type Run struct {
+	Candidate int
+	Seen      *Recorder
+	told      []float64
+	failed    bool
+}
+
+// Recorder is a session that records every call.
+type Recorder struct {
+	privacy.Session
+	// Coins, if set, gives the data-independent coins in place of the session.
+	Coins *privacy.Source
+	// Of is the recorded run that answers this one. It is nil while a run is recorded.
+	Of *Recorder
+	// Fresh answers a run on the same data with other secret coins: batches and the noise of hidden steps.
+	Fresh bool
+	// Most is the number of releases after which the run ends with ErrEnough; 0 allows all.
+	Most     int
+	Calls    []Call
+	released int
+	err      error
+}
+
+// Fail notes a violation. The first one stays.
+func (r *Recorder) Fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = Violation{fmt.Sprintf(format, args...)}
+	}
+}
+
+// Outcome is that of a replay that returned err: its first violation, or err. A replay without either has made all the recorded calls.
+func (r *Recorder) Outcome(err error) error {
+	if r.err != nil {
+		return r.err
+	}
+	if err == nil && r.Of != nil && len(r.Calls) != len(r.Of.Calls) {
+		return Violation{fmt.Sprintf("the algorithm stops after %d of %d calls", len(r.Calls), len(r.Of.Calls))}
+	}
+	return err
+}
+
+// Made are the calls of some kinds.
+func (r *Recorder) Made(kinds ...string) (all []Call) {
+	for _, c := range r.Calls {
+		if slices.Contains(kinds, c.Kind) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Both records a run on a data set, side 0, and replays it on a neighbour, side 1. The error is a Violation if the second run asks for something
+// else or returns other bits.
+func Both(s privacy.Session, run func(side int, s privacy.Session) ([]float64, error)) (first, second *Recorder, err error) {
+	first = &Recorder{Session: s}
+	second = &Recorder{Session: s, Of: first}
+	want, err := run(0, first)
+	if err != nil {
+		return first, second, err
+	}
+	got, err := run(1, second)
+	if err == nil && !SameBits(got, want) {
+		second.Fail("the result depends on an unreleased value")
+	}
+	return first, second, second.Outcome(err)
+}
+
+// SameBits compares vectors bit for bit.
+func SameBits(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
+}
+
+// past is the recorded call that answers c, nil while a run is recorded and after a violation.
+func (r *Recorder) past(c Call) *Call {
+	if r.Of == nil {
+		return nil
+	}
+	i := len(r.Calls)
+	if i >= len(r.Of.Calls) {
+		r.Fail("on the neighbour the algorithm asks for more: %s %s", c.Kind, c.Detail)
+		return nil
+	}
+	p := &r.Of.Calls[i]
+	if p.Kind != c.Kind || p.Detail != c.Detail {
+		r.Fail("call %d is %s %s on one data set and %s %s on its neighbour", i+1, p.Kind, p.Detail, c.Kind, c.Detail)
+		return nil
+	}
+	return p
+}
+
+func (r *Recorder) note(c Call) { r.Calls = append(r.Calls, c) }
+
+// Note records or compares something that is not asked of the session.
+func (r *Recorder) Note(kind, detail string) {
+	c := Call{Kind: kind, Detail: detail}
+	r.past(c)
+	r.note(c)
+}
+
+type coins interface {
+	Permutation(n int) []int32
+	Sample(order []int32, m int) error
+	SamplePoisson(dst []int32, n int, rate float64) ([]int32, error)
+	UniformBall(dst []float64, radius float64)
+}
+
+func (r *Recorder) coins() coins {
+	if r.Coins != nil {
+		return r.Coins
+	}
+	return r.Session
+}
+
+// Permutation implements privacy.Session.
+func (r *Recorder) Permutation(n int) []int32 {
+	c := Call{Kind: "permutation", Detail: fmt.Sprint(n)}
+	if p := r.past(c); p != nil {
+		c.Order = p.Order
+	} else {
+		c.Order = r.coins().Permutation(n)
+	}
+	r.note(c)
+	return slices.Clone(c.Order)
+}
+
+// UniformBall implements privacy.Session.
+func (r *Recorder) UniformBall(dst []float64, radius float64) {
+	c := Call{Kind: "ball", Detail: fmt.Sprint(len(dst), radius)}
+	if p := r.past(c); p != nil {
+		copy(dst, p.After)
+	} else {
+		r.coins().UniformBall(dst, radius)
+	}
+	c.After = slices.Clone(dst)
+	r.note(c)
+}
+
+// Sample implements privacy.Session.
+func (r *Recorder) Sample(order []int32, m int) error {
+	_, err := r.batch(Call{Kind: "sample", Detail: fmt.Sprint(len(order), m)}, order, func(s coins, order []int32) ([]int32, error) {
+		return order, s.Sample(order, m)
+	})
+	return err
+}
+
+// SamplePoisson implements privacy.Session.
+func (r *Recorder) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error) {
+	return r.batch(Call{Kind: Poisson, Detail: fmt.Sprint(n, rate)}, dst, func(s coins, dst []int32) ([]int32, error) {
+		return s.SamplePoisson(dst, n, rate)
+	})
+}
+
+func (r *Recorder) batch(c Call, dst []int32, draw func(s coins, dst []int32) ([]int32, error)) ([]int32, error) {
+	p := r.past(c)
+	switch {
+	case p == nil && r.Of != nil:
+		return nil, r.err
+	case p != nil && !r.Fresh:
+		c.Order = p.Order
+	default:
+		if r.Coins != nil { // the session wants to know of a batch
+			if _, err := draw(r.Session, slices.Clone(dst)); err != nil {
+				return nil, err
+			}
+		}
+		drawn, err := draw(r.coins(), dst)
+		if err != nil {
+			return nil, err
+		}
+		c.Order = slices.Clone(drawn)
+	}
+	r.note(c)
+	return append(dst[:0], c.Order...), nil
+}
+
+// HiddenStep implements privacy.Session. A replay gets the recorded noise, or its opposite if coins are fresh, since its law is symmetric, and its
+// state goes its own way: the two states show how far they drift apart.
+func (r *Recorder) HiddenStep(x []float64, cert privacy.Certificate, m privacy.Mechanism) error {
+	return r.noisy(Hidden, x, cert, m)
+}
+
+// Release implements privacy.Session.
+func (r *Recorder) Release(x []float64, cert privacy.Certificate, m privacy.Mechanism) error {
+	if err := r.noisy(Release, x, cert, m); err != nil {
+		return err
+	}
+	if r.released++; r.Most > 0 && r.released >= r.Most {
+		return ErrEnough
+	}
+	return nil
+}
+
+func (r *Recorder) noisy(kind string, x []float64, cert privacy.Certificate, m privacy.Mechanism) error {
+	c := Call{Kind: kind, Detail: fmt.Sprint(len(x)), Certificate: cert, Noise: m, Before: slices.Clone(x)}
+	p := r.past(c)
+	if p != nil && (!p.Certificate.Equal(cert) || p.Noise != m) {
+		r.Fail("%s %d: the certificate or the noise depends on the data", kind, len(r.Calls)+1)
+	}
+	var err error
+	switch {
+	case p == nil && r.Of != nil:
+		clear(x)
+		err = r.err
+	case p == nil && kind == Hidden:
+		err = r.Session.HiddenStep(x, cert, m)
+	case p == nil:
+		err = r.Session.Release(x, cert, m)
+	case kind == Release:
+		copy(x, p.After)
+	default:
+		before, sign := slices.Clone(p.Before), 1.0
+		if r.Fresh {
+			sign = -1
+		}
+		privacy.RoundToGrid(x, m.GridSize())
+		privacy.RoundToGrid(before, m.GridSize())
+		for k := range x {
+			x[k] += sign * (p.After[k] - before[k])
+		}
+	}
+	if err != nil {
+		return err
+	}
+	c.After = slices.Clone(x)
+	r.note(c)
+	return nil
+}
+
+// ReleaseExact implements privacy.Session.
+func (r *Recorder) ReleaseExact(x []float64) error {
+	c := Call{Kind: "exact", Detail: fmt.Sprint(len(x)), After: slices.Clone(x)}
+	if p := r.past(c); p != nil {
+		copy(x, p.After)
+	} else if r.Of != nil {
+		return r.err
+	} else if err := r.Session.ReleaseExact(x); err != nil {
+		return err
+	}
+	r.note(c)
+	return nil
+}
+
+// Choose implements privacy.Session.
+func (r *Recorder) Choose(scores []int64, cert privacy.Certificate, epsilon float64) (int, error) {
+	c := Call{Kind: Choice, Detail: fmt.Sprint(len(scores), epsilon), Certificate: cert, Scores: slices.Clone(scores), Epsilon: epsilon}
+	if p := r.past(c); p != nil {
+		c.Chosen = p.Chosen
+	} else if r.Of != nil {
+		return 0, r.err
+	} else if chosen, err := r.Session.Choose(scores, cert, epsilon); err != nil {
+		return 0, err
+	} else {
+		c.Chosen = chosen
+	}
+	r.note(c)
+	return c.Chosen, nil
+}
+
+// Best implements privacy.Session. A replay makes the recorded runs, which must tell the same.
+func (r *Recorder) Best(x privacy.Selection, run func(candidate int, s privacy.Session) ([]float64, error)) (int, []float64, error) {
+	c := Call{Kind: Selection, Detail: fmt.Sprint(len(x.Candidates), x.Event), Mu: x.Event.Mu}
+	one := func(candidate int, s privacy.Session, of *Recorder) ([]float64, error) {
+		seen := &Recorder{Session: s, Coins: r.Coins, Of: of}
+		told, err := run(candidate, seen)
+		c.Runs = append(c.Runs, Run{candidate, seen, slices.Clone(told), err != nil})
+		return told, err
+	}
+	if p := r.past(c); p != nil {
+		for _, first := range p.Runs {
+			told, err := one(first.Candidate, r.Session, first.Seen)
+			if (err != nil) != first.failed || !SameBits(told, first.told) {
+				r.Fail("a run of a selection tells more than it releases")
+			}
+			var v Violation
+			if errors.As(c.Runs[len(c.Runs)-1].Seen.Outcome(nil), &v) {
+				r.Fail("in a run of a selection, %s", v.Reason)
+			}
+			if r.err != nil {
+				return 0, nil, r.err
+			}
+		}
+		c.Chosen, c.After, c.err = p.Chosen, p.After, p.err
+	} else if r.Of != nil {
+		return 0, nil, r.err
+	} else {
+		c.Chosen, c.After, c.err = r.Session.Best(x, func(candidate int, s privacy.Session) ([]float64, error) { return one(candidate, s, nil) })
+	}
+	r.note(c)
+	return c.Chosen, slices.Clone(c.After), c.err
+}
