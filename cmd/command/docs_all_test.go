@@ -29,6 +29,7 @@ var runElsewhere = map[string]string{
 	"docs/reproduce.md: lab reproduce --pages-only":                                                              "TestReproduceQuick",
 	"docs/reproduce.md: lab reproduce --dir":                                                                     "TestReproduceQuick",
 	"docs/several-machines.md: train --team mpi":                                                                 "TestMPIBytes",
+	"docs/several-machines.md: train --data --device --out --schema --team mpi":                                  "TestTeamOfOneKind",
 	"docs/several-machines.md: train --data --epsilon --out --schema --team mpi":                                 "TestMPIBytes",
 	"docs/several-machines.md: train --data --ledger --out --team mpi --workers":                                 "TestMPIBytes",
 	"docs/several-machines.md: train --data --ledger --out --schema --team mpi --workers":                        "TestMPIBytes",
