@@ -11,6 +11,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/audit"
+	"dyad/algorithms/replay"
 	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
@@ -24,25 +25,13 @@ type twice struct {
 }
 
 func (a twice) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
-	catch := &exact{Session: s}
+	catch := &replay.Recorder{Session: s}
 	if _, err := a.DPGDSC.Train(ctx, ev, p, catch, t); err != nil {
 		return nil, err
 	}
-	second, err := a.second(catch.v, catch.released, p)
-	return append(catch.released, second...), err
-}
-
-// exact keeps the vector of a release before and after the noise.
-type exact struct {
-	privacy.Session
-	v, released []float64
-}
-
-func (e *exact) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
-	e.v = append([]float64(nil), x...)
-	err := e.Session.Release(x, c, m)
-	e.released = append([]float64(nil), x...)
-	return err
+	first := catch.Made(replay.Release)[0] // the only one
+	second, err := a.second(first.Before, first.After, p)
+	return append(first.After, second...), err
 }
 
 // The noise of the first release again: (v+z) - (v/2+z) is exact.
