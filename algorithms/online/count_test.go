@@ -3,12 +3,16 @@
 package online_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"dyad/algorithms/online"
 	"dyad/internal/crash"
+	"dyad/internal/create"
 )
 
 // countName is the file that counts the releases of the attacked stream.
@@ -115,4 +119,16 @@ func (f *fixture) putBackAll(t *testing.T) crash.Ended {
 	e := child.End()
 	f.put(t, old)
 	return e
+}
+
+// A FIFO that has the name of the state is refused before anybody waits for it.
+func TestStateIsAFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "s")
+	if err := syscall.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var state *online.StateError
+	if _, err := online.Open(mustPlan(t), online.Options{State: name, Public: true, Resume: true}); !errors.As(err, &state) || !errors.Is(err, create.ErrIrregular) {
+		t.Errorf("a FIFO as state: %v", err)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -324,12 +325,11 @@ func (s *Stream) charged(run string) (charged bool, resumes int, err error) {
 
 // resume reads the state and continues.
 func (s *Stream) resume() error {
-	f, err := os.Open(s.state.Name())
+	text, err := durable.Read(s.state.Name(), math.MaxInt64-1)
 	if err != nil {
 		return stateError("cannot read the state: %w", err)
 	}
-	state, err := algorithms.ReadStreamState(f)
-	_ = f.Close()
+	state, err := algorithms.ReadStreamState(bytes.NewReader(text))
 	if err != nil {
 		return stateError("%s: %w", s.state.Name(), err)
 	}

@@ -53,6 +53,7 @@ var parsers = map[string]string{
 	"algorithms/facts.go":                     "algorithms:FuzzReport",
 	"algorithms/checkpoint.go":                "algorithms:FuzzCheckpoint",
 	"algorithms/online_state.go":              "algorithms:FuzzStreamState",
+	"algorithms/online/stream.go":             "algorithms:FuzzStreamState",
 	"algorithms/seal.go":                      "algorithms:FuzzCheckpoint",
 	"algorithms/local/serve/http.go":          "algorithms/local/serve:FuzzSubmission",
 	"algorithms/local/serve/wire.go":          "algorithms/local/serve:FuzzSubmission",

@@ -146,12 +146,20 @@ func TestLogDamage(t *testing.T) {
 	if _, err := serve.Open(dir, planOf(t, p)); err == nil || !strings.Contains(err.Error(), "another server") {
 		t.Errorf("two servers on one directory: %v", err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(dir, "messages.log")
 	whole, err := os.ReadFile(path)
 	if err != nil {
+		t.Fatal(err)
+	}
+	// Nothing is written over what another program added under the lock.
+	if err := os.WriteFile(path, append(slices.Clone(whole), "other"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Submit(context.Background(), submission(t, s.Plan(), s.State(), "4", 4))
+	if text, read := os.ReadFile(path); !errors.Is(err, serve.ErrUnavailable) || read != nil || len(text) != len(whole)+len("other") {
+		t.Errorf("a log that another program changed: %v, %v, and %d bytes", err, read, len(text)-len(whole))
+	}
+	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	lines := bytes.SplitAfter(whole, []byte{'\n'})
