@@ -155,7 +155,7 @@ func (l *Ledger) repair(st *ledgerState) (string, error) {
 			err = errors.Join(err, file.Close())
 		}
 		if err != nil {
-			return "", l.errorf("cannot remove an unfinished last line: %w", err)
+			return "", l.errorf("cannot repair its last line: %w", err)
 		}
 	}
 	if st.headBehind {
