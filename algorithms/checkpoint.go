@@ -122,7 +122,7 @@ func newKeeper(ctx context.Context, j Job, secret bool, o Options) (*keeper, err
 	if k.path = k.file(o.Resume); k.path == "" {
 		return k, nil
 	}
-	f, err := os.Open(k.path)
+	f, err := create.Open(k.path, os.O_RDONLY) // not a FIFO, which would wait
 	if errors.Is(err, os.ErrNotExist) {
 		return k, nil
 	}

@@ -66,6 +66,15 @@ func TestCheckpointRefusals(t *testing.T) {
 	if err := os.Remove(l.file(run)); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir(l.file(run), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if a := l.attempt(run, 0, 0); !errors.Is(a.err, algorithms.ErrCheckpoint) || !strings.Contains(a.err.Error(), "not a regular file") || lines() != before {
+		t.Errorf("what is no file: %v", a.err)
+	}
+	if err := os.Remove(l.file(run)); err != nil {
+		t.Fatal(err)
+	}
 	if a := l.attempt(run, 0, 0); a.err != nil || a.from != 0 || len(a.releases) != 9 {
 		t.Errorf("without a checkpoint: %v, from step %d, %d releases", a.err, a.from, len(a.releases))
 	}
