@@ -23,7 +23,7 @@ func Catalog() []Algorithm {
 		MomentMetric{},
 		MomentsDescent{},
 		ProjectedGradient{},
-		offGIGA{},
+		OffGIGA{},
 	}
 }
 

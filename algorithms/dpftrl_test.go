@@ -140,7 +140,7 @@ func TestRegretBound(t *testing.T) {
 			best = min(best, sum)
 		}
 	}
-	for _, a := range []Stream{DPFTRL{}, OnPairC{}, onGIGA{}} {
+	for _, a := range []Stream{DPFTRL{}, OnPairC{}, OnGIGA{}} {
 		p, err := a.Plan(streamSpec(t, StreamOptions{Horizon: n}, 0, a.Info().Modes[0]))
 		if err != nil {
 			t.Fatal(err)
@@ -177,7 +177,7 @@ func TestRegretBound(t *testing.T) {
 // The average is that of the start and of all releases but the last ([Huai20]
 // equation 6), also with a secret state, where it is not that of the iterates.
 func TestStreamAverage(t *testing.T) {
-	for _, a := range []Stream{OnPairC{}, OnPairC{Reading: SecretState}, DPFTRL{}, onGIGA{}} {
+	for _, a := range []Stream{OnPairC{}, OnPairC{Reading: SecretState}, DPFTRL{}, OnGIGA{}} {
 		p, err := a.Plan(streamSpec(t, StreamOptions{Horizon: 30}, 0, a.Info().Modes[0]))
 		if err != nil {
 			t.Fatal(err)

@@ -8,15 +8,15 @@ import (
 	"dyad/privacy"
 )
 
-// onGIGA is pairwise GIGA [Kar13] without noise: online pairwise gradient descent on
+// OnGIGA is pairwise GIGA [Kar13] without noise: online pairwise gradient descent on
 // a stream, every iterate released exactly. It is the non-private baseline of
 // OnPairStrC and OnPairC (docs/theory.md#nonprivate).
 //
 // Guarantee: none.
-type onGIGA struct{}
+type OnGIGA struct{}
 
 // Info describes the algorithm.
-func (onGIGA) Info() Info {
+func (OnGIGA) Info() Info {
 	return Info{
 		Name:        "ongiga",
 		Title:       "non-private baseline: online pairwise GIGA, an iterate released after every batch",
@@ -32,7 +32,7 @@ eta_b = ||C||/(G~ sqrt b), at most 1/(alpha b);  regret <= 1.5 ||C|| G~ sqrt T o
 }
 
 // Plan computes the step sizes; there is no certificate and no noise.
-func (a onGIGA) Plan(s Spec) (*Plan, error) {
+func (a OnGIGA) Plan(s Spec) (*Plan, error) {
 	if err := checkStream(a.Info(), s, NoiseFedBack); err != nil {
 		return nil, err
 	}
@@ -54,15 +54,15 @@ func (o *Online) exact() ([]float64, error) {
 	return append([]float64(nil), o.w...), nil
 }
 
-// offGIGA is one pass of pairwise GIGA over the records in a random order, without
+// OffGIGA is one pass of pairwise GIGA over the records in a random order, without
 // noise: the baseline of OffPairStrC and OffPairC, and the "Non-private" one of
 // [Xue21].
 //
 // Guarantee: none.
-type offGIGA struct{}
+type OffGIGA struct{}
 
 // Info describes the algorithm.
-func (offGIGA) Info() Info {
+func (OffGIGA) Info() Info {
 	return Info{
 		Name:        "offgiga",
 		NoPersons:   growingPairs,
@@ -81,7 +81,7 @@ eta_t = ||C||/(G~ sqrt(t-1)), at most 1/(alpha (t-1)), G~ = G + alpha r;  releas
 }
 
 // Plan computes the schedule; there is no certificate and no noise.
-func (a offGIGA) Plan(s Spec) (*Plan, error) {
+func (a OffGIGA) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (a offGIGA) Plan(s Spec) (*Plan, error) {
 }
 
 // Train runs the pass and releases its result exactly.
-func (offGIGA) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+func (OffGIGA) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	w, err := runPass(ctx, ev, p, s, t)
 	if err != nil {
 		return nil, err

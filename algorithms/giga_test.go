@@ -40,7 +40,7 @@ func TestOffGIGAIsTheRecursion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := offGIGA{}.Plan(s)
+	p, err := OffGIGA{}.Plan(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestOffGIGAIsTheRecursion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := offGIGA{}.Train(context.Background(), ev, p, session, Tracker{})
+	got, err := OffGIGA{}.Train(context.Background(), ev, p, session, Tracker{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestOffGIGAIsTheRecursion(t *testing.T) {
 	if slices.Equal(got, make([]float64, 2)) || p.Guarantee.Kind != privacy.None {
 		t.Errorf("%v, %v", got, p.Guarantee)
 	}
-	if _, err := (offGIGA{}).Plan(Spec{Kernel: s.Kernel, Constants: s.Constants, Mode: Certified, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}}); err == nil {
+	if _, err := (OffGIGA{}).Plan(Spec{Kernel: s.Kernel, Constants: s.Constants, Mode: Certified, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}}); err == nil {
 		t.Error("a certified plan of a baseline")
 	}
 }

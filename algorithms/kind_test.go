@@ -63,7 +63,7 @@ type (
 
 func (hidden) String() string { return "hidden" }
 
-// The objective of a plan tells any two kinds apart; kinds of which it could not are refused.
+// The objective of a plan tells any two kinds apart; PlanKind refuses kinds for which it could not.
 func TestPlansNameAllFieldsOfAKind(t *testing.T) {
 	shape := algorithms.KindShape{Records: 9, Features: 2, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}}
 	seen := map[string]algorithms.Kind{}

@@ -124,7 +124,7 @@ func (s Spec) checkMoments(name, instead string, grouped bool) error {
 	return nil
 }
 
-// noMoments says what to do about an error of a backend that was asked for moments.
+// noMoments adds a remedy to the error of a backend that has no moments.
 func (s Spec) noMoments(err error) error {
 	if errors.Is(err, engine.ErrUnsupported) {
 		return fmt.Errorf("%w: moments are not summed on %s; use the CPU (--device cpu): %w", ErrAssumption, s.Backend.Name(), err)

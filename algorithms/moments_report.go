@@ -7,7 +7,7 @@ import (
 	"dyad/engine"
 )
 
-// momentsFacts are the values of every plan and those of moments, and lines about these after those of the records, and of the loss of gradients.
+// momentsFacts returns the values of every plan and of moments, with lines of text: records first, then moments, then the loss of gradients.
 func (p *Plan) momentsFacts() Facts {
 	f, loss, m := p.recordFacts(), p.lossFacts(), p.Moments()
 	if m.Gradients == 0 {

@@ -132,7 +132,7 @@ func (l momentsLogit) odds(centre []float64, n float64, d int, r, R float64) []f
 	return out
 }
 
-// appends says that a appends anything to the weights.
+// appends reports whether a appends anything to the weights.
 func (a Moments) appends() bool { return a.Intervals || a.LogOdds || a.Blocks != nil }
 
 // Parts are the weights of d features, and what a appended to them: standard errors, log odds and the noise of blocks, nil where it is not there.

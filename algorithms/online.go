@@ -19,12 +19,12 @@ type Stream interface {
 }
 
 // StreamCatalog returns every online algorithm with its default options.
-func StreamCatalog() []Stream { return []Stream{OnPairStrC{}, OnPairC{}, DPFTRL{}, onGIGA{}} }
+func StreamCatalog() []Stream { return []Stream{OnPairStrC{}, OnPairC{}, DPFTRL{}, OnGIGA{}} }
 
 // DefaultStream is the online algorithm of a mode where none is named.
 func DefaultStream(m Mode) Stream {
 	if m == NonPrivate {
-		return onGIGA{}
+		return OnGIGA{}
 	}
 	return OnPairC{}
 }

@@ -125,7 +125,7 @@ func TestPrintedStreamsRefuseWithNumbers(t *testing.T) {
 		{OnPairC{Reading: SecretState}, StreamOptions{Horizon: 100, Batch: 2}, 0, Certified, []string{"batch 1"}},
 		{OnPairC{Reading: SecretState}, StreamOptions{Horizon: 20_000}, 0, Certified, []string{"at most 16384"}},
 		{OnPairC{}, StreamOptions{Horizon: 100}, 0, NonPrivate, []string{"nonprivate"}},
-		{onGIGA{}, StreamOptions{Horizon: 100}, 0, Certified, []string{"no certified mode"}},
+		{OnGIGA{}, StreamOptions{Horizon: 100}, 0, Certified, []string{"no certified mode"}},
 		{DPFTRL{}, StreamOptions{Horizon: 100}, 0, Paper, []string{"no paper mode"}},
 		{DPFTRL{}, StreamOptions{Horizon: 2}, 0, Certified, []string{"with 1 updates", "2 to 16777216"}},
 		{DPFTRL{}, StreamOptions{Horizon: 20_000_000, Buffer: 10}, 0, Certified, []string{"19999999 rows", "more records per update"}},
@@ -212,7 +212,7 @@ func TestStreamResumes(t *testing.T) {
 		{OnPairC{}, StreamOptions{Horizon: 40, Batch: 3, Buffer: 6, PerClass: true}},
 		{DPFTRL{}, StreamOptions{Horizon: 40}},
 		{DPFTRL{}, StreamOptions{Horizon: 40, Batch: 4, Buffer: 6}},
-		{onGIGA{}, StreamOptions{Horizon: 40, Batch: 2, Buffer: 6}},
+		{OnGIGA{}, StreamOptions{Horizon: 40, Batch: 2, Buffer: 6}},
 	} {
 		p, err := c.a.Plan(streamSpec(t, c.o, 0, c.a.Info().Modes[0]))
 		if err != nil {

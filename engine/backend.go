@@ -149,7 +149,7 @@ type Kernel interface {
 	Bind(*Records) (Evaluator, error)
 }
 
-// QueryBounds is what a Kernel says about the answer to a Query, from public numbers alone.
+// QueryBounds holds bounds and costs of the answer to a Query, from public numbers alone.
 type QueryBounds struct {
 	// Sum bounds ||computed - exact||_2 of a gradient, or of Moments.Sum, for every data
 	// set within Bounds and every w in the ball of radius Problem.Radius, where

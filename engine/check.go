@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// CheckMoments is what an Evaluator of moments checks first. It returns the parts of dst, or an
+// CheckMoments checks a query of moments before an Evaluator answers it. It returns the parts of dst, or an
 // error if q cannot be answered.
 func (p *Problem) CheckMoments(ctx context.Context, dst []float64, q Query) (Moments, error) {
 	if q.Pairs != nil {
@@ -22,7 +22,7 @@ func (p *Problem) CheckMoments(ctx context.Context, dst []float64, q Query) (Mom
 	return momentsIn(dst, p.D), ctx.Err()
 }
 
-// CheckGradient is what an Evaluator of gradients checks first. It returns an error unless q can be
+// CheckGradient checks a query of a gradient before an Evaluator answers it. It returns an error unless q can be
 // answered: the lengths of dst and W, ||W||, Pairs (but for the entries of an Order below T) and ctx.
 func (p *Problem) CheckGradient(ctx context.Context, dst []float64, q *Query) error {
 	switch w := q.W; {

@@ -82,7 +82,7 @@ type Query struct {
 // Gradient is the query of a gradient at w over pairs of the records as they are.
 func Gradient(w []float64, p Pairs) Query { return Query{W: w, Pairs: p} }
 
-// IsPlain says that q is a gradient over the records as they are, all that most kernels answer.
+// IsPlain reports whether q is a gradient over the records as they are, all that most kernels answer.
 func (q Query) IsPlain() bool { return q.Pairs != nil && q.Radius == 0 && q.Centre == nil }
 
 // Validate returns an error for the first field of moments, or of the move of a gradient, that is out

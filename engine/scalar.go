@@ -65,7 +65,7 @@ func (b ScalarBounds) Slope() float64 { return max(-b.SlopeMin, b.SlopeMax, 0) }
 func (b ScalarBounds) falling() float64 { return max(-b.SlopeMin, 0) }
 func (b ScalarBounds) rising() float64  { return max(b.SlopeMax, 0) }
 
-// Smooth says that phi' is Lipschitz and computed with a proved error: then
+// Smooth reports whether phi' is Lipschitz and computed with a proved error: then
 // QueryBounds.Sum is a distance to the exact gradient.
 func (b ScalarBounds) Smooth() bool {
 	return !math.IsInf(b.Curvature, 0) && !math.IsInf(b.SlopeError, 0)

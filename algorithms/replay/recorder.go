@@ -74,7 +74,7 @@ func (r *Recorder) Fail(format string, args ...any) {
 	}
 }
 
-// Outcome is that of a replay that returned err: its first violation, or err. A replay without either has made all the recorded calls.
+// Outcome returns the first violation of a replay, or err, with which the replay ended. If it returns nil, the replay made all the recorded calls.
 func (r *Recorder) Outcome(err error) error {
 	if r.err != nil {
 		return r.err

@@ -38,7 +38,7 @@ type approvedFlag struct {
 	Approved string `placeholder:"FILE.html" help:"Page of \"dyad plan --report\" that was approved. A run with another plan or other columns is refused; the SHA-256 of the page goes into the ledger and the model."`
 }
 
-// schemaDigest is that of all of a schema but how a file is cut into fields and what nothing rests on: its title.
+// schemaDigest hashes a schema without its description and without the keys that cut a file into fields.
 func schemaDigest(of *dataset.Schema) (string, error) {
 	s := *of
 	s.Version, s.Description, s.Format, s.CSV, s.Sheet, s.IgnoreOthers, s.Arrays, s.LabelsFile = 0, "", "", dataset.Schema{}.CSV, "", false, nil, ""

@@ -69,7 +69,7 @@ Examples:
   dyad evaluate metric.json --data patients.csv --epsilon 1 --reference public.csv`
 }
 
-// errCountsAsPrivate refuses an evaluation without a budget of data that nobody declared public.
+// errCountsAsPrivate refuses an evaluation without a budget if the data were not declared public.
 var errCountsAsPrivate = badInput("the data count as private, whatever the model was trained on: --epsilon EPSILON releases private figures, and --plan with -n shows before what it costs; \"dyad evaluate exact\" with --exact-figures prints exact ones, which no guarantee covers; there, --public-data says that the data are public")
 
 // Run releases private figures.
@@ -185,7 +185,7 @@ func (c *evaluateExactCmd) Run(a *app) error {
 type reading struct {
 	persons dataset.PersonMode
 	n       int  // persons, in the place of the number in the schema; 0: that one
-	public  bool // what the schema says of its records may be that of these
+	public  bool // the declaration of the schema may hold for these records
 	leftOut bool // of the rows of persons each is left out of its own neighbours, and all of them count
 }
 
@@ -206,7 +206,7 @@ func (c *evaluatedFlags) read(a *app, m *model, from dataFiles, o reading) (held
 		schema.Persons = o.n
 	}
 	schema.Store = cmp.Or(schema.Store, dataset.StoreFloat64) // a pack in float32 has other records than the model encodes
-	schema.Public = schema.Public && o.public                 // what it says of these records
+	schema.Public = schema.Public && o.public                 // for these records
 	data, err := a.readTraining(from, &schema, c.options(dataset.Options{Persons: o.persons}), o.public)
 	if err != nil {
 		return nil, 0, err

@@ -32,7 +32,7 @@ type privateResult struct {
 	lib.PrivateFigures
 
 	spent *spending
-	plan  string // hash of that of a file, "" of public data
+	plan  string // hash of the plan in a file, "" for public data
 	whole bool   // all figures are printed without --verbose
 }
 

@@ -26,7 +26,7 @@ type gain struct {
 }
 
 // gainOf is the gain of a plan by its own kernel, or another one for the same problem, if that is one
-// of a GPU whose times are known; narrow says that records are held in float32.
+// of a GPU whose times are known; narrow: records are held in float32.
 func gainOf(p *algorithms.Plan, gpu engine.Kernel, narrow bool) (g gain, ok bool) {
 	f, ok := cuda.ForecastOf(gpu)
 	if !ok || f.Seconds == 0 || f.Copying == 0 {

@@ -184,7 +184,7 @@ func writeReference(w io.Writer, command *kong.Node, named []*kong.Flag) error {
 // behind is a text behind its head.
 func behind(head, text string) string { return "  " + foldedAt(120, "    ", head+": "+text)[4:] }
 
-// alsoTakes are names of flags, those of an earlier command together if that is much shorter.
+// alsoTakes lists names of flags; it names the flags of an earlier command together if that is much shorter.
 func alsoTakes(command *kong.Node, named []*kong.Flag) string {
 	has := func(flags []*kong.Flag, name string) bool {
 		return slices.ContainsFunc(flags, func(f *kong.Flag) bool { return f.Name == name })

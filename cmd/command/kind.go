@@ -110,7 +110,7 @@ func (c *kindCmd) Run(a *app) error {
 	return c.release(a, k, schema)
 }
 
-// reads is the kind for a schema, and the schema that it reads by, which nobody else holds. One that protects the records otherwise is refused.
+// reads returns the kind for a schema and a copy of the schema that it reads by. It refuses a schema that protects the records otherwise.
 func reads(k Reader, s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error) {
 	name, before := k.Info().Name, protection(s)
 	own, read, err := k.Reads(s)
@@ -132,7 +132,7 @@ func reads(k Reader, s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error
 	return own, e.Schema(), nil
 }
 
-// protection is what a schema states of whose records these are and how far its ranges can be trusted, each a name and a value.
+// protection lists, as names and values, who a schema protects and how far its ranges can be trusted.
 func protection(s *dataset.Schema) (all [][2]string) {
 	var persons []dataset.Column
 	for _, c := range s.Columns {

@@ -102,7 +102,7 @@ func checkTags(command *kong.Context) error {
 	return nil
 }
 
-// blank says that a value is false or empty, as an unset variable of a script is.
+// blank reports whether a value is false or empty, as an unset variable of a script is.
 func blank(v reflect.Value) bool {
 	if files, ok := v.Interface().(dataFiles); ok {
 		return !files.given()

@@ -87,7 +87,7 @@ func shortName(command string) string {
 	return command
 }
 
-// flagsOf are the flags of a command line by their place in it, also with their values as --flag=value, and those of its file of
+// flagsOf returns the flags of a command line by their place in it, also with their values as --flag=value, and those of its file of
 // --config that it does not have itself, whose place is -1.
 func flagsOf(args []string) map[string]int {
 	given, file := map[string]int{}, ""

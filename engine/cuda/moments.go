@@ -68,7 +68,7 @@ func (k *momentsKernel) Share(rank int) (from, to int) {
 	return min(from*k.grid.chunkRows(), k.problem.N), min(to*k.grid.chunkRows(), k.problem.N)
 }
 
-// momentsKernel sums moments on a GPU. It is immutable. The grid of an evaluator is that of its
+// momentsKernel sums moments on a GPU. It is immutable. The grid of an evaluator is the grid of its
 // rows, in float32 if they are kept so; the one of a plan is of as many rows as there may be, in
 // float64, and so is what the plan says of errors and memory.
 type momentsKernel struct {
@@ -105,7 +105,7 @@ func (k *momentsKernel) bytes() uint64 {
 	return k.grid.bytes(k.columnBytes())
 }
 
-// small says that X is read once, by blocks that hold whole records. Rows of persons have weights,
+// small reports whether X is read once, by blocks that hold whole records. Rows of persons have weights,
 // which only the other kernels know.
 func (k *momentsKernel) small() bool { return k.problem.D < smallWidth && !k.problem.ByPerson() }
 
@@ -174,7 +174,7 @@ func (k *momentsKernel) positivesDepth() int {
 // Bounds implements engine.Kernel (docs/theory.md#computed-moments): the proof of
 // package cpu with the depth of these sums. Each product is fused with the addition, so that a
 // sum of depth k has an error of at most gamma(k) times the sum of absolute values. Sums of t are
-// those of the host: blocks of 4096, then those of a chunk, then the chunks. A team adds up the same partial sums in the same order. Seconds are of a pass with second moments. Persons: the proof is that of package cpu, too.
+// those of the host: blocks of 4096, then those of a chunk, then the chunks. A team adds up the same partial sums in the same order. Seconds are of a pass with second moments. The proof of package cpu covers persons, too.
 func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	if q.Pairs != nil {
 		return engine.Unanswered()

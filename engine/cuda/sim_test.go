@@ -172,7 +172,7 @@ func TestSim(t *testing.T) {
 	}
 }
 
-// simLacks says that a program has instructions of tensor cores, which the simulator has not.
+// simLacks reports whether a program has instructions of tensor cores, which the simulator has not.
 func simLacks(name string) bool {
 	return slices.Contains([]string{"metric_mma", "metric_wgmma_sm90a"}, name)
 }
@@ -181,7 +181,7 @@ func simHash(name, hash string, ran bool) string {
 	return fmt.Sprintf("%s %s.ptx, sha256 %s\n", map[bool]string{true: "ran", false: "not run"}[ran], name, hash)
 }
 
-// staleSim says why a log of TestSim is not one of the embedded PTX, or returns "".
+// staleSim returns the reason why a log of TestSim is not about the embedded PTX, or "".
 func staleSim(text string, embedded map[string]string) string {
 	for name, hash := range embedded {
 		if !strings.Contains(text, "\n"+simHash(name, hash, true)) && !strings.Contains(text, "\n"+simHash(name, hash, false)) {

@@ -131,7 +131,7 @@ func (g grid) shares(t engine.Team) (starts []int) {
 	return append(starts, g.chunks())
 }
 
-// gather says which vectors on the GPU the ranks exchange: from starts[rank] on each has its own, of length
+// gather names the vectors on the GPU that the ranks exchange: from starts[rank] on each has its own, of length
 // numbers.
 type gather struct {
 	at     driver.Pointer

@@ -11,7 +11,7 @@ type Dataset struct {
 	// without HasLabels. With Options.KeepPersons they are those of persons.
 	Records *engine.Records
 	Encoder *schema.Encoder
-	// HasLabels says that the file had labels and that they were read.
+	// HasLabels reports whether the file had labels that were read.
 	HasLabels bool
 	// Positives and Negatives count the two classes; both are 0 for graded
 	// labels and of persons. They are private like the records; no report may show them
@@ -29,7 +29,7 @@ type Dataset struct {
 	DataFiles int
 	// Pack is the file if that is a pack, else nil.
 	Pack *Used
-	// Others says that Options.IgnoreOthers dropped columns.
+	// Others reports whether Options.IgnoreOthers dropped columns.
 	Others bool
 
 	name string // of the file, for errors

@@ -6,7 +6,7 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// LabelMode says what a reader does about labels.
+// LabelMode selects how a reader treats labels.
 type LabelMode int
 
 // The label modes.
@@ -27,7 +27,7 @@ type Options struct {
 	Labels LabelMode
 	// KeepIDs fills Dataset.IDs from the column with role id.
 	KeepIDs bool
-	// Persons says what to do about a column with role person.
+	// Persons selects how a column with role person is treated.
 	Persons PersonMode
 	// IgnoreOthers drops named columns that the schema lacks, as its ignore_others does. It is for
 	// a use that is not training, such as scoring.
@@ -58,7 +58,7 @@ func encoderFor(s *schema.Schema, o Options) (*schema.Encoder, error) {
 	return schema.NewEncoder(s)
 }
 
-// PersonMode says what a reader does about a column with role person.
+// PersonMode selects how a reader treats a column with role person.
 type PersonMode int
 
 // The person modes.

@@ -196,7 +196,7 @@ type scanner struct {
 
 // rowSink takes the rows of a table as they are read, so that the table holds few of them.
 type rowSink interface {
-	// expect says about how many rows come; 0 if nobody knows.
+	// expect estimates how many rows come; 0 if unknown.
 	expect(rows int)
 	// take takes rows that were projected, and rounded if the schema says so, with their labels.
 	take(x, y []float64) error

@@ -111,7 +111,7 @@ func (d *Device) Workers() int {
 // Precise says that a precision was asked for.
 func (d *Device) Precise() bool { return d != nil && d.precise }
 
-// Shared is what the members of a team compute on, "cpu" or "cuda", "" without a team. They must be of one kind:
+// Shared returns the kind of device of every member of a team, "cpu" or "cuda", and "" without a team. They must be of one kind:
 // their grids differ.
 func (d *Device) Shared() string {
 	if d == nil {

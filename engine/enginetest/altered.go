@@ -9,9 +9,9 @@ import (
 // Altered is a backend with a defect, for tests of what finds it. A nil function changes nothing.
 type Altered struct {
 	engine.Backend
-	// Records is what is bound in place of r.
+	// Records replaces the records that are bound.
 	Records func(r *engine.Records) *engine.Records
-	// Bounds is what k says about q, and Sum what e, bound to r, answers.
+	// Bounds replaces the bounds of k for q, and Sum the answer of e, which is bound to r.
 	Bounds func(k engine.Kernel, q engine.Query) engine.QueryBounds
 	Sum    func(ctx context.Context, e engine.Evaluator, r *engine.Records, dst []float64, q engine.Query) error
 }

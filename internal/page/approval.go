@@ -27,7 +27,7 @@ var approvalStyle string
 //go:embed texts.json
 var approvalTexts []byte
 
-// languages are those of an approval page.
+// languages lists the languages of an approval page.
 func languages() []string { return []string{"en", "de", "fr"} }
 
 // Texts are the texts of one language by their keys; those of another one if it has none.
@@ -100,7 +100,7 @@ type Approval struct {
 	Assumptions []string
 	Theorems    []Theorem
 	// Plan and Schema are digests of what was planned, by which a run is compared with the page.
-	// Figures is that of the plan of an evaluation, "" without one. Record is the hash of the record of the plan, which the model has.
+	// Figures is the digest of the plan of an evaluation, "" without one. Record is the hash of the record of the plan, which the model has.
 	Plan, Record, Schema, Figures string
 	Version                       string
 }
@@ -134,7 +134,7 @@ func (a Approval) Bytes() ([]byte, error) {
 	return slices.Concat(head, fmt.Appendf(nil, sealMeta, sealOf(text)), []byte("<title>"), rest), nil
 }
 
-// afterOpen is what the part for after the run has before.
+// afterOpen is the text that opens the part for after the run.
 func (t Texts) afterOpen() []byte {
 	return []byte("<p>" + template.HTMLEscapeString(t.Of("after_open")) + "</p>")
 }

@@ -6,7 +6,7 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// stoppedProfile bounds delta of random stopping at every epsilon. Its edges are those of a polygon from (0, 0) that is nowhere below the
+// stoppedProfile bounds delta of random stopping at every epsilon. Its edges form a polygon from (0, 0) that is nowhere below the
 // points (f(t), f(u(t))), f and u as at stoppedRenyi: an edge rises by the share of its height over the breadth exp(log). Then
 //
 //	delta(epsilon) <= sum over edges of rise delta_mu(epsilon + log),
@@ -18,7 +18,7 @@ type stoppedProfile struct {
 	edges []stoppedEdge
 }
 
-// stoppedEdge has the height of an edge, that of it and all after it, and the logarithm of its breadth over its height, which does not fall.
+// stoppedEdge has the height of an edge, the height of it and all after it together, and the logarithm of its breadth over its height, which does not fall.
 type stoppedEdge struct{ rise, rest, log float64 }
 
 // profileCells is the number of intervals of t.
@@ -27,7 +27,7 @@ const profileCells = 1 << 11
 // widestProfile is the largest mu of a profile: beyond it slopes leave the range of numbers, and nothing is protected.
 const widestProfile = 8
 
-// profile is the one of a random stopping and of releases of mu; ok is false if a mu is out of range.
+// profile returns the profile of a random stopping and other releases of mu; ok is false if a mu is out of range.
 func (e RandomStoppingEvent) profile(mu float64) (p stoppedProfile, ok bool) {
 	if !(e.Mu <= widestProfile && mu < maxMu) {
 		return p, false

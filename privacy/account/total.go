@@ -78,7 +78,7 @@ func (a *Total) renyi(mu float64) *RDP {
 	return &all
 }
 
-// stoppedEpsilon is that of random stopping and a release of mu, by Renyi divergences or the profile.
+// stoppedEpsilon is the epsilon of random stopping and a release of mu, by Renyi divergences or the profile.
 func (a *Total) stoppedEpsilon(mu, delta float64) float64 {
 	best := a.renyi(mu).Epsilon(delta)
 	if a.selections == 1 && best > 0 && delta > 0 {

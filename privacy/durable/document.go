@@ -36,7 +36,7 @@ func Own(path string) (*Document, error) {
 func (d *Document) Name() string { return d.name }
 
 // Replace replaces the file by text, durably: a crash leaves the old text or the new one. A
-// symbolic link that took the name meanwhile is replaced and not followed. beforeRename is that of Write.
+// symbolic link that took the name meanwhile is replaced and not followed. beforeRename is the argument of Write.
 func (d *Document) Replace(text []byte, beforeRename func() error) error {
 	return Write(d.name, true, true, beforeRename, Text(text))
 }

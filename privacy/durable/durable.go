@@ -142,8 +142,8 @@ func Open(name string) (*File, error) {
 	return f, nil
 }
 
-// Keep is Open of a file that is made if need be, readable by its owner only. The lock is that of the file that has the
-// name, whoever sweeps meanwhile.
+// Keep is Open of a file that is made if need be, readable by its owner only. It locks the file that has the name,
+// even if another process sweeps meanwhile.
 func Keep(name string) (*File, error) {
 	for {
 		made, err := create.Kept(name, create.Private)

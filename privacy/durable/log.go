@@ -23,7 +23,7 @@ type Log struct {
 // NewLog is the log in a file whose first size bytes are whole.
 func NewLog(f *os.File, size int64) *Log { return &Log{File: f, size: size} }
 
-// ErrUncertain is wrapped if nobody knows whether a text that was not acknowledged is in a log.
+// ErrUncertain is wrapped if a text that was not acknowledged may be in a log.
 var ErrUncertain = errors.New("it may be written all the same")
 
 // Append adds a text and syncs. If the sync fails the text must go: the kernel may have dropped its pages, so that a later
@@ -71,8 +71,8 @@ func (l *Log) Break(err error) { l.broken = err }
 
 const lockRetry = 5 * time.Millisecond
 
-// Lock takes the lock of that name and waits so long for another process that has it. The name is that of a file, which
-// is made if need be. Each call opens it anew, so it also excludes other goroutines of this process. The error wraps
+// Lock takes the lock of that name and waits so long for another process that has it. The lock file is
+// made if need be. Each call opens it anew, so it also excludes other goroutines of this process. The error wraps
 // ErrBusy if another process has it.
 func Lock(name string, wait time.Duration) (*flock.Flock, error) {
 	lock := create.Lock(name)

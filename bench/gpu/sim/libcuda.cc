@@ -95,7 +95,7 @@ bool inside(int where, u64 at, size_t bytes) {
 	return at + bytes <= next->first + next->second;
 }
 
-// ready says that the next operation of a stream may run. A blocking stream and the null stream
+// ready reports whether the next operation of a stream may run. A blocking stream and the null stream
 // keep the order of their calls; others keep their own only.
 bool ready(Stream *s) {
 	if (s->queue.empty()) return false;
@@ -193,7 +193,7 @@ template <class T> bool drop(std::set<T *> &all, T *one) {
 	return true;
 }
 
-// parameters are the sizes of those of an entry.
+// parameters are the sizes of the parameters of an entry.
 bool parameters(const std::string &ptx, const std::string &entry, std::vector<unsigned> *sizes) {
 	size_t at = ptx.find(".entry " + entry + "(");
 	if (at == std::string::npos) return false;

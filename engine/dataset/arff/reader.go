@@ -205,7 +205,7 @@ func (r *Reader) errorf(position int, rule string) error {
 	return &source.ParseError{File: r.src.Name, Row: r.src.Line, Position: position, Rule: rule}
 }
 
-// HasWord says that a line begins with a word, in any case.
+// HasWord reports whether a line begins with a word, in any case.
 func HasWord(line []byte, word string) bool {
 	return len(line) >= len(word) && strings.EqualFold(string(line[:len(word)]), word) &&
 		(len(line) == len(word) || line[len(word)] == ' ' || line[len(word)] == '\t')

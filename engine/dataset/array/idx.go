@@ -18,7 +18,7 @@ var idxTypes = [256]Element{
 	0x0e: {Kind: 'f', Size: 8, big: true},
 }
 
-// IsIDX says that a file begins as an IDX file does.
+// IsIDX reports whether a file begins as an IDX file does.
 func IsIDX(head []byte) bool {
 	return len(head) >= 4 && head[0] == 0 && head[1] == 0 && idxTypes[head[2]].Size > 0 && head[3] > 0 && head[3] <= maxIDXAxes
 }

@@ -53,7 +53,7 @@ func (k *Cutter) read(b []byte, size int) ([]byte, error) {
 	return b, nil
 }
 
-// cut is the length of the whole rows of a text that goes on. long says that the row after
+// cut is the length of the whole rows of a text that goes on. long reports that the row after
 // them is longer than a row may be.
 func (r *Reader) cut(text []byte) (end int, long bool) {
 	if bytes.IndexByte(text, '"') < 0 {

@@ -57,7 +57,7 @@ type Drafted struct {
 	Columns []DraftedColumn
 }
 
-// New guesses a schema for the file at path, with comments that say what to check
+// New guesses a schema for the file at path, with comments on what to check
 // and why a column is left out. The draft loads as
 // it is, unless several columns can be the label: then none is. Ranges and
 // categories without an answer are taken from the data and marked from_data, and

@@ -18,5 +18,5 @@ func SkipBlanks(b []byte, delim byte) int {
 	return k
 }
 
-// IsBlank says that a character is a space or a tab and not the delimiter.
+// IsBlank reports whether a character is a space or a tab and not the delimiter.
 func IsBlank(c, delim byte) bool { return (c == ' ' || c == '\t') && c != delim }

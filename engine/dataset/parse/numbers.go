@@ -35,7 +35,7 @@ func Date(layout string, field []byte) (days int, ok bool) {
 	return int(t.Unix() / (24 * 3600)), err == nil && t.Year() >= 1
 }
 
-// isTimeOfDay says that a text begins with hours and minutes, such as 07:00 or 7:00:05.250Z.
+// isTimeOfDay reports whether a text begins with hours and minutes, such as 07:00 or 7:00:05.250Z.
 func isTimeOfDay(text []byte) bool {
 	hours, rest, ok := bytes.Cut(text, []byte(":"))
 	return ok && len(hours) >= 1 && len(hours) <= 2 && AllDigits(hours) && len(rest) >= 2 && AllDigits(rest[:2])
@@ -133,7 +133,7 @@ func (n *Notation) groups(whole []byte) [][]byte {
 	return bytes.Split(whole, []byte(n.Thousands))
 }
 
-// AllDigits says that a text has digits only.
+// AllDigits reports whether a text has digits only.
 func AllDigits(b []byte) bool {
 	return !slices.ContainsFunc(b, func(c byte) bool { return c < '0' || c > '9' })
 }

@@ -163,7 +163,7 @@ func ShortNumber(b []byte) (f float64, ok bool) {
 	return f, true
 }
 
-// AllNumbers says that every value is a plain decimal, and found by its value.
+// AllNumbers reports whether every value is a plain decimal that is found by its value.
 func (s *Set) AllNumbers() bool {
 	return len(s.Numbers) > 0 && !slices.ContainsFunc(s.Numbers, math.IsNaN)
 }

@@ -85,7 +85,7 @@ func (a Answer) Column(name string) Column {
 	return Column{Name: name, Role: a.Role, Range: a.Range, Transform: a.Transform, Suffix: a.Suffix, Prefix: a.Prefix, Decimal: a.Decimal, Thousands: a.Thousands, Date: a.Date, Categories: a.Categories, Unknown: a.Unknown, Missing: a.Missing, Positive: a.Positive}
 }
 
-// WritesNumbers says that the answer states how the column writes its numbers, so that it has some.
+// WritesNumbers reports whether the answer states how the column writes its numbers; then the column has numbers.
 func (a Answer) WritesNumbers() bool {
 	c := a.Column("")
 	return c.writesNumbers()

@@ -33,7 +33,7 @@ const draftedHead = `# PRIVATE. These ranges and categories were taken from the 
 # The program compares the schema with it, and so knows which of its ranges nobody has replaced. Do not edit it.
 `
 
-// Memory is what a draft took from the data. A schema has none of it, as anyone who has a digest of a range can guess the range.
+// Memory holds the facts that a draft took from the data. A schema has none of it, as anyone who has a digest of a range can guess the range.
 type Memory struct {
 	Format  string         `json:"format"`
 	Draft   string         `json:"draft"`           // Schema.Draft

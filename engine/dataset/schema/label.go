@@ -6,7 +6,7 @@ import (
 	"dyad/engine/dataset/parse"
 )
 
-// Label is what becomes of the label of a row.
+// Label is the outcome of reading the label of a row.
 type Label struct {
 	Y    float64 // in [-1, 1]
 	Drop bool    // leave the row out

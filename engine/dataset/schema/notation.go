@@ -10,7 +10,7 @@ import (
 // output of the column is 0.
 const UnknownOther = "other"
 
-// DateFormat says how a column writes dates, which become days from From.
+// DateFormat describes how a column writes dates, which become days from From.
 type DateFormat struct {
 	// Format is one of YYYY-MM-DD, YYYY/MM/DD, DD.MM.YYYY, DD/MM/YYYY, DD-MM-YYYY and
 	// MM/DD/YYYY. Leading zeros may be left out; a time of day after the date is dropped.
@@ -27,7 +27,7 @@ func (d *DateFormat) bounds() (from, to int, ok bool) {
 	return from, to, a && b && from < to
 }
 
-// Valid says that From and To are days in order.
+// Valid reports whether From and To are days in order.
 func (d *DateFormat) Valid() bool {
 	_, _, ok := d.bounds()
 	return ok
@@ -49,7 +49,7 @@ func (s *Schema) NotationOf(c *Column) *parse.Notation {
 	return &n
 }
 
-// Writes says that a field is a number in the column's notation. One that is missing is found
+// Writes reports whether a field is a number in the column's notation. One that is missing is found
 // by its text: 9.999 may stand for 9999.
 func (f *Feature) Writes(field []byte) bool {
 	if f.Notation == nil || len(field) == 0 {

@@ -6,7 +6,7 @@ const IDsPublic = "public"
 // DefaultRowsPerPerson is the cap of a schema with persons that declares none.
 const DefaultRowsPerPerson = 1000
 
-// ByPerson says that a column has role person.
+// ByPerson reports whether a column has role person.
 func (s *Schema) ByPerson() bool { return s.ColumnOf(RolePerson) != nil }
 
 // PersonCap is the public cap of the rows of a person, 0 without persons.

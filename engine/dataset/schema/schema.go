@@ -264,7 +264,7 @@ func (s *Schema) format() string {
 	return FormatCSV
 }
 
-// ByIndex says that the features are numbered, not named.
+// ByIndex reports whether the features are numbered, not named.
 func (s *Schema) ByIndex() bool {
 	return slices.Contains([]string{FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX}, s.format())
 }
@@ -272,7 +272,7 @@ func (s *Schema) ByIndex() bool {
 // IsLIBSVM says that the schema describes a LIBSVM file.
 func (s *Schema) IsLIBSVM() bool { return s.format() == FormatLIBSVM }
 
-// ByPairs says that a row of the file lists pairs of index and value.
+// ByPairs reports whether a row of the file lists pairs of index and value.
 func (s *Schema) ByPairs() bool { return s.IsLIBSVM() || s.Sparse }
 
 // IsSparse says that records are stored as compressed rows.

@@ -381,7 +381,7 @@ func (s *Schema) missingOf(c *Column) *Missing {
 	return s.Missing
 }
 
-// IsZero says that no option is set.
+// IsZero reports whether no option is set.
 func (o *CSVOptions) IsZero() bool {
 	return o.Delimiter == "" && !o.Header && o.Comment == nil && !o.IgnoreOthers && o.Decimal == "" && o.Thousands == "" && o.Encoding == ""
 }

@@ -27,7 +27,7 @@ func OtherSheet(head []byte) string {
 // workbookParts are names in the archives of workbooks. Writers put them in different orders.
 var workbookParts = [...]string{"[Content_Types].xml", "_rels/.rels", "docProps/", "xl/"}
 
-// excel says that a file is a workbook by the name of the first part of its archive.
+// excel reports whether a file is a workbook, by the name of the first part of its archive.
 func excel(head []byte) bool {
 	if len(head) < 30 || !bytes.HasPrefix(head, []byte("PK\x03\x04")) {
 		return false

@@ -51,12 +51,12 @@ func (in *Input) Close(err error) error {
 	return err
 }
 
-// Changed says that the file is another one than when it was opened, by its size or its time.
+// Changed reports whether the file is another one than when it was opened, by its size or its time.
 func (in *Input) Changed(now fs.FileInfo) bool {
 	return now.Size() != in.Opened.Size() || !now.ModTime().Equal(in.Opened.ModTime())
 }
 
-// ErrChanged says that the file was written to.
+// ErrChanged is the error about a file that was written to.
 func (in *Input) ErrChanged() error {
 	return fmt.Errorf("%w: %s; read a copy that nothing writes to", ErrChanged, in.Name)
 }

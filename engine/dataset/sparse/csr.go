@@ -29,7 +29,7 @@ func (r *CSR) Pair() (index, value float64, ok bool) {
 	return index, value, true
 }
 
-// IsCSR says that the archive names no other format than CSR; older SciPy names none.
+// IsCSR reports whether the archive names no other format than CSR; older SciPy names none.
 func IsCSR(z *zip.Reader) bool {
 	for _, f := range z.File {
 		if f.Name != "format.npy" {
