@@ -142,7 +142,7 @@ func (p *Plan) stream() *streamRule {
 // Reading is how the algorithm of a stream is read.
 func (p *Plan) Reading() Reading { return p.stream().reading }
 
-// SecretState says that a saved state holds noiseless functions of all records, not
+// SecretState reports whether a saved state holds noiseless functions of all records, not
 // only those of the buffer.
 func (p *Plan) SecretState() bool { return p.stream().secret }
 

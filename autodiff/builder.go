@@ -130,7 +130,7 @@ func (b *builder) unary(o op, x int) int {
 	return b.put(instr{op: o, a: x})
 }
 
-// sumOfExps says that x is e^y + e^z.
+// sumOfExps reports whether x is e^y + e^z.
 func (b *builder) sumOfExps(x int) bool {
 	in := b.code[x]
 	return in.op == opAdd && b.is(in.a, opExp) && b.is(in.b, opExp)

@@ -77,6 +77,6 @@ func exactSum(x, y float64) (float64, bool) {
 	return s, finite(s) && (x-(s-t))+(y-t) == 0
 }
 
-// normal says that products and quotients near x are free of underflow and
+// normal reports whether products and quotients near x are free of underflow and
 // overflow, and that the error of one is a float64.
 func normal(x float64) bool { return math.Abs(x) > 0x1p-900 && math.Abs(x) < 0x1p900 }

@@ -196,7 +196,7 @@ func (g *gate) room(u float64) float64 {
 	return d
 }
 
-// nearKink says that the branch at u may be decided by rounding errors.
+// nearKink reports whether the branch at u may be decided by rounding errors.
 func (g *gate) nearKink(u float64) bool {
 	for _, k := range g.breaks {
 		if away := 1e-9 * math.Max(1, math.Abs(u)); u >= k.left-away && u <= k.right+away {

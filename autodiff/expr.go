@@ -42,13 +42,13 @@ const (
 	opWhere // a if m is not 0, else b
 )
 
-// binary says whether o has the operands a and b, and no other.
+// binary reports whether o has the operands a and b, and no other.
 func (o op) binary() bool { return o >= opAdd && o < opWhere }
 
-// mask says whether the values of o are 0 and 1.
+// mask reports whether the values of o are 0 and 1.
 func (o op) mask() bool { return o == opGe || o == opGt || o == opEq }
 
-// leaf says whether o has no operand.
+// leaf reports whether o has no operand.
 func (o op) leaf() bool { return o <= opVar }
 
 // instr computes one value from earlier ones: a, b and m are indices of earlier

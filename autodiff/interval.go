@@ -14,7 +14,7 @@ type Interval struct{ Lo, Hi float64 }
 // Point returns the interval of x alone.
 func Point(x float64) Interval { return Interval{x, x} }
 
-// Contains says whether x is in the interval.
+// Contains reports whether x is in the interval.
 func (a Interval) Contains(x float64) bool { return a.Lo <= x && x <= a.Hi }
 
 // Abs is the largest |x| in the interval.

@@ -9,7 +9,7 @@ import (
 	"dyad/internal/sizes"
 )
 
-// holds says that the interval contains x.
+// holds reports whether the interval contains x.
 func (a Interval) holds(x *big.Float) bool {
 	if !math.IsInf(a.Lo, 0) && bigOf(a.Lo).Cmp(x) > 0 {
 		return false

@@ -147,7 +147,7 @@ func (p *parser) call(name string, at int) (int, error) {
 	return f.build(p.b, args), nil
 }
 
-// masks says that x is a product of comparisons.
+// masks reports whether x is a product of comparisons.
 func (p *parser) masks(x int) bool {
 	in := p.b.code[x]
 	return in.op.mask() || in.op == opSquare && p.masks(in.a) || in.op == opMul && p.masks(in.a) && p.masks(in.b)

@@ -28,7 +28,7 @@ type PiecewisePolynomial struct {
 	// RightAt[i] says that f(Knots[i]) is the value of the piece to the right,
 	// otherwise of that to the left. Where f does not jump both are the same.
 	RightAt []bool
-	// Exact says that no knot and no coefficient was rounded. Otherwise each has a
+	// Exact reports whether no knot and no coefficient was rounded. Otherwise each has a
 	// relative error of at most 2^-53.
 	Exact bool
 }
@@ -209,7 +209,7 @@ func (p pieces) simplified() pieces {
 	return out
 }
 
-// small says that p is within the limits of Piecewise.
+// small reports whether p is within the limits of Piecewise.
 func (p pieces) small() bool {
 	if len(p.poly) > maxPieces {
 		return false

@@ -143,7 +143,7 @@ func (r *rounding) step(i int, in instr, on Interval) {
 	r.float.v[i], r.err[i] = c, e
 }
 
-// mayBeNaN says whether the computed operands may be infinities that give NaN.
+// mayBeNaN reports whether the computed operands may be infinities that give NaN.
 func (r *rounding) mayBeNaN(in instr) bool {
 	a := r.float.v[in.a]
 	infinite := func(x Interval) bool { return math.IsInf(x.Lo, 0) || math.IsInf(x.Hi, 0) }

@@ -56,7 +56,7 @@ type Properties struct {
 	CurvatureFound Interval
 	// Smoothness is a Lipschitz constant of g, +Inf where phi has a kink.
 	Smoothness float64
-	// Convex says that g does not decrease. False means not proved.
+	// Convex reports whether g does not decrease. False means not proved.
 	Convex bool
 	// Slack bounds |phi' - g|.
 	Slack float64
@@ -173,7 +173,7 @@ func newAnalysis(e Expr, on Interval, work effort) *analysis {
 	return a
 }
 
-// undecidedMask says whether a mask, or another number by which a Where chooses, may be 0
+// undecidedMask reports whether a mask, or another number by which a Where chooses, may be 0
 // and not 0 in the last evaluation.
 func (j *jet) undecidedMask() bool {
 	for i, in := range j.code {

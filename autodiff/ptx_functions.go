@@ -95,7 +95,7 @@ func (p *ptxEmitter) power(c float64, x string) string {
 	return p.op("ex2.approx.ftz.f32", p.op("mul.rn.f32", p.op("lg2.approx.ftz.f32", x), single(c)))
 }
 
-// wholePower says that x^c is computed by products.
+// wholePower reports whether x^c is computed by products.
 func wholePower(c float64) bool {
 	return c == math.Trunc(c) && c >= 1 && c <= largestSinglePower
 }

@@ -125,7 +125,7 @@ func (in instr) choice(first bool) int {
 	return in.b
 }
 
-// analytic says that a cover of on x i[0, height] has finite enclosures.
+// analytic reports whether a cover of on x i[0, height] has finite enclosures.
 func (s *strip) analytic(on Interval, height float64) bool {
 	type job struct{ re, im Interval }
 	stack := []job{{on, Interval{0, height}}}

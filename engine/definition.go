@@ -52,7 +52,7 @@ func Define(text string, params map[string]float64, clip float64) (Definition, e
 	return s, err
 }
 
-// Named says that the caller chose a loss.
+// Named reports whether the caller chose a loss.
 func (s Definition) Named() bool { return s.Name != "" || s.Params != nil || s.Clip != 0 }
 
 // Defined is the loss with its formula.

@@ -114,7 +114,7 @@ type Constants struct {
 	// over w, z, z~, z' in both argument orders; at most 2 G
 	// (docs/theory.md#constants).
 	PairDiameter float64
-	// Convex says that l(.; z, z') is convex.
+	// Convex reports whether l(.; z, z') is convex.
 	Convex bool
 	// Origin says how the constants were obtained.
 	Origin Origin

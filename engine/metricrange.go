@@ -26,7 +26,7 @@ type MetricRange struct {
 	WithinErr float64
 }
 
-// Smooth says that the error of a computed slope is bounded by Curvature and SlopeErr.
+// Smooth reports whether the error of a computed slope is bounded by Curvature and SlopeErr.
 func (m MetricRange) Smooth() bool { return !math.IsInf(m.Curvature, 0) }
 
 // NewMetricRange returns the limits for distances, or margins y y' (1 - distance), that are

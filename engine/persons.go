@@ -83,7 +83,7 @@ func (r *Records) PersonsOf(like *Records) (*Records, error) {
 	return &out, nil
 }
 
-// ByPerson says that the rows are those of persons.
+// ByPerson reports whether the rows are those of persons.
 func (r *Records) ByPerson() bool { return r.persons != nil }
 
 // Units is the public number of persons, or n if each row is a record of its own.
@@ -140,7 +140,7 @@ func (r *Records) mostRows() (most int) {
 	return most
 }
 
-// ByPerson says that a record is a person with one or more rows.
+// ByPerson reports whether a record is a person with one or more rows.
 func (p Problem) ByPerson() bool { return p.PersonRows > 0 }
 
 // MaxRows is the largest number of rows of the records: N, or N persons with PersonRows each.

@@ -126,7 +126,7 @@ func (r *Records) Label(i int) float64 { return r.y[i] }
 // Labels are all labels; the caller must not change them.
 func (r *Records) Labels() []float64 { return r.y }
 
-// IsSparse says that rows are stored compressed.
+// IsSparse reports whether rows are stored compressed.
 func (r *Records) IsSparse() bool { return r.start != nil }
 
 // Dense is the row-major matrix, or nil if there is none in float64 and in the order of the
@@ -155,10 +155,10 @@ func (r *Records) NarrowPlaces() (x []float32, at []int32) {
 	return r.narrow, r.at
 }
 
-// IsNarrow says that features are stored as float32.
+// IsNarrow reports whether features are stored as float32.
 func (r *Records) IsNarrow() bool { return r.narrow != nil }
 
-// InFile says that the features are those of a mapped file.
+// InFile reports whether the features are those of a mapped file.
 func (r *Records) InFile() bool { return r.stored }
 
 // Sparse are the compressed rows, nil if not IsSparse; the caller must not
@@ -179,7 +179,7 @@ func (r *Records) MaxRow() int {
 	return int(most)
 }
 
-// MoreLabelsThan says that there are more than limit different labels.
+// MoreLabelsThan reports whether there are more than limit different labels.
 func (r *Records) MoreLabelsThan(limit int) bool { return len(r.DifferentLabels(limit)) > limit }
 
 // DifferentLabels are the labels that occur, in increasing order, each once; no more than limit+1

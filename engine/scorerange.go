@@ -42,7 +42,7 @@ type ScoreRange struct {
 	SlopeMin, SlopeMax float64
 }
 
-// Smooth says that the error of a computed slope is bounded by Curvature and SlopeErr.
+// Smooth reports whether the error of a computed slope is bounded by Curvature and SlopeErr.
 func (s ScoreRange) Smooth() bool { return !math.IsInf(s.Curvature, 0) }
 
 // assumedSlopeError is ScoreRange.SlopeErr of a loss that is no ScalarLoss, in units of

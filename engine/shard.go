@@ -30,7 +30,7 @@ func (r *Records) Shard(from, to int) *Records {
 	return s
 }
 
-// IsShard says that r holds some units of a data set only, as Shard makes them.
+// IsShard reports whether r holds some units of a data set only, as Shard makes them.
 func (r *Records) IsShard() bool { return r.shard != nil }
 
 // Total is the number of units of the data set that r is, or is a shard of.

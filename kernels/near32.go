@@ -30,7 +30,7 @@ func panelProducts32(dst, a, panel []float32, m, k int) {
 	}
 }
 
-// AllNegative says that all numbers have the sign bit set; their count is a multiple of 16.
+// AllNegative reports whether all numbers have the sign bit set; their count is a multiple of 16.
 func AllNegative(x []float32) bool {
 	both := uint64(1<<63 | 1<<31)
 	for ; len(x) >= 16; x = x[16:] {

@@ -130,19 +130,19 @@ func (c Certificate) sampled() (batch, bool) {
 	return batch{}, false
 }
 
-// added says that the sensitivity is a sum over a stream.
+// added reports whether the sensitivity is a sum over a stream.
 func (c Certificate) added() bool {
 	f, _ := c.form.(stream)
 	return f.added
 }
 
-// joint says that the sensitivities are those of several noises together, as sums of
+// joint reports whether the sensitivities are those of several noises together, as sums of
 // squares: they are in the L2 norm and about Gaussian noise only.
 func (c Certificate) joint() bool {
 	return c.Releases() > 0 && !c.added() || c.HiddenSteps() > 0
 }
 
-// gaussianOnly says that the certificate grants no pure epsilon: a joint L2 bound says nothing
+// gaussianOnly reports whether the certificate grants no pure epsilon: a joint L2 bound says nothing
 // about it, and the sensitivity of a Poisson batch is that of one record added, where up to
 // 2 group of them are exchanged.
 func (c Certificate) gaussianOnly() bool {
@@ -179,10 +179,10 @@ func (c Certificate) Derivation() string { return c.derivation }
 // Released says which vector the certificate is about.
 func (c Certificate) Released() string { return c.released }
 
-// IsZero says that the certificate was not built by a constructor.
+// IsZero reports whether the certificate was not built by a constructor.
 func (c Certificate) IsZero() bool { return c == Certificate{} }
 
-// Equal says that two certificates state the same bound for the same reason.
+// Equal reports whether two certificates state the same bound for the same reason.
 func (c Certificate) Equal(o Certificate) bool { return c == o }
 
 func newCertificate(exact, total float64, released, derivation string) (Certificate, error) {

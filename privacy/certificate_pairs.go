@@ -32,7 +32,7 @@ type PairGroup struct {
 	Epochs int `json:"epochs"`
 	// TermNorm bounds the norm of a term; 0 means 1.
 	TermNorm float64 `json:"term_norm"`
-	// Manhattan says that norms are L1 norms, of all released entries together;
+	// Manhattan reports whether norms are L1 norms, of all released entries together;
 	// otherwise they are L2 norms.
 	Manhattan bool `json:"manhattan"`
 	// Roundoff bounds the norm of the error of one computed release, for every data

@@ -16,7 +16,7 @@ type TupleBatches struct {
 	// disjoint batches of one epoch, >= 1.
 	Batch, Batches int
 	Epochs         int // >= 1
-	// Manhattan says that norms are L1 norms, of all released entries together;
+	// Manhattan reports whether norms are L1 norms, of all released entries together;
 	// otherwise they are L2 norms.
 	Manhattan bool
 	// Roundoff bounds the norm of the error of one computed release, for every data

@@ -96,7 +96,7 @@ func (g Guarantee) String() string {
 	return "no privacy guarantee"
 }
 
-// LabelsOnly says that neighbours of a relation differ in labels alone, their features being public. Such a guarantee adds up with none
+// LabelsOnly reports whether neighbours of a relation differ in labels alone, their features being public. Such a guarantee adds up with none
 // of whole records: neighbours whose features differ have no finite epsilon.
 func LabelsOnly(relation string) bool {
 	return strings.HasPrefix(relation, "same features, ") || strings.HasPrefix(relation, "the two labels ")

@@ -42,7 +42,7 @@ type Mechanism interface {
 	add(x []float64, src *Source) error
 }
 
-// known says that m is one of the types of this package. An interface alone is
+// known reports whether m is one of the types of this package. An interface alone is
 // not a seal: a struct of another package that embeds a Mechanism has its methods,
 // and could replace Event by one that is planned.
 func known(m Mechanism) bool {

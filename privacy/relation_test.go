@@ -90,7 +90,7 @@ func TestConvertBudget(t *testing.T) {
 	}
 }
 
-// within says that got is an upper bound of want, by at most rel.
+// within reports whether got is an upper bound of want, by at most rel.
 func within(got, want, rel float64) bool { return got >= want*(1-1e-13) && got <= want*(1+rel) }
 
 // single is the exact delta of one release.

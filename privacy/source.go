@@ -37,10 +37,10 @@ func NewSeededSource(seed uint64) *Source {
 	return &Source{Bits: sampler.NewBits(sha256.Sum256(msg), false)}
 }
 
-// usable says that s came from NewSource or NewSeededSource.
+// usable reports whether s came from NewSource or NewSeededSource.
 func (s *Source) usable() bool { return s != nil && s.Bits != nil }
 
-// Secret says whether the stream was keyed by the operating system. It is false
+// Secret reports whether the stream was keyed by the operating system. It is false
 // for seeded sources.
 func (s *Source) Secret() bool { return s.usable() && s.Bits.Secret() }
 

@@ -80,14 +80,14 @@ type Report struct {
 	Scores [2][]float64 `json:"-"`
 }
 
-// Refuted says that the bounds exceed the claim.
+// Refuted reports whether the bounds exceed the claim.
 func (r *Report) Refuted() bool { return r.LowerBound > r.Epsilon }
 
-// Exceeds says that the exact vectors move by more than the certificate of the noise
+// Exceeds reports whether the exact vectors move by more than the certificate of the noise
 // allows, beyond what the roundings of Move can make of it.
 func (r *Report) Exceeds() bool { return r.Move > 1+1e-9 }
 
-// Holds says that nothing speaks against the claim: no bound, no move, no noise that is
+// Holds reports whether nothing speaks against the claim: no bound, no move, no noise that is
 // off its grid or repeats.
 func (r *Report) Holds() bool {
 	return !r.Refuted() && !r.Exceeds() && r.OffGrid == 0 && r.Repeated == 0

@@ -184,13 +184,13 @@ func (t Target) coupled() (float64, error) {
 	return min(e.Gap*float64(e.Steps), e.Contraction*e.Diameter+e.Gap), nil
 }
 
-// secret says that the guarantee of a plan rests on coins or states that stay secret,
+// secret reports whether the guarantee of a plan rests on coins or states that stay secret,
 // besides the noise of its releases: a white-box adversary is more than it promises.
 func (t Target) secret() bool {
 	return t.stopping() != nil || t.sampled() || t.claim().certificate.HiddenSteps() > 0
 }
 
-// sampled says that it rests on secret batches.
+// sampled reports whether it rests on secret batches.
 func (t Target) sampled() bool {
 	c := t.claim().certificate
 	batch, _ := c.Batch()

@@ -57,7 +57,7 @@ type Figures struct {
 	Difference      *Figure `json:"auc_difference,omitempty"`
 	DifferenceNoise float64 `json:"auc_difference_noise,omitempty"`
 	Disagreement    float64 `json:"disagreement,omitempty"`
-	// Wide says that the intervals are those for few records or a rare class: they cover
+	// Wide reports whether the intervals are those for few records or a rare class: they cover
 	// with at least the confidence, and are wider than most would need.
 	Wide bool `json:"wide,omitempty"`
 }

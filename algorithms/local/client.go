@@ -11,7 +11,7 @@ import (
 
 // Message is what a user sends on one visit.
 type Message struct {
-	// Takes says that the message carries a gradient: always for Prestige and DJW, the
+	// Takes reports whether the message carries a gradient: always for Prestige and DJW, the
 	// randomised response for PrestigeParticipation.
 	Takes bool
 	// Direction is the private sample, if Takes.

@@ -123,7 +123,7 @@ func (p *Plan) NetworkName() string {
 	return p.model.Network.Name()
 }
 
-// Fits says whether w can be a model of the plan, up to slack, a factor of at least 1: within the
+// Fits reports whether w can be a model of the plan, up to slack, a factor of at least 1: within the
 // radius or, of a network, every layer in its ball.
 func (p *Plan) Fits(w []float64, slack float64) bool {
 	if len(w) != p.Parameters {

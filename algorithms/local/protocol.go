@@ -76,13 +76,13 @@ func ParseMethod(s string) (Method, error) {
 	return 0, fmt.Errorf("local: method %q is unknown, want one of %v", s, methodNames)
 }
 
-// private says that messages are privatised.
+// private reports whether messages are privatised.
 func (m Method) private() bool { return m != Curriculum && m != SGD }
 
-// protects says that a guarantee covers the messages.
+// protects reports whether a guarantee covers the messages.
 func (m Method) protects() bool { return m.private() && m != PrestigePrinted }
 
-// gradual says that the threshold selects records.
+// gradual reports whether the threshold selects records.
 func (m Method) gradual() bool { return m != DJW && m != SGD }
 
 // Protocol is everything public about a learning task.
@@ -274,7 +274,7 @@ func (p *Protocol) fill() error {
 	return nil
 }
 
-// Gradual says that a threshold selects records.
+// Gradual reports whether a threshold selects records.
 func (p *Plan) Gradual() bool { return p.Method.gradual() }
 
 // ThresholdAt is D_T of epoch T = 1, 2, ...

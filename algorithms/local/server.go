@@ -45,7 +45,7 @@ func (st *State) scratch(d int) []float64 {
 	return st.g
 }
 
-// Done says that all epochs are over.
+// Done reports whether all epochs are over.
 func (p *Plan) Done(st *State) bool { return st.Epoch > p.Epochs }
 
 // Average is the mean of the models after each update, or the model if there was

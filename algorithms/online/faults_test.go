@@ -15,7 +15,7 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// lockHeld says whether the stream holds the ledger's lock at a stage.
+// lockHeld reports whether the stream holds the ledger's lock at a stage.
 func lockHeld(stage string) bool {
 	name, _, _ := strings.Cut(stage, "#")
 	return slices.Contains([]string{"locked", "admitted", "head prepared", "line written", "line durable", "head renamed", "acknowledged"}, name)

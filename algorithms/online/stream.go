@@ -126,7 +126,7 @@ var errClosed = errors.New("online: the stream is closed; open it again with Res
 // State is the file of the state, without symbolic links.
 func (s *Stream) State() string { return s.state.Name() }
 
-// Begun says whether the stream is charged and takes records.
+// Begun reports whether the stream is charged and takes records.
 func (s *Stream) Begun() bool { return s.stream != nil }
 
 // Run is the id of the run in the ledger, "" for public records and before Begin.
@@ -282,7 +282,7 @@ func (s *Stream) Stop(publish func() error) error {
 	return err
 }
 
-// Ended says whether the horizon is reached.
+// Ended reports whether the horizon is reached.
 func (s *Stream) Ended() bool { return s.Taken() == s.plan.Spec.Horizon }
 
 // charge is what the ledger is told.
@@ -308,7 +308,7 @@ func (s *Stream) openLedger() (err error) {
 	return err
 }
 
-// charged says whether the ledger has a charge of a run, and how often it was resumed.
+// charged reports whether the ledger has a charge of a run, and how often it was resumed.
 func (s *Stream) charged(run string) (charged bool, resumes int, err error) {
 	entries, err := s.ledger.Entries()
 	for _, e := range entries {

@@ -26,7 +26,7 @@ func (p *Passing) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Empty says that nothing was written.
+// Empty reports whether nothing was written.
 func (p *Passing) Empty() bool { return p.text == nil && p.said == nil }
 
 // Verdict is that of Check, which is called once, or NotChecked.
@@ -41,7 +41,7 @@ func (p *Passing) Verdict() Verdict {
 	return *p.said
 }
 
-// quick says that the checker takes some milliseconds for a plan. A plan that cannot be read costs nothing.
+// quick reports whether the checker takes some milliseconds for a plan. A plan that cannot be read costs nothing.
 func quick(plan json.RawMessage) bool {
 	var p struct {
 		Problem struct {

@@ -186,7 +186,7 @@ type kernel struct {
 	workers int
 	method  Method
 	team    engine.Team // nil alone
-	// logistic says that dphi is kernels.LogisticSlope; factored, that moreover
+	// logistic reports whether dphi is kernels.LogisticSlope; factored, that moreover
 	// LogisticTile and LogisticSlopes cannot overflow on the public range.
 	logistic, factored bool
 

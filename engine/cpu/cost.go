@@ -67,7 +67,7 @@ func (k *kernel) planExpansion() bool {
 	return k.bins > 0
 }
 
-// fewLabels says that the near-linear method takes as many labels as the problem has.
+// fewLabels reports whether the near-linear method takes as many labels as the problem has.
 func (k *kernel) fewLabels() bool { return k.problem.LabelLimit() <= maxClasses }
 
 // counts are how often each cost of a method is met.

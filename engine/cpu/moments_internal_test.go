@@ -212,7 +212,7 @@ func TestMomentsAgainstExactSums(t *testing.T) {
 	}
 }
 
-// sameMoments says whether all numbers have the same bits.
+// sameMoments reports whether all numbers have the same bits.
 func sameMoments(a, b engine.Moments) bool {
 	same := func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) }
 	return slices.EqualFunc(a.All, b.All, same)

@@ -82,7 +82,7 @@ func (t *table) labelArray(format string) (labels []float64, err error) {
 // marks are the arrays besides the features, each nil if it is not there.
 type marks struct{ y, group, person []float64 }
 
-// fit says that every array has n numbers.
+// fit reports whether every array has n numbers.
 func (m marks) fit(n int) bool {
 	for _, a := range [][]float64{m.y, m.group, m.person} {
 		if a != nil && len(a) != n {

@@ -76,7 +76,7 @@ func (t *table) positionLayout(first [][]byte, row int) (*layout, error) {
 	return l, nil
 }
 
-// repeatsNames says that every field is the name of its column.
+// repeatsNames reports whether every field is the name of its column.
 func repeatsNames(l *layout, row [][]byte) bool {
 	for i, f := range l.fields {
 		if !strings.EqualFold(string(row[i]), f.name) {

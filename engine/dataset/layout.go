@@ -149,7 +149,7 @@ func (t *table) addRow(l *layout, row [][]byte, numbers []float64, number int) e
 	return t.endRow(number, label.Y)
 }
 
-// identifies says that a field tells which row, group or person this is.
+// identifies reports whether a field tells which row, group or person this is.
 func (l *layout) identifies() bool {
 	return slices.ContainsFunc(l.fields, func(f field) bool { return identity(f.role) })
 }

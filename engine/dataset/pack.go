@@ -175,10 +175,10 @@ func readPackHeader(r io.ReaderAt, size int64) (h *packHeader, e *schema.Encoder
 	return h, e, content, nil
 }
 
-// isPack says that a file begins like a pack.
+// isPack reports whether a file begins like a pack.
 func isPack(head []byte) bool { return bytes.HasPrefix(head, []byte(packMagic)) }
 
-// IsPack says that a file begins like a pack.
+// IsPack reports whether a file begins like a pack.
 func IsPack(name string) bool {
 	f, err := os.Open(name)
 	if err != nil {

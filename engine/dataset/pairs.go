@@ -28,7 +28,7 @@ type PairOptions struct {
 	// True and False are the two values of the label, matched like categories.
 	// They must differ.
 	True, False string
-	// Oriented says that a label is about the order of the two, as of a preference:
+	// Oriented reports whether a label is about the order of the two, as of a preference:
 	// (a, b, True) and (b, a, False) then say the same. The file may lack the label
 	// column, and every label is then True.
 	Oriented bool

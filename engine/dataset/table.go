@@ -92,7 +92,7 @@ func (t *table) allocate(z source.Sizes, fields int) {
 	t.dense = newBlocks[float64](rows * t.e.Dim())
 }
 
-// readsLabels says that the labels of the file count.
+// readsLabels reports whether the labels of the file count.
 func (t *table) readsLabels() bool { return t.hasLabels && t.o.Labels != LabelsIgnored }
 
 // readLabel encodes the label of a row; drop leaves the row out. The column is

@@ -108,7 +108,7 @@ func (d *Device) Workers() int {
 	return d.workers
 }
 
-// Precise says that a precision was asked for.
+// Precise reports whether a precision was asked for.
 func (d *Device) Precise() bool { return d != nil && d.precise }
 
 // Shared returns the kind of device of every member of a team, "cpu" or "cuda", and "" without a team. They must be of one kind:
@@ -120,7 +120,7 @@ func (d *Device) Shared() string {
 	return d.team
 }
 
-// Named says that a GPU was asked for by its name.
+// Named reports whether a GPU was asked for by its name.
 func (d *Device) Named() bool { return d != nil && d.gpu != nil && !d.chosen }
 
 // Close frees the device; results are complete by then.

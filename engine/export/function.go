@@ -62,10 +62,10 @@ func (f *Function) linear() ([]float64, error) {
 	return f.Layers[0].W, nil
 }
 
-// numbered says that the features have numbers instead of names.
+// numbered reports whether the features have numbers instead of names.
 func (f *Function) numbered() bool { return f.Encoder.Schema().Features > 0 }
 
-// narrow says that records are rounded toward zero to float32.
+// narrow reports whether records are rounded toward zero to float32.
 func (f *Function) narrow() bool { return f.Encoder.Schema().IsNarrow() }
 
 // nonZeros is the bound on the features of a row that are not 0; none is 0.

@@ -197,7 +197,7 @@ func (s *scan) tile(b trainBlock, from, to int) {
 	}
 }
 
-// full says that every test row has K neighbours: before, sums of a tile rule out nothing.
+// full reports whether every test row has K neighbours: before, sums of a tile rule out nothing.
 func (s *scan) full() bool {
 	for i := range s.least {
 		if math.IsInf(s.best[(i+1)*s.k-1].distance, 1) {

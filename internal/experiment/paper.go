@@ -32,7 +32,7 @@ type Paper struct {
 	Axis string `yaml:"axis"`
 	// Rows are what the paper prints; without them its figure is not readable.
 	Rows []PaperRow `yaml:"rows"`
-	// NotPrinted says that the paper has nothing of the plan's algorithms.
+	// NotPrinted reports whether the paper has nothing of the plan's algorithms.
 	NotPrinted bool `yaml:"not_printed"`
 	// Ours is the method that stands for the program's default in verdicts; default auto.
 	Ours string `yaml:"ours"`
@@ -89,7 +89,7 @@ type PaperCell struct {
 	Value float64  `yaml:"value"`
 }
 
-// Outside says that the runner of this package does not run the item.
+// Outside reports whether the runner of this package does not run the item.
 func (p *Paper) Outside() bool { return p.Command != "" || p.Impossible != "" }
 
 func (p *Paper) check() error {
@@ -243,7 +243,7 @@ func ReadGives(path string) ([]Given, error) {
 	return out, nil
 }
 
-// NonPrivate says that a method of the plan is not private.
+// NonPrivate reports whether a method of the plan is not private.
 func (p *Plan) NonPrivate(algorithm, options string) bool {
 	return p.isNonPrivate(label(algorithm, options))
 }

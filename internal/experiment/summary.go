@@ -32,7 +32,7 @@ type Summary struct {
 
 func (s Summary) label() string { return label(s.Algorithm, s.Options) }
 
-// Behind says that the reference is behind by more than two standard errors.
+// Behind reports whether the reference is behind by more than two standard errors.
 func (s Summary) Behind() bool { return s.Paired > 1 && s.Difference > 2*s.DifferenceSE }
 
 // Summarise gives a line for each method and cell, in the order of rows. Methods that
@@ -236,7 +236,7 @@ func (p *Plan) Compare(w io.Writer, summary []Summary) {
 	}
 }
 
-// isNonPrivate says that the method of that label is not private.
+// isNonPrivate reports whether the method of that label is not private.
 func (p *Plan) isNonPrivate(label string) bool {
 	return slices.ContainsFunc(p.all, func(m method) bool { return m.nonPrivate && m.label() == label })
 }

@@ -33,7 +33,7 @@ type Row struct {
 	Status string
 }
 
-// ok says that the row has a value.
+// ok reports whether the row has a value.
 func (r Row) ok() bool { return r.Status == statusOK }
 
 const statusOK = "ok"

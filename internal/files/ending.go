@@ -87,5 +87,5 @@ func CheckEnding(path string, content Content) error {
 	return input.Errorf("%s would hold %s, and its name says %s; %s", path, is.words, format.name, format.remedy)
 }
 
-// Known says whether there is such a content.
+// Known reports whether there is such a content.
 func (c Content) Known() bool { return len(contents[c].endings) > 0 }

@@ -76,7 +76,7 @@ func newOutput(o Output, inputs []string) (*Output, error) {
 	return &o, nil
 }
 
-// Same says that two names lead to one file.
+// Same reports whether two names lead to one file.
 func Same(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)

@@ -75,7 +75,7 @@ func (s *Seal) Intact(needed bool) bool {
 	return bytes.Equal(s.last[at:], checksum(s.sum.Sum(nil)))
 }
 
-// Present says that the text has a checksum.
+// Present reports whether the text has a checksum.
 func (s *Seal) Present() bool {
 	return bytes.Contains(s.last, []byte(keySum)) || bytes.Contains(s.last, []byte(kindOfSum))
 }

@@ -159,7 +159,7 @@ func sources(dir, module string) (files []string, packages map[string]bool, err 
 	return files, packages, err
 }
 
-// requires says that a module uses another one.
+// requires reports whether a module uses another one.
 func requires(mod *modfile.File, other string) bool {
 	return slices.ContainsFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == other })
 }

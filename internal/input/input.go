@@ -17,7 +17,7 @@ type Error struct{ error }
 // Unwrap returns the error without the mark.
 func (e Error) Unwrap() error { return e.error }
 
-// Is says that Err is meant.
+// Is reports whether Err is meant.
 func (e Error) Is(target error) bool { return target == Err }
 
 // Errorf is fmt.Errorf with the mark.

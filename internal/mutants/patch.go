@@ -116,7 +116,7 @@ func (m Mutant) Apply(root string) (map[string]string, error) {
 	return changed, nil
 }
 
-// touched says whether a change of files can decide whether the mutant is found: of the code, its test or itself.
+// touched reports whether a change of files can decide whether the mutant is found: of the code, its test or itself.
 func (m Mutant) touched(files []string) bool {
 	return slices.ContainsFunc(files, func(f string) bool {
 		return slices.Contains(m.Files(), f) || path.Dir(f) == path.Clean(m.Package) || f == "internal/mutants/patches/"+m.Name+".patch"

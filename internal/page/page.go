@@ -77,7 +77,7 @@ func (b Bar) X() string { return b.at(min(0, b.Value)) }
 // Width is that of the bar.
 func (b Bar) Width() string { return b.at(max(b.Value, -b.Value)) }
 
-// Interval says that there is one.
+// Interval reports whether there is one.
 func (b Bar) Interval() bool { return b.Low < b.High }
 
 // From is the left end of the interval.

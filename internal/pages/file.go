@@ -80,7 +80,7 @@ func (m *Mapping) Unchanged() error {
 	return nil
 }
 
-// littleEndian says that numbers lie in memory as they lie in files.
+// littleEndian reports whether numbers lie in memory as they lie in files.
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
 // Slice are the little-endian numbers of b: b itself, or a copy where this machine stores numbers

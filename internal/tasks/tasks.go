@@ -41,7 +41,7 @@ func (g *Group) Try(f func()) {
 	f()
 }
 
-// Panicked says that a goroutine panicked: the others may stop.
+// Panicked reports whether a goroutine panicked: the others may stop.
 func (g *Group) Panicked() bool { return g.first.Load() != nil }
 
 // Wait waits for all goroutines. If some panicked it panics with the *Panic of the first.
@@ -131,7 +131,7 @@ func Caught(recovered any) *Panic {
 	return p
 }
 
-// IsFault says that memory could not be read: of a mapped file that was cut short, or whose disk failed.
+// IsFault reports whether memory could not be read: of a mapped file that was cut short, or whose disk failed.
 func (p *Panic) IsFault() bool {
 	_, ok := p.Value.(interface{ Addr() uintptr }) // of the runtime's errors those have one (debug.SetPanicOnFault)
 	return ok

@@ -35,7 +35,7 @@ type listed struct {
 	}
 }
 
-// ours says whether the package belongs to this module.
+// ours reports whether the package belongs to this module.
 func (p listed) ours() bool { return p.Module != nil && p.Module.Main }
 
 // room is the path below the module's, "." for that of the module itself.

@@ -52,7 +52,7 @@ func (d dominatingPair) beyond() float64 { return max(0, d.r-d.m) }
 // even is where the loss of a subset is 0.
 func (d dominatingPair) even() float64 { return (d.m - d.beyond()) / 2 }
 
-// symmetric says that the reversed pair has the same losses.
+// symmetric reports whether the reversed pair has the same losses.
 func (d dominatingPair) symmetric() bool { return d.kind != removed || d.q == 1 }
 
 // farthest is a centre of mix beyond which there are parts of probability less than

@@ -130,7 +130,7 @@ func (f facts) times() int {
 	return f.count
 }
 
-// repeatable says that several releases of the kind can be counted.
+// repeatable reports whether several releases of the kind can be counted.
 func (f facts) repeatable() bool { return f.shape == release && f.count == 1 && !f.joint }
 
 // neighbours is the relation, "" if the event has the same cost for both.

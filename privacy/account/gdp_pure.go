@@ -48,7 +48,7 @@ func PureGDPMu(epsilon float64) float64 {
 	return hi // a proved bound, or coversPure(hi, epsilon) was checked
 }
 
-// coversPure says that 2 Phi^-1(e^epsilon/(1+e^epsilon)) <= mu is proved. With
+// coversPure reports whether 2 Phi^-1(e^epsilon/(1+e^epsilon)) <= mu is proved. With
 // total variation for epsilon < 1: 2 Phi(mu/2) - 1 >= tanh(epsilon/2); with tails
 // above, where the total variation is near 1: Phi(-mu/2) <= 1/(1+e^epsilon).
 // Assumed: math.Exp and math.Tanh are within 4 units in the last place.

@@ -89,7 +89,7 @@ func TestAnswersOfAccountants(t *testing.T) {
 	}
 }
 
-// sameWords says that two lines differ by rounding only.
+// sameWords reports whether two lines differ by rounding only.
 func sameWords(got, want string) bool {
 	g, w := strings.Fields(got), strings.Fields(want)
 	if len(g) != len(w) {

@@ -214,7 +214,7 @@ func smallestEpsilon(want, guess float64, delta func(float64) float64) float64 {
 	return hi
 }
 
-// single says that there is exactly one release and no Gaussian one.
+// single reports whether there is exactly one release and no Gaussian one.
 func (a *PLD) single() bool {
 	return a.mu2 == 0 && len(a.releases) == 1 && a.releases[0].count == 1
 }
@@ -224,7 +224,7 @@ func (a *PLD) singleDelta(epsilon float64) float64 {
 	return max(law.delta(epsilon, false), law.delta(epsilon, true))
 }
 
-// tooLarge says that the Gaussian part is beyond the grid.
+// tooLarge reports whether the Gaussian part is beyond the grid.
 func (a *PLD) tooLarge() bool {
 	if a.mu2 == 0 {
 		return false

@@ -223,7 +223,7 @@ func (s lossSum) tilt(theta float64) tiltedSum {
 	return t
 }
 
-// endsBelow says that every finite loss is below top.
+// endsBelow reports whether every finite loss is below top.
 func (s lossSum) endsBelow(top float64) bool {
 	end := 0.0
 	for _, p := range s.parts {

@@ -9,7 +9,7 @@ import (
 	"dyad/privacy/account"
 )
 
-// within says that got is an upper bound of want, by at most rel.
+// within reports whether got is an upper bound of want, by at most rel.
 func within(got, want, rel float64) bool {
 	return got >= want*(1-1e-13) && got <= want*(1+rel)
 }

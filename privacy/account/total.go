@@ -106,7 +106,7 @@ func (a *Total) hidesRuns() bool { return a.selections > 0 }
 // even for batches and numbers of runs that become known, and Epsilon and Delta are better.
 func (a *Total) Mu() float64 { return a.gdp.Mu() }
 
-// Sampled says that a release about a secret batch, or with a secret number of runs, was
+// Sampled reports whether a release about a secret batch, or with a secret number of runs, was
 // composed.
 func (a *Total) Sampled() bool { return a.gdp.sampled || a.hidesRuns() }
 

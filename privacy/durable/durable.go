@@ -78,7 +78,7 @@ func SyncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// unsyncable says that a file system cannot sync folders. ENOSYS and EOPNOTSUPP are
+// unsyncable reports whether a file system cannot sync folders. ENOSYS and EOPNOTSUPP are
 // errors.ErrUnsupported; EINVAL is not an error of package errors.
 func unsyncable(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)

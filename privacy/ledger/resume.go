@@ -68,7 +68,7 @@ func (l *Ledger) finish(run, status string, k Kept) error {
 	return err
 }
 
-// stream says that a run releases as it goes, so that no one digest is that of its release.
+// stream reports whether a run releases as it goes, so that no one digest is that of its release.
 func (c *Charge) stream() bool {
 	return c.Counted || slices.ContainsFunc(c.Events, func(e account.Event) bool {
 		switch e.(type) {

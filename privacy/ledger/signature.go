@@ -95,7 +95,7 @@ func signature(key ed25519.PrivateKey, file []byte, s Statement) ([]byte, error)
 		trustedHeader, comment, base64.StdEncoding.EncodeToString(second)), nil
 }
 
-// IsSignature says that a file begins as signatures of ledgers do.
+// IsSignature reports whether a file begins as signatures of ledgers do.
 func IsSignature(text []byte) bool { return bytes.HasPrefix(text, []byte(signatureHeader)) }
 
 // Signed reads a signature of a file and returns its statement if the key made both. It needs no ledger. Errors wrap ErrSignature.

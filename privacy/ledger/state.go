@@ -90,7 +90,7 @@ func (st *ledgerState) charges(dataID string, f func(*Charge)) {
 	}
 }
 
-// charged says that a run on the data id was charged.
+// charged reports whether a run on the data id was charged.
 func (st *ledgerState) charged(dataID string) (charged bool) {
 	st.archived(dataID, func(*ArchivedTotal) { charged = true })
 	st.charges(dataID, func(*Charge) { charged = true })

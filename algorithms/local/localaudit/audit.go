@@ -65,7 +65,7 @@ type Report struct {
 	along [2][]float64
 }
 
-// Holds says that the claim is not refuted.
+// Holds reports whether the claim is not refuted.
 func (r *Report) Holds() bool { return r.LowerBound <= r.Claim }
 
 // A visit shows that nothing is sent, or two ranks of the chosen direction.

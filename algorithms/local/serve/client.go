@@ -24,7 +24,7 @@ type Limits struct {
 	Epsilon float64
 	// Epochs and Pairs of random directions are work; 0 means DefaultEpochs and DefaultPairs.
 	Epochs, Pairs int
-	// PublicFeatures says that the features may be sent in clear, for prestige-label.
+	// PublicFeatures reports whether the features may be sent in clear, for prestige-label.
 	PublicFeatures bool
 }
 
@@ -296,7 +296,7 @@ func (r Remote) Published(ctx context.Context) (p Protocol, st PublicState, err 
 	return p, st, away(ctx, err)
 }
 
-// Fits says whether w can be a published model of a plan.
+// Fits reports whether w can be a published model of a plan.
 func Fits(p *local.Plan, w []float64) bool { return p.Fits(w, 1+1e-9) }
 
 // away marks errors after which a later attempt can succeed.

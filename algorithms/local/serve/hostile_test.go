@@ -171,7 +171,7 @@ func dial(t *testing.T, address, text string, answered bool) net.Conn {
 	return c
 }
 
-// closed says whether the other side closes c within a moment.
+// closed reports whether the other side closes c within a moment.
 func closed(c net.Conn) bool {
 	_ = c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
 	_, err := c.Read(make([]byte, 1))

@@ -395,7 +395,7 @@ type Remote struct {
 // would go in clear.
 var ErrAddress = errors.New("serve: no server address")
 
-// readable says whether others on the way can read what is sent to an address.
+// readable reports whether others on the way can read what is sent to an address.
 func readable(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
 	return u.Scheme != "https" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())

@@ -37,7 +37,7 @@ type File struct {
 	Bytes  int64  // of the same; 0 if not known
 }
 
-// Known says that the content can be checked.
+// Known reports whether the content can be checked.
 func (f File) Known() bool { return f.SHA256 != "" }
 
 // packing is how the address packs the file: ".zip" and ".bz2" are unpacked on

@@ -79,7 +79,7 @@ func (r *Reader) CutFields(line []byte) (_ [][]byte, err error) {
 	return r.fields, r.splitQuoted(line)
 }
 
-// isEmpty says that a line has blanks and delimiters only.
+// isEmpty reports whether a line has blanks and delimiters only.
 func (r *Reader) isEmpty(line []byte) bool {
 	k := parse.SkipBlanks(line, r.delim)
 	for k < len(line) && line[k] == r.delim {

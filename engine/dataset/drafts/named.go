@@ -185,7 +185,7 @@ func (p *profile) readCSV(src *source.Lines) error {
 	return nil
 }
 
-// hasHeader says that the first row is text above numbers, perhaps with a row of units between, or, where the whole
+// hasHeader reports whether the first row is text above numbers, perhaps with a row of units between, or, where the whole
 // file is text, that none of its fields comes again in its column.
 func (p *profile) hasHeader(o *oddRows) bool {
 	seen := map[string]bool{}

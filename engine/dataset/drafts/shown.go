@@ -15,10 +15,10 @@ type DraftedColumn struct {
 	Why     string   // why the draft leaves the column out, or what to check
 	Samples []Sample // up to draftSamples different values from the top of the file, and the longest
 	Classes []string // of a column that can be the label: the likely positive class and the other one
-	// Asks says that the column has numbers whose fraction begins at a point or at a comma, and that the file
+	// Asks reports whether the column has numbers whose fraction begins at a point or at a comma, and that the file
 	// does not tell; an answer with decimal does.
 	Asks bool
-	// MayNamePersons says that the values look like identifiers, and come again. Persons is how many different ones
+	// MayNamePersons reports whether the values look like identifiers, and come again. Persons is how many different ones
 	// there are by IDKey, or 0 if that was not counted.
 	MayNamePersons bool
 	Persons        int

@@ -43,7 +43,7 @@ type Input struct {
 
 	// Categories are the values with a code, each once.
 	Categories []InputCategory
-	// ByNumber says that every category is a number, and is found by its value.
+	// ByNumber reports whether every category is a number, and is found by its value.
 	ByNumber    bool
 	MissingCode int // of an empty field
 	UnknownCode int // of any other value

@@ -114,7 +114,7 @@ type Schema struct {
 	// IgnoreOthers allows columns of an ARFF, JSON lines or Parquet file that
 	// the schema does not list.
 	IgnoreOthers bool `yaml:"ignore_others,omitempty" json:"ignore_others,omitempty"`
-	// Sparse says that an NPZ file holds a SciPy CSR matrix (save_npz): data, indices,
+	// Sparse reports whether an NPZ file holds a SciPy CSR matrix (save_npz): data, indices,
 	// indptr and shape in the place of X.
 	Sparse bool `yaml:"sparse,omitempty" json:"sparse,omitempty"`
 	// Arrays names the arrays of an NPZ file.
@@ -149,7 +149,7 @@ type Schema struct {
 type CSVOptions struct {
 	// Delimiter is one ASCII character, or "tab". Empty means a comma.
 	Delimiter string `yaml:"delimiter,omitempty" json:"delimiter,omitempty"`
-	// Header says that the first row holds column names. Columns are then
+	// Header reports whether the first row holds column names. Columns are then
 	// found by name, in any order; otherwise by Column.Position.
 	Header bool `yaml:"header,omitempty" json:"header,omitempty"`
 	// Comment are prefixes of lines to skip, e.g. ["#"]. They are not looked for
@@ -269,38 +269,38 @@ func (s *Schema) ByIndex() bool {
 	return slices.Contains([]string{FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX}, s.format())
 }
 
-// IsLIBSVM says that the schema describes a LIBSVM file.
+// IsLIBSVM reports whether the schema describes a LIBSVM file.
 func (s *Schema) IsLIBSVM() bool { return s.format() == FormatLIBSVM }
 
 // ByPairs reports whether a row of the file lists pairs of index and value.
 func (s *Schema) ByPairs() bool { return s.IsLIBSVM() || s.Sparse }
 
-// IsSparse says that records are stored as compressed rows.
+// IsSparse reports whether records are stored as compressed rows.
 func (s *Schema) IsSparse() bool { return s.Sparse || s.IsLIBSVM() && !s.Dense }
 
-// RangesFromData says that a range or a list of categories was taken from the data.
+// RangesFromData reports whether a range or a list of categories was taken from the data.
 func (s *Schema) RangesFromData() bool {
 	return s.BoundsFromData || slices.ContainsFunc(s.Columns, func(c Column) bool { return c.FromData })
 }
 
-// SelectsByLabel says that rows with a label of neither class are left out: who is among
+// SelectsByLabel reports whether rows with a label of neither class are left out: who is among
 // the records then depends on the label.
 func (s *Schema) SelectsByLabel() bool {
 	c := s.ColumnOf(RoleLabel)
 	return c != nil && c.Others == OthersDrop
 }
 
-// IsNarrow says that features are stored as float32.
+// IsNarrow reports whether features are stored as float32.
 func (s *Schema) IsNarrow() bool { return s.Store == StoreFloat32 }
 
-// Unlabelled says that the schema came from LoadUnlabelledSchema and has no label column
+// Unlabelled reports whether the schema came from LoadUnlabelledSchema and has no label column
 // of its own.
 func (s *Schema) Unlabelled() bool {
 	c := s.ColumnOf(RoleLabel)
 	return c != nil && c.Name == noLabel
 }
 
-// IsGraded says that labels are numbers in [-1, 1] and not two classes.
+// IsGraded reports whether labels are numbers in [-1, 1] and not two classes.
 func (s *Schema) IsGraded() bool {
 	c := s.ColumnOf(RoleLabel)
 	return c != nil && c.Kind == KindNumeric

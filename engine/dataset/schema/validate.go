@@ -16,7 +16,7 @@ import (
 
 var dataID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
-// IsDataID says whether a text may name data in a ledger: 1 to 128 letters, digits, dots, hyphens or underscores.
+// IsDataID reports whether a text may name data in a ledger: 1 to 128 letters, digits, dots, hyphens or underscores.
 func IsDataID(id string) bool { return dataID.MatchString(id) }
 
 // maxText bounds a text of a schema, in bytes.
@@ -330,7 +330,7 @@ func (v *validator) missing(where string, m *Missing, kind string) {
 	}
 }
 
-// writesNumbers says that the column states how its numbers are written.
+// writesNumbers reports whether the column states how its numbers are written.
 func (c *Column) writesNumbers() bool {
 	return c.Suffix != "" || c.Prefix != "" || c.Decimal != "" || c.Thousands != ""
 }

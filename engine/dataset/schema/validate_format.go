@@ -38,7 +38,7 @@ func (v *validator) byName() {
 	}
 }
 
-// asCSV says that the format is named and that rows are read as those of a CSV file.
+// asCSV reports whether the format is named and that rows are read as those of a CSV file.
 func (s *Schema) asCSV() bool { return s.Format == FormatCSV || s.Format == FormatXLSX }
 
 func (v *validator) csv() {

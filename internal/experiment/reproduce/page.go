@@ -204,7 +204,7 @@ func (s *partSection) draw(f *experiment.Figure) error {
 	return err
 }
 
-// lower says that a smaller value is better.
+// lower reports whether a smaller value is better.
 func (r results) lower() bool { return r.Plan.Measure != "" }
 
 // table has a line for each comparison.

@@ -40,7 +40,7 @@ func BitsFrom(word func() uint64) *Bits {
 	}}
 }
 
-// Secret says whether the key is secret.
+// Secret reports whether the key is secret.
 func (b *Bits) Secret() bool { return b.secret }
 
 // Uint64 returns 64 uniform bits.
