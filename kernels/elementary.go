@@ -12,9 +12,9 @@ import "math"
 // and that of math.Exp elsewhere, including NaN, infinities and underflow. dst may be
 // x.
 //
-// The bound is that of expUpTo, whose proof holds for -708 <= v <= 709: there
-// |k| < 2^15, so k hi is still exact (38 + 15 bits), k lo adds 2^-83 to r, and
-// the exponent of 2^(k/32) stays normal.
+// The bound is proved at expUpTo, for -708 <= v <= 709: there |k| < 2^15, so k hi is
+// still exact (38 + 15 bits), k lo adds 2^-83 to r, and the exponent of 2^(k/32) stays
+// normal.
 func Exp(dst, x []float64) {
 	dst = dst[:len(x)]
 	for i, v := range x {

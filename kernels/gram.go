@@ -10,8 +10,8 @@ func GramStride(d int) int { return (d + gramCols - 1) / gramCols * gramCols }
 // addition to dst.
 func AddGramDepth(rows int) int { return rows + 1 }
 
-// AddGramAdditions is how often AddGram adds to an element of dst, at most: once for each run
-// of rows. What was in dst before is rounded so often.
+// AddGramAdditions bounds the number of additions of AddGram to an element of dst: one for
+// each run of rows. Each rounds the previous content once.
 func AddGramAdditions(rows int) int { return (rows + panelRun - 1) / panelRun }
 
 // AddGram adds the upper triangle of x^T x to dst, for the first d columns of the row-major
@@ -25,7 +25,8 @@ func AddGramAdditions(rows int) int { return (rows + panelRun - 1) / panelRun }
 //		}
 //	}
 //
-// with depth AddGramDepth(rows) and AddGramAdditions(rows) additions to dst. What is below the diagonal of dst is unspecified.
+// with depth AddGramDepth(rows) and AddGramAdditions(rows) additions to dst. The elements below the diagonal of dst are
+// unspecified.
 func AddGram(dst, x []float64, rows, d int) {
 	stride := GramStride(d)
 	for i := range d {

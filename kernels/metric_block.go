@@ -25,8 +25,8 @@ const MetricTileCols = 48
 //		}
 //	}
 //
-// Start sets xw, s and y, Add runs the loops for columns, Sums adds cx and row. f is that
-// of newMetricBlock.
+// Start sets xw, s and y, Add runs the loops for columns, Sums adds cx and row. f is the
+// argument of newMetricBlock.
 //
 // A margin is the sum of p, -p s_i, -p t_j and the products 2 p xw_ia x_ja, each with at
 // most MetricMarginDepth(d) roundings. -f(u), once its labels are multiplied to it, is v

@@ -44,12 +44,12 @@ func polynomialAVX2(dst *float64, coef *float64, x *float64, pairs int, n int)
 //go:noescape
 func sumLanesAVX2(sum *float64, lanes *float64, count int)
 
-// splitAVX2 separates numbers and returns how many have the bit 0, see splitByMask. size is that of dst.
+// splitAVX2 separates numbers and returns how many have the bit 0, see splitByMask. size is the length of dst.
 //
 //go:noescape
 func splitAVX2(dst *float64, src *float64, mask *uint8, size int, n int) int
 
-// joinAVX2 is the way back of split, see join. size is that of src.
+// joinAVX2 is the way back of split, see join. size is the length of src.
 //
 //go:noescape
 func joinAVX2(dst *float64, src *float64, mask *uint8, size int, n int) int
@@ -154,12 +154,12 @@ func polynomialAVX512(dst *float64, coef *float64, x *float64, pairs int, n int)
 //go:noescape
 func sumLanesAVX512(sum *float64, lanes *float64, count int)
 
-// splitAVX512 separates numbers and returns how many have the bit 0, see splitByMask. size is that of dst.
+// splitAVX512 separates numbers and returns how many have the bit 0, see splitByMask. size is the length of dst.
 //
 //go:noescape
 func splitAVX512(dst *float64, src *float64, mask *uint8, size int, n int) int
 
-// joinAVX512 is the way back of split, see join. size is that of src.
+// joinAVX512 is the way back of split, see join. size is the length of src.
 //
 //go:noescape
 func joinAVX512(dst *float64, src *float64, mask *uint8, size int, n int) int

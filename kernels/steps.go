@@ -14,10 +14,10 @@ type Ordered struct {
 	Weight, Count []float64
 }
 
-// AddBefore sets Before, and Count if there are weights, whose lengths are that of Value and
-// one, with compensation: their numbers are within 2^-52 of the sums of absolute values, and
-// 2^-53 more for products with weights, for fewer than 2^26 numbers, and (n u)^2 more for n
-// numbers, u = 2^-53 (Neumaier 1974).
+// AddBefore sets Before and, if there are weights, Count by compensated sums. Both have one
+// element more than Value. Errors: their numbers are within 2^-52 of the sums of absolute
+// values, and 2^-53 more for products with weights, for fewer than 2^26 numbers, and (n u)^2
+// more for n numbers, u = 2^-53 (Neumaier 1974).
 func (x Ordered) AddBefore() {
 	if x.Weight == nil {
 		addBefore(x.Before, x.Value, nil)

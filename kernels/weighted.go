@@ -76,8 +76,8 @@ func WeightedPowerSums(sum, x, w []float64) (total float64) {
 	return (w0 + w1) + (w2 + w3)
 }
 
-// MetricPersons are the weights of all rows and, for each, the first row of the next person:
-// rows from there on are those of other persons.
+// MetricPersons holds the weights of all rows and, for each row, the first row of the next
+// person: later rows belong to other persons.
 type MetricPersons struct {
 	Weight []float64
 	Next   []int32
@@ -85,8 +85,8 @@ type MetricPersons struct {
 	row, column int // of a block and its columns
 }
 
-// MetricPersonBlock is a MetricBlock whose pairs are those of row i with columns from
-// Next[i] on, times both weights. Block and columns are told by their first row.
+// MetricPersonBlock is a MetricBlock that pairs row i with the columns from Next[i] on,
+// times both weights. Block and columns are told by their first row.
 type MetricPersonBlock struct{ plainBlock }
 
 // NewMetricPersonBlock returns a block for up to the given number of rows with d features,

@@ -62,8 +62,8 @@ func (f subsetOf) gaussian(one account.GaussianEvent, _ Gaussian) account.Event 
 }
 
 // poissonOf: a Poisson batch; one owner contributes at most group of its records. The
-// sensitivity is that of one record added, the event's relation ReplaceOne. replaced is how far
-// a record that is replaced moves the query, 0 for twice the sensitivity.
+// sensitivity holds for one added record; the relation of the event is ReplaceOne. replaced
+// bounds the move of the query when a record is replaced; 0 means twice the sensitivity.
 type poissonOf struct {
 	batch
 	group    int
@@ -136,15 +136,15 @@ func (c Certificate) added() bool {
 	return f.added
 }
 
-// joint reports whether the sensitivities are those of several noises together, as sums of
-// squares: they are in the L2 norm and about Gaussian noise only.
+// joint reports whether the sensitivities cover several noises together, as sums of
+// squares: they are in the L2 norm and hold for Gaussian noise only.
 func (c Certificate) joint() bool {
 	return c.Releases() > 0 && !c.added() || c.HiddenSteps() > 0
 }
 
 // gaussianOnly reports whether the certificate grants no pure epsilon: a joint L2 bound says nothing
-// about it, and the sensitivity of a Poisson batch is that of one record added, where up to
-// 2 group of them are exchanged.
+// about it, and the sensitivity of a Poisson batch holds for one added record, where up to 2 group
+// of them are exchanged.
 func (c Certificate) gaussianOnly() bool {
 	_, poisson := c.form.(poissonOf)
 	return poisson || c.joint()

@@ -81,7 +81,7 @@ type hiddenSteps struct {
 
 func (h hiddenSteps) gaussian(_ account.GaussianEvent, m Gaussian) account.Event {
 	if m.GridSize() != h.grid {
-		return account.NonPrivateEvent{} // nothing is known about another grid
+		return account.NonPrivateEvent{} // no bound is known for another grid
 	}
 	return account.ConvergentEvent{Gap: h.gap, Contraction: h.contraction, Diameter: h.diameter, Sigma: m.Sigma, Grid: h.grid, Steps: h.steps}
 }

@@ -104,7 +104,7 @@ func (g PairGroup) certify(epochs float64, total string, added bool) (Certificat
 
 // PairMoments are the sums of dx dx^T, in isometric coordinates, over the similar and over the
 // dissimilar pairs, and Count times the number of similar pairs, as one vector; dx is the
-// difference of the two records of a pair, clipped to Radius. Neighbours are those of PairGroup.
+// difference of the two records of a pair, clipped to Radius. Neighbours are defined as in PairGroup.
 type PairMoments struct {
 	Group  int     `json:"group"`  // kappa, as in PairGroup
 	Radius float64 `json:"radius"` // > 0
@@ -137,7 +137,7 @@ func (m PairMoments) Certify() (Certificate, error) {
 // PairSample are the public numbers of training on labelled pairs in Poisson batches:
 // every release is the sum over a batch of terms as in PairGroup, divided by the public
 // number Expected; each of Pairs pairs is in the batch with probability Rate, by a secret
-// coin of its own, drawn anew for every release. Neighbours are those of PairGroup.
+// coin of its own, drawn anew for every release. Neighbours are defined as in PairGroup.
 type PairSample struct {
 	// Group is as in PairGroup, at most MaxGroup.
 	Group int     `json:"group"`

@@ -15,9 +15,9 @@ import (
 //	sum over anchors i and candidates j of C_ij g_ij,   C_ij = w (softmax_j(s_ij/t) - [j is the positive of i]),
 //
 // with s_ij in [-1, 1] and ||g_ij|| <= 1, both functions of the records of i and j and of what was released before.
-// InfoNCE: anchors are the a_i, candidates all p_j, and w = 1/t. Symmetric, NT-Xent: anchors are all 2m records of the batch, the
-// candidates of each are the 2m - 1 others, and w = 1/(2t). Each of Pairs pairs is in the batch with probability Rate, by a
-// secret coin of its own, drawn anew for every release. Neighbours are those of PairGroup.
+// InfoNCE: anchors are the a_i, candidates all p_j, and w = 1/t. Symmetric, NT-Xent: anchors are all 2m records of the
+// batch, the candidates of each are the 2m - 1 others, and w = 1/(2t). Each of Pairs pairs is in the batch with
+// probability Rate, by a secret coin of its own, drawn anew for every release. Neighbours are defined as in PairGroup.
 type SoftmaxSample struct {
 	Group       int     `json:"group"`       // as in PairSample
 	Pairs       int     `json:"pairs"`       // >= 2

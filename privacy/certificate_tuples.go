@@ -8,8 +8,8 @@ import "fmt"
 // of its own tuple and of what was released before: any gradient of the tuple, clipped
 // as a whole and divided by the clip.
 //
-// Neighbours differ in one individual's record. Who is in which tuple and batch does
-// not depend on records, and nobody is in two tuples of one epoch; the tuples of
+// Neighbours differ in one individual's record. The assignment to tuples and batches does
+// not depend on records, and no individual is in two tuples of one epoch; the tuples of
 // different epochs need not be the same.
 type TupleBatches struct {
 	// Batch is the number of tuples of every batch, >= 1, and Batches that of the

@@ -67,25 +67,25 @@
 //
 // The records of a stream may be chosen adaptively, by somebody who sees every release before
 // the next record, all but the one that is replaced: certificates hold given the past and all
-// other records. Public are the maximum n, when records arrive, batches and burn-in. What is
-// seen is all releases. A record that the schema refuses ends the stream where it stands, when
-// earlier releases are out. The state file holds records and is private; so are copies of it. A
-// state that is older than what was released is refused, by a count next to the ledger.
+// other records. Public are the maximum n, when records arrive, batches and burn-in. An
+// attacker sees all releases. A record that the schema refuses ends the stream where it stands,
+// when earlier releases are out. The state file holds records and is private; so are copies of
+// it. A state that is older than what was released is refused, by a count next to the ledger.
 //
 // # Labelled pairs, tuples, all pairs
 //
-// Who is paired with whom is public: all ids, every line of the pair file without its label (of
-// preferences without labels the order of the two ids is the label), repeated lines, the degree
-// of everybody, pairs dropped by a cap, and kappa, which must be fixed before private pairs are
-// seen. An id is an individual, and somebody with two ids is two, each protected alone. Ids
-// that look alike are refused unless allowed, which shows nothing but ids; letters of two
-// alphabets, or 007 and 7, are not noticed. Private are features and labels: for the unit "one
-// individual" its features and the labels of all its pairs, which change together; for a group
-// of pairs what belongs to at most kappa of them, for one pair what belongs to it, which
-// protects nobody who is in more. Pairs that are drawn have the classes of records as labels, so
-// one record is the unit; who is drawn depends on the order of the ids and a public seed. With
-// Method Labels features are public. Tuples and all pairs come from the classes of records: ids,
-// their order and the seed are public, and one record is the unit.
+// The pairing is public: all ids, every line of the pair file without its label (of preferences
+// without labels the order of the two ids is the label), repeated lines, the degree of
+// everybody, pairs dropped by a cap, and kappa, which must be fixed before private pairs are
+// seen. An id is an individual, and somebody with two ids is two, each protected alone. Ids that
+// look alike are refused unless allowed, which shows nothing but ids; letters of two alphabets,
+// or 007 and 7, are not noticed. Private are features and labels: for the unit "one individual"
+// its features and the labels of all its pairs, which change together; for a group of pairs what
+// belongs to at most kappa of them, for one pair what belongs to it, which protects nobody who
+// is in more. Pairs that are drawn have the classes of records as labels, so one record is the
+// unit; who is drawn depends on the order of the ids and a public seed. With Method Labels
+// features are public. Tuples and all pairs come from the classes of records: ids, their order
+// and the seed are public, and one record is the unit.
 //
 // # Local protocol
 //

@@ -28,13 +28,12 @@ type Mechanism interface {
 	// String is one phrase for reports.
 	String() string
 
-	// add replaces every x[i] by the multiple of GridSize nearest to x[i] + Z_i
-	// (a tie goes up), where x[i] is the exact dyadic number that the float64
-	// is and Z is drawn exactly from its continuous law. The law of the result
-	// is that of the continuous mechanism followed by rounding (docs/theory.md#noise-grid):
-	// its support is the grid for every x, and the guarantee of the
-	// continuous mechanism holds with no term for the noise. Where the multiple
-	// needs more than 53 bits its conversion to float64 rounds, which is
+	// add replaces every x[i] by the multiple of GridSize nearest to x[i] + Z_i (a tie goes
+	// up), where x[i] is the exact dyadic number that the float64 is and Z is drawn exactly
+	// from its continuous law. The result is distributed as the continuous mechanism
+	// followed by rounding (docs/theory.md#noise-grid): its support is the grid for every
+	// x, and the guarantee of the continuous mechanism holds with no term for the noise.
+	// Where the multiple needs more than 53 bits its conversion to float64 rounds, which is
 	// post-processing too.
 	//
 	// If x has a NaN or an infinity, or the mechanism does not validate, or src

@@ -33,9 +33,9 @@ func ConvertBudget(b Budget, from, to account.Relation, padded bool) (Budget, er
 	return GroupBudget(b, factor)
 }
 
-// ConvertMu states a mu-GDP guarantee under another relation: 2 mu from AddRemove
-// to ReplaceOne, mu from ReplaceOne to AddRemove if padded. Conditions, errors and
-// reasons are those of ConvertBudget.
+// ConvertMu states a mu-GDP guarantee under another relation: 2 mu from AddRemove to
+// ReplaceOne, mu from ReplaceOne to AddRemove if padded. Conditions, errors and reasons
+// are as in ConvertBudget.
 func ConvertMu(mu float64, from, to account.Relation, padded bool) (float64, error) {
 	factor, err := conversionFactor(from, to, padded)
 	if err != nil {

@@ -25,10 +25,10 @@ type Session interface {
 	// data and of all earlier ones. It is an error unless 0 < rate <= 1 and 0 < n < 2^31.
 	SamplePoisson(dst []int32, n int, rate float64) ([]int32, error)
 	// HiddenStep makes a step of a state that stays secret, for a certificate with
-	// HiddenSteps: it rounds x to the grid of m and adds noise, in place. Every step
-	// but the last is a call of HiddenStep, and the last is one of Release, which rounds
-	// in the same way. Nothing that depends on the state may leave before. Errors and
-	// what they do to x are those of Release.
+	// HiddenSteps: it rounds x to the grid of m and adds noise, in place. Every step but
+	// the last is a call of HiddenStep, and the last is one of Release, which rounds in
+	// the same way. Nothing that depends on the state may leave before. Errors, and their
+	// effects on x, are as in Release.
 	HiddenStep(x []float64, c Certificate, m Mechanism) error
 	// Release replaces x by x + noise, in place: the exact value is gone
 	// afterwards. On any error x is zeroed; it wraps ErrUnplanned if the release

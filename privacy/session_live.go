@@ -86,10 +86,10 @@ func (p *releasePlan) use(e account.Event) error {
 	return nil
 }
 
-// Receipt says how a session was charged.
+// Receipt describes the charge of a session.
 type Receipt struct {
 	Run      string
-	Seq      int // line of the charge in the ledger, 0 if nothing was charged
+	Seq      int // line of the charge in the ledger, 0 without a charge
 	Warnings []string
 }
 
@@ -135,10 +135,10 @@ func checkSession(src *Source, events []account.Event) (releasePlan, error) {
 	return newReleasePlan(events)
 }
 
-// NewPublicSession returns a session for data that the user declared public as a
-// whole. Nothing is charged. The plan still binds: releases get the same noise
-// and the same checks as on private data, and ReleaseExact needs a PublicEvent
-// or a NonPrivateEvent in it.
+// NewPublicSession returns a session for data that the user declared public as a whole.
+// It makes no charge. The plan still binds: releases get the same noise and the same
+// checks as on private data, and ReleaseExact needs a PublicEvent or a NonPrivateEvent in
+// it.
 func NewPublicSession(src *Source, events []account.Event) (*LiveSession, error) {
 	plan, err := checkSession(src, events)
 	if err != nil {
@@ -152,7 +152,7 @@ func NewPublicSession(src *Source, events []account.Event) (*LiveSession, error)
 	return &LiveSession{src: src, plan: plan, receipt: Receipt{Warnings: warnings}}, nil
 }
 
-// Receipt says how the session was charged, with warnings to be shown.
+// Receipt describes the charge of the session, with warnings to be shown.
 func (s *LiveSession) Receipt() Receipt { return s.receipt }
 
 // Permutation implements Session by Source.Permutation.
@@ -252,8 +252,8 @@ func (s *LiveSession) ReleaseExact(x []float64) error {
 	return err
 }
 
-// Releases says how many releases of each kind were made or skipped, in the order in
-// which the kinds occur in the plan.
+// Releases counts the releases of each kind that were made or skipped, in the order of
+// the plan.
 func (s *LiveSession) Releases() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,8 +283,8 @@ func (s *LiveSession) Skip(made []int) error {
 	return nil
 }
 
-// Close ends the session: later releases fail with ErrUnplanned and are zeroed.
-// What was charged and not released stays charged.
+// Close ends the session: later releases fail with ErrUnplanned and are zeroed. A charge
+// stays, whether its result was released or not.
 func (s *LiveSession) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

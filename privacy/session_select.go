@@ -10,7 +10,7 @@ import (
 )
 
 // choiceSteps is the unit of the epsilon of a choice: with an epsilon that is a multiple of
-// 1/choiceSteps the probabilities of Choose are those of the theorem, to the last digit.
+// 1/choiceSteps the probabilities of Choose equal the theorem's, to the last digit.
 const choiceSteps = 1 << 20
 
 // ChoiceEpsilon is the largest epsilon of a choice that is at most epsilon, 0 if there is none.

@@ -15,8 +15,8 @@ var ErrUnsupported = errors.New("account: the accountant does not support this e
 // Accountant composes events adaptively and states what they cost together.
 // Both answers are upper bounds: never below the real number.
 type Accountant interface {
-	// Compose adds an event. On error (wrapping ErrUnsupported for an event that
-	// it does not know) nothing was added, not even parts of a ComposedEvent.
+	// Compose adds an event. On error (wrapping ErrUnsupported for an event that it does
+	// not know) the accountant is unchanged; no part of a ComposedEvent is added.
 	Compose(Event) error
 	// Epsilon is an epsilon >= 0 such that everything composed is (epsilon,
 	// delta)-DP, +Inf if there is none.

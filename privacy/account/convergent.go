@@ -22,7 +22,7 @@ import (
 // and for c = 1 of T s^2 and the minimum of (D + k s)^2/k. The first term is exact
 // for quadratic losses. c is in [0, 1], D > 0 may be +Inf; other arguments give +Inf.
 //
-// For states on a grid, ConvergentEvent says what is true.
+// For states on a grid see ConvergentEvent.
 func ConvergentMu(gap, contraction, diameter float64, steps int, sigma float64) float64 {
 	if !(sigma > 0) || math.IsInf(sigma, 1) {
 		return math.Inf(1)

@@ -16,18 +16,17 @@ import (
 // q the probability that the record in question is in the batch (1 without
 // subsampling), and mix the law (1-q) f(x) + q f(x-m).
 //
-// removed, a record is in the first data set only, is (mix, f); the reversed pair is that of
-// an added record. replaced, on Poisson batches, is (mix(x), mix(-x)). Proof:
+// removed, a record is in the first data set only, is (mix, f); the reversed pair covers an
+// added record. replaced, on Poisson batches, is (mix(x), mix(-x)). Proof:
 // docs/theory.md#poisson.
 //
-// subset, on batches without replacement, has H equal to that of (mix, f) for a >= 1 and of
-// (f, mix) for a < 1, and no pair that dominates is smaller. Proof:
-// docs/theory.md#without-replacement. On Poisson batches where a replaced record moves a query by
-// r times the scale, m <= r <= 2m, it has H equal to that of (mix, other), other the law
-// (1-q) f(x) + q f(x-m+r), for a >= 1, and of (other, mix) for a < 1: r = m is the first case, and r = 2m is
-// replaced. Proof: docs/theory.md#poisson-replaced. Its losses above 0, which begin at c = m - r/2, are those of mix with their
-// probabilities, its losses below 0 mirror the losses above 0 with the probabilities of other,
-// and the rest, (1-q)(F(c) - F(-c)), is an atom at loss 0.
+// subset, on batches without replacement, has H equal to that of (mix, f) for a >= 1 and of (f, mix) for a < 1, and no
+// pair that dominates is smaller. Proof: docs/theory.md#without-replacement. On Poisson batches where a replaced record
+// moves a query by r times the scale, m <= r <= 2m, it has H equal to that of (mix, other), other the law (1-q) f(x) +
+// q f(x-m+r), for a >= 1, and of (other, mix) for a < 1: r = m is the first case, and r = 2m is replaced. Proof:
+// docs/theory.md#poisson-replaced. Its losses above 0, which begin at c = m - r/2, equal the losses of mix with their
+// probabilities, its losses below 0 mirror the losses above 0 with the probabilities of other, and the rest, (1-q)(F(c)
+// - F(-c)), is an atom at loss 0.
 type dominatingPair struct {
 	law  NoiseLaw
 	kind pairKind

@@ -1,5 +1,5 @@
-// Package account says what releases of private data cost together. An Event describes a
-// release, with public numbers only; an Accountant composes events and answers with an
+// Package account computes the joint cost of releases of private data. An Event describes
+// a release, with public numbers only; an Accountant composes events and answers with an
 // upper bound of epsilon or delta, roundoff included:
 //
 //	GDP    exact for Gaussian noise; pure releases by their epsilon or their mu
@@ -44,7 +44,7 @@ type facts struct {
 
 	event Event // one release; of a joint event all of it
 	count int   // how many of them; of a joint event how many releases it covers
-	joint bool  // mu and pure are those of all releases together
+	joint bool  // mu and pure hold for all releases together
 
 	relation Relation // of the neighbours; "" means ReplaceOne
 	noise    *noise   // what is added; sampling needs to know
@@ -207,8 +207,8 @@ func leaves(e Event, add func(facts) error) error {
 
 // Release is what a session may do for an event.
 type Release struct {
-	// Event is that of one release, as a mechanism states it. A joint event stands for all of
-	// its releases together, and can be planned once.
+	// Event describes one release, as its mechanism states it. A joint event stands for all
+	// of its releases together, and can be planned once.
 	Event Event
 	Count int // 0 for a PublicEvent and a NonPrivateEvent, which have no noise
 	Joint bool
@@ -257,7 +257,7 @@ func Repeat(one Event, count int) Event {
 	return RepeatedEvent{Event: one, Count: count}
 }
 
-// String is that of one release with the count at its end.
+// String describes one release, with the count at its end.
 func (e RepeatedEvent) String() string {
 	return fmt.Sprintf("%s x %d", strings.TrimSuffix(fmt.Sprint(e.Event), " x 1"), e.Count)
 }

@@ -56,10 +56,10 @@ func (f *facts) sampledBounds(law NoiseLaw, pair func() dominatingPair) {
 // mean over the random batch size is not.
 //
 // One owner has at most Group records, and neighbours differ in all of them: pairs of
-// individuals are records of two owners each, and Group is the degree cap. Relation is
-// that of the whole data sets. Under AddRemove a neighbour lacks the owner's records.
-// Under ReplaceOne every one of them is replaced and enters the batch with the same
-// coin, so the batches with j of them differ by up to 2 j sensitivities.
+// individuals are records of two owners each, and Group is the degree cap. Relation
+// refers to the whole data sets. Under AddRemove a neighbour lacks the owner's records.
+// Under ReplaceOne every one of them is replaced and enters the batch with the same coin,
+// so the batches with j of them differ by up to 2 j sensitivities.
 //
 // With f the noise density in one dimension, m = sensitivity/scale, k = Group and B the
 // binomial law of k coins of probability Rate, let mix(x) = sum_j B(j) f(x-jm), which is

@@ -59,7 +59,7 @@ func stoppedRenyi(mu float64, runs int) func(alpha float64) float64 {
 	return func(alpha float64) float64 {
 		one := gaussianRenyi(alpha, mu)
 		all := round.Up(float64(runs)*one, 1)
-		if mu > 30 { // where the logarithms are less exact, and nothing is protected anyway
+		if mu > 30 { // where the logarithms are less exact, and privacy is lost anyway
 			return all
 		}
 		worst := logs.most(alpha)

@@ -18,10 +18,10 @@ import (
 // no answer is above the sum of pure epsilons. Any other event, and an event of
 // another relation than those before it, is an error that wraps ErrUnsupported.
 //
-// Sources: docs/theory.md#pld; Koskela, Jalko and Honkela 2020; Gopi, Lee and
-// Wutschitz 2021; the discretisation is that of Doroshenko et al. 2022 and the
-// proofs are at discretise, tilt and dominatingPair. The zero value has composed
-// nothing. Not safe for concurrent use: answers are cached.
+// Sources: docs/theory.md#pld; Koskela, Jalko and Honkela 2020; Gopi, Lee and Wutschitz
+// 2021; the discretisation follows Doroshenko et al. 2022 and the proofs are at
+// discretise, tilt and dominatingPair. The zero value has composed nothing. Not safe for
+// concurrent use: answers are cached.
 type PLD struct {
 	// Interval is the grid interval of losses; 0 chooses about 1/64 of the
 	// standard deviation of one loss. Any value is sound, a smaller one tighter

@@ -25,9 +25,9 @@ func (l lossPMF) last() int  { return l.nodes[len(l.nodes)-1] }
 // fineNodes is where cells become wider: from node fineNodes 2^k on they have 2^k intervals.
 const fineNodes = 512
 
-// lossNodes returns nodes that cover jlo..jhi, jlo < 0 < jhi: all of them or, if tails are
-// coarse, with cells at most 1/fineNodes of their loss wide. Then the nodes of -jhi..-jlo are those of
-// jlo..jhi with the other sign.
+// lossNodes returns nodes that cover jlo..jhi, jlo < 0 < jhi: all of them or, if tails are coarse,
+// with cells at most 1/fineNodes of their loss wide. Then the nodes of -jhi..-jlo equal the negated
+// nodes of jlo..jhi.
 func lossNodes(jlo, jhi int, coarse bool) (nodes []int) {
 	step := func(j int) int {
 		if !coarse {
@@ -111,21 +111,19 @@ func (l releaseLaw) span() (lo, hi float64) {
 	return lo, hi
 }
 
-// discretise returns the loss distribution on the grid of interval h, of the
-// reversed pair if asked. In every cell (a h, b h] between two nodes it keeps the probabilities
-// of the cell under P and Q and moves them to the two nodes. Under P this spreads
-// exp(-loss) without moving its mean, and the hockey-stick divergence of every
-// composition is a convex function of each exp(-loss), so it can only grow
-// ["connect the dots": Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022]. That holds for cells of any
-// width (docs/theory.md#pld-tails): those of batches with Gaussian noise are wide in the tails.
-// What lies above all cells becomes an infinite loss, what lies below is lifted to
-// the lowest node.
+// discretise returns the loss distribution on the grid of interval h, of the reversed pair if asked. In
+// every cell (a h, b h] between two nodes it keeps the probabilities of the cell under P and Q and moves
+// them to the two nodes. Under P this spreads exp(-loss) without moving its mean, and the hockey-stick
+// divergence of every composition is a convex function of each exp(-loss), so it can only grow ["connect
+// the dots": Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022]. That holds for cells of any width
+// (docs/theory.md#pld-tails): those of batches with Gaussian noise are wide in the tails. Mass above all
+// cells becomes an infinite loss; mass below them is lifted to the lowest node.
 //
-// Nodes: the computed quantile of node j is that of a loss within tau of j h, where
-// tau covers the roundings of j h, of the quantile and of the noise argument. So
-// the cell lies in [a h - tau, b h + tau]; spreading to these ends and moving
-// the lower mass up by 2 tau gives nodes a h + tau, b h + tau: shift is tau. For mixtures of many
-// parts tau also covers the rounding of their exponents (dominatingPair.exponents).
+// Nodes: the computed quantile of node j belongs to a loss within tau of j h, where tau covers
+// the roundings of j h, of the quantile and of the noise argument. So the cell lies in [a h -
+// tau, b h + tau]; spreading to these ends and moving the lower mass up by 2 tau gives nodes a h
+// + tau, b h + tau: shift is tau. For mixtures of many parts tau also covers the rounding of
+// their exponents (dominatingPair.exponents).
 func (l releaseLaw) discretise(h float64, reversed bool) lossPMF {
 	lo, hi := l.span()
 	d := l.pair
@@ -149,7 +147,7 @@ func (l releaseLaw) discretise(h float64, reversed bool) lossPMF {
 		out.p[i-1] += low
 		out.p[i] += high
 	}
-	// The cell of nodes i-1 and i is that of nodes last-i and last-i+1 of the reversed pair.
+	// The cell of nodes i-1 and i corresponds to nodes last-i and last-i+1 of the reversed pair.
 	mirror := func(i int, p, q float64) { add(last-i+1, q, p) }
 	const up = 1 + massMargin
 	switch {
@@ -230,7 +228,7 @@ func (s splitter) split(p, q float64) (low, high float64) {
 	return p - high, high
 }
 
-// variance is that of the finite losses.
+// variance returns the variance of the finite losses.
 func (l lossPMF) variance(h float64) float64 {
 	total, mean, square := 0.0, 0.0, 0.0
 	for i, p := range l.p {

@@ -24,7 +24,8 @@ type stoppedEdge struct{ rise, rest, log float64 }
 // profileCells is the number of intervals of t.
 const profileCells = 1 << 11
 
-// widestProfile is the largest mu of a profile: beyond it slopes leave the range of numbers, and nothing is protected.
+// widestProfile is the largest mu of a profile: beyond it slopes leave the range of numbers, and privacy is lost
+// anyway.
 const widestProfile = 8
 
 // profile returns the profile of a random stopping and other releases of mu; ok is false if a mu is out of range.

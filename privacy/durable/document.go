@@ -64,10 +64,10 @@ func (d *Document) Alone() error {
 // Close gives the document to other processes.
 func (d *Document) Close() error { return d.lock.Unlock() }
 
-// Write writes, syncs and renames: a crash leaves name as it was or with all that fill wrote.
-// What is secret is readable by its owner only, the rest by whom the umask lets. Without replace it
-// fails with an error wrapping fs.ErrExist if the name is taken. beforeRename, if not nil, is called when the content is on
-// disk under another name; if it fails, name stays as it was.
+// Write writes, syncs and renames: a crash leaves name as it was or with all that fill wrote. A secret file is readable
+// by its owner only; others get the permissions of the umask. Without replace it fails with an error wrapping
+// fs.ErrExist if the name is taken. beforeRename, if not nil, is called when the content is on disk under another name;
+// if it fails, name stays as it was.
 func Write(name string, secret, replace bool, beforeRename func() error, fill func(io.Writer) error) error {
 	f, err := Create(filepath.Dir(name), TempPrefix, "")
 	if err != nil {

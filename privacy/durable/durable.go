@@ -117,8 +117,9 @@ func sameFile(f *os.File, name string) bool {
 }
 
 // Open opens an existing file and locks it. It fails with ErrBusy if the program that
-// wrote it is alive, and without reason to wait. What is not a regular file does not exist
-// to it: to read a FIFO would wait for ever, and who writes to the folder can make one.
+// wrote it is alive, and without reason to wait. It treats anything but a regular file as
+// absent: reading a FIFO would wait for ever, and anyone who may write to the folder can
+// make one.
 func Open(name string) (*File, error) {
 	file, err := create.Open(name, os.O_RDWR)
 	if errors.Is(err, create.ErrIrregular) {
@@ -197,8 +198,8 @@ const TempPrefix = ".dyad-tmp-"
 // Publish gives a synced file its name, and then the mode, in that order: under a
 // temporary name it never is readable by others. Without replace it fails with an error
 // wrapping fs.ErrExist if the name is taken, and the file keeps its temporary name. After
-// any other error of the rename it keeps it as well. renamed says that the file has its
-// name; an error then is about the mode or about the durability of the name.
+// any other error of the rename it keeps it as well. If renamed is true, the file has its
+// name, and an error concerns its mode or the durability of the name.
 //
 // The file is closed if it has its name, and stays open and locked if not.
 func (f *File) Publish(path string, mode fs.FileMode, replace bool) (renamed bool, err error) {

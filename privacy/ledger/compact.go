@@ -20,8 +20,8 @@ const archiveInfix = ".archive-"
 
 // Archive is a line that stands for finished runs, whose own lines are in a file next to the ledger.
 type Archive struct {
-	// Lines and Hash are those of the whole ledger before: its chain ends in Hash, so the file of
-	// the archive is the one that has it, to the byte.
+	// Lines and Hash describe the whole ledger before: its chain ends in Hash, which identifies
+	// the file of the archive to the byte.
 	Lines int    `json:"lines"`
 	Hash  string `json:"hash"`
 	File  string `json:"file"` // its name in the folder of the ledger
@@ -35,7 +35,7 @@ type ArchivedTotal struct {
 	Unit       string `json:"unit,omitempty"`
 	Runs       int    `json:"runs"`
 	SeededRuns int    `json:"seeded_runs,omitempty"`
-	// Fingerprint is that of the last of them, to warn of other data as before.
+	// Fingerprint belongs to the last of them; it serves to warn of other data as before.
 	Fingerprint string          `json:"fingerprint,omitempty"`
 	LastRun     string          `json:"last_run"`
 	Events      []ArchivedEvent `json:"events"`
@@ -47,7 +47,7 @@ type ArchivedEvent struct {
 	Event json.RawMessage `json:"event"`
 }
 
-// Compacted says what Compact did.
+// Compacted is the result of Compact.
 type Compacted struct {
 	Runs          int    // that were archived
 	Before, After int    // lines
@@ -59,8 +59,8 @@ type Compacted struct {
 // totals stay what they are (the same events are composed), caps hold, and the chain goes on: it commits to that hash, which commits to
 // every byte of the archive.
 //
-// A run stays, with all its lines, while it is unfinished, is a stream, or released a model that is kept and has no name
-// yet. The program forgets the ids of the others: to resume one is refused, as it was before, since nothing is charged under its id.
+// A run stays, with all its lines, while it is unfinished, is a stream, or released a model that is kept and has no
+// name yet. The program forgets the ids of the others: to resume one is refused, as before, since its id has no charge.
 //
 // A crash leaves the old ledger or the new one. In order: the archive is written durably; the new ledger is
 // written durably under another name; the head is replaced by one that admits both; the new ledger

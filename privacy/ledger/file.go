@@ -31,7 +31,7 @@ const (
 type ledgerHead struct {
 	Lines int    `json:"lines"`
 	Hash  string `json:"hash"`
-	// While the ledger is compacted these are those of the new file, which may be there already.
+	// While the ledger is compacted these describe the new file, which may be there already.
 	NextLines int    `json:"next_lines,omitempty"`
 	NextHash  string `json:"next_hash,omitempty"`
 }

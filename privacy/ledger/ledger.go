@@ -92,7 +92,7 @@ type Ledger struct {
 	stage    func(string) // Options.Trace
 }
 
-// Options say how a ledger is used. They cannot change what is recorded.
+// Options configure the use of a ledger. They cannot change what is recorded.
 type Options struct {
 	// LockWait is how long to wait for another process that holds the lock;
 	// 0 means 10 s.

@@ -87,8 +87,8 @@ type Entry struct {
 	Seq  int
 	Time time.Time // zero if not readable; informative
 	Type string    // "charge", "cap", "finish", "resume", "archive", or one unknown to this version
-	// Known is false for a line that this version cannot read exactly. Nothing
-	// is composed in a ledger with such a line.
+	// Known is false for a line that this version cannot read exactly. A ledger with such
+	// a line is not composed.
 	Known bool
 
 	DataID string         // of a charge or a cap

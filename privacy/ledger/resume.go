@@ -27,12 +27,11 @@ const StatusReleased = "released"
 // "failed"; or it is StatusReleased, of a stream, which released as it went. A run with one
 // result ends by Release. Finish changes no total.
 //
-// A run can be finished once, whatever the status and whoever asks: the check
-// and the line are one change under the lock. So of all processes that carry out
-// one run, resumed or not, at most one gets nil; the others get an error
-// wrapping ErrResume and must withhold what they computed. After an error
-// wrapping ErrUnacknowledged the line may count all the same: withhold as well, until
-// Released says that it does.
+// A run can be finished once, whatever the status and whoever asks: the check and the
+// line are one change under the lock. So of all processes that carry out one run, resumed
+// or not, at most one gets nil; the others get an error wrapping ErrResume and must
+// withhold what they computed. After an error wrapping ErrUnacknowledged the line may
+// count all the same: withhold as well, until Released confirms it.
 //
 // It fails with ErrUnsupported if a line after the charge is unknown to this
 // version: that line might have ended the run.
@@ -49,8 +48,8 @@ type Kept struct {
 // stored durably and privately: it leaves the program only if the ledger has this line.
 // After an error that wraps ErrUnacknowledged that may be so; Released then tells.
 //
-// A release without a digest is refused, and nothing is written: what is stored nowhere is lost by
-// a full disk, a closed pipe or a kill. Earlier versions wrote such lines; they are read as ever.
+// A release without a digest is refused without a line: a full disk, a closed pipe or a kill would
+// lose a result that is stored nowhere. Earlier versions wrote such lines; they are read as ever.
 func (l *Ledger) Release(run string, k Kept) error { return l.finish(run, StatusReleased, k) }
 
 func (l *Ledger) finish(run, status string, k Kept) error {
@@ -68,7 +67,7 @@ func (l *Ledger) finish(run, status string, k Kept) error {
 	return err
 }
 
-// stream reports whether a run releases as it goes, so that no one digest is that of its release.
+// stream reports whether a run releases as it goes, so that no single digest identifies its release.
 func (c *Charge) stream() bool {
 	return c.Counted || slices.ContainsFunc(c.Events, func(e account.Event) bool {
 		switch e.(type) {
@@ -86,22 +85,20 @@ func (c *Charge) stream() bool {
 // with its Receipt naming the old charge, and leaves a "resume" line in the
 // ledger, which is informative.
 //
-// The data id, algorithm, unit, relation and events (exactly equal) of c must be
-// those of the charge, the objective, the plan and the fingerprint too if they were recorded, and
-// the noise must be secret or not as it was. Otherwise, and if the run is unknown, finished
-// or not resumable, nothing is written and the error wraps ErrResume; it wraps
-// ErrUnsupported if a later version wrote lines after the charge. A cap is not
-// checked: the total does not change.
+// The data id, algorithm, unit, relation and events of c must equal the charge exactly; so must
+// the objective, the plan and the fingerprint if they were recorded, and the noise must be secret
+// or not as before. Otherwise, and if the run is unknown, finished or not resumable, the ledger
+// is unchanged and the error wraps ErrResume; it wraps ErrUnsupported if a later version wrote
+// lines after the charge. A cap is not checked: the total does not change.
 //
-// Why no charge is needed. By the promise of Charge.Resumable all that leaves a
-// program is what its attempt computed, and it leaves after Finish. Finish
-// succeeds for at most one attempt, so of all attempts, dead or alive at the same
-// time, one at most is seen. Each attempt draws fresh noise, independent of the
-// others, by the plan that was charged. What is seen is then one execution of
-// the plan, or none; whether it is the first or the fifth attempt depends on
-// crashes, interrupts and locks, not on records or noise. (An attempt that fails
-// by itself after it drew noise could break that last point. Its caller must
-// finish the run: see algorithms.Run.)
+// Why no charge is needed. By the promise of Charge.Resumable all that leaves a program
+// is what its attempt computed, and it leaves after Finish. Finish succeeds for at most
+// one attempt, so of all attempts, dead or alive at the same time, one at most is seen.
+// Each attempt draws fresh noise, independent of the others, by the plan that was
+// charged. An observer then sees one execution of the plan, or none; whether it is the
+// first or the fifth attempt depends on crashes, interrupts and locks, not on records or
+// noise. (An attempt that fails by itself after it drew noise could break that last
+// point. Its caller must finish the run: see algorithms.Run.)
 func (l *Ledger) Resume(run string, c Charge, src *privacy.Source) (*privacy.LiveSession, error) {
 	if src == nil {
 		return nil, errors.New("ledger: Resume needs a source of randomness: call privacy.NewSource")
@@ -129,7 +126,7 @@ func (l *Ledger) Resume(run string, c Charge, src *privacy.Source) (*privacy.Liv
 	})
 }
 
-// Released returns the line that says that a run was released. The line is durable and
+// Released returns the line that records the release of a run. The line is durable and
 // acknowledged when Released returns: what it names may leave the program, as often as it
 // is asked for, since it is one result. The error wraps ErrResume if the ledger has no such
 // line: the run is unknown, unfinished, or ended otherwise.
@@ -152,9 +149,9 @@ func (l *Ledger) Released(run string) (Entry, error) {
 	return Entry{}, fmt.Errorf("%w: the ledger does not say that run %q was released", ErrResume, run)
 }
 
-// Unfinished returns the charges of the data id ("" means all) that have no
-// finish line, in order. Those with Charge.Resumable released nothing and can be
-// resumed; of the others nothing is known.
+// Unfinished returns the charges of the data id ("" means all) that have no finish line,
+// in order. Those with Charge.Resumable released nothing and can be resumed; the state of
+// the others is unknown.
 func (l *Ledger) Unfinished(dataID string) ([]Entry, error) {
 	st, err := l.load()
 	if err != nil {

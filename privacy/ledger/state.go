@@ -267,7 +267,7 @@ type Summary struct {
 	// Pure are +Inf.
 	Unit  string
 	Mixed bool
-	// Mu is that of all charged events together, +Inf: no guarantee. It is 0 if a run
+	// Mu holds for all charged events together; +Inf means no guarantee. It is 0 if a run
 	// drew batches in secret: Epsilon is then smaller than what follows from a mu.
 	Mu      float64
 	Delta   float64

@@ -8,7 +8,7 @@ import (
 	"dyad/privacy/account"
 )
 
-// StreamPosition says how far a stream came.
+// StreamPosition is the progress of a stream.
 type StreamPosition struct {
 	Releases int // that were made
 	// Digest identifies the last release: a hash of all that is published of it, in hex.

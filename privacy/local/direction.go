@@ -28,13 +28,12 @@ import (
 // g/||g||, and the chosen pair is moved on by a number of pairs that is uniform on
 // 0..m-1, in a circle.
 //
-// Guarantee: Epsilon-local DP of the message for any two vectors g, whatever
-// their norms, exactly, also in floating point (docs/theory.md#local-messages). Proof: given the seed, which does
-// not depend on g, the message is drawn by placeLaw from an order of the candidates,
-// which g, g~ and the circle decide; so the conditional law of the number changes by at
-// most e^Epsilon, and a mixture over seeds keeps this (docs/theory.md#local-direction). Nothing is
-// assumed of the law of the seed, of the directions made from it or of rounding in
-// the inner products: these can only bias the estimate. QED
+// Guarantee: Epsilon-local DP of the message for any two vectors g, whatever their norms, exactly, also in
+// floating point (docs/theory.md#local-messages). Proof: given the seed, which does not depend on g, the message
+// is drawn by placeLaw from an order of the candidates, which g, g~ and the circle decide; so the conditional law
+// of the number changes by at most e^Epsilon, and a mixture over seeds keeps this
+// (docs/theory.md#local-direction). No assumption is made about the law of the seed, the directions made from it
+// or rounding in the inner products: these can only bias the estimate. QED
 //
 // The law of g = 0, given the seed: all 2m candidates are equally likely, exactly, for
 // every k. Proof: the pair of the candidate drawn is moved by a uniform number of
@@ -43,11 +42,11 @@ import (
 // The bound of a message from g against one from 0 is therefore smaller than Epsilon:
 // DirectionChannel.EpsilonAgainstZero.
 //
-// Work: all vectors take the same steps. What is drawn does not depend on g; g is
-// scaled, and what is too small is cut, in integers, so that no subnormal number is
-// computed with; candidates are sorted by a network that is a function of Pairs; and no
-// branch or place in a table follows g, g~ or the choice but reads within the few
-// kilobytes just written. (Whether g is finite decides on an error.)
+// Work: all vectors take the same steps. The draws do not depend on g; g is scaled, and
+// small entries are cut, in integers, so that no subnormal number is computed with;
+// candidates are sorted by a network that is a function of Pairs; and no branch or place
+// in a table follows g, g~ or the choice but reads within the few kilobytes just written.
+// (Whether g is finite decides on an error.)
 //
 // Unbiasedness, for a uniform seed: E[decoded | g] = g. Proof. Inner products t_i
 // of u = g~ with uniform unit vectors have a law that does not depend on u, and by
@@ -310,9 +309,9 @@ const tiny = 80
 
 // point sets d.u to g times a power of two, with entries below 2 in size and those cut to 0
 // that are below 2^-tiny of the largest one, or of 2^-tiny bound; or to the first unit
-// vector if nothing is left. zero is 1 in that case, and 0 otherwise; share is ||g||/bound,
-// at most 1; ok says that g is finite. To cut changes g by 2^(1-tiny) of its norm, or of
-// 2^-tiny bound, for each coordinate at most.
+// vector if no entry is left. zero is 1 in that case, and 0 otherwise; share is
+// ||g||/bound, at most 1; ok reports whether g is finite. To cut changes g by 2^(1-tiny) of
+// its norm, or of 2^-tiny bound, for each coordinate at most.
 //
 // Powers of two are handled as integers: arithmetic with subnormal numbers takes many
 // processors longer.

@@ -18,8 +18,8 @@ import (
 //
 // Guarantee: Epsilon-local DP of the result for any two vectors, exactly, also in
 // floating point: two vectors of L1 norm at most Bound are at most 2 Bound apart (Bound
-// alone, the radius, would be a violation), and the noise is that of Laplace. What is
-// computed from the result afterwards costs nothing.
+// alone, the radius, would be a violation), and the noise has the Laplace law. Computations on
+// the result cost nothing more.
 type Vector struct {
 	Dim     int     // >= 1
 	Bound   float64 // L1 norm, > 0, finite

@@ -96,10 +96,10 @@ func minusLog(y, v float64) float64 {
 // the cell. In the others it is drawn with 53 bits more, and is accepted as in the exact
 // method: by comparison with f in the wedge, by an exponential in the tail.
 //
-// So a number is that of the exact method up to half a cell, at most 2^-22, rounded
-// without bias; what this does to the mean of a decoded message is of second order,
-// 2^-44 relative. No step depends on math.Exp or math.Log, and sums of products are
-// rounded explicitly: user and server compute the same numbers on any two machines.
+// So a number agrees with the exact method up to half a cell, at most 2^-22, rounded
+// without bias; what this does to the mean of a decoded message is of second order, 2^-44
+// relative. No step depends on math.Exp or math.Log, and sums of products are rounded
+// explicitly: user and server compute the same numbers on any two machines.
 type normals struct {
 	table *ziggurat
 	bits  rand.ChaCha8

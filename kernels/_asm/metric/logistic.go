@@ -26,8 +26,8 @@ var roots = [1 << tableBits]float64{0x1.0000000000000p+0, 0x1.0b5586cf9890fp+0, 
 
 const tableBits = 4
 
-// exp2Coefficients are those of the polynomial a(r) of the given number of terms that
-// interpolates (2^(r/per) - 1) / r at the Chebyshev nodes of [-1/2, 1/2].
+// exp2Coefficients returns the coefficients of the polynomial a(r) with the given number
+// of terms that interpolates (2^(r/per) - 1) / r at the Chebyshev nodes of [-1/2, 1/2].
 func exp2Coefficients(per float64, terms int) []float64 {
 	num := func(x float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(x) }
 	ln2, _, err := big.ParseFloat("0.693147180559945309417232121458176568075500134360255254120680009493393621969694715605863326996418687", 10, 300, big.ToNearestEven)

@@ -42,8 +42,8 @@ func addRows(v vec.ISA, kd kind) {
 	}
 }
 
-// addShortRows adds rows of the given number of vectors, the last of which may be cut off:
-// up to four rows at a time, each to sums of its own, because one row after the other
+// addShortRows adds rows of the given number of vectors, where the last one may be cut
+// off: up to four rows at a time, each to sums of its own, because one row after the other
 // waits for the sum.
 func addShortRows(v vec.ISA, vectors int, acc, c, rows, d Register, r rowsOf) {
 	label := func(s string, at int) string { return fmt.Sprintf("%s%d_short%d", s, at, vectors) }

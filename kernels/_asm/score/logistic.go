@@ -193,10 +193,10 @@ func (k rows4) end(r []VecVirtual) VecVirtual {
 	return p[1]
 }
 
-// pipeline adds the pairs of four rows and of as many columns as it returns: two vectors at
-// a time, of which one begins before the other ends, so that few instructions wait for a
-// reciprocal. A division leaves most of the other units idle, so every second reciprocal
-// is one of Newton's. Exponents are taken out once for both.
+// pipeline adds the pairs of four rows and of as many columns as it returns: two
+// overlapping vectors at a time, so that few instructions wait for a reciprocal. A division
+// leaves most of the other units idle, so every second reciprocal is one of Newton's.
+// Exponents are taken out once for both.
 func (t tile) pipeline(plusOne plusOne, b, col, n Register, r []VecVirtual) Register {
 	lanes, k := t.isa.Lanes(), []rows4{t.rows4(), t.rows4()}
 	j, last, x := GP64(), GP64(), t.isa.Reg()

@@ -151,7 +151,7 @@ func powerSums(v vec.ISA) {
 }
 
 // polynomial is the loop of kernels.Polynomial for a multiple of vec.ISA.Lanes numbers.
-// coef points to the first coefficient, of which there are 2 pairs + 1.
+// coef points to the first of 2 pairs + 1 coefficients.
 func polynomial(v vec.ISA) {
 	v.Func("polynomial", "func(dst, coef, x *float64, pairs, n int)", "evaluates a polynomial, see Polynomial.")
 	dst, coef, x := Load(Param("dst"), GP64()), Load(Param("coef"), GP64()), Load(Param("x"), GP64())
@@ -204,8 +204,7 @@ func polynomial(v vec.ISA) {
 	vec.End()
 }
 
-// sumLanes is the loop of kernels.sumLanes, as many sums at a time as a vector has, of which
-// there are count.
+// sumLanes is the loop of kernels.sumLanes, one vector of sums at a time, for count sums.
 func sumLanes(v vec.ISA) {
 	v.Func("sumLanes", "func(sum, lanes *float64, count int)", "adds up lanes for vectors of sums, see sumLanes.")
 	sum, lanes := Load(Param("sum"), GP64()), Load(Param("lanes"), GP64())

@@ -18,7 +18,7 @@ type kind struct{ gather, narrow bool }
 // kinds are those that there are kernels for.
 var kinds = []kind{{}, {gather: true}, {narrow: true}, {gather: true, narrow: true}}
 
-// name is that of a kernel of these rows.
+// name returns the name of a kernel for these rows.
 func (k kind) name(name string) string {
 	upper := strings.ToUpper(name[:1]) + name[1:]
 	switch {
@@ -62,9 +62,9 @@ func (r rowsOf) disp(base Register, i int) Mem {
 	return Mem{Base: base, Disp: i * r.v.Lanes() * r.bytes()}
 }
 
-// Rows of float32 may be those of a large file, on pages of 4 KB, and past the end of a page processors do
-// not read on by themselves: ask for rows before they are used. Of rows one after the other this is memory
-// at a distance, and an address beyond the last is no fault. Of selected ones it is later ones of the list.
+// Rows of float32 may lie in a large file, on pages of 4 KB. Hardware prefetching stops at the end of a
+// page, so rows are prefetched explicitly. Of rows one after the other this is memory at a distance, and an
+// address beyond the last is no fault. Of selected ones it is later ones of the list.
 const (
 	aheadBytes = 3 << 10
 	aheadRows  = 32

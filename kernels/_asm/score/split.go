@@ -20,7 +20,7 @@ func laneTable(v vec.ISA, name string, entry func(set uint64, lanes int) []uint6
 				packed |= at << (8 * l)
 				continue
 			}
-			// The sign says that the lane's bit is set.
+			// The sign is set if the lane's bit is.
 			words = append(words, 2*at|(2*at+1)<<32|set>>l&1<<63)
 		}
 		if v.Wide() {
@@ -107,9 +107,9 @@ func (l eights) each(low, high Register, body func(part int, entry, low, high Me
 }
 
 // split is the loop of kernels.splitByMask for a multiple of 8 numbers: one permutation of a vector,
-// written whole to both ends, of which the next one overwrites what does not belong there.
+// written whole to both ends; the next one overwrites the excess.
 func split(v vec.ISA) {
-	v.Func("split", "func(dst, src *float64, mask *uint8, size, n int) int", "separates numbers and returns how many have the bit 0, see splitByMask. size is that of dst.")
+	v.Func("split", "func(dst, src *float64, mask *uint8, size, n int) int", "separates numbers and returns how many have the bit 0, see splitByMask. size is the length of dst.")
 	low, high := Load(Param("dst"), GP64()), Load(Param("size"), GP64())
 	LEAQ(Mem{Base: low, Index: high, Scale: 8}, high)
 	src := Load(Param("src"), GP64())
@@ -131,7 +131,7 @@ func split(v vec.ISA) {
 
 // join is the loop of kernels.join for a multiple of 8 numbers.
 func join(v vec.ISA) {
-	v.Func("join", "func(dst, src *float64, mask *uint8, size, n int) int", "is the way back of split, see join. size is that of src.")
+	v.Func("join", "func(dst, src *float64, mask *uint8, size, n int) int", "is the way back of split, see join. size is the length of src.")
 	dst := Load(Param("dst"), GP64())
 	low, high := Load(Param("src"), GP64()), Load(Param("size"), GP64())
 	LEAQ(Mem{Base: low, Index: high, Scale: 8}, high)

@@ -12,8 +12,8 @@ import (
 // expTerms is the number of coefficients of g in Exp.
 const expTerms = 10
 
-// expCoefficients are those of the polynomial that interpolates
-// g(r) = (e^r - 1 - r) / r^2 at the Chebyshev nodes of [-h, h], h = 1.0001 ln2 / 2.
+// expCoefficients returns the coefficients of the polynomial that interpolates g(r) =
+// (e^r - 1 - r) / r^2 at the Chebyshev nodes of [-h, h], h = 1.0001 ln2 / 2.
 func expCoefficients() []float64 {
 	num := func(x float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(x) }
 	return Interpolate(func(x float64) *big.Float {

@@ -255,7 +255,7 @@ func (v ISA) Tail(n Register) Tail {
 	return t
 }
 
-// Narrow is t for Widen, too; n is that of Tail.
+// Narrow returns t for use by Widen as well; n is the register given to Tail.
 func (t Tail) Narrow(n Register) Tail {
 	if !t.isa.Wide() {
 		at, base := GP64(), GP64()

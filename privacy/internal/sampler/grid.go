@@ -57,11 +57,10 @@ func saturate(v float64) float64 {
 }
 
 // fast decides m from the first 64-bit digit of Z in 128-bit integers, units of
-// 2^(es-64), or says that it cannot (probability near 2^-35 for the grid of
-// GridFor, |x| < 2^32 sigma). With that digit U, Z is in s [K, K+1] 2^-64,
-// K = k 2^64 + U, so sigma Z is in s S [K, K+1] units. x is split exactly into
-// q g + rest with |rest| < g and the sign of x; a part of rest below one unit is
-// enclosed by [0, 1] units.
+// 2^(es-64), or reports that it cannot (probability near 2^-35 for the grid of GridFor,
+// |x| < 2^32 sigma). With that digit U, Z is in s [K, K+1] 2^-64, K = k 2^64 + U, so
+// sigma Z is in s S [K, K+1] units. x is split exactly into q g + rest with |rest| < g
+// and the sign of x; a part of rest below one unit is enclosed by [0, 1] units.
 func (r *rounder) fast(x float64, z *lazyReal) (m int64, ok bool) {
 	// Noise below 2^53 (k+1) 2^64 <= 2^122, rest below 2^124, so no sum below
 	// overflows 127 bits; the cell is below 2^62 + 1.

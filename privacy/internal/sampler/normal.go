@@ -30,7 +30,7 @@ func (z *lazyReal) float64() float64 {
 // and a rejected proposal is forgotten as a whole. Proof: docs/theory.md#samplers. About 1.41
 // proposals are drawn.
 //
-// The lazily drawn reals are those of [Karney 2016], whose Algorithm N has the same law;
+// Reals are drawn lazily as in [Karney 2016], whose Algorithm N has the same law;
 // proposing k by a byte and deciding p_k(x) at once takes fewer draws and branches.
 func (s karney) normal() lazyReal {
 	for {

@@ -57,9 +57,9 @@ func (d *radial) fastFactor() float64 {
 	return ratio * radius / math.Sqrt(square)
 }
 
-// fast decides m = floor((x + z_i)/g + 1/2) from the first digits in float64, or
-// says that it cannot (probability near 2^-14 for a coordinate with
-// |z_i| = 20 scale on the grid of GridFor).
+// fast decides m = floor((x + z_i)/g + 1/2) from the first digits in float64, or reports
+// that it cannot (probability near 2^-14 for a coordinate with |z_i| = 20 scale on the
+// grid of GridFor).
 //
 // Proof. x/g is exact (a division by a power of two) or below 2^-1022, where it
 // is off by less than 2^-1074. It is split exactly into an integer q and rest,
