@@ -33,7 +33,7 @@ type jet struct {
 	v, d   []Interval
 	dd     []Interval         // of secondSlopes
 	forced map[condition]bool // comparisons whose result is prescribed
-	// impossible reports whether a prescribed result cannot be that of any u of the interval.
+	// impossible reports whether no u of the interval has a prescribed result.
 	impossible bool
 }
 

@@ -186,9 +186,9 @@ func Gt(a, b Expr) Expr { return combine(opGt, a, b) }
 // Eq returns the mask 1 if a = b, else 0, with derivative 0 as for Ge.
 func Eq(a, b Expr) Expr { return combine(opEq, a, b) }
 
-// Where returns a where the mask m is not 0, and b elsewhere; the other branch
-// may be undefined there. Its derivative is that of the chosen branch, or where a mask changes
-// of the other one (Derivative); Check rejects a phi that jumps.
+// Where returns a where the mask m is not 0, and b elsewhere; the other branch may be
+// undefined there. It differentiates the chosen branch, or the other one where a mask changes
+// (Derivative); Check rejects a phi that jumps.
 func Where(m, a, b Expr) Expr {
 	w := newBuilder()
 	return w.expr(w.where(w.load(m), w.load(a), w.load(b)))

@@ -6,9 +6,8 @@ import "math"
 // and Hi +Inf. Operations on intervals round outwards: the result contains every
 // real result of operands in the intervals.
 //
-// Inside this package an interval with NaN ends says that an operation may be
-// undefined (the logarithm of a negative number, a division by 0); it absorbs
-// every other interval.
+// Inside this package an interval with NaN ends marks an operation that may be undefined
+// (the logarithm of a negative number, a division by 0); it absorbs every other interval.
 type Interval struct{ Lo, Hi float64 }
 
 // Point returns the interval of x alone.

@@ -15,13 +15,13 @@ const (
 	maxDepth = 1000  // of nested parentheses, signs and exponents
 )
 
-// ParseError says what is wrong in a formula, and where.
+// ParseError describes an error in a formula and its position.
 type ParseError struct {
 	// Text is the formula.
 	Text string
 	// Column is the place of the fault, counted in characters from 1.
 	Column int
-	// Reason says what is wrong, and what to write instead.
+	// Reason describes the error and the correct spelling.
 	Reason string
 }
 

@@ -25,8 +25,8 @@ type PiecewisePolynomial struct {
 	// Coefs has len(Knots)+1 rows, lowest power first, without trailing zeros (at
 	// least one coefficient).
 	Coefs [][]float64
-	// RightAt[i] says that f(Knots[i]) is the value of the piece to the right,
-	// otherwise of that to the left. Where f does not jump both are the same.
+	// If RightAt[i] is true, f(Knots[i]) is the value of the piece to the right,
+	// otherwise of the piece to the left. Where f does not jump both are the same.
 	RightAt []bool
 	// Exact reports whether no knot and no coefficient was rounded. Otherwise each has a
 	// relative error of at most 2^-53.

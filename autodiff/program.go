@@ -37,8 +37,8 @@ type fill struct {
 	c    float64
 }
 
-// Compile returns the program of e. Its results differ from those of Eval by
-// rounding errors; Roundoff bounds the difference from exact arithmetic.
+// Compile returns the program of e. Its results and Eval's differ by rounding errors;
+// Roundoff bounds the difference from exact arithmetic.
 func (e Expr) Compile() *Program {
 	c := &compiler{code: slices.Clone(e.instrs()), p: &Program{expr: e, slots: 1}}
 	c.fuse()

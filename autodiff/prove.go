@@ -28,10 +28,10 @@ const (
 	noiseWidth        = 0x1p-40 // of a kink that roundings hide, at most, relative to the range
 )
 
-// Properties are facts about a derivative phi' on a bounded interval, proved by
-// interval arithmetic with outward rounding and branch and bound. They are those
-// of the Expr of phi' as it stands: exact arithmetic on its float64 constants.
-// Numbers that could not be bounded are infinite.
+// Properties are facts about a derivative phi' on a bounded interval, proved by interval
+// arithmetic with outward rounding and branch and bound. They hold for the Expr of phi'
+// as it stands: exact arithmetic on its float64 constants. Numbers that could not be
+// bounded are infinite.
 //
 // Convex and Smoothness hold for a function g with |phi'(u) - g(u)| <= Slack for
 // all u in On: g does not decrease if Convex is true, and is Lipschitz
@@ -65,8 +65,8 @@ type Properties struct {
 	Jump float64
 }
 
-// SlopeGap is how far Slope.Abs() may lie above the largest |phi'|, relatively;
-// 1 if nothing is known.
+// SlopeGap bounds the relative distance of Slope.Abs() above the largest |phi'|; 1 if no
+// bound is known.
 func (p Properties) SlopeGap() float64 { return gap(p.Slope, p.SlopeFound) }
 
 // CurvatureGap is the same for phi".
@@ -99,9 +99,8 @@ func validRange(on Interval) bool {
 }
 
 // Prove returns the properties of the derivative e = phi' on the interval
-// (docs/theory.md#formulas). Its
-// work is limited; what it cannot prove in that is left infinite or false. If on
-// is not bounded or empty nothing is proved.
+// (docs/theory.md#formulas). Its work is limited; what it cannot prove in that is left
+// infinite or false. If on is unbounded or empty, it proves nothing.
 //
 // Proof. K_1, K_2, ... are the parts of the interval in which a comparison of e is
 // undecided (kinks), the other parts are the regions. On regions e is locally

@@ -133,8 +133,8 @@ func powerError(c float64, a Interval) (relative, absolute float64) {
 // trig is sin x, or cos x, for |x| <= largestAngle, where k, the whole number nearest to
 // x 2/pi up to rounding, and x - k pi/2 are found first.
 //
-// Error: adding 1.5 2^23 rounds x 2/pi to a whole number k, whose last two bits are those
-// of the sum; the product has error below 2^-13, so |x - k pi/2| < 0.7857. Pi/2 is three
+// Error: adding 1.5 2^23 rounds x 2/pi to a whole number k, whose last two bits the sum
+// ends in; the product has error below 2^-13, so |x - k pi/2| < 0.7857. Pi/2 is three
 // floats up to 2^-76, and k < 2^10. Each of the three fused operations leaves a number
 // below 0.79 (the first two differ from the last by less than 2^-15), rounded, so r is
 // within 2.4 w. The series to r^9 is within r^11/11! < 0.04 w of sin r, and that to r^10

@@ -2,9 +2,9 @@ package autodiff
 
 import "math"
 
-// rectangle is the set of complex numbers with real part in re and imaginary part
-// in im. Its operations contain every complex result, like those of Interval; an
-// undefined part says that a singularity or a branch cut cannot be excluded.
+// rectangle is the set of complex numbers with real part in re and imaginary part in im.
+// Its operations contain every complex result, like those of Interval; an undefined part
+// means that a singularity or a branch cut cannot be excluded.
 type rectangle struct{ re, im Interval }
 
 // onAxis is an interval of real numbers.

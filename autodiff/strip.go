@@ -69,8 +69,7 @@ type strip struct {
 	dead  []bool // not used on on
 }
 
-// decide fixes every branch on the real interval, or says that one is not
-// decided.
+// decide fixes every branch on the real interval, or reports that one is undecided.
 func (s *strip) decide(on Interval) bool {
 	s.jet.values(on)
 	code := s.jet.code

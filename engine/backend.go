@@ -151,25 +151,21 @@ type Kernel interface {
 
 // QueryBounds holds bounds and costs of the answer to a Query, from public numbers alone.
 type QueryBounds struct {
-	// Sum bounds ||computed - exact||_2 of a gradient, or of Moments.Sum, for every data
-	// set within Bounds and every w in the ball of radius Problem.Radius, where
-	// "exact" is the real-arithmetic sum for the stored (float64) records and w; of moments for the
-	// records' t, a and x~ as computed.
-	// It is +Inf if the kernel does not answer the query. What certificates make
-	// of it: docs/theory.md#roundoff.
+	// Sum bounds ||computed - exact||_2 of a gradient, or of Moments.Sum, for every data set within
+	// Bounds and every w in the ball of radius Problem.Radius, where "exact" is the real-arithmetic
+	// sum for the stored (float64) records and w; of moments for the records' t, a and x~ as
+	// computed. It is +Inf if the kernel does not answer the query. Certificates use it as
+	// docs/theory.md#roundoff describes.
 	//
-	// For a loss with Constants.Smoothness = +Inf that distance is not small: near a
-	// kink a rounded margin gives another slope. "Exact" is then a real-arithmetic sum
-	// of terms g(w; z, z'), each of which depends on the two records, their places in
-	// the data set and w, and on nothing else, and which obey Constants: ||g|| <=
-	// Lipschitz, and replacing one record of a pair moves g by at most PairDiameter. A
-	// backend reaches this with slopes that it clamps to the bounds of phi' and computes
-	// for each pair from that pair alone, bit for bit: whatever else is in the block, list,
-	// vector or chunk that it is computed in (Scalar.Slopes, docs/theory.md#kinks). It is
-	// what a certificate of one gradient needs (privacy.MeanGradient), because the sums of
-	// two neighbouring data sets at the same w differ in the terms of one record. It is not enough for a certificate
-	// of a recursion, which compares gradients at different w and needs a finite
-	// Smoothness: those certificates refuse +Inf.
+	// For a loss with Constants.Smoothness = +Inf that distance is not small: near a kink a rounded margin gives
+	// another slope. "Exact" is then a real-arithmetic sum of terms g(w; z, z'), where a term depends only on the
+	// two records, their places in the data set and w, and obeys Constants: ||g|| <= Lipschitz, and replacing one
+	// record of a pair moves g by at most PairDiameter. A backend reaches this with slopes that it clamps to the
+	// bounds of phi' and computes for each pair from that pair alone, bit for bit: whatever else is in the block,
+	// list, vector or chunk that it is computed in (Scalar.Slopes, docs/theory.md#kinks). It is what a certificate
+	// of one gradient needs (privacy.MeanGradient), because the sums of two neighbouring data sets at the same w
+	// differ in the terms of one record. It is not enough for a certificate of a recursion, which compares gradients
+	// at different w and needs a finite Smoothness: those certificates refuse +Inf.
 	Sum float64
 	// Neighbour is how much one record can change the error of a gradient, 0 if no more than Sum is
 	// known (see OneRecord). That is what

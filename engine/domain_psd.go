@@ -119,14 +119,13 @@ func (c PSDBall) project(w []float64, norm float64, solvers ...eigenSolver) erro
 	return errEigen
 }
 
-// clipEigenvalues returns, for a symmetric d x d matrix A, any d x d matrix V and
-// any d numbers lambda, a symmetric matrix Y and a bound of ||Y - P(A)||_F, where P
-// clips negative eigenvalues. The bound is small if A is near V diag(lambda) V^T
-// and V is near orthogonal; nothing is assumed of where they come from, and it is
-// NaN if they contain a NaN. It covers the error of Pack(Y). If it is finite,
-// every symmetric matrix whose entries differ from those of f Y, f > 0, by
-// relative errors of at most gamma(4) (two for Pack, two for ProjectBall), is
-// positive semidefinite.
+// clipEigenvalues returns, for a symmetric d x d matrix A, any d x d matrix V and any d
+// numbers lambda, a symmetric matrix Y and a bound of ||Y - P(A)||_F, where P clips
+// negative eigenvalues. The bound is small if A is near V diag(lambda) V^T and V is near
+// orthogonal; their origin does not matter, and it is NaN if they contain a NaN. It
+// covers the error of Pack(Y). If it is finite, every symmetric matrix whose entries
+// differ from f Y, f > 0, by relative errors of at most gamma(4) (two for Pack, two for
+// ProjectBall), is positive semidefinite.
 //
 // Proof. Let L = diag(lambda), L+ its clipping, E = A - V L V^T, F = V^T V - I,
 // k = ||F||_F, and V = Q H with Q orthogonal and H = (I + F)^(1/2) semidefinite.

@@ -91,10 +91,10 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 	return e, nil
 }
 
-// Name is that of phi with mu.
+// Name is the name of phi with mu.
 func (e *Envelope) Name() string { return fmt.Sprintf("moreau-%s", e.of.Name()) }
 
-// Text says what it is an envelope of.
+// Text describes the loss and its envelope.
 func (e *Envelope) Text() string {
 	return fmt.Sprintf("Moreau envelope, mu = %g, of %s", e.mu, e.of.Text())
 }

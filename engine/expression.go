@@ -40,7 +40,7 @@ type ExpressionOptions struct {
 	// Params are the values of the names in the formula.
 	Params map[string]float64
 	// Clip > 0 clamps phi' to [-Clip, Clip] for every pair; 0 means no clipping, and a
-	// phi' that cannot be bounded is refused. The clipped slope is that of another loss,
+	// phi' that cannot be bounded is refused. The clipped slope belongs to another loss,
 	// which is convex and smooth if phi is, so every certificate that phi allows holds
 	// for it (docs/theory.md#clipping). Phi stays the formula.
 	Clip float64
@@ -217,9 +217,9 @@ func (e *Expression) Gate(lo, hi float64) error {
 
 // Bounds are proved by autodiff.Function.Prove.
 //
-// Convex and Curvature are those of a g within Properties.Slack of phi', which is part of
-// SlopeError, besides the rounding errors of the program that computes phi'. Clamping to [-Clip, Clip] is
-// non-expansive and does not decrease: it keeps Curvature, Convex and SlopeError.
+// Convex and Curvature hold for a g within Properties.Slack of phi', which is part of SlopeError, besides
+// the rounding errors of the program that computes phi'. Clamping to [-Clip, Clip] is non-expansive and
+// does not decrease: it keeps Curvature, Convex and SlopeError.
 func (e *Expression) Bounds(lo, hi float64) (ScalarBounds, error) {
 	if err := checkRange(e.name, lo, hi); err != nil {
 		return ScalarBounds{}, err

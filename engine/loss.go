@@ -57,9 +57,9 @@ type ScoreLoss interface {
 // margins, which is what a Chebyshev expansion with a proved error needs.
 type AnalyticLoss interface {
 	ScoreLoss
-	// StripBound is an upper bound of |phi'(u)| for all complex u with
-	// |Re u| <= reach and |Im u| <= height, or +Inf if phi' has a singularity
-	// there or nothing is proved.
+	// StripBound is an upper bound of |phi'(u)| for all complex u with |Re u| <= reach
+	// and |Im u| <= height, or +Inf if phi' has a singularity there or no bound is
+	// proved.
 	StripBound(reach, height float64) float64
 }
 
@@ -116,7 +116,7 @@ type Constants struct {
 	PairDiameter float64
 	// Convex reports whether l(.; z, z') is convex.
 	Convex bool
-	// Origin says how the constants were obtained.
+	// Origin is the source of the constants.
 	Origin Origin
 }
 

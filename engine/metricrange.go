@@ -22,7 +22,7 @@ type MetricRange struct {
 	SlopeMin, SlopeMax float64
 	// WithinErr is the error of a slope at a computed margin of a member of the loss's domain
 	// if phi' is smooth on the smaller range of these margins, MarginRange, but not up to V:
-	// then its Constants are those of a smooth loss. 0 otherwise.
+	// then it has Constants of a smooth loss. 0 otherwise.
 	WithinErr float64
 }
 
@@ -36,14 +36,13 @@ func (m MetricRange) Smooth() bool { return !math.IsInf(m.Curvature, 0) }
 // 2^31 or more.
 //
 // Distances. A symmetric W of coordinates w, ||w|| <= r (1 + 2^-30), not necessarily
-// semidefinite, has |x|^T |W| |x'| <= R^2 || |W| ||_2 <= R^2 ||W||_F with |.|
-// entrywise. Whether a distance is computed from s_i + s_j - 2 x_i^T W x_j or from
-// v^T W v with v = x - x', its products have absolute values of at most
-// 4 R^2 ||W||_F together. So an error is at most gamma(depth) A, and that of a margin,
-// whose terms add up to q more, gamma(depth) V. A = 4 R^2 r (1 + 2^-20)
-// also covers computed distances if gamma(depth) < 2^-22, which is checked. Underflow:
-// fewer than 8 d^2 operations, each of which loses at most 2^-1074 and is multiplied by
-// at most 4 d (1 + R)^2, for a margin times 1 + q.
+// semidefinite, has |x|^T |W| |x'| <= R^2 || |W| ||_2 <= R^2 ||W||_F with |.| entrywise.
+// Whether a distance is computed from s_i + s_j - 2 x_i^T W x_j or from v^T W v with v =
+// x - x', its products have absolute values of at most 4 R^2 ||W||_F together. So an
+// error is at most gamma(depth) A, and that of a margin, whose terms add up to q more,
+// gamma(depth) V. A = 4 R^2 r (1 + 2^-20) also covers computed distances if gamma(depth)
+// < 2^-22, which is checked. Underflow: fewer than 8 d^2 operations; each loses at most
+// 2^-1074 and is multiplied by at most 4 d (1 + R)^2, for a margin times 1 + q.
 //
 // Slope and curvature. Take x = -x' of norm R, y = y' or y = -y' of size LabelAbs and
 // W = B e e^T along x, for any B up to r' = (r + 1/(2 R^2)) (1 + 2^-19): semidefinite

@@ -42,8 +42,8 @@ func (s SecondMoments) Len(d int) int {
 
 // Query asks an Evaluator for one sum over its records: of gradients if it has Pairs, else of moments.
 //
-// A sum of gradients is that of grad l(W; z, z') over the ordered Pairs, without any division.
-// ||W||_2 must be at most Problem.Radius. With a Radius (a Recentred kernel) it is over moved records
+// A sum of gradients adds grad l(W; z, z') over the ordered Pairs, without any division. ||W||_2 must
+// be at most Problem.Radius. With a Radius (a Recentred kernel) it is over moved records
 //
 //	x^ = (x - Centre) X/Radius, scaled to norm X where it is longer,   X = Bounds.FeatureNorm,
 //

@@ -70,8 +70,8 @@ func (r *Records) WithoutLabels() *Records {
 var ErrStored = errors.New("records outside their bounds")
 
 // StoredRecords are records over features and labels that are in a mapped file, which the caller
-// neither changes nor unmaps while they are in use: x is []float32 or []float64. Nothing is
-// projected. It fails with ErrStored if a row may be longer than R, or a label is not a number in
+// neither changes nor unmaps while they are in use: x is []float32 or []float64. It does not
+// project. It fails with ErrStored if a row may be longer than R, or a label is not a number in
 // [-LabelAbs, LabelAbs]; what NewRecords or AdoptNarrowRecords made is never refused.
 func StoredRecords[T float32 | float64](x []T, y []float64, d int, b Bounds) (*Records, error) {
 	if err := checkShape(len(y), d, b); err != nil {

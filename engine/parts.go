@@ -73,9 +73,8 @@ func (k *partsKernel) Method() string {
 	return fmt.Sprintf("%s, on parts of at most %d records", k.inner[k.largest].Method(), k.largest)
 }
 
-// Bounds implements Kernel. They are those of the inner kernel: the sum is the same on a copy of
-// the records, which Bytes counts, too. Neighbour holds also for the parts of two different sets of pairs whose records
-// differ in one place.
+// Bounds implements Kernel. They equal the inner kernel's: the sum is the same on a copy of the records, which Bytes
+// counts as well. Neighbour holds also for the parts of two different sets of pairs whose records differ in one place.
 //
 // Proof. The sum is the inner kernel's, on a copy of the records of the part, in the order
 // of the part. If the record that differs is not one of them, the copies and the sums are the

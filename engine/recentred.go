@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// Recentred is a Kernel of moments, and of gradients over moved records (Query). Bounds are those of its parts:
-// both are for every data set within the bounds of the problem, and the moved records are one.
+// Recentred is a Kernel of moments, and of gradients over moved records (Query). Bounds combine the bounds of
+// its parts: both hold for every data set within the bounds of the problem, and the moved records are such a
+// data set.
 type Recentred struct {
 	Kernel  // of gradients over the moved records, which are dense: Problem.NonZerosPerRow is 0
 	Moments Kernel

@@ -158,7 +158,7 @@ func (r *Records) NarrowPlaces() (x []float32, at []int32) {
 // IsNarrow reports whether features are stored as float32.
 func (r *Records) IsNarrow() bool { return r.narrow != nil }
 
-// InFile reports whether the features are those of a mapped file.
+// InFile reports whether the features lie in a mapped file.
 func (r *Records) InFile() bool { return r.stored }
 
 // Sparse are the compressed rows, nil if not IsSparse; the caller must not

@@ -43,18 +43,18 @@ type AnalyticScalar interface {
 type ScalarBounds struct {
 	// SlopeMin <= phi'(u) <= SlopeMax, finite, one-sided slopes at kinks included.
 	SlopeMin, SlopeMax float64
-	// Curvature is a Lipschitz constant of g, +Inf if phi' jumps or nothing is proved,
-	// and Convex says that g does not decrease, for one g with |DPhi(u) - g(u)| <=
-	// SlopeError for every float64 u. g is phi' itself or differs from it by roundings
-	// in the constants of phi. SlopeError is +Inf if nothing is proved.
+	// Curvature is a Lipschitz constant of g, +Inf if phi' jumps or no constant is
+	// proved; Convex states that g does not decrease, for one g with |DPhi(u) - g(u)| <=
+	// SlopeError for every float64 u. g is phi' itself or differs from it by roundings in
+	// the constants of phi. SlopeError is +Inf if no bound is proved.
 	Curvature  float64
 	Convex     bool
 	SlopeError float64
 	// Gap is the largest amount by which one of the slope bounds can exceed the true
 	// one, relative to the larger of both, 0 if unknown or exact.
 	Gap float64
-	// Origin says how the bounds were obtained: Clipped if SlopeMin or SlopeMax is
-	// enforced rather than proved.
+	// Origin is the source of the bounds: Clipped if SlopeMin or SlopeMax is enforced
+	// rather than proved.
 	Origin Origin
 }
 

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// shard says that records are some of those of a data set: its units from first on, of total.
+// shard marks records that are a part of a data set: its units from first on, of total.
 type shard struct{ first, total int }
 
 // Shard copies the units from and to-1 of r: rows, or persons with all their rows. It knows its
@@ -68,7 +68,8 @@ func (r *Records) Within(from, to int) (first, end int, err error) {
 const digestUnits = 256
 
 // Digests are the SHA-256 of each run of digestUnits units from the given one of r on, one after
-// the other; the last run may be shorter. Those of a data set are those of its shards.
+// the other; the last run may be shorter. The digests of a data set are the digests of its
+// shards, joined.
 func (r *Records) Digests(from, to int) []byte {
 	runs := max(0, (to-from+digestUnits-1)/digestUnits)
 	out := make([]byte, runs*sha256.Size)

@@ -83,7 +83,7 @@ func fromGraph(build func(*gorgonia.ExprGraph, *gorgonia.Node) *gorgonia.Node, t
 	return &autodiff.Function{Phi: phi, DPhi: dphi}, nil
 }
 
-// UnsupportedError says that a Gorgonia graph contains something that cannot be
+// UnsupportedError is the error for a Gorgonia graph with an operation that cannot be
 // used in a loss.
 type UnsupportedError struct {
 	// Op is Gorgonia's name of the operation.

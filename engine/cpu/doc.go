@@ -21,7 +21,7 @@
 // In float32, its sums over a tile or a few hundred columns are added up in float64, so that a
 // record changes the rounding of few of them.
 //
-// The inner loops are those of a kernels.Variant: plain Go or vector instructions of the
+// The inner loops come from a kernels.Variant: plain Go or vector instructions of the
 // processor. The method and every bound come from public numbers alone and hold for every
 // variant. Work is cut along a fixed grid and partial sums are combined in a fixed order,
 // so the bits of a result depend on the variant, but not on the number of workers.

@@ -89,7 +89,7 @@ func (k *kernel) bind(x matrix, r *engine.Records) *evaluator {
 const maxClasses = 16
 
 // classify finds the labels that occur on any rank, if the problem allows at most maxClasses.
-// Its shape and the work per record are those of the problem, whatever labels occur.
+// Its shape and the work per record depend on the problem only, not on the labels that occur.
 func (e *evaluator) classify(ctx context.Context) error {
 	limit := e.problem.LabelLimit()
 	if limit > maxClasses {

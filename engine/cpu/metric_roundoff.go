@@ -56,7 +56,7 @@ import (
 // c v_a v_b: T 4 R^2 q (E + g(prefixDepth) Q).
 //
 // The last summand covers every underflow outside the distances: an entry is a sum of
-// fewer than 2^4 n^2 products of c, x and x' (or v and v'), each of which loses at most
+// fewer than 2^4 n^2 products of c, x and x' (or v and v'), where each loses at most
 // 2^-1073 in either multiplication, multiplied by at most 1 + R, and each c loses as
 // much, multiplied by 4 R^2 and C q (1 + A); there are d^2 entries.
 func (k *metricKernel) roundoff(pairs engine.Pairs) float64 {

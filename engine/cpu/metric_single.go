@@ -140,7 +140,7 @@ func (k *metricKernel) singleUnderflow() float64 {
 	return 16 * n * n * R * R * float64(k.problem.D+8) * (1 + m.Labels) * (1 + m.Curvature*m.Labels) * 0x1p-100
 }
 
-// narrow is what pairs in float32 are computed from: every number is that of its own
+// narrow holds the inputs of pairs in float32: every number is a function of its own
 // record, rounded.
 type narrow struct {
 	matrix

@@ -63,9 +63,9 @@ func (*momentsKernel) Method() string { return "moments" }
 
 func (k *momentsKernel) chunks() int { return (k.problem.N + k.chunk - 1) / k.chunk }
 
-// depth is that of every sum over the rows: a block, the additions per block of a chunk
-// (one, or those of AddGram to the sum of the chunk), and one per chunk; for persons the
-// roundings of weights, too (docs/theory.md#person-moments).
+// depth bounds the depth of every sum over the rows: a block, the additions per block of
+// a chunk (one, or AddGramAdditions to the sum of the chunk), and one per chunk; for
+// persons also the roundings of weights (docs/theory.md#person-moments).
 func (k *momentsKernel) depth() int {
 	depth := max(kernels.AddGramDepth(k.block), kernels.AddRowsDepth(k.block)) + 1 + k.chunks()
 	blocks := k.chunk / k.block

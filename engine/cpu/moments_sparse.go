@@ -32,7 +32,7 @@ func (k *momentsKernel) sumsWide(radius float64, second engine.SecondMoments) bo
 	return k.wide && second == engine.FullSecond && radius >= k.problem.Bounds.FeatureNorm*leastWideRadius
 }
 
-// wideDepth is that of every sum over the records.
+// wideDepth bounds the depth of every sum over the records.
 func (k *momentsKernel) wideDepth() int {
 	return min(k.problem.N, wideChunk) + (k.problem.N+wideChunk-1)/wideChunk + wideRounds
 }
@@ -165,7 +165,7 @@ func (t wideTotals) row(s engine.Symmetric, i int) []float64 {
 	return t.second[s.Index(i, i):][:s.Dim-i]
 }
 
-// addWide adds records from, to, to the rows of the matrix that are those of a worker. It is false when ctx is done.
+// addWide adds records from, to, to the rows of the matrix that belong to a worker. It is false when ctx is done.
 func (e *momentsEvaluator) addWide(ctx context.Context, t wideTotals, all wideRecords, from, to, worker, workers int) bool {
 	full := engine.Symmetric{Dim: e.problem.D}
 	for i := from; i < to; i++ {

@@ -205,7 +205,7 @@ func (m *nearLinear) prepare(ctx context.Context, w []float64) error {
 //
 //	g_k = sum_(b != a) (y_a - y_b) sum_(all records j of b) phi'((y_a - y_b)(x_k - s_j))
 //
-// For y_a < y_b the matrix is that of (b, a) with both scores negated: nodes and
+// For y_a < y_b the matrix equals the one of (b, a) with both scores negated: nodes and
 // bins reversed.
 func (m *nearLinear) nodeSums(s *nearScratch, a, bin int) {
 	p, bins, q := m.e.terms(), m.e.bins, m.q

@@ -15,13 +15,13 @@ import (
 // engine.MetricLoss, as somebody else's package defines it, pair by pair by its AddGrad. It is
 // immutable.
 //
-// Nothing is known of how AddGrad rounds, so nothing is claimed about its distance to an
-// exact gradient: terms are what AddGrad returns, and each of them is clipped to norm G. A term
-// that is not finite counts as 0. So it depends on its two records and w alone, and has norm at
-// most G whatever AddGrad does, which is what QueryBounds.Sum promises for losses that are
-// not smooth (docs/theory.md#pair-clipping). Replacing a record moves a term by at most 2 G; by
-// the loss's Dg only if that holds for its gradients, since clipping is a projection on a
-// ball, which expands no distance.
+// The roundings of AddGrad are unknown, so no distance to an exact gradient is claimed: terms
+// are the results of AddGrad, and each is clipped to norm G. A term that is not finite counts
+// as 0. So it depends on its two records and w alone, and has norm at most G whatever AddGrad
+// does, which is what QueryBounds.Sum promises for losses that are not smooth
+// (docs/theory.md#pair-clipping). Replacing a record moves a term by at most 2 G; by the loss's
+// Dg only if that holds for its gradients, since clipping is a projection on a ball, which
+// expands no distance.
 type ownKernel struct {
 	problem engine.Problem
 	limit   float64 // G for Constants.Lipschitz

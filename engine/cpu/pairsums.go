@@ -10,7 +10,7 @@ import (
 	"dyad/kernels"
 )
 
-// PairForm says how the loss of two embeddings f, f' of m numbers depends on them.
+// PairForm is the form in which the loss of two embeddings f, f' of m numbers depends on them.
 type PairForm int
 
 // The forms.

@@ -71,8 +71,8 @@ func (e *evaluator) prefixPairs(ctx context.Context, dst, w []float64, q engine.
 	return nil
 }
 
-// prefixSerial adds one job after the other. Its sums are those of
-// prefixParallel: the first job starts from zero either way.
+// prefixSerial adds one job after the other. Its sums equal prefixParallel's: the first
+// job starts from zero either way.
 func (e *evaluator) prefixSerial(ctx context.Context, dst, w []float64, q engine.PrefixPairs, score, label float64) (total float64) {
 	jobRows := prefixJob * e.blockRows
 	if q.T <= jobRows {

@@ -15,8 +15,8 @@ const (
 	secondOrder = 1.01
 )
 
-// roundoff is engine.QueryBounds.Sum. The arithmetic and the theorem about all pairs are those
-// of docs/theory.md#roundoff.
+// roundoff is engine.QueryBounds.Sum. docs/theory.md#roundoff describes the arithmetic and the
+// theorem about all pairs.
 //
 // Notation: n, d, R as in package engine; l, S, V, ds = ScoreErr as in
 // engine.ScoreRange; Q = Slope = sup |phi'|, C = Curvature, the sup of its slope, both
@@ -115,7 +115,7 @@ const (
 // # Persons
 //
 // See docs/theory.md#person-sums for what is added: E of the pairs within a person, and
-// weights. Depths are those of the largest number of rows.
+// weights. Depths hold for the largest number of rows.
 //
 // # Prefix pairs
 //
@@ -206,12 +206,12 @@ func (k *kernel) treeDepth() int {
 }
 
 // sumDepth is the depth of the sums of powers. kernels.PowerSums adds len/8 + 1 times to a
-// partial sum, of terms of depth 2. A run counts as its length and 8 more, and the sums
-// are flushed before a run that would make that exceed runRows + 8, by 3 additions and one to
-// the sum of a chunk. A group has at most 7 zeros in a block. What is summed up to one flush and
-// up to the next counts more than runRows together, so a group is flushed less than
-// 2.1 chunkRows/runRows + 2 times. Chunks are added in a binary tree. The weights of persons
-// are summed over a run in depth runRows/4 + 5, and runs are added to the sum of a chunk.
+// partial sum, of terms of depth 2. A run counts as its length and 8 more, and the sums are
+// flushed before a run that would make that exceed runRows + 8, by 3 additions and one to the
+// sum of a chunk. A group has at most 7 zeros in a block. Two successive flushes of a group sum
+// more than runRows rows together, so a group is flushed less than 2.1 chunkRows/runRows + 2
+// times. Chunks are added in a binary tree. The weights of persons are summed over a run in
+// depth runRows/4 + 5, and runs are added to the sum of a chunk.
 func (k *kernel) sumDepth() int {
 	run := runRows/8 + 1 + 2 + 3
 	if k.problem.ByPerson() {

@@ -16,7 +16,7 @@ import (
 type ScoreSums struct{ e *evaluator }
 
 // BindScores returns the sums of a kernel of a Backend that was planned for a ScoreLoss of one feature,
-// with Radius 1 and the bound of the scores as FeatureNorm. Labels and persons are those of r.
+// with Radius 1 and the bound of the scores as FeatureNorm. Labels and persons come from r.
 func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
 	k, ok := planned.(*kernel)
 	if !ok || k.problem.D != 1 || k.problem.Radius != 1 || k.problem.N != r.Units() || k.problem.Bounds.LabelAbs != r.Bounds().LabelAbs {

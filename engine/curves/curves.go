@@ -120,7 +120,7 @@ func (a *Axis) points(e *dataset.Encoder, k int, in dataset.Input, count int) (o
 	return outputs
 }
 
-// names are those of the codes of a column of categories; the one that MissingCategory adds has no text.
+// names returns the texts of the codes of a column of categories; the code that MissingCategory adds has none.
 func names(in dataset.Input) []string {
 	all := make([]string, max(in.Width, 2))
 	for k := len(in.Categories) - 1; k >= 0; k-- {

@@ -7,11 +7,11 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// addBatch adds the rows of a batch, as addRow does one after the other. Features and
-// labels of rows that break no rule are encoded in parallel, column by column; a batch
-// with another row is left to addRow, which says what is wrong first. What depends on the
-// rows before (ids, groups, persons) is done in order. It also does jobs, which read the batch
-// after this one: nobody waits for the slowest column.
+// addBatch adds the rows of a batch, as addRow does one after the other. Features and labels
+// of rows that break no rule are encoded in parallel, column by column; addRow takes a batch
+// with another row and reports its first error. Work that depends on earlier rows (ids,
+// groups, persons) is done in order. It also does jobs, which read the batch after this one:
+// nobody waits for the slowest column.
 func (t *table) addBatch(l *layout, r *parquet.Reader, rows, jobs int, job func(k int)) error {
 	alone := t.scan != nil || t.e.Notations || t.e.Schema().SelectsByLabel()
 	if alone {

@@ -15,7 +15,7 @@ type ConvertOptions struct {
 	// public ranges, within norm 1, labels in [-1, 1]. Otherwise the columns keep
 	// their names and values, and columns with role ignore are left out.
 	Encoded bool
-	// Also, LabelsFile and Progress are those of Options.
+	// Also, LabelsFile and Progress are as in Options.
 	Also       []string
 	LabelsFile string
 	Progress   func(rows int) error

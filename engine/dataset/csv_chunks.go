@@ -12,7 +12,7 @@ import (
 )
 
 // addChunks adds the rest of a file. Chunks are encoded in parallel and added in order by
-// this goroutine, which also reads the file, so that nothing is read after it returns.
+// this goroutine, which also reads the file, so that no read follows its return.
 func (t *table) addChunks(l *layout, src *source.Lines) error {
 	workers, plan := runtime.GOMAXPROCS(0), t.plan(l)
 	cutter := t.csvReader(src).Cutter()

@@ -25,7 +25,7 @@ type quickField struct {
 	column *schema.Feature // of a feature
 	number bool            // a numeric feature without a basis, whose numbers mean themselves
 
-	exact                                 bool    // inverse is that of half
+	exact                                 bool    // the inverse of half
 	lo, hi, center, half, inverse, factor float64 // range of a number that needs no clamp, and its map; lo > hi with a transform
 }
 
@@ -184,8 +184,8 @@ type csvChunk struct {
 	end  error // what follows the text: nil for another chunk, io.EOF or an error of reading
 	done chan struct{}
 
-	// What a worker makes of it, unless a row breaks a rule: then broken is set and the
-	// rows are read again in order, which says what is wrong first.
+	// The result of a worker. If a row breaks a rule, broken is set and the rows are read
+	// again in order, which finds the first error.
 	part    *table
 	broken  bool
 	numbers []int // of the rows, if they have ids, groups or persons

@@ -10,7 +10,7 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// field says what one field of a row is.
+// field is the role of one field of a row.
 type field struct {
 	role    string
 	name    string

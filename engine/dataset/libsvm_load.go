@@ -147,7 +147,7 @@ func (r *libsvmReader) addSparse(rest []byte) error {
 }
 
 // addPair encodes value v of feature k of a sparse row that has stored others so far, and
-// says how many it added: 0 for a value of 0.
+// returns how many it added: 0 for a value of 0.
 func (t *table) addPair(row, k int, v float64, stored int) (added int, err error) {
 	if t.scan != nil {
 		t.scan.addPair(k, v)

@@ -62,7 +62,7 @@ func loadTable(name string, s *schema.Schema, o Options, scan *scanner) (*table,
 	return t, t.readFiles()
 }
 
-// Draft guesses a schema for the file at path; drafts.New says how.
+// Draft guesses a schema for the file at path, as drafts.New describes.
 func Draft(path string, o drafts.Options) (*drafts.Drafted, error) {
 	return drafts.New(path, o, func(path string, s *schema.Schema, show func(*schema.Row) error) error {
 		return Scan(path, s, Options{}, show)

@@ -7,8 +7,8 @@ import (
 
 // Dataset is a file read by a schema.
 type Dataset struct {
-	// Records have labels -1 and +1, or in [-1, 1] if they are graded, or all 0
-	// without HasLabels. With Options.KeepPersons they are those of persons.
+	// Records have labels -1 and +1, or in [-1, 1] if they are graded, or all 0 without
+	// HasLabels. With Options.KeepPersons they are grouped by person.
 	Records *engine.Records
 	Encoder *schema.Encoder
 	// HasLabels reports whether the file had labels that were read.

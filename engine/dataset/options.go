@@ -64,7 +64,7 @@ type PersonMode int
 // The person modes.
 const (
 	// RefusePersons is the default: rows that are read one by one would be protected one by
-	// one, and the schema says that the person is what counts.
+	// one, while the schema protects persons.
 	RefusePersons PersonMode = iota
 	// KeepPersons makes records of persons (engine.Records.GroupPersons).
 	KeepPersons

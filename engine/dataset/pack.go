@@ -33,7 +33,7 @@ import (
 //	SHA-256 of the header, its length (8 bytes), packMagic
 //
 // Where a section is follows from the header's numbers alone. The header has the hash of the hashes: its
-// own hash is that of the content.
+// own hash identifies the content.
 const (
 	packMagic   = "DYADPACK"
 	packVersion = 1
@@ -43,7 +43,7 @@ const (
 	packLongest = 64 << 20 // of a header
 )
 
-// packHeader says what is in a pack.
+// packHeader describes the content of a pack.
 type packHeader struct {
 	Version    int             `json:"version"`
 	Schema     json.RawMessage `json:"schema"`      // as a model has it, with store
@@ -120,8 +120,8 @@ const (
 	rulePackOfPack   = "the file is a pack already"
 )
 
-// readPackHeader reads and checks the header of a pack of a size: every number that says where something
-// is. content is the header's text, whose hash is that of the whole pack. An error is a *ParseError
+// readPackHeader reads and checks the header of a pack of a size: every number that is a position or a
+// length. content is the header's text, whose hash identifies the whole pack. An error is a *ParseError
 // without a file, or one of reading.
 func readPackHeader(r io.ReaderAt, size int64) (h *packHeader, e *schema.Encoder, content []byte, err error) {
 	bad := func(rule string) (*packHeader, *schema.Encoder, []byte, error) {

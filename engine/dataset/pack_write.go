@@ -19,12 +19,12 @@ import (
 	"dyad/internal/pages"
 )
 
-// PackOptions say how a pack is made.
+// PackOptions configure the writing of a pack.
 type PackOptions struct {
 	// Folder is where temporary files of this program alone are made: labels, and rows too if they have
 	// persons or groups, wait there until all features are written. Their names begin with Prefix.
 	Folder, Prefix string
-	// LabelsFile and Progress are those of Options.
+	// LabelsFile and Progress are as in Options.
 	LabelsFile string
 	Progress   func(rows int) error
 }

@@ -35,7 +35,7 @@ type PairOptions struct {
 	// CSV are options of a delimited file; its first row is always a header.
 	CSV schema.CSVOptions
 	// LookAlikes are ids of records that differ only in how they are written. The ids in
-	// the file of pairs must be those of records to the byte in any case.
+	// the file of pairs must equal ids of records to the byte in any case.
 	LookAlikes schema.LookAlikes
 }
 
@@ -246,7 +246,7 @@ func (r *pairReader) add(row [][]byte, number int) error {
 	}
 	key := uint64(min(p.A, p.B))<<32 | uint64(max(p.A, p.B))
 	if k := r.seen[key]; k > 0 {
-		// Who is paired with whom is public; whether the two labels agree is not.
+		// The pairing is public; whether the two labels agree is not.
 		return r.errorf(number, -1, fmt.Sprintf(rulePairDuplicate, r.rows[k-1]))
 	}
 	if len(r.pairs) >= 1<<30 || number > math.MaxInt32 {

@@ -75,8 +75,8 @@ func (b *blocks[T]) all() []T {
 	return b.last
 }
 
-// join returns all values and empties b. What was copied is given back to the system piece by piece,
-// so that the memory of both is that of the values and a little more where it can be given back.
+// join returns all values and empties b. Copied pieces are given back to the system one by one, so
+// that both together need little more memory than the values where the system takes it.
 func (b *blocks[T]) join() []T {
 	if len(b.full) == 0 {
 		out := b.last

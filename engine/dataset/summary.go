@@ -13,8 +13,8 @@ type Summary struct {
 	DataID   string `json:"data_id"`
 	Rows     int    `json:"rows"`
 	Features int    `json:"features"` // d, of the records
-	// Label is the name of the label; the counts are those of two classes, or
-	// Grades describes graded labels. Labels is false for a file without.
+	// Label is the name of the label; the counts belong to two classes, or Grades
+	// describes graded labels. Labels is false for a file without.
 	Label     string         `json:"label"`
 	Labels    bool           `json:"has_labels"`
 	Positives int            `json:"positives"`

@@ -105,7 +105,7 @@ func SyntheticMetricKinds() (kinds []string) {
 }
 
 // SyntheticMetric are n >= 2 records for which a metric can matter, each feature encoded by a public
-// range. Features are standard normal where nothing else is said; the number is that of features.
+// range. Features are standard normal unless stated otherwise; a number counts features.
 //
 //   - lin16: the sign of the sum of two features, a tenth of the labels flipped
 //   - shell20: whether three features are far from 0
@@ -116,7 +116,7 @@ func SyntheticMetricKinds() (kinds []string) {
 //   - cubes3: the parity of cells: nothing in the moments, and the identity works
 //   - none12: labels without any relation
 //
-// The first two labels are +1 and -1. Its memory is that of the records.
+// The first two labels are +1 and -1. It needs memory for the records only.
 func SyntheticMetric(kind string, n int, seed uint64) (*engine.Records, error) {
 	m, ok := metricKinds[kind]
 	if !ok || n < 2 || n > math.MaxInt/16/m.features {

@@ -29,7 +29,7 @@ type table struct {
 	positives int
 	ids       []string
 	groups    grouping
-	people    *people // nil unless records are those of persons
+	people    *people // nil unless records are grouped by person
 	text      []byte  // plain numbers of a row
 	mark      []byte  // label, group or person of a row of arrays
 
@@ -176,8 +176,8 @@ type people struct {
 	missing map[string]bool  // IDKeys that are not ids
 }
 
-// newPeople takes the values for which the schema says that they mean missing as not ids, and NaN, which always does:
-// rows of unknown persons are not those of one.
+// newPeople takes no value that the schema declares missing for an id, nor NaN: rows of unknown persons do not belong
+// to one person.
 func newPeople(s *schema.Schema) *people {
 	p := &people{of: newBlocks[int32](0), text: map[string]int32{}, number: map[string]int32{}, missing: map[string]bool{"": true, "nan": true}}
 	if s.Missing != nil {

@@ -63,7 +63,7 @@ func Open(o Options) (*Device, error) {
 			d.team = "cuda"
 		}
 		if o.Name == "auto" {
-			return d, nil // no timings say what a team of GPUs would do
+			return d, nil // no timings predict a team of GPUs
 		}
 	}
 	switch o.Name {

@@ -7,7 +7,7 @@ import (
 
 // dialect is what one SQL engine writes in its own way. DuckDB and PostgreSQL share theirs.
 type dialect struct {
-	double, text, real string // types; real is that of 32 bits, "" without one
+	double, text, real string // types; real is the type with 32 bits, "" without one
 	number             string // of a literal with an exponent
 	ln                 string
 	days               string // from 1970-01-01 to the date
@@ -41,7 +41,7 @@ func lateral(d dialect) dialect {
 	return d
 }
 
-// dialects are those of SQL formats.
+// dialects maps SQL formats to their dialects.
 var dialects = map[string]dialect{
 	SQL: lateral(dialect{
 		double: "DOUBLE PRECISION", text: "VARCHAR", real: "REAL", number: "%s", ln: "ln(%s)", days: "CAST(%s AS DATE) - DATE '1970-01-01'",

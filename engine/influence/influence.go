@@ -33,8 +33,8 @@ func (o *Objective) Change(ctx context.Context, dst, w []float64, i int) error {
 }
 
 // Changes returns for every record the first-order change of a function of the weights when the record is
-// left out; gradient is that of the function at the stationary point w. One system of equations is
-// solved, whatever n is, and every pair is evaluated four times.
+// left out; gradient is its gradient at the stationary point w. One system of equations is solved,
+// whatever n is, and every pair is evaluated four times.
 func (o *Objective) Changes(ctx context.Context, w, gradient []float64) ([]float64, error) {
 	s := make([]float64, len(w))
 	if definite, err := o.solve(ctx, s, w, gradient, solved); err != nil || !definite {

@@ -1,7 +1,7 @@
-// Package influence says what single records do to a model: how it changes without one of them
-// (influence functions, [Kang21] section 5.2 after Koh and Liang 2017), how much any pair's loss then
-// changes (pairwise locally elastic and uniform stability), and how an objective grows away from its
-// minimum (the Polyak-Lojasiewicz ratio).
+// Package influence computes the effect of single records on a model: how it changes without one of
+// them (influence functions, [Kang21] section 5.2 after Koh and Liang 2017), how much any pair's loss
+// then changes (pairwise locally elastic and uniform stability), and how an objective grows away from
+// its minimum (the Polyak-Lojasiewicz ratio).
 //
 // Nothing here is private: every number is a function of the records, without noise. Package algorithms may
 // not import it.
@@ -28,17 +28,17 @@ import (
 type Objective struct {
 	backend engine.Backend
 	loss    engine.Loss
-	net     *embedding.Loss // the loss, if it is that of a network
+	net     *embedding.Loss // the loss, if it is a network's
 	records *engine.Records
 	l2      float64
 	radius  float64
 	eval    engine.Evaluator
 }
 
-// NewObjective binds records to a loss. The loss is smooth, or that of a network, whose clipping of Jacobians
-// is left out: influence is about the loss itself. l2 is at least 0; radius bounds ||w|| in all that
-// follows, and is that of the layers' balls for a network, whose l2 keeps weights within them. The
-// records are not persons and no shard. The caller closes the objective.
+// NewObjective binds records to a loss. The loss is smooth, or a network's without the clipping of Jacobians:
+// influence is about the loss itself. l2 is at least 0. radius bounds ||w|| in all that follows; for a
+// network it is the radius of the layers' balls, and l2 keeps the weights within them. The records are not
+// persons and no shard. The caller closes the objective.
 func NewObjective(backend engine.Backend, loss engine.Loss, r *engine.Records, l2, radius float64) (*Objective, error) {
 	switch {
 	case r.ByPerson():

@@ -13,8 +13,8 @@ import (
 	"dyad/internal/tasks"
 )
 
-// Stability says how much the loss of pairs changes when a record is left out ([Kang21] definitions 6
-// and 7, on the pairs of the records themselves).
+// Stability measures the change of the loss of pairs when a record is left out ([Kang21] definitions
+// 6 and 7, on the pairs of the records themselves).
 type Stability struct {
 	// Elastic is beta(., ., z_i): for every record the largest |l(w; z, z') - l(w_i; z, z')| over the pairs of
 	// records, w_i the weights without record i. Mean is the mean over the pairs instead.

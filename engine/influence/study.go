@@ -13,7 +13,7 @@ import (
 	"dyad/engine/objective"
 )
 
-// Options say what a study computes.
+// Options select the parts of a study.
 type Options struct {
 	L2       float64 // of the objective, positive
 	Envelope float64 // above 0: phi is replaced by its Moreau envelope with this mu
@@ -31,7 +31,7 @@ type Options struct {
 	Estimate  func(seconds float64)
 }
 
-// Influences say what single records do to a model of the loss of the study. They are not private.
+// Influences are the effects of single records on a model of the loss of the study. They are not private.
 type Influences struct {
 	Records    int     `json:"records"`
 	Objective  string  `json:"objective"`
@@ -100,7 +100,8 @@ func fit(ctx context.Context, backend engine.Backend, loss engine.Loss, r *engin
 		}
 	} else {
 		f.weights = make([]float64, loss.ParamDim(r.Dim()))
-		// F falls from w = 0 on, so L2/2 ||w||^2 <= F(0) for losses that are not negative. What is negative is kept in by the search.
+		// F falls from w = 0 on, so L2/2 ||w||^2 <= F(0) for losses that are not negative. The search keeps negative
+		// values.
 		mean, err := objective.Mean(ctx, loss, f.weights, r)
 		if err != nil {
 			return nil, err
@@ -162,7 +163,7 @@ func envelope(loss engine.Loss, b engine.Bounds, radius, mu float64) (engine.Los
 	return engine.Score{Of: e}, nil
 }
 
-// influences are those of a fitted objective.
+// influences computes the influences of a fitted objective.
 func (f *fitted) influences(ctx context.Context, o Options) (*Influences, error) {
 	n := f.Len()
 	out := &Influences{Records: n, Objective: f.Definition(), L2: o.L2, Parameters: f.Dim(), Guarantee: o.Guarantee}

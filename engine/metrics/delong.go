@@ -32,10 +32,10 @@ type AUCEstimate struct {
 //	V10_i = 1/N sum_j k(p_i, q_j),   V01_j = 1/P sum_i k(p_i, q_j)
 //	Variance = 1/(P(P-1)) sum_i (V10_i - AUC)^2 + 1/(N(N-1)) sum_j (V01_j - AUC)^2.
 //
-// It is also the sum of the two jackknife variances that leave out one record of
-// a class at a time. It takes O(n log n) time by ranks (Sun & Xu 2014). The sums
-// are integers and exact; AUC and Variance are the nearest float64. Scores must
-// not be NaN, infinite ones are allowed. Errors are those of AUC and ErrOneRecord.
+// It is also the sum of the two jackknife variances that leave out one record of a class
+// at a time. It takes O(n log n) time by ranks (Sun & Xu 2014). The sums are integers and
+// exact; AUC and Variance are the nearest float64. Scores must not be NaN, infinite ones
+// are allowed. Errors are AUC's and ErrOneRecord.
 func DeLong(scores, labels []float64) (AUCEstimate, error) {
 	if err := check(scores, labels); err != nil {
 		return AUCEstimate{}, err
@@ -52,7 +52,7 @@ func DeLong(scores, labels []float64) (AUCEstimate, error) {
 // StandardError is the square root of Variance.
 func (e AUCEstimate) StandardError() float64 { return math.Sqrt(e.Variance) }
 
-// IntervalMethod says how a confidence interval of an AUC is formed.
+// IntervalMethod is the method by which a confidence interval of an AUC is formed.
 type IntervalMethod int
 
 // The methods of AUCEstimate.Interval. z is the normal quantile of (1 + level)/2

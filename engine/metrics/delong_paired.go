@@ -15,7 +15,7 @@ type AUCDifference struct {
 
 // DeLongDifference compares two scores of the same records (DeLong, DeLong & Clarke-Pearson 1988):
 // with V10_i and V01_j the difference of what DeLong has for each of the scores, the variance is
-// again that of V10 over P plus that of V01 over N. It takes O(n log n) time. Errors are those of
+// again that of V10 over P plus that of V01 over N. It takes O(n log n) time. Errors are as in
 // DeLong.
 func DeLongDifference(first, second, labels []float64) (AUCDifference, error) {
 	if len(first) != len(second) {

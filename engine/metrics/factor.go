@@ -118,10 +118,10 @@ func eigenpairs(s *mat.SymDense, diagonal bool) ([]float64, *mat.Dense, error) {
 }
 
 // Transform returns the rows L x of all records, row-major, Len() x f.Rank: their
-// Euclidean distances are the Mahalanobis distances of the records. Each entry is
-// a dot product of depth kernels.DotDepth(d), so a row is within
-// sqrt(Rank) gamma(depth) ||L|| ||x|| of the exact product. The memory is that of
-// the result. It fails if f does not fit the records or a value overflows.
+// Euclidean distances are the Mahalanobis distances of the records. Each entry is a dot
+// product of depth kernels.DotDepth(d), so a row is within sqrt(Rank) gamma(depth) ||L||
+// ||x|| of the exact product. It needs memory for the result only. It fails if f does not
+// fit the records or a value overflows.
 func Transform(r *engine.Records, f MetricFactor) ([]float64, error) {
 	if f.Dim != r.Dim() || f.Rank < 0 || len(f.L) != f.Rank*f.Dim {
 		return nil, fmt.Errorf("metrics: a factor of %d x %d with %d entries for records of %d features", f.Rank, f.Dim, len(f.L), r.Dim())

@@ -10,9 +10,9 @@ import (
 // ErrNothingToRank is returned if no group has anything to measure.
 var ErrNothingToRank = errors.New("metrics: no group has anything to rank; every group lacks records of different labels, or a relevant record")
 
-// Undefined says what a group counts for in which a measure is not defined: one
-// without two different labels for RankingAccuracy, without a record of positive
-// relevance for NDCG, without a positive record for PrecisionAt.
+// Undefined is the treatment of a group for which a measure is not defined: one without
+// two different labels for RankingAccuracy, without a record of positive relevance for
+// NDCG, without a positive record for PrecisionAt.
 type Undefined int
 
 const (

@@ -16,9 +16,9 @@ import (
 type KNNOptions struct {
 	// K is the number of neighbours that vote; 0 means 3.
 	K int
-	// Metric is the row-major symmetric positive semidefinite d x d matrix W of
-	// the distance (x - x')^T W (x - x'); nil is the identity. FactorMetric says
-	// what is accepted.
+	// Metric is the row-major symmetric positive semidefinite d x d matrix W of the
+	// distance (x - x')^T W (x - x'); nil is the identity. FactorMetric lists the
+	// accepted forms.
 	Metric []float64
 	// Workers is the number of goroutines; 0 means GOMAXPROCS. The result is the
 	// same for any number.
@@ -48,12 +48,11 @@ func (c Classification) Accuracy() float64 {
 //			the one whose first neighbour comes first
 //	}
 //
-// So of equal distances the lower index is nearer, and a tied vote goes to the
-// class with the nearest neighbour. Classes are the distinct label values. Every
-// distance is looked at, O(n m d) for n training and m test records: it is exact
-// but for rounding: inner products by the vector kernels, in float32 where that decides, only rule out pairs, see scan. The compared distances are those of the rows of Transform
-// (of the features themselves for the identity), each with a relative error below
-// gamma(d/4 + 9); training records with the same features tie exactly.
+// So of equal distances the lower index is nearer, and a tied vote goes to the class with the nearest neighbour.
+// Classes are the distinct label values. Every distance is looked at, O(n m d) for n training and m test records: it is
+// exact but for rounding: inner products by the vector kernels, in float32 where that decides, only rule out pairs, see
+// scan. Distances are taken between rows of Transform (between the features themselves for the identity), each with a
+// relative error below gamma(d/4 + 9); training records with the same features tie exactly.
 //
 // Besides the records it holds at most 208 MiB of rows and neighbours, testTile rows and a tile
 // of inner products for each worker, squared norms, and Predicted. It fails if the shapes do not fit, K is above n, the

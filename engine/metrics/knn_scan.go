@@ -93,7 +93,7 @@ func roundDown(v float64) float32 {
 // where depth bounds that of the products and of a squaredDistance.
 //
 // Claim. Then squaredDistance is at least L, so every pair that squaredDistance would
-// accept is looked at, and the result is that of looking at all pairs.
+// accept is looked at, and the result is the same as for all pairs.
 //
 // Proof. s, t and c have errors of at most gamma(depth) times s, t and (s+t)/2, and
 // h + g has five roundings of terms of at most s + t + 2 L (the last
@@ -155,7 +155,7 @@ func (s *scan) start(n int) {
 	}
 }
 
-// column is that of test row i in its panel, with stride PanelCols32.
+// column returns the column of test row i in its panel, with stride PanelCols32.
 func (s *scan) column(i int) []float32 {
 	return s.panels[i/kernels.PanelCols32*kernels.PanelCols32*(s.width+2)+i%kernels.PanelCols32:]
 }

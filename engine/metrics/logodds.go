@@ -36,7 +36,7 @@ func (l *LogOdds) Lines() int {
 	return len(l.Centre) + 8
 }
 
-// Check says what is wrong with l for records of d features; nothing is with nil.
+// Check returns an error if l does not fit records of d features; nil fits.
 func (l *LogOdds) Check(d int) error {
 	if l == nil {
 		return nil
@@ -58,8 +58,8 @@ func (l *LogOdds) Check(d int) error {
 // ErrNoOdds means that a model has no probabilities.
 var ErrNoOdds = errors.New("metrics: the model has no probabilities: algorithm moments gives them where it releases second moments, and other algorithms learn an order alone")
 
-// Probabilities are those of the positive class, one a record, for the weights w of a score. They are as right as a logistic model of the
-// features is, and nothing is promised about a single one. ErrNoOdds if l is nil.
+// Probabilities returns the probability of the positive class for each record, for the weights w of a score. They are
+// as good as a logistic model of the features; a single one carries no promise. ErrNoOdds if l is nil.
 func (l *LogOdds) Probabilities(r *engine.Records, w []float64) ([]float64, error) {
 	if l == nil {
 		return nil, ErrNoOdds

@@ -80,9 +80,8 @@ func quotient(a, b uint64) float64 {
 	return q
 }
 
-// Accuracy is the share of records that are right if a record counts as positive
-// where its score is at least threshold. Its errors are those of AUC; threshold must
-// not be NaN.
+// Accuracy is the share of records that are right if a record counts as positive where
+// its score is at least threshold. Its errors are AUC's; threshold must not be NaN.
 func Accuracy(scores, labels []float64, threshold float64) (float64, error) {
 	if err := check(scores, labels); err != nil {
 		return 0, err

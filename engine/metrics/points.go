@@ -23,7 +23,7 @@ func recordPoints(r *engine.Records) points {
 	return points{n: r.Len(), d: r.Dim(), dense: r.Dense(), row: r.Row, labels: r.Labels(), norm: r.Bounds().FeatureNorm}
 }
 
-// unitPoints are those of records that are left out of their own neighbours.
+// unitPoints returns the points of records that are left out of their own neighbours.
 func unitPoints(r *engine.Records) points {
 	p := recordPoints(r)
 	for k := range r.Units() {

@@ -5,7 +5,7 @@ type cuts struct {
 	// parts[v] is the number of components that v's component falls into when v is
 	// removed; 0 for an individual without pairs.
 	parts []int32
-	// bridge[i] says that removing pair i separates its ends.
+	// bridge[i] is true if removing pair i separates its ends.
 	bridge []bool
 }
 

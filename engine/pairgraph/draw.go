@@ -7,10 +7,10 @@ import (
 )
 
 // Draw returns round(density n) different pairs of n individuals, nobody in more than
-// limit of them, in random order: a topology that is a function of n and the seed
-// alone. Who is paired with whom then says nothing of anybody's record, kappa' and the
-// degrees are public, and a guarantee for limit replaced pairs is one for a replaced
-// individual (docs/theory.md#pair-groups). Labels of the pairs may come from the records.
+// limit of them, in random order: a topology that is a function of n and the seed alone.
+// The pairing then reveals nothing about any record, kappa' and the degrees are public,
+// and a guarantee for limit replaced pairs is one for a replaced individual
+// (docs/theory.md#pair-groups). Labels of the pairs may come from the records.
 //
 // Pairs are drawn uniformly and kept if they are new and both ends have room. It fails
 // if density is not positive, or above limit/2 or (n-1)/2 where no such graph exists,

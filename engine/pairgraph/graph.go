@@ -100,11 +100,11 @@ func (g *Graph) MaxDegree() int {
 	return most
 }
 
-// Capped returns the numbers of the pairs to keep so that nobody is in more than
-// limit of them: a pair stays if, at both of its ends, it is among the first limit
-// in the order given. Adding or removing one pair changes at most 3 kept pairs
-// (itself and one at each end), which greedy truncation does not offer
-// (docs/theory.md#pair-groups); that is a property of pairs, not of individuals.
+// Capped returns the numbers of the pairs to keep so that no individual is in more than
+// limit of them: a pair stays if, at both of its ends, it is among the first limit in the
+// order given. Adding or removing one pair changes at most 3 kept pairs (itself and one
+// at each end), which greedy truncation does not offer (docs/theory.md#pair-groups); that
+// is a property of pairs, not of individuals.
 //
 // Proof. At one end an added pair pushes at most one other out of the first limit.
 // So the sets of the first limit change, besides the added pair, by one pair at each

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Relationship says what a pair's label means.
+// Relationship is the meaning of a pair's label.
 type Relationship int
 
 // The relationships of [Li20] Section IV.

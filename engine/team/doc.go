@@ -5,8 +5,9 @@
 // them. Plan, ledger, noise and release are rank 0's alone: this package has no randomness and can
 // reach no ledger, since package engine imports nothing of privacy (a test over all imports).
 //
-// What travels are numbers that only the curator may see: partial sums without noise, labels, for
-// some algorithms secret iterates and batches. All ranks and their network belong to the curator.
+// Numbers that only the curator may see travel between processes: partial sums without noise,
+// labels, for some algorithms secret iterates and batches. All ranks and their network belong to
+// the curator.
 //
-// A rank that is lost ends the team: nothing is released, and a charge stays.
+// A lost rank ends the team without a release, and a charge stays.
 package team

@@ -159,7 +159,7 @@ func (f *Fetcher) client() *http.Client {
 	return &http.Client{Transport: t}
 }
 
-// transfer appends to part what it lacks. again says that another try may help.
+// transfer appends to part what it lacks. again reports whether another try may help.
 func (f *Fetcher) transfer(ctx context.Context, address, part string) (again bool, err error) {
 	out, err := create.Kept(part, 0o644)
 	if err != nil {

@@ -13,7 +13,7 @@ const chunkBytes = 1 << 16
 // Cutter cuts a file into chunks at the ends of rows.
 type Cutter struct {
 	src  *source.Lines
-	rows *Reader // says what a row is
+	rows *Reader // defines rows
 	rest []byte  // read and not handed out yet
 }
 

@@ -76,7 +76,7 @@ func (p *profile) columns() []draftColumn {
 	return out
 }
 
-// decide says what a column is that is not the label.
+// decide chooses the kind of a column other than the label.
 func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool) {
 	ignore := func(why string, args ...any) { c.Role, c.comment = schema.RoleIgnore, fmt.Sprintf(why, args...) }
 	switch {

@@ -43,8 +43,8 @@ type Options struct {
 // Drafted is a draft.
 type Drafted struct {
 	Schema []byte // in YAML
-	// Memory is the text of the file that remembers what the schema took from the data, for the folder of the schema under its
-	// name and DraftedEnding. It is private like the data, and nil if nothing was taken.
+	// Memory is the text of the file that remembers what the schema took from the data, for the folder of the schema
+	// under its name and DraftedEnding. It is private like the data, and nil if the draft took no value.
 	Memory []byte
 	// Label is the column that was named or is the only one with two values, "" if there are
 	// several (Candidates) or the columns have no names.
@@ -302,7 +302,7 @@ func countDelimiters(line string, delim byte) (n int) {
 	return n
 }
 
-// commentPrefix is what the comments of a file begin with, one of which is line: the mark with the blanks after it, or
+// commentPrefix returns the beginning of a file's comments, given one of them: the mark with the blanks after it, or
 // the first word, so that no value such as #NV is taken for a comment.
 func commentPrefix(line string) string {
 	if k := strings.IndexFunc(line, func(r rune) bool { return !strings.ContainsRune("@%#| ", r) }); k > 1 || k < 0 {

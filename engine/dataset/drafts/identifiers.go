@@ -25,7 +25,7 @@ func hasCodeName(name string) bool {
 		slices.ContainsFunc(codeEndings[:], func(e string) bool { return strings.HasSuffix(last, e) && len(last) > len(e)+2 })
 }
 
-// mayNamePersons is a hint where the name is that of an identifier and values come again.
+// mayNamePersons returns a hint if the name of the column suggests an identifier and values repeat.
 func (s *columnStats) mayNamePersons(name string) string {
 	if s.repeats > 0 && (hasCodeName(name) || s.hasOneLength()) {
 		return "; its values come again: if it names persons, give it role: person, so that persons are protected, not rows"

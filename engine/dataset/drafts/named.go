@@ -105,7 +105,7 @@ func (p *profile) addColumn(name string) {
 // draftProgressRows is how often DraftOptions.Progress is called: text of unknown kind is read slowly.
 const draftProgressRows = 1 << 12
 
-// addRow adds a row. Its error is that of Progress.
+// addRow adds a row. Its error comes from Progress.
 func (p *profile) addRow(row [][]byte, number int) error {
 	p.rows++
 	for i, field := range row {

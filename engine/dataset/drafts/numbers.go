@@ -113,8 +113,8 @@ func (s *columnStats) isNumbers() bool {
 	return s.texted == 0 || len(s.words) <= draftWords && len(s.texts)-len(s.words) >= draftNumbers
 }
 
-// evidence is the sign of fractions that the values of the column need; ok is false if they need none
-// of the two, mixed says that they need both.
+// evidence is the sign of fractions that the values of the column need; ok is false if they need
+// neither, mixed is true if they need both.
 func (s *columnStats) evidence() (form int, ok, mixed bool) {
 	point, comma := s.forms[parse.PointForm].only > 0, s.forms[parse.CommaForm].only > 0
 	if comma && !point {

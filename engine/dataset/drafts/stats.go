@@ -54,11 +54,11 @@ type columnStats struct {
 	integers    int // of these, whole
 	lo, hi, sum float64
 
-	decimal, thousands string             // where they differ from those of the file
+	decimal, thousands string             // where they differ from the file's
 	date               *schema.DateFormat // of a column of dates
 	asks               bool               // why: only an answer can say where fractions begin
 	why                string             // a column of numbers or dates cannot be read
-	measured           bool               // an answer says that it has numbers
+	measured           bool               // the user answered that it has numbers
 	refused            bool               // its type cannot be a feature
 }
 
@@ -212,7 +212,7 @@ func (s *columnStats) count(text string) (n int) {
 }
 
 // classes are the two values of a label, by their most frequent spelling; nil if there are not two. fold
-// says that only capitals and blanks around them make more.
+// is true if there are two only without capitals and surrounding blanks.
 func (s *columnStats) classes() (texts []string, fold bool) {
 	if len(s.texts) > draftCategories {
 		return nil, false

@@ -177,7 +177,7 @@ func (c *Column) nextPage() bool {
 	return true
 }
 
-// wholeNumbers are those of a page without nulls, nil if it has others.
+// wholeNumbers returns the whole numbers of a page without nulls, nil if it has others.
 func (c *Column) wholeNumbers() []int64 {
 	data := c.page.Data()
 	if d := c.page.Dictionary(); d != nil {

@@ -13,7 +13,7 @@ import (
 type Set struct {
 	Text    map[string]int
 	Numbers []float64 // NaN for a value that is not a plain decimal; nil: text only
-	// numeric says that findNumber finds each short number that find finds.
+	// numeric is true if findNumber finds each short number that find finds.
 	Numeric bool
 }
 

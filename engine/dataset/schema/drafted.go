@@ -60,7 +60,7 @@ func isDraftID(id string) bool {
 }
 
 // Remember returns the text of the file that remembers which ranges and categories of s are marked as taken from the
-// data, and sets s.Draft, which names it, unless it names a draft that is away. The text is nil if nothing is marked.
+// data, and sets s.Draft, which names it, unless it names a draft that is away. The text is nil without marks.
 func (s *Schema) Remember() []byte {
 	m := Memory{Format: draftedFormat, Draft: newDraftID()}
 	if s.BoundsFromData {

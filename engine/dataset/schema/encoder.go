@@ -28,7 +28,7 @@ type Encoder struct {
 	positive     *parse.Set
 	negative     *parse.Set      // nil: every value that is not positive
 	Grades       *parse.Notation // of graded labels
-	// notations says that a column of numbers has one.
+	// notations reports whether a column of numbers has one.
 	Notations    bool
 	interactions []interaction
 }

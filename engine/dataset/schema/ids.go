@@ -11,7 +11,7 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// LookAlikes says what happens to ids that differ only in how they are written.
+// LookAlikes is the treatment of ids that differ only in how they are written.
 type LookAlikes string
 
 const (

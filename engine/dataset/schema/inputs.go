@@ -14,13 +14,12 @@ const (
 	CodeRefused = -2 // Encode refuses the value
 )
 
-// Input says how Encode maps one feature column, for programs that do the same elsewhere. A
-// numeric value v becomes s = (min(max(t(v - Shift), t(Lo)), t(Hi)) - Center)/Half times
-// Encoder.Factor, with t(x) = log(1 + x) if Log1p is set and t(x) = x otherwise; with Cosines > 0 it becomes, in
-// place of s, the numbers Shrink cos(pi k (1 + s)/2)/k for k = 1 to Cosines, the first of them Shrink sqrt(1.5) s if Line is set. Coefficients
-// has what these cosines are multiplied by. A category has a
-// code: with Width 1, code 0 becomes -Factor and code 1 becomes Factor; otherwise output number
-// code is Factor and the others are 0.
+// Input describes the map of one feature column by Encode, for programs that do the same elsewhere. A numeric value v
+// becomes s = (min(max(t(v - Shift), t(Lo)), t(Hi)) - Center)/Half times Encoder.Factor, with t(x) = log(1 + x) if
+// Log1p is set and t(x) = x otherwise; with Cosines > 0 it becomes, in place of s, the numbers Shrink cos(pi k (1 +
+// s)/2)/k for k = 1 to Cosines, the first of them Shrink sqrt(1.5) s if Line is set. Coefficients has what these
+// cosines are multiplied by. A category has a code: with Width 1, code 0 becomes -Factor and code 1 becomes Factor;
+// otherwise output number code is Factor and the others are 0.
 type Input struct {
 	Name   string // of the schema
 	Field  string // in the file

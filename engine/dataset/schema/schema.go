@@ -65,7 +65,8 @@ const schemaVersion = 1
 // by the field tags; unknown keys are errors. Text fields keep the text of the
 // file: `positive: 1`, `positive: "1"` and a file with "1.0" all agree.
 type Schema struct {
-	// Version is that of the fields of a schema: 1, or 0, which is the same. A program that does not know it refuses the schema.
+	// Version numbers the set of schema fields: 1, or 0 for the same. A program that does not know it refuses the
+	// schema.
 	Version int `yaml:"version,omitempty" json:"version,omitempty"`
 	// DataID names the data set in the privacy ledger: 1 to 128 letters,
 	// digits, dots, hyphens and underscores.
@@ -77,7 +78,7 @@ type Schema struct {
 	// lines or Parquet; with Features and Dense LIBSVM, NPY, NPZ or IDX; with
 	// Features alone LIBSVM.
 	Format string `yaml:"format,omitempty" json:"format,omitempty"`
-	// Public marks the records themselves as public: nothing is charged.
+	// Public marks the records themselves as public: runs make no charge.
 	Public bool `yaml:"public,omitempty" json:"public,omitempty"`
 	// BoundsFromData marks ranges or categories that were taken from the data.
 	// Every report then says "bounds not private".
@@ -95,7 +96,7 @@ type Schema struct {
 	// ones of the file are used. 0 means DefaultRowsPerPerson. It is not in the noise.
 	MaxRowsPerPerson int `yaml:"max_rows_per_person,omitempty" json:"max_rows_per_person,omitempty"`
 	// RowsPerPerson says, without role person, how many rows of one person there may be:
-	// plans then also say what that gives for a person. 0: nothing is said.
+	// plans then also state the resulting guarantee for a person. 0 means unknown.
 	RowsPerPerson int `yaml:"rows_per_person,omitempty" json:"rows_per_person,omitempty"`
 	// Missing is the policy of feature columns that have none of their own.
 	Missing *Missing `yaml:"missing,omitempty" json:"missing,omitempty"`
@@ -145,7 +146,7 @@ type Schema struct {
 	Columns []Column `yaml:"columns" json:"columns"`
 }
 
-// CSVOptions say how delimited text is cut into fields.
+// CSVOptions describe delimited text.
 type CSVOptions struct {
 	// Delimiter is one ASCII character, or "tab". Empty means a comma.
 	Delimiter string `yaml:"delimiter,omitempty" json:"delimiter,omitempty"`

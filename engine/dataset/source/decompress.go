@@ -130,7 +130,7 @@ func (u *Unpacked) ReadAhead() {
 	u.Reader = bufio.NewReaderSize(a, 1<<16)
 }
 
-// Read gives what is left of a block. Its error is that of the decompressor.
+// Read gives what is left of a block. Its error comes from the decompressor.
 func (a *ahead) Read(b []byte) (int, error) {
 	for len(a.rest) == 0 {
 		if a.block != nil {

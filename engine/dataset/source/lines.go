@@ -25,7 +25,7 @@ type Lines struct {
 	Line int    // number of the last line read, from 1
 	long []byte // a line longer than the buffer of r
 
-	blocked bool   // lines are those of block and not of r
+	blocked bool   // lines count block and not r
 	block   []byte // what is left of it
 	end     error  // what comes after block
 }
@@ -169,8 +169,8 @@ func CountLines(path string, colons bool, progress func() error) (z Sizes, err e
 	return z, nil
 }
 
-// guessLines says what a compressed file of a size would need if it went on as it begins, and a
-// little more. If the guess is too low, blocks are joined in the end, within the memory of the records.
+// guessLines estimates the size of a compressed file from its beginning, with a margin. If the guess is
+// too low, blocks are joined in the end, within the memory of the records.
 func (u *Unpacked) guessLines(size int64, colons bool) (z Sizes) {
 	text := make([]byte, guessedText)
 	n, err := io.ReadFull(u, text)

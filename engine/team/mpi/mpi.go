@@ -33,11 +33,11 @@ func libraries(variable func(string) string) []string {
 	return append(append(mpich, open...), "libmpi.so")
 }
 
-// Started is how many processes the launcher of this one says that it started, 0 if it does not say or there
-// is none.
+// Started is the number of processes that the launcher of this one announced, 0 without a launcher or a
+// number.
 func Started() int { return started(os.Getenv) }
 
-// started is how many processes the launcher says that it started, 0 if it does not say.
+// started is the number of processes that the launcher announced, 0 without a number.
 func started(variable func(string) string) int {
 	for _, name := range []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"} {
 		if n, err := strconv.Atoi(variable(name)); err == nil && n > 0 {
