@@ -1,12 +1,11 @@
 // Package algotest attacks algorithms with neighbouring data sets.
 //
-// Record/replay: a run on D is recorded; the run on a neighbour D' is answered
-// with the recorded releases. A sound algorithm then asks for the same things in
-// the same order, moves each released vector by at most its certificate, and
-// returns the same bits, because what it returns depends on data only through
-// releases. If its guarantee rests on secret batches or steps, it returns the same bits
-// for other ones too, and steps of a secret state are coupled: the two runs get the same
-// noise, and their states may not drift apart faster than certified. (The idea is that of the dp-recorder project; arXiv 2602.17454.)
+// Record/replay: a run on D is recorded; the run on a neighbour D' is answered with the recorded releases. A sound
+// algorithm then asks for the same things in the same order, moves each released vector by at most its certificate, and
+// returns the same bits, because what it returns depends on data only through releases. If its guarantee rests on
+// secret batches or steps, it returns the same bits for other ones too, and steps of a secret state are coupled: the
+// two runs get the same noise, and their states may not drift apart faster than certified. (The idea comes from the
+// dp-recorder project; arXiv 2602.17454.)
 package algotest
 
 import (

@@ -23,13 +23,12 @@ type CanaryOptions struct {
 	Tracker    algorithms.Tracker
 }
 
-// Canaries audits a plan by one run [SNJ23]. Record i < m is a canary: features
-// S_i R e_i along axis i with the label b, where the S_i are m independent fair signs;
-// all other records are at the origin with label -b. A released vector that has
-// learned from canary i points along S_i e_i, so the adversary guesses S_i as the
-// sign of the sum of the i-th released coordinates, for the canaries where that sum is
-// largest. Changing a sign replaces one record, so the relation is that of the
-// guarantees.
+// Canaries audits a plan by one run [SNJ23]. Record i < m is a canary: features S_i R e_i
+// along axis i with the label b, where the S_i are m independent fair signs; all other
+// records are at the origin with label -b. A released vector that has learned from canary
+// i points along S_i e_i, so the adversary guesses S_i as the sign of the sum of the i-th
+// released coordinates, for the canaries where that sum is largest. Changing a sign
+// replaces one record, so the relation matches the guarantees.
 //
 // With few canaries or a fair amount of noise the bound is weak; it is one run, of a
 // data set with many unusual records at once. It needs an engine.ScoreLoss, whose

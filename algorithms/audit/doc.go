@@ -21,8 +21,8 @@
 // every run. The adversary does not know the coins.
 //
 // Training on pairs and tuples is attacked as a Program: WorstPairs and WorstTuples choose
-// its data sets. What is private before it is released (noise on features and labels) has
-// no releases of a session and is scored as it is drawn.
+// its data sets. Data that are private before a release (noise on features and labels)
+// have no releases of a session and are scored as they are drawn.
 //
 // # Seeded bugs
 //
@@ -56,8 +56,8 @@
 // an audit is stopped.
 //
 // A bound that stays below a claim says little if it would have stayed below half of the
-// claim too: Report.HalfRefuted. Report.Tightness says how bad the attacked data sets are,
-// whatever the number of runs.
+// claim too: Report.HalfRefuted. Report.Tightness measures how close the attacked data
+// sets come to the worst ones, whatever the number of runs.
 //
 //	[SNJ23] Steinke, Nasr, Jagielski. Privacy Auditing with One (1) Training Run.
 //	        NeurIPS 2023, arXiv 2305.08846.

@@ -28,10 +28,9 @@ func (Linear) Definition() string { return "-(y - y') w.(x - x')" }
 // ParamDim returns d.
 func (Linear) ParamDim(d int) int { return d }
 
-// Constants returns G = Dg = 2 R l and L = 0, with R = b.FeatureNorm and l =
-// 2 b.LabelAbs the length of the label interval. The proof is that of
-// engine.Logistic.Constants with s = 1. G and Dg are attained by (R u, b) against
-// (-R u, -b).
+// Constants returns G = Dg = 2 R l and L = 0, with R = b.FeatureNorm and l = 2 b.LabelAbs
+// the length of the label interval. The proof of engine.Logistic.Constants holds with s =
+// 1. G and Dg are attained by (R u, b) against (-R u, -b).
 func (Linear) Constants(b engine.Bounds, radius float64) (engine.Constants, error) {
 	if err := b.Validate(); err != nil {
 		return engine.Constants{}, err

@@ -33,9 +33,8 @@ func (LinearMetric) Domain(d int, radius float64) engine.Domain {
 }
 
 // Constants returns G = 4 R^2 q, Dg = 2 G and L = 0, with R = b.FeatureNorm and q =
-// b.LabelAbs^2. The proof is that of engine.MahalanobisLogistic.Constants with |c| =
-// |y y'| <= q for both signs. Dg is attained by (R u, b) against (R u, -b) next
-// to (-R u, -b).
+// b.LabelAbs^2. The proof of engine.MahalanobisLogistic.Constants holds with |c| = |y y'|
+// <= q for both signs. Dg is attained by (R u, b) against (R u, -b) next to (-R u, -b).
 func (LinearMetric) Constants(b engine.Bounds, radius float64) (engine.Constants, error) {
 	if err := b.Validate(); err != nil {
 		return engine.Constants{}, err

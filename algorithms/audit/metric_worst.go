@@ -18,7 +18,7 @@ type startLoss struct {
 // Name says so.
 func (l startLoss) Name() string { return l.MetricLoss.Name() + " from the worst start" }
 
-// Domain is that of the loss, with the other start.
+// Domain is the loss's domain with another start.
 func (l startLoss) Domain(d int, radius float64) engine.Domain {
 	return startDomain{l.MetricLoss.Domain(d, radius), l.start}
 }

@@ -53,9 +53,9 @@ func logBinomial(n, k int) float64 {
 	return a - b - c
 }
 
-// OneRunEpsilon is the largest epsilon that g refutes at level alpha: a lower bound
-// on the epsilon of the mechanism that is too large with probability at most alpha.
-// It is 0 if nothing is refuted.
+// OneRunEpsilon is the largest epsilon that g refutes at level alpha: a lower bound on
+// the epsilon of the mechanism that is too large with probability at most alpha. It is 0
+// if the guesses refute no epsilon.
 func OneRunEpsilon(g Guesses, delta, alpha float64) float64 {
 	return largestRefuted(func(epsilon float64) bool { return OneRunPValue(g, epsilon, delta) < alpha })
 }

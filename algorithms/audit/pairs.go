@@ -124,7 +124,7 @@ func (in PairInstance) data(s pairs.Spec, side int) (*terms.Data, error) {
 	return terms.NewData(slices.Clone(in.Sides[side].X), s.Dim, s.Norm(), s.Bound, in.Graph, slices.Clone(in.Sides[side].Labels))
 }
 
-// classes are those of the individuals whose comparison gives the labels, which are of the
+// classes returns the classes of individuals whose comparison gives the labels of the
 // pairs of individual 0: all others are of one class.
 func (in PairInstance) classes(s pairs.Spec, side int) []int32 {
 	if !s.ByClass {
@@ -168,9 +168,9 @@ func StartAt(s privacy.Session, start []float64) privacy.Session { return startS
 func (s startSession) UniformBall(dst []float64, _ float64) { copy(dst, s.start) }
 
 // starGraph is a graph of the plan's size in which individual 0 is in `degree` pairs with
-// 1, 2, ..., which come first in the order that seed 0 draws. The other pairs are not of
-// individuals of the star where there are enough others, and nobody is in more pairs where
-// an individual is the unit.
+// 1, 2, ..., which come first in the order that seed 0 draws. The other pairs join
+// individuals outside the star if there are enough, and no individual is in more pairs
+// where an individual is the unit.
 func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 	n, count := s.Individuals, s.Pairs
 	if degree >= n || degree > count {

@@ -16,8 +16,9 @@ type Power struct {
 	// Move is how far the exact vectors move over what the certificate allows: no number of runs shows more than so much of the claim, which
 	// is of mu for Gaussian noise and of epsilon otherwise.
 	Move float64
-	// Runs are those of the options, and RunsForHalf those that refute half of the claim, about; 0 where no number does, or none is known, as
-	// for secret batches; of the best of a secret number of runs those that one run would need.
+	// Runs is the number of the options. RunsForHalf is about the number that refutes half of the claim; 0 if no number
+	// does or none is known, as for secret batches. For the best of a secret number of runs it is the number for a
+	// single run.
 	Runs, RunsForHalf int
 }
 

@@ -29,7 +29,7 @@ type Program struct {
 	Draw func(neighbour bool, seed uint64) ([]float64, error)
 	// Ratio scores what Draw draws, high for the neighbour.
 	Ratio func(drawn []float64) float64
-	// Rows are those of a plan, whose releases have a certificate each; nil where Certificate is for all of them.
+	// Rows are the rows of a plan whose releases have a certificate each; nil if Certificate covers all of them.
 	Rows algorithms.Releases
 	// EachMoves bounds by how much the exact vector of every release moves in the L2 norm;
 	// 0 if the certificate bounds all of them together, in the norm and sum that go with

@@ -30,7 +30,7 @@ func gammaParts(m privacy.Mechanism, value, exact, other []float64) (gap, noise 
 // is the claimed one but for a common factor theta of the scales, and whose exact vectors
 // are a fixed distance apart: the sum of gap/scale over the releases, which the
 // log-likelihood ratio comes near on rays and corners of positive probability. lower holds
-// with probability 1 - alpha, standardError is that of epsilon.
+// with probability 1 - alpha, standardError is the standard error of epsilon.
 //
 // Proof (docs/theory.md#audit-bounds). The sizes of n noise coordinates add up to S with S/theta ~ Gamma(n, 1), so 2
 // S/theta ~ chi-square of 2n and theta <= 2 S/q with q its alpha-quantile. QED

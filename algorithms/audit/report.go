@@ -75,7 +75,7 @@ type Report struct {
 	OffGrid  int `json:"off_grid"`
 	Repeated int `json:"repeated_noise"`
 
-	// Scores are those of the attack behind the Clopper-Pearson bound on the runs
+	// Scores are the scores of the attack behind the Clopper-Pearson bound, on the runs
 	// that did not choose it: data, neighbour.
 	Scores [2][]float64 `json:"-"`
 }

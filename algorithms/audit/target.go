@@ -92,7 +92,7 @@ func (t Target) plan() *algorithms.Plan {
 	return t.Plan
 }
 
-// problem is that of a plan or stream, with N the records in all.
+// problem returns the problem of a plan or stream, with N the number of all records.
 func (t Target) problem() engine.Problem {
 	if t.Stream == nil {
 		return t.Plan.Spec.Kernel.Problem()

@@ -199,7 +199,7 @@ func furthest(ctx context.Context, targets []Target, most int) (worst Target, er
 	return worst, nil
 }
 
-// constants are those of the loss.
+// constants returns the constants of the loss.
 func (t Target) constants() engine.Constants {
 	if t.Stream != nil {
 		return t.Stream.Spec.Constants

@@ -1,5 +1,5 @@
-// Package cluster finds centres of private records by k-means: rounds of Lloyd's algorithm, each of
-// which releases the number and the sum of the records of every cluster as one noisy vector
+// Package cluster finds centres of private records by k-means: rounds of Lloyd's algorithm. Each
+// releases the number and the sum of the records of every cluster as one noisy vector
 // (docs/theory.md#cluster-sums).
 //
 // A record is what a public or released map, such as a private metric of algorithms/pairs, makes of it: a

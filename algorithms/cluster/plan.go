@@ -32,8 +32,8 @@ type Options struct {
 	// Map names the map of the records to the last digit, for example by a hash, so that a run is resumed
 	// with the map of its first attempt.
 	Map string
-	// Individuals says that every record is a different individual and why, as a metric of labelled pairs assumes it. The
-	// unit is then that of its guarantee, one individual, so that a ledger adds both up; "" is one record.
+	// Individuals states why every record is a different individual, as a metric of labelled pairs assumes. The unit is
+	// then that of its guarantee, one individual, so that a ledger adds both up; "" is one record.
 	Individuals string
 	Budget      privacy.Budget
 	algorithms.Provenance
@@ -133,7 +133,7 @@ func (o Options) objective() string {
 	return fmt.Sprintf("%d clusters of %d coordinates within %v, %d rounds, seed %d, map %s", o.Clusters, o.Dim, o.Radius, o.Rounds, o.Seed, o.Map)
 }
 
-// remedy says that noise swamps the centres, and what would help.
+// remedy returns a warning that noise swamps the centres, with remedies.
 func (p *Plan) remedy() string {
 	o, over := p.Options, p.CentreNoise/swamped
 	epsilon := o.Budget.Epsilon * over

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// What follows chooses centres from public seeds and from releases, so it costs nothing.
+// The following chooses centres from public seeds and from releases, so it costs nothing.
 
 // firstRadius is the norm, in units of the radius, within which the first centres lie, and firstDraws how many points are
 // drawn for each of them.

@@ -33,7 +33,7 @@ type Options struct {
 type Run struct {
 	Name      string
 	Split     int
-	Algorithm algorithms.Algorithm // private, and its Info says that it withholds what it releases
+	Algorithm algorithms.Algorithm // private; its Info states that it withholds its releases
 	Training  *algorithms.Plan
 }
 

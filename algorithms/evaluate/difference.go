@@ -16,8 +16,8 @@ const (
 	disagreeName   = "pairs of classes that two models order differently"
 )
 
-// disagreeShare is the share of the budget of the disagreement, which says how far samples move
-// the difference.
+// disagreeShare is the share of the budget of the disagreement, which bounds how far samples
+// move the difference.
 const disagreeShare = 0.25
 
 // differenceLevels bounds the difference of two signs.
@@ -52,7 +52,7 @@ func (o Options) validateCompared() error {
 	return nil
 }
 
-// differenceFact says how large the noise is.
+// differenceFact reports the size of the noise.
 func (p *Plan) differenceFact(f *algorithms.Facts) {
 	n := float64(p.Options.Records)
 	noise := 2 * p.Releases.Find(differenceName).Deviation() / (n * n)
@@ -73,7 +73,7 @@ func (p *Plan) difference(f *Figures, released []float64) {
 	s.count()
 	positives, negatives := s.sizes()
 	few := min(positives, negatives)
-	// The sum of t^2 - 2 plus twice the number of pairs is that of t^2 = 4 h^2.
+	// The sum of t^2 - 2 plus twice the number of pairs is the sum of t^2 = 4 h^2.
 	noise := math.Hypot(p.Releases.Find(disagreeName).Deviation(), 2*s.pairsNoise) / 4
 	square := (released[2] + 2*s.pairs) / 4
 	most := 1.0

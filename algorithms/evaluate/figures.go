@@ -259,8 +259,8 @@ func (f *Figures) acrossPersons(x Figure, r ratio) Figure {
 	return x
 }
 
-// known says how far what the cells tell of the sampling variance takes the place of its bound: 1
-// less the fourth power of the relative noise of the cells of the smaller class, at least 0.
+// known is the weight of the cells' estimate of the sampling variance against its bound: 1 less
+// the fourth power of the relative noise of the cells of the smaller class, at least 0.
 func (s *statistics) known() float64 {
 	few := max(min(s.positives, s.n-s.positives), 1)
 	square := float64(len(s.cells[0])) * s.cellNoise * s.cellNoise / (few * few)

@@ -22,7 +22,7 @@ func RankQuery(n, personRows int, manhattan bool) privacy.ClassPairSum {
 	return q
 }
 
-// Ranks are those of n records, or n persons with at most personRows > 0 rows each. NaN counts as 0.
+// Ranks returns the ranks of n records, or of n persons with at most personRows > 0 rows each. NaN counts as 0.
 func (d Data) Ranks(n, personRows int) (Ranks, error) {
 	if _, err := d.checkScores(Options{Records: n, PersonRows: personRows}); err != nil {
 		return Ranks{}, err

@@ -2,7 +2,7 @@ package evaluate
 
 import "fmt"
 
-// Aim says what a decision threshold is chosen for.
+// Aim is the purpose of a decision threshold.
 type Aim struct {
 	// Name is Balanced, Accuracy, Sensitivity or Specificity.
 	Name string `json:"aim"`

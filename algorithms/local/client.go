@@ -51,8 +51,8 @@ func NewClient(p *Plan, src *privacy.Source) *Client {
 // publishes is refused, for every record.
 //
 // A record with another label, or with a feature that is not a number or far beyond the
-// norm bound, contributes nothing: its message is that of a record out of the curriculum
-// with gradient zero, by the same steps. To fail would tell of it.
+// norm bound, contributes nothing: its message is computed like one for a record out of
+// the curriculum with gradient zero, by the same steps. To fail would tell of it.
 func (c *Client) Message(st *State, z engine.Record) (Message, error) {
 	p := c.plan
 	if err := p.checkPublished(st); err != nil {
@@ -178,10 +178,9 @@ func (p *Plan) checkPublished(st *State) error {
 	return nil
 }
 
-// loss is the factor phi'(v) y of the score's gradient in that of the loss, and v = y (score + b). What
-// is below 2^-80 of the largest slope counts as 0, and so does a slope that is not
-// a number, as a server's formula may have at some margins: to fail there would tell the
-// margin.
+// loss is the factor phi'(v) y of the score's gradient in that of the loss, and v = y (score + b). A
+// slope below 2^-80 of the largest one counts as 0, and so does one that is not a number, as a server's
+// formula may have at some margins: to fail there would tell the margin.
 func (s *pass) loss(w []float64, y float64) (f, margin float64) {
 	score := s.at(w)
 	f = s.plan.Loss.Slope(y*score) * y

@@ -13,8 +13,7 @@
 //
 // # Units
 //
-// The unit is a user with one record (x, y), ||x|| <= FeatureNorm, y = -1 or 1.
-// Epsilon is that of one visit; a user is visited once an epoch, so all visits
-// together cost Epochs times as much. The number, order and time of visits must
-// not depend on records.
+// The unit is a user with one record (x, y), ||x|| <= FeatureNorm, y = -1 or 1. Epsilon
+// is the cost of one visit; a user is visited once an epoch, so all visits together cost
+// Epochs times as much. The number, order and time of visits must not depend on records.
 package local

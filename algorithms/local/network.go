@@ -24,7 +24,7 @@ type Network struct {
 	Clip float64
 	// Gain is the standard deviation of the weights that the hidden layer starts with; 0 means 2.
 	Gain float64
-	// Seed is that of the start, which is public.
+	// Seed draws the start, which is public.
 	Seed uint64
 	// Rate is a: update t has the step a sqrt(Batch)/(B sqrt t), so that its noise has a norm of
 	// about a/sqrt t; 0 means 2.
@@ -210,8 +210,8 @@ func (p *Plan) newPass() *pass {
 	return s
 }
 
-// at sets slope for the record s.x and the model w, and returns w.x + b or f(x) + b. What is below
-// 2^-80 of the radius counts as 0: with the same of features no subnormal number occurs, since a
+// at sets slope for the record s.x and the model w, and returns w.x + b or f(x) + b. Weights below
+// 2^-80 of the radius count as 0. With the same rule for features no subnormal number occurs, since a
 // gradient has products of at most five such factors. A network takes the same steps for every record,
 // which is why it is computed here and not by an embedding.Pass, whose tanh does not.
 func (s *pass) at(w []float64) float64 {

@@ -129,12 +129,12 @@ const MaxEpochs = 1_000_000
 const maxUsers = 1 << 40
 
 // Plan is a validated protocol with its constants. It is immutable and public. Its
-// guarantee is for one user, all epochs together; its events are those of a Job, as the
+// guarantee is for one user, all epochs together; its events belong to a Job, as the
 // noise of messages is drawn by users, not by a session.
 type Plan struct {
 	algorithms.Plan
 	Protocol
-	// Parameters are those of a model: Dim, or those of the network.
+	// Parameters is the number of parameters of a model: Dim, or the network's.
 	Parameters int
 	// Lipschitz is L: the gradient of the loss part has norm at most L = R_x sup
 	// |phi'|, and is clipped to it. For a network it is the clipping norm C.

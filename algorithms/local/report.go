@@ -75,7 +75,7 @@ func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 	return f
 }
 
-// networkFacts are those of a network in the place of radius and lambda.
+// networkFacts adds the facts of a network in the place of radius and lambda.
 func (p *Plan) networkFacts(f *algorithms.Facts, phi string) {
 	n := p.Network
 	f.Line("model", "%s, %d parameters, start of seed %d with gain %g; every layer within its ball", f.Add("network", p.NetworkName()), f.Add("parameters", p.Parameters), f.Add("network_seed", n.Seed), f.Add("gain", n.Gain))

@@ -96,10 +96,10 @@ func (s *simulation) visit(users []int32) error {
 	return s.plan.Apply(s.state, s.batch)
 }
 
-// Job is the training of a plan by one program, which sees the records of all users: what
-// leaves is one model, and with it lambda. train draws all noise at the users, by Simulate, after
-// ChooseL2 among so many candidates (0: none) over folds; objective says what it minimises.
-// The charge is for the messages of one user.
+// Job is the training of a plan by one program, which sees the records of all users: what leaves
+// is one model, and with it lambda. train draws all noise at the users, by Simulate, after
+// ChooseL2 among so many candidates (0: none) over folds; objective describes the minimised
+// function. The charge is for the messages of one user.
 func (p *Plan) Job(objective string, candidates, folds int, train func(ctx context.Context, t algorithms.Tracker) ([]float64, error)) algorithms.Job {
 	q := p.Plan
 	q.Objective, q.Releases = objective, p.messages(candidates, folds)

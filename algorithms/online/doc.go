@@ -15,6 +15,6 @@
 //  6. Stop: the state holds the unfinished batch; the caller writes its model; the ledger has
 //     the end of the run, or one more resume of it if the horizon is not reached.
 //
-// So nothing is published that a resumed attempt could draw a second time (ledger.RunLock.Resume has
-// the proof), and a copy of the state from before a resume is refused.
+// So no number is published that a resumed attempt could draw a second time (ledger.RunLock.Resume
+// has the proof), and a copy of the state from before a resume is refused.
 package online

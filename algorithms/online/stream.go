@@ -25,7 +25,7 @@ type Options struct {
 	State string
 	// Resume continues from the state, at no further cost, with the plan of the start.
 	Resume bool
-	// Public declares the records public: nothing is charged or counted.
+	// Public declares the records public: they are neither charged nor counted.
 	Public bool
 	// DataID names the data in the ledger.
 	DataID string
@@ -44,8 +44,8 @@ func (o Options) at(stage string) {
 	}
 }
 
-// StateError says that a state file cannot be used as Options ask. Nothing was charged or
-// released.
+// StateError is the error for a state file that cannot be used as Options ask. No charge
+// or release was made.
 type StateError struct{ Err error }
 
 // Error is the message of Err.
@@ -76,7 +76,7 @@ type Stream struct {
 	plan    *algorithms.Plan
 	state   *durable.Document
 	ledger  *ledger.Ledger
-	lock    *ledger.RunLock // nil if nothing is charged
+	lock    *ledger.RunLock // nil without a charge
 	run     string          // of a state without a record, not charged yet
 	stream  *algorithms.Online
 	receipt privacy.Receipt
@@ -84,7 +84,7 @@ type Stream struct {
 }
 
 // Open opens the stream of a plan (algorithms.Stream) and keeps other processes from its state.
-// Nothing is charged before Begin. Errors that are about the state file are a *StateError, which
+// There is no charge before Begin. Errors that are about the state file are a *StateError, which
 // wraps fs.ErrExist for a new stream whose file exists; those of the ledger wrap
 // ledger.ErrResume if it has not the run of the state.
 func Open(plan *algorithms.Plan, o Options) (*Stream, error) {
@@ -148,7 +148,7 @@ func (s *Stream) Releases() int {
 	return s.stream.Updates()
 }
 
-// Guarantee is that of all releases together. What the charge warned of, in this attempt, is
+// Guarantee covers all releases together. What the charge warned of, in this attempt, is
 // part of Warnings.
 func (s *Stream) Guarantee() privacy.Guarantee {
 	g := s.plan.Guarantee
@@ -247,8 +247,8 @@ func (s *Stream) Take(ctx context.Context, x []float64, y float64) (*Release, er
 }
 
 // Stop ends an attempt in order. It saves the state with the records of the unfinished batch,
-// calls publish, where the caller writes the model of the last release (nil: nothing is written),
-// and then tells the ledger: the run is finished if the horizon is reached, else it counts as
+// calls publish, where the caller writes the model of the last release (nil writes no model), and
+// then tells the ledger: the run is finished if the horizon is reached, else it counts as
 // resumed, so that copies of the state that were made during the attempt are worthless. If
 // publish fails the ledger is told nothing, and the stream can be resumed.
 func (s *Stream) Stop(publish func() error) error {

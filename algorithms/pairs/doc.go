@@ -4,13 +4,11 @@
 //
 // # What is protected
 //
-// The unit is one of: an individual in at most Kappa pairs, a group of Kappa pairs, or
-// one pair. Who is paired with whom is public in all of them; features and labels of
-// pairs are private (with method Labels only the labels are). Kappa is a public constant. [Li20] computes it from the private
-// pairs, and so do its baselines with the largest degree: the noise then tells how many
-// pairs somebody has (docs/theory.md#pair-groups). A plan takes it as a number, and no function of
-// this package looks at pairs to find one; for pairs drawn by public ids
-// (pairgraph.Draw) the degree cap is such a number.
+// The unit is one of: an individual in at most Kappa pairs, a group of Kappa pairs, or one pair. The pairing is public
+// in all of them; features and labels of pairs are private (with method Labels only the labels are). Kappa is a public
+// constant. [Li20] computes it from the private pairs, and so do its baselines with the largest degree: the noise then
+// tells how many pairs somebody has (docs/theory.md#pair-groups). A plan takes it as a number, and no function of this
+// package looks at pairs to find one; for pairs drawn by public ids (pairgraph.Draw) the degree cap is such a number.
 //
 // # Without pairs
 //

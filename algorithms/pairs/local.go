@@ -87,10 +87,10 @@ func (p *Plan) flip() local.RandomizedResponse {
 }
 
 // Perturb draws every message of methods Input and Labels once and returns what the server
-// knows: all that a training releases is a function of it. Features are scaled down to the
-// bound again afterwards, which is post-processing. classes are those of the individuals,
-// 0 or 1, for Spec.ByClass. Nothing is charged: it is for attacks on public or made-up data, and
-// Run calls it after the charge.
+// knows: all that a training releases is a function of it. Features are scaled down to the bound
+// again afterwards, which is post-processing. classes holds the class of each individual, 0 or
+// 1, for Spec.ByClass. It makes no charge: it is for attacks on public or made-up data, and Run
+// calls it after the charge.
 func (p *Plan) Perturb(data *terms.Data, classes []int32, source *privacy.Source) (*terms.Data, error) {
 	s := p.Spec
 	x, labels := data.Copy()

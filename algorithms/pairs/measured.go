@@ -23,7 +23,7 @@ type Stated struct {
 const evaluationSeed = 1
 
 // Mean is the mean loss of a metric, a row-major matrix, on records with labels: contrastive over all pairs,
-// the others over tuples drawn from the order of the records. It also says what it is.
+// the others over tuples drawn from the order of the records. It also names the measure.
 func (l Stated) Mean(matrix []float64, r *engine.Records) (float64, string, error) {
 	factor, err := metrics.FactorMetric(matrix, r.Dim())
 	if err != nil {
@@ -100,8 +100,8 @@ func DataOf(r *engine.Records, order []int32, norm terms.Norm, bound float64, g 
 }
 
 // PublicBound is the norm bound of encoded records. They have Euclidean norm at most 1,
-// so L1 norm at most sqrt(d): with these bounds nothing is scaled, and a model applies to
-// encoded records as it is.
+// so L1 norm at most sqrt(d): with these bounds no record is scaled, and a model applies
+// to encoded records as it is.
 func PublicBound(norm terms.Norm, features int) float64 {
 	if norm == terms.L1 {
 		return math.Ceil(1e4*math.Sqrt(float64(features))+1) / 1e4

@@ -87,9 +87,9 @@ func (p *Plan) trainMoments(ctx context.Context, data *terms.Data, workers int, 
 	return w, err
 }
 
-// factor is the matrix of Rows rows whose distances are those of a metric in its longest
-// directions, Rows of them: the roots of its largest eigenvalues times their vectors. The metric
-// has mean squared distance 1 in units of h, the matrix the squared margin.
+// factor is the matrix of Rows rows whose distances equal a metric's in its Rows longest
+// directions: the roots of its largest eigenvalues times their vectors. The metric has mean
+// squared distance 1 in units of h, the matrix the squared margin.
 func (s Spec) factor(metric []float64) []float64 {
 	values, vectors := engine.Symmetric{Dim: s.Dim}.Eigen(metric)
 	_, margin := s.Loss.Parameter()

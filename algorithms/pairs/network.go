@@ -11,9 +11,10 @@ import (
 	"dyad/engine/embedding"
 )
 
-// Network is f_theta: distances are those of f_theta(x), the weights are theta, and every layer is
-// projected to its ball after each step. Rows is the dimension of f_theta; StepSize 0
-// means 0.1, and Epochs 0 means 100, or 5 with terms.InfoNCE, which compares cosines: Output.Unit.
+// Network is f_theta: distances are taken between values f_theta(x), the weights are theta, and
+// every layer is projected to its ball after each step. Rows is the dimension of f_theta; StepSize
+// 0 means 0.1, and Epochs 0 means 100, or 5 with terms.InfoNCE, which compares cosines:
+// Output.Unit.
 type Network struct {
 	Model embedding.Model
 	Start []float64 // theta before the first step; public

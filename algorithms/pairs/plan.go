@@ -11,8 +11,8 @@ import (
 	"dyad/privacy/account"
 )
 
-// Plan is what a training will do, computed from public numbers. Certificate and Noise are
-// those of the releases of batches, in units of the clip.
+// Plan is what a training will do, computed from public numbers. Certificate and Noise
+// describe the releases of batches, in units of the clip.
 type Plan struct {
 	algorithms.Plan
 	Spec    Spec
@@ -31,13 +31,13 @@ const smallestShrink = 0x1p-40
 // certificate covers all batches: the noise is a pure function of
 // public numbers, the same for all pairs and graphs (docs/theory.md#pair-groups).
 //
-// For labelled pairs it is that of privacy.PairGroup (docs/theory.md#pair-batches), or of
-// privacy.PairSample (docs/theory.md#pair-poisson). For individuals with classes the
-// unit is one record, that of an individual who is in at most one tuple of an epoch
-// (privacy.TupleBatches), or in Individuals - 1 pairs of all (privacy.PairGroup). Which
-// pairs and triplets the classes make inside of a tuple changes its own term only, so
-// classes are as private as features (docs/theory.md#tuples, docs/theory.md#all-pairs). A network
-// changes nothing of that: a term is clipped after its gradient is computed (docs/theory.md#network-tuples).
+// For labelled pairs it comes from privacy.PairGroup (docs/theory.md#pair-batches), or from
+// privacy.PairSample (docs/theory.md#pair-poisson). For individuals with classes the unit is one record,
+// that of an individual who is in at most one tuple of an epoch (privacy.TupleBatches), or in Individuals -
+// 1 pairs of all (privacy.PairGroup). Which pairs and triplets the classes make inside of a tuple changes
+// its own term only, so classes are as private as features (docs/theory.md#tuples,
+// docs/theory.md#all-pairs). A network changes nothing of that: a term is clipped after its gradient is
+// computed (docs/theory.md#network-tuples).
 //
 // A batch softmax couples the pairs of a batch: its sum, in units of the clip, moves by the sensitivity of
 // privacy.SoftmaxSample when one pair is added (docs/theory.md#batch-softmax).

@@ -96,8 +96,8 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	if p.Noise() == nil {
 		return f
 	}
-	// Sensitivity is that of all releases, in units of the clip; on Poisson batches what
-	// one pair more moves one release by.
+	// The sensitivity covers all releases, in units of the clip; on Poisson batches it is
+	// the move of one release by one added pair.
 	sensitivity, known := f.AddSome("sensitivity", p.Certificate().Sensitivity()), f.AddSome("epsilon_of_full_batches", p.KnownBatches())
 	f.Line("noise", "%s on the mean gradient of every batch, in units of the clip, exact; %s sensitivity %.6g%s", f.Add("noise", p.Noise().String()), joint, sensitivity, f.NoiseMultiplier(p.Noise(), p.Certificate()))
 	if s.Sampling == Poisson {
@@ -113,7 +113,7 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	return f
 }
 
-// StepRule is that of the step sizes in words.
+// StepRule describes the step sizes in words.
 func (s Spec) StepRule() string {
 	if s.Method == Moments {
 		return "one pass over the pairs"

@@ -124,8 +124,8 @@ type Spec struct {
 
 	Mode   algorithms.Mode
 	Budget privacy.Budget
-	// Noise is that of a pure budget (Delta 0): LaplaceNoise clips and bounds in the L1
-	// norm, as the paper does, KNormNoise in the L2 norm. With Delta > 0 noise is
+	// Noise is the mechanism of a pure budget (Delta 0): LaplaceNoise clips and bounds in
+	// the L1 norm, as the paper does, KNormNoise in the L2 norm. With Delta > 0 noise is
 	// Gaussian and norms are L2.
 	Noise privacy.PureNoise
 
@@ -153,7 +153,7 @@ type Spec struct {
 	// zero. An epoch takes O(Individuals^2 (Dim + Rows)) operations.
 	AllPairs bool
 
-	// What follows is of labelled pairs.
+	// The following fields are for labelled pairs.
 
 	Pairs int // their number
 	Unit  Unit
@@ -163,12 +163,12 @@ type Spec struct {
 	// LabelShare is the part of epsilon that Input spends on labels, in (0, 1); 0 means
 	// 1/2.
 	LabelShare float64
-	// ByClass says that a pair's label compares the classes of its two individuals, so
+	// ByClass is true if a pair's label compares the classes of its two individuals, so
 	// that Input needs to flip only the class of each individual.
 	ByClass bool
 
-	// Sampling says how batches are formed. With Poisson the noise is Gaussian, so Delta
-	// > 0; an epoch is Pairs/Batch batches, rounded up.
+	// Sampling is the rule that forms batches. With Poisson the noise is Gaussian, so
+	// Delta > 0; an epoch is Pairs/Batch batches, rounded up.
 	Sampling Sampling
 	// Shrink clips to min(h, g''(W)) with the bound g'' of gradients at the public
 	// matrix W, which lowers the noise when W is small: the sound form of DPP-S
@@ -190,10 +190,10 @@ type Loss interface {
 // mostMoments bounds Dim of Moments, whose matrices are decomposed.
 const mostMoments = 512
 
-// Local says that messages of individuals or pairs get noise, not a sum.
+// Local reports whether messages of individuals or pairs get noise, not a sum.
 func (s Spec) Local() bool { return s.Method == Input || s.Method == Labels }
 
-// listed says that terms are labelled pairs.
+// listed reports whether terms are labelled pairs.
 func (s Spec) listed() bool { return s.Tuple == 0 && !s.AllPairs }
 
 // softmax is the loss, if it is one of whole batches.

@@ -16,8 +16,8 @@ import (
 )
 
 // Train runs a plan over data: W starts at a random point of the ball of radius
-// sqrt(rows), batches are formed as the Spec says, and every batch makes one step W
-// <- W - eta h_t (q + noise). classes are those of the individuals; labelled pairs need
+// sqrt(rows), batches are formed as the Spec says, and every batch makes one step W <- W -
+// eta h_t (q + noise). classes holds the class of each individual; labelled pairs need
 // none. What it returns depends on the data through releases of session only. workers
 // changes the time, never the result; progress is told the batches done. If it has a
 // state, which is the matrix and the order of the pairs, the training continues from that.
@@ -41,9 +41,9 @@ func Train(ctx context.Context, data *terms.Data, classes []int32, p *Plan, sess
 // individuals of its tuples, one tuple after the other; nil for all pairs.
 type batchSum func(ctx context.Context, dst, w []float64, step int, members []int32, clip float64) error
 
-// sums are those of the plan over data, and what ends them. That a batch's sum has the
-// sensitivity of the certificate is the contract of pairgraph, so plans do not depend on
-// the device.
+// sums returns the sums of the plan over data, and a function that ends them. That a
+// batch's sum has the sensitivity of the certificate is the contract of pairgraph, so
+// plans do not depend on the device.
 func (p *Plan) sums(data *terms.Data, classes []int32, o Options) (sum batchSum, done func() error, err error) {
 	s := p.Spec
 	done = func() error { return nil }
@@ -253,7 +253,7 @@ func (p *Plan) fits(data *terms.Data, classes []int32) error {
 	return nil
 }
 
-// Options say how a plan is carried out: fields are those of algorithms.Options.
+// Options configure the run of a plan; the fields are as in algorithms.Options.
 type Options struct {
 	algorithms.Options
 	// Engine sums the gradients of pairs; nil means terms.CPU with Workers, as tuples and batch softmax losses need.
@@ -263,11 +263,11 @@ type Options struct {
 
 // Run charges a plan, or resumes a run that was charged, and trains, by
 // algorithms.Execute. The weights are the matrix, row-major, Rows x Dim. Any error after
-// the charge is an *algorithms.ChargedError: the charge stands and nothing was released.
+// the charge is an *algorithms.ChargedError: the charge stands without a release.
 //
-// classes are those of the individuals. Labelled pairs need none, except for Spec.ByClass:
-// labels then say whether classes differ, and method Input flips classes, which are 0 or 1,
-// and not labels.
+// classes holds the class of each individual. Labelled pairs need none, except for
+// Spec.ByClass: labels then say whether classes differ, and method Input flips classes,
+// which are 0 or 1, and not labels.
 func Run(ctx context.Context, data *terms.Data, classes []int32, p *Plan, o Options) (*algorithms.Result, error) {
 	if err := p.fits(data, classes); err != nil {
 		return nil, err
@@ -310,7 +310,7 @@ func Run(ctx context.Context, data *terms.Data, classes []int32, p *Plan, o Opti
 	}, o.Options)
 }
 
-// perturbs says that noise is added to the data, not to gradients.
+// perturbs reports whether noise is added to the data, not to gradients.
 func (p *Plan) perturbs() bool {
 	return p.Spec.Local() && p.Spec.Mode != algorithms.NonPrivate
 }
@@ -326,7 +326,7 @@ func (p *Plan) trainPerturbed(ctx context.Context, data *terms.Data, classes []i
 		return nil, err
 	}
 	defer func() { _ = done() }()
-	// What is left is post-processing of perturbed data.
+	// The rest is post-processing of perturbed data.
 	exact, err := privacy.NewPublicSession(o.Source, []account.Event{account.PublicEvent{}})
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ type Setting struct {
 	// Plan plans its training for a budget, from public numbers. The training releases its weights only
 	// (algorithms.Info.Withholds).
 	Plan func(privacy.Budget) (*algorithms.Plan, error)
-	// Features tells its encoding of the records from others; "" is that of all features.
+	// Features identifies its encoding of the records; "" is the encoding of all features.
 	Features string
 }
 
@@ -50,7 +50,8 @@ type Options struct {
 	// Models are candidates that are public or were released.
 	Models []Model
 	Road   Road
-	// Runs is the most runs of RandomStopping, 2 to account.MaxRuns, all of which are made: 0 is the rule.
+	// Runs is the largest number of runs of RandomStopping, 2 to account.MaxRuns. All of them are made. 0
+	// applies the rule.
 	Runs int
 }
 

@@ -8,7 +8,7 @@ import (
 	"dyad/privacy"
 )
 
-// names are those of the candidates.
+// names returns the names of the candidates.
 func (p *Plan) names() (all []string) {
 	for _, s := range p.Options.Settings {
 		all = append(all, s.Name)

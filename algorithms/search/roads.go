@@ -108,8 +108,8 @@ func (p *Plan) planChoice(epsilon float64) error {
 	return nil
 }
 
-// choiceNoise is the epsilon of a choice whose scores are about scoreNoise away from those of exact
-// ones: a score is flipped with the scale 2 (2 (n-1))/epsilon of a rank sum, which is 2 n+ n- times the AUC.
+// choiceNoise is the epsilon of a choice whose scores are about scoreNoise away from exact ones: a score is
+// flipped with the scale 2 (2 (n-1))/epsilon of a rank sum, which is 2 n+ n- times the AUC.
 func choiceNoise(n int) float64 { return 8 / (scoreNoise * float64(n)) }
 
 // planCompose plans all trainings and a choice.

@@ -26,8 +26,8 @@ type Records struct {
 // Found is what a search released.
 type Found struct {
 	Winner int // of Options.Settings or Models
-	// AUC of the winner as RandomStopping released it, 0 on other roads. It is above what other
-	// records will show: it is that of the best of several, on the records that they were trained on.
+	// AUC of the winner as RandomStopping released it, 0 on other roads. It exceeds the AUC on new
+	// records: it belongs to the best of several models, on the records that they were trained on.
 	AUC     float64
 	Weights []float64 // of the winner; nil for Models
 }
@@ -66,7 +66,7 @@ func (p *Plan) Job(r Records) algorithms.Job {
 	}
 }
 
-// ranks are those of candidate i with weights.
+// ranks returns the ranks of candidate i with weights.
 func (p *Plan) ranks(ctx context.Context, r Records, i int, weights []float64) (evaluate.Ranks, error) {
 	scores, err := r.Scores(ctx, i, weights)
 	if err != nil {

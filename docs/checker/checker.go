@@ -1,7 +1,7 @@
-// Package checker recomputes the guarantee of a model file of Dyad from the file alone. It
-// shares no code with the program, and imports the standard library only. It follows docs/formats.md, docs/ledger.md and the
-// sections of docs/theory.md that it names. docs/theory.md#checked-models is what it proves, and docs/verify.md says what a
-// verdict means.
+// Package checker recomputes the guarantee of a model file of Dyad from the file alone. It shares no code with the
+// program, and imports the standard library only. It follows docs/formats.md, docs/ledger.md and the sections of
+// docs/theory.md that it names. docs/theory.md#checked-models states what it proves, and docs/verify.md explains the
+// verdicts.
 package checker
 
 import (

@@ -29,7 +29,7 @@ func (p *Passing) Write(text []byte) (int, error) {
 // Empty reports whether nothing was written.
 func (p *Passing) Empty() bool { return p.text == nil && p.said == nil }
 
-// Verdict is that of Check, which is called once, or NotChecked.
+// Verdict returns the verdict of Check, which is called once, or NotChecked.
 func (p *Passing) Verdict() Verdict {
 	if p.said == nil {
 		p.said = &Verdict{Verdict: NotChecked, Why: "that takes longer than this command may"}

@@ -55,7 +55,7 @@ type Spec struct {
 // Killed is the exit code of a child that was killed.
 const Killed = -1
 
-// Program is what a child runs: its exit code is that of the child. ctx ends with an interrupt.
+// Program runs in a child process and returns its exit code. ctx ends with an interrupt.
 type Program func(ctx context.Context, args []string, stage func(name string)) (code int)
 
 // Main is the TestMain of a package whose tests start children of its own binary. bare is the

@@ -121,8 +121,8 @@ func (p *Plan) MissingFiles(folders []string) (out []string) {
 	return out
 }
 
-// FindData is the path of the file DATASET/NAME in the first of the folders that has it. The error says
-// how to get it.
+// FindData is the path of the file DATASET/NAME in the first of the folders that has it. The error
+// tells the user where to get it.
 func FindData(name string, folders []string) (string, error) { return find(name, folders) }
 
 // find is the file DATASET/NAME in the first folder that has it, or its gzip.
@@ -184,7 +184,7 @@ type generator struct {
 	make     func(n, d int, seed uint64) (*engine.Records, error)
 }
 
-// generators are those of all names.
+// generators maps every name to its generator.
 func generators() map[string]generator {
 	all := map[string]generator{
 		"clinical": {false, func(n, _ int, seed uint64) (*engine.Records, error) {

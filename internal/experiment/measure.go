@@ -29,7 +29,7 @@ const (
 //   - regret is that of a stream ([Huai20] equation 4) divided by its records, for online algorithms.
 func measures() []string { return []string{measureObjective, measureExcess, measureRegret} }
 
-// measuredRadius is that of the ball in which the minimum of excess is; the papers' 1.
+// measuredRadius is the radius of the ball that holds the minimum of excess; the papers' 1.
 const measuredRadius = 1
 
 // measure is the value of a run.

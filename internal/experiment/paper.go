@@ -23,7 +23,7 @@ type Paper struct {
 	Name string `yaml:"name"`
 	Item string `yaml:"item"`
 	Part string `yaml:"part"`
-	// Setting says what the paper did and what is done here instead, Verdict what came out, in a sentence.
+	// Setting describes the paper's setting and the differences here, Verdict the outcome, in a sentence.
 	Setting string `yaml:"setting"`
 	Verdict string `yaml:"verdict"`
 	// Seconds is the estimated time of all runs, on one core.
@@ -157,7 +157,7 @@ type Given struct {
 	N                  int
 	Epsilon, Delta     float64
 	Algorithm, Options string
-	// Radius is that of the ball; Steps the number of updates and TotalStep the sum of their step sizes.
+	// Radius is the radius of the ball, Steps the number of updates and TotalStep the sum of their step sizes.
 	Radius    float64
 	Steps     int
 	TotalStep float64

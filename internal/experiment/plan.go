@@ -60,7 +60,7 @@ type Plan struct {
 	// Reference is the algorithm that the others are compared with: its name, or its
 	// name and options as the CSV has them. Default: the first of the plan.
 	Reference string `yaml:"reference"`
-	// Paper says what of a paper the plan repeats, for package reproduce; nil for other plans.
+	// Paper names the item of a paper that the plan repeats, for package reproduce; nil for other plans.
 	Paper *Paper `yaml:"paper"`
 
 	name    string // of the file, without .yaml
@@ -95,8 +95,8 @@ type Data struct {
 	// Splits, if positive, replaces that of the plan.
 	Splits int `yaml:"splits"`
 
-	// Given are records in memory instead of a file, for New. If they are those of persons, N
-	// counts persons and PersonRows is the most rows that one has.
+	// Given are records in memory instead of a file, for New. If they are grouped by person,
+	// N counts persons and PersonRows is the largest number of rows of one.
 	Given      *engine.Records `yaml:"-" json:"-"`
 	PersonRows int             `yaml:"-"`
 }
@@ -171,8 +171,8 @@ func Parse(name, dir string, text []byte) (*Plan, error) {
 	return p, nil
 }
 
-// New checks a plan that was made in Go. The name is for the head of tables. An error
-// (*InputError) says what is wrong.
+// New checks a plan that was made in Go. The name is for the head of tables. Errors are
+// of type *InputError.
 func New(name string, p Plan) (*Plan, error) {
 	text, err := json.Marshal(p) // exported fields: all but the records
 	if err != nil {

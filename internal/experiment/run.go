@@ -16,7 +16,7 @@ import (
 	"dyad/privacy/durable"
 )
 
-// Options say how a plan is carried out. They do not change a value in a row.
+// Options configure the run of a plan. They do not change a value in a row.
 type Options struct {
 	// Folders have the data files, each in a folder of its data set. The first that has
 	// a file is taken.

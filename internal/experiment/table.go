@@ -60,7 +60,7 @@ func (r Row) fields() []string {
 	}
 }
 
-// columns are those of the file.
+// columns returns the columns of the file.
 func (p *Plan) columns() []string {
 	value := "auc"
 	if p.Task == taskMetric {
@@ -204,7 +204,7 @@ func replace(path string, text []byte) error {
 	return nil
 }
 
-// rows are those of the table in the order of the plan.
+// rows returns the rows of the table in the order of the plan.
 func (p *Plan) rows(t *table) []Row {
 	var out []Row
 	for _, b := range p.blocks() {

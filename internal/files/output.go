@@ -34,7 +34,7 @@ func NewOutput(path string, force bool, inputs ...string) (*Output, error) {
 	return newOutput(Output{Asked: path, Force: force}, inputs)
 }
 
-// NewSpare is NewOutput for a default name (Output.Spare). What is there is left as it is, unless by force.
+// NewSpare is NewOutput for a default name (Output.Spare). An existing file is left as it is, unless by force.
 func NewSpare(path string, force bool, inputs ...string) (*Output, error) {
 	return newOutput(Output{Asked: path, Force: force, Spare: true}, inputs)
 }

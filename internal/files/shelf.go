@@ -69,8 +69,8 @@ const (
 // ErrNowhere is wrapped if no folder takes a model; it was not released.
 var ErrNowhere = errors.New("dyad: not available")
 
-// ElsewhereError says that a model is trained and charged, and saved under another name than
-// asked for.
+// ElsewhereError is the error for a model that is trained and charged, but saved under
+// another name.
 type ElsewhereError struct {
 	Name string // of its file
 	// Run is the run that has to be resumed to give the model the name that was asked for; ""
@@ -327,7 +327,7 @@ func findKept(e ledger.Entry, folders ...string) (*durable.File, error) {
 
 // Recover gives the model of a run its name if the run was released by a program that could
 // not do so: the name of its file and what the ledger says of it, or "" if there is no such
-// model. Nothing is drawn or charged: the model is the one whose hash the ledger has.
+// model. It neither draws nor charges: the model is the one whose hash the ledger has.
 func (l Log) Recover(book *ledger.Ledger, run string, out *Output) (name string, e ledger.Entry, err error) {
 	if e, err = book.Released(run); err != nil || e.Kept.Digest == "" {
 		if errors.Is(err, ledger.ErrResume) { // what it is says who resumes it

@@ -1,6 +1,6 @@
 // Package input marks errors about what somebody gave a program or a function: a file, a
-// schema, an option, a plan that cannot be honoured. Whoever reports such an error need not
-// look further, and nothing was charged or changed.
+// schema, an option, a plan that cannot be honoured. Such an error needs no further search,
+// and it comes before any charge or change.
 package input
 
 import (
@@ -11,7 +11,7 @@ import (
 // Err is what every marked error is.
 var Err = errors.New("the input cannot be used")
 
-// Error is a marked error. Its message is that of the error.
+// Error is a marked error, with the message of the error that it wraps.
 type Error struct{ error }
 
 // Unwrap returns the error without the mark.

@@ -108,7 +108,7 @@ type Approval struct {
 // Theorem is one of the appendix.
 type Theorem struct{ Anchor, Title, Text string }
 
-// Language is that of the page.
+// Language returns the language of the page.
 func (a Approval) Language() string { return a.Texts.language }
 
 // T is the text of a key.
@@ -208,7 +208,7 @@ func TheoremOf(anchor string) (t Theorem, ok bool) {
 	return t, true
 }
 
-// Approved is what a file says that was written by Approval.Bytes.
+// Approved is the content of a file that was written by Approval.Bytes.
 type Approved struct {
 	Language, Plan, Record, Schema, Figures string
 	text                                    []byte

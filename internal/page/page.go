@@ -1,5 +1,5 @@
 // Package page writes self-contained HTML pages: one file, nothing to load and no script, for light and dark
-// screens, phones, keyboards and screen readers. What callers give is escaped.
+// screens, phones, keyboards and screen readers. It escapes the texts of callers.
 package page
 
 import (
@@ -74,7 +74,7 @@ func (b Bar) at(x float64) string { return fmt.Sprintf("%.4g", 100*max(-1, min(1
 // X is the left end of the bar in hundredths, as the others are.
 func (b Bar) X() string { return b.at(min(0, b.Value)) }
 
-// Width is that of the bar.
+// Width returns the width of the bar.
 func (b Bar) Width() string { return b.at(max(b.Value, -b.Value)) }
 
 // Interval reports whether there is one.

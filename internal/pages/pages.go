@@ -11,7 +11,7 @@ const (
 
 // Make is make([]T, n) for numbers. A slice of 4 MB or more starts at a multiple of 64 bytes and
 // lies, where the system has them, on pages of 2 MB: passes over it miss fewer translations of
-// addresses. Its values are those of make, and so are all results.
+// addresses. Its values are the same as make's, and so are all results.
 func Make[T Number](n int) []T {
 	x := make([]T, n)
 	if size := uintptr(n) * unsafe.Sizeof(T(0)); size >= worthHuge {
@@ -23,8 +23,8 @@ func Make[T Number](n int) []T {
 // worthDropping is the least memory that Drop gives back.
 const worthDropping = 64 << 10
 
-// Drop says that the values of x, which nobody else has, are never read again: the system may have their
-// memory back at once, where it takes it, rather than after a collection. The values of x are undefined from here on.
+// Drop marks the values of x, which must have no other reader, as never read again: the system may take their memory
+// back at once rather than after a collection. The values of x are undefined from here on.
 func Drop[T Number](x []T) {
 	if size := uintptr(len(x)) * unsafe.Sizeof(T(0)); size >= worthDropping {
 		drop(unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), size))

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// advise asks for large pages before memory is used first. A system that has none says so, and
-// nothing is lost.
+// advise asks for large pages before memory is used first. A system without any returns an
+// error, which does no harm.
 func advise(b []byte) {
 	if inside := whole(b, hugePage); len(inside) > 0 {
 		_ = syscall.Madvise(inside, syscall.MADV_HUGEPAGE)

@@ -34,7 +34,7 @@ type Report struct {
 	Loss     string `json:"loss"`
 	Features int    `json:"features"`
 	Network  string `json:"network,omitempty"` // "" for a linear model
-	// Parameters are those of a network.
+	// Parameters is the number of parameters of a network.
 	Parameters int    `json:"parameters,omitempty"`
 	Instance   string `json:"instance"`
 	Runs       int    `json:"runs"`
@@ -68,7 +68,7 @@ type Report struct {
 // Holds reports whether the claim is not refuted.
 func (r *Report) Holds() bool { return r.LowerBound <= r.Claim }
 
-// A visit shows that nothing is sent, or two ranks of the chosen direction.
+// A visit shows either no message or two ranks of the chosen direction.
 const (
 	silent = 0
 	// maxRanks and maxPlaces bound the ranks that are told apart.
@@ -148,7 +148,7 @@ func printed(p *local.Plan, visits int) (epsilon float64, source string, err err
 	return p.Guarantee.Epsilon, "the guarantee", nil
 }
 
-// instances are those of the plan's kind of model.
+// instances returns the instances for the plan's kind of model.
 func instances(p *local.Plan) ([]*Report, error) {
 	if p.Network != nil {
 		return networkInstances(p)

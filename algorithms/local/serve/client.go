@@ -62,7 +62,7 @@ func (c *Client) at(stage string) {
 	}
 }
 
-// Outcome says what became of a message.
+// Outcome is the fate of a message.
 type Outcome string
 
 // The outcomes of an Answer.
@@ -70,7 +70,7 @@ const (
 	Accepted Outcome = "accepted"
 	Before   Outcome = "answered before" // the message was with the server; nothing new was drawn
 	Late     Outcome = "too late"        // the epoch ended before the message arrived; it counts as spent
-	Over     Outcome = "over"            // of all epochs; nothing was sent
+	Over     Outcome = "over"            // of all epochs; without a message
 	Printed  Outcome = "printed"         // not sent: see Draw
 )
 
@@ -83,8 +83,8 @@ type Answer struct {
 	Message   *Submission       // of Draw
 }
 
-// ErrInput is every error that says that a protocol, an address, a file or a record cannot be
-// used, and that trying again would not help. Nothing was drawn or sent.
+// ErrInput is wrapped by every error about an unusable protocol, address, file or record,
+// where trying again would not help. Nothing had been drawn or sent.
 var ErrInput = input.Err
 
 func inputError(format string, args ...any) error {

@@ -30,8 +30,8 @@
 //
 // A message is acknowledged after it is in the log on disk. The state is a function of
 // the log: after any crash the server replays it, drops a last line that was cut short
-// (its sender got no acknowledgement and may send again), and refuses a second message
-// of a user in an epoch. So nothing is lost, counted twice or applied twice.
+// (its sender got no acknowledgement and may send again), and refuses a second message of
+// a user in an epoch. So no message is lost, counted twice or applied twice.
 //
 // # Identity
 //

@@ -38,7 +38,7 @@ func maxBody(p *local.Plan) int64 {
 // HandlerOptions bound what a server does for its clients.
 type HandlerOptions struct {
 	// MessagesPerSecond limits the messages of all users together that are accepted; 0 means
-	// no limit. What is refused for another reason does not count.
+	// no limit. Messages refused for another reason do not count.
 	MessagesPerSecond float64
 	// Tokens, if not nil, are asked for: a message, and a look at a user's visits, need
 	// the token of that user's id in this study (TokenKey.Study). Every user may then make userRate requests a second.

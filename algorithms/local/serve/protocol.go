@@ -30,8 +30,8 @@ func lossOf(l local.Loss) Loss {
 // directions of a seed (privacy.DirectionMessage), which a server decodes from its log.
 const protocolVersion = 3
 
-// networkVersion is that of protocols of networks, which programs of version 3 would take for linear
-// ones. Messages are the same.
+// networkVersion is the version of protocols for networks, which programs of version 3 would take
+// for linear ones. Messages are the same.
 const networkVersion = 4
 
 // Network is local.Network on the wire.

@@ -160,7 +160,7 @@ func (s *Service) Submit(ctx context.Context, m Submission) (Receipt, error) {
 }
 
 // submit asks admit once the message is known to be acceptable, and refuses it with errRate
-// if it says no. What is not acceptable, such as a message that was accepted before, is
+// if it says no. A message that is not acceptable, such as one that was accepted before, is
 // answered from the state, without waiting for the messages of others.
 func (s *Service) submit(ctx context.Context, m Submission, admit func() bool) (Receipt, error) {
 	s.mu.RLock()

@@ -7,7 +7,7 @@ import (
 	"dyad/privacy"
 )
 
-// epsilon is that of a number of visits.
+// epsilon returns the cost of a number of visits.
 func (s *Service) epsilon(visits int) float64 { return privacy.DecimalTimes(visits, s.plan.Epsilon) }
 
 // maxHeld bounds the memory of encoded states that are on their way to clients, in bytes;

@@ -70,8 +70,8 @@ func NewSubmission(user string, epoch int, m local.Message) (Submission, error) 
 	return s, s.validate()
 }
 
-// checkUser says whether id can be that of a user. U+FFFD is what invalid UTF-8 becomes
-// when JSON is decoded, so it could stand for several users.
+// checkUser returns an error if id cannot name a user. U+FFFD is what invalid UTF-8
+// becomes when JSON is decoded, so it could stand for several users.
 func checkUser(id string) error {
 	if id == "" || len(id) > maxUserID || !utf8.ValidString(id) {
 		return fmt.Errorf("user must have 1 to %d bytes of UTF-8", maxUserID)

@@ -12,8 +12,8 @@ import (
 	"dyad/privacy"
 )
 
-// Mean is a kind of run: the mean of one numeric column. It states a certificate, the exact sum and what the released sum means; plan,
-// charge, resume, page, verify and audit are those of every kind.
+// Mean is a kind of run: the mean of one numeric column. It states a certificate, the exact sum and what the released
+// sum means; plan, charge, resume, page, verify and audit work as for every kind.
 type Mean struct {
 	Column       string // its name in the schema
 	middle, half float64

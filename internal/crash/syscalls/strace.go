@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// patience ends what hangs; nothing is judged by the time that it takes.
+// patience ends a hanging command; no verdict depends on time.
 const patience = 5 * time.Minute
 
 // ended is how a process ended. code is -1 if a signal killed it.

@@ -12,7 +12,7 @@ import (
 	"dyad/internal/experiment"
 )
 
-// results are those of a part.
+// results holds the results of a part.
 type results struct {
 	Part
 	rows    []experiment.Row
@@ -177,7 +177,7 @@ func (r results) axisOf(data string) (out []point) {
 	return out
 }
 
-// provedBy says what the noise of the literal algorithm proves.
+// provedBy describes the guarantee that the noise of the literal algorithm gives.
 func (r results) provedBy(p point, s *experiment.Summary) string {
 	if s == nil {
 		return ""
@@ -213,7 +213,7 @@ func (c comparison) ceiling() (best experiment.Summary, ok bool) {
 	return best, ok
 }
 
-// outcome says how ours stands to the paper's number, and why a cell is lost; won is false without a number.
+// outcome compares ours with the paper's number and explains a lost cell; won is false without a number.
 func (c comparison) outcome(lower bool) (text string, won, compared bool) {
 	if math.IsNaN(c.paper) || c.ours == nil || c.ours.Splits == 0 {
 		return "", false, false

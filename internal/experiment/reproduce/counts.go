@@ -33,8 +33,8 @@ func (r results) counts(all []comparison) []string {
 	return []string{r.ours() + " on " + strings.Join(parts, "; ")}
 }
 
-// nothing is the value of a model that learned nothing at a point: AUC 1/2, the accuracy of the identity, or the
-// objective of the model 0.
+// nothing returns the value of a model that learned nothing at a point: AUC 1/2, the accuracy of the identity,
+// or the objective of the model 0.
 func (r results) nothing(c comparison) (value float64, name string, ok bool) {
 	if r.Plan.Measure == "" && r.Plan.Task != "metric" {
 		return 0.5, "chance", true

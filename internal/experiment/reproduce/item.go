@@ -2,8 +2,8 @@
 // block is an item, or a part of one; Items finds them, Run runs what has no result, and writePage and
 // Verdicts make pages from results alone.
 //
-// Results of an item are, for every part, NAME.csv (a line a run), NAME.parquet (the same),
-// NAME-summary.csv (means) and NAME-gives.csv (what the noise of every method proves), where NAME is that of the plan.
+// Results of an item are, for every part, NAME.csv (a line a run), NAME.parquet (the same), NAME-summary.csv (means)
+// and NAME-gives.csv (what the noise of every method proves), where NAME is the plan's.
 package reproduce
 
 import (
@@ -45,10 +45,10 @@ func Papers() []Paper {
 // Paper is a paper and its key.
 type Paper struct{ Name, Title string }
 
-// Plans are those of the papers.
+// Plans holds the plans of the papers.
 var Plans fs.FS = plans.Files
 
-// Items are those of the plans in files, by paper and name. Schemas are taken by name from schemas.
+// Items returns the items of the plans in files, by paper and name. Schemas are taken by name from schemas.
 func Items(files, schemas fs.FS) ([]Item, error) {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {

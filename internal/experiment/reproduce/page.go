@@ -49,7 +49,7 @@ type paperPage struct {
 	First    string // the item that the page begins with, "" for the order of the paper
 }
 
-// Glossary says what the papers' names of data sets mean.
+// Glossary explains the papers' names of data sets.
 func Glossary() []page.Word {
 	return []page.Word{
 		{Name: "Diabetes", Means: "in Huai 2020 and Xue 2021 the Pima Indians set (768 records, 8 features); in Han 2019 a set from the MarketScan databases, which nobody can get without a licence"},

@@ -114,7 +114,7 @@ func fit(x, y []float64) float64 {
 	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
 }
 
-// interval is that of 95 % of the slopes of resampled splits.
+// interval covers 95 % of the slopes of resampled splits.
 func interval(x []float64, values [][]float64) (low, high float64) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var all []float64

@@ -15,11 +15,11 @@ import (
 	"dyad/privacy/durable"
 )
 
-// Options say how items are run.
+// Options configure the run of items.
 type Options struct {
 	// Out has the results, Committed those that are part of the repository (bench/results).
 	Out, Committed string
-	// Folders and Machine are those of experiment.Options.
+	// Folders and Machine are as in experiment.Options.
 	Folders  []string
 	Machine  string
 	Parallel int
@@ -34,7 +34,7 @@ type Options struct {
 type Outcome struct {
 	Part string `json:"part"`
 	CSV  string `json:"csv,omitempty"`
-	// Skipped is why nothing was run: data that are missing, or a reason for which the item cannot be run.
+	// Skipped is the reason why the item was not run: missing data, or another obstacle.
 	Skipped string `json:"skipped,omitempty"`
 	// Laboratory is the command that makes the result, in the root of the repository.
 	Laboratory string `json:"laboratory,omitempty"`
@@ -104,7 +104,7 @@ func (p Part) run(ctx context.Context, o Options) (Outcome, error) {
 	return out, errors.Join(stopped, experiment.WriteGives(base+"-gives.csv", plan.Gives(dims)))
 }
 
-// command says how a part is made that a program of the laboratory makes, unless its result is there.
+// command tells the user how to make a part with a program of the laboratory, unless its result is there.
 func (p Part) command(o Options, path string) (Outcome, error) {
 	out := Outcome{Part: p.Name}
 	line := p.Paper.Command

@@ -75,7 +75,7 @@ func (r results) settings(b *strings.Builder) {
 	}
 }
 
-// delta is that of a point.
+// delta returns the delta of a point.
 func (r results) delta(c comparison) float64 {
 	for _, g := range r.gives {
 		if g.Data == c.data && g.N == c.n && g.Epsilon == c.epsilon {

@@ -17,7 +17,7 @@ import (
 // or the target has no kernel for it.
 type prepare func(ctx context.Context, o Options, t target) (*prepared, error)
 
-// defaultRadius is that of training with many records: there scores lie in more than one bin.
+// defaultRadius is the default radius of training with many records: there scores lie in more than one bin.
 const defaultRadius = 10
 
 // cases are the lines of a measurement.
@@ -133,8 +133,8 @@ func gradient(name string, loss engine.Loss, on cpu.Backend, n, d int, radius fl
 	}
 }
 
-// sums are those of the near-linear method alone, from n scores of two labels to their
-// coefficients, by one worker.
+// sums runs the near-linear method alone, from n scores of two labels to their
+// coefficients, with one worker.
 func sums(n int) prepare {
 	return func(_ context.Context, _ Options, t target) (*prepared, error) {
 		if t.Backend != nil {

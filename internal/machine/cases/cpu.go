@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// CPUModel names the CPU, or says that it is not known.
+// CPUModel names the CPU, or reports that it is unknown.
 func CPUModel() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {

@@ -27,7 +27,7 @@ type Options struct {
 	Runs int
 	// Workers is the number of goroutines; 0 means 1, so that lines show one core.
 	Workers int
-	// Variants are those of the CPU to measure; nil means all that this processor has.
+	// Variants are the kernel variants to measure; nil means all that this processor has.
 	Variants []kernels.Variant
 	// Devices are where gradients are measured, one after the other for each case; nil
 	// means the CPU. Those that have no kernel for a case are left out of it.
