@@ -39,10 +39,10 @@ type ClusterOptions struct {
 	// not come from the data.
 	Clip float64
 	// Metric maps the records before; nil: they are taken as they are encoded. It is public, or a model that was
-	// released, whose own charge stays; its encoder is that of the data.
+	// released, whose own charge stays; its encoder must equal the encoder of the data.
 	Metric *Model
-	// LookAlikes says how ids were compared by CheckIndividuals, for a metric that protects one individual: then
-	// the clusters protect one individual, too, so that a ledger adds both up.
+	// LookAlikes is the rule by which CheckIndividuals compared ids, for a metric that protects one individual.
+	// The clusters then protect one individual as well, and a ledger adds both up.
 	LookAlikes dataset.LookAlikes
 	Epsilon    float64
 	Delta      *float64 // nil is privacy.DefaultDelta
@@ -55,7 +55,7 @@ type Clustering struct {
 	features int
 }
 
-// PlanClusters plans private k-means of records of a shape. No data are read and nothing is charged. Persons
+// PlanClusters plans private k-means of records of a shape. It reads no data and makes no charge. Persons
 // with several rows are refused: in this version a record is a row.
 func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
 	if s.PersonRows != 0 {
@@ -88,7 +88,7 @@ func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
 	return &Clustering{Plan: p, metric: o.Metric, features: s.Features}, nil
 }
 
-// ofIndividuals says that a metric protects one individual in several pairs.
+// ofIndividuals reports whether a metric protects one individual in several pairs.
 func ofIndividuals(m *Model) bool { return m != nil && m.Guarantee.Unit == algorithms.OneIndividual }
 
 // LoadOptions of dataset.Load for the records: labels are not read, and ids only where CheckIndividuals compares them.
@@ -181,8 +181,8 @@ type Clustered struct {
 	Outcome
 }
 
-// Run carries out a planned clustering of data. Charge, release, files and errors are those of Training.Run, but a
-// run that is resumed begins again: it takes seconds.
+// Run carries out a planned clustering of data. Charge, release, files and errors are as in Training.Run, but a
+// resumed run begins again: it takes seconds.
 func (c *Clustering) Run(ctx context.Context, d *Data, o Run) (*Clustered, error) {
 	switch {
 	case d.Records.ByPerson() || d.Records.Units() != c.Plan.Options.Records || d.Records.Dim() != c.features:
@@ -203,7 +203,7 @@ func (c *Clustering) Run(ctx context.Context, d *Data, o Run) (*Clustered, error
 	return &Clustered{Clusters: found, Outcome: *end}, err
 }
 
-// clusters are those of a result.
+// clusters returns the clusters of a result.
 func (c *Clustering) clusters(d *Data, r *algorithms.Result, o Run) (*Clusters, error) {
 	found, err := c.Read(r.Weights)
 	if err != nil {

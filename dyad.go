@@ -9,7 +9,7 @@
 //	scores, err := model.Score(records)
 //
 // Options hold everything that changes the mechanism, and with it the guarantee; Options.On is the
-// hardware whose rounding is part of it. A Run says how it is carried out: ledger, files, checkpoints
+// hardware whose rounding is part of it. A Run configures its execution: ledger, files, checkpoints
 // and observers. Every kind of run is a plan of a shape and options, PlanX, with a method Run.
 //
 // The packages below do one thing each: algorithms (own arrays, algorithms and losses of your
@@ -53,8 +53,8 @@ import (
 	"dyad/privacy"
 )
 
-// ErrInput is what errors are about a file, schema, option or plan that cannot be used:
-// nothing was charged or changed.
+// ErrInput is wrapped by every error about an unusable file, schema, option or plan,
+// before any charge or change.
 var ErrInput = input.Err
 
 // prefixed gives an error of a package without a prefix this one's.
@@ -85,9 +85,9 @@ type Data struct {
 }
 
 // Open reads a data file by a schema file, for training and evaluation. The file may be several, by a
-// folder or a pattern such as "part-*.parquet", which are read as one (dataset.Expand). What is wrong with
-// the schema or a single record is an error with file, row, column and remedy; of data that
-// the schema declares public also that there is nothing to compare. Nothing is charged.
+// folder or a pattern such as "part-*.parquet", which are read as one (dataset.Expand). Faults of the
+// schema or a single record are errors with file, row, column and remedy; for data that the schema
+// declares public also the lack of anything to compare. There is no charge.
 func Open(path, schema string) (*Data, error) {
 	s, err := dataset.LoadSchema(schema)
 	if err != nil {
@@ -114,7 +114,7 @@ func NewData(d *dataset.Dataset) *Data {
 	if d.Groups == nil {
 		return all
 	}
-	if slices.IsSorted(d.Groups) { // as in a pack: nothing is moved
+	if slices.IsSorted(d.Groups) { // as in a pack, without a move
 		for _, g := range d.Groups {
 			all.groups = append(all.groups, int(g))
 		}
@@ -273,8 +273,8 @@ const (
 )
 
 // Verdict is what the checker says of the file that the model was read from. It is evaluated at the first call, in some
-// milliseconds; a file for which that is not enough, by its size and its plan, is checker.NotChecked. Of public data nothing is
-// claimed, and nothing checked. A model that was not read has the verdict of its Text.
+// milliseconds; a file for which that is not enough, by its size and its plan, is checker.NotChecked. Public data have
+// no claim, and no check. A model that was not read has the verdict of its Text.
 func (m *Model) Verdict() checker.Verdict {
 	if m.read == nil {
 		m.read = &origin{}

@@ -18,14 +18,14 @@ import (
 
 const notCovered = "none: computed from the records themselves"
 
-// EvaluateOptions say how scores are judged. The zero value is that of the program.
+// EvaluateOptions configure the evaluation of scores. The zero value is the program's default.
 type EvaluateOptions struct {
 	Threshold  float64 // score at or above which a record counts as positive, for the accuracy
 	Confidence float64 // level of the interval of the AUC; 0 means 0.95
 	Top        int     // ranks that count for NDCG and precision; 0 means 10
 	// Among are the records among which the nearest neighbours are looked for, to judge a
-	// metric, which needs them. If they are those of the data, each is left out of its own
-	// neighbours.
+	// metric, which needs them. If they are the data themselves, each is left out of its
+	// own neighbours.
 	Among *engine.Records
 }
 
@@ -123,7 +123,7 @@ func meanLoss(ctx context.Context, e *metrics.Evaluation, loss engine.Loss, w []
 	return err
 }
 
-// InfluenceOptions say what Influence computes. The zero value is that of the program.
+// InfluenceOptions select the computations of Influence. The zero value is the program's default.
 type InfluenceOptions struct {
 	// L2 is the coefficient of the objective; 0 means 0.01.
 	L2 float64
@@ -143,17 +143,18 @@ type InfluenceOptions struct {
 	// Progress is told how many records of a part are done, if it is not nil: those to check, "leaving records out", then those of
 	// "stability".
 	Progress func(part string, done, total int)
-	// Estimate is told how many seconds the stability takes, before it begins, by a measurement of its first pairs; nil: nobody is.
+	// Estimate is told how many seconds the stability takes, before it begins, by a measurement of its first pairs; nil
+	// skips it.
 	Estimate func(seconds float64)
 }
 
-// Influences say what single records do to a model of the loss of Model.Influence. They are not private.
+// Influences are the effects of single records on a model of the loss of Model.Influence. They are not private.
 type Influences = influence.Influences
 
-// Influence fits the model's loss, the logistic one for models that have none of all pairs, and its encoding to records without noise, from the weights of a network or from 0, and says
-// what each record does to the fit. The weights of the model itself are not a minimum, and their noise
-// is not undone. The result is a function of the records: it has no guarantee, and costs n^2 losses of
-// pairs, and as much again for every record that is checked.
+// Influence fits the model's loss, the logistic one for models that have none of all pairs, and its encoding to records
+// without noise, from the weights of a network or from 0, and computes the effect of each record on the fit. The
+// weights of the model itself are not a minimum, and their noise is not undone. The result is a function of the
+// records: it has no guarantee, and costs n^2 losses of pairs, and as much again for every record that is checked.
 func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*Influences, error) {
 	o.L2, o.Rays = cmp.Or(o.L2, 0.01), cmp.Or(o.Rays, 20)
 	switch {

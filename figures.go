@@ -23,8 +23,8 @@ type FigureOptions struct {
 	Model   *Model   // public, or released before
 	Epsilon float64  // to spend; required
 	Delta   *float64 // nil is privacy.DefaultDelta, 0 asks for pure epsilon
-	// Thresholds are those of the ROC curve; nil: placed by a released mean and deviation of the scores. The operating
-	// point at Threshold is released in any case.
+	// Thresholds are the thresholds of the ROC curve; nil places them by a released mean and deviation of the scores.
+	// The operating point at Threshold is released in any case.
 	Thresholds []float64
 	Threshold  float64
 	Aim        *evaluate.Aim // of a threshold that is chosen among the operating points, at no further cost; nil: none is
@@ -36,7 +36,7 @@ type FigureOptions struct {
 	Compare   *Model // a second model of scores: the difference of the AUCs of both, and nothing else
 	// Reference is the name of a public file for a metric, among whose records the nearest neighbours are looked for.
 	Reference string
-	// Names are those of the data, of the ledger and of the files of both models in the report.
+	// Names are the names of the data, the ledger and the files of both models in the report.
 	Names struct{ Data, Ledger, Model, Compare string }
 }
 
@@ -55,7 +55,8 @@ type FigureData struct {
 	// Rest is the number of records, or persons, that a split left to the training if these are the part that it held out;
 	// else 0.
 	Rest int
-	// Apart says that the caller has just trained the model on other records: its training is not looked up in the ledger.
+	// Apart is true if the caller has just trained the model on other records: its training is not looked up in the
+	// ledger.
 	Apart bool
 }
 
@@ -105,8 +106,8 @@ func (m judged) identity() string {
 	return files.Digest(text)
 }
 
-// PlanFigures plans the private evaluation of a model on records of a shape. No data are read and nothing is charged. Releases
-// and cost do not depend on the weights.
+// PlanFigures plans the private evaluation of a model on records of a shape. It reads no data and makes no charge.
+// Releases and cost do not depend on the weights.
 func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
 	if err := o.check(s.Groups != nil, s.graded()); err != nil {
 		return nil, err
@@ -256,9 +257,9 @@ func (p *FigurePlan) Fits(d FigureData) error {
 	return input.As(err)
 }
 
-// Run releases the figures. Charge, release, files and errors are those of Training.Run, but a run that is resumed begins again. A
-// reference that the ledger knows as private records is refused, and Run.Note is told where figures may be too good because
-// the ledger has the records as those that trained the model.
+// Run releases the figures. Charge, release, files and errors are as in Training.Run, but a resumed run begins again. A
+// reference that the ledger knows as private records is refused, and Run.Note is told where figures may be too good
+// because the ledger has the records as those that trained the model.
 func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigures, error) {
 	if err := p.Fits(d); err != nil {
 		return nil, err

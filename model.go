@@ -34,7 +34,7 @@ const (
 	networkFormat = "dyad-model/2"
 )
 
-// format is that of the model's file.
+// format returns the format of the model's file.
 func (m *Model) format() string {
 	if m.Network != nil {
 		return networkFormat
@@ -57,7 +57,7 @@ type Model struct {
 	// WeightErrors are the standard errors of the weights, from what was released
 	// (algorithms.Moments.Intervals); nil without intervals.
 	WeightErrors []float64 `json:"weight_standard_errors,omitempty"`
-	// LogOdds are those of the positive class, from releases; nil where no second moments were.
+	// LogOdds are the log odds of the positive class, from releases; nil without second moments.
 	LogOdds *metrics.LogOdds `json:"log_odds,omitempty"`
 	// CurveNoise are the covariances of the noise of the weights in the blocks of the encoder (algorithms.Moments.Blocks), for the
 	// bands of Curves; nil without a basis.
@@ -69,7 +69,7 @@ type Model struct {
 	// Pairs is the report of a run on labelled pairs; Report then has the fields
 	// that both share.
 	Pairs *algorithms.Report `json:"pairs_report,omitempty"`
-	// Tuples is that of a run on records with classes.
+	// Tuples is the report of a run on records with classes.
 	Tuples *algorithms.Report `json:"tuples_report,omitempty"`
 	// PairLoss is the loss of a metric of either kind.
 	PairLoss *pairs.Stated `json:"pair_loss,omitempty"`
@@ -158,8 +158,8 @@ func (m *Model) loss() (engine.Loss, error) {
 	return n.loss(of)
 }
 
-// Load reads a model file and checks its texts, its numbers and its network. Model.Verdict says what the checker finds about
-// its guarantee.
+// Load reads a model file and checks its texts, its numbers and its network. Model.Verdict gives the checker's finding
+// about its guarantee.
 func Load(path string) (*Model, error) {
 	m := &Model{}
 	var missing *fs.PathError
@@ -186,10 +186,10 @@ func Load(path string) (*Model, error) {
 	return m, nil
 }
 
-// complete says what a model that was read lacks, and refuses texts and numbers that no model has.
+// complete reports a part that a loaded model lacks, and refuses texts and numbers that no model has.
 func (m *Model) complete() error {
 	blank := *m
-	blank.Weights, blank.WeightErrors, blank.LogOdds, blank.CurveNoise, blank.Encoder, blank.Features = nil, nil, nil, nil, nil, nil // names of features are those of the schema
+	blank.Weights, blank.WeightErrors, blank.LogOdds, blank.CurveNoise, blank.Encoder, blank.Features = nil, nil, nil, nil, nil, nil // the schema has the names of features
 	if err := texts.Check(blank); err != nil {
 		return err
 	}

@@ -33,16 +33,16 @@ const (
 // a score or an embedding (docs/networks.md). Zero fields are public defaults; a model file has none.
 type Network struct {
 	Kind string `json:"kind"` // "mlp", or "" for it
-	// Features are those of a record; they are filled in.
+	// Features is the number of features of a record; it is filled in.
 	Features int `json:"features"`
 	// Hidden are the units of the hidden layers, at most two; nil means one layer of 32. An empty slice
 	// is a linear map, of low rank for a metric.
 	Hidden []int `json:"hidden"`
 	// Dim is the dimension of the embedding of a metric; 0 means 16. A score has 1.
 	Dim int `json:"dim"`
-	// Activation is that of hidden layers, "tanh" or "softplus"; "" means tanh.
+	// Activation is the activation of hidden layers, "tanh" or "softplus"; "" means tanh.
 	Activation string `json:"activation"`
-	// Compare says how the embeddings of a metric are compared: "cosine" (also ""), "distance" or
+	// Compare is the comparison of the embeddings of a metric: "cosine" (also ""), "distance" or
 	// "contrastive". A score has none.
 	Compare string `json:"compare,omitempty"`
 	// Clip is the norm to which the Jacobian of every record is clipped; 0 means sqrt(h/2) for h units
@@ -51,7 +51,7 @@ type Network struct {
 	// Gain is the standard deviation of the weights that the first hidden layer starts with; records
 	// have a norm of at most 1. 0 means 2. The balls of the layers allow twice the norms of the start.
 	Gain float64 `json:"gain"`
-	// Seed is that of the start, which is public.
+	// Seed draws the start, which is public.
 	Seed uint64 `json:"seed"`
 	// Init is a model of the same architecture whose weights are the start: one that was trained on
 	// public data, or that a guarantee covers. It must not have been chosen by looking at the records.
@@ -163,7 +163,7 @@ func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, e
 	return n.loss(of)
 }
 
-// same says that two networks compute the same functions of their weights.
+// same reports whether two networks compute the same functions of their weights.
 func (n Network) same(m *Network) bool {
 	return m != nil && n.Kind == m.Kind && n.Features == m.Features && slices.Equal(n.Hidden, m.Hidden) && n.Dim == m.Dim && n.Activation == m.Activation && n.Compare == m.Compare
 }
@@ -286,8 +286,8 @@ func (m *Model) embedded(r *engine.Records) (*engine.Records, *Model, error) {
 	return r, linear, err
 }
 
-// Embed maps records by the network of the model, divided by the public bound of its outputs. A row
-// depends on its own record alone, and stays one of its person. Distances are those of Transform over that bound.
+// Embed maps records by the network of the model, divided by the public bound of its outputs. A row depends on
+// its own record alone, and stays one of its person. Distances equal Transform's over that bound.
 func (m *Model) Embed(r *engine.Records) (*engine.Records, error) {
 	reach, err := m.reach()
 	if err != nil {

@@ -13,14 +13,15 @@ import (
 	"dyad/privacy"
 )
 
-// PairSource says what a training on pairs compares: exactly one of File, Density and Classes.
-// Who is paired with whom is public; features and labels are private.
+// PairSource is the source of the pairs of a training: exactly one of File, Density and
+// Classes. The pairing is public; features and labels are private.
 type PairSource struct {
 	// File has labelled pairs: CSV with a header, or Parquet. One column of the schema of the
 	// records has role id, and no label column is needed.
 	File string
-	// Options say how to read File; without True and False the labels are "dissimilar" and
-	// "similar", or "first" and "second" if they are oriented. LookAlikes is about all ids.
+	// Options configure the reading of File; without True and False the labels are
+	// "dissimilar" and "similar", or "first" and "second" if they are oriented. LookAlikes
+	// is about all ids.
 	Options dataset.PairOptions
 	// Density draws this many pairs per individual, by ids and Seed only. Their labels are
 	// whether the labels of the records differ.
@@ -81,11 +82,11 @@ func (s PairSource) LoadOptions() dataset.Options {
 	return dataset.Options{KeepIDs: true, Labels: dataset.LabelsIgnored}
 }
 
-// labelled says that the labels of records are those that pairs or tuples compare.
+// labelled reports whether pairs or tuples compare the labels of records.
 func (s PairSource) labelled() bool { return s.Density != 0 || s.Classes }
 
 // Shape is the shape of n individuals of d features with so many pairs in a file, for a plan
-// without data. Without a schema nothing is known of where they come from.
+// without data. Without a schema their origin is unknown.
 func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape, err error) {
 	p = PairShape{Individuals: n, Features: d, Pairs: listed, Classes: s.Classes, DegreeCap: s.DegreeCap, Identity: identity(s.Options.LookAlikes)}
 	if p.Network, err = s.Network.ofTuples(d); err != nil {
@@ -118,7 +119,7 @@ func (s PairSource) draw(n int) (*pairgraph.Graph, error) {
 	return pairgraph.New(n, drawn)
 }
 
-// OpenPairs reads records by a schema file, and reads or draws their pairs. Nothing is charged.
+// OpenPairs reads records by a schema file, and reads or draws their pairs. It makes no charge.
 func OpenPairs(path, schema string, s PairSource) (*Pairs, error) {
 	if (s.File != "") != (s.Density == 0 && !s.Classes) || s.Density != 0 && s.Classes {
 		return nil, input.Errorf("dyad: name a file of pairs, or draw pairs, or learn from classes: one of the three")
@@ -295,8 +296,8 @@ func (p *PairTraining) Run(ctx context.Context, d *Pairs, o Run) (*Trained, erro
 		})
 }
 
-// model has the weights of scores as they are, and of a metric the coordinates of W^T W,
-// whose distances are those of W x.
+// model has the weights of scores as they are, and for a metric the coordinates of W^T W,
+// which gives the distances of W x.
 func (d *Pairs) model(p *pairs.Plan, r *algorithms.Result) *Model {
 	s, report := p.Spec, p.Report()
 	report.Guarantee = r.Guarantee

@@ -35,7 +35,7 @@ type Options struct {
 	// Assert replaces what is proved about the loss, to see what an algorithm would do for
 	// another one. Run refuses such a plan.
 	Assert engine.Assertion
-	// PaperUnsound is that of algorithms.Spec: with Paper mode, on public data only.
+	// PaperUnsound is as in algorithms.Spec: with Paper mode, on public data only.
 	PaperUnsound bool
 	// On is what computes; nil is the CPU on all cores. Its rounding is part of the sensitivity, so a plan is made for it.
 	On *device.Device
@@ -60,8 +60,7 @@ type Training struct {
 	team      string // what the members of a team compute on; "" alone
 }
 
-// Plan plans a training of data of a shape. No data are read and
-// nothing is charged.
+// Plan plans a training of data of a shape. It reads no data and makes no charge.
 func Plan(s Shape, o Options) (*Training, error) {
 	c, err := o.Choose(s)
 	if err != nil {
@@ -86,7 +85,7 @@ func (o Options) Choose(s Shape) (algorithms.Choice, error) {
 	if err != nil {
 		return algorithms.Choice{}, err
 	}
-	// Who asserts constants speaks of a loss.
+	// Asserted constants belong to a named loss.
 	return algorithms.Choose(algorithms.Question{Spec: spec, LossNamed: o.Loss.Named() || o.asserts(), L2: o.L2}), nil
 }
 

@@ -26,15 +26,15 @@ type Ledger = ledger.Ledger
 // ledger: what is in another one is not added.
 func OpenLedger(path string) (*Ledger, error) { return ledger.Open(path) }
 
-// Run says how a training is carried out. Nothing in it changes what the plan guarantees,
-// except that Public data need no guarantee.
+// Run configures the execution of a training. Nothing in it changes what the plan
+// guarantees, except that Public data need no guarantee.
 type Run struct {
 	// Ledger is charged with the whole plan before any record is used. It is required unless the data are public.
 	Ledger *Ledger
 	// DataID names the data in the ledger; "" is the schema's data_id. All runs on the same records have the same id.
 	DataID string
-	// Public declares the data public, as the schema can, too: nothing is charged, no
-	// guarantee is given, and the report says so.
+	// Public declares the data public, as the schema can: the run makes no charge and has
+	// no guarantee, and the report says so.
 	Public bool
 	// Resume is the id of a run that was charged and did not save its model: it goes on, or
 	// its model gets its name, at no further cost. "" is a new run.
@@ -46,10 +46,10 @@ type Run struct {
 	Out string
 	// Replace replaces a file that is there.
 	Replace bool
-	// Spare says that Out is a default name: if it is taken, the file gets one with the id of its run
-	// instead of an error.
+	// Spare is true if Out is a default name: if it is taken, the file gets one with the id of its
+	// run instead of an error.
 	Spare bool
-	// ID is that of a new run in the ledger; "" generates one. A ledger charges an id once.
+	// ID is the id of a new run in the ledger; "" generates one. A ledger charges an id once.
 	ID       string
 	Approved string // SHA-256, in hex, of the page that was approved before the run, for ledger and model; "" if there is none
 
@@ -93,7 +93,7 @@ type Outcome struct {
 	File     string  // where its result is saved; "" without Run.Out
 	Restored int     // steps that came from a checkpoint
 	Seconds  float64 // of the work on public data; 0 on private ones: a time can depend on records
-	// Recovered says that an earlier program had released the result, and that it got its name
+	// Recovered is true if an earlier program had released the result, and it got its name
 	// now. Released is when.
 	Recovered bool
 	Released  time.Time
@@ -119,13 +119,13 @@ type kind[T any] struct {
 	made func(o Run, r *algorithms.Result) (T, error)
 	text func(T) (text []byte, most int, err error)
 	load func(file string) (T, error)
-	// fresh says that a run that is resumed begins again: it has no checkpoints.
+	// fresh is true if a resumed run begins again: it has no checkpoints.
 	fresh    bool
 	released func(T) // Run.Released; nil for none
 }
 
-// run is the one road of whatever charges. A run that was released gets its name, others are charged, carried out, kept,
-// released and saved, in this order. The outcome is nil where nothing was made.
+// run is the one road of whatever charges. A run that was released gets its name, others are charged, carried out,
+// kept, released and saved, in this order. The outcome is nil without a result.
 func (k kind[T]) run(ctx context.Context, o Run) (made T, end *Outcome, err error) {
 	public := o.Public || k.of.Public
 	if o.Resume != "" && o.Ledger != nil && !public {
@@ -244,9 +244,9 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 	return r, name, err
 }
 
-// Recover gives the result of run o.Resume the name o.Out if the run was released by a program
-// that was stopped before it could: nothing is charged, and no data are needed. It returns nil
-// for a run that released nothing or has saved its result. The file is read by Load, LoadClusters or LoadFigures.
+// Recover gives the result of run o.Resume the name o.Out if the run was released by a program that was stopped
+// before it could: it makes no charge and needs no data. It returns nil for a run that released nothing or has
+// saved its result. The file is read by Load, LoadClusters or LoadFigures.
 func (o Run) Recover() (*Outcome, error) {
 	if o.Ledger == nil || o.Resume == "" {
 		return nil, input.Errorf("dyad: a run is recovered by its ledger and its id (Run.Ledger, Run.Resume)")

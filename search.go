@@ -22,9 +22,9 @@ import (
 // Setting is a candidate of a search that is trained: options and public data of a shape.
 type Setting struct {
 	Name    string
-	Options Options             // Epsilon and Delta are those of the search
+	Options Options             // Epsilon and Delta come from the search
 	With    []algorithms.Option // of the algorithm
-	Shape   Shape               // of the records as this setting encodes them; the zero value is that of the search
+	Shape   Shape               // of the records as this setting encodes them; the zero value takes the search's
 	// Features are the columns that the setting uses; nil for all. They only decide what the plan advises:
 	// Shape and data are of the schema with these features (dataset.Schema.Restrict).
 	Features []string
@@ -161,9 +161,9 @@ type Chosen struct {
 	size func() ([]byte, int, error) // of the model's file
 }
 
-// Run carries out a planned search on data: one for each candidate, all of the same records as
-// that candidate encodes them. Charge, release, files and errors are those of Training.Run, but a run that is resumed
-// begins again: what a checkpoint would hold is secret from its owner, too.
+// Run carries out a planned search on data: one for each candidate, all of the same records as that candidate encodes
+// them. Charge, release, files and errors are as in Training.Run, but a resumed run begins again: a checkpoint would
+// hold numbers that are secret from its owner as well.
 func (s *Search) Run(ctx context.Context, data []*Data, o Run) (*Chosen, error) {
 	if err := s.fits(data); err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (s *Search) Run(ctx context.Context, data []*Data, o Run) (*Chosen, error) 
 	return found, err
 }
 
-// training is that of a setting.
+// training returns the training of a setting.
 func (s *Search) training(i int) *Training { return s.planned[s.Trainings[i]] }
 
 func (s *Search) name(i int) string {
@@ -303,10 +303,10 @@ type CurveOptions struct {
 	Delta         *float64  // of each training and of its figures; nil is privacy.DefaultDelta of their records
 	Training      int       // records that each run trains on
 	Splits, Draws int       // of records, and of noise for each split; 0 means 1
-	// HeldEpsilon is that of the figures of every run, besides the epsilon of its training.
+	// HeldEpsilon is the epsilon of the figures of every run, besides the epsilon of its training.
 	HeldEpsilon float64
 	Confidence  float64 // level of the intervals; 0 means 0.95
-	// Names are those of the data and of the ledger in the file.
+	// Names are the names of the data and of the ledger in the file.
 	Names struct{ Data, Ledger string }
 }
 
@@ -317,7 +317,7 @@ type Curve struct {
 	options CurveOptions
 }
 
-// PlanCurve plans the curve of records of a shape. No data are read and nothing is charged. Everything is charged at once, and
+// PlanCurve plans the curve of records of a shape. It reads no data and makes no charge. Everything is charged at once, and
 // released at the end.
 func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
 	if s.PersonRows > 0 {
@@ -374,7 +374,7 @@ func curved(s Setting) error {
 	return scoring(s.Options.Task, s.Options.Network)
 }
 
-// Run releases the curve. Charge, release, files and errors are those of Training.Run, but a run that is resumed begins again.
+// Run releases the curve. Charge, release, files and errors are as in Training.Run, but a resumed run begins again.
 func (c *Curve) Run(ctx context.Context, d *Data, o Run) (*curve.Released, error) {
 	if err := c.shape.same(d); err != nil {
 		return nil, err

@@ -32,8 +32,8 @@ type Trained struct {
 // released, and gets its name. A crash at any moment loses nothing that was paid for:
 // Run.Resume continues the run or saves its model.
 //
-// An error after the charge is an *algorithms.ChargedError, which says whether the run can be
-// resumed; nothing was released. Before it, nothing was charged. With an *ElsewhereError, or
+// An error after the charge is an *algorithms.ChargedError, which tells whether the run can
+// be resumed; it has no release. Before it there was no charge. With an *ElsewhereError, or
 // one that wraps ErrUnsaved, the model is returned as well. Cancel ctx to stop.
 func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 	if err := t.fits(d); err != nil {
@@ -92,8 +92,8 @@ func (d *Data) model(task string, r *algorithms.Result) *Model {
 // by a hash of all in their order: in files of another order a record could be in the shares of two
 // ranks, and count twice. The plan must be for a Device of the team. Rank 0 then calls Run on the share with Run.Team, made by Lead, the others Serve.
 //
-// An error that wraps ErrInput says where the ranks differ; every rank gets it, and nothing was
-// charged. Any other means that the team is lost.
+// An error that wraps ErrInput names the difference of the ranks; every rank gets it, before
+// any charge. Any other means that the team is lost.
 func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data, more ...team.Statement) (share *Data, err error) {
 	if err := t.fits(d); err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ type StudyOptions struct {
 	// KWIKRatio and KWIKDelta, if they are not 0, give the epochs (local.KWIKEpochs).
 	KWIKRatio, KWIKDelta float64
 
-	Candidates []float64 // of L2, one of which users choose by cross-validation before; nil: none
+	Candidates []float64 // of L2; users choose one by cross-validation before; nil: none
 	Folds      int       // of the cross-validation
 	Last       bool      // the model is the last iterate, instead of their average
 	Balanced   bool      // the users were chosen by their labels (Data.Balanced): public data only
@@ -166,7 +166,7 @@ type Study struct {
 	options StudyOptions
 }
 
-// PlanStudy plans a protocol of users with a record each. No data are read and nothing is sent.
+// PlanStudy plans a protocol of users with a record each. It reads no data and sends no message.
 func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
 	if s.PersonRows > 0 {
 		return nil, input.Errorf("dyad: the schema has a column with role: person, and the local model protects users with one record each; give the column role: ignore")
@@ -251,9 +251,9 @@ func (t *Study) Fits(d *Data, public bool) error {
 	return nil
 }
 
-// Run runs the side of every user and that of the server over records: whoever calls it sees them, so private data are charged.
-// Charge, release, files and errors are those of Training.Run, but a run that is resumed begins again. The study that was found is nil
-// where the result was released before.
+// Run runs the side of every user and that of the server over records: whoever calls it sees them, so private data are
+// charged. Charge, release, files and errors are as in Training.Run, but a resumed run begins again. The study that was
+// found is nil where the result was released before.
 func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found, error) {
 	public := o.Public || d.Source().Public
 	if err := t.Fits(d, public); err != nil {

@@ -26,7 +26,7 @@ func (p *Passing) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Empty reports whether nothing was written.
+// Empty reports whether Passing got no text.
 func (p *Passing) Empty() bool { return p.text == nil && p.said == nil }
 
 // Verdict returns the verdict of Check, which is called once, or NotChecked.

@@ -17,7 +17,7 @@ const (
 	// closest is the smallest distance, relative to the norm bound, that clipping takes
 	// two records to have: it bounds the slopes, and with them the floating-point error.
 	closest = 1.0 / 8
-	// smallestDistance is that of W x below which two records count as one point.
+	// smallestDistance is the distance of W x below which two records count as one point.
 	smallestDistance = 0x1p-600
 )
 

@@ -15,9 +15,9 @@ type Engine interface {
 // Sums computes sums of clipped gradients over batches of the pairs of one data set. It
 // is used from one goroutine at a time.
 //
-// What a guarantee rests on is the same for every device: the computed sum of a batch is
-// within SumError of a sum of terms, one for each pair listed, each of which is a function
-// of the records of its own pair, of w and of clip, and has norm at most clip.
+// A guarantee rests on the same facts for every device: the computed sum of a batch is
+// within SumError of a sum of terms, one for each listed pair. Each term is a function of
+// the records of its own pair, of w and of clip, and has norm at most clip.
 type Sums interface {
 	// Len is the number of entries of W.
 	Len() int

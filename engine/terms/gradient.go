@@ -44,7 +44,7 @@ func NewGradients(data *Data, loss Loss, rows, workers int) (*Gradients, error) 
 // Len is the number of entries of W.
 func (g *Gradients) Len() int { return g.rows * g.data.d }
 
-// Clip says what is clipped.
+// Clip selects the clipped terms.
 type Clip int
 
 // The ways to clip.

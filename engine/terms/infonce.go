@@ -174,7 +174,7 @@ func (s *Softmax) embed(theta []float64, members []int32) int {
 	}
 }
 
-// candidate says that j is in the softmax of anchor i.
+// candidate reports whether j is in the softmax of anchor i.
 func (s *Softmax) candidate(i, j int) bool {
 	if s.loss.Symmetric {
 		return i != j
@@ -249,9 +249,9 @@ func (s *Softmax) Objective(theta []float64, members []int32) float64 {
 // those of the computed factors, embeddings and Jacobians.
 //
 // Proof. The coefficients of the anchors have absolute values of 2 m/t together, each a sum of up to 2m exponentials, a
-// quotient and fewer than 8 more roundings: they are off by gamma(2m + 12) 2 m/t, times clip, which bounds ||g_ij||. What is
-// left is the rounding of v_i = sum_j q_ij (C_ij + C_ji) f_j, of norms 2 (2 m/t) together, by at most 2m + 12 roundings
-// a product, and that of Pull (embedding.Model.BatchError). QED
+// quotient and fewer than 8 more roundings: they are off by gamma(2m + 12) 2 m/t, times clip, which bounds ||g_ij||.
+// The rest is the rounding of v_i = sum_j q_ij (C_ij + C_ji) f_j, of norms 2 (2 m/t) together, by at most 2m + 12
+// roundings a product, and the rounding of Pull (embedding.Model.BatchError). QED
 func SoftmaxError(model embedding.Model, loss InfoNCE, norm float64, pairs int, clip float64) float64 {
 	const up = 1 + 0x1p-20
 	weight := 2 * float64(pairs) / loss.Temperature * up

@@ -10,11 +10,11 @@ import (
 	"dyad/kernels"
 )
 
-// DrawTuples returns n/size disjoint tuples of different individuals of 0..n-1, one
-// after the other, in random order; the n mod size individuals that are left over are
-// in none. It is a function of n, size, seed and epoch alone: who is with whom says
-// nothing of anybody's record, and nobody is in two tuples of one epoch. Errors:
-// size is below 2 or above n.
+// DrawTuples returns n/size disjoint tuples of different individuals of 0..n-1, one after
+// the other, in random order; the n mod size individuals that are left over are in none.
+// It is a function of n, size, seed and epoch alone: the tuples reveal nothing about any
+// record, and no individual is in two tuples of one epoch. Errors: size is below 2 or
+// above n.
 func DrawTuples(n, size int, seed uint64, epoch int) ([]int32, error) {
 	if n > math.MaxInt32 || size < 2 || size > n {
 		return nil, fmt.Errorf("terms: tuples of %d of %d individuals, want 2 to %d", size, n, min(n, math.MaxInt32))
@@ -60,9 +60,8 @@ func newTupleScratch(size, rows, length int) tupleScratch {
 }
 
 // NewTuples returns sums over tuples of size individuals of data, whose pairs do not
-// matter here, for a matrix of rows x Dim. classes are those of the individuals; only
-// whether two are equal counts. workers < 1 means 1; it changes the time, never the
-// result.
+// matter here, for a matrix of rows x Dim. classes holds the class of each individual;
+// only equality counts. workers < 1 means 1; it changes the time, never the result.
 func NewTuples(data *Data, classes []int32, loss TupleLoss, rows, size, workers int) (*Tuples, error) {
 	if loss == nil || rows < 1 || rows > 1<<20 {
 		return nil, fmt.Errorf("terms: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
