@@ -143,8 +143,7 @@ type InfluenceOptions struct {
 	// Progress is told how many records of a part are done, if it is not nil: those to check, "leaving records out", then those of
 	// "stability".
 	Progress func(part string, done, total int)
-	// Estimate is told how many seconds the stability takes, before it begins, by a measurement of its first pairs; nil
-	// skips it.
+	// Estimate, if not nil, gets the seconds that the stability will take, from a measurement of its first pairs.
 	Estimate func(seconds float64)
 }
 

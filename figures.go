@@ -55,8 +55,7 @@ type FigureData struct {
 	// Rest is the number of records, or persons, that a split left to the training if these are the part that it held out;
 	// else 0.
 	Rest int
-	// Apart is true if the caller has just trained the model on other records: its training is not looked up in the
-	// ledger.
+	// Apart is true if the caller has just trained the model on other records: the ledger is not asked for its training.
 	Apart bool
 }
 

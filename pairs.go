@@ -19,9 +19,8 @@ type PairSource struct {
 	// File has labelled pairs: CSV with a header, or Parquet. One column of the schema of the
 	// records has role id, and no label column is needed.
 	File string
-	// Options configure the reading of File; without True and False the labels are
-	// "dissimilar" and "similar", or "first" and "second" if they are oriented. LookAlikes
-	// is about all ids.
+	// Options configure the reading of File; without True and False the labels are "dissimilar" and "similar", or
+	// "first" and "second" if they are oriented. LookAlikes is about all ids.
 	Options dataset.PairOptions
 	// Density draws this many pairs per individual, by ids and Seed only. Their labels are
 	// whether the labels of the records differ.
