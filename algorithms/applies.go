@@ -8,9 +8,6 @@ import (
 	"dyad/privacy"
 )
 
-// growingPairs is Info.NoPersons of passes over growing pairs.
-const growingPairs = "a pass pairs one row after the other with earlier ones, and a person's rows come at several times"
-
 // checkApplies checks what all private algorithms share.
 func checkApplies(i Info, s Spec) error {
 	if err := s.Validate(); err != nil {

@@ -37,29 +37,7 @@ type ConvergentDescent struct {
 
 // Info describes the algorithm.
 func (ConvergentDescent) Info() Info {
-	return Info{
-		Name:  "convergent-descent",
-		Title: "noisy gradient descent with hidden iterates: the privacy cost of more steps is bounded",
-		Paper: "[Bok24] Theorems 3.3 and 3.4 for [Xue21] Algorithm 2",
-		Assumptions: []string{
-			"the pair loss is convex and L-smooth on the ball of radius r, with gradients of replace-one diameter Dg; so is that of a clipped slope (engine.ExpressionOptions)",
-			"steps at most 2/(L~+alpha), L~ = L + alpha",
-			"nothing but the last iterate leaves: no average, no log, no early stop, no choice among iterates",
-			"data-independent start; the state is on a public grid before each noise",
-		},
-		Released: "last iterate only",
-		Claim:    "[Xue21] releases the average of all iterates and pays for every step; [Bok24] is about exact arithmetic",
-		Verdict:  "valid for a state that is rounded to the grid of its noise, with the rounding in the gap (proof: privacy.ConvergentEvent); false for states off the grid, and no bound at all for averages. It needs less noise than gradient-perturbation once T > 4 diam(C)/(eta Delta) or T > (1+c)/(1-c); the public total step is smaller than that, so ask for --steps and --step-size to gain",
-		Maths: `u_t = Q[w - eta (grad L(w; D) + alpha w)] + xi_t,  w = Pi_C u_(t-1),  t = 1..T
-Q rounds to the grid h Z^d, xi_t is exact N(0, tau^2 I) rounded to it; u_1..u_(T-1) stay secret, Pi_C u_T is returned
-gap of one step on two data sets: s = p Dg eta + 2 rho + 2 h sqrt(d),  p = 2/n;  contraction c = 1 - eta alpha;  D = diam C
-mu^2 tau^2 = min{ s^2 [(1-c^T)/(1-c)]^2 (1-c^2)/(1-c^(2T)),  min over k <= T of (c^k D + s (1-c^k)/(1-c))^2 (1-c^2)/(1-c^(2k)) }
-c = 1:       min{ T s^2,  min over k <= T of (D + k s)^2/k },  about 4 D s for T > D/s`,
-		NeedsSmooth: true,
-		Modes:       []Mode{Certified},
-		Withholds:   true,
-		DefaultL2:   usualL2,
-	}
+	return Described("convergent-descent", Info{Modes: []Mode{Certified}, DefaultL2: usualL2, NeedsSmooth: true, Withholds: true})
 }
 
 // Plan computes schedule, certificate and noise.

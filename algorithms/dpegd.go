@@ -29,33 +29,7 @@ type DPEGD struct {
 
 // Info describes the algorithm.
 func (DPEGD) Info() Info {
-	return Info{
-		Name:  "dpegd",
-		Title: "DP epoch gradient descent: disjoint halves of the records, output perturbation of each average",
-		Paper: "[Xue21] Algorithm 3, Theorem 3",
-		Assumptions: []string{
-			"the pair loss is convex, G-Lipschitz and L-smooth on the ball of radius r",
-			"steps at most 2/(L~+alpha), L~ = L + alpha",
-			"which records form a part is drawn at random, independent of the data: no stratification or sorting by label",
-			"data-independent start",
-		},
-		Released: "average of the iterates of every epoch plus noise; that of the last epoch is returned",
-		Claim:    "(epsilon, delta)-DP with sensitivity 4 G eta_i of epoch i, classical Gaussian noise, parallel composition; epsilon-DP with Laplace noise if delta = 0",
-		Verdict:  "valid for replace-one if the partition is by index, every part has its own size as number of steps and eta_i <= 2/L; up to 2x loose. The paper assumes n = 2^k; here part sizes are rounded down and the last part is the rest",
-		Maths: `k = floor(log2 n), |D_i| = floor(n/2^i) for i < k, D_k the rest (all at least 2); members by a random order
-epoch i: T_i = |D_i| steps w <- Pi_C[w - eta_i (grad L(w; D_i) + alpha w)], eta_i = 4^-i eta, from w_(i-1) (w_0 public)
-Delta_i = mean over t of delta_t,  delta_t = c delta_(t-1) + (2/|D_i|) Dg eta_i + 2 rho  (alpha = rho = 0: Dg eta_i (T_i+1)/|D_i|)
-release w_i = average + N(0, sigma_i^2 I), sigma_i = Delta_i/mu(epsilon, delta), then project
-a record is in one D_i: the outputs before are the same, those after are post-processing, so the cost is max_i mu_i
-delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta_i) in place of N(0, sigma_i^2 I)
-eta = ||C||/G min(4/sqrt n, mu/sqrt d)
-paper: alpha = 0, eta = ||C||/G min(4/sqrt n, epsilon/sqrt(d ln(1/delta))) <= 2/L, sigma_i = 4 sqrt(2 ln(1.25/delta)) G eta_i/epsilon, not projected (the projection here is post-processing);
-       delta = 0: eta = ||C||/G min(4/sqrt n, epsilon/d), Lap(4 G eta_i sqrt(d)/epsilon) per coordinate`,
-		NeedsSmooth: true,
-		Modes:       []Mode{Certified, Paper},
-		Withholds:   true,
-		PureModes:   []Mode{Certified, Paper},
-	}
+	return Described("dpegd", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified, Paper}, NeedsSmooth: true, Withholds: true})
 }
 
 // epochSizes are the sizes of the parts of n >= 2 records: floor(n/2^i) for i < k =

@@ -28,30 +28,7 @@ type DPGDC struct {
 
 // Info describes the algorithm.
 func (DPGDC) Info() Info {
-	return Info{
-		Name:  "dpgdc",
-		Title: "DP gradient descent, convex: output perturbation of the average iterate",
-		Paper: "[Xue21] Algorithm 4, Lemma 7, Theorem 4",
-		Assumptions: []string{
-			"the pair loss is convex, G-Lipschitz and L-smooth on the ball of radius r",
-			"no L2 term (alpha = 0)",
-			"steps at most 2/L",
-			"data-independent start",
-		},
-		Released: "average of w_1..w_T plus noise",
-		Claim:    "(epsilon, delta)-DP with sensitivity 4 G eta T/n, classical Gaussian noise; epsilon-DP with Laplace noise if delta = 0",
-		Verdict:  "valid, about 2x too much noise in sensitivity alone; line 6 of the pseudo-code returns the average without the Laplace noise that it defines, which would be no privacy: here the noise is added",
-		Maths: `w_t = Pi_C[w_(t-1) - eta grad L(w_(t-1); D)],  t = 1..T,  w_0 public
-delta_t = c delta_(t-1) + p Dg eta + 2 rho,  p = 2/n the share of the pairs that contain one record,  c = max(1, |1 - eta L|) = 1,  at most diam C
-Delta = (delta_1 + ... + delta_T)/T  (rho = 0: Dg eta (T+1)/n)
-release (w_1 + ... + w_T)/T + N(0, sigma^2 I), sigma = Delta/mu(epsilon, delta), then project
-delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(0, sigma^2 I)
-paper: sigma = 4 sqrt(2 ln(1.25/delta)) G eta T/(n epsilon), not projected (the projection here is post-processing); delta = 0: Lap(4 G eta T sqrt(d)/(n epsilon)) per coordinate`,
-		NeedsSmooth: true,
-		Modes:       []Mode{Certified, Paper},
-		Withholds:   true,
-		PureModes:   []Mode{Certified, Paper},
-	}
+	return Described("dpgdc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified, Paper}, NeedsSmooth: true, Withholds: true})
 }
 
 // Plan computes schedule, certificate and noise.

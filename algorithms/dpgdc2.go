@@ -29,27 +29,7 @@ type DPGDC2 struct {
 
 // Info describes the algorithm.
 func (DPGDC2) Info() Info {
-	return Info{
-		Name:  "dpgdc2",
-		Title: "noisy gradient descent, average iterate: every full-batch gradient with Gaussian noise",
-		Paper: "[Xue21] Algorithm 2, Theorem 2",
-		Assumptions: []string{
-			"the pair gradients have replace-one diameter Dg on the ball of radius r (at most 2G for a G-Lipschitz loss); privacy needs no convexity, no smoothness and no bound of the step size",
-			"data-independent start",
-		},
-		Released: "every noisy gradient, so every iterate; the average of w_0..w_T is returned",
-		Claim:    "(epsilon, delta)-DP with sigma = 4 G sqrt(1.25 T ln(1/delta))/(n epsilon)",
-		Verdict:  "VIOLATED for Dg = 2G at epsilon = 1 and delta <= 3.4e-6, epsilon = 2 and delta <= 4.1e-4, all epsilon >= 4; for losses with a smaller Dg, such as the AUC loss, the same noise gives more. Certified mode composes the T releases exactly",
-		Maths: `w_t = Pi_C[w_(t-1) - eta (g_t + alpha w_(t-1))],  g_t = grad L(w_(t-1); D) + N(0, sigma^2 I),  t = 1..T
-given g_1..g_(t-1), a mean gradient moves by Delta = p Dg + 2 rho,  p = 2/n the share of the pairs that contain one record
-sigma = Delta sqrt(T)/mu(epsilon, delta):  mu^2 = sum_t (Delta/sigma)^2, exact for Gaussian noise
-return (w_0 + ... + w_T)/(T+1), post-processing of g_1..g_T
-T = max(1, floor(min(n, n^2 epsilon^2/(d ln(1/delta))))),  eta = ||C||/(B sqrt T),  B^2 = (G + alpha r)^2 + d sigma^2
-paper: alpha = 0, eta = G/(||C|| sqrt T) <= 2/L (the proof has ||C||^2/(G sqrt T); ||C||/(G sqrt T) has the right dimension), sigma = 4 G sqrt(1.25 T ln(1/delta))/(n epsilon)`,
-		Modes:     []Mode{Certified, Paper},
-		Unsound:   "the step: ||C||/(G sqrt T), at most 2/L, in place of the printed G/(||C|| sqrt T), which has the wrong dimension",
-		Withholds: true,
-	}
+	return Described("dpgdc2", Info{Modes: []Mode{Certified, Paper}, Withholds: true})
 }
 
 func (DPGDC2) descent() noisyDescent {

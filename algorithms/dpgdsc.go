@@ -28,32 +28,7 @@ type DPGDSC struct {
 
 // Info describes the algorithm.
 func (DPGDSC) Info() Info {
-	return Info{
-		Name:  "dpgdsc",
-		Title: "DP gradient descent, strongly convex: output perturbation of full-batch projected gradient descent",
-		Paper: "[Xue21] Algorithm 1, Theorem 1",
-		Assumptions: []string{
-			"the pair loss is convex, G-Lipschitz and L-smooth on the ball of radius r",
-			"alpha > 0 (L2 term)",
-			"steps at most 2/(L~+alpha), L~ = L + alpha",
-			"data-independent start, last iterate only",
-		},
-		Released: "last iterate plus noise",
-		Claim:    "(epsilon, delta)-DP with sensitivity 8G/(alpha n), classical Gaussian noise; epsilon-DP with Laplace noise if delta = 0",
-		Verdict:  "valid for replace-one (epsilon <= 1 proved by the classical formula, checked exactly here for all), at least 2x too much noise, 10^2 to 10^4 times at alpha = 1e-3 because T is finite",
-		Maths: `w_t = Pi_C[w_(t-1) - eta (grad L(w_(t-1); D) + alpha w_(t-1))],  t = 1..T,  w_0 = 0
-delta_t = c delta_(t-1) + p Dg eta + 2 rho,  p = 2/n the share of the pairs that contain one record,  c = max(|1 - eta alpha|, |1 - eta (L + alpha)|),  at most diam C
-(rho = 0, c = 1 - eta alpha:  Delta = (2 Dg/(alpha n)) (1 - (1 - eta alpha)^T), at most 2 Dg eta T/n)
-release w_T + N(0, sigma^2 I), sigma = Delta/mu(epsilon, delta), then project
-delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(0, sigma^2 I)
-paper: sigma = 8 sqrt(2 ln(1.25/delta)) G/(alpha n epsilon), not projected (the projection here is post-processing); delta = 0: Lap(8 G sqrt(d)/(alpha n epsilon)) per coordinate`,
-		NeedsSmooth: true,
-		Modes:       []Mode{Certified, Paper},
-		Withholds:   true,
-		DefaultL2:   usualL2,
-		PureModes:   []Mode{Certified, Paper},
-		NeedsL2:     true,
-	}
+	return Described("dpgdsc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified, Paper}, NeedsL2: true, DefaultL2: usualL2, NeedsSmooth: true, Withholds: true})
 }
 
 // Plan computes schedule, certificate and noise.

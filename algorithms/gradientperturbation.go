@@ -29,25 +29,7 @@ type GradientPerturbation struct {
 
 // Info describes the algorithm.
 func (GradientPerturbation) Info() Info {
-	return Info{
-		Name:  "gradient-perturbation",
-		Title: "noisy gradient descent: every full-batch gradient with Gaussian noise, convex or not",
-		Paper: "[Kang21] Algorithm 1, Theorem 1",
-		Assumptions: []string{
-			"the pair gradients have replace-one diameter Dg on the ball of radius r (at most 2G for a G-Lipschitz loss); no convexity, no smoothness",
-			"data-independent start",
-		},
-		Released: "every noisy gradient, so every iterate; the last is returned",
-		Claim:    "(epsilon, delta)-DP by the moments accountant with a constant that the paper does not give",
-		Verdict:  "the idea is valid; the constant is asymptotic, so there is no paper mode. Certified mode composes the T releases exactly",
-		Maths: `w_t = Pi_C[w_(t-1) - eta (g_t + alpha w_(t-1))],  g_t = grad L(w_(t-1); D) + N(0, sigma^2 I),  t = 1..T
-given g_1..g_(t-1), a mean gradient moves by Delta = p Dg + 2 rho,  p = 2/n the share of the pairs that contain one record
-sigma = Delta sqrt(T)/mu(epsilon, delta):  mu^2 = sum_t (Delta/sigma)^2, exact for Gaussian noise
-w_t is post-processing of g_1..g_t; return w_T`,
-		Modes:     []Mode{Certified},
-		Withholds: true,
-		DefaultL2: usualL2,
-	}
+	return Described("gradient-perturbation", Info{Modes: []Mode{Certified}, DefaultL2: usualL2, Withholds: true})
 }
 
 func (a GradientPerturbation) descent() noisyDescent {

@@ -27,30 +27,7 @@ type OffPairC struct {
 
 // Info describes the algorithm.
 func (OffPairC) Info() Info {
-	return Info{
-		Name:      "offpairc",
-		NoPersons: growingPairs,
-		Title:     "offline pairwise GIGA, convex: one pass over the records, output perturbation",
-		Paper:     "[Huai20] Algorithm 4, Theorem 5",
-		Assumptions: []string{
-			"the pair loss is convex, G-Lipschitz and L-smooth on the ball of radius r",
-			"no L2 term (alpha = 0)",
-			"the order of the records is independent of the data (drawn at random)",
-		},
-		Released: "last iterate (paper: average iterate) plus noise",
-		Claim:    "(epsilon, delta)-DP by OffPairStrC on the loss plus alpha/2 ||w||^2, alpha = O(1/sqrt n)",
-		Verdict:  "never takes a step for any n unless alpha sqrt(n) > 4 (L + alpha); certified mode needs no added L2 term",
-		Maths: `w_t = Pi_C[w_(t-1) - eta_t/(t-1) sum_(i<t) grad l(w_(t-1); z_t, z_i)],  t = 2..n
-eta_t = 2 H (t-1)/(n(n-1)):  delta_n(k) = 2 Dg H/n for every k (optimal among schedules of length H)
-release w_n + N(0, sigma^2 I), sigma = min(2 Dg H/n, diam C)/mu(epsilon, delta), then project
-delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(0, sigma^2 I)
-paper: OffPairStrC with G~ = G + alpha ||C||, L~ = L + alpha, alpha = O(1/sqrt n)`,
-		NeedsSmooth: true,
-		Modes:       []Mode{Certified, Paper},
-		Unsound:     noBurnIn,
-		Withholds:   true,
-		PureModes:   []Mode{Certified},
-	}
+	return Described("offpairc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified}, NeedsSmooth: true, Withholds: true})
 }
 
 func (a OffPairC) pass(s Spec) onePass {

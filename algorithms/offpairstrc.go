@@ -24,34 +24,7 @@ type OffPairStrC struct {
 
 // Info describes the algorithm.
 func (OffPairStrC) Info() Info {
-	return Info{
-		Name:      "offpairstrc",
-		NoPersons: growingPairs,
-		Title:     "offline pairwise GIGA, strongly convex: one pass over the records, output perturbation",
-		Paper:     "[Huai20] Algorithm 3, Theorem 5",
-		Assumptions: []string{
-			"the pair loss is convex, G-Lipschitz and L-smooth on the ball of radius r",
-			"alpha > 0 (L2 term)",
-			"the order of the records is independent of the data (drawn at random)",
-		},
-		Released: "last iterate (paper: average iterate) plus noise",
-		Claim:    "(epsilon, delta)-DP with sensitivity 8G ln n/(alpha n) of the average iterate, classical Gaussian noise",
-		Verdict:  "the sensitivity is right (2x loose), but the burn-in T1 = 16 L^2/alpha^2 exceeds n in the paper's own settings, where it returns random points; certified mode keeps the recursion, with an equalising schedule, the last iterate and exact noise",
-		Maths: `w_t = Pi_C[w_(t-1) - eta_t (1/(t-1) sum_(i<t) grad l(w_(t-1); z_t, z_i) + alpha w_(t-1))],  t = 2..n
-delta_t(k) = c_t delta_(t-1)(k) + Dg eta_t/(t-1),  delta_k(k) = Dg eta_k;  Delta = max_k delta_n(k), at most diam C
-eta_t = (t-1)/(v + alpha (t^2-t-2)/2),  v = alpha n^2/(2 (e^(alpha H) - 1)):  delta_n(k) = Dg eta_n for every k
-release w_n + N(0, sigma^2 I), sigma = Delta/mu(epsilon, delta), then project
-delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta) in place of N(0, sigma^2 I)
-paper: eta_t = (t-1)/(t-2) 2/(alpha t) for t > T1 = max(ceil(16 L^2/alpha^2), 7), release (w_1+...+w_n)/n with
-       sigma^2 = 128 G^2 ln^2 n ln(1.25/delta)/(alpha^2 n^2 epsilon^2)`,
-		NeedsSmooth: true,
-		Modes:       []Mode{Certified, Paper},
-		Unsound:     noBurnIn,
-		Withholds:   true,
-		DefaultL2:   usualL2,
-		PureModes:   []Mode{Certified},
-		NeedsL2:     true,
-	}
+	return Described("offpairstrc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified}, NeedsL2: true, DefaultL2: usualL2, NeedsSmooth: true, Withholds: true})
 }
 
 func (a OffPairStrC) pass(s Spec) onePass {

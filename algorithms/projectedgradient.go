@@ -49,20 +49,7 @@ const defaultBaselineSteps = 1000
 
 // Info describes the algorithm.
 func (ProjectedGradient) Info() Info {
-	return Info{
-		Name:        "projected-gradient",
-		Title:       "non-private baseline: accelerated projected gradient descent",
-		Paper:       "[Xue21] Section 6 (baseline)",
-		Assumptions: []string{"none for privacy: there is none"},
-		Released:    "exact last iterate",
-		Claim:       "none",
-		Verdict:     "not private",
-		Maths: `w_t = Pi_C[v_t - eta (grad L(v_t; D) + alpha v_t)],  v_t = w_t + (t-1)/(t+2) (w_t - w_(t-1)),
-momentum restarts when (v_t - w_(t+1)).(w_(t+1) - w_t) > 0`,
-		Modes:     []Mode{NonPrivate},
-		Withholds: true,
-		DefaultL2: usualL2, // of metrics; see DefaultL2
-	}
+	return Described("projected-gradient", Info{Modes: []Mode{NonPrivate}, DefaultL2: usualL2, Withholds: true})
 }
 
 // Plan computes the schedule; it has no certificate and no noise.

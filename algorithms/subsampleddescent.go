@@ -29,28 +29,7 @@ type SubsampledDescent struct {
 
 // Info describes the algorithm.
 func (SubsampledDescent) Info() Info {
-	return Info{
-		Name:  "subsampled-descent",
-		Title: "noisy gradient descent on all pairs within a few records, drawn anew in every step",
-		Paper: "[BBG18] Theorems 2 and 9 for [Kang21] Algorithm 1; composition by privacy loss distributions",
-		Assumptions: []string{
-			"the pair gradients have replace-one diameter Dg on the ball of radius r; no convexity, no smoothness",
-			"records are drawn without replacement, by secret coins, anew in every step; all pairs within the batch are used",
-			"n is public; data-independent start",
-		},
-		Released: "every noisy gradient, so every iterate; the last is returned; never the batches",
-		Claim:    "none for pairs: [Kang21]'s moments accountant is about sampled losses of one record",
-		Verdict:  "valid for sampled records. Not valid for sampled pairs, which cannot be chosen here: a record is in many pairs, so its chance to be in a batch of B pairs is about 2B/n, and it can be hit several times. For n <= 512 full batches (gradient-perturbation) are better",
-		Maths: `w_t = Pi_C[w_(t-1) - eta (g_t + alpha w_(t-1))],  g_t = grad L(w_(t-1); S_t) + N(0, sigma^2 I),  t = 1..T
-S_t: m of the n records, uniform without replacement, secret; L(.; S) the mean over the m(m-1) ordered pairs within S
-two batches that differ in one record: Delta = 2 Dg/m + 2 rho;  gamma = m/n
-one step: (e, d) on its batch is (ln(1 + gamma (exp(e)-1)), gamma d) on the data, for every e; its privacy loss is at most that of
-          ((1-gamma) N(0,1) + gamma N(Delta/sigma,1), N(0,1)) above 0, and mirrored below
-T steps: convolution of these losses, with bounds of all numerical errors; sigma is the smallest for which the result meets (epsilon, delta)`,
-		Modes:     []Mode{Certified},
-		Withholds: true,
-		DefaultL2: usualL2,
-	}
+	return Described("subsampled-descent", Info{Modes: []Mode{Certified}, DefaultL2: usualL2, Withholds: true})
 }
 
 // batch is m.
