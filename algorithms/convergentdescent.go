@@ -1,11 +1,9 @@
 package algorithms
 
 import (
-	"context"
 	"fmt"
 	"math"
 
-	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -26,6 +24,7 @@ import (
 // (docs/theory.md#clipping). Clipping sums over several pairs would break this;
 // engine.ExpressionOptions clips pairs only.
 type ConvergentDescent struct {
+	descends
 	// Steps is T. 0 means the public rule of GradientPerturbation.
 	Steps int
 	// StepSize is eta, at most 2/(L~+alpha). 0 means the same public rule.
@@ -58,16 +57,13 @@ func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	steps := float64(schedule.Steps)
-	p := &Plan{
-		Algorithm: name, Mode: s.Mode, Spec: s, Schedule: schedule,
-		Work:       Work{}.Sum(schedule.Steps, s.Kernel.Problem().Pairs()),
-		ModelNoise: noise.NoiseNorm(s.coordinates()) * math.Sqrt(contractedSteps(1-schedule.Constant*s.L2, steps)),
-	}
+	p := descent{noise: onHidden}.newPlan(a.Info(), s, schedule)
+	p.ModelNoise = noise.NoiseNorm(s.coordinates()) * math.Sqrt(contractedSteps(1-schedule.Constant*s.L2, steps))
 	if err := p.account("", s.release(c, noise, 1)); err != nil {
 		return nil, err
 	}
 	p.Guarantee.Assumptions = append(p.Guarantee.Assumptions, "the iterates before the last stay secret")
-	composed, err := (noisyDescent{name: name}).certificate(s)
+	composed, err := s.MeanGradient()
 	if err != nil {
 		return nil, err
 	}
@@ -164,31 +160,4 @@ func (h hiddenState) step(w, sum []float64, eta, pairs float64) {
 func (h hiddenState) roundoff(eta float64) float64 {
 	projection := h.domain.ProjectError(h.norm(h.dim))
 	return (projection + 7*0x1p-53*h.reach(eta) + eta*h.meanRoundoff) * (1 + 0x1p-40)
-}
-
-// Train runs the descent and releases its last iterate.
-func (a ConvergentDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	pairs := ev.Kernel().Problem().Pairs()
-	eta := p.Schedule.Constant
-	state := p.Spec.newHiddenState(eta, p.Noise().GridSize())
-	w := state.domain.Start()
-	sum := make([]float64, len(w))
-	for i := range p.Schedule.Steps {
-		if err := ev.Sum(ctx, sum, engine.Gradient(w, pairs)); err != nil {
-			return nil, err
-		}
-		state.step(w, sum, eta, float64(pairs.Len()))
-		noisy := s.HiddenStep
-		if i == p.Schedule.Steps-1 {
-			noisy = s.Release
-		}
-		if err := noisy(w, p.Certificate(), p.Noise()); err != nil {
-			return nil, err
-		}
-		if err := state.project(w); err != nil {
-			return nil, err
-		}
-		t.Step(i+1, p.Schedule.Steps)
-	}
-	return w, nil
 }

@@ -1,7 +1,6 @@
 package algorithms
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -17,6 +16,7 @@ import (
 // epsilon-DP if delta is 0: every epoch by privacy.AverageDescent, all together by
 // account.ParallelEvent (docs/theory.md#dpegd). It covers the outputs of all epochs.
 type DPEGD struct {
+	descends
 	// Steps caps T_i, the number of steps of epoch i. 0 means T_i = |D_i|, the
 	// paper's number, which costs |D_i| passes over part i.
 	Steps int
@@ -120,10 +120,7 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{
-		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s,
-		Schedule: Schedule{Average: true, Name: fmt.Sprintf("%s = %.6g, epoch i of %d with steps 4^-i eta", rule, eta, len(sizes))},
-	}
+	schedule := Schedule{Average: true, Name: fmt.Sprintf("%s = %.6g, epoch i of %d with steps 4^-i eta", rule, eta, len(sizes))}
 	var rows Releases
 	var noise float64
 	for i, size := range sizes {
@@ -135,11 +132,11 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 		rows = append(rows, row)
 		norm := row.Noise.NoiseNorm(s.coordinates())
 		noise += norm * norm
-		p.Schedule.Epochs = append(p.Schedule.Epochs, e)
-		p.Schedule.Steps += e.Steps
-		p.Schedule.TotalStep += float64(e.Steps) * e.StepSize
-		p.Work = p.Work.Sum(e.Steps, engine.SubsetPairs{N: size})
+		schedule.Epochs = append(schedule.Epochs, e)
+		schedule.Steps += e.Steps
+		schedule.TotalStep += float64(e.Steps) * e.StepSize
 	}
+	p := descent{}.newPlan(a.Info(), s, schedule)
 	p.ModelNoise = math.Sqrt(noise)
 	if err := p.account("[Xue21] Theorem 3", rows...); err != nil {
 		return nil, err
@@ -155,7 +152,7 @@ func (a DPEGD) epoch(s Spec, size int, eta float64) (Epoch, Release, error) {
 	if a.Steps > 0 {
 		e.Steps = min(size, a.Steps)
 	}
-	c, err := s.averageDescent(e.Steps, eta, engine.SubsetPairs{N: size}, s.Kernel)
+	c, err := s.averageDescent(e.Steps, eta, engine.SubsetPairs{N: size})
 	if err != nil {
 		return e, Release{}, err
 	}
@@ -165,41 +162,4 @@ func (a DPEGD) epoch(s Spec, size int, eta float64) (Epoch, Release, error) {
 	}
 	rows, err := s.calibrated(c)
 	return e, rows[0], err
-}
-
-// Train runs the epochs, each from the released result of the one before.
-func (a DPEGD) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	problem := ev.Kernel().Problem()
-	domain := problem.Domain()
-	pairs := engine.SubsetPairs{Order: s.Permutation(problem.N)}
-	w := domain.Start()
-	average := make([]float64, len(w))
-	from, err := t.Restore(pairs.Order, w, average)
-	if err != nil {
-		return nil, err
-	}
-	steps := 0
-	for i, e := range p.Schedule.Epochs {
-		before := max(0, from-steps)
-		if pairs.N = e.Records; before <= e.Steps {
-			done := func(i int) {
-				t.Keep(steps+i, pairs.Order, w, average)
-				t.Step(steps+i, p.Schedule.Steps)
-			}
-			if err := p.Spec.descend(ctx, ev, w, average, pairs, before, e.Steps, e.StepSize, done); err != nil {
-				return nil, err
-			}
-			if err := s.Release(average, p.Releases[i].Certificate, p.Releases[i].Noise); err != nil {
-				return nil, err
-			}
-			copy(w, average)
-			clear(average)
-			if err := domain.Project(w, normAbove(w)); err != nil {
-				return nil, err
-			}
-		}
-		pairs.From += e.Records
-		steps += e.Steps
-	}
-	return w, nil
 }

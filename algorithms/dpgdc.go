@@ -1,11 +1,9 @@
 package algorithms
 
 import (
-	"context"
 	"fmt"
 	"math"
 
-	"dyad/engine"
 	"dyad/privacy"
 )
 
@@ -16,6 +14,7 @@ import (
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
 // epsilon-DP if delta is 0, by privacy.AverageDescent (docs/theory.md#dpgdc).
 type DPGDC struct {
+	descends
 	// Steps is T. 0 means the public rule: enough steps of at most 2/L for TotalStep, at
 	// least 32. The paper gives no T; Paper mode uses the same rule.
 	Steps int
@@ -47,40 +46,11 @@ func (a DPGDC) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	schedule.Average = true
-	certificate, err := s.averageDescent(schedule.Steps, schedule.Constant, s.Kernel.Problem().Pairs(), s.Kernel)
+	certificate, err := s.averageDescent(schedule.Steps, schedule.Constant, s.Kernel.Problem().Pairs())
 	if err != nil {
 		return nil, err
 	}
 	return s.planOutput(a.Info(), schedule, certificate, a.paperNoise(s, schedule.TotalStep), "[Xue21] Theorem 4")
-}
-
-// planOutput plans a descent over all pairs whose last or average iterate is released.
-func (s Spec) planOutput(i Info, schedule Schedule, c privacy.Certificate, paper privacy.Mechanism, theorem string) (*Plan, error) {
-	p := &Plan{
-		Algorithm: i.Name, Mode: s.Mode, Spec: s,
-		Schedule: schedule,
-		Work:     Work{}.Sum(schedule.Steps, s.Kernel.Problem().Pairs()),
-	}
-	if err := p.releasePlan(c, paper, theorem); err != nil {
-		return nil, err
-	}
-	p.Utility = s.outputUtility(s.descentUtility(schedule.Steps, schedule.Constant, schedule.Average), p.modelNoise())
-	return p, nil
-}
-
-// averageDescent certifies the average iterate of a descent over pairs.
-func (s Spec) averageDescent(steps int, eta float64, pairs engine.Pairs, k engine.Kernel) (privacy.Certificate, error) {
-	mean := meanRoundoff(k, pairs)
-	return privacy.AverageDescent{
-		GradientDescent: privacy.GradientDescent{
-			Curvature:    s.curvature(),
-			PairFraction: pairFraction(pairs),
-			Steps:        steps,
-			StepSize:     eta,
-			UpdateError:  eta*mean + s.newUpdate(mean).roundoff(eta),
-		},
-		OutputError: averageError(steps, s.Kernel.Problem().Radius),
-	}.Certify()
 }
 
 // paperNoise is the noise of [Xue21] Algorithm 4 for sensitivity 4 G eta T/n: lines 5
@@ -104,59 +74,6 @@ func classicalNoise(s Spec, sensitivity float64) privacy.Mechanism {
 func paperHasNoGroups(i Info, s Spec) error {
 	if s.Mode == Paper && len(s.Kernel.Problem().Groups) > 0 {
 		return fmt.Errorf("%w: the paper's %s has no query groups; use certified mode", ErrAssumption, i.Name)
-	}
-	return nil
-}
-
-// Train runs the descent and releases the average iterate.
-func (DPGDC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	return p.trainOutput(ctx, ev, s, t)
-}
-
-// trainOutput runs what planOutput plans.
-func (p *Plan) trainOutput(ctx context.Context, ev engine.Evaluator, s privacy.Session, t Tracker) ([]float64, error) {
-	pairs := ev.Kernel().Problem().Pairs()
-	w := ev.Kernel().Problem().Domain().Start()
-	state, out := [][]float64{w}, w
-	var average []float64
-	if p.Schedule.Average {
-		average = make([]float64, len(w))
-		state, out = append(state, average), average
-	}
-	from, err := t.Restore(nil, state...)
-	if err != nil {
-		return nil, err
-	}
-	err = p.Spec.descend(ctx, ev, w, average, pairs, from, p.Schedule.Steps, p.Schedule.Constant, func(i int) {
-		t.Keep(i, nil, state...)
-		t.Step(i, p.Schedule.Steps)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return releaseProjected(out, p, s)
-}
-
-// descend runs steps from+1 to steps of gradient descent over pairs from w, in place. It adds the iterates to average, unless
-// that is nil, which holds the sum of those before, and at the end divides by steps; the average is still exact. It calls done
-// after every step.
-func (s Spec) descend(ctx context.Context, ev engine.Evaluator, w, average []float64, pairs engine.Pairs, from, steps int, eta float64, done func(steps int)) error {
-	u := s.newUpdate(meanRoundoff(s.Kernel, pairs))
-	sum := make([]float64, len(w))
-	for i := from; i < steps; i++ {
-		if err := ev.Sum(ctx, sum, engine.Gradient(w, pairs)); err != nil {
-			return err
-		}
-		if err := u.apply(w, sum, eta, float64(pairs.Len())); err != nil {
-			return err
-		}
-		for k := range average {
-			average[k] += w[k]
-		}
-		done(i + 1)
-	}
-	for k := range average {
-		average[k] /= float64(steps)
 	}
 	return nil
 }

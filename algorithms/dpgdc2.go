@@ -1,11 +1,9 @@
 package algorithms
 
 import (
-	"context"
 	"fmt"
 	"math"
 
-	"dyad/engine"
 	"dyad/privacy"
 )
 
@@ -17,6 +15,7 @@ import (
 // It covers every iterate. Paper mode runs with the paper's noise, whose claim
 // is false for small delta or large epsilon, and says what that noise gives.
 type DPGDC2 struct {
+	descends
 	// Steps is T. 0 means max(1, floor(min(n, n^2 epsilon^2/(d ln(1/delta))))), the
 	// paper's number, which can be below 1, in both modes.
 	Steps int
@@ -30,10 +29,6 @@ type DPGDC2 struct {
 // Info describes the algorithm.
 func (DPGDC2) Info() Info {
 	return Described("dpgdc2", Info{Modes: []Mode{Certified, Paper}, Withholds: true})
-}
-
-func (DPGDC2) descent() noisyDescent {
-	return noisyDescent{name: DPGDC2{}.Info().Name, average: true}
 }
 
 // steps is T: the option, or the paper's number, at least 1.
@@ -74,7 +69,7 @@ func (a DPGDC2) Plan(s Spec) (*Plan, error) {
 	if err := checkSteps(a.Info().Name, steps); err != nil {
 		return nil, err
 	}
-	c, err := a.descent().certificate(s)
+	c, err := s.MeanGradient()
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +84,8 @@ func (a DPGDC2) Plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.descent().plan(s, schedule, c, noise, "[Xue21] Theorem 2")
+	schedule.Average = true
+	return descent{noise: onGradients}.planNoisy(a.Info(), s, schedule, c, noise, "[Xue21] Theorem 2")
 }
 
 // schedule is the public rule of Certified mode: eta = ||C||/(B sqrt T) balances the
@@ -131,9 +127,4 @@ func (a DPGDC2) paperSchedule(s Spec, steps int, sigma float64) (Schedule, error
 			ErrAssumption, limit, eta, steps, sigma, needed, a.remedy(s, needed), min(limit, diameter/(s.Constants.Lipschitz*root)))
 	}
 	return Schedule{Name: rule, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)}, nil
-}
-
-// Train runs the descent and returns the average of w_0..w_T.
-func (a DPGDC2) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	return a.descent().train(ctx, ev, p, s, t)
 }

@@ -2,11 +2,7 @@ package algorithms
 
 import (
 	"cmp"
-	"context"
 	"math"
-
-	"dyad/engine"
-	"dyad/privacy"
 )
 
 // DPGDSC is output perturbation of full-batch projected gradient descent for a
@@ -16,6 +12,7 @@ import (
 // epsilon-DP if delta is 0, by the finite-T certificate of
 // privacy.GradientDescent (docs/theory.md#dpgdsc).
 type DPGDSC struct {
+	descends
 	// Steps is T. 0 means the public rule: enough steps of the allowed size
 	// for TotalStep, at least 32. In Paper mode 0 means ceil((L+alpha)/alpha ln n).
 	Steps int
@@ -43,14 +40,7 @@ func (a DPGDSC) Plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	pairs := s.Kernel.Problem().Pairs()
-	certificate, err := privacy.GradientDescent{
-		Curvature:    s.curvature(),
-		PairFraction: pairFraction(pairs),
-		Steps:        schedule.Steps,
-		StepSize:     schedule.Constant,
-		UpdateError:  s.updateError(schedule.Constant, pairs),
-	}.Certify()
+	certificate, err := s.gradientDescent(schedule.Steps, schedule.Constant, s.Kernel.Problem().Pairs()).Certify()
 	if err != nil {
 		return nil, err
 	}
@@ -70,18 +60,4 @@ func (a DPGDSC) schedule(s Spec) (Schedule, error) {
 	schedule, err := o.contracting(a.Info().Name, s)
 	schedule.Name = "paper: eta = 2/(L~+alpha), T = ceil((L~/alpha) ln n)"
 	return schedule, err
-}
-
-// Train runs the descent and releases the last iterate.
-func (DPGDSC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	return p.trainOutput(ctx, ev, s, t)
-}
-
-// releaseProjected releases w with the plan's noise and projects the result,
-// which is post-processing.
-func releaseProjected(w []float64, p *Plan, s privacy.Session) ([]float64, error) {
-	if err := s.Release(w, p.Certificate(), p.Noise()); err != nil {
-		return nil, err
-	}
-	return w, p.Spec.Kernel.Problem().Domain().Project(w, normAbove(w))
 }

@@ -1,12 +1,6 @@
 package algorithms
 
-import (
-	"context"
-	"math"
-
-	"dyad/engine"
-	"dyad/privacy"
-)
+import "math"
 
 // OnGIGA is pairwise GIGA [Kar13] without noise: online pairwise gradient descent on
 // a stream, every iterate released exactly. It is the non-private baseline of
@@ -46,7 +40,7 @@ func (o *Online) exact() ([]float64, error) {
 // [Xue21].
 //
 // Guarantee: none.
-type OffGIGA struct{}
+type OffGIGA struct{ descends }
 
 // Info describes the algorithm.
 func (OffGIGA) Info() Info {
@@ -73,19 +67,7 @@ func (a OffGIGA) Plan(s Spec) (*Plan, error) {
 		schedule.Eta[t] = eta
 		schedule.TotalStep += eta
 	}
-	p := &Plan{
-		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s, Schedule: schedule,
-		Work: Work{Gradients: float64(n) * float64(n-1) / 2},
-	}
+	p := descent{noise: nowhere, pass: true}.newPlan(a.Info(), s, schedule)
 	p.PromiseNothing("exact iterate", revealsRecords)
 	return p, nil
-}
-
-// Train runs the pass and releases its result exactly.
-func (OffGIGA) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	w, err := runPass(ctx, ev, p, s, t)
-	if err != nil {
-		return nil, err
-	}
-	return w, s.ReleaseExact(w)
 }

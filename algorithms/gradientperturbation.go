@@ -1,10 +1,8 @@
 package algorithms
 
 import (
-	"context"
 	"fmt"
 
-	"dyad/engine"
 	"dyad/privacy"
 )
 
@@ -15,6 +13,7 @@ import (
 // privacy.MeanGradient and the exact composition of T Gaussian releases
 // (docs/theory.md#gradient-perturbation). It covers every iterate, not only the last.
 type GradientPerturbation struct {
+	descends
 	// Steps is T. 0 means the public rule: enough steps of at most 2/(L~+alpha) for
 	// TotalStep, at least 32; 1000 if the loss is not smooth.
 	Steps int
@@ -32,10 +31,6 @@ func (GradientPerturbation) Info() Info {
 	return Described("gradient-perturbation", Info{Modes: []Mode{Certified}, DefaultL2: usualL2, Withholds: true})
 }
 
-func (a GradientPerturbation) descent() noisyDescent {
-	return noisyDescent{name: a.Info().Name, Optimizer: a.Optimizer}
-}
-
 // Plan computes schedule, certificate and noise.
 func (a GradientPerturbation) Plan(s Spec) (*Plan, error) {
 	if s.Mode == Paper {
@@ -48,7 +43,7 @@ func (a GradientPerturbation) Plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.descent().certificate(s)
+	c, err := s.MeanGradient()
 	if err != nil {
 		return nil, err
 	}
@@ -56,10 +51,5 @@ func (a GradientPerturbation) Plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.descent().plan(s, schedule, c, noise, "")
-}
-
-// Train runs the descent and returns its last iterate, or the mean of the last ones (Optimizer.Tail).
-func (a GradientPerturbation) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	return a.descent().train(ctx, ev, p, s, t)
+	return descent{noise: onGradients, Optimizer: a.Optimizer}.planNoisy(a.Info(), s, schedule, c, noise, "")
 }

@@ -1,11 +1,9 @@
 package algorithms
 
 import (
-	"context"
 	"fmt"
 	"math"
 
-	"dyad/engine"
 	"dyad/privacy"
 )
 
@@ -69,11 +67,7 @@ func (o onePass) plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{
-		Algorithm: o.info.Name, Mode: s.Mode, Spec: s,
-		Schedule: schedule,
-		Work:     Work{Gradients: float64(n) * float64(n-1) / 2},
-	}
+	p := descent{pass: true}.newPlan(o.info, s, schedule)
 	return p, p.releasePlan(certificate, privacy.Gaussian{Sigma: sigma}, o.theorem)
 }
 
@@ -102,75 +96,4 @@ func (o onePass) paperSchedule(s Spec, sigma float64) (Schedule, error) {
 
 func noGroups(name string) error {
 	return fmt.Errorf("%w: %s makes one pass over pairs of all records and has no query groups; use dpgdsc", ErrAssumption, name)
-}
-
-// train runs the pass and releases its result.
-func (o onePass) train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	w, err := runPass(ctx, ev, p, s, t)
-	if err != nil {
-		return nil, err
-	}
-	return releaseProjected(w, p, s)
-}
-
-// runPass returns the noiseless result of one pass. State and output are two
-// variables: in an average the iterates themselves stay noiseless and secret.
-func runPass(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	problem := ev.Kernel().Problem()
-	n := problem.N
-	order := s.Permutation(n)
-	u := p.Spec.newUpdate(worstMeanRoundoff(p.Spec.Kernel, n))
-	w := u.domain.Start()
-	sum, total := make([]float64, len(w)), make([]float64, len(w))
-	burnIn := p.Schedule.BurnIn
-	done, err := t.Restore(order, w, total)
-	if err != nil {
-		return nil, err
-	}
-	for k := done + 1; k <= n; k++ {
-		switch {
-		case k <= burnIn:
-			s.UniformBall(w, problem.Radius)
-			if err := u.domain.Project(w, problem.Radius*(1+0x1p-40)); err != nil {
-				return nil, err
-			}
-		case k >= 2:
-			pairs := engine.PrefixPairs{Order: order, T: k - 1}
-			if err := ev.Sum(ctx, sum, engine.Gradient(w, pairs)); err != nil {
-				return nil, err
-			}
-			if err := u.apply(w, sum, p.Schedule.Eta[k], float64(k-1)); err != nil {
-				return nil, err
-			}
-		}
-		if p.Schedule.Average {
-			for j := range total {
-				total[j] += w[j]
-			}
-		}
-		t.Keep(k, order, w, total)
-		t.Step(k, n)
-	}
-	if p.Schedule.Average {
-		for j := range total {
-			w[j] = total[j] / float64(n)
-		}
-	}
-	return w, nil
-}
-
-// averageError bounds the error of the mean of n vectors of norm at most r,
-// summed one after the other: gamma_n r.
-func averageError(n int, radius float64) float64 {
-	return float64(n+2) * 0x1p-53 * 1.01 * radius
-}
-
-// worstMeanRoundoff bounds the error of the mean gradient of every step of a
-// pass over n records.
-func worstMeanRoundoff(k engine.Kernel, n int) float64 {
-	worst := 0.0
-	for t := 1; t < n; t++ {
-		worst = max(worst, meanRoundoff(k, engine.PrefixPairs{T: t}))
-	}
-	return worst
 }

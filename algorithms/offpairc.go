@@ -1,12 +1,8 @@
 package algorithms
 
 import (
-	"context"
 	"fmt"
 	"math"
-
-	"dyad/engine"
-	"dyad/privacy"
 )
 
 // OffPairC is offline pairwise private GIGA for convex objectives ([Huai20]
@@ -17,6 +13,7 @@ import (
 // the linear (equalising, alpha = 0) schedule and the last iterate
 // (docs/theory.md#offpair).
 type OffPairC struct {
+	descends
 	// TotalStep is H, the sum of the step sizes; 0 means the public rule of
 	// docs/theory.md#step-length. Ignored in Paper mode.
 	TotalStep float64
@@ -73,9 +70,4 @@ func (a OffPairC) Plan(s Spec) (*Plan, error) {
 		return nil, fmt.Errorf("%w: offpairc: PaperAlpha is %v, must be finite and not negative", ErrAssumption, a.PaperAlpha)
 	}
 	return a.pass(s).plan(s)
-}
-
-// Train runs the pass and releases its result.
-func (a OffPairC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	return a.pass(p.Spec).train(ctx, ev, p, s, t)
 }

@@ -1,12 +1,8 @@
 package algorithms
 
 import (
-	"context"
 	"fmt"
 	"math"
-
-	"dyad/engine"
-	"dyad/privacy"
 )
 
 // OffPairStrC is offline pairwise private GIGA for strongly convex objectives
@@ -17,6 +13,7 @@ import (
 // the equalising schedule and the last iterate in place of the burn-in and the
 // average (docs/theory.md#offpair).
 type OffPairStrC struct {
+	descends
 	// TotalStep is H, about the sum of the step sizes; 0 means the public rule of
 	// docs/theory.md#step-length. Ignored in Paper mode.
 	TotalStep float64
@@ -48,9 +45,4 @@ func (a OffPairStrC) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	return a.pass(s).plan(s)
-}
-
-// Train runs the pass and releases its result.
-func (a OffPairStrC) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	return a.pass(p.Spec).train(ctx, ev, p, s, t)
 }

@@ -1,7 +1,6 @@
 package algorithms
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -18,6 +17,7 @@ import (
 // batches without replacement (account.WithoutReplacementEvent). It covers every
 // iterate.
 type SubsampledDescent struct {
+	descends
 	// BatchRecords is m. 0 means the public rule: n min(1/2, 2 mu/sqrt(T)), at least
 	// 2, where the noise is about one sensitivity of a step and amplification begins.
 	BatchRecords int
@@ -64,14 +64,14 @@ func (a SubsampledDescent) Plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := noisyDescent{name: a.Info().Name, Optimizer: a.Optimizer}
+	d := descent{noise: onGradients, Optimizer: a.Optimizer}
 	if d.batch, err = a.batch(s, schedule.Steps); err != nil {
 		return nil, err
 	}
 	if s.Kernel, err = (engine.Parts{Backend: s.Backend, Sizes: []int{d.batch}}).Plan(problem); err != nil {
 		return nil, err
 	}
-	c, err := d.certificate(s)
+	c, err := s.meanGradient(d.pairs(problem), d.batch)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (a SubsampledDescent) Plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := d.plan(s, schedule, c, noise, "")
+	p, err := d.planNoisy(a.Info(), s, schedule, c, noise, "")
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +87,4 @@ func (a SubsampledDescent) Plan(s Spec) (*Plan, error) {
 	p.Guarantee.Derivation += fmt.Sprintf("; %d releases on secret batches of %d of %d records, composed by privacy loss distributions; basic composition of amplified steps would need sigma = %.6g, known batches %.6g",
 		schedule.Steps, d.batch, problem.N, privacy.BasicBatchSigma(c, s.Budget, schedule.Steps), privacy.UnsampledSigma(c, s.Budget, schedule.Steps))
 	return p, nil
-}
-
-// Train runs the descent and returns its last iterate, or the mean of the last ones (Optimizer.Tail).
-func (a SubsampledDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	batch, _ := p.Certificate().Batch()
-	return noisyDescent{name: a.Info().Name, batch: batch, Optimizer: a.Optimizer}.train(ctx, ev, p, s, t)
 }
