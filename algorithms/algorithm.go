@@ -212,6 +212,9 @@ type Info struct {
 	// NoPersons says why it does not learn from records that are persons with several rows;
 	// "" if it does.
 	NoPersons string
+	// NoGroups and NoPaper say why it takes no query groups and why it has no paper mode, and NoL2 what to use instead where it takes no L2
+	// term: certified mode, if paper mode alone takes none. "" if it does.
+	NoGroups, NoPaper, NoL2 string
 	// ScoresOnly says that it learns linear scores, no metrics; MetricsOnly the opposite.
 	ScoresOnly, MetricsOnly bool
 	// Withholds promises that released values leave Train only in the weights that it
@@ -228,14 +231,7 @@ func (i Info) Learns(l engine.Loss) bool {
 }
 
 // Supports says whether m is one of Modes.
-func (i Info) Supports(m Mode) bool {
-	for _, k := range i.Modes {
-		if k == m {
-			return true
-		}
-	}
-	return false
-}
+func (i Info) Supports(m Mode) bool { return slices.Contains(i.Modes, m) }
 
 // Planner is what batch and online algorithms have in common.
 type Planner interface {

@@ -72,6 +72,7 @@ var described = sync.OnceValue(func() map[string]Info {
 		i.Name, rest, _ = strings.Cut(words, "\n")
 		fields := map[string]*string{
 			"Title": &i.Title, "Paper": &i.Paper, "Released": &i.Released, "Claim": &i.Claim, "Verdict": &i.Verdict, "Unsound": &i.Unsound, "Persons": &i.NoPersons,
+			"Groups": &i.NoGroups, "Paper mode": &i.NoPaper, "L2 term": &i.NoL2,
 		}
 		for line := range strings.Lines(rest) {
 			label, text, _ := strings.Cut(strings.TrimSpace(line), ": ")

@@ -20,11 +20,10 @@ func TestCatalogueIsRead(t *testing.T) {
 			fmt.Fprintf(&page, "- Assumes: %s\n", a)
 		}
 		fmt.Fprintf(&page, "- Released: %s\n- Claim: %s\n- Verdict: %s\n", i.Released, i.Claim, i.Verdict)
-		if i.Unsound != "" {
-			fmt.Fprintf(&page, "- Unsound: %s\n", i.Unsound)
-		}
-		if i.NoPersons != "" {
-			fmt.Fprintf(&page, "- Persons: %s\n", i.NoPersons)
+		for _, some := range [][2]string{{"Unsound", i.Unsound}, {"Persons", i.NoPersons}, {"Groups", i.NoGroups}, {"Paper mode", i.NoPaper}, {"L2 term", i.NoL2}} {
+			if some[1] != "" {
+				fmt.Fprintf(&page, "- %s: %s\n", some[0], some[1])
+			}
 		}
 		fmt.Fprintf(&page, "\n```\n%s\n```\n", i.Maths)
 	}

@@ -42,9 +42,6 @@ func (ConvergentDescent) Info() Info {
 // Plan computes schedule, certificate and noise.
 func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 	name := a.Info().Name
-	if s.Mode == Paper {
-		return nil, fmt.Errorf("%w: %s has no paper mode: its theorem is about exact arithmetic; use certified mode", ErrAssumption, name)
-	}
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}

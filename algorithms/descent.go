@@ -75,13 +75,34 @@ func (d descent) planNoisy(i Info, s Spec, schedule Schedule, c privacy.Certific
 	return p, p.account(theorem, s.release(c, noise, schedule.Steps))
 }
 
-// planOutput plans a release of the last or average iterate over all pairs, in Paper mode with the paper's noise.
-func (s Spec) planOutput(i Info, schedule Schedule, c privacy.Certificate, paper privacy.Mechanism, theorem string) (*Plan, error) {
-	p := descent{}.newPlan(i, s, schedule)
+// planGradients plans releases of mean gradients with the noise of Certified mode.
+func (d descent) planGradients(i Info, s Spec, schedule Schedule) (*Plan, error) {
+	c, err := s.meanGradient(d.pairs(s.Kernel.Problem()), d.batch)
+	if err != nil {
+		return nil, err
+	}
+	noise, err := privacy.CalibrateGaussian(c, s.Budget, schedule.Steps)
+	if err != nil {
+		return nil, err
+	}
+	return d.planNoisy(i, s, schedule, c, noise, "")
+}
+
+// planOutput plans a release of the last or average iterate by a certificate, in Paper mode with the paper's noise.
+func (d descent) planOutput(i Info, s Spec, schedule Schedule, by interface {
+	Certify() (privacy.Certificate, error)
+}, paper privacy.Mechanism, theorem string) (*Plan, error) {
+	c, err := by.Certify()
+	if err != nil {
+		return nil, err
+	}
+	p := d.newPlan(i, s, schedule)
 	if err := p.releasePlan(c, paper, theorem); err != nil {
 		return nil, err
 	}
-	p.Utility = s.outputUtility(s.descentUtility(schedule.Steps, schedule.Constant, schedule.Average), p.modelNoise())
+	if !d.pass {
+		p.Utility = s.outputUtility(s.descentUtility(schedule.Steps, schedule.Constant, schedule.Average), p.modelNoise())
+	}
 	return p, nil
 }
 
@@ -218,7 +239,7 @@ func (r *running) run(ctx context.Context, ev engine.Evaluator, part Epoch, from
 
 // oneStep makes step k.
 func (r *running) oneStep(ctx context.Context, ev engine.Evaluator, sum []float64, k int, part Epoch) error {
-	pairs, eta := r.pairs, part.StepSize*r.rate(k, part.Steps)
+	pairs, eta := r.pairs, part.StepSize
 	switch {
 	case r.pass && k <= r.p.Schedule.BurnIn:
 		radius := ev.Kernel().Problem().Radius
@@ -257,10 +278,10 @@ func (d descent) roundoff(k engine.Kernel, pairs engine.Pairs) float64 {
 //
 //	w_t = Pi_C[w_(t-1) - eta (g(w_(t-1)) + N(0, sigma^2 I) + alpha w_(t-1))]
 func (r *running) noisy() func(int, []float64, float64, float64) error {
-	o := r.Optimizer.start(len(r.w), r.p.Noise())
-	r.state = append(r.state, o.vectors()...)
+	o := r.Optimizer.start(len(r.w), r.p.Schedule.Steps, r.p.Schedule.Constant, r.p.Noise())
+	r.state = append(r.state, o.Vectors()...)
 	certificate, noise := r.p.Certificate(), r.p.Noise()
-	return func(t int, gradient []float64, pairs, eta float64) error {
+	return func(t int, gradient []float64, pairs, _ float64) error {
 		for k := range gradient {
 			gradient[k] /= pairs
 		}
@@ -270,10 +291,7 @@ func (r *running) noisy() func(int, []float64, float64, float64) error {
 		for k := range r.w {
 			gradient[k] += r.p.Spec.L2 * r.w[k]
 		}
-		o.apply(gradient, t)
-		for k := range r.w {
-			r.w[k] -= eta * gradient[k]
-		}
+		o.Move(r.w, gradient, t)
 		return r.project()
 	}
 }

@@ -97,14 +97,6 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	problem := s.Kernel.Problem()
-	switch {
-	case len(problem.Groups) > 0:
-		return nil, fmt.Errorf("%w: dpegd divides the records into parts and has no query groups; use dpgdsc or dpgdc", ErrAssumption)
-	case s.Mode == Paper && s.L2 != 0:
-		return nil, fmt.Errorf("%w: the paper's dpegd is for objectives without an L2 term and alpha is %.6g; set it to 0 or use certified mode", ErrAssumption, s.L2)
-	case s.Backend == nil:
-		return nil, fmt.Errorf("%w: dpegd plans a kernel for every part and needs Spec.Backend; use NewSpec", ErrAssumption)
-	}
 	sizes := epochSizes(problem.N)
 	if a.Steps == 0 {
 		// T_i = |D_i|, so T = n in all.
@@ -112,8 +104,7 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 			return nil, err
 		}
 	}
-	var err error
-	if s.Kernel, err = (engine.Parts{Backend: s.Backend, Sizes: sizes}).Plan(problem); err != nil {
+	if err := s.planParts(a.Info().Name, sizes...); err != nil {
 		return nil, err
 	}
 	eta, rule, err := a.stepSize(s)
@@ -152,7 +143,7 @@ func (a DPEGD) epoch(s Spec, size int, eta float64) (Epoch, Release, error) {
 	if a.Steps > 0 {
 		e.Steps = min(size, a.Steps)
 	}
-	c, err := s.averageDescent(e.Steps, eta, engine.SubsetPairs{N: size})
+	c, err := s.averageDescent(e.Steps, eta, engine.SubsetPairs{N: size}).Certify()
 	if err != nil {
 		return e, Release{}, err
 	}

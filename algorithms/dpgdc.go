@@ -1,7 +1,6 @@
 package algorithms
 
 import (
-	"fmt"
 	"math"
 
 	"dyad/privacy"
@@ -35,28 +34,14 @@ func (a DPGDC) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	if s.L2 != 0 {
-		return nil, fmt.Errorf("%w: dpgdc is for objectives without an L2 term and alpha is %.6g; set it to 0 or use dpgdsc", ErrAssumption, s.L2)
-	}
-	if err := paperHasNoGroups(a.Info(), s); err != nil {
-		return nil, err
-	}
 	schedule, err := descentOptions{a.Steps, a.StepSize, a.TotalStep}.contracting(a.Info().Name, s)
 	if err != nil {
 		return nil, err
 	}
 	schedule.Average = true
-	certificate, err := s.averageDescent(schedule.Steps, schedule.Constant, s.Kernel.Problem().Pairs())
-	if err != nil {
-		return nil, err
-	}
-	return s.planOutput(a.Info(), schedule, certificate, a.paperNoise(s, schedule.TotalStep), "[Xue21] Theorem 4")
-}
-
-// paperNoise is the noise of [Xue21] Algorithm 4 for sensitivity 4 G eta T/n: lines 5
-// (delta > 0) and 6 (delta = 0, where "+ zeta" is missing in print).
-func (DPGDC) paperNoise(s Spec, total float64) privacy.Mechanism {
-	return classicalNoise(s, 4*s.Constants.Lipschitz*total/float64(s.Kernel.Problem().N))
+	// [Xue21] Algorithm 4, lines 5 (delta > 0) and 6 (delta = 0, where "+ zeta" is missing in print), for sensitivity 4 G eta T/n.
+	paper := classicalNoise(s, 4*s.Constants.Lipschitz*schedule.TotalStep/float64(s.Kernel.Problem().N))
+	return descent{}.planOutput(a.Info(), s, schedule, s.averageDescent(schedule.Steps, schedule.Constant, s.Kernel.Problem().Pairs()), paper, "[Xue21] Theorem 4")
 }
 
 // classicalNoise is the noise of the papers for an L2 sensitivity: Gaussian of
@@ -68,12 +53,4 @@ func classicalNoise(s Spec, sensitivity float64) privacy.Mechanism {
 	}
 	d := s.coordinates()
 	return privacy.Laplace{Scale: sensitivity * math.Sqrt(float64(d)) / s.Budget.Epsilon, Coordinates: d}
-}
-
-// paperHasNoGroups refuses query groups in Paper mode.
-func paperHasNoGroups(i Info, s Spec) error {
-	if s.Mode == Paper && len(s.Kernel.Problem().Groups) > 0 {
-		return fmt.Errorf("%w: the paper's %s has no query groups; use certified mode", ErrAssumption, i.Name)
-	}
-	return nil
 }

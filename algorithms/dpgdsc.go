@@ -33,20 +33,13 @@ func (a DPGDSC) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	if err := paperHasNoGroups(a.Info(), s); err != nil {
-		return nil, err
-	}
 	schedule, err := a.schedule(s)
-	if err != nil {
-		return nil, err
-	}
-	certificate, err := s.gradientDescent(schedule.Steps, schedule.Constant, s.Kernel.Problem().Pairs()).Certify()
 	if err != nil {
 		return nil, err
 	}
 	// [Xue21] Algorithm 1, lines 4 (delta > 0) and 5 (delta = 0), for sensitivity 8G/(alpha n).
 	paper := classicalNoise(s, 8*s.Constants.Lipschitz/(s.L2*float64(s.Kernel.Problem().N)))
-	return s.planOutput(a.Info(), schedule, certificate, paper, "[Xue21] Theorem 1")
+	return descent{}.planOutput(a.Info(), s, schedule, s.gradientDescent(schedule.Steps, schedule.Constant, s.Kernel.Problem().Pairs()), paper, "[Xue21] Theorem 1")
 }
 
 // schedule is that of the options, or in Paper mode that of [Xue21] Theorem 1.

@@ -53,9 +53,6 @@ func (a OffGIGA) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	problem := s.Kernel.Problem()
-	if len(problem.Groups) > 0 {
-		return nil, noGroups(a.Info().Name)
-	}
 	n := problem.N
 	schedule := Schedule{Name: "eta_t = ||C||/(G~ sqrt(t-1)), at most 1/(alpha (t-1))", Steps: n - 1, Eta: make([]float64, n+1), Average: true}
 	for t := 2; t <= n; t++ {

@@ -1,10 +1,6 @@
 package algorithms
 
-import (
-	"fmt"
-
-	"dyad/privacy"
-)
+import ()
 
 // GradientPerturbation is full-batch noisy gradient descent, last iterate ([Kang21]
 // Algorithm 1). It needs neither convexity nor smoothness.
@@ -33,9 +29,6 @@ func (GradientPerturbation) Info() Info {
 
 // Plan computes schedule, certificate and noise.
 func (a GradientPerturbation) Plan(s Spec) (*Plan, error) {
-	if s.Mode == Paper {
-		return nil, fmt.Errorf("%w: gradient-perturbation has no paper mode: the variance in [Kang21] Theorem 1 has an unspecified constant (it rests on the moments accountant's \"there are constants c1, c2\"), so there is no noise to reproduce; use certified mode", ErrAssumption)
-	}
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
@@ -43,13 +36,5 @@ func (a GradientPerturbation) Plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.MeanGradient()
-	if err != nil {
-		return nil, err
-	}
-	noise, err := privacy.CalibrateGaussian(c, s.Budget, schedule.Steps)
-	if err != nil {
-		return nil, err
-	}
-	return descent{noise: onGradients, Optimizer: a.Optimizer}.planNoisy(a.Info(), s, schedule, c, noise, "")
+	return descent{noise: onGradients, Optimizer: a.Optimizer}.planGradients(a.Info(), s, schedule)
 }

@@ -1,6 +1,8 @@
 package algorithms
 
 import (
+	"fmt"
+
 	"dyad/engine"
 	"dyad/privacy"
 )
@@ -59,11 +61,18 @@ func (s Spec) gradientDescent(steps int, eta float64, pairs engine.Pairs) privac
 	}
 }
 
+// planParts plans the kernel for sums over parts of the records of these sizes.
+func (s *Spec) planParts(name string, sizes ...int) (err error) {
+	if s.Backend == nil {
+		return fmt.Errorf("%w: %s plans a kernel for parts of the records and needs Spec.Backend; use NewSpec", ErrAssumption, name)
+	}
+	s.Kernel, err = engine.Parts{Backend: s.Backend, Sizes: sizes}.Plan(s.Kernel.Problem())
+	return err
+}
+
 // averageDescent certifies the average iterate of a descent over pairs.
-func (s Spec) averageDescent(steps int, eta float64, pairs engine.Pairs) (privacy.Certificate, error) {
-	return privacy.AverageDescent{
-		GradientDescent: s.gradientDescent(steps, eta, pairs), OutputError: averageError(steps, s.Kernel.Problem().Radius),
-	}.Certify()
+func (s Spec) averageDescent(steps int, eta float64, pairs engine.Pairs) privacy.AverageDescent {
+	return privacy.AverageDescent{GradientDescent: s.gradientDescent(steps, eta, pairs), OutputError: averageError(steps, s.Kernel.Problem().Radius)}
 }
 
 // meanRoundoff bounds the error of a computed mean gradient over pairs, the

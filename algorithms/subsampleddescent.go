@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"dyad/engine"
 	"dyad/privacy"
 )
 
@@ -53,13 +52,6 @@ func (a SubsampledDescent) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	problem := s.Kernel.Problem()
-	switch {
-	case len(problem.Groups) > 0:
-		return nil, fmt.Errorf("%w: subsampled-descent draws records from the whole data set and has no query groups; use gradient-perturbation", ErrAssumption)
-	case s.Backend == nil:
-		return nil, fmt.Errorf("%w: subsampled-descent plans a kernel for batches and needs Spec.Backend; use NewSpec", ErrAssumption)
-	}
 	schedule, err := a.Optimizer.schedule(a.Info().Name, descentOptions{a.Steps, a.StepSize, a.TotalStep}, s)
 	if err != nil {
 		return nil, err
@@ -68,23 +60,16 @@ func (a SubsampledDescent) Plan(s Spec) (*Plan, error) {
 	if d.batch, err = a.batch(s, schedule.Steps); err != nil {
 		return nil, err
 	}
-	if s.Kernel, err = (engine.Parts{Backend: s.Backend, Sizes: []int{d.batch}}).Plan(problem); err != nil {
+	if err := s.planParts(a.Info().Name, d.batch); err != nil {
 		return nil, err
 	}
-	c, err := s.meanGradient(d.pairs(problem), d.batch)
+	p, err := d.planGradients(a.Info(), s, schedule)
 	if err != nil {
 		return nil, err
 	}
-	noise, err := privacy.CalibrateGaussian(c, s.Budget, schedule.Steps)
-	if err != nil {
-		return nil, err
-	}
-	p, err := d.planNoisy(a.Info(), s, schedule, c, noise, "")
-	if err != nil {
-		return nil, err
-	}
+	c := p.Certificate()
 	p.Guarantee.Assumptions = append(p.Guarantee.Assumptions, "which records were in which batch stays secret")
 	p.Guarantee.Derivation += fmt.Sprintf("; %d releases on secret batches of %d of %d records, composed by privacy loss distributions; basic composition of amplified steps would need sigma = %.6g, known batches %.6g",
-		schedule.Steps, d.batch, problem.N, privacy.BasicBatchSigma(c, s.Budget, schedule.Steps), privacy.UnsampledSigma(c, s.Budget, schedule.Steps))
+		schedule.Steps, d.batch, s.Kernel.Problem().N, privacy.BasicBatchSigma(c, s.Budget, schedule.Steps), privacy.UnsampledSigma(c, s.Budget, schedule.Steps))
 	return p, nil
 }
