@@ -85,7 +85,7 @@ type Provenance struct {
 
 // Qualify adds to a guarantee what it assumes about the records that exist, and what voids it.
 func (p Provenance) Qualify(g *privacy.Guarantee) {
-	g.Assumptions = append(g.Assumptions, WellFormed)
+	g.Assumptions = append(g.Assumptions, wellFormed)
 	if p.SelectedByLabel {
 		g.Assumptions = append(g.Assumptions, SelectedByLabel)
 	}
@@ -132,10 +132,10 @@ func (p Provenance) Persons(g *privacy.Guarantee) {
 	g.Warnings = append(g.Warnings, fmt.Sprintf(oneRow+"%d rows: for all rows of one person %s; role: person in the schema protects persons", p.RowsPerPerson, gives))
 }
 
-// WellFormed is the assumption of every guarantee about records that a schema refuses: the
+// wellFormed is the assumption of every guarantee about records that a schema refuses: the
 // relation of neighbours is between data sets without any. What well-formed records have in
 // common never ends a run (docs/theory.md#silence).
-const WellFormed = "every record is one that the schema accepts, and so is a record that replaces it: a run ends with an error at a record that the schema refuses, which others can see"
+const wellFormed = "every record is one that the schema accepts, and so is a record that replaces it: a run ends with an error at a record that the schema refuses, which others can see"
 
 // SelectedByLabel is the assumption of a guarantee for records that are those rows of a
 // file that have one of two labels.

@@ -13,7 +13,9 @@ import (
 // returned is the last iterate, or a mean of iterates (Schedule.Average, Optimizer.Tail). All of them run descends.Train.
 type descent struct {
 	noise place
-	pass  bool // step t takes the pairs of record t with the records before it; else a step takes all pairs, or all of its epoch
+	// A step takes all pairs, unless one of these says otherwise:
+	pass  bool // step t takes the pairs of record t with the records before it
+	parts bool // a step takes the pairs within the part of its epoch
 	batch int  // > 0: a step takes the pairs within so many records, drawn anew by secret coins
 	Optimizer
 	accelerate, plain bool // Nesterov's steps with restarts; plain never builds up momentum
@@ -43,7 +45,7 @@ func (d descent) newPlan(i Info, s Spec, schedule Schedule) *Plan {
 	switch n := float64(s.Kernel.Problem().N); {
 	case d.pass:
 		p.Work.Gradients = n * (n - 1) / 2
-	case schedule.Epochs == nil:
+	case !d.parts:
 		p.Work = p.Work.Sum(schedule.Steps, d.pairs(s.Kernel.Problem()))
 	}
 	for _, e := range schedule.Epochs {
@@ -182,7 +184,7 @@ func (d *descent) start(p *Plan, s privacy.Session, problem engine.Problem) *run
 		for i := range r.order {
 			r.order[i] = int32(i)
 		}
-	case d.pass || p.Schedule.Epochs != nil:
+	case d.pass || d.parts:
 		r.order = s.Permutation(problem.N)
 		r.kept = r.order
 	}
@@ -219,7 +221,7 @@ func (r *running) meanFrom(steps int) int {
 
 // run makes the steps from+1.. of a part and calls done after each.
 func (r *running) run(ctx context.Context, ev engine.Evaluator, part Epoch, from int, done func(steps int)) error {
-	if r.step == nil || len(r.p.Schedule.Epochs) > 0 {
+	if r.step == nil || r.parts {
 		r.step = r.exact()
 	}
 	sum, mean := make([]float64, len(r.w)), r.meanFrom(part.Steps)

@@ -127,7 +127,7 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 		schedule.Steps += e.Steps
 		schedule.TotalStep += float64(e.Steps) * e.StepSize
 	}
-	p := descent{}.newPlan(a.Info(), s, schedule)
+	p := descent{parts: true}.newPlan(a.Info(), s, schedule)
 	p.ModelNoise = math.Sqrt(noise)
 	if err := p.account("[Xue21] Theorem 3", rows...); err != nil {
 		return nil, err

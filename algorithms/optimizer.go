@@ -32,8 +32,8 @@ const (
 	constant, linear, cosine, root, halves = "constant", "linear", "cosine", "root", "step"
 )
 
-// Updates and decays are the values of Optimizer.Update and Optimizer.Decay.
-func Updates() []string { return []string{plain, momentum, adam} }
+// updateRules and decays are the values of Optimizer.Update and Optimizer.Decay.
+func updateRules() []string { return []string{plain, momentum, adam} }
 
 // decays are the values of Optimizer.Decay.
 func decays() []string { return []string{constant, linear, cosine, root, halves} }
@@ -75,8 +75,8 @@ func (o Optimizer) weight() float64 {
 // validate returns an error for an option out of range.
 func (o Optimizer) validate(name string) error {
 	switch {
-	case o.Update != "" && !slices.Contains(Updates(), o.Update):
-		return fmt.Errorf("%w: %s: the update %q is unknown, want one of %s", ErrAssumption, name, o.Update, strings.Join(Updates(), ", "))
+	case o.Update != "" && !slices.Contains(updateRules(), o.Update):
+		return fmt.Errorf("%w: %s: the update %q is unknown, want one of %s", ErrAssumption, name, o.Update, strings.Join(updateRules(), ", "))
 	case o.Decay != "" && !slices.Contains(decays(), o.Decay):
 		return fmt.Errorf("%w: %s: the decay %q is unknown, want one of %s", ErrAssumption, name, o.Decay, strings.Join(decays(), ", "))
 	case !(o.Momentum >= 0 && o.Momentum < 1):
