@@ -85,7 +85,7 @@ type Provenance struct {
 
 // Qualify adds to a guarantee what it assumes about the records that exist, and what voids it.
 func (p Provenance) Qualify(g *privacy.Guarantee) {
-	g.Assumptions = append(g.Assumptions, WellFormed)
+	g.Assumptions = append(g.Assumptions, wellFormed)
 	if p.SelectedByLabel {
 		g.Assumptions = append(g.Assumptions, SelectedByLabel)
 	}
@@ -132,10 +132,10 @@ func (p Provenance) Persons(g *privacy.Guarantee) {
 	g.Warnings = append(g.Warnings, fmt.Sprintf(oneRow+"%d rows: for all rows of one person %s; role: person in the schema protects persons", p.RowsPerPerson, gives))
 }
 
-// WellFormed is the assumption of every guarantee about records that a schema refuses: the
+// wellFormed is the assumption of every guarantee about records that a schema refuses: the
 // relation of neighbours is between data sets without any. What well-formed records have in
 // common never ends a run (docs/theory.md#silence).
-const WellFormed = "every record is one that the schema accepts, and so is a record that replaces it: a run ends with an error at a record that the schema refuses, which others can see"
+const wellFormed = "every record is one that the schema accepts, and so is a record that replaces it: a run ends with an error at a record that the schema refuses, which others can see"
 
 // SelectedByLabel is the assumption of a guarantee for records that are those rows of a
 // file that have one of two labels.
@@ -212,6 +212,9 @@ type Info struct {
 	// NoPersons says why it does not learn from records that are persons with several rows;
 	// "" if it does.
 	NoPersons string
+	// NoGroups and NoPaper say why it takes no query groups and why it has no paper mode, and NoL2 what to use instead where it takes no L2
+	// term: certified mode, if paper mode alone takes none. "" if it does.
+	NoGroups, NoPaper, NoL2 string
 	// ScoresOnly says that it learns linear scores, no metrics; MetricsOnly the opposite.
 	ScoresOnly, MetricsOnly bool
 	// Withholds promises that released values leave Train only in the weights that it
@@ -228,14 +231,7 @@ func (i Info) Learns(l engine.Loss) bool {
 }
 
 // Supports says whether m is one of Modes.
-func (i Info) Supports(m Mode) bool {
-	for _, k := range i.Modes {
-		if k == m {
-			return true
-		}
-	}
-	return false
-}
+func (i Info) Supports(m Mode) bool { return slices.Contains(i.Modes, m) }
 
 // Planner is what batch and online algorithms have in common.
 type Planner interface {

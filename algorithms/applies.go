@@ -8,43 +8,49 @@ import (
 	"dyad/privacy"
 )
 
-// growingPairs is Info.NoPersons of passes over growing pairs.
-const growingPairs = "a pass pairs one row after the other with earlier ones, and a person's rows come at several times"
+// certifiedMode is Info.NoL2 of algorithms whose paper mode alone takes no L2 term.
+const certifiedMode = "certified mode"
 
-// checkApplies checks what all private algorithms share.
+// checkApplies checks what all algorithms share.
 func checkApplies(i Info, s Spec) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	if !i.Supports(s.Mode) {
-		return fmt.Errorf("%w: %s has no %s mode; it offers %v", ErrAssumption, i.Name, s.Mode, i.Modes)
+	refused := func(format string, args ...any) error {
+		return fmt.Errorf("%w: "+format, append([]any{ErrAssumption}, args...)...)
 	}
-	if s.PaperUnsound && (s.Mode != Paper || i.Unsound == "") {
-		return fmt.Errorf("%w: --paper-unsound changes the schedule of paper mode of offpairstrc, offpairc, onpairstrc, onpairc and dpgdc2, not %s in %s mode; leave it out", ErrAssumption, i.Name, s.Mode)
-	}
-	if s.Kernel.Problem().ByPerson() && i.NoPersons != "" {
-		return fmt.Errorf("%w: %s does not learn from persons with several rows: %s; use dpgdsc, dpgdc or gradient-perturbation, or give one row a person and leave the role out", ErrAssumption, i.Name, i.NoPersons)
-	}
-	if loss := s.Kernel.Problem().Loss; !i.Learns(loss) {
-		if i.ScoresOnly {
-			return fmt.Errorf("%w: %s learns linear scores, and loss %s is about a metric; use dpgdsc", ErrAssumption, i.Name, loss.Name())
-		}
-		return fmt.Errorf("%w: %s learns a metric, and loss %s is about linear scores; use --task metric, or moments", ErrAssumption, i.Name, loss.Name())
-	}
-	if i.NeedsSmooth {
-		if err := checkSmooth(i.Name, s); err != nil {
-			return err
-		}
-	}
-	if i.NeedsL2 && s.L2 == 0 {
-		return fmt.Errorf("%w: %s needs a strongly convex objective, L2 weight alpha > 0 (the papers use 0.001)", ErrAssumption, i.Name)
-	}
-	if s.Mode != NonPrivate && s.Budget.Delta == 0 && !slices.Contains(i.PureModes, s.Mode) {
+	p := s.Kernel.Problem()
+	switch {
+	case s.Mode == Paper && i.NoPaper != "":
+		return refused("%s has no paper mode: %s; use certified mode", i.Name, i.NoPaper)
+	case !i.Supports(s.Mode):
+		return refused("%s has no %s mode; it offers %v", i.Name, s.Mode, i.Modes)
+	case s.PaperUnsound && (s.Mode != Paper || i.Unsound == ""):
+		return refused("--paper-unsound changes the schedule of paper mode of offpairstrc, offpairc, onpairstrc, onpairc and dpgdc2, not %s in %s mode; leave it out", i.Name, s.Mode)
+	case p.ByPerson() && i.NoPersons != "":
+		return refused("%s does not learn from persons with several rows: %s; use dpgdsc, dpgdc or gradient-perturbation, or give one row a person and leave the role out", i.Name, i.NoPersons)
+	case !i.Learns(p.Loss) && i.ScoresOnly:
+		return refused("%s learns linear scores, and loss %s is about a metric; use dpgdsc", i.Name, p.Loss.Name())
+	case !i.Learns(p.Loss):
+		return refused("%s learns a metric, and loss %s is about linear scores; use --task metric, or moments", i.Name, p.Loss.Name())
+	case i.NeedsSmooth && checkSmooth(i.Name, s) != nil:
+		return checkSmooth(i.Name, s)
+	case i.NeedsL2 && s.L2 == 0:
+		return refused("%s needs a strongly convex objective, L2 weight alpha > 0 (the papers use 0.001)", i.Name)
+	case s.Mode != NonPrivate && s.Budget.Delta == 0 && !slices.Contains(i.PureModes, s.Mode):
 		pure := "it has no pure epsilon form"
 		if len(i.PureModes) > 0 {
 			pure = fmt.Sprintf("with delta = 0 it offers %v", i.PureModes)
 		}
-		return fmt.Errorf("%w: %s adds Gaussian noise in %s mode and needs delta > 0, the default is min(1e-5, n^-1.5) = %.3g; %s", ErrAssumption, i.Name, s.Mode, privacy.DefaultDelta(s.Kernel.Problem().N), pure)
+		return refused("%s adds Gaussian noise in %s mode and needs delta > 0, the default is min(1e-5, n^-1.5) = %.3g; %s", i.Name, s.Mode, privacy.DefaultDelta(p.N), pure)
+	case s.L2 != 0 && i.NoL2 == certifiedMode && s.Mode == Paper:
+		return refused("the paper's %s is for objectives without an L2 term and alpha is %.6g; set it to 0 or use certified mode", i.Name, s.L2)
+	case s.L2 != 0 && i.NoL2 != certifiedMode && i.NoL2 != "":
+		return refused("%s is for objectives without an L2 term and alpha is %.6g; set it to 0 or use %s", i.Name, s.L2, i.NoL2)
+	case len(p.Groups) > 0 && i.NoGroups != "":
+		return refused("%s %s", i.Name, i.NoGroups)
+	case len(p.Groups) > 0 && s.Mode == Paper:
+		return refused("the paper's %s has no query groups; use certified mode", i.Name)
 	}
 	return nil
 }

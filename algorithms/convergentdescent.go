@@ -1,11 +1,9 @@
 package algorithms
 
 import (
-	"context"
 	"fmt"
 	"math"
 
-	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -26,6 +24,7 @@ import (
 // (docs/theory.md#clipping). Clipping sums over several pairs would break this;
 // engine.ExpressionOptions clips pairs only.
 type ConvergentDescent struct {
+	descends
 	// Steps is T. 0 means the public rule of GradientPerturbation.
 	Steps int
 	// StepSize is eta, at most 2/(L~+alpha). 0 means the same public rule.
@@ -37,37 +36,12 @@ type ConvergentDescent struct {
 
 // Info describes the algorithm.
 func (ConvergentDescent) Info() Info {
-	return Info{
-		Name:  "convergent-descent",
-		Title: "noisy gradient descent with hidden iterates: the privacy cost of more steps is bounded",
-		Paper: "[Bok24] Theorems 3.3 and 3.4 for [Xue21] Algorithm 2",
-		Assumptions: []string{
-			"the pair loss is convex and L-smooth on the ball of radius r, with gradients of replace-one diameter Dg; so is that of a clipped slope (engine.ExpressionOptions)",
-			"steps at most 2/(L~+alpha), L~ = L + alpha",
-			"nothing but the last iterate leaves: no average, no log, no early stop, no choice among iterates",
-			"data-independent start; the state is on a public grid before each noise",
-		},
-		Released: "last iterate only",
-		Claim:    "[Xue21] releases the average of all iterates and pays for every step; [Bok24] is about exact arithmetic",
-		Verdict:  "valid for a state that is rounded to the grid of its noise, with the rounding in the gap (proof: privacy.ConvergentEvent); false for states off the grid, and no bound at all for averages. It needs less noise than gradient-perturbation once T > 4 diam(C)/(eta Delta) or T > (1+c)/(1-c); the public total step is smaller than that, so ask for --steps and --step-size to gain",
-		Maths: `u_t = Q[w - eta (grad L(w; D) + alpha w)] + xi_t,  w = Pi_C u_(t-1),  t = 1..T
-Q rounds to the grid h Z^d, xi_t is exact N(0, tau^2 I) rounded to it; u_1..u_(T-1) stay secret, Pi_C u_T is returned
-gap of one step on two data sets: s = p Dg eta + 2 rho + 2 h sqrt(d),  p = 2/n;  contraction c = 1 - eta alpha;  D = diam C
-mu^2 tau^2 = min{ s^2 [(1-c^T)/(1-c)]^2 (1-c^2)/(1-c^(2T)),  min over k <= T of (c^k D + s (1-c^k)/(1-c))^2 (1-c^2)/(1-c^(2k)) }
-c = 1:       min{ T s^2,  min over k <= T of (D + k s)^2/k },  about 4 D s for T > D/s`,
-		NeedsSmooth: true,
-		Modes:       []Mode{Certified},
-		Withholds:   true,
-		DefaultL2:   usualL2,
-	}
+	return Described("convergent-descent", Info{Modes: []Mode{Certified}, DefaultL2: usualL2, NeedsSmooth: true, Withholds: true})
 }
 
 // Plan computes schedule, certificate and noise.
 func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 	name := a.Info().Name
-	if s.Mode == Paper {
-		return nil, fmt.Errorf("%w: %s has no paper mode: its theorem is about exact arithmetic; use certified mode", ErrAssumption, name)
-	}
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
@@ -80,16 +54,13 @@ func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	steps := float64(schedule.Steps)
-	p := &Plan{
-		Algorithm: name, Mode: s.Mode, Spec: s, Schedule: schedule,
-		Work:       Work{}.Sum(schedule.Steps, s.Kernel.Problem().Pairs()),
-		ModelNoise: noise.NoiseNorm(s.coordinates()) * math.Sqrt(contractedSteps(1-schedule.Constant*s.L2, steps)),
-	}
+	p := descent{noise: onHidden}.newPlan(a.Info(), s, schedule)
+	p.ModelNoise = noise.NoiseNorm(s.coordinates()) * math.Sqrt(contractedSteps(1-schedule.Constant*s.L2, steps))
 	if err := p.account("", s.release(c, noise, 1)); err != nil {
 		return nil, err
 	}
 	p.Guarantee.Assumptions = append(p.Guarantee.Assumptions, "the iterates before the last stay secret")
-	composed, err := (noisyDescent{name: name}).certificate(s)
+	composed, err := s.MeanGradient()
 	if err != nil {
 		return nil, err
 	}
@@ -186,31 +157,4 @@ func (h hiddenState) step(w, sum []float64, eta, pairs float64) {
 func (h hiddenState) roundoff(eta float64) float64 {
 	projection := h.domain.ProjectError(h.norm(h.dim))
 	return (projection + 7*0x1p-53*h.reach(eta) + eta*h.meanRoundoff) * (1 + 0x1p-40)
-}
-
-// Train runs the descent and releases its last iterate.
-func (a ConvergentDescent) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	pairs := ev.Kernel().Problem().Pairs()
-	eta := p.Schedule.Constant
-	state := p.Spec.newHiddenState(eta, p.Noise().GridSize())
-	w := state.domain.Start()
-	sum := make([]float64, len(w))
-	for i := range p.Schedule.Steps {
-		if err := ev.Sum(ctx, sum, engine.Gradient(w, pairs)); err != nil {
-			return nil, err
-		}
-		state.step(w, sum, eta, float64(pairs.Len()))
-		noisy := s.HiddenStep
-		if i == p.Schedule.Steps-1 {
-			noisy = s.Release
-		}
-		if err := noisy(w, p.Certificate(), p.Noise()); err != nil {
-			return nil, err
-		}
-		if err := state.project(w); err != nil {
-			return nil, err
-		}
-		t.Step(i+1, p.Schedule.Steps)
-	}
-	return w, nil
 }

@@ -1,7 +1,6 @@
 package algorithms
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -17,6 +16,7 @@ import (
 // epsilon-DP if delta is 0: every epoch by privacy.AverageDescent, all together by
 // account.ParallelEvent (docs/theory.md#dpegd). It covers the outputs of all epochs.
 type DPEGD struct {
+	descends
 	// Steps caps T_i, the number of steps of epoch i. 0 means T_i = |D_i|, the
 	// paper's number, which costs |D_i| passes over part i.
 	Steps int
@@ -29,33 +29,7 @@ type DPEGD struct {
 
 // Info describes the algorithm.
 func (DPEGD) Info() Info {
-	return Info{
-		Name:  "dpegd",
-		Title: "DP epoch gradient descent: disjoint halves of the records, output perturbation of each average",
-		Paper: "[Xue21] Algorithm 3, Theorem 3",
-		Assumptions: []string{
-			"the pair loss is convex, G-Lipschitz and L-smooth on the ball of radius r",
-			"steps at most 2/(L~+alpha), L~ = L + alpha",
-			"which records form a part is drawn at random, independent of the data: no stratification or sorting by label",
-			"data-independent start",
-		},
-		Released: "average of the iterates of every epoch plus noise; that of the last epoch is returned",
-		Claim:    "(epsilon, delta)-DP with sensitivity 4 G eta_i of epoch i, classical Gaussian noise, parallel composition; epsilon-DP with Laplace noise if delta = 0",
-		Verdict:  "valid for replace-one if the partition is by index, every part has its own size as number of steps and eta_i <= 2/L; up to 2x loose. The paper assumes n = 2^k; here part sizes are rounded down and the last part is the rest",
-		Maths: `k = floor(log2 n), |D_i| = floor(n/2^i) for i < k, D_k the rest (all at least 2); members by a random order
-epoch i: T_i = |D_i| steps w <- Pi_C[w - eta_i (grad L(w; D_i) + alpha w)], eta_i = 4^-i eta, from w_(i-1) (w_0 public)
-Delta_i = mean over t of delta_t,  delta_t = c delta_(t-1) + (2/|D_i|) Dg eta_i + 2 rho  (alpha = rho = 0: Dg eta_i (T_i+1)/|D_i|)
-release w_i = average + N(0, sigma_i^2 I), sigma_i = Delta_i/mu(epsilon, delta), then project
-a record is in one D_i: the outputs before are the same, those after are post-processing, so the cost is max_i mu_i
-delta = 0: Z of density proportional to exp(-epsilon ||z||/Delta_i) in place of N(0, sigma_i^2 I)
-eta = ||C||/G min(4/sqrt n, mu/sqrt d)
-paper: alpha = 0, eta = ||C||/G min(4/sqrt n, epsilon/sqrt(d ln(1/delta))) <= 2/L, sigma_i = 4 sqrt(2 ln(1.25/delta)) G eta_i/epsilon, not projected (the projection here is post-processing);
-       delta = 0: eta = ||C||/G min(4/sqrt n, epsilon/d), Lap(4 G eta_i sqrt(d)/epsilon) per coordinate`,
-		NeedsSmooth: true,
-		Modes:       []Mode{Certified, Paper},
-		Withholds:   true,
-		PureModes:   []Mode{Certified, Paper},
-	}
+	return Described("dpegd", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified, Paper}, NeedsSmooth: true, Withholds: true})
 }
 
 // epochSizes are the sizes of the parts of n >= 2 records: floor(n/2^i) for i < k =
@@ -123,14 +97,6 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	problem := s.Kernel.Problem()
-	switch {
-	case len(problem.Groups) > 0:
-		return nil, fmt.Errorf("%w: dpegd divides the records into parts and has no query groups; use dpgdsc or dpgdc", ErrAssumption)
-	case s.Mode == Paper && s.L2 != 0:
-		return nil, fmt.Errorf("%w: the paper's dpegd is for objectives without an L2 term and alpha is %.6g; set it to 0 or use certified mode", ErrAssumption, s.L2)
-	case s.Backend == nil:
-		return nil, fmt.Errorf("%w: dpegd plans a kernel for every part and needs Spec.Backend; use NewSpec", ErrAssumption)
-	}
 	sizes := epochSizes(problem.N)
 	if a.Steps == 0 {
 		// T_i = |D_i|, so T = n in all.
@@ -138,18 +104,14 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 			return nil, err
 		}
 	}
-	var err error
-	if s.Kernel, err = (engine.Parts{Backend: s.Backend, Sizes: sizes}).Plan(problem); err != nil {
+	if err := s.planParts(a.Info().Name, sizes...); err != nil {
 		return nil, err
 	}
 	eta, rule, err := a.stepSize(s)
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{
-		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s,
-		Schedule: Schedule{Average: true, Name: fmt.Sprintf("%s = %.6g, epoch i of %d with steps 4^-i eta", rule, eta, len(sizes))},
-	}
+	schedule := Schedule{Average: true, Name: fmt.Sprintf("%s = %.6g, epoch i of %d with steps 4^-i eta", rule, eta, len(sizes))}
 	var rows Releases
 	var noise float64
 	for i, size := range sizes {
@@ -161,11 +123,11 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 		rows = append(rows, row)
 		norm := row.Noise.NoiseNorm(s.coordinates())
 		noise += norm * norm
-		p.Schedule.Epochs = append(p.Schedule.Epochs, e)
-		p.Schedule.Steps += e.Steps
-		p.Schedule.TotalStep += float64(e.Steps) * e.StepSize
-		p.Work = p.Work.Sum(e.Steps, engine.SubsetPairs{N: size})
+		schedule.Epochs = append(schedule.Epochs, e)
+		schedule.Steps += e.Steps
+		schedule.TotalStep += float64(e.Steps) * e.StepSize
 	}
+	p := descent{parts: true}.newPlan(a.Info(), s, schedule)
 	p.ModelNoise = math.Sqrt(noise)
 	if err := p.account("[Xue21] Theorem 3", rows...); err != nil {
 		return nil, err
@@ -181,7 +143,7 @@ func (a DPEGD) epoch(s Spec, size int, eta float64) (Epoch, Release, error) {
 	if a.Steps > 0 {
 		e.Steps = min(size, a.Steps)
 	}
-	c, err := s.averageDescent(e.Steps, eta, engine.SubsetPairs{N: size}, s.Kernel)
+	c, err := s.averageDescent(e.Steps, eta, engine.SubsetPairs{N: size}).Certify()
 	if err != nil {
 		return e, Release{}, err
 	}
@@ -191,41 +153,4 @@ func (a DPEGD) epoch(s Spec, size int, eta float64) (Epoch, Release, error) {
 	}
 	rows, err := s.calibrated(c)
 	return e, rows[0], err
-}
-
-// Train runs the epochs, each from the released result of the one before.
-func (a DPEGD) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	problem := ev.Kernel().Problem()
-	domain := problem.Domain()
-	pairs := engine.SubsetPairs{Order: s.Permutation(problem.N)}
-	w := domain.Start()
-	average := make([]float64, len(w))
-	from, err := t.Restore(pairs.Order, w, average)
-	if err != nil {
-		return nil, err
-	}
-	steps := 0
-	for i, e := range p.Schedule.Epochs {
-		before := max(0, from-steps)
-		if pairs.N = e.Records; before <= e.Steps {
-			done := func(i int) {
-				t.Keep(steps+i, pairs.Order, w, average)
-				t.Step(steps+i, p.Schedule.Steps)
-			}
-			if err := p.Spec.descend(ctx, ev, w, average, pairs, before, e.Steps, e.StepSize, done); err != nil {
-				return nil, err
-			}
-			if err := s.Release(average, p.Releases[i].Certificate, p.Releases[i].Noise); err != nil {
-				return nil, err
-			}
-			copy(w, average)
-			clear(average)
-			if err := domain.Project(w, normAbove(w)); err != nil {
-				return nil, err
-			}
-		}
-		pairs.From += e.Records
-		steps += e.Steps
-	}
-	return w, nil
 }

@@ -30,27 +30,7 @@ import (
 type DPFTRL struct{}
 
 // Info describes the algorithm.
-func (DPFTRL) Info() Info {
-	return Info{
-		Name:  "dpftrl",
-		Title: "online pairwise FTRL with correlated noise: prefix sums by the square-root Toeplitz factorisation",
-		Paper: "[Kairouz21] Algorithm 1 with the factorisation of [FHU23]; pairwise in docs/theory.md#prefix-sums",
-		Assumptions: []string{
-			"a public maximum n of the number of records, at least 3 and at most 2^24 updates",
-			"delta > 0 (Gaussian noise)",
-			"the state is kept as private as the records: it holds noiseless sums of gradients",
-		},
-		Released: "every noisy prefix sum, and so every iterate",
-		Claim:    "regret of about sqrt(n) up to logarithms without amplification by sampling (single participation)",
-		Verdict:  "the norm of one column of C would be 3.1 (n = 64) to 4.7 (n = 1024) times too small here, as a record is in many pairs; with the pairwise vector the last iterate has 1.4 (n = 64) to 2.6 times (n = 1024) less noise than onpairc at equal steps; below about 64 updates use onpairc",
-		Maths: `y_b = sum_(s<=b) c_(b-s) q_s + N(0, sigma^2 I),  c_0 = 1, c_j = binom(2j, j)/4^j (as a sum of exponentials, to 1e-5)
-q_s = 1/m sum_(t in s) 1/D_t sum_(i in B_t) grad l(w_(s-1); z_t, z_i),  D_t = min(t-1, buffer)
-S_b = row b of A C^-1 y,  w_b = Pi_C[(w_0 - eta S_b)/(1 + eta alpha b)],  eta = ||C||/sqrt(T G~(G~ + 2 mean_b ||noise of S_b||)), G~ = G + alpha r
-sigma = max_k ||Dg C u_k + 2 rho||/mu(epsilon, delta),  u_k(b) = 1/m ([k in b] + sum_(t > k in b, k in B_t) 1/D_t)
-E regret <= ||C|| sqrt(T G~(G~ + 2 mean_b ||noise of S_b||)) over T updates`,
-		Modes: []Mode{Certified},
-	}
-}
+func (DPFTRL) Info() Info { return Described("dpftrl", Info{Modes: []Mode{Certified}}) }
 
 // Plan computes factor, step size, certificate and noise.
 //

@@ -1,11 +1,9 @@
 package algorithms
 
 import (
-	"context"
 	"fmt"
 	"math"
 
-	"dyad/engine"
 	"dyad/privacy"
 )
 
@@ -17,6 +15,7 @@ import (
 // It covers every iterate. Paper mode runs with the paper's noise, whose claim
 // is false for small delta or large epsilon, and says what that noise gives.
 type DPGDC2 struct {
+	descends
 	// Steps is T. 0 means max(1, floor(min(n, n^2 epsilon^2/(d ln(1/delta))))), the
 	// paper's number, which can be below 1, in both modes.
 	Steps int
@@ -29,31 +28,7 @@ type DPGDC2 struct {
 
 // Info describes the algorithm.
 func (DPGDC2) Info() Info {
-	return Info{
-		Name:  "dpgdc2",
-		Title: "noisy gradient descent, average iterate: every full-batch gradient with Gaussian noise",
-		Paper: "[Xue21] Algorithm 2, Theorem 2",
-		Assumptions: []string{
-			"the pair gradients have replace-one diameter Dg on the ball of radius r (at most 2G for a G-Lipschitz loss); privacy needs no convexity, no smoothness and no bound of the step size",
-			"data-independent start",
-		},
-		Released: "every noisy gradient, so every iterate; the average of w_0..w_T is returned",
-		Claim:    "(epsilon, delta)-DP with sigma = 4 G sqrt(1.25 T ln(1/delta))/(n epsilon)",
-		Verdict:  "VIOLATED for Dg = 2G at epsilon = 1 and delta <= 3.4e-6, epsilon = 2 and delta <= 4.1e-4, all epsilon >= 4; for losses with a smaller Dg, such as the AUC loss, the same noise gives more. Certified mode composes the T releases exactly",
-		Maths: `w_t = Pi_C[w_(t-1) - eta (g_t + alpha w_(t-1))],  g_t = grad L(w_(t-1); D) + N(0, sigma^2 I),  t = 1..T
-given g_1..g_(t-1), a mean gradient moves by Delta = p Dg + 2 rho,  p = 2/n the share of the pairs that contain one record
-sigma = Delta sqrt(T)/mu(epsilon, delta):  mu^2 = sum_t (Delta/sigma)^2, exact for Gaussian noise
-return (w_0 + ... + w_T)/(T+1), post-processing of g_1..g_T
-T = max(1, floor(min(n, n^2 epsilon^2/(d ln(1/delta))))),  eta = ||C||/(B sqrt T),  B^2 = (G + alpha r)^2 + d sigma^2
-paper: alpha = 0, eta = G/(||C|| sqrt T) <= 2/L (the proof has ||C||^2/(G sqrt T); ||C||/(G sqrt T) has the right dimension), sigma = 4 G sqrt(1.25 T ln(1/delta))/(n epsilon)`,
-		Modes:     []Mode{Certified, Paper},
-		Unsound:   "the step: ||C||/(G sqrt T), at most 2/L, in place of the printed G/(||C|| sqrt T), which has the wrong dimension",
-		Withholds: true,
-	}
-}
-
-func (DPGDC2) descent() noisyDescent {
-	return noisyDescent{name: DPGDC2{}.Info().Name, average: true}
+	return Described("dpgdc2", Info{Modes: []Mode{Certified, Paper}, Withholds: true})
 }
 
 // steps is T: the option, or the paper's number, at least 1.
@@ -87,14 +62,11 @@ func (a DPGDC2) Plan(s Spec) (*Plan, error) {
 	if err := (descentOptions{steps: a.Steps, eta: a.StepSize}).validate(a.Info().Name); err != nil {
 		return nil, err
 	}
-	if err := paperHasNoGroups(a.Info(), s); err != nil {
-		return nil, err
-	}
 	steps := a.steps(s)
 	if err := checkSteps(a.Info().Name, steps); err != nil {
 		return nil, err
 	}
-	c, err := a.descent().certificate(s)
+	c, err := s.MeanGradient()
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +81,8 @@ func (a DPGDC2) Plan(s Spec) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.descent().plan(s, schedule, c, noise, "[Xue21] Theorem 2")
+	schedule.Average = true
+	return descent{noise: onGradients}.planNoisy(a.Info(), s, schedule, c, noise, "[Xue21] Theorem 2")
 }
 
 // schedule is the public rule of Certified mode: eta = ||C||/(B sqrt T) balances the
@@ -131,9 +104,6 @@ func (a DPGDC2) schedule(s Spec, steps int, sigma float64) Schedule {
 
 // paperSchedule is that of [Xue21] Theorem 2, for steps of at most 2/L (Algorithm 2).
 func (a DPGDC2) paperSchedule(s Spec, steps int, sigma float64) (Schedule, error) {
-	if s.L2 != 0 {
-		return Schedule{}, fmt.Errorf("%w: the paper's dpgdc2 is for objectives without an L2 term and alpha is %.6g; set it to 0 or use certified mode", ErrAssumption, s.L2)
-	}
 	diameter := s.Kernel.Problem().Domain().Diameter()
 	root := math.Sqrt(float64(steps))
 	eta, rule := a.StepSize, "paper: given step size"
@@ -151,9 +121,4 @@ func (a DPGDC2) paperSchedule(s Spec, steps int, sigma float64) (Schedule, error
 			ErrAssumption, limit, eta, steps, sigma, needed, a.remedy(s, needed), min(limit, diameter/(s.Constants.Lipschitz*root)))
 	}
 	return Schedule{Name: rule, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)}, nil
-}
-
-// Train runs the descent and returns the average of w_0..w_T.
-func (a DPGDC2) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	return a.descent().train(ctx, ev, p, s, t)
 }

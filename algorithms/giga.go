@@ -1,12 +1,6 @@
 package algorithms
 
-import (
-	"context"
-	"math"
-
-	"dyad/engine"
-	"dyad/privacy"
-)
+import "math"
 
 // OnGIGA is pairwise GIGA [Kar13] without noise: online pairwise gradient descent on
 // a stream, every iterate released exactly. It is the non-private baseline of
@@ -16,20 +10,7 @@ import (
 type OnGIGA struct{}
 
 // Info describes the algorithm.
-func (OnGIGA) Info() Info {
-	return Info{
-		Name:        "ongiga",
-		Title:       "non-private baseline: online pairwise GIGA, an iterate released after every batch",
-		Paper:       "[Huai20] equation 3 (pairwise GIGA of [Kar13])",
-		Assumptions: []string{"none for privacy: there is none"},
-		Released:    "every iterate, exactly",
-		Claim:       "none",
-		Verdict:     "not private",
-		Maths: `w_b = Pi_C[w_(b-1) - eta_b (q_b + alpha w_(b-1))],  q_b = 1/m sum_(t in b) 1/D_t sum_(i in B_t) grad l(w_(b-1); z_t, z_i)
-eta_b = ||C||/(G~ sqrt b), at most 1/(alpha b);  regret <= 1.5 ||C|| G~ sqrt T over T updates, G~ = G + alpha r`,
-		Modes: []Mode{NonPrivate},
-	}
-}
+func (OnGIGA) Info() Info { return Described("ongiga", Info{Modes: []Mode{NonPrivate}}) }
 
 // Plan computes the step sizes; there is no certificate and no noise.
 func (a OnGIGA) Plan(s Spec) (*Plan, error) {
@@ -59,25 +40,11 @@ func (o *Online) exact() ([]float64, error) {
 // [Xue21].
 //
 // Guarantee: none.
-type OffGIGA struct{}
+type OffGIGA struct{ descends }
 
 // Info describes the algorithm.
 func (OffGIGA) Info() Info {
-	return Info{
-		Name:        "offgiga",
-		NoPersons:   growingPairs,
-		Title:       "non-private baseline: one pass of pairwise GIGA over the records, average iterate",
-		Paper:       "[Huai20] Algorithms 3 and 4 without noise; [Xue21] Section 6 (\"Non-private\")",
-		Assumptions: []string{"none for privacy: there is none"},
-		Released:    "exact average iterate",
-		Claim:       "none",
-		Verdict:     "not private",
-		Maths: `w_t = Pi_C[w_(t-1) - eta_t (1/(t-1) sum_(i<t) grad l(w_(t-1); z_t, z_i) + alpha w_(t-1))],  t = 2..n
-eta_t = ||C||/(G~ sqrt(t-1)), at most 1/(alpha (t-1)), G~ = G + alpha r;  release (w_1 + ... + w_n)/n`,
-		Modes:     []Mode{NonPrivate},
-		Withholds: true,
-		DefaultL2: usualL2,
-	}
+	return Described("offgiga", Info{Modes: []Mode{NonPrivate}, DefaultL2: usualL2, Withholds: true})
 }
 
 // Plan computes the schedule; there is no certificate and no noise.
@@ -86,9 +53,6 @@ func (a OffGIGA) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	problem := s.Kernel.Problem()
-	if len(problem.Groups) > 0 {
-		return nil, noGroups(a.Info().Name)
-	}
 	n := problem.N
 	schedule := Schedule{Name: "eta_t = ||C||/(G~ sqrt(t-1)), at most 1/(alpha (t-1))", Steps: n - 1, Eta: make([]float64, n+1), Average: true}
 	for t := 2; t <= n; t++ {
@@ -100,19 +64,7 @@ func (a OffGIGA) Plan(s Spec) (*Plan, error) {
 		schedule.Eta[t] = eta
 		schedule.TotalStep += eta
 	}
-	p := &Plan{
-		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s, Schedule: schedule,
-		Work: Work{Gradients: float64(n) * float64(n-1) / 2},
-	}
+	p := descent{noise: nowhere, pass: true}.newPlan(a.Info(), s, schedule)
 	p.PromiseNothing("exact iterate", revealsRecords)
 	return p, nil
-}
-
-// Train runs the pass and releases its result exactly.
-func (OffGIGA) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	w, err := runPass(ctx, ev, p, s, t)
-	if err != nil {
-		return nil, err
-	}
-	return w, s.ReleaseExact(w)
 }

@@ -39,29 +39,7 @@ const maxMetricMoments = 512
 
 // Info describes the algorithm.
 func (MomentMetric) Info() Info {
-	return Info{
-		Name:  "moment-metric",
-		Title: "private metric from the moments of both classes: centre, class sums and second moments, released once",
-		Paper: "[Li92] Hessian directions, [Trivedi14] gradient outer product",
-		Assumptions: []string{
-			"two classes, a Mahalanobis metric, pairs of all records; no loss is minimised",
-			"R and the shares of the budget are functions of public numbers",
-			fmt.Sprintf("at most %d features", maxMetricMoments),
-		},
-		Released: "centre, class sums, second moments of both classes and number of positives with noise; the metric is computed from them",
-		Claim:    "none for this combination",
-		Verdict:  "valid by adaptive composition: a released centre is public for what follows; both matrices and the count cost no noise besides that of the class sums",
-		Maths: `c = (sum x)/n: 2 R_x,  R_x the norm bound;  x~ = clip(x - c, R)
-jointly (S+, S-, R n+, h M+, h M-), h = 1/(sqrt 2 R),  S = sum x~ and M = sum x~ x~^T of a class, M in isometric coordinates: 2 R
-(same class: J(R^2, h^2 R^4) = 2 R;  other class: R^2 + R^2 + R^2 + 2 h^2 R^4 = 4 R^2)
-each plus 2 rho for floating point; sigma_i = Delta_i/(mu(epsilon, delta) sqrt f_i), f = 0.15 and 0.85, so sum (Delta_i/sigma_i)^2 = mu^2
-C: covariance, cleaned of noise;  beta = C^-1 E[(y - b) x],  H = C^-1 E[(y - b) x x^T] C^-1, without what does not stand out of its noise
-G = beta beta^T + H C H,  D = diag(G)^(1/2),  W = 0.2 I/tr C + 0.8 (0.2 G/tr(G C) + 0.8 D/tr(D C)), or I if nothing stands out
-scaled to Frobenius norm r: post-processing of releases`,
-		Modes:       []Mode{Certified},
-		MetricsOnly: true,
-		Withholds:   true,
-	}
+	return Described("moment-metric", Info{Modes: []Mode{Certified}, MetricsOnly: true, Withholds: true})
 }
 
 // Plan computes shares, certificates and noise.

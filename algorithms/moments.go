@@ -76,32 +76,7 @@ type Moments struct {
 
 // Info describes the algorithm.
 func (Moments) Info() Info {
-	return Info{
-		Name:  "moments",
-		Title: "private linear discriminant: count, centre, signed sum and second moments, released once; then logistic steps, if any",
-		Paper: "[Gao13] least-squares AUC from moments; [Wang18] adaptive ridge",
-		Assumptions: []string{
-			"linear scores, pairs of all records, or clipped differences within query groups, in one release and without steps; the loss is least squares whatever --loss says elsewhere, and that of steps is the pointwise logistic loss",
-			"R, the shares of the budget, the ridge and which moments are released are functions of public numbers",
-			"a declared centre or share of positives is public, not computed from the data",
-		},
-		Released: "number of positives, centre, signed sum, second moments and gradients of steps with noise; the model is computed from them",
-		Claim:    "none for this combination",
-		Verdict:  "valid by adaptive composition: a released centre is public for what follows; sensitivities are attained, and the joint release costs up to 13 % less noise than its parts",
-		Maths: `t = sum of 1[y = 1]: sensitivity 1,  c = (sum x)/n: 2 R_x,  R_x the norm bound; p = t/n and c are clamped after the noise
-x~ = clip(x - c, R),  b = 2 p - 1
-v = sum (y - b)/(1 + |b|) x~: 2 R,  M = sum x~ x~^T in isometric coordinates, or its diagonal: sqrt 2 R^2
-jointly (v, h M): J(R^2, h^2 R^4),  J(alpha, beta) = 2 sqrt alpha if alpha >= 2 beta, else sqrt(2 alpha + 2 beta + alpha^2/(2 beta))
-each plus 2 rho for floating point; sigma_i = Delta_i/(mu(epsilon, delta) sqrt f_i), sum f_i = 1, so sum (Delta_i/sigma_i)^2 = mu^2
-w = (Xi + lambda I)^-1 v, scaled to norm r;  Xi: eigenvalues of M cleaned of noise,  lambda = s1^2/tau^2 + m s2 sqrt d,
-s1 and s2 the noises of v and of a diagonal entry of M, tau^2 the signal in v per eigenvalue: post-processing of releases
-delta = 0: v and M apart, K-norm noise of scale Delta_i/(f_i epsilon)
-steps: g = sum (sigmoid(w.x~ + c) - t) x~: 2 R each;  w -= (h Xi + (l + h ridge) I)^-1 g,  l from the noise of g: post-processing`,
-		Modes:      []Mode{Certified},
-		Withholds:  true,
-		PureModes:  []Mode{Certified},
-		ScoresOnly: true,
-	}
+	return Described("moments", Info{Modes: []Mode{Certified}, PureModes: []Mode{Certified}, ScoresOnly: true, Withholds: true})
 }
 
 // Train releases the moments, and gradients at models that were computed from them, and computes

@@ -40,32 +40,7 @@ const MaxMomentsSteps = 20
 
 // Info describes the algorithm.
 func (MomentsDescent) Info() Info {
-	return Info{
-		Name:  "moments-descent",
-		Title: "noisy gradients of any loss of scores from the moments of records, preconditioned by them",
-		Paper: "[Gao13] least-squares AUC from moments; [Kang21] Theorem 1, noise on every gradient",
-		Assumptions: []string{
-			"linear scores, pairs of all records; the pair gradients have replace-one diameter Dg on the ball of radius r; no convexity, no smoothness",
-			"the loss is that of records clipped to R around the centre and scaled back to the norm bound",
-			"R, the shares of the budget and the number of gradients are functions of public numbers",
-			"a declared centre or share of positives is public, not computed from the data",
-		},
-		Released: "number of positives, centre, signed sum, second moments and K mean gradients with noise; the model is computed from them",
-		Claim:    "none for this combination",
-		Verdict:  "valid by adaptive composition: centre, start, curvature and damping are post-processing of releases, and a moved and clipped record is still one record",
-		Maths: `count, c = centre, v = signed sum and M = second moments of x~ = clip(x - c, R): as algorithm moments
-x^ = x~ X/R,  ||x^|| <= X the norm bound;  Xi: M X^2/R^2 with eigenvalues cleaned of noise, p the share of positives
-w_t = Pi_C[w_(t-1) - (H + alpha I + (sigma^2/tau^2) I)^-1 (g_t + alpha w_(t-1))],  g_t = grad L(w_(t-1); x^) + N(0, sigma^2 I)
-w_0 along the model of moments; its length and h = E phi'' by a normal model of the margins;  H = 4 p (1-p) h l^2 (Xi + ridge I)/n
-tau^2 = max(0, |g_t + alpha w|^2 - d sigma^2)/trace H: a gradient within its noise makes no step
-given the releases before, a mean gradient moves by Delta = p Dg + 2 rho,  p = 2/n the share of the pairs with one record
-sigma_i = Delta_i/(mu(epsilon, delta) sqrt f_i), sum f_i = 1, over moments and gradients, so sum (Delta_i/sigma_i)^2 = mu^2
-delta = 0: K-norm noise of scale Delta_i/(f_i epsilon)`,
-		Modes:      []Mode{Certified},
-		PureModes:  []Mode{Certified},
-		ScoresOnly: true,
-		Withholds:  true,
-	}
+	return Described("moments-descent", Info{Modes: []Mode{Certified}, PureModes: []Mode{Certified}, ScoresOnly: true, Withholds: true})
 }
 
 // Train releases the moments, then the gradients, and returns the last iterate. After every

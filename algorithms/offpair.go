@@ -1,11 +1,9 @@
 package algorithms
 
 import (
-	"context"
 	"fmt"
 	"math"
 
-	"dyad/engine"
 	"dyad/privacy"
 )
 
@@ -16,8 +14,7 @@ type onePass struct {
 	total float64 // H of the equalising schedule, 0 for the public rule
 	alpha float64 // of the objective
 	// In Paper mode:
-	lipschitz, smoothness float64 // the paper's G and L
-	theorem               string
+	lipschitz, smoothness float64                            // the paper's G and L
 	remedy                func(n int, burnIn float64) string // what would make the burn-in end
 }
 
@@ -29,9 +26,6 @@ type onePass struct {
 // w_1..w_n, sigma^2 = 128 G^2 ln^2 n ln(1.25/delta)/(alpha^2 n^2 epsilon^2).
 func (o onePass) plan(s Spec) (*Plan, error) {
 	problem := s.Kernel.Problem()
-	if len(problem.Groups) > 0 {
-		return nil, noGroups(o.info.Name)
-	}
 	s.L2 = o.alpha
 	var schedule Schedule
 	var err error
@@ -59,22 +53,8 @@ func (o onePass) plan(s Spec) (*Plan, error) {
 	if schedule.Average {
 		outputError = averageError(n, problem.Radius)
 	}
-	certificate, err := privacy.PairwiseRecursion{
-		Curvature:   s.curvature(),
-		Eta:         schedule.Eta,
-		UpdateError: errors,
-		Average:     schedule.Average,
-		OutputError: outputError,
-	}.Certify()
-	if err != nil {
-		return nil, err
-	}
-	p := &Plan{
-		Algorithm: o.info.Name, Mode: s.Mode, Spec: s,
-		Schedule: schedule,
-		Work:     Work{Gradients: float64(n) * float64(n-1) / 2},
-	}
-	return p, p.releasePlan(certificate, privacy.Gaussian{Sigma: sigma}, o.theorem)
+	by := privacy.PairwiseRecursion{Curvature: s.curvature(), Eta: schedule.Eta, UpdateError: errors, Average: schedule.Average, OutputError: outputError}
+	return descent{pass: true}.planOutput(o.info, s, schedule, by, privacy.Gaussian{Sigma: sigma}, "[Huai20] Theorem 5")
 }
 
 // paperSchedule is [Huai20] Algorithm 3 line 3-7. It refuses when the burn-in
@@ -100,77 +80,107 @@ func (o onePass) paperSchedule(s Spec, sigma float64) (Schedule, error) {
 	return schedule, nil
 }
 
-func noGroups(name string) error {
-	return fmt.Errorf("%w: %s makes one pass over pairs of all records and has no query groups; use dpgdsc", ErrAssumption, name)
+// OffPairStrC is offline pairwise private GIGA for strongly convex objectives
+// ([Huai20] Algorithm 3 and Theorem 5).
+//
+// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
+// epsilon-DP if delta is 0, with
+// the equalising schedule and the last iterate in place of the burn-in and the
+// average (docs/theory.md#offpair).
+type OffPairStrC struct {
+	descends
+	// TotalStep is H, about the sum of the step sizes; 0 means the public rule of
+	// docs/theory.md#step-length. Ignored in Paper mode.
+	TotalStep float64
 }
 
-// train runs the pass and releases its result.
-func (o onePass) train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	w, err := runPass(ctx, ev, p, s, t)
-	if err != nil {
+// Info describes the algorithm.
+func (OffPairStrC) Info() Info {
+	return Described("offpairstrc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified}, NeedsL2: true, DefaultL2: usualL2, NeedsSmooth: true, Withholds: true})
+}
+
+func (a OffPairStrC) pass(s Spec) onePass {
+	return onePass{
+		info: a.Info(), total: a.TotalStep, alpha: s.L2,
+		lipschitz: s.Constants.Lipschitz, smoothness: s.Constants.Smoothness,
+		remedy: func(n int, burnIn float64) string {
+			text := fmt.Sprintf("it needs n >= %.0f at this alpha", burnIn+1)
+			if n > 7 {
+				text += fmt.Sprintf("; an alpha above %.6g would do at this n", 4*s.Constants.Smoothness/math.Sqrt(float64(n-1)))
+			}
+			return text
+		},
+	}
+}
+
+// Plan computes schedule, certificate and noise.
+func (a OffPairStrC) Plan(s Spec) (*Plan, error) {
+	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	return releaseProjected(w, p, s)
+	return a.pass(s).plan(s)
 }
 
-// runPass returns the noiseless result of one pass. State and output are two
-// variables: in an average the iterates themselves stay noiseless and secret.
-func runPass(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	problem := ev.Kernel().Problem()
-	n := problem.N
-	order := s.Permutation(n)
-	u := p.Spec.newUpdate(worstMeanRoundoff(p.Spec.Kernel, n))
-	w := u.domain.Start()
-	sum, total := make([]float64, len(w)), make([]float64, len(w))
-	burnIn := p.Schedule.BurnIn
-	done, err := t.Restore(order, w, total)
-	if err != nil {
+// OffPairC is offline pairwise private GIGA for convex objectives ([Huai20]
+// Algorithm 4 and Theorem 5): the objective has no L2 term.
+//
+// Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, or
+// epsilon-DP if delta is 0, with
+// the linear (equalising, alpha = 0) schedule and the last iterate
+// (docs/theory.md#offpair).
+type OffPairC struct {
+	descends
+	// TotalStep is H, the sum of the step sizes; 0 means the public rule of
+	// docs/theory.md#step-length. Ignored in Paper mode.
+	TotalStep float64
+	// PaperAlpha is the weight of the L2 term that Paper mode adds. 0 means
+	// 1/sqrt(n), the order in the theorem.
+	PaperAlpha float64 `flag:"-"`
+}
+
+// Info describes the algorithm.
+func (OffPairC) Info() Info {
+	return Described("offpairc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified}, NeedsSmooth: true, Withholds: true})
+}
+
+func (a OffPairC) pass(s Spec) onePass {
+	o := onePass{info: a.Info(), total: a.TotalStep}
+	if s.Mode == Paper {
+		p := s.Kernel.Problem()
+		o.alpha = a.PaperAlpha
+		if o.alpha == 0 {
+			o.alpha = 1 / math.Sqrt(float64(p.N))
+		}
+		o.lipschitz = s.Constants.Lipschitz + o.alpha*2*p.Radius
+		o.smoothness = s.Constants.Smoothness + o.alpha
+		o.remedy = func(n int, burnIn float64) string {
+			return a.remedy(s.Constants.Smoothness, n, burnIn)
+		}
+	}
+	return o
+}
+
+// remedy says for which n or alpha the burn-in 16 (L+alpha)^2/alpha^2 ends. With
+// alpha = c/sqrt(n) it is 16 (L+alpha)^2/c^2 n: never, for any n, unless
+// c > 4 (L + alpha) (docs/theory.md#offpair).
+func (a OffPairC) remedy(smoothness float64, n int, burnIn float64) string {
+	text := "no n works with alpha = 1/sqrt(n)"
+	if a.PaperAlpha != 0 {
+		text = fmt.Sprintf("it needs n >= %.0f at this alpha", burnIn+1)
+	}
+	if root := math.Sqrt(float64(n - 1)); root > 4 {
+		text += fmt.Sprintf("; an alpha above %.6g would do at this n", 4*smoothness/(root-4))
+	}
+	return text
+}
+
+// Plan computes schedule, certificate and noise.
+func (a OffPairC) Plan(s Spec) (*Plan, error) {
+	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	for k := done + 1; k <= n; k++ {
-		switch {
-		case k <= burnIn:
-			s.UniformBall(w, problem.Radius)
-			if err := u.domain.Project(w, problem.Radius*(1+0x1p-40)); err != nil {
-				return nil, err
-			}
-		case k >= 2:
-			pairs := engine.PrefixPairs{Order: order, T: k - 1}
-			if err := ev.Sum(ctx, sum, engine.Gradient(w, pairs)); err != nil {
-				return nil, err
-			}
-			if err := u.apply(w, sum, p.Schedule.Eta[k], float64(k-1)); err != nil {
-				return nil, err
-			}
-		}
-		if p.Schedule.Average {
-			for j := range total {
-				total[j] += w[j]
-			}
-		}
-		t.Keep(k, order, w, total)
-		t.Step(k, n)
+	if !(a.PaperAlpha >= 0) || math.IsInf(a.PaperAlpha, 0) {
+		return nil, fmt.Errorf("%w: offpairc: PaperAlpha is %v, must be finite and not negative", ErrAssumption, a.PaperAlpha)
 	}
-	if p.Schedule.Average {
-		for j := range total {
-			w[j] = total[j] / float64(n)
-		}
-	}
-	return w, nil
-}
-
-// averageError bounds the error of the mean of n vectors of norm at most r,
-// summed one after the other: gamma_n r.
-func averageError(n int, radius float64) float64 {
-	return float64(n+2) * 0x1p-53 * 1.01 * radius
-}
-
-// worstMeanRoundoff bounds the error of the mean gradient of every step of a
-// pass over n records.
-func worstMeanRoundoff(k engine.Kernel, n int) float64 {
-	worst := 0.0
-	for t := 1; t < n; t++ {
-		worst = max(worst, meanRoundoff(k, engine.PrefixPairs{T: t}))
-	}
-	return worst
+	return a.pass(s).plan(s)
 }

@@ -20,27 +20,7 @@ type OnPairStrC struct {
 
 // Info describes the algorithm.
 func (OnPairStrC) Info() Info {
-	return Info{
-		Name:  "onpairstrc",
-		Title: "online pairwise GIGA, strongly convex: one pass over a stream, an iterate released after every batch",
-		Paper: "[Huai20] Algorithm 1, Theorem 1",
-		Assumptions: []string{
-			"a public maximum n of the number of records",
-			"alpha > 0 (L2 term)",
-			"with a secret state only: convex, G-Lipschitz and L-smooth pair loss, batch 1, no buffer",
-		},
-		Released: "every iterate",
-		Claim:    "(epsilon, delta)-DP of all iterates with sigma_t^2 = 32 G^2 (n-T1)/(alpha^2 t^2 rho)",
-		Verdict:  "valid in both readings, 2x too much noise with a secret state and 37 to 110x with noise fed back; the burn-in T1 = 16 L^2/alpha^2 exceeds n at the paper's alpha",
-		Maths: `w_b = Pi_C[w_(b-1) - eta_b (q_b + N(0, sigma^2 I) + alpha w_(b-1))],  q_b = 1/m sum_(t in b) 1/D_t sum_(i in B_t) grad l(w_(b-1); z_t, z_i),  D_t = min(t-1, buffer)
-sigma = Dg sqrt(S)/mu(epsilon, delta),  S = max_k sum_b (([k in b] + sum_(t > k in b, k in B_t) p/D_t)/m)^2  (+ 2 rho/Dg in each bracket)
-(p = 1; with buffers per class p = 1 + max(1, G/Dg) and k counts in every B_t; m = 1, no buffer limit: S <= pi^2/6 for every n)
-secret state: w_t without noise; release w_t + N(0, (scale_t sigma)^2 I), scale_t = max_k delta_t(k), delta_t(k) = c_t delta_(t-1)(k) + Dg eta_t/(t-1) + 2 rho_t
-paper: eta_t = (t-1)/(t-2) 2/(alpha t) for t > T1 = max(ceil(16 L^2/alpha^2), 7), w_t = Pi_C[Pi_C[...] + N(0, sigma_t^2 I)]`,
-		Modes:   []Mode{Certified, Paper},
-		Unsound: noBurnIn,
-		NeedsL2: true,
-	}
+	return Described("onpairstrc", Info{Modes: []Mode{Certified, Paper}, NeedsL2: true})
 }
 
 // Plan computes schedule, certificate and noise.
@@ -77,17 +57,7 @@ type OnPairC struct {
 }
 
 // Info describes the algorithm.
-func (OnPairC) Info() Info {
-	i := OnPairStrC{}.Info()
-	i.Name = "onpairc"
-	i.Title = "online pairwise GIGA, convex: one pass over a stream, an iterate released after every batch"
-	i.Paper = "[Huai20] Algorithm 2, Theorem 3"
-	i.Assumptions = []string{i.Assumptions[0], i.Assumptions[2]}
-	i.Claim = "(epsilon, delta)-DP of all iterates, by Algorithm 1 on the loss + alpha/2 ||w - w_0||^2, alpha = O(1/sqrt n)"
-	i.Verdict = "the noise is enough, but with alpha = c/sqrt(n) it never takes a step for any n unless c > 4(L+alpha); certified mode feeds the noise back and needs no alpha"
-	i.NeedsL2 = false
-	return i
-}
+func (OnPairC) Info() Info { return Described("onpairc", Info{Modes: []Mode{Certified, Paper}}) }
 
 // Plan computes schedule, certificate and noise.
 func (a OnPairC) Plan(s Spec) (*Plan, error) {

@@ -32,8 +32,8 @@ const (
 	constant, linear, cosine, root, halves = "constant", "linear", "cosine", "root", "step"
 )
 
-// Updates and decays are the values of Optimizer.Update and Optimizer.Decay.
-func Updates() []string { return []string{plain, momentum, adam} }
+// updateRules and decays are the values of Optimizer.Update and Optimizer.Decay.
+func updateRules() []string { return []string{plain, momentum, adam} }
 
 // decays are the values of Optimizer.Decay.
 func decays() []string { return []string{constant, linear, cosine, root, halves} }
@@ -46,8 +46,8 @@ const (
 	noiseFloor = 0.5
 )
 
-// text is what reports and checkpoints say of the optimizer; "" for the zero value.
-func (o Optimizer) text() string {
+// String is what reports and checkpoints say of the optimizer, which it identifies; "" for the zero value.
+func (o Optimizer) String() string {
 	if o == (Optimizer{}) {
 		return ""
 	}
@@ -75,8 +75,8 @@ func (o Optimizer) weight() float64 {
 // validate returns an error for an option out of range.
 func (o Optimizer) validate(name string) error {
 	switch {
-	case o.Update != "" && !slices.Contains(Updates(), o.Update):
-		return fmt.Errorf("%w: %s: the update %q is unknown, want one of %s", ErrAssumption, name, o.Update, strings.Join(Updates(), ", "))
+	case o.Update != "" && !slices.Contains(updateRules(), o.Update):
+		return fmt.Errorf("%w: %s: the update %q is unknown, want one of %s", ErrAssumption, name, o.Update, strings.Join(updateRules(), ", "))
 	case o.Decay != "" && !slices.Contains(decays(), o.Decay):
 		return fmt.Errorf("%w: %s: the decay %q is unknown, want one of %s", ErrAssumption, name, o.Decay, strings.Join(decays(), ", "))
 	case !(o.Momentum >= 0 && o.Momentum < 1):
@@ -143,7 +143,7 @@ func (o Optimizer) schedule(name string, options descentOptions, s Spec) (Schedu
 	if options.eta == 0 { // the same path in steps that fall
 		schedule.Constant *= float64(schedule.Steps) / sum
 	}
-	schedule.TotalStep, schedule.Update = schedule.Constant*sum, o.text()
+	schedule.TotalStep, schedule.Update = schedule.Constant*sum, o.String()
 	return schedule, nil
 }
 
@@ -152,16 +152,35 @@ func (o Optimizer) tailStart(steps int) int {
 	return steps + 1 - int(math.Ceil(o.Tail*float64(steps)))
 }
 
-// optimizerState is an optimizer at work: its vectors are part of a checkpoint.
-type optimizerState struct {
+// Steps are an Optimizer at work. They are computed from releases and public numbers (docs/theory.md#optimizers).
+type Steps struct {
 	Optimizer
+	eta           float64
+	count         int
 	first, second []float64 // of Momentum and Adam
 	variance      float64   // of the noise in a coordinate of a gradient, public
 }
 
-// start returns the state before the first step, for parameters of a length.
-func (o Optimizer) start(length int, noise privacy.Mechanism) *optimizerState {
-	u := &optimizerState{Optimizer: o}
+// Steps returns the state before the first of count steps of size eta for a trainer of another package, for parameters of a length; noise
+// is that of the gradients, nil for none. name is that of the trainer, for errors. The last iterate is the result: a Tail is refused.
+func (o Optimizer) Steps(name string, length, count int, eta float64, noise privacy.Mechanism) (*Steps, error) {
+	if err := o.Check(name); err != nil {
+		return nil, err
+	}
+	return o.start(length, count, eta, noise), nil
+}
+
+// Check returns an error that wraps ErrAssumption for an Optimizer that Steps does not take.
+func (o Optimizer) Check(name string) error {
+	if o.Tail > 0 {
+		return fmt.Errorf("%w: %s returns its last iterate: leave out the share that is averaged", ErrAssumption, name)
+	}
+	return o.validate(name)
+}
+
+// start is Steps for the options of a plan.
+func (o Optimizer) start(length, count int, eta float64, noise privacy.Mechanism) *Steps {
+	u := &Steps{Optimizer: o, eta: eta, count: count}
 	if o.averages() {
 		u.first = make([]float64, length)
 	}
@@ -174,8 +193,8 @@ func (o Optimizer) start(length int, noise privacy.Mechanism) *optimizerState {
 	return u
 }
 
-// vectors are what the state consists of.
-func (u *optimizerState) vectors() (all [][]float64) {
+// Vectors are the state between two steps, for checkpoints.
+func (u *Steps) Vectors() (all [][]float64) {
 	for _, v := range [][]float64{u.first, u.second} {
 		if v != nil {
 			all = append(all, v)
@@ -184,13 +203,22 @@ func (u *optimizerState) vectors() (all [][]float64) {
 	return all
 }
 
+// Move makes step t = 1, 2, ... of w by a noisy gradient, which it overwrites.
+func (u *Steps) Move(w, gradient []float64, t int) {
+	u.apply(gradient, t)
+	eta := u.eta * u.rate(t, u.count)
+	for k, g := range gradient {
+		w[k] -= eta * g
+	}
+}
+
 // apply replaces gradient, that of step t with its noise and the L2 term, by what is subtracted from
 // the parameters, times the step size.
 //
 // The second moment of a noisy gradient is that of the gradient plus the variance of the noise, which is
 // public: Adam divides by the root of the difference (Tang, Shpilevskiy and Lecuyer 2024), at least by
 // noiseFloor standard deviations.
-func (u *optimizerState) apply(gradient []float64, t int) {
+func (u *Steps) apply(gradient []float64, t int) {
 	if !u.averages() {
 		return
 	}

@@ -16,7 +16,7 @@ func TestAdamSubtractsNoise(t *testing.T) {
 	const steps, sigma, signal, coordinates = 4000, 1.0, 1.0, 200
 	source := rand.New(rand.NewPCG(3, 3))
 	speed := func(noise privacy.Mechanism) float64 {
-		o := Optimizer{Update: adam}.start(coordinates, noise)
+		o := Optimizer{Update: adam}.start(coordinates, steps, 1, noise)
 		normal := make([]float64, coordinates)
 		moved := 0.0
 		for i := 1; i <= steps; i++ {
@@ -36,7 +36,7 @@ func TestAdamSubtractsNoise(t *testing.T) {
 	if math.Abs(corrected-1) > 0.05 || math.Abs(biased-1/math.Sqrt2) > 0.05 {
 		t.Errorf("moves %.3f a step with the correction and %.3f without, want 1 and %.3f", corrected, biased, 1/math.Sqrt2)
 	}
-	o := Optimizer{Update: adam}.start(1, privacy.Gaussian{Sigma: 2})
+	o := Optimizer{Update: adam}.start(1, 1, 1, privacy.Gaussian{Sigma: 2})
 	g := []float64{1e-3}
 	o.apply(g, 1)
 	if want := 1e-3 / (noiseFloor * 2); math.Abs(g[0]-want) > 1e-15 {

@@ -2,12 +2,8 @@ package algorithms
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
-
-	"dyad/engine"
-	"dyad/privacy"
 )
 
 // ProjectedGradient is the non-private baseline: full-batch projected gradient
@@ -16,6 +12,7 @@ import (
 //
 // Guarantee: none.
 type ProjectedGradient struct {
+	descends
 	// Steps is T; 0 means 1000.
 	Steps int
 	// StepSize is eta; 0 means 1/(L + alpha).
@@ -49,20 +46,7 @@ const defaultBaselineSteps = 1000
 
 // Info describes the algorithm.
 func (ProjectedGradient) Info() Info {
-	return Info{
-		Name:        "projected-gradient",
-		Title:       "non-private baseline: accelerated projected gradient descent",
-		Paper:       "[Xue21] Section 6 (baseline)",
-		Assumptions: []string{"none for privacy: there is none"},
-		Released:    "exact last iterate",
-		Claim:       "none",
-		Verdict:     "not private",
-		Maths: `w_t = Pi_C[v_t - eta (grad L(v_t; D) + alpha v_t)],  v_t = w_t + (t-1)/(t+2) (w_t - w_(t-1)),
-momentum restarts when (v_t - w_(t+1)).(w_(t+1) - w_t) > 0`,
-		Modes:     []Mode{NonPrivate},
-		Withholds: true,
-		DefaultL2: usualL2, // of metrics; see DefaultL2
-	}
+	return Described("projected-gradient", Info{Modes: []Mode{NonPrivate}, DefaultL2: usualL2, Withholds: true})
 }
 
 // Plan computes the schedule; it has no certificate and no noise.
@@ -92,47 +76,7 @@ func (a ProjectedGradient) Plan(s Spec) (*Plan, error) {
 	case a.Plain:
 		name = "constant step size"
 	}
-	p := &Plan{
-		Algorithm: a.Info().Name, Mode: s.Mode, Spec: s,
-		Schedule: Schedule{Name: name, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)},
-		Work:     Work{}.Sum(steps, s.Kernel.Problem().Pairs()),
-	}
+	p := descent{noise: nowhere, accelerate: true, plain: a.Plain}.newPlan(a.Info(), s, Schedule{Name: name, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)})
 	p.PromiseNothing("exact iterate", revealsRecords)
 	return p, nil
-}
-
-// Train runs the descent and releases the last iterate exactly.
-func (a ProjectedGradient) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	pairs := ev.Kernel().Problem().Pairs()
-	u := p.Spec.newUpdate(meanRoundoff(p.Spec.Kernel, pairs))
-	w := u.domain.Start()
-	d := len(w)
-	previous, look, sum := make([]float64, d), append([]float64(nil), w...), make([]float64, d)
-	momentum := 0.0
-	for i := range p.Schedule.Steps {
-		if err := ev.Sum(ctx, sum, engine.Gradient(look, pairs)); err != nil {
-			return nil, err
-		}
-		copy(previous, w)
-		copy(w, look)
-		if err := u.apply(w, sum, p.Schedule.Constant, float64(pairs.Len())); err != nil {
-			return nil, err
-		}
-		var turn float64
-		for k := range w {
-			turn += (look[k] - w[k]) * (w[k] - previous[k])
-		}
-		momentum++
-		if turn > 0 || a.Plain {
-			momentum = 0
-		}
-		for k := range look {
-			look[k] = w[k] + momentum/(momentum+3)*(w[k]-previous[k])
-		}
-		if err := u.domain.Project(look, 3*u.radius); err != nil {
-			return nil, err
-		}
-		t.Step(i+1, p.Schedule.Steps)
-	}
-	return w, s.ReleaseExact(w)
 }

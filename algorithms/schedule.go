@@ -102,3 +102,73 @@ func checkSteps(name string, steps int) error {
 	}
 	return nil
 }
+
+// descentOptions are the step options of a full-batch descent; 0 means the public
+// rule.
+type descentOptions struct {
+	steps      int
+	eta, total float64
+}
+
+func (o descentOptions) validate(name string) error {
+	if o.steps < 0 || !(o.eta >= 0) || !(o.total >= 0) || math.IsInf(o.eta+o.total, 0) {
+		return fmt.Errorf("%w: %s: steps, step size and total step must be finite and not negative", ErrAssumption, name)
+	}
+	return checkSteps(name, o.steps)
+}
+
+// smallestDescentSteps is the least number of steps by the public rule.
+const smallestDescentSteps = 32
+
+// roughSteps is the number of steps by the public rule for a loss that is not smooth.
+const roughSteps = 1000
+
+// schedule is a constant step size by the options, or by the public rule: total step
+// publicTotalStep, in steps of at most 2/(L~+alpha) and at least 32 of them.
+//
+// The rule is that of output perturbation. The noise that T noisy steps of total
+// length H carry into the last iterate is eta sigma sqrt(T d) with sigma = p Dg
+// sqrt(T)/mu, so H p Dg sqrt(d)/mu: the same as that of one release of the last
+// iterate, whatever T is.
+func (o descentOptions) schedule(name string, s Spec) (Schedule, error) {
+	if err := o.validate(name); err != nil {
+		return Schedule{}, err
+	}
+	steps, eta, rule := o.steps, o.eta, "given steps and step size"
+	if steps == 0 || eta == 0 {
+		total := o.total
+		rule = "given total step"
+		if total == 0 {
+			total = publicTotalStep(s)
+			rule = "public rule " + totalStepRule(s)
+		}
+		limit := s.largestStep() // 0 if the loss is not smooth
+		if steps == 0 {
+			switch {
+			case eta > 0:
+				steps = wholeSteps(math.Round(total / eta))
+			case limit > 0:
+				steps = max(smallestDescentSteps, wholeSteps(total/limit))
+			default:
+				steps = roughSteps
+			}
+		}
+		if eta == 0 {
+			eta = total / float64(steps)
+			if limit > 0 {
+				eta = min(eta, limit)
+			}
+		}
+	}
+	return Schedule{Name: rule, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)}, checkSteps(name, steps)
+}
+
+// contracting is schedule for an algorithm whose certificate holds for steps of at most
+// 2/(L~+alpha).
+func (o descentOptions) contracting(name string, s Spec) (Schedule, error) {
+	schedule, err := o.schedule(name, s)
+	if limit := s.largestStep(); err == nil && !(schedule.Constant <= limit) {
+		err = fmt.Errorf("%w: %s: step size %.6g exceeds 2/(L~+alpha) = %.6g (L~ = L + alpha, L = %.6g, alpha = %.6g); use a smaller one", ErrAssumption, name, schedule.Constant, limit, s.Constants.Smoothness, s.L2)
+	}
+	return schedule, err
+}

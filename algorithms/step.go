@@ -1,6 +1,11 @@
 package algorithms
 
-import "dyad/engine"
+import (
+	"fmt"
+
+	"dyad/engine"
+	"dyad/privacy"
+)
 
 // update is one step of projected gradient descent on a pair loss with an L2 term
 // (docs/theory.md#contraction, docs/theory.md#roundoff).
@@ -46,12 +51,28 @@ func (u update) roundoff(eta float64) float64 {
 	return 7*0x1p-53*u.reach(eta) + u.domain.ProjectError(u.reach(eta))
 }
 
-// updateError bounds, for every data set, the distance between one computed
-// update and the exact projected update from the same w, where the gradient sum
-// over pairs is computed by the kernel.
-func (s Spec) updateError(eta float64, pairs engine.Pairs) float64 {
+// gradientDescent is the certificate of steps of a descent over pairs. Its UpdateError bounds, for every data set, the distance
+// between one computed update and the exact projected update from the same w, where the kernel computes the gradient sum.
+func (s Spec) gradientDescent(steps int, eta float64, pairs engine.Pairs) privacy.GradientDescent {
 	mean := meanRoundoff(s.Kernel, pairs)
-	return eta*mean + s.newUpdate(mean).roundoff(eta)
+	return privacy.GradientDescent{
+		Curvature: s.curvature(), PairFraction: pairFraction(pairs), Steps: steps, StepSize: eta,
+		UpdateError: eta*mean + s.newUpdate(mean).roundoff(eta),
+	}
+}
+
+// planParts plans the kernel for sums over parts of the records of these sizes.
+func (s *Spec) planParts(name string, sizes ...int) (err error) {
+	if s.Backend == nil {
+		return fmt.Errorf("%w: %s plans a kernel for parts of the records and needs Spec.Backend; use NewSpec", ErrAssumption, name)
+	}
+	s.Kernel, err = engine.Parts{Backend: s.Backend, Sizes: sizes}.Plan(s.Kernel.Problem())
+	return err
+}
+
+// averageDescent certifies the average iterate of a descent over pairs.
+func (s Spec) averageDescent(steps int, eta float64, pairs engine.Pairs) privacy.AverageDescent {
+	return privacy.AverageDescent{GradientDescent: s.gradientDescent(steps, eta, pairs), OutputError: averageError(steps, s.Kernel.Problem().Radius)}
 }
 
 // meanRoundoff bounds the error of a computed mean gradient over pairs, the
@@ -64,4 +85,51 @@ func meanRoundoff(k engine.Kernel, pairs engine.Pairs) float64 {
 // most 1.
 func pairFraction(p engine.Pairs) float64 {
 	return min(1, float64(p.MaxPerRecord())/float64(p.Len())*(1+0x1p-51))
+}
+
+// MeanGradient is the certificate of one computed gradient sum over all pairs, or all pairs
+// within query groups, divided by their number (docs/theory.md#mean-gradient): what an
+// algorithm that adds noise to every gradient releases.
+func (s Spec) MeanGradient() (privacy.Certificate, error) {
+	return s.meanGradient(s.Kernel.Problem().Pairs(), 0)
+}
+
+func (s Spec) meanGradient(pairs engine.Pairs, batch int) (privacy.Certificate, error) {
+	return privacy.MeanGradient{
+		Batch:        batch,
+		Records:      s.Kernel.Problem().N,
+		PairDiameter: s.Constants.PairDiameter,
+		PairFraction: pairFraction(pairs),
+		Error:        s.meanGradientError(pairs),
+	}.Certify()
+}
+
+// meanGradientError bounds the error of a gradient sum over pairs divided by their
+// number, or half of its change when one record is replaced (engine.QueryBounds.Neighbour).
+//
+// Proof. The computed sum over the number of pairs, as an exact quotient, is off by
+// at most meanRoundoff, and its norm is at most G plus that. Conversion of the number
+// and the division are two roundings, at most 2 u of the norm and a term for
+// underflow. Half of the change of a sum of errors is at most half of the change of the
+// first plus the bound of the others. QED
+func (s Spec) meanGradientError(pairs engine.Pairs) float64 {
+	b, count := s.Kernel.Bounds(engine.Query{Pairs: pairs}), float64(pairs.Len())
+	mean, own := b.Sum/count, b.OneRecord()/count
+	return (own + 0x1p-52*(s.Constants.Lipschitz+mean) + 0x1p-1000*float64(s.coordinates())) * (1 + 0x1p-40)
+}
+
+// averageError bounds the error of the mean of n vectors of norm at most r,
+// summed one after the other: gamma_n r.
+func averageError(n int, radius float64) float64 {
+	return float64(n+2) * 0x1p-53 * 1.01 * radius
+}
+
+// worstMeanRoundoff bounds the error of the mean gradient of every step of a
+// pass over n records.
+func worstMeanRoundoff(k engine.Kernel, n int) float64 {
+	worst := 0.0
+	for t := 1; t < n; t++ {
+		worst = max(worst, meanRoundoff(k, engine.PrefixPairs{T: t}))
+	}
+	return worst
 }

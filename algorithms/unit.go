@@ -21,7 +21,7 @@ const (
 	OneRecord     = "one record"
 	OnePerson     = "one person"
 	OneIndividual = "one individual"
-	OnePair       = "one pair"
+	onePair       = "one pair"
 	OneUser       = "one user"
 )
 
@@ -79,7 +79,7 @@ func (p Provenance) MappedUnit() Unit {
 // PairsUnit is the unit of up to kappa pairs; 0 is one pair, as nothing but a kappa was stated.
 func PairsUnit(kappa int) Unit {
 	if kappa == 0 {
-		return Unit{Name: OnePair, Relation: "same ids and pairs, one pair's record replaced", Assumption: secretBits,
+		return Unit{Name: onePair, Relation: "same ids and pairs, one pair's record replaced", Assumption: secretBits,
 			Warnings: []string{"this is not privacy of an individual: one in k pairs has a loss of up to k times epsilon"}}
 	}
 	return Unit{Name: pairsName(kappa), Relation: "same ids and pairs, the records of at most kappa pairs replaced", Assumption: secretBits,
@@ -90,7 +90,7 @@ func pairsName(kappa int) string { return fmt.Sprintf("a group of %d pairs", kap
 
 // PairLabelsUnit is the unit of the labels of up to kappa pairs, whose features are public.
 func PairLabelsUnit(kappa int) Unit {
-	u := Unit{Name: OnePair, Relation: "same features, ids and pairs, one pair's label replaced", Assumption: secretBits, Warnings: []string{publicInputs}}
+	u := Unit{Name: onePair, Relation: "same features, ids and pairs, one pair's label replaced", Assumption: secretBits, Warnings: []string{publicInputs}}
 	if kappa > 1 {
 		u.Name, u.Relation = pairsName(kappa), "same features, ids and pairs, the labels of at most kappa pairs replaced"
 	}

@@ -12,9 +12,6 @@ var ErrUnsound = errors.New("algorithms: a paper-unsound plan (--paper-unsound) 
 // is still proved: certificates hold for every schedule, they only grow.
 const PaperUnsound = "PAPER-UNSOUND: this is not the paper's algorithm. Its schedule was changed so that it takes steps, and the claim of the paper does not cover it; for public data only"
 
-// noBurnIn is Info.Unsound of the passes of [Huai20].
-const noBurnIn = "the burn-in T1 = max(ceil(16 L^2/alpha^2), 7), which covers all records in the paper's settings: steps begin with the third record"
-
 // printedBurnIn is T1 of [Huai20] Algorithm 1 line 2 and Algorithm 3. Without it steps begin at t = 3,
 // the first for which the step size (t-1)/(t-2) 2/(alpha t) exists.
 func (s Spec) printedBurnIn(smoothness, alpha float64) float64 {

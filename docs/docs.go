@@ -7,3 +7,8 @@ import _ "embed"
 //
 //go:embed theory.md
 var Theory string
+
+// Catalogue is catalogue.md, the words of the algorithms' descriptions.
+//
+//go:embed catalogue.md
+var Catalogue string

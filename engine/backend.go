@@ -53,8 +53,8 @@ func (p Problem) LabelLimit() int {
 
 // Sizes for which the proofs count roundings and nothing overflows.
 const (
-	MaxFeatures = 1 << 27 // Problem.D
-	MaxParams   = 1 << 32 // parameters of a model
+	maxFeatures = 1 << 27 // Problem.D
+	maxParams   = 1 << 32 // parameters of a model
 )
 
 // Radii and norms stay where squares and roundings neither overflow nor underflow,
@@ -71,12 +71,12 @@ func (p Problem) Validate() error {
 		return fmt.Errorf("engine: Problem.N is %d, a pairwise loss needs at least 2 records", p.N)
 	case p.D < 1:
 		return fmt.Errorf("engine: Problem.D is %d, want at least 1 feature", p.D)
-	case p.D > MaxFeatures:
-		return fmt.Errorf("engine: Problem.D is %d, want at most %d features", p.D, MaxFeatures)
+	case p.D > maxFeatures:
+		return fmt.Errorf("engine: Problem.D is %d, want at most %d features", p.D, maxFeatures)
 	case p.Loss == nil:
 		return errors.New("engine: Problem.Loss is nil, choose a loss such as Logistic{}")
-	case p.Loss.ParamDim(p.D) > MaxParams:
-		return fmt.Errorf("engine: a model of %d features has %d parameters, want at most %d; choose fewer features or a loss of scores", p.D, p.Loss.ParamDim(p.D), MaxParams)
+	case p.Loss.ParamDim(p.D) > maxParams:
+		return fmt.Errorf("engine: a model of %d features has %d parameters, want at most %d; choose fewer features or a loss of scores", p.D, p.Loss.ParamDim(p.D), maxParams)
 	case !(p.Radius >= smallestScale && p.Radius <= largestScale):
 		return fmt.Errorf("engine: Problem.Radius is %v, want between 2^-500 and 2^500", p.Radius)
 	case !(p.Bounds.FeatureNorm >= smallestScale && p.Bounds.FeatureNorm <= largestScale):

@@ -32,7 +32,7 @@ type Expression struct {
 
 var (
 	_ PiecewiseScalar = (*Expression)(nil)
-	_ AnalyticScalar  = (*Expression)(nil)
+	_ analyticScalar  = (*Expression)(nil)
 )
 
 // ExpressionOptions are the options of NewExpression. The zero value is valid.
@@ -148,7 +148,7 @@ func (e *Expression) Slopes(u []float64) {
 // arithmetic.
 func (e *Expression) Pieces(lo, hi float64) ([]Piece, bool) { return piecesOn(e.pieces, lo, hi) }
 
-// StripBound implements AnalyticScalar, by complex interval arithmetic. A slope that is
+// StripBound implements analyticScalar, by complex interval arithmetic. A slope that is
 // clipped is not analytic.
 func (e *Expression) StripBound(reach, height float64) float64 {
 	if e.clip > 0 {

@@ -16,7 +16,7 @@ type Logistic struct{}
 
 var (
 	_ AnalyticLoss   = Logistic{}
-	_ AnalyticScalar = Logistic{}
+	_ analyticScalar = Logistic{}
 )
 
 // Name returns "logistic".

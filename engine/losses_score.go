@@ -114,9 +114,9 @@ func (s Score) Phi(u float64) float64 { return s.Of.Phi(u) }
 // DPhi returns phi'(u).
 func (s Score) DPhi(u float64) float64 { return s.Of.DPhi(u) }
 
-// StripBound is the bound of an AnalyticScalar; +Inf for any other.
+// StripBound is that of an analyticScalar; +Inf for any other.
 func (s Score) StripBound(reach, height float64) float64 {
-	if a, ok := s.Of.(AnalyticScalar); ok {
+	if a, ok := s.Of.(analyticScalar); ok {
 		return a.StripBound(reach, height)
 	}
 	return math.Inf(1)

@@ -29,8 +29,8 @@ type Scalar interface {
 	Bounds(lo, hi float64) (ScalarBounds, error)
 }
 
-// AnalyticScalar is a Scalar whose phi' is analytic around an interval.
-type AnalyticScalar interface {
+// analyticScalar is a Scalar whose phi' is analytic around an interval.
+type analyticScalar interface {
 	Scalar
 	// StripBound is an upper bound of |phi'(u)| for all complex u with
 	// |Re u| <= reach and |Im u| <= height, or +Inf if phi' has a singularity

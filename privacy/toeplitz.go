@@ -18,11 +18,11 @@ type ToeplitzFactor struct {
 	Decay  []float64 // in [0, 1]
 }
 
-// MaxToeplitzRows is the largest number of rows of NewSquareRootToeplitz.
-const MaxToeplitzRows = 1 << 24
+// maxToeplitzRows is the largest number of rows of NewSquareRootToeplitz.
+const maxToeplitzRows = 1 << 24
 
 // SquareRootToeplitz returns the square root C of the prefix-sum matrix A (ones on
-// and below the diagonal) for the given number of rows, 2 to MaxToeplitzRows, with
+// and below the diagonal) for the given number of rows, 2 to maxToeplitzRows, with
 // coefficients that are c_j = binom(2j, j)/4^j up to a few parts in 10^5.
 // [Fichtenberger, Henzinger and Upadhyay 2023]
 //
@@ -36,8 +36,8 @@ const MaxToeplitzRows = 1 << 24
 // analytic in t for |Im t| < pi/2 and falls doubly exponentially, so the trapezoidal
 // rule of step h has an error of about e^(-pi^2/h); v <= 12 cuts off e^-18.
 func SquareRootToeplitz(rows int) (*ToeplitzFactor, error) {
-	if rows < 2 || rows > MaxToeplitzRows {
-		return nil, fmt.Errorf("%w: a square-root Toeplitz factor of %d rows; want 2 to %d; more records per update make fewer rows", errCertificate, rows, MaxToeplitzRows)
+	if rows < 2 || rows > maxToeplitzRows {
+		return nil, fmt.Errorf("%w: a square-root Toeplitz factor of %d rows; want 2 to %d; more records per update make fewer rows", errCertificate, rows, maxToeplitzRows)
 	}
 	const h, end = 0.75, 12.0
 	f := &ToeplitzFactor{}

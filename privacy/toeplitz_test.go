@@ -43,7 +43,7 @@ func TestSquareRootToeplitz(t *testing.T) {
 			t.Errorf("%d rows take %d exponentials", rows, len(f.Decay))
 		}
 	}
-	for _, rows := range []int{-1, 0, 1, MaxToeplitzRows + 1} {
+	for _, rows := range []int{-1, 0, 1, maxToeplitzRows + 1} {
 		if _, err := SquareRootToeplitz(rows); !errors.Is(err, errCertificate) {
 			t.Errorf("%d rows: %v", rows, err)
 		}

@@ -165,7 +165,7 @@ func (r *Report) look(c *campaign, alpha float64) {
 	best := func(t trial) float64 { return t.scores[0] }
 	switch {
 	case gaussian:
-		s := GaussianModel(scoresOf(c.trials[0], best), scoresOf(c.trials[1], best), alpha)
+		s := gaussianModel(scoresOf(c.trials[0], best), scoresOf(c.trials[1], best), alpha)
 		r.Shift = &s
 		if r.Mu > 0 {
 			r.Tightness = &Tightness{"gap/sd", s.Mu, s.StandardError, r.Mu}

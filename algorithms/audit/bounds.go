@@ -35,10 +35,10 @@ func binomialAtLeast(k, n int, p float64) float64 {
 	return mathext.RegIncBeta(float64(k), float64(n-k+1), p)
 }
 
-// ProportionUpper is the Clopper-Pearson upper bound of a probability from k
+// proportionUpper is the Clopper-Pearson upper bound of a probability from k
 // successes of n independent trials: the probability that it is below the true one
 // is at most alpha, exactly, for every n. 0 <= k <= n, n >= 1, alpha in (0, 1).
-func ProportionUpper(k, n int, alpha float64) float64 {
+func proportionUpper(k, n int, alpha float64) float64 {
 	lo, hi := float64(k)/float64(n), 1.0
 	for range 60 { // binomialAtMost falls with p
 		if mid := (lo + hi) / 2; binomialAtMost(k, n, mid) > alpha {
@@ -50,9 +50,9 @@ func ProportionUpper(k, n int, alpha float64) float64 {
 	return hi
 }
 
-// ProportionLower is the Clopper-Pearson lower bound, 1 - ProportionUpper(n-k).
-func ProportionLower(k, n int, alpha float64) float64 {
-	return 1 - ProportionUpper(n-k, n, alpha)
+// proportionLower is the Clopper-Pearson lower bound, 1 - proportionUpper(n-k).
+func proportionLower(k, n int, alpha float64) float64 {
+	return 1 - proportionUpper(n-k, n, alpha)
 }
 
 // Event counts how often an event happened under each of two data sets.
@@ -71,8 +71,8 @@ type Event struct {
 // alpha/2, epsilon >= ln((p- - delta)/q+). QED. The event must not have been chosen
 // by looking at these runs.
 func ClopperPearson(e Event, delta, alpha float64) float64 {
-	p := ProportionLower(e.Likely, e.LikelyRuns, alpha/2)
-	q := ProportionUpper(e.Rare, e.RareRuns, alpha/2)
+	p := proportionLower(e.Likely, e.LikelyRuns, alpha/2)
+	q := proportionUpper(e.Rare, e.RareRuns, alpha/2)
 	if !(p > delta) {
 		return 0
 	}
@@ -87,7 +87,7 @@ type Shift struct {
 	Upper         float64 `json:"upper"`          // holds with probability at least 1 - alpha
 }
 
-// GaussianModel estimates gap/sd of a score that has the same normal law under both
+// gaussianModel estimates gap/sd of a score that has the same normal law under both
 // data sets but for its mean. Under that assumption telling the data sets apart by
 // thresholds of the score has exactly the trade-off curve of mu-GDP, mu = gap/sd, so
 // Lower is a lower bound on the mu of the mechanism, and GDPEpsilon(Lower, delta) one
@@ -98,7 +98,7 @@ type Shift struct {
 // z sd root of the true one, root = sqrt(1/n0 + 1/n1), z = Phi^-1(1 - alpha/4). Then
 // mu >= gap/sd - z root >= gap/sd+ - z root; Upper likewise. low and high need two
 // values or more; the means may be in any order.
-func GaussianModel(low, high []float64, alpha float64) Shift {
+func gaussianModel(low, high []float64, alpha float64) Shift {
 	m0, s0 := meanSquares(low)
 	m1, s1 := meanSquares(high)
 	n0, n1 := float64(len(low)), float64(len(high))

@@ -40,8 +40,8 @@ func TestProportionBoundsCover(t *testing.T) {
 	worst, control := 0.0, 0.0
 	const n, alpha = 60, 0.01
 	for _, p := range []float64{0.001, 0.01, 0.03, 0.1, 0.3, 0.5, 0.77, 0.95, 0.999} {
-		worst = max(worst, missProbability(n, p, func(k int) float64 { return ProportionUpper(k, n, alpha) }))
-		worst = max(worst, missProbability(n, 1-p, func(k int) float64 { return 1 - ProportionLower(n-k, n, alpha) }))
+		worst = max(worst, missProbability(n, p, func(k int) float64 { return proportionUpper(k, n, alpha) }))
+		worst = max(worst, missProbability(n, 1-p, func(k int) float64 { return 1 - proportionLower(n-k, n, alpha) }))
 		control = max(control, missProbability(n, p, func(k int) float64 {
 			q := float64(k) / n
 			return q + 2.326*math.Sqrt(q*(1-q)/n)
@@ -95,7 +95,7 @@ func TestOneRunPValue(t *testing.T) {
 					worst = max(worst, sum/float64(i))
 				}
 				want := min(1, beta+2*float64(g.Canaries)*delta*worst)
-				if got := OneRunPValue(g, epsilon, delta); math.Abs(got-want) > 1e-9 {
+				if got := oneRunPValue(g, epsilon, delta); math.Abs(got-want) > 1e-9 {
 					t.Errorf("%+v epsilon %g delta %g: %g, want %g", g, epsilon, delta, got, want)
 				}
 			}
@@ -134,7 +134,7 @@ func TestGaussianModelCovers(t *testing.T) {
 		for i := range low {
 			low[i], high[i] = 3*rng.NormFloat64()-1, 3*(rng.NormFloat64()+mu)-1
 		}
-		s := GaussianModel(low, high, alpha)
+		s := gaussianModel(low, high, alpha)
 		if s.Lower > mu {
 			missed++
 		}
@@ -148,12 +148,12 @@ func TestGaussianModelCovers(t *testing.T) {
 	if control <= 20 {
 		t.Errorf("half the width misses %d times only: the check is blind", control)
 	}
-	if s := GaussianModel([]float64{1, 1}, []float64{2, 2}, alpha); s.Lower != unlimited {
+	if s := gaussianModel([]float64{1, 1}, []float64{2, 2}, alpha); s.Lower != unlimited {
 		t.Errorf("no noise at all: %+v", s)
 	}
 }
 
-// The quantiles behind GaussianModel are right far into the tails: their tail
+// The quantiles behind gaussianModel are right far into the tails: their tail
 // probability by the distribution function is the one asked for.
 func TestQuantilesReachTheTails(t *testing.T) {
 	for _, nu := range []float64{38, 1998, 199998} {

@@ -51,7 +51,7 @@
 // The attack (score, direction, threshold) is chosen on one half of the runs, and
 // the bound computed from the other half, which the choice has not seen. Each
 // method gets its share of 1 - confidence, so that all bounds of a report hold
-// together with the stated confidence. See ClopperPearson, GaussianModel, scaleModel and
+// together with the stated confidence. See ClopperPearson, gaussianModel, scaleModel and
 // OneRunEpsilon for the theorems, and looks for why the largest bound so far holds whenever
 // an audit is stopped.
 //

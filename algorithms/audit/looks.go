@@ -27,7 +27,7 @@ const lastShare = 0.9
 // of each side. They are independent, with laws that do not depend on when the audit is
 // stopped, so every bound of look i is too large with probability at most its part of
 // alpha_i (ClopperPearson with the attack chosen on the first half of these runs and
-// counted on the second, GaussianModel, scaleModel), and some bound of some look with
+// counted on the second, gaussianModel, scaleModel), and some bound of some look with
 // probability at most the sum of alpha_i, which is alpha. A stopping rule and the maximum
 // choose among the bounds of that family. QED
 func looks(runs int, alpha float64, timed bool) []look {

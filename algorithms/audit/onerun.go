@@ -14,7 +14,7 @@ import (
 // of guesses tuned on the outcome needs a union bound.
 type Guesses struct{ Canaries, Made, Correct int }
 
-// OneRunPValue bounds the probability that g has as many correct guesses or more if
+// oneRunPValue bounds the probability that g has as many correct guesses or more if
 // the mechanism is (epsilon, delta)-DP for changing one bit [SNJ23, Theorem 5.2;
 // docs/theory.md#audit-one-run]:
 //
@@ -22,7 +22,7 @@ type Guesses struct{ Canaries, Made, Correct int }
 //	W ~ Bin(Made, e^epsilon/(1 + e^epsilon)),  v = Correct,  m = Canaries.
 //
 // Changing a bit replaces one record here, so the relation is replace-one.
-func OneRunPValue(g Guesses, epsilon, delta float64) float64 {
+func oneRunPValue(g Guesses, epsilon, delta float64) float64 {
 	q := 1 / (1 + math.Exp(-epsilon))
 	beta := binomialAtLeast(g.Correct, g.Made, q)
 	if delta == 0 || beta >= 1 {
@@ -57,7 +57,7 @@ func logBinomial(n, k int) float64 {
 // the epsilon of the mechanism that is too large with probability at most alpha. It is 0
 // if the guesses refute no epsilon.
 func OneRunEpsilon(g Guesses, delta, alpha float64) float64 {
-	return largestRefuted(func(epsilon float64) bool { return OneRunPValue(g, epsilon, delta) < alpha })
+	return largestRefuted(func(epsilon float64) bool { return oneRunPValue(g, epsilon, delta) < alpha })
 }
 
 // OneRunGDPEpsilon is OneRunEpsilon under the stronger hypothesis that the mechanism

@@ -45,11 +45,11 @@ func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error)
 		return Target{}, err
 	}
 	if p.Spec.Local() {
-		return OnPairs(p, localInstance(p.Spec, g, changed))
+		return onPairs(p, localInstance(p.Spec, g, changed))
 	}
 	var targets []Target
 	for _, in := range pairInstances(p.Spec, g, changed) {
-		t, err := OnPairs(p, in)
+		t, err := onPairs(p, in)
 		if err != nil {
 			return Target{}, err
 		}
@@ -61,8 +61,8 @@ func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error)
 	return furthest(ctx, targets, 0)
 }
 
-// OnPairs is the attack on p with these data sets.
-func OnPairs(p *pairs.Plan, in PairInstance) (Target, error) {
+// onPairs is the attack on p with these data sets.
+func onPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 	s := p.Spec
 	var sides [2]*terms.Data
 	for i := range sides {
@@ -74,7 +74,7 @@ func OnPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 	program := programOf(p, fmt.Sprintf("%s of %d of %d pairs, %s batches of %d, %d epochs, %d rows", s.Unit, s.Kappa, s.Pairs, s.Sampling, s.Batch, s.Epochs, s.Rows))
 	program.Train = func(ctx context.Context, neighbour bool, session privacy.Session) ([]float64, error) {
 		if in.Start != nil {
-			session = StartAt(session, in.Start)
+			session = startAt(session, in.Start)
 		}
 		return pairs.Train(ctx, sides[index(neighbour)], nil, p, session, 1, algorithms.Tracker{})
 	}
@@ -160,9 +160,9 @@ type startSession struct {
 	start []float64
 }
 
-// StartAt makes trainings on pairs and tuples start at a matrix. Their start is random,
+// startAt makes trainings on pairs and tuples start at a matrix. Their start is random,
 // public and independent of the data, and guarantees hold for every one.
-func StartAt(s privacy.Session, start []float64) privacy.Session { return startSession{s, start} }
+func startAt(s privacy.Session, start []float64) privacy.Session { return startSession{s, start} }
 
 // UniformBall sets dst to the start.
 func (s startSession) UniformBall(dst []float64, _ float64) { copy(dst, s.start) }

@@ -63,7 +63,7 @@ func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 	for runs := fewestRuns; (g.Delta == 0 || c.noise == nil) && runs < mostRuns; runs *= 2 {
 		held := runs / 2 // that did not choose the attack
 		rare := int(math.Ceil(float64(held) / 2 * math.Exp(-p.Move*g.Epsilon)))
-		if math.Log(ProportionLower(held/2, held, alpha/2)/ProportionUpper(rare, held, alpha/2)) > g.Epsilon/2 {
+		if math.Log(proportionLower(held/2, held, alpha/2)/proportionUpper(rare, held, alpha/2)) > g.Epsilon/2 {
 			p.RunsForHalf = runs
 			break
 		}
@@ -79,7 +79,7 @@ func runsForTails(mu, epsilon, delta, alpha float64) int {
 		for z := 0.0; z < 6; z += 0.125 {
 			likely := int(float64(held) * distuv.UnitNormal.Survival(z-mu))
 			rare := int(math.Ceil(float64(held) * distuv.UnitNormal.Survival(z)))
-			if math.Log((ProportionLower(likely, held, alpha)-delta)/ProportionUpper(rare, held, alpha)) > epsilon {
+			if math.Log((proportionLower(likely, held, alpha)-delta)/proportionUpper(rare, held, alpha)) > epsilon {
 				return runs
 			}
 		}

@@ -149,7 +149,7 @@ func OnTuples(p *pairs.Plan, data, neighbour TupleSide, start []float64) (Target
 	program := programOf(p, variant)
 	program.Train = func(ctx context.Context, neighbour bool, session privacy.Session) ([]float64, error) {
 		if start != nil {
-			session = StartAt(session, start)
+			session = startAt(session, start)
 		}
 		side := index(neighbour)
 		return pairs.Train(ctx, sides[side], records[side].Classes, p, session, 1, algorithms.Tracker{})

@@ -18,8 +18,8 @@ const (
 	maxRounds   = 1000
 )
 
-// DefaultRounds is the number of rounds where Options.Rounds is 0.
-const DefaultRounds = 5
+// defaultRounds is the number of rounds where Options.Rounds is 0.
+const defaultRounds = 5
 
 // Options are everything public that a clustering depends on.
 type Options struct {
@@ -27,7 +27,7 @@ type Options struct {
 	Clusters int     // k, 1 to 2^8
 	Dim      int     // r, coordinates of a mapped record, 1 to 2^10
 	Radius   float64 // R: longer mapped records are shortened to it; 2^-500 to 2^500
-	Rounds   int     // T, 1 to 1000; 0 means DefaultRounds
+	Rounds   int     // T, 1 to 1000; 0 means defaultRounds
 	Seed     uint64  // of the first centres, and of where centres without records start again
 	// Map names the map of the records to the last digit, for example by a hash, so that a run is resumed
 	// with the map of its first attempt.
@@ -64,7 +64,7 @@ const swamped = 0.25
 // New plans a clustering. Errors say which number is out of range.
 func New(o Options) (*Plan, error) {
 	if o.Rounds == 0 {
-		o.Rounds = DefaultRounds
+		o.Rounds = defaultRounds
 	}
 	if err := o.validate(); err != nil {
 		return nil, err

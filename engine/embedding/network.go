@@ -134,8 +134,8 @@ func (m Model) Validate() error {
 		return fmt.Errorf("embedding: Model.Network is nil; choose one such as MLP")
 	}
 	d, dim := m.Network.Dims()
-	if d < 1 || dim < 1 || dim > MaxDim {
-		return fmt.Errorf("embedding: network %s maps %d features to %d numbers, want at least 1 and 1 to %d", m.Network.Name(), d, dim, MaxDim)
+	if d < 1 || dim < 1 || dim > maxDim {
+		return fmt.Errorf("embedding: network %s maps %d features to %d numbers, want at least 1 and 1 to %d", m.Network.Name(), d, dim, maxDim)
 	}
 	for _, l := range m.Network.Layers() {
 		if !(l.Radius > 0x1p-100 && l.Radius < 0x1p100) || l.Rows < 1 || l.Cols < 1 {
@@ -151,5 +151,5 @@ func (m Model) Validate() error {
 	return nil
 }
 
-// MaxDim is the largest dimension of embeddings.
-const MaxDim = 4096
+// maxDim is the largest dimension of embeddings.
+const maxDim = 4096

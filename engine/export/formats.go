@@ -21,8 +21,8 @@ const (
 	SQLServer   = "sqlserver"
 )
 
-// Formats lists the formats of Function.Write.
-var Formats = []string{ONNX, NPZ, Safetensors, Python, GoSource, JavaScript, SQL, BigQuery, Snowflake, Spark, SQLServer}
+// formats lists the formats of Function.Write.
+var formats = []string{ONNX, NPZ, Safetensors, Python, GoSource, JavaScript, SQL, BigQuery, Snowflake, Spark, SQLServer}
 
 // Write is the function in a format. table is the one that SQL selects from; "" means records.
 func (f *Function) Write(format, table string) ([]byte, error) {
@@ -42,5 +42,5 @@ func (f *Function) Write(format, table string) ([]byte, error) {
 	case SQL, BigQuery, Snowflake, Spark, SQLServer:
 		return f.SQL(format, cmp.Or(table, "records"))
 	}
-	return nil, fmt.Errorf("export: the format of an export is %q, want one of %s", format, strings.Join(Formats, ", "))
+	return nil, fmt.Errorf("export: the format of an export is %q, want one of %s", format, strings.Join(formats, ", "))
 }

@@ -261,7 +261,7 @@ func TestStabilityAgainstDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bound := UniformBound(c.Lipschitz, l2, n); !(exact.Uniform <= bound) {
+	if bound := uniformBound(c.Lipschitz, l2, n); !(exact.Uniform <= bound) {
 		t.Errorf("uniform stability %v is above its bound %v", exact.Uniform, bound)
 	}
 	var told []int // 0 for the estimate
@@ -314,7 +314,7 @@ func TestUniformBoundIsReached(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		share := s.Uniform / UniformBound(c.Lipschitz, l2, n)
+		share := s.Uniform / uniformBound(c.Lipschitz, l2, n)
 		if share > 1 {
 			t.Errorf("L2 %g: the coefficient is %.3f of its bound", l2, share)
 		}

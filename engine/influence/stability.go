@@ -96,10 +96,10 @@ func (o *Objective) Stability(ctx context.Context, w []float64, without func(dst
 	return s, nil
 }
 
-// UniformBound is 4 G^2/(L2 (n-2)): no pair's loss changes by more when a record is left out of the
+// uniformBound is 4 G^2/(L2 (n-2)): no pair's loss changes by more when a record is left out of the
 // objective, for a convex loss with Lipschitz constant g, l2 > 0 and n > 2 (docs/theory.md#influence). The
 // orders that [Kang21] Lemma 1 assumes have no constants; this has.
-func UniformBound(g, l2 float64, n int) float64 { return 4 * g * g / (l2 * float64(n-2)) }
+func uniformBound(g, l2 float64, n int) float64 { return 4 * g * g / (l2 * float64(n-2)) }
 
 // PL is what is seen of the Polyak-Lojasiewicz condition ||grad F(w)||^2 >= 2 mu (F(w) - F*).
 type PL struct {

@@ -298,7 +298,7 @@ func (f *fitted) stability(ctx context.Context, out *Influences, p Progress) err
 	}
 	out.Elastic, out.Uniform, out.Expected = s.Elastic, &s.Uniform, &s.Expected
 	if c, err := f.loss.Constants(f.bounds, f.Radius()); err == nil && c.Convex {
-		bound := UniformBound(c.Lipschitz, out.L2, f.Len())
+		bound := uniformBound(c.Lipschitz, out.L2, f.Len())
 		out.UniformBound = &bound
 	}
 	return nil

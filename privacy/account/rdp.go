@@ -15,10 +15,10 @@ import (
 // relation than those before it, is an error that wraps ErrUnsupported. No answer
 // is above the sum of pure epsilons (the divergence of order infinity).
 //
-// The zero value has composed nothing and uses DefaultOrders.
+// The zero value has composed nothing and uses defaultOrders.
 type RDP struct {
 	// Orders are the alpha > 1 at which divergences are kept; nil means
-	// DefaultOrders. Every choice is sound. It must not change after the first
+	// defaultOrders. Every choice is sound. It must not change after the first
 	// event.
 	Orders []float64
 
@@ -29,8 +29,8 @@ type RDP struct {
 
 var _ Accountant = (*RDP)(nil)
 
-// DefaultOrders are 1.1, 1.2, ..., 10.9, 11, 12, ..., 63, 128, 256, 512, 1024.
-func DefaultOrders() []float64 {
+// defaultOrders are 1.1, 1.2, ..., 10.9, 11, 12, ..., 63, 128, 256, 512, 1024.
+func defaultOrders() []float64 {
 	var orders []float64
 	for i := 1; i < 100; i++ {
 		orders = append(orders, 1+float64(i)/10)
@@ -45,7 +45,7 @@ func DefaultOrders() []float64 {
 func (a *RDP) Compose(e Event) error {
 	next := *a
 	if next.Orders == nil {
-		next.Orders = DefaultOrders()
+		next.Orders = defaultOrders()
 	}
 	for i, order := range next.Orders {
 		if !(order > 1) || math.IsInf(order, 1) {

@@ -132,7 +132,7 @@ func Open(name string) (*File, error) {
 	switch ok, err := f.lock.TryLock(); {
 	case err != nil:
 		_ = f.Close()
-		return nil, LockError(err)
+		return nil, lockError(err)
 	case !ok:
 		_ = f.Close()
 		return nil, fmt.Errorf("%s: %w", name, ErrBusy)

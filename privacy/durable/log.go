@@ -79,7 +79,7 @@ func Lock(name string, wait time.Duration) (*flock.Flock, error) {
 	for end := time.Now().Add(wait); ; time.Sleep(lockRetry) {
 		switch ok, err := lock.TryLock(); {
 		case err != nil:
-			return nil, LockError(err)
+			return nil, lockError(err)
 		case ok:
 			return lock, nil
 		case !time.Now().Before(end):

@@ -1,0 +1,380 @@
+package algorithms
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/privacy"
+)
+
+// descent is what makes one descent on pairs another: which pairs a step takes, how it steps, and where the noise goes. What is
+// returned is the last iterate, or a mean of iterates (Schedule.Average, Optimizer.Tail). All of them run descends.Train.
+type descent struct {
+	noise place
+	// A step takes all pairs, unless one of these says otherwise:
+	pass  bool // step t takes the pairs of record t with the records before it
+	parts bool // a step takes the pairs within the part of its epoch
+	batch int  // > 0: a step takes the pairs within so many records, drawn anew by secret coins
+	Optimizer
+	accelerate, plain bool // Nesterov's steps with restarts; plain never builds up momentum
+}
+
+// place is where a descent adds its noise.
+type place int
+
+const (
+	onOutput    place = iota // once, to what is returned (docs/theory.md#dpgdsc, docs/theory.md#offpair)
+	onGradients              // to every mean gradient, which is released (docs/theory.md#noisy-gradients)
+	onHidden                 // to every iterate, and the last is released (docs/theory.md#convergent-descent)
+	nowhere                  // the result is released exactly
+)
+
+// pairs are those of one step, for a plan.
+func (d descent) pairs(p engine.Problem) engine.Pairs {
+	if d.batch > 0 {
+		return engine.SubsetPairs{N: d.batch}
+	}
+	return p.Pairs()
+}
+
+// newPlan is a plan of the descent without releases.
+func (d descent) newPlan(i Info, s Spec, schedule Schedule) *Plan {
+	p := &Plan{Algorithm: i.Name, Mode: s.Mode, Spec: s, Schedule: schedule, own: &d}
+	switch n := float64(s.Kernel.Problem().N); {
+	case d.pass:
+		p.Work.Gradients = n * (n - 1) / 2
+	case !d.parts:
+		p.Work = p.Work.Sum(schedule.Steps, d.pairs(s.Kernel.Problem()))
+	}
+	for _, e := range schedule.Epochs {
+		p.Work = p.Work.Sum(e.Steps, engine.SubsetPairs{N: e.Records})
+	}
+	return p
+}
+
+// planNoisy plans a release of every mean gradient, with the certificate and the noise of each.
+func (d descent) planNoisy(i Info, s Spec, schedule Schedule, c privacy.Certificate, noise privacy.Gaussian, theorem string) (*Plan, error) {
+	if err := noise.Validate(); err != nil {
+		return nil, err
+	}
+	// Independent noise of every step, carried to the end: it is a random walk. In
+	// the average of w_0..w_T, step t counts (T+1-t)/(T+1).
+	steps, norm := float64(schedule.Steps), noise.NoiseNorm(s.coordinates())
+	_, walk := d.rates(schedule.Steps)
+	if schedule.Average {
+		walk = steps * (2*steps + 1) / (6 * (steps + 1))
+	}
+	p := d.newPlan(i, s, schedule)
+	p.ModelNoise = schedule.Constant * norm * math.Sqrt(walk)
+	switch {
+	case d.Update == adam:
+		p.ModelNoise = math.Inf(1) // adam divides by numbers that are released
+	case d.Optimizer == (Optimizer{}):
+		p.Utility = s.noisyUtility(schedule.Steps, schedule.Constant, norm, schedule.Average)
+	}
+	return p, p.account(theorem, s.release(c, noise, schedule.Steps))
+}
+
+// planGradients plans releases of mean gradients with the noise of Certified mode.
+func (d descent) planGradients(i Info, s Spec, schedule Schedule) (*Plan, error) {
+	c, err := s.meanGradient(d.pairs(s.Kernel.Problem()), d.batch)
+	if err != nil {
+		return nil, err
+	}
+	noise, err := privacy.CalibrateGaussian(c, s.Budget, schedule.Steps)
+	if err != nil {
+		return nil, err
+	}
+	return d.planNoisy(i, s, schedule, c, noise, "")
+}
+
+// planOutput plans a release of the last or average iterate by a certificate, in Paper mode with the paper's noise.
+func (d descent) planOutput(i Info, s Spec, schedule Schedule, by interface {
+	Certify() (privacy.Certificate, error)
+}, paper privacy.Mechanism, theorem string) (*Plan, error) {
+	c, err := by.Certify()
+	if err != nil {
+		return nil, err
+	}
+	p := d.newPlan(i, s, schedule)
+	if err := p.releasePlan(c, paper, theorem); err != nil {
+		return nil, err
+	}
+	if !d.pass {
+		p.Utility = s.outputUtility(s.descentUtility(schedule.Steps, schedule.Constant, schedule.Average), p.modelNoise())
+	}
+	return p, nil
+}
+
+// descends trains by the descent of a plan. Algorithms embed it.
+type descends struct{}
+
+// Train runs the descent that Plan planned.
+func (descends) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+	d, ok := p.own.(*descent)
+	if !ok {
+		return nil, fmt.Errorf("algorithms: the plan of %s was not made by its Plan", p.Algorithm)
+	}
+	problem := ev.Kernel().Problem()
+	parts, all := p.Schedule.Epochs, p.Schedule.Steps
+	if d.pass {
+		all = problem.N // the first record has no pair
+	}
+	if parts == nil {
+		parts = []Epoch{{Steps: all, StepSize: p.Schedule.Constant}}
+	}
+	r := d.start(p, s, problem)
+	done := 0
+	if r.resumes() {
+		var err error
+		if done, err = t.Restore(r.kept, r.state...); err != nil {
+			return nil, err
+		}
+	}
+	before, first := 0, 0 // steps and records of earlier parts
+	for i, part := range parts {
+		from := max(0, done-before)
+		if from <= part.Steps {
+			r.pairs = d.pairs(problem)
+			if r.order != nil {
+				r.pairs = engine.SubsetPairs{Order: r.order, From: first, N: max(d.batch, part.Records)}
+			}
+			if err := r.run(ctx, ev, part, from, func(k int) {
+				if r.resumes() {
+					t.Keep(before+k, r.kept, r.state...)
+				}
+				t.Step(before+k, all)
+			}); err != nil {
+				return nil, err
+			}
+			if err := r.release(i, part.Steps); err != nil {
+				return nil, err
+			}
+		}
+		before, first = before+part.Steps, first+part.Records
+	}
+	return r.w, nil
+}
+
+// running is a descent at work.
+type running struct {
+	*descent
+	p        *Plan
+	s        privacy.Session
+	domain   engine.Domain
+	w, total []float64    // the iterate, and the sum of those in the mean
+	order    []int32      // of the records; nil where a step takes all pairs
+	pairs    engine.Pairs // of a step
+	step     func(t int, sum []float64, pairs, eta float64) error
+	kept     []int32 // the order and the vectors in a checkpoint
+	state    [][]float64
+	reached  []float64 // the iterate of accelerated steps, where w is the point they look ahead to
+}
+
+// start is the state before the first step.
+func (d *descent) start(p *Plan, s privacy.Session, problem engine.Problem) *running {
+	r := &running{descent: d, p: p, s: s, domain: problem.Domain()}
+	r.w = r.domain.Start()
+	r.total, r.state = make([]float64, len(r.w)), [][]float64{r.w}
+	switch {
+	case d.batch > 0:
+		r.order = make([]int32, problem.N)
+		for i := range r.order {
+			r.order[i] = int32(i)
+		}
+	case d.pass || d.parts:
+		r.order = s.Permutation(problem.N)
+		r.kept = r.order
+	}
+	if d.noise == onGradients || d.pass || p.Schedule.Average {
+		r.state = append(r.state, r.total)
+	}
+	switch {
+	case d.noise == onGradients:
+		if p.Schedule.Average {
+			copy(r.total, r.w)
+		}
+		r.step = r.noisy()
+	case d.noise == onHidden:
+		r.step = r.hidden()
+	case d.accelerate:
+		r.step = r.accelerated()
+	}
+	return r
+}
+
+// resumes says that the state of the descent is all in its checkpoint.
+func (r *running) resumes() bool { return r.noise != onHidden && !r.accelerate }
+
+// meanFrom is the first iterate of the mean that is returned; steps + 1 without one.
+func (r *running) meanFrom(steps int) int {
+	switch {
+	case !r.p.Schedule.Average:
+		return r.tailStart(steps)
+	case r.noise == onGradients:
+		return 0 // with the start
+	}
+	return 1
+}
+
+// run makes the steps from+1.. of a part and calls done after each.
+func (r *running) run(ctx context.Context, ev engine.Evaluator, part Epoch, from int, done func(steps int)) error {
+	if r.step == nil || r.parts {
+		r.step = r.exact()
+	}
+	sum, mean := make([]float64, len(r.w)), r.meanFrom(part.Steps)
+	for k := from + 1; k <= part.Steps; k++ {
+		if err := r.oneStep(ctx, ev, sum, k, part); err != nil {
+			return err
+		}
+		if k >= mean {
+			for j := range r.total {
+				r.total[j] += r.w[j]
+			}
+		}
+		done(k)
+	}
+	return nil
+}
+
+// oneStep makes step k.
+func (r *running) oneStep(ctx context.Context, ev engine.Evaluator, sum []float64, k int, part Epoch) error {
+	pairs, eta := r.pairs, part.StepSize
+	switch {
+	case r.pass && k <= r.p.Schedule.BurnIn:
+		radius := ev.Kernel().Problem().Radius
+		r.s.UniformBall(r.w, radius)
+		return r.domain.Project(r.w, radius*(1+0x1p-40))
+	case r.pass && k == 1:
+		return nil
+	case r.pass:
+		pairs, eta = engine.PrefixPairs{Order: r.order, T: k - 1}, r.p.Schedule.Eta[k]
+	case r.batch > 0:
+		if err := r.s.Sample(r.order, r.batch); err != nil {
+			return err
+		}
+	}
+	if err := ev.Sum(ctx, sum, engine.Gradient(r.w, pairs)); err != nil {
+		return err
+	}
+	return r.step(k, sum, float64(pairs.Len()), eta)
+}
+
+// exact makes steps without noise: the iterates stay secret.
+func (r *running) exact() func(int, []float64, float64, float64) error {
+	u := r.p.Spec.newUpdate(r.roundoff(r.p.Spec.Kernel, r.pairs))
+	return func(_ int, sum []float64, pairs, eta float64) error { return u.apply(r.w, sum, eta, pairs) }
+}
+
+// roundoff bounds the error of every mean gradient over pairs, or of a pass.
+func (d descent) roundoff(k engine.Kernel, pairs engine.Pairs) float64 {
+	if d.pass {
+		return worstMeanRoundoff(k, k.Problem().N)
+	}
+	return meanRoundoff(k, pairs)
+}
+
+// noisy releases every mean gradient. Only released ones enter the iterates.
+//
+//	w_t = Pi_C[w_(t-1) - eta (g(w_(t-1)) + N(0, sigma^2 I) + alpha w_(t-1))]
+func (r *running) noisy() func(int, []float64, float64, float64) error {
+	o := r.Optimizer.start(len(r.w), r.p.Schedule.Steps, r.p.Schedule.Constant, r.p.Noise())
+	r.state = append(r.state, o.Vectors()...)
+	certificate, noise := r.p.Certificate(), r.p.Noise()
+	return func(t int, gradient []float64, pairs, _ float64) error {
+		for k := range gradient {
+			gradient[k] /= pairs
+		}
+		if err := r.s.Release(gradient, certificate, noise); err != nil {
+			return err
+		}
+		for k := range r.w {
+			gradient[k] += r.p.Spec.L2 * r.w[k]
+		}
+		o.Move(r.w, gradient, t)
+		return r.project()
+	}
+}
+
+// hidden adds noise to every iterate on a grid, and releases the last.
+func (r *running) hidden() func(int, []float64, float64, float64) error {
+	state := r.p.Spec.newHiddenState(r.p.Schedule.Constant, r.p.Noise().GridSize())
+	certificate, noise := r.p.Certificate(), r.p.Noise()
+	return func(t int, sum []float64, pairs, eta float64) error {
+		state.step(r.w, sum, eta, pairs)
+		noisy := r.s.HiddenStep
+		if t == r.p.Schedule.Steps {
+			noisy = r.s.Release
+		}
+		if err := noisy(r.w, certificate, noise); err != nil {
+			return err
+		}
+		return state.project(r.w)
+	}
+}
+
+// accelerated makes Nesterov's steps with adaptive restart. Gradients are taken at w, ahead of the iterate.
+func (r *running) accelerated() func(int, []float64, float64, float64) error {
+	u := r.p.Spec.newUpdate(meanRoundoff(r.p.Spec.Kernel, r.p.Spec.Kernel.Problem().Pairs()))
+	r.reached = append([]float64(nil), r.w...)
+	previous, momentum := make([]float64, len(r.w)), 0.0
+	return func(_ int, sum []float64, pairs, eta float64) error {
+		copy(previous, r.reached)
+		copy(r.reached, r.w)
+		if err := u.apply(r.reached, sum, eta, pairs); err != nil {
+			return err
+		}
+		var turn float64
+		for k, v := range r.reached {
+			turn += (r.w[k] - v) * (v - previous[k])
+		}
+		momentum++
+		if turn > 0 || r.plain {
+			momentum = 0
+		}
+		for k, v := range r.reached {
+			r.w[k] = v + momentum/(momentum+3)*(v-previous[k])
+		}
+		return r.domain.Project(r.w, 3*u.radius)
+	}
+}
+
+// release takes the mean, if any, after the steps of part i, and releases the result where the steps did not. Projections
+// are post-processing.
+func (r *running) release(i, steps int) error {
+	size := steps + 1 - r.meanFrom(steps)
+	if size > 0 {
+		for k := range r.total {
+			r.w[k] = r.total[k] / float64(size)
+		}
+		clear(r.total)
+	}
+	switch {
+	case r.noise == onOutput:
+		if err := r.s.Release(r.w, r.p.Releases[i].Certificate, r.p.Releases[i].Noise); err != nil {
+			return err
+		}
+		return r.project()
+	case r.noise == nowhere:
+		if r.reached != nil {
+			copy(r.w, r.reached)
+		}
+		return r.s.ReleaseExact(r.w)
+	case r.noise == onGradients && size > 0:
+		return r.project()
+	}
+	return nil
+}
+
+func (r *running) project() error { return r.domain.Project(r.w, normAbove(r.w)) }
+
+// normAbove is the Euclidean norm rounded up.
+func normAbove(w []float64) float64 {
+	var square float64
+	for _, v := range w {
+		square += v * v
+	}
+	return math.Sqrt(square) * (1 + 0x1p-40)
+}
