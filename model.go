@@ -330,6 +330,9 @@ func (m *Model) function() (*export.Function, error) {
 		f.Output = "z"
 	}
 	if m.Network != nil {
+		if m.Network.Kind != mlp {
+			return nil, input.Errorf("dyad: other programs compute the layers of --model %s, and not network %q; dyad predict and dyad transform compute it", mlp, m.Network.Kind)
+		}
 		net, err := m.Network.model()
 		if err == nil {
 			f.AddNetwork(net, export.Activation(m.Network.Activation), m.Weights)

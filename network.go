@@ -19,20 +19,14 @@ import (
 	"dyad/privacy"
 )
 
-// mlp is the kind of a Network.
+// mlp is the kind of a Network that has formulas of its own.
 const mlp = "mlp"
 
-// The values of Network.Compare.
-const (
-	cosine      = "cosine"      // phi(y y' cos(f, f'))
-	distance    = "distance"    // phi(y y' (1 - ||f - f'||^2)), ||f|| <= 1
-	contrastive = "contrastive" // ||f - f'||^2/2 for equal labels, else max(0, 1 - ||f - f'||)^2/2, ||f|| <= 1
-)
-
-// Network makes a model nonlinear: a multilayer perceptron f of the encoded features x, whose output is
-// a score or an embedding (docs/networks.md). Zero fields are public defaults; a model file has none.
+// Network makes a model nonlinear: a function f of the encoded features x, whose output is a score or an embedding
+// (docs/networks.md). Zero fields are public defaults; a model file has none.
 type Network struct {
-	Kind string `json:"kind"` // "mlp", or "" for it
+	// Kind is "mlp", also "", for a multilayer perceptron, or the name of what Build makes.
+	Kind string `json:"kind"`
 	// Features are those of a record; they are filled in.
 	Features int `json:"features"`
 	// Hidden are the units of the hidden layers, at most two; nil means one layer of 32. An empty slice
@@ -56,6 +50,13 @@ type Network struct {
 	// Init is a model of the same architecture whose weights are the start: one that was trained on
 	// public data, or that a guarantee covers. It must not have been chosen by looking at the records.
 	Init *Model `json:"-"`
+	// Parts are the weights of a network of another kind, with their balls; they are filled in.
+	Parts []embedding.Layer `json:"parts,omitempty"`
+	// Build makes a network of another kind, of Features and Dim, from public numbers alone; it has no Hidden, Activation and Gain.
+	// A model file does not have it: who reads one sets it (Model.Network.Build) to score with it or to train on.
+	Build func(Network) (embedding.Network, error) `json:"-"`
+
+	made embedding.Network // by Build, once
 }
 
 // Defaults of Network.
@@ -68,46 +69,93 @@ const (
 // filled is the network with its defaults, for d features.
 func (n Network) filled(task string, d int) (Network, error) {
 	n.Kind, n.Features = cmp.Or(n.Kind, mlp), d
-	if n.Hidden == nil {
-		n.Hidden = []int{defaultHidden}
-	}
-	n.Activation, n.Clip, n.Gain = cmp.Or(n.Activation, embedding.Tanh.String()), cmp.Or(n.Clip, embedding.UsualClip(n.Hidden)), cmp.Or(n.Gain, defaultGain)
 	if task == Metric {
-		n.Dim, n.Compare = cmp.Or(n.Dim, min(defaultDim, d)), cmp.Or(n.Compare, cosine)
+		n.Dim, n.Compare = cmp.Or(n.Dim, min(defaultDim, d)), cmp.Or(n.Compare, embedding.ByCosine)
 	} else {
 		n.Dim = cmp.Or(n.Dim, 1)
 	}
+	if err := n.fill(); err != nil {
+		return n, err
+	}
 	switch {
-	case n.Kind != mlp:
-		return n, input.Errorf("dyad: the kind of model %q is unknown; it is linear (no network) or %q", n.Kind, mlp)
 	case task == AUC && (n.Dim != 1 || n.Compare != ""):
 		return n, input.Errorf("dyad: a network for task %q gives one score; an embedding (--dim, --similarity) is for task %q (--task metric)", AUC, Metric)
-	case task == Metric && !slices.Contains([]string{cosine, distance, contrastive}, n.Compare):
-		return n, input.Errorf("dyad: embeddings are compared by %s, %s or %s, not %q", cosine, distance, contrastive, n.Compare)
-	case !(n.Clip > 0x1p-100 && n.Clip < 0x1p100) || !(n.Gain > 0x1p-100 && n.Gain < 0x1p100):
+	case task == Metric && !slices.Contains([]string{embedding.ByCosine, embedding.ByDistance, embedding.ByContrastive}, n.Compare):
+		return n, input.Errorf("dyad: embeddings are compared by %s, %s or %s, not %q", embedding.ByCosine, embedding.ByDistance, embedding.ByContrastive, n.Compare)
+	case !(n.Clip > 0x1p-100 && n.Clip < 0x1p100) || !(n.Gain > 0x1p-100 && n.Gain < 0x1p100) && n.Kind == mlp:
 		return n, input.Errorf("dyad: the clipping norm %v and the gain %v of a network must be positive numbers", n.Clip, n.Gain)
 	}
 	return n, nil
 }
 
-// model is the function of a network that is filled.
-func (n Network) model() (embedding.Model, error) {
-	activation, err := embedding.ParseActivation(n.Activation)
+// fill fills in what depends on the kind.
+func (n *Network) fill() (err error) {
+	if n.Kind == mlp {
+		if n.Hidden == nil {
+			n.Hidden = []int{defaultHidden}
+		}
+		n.Activation, n.Clip, n.Gain = cmp.Or(n.Activation, embedding.Tanh.String()), cmp.Or(n.Clip, embedding.UsualClip(n.Hidden)), cmp.Or(n.Gain, defaultGain)
+		return nil
+	}
+	if n.Hidden != nil || n.Activation != "" || n.Gain != 0 {
+		return input.Errorf("dyad: hidden units, activation and gain are those of --model %s; network %q has its own", mlp, n.Kind)
+	}
+	if n.made == nil {
+		if n.made, err = n.make(); err != nil {
+			return input.As(err)
+		}
+	}
+	n.Parts = n.made.Layers()
+	n.Clip = cmp.Or(n.Clip, embedding.UsualClip([]int{n.Parts[len(n.Parts)-1].Cols}))
+	return nil
+}
+
+// make is a network of another kind, which fits the parts of a file.
+func (n Network) make() (embedding.Network, error) {
+	if n.Build == nil {
+		if n.Parts == nil {
+			return nil, input.Errorf("dyad: the kind of model %q is unknown; it is linear (no network), %q, or what a program of one's own builds", n.Kind, mlp)
+		}
+		read := embedding.Forward{Title: n.Kind, In: n.Features, Out: n.Dim, Parts: n.Parts}
+		return read, read.Validate()
+	}
+	net, err := n.Build(n)
 	if err != nil {
-		return embedding.Model{}, input.As(err)
+		return nil, err
 	}
-	mlp := embedding.MLP{In: n.Features, Hidden: n.Hidden, Out: n.Dim, Activation: activation}
-	mlp.Radii = mlp.RadiiFor(n.Gain)
-	if mlp, err = embedding.NewMLP(mlp); err != nil {
-		return embedding.Model{}, input.As(err)
+	if d, m := net.Dims(); d != n.Features || m != n.Dim || n.Parts != nil && !slices.Equal(n.Parts, net.Layers()) {
+		return nil, fmt.Errorf("dyad: network %q that this program builds maps %d features to %d numbers, by weights of other shapes or balls than asked for, or than the model has", n.Kind, d, m)
 	}
-	m := embedding.Model{Network: mlp}
-	switch n.Compare {
-	case cosine:
-		m.Output.Unit = true
-	case distance, contrastive:
-		m.Output.Within = 1
+	return net, embedding.Model{Network: net, Output: embedding.Output{Unit: true}}.Validate()
+}
+
+// known refuses a network whose function this program does not have.
+func (n Network) known() error {
+	if _, read := n.made.(embedding.Forward); read || n.made == nil && n.Build == nil && n.Kind != mlp {
+		return input.Errorf("dyad: this program does not have the network %q of the model; use the program that trained it, or set Model.Network.Build", n.Kind)
 	}
+	return nil
+}
+
+// model is the function of a network that is filled.
+func (n Network) model() (m embedding.Model, err error) {
+	if m.Network = n.made; n.Kind == mlp {
+		activation, err := embedding.ParseActivation(n.Activation)
+		if err != nil {
+			return m, input.As(err)
+		}
+		net := embedding.MLP{In: n.Features, Hidden: n.Hidden, Out: n.Dim, Activation: activation}
+		net.Radii = net.RadiiFor(n.Gain)
+		if net, err = embedding.NewMLP(net); err != nil {
+			return m, input.As(err)
+		}
+		m.Network = net
+	} else if n.made == nil {
+		if m.Network, err = n.make(); err != nil {
+			return m, input.As(err)
+		}
+	}
+	m.Output = embedding.OutputOf(m.Network, n.Compare)
 	return m, nil
 }
 
@@ -116,40 +164,33 @@ func (n Network) start(m embedding.Model) []float64 {
 	if n.Init != nil {
 		return n.Init.Weights
 	}
-	return m.Network.(embedding.MLP).StartWith(n.Gain, n.Seed)
+	if net, ok := m.Network.(embedding.MLP); ok {
+		return net.StartWith(n.Gain, n.Seed)
+	}
+	return m.Network.Start(n.Seed)
 }
 
 // loss is the pair loss of a network that is filled.
-func (n Network) loss(of Loss) (embedding.Loss, error) {
-	model, err := n.model()
-	if err != nil {
-		return embedding.Loss{}, err
-	}
-	l := embedding.Loss{Model: model, Clip: n.Clip, Seed: n.Seed, Start: n.start(model)}
-	if n.Compare == contrastive {
-		l.Pair = embedding.Contrastive{Margin: 1}
-		return l, nil
-	}
+func (n Network) loss(of Loss) (l embedding.Loss, err error) {
 	var phi engine.Scalar = engine.Logistic{}
-	if of.Name != "" && of.Name != logistic || of.Clip != 0 {
+	if n.Compare != embedding.ByContrastive && (of.Name != "" && of.Name != logistic || of.Clip != 0) {
 		if phi, err = of.Scalar(); err != nil {
 			return l, err
 		}
 	}
-	switch n.Compare {
-	case cosine:
-		l.Pair = embedding.Bilinear{Of: phi}
-	case distance:
-		l.Pair = embedding.Distance{Of: phi}
-	default:
-		l.Pair = embedding.Score{Of: phi}
+	model, err := n.model()
+	if err != nil {
+		return l, err
 	}
-	return l, nil
+	return embedding.Loss{Model: model, Clip: n.Clip, Seed: n.Seed, Start: n.start(model), Pair: embedding.PairLossOf(n.Compare, phi)}, nil
 }
 
 // PairLoss is the loss of pairs of records that a network of a task is trained by, for engine.Problem.
 func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, error) {
 	n, err := n.filled(task, features)
+	if err == nil {
+		err = n.known()
+	}
 	if err != nil {
 		return embedding.Loss{}, err
 	}
@@ -163,9 +204,27 @@ func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, e
 	return n.loss(of)
 }
 
+// identity is the text by which plans and files of figures know a network: its fields, without what a program sets.
+func (n Network) identity() string {
+	text := fmt.Sprint(struct {
+		kind                string
+		features            int
+		hidden              []int
+		dim                 int
+		activation, compare string
+		clip, gain          float64
+		seed                uint64
+		init                *Model
+	}{n.Kind, n.Features, n.Hidden, n.Dim, n.Activation, n.Compare, n.Clip, n.Gain, n.Seed, nil})
+	if n.Kind != mlp {
+		text += fmt.Sprint(n.Parts)
+	}
+	return text
+}
+
 // same says that two networks compute the same functions of their weights.
 func (n Network) same(m *Network) bool {
-	return m != nil && n.Kind == m.Kind && n.Features == m.Features && slices.Equal(n.Hidden, m.Hidden) && n.Dim == m.Dim && n.Activation == m.Activation && n.Compare == m.Compare
+	return m != nil && n.Kind == m.Kind && n.Features == m.Features && slices.Equal(n.Hidden, m.Hidden) && n.Dim == m.Dim && n.Activation == m.Activation && n.Compare == m.Compare && slices.Equal(n.Parts, m.Parts)
 }
 
 // checkInit refuses a start that depends on more than public numbers and released models.
@@ -250,7 +309,7 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape) error {
 	if err != nil {
 		return err
 	}
-	if net.Compare == contrastive && o.Loss.Named() {
+	if net.Compare == embedding.ByContrastive && o.Loss.Named() {
 		return input.Errorf("dyad: contrastive embeddings have a loss of their own; leave the loss (--loss) out")
 	}
 	o.Network = &net
@@ -333,6 +392,9 @@ func (m *Model) Readout() (weights []float64, loss engine.Loss, err error) {
 // embeddings are f(x) of the records, row-major; a row depends on its own record alone.
 func (m *Model) embeddings(r *engine.Records) (rows []float64, dim int, err error) {
 	net, err := m.Network.model()
+	if err == nil {
+		err = m.Network.known()
+	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -358,8 +420,8 @@ func (n *Network) ofTuples(d int) (*Network, error) {
 		return nil, nil
 	case n.Clip != 0:
 		return nil, input.Errorf("dyad: the gradient of a tuple, or of a cosine, is clipped as a whole (--clip), and its Jacobians are not")
-	case n.Compare == contrastive:
-		return nil, input.Errorf("dyad: the loss of tuples or batches says how embeddings are compared; choose --similarity %s or %s", cosine, distance)
+	case n.Compare == embedding.ByContrastive:
+		return nil, input.Errorf("dyad: the loss of tuples or batches says how embeddings are compared; choose --similarity %s or %s", embedding.ByCosine, embedding.ByDistance)
 	}
 	net, err := n.filled(Metric, d)
 	if err != nil {
