@@ -102,6 +102,7 @@ var parsers = map[string]string{
 	"engine/dataset/parquet/reader.go":        "engine/dataset:FuzzParquet",
 	"engine/dataset/schema/parse.go":          "engine/dataset:FuzzSchema",
 	"engine/dataset/strictyaml/strictyaml.go": "engine/dataset/strictyaml:FuzzParse",
+	"engine/layers/spec.go":                   "engine/layers:FuzzParse",
 	"internal/experiment/table.go":            "internal/experiment:FuzzTable",
 	"internal/experiment/plan.go":             "internal/experiment:FuzzPlan",
 	"internal/files/output.go":                "internal/face:FuzzReadJSON",
