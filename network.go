@@ -14,18 +14,22 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/engine/layers"
 	"dyad/internal/input"
 	"dyad/internal/memory"
 	"dyad/privacy"
 )
 
-// mlp is the kind of a Network that has formulas of its own.
-const mlp = "mlp"
+// The kinds of a Network of this program: one with formulas of its own, and one that a file describes.
+const (
+	mlp       = "mlp"
+	described = "layers"
+)
 
 // Network makes a model nonlinear: a function f of the encoded features x, whose output is a score or an embedding
 // (docs/networks.md). Zero fields are public defaults; a model file has none.
 type Network struct {
-	// Kind is "mlp", also "", for a multilayer perceptron, or the name of what Build makes.
+	// Kind is "mlp", also "", for a multilayer perceptron, "layers" for a network of a file (Read), or another name of what Build makes.
 	Kind string `json:"kind"`
 	// Features are those of a record; they are filled in.
 	Features int `json:"features"`
@@ -50,10 +54,12 @@ type Network struct {
 	// Init is a model of the same architecture whose weights are the start: one that was trained on
 	// public data, or that a guarantee covers. It must not have been chosen by looking at the records.
 	Init *Model `json:"-"`
-	// Parts are the weights of a network of another kind, with their balls; they are filled in.
+	// Layers describe a network of kind "layers".
+	Layers *layers.Spec `json:"layers,omitempty"`
+	// Parts are the weights of a network of another kind than "mlp", with their balls; they are filled in.
 	Parts []embedding.Layer `json:"parts,omitempty"`
-	// Build makes a network of another kind, of Features and Dim, from public numbers alone; it has no Hidden, Activation and Gain.
-	// A model file does not have it: who reads one sets it (Model.Network.Build) to score with it or to train on.
+	// Build makes a network of another kind than "mlp" from Features, Dim and Layers; it has no Hidden, Activation and Gain. A
+	// model file does not have it: who reads one sets Model.Network.Build, to train on, or to score with a network that has no Layers.
 	Build func(Network) (embedding.Network, error) `json:"-"`
 
 	made embedding.Network // by Build, once
@@ -100,8 +106,11 @@ func (n *Network) fill() (err error) {
 	if n.Hidden != nil || n.Activation != "" || n.Gain != 0 {
 		return input.Errorf("dyad: hidden units, activation and gain are those of --model %s; network %q has its own", mlp, n.Kind)
 	}
+	if (n.Kind == described) != (n.Layers != nil) {
+		return input.Errorf("dyad: a network of kind %q, and no other, has layers; Network.Read reads them from a file", described)
+	}
 	if n.made == nil {
-		if n.made, err = n.make(); err != nil {
+		if n.made, err = n.own().Network(); err != nil {
 			return input.As(err)
 		}
 	}
@@ -110,53 +119,44 @@ func (n *Network) fill() (err error) {
 	return nil
 }
 
-// make is a network of another kind, which fits the parts of a file.
-func (n Network) make() (embedding.Network, error) {
-	if n.Build == nil {
-		if n.Parts == nil {
-			return nil, input.Errorf("dyad: the kind of model %q is unknown; it is linear (no network), %q, or what a program of one's own builds", n.Kind, mlp)
-		}
-		read := embedding.Forward{Title: n.Kind, In: n.Features, Out: n.Dim, Parts: n.Parts}
-		return read, read.Validate()
+// own is a network of another kind than mlp.
+func (n Network) own() layers.Own {
+	o := layers.Own{Kind: n.Kind, Spec: n.Layers, In: n.Features, Out: n.Dim, Parts: n.Parts}
+	if n.Build != nil {
+		o.Build = func() (embedding.Network, error) { return n.Build(n) }
 	}
-	net, err := n.Build(n)
-	if err != nil {
-		return nil, err
-	}
-	if d, m := net.Dims(); d != n.Features || m != n.Dim || n.Parts != nil && !slices.Equal(n.Parts, net.Layers()) {
-		return nil, fmt.Errorf("dyad: network %q that this program builds maps %d features to %d numbers, by weights of other shapes or balls than asked for, or than the model has", n.Kind, d, m)
-	}
-	return net, embedding.Model{Network: net, Output: embedding.Output{Unit: true}}.Validate()
+	return o
 }
 
-// known refuses a network whose function this program does not have.
-func (n Network) known() error {
-	if _, read := n.made.(embedding.Forward); read || n.made == nil && n.Build == nil && n.Kind != mlp {
-		return input.Errorf("dyad: this program does not have the network %q of the model; use the program that trained it, or set Model.Network.Build", n.Kind)
+// known refuses a network whose function, or Jacobian, this program does not have.
+func (n Network) known(jacobian bool) error {
+	if n.Kind == mlp {
+		return nil
 	}
-	return nil
+	return input.As(n.own().Known(jacobian))
+}
+
+// Read makes n the network that a file describes (docs/networks.md).
+func (n *Network) Read(file string) (err error) {
+	n.Kind = described
+	n.Layers, err = layers.Read(file)
+	return input.As(err)
 }
 
 // model is the function of a network that is filled.
 func (n Network) model() (m embedding.Model, err error) {
-	if m.Network = n.made; n.Kind == mlp {
-		activation, err := embedding.ParseActivation(n.Activation)
-		if err != nil {
-			return m, input.As(err)
-		}
-		net := embedding.MLP{In: n.Features, Hidden: n.Hidden, Out: n.Dim, Activation: activation}
-		net.Radii = net.RadiiFor(n.Gain)
-		if net, err = embedding.NewMLP(net); err != nil {
-			return m, input.As(err)
-		}
-		m.Network = net
-	} else if n.made == nil {
-		if m.Network, err = n.make(); err != nil {
-			return m, input.As(err)
-		}
+	switch {
+	case n.Kind == mlp:
+		m.Network, err = embedding.NewMLPWith(n.Features, n.Hidden, n.Dim, n.Activation, n.Gain)
+	case n.made != nil:
+		m.Network = n.made
+	default:
+		m.Network, err = n.own().Network()
 	}
-	m.Output = embedding.OutputOf(m.Network, n.Compare)
-	return m, nil
+	if err == nil {
+		m.Output = embedding.OutputOf(m.Network, n.Compare)
+	}
+	return m, input.As(err)
 }
 
 // start is the public start of a network that is filled.
@@ -189,12 +189,12 @@ func (n Network) loss(of Loss) (l embedding.Loss, err error) {
 func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, error) {
 	n, err := n.filled(task, features)
 	if err == nil {
-		err = n.known()
+		err = n.known(true)
 	}
-	if err != nil {
-		return embedding.Loss{}, err
+	var model embedding.Model
+	if err == nil {
+		model, err = n.model()
 	}
-	model, err := n.model()
 	if err == nil {
 		err = memory.Check(embedding.Parameters(model.Network), 0) // before a start is drawn
 	}
@@ -204,27 +204,26 @@ func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, e
 	return n.loss(of)
 }
 
-// identity is the text by which plans and files of figures know a network: its fields, without what a program sets.
+// identity is the text by which plans and files of figures know a network.
 func (n Network) identity() string {
-	text := fmt.Sprint(struct {
-		kind                string
-		features            int
-		hidden              []int
-		dim                 int
-		activation, compare string
-		clip, gain          float64
-		seed                uint64
-		init                *Model
-	}{n.Kind, n.Features, n.Hidden, n.Dim, n.Activation, n.Compare, n.Clip, n.Gain, n.Seed, nil})
+	text := fmt.Sprintf("{%s %d %v %d %s %s %v %v %d <nil>}", n.Kind, n.Features, n.Hidden, n.Dim, n.Activation, n.Compare, n.Clip, n.Gain, n.Seed)
 	if n.Kind != mlp {
-		text += fmt.Sprint(n.Parts)
+		text += fmt.Sprint(n.Parts, n.digest())
 	}
 	return text
 }
 
+// digest is that of the layers of a file.
+func (n Network) digest() string {
+	if n.Layers == nil {
+		return ""
+	}
+	return n.Layers.Digest()
+}
+
 // same says that two networks compute the same functions of their weights.
 func (n Network) same(m *Network) bool {
-	return m != nil && n.Kind == m.Kind && n.Features == m.Features && slices.Equal(n.Hidden, m.Hidden) && n.Dim == m.Dim && n.Activation == m.Activation && n.Compare == m.Compare && slices.Equal(n.Parts, m.Parts)
+	return m != nil && n.Kind == m.Kind && n.Features == m.Features && slices.Equal(n.Hidden, m.Hidden) && n.Dim == m.Dim && n.Activation == m.Activation && n.Compare == m.Compare && slices.Equal(n.Parts, m.Parts) && n.digest() == m.digest()
 }
 
 // checkInit refuses a start that depends on more than public numbers and released models.
@@ -273,23 +272,6 @@ func (n Network) origin() string {
 	return fmt.Sprintf("the start is a model of %s (weights %s), which was not chosen by looking at these records; what it cost is not in this guarantee", from, hex.EncodeToString(sum[:8]))
 }
 
-// networkChoice is the algorithm of a network unless one is named.
-func networkChoice() algorithms.Choice {
-	return algorithms.Choice{
-		Algorithm: algorithms.GradientPerturbation{Optimizer: algorithms.NetworkOptimizer()},
-		Reason:    "a network: its loss is not convex, so every gradient gets noise; the steps are those of Adam",
-	}
-}
-
-// takesNetworks refuses algorithms whose guarantee is not one of single gradients.
-func takesNetworks(a algorithms.Algorithm) error {
-	switch a.(type) {
-	case algorithms.GradientPerturbation, algorithms.SubsampledDescent, algorithms.DPGDC2:
-		return nil
-	}
-	return input.Errorf("dyad: %s does not train networks: they are trained by noisy gradients, with gradient-perturbation, dpgdc2 or, on secret batches of records, subsampled-descent", a.Info().Name)
-}
-
 // fillNetwork checks and completes the network of the options for an algorithm.
 func (o *Options) fillNetwork(c algorithms.Choice, s Shape) error {
 	switch {
@@ -302,8 +284,8 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape) error {
 	case o.On.Named() || o.On.Precise():
 		return input.Errorf("dyad: networks are trained on the CPU in float64 in this version (--device cpu, no --precision): a bound on what rounding in float32 moves is proved for linear models only")
 	}
-	if err := takesNetworks(c.Algorithm); err != nil {
-		return err
+	if err := algorithms.TakesNetworks(c.Algorithm); err != nil {
+		return input.As(err)
 	}
 	net, err := o.Network.filled(cmp.Or(o.Task, AUC), s.Features)
 	if err != nil {
@@ -391,10 +373,14 @@ func (m *Model) Readout() (weights []float64, loss engine.Loss, err error) {
 
 // embeddings are f(x) of the records, row-major; a row depends on its own record alone.
 func (m *Model) embeddings(r *engine.Records) (rows []float64, dim int, err error) {
-	net, err := m.Network.model()
-	if err == nil {
-		err = m.Network.known()
+	of := *m.Network
+	if of.Layers != nil { // plain Go is faster than a graph
+		of.Build, of.made = nil, nil
 	}
+	if err = of.known(false); err != nil {
+		return nil, 0, err
+	}
+	net, err := of.model()
 	if err != nil {
 		return nil, 0, err
 	}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"slices"
+	"strings"
 
 	lib "dyad"
 	"dyad/algorithms"
@@ -37,7 +38,13 @@ func (f networkFlags) network(w With) (*lib.Network, error) {
 	n := &lib.Network{Hidden: f.Hidden, Dim: f.Dim, Activation: f.Activation, Compare: f.Compare, Clip: f.Clip, Gain: f.Gain, Seed: f.InitSeed}
 	if f.ModelKind != "mlp" {
 		if n.Kind = f.ModelKind; !w.builds(n) {
-			return nil, badInput("--model is %q, want linear, mlp%s", f.ModelKind, w.networkNames())
+			if !strings.ContainsAny(f.ModelKind, "./\\") {
+				return nil, badInput("--model is %q, want linear, mlp, %sor FILE.yaml", f.ModelKind, w.networkNames())
+			}
+			if err := n.Read(f.ModelKind); err != nil {
+				return nil, err
+			}
+			w.builds(n)
 		}
 	}
 	if len(f.Hidden) == 1 && f.Hidden[0] == 0 {
@@ -107,7 +114,9 @@ func (w With) builds(n *lib.Network) bool {
 // networkNames are what --model takes besides.
 func (w With) networkNames() (text string) {
 	for _, n := range w.Networks {
-		text += " or " + n.Kind
+		if n.Kind != "layers" {
+			text += n.Kind + ", "
+		}
 	}
 	return text
 }
