@@ -92,8 +92,7 @@ func (b *layerBuilder) reshape(x vertex, shape ...int) vertex {
 	return b.gather(x, func(k int) int { return k }, shape...)
 }
 
-// constant is an input with a value that nobody changes. Gorgonia's own constants are not taken: they are recognised in
-// log(1 + exp(x)), which it then replaces by a softplus with an error of 1e-7.
+// constant is an input with a value that nobody changes.
 func (b *layerBuilder) constant(value func(k int) float64, shape ...int) vertex {
 	backing := make([]float64, layers.Size(shape))
 	for k := range backing {
@@ -166,7 +165,10 @@ func (b *layerBuilder) step(s layers.Step, x vertex) vertex {
 	case "silu":
 		return b.binary(gorgonia.HadamardProd, x, b.unary(gorgonia.Sigmoid, x))
 	}
-	return b.unary(gorgonia.Log, b.add(b.unary(gorgonia.Exp, x), b.all(1, s.In...))) // softplus; not finite from 710 on
+	// softplus: z/2 + |z|/2 + log(1 + e^-|z|), of the slope 1/2 at 0. Gorgonia's own cuts large numbers off.
+	abs := b.unary(gorgonia.Abs, x)
+	half := b.binary(gorgonia.HadamardProd, b.add(x, abs), b.all(0.5, s.In...))
+	return b.add(half, b.unary(gorgonia.Log1p, b.unary(gorgonia.Exp, b.unary(gorgonia.Neg, abs))))
 }
 
 // windows has the numbers of a window of an image in each row, 0 outside of it.

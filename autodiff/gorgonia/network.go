@@ -149,6 +149,9 @@ func (n Network) tape() (*userTape, error) {
 	if t.f == nil || !t.f.Shape().Eq(tensor.Shape{n.Out}) {
 		return nil, fmt.Errorf("gorgonia: network %s gives no vector of %d numbers", n.Name, n.Out)
 	}
+	if err := wrongOperation(made); err != nil {
+		return nil, err
+	}
 	product, err := gorgonia.HadamardProd(t.f, vector("picked", t.picked))
 	if err != nil {
 		return nil, fmt.Errorf("gorgonia: network %s: %w", n.Name, err)

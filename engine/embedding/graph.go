@@ -11,8 +11,8 @@ import (
 type graphNetwork struct{ Graph }
 
 // NewGraph returns the Network of a graph. Nothing is known of its range, so the Model needs Output.Unit
-// or Output.Within. An embedding takes one Jacobian of the tape, and a gradient three for every record. A
-// pass holds one of them, m times Parameters numbers.
+// or Output.Within. An embedding takes one Jacobian of the tape, of m times Parameters numbers, and a gradient two for every
+// record, three if the Jacobians of a block have more than maxPartials numbers: a pass then holds only one of them.
 func NewGraph(g Graph) Network { return graphNetwork{g} }
 
 // Reach is +Inf: nothing is proved.
@@ -28,18 +28,25 @@ func (g graphNetwork) PullError(float64) PullError {
 // NewPass implements Network.
 func (g graphNetwork) NewPass(*kernels.Set) Pass {
 	d, m := g.Dims()
-	p := &graphPass{d: d, m: m, g: make([]float64, m), jac: make([]float64, m*Parameters(g))}
+	p := &graphPass{d: d, m: m, g: make([]float64, m), size: m * Parameters(g), kept: 1}
+	if p.size <= maxPartials/BlockRows {
+		p.kept = BlockRows
+	}
+	p.jac, p.found = make([]float64, p.kept*p.size), make([]bool, p.kept)
 	p.tape, p.err = g.NewTape()
 	return p
 }
 
 // graphPass computes a Graph by its tape. A record for which the tape fails has values that are not finite.
 type graphPass struct {
-	tape   Tape
-	err    error
-	d, m   int
-	g, jac []float64
-	x      []float64 // of the last Embed
+	tape  Tape
+	err   error
+	d, m  int
+	g, x  []float64 // x is of the last Embed
+	size  int       // of a Jacobian
+	kept  int       // how many there is space for: those of a block, or one
+	jac   []float64
+	found []bool // that the tape did not fail
 }
 
 // Set implements Pass.
@@ -49,32 +56,42 @@ func (p *graphPass) Set(theta []float64) {
 	}
 }
 
-// at computes the record x.
-func (p *graphPass) at(x []float64) bool {
-	return p.err == nil && p.tape.Jacobian(p.g, p.jac, x) == nil
+// at computes record i of x, and returns its Jacobian, nil if the tape fails.
+func (p *graphPass) at(i int) []float64 {
+	k := i % p.kept
+	jac := p.jac[k*p.size:][:p.size]
+	if p.found[k] = p.err == nil && p.tape.Jacobian(p.g, jac, p.x[i*p.d:][:p.d]) == nil; p.found[k] {
+		return jac
+	}
+	return nil
 }
 
 // Embed implements Pass. The sum of squares of the Jacobian is taken in plain order.
 func (p *graphPass) Embed(g, norms, x []float64, rows int) {
 	p.x = x
 	for i := range rows {
-		if !p.at(x[i*p.d:][:p.d]) {
+		jac := p.at(i)
+		if jac == nil {
 			norms[i] = math.Inf(1)
 			continue
 		}
 		copy(g[i*p.m:], p.g)
-		norms[i] = math.Sqrt(sumOfSquares(p.jac)) * roundings
+		norms[i] = math.Sqrt(sumOfSquares(jac)) * roundings
 	}
 }
 
-// Pull implements Pass.
+// Pull implements Pass. The Jacobian that it multiplies by is that of Embed, or has its bits.
 func (p *graphPass) Pull(grad, v []float64, rows int) {
 	for i := range rows {
-		if !p.at(p.x[i*p.d:][:p.d]) {
+		if p.kept == 1 {
+			p.at(i)
+		}
+		if !p.found[i%p.kept] {
 			continue
 		}
+		jac := p.jac[i%p.kept*p.size:][:p.size]
 		for k, c := range v[i*p.m:][:p.m] {
-			for e, j := range p.jac[k*len(grad):][:len(grad)] {
+			for e, j := range jac[k*len(grad):][:len(grad)] {
 				grad[e] += c * j
 			}
 		}
