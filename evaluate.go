@@ -168,7 +168,7 @@ func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*In
 	}
 	loss, err := m.loss()
 	if err == nil && m.Network != nil {
-		err = m.Network.known(true)
+		err = input.As(m.Network.own().Known(true))
 	}
 	if err != nil {
 		return nil, err

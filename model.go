@@ -330,14 +330,11 @@ func (m *Model) function() (*export.Function, error) {
 		f.Output = "z"
 	}
 	if m.Network != nil {
-		if m.Network.Kind != mlp {
-			return nil, input.Errorf("dyad: other programs compute the layers of --model %s, and not network %q; dyad predict and dyad transform compute it", mlp, m.Network.Kind)
-		}
 		net, err := m.Network.model()
 		if err == nil {
-			f.AddNetwork(net, export.Activation(m.Network.Activation), m.Weights)
+			err = f.AddNetwork(net, export.Activation(m.Network.Activation), m.Weights)
 		}
-		return f, err
+		return f, input.As(err)
 	}
 	layer := export.Layer{Name: "weights", Rows: 1, Cols: m.Encoder.Dim(), W: m.Weights}
 	if m.Task == Metric {

@@ -2,9 +2,6 @@ package dyad
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -20,57 +17,41 @@ import (
 	"dyad/privacy"
 )
 
-// The kinds of a Network of this program: one with formulas of its own, and one that a file describes.
+// The kind of a Network with formulas of its own, and defaults.
 const (
-	mlp       = "mlp"
-	described = "layers"
+	mlp           = layers.MLP
+	defaultHidden = 32
+	defaultDim    = 16
+	defaultGain   = 2
 )
 
 // Network makes a model nonlinear: a function f of the encoded features x, whose output is a score or an embedding
 // (docs/networks.md). Zero fields are public defaults; a model file has none.
 type Network struct {
-	// Kind is "mlp", also "", for a multilayer perceptron, "layers" for a network of a file (Read), or another name of what Build makes.
-	Kind string `json:"kind"`
-	// Features are those of a record; they are filled in.
-	Features int `json:"features"`
-	// Hidden are the units of the hidden layers, at most two; nil means one layer of 32. An empty slice
-	// is a linear map, of low rank for a metric.
-	Hidden []int `json:"hidden"`
-	// Dim is the dimension of the embedding of a metric; 0 means 16. A score has 1.
-	Dim int `json:"dim"`
-	// Activation is that of hidden layers, "tanh" or "softplus"; "" means tanh.
-	Activation string `json:"activation"`
-	// Compare says how the embeddings of a metric are compared: "cosine" (also ""), "distance" or
-	// "contrastive". A score has none.
+	Kind     string `json:"kind"`     // "mlp", also ""; "layers" of a file (Read), or another name of what Build makes
+	Features int    `json:"features"` // of a record; they are filled in
+	// Hidden are the units of the hidden layers, at most two; nil means one of 32. An empty slice is a linear map, of low rank for a metric.
+	Hidden     []int  `json:"hidden"`
+	Dim        int    `json:"dim"`        // of the embedding of a metric; 0 means 16. A score has 1.
+	Activation string `json:"activation"` // of hidden layers, "tanh", also "", or "softplus"
+	// Compare says how the embeddings of a metric are compared: "cosine" (also ""), "distance" or "contrastive". A score has none.
 	Compare string `json:"compare,omitempty"`
-	// Clip is the norm to which the Jacobian of every record is clipped; 0 means sqrt(h/2) for h units
-	// in the last hidden layer, and 1 without one.
+	// Clip is the norm to which the Jacobian of every record is clipped; 0 means sqrt(h/2) for h inputs of the last layer.
 	Clip float64 `json:"clip"`
-	// Gain is the standard deviation of the weights that the first hidden layer starts with; records
-	// have a norm of at most 1. 0 means 2. The balls of the layers allow twice the norms of the start.
+	// Gain is the standard deviation of the weights that the first hidden layer starts with; records have a norm of at most 1. 0 means 2. The
+	// balls of the layers allow twice the norms of the start.
 	Gain float64 `json:"gain"`
-	// Seed is that of the start, which is public.
-	Seed uint64 `json:"seed"`
-	// Init is a model of the same architecture whose weights are the start: one that was trained on
-	// public data, or that a guarantee covers. It must not have been chosen by looking at the records.
-	Init *Model `json:"-"`
-	// Layers describe a network of kind "layers".
-	Layers *layers.Spec `json:"layers,omitempty"`
-	// Parts are the weights of a network of another kind than "mlp", with their balls; they are filled in.
-	Parts []embedding.Layer `json:"parts,omitempty"`
+	Seed uint64  `json:"seed"` // of the start, which is public
+	// Init is a model of the same architecture whose weights are the start: of public data, or one that a guarantee covers. It must not
+	// have been chosen by looking at the records.
+	Init   *Model            `json:"-"`
+	Layers *layers.Spec      `json:"layers,omitempty"` // describe a network of kind "layers"
+	Parts  []embedding.Layer `json:"parts,omitempty"`  // the weights of a network of another kind than "mlp", with their balls; they are filled in
 	// Build makes a network of another kind than "mlp" from Features, Dim and Layers; it has no Hidden, Activation and Gain. A
-	// model file does not have it: who reads one sets Model.Network.Build, to train on, or to score with a network that has no Layers.
+	// model file does not have it: the reader of one sets Model.Network.Build, to train on, or to score with a network that has no Layers.
 	Build func(Network) (embedding.Network, error) `json:"-"`
-
-	made embedding.Network // by Build, once
+	made  embedding.Network                        // by Build, once
 }
-
-// Defaults of Network.
-const (
-	defaultHidden = 32
-	defaultDim    = 16
-	defaultGain   = 2
-)
 
 // filled is the network with its defaults, for d features.
 func (n Network) filled(task string, d int) (Network, error) {
@@ -106,9 +87,6 @@ func (n *Network) fill() (err error) {
 	if n.Hidden != nil || n.Activation != "" || n.Gain != 0 {
 		return input.Errorf("dyad: hidden units, activation and gain are those of --model %s; network %q has its own", mlp, n.Kind)
 	}
-	if (n.Kind == described) != (n.Layers != nil) {
-		return input.Errorf("dyad: a network of kind %q, and no other, has layers; Network.Read reads them from a file", described)
-	}
 	if n.made == nil {
 		if n.made, err = n.own().Network(); err != nil {
 			return input.As(err)
@@ -128,17 +106,9 @@ func (n Network) own() layers.Own {
 	return o
 }
 
-// known refuses a network whose function, or Jacobian, this program does not have.
-func (n Network) known(jacobian bool) error {
-	if n.Kind == mlp {
-		return nil
-	}
-	return input.As(n.own().Known(jacobian))
-}
-
 // Read makes n the network that a file describes (docs/networks.md).
 func (n *Network) Read(file string) (err error) {
-	n.Kind = described
+	n.Kind = layers.Kind
 	n.Layers, err = layers.Read(file)
 	return input.As(err)
 }
@@ -164,10 +134,7 @@ func (n Network) start(m embedding.Model) []float64 {
 	if n.Init != nil {
 		return n.Init.Weights
 	}
-	if net, ok := m.Network.(embedding.MLP); ok {
-		return net.StartWith(n.Gain, n.Seed)
-	}
-	return m.Network.Start(n.Seed)
+	return m.StartWith(n.Gain, n.Seed)
 }
 
 // loss is the pair loss of a network that is filled.
@@ -189,7 +156,7 @@ func (n Network) loss(of Loss) (l embedding.Loss, err error) {
 func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, error) {
 	n, err := n.filled(task, features)
 	if err == nil {
-		err = n.known(true)
+		err = input.As(n.own().Known(true))
 	}
 	var model embedding.Model
 	if err == nil {
@@ -208,22 +175,14 @@ func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, e
 func (n Network) identity() string {
 	text := fmt.Sprintf("{%s %d %v %d %s %s %v %v %d <nil>}", n.Kind, n.Features, n.Hidden, n.Dim, n.Activation, n.Compare, n.Clip, n.Gain, n.Seed)
 	if n.Kind != mlp {
-		text += fmt.Sprint(n.Parts, n.digest())
+		text += fmt.Sprint(n.Parts, n.Layers.ID())
 	}
 	return text
 }
 
-// digest is that of the layers of a file.
-func (n Network) digest() string {
-	if n.Layers == nil {
-		return ""
-	}
-	return n.Layers.Digest()
-}
-
 // same says that two networks compute the same functions of their weights.
 func (n Network) same(m *Network) bool {
-	return m != nil && n.Kind == m.Kind && n.Features == m.Features && slices.Equal(n.Hidden, m.Hidden) && n.Dim == m.Dim && n.Activation == m.Activation && n.Compare == m.Compare && slices.Equal(n.Parts, m.Parts) && n.digest() == m.digest()
+	return m != nil && n.Kind == m.Kind && n.Features == m.Features && slices.Equal(n.Hidden, m.Hidden) && n.Dim == m.Dim && n.Activation == m.Activation && n.Compare == m.Compare && slices.Equal(n.Parts, m.Parts) && n.Layers.ID() == m.Layers.ID()
 }
 
 // checkInit refuses a start that depends on more than public numbers and released models.
@@ -261,15 +220,9 @@ func (n *Network) checkPublic() error {
 // origin says where the start of a network comes from, for the guarantee and for checkpoints.
 func (n Network) origin() string {
 	if n.Init == nil {
-		return fmt.Sprintf("public start of seed %d", n.Seed)
+		return algorithms.StartOf(n.Seed, nil, "", privacy.Guarantee{})
 	}
-	text, _ := json.Marshal(n.Init.Weights)
-	sum := sha256.Sum256(text)
-	from := "public data"
-	if n.Init.Guarantee.Kind != privacy.Public {
-		from = fmt.Sprintf("data %q that has a guarantee of its own, epsilon %s at delta %s", n.Init.DataID, privacy.FormatUp(n.Init.Guarantee.Epsilon), privacy.FormatUp(n.Init.Guarantee.Delta))
-	}
-	return fmt.Sprintf("the start is a model of %s (weights %s), which was not chosen by looking at these records; what it cost is not in this guarantee", from, hex.EncodeToString(sum[:8]))
+	return algorithms.StartOf(n.Seed, n.Init.Weights, n.Init.DataID, n.Init.Guarantee)
 }
 
 // fillNetwork checks and completes the network of the options for an algorithm.
@@ -315,13 +268,13 @@ func (m *Model) embedded(r *engine.Records) (*engine.Records, *Model, error) {
 	if m.Network == nil {
 		return r, m, nil
 	}
-	linear := &Model{Task: m.Task, Loss: m.Loss, PairLoss: &pairs.Stated{}} // distances of embeddings have no objective
-	var err error
-	if m.Task == AUC {
-		linear.PairLoss = nil
-		if linear.Weights, _, err = m.Readout(); err != nil {
-			return nil, nil, err
-		}
+	w, _, err := m.Readout()
+	if err != nil {
+		return nil, nil, err
+	}
+	linear := &Model{Task: m.Task, Loss: m.Loss, Weights: w}
+	if m.Task == Metric { // distances of embeddings have no objective
+		linear.PairLoss = &pairs.Stated{}
 	}
 	r, err = m.Embed(r)
 	return r, linear, err
@@ -377,8 +330,8 @@ func (m *Model) embeddings(r *engine.Records) (rows []float64, dim int, err erro
 	if of.Layers != nil { // plain Go is faster than a graph
 		of.Build, of.made = nil, nil
 	}
-	if err = of.known(false); err != nil {
-		return nil, 0, err
+	if err = of.own().Known(false); err != nil {
+		return nil, 0, input.As(err)
 	}
 	net, err := of.model()
 	if err != nil {

@@ -73,10 +73,7 @@ func Plan(s Shape, o Options) (*Training, error) {
 // Choose is the algorithm of the options, or the one that public numbers choose, and why.
 func (o Options) Choose(s Shape) (algorithms.Choice, error) {
 	if o.Network != nil && o.Algorithm == nil {
-		if o.L2 != nil {
-			return algorithms.NetworkChoice(*o.L2), nil
-		}
-		return algorithms.NetworkChoice(0), nil
+		return algorithms.NetworkChoice(o.L2), nil
 	}
 	if o.Algorithm != nil {
 		return algorithms.Choice{Algorithm: o.Algorithm, L2: o.l2(o.Algorithm, s)}, nil

@@ -32,7 +32,7 @@ func ofProblem(m, p, pr, last node) {
 // clippedTerms is the origin of constants that clipping enforces.
 const clippedTerms = "enforced by clipping Jacobians of records or gradients of pairs"
 
-// scoreRange is what scores of a network are projected to if it is none of the program's own, whose range is proved.
+// scoreRange is what scores of a network are projected to unless it is an MLP, whose range is proved.
 const scoreRange = 16
 
 // part is a matrix of a network, which is projected to a ball.
@@ -55,7 +55,7 @@ func parts(n node, norm float64) (all []part, reach float64) {
 		}
 		norm = p.radius * math.Hypot(norm, 1)
 		root, activation := math.Sqrt(units), n.text("activation")
-		refuse(activation != "tanh" && activation != "softplus", "the activation %q is none of a network", activation)
+		refuse(activation != "tanh" && activation != "softplus", "the activation %q is not known", activation)
 		if activation == "tanh" {
 			norm = min(norm, root)
 		} else {

@@ -47,3 +47,11 @@ func (n MLP) StartWith(gain float64, seed uint64) []float64 {
 	}
 	return theta
 }
+
+// StartWith is the start of the network, with a gain if it is an MLP.
+func (m Model) StartWith(gain float64, seed uint64) []float64 {
+	if n, ok := m.Network.(MLP); ok {
+		return n.StartWith(gain, seed)
+	}
+	return m.Network.Start(seed)
+}

@@ -9,6 +9,20 @@ import (
 	"dyad/engine/embedding"
 )
 
+// Kinds of networks in model files: the multilayer perceptron, which has formulas of its own, and what a Spec describes.
+const (
+	MLP  = "mlp"
+	Kind = "layers"
+)
+
+// ID is the digest of a Spec, "" for nil.
+func (s *Spec) ID() string {
+	if s == nil {
+		return ""
+	}
+	return s.Digest()
+}
+
 // maxFile is the most that is read of a file.
 const maxFile = 1 << 20
 
@@ -41,6 +55,8 @@ type Own struct {
 // Network is the network, which is refused where it is not the one of Parts.
 func (o Own) Network() (net embedding.Network, err error) {
 	switch read := (embedding.Shape{Title: o.Kind, In: o.In, Out: o.Out, Parts: o.Parts}); {
+	case (o.Kind == Kind) != (o.Spec != nil):
+		err = fmt.Errorf("layers: a network of kind %q, and no other, has layers; Network.Read reads them from a file", Kind)
 	case o.Build != nil:
 		net, err = o.Build()
 	case o.Spec != nil:
@@ -62,7 +78,7 @@ func (o Own) Network() (net embedding.Network, err error) {
 // Known refuses a network whose function, or Jacobian, the program does not have.
 func (o Own) Known(jacobian bool) error {
 	switch {
-	case o.Build != nil || o.Spec != nil && !jacobian:
+	case o.Kind == MLP || o.Build != nil || o.Spec != nil && !jacobian:
 		return nil
 	case o.Spec != nil:
 		return fmt.Errorf("layers: this program scores with networks of files and does not train them; set Network.Build, by autodiff/gorgonia.NewLayers")

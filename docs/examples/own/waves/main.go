@@ -2,12 +2,10 @@
 package main
 
 import (
-	"example.org/own"
-
 	"dyad"
 	"dyad/cmd/command"
 )
 
-func main() {
-	command.Main(command.With{Networks: []dyad.Network{{Kind: "waves", Build: own.Waves}}})
-}
+func main() { command.Main(with) }
+
+var with = command.With{Networks: []dyad.Network{{Kind: "waves", Build: waves}}}

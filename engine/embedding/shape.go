@@ -7,8 +7,8 @@ import (
 	"dyad/kernels"
 )
 
-// Shape is a network of which a program knows the parts of the weights alone, as one that reads the model file of a network of
-// another program does. Nothing maps a record by it.
+// Shape is a network whose function a program does not know: it knows the parts of the weights alone, from the model file of another
+// program. Nothing maps a record by it.
 type Shape struct {
 	Title   string
 	In, Out int
