@@ -146,6 +146,13 @@ func (b *layerBuilder) step(s layers.Step, x vertex) vertex {
 	return b.binary(gorgonia.Add, half, b.unary(gorgonia.Log1p, b.unary(gorgonia.Exp, b.unary(gorgonia.Neg, abs))))
 }
 
+// highest is the maximum of each row.
+func (b *layerBuilder) highest(x vertex) vertex {
+	return b.unary(func(x vertex) (vertex, error) {
+		return gorgonia.ApplyOp(highest{rows: x.Shape()[0], long: x.Shape()[1]}, x)
+	}, x)
+}
+
 // windows has the numbers of a window of an image in each row, 0 outside of it.
 func (b *layerBuilder) windows(x vertex, in, out []int, size, stride, padding int) vertex {
 	long := in[0] * size * size
@@ -167,14 +174,14 @@ func (b *layerBuilder) pool(s layers.Step, x vertex) vertex {
 	if len(in) == 2 { // an image whose columns are features
 		in, size, stride, places = []int{1, in[0], in[1]}, []int{in[0], 1}, []int{1, 1}, in[1]
 	}
-	if s.Pooling.Kind == "max" {
-		return b.unary(func(x vertex) (vertex, error) { return gorgonia.MaxPool2D(x, size, []int{0, 0}, stride) }, b.reshape(x, b.batch, in[0], in[1], in[2]))
-	}
 	long, across := size[0]*size[1], (in[2]-size[1])/stride[1]+1
 	windows := b.gather(x, func(k int) int { // of each channel by itself
 		channel, place, at := k/(places*long), k/long%places, k%long
 		return (channel*in[1]+place/across*stride[0]+at/size[1])*in[2] + place%across*stride[1] + at%size[1]
 	}, b.batch*in[0]*places, long)
+	if s.Pooling.Kind == "max" {
+		return b.highest(windows)
+	}
 	return b.binary(gorgonia.Mul, windows, b.all(1/float64(long), long))
 }
 
@@ -250,10 +257,8 @@ func (b *layerBuilder) attend(s layers.Step, x vertex) (sum vertex) {
 // at the first number of the first record, which then moves what is computed for others.
 func (b *layerBuilder) softmax(x vertex, count int) vertex {
 	rows := b.batch * count
-	most := b.unary(func(x vertex) (vertex, error) {
-		return gorgonia.MaxPool2D(x, []int{1, count}, []int{0, 0}, []int{1, 1})
-	}, b.reshape(x, b.batch, 1, count, count))
+	x = b.reshape(x, rows, count)
 	spread := func(x vertex) vertex { return b.gather(x, func(k int) int { return k / count }, rows, count) }
-	x = b.unary(gorgonia.Exp, b.binary(gorgonia.Sub, b.reshape(x, rows, count), spread(most)))
+	x = b.unary(gorgonia.Exp, b.binary(gorgonia.Sub, x, spread(b.highest(x))))
 	return b.reshape(b.binary(gorgonia.HadamardDiv, x, spread(b.binary(gorgonia.Mul, x, b.all(1, count)))), b.batch, count, count)
 }
