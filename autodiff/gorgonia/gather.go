@@ -13,6 +13,28 @@ import (
 	"dyad/engine/layers"
 )
 
+// ownOp has what the operations of this file have in common: their results have memory of their own.
+type ownOp struct{}
+
+// ReturnsPtr implements gorgonia.Op.
+func (ownOp) ReturnsPtr() bool { return false }
+
+// CallsExtern implements gorgonia.Op.
+func (ownOp) CallsExtern() bool { return false }
+
+// OverwritesInput implements gorgonia.Op.
+func (ownOp) OverwritesInput() int { return -1 }
+
+// hashOf hashes an operation.
+func hashOf(op gorgonia.Op) uint32 {
+	h := fnv.New32a()
+	op.WriteHash(h)
+	return h.Sum32()
+}
+
+// tensorOf is the type of tensors of a number of dimensions.
+func tensorOf(dims int) hm.Type { return gorgonia.TensorType{Dims: dims, Of: tensor.Float64} }
+
 // gather is the operation y_k = x_of(k), 0 where of(k) is negative: reshaping, transposition, the windows of an image,
 // and what is repeated. Its derivative adds up y_k at of(k), which is gather with back.
 //
@@ -20,6 +42,7 @@ import (
 // tape machine lets later operations overwrite the memory of operands that are not needed any more: derivatives then come
 // out wrong without an error. Its OuterProd has a derivative that does not run, and its Repeat overwrites its operand.
 type gather struct {
+	ownOp
 	from, to []int
 	of       []int // for each number of to, or with back of from, its place in the other
 	back     bool
@@ -39,7 +62,7 @@ func (gather) Arity() int { return 1 }
 
 // Type implements gorgonia.Op.
 func (g gather) Type() hm.Type {
-	return hm.NewFnType(gorgonia.TensorType{Dims: len(g.from), Of: tensor.Float64}, gorgonia.TensorType{Dims: len(g.to), Of: tensor.Float64})
+	return hm.NewFnType(tensorOf(len(g.from)), tensorOf(len(g.to)))
 }
 
 // InferShape implements gorgonia.Op.
@@ -75,15 +98,6 @@ func (g gather) UsePreallocDo(out gorgonia.Value, in ...gorgonia.Value) (gorgoni
 	return out, nil
 }
 
-// ReturnsPtr implements gorgonia.Op: the result has memory of its own.
-func (gather) ReturnsPtr() bool { return false }
-
-// CallsExtern implements gorgonia.Op.
-func (gather) CallsExtern() bool { return false }
-
-// OverwritesInput implements gorgonia.Op.
-func (gather) OverwritesInput() int { return -1 }
-
 // WriteHash implements gorgonia.Op.
 func (g gather) WriteHash(h hash.Hash) {
 	fmt.Fprintf(h, "gather %v %v %t", g.from, g.to, g.back)
@@ -95,11 +109,7 @@ func (g gather) WriteHash(h hash.Hash) {
 }
 
 // Hashcode implements gorgonia.Op.
-func (g gather) Hashcode() uint32 {
-	h := fnv.New32a()
-	g.WriteHash(h)
-	return h.Sum32()
-}
+func (g gather) Hashcode() uint32 { return hashOf(g) }
 
 // String names the operation and its shapes.
 func (g gather) String() string { return fmt.Sprintf("gather %v %v %t", g.from, g.to, g.back) }
@@ -110,5 +120,89 @@ func (gather) DiffWRT(int) []bool { return []bool{true} }
 // SymDiff implements gorgonia.SDOp.
 func (g gather) SymDiff(_ gorgonia.Nodes, _, gradient *gorgonia.Node) (gorgonia.Nodes, error) {
 	d, err := gorgonia.ApplyOp(gather{from: g.to, to: g.from, of: g.of, back: !g.back}, gradient)
+	return gorgonia.Nodes{d}, err
+}
+
+// highest is the maximum of each of rows rows of long numbers, NaN if one is; with back it is the derivative, which goes to the
+// first place of the maximum. Gorgonia's MaxPool2D stops the program at a window without numbers: it panics in a goroutine of
+// its own.
+type highest struct {
+	ownOp
+	rows, long int
+	back       bool
+}
+
+// Arity implements gorgonia.Op.
+func (o highest) Arity() int {
+	if o.back {
+		return 2
+	}
+	return 1
+}
+
+// Type implements gorgonia.Op.
+func (o highest) Type() hm.Type {
+	if o.back {
+		return hm.NewFnType(tensorOf(2), tensorOf(1), tensorOf(2))
+	}
+	return hm.NewFnType(tensorOf(2), tensorOf(1))
+}
+
+// InferShape implements gorgonia.Op.
+func (o highest) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
+	if o.back {
+		return tensor.Shape{o.rows, o.long}, nil
+	}
+	return tensor.Shape{o.rows}, nil
+}
+
+// Do implements gorgonia.Op.
+func (o highest) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
+	x, err := numbers(in[0], o.rows*o.long)
+	if err != nil {
+		return nil, err
+	}
+	var y, dy []float64
+	if o.back {
+		if dy, err = numbers(in[1], o.rows); err != nil {
+			return nil, err
+		}
+		y = make([]float64, len(x))
+	} else {
+		y = make([]float64, o.rows)
+	}
+	for r := range o.rows {
+		row, at := x[r*o.long:][:o.long], 0
+		for k, v := range row {
+			if v > row[at] || v != v && row[at] == row[at] {
+				at = k
+			}
+		}
+		if o.back {
+			y[r*o.long+at] = dy[r]
+		} else {
+			y[r] = row[at]
+		}
+	}
+	shape, err := o.InferShape()
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(y)), err
+}
+
+// WriteHash implements gorgonia.Op.
+func (o highest) WriteHash(h hash.Hash) { fmt.Fprint(h, o.String()) }
+
+// Hashcode implements gorgonia.Op.
+func (o highest) Hashcode() uint32 { return hashOf(o) }
+
+// String names the operation and its sizes.
+func (o highest) String() string { return fmt.Sprintf("highest %d %d %t", o.rows, o.long, o.back) }
+
+// DiffWRT implements gorgonia.SDOp.
+func (highest) DiffWRT(int) []bool { return []bool{true} }
+
+// SymDiff implements gorgonia.SDOp.
+func (o highest) SymDiff(in gorgonia.Nodes, _, gradient *gorgonia.Node) (gorgonia.Nodes, error) {
+	o.back = true
+	d, err := gorgonia.ApplyOp(o, in[0], gradient)
 	return gorgonia.Nodes{d}, err
 }

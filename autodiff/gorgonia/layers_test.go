@@ -79,6 +79,52 @@ func TestLayersAreFunctionsOfTheirRecord(t *testing.T) {
 	}
 }
 
+// A record that is not a number has no term, whatever the layers are, and moves no bit of the records that it is computed with.
+func TestRecordsWithoutValuesLeaveOthers(t *testing.T) {
+	set, err := kernels.Select(kernels.Generic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range files {
+		net := made(t, c.text, c.d, 1)
+		theta, p := net.Start(3), net.NewPass(set)
+		p.Set(theta)
+		compute := func(v float64) (f, norms, grad []float64) {
+			x := make([]float64, 3*c.d)
+			for k := range x {
+				x[k] = math.Sin(float64(k))
+				if k/c.d == 1 && !(v == 0) {
+					x[k] = v
+				}
+			}
+			f, norms, grad = make([]float64, 3), make([]float64, 3), make([]float64, len(theta))
+			p.Embed(f, norms, x, 3)
+			if v == 0 {
+				p.Pull(grad, []float64{1, 0, 1}, 3)
+				return f, norms, grad
+			}
+			for _, i := range []int{0, 2} { // as the evaluator pulls runs of records that are usable
+				p.Embed(make([]float64, 1), make([]float64, 1), x[i*c.d:], 1)
+				p.Pull(grad, []float64{1}, 1)
+			}
+			return f, norms, grad
+		}
+		f, norms, grad := compute(0)
+		for _, v := range []float64{math.NaN(), math.Inf(1)} {
+			g, others, pulled := compute(v)
+			if g[0] != f[0] || g[2] != f[2] || norms[0] != others[0] || norms[2] != others[2] || !slices.Equal(grad, pulled) {
+				t.Errorf("%s: a record of %v moves others", name, v)
+			}
+			if !math.IsNaN(v) && math.Abs(g[1]) <= math.MaxFloat64 { // tanh of infinity is 1, and its slope 0
+				continue
+			}
+			if others[1] <= math.MaxFloat64 && math.Abs(g[1]) <= math.MaxFloat64 {
+				t.Errorf("%s: a record of %v has the value %v and the norm %v", name, v, g[1], others[1])
+			}
+		}
+	}
+}
+
 // jacobian is what a network computes for a record.
 func jacobian(t testing.TB, net embedding.Network, theta, x []float64) (f, jac []float64, norm float64) {
 	t.Helper()

@@ -30,9 +30,6 @@ type Network struct {
 	Build func(g *gorgonia.ExprGraph, x *gorgonia.Node, theta []*gorgonia.Node) (*gorgonia.Node, error)
 	// StartAt is theta before training for a public seed; nil draws each entry from N(0, 1/Cols).
 	StartAt func(seed uint64) []float64
-
-	// split gives Build two nodes for a layer with a bias: its weights, and the bias as a vector.
-	split bool
 }
 
 // NewNetwork builds the graph twice and compares its Jacobian with differences of f at random points of
@@ -82,25 +79,11 @@ func (g userGraph) Start(seed uint64) []float64 {
 // userTape is the machine of one graph. Inputs keep their backing slices, which are written between runs.
 type userTape struct {
 	n         Network
-	x, picked []float64 // f . picked is what gradients are of
-	theta     []part    // of each node
+	x, picked []float64   // f . picked is what gradients are of
+	theta     [][]float64 // of each layer
 	f         *gorgonia.Node
 	gradients gorgonia.Nodes
 	machine   gorgonia.VM
-}
-
-// part is what a node holds of theta: count columns of every row of a layer, which has rows rows of cols columns and
-// starts at layer.
-type part struct {
-	layer, rows, cols, from, count int
-	value                          []float64
-}
-
-// each calls copy for every row, with the places of a row in the node and in theta.
-func (p part) each(copy func(node, theta int)) {
-	for row := range p.rows {
-		copy(row*p.count, p.layer+row*p.cols+p.from)
-	}
 }
 
 // NewTape implements embedding.Graph.
@@ -126,21 +109,10 @@ func (n Network) tape() (*userTape, error) {
 		return gorgonia.NewVector(made, tensor.Float64, gorgonia.WithName(name), gorgonia.WithShape(len(of)), gorgonia.WithValue(tensor.New(tensor.WithShape(len(of)), tensor.WithBacking(of))))
 	}
 	var theta []*gorgonia.Node
-	at := 0
 	for i, l := range n.Layers {
-		name, matrix := fmt.Sprintf("theta %d", i), part{layer: at, rows: l.Rows, cols: l.Cols, count: l.Cols}
-		if n.split && l.Bias {
-			matrix.count--
-		}
-		matrix.value = make([]float64, l.Rows*matrix.count)
-		t.theta = append(t.theta, matrix)
-		theta = append(theta, gorgonia.NewMatrix(made, tensor.Float64, gorgonia.WithName(name), gorgonia.WithShape(l.Rows, matrix.count),
-			gorgonia.WithValue(tensor.New(tensor.WithShape(l.Rows, matrix.count), tensor.WithBacking(matrix.value)))))
-		if n.split && l.Bias {
-			bias := part{layer: at, rows: l.Rows, cols: l.Cols, from: l.Cols - 1, count: 1, value: make([]float64, l.Rows)}
-			t.theta, theta = append(t.theta, bias), append(theta, vector("bias "+name, bias.value))
-		}
-		at += l.Len()
+		t.theta = append(t.theta, make([]float64, l.Len()))
+		theta = append(theta, gorgonia.NewMatrix(made, tensor.Float64, gorgonia.WithName(fmt.Sprintf("theta %d", i)), gorgonia.WithShape(l.Rows, l.Cols),
+			gorgonia.WithValue(tensor.New(tensor.WithShape(l.Rows, l.Cols), tensor.WithBacking(t.theta[i])))))
 	}
 	var err error
 	if t.f, err = n.Build(made, vector("x", t.x), theta); err != nil {
@@ -169,8 +141,8 @@ func (n Network) tape() (*userTape, error) {
 
 // Set implements embedding.Tape.
 func (t *userTape) Set(theta []float64) error {
-	for _, p := range t.theta {
-		p.each(func(node, at int) { copy(p.value[node:][:p.count], theta[at:]) })
+	for _, to := range t.theta {
+		theta = theta[copy(to, theta):]
 	}
 	return nil
 }
@@ -191,28 +163,31 @@ func (t *userTape) Jacobian(f, jac, x []float64) (err error) {
 			return fmt.Errorf("gorgonia: network %s: %w", t.n.Name, err)
 		}
 		if k == 0 {
-			v, err := numbers(t.f.Value(), len(f))
-			if err != nil {
+			if err := read(f, t.f.Value()); err != nil {
 				return err
 			}
-			copy(f, v)
 		}
-		row := jac[k*len(jac)/t.n.Out:]
 		for i, g := range t.gradients {
-			p := t.theta[i]
-			v, err := numbers(g.Value(), len(p.value))
-			if err != nil {
+			l := t.n.Layers[i].Len()
+			if err := read(jac[:l], g.Value()); err != nil {
 				return err
 			}
-			p.each(func(node, at int) { copy(row[at:][:p.count], v[node:]) })
+			jac = jac[l:]
 		}
 	}
 	return nil
 }
 
+// read copies a value.
+func read(dst []float64, of gorgonia.Value) error {
+	v, err := numbers(of, len(dst))
+	copy(dst, v)
+	return err
+}
+
 // numbers are the count numbers of a value.
-func numbers(value gorgonia.Value, count int) ([]float64, error) {
-	switch v := value.Data().(type) {
+func numbers(of gorgonia.Value, count int) ([]float64, error) {
+	switch v := of.Data().(type) {
 	case []float64:
 		if len(v) == count {
 			return v, nil
@@ -222,7 +197,7 @@ func numbers(value gorgonia.Value, count int) ([]float64, error) {
 			return []float64{v}, nil
 		}
 	}
-	return nil, fmt.Errorf("gorgonia: a value of shape %v where %d numbers are due", value.Shape(), count)
+	return nil, fmt.Errorf("gorgonia: a value of shape %v where %d numbers are due", of.Shape(), count)
 }
 
 // The gate: points, the step of differences and what they may differ by from the Jacobian, relative to
@@ -279,22 +254,13 @@ func (n Network) check() error {
 		if norm = math.Sqrt(norm); !(off <= gateTolerance*max(norm, 1)) {
 			return fmt.Errorf("%w: network %s: an entry of the Jacobian differs from differences of f by %.3g of its norm %.3g", autodiff.ErrGradientsDisagree, n.Name, off, norm)
 		}
-		if err := n.sameAgain(theta, x, f, jac, made, other); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sameAgain compares the bits of f and its Jacobian with what tapes compute.
-func (n Network) sameAgain(theta, x, f, jac []float64, tapes ...embedding.Tape) error {
-	value, jacobian := make([]float64, len(f)), make([]float64, len(jac))
-	for _, t := range tapes {
-		if err := errors.Join(t.Set(theta), t.Jacobian(value, jacobian, x)); err != nil {
-			return err
-		}
-		if !slices.EqualFunc(f, value, sameBits) || !slices.EqualFunc(jac, jacobian, sameBits) {
-			return fmt.Errorf("%w: network %s gives other numbers the next time; it must not draw nodes of its own, drop units out, normalise over records or keep a state: what is drawn belongs outside of Build, or into theta", ErrNotAFunction, n.Name)
+		for _, again := range []embedding.Tape{made, other} {
+			if err := errors.Join(again.Set(theta), again.Jacobian(above, scratch, x)); err != nil {
+				return err
+			}
+			if !slices.EqualFunc(f, above, sameBits) || !slices.EqualFunc(jac, scratch, sameBits) {
+				return fmt.Errorf("%w: network %s gives other numbers the next time; it must not draw nodes of its own, drop units out, normalise over records or keep a state: what is drawn belongs outside of Build, or into theta", ErrNotAFunction, n.Name)
+			}
 		}
 	}
 	return nil

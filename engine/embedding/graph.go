@@ -1,6 +1,7 @@
 package embedding
 
 import (
+	"errors"
 	"math"
 
 	"dyad/kernels"
@@ -11,8 +12,8 @@ import (
 type graphNetwork struct{ Graph }
 
 // NewGraph returns the Network of a graph. Nothing is known of its range, so the Model needs Output.Unit
-// or Output.Within. An embedding takes one Jacobian of the tape, of m times Parameters numbers, and a gradient two for every
-// record, three if the Jacobians of a block have more than maxPartials numbers: a pass then holds only one of them.
+// or Output.Within. A gradient takes two Jacobians of every record, or three where a block of records has more numbers than
+// are kept.
 func NewGraph(g Graph) Network { return graphNetwork{g} }
 
 // Reach is +Inf: nothing is proved.
@@ -28,72 +29,108 @@ func (g graphNetwork) PullError(float64) PullError {
 // NewPass implements Network.
 func (g graphNetwork) NewPass(*kernels.Set) Pass {
 	d, m := g.Dims()
-	p := &graphPass{d: d, m: m, g: make([]float64, m), size: m * Parameters(g), kept: 1}
-	if p.size <= maxPartials/BlockRows {
-		p.kept = BlockRows
+	p := &graphPass{d: d, m: m, g: make([]float64, m), jac: make([]float64, m*Parameters(g))}
+	tape, err := g.NewTape()
+	switch blocks, ok := tape.(Blocks); {
+	case err != nil:
+		p.err = err
+	case ok:
+		p.blocks = blocks
+	default:
+		p.blocks = newOneByOne(tape, d, m, len(p.jac))
 	}
-	p.jac, p.found = make([]float64, p.kept*p.size), make([]bool, p.kept)
-	p.tape, p.err = g.NewTape()
 	return p
 }
 
 // graphPass computes a Graph by its tape. A record for which the tape fails has values that are not finite.
 type graphPass struct {
-	tape  Tape
-	err   error
-	d, m  int
-	g, x  []float64 // x is of the last Embed
-	size  int       // of a Jacobian
-	kept  int       // how many there is space for: those of a block, or one
-	jac   []float64
-	found []bool // that the tape did not fail
+	blocks    Blocks
+	err       error
+	d, m      int
+	g, jac, x []float64 // of one record, and of the last Embed
 }
 
 // Set implements Pass.
 func (p *graphPass) Set(theta []float64) {
-	if p.tape != nil {
-		p.err = p.tape.Set(theta)
+	if p.blocks != nil {
+		p.err = p.blocks.Set(theta)
 	}
 }
 
-// at computes record i of x, and returns its Jacobian, nil if the tape fails.
-func (p *graphPass) at(i int) []float64 {
-	k := i % p.kept
-	jac := p.jac[k*p.size:][:p.size]
-	if p.found[k] = p.err == nil && p.tape.Jacobian(p.g, jac, p.x[i*p.d:][:p.d]) == nil; p.found[k] {
-		return jac
+// each calls visit for the records of x, with p.g and p.jac set unless the tape failed. A block that is held is not computed
+// again.
+func (p *graphPass) each(rows int, held bool, visit func(i int, failed bool)) {
+	for from := 0; from < rows; {
+		count := rows
+		if p.err == nil {
+			count = min(p.blocks.Rows(), rows-from)
+			if !held || count < rows {
+				p.blocks.Block(p.x[from*p.d:][:count*p.d], count)
+			}
+		}
+		for i := range count {
+			visit(from+i, p.err != nil || p.blocks.Row(p.g, p.jac, i) != nil)
+		}
+		from += count
 	}
-	return nil
 }
 
 // Embed implements Pass. The sum of squares of the Jacobian is taken in plain order.
 func (p *graphPass) Embed(g, norms, x []float64, rows int) {
 	p.x = x
-	for i := range rows {
-		jac := p.at(i)
-		if jac == nil {
-			norms[i] = math.Inf(1)
-			continue
+	p.each(rows, false, func(i int, failed bool) {
+		if norms[i] = math.Inf(1); !failed {
+			copy(g[i*p.m:], p.g)
+			norms[i] = math.Sqrt(sumOfSquares(p.jac)) * roundings
 		}
-		copy(g[i*p.m:], p.g)
-		norms[i] = math.Sqrt(sumOfSquares(jac)) * roundings
-	}
+	})
 }
 
-// Pull implements Pass. The Jacobian that it multiplies by is that of Embed, or has its bits.
+// Pull implements Pass. The Jacobian that it multiplies by has the bits of Embed's.
 func (p *graphPass) Pull(grad, v []float64, rows int) {
-	for i := range rows {
-		if p.kept == 1 {
-			p.at(i)
+	p.each(rows, true, func(i int, failed bool) {
+		if failed {
+			return
 		}
-		if !p.found[i%p.kept] {
-			continue
-		}
-		jac := p.jac[i%p.kept*p.size:][:p.size]
 		for k, c := range v[i*p.m:][:p.m] {
-			for e, j := range jac[k*len(grad):][:len(grad)] {
+			for e, j := range p.jac[k*len(grad):][:len(grad)] {
 				grad[e] += c * j
 			}
 		}
+	})
+}
+
+// oneByOne makes Blocks of a Tape. It keeps the Jacobians of as many records as have maxPartials numbers.
+type oneByOne struct {
+	Tape
+	d, m, size int
+	g, jac     []float64 // of rows records
+	found      []bool    // that the tape did not fail
+}
+
+func newOneByOne(t Tape, d, m, size int) *oneByOne {
+	rows := max(1, min(BlockRows, maxPartials/size))
+	return &oneByOne{Tape: t, d: d, m: m, size: size, g: make([]float64, rows*m), jac: make([]float64, rows*size), found: make([]bool, rows)}
+}
+
+var errTape = errors.New("embedding: the tape failed")
+
+// Rows implements Blocks.
+func (o *oneByOne) Rows() int { return len(o.found) }
+
+// Block implements Blocks.
+func (o *oneByOne) Block(x []float64, rows int) {
+	for i := range rows {
+		o.found[i] = o.Jacobian(o.g[i*o.m:][:o.m], o.jac[i*o.size:][:o.size], x[i*o.d:][:o.d]) == nil
 	}
+}
+
+// Row implements Blocks.
+func (o *oneByOne) Row(g, jac []float64, i int) error {
+	if !o.found[i] {
+		return errTape
+	}
+	copy(g, o.g[i*o.m:])
+	copy(jac, o.jac[i*o.size:])
+	return nil
 }

@@ -114,6 +114,18 @@ type Tape interface {
 	Jacobian(g, jac, x []float64) error
 }
 
+// Blocks is a Tape that computes several records in one run. What Row gives for a record must be a function of this record
+// and theta alone all the same, bit for bit, wherever it stands and whatever the others are, even if these fail.
+type Blocks interface {
+	Tape
+	// Rows is the number of records that one Block holds at most.
+	Rows() int
+	// Block computes the rows of x.
+	Block(x []float64, rows int)
+	// Row is Jacobian for record i of the last Block.
+	Row(g, jac []float64, i int) error
+}
+
 // Dims are d and m of the network.
 func (m Model) Dims() (d, dim int) { return m.Network.Dims() }
 
