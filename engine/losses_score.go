@@ -114,7 +114,7 @@ func (s Score) Phi(u float64) float64 { return s.Of.Phi(u) }
 // DPhi returns phi'(u).
 func (s Score) DPhi(u float64) float64 { return s.Of.DPhi(u) }
 
-// StripBound is that of an analyticScalar; +Inf for any other.
+// StripBound is the bound of an analyticScalar; +Inf for any other.
 func (s Score) StripBound(reach, height float64) float64 {
 	if a, ok := s.Of.(analyticScalar); ok {
 		return a.StripBound(reach, height)

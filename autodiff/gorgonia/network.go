@@ -121,6 +121,9 @@ func (n Network) tape() (*userTape, error) {
 	if t.f == nil || !t.f.Shape().Eq(tensor.Shape{n.Out}) {
 		return nil, fmt.Errorf("gorgonia: network %s gives no vector of %d numbers", n.Name, n.Out)
 	}
+	if err := wrongOperation(made); err != nil {
+		return nil, err
+	}
 	product, err := gorgonia.HadamardProd(t.f, vector("picked", t.picked))
 	if err != nil {
 		return nil, fmt.Errorf("gorgonia: network %s: %w", n.Name, err)
@@ -160,13 +163,13 @@ func (t *userTape) Jacobian(f, jac, x []float64) (err error) {
 			return fmt.Errorf("gorgonia: network %s: %w", t.n.Name, err)
 		}
 		if k == 0 {
-			if err := read(f, t.f); err != nil {
+			if err := read(f, t.f.Value()); err != nil {
 				return err
 			}
 		}
 		for i, g := range t.gradients {
 			l := t.n.Layers[i].Len()
-			if err := read(jac[:l], g); err != nil {
+			if err := read(jac[:l], g.Value()); err != nil {
 				return err
 			}
 			jac = jac[l:]
@@ -175,21 +178,26 @@ func (t *userTape) Jacobian(f, jac, x []float64) (err error) {
 	return nil
 }
 
-// read copies the value of a node.
-func read(dst []float64, n *gorgonia.Node) error {
-	switch v := n.Value().Data().(type) {
+// read copies a value.
+func read(dst []float64, of gorgonia.Value) error {
+	v, err := numbers(of, len(dst))
+	copy(dst, v)
+	return err
+}
+
+// numbers are the count numbers of a value.
+func numbers(of gorgonia.Value, count int) ([]float64, error) {
+	switch v := of.Data().(type) {
 	case []float64:
-		if len(v) == len(dst) {
-			copy(dst, v)
-			return nil
+		if len(v) == count {
+			return v, nil
 		}
 	case float64:
-		if len(dst) == 1 {
-			dst[0] = v
-			return nil
+		if count == 1 {
+			return []float64{v}, nil
 		}
 	}
-	return fmt.Errorf("gorgonia: node %s has a value of another shape than %d numbers", n.Name(), len(dst))
+	return nil, fmt.Errorf("gorgonia: a value of shape %v where %d numbers are due", of.Shape(), count)
 }
 
 // The gate: points, the step of differences and what they may differ by from the Jacobian, relative to

@@ -3,6 +3,8 @@ package gorgonia_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"hash"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -32,12 +34,22 @@ func perceptron(d, hidden, m int, wrong bool) graphs.Network {
 			bias := gorgonia.Must(gorgonia.Reshape(theta[1], []int{hidden}))
 			z := gorgonia.Must(gorgonia.Add(gorgonia.Must(gorgonia.Mul(theta[0], x)), bias))
 			h := gorgonia.Must(gorgonia.Tanh(z))
-			if wrong { // its derivative is wrong in this version of Gorgonia
-				h = gorgonia.Must(gorgonia.InverseSqrt(gorgonia.Must(gorgonia.Exp(z))))
+			if wrong { // an operation of a user with a slope of 1
+				h = gorgonia.Must(gorgonia.ApplyOp(wrongSlope{gorgonia.Must(gorgonia.Tanh(z)).Op()}, z))
 			}
 			return gorgonia.Mul(theta[2], h)
 		},
 	}
+}
+
+// wrongSlope is an operation with the derivative 1 whatever it is.
+type wrongSlope struct{ gorgonia.Op }
+
+func (wrongSlope) Hashcode() uint32      { return 1 }
+func (wrongSlope) WriteHash(h hash.Hash) { fmt.Fprint(h, "wrong slope") }
+func (wrongSlope) DiffWRT(int) []bool    { return []bool{true} }
+func (wrongSlope) SymDiff(_ gorgonia.Nodes, _, gradient *gorgonia.Node) (gorgonia.Nodes, error) {
+	return gorgonia.Nodes{gradient}, nil
 }
 
 // The graph of a perceptron has the values and gradients of the built-in one.

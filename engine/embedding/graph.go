@@ -1,6 +1,7 @@
 package embedding
 
 import (
+	"errors"
 	"math"
 
 	"dyad/kernels"
@@ -11,8 +12,8 @@ import (
 type graphNetwork struct{ Graph }
 
 // NewGraph returns the Network of a graph. Nothing is known of its range, so the Model needs Output.Unit
-// or Output.Within. An embedding takes one Jacobian of the tape, and a gradient three for every record. A
-// pass holds one of them, m times Parameters numbers.
+// or Output.Within. A gradient takes two Jacobians of every record, or three where a block of records has more numbers than
+// are kept.
 func NewGraph(g Graph) Network { return graphNetwork{g} }
 
 // Reach is +Inf: nothing is proved.
@@ -29,54 +30,107 @@ func (g graphNetwork) PullError(float64) PullError {
 func (g graphNetwork) NewPass(*kernels.Set) Pass {
 	d, m := g.Dims()
 	p := &graphPass{d: d, m: m, g: make([]float64, m), jac: make([]float64, m*Parameters(g))}
-	p.tape, p.err = g.NewTape()
+	tape, err := g.NewTape()
+	switch blocks, ok := tape.(Blocks); {
+	case err != nil:
+		p.err = err
+	case ok:
+		p.blocks = blocks
+	default:
+		p.blocks = newOneByOne(tape, d, m, len(p.jac))
+	}
 	return p
 }
 
 // graphPass computes a Graph by its tape. A record for which the tape fails has values that are not finite.
 type graphPass struct {
-	tape   Tape
-	err    error
-	d, m   int
-	g, jac []float64
-	x      []float64 // of the last Embed
+	blocks    Blocks
+	err       error
+	d, m      int
+	g, jac, x []float64 // of one record, and of the last Embed
 }
 
 // Set implements Pass.
 func (p *graphPass) Set(theta []float64) {
-	if p.tape != nil {
-		p.err = p.tape.Set(theta)
+	if p.blocks != nil {
+		p.err = p.blocks.Set(theta)
 	}
 }
 
-// at computes the record x.
-func (p *graphPass) at(x []float64) bool {
-	return p.err == nil && p.tape.Jacobian(p.g, p.jac, x) == nil
+// each calls visit for the records of x, with p.g and p.jac set unless the tape failed. A block that is held is not computed
+// again.
+func (p *graphPass) each(rows int, held bool, visit func(i int, failed bool)) {
+	for from := 0; from < rows; {
+		count := rows
+		if p.err == nil {
+			count = min(p.blocks.Rows(), rows-from)
+			if !held || count < rows {
+				p.blocks.Block(p.x[from*p.d:][:count*p.d], count)
+			}
+		}
+		for i := range count {
+			visit(from+i, p.err != nil || p.blocks.Row(p.g, p.jac, i) != nil)
+		}
+		from += count
+	}
 }
 
 // Embed implements Pass. The sum of squares of the Jacobian is taken in plain order.
 func (p *graphPass) Embed(g, norms, x []float64, rows int) {
 	p.x = x
-	for i := range rows {
-		if !p.at(x[i*p.d:][:p.d]) {
-			norms[i] = math.Inf(1)
-			continue
+	p.each(rows, false, func(i int, failed bool) {
+		if norms[i] = math.Inf(1); !failed {
+			copy(g[i*p.m:], p.g)
+			norms[i] = math.Sqrt(sumOfSquares(p.jac)) * roundings
 		}
-		copy(g[i*p.m:], p.g)
-		norms[i] = math.Sqrt(sumOfSquares(p.jac)) * roundings
-	}
+	})
 }
 
-// Pull implements Pass.
+// Pull implements Pass. The Jacobian that it multiplies by has the bits of Embed's.
 func (p *graphPass) Pull(grad, v []float64, rows int) {
-	for i := range rows {
-		if !p.at(p.x[i*p.d:][:p.d]) {
-			continue
+	p.each(rows, true, func(i int, failed bool) {
+		if failed {
+			return
 		}
 		for k, c := range v[i*p.m:][:p.m] {
 			for e, j := range p.jac[k*len(grad):][:len(grad)] {
 				grad[e] += c * j
 			}
 		}
+	})
+}
+
+// oneByOne makes Blocks of a Tape. It keeps the Jacobians of as many records as have maxPartials numbers.
+type oneByOne struct {
+	Tape
+	d, m, size int
+	g, jac     []float64 // of rows records
+	found      []bool    // that the tape did not fail
+}
+
+func newOneByOne(t Tape, d, m, size int) *oneByOne {
+	rows := max(1, min(BlockRows, maxPartials/size))
+	return &oneByOne{Tape: t, d: d, m: m, size: size, g: make([]float64, rows*m), jac: make([]float64, rows*size), found: make([]bool, rows)}
+}
+
+var errTape = errors.New("embedding: the tape failed")
+
+// Rows implements Blocks.
+func (o *oneByOne) Rows() int { return len(o.found) }
+
+// Block implements Blocks.
+func (o *oneByOne) Block(x []float64, rows int) {
+	for i := range rows {
+		o.found[i] = o.Jacobian(o.g[i*o.m:][:o.m], o.jac[i*o.size:][:o.size], x[i*o.d:][:o.d]) == nil
 	}
+}
+
+// Row implements Blocks.
+func (o *oneByOne) Row(g, jac []float64, i int) error {
+	if !o.found[i] {
+		return errTape
+	}
+	copy(g, o.g[i*o.m:])
+	copy(jac, o.jac[i*o.size:])
+	return nil
 }

@@ -50,14 +50,15 @@ func (t tape) Jacobian(g, jac, x []float64) error {
 	return nil
 }
 
-// TestGraphs compares a network as a Graph with the same network in plain Go.
+// TestGraphs compares a network as a Graph with the same network in plain Go: a small one, and one whose Jacobians are not kept.
 func TestGraphs(t *testing.T) {
-	net, err := embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{5}, Out: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var net embedding.MLP
 	r := data(t, 3, 90, 0, false)
-	for _, output := range []embedding.Output{{Unit: true}, {Within: 0.5}} {
+	for hidden, output := range map[int]embedding.Output{5: {Unit: true}, 6: {Within: 0.5}, 6000: {Unit: true}} {
+		var err error
+		if net, err = embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{hidden}, Out: 2}); err != nil {
+			t.Fatal(err)
+		}
 		l := embedding.Loss{Model: embedding.Model{Network: net, Output: output}, Pair: embedding.Bilinear{Of: engine.Logistic{}}, Clip: 0.3}
 		theta := l.Domain(3, l.Radius()).Start()
 		want, rho := gradient(t, embedding.Backend{}, problem(l, r, 0), r, theta)

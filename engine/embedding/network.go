@@ -58,10 +58,11 @@ type PullError struct {
 
 // Layer is a part of theta that is projected to a centred ball.
 type Layer struct {
-	Name       string  // e.g. "hidden 1"
-	Rows, Cols int     // of its matrix, row-major; the last column of a layer with a bias is the bias
-	Bias       bool    // the last column is one
-	Radius     float64 // of the ball, in the Frobenius norm
+	Name   string  `json:"name"` // e.g. "hidden 1"
+	Rows   int     `json:"rows"` // of its matrix, row-major; the last column of a layer with a bias is the bias
+	Cols   int     `json:"cols"`
+	Bias   bool    `json:"bias,omitempty"` // the last column is one
+	Radius float64 `json:"radius"`         // of the ball, in the Frobenius norm
 }
 
 // Len is the number of its parameters.
@@ -111,6 +112,18 @@ type Tape interface {
 	// gradients of its entries in theta. Both must be functions of x and theta alone, bit for bit. An
 	// error counts as values that are not finite: the record has no terms.
 	Jacobian(g, jac, x []float64) error
+}
+
+// Blocks is a Tape that computes several records in one run. What Row gives for a record must be a function of this record
+// and theta alone all the same, bit for bit, wherever it stands and whatever the others are, even if these fail.
+type Blocks interface {
+	Tape
+	// Rows is the number of records that one Block holds at most.
+	Rows() int
+	// Block computes the rows of x.
+	Block(x []float64, rows int)
+	// Row is Jacobian for record i of the last Block.
+	Row(g, jac []float64, i int) error
 }
 
 // Dims are d and m of the network.

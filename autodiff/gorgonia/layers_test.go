@@ -1,0 +1,355 @@
+package gorgonia_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"dyad/algorithms/algotest"
+	graphs "dyad/autodiff/gorgonia"
+	"dyad/engine"
+	"dyad/engine/embedding"
+	"dyad/engine/layers"
+	"dyad/internal/sizes"
+	"dyad/kernels"
+
+	"gorgonia.org/gorgonia"
+)
+
+// files has networks for every kind of layer, and the features of their records.
+var files = map[string]struct {
+	d    int
+	text string
+}{
+	"dense":          {12, "{layers: [dense: 5, activation: tanh, dense: 4, activation: softplus]}"},
+	"narrow":         {1, "{layers: [dense: 1, activation: tanh]}"},
+	"wide":           {64, "{layers: [dense: 3, activation: tanh]}"},
+	"relu":           {12, "{layers: [dense: 7, activation: relu]}"},
+	"silu":           {12, "{layers: [dense: 7, activation: silu]}"},
+	"embedding":      {12, "{layers: [embedding: [{columns: [2, 4], size: 2}, {columns: [7, 7], size: 1}], dense: 4, activation: tanh]}"},
+	"late embedding": {12, "{layers: [dense: 6, embedding: [{columns: [1, 4], size: 2}], activation: tanh]}"},
+	"residual":       {12, "{layers: [dense: 4, residual: [activation: tanh, dense: 4], activation: tanh]}"},
+	"layernorm":      {12, "{layers: [dense: 6, layernorm: true, activation: tanh]}"},
+	"convolution":    {12, "{input: [1, 4, 3], layers: [convolution: {channels: 2, size: 2, padding: 1}, activation: tanh, convolution: {channels: 3, size: 2, stride: 2}, activation: softplus]}"},
+	"larger image":   {64, "{input: [1, 8, 8], layers: [convolution: {channels: 2, size: 3, stride: 2}, activation: tanh, pooling: {kind: mean, size: 3}]}"},
+	"colour":         {12, "{input: [3, 2, 2], layers: [convolution: {channels: 2, size: 2}, activation: tanh, dense: 3]}"},
+	"mean pooling":   {12, "{input: [1, 4, 3], layers: [convolution: {channels: 2, size: 2, padding: 1}, activation: tanh, pooling: {kind: mean, size: 2}]}"},
+	"max pooling":    {12, "{input: [1, 4, 3], layers: [convolution: {channels: 2, size: 2, padding: 1}, pooling: {kind: max, size: 2, stride: 1}, activation: tanh]}"},
+	"whole image":    {12, "{input: [3, 2, 2], layers: [residual: [activation: relu], convolution: {channels: 2, size: 1}, pooling: {kind: mean}]}"},
+	"image norm":     {12, "{input: [3, 2, 2], layers: [convolution: {channels: 2, size: 1}, layernorm: true, activation: tanh]}"},
+	"image residual": {12, "{input: [3, 2, 2], layers: [residual: [convolution: {channels: 3, size: 1}, layernorm: true, residual: [layernorm: true]]]}"},
+	"set":            {12, "{input: [4, 3], layers: [dense: 5, activation: tanh, pooling: {kind: mean}]}"},
+	"set of one":     {12, "{input: [1, 12], layers: [dense: 5, layernorm: true, activation: tanh, pooling: {kind: max}]}"},
+	"set max":        {12, "{input: [4, 3], layers: [dense: 5, pooling: {kind: max}, activation: tanh]}"},
+	"set norm":       {12, "{input: [4, 3], layers: [layernorm: true, dense: 5, activation: tanh]}"},
+	"attention":      {12, "{input: [4, 3], layers: [attention: {size: 2}, pooling: {kind: mean}]}"},
+	"heads":          {12, "{input: [4, 3], layers: [residual: [layernorm: true, attention: {size: 1, heads: 2}], pooling: {kind: mean}, dense: 3]}"},
+	"items of one":   {12, "{input: [12, 1], layers: [attention: {size: 2}, residual: [dense: 1], pooling: {kind: max}]}"},
+}
+
+// made is the network of a file.
+func made(t testing.TB, text string, d, m int) embedding.Network {
+	t.Helper()
+	spec, err := layers.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := graphs.NewLayers(spec, d, m)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return net
+}
+
+// Every kind of layer passes the gate (differences, and the same bits from another tape), and what it computes for a record does
+// not depend on others.
+func TestLayersAreFunctionsOfTheirRecord(t *testing.T) {
+	for name, c := range files {
+		for _, m := range []int{1, 3} {
+			if i := dependsOnOthers(t, made(t, c.text, c.d, m), c.d, m, 5); i >= 0 {
+				t.Errorf("%s: record %d has other bits among other records", name, i)
+			}
+		}
+	}
+}
+
+// A record that is not a number has no term, whatever the layers are, and moves no bit of the records that it is computed with.
+func TestRecordsWithoutValuesLeaveOthers(t *testing.T) {
+	set, err := kernels.Select(kernels.Generic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range files {
+		net := made(t, c.text, c.d, 1)
+		theta, p := net.Start(3), net.NewPass(set)
+		p.Set(theta)
+		compute := func(v float64) (f, norms, grad []float64) {
+			x := make([]float64, 3*c.d)
+			for k := range x {
+				x[k] = math.Sin(float64(k))
+				if k/c.d == 1 && !(v == 0) {
+					x[k] = v
+				}
+			}
+			f, norms, grad = make([]float64, 3), make([]float64, 3), make([]float64, len(theta))
+			p.Embed(f, norms, x, 3)
+			if v == 0 {
+				p.Pull(grad, []float64{1, 0, 1}, 3)
+				return f, norms, grad
+			}
+			for _, i := range []int{0, 2} { // as the evaluator pulls runs of records that are usable
+				p.Embed(make([]float64, 1), make([]float64, 1), x[i*c.d:], 1)
+				p.Pull(grad, []float64{1}, 1)
+			}
+			return f, norms, grad
+		}
+		f, norms, grad := compute(0)
+		for _, v := range []float64{math.NaN(), math.Inf(1)} {
+			g, others, pulled := compute(v)
+			if g[0] != f[0] || g[2] != f[2] || norms[0] != others[0] || norms[2] != others[2] || !slices.Equal(grad, pulled) {
+				t.Errorf("%s: a record of %v moves others", name, v)
+			}
+			if !math.IsNaN(v) && math.Abs(g[1]) <= math.MaxFloat64 { // tanh of infinity is 1, and its slope 0
+				continue
+			}
+			if others[1] <= math.MaxFloat64 && math.Abs(g[1]) <= math.MaxFloat64 {
+				t.Errorf("%s: a record of %v has the value %v and the norm %v", name, v, g[1], others[1])
+			}
+		}
+	}
+}
+
+// jacobian is what a network computes for a record.
+func jacobian(t testing.TB, net embedding.Network, theta, x []float64) (f, jac []float64, norm float64) {
+	t.Helper()
+	set, err := kernels.Select(kernels.Generic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, m := net.Dims()
+	p, norms := net.NewPass(set), make([]float64, 1)
+	f = make([]float64, m)
+	p.Set(theta)
+	p.Embed(f, norms, x, 1)
+	for k := range m {
+		v, row := make([]float64, m), make([]float64, len(theta))
+		v[k] = 1
+		p.Pull(row, v, 1)
+		jac = append(jac, row...)
+	}
+	return f, jac, norms[0]
+}
+
+// Values and Jacobians of every kind of layer are those of PyTorch (bench/peers/layers_torch.py), and values those of plain Go.
+func TestLayersAgreeWithTorch(t *testing.T) {
+	file, err := os.Open("testdata/layers-torch.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines, kinds := bufio.NewScanner(file), map[string]bool{}
+	for lines.Buffer(nil, 1<<20); lines.Scan(); {
+		var c struct {
+			Spec                  layers.Spec
+			X, Theta, F, Jacobian []float64
+		}
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		net, err := graphs.NewLayers(c.Spec, len(c.X), len(c.F))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := c.Spec.Network(len(c.X), len(c.F))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range plain.Steps() {
+			for _, s := range append(s.Inner, s) {
+				kinds[s.Kind] = true
+			}
+		}
+		f, jac, norm := jacobian(t, net, c.Theta, c.X)
+		again := make([]float64, len(f))
+		if err := (embedding.Model{Network: plain}).Embed(again, c.Theta, c.X, 1); err != nil {
+			t.Fatal(err)
+		}
+		var square float64
+		for k, want := range c.F {
+			if math.Abs(f[k]-want) > 1e-10*(1+math.Abs(want)) || math.Abs(f[k]-again[k]) > 1e-12*(1+math.Abs(want)) {
+				t.Errorf("%s: value %d is %v, of PyTorch %v, of plain Go %v", net.Name(), k, f[k], want, again[k])
+			}
+		}
+		for k, want := range c.Jacobian {
+			square += jac[k] * jac[k]
+			if !(math.Abs(jac[k]-want) <= 1e-9*norm) {
+				t.Errorf("%s: entry %d of the Jacobian is %v, of PyTorch %v", net.Name(), k, jac[k], want)
+			}
+		}
+		if len(c.Jacobian) != len(jac) || !(norm >= math.Sqrt(square)) {
+			t.Errorf("%s: %d and %d entries, and the norm %v is not at least %v", net.Name(), len(c.Jacobian), len(jac), norm, math.Sqrt(square))
+		}
+	}
+	if len(kinds) != 9 || lines.Err() != nil {
+		t.Errorf("kinds %v, %v", kinds, lines.Err())
+	}
+}
+
+// summed is the gradient over all pairs, and a bound of its roundings.
+func summed(t testing.TB, l embedding.Loss, r *engine.Records, theta []float64) (g []float64, rho float64) {
+	t.Helper()
+	k, err := embedding.Backend{Workers: 1}.Plan(engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: l, Radius: l.Radius()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := k.Bind(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	q := engine.Gradient(theta, engine.AllPairs{N: r.Len()})
+	g = make([]float64, len(theta))
+	if err := e.Sum(context.Background(), g, q); err != nil {
+		t.Fatal(err)
+	}
+	return g, k.Bounds(q).Sum
+}
+
+// Replacing the first or the last record moves the sum over all pairs by at most its certificate, for every kind of layer, with
+// clipped Jacobians and with clipped pairs, near the start and far from it, and where a network is not finite.
+func TestNeighboursOfLayers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	closest, all := 0.0, maps.Clone(files)
+	all["not finite"] = all["wide"]
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		c := all[name]
+		for range sizes.Of(1, 12) {
+			m := 1 + 2*rng.IntN(2)
+			net := made(t, c.text, c.d, m)
+			if name == "not finite" {
+				net = logarithms(t, c.d, m)
+			}
+			l := embedding.Loss{Model: embedding.Model{Network: net, Output: embedding.Output{Within: 4}}, Clip: []float64{0.01, 1}[rng.IntN(2)]}
+			if l.Pair = (embedding.Score{Of: engine.Logistic{}}); m > 1 {
+				l.Pair = embedding.Bilinear{Of: engine.Logistic{}}
+				l.Model.Output = embedding.Output{Unit: true}
+			}
+			if rng.IntN(3) == 0 {
+				l.PairClip = l.Clip
+			}
+			theta := l.Domain(c.d, l.Radius()).Start()
+			if rng.IntN(2) == 0 {
+				for k := range theta {
+					theta[k] *= 1 + rng.NormFloat64()
+				}
+				l.Model.Project(theta)
+			}
+			n := 2 + rng.IntN(4)
+			at := []int{0, n - 1}[rng.IntN(2)]
+			x, y := make([]float64, n*c.d), make([]float64, n)
+			for i := range n {
+				row := x[i*c.d:][:c.d]
+				for k := range row {
+					row[k] = rng.NormFloat64()
+				}
+				engine.ProjectBall(row, 1)
+				y[i] = float64(2*(i%2) - 1)
+			}
+			if name == "not finite" {
+				clear(x[at*c.d:][:c.d])
+				x[at*c.d+rng.IntN(c.d)] = -1
+			}
+			data := records(t, x, y, c.d)
+			for k := range c.d {
+				x[at*c.d+k] *= -1
+			}
+			if y[at] *= -1; rng.IntN(2) == 0 {
+				y[at] *= -1
+			}
+			one, rho := summed(t, l, data, theta)
+			two, _ := summed(t, l, records(t, x, y, c.d), theta)
+			constants, err := l.Constants(data.Bounds(), l.Radius())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var square float64
+			for k := range one {
+				square += (one[k] - two[k]) * (one[k] - two[k])
+			}
+			ratio := math.Sqrt(square) / (2*float64(n-1)*constants.PairDiameter + 2*rho)
+			if !(ratio <= 1) {
+				t.Errorf("%s, m %d, clip %g, pairs %g, %d records: a neighbour moves the sum by %g of its certificate", name, m, l.Clip, l.PairClip, n, ratio)
+			}
+			closest = max(closest, ratio)
+		}
+	}
+	t.Logf("closest %g", closest)
+	if closest < 0.3 {
+		t.Errorf("the search comes to %g of the certificate: it shows little", closest)
+	}
+}
+
+// logarithms is a network whose values are not numbers for a record with a feature of -1.
+func logarithms(t testing.TB, d, m int) embedding.Network {
+	t.Helper()
+	net, err := graphs.NewNetwork(graphs.Network{
+		Name: "logarithms", In: d, Out: m, Layers: []embedding.Layer{{Name: "only", Rows: m, Cols: d, Radius: 10}},
+		Build: func(_ *gorgonia.ExprGraph, x *gorgonia.Node, theta []*gorgonia.Node) (*gorgonia.Node, error) {
+			return gorgonia.Mul(theta[0], gorgonia.Must(gorgonia.Log(gorgonia.Must(gorgonia.Add(x, gorgonia.NewConstant(0.99))))))
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, _, _ := jacobian(t, net, net.Start(1), append([]float64{-1}, make([]float64, d-1)...)); f[0] == f[0] {
+		t.Fatalf("the network has the value %v where it has none", f[0])
+	}
+	return net
+}
+
+// records are rows of d features and labels, of which it keeps copies.
+func records(t testing.TB, x, y []float64, d int) *engine.Records {
+	t.Helper()
+	r, err := engine.AdoptRecords(append([]float64(nil), x...), append([]float64(nil), y...), d, engine.UnitBounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The same perceptron has the same gradients through Gorgonia and built in, with clipped Jacobians.
+func TestDenseLayersHaveGradientsOfAnMLP(t *testing.T) {
+	const d, n = 6, 70
+	r := algotest.RandomRecords(n, d, engine.UnitBounds(), 3)
+	for _, m := range []int{1, 3} {
+		for _, activation := range []embedding.Activation{embedding.Tanh, embedding.Softplus} {
+			mlp := embedding.MLP{In: d, Hidden: []int{8, 5}, Out: m, Activation: activation}
+			mlp.Radii = mlp.RadiiFor(2)
+			a := activation.String()
+			net := made(t, "{layers: [dense: 8, activation: "+a+", dense: 5, activation: "+a+"]}", d, m)
+			theta := net.Start(1)
+			loss := embedding.Loss{Model: embedding.Model{Network: net, Output: embedding.Output{Within: 3}}, Pair: embedding.Score{Of: engine.Logistic{}}, Clip: 0.7}
+			if m > 1 {
+				loss.Model.Output, loss.Pair = embedding.Output{Unit: true}, embedding.Bilinear{Of: engine.Logistic{}}
+			}
+			got, _ := summed(t, loss, r, theta)
+			loss.Model.Network = mlp
+			want, _ := summed(t, loss, r, theta)
+			size := 0.0
+			for _, v := range want {
+				size = max(size, math.Abs(v))
+			}
+			for k := range want {
+				if math.Abs(got[k]-want[k]) > 1e-6*size {
+					t.Fatalf("m %d, %v, entry %d: %v through Gorgonia, %v built in", m, activation, k, got[k], want[k])
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package gorgonia
+
+import (
+	"strings"
+
+	"gorgonia.org/gorgonia"
+)
+
+// wrongOperation is an *UnsupportedError about an operation of a graph whose values or derivatives this version of Gorgonia
+// has wrong without an error. Differences find a wrong derivative only where they are taken, and no wrong value.
+func wrongOperation(g *gorgonia.ExprGraph) error {
+	for _, n := range g.AllNodes() {
+		switch name := nameOf(n); {
+		case n.Deriv() != nil:
+			return &UnsupportedError{"Grad", "a gradient inside a network would be differentiated twice, which Gorgonia does wrongly; write the derivative out"}
+		case name == "invSqrt":
+			return &UnsupportedError{"InverseSqrt", "Gorgonia's derivative of it is wrong; write Inverse(Sqrt(x))"}
+		case name == "log2":
+			return &UnsupportedError{"Log2", "Gorgonia's derivative of it is wrong; write Log(x) divided by the constant log 2"}
+		case strings.HasPrefix(name, "MaxPool"):
+			return &UnsupportedError{"MaxPool2D", "at a record without numbers it panics in a goroutine of its own, which stops the program; layers of a file have a maximum that does not"}
+		case isLogSumExp(g, n):
+			return &UnsupportedError{"LogSumExp", "Gorgonia adds the maximum before the logarithm and not after it; write Log(Sum(Exp(x)))"}
+		}
+	}
+	return nil
+}
+
+// isLogSumExp finds what LogSumExp builds: the logarithm of a sum of exponentials and a maximum.
+func isLogSumExp(g *gorgonia.ExprGraph, n *gorgonia.Node) bool {
+	if nameOf(n) != "ln" {
+		return false
+	}
+	for _, sum := range operands(g, n) {
+		if !strings.HasPrefix(nameOf(sum), "+ ") {
+			continue
+		}
+		var exponentials, maximum bool
+		for _, part := range operands(g, sum) {
+			maximum = maximum || strings.HasPrefix(nameOf(part), "Max")
+			for _, of := range operands(g, part) {
+				exponentials = exponentials || nameOf(of) == "exp"
+			}
+		}
+		if exponentials && maximum {
+			return true
+		}
+	}
+	return false
+}
+
+// nameOf is Gorgonia's name of the operation of a node, "" for an input.
+func nameOf(n *gorgonia.Node) string {
+	if n.Op() == nil {
+		return ""
+	}
+	return n.Op().String()
+}
+
+// operands are the nodes that a node is computed from.
+func operands(g *gorgonia.ExprGraph, n *gorgonia.Node) (nodes []*gorgonia.Node) {
+	for it := g.From(n.ID()); it.Next(); {
+		if child, ok := it.Node().(*gorgonia.Node); ok {
+			nodes = append(nodes, child)
+		}
+	}
+	return nodes
+}
