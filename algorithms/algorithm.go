@@ -76,10 +76,10 @@ type Provenance struct {
 	// compare with: the guarantee then carries the warning DraftAway.
 	DraftAway bool
 	// SelectedByLabel marks records that are those rows of a file that have one of two
-	// labels: the guarantee then says that it does not hide who is among them.
+	// labels: the guarantee then states that it does not hide who is among them.
 	SelectedByLabel bool
 	// RowsPerPerson is how many rows a person may have, where a record is a row; 0 says
-	// nothing. A guarantee for one record then says what it is for a person.
+	// nothing. A guarantee for one record then states its value for a person.
 	RowsPerPerson int
 }
 
@@ -204,10 +204,10 @@ type Info struct {
 	NeedsL2     bool   // requires Spec.L2 > 0
 	// DefaultL2 is the weight of the L2 term where the user gives none.
 	DefaultL2 float64
-	// NeedsSmooth says that the certificate compares whole descents, not single
+	// NeedsSmooth is true if the certificate compares whole descents, not single
 	// gradients: it requires a convex and smooth loss.
 	NeedsSmooth bool
-	// Unsound says what Spec.PaperUnsound changes; "" if there is nothing to change.
+	// Unsound describes the change by Spec.PaperUnsound; "" without one.
 	Unsound string
 	// NoPersons says why it does not learn from records that are persons with several rows;
 	// "" if it does.
@@ -215,7 +215,7 @@ type Info struct {
 	// NoGroups and NoPaper say why it takes no query groups and why it has no paper mode, and NoL2 what to use instead where it takes no L2
 	// term: certified mode, if paper mode alone takes none. "" if it does.
 	NoGroups, NoPaper, NoL2 string
-	// ScoresOnly says that it learns linear scores, no metrics; MetricsOnly the opposite.
+	// ScoresOnly is true if it learns linear scores, no metrics; MetricsOnly the opposite.
 	ScoresOnly, MetricsOnly bool
 	// Withholds promises that released values leave Train only in the weights that it
 	// returns (Algorithm.Train). Only then can a run that was charged be resumed; others
@@ -257,14 +257,14 @@ type Algorithm interface {
 
 // Tracker is told how far a training is, and keeps its state. The zero value does neither.
 type Tracker struct {
-	// OnStep is called by Step; nil: nobody is told.
+	// OnStep is called by Step; nil skips it.
 	OnStep func(done, total int)
 	// OnRestore and OnKeep are called by Restore and Keep; nil: there are no checkpoints.
 	OnRestore func(order []int32, vectors ...[]float64) (done int, err error)
 	OnKeep    func(done int, order []int32, vectors ...[]float64)
 }
 
-// Step says that done of total steps are done. It must not depend on data.
+// Step reports that done of total steps are done. It must not depend on data.
 func (t Tracker) Step(done, total int) {
 	if t.OnStep != nil {
 		t.OnStep(done, total)

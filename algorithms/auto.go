@@ -11,8 +11,8 @@ import (
 type Question struct {
 	// Spec is the problem, the backend, the budget and the mode. Its L2 is not looked at.
 	Spec Spec
-	// LossNamed says that the user asked for the loss of Spec. Otherwise it is the usual one
-	// of the task, and the choice may be an algorithm that minimises another.
+	// LossNamed is true if the user asked for the loss of Spec. Otherwise it is the usual
+	// one of the task, and the choice may be an algorithm that minimises another.
 	LossNamed bool
 	// L2 is the weight of the L2 term that the user asked for, nil without one.
 	L2 *float64
@@ -122,7 +122,7 @@ func (q Question) descent(reason string) Choice {
 	return c
 }
 
-// Plan is the plan of the choice for s, which says that and why it was chosen.
+// Plan is the plan of the choice for s, with the reason for the choice.
 func (c Choice) Plan(s Spec) (*Plan, error) {
 	s.L2 = c.L2
 	p, err := c.Algorithm.Plan(s)
@@ -136,7 +136,7 @@ func (c Choice) Plan(s Spec) (*Plan, error) {
 	return p, nil
 }
 
-// isLeastSquares says that a loss is that of moments.
+// isLeastSquares reports whether a loss is the least-squares loss of moments.
 func isLeastSquares(loss engine.Loss) bool {
 	square, err := leastSquares()
 	return err == nil && loss.Name() == square.Name() && loss.Definition() == square.Definition()

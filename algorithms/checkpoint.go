@@ -38,16 +38,15 @@ import (
 // Why it is sound. An attempt that starts from a checkpoint at step t draws fresh noise
 // for the releases after it; those before it were drawn by the attempt that wrote it,
 // with the noise that is in its iterate, and the session does not make them again. So
-// attempts form a tree: every node is a step, with noise of its own, independent of
-// all others. Weights leave Run only after ledger.Ledger.Finish, which succeeds for at
-// most one attempt, so what is seen is one path from the root to a leaf, and on it
-// every planned release was drawn exactly once. Which path it is depends on crashes,
-// interrupts, clocks and locks (also when an older checkpoint is put back, or none),
-// not on records or noise. Given the path, the law of what is seen is that of one
-// run that nothing disturbed. An attempt that fails by itself could break this, so its
-// run is closed if noise is in its iterate, its own or that of a checkpoint. Somebody
-// who reads checkpoints and chooses among them reads the records as well, and is
-// outside the attack model.
+// attempts form a tree: every node is a step, with noise of its own, independent of all
+// others. Weights leave Run only after ledger.Ledger.Finish, which succeeds for at most
+// one attempt, so what is seen is one path from the root to a leaf, and on it every
+// planned release was drawn exactly once. Which path it is depends on crashes,
+// interrupts, clocks and locks (also when an older checkpoint is put back, or none), not
+// on records or noise. Given the path, an observer sees the law of one undisturbed run.
+// An attempt that fails by itself could break this, so its run is closed if noise is in
+// its iterate, its own or that of a checkpoint. Somebody who reads checkpoints and
+// chooses among them reads the records as well, and is outside the attack model.
 type Checkpoints struct {
 	// Prefix is the beginning of the file names, e.g. that of the ledger and a dot; ""
 	// means no checkpoints. The file of run R is Prefix + R + ".checkpoint".

@@ -9,8 +9,9 @@ import (
 	"dyad/privacy"
 )
 
-// descent is what makes one descent on pairs another: which pairs a step takes, how it steps, and where the noise goes. What is
-// returned is the last iterate, or a mean of iterates (Schedule.Average, Optimizer.Tail). All of them run descends.Train.
+// descent is what makes one descent on pairs another: which pairs a step takes, how it steps, and where the noise goes.
+// The result is the last iterate, or a mean of iterates (Schedule.Average, Optimizer.Tail). All of them run
+// descends.Train.
 type descent struct {
 	noise place
 	// A step takes all pairs, unless one of these says otherwise:
@@ -31,7 +32,7 @@ const (
 	nowhere                  // the result is released exactly
 )
 
-// pairs are those of one step, for a plan.
+// pairs returns the pairs of one step, for a plan.
 func (d descent) pairs(p engine.Problem) engine.Pairs {
 	if d.batch > 0 {
 		return engine.SubsetPairs{N: d.batch}
@@ -205,7 +206,7 @@ func (d *descent) start(p *Plan, s privacy.Session, problem engine.Problem) *run
 	return r
 }
 
-// resumes says that the state of the descent is all in its checkpoint.
+// resumes reports whether a checkpoint holds the whole state of the descent.
 func (r *running) resumes() bool { return r.noise != onHidden && !r.accelerate }
 
 // meanFrom is the first iterate of the mean that is returned; steps + 1 without one.

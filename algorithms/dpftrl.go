@@ -7,10 +7,9 @@ import (
 	"dyad/privacy"
 )
 
-// DPFTRL follows the regularised leader by noisy prefix sums of pairwise gradients,
-// with the square-root Toeplitz factorisation A = B C of the prefix-sum matrix
-// ([Kairouz21], [FHU23], docs/theory.md#prefix-sums). What is released at update b is row b of
-// C g with noise,
+// DPFTRL follows the regularised leader by noisy prefix sums of pairwise gradients, with the
+// square-root Toeplitz factorisation A = B C of the prefix-sum matrix ([Kairouz21], [FHU23],
+// docs/theory.md#prefix-sums). The release at update b is row b of C g with noise,
 //
 //	y_b = sum_(s<=b) c_(b-s) q_s + N(0, sigma^2 I),
 //
@@ -19,9 +18,9 @@ import (
 // + b alpha/2 ||w||^2 + 1/(2 eta) ||w - w_0||^2. The noise of S_b is (B z)_b, correlated
 // between updates: it grows with log b, not with sqrt(b) as that of OnPairC does.
 //
-// Guarantee: Certified mode, (epsilon, delta)-DP of all releases together for
-// replacing one record, by privacy.PairwiseStream with a Factor. A record takes part
-// in many updates, so the sensitivity is that of C u_k, not the norm of a column.
+// Guarantee: Certified mode, (epsilon, delta)-DP of all releases together for replacing
+// one record, by privacy.PairwiseStream with a Factor. A record takes part in many
+// updates, so the sensitivity is the norm of C u_k, not of a column.
 //
 // The state has noiseless sums of gradients, about 20 vectors of the model's size
 // whatever the number of records is (docs/theory.md#toeplitz-factor), and no noise: every row

@@ -12,8 +12,8 @@ import (
 //
 // Guarantee: Certified mode, (epsilon, delta)-DP for replacing one record, by
 // privacy.MeanGradient and the exact composition of T Gaussian releases (docs/theory.md#dpgdc2).
-// It covers every iterate. Paper mode runs with the paper's noise, whose claim
-// is false for small delta or large epsilon, and says what that noise gives.
+// It covers every iterate. Paper mode runs with the paper's noise, whose claim is false for
+// small delta or large epsilon, and states the guarantee of that noise.
 type DPGDC2 struct {
 	descends
 	// Steps is T. 0 means max(1, floor(min(n, n^2 epsilon^2/(d ln(1/delta))))), the
@@ -102,7 +102,7 @@ func (a DPGDC2) schedule(s Spec, steps int, sigma float64) Schedule {
 	return Schedule{Name: rule, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)}
 }
 
-// paperSchedule is that of [Xue21] Theorem 2, for steps of at most 2/L (Algorithm 2).
+// paperSchedule is the schedule of [Xue21] Theorem 2, for steps of at most 2/L (Algorithm 2).
 func (a DPGDC2) paperSchedule(s Spec, steps int, sigma float64) (Schedule, error) {
 	diameter := s.Kernel.Problem().Domain().Diameter()
 	root := math.Sqrt(float64(steps))

@@ -42,7 +42,7 @@ func (a DPGDSC) Plan(s Spec) (*Plan, error) {
 	return descent{}.planOutput(a.Info(), s, schedule, s.gradientDescent(schedule.Steps, schedule.Constant, s.Kernel.Problem().Pairs()), paper, "[Xue21] Theorem 1")
 }
 
-// schedule is that of the options, or in Paper mode that of [Xue21] Theorem 1.
+// schedule follows the options, or in Paper mode [Xue21] Theorem 1.
 func (a DPGDSC) schedule(s Spec) (Schedule, error) {
 	o := descentOptions{a.Steps, a.StepSize, a.TotalStep}
 	if s.Mode != Paper {

@@ -24,8 +24,8 @@ type Job struct {
 	// Withholds promises that released values leave Train only in the weights that it
 	// returns. Only then can a run be resumed.
 	Withholds bool
-	// OwnNoise says that Train draws noise that its session does not see. An attempt that
-	// fails by itself then counts as one that drew some, and keeps no checkpoints.
+	// OwnNoise is true if Train draws noise that its session does not see. An attempt
+	// that fails by itself then counts as one that drew some, and keeps no checkpoints.
 	OwnNoise bool
 	// Records is a hash of the records in their order, for checkpoints of a format.
 	Records func(ctx context.Context, format string) (string, error)
@@ -76,13 +76,12 @@ type Result struct {
 //
 // Weights that are not finite mean that the algorithm failed.
 //
-// Any error after the charge is a *ChargedError. The charge stands. The run can
-// be resumed unless the ledger says that it is finished. That is the case if
-// another process released it meanwhile, or if the algorithm failed by itself
-// after noise was drawn for its iterate, in this attempt or before its checkpoint, or
-// after a secret batch was: whether that happens could depend on what was drawn, so trying
-// again until it does not would change the law of what is released. A process of a team that dies,
-// or does not answer for minutes, is a crash like that of the whole program.
+// Any error after the charge is a *ChargedError. The charge stands. The run can be resumed unless
+// the ledger has it as finished. That is the case if another process released it meanwhile, or if
+// the algorithm failed by itself after noise was drawn for its iterate, in this attempt or before
+// its checkpoint, or after a secret batch was: whether that happens could depend on what was
+// drawn, so trying again until it does not would change the law of what is released. A process of
+// a team that dies, or does not answer for minutes, is a crash like that of the whole program.
 //
 // A resumed run draws fresh noise. It starts at step 1, or with Options.Checkpoints
 // where its last checkpoint was written (see Checkpoints for why that is sound).
@@ -165,8 +164,8 @@ func weightsDigest(weights []float64) string {
 	return "weights-sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// withheld is the error of a run whose weights Execute does not return. What was kept is
-// dropped, unless the line that names it may count: then it is what was paid for.
+// withheld is the error of a run whose weights Execute does not return. A kept result is
+// dropped, unless the line that names it may count: then it was paid for.
 func (r *Result) withheld(j Job, o Options, k *keeper, kept ledger.Kept, err error) error {
 	e := &ChargedError{Run: r.Run, Resumable: j.Withholds && resumable(o.Ledger, r.Run), Err: err}
 	switch {

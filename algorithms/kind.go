@@ -29,7 +29,7 @@ type Kind interface {
 	// released alone. Exact keeps nothing between calls, in package variables or elsewhere, reads no file, clock or random number, and
 	// does not change r or released. It is called for every row, again in a resumed run, and on other records by an audit.
 	Exact(r *engine.Records, row int, released [][]float64) []float64
-	// Figures say what was released, a vector for each row with its noise.
+	// Figures report the releases, a vector for each row with its noise.
 	Figures(s KindShape, rows Releases, released [][]float64) Facts
 }
 
@@ -163,7 +163,7 @@ func (p *KindPlan) Fits(r *engine.Records) error {
 	return nil
 }
 
-// Figures say what a result of Job is.
+// Figures report a result of Job.
 func (p *KindPlan) Figures(flat []float64) (Facts, error) {
 	var released [][]float64
 	for _, row := range p.Releases {

@@ -35,10 +35,10 @@ const (
 // where b = E[y], records are centred and C is their covariance. For normal records beta is the
 // mean gradient of E[y | x] and H its mean Hessian (Stein's lemma), so G is the expected outer
 // product of its gradients up to the second order: it is long in directions along which labels
-// change, whether means or variances of the classes differ. What does not stand out of the
-// noise of the moments and of the error of a sample is 0; if nothing does, W is the identity.
-// It is post-processing (docs/theory.md#metric-from-moments). Moments beyond all that records and
-// usual noise reach give the identity, so that it is finite and positive definite always.
+// change, whether means or variances of the classes differ. Parts within the noise of the moments
+// and the error of a sample become 0; if all are, W is the identity. It is post-processing
+// (docs/theory.md#metric-from-moments). Moments beyond all that records and usual noise reach
+// give the identity, so that it is finite and positive definite always.
 func momentMetric(m classMoments) []float64 {
 	n, d := float64(m.n), float64(m.d)
 	sym := engine.Symmetric{Dim: m.d}

@@ -69,8 +69,9 @@ type Moments struct {
 	// the noise of their weights is appended to the weights (and errors): for each block of k features the k(k+1)/2 numbers of its
 	// lower triangle by rows, computed from what is released anyway. nil: nothing. See docs/theory.md#curve-bands.
 	Blocks []int
-	// Lines are d numbers, for each of Blocks the weights of its features that make a straight line, not all 0. What no lines explain is then
-	// shrunk by how far it stands out of its noise, with full second moments of up to 512 features. nil: nothing is. See docs/theory.md#bends.
+	// Lines are d numbers, for each of Blocks the weights of its features that make a straight line, not all 0. The
+	// unexplained rest is then shrunk by how far it stands out of its noise, with full second moments of up to 512
+	// features. nil shrinks no part. See docs/theory.md#bends.
 	Lines []float64
 }
 
@@ -86,7 +87,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	n, d := float64(problem.N), problem.D
 	released, gradients := m.released(d), make([]float64, m.Steps*d)
-	// Without steps nothing is needed again after the last pass.
+	// Without steps no state is needed after the last pass.
 	state := [][]float64{released.first}
 	if m.Steps > 0 {
 		state = append(state, released.last, gradients)
@@ -208,7 +209,7 @@ func (m *MomentsPlan) collect(ctx context.Context, ev engine.Evaluator, s privac
 		if err := ev.Sum(ctx, r.first, engine.Query{Radius: bound}); err != nil {
 			return err
 		}
-		// What is not released is public, and the exact sum is not needed.
+		// Other values are public, and the exact sum is not needed.
 		if m.Balance > 0 {
 			clear(positives)
 		} else if err := release(positives); err != nil {

@@ -7,12 +7,12 @@ import (
 	"dyad/engine"
 )
 
-// What is computed from the releases of Moments, with the levels of their noise: it sees nothing
-// else, so it is post-processing. s1 is the standard deviation of the noise of an entry of the
-// signed sum, s2 of a diagonal entry of the second moments (of an isometric coordinate), sc of
-// an entry of the sum of records, sn of the number of positives. An off-diagonal entry of the
-// second moments has s2/sqrt 2, so their noise is a matrix of the Gaussian orthogonal ensemble,
-// whose eigenvalues fill [-sqrt(2 d) s2, sqrt(2 d) s2].
+// This file computes from the releases of Moments and the levels of their noise alone, so it is
+// post-processing. s1 is the standard deviation of the noise of an entry of the signed sum, s2
+// of a diagonal entry of the second moments (of an isometric coordinate), sc of an entry of the
+// sum of records, sn of the number of positives. An off-diagonal entry of the second moments has
+// s2/sqrt 2, so their noise is a matrix of the Gaussian orthogonal ensemble, whose eigenvalues
+// fill [-sqrt(2 d) s2, sqrt(2 d) s2].
 
 // momentsCentre shrinks the released mean (sum/n, each coordinate with noise of standard
 // deviation s = sc/n) towards the origin: James and Stein's factor. keep = 0: the centre says

@@ -15,8 +15,8 @@ import (
 type MomentsPlan struct {
 	Passes int // over the records
 	Steps  int // of them, one each for a step
-	// Classes says that sums, second moments and the number of positives are those of
-	// MomentMetric, of both classes in one release.
+	// Classes is true if sums, second moments and the number of positives of both classes
+	// are one release, as for MomentMetric.
 	Classes bool
 	// Centre and Balance are public if they are not released: a nil centre is the origin.
 	CentreReleased bool
@@ -282,7 +282,7 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	if c.Kind == engine.NoSecond {
 		c.Second = 0
 	}
-	// What is not released leaves its share to the signed sum.
+	// An omitted release leaves its share to the signed sum.
 	if !(c.Count+c.Centre+c.Second+c.Steps < 1) || c.Second < 0 {
 		return bad("the shares of count, centre, second moments and steps are %v, %v, %v and %v: nothing is left for the signed sum", c.Count, c.Centre, c.Second, c.Steps)
 	}
@@ -292,7 +292,7 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	return c, nil
 }
 
-// origin says that the origin is declared as the centre.
+// origin reports whether the origin is declared as the centre.
 func (a Moments) origin() bool { return len(a.Centre) == 1 && a.Centre[0] == 0 }
 
 // releases are the releases with their noise, and what is computed from them. More releases
@@ -387,7 +387,7 @@ func (a Moments) releases(s Spec, kernel engine.Kernel, c momentsChoice, more ..
 	return m, rows, nil
 }
 
-// guarantee says what is released and why the noise is enough.
+// guarantee describes the releases and why the noise is enough.
 func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivation string) {
 	theory := "docs/theory.md#released-centre"
 	if m.Group > 0 {
@@ -411,7 +411,7 @@ func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivati
 		derivation + "; each holds given the releases before, and shares that are fixed beforehand compose (" + theory + ")"
 }
 
-// assumption says what is public in the place of releases.
+// assumption lists the public values in the place of releases.
 func (m *MomentsPlan) assumption() string {
 	text := fmt.Sprintf("public: the clip radius %.6g, the shares of the budget", m.ClipRadius)
 	if !m.Classes {

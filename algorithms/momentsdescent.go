@@ -10,9 +10,9 @@ import (
 )
 
 // MomentsDescent trains an explicit pairwise loss of scores in a few noisy gradients: it starts
-// at the model of Moments and takes damped Newton-like steps whose curvature is that of the
-// released second moments. With x^ = clip(x - c, R) X/R, the records of Moments scaled back to
-// the norm bound X,
+// at the model of Moments and takes damped Newton-like steps with the curvature of the released
+// second moments. With x^ = clip(x - c, R) X/R, the records of Moments scaled back to the norm
+// bound X,
 //
 //	w_0: the direction of Moments, of the length that the loss asks for (marginModel)
 //	w_t = Pi_C[w_(t-1) - (H_t + alpha I + lambda_t I)^-1 (g_t + alpha w_(t-1))],  t = 1..K
@@ -25,8 +25,8 @@ import (
 // of Gaussian releases, or epsilon-DP by K-norm noise if delta is 0
 // (docs/theory.md#moments-descent). It covers all releases and every iterate.
 type MomentsDescent struct {
-	// Moments are the options of the releases at the start. Their shares are those of what
-	// the gradients leave, and so is the signed sum's.
+	// Moments are the options of the releases at the start. They share the part that the
+	// gradients leave with the signed sum.
 	Moments Moments `options:"Second CountShare CentreShare SecondShare ClipRadius Ridge Centre Balance"`
 	// Steps is K, the number of gradients, at most MaxMomentsSteps. 0 means the public rule.
 	Steps int
@@ -263,13 +263,12 @@ func (m *marginModel) curvature(a []float64) float64 {
 // dampedStep replaces the noisy gradient g at w by a step, and errors by the variances that are
 // left after it. h is the diagonal of H, noise the standard deviation of an entry of g.
 //
-// To first order g = H (w - w*) + noise. With w - w* ~ N(0, P), P diagonal, the best linear
-// estimate of w - w* is P H (H P H + noise^2 I)^-1 g, and its error has the variance P noise^2
-// (H P H + noise^2 I)^-1 (Kalman). P = errors + kappa H^-1: errors are those of the releases
-// that led to w, and kappa stands for the distance between the minimisers of least squares and of
-// the loss, alike in the metric of H. kappa by moments, |g|^2 less its mean without kappa and a standard
-// deviation of its noise, over trace H, at most largestKappa w^T H w/d: so a gradient within
-// its noise makes no step but to mend the start.
+// To first order g = H (w - w*) + noise. With w - w* ~ N(0, P), P diagonal, the best linear estimate of
+// w - w* is P H (H P H + noise^2 I)^-1 g, and its error has the variance P noise^2 (H P H + noise^2
+// I)^-1 (Kalman). P = errors + kappa H^-1: errors come from the releases that led to w, and kappa stands
+// for the distance between the minimisers of least squares and of the loss, alike in the metric of H.
+// kappa by moments, |g|^2 less its mean without kappa and a standard deviation of its noise, over trace
+// H, at most largestKappa w^T H w/d: so a gradient within its noise makes no step but to mend the start.
 func dampedStep(g, h, w, errors []float64, noise float64) {
 	d, square := float64(len(g)), noise*noise
 	excess, trace, length := -square*math.Sqrt(2*d), 0.0, 0.0

@@ -325,6 +325,6 @@ func (o StreamOptions) partners(t int) int {
 	return t - 1
 }
 
-// ErrStreamEnd is returned by Online.Step when the horizon is reached: nothing
-// was paid for later records.
+// ErrStreamEnd is returned by Online.Step when the horizon is reached: there was no
+// charge for later records.
 var ErrStreamEnd = errors.New("algorithms: the stream has reached its horizon")

@@ -125,9 +125,9 @@ func (o *Online) Average() []float64 {
 // does depends on the number of records only.
 //
 // The release may leave the program only after the state (Save) that counts it is
-// durable: otherwise a crash could lead to a second, different one. ErrStreamEnd
-// means that the record was not taken. After any other error the stream is over,
-// except that nothing is taken if ctx is done before.
+// durable: otherwise a crash could lead to a second, different one. ErrStreamEnd means
+// that the record was not taken. After any other error the stream is over, except that no
+// record is taken if ctx is done before.
 func (o *Online) Step(ctx context.Context, x []float64, y float64) ([]float64, error) {
 	pr := o.plan.Spec.Kernel.Problem()
 	switch {

@@ -27,7 +27,7 @@ type StreamState struct {
 	Format    string `json:"format"`
 	Algorithm string `json:"algorithm"`
 	Reading   string `json:"reading"`
-	// Event, with all the numbers of the plan, must be that of the plan that
+	// Event, with all the numbers of the plan, must equal the event of the plan that
 	// resumes it.
 	Event   account.StreamEvent `json:"event"`
 	Options StreamOptions       `json:"options"`
@@ -67,7 +67,7 @@ func (s *StreamState) Position() ledger.StreamPosition {
 	return streamPosition(s.Updates, s.Released, s.Played)
 }
 
-// Position is that of the saved state.
+// Position returns the position of the saved state.
 func (o *Online) Position() ledger.StreamPosition {
 	return streamPosition(o.updates, o.released, o.played)
 }

@@ -62,7 +62,7 @@ func (o Optimizer) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// averages says that steps follow a mean of gradients.
+// averages reports whether steps follow a mean of gradients.
 func (o Optimizer) averages() bool { return o.Update == momentum || o.Update == adam }
 
 func (o Optimizer) weight() float64 {
@@ -123,7 +123,7 @@ const (
 	adamStep  = 0.1
 )
 
-// schedule is that of the options with this optimizer.
+// schedule applies the options with this optimizer.
 func (o Optimizer) schedule(name string, options descentOptions, s Spec) (Schedule, error) {
 	if err := o.validate(name); err != nil {
 		return Schedule{}, err
@@ -161,8 +161,9 @@ type Steps struct {
 	variance      float64   // of the noise in a coordinate of a gradient, public
 }
 
-// Steps returns the state before the first of count steps of size eta for a trainer of another package, for parameters of a length; noise
-// is that of the gradients, nil for none. name is that of the trainer, for errors. The last iterate is the result: a Tail is refused.
+// Steps returns the state before the first of count steps of size eta for a trainer of another package, for parameters
+// of a length; noise is the mechanism of the gradients, nil for none. name is the trainer's, for errors. The last
+// iterate is the result: a Tail is refused.
 func (o Optimizer) Steps(name string, length, count int, eta float64, noise privacy.Mechanism) (*Steps, error) {
 	if err := o.Check(name); err != nil {
 		return nil, err
@@ -215,9 +216,9 @@ func (u *Steps) Move(w, gradient []float64, t int) {
 // apply replaces gradient, that of step t with its noise and the L2 term, by what is subtracted from
 // the parameters, times the step size.
 //
-// The second moment of a noisy gradient is that of the gradient plus the variance of the noise, which is
-// public: Adam divides by the root of the difference (Tang, Shpilevskiy and Lecuyer 2024), at least by
-// noiseFloor standard deviations.
+// The second moment of a noisy gradient is the sum of the gradient's and the variance of the noise,
+// which is public: Adam divides by the root of the difference (Tang, Shpilevskiy and Lecuyer 2024), at
+// least by noiseFloor standard deviations.
 func (u *Steps) apply(gradient []float64, t int) {
 	if !u.averages() {
 		return

@@ -88,8 +88,8 @@ type Schedule struct {
 	Epochs []Epoch `json:"-"`
 	// Average releases the average iterate instead of the last one.
 	Average bool
-	// Update says how gradients become steps (Optimizer); "" is plain descent with equal steps.
-	// With a decay Constant is the first step size.
+	// Update is the rule by which gradients become steps (Optimizer); "" is plain descent with
+	// equal steps. With a decay Constant is the first step size.
 	Update string `json:",omitempty"`
 }
 

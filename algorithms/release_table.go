@@ -6,8 +6,8 @@ import (
 	"text/tabwriter"
 )
 
-// table adds the rows to a report, as values and, before all other lines, as text. Rows one after another that differ in nothing
-// are one; its share of the budget is of all times together.
+// table adds the rows to a report, as values and, before all other lines, as text. Equal rows in a row are one; its
+// share of the budget covers all times together.
 func (r Releases) table(f *Facts) {
 	var values []Facts
 	var text strings.Builder

@@ -75,7 +75,7 @@ func (p *Plan) scheduleFacts() (f Facts) {
 	return f
 }
 
-// noiseFacts are those of the noise of a release, and of what reaches the model.
+// noiseFacts adds the facts about the noise of a release and in the model.
 func (p *Plan) noiseFacts(f *Facts) {
 	sensitivity, roundoff := f.AddSome("sensitivity", p.Certificate().Sensitivity()), f.AddSome("roundoff_share", p.Certificate().RoundoffShare())
 	var size string

@@ -12,8 +12,8 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Options say how a plan is carried out. They do not affect the guarantee;
-// public data need none.
+// Options configure the run of a plan. They do not affect the guarantee; public data need
+// none.
 type Options struct {
 	// Ledger is charged with the whole plan before any record is evaluated.
 	// It is required unless Public is set.
@@ -23,8 +23,8 @@ type Options struct {
 	// Fingerprint is a keyed hash of the data file (Ledger.Fingerprint); "" if
 	// there is none. It only warns when a data id points to other data.
 	Fingerprint string
-	// Public declares the data public: nothing is charged, and the guarantee
-	// says that none is given.
+	// Public declares the data public: there is no charge, and the guarantee states that
+	// there is none.
 	Public bool
 	// Source draws all randomness; nil means a new one keyed by the operating
 	// system. A seeded source marks the guarantee as reproducible.
@@ -34,9 +34,9 @@ type Options struct {
 	Run string
 	// Approved is the SHA-256, in hex, of the page that was approved before the run, for the ledger; "" if there is none.
 	Approved string
-	// Resume is the id of a charged run that released nothing, to be continued
-	// without a new charge; "" means a new run. Plan, DataID and Fingerprint must
-	// be those of the charge (Ledger.Resume).
+	// Resume is the id of a charged run that released nothing, to be continued without a
+	// new charge; "" means a new run. Plan, DataID and Fingerprint must equal the
+	// charge's (Ledger.Resume).
 	Resume string
 	// Checkpoints keep the state of a long private training for Resume.
 	Checkpoints Checkpoints
@@ -68,12 +68,12 @@ func (o Options) at(stage string) {
 // withheld.
 type ChargedError struct {
 	Run string
-	// Resumable says that Options.Resume can continue the run without a new
-	// charge. It is false if the run is finished in the ledger.
+	// Resumable is true if Options.Resume can continue the run without a new charge. It
+	// is false if the run is finished in the ledger.
 	Resumable bool
 	// Kept is what the ledger has as released although its error came: what Options.Shelf
 	// stored is the result, and may be used when the ledger is in order
-	// (ledger.Ledger.Released). Zero if nothing is.
+	// (ledger.Ledger.Released). Zero without one.
 	Kept ledger.Kept
 	Err  error
 }
@@ -124,8 +124,8 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 	}, o)
 }
 
-// embedsAlgorithm says that Info may be that of an embedded algorithm, whose promise is not
-// about the Train of a.
+// embedsAlgorithm reports whether Info may come from an embedded algorithm, whose promise
+// does not cover the Train of a.
 func embedsAlgorithm(a Algorithm) bool {
 	t := reflect.TypeOf(a)
 	if t.Kind() == reflect.Pointer {

@@ -126,10 +126,9 @@ const roughSteps = 1000
 // schedule is a constant step size by the options, or by the public rule: total step
 // publicTotalStep, in steps of at most 2/(L~+alpha) and at least 32 of them.
 //
-// The rule is that of output perturbation. The noise that T noisy steps of total
-// length H carry into the last iterate is eta sigma sqrt(T d) with sigma = p Dg
-// sqrt(T)/mu, so H p Dg sqrt(d)/mu: the same as that of one release of the last
-// iterate, whatever T is.
+// It is the rule of output perturbation. The noise that T noisy steps of total length H
+// carry into the last iterate is eta sigma sqrt(T d) with sigma = p Dg sqrt(T)/mu, so H p
+// Dg sqrt(d)/mu: the same as that of one release of the last iterate, whatever T is.
 func (o descentOptions) schedule(name string, s Spec) (Schedule, error) {
 	if err := o.validate(name); err != nil {
 		return Schedule{}, err

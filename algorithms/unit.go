@@ -115,7 +115,7 @@ func (u Unit) Guarantee(released, derivation string, assumptions ...string) priv
 	return privacy.Guarantee{Unit: u.Name, Relation: u.Relation, Released: released, Derivation: derivation, Assumptions: assumptions, Warnings: u.Warnings}
 }
 
-// NoGuarantee is the guarantee of a release without noise: none. reveals says what it may reveal.
+// NoGuarantee is the guarantee of a release without noise: none. reveals describes what it may reveal.
 func NoGuarantee(released, reveals string) privacy.Guarantee {
 	g := Unit{Name: "nobody", Warnings: []string{"non-private baseline: " + reveals}}.Guarantee(released, "")
 	g.Kind = privacy.None

@@ -84,7 +84,7 @@ func (p *Plan) leastSignal() float64 {
 	return p.Aim.least
 }
 
-// drowned says that noise drowns the signal, and what would help; "" if it does not.
+// drowned warns that noise drowns the signal and suggests remedies; "" if it does not.
 func (p *Plan) drowned() string {
 	least := p.leastSignal()
 	if least == 0 {

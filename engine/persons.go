@@ -83,7 +83,7 @@ func (r *Records) PersonsOf(like *Records) (*Records, error) {
 	return &out, nil
 }
 
-// ByPerson reports whether the rows are those of persons.
+// ByPerson reports whether the rows are grouped by person.
 func (r *Records) ByPerson() bool { return r.persons != nil }
 
 // Units is the public number of persons, or n if each row is a record of its own.

@@ -17,10 +17,10 @@ import (
 // NewLayers makes the network of a file for records of d features and an output of m numbers: a Gorgonia graph of a batch of
 // records, on values of gorgonia.org/tensor, that gorgonia.Grad differentiates.
 //
-// Grad in theta would give the sum over the batch, and there would be no Jacobian of a record to clip. So it differentiates
-// in what each matrix adds to each row, z = W x + b: records share theta and nothing else, so that the derivative of the sum
-// over the batch in the rows of a record is that of this record, and its Jacobian is the sum over its rows of the products
-// of dz and (x, 1).
+// Grad in theta would give the sum over the batch, and there would be no Jacobian of a record to clip. So it
+// differentiates in what each matrix adds to each row, z = W x + b: records share theta and nothing else, so that the
+// derivative of the sum over the batch in the rows of a record belongs to this record, and its Jacobian is the sum over
+// its rows of the products of dz and (x, 1).
 //
 // NewLayers compares values with those of layers.Network, which is plain Go, Jacobians with differences of these, and the bits
 // of a record alone with those among others. It wraps autodiff.ErrGradientsDisagree or ErrNotAFunction if they differ.
@@ -48,7 +48,7 @@ type layersGraph struct {
 	batch  int
 }
 
-// Name says that Gorgonia computes the network.
+// Name is the name of the network as Gorgonia computes it.
 func (g layersGraph) Name() string { return "gorgonia " + g.Network.Name() }
 
 // rowsOf are the rows of a record that each matrix of the steps maps.
@@ -266,8 +266,8 @@ func (t *layersTape) Jacobian(g, jac, x []float64) error {
 	return t.Row(g, jac, 0)
 }
 
-// The gate of built-in layers: how far values of a graph may be from those of plain Go, relative to their size, and the
-// points that are tried.
+// The gate of built-in layers: how far values of a graph may be from plain Go's, relative to their size, and the points
+// that are tried.
 const (
 	layersTolerance = 1e-10
 	layersTries     = 4

@@ -32,10 +32,10 @@ type Network struct {
 	StartAt func(seed uint64) []float64
 }
 
-// NewNetwork builds the graph twice and compares its Jacobian with differences of f at random points of
-// the balls: some derivatives of Gorgonia are silently wrong, and so may be an operation of the user. It
-// wraps autodiff.ErrGradientsDisagree for those, and ErrNotAFunction for a graph whose numbers depend on more than
-// record and theta there, such as one that draws nodes of its own. Nothing is proved of the range of f, so a Model
+// NewNetwork builds the graph twice and compares its Jacobian with differences of f at random points of the balls:
+// some derivatives of Gorgonia are silently wrong, and so may be an operation of the user. It wraps
+// autodiff.ErrGradientsDisagree for those, and ErrNotAFunction for a graph whose numbers depend on more than
+// record and theta there, such as one that draws nodes of its own. The range of f has no proved bound, so a Model
 // needs Output.Unit or Output.Within.
 func NewNetwork(n Network) (embedding.Network, error) {
 	switch {

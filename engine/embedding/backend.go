@@ -15,7 +15,7 @@ type Backend struct {
 	// Workers is the number of goroutines of an Evaluator; 0 or less means GOMAXPROCS. It changes the
 	// time, never the result.
 	Workers int
-	// Method is that of sums over pairs of scores, for Score losses; the zero value is cpu.Auto.
+	// Method is the method of sums over pairs of scores, for Score losses; the zero value is cpu.Auto.
 	Method cpu.Method
 	// Variant selects the implementation of the inner loops; the zero value is the fastest one. The bits
 	// of results depend on it.
@@ -169,9 +169,9 @@ func (k *kernel) steepest() float64 {
 // and the absolute values of the products have norms of at most (Size + PerNorm ||J_i||) q_i ||V_i||.
 // Each line is raised for the errors of the others. QED
 //
-// With PairClip: the terms are those of clippedPairs for the computed coefficients and factors q_ij. V_i is a sum of
-// fewer products than rows and stripes, and Size times the steepest stage bounds ||J_i||: (1) and (2) with
-// that for C, and E = gamma(rows + clipStripes + 12) 2 T, since a difference of embeddings is two products.
+// With PairClip: the terms come from clippedPairs for the computed coefficients and factors q_ij. V_i is a sum of
+// fewer products than rows and stripes, and Size times the steepest stage bounds ||J_i||: (1) and (2) with that for
+// C, and E = gamma(rows + clipStripes + 12) 2 T, since a difference of embeddings is two products.
 func (k *kernel) roundoff() float64 {
 	n, limit := float64(k.problem.N), k.loss.Clip*up
 	var sums float64

@@ -102,8 +102,8 @@ func (b *Batch) Pull(grad, v []float64) {
 // BatchError bounds the distance of a Pull into zeros from the exact sum of J_i^T v'_i over at most n records of at most
 // norm, for theta in the balls and v' with sum_i ||v'_i|| <= total and sum_i ||v_i - v'_i|| <= off.
 //
-// Proof. ||J_i|| is at most the Size of PullError times the steepest slope of the stage, 1/SmallestNorm, which gives the
-// first line. (2) and (3) are those of kernel.roundoff, with one addition to grad for each block. QED
+// Proof. ||J_i|| is at most the Size of PullError times the steepest slope of the stage, 1/SmallestNorm, which gives
+// the first line. (2) and (3) are as in kernel.roundoff, with one addition to grad for each block. QED
 func (m Model) BatchError(norm float64, n int, total, off float64) float64 {
 	pull := m.Network.PullError(norm)
 	_, dim := m.Dims()

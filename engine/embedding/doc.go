@@ -28,11 +28,11 @@
 //	3  sum of s_i J_i^T V_i, s_i = min(1, Clip/||J_i||_F)   one backward pass for each record
 //
 // with a = dl/df and b = dl/df'. The term of a pair, s_i J_i^T a_ij + s_j J_j^T b_ij, depends on its two
-// records and theta, and has norm at most 2 A Clip if ||a||, ||b|| <= A, which interval bounds of phi'
-// over the range of the margins prove. What is clipped is J_i, which knows no other record. Clipping
-// J_i^T V_i would not be private, since V_i depends on all records. Loss.PairClip clips whole terms of pairs
-// instead: less noise for more work.
+// records and theta, and has norm at most 2 A Clip if ||a||, ||b|| <= A, which interval bounds of phi' over
+// the range of the margins prove. J_i is clipped, which depends on no other record. Clipping J_i^T V_i would
+// not be private, since V_i depends on all records. Loss.PairClip clips whole terms of pairs instead: less
+// noise for more work.
 //
 // Memory is O(n (d + m)) and the parameters: step 3 computes hidden values again. Sums run in a fixed
-// order that depends on public numbers. Nothing is random but the public start.
+// order that depends on public numbers. Only the public start is random.
 package embedding

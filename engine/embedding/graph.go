@@ -11,12 +11,11 @@ import (
 // that nothing needs to be known of how the tape rounds; J^T v is computed from them here.
 type graphNetwork struct{ Graph }
 
-// NewGraph returns the Network of a graph. Nothing is known of its range, so the Model needs Output.Unit
-// or Output.Within. A gradient takes two Jacobians of every record, or three where a block of records has more numbers than
-// are kept.
+// NewGraph returns the Network of a graph. Its range is unknown, so the Model needs Output.Unit or Output.Within. A
+// gradient takes two Jacobians of every record, or three where a block of records has more numbers than are kept.
 func NewGraph(g Graph) Network { return graphNetwork{g} }
 
-// Reach is +Inf: nothing is proved.
+// Reach is +Inf: no bound is proved.
 func (graphNetwork) Reach(float64) float64 { return math.Inf(1) }
 
 // PullError implements Network: the products of entries of J_i and v_i have absolute values that form a

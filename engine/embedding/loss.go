@@ -34,7 +34,7 @@ type PairBounds struct {
 	// Diameter is how far a term can move when one of its records is replaced, over the clipping norm of Jacobians: 4 A, or less
 	// where b = -a (docs/theory.md#networks).
 	Diameter float64
-	// Origin says how the slopes of phi were bounded.
+	// Origin is the source of the bounds of phi's slopes.
 	Origin engine.Origin
 }
 
@@ -49,8 +49,8 @@ type Loss struct {
 	Pair  PairLoss
 	// Clip is C > 0, the clipping norm of Jacobians; it is public.
 	Clip float64
-	// Seed is that of the start; Start is used instead if it is not nil, e.g. weights that were trained
-	// on public data. Both are public.
+	// Seed draws the start; Start is used instead if it is not nil, e.g. weights that were trained on
+	// public data. Both are public.
 	Seed  uint64
 	Start []float64
 	// PairClip > 0 clips the whole term of every pair to this norm instead, which is tighter and dearer: G =
@@ -76,7 +76,7 @@ type Contrastive struct{ Margin float64 }
 
 var _ engine.ConstrainedLoss = Loss{}
 
-// Name is that of the pair loss and of the network.
+// Name joins the names of the pair loss and of the network.
 func (l Loss) Name() string { return l.Pair.Name() + " of " + l.Model.Network.Name() }
 
 // Definition is the formula of the pair loss, and what f is.
@@ -112,7 +112,7 @@ func (l Loss) Constants(b engine.Bounds, radius float64) (engine.Constants, erro
 	return c, c.Validate()
 }
 
-// bounds are those of the pair loss on the range of the model.
+// bounds returns the bounds of the pair loss on the range of the model.
 func (l Loss) bounds(b engine.Bounds) (PairBounds, error) {
 	_, m := l.Model.Dims()
 	return l.Pair.Bounds(b, l.Model.Reach(b.FeatureNorm), m)

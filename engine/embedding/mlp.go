@@ -19,9 +19,9 @@ type MLP struct {
 	In     int   // d
 	Hidden []int // units of the hidden layers, none to two
 	Out    int   // m
-	// Activation is that of hidden layers; the zero value is Tanh.
+	// Activation is the activation of hidden layers; the zero value is Tanh.
 	Activation Activation
-	// Radii are those of the layers' balls, hidden layers first; nil means 2 sqrt(rows) of each.
+	// Radii are the radii of the layers' balls, hidden layers first; nil means 2 sqrt(rows) of each.
 	Radii []float64
 }
 

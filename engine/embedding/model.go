@@ -60,7 +60,7 @@ func (p *modelPass) embed(f, norms, x []float64, rows int) {
 }
 
 // pull replaces v_i by scale_i times the transpose of the stage's Jacobian times v_i, and adds J_i^T of
-// that to grad. The rows are those of the last embed.
+// that to grad. The rows belong to the last embed.
 //
 // The exact matrix is scale/by (I - g g^T/q), q = by^2 for Unit and ||g||^2 outside of the ball, for the
 // computed by, norm and g.
@@ -115,7 +115,7 @@ func (m Model) Embed(dst, theta, x []float64, rows int) error {
 	return nil
 }
 
-// usable says that an embedding and its Jacobian are finite.
+// usable reports whether an embedding and its Jacobian are finite.
 func usable(f []float64, norm float64) bool {
 	if !(norm <= math.MaxFloat64) {
 		return false

@@ -21,7 +21,7 @@ type Network interface {
 	// Layers are the parts of theta, one after the other; each is projected to a public ball.
 	Layers() []Layer
 	// Reach bounds ||g_theta(x)||, exact and as computed, for ||x|| <= norm and theta in the balls; +Inf
-	// if nothing is proved. Rounded up.
+	// if no bound is proved. Rounded up.
 	Reach(norm float64) float64
 	// PullError bounds what Pull rounds, for ||x|| <= norm and theta in the balls.
 	PullError(norm float64) PullError
@@ -88,8 +88,8 @@ type Output struct {
 	// Unit divides by sqrt(||g||^2 + 2^-16), so that f.f' is the cosine of g and g' up to that number,
 	// which keeps it differentiable at 0.
 	Unit bool
-	// Within > 0 projects g to the ball of this radius. It bounds the range of a network for which
-	// nothing is proved; 0 leaves g as it is.
+	// Within > 0 projects g to the ball of this radius. It bounds the range of a network without a
+	// proved one; 0 leaves g as it is.
 	Within float64
 }
 
@@ -129,7 +129,7 @@ type Blocks interface {
 // Dims are d and m of the network.
 func (m Model) Dims() (d, dim int) { return m.Network.Dims() }
 
-// Reach bounds ||f||, exact and as computed, for ||x|| <= norm; +Inf if nothing is known.
+// Reach bounds ||f||, exact and as computed, for ||x|| <= norm; +Inf if no bound is known.
 func (m Model) Reach(norm float64) float64 {
 	reach := m.Network.Reach(norm)
 	switch {

@@ -12,7 +12,7 @@ import (
 // factored is a Pass whose Jacobian of a network with m = 1 is, layer by layer, the outer product of a
 // vector delta and the layer's input: MLP. Then J_i.J_j is a sum over layers of (delta_i.delta_j)(in_i.in_j).
 type factored interface {
-	// widths are those of delta and in of each layer.
+	// widths returns the widths of delta and in of each layer.
 	widths() (delta, in []int)
 	// factors sets the rows of delta[l] and in[l] for the records of the last Embed.
 	factors(delta, in [][]float64, rows int)
@@ -77,8 +77,8 @@ type clippedPairs struct {
 	work       [][]float64 // of workers: three tiles
 }
 
-// hasFactors says that the pairs of a loss with PairClip are clipped by factors of Jacobians: scores of any MLP
-// as it is, and embeddings of one with at most one hidden layer.
+// hasFactors reports whether the pairs of a loss with PairClip are clipped by factors of Jacobians: scores of
+// any MLP as it is, and embeddings of one with at most one hidden layer.
 func (l Loss) hasFactors(b engine.Bounds) bool {
 	if _, score := l.Pair.(Score); score {
 		return l.Model.isNarrow(b.FeatureNorm) && l.Model.Output == Output{} && l.Model.Network.(MLP).Out == 1
@@ -86,15 +86,15 @@ func (l Loss) hasFactors(b engine.Bounds) bool {
 	return l.Model.hasVectorFactors(b.FeatureNorm)
 }
 
-// isNarrow says that the network is an MLP whose sums are within widest and whose numbers are far from overflow, for
-// records of at most norm.
+// isNarrow reports whether the network is an MLP whose sums are within widest and whose numbers are far from
+// overflow, for records of at most norm.
 func (m Model) isNarrow(norm float64) bool {
 	n, ok := m.Network.(MLP)
 	return ok && n.In <= widest && !slices.ContainsFunc(n.Hidden, func(h int) bool { return h > widest }) &&
 		n.Reach(norm) <= 0x1p200 && n.PullError(norm).Size <= 0x1p200
 }
 
-// hasVectorFactors says that vectorFactors are of this model.
+// hasVectorFactors reports whether vectorFactors fit this model.
 func (m Model) hasVectorFactors(norm float64) bool {
 	return m.isNarrow(norm) && len(m.Network.(MLP).Hidden) <= 1
 }

@@ -36,7 +36,7 @@ func (f Shape) Dims() (d, m int) { return f.In, f.Out }
 // Layers are the parts.
 func (f Shape) Layers() []Layer { return f.Parts }
 
-// Reach is +Inf: nothing is proved.
+// Reach is +Inf: no bound is proved.
 func (f Shape) Reach(float64) float64 { return math.Inf(1) }
 
 // PullError is +Inf, too.
@@ -45,7 +45,7 @@ func (f Shape) PullError(float64) PullError { return PullError{Size: math.Inf(1)
 // Start is zero.
 func (f Shape) Start(uint64) []float64 { return make([]float64, Parameters(f)) }
 
-// NewPass panics: nothing is known of the function.
+// NewPass panics: the function is unknown.
 func (f Shape) NewPass(*kernels.Set) Pass {
 	panic(fmt.Sprintf("embedding: network %s was read without its function", f.Title))
 }

@@ -274,10 +274,10 @@ func (n *Network) Steps() []Step { return n.steps }
 // Spec is what the network was made of.
 func (n *Network) Spec() Spec { return n.spec }
 
-// Reach is +Inf: nothing is proved, so a Model needs Output.Unit or Output.Within.
+// Reach is +Inf: no bound is proved, so a Model needs Output.Unit or Output.Within.
 func (n *Network) Reach(float64) float64 { return math.Inf(1) }
 
-// PullError is that of the same network as a graph, which trains.
+// PullError is the error of the same network as a graph, which trains.
 func (n *Network) PullError(norm float64) embedding.PullError {
 	return embedding.NewGraph(graph{n}).PullError(norm)
 }
