@@ -112,7 +112,7 @@ func mapDigest(m *Model) string {
 	}
 	text := fmt.Append(nil, m.Weights)
 	if m.Network != nil {
-		text = fmt.Append(text, *m.Network)
+		text = fmt.Append(text, m.Network.identity())
 	}
 	return files.Digest(text)
 }

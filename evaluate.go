@@ -167,6 +167,9 @@ func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*In
 		return nil, input.Errorf("dyad: %d records to check and %d rays, want at least 0", o.Check, o.Rays)
 	}
 	loss, err := m.loss()
+	if err == nil && m.Network != nil {
+		err = input.As(m.Network.own().Known(true))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func (m *Model) judged() (j judged, err error) {
 func (m judged) identity() string {
 	text := fmt.Append(nil, m.Task, m.weights)
 	if m.Network != nil {
-		text = fmt.Append(text, m.Network, m.Weights)
+		text = fmt.Append(text, "&"+m.Network.identity(), m.Weights)
 	}
 	return files.Digest(text)
 }

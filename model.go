@@ -332,9 +332,9 @@ func (m *Model) function() (*export.Function, error) {
 	if m.Network != nil {
 		net, err := m.Network.model()
 		if err == nil {
-			f.AddNetwork(net, export.Activation(m.Network.Activation), m.Weights)
+			err = f.AddNetwork(net, export.Activation(m.Network.Activation), m.Weights)
 		}
-		return f, err
+		return f, input.As(err)
 	}
 	layer := export.Layer{Name: "weights", Rows: 1, Cols: m.Encoder.Dim(), W: m.Weights}
 	if m.Task == Metric {

@@ -2,9 +2,6 @@ package dyad
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -14,101 +11,122 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/engine/layers"
 	"dyad/internal/input"
 	"dyad/internal/memory"
 	"dyad/privacy"
 )
 
-// mlp is the kind of a Network.
-const mlp = "mlp"
-
-// The values of Network.Compare.
+// The kind of a Network with formulas of its own, and defaults.
 const (
-	cosine      = "cosine"      // phi(y y' cos(f, f'))
-	distance    = "distance"    // phi(y y' (1 - ||f - f'||^2)), ||f|| <= 1
-	contrastive = "contrastive" // ||f - f'||^2/2 for equal labels, else max(0, 1 - ||f - f'||)^2/2, ||f|| <= 1
-)
-
-// Network makes a model nonlinear: a multilayer perceptron f of the encoded features x, whose output is
-// a score or an embedding (docs/networks.md). Zero fields are public defaults; a model file has none.
-type Network struct {
-	Kind string `json:"kind"` // "mlp", or "" for it
-	// Features are those of a record; they are filled in.
-	Features int `json:"features"`
-	// Hidden are the units of the hidden layers, at most two; nil means one layer of 32. An empty slice
-	// is a linear map, of low rank for a metric.
-	Hidden []int `json:"hidden"`
-	// Dim is the dimension of the embedding of a metric; 0 means 16. A score has 1.
-	Dim int `json:"dim"`
-	// Activation is that of hidden layers, "tanh" or "softplus"; "" means tanh.
-	Activation string `json:"activation"`
-	// Compare says how the embeddings of a metric are compared: "cosine" (also ""), "distance" or
-	// "contrastive". A score has none.
-	Compare string `json:"compare,omitempty"`
-	// Clip is the norm to which the Jacobian of every record is clipped; 0 means sqrt(h/2) for h units
-	// in the last hidden layer, and 1 without one.
-	Clip float64 `json:"clip"`
-	// Gain is the standard deviation of the weights that the first hidden layer starts with; records
-	// have a norm of at most 1. 0 means 2. The balls of the layers allow twice the norms of the start.
-	Gain float64 `json:"gain"`
-	// Seed is that of the start, which is public.
-	Seed uint64 `json:"seed"`
-	// Init is a model of the same architecture whose weights are the start: one that was trained on
-	// public data, or that a guarantee covers. It must not have been chosen by looking at the records.
-	Init *Model `json:"-"`
-}
-
-// Defaults of Network.
-const (
+	mlp           = layers.MLP
 	defaultHidden = 32
 	defaultDim    = 16
 	defaultGain   = 2
 )
 
+// Network makes a model nonlinear: a function f of the encoded features x, whose output is a score or an embedding
+// (docs/networks.md). Zero fields are public defaults; a model file has none.
+type Network struct {
+	Kind     string `json:"kind"`     // "mlp", also ""; "layers" of a file (Read), or another name of what Build makes
+	Features int    `json:"features"` // of a record; they are filled in
+	// Hidden are the units of the hidden layers, at most two; nil means one of 32. An empty slice is a linear map, of low rank for a metric.
+	Hidden     []int  `json:"hidden"`
+	Dim        int    `json:"dim"`        // of the embedding of a metric; 0 means 16. A score has 1.
+	Activation string `json:"activation"` // of hidden layers, "tanh", also "", or "softplus"
+	// Compare says how the embeddings of a metric are compared: "cosine" (also ""), "distance" or "contrastive". A score has none.
+	Compare string `json:"compare,omitempty"`
+	// Clip is the norm to which the Jacobian of every record is clipped; 0 means sqrt(h/2) for h inputs of the last layer.
+	Clip float64 `json:"clip"`
+	// Gain is the standard deviation of the weights that the first hidden layer starts with; records have a norm of at most 1. 0 means 2. The
+	// balls of the layers allow twice the norms of the start.
+	Gain float64 `json:"gain"`
+	Seed uint64  `json:"seed"` // of the start, which is public
+	// Init is a model of the same architecture whose weights are the start: of public data, or one that a guarantee covers. It must not
+	// have been chosen by looking at the records.
+	Init   *Model            `json:"-"`
+	Layers *layers.Spec      `json:"layers,omitempty"` // describe a network of kind "layers"
+	Parts  []embedding.Layer `json:"parts,omitempty"`  // the weights of a network of another kind than "mlp", with their balls; they are filled in
+	// Build makes a network of another kind than "mlp" from Features, Dim and Layers; it has no Hidden, Activation and Gain. A
+	// model file does not have it: the reader of one sets Model.Network.Build, to train on, or to score with a network that has no Layers.
+	Build func(Network) (embedding.Network, error) `json:"-"`
+	made  embedding.Network                        // by Build, once
+}
+
 // filled is the network with its defaults, for d features.
 func (n Network) filled(task string, d int) (Network, error) {
 	n.Kind, n.Features = cmp.Or(n.Kind, mlp), d
-	if n.Hidden == nil {
-		n.Hidden = []int{defaultHidden}
-	}
-	n.Activation, n.Clip, n.Gain = cmp.Or(n.Activation, embedding.Tanh.String()), cmp.Or(n.Clip, embedding.UsualClip(n.Hidden)), cmp.Or(n.Gain, defaultGain)
 	if task == Metric {
-		n.Dim, n.Compare = cmp.Or(n.Dim, min(defaultDim, d)), cmp.Or(n.Compare, cosine)
+		n.Dim, n.Compare = cmp.Or(n.Dim, min(defaultDim, d)), cmp.Or(n.Compare, embedding.ByCosine)
 	} else {
 		n.Dim = cmp.Or(n.Dim, 1)
 	}
+	if err := n.fill(); err != nil {
+		return n, err
+	}
 	switch {
-	case n.Kind != mlp:
-		return n, input.Errorf("dyad: the kind of model %q is unknown; it is linear (no network) or %q", n.Kind, mlp)
 	case task == AUC && (n.Dim != 1 || n.Compare != ""):
 		return n, input.Errorf("dyad: a network for task %q gives one score; an embedding (--dim, --similarity) is for task %q (--task metric)", AUC, Metric)
-	case task == Metric && !slices.Contains([]string{cosine, distance, contrastive}, n.Compare):
-		return n, input.Errorf("dyad: embeddings are compared by %s, %s or %s, not %q", cosine, distance, contrastive, n.Compare)
-	case !(n.Clip > 0x1p-100 && n.Clip < 0x1p100) || !(n.Gain > 0x1p-100 && n.Gain < 0x1p100):
+	case task == Metric && !slices.Contains([]string{embedding.ByCosine, embedding.ByDistance, embedding.ByContrastive}, n.Compare):
+		return n, input.Errorf("dyad: embeddings are compared by %s, %s or %s, not %q", embedding.ByCosine, embedding.ByDistance, embedding.ByContrastive, n.Compare)
+	case !(n.Clip > 0x1p-100 && n.Clip < 0x1p100) || !(n.Gain > 0x1p-100 && n.Gain < 0x1p100) && n.Kind == mlp:
 		return n, input.Errorf("dyad: the clipping norm %v and the gain %v of a network must be positive numbers", n.Clip, n.Gain)
 	}
 	return n, nil
 }
 
+// fill fills in what depends on the kind.
+func (n *Network) fill() (err error) {
+	if n.Kind == mlp {
+		if n.Hidden == nil {
+			n.Hidden = []int{defaultHidden}
+		}
+		n.Activation, n.Clip, n.Gain = cmp.Or(n.Activation, embedding.Tanh.String()), cmp.Or(n.Clip, embedding.UsualClip(n.Hidden)), cmp.Or(n.Gain, defaultGain)
+		return nil
+	}
+	if n.Hidden != nil || n.Activation != "" || n.Gain != 0 {
+		return input.Errorf("dyad: hidden units, activation and gain are those of --model %s; network %q has its own", mlp, n.Kind)
+	}
+	if n.made == nil {
+		if n.made, err = n.own().Network(); err != nil {
+			return input.As(err)
+		}
+	}
+	n.Parts = n.made.Layers()
+	n.Clip = cmp.Or(n.Clip, embedding.UsualClip([]int{n.Parts[len(n.Parts)-1].Cols}))
+	return nil
+}
+
+// own is a network of another kind than mlp.
+func (n Network) own() layers.Own {
+	o := layers.Own{Kind: n.Kind, Spec: n.Layers, In: n.Features, Out: n.Dim, Parts: n.Parts}
+	if n.Build != nil {
+		o.Build = func() (embedding.Network, error) { return n.Build(n) }
+	}
+	return o
+}
+
+// Read makes n the network that a file describes (docs/networks.md).
+func (n *Network) Read(file string) (err error) {
+	n.Kind = layers.Kind
+	n.Layers, err = layers.Read(file)
+	return input.As(err)
+}
+
 // model is the function of a network that is filled.
-func (n Network) model() (embedding.Model, error) {
-	activation, err := embedding.ParseActivation(n.Activation)
-	if err != nil {
-		return embedding.Model{}, input.As(err)
+func (n Network) model() (m embedding.Model, err error) {
+	switch {
+	case n.Kind == mlp:
+		m.Network, err = embedding.NewMLPWith(n.Features, n.Hidden, n.Dim, n.Activation, n.Gain)
+	case n.made != nil:
+		m.Network = n.made
+	default:
+		m.Network, err = n.own().Network()
 	}
-	mlp := embedding.MLP{In: n.Features, Hidden: n.Hidden, Out: n.Dim, Activation: activation}
-	mlp.Radii = mlp.RadiiFor(n.Gain)
-	if mlp, err = embedding.NewMLP(mlp); err != nil {
-		return embedding.Model{}, input.As(err)
+	if err == nil {
+		m.Output = embedding.OutputOf(m.Network, n.Compare)
 	}
-	m := embedding.Model{Network: mlp}
-	switch n.Compare {
-	case cosine:
-		m.Output.Unit = true
-	case distance, contrastive:
-		m.Output.Within = 1
-	}
-	return m, nil
+	return m, input.As(err)
 }
 
 // start is the public start of a network that is filled.
@@ -116,44 +134,34 @@ func (n Network) start(m embedding.Model) []float64 {
 	if n.Init != nil {
 		return n.Init.Weights
 	}
-	return m.Network.(embedding.MLP).StartWith(n.Gain, n.Seed)
+	return m.StartWith(n.Gain, n.Seed)
 }
 
 // loss is the pair loss of a network that is filled.
-func (n Network) loss(of Loss) (embedding.Loss, error) {
-	model, err := n.model()
-	if err != nil {
-		return embedding.Loss{}, err
-	}
-	l := embedding.Loss{Model: model, Clip: n.Clip, Seed: n.Seed, Start: n.start(model)}
-	if n.Compare == contrastive {
-		l.Pair = embedding.Contrastive{Margin: 1}
-		return l, nil
-	}
+func (n Network) loss(of Loss) (l embedding.Loss, err error) {
 	var phi engine.Scalar = engine.Logistic{}
-	if of.Name != "" && of.Name != logistic || of.Clip != 0 {
+	if n.Compare != embedding.ByContrastive && (of.Name != "" && of.Name != logistic || of.Clip != 0) {
 		if phi, err = of.Scalar(); err != nil {
 			return l, err
 		}
 	}
-	switch n.Compare {
-	case cosine:
-		l.Pair = embedding.Bilinear{Of: phi}
-	case distance:
-		l.Pair = embedding.Distance{Of: phi}
-	default:
-		l.Pair = embedding.Score{Of: phi}
+	model, err := n.model()
+	if err != nil {
+		return l, err
 	}
-	return l, nil
+	return embedding.Loss{Model: model, Clip: n.Clip, Seed: n.Seed, Start: n.start(model), Pair: embedding.PairLossOf(n.Compare, phi)}, nil
 }
 
 // PairLoss is the loss of pairs of records that a network of a task is trained by, for engine.Problem.
 func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, error) {
 	n, err := n.filled(task, features)
-	if err != nil {
-		return embedding.Loss{}, err
+	if err == nil {
+		err = input.As(n.own().Known(true))
 	}
-	model, err := n.model()
+	var model embedding.Model
+	if err == nil {
+		model, err = n.model()
+	}
 	if err == nil {
 		err = memory.Check(embedding.Parameters(model.Network), 0) // before a start is drawn
 	}
@@ -163,9 +171,18 @@ func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, e
 	return n.loss(of)
 }
 
+// identity is the text by which plans and files of figures know a network.
+func (n Network) identity() string {
+	text := fmt.Sprintf("{%s %d %v %d %s %s %v %v %d <nil>}", n.Kind, n.Features, n.Hidden, n.Dim, n.Activation, n.Compare, n.Clip, n.Gain, n.Seed)
+	if n.Kind != mlp {
+		text += fmt.Sprint(n.Parts, n.Layers.ID())
+	}
+	return text
+}
+
 // same says that two networks compute the same functions of their weights.
 func (n Network) same(m *Network) bool {
-	return m != nil && n.Kind == m.Kind && n.Features == m.Features && slices.Equal(n.Hidden, m.Hidden) && n.Dim == m.Dim && n.Activation == m.Activation && n.Compare == m.Compare
+	return m != nil && n.Kind == m.Kind && n.Features == m.Features && slices.Equal(n.Hidden, m.Hidden) && n.Dim == m.Dim && n.Activation == m.Activation && n.Compare == m.Compare && slices.Equal(n.Parts, m.Parts) && n.Layers.ID() == m.Layers.ID()
 }
 
 // checkInit refuses a start that depends on more than public numbers and released models.
@@ -203,32 +220,9 @@ func (n *Network) checkPublic() error {
 // origin says where the start of a network comes from, for the guarantee and for checkpoints.
 func (n Network) origin() string {
 	if n.Init == nil {
-		return fmt.Sprintf("public start of seed %d", n.Seed)
+		return algorithms.StartOf(n.Seed, nil, "", privacy.Guarantee{})
 	}
-	text, _ := json.Marshal(n.Init.Weights)
-	sum := sha256.Sum256(text)
-	from := "public data"
-	if n.Init.Guarantee.Kind != privacy.Public {
-		from = fmt.Sprintf("data %q that has a guarantee of its own, epsilon %s at delta %s", n.Init.DataID, privacy.FormatUp(n.Init.Guarantee.Epsilon), privacy.FormatUp(n.Init.Guarantee.Delta))
-	}
-	return fmt.Sprintf("the start is a model of %s (weights %s), which was not chosen by looking at these records; what it cost is not in this guarantee", from, hex.EncodeToString(sum[:8]))
-}
-
-// networkChoice is the algorithm of a network unless one is named.
-func networkChoice() algorithms.Choice {
-	return algorithms.Choice{
-		Algorithm: algorithms.GradientPerturbation{Optimizer: algorithms.NetworkOptimizer()},
-		Reason:    "a network: its loss is not convex, so every gradient gets noise; the steps are those of Adam",
-	}
-}
-
-// takesNetworks refuses algorithms whose guarantee is not one of single gradients.
-func takesNetworks(a algorithms.Algorithm) error {
-	switch a.(type) {
-	case algorithms.GradientPerturbation, algorithms.SubsampledDescent, algorithms.DPGDC2:
-		return nil
-	}
-	return input.Errorf("dyad: %s does not train networks: they are trained by noisy gradients, with gradient-perturbation, dpgdc2 or, on secret batches of records, subsampled-descent", a.Info().Name)
+	return algorithms.StartOf(n.Seed, n.Init.Weights, n.Init.DataID, n.Init.Guarantee)
 }
 
 // fillNetwork checks and completes the network of the options for an algorithm.
@@ -243,14 +237,14 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape) error {
 	case o.On.Named() || o.On.Precise():
 		return input.Errorf("dyad: networks are trained on the CPU in float64 in this version (--device cpu, no --precision): a bound on what rounding in float32 moves is proved for linear models only")
 	}
-	if err := takesNetworks(c.Algorithm); err != nil {
-		return err
+	if err := algorithms.TakesNetworks(c.Algorithm); err != nil {
+		return input.As(err)
 	}
 	net, err := o.Network.filled(cmp.Or(o.Task, AUC), s.Features)
 	if err != nil {
 		return err
 	}
-	if net.Compare == contrastive && o.Loss.Named() {
+	if net.Compare == embedding.ByContrastive && o.Loss.Named() {
 		return input.Errorf("dyad: contrastive embeddings have a loss of their own; leave the loss (--loss) out")
 	}
 	o.Network = &net
@@ -274,13 +268,13 @@ func (m *Model) embedded(r *engine.Records) (*engine.Records, *Model, error) {
 	if m.Network == nil {
 		return r, m, nil
 	}
-	linear := &Model{Task: m.Task, Loss: m.Loss, PairLoss: &pairs.Stated{}} // distances of embeddings have no objective
-	var err error
-	if m.Task == AUC {
-		linear.PairLoss = nil
-		if linear.Weights, _, err = m.Readout(); err != nil {
-			return nil, nil, err
-		}
+	w, _, err := m.Readout()
+	if err != nil {
+		return nil, nil, err
+	}
+	linear := &Model{Task: m.Task, Loss: m.Loss, Weights: w}
+	if m.Task == Metric { // distances of embeddings have no objective
+		linear.PairLoss = &pairs.Stated{}
 	}
 	r, err = m.Embed(r)
 	return r, linear, err
@@ -332,7 +326,14 @@ func (m *Model) Readout() (weights []float64, loss engine.Loss, err error) {
 
 // embeddings are f(x) of the records, row-major; a row depends on its own record alone.
 func (m *Model) embeddings(r *engine.Records) (rows []float64, dim int, err error) {
-	net, err := m.Network.model()
+	of := *m.Network
+	if of.Layers != nil { // plain Go is faster than a graph
+		of.Build, of.made = nil, nil
+	}
+	if err = of.own().Known(false); err != nil {
+		return nil, 0, input.As(err)
+	}
+	net, err := of.model()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -358,8 +359,8 @@ func (n *Network) ofTuples(d int) (*Network, error) {
 		return nil, nil
 	case n.Clip != 0:
 		return nil, input.Errorf("dyad: the gradient of a tuple, or of a cosine, is clipped as a whole (--clip), and its Jacobians are not")
-	case n.Compare == contrastive:
-		return nil, input.Errorf("dyad: the loss of tuples or batches says how embeddings are compared; choose --similarity %s or %s", cosine, distance)
+	case n.Compare == embedding.ByContrastive:
+		return nil, input.Errorf("dyad: the loss of tuples or batches says how embeddings are compared; choose --similarity %s or %s", embedding.ByCosine, embedding.ByDistance)
 	}
 	net, err := n.filled(Metric, d)
 	if err != nil {

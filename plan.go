@@ -73,11 +73,7 @@ func Plan(s Shape, o Options) (*Training, error) {
 // Choose is the algorithm of the options, or the one that public numbers choose, and why.
 func (o Options) Choose(s Shape) (algorithms.Choice, error) {
 	if o.Network != nil && o.Algorithm == nil {
-		c := networkChoice()
-		if o.L2 != nil {
-			c.L2 = *o.L2
-		}
-		return c, nil
+		return algorithms.NetworkChoice(o.L2), nil
 	}
 	if o.Algorithm != nil {
 		return algorithms.Choice{Algorithm: o.Algorithm, L2: o.l2(o.Algorithm, s)}, nil

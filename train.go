@@ -69,7 +69,7 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 				m.LogOdds = metrics.NewLogOdds(odds)
 			}
 			m.Loss, m.Report, m.Network = &t.Loss, t.Report(), t.Network
-			if t.Network != nil && t.Network.Compare == contrastive {
+			if t.Network != nil && t.Network.Compare == embedding.ByContrastive {
 				m.Loss = nil // it is the network's
 			}
 			m.Report.Guarantee, m.Approved = r.Guarantee, o.Approved

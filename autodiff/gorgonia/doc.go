@@ -7,7 +7,7 @@
 // of phi. The comparison is needed because some derivatives of that version are
 // silently wrong.
 //
-// No other package of Dyad imports Gorgonia, which needs many packages, so a program
+// No other room imports Gorgonia, which needs many packages, so a program
 // contains it only if it imports this one. Callers need gorgonia.org/gorgonia as well
 // and rename one of the two:
 //

@@ -290,7 +290,7 @@ func newParser(c any, stdout, stderr io.Writer, options ...kong.Option) (*kong.K
 func message(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
-		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "cluster: ", "pairgraph: ", "terms: ", "team: ", "mpi: ", "export: ", "experiment: ", "influence: ", "dyad: "} {
+		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "cluster: ", "pairgraph: ", "terms: ", "team: ", "mpi: ", "export: ", "experiment: ", "influence: ", "layers: ", "gorgonia: ", "embedding: ", "dyad: "} {
 			l = strings.ReplaceAll(strings.TrimPrefix(l, p), ": "+p, ": ")
 		}
 		lines[i] = "dyad: " + l

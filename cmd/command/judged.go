@@ -23,11 +23,20 @@ type judgement struct {
 	Signature string `json:"signature,omitempty"` // what its owner signed, if a key was given
 }
 
+// load reads a model, whose network may be one of With.
+func (a *app) load(path string) (*model, error) {
+	m, err := lib.Load(path)
+	if err == nil && m.Network != nil {
+		a.hooks.with.builds(m.Network)
+	}
+	return m, err
+}
+
 // openModel reads a model that a user names and writes first, on standard error, what is not verified about it. With the
 // ledger that the command names, if it knows the run, the record of the run is compared. Every command gets models of others
 // from here (TestEveryCommandJudges).
 func (a *app) openModel(path, ledgerPath string) (*model, error) {
-	m, err := lib.Load(path)
+	m, err := a.load(path)
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +58,9 @@ func (a *app) openModel(path, ledgerPath string) (*model, error) {
 func (a *app) openClusters(path string) (*lib.Clusters, error) {
 	c, err := lib.LoadClusters(path)
 	if err == nil {
+		if c.Metric != nil && c.Metric.Network != nil {
+			a.hooks.with.builds(c.Metric.Network)
+		}
 		a.say(c.Guarantee.Kind, path, c.Verdict())
 	}
 	return c, err
@@ -83,7 +95,7 @@ func (a *app) judgeStarts(command *kong.Context) error {
 // trustedModel is openModel for a command whose output others take for a statement about the model: the check has no limit of
 // time, and a file that is refused ends it.
 func (a *app) trustedModel(path, ledgerPath string) (*model, judgement, error) {
-	m, err := lib.Load(path)
+	m, err := a.load(path)
 	if err != nil {
 		return nil, judgement{}, err
 	}

@@ -1,6 +1,9 @@
 package command
 
 import (
+	"slices"
+	"strings"
+
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine"
@@ -8,15 +11,15 @@ import (
 
 // networkFlags make a model nonlinear, and say how noisy gradients become steps.
 type networkFlags struct {
-	ModelKind  string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"linear, or mlp: a network with up to two hidden layers, whose output is a score, or with --task metric an embedding (docs/networks.md)."`
+	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear, or mlp: a network with up to two hidden layers, whose output is a score, or with --task metric an embedding (docs/networks.md)."`
 	Hidden     []int   `needs:"model=mlp" placeholder:"N,..." help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
-	Dim        int     `needs:"model=mlp" positive:"" placeholder:"M" help:"Dimension of the embedding of --model mlp with --task metric. Default: 16."`
+	Dim        int     `needs:"model=mlp|model=FILE" positive:"" placeholder:"M" help:"Dimension of the embedding of --model mlp with --task metric. Default: 16."`
 	Activation string  `needs:"model=mlp" enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
-	Compare    string  `needs:"model=mlp" name:"similarity" enum:",cosine,distance,contrastive" default:"" placeholder:"HOW" help:"How embeddings are compared: cosine, distance, or contrastive, which has a loss of its own. Default: cosine."`
-	Clip       float64 `needs:"model=mlp" name:"jacobian-clip" positive:"" placeholder:"C" help:"Norm to which the Jacobian of every record is clipped with --model mlp; public. Default: sqrt(H/2) for H units in the last hidden layer."`
+	Compare    string  `needs:"model=mlp|model=FILE" name:"similarity" enum:",cosine,distance,contrastive" default:"" placeholder:"HOW" help:"How embeddings are compared: cosine, distance, or contrastive, which has a loss of its own. Default: cosine."`
+	Clip       float64 `needs:"model=mlp|model=FILE" name:"jacobian-clip" positive:"" placeholder:"C" help:"Norm to which the Jacobian of every record is clipped with --model mlp; public. Default: sqrt(H/2) for H units in the last hidden layer."`
 	Gain       float64 `needs:"model=mlp" positive:"" placeholder:"S" help:"Standard deviation of the weights that the first hidden layer starts with. Default: 2."`
-	InitSeed   uint64  `needs:"model=mlp" placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
-	Init       string  `needs:"model=mlp" placeholder:"MODEL" help:"Model file whose weights are the start of --model mlp: trained on public data, or with a guarantee of its own. The report says so."`
+	InitSeed   uint64  `needs:"model=mlp|model=FILE" placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
+	Init       string  `needs:"model=mlp|model=FILE" placeholder:"MODEL" help:"Model file whose weights are the start of --model mlp: trained on public data, or with a guarantee of its own. The report says so."`
 
 	Update   string  `enum:",plain,momentum,adam" default:"" placeholder:"RULE" help:"How gradient-perturbation and subsampled-descent make steps of released gradients: plain, momentum or adam, which subtracts the variance of the noise. Default: plain, and adam with --model mlp."`
 	Momentum float64 `positive:"" placeholder:"B" help:"Weight of earlier gradients with --update momentum or adam, below 1. Default: 0.9."`
@@ -24,12 +27,26 @@ type networkFlags struct {
 	Tail     float64 `name:"tail-average" positive:"" placeholder:"F" help:"Fraction of their last iterates whose mean is the model, below 1. Default: only the last one."`
 }
 
+// nonlinear reports whether the flags ask for a network.
+func (f networkFlags) nonlinear() bool { return f.ModelKind != "" && f.ModelKind != "linear" }
+
 // network is the network of the flags, nil for a linear model.
-func (f networkFlags) network() (*lib.Network, error) {
-	if f.ModelKind != "mlp" {
+func (f networkFlags) network(w With) (*lib.Network, error) {
+	if !f.nonlinear() {
 		return nil, nil
 	}
 	n := &lib.Network{Hidden: f.Hidden, Dim: f.Dim, Activation: f.Activation, Compare: f.Compare, Clip: f.Clip, Gain: f.Gain, Seed: f.InitSeed}
+	if f.ModelKind != "mlp" {
+		if n.Kind = f.ModelKind; !w.builds(n) {
+			if !strings.ContainsAny(f.ModelKind, "./\\") {
+				return nil, badInput("--model is %q, want linear, mlp, %sor FILE.yaml", f.ModelKind, w.networkNames())
+			}
+			if err := n.Read(f.ModelKind); err != nil {
+				return nil, err
+			}
+			w.builds(n)
+		}
+	}
 	if len(f.Hidden) == 1 && f.Hidden[0] == 0 {
 		n.Hidden = []int{}
 	}
@@ -46,7 +63,7 @@ func (f networkFlags) network() (*lib.Network, error) {
 // optimizerOptions are the options of steps, with their defaults for a network.
 func (f networkFlags) optimizerOptions(algorithm string) []algorithms.Option {
 	takes := algorithm == "" || algorithm == algorithms.AutoName || algorithm == algorithms.SubsampledDescent{}.Info().Name || algorithm == algorithms.GradientPerturbation{}.Info().Name
-	if usual := algorithms.NetworkOptimizer(); f.ModelKind == "mlp" && takes && f.Update == "" && f.Decay == "" {
+	if usual := algorithms.NetworkOptimizer(); f.nonlinear() && takes && f.Update == "" && f.Decay == "" {
 		f.Update, f.Decay = usual.Update, usual.Decay
 	}
 	return []algorithms.Option{
@@ -57,15 +74,17 @@ func (f networkFlags) optimizerOptions(algorithm string) []algorithms.Option {
 
 // auditNetworkFlags make the audited model a network.
 type auditNetworkFlags struct {
-	ModelKind string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" not:"radius worst-start" why:"its layers have balls of their own, and its start is drawn" help:"As for train; gradient-perturbation, dpgdc2 and subsampled-descent train networks."`
+	ModelKind string  `name:"model" default:"linear" placeholder:"KIND" not:"radius worst-start" why:"its layers have balls of their own, and its start is drawn" help:"As for train; gradient-perturbation, dpgdc2 and subsampled-descent train networks."`
 	Hidden    []int   `needs:"model=mlp" placeholder:"N,..."`
-	Dim       int     `needs:"model=mlp" positive:"" placeholder:"M"`
-	Clip      float64 `needs:"model=mlp" name:"jacobian-clip" positive:"" placeholder:"C"`
+	Dim       int     `needs:"model=mlp|model=FILE" positive:"" placeholder:"M"`
+	Clip      float64 `needs:"model=mlp|model=FILE" name:"jacobian-clip" positive:"" placeholder:"C"`
+
+	with With
 }
 
 // network gives the problem of an audit the loss of a network; linear losses are logistic then.
 func (f auditNetworkFlags) network(c *auditRecordsCmd, p *engine.Problem) error {
-	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Dim: f.Dim, Clip: f.Clip}.network()
+	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Dim: f.Dim, Clip: f.Clip}.network(f.with)
 	if n == nil || err != nil {
 		return err
 	}
@@ -80,4 +99,24 @@ func (f auditNetworkFlags) network(c *auditRecordsCmd, p *engine.Problem) error 
 		p.Loss, p.Radius = loss, loss.Radius()
 	}
 	return err
+}
+
+// builds sets what makes a network of the kind, if With has it.
+func (w With) builds(n *lib.Network) bool {
+	i := slices.IndexFunc(w.Networks, func(own lib.Network) bool { return own.Kind == n.Kind })
+	if i < 0 {
+		return false
+	}
+	n.Build = w.Networks[i].Build
+	return true
+}
+
+// networkNames are what --model takes besides.
+func (w With) networkNames() (text string) {
+	for _, n := range w.Networks {
+		if n.Kind != "layers" {
+			text += n.Kind + ", "
+		}
+	}
+	return text
 }

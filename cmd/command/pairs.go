@@ -93,7 +93,7 @@ func (f tupleNetworkFlags) ofBatches() (tupleNetworkFlags, error) {
 
 // network is the network of the flags with embeddings of dim numbers, nil for a matrix.
 func (f tupleNetworkFlags) network(dim int) (*lib.Network, error) {
-	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Activation: f.Activation, Compare: f.Compare, Gain: f.Gain, InitSeed: f.InitSeed, Init: f.Init}.network()
+	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Activation: f.Activation, Compare: f.Compare, Gain: f.Gain, InitSeed: f.InitSeed, Init: f.Init}.network(With{})
 	if n != nil {
 		n.Dim = dim
 	}

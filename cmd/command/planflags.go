@@ -101,7 +101,7 @@ func (f planFlags) decided(asserted engine.Assertion) (o lib.Options, err error)
 			return o, err
 		}
 	}
-	if o.Network, err = f.network(); err == nil && f.named() {
+	if o.Network, err = f.network(f.with); err == nil && f.named() {
 		o.Loss, err = f.ownLoss(f.lossFlags)
 	}
 	return o, err

@@ -59,7 +59,11 @@ func checkTags(command *kong.Context) error {
 	}
 	has := func(other string) bool {
 		if other, value, valued := strings.Cut(other, "="); valued {
-			return flags[other] != nil && fmt.Sprint(reflect.Indirect(flags[other].Target)) == value
+			if flags[other] == nil {
+				return false
+			}
+			is := fmt.Sprint(reflect.Indirect(flags[other].Target))
+			return is == value || value == "FILE" && is != "" && is != "mlp" && is != flags[other].Default // the name of a network that is not built in
 		}
 		return given(flags[other])
 	}

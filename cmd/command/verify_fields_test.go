@@ -50,8 +50,9 @@ var unclaimed = []freedom{
 	{path: `\.report\.(moments|releases)\..*|\.plan\.releases\.#\.name`, why: "names, and rows about the releases; the page of a verified file prints those of the plan"},
 	{path: `\.loss\.(formula|params\.m)|\.plan\.problem\.loss\.(formula|params\.m)|\.plan\.problem\.constants\.convex`, of: ofMoments, why: "no certificate of moments rests on a loss"},
 	{path: `\.plan\.schedule\.step_size`, of: "^(moment|stream)", why: "moments make no steps of a size, nor do streams"},
+	{path: `\.plan\.schedule\.update|\.report\.(optimizer|choice)|\.network\.seed`, of: "^network", why: "start and steps are functions of public numbers and of the releases"},
 	{path: `\.plan\.schedule\.average`, of: "^stream", why: "whether the model is an average is in the words of its release"},
-	{path: `\.plan\.problem\.mean_error`, of: "^(descent|average|gradient|metric|moment|hidden|stream)", why: "it bounds the error of an update from below, and that is stated"},
+	{path: `\.plan\.problem\.mean_error`, of: "^(descent|average|gradient|metric|moment|hidden|network|stream)", why: "it bounds the error of an update from below, and that is stated"},
 	{path: `\.plan\.releases\.#\.certificate\.numbers\.output_error`, of: "^average", why: "less than the last bit of the sensitivity; it is at least one rounding"},
 	{path: `\.plan\.releases\.#\.certificate\.numbers\.update_error`, of: "^descent-(laplace|paper)$", why: "the sensitivity is the diameter; it is at least one rounding"},
 	{path: `\.(pairs_|tuples_)?report\..*`, of: alone, but: `report\.(guarantee|sensitivity|noise_multiplier|kappa|batch|batches_per_epoch|epochs|clusters|dimensions|rounds|algorithm|mode)`, why: "words and figures on which no theorem rests; the page of a verified file prints the plan"},
@@ -81,7 +82,7 @@ func TestVerifyRefusesEveryField(t *testing.T) {
 	changed, used, said := 0, map[string]bool{}, map[string]bool{}
 	tried := map[string]int{} // values at places of a list
 	for _, name := range []string{"descent", "descent-pure", "descent-laplace", "descent-paper", "average-square", "gradient-hinge", "moments", "moments-pure", "moments-steps", "moments-descent", "moment-metric", "metric-wide",
-		"hidden", "stream", "clusters", "pairs", "pairs-moments", "evaluation"} {
+		"hidden", "network", "network-cosine", "stream", "clusters", "pairs", "pairs-moments", "evaluation"} {
 		var m any
 		if err := json.Unmarshal(verifiable(t, dir, name, cmp.Or(verified[name], evaluatedFirst)), &m); err != nil {
 			t.Fatal(err)
@@ -202,6 +203,9 @@ var forgeries = []forgery{
 	{why: "in one tuple of an epoch", flags: "pairs train --tuple 4 --loss triplet", from: `"group": 1`, to: `"group": 2`},
 	{why: "hidden iterates expands", flags: "--algorithm convergent-descent", from: `"(update_error|step_size|noise_to_radius)": [0-9.e-]+`, to: `"update_error": 9, "step_size": 100`},
 	{why: "of an update", flags: "--algorithm dpgdsc", from: `"update_error": [0-9.e-]+`, to: `"update_error": 1e-30`},
+	{why: "what a record moves of a clipped score", flags: "--model mlp --hidden 2 --steps 3", from: `"pair_diameter": [0-9.e-]+`, to: `"pair_diameter": 0.1`},
+	{why: "what a record moves of a clipped embedding", flags: "--model mlp --hidden 2 --steps 3 --task metric --dim 2", from: `"pair_diameter": [0-9.e-]+`, to: `"pair_diameter": 0.1`},
+	{why: "the ball of a part of the network", flags: "--model mlp --hidden 2 --steps 3", from: `"weights": \[\s*[0-9.e-]+`, to: `"weights": [1e6`},
 	{why: "the norm that weights of such a run have", flags: "--algorithm dpgdsc", from: `"weights": \[\s*[0-9.e-]+`, to: `"weights": [1e6`},
 }
 
@@ -228,7 +232,7 @@ func reasons(t *testing.T) (all []string) {
 	t.Helper()
 	after := map[string]string{"refuse": "", "same": " is ", "above": " is stated as ", "enough": ", "}
 	where := map[string]int{"refuse": 1}
-	for _, name := range []string{"checker.go", "theorems.go", "numbers.go", "kinds.go"} {
+	for _, name := range []string{"checker.go", "theorems.go", "numbers.go", "kinds.go", "networks.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(source(t), "..", "..", "docs", "checker", name), nil, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -26,6 +26,8 @@ type With struct {
 	// Kinds are commands of their own, named by Info().Name. Their options are flags as those of algorithms are. A kind that is also a
 	// Reader says what of a schema it reads; others read all features.
 	Kinds []algorithms.Kind
+	// Networks are named by --model: each has a Kind, which is its name, and Build. That of the kind layers is for all files.
+	Networks []lib.Network
 	// Trace, if not nil, is told the stages of a run, so that a test can stop the program at one.
 	Trace func(stage string)
 }
@@ -141,5 +143,6 @@ func (c *cli) add(w With) error {
 		}
 		to.ownFlags.with = w
 	}
+	c.Lab.Audit.Records.with = w
 	return nil
 }

@@ -5,4 +5,4 @@ package main
 
 import "dyad/cmd/command"
 
-func main() { command.Main(command.With{}) }
+func main() { command.Main(extras) }

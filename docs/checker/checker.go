@@ -120,12 +120,7 @@ func Check(file []byte) (v Verdict) {
 	p, pr := m.at("plan"), m.at("plan.problem")
 	releases := covered(m, p)
 	agree(m, p, pr, releases)
-	if !alone(p) {
-		weights(m, p, pr, releases[len(releases)-1])
-	}
-	if usesLoss(p) {
-		constants(pr)
-	}
+	ofProblem(m, p, pr, releases[len(releases)-1])
 	squares, pure := real(0), real(0)
 	for _, r := range releases {
 		squares, pure = spent(p, pr, r, squares, pure)
@@ -151,19 +146,22 @@ func covered(m, p node) []node {
 	steps, _ := p.get("schedule.steps").(float64)
 	releases, origin, run := p.list("releases"), p.text("problem.constants.origin"), kinds[p.text("algorithm")]
 	allowed, formats := strings.Fields(theorems[p.text("algorithm")]+run.theorems), "dyad-model/1"
+	network := ofNetwork(m, p).value != nil
 	if alone(p) {
 		formats = run.formats
+	} else if network && theorems[p.text("algorithm")] == "mean-gradient" {
+		formats = "dyad-model/2"
 	}
 	pass(p.value == nil, "it states no plan: nothing was charged when it was trained, or its releases are those of a stream or of users")
-	pass(p.text("format") != "dyad-plan/1" && p.text("format") != "dyad-plan/2" || !slices.Contains(strings.Fields(formats), m.text("format")), "the formats of model and plan are others, or it is a network")
+	pass(p.text("format") != "dyad-plan/1" && p.text("format") != "dyad-plan/2" || !slices.Contains(strings.Fields(formats), m.text("format")), "the formats of model and plan are others, or it is a network of another kind of run")
 	pass(len(allowed) == 0, "the theorem of its algorithm is not recomputed")
 	pass(p.get("bounds_from_data") != false || p.get("draft_away") != nil, map[bool]string{true: "ranges were taken from the data, so the guarantee does not hold", false: "the schema was made from the data and its draft was not there, so it is not known whether its ranges are of the data"}[p.get("draft_away") == nil])
 	pass(strings.Contains(m.text("guarantee.warnings"), "noise is not secret"), "its noise came from a seed")
 	pass(alone(p) && p.get("mode") != "certified", "the noise is that of a paper")
 	pass(p.get("budget.epsilon") == 0., "an earlier version did not record its budget")
-	pass(usesLoss(p) && origin != "proved" && origin != "derived by interval arithmetic", "the constants of its loss are neither proved nor derived")
+	pass(usesLoss(p) && network != (origin == clippedTerms) || usesLoss(p) && !network && origin != "proved" && origin != "derived by interval arithmetic", "the constants of its loss are neither proved nor derived")
 	pass(moments(p) && p.get("problem.label_bound") != 1., "its labels go beyond those of docs/theory.md section 11, -1 to 1")
-	pass(len(releases) == 0 || !alone(p) && !(steps >= 1 && steps <= 1e7) || !alone(p) && (!moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil || p.get("schedule.update") != nil), "its schedule is not one of 1 to 10^7 equal steps, all of them averaged or none")
+	pass(len(releases) == 0 || !alone(p) && !(steps >= 1 && steps <= 1e7) || !alone(p) && (!moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil || p.get("schedule.update") != nil && !network), "its schedule is not one of 1 to 10^7 equal steps, all of them averaged or none")
 	for _, r := range releases {
 		pass(!slices.Contains(allowed, r.text("certificate.theorem")) || r.get("noise") == nil, "a release rests on a certificate that is not recomputed")
 	}
@@ -182,10 +180,12 @@ func agree(m, p, pr node, releases []node) {
 	if pr.num("max_rows_per_person") > 0 {
 		unit, relation = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
 	}
-	same("form of the loss and mode", []any{pr.get("loss.form"), p.get("mode")}, []any{map[string]any{"auc": "score", "metric": "metric"}[m.text("task")], map[bool]string{true: "certified", false: "paper"}[g.get("paper_claim") == nil]})
+	network := ofNetwork(m, p).value != nil
+	form := map[string]any{"auc": "score", "metric": "metric", "network": "other"}[map[bool]string{true: "network", false: m.text("task")}[network]]
+	same("form of the loss and mode", []any{pr.get("loss.form"), p.get("mode")}, []any{form, map[bool]string{true: "certified", false: "paper"}[g.get("paper_claim") == nil]})
 	same("unit, relation and what is released", []any{g.get("unit"), g.get("relation"), g.get("released")}, []any{unit, relation, released(p, releases)})
-	same("an average, and the number of weights", []any{p.get("schedule.average"), float64(len(m.list("weights")))}, []any{strings.HasPrefix(p.text("algorithm"), "dpgdc"), coordinates(pr)})
-	if p.text("algorithm") != "moments" { // whose plan is about least squares
+	same("an average, and the number of weights", []any{p.get("schedule.average"), network || float64(len(m.list("weights"))) == coordinates(pr)}, []any{strings.HasPrefix(p.text("algorithm"), "dpgdc"), true})
+	if p.text("algorithm") != "moments" && !network { // whose plan is about least squares
 		same("the loss", []any{m.get("loss.formula"), m.get("loss.params"), m.get("loss.clip")}, []any{pr.get("loss.formula"), pr.get("loss.params"), pr.get("loss.clip")})
 	}
 	for key, planned := range map[string]any{ // figures of the report, which has some of them

@@ -259,13 +259,13 @@ func released(p node, releases []node) string {
 // statement is what was proved.
 func statement(m, p, pr, r node) Verdict {
 	g, what, units, kernel := m.at("guarantee"), "this model was", "that the number of units and the bounds of their features are as this file says, and were not taken from them", ""
-	sections := map[string]string{"convergent-descent": "3.9", "dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6", "gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7", "moment-metric": "11.13", "moments-descent": "7.14"}[p.text("algorithm")]
+	sections := map[string]string{"convergent-descent": "3.9", "dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6", "gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7", "moment-metric": "11.13", "moments-descent": "7.14"}[p.text("algorithm")] + map[bool]string{true: " with 3.11"}[ofNetwork(m, p).value != nil]
 	if alone(p) {
 		sections = kinds[p.text("algorithm")].sections
 		what = cmp.Or(map[string]string{"k-means": "these clusters were", "evaluation": "these figures were"}[p.text("algorithm")], what)
 	} else {
 		kernel = fmt.Sprintf(" (kernel %s)", pr.text("method"))
-		units = fmt.Sprintf("that there were n = %v units, with features of norm at most %v and labels up to %v in magnitude, and that these bounds were not taken from them", pr.num("records"), pr.get("norm_bound"), pr.get("label_bound"))
+		units = fmt.Sprintf("that there were n = %v units, with features of norm at most %v and labels up to %v in magnitude, and that these bounds were not taken from them%s", pr.num("records"), pr.get("norm_bound"), pr.get("label_bound"), map[bool]string{true: ", and that the network computes each unit's records by themselves"}[ofNetwork(m, p).value != nil])
 	}
 	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[!alone(p) && pr.num("max_rows_per_person") > 0] + map[bool]string{true: " within query groups (11.20)"}[r.text("certificate.theorem") == "group-moments"] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
 	epsilon := fmt.Sprintf("%.9g", g.num("epsilon"))

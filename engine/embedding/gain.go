@@ -11,6 +11,16 @@ func UsualClip(hidden []int) float64 {
 	return math.Sqrt(float64(hidden[len(hidden)-1]) / 2)
 }
 
+// NewMLPWith is NewMLP of an activation by its name, with the balls of a gain.
+func NewMLPWith(in int, hidden []int, out int, activation string, gain float64) (n MLP, err error) {
+	n = MLP{In: in, Hidden: hidden, Out: out}
+	if n.Activation, err = ParseActivation(activation); err != nil {
+		return n, err
+	}
+	n.Radii = n.RadiiFor(gain)
+	return NewMLP(n)
+}
+
 // scaling is the factor of the first hidden layer for a gain: records have norm up to 1, so that a weight of variance 1/In gives
 // numbers of size 1/sqrt(In), and the gain is the size that is wanted.
 func (n MLP) scaling(gain float64) float64 {
@@ -36,4 +46,12 @@ func (n MLP) StartWith(gain float64, seed uint64) []float64 {
 		theta[k] *= scale
 	}
 	return theta
+}
+
+// StartWith is the start of the network, with a gain if it is an MLP.
+func (m Model) StartWith(gain float64, seed uint64) []float64 {
+	if n, ok := m.Network.(MLP); ok {
+		return n.StartWith(gain, seed)
+	}
+	return m.Network.Start(seed)
 }

@@ -58,10 +58,11 @@ type PullError struct {
 
 // Layer is a part of theta that is projected to a centred ball.
 type Layer struct {
-	Name       string  // e.g. "hidden 1"
-	Rows, Cols int     // of its matrix, row-major; the last column of a layer with a bias is the bias
-	Bias       bool    // the last column is one
-	Radius     float64 // of the ball, in the Frobenius norm
+	Name   string  `json:"name"` // e.g. "hidden 1"
+	Rows   int     `json:"rows"` // of its matrix, row-major; the last column of a layer with a bias is the bias
+	Cols   int     `json:"cols"`
+	Bias   bool    `json:"bias,omitempty"` // the last column is one
+	Radius float64 `json:"radius"`         // of the ball, in the Frobenius norm
 }
 
 // Len is the number of its parameters.

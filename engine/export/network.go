@@ -6,8 +6,11 @@ import (
 	"dyad/engine/embedding"
 )
 
-// AddNetwork adds the layers and the output stage of a network with the activation of its hidden layers.
-func (f *Function) AddNetwork(net embedding.Model, hidden Activation, weights []float64) {
+// AddNetwork adds the layers and the output stage of an MLP with the activation of its hidden layers, and refuses other networks.
+func (f *Function) AddNetwork(net embedding.Model, hidden Activation, weights []float64) error {
+	if _, known := net.Network.(embedding.MLP); !known {
+		return fmt.Errorf("export: other programs compute the layers of --model mlp, and not network %s; dyad predict and dyad transform compute it", net.Network.Name())
+	}
 	layers := net.Network.Layers()
 	for i, l := range layers {
 		layer := Layer{Name: "output", Rows: l.Rows, Cols: l.Cols, W: weights[:l.Len()]}
@@ -28,4 +31,5 @@ func (f *Function) AddNetwork(net embedding.Model, hidden Activation, weights []
 		f.UnitFloor = embedding.SmallestNorm * embedding.SmallestNorm
 	}
 	f.Within = net.Output.Within
+	return nil
 }

@@ -333,7 +333,8 @@ func foreign(all map[string]listed, root string) []string {
 	return found
 }
 
-// TestFewDependencies: a program that imports the library does not build Gorgonia.
+// TestFewDependencies: a program that imports the library does not build Gorgonia, nor does the body of the program; cmd/dyad has it for networks
+// of files.
 func TestFewDependencies(t *testing.T) {
 	const most = 30
 	all, path := module(t)
@@ -345,6 +346,14 @@ func TestFewDependencies(t *testing.T) {
 	// The face reads all data formats; most of this is for Parquet.
 	if got := foreign(all, path); len(got) > 170 {
 		t.Errorf("package %s needs %d packages of other modules, want at most 170", path, len(got))
+	}
+	for room, has := range map[string]bool{"": false, "/cmd/command": false, "/cmd/dyad": true} {
+		got := foreign(all, path+room)
+		for _, of := range []string{"gorgonia.org/gorgonia", "gorgonia.org/tensor"} {
+			if slices.Contains(got, of) != has {
+				t.Errorf("%s%s needs %s: %v, want %v", path, room, of, !has, has)
+			}
+		}
 	}
 	for _, room := range []string{"autodiff/gorgonia", "engine/tensors"} { // the guard catches what it is for
 		if got := foreign(all, path+"/"+room); len(got) <= most {

@@ -273,7 +273,7 @@ var forUsers = []string{
 	"..OpenLedger", "..OpenPairs", // the face
 	"autodiff.Atan", "autodiff.Erf", "autodiff.Hazard", "autodiff.LogNormCDF", "autodiff.NormCDF", "autodiff.Where", // losses without text
 	"autodiff.Function.DDPhi", "autodiff.Properties.CurvatureGap",
-	"autodiff/gorgonia.FromGraph", "autodiff/gorgonia.NewNetwork", "engine/tensors.FromRecords", "engine/tensors.ToRecords", // the way from and to Gorgonia
+	"autodiff/gorgonia.FromGraph", "engine/tensors.FromRecords", "engine/tensors.ToRecords", // the way from and to Gorgonia
 	"algorithms/local/serve.ErrInput", "algorithms/audit.Charged",
 	"privacy/account.RDP.Divergence", "privacy/account.ZCDP.Rho", // to compare with other accountants
 	"engine/cuda/driver.DynamicShared", "engine/cuda/driver.LocalBytes", "engine/cuda/driver.MaxThreads", "engine/cuda/driver.Registers", "engine/cuda/driver.SharedBytes", // of CUDA

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"dyad"
+	"dyad/docs/checker"
+)
+
+const network = `input: [2, 2, 3]
+layers:
+  - convolution: {channels: 2, size: 2}
+  - activation: tanh
+  - pooling: {kind: mean, size: 1}
+  - dense: 2
+  - activation: silu
+`
+
+// folder has records of 12 features, private and public, and the file of a network, and is the current one.
+func folder(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	says(t, 0, "", "data synth r.csv --schema public.yaml -n 60")
+	schema, err := os.ReadFile("public.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, "s.yaml", strings.Replace(string(schema), "public: true", "public: false", 1))
+	write(t, "net.yaml", network)
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// says runs a line, which must end with a code and say something.
+func says(t *testing.T, code int, want, line string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	got := extras.Run(t.Context(), strings.Fields(line), strings.NewReader(""), &out, &errs)
+	if all := out.String() + errs.String(); got != code || !strings.Contains(all, want) {
+		t.Errorf("dyad %s: exit %d, want %d and %q in %s", line, got, code, want, all)
+	}
+	return out.String()
+}
+
+// A network of a file is planned, charged, trained, verified, started from, scored, evaluated, attacked, clustered by and reported like a
+// built-in one; its model is read without the file, and what it cannot do is refused with the reason before a charge.
+func TestNetworksOfFiles(t *testing.T) {
+	folder(t)
+	const private = " --data r.csv --schema s.yaml --model net.yaml --steps 2 --ledger l.jsonl"
+	says(t, 0, "layers 12 convolution 2x2 tanh pooling dense 2 silu output 1", "plan --schema s.yaml -n 60 --model net.yaml --epsilon 2")
+	if out := says(t, 0, `"epsilon"`, "train --epsilon 2 --out m.json --json"+private); !strings.Contains(out, `"model"`) {
+		t.Error(out)
+	}
+	says(t, 0, "the start is a model of data", "train --epsilon 2 --init m.json --out second.json"+private)
+	says(t, 0, "model", "train --algorithm subsampled-descent --batch-records 20 --out batches.json"+private)
+	for _, how := range []string{"cosine", "distance", "contrastive"} {
+		says(t, 0, "model", "train --task metric --dim 2 --similarity "+how+" --out "+how+".json"+private)
+	}
+	if err := os.Remove("net.yaml"); err != nil { // a model file holds the description
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"m": "", "second": "", "cosine": "", "distance": "", "contrastive": "", "batches": checker.NotCovered} {
+		if want == "" {
+			says(t, 0, "with 3.11", "verify "+name+".json --ledger l.jsonl")
+		} else {
+			says(t, 1, want, "verify "+name+".json")
+		}
+	}
+	says(t, 0, "row,score", "predict m.json --data r.csv")
+	says(t, 0, "mapped to 2 dimensions", "transform cosine.json --data r.csv --out t.csv")
+	says(t, 0, "AUC", "evaluate m.json --data r.csv --epsilon 1 --ledger l.jsonl")
+	says(t, 0, "3-NN", "evaluate exact cosine.json --data r.csv --neighbours r.csv --public-data")
+	says(t, 0, "threshold", "threshold m.json --data r.csv --epsilon 1 --ledger l.jsonl")
+	says(t, 0, "clusters", "cluster --data r.csv --schema s.yaml --metric cosine.json -k 2 --ledger l.jsonl --out c.json")
+	says(t, 0, "cluster", "predict c.json --data r.csv")
+	says(t, 0, "", "report m.json -o page.html")
+	says(t, 0, "mean loss", "lab influence m.json --data r.csv --public-data --l2 1")
+	write(t, "net.yaml", network)
+	says(t, 0, "audited", "lab audit gradient-perturbation --model net.yaml -d 12 -n 8 --steps 2 --step-size 0.1 --runs 60")
+	charges := says(t, 0, "", "ledger show --ledger l.jsonl")
+	write(t, "wrong.yaml", "layers:\n  - dence: 3\n")
+	for line, want := range map[string]string{
+		"export m.json --onnx -o m.onnx": "--model mlp",
+		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model wrong.yaml":        "did you mean dense?",
+		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model away.yaml":         "cannot read the network",
+		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model perceptron":        "want linear, mlp, or FILE.yaml",
+		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model linear --dim 2":    "--dim is for --model mlp or --model FILE",
+		"train --out x.json --init cosine.json" + private:                                            "not a network of the same shape",
+		"train --out x.json --hidden 3" + private:                                                    "--hidden is for --model mlp",
+		"train --out x.json --delta 0" + private:                                                     "needs delta > 0",
+		"train --out x.json --algorithm dpgdsc" + private:                                            "does not train networks",
+		"train --out x.json --task metric --precision fp32" + private:                                "float64",
+		"pairs train --out x.json --data r.csv --schema s.yaml --tuple 4 --model net.yaml":           "--model",
+		"plan -n 60 -d 5 --model net.yaml":                                                           "takes 12 features, and the records have 5",
+		"local simulate -n 2000 --model net.yaml":                                                    "--model",
+		"search --models m.json,second.json --data r.csv --schema s.yaml --ledger l.jsonl -o b.json": "linear models",
+	} {
+		says(t, 64, want, line)
+	}
+	if after := says(t, 0, "", "ledger show --ledger l.jsonl"); after != charges {
+		t.Errorf("a refusal was charged: %s, before %s", after, charges)
+	}
+}
+
+// Whoever reads a model without Gorgonia scores as the program does, and does not train on it.
+func TestModelsOfFilesAreReadByTheLibrary(t *testing.T) {
+	folder(t)
+	says(t, 0, "model", "train --data r.csv --schema public.yaml --model net.yaml --steps 2 --out m.json")
+	scores := says(t, 0, "row,score", "predict m.json --data r.csv")
+	m, err := dyad.Load("m.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := m.Open("r.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := m.Score(d.Records); err != nil || len(got) != 60 || !strings.Contains(scores, "\n1,") {
+		t.Errorf("%d scores, %v", len(got), err)
+	}
+	o := dyad.Options{Epsilon: 1, Network: &dyad.Network{}}
+	if err := o.Network.Read("net.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dyad.Plan(d.Shape(), o); err == nil || !strings.Contains(err.Error(), "autodiff/gorgonia.NewLayers") {
+		t.Errorf("a training without gradients: %v", err)
+	}
+}
