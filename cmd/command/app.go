@@ -38,7 +38,8 @@ type cli struct {
 
 	Verbose bool `name:"verbose" short:"v" help:"Write the whole report, with the proof."`
 
-	LogFormat string `name:"log-format" enum:"text,json" default:"text" placeholder:"text|json" help:"What standard error gets: text for people, or JSON, one object a line with time (when the command began), level and message."`
+	Set       []string `sep:"none" placeholder:"KEY=VALUE" help:"A key of the recipe, an option that most runs leave as it is; \"dyad help keys\" explains all. May repeat."`
+	LogFormat string   `name:"log-format" enum:"text,json" default:"text" placeholder:"text|json" help:"What standard error gets: text for people, or JSON, one object a line with time (when the command began), level and message."`
 
 	Start startCmd `cmd:"" group:"Prepare data:" help:"Begin with a file of your own: questions become a schema and a recipe for a training."`
 	Data  dataCmd  `cmd:"" group:"Prepare data:" help:"Work with data files."`
@@ -219,6 +220,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		args = append([]string{"version"}, args[1:]...)
 	}
 	var config *config
+	typed := args
 	err, cancelled := tasks.Await(ctx, func() (err error) { args, config, err = withConfig(parser, minusFormula(args)); return err }) // a pipe waits for its writer
 	if cancelled != nil {
 		fail(stderr, "dyad: cancelled")
@@ -244,7 +246,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		fail(stderr, "%s", config.explain(message(err)))
 		return exitInput
 	}
-	if config != nil {
+	if config != nil && config.path != "" {
 		a.options = used(command)
 	}
 	a.recipe = recipeOf(command)
@@ -255,8 +257,10 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		stderr = a.screen
 		a.stderr = stderr
 	}
-	if note != "" {
-		a.note("dyad: %s", note)
+	for _, note := range []string{note, typedKeys(command, typed)} {
+		if note != "" {
+			a.note("dyad: %s", note)
+		}
 	}
 	a.warnOfReaders(command)
 	err = a.perform(command)

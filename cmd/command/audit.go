@@ -27,7 +27,7 @@ type auditFlags struct {
 	Confidence float64       `positive:"" default:"0.999" help:"Confidence of the bound."`
 	Seed       uint64        `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
 	Workers    int           `positive:""`
-	Plot       string        `placeholder:"FILE" help:"Plot what the attack achieves against what the claim allows, as SVG, PDF or PNG by the ending."`
+	Plot       string        `placeholder:"FILE" help:"Picture of the result, as SVG, PDF or PNG by the ending."`
 	pageFlag
 	PartOut string `default:"audit" placeholder:"PREFIX" help:"With --part: prefix of the file, PREFIX-I-of-N.part."`
 	Force   bool
@@ -78,20 +78,20 @@ and nothing is charged.
 Examples:
   dyad lab audit dpgdsc --epsilon 4 --runs 1000
   dyad lab audit dpgdsc --epsilon 2 --delta 0 -d 3 --runs 1000 --json
-  dyad lab audit dpgdsc --mode paper --l2 0.1 --loss logistic --runs 500
-  dyad lab audit gradient-perturbation --steps 3 --loss hinge --epsilon 4 --runs 500
-  dyad lab audit moments -n 30 --person-rows 8 --epsilon 4 --runs 500
-  dyad lab audit gradient-perturbation --model mlp --hidden 4 -n 20 --steps 3 --step-size 0.1 --epsilon 4 --runs 500
+  dyad lab audit dpgdsc --mode paper --set l2=0.1 --loss logistic --runs 500
+  dyad lab audit gradient-perturbation --set steps=3 --loss hinge --epsilon 4 --runs 500
+  dyad lab audit moments -n 30 --set person-rows=8 --epsilon 4 --runs 500
+  dyad lab audit gradient-perturbation --model mlp --set hidden=4 -n 20 --set steps=3 --set step-size=0.1 --epsilon 4 --runs 500
   dyad lab audit offpairc -n 40 --epsilon 4 --runs 1000 --plot audit.svg
   dyad lab audit dpgdsc --epsilon 4 --runs 1000 --part 1/2
   dyad lab audit dpgdsc --epsilon 4 --runs 1000 --part 2/2
   dyad lab audit dpgdsc --epsilon 4 --runs 1000 --merge 'audit-*-of-2.part'
-  dyad lab audit offpairstrc -n 40 --l2 0.01 --black-box --runs 500
-  dyad lab audit subsampled-descent -n 20 --epsilon 4 --steps 4 --time 2s
+  dyad lab audit offpairstrc -n 40 --set l2=0.01 --set black-box --runs 500
+  dyad lab audit subsampled-descent -n 20 --epsilon 4 --set steps=4 --time 2s
   dyad lab audit dpgdsc --task metric --epsilon 4 --runs 500
-  dyad lab audit gradient-perturbation --task metric --loss logistic --worst-start --steps 3 --epsilon 4 --runs 500
+  dyad lab audit gradient-perturbation --task metric --loss logistic --set worst-start --set steps=3 --epsilon 4 --runs 500
   dyad lab audit onpairc -n 16 --epsilon 4 --runs 500
-  dyad lab audit onpairstrc -n 12 --secret-state --radius 1000 --epsilon 4 --runs 300
+  dyad lab audit onpairstrc -n 12 --set secret-state --set radius=1000 --epsilon 4 --runs 300
   dyad lab audit dpgdsc --method canaries -n 256 -d 64`
 }
 

@@ -34,10 +34,10 @@ that of the line; it compares one core with one core, so --workers must be 1.
 Examples:
   dyad lab bench --quick
   dyad lab bench --json > bench.json
-  dyad lab bench --workers 8 --variant best
+  dyad lab bench --workers 8 --set variant=best
   dyad lab bench --quick --device cpu
 
-Where there is a GPU, "--device cpu,cuda:0" measures both side by side; "--peers FILE,FILE" adds what the scripts of bench/peers
+Where there is a GPU, "--device cpu,cuda:0" measures both side by side; "--set peers=FILE,FILE" adds what the scripts of bench/peers
 wrote on this machine.`
 }
 

@@ -36,7 +36,7 @@ all rounds. With --metric records are compared by a metric that was learned befo
 cannot-link pairs ("dyad pairs train"); what that cost is a charge of its own, in the same ledger if the records are the
 same. "dyad predict" assigns records to the clusters.
 
-The first centres depend on --init-seed and on no record. Do not try seeds, k or rounds on the private records: every
+The first centres depend on --set init-seed and on no record. Do not try seeds, k or rounds on the private records: every
 run is charged.
 
 Examples:

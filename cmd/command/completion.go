@@ -69,10 +69,18 @@ func completions() ([]place, error) {
 	var walk func(n *kong.Node, at string)
 	walk = func(n *kong.Node, at string) {
 		p := place{at: at}
+		var keys []string
 		for _, level := range n.AllFlags(true) {
 			for _, f := range level {
+				if isKey(strings.TrimSpace(at), f.Name) {
+					keys = append(keys, f.Name+"=")
+					continue
+				}
 				p.flags = append(p.flags, taken{named: named{f.Name, firstSentence(f.Help)}, short: f.Short, alone: f.IsBool(), values: valuesOf(f.Value)})
 			}
+		}
+		if i := slices.IndexFunc(p.flags, func(f taken) bool { return f.name == "set" }); i >= 0 {
+			p.flags[i].values = keys
 		}
 		for _, child := range n.Children {
 			if child.Type == kong.CommandNode && !child.Hidden {

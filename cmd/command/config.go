@@ -22,7 +22,7 @@ import (
 // its file has none of them.
 const placeFlags = "config with track report log-format data labels schema out ledger resume seed dir state plot server listen cert key ca token tokens memory plan models candidates recipe users records pairs reference neighbours part-out merge init metric protocol compare figures on pages answers out-schema held-out held-out-schema peers curves witness signature approved"
 
-// setting is a line of a file of --config.
+// setting is a line of a file of --config, or a --set, which has no line.
 type setting struct {
 	flag   string
 	line   int
@@ -30,16 +30,42 @@ type setting struct {
 	list   bool
 }
 
-// config is what --config named; nil without it.
+// config is what --set and the file of --config give; nil without them.
 type config struct {
 	path     string
-	settings []setting
+	settings []setting // those of --set first
 }
 
-// withConfig appends the settings of the file of --config to the arguments, as flags. Those that are
-// given on the command line stay as they are.
+var givesSettings = regexp.MustCompile(`^--(config|set)(=|$)`)
+
+// set adds what --set gives.
+func (c *config) set(all []string) {
+	for _, text := range all {
+		name, value, valued := strings.Cut(text, "=")
+		if !valued {
+			value = "true"
+		}
+		name = strings.TrimPrefix(strings.TrimSpace(name), "--")
+		if i := slices.IndexFunc(c.settings, func(s setting) bool { return s.flag == name }); i >= 0 {
+			c.settings[i].values, c.settings[i].list = append(c.settings[i].values, value), true
+			continue
+		}
+		c.settings = append(c.settings, setting{flag: name, values: []string{value}})
+	}
+}
+
+// place is where a setting is.
+func (c *config) place(s setting) string {
+	if s.line == 0 {
+		return "--set " + s.flag
+	}
+	return fmt.Sprintf("%s:%d", c.path, s.line)
+}
+
+// withConfig appends to the arguments, as flags, what --set gives and then what the file of --config gives. Those that are given on the
+// command line stay as they are.
 func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
-	if !slices.ContainsFunc(args, func(a string) bool { return a == "--config" || strings.HasPrefix(a, "--config=") }) {
+	if !slices.ContainsFunc(args, givesSettings.MatchString) {
 		return args, nil, nil
 	}
 	trace, err := kong.Trace(parser, args)
@@ -60,13 +86,20 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 		if p.Flag.Name == "config" {
 			c.path, _ = trace.FlagValue(p.Flag).(string)
 		}
+		if p.Flag.Name == "set" {
+			all, _ := trace.FlagValue(p.Flag).([]string)
+			c.settings = nil
+			c.set(all)
+		}
 	}
 	command := trace.Selected()
-	if c.path == "" || command == nil {
+	if c.path == "" && c.settings == nil || command == nil {
 		return args, nil, nil // the parser says what is wrong
 	}
-	if err := c.read(); err != nil {
-		return nil, nil, err
+	if c.path != "" {
+		if err := c.read(); err != nil {
+			return nil, nil, err
+		}
 	}
 	for _, f := range trace.Flags() {
 		flags[f.Name] = f
@@ -90,12 +123,18 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 			continue
 		case f == nil && leavesOut(command.Path(), s):
 			continue
-		case f == nil || s.flag == "help" || s.flag == "config":
+		case f == nil || s.flag == "help" || s.flag == "config" || s.flag == "set":
 			return nil, nil, c.unknown(shortName(command.Path()), s, flags)
-		case s.list && !f.IsCumulative() && f.Target.Type() != reflect.TypeFor[dataFiles]():
-			return nil, nil, badInput("%s:%d: --%s takes one value, not a list", c.path, s.line, s.flag)
-		case given[s.flag] || slices.ContainsFunc(f.Xor, func(x string) bool { return given["xor "+x] }):
+		case (s.list || s.line == 0 && given[s.flag]) && !f.IsCumulative() && f.Target.Type() != reflect.TypeFor[dataFiles]():
+			return nil, nil, badInput("%s: --%s takes one value, not a list", c.place(s), s.flag)
+		case s.line > 0 && (given[s.flag] || slices.ContainsFunc(f.Xor, func(x string) bool { return given["xor "+x] })):
 			continue
+		}
+		if s.line == 0 {
+			given[s.flag] = true
+			for _, x := range f.Xor {
+				given["xor "+x] = true
+			}
 		}
 		for _, v := range s.values {
 			more = append(more, "--"+s.flag+"="+v)
@@ -201,6 +240,9 @@ func (c *config) explain(message string) string {
 	i := slices.IndexFunc(c.settings, func(s setting) bool { return s.flag == m[1] })
 	if i < 0 {
 		return message
+	}
+	if c.settings[i].line == 0 {
+		return strings.ReplaceAll(message, m[0], "--set "+m[1])
 	}
 	return fmt.Sprintf("%s (%s, line %d, unless the command line has it)", message, c.path, c.settings[i].line)
 }

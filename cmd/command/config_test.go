@@ -159,7 +159,7 @@ func TestStandardInputAndUnknownCategories(t *testing.T) {
 	if strange == string(text) {
 		t.Fatal("the records have no such category")
 	}
-	if code, _, errs := piped(strange, "predict", "model.json", "--data", "-"); code != exitInput || !strings.Contains(errs, "--unknown other") {
+	if code, _, errs := piped(strange, "predict", "model.json", "--data", "-"); code != exitInput || !strings.Contains(errs, "--set unknown=other") {
 		t.Errorf("an unknown category: exit %d: %s", code, errs)
 	}
 	code, got, errs := piped(strange, "predict", "model.json", "--data", "-", "--unknown", "other")

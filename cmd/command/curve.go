@@ -66,7 +66,7 @@ interrupted run goes on with --resume RUN at no further cost. There is no ceilin
 
 Examples:
   dyad lab curve --splits 2
-  dyad lab curve --synthetic ar1 --records 1000 --algorithm auto,dpgdsc --epsilon 1,4 --splits 2 --out ar1
+  dyad lab curve --set synthetic=ar1 --records 1000 --algorithm auto,dpgdsc --epsilon 1,4 --splits 2 --out ar1
   dyad lab curve --data patients.csv --schema patients.yaml --public-data --epsilon 1,4 --splits 2 --out open
   dyad lab curve --data patients.csv --schema patients.yaml --epsilon 0.5,1 --holdout-epsilon 0.5 --yes --out private`
 }

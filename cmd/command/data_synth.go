@@ -44,8 +44,8 @@ private data; the AUC printed with it is that of the score which the labels were
 Examples:
   dyad data synth clinic.csv --schema clinic.yaml
   dyad data synth small.csv -n 200 --seed 7
-  dyad data synth big.dyadpack -n 100000 --features 20 --store float32 --schema big.yaml
-  dyad data synth visits.csv --visits --persons 700 --schema visits.yaml --answers visits-known.yaml`
+  dyad data synth big.dyadpack -n 100000 --set features=20 --store float32 --schema big.yaml
+  dyad data synth visits.csv --visits --set persons=700 --schema visits.yaml --answers visits-known.yaml`
 }
 
 type synthResult struct {

@@ -89,6 +89,10 @@ func mentioned(app *kong.Application, args []string) (m mention, ok bool) {
 			m.words = append(m.words, a)
 			continue
 		}
+		if a == "--set" && i+1 < len(args) {
+			i++
+			a = "--" + args[i]
+		}
 		name, value, has := strings.Cut(a, "=")
 		if !strings.HasPrefix(name, "-") || name == "-" || name == "--help" { // TestFirstViewOfHelp asks for all of them
 			continue

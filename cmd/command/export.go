@@ -31,7 +31,7 @@ the program that calls. A value that dyad predict refuses gives NaN (NULL in SQL
 
 Examples:
   dyad export model.json --onnx -o model.onnx
-  dyad export model.json --sql duckdb --table patients
+  dyad export model.json --sql duckdb --set table=patients
   dyad export model.json --python -o score.py
   dyad export model.json --go -o score.go
 

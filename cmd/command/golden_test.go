@@ -59,65 +59,65 @@ var refused = map[string]bool{
 func goldenCases(schema string) map[string][]string {
 	cases := map[string][]string{
 		"account-noise":        {"account", "--epsilon", "1", "--delta", "1e-5"},
-		"account-epsilon":      {"account", "--sigma", "50", "--steps", "100", "--delta", "1e-6"},
+		"account-epsilon":      {"account", "--sigma", "50", "--set", "steps=100", "--delta", "1e-6"},
 		"algorithms":           {"lab", "algorithms"},
 		"algorithms-pairs":     {"lab", "algorithms", "pairs"},
 		"algorithms-tuples":    {"lab", "algorithms", "tuples"},
 		"plan-compare":         {"plan", "compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "1e-5"},
 		"plan-compare-pure":    {"plan", "compare", "-n", "512", "-d", "8", "--epsilon", "1", "--delta", "0"},
-		"plan-moments-steps":   {"plan", "-n", "5000", "-d", "8", "--algorithm", "moments", "--steps", "2"},
+		"plan-moments-steps":   {"plan", "-n", "5000", "-d", "8", "--algorithm", "moments", "--set", "steps=2"},
 		"plan-auto":            {"plan", "-n", "512", "-d", "8", "--delta", "1e-5"},
 		"plan-auto-large":      {"plan", "-n", "20000", "-d", "8", "--delta", "1e-5"},
 		"plan-auto-loss":       {"plan", "-n", "512", "-d", "8", "--delta", "1e-5", "--loss", "logistic"},
 		"plan-auto-drowned":    {"plan", "-n", "60", "-d", "8", "--epsilon", "0.1", "--delta", "1e-5"},
 		"plan-auto-epsilon":    {"plan", "-n", "60", "-d", "8", "--epsilon", "20", "--delta", "1e-5"},
-		"plan-auto-path":       {"plan", "-n", "512", "-d", "8", "--delta", "1e-5", "--total-step", "3"},
+		"plan-auto-path":       {"plan", "-n", "512", "-d", "8", "--delta", "1e-5", "--set", "total-step=3"},
 		"plan-slow":            {"plan", "-n", "200000", "-d", "20", "--algorithm", "offpairc"},
-		"plan-asserted":        {"plan", "-n", "256", "-d", "8", "--algorithm", "offpairc", "--G", "4", "--L", "4", "--Dg", "8", "--H", "1", "--radius-diameter", "2"},
+		"plan-asserted":        {"plan", "-n", "256", "-d", "8", "--algorithm", "offpairc", "--set", "G=4", "--set", "L=4", "--set", "Dg=8", "--set", "H=1", "--set", "radius-diameter=2"},
 		"audit-dpgdsc":         {"lab", "audit", "dpgdsc", "--runs", "400"},
 		"audit-hidden":         {"lab", "audit", "convergent-descent", "-n", "20", "--epsilon", "4", "--runs", "400"},
 		"audit-pairs":          {"lab", "audit", "pairs", "--kappa", "3", "--delta", "0", "--runs", "400"},
 		"audit-paper":          {"lab", "audit", "pairs", "--unit", "group", "--kappa", "2", "--mode", "paper", "--rows", "2", "--epsilon", "3", "--runs", "2000"},
-		"online-onpairc-paper": {"online", "--schema", schema, "--state", "state", "--mode", "paper", "--algorithm", "onpairc", "--buffer", "0", "-n", "1000000"},
+		"online-onpairc-paper": {"online", "--schema", schema, "--state", "state", "--mode", "paper", "--algorithm", "onpairc", "--set", "buffer=0", "-n", "1000000"},
 		"losses":               {"lab", "losses"},
-		"losses-metric":        {"lab", "losses", "--task", "metric", "--radius", "0.2"},
+		"losses-metric":        {"lab", "losses", "--task", "metric", "--set", "radius=0.2"},
 		"losses-smooth":        {"lab", "losses", "check", "log1p(exp(-u))"},
-		"losses-kink":          {"lab", "losses", "check", "max(0, m - u)", "--loss-param", "m=0.5", "--task", "metric"},
-		"losses-clipped":       {"lab", "losses", "check", "exp(-u)", "--loss-clip", "2", "--radius", "5"},
+		"losses-kink":          {"lab", "losses", "check", "max(0, m - u)", "--set", "loss-param=m=0.5", "--task", "metric"},
+		"losses-clipped":       {"lab", "losses", "check", "exp(-u)", "--set", "loss-clip=2", "--set", "radius=5"},
 		"losses-typo":          {"lab", "losses", "check", "log1p(exp(-u)"},
 		"losses-unknown":       {"lab", "losses", "check", "hing"},
 		"losses-jump":          {"lab", "losses", "check", "where(u > 0, 0, 1)"},
 		"losses-unbound":       {"lab", "losses", "check", "log(abs(u))"},
-		"plan-loss":            {"plan", "-n", "512", "-d", "8", "--loss", "1 - tanh(c*u)", "--loss-param", "c=0.5", "--algorithm", "gradient-perturbation", "--delta", "1e-5"},
-		"plan-loss-kink":       {"plan", "-n", "512", "-d", "8", "--algorithm", "dpgdsc", "--loss", "hinge", "--radius", "1", "--delta", "1e-5"},
+		"plan-loss":            {"plan", "-n", "512", "-d", "8", "--loss", "1 - tanh(c*u)", "--set", "loss-param=c=0.5", "--algorithm", "gradient-perturbation", "--delta", "1e-5"},
+		"plan-loss-kink":       {"plan", "-n", "512", "-d", "8", "--algorithm", "dpgdsc", "--loss", "hinge", "--set", "radius=1", "--delta", "1e-5"},
 	}
 	for name, args := range map[string][]string{
 		"certified": {"--density", "2", "--degree-cap", "8"},
-		"knorm":     {"--density", "2", "--degree-cap", "8", "--noise", "knorm", "--shrink"},
+		"knorm":     {"--density", "2", "--degree-cap", "8", "--set", "noise=knorm", "--set", "shrink"},
 		"group":     {"--density", "2", "--degree-cap", "8", "--unit", "group"},
 		"pair":      {"--pairs", "40000", "--unit", "pair", "--loss", "bradley-terry"},
 		"paper":     {"--pairs", "40000", "--unit", "group", "--kappa", "4", "--mode", "paper"},
-		"printed-s": {"--pairs", "40000", "--unit", "group", "--kappa", "4", "--mode", "paper", "--shrink"},
+		"printed-s": {"--pairs", "40000", "--unit", "group", "--kappa", "4", "--mode", "paper", "--set", "shrink"},
 		"input":     {"--density", "2", "--degree-cap", "8", "--method", "input"},
 		"labels":    {"--pairs", "40000", "--unit", "pair", "--method", "labels"},
 		"moments":   {"--density", "2", "--degree-cap", "8", "--method", "moments"},
-		"moments-b": {"--pairs", "40000", "--kappa", "2", "--method", "moments", "--batch", "50"},
+		"moments-b": {"--pairs", "40000", "--kappa", "2", "--method", "moments", "--set", "batch=50"},
 		"no-kappa":  {"--pairs", "40000"},
 		"triplet":   {"--tuple", "4", "--loss", "triplet"},
-		"npair":     {"--tuple", "8", "--loss", "npair", "--noise", "laplace", "--temperature", "0.5"},
-		"network":   {"--tuple", "4", "--loss", "npair", "--model", "mlp", "--hidden", "16", "--rows", "8"},
+		"npair":     {"--tuple", "8", "--loss", "npair", "--set", "noise=laplace", "--set", "temperature=0.5"},
+		"network":   {"--tuple", "4", "--loss", "npair", "--model", "mlp", "--set", "hidden=16", "--rows", "8"},
 		"all-pairs": {"--all-pairs"},
 		"no-tuple":  {"--loss", "npair"},
 	} {
 		cases["pairs-plan-"+name] = append([]string{"pairs", "plan", "-n", "20000", "-d", "33", "--epsilon", "2"}, args...)
 	}
 	for _, m := range local.Methods() {
-		cases["local-plan-"+m.String()] = []string{"local", "plan", "-n", "10000", "-d", "8", "--method", m.String(), "--epochs", "4"}
+		cases["local-plan-"+m.String()] = []string{"local", "plan", "-n", "10000", "-d", "8", "--method", m.String(), "--set", "epochs=4"}
 		if m == local.Prestige || m == local.PrestigeParticipation {
-			cases["local-plan-network-"+m.String()] = []string{"local", "plan", "-n", "10000", "-d", "8", "--model", "mlp", "--method", m.String(), "--epochs", "4"}
+			cases["local-plan-network-"+m.String()] = []string{"local", "plan", "-n", "10000", "-d", "8", "--model", "mlp", "--method", m.String(), "--set", "epochs=4"}
 		}
 	}
-	cases["plan-dpgdc2-long-step"] = []string{"plan", "-n", "512", "-d", "8", "--algorithm", "dpgdc2", "--mode", "paper", "--radius", "0.05", "--epsilon", "1", "--delta", "1e-5"}
+	cases["plan-dpgdc2-long-step"] = []string{"plan", "-n", "512", "-d", "8", "--algorithm", "dpgdc2", "--mode", "paper", "--set", "radius=0.05", "--epsilon", "1", "--delta", "1e-5"}
 	for name, args := range paperDPGDC2 {
 		cases["plan-dpgdc2-"+name] = args
 	}
@@ -137,11 +137,11 @@ func goldenCases(schema string) map[string][]string {
 			args := []string{"plan", "-n", "5000", "-d", "8", "--algorithm", info.Name, "--mode", m.String(), "--epsilon", "1", "--delta", "1e-5"}
 			switch {
 			case m == algorithms.Paper:
-				args = append(args, "--buffer", "0", "--l2", "1")
+				args = append(args, "--set", "buffer=0", "--set", "l2=1")
 			case info.NeedsL2:
-				args = append(args, "--every", "50", "--l2", "0.01", "--buffer", "100", "--per-class")
+				args = append(args, "--set", "every=50", "--set", "l2=0.01", "--set", "buffer=100", "--set", "per-class")
 			default:
-				args = append(args, "--every", "50", "--buffer", "100")
+				args = append(args, "--set", "every=50", "--set", "buffer=100")
 			}
 			cases["plan-"+info.Name+"-"+m.String()] = args
 			cases["algorithms-"+info.Name] = []string{"lab", "algorithms", info.Name}
@@ -164,8 +164,8 @@ var paperDPGDC2 = map[string][]string{
 }
 
 func paperPlan(dg, epsilon, delta string) []string {
-	return []string{"plan", "-n", "512", "-d", "8", "--algorithm", "dpgdc2", "--mode", "paper", "--G", "4", "--L", "4", "--Dg", dg,
-		"--radius-diameter", "2", "--epsilon", epsilon, "--delta", delta}
+	return []string{"plan", "-n", "512", "-d", "8", "--algorithm", "dpgdc2", "--mode", "paper", "--set", "G=4", "--set", "L=4", "--Dg", dg,
+		"--set", "radius-diameter=2", "--epsilon", epsilon, "--delta", delta}
 }
 
 // TestPaperModeOfDPGDC2 checks the verdicts of T5, which the golden files spell out.
@@ -194,7 +194,7 @@ func TestOnPairCNeverTakesAStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []string{"100", "10000", "1000000", "100000000"} {
-		code, out, errs := dyad(t, t.TempDir(), "online", "--schema", schema, "--state", "s", "--mode", "paper", "--algorithm", "onpairc", "--buffer", "0", "-n", n)
+		code, out, errs := dyad(t, t.TempDir(), "online", "--schema", schema, "--state", "s", "--mode", "paper", "--algorithm", "onpairc", "--set", "buffer=0", "-n", n)
 		if code != exitInput || out != "" || !strings.Contains(errs, "never takes a step") || !strings.Contains(errs, "unless c > 4(L+alpha)") {
 			t.Errorf("n = %s: exit %d\n%s", n, code, out+errs)
 		}

@@ -21,39 +21,61 @@ const (
 	ofRun      = "of this run"
 )
 
-// sections are those of the help of commands with many flags, in their order.
-var sections = []struct{ part, title, flags string }{
-	{ofRun, "Data:", "data schema n d records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic visits features"},
-	{ofRun, "Candidates:", "candidates models road"},
-	{guaranteed, "Model:", "model k metric task algorithm method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
-	{guaranteed, "Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip rate"},
-	{guaranteed, "Privacy:", "mode paper-unsound epsilon delta unit kappa max-epsilon max-epochs max-direction-pairs holdout-epsilon exact-figures shuffle-delta"},
-	{guaranteed, "Noise and steps; they change the mechanism:", "noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink mechanisms printed-steps every buffer reservoir per-class burn-in secret-state " +
-		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold threshold-step kwik-ratio kwik-delta"},
-	{guaranteed, "Constants of the loss, as you assert them:", "G L Dg H radius-diameter"},
-	{ofRun, "Evaluation:", "figures plan holdout split-seed splits intervals no-ceiling with regret neighbours top roc-thresholds aim at-least mean-loss loss-range reference confidence"},
-	{ofRun, "Trials:", "runs time black-box canaries guesses worst-start person-rows"},
-	{ofRun, "Server:", "server listen host protocol cert key ca token tokens memory check poll beat messages-per-second max-connections"},
-	{computed, "Device; rounding depends on it, and so does the noise that covers rounding:", "device precision store"},
-	{computed, "Performance; results and guarantees do not depend on it:", "workers parallel team team-deadline part part-out merge retry checkpoint-every"},
-	{ofRun, "Output and ledger:", "out onnx sql python go npz safetensors table curves format force unknown yes dir state resume ledger data-id seed plot report approved study institution purpose responsible language needs track"},
+// The titles of groups of flags that commands share.
+const (
+	charge   = "Charge:"
+	pagesOf  = "Pages and files:"
+	sourceOf = "Source of pairs:"
+)
+
+// sections are those of the help of commands with many flags, in their order. Their keys are the options that most runs leave as they are: a
+// command line gives one by --set KEY=VALUE, and a file of --config as any other. As a flag, the name is an old one.
+var sections = []struct{ part, title, flags, keys string }{
+	{ofRun, "Data:", "data schema n d records labels user pairs public-data group-column dataset follow visits",
+		"row pair-columns label-values pair-seed group-sizes look-alike-ids balance public-features synthetic features"},
+	{ofRun, sourceOf, "density degree-cap tuple all-pairs", ""},
+	{ofRun, "Candidates:", "candidates models", "road"},
+	{guaranteed, "Model:", "model k metric task algorithm method loss rows", "radius loss-param loss-clip margin temperature l2 l2-grid folds bias average iterate"},
+	{guaranteed, "Network, with --model mlp:", "", "init hidden activation dim similarity gain init-seed jacobian-clip rate"},
+	{guaranteed, "Privacy:", "mode paper-unsound epsilon delta unit kappa max-epsilon holdout-epsilon exact-figures", "max-epochs max-direction-pairs shuffle-delta"},
+	{guaranteed, "Noise and steps; they change the mechanism:", "mechanisms", "threshold noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink printed-steps every buffer reservoir per-class burn-in secret-state " +
+		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold-step kwik-ratio kwik-delta"},
+	{guaranteed, "Constants of the loss, as you assert them:", "", "G L Dg H radius-diameter"},
+	{ofRun, "Evaluation:", "figures plan holdout splits with neighbours aim at-least reference", "confidence split-seed intervals no-ceiling regret top roc-thresholds mean-loss loss-range"},
+	{ofRun, "Trials:", "runs time", "black-box canaries guesses worst-start person-rows"},
+	{ofRun, "Server:", "server listen protocol cert key ca token tokens memory", "host check poll beat messages-per-second max-connections"},
+	{computed, "Device; rounding depends on it, and so does the noise that covers rounding:", "device store", "precision"},
+	{computed, "Performance; results and guarantees do not depend on it:", "workers parallel team part merge", "team-deadline part-out retry checkpoint-every"},
+	{ofRun, charge, "ledger data-id yes resume seed", ""},
+	{ofRun, pagesOf, "force report track plot", ""},
+	{ofRun, "Output:", "out onnx sql python go npz safetensors curves format dir state approved encoded stability pages pages-only relation coordinates padded",
+		"table unknown mirror out-schema study institution purpose responsible language needs decimal sheet encoding max-rows persons held-out held-out-schema envelope only peers variant"},
 }
 
 // firstFlags are in the first view.
 var firstFlags = words("data schema n d records state pairs out public-data candidates models k metric splits " +
-	"task algorithm epsilon delta holdout holdout-epsilon max-epsilon with plan reference runs time plot server dir listen protocol cert key token memory")
+	"task algorithm epsilon delta holdout holdout-epsilon max-epsilon with plan reference runs time server dir listen protocol cert key token memory")
 
 func words(s string) []string { return strings.Fields(s) }
 
 // sectionOf is the index of a flag's section, and its place there.
 func sectionOf(name string) (section, place int) {
 	for i, s := range sections {
-		if p := slices.Index(words(s.flags), name); p >= 0 {
+		if p := slices.Index(words(s.flags+" "+s.keys), name); p >= 0 {
 			return i, p
 		}
 	}
 	last := len(sections) - 1
 	return last, len(sections[last].flags)
+}
+
+// keyBut are the options that are a key of some commands and a flag of others: noise, steps and batches are the very question of dyad
+// account, and a threshold is that of dyad evaluate.
+var keyBut = map[string]string{"noise": "account", "steps": "account", "batch": "account", "rate": "account", "person-rows": "account", "threshold": "evaluate private, evaluate exact, predict"}
+
+// isKey reports whether an option of a command is given by --set.
+func isKey(command, name string) bool {
+	return !slices.Contains(strings.Split(keyBut[name], ", "), command) && slices.ContainsFunc(sections, func(s struct{ part, title, flags, keys string }) bool { return slices.Contains(words(s.keys), name) })
 }
 
 // view is how much the help of a command shows.
@@ -91,22 +113,24 @@ func bySection(a, b *kong.Flag) int {
 	return cmp.Or(cmp.Compare(s, t), cmp.Compare(p, q))
 }
 
+// shared reports whether the help of a command lists a flag by its name, because several commands take it in the same words.
+func shared(f *kong.Flag, all view) bool {
+	return (all == reference || !slices.Contains(firstFlags, f.Name)) && slices.ContainsFunc(whole.keys, func(k key) bool { return k.flag.Name == f.Name && k.flag.Help == f.Help })
+}
+
 // printHelp prints the help of a command: its own flags and those of the first view with their text, keys by name. Without all, a
 // command with many flags shows the first view only. The flags of all commands stand in "dyad --help".
 func printHelp(all view) kong.HelpPrinter {
 	return func(o kong.HelpOptions, ctx *kong.Context) error {
 		command := ctx.Selected()
 		if command == nil && all == reference {
-			return writeReference(ctx.Stdout, ctx.Model.Node, nil)
+			return writeReference(ctx.Stdout, ctx.Model.Node, nil, nil)
 		}
 		if command == nil {
 			return printCommands(all == allFlags, o, ctx)
 		}
 		if _, err := wholeGrammar(); err != nil {
 			return err
-		}
-		isKey := func(f *kong.Flag) bool {
-			return (all == reference || !slices.Contains(firstFlags, f.Name)) && slices.ContainsFunc(whole.keys, func(k key) bool { return k.flag.Name == f.Name && k.flag.Help == f.Help })
 		}
 		for _, f := range ctx.Model.Flags {
 			f.Hidden = true
@@ -115,17 +139,24 @@ func printHelp(all view) kong.HelpPrinter {
 			n.Group = nil // its job in "dyad --help"
 		}
 		slices.SortStableFunc(command.Flags, bySection)
-		var named []*kong.Flag
+		var named, keys []*kong.Flag
 		count, hidden := 0, 0
-		many := len(command.Flags) > mostFlags
+		path := strings.TrimPrefix(command.FullPath(), "dyad ")
+		flags := slices.DeleteFunc(slices.Clone(command.Flags), func(f *kong.Flag) bool { return f.Hidden || isKey(path, f.Name) })
+		many := len(flags) > mostFlags
 		for _, f := range command.Flags {
 			if f.Hidden {
 				continue
 			}
 			f.Help = cmp.Or(f.Help, whole.texts[f.Name])
+			if isKey(path, f.Name) {
+				f.Hidden = true
+				keys = append(keys, f)
+				continue
+			}
 			count++
 			switch s, _ := sectionOf(f.Name); {
-			case isKey(f):
+			case shared(f, all):
 				f.Hidden = true
 				named = append(named, f)
 			case many && all == firstView && !slices.Contains(firstFlags, f.Name):
@@ -136,7 +167,7 @@ func printHelp(all view) kong.HelpPrinter {
 			}
 		}
 		if all == reference {
-			return writeReference(ctx.Stdout, command, named)
+			return writeReference(ctx.Stdout, command, named, keys)
 		}
 		if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
 			return err
@@ -145,7 +176,12 @@ func printHelp(all view) kong.HelpPrinter {
 			count, hidden, named = count-hidden-len(named), count, nil
 			fmt.Fprintf(ctx.Stdout, "\nThese are %d of %d flags; \"%s --help all\" shows all.\n", count, hidden, command.FullPath())
 		}
-		writeKeys(ctx.Stdout, named)
+		writeNames(ctx.Stdout, "Also, explained by \"dyad help NAME\"", "--", named)
+		if len(keys) > 0 && (all != firstView || !many && len(keys) <= mostFlags) {
+			writeNames(ctx.Stdout, "Keys, given by --set KEY=VALUE or a file of --config and explained by \"dyad help KEY\"", "", keys)
+		} else if len(keys) > 0 {
+			fmt.Fprintf(ctx.Stdout, "\nIts %d keys are given by --set KEY=VALUE or a file of --config; \"%s --help all\" lists them.\n", len(keys), command.FullPath())
+		}
 		if all == firstView {
 			fmt.Fprint(ctx.Stdout, "\n\"dyad --help\" has the flags of every command, such as --json.\n")
 		}
@@ -154,7 +190,7 @@ func printHelp(all view) kong.HelpPrinter {
 }
 
 // writeReference writes the help of a command for the page of all commands, which has the texts of named once.
-func writeReference(w io.Writer, command *kong.Node, named []*kong.Flag) error {
+func writeReference(w io.Writer, command *kong.Node, named, keys []*kong.Flag) error {
 	var b strings.Builder
 	if usage := strings.TrimSuffix(command.Summary(), " [flags]"); usage != command.Path() && command.Parent != nil { // else it is the title
 		fmt.Fprintf(&b, "Usage: dyad %s\n\n", usage)
@@ -175,7 +211,17 @@ func writeReference(w io.Writer, command *kong.Node, named []*kong.Flag) error {
 		}
 	}
 	if len(named) > 0 {
-		b.WriteString(behind("Also", alsoTakes(command, named)))
+		b.WriteString(behind("Also", alsoTakes(command, named, false)))
+	}
+	keys = slices.DeleteFunc(keys, func(f *kong.Flag) bool {
+		alone := !slices.ContainsFunc(whole.keys, func(k key) bool { return k.flag.Name == f.Name && len(k.commands) > 1 })
+		if alone {
+			b.WriteString(behind(key{flag: f, set: true}.head(), f.Help))
+		}
+		return alone
+	})
+	if len(keys) > 0 {
+		b.WriteString(behind("Keys", alsoTakes(command, keys, true)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -184,42 +230,46 @@ func writeReference(w io.Writer, command *kong.Node, named []*kong.Flag) error {
 // behind is a text behind its head.
 func behind(head, text string) string { return "  " + foldedAt(120, "    ", head+": "+text)[4:] }
 
-// alsoTakes lists names of flags; it names the flags of an earlier command together if that is much shorter.
-func alsoTakes(command *kong.Node, named []*kong.Flag) string {
-	has := func(flags []*kong.Flag, name string) bool {
-		return slices.ContainsFunc(flags, func(f *kong.Flag) bool { return f.Name == name })
+// alsoTakes lists names of flags, or keys; it names those of an earlier command together if that is much shorter.
+func alsoTakes(command *kong.Node, named []*kong.Flag, keys bool) string {
+	of := func(c *kong.Node) (names []string) {
+		for _, f := range c.Flags {
+			if isKey(strings.TrimPrefix(c.FullPath(), "dyad "), f.Name) == keys {
+				names = append(names, f.Name)
+			}
+		}
+		return names
 	}
-	list := func(flags []*kong.Flag, but func(name string) bool) (text string) {
-		for _, f := range flags {
-			if !f.Hidden && !but(f.Name) {
-				text += " --" + f.Name
+	what, dashes := "flags", " --"
+	if keys {
+		what, dashes = "keys", " "
+	}
+	list := func(names, but []string) (text string) {
+		for _, n := range names {
+			if !slices.Contains(but, n) && n != "help" {
+				text += dashes + n
 			}
 		}
 		return text
 	}
-	names := ""
+	var all []string
 	for _, f := range named {
-		names += " --" + f.Name
+		all = append(all, f.Name)
 	}
+	names := list(all, nil)
 	best := names
 	for _, other := range whole.parser.Model.Leaves(true) {
 		if other.FullPath() == command.FullPath() {
 			break
 		}
-		text := " the flags of " + other.FullPath()
-		if without := list(other.Flags, func(name string) bool { return has(command.Flags, name) }); without != "" {
+		text := " the " + what + " of " + other.FullPath()
+		if without := list(of(other), of(command)); without != "" {
 			text += " but" + without
 		}
-		rest := ""
-		for _, f := range named {
-			if !has(other.Flags, f.Name) {
-				rest += " --" + f.Name
-			}
-		}
-		if rest != "" {
+		if rest := list(all, of(other)); rest != "" {
 			text += ", and" + rest
 		}
-		if len(text) < len(best) && len(text) < len(names)*2/3 {
+		if len(text) < len(best) && len(text) < len(names)*4/5 {
 			best = text
 		}
 	}

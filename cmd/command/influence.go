@@ -24,7 +24,7 @@ type influenceCmd struct {
 	PublicData   bool
 	ExactFigures bool   `help:"Exact figures of private records. No guarantee covers them; do not publish them."`
 	Out          string `writes:"table" short:"o" placeholder:"FILE" help:"CSV of every record's influence, in the order of the data."`
-	Plot         string `placeholder:"FILE" help:"Plot the ranking, and checked records, as SVG, PDF or PNG by the ending."`
+	Plot         string `placeholder:"FILE"`
 	Force        bool
 	labelsFlag
 }
@@ -37,11 +37,11 @@ its minimum (Polyak-Lojasiewicz ratio). A positive change means that the record 
 
 Nothing here is private: every number is a function of the records. So the data are public (--public-data), or
 the figures are for their owner only (--exact-figures). The ranking costs a few passes over all pairs, and
---check and --stability as much again for each record.
+--set check and --stability as much again for each record.
 
 Examples:
   dyad lab influence model.json --data public.csv --public-data
-  dyad lab influence model.json --data public.csv --on test.csv --public-data --check 20 --out influence.csv
+  dyad lab influence model.json --data public.csv --on test.csv --public-data --set check=20 --out influence.csv
   dyad lab influence model.json --data patients.csv --exact-figures --stability --json`
 }
 

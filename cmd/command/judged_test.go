@@ -11,7 +11,7 @@ import (
 
 // judging are the commands that take a model file, by the place where they take it. %s is the file.
 var judging = map[string]string{
-	"lab audit pairs --init":  "lab audit pairs --model mlp --init %s --runs 1000",
+	"lab audit pairs --init":  "lab audit pairs --model mlp --set init=%s --runs 1000",
 	"cluster --metric":        "cluster -k 2 --plan -n 100 --schema patients.yaml --metric %s",
 	"evaluate private model":  "evaluate %s --plan -n 100 --epsilon 1",
 	"evaluate exact model":    "evaluate exact %s --data patients.csv --exact-figures",
@@ -19,15 +19,15 @@ var judging = map[string]string{
 	"evaluate compare --with": "evaluate compare good.json --with %s --plan -n 100 --epsilon 1",
 	"export model":            "export %s --python",
 	"lab influence model":     "lab influence %s --data patients.csv --exact-figures",
-	"pairs plan --init":       "pairs plan -n 100 -d 3 --model mlp --init %s",
-	"pairs train --init":      "pairs train --data patients.csv --schema patients.yaml --model mlp --init %s",
-	"plan train --init":       "plan -n 100 -d 3 --model mlp --init %s",
-	"plan compare --init":     "plan compare -n 100 -d 3 --model mlp --init %s",
+	"pairs plan --init":       "pairs plan -n 100 -d 3 --model mlp --set init=%s",
+	"pairs train --init":      "pairs train --data patients.csv --schema patients.yaml --model mlp --set init=%s",
+	"plan train --init":       "plan -n 100 -d 3 --model mlp --set init=%s",
+	"plan compare --init":     "plan compare -n 100 -d 3 --model mlp --set init=%s",
 	"predict model":           "predict %s --data patients.csv",
 	"report model":            "report %s --out page.html",
 	"search --models":         "search --models %s,good.json --plan -n 100 --schema patients.yaml",
 	"threshold model":         "threshold %s --figures none.json",
-	"train --init":            "train --model mlp --init %s",
+	"train --init":            "train --model mlp --set init=%s",
 	"transform model":         "transform %s --data patients.csv --out t.csv",
 	"verify model":            "verify %s",
 }

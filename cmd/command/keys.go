@@ -16,6 +16,7 @@ import (
 type key struct {
 	flag     *kong.Flag
 	commands []string // without "dyad"
+	set      bool     // a command line gives it by --set
 }
 
 // whole is the grammar of all commands, to look at, with its keys: options that two commands or more take in the same words, in the
@@ -34,7 +35,7 @@ func wholeGrammar() (*kong.Kong, error) {
 		if whole.parser, whole.err = newParser(&cli{}, io.Discard, io.Discard); whole.err == nil {
 			whole.options, whole.texts = optionsOf(whole.parser.Model)
 			whole.keys = slices.DeleteFunc(slices.Clone(whole.options), func(k key) bool {
-				return len(k.commands) < 2
+				return len(k.commands) < 2 && !k.set
 			})
 		}
 	})
@@ -54,13 +55,14 @@ func optionsOf(app *kong.Application) (all []key, texts map[string]string) {
 				continue
 			}
 			f.Help = cmp.Or(f.Help, texts[f.Name])
-			id := f.Name + "\n" + f.Help
+			command := strings.TrimPrefix(leaf.FullPath(), "dyad ")
+			id := fmt.Sprintln(f.Name, f.Help, isKey(command, f.Name))
 			if _, ok := at[id]; !ok {
 				at[id] = len(all)
-				all = append(all, key{flag: f})
+				all = append(all, key{flag: f, set: isKey(command, f.Name)})
 			}
 			k := &all[at[id]]
-			k.commands = append(k.commands, strings.TrimPrefix(leaf.FullPath(), "dyad "))
+			k.commands = append(k.commands, command)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b key) int { return bySection(a.flag, b.flag) })
@@ -69,7 +71,15 @@ func optionsOf(app *kong.Application) (all []key, texts map[string]string) {
 
 // text is the paragraph of a key: its flag, its meaning, and the commands that take it.
 func (k key) text() string {
-	return "  " + flagHead(k.flag) + "\n" + folded("      ", k.flag.Help) + folded("      ", "Of "+strings.Join(k.commands, ", ")+".")
+	return "  " + k.head() + "\n" + folded("      ", k.flag.Help) + folded("      ", "Of "+strings.Join(k.commands, ", ")+".")
+}
+
+// head is how an option is written.
+func (k key) head() string {
+	if k.set {
+		return strings.TrimPrefix(flagHead(k.flag), "--")
+	}
+	return flagHead(k.flag)
 }
 
 // flagHead is how a flag is written.
@@ -110,12 +120,16 @@ func keysTopic(all view) string {
 		return err.Error()
 	}
 	b := strings.Builder{}
-	b.WriteString("Options that several commands take. On a command line they are flags, in a file of --config keys: --steps 5 is\n\"steps: 5\". \"dyad help steps\" prints one of them.\n")
+	b.WriteString(folded("", "Options that several commands take, and keys. In a file of --config, --epsilon 2 is \"epsilon: 2\". A key is written without dashes: "+
+		"a command line gives it by --set, so that --set steps=5 is \"steps: 5\". \"dyad help steps\" prints one of them, \"dyad help charge\" a group."))
 	title, most := "", map[string]int{}
 	for _, k := range whole.keys {
 		most[k.flag.Name] = max(most[k.flag.Name], len(k.commands))
 	}
 	for _, k := range whole.keys {
+		if all == reference && len(k.commands) == 1 && most[k.flag.Name] == 1 {
+			continue // its command has the text
+		}
 		if i, _ := sectionOf(k.flag.Name); sections[i].title != title {
 			title = sections[i].title
 			fmt.Fprintf(&b, "\n%s (%s)\n", strings.TrimSuffix(title, ":"), sections[i].part)
@@ -124,39 +138,43 @@ func keysTopic(all view) string {
 		case all != reference:
 			b.WriteString(k.text())
 		case len(k.commands) == most[k.flag.Name]:
-			b.WriteString(behind(flagHead(k.flag), k.flag.Help))
+			b.WriteString(behind(k.head(), k.flag.Help))
 			most[k.flag.Name] = -1 // another of as many names its commands
 		default:
-			b.WriteString(behind(flagHead(k.flag), k.flag.Help+" Of "+strings.Join(k.commands, ", ")+"."))
+			b.WriteString(behind(k.head(), k.flag.Help+" Of "+strings.Join(k.commands, ", ")+"."))
 		}
 	}
 	return b.String()
 }
 
-// keyTopic explains all options of a name, "" if there are none or a command has the name.
+// keyTopic explains all options of a name, or of the section whose title begins with it, "" if there are none or a command has the name.
 func keyTopic(name string) string {
 	parser, err := wholeGrammar()
 	if err != nil || slices.ContainsFunc(parser.Model.Children, func(n *kong.Node) bool { return n.Name == name }) {
 		return ""
 	}
-	b := strings.Builder{}
+	var named, grouped strings.Builder
 	for _, k := range whole.options {
+		i, _ := sectionOf(k.flag.Name)
 		if k.flag.Name == strings.TrimPrefix(name, "--") {
-			b.WriteString(k.text())
+			named.WriteString(k.text())
+		} else if strings.EqualFold(strings.Trim(words(sections[i].title)[0], ":;,"), name) {
+			grouped.WriteString(k.text())
 		}
 	}
-	if b.Len() > 0 {
-		b.WriteString("\"dyad help words\" has the words of reports.\n")
+	text := cmp.Or(named.String(), grouped.String())
+	if text != "" {
+		text += "\"dyad help words\" has the words of reports.\n"
 	}
-	return b.String()
+	return text
 }
 
-// writeKeys lists the names of the keys among the flags of a command, by section.
-func writeKeys(w io.Writer, flags []*kong.Flag) {
+// writeNames lists the names of some options of a command, by section.
+func writeNames(w io.Writer, head, dashes string, flags []*kong.Flag) {
 	if len(flags) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\nAlso, explained by \"dyad help NAME\":\n")
+	fmt.Fprintf(w, "\n%s:\n", head)
 	for i := 0; i < len(flags); {
 		s, _ := sectionOf(flags[i].Name)
 		title, _, _ := strings.Cut(sections[s].title, ";")
@@ -165,7 +183,7 @@ func writeKeys(w io.Writer, flags []*kong.Flag) {
 			if t, _ := sectionOf(flags[i].Name); t != s {
 				break
 			}
-			line += " --" + flags[i].Name
+			line += " " + dashes + flags[i].Name
 		}
 		fmt.Fprint(w, folded("  ", line))
 	}

@@ -141,11 +141,11 @@ type localPlanCmd struct {
 func (localPlanCmd) Help() string {
 	return `Examples:
   dyad local plan -n 10000 -d 20 --epsilon 1
-  dyad local plan -n 10000 -d 20 --method djw --epsilon 4 --direction-pairs 16 --epochs 3
-  dyad local plan -n 100000 -d 20 --epsilon 0.5 --shuffle-delta 1e-6
-  dyad local plan -n 10000 -d 20 --method prestige-label --loss gompertz --loss-param c=2
-  dyad local plan -n 100000 -d 4 --model mlp --method djw --epsilon 2 --epochs 1 --batch 500
-  dyad local plan -n 300 --schema patients.yaml --epochs 2 --out protocol.json`
+  dyad local plan -n 10000 -d 20 --method djw --epsilon 4 --set direction-pairs=16 --set epochs=3
+  dyad local plan -n 100000 -d 20 --epsilon 0.5 --set shuffle-delta=1e-6
+  dyad local plan -n 10000 -d 20 --method prestige-label --loss gompertz --set loss-param=c=2
+  dyad local plan -n 100000 -d 4 --model mlp --method djw --epsilon 2 --set epochs=1 --set batch=500
+  dyad local plan -n 300 --schema patients.yaml --set epochs=2 --out protocol.json`
 }
 
 // localPlan is the JSON output of local plan.

@@ -35,8 +35,8 @@ Examples:
   dyad local audit prestige --runs 4000
   dyad local audit prestige-participation --epsilon 2 --runs 4000
   dyad local audit prestige-label --runs 4000
-  dyad local audit djw --epsilon 4 --direction-pairs 8 --visits 2 --runs 4000 --json
-  dyad local audit prestige --model mlp --hidden 4 --runs 4000
+  dyad local audit djw --epsilon 4 --set direction-pairs=8 --visits 2 --runs 4000 --json
+  dyad local audit prestige --model mlp --set hidden=4 --runs 4000
 This one is refuted:
   $ dyad local audit prestige-printed --epsilon 0.2`
 }

@@ -52,8 +52,8 @@ Exit codes: 0 the message of this epoch is with the server, or all epochs are ov
 server is away, or the protocol costs too much; 64 bad input or protocol.
 
 Examples:
-  dyad local plan -n 300 --schema patients.yaml --epochs 2 --out learn.json
-  dyad local client --protocol learn.json --data patients.csv --schema patients.yaml --row 7 --user p7 --memory p7.json --max-epsilon 2
+  dyad local plan -n 300 --schema patients.yaml --set epochs=2 --out learn.json
+  dyad local client --protocol learn.json --data patients.csv --schema patients.yaml --set row=7 --user p7 --memory p7.json --max-epsilon 2
 With a server:
   $ dyad local client --server https://study.example.org --data me.csv --schema patients.yaml --user me --memory me.json --max-epsilon 2 --follow`
 }

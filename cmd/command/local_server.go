@@ -47,9 +47,9 @@ A message is JSON (application/json) with a Content-Length, and its body has 2 s
 requests of web pages (with an Origin) are refused, and so are requests with another Host than the server's names.
 
 Examples:
-  dyad local server --dir study -n 300 --schema patients.yaml --epochs 2 --check
+  dyad local server --dir study -n 300 --schema patients.yaml --set epochs=2 --set check
 To serve:
-  $ dyad local server --dir study -n 300 --schema patients.yaml --epochs 2 --listen 127.0.0.1:8377
+  $ dyad local server --dir study -n 300 --schema patients.yaml --set epochs=2 --listen 127.0.0.1:8377
   $ dyad local server --dir study -n 300 -d 20 --listen :8443 --cert chain.pem --key key.pem --tokens tokens.key`
 }
 

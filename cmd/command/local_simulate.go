@@ -38,11 +38,11 @@ stopped is continued at no further cost by the same command with --resume RUN.
 
 Examples:
   dyad local simulate
-  dyad local simulate --method djw --loss hinge --epsilon 4 --epochs 3 --iterate last
-  dyad local simulate --method prestige-label --epsilon 2 --loss ramp --loss-param s=-1
-  dyad local simulate -n 2000 --epochs 2 --l2-grid 0.1,1 --folds 3
-  dyad local simulate -n 20000 --model mlp --hidden 4 --method djw --epsilon 4 --epochs 1 --batch 200
-  dyad local simulate --data patients.csv --schema patients.yaml --epsilon 2 --epochs 2 --out local.json
+  dyad local simulate --method djw --loss hinge --epsilon 4 --set epochs=3 --set iterate=last
+  dyad local simulate --method prestige-label --epsilon 2 --loss ramp --set loss-param=s=-1
+  dyad local simulate -n 2000 --set epochs=2 --set l2-grid=0.1,1 --set folds=3
+  dyad local simulate -n 20000 --model mlp --set hidden=4 --method djw --epsilon 4 --set epochs=1 --set batch=200
+  dyad local simulate --data patients.csv --schema patients.yaml --epsilon 2 --set epochs=2 --out local.json
   dyad local simulate --data patients.csv --schema patients.yaml --method sgd --public-data`
 }
 

@@ -24,7 +24,7 @@ protocol refuses it, also one with the same key; for two studies of one protocol
 new ones with another key file. Tokens of versions that asked for no --protocol are refused: make new ones.
 
 Examples:
-  dyad local plan -n 300 --schema patients.yaml --epochs 2 --out study-plan.json
+  dyad local plan -n 300 --schema patients.yaml --set epochs=2 --out study-plan.json
   dyad local token --key tokens.key --protocol study-plan.json p7
   dyad local token --key tokens.key --protocol study-plan.json p7 p8 p9 --json`
 }

@@ -39,7 +39,7 @@ func logOf(t *testing.T, dir string, args ...string) (code int, text string, ent
 func TestLogsAreJSON(t *testing.T) {
 	dir := clinic(t, 64)
 	write(t, dir, "run.yaml", "log-format: json\nepsilon: 0.001\n")
-	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "subsampled-descent", "--steps", "30"}
+	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "subsampled-descent", "--set", "steps=30"}
 	has := func(entries []logEntry, level, text string) bool {
 		return slices.ContainsFunc(entries, func(e logEntry) bool { return e.Level == level && strings.Contains(e.Message, text) })
 	}
@@ -113,7 +113,7 @@ func TestLogsOfNeighbours(t *testing.T) {
 		}
 		return strings.ReplaceAll(logClock.ReplaceAllString(text, "CLOCK"), dir, "DIR")
 	}
-	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--algorithm", "subsampled-descent", "--steps", "20"}
+	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--algorithm", "subsampled-descent", "--set", "steps=20"}
 	for _, args := range [][]string{
 		append(train, "--epsilon", "2"),
 		append(train, "--holdout", "0.3", "--holdout-epsilon", "1"),

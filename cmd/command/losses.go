@@ -21,7 +21,7 @@ type lossesCmd struct {
 type lossesListCmd struct {
 	Task   string  `default:"auc" enum:"auc,metric" help:"Task whose constants are printed."`
 	Radius float64 `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in."`
-	Plot   string  `placeholder:"FILE" help:"Plot the losses, as SVG, PDF or PNG by the ending."`
+	Plot   string  `placeholder:"FILE"`
 }
 
 // Help shows examples.
@@ -44,22 +44,22 @@ type lossCheckFlags struct {
 	Radius    float64            `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in."`
 	N         int                `positive:"" within:"[2,]" short:"n" default:"1000" help:"Number of records, for the method and the algorithms."`
 	D         int                `positive:"" short:"d" default:"10"`
-	Plot      string             `placeholder:"FILE" help:"Plot phi and phi' over the range of u, as SVG, PDF or PNG by the ending."`
+	Plot      string             `placeholder:"FILE"`
 }
 
 // Help shows examples.
 func (lossesCheckCmd) Help() string {
-	return "Formulas in u have + - * / ^, the comparisons < <= > >= (1 or 0), pi, e, names of --loss-param, and\n" +
+	return "Formulas in u have + - * / ^, the comparisons < <= > >= (1 or 0), pi, e, names of --set loss-param, and\n" +
 		strings.Join(engine.Functions(), " ") + `.
 The bounds are proved by interval arithmetic for every record with ||x|| <= 1 and labels in [-1, 1], and every
 w of the radius. Nothing is read and nothing is charged.
 
 Examples:
   dyad lab losses check 'log1p(exp(-u))'
-  dyad lab losses check 'max(0, m - u)' --loss-param m=0.5
-  dyad lab losses check gompertz --loss-param c=3
-  dyad lab losses check 'exp(-u)' --task metric --radius 2
-  dyad lab losses check 'exp(-u)' --loss-clip 2
+  dyad lab losses check 'max(0, m - u)' --set loss-param=m=0.5
+  dyad lab losses check gompertz --set loss-param=c=3
+  dyad lab losses check 'exp(-u)' --task metric --set radius=2
+  dyad lab losses check 'exp(-u)' --set loss-clip=2
   dyad lab losses check '-log(normcdf(u))'`
 }
 

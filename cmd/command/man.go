@@ -160,6 +160,9 @@ func manPage(n *kong.Node) string {
 		fmt.Fprintf(&b, ".SH %s\n", heading)
 		for _, f := range level {
 			name := "--" + f.Name
+			if isKey(strings.TrimPrefix(commandLine(n), "dyad "), f.Name) {
+				name = "--set " + f.Name
+			}
 			if f.Short != 0 {
 				name = fmt.Sprintf("-%c, %s", f.Short, name)
 			}

@@ -57,10 +57,10 @@ resumed, no release is drawn twice. A resumed stream first repeats the last rele
 --records of them.
 
 Examples:
-  dyad online --data patients.csv --schema patients.yaml --records 100000 --every 100 --state patients.state
-  tail -f patients.csv | dyad online --schema patients.yaml --records 100000 --every 100 --state patients.state
-  dyad online --data patients.csv --schema patients.yaml --records 2000 --state public.state --public-data --regret
-Stopped, each goes on with the same flags and --resume (--regret cannot).`
+  dyad online --data patients.csv --schema patients.yaml --records 100000 --set every=100 --state patients.state
+  tail -f patients.csv | dyad online --schema patients.yaml --records 100000 --set every=100 --state patients.state
+  dyad online --data patients.csv --schema patients.yaml --records 2000 --state public.state --public-data --set regret
+Stopped, each goes on with the same flags and --resume (--set regret cannot).`
 }
 
 // onlineStart is the first line of the output.

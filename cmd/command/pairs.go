@@ -222,14 +222,14 @@ func (pairsPlanCmd) Help() string {
 
 Examples:
   dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --epsilon 2
-  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --sampling poisson --batch 256 --epsilon 2
+  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --set sampling=poisson --set batch=256 --epsilon 2
   dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit pair --epsilon 2 --delta 0
   dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit group --kappa 4 --mode paper --epsilon 1
   dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --epsilon 2 --mechanisms
   dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --method input --epsilon 2
-  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 6 --loss infonce --rows 8 --batch 1000 --epsilon 2
+  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 6 --loss infonce --rows 8 --set batch=1000 --epsilon 2
   dyad pairs plan -n 20000 -d 33 --tuple 4 --loss triplet --epsilon 2
-  dyad pairs plan -n 20000 -d 33 --tuple 4 --loss triplet --model mlp --hidden 16 --rows 8 --epsilon 2`
+  dyad pairs plan -n 20000 -d 33 --tuple 4 --loss triplet --model mlp --set hidden=16 --rows 8 --epsilon 2`
 }
 
 // Run prints the report.

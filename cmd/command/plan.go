@@ -46,16 +46,16 @@ A plan may also name a GPU that is not here, as --device cuda:h100 or cuda:h200.
 Examples:
   dyad plan -n 512 -d 8 --epsilon 1 --delta 1e-5
   dyad plan -n 768 --schema bench/schemas/pima.yaml --epsilon 2
-  dyad plan -n 5000 -d 20 --algorithm offpairstrc --l2 0.01
-  dyad plan -n 60 -d 4 --group-sizes 10,20,30
+  dyad plan -n 5000 -d 20 --algorithm offpairstrc --set l2=0.01
+  dyad plan -n 60 -d 4 --set group-sizes=10,20,30
   dyad plan -n 100000 -d 20 --json
-  dyad plan -n 100000 -d 20 --algorithm dpftrl --every 100 --buffer 500
+  dyad plan -n 100000 -d 20 --algorithm dpftrl --set every=100 --set buffer=500
   dyad plan -n 1000000 -d 20 --device cuda:h200
-  dyad plan -n 768 --schema bench/schemas/pima.yaml --report plan.html --study Diabetes --purpose triage
+  dyad plan -n 768 --schema bench/schemas/pima.yaml --report plan.html --set study=Diabetes --set purpose=triage
   dyad plan -n 10000 -d 20 --epsilon 1 --holdout 0.3 --holdout-epsilon 0.5
 Constants of a loss of your own, as asserted by you, and the limit of many steps:
-  dyad plan -n 256 -d 8 --algorithm offpairc --G 4 --L 4 --Dg 8 --H 1 --radius-diameter 2
-  dyad plan -n 256 -d 8 --algorithm dpgdsc --G 4 --L 4 --Dg 4 --alpha 0.1 --radius-diameter 2 --step-size 0.3 --steps 1000000`
+  dyad plan -n 256 -d 8 --algorithm offpairc --set G=4 --set L=4 --set Dg=8 --set H=1 --set radius-diameter=2
+  dyad plan -n 256 -d 8 --algorithm dpgdsc --set G=4 --set L=4 --set Dg=4 --set l2=0.1 --set radius-diameter=2 --set step-size=0.3 --set steps=1000000`
 }
 
 // Run prints the report.

@@ -34,7 +34,7 @@ Examples:
   dyad predict model.json --data patients.csv --out scores.csv
   dyad predict model.json --data patients.csv --threshold 0.1
   dyad predict model.json --data patients.csv --probabilities
-  dyad predict model.json --data patients.csv --unknown other`
+  dyad predict model.json --data patients.csv --set unknown=other`
 }
 
 type predictResult struct {

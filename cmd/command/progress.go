@@ -125,7 +125,7 @@ func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownF
 		d, err = a.readData(from, s, o)
 	}
 	if rule := (*dataset.ParseError)(nil); errors.As(err, &rule) { // the schema of a model cannot be changed
-		rule.Rule = strings.Replace(rule.Rule, "correct the value, add it to categories (which are public), or say `unknown: other`", "--unknown other counts it as a value outside of the list", 1)
+		rule.Rule = strings.Replace(rule.Rule, "correct the value, add it to categories (which are public), or say `unknown: other`", "--set unknown=other counts it as a value outside of the list", 1)
 	}
 	if err == nil && d.Others {
 		a.note("dyad: columns of %s that the model does not know were ignored", from)

@@ -61,13 +61,13 @@ func leavesOut(command string, s setting) bool {
 // unknown is the error of a setting that a command has no flag for.
 func (c *config) unknown(command string, s setting, flags map[string]*kong.Flag) error {
 	if o := option(s.flag); o != nil && partOf(s.flag) == guaranteed && slices.ContainsFunc(recipeCommands, func(c string) bool { return shortName(c) == command }) {
-		return badInput("%s:%d: dyad %s has no flag --%s, and it changes what is guaranteed: the run would not be the one of this file", c.path, s.line, command, s.flag)
+		return badInput("%s: dyad %s has no flag --%s, and it changes what is guaranteed: the run would not be the one of this recipe", c.place(s), command, s.flag)
 	}
 	near := ""
 	if hint := strictyaml.Near(s.flag, slices.Sorted(maps.Keys(flags))); hint != "" && flags[s.flag] == nil {
 		near = "; " + hint
 	}
-	return badInput("%s:%d: dyad %s has no flag --%s%s; \"dyad %s --help all\" shows all", c.path, s.line, command, s.flag, near, command)
+	return badInput("%s: dyad %s has no flag --%s%s; \"dyad %s --help all\" shows all", c.place(s), command, s.flag, near, command)
 }
 
 // recipeOf are the options of a command that decide what is guaranteed and are not those by default, and epsilon. They name no file.

@@ -71,6 +71,48 @@ func TestWrongKeysOfARecipe(t *testing.T) {
 	}
 }
 
+// A key is given by --set, by a file and, as in older versions, as a flag, which gets a note; --set overrides the file.
+func TestKeysAreSet(t *testing.T) {
+	dir := clinic(t, 60)
+	plan := words("plan -n 100 -d 5 --algorithm gradient-perturbation --loss log1p(exp(-s*u)) --set loss-param=s=0.5")
+	write(t, dir, "run.yaml", "steps: 7\nradius: 2\n")
+	code, want, errs := dyad(t, dir, append(plan, words("--set steps=20 --set radius=2")...)...)
+	if code != exitOK || errs != "" || !strings.Contains(want, "steps: 20\n") {
+		t.Fatalf("exit %d: %s%s", code, want, errs)
+	}
+	for args, note := range map[string]string{
+		"--set=steps=20 --config run.yaml": "",
+		"--steps 20 --set radius=2":        "dyad: some flags are keys now: --set steps=20; the old flags work, too\n",
+		"--steps=20 --radius=2 -q --json":  "",
+	} {
+		code, out, errs := dyad(t, dir, append(plan, words(args)...)...)
+		if code != exitOK || errs != note || out != want && !strings.Contains(args, "--json") {
+			t.Errorf("%s: exit %d: %s%s", args, code, out, errs)
+		}
+	}
+	for args, want := range map[string]string{
+		"--set stps=3":                          "--set stps: dyad plan has no flag --stps; did you mean steps?",
+		"--set steps=3 --steps 4":               "--set steps: --steps takes one value",
+		"--set steps=3 --set steps=4":           "--set steps: --steps takes one value",
+		"--set steps=-3":                        "--set steps is -3, must be positive",
+		"--set gain=2 --set help":               "has no flag --help",
+		"--set total-step=1 --path 2":           "takes one value",
+		"--set l2=0.1 --alpha 2 --config x":     "takes one value",
+		"--set epsilon=two":                     "--set epsilon is \"two\", want a number",
+		"--model mlp --set hidden=8 --set dim":  "--set dim is \"true\", want a whole number",
+		"--set momentum=2 --model mlp":          "the momentum is 2",
+		"--set mode=paper --set public-data=no": "public-data",
+	} {
+		write(t, dir, "x", "")
+		if code, _, errs := dyad(t, dir, append(plan, words(args)...)...); code != exitInput || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit %d, %s; want %q", args, code, errs, want)
+		}
+	}
+	if code, out, errs := dyad(t, dir, words("train --set mode=nonprivate --set out=m.json --set workers=1")...); code != exitOK || !strings.Contains(errs, "now dyad baseline") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}
+
 // An option of recipes has one type and one default in all commands of a kind, and every command that charges has the flags of a run.
 // others are the exceptions, with their reason.
 func TestAnOptionMeansTheSameEverywhere(t *testing.T) {

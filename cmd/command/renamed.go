@@ -5,6 +5,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/alecthomas/kong"
 )
 
 // oldName is a command line of an older version: a command, or a flag of it that is a command of its own now. It is understood, with a
@@ -32,7 +34,7 @@ var renamed = []oldName{
 func currentNames(args []string) (current []string, note string) {
 	at := 0
 	for ; at < len(args); at++ {
-		if a := args[at]; a == "--config" || a == "--log-format" {
+		if a := args[at]; a == "--config" || a == "--log-format" || a == "--set" {
 			at++ // its value
 		} else if a != "help" && !strings.HasPrefix(a, "-") {
 			break
@@ -77,6 +79,35 @@ func currentNames(args []string) (current []string, note string) {
 	return args, ""
 }
 
+// typedKeys is a note about keys that a command line gives as flags, as older versions did.
+func typedKeys(command *kong.Context, args []string) string {
+	var now []string
+	for _, p := range command.Path {
+		if p.Flag == nil || !isKey(command.Selected().Path(), p.Flag.Name) {
+			continue
+		}
+		for i, a := range args {
+			name, value, valued := strings.Cut(a, "=")
+			if slices.Contains(append(p.Flag.Aliases, p.Flag.Name), strings.TrimPrefix(name, "--")) && strings.HasPrefix(name, "--") {
+				if !valued && !p.Flag.IsBool() && i+1 < len(args) {
+					value, valued = args[i+1], true
+				}
+				set := " --set " + p.Flag.Name
+				if valued {
+					set += "=" + value
+				}
+				if !slices.Contains(now, set) {
+					now = append(now, set)
+				}
+			}
+		}
+	}
+	if now == nil {
+		return ""
+	}
+	return "some flags are keys now:" + strings.Join(now, "") + "; the old flags work, too"
+}
+
 // shortName is the name of a command as it is typed, such as plan for plan train.
 func shortName(command string) string {
 	for _, old := range renamed {
@@ -107,8 +138,12 @@ func flagsOf(args []string) map[string]int {
 		if strings.HasPrefix(a, "--") {
 			add(name, value, i)
 		}
-		if name == "--config" {
+		switch name {
+		case "--config":
 			file = value
+		case "--set":
+			key, value, _ := strings.Cut(value, "=")
+			add("--"+key, value, -1)
 		}
 	}
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() { // a pipe is read once

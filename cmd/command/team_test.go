@@ -88,9 +88,9 @@ func sameButRun(t *testing.T, a, b string) bool {
 func TestTeamTrains(t *testing.T) {
 	dir := clinic(t, 5000)
 	for name, args := range map[string][]string{
-		"near-linear": {"--algorithm", "gradient-perturbation", "--steps", "5", "--loss", "logistic"},
+		"near-linear": {"--algorithm", "gradient-perturbation", "--set", "steps=5", "--loss", "logistic"},
 		"moments":     {"--algorithm", "moments-descent"},
-		"batches":     {"--algorithm", "subsampled-descent", "--steps", "3", "--batch-records", "200"},
+		"batches":     {"--algorithm", "subsampled-descent", "--set", "steps=3", "--set", "batch-records=200"},
 		"metric":      {"--task", "metric", "--algorithm", "moment-metric", "--holdout", "0.1"},
 	} {
 		args = append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--seed", "7", "--workers", "1", "--force"}, args...)
@@ -122,7 +122,7 @@ func TestTeamTrains(t *testing.T) {
 // nothing charged, and one rank says why.
 func TestTeamRefusals(t *testing.T) {
 	dir := clinic(t, 20_000) // sorted scores are the cheapest for a hinge
-	unread := []string{"train", "--schema", "patients.yaml", "--steps", "5", "--algorithm", "gradient-perturbation"}
+	unread := []string{"train", "--schema", "patients.yaml", "--set", "steps=5", "--algorithm", "gradient-perturbation"}
 	base := slices.Clip(append(slices.Clone(unread), "--data", "patients.csv"))
 	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
 	if err != nil {
@@ -165,7 +165,7 @@ func TestTeamRefusals(t *testing.T) {
 		told int // rank that says it
 	}{
 		"another epsilon":         {base, only(1, "--epsilon", "2"), "it is not that of rank 0 on ranks [1]", 0},
-		"another split":           {append(base, "--holdout", "0.2"), only(2, "--split-seed", "9"), "do not agree on the flags of the split", 0},
+		"another split":           {append(base, "--holdout", "0.2"), only(2, "--set", "split-seed=9"), "do not agree on the flags of the split", 0},
 		"a row less":              {unread, others(1, "shorter.csv"), "do not agree on the problem", 0},
 		"another record":          {unread, others(1, "changed.csv"), "do not agree on the contents of the records, or their order", 0},
 		"another order":           {unread, others(2, "turned.csv"), "do not agree on the contents of the records, or their order", 0},
@@ -278,7 +278,7 @@ func TestTeamEndsEarly(t *testing.T) {
 func TestTeamLostRank(t *testing.T) {
 	dir := clinic(t, 5000)
 	t.Chdir(dir)
-	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "gradient-perturbation", "--steps", "40", "--team", "mpi", "--ledger", "l.jsonl", "--out", "team.json"}
+	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "gradient-perturbation", "--set", "steps=40", "--team", "mpi", "--ledger", "l.jsonl", "--out", "team.json"}
 	var all sync.WaitGroup
 	members := enginetest.Members(3)
 	var first rankEnd

@@ -52,7 +52,7 @@ Examples:
   dyad train --data patients.csv --schema patients.yaml --algorithm offpairc --epsilon 2 --out second.json
   dyad train --data patients.csv --schema patients.yaml --holdout 0.3 --holdout-epsilon 0.5 --out tested.json
   dyad train --data patients.csv --schema patients.yaml --epsilon 1 --delta 0 --out pure.json
-  dyad train --data patients.csv --schema patients.yaml --algorithm moments --intervals --out intervals.json
+  dyad train --data patients.csv --schema patients.yaml --algorithm moments --set intervals --out intervals.json
   dyad train --data patients.csv --schema patients.yaml --task metric --epsilon 2 --out metric.json`
 }
 
