@@ -67,15 +67,19 @@ type Needs struct {
 	Seconds float64 // as Plan.Seconds
 }
 
-// Needs estimates what the run takes; it is zero for runs that are not planned for a kernel.
-func (p *Plan) Needs() (z Needs) {
+// Needs estimates what the run takes; it is zero for runs that are not planned for a kernel. Dense records are
+// held in float32 if narrow is set.
+func (p *Plan) Needs(narrow bool) (z Needs) {
 	if p.Spec.Kernel == nil {
 		return z
 	}
 	problem := p.Spec.Kernel.Problem()
 	n, number, width := float64(problem.N), 8.0, problem.D
-	if problem.NonZerosPerRow > 0 {
+	switch {
+	case problem.NonZerosPerRow > 0:
 		number, width = 12, problem.NonZerosPerRow // with its index
+	case narrow:
+		number = 4
 	}
 	z = Needs{Records: n * (8 + number*float64(width)), Seconds: p.Seconds()}
 	z.Passes = float64(p.Work.Passes)

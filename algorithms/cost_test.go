@@ -32,9 +32,12 @@ func TestNeeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		z := p.Needs()
+		z, narrow := p.Needs(false), p.Needs(true)
 		if z.Records != float64(n)*(d+1)*8 || z.Passes != want(p) || z.Passes == 0 || z.Seconds != p.Seconds() || z.Vectors < float64(n) || z.Vectors > z.Records {
 			t.Errorf("%s: %+v, want %v passes", name, z, want(p))
+		}
+		if z.Records -= float64(n) * d * 4; z != narrow {
+			t.Errorf("%s in float32: %+v, want %+v", name, narrow, z)
 		}
 	}
 	z := algorithms.Needs{Records: 160e9, Vectors: 10e9}

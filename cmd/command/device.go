@@ -69,7 +69,7 @@ func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan,
 	if f.Measured {
 		from = "by times that were measured on such a GPU"
 	}
-	z := p.Needs()
+	z := p.Needs(narrow)
 	r.Add("estimated_memory_bytes", z.Memory(1))
 	r.Add("estimated_passes", z.Passes)
 	r.Add("estimated_bytes_per_pass", z.Records)

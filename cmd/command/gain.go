@@ -32,7 +32,7 @@ func gainOf(p *algorithms.Plan, gpu engine.Kernel, narrow bool) (g gain, ok bool
 	if !ok || f.Seconds == 0 || f.Copying == 0 {
 		return g, false
 	}
-	problem, z := gpu.Problem(), p.Needs()
+	problem, z := gpu.Problem(), p.Needs(narrow)
 	host, err := engine.Grouped{Backend: cpu.Backend{}}.Plan(problem)
 	if err != nil {
 		return g, false

@@ -128,7 +128,7 @@ func (c *planTrainCmd) report(a *app, p *lib.Training, s *dataset.Schema) error 
 func (a *app) emitPlan(p *algorithms.Plan) error {
 	r := p.Report()
 	var end strings.Builder
-	if z := p.Needs(); !writeForecast(&end, &r, p, a.narrow) && z.Seconds > 0 {
+	if z := p.Needs(a.narrow); !writeForecast(&end, &r, p, a.narrow) && z.Seconds > 0 {
 		writeNeeds(&end, &r, z, p.Spec.Kernel.Problem())
 		if z.Seconds >= measuredSeconds {
 			gainElsewhere(&end, &r, p, a.narrow)

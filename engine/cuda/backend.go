@@ -32,9 +32,9 @@ type Backend struct {
 	Memory uint64
 	// Precision is that of the pairs of Mahalanobis losses.
 	Precision Precision
-	// Team shares moments and near-linear sums among processes with a GPU each, with the bits of one GPU; nil
-	// is this process alone. Every member plans the same problems, binds its engine.Share of the same records, and calls
-	// the same sums.
+	// Team shares sums among processes with a GPU each, with the bits of one GPU; nil is this process alone. Every
+	// member plans the same problems, with kernels of the same Method, binds its engine.Share of the same records, and
+	// calls the same sums.
 	Team engine.Team
 	// Models are what AutoPrecision and forecasts go by, nil for those of Measured.
 	Models *Models
@@ -91,11 +91,8 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 		return nil, fmt.Errorf("%w: up to %d rows, a GPU takes fewer than %d", engine.ErrUnsupported, p.MaxRows(), maxRecords)
 	}
 	if loss, ok := p.Loss.(engine.MetricLoss); ok {
-		if len(p.Groups) > 0 || p.ByPerson() {
-			return nil, fmt.Errorf("%w: query groups or persons with loss %q in one kernel on a GPU", engine.ErrUnsupported, loss.Name())
-		}
-		if b.Team != nil {
-			return nil, fmt.Errorf("%w: loss %q on the GPUs of a team, which share moments and near-linear sums", engine.ErrUnsupported, loss.Name())
+		if len(p.Groups) > 0 {
+			return nil, fmt.Errorf("%w: query groups with loss %q in one kernel on a GPU", engine.ErrUnsupported, loss.Name())
 		}
 		return b.planMetric(p, loss)
 	}
@@ -113,7 +110,7 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 	if err := k.planTeam(); err != nil {
 		return nil, err
 	}
-	k.grid = gridOf(rowsAre(p, p.MaxRows()), b.Team)
+	k.grid = gridOf(rowsAre(p, p.MaxRows()), k.rowTeam())
 	if k.grid, err = k.grid.placed(k.columnBytes()+personRoom(p), b.memory()); err != nil {
 		return nil, err
 	}
@@ -153,7 +150,7 @@ func (k *kernel) planMethod(m Method) error {
 	}
 	k.direct = true
 	_, logistic := k.loss.(engine.Logistic)
-	k.factored = logistic && len(groups) == 1 && k.problem.LabelLimit() <= 2 && k.scores.Margin <= maxFactoredMargin
+	k.factored = logistic && len(groups) == 1 && !k.problem.ByPerson() && k.problem.LabelLimit() <= 2 && k.scores.Margin <= maxFactoredMargin
 	if k.factored {
 		return nil
 	}
@@ -207,7 +204,7 @@ func (k *kernel) planPairs() error {
 	if !(max(-lo, hi)*s.LabelSpan*(1+0x1p-21) <= k.unit) { // pair_tiles relies on it
 		return fmt.Errorf("cuda: phi' reaches [%g, %g], more than the bound %g of loss %q", lo, hi, s.Slope, k.loss.Name())
 	}
-	k.ptx, err = splice(kernels.PTX("spliced"), code, s.Margin, lo, hi)
+	k.ptx, err = splice(kernels.PTX(k.splicedName()), code, s.Margin, lo, hi)
 	return err
 }
 
@@ -228,7 +225,7 @@ type kernel struct {
 	expansion        engine.Expansion
 	direct, factored bool
 
-	// For pairs that are not factored: terms are in units of 2^-22 unit, a power of two
+	// For pairs that are not factored: terms are in units of 2^-22 unit, of persons of personFixed unit, a power of two
 	// above Slope LabelSpan, and phi' is within slopeError and clamped. ptx has its code,
 	// instructions many.
 	unit, slopeError float64
@@ -243,8 +240,16 @@ var _ engine.Kernel = (*kernel)(nil)
 func (k *kernel) Problem() engine.Problem { return k.problem }
 
 // Method returns "near-linear", "direct, factored" or "direct", or the first and the last
-// for groups of different sizes.
+// for groups of different sizes; in a team that shares pairs, also the make of the GPUs.
 func (k *kernel) Method() string {
+	if k.direct {
+		return k.method() + k.backend.sharers()
+	}
+	return k.method()
+}
+
+// method is Method of one GPU.
+func (k *kernel) method() string {
 	name := "direct"
 	switch {
 	case k.nearLinear() && k.direct:
@@ -275,7 +280,7 @@ func (k *kernel) columnBytes() uint64 {
 	}
 	rows := uint64(k.grid.n)
 	if k.problem.ByPerson() {
-		perRecord += 8 + 8
+		perRecord += 8 + 8 + 4
 	}
 	bytes := rows*perRecord + 64<<20
 	if k.nearLinear() {

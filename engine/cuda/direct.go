@@ -94,5 +94,6 @@ func (m *direct) pairsPerLaunch(instructions int) int {
 	if m.limit > 0 {
 		return m.limit
 	}
-	return m.e.backend.Device.Info().Multiprocessors * (launchWork / instructions)
+	n := m.e.problem.N
+	return m.e.backend.perLaunch(m.e.backend.Device.Info().Multiprocessors*(launchWork/instructions), n*n/2)
 }

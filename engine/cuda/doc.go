@@ -24,8 +24,9 @@
 // choice and all launches of the direct method follow from the sizes of groups, which are
 // public.
 //
-// Rows of persons have weights (docs/theory.md#person-sums). They are summed by the near-linear
-// method alone, and the pairs within a person, which it sums too much, by the host.
+// Rows of persons have weights (docs/theory.md#person-sums). Near-linear sums count the pairs within a
+// person, too, which the host takes out. The direct method is not factored for them, and leaves these pairs out
+// (docs/theory.md#person-terms).
 //
 // # Mahalanobis distances
 //
@@ -52,7 +53,7 @@
 //
 // The products U X are sums in float32 over 1024 columns, which are rounded to fixed point
 // and added as integers. A record that changes alters the roundings of its own row and of
-// the sums over the 1024 columns that it is in, and no other.
+// the sums over the 1024 columns that it is in, and no other. Those of rows of persons are in float64 (docs/theory.md#person-metrics-gpu).
 //
 // Near-linear, and both passes over X: sums are in float64, in an order that follows from
 // the public sizes and from how many records have each label. Fixed point would not help

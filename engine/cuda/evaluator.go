@@ -35,6 +35,14 @@ type method interface {
 	coefficients(ctx context.Context, c driver.Context) error
 }
 
+// pairMethod visits pairs: terms adds up integers at places, of which finish makes coefficients.
+type pairMethod interface {
+	method
+	terms(ctx context.Context, c driver.Context) error
+	places() (at driver.Pointer, n int)
+	finish(c driver.Context) error
+}
+
 // Bind implements engine.Kernel: it copies the records to the GPU, sparse ones as
 // dense rows, or if they do not fit there keeps them, to be copied in every call. Besides
 // Problem.Fits it fails only if the GPU does.
@@ -154,6 +162,9 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 		if !e.planned.whole(q.Pairs) {
 			return fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team", engine.ErrUnsupported)
 		}
+		if e.direct {
+			return e.pairSum(ctx, dst, q.W)
+		}
 		return e.teamSum(ctx, dst, q.W)
 	}
 	return e.backend.Device.do(ctx, func(c driver.Context) error {
@@ -191,7 +202,7 @@ func (e *evaluator) steps(c driver.Context, stream driver.Stream, sum func() err
 // all sets rows.sum to the sum over all pairs within groups.
 func (e *evaluator) all(ctx context.Context, c driver.Context) error {
 	switch {
-	case e.persons != nil:
+	case e.persons != nil && e.near != nil:
 		return e.sum(ctx, c, func() error {
 			if err := e.coefficients(ctx, c); err != nil {
 				return err

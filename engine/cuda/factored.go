@@ -107,9 +107,23 @@ func paddedRows(n int) int { return chunksOf(n, factoredRows) * factoredRows }
 
 // coefficients implements method.
 func (m *factored) coefficients(ctx context.Context, c driver.Context) error {
+	if err := m.terms(ctx, c); err != nil {
+		return err
+	}
+	return m.finish(c)
+}
+
+func (m *factored) places() (driver.Pointer, int) {
+	if m.rows == 0 {
+		return 0, 0
+	}
+	return m.sums, paddedRows(m.cols) + paddedRows(m.rows)
+}
+
+func (m *factored) terms(ctx context.Context, c driver.Context) error {
 	e := m.e
 	if m.rows == 0 {
-		return c.Clear(e.c, uint64(8*e.problem.N), 0)
+		return nil
 	}
 	first := paddedRows(m.cols) // place of the first row
 	places := first + paddedRows(m.rows)
@@ -117,27 +131,39 @@ func (m *factored) coefficients(ctx context.Context, c driver.Context) error {
 		return err
 	}
 	limit := math.Float64bits(maxFactoredMargin / 2)
-	unit := 2 * m.step * 0x1p-23
-	sides := []struct {
-		from, n             int
-		scale, factor, unit float64
-	}{{0, first, -m.step, 1, unit}, {first, places - first, m.step, 2, -unit}} // -phi' is summed
-	at := func(of driver.Pointer, bytes, place int) uint64 { return uint64(of + driver.Pointer(bytes*place)) }
-	for _, s := range sides {
+	for _, s := range m.sides() {
 		err := m.module.launch(c, "exponentials", blocksFor(s.n), 1, at(m.numbers, 4, s.from), uint64(e.s), at(m.records, 4, s.from), uint64(s.n),
 			math.Float64bits(s.scale), limit, math.Float64bits(s.factor), uint64(math.Float32bits(padding)))
 		if err != nil {
 			return err
 		}
 	}
-	err := inTurn(ctx, c, slicesOf(m.rows, m.cols, factoredRows, factoredCols, m.pairsPerLaunch(factoredWork)), func(s slice) error {
+	slices := slicesOf(m.rows, m.cols, factoredRows, factoredCols, m.pairsPerLaunch(factoredWork))
+	return inTurn(ctx, c, ownTurns(e.backend, slices), func(s slice) error {
 		return m.module.launch(c, "logistic_tiles", chunksOf(s.rows, factoredRows), chunksOf(s.cols, factoredCols),
 			at(m.sums, 8, first+s.row), at(m.sums, 8, s.col), at(m.numbers, 4, first+s.row), at(m.numbers, 4, s.col), uint64(s.rows), uint64(s.cols))
 	})
-	if err != nil {
-		return err
+}
+
+// side is one of the two: the places from from on, and what their numbers are made of.
+type side struct {
+	from, n             int
+	scale, factor, unit float64
+}
+
+func (m *factored) sides() [2]side {
+	first, unit := paddedRows(m.cols), 2*m.step*0x1p-23
+	return [2]side{{0, first, -m.step, 1, unit}, {first, paddedRows(m.rows), m.step, 2, -unit}} // -phi' is summed
+}
+
+func at(of driver.Pointer, bytes, place int) uint64 { return uint64(of + driver.Pointer(bytes*place)) }
+
+func (m *factored) finish(c driver.Context) error {
+	e := m.e
+	if m.rows == 0 {
+		return c.Clear(e.c, uint64(8*e.problem.N), 0)
 	}
-	for _, s := range sides {
+	for _, s := range m.sides() {
 		err := m.module.launch(c, "coefficients", blocksFor(s.n), 1, uint64(e.c), at(m.sums, 8, s.from), at(m.records, 4, s.from), uint64(s.n), math.Float64bits(s.unit))
 		if err != nil {
 			return err

@@ -196,21 +196,35 @@ func hostMoments(t *testing.T, f *fakeDriver, large bool) error {
 	return errors.Join(personMoments(t, openFake(t, f), !large)...)
 }
 
-// hostPersons is the sum over pairs of persons with n rows together, compared with that of the CPU.
+// hostPersons are sums over pairs of persons, near-linear ones with n rows together, compared with those of the CPU.
 func hostPersons(t *testing.T, f *fakeDriver, n int) error {
 	t.Helper()
-	p, r, w := records(t, n, 5, 5)
-	p, r = personsOf(t, p, r, 1, 3, 1, 7, 150)
-	got, err := sumOf(openFake(t, f), p, r, w)
-	if err != nil {
-		return err
-	}
-	want, err := sumOf(cpu.Backend{}, p, r, w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if away := relative(got, want); !(away <= 1e-11) {
-		return fmt.Errorf("the sum is %.2g from the CPU's", away)
+	for _, c := range []struct {
+		n     int
+		b     Backend
+		limit float64
+		loss  engine.Loss
+	}{
+		{n, Backend{Method: NearLinear}, 1e-11, engine.Logistic{}}, {min(n, 1500) / 4, Backend{Method: Direct}, 1e-6, engine.Logistic{}},
+		{min(n, 4800) / 4, Backend{}, 1e-5, engine.MahalanobisLogistic{}},
+	} {
+		p, r, w := records(t, c.n, 5, 5)
+		if p.Loss = c.loss; len(w) != c.loss.ParamDim(p.D) {
+			p, w = metricMeasured(p)
+		}
+		p, r = personsOf(t, p, r, 1, 3, 1, 7, 150)
+		c.b.Device = openFake(t, f).Device
+		got, err := sumOf(c.b, p, r, w)
+		if err != nil {
+			return err
+		}
+		want, err := sumOf(cpu.Backend{}, p, r, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if away := relative(got, want); !(away <= c.limit) {
+			return fmt.Errorf("the sum of %s is %.2g from the CPU's, more than %.2g", c.loss.Name(), away, c.limit)
+		}
 	}
 	return nil
 }
@@ -303,6 +317,10 @@ func TestHostDefects(t *testing.T) {
 		{"no barrier in rows.cu", "factored", ptxtest.Races, noBarrier("rows"), race},
 		{"no barrier in nearlinear.cu", "near-linear", ptxtest.Races, noBarrier("nearlinear"), race},
 		{"no barrier in clipped.cu", "moments", ptxtest.Races, noBarrier("clipped"), race},
+		{"no barrier in spliced_persons.cu", "persons", ptxtest.Races, noBarrier("spliced_persons"), race},
+		{"no barrier in metric_persons.cu", "persons", ptxtest.Races, noBarrier("metric_persons"), race},
+		{"a row of another person too many", "persons", ptxtest.Addresses, edit("spliced_persons", "c0 + j < last) {", "c0 + j <= last) {"), overflow},
+		{"pairs within a person", "persons", ptxtest.Addresses, edit("metric_persons", "from[p] <= j && j < n", "i < j && j < n"), off},
 		{"a row too many", "moments", ptxtest.Addresses, edit("clipped", "if (i >= n) return;", "if (i > n) return;"), overflow},
 		{"additions of blocks that are not atomic", "bf16x3", ptxtest.Races,
 			ptxtest.Edit{Program: "metric_mma", File: "device.h", Old: "__atomic_fetch_add(sum, v, __ATOMIC_RELAXED)", New: "*sum += v"}, race},
@@ -312,6 +330,8 @@ func TestHostDefects(t *testing.T) {
 			h, alone := onHost(t, c.sanitizer, c.edit), c.want != differs
 			err := errors.New("no such case")
 			switch c.of {
+			case "persons":
+				err = hostPersons(t, hostFake(h, alone), 700)
 			case "pairs":
 				err = hostPairs(t, hostFake(h, alone), 40, 130)
 			case "moments":

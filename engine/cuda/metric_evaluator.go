@@ -13,10 +13,11 @@ import (
 
 // metricEvaluator holds records in the memory of a GPU.
 type metricEvaluator struct {
-	*metricKernel
-	records *engine.Records
-	full    []float64 // d x d: W, then the result
-	last    []float64 // d
+	*metricKernel // of the rows
+	planned       *metricKernel
+	records       *engine.Records
+	full          []float64 // d x d: W, then the result
+	last          []float64 // d
 
 	float64s, tile *module
 	memory         memory // everything allocated
@@ -28,6 +29,7 @@ type metricEvaluator struct {
 	x, z, left, right, factor, q, labels, points, sums driver.Pointer
 	// Of d x d, d, d zeros, and chunks x d x d doubles.
 	w, origin, zero, part driver.Pointer
+	weight, next          driver.Pointer // of rows of persons: as in metric_persons.cu
 }
 
 // load copies the records and prepares what does not depend on W.
@@ -51,6 +53,11 @@ func (e *metricEvaluator) load(c driver.Context) (err error) {
 	if err := copyIn(c, e.labels, e.records.Labels()); err != nil {
 		return err
 	}
+	if e.problem.ByPerson() {
+		if err := errors.Join(copyIn(c, e.weight, weightsOf(e.records)), c.CopyIn(e.next, nextOf(e.records))); err != nil {
+			return err
+		}
+	}
 	if err := e.pack(c, "right", e.right, e.x, e.tiling.right, e.features); err != nil || e.tiling.factor.records == 0 {
 		return err
 	}
@@ -59,9 +66,9 @@ func (e *metricEvaluator) load(c driver.Context) (err error) {
 
 // pack makes an operand of the tiles, in units, from n x d doubles by columns.
 func (e *metricEvaluator) pack(c driver.Context, name string, to, from driver.Pointer, as packing, unit float64) error {
-	n, d := uint64(e.problem.N), uint64(e.problem.D)
+	n, d := uint64(e.n), uint64(e.problem.D)
 	if e.operand == "" {
-		return e.tile.launch(c, "metric_floats", blocksFor(e.stride()), e.padded(), uint64(to), uint64(from), n, d, uint64(e.stride()), math.Float64bits(1/unit))
+		return e.float64s.launch(c, "metric_floats", blocksFor(e.stride()), e.padded(), uint64(to), uint64(from), n, d, uint64(e.stride()), math.Float64bits(1/unit))
 	}
 	blocks, steps := e.stride()/as.records, (e.problem.D+as.features-1)/as.features
 	if as.whole {
@@ -71,7 +78,7 @@ func (e *metricEvaluator) pack(c driver.Context, name string, to, from driver.Po
 }
 
 // Kernel implements engine.Evaluator.
-func (e *metricEvaluator) Kernel() engine.Kernel { return e.metricKernel }
+func (e *metricEvaluator) Kernel() engine.Kernel { return e.planned }
 
 // Close implements engine.Evaluator. It frees the memory of the GPU.
 func (e *metricEvaluator) Close() error {
@@ -93,17 +100,32 @@ func (e *metricEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query
 	d := e.problem.D
 	s := engine.Symmetric{Dim: d}
 	s.Unpack(e.full, q.W)
+	prefix, ok := q.Pairs.(engine.PrefixPairs)
+	if ok && e.backend.Team != nil {
+		return fmt.Errorf("%w: pairs of one record with those before it are summed by one process; train without a team", engine.ErrUnsupported)
+	}
 	err := e.backend.Device.do(ctx, func(c driver.Context) error {
 		if err := copyIn(c, e.w, e.full); err != nil {
 			return err
 		}
-		if p, ok := q.Pairs.(engine.PrefixPairs); ok {
-			return e.prefix(c, p)
+		if ok {
+			return e.prefix(c, prefix)
 		}
-		return e.all(ctx, c)
+		return e.terms(ctx, c)
 	})
 	if err != nil {
 		return err
+	}
+	if !ok {
+		if err := e.backend.addUp(ctx, e.z, e.n*d); err != nil {
+			return err
+		}
+		if err := e.backend.addUp(ctx, e.sums, e.n); err != nil {
+			return err
+		}
+		if err := e.backend.Device.do(ctx, e.finish); err != nil {
+			return err
+		}
 	}
 	for a := range d {
 		for b := a; b < d; b++ {
@@ -116,7 +138,7 @@ func (e *metricEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query
 
 // distances sets z to (X - o) W and q to (x_i - o)^T W (x_i - o).
 func (e *metricEvaluator) distances(c driver.Context, origin driver.Pointer) error {
-	n, d := e.problem.N, e.problem.D
+	n, d := e.n, e.problem.D
 	err := e.float64s.launch(c, "metric_project", blocksFor(n), (d+7)/8, uint64(e.z), uint64(e.x), uint64(origin), uint64(e.w), uint64(n), uint64(d))
 	if err != nil {
 		return err
@@ -124,9 +146,9 @@ func (e *metricEvaluator) distances(c driver.Context, origin driver.Pointer) err
 	return e.float64s.launch(c, "metric_own", blocksFor(n), 1, uint64(e.q), uint64(e.x), uint64(origin), uint64(e.z), uint64(n), uint64(d))
 }
 
-// all sets full to P with P + P^T the sum over all pairs.
-func (e *metricEvaluator) all(ctx context.Context, c driver.Context) error {
-	n, d := e.problem.N, e.problem.D
+// terms adds up the terms of all pairs, in a team of those that are this rank's.
+func (e *metricEvaluator) terms(ctx context.Context, c driver.Context) error {
+	n, d := e.n, e.problem.D
 	if err := e.distances(c, e.zero); err != nil {
 		return err
 	}
@@ -143,11 +165,19 @@ func (e *metricEvaluator) all(ctx context.Context, c driver.Context) error {
 	if err := c.Clear(e.sums, uint64(8*n), 0); err != nil {
 		return err
 	}
-	if err := e.visitPairs(ctx, c); err != nil {
-		return err
+	return e.visitPairs(ctx, c)
+}
+
+// finish sets full to P with P + P^T the sum over all pairs.
+func (e *metricEvaluator) finish(c driver.Context) (err error) {
+	n, d := e.n, e.problem.D
+	zUnit := math.Float64bits(-2 * e.unit * e.features * metricFixed) // c = -phi'(u) t
+	if e.problem.ByPerson() {
+		err = e.tile.launch(c, "metric_weigh_persons", blocksFor(n), d, uint64(e.z), uint64(e.sums), uint64(e.x), uint64(e.weight), uint64(n),
+			math.Float64bits(-e.unit*personFixed), zUnit)
+	} else {
+		err = e.float64s.launch(c, "metric_weigh", blocksFor(n), d, uint64(e.z), uint64(e.sums), uint64(e.x), uint64(n), math.Float64bits(-e.unit*e.grid), zUnit)
 	}
-	err = e.float64s.launch(c, "metric_weigh", blocksFor(n), d, uint64(e.z), uint64(e.sums), uint64(e.x), uint64(n),
-		math.Float64bits(-e.unit*e.grid), math.Float64bits(-2*e.unit*e.features*metricFixed)) // c = -phi'(u) t
 	if err != nil {
 		return err
 	}
@@ -156,10 +186,13 @@ func (e *metricEvaluator) all(ctx context.Context, c driver.Context) error {
 
 // visitPairs runs the tiles, in slices of whole spans of columns.
 func (e *metricEvaluator) visitPairs(ctx context.Context, c driver.Context) error {
-	n, d, pieces := e.problem.N, e.problem.D, e.pieces()
+	n, d, pieces := e.n, e.problem.D, e.pieces()
 	slice := max(e.pairsPerLaunch/(n*metricSpan), 1)
-	slice = min(slice, maxGridY/pieces)
+	slice = e.backend.perLaunch(min(slice, maxGridY/pieces), e.spans())
 	for first := 0; first < e.spans(); first += slice {
+		if !e.backend.ownTurn(first / slice) {
+			continue
+		}
 		if first > 0 {
 			if err := c.SyncStream(0); err != nil {
 				return err
@@ -170,15 +203,19 @@ func (e *metricEvaluator) visitPairs(ctx context.Context, c driver.Context) erro
 		}
 		spans := min(slice, e.spans()-first)
 		args := []uint64{uint64(e.z), uint64(e.sums), uint64(e.left), uint64(e.right)}
-		if e.tiling.factor.records > 0 {
+		scale := float32Bits(1 / metricFixed / e.unit)
+		switch {
+		case e.problem.ByPerson():
+			args, scale = append(args, uint64(e.x), uint64(e.weight), uint64(e.next)), math.Float64bits(1/metricFixed/e.unit/e.features)
+		case e.tiling.factor.records > 0:
 			args = append(args, uint64(e.factor))
 		}
 		args = append(args, uint64(e.points), uint64(n), uint64(d))
 		if e.operand == "" {
 			args = append(args, uint64(e.stride()))
 		}
-		args = append(args, uint64(first), float32Bits(-2*e.features*e.products), float32Bits(e.unit), float32Bits(1/metricFixed/e.unit))
-		if err := e.tile.launch(c, e.name, (n+e.rows-1)/e.rows, spans*pieces, args...); err != nil {
+		args = append(args, uint64(first), float32Bits(-2*e.features*e.products), float32Bits(e.unit), scale)
+		if err := e.tile.launch(c, e.name, chunksOf(n, e.tiling.rows), spans*pieces, args...); err != nil {
 			return err
 		}
 	}
@@ -192,7 +229,7 @@ func float32Bits(v float64) uint64 { return uint64(math.Float32bits(float32(v)))
 
 // gram sets full to sum_i (x_i - o) y_i^T with y in z.
 func (e *metricEvaluator) gram(c driver.Context, origin driver.Pointer) error {
-	n, d, chunks := e.problem.N, e.problem.D, e.chunks()
+	n, d, chunks := e.n, e.problem.D, e.chunks()
 	tiles := (d + metricGram - 1) / metricGram
 	err := e.float64s.launch(c, "metric_gram", chunks, tiles*tiles, uint64(e.part), uint64(e.x), uint64(origin), uint64(e.z), uint64(n), uint64(d), uint64(e.chunk))
 	if err != nil {
@@ -207,7 +244,7 @@ func (e *metricEvaluator) gram(c driver.Context, origin driver.Pointer) error {
 // prefix sets full to P with P + P^T the sum over prefix pairs, from differences to the
 // last record; phi' is computed on the host.
 func (e *metricEvaluator) prefix(c driver.Context, q engine.PrefixPairs) error {
-	n := e.problem.N
+	n := e.n
 	record := func(t int) int {
 		if q.Order == nil {
 			return t

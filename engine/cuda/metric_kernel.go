@@ -33,7 +33,8 @@ type metricKernel struct {
 	limits  engine.MetricRange
 	tiling
 	tiles string // PTX of the tiles
-	chunk int    // rows of a partial sum of the d x d result
+	n     int    // rows on the GPU: those of persons at most, until they are bound
+	chunk int    // of them in a partial sum of the d x d result
 
 	// Coefficients are in units of grid unit. Features, X W and coefficients are
 	// divided by powers of two, so that they are at most 1 in size.
@@ -43,13 +44,16 @@ type metricKernel struct {
 	pairsPerLaunch int // bounds the time until a cancelled context is seen
 }
 
-// planMetric returns the kernel for a valid problem without groups.
+// planMetric returns the kernel for a valid problem without groups. Rows of persons have tiles of their own, by FP32.
 func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Kernel, error) {
 	precision, err := b.precision(p)
 	if err != nil {
 		return nil, err
 	}
-	k := &metricKernel{backend: b, problem: p, loss: loss, tiling: tilingOf(precision, p.D)}
+	k := &metricKernel{backend: b, problem: p, loss: loss, n: p.MaxRows(), tiling: tilingOf(precision, p.D)}
+	if p.ByPerson() {
+		k.tiling = personTiling()
+	}
 	if got, want := loss.ParamDim(p.D), (engine.Symmetric{Dim: p.D}).Len(); got != want {
 		return nil, fmt.Errorf("cuda: loss %q has %d parameters for %d features, want the %d coordinates of a symmetric matrix", loss.Name(), got, p.D, want)
 	}
@@ -77,9 +81,9 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Ke
 		return nil, err
 	}
 	k.pairsPerLaunch = metricPairsPerLaunch / roundUp(p.D, 64)
-	k.chunk = max(2048, (p.N+maxChunks-1)/maxChunks)
-	if most := metricGramFloats/p.D/p.D + 1; (p.N+k.chunk-1)/k.chunk > most {
-		k.chunk = (p.N + most - 1) / most
+	k.chunk = max(2048, chunksOf(k.n, maxChunks))
+	if most := metricGramFloats/p.D/p.D + 1; k.chunks() > most {
+		k.chunk = chunksOf(k.n, most)
 	}
 	if err := b.fits(p, k.memory()); err != nil {
 		return nil, err
@@ -99,18 +103,20 @@ func powerAbove(v float64) float64 {
 // Problem returns the planned problem.
 func (k *metricKernel) Problem() engine.Problem { return k.problem }
 
-// Method returns "direct, " and the precision.
-func (k *metricKernel) Method() string {
+// Method returns "direct, " and the precision, in a team also the make of the GPUs.
+func (k *metricKernel) Method() string { return k.method() + k.backend.sharers() }
+
+func (k *metricKernel) method() string {
 	if k.operand == "" {
 		return "direct, fp32"
 	}
 	return "direct, " + k.operand
 }
 
-func (k *metricKernel) chunks() int { return (k.problem.N + k.chunk - 1) / k.chunk }
+func (k *metricKernel) chunks() int { return chunksOf(k.n, k.chunk) }
 
-// stride is n rounded up to whole tiles.
-func (k *metricKernel) stride() int { return roundUp(k.problem.N, k.align) }
+// stride is the number of rows, rounded up to whole tiles.
+func (k *metricKernel) stride() int { return roundUp(k.n, k.align) }
 
 // padded is d rounded up to whole pieces.
 func (k *metricKernel) padded() int { return roundUp(k.problem.D, k.piece) }
@@ -120,11 +126,11 @@ func roundUp(n, to int) int { return (n + to - 1) / to * to }
 // pieces is the number of blocks that share the products of a tile.
 func (k *metricKernel) pieces() int { return k.padded() / k.piece }
 
-func (k *metricKernel) spans() int { return (k.problem.N + metricSpan - 1) / metricSpan }
+func (k *metricKernel) spans() int { return chunksOf(k.n, metricSpan) }
 
 // blocks are what an evaluator allocates.
 func (k *metricKernel) blocks(e *metricEvaluator) []block {
-	n, d, stride := k.problem.N, k.problem.D, k.stride()
+	n, d, stride := k.n, k.problem.D, k.stride()
 	list := []block{
 		{&e.x, 8 * n * d}, {&e.z, 8 * n * d}, {&e.left, 4 * stride * k.padded()}, {&e.right, 4 * stride * k.padded()},
 		{&e.q, 8 * n}, {&e.labels, 8 * n}, {&e.points, 8 * stride}, {&e.sums, 8 * n},
@@ -132,6 +138,9 @@ func (k *metricKernel) blocks(e *metricEvaluator) []block {
 	}
 	if k.tiling.factor.records > 0 {
 		list = append(list, block{&e.factor, 4 * stride * k.padded()})
+	}
+	if k.problem.ByPerson() {
+		list = append(list, block{&e.weight, 8 * n}, block{&e.next, 4 * n})
 	}
 	return list
 }
@@ -154,8 +163,9 @@ func (k *metricKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	if err := k.problem.Fits(r); err != nil {
 		return nil, err
 	}
-	d := k.problem.D
-	e := &metricEvaluator{metricKernel: k, records: r, full: make([]float64, d*d), last: make([]float64, d)}
+	d, own := k.problem.D, *k
+	own.n = r.Len()
+	e := &metricEvaluator{metricKernel: &own, planned: k, records: r, full: make([]float64, d*d), last: make([]float64, d)}
 	err := k.backend.Device.do(context.Background(), func(c driver.Context) error {
 		err := e.load(c)
 		if err != nil {

@@ -59,6 +59,8 @@ import (
 // and as it is multiplied by 2 x_i and P is added to its transpose, the error of the
 // result is at most 4 R times the sum of these over i, with n (n-1)/2 terms of the first kind.
 //
+// For rows of persons, with P for n, E + 8 u qQ for E, and their weights: docs/theory.md#person-metrics-gpu.
+//
 // In float64, each product c_ij x_ia x_jb of the result takes part in at most k =
 // gramDepth roundings. Their absolute values add up to entries of a matrix of norm at
 // most 4 n (n-1) R^2 qQ, as in package cpu, so this adds g(k) times that.
@@ -80,13 +82,13 @@ func (k *metricKernel) roundoff(pairs engine.Pairs) float64 {
 		if q.N != p.N {
 			return math.Inf(1)
 		}
-		e := 2*n*n*R*R*k.coefficientError() +
+		e := 2*n*n*R*R*(k.coefficientError()+k.weightError()) +
 			2*n*(n-1)*R*R*largest*(k.pairError()+k.spanError()) +
 			4*R*n*float64(k.spans())*k.fixedError() +
 			4*n*(n-1)*R*R*largest*engine.Gamma(k.gramDepth())
 		return e*k.secondOrder() + tiny
 	case engine.PrefixPairs:
-		if q.T < 1 || q.T >= p.N {
+		if q.T < 1 || q.T >= p.N || p.ByPerson() {
 			return math.Inf(1)
 		}
 		e := m.Curvature*(m.Labels*m.DistanceErr+3*u64*m.Margin) + m.SlopeErr + (2*u64+engine.Gamma(k.gramDepth()))*m.Slope
@@ -104,6 +106,19 @@ func (k *metricKernel) coefficientError() float64 {
 		margin = min(margin, 5*u32*0.2241)
 	}
 	return m.Labels*(m.Curvature*m.Labels*distance+margin+k.slopeError+(5*u32+k.rounded)*m.Slope) + k.grid/2*k.unit
+}
+
+// personFixed is the unit of weighted sums over rows of persons, in units of the largest term.
+const personFixed = 0x1p-30
+
+// weightError is, for rows of persons, the distance of the weighted sums of coefficients from those of
+// weights 1/m (docs/theory.md#person-metrics-gpu).
+func (k *metricKernel) weightError() float64 {
+	if !k.problem.ByPerson() {
+		return 0
+	}
+	m := k.limits
+	return (8*u64+3*u32)*m.Labels*m.Slope + personFixed/2*k.unit*float64(k.problem.PersonRows)
 }
 
 // neighbourRoundoff is engine.QueryBounds.Neighbour. Notation as at roundoff.
@@ -131,21 +146,37 @@ func (k *metricKernel) coefficientError() float64 {
 // The error of float64 is bounded in either data set by the last summand. QED
 //
 // Relatively to the sensitivity 2 (n-1) Dg none of this grows with n.
+//
+// For rows of persons: docs/theory.md#person-metrics-gpu.
 func (k *metricKernel) neighbourRoundoff(pairs engine.Pairs) float64 {
 	all := k.roundoff(pairs)
 	if q, ok := pairs.(engine.AllPairs); !ok || q.N != k.problem.N {
 		return all
 	}
 	R, n, largest := k.problem.Bounds.FeatureNorm, float64(k.problem.N), k.limits.Labels*k.limits.Slope
-	e := 8*(n-1)*R*R*k.coefficientError() +
-		4*(n-1)*R*R*largest*(k.pairError()+(metricSpan+1)*k.spanError()) +
-		4*R*(n+float64(k.spans()))*k.fixedError() +
-		4*n*(n-1)*R*R*largest*engine.Gamma(k.gramDepth())
+	products := 4*(n-1)*R*R*largest*(k.pairError()+(metricSpan+1)*k.spanError()) + 4*R*(n+float64(k.spans()))*k.fixedError()
+	if k.problem.ByPerson() {
+		products = 2*n*(n-1)*R*R*largest*(k.pairError()+k.spanError()) + 4*R*n*float64(k.spans())*k.fixedError()
+	}
+	e := 8*(n-1)*R*R*(k.coefficientError()+k.weightError()) + products + 4*n*(n-1)*R*R*largest*engine.Gamma(k.gramDepth())
 	return min(all, e*k.secondOrder()+k.underflow())
 }
 
 // pairError is the error of a product of a coefficient and a feature, relatively.
-func (k *metricKernel) pairError() float64 { return k.entry + k.dropped }
+func (k *metricKernel) pairError() float64 {
+	if k.problem.ByPerson() {
+		return 3 * u64
+	}
+	return k.entry + k.dropped
+}
+
+// spanError is the error of the sum of the products of a span, relatively.
+func (k *metricKernel) spanError() float64 {
+	if k.problem.ByPerson() {
+		return engine.Gamma(metricSpan + 2)
+	}
+	return k.tiling.spanError()
+}
 
 // fixedError is that of rounding the sums of a row and a span to fixed point.
 func (k *metricKernel) fixedError() float64 {
@@ -155,7 +186,7 @@ func (k *metricKernel) fixedError() float64 {
 // underflow is the last summand of roundoff.
 func (k *metricKernel) underflow() float64 {
 	p, m := k.problem, k.limits
-	R, n, d := p.Bounds.FeatureNorm, float64(p.N), float64(p.D)
+	R, n, d := p.Bounds.FeatureNorm, float64(k.n), float64(p.D)
 	return n*n*d*d*(1+R)*(1+R)*(1+m.Labels)*(1+m.Curvature*m.Margin+m.Slope)*0x1p-1000 +
 		n*n*R*R*m.Labels*(m.Slope+m.Curvature*m.Labels*m.Distance)*d*0x1p-120
 }
@@ -166,12 +197,18 @@ func distanceDepth(d int) int { return 3 + 2 + 2*d }
 
 // gramDepth is the depth of the result: two differences or the three roundings of
 // metric_weigh, their product, a chunk, the chunks, P + P^T, and Pack.
-func (k *metricKernel) gramDepth() int { return 3 + 1 + k.chunk + k.chunks() + 1 + 3 }
+func (k *metricKernel) gramDepth() int {
+	depth := 3 + 1 + k.chunk + k.chunks() + 1 + 3
+	if k.problem.ByPerson() {
+		depth += 2 // metric_weigh_persons
+	}
+	return depth
+}
 
 // relativeError is the largest of the first-order errors, relatively to its quantity.
 func (k *metricKernel) relativeError() float64 {
 	m := k.limits
-	return max(k.coefficientError()/(m.Labels*m.Slope), k.gramError(k.problem.D)+2*k.entry+k.dropped, k.pairError()+k.spanError(), engine.Gamma(k.gramDepth()))
+	return max((k.coefficientError()+k.weightError())/(m.Labels*m.Slope), k.gramError(k.problem.D)+2*k.entry+k.dropped, k.pairError()+k.spanError(), engine.Gamma(k.gramDepth()))
 }
 
 // secondOrder covers products of error terms; there are fewer than 16.

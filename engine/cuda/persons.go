@@ -2,8 +2,11 @@ package cuda
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"runtime"
+	"slices"
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
@@ -26,19 +29,38 @@ func personRoom(p engine.Problem) uint64 {
 	return uint64(8 * p.D * maxChunks)
 }
 
+// mostPersons keeps weighted sums over all persons below 2^53.
+const mostPersons = 1 << 22
+
 // planPersons refuses what has no weights on a GPU.
 func (k *kernel) planPersons() error {
-	if k.problem.ByPerson() && k.direct {
-		return fmt.Errorf("%w: pairs of persons on a GPU by another method than the near-linear one", engine.ErrUnsupported)
+	if k.problem.ByPerson() && k.direct && k.problem.N > mostPersons {
+		return fmt.Errorf("%w: pairs of %d persons, each visited, on a GPU, which takes up to %d", engine.ErrUnsupported, k.problem.N, mostPersons)
 	}
 	return nil
+}
+
+// splicedName is the program that visits every pair of rows.
+func (k *kernel) splicedName() string {
+	if k.problem.ByPerson() {
+		return "spliced_persons"
+	}
+	return "spliced"
+}
+
+// termRounding is the rounding of a term, for persons of weighted ones (docs/theory.md#person-terms).
+func (k *kernel) termRounding() (relative, absolute float64) {
+	if k.problem.ByPerson() {
+		return 3 * u32 * k.scores.Slope, float64(k.problem.PersonRows) * k.unit * (personFixed/2 + 0x1p-100)
+	}
+	return 0, k.unit * (0x1p-23 + 0x1p-100)
 }
 
 // ofPersons is the kernel for the rows of r.
 func (k *kernel) ofPersons(r *engine.Records) (*kernel, error) {
 	own := *k
 	own.problem = rowsAre(k.problem, r.Len())
-	own.grid = gridOf(own.problem, nil).own(k.backend.Team)
+	own.grid = gridOf(own.problem, nil).own(k.rowTeam())
 	var err error
 	own.grid, err = own.grid.placed(k.columnBytes(), k.backend.memory())
 	return &own, err
@@ -50,6 +72,9 @@ func (k *kernel) personError() float64 {
 	p, s := k.problem, k.scores
 	if !p.ByPerson() {
 		return 0
+	}
+	if k.direct {
+		return 8 * u64 * s.Slope
 	}
 	own := s.Curvature*(2*s.LabelSpan*s.ScoreErr+4*u64*s.Margin) + s.SlopeErr + 3*u64*s.Slope
 	return 8*u64*s.Slope + (own+engine.Gamma(p.PersonRows+8)*s.Slope)/float64(p.N)
@@ -79,7 +104,7 @@ func (e *evaluator) bindPersons(c driver.Context, r *engine.Records) error {
 	if err := e.memory.alloc(c, []block{{&e.persons.weight, 8 * rows}, {&e.persons.own, 8 * rows}}); err != nil {
 		return err
 	}
-	weight := make([]float64, n)
+	weight := slices.Clone(e.persons.weights)
 	for i, at := range e.slot {
 		weight[at] = e.persons.weights[i]
 	}
@@ -135,4 +160,24 @@ func (e *evaluator) ownPairs(ctx context.Context, from, to int) {
 	for i := from; i < to; i++ {
 		p.sums[e.slot[i]] *= 2 * p.weights[i]
 	}
+}
+
+// nextOf are, as words, the first row of the next person for each row.
+func nextOf(r *engine.Records) []byte {
+	next := make([]byte, 0, 4*r.Len())
+	for k := range r.Units() {
+		for i, to := r.UnitRows(k); i < to; i++ {
+			next = binary.LittleEndian.AppendUint32(next, uint32(to))
+		}
+	}
+	return next
+}
+
+// weightWords are the weights of rows, times 2^32, in float32.
+func weightWords(r *engine.Records) []byte {
+	words := make([]byte, 0, 4*r.Len())
+	for _, w := range weightsOf(r) {
+		words = binary.LittleEndian.AppendUint32(words, math.Float32bits(float32(w*0x1p32)))
+	}
+	return words
 }

@@ -45,6 +45,11 @@ func (b Backend) precision(p engine.Problem) (Precision, error) {
 	info := b.Device.Info()
 	hopper := info.Major == 9 && info.Minor == 0
 	switch {
+	case p.ByPerson():
+		if b.Precision != AutoPrecision && b.Precision != FP32 {
+			return 0, fmt.Errorf("%w: pairs of persons in %s; leave out --precision, which is fp32 for persons", engine.ErrUnsupported, b.Precision)
+		}
+		return FP32, nil
 	case b.Precision == Wgmma && !hopper:
 		return 0, fmt.Errorf("%w: precision wgmma needs compute capability 9.0, %s has %d.%d; use bf16x3", engine.ErrUnsupported, b.Name(), info.Major, info.Minor)
 	case b.Precision != AutoPrecision:
@@ -130,6 +135,13 @@ func tilingOf(p Precision, d int) tiling {
 		t.rows, t.piece = 128, 128
 	}
 	t.name = fmt.Sprintf("metric_tiles_%s_%d", t.operand, t.piece)
+	return t
+}
+
+// personTiling is FP32 for rows of persons (metric_persons.cu), whose products are in float64.
+func personTiling() tiling {
+	t := tilingOf(FP32, 1)
+	t.name, t.file = "metric_tiles_persons", "metric_persons"
 	return t
 }
 

@@ -163,8 +163,8 @@ func (k *kernel) termError(size int) (relative, absolute float64) {
 	if _, ok := k.loss.(engine.Logistic); ok {
 		margin = min(margin, 5*u32*0.2241)
 	}
-	relative += margin + k.slopeError + 2*u32*s.Slope
-	return relative, k.unit*(0x1p-23+0x1p-100) + 0x1p-43*s.LabelSpan*(s.Slope+s.Curvature*s.Margin)
+	more, absolute := k.termRounding()
+	return relative + margin + k.slopeError + 2*u32*s.Slope + more, absolute + 0x1p-43*s.LabelSpan*(s.Slope+s.Curvature*s.Margin)
 }
 
 // usable reports that all first-order error terms are small enough for secondOrder to

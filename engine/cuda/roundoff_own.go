@@ -46,7 +46,8 @@ func (k *kernel) ownError() (relative, absolute float64) {
 		relative, absolute = k.termError(2)
 		return relative + 0x1p-32, absolute
 	}
-	return 4*u32*s.Slope + 3*u64*s.Slope, k.unit*(0x1p-23+0x1p-100) + 0x1p-44*s.LabelSpan*s.Slope
+	relative, absolute = k.termRounding()
+	return relative + 4*u32*s.Slope + 3*u64*s.Slope, absolute + 0x1p-44*s.LabelSpan*s.Slope
 }
 
 // neighbourRoundoff is engine.QueryBounds.Neighbour (docs/theory.md#neighbour-roundoff). With E and A of ownError, and the
@@ -77,6 +78,8 @@ func (k *kernel) ownError() (relative, absolute float64) {
 // 2 b (s_h - 1) ordered ones in each of D and D', with a difference of at most (E l + A) 2 R
 // from the same q_ij D_ij (x_i - x_j): half of the sum of both is 4 b (s_h - 1) R (E l + A).
 //
+// For persons: docs/theory.md#person-terms, with P for n.
+//
 // A near-linear sum is computed from the records of its group alone; another group's
 // is the same in D and D', to the last bit. QED
 func (k *kernel) neighbourRoundoff(pairs engine.Pairs) float64 {
@@ -102,6 +105,6 @@ func (k *kernel) neighbourRoundoff(pairs engine.Pairs) float64 {
 		relative, absolute := k.ownError()
 		most = max(most, 4*(1+moved)*(n-1)*R*(relative*l+absolute))
 	}
-	own := (R*l*engine.Gamma(k.sumDepth()+2)*k.scores.Slope*squares+most)*secondOrder + k.underflow()
+	own := (R*l*(engine.Gamma(k.sumDepth()+2)*k.scores.Slope+k.personError())*squares+most)*secondOrder + k.underflow()
 	return min(own, k.roundoff(pairs)) // which is less for few records
 }

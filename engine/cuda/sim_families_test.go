@@ -261,21 +261,26 @@ func simPairs(t *testing.T, b Backend, _ map[string]int) (lines []simLine, err e
 	return lines, nil
 }
 
-// simMetric compares sums of Mahalanobis losses in float32 with the CPU.
-func simMetric(t *testing.T, b Backend, _ map[string]int) (lines []simLine, err error) {
-	b.Precision = FP32
-	for _, size := range [][2]int{{67, 9}, {180, 20}} {
-		p, r, _ := measured(t, size[0], size[1], 2)
-		p, w := metricMeasured(p)
-		got, err := sumOf(b, p, r, w)
-		if err != nil {
-			return lines, err
+// simMetric compares sums of Mahalanobis losses in float32 with the CPU. The rows may be those of persons.
+func simMetric(persons ...int) func(*testing.T, Backend, map[string]int) ([]simLine, error) {
+	return func(t *testing.T, b Backend, _ map[string]int) (lines []simLine, err error) {
+		b.Precision = FP32
+		for _, size := range [][2]int{{67, 9}, {180, 20}} {
+			p, r, _ := measured(t, size[0], size[1], 2)
+			p, w := metricMeasured(p)
+			if len(persons) > 0 {
+				p, r = personsOf(t, p, r, persons...)
+			}
+			got, err := sumOf(b, p, r, w)
+			if err != nil {
+				return lines, err
+			}
+			want, err := sumOf(cpu.Backend{}, p, r, w)
+			if err != nil {
+				return lines, err
+			}
+			lines = append(lines, simLine{fmt.Sprintf("n = %d, d = %d", size[0], size[1]), relative(got, want) / metricError[FP32]})
 		}
-		want, err := sumOf(cpu.Backend{}, p, r, w)
-		if err != nil {
-			return lines, err
-		}
-		lines = append(lines, simLine{fmt.Sprintf("n = %d, d = %d", size[0], size[1]), relative(got, want) / metricError[FP32]})
+		return lines, nil
 	}
-	return lines, nil
 }

@@ -94,7 +94,9 @@ var simFamilies = []simFamily{
 	{"moments in float32, small", []string{"rows", "clipped"}, simMoments(500, 6, true)},
 	{"moments in float32, wide, persons", []string{"rows", "clipped"}, simMoments(260, 35, true, 2, 1, 9)},
 	{"pairs", []string{"pairs"}, simPairs},
-	{"metrics, fp32", []string{"metric", "metric_fp32"}, simMetric},
+	{"metrics, fp32", []string{"metric", "metric_fp32"}, simMetric()},
+	{"direct, persons", []string{"rows", "score", "spliced_persons"}, simScore(Direct, 250, 3, 5, false, 1, 3, 1, 7, 50)},
+	{"metrics of persons", []string{"metric", "metric_persons"}, simMetric(1, 3, 1, 7, 50)},
 }
 
 // openSim opens the library that DYAD_LIBCUDA names, with defects.

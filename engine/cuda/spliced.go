@@ -12,9 +12,10 @@ import (
 // end[i] the end of the group of row i.
 type spliced struct {
 	direct
-	tiles *module
-	end   []uint32
-	ends  driver.Pointer
+	tiles  *module
+	end    []uint32
+	ends   driver.Pointer // end, of rows of persons the next person's first row, in weight their weights
+	weight driver.Pointer
 }
 
 func bindSpliced(c driver.Context, e *evaluator) (*spliced, error) {
@@ -30,6 +31,16 @@ func bindSpliced(c driver.Context, e *evaluator) (*spliced, error) {
 	ends := make([]byte, 4*n)
 	for i, v := range m.end {
 		binary.LittleEndian.PutUint32(ends[4*i:], v)
+	}
+	if p := e.persons; p != nil {
+		ends = nextOf(p.records)
+		err := e.memory.alloc(c, []block{{&m.weight, 4 * n}})
+		if err == nil {
+			err = c.CopyIn(m.weight, weightWords(p.records))
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	if err := c.CopyIn(m.ends, ends); err != nil {
 		return nil, err
@@ -57,6 +68,15 @@ func (m *spliced) split(c driver.Context, to driver.Pointer, limit, scale float6
 
 // coefficients implements method.
 func (m *spliced) coefficients(ctx context.Context, c driver.Context) error {
+	if err := m.terms(ctx, c); err != nil {
+		return err
+	}
+	return m.finish(c)
+}
+
+func (m *spliced) places() (driver.Pointer, int) { return m.sums, m.e.problem.N }
+
+func (m *spliced) terms(ctx context.Context, c driver.Context) error {
 	e, n := m.e, m.e.problem.N
 	if err := c.Clear(m.sums, uint64(8*n), 0); err != nil {
 		return err
@@ -65,11 +85,15 @@ func (m *spliced) coefficients(ctx context.Context, c driver.Context) error {
 		return err
 	}
 	blocks := m.pairsPerLaunch(pairWork+slopeWork*e.instructions) / (pairRows * pairCols)
-	err := inTurn(ctx, c, bandsOf(m.end, blocks), func(b band) error {
+	return inTurn(ctx, c, ownTurns(e.backend, bandsOf(m.end, blocks)), func(b band) error {
 		return m.launch(c, b)
 	})
-	if err != nil {
-		return err
+}
+
+func (m *spliced) finish(c driver.Context) error {
+	e, n := m.e, m.e.problem.N
+	if e.persons != nil {
+		return m.tiles.launch(c, "person_coefficients", blocksFor(n), 1, uint64(e.c), uint64(m.sums), uint64(e.persons.weight), uint64(n), math.Float64bits(2*e.unit*personFixed))
 	}
 	return m.module.launch(c, "coefficients", blocksFor(n), 1, uint64(e.c), uint64(m.sums), 0, uint64(n), math.Float64bits(2*e.unit*0x1p-22))
 }
@@ -78,8 +102,12 @@ func (m *spliced) coefficients(ctx context.Context, c driver.Context) error {
 func (m *spliced) launch(c driver.Context, b band) error {
 	single := func(v float32) uint64 { return uint64(math.Float32bits(v)) }
 	e := m.e
-	return m.tiles.launch(c, "pair_tiles", b.tiles, b.strips, uint64(m.sums), uint64(m.numbers), uint64(m.ends), uint64(e.problem.N),
-		single(e.clamps.reach), single(e.clamps.least), single(e.clamps.most), uint64(b.tile), uint64(b.strip))
+	name, args := "pair_tiles", []uint64{uint64(m.sums), uint64(m.numbers)}
+	if e.persons != nil {
+		name, args = "person_tiles", append(args, uint64(m.weight))
+	}
+	args = append(args, uint64(m.ends), uint64(e.problem.N), single(e.clamps.reach), single(e.clamps.least), single(e.clamps.most), uint64(b.tile), uint64(b.strip))
+	return m.tiles.launch(c, name, b.tiles, b.strips, args...)
 }
 
 // endsOf returns the end of the group of every row; the rows of groups of the given size

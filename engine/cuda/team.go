@@ -2,37 +2,148 @@ package cuda
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
 )
 
-// In a team every rank has a GPU of its own, with whole chunks of the one grid that the number of all
-// rows decides. A kernel writes the sums of its chunks where one GPU would; then the ranks exchange
+// In a team every rank has a GPU of its own, with all rows if the team shares pairs, whose terms are integers, and else with
+// whole chunks of the one grid that the number of all rows decides. A kernel writes the sums of its chunks where one GPU would; then the ranks exchange
 // them, and each runs the kernels that add them up on all, in the order of one GPU. So a sum has
 // the bits of one GPU, and its bound is the one proved for that.
 
-// planTeam refuses what a team does not share.
+// planTeam refuses what a team does not share: sums within query groups that are all near-linear.
 func (k *kernel) planTeam() error {
-	what := ""
-	switch {
-	case k.backend.Team == nil:
-		return nil
-	case len(k.problem.Groups) > 0:
-		what = "sums within query groups"
-	case k.direct:
-		what = "sums pair by pair (" + k.Method() + ")"
-	default:
+	if k.backend.Team != nil && len(k.problem.Groups) > 0 && !k.direct {
+		return fmt.Errorf("%w: sums within query groups with loss %q on the GPUs of a team, which share moments, near-linear sums over all pairs, and pairs that are visited one by one", engine.ErrUnsupported, k.loss.Name())
+	}
+	return nil
+}
+
+// rowTeam shares the rows; it is nil if each rank has all rows, as where a team shares pairs.
+func (k *kernel) rowTeam() engine.Team {
+	if k.direct {
 		return nil
 	}
-	return fmt.Errorf("%w: %s with loss %q on the GPUs of a team, which share moments and near-linear sums", engine.ErrUnsupported, what, k.loss.Name())
+	return k.backend.Team
+}
+
+// sharers is a part of the name of a method of which a team shares the pairs. The ranks agree on names, so that
+// their GPUs are of one make: approximate instructions and the sizes of launches are a make's own.
+func (b Backend) sharers() string {
+	if b.Team == nil {
+		return ""
+	}
+	g := b.Device.Info()
+	return fmt.Sprintf(", pairs shared by GPUs of one make (%s, %d.%d, %d multiprocessors)", g.Name, g.Major, g.Minor, g.Multiprocessors)
+}
+
+// teamLaunches is how many launches a rank has of a sum over pairs, about.
+const teamLaunches = 8
+
+// perLaunch is how many units of work of so many one launch has, at most most of them: in a team few
+// enough that each rank has as much to do.
+func (b Backend) perLaunch(most, all int) int {
+	if b.Team == nil {
+		return most
+	}
+	return max(1, min(most, all/(teamLaunches*b.Team.Size())))
+}
+
+// ownTurn says whether this rank does a launch: they take turns.
+func (b Backend) ownTurn(launch int) bool {
+	return b.Team == nil || launch%b.Team.Size() == b.Team.Rank()
+}
+
+// ownTurns are the launches of this rank.
+func ownTurns[T any](b Backend, all []T) (own []T) {
+	for i, part := range all {
+		if b.ownTurn(i) {
+			own = append(own, part)
+		}
+	}
+	return own
+}
+
+// addNumbers is how many integers the ranks add up at once.
+const addNumbers = 1 << 18
+
+// addUp adds up the n integers that each rank has at a place on its GPU. Their halves are exchanged as numbers, so
+// that the sums are exact, and the same as if one GPU had added up all.
+func (b Backend) addUp(ctx context.Context, at driver.Pointer, n int) error {
+	if b.Team == nil {
+		return nil
+	}
+	for ; n > 0; n, at = n-addNumbers, at+8*addNumbers {
+		own := make([]byte, 8*min(n, addNumbers))
+		err := b.Device.do(ctx, func(c driver.Context) error { return c.CopyOut(own, at) })
+		if err != nil {
+			return err
+		}
+		length := len(own) / 4
+		all := make([]float64, b.Team.Size()*length)
+		for i := range len(own) / 8 {
+			v, at := int64(binary.LittleEndian.Uint64(own[8*i:])), b.Team.Rank()*length+2*i
+			all[at], all[at+1] = float64(v>>32), float64(uint32(v))
+		}
+		if err := engine.GatherJobs(ctx, b.Team, all, b.Team.Size(), length); err != nil {
+			return err
+		}
+		for i := range len(own) / 8 {
+			var sum int64
+			for at := 2 * i; at < len(all); at += length {
+				sum += int64(all[at])<<32 + int64(all[at+1])
+			}
+			binary.LittleEndian.PutUint64(own[8*i:], uint64(sum))
+		}
+		if err := b.Device.do(ctx, func(c driver.Context) error { return c.CopyIn(at, own) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pairSum sets dst to the sum over all pairs, of which each rank visits some, from scores that each has of all rows.
+func (e *evaluator) pairSum(ctx context.Context, dst, w []float64) error {
+	m := e.methods[0].(pairMethod)
+	err := e.backend.Device.do(ctx, func(c driver.Context) error {
+		if err := copyIn(c, e.rows.w, w); err != nil {
+			return err
+		}
+		if err := e.rows.scores(ctx, c, e.s); err != nil {
+			return err
+		}
+		return m.terms(ctx, c)
+	})
+	if err == nil {
+		at, places := m.places()
+		err = e.backend.addUp(ctx, at, places)
+	}
+	if err != nil {
+		return err
+	}
+	return e.backend.Device.do(ctx, func(c driver.Context) error {
+		if err := m.finish(c); err != nil {
+			return err
+		}
+		for _, other := range e.methods[1:] {
+			if err := other.coefficients(ctx, c); err != nil {
+				return err
+			}
+		}
+		if err := e.rows.weightedSums(ctx, c, e.c); err != nil {
+			return err
+		}
+		return copyOut(c, dst, e.rows.sum)
+	})
 }
 
 // inTeam is the kernel with the rows of this rank.
 func (k *kernel) inTeam() (*kernel, error) {
 	own := *k
-	own.grid = k.grid.own(k.backend.Team)
+	own.grid = k.grid.own(k.rowTeam())
 	var err error
 	own.grid, err = own.grid.placed(own.columnBytes(), k.backend.memory())
 	return &own, err

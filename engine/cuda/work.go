@@ -55,7 +55,7 @@ func (k *kernel) programs() []string {
 	if k.direct {
 		names = append(names, "score")
 		if !k.factored {
-			names = append(names, "spliced")
+			names = append(names, k.splicedName())
 		}
 	}
 	return names
@@ -96,7 +96,7 @@ func (k *kernel) work() (work, string) {
 	case k.direct:
 		w.pairs = n * (n - 1) / 2
 	}
-	return w, k.Method()
+	return w, k.method()
 }
 
 func (k *kernel) bytes() uint64 {
@@ -110,7 +110,10 @@ func (k *metricKernel) visited([]float64) int64 {
 }
 
 func (k *metricKernel) work() (work, string) {
-	return metricWork(k.problem), k.Method()
+	if k.problem.ByPerson() {
+		return metricWork(k.problem), "" // no model
+	}
+	return metricWork(k.problem), k.method()
 }
 
 // metricWork counts pairs by the features of whole tiles.

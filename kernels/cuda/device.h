@@ -54,6 +54,18 @@ DEVICE void add_exact(i64 *sum, i64 v) {
 	asm volatile("red.global.add.u64 [%0], %1;" : : "l"(sum), "l"(v) : "memory");
 }
 
+// fixed is the integer nearest to v.
+DEVICE i64 fixed(float v) {
+	i64 r;
+	asm("cvt.rni.s64.f32 %0, %1;" : "=l"(r) : "f"(v));
+	return r;
+}
+DEVICE i64 fixed(double v) {
+	i64 r;
+	asm("cvt.rni.s64.f64 %0, %1;" : "=l"(r) : "d"(v));
+	return r;
+}
+
 DEVICE double fma64(double a, double b, double c) { return __builtin_fma(a, b, c); }
 // root is the square root, correctly rounded.
 DEVICE double root(double v) { return __nvvm_sqrt_rn_d(v); }

@@ -44,6 +44,16 @@ KERNEL THREADS(256) void metric_points(float2v *points, const double *q, const d
 	points[i] = p;
 }
 
+// metric_floats sets to[k stride + i] to the float nearest to scale from[k n + i] for
+// i < n and k < d, and to 0 for the others i < stride and k < the number of blocks in y.
+// Blocks of 256 threads, ceil(stride/256) of them in x.
+KERNEL THREADS(256) void metric_floats(float *to, const double *from, u64 n, u32 d, u64 stride, double scale) {
+	u64 i = (u64)block_x() * 256 + thread();
+	if (i >= stride) return;
+	u64 k = block_y();
+	to[k * stride + i] = i < n && k < d ? (float)(from[k * n + i] * scale) : 0;
+}
+
 // metric_weigh replaces the integers z by the doubles
 //
 //	y[k n + i] = c_unit c[i] x[k n + i] - z_unit z[k n + i]

@@ -32,10 +32,3 @@ DEVICE float on_grid(float v, float zero, int *row, int *col) {
 	*col += k;
 	return t - zero;
 }
-
-// fixed is the integer nearest to v.
-DEVICE i64 fixed(float v) {
-	i64 r;
-	asm("cvt.rni.s64.f32 %0, %1;" : "=l"(r) : "f"(v));
-	return r;
-}

@@ -1,18 +1,6 @@
 // The tiles of Mahalanobis losses in float32 on ordinary cores: the reference for the
 // tensor cores (metric_mma.cu).
-#include "metric.h"
-
-// metric_floats sets to[k stride + i] to the float nearest to scale from[k n + i] for
-// i < n and k < d, and to 0 for the others i < stride and k < the number of blocks in y.
-// Blocks of 256 threads, ceil(stride/256) of them in x.
-KERNEL THREADS(256) void metric_floats(float *to, const double *from, u64 n, u32 d, u64 stride, double scale) {
-	u64 i = (u64)block_x() * 256 + thread();
-	if (i >= stride) return;
-	u64 k = block_y();
-	to[k * stride + i] = i < n && k < d ? (float)(from[k * n + i] * scale) : 0;
-}
-
-enum { SIDE = 64, DEPTH = 16 };
+#include "metric_fp32.h"
 
 // metric_tiles_fp32 adds, with S_ij = sum_k a[k stride + i] b[k stride + j] and v_ij =
 // coefficient(S_ij, ...) rounded to multiples of g = 2^-22 unit,
@@ -52,30 +40,7 @@ KERNEL THREADS(256) void metric_tiles_fp32(i64 *z, i64 *sums, const float *a, co
 	}
 	for (; c0 < end; c0 += SIDE) {
 		float s[4][4];
-#pragma unroll
-		for (int p = 0; p < 4; p++)
-#pragma unroll
-			for (int r = 0; r < 4; r++) s[p][r] = 0;
-		for (u32 k = 0; k < d; k += DEPTH) {
-			u32 at = id & 63;
-#pragma unroll
-			for (int m = 0; m < 4; m++) {
-				u32 l = (id >> 6) + 4 * m;
-				u64 row = (u64)(k + l) * stride;
-				as[l][at] = a[row + r0 + at];
-				bs[l][at] = b[row + c0 + at];
-			}
-			barrier();
-#pragma unroll
-			for (int l = 0; l < DEPTH; l++) {
-				float4v ai = *(float4v *)&as[l][4 * ty], bj = *(float4v *)&bs[l][4 * tx];
-#pragma unroll
-				for (int p = 0; p < 4; p++)
-#pragma unroll
-					for (int r = 0; r < 4; r++) s[p][r] = fma32(ai[p], bj[r], s[p][r]);
-			}
-			barrier();
-		}
+		gram_tile(s, as, bs, a, b, d, stride, r0, c0);
 		int cols[4] = {0, 0, 0, 0};
 		float2v pj[4];
 #pragma unroll

@@ -178,7 +178,9 @@ func (f metricTiles) operands(k *kit, m *metricData) []uint64 {
 	}
 	floats := func(v []float64) uint64 {
 		at := k.in(make([]float32, stride*padded))
-		k.run("metric_floats", (stride+255)/256, padded, at, k.in(v), n, d, uint64(stride), math.Float64bits(1))
+		if err := k.Run(newKit(k.t, kernels.PTX("metric")).module, "metric_floats", (stride+255)/256, padded, at, k.in(v), n, d, uint64(stride), math.Float64bits(1)); err != nil {
+			k.t.Fatal(err)
+		}
 		return at
 	}
 	return []uint64{floats(m.xw), floats(m.x)}

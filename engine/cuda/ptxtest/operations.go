@@ -107,8 +107,8 @@ func divide(a, b uint32) uint32 {
 }
 
 // nearestInt rounds to the nearest integer, ties to even, and clamps; NaN is 0.
-func nearestInt(v float32) uint64 {
-	switch r := math.RoundToEven(float64(v)); {
+func nearestInt(v float64) uint64 {
+	switch r := math.RoundToEven(v); {
 	case r != r:
 		return 0
 	case r >= 0x1p63:
@@ -211,7 +211,8 @@ func build() map[string]op {
 		"cvt.rn.f64.s64":  func(a, _, _ uint64) uint64 { return bits64(float64(int64(a))) },
 		"cvt.rn.f64.s32":  func(a, _, _ uint64) uint64 { return bits64(float64(int32(a))) },
 		"cvt.rn.f64.u32":  func(a, _, _ uint64) uint64 { return bits64(float64(uint32(a))) },
-		"cvt.rni.s64.f32": func(a, _, _ uint64) uint64 { return nearestInt(f32(a)) },
+		"cvt.rni.s64.f32": func(a, _, _ uint64) uint64 { return nearestInt(float64(f32(a))) },
+		"cvt.rni.s64.f64": func(a, _, _ uint64) uint64 { return nearestInt(f64(a)) },
 		"cvt.rn.f64.u64":  func(a, _, _ uint64) uint64 { return bits64(float64(a)) },
 
 		"cvt.rzi.s64.f64": func(a, _, _ uint64) uint64 { return truncate(f64(a)) },

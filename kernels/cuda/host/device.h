@@ -34,6 +34,11 @@ DEVICE float fma_saturated(float a, float b, float c) {
 	return v > 0 ? v < 1 ? v : 1.0f : 0.0f;
 }
 DEVICE void add_exact(i64 *sum, i64 v) { __atomic_fetch_add(sum, v, __ATOMIC_RELAXED); }
+DEVICE i64 fixed(double v) {
+	double r = __builtin_rint(v);
+	return r != r ? 0 : r >= 0x1p63 ? 0x7fffffffffffffff : r < -0x1p63 ? -0x7fffffffffffffff - 1 : (i64)r;
+}
+DEVICE i64 fixed(float v) { return fixed((double)v); }
 DEVICE double fma64(double a, double b, double c) { return __builtin_fma(a, b, c); }
 DEVICE double root(double v) { return __builtin_sqrt(v); }
 DEVICE float fma32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

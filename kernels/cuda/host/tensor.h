@@ -1,4 +1,4 @@
-// Models of the instructions of mma.h, wgmma.h and metric.h, for a compiler of C++. Where
+// Models of the instructions of mma.h, wgmma.h, metric.h and spliced.h, for a compiler of C++. Where
 // numbers are in the registers of lanes is after the PTX manual ("Matrix Fragments for mma" and
 // "for wgmma"), g = lane / 4 and t = lane % 4. Arithmetic is that of package ptxtest: a sum of
 // products starts from the sum so far, in the order of the terms, in float64, and is rounded once.
@@ -22,11 +22,6 @@ DEVICE float phi_slope(float u, float, float least, float most) {
 	float r = phi_slope(u);
 	r = r > least ? r : least;
 	return r < most ? r : most;
-}
-
-DEVICE i64 fixed(float v) {
-	float r = rintf(v);
-	return r != r ? 0 : r >= 0x1p63f ? 0x7fffffffffffffff : r < -0x1p63f ? -0x7fffffffffffffff - 1 : (i64)r;
 }
 
 DEVICE u32x4 load_fragment(const u32x4 *from) { return *from; }
