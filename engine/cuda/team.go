@@ -30,7 +30,7 @@ func (k *kernel) rowTeam() engine.Team {
 	return k.backend.Team
 }
 
-// sharers is a part of the name of a method of which a team shares the pairs. The ranks agree on names, so that
+// sharers is a part of the name of a method whose pairs a team shares. The ranks agree on names, so that
 // their GPUs are of one make: approximate instructions and the sizes of launches are a make's own.
 func (b Backend) sharers() string {
 	if b.Team == nil {
@@ -105,7 +105,7 @@ func (b Backend) addUp(ctx context.Context, at driver.Pointer, n int) error {
 	return nil
 }
 
-// pairSum sets dst to the sum over all pairs, of which each rank visits some, from scores that each has of all rows.
+// pairSum sets dst to the sum over all pairs, where each rank visits some, from scores that each has of all rows.
 func (e *evaluator) pairSum(ctx context.Context, dst, w []float64) error {
 	m := e.methods[0].(pairMethod)
 	err := e.backend.Device.do(ctx, func(c driver.Context) error {

@@ -1,4 +1,5 @@
-// Package tree holds tests of the tree of the repository: imports, exports, files, comments, lists.
+// Package tree holds tests of the tree of the repository: imports, exports, files, comments, lists. Every test changes to the folder of the
+// module itself: go test would not see a change of folder before the tests, and would take its cached answer for files that have changed.
 package tree
 
 import (
@@ -9,18 +10,35 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 )
 
-// TestMain runs the tests in the folder of the module, whose paths they name.
-func TestMain(m *testing.M) {
-	if err := os.Chdir("../.."); err != nil {
-		panic(err)
+// TestEveryTestChangesItsFolder: go test keeps answers by the files that tests read, in the folder that it knows.
+func TestEveryTestChangesItsFolder(t *testing.T) {
+	t.Chdir("../..")
+	if err := goFiles("internal/tree", func(name, text string) {
+		tests, changes := strings.Count(text, "\nfunc Test"), strings.Count(text, "(t *testing.T) {\n\tt.Chdir(\"../..\")\n")
+		if tests != changes {
+			t.Errorf("%s: %d of %d tests begin with t.Chdir", name, changes, tests)
+		}
+	}); err != nil {
+		t.Fatal(err)
 	}
-	os.Exit(m.Run())
+}
+
+// goFiles calls each for the Go files of a folder.
+func goFiles(dir string, each func(name, text string)) error {
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	for _, name := range names {
+		text, problem := os.ReadFile(name)
+		err = errors.Join(err, problem)
+		each(name, string(text))
+	}
+	return err
 }
 
 // listed is a package as go list names it.
@@ -189,6 +207,7 @@ func differences(all map[string]listed, path string, rules map[string][]string) 
 // TestImportRules: the table in docs/design.md is a statement of policy, and exact. Do
 // not change it to fix a build.
 func TestImportRules(t *testing.T) {
+	t.Chdir("../..")
 	design, err := os.ReadFile("docs/design.md")
 	if err != nil {
 		t.Fatal(err)
@@ -223,6 +242,7 @@ func TestImportRules(t *testing.T) {
 
 // The guard catches what it is for.
 func TestImportRulesCatchDifferences(t *testing.T) {
+	t.Chdir("../..")
 	const head = "x\n| room | holds | imports of ours |\n|---|---|---|\n"
 	rules, err := importRules(head + "| `privacy` | noise | nothing |\n| `engine` | records | nothing |\n| `algorithms` | both | `engine`, `privacy` |\n| `cmd/...`, `bench` | programs | anything |\n\nend\n")
 	if err != nil {
@@ -278,6 +298,7 @@ func ofLaboratory(files []source, module string) (found []string) {
 
 // TestLaboratoryIsApart: bench is a module that this one neither requires nor imports.
 func TestLaboratoryIsApart(t *testing.T) {
+	t.Chdir("../..")
 	all, path := module(t)
 	for _, p := range all {
 		if p.ImportPath == path+"/bench" || strings.HasPrefix(p.ImportPath, path+"/bench/") {
@@ -336,6 +357,7 @@ func foreign(all map[string]listed, root string) []string {
 // TestFewDependencies: a program that imports the library does not build Gorgonia, nor does the body of the program; cmd/dyad has it for networks
 // of files.
 func TestFewDependencies(t *testing.T) {
+	t.Chdir("../..")
 	const most = 30
 	all, path := module(t)
 	for _, room := range []string{"algorithms", "algorithms/pairs", "algorithms/local", "engine/cpu", "engine/metrics", "privacy", "autodiff"} {
@@ -365,6 +387,7 @@ func TestFewDependencies(t *testing.T) {
 // TestForeignRoots: each module that Dyad is built on is imported by the rooms that are
 // meant to use it, and by no other.
 func TestForeignRoots(t *testing.T) {
+	t.Chdir("../..")
 	all, _ := module(t)
 	for prefix, want := range map[string][]string{
 		"gorgonia.org/gorgonia": {"autodiff/gorgonia"},

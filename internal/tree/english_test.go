@@ -57,6 +57,7 @@ func english(text string, counts []int) (words int) {
 
 // TestEnglish bounds how often comments, pages and messages use the forms of the dialect.
 func TestEnglish(t *testing.T) {
+	t.Chdir("../..")
 	comments, texts := make([]int, len(dialect)), make([]int, len(dialect))
 	var inComments, inTexts int
 	if err := goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
@@ -103,6 +104,7 @@ func TestEnglish(t *testing.T) {
 
 // The forms are found in comments as they are written, and English and code are let be.
 func TestEnglishFindsTheDialect(t *testing.T) {
+	t.Chdir("../..")
 	for i, bad := range []string{"Name is that\nof phi.", "Report says what\nwas seen.", strings.Repeat("word ", 46) + ".", "It ends and nothing\nis charged.", "two rows, of\nwhich one counts", "It ends. Who asks gets it."} {
 		counts := make([]int, len(dialect))
 		if words := english(bad+"\n\n\tcode says that\n", counts); counts[i] != 1 || words != len(strings.Fields(bad)) {

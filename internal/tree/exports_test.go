@@ -134,6 +134,7 @@ const mostOwnExports = 233
 // TestFewExportsAreForTheirOwnRoom: a name that its own package alone uses is unexported, unless it is the type of something
 // that others are given, an error to compare with, or one of several values.
 func TestFewExportsAreForTheirOwnRoom(t *testing.T) {
+	t.Chdir("../..")
 	_, module := module(t)
 	files, err := parsedSources(".")
 	if err != nil {
@@ -283,6 +284,7 @@ var forUsers = []string{
 
 // TestNoExportIsForTestsAlone: what nobody but tests uses is deleted, or lives in a test.
 func TestNoExportIsForTestsAlone(t *testing.T) {
+	t.Chdir("../..")
 	_, module := module(t)
 	files, err := parsedSources(".")
 	if err != nil {
@@ -306,6 +308,7 @@ func TestNoExportIsForTestsAlone(t *testing.T) {
 
 // Every kind of export that nobody uses is found, and those with a user are not.
 func TestUnusedExportsAreFound(t *testing.T) {
+	t.Chdir("../..")
 	files := []source{}
 	for name, text := range map[string]string{
 		"a/a.go": `package a

@@ -74,6 +74,7 @@ func (recorded) Toy() kind         { return record[toyEvent]("toy") }
 import "testing"
 
 func TestToy(t *testing.T) {
+	t.Chdir("../..")
 	text, err := Encode(toyEvent{0.5})
 	if err != nil {
 		t.Fatal(err)
@@ -97,6 +98,7 @@ func TestToy(t *testing.T) {
 // TestExtendingTakesOneFile: an algorithm with an option of its own is a file and a line of the catalogue, a loss a line of one file, an event a
 // file. Each is built over this module as it is, and works: its flag, its key in a file of flags, its record in a ledger and its account.
 func TestExtendingTakesOneFile(t *testing.T) {
+	t.Chdir("../..")
 	if !sizes.Full() {
 		t.Skip("it builds the program twice")
 	}
@@ -168,6 +170,7 @@ func TestExtendingTakesOneFile(t *testing.T) {
 
 // TestKindOfRunIsShort: a kind of run with plan, charge, resume, page, verify and audit is one file of at most 150 lines and a line of a With.
 func TestKindOfRunIsShort(t *testing.T) {
+	t.Chdir("../..")
 	text, err := os.ReadFile("docs/examples/own/mean.go")
 	if err != nil {
 		t.Fatal(err)

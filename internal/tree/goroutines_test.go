@@ -39,6 +39,7 @@ func bareGoroutines(files *token.FileSet, f *ast.File) (lines []int) {
 // TestPanicsOfGoroutinesAreHandedOver: work runs in goroutines of internal/tasks, so that a panic after
 // the charge ends with exit code 1 and the run's name.
 func TestPanicsOfGoroutinesAreHandedOver(t *testing.T) {
+	t.Chdir("../..")
 	why := map[string]string{
 		"internal/tasks/tasks.go":        "hands them over",
 		"engine/cuda/driver/gpu.go":      "jobs run in Group.Try; the rest of the thread attaches and detaches",

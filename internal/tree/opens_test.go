@@ -28,6 +28,7 @@ func creations(files *token.FileSet, f *ast.File) (found []string) {
 // TestOnePlaceMakesFiles: no package of the program makes a file or a lock but internal/create, on any system.
 // TestCreatingOpens in cmd/command looks at the system calls.
 func TestOnePlaceMakesFiles(t *testing.T) {
+	t.Chdir("../..")
 	all, path := module(t)
 	rooms, seen := map[string]bool{}, 0
 	var add func(name string)

@@ -10,6 +10,7 @@ import (
 // TestPlansAreRows: what a plan promises follows from its rows. A guarantee is assembled in one place, algorithms/unit.go, and
 // the counts of what still depends on the kind of a run only fall. It prints them.
 func TestPlansAreRows(t *testing.T) {
+	t.Chdir("../..")
 	files, err := parsedSources(".")
 	if err != nil {
 		t.Fatal(err)

@@ -77,6 +77,7 @@ func folder(t *testing.T, dir, pattern string) map[string]string {
 // TestCertificatesNameTheirProofs: every theorem that .ci/proofs checks is named by the certificate that rests on it or by the book,
 // and what they name is there.
 func TestCertificatesNameTheirProofs(t *testing.T) {
+	t.Chdir("../..")
 	proofs, certificates := folder(t, "privacy/proofs", "*.v"), folder(t, "privacy", "*.go")
 	book, err := os.ReadFile(filepath.FromSlash("docs/theory.md"))
 	if err != nil {

@@ -42,6 +42,7 @@ func uncharged(path string, files *token.FileSet, f *ast.File) (places []string)
 // privacy.NewSession takes the caller's word that the plan was charged. Only package
 // ledger, which charges it, may give that word.
 func TestOnlyTheLedgerOpensChargedSessions(t *testing.T) {
+	t.Chdir("../..")
 	_, path := module(t)
 	opened := 0
 	err := goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
@@ -64,6 +65,7 @@ func TestOnlyTheLedgerOpensChargedSessions(t *testing.T) {
 }
 
 func TestUnchargedSessionsAreFound(t *testing.T) {
+	t.Chdir("../..")
 	for source, want := range map[string]int{
 		`import "made/privacy"; var s, err = privacy.NewSession(src, events, free)`:    1,
 		`import p "made/privacy"; var open = p.NewSession`:                             1,

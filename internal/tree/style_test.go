@@ -70,6 +70,7 @@ func prose(files *token.FileSet, f *ast.File, each func(line int, text string)) 
 
 // TestStyle: documents, comments, help and messages have no banned phrase.
 func TestStyle(t *testing.T) {
+	t.Chdir("../..")
 	add := func(name string, line int, text string) {
 		for _, h := range hits(text) {
 			t.Errorf("%s:%d: %s (docs/style.md)", name, line, h)
@@ -107,6 +108,7 @@ func TestStyle(t *testing.T) {
 
 // The check catches the phrases that it is for, in comments and strings, and lets English be.
 func TestStyleCatchesBannedPhrases(t *testing.T) {
+	t.Chdir("../..")
 	for _, bad := range []string{
 		"the server's state is none of its protocol", "%s is no key of it", "Who has it can make all tokens.", "also for who knows the tokens", "only who got a token can take part",
 		"ramp loss of which both hinges are envelopes", "Beside it lie files", "unless the GPU has that many\nbytes", "it is nothing\nto speak of",

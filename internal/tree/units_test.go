@@ -12,6 +12,7 @@ import (
 // TestUnitsAreWrittenOnce: whose data a guarantee protects is written in algorithms/unit.go, so that kinds of run whose costs a
 // ledger adds up have one unit. The checker shares no text with what it checks.
 func TestUnitsAreWrittenOnce(t *testing.T) {
+	t.Chdir("../..")
 	found := 0
 	err := filepath.WalkDir(".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() && (name == "bench" || name == ".git" || name == filepath.FromSlash("docs/checker")) {
