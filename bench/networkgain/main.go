@@ -23,10 +23,7 @@ import (
 
 	"dyad"
 	"dyad/algorithms"
-	graphs "dyad/autodiff/gorgonia"
 	"dyad/engine/dataset"
-	"dyad/engine/embedding"
-	"dyad/engine/layers"
 	"dyad/privacy"
 )
 
@@ -42,24 +39,17 @@ type method struct {
 // ceiling is the epsilon of models that show what noise takes: theirs does not matter.
 const ceiling = 1000
 
-func methods(s set) []method {
-	net := &dyad.Network{Hidden: []int{s.hidden}, Gain: s.gain}
-	adam := algorithms.GradientPerturbation{Steps: s.steps, Optimizer: algorithms.NetworkOptimizer()}
-	var more []method
-	if s.layers != nil {
-		file := &dyad.Network{Kind: layers.Kind, Layers: s.layers, Build: func(n dyad.Network) (embedding.Network, error) {
-			return graphs.NewLayers(*n.Layers, n.Features, n.Dim)
-		}}
-		more = []method{{name: "layers", network: file, choose: adam}, {name: "layers-ceiling", network: file, choose: adam, epsilon: ceiling}}
-	}
-	return append(more, []method{
+func methods(hidden, steps int, gain float64) []method {
+	net := &dyad.Network{Hidden: []int{hidden}, Gain: gain}
+	adam := algorithms.GradientPerturbation{Steps: steps, Optimizer: algorithms.NetworkOptimizer()}
+	return []method{
 		{name: "network", network: net, choose: adam},
 		{name: "linear-auto"},
 		{name: "linear-moments", choose: algorithms.Moments{}},
 		{name: "linear-moments-descent", choose: algorithms.MomentsDescent{}, loss: "logistic"},
 		{name: "network-ceiling", network: net, choose: adam, epsilon: ceiling},
 		{name: "linear-ceiling", epsilon: ceiling},
-	}...)
+	}
 }
 
 // set is a data set of the comparison.
@@ -71,14 +61,6 @@ type set struct {
 	steps              int
 	make               func(r *rand.Rand) (x []float64, positive bool) // synthetic, with labels flipped with probability 0.05
 	dim                int
-	layers             *layers.Spec // of images
-}
-
-// convolution is a file of layers for images.
-func convolution(side, channels, size, stride, pool int) *layers.Spec {
-	return &layers.Spec{Input: []int{1, side, side}, Layers: []layers.Layer{
-		{Convolution: &layers.Convolution{Channels: channels, Size: size, Stride: stride}}, {Activation: "tanh"}, {Pooling: &layers.Pooling{Kind: "mean", Size: pool}},
-	}}
 }
 
 var sets = []set{
@@ -97,8 +79,6 @@ var sets = []set{
 	{name: "adult-numbers", file: "adult/adult.data", schema: "adult-numbers.yaml", n: []int{2000, 8000, 27000}, hidden: 16, gain: 3, steps: 100},
 	{name: "adult", file: "adult/adult.data", schema: "adult.yaml", n: []int{27000}, hidden: 8, gain: 1, steps: 50},
 	{name: "bank", file: "bank/bank-full.csv", schema: "bank.yaml", n: []int{38000}, hidden: 8, gain: 1, steps: 50},
-	{name: "digits", file: "digits/digits-parity.csv", schema: "digits.yaml", n: []int{1300}, hidden: 8, gain: 2, steps: 50, layers: convolution(8, 8, 3, 1, 2)},
-	{name: "mnist38", file: "mnist38/mnist38-train-images-idx3-ubyte.gz", schema: "mnist38.yaml", n: []int{3000}, hidden: 4, gain: 2, steps: 50, layers: convolution(28, 4, 5, 2, 3)},
 }
 
 func uniform(r *rand.Rand, d int) []float64 {
@@ -140,10 +120,9 @@ func run(ctx context.Context) error {
 	update := flag.String("update", "", "rule of the steps")
 	tail := flag.Float64("tail", 0, "share of the iterates that are averaged")
 	summary := flag.String("summary", "", "print the paired differences of this CSV file and end")
-	of := flag.String("of", "network", "the method that -summary compares: network or layers")
 	flag.Parse()
 	if *summary != "" {
-		return summarise(*summary, *of)
+		return summarise(*summary)
 	}
 	file := os.Stdout
 	if *out != "" {
@@ -185,7 +164,7 @@ func run(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				for _, m := range methods(s) {
+				for _, m := range methods(s.hidden, s.steps, s.gain) {
 					if *which != "" && !slices.Contains(strings.Split(*which, ","), m.name) {
 						continue
 					}
@@ -294,15 +273,12 @@ func (m method) train(ctx context.Context, train, test *dyad.Data, epsilon float
 	if p.Network != nil {
 		name = fmt.Sprintf("mlp %v gain %g clip %g", p.Network.Hidden, p.Network.Gain, p.Network.Clip)
 	}
-	if p.Network != nil && p.Network.Layers != nil {
-		name = fmt.Sprintf("layers %s clip %g", p.Network.Layers.Digest(), p.Network.Clip)
-	}
 	steps := fmt.Sprintf("%s %d steps %s", p.Algorithm, p.Schedule.Steps, p.Schedule.Update)
 	return []string{fmt.Sprint(epsilon), fmt.Sprint(delta), fmt.Sprint(seed), m.name, name, strings.TrimSpace(steps), fmt.Sprintf("%.6f", *e.AUC), fmt.Sprintf("%.2f", seconds)}, nil
 }
 
-// summarise prints means, and the paired difference of a method and the best private linear model.
-func summarise(path, method string) error {
+// summarise prints means, and the paired difference of the network and the best private linear model.
+func summarise(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -327,7 +303,7 @@ func summarise(path, method string) error {
 			return err
 		}
 	}
-	fmt.Println("set,n,splits," + method + ",best_linear,best_linear_method,difference,standard_error," + method + "_ceiling,linear_ceiling")
+	fmt.Println("set,n,splits,network,best_linear,best_linear_method,difference,standard_error,network_ceiling,linear_ceiling")
 	for _, cell := range cells {
 		of := auc[cell]
 		best, name := math.Inf(-1), ""
@@ -336,11 +312,11 @@ func summarise(path, method string) error {
 				best, name = mean, m
 			}
 		}
-		network, _ := meanOf(of[method], nil)
-		difference, se := meanOf(of[method], of[name])
-		up, _ := meanOf(of[method+"-ceiling"], nil)
+		network, _ := meanOf(of["network"], nil)
+		difference, se := meanOf(of["network"], of[name])
+		up, _ := meanOf(of["network-ceiling"], nil)
 		low, _ := meanOf(of["linear-ceiling"], nil)
-		fmt.Printf("%s,%d,%.4f,%.4f,%s,%.4f,%.4f,%.4f,%.4f\n", cell, len(of[method]), network, best, name, difference, se, up, low)
+		fmt.Printf("%s,%d,%.4f,%.4f,%s,%.4f,%.4f,%.4f,%.4f\n", cell, len(of["network"]), network, best, name, difference, se, up, low)
 	}
 	return nil
 }
