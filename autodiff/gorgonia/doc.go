@@ -1,4 +1,5 @@
-// Package gorgonia reads losses from Gorgonia graphs.
+// Package gorgonia reads losses from Gorgonia graphs, and makes networks of them: NewNetwork of a graph of one's own, NewLayers
+// of the layers of a file.
 //
 // FromGraph translates a graph (gorgonia.org/gorgonia v0.9.18) to an
 // autodiff.Function: phi, and the derivative that gorgonia.Grad finds. Its method

@@ -48,6 +48,7 @@ type graphPass struct {
 	err       error
 	d, m      int
 	g, jac, x []float64 // of one record, and of the last Embed
+	from, to  int       // the rows of x that blocks holds
 }
 
 // Set implements Pass.
@@ -57,28 +58,22 @@ func (p *graphPass) Set(theta []float64) {
 	}
 }
 
-// each calls visit for the records of x, with p.g and p.jac set unless the tape failed. A block that is held is not computed
+// each calls visit for the records of x, with p.g and p.jac set unless the tape failed. Rows that are held are not computed
 // again.
-func (p *graphPass) each(rows int, held bool, visit func(i int, failed bool)) {
-	for from := 0; from < rows; {
-		count := rows
-		if p.err == nil {
-			count = min(p.blocks.Rows(), rows-from)
-			if !held || count < rows {
-				p.blocks.Block(p.x[from*p.d:][:count*p.d], count)
-			}
+func (p *graphPass) each(rows int, visit func(i int, failed bool)) {
+	for i := range rows {
+		if p.err == nil && (i < p.from || i >= p.to) {
+			p.from, p.to = i, min(i+p.blocks.Rows(), rows)
+			p.blocks.Block(p.x[i*p.d:p.to*p.d], p.to-i)
 		}
-		for i := range count {
-			visit(from+i, p.err != nil || p.blocks.Row(p.g, p.jac, i) != nil)
-		}
-		from += count
+		visit(i, p.err != nil || p.blocks.Row(p.g, p.jac, i-p.from) != nil)
 	}
 }
 
 // Embed implements Pass. The sum of squares of the Jacobian is taken in plain order.
 func (p *graphPass) Embed(g, norms, x []float64, rows int) {
-	p.x = x
-	p.each(rows, false, func(i int, failed bool) {
+	p.x, p.from, p.to = x, 0, 0
+	p.each(rows, func(i int, failed bool) {
 		if norms[i] = math.Inf(1); !failed {
 			copy(g[i*p.m:], p.g)
 			norms[i] = math.Sqrt(sumOfSquares(p.jac)) * roundings
@@ -88,7 +83,7 @@ func (p *graphPass) Embed(g, norms, x []float64, rows int) {
 
 // Pull implements Pass. The Jacobian that it multiplies by has the bits of Embed's.
 func (p *graphPass) Pull(grad, v []float64, rows int) {
-	p.each(rows, true, func(i int, failed bool) {
+	p.each(rows, func(i int, failed bool) {
 		if failed {
 			return
 		}

@@ -121,16 +121,14 @@ func TestDenseLayersAreAnMLP(t *testing.T) {
 		for k := range x {
 			x[k] = r.NormFloat64()
 		}
-		got, want := make([]float64, 600), make([]float64, 600)
-		for dst, of := range map[*float64]embedding.Network{&got[0]: net, &want[0]: mlp} {
-			y := got
-			if dst == &want[0] {
-				y = want
-			}
-			if err := (embedding.Model{Network: of, Output: embedding.Output{Unit: true}}).Embed(y, theta, x, 200); err != nil {
+		var values [2][]float64
+		for i, of := range []embedding.Network{net, mlp} {
+			values[i] = make([]float64, 600)
+			if err := (embedding.Model{Network: of, Output: embedding.Output{Unit: true}}).Embed(values[i], theta, x, 200); err != nil {
 				t.Fatal(err)
 			}
 		}
+		got, want := values[0], values[1]
 		for k := range got {
 			if math.Abs(got[k]-want[k]) > 1e-12 {
 				t.Fatalf("%v: number %d is %v, of the MLP %v", activation, k, got[k], want[k])

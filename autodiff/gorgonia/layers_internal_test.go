@@ -1,0 +1,68 @@
+package gorgonia
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"dyad/engine/layers"
+
+	"gorgonia.org/gorgonia"
+)
+
+// failing is a machine that fails if the batch has a record that is not a number, as an operation might.
+type failing struct {
+	gorgonia.VM
+	x []float64
+}
+
+func (f failing) RunAll() error {
+	if slices.ContainsFunc(f.x, math.IsNaN) {
+		return errors.New("not a number")
+	}
+	return f.VM.RunAll()
+}
+
+// A record for which the graph fails has no value; the others of its batch have the bits that they have without it.
+func TestRecordsThatFailDoNotTakeTheirBatchAlong(t *testing.T) {
+	spec, err := layers.Parse([]byte("layers: [dense: 3, activation: tanh]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := spec.Network(2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := layersGraph{Network: net, counts: rowsOf(net.Steps()), batch: 4}.NewTape()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tape := made.(*layersTape)
+	if err := tape.Set(net.Start(1)); err != nil {
+		t.Fatal(err)
+	}
+	values := func(x []float64) (all [][]float64) {
+		tape.Block(x, 3)
+		for i := range 3 {
+			g, jac := make([]float64, 1), make([]float64, 12)
+			if tape.Row(g, jac, i) == nil {
+				all = append(all, append(g, jac...))
+			} else {
+				all = append(all, nil)
+			}
+		}
+		return all
+	}
+	want := values([]float64{1, 2, 3, 4, 5, 6})
+	tape.machine = failing{tape.machine, tape.x}
+	for lost := range 3 {
+		x := []float64{1, 2, 3, 4, 5, 6}
+		x[2*lost] = math.NaN()
+		for i, row := range values(x) {
+			if i == lost && row != nil || i != lost && !slices.Equal(row, want[i]) {
+				t.Errorf("record %d failed: record %d has %v", lost, i, row)
+			}
+		}
+	}
+}
