@@ -26,7 +26,7 @@ var sections = []struct{ part, title, flags string }{
 	{ofRun, "Data:", "data schema n d records labels row user pairs pair-columns label-values density degree-cap pair-seed tuple all-pairs group-column group-sizes look-alike-ids follow balance public-data public-features dataset synthetic visits features"},
 	{ofRun, "Candidates:", "candidates models road"},
 	{guaranteed, "Model:", "model k metric task algorithm method loss loss-param loss-clip margin temperature rows radius l2 l2-grid folds bias average iterate"},
-	{guaranteed, "Network, with --model mlp:", "hidden activation dim similarity gain init init-seed jacobian-clip rate"},
+	{guaranteed, "Network, with --model:", "hidden activation dim similarity gain init init-seed jacobian-clip rate"},
 	{guaranteed, "Privacy:", "mode paper-unsound epsilon delta unit kappa max-epsilon max-epochs max-direction-pairs holdout-epsilon exact-figures shuffle-delta"},
 	{guaranteed, "Noise and steps; they change the mechanism:", "noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink mechanisms printed-steps every buffer reservoir per-class burn-in secret-state " +
 		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold threshold-step kwik-ratio kwik-delta"},
