@@ -40,6 +40,7 @@ type set struct {
 var sets = []set{
 	{name: "digits", file: "digits/digits.csv", schema: "digits/digits.yaml", network: "imagegain/digits.yaml", n: 1257, clip: 2, steps: 60, basis: true},
 	{name: "mnist38", file: "mnist38/mnist38-train-images-idx3-ubyte.gz", schema: "schemas/mnist38.yaml", network: "imagegain/mnist38.yaml", n: 2000, clip: 2, steps: 60},
+	{name: "mnist38", file: "mnist38/mnist38-train-images-idx3-ubyte.gz", schema: "schemas/mnist38.yaml", network: "imagegain/mnist38.yaml", n: 8000, clip: 2, steps: 60},
 }
 
 // The methods, and those that another one is compared with.

@@ -36,7 +36,7 @@ var sections = []struct{ part, title, flags, keys string }{
 	{ofRun, sourceOf, "density degree-cap tuple all-pairs", ""},
 	{ofRun, "Candidates:", "candidates models", "road"},
 	{guaranteed, "Model:", "model k metric task algorithm method loss rows", "radius loss-param loss-clip margin temperature l2 l2-grid folds bias average iterate"},
-	{guaranteed, "Network, with --model mlp:", "", "init hidden activation dim similarity gain init-seed jacobian-clip rate"},
+	{guaranteed, "Network, with --model:", "", "init hidden activation dim similarity gain init-seed jacobian-clip rate"},
 	{guaranteed, "Privacy:", "mode paper-unsound epsilon delta unit kappa max-epsilon holdout-epsilon exact-figures", "max-epochs max-direction-pairs shuffle-delta"},
 	{guaranteed, "Noise and steps; they change the mechanism:", "mechanisms", "threshold noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink printed-steps every buffer reservoir per-class burn-in secret-state " +
 		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold-step kwik-ratio kwik-delta"},

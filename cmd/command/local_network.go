@@ -8,7 +8,7 @@ type localNetworkFlags struct {
 	Hidden    int     `needs:"model=mlp" positive:"" placeholder:"N" help:"Units of the hidden layer of --model mlp; the noise of a message grows with the root of N (d + 2). Default: 8."`
 	Clip      float64 `needs:"model=mlp" name:"clip" aliases:"gradient-clip" positive:"" placeholder:"C" help:"Norm to which a user's gradient is clipped with --model mlp; public. Default: sqrt(N/8) times the largest slope of the loss."`
 	Gain      float64 `needs:"model=mlp" positive:"" placeholder:"S"`
-	InitSeed  uint64  `needs:"model=mlp" placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
+	InitSeed  uint64  `needs:"model=mlp" placeholder:"SEED" help:"Public seed of the start of a network. Default: 0."`
 	Rate      float64 `needs:"model=mlp" positive:"" placeholder:"A" help:"Step length of --model mlp: the noise of update t moves the model by about A/sqrt t. Default: 2."`
 }
 

@@ -72,8 +72,8 @@ type tupleNetworkFlags struct {
 	Activation string  `needs:"model=mlp" enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
 	Compare    string  `needs:"model=mlp|loss=infonce|loss=ntxent" name:"similarity" enum:",cosine,distance" default:"" placeholder:"HOW" help:"Embeddings of --model mlp have unit length (cosine) or lie in the unit ball (distance). Default: cosine."`
 	Gain       float64 `needs:"model=mlp" positive:"" placeholder:"S"`
-	InitSeed   uint64  `needs:"model=mlp|loss=infonce|loss=ntxent" placeholder:"SEED" help:"Public seed of the start of --model mlp. Default: 0."`
-	Init       string  `needs:"model=mlp|loss=infonce|loss=ntxent" placeholder:"MODEL" help:"Model file whose weights are the start of --model mlp: trained on public data, or with a guarantee of its own. The report says so."`
+	InitSeed   uint64  `needs:"model=mlp|loss=infonce|loss=ntxent" placeholder:"SEED" help:"Public seed of the start of a network. Default: 0."`
+	Init       string  `needs:"model=mlp|loss=infonce|loss=ntxent" placeholder:"MODEL" help:"Model file whose weights are the start of a network: trained on public data, or with a guarantee of its own. The report says so."`
 }
 
 // softmax says that the loss is one of whole batches.
