@@ -207,7 +207,7 @@ func (m *Model) SameClasses(other *Model) bool {
 }
 
 // meanLoss is the loss whose mean is released; nil for none.
-func (o FigureOptions) meanLoss(m judged) (*evaluate.Loss, error) {
+func (o FigureOptions) meanLoss(m judged) (*evaluate.ClampedLoss, error) {
 	if !o.MeanLoss {
 		if o.LossRange != nil {
 			return nil, input.Errorf("dyad: --loss-range is for --mean-loss")
@@ -218,7 +218,7 @@ func (o FigureOptions) meanLoss(m judged) (*evaluate.Loss, error) {
 	if !ok {
 		return nil, input.Errorf("dyad: --mean-loss is for models whose loss is a function of a difference of scores and was learned from records; the length of a model of moments has no meaning")
 	}
-	l := &evaluate.Loss{Name: score.Name(), Phi: score.Phi, High: 2 * score.Phi(0)}
+	l := &evaluate.ClampedLoss{Name: score.Name(), Phi: score.Phi, High: 2 * score.Phi(0)}
 	switch {
 	case len(o.LossRange) == 2:
 		l.Low, l.High = o.LossRange[0], o.LossRange[1]

@@ -3,6 +3,7 @@ package algorithms
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"dyad/engine"
@@ -62,17 +63,19 @@ func (s sample) descend(steps int, eta, alpha, radius float64) []float64 {
 	return w
 }
 
-func (s sample) onePass(eta []float64, alpha, radius float64) []float64 {
+func (s sample) onePass(eta []float64, alpha, radius float64) (all [][]float64) {
 	n, d := len(s.y), len(s.x[0])
 	w := make([]float64, d)
+	all = append(all, slices.Clone(w))
 	for t := 2; t <= n; t++ {
 		g := make([]float64, d)
 		for i := range t - 1 {
 			s.pairGrad(g, w, t-1, i, 1/float64(t-1))
 		}
 		s.step(w, g, eta[t], alpha, radius)
+		all = append(all, slices.Clone(w))
 	}
-	return w
+	return all
 }
 
 func distance(a, b []float64) float64 {
@@ -161,7 +164,7 @@ func TestBruteForceNeighboursStayWithinCertificates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			moved := distance(s.onePass(eta, alpha, radius), other.onePass(eta, alpha, radius))
+			moved := distance(s.onePass(eta, alpha, radius)[n-1], other.onePass(eta, alpha, radius)[n-1])
 			pass = max(pass, moved/certificate.Sensitivity())
 
 			steps := 1 + rng.IntN(20)

@@ -2,7 +2,9 @@ package algorithms
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"dyad/engine"
@@ -15,6 +17,8 @@ type noiseless struct{ privacy.Session }
 
 func (noiseless) Release([]float64, privacy.Certificate, privacy.Mechanism) error { return nil }
 
+func (noiseless) ReleaseExact([]float64) error { return nil }
+
 func (noiseless) Permutation(n int) []int32 {
 	order := make([]int32, n)
 	for i := range order {
@@ -23,9 +27,9 @@ func (noiseless) Permutation(n int) []int32 {
 	return order
 }
 
-// Without noise each algorithm is the recursion of its Maths, written here with plain
-// loops over all pairs.
-func TestFullBatchRecursions(t *testing.T) {
+// Without noise each algorithm is the recursion of its mathematics, written here with plain
+// loops over pairs.
+func TestRecursions(t *testing.T) {
 	const n, d, radius = 40, 3, 0.4
 	rng := rand.New(rand.NewPCG(3, 3))
 	data := randomSample(rng, n, d)
@@ -69,6 +73,13 @@ func TestFullBatchRecursions(t *testing.T) {
 		}
 		return m
 	}
+	// pass has the iterates w_1..w_n of a pass in the session's order.
+	pass := func(eta []float64, alpha float64) [][]float64 {
+		reversed := sample{slices.Clone(data.x), slices.Clone(data.y)}
+		slices.Reverse(reversed.x)
+		slices.Reverse(reversed.y)
+		return reversed.onePass(eta, alpha, radius)
+	}
 	zero, replaced := make([]float64, d), randomPoint(rng, d)
 	const steps, eta, alpha = 12, 0.3, 0.2
 	for _, c := range []struct {
@@ -91,8 +102,18 @@ func TestFullBatchRecursions(t *testing.T) {
 			}
 			return w
 		}},
+		{ProjectedGradient{Steps: steps, StepSize: eta, Plain: true}, alpha, func(*Plan) []float64 { return iterates(zero, 0, n, steps, eta, alpha)[steps] }},
+		{OffPairStrC{}, alpha, func(p *Plan) []float64 { return pass(p.Schedule.Eta, alpha)[n-1] }},
+		{OffGIGA{}, alpha, func(p *Plan) []float64 {
+			sizes := make([]float64, n+1)
+			for t := 2; t <= n; t++ {
+				b := float64(t - 1)
+				sizes[t] = min(2*radius/((p.Spec.Constants.Lipschitz+alpha*radius)*math.Sqrt(b)), 1/(alpha*b))
+			}
+			return mean(pass(sizes, alpha))
+		}},
 	} {
-		s, err := NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: radius}, c.l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, Certified)
+		s, err := NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: radius}, c.l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, c.a.Info().Modes[0])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func TestAgreement(t *testing.T) {
 
 // agreement repeats an evaluation of records, half of them positive; the numbers are those of TestAgreement.
 func agreement(t *testing.T, l law, p *evaluate.Plan, runs int) []float64 {
-	loss := &evaluate.Loss{Phi: func(float64) float64 { return 0 }, High: 1}
+	loss := &evaluate.ClampedLoss{Phi: func(float64) float64 { return 0 }, High: 1}
 	want, n := l.truth(loss), p.Options.Records
 	var gap, noise, auc, curve, accuracy, points, vague float64
 	for run := range uint64(runs) {

@@ -23,7 +23,7 @@ func TestCoverage(t *testing.T) {
 		comments: "# shares of runs whose 95 % interval covers the truth; points: mean over the operating points; wide: share of runs that say\n" +
 			"# so; error: root mean square error of the AUC, noise: mean standard deviation of its noise as reported\n",
 	}
-	loss := &evaluate.Loss{Name: "logistic", Phi: func(u float64) float64 { return math.Log1p(math.Exp(-u)) }, High: 2 * math.Ln2}
+	loss := &evaluate.ClampedLoss{Name: "logistic", Phi: func(u float64) float64 { return math.Log1p(math.Exp(-u)) }, High: 2 * math.Ln2}
 	for _, size := range []struct{ n, positives, runs int }{
 		{1000, 50, 1000}, {1000, 500, 1000}, {3000, 150, 1000}, {10_000, 50, 400}, {10_000, 5000, 400}, {300, 20, 1000}, {100, 50, 1000},
 	} {
@@ -50,7 +50,7 @@ func TestCoverageOfPersons(t *testing.T) {
 		comments: "# shares of runs whose 95 % interval covers the truth, as in evaluation-coverage.csv\n" +
 			"# rows: how many a person has and how they hang together; positives: expected sum of shares\n",
 	}
-	loss := &evaluate.Loss{Name: "logistic", Phi: func(u float64) float64 { return math.Log1p(math.Exp(-u)) }, High: 2 * math.Ln2}
+	loss := &evaluate.ClampedLoss{Name: "logistic", Phi: func(u float64) float64 { return math.Log1p(math.Exp(-u)) }, High: 2 * math.Ln2}
 	const runs = 1000
 	for _, size := range []struct{ n, positives int }{{1000, 50}, {1000, 500}, {300, 20}} {
 		delta := privacy.DefaultDelta(size.n)
@@ -183,7 +183,7 @@ func quantiles(of func(float64) float64, shares int) (s []float64) {
 	return s
 }
 
-func (l law) truth(loss *evaluate.Loss) truth {
+func (l law) truth(loss *evaluate.ClampedLoss) truth {
 	const grid, fine = 2000, 200_000
 	t := truth{positive: quantiles(l.positive, fine), negative: quantiles(l.negative, fine)}
 	negative := quantiles(l.negative, grid)

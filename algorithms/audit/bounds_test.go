@@ -183,7 +183,7 @@ func TestLowBitsOfFloatNoiseTellDataApart(t *testing.T) {
 			x := []float64{0, 0.3}[i%2]
 			for range 1000 {
 				v := round(x + 0.5*math.Sqrt2*math.Erfinv(2*rng.Float64()-1))
-				s[i/2][i%2] = append(s[i/2][i%2], lowBitScore.of(Observation{Releases: []Release{{Value: []float64{v}}}}))
+				s[i/2][i%2] = append(s[i/2][i%2], lowBitScore.of(Observation{Releases: []Released{{Value: []float64{v}}}}))
 			}
 		}
 		a := bestAttack(s[0][0], s[0][1], 1000, 1e-5, 0.001)

@@ -81,12 +81,12 @@ func TestRepeatedNoiseIsCounted(t *testing.T) {
 				t.Fatal(err)
 			}
 			v := []float64{0.1 * float64(i), 0.2, -float64(i) / 7, 1}
-			r := audit.Release{Exact: append([]float64(nil), v...), Noise: m}
+			r := audit.Released{Exact: append([]float64(nil), v...), Noise: m}
 			if err := s.Release(v, p.Certificate(), m); err != nil {
 				t.Fatal(err)
 			}
 			r.Value = v
-			runs = append(runs, audit.Observation{Releases: []audit.Release{r}})
+			runs = append(runs, audit.Observation{Releases: []audit.Released{r}})
 		}
 		return runs
 	}
@@ -112,7 +112,7 @@ func TestFloatNoiseIsOffGrid(t *testing.T) {
 	var naive []audit.Observation
 	for range 1000 {
 		v := []float64{0.3 + m.Sigma*rng.NormFloat64(), m.Sigma * rng.NormFloat64()}
-		naive = append(naive, audit.Observation{Releases: []audit.Release{{Value: v, Noise: m}}})
+		naive = append(naive, audit.Observation{Releases: []audit.Released{{Value: v, Noise: m}}})
 	}
 	if values, off := audit.OffGrid(naive); off < values/2 {
 		t.Errorf("float noise: %d of %d values are off the grid", off, values)

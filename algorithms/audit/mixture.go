@@ -85,7 +85,7 @@ func (t Target) mixtureScore(ctx context.Context, seed uint64) (of score, ok boo
 }
 
 // cell is where the exact vector of r belongs.
-func cell(cells map[string]*centre, order *[]*centre, r Release) *centre {
+func cell(cells map[string]*centre, order *[]*centre, r Released) *centre {
 	width := r.Noise.(privacy.Gaussian).Sigma * centreWidth
 	key := make([]byte, 0, 8*len(r.Exact))
 	for _, v := range r.Exact {
@@ -101,7 +101,7 @@ func cell(cells map[string]*centre, order *[]*centre, r Release) *centre {
 }
 
 // logMixture is the log of the density of a release up to a constant.
-func logMixture(centres []centre, r Release) float64 {
+func logMixture(centres []centre, r Released) float64 {
 	sigma := r.Noise.(privacy.Gaussian).Sigma
 	logs := make([]float64, len(centres))
 	for i, c := range centres {

@@ -77,7 +77,7 @@ func (p *Program) draw(neighbour bool, seed uint64) (o Observation, err error) {
 }
 
 // move is how far the releases of two runs with one past are apart, over what is allowed.
-func (p *Program) move(data, neighbour []Release) float64 {
+func (p *Program) move(data, neighbour []Released) float64 {
 	if p.Draw != nil {
 		return 0
 	}

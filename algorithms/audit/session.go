@@ -10,8 +10,8 @@ import (
 	"dyad/privacy"
 )
 
-// Release is one released vector as the strongest adversary sees it.
-type Release struct {
+// Released is one released vector as the strongest adversary sees it.
+type Released struct {
 	Exact []float64         // before the noise; only an audit has it
 	Value []float64         // as released, before any post-processing
 	Noise privacy.Mechanism // the claimed noise
@@ -20,7 +20,7 @@ type Release struct {
 
 // Observation is one run of an algorithm.
 type Observation struct {
-	Releases   []Release
+	Releases   []Released
 	Weights    []float64 // what the algorithm returned
 	choiceMove float64   // how far a score, or a run of a selection, moves to the neighbour over what its certificate allows
 	// LogRatio is the log-likelihood ratio of the releases, neighbour against data,
@@ -42,9 +42,9 @@ func (o Observation) flat() []float64 {
 }
 
 // released are the releases of a run.
-func released(r *replay.Recorder) (all []Release) {
+func released(r *replay.Recorder) (all []Released) {
 	for _, c := range r.Made(replay.Release) {
-		all = append(all, Release{Exact: c.Before, Value: c.After, Noise: c.Noise, Bound: c.Certificate.Sensitivity()})
+		all = append(all, Released{Exact: c.Before, Value: c.After, Noise: c.Noise, Bound: c.Certificate.Sensitivity()})
 	}
 	return all
 }

@@ -77,7 +77,7 @@ func index(neighbour bool) int {
 // pair runs the plan on one data set, through a real session with the given noise,
 // and replays its releases on the other. It returns the run and the releases of the
 // replay, with only Exact set.
-func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observation, []Release, error) {
+func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observation, []Released, error) {
 	if p := w.t.Program; p != nil && p.Draw != nil {
 		o, err := p.draw(neighbour, noise)
 		return o, nil, err

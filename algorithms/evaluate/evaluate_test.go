@@ -220,7 +220,7 @@ func TestHostileDataGiveFigures(t *testing.T) {
 	} {
 		for seed := range uint64(20) {
 			for _, delta := range []float64{0, 1e-4} {
-				p := planOf(t, evaluate.Options{Records: 20, Budget: privacy.Budget{Epsilon: 1, Delta: delta}, Loss: &evaluate.Loss{Name: "zero", Phi: func(float64) float64 { return math.NaN() }, High: 1}})
+				p := planOf(t, evaluate.Options{Records: 20, Budget: privacy.Budget{Epsilon: 1, Delta: delta}, Loss: &evaluate.ClampedLoss{Name: "zero", Phi: func(float64) float64 { return math.NaN() }, High: 1}})
 				f := figures(t, p, d, seed)
 				if !f.Wide || f.AUC.Low > f.AUC.High || f.AUC.Low < 0 || f.AUC.High > 1 || math.IsNaN(f.AUC.Value+f.MeanLoss.Value) {
 					t.Fatalf("%s: %+v", name, f)
@@ -257,7 +257,7 @@ func TestPlansThatAreRefused(t *testing.T) {
 		"increase":       func(o *evaluate.Options) { o.Thresholds = []float64{1, 1} },
 		"finite":         func(o *evaluate.Options) { o.At = []float64{math.Inf(1)} },
 		"twice":          func(o *evaluate.Options) { o.Thresholds, o.At = []float64{0, 1}, []float64{1} },
-		"range":          func(o *evaluate.Options) { o.Loss = &evaluate.Loss{Phi: math.Exp} },
+		"range":          func(o *evaluate.Options) { o.Loss = &evaluate.ClampedLoss{Phi: math.Exp} },
 		"no scores":      func(o *evaluate.Options) { o.Classifiers, o.At = []string{"a"}, []float64{0} },
 		"at most 1000":   func(o *evaluate.Options) { o.Thresholds = make([]float64, 1001) },
 	} {
@@ -273,7 +273,7 @@ func TestPlansThatAreRefused(t *testing.T) {
 // after the charge: what is accepted has figures, whatever is released.
 func TestHugeScoresHaveFigures(t *testing.T) {
 	n, b := 4000, privacy.Budget{Epsilon: 1, Delta: 1e-5}
-	loss := &evaluate.Loss{Name: "hinge", Phi: func(u float64) float64 { return max(0, 1-u) }, High: 2}
+	loss := &evaluate.ClampedLoss{Name: "hinge", Phi: func(u float64) float64 { return max(0, 1-u) }, High: 2}
 	for _, size := range []float64{1, 0x1p990, 1e308, 1.7e308} {
 		for _, o := range []evaluate.Options{
 			{Records: n, Budget: b, ScoreBound: size, At: []float64{0}, Loss: loss},
@@ -302,7 +302,7 @@ func TestHugeScoresHaveFigures(t *testing.T) {
 // A loss that is not a number somewhere counts as the end of its range, in the interval as in the sum.
 func TestLossesThatAreNotNumbersHaveIntervals(t *testing.T) {
 	const n = 4000
-	p := planOf(t, evaluate.Options{Records: n, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}, Loss: &evaluate.Loss{
+	p := planOf(t, evaluate.Options{Records: n, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}, Loss: &evaluate.ClampedLoss{
 		Name: "holed", High: 1, Phi: func(u float64) float64 {
 			if u > 2 {
 				return math.NaN()

@@ -308,7 +308,7 @@ func (f *Figures) points(s *statistics) {
 }
 
 // loss adds the mean loss.
-func (f *Figures) loss(s *statistics, l *Loss) {
+func (f *Figures) loss(s *statistics, l *ClampedLoss) {
 	positives, negatives := s.sizes()
 	middle, half := l.Low/2+l.High/2, l.High/2-l.Low/2
 	spread := math.Inf(1)

@@ -102,7 +102,7 @@ func TestClassPairSumsOfNeighbours(t *testing.T) {
 			if c, err = (privacy.ClassPairSum{Records: n, Levels: lossLevels, Manhattan: l1, Name: lossName}).Certify(); err != nil {
 				t.Fatal(err)
 			}
-			steep := &Loss{Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: 3}
+			steep := &ClampedLoss{Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: 3}
 			if got := worst(n, func(d Data) []float64 { return []float64{d.lossSum(steep, 1)} }, l1); got != c.Sensitivity() {
 				t.Errorf("n %d: a steep loss moves by %v, the certificate is %v", n, got, c.Sensitivity())
 			}
@@ -279,7 +279,7 @@ func TestEvaluationOfNeighbours(t *testing.T) {
 		if trial%2 == 1 {
 			b.Delta = 0
 		}
-		o := Options{Records: n, Budget: b, ScoreBound: 1, At: []float64{0}, Loss: &Loss{Name: "step", Phi: func(u float64) float64 { return math.Exp(-20 * u) }, High: 1}}
+		o := Options{Records: n, Budget: b, ScoreBound: 1, At: []float64{0}, Loss: &ClampedLoss{Name: "step", Phi: func(u float64) float64 { return math.Exp(-20 * u) }, High: 1}}
 		if trial%3 == 0 {
 			o.Thresholds = []float64{-0.5, 0.5}
 		}

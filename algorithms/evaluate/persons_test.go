@@ -62,7 +62,7 @@ func worstPersons(n int, query func(Data) []float64, l1 bool) (most float64) {
 }
 
 func personQueries(k float64) map[string]func(Data) []float64 {
-	steep := &Loss{Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: 3}
+	steep := &ClampedLoss{Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: 3}
 	return map[string]func(Data) []float64{
 		rankName: func(d Data) []float64 {
 			sum, positives := d.rank()
@@ -141,7 +141,7 @@ func TestFiguresOfReplacedPersons(t *testing.T) {
 // definition, in exact arithmetic; shares add up, and depend on the rows of their person alone.
 func TestPersonSumsAreExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
-	loss := &Loss{Phi: func(u float64) float64 { return math.Log1p(math.Exp(-u)) }, High: 2}
+	loss := &ClampedLoss{Phi: func(u float64) float64 { return math.Log1p(math.Exp(-u)) }, High: 2}
 	terms := lossTerms(loss, 1)
 	for trial := range 60 {
 		var all [][]person

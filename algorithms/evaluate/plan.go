@@ -35,7 +35,7 @@ type Options struct {
 	// At are public thresholds at which operating points and the accuracy are wanted besides.
 	At []float64
 	// Loss is the pair loss whose mean is released; nil for none.
-	Loss *Loss
+	Loss *ClampedLoss
 
 	// Classifiers names classifiers, which need no scores: then the numbers of records that
 	// they get right are released, and nothing else.
@@ -46,9 +46,9 @@ type Options struct {
 	Compared string
 }
 
-// Loss is a pair loss phi(2 (s - s')), s the score of a positive and s' that of a negative
+// ClampedLoss is a pair loss phi(2 (s - s')), s the score of a positive and s' that of a negative
 // record, clamped to [Low, High].
-type Loss struct {
+type ClampedLoss struct {
 	Name      string
 	Phi       func(margin float64) float64
 	Low, High float64 // finite, Low < High

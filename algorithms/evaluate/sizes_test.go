@@ -15,7 +15,7 @@ import (
 // certificate, and by nearly all of it: figures of public thresholds and of placed ones, the loss, classifiers, the difference of
 // two models, and persons with rows. Each threshold, and each classifier, is a coordinate.
 func TestFiguresOfEverySize(t *testing.T) {
-	step := &Loss{Name: "step", Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: 1}
+	step := &ClampedLoss{Name: "step", Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: 1}
 	for _, c := range sizes.Cells(t, 1.2e6, 1) {
 		d := min(c.D, maxThresholds)
 		for name, change := range map[string]func(*Options){

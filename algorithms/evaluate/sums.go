@@ -141,7 +141,7 @@ func (d Data) cellCounts(dst, thresholds []float64) {
 
 // lossTerms are the losses of pairs whose scores differ by a number of levels, index 0 for -2
 // scoreLevels: from -lossLevels at Low to lossLevels at High.
-func lossTerms(l *Loss, bound float64) []int64 {
+func lossTerms(l *ClampedLoss, bound float64) []int64 {
 	terms := make([]int64, 4*scoreLevels+1)
 	for i := range terms {
 		terms[i] = int64(math.RoundToEven(l.at(float64(i-2*scoreLevels)/scoreLevels*bound) * lossLevels))
@@ -151,7 +151,7 @@ func lossTerms(l *Loss, bound float64) []int64 {
 
 // at is the loss of a difference of scores, from -1 at Low to 1 at High and where it is not a
 // number.
-func (l *Loss) at(difference float64) float64 {
+func (l *ClampedLoss) at(difference float64) float64 {
 	v := l.Phi(2 * difference)
 	if math.IsNaN(v) {
 		return 1
@@ -163,7 +163,7 @@ func (l *Loss) at(difference float64) float64 {
 // float64 nearest to the exact number, which is at most lossLevels n^2/4; for persons, of rows of
 // different ones with their shares. Scores are rounded to levels, so it takes O(n + scoreLevels^2),
 // and for a person with m rows at most m^2 more.
-func (d Data) lossSum(l *Loss, bound float64) float64 {
+func (d Data) lossSum(l *ClampedLoss, bound float64) float64 {
 	terms := lossTerms(l, bound)
 	sum := new(levelCounts).of(d, 0, len(d.Scores), bound, terms)
 	if d.weight == nil {

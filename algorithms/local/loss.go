@@ -6,13 +6,13 @@ import (
 	"dyad/engine"
 )
 
-// ScalarLoss is the Loss of an engine.Scalar: a built-in loss or a formula, with the
+// ScalarLoss is the MarginLoss of an engine.Scalar: a built-in loss or a formula, with the
 // slopes that engine derives.
 type ScalarLoss struct {
 	Of engine.Scalar // not nil
 }
 
-var _ Loss = ScalarLoss{}
+var _ MarginLoss = ScalarLoss{}
 
 // Name returns the name of the function.
 func (l ScalarLoss) Name() string { return l.Of.Name() }

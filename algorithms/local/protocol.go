@@ -15,8 +15,8 @@ import (
 // ErrProtocol is wrapped by Protocol.Plan when a protocol cannot be carried out.
 var ErrProtocol = errors.New("local: protocol not possible")
 
-// Loss is a margin loss phi(v), v = y (w.x + b).
-type Loss interface {
+// MarginLoss is a margin loss phi(v), v = y (w.x + b).
+type MarginLoss interface {
 	// Name identifies the loss in reports.
 	Name() string
 	// Slope is phi'(v).
@@ -88,7 +88,7 @@ func (m Method) gradual() bool { return m != DJW && m != SGD }
 // Protocol is everything public about a learning task.
 type Protocol struct {
 	Method      Method
-	Loss        Loss
+	Loss        MarginLoss
 	Dim         int     // d, features of a record
 	FeatureNorm float64 // R_x: ||x||_2 <= R_x, enforced at the user; > 0
 	Radius      float64 // R: the model is projected to ||w||_2 <= R; > 0, and 0 for a network

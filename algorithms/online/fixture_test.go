@@ -87,7 +87,7 @@ func follow(ctx context.Context, dir string, resume bool, stage func(string)) er
 	}
 	defer s.Close()
 	lines := json.NewEncoder(os.Stdout)
-	write := func(r *online.Release) error {
+	write := func(r *online.Update) error {
 		if r == nil {
 			return nil
 		}

@@ -61,8 +61,8 @@ func stateError(format string, args ...any) error {
 // ErrLost is wrapped if the state cannot be written: the release that it holds is withheld.
 var ErrLost = errors.New("online: the state cannot be saved, so nothing more was released")
 
-// Release is a released model. It may be published.
-type Release struct {
+// Update is a released model. It may be published.
+type Update struct {
 	Number  int // from 1
 	Records int // that were taken before it
 	Weights []float64
@@ -164,12 +164,12 @@ func (s *Stream) Guarantee() privacy.Guarantee {
 
 // Last is the last release, of this attempt or an earlier one; nil before the first, and after an
 // error of Take, when it may not be durable.
-func (s *Stream) Last() *Release {
+func (s *Stream) Last() *Update {
 	if s.stream == nil || s.failed != nil || s.stream.Last() == nil {
 		return nil
 	}
 	updates := s.stream.Updates()
-	return &Release{updates, s.plan.Spec.BurnIn + updates*s.plan.Spec.Batch, s.stream.Last(), s.stream.Average()}
+	return &Update{updates, s.plan.Spec.BurnIn + updates*s.plan.Spec.Batch, s.stream.Last(), s.stream.Average()}
 }
 
 // Begin charges the stream, unless it has begun. The state with the run's id is on disk before
@@ -229,7 +229,7 @@ func (s *Stream) start(session *privacy.LiveSession) (err error) {
 // returns the release, which is durable in state and count: it may be published. The error
 // wraps algorithms.ErrStreamEnd if the horizon is reached; the record was not taken then.
 // After any other error nothing more is released; Open with Resume goes on.
-func (s *Stream) Take(ctx context.Context, x []float64, y float64) (*Release, error) {
+func (s *Stream) Take(ctx context.Context, x []float64, y float64) (*Update, error) {
 	if err := s.Begin(); err != nil {
 		return nil, err
 	}

@@ -115,7 +115,7 @@ type Spec struct {
 	Bound       float64 // R: the public norm bound of features, in the norm of Norm
 	Rows        int     // d' of the learned d' x d matrix; 0 means 1, and Dim with Moments
 	// Loss is a terms.Loss or terms.InfoNCE of labelled pairs, else a terms.TupleLoss.
-	Loss Loss
+	Loss TermLoss
 
 	algorithms.Provenance
 	// Identity says for the guarantee when two ids are different individuals; empty: when
@@ -179,8 +179,8 @@ type Spec struct {
 	PrintedSteps bool
 }
 
-// Loss is a loss of any terms.
-type Loss interface {
+// TermLoss is a loss of any terms.
+type TermLoss interface {
 	// Name identifies the loss in models and reports.
 	Name() string
 	// Parameter is its public parameter, which must be positive; "" if it has none.

@@ -112,7 +112,7 @@ func drawFigures(of string) drawJobs {
 				o.Thresholds = append(o.Thresholds, o.ScoreBound*(float64(d)/6-0.5))
 			}
 			if of == "mean loss" {
-				o.Loss = &evaluate.Loss{Name: "step", Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: pick(rng, 1.0, 3)}
+				o.Loss = &evaluate.ClampedLoss{Name: "step", Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: pick(rng, 1.0, 3)}
 			}
 			o.PersonRows = pick(rng, 0, 0, 3)
 		case "threshold": // placed by a released centre and spread

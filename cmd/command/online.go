@@ -251,7 +251,7 @@ func (o *onlineRun) prepare() (err error) {
 }
 
 // release is the output of a release.
-func (o *onlineRun) release(r *online.Release) onlineRelease {
+func (o *onlineRun) release(r *online.Update) onlineRelease {
 	out := onlineRelease{Records: r.Records, Release: r.Number, Weights: r.Weights}
 	if o.Average {
 		out.Average = r.Average

@@ -283,7 +283,7 @@ func evaluated() map[string]evaluate.Options {
 		"figures":     {Model: "m", ScoreBound: 2},
 		"at":          {Model: "m", ScoreBound: 2, At: []float64{0}},
 		"thresholds":  {Model: "m", ScoreBound: 2, Thresholds: []float64{-1, 0.5}, At: []float64{0}},
-		"loss":        {Model: "m", ScoreBound: 2, Loss: &evaluate.Loss{Name: "hinge", Phi: func(u float64) float64 { return max(0, 1-u) }, High: 3}},
+		"loss":        {Model: "m", ScoreBound: 2, Loss: &evaluate.ClampedLoss{Name: "hinge", Phi: func(u float64) float64 { return max(0, 1-u) }, High: 3}},
 		"classifiers": {Model: "m", Classifiers: []string{"one", "two"}},
 		"difference":  {Model: "m", Compared: "other"},
 	}
@@ -336,7 +336,7 @@ func locals(n, d int) (all []row) {
 	return all
 }
 
-func localLoss() local.Loss {
+func localLoss() local.MarginLoss {
 	l, _ := engine.LibraryByName("logistic")
 	e, err := l.Expression(engine.ExpressionOptions{})
 	if err != nil {

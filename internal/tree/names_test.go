@@ -11,7 +11,9 @@ import (
 
 // merged are tests of internal/tree/testdata/names.txt that have another name today.
 var merged = map[string]string{
-	"TestCUDAOnTheHost":                "TestHost", // one framework in engine/cuda, run by make host
+	"TestCUDAOnTheHost":                "TestHost",       // one framework in engine/cuda, run by make host
+	"TestFullBatchRecursions":          "TestRecursions", // of passes and baselines, too
+	"TestOffGIGAIsTheRecursion":        "TestRecursions",
 	"TestRequestsInWorkKeepTheirPlace": "TestRequestsInWorkKeepTheirShare",
 }
 

@@ -17,7 +17,7 @@ type Loss struct {
 }
 
 // lossOf is the definition of a plan's loss.
-func lossOf(l local.Loss) Loss {
+func lossOf(l local.MarginLoss) Loss {
 	if s, ok := l.(local.ScalarLoss); ok {
 		if e, ok := s.Of.(*engine.Expression); ok {
 			return Loss{Name: e.Name(), Formula: e.Formula(), Params: e.Params(), Clip: e.Clip()}

@@ -21,7 +21,7 @@ import (
 )
 
 // logistic is the loss as users and server build it, each by itself.
-func logistic() local.Loss {
+func logistic() local.MarginLoss {
 	e, err := engine.NewExpression("logistic", "log1p(exp(-u))", engine.ExpressionOptions{})
 	if err != nil {
 		panic(err)
