@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"dyad/internal/experiment"
@@ -35,20 +36,28 @@ func run(ctx context.Context) error {
 	results := flag.String("results", "results", "folder of everyone.csv")
 	docs := flag.String("docs", "..", "folder of README.md and of docs/comparison.md")
 	pages := flag.Bool("pages", false, "only write what follows from everyone.csv")
+	splits := flag.Int("splits", 0, "only the first splits of each cell; rows of later ones stay")
+	of := flag.String("plan", planFile, "another plan, of some of the methods")
 	retry := flag.Bool("retry", false, "repeat runs that failed")
 	flag.Parse()
-	p, err := experiment.Load(planFile)
+	p, err := experiment.Load(*of)
 	if err != nil {
 		return err
 	}
 	raw := filepath.Join(*results, "everyone.csv")
+	if *of != planFile {
+		raw = filepath.Join(*results, strings.TrimSuffix(filepath.Base(*of), ".yaml")+".csv")
+	}
 	if !*pages {
-		o := experiment.Options{Machine: cases.CPUModel(), Folders: []string{*data}, Programs: map[string]string{}, Retry: *retry, Progress: progress()}
+		o := experiment.Options{Machine: cases.CPUModel(), Folders: []string{*data}, Programs: map[string]string{}, Retry: *retry, Splits: *splits, Progress: progress()}
 		for program, name := range map[string]string{"python3": "boosting", "python-opacus": "opacus", "python-jax": "jax", "python-mst": "mst"} {
 			o.Programs[program] = filepath.Join(*environments, name, "bin", "python")
 		}
 		if err := p.Run(ctx, raw, o); err != nil {
 			return err
+		}
+		if *of != planFile {
+			return nil
 		}
 	}
 	t, err := read(p, raw)

@@ -30,15 +30,16 @@ const (
 
 // methods are those of the plan; the first is the reference.
 var methods = []method{
-	{"auto", "basis=auto", "`auto` (`dyad train`)", "replace one; exact", ranked},
+	{"auto", "basis=auto", "`auto`, as `dyad train` has it", "replace one; exact", ranked},
 	{"auto", "", "`auto`, `basis: none`", "replace one; exact", ranked},
-	{"dp-ebm", "claim=replace learning_rate=0.01 max_bins=32 max_leaves=3 max_rounds=300", "DP-EBM, default", "replace one, from its noise", ranked},
-	{"adassp", "", "AdaSSP", "replace one; Gaussian noise by hand", ranked},
-	{"class-means-noisy", "", "class means", "replace one; Gaussian noise by hand", ranked},
-	{"opacus-dpsgd", "", "Opacus, DP-SGD", "add or remove one, twice", ranked},
+	{"dp-ebm", "claim=replace settings=tuned", "DP-EBM, tuned", "replace one, of its noise", ranked},
+	{"dp-ebm", "claim=replace settings=default", "DP-EBM, its defaults", "replace one, of its noise", ranked},
+	{"adassp", "", "AdaSSP", "replace one", ranked},
+	{"class-means-noisy", "", "class means", "replace one", ranked},
+	{"opacus-dpsgd", "", "Opacus, DP-SGD", "replace one, as two hops of its add or remove one", ranked},
 	{"jax-privacy", "", "JAX-Privacy", "replace one", ranked},
-	{"mst-lightgbm", "", "MST, then LightGBM", "replace one, from its zCDP", ranked},
-	{"dp-ebm", "claim=own", "DP-EBM at its own claim", "add or remove one", own},
+	{"mst-lightgbm", "", "MST, then LightGBM", "replace one, of its noise", ranked},
+	{"dp-ebm", "claim=own settings=tuned", "DP-EBM, tuned, at its own claim", "add or remove one", own},
 	{"logistic-regression", "", "logistic regression", "not private", open},
 	{"lightgbm", "", "LightGBM", "not private", open},
 }
@@ -269,9 +270,9 @@ func (t *everyone) comparison() string {
 			case !ok:
 				b.WriteString(" – |")
 			case e.rank > 0:
-				fmt.Fprintf(&b, " %.3f ± %.3f (%d) |", e.Mean, e.SE, e.rank)
+				fmt.Fprintf(&b, " %s (%d) |", spread(3, e.Mean, e.SE, e.Splits), e.rank)
 			default:
-				fmt.Fprintf(&b, " %.3f ± %.3f |", e.Mean, e.SE)
+				fmt.Fprintf(&b, " %s |", spread(3, e.Mean, e.SE, e.Splits))
 			}
 		}
 		b.WriteString("\n")
@@ -279,10 +280,18 @@ func (t *everyone) comparison() string {
 	fmt.Fprintf(&b, "\nEvery cell in which a private method with the guarantee is more than %g ahead of `auto`; differences are paired by split, with their standard errors:\n\n| data, n, epsilon | `auto` | first | ahead by | splits |\n|---|---|---|---|---|\n", limit)
 	for _, c := range t.cells {
 		if k, e := t.lead(c, ranked); k > 0 && e.Difference > limit {
-			fmt.Fprintf(&b, "| %v | %.4f | %s | %.4f ± %.4f | %d |\n", c, t.entries[c][0].Mean, methods[k].name, e.Difference, e.DifferenceSE, e.Paired)
+			fmt.Fprintf(&b, "| %v | %.4f | %s | %s | %d |\n", c, t.entries[c][0].Mean, methods[k].name, spread(4, e.Difference, e.DifferenceSE, e.Paired), e.Paired)
 		}
 	}
 	return b.String()
+}
+
+// spread is a mean with its standard error, if there is more than one split.
+func spread(digits int, mean, se float64, splits int) string {
+	if splits < 2 {
+		return fmt.Sprintf("%.*f", digits, mean)
+	}
+	return fmt.Sprintf("%.*f ± %.*f", digits, mean, digits, se)
 }
 
 // span is a range of counts.
