@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine/dataset"
 	"dyad/internal/create"
+	"dyad/privacy"
 )
 
 // columns are the columns of a file before they are scaled to norm 1, for peers that bin: a number is its place in its public range, from 0
@@ -59,7 +59,7 @@ func readColumns(ctx context.Context, path string, s *dataset.Schema) (*columns,
 			v := (out[0]/f.Factor + 1) / 2 // a number, or one of two categories
 			if f.Width > 1 {
 				if v = float64(slices.Index(out, f.Factor)); v < 0 {
-					return fmt.Errorf("column %s: a value is none of the categories, and peers get no others", e.FeatureName(k))
+					return fmt.Errorf("column %s: a value is not one of the categories, and peers get no others", e.FeatureName(k))
 				}
 			}
 			c.values = append(c.values, v)
@@ -109,15 +109,19 @@ func (w *worker) columns(one run, q *request) error {
 // curved is the worker with the records of the block by the basis that the program's default takes for a run, if it takes one.
 func (w *worker) curved(ctx context.Context, one run) (*worker, error) {
 	l := w.data[w.at]
-	if !one.method.settings.curved || l.schema == nil {
+	if !one.method.settings.curved || l.schema == nil || l.schema.Basis != "" {
 		return w, nil
 	}
-	delta := one.row.Delta
-	chosen, _, err := lib.Options{Epsilon: one.row.Epsilon, Delta: &delta}.ChooseBasis(l.schema, one.row.N)
-	if err != nil || chosen.Basis == "" || chosen.Basis == dataset.BasisNone {
-		return w, err
+	a, _, err := w.planned(one)
+	if _, moments := a.(algorithms.Moments); !moments || err != nil {
+		return w, nil // an error is that of the run without a basis
 	}
-	bent, err := w.bend(ctx, chosen)
+	budget := privacy.Budget{Epsilon: one.row.Epsilon, Delta: one.row.Delta}
+	basis, _ := algorithms.ChooseBasis(one.row.N, one.row.N, budget, l.schema.DimWith)
+	if basis == dataset.BasisNone {
+		return w, nil
+	}
+	bent, err := w.bend(ctx, l.schema.WithBasis(basis))
 	if err != nil {
 		return nil, err
 	}

@@ -118,16 +118,21 @@ func (w *worker) run(ctx context.Context, one run) (outcome, error) {
 	return out, err
 }
 
-// fit plans and trains an algorithm.
-func (w *worker) fit(ctx context.Context, one run) (outcome, error) {
+// planned is the algorithm of a run and its plan.
+func (w *worker) planned(one run) (algorithms.Algorithm, *algorithms.Plan, error) {
 	r := w.train
 	budget := privacy.Budget{Epsilon: one.row.Epsilon, Delta: one.row.Delta}
 	backend := cpu.Backend{Workers: max(1, runtime.GOMAXPROCS(0)/max(1, w.o.Parallel))}
-	a, p, err := one.method.plan(w.plan.Task, backend, engine.Problem{N: r.Units(), D: r.Dim(), Bounds: r.Bounds(), PersonRows: w.personRows}, budget)
+	return one.method.plan(w.plan.Task, backend, engine.Problem{N: r.Units(), D: r.Dim(), Bounds: r.Bounds(), PersonRows: w.personRows}, budget)
+}
+
+// fit plans and trains an algorithm.
+func (w *worker) fit(ctx context.Context, one run) (outcome, error) {
+	a, p, err := w.planned(one)
 	if err != nil {
 		return outcome{}, err
 	}
-	res, err := algorithms.Run(ctx, r, shrinks(a, w.encoder), p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(one.row.Seed)})
+	res, err := algorithms.Run(ctx, w.train, shrinks(a, w.encoder), p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(one.row.Seed)})
 	if err != nil {
 		return outcome{}, err
 	}
