@@ -4,6 +4,8 @@
     signed-sum      the count with 10 % of mu^2, then sum (y - prior) x with the rest (R = 1)
     least-squares   count .10, centre .15, records clipped to .5 around it, signed sum .45, second moments .30, ridge 3: moments as in
                     sufficient-statistics perturbation (Vu and Slavkovic 2009), with an adaptive ridge (Wang 2018)
+    adassp          AdaSSP (Wang 2018, algorithm 2) with an intercept: least eigenvalue, second moments and signed sum share mu^2 in thirds, and
+                    the ridge is what the bound on the noise of the moments needs above that eigenvalue, with probability .95
     gradient        full-batch gradient descent on the pointwise logistic loss with an intercept, clip 1 (Song et al. 2013; Bassily et al.
                     2014): 20 steps of 4, and their last iterate
     logistic        logistic regression of scikit-learn, C = 100 or as asked, not private: the ceiling
@@ -12,6 +14,7 @@ Sensitivities for replacing one record, ||x|| <= R, n public:
     class sums (S+, S-, sqrt2 R n+)   2R: same class ||x - x'|| <= 2R; a class switch sqrt(R^2 + R^2 + 2R^2) = 2R
     count 1, sum of records 2R, signed sum 2R max(1 - b, 1 + b) (b is released before)
     second moments, off-diagonal entries times sqrt2: sqrt2 R^2, as ||xx' - zz'||_F^2 = |x|^4 + |z|^4 - 2 (x.z)^2
+    least eigenvalue of the second moments 1, as xx' - zz' has eigenvalues within R^2
     sum of gradients of norm at most C: 2C
 """
 import sys
@@ -63,6 +66,18 @@ def least_squares(x, y, mu, rng, radius=.5, ridge=3):
     return vectors @ (vectors.T @ v / (np.maximum(values, 0) + ridge * s * np.sqrt(d))), 2
 
 
+def adassp(x, y, mu, rng, delta, failure=.05):
+    n, d = x.shape
+    a = np.hstack([x, np.ones((n, 1))]) / np.sqrt(2)
+    s, d = np.sqrt(3) / mu, d + 1
+    second = a.T @ a
+    least = max(np.linalg.eigvalsh(second)[0] + s * rng.normal() - s * np.sqrt(np.log(6 / delta)), 0)
+    second += np.sqrt(2) * s * symmetric(d, rng)
+    v = a.T @ y + 2 * s * rng.normal(size=d)
+    ridge = max(s * np.sqrt(d * np.log(2 * d * d / failure)) - least, 0)
+    return np.linalg.solve(second + ridge * np.eye(d), v)[:-1], 1
+
+
 def gradient(x, y, mu, rng, steps=20, rate=4.0, clip=1.0):
     n, d = x.shape
     a, w = np.hstack([x, np.ones((n, 1))]), np.zeros(d + 1)
@@ -80,7 +95,7 @@ def logistic(x, y, C=100):
     return model.coef_[0], int(model.n_iter_[0])
 
 
-private = {"class-means": class_means, "signed-sum": signed_sum, "least-squares": least_squares, "gradient": gradient}
+private = {"class-means": class_means, "signed-sum": signed_sum, "least-squares": least_squares, "adassp": adassp, "gradient": gradient}
 
 if __name__ == "__main__":
     name, version = sys.argv[1], f"numpy {np.__version__}"
@@ -88,4 +103,6 @@ if __name__ == "__main__":
         import sklearn
         serve(f"scikit-learn {sklearn.__version__}, {version}", lambda x, y, epsilon, delta, rng, options: logistic(x, y, **options))
     else:
-        serve(version, lambda x, y, epsilon, delta, rng, options: private[name](x, y, gaussian_mu(epsilon, delta), rng, **options))
+        more = {"delta"} if name == "adassp" else {}
+        serve(version, lambda x, y, epsilon, delta, rng, options: private[name](
+            x, y, gaussian_mu(epsilon, delta), rng, **options, **({"delta": delta} if more else {})))

@@ -2,7 +2,9 @@
 
 A peer calls serve(version, fit). fit(x, y, epsilon, delta, rng, options) gets x (n x d, rows of norm at most 1, float64), y (-1 or 1) and a
 seeded numpy Generator, and returns weights and the number of times that it read all records. epsilon and delta are for replacing one
-record, and n is public.
+record, and n is public. A peer that calls serve_columns(version, fit) bins columns itself: fit(train, y, test, kinds, epsilon, delta, seed,
+options) gets the columns of the records before they are scaled to norm 1, numbers as places in their public ranges from 0 to 1 and
+categories as whole numbers, and kinds, the number of categories of each or 0 for a number. It returns a score for each row of test.
 """
 import json
 import math
@@ -13,20 +15,39 @@ import numpy as np
 
 
 def serve(version, fit):
+    def answer(request, arrays):
+        rng = np.random.default_rng(request["seed"])
+        weights, passes = fit(arrays[0], arrays[1], request["epsilon"], request["delta"], rng, request["options"])
+        return {"weights": [float(w) for w in weights], "passes": passes}
+    loop(version, answer, lambda request: arrays_of(request["train"]))
+
+
+def serve_columns(version, fit):
+    def answer(request, arrays):
+        train, y, test = arrays
+        scores = fit(train, y, test, request["columns"], request["epsilon"], request["delta"], request["seed"], request["options"])
+        return {"scores": [float(v) for v in scores]}
+    loop(version, answer, lambda request: (np.load(request["train_columns"]), arrays_of(request["train"])[1], np.load(request["test_columns"])))
+
+
+def arrays_of(path):
+    with np.load(path) as arrays:
+        return arrays["X"], arrays["y"]
+
+
+def loop(version, answer, load):
+    """Answers the requests; files are loaded once for all requests of a split."""
     kept = (None, None)
     for line in sys.stdin:
         request = json.loads(line)
         if kept[0] != request["train"]:
-            with np.load(request["train"]) as arrays:
-                kept = (request["train"], (arrays["X"], arrays["y"]))
-        x, y = kept[1]
+            kept = (request["train"], load(request))
         start = time.perf_counter()
         try:
-            weights, passes = fit(x, y, request["epsilon"], request["delta"], np.random.default_rng(request["seed"]), request["options"])
-            answer = {"weights": [float(w) for w in weights], "passes": passes, "seconds": time.perf_counter() - start, "version": version}
+            out = answer(request, kept[1]) | {"seconds": time.perf_counter() - start, "version": version}
         except ValueError as e:
-            answer = {"error": f"{type(e).__name__}: {e}"}
-        print(json.dumps(answer), flush=True)
+            out = {"error": f"{type(e).__name__}: {e}"}
+        print(json.dumps(out), flush=True)
 
 
 def coordinates(w):

@@ -67,6 +67,19 @@ class Mechanisms(unittest.TestCase):
         w, _ = peers.least_squares(x, y4, 1e6, Quiet())
         np.testing.assert_allclose(w, [.4 / (.08 + 3 * s)])
 
+    def test_adassp(self):
+        # Without noise and with rows that leave no doubt of the least eigenvalue there is no ridge: least squares with an intercept.
+        x, y = np.tile(x4, (10 ** 6, 1)), np.tile(y4, 10 ** 6)
+        w, _ = peers.adassp(x, y, 1e3, Quiet(), 1e-5)
+        a = np.hstack([x4, np.ones((4, 1))])
+        np.testing.assert_allclose(w / w[0], (np.linalg.lstsq(a, y4, rcond=None)[0][:2] / np.linalg.lstsq(a, y4, rcond=None)[0][0]), rtol=1e-6)
+        # Few rows: no eigenvalue is certain, and the ridge is the bound on the noise. Each of three releases has mu/sqrt 3.
+        s = math.sqrt(3) / .1
+        w, _ = peers.adassp(x4, y4, .1, Quiet(), 1e-5)
+        b = a / math.sqrt(2)
+        want = np.linalg.solve(b.T @ b + s * math.sqrt(3 * math.log(18 / .05)) * np.eye(3), b.T @ y4)
+        np.testing.assert_allclose(w, want[:2])
+
     def test_gradient(self):
         w, _ = peers.gradient(x4, y4, 1.0, Quiet(), steps=1, rate=4.0)
         np.testing.assert_allclose(w, [.5, .4])  # 4/4 sum of y x / 2
@@ -86,7 +99,7 @@ class Mechanisms(unittest.TestCase):
 
     def test_sensitivities(self):
         # The largest move of each release over random neighbours, at corners of the ball, is the sensitivity in the text.
-        rng, most = np.random.default_rng(2), dict.fromkeys(("class", "signed", "moment"), 0.0)
+        rng, most = np.random.default_rng(2), dict.fromkeys(("class", "signed", "moment", "product"), 0.0)
         ball = lambda: (lambda v: v / np.linalg.norm(v))(rng.normal(size=2))
         for _ in range(20000):
             (u, v), (a, b), prior = (ball(), ball()), rng.choice([-1, 1], 2), .3
@@ -94,7 +107,11 @@ class Mechanisms(unittest.TestCase):
             most["class"] = max(most["class"], np.linalg.norm(one(u, a) - one(v, b)))
             most["signed"] = max(most["signed"], np.linalg.norm((a - prior) * u - (b - prior) * v))
             most["moment"] = max(most["moment"], np.linalg.norm(np.outer(u, u) - np.outer(v, v)))
-        for name, bound in (("class", 2), ("signed", 2 * 1.3), ("moment", math.sqrt(2))):
+            # Of AdaSSP, whose rows are (x, 1)/sqrt 2: the least eigenvalue moves by less than 1, the product with the label by 2.
+            p, q = (np.append(z, 1) / math.sqrt(2) for z in (u, v))
+            most["product"] = max(most["product"], np.linalg.norm(a * p - b * q))
+            self.assertLessEqual(np.abs(np.linalg.eigvalsh(np.outer(p, p) - np.outer(q, q))).max(), 1)
+        for name, bound in (("class", 2), ("product", 2), ("signed", 2 * 1.3), ("moment", math.sqrt(2))):
             self.assertLessEqual(most[name], bound + 1e-12)
             self.assertGreater(most[name], .999 * bound)
 
@@ -109,6 +126,23 @@ class Libraries(unittest.TestCase):
             w, _ = peer.fit(x4, y4, 1, 1e-5, Quiet(), {})  # full batches, 10 steps of 4
         want, _ = peers.gradient(x4, y4, 1e9, Quiet(), steps=10, rate=4.0)
         np.testing.assert_allclose(w.numpy(), want, rtol=1e-3)
+
+    @has("interpret")
+    def test_dp_ebm(self):
+        import dp_ebm as peer
+        # Replacing a record costs twice the mu of the two parts together, and no more is left; the noise of the package is of those parts.
+        claim = peer.claim_for(1.0, 1e-5)
+        parts = gaussian_mu(.1 * claim, 5e-6), gaussian_mu(.9 * claim, 5e-6)
+        self.assertAlmostEqual(2 * math.hypot(*parts), gaussian_mu(1, 1e-5), places=6)
+        from interpret.utils._privacy import calc_gdp_noise_multi
+        self.assertAlmostEqual(calc_gdp_noise_multi(300 * 12, .9 * claim, 5e-6) * parts[1] / math.sqrt(300 * 12), 1, places=6)
+
+    @has("dpmm")
+    def test_mst(self):
+        # The package's sigma is that of a third of its rho for each release of counts, weights of norm 1, as for a sensitivity of 1.
+        from dpmm.models.mst import MSTGM
+        model = MSTGM(epsilon=1, delta=1e-5, n_jobs=1)
+        self.assertAlmostEqual(1 / (2 * model.generator.sigma ** 2), model.generator.rho / 3)
 
     @has("jax_privacy")
     def test_jax(self):

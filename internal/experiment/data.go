@@ -22,7 +22,10 @@ import (
 
 // loaded is a data set in memory.
 type loaded struct {
-	records, test *engine.Records // test is nil if it is what a split leaves
+	records, test        *engine.Records // test is nil if it is what a split leaves
+	columns, testColumns *columns        // nil if no peer wants them, or there are none
+	schema               *dataset.Schema // of a file, else nil
+	encoder              *dataset.Encoder
 }
 
 // load reads all data sets of the plan, so that what is missing shows before any run.
@@ -74,6 +77,26 @@ func (d *Data) read(ctx context.Context, p *Plan, folders []string) (loaded, err
 	if err != nil {
 		return loaded{}, err
 	}
+	out, err := d.readBy(ctx, schema, folders)
+	if err != nil || out.records.Units() != out.records.Len() || !slices.ContainsFunc(p.Peers, func(q Peer) bool { return q.Columns }) {
+		return out, err
+	}
+	read := func(name string) (*columns, error) {
+		path, err := find(name, folders)
+		if err != nil {
+			return nil, err
+		}
+		return readColumns(ctx, path, schema)
+	}
+	if out.columns, err = read(d.File); err == nil && d.Test != "" {
+		out.testColumns, err = read(d.Test)
+	}
+	return out, err
+}
+
+// readBy reads the files by a schema.
+func (d *Data) readBy(ctx context.Context, schema *dataset.Schema, folders []string) (out loaded, err error) {
+	out.schema = schema
 	read := func(name string) (*engine.Records, error) {
 		path, err := find(name, folders)
 		if err != nil {
@@ -83,9 +106,9 @@ func (d *Data) read(ctx context.Context, p *Plan, folders []string) (loaded, err
 		if err != nil {
 			return nil, err
 		}
+		out.encoder = set.Encoder
 		return set.Records, set.CheckPairs()
 	}
-	var out loaded
 	if out.records, err = read(d.File); err == nil && d.Test != "" {
 		out.test, err = read(d.Test)
 	}
@@ -142,13 +165,31 @@ func find(name string, folders []string) (string, error) {
 	return "", fmt.Errorf("the file %s is not in %s; %s, or name another folder of data", name, strings.Join(folders, " or "), remedy)
 }
 
+// rows are the units of a training set and of its test records.
+func (l loaded) rows(n, seed int) (keep, out []int, err error) {
+	every := func(r *engine.Records) (all []int) {
+		for i := range r.Units() {
+			all = append(all, i)
+		}
+		return all
+	}
+	if all := l.records.Units(); n == all { // only with test records of their own
+		keep = every(l.records)
+	} else if keep, out, err = dataset.Split(all, float64(n)/float64(all), uint64(seed)); err != nil {
+		return nil, nil, err
+	}
+	if l.test != nil {
+		out = every(l.test)
+	}
+	return keep, out, nil
+}
+
 // split is the training set of a block and its test records.
 func (l loaded) split(n, seed int) (train, test *engine.Records, err error) {
-	all := l.records.Units()
-	if n == all { // only with test records of their own
+	if n == l.records.Units() {
 		return l.records, l.test, nil
 	}
-	keep, out, err := dataset.Split(all, float64(n)/float64(all), uint64(seed))
+	keep, out, err := l.rows(n, seed)
 	if err != nil {
 		return nil, nil, err
 	}

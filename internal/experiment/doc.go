@@ -27,7 +27,9 @@
 // scores (one for each test record); with task metric weights, the d(d+1)/2 coordinates of
 // engine.Symmetric. seconds is the time of training alone, passes the
 // number of times that it reads all records, version what ran; {"error": "..."} is a run
-// that failed. epsilon and delta are for replacing one record; those of a peer that is
+// that failed. A peer with columns: true gets the columns of the file, too, before they are scaled to norm 1: columns, for each the
+// number of its categories or 0 for a number, and the names of two NPY files, train_columns and test_columns. A number is its place in its
+// public range, from 0 to 1, a category its place in the schema. epsilon and delta are for replacing one record; those of a peer that is
 // not private are 0. Weights must depend on the request alone. Standard error is shown
 // if the peer dies. At the end of its input the peer exits.
 package experiment

@@ -49,6 +49,11 @@ func fakePeer(way string) {
 				a.Scores = append(a.Scores, float64(i*7%20))
 			}
 			a.Error = cmp.Or(members(q.Train, "X.npy", "y.npy"), members(q.Test, "X.npy"))
+		case "columns":
+			a.Weights, a.Scores = nil, firstColumn(q.TestColumns, len(q.Columns))
+			if got := firstColumn(q.TrainColumns, len(q.Columns)); len(got) != 60 && len(got) != 90 {
+				a.Error = fmt.Sprintf("%d rows of columns to train", len(got))
+			}
 		case "odd":
 			fmt.Println("hello")
 			continue

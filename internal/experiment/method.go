@@ -14,6 +14,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine"
+	"dyad/engine/dataset"
 )
 
 // method is one line of the plan's methods: a baseline, an algorithm or a peer.
@@ -26,6 +27,9 @@ type method struct {
 	settings      settings
 	peer          *Peer
 }
+
+// runs says that the method runs split s, from 0.
+func (m *method) runs(s int) bool { return m.peer == nil || m.peer.Splits <= 0 || s < m.peer.Splits }
 
 // label names the method in summaries and plots.
 func (m *method) label() string { return label(m.name, m.options) }
@@ -40,6 +44,8 @@ type settings struct {
 	loss   engine.Loss // nil: the task's
 	// unsound is algorithms.Spec.PaperUnsound; data of a plan are public.
 	unsound bool
+	// curved gives auto the basis that dyad train takes by default.
+	curved bool
 }
 
 // The baselines.
@@ -144,6 +150,9 @@ func configureMethod[A algorithms.Planner](m *method, a A, task string, options 
 	if err != nil {
 		return none, err
 	}
+	if m.settings.curved {
+		return none, &optionError{"basis", fmt.Sprintf("%s has no choice of a basis; auto has", m.name)}
+	}
 	if !info.Supports(m.settings.mode) {
 		return none, &optionError{"mode", fmt.Sprintf("%s does not support mode %s", m.name, m.settings.mode)}
 	}
@@ -247,7 +256,7 @@ func (s *settings) configure(name string, a algorithms.Planner, task string, opt
 		} else if known, bad := s.set(key, options[key], task); known {
 			err = bad
 		} else {
-			err = fmt.Errorf("unknown, want one of %s", strings.Join(append(names, "mode", "l2", "radius", "loss", "paper_unsound"), ", "))
+			err = fmt.Errorf("unknown, want one of %s", strings.Join(append(names, "mode", "l2", "radius", "loss", "basis", "paper_unsound"), ", "))
 		}
 		if err != nil {
 			return nil, &optionError{key, fmt.Sprintf("%s: option %s: %v", name, key, err)}
@@ -282,6 +291,10 @@ func (s *settings) set(key string, value any, task string) (known bool, err erro
 			s.l2 = &number
 		} else {
 			s.radius = number
+		}
+	case "basis":
+		if s.curved = text == dataset.BasisAuto; !s.curved {
+			return true, errors.New("want auto, or leave it out for none")
 		}
 	case "paper_unsound":
 		var is bool

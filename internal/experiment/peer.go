@@ -22,6 +22,10 @@ type request struct {
 	Delta   float64        `json:"delta"`
 	Seed    uint64         `json:"seed"`
 	Options map[string]any `json:"options"`
+	// For peers that ask for columns: the number of categories of each, 0 for a number, and files of their values.
+	Columns      []int  `json:"columns,omitempty"`
+	TrainColumns string `json:"train_columns,omitempty"`
+	TestColumns  string `json:"test_columns,omitempty"`
 }
 
 type answer struct {

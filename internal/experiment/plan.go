@@ -118,6 +118,10 @@ type Peer struct {
 	// Options are sent with each request and are part of the rows.
 	Options    map[string]any `yaml:"options"`
 	NonPrivate bool           `yaml:"nonprivate"`
+	// Columns asks for the columns of the file, too, as they are before they are scaled to norm 1.
+	Columns bool `yaml:"columns"`
+	// Splits, if positive, are the first splits, the only ones that the peer runs.
+	Splits int `yaml:"splits"`
 	// Limit ends a run that takes longer, default 10m.
 	Limit string `yaml:"limit"`
 
@@ -409,14 +413,14 @@ func (p *Plan) blocks() []block {
 			for s := range d.Splits {
 				b := block{data: i, n: n, split: s}
 				for k := range p.all {
-					if m := &p.all[k]; m.nonPrivate {
+					if m := &p.all[k]; m.nonPrivate && m.runs(s) {
 						b.runs = append(b.runs, p.run(m, d.Name, n, math.Inf(1), 0, s, 0))
 					}
 				}
 				for _, e := range p.Epsilon {
 					for draw := range p.Noises {
 						for k := range p.all {
-							if m := &p.all[k]; !m.nonPrivate {
+							if m := &p.all[k]; !m.nonPrivate && m.runs(s) {
 								b.runs = append(b.runs, p.run(m, d.Name, n, e, p.delta(n), s, draw))
 							}
 						}

@@ -55,6 +55,7 @@ type runner struct {
 	plan *Plan
 	o    Options
 	data []loaded
+	bent map[string]loaded // by a basis
 	temp string
 
 	mu       sync.Mutex
@@ -93,7 +94,7 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 	if err != nil {
 		return err
 	}
-	r := &runner{plan: p, o: o, data: data, comments: map[string]bool{}, pending: map[string]int{}, took: map[string]time.Duration{}}
+	r := &runner{plan: p, o: o, data: data, bent: map[string]loaded{}, comments: map[string]bool{}, pending: map[string]int{}, took: map[string]time.Duration{}}
 	part := ""
 	if o.Parts > 0 {
 		part = fmt.Sprintf("part %d/%d", o.Part, o.Parts)

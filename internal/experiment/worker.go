@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,10 +25,13 @@ import (
 type worker struct {
 	*runner
 	peers       map[*Peer]*peerProcess
-	train, test *engine.Records // of the block
-	personRows  int             // of its data
-	folder      string          // their files for the peers, "" before they are written
-	best        float64         // the least objective on the test records, NaN if unknown
+	at          int              // of its data in the plan
+	train, test *engine.Records  // of the block
+	encoder     *dataset.Encoder // of a basis that a run took by itself, else nil
+	personRows  int              // of its data
+	folder      string           // their files for the peers, "" before they are written
+	wrote       bool             // those of columns, too
+	best        float64          // the least objective on the test records, NaN if unknown
 }
 
 // outcome of a run.
@@ -36,11 +40,13 @@ type outcome struct {
 	regret          float64 // mean over the records, of a stream
 	seconds, passes float64
 	version         string
+	d               int // features of a basis, 0 for those of the block
 }
 
 // block does the runs of a block.
 func (w *worker) block(ctx context.Context, b block) error {
 	var err error
+	w.at, w.wrote = b.data, false
 	w.personRows, w.best = w.plan.Data[b.data].PersonRows, math.NaN()
 	if w.train, w.test, err = w.data[b.data].split(b.n, b.split); err != nil {
 		return fmt.Errorf("experiment: data set %s: %w", w.plan.Data[b.data].Name, err)
@@ -61,7 +67,7 @@ func (w *worker) block(ctx context.Context, b block) error {
 		if ctx.Err() != nil {
 			return ctx.Err() // an error that comes from the interrupt is not an outcome
 		}
-		one.row.D, one.row.Status = w.train.Dim(), statusOK
+		one.row.D, one.row.Status = cmp.Or(out.d, w.train.Dim()), statusOK
 		one.row.Seconds, one.row.Passes = out.seconds, out.passes
 		if err != nil {
 			one.row.Status = status(err)
@@ -94,6 +100,10 @@ func (w *worker) run(ctx context.Context, one run) (outcome, error) {
 	case m.baseline != "":
 		return outcome{}, nil
 	}
+	w, err := w.curved(ctx, one)
+	if err != nil {
+		return outcome{}, err
+	}
 	start := w.o.Now()
 	fit := w.fit
 	if one.method.stream != nil {
@@ -101,19 +111,28 @@ func (w *worker) run(ctx context.Context, one run) (outcome, error) {
 	}
 	out, err := fit(ctx, one)
 	out.seconds = w.o.Now().Sub(start).Seconds()
+	if err == nil && w.encoder != nil {
+		out.d = w.train.Dim()
+		out.scores, err = metrics.Scores(w.test, out.weights[:out.d])
+	}
 	return out, err
+}
+
+// planned is the algorithm of a run and its plan.
+func (w *worker) planned(one run) (algorithms.Algorithm, *algorithms.Plan, error) {
+	r := w.train
+	budget := privacy.Budget{Epsilon: one.row.Epsilon, Delta: one.row.Delta}
+	backend := cpu.Backend{Workers: max(1, runtime.GOMAXPROCS(0)/max(1, w.o.Parallel))}
+	return one.method.plan(w.plan.Task, backend, engine.Problem{N: r.Units(), D: r.Dim(), Bounds: r.Bounds(), PersonRows: w.personRows}, budget)
 }
 
 // fit plans and trains an algorithm.
 func (w *worker) fit(ctx context.Context, one run) (outcome, error) {
-	r := w.train
-	budget := privacy.Budget{Epsilon: one.row.Epsilon, Delta: one.row.Delta}
-	backend := cpu.Backend{Workers: max(1, runtime.GOMAXPROCS(0)/max(1, w.o.Parallel))}
-	a, p, err := one.method.plan(w.plan.Task, backend, engine.Problem{N: r.Units(), D: r.Dim(), Bounds: r.Bounds(), PersonRows: w.personRows}, budget)
+	a, p, err := w.planned(one)
 	if err != nil {
 		return outcome{}, err
 	}
-	res, err := algorithms.Run(ctx, r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(one.row.Seed)})
+	res, err := algorithms.Run(ctx, w.train, shrinks(a, w.encoder), p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(one.row.Seed)})
 	if err != nil {
 		return outcome{}, err
 	}
@@ -194,6 +213,11 @@ func (w *worker) ask(ctx context.Context, one run) (outcome, error) {
 		q.Options = map[string]any{}
 	}
 	peer := one.method.peer
+	if peer.Columns {
+		if err := w.columns(one, &q); err != nil {
+			return outcome{}, err
+		}
+	}
 	process := w.peers[peer]
 	if process == nil {
 		var err error

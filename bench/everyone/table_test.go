@@ -1,0 +1,73 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dyad/internal/experiment"
+)
+
+// load is the table of a raw file; the plan has schemas relative to the laboratory.
+func load(t *testing.T, raw string) *everyone {
+	t.Helper()
+	p, err := experiment.Load(filepath.Join("..", planFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := read(p, raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestPagesAreMadeOfTheRawFile: what the pages quote and everyone-summary.csv follow from everyone.csv, computed again here.
+func TestPagesAreMadeOfTheRawFile(t *testing.T) {
+	raw, err := os.ReadFile("../results/everyone.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := load(t, "../results/everyone.csv")
+	wrong := func(e *everyone) (out []string) {
+		check := func(name, want string) {
+			got, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name != "../results/everyone-summary.csv" {
+				if want, err = within(string(got), want); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+			}
+			if string(got) != want {
+				out = append(out, name)
+			}
+		}
+		for name, part := range e.parts() {
+			check(filepath.Join("../..", name), part)
+		}
+		check("../results/everyone-summary.csv", e.summary())
+		return out
+	}
+	if out := wrong(e); out != nil {
+		t.Errorf("%q are not what the raw file gives: go -C bench run ./everyone -pages", out)
+	}
+	// The control: another number in the raw file is found in all three.
+	changed := filepath.Join(t.TempDir(), "everyone.csv")
+	var b strings.Builder
+	for line := range strings.Lines(string(raw)) {
+		if f := strings.Split(line, ","); len(f) > 9 && f[5] == "adassp" && f[9] != "" {
+			f[9] = "0.999999"
+			line = strings.Join(f, ",")
+		}
+		b.WriteString(line)
+	}
+	if err := os.WriteFile(changed, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := wrong(load(t, changed)); len(out) != 3 {
+		t.Errorf("another AUC of a peer is found in %q alone", out)
+	}
+}
