@@ -238,7 +238,7 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape) error {
 		return input.Errorf("dyad: networks are trained on the CPU in float64 in this version (--device cpu, no --precision): a bound on what rounding in float32 moves is proved for linear models only")
 	}
 	if err := algorithms.TakesNetworks(c.Algorithm); err != nil {
-		return input.As(err)
+		return input.As(prefixed(err))
 	}
 	net, err := o.Network.filled(cmp.Or(o.Task, AUC), s.Features)
 	if err != nil {

@@ -73,7 +73,7 @@ func Plan(s Shape, o Options) (*Training, error) {
 // Choose is the algorithm of the options, or the one that public numbers choose, and why.
 func (o Options) Choose(s Shape) (algorithms.Choice, error) {
 	if o.Network != nil && o.Algorithm == nil {
-		return algorithms.NetworkChoice(o.L2), nil
+		return algorithms.NetworkChoice(o.L2, s.Records, s.Features, cmp.Or(o.Task, AUC) == AUC), nil
 	}
 	if o.Algorithm != nil {
 		return algorithms.Choice{Algorithm: o.Algorithm, L2: o.l2(o.Algorithm, s)}, nil

@@ -9,11 +9,19 @@ import (
 	"dyad/privacy"
 )
 
-// NetworkChoice is the algorithm of a network unless one is named.
-func NetworkChoice(l2 *float64) Choice {
+// fewFeatures and manyRecords are where networks lost to linear scores in every comparison on data (docs/networks.md#results): with more
+// features than the one and fewer records than the other.
+const fewFeatures, manyRecords = 6, 8000
+
+// NetworkChoice is the algorithm of a network of n records of d features unless one is named. The reason says where a linear score was better,
+// by these public numbers.
+func NetworkChoice(l2 *float64, n, d int, scores bool) Choice {
 	c := Choice{
 		Algorithm: GradientPerturbation{Optimizer: NetworkOptimizer()},
 		Reason:    "a network: its loss is not convex, so every gradient gets noise; the steps are those of Adam",
+	}
+	if scores && d > fewFeatures && n < manyRecords {
+		c.Reason += fmt.Sprintf("; with d > %d and n < %d a linear score (--model linear) had the higher AUC in every comparison of docs/networks.md", fewFeatures, manyRecords)
 	}
 	if l2 != nil {
 		c.L2 = *l2
@@ -21,13 +29,13 @@ func NetworkChoice(l2 *float64) Choice {
 	return c
 }
 
-// TakesNetworks refuses algorithms whose guarantee is not one of single gradients.
+// TakesNetworks refuses algorithms whose guarantee is not one of single gradients; the error has no prefix.
 func TakesNetworks(a Algorithm) error {
 	switch a.(type) {
 	case GradientPerturbation, SubsampledDescent, DPGDC2:
 		return nil
 	}
-	return fmt.Errorf("algorithms: %s does not train networks: they are trained by noisy gradients, with gradient-perturbation, dpgdc2 or, on secret batches of records, subsampled-descent", a.Info().Name)
+	return fmt.Errorf("%s does not train networks: they are trained by noisy gradients, with gradient-perturbation, dpgdc2 or, on secret batches of records, subsampled-descent", a.Info().Name)
 }
 
 // StartOf says where the start of a network comes from, for the guarantee and for checkpoints: a public seed, or the weights of a model of

@@ -57,6 +57,7 @@ func run(ctx context.Context) error {
 	data := flag.String("data", "", "folder of the data sets")
 	out := flag.String("out", "", "CSV file to write")
 	only := flag.String("sets", "", "names of the data sets, comma separated; default: all")
+	records := flag.Int("n", 0, "only the sets of this many records; default: all")
 	splits := flag.Uint64("splits", 5, "splits of each set")
 	first := flag.Uint64("first", 1, "seed of the first split; the settings of this program were chosen on 101")
 	summary := flag.String("summary", "", "print means and paired differences of this CSV file and end")
@@ -74,7 +75,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	for _, s := range sets {
-		if *only != "" && !slices.Contains(strings.Split(*only, ","), s.name) {
+		if *only != "" && !slices.Contains(strings.Split(*only, ","), s.name) || *records > 0 && *records != s.n {
 			continue
 		}
 		for split := *first; split < *first+*splits; split++ {
