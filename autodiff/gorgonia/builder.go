@@ -132,18 +132,21 @@ func (b *layerBuilder) step(s layers.Step, x vertex) vertex {
 	case "attention":
 		return b.attend(s, x)
 	}
+	half := func(x vertex) vertex {
+		return b.binary(gorgonia.HadamardProd, x, b.all(0.5, b.batch, layers.Size(s.In)))
+	}
 	switch s.Activation {
 	case "tanh":
 		return b.unary(gorgonia.Tanh, x)
 	case "relu":
 		return b.unary(gorgonia.Rectify, x)
-	case "silu":
-		return b.binary(gorgonia.HadamardProd, x, b.unary(gorgonia.Sigmoid, x))
+	case "silu": // z/2 (1 + tanh(z/2)); Gorgonia's Sigmoid is 1 from 19 on
+		x = half(x)
+		return b.binary(gorgonia.Add, x, b.binary(gorgonia.HadamardProd, x, b.unary(gorgonia.Tanh, x)))
 	}
-	// softplus: z/2 + |z|/2 + log(1 + e^-|z|), of the slope 1/2 at 0. Gorgonia's own cuts large numbers off.
+	// softplus: z/2 + |z|/2 + log(1 + e^-|z|), of the slope 1/2 at 0; Gorgonia's Softplus is z from 16 on.
 	abs := b.unary(gorgonia.Abs, x)
-	half := b.binary(gorgonia.HadamardProd, b.binary(gorgonia.Add, x, abs), b.all(0.5, b.batch, layers.Size(s.In)))
-	return b.binary(gorgonia.Add, half, b.unary(gorgonia.Log1p, b.unary(gorgonia.Exp, b.unary(gorgonia.Neg, abs))))
+	return b.binary(gorgonia.Add, half(b.binary(gorgonia.Add, x, abs)), b.unary(gorgonia.Log1p, b.unary(gorgonia.Exp, b.unary(gorgonia.Neg, abs))))
 }
 
 // highest is the maximum of each row.

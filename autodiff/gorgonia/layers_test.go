@@ -32,6 +32,7 @@ var files = map[string]struct {
 	"wide":           {64, "{layers: [dense: 3, activation: tanh]}"},
 	"relu":           {12, "{layers: [dense: 7, activation: relu]}"},
 	"silu":           {12, "{layers: [dense: 7, activation: silu]}"},
+	"saturated":      {12, "{gain: 30, layers: [dense: 7, activation: silu, dense: 5, activation: softplus, dense: 5, activation: tanh]}"},
 	"embedding":      {12, "{layers: [embedding: [{columns: [2, 4], size: 2}, {columns: [7, 7], size: 1}], dense: 4, activation: tanh]}"},
 	"late embedding": {12, "{layers: [dense: 6, embedding: [{columns: [1, 4], size: 2}], activation: tanh]}"},
 	"residual":       {12, "{layers: [dense: 4, residual: [activation: tanh, dense: 4], activation: tanh]}"},

@@ -80,7 +80,10 @@ func (t *table) labelArray(format string) (labels []float64, err error) {
 }
 
 // marks are the arrays besides the features, each nil if it is not there.
-type marks struct{ y, group, person []float64 }
+type marks struct {
+	y, group, person []float64
+	label            []byte // in place of y
+}
 
 // fit says that every array has n numbers.
 func (m marks) fit(n int) bool {
@@ -157,7 +160,7 @@ func appendNumber(b []byte, v float64) []byte {
 
 // addArrayRow adds the row with index i, whose features add encodes.
 func (t *table) addArrayRow(i int, m marks, add func() error) error {
-	var label []byte
+	label := m.label
 	if m.y != nil {
 		t.mark = appendNumber(t.mark[:0], m.y[i])
 		label = t.mark

@@ -52,6 +52,8 @@ func (t *table) read(in *source.Input) error {
 		return readNPZ(t, in)
 	case schema.FormatNPY, schema.FormatIDX:
 		return readArrayFiles(t, format, in, u)
+	case schema.FormatImages:
+		return t.readImage(in, u)
 	}
 	if u.Compressed && in.Opened != nil {
 		u.ReadAhead()
@@ -153,6 +155,8 @@ func (t *table) countRows(name string) (source.Sizes, error) {
 		return z, nil
 	}
 	switch format {
+	case schema.FormatImages:
+		return source.Sizes{Rows: 1, Bytes: in.Size}, nil
 	case schema.FormatXLSX: // its text is made when it is read
 		return z, nil
 	case schema.FormatParquet:

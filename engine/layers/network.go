@@ -237,8 +237,6 @@ func valuesOf(s Step) int {
 		v = max(v, s.Out[1]*s.Out[2]*(s.In[0]*s.Convolution.Size*s.Convolution.Size+1))
 	case "attention":
 		v = max(v, s.In[0]*s.In[0])
-	case "embedding":
-		v = max(v, s.In[0]*s.Out[0])
 	}
 	return v
 }

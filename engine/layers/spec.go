@@ -94,7 +94,7 @@ const (
 	maxLayers = 100     // residual ones and what they hold included
 	maxDepth  = 8       // of residual layers
 	maxWidth  = 1 << 16 // units, channels, sizes
-	maxValues = 1 << 24 // of a record between two layers
+	maxValues = 1 << 22 // of a record between two layers, or in the windows of a convolution
 	maxTheta  = 1 << 30
 )
 

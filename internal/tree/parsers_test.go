@@ -66,6 +66,7 @@ var parsers = map[string]string{
 	"docs/checker/check/main.go":              "docs/checker:FuzzCheck",
 	"cmd/command/judged.go":                   "docs/checker:FuzzCheck",
 	"docs/checker/passing.go":                 "internal/face:FuzzModel",
+	"engine/dataset/images/images.go":         "engine/dataset/images:FuzzRead",
 	"engine/layers/built.go":                  "engine/layers:FuzzParse",
 	"search.go":                               "internal/face:FuzzReadJSON",
 	"cmd/command/verify.go":                   "docs/checker:FuzzCheck",

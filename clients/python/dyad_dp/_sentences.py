@@ -74,7 +74,7 @@ ELSEWHERE = (
     "a formula without", "this is a folder", "the file is not UTF-8", "row is longer", "a quoted field", "text follows a closing quote", "the first row",
     "want INDEX:VALUE", "index is not a whole number", "index is above features", "indices must increase", "row has a query id", "query id (qid:)", "the header ", "not a line of an ARFF",
     "not an attribute", "sparse ARFF", "dates, relations", "the schema has this column as a number, the header", "value is not in the nominal set", "not one JSON",
-    "instance weights", "the object ", "not an IDX", "the labels file", "value is an object",
+    "instance weights", "the object ", "not an IDX", "the labels file", "value is an object", "this is not an image", "the image is ",
 )  # fmt: skip
 
 # The program's flags whose parameter has another name; all others are parameters by the same name, or options.

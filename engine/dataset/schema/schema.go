@@ -19,6 +19,7 @@ const (
 	FormatNPY     = "npy"     // one NumPy matrix, the labels in a second file
 	FormatNPZ     = "npz"     // NumPy archive of a matrix and its labels
 	FormatIDX     = "idx"     // images and labels in two files, as MNIST has them
+	FormatImages  = "images"  // a file for each image, in folders that are named after the labels
 )
 
 // Roles of a column.
@@ -266,7 +267,7 @@ func (s *Schema) format() string {
 
 // ByIndex reports whether the features are numbered, not named.
 func (s *Schema) ByIndex() bool {
-	return slices.Contains([]string{FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX}, s.format())
+	return slices.Contains([]string{FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX, FormatImages}, s.format())
 }
 
 // IsLIBSVM says that the schema describes a LIBSVM file.

@@ -38,7 +38,7 @@ func (v *validator) texts(what string, all ...string) {
 const MaxColumns = 1 << 27
 
 // formats are all formats, in the order of messages.
-var formats = [...]string{FormatCSV, FormatARFF, FormatJSONL, FormatParquet, FormatXLSX, FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX}
+var formats = [...]string{FormatCSV, FormatARFF, FormatJSONL, FormatParquet, FormatXLSX, FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX, FormatImages}
 
 // Validate returns every problem of the schema, joined, or nil.
 func (s *Schema) Validate() error {
@@ -175,7 +175,7 @@ func (v *validator) label(where string, c *Column) {
 	} else if c.Negative != "" && parse.NewSet([]string{c.class(c.Positive)}).Find([]byte(c.class(c.Negative))) >= 0 {
 		v.addf("%s: positive and negative are the same value", where)
 	}
-	if v.s.ByIndex() && (!parse.IsPlainDecimal(c.Positive) || c.Negative != "" && !parse.IsPlainDecimal(c.Negative)) {
+	if v.s.ByIndex() && v.s.Format != FormatImages && (!parse.IsPlainDecimal(c.Positive) || c.Negative != "" && !parse.IsPlainDecimal(c.Negative)) {
 		v.addf("%s: labels of a file with numbered features are numbers", where)
 	}
 	switch {

@@ -140,7 +140,7 @@ func (v *validator) indexColumns() (listed int) {
 			if c.Position != 0 {
 				v.addf("column %q: label, group and person are found by the format (the label of a LIBSVM file is its first token); remove position", c.Name)
 			}
-			if c.RoleOf() == RoleGroup && (s.Format == FormatNPY || s.Format == FormatIDX) {
+			if c.RoleOf() == RoleGroup && (s.Format == FormatNPY || s.Format == FormatIDX || s.Format == FormatImages) {
 				v.addf("column %q: %s has no query groups; use libsvm or npz", c.Name, s.Format)
 			}
 			if c.RoleOf() == RolePerson && s.format() != FormatNPZ {
