@@ -185,3 +185,25 @@ func TestKindOfRunIsShort(t *testing.T) {
 		t.Errorf("%d lines and %d uses, want at most 150 and one", lines, used)
 	}
 }
+
+// TestNetworkOfOnesOwnIsShort: a program with a network of its own has six lines besides its graph, and compiles.
+func TestNetworkOfOnesOwnIsShort(t *testing.T) {
+	text, err := os.ReadFile("docs/examples/own/waves/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") && line != "import (" && line != ")" {
+			lines++
+		}
+	}
+	if lines > 6 {
+		t.Errorf("the program has %d lines", lines)
+	}
+	c := exec.CommandContext(t.Context(), "go", "vet", "./waves")
+	c.Dir = "docs/examples/own"
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}

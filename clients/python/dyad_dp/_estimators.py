@@ -178,7 +178,7 @@ class _Estimator(_raw.Private):
             "l2": self.l2,
             **(self.options or {}),
         }
-        if options.get("model") == "mlp" and self.random_state is not None:
+        if options.get("model", "linear") != "linear" and self.random_state is not None:
             options.setdefault("init_seed", self._seed())
         for name in ("seed", "out", "data", "schema", "json"):
             if name in options:
@@ -455,7 +455,8 @@ class PrivateAUCClassifier(_Estimator):
         number of persons or "public" if their ids are public, and the public cap of the rows of one.
         The guarantee then is for a person.
     algorithm, loss, radius, l2 : as ``dyad train``; None leaves the choice to the program's public rules.
-    options : further flags of ``dyad train``, such as {"steps": 50} or {"model": "mlp", "hidden": 32}.
+    options : further flags of ``dyad train``, such as {"steps": 50} or {"model": "mlp", "hidden": 32}
+        or {"model": "conv.yaml"}, a file that describes a network.
     ledger : ledger file; None is the program's own.
     random_state : seed of the public start of a network. It never seeds noise.
     verbose : show the program's progress.

@@ -125,7 +125,7 @@ def test_what_a_notebook_shows():
     assert "AUC" in f._repr_html_()
 
 
-def test_importances_and_what_there_is_not():
+def test_importances_and_what_there_is_not(tmp_path):
     r = np.random.default_rng(5)
     X = pd.DataFrame({"sex": r.choice(["f", "m"], 600), "age": r.uniform(18, 95, 600), "noise": r.uniform(0, 1, 600)})
     y = (X.age + 20 * (X.sex == "m") + r.normal(0, 5, 600) > 65).astype(int)
@@ -137,6 +137,11 @@ def test_importances_and_what_there_is_not():
     assert np.allclose(array.feature_importances_, np.array(spans) / sum(spans), atol=1e-9)  # the most that a column changes
     network = PrivateAUCClassifier(public=True, bounds=(0, 95), options={"model": "mlp", "hidden": 2, "steps": 2}).fit(X[["age", "noise"]].to_numpy(), y)
     assert not hasattr(network, "feature_importances_")
+    (tmp_path / "net.yaml").write_text("layers: [dense: 2, activation: silu]\n")
+    of_file = PrivateAUCClassifier(public=True, bounds=(0, 95), options={"model": str(tmp_path / "net.yaml"), "steps": 2}, random_state=7)
+    of_file.fit(X[["age", "noise"]].to_numpy(), y)
+    assert of_file.model_["network"]["kind"] == "layers" and of_file.model_["network"]["seed"] == 7
+    assert np.isfinite(of_file.decision_function(X[["age", "noise"]].to_numpy())).all()
     for name, why in {"partial_fit": "charged in full", "staged_predict": "not released"}.items():
         assert not hasattr(m, name)  # tools of scikit-learn ask so
         with pytest.raises(AttributeError, match=why):
