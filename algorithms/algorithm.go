@@ -27,25 +27,20 @@ const (
 	NonPrivate
 )
 
+var modeNames = []string{"certified", "paper", "nonprivate"}
+
 // String returns the word used on the command line.
 func (m Mode) String() string {
-	switch m {
-	case Certified:
-		return "certified"
-	case Paper:
-		return "paper"
-	case NonPrivate:
-		return "nonprivate"
+	if m < Certified || m > NonPrivate {
+		return "unknown"
 	}
-	return "unknown"
+	return modeNames[m]
 }
 
 // ParseMode reads what String writes.
 func ParseMode(s string) (Mode, error) {
-	for m := Certified; m <= NonPrivate; m++ {
-		if m.String() == s {
-			return m, nil
-		}
+	if m := Mode(slices.Index(modeNames, s)); m >= 0 {
+		return m, nil
 	}
 	return 0, fmt.Errorf("algorithms: mode %q is unknown, want certified, paper or nonprivate", s)
 }

@@ -71,25 +71,25 @@ func (a DPGDC2) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	var noise privacy.Gaussian
-	var schedule Schedule
+	schedule := Schedule{Steps: steps, Average: true}
 	if s.Mode == Paper {
 		noise.Sigma = 4 * s.Constants.Lipschitz * math.Sqrt(1.25*float64(steps)*-math.Log(s.Budget.Delta)) / (float64(s.Kernel.Problem().N) * s.Budget.Epsilon)
-		schedule, err = a.paperSchedule(s, steps, noise.Sigma)
+		schedule.Name, schedule.Constant, err = a.paperStep(s, steps, noise.Sigma)
 	} else if noise, err = privacy.CalibrateGaussian(c, s.Budget, steps); err == nil {
-		schedule = a.schedule(s, steps, noise.Sigma)
+		schedule.Name, schedule.Constant = a.step(s, steps, noise.Sigma)
 	}
 	if err != nil {
 		return nil, err
 	}
-	schedule.Average = true
+	schedule.TotalStep = schedule.Constant * float64(steps)
 	return descent{noise: onGradients}.planNoisy(a.Info(), s, schedule, c, noise, "[Xue21] Theorem 2")
 }
 
-// schedule is the public rule of Certified mode: eta = ||C||/(B sqrt T) balances the
+// step is the public rule of Certified mode and its step size: eta = ||C||/(B sqrt T) balances the
 // two terms ||C||^2/(2 eta T) + eta B^2/2 of the regret bound of projected stochastic
 // gradients with E||g||^2 <= B^2.
-func (a DPGDC2) schedule(s Spec, steps int, sigma float64) Schedule {
-	eta, rule := a.StepSize, "given step size"
+func (a DPGDC2) step(s Spec, steps int, sigma float64) (rule string, eta float64) {
+	eta, rule = a.StepSize, "given step size"
 	if eta == 0 {
 		p := s.Kernel.Problem()
 		b := math.Hypot(s.Constants.Lipschitz+s.L2*p.Radius, sigma*math.Sqrt(float64(s.coordinates())))
@@ -99,14 +99,14 @@ func (a DPGDC2) schedule(s Spec, steps int, sigma float64) Schedule {
 		}
 		rule = "public rule eta = ||C||/(B sqrt T), B^2 = (G + alpha r)^2 + d sigma^2"
 	}
-	return Schedule{Name: rule, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)}
+	return rule, eta
 }
 
-// paperSchedule is the schedule of [Xue21] Theorem 2, for steps of at most 2/L (Algorithm 2).
-func (a DPGDC2) paperSchedule(s Spec, steps int, sigma float64) (Schedule, error) {
+// paperStep is step by [Xue21] Theorem 2, for steps of at most 2/L (Algorithm 2).
+func (a DPGDC2) paperStep(s Spec, steps int, sigma float64) (rule string, eta float64, err error) {
 	diameter := s.Kernel.Problem().Domain().Diameter()
 	root := math.Sqrt(float64(steps))
-	eta, rule := a.StepSize, "paper: given step size"
+	eta, rule = a.StepSize, "paper: given step size"
 	if eta == 0 {
 		eta, rule = s.Constants.Lipschitz/(diameter*root), "paper: eta = G/(||C|| sqrt T)"
 	}
@@ -117,8 +117,8 @@ func (a DPGDC2) paperSchedule(s Spec, steps int, sigma float64) (Schedule, error
 	}
 	if !(eta <= limit) {
 		needed := math.Ceil(math.Pow(s.Constants.Lipschitz/(diameter*limit), 2))
-		return Schedule{}, fmt.Errorf("%w: dpgdc2 as printed needs eta <= 2/L = %.6g, and its eta = G/(||C|| sqrt T) is %.6g at T = %d (sigma = %.6g); it needs T >= %.0f, %sor a given step size such as ||C||/(G sqrt T) = %.6g, which has the right dimension; certified mode works",
+		return "", 0, fmt.Errorf("%w: dpgdc2 as printed needs eta <= 2/L = %.6g, and its eta = G/(||C|| sqrt T) is %.6g at T = %d (sigma = %.6g); it needs T >= %.0f, %sor a given step size such as ||C||/(G sqrt T) = %.6g, which has the right dimension; certified mode works",
 			ErrAssumption, limit, eta, steps, sigma, needed, a.remedy(s, needed), min(limit, diameter/(s.Constants.Lipschitz*root)))
 	}
-	return Schedule{Name: rule, Steps: steps, Constant: eta, TotalStep: eta * float64(steps)}, nil
+	return rule, eta, nil
 }

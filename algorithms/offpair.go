@@ -1,6 +1,7 @@
 package algorithms
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -99,26 +100,20 @@ func (OffPairStrC) Info() Info {
 	return Described("offpairstrc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified}, NeedsL2: true, DefaultL2: usualL2, NeedsSmooth: true, Withholds: true})
 }
 
-func (a OffPairStrC) pass(s Spec) onePass {
-	return onePass{
-		info: a.Info(), total: a.TotalStep, alpha: s.L2,
-		lipschitz: s.Constants.Lipschitz, smoothness: s.Constants.Smoothness,
-		remedy: func(n int, burnIn float64) string {
-			text := fmt.Sprintf("it needs n >= %.0f at this alpha", burnIn+1)
-			if n > 7 {
-				text += fmt.Sprintf("; an alpha above %.6g would do at this n", 4*s.Constants.Smoothness/math.Sqrt(float64(n-1)))
-			}
-			return text
-		},
-	}
-}
-
 // Plan computes schedule, certificate and noise.
 func (a OffPairStrC) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	return a.pass(s).plan(s)
+	o := onePass{info: a.Info(), total: a.TotalStep, alpha: s.L2, lipschitz: s.Constants.Lipschitz, smoothness: s.Constants.Smoothness}
+	o.remedy = func(n int, burnIn float64) string {
+		text := fmt.Sprintf("it needs n >= %.0f at this alpha", burnIn+1)
+		if n > 7 {
+			text += fmt.Sprintf("; an alpha above %.6g would do at this n", 4*s.Constants.Smoothness/math.Sqrt(float64(n-1)))
+		}
+		return text
+	}
+	return o.plan(s)
 }
 
 // OffPairC is offline pairwise private GIGA for convex objectives ([Huai20]
@@ -143,21 +138,22 @@ func (OffPairC) Info() Info {
 	return Described("offpairc", Info{Modes: []Mode{Certified, Paper}, PureModes: []Mode{Certified}, NeedsSmooth: true, Withholds: true})
 }
 
-func (a OffPairC) pass(s Spec) onePass {
+// Plan computes schedule, certificate and noise.
+func (a OffPairC) Plan(s Spec) (*Plan, error) {
+	if err := checkApplies(a.Info(), s); err != nil {
+		return nil, err
+	}
+	if !(a.PaperAlpha >= 0) || math.IsInf(a.PaperAlpha, 0) {
+		return nil, fmt.Errorf("%w: offpairc: PaperAlpha is %v, must be finite and not negative", ErrAssumption, a.PaperAlpha)
+	}
 	o := onePass{info: a.Info(), total: a.TotalStep}
 	if s.Mode == Paper {
 		p := s.Kernel.Problem()
-		o.alpha = a.PaperAlpha
-		if o.alpha == 0 {
-			o.alpha = 1 / math.Sqrt(float64(p.N))
-		}
-		o.lipschitz = s.Constants.Lipschitz + o.alpha*2*p.Radius
-		o.smoothness = s.Constants.Smoothness + o.alpha
-		o.remedy = func(n int, burnIn float64) string {
-			return a.remedy(s.Constants.Smoothness, n, burnIn)
-		}
+		o.alpha = cmp.Or(a.PaperAlpha, 1/math.Sqrt(float64(p.N)))
+		o.lipschitz, o.smoothness = s.Constants.Lipschitz+o.alpha*2*p.Radius, s.Constants.Smoothness+o.alpha
+		o.remedy = func(n int, burnIn float64) string { return a.remedy(s.Constants.Smoothness, n, burnIn) }
 	}
-	return o
+	return o.plan(s)
 }
 
 // remedy says for which n or alpha the burn-in 16 (L+alpha)^2/alpha^2 ends. With
@@ -172,15 +168,4 @@ func (a OffPairC) remedy(smoothness float64, n int, burnIn float64) string {
 		text += fmt.Sprintf("; an alpha above %.6g would do at this n", 4*smoothness/(root-4))
 	}
 	return text
-}
-
-// Plan computes schedule, certificate and noise.
-func (a OffPairC) Plan(s Spec) (*Plan, error) {
-	if err := checkApplies(a.Info(), s); err != nil {
-		return nil, err
-	}
-	if !(a.PaperAlpha >= 0) || math.IsInf(a.PaperAlpha, 0) {
-		return nil, fmt.Errorf("%w: offpairc: PaperAlpha is %v, must be finite and not negative", ErrAssumption, a.PaperAlpha)
-	}
-	return a.pass(s).plan(s)
 }

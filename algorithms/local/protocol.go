@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/algorithms"
 	"dyad/engine/embedding"
@@ -68,10 +69,8 @@ func (m Method) String() string {
 
 // ParseMethod reads what String writes.
 func ParseMethod(s string) (Method, error) {
-	for i, name := range methodNames {
-		if name == s {
-			return Method(i), nil
-		}
+	if m := Method(slices.Index(methodNames, s)); m >= 0 {
+		return m, nil
 	}
 	return 0, fmt.Errorf("local: method %q is unknown, want one of %v", s, methodNames)
 }
