@@ -1,0 +1,312 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"dyad/algorithms"
+	"dyad/algorithms/algotest"
+	"dyad/engine"
+	"dyad/engine/embedding"
+	"dyad/internal/sizes"
+	"dyad/privacy"
+)
+
+// networkCase is a network and how its embeddings are compared.
+type networkCase struct {
+	hidden []int
+	m      int
+	act    embedding.Activation
+	output embedding.Output
+	pair   embedding.PairLoss
+	clip   float64
+}
+
+func networkCases() []networkCase {
+	logistic := engine.Logistic{}
+	score := embedding.Score{Of: logistic}
+	return []networkCase{
+		{[]int{5}, 1, embedding.Tanh, embedding.Output{}, score, 0.8},
+		{[]int{7}, 1, embedding.Softplus, embedding.Output{}, score, 3},
+		{[]int{6, 5}, 1, embedding.Tanh, embedding.Output{}, score, 0.8},
+		{[]int{70, 3}, 1, embedding.Softplus, embedding.Output{}, score, 50},
+		{nil, 1, embedding.Tanh, embedding.Output{}, score, 0.3},
+		{nil, 3, embedding.Tanh, embedding.Output{}, embedding.Bilinear{Of: logistic}, 0.9},
+		{[]int{5}, 3, embedding.Tanh, embedding.Output{Unit: true}, embedding.Bilinear{Of: logistic}, 0.7},
+		{[]int{6}, 2, embedding.Softplus, embedding.Output{Within: 0.7}, embedding.Distance{Of: logistic}, 5},
+		{[]int{66}, 2, embedding.Tanh, embedding.Output{}, embedding.Contrastive{Margin: 1.5}, 1},
+	}
+}
+
+func (c networkCase) loss(t testing.TB, d int) embedding.Loss {
+	t.Helper()
+	net, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: c.hidden, Out: c.m, Activation: c.act})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return embedding.Loss{Model: embedding.Model{Network: net, Output: c.output}, Pair: c.pair, Clip: c.clip, Seed: 7}
+}
+
+// networkRecords are records of d features with labels -1 and 1, of units of up to most rows unless it is 0.
+func networkRecords(t testing.TB, rng *rand.Rand, n, d, most int) *engine.Records {
+	t.Helper()
+	var x, y []float64
+	var of []int32
+	for p := range n {
+		rows := 1
+		if most > 0 {
+			rows += rng.IntN(most)
+		}
+		for range rows {
+			row := make([]float64, d)
+			fillUnit(rng, row, math.Sqrt(rng.Float64()))
+			x, y, of = append(x, row...), append(y, float64(2*rng.IntN(2)-1)), append(of, int32(p))
+		}
+	}
+	r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
+	if err == nil && most > 0 {
+		r, err = r.GroupPersons(of, n, most)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func networkProblem(l embedding.Loss, r *engine.Records, most int) engine.Problem {
+	return engine.Problem{N: r.Units(), D: r.Dim(), Bounds: r.Bounds(), Loss: l, Radius: l.Radius(), PersonRows: most}
+}
+
+// networkSum is a gradient sum and the bound of its rounding. The second call finds used buffers.
+func networkSum(t testing.TB, b engine.Backend, p engine.Problem, r *engine.Records, theta []float64) ([]float64, float64) {
+	t.Helper()
+	k, err := b.Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := k.Bind(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := make([]float64, len(theta))
+	for range 2 {
+		if err := e.Sum(context.Background(), sum, engine.Gradient(theta, engine.AllPairs{N: p.N})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return sum, k.Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum
+}
+
+// networkAt is a theta near the start, or far from it in the balls.
+func networkAt(l embedding.Loss, d int, rng *rand.Rand) []float64 {
+	domain := l.Domain(d, l.Radius())
+	theta := domain.Start()
+	size := math.Pow(10, 3*rng.Float64()-2)
+	for i := range theta {
+		theta[i] += size * rng.NormFloat64()
+	}
+	_ = domain.Project(theta, math.Inf(1)) // never fails
+	return theta
+}
+
+// networkError is how far float32 may move a sum, relatively to the sum of the norms of its terms.
+const networkError = 2e-6
+
+// TestNetworkSums compares the sums of every kind of network that a GPU takes with those of the CPU.
+func TestNetworkSums(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 9))
+	f := newFake()
+	b := openFake(t, f)
+	for i, c := range networkCases() {
+		d, n, most := []int{3, 17, 65}[i%3], []int{40, 300, 9, 530}[i%4], 3*(i%2)
+		l := c.loss(t, d)
+		r := networkRecords(t, rng, n, d, most)
+		p, theta := networkProblem(l, r, most), networkAt(l, d, rng)
+		got, rounding := networkSum(t, embedding.Backend{On: b}, p, r, theta)
+		want, onCPU := networkSum(t, embedding.Backend{}, p, r, theta)
+		constants, err := l.Constants(p.Bounds, p.Radius)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scale := float64(p.N) * float64(p.N) * constants.Lipschitz
+		t.Logf("%s, %d units: %.2g from the CPU, relatively to the largest sum; rounding %.2g, on the CPU %.2g", l.Name(), n, apartBy(got, want)/scale, rounding/scale, onCPU/scale)
+		if away := apartBy(got, want); !(away <= networkError*scale) || norm2(got) == 0 {
+			t.Errorf("%s, %d units: the sum is %g from the CPU's, of length %g", l.Name(), n, away, norm2(want))
+		}
+	}
+}
+
+// networkNeighbours are two data sets of n units of up to most rows that differ in the last one: rows are random, or all alike
+// with the last unit turned around, or its labels turned.
+func networkNeighbours(t testing.TB, rng *rand.Rand, n, d, most int) (all [2]*engine.Records) {
+	t.Helper()
+	kind, label := min(rng.IntN(6), 3), 1.0
+	direction := make([]float64, d)
+	direction[0] = 1
+	seed := rng.Uint64()
+	for side := range all {
+		var x, y []float64
+		var of []int32
+		rng := rand.New(rand.NewPCG(seed, 1))
+		for p := range n {
+			if p == n-1 {
+				rng = rand.New(rand.NewPCG(seed, uint64(2+side)))
+			}
+			for range 1 + rng.IntN(max(most, 1)) {
+				of = append(of, int32(p))
+				last := p == n-1 && side == 1
+				row, own := make([]float64, d), label
+				for k, v := range direction {
+					if row[k] = v; last && kind != 1 {
+						row[k] = -v
+					}
+				}
+				if kind == 0 {
+					fillUnit(rng, row, 1)
+					own = float64(2*rng.IntN(2) - 1)
+				} else if last && kind != 2 {
+					own = -label
+				}
+				x, y = append(x, row...), append(y, own)
+			}
+		}
+		r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
+		if err == nil && most > 0 {
+			r, err = r.GroupPersons(of, n, most)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[side] = r
+	}
+	return all
+}
+
+// networkMoves searches for neighbours among tries and returns the largest move of the sum, relatively to 2 (n-1) Dg + 2 rho.
+func networkMoves(t *testing.T, f *fakeDriver, tries int) (worst float64) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(8, 8))
+	b := openFake(t, f)
+	cases := networkCases()
+	for try := range tries {
+		c := cases[try%len(cases)]
+		if try%3 == 1 { // scores are linear, so they come near
+			c = cases[4]
+		}
+		c.clip = []float64{0.1, 1, 5}[rng.IntN(3)]
+		if len(c.hidden) > 0 && c.hidden[0] > 9 {
+			c.hidden = []int{4}
+		}
+		l, n, most := c.loss(t, 3), 2+rng.IntN(6), 3*rng.IntN(2)
+		theta := networkAt(l, 3, rng)
+		if try%3 == 0 { // Jacobians are those of the first layer
+			net := l.Model.Network
+			first := net.Layers()[0].Len()
+			for k := range theta[:first] {
+				theta[k] *= 1e-3
+			}
+		}
+		if c.hidden == nil { // scores along the direction of the records are far apart
+			clear(theta)
+			theta[0] = -2 * rng.Float64()
+		}
+		var sums [2][]float64
+		var rounding float64
+		for side, r := range networkNeighbours(t, rng, n, 3, most) {
+			sums[side], rounding = networkSum(t, embedding.Backend{On: b}, networkProblem(l, r, most), r, theta)
+		}
+		constants, err := l.Constants(engine.UnitBounds(), l.Radius())
+		if err != nil {
+			t.Fatal(err)
+		}
+		worst = max(worst, apartBy(sums[0], sums[1])/(2*float64(n-1)*constants.PairDiameter+2*rounding))
+	}
+	return worst
+}
+
+// TestNetworkNeighbours: no record and no person that is replaced moves a sum by more than its certificate, and some come near. A
+// kernel that leaves the first layer out of the norm of a Jacobian is found, and one that leaves its clipping to a wrong slope.
+func TestNetworkNeighbours(t *testing.T) {
+	tries := sizes.Of(18, 90)
+	worst := networkMoves(t, newFake(), tries)
+	if t.Logf("the largest move is %.3g of the certificate", worst); !(worst > 0.3 && worst <= 1) {
+		t.Errorf("the largest move is %g of the certificate", worst)
+	}
+	last := regexp.MustCompile(`(?s)(\.entry network_output\(.*\n\t)fma\.rn\.f64 \t(%fd\d+), %fd\d+, %fd\d+, (%fd\d+);`)
+	f := newFake()
+	f.edit = func(ptx string) string {
+		at := strings.Index(ptx, ".entry network_output(")
+		end := at + strings.Index(ptx[at:], "\n}")
+		edited := last.ReplaceAllString(ptx[at:end], "${1}mov.f64 \t$2, $3;")
+		if edited == ptx[at:end] {
+			t.Error("the defect changes nothing")
+		}
+		return ptx[:at] + edited + ptx[end:]
+	}
+	if found := networkMoves(t, f, min(tries, 36)); !(found > 1) {
+		t.Errorf("norms without the first layer move a sum by %g of the certificate", found)
+	}
+}
+
+// TestNetworkRefusals: what a GPU does not compute of networks is refused when it is planned, with what to do.
+func TestNetworkRefusals(t *testing.T) {
+	b := openFake(t, newFake())
+	r := networkRecords(t, rand.New(rand.NewPCG(1, 1)), 9, 3, 0)
+	small := b
+	small.Memory = driverBytes + 100
+	for name, c := range map[string]struct {
+		on   Backend
+		loss embedding.Loss
+	}{
+		"two hidden layers and an embedding": {b, networkCase{[]int{4, 4}, 2, 0, embedding.Output{}, embedding.Bilinear{Of: engine.Logistic{}}, 1}.loss(t, 3)},
+		"clipped pairs":                      {b, func() embedding.Loss { l := networkCases()[0].loss(t, 3); l.PairClip = 1; return l }()},
+		"little memory":                      {small, networkCases()[0].loss(t, 3)},
+	} {
+		_, err := embedding.Backend{On: c.on}.Plan(networkProblem(c.loss, r, 0))
+		if t.Log(err); !errors.Is(err, engine.ErrUnsupported) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestNetworkReplay: trainings of networks on a GPU, of all pairs, within query groups and on secret batches, move between neighbours by at
+// most what they are charged for.
+func TestNetworkReplay(t *testing.T) {
+	const n, d = 12, 3
+	for _, c := range []struct {
+		name      string
+		network   int
+		groups    []int
+		algorithm algorithms.Algorithm
+	}{
+		{"all pairs", 0, nil, algorithms.GradientPerturbation{Steps: 2, Optimizer: algorithms.NetworkOptimizer()}},
+		{"two hidden layers", 2, nil, algorithms.GradientPerturbation{Steps: 2}},
+		{"groups", 1, []int{5, 1, 6}, algorithms.GradientPerturbation{Steps: 2}},
+		{"batches", 0, nil, algorithms.SubsampledDescent{BatchRecords: 5, Steps: 2}},
+		{"cosines", 6, nil, algorithms.GradientPerturbation{Steps: 2}},
+	} {
+		l := networkCases()[c.network].loss(t, d)
+		p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: l, Radius: l.Radius(), Groups: c.groups}
+		spec, err := algorithms.NewSpec(embedding.Backend{On: openFake(t, newFake())}, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		plan, err := c.algorithm.Plan(spec)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		data := algotest.RandomRecords(n, d, p.Bounds, 7)
+		ratio, err := algotest.Replay(c.algorithm, plan, data, algotest.Neighbours(data, 2, 8), 9)
+		if t.Logf("%s: %s: %.2g of the certificate", c.name, spec.Kernel.Method(), ratio); err != nil || !(ratio > 0.01 && ratio <= 1) {
+			t.Errorf("%s: the largest move is %v of the certificate, %v", c.name, ratio, err)
+		}
+	}
+}
