@@ -95,6 +95,7 @@ var simFamilies = []simFamily{
 	{"moments in float32, wide, persons", []string{"rows", "clipped"}, simMoments(260, 35, true, 2, 1, 9)},
 	{"pairs", []string{"pairs"}, simPairs},
 	{"metrics, fp32", []string{"metric", "metric_fp32"}, simMetric},
+	{"networks", []string{"network"}, simNetworks},
 }
 
 // openSim opens the library that DYAD_LIBCUDA names, with defects.
@@ -203,6 +204,7 @@ func TestSimFindsDefects(t *testing.T) {
 		{name: "the square in place of the length", family: "moments, small", edit: [2]string{"sqrt.rn.f64", "mov.f64"}},
 		{name: "a sum that is not atomic", family: "metrics, fp32", edit: [2]string{"red.global.add.u64", "st.global.u64"}},
 		{name: "the larger of scale and one", family: "pairs", edit: [2]string{"min.f64", "max.f64"}},
+		{name: "squares without the last one of eight", family: "networks", edit: [2]string{"setp.lt.u32", "setp.gt.u32"}},
 		{name: "the host does not wait for the sum", family: "near-linear", deaf: "SyncStream"},
 		{name: "the host does not wait for panels", family: "near-linear, panels", deaf: "SyncEvent"},
 	} {
