@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"dyad/engine"
 	"dyad/engine/embedding"
 )
 
@@ -46,4 +47,14 @@ func predictedNetwork(gpu string, net embedding.MLP, rows float64) float64 {
 		}
 	}
 	return 0
+}
+
+// forecast is that of the kernel of a loss whose network this is: sums over pairs are the CPU's.
+func (k *networkKernel) forecast(whole engine.Kernel) Forecast {
+	b, p := k.backend, whole.Problem()
+	f := Forecast{Device: b.Name(), GPU: b.Device.Info().Name, Memory: k.bytes(), Have: b.memory()}
+	if k.Seconds() > 0 {
+		f.Seconds = whole.Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Seconds
+	}
+	return f
 }

@@ -57,6 +57,9 @@ func (k *kernel) planRows(on Accelerator, limit, total float64) (err error) {
 	return err
 }
 
+// Elsewhere is what computes the network, nil for here.
+func (k *kernel) Elsewhere() RowsKernel { return k.elsewhere }
+
 // given is a Pass whose results are there. Its Pull does nothing: v is left as the stage made it.
 type given struct {
 	g, norms []float64 // from a record on
