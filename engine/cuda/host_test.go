@@ -242,7 +242,7 @@ func runHostCases(t *testing.T, h *ptxtest.Host, alone, large bool) {
 	if err := hostMoments(t, hostFake(h, alone), large); err != nil {
 		t.Errorf("moments: %v", err)
 	}
-	if err := hostNetworks(t, hostFake(h, alone), large); err != nil {
+	if err := hostNetworks(t, openFake(t, hostFake(h, alone)), large); err != nil {
 		t.Errorf("networks: %v", err)
 	}
 	if large {
@@ -308,7 +308,7 @@ func TestHostDefects(t *testing.T) {
 		{"no barrier in clipped.cu", "moments", ptxtest.Races, noBarrier("clipped"), race},
 		{"a row too many", "moments", ptxtest.Addresses, edit("clipped", "if (i >= n) return;", "if (i > n) return;"), overflow},
 		{"no barrier in network.cu", "networks", ptxtest.Races, noBarrier("network"), race},
-		{"a unit too many", "networks", ptxtest.Addresses, edit("network", "if (k >= units) continue;", "if (k > units) continue;"), off},
+		{"a unit too many", "networks", ptxtest.Addresses, edit("network", "if (k >= units) continue;", "if (k > units) continue;"), overflow},
 		{"additions of blocks that are not atomic", "bf16x3", ptxtest.Races,
 			ptxtest.Edit{Program: "metric_mma", File: "device.h", Old: "__atomic_fetch_add(sum, v, __ATOMIC_RELAXED)", New: "*sum += v"}, race},
 	} {
@@ -322,7 +322,7 @@ func TestHostDefects(t *testing.T) {
 			case "moments":
 				err = hostMoments(t, hostFake(h, alone), false)
 			case "networks":
-				err = hostNetworks(t, hostFake(h, alone), false)
+				err = hostNetworks(t, openFake(t, hostFake(h, alone)), false)
 			}
 			for _, of := range hostCases(false) {
 				if of.name == c.of {

@@ -86,7 +86,7 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	case b.Float32:
 		return nil, fmt.Errorf("%w: networks in float32: the rounding of n^2 pairs would grow faster than the share of one record shrinks, and no bound of what one record changes of it is proved; leave out --precision, which is float64", engine.ErrUnsupported)
 	case loss.PairClip > 0 && b.On != nil:
-		return nil, fmt.Errorf("%w: clipped pairs of a network on %s, which clips Jacobians; leave out --pair-clip, or use the CPU (--device cpu)", engine.ErrUnsupported, b.Name())
+		return nil, fmt.Errorf("%w: clipped pairs of a network on %s, which clips Jacobians; set Loss.Clip in its place, or use the CPU (--device cpu)", engine.ErrUnsupported, b.Name())
 	case loss.PairClip > 0 && !loss.hasFactors(p.Bounds):
 		return inner.Plan(p)
 	}
