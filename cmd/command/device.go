@@ -132,7 +132,7 @@ func (devicesCmd) Run(a *app) error {
 		return missing
 	}
 	for _, d := range devices {
-		paths := "near-linear, direct; metric; pairs"
+		paths := "near-linear, direct; metric; pairs; networks"
 		if cuda.Usable(d) != nil {
 			paths = "none: compute capability below 8.0"
 		}

@@ -87,7 +87,7 @@ func (b Backend) planNetwork(p embedding.RowsProblem) (*networkKernel, error) {
 
 // Method implements embedding.RowsKernel.
 func (k *networkKernel) Method() string {
-	return "one backward pass per record on " + k.backend.Name() + ": Jacobians in float32, their sums in float64"
+	return "one backward pass per record on a GPU: Jacobians in float32, their sums in float64"
 }
 
 // Seconds implements embedding.RowsKernel.
