@@ -204,7 +204,7 @@ func TestSimFindsDefects(t *testing.T) {
 		{name: "the square in place of the length", family: "moments, small", edit: [2]string{"sqrt.rn.f64", "mov.f64"}},
 		{name: "a sum that is not atomic", family: "metrics, fp32", edit: [2]string{"red.global.add.u64", "st.global.u64"}},
 		{name: "the larger of scale and one", family: "pairs", edit: [2]string{"min.f64", "max.f64"}},
-		{name: "squares without the last one of eight", family: "networks", edit: [2]string{"setp.lt.u32", "setp.gt.u32"}},
+		{name: "a chunk in place of the sum", family: "networks", edit: [2]string{"red.global.add.u64", "st.global.u64"}},
 		{name: "the host does not wait for the sum", family: "near-linear", deaf: "SyncStream"},
 		{name: "the host does not wait for panels", family: "near-linear, panels", deaf: "SyncEvent"},
 	} {
