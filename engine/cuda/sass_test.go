@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"dyad/engine"
-	"dyad/engine/embedding"
 )
 
 // sassClasses are the instructions of a GPU by what limits them, by the beginnings of their names.
@@ -331,8 +330,7 @@ func predictedRates(t *testing.T) string {
 		f, _ = ForecastOf(m)
 		row(m, f, p, c.labels, 1)
 	}
-	for _, hidden := range [][]int{{32}, {128}, {128, 64}} {
-		net := embedding.MLP{In: map[int]int{32: 20, 128: 784}[hidden[0]], Hidden: hidden, Out: 1}
+	for _, net := range predictedNetworks() {
 		const n = 1e6
 		seconds := predictedNetwork("NVIDIA H200", net, n)
 		fmt.Fprintf(&out, "NVIDIA H200,\"%s, without sums over pairs\",%d,%d,2,%.3g,0,0,%.3g,network:%s\n", net.Name(), int(n), net.In, seconds, n/seconds, embedded["network"])
