@@ -188,6 +188,12 @@ func gpuCheck(index int) (string, bool) {
 		text, ok = pairAgreement(terms.CPU{}, gpu)
 		lines = append(lines, text)
 	}
+	if ok {
+		if text, err = opened.CompareNetworks(context.Background()); err != nil {
+			text, ok = plain(err), false
+		}
+		lines = append(lines, text)
+	}
 	return strings.Join(lines, "\n"), ok
 }
 

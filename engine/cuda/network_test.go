@@ -287,6 +287,19 @@ func TestNetworkNeighbours(t *testing.T) {
 	}
 }
 
+// TestCompareNetworks: the comparison of dyad doctor passes, and finds sums of which a part is missing.
+func TestCompareNetworks(t *testing.T) {
+	text, err := openFake(t, newFake()).Device.CompareNetworks(t.Context())
+	if t.Log(text); err != nil {
+		t.Error(err)
+	}
+	f := newFake()
+	f.edit = func(ptx string) string { return strings.ReplaceAll(ptx, "red.global.add.u64", "st.global.u64") }
+	if _, err := openFake(t, f).Device.CompareNetworks(t.Context()); err == nil {
+		t.Error("chunks in place of their sum are not found")
+	}
+}
+
 // TestNetworkRefusals: what a GPU does not compute of networks is refused when it is planned, with what to do.
 func TestNetworkRefusals(t *testing.T) {
 	b := openFake(t, newFake())
