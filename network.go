@@ -234,8 +234,8 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape) error {
 		return input.Errorf("dyad: a network takes no radius (--radius): every layer has a public ball of its own, set by its size and the gain")
 	case o.asserts():
 		return input.Errorf("dyad: a network takes no asserted constants (--G, --L, --Dg): clipping enforces them")
-	case o.On.Named() || o.On.Precise():
-		return input.Errorf("dyad: networks are trained on the CPU in float64 in this version (--device cpu, no --precision): a bound on what rounding in float32 moves is proved for linear models only")
+	case o.On.Precise():
+		return input.Errorf("dyad: a network takes no precision (--precision): pairs are summed in float64, and a GPU (--device cuda:N) computes Jacobians in float32, which changes no guarantee (docs/theory.md#networks-on-a-gpu)")
 	}
 	if err := algorithms.TakesNetworks(c.Algorithm); err != nil {
 		return input.As(prefixed(err))

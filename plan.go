@@ -10,7 +10,6 @@ import (
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/device"
-	"dyad/engine/embedding"
 	"dyad/internal/input"
 	"dyad/privacy"
 )
@@ -257,7 +256,7 @@ func (o Options) trained(task string, d int) (engine.Loss, float64, engine.Backe
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	return loss, loss.Radius(), embedding.Backend{Workers: o.On.Workers()}, nil
+	return loss, loss.Radius(), o.On.Networks(), nil
 }
 
 // fits refuses data that the plan was not made for: the number of records, the features and

@@ -25,7 +25,7 @@ work=$(mktemp -d)
 results=$work/results
 mkdir -p "$out" "$results"
 alive=
-families="near-linear factored spliced groups pairs moments fp32 bf16x3 tf32 wgmma"
+families="near-linear factored spliced groups pairs moments networks fp32 bf16x3 tf32 wgmma"
 failed=0
 failures=
 clocks=

@@ -129,7 +129,7 @@ func tools(t *testing.T, root string) {
 	}
 }
 
-var families = strings.Fields("near-linear factored spliced groups pairs moments fp32 bf16x3 tf32 wgmma")
+var families = strings.Fields("near-linear factored spliced groups pairs moments networks fp32 bf16x3 tf32 wgmma")
 
 // words are the outcomes of the stages by name.
 func words(r rehearsal) map[string]string {

@@ -132,7 +132,7 @@ func (devicesCmd) Run(a *app) error {
 		return missing
 	}
 	for _, d := range devices {
-		paths := "near-linear, direct; metric; pairs"
+		paths := "near-linear, direct; metric; pairs; networks"
 		if cuda.Usable(d) != nil {
 			paths = "none: compute capability below 8.0"
 		}
@@ -186,6 +186,12 @@ func gpuCheck(index int) (string, bool) {
 	}
 	if ok {
 		text, ok = pairAgreement(terms.CPU{}, gpu)
+		lines = append(lines, text)
+	}
+	if ok {
+		if text, err = opened.CompareNetworks(context.Background()); err != nil {
+			text, ok = plain(err), false
+		}
 		lines = append(lines, text)
 	}
 	return strings.Join(lines, "\n"), ok

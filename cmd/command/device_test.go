@@ -79,6 +79,12 @@ func TestPlanForAnAbsentGPU(t *testing.T) {
 	if _, out, _ := dyad(t, dir, append(plan, "--algorithm", "gradient-perturbation")...); !strings.Contains(out, "s for a sum of gradients") {
 		t.Errorf("gradients: %s", out)
 	}
+	if _, out, _ := dyad(t, dir, append(plan, "--model", "mlp")...); !strings.Contains(out, "one backward pass per record on a GPU") || !strings.Contains(out, "gpu memory ") {
+		t.Errorf("a network: %s", out)
+	}
+	if code, _, errs := dyad(t, dir, append(plan, "--model", "mlp", "--hidden", "9", "--hidden", "9", "--task", "metric")...); code != exitInput || !strings.Contains(errs, "use the CPU (--device cpu)") {
+		t.Errorf("an embedding by two hidden layers: exit %d: %s", code, errs)
+	}
 	code, out, _ = dyad(t, dir, append(plan, "--json")...)
 	var r struct {
 		Seconds  float64 `json:"gpu_seconds_per_sum"`

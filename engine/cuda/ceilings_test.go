@@ -84,6 +84,11 @@ func TestGPUTouch(t *testing.T) {
 					t.Error(err)
 				}
 				return
+			case "networks":
+				if what, away, err := networkApart(t, b, 0, c.d, c.n, 0, 1); err != nil || !(away <= networkError) {
+					t.Errorf("%s: %.2g from the CPU, %v", what, away, err)
+				}
+				return
 			case "spliced":
 				c.labels = 5
 			case "groups":

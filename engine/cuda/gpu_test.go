@@ -139,6 +139,11 @@ var families = []struct {
 		clipHolds(t, b, []float64{1e-200, 0.1, 1e3, 3e98}, 60)
 	}},
 	{"moments", momentFamily},
+	{"networks", func(t *testing.T, b Backend) {
+		if err := hostNetworks(t, b, !testing.Short() && !rehearsed()); err != nil {
+			t.Error(err)
+		}
+	}},
 	{"fp32", metricFamily(FP32)},
 	{"bf16x3", metricFamily(BF16x3)},
 	{"tf32", metricFamily(TF32)},

@@ -256,6 +256,9 @@ func runHostCases(t *testing.T, h *ptxtest.Host, alone, large bool) {
 	if err := hostMoments(t, hostFake(h, alone), large); err != nil {
 		t.Errorf("moments: %v", err)
 	}
+	if err := hostNetworks(t, openFake(t, hostFake(h, alone)), large); err != nil {
+		t.Errorf("networks: %v", err)
+	}
 	if large {
 		return // their kernels depend on the sizes
 	}
@@ -322,6 +325,8 @@ func TestHostDefects(t *testing.T) {
 		{"a row of another person too many", "persons", ptxtest.Addresses, edit("spliced_persons", "c0 + j < last) {", "c0 + j <= last) {"), overflow},
 		{"pairs within a person", "persons", ptxtest.Addresses, edit("metric_persons", "from[p] <= j && j < n", "i < j && j < n"), off},
 		{"a row too many", "moments", ptxtest.Addresses, edit("clipped", "if (i >= n) return;", "if (i > n) return;"), overflow},
+		{"no barrier in network.cu", "networks", ptxtest.Races, noBarrier("network"), race},
+		{"a unit too many", "networks", ptxtest.Addresses, edit("network", "if (k >= units) continue;", "if (k > units) continue;"), overflow},
 		{"additions of blocks that are not atomic", "bf16x3", ptxtest.Races,
 			ptxtest.Edit{Program: "metric_mma", File: "device.h", Old: "__atomic_fetch_add(sum, v, __ATOMIC_RELAXED)", New: "*sum += v"}, race},
 	} {
@@ -336,6 +341,8 @@ func TestHostDefects(t *testing.T) {
 				err = hostPairs(t, hostFake(h, alone), 40, 130)
 			case "moments":
 				err = hostMoments(t, hostFake(h, alone), false)
+			case "networks":
+				err = hostNetworks(t, openFake(t, hostFake(h, alone)), false)
 			}
 			for _, of := range hostCases(false) {
 				if of.name == c.of {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"dyad/engine"
+	"dyad/engine/embedding"
 )
 
 // TimeModel is the time of a gradient sum over all pairs on a GPU by one method, in seconds:
@@ -113,6 +114,11 @@ func ForecastOf(k engine.Kernel) (f Forecast, ok bool) {
 			f.Memory += gradients.Memory
 		}
 		return f, ok
+	}
+	if n, network := k.(interface{ Elsewhere() embedding.RowsKernel }); network {
+		if rows, ok := n.Elsewhere().(*networkKernel); ok {
+			return rows.forecast(k), true
+		}
 	}
 	p, ok := k.(planned)
 	if !ok {

@@ -138,6 +138,16 @@ func (d *Device) Backend() engine.Backend {
 	return d.backend
 }
 
+// Networks computes gradients of networks: pairs of embeddings on the CPU, and what every record takes on the GPU that was
+// named. auto takes the CPU: no times of networks are measured.
+func (d *Device) Networks() embedding.Backend {
+	b := embedding.Backend{Workers: d.Workers()}
+	if d.Named() {
+		b.On, _ = d.backend.(embedding.Accelerator)
+	}
+	return b
+}
+
 // For is the backend of networks for one, and else b.
 func For(l engine.Loss, b cpu.Backend) engine.Backend {
 	if _, ok := l.(embedding.Loss); ok {

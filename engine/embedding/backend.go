@@ -22,12 +22,19 @@ type Backend struct {
 	Variant kernels.Variant
 	// Float32 is refused: Plan says why.
 	Float32 bool
+	// On computes networks elsewhere, e.g. on a GPU; nil means here. Sums over pairs are computed here.
+	On Accelerator
 }
 
 var _ engine.Backend = Backend{}
 
-// Name returns "cpu".
-func (Backend) Name() string { return "cpu" }
+// Name returns "cpu", or the name of On.
+func (b Backend) Name() string {
+	if b.On != nil {
+		return b.On.Name()
+	}
+	return "cpu"
+}
 
 // The fixed grid of step 3.
 const (
@@ -49,6 +56,9 @@ type kernel struct {
 	bounds  PairBounds
 	pull    PullError
 	chunks  int
+
+	elsewhere RowsKernel // nil: here
+	grid      float64    // its error besides pull
 }
 
 // Plan returns the kernel for a problem whose loss is a Loss. It wraps engine.ErrUnsupported for other losses,
@@ -75,6 +85,8 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 		return nil, fmt.Errorf("%w: query groups in one kernel; wrap the backend in engine.Grouped", engine.ErrUnsupported)
 	case b.Float32:
 		return nil, fmt.Errorf("%w: networks in float32: the rounding of n^2 pairs would grow faster than the share of one record shrinks, and no bound of what one record changes of it is proved; leave out --precision, which is float64", engine.ErrUnsupported)
+	case loss.PairClip > 0 && b.On != nil:
+		return nil, fmt.Errorf("%w: clipped pairs of a network on %s, which clips Jacobians; set Loss.Clip in its place, or use the CPU (--device cpu)", engine.ErrUnsupported, b.Name())
 	case loss.PairClip > 0 && !loss.hasFactors(p.Bounds):
 		return inner.Plan(p)
 	}
@@ -91,6 +103,12 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	k.chunks = max(1, min(maxChunks, maxPartials/loss.ParamDim(d)))
 	if err := k.planPairs(inner); err != nil {
 		return nil, err
+	}
+	if b.On != nil {
+		limit, _, total := k.sizes()
+		if err := k.planRows(b.On, limit, total); err != nil {
+			return nil, err
+		}
 	}
 	if e := k.roundoff() / float64(engine.AllPairs{N: p.N}.Len()); !(e < 0x1p-10*c.Lipschitz) {
 		return nil, fmt.Errorf("%w: rounding errors of %s are not small (%.3g of a pair's term); make the layers' balls smaller", engine.ErrUnsupported, loss.Name(), e/c.Lipschitz)
@@ -141,10 +159,14 @@ func (k *kernel) Method() string {
 	if k.loss.PairClip > 0 {
 		return "direct, pairs clipped by products of factors of Jacobians, one backward pass per record"
 	}
+	sums, pass := "direct sums of embeddings", "one backward pass per record"
 	if k.scores != nil {
-		return k.scores.Method() + " sums of scores, one backward pass per record"
+		sums = k.scores.Method() + " sums of scores"
 	}
-	return "direct sums of embeddings, one backward pass per record"
+	if k.elsewhere != nil {
+		pass = k.elsewhere.Method()
+	}
+	return sums + ", " + pass
 }
 
 // steepest bounds the factor of a record's v before Network.Pull: Clip aside, that of Output.Unit.
@@ -170,11 +192,24 @@ func (k *kernel) steepest() float64 {
 // Each line is raised for the errors of the others. QED
 //
 // With PairClip: the terms come from clippedPairs for the computed coefficients and factors q_ij. V_i is a sum of
-// fewer products than rows and stripes, and Size times the steepest stage bounds ||J_i||: (1) and (2) with that for
-// C, and E = gamma(rows + clipStripes + 12) 2 T, since a difference of embeddings is two products.
+// fewer products than rows and stripes, and Size times the steepest stage bounds ||J_i||: (1) and (2) with
+// that for C, and E = gamma(rows + clipStripes + 12) 2 T, since a difference of embeddings is two products.
+//
+// With an Accelerator (3) has no blocks, and what it rounds to its grid comes to it.
 func (k *kernel) roundoff() float64 {
+	limit, sums, total := k.sizes()
+	stage := engine.Gamma(kernels.DotDepth(k.dim)+12) * 2 * limit * total
+	blocks, levels, tiny := k.blocksOfChunk(), bits.Len(uint(k.chunks)), float64(k.blocksOfChunk()*k.chunks+1)
+	if k.elsewhere != nil {
+		blocks, levels, tiny = 0, 0, 1
+	}
+	back := engine.Gamma(k.pull.Depth+blocks+levels+2) * (k.pull.Size*k.steepest() + k.pull.PerNorm*limit) * total
+	return (limit*sums+stage+back+k.grid)*1.01 + tiny*k.pull.Tiny*(1+total)
+}
+
+// sizes are C, E and T, with the errors of the V_i, of the proof of roundoff.
+func (k *kernel) sizes() (limit, sums, total float64) {
 	n, limit := float64(k.problem.N), k.loss.Clip*up
-	var sums float64
 	if k.loss.PairClip > 0 {
 		limit, sums = k.pull.Size*k.steepest(), engine.Gamma(k.rows+clipStripes+12)*4*n*n*k.bounds.Slope
 	} else if k.scores != nil {
@@ -182,11 +217,7 @@ func (k *kernel) roundoff() float64 {
 	} else {
 		sums = k.pairs.Error()
 	}
-	total := 2*n*n*k.bounds.Slope + sums
-	stage := engine.Gamma(kernels.DotDepth(k.dim)+12) * 2 * limit * total
-	blocks := k.blocksOfChunk()
-	back := engine.Gamma(k.pull.Depth+blocks+bits.Len(uint(k.chunks))+2) * (k.pull.Size*k.steepest() + k.pull.PerNorm*limit) * total
-	return (limit*sums+stage+back)*1.01 + float64(blocks*k.chunks+1)*k.pull.Tiny*(1+total)
+	return limit, sums, 2*n*n*k.bounds.Slope + sums
 }
 
 // blocksOfChunk is the largest number of blocks of a chunk.
@@ -219,6 +250,9 @@ func (k *kernel) Bounds(q engine.Query) engine.QueryBounds {
 func (k *kernel) seconds() float64 {
 	n, m := float64(k.rows), float64(k.dim)
 	records := n * (nsRecord + nsParameter*float64(k.loss.ParamDim(k.problem.D))) * 1e-9
+	if k.elsewhere != nil {
+		records = k.elsewhere.Seconds()
+	}
 	var pair float64
 	if k.loss.PairClip > 0 {
 		factor := nsVector

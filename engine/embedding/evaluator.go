@@ -18,6 +18,8 @@ type evaluator struct {
 	embedded *cpu.EmbeddedSums
 	clipped  *clippedPairs
 
+	elsewhere   Rows      // nil: here
+	g, norms    []float64 // from there: n x m, n
 	f, v, scale []float64 // n x m, n x m, n
 	partial     []float64 // chunks x parameters
 	work        []worker
@@ -47,6 +49,9 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	default:
 		e.embedded, err = k.pairs.BindEmbedded(r)
 	}
+	if err == nil && k.elsewhere != nil {
+		e.elsewhere, err = k.elsewhere.Bind(r)
+	}
 	return e, err
 }
 
@@ -54,24 +59,33 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 func (e *evaluator) Kernel() engine.Kernel { return e.kernel }
 
 // Close implements engine.Evaluator. It drops the scratch space.
-func (e *evaluator) Close() error {
-	e.f, e.v, e.scale, e.partial, e.work = nil, nil, nil, nil, nil
+func (e *evaluator) Close() (err error) {
+	e.f, e.v, e.scale, e.partial, e.work, e.g, e.norms = nil, nil, nil, nil, nil, nil, nil
+	if e.elsewhere != nil {
+		err = e.elsewhere.Close()
+	}
 	if e.clipped != nil {
 		e.clipped.close()
 	}
 	if e.embedded != nil {
 		e.embedded.Close()
 	}
-	return nil
+	return err
 }
 
 // start makes the scratch space.
 func (e *evaluator) start() {
 	n, d, parameters := e.records.Len(), e.problem.D, e.loss.ParamDim(e.problem.D)
-	e.f, e.v, e.scale, e.partial = make([]float64, n*e.dim), make([]float64, n*e.dim), make([]float64, n), make([]float64, e.chunks*parameters)
+	e.f, e.v, e.scale = make([]float64, n*e.dim), make([]float64, n*e.dim), make([]float64, n)
+	if e.elsewhere != nil {
+		e.g, e.norms, parameters = make([]float64, n*e.dim), make([]float64, n), 0
+	}
+	e.partial = make([]float64, e.chunks*parameters)
 	for range min(e.workers, e.chunks) {
 		w := worker{pass: e.loss.Model.newPass(e.set), f: make([]float64, BlockRows*e.dim), norms: make([]float64, BlockRows), sum: make([]float64, parameters)}
-		if e.records.Dense() == nil {
+		if e.elsewhere != nil {
+			w.pass.Pass = &given{reach: e.loss.Model.Network.Reach(e.problem.Bounds.FeatureNorm)}
+		} else if e.records.Dense() == nil {
 			w.x = make([]float64, BlockRows*d)
 		}
 		e.work = append(e.work, w)
@@ -103,11 +117,22 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 	for i := range e.work {
 		e.work[i].pass.Set(q.W)
 	}
+	if e.elsewhere != nil {
+		if err := e.elsewhere.Embed(ctx, e.g, e.norms, q.W); err != nil {
+			return err
+		}
+	}
 	if err := e.eachBlock(ctx, e.embed); err != nil {
 		return err
 	}
 	if err := e.sumPairs(ctx); err != nil {
 		return err
+	}
+	if e.elsewhere != nil {
+		if err := e.eachBlock(ctx, e.scaleBlock); err != nil {
+			return err
+		}
+		return e.elsewhere.Pull(ctx, dst, e.v)
 	}
 	clear(e.partial)
 	if err := e.eachBlock(ctx, e.pullBlock); err != nil {
@@ -137,7 +162,12 @@ func (e *evaluator) sumPairs(ctx context.Context) error {
 // the scale 0.
 func (e *evaluator) embed(w *worker, _, from, count int) {
 	f := e.f[from*e.dim:][:count*e.dim]
-	w.pass.embed(f, w.norms, e.records.Rows(w.x, from, count), count)
+	var x []float64
+	if e.elsewhere == nil {
+		x = e.records.Rows(w.x, from, count)
+	}
+	w.from(e, from)
+	w.pass.embed(f, w.norms, x, count)
 	for i, norm := range w.norms[:count] {
 		e.scale[from+i] = 0
 		if row := f[i*e.dim:][:e.dim]; usable(row, norm) {

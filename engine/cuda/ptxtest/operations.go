@@ -236,6 +236,7 @@ func build() map[string]op {
 		"min.f32":            f32op(minimum[float32]),
 		"sqrt.rn.f32":        f32op(func(a, _ float32) float32 { return float32(math.Sqrt(float64(a))) }),
 		"div.rn.f32":         f32op(func(a, b float32) float32 { return a / b }),
+		"rcp.rn.f32":         f32op(func(a, _ float32) float32 { return 1 / a }),
 		"fma.rn.f32":         func(a, b, c uint64) uint64 { return bits32(fused(f32(a), f32(b), f32(c))) },
 		"fma.rn.ftz.sat.f32": fusedSaturated,
 

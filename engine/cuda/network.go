@@ -1,0 +1,269 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/engine/cuda/driver"
+	"dyad/engine/embedding"
+	"dyad/kernels"
+)
+
+// Sizes of kernels/cuda/network.cu, and limits.
+const (
+	networkSide   = 64
+	networkDepth  = 16
+	networkStride = 256
+	// networkChunk is the least number of records of a partial sum, and maxChunks the largest number of chunks.
+	networkChunk = 256
+	// widestNetwork is the largest number of units of a layer, features and outputs: a grid has fewer blocks than 2^16.
+	widestNetwork = 1 << 15
+	// mostNetwork bounds norms of records and radii of layers: nothing overflows in float32 (docs/theory.md#networks-on-a-gpu).
+	mostNetwork = 0x1p40
+)
+
+// Numbers of activations in network.cu.
+const (
+	networkTanh = iota
+	networkSoftplus
+	networkBack
+)
+
+var _ embedding.Accelerator = Backend{}
+
+// networkKernel is a planned network of dense layers.
+type networkKernel struct {
+	backend Backend
+	net     embedding.MLP
+	layers  []embedding.Layer
+	norm    float64
+	rows    int     // at most
+	unit    float64 // of sums: integers
+}
+
+// PlanRows implements embedding.Accelerator for an embedding.MLP: with one output and up to two hidden layers, or with
+// any number of outputs and at most one. It wraps engine.ErrUnsupported for others, and for networks that do not fit into
+// the memory of the GPU with all records.
+func (b Backend) PlanRows(p embedding.RowsProblem) (embedding.RowsKernel, error) {
+	k, err := b.planNetwork(p)
+	if err != nil {
+		return nil, orCPU(err)
+	}
+	return k, nil
+}
+
+func (b Backend) planNetwork(p embedding.RowsProblem) (*networkKernel, error) {
+	net, ok := p.Network.(embedding.MLP)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%w: network %s on a GPU, which computes networks of dense layers with tanh or softplus (mlp)", engine.ErrUnsupported, p.Network.Name())
+	case b.Team != nil:
+		return nil, fmt.Errorf("%w: networks on the GPUs of a team, which share moments and near-linear sums", engine.ErrUnsupported)
+	case len(net.Hidden) > 1 && net.Out > 1:
+		return nil, fmt.Errorf("%w: embeddings by two hidden layers on a GPU: the norm of their Jacobian takes a product of matrices for every record; use one hidden layer", engine.ErrUnsupported)
+	case p.Rows >= maxRecords:
+		return nil, fmt.Errorf("%w: up to %d rows, a GPU takes fewer than %d", engine.ErrUnsupported, p.Rows, maxRecords)
+	case !(p.Norm <= mostNetwork):
+		return nil, fmt.Errorf("%w: records of norm %.3g in a network on a GPU, which computes it in float32", engine.ErrUnsupported, p.Norm)
+	}
+	k := &networkKernel{backend: b, net: net, layers: net.Layers(), norm: p.Norm, rows: p.Rows}
+	for _, l := range k.layers {
+		if !(l.Radius <= mostNetwork) || l.Rows >= widestNetwork || l.Cols >= widestNetwork {
+			return nil, fmt.Errorf("%w: layer %s of %d x %d with radius %.3g on a GPU, want at most %d x %d and %.3g", engine.ErrUnsupported, l.Name, l.Rows, l.Cols, l.Radius, widestNetwork-1, widestNetwork-1, mostNetwork)
+		}
+	}
+	_, e := math.Frexp(1.01 * p.Most) // at most 2^e
+	if k.unit = math.Ldexp(1, e-62); !(k.unit > 0x1p-500 && k.unit < 0x1p500) {
+		return nil, fmt.Errorf("%w: gradients of size %.3g of a network on a GPU", engine.ErrUnsupported, p.Most)
+	}
+	if need, have := k.bytes(), b.memory(); need > have {
+		return nil, fmt.Errorf("%w: %d rows and what %s computes for them need %.1f GiB, %s has %.1f", engine.ErrUnsupported, p.Rows, net.Name(), gib(need), b.Name(), gib(have))
+	}
+	return k, nil
+}
+
+// Method implements embedding.RowsKernel.
+func (k *networkKernel) Method() string {
+	return "one backward pass per record on a GPU: Jacobians in float32, their sums in float64"
+}
+
+// Seconds implements embedding.RowsKernel.
+func (k *networkKernel) Seconds() float64 {
+	return predictedNetwork(k.backend.Device.Info().Name, k.net, float64(k.rows))
+}
+
+func (k *networkKernel) stride() int { return roundUp(max(k.rows, 1), networkStride) }
+
+// chunk is the number of records of a partial sum: a function of public sizes.
+func (k *networkKernel) chunk() int {
+	return roundUp(max(networkChunk, chunksOf(k.stride(), maxChunks)), networkDepth)
+}
+
+// PullError implements embedding.RowsKernel.
+//
+// J_i is the matrix of the numbers that the kernels hold in float32: theta, x_i, hidden values h, their slopes D and, for two
+// hidden layers, what came back to the first one. The entries of its part of a layer are products of these, in exact
+// arithmetic. An entry of J_i^T v_i is a sum over m outputs of products of v and such an entry: fused operations with
+// w, one product with D, one operation of a chunk's sum for each of its records, and a conversion of the integer sum to
+// float64: m + 1 + chunk + 1 roundings. Scaling by a power of two is exact. The absolute values of the products form a
+// vector of norm at most ||J_i||_F ||v_i|| for at most one hidden layer: |J| has the norms of J, entry by entry over outputs;
+// and for m = 1, where there is one product in an entry. So Size = 0, PerNorm = 1.
+//
+// The sum of a chunk is truncated to a multiple of the unit, in every parameter: less than chunks sqrt(P) units in norm. Sums of
+// integers are exact: those of absolute values stay below 1.01 Most / unit + chunks < 2^63.
+func (k *networkKernel) PullError() (embedding.PullError, float64) {
+	parameters := float64(embedding.Parameters(k.net))
+	chunks := float64(chunksOf(k.stride(), k.chunk()))
+	return embedding.PullError{Depth: k.net.Out + k.chunk() + 2, PerNorm: 1, Tiny: float64(k.stride()) * parameters * 0x1p-900}, 1.01 * chunks * math.Sqrt(parameters) * k.unit
+}
+
+// networkBuffers are what an evaluator has on the GPU.
+type networkBuffers struct {
+	x, own             driver.Pointer    // (d + 1) x stride floats, the last column ones; 1 + ||x||^2
+	h, slope           [2]driver.Pointer // of hidden layers: units + 1 and units columns
+	turned, back       driver.Pointer    // of two hidden layers: what comes back to them
+	in, across         [2]driver.Pointer // weights of hidden layers by inputs; of the second one by units
+	w, ones, columns   driver.Pointer    // of the last layer; 1; squared norms of its columns
+	g, square, v, left driver.Pointer
+	sums               [3]driver.Pointer // of layers
+}
+
+// firstUnits is the number of units of the first of two hidden layers, else 0.
+func (k *networkKernel) firstUnits() int {
+	if len(k.net.Hidden) < 2 {
+		return 0
+	}
+	return k.net.Hidden[0]
+}
+
+func (k *networkKernel) blocks(b *networkBuffers) []block {
+	stride, m := k.stride(), k.net.Out
+	list := []block{{&b.x, 4 * stride * (k.net.In + 1)}, {&b.own, 8 * stride}, {&b.g, 8 * stride * m}, {&b.square, 8 * stride}, {&b.v, 8 * stride * m}, {&b.ones, 4 * k.firstUnits()}}
+	widest, in := 0, k.net.In
+	for l, units := range k.net.Hidden {
+		widest = max(widest, units)
+		list = append(list, block{&b.h[l], 4 * stride * (units + 1)}, block{&b.slope[l], 4 * stride * units}, block{&b.in[l], 4 * roundUp(in+1, networkDepth) * roundUp(units, networkSide)})
+		in = units
+	}
+	if len(k.net.Hidden) == 2 {
+		list = append(list, block{&b.turned, 4 * stride * k.net.Hidden[1]}, block{&b.back, 4 * stride * k.net.Hidden[0]},
+			block{&b.across[1], 4 * roundUp(k.net.Hidden[1], networkDepth) * roundUp(k.net.Hidden[0], networkSide)})
+	}
+	list = append(list, block{&b.left, 8 * stride * widest}, block{&b.w, 4 * m * in}, block{&b.columns, 8 * in})
+	for l, layer := range k.layers {
+		list = append(list, block{&b.sums[l], 8 * layer.Len()})
+	}
+	return list
+}
+
+func (k *networkKernel) bytes() uint64 {
+	need := uint64(driverBytes)
+	for _, b := range k.blocks(&networkBuffers{}) {
+		need += uint64(b.bytes) + 256
+	}
+	return need
+}
+
+// networkRows holds records and what a network computes for them on a GPU.
+type networkRows struct {
+	*networkKernel
+	networkBuffers
+	n      int
+	module *module
+	memory memory
+	host   []float64 // m x stride
+}
+
+// Bind implements embedding.RowsKernel: it copies the records to the GPU in float32, sparse ones as dense rows.
+func (k *networkKernel) Bind(r *engine.Records) (embedding.Rows, error) {
+	if r == nil || r.Dim() != k.net.In || r.Len() > k.rows {
+		return nil, fmt.Errorf("cuda: Bind: records that network %s was not planned for", k.net.Name())
+	}
+	e := &networkRows{networkKernel: k, n: r.Len(), host: make([]float64, k.stride()*k.net.Out)}
+	err := k.backend.Device.do(context.Background(), func(c driver.Context) error {
+		err := e.load(c, r)
+		if err != nil {
+			err = errors.Join(err, e.memory.free(c))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *networkRows) load(c driver.Context, r *engine.Records) (err error) {
+	if e.module, err = e.backend.Device.load(c, kernels.PTX("network")); err != nil {
+		return err
+	}
+	if err := e.memory.alloc(c, e.blocks(&e.networkBuffers)); err != nil {
+		return err
+	}
+	stride := e.stride()
+	for l, units := range e.net.Hidden { // the 1 of a bias, for records that are there
+		if err := e.putOnes(c, e.h[l], units); err != nil {
+			return err
+		}
+	}
+	if err := c.Clear(e.x, uint64(4*stride*(e.net.In+1)), 0); err != nil {
+		return err
+	}
+	if err := e.putOnes(c, e.x, e.net.In); err != nil {
+		return err
+	}
+	ones := make([]float32, e.firstUnits())
+	for k := range ones {
+		ones[k] = 1
+	}
+	if err := copyWords(c, e.ones, ones); err != nil {
+		return err
+	}
+	return e.upload(c, r)
+}
+
+// putOnes sets a column of a matrix of floats to ones, and to zeros from n on.
+func (e *networkRows) putOnes(c driver.Context, at driver.Pointer, column int) error {
+	ones := make([]float32, e.stride())
+	for i := range e.n {
+		ones[i] = 1
+	}
+	return copyWords(c, at+driver.Pointer(4*column*e.stride()), ones)
+}
+
+// upload copies the features by columns, and 1 + ||x||^2 of the features as copied.
+func (e *networkRows) upload(c driver.Context, r *engine.Records) error {
+	stride, d := e.stride(), e.net.In
+	row, own := make([]float64, d), make([]float64, stride)
+	at := max(stagingBytes/(4*d), 1)
+	some := make([]float32, d*min(at, e.n))
+	for from := 0; from < e.n; from += at {
+		count := min(at, e.n-from)
+		for i := range count {
+			r.Row(from+i, row)
+			own[from+i] = 1
+			for j, v := range row {
+				x := float32(v)
+				some[j*count+i] = x
+				own[from+i] += float64(x) * float64(x)
+			}
+		}
+		for j := range d {
+			if err := copyWords(c, e.x+driver.Pointer(4*(j*stride+from)), some[j*count:][:count]); err != nil {
+				return err
+			}
+		}
+	}
+	return copyIn(c, e.own, own)
+}
+
+// Close implements embedding.Rows. It frees the memory of the GPU.
+func (e *networkRows) Close() error {
+	if e.memory == nil {
+		return nil
+	}
+	return e.backend.Device.release(e.memory.free)
+}

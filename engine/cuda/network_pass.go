@@ -1,0 +1,205 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"dyad/engine/cuda/driver"
+)
+
+// step is a kernel to launch.
+type step struct {
+	kernel string
+	x, y   int
+	args   []uint64
+}
+
+// launchAll runs steps one after the other, until the context is done.
+func (e *networkRows) launchAll(ctx context.Context, c driver.Context, steps []step) error {
+	return inTurn(ctx, c, steps, func(s step) error { return e.module.launch(c, s.kernel, s.x, s.y, s.args...) })
+}
+
+// Embed implements embedding.Rows.
+func (e *networkRows) Embed(ctx context.Context, g, norms, theta []float64) error {
+	if e.memory == nil {
+		return errors.New("cuda: Embed after Close")
+	}
+	stride, m, square := e.stride(), e.net.Out, make([]float64, e.n)
+	err := e.backend.Device.do(ctx, func(c driver.Context) error {
+		if err := e.setWeights(c, theta); err != nil {
+			return err
+		}
+		if err := e.launchAll(ctx, c, e.forward()); err != nil {
+			return err
+		}
+		for r := range m {
+			if err := copyOut(c, e.host[r*stride:][:e.n], e.g+driver.Pointer(8*r*stride)); err != nil {
+				return err
+			}
+		}
+		return copyOut(c, square, e.square)
+	})
+	if err != nil {
+		return err
+	}
+	for i, s := range square {
+		norms[i] = math.Sqrt(s) * networkRoundings
+		for r := range m {
+			g[i*m+r] = e.host[r*stride+i]
+		}
+	}
+	return nil
+}
+
+// networkRoundings covers, as a factor, the relative errors of sums of fewer than 2^20 squares in float64, as on the CPU.
+const networkRoundings = 1 + 0x1p-20
+
+// setWeights copies theta in float32, in the layouts of the kernels.
+func (e *networkRows) setWeights(c driver.Context, theta []float64) error {
+	for l, layer := range e.layers {
+		w, cols := theta[:layer.Len()], layer.Cols
+		theta = theta[layer.Len():]
+		if !layer.Bias {
+			return e.setLast(c, w, layer.Rows, cols)
+		}
+		width := roundUp(layer.Rows, networkSide)
+		turned := make([]float32, roundUp(cols, networkDepth)*width)
+		for k := range layer.Rows {
+			for j, v := range w[k*cols:][:cols] {
+				turned[j*width+k] = float32(v)
+			}
+		}
+		if err := copyWords(c, e.in[l], turned); err != nil {
+			return err
+		}
+		if l == 0 {
+			continue
+		}
+		in := cols - 1
+		width = roundUp(in, networkSide)
+		across := make([]float32, roundUp(layer.Rows, networkDepth)*width)
+		for k := range layer.Rows {
+			for j, v := range w[k*cols:][:in] {
+				across[k*width+j] = float32(v)
+			}
+		}
+		if err := copyWords(c, e.across[l], across); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setLast copies the weights of the last layer and the squared norms of its columns.
+func (e *networkRows) setLast(c driver.Context, w []float64, rows, cols int) error {
+	last, columns := make([]float32, len(w)), make([]float64, cols)
+	for i, v := range w {
+		last[i] = float32(v)
+		columns[i%cols] += float64(last[i]) * float64(last[i])
+	}
+	if err := copyWords(c, e.w, last); err != nil {
+		return err
+	}
+	return copyIn(c, e.columns, columns)
+}
+
+// forward are the steps to g and the squared norms of Jacobians.
+func (e *networkRows) forward() (steps []step) {
+	stride := e.stride()
+	wide := uint64(stride)
+	layer := func(out, slope, in, w driver.Pointer, depth, units, kind int) {
+		width := roundUp(units, networkSide)
+		steps = append(steps, step{"network_layer", stride / networkSide, width / networkSide,
+			[]uint64{uint64(out), uint64(slope), uint64(in), uint64(w), uint64(depth), uint64(units), uint64(width), wide, uint64(kind)}})
+	}
+	in, depth := e.x, e.net.In
+	for l, units := range e.net.Hidden {
+		layer(e.h[l], e.slope[l], in, e.in[l], depth+1, units, e.activation())
+		in, depth = e.h[l], units
+	}
+	output := []uint64{uint64(e.g), uint64(e.square), uint64(in), 0, 0, 0, uint64(e.own), uint64(e.w), uint64(e.columns), uint64(e.net.Out), uint64(depth), 0, wide}
+	if last := len(e.net.Hidden) - 1; last >= 0 {
+		output[3] = uint64(e.slope[last])
+	}
+	if len(e.net.Hidden) == 2 {
+		first, second := e.net.Hidden[0], e.net.Hidden[1]
+		steps = append(steps, step{"network_turn", stride / blockThreads, second, []uint64{uint64(e.turned), uint64(e.slope[1]), uint64(e.w), wide}})
+		layer(e.back, e.slope[0], e.turned, e.across[1], second, first, networkBack)
+		output[4], output[5], output[11] = uint64(e.h[0]), uint64(e.back), uint64(first)
+	}
+	return append(steps, step{"network_output", stride / blockThreads, 1, output})
+}
+
+func (e *networkRows) activation() int { return networkTanh + int(e.net.Activation) }
+
+// Pull implements embedding.Rows.
+func (e *networkRows) Pull(ctx context.Context, grad, v []float64) error {
+	if e.memory == nil {
+		return errors.New("cuda: Pull after Close")
+	}
+	stride, m := e.stride(), e.net.Out
+	clear(e.host)
+	for i := range e.n {
+		for r := range m {
+			e.host[r*stride+i] = v[i*m+r]
+		}
+	}
+	integers := make([]int64, len(grad))
+	err := e.backend.Device.do(ctx, func(c driver.Context) error {
+		if err := copyIn(c, e.v, e.host); err != nil {
+			return err
+		}
+		for l, layer := range e.layers {
+			if err := c.Clear(e.sums[l], uint64(8*layer.Len()), 0); err != nil {
+				return err
+			}
+		}
+		if err := e.launchAll(ctx, c, e.backward()); err != nil {
+			return err
+		}
+		at := integers
+		for l, layer := range e.layers {
+			if err := copyBack(c, at[:layer.Len()], e.sums[l]); err != nil {
+				return err
+			}
+			at = at[layer.Len():]
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for k, s := range integers {
+		grad[k] = float64(s) * e.unit
+	}
+	return nil
+}
+
+// backward are the steps from v to the sums of layers, the last one first.
+func (e *networkRows) backward() (steps []step) {
+	stride, chunk := e.stride(), e.chunk()
+	wide, m := uint64(stride), e.net.Out
+	inputs, depth := []driver.Pointer{e.x}, []int{e.net.In}
+	for l, units := range e.net.Hidden {
+		inputs, depth = append(inputs, e.h[l]), append(depth, units)
+	}
+	for l := len(e.layers) - 1; l >= 0; l-- {
+		left, layer := e.left, e.layers[l]
+		weigh := func(w, slope driver.Pointer, m int) {
+			steps = append(steps, step{"network_weigh", stride / blockThreads, layer.Rows, []uint64{uint64(e.left), uint64(e.v), uint64(w), uint64(slope), uint64(m), uint64(layer.Rows), wide}})
+		}
+		switch last := len(e.layers) - 1; {
+		case l == last:
+			left = e.v
+		case l == last-1:
+			weigh(e.w, e.slope[l], m)
+		default: // of two hidden layers, with one output
+			weigh(e.ones, e.back, 1)
+		}
+		tiles := chunksOf(layer.Rows, networkSide) * chunksOf(layer.Cols, networkSide)
+		steps = append(steps, step{"network_gram", tiles, chunksOf(stride, chunk),
+			[]uint64{uint64(e.sums[l]), uint64(left), uint64(inputs[l]), uint64(layer.Rows), uint64(layer.Cols), wide, uint64(chunk), math.Float64bits(1 / e.unit)}})
+	}
+	return steps
+}

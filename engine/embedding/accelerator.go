@@ -1,0 +1,110 @@
+package embedding
+
+import (
+	"context"
+	"math"
+
+	"dyad/engine"
+)
+
+// Accelerator computes networks of all records of a problem elsewhere than on the CPU, such as on a GPU
+// (docs/theory.md#networks-on-a-gpu). Sums over pairs of embeddings stay on the CPU.
+type Accelerator interface {
+	// Name is the device as on the command line.
+	Name() string
+	// PlanRows returns what computes a network. It wraps engine.ErrUnsupported for those that it does not.
+	PlanRows(RowsProblem) (RowsKernel, error)
+}
+
+// RowsProblem are the public numbers of a RowsKernel.
+type RowsProblem struct {
+	Network Network
+	Norm    float64 // of records, at most
+	Rows    int     // at most
+	// Most bounds the sum of ||J_i||_F ||v_i|| over the rows of every Pull.
+	Most float64
+}
+
+// RowsKernel is a planned network. It is immutable.
+type RowsKernel interface {
+	// Method says what it computes in, for reports.
+	Method() string
+	// PullError is that of a Pull of all rows at once into zeros. Besides, every Pull is off by at most grid.
+	PullError() (e PullError, grid float64)
+	// Seconds predicts the time of an Embed and a Pull, 0 if nothing does.
+	Seconds() float64
+	// Bind takes records to the device.
+	Bind(r *engine.Records) (Rows, error)
+}
+
+// Rows computes a network for records at one theta after the other. What it promises is what a Pass promises: g_i, the
+// norm and J_i are functions of record i and theta alone, bit for bit, and a norm is at least that of the J_i that Pull
+// multiplies by. g_i may be anywhere. It is used from one goroutine at a time.
+type Rows interface {
+	// Embed sets the rows of g to g_theta(x_i) and norms[i] to at least ||J_i||_F, for all records.
+	Embed(ctx context.Context, g, norms, theta []float64) error
+	// Pull sets grad to the sum of J_i^T v_i over the rows of v, at the theta of the last Embed.
+	Pull(ctx context.Context, grad, v []float64) error
+	Close() error
+}
+
+// planRows plans steps 1 and 3 elsewhere. limit and total are those of roundoff.
+func (k *kernel) planRows(on Accelerator, limit, total float64) (err error) {
+	k.elsewhere, err = on.PlanRows(RowsProblem{Network: k.loss.Model.Network, Norm: k.problem.Bounds.FeatureNorm, Rows: k.rows, Most: 1.01 * limit * total})
+	if err == nil {
+		k.pull, k.grid = k.elsewhere.PullError()
+	}
+	return err
+}
+
+// Elsewhere is what computes the network, nil for here.
+func (k *kernel) Elsewhere() RowsKernel { return k.elsewhere }
+
+// given is a Pass whose results are there. Its Pull does nothing: v is left as the stage made it.
+type given struct {
+	g, norms []float64 // from a record on
+	reach    float64
+}
+
+// Set implements Pass.
+func (*given) Set([]float64) {}
+
+// Embed implements Pass. Embeddings beyond the proved range, by roundings, are moved into it: that makes them
+// another function of their record.
+func (p *given) Embed(g, norms, _ []float64, rows int) {
+	copy(g, p.g[:len(g)])
+	copy(norms, p.norms[:rows])
+	m := len(g) / rows
+	for i := range rows {
+		row := g[i*m:][:m]
+		if norm := math.Sqrt(sumOfSquares(row)); norm > p.reach {
+			for k := range row {
+				row[k] *= p.reach / norm * (1 - 0x1p-40)
+			}
+		}
+	}
+}
+
+// Pull implements Pass.
+func (*given) Pull([]float64, []float64, int) {}
+
+// from makes the results of records from one on those of the worker's pass.
+func (w *worker) from(e *evaluator, record int) {
+	if p, ok := w.pass.Pass.(*given); ok {
+		p.g, p.norms = e.g[record*e.dim:], e.norms[record:]
+	}
+}
+
+// scaleBlock replaces the V_i of a block by what Rows.Pull takes, 0 for records without a scale.
+func (e *evaluator) scaleBlock(w *worker, _, from, count int) {
+	for i := from; i < from+count; i++ {
+		v := e.v[i*e.dim:][:e.dim]
+		if e.scale[i] == 0 {
+			clear(v)
+			continue
+		}
+		w.from(e, i)
+		w.pass.embed(w.f[:e.dim], w.norms, nil, 1)
+		w.pass.pull(nil, v, e.scale[i:], 1)
+	}
+}
