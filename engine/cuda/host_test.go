@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -277,6 +278,17 @@ func TestHost(t *testing.T) {
 	h := onHost(t, ptxtest.Addresses, ptxtest.Edit{})
 	t.Run("agrees", func(t *testing.T) { runHostCases(t, h, false, false) })
 	t.Run("large", func(t *testing.T) { runHostCases(t, h, true, true) })
+}
+
+// TestHostExecutor writes the sources as a library for .ci/sim to the file that DYAD_EXECUTOR_OUT names.
+func TestHostExecutor(t *testing.T) {
+	out := os.Getenv("DYAD_EXECUTOR_OUT")
+	if out == "" {
+		t.Skip(".ci/sim runs this")
+	}
+	if err := onHost(t, ptxtest.Addresses, ptxtest.Edit{}).Executor("../../bench/gpu/sim", out); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestHostRaces: what threads of a block, or of two blocks, touch is touched with barriers

@@ -30,15 +30,24 @@ func (k *kernel) rowTeam() engine.Team {
 	return k.backend.Team
 }
 
-// sharers is a part of the name of a method of which a team shares the pairs. The ranks agree on names, so that
-// their GPUs are of one make: approximate instructions and the sizes of launches are a make's own.
+// sharers is engine.QueryBounds.Make where a team shares pairs: approximate instructions and the sizes of launches
+// are those of a make of GPUs.
 func (b Backend) sharers() string {
 	if b.Team == nil {
 		return ""
 	}
 	g := b.Device.Info()
-	return fmt.Sprintf(", pairs shared by GPUs of one make (%s, %d.%d, %d multiprocessors)", g.Name, g.Major, g.Minor, g.Multiprocessors)
+	return fmt.Sprintf("%s, %d.%d, %d multiprocessors", g.Name, g.Major, g.Minor, g.Multiprocessors)
 }
+
+func (k *kernel) sharers() string {
+	if !k.direct {
+		return ""
+	}
+	return k.backend.sharers()
+}
+
+func (k *metricKernel) sharers() string { return k.backend.sharers() }
 
 // teamLaunches is how many launches a rank has of a sum over pairs, about.
 const teamLaunches = 8
