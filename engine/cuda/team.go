@@ -114,7 +114,7 @@ func (b Backend) addUp(ctx context.Context, at driver.Pointer, n int) error {
 	return nil
 }
 
-// pairSum sets dst to the sum over all pairs, of which each rank visits some, from scores that each has of all rows.
+// pairSum sets dst to the sum over all pairs. Each rank has the scores of all rows, and visits some of the pairs.
 func (e *evaluator) pairSum(ctx context.Context, dst, w []float64) error {
 	m := e.methods[0].(pairMethod)
 	err := e.backend.Device.do(ctx, func(c driver.Context) error {
