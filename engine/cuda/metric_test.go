@@ -338,9 +338,24 @@ func TestPrecisions(t *testing.T) {
 			t.Errorf("%v: %v, %v", precision, k, err)
 		}
 	}
-	for _, name := range []string{"fp16", "tf32", "wgmma"} { // the last two are in bench/gpu/variants
+	if _, err := ParsePrecision("fp16"); err == nil {
+		t.Error("fp16 was accepted")
+	}
+}
+
+// TestVariantsAreRefused: the tiles of bench/gpu/variants are not chosen by name, nor by times that were measured of them.
+func TestVariantsAreRefused(t *testing.T) {
+	for _, name := range []string{"tf32", "wgmma"} {
 		if _, err := ParsePrecision(name); err == nil {
 			t.Errorf("%s was accepted", name)
+		}
+		f := newFake()
+		f.major = 9
+		b := openFake(t, f)
+		b.Models = &Models{{GPU: "PTX interpreter", Method: "direct, bf16x3", PerPair: 2e-12}, {GPU: "PTX interpreter", Method: "direct, " + name, PerPair: 1e-12}}
+		k, err := b.Plan(engine.Problem{N: 1e5, D: 64, Bounds: engine.UnitBounds(), Loss: engine.MahalanobisLogistic{}, Radius: 1})
+		if err != nil || k.Method() != "direct, bf16x3" {
+			t.Errorf("%s is measured to be faster: %v, %v", name, k, err)
 		}
 	}
 }

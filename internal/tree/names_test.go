@@ -13,7 +13,7 @@ import (
 var merged = map[string]string{
 	"TestCUDAOnTheHost":                "TestHost", // one framework in engine/cuda, run by make host
 	"TestRequestsInWorkKeepTheirPlace": "TestRequestsInWorkKeepTheirShare",
-	"TestWgmmaIsChosen":                "TestPrecisions", // which has that wgmma is refused since its tiles are in bench/gpu/variants
+	"TestWgmmaIsChosen":                "TestVariantsAreRefused",
 }
 
 var testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w+)\(`)
