@@ -158,7 +158,7 @@ func TestSim(t *testing.T) {
 			ran[p] = true
 		}
 	}
-	if d.calls["LaunchGraph"] < 4 {
+	if d.calls["LaunchGraph"] < 4 && os.Getenv("DYAD_CUDA_BINDING") == "" { // gorgonia.org/cu has no graphs
 		t.Errorf("sums were replayed as a graph %d times", d.calls["LaunchGraph"])
 	}
 	for _, name := range kernels.PTXNames() {
