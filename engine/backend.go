@@ -189,6 +189,8 @@ type QueryBounds struct {
 	// one core at about 2.5 GHz, and Bytes what the Evaluator holds besides the records; 0 if
 	// the kernel cannot tell.
 	Seconds, Bytes float64
+	// Make names what computes terms, if a term's last bits depend on it: the members of a Team must have the same.
+	Make string
 }
 
 // OneRecord is Neighbour, or Sum where that is less or infinite, or Neighbour is not known.

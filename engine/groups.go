@@ -132,7 +132,7 @@ func (k *groupedKernel) Bounds(q Query) QueryBounds {
 		b := k.inner[s].Bounds(Query{Pairs: pairs})
 		all.Sum += b.Sum
 		all.Neighbour = max(all.Neighbour, b.OneRecord())
-		all.Seconds += b.Seconds
+		all.Seconds, all.Make = all.Seconds+b.Seconds, b.Make
 		size += float64(pairs.Len())*c.Lipschitz + b.Sum
 	}
 	adding := Gamma(len(g.Sizes)+1) * size

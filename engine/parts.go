@@ -86,7 +86,9 @@ func (k *partsKernel) Method() string {
 func (k *partsKernel) Bounds(q Query) QueryBounds {
 	s, ok := q.Pairs.(SubsetPairs)
 	if !ok || k.inner[s.N] == nil {
-		return Unanswered()
+		none := Unanswered()
+		none.Make = k.inner[k.largest].Bounds(Query{Pairs: AllPairs{N: k.largest}}).Make
+		return none
 	}
 	q.Pairs = AllPairs{N: s.N}
 	inner := k.inner[s.N]

@@ -25,7 +25,7 @@ work=$(mktemp -d)
 results=$work/results
 mkdir -p "$out" "$results"
 alive=
-families="near-linear factored spliced groups pairs moments networks fp32 bf16x3 tf32 wgmma"
+families="near-linear factored spliced groups pairs moments networks fp32 bf16x3"
 failed=0
 failures=
 clocks=
@@ -216,7 +216,7 @@ core) # do the kernels run at all, and how fast roughly: about 4 minutes
 	touched
 	stage driver-ceilings 5 20 gotest -test.run 'TestGPUCeilings$'
 	for name in $families; do family "$name" 5 40 -test.short; done
-	cases peek 8 40 factored near-linear wgmma bf16x3 spliced pairs groups
+	cases peek 8 40 factored near-linear bf16x3 spliced pairs groups
 	stage ceilings 15 40 peers --ceilings
 	# shellcheck disable=SC2086
 	sanitized $failures
@@ -233,7 +233,6 @@ full) # every conformance case, and why the kernels take as long as they do: abo
 		esac
 	done <<-END
 		logistic_tiles factored
-		metric_tiles_wgmma wgmma
 		metric_tiles_bf16x3 bf16x3
 		score_moments near-linear
 		weighted_series near-linear
@@ -241,7 +240,6 @@ full) # every conformance case, and why the kernels take as long as they do: abo
 		scores factored
 		weighted_sums factored
 		pair_tiles spliced
-		metric_tiles_tf32 tf32
 		metric_tiles_fp32 fp32
 		pair_products pairs
 	END
@@ -250,11 +248,11 @@ full) # every conformance case, and why the kernels take as long as they do: abo
 	[ -n "$failures" ] || sanitized $families
 	;;
 record) # the times that documents quote and auto.json is fitted to: about 9 minutes
-	cases record 15 60 factored near-linear wgmma bf16x3 spliced
+	cases record 15 60 factored near-linear bf16x3 spliced
 	stage peers 30 100 peers --main "$results/peers.json" || true
-	cases grid 15 60 near-linear factored spliced bf16x3 wgmma
+	cases grid 15 60 near-linear factored spliced bf16x3
 	cases groups 20 60 groups spliced
-	cases rest 15 40 fp32 tf32
+	cases rest 15 40 fp32
 	cases pairs 15 40 pairs
 	stage peers-rest 30 120 peers --rest "$results/peers-rest.json" || true
 	;;

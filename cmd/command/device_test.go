@@ -245,7 +245,7 @@ func TestPrecisionOnCPU(t *testing.T) {
 			t.Errorf("%s: %v of the sensitivity in float32\n%s", algorithm, single, out)
 		}
 	}
-	for _, c := range [][]string{{"--precision", "tf32"}, {"--precision", "bf16x3"}, {"--precision", "fp32", "--radius", "100"}} {
+	for _, c := range [][]string{{"--precision", "bf16x3"}, {"--precision", "fp32", "--radius", "100"}} {
 		if code, _, errs := plan(c...); code != exitInput || !strings.Contains(errs, "float64") {
 			t.Errorf("%v: exit %d: %s", c, code, errs)
 		}
@@ -265,9 +265,10 @@ func TestPrecisionIsNeverIgnored(t *testing.T) {
 			want string // in the refusal
 		}{
 			{[]string{"--task", "metric", "--precision", "bf16x3"}, "--device cuda:N"},
-			{[]string{"--task", "metric", "--precision", "wgmma", "--device", "auto"}, "--device cuda:N"},
+			{[]string{"--task", "metric", "--precision", "wgmma", "--device", "auto"}, "fp32"},
 			{[]string{"--precision", "fp32"}, "--task metric"},
-			{[]string{"--precision", "tf32", "--device", "cpu"}, "--task metric"},
+			{[]string{"--precision", "bf16x3", "--device", "cpu"}, "--task metric"},
+			{[]string{"--task", "metric", "--precision", "tf32", "--device", "cpu"}, "fp32"},
 		} {
 			for _, command := range [][]string{train, {"plan", "-n", "40", "--schema", "patients.yaml"}} {
 				if code, _, errs := dyad(t, dir, append(command[:len(command):len(command)], c.args...)...); code != exitInput || !strings.Contains(errs, c.want) || exists(filepath.Join(dir, "ledger")) {

@@ -198,8 +198,14 @@ func TestTeamOfOneKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ first, second, says string }{
-		{"cuda:h200", "cuda:h100", ""}, {"auto", "cpu", ""}, {"cuda:h200", "cpu", "on the kind of device or the instruction set"},
+	moments, gradients := algorithms.Algorithm(algorithms.Moments{}), algorithms.Algorithm(algorithms.GradientPerturbation{Steps: 1})
+	for _, c := range []struct {
+		first, second, says, task string
+		algorithm                 algorithms.Algorithm
+	}{
+		{"cuda:h200", "cuda:h100", "", "", moments}, {"auto", "cpu", "", "", moments}, {"cuda:h200", "cpu", "on the kind of device or the instruction set", "", moments},
+		{"cuda:h200", "cuda:h100", "on the make of GPUs", lib.Metric, gradients}, {"cuda:h200", "cuda:h200", "", lib.Metric, gradients},
+		{"cuda:h200", "cuda:h100", "on the make of GPUs", lib.Metric, algorithms.SubsampledDescent{Steps: 2, BatchRecords: 10}},
 	} {
 		var group sync.WaitGroup
 		joined := make([]error, 2)
@@ -209,7 +215,7 @@ func TestTeamOfOneKind(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer on.Close()
-			plan, err := lib.Plan(data.Shape(), lib.Options{Epsilon: 1, Algorithm: algorithms.Moments{}, On: on})
+			plan, err := lib.Plan(data.Shape(), lib.Options{Epsilon: 1, Task: c.task, Algorithm: c.algorithm, On: on})
 			if err != nil {
 				t.Fatal(err)
 			}

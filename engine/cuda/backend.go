@@ -33,7 +33,7 @@ type Backend struct {
 	// Precision is that of the pairs of Mahalanobis losses.
 	Precision Precision
 	// Team shares sums among processes with a GPU each, with the bits of one GPU; nil is this process alone. Every
-	// member plans the same problems, with kernels of the same Method, binds its engine.Share of the same records, and
+	// member plans the same problems, with kernels of the same Method and QueryBounds.Make, binds its engine.Share of the same records, and
 	// calls the same sums.
 	Team engine.Team
 	// Models are what AutoPrecision and forecasts go by, nil for those of Measured.
@@ -240,16 +240,8 @@ var _ engine.Kernel = (*kernel)(nil)
 func (k *kernel) Problem() engine.Problem { return k.problem }
 
 // Method returns "near-linear", "direct, factored" or "direct", or the first and the last
-// for groups of different sizes; in a team that shares pairs, also the make of the GPUs.
+// for groups of different sizes.
 func (k *kernel) Method() string {
-	if k.direct {
-		return k.method() + k.backend.sharers()
-	}
-	return k.method()
-}
-
-// method is Method of one GPU.
-func (k *kernel) method() string {
 	name := "direct"
 	switch {
 	case k.nearLinear() && k.direct:

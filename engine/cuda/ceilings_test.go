@@ -74,10 +74,6 @@ func TestGPUTouch(t *testing.T) {
 			b, _ := openGPU(t)
 			c := gpuCase{family: f.name, n: 64, d: 8}
 			switch f.name {
-			case "wgmma":
-				if !b.Device.runs("metric_wgmma_sm90a") {
-					t.Skip("wgmma needs compute capability 9.0")
-				}
 			case "moments":
 				p, r, _ := records(t, c.n, c.d, 2)
 				if err := apart(momentCase{c.n, c.d, engine.Query{Radius: 0.8, Signed: true, Second: engine.FullSecond}}, p, r, b); err != nil {

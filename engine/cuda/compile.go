@@ -3,7 +3,6 @@ package cuda
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"dyad/engine/cuda/driver"
@@ -17,15 +16,11 @@ type Compiled struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Compile compiles every embedded program that the GPU can run, those whose name ends in
-// _sm90a for compute capability 9.0 only, and forgets them. The error names the first that
+// Compile compiles every embedded program and forgets them. The error names the first that
 // does not compile.
 func (d *Device) Compile() ([]Compiled, error) {
 	var done []Compiled
 	for _, name := range kernels.PTXNames() {
-		if !d.runs(name) {
-			continue
-		}
 		c, err := d.compile(name)
 		if err != nil {
 			return done, err
@@ -33,12 +28,6 @@ func (d *Device) Compile() ([]Compiled, error) {
 		done = append(done, c)
 	}
 	return done, nil
-}
-
-// runs says that an embedded program is for a GPU of this compute capability.
-func (d *Device) runs(name string) bool {
-	info := d.Info()
-	return !strings.HasSuffix(name, "_sm90a") || info.Major == 9 && info.Minor == 0
 }
 
 func (d *Device) compile(name string) (done Compiled, err error) {

@@ -33,11 +33,8 @@
 // The sum is P + P^T with P = X^T (diag(C1) X - 2 U X), U the strict upper triangle of
 // the coefficients c_ij = -phi'(u_ij) y_i y_j and C1 its row sums plus its column sums. U is
 // computed tile by tile from X W and X and is multiplied with X at once, so that memory
-// is O(nd): in float32, or on tensor cores in bf16x3 or tf32 (Precision). The rest costs
+// is O(nd): in float32, or on tensor cores in bf16x3 (Precision). The rest costs
 // O(n d^2) and is in float64. Sums over prefixes are in float64.
-//
-// The tiles for compute capability 9.0 alone (Wgmma) have run in an interpreter only: they
-// are taken where they are asked for, or where a committed timing says that they are faster.
 //
 // # Terms and sums
 //

@@ -35,7 +35,7 @@ type method interface {
 	coefficients(ctx context.Context, c driver.Context) error
 }
 
-// pairMethod visits pairs: terms adds up integers at places, which finish turns into coefficients.
+// pairMethod visits pairs: terms adds up integers at places, and finish turns them into coefficients.
 type pairMethod interface {
 	method
 	terms(ctx context.Context, c driver.Context) error

@@ -197,11 +197,8 @@ func sumOf(b engine.Backend, p engine.Problem, r *engine.Records, w []float64) (
 func metricFloor(p Precision, n, d int) float64 {
 	work := 2 * float64(d) * float64(n) * float64(n)
 	special := float64(n) * float64(n) / (16 * 132 * 1.755e9)
-	switch p {
-	case BF16x3, Wgmma:
+	if p == BF16x3 {
 		return max(3*work/(0.6*989e12), special)
-	case TF32:
-		return max(work/(0.6*495e12), special)
 	}
 	return work/(0.7*67e12) + special // the same pipes
 }

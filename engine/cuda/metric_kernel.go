@@ -103,10 +103,8 @@ func powerAbove(v float64) float64 {
 // Problem returns the planned problem.
 func (k *metricKernel) Problem() engine.Problem { return k.problem }
 
-// Method returns "direct, " and the precision, in a team also the make of the GPUs.
-func (k *metricKernel) Method() string { return k.method() + k.backend.sharers() }
-
-func (k *metricKernel) method() string {
+// Method returns "direct, " and the precision.
+func (k *metricKernel) Method() string {
 	if k.operand == "" {
 		return "direct, fp32"
 	}

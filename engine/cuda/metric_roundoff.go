@@ -34,10 +34,10 @@ import (
 // t = y_i y_j has a relative error of 3 w, and u = t - t D one more rounding: the error of
 // u is at most q e + 5 w V. The clamps of u to [-V, V] (not for the logistic slope), of phi' to [-Q, Q] and of
 // the coefficient to the unit only move values towards exact ones, which are inside. So
-// c = -phi'(u) t, rounded to multiples of grid unit and then relatively by rounded, has
+// c = -phi'(u) t, rounded to multiples of grid unit, has
 // an error of at most
 //
-//	E = q (C q e + min(5 w C V, Q5) + slopeError + (5 w + rounded) Q) + grid/2 unit
+//	E = q (C q e + min(5 w C V, Q5) + slopeError + 5 w Q) + grid/2 unit
 //
 // with slopeError and Q5 as for scores (kernel.roundoff).
 //
@@ -105,7 +105,7 @@ func (k *metricKernel) coefficientError() float64 {
 	if _, ok := k.loss.(engine.MahalanobisLogistic); ok {
 		margin = min(margin, 5*u32*0.2241)
 	}
-	return m.Labels*(m.Curvature*m.Labels*distance+margin+k.slopeError+(5*u32+k.rounded)*m.Slope) + k.grid/2*k.unit
+	return m.Labels*(m.Curvature*m.Labels*distance+margin+k.slopeError+5*u32*m.Slope) + k.grid/2*k.unit
 }
 
 // personFixed is the unit of weighted sums over rows of persons, in units of the largest term.
@@ -132,7 +132,7 @@ func (k *metricKernel) weightError() float64 {
 // with p = entry + dropped and f = sqrt(d) 2^-33 unit F.
 //
 // Proof. The computed c_ij is a function of the two records, W, the order of i and j
-// and constants: S_ij is summed in the order of features, alone. (Of mma.sync and wgmma this
+// and constants: S_ij is summed in the order of features, alone. (Of mma.sync this
 // assumes that an element of a product depends on its row, its column and its summand,
 // and not on where they are.) So is the rounded or dropped part of c_ij x_j. Hence the
 // errors of coefficients and of products of pairs without k are the same in both data

@@ -44,9 +44,6 @@ func TestPredictions(t *testing.T) {
 		{1e5, 64, 2, 0, BF16x3, engine.MahalanobisLogistic{}, 9e-3, 13e-3},
 		{1e5, 128, 2, 0, BF16x3, engine.MahalanobisLogistic{}, 20e-3, 28e-3},
 		{1e5, 256, 2, 0, BF16x3, engine.MahalanobisLogistic{}, 46e-3, 75e-3},
-		{1e5, 64, 2, 0, Wgmma, engine.MahalanobisLogistic{}, 7.5e-3, 10e-3},
-		{1e5, 128, 2, 0, Wgmma, engine.MahalanobisLogistic{}, 15e-3, 20e-3},
-		{1e5, 256, 2, 0, Wgmma, engine.MahalanobisLogistic{}, 36e-3, 48e-3},
 	} {
 		p := engine.Problem{N: c.n, D: c.d, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: 1, LabelValues: c.labels}
 		k, f := forecastOn(t, "h200", p, c.method, c.precision)

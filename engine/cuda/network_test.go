@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -443,10 +444,16 @@ func simNetworks(t *testing.T, b Backend, _ map[string]int) (lines []simLine, er
 // data sheet of float32, of float64 and of memory. Nothing here was measured.
 func networkRoofline(t *testing.T) string {
 	t.Helper()
-	gpus, err := readNamed()
-	if err != nil {
+	var gpus []struct {
+		Name            string
+		Multiprocessors int
+		Clock           float64 `json:"clock_hz"`
+		Bandwidth       float64 `json:"bytes_per_second"`
+	}
+	if err := json.Unmarshal(namedGPUs, &gpus); err != nil {
 		t.Fatal(err)
 	}
+	const float32s, float64s = 256, 64 // operations of a multiprocessor in a clock
 	var out strings.Builder
 	out.WriteString("gpu,network,n,predicted,float32_limit,float64_limit,memory_limit,program\n")
 	for _, net := range predictedNetworks() {

@@ -5,14 +5,7 @@ import (
 	"dyad/engine/embedding"
 )
 
-// Shares of the rates of a multiprocessor that kernels/cuda/network.cu reaches: estimates. For 16 fused operations of
-// float64 a warp waits for 8 reads of shared memory of 8 bytes, two clocks each, twice the time of the operations.
-const (
-	networkFloat32 = 0.4
-	networkFloat64 = 0.5 * 0.8
-)
-
-// networkWork are the fused operations in float32 and in float64, and the bytes read and written, of a record.
+// networkWork counts the fused operations in float32 and in float64, and the bytes read and written, of a record.
 func networkWork(net embedding.MLP) (single, double, bytes float64) {
 	in := float64(net.In + 1)
 	for l, units := range net.Hidden {
@@ -32,6 +25,10 @@ func networkWork(net embedding.MLP) (single, double, bytes float64) {
 	return single, double, bytes + 4*in*out + 24*out
 }
 
+// networkMethod is the method of the predicted times of networks: PerRecord is the time of a fused operation in float32, PerPair in float64, and
+// PerNumber of a byte that is read or written.
+const networkMethod = "networks"
+
 // predictedNetwork is the time of an Embed and a Pull of rows records on a GPU with a data sheet, 0 on others.
 func predictedNetwork(gpu string, net embedding.MLP, rows float64) float64 {
 	gpus, err := readNamed()
@@ -39,17 +36,16 @@ func predictedNetwork(gpu string, net embedding.MLP, rows float64) float64 {
 		return 0
 	}
 	for _, g := range gpus {
-		if g.Name == gpu {
+		if m, ok := g.predicted(networkMethod); ok && g.Name == gpu {
 			single, double, bytes := networkWork(net)
-			clocks := g.Clock * float64(g.Multiprocessors)
 			copies := (16*float64(net.Out) + 8) / (linkShare * g.Link)
-			return metricTime + rows*(2*single/(float32s*networkFloat32*clocks)+double/(float64s*networkFloat64*clocks)+bytes/(memoryShare*g.Bandwidth)+copies)
+			return m.Fixed + rows*(single*m.PerRecord+double*m.PerPair+bytes*m.PerNumber+copies)
 		}
 	}
 	return 0
 }
 
-// forecast is that of the kernel of a loss whose network this is: sums over pairs are the CPU's.
+// forecast is the forecast for the kernel of a loss with this network: sums over pairs are the CPU's.
 func (k *networkKernel) forecast(whole engine.Kernel) Forecast {
 	b, p := k.backend, whole.Problem()
 	f := Forecast{Device: b.Name(), GPU: b.Device.Info().Name, Memory: k.bytes(), Have: b.memory()}

@@ -282,7 +282,7 @@ func TestSASS(t *testing.T) {
 }
 
 // predictedRates is predicted.csv: the time of a gradient sum on an H200 by the models of
-// named.go, of pairs that are visited and of records. Nothing here was measured.
+// bench/gpu, of pairs that are visited and of records. Nothing here was measured.
 func predictedRates(t *testing.T) string {
 	t.Helper()
 	var out strings.Builder
@@ -310,8 +310,7 @@ func predictedRates(t *testing.T) string {
 		precision    Precision
 	}{
 		{1e4, 20, 2, NearLinear, 0}, {1e6, 20, 2, NearLinear, 0}, {1e8, 20, 2, NearLinear, 0}, {1e6, 20, 2, Direct, 0}, {1e6, 20, 5, Direct, 0},
-		{1e5, 64, 0, 0, FP32}, {1e5, 64, 0, 0, BF16x3}, {1e5, 128, 0, 0, BF16x3}, {1e5, 256, 0, 0, BF16x3}, {1e5, 64, 0, 0, TF32},
-		{1e5, 64, 0, 0, Wgmma}, {1e5, 128, 0, 0, Wgmma}, {1e5, 256, 0, 0, Wgmma},
+		{1e5, 64, 0, 0, FP32}, {1e5, 64, 0, 0, BF16x3}, {1e5, 128, 0, 0, BF16x3}, {1e5, 256, 0, 0, BF16x3},
 	} {
 		p := engine.Problem{N: c.n, D: c.d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: max(c.labels, 2)}
 		features := 1

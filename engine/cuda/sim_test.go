@@ -159,7 +159,7 @@ func TestSim(t *testing.T) {
 			ran[p] = true
 		}
 	}
-	if d.calls["LaunchGraph"] < 4 {
+	if d.calls["LaunchGraph"] < 4 && os.Getenv("DYAD_CUDA_BINDING") == "" { // gorgonia.org/cu has no graphs
 		t.Errorf("sums were replayed as a graph %d times", d.calls["LaunchGraph"])
 	}
 	for _, name := range kernels.PTXNames() {
@@ -177,7 +177,7 @@ func TestSim(t *testing.T) {
 
 // simLacks reports whether a program has instructions of tensor cores, which the simulator has not.
 func simLacks(name string) bool {
-	return slices.Contains([]string{"metric_mma", "metric_wgmma_sm90a"}, name)
+	return name == "metric_mma"
 }
 
 func simHash(name, hash string, ran bool) string {

@@ -30,15 +30,24 @@ func (k *kernel) rowTeam() engine.Team {
 	return k.backend.Team
 }
 
-// sharers is a part of the name of a method whose pairs a team shares. The ranks agree on names, so that
-// their GPUs are of one make: approximate instructions and the sizes of launches are a make's own.
+// sharers is engine.QueryBounds.Make where a team shares pairs: approximate instructions and the sizes of launches
+// are those of a make of GPUs.
 func (b Backend) sharers() string {
 	if b.Team == nil {
 		return ""
 	}
 	g := b.Device.Info()
-	return fmt.Sprintf(", pairs shared by GPUs of one make (%s, %d.%d, %d multiprocessors)", g.Name, g.Major, g.Minor, g.Multiprocessors)
+	return fmt.Sprintf("%s, %d.%d, %d multiprocessors", g.Name, g.Major, g.Minor, g.Multiprocessors)
 }
+
+func (k *kernel) sharers() string {
+	if !k.direct {
+		return ""
+	}
+	return k.backend.sharers()
+}
+
+func (k *metricKernel) sharers() string { return k.backend.sharers() }
 
 // teamLaunches is how many launches a rank has of a sum over pairs, about.
 const teamLaunches = 8
@@ -105,7 +114,7 @@ func (b Backend) addUp(ctx context.Context, at driver.Pointer, n int) error {
 	return nil
 }
 
-// pairSum sets dst to the sum over all pairs, where each rank visits some, from scores that each has of all rows.
+// pairSum sets dst to the sum over all pairs. Each rank has the scores of all rows, and visits some of the pairs.
 func (e *evaluator) pairSum(ctx context.Context, dst, w []float64) error {
 	m := e.methods[0].(pairMethod)
 	err := e.backend.Device.do(ctx, func(c driver.Context) error {

@@ -151,7 +151,7 @@ func ForecastOf(k engine.Kernel) (f Forecast, ok bool) {
 				f.CopyingNarrow /= 2
 			}
 		}
-		if m, found := Models(g.predicted()).Of(f.GPU, method); found && !f.Measured {
+		if m, found := g.predicted(method); found && g.Name == f.GPU && !f.Measured {
 			f.Seconds = m.Seconds(w)
 		}
 	}

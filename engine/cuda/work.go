@@ -40,11 +40,12 @@ func boundsOf(k interface {
 	planned
 	roundoff(engine.Pairs) float64
 	neighbourRoundoff(engine.Pairs) float64
+	sharers() string
 }, q engine.Query) engine.QueryBounds {
 	if !q.IsPlain() {
 		return engine.Unanswered()
 	}
-	return engine.QueryBounds{Sum: k.roundoff(q.Pairs), Neighbour: k.neighbourRoundoff(q.Pairs), Seconds: secondsOf(k, q.Pairs)}
+	return engine.QueryBounds{Sum: k.roundoff(q.Pairs), Neighbour: k.neighbourRoundoff(q.Pairs), Seconds: secondsOf(k, q.Pairs), Make: k.sharers()}
 }
 
 func (k *kernel) programs() []string {
@@ -96,7 +97,7 @@ func (k *kernel) work() (work, string) {
 	case k.direct:
 		w.pairs = n * (n - 1) / 2
 	}
-	return w, k.method()
+	return w, k.Method()
 }
 
 func (k *kernel) bytes() uint64 {
@@ -113,7 +114,7 @@ func (k *metricKernel) work() (work, string) {
 	if k.problem.ByPerson() {
 		return metricWork(k.problem), "" // no model
 	}
-	return metricWork(k.problem), k.method()
+	return metricWork(k.problem), k.Method()
 }
 
 // metricWork counts pairs by the features of whole tiles.

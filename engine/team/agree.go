@@ -25,7 +25,8 @@ type Statement struct{ Name, Text string }
 func Agree(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Records, same []Statement) error {
 	p := k.Problem()
 	problem := Statement{Name: "the problem", Text: fmt.Sprint(p.N, p.D, p.Bounds, p.Loss.Name(), p.Radius, p.NonZerosPerRow, p.LabelValues, p.PersonRows, p.Groups, k.Method())}
-	if err := agreeOn(ctx, t, append([]Statement{problem}, same...)); err != nil {
+	maker := Statement{Name: "the make of GPUs, which must be the same where a team shares pairs", Text: k.Bounds(engine.Query{Pairs: p.Pairs()}).Make}
+	if err := agreeOn(ctx, t, append([]Statement{problem, maker}, same...)); err != nil {
 		return err
 	}
 	if err := agreeOnShares(ctx, t, k, r); err != nil {

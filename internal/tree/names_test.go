@@ -15,6 +15,7 @@ var merged = map[string]string{
 	"TestFullBatchRecursions":          "TestRecursions", // of passes and baselines, too
 	"TestOffGIGAIsTheRecursion":        "TestRecursions",
 	"TestRequestsInWorkKeepTheirPlace": "TestRequestsInWorkKeepTheirShare",
+	"TestWgmmaIsChosen":                "TestVariantsAreRefused",
 }
 
 var testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w+)\(`)

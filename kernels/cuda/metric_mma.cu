@@ -165,9 +165,8 @@ DEVICE void tiles(i64 *z, i64 *sums, const u32x4 *left, const u32x4 *right, cons
 		tiles<kind, rows, blocks, piece>(z, sums, left, right, factor, points, n, d, first, twice, unit, z_scale);                              \
 	}
 
+#ifndef VARIANT // bench/gpu/variants
 PACK(bf16x3, BF16X3)
-PACK(tf32, TF32)
 TILES(bf16x3_64, BF16X3, 2, 4, 8)
 TILES(bf16x3_128, BF16X3, 1, 4, 16)
-TILES(tf32_64, TF32, 2, 4, 8)
-TILES(tf32_128, TF32, 1, 4, 16)
+#endif

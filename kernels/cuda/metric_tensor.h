@@ -1,5 +1,5 @@
 // What the tiles of Mahalanobis losses on tensor cores share, with mma.sync (metric_mma.cu)
-// and with wgmma (metric_wgmma_sm90a.cu): numbers in two parts, and coefficients in the
+// and with wgmma (bench/gpu/variants): numbers in two parts, and coefficients in the
 // registers where one product leaves its sums and the next takes its first factor.
 //
 // bf16x3: a number is the sum of two of 8 significant bits, hi + lo, within 2^-16, and

@@ -366,6 +366,8 @@ CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n, 
 	modules.insert(made);
 	return *m = (CUmodule)made, CUDA_SUCCESS;
 }
+// The binding over gorgonia.org/cu has no options.
+CUresult CUDAAPI cuModuleLoadData(CUmodule *m, const void *image) { return cuModuleLoadDataEx(m, image, 0, nullptr, nullptr); }
 CUresult CUDAAPI cuModuleUnload(CUmodule m) {
 	IN("cuModuleUnload");
 	drain_all();

@@ -232,7 +232,7 @@ func (l layouts) packed(t *testing.T) error {
 // slabs compares what the packing kernel of wgmma writes with both readings of a slab.
 func (l layouts) slabs(t *testing.T) error {
 	const n, d = 64, 64
-	k := newKit(t, kernels.PTX("metric_wgmma_sm90a"))
+	k := newKit(t, variant(t, "metric_wgmma_sm90a"))
 	x, out := make([]float64, n*d), make([]uint16, 4*2048)
 	for i := range x {
 		x[i] = float64(i) // column by column

@@ -150,17 +150,11 @@ func (h *Host) build(name string) error {
 			return err
 		}
 	}
-	var text strings.Builder
-	text.WriteString("#include \"launch.h\"\nnamespace own_COPY {\n#include \"" + name + ".cu\"\n")
-	for _, kernel := range Kernels(name) {
-		fmt.Fprintf(&text, "KNOWN(%s, COPY)\n", kernel)
-	}
-	text.WriteString("}\n")
 	file := filepath.Join(h.dir, name)
 	args := []string{"-o", file, launch}
 	for c := range h.copies {
-		at := file + strconv.Itoa(c) + ".cc"
-		if err := os.WriteFile(at, []byte(strings.ReplaceAll(text.String(), "COPY", strconv.Itoa(c))), 0o600); err != nil {
+		at, err := h.known(name, c)
+		if err != nil {
 			return err
 		}
 		args = append(args, at)
@@ -170,6 +164,33 @@ func (h *Host) build(name string) error {
 	}
 	h.programs[name] = file
 	return nil
+}
+
+// known writes a file with the kernels of a program, in a copy, and returns its name.
+func (h *Host) known(program string, copy int) (file string, err error) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "#include \"launch.h\"\nnamespace own_%s_%d {\n#include \"%[1]s.cu\"\n", program, copy)
+	for _, kernel := range Kernels(program) {
+		fmt.Fprintf(&text, "KNOWN(%s, %d)\n", kernel, copy)
+	}
+	text.WriteString("}\n")
+	file = filepath.Join(h.dir, program+strconv.Itoa(copy)+".cc")
+	return file, os.WriteFile(file, []byte(text.String()), 0o600)
+}
+
+// Executor compiles the kernels, without sanitizers, into a library for the libcuda of bench/gpu/sim, whose folder has its header.
+func (h *Host) Executor(header, library string) error {
+	args := []string{"-std=c++17", "-O2", "-mfma", "-ffp-contract=off", "-w", "-fPIC", "-shared", "-pthread", "-I" + header, "-o", library, filepath.Join(h.dir, "executor.cc")}
+	for _, program := range kernels.PTXNames() {
+		file, err := h.known(program, 0)
+		if err != nil {
+			return err
+		}
+		args = append(args, file)
+	}
+	plain := *h
+	plain.flags = nil
+	return plain.compile(args...)
 }
 
 // Run compiles a program of the folder kernels/cuda/host that includes the kernels itself, and returns what it prints.

@@ -3,6 +3,7 @@ package ptxtest
 import (
 	"math"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -86,17 +87,43 @@ type metricTiles struct {
 	tolerance  float64
 }
 
+// variant is the PTX of bench/gpu/variants, which the product does not have; the test is skipped without that folder.
+func variant(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../../bench/gpu/variants/" + name + ".ptx")
+	if err != nil {
+		t.Skip(err)
+	}
+	return string(text)
+}
+
+// text is the PTX of the tiles, with the logistic loss.
+func (f metricTiles) text(t *testing.T) string {
+	t.Helper()
+	if ptx := kernels.PTX(f.file); ptx != "" {
+		return withLogistic(ptx)
+	}
+	return withLogistic(variant(t, f.file))
+}
+
+// parse sets parsed.
+func (f metricTiles) parse(t *testing.T) metricTiles {
+	t.Helper()
+	f.parsed = newKit(t, f.text(t)).module
+	return f
+}
+
 func fp32Tiles(t *testing.T) metricTiles {
-	return metricTiles{name: "metric_tiles_fp32", file: "metric_fp32", parsed: newKit(t, withLogistic(kernels.PTX("metric_fp32"))).module,
-		rows: 64, feature: 64, align: 64, grid: 0x1p-22, tolerance: 1e-6}
+	return metricTiles{name: "metric_tiles_fp32", file: "metric_fp32", rows: 64, feature: 64, align: 64, grid: 0x1p-22, tolerance: 1e-6}.parse(t)
 }
 
 func allMetricTiles(t *testing.T) []metricTiles {
-	mma := metricTiles{file: "metric_mma", parsed: newKit(t, withLogistic(kernels.PTX("metric_mma"))).module, align: 256, grid: 0x1p-17, tolerance: 1e-4}
+	mma := metricTiles{file: "metric_mma", align: 256, grid: 0x1p-17, tolerance: 1e-4}.parse(t)
 	all := []metricTiles{fp32Tiles(t)}
 	for _, operand := range []string{"bf16x3", "tf32"} {
 		if mma.operand = operand; operand == "tf32" {
-			mma.grid, mma.tolerance = 0x1p-22, 2e-3
+			mma.file, mma.grid, mma.tolerance = "metric_tf32", 0x1p-22, 2e-3
+			mma = mma.parse(t)
 		}
 		mma.name, mma.rows, mma.feature = "metric_tiles_"+operand+"_64", 256, 64
 		all = append(all, mma)
@@ -110,8 +137,8 @@ func allMetricTiles(t *testing.T) []metricTiles {
 }
 
 func wgmmaTiles(t *testing.T, features int) metricTiles {
-	return metricTiles{name: "metric_tiles_wgmma_" + strconv.Itoa(features), file: "metric_wgmma_sm90a", parsed: newKit(t, withLogistic(kernels.PTX("metric_wgmma_sm90a"))).module,
-		operand: "wgmma", rows: 128, feature: features, align: 256, grid: 0x1p-17, tolerance: 1e-4}
+	return metricTiles{name: "metric_tiles_wgmma_" + strconv.Itoa(features), file: "metric_wgmma_sm90a", operand: "wgmma",
+		rows: 128, feature: features, align: 256, grid: 0x1p-17, tolerance: 1e-4}.parse(t)
 }
 
 // sums runs the tiles of the first blocks of rows and one span of columns, and returns z
@@ -336,8 +363,8 @@ func TestBrokenMetricPTX(t *testing.T) {
 		{"three", "0f40400000", "0f40400001"},
 		{"no reduction", "red.global.add.u64 ", "//"},
 	} {
-		broken := strings.ReplaceAll(withLogistic(kernels.PTX(f.file)), c.old, c.new)
-		if broken == withLogistic(kernels.PTX(f.file)) {
+		broken := strings.ReplaceAll(f.text(t), c.old, c.new)
+		if broken == f.text(t) {
 			t.Errorf("%s: the PTX has no %q", c.name, c.old)
 			continue
 		}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"dyad/kernels"
 )
 
 // wgmmaProgram copies 16 KB to shared memory and adds one product of four warps with that
@@ -258,7 +256,7 @@ func TestBrokenWgmmaTiles(t *testing.T) {
 	f := wgmmaTiles(t, 64)
 	m := newMetricData(rand.New(rand.NewPCG(9, 10)), 67, 3)
 	z, sums := f.sums(t, m, 1, 0)
-	good := withLogistic(kernels.PTX(f.file))
+	good := f.text(t)
 	for _, c := range []struct{ name, old, new string }{
 		{"a stride in the descriptors", fmt.Sprint(int64(slabDescriptor(512))), fmt.Sprint(int64(slabDescriptor(1024)))},
 		{"no wait for products", "wgmma.wait_group.sync.aligned 0;", ""},

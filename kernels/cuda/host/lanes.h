@@ -1,19 +1,14 @@
-// What fibres and threads have in common: the state of a lane for what all lanes of a warp do
-// together, and for copies that have begun.
+// What fibres and threads have in common: the state of a lane for what all lanes of a warp do together.
 #pragma once
 #include <cstring>
-#include <vector>
 
 #include "device.h"
 
 static const int threads = 256; // of a block
 
-struct Copy { u32 to; const void *from; };
-
 struct Lane {
 	alignas(16) unsigned char shown[2][32]; // to the other lanes of the warp
 	u32 meetings;
-	std::vector<Copy> copies;
 };
 
 Lane *lanes(); // of the block

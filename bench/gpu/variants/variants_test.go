@@ -1,0 +1,37 @@
+// Package variants holds kernels that the program does not have.
+package variants
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestLock: sources and PTX are what kernels/cuda/build.sh left.
+func TestLock(t *testing.T) {
+	lock, err := os.ReadFile("variants.lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, pattern := range []string{"*.h", "*.cu", "*.ptx"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, fmt.Sprintf("%x  %s", sha256.Sum256(text), name))
+		}
+	}
+	if lines := strings.Split(strings.TrimSpace(string(lock)), "\n"); len(found) != 5 || !slices.Equal(found, lines) {
+		t.Errorf("variants.lock has\n%s\nwant\n%s", lock, strings.Join(found, "\n"))
+	}
+}
