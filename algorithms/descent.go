@@ -265,16 +265,14 @@ func (r *running) oneStep(ctx context.Context, ev engine.Evaluator, sum []float6
 
 // exact makes steps without noise: the iterates stay secret.
 func (r *running) exact() func(int, []float64, float64, float64) error {
-	u := r.p.Spec.newUpdate(r.roundoff(r.p.Spec.Kernel, r.pairs))
-	return func(_ int, sum []float64, pairs, eta float64) error { return u.apply(r.w, sum, eta, pairs) }
-}
-
-// roundoff bounds the error of every mean gradient over pairs, or of a pass.
-func (d descent) roundoff(k engine.Kernel, pairs engine.Pairs) float64 {
-	if d.pass {
-		return worstMeanRoundoff(k, k.Problem().N)
+	kernel, mean := r.p.Spec.Kernel, 0.0
+	if r.pass {
+		mean = worstMeanRoundoff(kernel, kernel.Problem().N)
+	} else {
+		mean = meanRoundoff(kernel, r.pairs)
 	}
-	return meanRoundoff(k, pairs)
+	u := r.p.Spec.newUpdate(mean)
+	return func(_ int, sum []float64, pairs, eta float64) error { return u.apply(r.w, sum, eta, pairs) }
 }
 
 // noisy releases every mean gradient. Only released ones enter the iterates.
