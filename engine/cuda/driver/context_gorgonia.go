@@ -107,7 +107,10 @@ func (c *gorgoniaContext) CopyInAsync(dst Pointer, src []byte, s Stream) error {
 	if err := c.SyncStream(s); err != nil {
 		return err
 	}
-	return c.CopyIn(dst, src)
+	if err := c.CopyIn(dst, src); err != nil {
+		return err
+	}
+	return c.SyncStream(0) // a copy may be on its way when cuMemcpyHtoD returns, and other streams do not wait for it
 }
 
 // CopyOutAsync implements Context.
