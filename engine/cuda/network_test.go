@@ -16,6 +16,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/algotest"
 	"dyad/engine"
+	"dyad/engine/cuda/driver"
 	"dyad/engine/embedding"
 	"dyad/internal/sizes"
 	"dyad/privacy"
@@ -297,6 +298,34 @@ func TestCompareNetworks(t *testing.T) {
 	f.edit = func(ptx string) string { return strings.ReplaceAll(ptx, "red.global.add.u64", "st.global.u64") }
 	if _, err := openFake(t, f).Device.CompareNetworks(t.Context()); err == nil {
 		t.Error("chunks in place of their sum are not found")
+	}
+}
+
+// TestNetworkFailures: a call that fails, whichever it is, ends a sum with its error, and nothing is left on the GPU (fakeContext.Detach).
+func TestNetworkFailures(t *testing.T) {
+	r := networkRecords(t, rand.New(rand.NewPCG(1, 1)), 9, 3, 0)
+	l := networkCases()[2].loss(t, 3)
+	p := networkProblem(l, r, 0)
+	for at := 0; ; at++ {
+		f, calls := newFake(), 0
+		f.dry = true
+		b := openFake(t, f)
+		f.fail = func(string) error {
+			if calls++; calls == at+1 {
+				return driver.Result(2)
+			}
+			return nil
+		}
+		_, _, err := networkSum(embedding.Backend{On: b}, p, r, networkAt(l, 3, rand.New(rand.NewPCG(1, 1))), 2)
+		if calls <= at {
+			if err != nil || at < 50 {
+				t.Errorf("%d calls: %v", at, err)
+			}
+			return
+		}
+		if !errors.Is(err, driver.Result(2)) {
+			t.Errorf("call %d fails: %v", at+1, err)
+		}
 	}
 }
 
