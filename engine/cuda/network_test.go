@@ -19,6 +19,7 @@ import (
 	"dyad/engine/cuda/driver"
 	"dyad/engine/embedding"
 	"dyad/internal/sizes"
+	"dyad/kernels"
 	"dyad/privacy"
 )
 
@@ -420,6 +421,9 @@ func jacobian(t *testing.T, b Backend, net embedding.Network, r *engine.Records,
 func TestNetworkPlaces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 2))
 	b := openFake(t, newFake())
+	if ptx := kernels.PTX("network"); strings.Contains(ptx, ".approx") || strings.Contains(ptx, ".ftz") {
+		t.Error("an instruction whose rounding is not that of IEEE 754")
+	}
 	for _, at := range []int{0, 1, 2, 5, 7} {
 		c := networkCases()[at]
 		d, places := 3+at, []int{0, 63, 64, 270}
