@@ -58,6 +58,12 @@
 // bits holds. QueryBounds.Sum bounds the distance to the exact gradient for every data set, as
 // on the CPU.
 //
+// # Networks
+//
+// Embeddings and Jacobians of networks of dense layers are computed in float32, record by record, without approximate
+// instructions: bits that depend on the record and theta alone. Jacobians times vectors are summed in float64 over a chunk of records, and
+// these sums as integers (PullError, docs/theory.md#networks-on-a-gpu). Pairs of embeddings are the CPU's.
+//
 // # Lists of pairs
 //
 // Sums of clipped gradients over labelled pairs (engine/pairgraph) are computed in float64.

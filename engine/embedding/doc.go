@@ -9,6 +9,7 @@
 //	Loss      Model + PairLoss + Clip: an engine.Loss, so that Problem, Spec, Plan, ledger, replay
 //	          and audits of every other loss work as they are
 //	Backend   an engine.Backend for these losses: Plan -> Kernel (Bounds) -> Evaluator
+//	Accelerator   steps 1 and 3 below elsewhere, such as on a GPU (engine/cuda): PlanRows -> RowsKernel -> Rows
 //
 // A caller does what it does for any loss:
 //

@@ -50,7 +50,10 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 		e.embedded, err = k.pairs.BindEmbedded(r)
 	}
 	if err == nil && k.elsewhere != nil {
-		e.elsewhere, err = k.elsewhere.Bind(r)
+		if e.elsewhere, err = k.elsewhere.Bind(r); err != nil {
+			_ = e.Close() // the error is that of Bind
+			return nil, err
+		}
 	}
 	return e, err
 }
