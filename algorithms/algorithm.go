@@ -212,6 +212,14 @@ type Info struct {
 	// NoPersons says why it does not learn from records that are persons with several rows;
 	// "" if it does.
 	NoPersons string
+	// NoGroups says what to use for pairs within query groups; "" if it takes them in certified mode. No paper has groups.
+	NoGroups string `json:",omitempty"`
+	// NoL2 says, by mode, what to use for an objective with an L2 term; a mode without an entry takes one.
+	NoL2 map[Mode]string `json:"-"`
+	// NoPaper says why it has no paper mode, if that is to be said.
+	NoPaper string `json:",omitempty"`
+	// OwnKernels says that it plans kernels of its own, for which it needs Spec.Backend.
+	OwnKernels bool `json:",omitempty"`
 	// ScoresOnly says that it learns linear scores, no metrics; MetricsOnly the opposite.
 	ScoresOnly, MetricsOnly bool
 	// Withholds promises that released values leave Train only in the weights that it

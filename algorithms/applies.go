@@ -1,10 +1,12 @@
 package algorithms
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
+	"dyad/internal/input"
 	"dyad/privacy"
 )
 
@@ -17,7 +19,11 @@ func checkApplies(i Info, s Spec) error {
 		return err
 	}
 	if !i.Supports(s.Mode) {
-		return fmt.Errorf("%w: %s has no %s mode; it offers %v", ErrAssumption, i.Name, s.Mode, i.Modes)
+		why := ""
+		if s.Mode == Paper && i.NoPaper != "" {
+			why = ": " + i.NoPaper
+		}
+		return fmt.Errorf("%w: %s has no %s mode%s; it offers %v", ErrAssumption, i.Name, s.Mode, why, i.Modes)
 	}
 	if s.PaperUnsound && (s.Mode != Paper || i.Unsound == "") {
 		return fmt.Errorf("%w: --paper-unsound changes the schedule of paper mode of offpairstrc, offpairc, onpairstrc, onpairc and dpgdc2, not %s in %s mode; leave it out", ErrAssumption, i.Name, s.Mode)
@@ -45,6 +51,23 @@ func checkApplies(i Info, s Spec) error {
 			pure = fmt.Sprintf("with delta = 0 it offers %v", i.PureModes)
 		}
 		return fmt.Errorf("%w: %s adds Gaussian noise in %s mode and needs delta > 0, the default is min(1e-5, n^-1.5) = %.3g; %s", ErrAssumption, i.Name, s.Mode, privacy.DefaultDelta(s.Kernel.Problem().N), pure)
+	}
+	if len(s.Kernel.Problem().Groups) > 0 && (i.NoGroups != "" || s.Mode == Paper) {
+		return fmt.Errorf("%w: %s in %s mode compares all records and has no query groups; use %s", ErrAssumption, i.Name, s.Mode, cmp.Or(i.NoGroups, "certified mode"))
+	}
+	if use := i.NoL2[s.Mode]; s.L2 != 0 && use != "" {
+		return fmt.Errorf("%w: %s in %s mode is for objectives without an L2 term and alpha is %.6g; set it to 0 or use %s", ErrAssumption, i.Name, s.Mode, s.L2, use)
+	}
+	if i.OwnKernels && s.Backend == nil {
+		return fmt.Errorf("%w: %s plans kernels of its own and needs Spec.Backend; use NewSpec", ErrAssumption, i.Name)
+	}
+	return nil
+}
+
+// ranged returns an error if a number of the options of an algorithm is outside of the interval of its tag.
+func ranged(name string, options any) error {
+	if err := input.Ranges(options); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrAssumption, name, err)
 	}
 	return nil
 }

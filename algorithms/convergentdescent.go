@@ -38,9 +38,10 @@ type ConvergentDescent struct {
 // Info describes the algorithm.
 func (ConvergentDescent) Info() Info {
 	return Info{
-		Name:  "convergent-descent",
-		Title: "noisy gradient descent with hidden iterates: the privacy cost of more steps is bounded",
-		Paper: "[Bok24] Theorems 3.3 and 3.4 for [Xue21] Algorithm 2",
+		Name:    "convergent-descent",
+		NoPaper: "its theorem is about exact arithmetic",
+		Title:   "noisy gradient descent with hidden iterates: the privacy cost of more steps is bounded",
+		Paper:   "[Bok24] Theorems 3.3 and 3.4 for [Xue21] Algorithm 2",
 		Assumptions: []string{
 			"the pair loss is convex and L-smooth on the ball of radius r, with gradients of replace-one diameter Dg; so is that of a clipped slope (engine.ExpressionOptions)",
 			"steps at most 2/(L~+alpha), L~ = L + alpha",
@@ -65,9 +66,6 @@ c = 1:       min{ T s^2,  min over k <= T of (D + k s)^2/k },  about 4 D s for T
 // Plan computes schedule, certificate and noise.
 func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 	name := a.Info().Name
-	if s.Mode == Paper {
-		return nil, fmt.Errorf("%w: %s has no paper mode: its theorem is about exact arithmetic; use certified mode", ErrAssumption, name)
-	}
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}

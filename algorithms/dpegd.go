@@ -30,9 +30,12 @@ type DPEGD struct {
 // Info describes the algorithm.
 func (DPEGD) Info() Info {
 	return Info{
-		Name:  "dpegd",
-		Title: "DP epoch gradient descent: disjoint halves of the records, output perturbation of each average",
-		Paper: "[Xue21] Algorithm 3, Theorem 3",
+		Name:       "dpegd",
+		NoGroups:   "dpgdsc or dpgdc",
+		NoL2:       map[Mode]string{Paper: "certified mode"},
+		OwnKernels: true,
+		Title:      "DP epoch gradient descent: disjoint halves of the records, output perturbation of each average",
+		Paper:      "[Xue21] Algorithm 3, Theorem 3",
 		Assumptions: []string{
 			"the pair loss is convex, G-Lipschitz and L-smooth on the ball of radius r",
 			"steps at most 2/(L~+alpha), L~ = L + alpha",
@@ -123,14 +126,6 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	problem := s.Kernel.Problem()
-	switch {
-	case len(problem.Groups) > 0:
-		return nil, fmt.Errorf("%w: dpegd divides the records into parts and has no query groups; use dpgdsc or dpgdc", ErrAssumption)
-	case s.Mode == Paper && s.L2 != 0:
-		return nil, fmt.Errorf("%w: the paper's dpegd is for objectives without an L2 term and alpha is %.6g; set it to 0 or use certified mode", ErrAssumption, s.L2)
-	case s.Backend == nil:
-		return nil, fmt.Errorf("%w: dpegd plans a kernel for every part and needs Spec.Backend; use NewSpec", ErrAssumption)
-	}
 	sizes := epochSizes(problem.N)
 	if a.Steps == 0 {
 		// T_i = |D_i|, so T = n in all.

@@ -2,7 +2,6 @@ package algorithms
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"dyad/engine"
@@ -30,6 +29,7 @@ type DPGDC struct {
 func (DPGDC) Info() Info {
 	return Info{
 		Name:  "dpgdc",
+		NoL2:  map[Mode]string{Certified: "dpgdsc", Paper: "dpgdsc", NonPrivate: "dpgdsc"},
 		Title: "DP gradient descent, convex: output perturbation of the average iterate",
 		Paper: "[Xue21] Algorithm 4, Lemma 7, Theorem 4",
 		Assumptions: []string{
@@ -57,12 +57,6 @@ paper: sigma = 4 sqrt(2 ln(1.25/delta)) G eta T/(n epsilon), not projected (the 
 // Plan computes schedule, certificate and noise.
 func (a DPGDC) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
-		return nil, err
-	}
-	if s.L2 != 0 {
-		return nil, fmt.Errorf("%w: dpgdc is for objectives without an L2 term and alpha is %.6g; set it to 0 or use dpgdsc", ErrAssumption, s.L2)
-	}
-	if err := paperHasNoGroups(a.Info(), s); err != nil {
 		return nil, err
 	}
 	schedule, err := descentOptions{a.Steps, a.StepSize, a.TotalStep}.contracting(a.Info().Name, s)
@@ -121,14 +115,6 @@ func classicalNoise(s Spec, sensitivity float64) privacy.Mechanism {
 	}
 	d := s.coordinates()
 	return privacy.Laplace{Scale: sensitivity * math.Sqrt(float64(d)) / s.Budget.Epsilon, Coordinates: d}
-}
-
-// paperHasNoGroups refuses query groups in Paper mode.
-func paperHasNoGroups(i Info, s Spec) error {
-	if s.Mode == Paper && len(s.Kernel.Problem().Groups) > 0 {
-		return fmt.Errorf("%w: the paper's %s has no query groups; use certified mode", ErrAssumption, i.Name)
-	}
-	return nil
 }
 
 // Train runs the descent and releases the average iterate.

@@ -31,6 +31,7 @@ type DPGDC2 struct {
 func (DPGDC2) Info() Info {
 	return Info{
 		Name:  "dpgdc2",
+		NoL2:  map[Mode]string{Paper: "certified mode"},
 		Title: "noisy gradient descent, average iterate: every full-batch gradient with Gaussian noise",
 		Paper: "[Xue21] Algorithm 2, Theorem 2",
 		Assumptions: []string{
@@ -87,9 +88,6 @@ func (a DPGDC2) Plan(s Spec) (*Plan, error) {
 	if err := (descentOptions{steps: a.Steps, eta: a.StepSize}).validate(a.Info().Name); err != nil {
 		return nil, err
 	}
-	if err := paperHasNoGroups(a.Info(), s); err != nil {
-		return nil, err
-	}
 	steps := a.steps(s)
 	if err := checkSteps(a.Info().Name, steps); err != nil {
 		return nil, err
@@ -131,9 +129,6 @@ func (a DPGDC2) schedule(s Spec, steps int, sigma float64) Schedule {
 
 // paperSchedule is that of [Xue21] Theorem 2, for steps of at most 2/L (Algorithm 2).
 func (a DPGDC2) paperSchedule(s Spec, steps int, sigma float64) (Schedule, error) {
-	if s.L2 != 0 {
-		return Schedule{}, fmt.Errorf("%w: the paper's dpgdc2 is for objectives without an L2 term and alpha is %.6g; set it to 0 or use certified mode", ErrAssumption, s.L2)
-	}
 	diameter := s.Kernel.Problem().Domain().Diameter()
 	root := math.Sqrt(float64(steps))
 	eta, rule := a.StepSize, "paper: given step size"

@@ -61,9 +61,6 @@ func (a DPGDSC) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	if err := paperHasNoGroups(a.Info(), s); err != nil {
-		return nil, err
-	}
 	schedule, err := a.schedule(s)
 	if err != nil {
 		return nil, err

@@ -66,6 +66,7 @@ func (OffGIGA) Info() Info {
 	return Info{
 		Name:        "offgiga",
 		NoPersons:   growingPairs,
+		NoGroups:    "dpgdsc",
 		Title:       "non-private baseline: one pass of pairwise GIGA over the records, average iterate",
 		Paper:       "[Huai20] Algorithms 3 and 4 without noise; [Xue21] Section 6 (\"Non-private\")",
 		Assumptions: []string{"none for privacy: there is none"},
@@ -86,9 +87,6 @@ func (a OffGIGA) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	problem := s.Kernel.Problem()
-	if len(problem.Groups) > 0 {
-		return nil, noGroups(a.Info().Name)
-	}
 	n := problem.N
 	schedule := Schedule{Name: "eta_t = ||C||/(G~ sqrt(t-1)), at most 1/(alpha (t-1))", Steps: n - 1, Eta: make([]float64, n+1), Average: true}
 	for t := 2; t <= n; t++ {

@@ -40,9 +40,10 @@ const maxMetricMoments = 512
 // Info describes the algorithm.
 func (MomentMetric) Info() Info {
 	return Info{
-		Name:  "moment-metric",
-		Title: "private metric from the moments of both classes: centre, class sums and second moments, released once",
-		Paper: "[Li92] Hessian directions, [Trivedi14] gradient outer product",
+		Name:       "moment-metric",
+		OwnKernels: true,
+		Title:      "private metric from the moments of both classes: centre, class sums and second moments, released once",
+		Paper:      "[Li92] Hessian directions, [Trivedi14] gradient outer product",
 		Assumptions: []string{
 			"two classes, a Mahalanobis metric, pairs of all records; no loss is minimised",
 			"R and the shares of the budget are functions of public numbers",

@@ -77,9 +77,10 @@ type Moments struct {
 // Info describes the algorithm.
 func (Moments) Info() Info {
 	return Info{
-		Name:  "moments",
-		Title: "private linear discriminant: count, centre, signed sum and second moments, released once; then logistic steps, if any",
-		Paper: "[Gao13] least-squares AUC from moments; [Wang18] adaptive ridge",
+		Name:       "moments",
+		OwnKernels: true,
+		Title:      "private linear discriminant: count, centre, signed sum and second moments, released once; then logistic steps, if any",
+		Paper:      "[Gao13] least-squares AUC from moments; [Wang18] adaptive ridge",
 		Assumptions: []string{
 			"linear scores, pairs of all records, or clipped differences within query groups, in one release and without steps; the loss is least squares whatever --loss says elsewhere, and that of steps is the pointwise logistic loss",
 			"R, the shares of the budget, the ridge and which moments are released are functions of public numbers",

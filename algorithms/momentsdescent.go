@@ -32,7 +32,7 @@ type MomentsDescent struct {
 	Steps int
 	// GradientShare is the share of mu^2 (of epsilon for delta = 0) of all gradients together,
 	// in (0, 1). 0 means the public rule.
-	GradientShare float64
+	GradientShare float64 `within:"[0,1)" called:"share of the gradients"`
 }
 
 // MaxMomentsSteps is the largest number of gradients of MomentsDescent.
@@ -41,9 +41,10 @@ const MaxMomentsSteps = 20
 // Info describes the algorithm.
 func (MomentsDescent) Info() Info {
 	return Info{
-		Name:  "moments-descent",
-		Title: "noisy gradients of any loss of scores from the moments of records, preconditioned by them",
-		Paper: "[Gao13] least-squares AUC from moments; [Kang21] Theorem 1, noise on every gradient",
+		Name:       "moments-descent",
+		OwnKernels: true,
+		Title:      "noisy gradients of any loss of scores from the moments of records, preconditioned by them",
+		Paper:      "[Gao13] least-squares AUC from moments; [Kang21] Theorem 1, noise on every gradient",
 		Assumptions: []string{
 			"linear scores, pairs of all records; the pair gradients have replace-one diameter Dg on the ball of radius r; no convexity, no smoothness",
 			"the loss is that of records clipped to R around the centre and scaled back to the norm bound",

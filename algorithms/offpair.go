@@ -29,9 +29,6 @@ type onePass struct {
 // w_1..w_n, sigma^2 = 128 G^2 ln^2 n ln(1.25/delta)/(alpha^2 n^2 epsilon^2).
 func (o onePass) plan(s Spec) (*Plan, error) {
 	problem := s.Kernel.Problem()
-	if len(problem.Groups) > 0 {
-		return nil, noGroups(o.info.Name)
-	}
 	s.L2 = o.alpha
 	var schedule Schedule
 	var err error
@@ -98,10 +95,6 @@ func (o onePass) paperSchedule(s Spec, sigma float64) (Schedule, error) {
 		schedule.TotalStep += schedule.Eta[t]
 	}
 	return schedule, nil
-}
-
-func noGroups(name string) error {
-	return fmt.Errorf("%w: %s makes one pass over pairs of all records and has no query groups; use dpgdsc", ErrAssumption, name)
 }
 
 // train runs the pass and releases its result.

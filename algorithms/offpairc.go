@@ -22,7 +22,7 @@ type OffPairC struct {
 	TotalStep float64
 	// PaperAlpha is the weight of the L2 term that Paper mode adds. 0 means
 	// 1/sqrt(n), the order in the theorem.
-	PaperAlpha float64 `flag:"-"`
+	PaperAlpha float64 `flag:"-" within:"[0,)" called:"PaperAlpha"`
 }
 
 // Info describes the algorithm.
@@ -30,6 +30,8 @@ func (OffPairC) Info() Info {
 	return Info{
 		Name:      "offpairc",
 		NoPersons: growingPairs,
+		NoGroups:  "dpgdsc",
+		NoL2:      map[Mode]string{Certified: "offpairstrc", Paper: "offpairstrc", NonPrivate: "offpairstrc"},
 		Title:     "offline pairwise GIGA, convex: one pass over the records, output perturbation",
 		Paper:     "[Huai20] Algorithm 4, Theorem 5",
 		Assumptions: []string{
@@ -89,11 +91,8 @@ func (a OffPairC) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	if s.L2 != 0 {
-		return nil, fmt.Errorf("%w: offpairc is for objectives without an L2 term and alpha is %.6g; set it to 0 or use offpairstrc", ErrAssumption, s.L2)
-	}
-	if !(a.PaperAlpha >= 0) || math.IsInf(a.PaperAlpha, 0) {
-		return nil, fmt.Errorf("%w: offpairc: PaperAlpha is %v, must be finite and not negative", ErrAssumption, a.PaperAlpha)
+	if err := ranged("offpairc", a); err != nil {
+		return nil, err
 	}
 	return a.pass(s).plan(s)
 }

@@ -27,6 +27,7 @@ func (OffPairStrC) Info() Info {
 	return Info{
 		Name:      "offpairstrc",
 		NoPersons: growingPairs,
+		NoGroups:  "dpgdsc",
 		Title:     "offline pairwise GIGA, strongly convex: one pass over the records, output perturbation",
 		Paper:     "[Huai20] Algorithm 3, Theorem 5",
 		Assumptions: []string{

@@ -30,9 +30,11 @@ type SubsampledDescent struct {
 // Info describes the algorithm.
 func (SubsampledDescent) Info() Info {
 	return Info{
-		Name:  "subsampled-descent",
-		Title: "noisy gradient descent on all pairs within a few records, drawn anew in every step",
-		Paper: "[BBG18] Theorems 2 and 9 for [Kang21] Algorithm 1; composition by privacy loss distributions",
+		Name:       "subsampled-descent",
+		NoGroups:   "gradient-perturbation",
+		OwnKernels: true,
+		Title:      "noisy gradient descent on all pairs within a few records, drawn anew in every step",
+		Paper:      "[BBG18] Theorems 2 and 9 for [Kang21] Algorithm 1; composition by privacy loss distributions",
 		Assumptions: []string{
 			"the pair gradients have replace-one diameter Dg on the ball of radius r; no convexity, no smoothness",
 			"records are drawn without replacement, by secret coins, anew in every step; all pairs within the batch are used",
@@ -75,12 +77,6 @@ func (a SubsampledDescent) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	problem := s.Kernel.Problem()
-	switch {
-	case len(problem.Groups) > 0:
-		return nil, fmt.Errorf("%w: subsampled-descent draws records from the whole data set and has no query groups; use gradient-perturbation", ErrAssumption)
-	case s.Backend == nil:
-		return nil, fmt.Errorf("%w: subsampled-descent plans a kernel for batches and needs Spec.Backend; use NewSpec", ErrAssumption)
-	}
 	schedule, err := a.Optimizer.schedule(a.Info().Name, descentOptions{a.Steps, a.StepSize, a.TotalStep}, s)
 	if err != nil {
 		return nil, err
