@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"time"
 
@@ -37,7 +36,7 @@ type ClusterOptions struct {
 	Seed     uint64 // of the first centres, public
 	// Clip is the norm to which mapped records are shortened; 0 means the public bound of their norms. It must
 	// not come from the data.
-	Clip float64
+	Clip float64 `within:"[0,)" called:"norm that mapped records are clipped to"`
 	// Metric maps the records before; nil: they are taken as they are encoded. It is public, or a model that was
 	// released, whose own charge stays; its encoder must equal the encoder of the data.
 	Metric *Model
@@ -58,8 +57,8 @@ type Clustering struct {
 // PlanClusters plans private k-means of records of a shape. It reads no data and makes no charge. Persons
 // with several rows are refused: in this version a record is a row.
 func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
-	if s.PersonRows != 0 {
-		return nil, input.Errorf("dyad: clusters protect a row, and the schema has persons with several rows: sums over their rows have no certificate in this version; make a table of one row for each person, and give the column the role ignore")
+	if err := (input.Needs{Rows: "clusters protect a row, and the schema has persons with several rows: sums over their rows have no certificate in this version; make a table of one row for each person, and give the column the role ignore"}).Of(s.lacks()); err != nil {
+		return nil, err
 	}
 	radius, dim, err := mappedShape(o.Metric, s.Features)
 	if err != nil {
@@ -70,8 +69,8 @@ func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
 			return nil, err
 		}
 	}
-	if o.Clip < 0 || math.IsNaN(o.Clip) {
-		return nil, input.Errorf("dyad: mapped records are clipped to a positive norm, not %v", o.Clip)
+	if err := prefixed(input.As(input.Ranges(o))); err != nil {
+		return nil, err
 	}
 	who := ""
 	if ofIndividuals(o.Metric) {
@@ -237,43 +236,44 @@ func (c *Clusters) size() (text []byte, most int, err error) {
 // LoadClusters reads and checks a file of clusters.
 func LoadClusters(path string) (*Clusters, error) {
 	c := &Clusters{}
-	var missing *fs.PathError
-	seal := files.NewSeal()
-	if err := files.ReadJSON(path, files.MaxModelBytes, c, seal, &c.read); errors.As(err, &missing) {
-		return nil, input.Errorf("dyad: cannot read the clusters: %w", err)
-	} else if err != nil {
-		return nil, input.Errorf("dyad: %s is not a file of clusters of this program, or was cut short: %v", path, err)
+	err := read(path, "file of clusters", c, &c.read, func(seal *files.Seal) error {
+		switch {
+		case c.Format != clustersFormat:
+			return fmt.Errorf("has format %q, and this program reads clusters of %q", c.Format, clustersFormat)
+		case !seal.Present() || !seal.Intact(c.Plan != nil):
+			return errChanged
+		}
+		c.read.Plan = c.Plan
+		return damaged(c.complete())
+	})
+	if err != nil {
+		return nil, err
 	}
-	damaged := func(what string) error { return input.Errorf("dyad: %s is damaged: %s", path, what) }
-	switch {
-	case c.Format != clustersFormat:
-		return nil, input.Errorf("dyad: %s has format %q, and this program reads clusters of %q", path, c.Format, clustersFormat)
-	case !seal.Present() || !seal.Intact(c.Plan != nil):
-		return nil, input.Errorf("dyad: %s was changed after it was written: its checksum does not match; use the file as it was saved", path)
-	case c.Encoder == nil || len(c.Centres) == 0 || len(c.Counts) != len(c.Centres) || !(c.Radius > 0) || math.IsInf(c.Radius, 0):
-		return nil, damaged("it needs an encoder, centres with a number of records each, and a radius")
+	return c, nil
+}
+
+// complete says what clusters that were read lack.
+func (c *Clusters) complete() error {
+	if c.Encoder == nil || len(c.Centres) == 0 || len(c.Counts) != len(c.Centres) || !(c.Radius > 0) || math.IsInf(c.Radius, 0) {
+		return errors.New("it needs an encoder, centres with a number of records each, and a radius")
 	}
-	c.read.Plan = c.Plan
 	blank := *c
 	blank.Encoder, blank.Metric, blank.Centres, blank.Counts = nil, nil, nil, nil
 	if err := errors.Join(texts.Check(blank), c.Guarantee.Validate()); err != nil {
-		return nil, damaged(err.Error())
+		return err
 	}
 	if c.Metric != nil {
 		if err := c.Metric.complete(); err != nil {
-			return nil, damaged("its metric: " + err.Error())
+			return fmt.Errorf("its metric: %w", err)
 		}
 	}
 	_, dim, err := mappedShape(c.Metric, c.Encoder.Dim())
-	if err != nil {
-		return nil, damaged(err.Error())
-	}
 	for _, row := range c.Centres {
-		if len(row) != dim {
-			return nil, damaged(fmt.Sprintf("a centre has %d coordinates, and mapped records have %d", len(row), dim))
+		if err == nil && len(row) != dim {
+			err = fmt.Errorf("a centre has %d coordinates, and mapped records have %d", len(row), dim)
 		}
 	}
-	return c, nil
+	return err
 }
 
 // Assign is the number of the cluster of each record, from 1 on, in their order. The records are encoded by Encoder. It is

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 
 	"dyad/algorithms/pairs"
 	"dyad/engine"
@@ -21,8 +20,8 @@ const notCovered = "none: computed from the records themselves"
 // EvaluateOptions configure the evaluation of scores. The zero value is the program's default.
 type EvaluateOptions struct {
 	Threshold  float64 // score at or above which a record counts as positive, for the accuracy
-	Confidence float64 // level of the interval of the AUC; 0 means 0.95
-	Top        int     // ranks that count for NDCG and precision; 0 means 10
+	Confidence float64 `within:"(0,1)" called:"confidence"` // level of the interval of the AUC; 0 means 0.95
+	Top        int     `within:"[1,)" called:"top"`         // ranks that count for NDCG and precision; 0 means 10
 	// Among are the records among which the nearest neighbours are looked for, to judge a
 	// metric, which needs them. If they are the data themselves, each is left out of its
 	// own neighbours.
@@ -38,11 +37,11 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metr
 	if o.Top == 0 {
 		o.Top = 10
 	}
-	if !(o.Confidence > 0 && o.Confidence < 1) || o.Top < 1 {
-		return nil, input.Errorf("dyad: the confidence is %v and top %d, want strictly between 0 and 1, and at least 1", o.Confidence, o.Top)
+	if err := prefixed(input.As(input.Ranges(o))); err != nil {
+		return nil, err
 	}
-	if !d.labelled {
-		return nil, input.Errorf("dyad: an evaluation needs labels; read the data with Open")
+	if err := evaluated.Of(d.lacks()); err != nil {
+		return nil, err
 	}
 	loss, err := m.loss()
 	if err != nil {
@@ -126,7 +125,7 @@ func meanLoss(ctx context.Context, e *metrics.Evaluation, loss engine.Loss, w []
 // InfluenceOptions select the computations of Influence. The zero value is the program's default.
 type InfluenceOptions struct {
 	// L2 is the coefficient of the objective; 0 means 0.01.
-	L2 float64
+	L2 float64 `within:"(0,)" called:"L2 coefficient of an influence"`
 	// Envelope > 0 replaces phi by its Moreau envelope with this mu, which makes a loss with kinks smooth
 	// (docs/theory.md#moreau).
 	Envelope float64
@@ -135,16 +134,24 @@ type InfluenceOptions struct {
 	On *Data
 	// Check is how many records are really left out, the model fitted again: evenly spread over the order of
 	// influence, all of them if there are not as many.
-	Check int
+	Check int `within:"[0,)" called:"number of records to check"`
 	// Stability computes the coefficients of pairwise stability from the influences, with n^3 losses of pairs.
 	Stability bool
 	// Rays is in how many random directions the Polyak-Lojasiewicz ratio is looked for; 0 means 20.
-	Rays int
+	Rays int `within:"[0,)" called:"number of rays"`
 	// Progress is told how many records of a part are done, if it is not nil: those to check, "leaving records out", then those of
 	// "stability".
 	Progress func(part string, done, total int)
 	// Estimate, if not nil, gets the seconds that the stability will take, from a measurement of its first pairs.
 	Estimate func(seconds float64)
+}
+
+// evaluated is what an evaluation needs.
+var evaluated = input.Needs{Labels: "an evaluation needs labels; read the data with Open"}
+
+// lacks is what the records lack.
+func (d *Data) lacks() input.Lacks {
+	return input.Lacks{Labels: !d.labelled, TwoClasses: d.graded, Ungrouped: d.groups != nil}
 }
 
 // Influences are the effects of single records on a model of the loss of Model.Influence. They are not private.
@@ -156,15 +163,13 @@ type Influences = influence.Influences
 // records: it has no guarantee, and costs n^2 losses of pairs, and as much again for every record that is checked.
 func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*Influences, error) {
 	o.L2, o.Rays = cmp.Or(o.L2, 0.01), cmp.Or(o.Rays, 20)
-	switch {
-	case !d.labelled || o.On != nil && !o.On.labelled:
-		return nil, input.Errorf("dyad: influence needs labels; read the data with Open")
-	case d.groups != nil || o.On != nil && o.On.groups != nil:
-		return nil, input.Errorf("dyad: influence is for pairs of all records, and these data have query groups")
-	case !(o.L2 > 0) || math.IsInf(o.L2, 0):
-		return nil, input.Errorf("dyad: the L2 coefficient of an influence is %v, want a positive number", o.L2)
-	case o.Check < 0 || o.Rays < 0:
-		return nil, input.Errorf("dyad: %d records to check and %d rays, want at least 0", o.Check, o.Rays)
+	for _, d := range []*Data{d, cmp.Or(o.On, d)} {
+		if err := (input.Needs{Labels: "influence needs labels; read the data with Open", Ungrouped: "influence is for pairs of all records, and these data have query groups"}).Of(d.lacks()); err != nil {
+			return nil, err
+		}
+	}
+	if err := prefixed(input.As(input.Ranges(o))); err != nil {
+		return nil, err
 	}
 	loss, err := m.loss()
 	if err == nil && m.Network != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -154,43 +155,50 @@ func (o FigureOptions) Check() error {
 }
 
 func (o FigureOptions) check(groups, graded bool) error {
-	metric := o.Model.Task == Metric
-	switch {
-	case graded:
-		return input.Errorf("dyad: private figures are those of two classes, and the labels are grades: NDCG and the ranking accuracy of graded labels have no certificate in this version")
-	case groups:
-		return input.Errorf("dyad: private figures compare all records, and the schema has query groups: NDCG and precision would protect whole query groups only, which this version does not offer; give the column the role ignore")
-	case metric && o.Reference == "":
-		return input.Errorf("dyad: a metric is evaluated privately against a public file, --reference FILE: a nearest neighbour classifier of private records consists of these records, so its accuracy depends on all of them at once")
-	case !metric && o.Reference != "":
-		return input.Errorf("dyad: --reference is for a metric, and the model has task %s", o.Model.Task)
-	case metric && (o.Thresholds != nil || o.MeanLoss || o.LossRange != nil):
-		return input.Errorf("dyad: --roc-thresholds, --mean-loss and --loss-range are for scores; a metric has none")
-	case o.Compare != nil:
-		return o.Comparable()
+	lacks := input.Lacks{Scores: o.Model.Task == Metric, Metric: o.Model.Task != Metric, TwoClasses: graded, Ungrouped: groups} // a model to come has no encoder
+	needs := input.Needs{
+		TwoClasses: "private figures are those of two classes, and the labels are grades: NDCG and the ranking accuracy of graded labels have no certificate in this version",
+		Ungrouped:  "private figures compare all records, and the schema has query groups: NDCG and precision would protect whole query groups only, which this version does not offer; give the column the role ignore",
 	}
-	return nil
+	switch {
+	case o.Reference == "":
+		needs.Scores = "a metric is evaluated privately against a public file, --reference FILE: a nearest neighbour classifier of private records consists of these records, so its accuracy depends on all of them at once"
+	case o.Thresholds != nil || o.MeanLoss || o.LossRange != nil:
+		needs.Scores = "--roc-thresholds, --mean-loss and --loss-range are for scores; a metric has none"
+		fallthrough
+	default:
+		needs.Metric = fmt.Sprintf("--reference is for a metric, and the model has task %s", o.Model.Task)
+	}
+	if err := needs.Of(lacks); err != nil || o.Compare == nil {
+		return err
+	}
+	return o.Comparable()
 }
 
 // Comparable refuses two models whose AUCs cannot be compared, and options that such a comparison does not have.
 func (o FigureOptions) Comparable() error {
-	m, other := o.Model, o.Compare
-	schema, with := m.Encoder.Schema(), other.Encoder.Schema()
+	needs := input.Needs{
+		Scores:     "models of scores are compared, and a metric has none",
+		Linear:     "linear models of scores are compared in this version; evaluate a network alone: both evaluations are charged",
+		Rows:       "the private difference of two models compares rows, and the schema has persons with several; evaluate each model alone: both are charged",
+		TwoClasses: "models of two classes are compared, and the labels are grades",
+	}
+	if err := cmp.Or(needs.Of(o.Model.lacks()), needs.Of(o.Compare.lacks())); err != nil {
+		return err
+	}
 	switch {
-	case m.Task == Metric || other.Task == Metric:
-		return input.Errorf("dyad: models of scores are compared, and a metric has none")
-	case m.Network != nil || other.Network != nil:
-		return input.Errorf("dyad: linear models of scores are compared in this version; evaluate a network alone: both evaluations are charged")
-	case schema.ByPerson() || with.ByPerson():
-		return input.Errorf("dyad: the private difference of two models compares rows, and the schema has persons with several; evaluate each model alone: both are charged")
-	case schema.IsGraded() || with.IsGraded():
-		return input.Errorf("dyad: models of two classes are compared, and the labels are grades")
-	case !m.SameClasses(other):
+	case !o.Model.SameClasses(o.Compare):
 		return input.Errorf("dyad: %s and %s take other labels for the two classes: one AUC cannot compare them", o.Names.Model, o.Names.Compare)
 	case o.Threshold != 0 || o.Thresholds != nil || o.MeanLoss || o.LossRange != nil || o.Reference != "":
 		return input.Errorf("dyad: a comparison gives the difference of two AUCs alone; leave out threshold, thresholds, loss and reference")
 	}
 	return nil
+}
+
+// lacks is what a model and the records of its schema lack.
+func (m *Model) lacks() input.Lacks {
+	s := m.Encoder.Schema()
+	return input.Lacks{Scores: m.Task != AUC, Metric: m.Task != Metric, Linear: m.Network != nil, TwoClasses: s.IsGraded(), Rows: s.ByPerson()}
 }
 
 // SameClasses reports whether two models take the same labels for the same class, and leave the same rows out.
@@ -234,9 +242,10 @@ func (o FigureOptions) meanLoss(m judged) (*evaluate.ClampedLoss, error) {
 // charge.
 func (p *FigurePlan) Fits(d FigureData) error {
 	m, o := p.model, p.options
+	if err := evaluated.Of(d.lacks()); err != nil {
+		return err
+	}
 	switch got := d.Shape(); {
-	case !d.labelled:
-		return input.Errorf("dyad: an evaluation needs labels; read the data with Open")
 	case got.Records != p.Options.Records || got.PersonRows != p.Options.PersonRows || got.Provenance != p.Options.Provenance:
 		return input.Errorf("dyad: the plan is for %d records, of persons with up to %d rows (0: of rows), of another schema or number; plan with Data.Shape", p.Options.Records, p.Options.PersonRows)
 	case (o.Compare != nil) != (d.Compared != nil):
@@ -421,11 +430,11 @@ func (p *FigurePlan) data(ctx context.Context, d FigureData) (out evaluate.Data,
 func LoadFigures(path string, m *Model) (*PrivateFigures, error) {
 	f := &PrivateFigures{}
 	seal, err := files.ReadSealed(path, f)
-	if err != nil {
-		return nil, input.Errorf("dyad: %s is not the report of a private evaluation (dyad evaluate --epsilon E --out FILE): %v", path, err)
+	if err == nil && (f.Figures == nil || f.Figures.Records < 1 || !seal.Intact(f.Plan != nil)) {
+		err = errors.New("it has no figures or was changed since")
 	}
-	if f.Figures == nil || f.Figures.Records < 1 || !seal.Intact(f.Plan != nil) {
-		return nil, input.Errorf("dyad: %s has no figures or was changed since; name what \"dyad evaluate --epsilon E --out FILE\" wrote", path)
+	if err != nil {
+		return nil, input.Errorf("dyad: %s is not the report of a private evaluation, as \"dyad evaluate --epsilon E --out FILE\" writes it: %v", path, err)
 	}
 	of, err := m.judged()
 	if err != nil {

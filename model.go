@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"slices"
@@ -147,10 +148,10 @@ func (m *Model) loss() (engine.Loss, error) {
 	if m.Network == nil {
 		return of.Of(m.Task)
 	}
-	if m.Task != AUC && m.Task != Metric {
-		return nil, input.Errorf("dyad: a network has task %q or %q, not %q", AUC, Metric, m.Task)
-	}
 	n, err := m.Network.filled(m.Task, m.Network.Features)
+	if m.Task != AUC && m.Task != Metric {
+		err = fmt.Errorf("its task is %q, not %q or %q", m.Task, AUC, Metric)
+	}
 	if err != nil || !n.same(m.Network) || n.Gain != m.Network.Gain {
 		return nil, input.Errorf("dyad: the network of the model is incomplete (%v)", err)
 	}
@@ -161,29 +162,55 @@ func (m *Model) loss() (engine.Loss, error) {
 // Load reads a model file and checks its texts, its numbers and its network. Model.Verdict gives the checker's finding
 // about its guarantee.
 func Load(path string) (*Model, error) {
-	m := &Model{}
-	var missing *fs.PathError
-	seal, text := files.NewSeal(), checker.Passing{}
-	if err := files.ReadJSON(path, files.MaxModelBytes, m, seal, &text); errors.As(err, &missing) {
-		return nil, input.Errorf("dyad: cannot read the model: %w", err)
-	} else if err != nil {
-		return nil, input.Errorf("dyad: %s is not a model of this program, or was cut short: %v", path, err)
+	m, text := &Model{}, checker.Passing{}
+	err := read(path, "model", m, &text, func(seal *files.Seal) error {
+		text.Plan = m.Plan
+		m.read = &origin{sum: seal.Sum(), text: text}
+		switch {
+		case !seal.Intact(m.Plan != nil):
+			return errChanged
+		case m.Format == clustersFormat:
+			return ErrClusters
+		case m.Format != modelFormat && m.Format != networkFormat || m.Format != m.format():
+			return fmt.Errorf("has format %q, this program reads %q, and %q for networks", m.Format, modelFormat, networkFormat)
+		}
+		return damaged(m.complete())
+	})
+	if errors.Is(err, ErrClusters) {
+		err = input.As(fmt.Errorf("%w: %s; dyad predict assigns records with it", ErrClusters, path))
 	}
-	if !seal.Intact(m.Plan != nil) {
-		return nil, input.Errorf("dyad: %s was changed after it was written: its checksum does not match; use the file as it was saved", path)
-	}
-	text.Plan = m.Plan
-	m.read = &origin{sum: seal.Sum(), text: text}
-	if m.Format == clustersFormat {
-		return nil, input.As(fmt.Errorf("%w: %s; dyad predict assigns records with it", ErrClusters, path))
-	}
-	if m.Format != modelFormat && m.Format != networkFormat || m.Format != m.format() {
-		return nil, input.Errorf("dyad: %s has format %q, this program reads %q, and %q for networks", path, m.Format, modelFormat, networkFormat)
-	}
-	if err := m.complete(); err != nil {
-		return nil, input.Errorf("dyad: %s is damaged: %v", path, err)
+	if err != nil {
+		return nil, err
 	}
 	return m, nil
+}
+
+func damaged(err error) error {
+	if err != nil {
+		return fmt.Errorf("is damaged: %w", err)
+	}
+	return nil
+}
+
+var errChanged = errors.New("was changed after it was written: its checksum does not match; use the file as it was saved")
+
+// read reads a file of this program, whose text is written to text, too, and checks what was read and its seal.
+func read(path, what string, into any, text io.Writer, check func(*files.Seal) error) error {
+	var missing *fs.PathError
+	seal := files.NewSeal()
+	err := files.ReadJSON(path, files.MaxModelBytes, into, seal, text)
+	switch {
+	case errors.As(err, &missing):
+		return input.Errorf("dyad: cannot read the %s: %w", what, err)
+	case err != nil:
+		err = fmt.Errorf("is not a %s of this program, or was cut short: %v", what, err)
+	default:
+		err = check(seal)
+	}
+	if err != nil {
+		return input.Errorf("dyad: %s %w", path, err)
+	}
+	return nil
 }
 
 // complete reports a part that a loaded model lacks, and refuses texts and numbers that no model has.
@@ -250,8 +277,8 @@ func (m *Model) Open(path string) (*Data, error) {
 // Score returns one score a record, in their order; higher scores rank as more positive. The
 // scores are about the records and carry no guarantee.
 func (m *Model) Score(r *engine.Records) ([]float64, error) {
-	if m.Task != AUC {
-		return nil, input.Errorf("dyad: a model of task %q gives distances, not scores; Transform maps records by it", m.Task)
+	if err := (input.Needs{Scores: fmt.Sprintf("a model of task %q gives distances, not scores; Transform maps records by it", m.Task)}).Of(input.Lacks{Scores: m.Task != AUC}); err != nil {
+		return nil, err
 	}
 	r, linear, err := m.embedded(r)
 	if err != nil {
@@ -264,8 +291,8 @@ func (m *Model) Score(r *engine.Records) ([]float64, error) {
 // Euclidean distances of the output are the learned distances. It returns n rows of dim numbers each,
 // row-major; dim is 0 for the metric 0. They are about the records and carry no guarantee.
 func (m *Model) Transform(r *engine.Records) (rows []float64, dim int, err error) {
-	if m.Task != Metric {
-		return nil, 0, input.Errorf("dyad: a model of task %q is not a metric; Score scores records with it", m.Task)
+	if err := (input.Needs{Metric: fmt.Sprintf("a model of task %q is not a metric; Score scores records with it", m.Task)}).Of(input.Lacks{Metric: m.Task != Metric}); err != nil {
+		return nil, 0, err
 	}
 	if m.Network != nil {
 		return m.embeddings(r)

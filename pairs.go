@@ -92,8 +92,8 @@ func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape
 		return p, err
 	}
 	if schema != nil {
-		if schema.ByPerson() {
-			return p, input.Errorf("dyad: %s: its schema has a column with role: person, and pairs protect individuals with one record each; give the column role: ignore to work on rows", schema.DataID)
+		if err := (input.Needs{Rows: schema.DataID + ": its schema has a column with role: person, and pairs protect individuals with one record each; give the column role: ignore to work on rows"}).Of(input.Lacks{Rows: schema.ByPerson()}); err != nil {
+			return p, err
 		}
 		p.Provenance = provenanceOf(schema)
 		p.SelectedByLabel = p.SelectedByLabel && s.labelled() // pairs of a file leave nobody out
@@ -140,8 +140,8 @@ func OpenPairs(path, schema string, s PairSource) (*Pairs, error) {
 // Of reads or draws the pairs of records that dataset.Load read by LoadOptions.
 func (s PairSource) Of(d *dataset.Dataset) (*Pairs, error) {
 	n := d.Records.Len()
-	if s.labelled() && d.Schema().IsGraded() {
-		return nil, input.Errorf("dyad: drawn pairs and tuples compare two classes, and the labels of this schema are graded")
+	if err := (input.Needs{TwoClasses: "drawn pairs and tuples compare two classes, and the labels of this schema are graded"}).Of(input.Lacks{TwoClasses: s.labelled() && d.Schema().IsGraded()}); err != nil {
+		return nil, err
 	}
 	p := &Pairs{data: &Data{Records: d.Records, IDs: d.IDs, encoder: d.Encoder, labelled: d.HasLabels, files: d.Files, parts: d.DataFiles, pack: d.Pack}, order: make([]int32, n)}
 	for i := range p.order {

@@ -2,6 +2,7 @@ package dyad
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -270,17 +271,20 @@ func (t *Training) fits(d *Data) error {
 
 // same refuses data that a plan for p was not made for.
 func (p Shape) same(d *Data) error {
-	switch s := d.Shape(); {
-	case !d.labelled:
-		return input.Errorf("dyad: the plan needs labels, and these data were read without them; read them with Open")
-	case s.Records != p.Records || s.Features != p.Features:
-		return input.Errorf("dyad: the plan is for %d records of %d features, and the data have %d of %d; plan with Data.Shape", p.Records, p.Features, s.Records, s.Features)
-	case !slices.Equal(s.Groups, p.Groups):
-		return input.Errorf("dyad: the plan is for other query groups than those of the data; plan with Data.Shape")
-	default:
-		if s.Groups = p.Groups; !reflect.DeepEqual(s, p) { // whatever fields there are
-			return input.Errorf("dyad: the plan is for data of another schema; plan with Data.Shape")
-		}
-		return nil
+	if err := (input.Needs{Labels: "the plan needs labels, and these data were read without them; read them with Open"}).Of(d.lacks()); err != nil {
+		return err
 	}
+	s, other := d.Shape(), ""
+	switch {
+	case s.Records != p.Records || s.Features != p.Features:
+		other = fmt.Sprintf("%d records of %d features, and the data have %d of %d", p.Records, p.Features, s.Records, s.Features)
+	case !slices.Equal(s.Groups, p.Groups):
+		other = "other query groups than those of the data"
+	default:
+		if s.Groups = p.Groups; reflect.DeepEqual(s, p) { // whatever fields there are
+			return nil
+		}
+		other = "data of another schema"
+	}
+	return input.Errorf("dyad: the plan is for %s; plan with Data.Shape", other)
 }

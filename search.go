@@ -98,34 +98,31 @@ func searchable(s Setting, first Shape) error {
 	switch {
 	case s.Options.Mode != algorithms.Certified:
 		return input.Errorf("dyad: setting %s has mode %s; a search trains in certified mode only", s.Name, s.Options.Mode)
-	case s.Shape.Records != first.Records:
-		return input.Errorf("dyad: setting %s is for %d records, the search for %d; all are compared on the same records", s.Name, s.Shape.Records, first.Records)
-	case s.Shape.PersonRows != first.PersonRows:
-		return input.Errorf("dyad: setting %s is for up to %d rows of a person (0: rows), the search for %d; all are compared on the same records", s.Name, s.Shape.PersonRows, first.PersonRows)
+	case s.Shape.Records != first.Records || s.Shape.PersonRows != first.PersonRows:
+		return input.Errorf("dyad: setting %s is for %d records, of persons with up to %d rows (0: of rows), the search for %d and %d; all are compared on the same records", s.Name, s.Shape.Records, s.Shape.PersonRows, first.Records, first.PersonRows)
 	}
 	return wholeRecords("a search", s.Shape)
 }
 
 // wholeRecords refuses records whose private score has no certificate in this version.
 func wholeRecords(what string, s Shape) error {
-	switch {
-	case len(s.Groups) > 0:
-		return input.Errorf("dyad: %s needs the AUC over all records, and the schema has query groups; give the column the role ignore", what)
-	case s.graded():
-		return input.Errorf("dyad: %s needs the AUC of two classes, and the labels are grades", what)
-	}
-	return nil
+	return input.Needs{
+		Ungrouped:  what + " needs the AUC over all records, and the schema has query groups; give the column the role ignore",
+		TwoClasses: what + " needs the AUC of two classes, and the labels are grades",
+	}.Of(s.lacks())
+}
+
+// lacks is what records of the shape lack.
+func (s Shape) lacks() input.Lacks {
+	return input.Lacks{Ungrouped: len(s.Groups) > 0, TwoClasses: s.graded(), Rows: s.PersonRows > 0}
 }
 
 // scoring refuses models that have no scores, or none that a search computes.
 func scoring(task string, n *Network) error {
-	switch {
-	case task == Metric:
-		return input.Errorf("dyad: a search compares settings by the AUC of their scores, and a metric has none")
-	case n != nil:
-		return input.Errorf("dyad: a search compares linear models of scores in this version; evaluate a network alone: both are charged")
-	}
-	return nil
+	return input.Needs{
+		Scores: "a search compares settings by the AUC of their scores, and a metric has none",
+		Linear: "a search compares linear models of scores in this version; evaluate a network alone: both are charged",
+	}.Of(input.Lacks{Scores: task == Metric, Linear: n != nil})
 }
 
 // plan plans the setting for a budget.
@@ -320,20 +317,22 @@ type Curve struct {
 // PlanCurve plans the curve of records of a shape. It reads no data and makes no charge. Everything is charged at once, and
 // released at the end.
 func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
-	if s.PersonRows > 0 {
-		return nil, input.Errorf("dyad: a curve of private data protects rows, and the schema has persons with several; make the curve on synthetic visits (dyad data synth --visits), which are public")
+	if err := (input.Needs{Rows: "a curve of private data protects rows, and the schema has persons with several; make the curve on synthetic visits (dyad data synth --visits), which are public"}).Of(s.lacks()); err != nil {
+		return nil, err
 	}
 	if err := wholeRecords("a curve", s); err != nil {
 		return nil, err
 	}
-	for i, e := range o.Epsilons {
-		if slices.Contains(o.Epsilons[:i], e) {
-			return nil, input.Errorf("dyad: epsilon %g is there twice", e)
-		}
+	var names []string
+	for _, e := range o.Epsilons {
+		names = append(names, fmt.Sprintf("epsilon %g", e))
 	}
-	for i, setting := range o.Settings {
-		if slices.ContainsFunc(o.Settings[:i], func(s Setting) bool { return s.Name == setting.Name }) {
-			return nil, input.Errorf("dyad: %s is there twice", setting.Name)
+	for _, s := range o.Settings {
+		names = append(names, s.Name)
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, input.Errorf("dyad: %s is there twice", name)
 		}
 	}
 	c := curve.Options{Records: s.Records, Training: o.Training, Splits: cmp.Or(o.Splits, 1), Provenance: s.Provenance}
@@ -364,11 +363,10 @@ func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
 
 // curved refuses settings that a curve of private data does not have.
 func curved(s Setting) error {
-	a := s.Options.Algorithm
-	switch {
-	case s.Options.Task == Metric:
-		return input.Errorf("dyad: the curve of a metric needs the accuracy of neighbours among private records, which depends on all of them at once; draw it on public data")
-	case s.Options.Mode != algorithms.Certified || a != nil && !a.Info().Supports(algorithms.Certified):
+	if err := (input.Needs{Scores: "the curve of a metric needs the accuracy of neighbours among private records, which depends on all of them at once; draw it on public data"}).Of(input.Lacks{Scores: s.Options.Task == Metric}); err != nil {
+		return err
+	}
+	if a := s.Options.Algorithm; s.Options.Mode != algorithms.Certified || a != nil && !a.Info().Supports(algorithms.Certified) {
 		return input.Errorf("dyad: %s is not private and would publish exact figures; leave it out on private data", s.Name)
 	}
 	return scoring(s.Options.Task, s.Options.Network)

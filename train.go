@@ -168,8 +168,8 @@ type Study struct {
 
 // PlanStudy plans a protocol of users with a record each. It reads no data and sends no message.
 func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
-	if s.PersonRows > 0 {
-		return nil, input.Errorf("dyad: the schema has a column with role: person, and the local model protects users with one record each; give the column role: ignore")
+	if err := (input.Needs{Rows: "the schema has a column with role: person, and the local model protects users with one record each; give the column role: ignore"}).Of(s.lacks()); err != nil {
+		return nil, err
 	}
 	p, t := o.Protocol, &Study{options: o}
 	phi, err := o.Loss.Scalar()
@@ -238,9 +238,11 @@ func (t *Study) Model(e *dataset.Encoder, w []float64, visits int64, g privacy.G
 
 // Fits refuses records that the protocol is not for, and private ones where it does not protect a whole record.
 func (t *Study) Fits(d *Data, public bool) error {
+	const classes = "local learners need labels of two classes, and these data have none, or grades"
+	if err := (input.Needs{Labels: classes, TwoClasses: classes}).Of(d.lacks()); err != nil {
+		return err
+	}
 	switch {
-	case d.graded || !d.labelled:
-		return input.Errorf("dyad: local learners need labels of two classes, and these data have none, or grades")
 	case t.options.Balanced && !public:
 		return input.Errorf("dyad: --balance would ask a user or not by the label, which tells the label: it is only for data declared public")
 	case t.Guarantee.Kind != privacy.LocalDP && !public:

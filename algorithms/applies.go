@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"dyad/internal/input"
 	"dyad/privacy"
 )
 
@@ -51,6 +52,14 @@ func checkApplies(i Info, s Spec) error {
 		return refused("%s %s", i.Name, i.NoGroups)
 	case len(p.Groups) > 0 && s.Mode == Paper:
 		return refused("the paper's %s has no query groups; use certified mode", i.Name)
+	}
+	return nil
+}
+
+// ranged returns an error if a number of the options of an algorithm is outside of the interval of its tag.
+func ranged(name string, options any) error {
+	if err := input.Ranges(options); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrAssumption, name, err)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func TestBatchAndHiddenRefusals(t *testing.T) {
 		{"non-convex", algorithms.ConvergentDescent{}, with(func(s *algorithms.Spec) { s.Constants.Convex = false }), "convex"},
 		{"not smooth", algorithms.ConvergentDescent{}, with(func(s *algorithms.Spec) { s.Constants.Smoothness = math.Inf(1) }), "smooth"},
 		{"long step", algorithms.ConvergentDescent{StepSize: 0.51}, plain, "2/(L~+alpha)"},
-		{"negative steps", algorithms.ConvergentDescent{Steps: -1}, plain, "not negative"},
+		{"negative steps", algorithms.ConvergentDescent{Steps: -1}, plain, "want at least 0"},
 		{"too many steps", algorithms.ConvergentDescent{Steps: 1 << 30}, plain, "steps"},
 		{"paper", algorithms.ConvergentDescent{}, with(func(s *algorithms.Spec) { s.Mode = algorithms.Paper }), "paper"},
 		{"pure", algorithms.ConvergentDescent{}, with(func(s *algorithms.Spec) { s.Budget.Delta = 0 }), "delta > 0"},

@@ -32,7 +32,7 @@ type MomentsDescent struct {
 	Steps int
 	// GradientShare is the share of mu^2 (of epsilon for delta = 0) of all gradients together,
 	// in (0, 1). 0 means the public rule.
-	GradientShare float64
+	GradientShare float64 `within:"[0,1)" called:"share of the gradients"`
 }
 
 // MaxMomentsSteps is the largest number of gradients of MomentsDescent.

@@ -31,8 +31,9 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 		return nil, fmt.Errorf("%w: %s takes 1 to %d gradients, not %d, as each gets a share of the budget; use gradient-perturbation for more", ErrAssumption, name, MaxMomentsSteps, a.Steps)
 	case a.Moments.Steps != 0 || a.Moments.StepShare != 0:
 		return nil, fmt.Errorf("%w: %s has gradients of its loss in place of the steps of moments; leave those out", ErrAssumption, name)
-	case !(a.GradientShare >= 0 && a.GradientShare < 1):
-		return nil, fmt.Errorf("%w: %s: the share of the gradients is at least 0 and below 1, not %v", ErrAssumption, name, a.GradientShare)
+	}
+	if err := ranged(name, a); err != nil {
+		return nil, err
 	}
 	rule := momentsDescentRule(problem.N, problem.D, s.Budget, problem.Loss.(engine.ScoreLoss), problem.Bounds, s.Constants)
 	if a.Steps > 0 {

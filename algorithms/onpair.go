@@ -53,7 +53,7 @@ func (a OnPairStrC) Plan(s Spec) (*Plan, error) {
 type OnPairC struct {
 	Reading Reading // ignored in Paper mode
 	// PaperAlpha is c of alpha = c/sqrt(n) in Paper mode; 0 means 1.
-	PaperAlpha float64
+	PaperAlpha float64 `within:"[0,)" called:"PaperAlpha"`
 }
 
 // Info describes the algorithm.
@@ -69,8 +69,8 @@ func (a OnPairC) Plan(s Spec) (*Plan, error) {
 		if c == 0 {
 			c = 1
 		}
-		if !(c > 0) || math.IsInf(c, 0) {
-			return nil, fmt.Errorf("%w: onpairc: PaperAlpha is %v, must be positive and finite", ErrAssumption, a.PaperAlpha)
+		if err := ranged("onpairc", a); err != nil {
+			return nil, err
 		}
 		s.L2 = c / math.Sqrt(float64(s.Horizon))
 		smooth := s.Constants.Smoothness + s.L2

@@ -18,12 +18,12 @@ type Optimizer struct {
 	// (1-b) g_t) or "adam", which subtracts the variance of the noise from its second moments.
 	Update string
 	// Momentum is b, in [0, 1), of momentum and Adam; 0 means 0.9.
-	Momentum float64
+	Momentum float64 `within:"[0,1)" called:"momentum"`
 	// Decay is how step sizes fall, with r = (t-1)/T: "constant" (so is ""), "linear" (1 - r), "cosine"
 	// ((1 + cos(pi r))/2), "root" (1/sqrt t) or "step" (half after every quarter of the steps).
 	Decay string
 	// Tail in [0, 1) is the share of the last iterates whose mean is returned; 0 returns the last.
-	Tail float64
+	Tail float64 `within:"[0,1)" called:"share of the iterates that are averaged"`
 }
 
 // The values of Update and Decay.
@@ -79,14 +79,10 @@ func (o Optimizer) validate(name string) error {
 		return fmt.Errorf("%w: %s: the update %q is unknown, want one of %s", ErrAssumption, name, o.Update, strings.Join(updateRules(), ", "))
 	case o.Decay != "" && !slices.Contains(decays(), o.Decay):
 		return fmt.Errorf("%w: %s: the decay %q is unknown, want one of %s", ErrAssumption, name, o.Decay, strings.Join(decays(), ", "))
-	case !(o.Momentum >= 0 && o.Momentum < 1):
-		return fmt.Errorf("%w: %s: the momentum is %v, want at least 0 and below 1", ErrAssumption, name, o.Momentum)
 	case o.Momentum > 0 && !o.averages():
 		return fmt.Errorf("%w: %s: plain steps have no momentum; choose the update momentum or adam", ErrAssumption, name)
-	case !(o.Tail >= 0 && o.Tail < 1):
-		return fmt.Errorf("%w: %s: the share of the iterates that are averaged is %v, want at least 0 and below 1", ErrAssumption, name, o.Tail)
 	}
-	return nil
+	return ranged(name, o)
 }
 
 // rate is the size of step t = 1..steps relative to the first.

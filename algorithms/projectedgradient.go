@@ -2,7 +2,6 @@ package algorithms
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 )
 
@@ -14,16 +13,16 @@ import (
 type ProjectedGradient struct {
 	descends
 	// Steps is T; 0 means 1000.
-	Steps int
+	Steps int `within:"[0,)" called:"number of steps"`
 	// StepSize is eta; 0 means 1/(L + alpha).
-	StepSize float64
+	StepSize float64 `within:"[0,)" called:"step size"`
 	// Plain switches acceleration off.
 	Plain bool `flag:"-"`
 	// Ridge is c in the weight c/n of the L2 term of linear scores, where the user gives none; 0
 	// means 3. Pairs of different classes have twice the differences of labels and of records, so
 	// that 4/n is the ridge of scikit-learn's LogisticRegression with C = 1 near w = 0
 	// (bench/results/baseline-summary.csv compares the AUCs: at most 0.0016 below C = 1).
-	Ridge float64
+	Ridge float64 `within:"[0,)" called:"ridge factor"`
 }
 
 // defaultL2 is the weight of the L2 term for n records.
@@ -54,8 +53,8 @@ func (a ProjectedGradient) Plan(s Spec) (*Plan, error) {
 	if err := checkApplies(a.Info(), s); err != nil {
 		return nil, err
 	}
-	if a.Steps < 0 || !(a.StepSize >= 0) || math.IsInf(a.StepSize, 0) || !(a.Ridge >= 0) || math.IsInf(a.Ridge, 0) {
-		return nil, fmt.Errorf("%w: projected-gradient: steps, step size and ridge must be finite and not negative", ErrAssumption)
+	if err := ranged(a.Info().Name, a); err != nil {
+		return nil, err
 	}
 	steps, eta := a.Steps, a.StepSize
 	if steps == 0 {

@@ -106,13 +106,14 @@ func checkSteps(name string, steps int) error {
 // descentOptions are the step options of a full-batch descent; 0 means the public
 // rule.
 type descentOptions struct {
-	steps      int
-	eta, total float64
+	steps int     `within:"[0,)" called:"number of steps"`
+	eta   float64 `within:"[0,)" called:"step size"`
+	total float64 `within:"[0,)" called:"total step"`
 }
 
 func (o descentOptions) validate(name string) error {
-	if o.steps < 0 || !(o.eta >= 0) || !(o.total >= 0) || math.IsInf(o.eta+o.total, 0) {
-		return fmt.Errorf("%w: %s: steps, step size and total step must be finite and not negative", ErrAssumption, name)
+	if err := ranged(name, o); err != nil {
+		return err
 	}
 	return checkSteps(name, o.steps)
 }

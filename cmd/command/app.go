@@ -123,6 +123,12 @@ func (a *app) at(stage string) {
 // badInput returns an error with exitInput.
 func badInput(format string, args ...any) error { return input.Errorf(format, args...) }
 
+// needs returns an error if a model lacks what a command needs.
+func needs(m *model, n input.Needs) error {
+	s := m.Encoder.Schema()
+	return n.Of(input.Lacks{Scores: m.Task != taskAUC, Metric: m.Task != taskMetric, Linear: m.Network != nil, TwoClasses: s.IsGraded(), Rows: s.ByPerson()})
+}
+
 // asInput marks err as exitInput; nil stays nil.
 func asInput(err error) error { return input.As(err) }
 

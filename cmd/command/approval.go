@@ -90,17 +90,21 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 		return "", err
 	}
 	figures, err := figuresDigest(held)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
-	case dataID != "" && dataID != s.DataID:
-		return "", badInput("--approved %s: the page is for the data id %q, and --data-id is %q; leave --data-id out", f.Approved, s.DataID, dataID)
-	case figures != "" && figures != a.Figures:
-		return "", badInput("--approved %s: the figures of held-out records are not those of the page: another number of them, or another epsilon; repeat --holdout and --holdout-epsilon of \"dyad plan\", or make a new page and have it approved", f.Approved)
-	case columns != a.Schema:
-		return "", badInput("--approved %s: the schema is not that of the page: other columns, ranges or categories, missing values, persons, basis, interactions or --store; restore the schema, or make a new page and have it approved", f.Approved)
-	case plan != a.Plan:
-		return "", badInput("--approved %s: the plan of this run (n = %d) is not that of the page: another number of records, epsilon, delta or option; repeat the flags of \"dyad plan\", or make a new page and have it approved", f.Approved, p.Spec.Kernel.Problem().N)
+	}
+	for _, part := range []struct {
+		differs            bool
+		name, with, remedy string
+	}{
+		{dataID != "" && dataID != s.DataID, "data id", fmt.Sprintf("%q, and --data-id is %q", s.DataID, dataID), "leave --data-id out"},
+		{figures != "" && figures != a.Figures, "figures of held-out records", "another number of them, or another epsilon", "repeat --holdout and --holdout-epsilon of \"dyad plan\""},
+		{columns != a.Schema, "schema", "other columns, ranges or categories, missing values, persons, basis, interactions or --store", "restore the schema"},
+		{plan != a.Plan, fmt.Sprintf("plan of this run (n = %d)", p.Spec.Kernel.Problem().N), "another number of records, epsilon, delta or option", "repeat the flags of \"dyad plan\""},
+	} {
+		if part.differs {
+			return "", badInput("--approved %s: the page has another %s: %s; %s, or make a new page and have it approved", f.Approved, part.name, part.with, part.remedy)
+		}
 	}
 	return digest, nil
 }

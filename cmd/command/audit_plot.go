@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -13,10 +14,16 @@ import (
 
 // checkPlot refuses a plot file that a figure cannot be saved as.
 func checkPlot(path string) error {
-	if !slices.ContainsFunc(experiment.Formats(), func(f string) bool { return strings.HasSuffix(strings.ToLower(path), "."+f) }) {
-		return badInput("--plot writes SVG, PDF or PNG; give a file name that ends in .svg, .pdf or .png")
+	return cmp.Or(checkPicture("plot", path), checkOut(path, true))
+}
+
+// checkPicture refuses a file of a flag whose name ends neither as a picture nor as one of others.
+func checkPicture(flag, path string, others ...string) error {
+	endings := append(others, experiment.Formats()...)
+	if !slices.ContainsFunc(endings, func(f string) bool { return strings.HasSuffix(strings.ToLower(path), "."+f) }) {
+		return badInput("--%s writes %s; give a file name that ends in .%s", flag, strings.ToUpper(strings.Join(endings, ", ")), strings.Join(endings, ", ."))
 	}
-	return checkOut(path, true)
+	return nil
 }
 
 // rates are the points (false alarms, hits) of the attack that guesses the neighbour

@@ -16,6 +16,7 @@ import (
 	"dyad/engine/dataset"
 	"dyad/engine/dataset/catalog"
 	"dyad/internal/experiment"
+	"dyad/internal/input"
 )
 
 type curveCmd struct {
@@ -217,8 +218,9 @@ func (c *curveCmd) source(a *app) (experiment.Data, *dataset.Dataset, error) {
 
 // read reads a file; set is nil if it is public.
 func (c *curveCmd) read(a *app, name string, from dataFiles, s *dataset.Schema, public bool) (d experiment.Data, set *dataset.Dataset, err error) {
-	if s.Columns != nil && slices.ContainsFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup }) {
-		return d, nil, badInput("the schema has query groups, and a curve compares all records; give the column the role ignore")
+	grouped := slices.ContainsFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup })
+	if err := (input.Needs{Ungrouped: "the schema has query groups, and a curve compares all records; give the column the role ignore"}).Of(input.Lacks{Ungrouped: grouped}); err != nil {
+		return d, nil, err
 	}
 	public = public || s.Public
 	if !public {

@@ -28,8 +28,8 @@ func (f curvesFlag) check(m *model, force bool, others ...string) (*files.Output
 	if f.Curves == "" {
 		return nil, nil
 	}
-	if !strings.HasSuffix(strings.ToLower(f.Curves), ".json") && !slices.ContainsFunc(experiment.Formats(), func(e string) bool { return strings.HasSuffix(strings.ToLower(f.Curves), "."+e) }) {
-		return nil, badInput("--curves writes JSON, SVG, PDF or PNG; give a file name that ends in .json, .svg, .pdf or .png")
+	if err := checkPicture("curves", f.Curves, "json"); err != nil {
+		return nil, err
 	}
 	if _, err := m.Curves(); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/internal/files"
+	"dyad/internal/input"
 	"dyad/privacy/ledger"
 )
 
@@ -139,10 +140,15 @@ func (c *evaluateExactCmd) Run(a *app) error {
 		return err
 	}
 	var among *engine.Records
+	if c.Neighbours.given() {
+		err = needs(m, input.Needs{Metric: fmt.Sprintf("--neighbours is for a metric, and %s is a model of task %s", c.Model, m.Task)})
+	} else {
+		err = needs(m, input.Needs{Scores: "a metric is evaluated by nearest neighbours: name the records to look among with --neighbours FILE"})
+	}
+	if err != nil {
+		return err
+	}
 	if m.Task == taskMetric {
-		if !c.Neighbours.given() {
-			return badInput("a metric is evaluated by nearest neighbours: name the records to look among with --neighbours FILE")
-		}
 		if c.Data.shared(c.Neighbours) > 0 {
 			among = held.Records
 		} else {
@@ -152,8 +158,6 @@ func (c *evaluateExactCmd) Run(a *app) error {
 			}
 			among = neighbours.Records
 		}
-	} else if c.Neighbours.given() {
-		return badInput("--neighbours is for a metric, and %s is a model of task %s", c.Model, m.Task)
 	}
 	e, err := m.Evaluate(a.ctx, held, lib.EvaluateOptions{Threshold: c.Threshold, Confidence: c.Confidence, Top: c.Top, Among: among})
 	if err != nil {

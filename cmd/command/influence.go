@@ -10,6 +10,7 @@ import (
 	"dyad/engine/dataset"
 	"dyad/internal/experiment"
 	"dyad/internal/files"
+	"dyad/internal/input"
 )
 
 type influenceCmd struct {
@@ -70,8 +71,8 @@ func (c *influenceCmd) Run(a *app) error {
 		return err
 	}
 	schema := *m.Encoder.Schema()
-	if schema.ByPerson() {
-		return badInput("influence is of single records, and the model counts persons; give the columns of a record a schema without role: person, and train on public data")
+	if err := needs(m, input.Needs{Rows: "influence is of single records, and the model counts persons; give the columns of a record a schema without role: person, and train on public data"}); err != nil {
+		return err
 	}
 	data, err := a.readTraining(c.Data, &schema, c.options(dataset.Options{KeepIDs: true}), c.PublicData)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	lib "dyad"
 	"dyad/algorithms/local/serve"
 	"dyad/engine/dataset"
+	"dyad/internal/input"
 	"dyad/privacy"
 )
 
@@ -123,8 +124,9 @@ func schemaEncoder(path string) (*dataset.Encoder, error) {
 	if err != nil {
 		return nil, asInput(err)
 	}
-	if s.ByPerson() { // as reading its data would
-		return nil, badInput("%s: its schema has a column with role: person, and the local model protects users with one record each; give the column role: ignore", s.DataID)
+	why := input.Needs{Rows: s.DataID + ": its schema has a column with role: person, and the local model protects users with one record each; give the column role: ignore"}
+	if err := why.Of(input.Lacks{Rows: s.ByPerson()}); err != nil { // as reading its data would
+		return nil, err
 	}
 	e, err := dataset.NewEncoder(s)
 	return e, asInput(err)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"dyad/internal/input"
 )
 
 // A flag that needs another one is refused without it, and flags that exclude each other are refused together. What a tag names is a flag of
@@ -149,7 +151,7 @@ func TestFlagsThatNeedOrExclude(t *testing.T) {
 				}
 			}
 			if in := f.Tag.Get("within"); in != "" {
-				if low, high := ends(in); !(low < high) || f.HasDefault && !within(in, float64Of(f.Default)) {
+				if low, high := input.Ends(in); !(low < high) || f.HasDefault && !input.Within(in, float64Of(f.Default)) {
 					t.Errorf("%s --%s is within %s", leaf.FullPath(), f.Name, in)
 				}
 			}

@@ -25,36 +25,40 @@ func (f partFlag) given() (part, parts int, err error) {
 		return 0, 0, nil
 	}
 	share, of, two := strings.Cut(f.Part, "/")
-	if two {
-		if parts, err = strconv.Atoi(of); err != nil || parts < 1 {
-			return 0, 0, badInput("--part is %q, want I/N or auto/N with a number of parts N", f.Part)
-		}
-	}
 	task, index := os.Getenv("SLURM_ARRAY_TASK_ID"), os.Getenv("JOB_COMPLETION_INDEX")
+	why := ""
+	if two {
+		parts, err = strconv.Atoi(of)
+	}
 	switch {
+	case err != nil || two && parts < 1:
+		why = "want I/N or auto/N with a number of parts N"
 	case share != "auto" && !two:
-		return 0, 0, badInput("--part is %q, want I/N, auto/N or auto", f.Part)
+		why = "want I/N, auto/N or auto"
 	case share != "auto":
 		part, err = strconv.Atoi(share)
 	case task != "" && index != "":
-		return 0, 0, badInput("--part auto: both SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX are set; say I/N")
+		why = "both SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX are set; say I/N"
 	case task != "":
 		if part, err = strconv.Atoi(task); err == nil && !two {
 			// An array of some tasks, such as those that failed, does not tell of how many.
 			if parts, err = strconv.Atoi(os.Getenv("SLURM_ARRAY_TASK_MAX")); err != nil || os.Getenv("SLURM_ARRAY_TASK_MIN") != "1" || os.Getenv("SLURM_ARRAY_TASK_COUNT") != strconv.Itoa(parts) {
-				return 0, 0, badInput("--part auto: this is not a Slurm array of tasks 1 to N (sbatch --array=1-N); say auto/N, which also makes single tasks of it again")
+				why = "this is not a Slurm array of tasks 1 to N (sbatch --array=1-N); say auto/N, which also makes single tasks of it again"
 			}
 		}
+	case index != "" && !two:
+		why = "Kubernetes tells a job its index and not how many there are; say auto/N with the completions of the job"
 	case index != "":
-		if part, err = strconv.Atoi(index); !two {
-			return 0, 0, badInput("--part auto: Kubernetes tells a job its index and not how many there are; say auto/N with the completions of the job")
-		}
+		part, err = strconv.Atoi(index)
 		part++
 	default:
-		return 0, 0, badInput("--part auto: neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; say I/N")
+		why = "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; say I/N"
 	}
-	if err != nil || part < 1 || part > parts {
-		return 0, 0, badInput("--part %s: part %d of %d, want 1 to the number of parts; tasks of a Slurm array are numbered from 1 (sbatch --array=1-%d)", f.Part, part, parts, max(parts, 1))
+	if why == "" && (err != nil || part < 1 || part > parts) {
+		why = fmt.Sprintf("part %d of %d, want 1 to the number of parts; tasks of a Slurm array are numbered from 1 (sbatch --array=1-%d)", part, parts, max(parts, 1))
+	}
+	if why != "" {
+		return 0, 0, badInput("--part %s: %s", f.Part, why)
 	}
 	return part, parts, nil
 }

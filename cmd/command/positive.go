@@ -2,15 +2,14 @@ package command
 
 import (
 	"fmt"
-	"iter"
 	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/alecthomas/kong"
+
+	"dyad/internal/input"
 )
 
 // checkPositive refuses a flag tagged "positive" that was given a value that is zero,
@@ -82,9 +81,9 @@ func checkTags(command *kong.Context) error {
 			name = "-" + f.Name
 		}
 		if in := f.Tag.Get("within"); in != "" {
-			for v := range numbersOf(f.Target) {
-				if !within(in, v) {
-					return badInput("%s is %v, want %s%s", name, reflect.Indirect(f.Target), inWords(in), why)
+			for v := range input.Numbers(f.Target) {
+				if !input.Within(in, v) {
+					return badInput("%s is %v, want %s%s", name, reflect.Indirect(f.Target), input.IntervalWords(in), why)
 				}
 			}
 		}
@@ -112,58 +111,4 @@ func blank(v reflect.Value) bool {
 		return !files.given()
 	}
 	return v.Kind() == reflect.Bool && !v.Bool() || v.Kind() == reflect.String && v.Len() == 0
-}
-
-// numbersOf are the numbers of a flag, in seconds if they are durations.
-func numbersOf(v reflect.Value) iter.Seq[float64] {
-	return func(yield func(float64) bool) {
-		v = reflect.Indirect(v)
-		switch d, timed := v.Interface().(time.Duration); {
-		case timed:
-			yield(d.Seconds())
-		case v.CanInt():
-			yield(float64(v.Int()))
-		case v.CanFloat():
-			yield(v.Float())
-		case v.Kind() == reflect.Slice:
-			for i := range v.Len() {
-				for x := range numbersOf(v.Index(i)) {
-					if !yield(x) {
-						return
-					}
-				}
-			}
-		}
-	}
-}
-
-// ends are the ends of an interval such as "(0,1]"; an end that is not there is infinite and left out.
-func ends(interval string) (low, high float64) {
-	l, h, _ := strings.Cut(interval[1:len(interval)-1], ",")
-	low, high = math.Inf(-1), math.Inf(1)
-	if l != "" {
-		low, _ = strconv.ParseFloat(l, 64)
-	}
-	if h != "" {
-		high, _ = strconv.ParseFloat(h, 64)
-	}
-	return low, high
-}
-
-func within(interval string, v float64) bool {
-	low, high := ends(interval)
-	return (v > low || v == low && interval[0] == '[') && (v < high || v == high && strings.HasSuffix(interval, "]"))
-}
-
-// inWords says an interval.
-func inWords(interval string) string {
-	low, high := ends(interval)
-	var all []string
-	if !math.IsInf(low, 0) {
-		all = append(all, fmt.Sprintf("%s %g", map[bool]string{true: "at least", false: "above"}[interval[0] == '['], low))
-	}
-	if !math.IsInf(high, 0) {
-		all = append(all, fmt.Sprintf("%s %g", map[bool]string{true: "at most", false: "below"}[strings.HasSuffix(interval, "]")], high))
-	}
-	return strings.Join(append(all, "finite")[:max(len(all), 1)], " and ")
 }

@@ -10,6 +10,7 @@ import (
 	lib "dyad"
 	"dyad/engine/metrics"
 	"dyad/internal/files"
+	"dyad/internal/input"
 )
 
 type predictCmd struct {
@@ -60,8 +61,8 @@ func (c *predictCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if m.Task != taskAUC {
-		return badInput("%s is a metric: it gives distances, not scores. \"dyad transform\" maps records by it. A nearest neighbour classifier would publish raw training records, which the guarantee does not cover, so this program does not write one", c.Model)
+	if err := needs(m, input.Needs{Scores: c.Model + " is a metric: it gives distances, not scores. \"dyad transform\" maps records by it. A nearest neighbour classifier would publish raw training records, which the guarantee does not cover, so this program does not write one"}); err != nil {
+		return err
 	}
 	out, err := files.NewOutput(c.Out, c.Force, c.Data.and(c.Model)...)
 	if err != nil {

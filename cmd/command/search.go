@@ -250,18 +250,18 @@ func (c *searchCmd) planned(a *app, read func(*dataset.Schema) (*lib.Data, lib.S
 	seen := map[string]int{} // features of a setting, and the first setting that has them
 	for i, one := range candidates {
 		setting, err := one.setting()
+		var restricted *dataset.Schema
+		if err == nil {
+			restricted, err = schema.Restrict(one.Features)
+		}
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, badInput("candidate %d, %q: %w", i+1, one.Name, err)
 		}
 		key := strings.Join(one.Features, "\x00")
 		if first, ok := seen[key]; ok {
 			data, setting.Shape = append(data, data[first]), o.Settings[first].Shape
 		} else {
 			seen[key] = i
-			restricted, err := schema.Restrict(one.Features)
-			if err != nil {
-				return nil, nil, badInput("candidate %s: %w", one.Name, err)
-			}
 			d, shape, err := read(restricted)
 			if err != nil {
 				return nil, nil, err

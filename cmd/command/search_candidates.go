@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"io"
 	"os"
 	"reflect"
@@ -58,17 +59,17 @@ func readCandidates(path string) ([]candidate, error) {
 // setting is the candidate for the library; its shape is missing.
 func (c candidate) setting() (s lib.Setting, err error) {
 	if c.Name == "" {
-		return s, badInput("a candidate has no name; give each its own")
+		return s, asInput(errors.New("it has no name; give each its own"))
 	}
 	s = lib.Setting{Name: c.Name, Features: c.Features, Options: lib.Options{Task: taskAUC, L2: c.L2, Radius: c.Radius}}
 	if c.Algorithm != "" && c.Algorithm != algorithms.AutoName {
 		if s.Options.Algorithm, err = algorithms.ByName(c.Algorithm); err != nil {
-			return s, badInput("candidate %s: %w", c.Name, err)
+			return s, asInput(err)
 		}
 	}
 	if c.Loss != "" {
 		if s.Options.Loss, err = lib.NewLoss(c.Loss, nil, 0); err != nil {
-			return s, badInput("candidate %s: %w", c.Name, err)
+			return s, asInput(err)
 		}
 	}
 	for _, o := range []algorithms.Option{

@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms/evaluate"
 	"dyad/engine/dataset"
 	"dyad/internal/files"
+	"dyad/internal/input"
 )
 
 type thresholdCmd struct {
@@ -57,10 +58,10 @@ func (c *thresholdCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case m.Task != taskAUC:
-		return badInput("%s is a metric: it gives distances, not scores, so it has no threshold", c.Model)
-	case c.Figures != "":
+	if err := needs(m, input.Needs{Scores: c.Model + " is a metric: it gives distances, not scores, so it has no threshold"}); err != nil {
+		return err
+	}
+	if c.Figures != "" {
 		return c.fromFigures(a, m, aim)
 	}
 	e := evaluatePrivateCmd{
@@ -151,9 +152,10 @@ func (f decisionFlag) decision(m *model) (*decision, error) {
 	}
 	s := m.Encoder.Schema()
 	i := slices.IndexFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleLabel })
+	if err := needs(m, input.Needs{TwoClasses: "--threshold is for two classes, and the labels of the model are grades"}); err != nil {
+		return nil, err
+	}
 	switch {
-	case s.IsGraded():
-		return nil, badInput("--threshold is for two classes, and the labels of the model are grades")
 	case i < 0 || s.Columns[i].Positive == "":
 		d.positive, d.negative = "positive", "negative"
 	default:

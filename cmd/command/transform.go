@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"dyad/internal/files"
+	"dyad/internal/input"
 )
 
 type transformCmd struct {
@@ -37,8 +38,8 @@ func (c *transformCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if m.Task != taskMetric {
-		return badInput("%s is a model of task %s; dyad predict scores records with it, and dyad transform needs a metric", c.Model, m.Task)
+	if err := needs(m, input.Needs{Metric: fmt.Sprintf("%s is a model of task %s; dyad predict scores records with it, and dyad transform needs a metric", c.Model, m.Task)}); err != nil {
+		return err
 	}
 	out, err := files.NewOutput(c.Out, c.Force, c.Data.and(c.Model)...)
 	if err != nil {

@@ -108,10 +108,12 @@ func (c *verifyCmd) Run(a *app) error {
 	case checker.NotCovered:
 		return fmt.Errorf("%w: not covered: %s", errCheckFailed, r.Why)
 	case checker.Refused:
-		return badInput("%s is refused: %s", c.Model, r.Why)
+		return refusedFile(c.Model, errors.New(r.Why))
 	}
 	return nil
 }
+
+func refusedFile(path string, why error) error { return badInput("%s is refused: %v", path, why) }
 
 // signed is the statement that the owner of the key signed about the file of this text, and the head of the ledger in it.
 func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, err error) {
@@ -129,20 +131,19 @@ func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, e
 	}
 	s, err := key.Signed(text, sig)
 	if err == nil {
-		m := said(text)
-		if m == nil {
-			return "", "", badInput("%s is refused: it is not a file of JSON", c.Model)
+		switch m := said(text); {
+		case m == nil:
+			err = errors.New("it is not a file of JSON")
+		case s.Seeded:
+			err = errors.New("its owner signed that its noise is from a seed, so that its guarantee does not hold")
+		case strings.Contains(s.Guarantee, algorithms.BoundsFromData):
+			err = errors.New("its owner signed that ranges were taken from the data, so that its guarantee does not hold")
+		default:
+			err = s.About(m.Run, m.DataID, m.Guarantee.Unit, m.Guarantee.String(), algorithms.RecordHash(m.Plan))
 		}
-		err = s.About(m.Run, m.DataID, m.Guarantee.Unit, m.Guarantee.String(), algorithms.RecordHash(m.Plan))
 	}
 	if err != nil {
-		return "", "", badInput("%s is refused: %v", c.Model, err)
-	}
-	if s.Seeded {
-		return "", "", badInput("%s is refused: its owner signed that its noise is from a seed, so that its guarantee does not hold", c.Model)
-	}
-	if strings.Contains(s.Guarantee, algorithms.BoundsFromData) {
-		return "", "", badInput("%s is refused: its owner signed that ranges were taken from the data, so that its guarantee does not hold", c.Model)
+		return "", "", refusedFile(c.Model, err)
 	}
 	again := ""
 	if s.ReleasedBy != "" {
