@@ -32,12 +32,7 @@ type EvaluateOptions struct {
 // Evaluate computes figures of the model on labelled records. They are computed from the
 // records themselves and carry no guarantee: of private records they are as private as these.
 func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metrics.Evaluation, error) {
-	if o.Confidence == 0 {
-		o.Confidence = 0.95
-	}
-	if o.Top == 0 {
-		o.Top = 10
-	}
+	o.Confidence, o.Top = cmp.Or(o.Confidence, 0.95), cmp.Or(o.Top, 10)
 	if !(o.Confidence > 0 && o.Confidence < 1) || o.Top < 1 {
 		return nil, input.Errorf("dyad: the confidence is %v and top %d, want strictly between 0 and 1, and at least 1", o.Confidence, o.Top)
 	}
@@ -48,7 +43,10 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metr
 	if err != nil {
 		return nil, err
 	}
-	r := d.Records
+	r, err := d.encoder.Records(d.Records, m.Encoder)
+	if err != nil {
+		return nil, err
+	}
 	e := &metrics.Evaluation{Task: m.Task, Records: r.Units(), Guarantee: notCovered}
 	seen, linear, err := m.embedded(r)
 	if err != nil {

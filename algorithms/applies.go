@@ -22,6 +22,9 @@ func checkApplies(i Info, s Spec) error {
 	if s.PaperUnsound && (s.Mode != Paper || i.Unsound == "") {
 		return fmt.Errorf("%w: --paper-unsound changes the schedule of paper mode of offpairstrc, offpairc, onpairstrc, onpairc and dpgdc2, not %s in %s mode; leave it out", ErrAssumption, i.Name, s.Mode)
 	}
+	if s.Kernel.Problem().Candidates.Choose > 0 && i.Name != (Moments{}).Info().Name {
+		return fmt.Errorf("%w: %s chooses no pairs of columns, and the schema has choose_interactions; leave it out, name pairs in interactions, or choose moments", ErrAssumption, i.Name)
+	}
 	if s.Kernel.Problem().ByPerson() && i.NoPersons != "" {
 		return fmt.Errorf("%w: %s does not learn from persons with several rows: %s; use dpgdsc, dpgdc or gradient-perturbation, or give one row a person and leave the role out", ErrAssumption, i.Name, i.NoPersons)
 	}

@@ -108,7 +108,14 @@ steps: g = sum (sigmoid(w.x~ + c) - t) x~: 2 R each;  w -= (h Xi + (l + h ridge)
 // the model. After each pass it may leave what is released, the state of the training, in a
 // checkpoint.
 func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	m, problem := p.Moments(), p.Spec.Kernel.Problem()
+	if m := p.Moments(); m.Pairs == nil {
+		return a.train(ctx, ev, m, p.Spec.Kernel.Problem(), p.Releases, s, t)
+	}
+	return a.trainPairs(ctx, ev, p, s, t)
+}
+
+// train is Train for the rows of m.
+func (a Moments) train(ctx context.Context, ev engine.Evaluator, m *MomentsPlan, problem engine.Problem, rows Releases, s privacy.Session, t Tracker) ([]float64, error) {
 	n, d := float64(problem.N), problem.D
 	released, gradients := m.released(d), make([]float64, m.Steps*d)
 	// Without steps nothing is needed again after the last pass.
@@ -126,7 +133,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 			t.Step(done, m.Passes)
 		}
 	}
-	if err := m.collect(ctx, ev, s, p.Releases, released, done, keep); err != nil {
+	if err := m.collect(ctx, ev, s, rows, released, done, keep); err != nil {
 		return nil, err
 	}
 	if m.Group > 0 {
@@ -139,12 +146,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	noise := m.noise(fit)
 	var model momentsLogit
 	if m.Second != engine.NoSecond {
-		s, p := 0.0, (1+released.balance)/2
-		if m.Steps == 0 { // nothing corrects the start: its noise is taken off, and a share below its noise is not known
-			least := min(0.5, m.CountNoise/n)
-			s, p = m.SumNoise/m.ClipRadius, max(least, min(1-least, p))
-		}
-		model = fit.logit(n, p, released.offset, s)
+		model = m.logit(fit, released, n)
 	}
 	if m.Steps > 0 {
 		atStart := 0.0 // the length of the start over that of the fit
@@ -161,7 +163,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 				}
 				copy(g, sum.Sum)
 				clear(sum.All)
-				r := p.Releases[len(p.Releases)-m.Steps+i]
+				r := rows[len(rows)-m.Steps+i]
 				if err := s.Release(g, r.Certificate, r.Noise); err != nil {
 					return nil, err
 				}
@@ -192,6 +194,16 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 		w = append(w, noise.blocks(fit.spectrum, a.Blocks, problem.Radius/length)...)
 	}
 	return w, nil
+}
+
+// logit is the model of the log odds at the start of the steps, or without any.
+func (m *MomentsPlan) logit(fit momentsFit, r *releasedMoments, n float64) momentsLogit {
+	s, p := 0.0, (1+r.balance)/2
+	if m.Steps == 0 { // nothing corrects the start: its noise is taken off, and a share below its noise is not known
+		least := min(0.5, m.CountNoise/n)
+		s, p = m.SumNoise/m.ClipRadius, max(least, min(1-least, p))
+	}
+	return fit.logit(n, p, r.offset, s)
 }
 
 // releasedMoments are what is released, and what follows from it for the next pass.

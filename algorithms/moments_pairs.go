@@ -1,0 +1,278 @@
+package algorithms
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"dyad/engine"
+	"dyad/privacy"
+	"dyad/privacy/account"
+)
+
+// PairsPlan is a private choice of interactions (docs/theory.md#pair-choice): moments of the features as they are, the choice by what the
+// model of these leaves unexplained, and then, in the MomentsPlan that has it, moments of features and chosen products.
+type PairsPlan struct {
+	engine.Candidates
+	First    *MomentsPlan
+	Rows     int     // of the releases of First
+	Epsilon  float64 // of one choice
+	Features int     // most after the choice
+}
+
+// The public rule. A choice is made where unexplained sums of pairWorth n, which a pair that is worth it has, stand three times above the
+// scale of the noise of its score, times the log of the number of candidates: pairWorth n >= 3 (2 s/epsilon_0) ln(candidates), s = 2.
+// epsilon_0 is the least that does, but never below leastPairsShare of mu^2, and there is no choice where that is above mostPairsShare.
+const (
+	pairWorth                       = 0.005
+	leastPairsShare, mostPairsShare = 0.05, 0.3
+	// firstPairsShare is the share of the releases before the choice, of what the choice leaves: residuals need no good model.
+	firstPairsShare = 0.15
+	// pairLevels is N: the terms of scores are rounded to multiples of 1/N.
+	pairLevels = 1 << 20
+)
+
+const (
+	beforePairs = "before the choice"
+	chooseName   = "choice of pairs"
+)
+
+// choosePairs is the epsilon of a choice, or why there is none, by public numbers.
+func choosePairs(n int, c engine.Candidates, b privacy.Budget) (epsilon float64, reason string) {
+	k, mu := float64(c.Choose), account.GDPMu(b.Epsilon, b.Delta)
+	share := func(epsilon float64) float64 {
+		one := account.PureGDPMu(epsilon/2) / mu
+		return k * one * one
+	}
+	epsilon = 12 / (pairWorth * float64(n)) * math.Log(max(2, float64(len(c.Products))))
+	if need := share(epsilon); need > mostPairsShare {
+		return 0, fmt.Sprintf("it would take %.2g of mu^2 to find them among %d candidates, and at most %g may be spent on it", need, len(c.Products), mostPairsShare)
+	}
+	for share(epsilon) < leastPairsShare {
+		epsilon *= 1.001
+	}
+	return privacy.ChoiceEpsilon(epsilon + 0x1p-20), ""
+}
+
+// withPairs are the releases with a choice of pairs, or those of m, which has none, where the rule makes no choice.
+func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan, Releases, error) {
+	problem := s.Kernel.Problem()
+	c := &PairsPlan{Candidates: problem.Candidates, Features: problem.Candidates.Dim(problem.D)}
+	refuse := func(why string) (*MomentsPlan, Releases, error) {
+		return nil, nil, fmt.Errorf("%w: choose_interactions: %s; leave it out of the schema, or name pairs in interactions", ErrAssumption, why)
+	}
+	holds, ok := s.Kernel.(interface{ Holds() bool })
+	switch {
+	case !ok || !holds.Holds():
+		return refuse("residuals are summed by one process on the CPU")
+	case len(problem.Groups) > 0:
+		return refuse("residuals of differences within query groups have no theorem")
+	case s.Budget.Delta == 0:
+		return refuse("it needs delta > 0: pure epsilon adds up over releases and leaves too little for each")
+	case problem.LabelLimit() > 2:
+		return refuse("residuals are those of two classes, and the labels are graded")
+	case m.Second == engine.NoSecond:
+		return refuse("residuals need second moments, and none are released here")
+	case s.L2 > 0 || a.Centre != nil:
+		return refuse("an L2 term and a declared centre have no place in it")
+	case float64(problem.MaxRows())*float64(c.Features) > mostCurved:
+		return refuse(fmt.Sprintf("the records with the chosen products would be more than %d numbers (1 GiB)", mostCurved))
+	}
+	if c.Epsilon, m.NoPairs = choosePairs(problem.N, c.Candidates, s.Budget); m.NoPairs != "" {
+		return m, plain, nil
+	}
+	certificate, err := privacy.ResidualScores{Levels: pairLevels}.Certify()
+	if err != nil {
+		return nil, nil, err
+	}
+	first := Moments{Second: a.Second, ClipRadius: a.ClipRadius, Balance: a.Balance}
+	before, rows, firstLevels, err := first.planned(s, problem.D)
+	if err != nil {
+		return nil, nil, err
+	}
+	after, more, levels, err := a.planned(s, c.Features)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.First, c.Rows, after.Pairs = before, len(rows), c
+	for i := range rows {
+		rows[i].Share *= firstPairsShare
+	}
+	for i := range more {
+		more[i].Share *= 1 - firstPairsShare
+	}
+	mu, one := account.GDPMu(s.Budget.Epsilon, s.Budget.Delta), account.PureGDPMu(c.Epsilon/2)
+	choice := Release{Name: chooseName, Coordinates: 1, Times: c.Choose, Share: one * one / mu / mu, Certificate: certificate, Cost: account.BoundedRangeEvent{Epsilon: c.Epsilon}}
+	noisy, left := append(rows.Of(beforePairs), more...), math.Sqrt(mu*mu-float64(c.Choose)*one*one)
+	for less := 1e-12; less < 1e-7; less *= 4 { // roundings
+		if err := noisy.Calibrate(privacy.Budget{Epsilon: account.GDPEpsilon(left*(1-less), s.Budget.Delta), Delta: s.Budget.Delta}); err != nil {
+			return nil, nil, err
+		}
+		all := slices.Insert(slices.Clone(noisy), c.Rows, choice)
+		var total account.Total
+		for _, e := range all.Events() {
+			if err := total.Compose(e); err != nil {
+				return nil, nil, err
+			}
+		}
+		if total.Epsilon(s.Budget.Delta) > s.Budget.Epsilon {
+			continue
+		}
+		firstLevels(all[:c.Rows])
+		levels(all[c.Rows+1:])
+		for i := range all {
+			if all[i].Noise != nil {
+				all[i].Share *= left * left / mu / mu
+			}
+		}
+		return after, all, nil
+	}
+	return refuse(fmt.Sprintf("epsilon %v with delta %v is beyond the precision of float64", s.Budget.Epsilon, s.Budget.Delta))
+}
+
+// planned are the rows for records of d features.
+func (a Moments) planned(s Spec, d int) (*MomentsPlan, Releases, func(Releases), error) {
+	problem := s.Kernel.Problem()
+	problem.D, problem.NonZerosPerRow, problem.Candidates = d, 0, engine.Candidates{}
+	var err error
+	if s.Kernel, err = s.Backend.PlanMoments(problem); err != nil {
+		return nil, nil, nil, s.noMoments(err)
+	}
+	c, err := a.choose(s)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return a.rows(s, s.Kernel, c)
+}
+
+// passes are those over the records, with those before the choice of pairs and that of the choice.
+func (m *MomentsPlan) passes() int {
+	if m.Pairs == nil {
+		return m.Passes
+	}
+	return m.Pairs.First.Passes + 1 + m.Passes
+}
+
+// trainPairs releases moments, chooses pairs by what is not explained, and trains on the records with their products. It returns the
+// places of the pairs before the weights. A choice is drawn once: a checkpoint that is written after it has it.
+func (a Moments) trainPairs(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+	m, problem := p.Moments(), p.Spec.Kernel.Problem()
+	c, holder := m.Pairs, ev.(engine.Holder)
+	first, chosen := c.First.released(problem.D), make([]float64, c.Choose)
+	second := c.room(m)
+	state := append([][]float64{first.first, first.last, chosen}, second...)
+	done, err := t.Restore(nil, state...)
+	if err != nil {
+		return nil, err
+	}
+	total, before := m.passes(), c.First.Passes+1
+	keep := func(done int) {
+		t.Keep(done, nil, state...)
+		t.Step(done, total)
+	}
+	if done < before {
+		if err := c.First.collect(ctx, ev, s, p.Releases[:c.Rows], first, done, keep); err != nil {
+			return nil, err
+		}
+		if err := c.draw(ctx, holder, p, s, first, chosen); err != nil {
+			return nil, err
+		}
+		keep(before)
+	}
+	var products []engine.Product
+	for _, place := range chosen {
+		products = append(products, c.Products[int(place)])
+	}
+	records, err := holder.Held().WithProducts(c.Ratio, products)
+	if err != nil {
+		return nil, err
+	}
+	problem.D, problem.NonZerosPerRow, problem.Candidates = records.Dim(), 0, engine.Candidates{}
+	kernel, err := p.Spec.Backend.PlanMoments(problem)
+	if err != nil {
+		return nil, err
+	}
+	wide, err := kernel.Bind(records)
+	if err != nil {
+		return nil, err
+	}
+	defer wide.Close()
+	of := *m
+	if m.Second == engine.FullSecond {
+		of.Ridge *= math.Sqrt(float64(problem.D) / float64(c.Features))
+	}
+	if more := problem.D - p.Spec.Kernel.Problem().D; a.Blocks != nil { // a product is a line of its own
+		ones := slices.Repeat([]int{1}, more)
+		a.Blocks = slices.Concat(a.Blocks, ones)
+		if a.Lines != nil {
+			a.Lines = slices.Concat(a.Lines, slices.Repeat([]float64{1}, more))
+		}
+	}
+	w, err := a.train(ctx, wide, &of, problem, p.Releases[c.Rows+1:], s, Tracker{
+		OnStep: func(done, _ int) { t.Step(before+done, total) },
+		OnRestore: func(_ []int32, vectors ...[]float64) (int, error) {
+			for i, v := range vectors {
+				copy(v, second[i])
+			}
+			return max(0, done-before), nil
+		},
+		OnKeep: func(done int, _ []int32, vectors ...[]float64) {
+			for i, v := range vectors {
+				copy(second[i], v)
+			}
+			t.Keep(before+done, nil, state...)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return append(chosen, w...), nil
+}
+
+// room has the lengths of the state of m's training for the most features.
+func (c *PairsPlan) room(m *MomentsPlan) [][]float64 {
+	r := m.released(c.Features)
+	return [][]float64{r.first, r.last, make([]float64, m.Steps*c.Features)}
+}
+
+// draw draws the places of the pairs.
+func (c *PairsPlan) draw(ctx context.Context, ev engine.Holder, p *Plan, s privacy.Session, first *releasedMoments, chosen []float64) error {
+	problem := p.Spec.Kernel.Problem()
+	n, R := float64(problem.N), c.First.ClipRadius
+	fit, err := c.First.fit(ctx, first.sum(), first.second(), n)
+	if err != nil {
+		return err
+	}
+	model := c.First.logit(fit, first, n)
+	q := engine.Query{W: over(fit.sum(model.w), R), Intercept: model.intercept, Centre: first.centre, Radius: R}
+	scores, err := ev.Held().ResidualScores(ctx, q, c.Products, pairLevels)
+	if err != nil {
+		return err
+	}
+	left := make([]int, len(scores))
+	for i := range left {
+		left[i] = i
+	}
+	row := p.Releases[c.Rows]
+	for k := range chosen {
+		i, err := s.Choose(scores, row.Certificate, c.Epsilon)
+		if err != nil {
+			return err
+		}
+		chosen[k] = float64(left[i])
+		left, scores = slices.Delete(left, i, i+1), slices.Delete(scores, i, i+1)
+	}
+	return nil
+}
+
+// Chosen are the places of chosen pairs among the candidates, nil without a choice, and the rest of a result of Train.
+func (m *MomentsPlan) Chosen(all []float64) (places []int, rest []float64) {
+	if m == nil || m.Pairs == nil {
+		return nil, all
+	}
+	for _, x := range all[:m.Pairs.Choose] {
+		places = append(places, int(x))
+	}
+	return places, all[m.Pairs.Choose:]
+}

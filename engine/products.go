@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/big"
+	"runtime"
+	"slices"
+	"sync"
+
+	"dyad/internal/tasks"
+)
+
+// Product is a block of products of a record's features: output i*WidthB + j is Scale x[A+i] x[B+j], for i < WidthA and j < WidthB.
+type Product struct {
+	A, WidthA, B, WidthB int
+	Scale                float64
+	// Unit is the scale of scores: the norm of the block with it in place of Scale is at most 1 for every row that an encoder makes.
+	Unit float64
+}
+
+// Width is the number of outputs.
+func (p Product) Width() int { return p.WidthA * p.WidthB }
+
+// write writes the block of x with a scale.
+func (p Product) write(dst, x []float64, scale float64) {
+	for i, u := range x[p.A:][:p.WidthA] {
+		u *= scale
+		for j, v := range x[p.B:][:p.WidthB] {
+			dst[i*p.WidthB+j] = u * v
+		}
+	}
+}
+
+// Candidates are blocks of products of which a training chooses some in private (docs/theory.md#pair-choice). All of it is public.
+type Candidates struct {
+	Choose   int       // how many of Products join the features; 0: none
+	Ratio    float64   // by which features are multiplied where products join them
+	Products []Product // at least Choose
+}
+
+// Dim is the largest number of features after a choice, of d before.
+func (c Candidates) Dim(d int) int {
+	var widths []int
+	for _, p := range c.Products {
+		widths = append(widths, p.Width())
+	}
+	slices.Sort(widths)
+	for _, w := range widths[max(0, len(widths)-c.Choose):] {
+		d += w
+	}
+	return d
+}
+
+// Holder is an Evaluator of one process that has all records.
+type Holder interface {
+	Evaluator
+	Held() *Records
+}
+
+// WithProducts are the records with the blocks behind their features, which are multiplied by ratio; rows are then projected to the norm
+// bound. Each row is a function of one row of r and of these numbers, bit for bit.
+func (r *Records) WithProducts(ratio float64, products []Product) (*Records, error) {
+	d := r.d
+	for _, p := range products {
+		d += p.Width()
+	}
+	all := make([]float64, r.n*d)
+	eachRow(r.n, func(i int) {
+		row := all[i*d:][:d]
+		r.Row(i, row[:r.d])
+		at := r.d
+		for _, p := range products {
+			p.write(row[at:], row, p.Scale)
+			at += p.Width()
+		}
+		for k := range row[:r.d] {
+			row[k] *= ratio
+		}
+	})
+	out, err := AdoptRecords(all, slices.Clone(r.y), d, r.bounds)
+	if err != nil {
+		return nil, err
+	}
+	return out.PersonsOf(r)
+}
+
+// ResidualScores are, for each product, the norm of the sum over records of
+//
+//	levels r psi, rounded toward 0 to integers,   r = 1/(1 + e^-(W.x~ + Intercept)) - t,
+//
+// with psi the block of Unit of x - Centre, shortened to norm 1, and t and x~ as in Query, rounded down. The terms of a person are means over its rows. Each term is a
+// function of one record, of q and of public numbers, bit for bit, and has norm at most levels; sums are exact.
+func (r *Records) ResidualScores(ctx context.Context, q Query, products []Product, levels int) ([]int64, error) {
+	if len(q.W) != r.d || q.Validate(r.d, r.bounds) != nil {
+		return nil, errors.New("engine: ResidualScores: want a query with W for the features of the records")
+	}
+	first, widths := make([]int, len(products)+1), 0
+	for k, p := range products {
+		widths = max(widths, p.Width())
+		first[k+1] = first[k] + p.Width()
+	}
+	sums := make([]int64, first[len(products)])
+	const piece = 1 << 10 // records
+	units := r.Units()
+	var lock sync.Mutex
+	err := tasks.Each(ctx, runtime.GOMAXPROCS(0), (units+piece-1)/piece, func(_, job int) {
+		own, term, block, x := make([]int64, len(sums)), make([]float64, len(sums)), make([]float64, widths), make([]float64, r.d)
+		rounded := make([]int64, widths)
+		for unit := job * piece; unit < min(units, (job+1)*piece); unit++ {
+			from, to := r.UnitRows(unit)
+			clear(term)
+			for row := from; row < to; row++ {
+				r.Row(row, x)
+				residual := q.residual(x, r.y[row]/r.bounds.LabelAbs) / float64(to-from)
+				for k, p := range products {
+					psi := block[:p.Width()]
+					p.write(psi, x, p.Unit)
+					square := 0.0
+					for _, v := range psi {
+						square += v * v
+					}
+					by := residual / max(1, math.Sqrt(square))
+					for j, v := range psi {
+						term[first[k]+j] += by * v
+					}
+				}
+			}
+			for k := range products {
+				roundedTerm(rounded, term[first[k]:first[k+1]], levels)
+				for j, v := range rounded[:first[k+1]-first[k]] {
+					own[first[k]+j] += v
+				}
+			}
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		for j, v := range own { // integers: in any order
+			sums[j] += v
+		}
+	})
+	scores := make([]int64, len(products))
+	for k := range products {
+		square, v := new(big.Int), new(big.Int)
+		for _, x := range sums[first[k]:first[k+1]] {
+			v.SetInt64(x)
+			square.Add(square, v.Mul(v, v))
+		}
+		scores[k] = square.Sqrt(square).Int64()
+	}
+	return scores, err
+}
+
+// residual is that of a row with the label y, in [-1, 1], whose features it moves by Centre.
+func (q *Query) residual(x []float64, y float64) float64 {
+	var square, score float64
+	for k, v := range x {
+		if q.Centre != nil {
+			v -= q.Centre[k]
+			x[k] = v
+		}
+		square += v * v
+		score += v * q.W[k]
+	}
+	if length := math.Sqrt(square); length > q.Radius {
+		score *= q.Radius / length
+	}
+	return 1/(1+math.Exp(-(score+q.Intercept))) - (1+y)/2
+}
+
+// roundedTerm writes levels times v, of norm at most levels, rounded toward 0; what is longer is shortened first.
+func roundedTerm(dst []int64, v []float64, levels int) {
+	dst = dst[:len(v)]
+	by, square := float64(levels), 0.0
+	for _, x := range v {
+		square += x * x
+	}
+	if square > 1 {
+		by /= math.Sqrt(square)
+	}
+	var whole int64
+	for k, x := range v {
+		dst[k] = int64(x * by)
+		whole += dst[k] * dst[k]
+	}
+	for limit := int64(levels) * int64(levels); whole > limit; { // by the last bit of by
+		k := 0
+		for j, x := range dst {
+			if max(x, -x) > max(dst[k], -dst[k]) {
+				k = j
+			}
+		}
+		whole -= dst[k] * dst[k]
+		if dst[k] > 0 {
+			dst[k]--
+		} else {
+			dst[k]++
+		}
+		whole += dst[k] * dst[k]
+	}
+}
