@@ -109,15 +109,16 @@ steps: g = sum (sigmoid(w.x~ + c) - t) x~: 2 R each;  w -= (h Xi + (l + h ridge)
 // checkpoint.
 func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	if m := p.Moments(); m.Pairs == nil {
-		return a.train(ctx, ev, m, p.Spec.Kernel.Problem(), p.Releases, s, t)
+		problem := p.Spec.Kernel.Problem()
+		return a.train(ctx, ev, m, problem, p.Releases, m.released(problem.D), s, t)
 	}
 	return a.trainPairs(ctx, ev, p, s, t)
 }
 
-// train is Train for the rows of m.
-func (a Moments) train(ctx context.Context, ev engine.Evaluator, m *MomentsPlan, problem engine.Problem, rows Releases, s privacy.Session, t Tracker) ([]float64, error) {
+// train is Train for the rows of m; released gets its moments.
+func (a Moments) train(ctx context.Context, ev engine.Evaluator, m *MomentsPlan, problem engine.Problem, rows Releases, released *releasedMoments, s privacy.Session, t Tracker) ([]float64, error) {
 	n, d := float64(problem.N), problem.D
-	released, gradients := m.released(d), make([]float64, m.Steps*d)
+	gradients := make([]float64, m.Steps*d)
 	// Without steps nothing is needed again after the last pass.
 	state := [][]float64{released.first}
 	if m.Steps > 0 {

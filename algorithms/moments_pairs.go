@@ -26,16 +26,17 @@ type PairsPlan struct {
 // epsilon_0 is the least that does, but never below leastPairsShare of mu^2, and there is no choice where that is above mostPairsShare.
 const (
 	pairWorth                       = 0.005
-	leastPairsShare, mostPairsShare = 0.05, 0.3
-	// firstPairsShare is the share of the releases before the choice, of what the choice leaves: residuals need no good model.
-	firstPairsShare = 0.15
+	leastPairsShare, mostPairsShare = 0.15, 0.3
+	// firstPairsShare is the share of the releases before the choice, of what the choice leaves, and pairsSteps their steps: what a model of
+	// the columns misses of its own columns looks like an interaction of those that depend on one another.
+	firstPairsShare, pairsSteps = 0.2, 6
 	// pairLevels is N: the terms of scores are rounded to multiples of 1/N.
 	pairLevels = 1 << 20
 )
 
 const (
 	beforePairs = "before the choice"
-	chooseName   = "choice of pairs"
+	chooseName  = "choice of pairs"
 )
 
 // choosePairs is the epsilon of a choice, or why there is none, by public numbers.
@@ -86,7 +87,7 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	if err != nil {
 		return nil, nil, err
 	}
-	first := Moments{Second: a.Second, ClipRadius: a.ClipRadius, Balance: a.Balance}
+	first := Moments{Second: a.Second, ClipRadius: a.ClipRadius, Balance: a.Balance, Steps: pairsSteps}
 	before, rows, firstLevels, err := first.planned(s, problem.D)
 	if err != nil {
 		return nil, nil, err
@@ -155,30 +156,29 @@ func (m *MomentsPlan) passes() int {
 }
 
 // trainPairs releases moments, chooses pairs by what is not explained, and trains on the records with their products. It returns the
-// places of the pairs before the weights. A choice is drawn once: a checkpoint that is written after it has it.
+// places of the pairs before the weights. A choice is drawn once: every checkpoint has it.
 func (a Moments) trainPairs(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
 	c, holder := m.Pairs, ev.(engine.Holder)
-	first, chosen := c.First.released(problem.D), make([]float64, c.Choose)
-	second := c.room(m)
-	state := append([][]float64{first.first, first.last, chosen}, second...)
+	room := m.released(c.Features)
+	chosen, second := make([]float64, c.Choose), [][]float64{room.first, room.last, make([]float64, m.Steps*c.Features)}
+	state := append([][]float64{chosen}, second...)
 	done, err := t.Restore(nil, state...)
 	if err != nil {
 		return nil, err
 	}
 	total, before := m.passes(), c.First.Passes+1
-	keep := func(done int) {
-		t.Keep(done, nil, state...)
-		t.Step(done, total)
-	}
-	if done < before {
-		if err := c.First.collect(ctx, ev, s, p.Releases[:c.Rows], first, done, keep); err != nil {
+	if done == 0 {
+		first, moments := Moments{Steps: c.First.Steps, LogOdds: true}, c.First.released(problem.D)
+		w, err := first.train(ctx, ev, c.First, problem, p.Releases[:c.Rows], moments, s, Tracker{OnStep: func(done, _ int) { t.Step(done, total) }})
+		if err != nil {
 			return nil, err
 		}
-		if err := c.draw(ctx, holder, p, s, first, chosen); err != nil {
+		if err := c.draw(ctx, holder, p, s, w, moments.second(), chosen); err != nil {
 			return nil, err
 		}
-		keep(before)
+		t.Keep(before, nil, state...)
+		t.Step(before, total)
 	}
 	var products []engine.Product
 	for _, place := range chosen {
@@ -203,13 +203,12 @@ func (a Moments) trainPairs(ctx context.Context, ev engine.Evaluator, p *Plan, s
 		of.Ridge *= math.Sqrt(float64(problem.D) / float64(c.Features))
 	}
 	if more := problem.D - p.Spec.Kernel.Problem().D; a.Blocks != nil { // a product is a line of its own
-		ones := slices.Repeat([]int{1}, more)
-		a.Blocks = slices.Concat(a.Blocks, ones)
+		a.Blocks = slices.Concat(a.Blocks, slices.Repeat([]int{1}, more))
 		if a.Lines != nil {
 			a.Lines = slices.Concat(a.Lines, slices.Repeat([]float64{1}, more))
 		}
 	}
-	w, err := a.train(ctx, wide, &of, problem, p.Releases[c.Rows+1:], s, Tracker{
+	w, err := a.train(ctx, wide, &of, problem, p.Releases[c.Rows+1:], of.released(problem.D), s, Tracker{
 		OnStep: func(done, _ int) { t.Step(before+done, total) },
 		OnRestore: func(_ []int32, vectors ...[]float64) (int, error) {
 			for i, v := range vectors {
@@ -230,23 +229,16 @@ func (a Moments) trainPairs(ctx context.Context, ev engine.Evaluator, p *Plan, s
 	return append(chosen, w...), nil
 }
 
-// room has the lengths of the state of m's training for the most features.
-func (c *PairsPlan) room(m *MomentsPlan) [][]float64 {
-	r := m.released(c.Features)
-	return [][]float64{r.first, r.last, make([]float64, m.Steps*c.Features)}
-}
-
-// draw draws the places of the pairs.
-func (c *PairsPlan) draw(ctx context.Context, ev engine.Holder, p *Plan, s privacy.Session, first *releasedMoments, chosen []float64) error {
+// draw draws the places of the pairs by the residuals of a model and its log odds, as train returns them, and the released second moments.
+func (c *PairsPlan) draw(ctx context.Context, ev engine.Holder, p *Plan, s privacy.Session, all, second, chosen []float64) error {
 	problem := p.Spec.Kernel.Problem()
-	n, R := float64(problem.N), c.First.ClipRadius
-	fit, err := c.First.fit(ctx, first.sum(), first.second(), n)
-	if err != nil {
-		return err
+	q := engine.Query{W: make([]float64, problem.D), Radius: c.First.ClipRadius}
+	if len(all) > problem.D { // else no direction was found
+		w, _, odds, _ := Moments{LogOdds: true}.Parts(all, problem.D)
+		q.W, q.Intercept, q.Centre = over(w, 1/odds[1]), odds[0], odds[4:]
 	}
-	model := c.First.logit(fit, first, n)
-	q := engine.Query{W: over(fit.sum(model.w), R), Intercept: model.intercept, Centre: first.centre, Radius: R}
-	scores, err := ev.Held().ResidualScores(ctx, q, c.Products, pairLevels)
+	by, weights := c.First.pairWeights(c.Products, second, float64(problem.N), problem.D)
+	scores, err := ev.Held().ResidualScores(ctx, q, by, c.Products, weights, pairLevels)
 	if err != nil {
 		return err
 	}
@@ -264,6 +256,50 @@ func (c *PairsPlan) draw(ctx context.Context, ev engine.Holder, p *Plan, s priva
 		left, scores = slices.Delete(left, i, i+1), slices.Delete(scores, i, i+1)
 	}
 	return nil
+}
+
+// pairWeights are the numbers that make the mean square of each feature that the products multiply 1/WidthA or 1/WidthB, and the weights
+// of the products, the largest 1. A block of w products that explains as much as another has a sum of squares that is smaller by w, so a
+// weight grows with sqrt(w). It falls with V, the correlation of both columns (Cramer's V of categories): the product of columns that depend
+// on one another is nearly a function of one of them. second are released, so this is post-processing.
+func (m *MomentsPlan) pairWeights(products []engine.Product, second []float64, n float64, d int) (by, weights []float64) {
+	at := func(i, j int) float64 { // i <= j; isometric coordinates
+		return second[i*d-i*(i-1)/2+j-i]
+	}
+	if m.Second == engine.DiagonalSecond {
+		at = func(i, j int) float64 {
+			if i != j {
+				return 0
+			}
+			return second[i]
+		}
+	}
+	most := n * m.ClipRadius * m.ClipRadius // of the trace
+	deviation := make([]float64, d)         // by noise alone a feature could have any, so none is below a tenth of the mean
+	for i := range deviation {
+		deviation[i] = math.Sqrt(min(max(at(i, i), most/float64(10*d)), most) / n)
+	}
+	by, weights = make([]float64, d), make([]float64, len(products))
+	for k, p := range products {
+		var square float64
+		for i := p.A; i < p.A+p.WidthA; i++ {
+			for j := p.B; j < p.B+p.WidthB; j++ {
+				c := min(max(at(min(i, j), max(i, j))/math.Sqrt2/(n*deviation[i]*deviation[j]), -1), 1)
+				square += c * c
+			}
+		}
+		weights[k] = math.Sqrt(float64(p.Width()) * max(0, 1-square/float64(min(p.WidthA, p.WidthB))))
+		for i := range p.WidthA {
+			by[p.A+i] = 1 / (deviation[p.A+i] * math.Sqrt(float64(p.WidthA)))
+		}
+		for j := range p.WidthB {
+			by[p.B+j] = 1 / (deviation[p.B+j] * math.Sqrt(float64(p.WidthB)))
+		}
+	}
+	if largest := slices.Max(weights); largest > 0 {
+		weights = over(weights, largest)
+	}
+	return by, weights
 }
 
 // Chosen are the places of chosen pairs among the candidates, nil without a choice, and the rest of a result of Train.

@@ -16,8 +16,6 @@ import (
 type Product struct {
 	A, WidthA, B, WidthB int
 	Scale                float64
-	// Unit is the scale of scores: the norm of the block with it in place of Scale is at most 1 for every row that an encoder makes.
-	Unit float64
 }
 
 // Width is the number of outputs.
@@ -90,15 +88,16 @@ func (r *Records) WithProducts(ratio float64, products []Product) (*Records, err
 //
 //	levels r psi, rounded toward 0 to integers,   r = 1/(1 + e^-(W.x~ + Intercept)) - t,
 //
-// with psi the block of Unit of x - Centre, shortened to norm 1, and t and x~ as in Query, rounded down. The terms of a person are means over its rows. Each term is a
-// function of one record, of q and of public numbers, bit for bit, and has norm at most levels; sums are exact.
-func (r *Records) ResidualScores(ctx context.Context, q Query, products []Product, levels int) ([]int64, error) {
-	if len(q.W) != r.d || q.Validate(r.d, r.bounds) != nil {
-		return nil, errors.New("engine: ResidualScores: want a query with W for the features of the records")
+// rounded down, with t and x~ as in Query and psi = weight clip(u, 1), u the outer product of the features of x~ that the product names, each
+// times its number in by. Weights are 0 to 1. The terms of a person are means over its rows. Each term is a function of one record and of
+// these numbers, which are public or were released, bit for bit, and has norm at most levels; sums are exact.
+func (r *Records) ResidualScores(ctx context.Context, q Query, by []float64, products []Product, weights []float64, levels int) ([]int64, error) {
+	if len(q.W) != r.d || len(by) != r.d || len(weights) != len(products) || q.Validate(r.d, r.bounds) != nil {
+		return nil, errors.New("engine: ResidualScores: want a query with W and a number for each feature of the records, and a weight for each product")
 	}
-	first, widths := make([]int, len(products)+1), 0
+	first, widest := make([]int, len(products)+1), 0
 	for k, p := range products {
-		widths = max(widths, p.Width())
+		widest = max(widest, p.Width())
 		first[k+1] = first[k] + p.Width()
 	}
 	sums := make([]int64, first[len(products)])
@@ -106,30 +105,32 @@ func (r *Records) ResidualScores(ctx context.Context, q Query, products []Produc
 	units := r.Units()
 	var lock sync.Mutex
 	err := tasks.Each(ctx, runtime.GOMAXPROCS(0), (units+piece-1)/piece, func(_, job int) {
-		own, term, block, x := make([]int64, len(sums)), make([]float64, len(sums)), make([]float64, widths), make([]float64, r.d)
-		rounded := make([]int64, widths)
+		own, term, block, x := make([]int64, len(sums)), make([]float64, len(sums)), make([]float64, widest), make([]float64, r.d)
+		rounded := make([]int64, widest)
 		for unit := job * piece; unit < min(units, (job+1)*piece); unit++ {
 			from, to := r.UnitRows(unit)
 			clear(term)
 			for row := from; row < to; row++ {
 				r.Row(row, x)
 				residual := q.residual(x, r.y[row]/r.bounds.LabelAbs) / float64(to-from)
+				for k, b := range by {
+					x[k] *= b
+				}
 				for k, p := range products {
-					psi := block[:p.Width()]
-					p.write(psi, x, p.Unit)
+					u := block[:p.Width()]
+					p.write(u, x, 1)
 					square := 0.0
-					for _, v := range psi {
+					for _, v := range u {
 						square += v * v
 					}
-					by := residual / max(1, math.Sqrt(square))
-					for j, v := range psi {
-						term[first[k]+j] += by * v
+					scale := weights[k] * residual / max(1, math.Sqrt(square))
+					for j, v := range u {
+						term[first[k]+j] += scale * v
 					}
 				}
 			}
 			for k := range products {
-				roundedTerm(rounded, term[first[k]:first[k+1]], levels)
-				for j, v := range rounded[:first[k+1]-first[k]] {
+				for j, v := range roundedTerm(rounded, term[first[k]:first[k+1]], levels) {
 					own[first[k]+j] += v
 				}
 			}
@@ -152,25 +153,28 @@ func (r *Records) ResidualScores(ctx context.Context, q Query, products []Produc
 	return scores, err
 }
 
-// residual is that of a row with the label y, in [-1, 1], whose features it moves by Centre.
+// residual is that of a row with the label y, in [-1, 1], which becomes x~.
 func (q *Query) residual(x []float64, y float64) float64 {
 	var square, score float64
-	for k, v := range x {
+	for k := range x {
 		if q.Centre != nil {
-			v -= q.Centre[k]
-			x[k] = v
+			x[k] -= q.Centre[k]
 		}
-		square += v * v
-		score += v * q.W[k]
+		square += x[k] * x[k]
 	}
+	shrink := 1.0
 	if length := math.Sqrt(square); length > q.Radius {
-		score *= q.Radius / length
+		shrink = q.Radius / length
+	}
+	for k := range x {
+		x[k] *= shrink
+		score += x[k] * q.W[k]
 	}
 	return 1/(1+math.Exp(-(score+q.Intercept))) - (1+y)/2
 }
 
 // roundedTerm writes levels times v, of norm at most levels, rounded toward 0; what is longer is shortened first.
-func roundedTerm(dst []int64, v []float64, levels int) {
+func roundedTerm(dst []int64, v []float64, levels int) []int64 {
 	dst = dst[:len(v)]
 	by, square := float64(levels), 0.0
 	for _, x := range v {
@@ -199,4 +203,5 @@ func roundedTerm(dst []int64, v []float64, levels int) {
 		}
 		whole += dst[k] * dst[k]
 	}
+	return dst
 }

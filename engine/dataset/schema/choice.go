@@ -72,7 +72,6 @@ func (e *Encoder) Candidates() engine.Candidates {
 		wb, sb := b.low()
 		c.Products = append(c.Products, engine.Product{
 			A: a.Offset, WidthA: wa, B: b.Offset, WidthB: wb, Scale: sa * sb / after * c.Ratio * c.Ratio,
-			Unit: 1 / (e.factor * e.factor * math.Sqrt(a.largest(wa)*b.largest(wb))),
 		})
 	}
 	return c
