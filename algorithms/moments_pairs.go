@@ -35,8 +35,9 @@ const (
 )
 
 const (
-	beforePairs = "before the choice"
-	chooseName  = "choice of pairs"
+	beforePairs   = "before the choice"
+	chooseName    = "choice of pairs"
+	chooseTheorem = "pair-choice" // of privacy.ResidualScores
 )
 
 // choosePairs is the epsilon of a choice, or why there is none, by public numbers.

@@ -415,6 +415,11 @@ func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivati
 	if persons {
 		theory += "; the terms of a person are means over its rows, in the convex hull of those of a row: docs/theory.md#person-moments"
 	}
+	if c := m.Pairs; c != nil {
+		rows = slices.Clone(rows)
+		rows[c.Rows-c.First.Steps].Name = fmt.Sprintf("%s: %d times the %s", beforePairs, c.First.Steps, stepName)
+		rows = slices.Delete(rows, c.Rows-c.First.Steps+1, c.Rows)
+	}
 	if same := m.Steps + m.Gradients; same > 0 { // gradients are alike
 		rows = slices.Clone(rows[:len(rows)-same+1])
 		rows[len(rows)-1].Name = fmt.Sprintf("%d mean gradients", m.Gradients)
@@ -468,7 +473,7 @@ func (m *MomentsPlan) objective() string {
 		text = fmt.Sprintf("%d logistic steps, %s", m.Steps, text)
 	}
 	if c := m.Pairs; c != nil {
-		text = fmt.Sprintf("%d pairs of %+v by residuals, %s", c.Choose, c.Candidates, text)
+		text = fmt.Sprintf("%d of %d pairs (%.8x) by residuals, %s", c.Choose, len(c.Products), sha256.Sum256(fmt.Append(nil, c.Candidates)), text)
 	}
 	switch {
 	case m.CentreReleased:

@@ -138,7 +138,7 @@ func Check(file []byte) (v Verdict) {
 // theorems are the certificates of the algorithms that are covered.
 var theorems = map[string]string{
 	"dpgdsc": "recursion", "dpgdc": "average", "convergent-descent": "hidden-iterates", "gradient-perturbation": "mean-gradient", "dpgdc2": "mean-gradient", "moment-metric": "signed-sums class-moments",
-	"moments": "class-sums signed-sums second-moments joint-moments group-moments", "moments-descent": "class-sums signed-sums second-moments joint-moments mean-gradient",
+	"moments": "class-sums signed-sums second-moments joint-moments group-moments pair-choice", "moments-descent": "class-sums signed-sums second-moments joint-moments mean-gradient",
 }
 
 func moments(p node) bool { return strings.HasPrefix(p.text("algorithm"), "moment") }
@@ -164,10 +164,26 @@ func covered(m, p node) []node {
 	pass(usesLoss(p) && origin != "proved" && origin != "derived by interval arithmetic", "the constants of its loss are neither proved nor derived")
 	pass(moments(p) && p.get("problem.label_bound") != 1., "its labels go beyond those of docs/theory.md section 11, -1 to 1")
 	pass(len(releases) == 0 || !alone(p) && !(steps >= 1 && steps <= 1e7) || !alone(p) && (!moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil || p.get("schedule.update") != nil), "its schedule is not one of 1 to 10^7 equal steps, all of them averaged or none")
-	for _, r := range releases {
-		pass(!slices.Contains(allowed, r.text("certificate.theorem")) || r.get("noise") == nil, "a release rests on a certificate that is not recomputed")
+	choices := 0
+	for i, r := range releases {
+		choice := r.text("certificate.theorem") == "pair-choice"
+		pass(!slices.Contains(allowed, r.text("certificate.theorem")) || (r.get("noise") == nil) != choice, "a release rests on a certificate that is not recomputed")
+		if choice {
+			choices++
+			refuse(choices > 1 || i == 0 || i == len(releases)-1 || p.get("budget.delta") == 0. || len(p.list("problem.groups")) > 0, "pairs are chosen once, between two releases with Gaussian noise, without query groups")
+		}
 	}
 	return releases
+}
+
+// chosen is how many pairs are chosen, 0 without a choice.
+func chosen(releases []node) (pairs float64) {
+	for _, r := range releases {
+		if r.text("certificate.theorem") == "pair-choice" {
+			pairs = r.num("event.count")
+		}
+	}
+	return pairs
 }
 
 // agree compares the plan with what else the file says.
@@ -184,7 +200,12 @@ func agree(m, p, pr node, releases []node) {
 	}
 	same("form of the loss and mode", []any{pr.get("loss.form"), p.get("mode")}, []any{map[string]any{"auc": "score", "metric": "metric"}[m.text("task")], map[bool]string{true: "certified", false: "paper"}[g.get("paper_claim") == nil]})
 	same("unit, relation and what is released", []any{g.get("unit"), g.get("relation"), g.get("released")}, []any{unit, relation, released(p, releases)})
-	same("an average, and the number of weights", []any{p.get("schedule.average"), float64(len(m.list("weights")))}, []any{strings.HasPrefix(p.text("algorithm"), "dpgdc"), coordinates(pr)})
+	weights := coordinates(pr)
+	if pairs := chosen(releases); pairs > 0 { // their products have weights behind those of the features
+		weights = max(weights+1, float64(len(m.list("weights"))))
+		refuse(weights > 512, "the model has %v weights with the products of chosen pairs, and at most 512 are possible", weights)
+	}
+	same("an average, and the number of weights", []any{p.get("schedule.average"), float64(len(m.list("weights")))}, []any{strings.HasPrefix(p.text("algorithm"), "dpgdc"), weights})
 	if p.text("algorithm") != "moments" { // whose plan is about least squares
 		same("the loss", []any{m.get("loss.formula"), m.get("loss.params"), m.get("loss.clip")}, []any{pr.get("loss.formula"), pr.get("loss.params"), pr.get("loss.clip")})
 	}
@@ -205,7 +226,14 @@ func agree(m, p, pr node, releases []node) {
 
 // spent adds mu^2 of a release with Gaussian noise, or its pure epsilon (sections 5.1 to 5.3).
 func spent(p, pr, r node, squares, pure *big.Float) (*big.Float, *big.Float) {
-	e, scale, sensitivity := r.at("event"), r.num("noise.scale"), r.num("certificate.sensitivity")
+	e, sensitivity := r.at("event"), r.num("certificate.sensitivity")
+	if r.text("certificate.theorem") == "pair-choice" { // sections 13.12 and 11.23: bounded range, so mu-GDP for the mu of half of its epsilon
+		same("the sensitivity of scores, and the event of a choice", []any{sensitivity, e.get("kind")}, []any{2 * r.num("certificate.numbers.levels"), "bounded-range"})
+		refuse(!(r.num("certificate.numbers.levels") >= 1) || !(r.num("event.count") >= 1) || r.num("event.count") > 8 || !(e.num("epsilon") > 0), "a choice has scores of terms of norm 1 or more, 1 to 8 draws and an epsilon")
+		mu := real(pureMu(e.num("epsilon") / 2))
+		return add(squares, mul(mul(mu, mu), real(r.num("event.count")))), pure
+	}
+	scale := r.num("noise.scale")
 	above("the sensitivity ("+r.text("certificate.theorem")+")", sensitivity, certificate(p, pr, r), rounding)
 	_, exponent := math.Frexp(scale) // the grid is the power of two 2^28 to 2^29 below the scale
 	same("the grid of the noise", r.get("noise.grid"), math.Ldexp(1, max(exponent-29, -1074)))

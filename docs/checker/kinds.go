@@ -232,19 +232,28 @@ func claims(m, p node, releases []node) {
 func released(p node, releases []node) string {
 	words := map[string]string{
 		"hidden-iterates": "last iterate of noisy projected gradient descent", "recursion": "last iterate of projected gradient descent", "average": "average iterate of projected gradient descent", "mean-gradient": "mean pair gradient of every step",
-		"class-sums": "number of positives", "joint-moments": "signed sum and second moments", "group-moments": "moments within groups", "second-moments": "second moments", "class-moments": "moments of both classes",
+		"class-sums": "number of positives", "joint-moments": "signed sum and second moments", "group-moments": "moments within groups", "second-moments": "second moments", "class-moments": "moments of both classes", "pair-choice": "choice of pairs",
 		"signed-sums sum of records": "sum of records (centre)", "signed-sums signed sum": "signed sum", "signed-sums gradient of the pointwise logistic loss": "%d times the gradient of the pointwise logistic loss",
 	}
-	each, times, order := "", map[string]int{}, []string{}
+	each, times, order, before := "", map[string]int{}, []string{}, ""
 	if moments(p) {
 		words["mean-gradient"], each = "%d mean gradients", ", each"
+	}
+	if chosen(releases) > 0 {
+		before, each = "before the choice: ", ", each"
 	}
 	for _, r := range releases {
 		word := r.text("certificate.theorem")
 		if word == "signed-sums" {
 			word += " " + r.text("certificate.numbers.name")
 		}
-		if word = words[word]; times[word] == 0 {
+		if word == "pair-choice" {
+			before = ""
+		}
+		if word = words[word]; word != "" {
+			word = before + word
+		}
+		if times[word] == 0 {
 			order = append(order, word)
 		}
 		times[word]++
@@ -253,7 +262,7 @@ func released(p node, releases []node) string {
 		refuse(word == "" || times[word] > 1 && !strings.Contains(word, "%d"), "%d releases are named %q, which is not what an algorithm releases", times[word], word)
 		order[i] = strings.ReplaceAll(word, "%d", fmt.Sprint(times[word]))
 	}
-	return strings.Join(order, ", ") + each + " with " + releases[0].text("noise.law") + " noise"
+	return strings.Join(order, ", ") + each + " with " + releases[0].text("noise.law") + " noise" + map[bool]string{true: ", and the choice by the exponential mechanism"}[chosen(releases) > 0]
 }
 
 // statement is what was proved.

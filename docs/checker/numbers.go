@@ -102,3 +102,19 @@ func spreadAtMost(bound, largest float64, h func(float64) float64, middle, width
 	lower[i], upper[i] = middle[i]-width[i], middle[i]+width[i]
 	return spreadAtMost(bound, largest, h, lower, width, depth+1) && spreadAtMost(bound, largest, h, upper, width, depth+1)
 }
+
+// pureMu is 2 Phi^-1(e^epsilon/(1 + e^epsilon)), rounded down by some 1e-12: the total variation 2 Phi(mu/2) - 1 of N(mu, 1) and N(0, 1) is
+// tanh(epsilon/2), that of randomised response (section 6.3).
+func pureMu(epsilon float64) float64 {
+	low, high := 0., 2*math.Sqrt(2*epsilon)
+	refuse(epsilon > 30, "a choice with epsilon %v protects nothing", 2*epsilon)
+	for range 200 {
+		mid := (low + high) / 2
+		if math.Erfc(mid/2/math.Sqrt2) > 2/(1+math.Exp(epsilon)) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low * (1 - 1e-9)
+}
