@@ -108,7 +108,10 @@ steps: g = sum (sigmoid(w.x~ + c) - t) x~: 2 R each;  w -= (h Xi + (l + h ridge)
 // the model. After each pass it may leave what is released, the state of the training, in a
 // checkpoint.
 func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	if m := p.Moments(); m.Pairs == nil {
+	switch m := p.Moments(); {
+	case m.NoPairs != "":
+		return a.trainPlain(ctx, ev, p, s, t)
+	case m.Pairs == nil:
 		problem := p.Spec.Kernel.Problem()
 		return a.train(ctx, ev, m, problem, p.Releases, m.released(problem.D), s, t)
 	}

@@ -66,10 +66,10 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	}
 	holds, ok := s.Kernel.(interface{ Holds() bool })
 	switch {
-	case !ok || !holds.Holds():
-		return refuse("residuals are summed by one process on the CPU")
 	case len(problem.Groups) > 0:
 		return refuse("residuals of differences within query groups have no theorem")
+	case !ok || !holds.Holds():
+		return refuse("residuals are summed by one process on the CPU")
 	case s.Budget.Delta == 0:
 		return refuse("it needs delta > 0: pure epsilon adds up over releases and leaves too little for each")
 	case problem.LabelLimit() > 2:
@@ -185,16 +185,7 @@ func (a Moments) trainPairs(ctx context.Context, ev engine.Evaluator, p *Plan, s
 	for _, place := range chosen {
 		products = append(products, c.Products[int(place)])
 	}
-	records, err := holder.Held().WithProducts(c.Ratio, products)
-	if err != nil {
-		return nil, err
-	}
-	problem.D, problem.NonZerosPerRow, problem.Candidates = records.Dim(), 0, engine.Candidates{}
-	kernel, err := p.Spec.Backend.PlanMoments(problem)
-	if err != nil {
-		return nil, err
-	}
-	wide, err := kernel.Bind(records)
+	wide, problem, err := p.bindProducts(holder, c.Ratio, products)
 	if err != nil {
 		return nil, err
 	}
@@ -230,6 +221,33 @@ func (a Moments) trainPairs(ctx context.Context, ev engine.Evaluator, p *Plan, s
 	return append(chosen, w...), nil
 }
 
+// trainPlain trains where the rule makes no choice: on the records as they are encoded without the key.
+func (a Moments) trainPlain(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+	m := p.Moments()
+	plain, problem, err := p.bindProducts(ev.(engine.Holder), p.Spec.Kernel.Problem().Candidates.Plain, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer plain.Close()
+	return a.train(ctx, plain, m, problem, p.Releases, m.released(problem.D), s, t)
+}
+
+// bindProducts is an evaluator of the records with products, and its problem.
+func (p *Plan) bindProducts(ev engine.Holder, ratio float64, products []engine.Product) (engine.Evaluator, engine.Problem, error) {
+	problem := p.Spec.Kernel.Problem()
+	records, err := ev.Held().WithProducts(ratio, products)
+	if err != nil {
+		return nil, problem, err
+	}
+	problem.D, problem.NonZerosPerRow, problem.Candidates = records.Dim(), 0, engine.Candidates{}
+	kernel, err := p.Spec.Backend.PlanMoments(problem)
+	if err != nil {
+		return nil, problem, err
+	}
+	of, err := kernel.Bind(records)
+	return of, problem, err
+}
+
 // draw draws the places of the pairs by the residuals of a model and its log odds, as train returns them, and the released second moments.
 func (c *PairsPlan) draw(ctx context.Context, ev engine.Holder, p *Plan, s privacy.Session, all, second, chosen []float64) error {
 	problem := p.Spec.Kernel.Problem()
@@ -260,8 +278,8 @@ func (c *PairsPlan) draw(ctx context.Context, ev engine.Holder, p *Plan, s priva
 }
 
 // pairWeights are the numbers that make the mean square of each feature that the products multiply 1/WidthA or 1/WidthB, and the weights
-// of the products, the largest 1. A block of w products that explains as much as another has a sum of squares that is smaller by w, so a
-// weight grows with sqrt(w). It falls with V, the correlation of both columns (Cramer's V of categories): the product of columns that depend
+// of the products, the largest 1. A block of w products that explains as much as another has a sum of squares that is smaller by w, and
+// would get sqrt(w), but wide blocks also cost more noise after the choice: a weight grows with the root of that. It falls with V, the correlation of both columns (Cramer's V of categories): the product of columns that depend
 // on one another is nearly a function of one of them. second are released, so this is post-processing.
 func (m *MomentsPlan) pairWeights(products []engine.Product, second []float64, n float64, d int) (by, weights []float64) {
 	at := func(i, j int) float64 { // i <= j; isometric coordinates
@@ -289,7 +307,7 @@ func (m *MomentsPlan) pairWeights(products []engine.Product, second []float64, n
 				square += c * c
 			}
 		}
-		weights[k] = math.Sqrt(float64(p.Width()) * max(0, 1-square/float64(min(p.WidthA, p.WidthB))))
+		weights[k] = math.Sqrt(math.Sqrt(float64(p.Width())) * max(0, 1-square/float64(min(p.WidthA, p.WidthB))))
 		for i := range p.WidthA {
 			by[p.A+i] = 1 / (deviation[p.A+i] * math.Sqrt(float64(p.WidthA)))
 		}
@@ -303,9 +321,13 @@ func (m *MomentsPlan) pairWeights(products []engine.Product, second []float64, n
 	return by, weights
 }
 
-// Chosen are the places of chosen pairs among the candidates, nil without a choice, and the rest of a result of Train.
+// Chosen are the places of chosen pairs among the candidates, none where the rule makes no choice and nil without candidates, and the rest
+// of a result of Train.
 func (m *MomentsPlan) Chosen(all []float64) (places []int, rest []float64) {
-	if m == nil || m.Pairs == nil {
+	switch {
+	case m != nil && m.NoPairs != "":
+		return []int{}, all
+	case m == nil || m.Pairs == nil:
 		return nil, all
 	}
 	for _, x := range all[:m.Pairs.Choose] {

@@ -35,6 +35,7 @@ func (p Product) write(dst, x []float64, scale float64) {
 type Candidates struct {
 	Choose   int       // how many of Products join the features; 0: none
 	Ratio    float64   // by which features are multiplied where products join them
+	Plain    float64   // the same where none do
 	Products []Product // at least Choose
 }
 

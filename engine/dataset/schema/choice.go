@@ -65,7 +65,7 @@ func (e *Encoder) Candidates() engine.Candidates {
 		return engine.Candidates{}
 	}
 	after := e.projectedFactor(e.schema.ChooseInteractions) // with the pairs named
-	c := engine.Candidates{Choose: e.schema.ChooseInteractions, Ratio: after / e.factor}
+	c := engine.Candidates{Choose: e.schema.ChooseInteractions, Ratio: after / e.factor, Plain: e.projectedFactor(0) / e.factor}
 	for _, p := range pairs {
 		a, b := e.columns[p.a], e.columns[p.b]
 		wa, sa := a.low()
@@ -77,7 +77,8 @@ func (e *Encoder) Candidates() engine.Candidates {
 	return c
 }
 
-// Chosen is the encoder of the same columns whose schema names the candidates, by their places, as interactions: that of a model.
+// Chosen is the encoder of the same columns whose schema names the candidates, by their places, as interactions, and leaves the choice out:
+// that of a model.
 func (e *Encoder) Chosen(places []int) *Encoder {
 	s, pairs := *e.schema, e.candidatePairs()
 	s.ChooseInteractions, s.Interactions = 0, slices.Clone(s.Interactions)
@@ -140,6 +141,9 @@ func (e *Encoder) Records(r *engine.Records, model *Encoder) (*engine.Records, e
 		if k := slices.Index(pairs, candidate{p.a, p.b}); k >= 0 {
 			chosen = append(chosen, c.Products[k])
 		}
+	}
+	if chosen == nil {
+		c.Ratio = c.Plain
 	}
 	return r.WithProducts(c.Ratio, chosen)
 }
