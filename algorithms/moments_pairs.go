@@ -94,6 +94,9 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 		return nil, nil, err
 	}
 	after, more, levels, err := a.planned(s, c.Features)
+	if err == nil {
+		err = c.covers(s, after)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -131,6 +134,31 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 		return after, all, nil
 	}
 	return refuse(fmt.Sprintf("epsilon %v with delta %v is beyond the precision of float64", s.Budget.Epsilon, s.Budget.Delta))
+}
+
+// covers returns an error unless the rounding errors of the most features, which certificates state, are those of fewer as well.
+func (c *PairsPlan) covers(s Spec, m *MomentsPlan) error {
+	problem := s.Kernel.Problem()
+	least := problem.D
+	var before []engine.QueryBounds
+	problem.NonZerosPerRow, problem.Candidates = 0, engine.Candidates{}
+	for problem.D = c.Features; problem.D > least; problem.D-- {
+		kernel, err := s.Backend.PlanMoments(problem)
+		if err != nil {
+			return s.noMoments(err)
+		}
+		var errs []engine.QueryBounds
+		for _, q := range []engine.Query{{Radius: problem.Bounds.FeatureNorm}, {Radius: m.ClipRadius, Second: m.Second}} {
+			errs = append(errs, kernel.Bounds(q))
+		}
+		for i, b := range before {
+			if e := errs[i]; e.Positives > b.Positives || e.Sum > b.Sum || e.Second > b.Second {
+				return fmt.Errorf("algorithms: moments of %d features are computed less exactly than those of more", problem.D)
+			}
+		}
+		before = errs
+	}
+	return nil
 }
 
 // planned are the rows for records of d features.
