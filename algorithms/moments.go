@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"dyad/engine"
@@ -108,14 +109,18 @@ steps: g = sum (sigmoid(w.x~ + c) - t) x~: 2 R each;  w -= (h Xi + (l + h ridge)
 // the model. After each pass it may leave what is released, the state of the training, in a
 // checkpoint.
 func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
-	switch m := p.Moments(); {
-	case m.NoPairs != "":
-		return a.trainPlain(ctx, ev, p, s, t)
-	case m.Pairs == nil:
-		problem := p.Spec.Kernel.Problem()
+	m, problem := p.Moments(), p.Spec.Kernel.Problem()
+	if m.Pairs == nil && m.NoPairs == "" {
 		return a.train(ctx, ev, m, problem, p.Releases, m.released(problem.D), s, t)
 	}
-	return a.trainPairs(ctx, ev, p, s, t)
+	holder, ok := ev.(engine.Holder)
+	switch {
+	case !ok: // its kernel said that it is
+		return nil, fmt.Errorf("algorithms: a choice of pairs needs an evaluator that holds the records, not a %T", ev)
+	case m.Pairs == nil:
+		return a.trainPlain(ctx, holder, p, s, t)
+	}
+	return a.trainPairs(ctx, holder, p, s, t)
 }
 
 // train is Train for the rows of m; released gets its moments.

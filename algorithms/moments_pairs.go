@@ -186,9 +186,9 @@ func (m *MomentsPlan) passes() int {
 
 // trainPairs releases moments, chooses pairs by what is not explained, and trains on the records with their products. It returns the
 // places of the pairs before the weights. A choice is drawn once: every checkpoint has it.
-func (a Moments) trainPairs(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+func (a Moments) trainPairs(ctx context.Context, holder engine.Holder, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
-	c, holder := m.Pairs, ev.(engine.Holder)
+	c := m.Pairs
 	room := m.released(c.Features)
 	chosen, second := make([]float64, c.Choose), [][]float64{room.first, room.last, make([]float64, m.Steps*c.Features)}
 	state := append([][]float64{chosen}, second...)
@@ -199,7 +199,7 @@ func (a Moments) trainPairs(ctx context.Context, ev engine.Evaluator, p *Plan, s
 	total, before := m.passes(), c.First.Passes+1
 	if done == 0 {
 		first, moments := Moments{Steps: c.First.Steps, LogOdds: true}, c.First.released(problem.D)
-		w, err := first.train(ctx, ev, c.First, problem, p.Releases[:c.Rows], moments, s, Tracker{OnStep: func(done, _ int) { t.Step(done, total) }})
+		w, err := first.train(ctx, holder, c.First, problem, p.Releases[:c.Rows], moments, s, Tracker{OnStep: func(done, _ int) { t.Step(done, total) }})
 		if err != nil {
 			return nil, err
 		}
@@ -250,9 +250,9 @@ func (a Moments) trainPairs(ctx context.Context, ev engine.Evaluator, p *Plan, s
 }
 
 // trainPlain trains where the rule makes no choice: on the records as they are encoded without the key.
-func (a Moments) trainPlain(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
+func (a Moments) trainPlain(ctx context.Context, holder engine.Holder, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	m := p.Moments()
-	plain, problem, err := p.bindProducts(ev.(engine.Holder), p.Spec.Kernel.Problem().Candidates.Plain, nil)
+	plain, problem, err := p.bindProducts(holder, p.Spec.Kernel.Problem().Candidates.Plain, nil)
 	if err != nil {
 		return nil, err
 	}

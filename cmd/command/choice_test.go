@@ -57,7 +57,7 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 				t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
 			}
 		}
-		for name, want := range map[string]string{"l.jsonl": `"kind":"bounded-range"`, unit + ".html": "a, b"} {
+		for name, want := range map[string]string{"l.jsonl": `"kind":"bounded-range"`, unit + ".html": "a and b"} {
 			if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.Contains(string(text), want) {
 				t.Errorf("%s does not have %q, %v", name, want, err)
 			}
