@@ -40,11 +40,8 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metr
 		return nil, input.Errorf("dyad: an evaluation needs labels; read the data with Open")
 	}
 	loss, err := m.loss()
-	if err != nil {
-		return nil, err
-	}
-	r, err := d.encoder.Records(d.Records, m.Encoder)
-	if err != nil {
+	r, wrong := d.encoder.Records(d.Records, m.Encoder)
+	if err = errors.Join(err, wrong); err != nil {
 		return nil, err
 	}
 	e := &metrics.Evaluation{Task: m.Task, Records: r.Units(), Guarantee: notCovered}

@@ -65,10 +65,8 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 			m := d.model(t.Task, r)
 			if moments, ok := algorithm.(algorithms.Moments); ok {
 				chosen, odds := t.Plan.Moments().Chosen(r.Weights)
-				if chosen != nil {
-					m.Encoder = d.encoder.Chosen(chosen)
-					m.Features = m.Encoder.FeatureNames()
-				}
+				m.Encoder = d.encoder.Chosen(chosen)
+				m.Features = m.Encoder.FeatureNames()
 				m.Weights, m.WeightErrors, odds, m.CurveNoise = moments.Parts(odds, len(m.Features))
 				m.LogOdds = metrics.NewLogOdds(odds)
 			}

@@ -31,7 +31,7 @@ func (p Product) write(dst, x []float64, scale float64) {
 	}
 }
 
-// Candidates are blocks of products of which a training chooses some in private (docs/theory.md#pair-choice). All of it is public.
+// Candidates are blocks of products. A training chooses some of them in private (docs/theory.md#pair-choice). All of it is public.
 type Candidates struct {
 	Choose   int       // how many of Products join the features; 0: none
 	Ratio    float64   // by which features are multiplied where products join them

@@ -164,23 +164,19 @@ func covered(m, p node) []node {
 	pass(usesLoss(p) && origin != "proved" && origin != "derived by interval arithmetic", "the constants of its loss are neither proved nor derived")
 	pass(moments(p) && p.get("problem.label_bound") != 1., "its labels go beyond those of docs/theory.md section 11, -1 to 1")
 	pass(len(releases) == 0 || !alone(p) && !(steps >= 1 && steps <= 1e7) || !alone(p) && (!moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil || p.get("schedule.update") != nil), "its schedule is not one of 1 to 10^7 equal steps, all of them averaged or none")
-	choices := 0
-	for i, r := range releases {
-		choice := r.text("certificate.theorem") == "pair-choice"
-		pass(!slices.Contains(allowed, r.text("certificate.theorem")) || (r.get("noise") == nil) != choice, "a release rests on a certificate that is not recomputed")
-		if choice {
-			choices++
-			refuse(choices > 1 || i == 0 || i == len(releases)-1 || p.get("budget.delta") == 0. || len(p.list("problem.groups")) > 0, "pairs are chosen once, between two releases with Gaussian noise, without query groups")
-		}
+	for _, r := range releases {
+		pass(!slices.Contains(allowed, r.text("certificate.theorem")) || (r.get("noise") == nil) != (r.text("certificate.theorem") == "pair-choice"), "a release rests on a certificate that is not recomputed")
 	}
 	return releases
 }
 
-// chosen is how many pairs are chosen, 0 without a choice.
+// chosen is how many pairs of columns are chosen, 0 without a choice.
 func chosen(releases []node) (pairs float64) {
-	for _, r := range releases {
+	for i, r := range releases {
 		if r.text("certificate.theorem") == "pair-choice" {
-			pairs = r.num("event.count")
+			count := r.num("event.count")
+			refuse(pairs > 0 || i == 0 || i == len(releases)-1 || count < 1 || count > 8, "pairs are chosen once, 1 to 8 of them, between two releases with noise")
+			pairs = count
 		}
 	}
 	return pairs
@@ -200,12 +196,11 @@ func agree(m, p, pr node, releases []node) {
 	}
 	same("form of the loss and mode", []any{pr.get("loss.form"), p.get("mode")}, []any{map[string]any{"auc": "score", "metric": "metric"}[m.text("task")], map[bool]string{true: "certified", false: "paper"}[g.get("paper_claim") == nil]})
 	same("unit, relation and what is released", []any{g.get("unit"), g.get("relation"), g.get("released")}, []any{unit, relation, released(p, releases)})
-	weights := coordinates(pr)
-	if pairs := chosen(releases); pairs > 0 { // their products have weights behind those of the features
-		weights = max(weights+1, float64(len(m.list("weights"))))
-		refuse(weights > 512, "the model has %v weights with the products of chosen pairs, and at most 512 are possible", weights)
+	weights := float64(len(m.list("weights")))
+	if chosen(releases) > 0 && weights <= 512 { // those of products are behind the others
+		weights = min(weights, coordinates(pr))
 	}
-	same("an average, and the number of weights", []any{p.get("schedule.average"), float64(len(m.list("weights")))}, []any{strings.HasPrefix(p.text("algorithm"), "dpgdc"), weights})
+	same("an average, and the number of weights", []any{p.get("schedule.average"), weights}, []any{strings.HasPrefix(p.text("algorithm"), "dpgdc"), coordinates(pr)})
 	if p.text("algorithm") != "moments" { // whose plan is about least squares
 		same("the loss", []any{m.get("loss.formula"), m.get("loss.params"), m.get("loss.clip")}, []any{pr.get("loss.formula"), pr.get("loss.params"), pr.get("loss.clip")})
 	}
@@ -227,11 +222,10 @@ func agree(m, p, pr node, releases []node) {
 // spent adds mu^2 of a release with Gaussian noise, or its pure epsilon (sections 5.1 to 5.3).
 func spent(p, pr, r node, squares, pure *big.Float) (*big.Float, *big.Float) {
 	e, sensitivity := r.at("event"), r.num("certificate.sensitivity")
-	if r.text("certificate.theorem") == "pair-choice" { // sections 13.12 and 11.23: bounded range, so mu-GDP for the mu of half of its epsilon
-		same("the sensitivity of scores, and the event of a choice", []any{sensitivity, e.get("kind")}, []any{2 * r.num("certificate.numbers.levels"), "bounded-range"})
-		refuse(!(r.num("certificate.numbers.levels") >= 1) || !(r.num("event.count") >= 1) || r.num("event.count") > 8 || !(e.num("epsilon") > 0), "a choice has scores of terms of norm 1 or more, 1 to 8 draws and an epsilon")
-		mu := real(pureMu(e.num("epsilon") / 2))
-		return add(squares, mul(mul(mu, mu), real(r.num("event.count")))), pure
+	if r.text("certificate.theorem") == "pair-choice" { // sections 6.3 and 11.22: mu-GDP for the mu of half of its epsilon
+		same("the sensitivity of scores, and the event of a choice", []any{sensitivity, e.get("kind")}, []any{2 * max(1, r.num("certificate.numbers.levels")), "bounded-range"})
+		mu := pureMu(e.num("epsilon") / 2)
+		return add(squares, real(mu, mu, e.num("count"))), pure
 	}
 	scale := r.num("noise.scale")
 	above("the sensitivity ("+r.text("certificate.theorem")+")", sensitivity, certificate(p, pr, r), rounding)

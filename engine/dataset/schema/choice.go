@@ -78,8 +78,11 @@ func (e *Encoder) Candidates() engine.Candidates {
 }
 
 // Chosen is the encoder of the same columns whose schema names the candidates, by their places, as interactions, and leaves the choice out:
-// that of a model.
+// that of a model. It is e for nil.
 func (e *Encoder) Chosen(places []int) *Encoder {
+	if places == nil {
+		return e
+	}
 	s, pairs := *e.schema, e.candidatePairs()
 	s.ChooseInteractions, s.Interactions = 0, slices.Clone(s.Interactions)
 	for _, k := range places {
