@@ -74,18 +74,27 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 	}
 }
 
+// ofChoices are the reasons of the checker to refuse a choice.
+var ofChoices = []string{"the sensitivity of scores, and the event of a choice is ", "pairs are chosen once, 1 to 8 of them, between two releases with noise", "a choice has epsilon "}
+
 // forged changes what a model file says of its choice, and what follows from it.
 func forged(t *testing.T, text []byte) {
 	t.Helper()
-	for what, change := range map[string]func(row, event map[string]any){
-		"half of the epsilon":   func(_, e map[string]any) { e["epsilon"] = e["epsilon"].(float64) / 2 },
-		"another kind of event": func(_, e map[string]any) { e["kind"] = "pure" },
-		"half of the sensitivity": func(r, _ map[string]any) {
+	for what, c := range map[string]struct {
+		why    string
+		change func(row, event map[string]any)
+	}{
+		"half of the epsilon":   {"", func(_, e map[string]any) { e["epsilon"] = e["epsilon"].(float64) / 2 }},
+		"more draws":            {"", func(_, e map[string]any) { e["count"] = 2. }},
+		"no certificate":        {"", func(r, _ map[string]any) { delete(r, "certificate") }},
+		"another kind of event": {ofChoices[0], func(_, e map[string]any) { e["kind"] = "pure" }},
+		"half of the sensitivity": {ofChoices[0], func(r, _ map[string]any) {
 			c := r["certificate"].(map[string]any)
 			c["sensitivity"] = c["sensitivity"].(float64) / 2
-		},
-		"more draws":     func(_, e map[string]any) { e["count"] = 2. },
-		"no certificate": func(r, _ map[string]any) { delete(r, "certificate") },
+		}},
+		"no draws":   {ofChoices[1], func(_, e map[string]any) { e["count"] = 0. }},
+		"nine draws": {ofChoices[1], func(_, e map[string]any) { e["count"] = 9. }},
+		"epsilon 0":  {ofChoices[2], func(_, e map[string]any) { e["epsilon"] = 0. }},
 	} {
 		var m map[string]any
 		if err := json.Unmarshal(text, &m); err != nil {
@@ -93,11 +102,11 @@ func forged(t *testing.T, text []byte) {
 		}
 		for _, r := range m["plan"].(map[string]any)["releases"].([]any) {
 			if row := r.(map[string]any); row["name"] == "choice of pairs" {
-				change(row, row["event"].(map[string]any))
+				c.change(row, row["event"].(map[string]any))
 			}
 		}
-		if v := checker.Check(sealed(t, m)); v.Verdict == checker.Verified {
-			t.Errorf("%s of the choice is verified", what)
+		if v := checker.Check(sealed(t, m)); v.Verdict == checker.Verified || !strings.Contains(v.Why, c.why) {
+			t.Errorf("%s of the choice: %+v", what, v)
 		}
 	}
 }
