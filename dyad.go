@@ -144,8 +144,9 @@ type Shape struct {
 	Features int   // after encoding
 	NonZeros int   // most of a record that are not 0; 0 means Features
 	Groups   []int // sizes of query groups; nil without
-	// PersonRows is the most rows of a person; 0: each row is a record of its own.
+	// PersonRows is the most rows of a person; 0: each row is a record of its own. Candidates are products that training chooses among.
 	PersonRows int
+	Candidates engine.Candidates
 	// LabelValues is the number of different labels, if it is known (engine.Problem).
 	LabelValues int
 	algorithms.Provenance
@@ -163,7 +164,7 @@ func provenanceOf(s *dataset.Schema) algorithms.Provenance {
 // persons if the schema has a column for them.
 func ShapeOf(e *dataset.Encoder, n int) Shape {
 	s := Shape{
-		Records: n, Features: e.Dim(), LabelValues: e.LabelValues(), PersonRows: e.Schema().PersonCap(),
+		Records: n, Features: e.Dim(), LabelValues: e.LabelValues(), PersonRows: e.Schema().PersonCap(), Candidates: e.Candidates(),
 		Provenance: provenanceOf(e.Schema()),
 	}
 	if nz := e.NonZerosPerRow(); nz < s.Features {

@@ -31,12 +31,7 @@ type EvaluateOptions struct {
 // Evaluate computes figures of the model on labelled records. They are computed from the
 // records themselves and carry no guarantee: of private records they are as private as these.
 func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metrics.Evaluation, error) {
-	if o.Confidence == 0 {
-		o.Confidence = 0.95
-	}
-	if o.Top == 0 {
-		o.Top = 10
-	}
+	o.Confidence, o.Top = cmp.Or(o.Confidence, 0.95), cmp.Or(o.Top, 10)
 	if err := prefixed(input.As(input.Ranges(o))); err != nil {
 		return nil, err
 	}
@@ -44,10 +39,10 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metr
 		return nil, err
 	}
 	loss, err := m.loss()
-	if err != nil {
+	r, wrong := d.encoder.Records(d.Records, m.Encoder)
+	if err = errors.Join(err, wrong); err != nil {
 		return nil, err
 	}
-	r := d.Records
 	e := &metrics.Evaluation{Task: m.Task, Records: r.Units(), Guarantee: notCovered}
 	seen, linear, err := m.embedded(r)
 	if err != nil {

@@ -215,7 +215,7 @@ func (o Options) Spec(s Shape) (algorithms.Spec, error) {
 	}
 	spec, err := algorithms.NewSpec(backend, engine.Problem{
 		N: s.Records, D: s.Features, Bounds: engine.UnitBounds(), Loss: loss,
-		Radius: radius, NonZerosPerRow: s.NonZeros, Groups: s.Groups, LabelValues: s.LabelValues, PersonRows: s.PersonRows,
+		Radius: radius, NonZerosPerRow: s.NonZeros, Groups: s.Groups, LabelValues: s.LabelValues, PersonRows: s.PersonRows, Candidates: s.Candidates,
 	}, 0, budget, o.Mode)
 	if err != nil {
 		return algorithms.Spec{}, input.As(err)

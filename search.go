@@ -138,7 +138,7 @@ func (s Setting) plan(b privacy.Budget) (*Training, error) {
 	}
 	t, err := o.Plan(c, s.Shape)
 	if err == nil {
-		err = input.As(algorithms.CheckTried(t.algorithm))
+		err = input.As(algorithms.CheckTried(t.algorithm, t.Plan))
 	}
 	return t, err
 }

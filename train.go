@@ -64,8 +64,10 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 		func(r *algorithms.Result) *Model {
 			m := d.model(t.Task, r)
 			if moments, ok := algorithm.(algorithms.Moments); ok {
-				var odds []float64
-				m.Weights, m.WeightErrors, odds, m.CurveNoise = moments.Parts(r.Weights, len(m.Features))
+				chosen, odds := t.Plan.Moments().Chosen(r.Weights)
+				m.Encoder = d.encoder.Chosen(chosen)
+				m.Features = m.Encoder.FeatureNames()
+				m.Weights, m.WeightErrors, odds, m.CurveNoise = moments.Parts(odds, len(m.Features))
 				m.LogOdds = metrics.NewLogOdds(odds)
 			}
 			m.Loss, m.Report, m.Network = &t.Loss, t.Report(), t.Network

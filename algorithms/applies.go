@@ -28,6 +28,8 @@ func checkApplies(i Info, s Spec) error {
 		return refused("%s has no %s mode; it offers %v", i.Name, s.Mode, i.Modes)
 	case s.PaperUnsound && (s.Mode != Paper || i.Unsound == ""):
 		return refused("--paper-unsound changes the schedule of paper mode of offpairstrc, offpairc, onpairstrc, onpairc and dpgdc2, not %s in %s mode; leave it out", i.Name, s.Mode)
+	case p.Candidates.Choose > 0 && i.Name != (Moments{}).Info().Name:
+		return refused("%s chooses no pairs of columns, and the schema has choose_interactions; leave it out, name pairs in interactions, or choose moments", i.Name)
 	case p.ByPerson() && i.NoPersons != "":
 		return refused("%s does not learn from persons with several rows: %s; use dpgdsc, dpgdc or gradient-perturbation, or give one row a person and leave the role out", i.Name, i.NoPersons)
 	case !i.Learns(p.Loss) && i.ScoresOnly:

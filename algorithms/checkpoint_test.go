@@ -33,6 +33,8 @@ type attempt struct {
 	ball     [][]float64
 	saved    string // the checkpoint after step save
 	made     int    // releases in it
+	choices  []int
+	chosen   int // of them, in the checkpoint
 	result   *algorithms.Result
 	err      error
 }
@@ -103,6 +105,12 @@ func (s *sessionSpy) UniformBall(dst []float64, radius float64) {
 	s.seen.ball = append(s.seen.ball, slices.Clone(dst))
 }
 
+func (s *sessionSpy) Choose(scores []int64, c privacy.Certificate, epsilon float64) (int, error) {
+	i, err := s.Session.Choose(scores, c, epsilon)
+	s.seen.choices = append(s.seen.choices, i)
+	return i, err
+}
+
 func (s *sessionSpy) Release(x []float64, c privacy.Certificate, m privacy.Mechanism) error {
 	d := drawn{exact: slices.Clone(x), steps: s.k.done}
 	if err := s.Session.Release(x, c, m); err != nil {
@@ -140,7 +148,7 @@ func (k *keeperSpy) keep(done int, order []int32, vectors ...[]float64) {
 	if err != nil {
 		k.a.l.t.Error(err)
 	}
-	k.a.seen.saved, k.a.seen.made = string(text), len(k.a.seen.releases)
+	k.a.seen.saved, k.a.seen.made, k.a.seen.chosen = string(text), len(k.a.seen.releases), len(k.a.seen.choices)
 }
 
 // stopper cancels after a number of steps.
@@ -183,6 +191,15 @@ func (a *again) Permutation(int) []int32 { return slices.Clone(a.parts.order) }
 func (a *again) UniformBall(dst []float64, _ float64) {
 	copy(dst, a.parts.ball[0])
 	a.parts.ball = a.parts.ball[1:]
+}
+
+func (a *again) Choose([]int64, privacy.Certificate, float64) (int, error) {
+	if len(a.parts.choices) == 0 {
+		return 0, errors.New("more choices than were drawn")
+	}
+	i := a.parts.choices[0]
+	a.parts.choices = a.parts.choices[1:]
+	return i, nil
 }
 
 func (a *again) Release(x []float64, _ privacy.Certificate, _ privacy.Mechanism) error {
@@ -242,6 +259,7 @@ func (l *lab) resumeViolations(stop, save int) (broken []string) {
 	// an undisturbed training asks for the same and returns the same.
 	path := append(slices.Clone(first.releases[:first.made]), second.releases...)
 	first.ball = append(first.ball[:min(save, len(first.ball))], second.ball...) // one a step of the burn-in
+	first.choices = append(first.choices[:first.chosen], second.choices...)
 	one := &again{parts: first, releases: path, broken: note}
 	ev, err := l.plan.Spec.Kernel.Bind(l.data)
 	if err != nil {

@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"dyad/engine"
@@ -85,8 +86,23 @@ func (Moments) Info() Info {
 // checkpoint.
 func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error) {
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()
+	if m.Pairs == nil && m.NoPairs == "" {
+		return a.train(ctx, ev, m, problem, p.Releases, m.released(problem.D), s, t)
+	}
+	holder, ok := ev.(engine.Holder)
+	switch {
+	case !ok: // its kernel said that it is
+		return nil, fmt.Errorf("algorithms: a choice of pairs needs an evaluator that holds the records, not a %T", ev)
+	case m.Pairs == nil:
+		return a.trainPlain(ctx, holder, p, s, t)
+	}
+	return a.trainPairs(ctx, holder, p, s, t)
+}
+
+// train is Train for the rows of m; released gets its moments.
+func (a Moments) train(ctx context.Context, ev engine.Evaluator, m *MomentsPlan, problem engine.Problem, rows Releases, released *releasedMoments, s privacy.Session, t Tracker) ([]float64, error) {
 	n, d := float64(problem.N), problem.D
-	released, gradients := m.released(d), make([]float64, m.Steps*d)
+	gradients := make([]float64, m.Steps*d)
 	// Without steps no state is needed after the last pass.
 	state := [][]float64{released.first}
 	if m.Steps > 0 {
@@ -102,7 +118,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 			t.Step(done, m.Passes)
 		}
 	}
-	if err := m.collect(ctx, ev, s, p.Releases, released, done, keep); err != nil {
+	if err := m.collect(ctx, ev, s, rows, released, done, keep); err != nil {
 		return nil, err
 	}
 	if m.Group > 0 {
@@ -115,12 +131,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	noise := m.noise(fit)
 	var model momentsLogit
 	if m.Second != engine.NoSecond {
-		s, p := 0.0, (1+released.balance)/2
-		if m.Steps == 0 { // nothing corrects the start: its noise is taken off, and a share below its noise is not known
-			least := min(0.5, m.CountNoise/n)
-			s, p = m.SumNoise/m.ClipRadius, max(least, min(1-least, p))
-		}
-		model = fit.logit(n, p, released.offset, s)
+		model = m.logit(fit, released, n)
 	}
 	if m.Steps > 0 {
 		atStart := 0.0 // the length of the start over that of the fit
@@ -137,7 +148,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 				}
 				copy(g, sum.Sum)
 				clear(sum.All)
-				r := p.Releases[len(p.Releases)-m.Steps+i]
+				r := rows[len(rows)-m.Steps+i]
 				if err := s.Release(g, r.Certificate, r.Noise); err != nil {
 					return nil, err
 				}
@@ -168,6 +179,16 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 		w = append(w, noise.blocks(fit.spectrum, a.Blocks, problem.Radius/length)...)
 	}
 	return w, nil
+}
+
+// logit is the model of the log odds at the start of the steps, or without any.
+func (m *MomentsPlan) logit(fit momentsFit, r *releasedMoments, n float64) momentsLogit {
+	s, p := 0.0, (1+r.balance)/2
+	if m.Steps == 0 { // nothing corrects the start: its noise is taken off, and a share below its noise is not known
+		least := min(0.5, m.CountNoise/n)
+		s, p = m.SumNoise/m.ClipRadius, max(least, min(1-least, p))
+	}
+	return fit.logit(n, p, r.offset, s)
 }
 
 // releasedMoments are what is released, and what follows from it for the next pass.

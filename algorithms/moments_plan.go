@@ -40,6 +40,11 @@ type MomentsPlan struct {
 	// over pairs within parts, one pass releases them, and nothing else. 0: without groups.
 	Group int
 
+	// Pairs is the private choice of interactions that these releases follow; nil without.
+	Pairs *PairsPlan
+	// NoPairs says why the rule makes no choice, where the schema asks for one.
+	NoPairs string
+
 	// Gradients is the number of mean gradients of the loss that follow, and GradientNoise
 	// the standard deviation of the noise of an entry of each; 0 for Moments.
 	Gradients     int
@@ -106,6 +111,9 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 		return nil, s.noMoments(err)
 	}
 	m, rows, err := a.releases(s, s.Kernel, choice)
+	if err == nil && problem.Candidates.Choose > 0 {
+		m, rows, err = a.withPairs(s, m, rows)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +176,7 @@ func (m *MomentsPlan) work(s Spec) Work {
 func (m *MomentsPlan) plan(i Info, s Spec, rows Releases) (*Plan, error) {
 	p := &Plan{
 		Algorithm: i.Name, Mode: s.Mode, Spec: s, own: m, Work: m.work(s), Aim: Aim{Loss: "square", apart: "minimises the square loss, and its model is a direction"},
-		Schedule: Schedule{Name: "passes over the records", Steps: m.Passes},
+		Schedule: Schedule{Name: "passes over the records", Steps: m.passes()},
 	}
 	if m.Classes {
 		p.Aim = Aim{Loss: "no loss", apart: "minimises no loss"}
@@ -294,7 +302,28 @@ func (a Moments) origin() bool { return len(a.Centre) == 1 && a.Centre[0] == 0 }
 
 // releases are the releases with their noise, and what is computed from them. More releases
 // follow, with shares of the whole budget; the moments share what is left.
-func (a Moments) releases(s Spec, kernel engine.Kernel, c momentsChoice, more ...Release) (m *MomentsPlan, rows Releases, err error) {
+func (a Moments) releases(s Spec, kernel engine.Kernel, c momentsChoice, more ...Release) (*MomentsPlan, Releases, error) {
+	m, rows, levels, err := a.rows(s, kernel, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	left := 1.0
+	for _, r := range more {
+		left -= r.Share
+	}
+	for i := range rows {
+		rows[i].Share *= left
+	}
+	rows = append(rows, more...)
+	if err := rows.Calibrate(s.Budget); err != nil {
+		return nil, nil, err
+	}
+	levels(rows)
+	return m, rows, nil
+}
+
+// rows are the releases before their noise; levels fills in m what follows from it.
+func (a Moments) rows(s Spec, kernel engine.Kernel, c momentsChoice) (m *MomentsPlan, rows Releases, levels func(Releases), err error) {
 	problem := s.Kernel.Problem()
 	n, d, bound := float64(problem.N), problem.D, problem.Bounds.FeatureNorm
 	m = &MomentsPlan{Passes: 1 + a.Steps, Steps: a.Steps, CentreReleased: c.Centre > 0, Balance: a.Balance, ClipRadius: c.Clip, Second: c.Kind}
@@ -304,7 +333,7 @@ func (a Moments) releases(s Spec, kernel engine.Kernel, c momentsChoice, more ..
 	// What an evaluator would refuse after the charge is refused before.
 	sums := engine.Query{Centre: m.Centre, Radius: m.ClipRadius, Second: m.Second}
 	if err = sums.Validate(d, problem.Bounds); err != nil {
-		return nil, nil, fmt.Errorf("%w: moments: %w", ErrAssumption, err)
+		return nil, nil, nil, fmt.Errorf("%w: moments: %w", ErrAssumption, err)
 	}
 	var noise []*float64 // of the rows
 	add := func(name string, coordinates int, share float64, level *float64, c privacy.Certificate, e error) {
@@ -354,34 +383,21 @@ func (a Moments) releases(s Spec, kernel engine.Kernel, c momentsChoice, more ..
 		certificate, err := privacy.RecordSum{Radius: c.Clip, Weight: 1, Error: e.Sum, Name: stepName}.Certify()
 		add(fmt.Sprintf("%s %d", stepName, i+1), d, c.Steps/float64(a.Steps), &m.StepNoise, certificate, err)
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	left := 1.0
-	for _, r := range more {
-		left -= r.Share
-	}
-	for i := range rows {
-		rows[i].Share *= left
-	}
-	rows = append(rows, more...)
-	if err := rows.Calibrate(s.Budget); err != nil {
-		return nil, nil, err
-	}
-	for i, level := range noise {
-		*level = rows[i].Deviation()
-	}
-	if m.Scale > 0 {
-		m.SecondNoise = m.SumNoise / m.Scale
-	}
-	m.Ridge = c.Ridge * m.SecondNoise
-	if c.Kind == engine.FullSecond {
-		m.Ridge *= math.Sqrt(float64(d))
-	}
-	// alpha/2 ||w||^2 added to the mean over pairs of (w.(x-x') - (y-y')/2)^2, whose matrix is
-	// 2 Cov and 2 M/n if the centre is the mean: 4 M/n + alpha.
-	m.Ridge += s.L2 * pairWeight(problem) / 2
-	return m, rows, nil
+	return m, rows, func(rows Releases) {
+		for i, level := range noise {
+			*level = rows[i].Deviation()
+		}
+		if m.Scale > 0 {
+			m.SecondNoise = m.SumNoise / m.Scale
+		}
+		m.Ridge = c.Ridge * m.SecondNoise
+		if c.Kind == engine.FullSecond {
+			m.Ridge *= math.Sqrt(float64(d))
+		}
+		// alpha/2 ||w||^2 added to the mean over pairs of (w.(x-x') - (y-y')/2)^2, whose matrix is
+		// 2 Cov and 2 M/n if the centre is the mean: 4 M/n + alpha.
+		m.Ridge += s.L2 * pairWeight(problem) / 2
+	}, err
 }
 
 // guarantee describes the releases and why the noise is enough.
@@ -396,6 +412,11 @@ func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivati
 	if persons {
 		theory += "; the terms of a person are means over its rows, in the convex hull of those of a row: docs/theory.md#person-moments"
 	}
+	if c := m.Pairs; c != nil {
+		rows = slices.Clone(rows)
+		rows[c.Rows-c.First.Steps].Name = fmt.Sprintf("%s: %d times the %s", beforePairs, c.First.Steps, stepName)
+		rows = slices.Delete(rows, c.Rows-c.First.Steps+1, c.Rows)
+	}
 	if same := m.Steps + m.Gradients; same > 0 { // gradients are alike
 		rows = slices.Clone(rows[:len(rows)-same+1])
 		rows[len(rows)-1].Name = fmt.Sprintf("%d mean gradients", m.Gradients)
@@ -404,7 +425,12 @@ func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivati
 		}
 	}
 	released, derivation = rows.Told()
-	return released + ", each with " + rows[0].Noise.Name() + " noise",
+	released += ", each with " + rows[0].Noise.Name() + " noise"
+	if m.Pairs != nil {
+		released += ", and the choice by the exponential mechanism"
+		theory += ", docs/theory.md#pair-choice"
+	}
+	return released,
 		derivation + "; each holds given the releases before, and shares that are fixed beforehand compose (" + theory + ")"
 }
 
@@ -442,6 +468,9 @@ func (m *MomentsPlan) objective() string {
 	text := fmt.Sprintf("clip radius %v, second moments %v, ridge %v, share of positives %v, centre ", m.ClipRadius, m.Second, m.Ridge, m.Balance)
 	if m.Steps > 0 {
 		text = fmt.Sprintf("%d logistic steps, %s", m.Steps, text)
+	}
+	if c := m.Pairs; c != nil {
+		text = fmt.Sprintf("%d of %d pairs (%.8x) by residuals, %s", c.Choose, len(c.Products), sha256.Sum256(fmt.Append(nil, c.Candidates)), text)
 	}
 	switch {
 	case m.CentreReleased:

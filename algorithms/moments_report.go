@@ -45,8 +45,8 @@ func (p *Plan) momentsFacts() Facts {
 // momentsReleases adds what is computed from the releases.
 func (p *Plan) momentsReleases(f, own Facts) Facts {
 	m := p.Moments()
-	passes, centre := fmt.Sprintf("%d passes", own.Add("passes", m.Passes)), "origin"
-	switch m.Passes {
+	passes, centre := fmt.Sprintf("%d passes", own.Add("passes", m.passes())), "origin"
+	switch m.passes() {
 	case 1:
 		passes = "one pass"
 	case 2:
@@ -87,6 +87,13 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	}
 	if steps != 0 {
 		f.Line("", "gradients of %d steps: %.6g an entry", steps, own.Add("step_noise", m.StepNoise))
+	}
+	switch c := m.Pairs; {
+	case c != nil:
+		f.Line("pairs", "%d of %d pairs of columns are chosen in private, by what a model of the columns alone leaves unexplained, and join the features: at most %d then",
+			own.Add("pairs", c.Choose), own.Add("candidates", len(c.Products)), own.Add("most_features", c.Features))
+	case m.NoPairs != "":
+		f.Line("pairs", "none are chosen: %s", own.Add("no_pairs", m.NoPairs))
 	}
 	f.Add("moments", own)
 	return f

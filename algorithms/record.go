@@ -69,6 +69,9 @@ func (p *Plan) record(format string, releases []Releases) (json.RawMessage, erro
 			}
 			release.Add("noise", recordNoise(row.Noise))
 		}
+		if theorem, _ := row.Certificate.Statement(); theorem == chooseTheorem { // of other choices checkers recompute nothing
+			release.Add("certificate", recordCertificate(row.Certificate))
+		}
 		release.Add("event", json.RawMessage(text))
 		r.Releases = append(r.Releases, release)
 	}

@@ -145,7 +145,10 @@ func embedsAlgorithm(a Algorithm) bool {
 
 // CheckTried refuses an algorithm whose result a search or a curve cannot use: it may tell of a release before its end, or what it returns is more
 // than weights.
-func CheckTried(a Algorithm) error {
+func CheckTried(a Algorithm, p *Plan) error {
+	if m := p.Moments(); m != nil && m.Pairs != nil {
+		return errors.New("algorithms: a search or a curve takes weights of the features alone, and the schema has choose_interactions; leave it out, or name pairs in interactions")
+	}
 	if m, ok := a.(interface{ appends() bool }); ok && m.appends() {
 		return errors.New("algorithms: moments appends standard errors, log odds or the noise of blocks to its weights, and a search or a curve takes weights alone; leave Intervals, LogOdds and Blocks out")
 	}

@@ -35,6 +35,8 @@ type Problem struct {
 	// Groups are the sizes of public query groups of consecutive records, which
 	// add up to N; pairs are then formed within groups only. nil means all pairs.
 	Groups []int
+	// Candidates are products of features that a training may choose among. Kernels ignore them.
+	Candidates Candidates
 }
 
 // AnyLabels is Problem.LabelValues without a bound, e.g. for graded labels.

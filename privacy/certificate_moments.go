@@ -179,6 +179,25 @@ func (m ClassMoments) Certify() (Certificate, error) {
 		fmt.Sprintf("same class: J(alpha, beta); other class: 2 alpha + 2 beta + c^2 (c = %.6g); R = %.6g, scale %.6g", m.Count, m.Radius, m.Scale), "class-moments")
 }
 
+// ResidualScores are norms, rounded down to integers, of sums over records of integer vectors of norm at most Levels, one sum for each
+// candidate of a choice.
+type ResidualScores struct {
+	Levels int `json:"levels"` // N >= 1
+}
+
+// Certify returns the certificate 2 N of each score (docs/theory.md#pair-choice).
+//
+// Proof. Sums are exact. One of their terms is replaced, so a sum moves by at most 2 N, and its norm by no more. If a <= b + 2 N, then
+// floor(a) <= floor(b) + 2 N, as 2 N is an integer. QED
+func (s ResidualScores) Certify() (Certificate, error) {
+	if s.Levels < 1 || s.Levels > 1<<30 {
+		return Certificate{}, fmt.Errorf("%w: terms of norm %d, want 1 to 2^30", errCertificate, s.Levels)
+	}
+	c, err := newCertificate(2*float64(s.Levels), 2*float64(s.Levels), "choice of pairs",
+		fmt.Sprintf("a score is the norm of a sum of integer vectors of norm at most N = %d, rounded down, and moves by at most 2 N (docs/theory.md#pair-choice)", s.Levels))
+	return stated("pair-choice", s, c, err)
+}
+
 // momentCertificate is a certificate of a sum, of those numbers, that moves by exact, and by twice its error.
 func momentCertificate(numbers any, exact, errors float64, released, why, section string) (Certificate, error) {
 	c, err := newCertificate(exact, round.Up(exact+errors, 2), released, why+" (docs/theory.md#"+section+")")

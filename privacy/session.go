@@ -42,7 +42,8 @@ type Session interface {
 	ReleaseExact(x []float64) error
 	// Choose returns the place of one of the scores, the larger the likelier, by an
 	// epsilon-DP choice. Each score moves by at most the sensitivity of c, rounded up to an
-	// integer; epsilon is a value of ChoiceEpsilon, and PureEvent{epsilon} is planned.
+	// integer; epsilon is a value of ChoiceEpsilon, and PureEvent{epsilon} or BoundedRangeEvent{epsilon} is planned, which
+	// decides how it is drawn.
 	Choose(scores []int64, c Certificate, epsilon float64) (int, error)
 	// Best makes runs of candidates that are drawn uniformly, each with a session of its own,
 	// and returns the candidate and the vector of the best of a secret number of them

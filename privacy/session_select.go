@@ -18,7 +18,8 @@ func ChoiceEpsilon(epsilon float64) float64 {
 	return math.Floor(min(epsilon, 1<<20)*choiceSteps) / choiceSteps
 }
 
-// Choose implements Session by permute-and-flip (docs/theory.md#choice).
+// Choose implements Session by the exponential mechanism if its event is planned (docs/theory.md#bounded-range), else by
+// permute-and-flip (docs/theory.md#choice).
 func (s *LiveSession) Choose(scores []int64, c Certificate, epsilon float64) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,10 +40,14 @@ func (s *LiveSession) Choose(scores []int64, c Certificate, epsilon float64) (in
 	if err := s.open(); err != nil {
 		return 0, err
 	}
-	if err := s.plan.use(account.PureEvent{Epsilon: epsilon}); err != nil {
-		return 0, err
+	draw := sampler.Exponential
+	if s.plan.use(account.BoundedRangeEvent{Epsilon: epsilon}) != nil {
+		if err := s.plan.use(account.PureEvent{Epsilon: epsilon}); err != nil {
+			return 0, err
+		}
+		draw = sampler.PermuteAndFlip
 	}
-	return sampler.PermuteAndFlip(scores, uint64(epsilon*choiceSteps), 2*uint64(sensitivity)*choiceSteps, s.src.Bits), nil
+	return draw(scores, uint64(epsilon*choiceSteps), 2*uint64(sensitivity)*choiceSteps, s.src.Bits), nil
 }
 
 // Selection is a release of the best of a secret number of runs.

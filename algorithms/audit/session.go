@@ -78,6 +78,9 @@ type gradient struct {
 // rewind starts a new run.
 func (l *lookup) rewind() { l.next = 0 }
 
+// Held implements engine.Holder for kernels that say that they hold records.
+func (l *lookup) Held() *engine.Records { return l.Evaluator.(engine.Holder).Held() }
+
 func (l *lookup) Sum(ctx context.Context, dst []float64, q engine.Query) error {
 	if q.Pairs == nil {
 		return l.Evaluator.Sum(ctx, dst, q)

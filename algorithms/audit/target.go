@@ -139,7 +139,7 @@ func (t Target) move(ctx context.Context, most int) (float64, error) {
 	var rows algorithms.Releases
 	apart := false // each release has a certificate of its own, about the same records
 	if t.Program == nil {
-		rows = t.plan().Releases
+		rows = slices.DeleteFunc(slices.Clone(t.plan().Releases), func(r algorithms.Release) bool { return r.Noise == nil }) // a choice has none
 		if apart = rows[0].Part == 0 && rows[0].Certificate.Releases() == 0; apart {
 			w.most = most
 		}
@@ -168,7 +168,7 @@ func (t Target) move(ctx context.Context, most int) (float64, error) {
 	if apart {
 		square /= weights
 	}
-	return math.Sqrt(square), nil
+	return max(o.choiceMove, math.Sqrt(square)), nil
 }
 
 // coupled bounds how far two hidden states that share their noise can be apart (see

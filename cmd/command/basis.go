@@ -84,4 +84,7 @@ func (r *trainResult) writeBasis(b *strings.Builder) {
 	if r.Basis != "" {
 		line(b, "basis", "%s", r.Basis)
 	}
+	for _, p := range r.Pairs {
+		line(b, "pair", "%s, chosen in private", strings.Join(p, " * "))
+	}
 }

@@ -47,6 +47,8 @@ func (f holdoutFlags) planned(m *model, s lib.Shape, public bool, delta *float64
 		return nil, nil
 	case s.Records == 0:
 		return nil, badInput("--holdout-epsilon needs held-out records: --holdout F")
+	case s.Candidates.Choose > 0:
+		return nil, badInput("--holdout-epsilon is not for choose_interactions, whose pairs are known after the training: evaluate the model when it is saved (dyad evaluate MODEL --data FILE --holdout F --epsilon E)")
 	case f.ExactFigures || public:
 		return nil, badInput("--holdout-epsilon is for private data without --exact-figures")
 	}

@@ -62,7 +62,8 @@ type trainResult struct {
 	runOutcome
 	Records int               `json:"training_records"`
 	Heldout int               `json:"held_out_records"`
-	Basis   string            `json:"basis,omitempty"` // that auto chose, and why
+	Basis   string            `json:"basis,omitempty"`               // that auto chose, and why
+	Pairs   [][]string        `json:"chosen_interactions,omitempty"` // of choose_interactions
 	Report  algorithms.Report `json:"report"`
 	Weights []weightInterval  `json:"weight_intervals,omitempty"`
 	heldResult
@@ -176,6 +177,9 @@ func (c *trainCmd) Run(a *app) error {
 			a.note("dyad: run %s continued after step %d of %d, that of its last checkpoint", run.Run, run.Restored, ready.plan.Schedule.Steps)
 		}
 		r.Report, r.Weights = run.Report, weightIntervals(run.Model)
+		if s := ready.train.Schema(); s.ChooseInteractions > 0 {
+			r.Pairs = run.Encoder.Schema().Interactions[len(s.Interactions):]
+		}
 		if missing != nil && r.HeldPrivate == nil {
 			missing = c.withoutHeld(a, r, missing)
 		} else if ready.held != nil && evaluation == nil {

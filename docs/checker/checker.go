@@ -133,7 +133,7 @@ func Check(file []byte) (v Verdict) {
 // theorems are the certificates of the algorithms that are covered.
 var theorems = map[string]string{
 	"dpgdsc": "recursion", "dpgdc": "average", "convergent-descent": "hidden-iterates", "gradient-perturbation": "mean-gradient", "dpgdc2": "mean-gradient", "moment-metric": "signed-sums class-moments",
-	"moments": "class-sums signed-sums second-moments joint-moments group-moments", "moments-descent": "class-sums signed-sums second-moments joint-moments mean-gradient",
+	"moments": "class-sums signed-sums second-moments joint-moments group-moments pair-choice", "moments-descent": "class-sums signed-sums second-moments joint-moments mean-gradient",
 }
 
 func moments(p node) bool { return strings.HasPrefix(p.text("algorithm"), "moment") }
@@ -163,9 +163,21 @@ func covered(m, p node) []node {
 	pass(moments(p) && p.get("problem.label_bound") != 1., "its labels go beyond those of docs/theory.md section 11, -1 to 1")
 	pass(len(releases) == 0 || !alone(p) && !(steps >= 1 && steps <= 1e7) || !alone(p) && (!moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil || p.get("schedule.update") != nil && !network), "its schedule is not one of 1 to 10^7 equal steps, all of them averaged or none")
 	for _, r := range releases {
-		pass(!slices.Contains(allowed, r.text("certificate.theorem")) || r.get("noise") == nil, "a release rests on a certificate that is not recomputed")
+		pass(!slices.Contains(allowed, r.text("certificate.theorem")) || (r.get("noise") == nil) != (r.text("certificate.theorem") == "pair-choice"), "a release rests on a certificate that is not recomputed")
 	}
 	return releases
+}
+
+// chosen is how many pairs of columns are chosen, 0 without a choice.
+func chosen(releases []node) (pairs float64) {
+	for i, r := range releases {
+		if r.text("certificate.theorem") == "pair-choice" {
+			count := r.num("event.count")
+			refuse(pairs > 0 || i == 0 || i == len(releases)-1 || count < 1 || count > 8, "pairs are chosen once, 1 to 8 of them, between two releases with noise")
+			pairs = count
+		}
+	}
+	return pairs
 }
 
 // agree compares the plan with what else the file says.
@@ -184,7 +196,11 @@ func agree(m, p, pr node, releases []node) {
 	form := map[string]any{"auc": "score", "metric": "metric", "network": "other"}[map[bool]string{true: "network", false: m.text("task")}[network]]
 	same("form of the loss and mode", []any{pr.get("loss.form"), p.get("mode")}, []any{form, map[bool]string{true: "certified", false: "paper"}[g.get("paper_claim") == nil]})
 	same("unit, relation and what is released", []any{g.get("unit"), g.get("relation"), g.get("released")}, []any{unit, relation, released(p, releases)})
-	same("an average, and the number of weights", []any{p.get("schedule.average"), network || float64(len(m.list("weights"))) == coordinates(pr)}, []any{strings.HasPrefix(p.text("algorithm"), "dpgdc"), true})
+	weights := float64(len(m.list("weights")))
+	if chosen(releases) > 0 && weights <= 512 { // those of products are behind the others
+		weights = min(weights, coordinates(pr))
+	}
+	same("an average, and the number of weights", []any{p.get("schedule.average"), network || weights == coordinates(pr)}, []any{strings.HasPrefix(p.text("algorithm"), "dpgdc"), true})
 	if p.text("algorithm") != "moments" && !network { // whose plan is about least squares
 		same("the loss", []any{m.get("loss.formula"), m.get("loss.params"), m.get("loss.clip")}, []any{pr.get("loss.formula"), pr.get("loss.params"), pr.get("loss.clip")})
 	}
@@ -205,7 +221,13 @@ func agree(m, p, pr node, releases []node) {
 
 // spent adds mu^2 of a release with Gaussian noise, or its pure epsilon (sections 5.1 to 5.3).
 func spent(p, pr, r node, squares, pure *big.Float) (*big.Float, *big.Float) {
-	e, scale, sensitivity := r.at("event"), r.num("noise.scale"), r.num("certificate.sensitivity")
+	e, sensitivity := r.at("event"), r.num("certificate.sensitivity")
+	if r.text("certificate.theorem") == "pair-choice" { // sections 6.3 and 11.22: mu-GDP for the mu of half of its epsilon
+		same("the sensitivity of scores, and the event of a choice", []any{sensitivity, e.get("kind")}, []any{2 * max(1, r.num("certificate.numbers.levels")), "bounded-range"})
+		mu := pureMu(e.num("epsilon") / 2)
+		return add(squares, real(mu, mu, e.num("count"))), pure
+	}
+	scale := r.num("noise.scale")
 	above("the sensitivity ("+r.text("certificate.theorem")+")", sensitivity, certificate(p, pr, r), rounding)
 	_, exponent := math.Frexp(scale) // the grid is the power of two 2^28 to 2^29 below the scale
 	same("the grid of the noise", r.get("noise.grid"), math.Ldexp(1, max(exponent-29, -1074)))

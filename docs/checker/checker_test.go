@@ -30,7 +30,7 @@ func TestCheckerIsShort(t *testing.T) {
 			t.Errorf("%s imports code of the program", name)
 		}
 	}
-	if lines[""] > 500 || lines["kinds"] > 260 || lines["networks"] > 114 {
+	if lines[""] > 520 || lines["kinds"] > 266 || lines["networks"] > 114 {
 		t.Errorf("the checker has %d lines, %d in kinds.go and %d in networks.go", lines[""], lines["kinds"], lines["networks"])
 	}
 }

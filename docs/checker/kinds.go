@@ -232,28 +232,34 @@ func claims(m, p node, releases []node) {
 func released(p node, releases []node) string {
 	words := map[string]string{
 		"hidden-iterates": "last iterate of noisy projected gradient descent", "recursion": "last iterate of projected gradient descent", "average": "average iterate of projected gradient descent", "mean-gradient": "mean pair gradient of every step",
-		"class-sums": "number of positives", "joint-moments": "signed sum and second moments", "group-moments": "moments within groups", "second-moments": "second moments", "class-moments": "moments of both classes",
+		"class-sums": "number of positives", "joint-moments": "signed sum and second moments", "group-moments": "moments within groups", "second-moments": "second moments", "class-moments": "moments of both classes", "pair-choice": "choice of pairs",
 		"signed-sums sum of records": "sum of records (centre)", "signed-sums signed sum": "signed sum", "signed-sums gradient of the pointwise logistic loss": "%d times the gradient of the pointwise logistic loss",
 	}
-	each, times, order := "", map[string]int{}, []string{}
+	each, times, order, before := "", map[string]int{}, []string{}, ""
 	if moments(p) {
 		words["mean-gradient"], each = "%d mean gradients", ", each"
+	}
+	if chosen(releases) > 0 {
+		before, each = "before the choice: ", ", each"
 	}
 	for _, r := range releases {
 		word := r.text("certificate.theorem")
 		if word == "signed-sums" {
 			word += " " + r.text("certificate.numbers.name")
 		}
-		if word = words[word]; times[word] == 0 {
+		if word == "pair-choice" {
+			before = ""
+		}
+		if word = before + words[word]; times[word] == 0 {
 			order = append(order, word)
 		}
 		times[word]++
 	}
 	for i, word := range order {
-		refuse(word == "" || times[word] > 1 && !strings.Contains(word, "%d"), "%d releases are named %q, which is not what an algorithm releases", times[word], word)
+		refuse(strings.HasSuffix(" "+word, " ") || times[word] > 1 && !strings.Contains(word, "%d"), "%d releases are named %q, which is not what an algorithm releases", times[word], word)
 		order[i] = strings.ReplaceAll(word, "%d", fmt.Sprint(times[word]))
 	}
-	return strings.Join(order, ", ") + each + " with " + releases[0].text("noise.law") + " noise"
+	return strings.Join(order, ", ") + each + " with " + releases[0].text("noise.law") + " noise" + map[bool]string{true: ", and the choice by the exponential mechanism"}[chosen(releases) > 0]
 }
 
 // statement is what was proved.
@@ -267,7 +273,7 @@ func statement(m, p, pr, r node) Verdict {
 		kernel = fmt.Sprintf(" (kernel %s)", pr.text("method"))
 		units = fmt.Sprintf("that there were n = %v units, with features of norm at most %v and labels up to %v in magnitude, and that these bounds were not taken from them%s", pr.num("records"), pr.get("norm_bound"), pr.get("label_bound"), map[bool]string{true: ", and that the network computes each unit's records by themselves"}[ofNetwork(m, p).value != nil])
 	}
-	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[!alone(p) && pr.num("max_rows_per_person") > 0] + map[bool]string{true: " within query groups (11.20)"}[r.text("certificate.theorem") == "group-moments"] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
+	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[!alone(p) && pr.num("max_rows_per_person") > 0] + map[bool]string{true: " within query groups (11.20)"}[r.text("certificate.theorem") == "group-moments"] + map[bool]string{true: " with a choice of pairs (11.22)"}[chosen(p.list("releases")) > 0] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
 	epsilon := fmt.Sprintf("%.9g", g.num("epsilon"))
 	if shown, _ := strconv.ParseFloat(epsilon, 64); shown < g.num("epsilon") { // never less than what is proved
 		epsilon = g.text("epsilon")

@@ -102,3 +102,11 @@ func spreadAtMost(bound, largest float64, h func(float64) float64, middle, width
 	lower[i], upper[i] = middle[i]-width[i], middle[i]+width[i]
 	return spreadAtMost(bound, largest, h, lower, width, depth+1) && spreadAtMost(bound, largest, h, upper, width, depth+1)
 }
+
+// pureMu is 2 Phi^-1(e^epsilon/(1 + e^epsilon)), rounded down by 1e-9: the total variation 2 Phi(mu/2) - 1 = erf(mu/sqrt 8) of N(mu, 1) and N(0, 1) is
+// tanh(epsilon/2), that of randomised response (section 6.3).
+func pureMu(epsilon float64) float64 {
+	refuse(!(epsilon > 0), "a choice has epsilon %v", 2*epsilon)
+	pass(epsilon > 15, "the epsilon %v of a choice is beyond the range of this checker", 2*epsilon)
+	return 2 * math.Sqrt2 * math.Erfinv(math.Tanh(epsilon/2)) * (1 - 1e-9)
+}

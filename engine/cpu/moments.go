@@ -162,6 +162,12 @@ type momentTotals struct {
 	sum, second []float64
 }
 
+// Holds reports whether evaluators are engine.Holders: a member of a team has a share of the records.
+func (k *momentsKernel) Holds() bool { return k.team == nil }
+
+// Held implements engine.Holder where the kernel Holds.
+func (e *momentsEvaluator) Held() *engine.Records { return e.records }
+
 // Kernel implements engine.Evaluator.
 func (e *momentsEvaluator) Kernel() engine.Kernel { return e.momentsKernel }
 

@@ -193,7 +193,7 @@ func (c *converter) outSchema() *schema.Schema {
 	s := c.e.Schema()
 	out := &schema.Schema{
 		DataID: s.DataID, Description: s.Description, Format: c.format, Public: s.Public,
-		BoundsFromData: s.BoundsFromData, Draft: s.Draft, Missing: s.Missing, Basis: s.Basis, Interactions: s.Interactions,
+		BoundsFromData: s.BoundsFromData, Draft: s.Draft, Missing: s.Missing, Basis: s.Basis, Interactions: s.Interactions, ChooseInteractions: s.ChooseInteractions,
 	}
 	out.CSV.Header = c.format == schema.FormatCSV
 	if s.ByIndex() { // every feature needs its column

@@ -113,22 +113,25 @@ func (a *GDP) compose(e Event, known bool) error {
 		return a.compose(Repeat(f.known, f.count), known)
 	case f.known != nil:
 		return f.unsupported()
+	case f.pure != nil:
+		mu := f.mu
+		if mu == 0 {
+			mu = PureGDPMu(f.pure.one())
+		}
+		a.composePure(f.pure.one(), mu, f.times())
 	case f.mu > 0:
 		mu2 := round.Up(float64(f.times())*f.mu*f.mu, 6)
 		a.mu2, a.rest = round.Up(a.mu2+mu2, 1), round.Up(a.rest+mu2, 1)
-	case f.pure != nil:
-		a.composePure(f.pure.one(), f.times())
 	default:
 		return f.unsupported()
 	}
 	return nil
 }
 
-// composePure adds count releases of pure epsilon each. Uniform randomised
+// composePure adds count releases of pure epsilon each, which are mu-GDP. Uniform randomised
 // response has epsilon 0 and costs nothing.
-func (a *GDP) composePure(epsilon float64, count int) {
-	mu := PureGDPMu(epsilon)
-	if mu == 0 {
+func (a *GDP) composePure(epsilon, mu float64, count int) {
+	if epsilon == 0 {
 		return
 	}
 	a.mu2 = round.Up(a.mu2+round.Up(float64(count)*mu*mu, 6), 1)

@@ -86,7 +86,7 @@ func (v *validator) basis(where, basis string) {
 
 // basisDim refuses a basis that makes more features than it may. It needs a schema that is valid otherwise.
 func (v *validator) basisDim() {
-	dim, curved := 0, len(v.s.Interactions) > 0
+	dim, curved := 0, len(v.s.Interactions) > 0 || v.s.ChooseInteractions != 0
 	columns := map[string]Feature{}
 	for i := range v.s.Columns {
 		if c := &v.s.Columns[i]; c.RoleOf() == RoleFeature {
@@ -95,7 +95,9 @@ func (v *validator) basisDim() {
 			columns[c.Name] = f
 		}
 	}
-	switch products := v.s.products(columns); {
+	products := v.s.products(columns)
+	v.choice(columns, dim+products)
+	switch {
 	case curved && dim > maxBasisDim:
 		v.addf("the basis or the columns of interactions make %d features, and at most %d are allowed; choose a smaller K, basis: %s for some columns, or fewer categories", dim, maxBasisDim, BasisNone)
 	case dim+products > maxBasisDim && products > 0:

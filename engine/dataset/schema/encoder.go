@@ -75,6 +75,11 @@ func NewEncoder(s *Schema) (*Encoder, error) {
 	if err := json.Unmarshal(text, clone); err != nil {
 		return nil, fmt.Errorf("dataset: schema: %w", err)
 	}
+	return newEncoder(clone), nil
+}
+
+// newEncoder is NewEncoder of a schema that is valid and not copied.
+func newEncoder(clone *Schema) *Encoder {
 	e := &Encoder{schema: clone}
 	for i := range clone.Columns {
 		switch c := &clone.Columns[i]; c.RoleOf() {
@@ -96,7 +101,7 @@ func NewEncoder(s *Schema) (*Encoder, error) {
 	}
 	e.addFeatures()
 	e.setFactor()
-	return e, nil
+	return e
 }
 
 func (e *Encoder) addFeatures() {
@@ -184,16 +189,10 @@ func (e *Encoder) setFactor() {
 		e.factor = 1 / math.Sqrt(float64(e.NonZerosPerRow()))
 	case s.ByIndex():
 		e.factor = 1 / math.Sqrt(float64(e.dim)/3)
+	case s.ChooseInteractions > 0:
+		e.factor = e.unprojected()
 	default:
-		thirds := 3 * len(e.interactions) // V counted in thirds
-		for _, f := range e.columns {
-			if f.Numeric && f.Cosines == 0 {
-				thirds++
-			} else {
-				thirds += 3
-			}
-		}
-		e.factor = 1 / math.Sqrt(float64(thirds)/3)
+		e.factor = e.projectedFactor(0)
 	}
 	for i := range e.columns {
 		e.columns[i].Factor = e.factor
@@ -202,6 +201,19 @@ func (e *Encoder) setFactor() {
 	for i := range e.interactions {
 		e.interactions[i].scale /= e.factor
 	}
+}
+
+// projectedFactor is the factor of columns and interactions with so many more of these.
+func (e *Encoder) projectedFactor(more int) float64 {
+	thirds := 3 * (len(e.interactions) + more) // V counted in thirds
+	for _, f := range e.columns {
+		if f.Numeric && f.Cosines == 0 {
+			thirds++
+		} else {
+			thirds += 3
+		}
+	}
+	return 1 / math.Sqrt(float64(thirds)/3)
 }
 
 // Width is the number of feature fields of a row.

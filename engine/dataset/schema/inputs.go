@@ -158,9 +158,9 @@ func (e *Encoder) Lines() (all []float64) {
 	return all
 }
 
-// IsCurved reports whether some number has a basis, or some pair of columns interacts.
+// IsCurved reports whether some number has a basis, or some pair of columns interacts, or may after training.
 func (e *Encoder) IsCurved() bool {
-	if e.interactions != nil {
+	if e.interactions != nil || e.schema.ChooseInteractions > 0 {
 		return true
 	}
 	for k := range e.Width() {

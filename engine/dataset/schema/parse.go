@@ -116,7 +116,7 @@ func (f *textFixer) Visit(n ast.Node) ast.Visitor {
 		}
 	case slices.Contains([]string{"categories", "values", "comment"}, key):
 		textsOf(kv.Value)
-	case slices.Contains([]string{"version", "features", "nonzeros", "position", "persons", "max_rows_per_person", "rows_per_person"}, key):
+	case slices.Contains([]string{"version", "features", "nonzeros", "position", "persons", "max_rows_per_person", "rows_per_person", "choose_interactions"}, key):
 		if _, ok := kv.Value.(*ast.FloatNode); ok {
 			f.err = &yaml.SyntaxError{Message: key + " must be a whole number", Token: kv.Value.GetToken()}
 		}

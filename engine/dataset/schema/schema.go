@@ -107,6 +107,8 @@ type Schema struct {
 	// Interactions are pairs of feature columns, by their names, whose products are features, too: of numbers, categories, or one of
 	// each. Features must have names, and d is then at most 512.
 	Interactions [][]string `yaml:"interactions,omitempty" json:"interactions,omitempty"`
+	// ChooseInteractions is how many other pairs training chooses in private, by the records; model files have them among Interactions.
+	ChooseInteractions int `yaml:"choose_interactions,omitempty" json:"choose_interactions,omitempty"`
 	// CSV are options of FormatCSV, and of FormatXLSX but for delimiter and encoding.
 	CSV CSVOptions `yaml:"csv,omitzero" json:"csv,omitzero"`
 

@@ -1,6 +1,9 @@
 package sampler
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // PermuteAndFlip returns the place of a score: scores are looked at in a uniformly random order,
 // and score q is taken with probability exp(-(largest - q) num/den), until one is. It is exact: no
@@ -20,6 +23,17 @@ func PermuteAndFlip(scores []int64, num, den uint64, src *Bits) int {
 		}
 	}
 	return order[len(order)-1] // not reached: the largest score is taken with probability 1
+}
+
+// Exponential returns place i of the scores with a probability in proportion to exp(q_i num/den): places are drawn uniformly until one is
+// taken with probability exp(-(largest - q_i) num/den). It is as exact as PermuteAndFlip, for the same arguments.
+func Exponential(scores []int64, num, den uint64, src *Bits) int {
+	largest := slices.Max(scores)
+	for {
+		if i := int(src.Uint64n(uint64(len(scores)))); flip(uint64(largest-scores[i]), num, den, src) {
+			return i
+		}
+	}
 }
 
 // flip is true with probability exp(-gap num/den).

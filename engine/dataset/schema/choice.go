@@ -1,0 +1,152 @@
+package schema
+
+import (
+	"math"
+	"slices"
+
+	"dyad/engine"
+)
+
+// widestCandidate bounds the products of a pair that training may choose: a release of more coordinates has more noise.
+const widestCandidate = 64
+
+// candidate is a pair of columns of the encoder, by their places, that interactions do not name.
+type candidate struct{ a, b int }
+
+// candidatePairs are all of them, in the order of the columns; none without ChooseInteractions.
+func (e *Encoder) candidatePairs() (all []candidate) {
+	if e.schema.ChooseInteractions == 0 {
+		return nil
+	}
+	for b := range e.columns {
+		for a := range b {
+			wa, _ := e.columns[a].low()
+			wb, _ := e.columns[b].low()
+			named := slices.ContainsFunc(e.interactions, func(p interaction) bool { return p.a == a && p.b == b || p.a == b && p.b == a })
+			if wa*wb <= widestCandidate && !named {
+				all = append(all, candidate{a, b})
+			}
+		}
+	}
+	return all
+}
+
+// largest is the largest square norm of the first width outputs of f for any value, in units of the factor.
+func (f *Feature) largest(width int) float64 {
+	if !f.Numeric || f.Cosines == 0 {
+		return 1
+	}
+	sum := 1.0
+	if f.line {
+		sum = 1.5
+	}
+	for k := 2; k <= width; k++ {
+		sum += 1 / float64(k*k)
+	}
+	return f.shrink * f.shrink * sum
+}
+
+// unprojected is the factor with which no row is longer than 1: products of a chosen pair are then those of the row as it is.
+func (e *Encoder) unprojected() float64 {
+	sum := 0.0
+	for i := range e.columns {
+		sum += e.columns[i].largest(e.columns[i].Width)
+	}
+	for _, p := range e.interactions {
+		sum += p.scale * p.scale * e.columns[p.a].largest(p.wa) * e.columns[p.b].largest(p.wb)
+	}
+	return 1 / math.Sqrt(sum*(1+0x1p-40))
+}
+
+// Candidates are the products among which a training with ChooseInteractions chooses; zero without.
+func (e *Encoder) Candidates() engine.Candidates {
+	pairs := e.candidatePairs()
+	if len(pairs) == 0 {
+		return engine.Candidates{}
+	}
+	after := e.projectedFactor(e.schema.ChooseInteractions) // with the pairs named
+	c := engine.Candidates{Choose: e.schema.ChooseInteractions, Ratio: after / e.factor, Plain: e.projectedFactor(0) / e.factor}
+	for _, p := range pairs {
+		a, b := e.columns[p.a], e.columns[p.b]
+		wa, sa := a.low()
+		wb, sb := b.low()
+		c.Products = append(c.Products, engine.Product{
+			A: a.Offset, WidthA: wa, B: b.Offset, WidthB: wb, Scale: sa * sb / after * c.Ratio * c.Ratio,
+		})
+	}
+	return c
+}
+
+// Chosen is the encoder of the same columns whose schema names the candidates, by their places, as interactions, and leaves the choice out:
+// that of a model. It is e for nil.
+func (e *Encoder) Chosen(places []int) *Encoder {
+	if places == nil {
+		return e
+	}
+	s, pairs := *e.schema, e.candidatePairs()
+	s.ChooseInteractions, s.Interactions = 0, slices.Clone(s.Interactions)
+	for _, k := range places {
+		s.Interactions = append(s.Interactions, []string{e.columns[pairs[k].a].Name, e.columns[pairs[k].b].Name})
+	}
+	return newEncoder(&s) // valid, as choice found room for the widest pairs
+}
+
+// choice checks ChooseInteractions of a schema whose columns make dim features, with and without the products that it names.
+func (v *validator) choice(columns map[string]Feature, dim int) {
+	s, widths, listed := v.s, []int{}, []Feature{}
+	if s.ChooseInteractions == 0 {
+		return
+	}
+	for i := range s.Columns {
+		if f, ok := columns[s.Columns[i].Name]; ok {
+			listed = append(listed, f)
+		}
+	}
+	for b := range listed {
+		for a := range b {
+			wa, _ := listed[a].low()
+			wb, _ := listed[b].low()
+			if wa*wb <= widestCandidate {
+				widths = append(widths, wa*wb)
+			}
+		}
+	}
+	slices.Sort(widths)
+	left := len(widths) - s.ChooseInteractions - len(s.Interactions)
+	switch {
+	case s.ChooseInteractions < 0 || s.ChooseInteractions > mostChosen:
+		v.addf("choose_interactions is %d, want 1 to %d pairs, or leave it out", s.ChooseInteractions, mostChosen)
+	case s.ByIndex():
+		v.addf("choose_interactions is for columns with names; the features of this format have numbers: leave it out, or convert the file to CSV (dyad data convert)")
+	case left < 0:
+		v.addf("choose_interactions is %d, and there are fewer other pairs of columns with at most %d products", s.ChooseInteractions, widestCandidate)
+	default:
+		for _, w := range widths[len(widths)-s.ChooseInteractions:] {
+			dim += w
+		}
+		if dim > maxBasisDim {
+			v.addf("the columns and the widest pairs of choose_interactions make %d features, and at most %d are allowed; choose fewer pairs or a smaller K", dim, maxBasisDim)
+		}
+	}
+}
+
+// mostChosen bounds the pairs that are chosen.
+const mostChosen = 8
+
+// Records are records of e for a model whose encoder Chosen made of e: with the products of its pairs. Others are returned as they are.
+func (e *Encoder) Records(r *engine.Records, model *Encoder) (*engine.Records, error) {
+	if e == nil || model == nil || e.schema.ChooseInteractions == 0 || model.schema.ChooseInteractions != 0 || r.Dim() != e.dim {
+		return r, nil
+	}
+	c, pairs := e.Candidates(), e.candidatePairs()
+	var chosen []engine.Product
+	for _, p := range model.interactions[min(len(e.interactions), len(model.interactions)):] {
+		if k := slices.Index(pairs, candidate{p.a, p.b}); k >= 0 {
+			chosen = append(chosen, c.Products[k])
+		}
+	}
+	if chosen == nil {
+		c.Ratio = c.Plain
+	}
+	return r.WithProducts(c.Ratio, chosen)
+}
