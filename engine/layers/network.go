@@ -54,7 +54,7 @@ func (s Spec) Network(d, m int) (*Network, error) {
 		shape = []int{d}
 	}
 	if d < 1 || d > maxValues || Size(shape) != d {
-		return nil, fmt.Errorf("layers: the input %v takes %d features, and the records have %d (dyad data summary names them)", shape, Size(shape), d)
+		return nil, fmt.Errorf("layers: the input %v takes %d features, and the records have %d (dyad data check counts them)", shape, Size(shape), d)
 	}
 	scale := math.Sqrt(float64(d)) * s.gain()
 	var err error
