@@ -34,7 +34,7 @@ func copied(t *testing.T) string {
 	at := filepath.Join(root, "bench", "gpu")
 	for _, command := range []string{
 		"mkdir -p " + at,
-		"git ls-files -co --exclude-standard -z | xargs -0 cp -t " + at,
+		"git ls-files -co --exclude-standard -z | xargs -0 cp --parents -t " + at,
 		"./build.sh " + filepath.Join(at, "bin"),
 	} {
 		if out, err := exec.Command("bash", "-c", command).CombinedOutput(); err != nil {
