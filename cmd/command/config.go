@@ -144,7 +144,15 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 	if at < 0 {
 		at = len(args)
 	}
-	return slices.Concat(args[:at], more, args[at:]), c, nil
+	var rest []string // without --set: its settings are flags from here on
+	for i := 0; i < at; i++ {
+		if args[i] == "--set" {
+			i++
+		} else if !strings.HasPrefix(args[i], "--set=") {
+			rest = append(rest, args[i])
+		}
+	}
+	return slices.Concat(rest, more, args[at:]), c, nil
 }
 
 // read reads the file: a mapping from the names of flags to values or lists of values.

@@ -108,7 +108,7 @@ func TestClustersRefuse(t *testing.T) {
 		"without a guarantee":          func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Metric = metric.Model },
 		"persons with several rows":    func(s *dyad.Shape, _ *dyad.ClusterOptions) { s.PersonRows = 3 },
 		"clusters need a metric":       func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Metric = scores.Model },
-		"clipped to a positive norm":   func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Clip = -1 },
+		"clipped to is -1":             func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Clip = -1 },
 		"0 clusters":                   func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Clusters = 0 },
 		"the radius is 1e-200":         func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Clip = 1e-200 },
 		"epsilon is -1, must be above": func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Epsilon = -1 },

@@ -96,7 +96,7 @@ PARAMETERS = ("epsilon", "delta", "algorithm", "loss", "radius", "l2", "ledger",
 # Files of the hand-over, by what they carry.
 FILES = {"data": "X", "schema": "the schema", "candidates": "candidates", "model": "the model", "figures": "figures", "answers": "answers"}
 
-_FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)(?:[ =]([A-Z2-7]{20,}|[A-Z]{1,9}\b))?")
+_FLAG = re.compile(r"(?<![\w-])--(?:set )?([a-z][a-z0-9-]*)(?:[ =]([A-Z2-7]{20,}|[A-Z]{1,9}\b))?")
 
 
 def translated(text: str) -> str:
