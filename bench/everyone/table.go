@@ -54,8 +54,6 @@ type cell struct {
 	epsilon float64
 }
 
-func (c cell) String() string { return fmt.Sprintf("%s, %d, %g", c.data, c.n, c.epsilon) }
-
 // entry is a method in a cell.
 type entry struct {
 	experiment.Summary
@@ -277,10 +275,10 @@ func (t *everyone) comparison() string {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "\nEvery cell in which a private method with the guarantee is more than %g ahead of `auto`; differences are paired by split, with their standard errors:\n\n| data, n, epsilon | `auto` | first | ahead by | splits |\n|---|---|---|---|---|\n", limit)
+	fmt.Fprintf(&b, "\nEvery cell in which a private method with the guarantee is more than %g ahead of `auto`; differences are paired by split, with their standard errors:\n\n| data | n | epsilon | `auto` | first | ahead by | splits |\n|---|---|---|---|---|---|---|\n", limit)
 	for _, c := range t.cells {
 		if k, e := t.lead(c, ranked); k > 0 && e.Difference > limit {
-			fmt.Fprintf(&b, "| %v | %.4f | %s | %s | %d |\n", c, t.entries[c][0].Mean, methods[k].name, spread(4, e.Difference, e.DifferenceSE, e.Paired), e.Paired)
+			fmt.Fprintf(&b, "| %s | %d | %g | %.4f | %s | %s | %d |\n", c.data, c.n, c.epsilon, t.entries[c][0].Mean, methods[k].name, spread(4, e.Difference, e.DifferenceSE, e.Paired), e.Paired)
 		}
 	}
 	return b.String()
