@@ -203,14 +203,17 @@ func (t *everyone) row() string {
 		row, t.others(), least, most, len(t.cells), first, limit, within)
 }
 
-// others counts the private methods of other people.
-func (t *everyone) others() (n int) {
-	for k, m := range methods[2:] {
-		if m.kind == ranked && slices.ContainsFunc(t.cells, func(c cell) bool { _, ok := t.entries[c][k+2]; return ok }) {
-			n++
+// others counts the private methods of other people, each at all its settings.
+func (t *everyone) others() int {
+	all := map[string]bool{}
+	for _, c := range t.cells {
+		for k, e := range t.entries[c] {
+			if methods[k].kind == ranked && e.Algorithm != methods[0].algorithm {
+				all[e.Algorithm] = true
+			}
 		}
 	}
-	return n
+	return len(all)
 }
 
 func (t *everyone) comparison() string {
