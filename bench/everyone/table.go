@@ -54,8 +54,6 @@ type cell struct {
 	epsilon float64
 }
 
-func (c cell) String() string { return fmt.Sprintf("%s, %d, %g", c.data, c.n, c.epsilon) }
-
 // entry is a method in a cell.
 type entry struct {
 	experiment.Summary
@@ -205,14 +203,17 @@ func (t *everyone) row() string {
 		row, t.others(), least, most, len(t.cells), first, limit, within)
 }
 
-// others counts the private methods of other people.
-func (t *everyone) others() (n int) {
-	for k, m := range methods[2:] {
-		if m.kind == ranked && slices.ContainsFunc(t.cells, func(c cell) bool { _, ok := t.entries[c][k+2]; return ok }) {
-			n++
+// others counts the private methods of other people, each at all its settings.
+func (t *everyone) others() int {
+	all := map[string]bool{}
+	for _, c := range t.cells {
+		for k, e := range t.entries[c] {
+			if methods[k].kind == ranked && e.Algorithm != methods[0].algorithm {
+				all[e.Algorithm] = true
+			}
 		}
 	}
-	return n
+	return len(all)
 }
 
 func (t *everyone) comparison() string {
@@ -277,10 +278,10 @@ func (t *everyone) comparison() string {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "\nEvery cell in which a private method with the guarantee is more than %g ahead of `auto`; differences are paired by split, with their standard errors:\n\n| data, n, epsilon | `auto` | first | ahead by | splits |\n|---|---|---|---|---|\n", limit)
+	fmt.Fprintf(&b, "\nEvery cell in which a private method with the guarantee is more than %g ahead of `auto`; differences are paired by split, with their standard errors:\n\n| data | n | epsilon | `auto` | first | ahead by | splits |\n|---|---|---|---|---|---|---|\n", limit)
 	for _, c := range t.cells {
 		if k, e := t.lead(c, ranked); k > 0 && e.Difference > limit {
-			fmt.Fprintf(&b, "| %v | %.4f | %s | %s | %d |\n", c, t.entries[c][0].Mean, methods[k].name, spread(4, e.Difference, e.DifferenceSE, e.Paired), e.Paired)
+			fmt.Fprintf(&b, "| %s | %d | %g | %.4f | %s | %s | %d |\n", c.data, c.n, c.epsilon, t.entries[c][0].Mean, methods[k].name, spread(4, e.Difference, e.DifferenceSE, e.Paired), e.Paired)
 		}
 	}
 	return b.String()
