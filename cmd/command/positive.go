@@ -70,6 +70,9 @@ func checkTags(command *kong.Context) error {
 		if f.Set && f.Required && (blank(f.Target) || fmt.Sprint(f.Target) == "[]") { // the parser counts it as given
 			return badInput("--%s is %s, which is as if it were left out", f.Name, map[bool]string{true: "false", false: "empty"}[f.IsBool()])
 		}
+		if f.Set && f.Name != "set" && !f.IsBool() && f.Tag.Get("default") == "" && f.Enum == "" && (blank(f.Target) || fmt.Sprint(f.Target) == "[]") { // else an unset variable of a script would choose synthetic data, another ledger or a second run
+			return badInput("--%s is empty; give it a value, or leave it out", f.Name)
+		}
 		if !given(f) {
 			continue
 		}
