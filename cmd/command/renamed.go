@@ -123,7 +123,7 @@ func shortName(command string) string {
 func flagsOf(args []string) map[string]int {
 	given, file := map[string]int{}, ""
 	add := func(name, value string, at int) {
-		if value != "false" {
+		if !slices.Contains(words("false no 0"), strings.ToLower(value)) { // as the parser reads it
 			given[name], given[name+"="+value] = at, at
 		}
 	}
