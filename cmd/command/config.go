@@ -108,6 +108,7 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 		}
 	}
 	var more []string
+	lines := map[string]int{}
 	for _, s := range c.settings {
 		f := flags[s.flag]
 		if f != nil {
@@ -137,6 +138,10 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 		case s.line > 0 && (given[s.flag] || slices.ContainsFunc(f.Xor, func(x string) bool { return given["xor "+x] })):
 			continue
 		}
+		if s.line > 0 && lines[s.flag] > 0 {
+			return nil, nil, badInput("%s: %s is in line %d already", c.place(s), s.flag, lines[s.flag])
+		}
+		lines[s.flag] = s.line
 		if s.line == 0 {
 			given[s.flag] = true
 			for _, x := range f.Xor {
@@ -193,6 +198,9 @@ func (c *config) add(pairs []*ast.MappingValueNode, part string) error {
 		key := p.Key.GetToken()
 		s := setting{flag: key.Value, line: key.Position.Line}
 		if under := recipeParts[key.Value]; under != "" && part == "" {
+			if _, empty := p.Value.(*ast.NullNode); mapping(p.Value) == nil && !empty {
+				return badInput("%s:%d: %s: want options under it, such as \"epsilon: 1\"", c.path, s.line, s.flag)
+			}
 			if err := c.add(mapping(p.Value), under); err != nil {
 				return err
 			}

@@ -120,9 +120,12 @@ func TestFlagsThatNeedOrExclude(t *testing.T) {
 		"train --data= --schema s.yaml":                                  "--data is empty",
 		"train --data d.csv --schema=":                                   "--data is for --schema",
 		"train --data=":                                                  "--data is empty", // not synthetic data
+		"train --data d --data= --schema s":                              "--data is empty",
 		"train --set data=":                                              "--set data is empty",
 		"train --config=":                                                "--config is empty",
 		"baseline --data=":                                               "--data is empty",
+		"lab curve --epsilon 1,NaN":                                      "--epsilon is [1 NaN], want above 0",
+		"lab curve --set epsilon=Inf":                                    "--set epsilon is [+Inf], want above 0",
 		"lab curve --data=":                                              "--data is empty",
 		"train --data d --schema s --resume=":                            "--resume is empty", // not a second charge
 		"train --data d --schema s --approved=":                          "--approved is empty",

@@ -111,7 +111,7 @@ func checkTags(command *kong.Context) error {
 // blank reports whether a value is false or empty, as an unset variable of a script is.
 func blank(v reflect.Value) bool {
 	if files, ok := v.Interface().(dataFiles); ok {
-		return !files.given()
+		return !files.given() || slices.Contains(files.asked, "")
 	}
 	return v.Kind() == reflect.Bool && !v.Bool() || v.Kind() == reflect.String && v.Len() == 0
 }

@@ -62,6 +62,9 @@ func TestWrongKeysOfARecipe(t *testing.T) {
 		{"plan -n 100 -d 5", "compute: {epsilon: 1}\n", "run.yaml:1: epsilon is under \"how it is computed\", and belongs to \"what is guaranteed\""},
 		{"lab curve", "epsilon: 1\nradius: 2\n", "run.yaml:2: dyad lab curve has no flag --radius, and it changes what is guaranteed"},
 		{"search --candidates c.yaml", "mode: paper\n", "run.yaml:1: dyad search has no flag --mode, and it changes what is guaranteed"},
+		{"plan -n 100 -d 5", "guarantee: epsilon=2\n", "run.yaml:1: guarantee: want options under it"},
+		{"plan -n 100 -d 5", "guarantee: {epsilon: 1}\nepsilon: 3\n", "run.yaml:2: epsilon is in line 1 already"},
+		{"plan -n 100 -d 5", "l2: 1\nalpha: 3\n", "run.yaml:2: l2 is in line 1 already"},
 		{"predict m.json", "workers: 2\n", "run.yaml:1: dyad predict has no flag --workers"},
 	} {
 		write(t, dir, "run.yaml", c.text)

@@ -92,10 +92,11 @@ func typedKeys(command *kong.Context, args []string) string {
 				if !valued && !p.Flag.IsBool() && i+1 < len(args) {
 					value, valued = args[i+1], true
 				}
-				set := " --set " + p.Flag.Name
+				set := p.Flag.Name
 				if valued {
 					set += "=" + value
 				}
+				set = " --set " + shell(set)
 				if !slices.Contains(now, set) {
 					now = append(now, set)
 				}
