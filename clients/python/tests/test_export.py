@@ -251,15 +251,15 @@ def test_interactions(tmp_path, basis, store):
     "flags",
     [
         ["--task", "metric"],
-        ["--model", "mlp", "--hidden", "5"],
-        ["--model", "mlp", "--hidden", "6,4", "--activation", "softplus"],
-        ["--task", "metric", "--model", "mlp", "--hidden", "7", "--dim", "3"],
-        ["--task", "metric", "--model", "mlp", "--hidden", "7", "--dim", "3", "--similarity", "distance", "--activation", "softplus"],
+        ["--model", "mlp", "--set=hidden=5"],
+        ["--model", "mlp", "--set=hidden=6,4", "--set=activation=softplus"],
+        ["--task", "metric", "--model", "mlp", "--set=hidden=7", "--set=dim=3"],
+        ["--task", "metric", "--model", "mlp", "--set=hidden=7", "--set=dim=3", "--set=similarity=distance", "--set=activation=softplus"],
     ],
     ids=lambda f: "-".join(f),
 )
 def test_metrics_and_networks(tmp_path, flags):
-    m, rows = trained(tmp_path, MIXED, [*flags, "--steps", "5"] if "mlp" in flags else flags)
+    m, rows = trained(tmp_path, MIXED, [*flags, "--set=steps=5"] if "mlp" in flags else flags)
     assert close(m.onnx(rows), m.want)
     for format in (["--python"], ["--go"], ["--sql", "duckdb"]):
         with pytest.raises(ValueError, match="not a linear score"):
