@@ -251,7 +251,7 @@ func scalar(n ast.Node) (string, bool) {
 
 var flagInMessage = regexp.MustCompile(`--([\w-]+)(?: (\d\S*|[A-Z]+\b))?`)
 
-// spelled is a message with what --set gave written as it was given: keys, which are no flags, or all of it.
+// spelled writes what --set gave as it was given, in a message: keys alone, as they are never flags, or all of it.
 func (c *config) spelled(message string, all bool) string {
 	if c == nil {
 		return message
