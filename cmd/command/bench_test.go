@@ -24,7 +24,7 @@ func TestBench(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"lab", "bench", "--records", "64", "--runs", "1", "--variant", "generic"}
+	args := []string{"lab", "bench", "--records", "64", "--runs", "1", "--set", "variant=generic"}
 	code, out, errs := dyad(t, t.TempDir(), args...)
 	got := measured.ReplaceAllStringFunc(out, func(s string) string {
 		switch {
