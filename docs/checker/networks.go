@@ -38,7 +38,8 @@ const scoreRange = 16
 // part is a matrix of a network, which is projected to a ball.
 type part struct{ size, radius float64 }
 
-// parts are those of a network of records within a norm, and a bound of its outputs (section 3.11, "A by intervals").
+// parts returns the parts of a network for records within a norm, and a bound of its outputs (section 3.11, "A by
+// intervals").
 func parts(n node, norm float64) (all []part, reach float64) {
 	if n.text("kind") != "mlp" {
 		for _, l := range n.list("parts") {
