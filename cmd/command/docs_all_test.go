@@ -17,6 +17,9 @@ import (
 // the stages of CI, that run them, flags shared among them.
 var runElsewhere = map[string]string{
 	"docs/verify.md: verify --key": "TestForgeriesAreRefusedByKey",
+	"docs/networks.md: train --data --epsilon --model conv.yaml --out --schema --steps":                          "TestNetworksOfFiles",
+	"docs/networks.md: plan --epsilon --model conv.yaml -d -n":                                                   "TestNetworksOfFiles",
+	"README.md: train --model FILE.yaml":                                                                         "TestNetworksOfFiles",
 	"docs/guide-users.md: local server --dir --epochs --epsilon --listen --schema --tokens -n":                   "TestLocalServerTokens",
 	"docs/guide-users.md: local plan --epochs --epsilon --out --schema -n":                                       "TestLocalServerTokens",
 	"docs/guide-users.md: local client --data --follow --max-epsilon --memory --schema --server --token --user":  "TestLocalServerTokens TestLocalCrash",

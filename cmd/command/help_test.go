@@ -223,7 +223,7 @@ func TestFirstViewOfHelp(t *testing.T) {
 		}
 		for _, l := range strings.SplitAfter(list, "\n")[min(1, strings.Count(list, "\n")):] {
 			if strings.HasPrefix(l, "  ") {
-				for _, m := range namedFlag.FindAllStringSubmatch(strings.Replace(l, "--model mlp:", "", 1), -1) {
+				for _, m := range namedFlag.FindAllStringSubmatch(strings.Replace(l, "--model:", "", 1), -1) {
 					keys = append(keys, m[1])
 				}
 			}

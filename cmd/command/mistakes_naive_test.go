@@ -53,7 +53,7 @@ func naive(train, plan string) []mistake {
 		row("an optimiser", train+"--algorithm SGD", train+"--data-id n11 --algorithm moments", "choose one of", "moments"),
 		row("a classifier's loss", train+"--loss cross-entropy", train+"--data-id n12 --loss logistic", "logistic"),
 		row("another task", train+"--task classification", train+"--data-id n13 --task auc", `"auc"`),
-		row("another model", train+"--model random-forest", train+"--data-id n14 --model linear", `"linear"`),
+		row("another model", train+"--model random-forest", train+"--data-id n14 --model linear", "want linear, mlp"),
 		row("a mode of that name", train+"--mode private", train+"--data-id n15 --mode certified", `"certified"`),
 		row("a flag without its value", "predict model.json --data patients.csv --out", "predict model.json --data patients.csv --out s4.csv", "--out needs a value"),
 		row("a percentage for a score", "predict model.json --data patients.csv --threshold 50% --out s5.csv", "predict model.json --data patients.csv --threshold 0.5 --out s5.csv", "scores are not percentages"),
