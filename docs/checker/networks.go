@@ -100,7 +100,6 @@ func networkConstants(m, n, pr node) {
 	A := larger(mul(real(2), F), real(1))
 	switch how {
 	case "cosine":
-		F = real(1) // of unit length
 		fall, rise := slopes(q)
 		A = mul(q, larger(fall, rise))
 	case "distance":
