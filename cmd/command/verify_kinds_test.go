@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -231,6 +232,9 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		{lossOf, distances, network("seed", 1., 64, 128, loss("params", map[string]any{"m": 0.}))}, // the plan has m = 1
 		{lossOf, distances, network("seed", 1., 8, 16, loss("formula", "max(0, m - u)"))},          // the plan has squares
 		{lossOf, distances, network("compare", "contrastive", 4, 8)},
+		{"the rounding error of mean-gradient", scores, network("seed", 1., 4, 4, func(m map[string]any) { // neighbours share no errors of networks
+			m["plan"].(map[string]any)["problem"].(map[string]any)["mean_error"] = 0x1p-20
+		})},
 		{kindOf, scores, network("kind", "MLP", 4, 4, parts)},
 		{kindOf, scores, network("kind", nil, 4, 4, parts)},
 		{kindOf, scores, network("hidden", nil, 4/(1+math.Exp(-8)), 4/(1+math.Exp(-8)), linear)}, // 32 units to a reader
@@ -254,6 +258,26 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		if v := checker.Check(sealed(t, m)); v.Verdict != checker.Refused || !strings.Contains(v.Why, c.why) {
 			t.Errorf("%s, %s: %+v", c.flags, c.why, v)
 		}
+	}
+}
+
+// A network goes with steps that have noise on gradients: next to moments it would take the place of checks of their weights.
+func TestVerifyCoversNoMomentsOfNetworks(t *testing.T) {
+	dir := clinic(t, 200)
+	var m, of map[string]any
+	if err := errors.Join(json.Unmarshal(verifiable(t, dir, "moments", "--algorithm moments"), &m), json.Unmarshal(verifiable(t, dir, "network", "--model mlp --hidden 2 --steps 3"), &of)); err != nil {
+		t.Fatal(err)
+	}
+	problem, other := m["plan"].(map[string]any)["problem"].(map[string]any), of["plan"].(map[string]any)["problem"].(map[string]any)
+	for _, key := range []string{"loss", "constants", "radius"} {
+		problem[key] = other[key]
+	}
+	for _, key := range []string{"network", "loss", "weights"} {
+		m[key] = of[key]
+	}
+	m["report"] = map[string]any{"guarantee": m["guarantee"]}
+	if v := checker.Check(sealed(t, m)); v.Verdict != checker.NotCovered || !strings.Contains(v.Why, "a network of another kind of run") {
+		t.Errorf("%+v", v)
 	}
 }
 
