@@ -69,8 +69,10 @@ func (n Network) filled(task string, d int) (Network, error) {
 		return n, input.Errorf("dyad: a network for task %q gives one score; an embedding (--dim, --similarity) is for task %q (--task metric)", AUC, Metric)
 	case task == Metric && !slices.Contains([]string{embedding.ByCosine, embedding.ByDistance, embedding.ByContrastive}, n.Compare):
 		return n, input.Errorf("dyad: embeddings are compared by %s, %s or %s, not %q", embedding.ByCosine, embedding.ByDistance, embedding.ByContrastive, n.Compare)
+	case slices.ContainsFunc(n.Hidden, func(units int) bool { return units < 1 }):
+		return n, input.Errorf("dyad: hidden layers of %v units, want at least 1 each", n.Hidden)
 	case !(n.Clip > 0x1p-100 && n.Clip < 0x1p100) || !(n.Gain > 0x1p-100 && n.Gain < 0x1p100) && n.Kind == mlp:
-		return n, input.Errorf("dyad: the clipping norm %v and the gain %v of a network must be positive numbers", n.Clip, n.Gain)
+		return n, input.Errorf("dyad: the clipping norm %v and the gain %v of a network, want numbers from 2^-100 to 2^100", n.Clip, n.Gain)
 	}
 	return n, nil
 }

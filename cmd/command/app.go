@@ -276,7 +276,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		} else if errors.Is(err, context.Canceled) {
 			fail(stderr, "dyad: cancelled")
 		} else if !errors.Is(err, errCheckFailed) && !errors.Is(err, errTold) {
-			failAt(stderr, err, "%s", a.team.prefix()+message(err))
+			failAt(stderr, err, "%s", a.team.prefix()+config.spelled(message(err)))
 		}
 	}
 	return exitCode(err)
@@ -300,7 +300,7 @@ func newParser(c any, stdout, stderr io.Writer, options ...kong.Option) (*kong.K
 func message(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
-		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "cluster: ", "pairgraph: ", "terms: ", "team: ", "mpi: ", "export: ", "experiment: ", "influence: ", "layers: ", "gorgonia: ", "embedding: ", "dyad: "} {
+		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ", "dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "cluster: ", "pairgraph: ", "terms: ", "team: ", "mpi: ", "export: ", "experiment: ", "influence: ", "layers: ", "gorgonia: ", "autodiff: ", "embedding: ", "dyad: "} {
 			l = strings.ReplaceAll(strings.TrimPrefix(l, p), ": "+p, ": ")
 		}
 		lines[i] = "dyad: " + l

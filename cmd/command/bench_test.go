@@ -85,7 +85,7 @@ func TestBenchPeers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	args := []string{"lab", "bench", "--records", "64", "--runs", "1", "--variant", "generic", "--peers"}
+	args := []string{"lab", "bench", "--records", "64", "--runs", "1", "--set", "variant=generic", "--peers"}
 	code, out, _ := dyad(t, dir, append(args, "here.csv")...)
 	if code != exitOK || strings.Count(out, "x slow\n") != 1 || strings.Contains(out, "other") || !strings.Contains(out, "; ratio to peers") {
 		t.Errorf("exit %d\n%s", code, out)

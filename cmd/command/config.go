@@ -108,17 +108,22 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 		}
 	}
 	var more []string
+	lines := map[string]int{}
 	for _, s := range c.settings {
 		f := flags[s.flag]
 		if f != nil {
 			s.flag = f.Name
 		}
 		switch {
-		case strings.HasPrefix(command.Path(), "plan ") && s.flag == "report": // of the training
+		case s.flag == "" && s.line == 0:
+			return nil, nil, badInput("--set is %q, want KEY=VALUE", "="+s.values[0])
+		case strings.HasPrefix(command.Path(), "plan ") && s.flag == "report" && s.line > 0: // of the training
 			continue
 		case f == nil && s.flag == "algorithm" && len(command.Positional) > 0 && command.Positional[0].Name == s.flag:
 			if !given["argument"] {
 				more = append(more, s.values...)
+			} else if s.line == 0 {
+				return nil, nil, badInput("--set %s: the command line has %s already", s.flag, s.flag)
 			}
 			continue
 		case f == nil && leavesOut(command.Path(), s):
@@ -126,10 +131,17 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 		case f == nil || s.flag == "help" || s.flag == "config" || s.flag == "set":
 			return nil, nil, c.unknown(shortName(command.Path()), s, flags)
 		case (s.list || s.line == 0 && given[s.flag]) && !f.IsCumulative() && f.Target.Type() != reflect.TypeFor[dataFiles]():
+			if s.line == 0 {
+				return nil, nil, badInput("--set %s is given twice, or as a flag as well; it takes one value", s.flag)
+			}
 			return nil, nil, badInput("%s: --%s takes one value, not a list", c.place(s), s.flag)
 		case s.line > 0 && (given[s.flag] || slices.ContainsFunc(f.Xor, func(x string) bool { return given["xor "+x] })):
 			continue
 		}
+		if s.line > 0 && lines[s.flag] > 0 {
+			return nil, nil, badInput("%s: %s is in line %d already", c.place(s), s.flag, lines[s.flag])
+		}
+		lines[s.flag] = s.line
 		if s.line == 0 {
 			given[s.flag] = true
 			for _, x := range f.Xor {
@@ -186,6 +198,9 @@ func (c *config) add(pairs []*ast.MappingValueNode, part string) error {
 		key := p.Key.GetToken()
 		s := setting{flag: key.Value, line: key.Position.Line}
 		if under := recipeParts[key.Value]; under != "" && part == "" {
+			if _, empty := p.Value.(*ast.NullNode); mapping(p.Value) == nil && !empty {
+				return badInput("%s:%d: %s: want options under it, such as \"epsilon: 1\"", c.path, s.line, s.flag)
+			}
 			if err := c.add(mapping(p.Value), under); err != nil {
 				return err
 			}
@@ -234,25 +249,33 @@ func scalar(n ast.Node) (string, bool) {
 	return "", false
 }
 
-var flagInMessage = regexp.MustCompile(`--([\w-]+)`)
+var flagInMessage = regexp.MustCompile(`--([\w-]+)(?: (\d\S*|[A-Z]+\b))?`)
 
-// explain adds the line of the file to a message about a flag that came from there.
-func (c *config) explain(message string) string {
+// spelled is a message with the flags that --set gave written as they were given.
+func (c *config) spelled(message string) string {
 	if c == nil {
 		return message
 	}
+	return flagInMessage.ReplaceAllStringFunc(message, func(flag string) string {
+		m := flagInMessage.FindStringSubmatch(flag)
+		if !slices.ContainsFunc(c.settings, func(s setting) bool { return s.flag == m[1] && s.line == 0 }) {
+			return flag
+		}
+		return "--set " + m[1] + strings.Replace(flag[len("--"+m[1]):], " ", "=", 1)
+	})
+}
+
+// explain adds the line of the file to a message about a flag that came from there.
+func (c *config) explain(message string) string {
 	m := flagInMessage.FindStringSubmatch(message)
-	if m == nil {
+	if c == nil || m == nil {
 		return message
 	}
 	i := slices.IndexFunc(c.settings, func(s setting) bool { return s.flag == m[1] })
-	if i < 0 {
-		return message
+	if i < 0 || c.settings[i].line == 0 {
+		return c.spelled(message)
 	}
-	if c.settings[i].line == 0 {
-		return strings.ReplaceAll(message, m[0], "--set "+m[1])
-	}
-	return fmt.Sprintf("%s (%s, line %d, unless the command line has it)", message, c.path, c.settings[i].line)
+	return fmt.Sprintf("%s (%s, line %d, unless the command line has it)", c.spelled(message), c.path, c.settings[i].line)
 }
 
 // used are the flags of a command line and its file, with their values.

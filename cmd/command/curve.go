@@ -30,7 +30,7 @@ type curveCmd struct {
 	Features   int       `positive:"" default:"20" help:"Features of synthetic ar1 and scores."`
 	N          []int     `short:"n" placeholder:"N,..." help:"Numbers of training records; the others test. Default: what --holdout leaves."`
 	Holdout    float64   `within:"(0,1)" positive:"" default:"0.3" placeholder:"F" help:"Fraction of the records that test."`
-	Epsilons   []float64 `name:"epsilon" aliases:"epsilons" placeholder:"E,..." help:"Epsilons. Default: 0.1,0.3,1,3,10."`
+	Epsilons   []float64 `name:"epsilon" within:"(0,)" aliases:"epsilons" placeholder:"E,..." help:"Epsilons. Default: 0.1,0.3,1,3,10."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Algorithms []string  `name:"algorithm" aliases:"algorithms" placeholder:"NAME,..." help:"Algorithms with their defaults, see \"dyad lab algorithms\", or auto. Default: auto."`
 	NoCeiling  bool      `help:"Leave out the models without privacy. They are never drawn of private data."`

@@ -33,8 +33,12 @@ type dataFiles struct {
 // Decode implements kong.MapperValue; a flag that is given again adds files.
 func (f *dataFiles) Decode(c *kong.DecodeContext) error {
 	var name string
-	if err := c.Scan.PopValueInto("file", &name); err != nil || name == "" {
+	if err := c.Scan.PopValueInto("file", &name); err != nil {
 		return err
+	}
+	if name == "" { // checkTags refuses it
+		f.asked = append(f.asked, "")
+		return nil
 	}
 	names, err := dataset.Expand(name)
 	f.asked, f.names = append(f.asked, name), append(f.names, names...)

@@ -59,7 +59,7 @@ var refused = map[string]bool{
 func goldenCases(schema string) map[string][]string {
 	cases := map[string][]string{
 		"account-noise":        {"account", "--epsilon", "1", "--delta", "1e-5"},
-		"account-epsilon":      {"account", "--sigma", "50", "--set", "steps=100", "--delta", "1e-6"},
+		"account-epsilon":      {"account", "--sigma", "50", "--steps", "100", "--delta", "1e-6"},
 		"algorithms":           {"lab", "algorithms"},
 		"algorithms-pairs":     {"lab", "algorithms", "pairs"},
 		"algorithms-tuples":    {"lab", "algorithms", "tuples"},

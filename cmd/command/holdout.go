@@ -232,7 +232,7 @@ func (c *trainCmd) heldAgain(model string, err error) string {
 
 // heldCommand evaluates the held-out records privately.
 func (c *trainCmd) heldCommand(model string) string {
-	command := fmt.Sprintf("dyad evaluate %s %s --holdout %g --split-seed %d --epsilon E", model, c.Data.flags(), *c.Holdout, c.SplitSeed)
+	command := fmt.Sprintf("dyad evaluate %s %s --holdout %g --set split-seed=%d --epsilon E", model, c.Data.flags(), *c.Holdout, c.SplitSeed)
 	if c.Labels != "" {
 		command += " --labels " + c.Labels
 	}

@@ -117,9 +117,21 @@ func TestFlagsThatNeedOrExclude(t *testing.T) {
 		"search --models= --schema s.yaml --data d.csv --epsilon 1":      "--models is empty",
 		"cluster --schema s.yaml --k 2 --plan=false":                     "--plan is false",
 		"threshold m.json --figures=":                                    "--figures is empty",
-		"train --data= --schema s.yaml":                                  "--schema is for --data",
+		"train --data= --schema s.yaml":                                  "--data is empty",
 		"train --data d.csv --schema=":                                   "--data is for --schema",
-		"pairs train --data d --schema s --pairs p --label-values=":      "--label-values has",
+		"train --data=":                                                  "--data is empty", // not synthetic data
+		"train --data d --data= --schema s":                              "--data is empty",
+		"train --set data=":                                              "--set data is empty",
+		"train --config=":                                                "--config is empty",
+		"baseline --data=":                                               "--data is empty",
+		"lab curve --epsilon 1,NaN":                                      "--epsilon is [1 NaN], want above 0",
+		"lab curve --set epsilon=Inf":                                    "--set epsilon is [+Inf], want above 0",
+		"lab curve --data=":                                              "--data is empty",
+		"train --data d --schema s --resume=":                            "--resume is empty", // not a second charge
+		"train --data d --schema s --approved=":                          "--approved is empty",
+		"train --data d --schema s --ledger=":                            "--ledger is empty",
+		"verify m.json --ledger=":                                        "--ledger is empty",
+		"pairs train --data d --schema s --pairs p --label-values=":      "--label-values is empty",
 	} {
 		if code, out, errs := dyad(t, dir, strings.Fields(args)...); code != exitInput || !strings.Contains(errs, want) {
 			t.Errorf("dyad %s: exit %d: %s%s; want %q", args, code, out, errs, want)

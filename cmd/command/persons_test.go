@@ -404,7 +404,7 @@ func TestHeldOutFiguresAreContinued(t *testing.T) {
 	epsilon, delta, share := 0.5, 1e-6, 0.25
 	c := trainCmd{trainedFlags: trainedFlags{Data: dataFiles{asked: []string{"v.csv"}, names: []string{"v.csv"}}}}
 	c.Holdout, c.HoldoutEpsilon, c.Delta, c.SplitSeed = &share, &epsilon, &delta, 1
-	const want = "dyad evaluate m.json --data v.csv --holdout 0.25 --split-seed 1 --epsilon 0.5 --delta 1e-06"
+	const want = "dyad evaluate m.json --data v.csv --holdout 0.25 --set split-seed=1 --epsilon 0.5 --delta 1e-06"
 	if got := c.heldAgain("m.json", context.Canceled); got != want {
 		t.Errorf("not charged: %s", got)
 	}

@@ -70,6 +70,9 @@ func checkTags(command *kong.Context) error {
 		if f.Set && f.Required && (blank(f.Target) || fmt.Sprint(f.Target) == "[]") { // the parser counts it as given
 			return badInput("--%s is %s, which is as if it were left out", f.Name, map[bool]string{true: "false", false: "empty"}[f.IsBool()])
 		}
+		if f.Set && f.Name != "set" && !f.IsBool() && f.Tag.Get("default") == "" && f.Enum == "" && (blank(f.Target) || fmt.Sprint(f.Target) == "[]") { // else an unset variable of a script would choose synthetic data, another ledger or a second run
+			return badInput("--%s is empty; give it a value, or leave it out", f.Name)
+		}
 		if !given(f) {
 			continue
 		}
@@ -108,7 +111,7 @@ func checkTags(command *kong.Context) error {
 // blank reports whether a value is false or empty, as an unset variable of a script is.
 func blank(v reflect.Value) bool {
 	if files, ok := v.Interface().(dataFiles); ok {
-		return !files.given()
+		return !files.given() || slices.Contains(files.asked, "")
 	}
 	return v.Kind() == reflect.Bool && !v.Bool() || v.Kind() == reflect.String && v.Len() == 0
 }

@@ -62,6 +62,9 @@ func TestWrongKeysOfARecipe(t *testing.T) {
 		{"plan -n 100 -d 5", "compute: {epsilon: 1}\n", "run.yaml:1: epsilon is under \"how it is computed\", and belongs to \"what is guaranteed\""},
 		{"lab curve", "epsilon: 1\nradius: 2\n", "run.yaml:2: dyad lab curve has no flag --radius, and it changes what is guaranteed"},
 		{"search --candidates c.yaml", "mode: paper\n", "run.yaml:1: dyad search has no flag --mode, and it changes what is guaranteed"},
+		{"plan -n 100 -d 5", "guarantee: epsilon=2\n", "run.yaml:1: guarantee: want options under it"},
+		{"plan -n 100 -d 5", "guarantee: {epsilon: 1}\nepsilon: 3\n", "run.yaml:2: epsilon is in line 1 already"},
+		{"plan -n 100 -d 5", "l2: 1\nalpha: 3\n", "run.yaml:2: l2 is in line 1 already"},
 		{"predict m.json", "workers: 2\n", "run.yaml:1: dyad predict has no flag --workers"},
 	} {
 		write(t, dir, "run.yaml", c.text)
@@ -92,12 +95,17 @@ func TestKeysAreSet(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"--set stps=3":                          "--set stps: dyad plan has no flag --stps; did you mean steps?",
-		"--set steps=3 --steps 4":               "--set steps: --steps takes one value",
-		"--set steps=3 --set steps=4":           "--set steps: --steps takes one value",
+		"--set steps=3 --steps 4":               "--set steps is given twice, or as a flag as well",
+		"--set steps=3 --set steps=4":           "--set steps is given twice, or as a flag as well",
+		"--set algorithm=moments":               "--set algorithm is given twice, or as a flag as well",
+		"--set =3":                              "--set is \"=3\", want KEY=VALUE",
+		"--set report=":                         "--set report is empty",
+		"--set ridge=1":                         "gradient-perturbation does not take --set ridge;",
+		"--model mlp --set hidden=4,-2":         "hidden layers of [4 -2] units, want at least 1",
 		"--set steps=-3":                        "--set steps is -3, must be positive",
 		"--set gain=2 --set help":               "has no flag --help",
-		"--set total-step=1 --path 2":           "takes one value",
-		"--set l2=0.1 --alpha 2 --config x":     "takes one value",
+		"--set total-step=1 --path 2":           "--set total-step is given twice",
+		"--set l2=0.1 --alpha 2 --config x":     "--set l2 is given twice",
 		"--set epsilon=two":                     "--set epsilon is \"two\", want a number",
 		"--model mlp --set hidden=8 --set dim":  "--set dim is \"true\", want a whole number",
 		"--set momentum=2 --model mlp":          "the momentum is 2",

@@ -92,10 +92,11 @@ func typedKeys(command *kong.Context, args []string) string {
 				if !valued && !p.Flag.IsBool() && i+1 < len(args) {
 					value, valued = args[i+1], true
 				}
-				set := " --set " + p.Flag.Name
+				set := p.Flag.Name
 				if valued {
 					set += "=" + value
 				}
+				set = " --set " + shell(set)
 				if !slices.Contains(now, set) {
 					now = append(now, set)
 				}
@@ -123,7 +124,7 @@ func shortName(command string) string {
 func flagsOf(args []string) map[string]int {
 	given, file := map[string]int{}, ""
 	add := func(name, value string, at int) {
-		if value != "false" {
+		if !slices.Contains(words("false no 0"), strings.ToLower(value)) { // as the parser reads it
 			given[name], given[name+"="+value] = at, at
 		}
 	}

@@ -167,7 +167,7 @@ class _Estimator(_raw.Private):
     # Training.
 
     def _options(self) -> dict:
-        """Flags of training and planning."""
+        """Options of training and planning."""
         options = {
             "task": self._task,
             "epsilon": self.epsilon,
@@ -181,7 +181,7 @@ class _Estimator(_raw.Private):
         if options.get("model", "linear") != "linear" and self.random_state is not None:
             options.setdefault("init_seed", self._seed())
         for name in ("seed", "out", "data", "schema", "json"):
-            if name in options:
+            if name in {o.strip(" -") for o in options}:
                 raise DyadError(f"options has {name!r}, which this class sets itself; noise is never seeded from Python")
         return options
 
@@ -199,8 +199,10 @@ class _Estimator(_raw.Private):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         schema, columns = self._describe(X, y, group, person, n)
         with _handover.folder() as at, self._keeping(schema, at) as out:
-            args = ["train", "--data", self._write(at, X, columns), "--schema", str(_handover.write_schema(at / "schema.yaml", schema))]
-            args += ["--out", str(out), "--yes", *flags(self._options())]
+            options = self._options()
+            plain = options.get("mode") == "nonprivate"
+            args = ["baseline" if plain else "train", "--data", self._write(at, X, columns), "--schema", str(_handover.write_schema(at / "schema.yaml", schema))]
+            args += ["--out", str(out), "--yes", *flags({**options, "mode": None if plain else options.get("mode")})]
             args += flags({"ledger": self.ledger, "resume": resume})
             result = run(args, verbose=self.verbose, columns=_names(X))
             self._adopt(out.read_bytes())

@@ -61,18 +61,13 @@ def version() -> str:
 
 
 def flags(options: dict) -> list[str]:
-    """Flags of keyword options: None is left out, True is a bare flag, a list repeats."""
+    """Keyword options as settings of a command line, which are flags or keys of a recipe: None and False are left out, a list is joined."""
     out = []
     for name, value in options.items():
-        flag = "--" + name.replace("_", "-")
         if value is None or value is False:
             continue
-        if value is True:
-            out.append(flag)
-        elif isinstance(value, (list, tuple)):
-            out.append(flag + "=" + ",".join(map(_text, value)))
-        else:
-            out.append(flag + "=" + _text(value))
+        text = "true" if value is True else ",".join(map(_text, value)) if isinstance(value, (list, tuple)) else _text(value)
+        out.append(f"--set={name.replace('_', '-')}={text}")
     return out
 
 

@@ -103,8 +103,12 @@ def translated(text: str) -> str:
     """Any text of the program without temporary paths and flags."""
     text = re.sub(re.escape(tempfile.gettempdir()) + r"[^\s:;,]*dyad-handover-[^/\\\s]*[/\\](\w+)\.\w+", lambda m: FILES.get(m[1], m[1]), text)
     text = text.replace(", or --force to replace it", "")
-    text = re.sub(r'unknown flag --([\w-]+)(?:, did you mean "--([\w-]+)")?', lambda m: f'there is no option "{m[1].replace("-", "_")}"' + (f', did you mean "{m[2].replace("-", "_")}"' if m[2] else ""), text)
+    text = re.sub(r"--set ([\w-]+): dyad [\w ]+ has no flag --[\w-]+(?:; did you mean ([\w-]+)\?)?(?:; \"dyad .*)?", _unknown, text)
     return _FLAG.sub(_parameter, text).replace("the schema: schema:", "the schema:")
+
+
+def _unknown(m: re.Match) -> str:
+    return f'there is no option "{m[1].replace("-", "_")}"' + (f', did you mean "{m[2].replace("-", "_")}"?' if m[2] else "")
 
 
 def _parameter(m: re.Match) -> str:

@@ -102,7 +102,7 @@ def curve(estimator, X, y, *, epsilons: Sequence[float], holdout_epsilon: float 
         if out is None:
             out = at / "curve" if public else _released.new("curve", estimator.ledger).with_suffix("")
         args += ["--out", str(File(out).absolute()), "--yes", *(["--public-data"] if public else [])]
-        args += flags({"epsilons": list(epsilons), "holdout_epsilon": holdout_epsilon, "splits": splits, "algorithms": list(algorithms) or None, "delta": estimator.delta})
+        args += flags({"epsilon": list(epsilons), "holdout_epsilon": holdout_epsilon, "splits": splits, "algorithm": list(algorithms) or None, "delta": estimator.delta})
         found = run(args + flags({"ledger": None if public else estimator.ledger, **options}), verbose=estimator.verbose)
     return CurveResult.of(found)
 

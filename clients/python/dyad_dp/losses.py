@@ -15,11 +15,11 @@ def check(loss: str, *, task: str = "auc", radius: float | None = None, n: int |
 
     plot is a figure of the loss and its slope to write: SVG, PDF or PNG.
     """
-    args = ["losses", "check", loss, *flags({"task": task, "radius": radius, "n": n, "d": d, "loss_clip": loss_clip, "plot": plot})]
-    return Loss.of(run(args + [f"--loss-param={name}={float(value)!r}" for name, value in params.items()]))
+    args = ["lab", "losses", "check", loss, *flags({"task": task, "radius": radius, "n": n, "d": d, "loss_clip": loss_clip, "plot": plot})]
+    return Loss.of(run(args + [f"--set=loss-param={name}={float(value)!r}" for name, value in params.items()]))
 
 
 def all(*, task: str | None = None) -> list[Loss]:
     """The built-in losses."""
-    found = run(["losses", "list", *flags({"task": task})])
+    found = run(["lab", "losses", "list", *flags({"task": task})])
     return [Loss.of(one) for one in (found if isinstance(found, list) else found["losses"])]

@@ -11,6 +11,22 @@ def own_places(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture(autouse=True)
+def current_spellings(monkeypatch):
+    """The program has no note about an old name of a command or an option."""
+    from dyad_dp import _program
+
+    told, read = [], _program._read
+
+    def reads(stream, entries, progress):
+        read(stream, entries, progress)
+        told.extend(e["message"] for e in entries if "are keys now" in e["message"] or "the old name" in e["message"])
+
+    monkeypatch.setattr(_program, "_read", reads)
+    yield
+    assert not told, told
+
+
 @pytest.fixture
 def clinic():
     """Records of two classes, features in [-3, 3]."""

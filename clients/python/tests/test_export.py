@@ -130,7 +130,7 @@ console.log(JSON.stringify(JSON.parse(readFileSync(new URL("rows.json", import.m
 
     def dialect(self, name):
         """The SELECT of another engine, parsed as one of it and written for DuckDB."""
-        query = self.export("--sql", name, "--table", "the records").decode()
+        query = self.export("--sql", name, "--set", "table=the records").decode()
         if name != "sqlserver":
             return sqlglot.transpile(query, read=name, write="duckdb")[0]
         (parsed,) = sqlglot.parse(query, read="tsql", error_level=sqlglot.ErrorLevel.RAISE)
@@ -153,7 +153,7 @@ console.log(JSON.stringify(JSON.parse(readFileSync(new URL("rows.json", import.m
         base.execute("CREATE TABLE \"the records\" (place INTEGER, " + ", ".join(f"{n} {t}" for n, t in zip(names, types)) + ")")
         rows = ", ".join(f"({i}, " + ", ".join(map(literal, row)) + ")" for i, row in enumerate(zip(*columns.values())))
         base.execute('INSERT INTO "the records" VALUES ' + rows)
-        query = change(self.dialect(dialect) if dialect else self.export("--sql", "duckdb", "--table", "the records").decode())
+        query = change(self.dialect(dialect) if dialect else self.export("--sql", "duckdb", "--set", "table=the records").decode())
         score = "_score" if "score" in columns else "score"  # that a column does not have
         scores = base.execute(f"SELECT place, {score} FROM ({query.strip().rstrip(';')}) ORDER BY place").fetchall()
         return np.array([np.nan if s is None else s for _, s in scores], dtype=np.float64)
@@ -251,15 +251,15 @@ def test_interactions(tmp_path, basis, store):
     "flags",
     [
         ["--task", "metric"],
-        ["--model", "mlp", "--hidden", "5"],
-        ["--model", "mlp", "--hidden", "6,4", "--activation", "softplus"],
-        ["--task", "metric", "--model", "mlp", "--hidden", "7", "--dim", "3"],
-        ["--task", "metric", "--model", "mlp", "--hidden", "7", "--dim", "3", "--similarity", "distance", "--activation", "softplus"],
+        ["--model", "mlp", "--set=hidden=5"],
+        ["--model", "mlp", "--set=hidden=6,4", "--set=activation=softplus"],
+        ["--task", "metric", "--model", "mlp", "--set=hidden=7", "--set=dim=3"],
+        ["--task", "metric", "--model", "mlp", "--set=hidden=7", "--set=dim=3", "--set=similarity=distance", "--set=activation=softplus"],
     ],
     ids=lambda f: "-".join(f),
 )
 def test_metrics_and_networks(tmp_path, flags):
-    m, rows = trained(tmp_path, MIXED, [*flags, "--steps", "5"] if "mlp" in flags else flags)
+    m, rows = trained(tmp_path, MIXED, [*flags, "--set=steps=5"] if "mlp" in flags else flags)
     assert close(m.onnx(rows), m.want)
     for format in (["--python"], ["--go"], ["--sql", "duckdb"]):
         with pytest.raises(ValueError, match="not a linear score"):
