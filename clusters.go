@@ -236,15 +236,15 @@ func (c *Clusters) size() (text []byte, most int, err error) {
 // LoadClusters reads and checks a file of clusters.
 func LoadClusters(path string) (*Clusters, error) {
 	c := &Clusters{}
-	err := read(path, "file of clusters", c, &c.read, func(seal *files.Seal) error {
+	err := files.ReadChecked(path, "file of clusters", c, &c.read, func(seal *files.Seal) error {
 		switch {
 		case c.Format != clustersFormat:
 			return fmt.Errorf("has format %q, and this program reads clusters of %q", c.Format, clustersFormat)
 		case !seal.Present() || !seal.Intact(c.Plan != nil):
-			return errChanged
+			return files.ErrChanged
 		}
 		c.read.Plan = c.Plan
-		return damaged(c.complete())
+		return files.Damaged(c.complete())
 	})
 	if err != nil {
 		return nil, err

@@ -32,10 +32,7 @@ type EvaluateOptions struct {
 // records themselves and carry no guarantee: of private records they are as private as these.
 func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metrics.Evaluation, error) {
 	o.Confidence, o.Top = cmp.Or(o.Confidence, 0.95), cmp.Or(o.Top, 10)
-	if err := prefixed(input.As(input.Ranges(o))); err != nil {
-		return nil, err
-	}
-	if err := evaluated.Of(d.lacks()); err != nil {
+	if err := cmp.Or(prefixed(input.As(input.Ranges(o))), evaluated.Of(d.lacks())); err != nil {
 		return nil, err
 	}
 	loss, err := m.loss()

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"math"
 	"slices"
 	"time"
@@ -163,18 +161,18 @@ func (m *Model) loss() (engine.Loss, error) {
 // about its guarantee.
 func Load(path string) (*Model, error) {
 	m, text := &Model{}, checker.Passing{}
-	err := read(path, "model", m, &text, func(seal *files.Seal) error {
+	err := files.ReadChecked(path, "model", m, &text, func(seal *files.Seal) error {
 		text.Plan = m.Plan
 		m.read = &origin{sum: seal.Sum(), text: text}
 		switch {
 		case !seal.Intact(m.Plan != nil):
-			return errChanged
+			return files.ErrChanged
 		case m.Format == clustersFormat:
 			return ErrClusters
 		case m.Format != modelFormat && m.Format != networkFormat || m.Format != m.format():
 			return fmt.Errorf("has format %q, this program reads %q, and %q for networks", m.Format, modelFormat, networkFormat)
 		}
-		return damaged(m.complete())
+		return files.Damaged(m.complete())
 	})
 	if errors.Is(err, ErrClusters) {
 		err = input.As(fmt.Errorf("%w: %s; dyad predict assigns records with it", ErrClusters, path))
@@ -185,42 +183,11 @@ func Load(path string) (*Model, error) {
 	return m, nil
 }
 
-func damaged(err error) error {
-	if err != nil {
-		return fmt.Errorf("is damaged: %w", err)
-	}
-	return nil
-}
-
-var errChanged = errors.New("was changed after it was written: its checksum does not match; use the file as it was saved")
-
-// read reads a file of this program, whose text is written to text, too, and checks what was read and its seal.
-func read(path, what string, into any, text io.Writer, check func(*files.Seal) error) error {
-	var missing *fs.PathError
-	seal := files.NewSeal()
-	err := files.ReadJSON(path, files.MaxModelBytes, into, seal, text)
-	switch {
-	case errors.As(err, &missing):
-		return input.Errorf("dyad: cannot read the %s: %w", what, err)
-	case err != nil:
-		err = fmt.Errorf("is not a %s of this program, or was cut short: %v", what, err)
-	default:
-		err = check(seal)
-	}
-	if err != nil {
-		return input.Errorf("dyad: %s %w", path, err)
-	}
-	return nil
-}
-
 // complete reports a part that a loaded model lacks, and refuses texts and numbers that no model has.
 func (m *Model) complete() error {
 	blank := *m
 	blank.Weights, blank.WeightErrors, blank.LogOdds, blank.CurveNoise, blank.Encoder, blank.Features = nil, nil, nil, nil, nil, nil // the schema has the names of features
-	if err := texts.Check(blank); err != nil {
-		return err
-	}
-	if err := m.Guarantee.Validate(); err != nil {
+	if err := cmp.Or(texts.Check(blank), m.Guarantee.Validate()); err != nil {
 		return err
 	}
 	loss, err := m.loss()

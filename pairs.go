@@ -25,8 +25,7 @@ type PairSource struct {
 	// Density draws this many pairs per individual, by ids and Seed only. Their labels are
 	// whether the labels of the records differ.
 	Density float64
-	// DegreeCap is the most pairs of an individual, drawn or kept: of a file the first ones,
-	// 0 keeps all.
+	// DegreeCap is the most pairs of an individual, drawn or kept: of a file the first ones, 0 keeps all.
 	DegreeCap int
 	Seed      uint64 // public
 	// Classes takes no pairs: tuples, or all pairs of the records and their labels.
@@ -52,8 +51,7 @@ type PairShape struct {
 
 // Pairs are individuals with their labelled pairs or classes, read from files.
 type Pairs struct {
-	// Graph says who is paired with whom, and Labels which pairs are dissimilar, or prefer
-	// the first.
+	// Graph says who is paired with whom, and Labels which pairs are dissimilar, or prefer the first.
 	Graph  *pairgraph.Graph
 	Labels []bool
 	// Dropped is the number of pairs of the file above the cap.
@@ -251,8 +249,7 @@ func defaultKappa(unit pairs.Unit, drawn *pairgraph.Graph, cap int) int {
 	return 0
 }
 
-// DefaultDelta is the delta to spend on a specification that leaves a choice: 0 where only
-// pure epsilon is possible.
+// DefaultDelta is the delta to spend on a specification that leaves a choice: 0 where only pure epsilon is possible.
 func (s PairShape) DefaultDelta(spec pairs.Spec) float64 {
 	if !s.Classes && (spec.Mode == algorithms.Paper || spec.Method == pairs.Input || spec.Method == pairs.Labels) {
 		return 0

@@ -59,8 +59,7 @@ type Run struct {
 	// On sums over lists of pairs and over tuples, with what they guarantee the same on every device; nil is the CPU. Pairs of all records
 	// are summed by the device of their plan (Options.On), whose rounding is part of the sensitivity.
 	On *device.Device
-	// Team computes the sums, with this process as its rank 0: see Training.Join. nil: this
-	// process does so alone.
+	// Team computes the sums, with this process as its rank 0: see Training.Join. nil: this process does so alone.
 	Team *team.Leader
 	// Source draws all noise; nil is a new one, keyed by the operating system. A seeded source
 	// is for reproduction only: the noise is then not secret, and the guarantee says so.
@@ -93,8 +92,7 @@ type Outcome struct {
 	File     string  // where its result is saved; "" without Run.Out
 	Restored int     // steps that came from a checkpoint
 	Seconds  float64 // of the work on public data; 0 on private ones: a time can depend on records
-	// Recovered is true if an earlier program had released the result, and it got its name
-	// now. Released is when.
+	// Recovered is true if an earlier program had released the result, and it got its name now. Released is when.
 	Recovered bool
 	Released  time.Time
 }
@@ -320,10 +318,9 @@ func (d *Data) Source() Source {
 	return s
 }
 
-// fingerprint is the ledger's of the files. One file of data, and those of its labels or pairs,
-// are hashed one after the other. Of several, the SHA-256 of each is hashed: contents and their
-// order count, names do not, and rows that move to another file make other data. Pipes and devices
-// are refused.
+// fingerprint is the ledger's of the files. One file of data, and those of its labels or pairs, are hashed one after
+// the other. Of several, the SHA-256 of each is hashed: contents and their order count, names do not, and rows that
+// move to another file make other data. Pipes and devices are refused.
 func (s Source) fingerprint(l *Ledger) (string, error) {
 	from, to := io.Pipe()
 	copying := tasks.Group{Stop: func() { to.CloseWithError(io.ErrUnexpectedEOF) }}

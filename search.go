@@ -50,8 +50,7 @@ type Search struct {
 	planned map[*algorithms.Plan]*Training // of every budget and road that was tried
 }
 
-// PlanSearch plans a private choice among settings or models. No data are read and nothing is
-// charged.
+// PlanSearch plans a private choice among settings or models. No data are read and nothing is charged.
 func PlanSearch(shape Shape, o SearchOptions) (*Search, error) {
 	s := &Search{options: o, shape: shape, planned: map[*algorithms.Plan]*Training{}}
 	so := search.Options{Records: shape.Records, PersonRows: shape.PersonRows, Budget: Options{Epsilon: o.Epsilon, Delta: o.Delta}.Budget(shape.Records), Provenance: shape.Provenance, Road: o.Road, Runs: o.Runs}

@@ -27,10 +27,9 @@ type Trained struct {
 	Outcome
 }
 
-// Run carries out the plan on data. On private data the plan is charged to the ledger,
-// durably, before a record is used; then the model is trained, kept privately, recorded as
-// released, and gets its name. A crash at any moment loses nothing that was paid for:
-// Run.Resume continues the run or saves its model.
+// Run carries out the plan on data. On private data the plan is charged to the ledger, durably, before a record is
+// used; then the model is trained, kept privately, recorded as released, and gets its name. A crash at any moment
+// loses nothing that was paid for: Run.Resume continues the run or saves its model.
 //
 // An error after the charge is an *algorithms.ChargedError, which tells whether the run can
 // be resumed; it has no release. Before it there was no charge. With an *ElsewhereError, or

@@ -136,7 +136,8 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	return refuse(fmt.Sprintf("epsilon %v with delta %v is beyond the precision of float64", s.Budget.Epsilon, s.Budget.Delta))
 }
 
-// covers returns an error unless the rounding errors of the most features, which certificates state, are those of fewer as well.
+// covers returns an error unless the rounding errors for the most features, which certificates state, hold for fewer as
+// well.
 func (c *PairsPlan) covers(s Spec, m *MomentsPlan) error {
 	problem := s.Kernel.Problem()
 	least := problem.D

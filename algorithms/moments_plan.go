@@ -123,7 +123,10 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 // checkMoments returns an error unless the backend of a Spec may be asked for moments of all its records, or within query groups
 // if grouped. instead names others that take groups.
 func (s Spec) checkMoments(name, instead string, grouped bool) error {
-	if len(s.Kernel.Problem().Groups) > 0 && !grouped {
+	switch {
+	case s.Backend == nil:
+		return fmt.Errorf("%w: %s plans a kernel of its own and needs Spec.Backend; use NewSpec", ErrAssumption, name)
+	case len(s.Kernel.Problem().Groups) > 0 && !grouped:
 		return fmt.Errorf("%w: %s compares all records, and pairs within query groups need the moments of each group; use %s", ErrAssumption, name, instead)
 	}
 	return nil

@@ -154,7 +154,7 @@ func (r *Records) ResidualScores(ctx context.Context, q Query, by []float64, pro
 	return scores, err
 }
 
-// residual is that of a row with the label y, in [-1, 1], which becomes x~.
+// residual returns the residual of a row with the label y, in [-1, 1]; the row becomes x~.
 func (q *Query) residual(x []float64, y float64) float64 {
 	var square, score float64
 	for k := range x {

@@ -25,7 +25,7 @@ func (localPlanCmd) computes()    {}
 
 // The states of a command that an interrupt may leave behind.
 const (
-	free     int32 = iota // nothing is lost with it
+	free     int32 = iota // it loses no result
 	holding               // it is waited for
 	leftBack              // the program ends
 )

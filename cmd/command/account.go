@@ -78,7 +78,7 @@ type accountConversion struct {
 	Epsilon float64 `json:"epsilon,omitempty"`
 	Delta   float64 `json:"delta,omitempty"`
 	Refused string  `json:"refused,omitempty"`
-	// Padded says that --padded would make something follow.
+	// Padded is true if --padded would imply a result.
 	Padded bool `json:"-"`
 }
 

@@ -110,7 +110,7 @@ type hooks struct {
 	with     With
 }
 
-// at says that a stage was reached.
+// at reports that a stage was reached.
 func (a *app) at(stage string) {
 	if stage == "locked" { // of a ledger, for a change
 		a.hold()

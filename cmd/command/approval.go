@@ -127,7 +127,7 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 		return nil, err
 	}
 	changed := t.Of("nothing")
-	// What is of public data has no plan.
+	// A result of public data has no plan.
 	if columns != a.Schema || m.DataID != m.Encoder.Schema().DataID || m.Plan != nil && algorithms.RecordHash(m.Plan) != a.Record {
 		return nil, badInput("--approved %s: the plan or the schema of the model is not that of the page, though the model names it; \"dyad verify\" checks the model", f.Approved)
 	}
@@ -146,7 +146,7 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 	return a.Filled(rows), nil
 }
 
-// write writes the page of a plan; held is that of the figures, nil without.
+// write writes the page of a plan; held is the plan of the figures, nil without.
 func (f studyFlags) write(a *app, p *algorithms.Plan, held *lib.FigurePlan, s *dataset.Schema) error {
 	out, err := files.NewOutput(f.Report, f.Force)
 	if err != nil || out == nil {

@@ -19,7 +19,7 @@ type auditCmd struct {
 	Pairs   auditPairsCmd   `cmd:"" help:"Attack training on labelled pairs, tuples or all pairs."`
 }
 
-// auditFlags say how an attack is carried out.
+// auditFlags configure an attack.
 type auditFlags struct {
 	BlackBox   bool          `help:"The adversary does not know the coins; every run is whole. Slower and weaker. Always so where the guarantee rests on secret batches or steps."`
 	Runs       int           `positive:"" help:"Runs on each of the two data sets; half of them choose the attack. Default: 40000, 10000 black-box, and with --time up to 200000."`

@@ -59,7 +59,7 @@ func (f *planFlags) basisFor(s *dataset.Schema, n, all int) (chosen *dataset.Sch
 		}
 	}
 	switch {
-	case s.Basis == "" && (err != nil || chosen.Basis == ""): // the plan of these options says what is wrong with them
+	case s.Basis == "" && (err != nil || chosen.Basis == ""): // the plan of these options reports their errors
 		return s, "", nil
 	case err != nil:
 		return nil, "", err

@@ -18,8 +18,8 @@ func (a *app) emitBrief(v any, full, brief string) error {
 	return a.emit(v, brief)
 }
 
-// clamped says what becomes of values outside of the schema's ranges. How many there are would
-// tell about records.
+// clamped describes the treatment of values outside of the schema's ranges. How many there are
+// would tell about records.
 const clamped = "values outside of the schema's ranges count as the nearest end (\"dyad data inspect\" counts them)"
 
 // direction says which records score high by the label of a schema, "" if it has none.
@@ -114,7 +114,7 @@ func (r *trainResult) brief(a *app, synthetic bool, planned privacy.Guarantee) s
 	return b.String()
 }
 
-// writeNext says what the model of a task is for.
+// writeNext suggests uses of the model of a task.
 func (o *runOutcome) writeNext(b *strings.Builder, task string) {
 	switch {
 	case o.Model == "":

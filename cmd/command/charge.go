@@ -26,11 +26,11 @@ type charging struct {
 	recovered func(saved *lib.Outcome, l *lib.Ledger) error
 	// after is what such a run has to do besides; nil: nothing.
 	after func() error
-	// plan reads and plans. Nothing is charged.
+	// plan reads and plans. There is no charge.
 	plan func() (planned, error)
 	// begin is what comes with an open ledger, before anything is charged; nil: nothing.
 	begin func(o lib.Run) error
-	// run carries the plan out, and fills in the outcome. done says that there is a result, also where an error came with it.
+	// run carries the plan out, and fills in the outcome. done is true if there is a result, even with an error.
 	run func(o lib.Run) (done bool, err error)
 	// tell prints the result, draw writes its page, and tracked is what a run folder has of it.
 	tell    func() error
@@ -46,8 +46,8 @@ type planned struct {
 	n        int
 	ask      []string // what a person has to agree to before a new charge
 	models   []string // files of models that were released before: what they tell of the same records must be in this ledger
-	free     bool     // public data without a file that was asked for: nothing is kept
-	close    func()   // nil: nothing is open
+	free     bool     // public data without a file that was asked for: no result is kept
+	close    func()   // nil: closed
 }
 
 // perform is the one way of every command that charges. Names are checked before a file is read, and a result that only lacks its
@@ -144,7 +144,7 @@ func (k charging) model(a *app, saved *lib.Outcome, l *lib.Ledger) error {
 // settled is what a run returns that has filled in its outcome: there is a result without an error, and elsewhere than asked for.
 func settled(away error) (done bool, err error) { return away == nil || isElsewhere(away), away }
 
-// writeReleased says that a run was released before.
+// writeReleased reports that a run was released before.
 func (o *runOutcome) writeReleased(b *strings.Builder, saved *lib.Outcome) {
 	line(b, "ledger", "run %s was released on %s; nothing more was charged", o.Run, saved.Released.Format("2006-01-02"))
 }

@@ -81,7 +81,7 @@ func (c *clusterCmd) Run(a *app) error {
 	return c.cluster(a, schema, metric)
 }
 
-// schema is that of the data, as the metric encodes them if there is one.
+// schema returns the schema of the data, as the metric encodes them if there is one.
 func (c *clusterCmd) schema(a *app) (*dataset.Schema, *model, error) {
 	schema, err := dataset.LoadUnlabelledSchema(c.Schema)
 	if err != nil || c.Metric == "" {
@@ -163,7 +163,7 @@ func (r *clusterResult) fill(found *lib.Clustered) {
 	r.Counts, r.Noise, r.Report = found.Counts, found.CountNoise, found.Report
 }
 
-// writeClusters says what was found.
+// writeClusters reports the clusters.
 func (r *clusterResult) writeClusters(b *strings.Builder) {
 	counts := make([]string, len(r.Counts))
 	for j, n := range r.Counts {

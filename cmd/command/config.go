@@ -94,7 +94,7 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 	}
 	command := trace.Selected()
 	if c.path == "" && c.settings == nil || command == nil {
-		return args, nil, nil // the parser says what is wrong
+		return args, nil, nil // the parser reports the error
 	}
 	if c.path != "" {
 		if err := c.read(); err != nil {

@@ -18,7 +18,7 @@ type confirmFlag struct {
 }
 
 // confirm tells what will be done and asks for it on a terminal. Without one, or without
-// agreement, it is bad input: nothing was charged.
+// agreement, it is bad input, before any charge.
 func (f confirmFlag) confirm(a *app, what string) error {
 	if f.Yes {
 		return nil
@@ -58,7 +58,7 @@ type unsoundFlag struct {
 	PaperUnsound bool `needs:"mode=paper" help:"With --mode paper, and --public-data unless it is a plan: drop the burn-in that keeps offpairstrc, offpairc, onpairstrc and onpairc from taking a step, and take the corrected step of dpgdc2, to see what they would do. The paper's claim does not cover that, and every output says so."`
 }
 
-// checkUnsound refuses the flag where it could touch private data. Nothing was read.
+// checkUnsound refuses the flag where it could touch private data. No data were read.
 func (unsoundFlag) checkUnsound(public bool) error {
 	if !public {
 		return badInput("--paper-unsound is for public data: say --public-data, which it needs besides a public schema. The paper proves nothing about its schedule")

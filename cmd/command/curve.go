@@ -164,7 +164,7 @@ func (c *curveCmd) Run(a *app) error {
 	return errors.Join(err, a.curvePage(page, r, p.Figures(r.Means)))
 }
 
-// curveError drops the prefix of the package and says what is bad input.
+// curveError drops the prefix of the package and marks bad input.
 func curveError(err error) error {
 	var bad *experiment.InputError
 	if errors.As(err, &bad) {
@@ -284,11 +284,11 @@ func (c *curveCmd) sized(d experiment.Data, n int) experiment.Data {
 	return d
 }
 
-// ceilingRidges are those of the models without privacy. The best of them is the ceiling: a poor
-// one would flatter private models.
+// ceilingRidges are the ridges of the models without privacy. The best of them is the ceiling: a
+// poor one would flatter private models.
 var ceilingRidges = []any{3.0, 0.3, 0.03}
 
-// epsilons are those of the trainings, ascending.
+// epsilons returns the epsilons of the trainings, ascending.
 func (c *curveCmd) epsilons() []float64 {
 	if c.Epsilons == nil {
 		return []float64{0.1, 0.3, 1, 3, 10}
@@ -296,7 +296,7 @@ func (c *curveCmd) epsilons() []float64 {
 	return slices.Sorted(slices.Values(c.Epsilons))
 }
 
-// names are those of the algorithms.
+// names returns the names of the algorithms.
 func (c *curveCmd) names() []string {
 	if c.Algorithms == nil {
 		return []string{algorithms.AutoName}

@@ -46,7 +46,7 @@ func (r privateCurveResult) saved() (run, file string) { return r.Run, r.Out }
 func (c *curveCmd) points(n int) (o lib.CurveOptions, err error) {
 	o = lib.CurveOptions{Epsilons: c.epsilons(), Delta: c.Delta, Training: n, Splits: c.Splits, Draws: c.Noises, HeldEpsilon: *c.HoldoutEpsilon, Confidence: defaultConfidence}
 	o.Names.Data = c.Data.String()
-	o.Names.Ledger, _ = c.path() // opening it says what is wrong
+	o.Names.Ledger, _ = c.path() // opening it reports the error
 	for _, name := range c.names() {
 		s := lib.Setting{Name: name, Options: lib.Options{Task: c.Task}}
 		if name != algorithms.AutoName {

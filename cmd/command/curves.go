@@ -73,7 +73,7 @@ func (f curvesFlag) write(m *model, out *files.Output) error {
 	return out.Write(files.Shared, b.Bytes())
 }
 
-// bandWords say what a band covers, and what it does not.
+// bandWords describe the coverage of a band.
 const bandWords = "95 % for the noise that was added to the signed sum, the second moments (to first order) and the gradients, over the whole curve at once, given the matrix, ridge, damping and length as released; not for the noise of the number of positives and the centre, the shrinkage by the ridge, or the sampling of the records"
 
 // curveFigure is the figure of a column of numbers.

@@ -12,7 +12,7 @@ import (
 	"dyad/privacy/durable"
 )
 
-// storeFlag says what dense records are held in.
+// storeFlag is the type in which dense records are held.
 type storeFlag struct {
 	Store string `enum:",float64,float32,mmap" default:"" placeholder:"S" help:"How records are held: float64; float32, half the memory, with features rounded toward zero by the encoder, which the model says; mmap, in the file of \"dyad data pack\". The arithmetic stays float64. Default: what the schema says, else float64; mmap for a pack."`
 }

@@ -166,7 +166,7 @@ func readAnswers(path string) (map[string]dataset.Answer, error) {
 	return answers, asInput(err)
 }
 
-// guesses says what the draft decided and may have got wrong, and what it left open.
+// guesses lists the uncertain decisions of the draft and its open questions.
 func (a *app) guesses(d *dataset.Drafted, o dataset.DraftOptions) {
 	switch {
 	case d.Candidates != nil:

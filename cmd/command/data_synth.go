@@ -23,7 +23,7 @@ type dataSynthCmd struct {
 	visitsFlags
 }
 
-// visitsFlags are those of --visits.
+// visitsFlags belong to --visits.
 type visitsFlags struct {
 	Visits        bool   `help:"Visits to a hospital as a German spreadsheet writes them, several of one person."`
 	Persons       int    `positive:"" needs:"visits" help:"With --visits: number of persons. Default: 70000."`
@@ -55,7 +55,7 @@ type synthResult struct {
 	Visits  *synthVisits `json:"visits,omitempty"`
 }
 
-// synthVisits are facts of the visits, which are public. AUCs are those of the generator.
+// synthVisits are facts of the visits, which are public. AUCs belong to the generator.
 type synthVisits struct {
 	Persons        int      `json:"persons"`
 	MaxRows        int      `json:"max_rows_per_person"`

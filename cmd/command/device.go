@@ -38,7 +38,7 @@ func (f *deviceFlag) openDevice(workers int, precision cuda.Precision) (done fun
 // openAs is openDevice with other options; the flag gives the name.
 func (f *deviceFlag) openAs(o device.Options) (done func(), err error) {
 	o.Name, o.Team = f.Device, f.crew
-	if state, err := stateDir(); err == nil { // else nothing is kept, and auto takes the CPU
+	if state, err := stateDir(); err == nil { // else no time is kept, and auto takes the CPU
 		o.Times = keptTimes(filepath.Join(state, "gpu-times.json"))
 	}
 	f.device, err = device.Open(o)

@@ -17,6 +17,9 @@ import (
 // the stages of CI, that run them, flags shared among them.
 var runElsewhere = map[string]string{
 	"docs/verify.md: verify --key": "TestForgeriesAreRefusedByKey",
+	"docs/networks.md: train --data --epsilon --model conv.yaml --out --schema --steps":                          "TestNetworksOfFiles",
+	"docs/networks.md: plan --epsilon --model conv.yaml -d -n":                                                   "TestNetworksOfFiles",
+	"README.md: train --model FILE.yaml":                                                                         "TestNetworksOfFiles",
 	"docs/guide-users.md: local server --dir --epochs --epsilon --listen --schema --tokens -n":                   "TestLocalServerTokens",
 	"docs/guide-users.md: local plan --epochs --epsilon --out --schema -n":                                       "TestLocalServerTokens",
 	"docs/guide-users.md: local client --data --follow --max-epsilon --memory --schema --server --token --user":  "TestLocalServerTokens TestLocalCrash",
@@ -33,9 +36,6 @@ var runElsewhere = map[string]string{
 	"docs/several-machines.md: train --data --epsilon --out --schema --team mpi":                                 "TestMPIBytes",
 	"docs/several-machines.md: train --data --ledger --out --team mpi --workers":                                 "TestMPIBytes",
 	"docs/several-machines.md: train --data --ledger --out --schema --team mpi --workers":                        "TestMPIBytes",
-	"docs/networks.md: train --data --epsilon --model conv.yaml --out --schema --steps":                          "TestNetworksOfFiles",
-	"docs/networks.md: plan --epsilon --model conv.yaml -d -n":                                                   "TestNetworksOfFiles",
-	"README.md: train --model FILE.yaml":                                                                         "TestNetworksOfFiles",
 	"docs/softmax.md: train --team ":                                                                             "TestTeamRefusals",
 }
 
@@ -209,7 +209,7 @@ func TestEveryDocumentedCommandRuns(t *testing.T) {
 		t.Errorf("want three, found %q", missing)
 	}
 	tests := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	files, err := filepath.Glob("../*/*_test.go") // cmd/dyad has the program with Gorgonia
+	files, err := filepath.Glob("../*/*_test.go") // of the command and of the program
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ type evaluateExactCmd struct {
 	Neighbours   dataFiles `placeholder:"FILE" help:"Of a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
 	Top          int       `positive:"" default:"10" help:"Ranks that count for NDCG and precision, with graded labels or query groups."`
 	Force        bool
-	Yes          bool   `short:"y" hidden:""` // nothing is charged that could be asked for
+	Yes          bool   `short:"y" hidden:""` // there is no charge to ask for
 	DataID       string `hidden:""`
 	ledgerFlag
 }
@@ -255,7 +255,7 @@ func (c *evaluatePrivateCmd) private(a *app, m, other *model, public bool) error
 	}
 	of := runOutcome{DataID: m.DataID, Public: public}
 	if !public {
-		o.Names.Ledger, _ = c.path() // opening it says what is wrong
+		o.Names.Ledger, _ = c.path() // opening it reports the error
 	}
 	var p *lib.FigurePlan
 	var r *privateResult

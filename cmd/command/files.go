@@ -82,7 +82,7 @@ func (a *app) printModel(m *model, cause error) error {
 	return fmt.Errorf("%w\nthe model was written to standard output instead; save it", cause)
 }
 
-// asResult says what to do about a model that is saved elsewhere than asked.
+// asResult advises the user about a model that is saved elsewhere than asked.
 func asResult(err error) error {
 	var e *lib.ElsewhereError
 	if errors.As(err, &e) && e.Run != "" {
@@ -91,7 +91,7 @@ func asResult(err error) error {
 	return err
 }
 
-// isElsewhere says that a model is saved, under another name than asked for.
+// isElsewhere reports whether a model is saved under another name than asked for.
 func isElsewhere(err error) bool {
 	var e *lib.ElsewhereError
 	return errors.As(err, &e)

@@ -27,7 +27,7 @@ func decodeFormula(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// checkShortFlags are the short flags of "lab losses check", one of which a value may follow.
+// checkShortFlags are the short flags of "lab losses check", and a value may follow one of them.
 var checkShortFlags = regexp.MustCompile(`^-[qh]*([qh]|[nd](=?[0-9]+)?)$`)
 
 // minusFormula moves a formula with a leading minus behind "--" if it is the argument of

@@ -28,8 +28,9 @@ const (
 	sourceOf = "Source of pairs:"
 )
 
-// sections are those of the help of commands with many flags, in their order. Their keys are the options that most runs leave as they are: a
-// command line gives one by --set KEY=VALUE, and a file of --config as any other. As a flag, the name is an old one.
+// sections are the sections of the help of commands with many flags, in their order. Their keys are the options that
+// most runs leave as they are: a command line gives one by --set KEY=VALUE, and a file of --config as any other. As a
+// flag, the name is an old one.
 var sections = []struct{ part, title, flags, keys string }{
 	{ofRun, "Data:", "data schema n d records labels user pairs public-data group-column dataset follow visits",
 		"row pair-columns label-values pair-seed group-sizes look-alike-ids balance public-features synthetic features"},
@@ -69,8 +70,8 @@ func sectionOf(name string) (section, place int) {
 	return last, len(sections[last].flags)
 }
 
-// keyBut are the options that are a key of some commands and a flag of others: noise, steps and batches are the very question of dyad
-// account, and a threshold is that of dyad evaluate.
+// keyBut are the options that are a key of some commands and a flag of others: noise, steps and batches are the very
+// question of dyad account, and dyad evaluate has a threshold.
 var keyBut = map[string]string{"noise": "account", "steps": "account", "batch": "account", "rate": "account", "person-rows": "account", "threshold": "evaluate private, evaluate exact, predict"}
 
 // isKey reports whether an option of a command is given by --set.

@@ -16,7 +16,7 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// holdoutFlags say what becomes of the records that a training holds out.
+// holdoutFlags configure the use of the records that a training holds out.
 type holdoutFlags struct {
 	HoldoutEpsilon *float64 `not:"task model" why:"it is for linear models of scores; another model is evaluated when it is saved: dyad evaluate MODEL --data FILE --holdout F --epsilon E, of a metric with --reference FILE" placeholder:"E" help:"Release private figures of the held-out records with this epsilon, charged on top of the training."`
 	ExactFigures   bool
@@ -28,7 +28,7 @@ const defaultConfidence = 0.95
 // heldResult is what is printed of held-out records.
 type heldResult struct {
 	Held *evaluation `json:"held_out,omitempty"` // exact figures
-	// Baseline are those of a model without privacy, on the synthetic records.
+	// Baseline holds the figures of a model without privacy, on the synthetic records.
 	Baseline *evaluation `json:"held_out_without_privacy,omitempty"`
 	// HeldProblem says why the held-out records gave no figures.
 	HeldProblem string `json:"held_out_problem,omitempty"`
@@ -87,8 +87,8 @@ func checkBoth(o lib.Run, training *algorithms.Plan, held *lib.FigurePlan, dataI
 	return nil
 }
 
-// heldSuffix makes the id of the run of private figures from that of their training. A ledger charges an id
-// once, so no attempt charges them a second time.
+// heldSuffix makes the id of the run of private figures from the id of their training. A ledger charges an
+// id once, so no attempt charges them a second time.
 const heldSuffix = ".figures"
 
 // heldTarget is where they are kept: model.figures.json for model.json.

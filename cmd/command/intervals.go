@@ -14,9 +14,9 @@ type weightInterval struct {
 	High    float64 `json:"high"`
 }
 
-// weightIntervals are those of a model that has standard errors, nil for others. They cover, with
-// defaultConfidence each, the weights that minimise the released objective in the population
-// (docs/theory.md#weight-intervals).
+// weightIntervals returns the intervals of a model with standard errors, nil for others. They
+// cover, with defaultConfidence each, the weights that minimise the released objective in the
+// population (docs/theory.md#weight-intervals).
 func weightIntervals(m *model) (out []weightInterval) {
 	z := math.Sqrt2 * math.Erfinv(defaultConfidence)
 	for k, e := range m.WeightErrors {

@@ -127,7 +127,7 @@ func modelText(path string) ([]byte, error) {
 	return text, asInput(err)
 }
 
-// say writes a verdict that is not "verified". Of public data nothing is claimed.
+// say writes a verdict that is not "verified". Public data have no claim.
 func (a *app) say(kind privacy.Kind, path string, v checker.Verdict) {
 	switch {
 	case v.Verdict == checker.Verified || kind == privacy.Public && v.Verdict != checker.Refused:

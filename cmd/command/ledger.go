@@ -121,7 +121,7 @@ func above(s ledger.Summary, b privacy.Budget) string {
 	return fmt.Sprintf("epsilon = %s at delta = %g is spent on %q", privacy.FormatUp(s.Epsilon), s.Delta, s.DataID)
 }
 
-// capNow says what the cap is, before a change.
+// capNow states the cap before a change.
 func capNow(s ledger.Summary) string {
 	if s.Cap == (privacy.Budget{}) {
 		return "there is no cap yet"
@@ -193,7 +193,7 @@ type chargedRun struct {
 	Algorithm string    `json:"algorithm"`
 	Charged   time.Time `json:"charged"`
 	Guarantee string    `json:"guarantee"`
-	// FromData says that ranges were taken from the data, so that the guarantee does not hold.
+	// FromData is true if ranges were taken from the data, so that the guarantee does not hold.
 	FromData bool `json:"ranges_from_data,omitempty"`
 	// DraftAway marks ranges that may have been taken from the data: the guarantee then may not hold.
 	DraftAway bool `json:"ranges_not_compared,omitempty"`
@@ -236,7 +236,7 @@ type unfinishedRun struct {
 	Guarantee string    `json:"guarantee,omitempty"`
 	Charged   time.Time `json:"charged"`
 	Resumable bool      `json:"resumable"`
-	// Stream says that it releases as it goes; its state file continues it.
+	// Stream is true if it releases as it goes; its state file continues it.
 	Stream bool `json:"stream,omitempty"`
 }
 

@@ -100,7 +100,7 @@ type taskFlags struct {
 }
 
 // plans is the plan of n users, and its guarantee of --shuffle-delta, nil without it. Both
-// say what the schema says of its data.
+// repeat the schema's statements about its data.
 func (f taskFlags) plans(n int) (p *lib.Study, shuffled *privacy.Guarantee, err error) {
 	shape := lib.Shape{Records: n, Features: f.D}
 	if f.Schema != "" {

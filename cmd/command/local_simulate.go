@@ -48,7 +48,7 @@ Examples:
 
 // localResult is the JSON output of local simulate.
 type localResult struct {
-	runOutcome                    // the guarantee is that of the protocol, for one user
+	runOutcome                    // the guarantee comes from the protocol, for one user
 	Method     string             `json:"method"`
 	Loss       string             `json:"loss"`
 	Users      int                `json:"users"`

@@ -105,7 +105,7 @@ func failAt(stderr io.Writer, of error, format string, args ...any) {
 	if p := (*dataset.ParseError)(nil); errors.As(of, &p) {
 		e.Place = &brokenRule{File: p.File, Row: p.Row, Column: p.Column, Position: p.Position, Rule: p.Rule}
 	}
-	_ = l.log(e) // nobody is left to tell
+	_ = l.log(e) // there is no reader left
 }
 
 // tenths logs the progress of something: one line for each tenth of it.

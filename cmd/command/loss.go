@@ -15,7 +15,7 @@ type lossFlags struct {
 	LossClip  float64            `positive:"" name:"loss-clip" placeholder:"C" help:"Clamp phi' of every pair to [-C, C], for a loss whose slope has no bound. Default: no clipping."`
 }
 
-// named says that the user chose a loss.
+// named reports whether the user chose a loss.
 func (f lossFlags) named() bool { return f.Loss != "" || f.LossParam != nil || f.LossClip != 0 }
 
 // definition is the loss that the flags describe.
@@ -38,7 +38,7 @@ func (f lossFlags) loss(task string) (engine.Loss, error) {
 	return s.Of(task)
 }
 
-// marginText says what u is.
+// marginText defines u.
 func marginText(task string) string {
 	if task == taskMetric {
 		return "u = y y' (1 - (x - x')^T W (x - x'))"

@@ -9,7 +9,7 @@ import (
 	"dyad/engine"
 )
 
-// networkFlags make a model nonlinear, and say how noisy gradients become steps.
+// networkFlags make a model nonlinear, and choose the rule by which noisy gradients become steps.
 type networkFlags struct {
 	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear, or mlp: a network with up to two hidden layers, whose output is a score, or with --task metric an embedding; or FILE.yaml, which describes a network (docs/networks.md)."`
 	Hidden     []int   `needs:"model=mlp" placeholder:"N,..." help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`

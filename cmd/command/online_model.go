@@ -56,7 +56,7 @@ func (o *onlineRun) writeModel() error {
 }
 
 // checkPage makes sure, before anything is charged, that the page can be written. A stream that goes on replaces a page
-// only with --force: nothing says that it is its own.
+// only with --force: the page may belong to another.
 func (o *onlineRun) checkPage() (err error) {
 	if o.Report != "" && o.Out == "" {
 		return badInput("--report is the page of the model of the last release: name the file of that with --out")
@@ -79,8 +79,8 @@ func (o *onlineRun) writePage(m *model, file string) (err error) {
 	return o.a.trainedPage(o.page, &runOutcome{Model: file, DataID: o.DataID, Guarantee: m.Guarantee}, m, l, privacy.Guarantee{})
 }
 
-// ownModel says that the model file is there, from an earlier attempt at this run. Public
-// runs have no name: theirs are known by what they report.
+// ownModel reports whether the model file is there, from an earlier attempt at this run.
+// Public runs have no name: theirs are known by what they report.
 func (o *onlineRun) ownModel() bool {
 	m, err := readModel(o.out.Path)
 	if err != nil || m.Run != o.stream.Run() || m.DataID != o.DataID {

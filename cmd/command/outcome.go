@@ -12,8 +12,7 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// runFlags are those of a training that is charged once and releases its result at the
-// end.
+// runFlags belong to a training that is charged once and releases its result at the end.
 type runFlags struct {
 	Force  bool    `help:"Replace an existing model file. Without it nothing is replaced: a model whose name was taken meanwhile is saved as m.RUN.json for m.json, with exit code 4."`
 	DataID string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
@@ -28,9 +27,8 @@ type checkpointFlag struct {
 	Checkpoint time.Duration `name:"checkpoint-every" within:"[0,]" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run next to the ledger this often, for --resume; it is as private as the records. 0: never."`
 }
 
-// execution opens the ledger, unless data are public, and says how to carry out a training
-// whose result is kept as a target, with a checkpoint every so often (0: none); doing is for the bar of progress. Nothing is charged
-// yet.
+// execution opens the ledger, unless data are public, and configures a training whose result is kept as a target, with
+// a checkpoint every so often (0: none); doing is for the bar of progress. There is no charge yet.
 func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Duration, doing string) (lib.Run, error) {
 	if f.DataID != "" {
 		out.DataID = f.DataID
@@ -78,7 +76,7 @@ func (a *app) noteUnfinished(l *ledger.Ledger, dataID string) error {
 	return err
 }
 
-// kept is the run of --resume, to recover what may be kept of it; ok says that there is one.
+// kept is the run of --resume, to recover what may be kept of it; ok reports whether there is one.
 func (f runFlags) kept(a *app, as target, r *runOutcome) (run lib.Run, ok bool, err error) {
 	path, err := f.path()
 	if f.Resume == "" || r.Public || as.name == "" || err != nil || !exists(path) {
@@ -117,7 +115,7 @@ func (o *runOutcome) ran(a *app, m *lib.Trained, err error) error {
 }
 
 // spent reads back what was spent on the data in all, after a run over n records that is complete. If
-// that fails nothing is missing but this number.
+// that fails, only this number is missing.
 func (o *runOutcome) spent(a *app, l *ledger.Ledger, delta float64, n int) {
 	if l == nil {
 		return
@@ -153,7 +151,7 @@ type target struct {
 	id    string // of a new run; "" for a generated one
 }
 
-// target is that of a flag, or of private data without one a default name: all that is charged is kept.
+// targetOf returns the target of a flag, or for private data without one a default name: every charged result is kept.
 func targetOf(flag, name string, public bool) target {
 	if flag != "" || public {
 		return target{name: flag}
@@ -190,7 +188,7 @@ func (o *runOutcome) writeData(b *strings.Builder, what string) {
 	line(b, "data", "%s (%s, data id %s)%s", o.Data, visibility, o.DataID, what)
 }
 
-// writeLedger says what was charged.
+// writeLedger reports the charge.
 func (o *runOutcome) writeLedger(b *strings.Builder) {
 	if o.Ledger != "" {
 		line(b, "ledger", "run %s charged to %q in %s", o.Run, o.DataID, o.Ledger)
@@ -200,7 +198,7 @@ func (o *runOutcome) writeLedger(b *strings.Builder) {
 	}
 }
 
-// writeModel says what the model of a task is for.
+// writeModel describes the use of the model of a task.
 func (o *runOutcome) writeModel(b *strings.Builder, task string) {
 	if o.Model != "" {
 		use := "score new records: dyad predict %s --data FILE"

@@ -76,7 +76,7 @@ type tupleNetworkFlags struct {
 	Init       string  `needs:"model=mlp|loss=infonce|loss=ntxent" placeholder:"MODEL" help:"Model file whose weights are the start of a network: trained on public data, or with a guarantee of its own. The report says so."`
 }
 
-// softmax says that the loss is one of whole batches.
+// softmax reports whether the loss is one of whole batches.
 func (f pairFlags) softmax() bool { return f.Loss == lossInfoNCE || f.Loss == lossNTXent }
 
 // ofBatches are the flags with a linear map as a network without hidden layers.
@@ -100,7 +100,7 @@ func (f tupleNetworkFlags) network(dim int) (*lib.Network, error) {
 	return n, err
 }
 
-// fromClasses says that no pairs are asked for. Flags that are about pairs are then
+// fromClasses reports whether no pairs are asked for. Flags that are about pairs are then
 // refused.
 func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
 	classes := f.Tuple != 0 || f.AllPairs
@@ -271,7 +271,7 @@ func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 	return a.emitPlan(&p.Plan.Plan)
 }
 
-// source says what the flags compare, without a file.
+// source returns the pairs that the flags compare, without a file.
 func (f pairFlags) source(ids identityFlag, classes bool) (lib.PairSource, error) {
 	flags := f.tupleNetworkFlags
 	if f.softmax() {

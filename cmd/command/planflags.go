@@ -132,7 +132,7 @@ func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 	return append(set, f.ownOptions()...), nil
 }
 
-// options are those of the catalogue's algorithms, with the values of the flags.
+// options returns the options of the catalogue's algorithms, with the values of the flags.
 func (f planFlags) options() []algorithms.Option {
 	return append(f.optimizerOptions(f.Algorithm), []algorithms.Option{
 		{Name: "--steps", Field: "Steps", Value: f.Steps}, {Name: "--step-size", Field: "StepSize", Value: f.StepSize},

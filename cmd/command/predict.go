@@ -43,12 +43,12 @@ type predictResult struct {
 	Out     string    `json:"out,omitempty"`
 	IDs     []string  `json:"ids,omitempty"`
 	Scores  []float64 `json:"scores,omitempty"`
-	// Probabilities are those of the positive class, with --probabilities.
+	// Probabilities are the probabilities of the positive class, with --probabilities.
 	Probabilities []float64 `json:"probabilities,omitempty"`
-	// Classes are those of the scores, with --threshold.
+	// Classes are the classes of the scores, with --threshold.
 	Classes   []string `json:"classes,omitempty"`
 	Threshold *float64 `json:"threshold,omitempty"`
-	// Clusters are those of the records, from 1 on, if the model is a file of clusters.
+	// Clusters are the clusters of the records, from 1 on, if the model is a file of clusters.
 	Clusters []int `json:"clusters,omitempty"`
 }
 

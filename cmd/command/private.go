@@ -11,7 +11,7 @@ import (
 )
 
 // warnOfReaders names files that others can read and that are as private as the records, as ssh does for its keys: they
-// come from a backup, or were copied. A flag tagged "private" names such a file; the tag says what it is, after "default"
+// come from a backup, or were copied. A flag tagged "private" names such a file; the tag describes it, after "default"
 // if a ledger in the usual place is meant without the flag.
 func (a *app) warnOfReaders(command *kong.Context) {
 	if runtime.GOOS == "windows" { // access lists, not modes

@@ -103,7 +103,7 @@ func (d *document) alsoCharged(l *ledger.Ledger, r *privateResult) error {
 	return nil
 }
 
-// writePage writes the page of a document. What was paid for is printed and saved by then.
+// writePage writes the page of a document. The paid result is printed and saved by then.
 func (a *app) writePage(out *files.Output, d document) error {
 	if out == nil {
 		return nil
@@ -271,7 +271,7 @@ func (c *charges) add(s *page.Section) {
 	s.Tables = append(s.Tables, t)
 }
 
-// again says how to make the release again, and how to check it.
+// again describes how to make the release again and how to check it.
 func (d document) again() page.Section {
 	s := page.Section{ID: "reproduce", Title: "How to reproduce and check it"}
 	rows := [][2]string{{"version", "dyad " + version}}

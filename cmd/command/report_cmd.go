@@ -99,7 +99,7 @@ func (c *reportCmd) Run(a *app) error {
 	return a.emit(map[string]string{"model": c.Model, "page": c.Out}, "")
 }
 
-// charges are those of the ledger that is named, or of the default one if it knows the run.
+// charges returns the charges of the named ledger, or of the default one if it knows the run.
 func (c *reportCmd) charges(m *model) (*charges, error) {
 	if m.Run == "" { // of users, whose messages no ledger of ours has
 		return nil, nil

@@ -90,7 +90,7 @@ func weightsSection(m *model) []page.Section {
 	return []page.Section{s}
 }
 
-// intervalWords say what the intervals of weights are.
+// intervalWords describe the intervals of weights.
 func intervalWords(m *model, each float64) string {
 	switch {
 	case m.WeightErrors != nil:
@@ -236,7 +236,7 @@ func (d document) schedule() page.Section {
 	return s
 }
 
-// recomputed says that the page is about a file that is verified.
+// recomputed reports whether the page is about a verified file.
 func (d document) recomputed() bool {
 	return d.judged != nil && d.judged.Verdict.Verdict == checker.Verified
 }
@@ -330,7 +330,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// members are those of a JSON object in their order, none of another value.
+// members returns the members of a JSON object in their order, none for another value.
 func members(text []byte) (all []member) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {

@@ -67,7 +67,7 @@ func (a *app) curvePage(out *files.Output, r curveResult, figures []experiment.F
 	return a.writePage(out, document{title: "A curve of " + r.Data, guarantee: algorithms.PublicData(""), sections: []page.Section{s}})
 }
 
-// writePage writes the page of a curve on private data, all of which was charged and released.
+// writePage writes the page of a charged and released curve on private data.
 func (r *privateCurveResult) writePage(a *app, out *files.Output, f experiment.Figure, l *ledger.Ledger) (err error) {
 	d := document{title: "A curve on private data", guarantee: r.Guarantee, report: &r.Report, seen: "all of these figures and models"}
 	s := page.Section{ID: "curve", Title: "AUC against epsilon", Text: []string{"Each point is a training and private figures of held-out records; all are charged together and released with noise."}}

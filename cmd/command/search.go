@@ -304,8 +304,8 @@ func (c *searchCmd) plannedModels(o lib.SearchOptions, schema *dataset.Schema, r
 	return s, data, err
 }
 
-// schemaOf reads records for a model: the model says how they are encoded, and the schema what they are
-// and whose.
+// schemaOf reads records for a model: the model has their encoding, and the schema their meaning and
+// owner.
 func schemaOf(name string, m, schema *dataset.Schema) (*dataset.Schema, error) {
 	of := *m
 	of.DataID, of.Public, of.RowsPerPerson = schema.DataID, schema.Public, schema.RowsPerPerson
@@ -329,7 +329,7 @@ func schemaOf(name string, m, schema *dataset.Schema) (*dataset.Schema, error) {
 	return &of, asInput(of.Validate())
 }
 
-// writeWinner says what was chosen.
+// writeWinner reports the choice.
 func (r *searchResult) writeWinner(b *strings.Builder, how string) {
 	line(b, "winner", "%s%s", r.Winner, how)
 	if r.AUC != nil {

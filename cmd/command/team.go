@@ -64,7 +64,7 @@ func (f teamFlags) checkAlone() error {
 	return nil
 }
 
-// follows says that this process serves another.
+// follows reports whether this process serves another.
 func (c *crew) follows() bool { return c != nil && c.Rank() > 0 }
 
 // member is the team for backends, nil alone.

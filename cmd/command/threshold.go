@@ -111,7 +111,7 @@ func (r *privateResult) writeChosen(b *strings.Builder) {
 	}
 }
 
-// writeNextOf says what the threshold is for.
+// writeNextOf describes the use of the threshold.
 func (r *privateResult) writeNextOf(b *strings.Builder) {
 	line(b, "next", "dyad predict %s --data FILE --threshold %s prints classes; all figures are in %[2]s", cmp.Or(r.Evaluated, "MODEL"), cmp.Or(r.Out, "T"))
 }
@@ -165,7 +165,7 @@ func (f decisionFlag) decision(m *model) (*decision, error) {
 	return d, nil
 }
 
-// classes are those of scores.
+// classes returns the classes of scores.
 func (d *decision) classes(scores []float64) []string {
 	if d == nil {
 		return nil

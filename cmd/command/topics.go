@@ -29,8 +29,8 @@ func topics() []topic {
 	}
 }
 
-// helpTopic prints the page of a name, or what a key means, and reports whether there is one. A name of a command and of a key is
-// that of the command.
+// helpTopic prints the page of a name, or what a key means, and reports whether there is one. A name of both a command
+// and a key means the command.
 func helpTopic(w io.Writer, name string) bool {
 	all := topics()
 	i := slices.IndexFunc(all, func(t topic) bool { return t.name == name })

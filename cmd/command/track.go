@@ -93,8 +93,8 @@ func (f trackFlag) saved(a *app, r *runOutcome) error {
 	return f.write(a, r.Model, trackedRun{model: m})
 }
 
-// ids are those of the experiment, which is the data id, and of the run, which is the model. MLflow wants digits
-// for the one and hexadecimal digits for the other.
+// ids returns the id of the experiment, which is the data id, and of the run, which is the model. MLflow wants
+// digits for the one and hexadecimal digits for the other.
 func (r trackedRun) ids() (experiment, run string) {
 	of, made := sha256.Sum256([]byte(r.model.DataID)), sha256.Sum256(r.text)
 	return fmt.Sprintf("%018d", binary.BigEndian.Uint64(of[:8])%1e18), hex.EncodeToString(made[:16])
@@ -168,7 +168,7 @@ func (r trackedRun) save(root string) (string, error) {
 	return filepath.Join(root, experiment, run), files.Replace(filepath.Join(dir, "meta.yaml"), out["meta.yaml"])
 }
 
-// name is that of the run in the tracker.
+// name returns the name of the run in the tracker.
 func (r trackedRun) name() string {
 	name := reportOf(r.model).Word("algorithm")
 	if r.model.Guarantee.Epsilon > 0 {

@@ -343,7 +343,7 @@ func (c *trainedFlags) split(all *lib.Data) (train, held *lib.Data, err error) {
 	return all.Split(fraction, c.SplitSeed)
 }
 
-// fraction is that of the records held out.
+// fraction returns the fraction of the records held out.
 func (c *trainedFlags) fraction() float64 {
 	switch {
 	case c.Holdout != nil:

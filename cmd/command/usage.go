@@ -42,7 +42,7 @@ func flagOf(err *kong.ParseError, name string) *kong.Flag {
 	return nil
 }
 
-// usage says what is wrong with a command line, and which command line prints help on it.
+// usage describes the error of a command line, and names the command line that prints help on it.
 func usage(err error, args []string) (text, help string) {
 	command := "dyad"
 	var parse *kong.ParseError
@@ -144,7 +144,7 @@ func elsewhere(command, flag string) string {
 	return ""
 }
 
-// arguments says what to write in the place of an argument that a command lacks.
+// arguments suggests what to write for a missing argument.
 func arguments(command, argument string) string {
 	switch command {
 	case "dyad data schema", "dyad start":
@@ -177,7 +177,7 @@ func modelFirst(parse *kong.ParseError) bool {
 	return len(p) > 0 && p[0].Name == "model"
 }
 
-// slip says what to write instead, where the text of the parser does not.
+// slip suggests a correction where the text of the parser does not.
 func slip(text, command string, parse *kong.ParseError, args []string) string {
 	switch {
 	case strings.HasPrefix(text, "missing flags: "):

@@ -27,7 +27,7 @@ type verifyCmd struct {
 	Ledger    string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: its chain, the charge of the plan, and the one release of this very file are compared, too."`
 }
 
-// Help says what a verdict means.
+// Help explains the verdicts.
 func (verifyCmd) Help() string {
 	return `Recomputes the guarantee of a model from its file: the constants of the loss, the sensitivity of every release,
 epsilon and delta from the noise. This is the code of docs/checker, which shares none with the program that made
@@ -281,7 +281,7 @@ func printedNumbers(guarantee string) string {
 	return numbers
 }
 
-// errUnplanned is about a charge of an earlier version, which has no hash of a plan. All else is that of the model.
+// errUnplanned is about a charge of an earlier version, which has no hash of a plan. All else equals the model's.
 var errUnplanned = errors.New("the ledger has the hash of this file and every release of its plan, and no hash of the plan: an earlier version charged the run")
 
 // sameEvents compares the events that a plan states with those that were charged.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -120,6 +121,37 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		c["sensitivity"] = c["sensitivity"].(float64) * factor
 		e["sensitivity"] = c["sensitivity"]
 	}
+	// network gives a network a key of another value, and constants of a loss.
+	network := func(key string, value any, G, Dg float64, more ...func(m map[string]any)) func(map[string]any) {
+		return func(m map[string]any) {
+			m["network"].(map[string]any)[key] = value
+			problem := m["plan"].(map[string]any)["problem"].(map[string]any)
+			k := problem["constants"].(map[string]any)
+			k["lipschitz"], k["pair_diameter"], problem["mean_error"] = G*(1+2e-5), Dg*(1+2e-5), G*0x1p-40
+			error := G * 0x1p-39
+			sensitivity := row(m, 0)["certificate"].(map[string]any)["sensitivity"].(float64)
+			numbers(m, 0)["error"] = error
+			resized(m, 0, (Dg*(1+2e-5)/100+2*error)*(1+1e-10)/sensitivity)
+			for _, change := range more {
+				change(m)
+			}
+		}
+	}
+	loss := func(key string, value any) func(map[string]any) {
+		return func(m map[string]any) { m["loss"].(map[string]any)[key] = value }
+	}
+	parts := func(m map[string]any) {
+		m["network"].(map[string]any)["parts"] = []any{map[string]any{"rows": 2., "cols": 13., "radius": 8 * math.Sqrt(6)}, map[string]any{"rows": 1., "cols": 2., "radius": 2.}}
+	}
+	linear := func(m map[string]any) {
+		m["weights"] = m["weights"].([]any)[:12]
+		for i := range 12 {
+			m["weights"].([]any)[i] = 0.1
+		}
+		m["plan"].(map[string]any)["problem"].(map[string]any)["radius"] = 2.
+	}
+	scores, distances := "--model mlp --hidden 2 --steps 3", "--model mlp --hidden 2 --task metric --dim 2 --steps 3 --similarity distance --loss square"
+	lossOf, kindOf := "the loss of a network and its parameters", "the kind of a network and what it has"
 	stream := "online --records 200 --every 20 --state "
 	evaluation := "evaluate descent.json --mean-loss"
 	descent := verifiable(t, dir, "descent", verified["descent"])
@@ -188,6 +220,26 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 			problem["features"] = 0.
 			m["plan"].(map[string]any)["problem"] = problem
 		}},
+		{"are compared by", distances, network("compare", "Distance", 4, 8)}, // by the constants of contrastive embeddings
+		{"are compared by", distances, network("compare", "inner", 4, 8)},
+		{"are compared by", distances, network("compare", "", 4, 8)},
+		{"are compared by", scores, network("dim", 2., 4, 4, func(m map[string]any) {
+			m["weights"] = append(m["weights"].([]any), 0., 0.)
+			m["plan"].(map[string]any)["problem"].(map[string]any)["radius"] = math.Hypot(8*math.Sqrt(6), 2*math.Sqrt2)
+		})},
+		{lossOf, distances, network("seed", 1., 64, 128, loss("params", map[string]any{}))}, // of the margin 0
+		{lossOf, distances, network("seed", 1., 64, 128, loss("params", map[string]any{"m": "1"}))},
+		{lossOf, distances, network("seed", 1., 64, 128, loss("params", map[string]any{"m": 0.}))}, // the plan has m = 1
+		{lossOf, distances, network("seed", 1., 8, 16, loss("formula", "max(0, m - u)"))},          // the plan has squares
+		{lossOf, distances, network("compare", "contrastive", 4, 8)},
+		{"the rounding error of mean-gradient", scores, network("seed", 1., 4, 4, func(m map[string]any) { // neighbours share no errors of networks
+			m["plan"].(map[string]any)["problem"].(map[string]any)["mean_error"] = 0x1p-20
+		})},
+		{kindOf, scores, network("kind", "MLP", 4, 4, parts)},
+		{kindOf, scores, network("kind", nil, 4, 4, parts)},
+		{kindOf, scores, network("hidden", nil, 4/(1+math.Exp(-8)), 4/(1+math.Exp(-8)), linear)}, // 32 units to a reader
+		{kindOf, scores, network("layers", map[string]any{"layers": []any{}}, 4, 4)},
+		{kindOf, scores, network("kind", "waves", 4, 4, parts)},
 		{"persons within query groups", "--algorithm gradient-perturbation", func(m map[string]any) {
 			problem, g := m["plan"].(map[string]any)["problem"].(map[string]any), m["guarantee"].(map[string]any)
 			problem["max_rows_per_person"], problem["groups"] = 3., []any{map[string]any{"size": 200., "number": 1.}}
@@ -206,6 +258,26 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		if v := checker.Check(sealed(t, m)); v.Verdict != checker.Refused || !strings.Contains(v.Why, c.why) {
 			t.Errorf("%s, %s: %+v", c.flags, c.why, v)
 		}
+	}
+}
+
+// A network goes with steps that have noise on gradients: next to moments it would take the place of checks of their weights.
+func TestVerifyCoversNoMomentsOfNetworks(t *testing.T) {
+	dir := clinic(t, 200)
+	var m, of map[string]any
+	if err := errors.Join(json.Unmarshal(verifiable(t, dir, "moments", "--algorithm moments"), &m), json.Unmarshal(verifiable(t, dir, "network", "--model mlp --hidden 2 --steps 3"), &of)); err != nil {
+		t.Fatal(err)
+	}
+	problem, other := m["plan"].(map[string]any)["problem"].(map[string]any), of["plan"].(map[string]any)["problem"].(map[string]any)
+	for _, key := range []string{"loss", "constants", "radius"} {
+		problem[key] = other[key]
+	}
+	for _, key := range []string{"network", "loss", "weights"} {
+		m[key] = of[key]
+	}
+	m["report"] = map[string]any{"guarantee": m["guarantee"]}
+	if v := checker.Check(sealed(t, m)); v.Verdict != checker.NotCovered || !strings.Contains(v.Why, "a network of another kind of run") {
+		t.Errorf("%+v", v)
 	}
 }
 

@@ -23,8 +23,8 @@ type With struct {
 	Algorithms []algorithms.Algorithm
 	// Losses are named by --loss. A Loss needs a name and a formula in u.
 	Losses []lib.Loss
-	// Kinds are commands of their own, named by Info().Name. Their options are flags as those of algorithms are. A kind that is also a
-	// Reader says what of a schema it reads; others read all features.
+	// Kinds are commands of their own, named by Info().Name. Their options are flags as those of algorithms are. A kind
+	// that is also a Reader names the part of a schema that it reads; others read all features.
 	Kinds []algorithms.Kind
 	// Networks are named by --model: each has a Kind, which is its name, and Build. That of the kind layers is for all files.
 	Networks []lib.Network

@@ -149,8 +149,8 @@ func covered(m, p node) []node {
 	network := ofNetwork(m, p).value != nil
 	if alone(p) {
 		formats = run.formats
-	} else if network && theorems[p.text("algorithm")] == "mean-gradient" {
-		formats = "dyad-model/2"
+	} else if network {
+		formats = map[bool]string{true: "dyad-model/2"}[theorems[p.text("algorithm")] == "mean-gradient"]
 	}
 	pass(p.value == nil, "it states no plan: nothing was charged when it was trained, or its releases are those of a stream or of users")
 	pass(p.text("format") != "dyad-plan/1" && p.text("format") != "dyad-plan/2" || !slices.Contains(strings.Fields(formats), m.text("format")), "the formats of model and plan are others, or it is a network of another kind of run")
@@ -197,8 +197,11 @@ func agree(m, p, pr node, releases []node) {
 	same("form of the loss and mode", []any{pr.get("loss.form"), p.get("mode")}, []any{form, map[bool]string{true: "certified", false: "paper"}[g.get("paper_claim") == nil]})
 	same("unit, relation and what is released", []any{g.get("unit"), g.get("relation"), g.get("released")}, []any{unit, relation, released(p, releases)})
 	weights := float64(len(m.list("weights")))
-	if chosen(releases) > 0 && weights <= 512 { // those of products are behind the others
-		weights = min(weights, coordinates(pr))
+	if pairs := chosen(releases); pairs > 0 {
+		same("how many pairs are chosen, and in the schema,", pairs, float64(len(m.list("encoder.interactions"))))
+		if weights <= 512 { // those of products are behind the others
+			weights = min(weights, coordinates(pr))
+		}
 	}
 	same("an average, and the number of weights", []any{p.get("schedule.average"), network || weights == coordinates(pr)}, []any{strings.HasPrefix(p.text("algorithm"), "dpgdc"), true})
 	if p.text("algorithm") != "moments" && !network { // whose plan is about least squares
@@ -225,7 +228,7 @@ func spent(p, pr, r node, squares, pure *big.Float) (*big.Float, *big.Float) {
 	if r.text("certificate.theorem") == "pair-choice" { // sections 6.3 and 11.22: mu-GDP for the mu of half of its epsilon
 		same("the sensitivity of scores, and the event of a choice", []any{sensitivity, e.get("kind")}, []any{2 * max(1, r.num("certificate.numbers.levels")), "bounded-range"})
 		mu := pureMu(e.num("epsilon") / 2)
-		return add(squares, real(mu, mu, e.num("count"))), pure
+		return add(squares, mul(mul(mu, mu), real(e.num("count")))), pure
 	}
 	scale := r.num("noise.scale")
 	above("the sensitivity ("+r.text("certificate.theorem")+")", sensitivity, certificate(p, pr, r), rounding)

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"strings"
@@ -38,9 +39,12 @@ const scoreRange = 16
 // part is a matrix of a network, which is projected to a ball.
 type part struct{ size, radius float64 }
 
-// parts are those of a network of records within a norm, and a bound of its outputs (section 3.11, "A by intervals").
+// parts returns the parts of a network for records within a norm, and a bound of its outputs (section 3.11, "A by
+// intervals").
 func parts(n node, norm float64) (all []part, reach float64) {
-	if n.text("kind") != "mlp" {
+	kind, _ := n.get("kind").(string)
+	same("the kind of a network and what it has,", []any{kind > "", strings.EqualFold(kind, "mlp"), n.get("hidden") != nil, n.get("parts") == nil, n.get("layers") != nil}, []any{true, kind == "mlp", kind == "mlp", kind == "mlp", kind == "layers"})
+	if kind != "mlp" {
 		for _, l := range n.list("parts") {
 			all = append(all, part{l.num("rows") * l.num("cols"), l.num("radius")})
 		}
@@ -69,15 +73,23 @@ func parts(n node, norm float64) (all []part, reach float64) {
 
 // networkConstants proves G and Dg of a loss with clipped Jacobians (section 3.11), or passes.
 func networkConstants(m, n, pr node) {
-	C, b := n.num("clip"), pr.num("label_bound")
-	same("the norm to which Jacobians are clipped", strings.HasSuffix(pr.text("loss.definition"), ", Jacobians clipped to "+n.text("clip")), true)
+	C, b, dim := n.num("clip"), pr.num("label_bound"), n.num("dim")
 	_, reach := parts(n, pr.num("norm_bound"))
 	F, how, q := real(reach), n.text("compare"), real(b, b)
+	of, known := map[string]string{"<nil>": "u = (y - y')(f - f')", "cosine": "u = y y' f.f'", "distance": "u = y y' (1 - ||f - f'||^2)", "contrastive": "||f - f'||^2/2 for equal labels, else max(0, 1 - ||f - f'||)^2/2"}[how]
+	refuse(!known || dim < 1 || dim != math.Trunc(dim) || how == "<nil>" && dim != 1, "outputs of %v numbers are compared by %q", dim, how)
 	same("the task of the network", m.text("task"), map[bool]string{true: "auc", false: "metric"}[how == "<nil>"])
 	params, _ := m.get("loss.params").(map[string]any)
-	margin, _ := params["m"].(float64)
+	margin, stated := params["m"].(float64)
 	kind := map[string]string{"log1p(exp(-u))": "logistic", "(m - u)^2": "square", "max(0, m - u)": "hinge"}[m.text("loss.formula")]
-	pass(how != "contrastive" && (kind == "" || m.get("loss.clip") != nil || len(params) > 1 || margin < 0), "the loss %q of a network is not logistic, square, hinge or contrastive", m.text("loss.formula"))
+	pass(how != "contrastive" && (kind == "" || m.get("loss.clip") != nil || margin < 0), "the loss %q of a network is not logistic, square, hinge or contrastive", m.text("loss.formula"))
+	if how != "contrastive" {
+		of = m.text("loss.formula") + map[bool]string{true: fmt.Sprintf(", m = %v", margin)}[stated] + ", " + of
+	}
+	words := strings.Replace(pr.text("loss.definition"), "log(1 + exp(-u))", "log1p(exp(-u))", 1)
+	same("the loss of a network and its parameters, how outputs are compared, and the norm to which Jacobians are clipped,",
+		[]any{strings.HasPrefix(words, of+", f = "), strings.HasSuffix(words, ", Jacobians clipped to "+n.text("clip")), m.get("loss") == nil, stated, len(params)},
+		[]any{true, true, how == "contrastive", kind == "square" || kind == "hinge", map[bool]int{true: 1}[stated]})
 	slopes := func(V *big.Float) (fall, rise *big.Float) { // the largest -phi' and phi' for |u| <= V
 		switch kind {
 		case "logistic":
@@ -99,7 +111,6 @@ func networkConstants(m, n, pr node) {
 	A := larger(mul(real(2), F), real(1))
 	switch how {
 	case "cosine":
-		F = real(1) // of unit length
 		fall, rise := slopes(q)
 		A = mul(q, larger(fall, rise))
 	case "distance":

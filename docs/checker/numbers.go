@@ -103,10 +103,15 @@ func spreadAtMost(bound, largest float64, h func(float64) float64, middle, width
 	return spreadAtMost(bound, largest, h, lower, width, depth+1) && spreadAtMost(bound, largest, h, upper, width, depth+1)
 }
 
-// pureMu is 2 Phi^-1(e^epsilon/(1 + e^epsilon)), rounded down by 1e-9: the total variation 2 Phi(mu/2) - 1 = erf(mu/sqrt 8) of N(mu, 1) and N(0, 1) is
+// pureMu is 2 Phi^-1(e^epsilon/(1 + e^epsilon)), by Newton's method: the total variation 2 Phi(mu/2) - 1 = erf(mu/sqrt 8) of N(mu, 1) and N(0, 1) is
 // tanh(epsilon/2), that of randomised response (section 6.3).
-func pureMu(epsilon float64) float64 {
+func pureMu(epsilon float64) *big.Float {
 	refuse(!(epsilon > 0), "a choice has epsilon %v", 2*epsilon)
 	pass(epsilon > 15, "the epsilon %v of a choice is beyond the range of this checker", 2*epsilon)
-	return 2 * math.Sqrt2 * math.Erfinv(math.Tanh(epsilon/2)) * (1 - 1e-9)
+	half := math.Sqrt2 * math.Erfinv(math.Tanh(epsilon/2))
+	x, slope := real(half), math.Exp(-half*half/2)/math.Sqrt(2*math.Pi)
+	for range 8 { // each has 1e-9 of the error of the one before, or less
+		x = add(x, quo(sub(sigmoid(real(epsilon)), normal(x)), real(slope)))
+	}
+	return mul(real(2), x)
 }

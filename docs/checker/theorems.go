@@ -145,9 +145,9 @@ func certificate(p, pr, r node) *big.Float {
 			return add(quo(sum, real(s.num("steps"))), real(2, x.num("output_error")))
 		}
 		return delta
-	case "mean-gradient": // section 3.7; in float32, and in other query groups, neighbours share the error of their kernel (section 4.2)
+	case "mean-gradient": // section 3.7; in float32 but for networks, and in other query groups, neighbours share the error of their kernel (section 4.2)
 		exact, least = mul(grouped(pr)[0], real(pr.num("constants.pair_diameter"))), max(2*(pr.num("constants.lipschitz")+pr.num("mean_error")),
-			map[bool]float64{true: 0x1p53 * pr.num("mean_error")}[pr.num("mean_error") < 0x1p-36*pr.num("constants.lipschitz") && len(pr.list("groups")) == 0])
+			map[bool]float64{true: 0x1p53 * pr.num("mean_error")}[(pr.num("mean_error") < 0x1p-36*pr.num("constants.lipschitz") || pr.text("constants.origin") == clippedTerms) && len(pr.list("groups")) == 0])
 	case "signed-sums": // section 11.3, with weights of at most 1
 		bound := map[bool]float64{true: pr.num("norm_bound"), false: clip}[x.text("name") == "sum of records"]
 		exact, least = real(2, bound), n*bound

@@ -18,9 +18,9 @@ func embeddedPTX() map[string]string {
 	return hashes
 }
 
-// Auto is the backend that plans a problem on the GPU where a measured time model says that it
-// is faster, and on the CPU otherwise. Its choice is a function of public numbers and of the
-// machine: the CPU's time is its kernel's, times what a CPU with a method Pace measures
+// Auto is the backend that plans a problem on the GPU where a measured time model predicts
+// that it is faster, and on the CPU otherwise. Its choice is a function of public numbers and
+// of the machine: the CPU's time is its kernel's, times what a CPU with a method Pace measures
 // of itself, the seconds that it takes for an estimated one.
 type Auto struct {
 	CPU    engine.Backend

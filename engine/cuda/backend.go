@@ -30,7 +30,7 @@ type Backend struct {
 	// fewer than the records need they stay on the host and are copied to the GPU in
 	// panels, in every call; the results have the same bits.
 	Memory uint64
-	// Precision is that of the pairs of Mahalanobis losses.
+	// Precision is the precision of the pairs of Mahalanobis losses.
 	Precision Precision
 	// Team shares sums among processes with a GPU each, with the bits of one GPU; nil is this process alone. Every
 	// member plans the same problems, with kernels of the same Method and QueryBounds.Make, binds its engine.Share of the same records, and
@@ -126,9 +126,8 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 const nearGroup = 1 << 13
 
 // planMethod chooses the methods. Near-linear is preferred for all pairs wherever it
-// exists, and for large groups: its fixed cost is that of a few launches, and its rounding
-// error is a millionth of the other's. The choice follows from the sizes of groups, which
-// are public.
+// exists, and for large groups: it costs a few launches, and its rounding error is a
+// millionth of the other's. The choice follows from the sizes of groups, which are public.
 func (k *kernel) planMethod(m Method) error {
 	groups := k.groups()
 	k.nearFrom = 2
@@ -219,8 +218,8 @@ type kernel struct {
 	mostPrompt int
 
 	// Groups of nearFrom records and more are summed by the near-linear method, for which
-	// expansion is that of phi' in scores of one class; direct says that there are
-	// smaller ones, and factored, that their terms have that form.
+	// expansion expands phi' in scores of one class; direct is true if there are smaller
+	// ones, and factored if their terms have that form.
 	nearFrom         int
 	expansion        engine.Expansion
 	direct, factored bool
@@ -257,7 +256,7 @@ func (k *kernel) Method() string {
 	return name
 }
 
-// nearLinear says that some groups are summed by the near-linear method.
+// nearLinear reports whether some groups are summed by the near-linear method.
 func (k *kernel) nearLinear() bool { return k.expansion.Terms > 0 }
 
 // columnBytes is what an evaluator allocates besides the features, at most: scores,

@@ -16,7 +16,7 @@ type classes struct {
 }
 
 // classesOf sorts the records of each group for which sorted holds by their labels, and
-// records of one label in their own order; sizes are those of the groups.
+// records of one label in their own order; sizes are the sizes of the groups.
 func classesOf(r *engine.Records, sizes []int, sorted func(size int) bool) classes {
 	y := r.Labels()
 	var c classes

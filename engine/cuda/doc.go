@@ -17,12 +17,11 @@
 //     code of whose phi' is put into the kernel. The loss need not be smooth: a term is
 //     clamped to the bounds of phi' and depends on its own two records (engine.Kernel).
 //
-// Query groups are runs of rows. Pairs of the direct method are those of the triangles
-// above the diagonal that the groups cut out; a block has 64 rows and up to 1024
-// columns: small groups share blocks, large ones have many. Groups of 2^13 records and
-// more of an analytic loss are summed by the near-linear method one after the other. The
-// choice and all launches of the direct method follow from the sizes of groups, which are
-// public.
+// Query groups are runs of rows. The direct method visits the triangles above the
+// diagonal that the groups cut out; a block has 64 rows and up to 1024 columns: small
+// groups share blocks, large ones have many. Groups of 2^13 records and more of an
+// analytic loss are summed by the near-linear method one after the other. The choice and
+// all launches of the direct method follow from the sizes of groups, which are public.
 //
 // Rows of persons have weights (docs/theory.md#person-sums). Near-linear sums count the pairs within a
 // person, too, which the host takes out. The direct method is not factored for them, and leaves these pairs out
@@ -38,15 +37,13 @@
 //
 // # Terms and sums
 //
-// Direct: the computed term of a pair is, but for the last bits of factored ones (below), a
-// function of its two records, w and public constants: which kernel, its ranges and its scale
-// come from the Problem. It is clamped to the certified range and rounded to fixed point, and all sums of terms are sums of
-// integers. So they are exact, the same for any order of blocks and for any grid, and a
-// record that changes alters no partial sum that it is not in. What is left of the
-// error is that of single terms, which engine.QueryBounds.Sum bounds for every data set, and those of
-// pairs without a record do not change with it (QueryBounds.Neighbour). Factored, the last bits
-// of a term depend on a third record, too, which shares its reciprocal, and a record that
-// changes alters those of the logarithm of n others (partners).
+// Direct: the computed term of a pair is, but for the last bits of factored ones (below), a function of its two
+// records, w and public constants: which kernel, its ranges and its scale come from the Problem. It is clamped to the
+// certified range and rounded to fixed point, and all sums of terms are sums of integers. So they are exact, the same
+// for any order of blocks and for any grid, and a record that changes alters no partial sum that it is not in. The rest
+// is the error of single terms, which engine.QueryBounds.Sum bounds for every data set; the errors of pairs without a
+// record do not change with it (QueryBounds.Neighbour). Factored, the last bits of a term depend on a third record,
+// too, which shares its reciprocal, and a record that changes alters those of the logarithm of n others (partners).
 //
 // The products U X are sums in float32 over 1024 columns, which are rounded to fixed point
 // and added as integers. A record that changes alters the roundings of its own row and of

@@ -179,7 +179,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 				return e.steps(c, stream, func() error { return e.all(ctx, c) })
 			})
 		}
-		// What is under way uses vectors, so it is waited for in any case.
+		// Launches under way use vectors, so they are waited for in any case.
 		if err := errors.Join(err, c.SyncStream(stream)); err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 	})
 }
 
-// steps are those of a gradient sum: w to the GPU, rows.sum from it, and the sum between.
+// steps runs a gradient sum: w to the GPU, rows.sum from it, and the sum between.
 func (e *evaluator) steps(c driver.Context, stream driver.Stream, sum func() error) error {
 	if err := e.rows.give(c, stream); err != nil {
 		return err

@@ -111,8 +111,8 @@ func (k *metricKernel) coefficientError() float64 {
 // personFixed is the unit of weighted sums over rows of persons, in units of the largest term.
 const personFixed = 0x1p-30
 
-// weightError is, for rows of persons, the distance of the weighted sums of coefficients from those of
-// weights 1/m (docs/theory.md#person-metrics-gpu).
+// weightError is, for rows of persons, the distance of the weighted sums of coefficients from sums
+// with weights 1/m (docs/theory.md#person-metrics-gpu).
 func (k *metricKernel) weightError() float64 {
 	if !k.problem.ByPerson() {
 		return 0
@@ -139,11 +139,11 @@ func (k *metricKernel) weightError() float64 {
 // sets, and cancel. Those with k are 2 (n-1) ordered pairs with errors of E 4 R^2 each,
 // and n-1 products with errors of p qQ R that are multiplied by 4 R. In either data set.
 //
-// What is left of Z are the roundings of the sums over spans. A span of row i <> k without
-// k has the same bits in both. The one with k has an error of at most
-// 1024 spanError qQ R + f, and row k has one of at most n-1 and spans times as much:
-// together, multiplied by 4 R, at most 4 R ((n-1) (1024 + 1) spanError qQ R + (n + spans) f).
-// The error of float64 is bounded in either data set by the last summand. QED
+// The rest of Z are the roundings of the sums over spans. A span of row i <> k without k has
+// the same bits in both. The one with k has an error of at most 1024 spanError qQ R + f, and
+// row k has one of at most n-1 and spans times as much: together, multiplied by 4 R, at most
+// 4 R ((n-1) (1024 + 1) spanError qQ R + (n + spans) f). The error of float64 is bounded in
+// either data set by the last summand. QED
 //
 // Relatively to the sensitivity 2 (n-1) Dg none of this grows with n.
 //
@@ -178,7 +178,7 @@ func (k *metricKernel) spanError() float64 {
 	return k.tiling.spanError()
 }
 
-// fixedError is that of rounding the sums of a row and a span to fixed point.
+// fixedError bounds the rounding of the sums of a row and a span to fixed point.
 func (k *metricKernel) fixedError() float64 {
 	return math.Sqrt(float64(k.problem.D)) * metricFixed / 2 * k.unit * k.features
 }

@@ -145,8 +145,9 @@ func (k *momentsKernel) columnBytes() uint64 {
 // and one that x~ had: 9 in a product of two entries (docs/theory.md#person-moments).
 const weightRoundings = 10
 
-// depth is that of every sum over the rows: of a thread, of the threads of a block, and of the chunks.
-// For persons it is at least that for any fewer rows: chunks do not get shorter by more rows.
+// depth bounds the depth of every sum over the rows: of a thread, of the threads of a block, and of
+// the chunks. For persons it is at least that for any fewer rows: chunks do not get shorter by more
+// rows.
 func (k *momentsKernel) depth() int {
 	chunk := min(k.grid.chunkRows(), (k.grid.all+tileRows-1)/tileRows*tileRows)
 	depth := chunk // clipped_gram; more than that of clipped_sums
@@ -171,10 +172,11 @@ func (k *momentsKernel) positivesDepth() int {
 	return min(chunk, positivesRows) + chunksOf(chunk, positivesRows) + chunks
 }
 
-// Bounds implements engine.Kernel (docs/theory.md#computed-moments): the proof of
-// package cpu with the depth of these sums. Each product is fused with the addition, so that a
-// sum of depth k has an error of at most gamma(k) times the sum of absolute values. Sums of t are
-// those of the host: blocks of 4096, then those of a chunk, then the chunks. A team adds up the same partial sums in the same order. Seconds are of a pass with second moments. The proof of package cpu covers persons, too.
+// Bounds implements engine.Kernel (docs/theory.md#computed-moments): the proof of package cpu with the depth of these
+// sums. Each product is fused with the addition, so that a sum of depth k has an error of at most gamma(k) times the
+// sum of absolute values. The host sums t: blocks of 4096, then the blocks of a chunk, then the chunks. A team adds up
+// the same partial sums in the same order. Seconds are of a pass with second moments. The proof of package cpu covers
+// persons, too.
 func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	if q.Pairs != nil {
 		return engine.Unanswered()
@@ -430,7 +432,7 @@ func (e *momentsEvaluator) add(c driver.Context, x driver.Pointer, tile, tiles i
 	return launch(name, blocks, height, part, uint64(x), at(e.scale), at(e.weight), uint64(e.pass), n, d, uint64(chunk))
 }
 
-// unpack takes the sums of x~ and of x~ x~^T from those of a pass.
+// unpack takes the sums of x~ and of x~ x~^T from the sums of a pass.
 func (e *momentsEvaluator) unpack(dst engine.Moments, sums []float64, second engine.SecondMoments) {
 	d := e.problem.D
 	if !e.small() && second != engine.FullSecond {

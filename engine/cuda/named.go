@@ -32,7 +32,7 @@ func readNamed() ([]named, error) {
 	return all, nil
 }
 
-// ErrNamed says that a GPU that is only a name for plans was asked to compute.
+// ErrNamed is the error of a GPU that is only a name for plans and was asked to compute.
 var ErrNamed = errors.New("cuda: this GPU is a name to plan for, not one that is here; name one that is, such as cuda:0")
 
 // OpenNamed returns the GPU with a name such as h200, for plans: whatever would compute on it

@@ -195,7 +195,7 @@ func (m *nearLinear) products() []float64 {
 	return all
 }
 
-// whole says that all records are one group, whose sums need no c of every record.
+// whole reports whether all records are one group, whose sums need no c of every record.
 func (m *nearLinear) whole() bool { return len(m.groups) == 1 && m.covered == m.e.problem.N }
 
 // coefficients implements method.

@@ -11,8 +11,8 @@ import (
 	"dyad/engine/embedding"
 )
 
-// CompareNetworks computes the gradient sum of a small network of random records on the GPU and on the CPU, and says how far they
-// are apart. It fails if that is more than float32 takes.
+// CompareNetworks computes the gradient sum of a small network of random records on the GPU and on the CPU, and
+// describes the difference. It fails if that is more than float32 takes.
 func (d *Device) CompareNetworks(ctx context.Context) (text string, err error) {
 	const n, features, most = 400, 8, 1e-5
 	net, err := embedding.NewMLP(embedding.MLP{In: features, Hidden: []int{16, 8}, Out: 1})

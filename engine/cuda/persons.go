@@ -66,8 +66,8 @@ func (k *kernel) ofPersons(r *engine.Records) (*kernel, error) {
 	return &own, err
 }
 
-// personError is 8 u Q + E'/P of docs/theory.md#person-sums, 0 for records. The slopes of the pairs
-// within persons are those of the host, at scores of the GPU, as those of prefix pairs.
+// personError is 8 u Q + E'/P of docs/theory.md#person-sums, 0 for records. The host computes the
+// slopes of the pairs within persons at scores of the GPU, as for prefix pairs.
 func (k *kernel) personError() float64 {
 	p, s := k.problem, k.scores
 	if !p.ByPerson() {

@@ -35,7 +35,7 @@ func ParsePrecision(name string) (Precision, error) {
 	return 0, fmt.Errorf("cuda: unknown precision %q, want one of %v", name, precisions)
 }
 
-// precision is that of a problem.
+// precision returns the precision of a problem.
 func (b Backend) precision(p engine.Problem) (Precision, error) {
 	switch {
 	case b.Precision == AutoPrecision && p.ByPerson():
@@ -70,8 +70,8 @@ type tiling struct {
 	grid               float64 // coefficients are rounded to multiples of it
 }
 
-// packing says how many records and features a fragment holds, and whether all features of
-// a block of threads are packed, with zeros beyond the last.
+// packing has the number of records and features of a fragment, and whether all features
+// of a block of threads are packed, with zeros beyond the last.
 type packing struct {
 	records, features int
 	whole             bool

@@ -10,8 +10,8 @@ import (
 // promptNumbers is how many numbers of X both passes read in less than a millisecond.
 const promptNumbers = 1 << 27
 
-// prompt says that a sum over all pairs by the near-linear method is so short that a context
-// need not be asked in the middle.
+// prompt reports whether a sum over all pairs by the near-linear method is so short that a
+// context need not be asked in the middle.
 func (e *evaluator) prompt() bool { return e.grid.resident && e.problem.N*e.problem.D <= e.mostPrompt }
 
 // replay runs the launches and copies of a sum over all pairs as one graph, for which the host

@@ -45,18 +45,18 @@ const (
 //
 // # Factored
 //
-// For labels lo < hi, D = hi - lo, a_i = exp(D s_i) of a positive and b_j = exp(-D s_j)
-// of a negative record, and -phi'(u_ij) = sigma = 1/(1 + a_i b_j). The clamp at V/2 and
-// more does not act. The argument of an exponential has error u V (D and the product are
-// rounded), the exponential 4 u, its rounding to float32 w: e = w + u V + 4 u
-// relatively, and a b twice that, which changes sigma by at most 2 e sigma (1 - sigma), since
-// d sigma / d log(a b) = -sigma (1 - sigma). With x = 2 + 2 a_i b_j and y that of the partner
-// of row i, sigma/2 = y / (x y): the roundings of y cancel, those of x and of the product
-// are w each, relatively, that of the reciprocal is reciprocalError = 3 w, and rounding to
-// units of 2^-23 is w. 2 w sigma (1 - sigma) + 5 w sigma + w is largest, 6 w, for sigma = 1.
-// If x y is so large that the reciprocal is flushed or the product infinite, x is above
-// 2^28: the computed sigma is 0 and the exact one below 2^-27. Without a partner y is that
-// of padding, to which all of this applies. With the error of the scores, |D| 2 ds on u,
+// For labels lo < hi, D = hi - lo, a_i = exp(D s_i) of a positive and b_j = exp(-D s_j) of a
+// negative record, and -phi'(u_ij) = sigma = 1/(1 + a_i b_j). The clamp at V/2 and more does
+// not act. The argument of an exponential has error u V (D and the product are rounded), the
+// exponential 4 u, its rounding to float32 w: e = w + u V + 4 u relatively, and a b twice
+// that, which changes sigma by at most 2 e sigma (1 - sigma), since d sigma / d log(a b) =
+// -sigma (1 - sigma). With x = 2 + 2 a_i b_j and y that of the partner of row i, sigma/2 = y
+// / (x y): the roundings of y cancel, those of x and of the product are w each, relatively,
+// that of the reciprocal is reciprocalError = 3 w, and rounding to units of 2^-23 is w. 2 w
+// sigma (1 - sigma) + 5 w sigma + w is largest, 6 w, for sigma = 1. If x y is so large that
+// the reciprocal is flushed or the product infinite, x is above 2^28: the computed sigma is 0
+// and the exact one below 2^-27. Without a partner y belongs to padding, to which all of this
+// applies. With the error of the scores, |D| 2 ds on u,
 //
 //	E = 2 C l ds + (u V + 4 u)/2 + 6 w + 2^-100 + 3 u Q,   A = 0,
 //
@@ -74,10 +74,10 @@ const (
 //	E = min(C 5 w V, Q5) + 2 C l ds + slopeError + 2 w Q,
 //	A = unit 2^-23 + 2^-43 l (Q + C V) + 2^-100 unit
 //
-// where slopeError is that of the code for phi' (autodiff.Expr.PTXRoundoff, plus the
-// loss's own SlopeErr), 2 w is for D, and a term is rounded once, to units of 2^-22 unit. Q5 is 5 w 0.2241 for the logistic loss, as
-// |u sigma'(u)| <= 0.2240.., and infinite for others. The clamps of the argument to [-V, V], which the logistic loss does
-// not need, and of phi' to [-Q, Q] only move values towards exact ones, which are inside. So a term is at most Q l (1 + 2^-21),
+// where slopeError bounds the code for phi' (autodiff.Expr.PTXRoundoff, plus the loss's own SlopeErr), 2 w is for D,
+// and a term is rounded once, to units of 2^-22 unit. Q5 is 5 w 0.2241 for the logistic loss, as |u sigma'(u)| <=
+// 0.2240.., and infinite for others. The clamps of the argument to [-V, V], which the logistic loss does not need, and
+// of phi' to [-Q, Q] only move values towards exact ones, which are inside. So a term is at most Q l (1 + 2^-21),
 // within the unit (planPairs checks it), whatever the scores and the code for phi' are.
 //
 // # Pairs of a loss that is not smooth
@@ -126,7 +126,7 @@ func (k *kernel) roundoff(pairs engine.Pairs) float64 {
 	return float64(q.T)*2*p.Bounds.FeatureNorm*s.LabelSpan*e*secondOrder + k.underflow()
 }
 
-// whole says that pairs are all those of the problem.
+// whole reports whether pairs are all pairs of the problem.
 func (k *kernel) whole(pairs engine.Pairs) bool {
 	switch q := pairs.(type) {
 	case engine.AllPairs:

@@ -27,14 +27,14 @@ func (k *kernel) slopeRange() (lo, hi float64) {
 //
 // Pairs. Let p_ij be the slope that the kernel computes, whatever its error is, clamped to
 // slopeRange rounded outward to float32, and q_ij the nearest number of slopeRange itself,
-// |p_ij - q_ij| <= 2 w Q. p_ij comes from the labels and computed scores of both records by
-// one thread, whose instructions say how they round, so no compiler may fuse some of them in
-// one place and not in another. An approximate instruction is taken to give the same for the
-// same operand. A computed score comes from its own row and w in the order of features by
-// one thread, wherever the row is (TestSumsOfTermsAreExact here, TestScores of ptxtest).
-// The computed v_ij differs from q_ij D_ij by: 2 w Q |D|; the difference of the labels,
-// 2 w |D| + 2^-45 l, times Q; and 2^-23 unit for the product, which is rounded once, to fixed
-// point (the unit is a power of two). Places do not matter: v_ji is -v_ij, to the last bit. QED
+// |p_ij - q_ij| <= 2 w Q. p_ij comes from the labels and computed scores of both records by one
+// thread, whose instructions fix their rounding, so no compiler may fuse some of them in one
+// place and not in another. An approximate instruction is taken to give the same for the same
+// operand. A computed score comes from its own row and w in the order of features by one
+// thread, wherever the row is (TestSumsOfTermsAreExact here, TestScores of ptxtest). The
+// computed v_ij differs from q_ij D_ij by: 2 w Q |D|; the difference of the labels, 2 w |D| +
+// 2^-45 l, times Q; and 2^-23 unit for the product, which is rounded once, to fixed point (the
+// unit is a power of two). Places do not matter: v_ji is -v_ij, to the last bit. QED
 //
 // Factored. Here q_ij is the number of slopeRange nearest to the exact slope at the exact
 // margin, which is in slopeRange up to 2^-32; the computed one is within E of roundoff of
@@ -70,13 +70,13 @@ func (k *kernel) ownError() (relative, absolute float64) {
 // each of them with a difference of at most (E l + A) 2 R. Half of the sum of both is the
 // claim for b = 0.
 //
-// A factored v^_ij is a function of its two records, of w, and of the exponential of the
-// partner of its row. The labels of rows and columns are the same in D and D', or no pair
-// without k has a term (ownError). At most b records but k have another partner in D' (partners), so
-// that at most b (s_h - 2) unordered pairs without k have a term that may differ: with their
-// columns, none of which is k. All others cancel as before. Of these pairs there are at most
-// 2 b (s_h - 1) ordered ones in each of D and D', with a difference of at most (E l + A) 2 R
-// from the same q_ij D_ij (x_i - x_j): half of the sum of both is 4 b (s_h - 1) R (E l + A).
+// A factored v^_ij is a function of its two records, of w, and of the exponential of the partner of
+// its row. The labels of rows and columns are the same in D and D', or no pair without k has a term
+// (ownError). At most b records but k have another partner in D' (partners), so that at most b (s_h
+// - 2) unordered pairs without k have a term that may differ: with their columns, and none is k. All
+// others cancel as before. Of these pairs there are at most 2 b (s_h - 1) ordered ones in each of D
+// and D', with a difference of at most (E l + A) 2 R from the same q_ij D_ij (x_i - x_j): half of
+// the sum of both is 4 b (s_h - 1) R (E l + A).
 //
 // For persons: docs/theory.md#person-terms, with P for n.
 //

@@ -208,7 +208,7 @@ func (x *rows) pass(ctx context.Context, c driver.Context, use func(at driver.Po
 	return x.transfer(ctx, c, func(b, _ int) driver.Pointer { return x.panels[b] }, use)
 }
 
-// scores sets s to X w, w given in x.w. Here and below places in vectors of rows are those of the data set.
+// scores sets s to X w, w given in x.w. Here and below places in vectors of rows are places in the data set.
 func (x *rows) scores(ctx context.Context, c driver.Context, s driver.Pointer) error {
 	return x.pass(ctx, c, func(at driver.Pointer, tile, tiles int) error {
 		from, n := x.first+tile*tileRows, x.rowsOf(tile, tiles)

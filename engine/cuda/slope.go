@@ -98,10 +98,10 @@ func clampsOf(margin, lo, hi float64) (clamps, error) {
 	return c, nil
 }
 
-// splice replaces every marker in ptx by the code. Its argument is clamped to
-// [-reach, reach], which holds every exact one, so that its proofs apply, unless they apply
+// splice replaces every marker in ptx by the code. Its argument is clamped to [-reach,
+// reach], which holds every exact one, so that its proofs apply, unless they apply
 // anywhere; what leaves it is clamped to [least, most], whatever the code computes, NaN
-// included. These bounds are those of clampsOf, or registers that the marker names.
+// included. These bounds come from clampsOf, or are registers that the marker names.
 func splice(ptx string, code slope, margin, lo, hi float64) (string, error) {
 	c, err := clampsOf(margin, lo, hi)
 	if err != nil {

@@ -31,7 +31,7 @@ func (k *kernel) rowTeam() engine.Team {
 }
 
 // sharers is engine.QueryBounds.Make where a team shares pairs: approximate instructions and the sizes of launches
-// are those of a make of GPUs.
+// depend on the make of a GPU.
 func (b Backend) sharers() string {
 	if b.Team == nil {
 		return ""

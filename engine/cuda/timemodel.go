@@ -99,8 +99,8 @@ type Forecast struct {
 	Seconds  float64
 	Measured bool
 	Moments  bool
-	// Copying is the time in which the records are copied to the GPU, predicted from the data sheet; 0
-	// if the GPU has none here. CopyingNarrow is that of records in float32, which moments copy as they are.
+	// Copying is the time in which the records are copied to the GPU, predicted from the data sheet; 0 if
+	// the GPU has none here. CopyingNarrow holds for records in float32, which moments copy as they are.
 	// Panels: they do not fit, and are copied for every pass.
 	Copying, CopyingNarrow float64
 	Panels                 bool

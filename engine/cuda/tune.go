@@ -30,7 +30,7 @@ type Kept struct {
 
 // OpenAuto opens GPU 0 with the time models that decide between it and the CPU: those of this version
 // or, if it has none, those that were kept or are measured now. Without a GPU or times of it the device
-// is nil, and why says what stands in the way. The error is one of this version's models.
+// is nil, and why gives the reason. The error is one of this version's models.
 func OpenAuto(ctx context.Context, times Kept) (d *Device, models Models, why string, err error) {
 	if models, err = Measured(); err != nil {
 		return nil, nil, "", err

@@ -9,8 +9,8 @@ import (
 )
 
 // uploadColumns copies the features to x by columns, x[k n + i], sparse ones as zeros and
-// others; order is that of the rows, nil for their own. While the GPU reads one buffer
-// the other one is filled.
+// others; order is the order of the rows, nil for their own. While the GPU reads one
+// buffer the other one is filled.
 func uploadColumns(c driver.Context, x driver.Pointer, r *engine.Records, order []int32) (err error) {
 	n, d := r.Len(), r.Dim()
 	keep := func(f error) {

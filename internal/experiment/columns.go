@@ -114,7 +114,7 @@ func (w *worker) curved(ctx context.Context, one run) (*worker, error) {
 	}
 	a, _, err := w.planned(one)
 	if _, moments := a.(algorithms.Moments); !moments || err != nil {
-		return w, nil // an error is that of the run without a basis
+		return w, nil // the run without a basis reports an error
 	}
 	budget := privacy.Budget{Epsilon: one.row.Epsilon, Delta: one.row.Delta}
 	basis, _ := algorithms.ChooseBasis(one.row.N, one.row.N, budget, l.schema.DimWith)

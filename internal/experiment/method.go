@@ -28,7 +28,7 @@ type method struct {
 	peer          *Peer
 }
 
-// runs says that the method runs split s, from 0.
+// runs reports whether the method runs split s, from 0.
 func (m *method) runs(s int) bool { return m.peer == nil || m.peer.Splits <= 0 || s < m.peer.Splits }
 
 // label names the method in summaries and plots.

@@ -1,12 +1,12 @@
 package input
 
-// Needs is what a computation needs of records and of a model. A field is the error for those that lack it; "" is no need.
+// Needs lists the needs of a computation. A field is the error for records or a model that lack it; "" requires nothing.
 type Needs struct {
 	Labels, TwoClasses, Ungrouped, Rows string // of records
 	Scores, Metric, Linear              string // of a model
 }
 
-// Lacks is what records and a model lack: the labels, two classes in place of grades, pairs of all records in place of query groups,
+// Lacks lists what records and a model lack: the labels, two classes in place of grades, pairs of all records in place of query groups,
 // one row for each person, scores or a metric, and a linear map in place of a network.
 type Lacks struct{ Labels, TwoClasses, Ungrouped, Rows, Scores, Metric, Linear bool }
 

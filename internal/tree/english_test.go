@@ -19,12 +19,12 @@ var dialect = []struct {
 	aim             float64
 	comments, texts float64 // limits for comments of Go files, and for pages and messages
 }{
-	{"X is that of Y", regexp.MustCompile(`(?i)\b(?:is|are|was|were|be|from) (?:that|those) of\b`), 0, 4.2, 5.5},
-	{"says what", regexp.MustCompile(`(?i)\bsays? (?:that|what|how)\b`), 0.2, 4.6, 3.6},
-	{"a sentence above 45 words", nil, 14.6, 10.5, 21},
-	{"nobody is", regexp.MustCompile(`(?i)\b(?:nobody|nothing) (?:is|are|was)\b`), 0.2, 1.4, 5.8},
-	{"of which", regexp.MustCompile(`(?i)\bof (?:which|whom)\b`), 0.4, 0.2, 0.3},
-	{"a subject who or what", regexp.MustCompile(`(?:^|[.;:] )(?:Who [a-z]+|What (?:[a-z]+s|[a-z]+ed|is|are|has|was|were) )`), 0, 0.7, 2.2},
+	{"X is that of Y", regexp.MustCompile(`(?i)\b(?:is|are|was|were|be|from) (?:that|those) of\b`), 0, 0.5, 1.8},
+	{"says what", regexp.MustCompile(`(?i)\bsays? (?:that|what|how)\b`), 0.2, 0.3, 1.6},
+	{"a sentence above 45 words", nil, 14.6, 10.3, 21},
+	{"nobody is", regexp.MustCompile(`(?i)\b(?:nobody|nothing) (?:is|are|was)\b`), 0.2, 0.1, 3.8},
+	{"of which", regexp.MustCompile(`(?i)\bof (?:which|whom)\b`), 0.4, 0, 0.2},
+	{"a subject who or what", regexp.MustCompile(`(?:^|[.;:] )(?:Who [a-z]+|What (?:[a-z]+s|[a-z]+ed|is|are|has|was|were) )`), 0, 0, 0.8},
 }
 
 var sentenceEnd = regexp.MustCompile(`[.!?]\s+`)

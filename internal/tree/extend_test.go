@@ -188,6 +188,7 @@ func TestKindOfRunIsShort(t *testing.T) {
 
 // TestNetworkOfOnesOwnIsShort: a program with a network of its own has six lines besides its graph, and compiles.
 func TestNetworkOfOnesOwnIsShort(t *testing.T) {
+	t.Chdir("../..")
 	text, err := os.ReadFile("docs/examples/own/waves/main.go")
 	if err != nil {
 		t.Fatal(err)

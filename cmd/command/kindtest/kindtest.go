@@ -107,7 +107,7 @@ func folder(t *testing.T, world int) string {
 	return dir
 }
 
-// args are those of a private run in a folder.
+// args returns the arguments of a private run in a folder.
 func (s suite) args(dir string, more ...string) []string {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	args := append([]string{s.name, "--data", in("r.csv"), "--schema", in("s.yaml"), "--ledger", in("l.jsonl"), "--out", in("out.json")}, s.Flags...)

@@ -34,8 +34,8 @@ import (
 	"os"
 )
 
-// ErrUnavailable says that no GPU can be used on this machine. The error that
-// wraps it says why in one sentence; callers fall back to the CPU or stop.
+// ErrUnavailable means that no GPU can be used on this machine. The error that wraps it
+// says why in one sentence; callers fall back to the CPU or stop.
 var ErrUnavailable = errors.New("CUDA is not available")
 
 // bindingVariable names the environment variable that chooses what Open uses.

@@ -142,7 +142,8 @@ func (g *GPU) Do(ctx context.Context, job func(c Context) error) error {
 }
 
 // Release is Do for a job that only gives back what others hold on the GPU. If the context was lost
-// before, it is gone already: nothing is done, and the job that lost it reported the error.
+// before, it is gone already: Release does not run the job, and the job that lost it reported the
+// error.
 func (g *GPU) Release(job func(c Context) error) error {
 	err := g.Do(context.Background(), job)
 	if _, gone := err.(afterLoss); gone {

@@ -9,7 +9,7 @@ import (
 // Result is a CUresult other than success.
 type Result int
 
-// Error names the code and says what it means and, for those that users meet, what to do.
+// Error names the code, explains it and, for codes that users meet, suggests a remedy.
 func (r Result) Error() string {
 	if known, ok := results[r]; ok {
 		return fmt.Sprintf("CUDA error %d: %s", int(r), known.text)
@@ -17,7 +17,7 @@ func (r Result) Error() string {
 	return fmt.Sprintf("CUDA error %d", int(r))
 }
 
-// Lost says that after this Result every call of the context fails: only a new process helps.
+// Lost reports whether after this Result every call of the context fails: only a new process helps.
 func (r Result) Lost() bool { return slices.Contains(lost, r) }
 
 // lost are the errors after which, as cuda.h says of them, the process must be started again.

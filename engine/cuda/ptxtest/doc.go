@@ -12,8 +12,8 @@
 // touched before; wgmma without a fence of the registers or of the memory that were
 // written, and warps of a group that do not begin the same products, are errors.
 //
-// Arithmetic is that of the PTX manual bit for bit, but for the approximate
-// instructions, which are computed in float64. It says nothing about time.
+// Arithmetic follows the PTX manual bit for bit, but for the approximate instructions,
+// which are computed in float64. It says nothing about time.
 //
 // The race detector does not look into a launch (//go:norace), which would take ten times
 // as long: it is one goroutine, and what enters and leaves it is copied by the caller.

@@ -51,7 +51,7 @@ type Host struct {
 	Launched map[string]int
 }
 
-// ErrNoCompiler says that there is no compiler of C++ with sanitizers, for Linux on amd64.
+// ErrNoCompiler means that there is no compiler of C++ with sanitizers, for Linux on amd64.
 var ErrNoCompiler = errors.New("ptx: no compiler of C++ with sanitizers for Linux on amd64; install clang-19 and libclang-rt-19-dev, or g++")
 
 // NewHost returns a Host for the sources in folder kernels/cuda, which compiles into dir, with

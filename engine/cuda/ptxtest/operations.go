@@ -274,8 +274,8 @@ func build() map[string]op {
 	return ops
 }
 
-// logarithmError is that of lg2.approx: absolute for arguments in (1/2, 2), relative
-// elsewhere (PTX ISA 9.1, section 9.7.3.20).
+// logarithmError bounds the error of lg2.approx: absolute for arguments in (1/2, 2),
+// relative elsewhere (PTX ISA 9.1, section 9.7.3.20).
 const logarithmError = 0x1p-22
 
 // approximate returns an approximate instruction that is off by skew times its

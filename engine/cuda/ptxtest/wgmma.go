@@ -110,7 +110,7 @@ func (b *block) finishCopies(s *state) {
 	s.copies = s.copies[:0]
 }
 
-// products are those of one warp.
+// products are the products of one warp.
 type products struct {
 	fenced bool
 	open   []*product   // not committed
@@ -178,7 +178,7 @@ func (p *products) run(b *block, threads []state, i *instruction) error {
 func (p *products) begin(b *block, threads []state, i *instruction) (*product, error) {
 	m := &product{instruction: i, shared: b.shared, words: b.words}
 	n := i.parameter / 2
-	same := make([]bool, n) // registers of D that are those of a product in flight
+	same := make([]bool, n) // registers of D that belong to a product in flight
 	for _, g := range append(p.groups, p.open) {
 		for _, other := range g {
 			for k := range min(n, other.parameter/2) {
@@ -288,7 +288,7 @@ func (m *product) lock(threads []state) {
 	}
 }
 
-// finish computes D and frees registers and memory. The fragments are those of mma.sync.
+// finish computes D and frees registers and memory. The fragments have the layout of mma.sync.
 //
 //go:norace
 func (m *product) finish(threads []state, skew float64, phase int32) {

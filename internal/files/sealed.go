@@ -1,0 +1,41 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"dyad/internal/input"
+)
+
+// Damaged marks an error about the content of a file.
+func Damaged(err error) error {
+	if err != nil {
+		return fmt.Errorf("is damaged: %w", err)
+	}
+	return nil
+}
+
+// ErrChanged is the error of a check whose file does not match its seal.
+var ErrChanged = errors.New("was changed after it was written: its checksum does not match; use the file as it was saved")
+
+// ReadChecked reads a file of this program into a value and calls check with its seal. It writes the text of the file to text as well. Errors name the
+// file and are marked as input.
+func ReadChecked(path, what string, into any, text io.Writer, check func(*Seal) error) error {
+	var missing *fs.PathError
+	seal := NewSeal()
+	err := ReadJSON(path, MaxModelBytes, into, seal, text)
+	switch {
+	case errors.As(err, &missing):
+		return input.Errorf("dyad: cannot read the %s: %w", what, err)
+	case err != nil:
+		err = fmt.Errorf("is not a %s of this program, or was cut short: %v", what, err)
+	default:
+		err = check(seal)
+	}
+	if err != nil {
+		return input.Errorf("dyad: %s %w", path, err)
+	}
+	return nil
+}
