@@ -318,6 +318,8 @@ class _Estimator(_raw.Private):
         Figures.load reads it at no cost. options are flags and keys of ``dyad evaluate``, such as resume="RUN".
         """
         self._fitted()
+        if "seed" in {o.strip(" -") for o in options}:
+            raise DyadError("noise is never seeded from Python")
         if epsilon is None and not self._is_public:
             raise DyadError(
                 "figures of private records are private like the records: evaluate(X, y, epsilon=...) releases them with a guarantee "

@@ -45,6 +45,8 @@ def test_noise_is_never_seeded(clinic):
     for name in ("seed", "data", "schema", "out", " seed", "public-data"):
         with pytest.raises(DyadError, match=name):
             private(options={name: "1"}).fit(X, y)
+    with pytest.raises(DyadError, match="never seeded"):
+        private().fit(X, y).evaluate(X, y, epsilon=1, seed=3)
 
 
 @pytest.mark.parametrize(
