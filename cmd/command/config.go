@@ -62,6 +62,15 @@ func (c *config) place(s setting) string {
 	return fmt.Sprintf("%s:%d", c.path, s.line)
 }
 
+// twice is the error of a setting with several values that takes one.
+func (c *config) twice(s setting) error {
+	why := " is given twice, or as a flag as well; it takes one value"
+	if s.line > 0 {
+		why = ": --" + s.flag + " takes one value, not a list"
+	}
+	return badInput("%s%s", c.place(s), why)
+}
+
 // withConfig appends to the arguments, as flags, what --set gives and then what the file of --config gives. Those that are given on the
 // command line stay as they are.
 func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
@@ -123,7 +132,7 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 			if !given["argument"] {
 				more = append(more, s.values...)
 			} else if s.line == 0 {
-				return nil, nil, badInput("--set %s: the command line has %s already", s.flag, s.flag)
+				return nil, nil, c.twice(s)
 			}
 			continue
 		case f == nil && leavesOut(command.Path(), s):
@@ -131,10 +140,7 @@ func withConfig(parser *kong.Kong, args []string) ([]string, *config, error) {
 		case f == nil || s.flag == "help" || s.flag == "config" || s.flag == "set":
 			return nil, nil, c.unknown(shortName(command.Path()), s, flags)
 		case (s.list || s.line == 0 && given[s.flag]) && !f.IsCumulative() && f.Target.Type() != reflect.TypeFor[dataFiles]():
-			if s.line == 0 {
-				return nil, nil, badInput("--set %s is given twice, or as a flag as well; it takes one value", s.flag)
-			}
-			return nil, nil, badInput("%s: --%s takes one value, not a list", c.place(s), s.flag)
+			return nil, nil, c.twice(s)
 		case s.line > 0 && (given[s.flag] || slices.ContainsFunc(f.Xor, func(x string) bool { return given["xor "+x] })):
 			continue
 		}
