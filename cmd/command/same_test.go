@@ -18,8 +18,8 @@ const (
 	ofPlans = "plan train, plan compare, local plan, local server, pairs plan"
 )
 
-// otherwise are the options that are not the same in every command: in the commands of a row, they are the same, and differ from those in
-// no row in what the row says, for its reason. A row has its default.
+// otherwise are the options that some commands have in another way. The commands of a row have the option alike; from that of the commands in
+// no row it differs in exactly what the row lists, and the row has its default. The last column is the reason.
 var otherwise = []struct{ options, commands, differ, why string }{
 	{"algorithm", "lab curve", "type placeholder help", "a list of them"},
 	{"algorithm", "baseline", "help", "those without privacy"},
