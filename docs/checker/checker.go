@@ -197,11 +197,8 @@ func agree(m, p, pr node, releases []node) {
 	same("form of the loss and mode", []any{pr.get("loss.form"), p.get("mode")}, []any{form, map[bool]string{true: "certified", false: "paper"}[g.get("paper_claim") == nil]})
 	same("unit, relation and what is released", []any{g.get("unit"), g.get("relation"), g.get("released")}, []any{unit, relation, released(p, releases)})
 	weights := float64(len(m.list("weights")))
-	if pairs := chosen(releases); pairs > 0 {
-		same("how many pairs are chosen, and in the schema,", pairs, float64(len(m.list("encoder.interactions"))))
-		if weights <= 512 { // those of products are behind the others
-			weights = min(weights, coordinates(pr))
-		}
+	if chosen(releases) > 0 && weights <= 512 { // those of products are behind the others
+		weights = min(weights, coordinates(pr))
 	}
 	same("an average, and the number of weights", []any{p.get("schedule.average"), network || weights == coordinates(pr)}, []any{strings.HasPrefix(p.text("algorithm"), "dpgdc"), true})
 	if p.text("algorithm") != "moments" && !network { // whose plan is about least squares
