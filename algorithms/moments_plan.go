@@ -219,8 +219,8 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 		return momentsChoice{}, fmt.Errorf("%w: moments: %w", ErrAssumption, fmt.Errorf(format, args...))
 	}
 	for _, share := range []float64{a.CountShare, a.CentreShare, a.SecondShare, a.StepShare, a.Balance} {
-		if !(share >= 0 && share < 1) {
-			return bad("shares and the share of positives are at least 0 and below 1, not %v", share)
+		if !(share == 0 || share >= 0x1p-40 && share < 1) { // the noise of a smaller one may have no number
+			return bad("shares and the share of positives are at least 0 and below 1, and not below 2^-40 unless they are left out: %v", share)
 		}
 	}
 	if !(a.Ridge >= 0) || math.IsInf(a.Ridge, 0) {

@@ -247,6 +247,7 @@ func TestMomentsRefusals(t *testing.T) {
 		{"metric", algorithms.Moments{}, spec(engine.Problem{Loss: engine.MahalanobisLogistic{}}, b)},
 		{"--device cpu", algorithms.Moments{}, noBackend},
 		{"none, diagonal or full", algorithms.Moments{Second: "some"}, ok},
+		{"not below 2^-40", algorithms.Moments{CountShare: 5e-324}, ok},
 		{"nothing is left", algorithms.Moments{CountShare: 0.5, CentreShare: 0.5}, ok},
 		{"at least 0 and below 1", algorithms.Moments{SecondShare: math.NaN()}, ok},
 		{"at least 0 and below 1", algorithms.Moments{Balance: 1}, ok},

@@ -276,7 +276,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		} else if errors.Is(err, context.Canceled) {
 			fail(stderr, "dyad: cancelled")
 		} else if !errors.Is(err, errCheckFailed) && !errors.Is(err, errTold) {
-			failAt(stderr, err, "%s", a.team.prefix()+config.spelled(message(err)))
+			failAt(stderr, err, "%s", a.team.prefix()+config.spelled(message(err), false))
 		}
 	}
 	return exitCode(err)

@@ -35,7 +35,7 @@ type studyFlags struct {
 
 // approvedFlag names a page that was approved.
 type approvedFlag struct {
-	Approved string `placeholder:"FILE.html" help:"Page of \"dyad plan --report\" that was approved. A run with another plan or other columns is refused; the SHA-256 of the page goes into the ledger and the model."`
+	Approved string `not:"seed public-data exact-figures" why:"the page has noise that is secret, a charge, and figures with noise or none" placeholder:"FILE.html" help:"Page of \"dyad plan --report\" that was approved. A run with another plan or other columns is refused; the SHA-256 of the page goes into the ledger and the model."`
 }
 
 // schemaDigest hashes a schema without its description and without the keys that cut a file into fields.

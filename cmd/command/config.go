@@ -251,14 +251,14 @@ func scalar(n ast.Node) (string, bool) {
 
 var flagInMessage = regexp.MustCompile(`--([\w-]+)(?: (\d\S*|[A-Z]+\b))?`)
 
-// spelled is a message with the flags that --set gave written as they were given.
-func (c *config) spelled(message string) string {
+// spelled writes what --set gave as it was given, in a message: keys alone, as they are never flags, or all of it.
+func (c *config) spelled(message string, all bool) string {
 	if c == nil {
 		return message
 	}
 	return flagInMessage.ReplaceAllStringFunc(message, func(flag string) string {
 		m := flagInMessage.FindStringSubmatch(flag)
-		if !slices.ContainsFunc(c.settings, func(s setting) bool { return s.flag == m[1] && s.line == 0 }) {
+		if !slices.ContainsFunc(c.settings, func(s setting) bool { return s.flag == m[1] && s.line == 0 && (all || isKey("-", s.flag)) }) {
 			return flag
 		}
 		return "--set " + m[1] + strings.Replace(flag[len("--"+m[1]):], " ", "=", 1)
@@ -273,9 +273,9 @@ func (c *config) explain(message string) string {
 	}
 	i := slices.IndexFunc(c.settings, func(s setting) bool { return s.flag == m[1] })
 	if i < 0 || c.settings[i].line == 0 {
-		return c.spelled(message)
+		return c.spelled(message, true)
 	}
-	return fmt.Sprintf("%s (%s, line %d, unless the command line has it)", c.spelled(message), c.path, c.settings[i].line)
+	return fmt.Sprintf("%s (%s, line %d, unless the command line has it)", c.spelled(message, true), c.path, c.settings[i].line)
 }
 
 // used are the flags of a command line and its file, with their values.

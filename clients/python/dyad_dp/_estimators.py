@@ -180,8 +180,8 @@ class _Estimator(_raw.Private):
         }
         if options.get("model", "linear") != "linear" and self.random_state is not None:
             options.setdefault("init_seed", self._seed())
-        for name in ("seed", "out", "data", "schema", "json"):
-            if name in {o.strip(" -") for o in options}:
+        for name in ("seed", "out", "data", "schema", "json", "public-data"):
+            if name in {o.strip(" -").replace("_", "-") for o in options}:
                 raise DyadError(f"options has {name!r}, which this class sets itself; noise is never seeded from Python")
         return options
 
@@ -315,9 +315,11 @@ class _Estimator(_raw.Private):
         """Figures of the model on records: exact on public data, private with epsilon=, which is charged to the ledger.
 
         Private figures are kept in the file out, by default a new one in the folder "released" next to the ledger: it stays, and
-        Figures.load reads it at no cost. options are flags of ``dyad evaluate``, such as resume="RUN".
+        Figures.load reads it at no cost. options are flags and keys of ``dyad evaluate``, such as resume="RUN".
         """
         self._fitted()
+        if "seed" in {o.strip(" -") for o in options}:
+            raise DyadError("noise is never seeded from Python")
         if epsilon is None and not self._is_public:
             raise DyadError(
                 "figures of private records are private like the records: evaluate(X, y, epsilon=...) releases them with a guarantee "
@@ -337,7 +339,7 @@ class _Estimator(_raw.Private):
     def influence(self, X, y, *, public: bool | None = None, exact_figures: bool = False, **options):
         """What each record does to a fit without noise, as a DataFrame in the order of the records (dyad influence).
 
-        Nothing here is private: it is for public data, or with exact_figures=True for the owner of the records alone. options are flags such as check=20.
+        Nothing here is private: it is for public data, or with exact_figures=True for the owner of the records alone. options are flags and keys such as check=20.
         """
         self._fitted()
         public = self._is_public if public is None else public
@@ -457,7 +459,7 @@ class PrivateAUCClassifier(_Estimator):
         number of persons or "public" if their ids are public, and the public cap of the rows of one.
         The guarantee then is for a person.
     algorithm, loss, radius, l2 : as ``dyad train``; None leaves the choice to the program's public rules.
-    options : further flags of ``dyad train``, such as {"steps": 50} or {"model": "mlp", "hidden": 32}
+    options : further flags and keys of ``dyad train`` (dyad help keys), such as {"steps": 50} or {"model": "mlp", "hidden": 32}
         or {"model": "conv.yaml"}, a file that describes a network.
     ledger : ledger file; None is the program's own.
     random_state : seed of the public start of a network. It never seeds noise.

@@ -122,7 +122,7 @@ class AuditResult:
 
 
 def audit(algorithm: str, *, verbose: bool = False, **options) -> AuditResult:
-    """Attacks an algorithm (dyad audit). options are its flags, such as runs=1000, epsilon=1, time="30s". No data are read."""
+    """Attacks an algorithm (dyad lab audit). options are its flags and keys, such as runs=1000, epsilon=1, time="30s". No data are read."""
     found = run(["lab", "audit", algorithm, *flags(options)], verbose=verbose, check=False)
     return AuditResult(found["claimed_epsilon"], found["audited_epsilon"], not found["holds"], found)
 

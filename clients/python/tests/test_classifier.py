@@ -42,9 +42,11 @@ def test_noise_is_never_seeded(clinic):
     X, y = clinic
     a, b = (private(random_state=7).fit(X, y).coef_ for _ in range(2))
     assert not np.array_equal(a, b)
-    for name in ("seed", "data", "schema", "out"):
+    for name in ("seed", "data", "schema", "out", " seed", "public-data"):
         with pytest.raises(DyadError, match=name):
             private(options={name: "1"}).fit(X, y)
+    with pytest.raises(DyadError, match="never seeded"):
+        private().fit(X, y).evaluate(X, y, epsilon=1, seed=3)
 
 
 @pytest.mark.parametrize(
