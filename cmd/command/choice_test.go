@@ -93,6 +93,7 @@ func forged(t *testing.T, text []byte) {
 			c["sensitivity"] = c["sensitivity"].(float64) / 2
 		}},
 		"no draws":   {ofChoices[1], func(_, e map[string]any) { e["count"] = 0. }},
+		"1.5 draws":  {ofChoices[1], func(_, e map[string]any) { e["count"] = 1.5 }},
 		"nine draws": {ofChoices[1], func(_, e map[string]any) { e["count"] = 9. }},
 		"epsilon 0":  {ofChoices[2], func(_, e map[string]any) { e["epsilon"] = 0. }},
 	} {
