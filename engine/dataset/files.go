@@ -21,6 +21,7 @@ const (
 	ruleTwice      = "the file is given twice, also as %s; each of its rows would count as two records"
 	ruleTwicePack  = "%s has the same name but for the compression, so that rows are probably twice in the data; move one of them away"
 	ruleListLabels = "a file of labels is named, and the data are several files; put the labels of each file next to it (X-1.npy, y-1.npy), or write NPZ files"
+	ruleOwnLabels  = "a file of labels is named, and only NPY and IDX data have one; leave it out, as these data hold their labels"
 	rulePackInList = "a pack is read alone; pack all files together: dyad data pack takes a folder, or a pattern in quotes"
 	ruleListMixed  = "only some files have labels; label all of them or none"
 )

@@ -33,6 +33,9 @@ func (t *table) read(in *source.Input) error {
 	if err != nil {
 		return err
 	}
+	if t.o.LabelsFile != "" && format != schema.FormatNPY && format != schema.FormatIDX {
+		return t.errorf(0, "", 0, ruleOwnLabels)
+	}
 	switch format {
 	case schema.FormatParquet, schema.FormatNPZ, schema.FormatXLSX:
 		if u.Compressed {
