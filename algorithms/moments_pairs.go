@@ -162,13 +162,16 @@ func (c *PairsPlan) covers(s Spec, m *MomentsPlan) error {
 	return nil
 }
 
-// planned are the rows for records of d features.
+// planned are the rows for records of d features. Those before the choice are of the kernel of s, which sums them: it may know that records
+// are sparse, and then has other errors.
 func (a Moments) planned(s Spec, d int) (*MomentsPlan, Releases, func(Releases), error) {
 	problem := s.Kernel.Problem()
-	problem.D, problem.NonZerosPerRow, problem.Candidates = d, 0, engine.Candidates{}
-	var err error
-	if s.Kernel, err = s.Backend.PlanMoments(problem); err != nil {
-		return nil, nil, nil, s.noMoments(err)
+	if d != problem.D {
+		var err error
+		problem.D, problem.NonZerosPerRow, problem.Candidates = d, 0, engine.Candidates{}
+		if s.Kernel, err = s.Backend.PlanMoments(problem); err != nil {
+			return nil, nil, nil, s.noMoments(err)
+		}
 	}
 	c, err := a.choose(s)
 	if err != nil {

@@ -68,6 +68,26 @@ func TestPairsSpendTheBudget(t *testing.T) {
 	}
 }
 
+// The certificates of the releases before a choice have the rounding errors of the kernel that sums them, also where it sums sparse records.
+func TestPairsBeforeAChoiceOfSparseRecords(t *testing.T) {
+	s := pairsSpec(t, 40000, pairCandidates(1), privacy.Budget{Epsilon: 8, Delta: 1e-5}, func(p *engine.Problem) { p.D, p.NonZerosPerRow = 520, 4 })
+	p, err := algorithms.Moments{Second: "full"}.Plan(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, stated := p.Moments(), 0.0
+	for _, r := range p.Releases[:m.Pairs.Rows] {
+		if _, numbers := r.Certificate.Statement(); numbers != nil {
+			if joint, ok := numbers.(privacy.JointMoments); ok {
+				stated = joint.Error
+			}
+		}
+	}
+	if e := p.Spec.Kernel.Bounds(engine.Query{Radius: m.Pairs.First.ClipRadius, Second: engine.FullSecond}); !(stated >= e.Sum) || e.Sum == 0 {
+		t.Errorf("moments before the choice state the error %v, and their kernel has %v", stated, e.Sum)
+	}
+}
+
 // Where the rule makes no choice the plan has the rows of one without candidates, and says why.
 func TestPairsRule(t *testing.T) {
 	b := privacy.Budget{Epsilon: 0.5, Delta: 1e-5}

@@ -43,7 +43,7 @@ type auditRecordsCmd struct {
 	PersonRows int      `positive:"" placeholder:"K" help:"Records are persons with up to K rows, and the two data sets differ in all rows of one. Default: each row is a record."`
 	D          int      `positive:"" short:"d" default:"2"`
 	L2         *float64 `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
-	Task       string   `default:"auc" enum:"auc,metric" help:"auc: losses of score differences; metric: losses of a Mahalanobis metric."`
+	Task       string   `default:"auc" enum:"auc,metric" `
 	Steps      int      `positive:""`
 	StepSize   float64  `positive:"" placeholder:"ETA"`
 	TotalStep  float64  `positive:"" aliases:"path" placeholder:"H"`
@@ -55,7 +55,7 @@ type auditRecordsCmd struct {
 	WorstStart bool               `needs:"task=metric" why:"scores start at 0" help:"Losses of --task metric: start at the matrix at which one record moves the gradient most, not at a multiple of the identity. Guarantees hold for every public start."`
 	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that w lives in. Default: 1, or the public rule for other losses than linear."`
 	Every      int                `positive:"" default:"1" placeholder:"K"`
-	Buffer     int                `help:"Online algorithms: earlier records that a new one is paired with; 0: all."`
+	Buffer     int                `help:"As for online; 0, all of few records."`
 	Reservoir  bool
 	Secret     bool   `name:"secret-state"`
 	Method     string `not:"plot person-rows part merge" why:"canaries are one run, which inserts rows one by one" default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`

@@ -12,7 +12,7 @@ import (
 
 type clusterCmd struct {
 	K          int       `positive:"" short:"k" required:"" help:"Number of clusters."`
-	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them; a label is not read."`
+	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train; a label is not read."`
 	Schema     string    `required:"" placeholder:"FILE"`
 	Metric     string    `placeholder:"MODEL" help:"Model file of a metric (dyad pairs train, dyad train --task metric) that maps the records first; its own charge stays. Default: records as they are encoded."`
 	Out        string    `writes:"clusters" short:"o" default:"clusters.json" placeholder:"FILE" help:"File of the clusters."`
@@ -23,7 +23,7 @@ type clusterCmd struct {
 	Clip       float64   `positive:"" placeholder:"R" help:"Norm to which mapped records are shortened; public, and noise grows with it. Default: the bound that holds for every record."`
 	StartSeed  uint64    `name:"init-seed" aliases:"start-seed" default:"1" help:"Public seed of the first centres."`
 	Plan       bool      `required:"" xor:"records" needs:"n" `
-	N          int       `positive:"" needs:"plan" short:"n" help:"Number of records, for --plan; of persons if the schema has a column of role person."`
+	N          int       `positive:"" needs:"plan" short:"n" help:"As for plan, with --plan."`
 	identityFlag
 	storeFlag
 	runFlags

@@ -21,9 +21,9 @@ import (
 
 type curveCmd struct {
 	Plan       string    `arg:"" optional:"" name:"plan" help:"Plan of experiments (YAML, see bench/plans) on public data, instead of the flags about data, epsilons and algorithms."`
-	Data       dataFiles `xor:"data" needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them, with --schema. Private data are charged: --holdout-epsilon."`
+	Data       dataFiles `xor:"data" needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"As for train, with --schema; private data are charged: --holdout-epsilon."`
 	Schema     string    `needs:"data" placeholder:"FILE"`
-	PublicData bool      `help:"The data are public: nothing is charged, and the figures are exact."`
+	PublicData bool      `help:"As for train; the figures are exact."`
 	Dataset    string    `xor:"data" placeholder:"NAME" help:"Public data set of the catalogue (\"dyad data list\"), fetched before."`
 	Synthetic  string    `xor:"data" placeholder:"KIND" help:"Synthetic data: ar1, clinical, scores, or a kind for --task metric. Default, without other data: clinical."`
 	Records    int       `positive:"" default:"5000" help:"Number of synthetic records."`
@@ -34,10 +34,10 @@ type curveCmd struct {
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Algorithms []string  `name:"algorithm" aliases:"algorithms" placeholder:"NAME,..." help:"Algorithms with their defaults, see \"dyad lab algorithms\", or auto. Default: auto."`
 	NoCeiling  bool      `help:"Leave out the models without privacy. They are never drawn of private data."`
-	Task       string    `default:"auc" enum:"auc,metric" help:"auc: linear scores, judged by the AUC; metric: Mahalanobis metrics, judged by nearest neighbours."`
+	Task       string    `default:"auc" enum:"auc,metric" help:"As for train; metrics are judged by nearest neighbours."`
 	Splits     int       `positive:"" help:"Random splits into training and test records. Default: 10, or 1 on private data, where each is charged."`
 	Noises     int       `positive:"" default:"1" help:"Draws of noise for each split."`
-	SplitSeed  uint64    `default:"1" help:"Seed of synthetic data and of the noise on public data."`
+	PublicSeed uint64    `aliases:"split-seed" default:"1" help:"Seed of synthetic data and of the noise on public data."`
 	Out        string    `short:"o" default:"curve" placeholder:"PREFIX" help:"Prefix of the files: PREFIX.csv, PREFIX-summary.csv and the pictures."`
 	Format     []string  `enum:"svg,pdf,png" default:"svg,pdf" placeholder:"FORMAT,..." help:"Formats of the pictures: svg, pdf, png."`
 	Parallel   int       `positive:"" default:"1" help:"Training sets that are worked on at a time."`
@@ -52,7 +52,7 @@ type curveCmd struct {
 
 // privateCurve are the flags of a curve on private data.
 type privateCurve struct {
-	HoldoutEpsilon *float64 `placeholder:"E" help:"On private data: epsilon of the figures of every run, besides the epsilon of its training."`
+	HoldoutEpsilon *float64 `placeholder:"E" help:"As for train, of the figures of every run on private data."`
 }
 
 // Help shows examples.
@@ -206,7 +206,7 @@ func (c *curveCmd) source(a *app) (experiment.Data, *dataset.Dataset, error) {
 	case c.Dataset != "":
 		return c.fromCatalog(a)
 	}
-	d := experiment.Data{Name: c.Synthetic, Synthetic: c.Synthetic, Records: c.Records, Features: c.Features, Seed: c.SplitSeed}
+	d := experiment.Data{Name: c.Synthetic, Synthetic: c.Synthetic, Records: c.Records, Features: c.Features, Seed: c.PublicSeed}
 	if d.Synthetic == "" {
 		d.Synthetic, d.Name = "clinical", "clinical"
 	}
@@ -306,7 +306,7 @@ func (c *curveCmd) names() []string {
 
 // plan is the plan of the flags for public data.
 func (c *curveCmd) plan(d experiment.Data) (*experiment.Plan, error) {
-	p := experiment.Plan{Title: d.Name, Task: c.Task, Data: []experiment.Data{d}, Epsilon: c.epsilons(), Delta: c.Delta, Splits: cmp.Or(c.Splits, 10), Noises: c.Noises, Seed: c.SplitSeed}
+	p := experiment.Plan{Title: d.Name, Task: c.Task, Data: []experiment.Data{d}, Epsilon: c.epsilons(), Delta: c.Delta, Splits: cmp.Or(c.Splits, 10), Noises: c.Noises, Seed: c.PublicSeed}
 	for _, name := range c.names() {
 		p.Algorithms = append(p.Algorithms, experiment.Algorithm{Name: name})
 	}

@@ -15,11 +15,11 @@ import (
 type dataSynthCmd struct {
 	File     string `arg:"" help:"CSV file to write, or a pack: NAME.dyadpack."`
 	Schema   string `placeholder:"FILE" help:"Also write its schema."`
-	N        int    `positive:"" within:"[2,]" not:"visits" why:"visits take --persons and --rows" short:"n" help:"Number of records. Default: 2000."`
+	N        int    `positive:"" within:"[2,]" not:"visits" why:"visits take --persons and --visit-rows" short:"n" help:"Number of records. Default: 2000."`
 	Seed     uint64 `default:"1" help:"Seed; the file is the same for the same seed and numbers."`
 	Force    bool
 	Features int    `positive:"" placeholder:"D" help:"Into a pack: records of D uniform numbers and a label instead of clinical ones, as many as the disk takes."`
-	Store    string `enum:",float64,float32" default:"" placeholder:"S" help:"Of a pack: float64 (default) or float32."`
+	Store    string `enum:",float64,float32" default:"" placeholder:"S" help:"As for data pack, of a pack."`
 	visitsFlags
 }
 
@@ -27,7 +27,7 @@ type dataSynthCmd struct {
 type visitsFlags struct {
 	Visits        bool   `help:"Visits to a hospital as a German spreadsheet writes them, several of one person."`
 	Persons       int    `positive:"" needs:"visits" help:"With --visits: number of persons. Default: 70000."`
-	Rows          int    `positive:"" needs:"visits" help:"With --visits: number of rows. Default: 10/7 of the persons."`
+	VisitRows     int    `aliases:"rows" positive:"" needs:"visits" help:"With --visits: number of rows. Default: 10/7 of the persons."`
 	MaxRows       int    `positive:"" needs:"visits" help:"With --visits: the most rows of a person. Default: 40."`
 	Encoding      string `enum:",utf-8,windows-1252" default:"" placeholder:"NAME" needs:"visits" help:"With --visits: utf-8 (default) or windows-1252, which is Latin-1 for this file."`
 	Answers       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write what the hospital knows of its columns, for \"dyad data schema --answers\"."`
@@ -176,7 +176,7 @@ func (c *dataSynthCmd) clinic(r *synthResult) ([]synthFile, string, error) {
 
 func (c *dataSynthCmd) visits(r *synthResult) ([]synthFile, string, error) {
 	v := dataset.Visits{Persons: cmp.Or(c.Persons, 70_000), MaxRows: cmp.Or(c.MaxRows, 40), Seed: c.Seed, Windows1252: c.Encoding == dataset.EncodingWindows1252}
-	v.Rows = cmp.Or(c.Rows, min(v.Persons*10/7, v.Persons*v.MaxRows))
+	v.Rows = cmp.Or(c.VisitRows, min(v.Persons*10/7, v.Persons*v.MaxRows))
 	csv, auc, err := v.Generate()
 	if err != nil {
 		return nil, "", asInput(err)

@@ -37,9 +37,9 @@ type evaluatedFlags struct {
 
 // releaseFlags are of figures that are released, or planned.
 type releaseFlags struct {
-	Data    dataFiles `required:"" xor:"records" placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data, with labels."`
+	Data    dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train, in the format of the training data, with labels."`
 	Plan    bool      `required:"" xor:"records" needs:"n" not:"report track" help:"Print what a run on -n records would release and cost. No data are read."`
-	N       int       `positive:"" needs:"epsilon" short:"n" help:"Number of records or persons, for --plan; of persons in a file whose number is not that of the schema."`
+	N       int       `positive:"" needs:"epsilon" short:"n" help:"As for plan, with --plan; or of persons in a file whose number is not that of the schema."`
 	Epsilon *float64  `placeholder:"EPSILON" help:"Release private figures with this epsilon, charged to the ledger."`
 	Delta   *float64  `needs:"epsilon" placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Out     string    `writes:"figures" needs:"epsilon" short:"o" placeholder:"FILE" help:"File of the report of a private evaluation (JSON), which is kept through any crash after its release. Default: evaluation.json on private data, or evaluation.RUN.json if that exists."`
@@ -87,14 +87,14 @@ func (c *evaluatePrivateCmd) Run(a *app) error {
 
 type evaluateExactCmd struct {
 	evaluatedFlags
-	Data         dataFiles `required:"" placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data, with labels."`
+	Data         dataFiles `required:"" placeholder:"FILE" help:"As for train, in the format of the training data, with labels."`
 	ExactFigures bool      `not:"report track" why:"a page is a release, as is a run folder, and exact figures of private records are not put on one; private figures are drawn with --epsilon" help:"Exact figures of private records. No guarantee covers them; do not publish them."`
 	Threshold    float64   `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
 	Neighbours   dataFiles `placeholder:"FILE" help:"Of a metric: labelled records among which the nearest neighbours are looked for, e.g. the training file; if it is the data file, each record is left out of its own neighbours."`
 	Top          int       `positive:"" default:"10" help:"Ranks that count for NDCG and precision, with graded labels or query groups."`
 	Force        bool
 	Yes          bool   `short:"y" hidden:""` // there is no charge to ask for
-	DataID       string `hidden:""`
+	DataID       string `hidden:"" placeholder:"ID"`
 	ledgerFlag
 }
 

@@ -33,16 +33,16 @@ const (
 // flag, the name is an old one.
 var sections = []struct{ part, title, flags, keys string }{
 	{ofRun, "Data:", "data schema n d records labels user pairs public-data group-column dataset follow visits",
-		"row pair-columns label-values pair-seed group-sizes look-alike-ids balance public-features synthetic features"},
+		"row visit-rows pair-columns label-values pair-seed group-sizes look-alike-ids balance public-features synthetic features"},
 	{ofRun, sourceOf, "density degree-cap tuple all-pairs", ""},
 	{ofRun, "Candidates:", "candidates models", "road"},
 	{guaranteed, "Model:", "model k metric task algorithm method loss rows", "radius loss-param loss-clip margin temperature l2 l2-grid folds bias average iterate"},
-	{guaranteed, "Network, with --model:", "", "init hidden activation dim similarity gain init-seed jacobian-clip rate"},
+	{guaranteed, "Network, with --model:", "", "init hidden activation dim similarity gain init-seed jacobian-clip"},
 	{guaranteed, "Privacy:", "mode paper-unsound epsilon delta unit kappa max-epsilon holdout-epsilon exact-figures", "max-epochs max-direction-pairs shuffle-delta"},
-	{guaranteed, "Noise and steps; they change the mechanism:", "mechanisms", "threshold noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink printed-steps every buffer reservoir per-class burn-in secret-state " +
+	{guaranteed, "Noise and steps; they change the mechanism:", "mechanisms rate", "curriculum noise sampling noises steps rounds step-size total-step update momentum decay tail-average batch-records batch epochs clip shrink printed-steps every buffer reservoir per-class burn-in secret-state " +
 		"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre class-balance label-share response-share direction-pairs threshold-step kwik-ratio kwik-delta"},
 	{guaranteed, "Constants of the loss, as you assert them:", "", "G L Dg H radius-diameter"},
-	{ofRun, "Evaluation:", "figures plan holdout splits with neighbours aim at-least reference", "confidence split-seed intervals no-ceiling regret top roc-thresholds mean-loss loss-range"},
+	{ofRun, "Evaluation:", "figures plan holdout splits with neighbours aim at-least reference threshold", "confidence split-seed public-seed intervals no-ceiling regret top leave-out roc-thresholds mean-loss loss-range"},
 	{ofRun, "Trials:", "runs time", "black-box canaries guesses worst-start person-rows"},
 	{ofRun, "Server:", "server listen protocol cert key ca token tokens memory", "host check poll beat messages-per-second max-connections"},
 	{computed, "Device; rounding depends on it, and so does the noise that covers rounding:", "device store", "precision"},
@@ -70,9 +70,9 @@ func sectionOf(name string) (section, place int) {
 	return last, len(sections[last].flags)
 }
 
-// keyBut are the options that are a key of some commands and a flag of others: noise, steps and batches are the very
-// question of dyad account, and dyad evaluate has a threshold.
-var keyBut = map[string]string{"noise": "account", "steps": "account", "batch": "account", "rate": "account", "person-rows": "account", "threshold": "evaluate private, evaluate exact, predict"}
+// keyBut are the options that are a key of some commands and a flag of others: noise, steps and batches are the very question of dyad
+// account.
+var keyBut = map[string]string{"noise": "account", "steps": "account", "batch": "account", "person-rows": "account"}
 
 // isKey reports whether an option of a command is given by --set.
 func isKey(command, name string) bool {

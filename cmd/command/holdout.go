@@ -286,7 +286,7 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 // plannedHoldout asks a plan for the cost of held-out figures, too.
 type plannedHoldout struct {
 	Holdout        *float64 `within:"[0,1)" placeholder:"F" xor:"held"`
-	HoldoutEpsilon *float64 `not:"task" why:"a metric is evaluated against a public file when it is saved: dyad evaluate MODEL --reference FILE" placeholder:"E" help:"Epsilon of private figures of the held-out records: their plan and the sum of both charges are printed, too."`
+	HoldoutEpsilon *float64 `not:"task" why:"a metric is evaluated against a public file when it is saved: dyad evaluate MODEL --reference FILE" placeholder:"E" help:"As for train: the plan of the figures and the sum of both charges are printed, too."`
 
 	// HoldoutRecords is from before --holdout: then -n counts the records that train.
 	HoldoutRecords int `hidden:"" positive:"" needs:"holdout-epsilon" not:"holdout" placeholder:"M" help:"Records held out besides the n to train."`

@@ -15,11 +15,11 @@ import (
 
 type influenceCmd struct {
 	Model        string    `arg:"" help:"Model file: its loss, its encoding and, for a network, its weights as a start are used."`
-	Data         dataFiles `required:"" placeholder:"FILE" help:"Data file or files, as of dyad train, with labels: the records that are left out one by one."`
+	Data         dataFiles `required:"" placeholder:"FILE" help:"As for train, with labels: the records that are left out one by one."`
 	On           dataFiles `placeholder:"FILE" help:"Records on which the mean loss is looked at. Default: those of --data."`
 	L2           float64   `name:"l2" default:"0.01" help:"Coefficient of the L2 term of the objective."`
 	Envelope     float64   `positive:"" placeholder:"MU" help:"Replace phi by its Moreau envelope, for a loss with kinks."`
-	Check        int       `positive:"" placeholder:"N" help:"Really leave out N records, spread over the ranking, and compare."`
+	LeaveOut     int       `aliases:"check" positive:"" placeholder:"N" help:"Really leave out N records, spread over the ranking, and compare."`
 	Stability    bool      `help:"Coefficients of pairwise stability, with n^3 losses of pairs."`
 	Top          int       `positive:"" default:"5" help:"Records to show at each end of the ranking."`
 	PublicData   bool
@@ -38,11 +38,11 @@ its minimum (Polyak-Lojasiewicz ratio). A positive change means that the record 
 
 Nothing here is private: every number is a function of the records. So the data are public (--public-data), or
 the figures are for their owner only (--exact-figures). The ranking costs a few passes over all pairs, and
---set check and --stability as much again for each record.
+--set leave-out and --stability as much again for each record.
 
 Examples:
   dyad lab influence model.json --data public.csv --public-data
-  dyad lab influence model.json --data public.csv --on test.csv --public-data --set check=20 --out influence.csv
+  dyad lab influence model.json --data public.csv --on test.csv --public-data --set leave-out=20 --out influence.csv
   dyad lab influence model.json --data patients.csv --exact-figures --stability --json`
 }
 
@@ -78,7 +78,7 @@ func (c *influenceCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	o := lib.InfluenceOptions{L2: c.L2, Envelope: c.Envelope, Check: c.Check, Stability: c.Stability}
+	o := lib.InfluenceOptions{L2: c.L2, Envelope: c.Envelope, Check: c.LeaveOut, Stability: c.Stability}
 	if c.On.given() {
 		on, err := a.readTraining(c.On, &schema, dataset.Options{}, c.PublicData)
 		if err != nil {

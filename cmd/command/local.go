@@ -33,8 +33,8 @@ type localFlags struct {
 	Batch         int                `positive:"" default:"1" help:"Messages averaged in one update."`
 	Pairs         int                `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message; more of them give less noise from epsilon 2 on, for as much more work at the user."`
 	ResponseShare float64            `positive:"" name:"response-share" placeholder:"F" help:"Part of epsilon for the randomised response, where there is one. Default: prestige-participation all that the sample leaves of the proven total; prestige-printed 0.2."`
-	Threshold     *float64           `placeholder:"D" help:"Margin that a record needs to be in the curriculum of the first epoch. Default: 1.5."`
-	ThresholdStep *float64           `name:"threshold-step" placeholder:"MU" help:"By which the threshold falls after epoch t, times sqrt t. Default: 1."`
+	Curriculum    *float64           `aliases:"threshold" placeholder:"D" help:"Margin that a record needs to be in the curriculum of the first epoch. Default: 1.5."`
+	ThresholdStep *float64           `name:"threshold-step" placeholder:"MU" help:"By which that margin falls after epoch t, times sqrt t. Default: 1."`
 	Bias          *float64           `placeholder:"B" help:"Public bias b. Default: 0."`
 	L2            float64            `positive:"" name:"l2" placeholder:"LAMBDA" help:"Weight lambda of the term lambda/2 ||w||^2 of a linear model. Choose it from public knowledge. Default: 0.1."`
 	Radius        float64            `positive:"" placeholder:"R" help:"Radius of the ball that w of a linear model lives in; margins are at most R. Default: 5."`
@@ -49,10 +49,10 @@ func (f localFlags) study() (o lib.StudyOptions, err error) {
 	if o.Loss, err = (lossFlags{f.Loss, f.LossParam, f.LossClip}).definition(); err != nil {
 		return o, err
 	}
-	o.Method, o.KWIKRatio, o.KWIKDelta, o.Rate = f.Method, f.KWIKRatio, f.KWIKDelta, f.Rate
+	o.Method, o.KWIKRatio, o.KWIKDelta, o.Rate = f.Method, f.KWIKRatio, f.KWIKDelta, f.StepSize
 	p := &o.Protocol
 	p.Radius, p.L2, p.Epochs, p.Batch, p.Epsilon, p.ResponseShare, p.Pairs = f.Radius, f.L2, f.Epochs, f.Batch, f.Epsilon, f.ResponseShare, f.Pairs
-	p.Threshold, p.ThresholdStep = given(f.Threshold), given(f.ThresholdStep)
+	p.Threshold, p.ThresholdStep = given(f.Curriculum), given(f.ThresholdStep)
 	if f.Bias != nil {
 		p.Bias = *f.Bias
 	}

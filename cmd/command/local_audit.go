@@ -13,11 +13,11 @@ type localAuditCmd struct {
 	Method     string  `arg:"" enum:"prestige,prestige-participation,prestige-label,djw,prestige-printed" help:"Method to attack: prestige, prestige-participation, prestige-label, djw or prestige-printed."`
 	Loss       string  `default:"-u" type:"formula" placeholder:"NAME|EXPR" help:"Loss; of -u, all gradients are as large as they may be."`
 	Epsilon    float64 `positive:"" default:"1" help:"Local epsilon of one visit."`
-	Visits     int     `positive:"" default:"1" help:"Visits of the user that the adversary sees; the claim is the epsilon that a plan of as many visits prints."`
+	Epochs     int     `aliases:"visits" positive:"" default:"1" help:"Epochs whose messages of the user the adversary sees; the claim is the epsilon that a plan of as many prints."`
 	D          int     `positive:"" short:"d" default:"2"`
 	Pairs      int     `positive:"" name:"direction-pairs" default:"1"`
 	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Part of epsilon for the randomised response, where there is one. Default: prestige-participation all that the sample leaves of the proven total; prestige-printed 0.2."`
-	Radius     float64 `positive:"" placeholder:"R"`
+	Radius     float64 `positive:"" placeholder:"R" help:"Radius of the ball that w of a linear model lives in; margins are at most R. Default: 5."`
 	Runs       int     `positive:"" default:"20000" help:"Runs with each of the two records; half of them choose the attack."`
 	Confidence float64 `positive:"" default:"0.999" help:"Confidence of the bound."`
 	Seed       uint64  `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
@@ -35,7 +35,7 @@ Examples:
   dyad local audit prestige --runs 4000
   dyad local audit prestige-participation --epsilon 2 --runs 4000
   dyad local audit prestige-label --runs 4000
-  dyad local audit djw --epsilon 4 --set direction-pairs=8 --visits 2 --runs 4000 --json
+  dyad local audit djw --epsilon 4 --set direction-pairs=8 --set epochs=2 --runs 4000 --json
   dyad local audit prestige --model mlp --set hidden=4 --runs 4000
 This one is refuted:
   $ dyad local audit prestige-printed --epsilon 0.2`
@@ -50,7 +50,7 @@ type localAuditResult struct {
 // Run attacks.
 func (c *localAuditCmd) Run(a *app) error {
 	f := localFlags{
-		Method: c.Method, Loss: c.Loss, Epsilon: c.Epsilon, Epochs: max(3, c.Visits), Batch: 1, Pairs: c.Pairs, ResponseShare: c.Share, L2: 1, Radius: c.Radius,
+		Method: c.Method, Loss: c.Loss, Epsilon: c.Epsilon, Epochs: max(3, c.Epochs), Batch: 1, Pairs: c.Pairs, ResponseShare: c.Share, L2: 1, Radius: c.Radius,
 		localNetworkFlags: c.localNetworkFlags,
 	}
 	users := 1
@@ -61,7 +61,7 @@ func (c *localAuditCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	r, err := localaudit.Attack(a.ctx, p.Plan, localaudit.Options{Runs: c.Runs, Visits: c.Visits, Confidence: c.Confidence, Seed: c.Seed})
+	r, err := localaudit.Attack(a.ctx, p.Plan, localaudit.Options{Runs: c.Runs, Visits: c.Epochs, Confidence: c.Confidence, Seed: c.Seed})
 	if err != nil {
 		if a.ctx.Err() != nil {
 			return a.ctx.Err()
@@ -98,7 +98,7 @@ func localAuditText(r *localaudit.Report) string {
 	case r.HalfRefuted:
 		line(&b, "control", "a claim of half as much is refuted: a leak of twice the claim would be seen")
 	default:
-		line(&b, "control", "a claim of half as much is NOT refuted: this attack has too little power to say much; try more --runs, fewer --visits or a smaller --epsilon")
+		line(&b, "control", "a claim of half as much is NOT refuted: this attack has too little power to say much; try more --runs, fewer epochs or a smaller --epsilon")
 	}
 	verdict := "the claim is not refuted (which does not prove it)"
 	if !r.Holds() {

@@ -9,7 +9,7 @@ type localNetworkFlags struct {
 	Clip      float64 `needs:"model=mlp" name:"clip" aliases:"gradient-clip" positive:"" placeholder:"C" help:"Norm to which a user's gradient is clipped with --model mlp; public. Default: sqrt(N/8) times the largest slope of the loss."`
 	Gain      float64 `needs:"model=mlp" positive:"" placeholder:"S"`
 	InitSeed  uint64  `needs:"model=mlp" placeholder:"SEED" help:"Public seed of the start of a network. Default: 0."`
-	Rate      float64 `needs:"model=mlp" positive:"" placeholder:"A" help:"Step length of --model mlp: the noise of update t moves the model by about A/sqrt t. Default: 2."`
+	StepSize  float64 `needs:"model=mlp" aliases:"rate" positive:"" placeholder:"A" help:"Step length of --model mlp: the noise of update t moves the model by about A/sqrt t. Default: 2."`
 }
 
 // network is the network of the flags, nil for a linear model.

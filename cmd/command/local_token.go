@@ -11,7 +11,7 @@ import (
 
 type localTokenCmd struct {
 	Key          string   `private:"key of tokens" required:"" placeholder:"FILE" help:"Key file, for \"dyad local server --tokens\"; made if it is not there. Anyone who has it can make tokens for every user."`
-	Protocol     string   `required:"" placeholder:"FILE" help:"Protocol file of \"dyad local plan --out\", with the flags of the server: the study that the tokens are for."`
+	Protocol     string   `required:"" placeholder:"FILE" help:"As for local client, with the flags of the server: the study that the tokens are for."`
 	LookAlikeIDs string   `name:"look-alike-ids" default:"refuse" enum:"refuse,allow"`
 	Users        []string `arg:"" name:"user" help:"Ids of users."`
 }

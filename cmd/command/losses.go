@@ -19,8 +19,8 @@ type lossesCmd struct {
 }
 
 type lossesListCmd struct {
-	Task   string  `default:"auc" enum:"auc,metric" help:"Task whose constants are printed."`
-	Radius float64 `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in."`
+	Task   string  `default:"auc" enum:"auc,metric"`
+	Radius float64 `positive:"" default:"1" placeholder:"R"`
 	Plot   string  `placeholder:"FILE"`
 }
 
@@ -40,8 +40,8 @@ type lossesCheckCmd struct {
 type lossCheckFlags struct {
 	LossParam map[string]float64 `name:"loss-param" placeholder:"K=V"`
 	LossClip  float64            `positive:"" name:"loss-clip" placeholder:"C"`
-	Task      string             `default:"auc" enum:"auc,metric" help:"auc or metric: what u is."`
-	Radius    float64            `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in."`
+	Task      string             `default:"auc" enum:"auc,metric"`
+	Radius    float64            `positive:"" default:"1" placeholder:"R"`
 	N         int                `positive:"" within:"[2,]" short:"n" default:"1000" help:"Number of records, for the method and the algorithms."`
 	D         int                `positive:"" short:"d" default:"10"`
 	Plot      string             `placeholder:"FILE"`

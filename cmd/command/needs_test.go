@@ -77,7 +77,7 @@ func TestFlagsThatNeedOrExclude(t *testing.T) {
 		"online --schema s --records 9 --state t --regret --resume":            "--regret and --resume exclude each other",
 		"data convert a.csv b.npz --schema s --encoded --out-schema t.yaml":    "--out-schema and --encoded exclude each other",
 		"data synth a.csv -n 1":                                                "-n is 1, want at least 2",
-		"data synth a.csv -n 5 --visits":                                       "-n and --visits exclude each other: visits take --persons and --rows",
+		"data synth a.csv -n 5 --visits":                                       "-n and --visits exclude each other: visits take --persons and --visit-rows",
 		"export m.json --onnx":                                                 "--onnx is for --out: it is a binary file",
 		"ledger init a --epsilon 1 --delta 0":                                  "--delta is 0, want above 0 and below 1",
 		"ledger show --delta 1":                                                "--delta is 1, want above 0 and below 1",

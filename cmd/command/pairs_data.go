@@ -12,8 +12,8 @@ type identityFlag struct {
 
 // pairSource says where labelled pairs come from.
 type pairSource struct {
-	Data        dataFiles `required:"" placeholder:"FILE" help:"Records of the individuals, in any format of data files; several are read as one, as of dyad train."`
-	Schema      string    `required:"" placeholder:"FILE" help:"Schema of the records; for --pairs one of its columns has role id, and no label column is needed."`
+	Data        dataFiles `required:"" placeholder:"FILE" help:"As for train: the records of the individuals."`
+	Schema      string    `required:"" placeholder:"FILE" help:"As for train; for --pairs one of its columns has role id, and no label column is needed."`
 	Pairs       string    `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
 	PairColumns []string  `values:"3" placeholder:"A,B,L" help:"Names of these three columns in the file."`
 	LabelValues []string  `values:"2" placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar; for preferences first,second, the one that is preferred, and without a label column it is the first."`

@@ -15,7 +15,7 @@ import (
 
 type predictCmd struct {
 	Model string    `arg:"" help:"Model file, or file of clusters; nothing else is needed, it holds the preprocessing."`
-	Data  dataFiles `required:"" placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data; the label may be missing. - is standard input."`
+	Data  dataFiles `required:"" placeholder:"FILE" help:"As for train, in the format of the training data; the label may be missing. - is standard input."`
 	Out   string    `writes:"scores" short:"o" placeholder:"FILE" help:"File for the scores: CSV, or NPY without ids if its name ends in .npy. Default: standard output."`
 	Force bool
 

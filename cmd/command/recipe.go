@@ -64,7 +64,9 @@ func (c *config) unknown(command string, s setting, flags map[string]*kong.Flag)
 		return badInput("%s: dyad %s has no flag --%s, and it changes what is guaranteed: the run would not be the one of this recipe", c.place(s), command, s.flag)
 	}
 	near := ""
-	if hint := strictyaml.Near(s.flag, slices.Sorted(maps.Keys(flags))); hint != "" && flags[s.flag] == nil {
+	if why := absence(command, s.flag); why != "" {
+		near = " (" + why + ")"
+	} else if hint := strictyaml.Near(s.flag, slices.Sorted(maps.Keys(flags))); hint != "" && flags[s.flag] == nil {
 		near = "; " + hint
 	}
 	return badInput("%s: dyad %s has no flag --%s%s; \"dyad %s --help all\" shows all", c.place(s), command, s.flag, near, command)

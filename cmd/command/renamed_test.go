@@ -149,11 +149,13 @@ func TestOldNamesOfFlagsWork(t *testing.T) {
 		}
 	}
 	for typed, now := range map[string]string{
-		"account --sigma 20 --group 3":                                         "account --sigma 20 --person-rows 3",
-		"local plan --users 30 -d 3 --model mlp --hidden 2 --gradient-clip 1":  "local plan -n 30 -d 3 --model mlp --hidden 2 --clip 1",
-		"plan -n 50 -d 3 --alpha 0.5 --algorithm dpgdsc":                       "plan -n 50 -d 3 --l2 0.5 --algorithm dpgdsc",
-		"plan -n 50 -d 3 --path 0.5 --algorithm dpgdc":                         "plan -n 50 -d 3 --total-step 0.5 --algorithm dpgdc",
-		"lab curve --records 100 --epsilons 1 --algorithms moments --splits 1": "lab curve --records 100 --epsilon 1 --algorithm moments --splits 1",
+		"account --sigma 20 --group 3": "account --sigma 20 --person-rows 3",
+		"local plan --users 30 -d 3 --model mlp --hidden 2 --gradient-clip 1 --rate 3":        "local plan -n 30 -d 3 --model mlp --hidden 2 --clip 1 --step-size 3",
+		"local plan -n 30 -d 3 --threshold 0.5":                                               "local plan -n 30 -d 3 --curriculum 0.5",
+		"local audit djw --visits 2 --runs 200":                                               "local audit djw --epochs 2 --runs 200",
+		"plan -n 50 -d 3 --alpha 0.5 --algorithm dpgdsc":                                      "plan -n 50 -d 3 --l2 0.5 --algorithm dpgdsc",
+		"plan -n 50 -d 3 --path 0.5 --algorithm dpgdc":                                        "plan -n 50 -d 3 --total-step 0.5 --algorithm dpgdc",
+		"lab curve --records 100 --epsilons 1 --algorithms moments --splits 1 --split-seed 7": "lab curve --records 100 --epsilon 1 --algorithm moments --splits 1 --public-seed 7",
 	} {
 		text := regexp.MustCompile(` --?(\S+) (\S+)`).ReplaceAllString(typed[strings.Index(typed, " -"):], "$1: $2\n")
 		write(t, dir, "old.yaml", text)
@@ -164,13 +166,13 @@ func TestOldNamesOfFlagsWork(t *testing.T) {
 		if got := must(t, dir, append(strings.Fields(typed[:strings.Index(typed, " -")]), "--config", "old.yaml")...); got != want {
 			t.Errorf("%s in a file: %s, want %s", typed, got, want)
 		}
-		for _, name := range []string{"group", "users", "gradient-clip", "alpha", "path", "epsilons", "algorithms"} {
+		for _, name := range []string{"group", "users", "gradient-clip", "alpha", "path", "epsilons", "algorithms", "rate", "threshold", "visits", "split-seed"} {
 			if strings.Contains(typed, "--"+name+" ") {
 				delete(old, name)
 			}
 		}
 	}
-	for _, name := range []string{"compare", "devices", "to", "start-seed"} { // in TestCompareTwoModels, and in those of the commands
+	for _, name := range []string{"compare", "devices", "to", "start-seed", "check", "rows"} { // in TestCompareTwoModels, and in those of the commands
 		if !old[name] {
 			t.Errorf("--%s is no old name", name)
 		}

@@ -17,10 +17,10 @@ import (
 type searchCmd struct {
 	Candidates string    `required:"" xor:"settings" placeholder:"FILE" help:"Settings to try (YAML), see below."`
 	Models     []string  `required:"" xor:"settings" placeholder:"FILE,..." help:"Instead of settings: model files that are public or were released, to choose one of."`
-	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"Data file or files, as \"dyad train\" takes them."`
+	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train: a data file, or several."`
 	Schema     string    `required:"" placeholder:"FILE"`
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json; with --models winner.json, a copy of the model."`
-	Holdout    float64   `within:"[0,1)" not:"plan" why:"-n counts the records that are used" placeholder:"F" help:"Fraction of the records that is not used, as \"dyad train\" with this --holdout and --split-seed holds it out; \"dyad evaluate\" with the same flags measures the winner on it. Default: 0."`
+	Holdout    *float64  `within:"[0,1)" not:"plan" why:"-n counts the records that are used" placeholder:"F" help:"As for train; \"dyad evaluate\" with the same flags measures the winner on them. Default: 0."`
 	SplitSeed  uint64    `default:"1"`
 	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
 	Epsilon    float64   `positive:"" default:"1"`
@@ -28,7 +28,7 @@ type searchCmd struct {
 	Road       string    `default:"auto" enum:"auto,compose,random-stopping,noisy-max" help:"compose: train every setting and choose privately; random-stopping: train settings drawn at random and release the best of a secret number; noisy-max: for --models; auto: the cheaper one, by public numbers."`
 	Runs       int       `positive:"" placeholder:"K" help:"Runs of random-stopping; all are made, and how many of them count is secret. Default: four for each setting, 8 to 64."`
 	Plan       bool      `required:"" xor:"records" needs:"n" help:"Print what a run on -n records would release and cost. No data are read."`
-	N          int       `positive:"" needs:"plan" short:"n" help:"Number of records, for --plan; of persons if the schema has a column of role person."`
+	N          int       `positive:"" needs:"plan" short:"n" help:"As for plan, with --plan."`
 	Workers    int       `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
 	labelsFlag
@@ -195,7 +195,7 @@ func (c *searchCmd) read(a *app, s *dataset.Schema, heldout *int) (*lib.Data, li
 
 // trained is the training of a winner.
 func (c *searchCmd) trained() *trainCmd {
-	return &trainCmd{trainedFlags: trainedFlags{Data: c.Data, Holdout: &c.Holdout, SplitSeed: c.SplitSeed, labelsFlag: c.labelsFlag, runFlags: c.runFlags}}
+	return &trainCmd{trainedFlags: trainedFlags{Data: c.Data, Holdout: c.Holdout, SplitSeed: c.SplitSeed, labelsFlag: c.labelsFlag, runFlags: c.runFlags}}
 }
 
 // split holds out what a training would; held is nil without --holdout.

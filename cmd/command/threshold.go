@@ -18,8 +18,8 @@ import (
 
 type thresholdCmd struct {
 	Model      string    `arg:"" help:"Model file."`
-	Data       dataFiles `required:"" xor:"records" needs:"epsilon" placeholder:"FILE" help:"Data file or files, as of dyad train, in the format of the training data, with labels."`
-	Figures    string    `required:"" xor:"records" not:"epsilon delta roc-thresholds holdout n labels resume seed public-data" why:"they are released, and nothing else is read" placeholder:"FILE" help:"In the place of --data: the report of a private evaluation of the model (dyad evaluate --epsilon E --out FILE). Nothing is charged."`
+	Data       dataFiles `required:"" xor:"records" needs:"epsilon" placeholder:"FILE" help:"As for train, in the format of the training data, with labels."`
+	Figures    string    `required:"" xor:"records" not:"epsilon delta roc-thresholds holdout n labels resume seed public-data" why:"they are released, and nothing else is read" placeholder:"FILE" help:"As for report, in the place of --data: nothing is charged."`
 	Aim        string    `enum:"balanced,accuracy,sensitivity,specificity" default:"balanced" placeholder:"AIM" help:"balanced: the largest sum of sensitivity and specificity. accuracy: the largest share that is right. sensitivity, specificity: the largest of the other one among thresholds that reach --at-least."`
 	AtLeast    float64   `positive:"" name:"at-least" placeholder:"F" help:"With --aim sensitivity or specificity: what the lower end of its interval has to reach."`
 	Epsilon    *float64  `placeholder:"EPSILON" help:"Release the operating points with this epsilon, charged to the ledger."`
@@ -28,7 +28,7 @@ type thresholdCmd struct {
 	PublicData bool      `help:"The data are public: nothing is charged, and the report says so."`
 	Holdout    *float64  `within:"(0,1)" placeholder:"F" help:"Take the fraction of the records that \"dyad train\" with this --holdout and the same --split-seed held out."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
-	N          int       `positive:"" short:"n" help:"Number of persons in a file whose number is not that of the schema."`
+	N          int       `positive:"" short:"n" help:"As for plan: of persons in a file whose number is not that of the schema."`
 	Confidence float64   `within:"(0,1)" default:"0.95" help:"Level of the intervals."`
 	Out        string    `writes:"figures" short:"o" default:"threshold.json" placeholder:"FILE" help:"File of the threshold, for dyad predict --threshold FILE. It is a report of dyad evaluate with the threshold, kept through any crash after its release."`
 	labelsFlag

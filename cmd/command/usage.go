@@ -130,6 +130,9 @@ func elsewhere(command, flag string) string {
 			return "the model stands first: " + command + " MODEL"
 		}
 	}
+	if why := absence(strings.TrimPrefix(command, "dyad "), strings.TrimPrefix(flag, "--")); why != "" {
+		return why
+	}
 	// A mode that excludes others is a command next to them.
 	if _, err := wholeGrammar(); err == nil {
 		group, _, _ := strings.Cut(strings.TrimPrefix(command, "dyad "), " ")

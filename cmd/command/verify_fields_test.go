@@ -208,6 +208,7 @@ var forgeries = []forgery{
 	{why: "of an update", flags: "--algorithm dpgdsc", from: `"update_error": [0-9.e-]+`, to: `"update_error": 1e-30`},
 	{why: "what a record moves of a clipped score", flags: "--model mlp --hidden 2 --steps 3", from: `"pair_diameter": [0-9.e-]+`, to: `"pair_diameter": 0.1`},
 	{why: "what a record moves of a clipped embedding", flags: "--model mlp --hidden 2 --steps 3 --task metric --dim 2", from: `"pair_diameter": [0-9.e-]+`, to: `"pair_diameter": 0.1`},
+	{why: "the number of weights beyond those of the network", flags: "--model mlp --hidden 2 --steps 3", from: `"weights": \[`, to: `"weights": [0.1, `},
 	{why: "the ball of a part of the network", flags: "--model mlp --hidden 2 --steps 3", from: `"weights": \[\s*[0-9.e-]+`, to: `"weights": [1e6`},
 	{why: "the norm that weights of such a run have", flags: "--algorithm dpgdsc", from: `"weights": \[\s*[0-9.e-]+`, to: `"weights": [1e6`},
 }

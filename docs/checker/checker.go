@@ -70,7 +70,7 @@ func (n node) list(path string) (all []node) {
 // num is a number that is not negative, and whole if it counts something.
 func (n node) num(path string) float64 {
 	x, ok := n.get(path).(float64)
-	refuse(!ok || x < 0 || x != math.Trunc(x) && strings.Contains(" records max_rows_per_person features size number steps schedule.steps levels group batch batches epochs classifiers horizon burn_in buffer ", " "+path+" "), "%s is missing, or not a number of at least 0, or has a fraction where things are counted", path)
+	refuse(!ok || x < 0 || x != math.Trunc(x) && strings.Contains(" records max_rows_per_person features dim rows cols size number steps schedule.steps levels group batch batches epochs classifiers horizon burn_in buffer ", " "+path+" "), "%s is missing, or not a number of at least 0, or has a fraction where things are counted", path)
 	return x
 }
 
@@ -173,7 +173,7 @@ func chosen(releases []node) (pairs float64) {
 	for i, r := range releases {
 		if r.text("certificate.theorem") == "pair-choice" {
 			count := r.num("event.count")
-			refuse(pairs > 0 || i == 0 || i == len(releases)-1 || count < 1 || count > 8, "pairs are chosen once, 1 to 8 of them, between two releases with noise")
+			refuse(pairs > 0 || i == 0 || i == len(releases)-1 || count < 1 || count > 8 || count != math.Trunc(count), "pairs are chosen once, 1 to 8 of them, between two releases with noise")
 			pairs = count
 		}
 	}
@@ -197,11 +197,8 @@ func agree(m, p, pr node, releases []node) {
 	same("form of the loss and mode", []any{pr.get("loss.form"), p.get("mode")}, []any{form, map[bool]string{true: "certified", false: "paper"}[g.get("paper_claim") == nil]})
 	same("unit, relation and what is released", []any{g.get("unit"), g.get("relation"), g.get("released")}, []any{unit, relation, released(p, releases)})
 	weights := float64(len(m.list("weights")))
-	if pairs := chosen(releases); pairs > 0 {
-		same("how many pairs are chosen, and in the schema,", pairs, float64(len(m.list("encoder.interactions"))))
-		if weights <= 512 { // those of products are behind the others
-			weights = min(weights, coordinates(pr))
-		}
+	if chosen(releases) > 0 && weights <= 512 { // those of products are behind the others
+		weights = min(weights, coordinates(pr))
 	}
 	same("an average, and the number of weights", []any{p.get("schedule.average"), network || weights == coordinates(pr)}, []any{strings.HasPrefix(p.text("algorithm"), "dpgdc"), true})
 	if p.text("algorithm") != "moments" && !network { // whose plan is about least squares

@@ -12,8 +12,8 @@ import (
 	"dyad/privacy/account"
 )
 
-// An expert reads all of it: at most 530 lines besides comments and blank lines, the program included, and 266 more for runs
-// whose rows state their numbers and for what files say, and 126 for networks.
+// An expert reads all of it: at most 524 lines besides comments and blank lines, the program included, and 266 more for runs
+// whose rows state their numbers and for what files say, and 125 for networks.
 func TestCheckerIsShort(t *testing.T) {
 	lines := map[string]int{}
 	for _, name := range []string{"checker.go", "theorems.go", "numbers.go", "check/main.go", "kinds.go", "networks.go"} {
@@ -30,7 +30,7 @@ func TestCheckerIsShort(t *testing.T) {
 			t.Errorf("%s imports code of the program", name)
 		}
 	}
-	if lines[""] > 527 || lines["kinds"] > 266 || lines["networks"] > 125 {
+	if lines[""] > 524 || lines["kinds"] > 266 || lines["networks"] > 125 {
 		t.Errorf("the checker has %d lines, %d in kinds.go and %d in networks.go", lines[""], lines["kinds"], lines["networks"])
 	}
 }
@@ -99,6 +99,19 @@ func TestGaussianDelta(t *testing.T) {
 	for x, want := range map[float64]float64{0: 1, 1: math.E, -3.5: math.Exp(-3.5), 700: math.Exp(700)} {
 		if got, _ := exp(real(x)).Float64(); math.Abs(got/want-1) > 1e-13 {
 			t.Errorf("exp(%v) = %v", x, got)
+		}
+	}
+}
+
+// The mu of a choice is right to 2^-300, so that a file cannot state less, and at most what the accountant computes.
+func TestPureMu(t *testing.T) {
+	for _, epsilon := range []float64{1e-9, 0.01, 0.7, 3, 15} {
+		mu := pureMu(epsilon)
+		if off := sub(normal(quo(mu, real(2))), sigmoid(real(epsilon))); off.Sign() != 0 && off.MantExp(nil) > -300 {
+			t.Errorf("epsilon %v: mu is off by 2^%d", epsilon, off.MantExp(nil))
+		}
+		if mine, _ := mu.Float64(); !(mine <= account.PureGDPMu(epsilon)) || !(mine*(1+1e-10) >= account.PureGDPMu(epsilon)) {
+			t.Errorf("epsilon %v: mu %v, the accountant has %v", epsilon, mine, account.PureGDPMu(epsilon))
 		}
 	}
 }

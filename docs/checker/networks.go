@@ -77,7 +77,7 @@ func networkConstants(m, n, pr node) {
 	_, reach := parts(n, pr.num("norm_bound"))
 	F, how, q := real(reach), n.text("compare"), real(b, b)
 	of, known := map[string]string{"<nil>": "u = (y - y')(f - f')", "cosine": "u = y y' f.f'", "distance": "u = y y' (1 - ||f - f'||^2)", "contrastive": "||f - f'||^2/2 for equal labels, else max(0, 1 - ||f - f'||)^2/2"}[how]
-	refuse(!known || dim < 1 || dim != math.Trunc(dim) || how == "<nil>" && dim != 1, "outputs of %v numbers are compared by %q", dim, how)
+	refuse(!known || dim < 1 || how == "<nil>" && dim != 1, "outputs of %v numbers are compared by %q", dim, how)
 	same("the task of the network", m.text("task"), map[bool]string{true: "auc", false: "metric"}[how == "<nil>"])
 	params, _ := m.get("loss.params").(map[string]any)
 	margin, stated := params["m"].(float64)

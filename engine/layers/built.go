@@ -69,6 +69,9 @@ func (o Own) Network() (net embedding.Network, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, proved := net.(embedding.MLP); proved { // a model file with another name does not prove its range, so that its outputs are projected
+		net = struct{ embedding.Network }{net}
+	}
 	if d, m := net.Dims(); d != o.In || m != o.Out || o.Parts != nil && !slices.Equal(o.Parts, net.Layers()) {
 		return nil, fmt.Errorf("layers: network %q of this program maps %d features to %d numbers, by weights of other shapes or balls than asked for, or than the model has", o.Kind, d, m)
 	}

@@ -196,3 +196,21 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A perceptron under a name of one's own has projected scores, as a model file with that name states them.
+func TestOwnNetworksAreProjected(t *testing.T) {
+	own := layers.Own{Kind: "waves", In: 3, Out: 1, Build: func() (embedding.Network, error) {
+		return embedding.NewMLPWith(3, []int{2}, 1, "tanh", 2)
+	}}
+	net, err := own.Network()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := layers.Own{Kind: "waves", In: 3, Out: 1, Parts: net.Layers()}.Network()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if trains, reads := embedding.OutputOf(net, ""), embedding.OutputOf(read, ""); trains != reads || trains.Within == 0 {
+		t.Errorf("it trains with outputs %+v, and is read with %+v", trains, reads)
+	}
+}

@@ -1,0 +1,42 @@
+package command
+
+import (
+	"slices"
+	"strings"
+)
+
+// absent are the options that other runs share and these commands do not have, with the reason, which the program tells a person who
+// types one.
+var absent = []struct{ options, commands, why string }{
+	{"seed yes ledger data-id resume track", "plan train, plan compare, pairs plan, local plan", "a plan draws nothing, and it releases and charges nothing"},
+	{"force report", "plan compare, pairs plan", "it writes no file; dyad plan --report writes the page that is approved before a training"},
+	{"report", "local plan", "the file of --out is what is published; dyad plan --report writes the page that is approved before a training"},
+	{"holdout", "plan compare, pairs plan, local plan", "-n is the number of records that train"},
+	{"holdout", "pairs train", "a part of the individuals would lack its pairs with the others; dyad transform places other individuals"},
+	{"holdout", "cluster", "clusters have no figures of other records"},
+	{"seed", "online", "a run of a seed must continue from the seed, and the state file, which --resume reads, keeps none; the noise is always secret"},
+	{"holdout", "online", "a stream has no second part: every record is used when it comes; dyad evaluate measures the model on other records"},
+	{"store", "pairs plan, pairs train, evaluate private, evaluate exact, evaluate compare, threshold, lab curve", "the schema says how records are held (store: float32)"},
+	{"store", "online, local plan, local simulate, local server", "records are taken one at a time"},
+	{"team", "search, evaluate private, evaluate exact, evaluate compare, threshold, cluster, online, pairs plan, pairs train, lab curve, local plan, local simulate, local server", "one process computes it; dyad train and dyad baseline take a team"},
+	{"paper-unsound", "plan compare, baseline, search, evaluate private, evaluate exact, evaluate compare, threshold, cluster, pairs plan, pairs train, lab curve, local plan, local simulate, local server", "it is for a training on public data in mode paper: dyad train, dyad online, and dyad plan"},
+	{"seed resume", "evaluate exact", "nothing is drawn and nothing is charged"},
+	{"report", "threshold", "dyad report MODEL --figures FILE has a page with the file of the threshold"},
+	{"report", "cluster", "a page is about a model of scores or distances"},
+	{"report", "local simulate", "dyad report MODEL writes it of the saved model"},
+	{"track", "search, online, local simulate", "dyad report MODEL --track writes it of the saved model"},
+	{"track", "threshold, cluster, lab curve", "a run of a tracker is about one model or its figures: dyad train, dyad evaluate and dyad report have it"},
+	{"seed holdout yes ledger data-id resume force report track", "local server", "it holds no records: each user adds the noise and keeps the account, and the folder of --dir is the run"},
+	{"holdout yes store team paper-unsound ledger data-id resume track", "lab audit records, lab audit pairs, local audit", "an attack makes its own records, and nothing is charged"},
+	{"force report", "local audit", "it writes no file"},
+}
+
+// absence is why a command lacks an option that other runs have, "" if it has it, or no reason is known.
+func absence(command, option string) string {
+	for _, a := range absent {
+		if slices.Contains(words(a.options), option) && slices.ContainsFunc(strings.Split(a.commands, ", "), func(c string) bool { return c == command || shortName(c) == command }) {
+			return a.why
+		}
+	}
+	return ""
+}
