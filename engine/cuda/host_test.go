@@ -321,7 +321,7 @@ func TestHostDefects(t *testing.T) {
 		{"no barrier in spliced_persons.cu", "persons", ptxtest.Races, noBarrier("spliced_persons"), race},
 		{"no barrier in metric_persons.cu", "persons", ptxtest.Races, noBarrier("metric_persons"), race},
 		{"a row of another person too many", "persons", ptxtest.Addresses, edit("spliced_persons", "c0 + j < last) {", "c0 + j <= last) {"), overflow},
-		{"pairs within a person", "persons", ptxtest.Addresses, edit("metric_persons", "from[p] <= j && j < n", "i < j && j < n"), off},
+		{"pairs within a person", "persons", ptxtest.Addresses, edit("metric_persons", "from[p] <= j && j < n", "r0 + 4 * ty + p < j && j < n"), off},
 		{"a row too many", "moments", ptxtest.Addresses, edit("clipped", "if (i >= n) return;", "if (i > n) return;"), overflow},
 		{"no barrier in network.cu", "networks", ptxtest.Races, noBarrier("network"), race},
 		{"a unit too many", "networks", ptxtest.Addresses, edit("network", "if (k >= units) continue;", "if (k > units) continue;"), overflow},
