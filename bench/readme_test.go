@@ -1,7 +1,6 @@
 package bench_test
 
 import (
-	"bufio"
 	"encoding/csv"
 	"fmt"
 	"os"
@@ -10,37 +9,6 @@ import (
 	"strings"
 	"testing"
 )
-
-// meansAtOne returns the mean AUC of each method over the splits of a raw file, in its part with
-// epsilon 1.
-func meansAtOne(t *testing.T, name string) map[string]float64 {
-	f, err := os.Open(filepath.Join("results", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	sum, number, inside := map[string]float64{}, map[string]float64{}, false
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if strings.HasPrefix(s.Text(), "# splits ") {
-			inside = strings.Contains(s.Text(), "-epsilon 1 ")
-		}
-		fields := strings.Split(s.Text(), ",")
-		if !inside || len(fields) != 3 || strings.HasPrefix(fields[0], "#") || fields[0] == "split" {
-			continue
-		}
-		auc, err := strconv.ParseFloat(fields[2], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		method, _, _ := strings.Cut(fields[1], " ")
-		sum[method] += auc
-		number[method]++
-	}
-	for method := range sum {
-		sum[method] /= number[method]
-	}
-	return sum
-}
 
 // rawRows are the lines of a raw file by their columns.
 func rawRows(t *testing.T, name string) (rows []map[string]string) {
@@ -80,10 +48,6 @@ func TestReadmeRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want []string
-	for name, file := range map[string]string{"WDBC (n = 380)": "moments-wdbc-380.csv", "a7a (n = 16,000)": "moments-a7a-16000.csv"} {
-		m := meansAtOne(t, file)
-		want = append(want, fmt.Sprintf("%s %.3f, %.3f, %.3f", name, m["moments"], m["dpgdsc"], m["projected-gradient"]))
-	}
 	for _, row := range rawRows(t, "gradients-1e6.csv") {
 		if row["workers"] == "2" {
 			seconds, err := strconv.ParseFloat(row["median_s"], 64)

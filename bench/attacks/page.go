@@ -83,7 +83,7 @@ func page(closest io.Reader) (string, error) {
 Made by `+"`go -C bench run ./attacks -closest results/attacks-closest.csv -page ../docs/attacks.md`"+` from [attacks-closest.csv](../bench/results/attacks-closest.csv), which has a
 line for each mechanism and night, with a new seed each night. A ratio is how far the rows of a plan moved between two neighbours over what
 their certificates allow, the closest of all that were tried. Above 1 a guarantee is false. At most 1 proves nothing; near 1 the certificate is tight.
-What is attacked and how is in [theory](theory.md#attacks); the audits of the same kinds of run, with their power, are in
+[Theory](theory.md#attacks) describes targets and methods; the audits of the same kinds of run, with their power, are in
 [audits-kinds.csv](../bench/results/audits-kinds.csv).
 
 Commit `+"`%s`"+`, seed %s.

@@ -37,7 +37,7 @@ func cuteLayouts(t *testing.T) layouts {
 	if err != nil {
 		compiler = h.compiler
 	}
-	args := []string{"-std=c++17", "-O1", "-w", "-I" + dir, "-o", filepath.Join(dir, "layouts"), "testdata/layouts.cc"}
+	args := []string{"-std=c++17", "-O1", "-w", "-I" + dir, "-I../../../bench/gpu/variants", "-o", filepath.Join(dir, "layouts"), "testdata/layouts.cc"}
 	for _, f := range filepath.SplitList(folders) {
 		args = append(args, "-I"+f)
 	}
@@ -166,8 +166,8 @@ func (l layouts) wgmma(t *testing.T, kind string, columns, byRows int) error {
 // where they are in the matrix.
 func (l layouts) packed(t *testing.T) error {
 	const n, d = 16, 16
-	for _, kind := range []string{"bf16x3", "tf32"} {
-		k := newKit(t, kernels.PTX("metric_mma"))
+	for kind, program := range map[string]string{"bf16x3": kernels.PTX("metric_mma"), "tf32": variant(t, "metric_tf32")} {
+		k := newKit(t, program)
 		run := func(name string, columns, records, vectors int, number func(i, k int) int) []uint32 {
 			x, out := make([]float64, n*d), make([]uint32, 4*32*vectors*columns)
 			for i := range n {
