@@ -252,7 +252,7 @@ func LoadClusters(path string) (*Clusters, error) {
 	return c, nil
 }
 
-// complete says what clusters that were read lack.
+// complete reports a part that loaded clusters lack.
 func (c *Clusters) complete() error {
 	if c.Encoder == nil || len(c.Centres) == 0 || len(c.Counts) != len(c.Centres) || !(c.Radius > 0) || math.IsInf(c.Radius, 0) {
 		return errors.New("it needs an encoder, centres with a number of records each, and a radius")

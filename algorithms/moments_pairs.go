@@ -309,10 +309,11 @@ func (c *PairsPlan) draw(ctx context.Context, ev engine.Holder, p *Plan, s priva
 	return nil
 }
 
-// pairWeights are the numbers that make the mean square of each feature that the products multiply 1/WidthA or 1/WidthB, and the weights
-// of the products, the largest 1. A block of w products that explains as much as another has a sum of squares that is smaller by w, and
-// would get sqrt(w), but wide blocks also cost more noise after the choice: a weight grows with the root of that. It falls with V, the correlation of both columns (Cramer's V of categories): the product of columns that depend
-// on one another is nearly a function of one of them. second are released, so this is post-processing.
+// pairWeights returns the numbers that make the mean square of each feature that the products multiply 1/WidthA or 1/WidthB, and the
+// weights of the products, the largest 1. A block of w products that explains as much as another has a sum of squares that is smaller by
+// w, and would get sqrt(w), but wide blocks also cost more noise after the choice: a weight grows with the root of that. It falls with V,
+// the correlation of both columns (Cramer's V of categories): the product of columns that depend on one another is nearly a function of one
+// of them. second are released, so this is post-processing.
 func (m *MomentsPlan) pairWeights(products []engine.Product, second []float64, n float64, d int) (by, weights []float64) {
 	at := func(i, j int) float64 { // i <= j; isometric coordinates
 		return second[i*d-i*(i-1)/2+j-i]

@@ -143,7 +143,7 @@ func TestPairsRefuse(t *testing.T) {
 	}
 }
 
-// foreign is a backend whose kernels do not say that they hold records, as those of a GPU.
+// foreign is a backend whose kernels do not hold records, like a GPU's.
 type foreign struct{ engine.Backend }
 
 func (b foreign) PlanMoments(p engine.Problem) (engine.Kernel, error) {
@@ -180,7 +180,7 @@ func TestPairsResume(t *testing.T) {
 	if w, _, odds, noise := a.Parts(rest, d); len(places) != 2 || places[0] == places[1] || len(w) != d || len(odds) != 4+d || len(noise) != 1+1+6+d-5 {
 		t.Errorf("places %v, %d weights, %d numbers of log odds and %d of noise", places, len(w), len(odds), len(noise))
 	}
-	// Stopped before the choice, a run starts again and draws one choice more, of which nobody sees the first.
+	// Stopped before the choice, a run starts again and draws one choice more; the first stays unseen.
 	l := newLab(t, a, p)
 	first := l.attempt("", c.First.Passes, 0)
 	var charged *algorithms.ChargedError

@@ -78,7 +78,7 @@ type gradient struct {
 // rewind starts a new run.
 func (l *lookup) rewind() { l.next = 0 }
 
-// Held implements engine.Holder for kernels that say that they hold records.
+// Held implements engine.Holder for kernels that hold records.
 func (l *lookup) Held() *engine.Records { return l.Evaluator.(engine.Holder).Held() }
 
 func (l *lookup) Sum(ctx context.Context, dst []float64, q engine.Query) error {

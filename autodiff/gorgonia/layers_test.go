@@ -147,7 +147,8 @@ func jacobian(t testing.TB, net embedding.Network, theta, x []float64) (f, jac [
 	return f, jac, norms[0]
 }
 
-// Values and Jacobians of every kind of layer are those of PyTorch (bench/peers/layers_torch.py), and values those of plain Go.
+// Values and Jacobians of every kind of layer agree with PyTorch (bench/peers/layers_torch.py), and values with plain
+// Go.
 func TestLayersAgreeWithTorch(t *testing.T) {
 	file, err := os.Open("testdata/layers-torch.json")
 	if err != nil {

@@ -19,7 +19,7 @@ type method struct {
 	kind               kind
 }
 
-// kind says what a method's AUC may be compared with.
+// kind is the group of methods with which an AUC may be compared.
 type kind int
 
 const (
@@ -28,7 +28,7 @@ const (
 	open               // not private
 )
 
-// methods are those of the plan; the first is the reference.
+// methods are the methods of the plan; the first is the reference.
 var methods = []method{
 	{"auto", "basis=auto", "`auto`, as `dyad train` has it", "replace one; exact", ranked},
 	{"auto", "", "`auto`, `basis: none`", "replace one; exact", ranked},

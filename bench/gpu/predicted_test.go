@@ -27,8 +27,8 @@ const (
 	sharedLanes = 32 // threads that read 4 bytes of shared memory each
 	bfloat16s   = 4096
 	launchTime  = 1e-4 // of the launches, copies and waits of a sum of scores
-	// graphTime is that of a near-linear sum: 6 us to the thread of the GPU and back, 6 us for the
-	// launch of the graph, 7 steps of 1.5 us and 3 us for the wait.
+	// graphTime is the time of a near-linear sum: 6 us to the thread of the GPU and back, 6 us for
+	// the launch of the graph, 7 steps of 1.5 us and 3 us for the wait.
 	graphTime   = 2.5e-5
 	metricTime  = 2e-4 // likewise of metrics
 	memoryShare = 0.8  // of the data sheet's bandwidth that a pass over X reaches

@@ -198,7 +198,7 @@ func TestOneNameOneOption(t *testing.T) {
 	t.Logf("%d options compared, %d rows", compared, len(otherwise))
 }
 
-// A run has every option that runs share, or a reason why not, which it tells. The flags of all commands are those of every run.
+// A run has every option that runs share, or a reason why not, which it tells. Every run has the flags of all commands.
 func TestRunsShareTheirOptions(t *testing.T) {
 	runs := strings.Split("plan train, plan compare, train, baseline, search, evaluate private, evaluate exact, evaluate compare, threshold, cluster, online, lab curve, local plan, local simulate, local server, local audit, lab audit records, lab audit pairs, pairs train, pairs plan", ", ")
 	shared := words("seed holdout yes store team paper-unsound ledger data-id resume force report track")

@@ -80,7 +80,7 @@ func networkMoves(t *testing.T, f *fakeDriver, tries int) (worst float64) {
 		}
 		l, n, most := c.loss(t, 3), 2+rng.IntN(6), 3*rng.IntN(2)
 		theta := networkAt(l, 3, rng)
-		if try%3 == 0 { // Jacobians are those of the first layer
+		if try%3 == 0 { // Jacobians of the first layer
 			net := l.Model.Network
 			first := net.Layers()[0].Len()
 			for k := range theta[:first] {

@@ -168,7 +168,7 @@ func TestNetworkSums(t *testing.T) {
 	}
 }
 
-// TestCompareNetworks: the comparison of dyad doctor passes, and finds sums of which a part is missing.
+// TestCompareNetworks: the comparison of dyad doctor passes, and finds sums without a part.
 func TestCompareNetworks(t *testing.T) {
 	text, err := openFake(t, newFake()).Device.CompareNetworks(t.Context())
 	if t.Log(text); err != nil {
@@ -268,12 +268,12 @@ func networkRoofline(t *testing.T) string {
 	return out.String()
 }
 
-// predictedNetworks are those of predicted.csv and networks-roofline.csv.
+// predictedNetworks are the networks of predicted.csv and networks-roofline.csv.
 func predictedNetworks() []embedding.MLP {
 	return []embedding.MLP{{In: 20, Hidden: []int{32}, Out: 1}, {In: 784, Hidden: []int{128}, Out: 1}, {In: 784, Hidden: []int{128, 64}, Out: 1}}
 }
 
-// TestNetworkRoofline: the committed file is that of the embedded kernels. With DYAD_SASS_OUT it is written there.
+// TestNetworkRoofline: the committed file belongs to the embedded kernels. With DYAD_SASS_OUT it is written there.
 func TestNetworkRoofline(t *testing.T) {
 	const name = "networks-roofline.csv"
 	if to := os.Getenv("DYAD_SASS_OUT"); to != "" {

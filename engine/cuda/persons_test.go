@@ -142,9 +142,10 @@ func TestPersonsInPanels(t *testing.T) {
 	}
 }
 
-// TestPersonTermsAreTheirOwn: the sum is that of the terms of two persons each, computed from a data set of these two, up to the
-// roundings of float64: so neither the place of a row, nor how many rows others have, is in a term, also where the last bit of
-// a slope in float32 decides a jump (docs/theory.md#person-terms, #person-metrics-gpu). One unit of a term is seen.
+// TestPersonTermsAreTheirOwn: the sum adds the terms of two persons each, computed from a data set of these two, up to
+// the roundings of float64: so neither the place of a row, nor how many rows others have, is in a term, also where the
+// last bit of a slope in float32 decides a jump (docs/theory.md#person-terms, #person-metrics-gpu). One unit of a term
+// is seen.
 func TestPersonTermsAreTheirOwn(t *testing.T) {
 	const most, d = 70, 3
 	rng := rand.New(rand.NewPCG(73, 26))

@@ -27,9 +27,9 @@ type RowsProblem struct {
 
 // RowsKernel is a planned network. It is immutable.
 type RowsKernel interface {
-	// Method says what it computes in, for reports.
+	// Method names the device and its arithmetic, for reports.
 	Method() string
-	// PullError is that of a Pull of all rows at once into zeros. Besides, every Pull is off by at most grid.
+	// PullError bounds a Pull of all rows at once into zeros. Besides, every Pull is off by at most grid.
 	PullError() (e PullError, grid float64)
 	// Seconds predicts the time of an Embed and a Pull, 0 if nothing does.
 	Seconds() float64
@@ -48,7 +48,7 @@ type Rows interface {
 	Close() error
 }
 
-// planRows plans steps 1 and 3 elsewhere. limit and total are those of roundoff.
+// planRows plans steps 1 and 3 elsewhere. limit and total are as in roundoff.
 func (k *kernel) planRows(on Accelerator, limit, total float64) (err error) {
 	k.elsewhere, err = on.PlanRows(RowsProblem{Network: k.loss.Model.Network, Norm: k.problem.Bounds.FeatureNorm, Rows: k.rows, Most: 1.01 * limit * total})
 	if err == nil {

@@ -51,7 +51,7 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	}
 	if err == nil && k.elsewhere != nil {
 		if e.elsewhere, err = k.elsewhere.Bind(r); err != nil {
-			_ = e.Close() // the error is that of Bind
+			_ = e.Close() // Bind reports the error
 			return nil, err
 		}
 	}

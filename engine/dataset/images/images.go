@@ -13,8 +13,8 @@ import (
 	"dyad/engine/dataset/source"
 )
 
-// Shape is that of square images with a number of features: grey, or red, green and blue one after the other. No number
-// of features is both.
+// Shape returns the shape of square images with a number of features: grey, or red, green and blue one after the other.
+// No number of features is both.
 func Shape(features int) (channels, side int, ok bool) {
 	for _, channels := range []int{1, 3} {
 		if side := int(math.Round(math.Sqrt(float64(features / channels)))); side > 0 && channels*side*side == features {
