@@ -157,7 +157,7 @@ func (o FigureOptions) Check() error {
 func (o FigureOptions) check(groups, graded bool) error {
 	lacks := input.Lacks{Scores: o.Model.Task == Metric, Metric: o.Model.Task != Metric, TwoClasses: graded, Ungrouped: groups} // a model to come has no encoder
 	needs := input.Needs{
-		TwoClasses: "private figures are those of two classes, and the labels are grades: NDCG and the ranking accuracy of graded labels have no certificate in this version",
+		TwoClasses: "private figures need two classes, and the labels are grades: NDCG and the ranking accuracy of graded labels have no certificate in this version",
 		Ungrouped:  "private figures compare all records, and the schema has query groups: NDCG and precision would protect whole query groups only, which this version does not offer; give the column the role ignore",
 	}
 	switch {

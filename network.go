@@ -87,7 +87,7 @@ func (n *Network) fill() (err error) {
 		return nil
 	}
 	if n.Hidden != nil || n.Activation != "" || n.Gain != 0 {
-		return input.Errorf("dyad: hidden units, activation and gain are those of --model %s; network %q has its own", mlp, n.Kind)
+		return input.Errorf("dyad: hidden units, activation and gain belong to --model %s; network %q has its own", mlp, n.Kind)
 	}
 	if n.made == nil {
 		if n.made, err = n.own().Network(); err != nil {
@@ -193,7 +193,7 @@ func (n Network) checkInit() error {
 	case m == nil:
 		return nil
 	case !n.same(m.Network):
-		return input.Errorf("dyad: the model to start from (--init) is not a network of the same shape: features, hidden layers, dimension, activation and comparison must be those of this training")
+		return input.Errorf("dyad: the model to start from (--init) is not a network of the same shape: this training needs the same features, hidden layers, dimension, activation and comparison")
 	}
 	return n.Init.carries("the model to start from (--init)")
 }
@@ -362,7 +362,7 @@ func (n *Network) ofTuples(d int) (*Network, error) {
 	case n.Clip != 0:
 		return nil, input.Errorf("dyad: the gradient of a tuple, or of a cosine, is clipped as a whole (--clip), and its Jacobians are not")
 	case n.Compare == embedding.ByContrastive:
-		return nil, input.Errorf("dyad: the loss of tuples or batches says how embeddings are compared; choose --similarity %s or %s", embedding.ByCosine, embedding.ByDistance)
+		return nil, input.Errorf("dyad: the loss of tuples or batches determines how embeddings are compared; choose --similarity %s or %s", embedding.ByCosine, embedding.ByDistance)
 	}
 	net, err := n.filled(Metric, d)
 	if err != nil {

@@ -57,7 +57,7 @@ func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 	}
 	switch bound := problem.Bounds.FeatureNorm; {
 	case problem.LabelValues != 0 && problem.LabelLimit() > 2:
-		return bad("the moments are those of two classes, and the labels have up to %d values; use dpgdsc, which takes graded labels, or name two classes in the schema", problem.LabelLimit())
+		return bad("the moments need two classes, and the labels have up to %d values; use dpgdsc, which takes graded labels, or name two classes in the schema", problem.LabelLimit())
 	case problem.D > maxMetricMoments:
 		return bad("%d features are more than the %d whose moments this version decomposes; use gradient-perturbation, or fewer features", problem.D, maxMetricMoments)
 	case s.L2 > 0:

@@ -73,7 +73,7 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	case s.Budget.Delta == 0:
 		return refuse("it needs delta > 0: pure epsilon adds up over releases and leaves too little for each")
 	case problem.LabelLimit() > 2:
-		return refuse("residuals are those of two classes, and the labels are graded")
+		return refuse("residuals need two classes, and the labels are graded")
 	case m.Second == engine.NoSecond:
 		return refuse("residuals need second moments, and none are released here")
 	case s.L2 > 0 || a.Centre != nil:

@@ -53,7 +53,7 @@ func known(m Mechanism) bool {
 }
 
 var (
-	errNotFinite = errors.New("privacy: the vector to release is not finite: a step size or bound overflows; nothing was released")
+	errNotFinite = errors.New("privacy: the vector to release is not finite: a step size or bound overflows; the vector was not released")
 	errNoSource  = errors.New("privacy: no source of randomness: call NewSource")
 )
 

@@ -16,7 +16,7 @@ var absent = []struct{ options, commands, why string }{
 	{"holdout", "cluster", "clusters have no figures of other records"},
 	{"seed", "online", "a run of a seed must continue from the seed, and the state file, which --resume reads, keeps none; the noise is always secret"},
 	{"holdout", "online", "a stream has no second part: every record is used when it comes; dyad evaluate measures the model on other records"},
-	{"store", "pairs plan, pairs train, evaluate private, evaluate exact, evaluate compare, threshold, lab curve", "the schema says how records are held (store: float32)"},
+	{"store", "pairs plan, pairs train, evaluate private, evaluate exact, evaluate compare, threshold, lab curve", "the schema decides how records are held (store: float32)"},
 	{"store", "online, local plan, local simulate, local server", "records are taken one at a time"},
 	{"team", "search, evaluate private, evaluate exact, evaluate compare, threshold, cluster, online, pairs plan, pairs train, lab curve, local plan, local simulate, local server", "one process computes it; dyad train and dyad baseline take a team"},
 	{"paper-unsound", "plan compare, baseline, search, evaluate private, evaluate exact, evaluate compare, threshold, cluster, pairs plan, pairs train, lab curve, local plan, local simulate, local server", "it is for a training on public data in mode paper: dyad train, dyad online, and dyad plan"},

@@ -205,7 +205,7 @@ func (c *evaluatedFlags) read(a *app, m *model, from dataFiles, o reading) (held
 	}
 	if o.n > 0 {
 		if schema.Persons == 0 {
-			return nil, 0, badInput("-n is for --plan, and for files of persons with private ids; else the number of records is that of the file")
+			return nil, 0, badInput("-n is for --plan, and for files of persons with private ids; otherwise the file gives the number of records")
 		}
 		schema.Persons = o.n
 	}

@@ -60,7 +60,7 @@ func (c *influenceCmd) Run(a *app) error {
 	case err != nil:
 		return err
 	case !c.PublicData && !c.ExactFigures:
-		return badInput("the data count as private, and an influence is an exact figure of a record: --public-data says that they are public, --exact-figures prints what no guarantee covers")
+		return badInput("the data count as private, and an influence is an exact figure of a record: --public-data declares them public, --exact-figures prints what no guarantee covers")
 	case c.Plot != "":
 		if err := checkPlot(c.Plot); err != nil {
 			return err

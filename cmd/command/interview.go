@@ -266,7 +266,7 @@ func (i *interview) codeBook() error {
 	for _, c := range i.d.Columns {
 		if c.Suggested != nil && i.open(c) {
 			if names = append(names, c.Name); len(names) == 1 {
-				i.say("\nWhat the code book says that columns can be. A range must hold by what is known without the data.")
+				i.say("\nThe values that the code book allows in each column. A range must hold by what is known without the data.")
 			}
 			fmt.Fprintf(w, "  %s\t%s\t%s\n", screenText(c.Name), c.Suggested.Quantity, c.Suggested.Text())
 		}

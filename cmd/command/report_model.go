@@ -68,7 +68,7 @@ func weightsSection(m *model) []page.Section {
 	case m.Network != nil:
 		s.Text = append(s.Text, fmt.Sprintf("The model is a network of %d weights, which have no meaning one by one.", len(m.Weights)))
 	case m.Task == taskMetric:
-		s.Text = append(s.Text, "The model is a metric, a matrix. Its diagonal says how much a difference in a feature counts, features being scaled as the schema says.")
+		s.Text = append(s.Text, "The model is a metric, a matrix. Its diagonal tells how much a difference in a feature counts, after the features are scaled by the schema.")
 	default:
 		s.Text = append(s.Text, "A score is the sum of weights times features, features being scaled as the schema says. A larger weight moves scores further.")
 		if high := direction(m.Encoder.Schema()); high != "" && m.Pairs == nil {
@@ -96,7 +96,7 @@ func intervalWords(m *model, each float64) string {
 	case m.WeightErrors != nil:
 		return "The 95 % intervals, each for itself, are of the weights that minimise the released objective in the population: they cover noise and sampling of the signed sum."
 	case each > 0:
-		return "The 95 % intervals, each for itself, are those of the noise that was added to the weight; they say nothing about the sampling of the records. \"dyad train --algorithm moments --intervals\" releases intervals that do."
+		return "Each 95 % interval covers the noise that was added to its weight. The sampling of the records is not covered: \"dyad train --algorithm moments --intervals\" releases intervals that do."
 	}
 	return "There are no intervals: this algorithm adds noise to what the weights are computed from (below), and not to the weights. \"dyad train --algorithm moments --intervals\" releases intervals; without them do not take a single weight, or its sign, for a finding."
 }
@@ -216,7 +216,7 @@ func columnsSection(m *model) (s page.Section) {
 func (d document) schedule() page.Section {
 	s := page.Section{ID: "plan", Title: "Schedule and noise", Text: []string{"All numbers here follow from public ones: the number of records, the schema and the options."}, List: shortened(d.report.Events)}
 	if d.report.Events != nil {
-		s.Text = append(s.Text, "What the accountant was told of, release by release:")
+		s.Text = append(s.Text, "The accountant counted these releases:")
 	}
 	facts := page.Table{Caption: "The plan"}
 	text, err := json.Marshal(d.report.Values())

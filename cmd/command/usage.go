@@ -108,7 +108,7 @@ func valueOfFlag(args []string, argument string) string {
 // notFlags are what others say by a flag, and Dyad elsewhere.
 var notFlags = map[string]string{
 	"--person": "persons are named by the schema, as a column with role: person (docs/data.md), so that all of their rows are protected together",
-	"--unit":   "the unit is that of the schema: a column with role: person protects persons, without one a record is protected",
+	"--unit":   "the schema sets the unit: a column with role: person protects persons, without one a record is protected",
 	"--label":  "the outcome is named by the schema, as the column with role: label; dyad data schema FILE --label COLUMN drafts it",
 	"--target": "the outcome is named by the schema, as the column with role: label; dyad data schema --label COLUMN drafts it",
 	"--range":  "what a column can be is in the schema (range, categories); dyad start FILE asks for it",

@@ -157,7 +157,7 @@ func covered(m, p node) []node {
 	pass(len(allowed) == 0, "the theorem of its algorithm is not recomputed")
 	pass(p.get("bounds_from_data") != false || p.get("draft_away") != nil, map[bool]string{true: "ranges were taken from the data, so the guarantee does not hold", false: "the schema was made from the data and its draft was not there, so it is not known whether its ranges are of the data"}[p.get("draft_away") == nil])
 	pass(strings.Contains(m.text("guarantee.warnings"), "noise is not secret"), "its noise came from a seed")
-	pass(alone(p) && p.get("mode") != "certified", "the noise is that of a paper")
+	pass(alone(p) && p.get("mode") != "certified", "the noise follows a paper")
 	pass(p.get("budget.epsilon") == 0., "an earlier version did not record its budget")
 	pass(usesLoss(p) && network != (origin == clippedTerms) || usesLoss(p) && !network && origin != "proved" && origin != "derived by interval arithmetic", "the constants of its loss are neither proved nor derived")
 	pass(moments(p) && p.get("problem.label_bound") != 1., "its labels go beyond those of docs/theory.md section 11, -1 to 1")

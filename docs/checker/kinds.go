@@ -285,7 +285,7 @@ func statement(m, p, pr, r node) Verdict {
 		Unknown: []string{
 			units,
 			fmt.Sprintf("that the program ran as its plan says, with rounding errors of at most those stated%s, and that nothing else left it", kernel),
-			"that the noise was drawn exactly and kept secret, and that the weights are those of this run",
+			"that the noise was drawn exactly and kept secret, and that this run made the weights",
 			"what else was spent on the same people: the ledger has the total",
 		},
 	}

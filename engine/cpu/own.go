@@ -56,7 +56,7 @@ func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
 		return nil, err
 	}
 	if enforced := c.Origin == engine.Clipped || c.Origin == engine.ClippedTerms; enforced && c.PairDiameter < 2*c.Lipschitz*(1-0x1p-40) {
-		return nil, fmt.Errorf("cpu: loss %q says that its constants are enforced by clipping, and states Dg = %g: clipping terms to norm G = %g gives Dg = 2 G and not less; state 2 G, or Proved or Asserted", p.Loss.Name(), c.PairDiameter, c.Lipschitz)
+		return nil, fmt.Errorf("cpu: loss %q has constants enforced by clipping, and states Dg = %g: clipping terms to norm G = %g gives Dg = 2 G and not less; state 2 G, or Proved or Asserted", p.Loss.Name(), c.PairDiameter, c.Lipschitz)
 	}
 	if !math.IsInf(c.Smoothness, 1) {
 		return nil, fmt.Errorf("%w: loss %q states the smoothness constant L = %g, and the rounding of its gradient is not known, so that no certificate of a descent could rest on it; return L = +Inf, which algorithms that add noise to every gradient take", engine.ErrUnsupported, p.Loss.Name(), c.Smoothness)

@@ -53,7 +53,7 @@ const (
 	rulePairSelf      = "the pair joins an individual with itself; remove the row"
 	rulePairLabel     = "label is neither of the two values of a pair's label; correct the value, or say which values the file uses"
 	rulePairNoLabel   = "label is missing; every pair needs one"
-	rulePairHeader    = "lacks this column; correct the name in the file, or say what the file calls it"
+	rulePairHeader    = "lacks this column; correct the name in the file, or give the name that the file uses"
 	rulePairTwice     = "names this column twice; rename one"
 	rulePairEmpty     = "file has no pairs"
 	rulePairFormat    = "file is neither CSV nor Parquet; convert it (dyad data convert)"

@@ -61,7 +61,7 @@ func agreeOn(ctx context.Context, t engine.Team, same []Statement) error {
 			}
 		}
 		if len(other) > 0 {
-			return fmt.Errorf("%w on %s: it is not that of rank 0 on ranks %v; start every process with the same program, flags, schema and data, on machines with the same instruction set; nothing was charged", ErrDisagree, what, other)
+			return fmt.Errorf("%w on %s: ranks %v have another one than rank 0; start every process with the same program, flags, schema and data, on machines with the same instruction set; nothing was charged", ErrDisagree, what, other)
 		}
 	}
 	return nil

@@ -29,16 +29,15 @@ var dialect = []struct {
 
 var sentenceEnd = regexp.MustCompile(`[.!?]\s+`)
 
+// item begins a row of a table or of a list, which ends the sentence before it.
+var item = regexp.MustCompile(`^(?:\||[-*] |[0-9]+\. )`)
+
 // english counts the words of a text without its code, and each form of the dialect.
 func english(text string, counts []int) (words int) {
-	for _, paragraph := range strings.Split(text, "\n\n") {
-		var kept []string
-		for _, line := range strings.Split(paragraph, "\n") {
-			if !strings.HasPrefix(line, "\t") && !strings.HasPrefix(line, "   ") {
-				kept = append(kept, strings.TrimSpace(line))
-			}
-		}
-		plain := strings.Join(strings.Fields(strings.Join(kept, " ")), " ")
+	var block []string
+	flush := func() {
+		plain := strings.Join(strings.Fields(strings.Join(block, " ")), " ")
+		block = block[:0]
 		words += len(strings.Fields(plain))
 		for i, d := range dialect {
 			if d.form != nil {
@@ -52,6 +51,16 @@ func english(text string, counts []int) (words int) {
 			}
 		}
 	}
+	for _, line := range strings.Split(text, "\n") {
+		trimmed := strings.TrimSpace(line)
+		if trimmed == "" || item.MatchString(trimmed) {
+			flush()
+		}
+		if !strings.HasPrefix(line, "\t") && !strings.HasPrefix(line, "   ") {
+			block = append(block, trimmed)
+		}
+	}
+	flush()
 	return words
 }
 

@@ -172,7 +172,7 @@ func describe(e Event) (facts, error) {
 	}
 	f := e.facts()
 	if f.event == nil || f.shape == release && f.count < 1 {
-		return facts{}, fmt.Errorf("%w: %T does not say how often it is released", ErrUnsupported, e)
+		return facts{}, fmt.Errorf("%w: %T does not state how often it is released", ErrUnsupported, e)
 	}
 	return f, nil
 }

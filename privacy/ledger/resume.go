@@ -146,7 +146,7 @@ func (l *Ledger) Released(run string) (Entry, error) {
 			return e, err
 		}
 	}
-	return Entry{}, fmt.Errorf("%w: the ledger does not say that run %q was released", ErrResume, run)
+	return Entry{}, fmt.Errorf("%w: the ledger has no release of run %q", ErrResume, run)
 }
 
 // Unfinished returns the charges of the data id ("" means all) that have no finish line,

@@ -48,7 +48,7 @@ func (v *validator) persons(count, groups int) {
 	case s.RowsPerPerson != 0:
 		v.addf("rows_per_person is for a schema without role: person, where one row is protected; the cap of the rows of a person is max_rows_per_person")
 	case s.Persons != 0 && s.IDs != "":
-		v.addf("persons and ids: public together; give the public number of persons, or say that the ids are public")
+		v.addf("persons and ids: public together; give the public number of persons, or declare the ids public")
 	case s.Persons == 0 && s.IDs == "" && !s.Public:
 		v.addf("role: person needs persons: N, the public number of different ids, or ids: public")
 	case s.Persons == 1:

@@ -246,7 +246,7 @@ func (v *validator) feature(where string, c *Column) {
 		v.addf("%s: kind is %q, want numeric or categorical", where, c.Kind)
 	}
 	if c.FromData && c.KnownFrom != "" {
-		v.addf("%s: from_data says that the values were taken from the data, and known_from that they are known without them; delete one of the two", where)
+		v.addf("%s: from_data means that the values were taken from the data, and known_from means that they are known without the data; delete one of the two", where)
 	}
 	v.missing(where+": missing", c.Missing, c.kind())
 }

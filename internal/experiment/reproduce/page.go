@@ -59,7 +59,7 @@ func Glossary() []page.Word {
 		{Name: "literal", Means: "the paper's formulas with the paper's noise (--mode paper); \"never takes a step\" and the like say why there is no value"},
 		{Name: "changed schedule", Means: "literal, but without the burn-in of OffPair* and OnPair*, or with the corrected step of DPGDC2 (--paper-unsound, public data only). No theorem of the paper covers it"},
 		{Name: "certified", Means: "the same algorithm with noise whose guarantee is proved for the epsilon that was asked for"},
-		{Name: "proved epsilon", Means: "what the printed noise provably gives at the same delta; 0 says that delta alone covers what is revealed; below the epsilon that was asked for, the paper added more noise than its claim needs; above it, the claim is not met"},
+		{Name: "proved epsilon", Means: "what the printed noise provably gives at the same delta; 0 means that delta alone covers the leak; below the epsilon that was asked for, the paper added more noise than its claim needs; above it, the claim is not met"},
 		{Name: "auto", Means: "what the program chooses by public numbers (dyad train without --algorithm)"},
 	}
 }
