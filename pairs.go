@@ -191,12 +191,12 @@ const defaultRows = 16
 // PairTraining is a training on pairs that is planned. Print Report().Text() before anything is charged.
 type PairTraining struct{ *pairs.Plan }
 
-// PlanPairs plans a training on pairs of a shape. The shape gives the individuals, features,
-// pairs, bound and provenance of the specification; the specification the loss, the budget and
-// whatever else is not zero. Defaults are public: Rows is 16 or the number of features if that
-// is smaller, and 1 for preferences; a network has its own dimension, Adam and 100 epochs; Batch of pairs is a twentieth of them but at least 50, and
-// 50 in paper mode; Kappa is 1 for one pair, the degree cap for an individual, and for a group of drawn
-// pairs kappa' of their public graph. Moments have all rows and no batch.
+// PlanPairs plans a training on pairs of a shape. The shape gives the individuals, features, pairs, bound and
+// provenance of the specification; the specification the loss, the budget and whatever else is not zero. Defaults are
+// public. Rows is 16 or the number of features if that is smaller, and 1 for preferences; a network has its own
+// dimension, Adam and 100 epochs. Batch of pairs is a twentieth of them but at least 50, and 50 in paper mode. Kappa is
+// 1 for one pair, the degree cap for an individual, and for a group of drawn pairs kappa' of their public graph.
+// Moments have all rows and no batch.
 func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 	spec.Individuals, spec.Dim, spec.Provenance, spec.Identity = s.Individuals, s.Features, s.Provenance, s.Identity
 	if spec.Loss == nil {

@@ -77,11 +77,12 @@ type Result struct {
 // Weights that are not finite mean that the algorithm failed.
 //
 // Any error after the charge is a *ChargedError. The charge stands. The run can be resumed unless
-// the ledger has it as finished. That is the case if another process released it meanwhile, or if
-// the algorithm failed by itself after noise was drawn for its iterate, in this attempt or before
-// its checkpoint, or after a secret batch was: whether that happens could depend on what was
-// drawn, so trying again until it does not would change the law of what is released. A process of
-// a team that dies, or does not answer for minutes, is a crash like that of the whole program.
+// the ledger has it as finished. That is the case if another process released it meanwhile. It is
+// also the case if the algorithm failed by itself after noise was drawn for its iterate, in this
+// attempt or before its checkpoint, or after a secret batch was drawn. Such a failure could
+// depend on the draw, so trying again until it succeeds would change the law of the release. A
+// process of a team that dies, or does not answer for minutes, is a crash like that of the whole
+// program.
 //
 // A resumed run draws fresh noise. It starts at step 1, or with Options.Checkpoints
 // where its last checkpoint was written (see Checkpoints for why that is sound).

@@ -30,10 +30,10 @@ type MomentsPlan struct {
 	Scale float64
 	// Ridge is the part of lambda that is a public number, with that of an L2 term.
 	Ridge float64
-	// SumNoise and SecondNoise are standard deviations of the noise of an entry of v (of a
-	// class sum) and of an isometric coordinate of M, CountNoise and CentreNoise those of the number of
-	// positives and of an entry of the sum of records, StepNoise that of an entry of a gradient
-	// of a step; 0 for what is not released.
+	// These are standard deviations of noise, 0 for a number that is not released. SumNoise is for an
+	// entry of v (of a class sum), SecondNoise for an isometric coordinate of M, CountNoise for the
+	// number of positives, CentreNoise for an entry of the sum of records, and StepNoise for an entry
+	// of a gradient of a step.
 	SumNoise, SecondNoise, CountNoise, CentreNoise, StepNoise float64
 
 	// Group is the number of records of the largest part in which query groups are compared (engine.Together): all sums are

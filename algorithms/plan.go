@@ -41,10 +41,10 @@ type Plan struct {
 	// Utility is the proved utility bound, if a theorem gives one.
 	Utility Utility
 
-	// Regret bounds, over the noise, the expected sum over the updates of the
-	// losses at the iterates minus that at any fixed w of C, each loss the mean over
-	// the pairs of the update plus alpha/2 ||w||^2 (convex losses); 0 if no bound is
-	// known.
+	// Regret bounds the expected regret over the noise, for convex losses: the sum over
+	// the updates of the losses at the iterates, minus the sum at any fixed w of C. Each
+	// loss is the mean over the pairs of the update plus alpha/2 ||w||^2. It is 0 if no
+	// bound is known.
 	Regret float64
 	// own is what the algorithm keeps for its training: *MomentsPlan, *streamRule.
 	own any

@@ -77,11 +77,10 @@ func slopeRadius(loss engine.Loss) float64 {
 	return largestRadius
 }
 
-// noiseMu is the sensitivity over the root mean square of a coordinate of the
-// noise that meets the budget with d coordinates, the one number by which the
-// public rules know how much noise there will be: GDPMu for Gaussian noise, and
-// for delta = 0 epsilon/sqrt(d+1), as E||Z||^2 = d(d+1) (sensitivity/epsilon)^2
-// for K-norm noise.
+// noiseMu is the sensitivity over the root mean square of a coordinate of the noise that
+// meets the budget with d coordinates. The public rules learn the amount of noise from
+// this number alone. It is GDPMu for Gaussian noise, and for delta = 0 epsilon/sqrt(d+1),
+// as E||Z||^2 = d(d+1) (sensitivity/epsilon)^2 for K-norm noise.
 func noiseMu(b privacy.Budget, d int) float64 {
 	if b.Delta == 0 {
 		return b.Epsilon / math.Sqrt(float64(d)+1)

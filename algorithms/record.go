@@ -91,8 +91,9 @@ func RecordHash(record json.RawMessage) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Digest is the SHA-256, in hex, of every public number that the guarantee and the weights of a run rest on: the record, what a resumed run must
-// have in common with its first attempt (the objective, steps), and the names and sizes of the rows. Two plans with one digest are one plan.
+// Digest is the SHA-256, in hex, of every public number that the guarantee and the weights of a run rest on. It covers
+// the record, the objective and steps that a resumed run shares with its first attempt, and the names and sizes of the
+// rows. Two plans with one digest are one plan.
 func (p *Plan) Digest() (string, error) {
 	record, err := p.Record()
 	if err != nil {

@@ -2,13 +2,13 @@ package autodiff
 
 import "math"
 
-// Derivative returns phi'(u). It is exact, except that a mask has derivative 0,
-// that Abs, Max and Min take one of their one-sided derivatives at a kink, and that the
-// factors 2/sqrt(pi) of Erf and 1/sqrt(2 pi) of NormCDF are rounded to float64. Where
-// several of Abs, Max, Min and Where change branch at one point, all take the same side
-// (that where u, or what is compared with a constant, is larger) if phi' is defined on
-// that side: so the kinks of abs(u) + log1p(exp(-2*abs(u))) cancel, and phi' is never a
-// mixture of both sides.
+// Derivative returns phi'(u). It is exact, except that a mask has derivative 0, that Abs,
+// Max and Min take one of their one-sided derivatives at a kink, and that the factors
+// 2/sqrt(pi) of Erf and 1/sqrt(2 pi) of NormCDF are rounded to float64. Where several of
+// Abs, Max, Min and Where change branch at one point, all take the same side if phi' is
+// defined on that side. It is the side where u, or the term that is compared with a
+// constant, is larger. So the kinks of abs(u) + log1p(exp(-2*abs(u))) cancel, and phi' is
+// never a mixture of both sides.
 func (e Expr) Derivative() Expr {
 	d, ties := e.derivative(true)
 	for _, u := range ties {

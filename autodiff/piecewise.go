@@ -55,11 +55,11 @@ func (p PiecewisePolynomial) Degree() int {
 	return d
 }
 
-// Piecewise returns e as a piecewise polynomial on the whole real line, or false
-// if no such form is found: e must consist of constants, u, sums, products,
-// natural powers, quotients by constants, Abs, Max, Min, comparisons and Where, its
-// knots must be rational, at most 63, and not round to the same float64, its degree
-// at most 16, and its value at a knot that of the piece on one side.
+// Piecewise returns e as a piecewise polynomial on the whole real line, or false if no
+// such form is found. e must consist of constants, u, sums, products, natural powers,
+// quotients by constants, Abs, Max, Min, comparisons and Where. It may have at most 63
+// knots, which must be rational and not round to the same float64. Its degree must be at
+// most 16, and at a knot its value must equal the value of the piece on one side.
 func (e Expr) Piecewise() (PiecewisePolynomial, bool) {
 	code := e.instrs()
 	v := make([]pieces, len(code))

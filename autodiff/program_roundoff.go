@@ -12,13 +12,13 @@ const roundoffWork = 2000
 // +Inf if no bound was found. It is at most about twice the largest value that
 // the same analysis gives at a single point.
 //
-// It is forward error analysis in interval arithmetic (Higham, Accuracy and
-// Stability of Numerical Algorithms, 2nd ed., Sections 2.2 and 26.4): on each
-// part of the interval every step has an enclosure of its exact values, one of its
-// computed values, and a bound of the difference, which is the error of the
-// operands times the largest slope, plus the step's own rounding. A comparison
-// whose sides are exact is exact; one that rounding could turn counts with the
-// whole difference of the branches that it selects.
+// It is forward error analysis in interval arithmetic (Higham, Accuracy and Stability of
+// Numerical Algorithms, 2nd ed., Sections 2.2 and 26.4): on each part of the interval
+// every step has an enclosure of its exact values, one of its computed values, and a
+// bound of the difference. The difference is the error of the operands times the largest
+// slope, plus the step's own rounding. A comparison whose sides are exact is exact; one
+// that rounding could turn counts with the whole difference of the branches that it
+// selects.
 func (p *Program) Roundoff(on Interval) float64 {
 	if !validRange(on) {
 		return inf
@@ -49,10 +49,10 @@ const (
 	tiny    = 0x1p-1074
 )
 
-// bound is the error on an interval. Where rounding could turn a comparison, both
-// results of it are followed, the same ones in every place, as in jet.branchValues:
-// with x_s the exact value and c_s the computed one if the comparisons have the results
-// s, |c_t - x_s| <= |c_t - x_t| + |x_t - x_s| for every s and t.
+// bound is the error on an interval. Where rounding could turn a comparison, both results
+// of it are followed, the same ones in every place, as in jet.branchValues. With x_s the
+// exact value and c_s the computed one if the comparisons have the results s, |c_t - x_s|
+// <= |c_t - x_t| + |x_t - x_s| for every s and t.
 func (r *rounding) bound(on Interval) float64 {
 	whole := r.plain(on)
 	open := r.exact.open(func(i int) bool { return r.err[i] != 0 })

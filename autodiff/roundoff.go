@@ -7,10 +7,10 @@ const (
 	smallest     = 0x1p-1074
 )
 
-// evalErr returns Eval(u) and an estimate of its rounding error: each operation
-// adds its own error (two units in the last place for elementary functions) and
-// passes those of its operands on by its derivative (first order, so it is an
-// estimate and not a bound).
+// evalErr returns Eval(u) and an estimate of its rounding error. Each operation adds its
+// own error (two units in the last place for elementary functions) and passes the errors
+// of its operands on by its derivative. This is first order, so it is an estimate and not
+// a bound.
 func (e Expr) evalErr(u float64) (v, err float64) {
 	code := e.instrs()
 	vals := make([]float64, 0, len(code))

@@ -15,11 +15,11 @@ import "math"
 // sigm(v (t_j - s_i)) of every pair without an exponential per pair. Four rows
 // share one division, so (1 + a_i b_j)^4 must not overflow: a_i b_j < 1e77.
 //
-// Each sigma_ij has a relative error below 9 u for the given a and b: one
-// rounding each in a b, 1 + a b, the product of two, the product of four, the
-// reciprocal (1.2 u by steps of Newton), and two products back; a column may take up
-// q p2 p3 (p0 + p1) for two terms. The sums add len(b) + 1 roundings to a row and
-// len(a)/2 + 6 to a column. len(row) >= len(a), len(col) >= len(b).
+// Each sigma_ij has a relative error below 9 u for the given a and b: one rounding each
+// in a b, 1 + a b, the product of two, the product of four, the reciprocal (1.2 u by
+// steps of Newton), and two products back. A column may take up q p2 p3 (p0 + p1) for two
+// terms. The sums add len(b) + 1 roundings to a row and len(a)/2 + 6 to a column.
+// len(row) >= len(a), len(col) >= len(b).
 func logisticTile(row, col, a, b []float64) {
 	row, col = row[:len(a)], col[:len(b)]
 	i := 0

@@ -1,12 +1,12 @@
 package kernels
 
 // The errors of approximate instructions of PTX, in units in the last place of the
-// correctly rounded result: PTX ISA 9.1, section 9.7.3.13 (rcp.approx.f32, over the full
-// range; the manual leaves open whether from the exact result, which would be less) and
-// section 9.7.3.21 (ex2.approx.f32, over the full range). The proofs of roundoff for GPUs
-// rest on these two, on approximate instructions that give the same result for the same
-// operand, on correct rounding of the others and on nothing else of the hardware; package
-// engine/cuda/ptxtest runs kernels with the largest errors.
+// correctly rounded result. They are from PTX ISA 9.1, section 9.7.3.13 (rcp.approx.f32,
+// over the full range; the manual leaves open whether from the exact result, which would
+// be less) and section 9.7.3.21 (ex2.approx.f32, over the full range). The proofs of
+// roundoff for GPUs rest on these two, on approximate instructions that give the same
+// result for the same operand, on correct rounding of the others and on nothing else of
+// the hardware; package engine/cuda/ptxtest runs kernels with the largest errors.
 const (
 	ReciprocalUlps = 1
 	ExponentUlps   = 2

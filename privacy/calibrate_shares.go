@@ -8,14 +8,13 @@ import (
 	"dyad/privacy/account"
 )
 
-// CalibrateShares returns the noise of adaptive releases that meet a budget together. Each has a certificate of one release, not
-// a joint one of several, nor of batches, and a share in (0, 1] of mu^2, or of epsilon for delta = 0. The noise is Gaussian
-// with Sigma_i = Sensitivity_i/(mu sqrt(Share_i)), mu = GDPMu(epsilon, delta), or for delta = 0
-// K-norm with Scale_i = Sensitivity_i/(Share_i epsilon), Laplace with the same scale for a
-// certificate of one release in the L1 norm; rounded up until GDP accounts at most
-// the budget. The shares are fixed before the first release, so a release's sensitivity may
-// depend on the releases before only if its noise does in proportion, which a plan of fixed
-// events excludes: scale the query instead. Errors: no releases, shares that are out of range or
+// CalibrateShares returns the noise of adaptive releases that meet a budget together. Each has a certificate of one
+// release, not a joint one of several, nor of batches, and a share in (0, 1] of mu^2, or of epsilon for delta = 0. The
+// noise is Gaussian with Sigma_i = Sensitivity_i/(mu sqrt(Share_i)), mu = GDPMu(epsilon, delta). For delta = 0 it is
+// K-norm with Scale_i = Sensitivity_i/(Share_i epsilon), or Laplace with the same scale for a certificate of one
+// release in the L1 norm. All are rounded up until GDP accounts at most the budget. The shares are fixed before the
+// first release, so a release's sensitivity may depend on the releases before only if its noise does in proportion,
+// which a plan of fixed events excludes: scale the query instead. Errors: no releases, shares that are out of range or
 // add up to more than 1, a certificate of another kind, or a budget out of range.
 func CalibrateShares(certificates []Certificate, shares []float64, b Budget) ([]Mechanism, error) {
 	if err := b.Validate(); err != nil {

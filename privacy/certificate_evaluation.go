@@ -12,10 +12,10 @@ import (
 // and of released numbers, bit for bit (docs/theory.md#evaluated-scores). Every query is a
 // vector of integers, so that its sensitivity has no rounding error unless a field says so.
 //
-// Where a record is a person with several rows, its part of a query is the mean over its rows, by shares
-// that are a function of the person, of what it would be for one row; it is in the convex hull of these, so
-// every certificate holds as it is (docs/theory.md#person-figures). Errors are then those of the
-// conversion of exact sums to float64.
+// Where a record is a person with several rows, its part of a query is a mean over its rows, with shares
+// that are a function of the person. The mean is in the convex hull of the parts of single rows, so every
+// certificate holds as it is (docs/theory.md#person-figures). Errors are then those of the conversion of
+// exact sums to float64.
 //
 // Checked by Coq: Hull.persons.
 
@@ -48,9 +48,9 @@ func (s ClassPairSum) CountWeight() float64 {
 //
 // Proof. A record has at most n-1 partners of the other class. If its class stays, only its own
 // terms change, each by at most 2L. If the class changes, terms with the other m- negatives are
-// replaced by terms with the other m+ positives, m+ + m- = n-1, so the sum moves by at most
-// L (n-1), and the count by 1: L^2 (n-1)^2 + k^2 <= 4 L^2 (n-1)^2 in the L2 norm, and
-// L (n-1) + k <= 2 L (n-1) in the L1 norm. QED
+// replaced by terms with the other m+ positives, m+ + m- = n-1. So the sum moves by at most L
+// (n-1), and the count by 1: L^2 (n-1)^2 + k^2 <= 4 L^2 (n-1)^2 in the L2 norm, and L (n-1) + k
+// <= 2 L (n-1) in the L1 norm. QED
 //
 // Checked by Coq: ClassPairs.class_pair_sum, ClassPairs.class_pair_sum_manhattan.
 func (s ClassPairSum) Certify() (Certificate, error) {

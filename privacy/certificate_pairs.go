@@ -9,12 +9,11 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// PairGroup are the public numbers of training on labelled pairs in disjoint batches:
-// every release is the sum over a batch of Batch pairs of terms, each a function of its
-// own pair and of what was released before, with norm at most TermNorm, divided by the
-// size of the batch, Batch or more. A
-// clipped gradient divided by the clip is such a term; the clip may be any function of
-// what was released before.
+// PairGroup holds the public numbers of training on labelled pairs in disjoint batches.
+// Every release is the sum over a batch of Batch pairs or more, divided by the size of
+// the batch. A term is a function of its own pair and of earlier releases, with norm at
+// most TermNorm. A clipped gradient divided by the clip is such a term; the clip may be
+// any function of what was released before.
 //
 // Neighbours differ in the records of at most Group pairs; the number of pairs, and
 // which two individuals each joins, are public and the same. With Group the largest
@@ -134,9 +133,9 @@ func (m PairMoments) Certify() (Certificate, error) {
 		fmt.Sprintf("kappa sqrt(2 h^4 + c^2): a pair moves one sum by sqrt(2) h^2, or both if its label changes; kappa = %d replaced pairs, h = %.6g, c = %.6g", m.Group, m.Radius, m.Count), "pair-moments")
 }
 
-// PairSample are the public numbers of training on labelled pairs in Poisson batches:
-// every release is the sum over a batch of terms as in PairGroup, divided by the public
-// number Expected; each of Pairs pairs is in the batch with probability Rate, by a secret
+// PairSample holds the public numbers of training on labelled pairs in Poisson batches.
+// Every release is the sum over a batch of terms as in PairGroup, divided by the public
+// number Expected. Each of Pairs pairs is in the batch with probability Rate, by a secret
 // coin of its own, drawn anew for every release. Neighbours are defined as in PairGroup.
 type PairSample struct {
 	// Group is as in PairGroup, at most MaxGroup.
@@ -154,11 +153,11 @@ type PairSample struct {
 
 // Certify returns the certificate of one release for Gaussian noise (a PoissonEvent).
 //
-// Proof. Given what was released before and the coins, adding j >= 1 of one owner's pairs
-// to the batch moves the exact sum by at most j h, h = TermNorm, and the computed release
-// by at most j h/Expected + 2 rho <= j (h/Expected + 2 rho); without them both neighbours
-// compute the same bits. This is what a PoissonEvent asks for, with Group pairs of an
-// owner, under ReplaceOne. QED
+// Proof. Fix the earlier releases and the coins, and add j >= 1 of one owner's pairs to
+// the batch. The exact sum moves by at most j h, h = TermNorm, and the computed release
+// by at most j h/Expected + 2 rho <= j (h/Expected + 2 rho). Without these pairs both
+// neighbours compute the same bits. This is what a PoissonEvent asks for, with Group
+// pairs of an owner, under ReplaceOne. QED
 //
 // Checked by Coq: Pairs.poisson_release.
 func (g PairSample) Certify() (Certificate, error) {

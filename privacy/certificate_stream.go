@@ -66,16 +66,16 @@ func (s PairwiseStream) Updates() int { return max(0, (s.Horizon-s.BurnIn)/max(1
 // batch b. This bound of one update is checked, without PerClass and Factor.
 // Checked by Coq: Streams.stream_update.
 //
-// PerClass, p = 1 + max(1, G/Dg), and k counts as in B_t for every t > k. A class
-// keeps the last Buffer/2 of the sequence of its records. If k is in the class and
-// the record that replaces it is not, one of the two sequences lacks one record of
-// the other, so the kept sets differ by k, which only one of them has, and by at most
-// one older record, which only the other has. The same holds for the other class with
-// the roles exchanged, and a class that both or neither are in differs by the record
-// itself, or not at all. So of the sum over B_t the pair with k becomes one with its
-// replacement, which moves it by at most Dg, and at most one more pair is exchanged
-// (Dg) or gained or lost (G). How long this lasts depends on the private classes of
-// later records: at worst for ever. D_t is public; |B_t| is not, and may be half of it.
+// PerClass, p = 1 + max(1, G/Dg), and k counts as in B_t for every t > k. A class keeps
+// the last Buffer/2 of the sequence of its records. If k is in the class and its
+// replacement is not, one of the two sequences lacks one record of the other. So the kept
+// sets differ by k, which only one of them has, and by at most one older record, which
+// only the other has. The same holds for the other class with the roles exchanged, and a
+// class that both or neither are in differs by the record itself, or not at all. So of
+// the sum over B_t the pair with k becomes one with its replacement, which moves it by at
+// most Dg, and at most one more pair is exchanged (Dg) or gained or lost (G). How long
+// this lasts depends on the private classes of later records: at worst for ever. D_t is
+// public; |B_t| is not, and may be half of it.
 //
 // Factor C. Given the past, all of w_0..w_{b-1} are the same, so row b moves by at
 // most Dg (C u_k)_b, as C >= 0 (docs/theory.md#prefix-sums; the norm of one column of C, which

@@ -53,11 +53,11 @@
 // for data sets without such records. The rule looks at one record at a time and at public
 // things: n, ids, groups, headers, formats.
 //
-// What well-formed records have in common never ends a private run, before the charge or
-// after it, and is not printed: a class that is missing, one grade, query groups without a
-// pair, equal rows, extreme or clamped values, missing values under a policy, sums that are
-// zero. Training goes on, the gradient is what it is, and the noise is the same. The figures
-// that the owner asks for are another matter (see "Not covered").
+// Properties of well-formed records never end a private run, before the charge or after it,
+// and are not printed. Such properties are a class that is missing, one grade, query groups
+// without a pair, equal rows, extreme or clamped values, missing values under a policy, sums
+// that are zero. Training goes on, the gradient is what it is, and the noise is the same.
+// The figures that the owner asks for are another matter (see "Not covered").
 //
 // A device, a disk, a lock or an interrupt can end a run at any time, and a vector that is not
 // finite, which no bounded records make. After noise was drawn such a run is closed or resumed
@@ -74,18 +74,18 @@
 //
 // # Labelled pairs, tuples, all pairs
 //
-// The pairing is public: all ids, every line of the pair file without its label (of preferences
-// without labels the order of the two ids is the label), repeated lines, the degree of
-// everybody, pairs dropped by a cap, and kappa, which must be fixed before private pairs are
+// The pairing is public: all ids, every line of the pair file without its label, repeated lines,
+// the degree of everybody, and pairs dropped by a cap. In preferences without labels, the order
+// of the two ids is the label. Kappa is public, too, and must be fixed before private pairs are
 // seen. An id is an individual, and somebody with two ids is two, each protected alone. Ids that
 // look alike are refused unless allowed, which shows nothing but ids; letters of two alphabets,
-// or 007 and 7, are not noticed. Private are features and labels: for the unit "one individual"
-// its features and the labels of all its pairs, which change together; for a group of pairs what
-// belongs to at most kappa of them, for one pair what belongs to it, which protects nobody who
-// is in more. Pairs that are drawn have the classes of records as labels, so one record is the
-// unit; who is drawn depends on the order of the ids and a public seed. With Method Labels
-// features are public. Tuples and all pairs come from the classes of records: ids, their order
-// and the seed are public, and one record is the unit.
+// or 007 and 7, are not noticed. Features and labels are private. The unit "one individual"
+// covers its features and the labels of all its pairs, which change together. A group of pairs
+// covers what belongs to at most kappa of them. One pair covers what belongs to it, which does
+// not protect people who are in more pairs. Pairs that are drawn have the classes of records as
+// labels, so one record is the unit; who is drawn depends on the order of the ids and a public
+// seed. With Method Labels features are public. Tuples and all pairs come from the classes of
+// records: ids, their order and the seed are public, and one record is the unit.
 //
 // # Local protocol
 //
@@ -124,30 +124,30 @@
 //
 // # Private files and memory
 //
-// As private as the records, and outside of the attack model for whoever reads them: the
-// memory and swap space of a run; checkpoints; the state of a stream; the memory file of a
-// client; a model that is kept before its release is recorded; temporary files, which are
-// readable by their owner only; what the processes of a team send each other (exact sums, labels,
-// secret iterates and batches), so that all of them and their network belong to the curator; and
-// the ledger file itself, which has a keyed hash of every
-// data file next to the key, enough to confirm a guess of all records. Whoever can write the
-// ledger's folder can put it back to an older state, and then one charge can be released twice.
+// Some things are as private as the records, and their readers are outside of the attack model.
+// These are the memory and swap space of a run, checkpoints, the state of a stream, the memory
+// file of a client, and a model that is kept before its release is recorded. Temporary files
+// belong to them; only their owner can read them. So do the messages between the processes of a
+// team (exact sums, labels, secret iterates and batches): all processes and their network belong
+// to the curator. The ledger file has a keyed hash of every data file next to the key, which is
+// enough to confirm a guess of all records. Whoever can write the ledger's folder can put it back
+// to an older state, and then one charge can be released twice.
 //
 // # Not covered
 //
-// Commands that compute figures from records without noise: data inspect, data schema, data
-// convert, pairs inspect, evaluate and --holdout with --exact-figures (their figures, or why
-// there are none, are in the report, marked), predict and transform (a function of one record and released weights a
-// line). Ranges taken from the data. Rows left out by their label. Runs declared public or
-// non-private. Reports say each of these where it applies.
+// These commands compute figures from records without noise: data inspect, data schema, data convert, pairs inspect,
+// and evaluate and --holdout with --exact-figures. The report marks exact figures, or gives the reason for their
+// absence. predict and transform print a function of one record and released weights on each line. Ranges taken from
+// the data. Rows left out by their label. Runs declared public or non-private. Reports say each of these where it
+// applies.
 //
 // # Known limits
 //
-// Running time, memory use, energy, and what follows from them (how fast progress moves,
-// whether and when a checkpoint appears, a run that is killed for want of memory) are not
-// protected: reports on private data show no time, but the clocks of files and of the ledger
-// do, and whoever can watch the machine sees more. For one thing the direct method takes
-// time proportional to the number of positives times that of negatives; sorting, sparse rows,
+// Running time, memory use and energy are not protected, nor are their consequences: how fast
+// progress moves, whether and when a checkpoint appears, a run that is killed for want of
+// memory. Reports on private data show no time, but the clocks of files and of the ledger do,
+// and an observer of the machine sees more. For one thing the direct method takes time
+// proportional to the number of positives times that of negatives; sorting, sparse rows,
 // clipping, the eigensolvers' sweeps and the retries of the noise sampler depend on records or
 // noise as well. The time of a step also tells how large a secret Poisson batch was, which its
 // accounting takes for hidden. The size of a data file and the time to read it are not hidden.

@@ -111,8 +111,8 @@ type LiveSession struct {
 var _ Session = (*LiveSession)(nil)
 
 // NewSession returns the session that may make the releases of a plan, and no others,
-// after charge has recorded what they cost: it is called once, when the plan is known to
-// be one that a session can carry out, and must return nil only if the charge is durable.
+// after charge has recorded their cost. It calls charge once, when it is known that a
+// session can carry out the plan. charge must return nil only if the charge is durable.
 // Programs call Begin and Resume of package ledger, which do so. On any error there is no
 // session, and nothing can have been released.
 func NewSession(src *Source, events []account.Event, charge func() (Receipt, error)) (*LiveSession, error) {

@@ -172,9 +172,9 @@ func nearest(centres [][]float64, x []float64) (place int) {
 // its centre to be moved there.
 const heldCounts = 3
 
-// update moves the centres, in units of the radius, to the means of a release, or of the mean of several, and returns
-// the released numbers of records and the places of the centres that were moved: a number that does not
-// stand out of its noise gives no mean.
+// update moves the centres, in units of the radius, to the means of a release, or of the mean of several. It returns
+// the released numbers of records and the places of the centres that were moved. A number that does not stand out of
+// its noise gives no mean.
 func (p *Plan) update(centres [][]float64, released []float64, averaged int) (counts []float64, held []int) {
 	k, r := len(centres), p.Options.Dim
 	for c := range centres {

@@ -51,9 +51,9 @@ type Figures struct {
 	LossLow  float64 `json:"loss_low,omitempty"`
 	LossHigh float64 `json:"loss_high,omitempty"`
 	Right    []Right `json:"right,omitempty"`
-	// Difference is the AUC of the model less that of the other one, Disagreement the mean over pairs
-	// of a positive and a negative record of the square of half the difference of their orders: the
-	// share of pairs that the models order differently, where none are tied.
+	// Difference is the AUC of the model minus the AUC of the other one. Disagreement is the mean
+	// over pairs of a positive and a negative record of the square of half the difference of their
+	// orders. Without ties it is the share of pairs that the models order differently.
 	Difference      *Figure `json:"auc_difference,omitempty"`
 	DifferenceNoise float64 `json:"auc_difference_noise,omitempty"`
 	Disagreement    float64 `json:"disagreement,omitempty"`
@@ -174,11 +174,11 @@ func (s *statistics) sizes() (positives, negatives float64) {
 	return max(s.positives-less, 1), max(s.n-s.positives-less, 1)
 }
 
-// projections are the variances of the means of a kernel of two cells over the negatives, as a
-// function of a positive, and the other way around, with the mean of the kernel: what the
-// sampling variance of a statistic of pairs consists of (Hoeffding 1948). With spread, scores
-// within a cell are taken to differ, by the same uniform law for both classes. ok is false if
-// the released counts leave a class empty.
+// projections returns the parts of the sampling variance of a statistic of pairs (Hoeffding
+// 1948), with the mean of its kernel. A part is the variance of the mean of the kernel of two
+// cells over the negatives, as a function of a positive, and the other way around. With
+// spread, scores within a cell are taken to differ, by the same uniform law for both classes.
+// ok is false if the released counts leave a class empty.
 func (s *statistics) projections(kernel func(positive, negative int) float64, spread bool) (mean, ofPositives, ofNegatives float64, ok bool) {
 	var share [2][]float64
 	for class, counts := range s.cells {
@@ -248,9 +248,9 @@ func (f *Figures) auc(s *statistics) {
 // personUnit is Figures.Unit of persons.
 const personUnit = "person"
 
-// acrossPersons widens the interval of a ratio over pairs of persons: the pairs of rows of one person are in n+ n- and not
-// in the numerator, and they are at most n+ n-/n of it, so the ratio without them is larger by a
-// factor of 1 to 1/(1 - 1/n) (docs/theory.md#person-figures).
+// acrossPersons widens the interval of a ratio over pairs of persons. The pairs of rows of one person are in n+ n- and
+// not in the numerator, and they are at most n+ n-/n of it. So the ratio without them is larger by a factor of 1 to
+// 1/(1 - 1/n) (docs/theory.md#person-figures).
 func (f *Figures) acrossPersons(x Figure, r ratio) Figure {
 	if f.Unit == personUnit {
 		factor := 1 / (1 - 1/float64(f.Records))

@@ -30,9 +30,9 @@ type Message struct {
 // the client must count the visits of its user durably, and send a message again as it was.
 //
 // Time: steps, draws and places in memory are the same for every record, and no
-// arithmetic meets a subnormal number, but for the one evaluation of the loss's slope at
-// the margin, whose functions may take a few nanoseconds more at some numbers; for the
-// tanh of a network see docs/theory.md#local-networks.
+// arithmetic meets a subnormal number. The one exception is the evaluation of the loss's
+// slope at the margin, whose functions may take a few nanoseconds more at some numbers.
+// For the tanh of a network see docs/theory.md#local-networks.
 type Client struct {
 	plan *Plan
 	src  *privacy.Source

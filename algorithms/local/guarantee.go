@@ -11,20 +11,19 @@ import (
 
 // guarantee is what a protocol may claim (docs/theory.md#local-protocols, docs/theory.md#local-messages).
 //
-// Proof. Prestige and DJW: the message of a visit is one private sample, Epsilon
-// locally private for any two records, whatever their gradients, so also for the
-// gradient that a threshold, or a record that cannot be used, set to zero; State is
-// post-processing of messages, and the visits of a user compose to Epochs Epsilon. None of
-// this asks what function of the record and of State the gradient is: a network's is one
-// (docs/theory.md#local-networks).
-// PrestigeParticipation: local.DirectionChannel.ParticipationEpsilon is at most
-// Epsilon, with the gradient 0 sent whenever the answer should be no. PrestigeLabel: with
-// public x all that depends on y is one response; that to a tossed coin, for another label,
-// is a mixture of both. PrestigePrinted: a record with |w.x + b| below the threshold never
-// sends, one above it does with positive probability, so no finite epsilon holds;
-// for public x whether it sends, and what, are post-processing of one response of
-// y an epoch, and the private sampling of a function of that response adds
-// nothing. QED
+// Proof. Prestige and DJW: the message of a visit is one private sample, Epsilon locally
+// private for any two records, whatever their gradients. So it is for a gradient that is
+// zero because of a threshold or an unusable record. State is post-processing of messages,
+// and the visits of a user compose to Epochs Epsilon. None of this asks what function of
+// the record and of State the gradient is: a network's is one
+// (docs/theory.md#local-networks). PrestigeParticipation:
+// local.DirectionChannel.ParticipationEpsilon is at most Epsilon, with the gradient 0 sent
+// whenever the answer should be no. PrestigeLabel: with public x all that depends on y is
+// one response; that to a tossed coin, for another label, is a mixture of both.
+// PrestigePrinted: a record with |w.x + b| below the threshold never sends, one above it
+// does with positive probability, so no finite epsilon holds; for public x whether it
+// sends, and what, are post-processing of one response of y an epoch, and the private
+// sampling of a function of that response adds nothing. QED
 func (p *Plan) guarantee() privacy.Guarantee {
 	g := algorithms.UserUnit(p.Method == PrestigeLabel).Guarantee(fmt.Sprintf("the user's messages of %d epochs, and with them every published model", p.Epochs), "",
 		fmt.Sprintf("public: %d users, each visited once an epoch in an order that does not depend on records, %d epochs, d = %d, norm bound %g, %s, all options", p.Users, p.Epochs, p.Dim, p.FeatureNorm, p.shape()))

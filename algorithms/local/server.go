@@ -61,9 +61,9 @@ func (st *State) Average() []float64 {
 	return a
 }
 
-// Apply takes the messages of the next Batch users, fewer at the end of an epoch,
-// and makes at most one update: w = Pi_R[w - eta_t (lambda w + mean of the decoded
-// gradients)] over the messages that carry one, lambda = 0 and Pi layer by layer for a network. Nothing changes if it fails.
+// Apply takes the messages of the next Batch users, fewer at the end of an epoch, and makes at most one update. The
+// update is w = Pi_R[w - eta_t (lambda w + mean of the decoded gradients)] over the messages that carry one, lambda = 0
+// and Pi layer by layer for a network. Nothing changes if it fails.
 //
 // Averaging privatised gradients keeps every message locally private; an average
 // privatised afterwards would need a trusted aggregator.

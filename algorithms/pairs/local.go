@@ -14,12 +14,11 @@ import (
 // local plans methods Input and Labels.
 //
 // Theorem (docs/theory.md#perturbed-records). Input: an individual in at most Kappa pairs sends its
-// features once, e_x-locally private by the L1 diameter 2 R (local.Vector), and
-// either its class once by a randomised response of e_y, or, if only pairs have labels,
-// the labels of its pairs, each flipped with e_y/Kappa. All of these messages together
-// are (e_x + e_y)-DP in the individual's record, by composition, and everything else is
-// computed from messages. Labels: every pair's label is flipped once with e/Kappa, and
-// Kappa labels change together. QED
+// features once, e_x-locally private by the L1 diameter 2 R (local.Vector). It also sends its class
+// once by a randomised response of e_y or, if only pairs have labels, the labels of its pairs, each
+// flipped with e_y/Kappa. All of these messages together are (e_x + e_y)-DP in the individual's
+// record, by composition, and everything else is computed from messages. Labels: every pair's label
+// is flipped once with e/Kappa, and Kappa labels change together. QED
 func (p *Plan) local() error {
 	s := p.Spec
 	vector, flip := p.vector(), p.flip()

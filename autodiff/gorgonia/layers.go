@@ -18,9 +18,9 @@ import (
 // records, on values of gorgonia.org/tensor, that gorgonia.Grad differentiates.
 //
 // Grad in theta would give the sum over the batch, and there would be no Jacobian of a record to clip. So it
-// differentiates in what each matrix adds to each row, z = W x + b: records share theta and nothing else, so that the
-// derivative of the sum over the batch in the rows of a record belongs to this record, and its Jacobian is the sum over
-// its rows of the products of dz and (x, 1).
+// differentiates in the output of each matrix for each row, z = W x + b. Records share only theta. So the derivative of
+// the sum over the batch in the rows of a record belongs to this record, and its Jacobian is the sum over its rows of
+// the products of dz and (x, 1).
 //
 // NewLayers compares values with those of layers.Network, which is plain Go, Jacobians with differences of these, and the bits
 // of a record alone with those among others. It wraps autodiff.ErrGradientsDisagree or ErrNotAFunction if they differ.

@@ -74,8 +74,9 @@ func (n node) num(path string) float64 {
 	return x
 }
 
-// once refuses a key that an object has twice, in any spelling, as readers differ in the one that they take, and one with capital letters, which some
-// readers take for the key that is meant: only options and schemas have names of their users as keys.
+// once refuses a key that an object has twice, in any spelling, as readers differ in the one that they take. It refuses
+// a key with capital letters, which some readers take for the key that is meant. Only options and schemas have names of
+// their users as keys.
 func once(d *json.Decoder, object, ours bool) {
 	for keys := ""; d.More(); {
 		token, _ := d.Token()

@@ -66,8 +66,9 @@ func ofNumbers(theorem, law string, x, pr node) *big.Float {
 	return add(exact, rho)
 }
 
-// stream is the joint sensitivity of the updates of a stream (section 8.3): the largest over the records k of the burn-in's end and of
-// the first batch, where a record has one pair with each later one, of weight 1/D_t, while it is in the buffer.
+// stream is the joint sensitivity of the updates of a stream (section 8.3). It is the largest over the records k of the
+// burn-in's end and of the first batch. A record has one pair with each later one, of weight 1/D_t, while it is in the
+// buffer.
 func stream(x, pr node) *big.Float {
 	n, m, first, buffer, dg, p := int(x.num("horizon")), int(x.num("batch")), int(x.num("burn_in")), int(x.num("buffer")), real(pr.num("constants.pair_diameter")), real(1)
 	same("the number of records of a stream", x.get("horizon"), pr.get("records"))

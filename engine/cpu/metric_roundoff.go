@@ -19,12 +19,12 @@ import (
 //
 //	E = C dV + e + 2 u Q
 //
-// where e is the error of phi' and 2 u that of both labels. For a loss that is not
-// smooth the sum is compared with that of the terms at the computed slopes, which leaves
-// 2 u Q: see engine.Kernel, and direct score losses. A computed slope is a function of the two
-// records, which of them comes first, and W alone, bit for bit, whatever else is in the tile:
-// plain kernels sum every element of X W and of X W X^T alike (kernels.AddProducts, Dot), a
-// slope is a function of its margin (engine.Scalar's contract of Slopes), and is clamped.
+// where e is the error of phi' and 2 u that of both labels. For a loss that is not smooth the
+// sum is compared with that of the terms at the computed slopes, which leaves 2 u Q: see
+// engine.Kernel, and direct score losses. A computed slope is a function of the two records,
+// their order and W alone, bit for bit, whatever else is in the tile. The reasons are that
+// plain kernels sum every element of X W and of X W X^T alike (kernels.AddProducts, Dot) and
+// that a slope is a clamped function of its margin (engine.Scalar's contract of Slopes).
 //
 // A loss may be smooth at the margins of members of its domain, but not up to V. It then has
 // the Constants of a smooth loss, so E must be the distance to the exact coefficient, too:

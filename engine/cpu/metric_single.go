@@ -79,7 +79,7 @@ func (k *metricKernel) singleRoundoff() float64 {
 // with F_Z = kernels.MetricSpan32 and F_T = singleTerms, for the numbers of terms of a sum.
 //
 // Proof. The computed margin and coefficient of a pair are functions of its two records,
-// W and which of them comes first: kernels.MetricBlock32 computes them by the same operations
+// their order and W. Proof: kernels.MetricBlock32 computes them by the same operations
 // whatever the other rows and columns are, x_i^T W and x_i^T W x_i come from one row, and
 // rounding to float32 does. The same is true of x^_j. So the errors of coefficients and of
 // x^_j of pairs without k are the same in both data sets, and cancel. Those of the n-1

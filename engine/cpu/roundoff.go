@@ -43,14 +43,14 @@ const (
 //
 //	E = C (2 l ds + 4 u V) + e + (3 u + g(directDepth)) Q.
 //
-// For a loss that is not smooth the sum is compared with that of the terms
-// v^_ij D_ij (x_i - x_j) in exact arithmetic, where v^_ij is the computed slope (see
-// engine.Kernel): then only the last part of E is left. v^_ij is a function of the records
-// i and j and w alone, bit for bit, whatever other records are in the same tile or list, and
-// where: a score is one of its own row and w, because the plain kernels sum every row alike
-// (kernels.Dots and GatherDots of kernels.Generic, SparseDots); the margin is a product of
-// two differences, so it has the same bits for (i, j) and (j, i); a slope is a function of
-// its margin (engine.Scalar's contract of Slopes), and is clamped to [SlopeMin, SlopeMax].
+// For a loss that is not smooth the sum is compared with that of the terms v^_ij D_ij (x_i -
+// x_j) in exact arithmetic, where v^_ij is the computed slope (see engine.Kernel): then only
+// the last part of E is left. v^_ij is a function of the records i and j and w alone, bit
+// for bit, whatever other records are in the same tile or list, and where. A score is a
+// function of its own row and w, because the plain kernels sum every row alike (kernels.Dots
+// and GatherDots of kernels.Generic, SparseDots). The margin is a product of two
+// differences, so it has the same bits for (i, j) and (j, i). A slope is a function of its
+// margin (engine.Scalar's contract of Slopes), and is clamped to [SlopeMin, SlopeMax].
 //
 // LogisticTile: a_i = exp(D s_i) has relative error u V + 4 u (D and the argument
 // are rounded, |D s_i| <= V/2; exponential), b_j too, so the logistic function

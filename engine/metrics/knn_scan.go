@@ -83,10 +83,10 @@ func roundDown(v float64) float32 {
 	return f
 }
 
-// scan looks for the neighbours of one tile of test rows. It computes the inner
-// products c of all pairs and looks only at pairs that can be nearer than the K-th
-// neighbour so far: with squared norms s and t, D the exact squared distance,
-// D' = s + t - 2 c and L the distance of the K-th neighbour, a pair is left out if
+// scan looks for the neighbours of one tile of test rows. It computes the inner products
+// c of all pairs and looks only at pairs that can be nearer than the K-th neighbour so
+// far. With squared norms s and t, D the exact squared distance, D' = s + t - 2 c and L
+// the distance of the K-th neighbour, a pair is left out if
 //
 //	c < h + g,  h = ((1-e) s - (1+e) L)/2 - tiny,  g = (1-e) t/2,  e = 16 (depth + 16) u
 //

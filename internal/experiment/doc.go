@@ -9,9 +9,9 @@
 // # Seeds
 //
 // The split of repeat s is dataset.Split with seed s. The noise of a run is seeded by a
-// hash of the plan's seed, the data set, n, epsilon, delta, s and the number of the
-// draw: not by the order of runs and not by the method, so all methods of a cell share
-// the seed. Plan.NoiseSeed "split" takes s itself (times the draws of a split).
+// hash of the plan's seed, the data set, n, epsilon, delta, s and the number of the draw.
+// Neither the order of runs nor the method enters, so all methods of a cell share the
+// seed. Plan.NoiseSeed "split" takes s itself (times the draws of a split).
 //
 // # Peers
 //

@@ -24,9 +24,10 @@ var (
 // place is the first, a middle or the last of n.
 func place(which, n int) int { return []int{0, n / 2, n - 1}[which%3] }
 
-// Cells are every pair of two of the sizes d in {1, 3, 65, 257} and n in {3, 33, 300, 4097} and the places first, middle and
-// last, where d n^k is at most work: k is 1 or more, and the work of a test in multiplications. With the variable
-// DYAD_SIZES=SEED they are as many cells at random: sizes log-uniform on 1 to 2000 and 3 to 20000, by the seed.
+// Cells returns every pair of the sizes d in {1, 3, 65, 257} and n in {3, 33, 300, 4097}, with the places first, middle
+// and last, where d n^k is at most work. k is 1 or more, and work is the work of a test in multiplications. With the
+// variable DYAD_SIZES=SEED they are as many cells at random: sizes log-uniform on 1 to 2000 and 3 to 20000, by the
+// seed.
 func Cells(t testing.TB, work float64, k int) (cells []Cell) {
 	t.Helper()
 	seed := os.Getenv("DYAD_SIZES")

@@ -26,14 +26,13 @@ type Accountant interface {
 	Delta(epsilon float64) float64
 }
 
-// GDP accounts by Gaussian differential privacy: releases with parameters mu_t
-// compose adaptively to mu^2 = sum mu_t^2, and this is exact for Gaussian noise
-// [Dong, Roth and Su 2022, Corollary 3.3; docs/theory.md#gdp]. A release with pure
-// epsilon is PureGDPMu(epsilon)-GDP, which is proved but not tight, so the
-// answers are the better of two bounds that both hold: everything as GDP, or the
-// pure epsilons added to the epsilon of the rest (basic composition: an
-// (e1, 0)-DP and an (e2, delta)-DP release are (e1+e2, delta)-DP together). The
-// zero value has composed nothing.
+// GDP accounts by Gaussian differential privacy: releases with parameters mu_t compose
+// adaptively to mu^2 = sum mu_t^2, and this is exact for Gaussian noise [Dong, Roth and
+// Su 2022, Corollary 3.3; docs/theory.md#gdp]. A release with pure epsilon is
+// PureGDPMu(epsilon)-GDP, which is proved but not tight. So the answers are the better of
+// two bounds that both hold: everything as GDP, or the pure epsilons added to the epsilon
+// of the rest. The second is basic composition: an (e1, 0)-DP and an (e2, delta)-DP
+// release are (e1+e2, delta)-DP together. The zero value has composed nothing.
 type GDP struct {
 	mu2  float64 // sum of mu_t^2 over all releases, rounded up; +Inf: no guarantee
 	rest float64 // the same without the pure releases

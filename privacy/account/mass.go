@@ -2,11 +2,10 @@ package account
 
 import "math"
 
-// massMargin is a bound on the relative errors of normalMass and laplaceMass where
-// the result is above 1e-290: math.Erfc and math.Exp are within a few units in the
-// last place, exp(-x^2/2) at |x| <= 37 loses x^2 2^-53 < 2e-13 more, and a
-// difference of tails is at least an eighth of their sum. TestMasses compares with
-// 2400-bit arithmetic.
+// massMargin is a bound on the relative errors of normalMass and laplaceMass where the
+// result is above 1e-290. math.Erfc and math.Exp are within a few units in the last
+// place. exp(-x^2/2) at |x| <= 37 loses x^2 2^-53 < 2e-13 more, and a difference of tails
+// is at least an eighth of their sum. TestMasses compares with 2400-bit arithmetic.
 const massMargin = 2e-12
 
 // gauss5 are the nodes and weights of the 5-point Gauss-Legendre rule on [-1, 1]

@@ -27,10 +27,10 @@ func newFFT(n int) fft {
 	return t
 }
 
-// relativeError bounds |computed - exact| / |exact| in the Euclidean norm, for
-// forward and for backward: with L = log2 n and twiddle factors within 5 units of
-// roundoff u = 2^-53, L eta/(1 - L eta), eta = 5u + gamma_4 (sqrt 2 + 5u) < 12u
-// [Higham 2002, Theorem 24.2].
+// relativeError bounds |computed - exact| / |exact| in the Euclidean norm, for forward
+// and for backward. It is, with L = log2 n and twiddle factors within 5 units of roundoff
+// u = 2^-53, L eta/(1 - L eta), eta = 5u + gamma_4 (sqrt 2 + 5u) < 12u [Higham 2002,
+// Theorem 24.2].
 func (t fft) relativeError() float64 {
 	l := float64(bits.Len(uint(t.n))-1) * 12 * 0x1p-53
 	return l / (1 - l)

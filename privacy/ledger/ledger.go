@@ -179,11 +179,11 @@ type Charge struct {
 // Begin charges the whole plan and returns the session that may make its
 // releases, and no others. The charge is durable when Begin returns.
 //
-// Begin refuses, and charges nothing, with an error wrapping ErrBudget if a cap
-// is set for the data id and the composition of all its charges and this plan
-// exceeds it; with ErrUnsupported if a cap is set and that composition cannot be
-// computed; with ErrUnavailable if the ledger is not available. If the error is
-// ErrUnavailable the charge may count all the same; nothing can have been released.
+// Begin charges nothing if it refuses. The error wraps ErrBudget if a cap is set for the
+// data id and the composition of all its charges and this plan exceeds it. It wraps
+// ErrUnsupported if a cap is set and that composition cannot be computed, and
+// ErrUnavailable if the ledger is not available. If the error is ErrUnavailable the
+// charge may count all the same; nothing can have been released.
 //
 // Events carry their own neighbouring relation, so they compose whatever the other
 // text fields of their charges say; but only charges of one Unit have a total. A

@@ -8,8 +8,9 @@ import (
 )
 
 // Room returns the cap of a data id, if it has one, and the epsilon of one more run of Gaussian noise that the cap
-// admits, at the delta of the cap and rounded down to a thousandth: 0 if there is no total or no room left. Runs
-// compose by the accountants of the total, so that the epsilons of several runs do not add up to it.
+// admits. The epsilon is at the delta of the cap and rounded down to a thousandth; it is 0 if there is no total or
+// no room left. Runs compose by the accountants of the total, so that the epsilons of several runs do not add up
+// to it.
 func (l *Ledger) Room(dataID string) (epsilon float64, limit privacy.Budget, capped bool, err error) {
 	st, err := l.load()
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"dyad/privacy/account"
 )
 
-// Direction turns a vector g of norm at most Bound into an unbiased message
-// of a few bytes, at the user: private sampling on the sphere ([Han19] Proposition 1,
-// after Duchi, Jordan and Wainwright) and its sharper form with several
-// directions, an exact relative of PrivUnit (Bhowmick et al. 2018).
+// Direction turns a vector g of norm at most Bound into an unbiased message of a few
+// bytes, at the user. It is private sampling on the sphere ([Han19] Proposition 1, after
+// Duchi, Jordan and Wainwright) and its sharper form with several directions, an exact
+// relative of PrivUnit (Bhowmick et al. 2018).
 //
 // A seed, independent of g, gives Pairs random unit vectors v_1..v_m; the 2m
 // candidates are these and their opposites. With g~ = +-g/||g||, positive with
@@ -29,22 +29,22 @@ import (
 // 0..m-1, in a circle.
 //
 // Guarantee: Epsilon-local DP of the message for any two vectors g, whatever their norms, exactly, also in
-// floating point (docs/theory.md#local-messages). Proof: given the seed, which does not depend on g, the message
-// is drawn by placeLaw from an order of the candidates, which g, g~ and the circle decide; so the conditional law
-// of the number changes by at most e^Epsilon, and a mixture over seeds keeps this
-// (docs/theory.md#local-direction). No assumption is made about the law of the seed, the directions made from it
-// or rounding in the inner products: these can only bias the estimate. QED
+// floating point (docs/theory.md#local-messages). Proof: the seed does not depend on g. Given the seed, placeLaw
+// draws the message from an order of the candidates, which g, g~ and the circle decide. So the conditional law of
+// the number changes by at most e^Epsilon, and a mixture over seeds keeps this (docs/theory.md#local-direction).
+// No assumption is made about the law of the seed, the directions made from it or rounding in the inner products:
+// these can only bias the estimate. QED
 //
 // The law of g = 0, given the seed: all 2m candidates are equally likely, exactly, for
-// every k. Proof: the pair of the candidate drawn is moved by a uniform number of
-// pairs; of its two candidates the other one is drawn if g~ has the other sign or, for
-// an unfavoured pair, if the place is the neighbouring one, each with probability 1/2. QED
-// The bound of a message from g against one from 0 is therefore smaller than Epsilon:
-// DirectionChannel.EpsilonAgainstZero.
+// every k. Proof: the pair of the candidate drawn is moved by a uniform number of pairs.
+// The other one of its two candidates is drawn if g~ has the other sign or, for an
+// unfavoured pair, if the place is the neighbouring one. Each happens with probability
+// 1/2. QED The bound of a message from g against one from 0 is therefore smaller than
+// Epsilon: DirectionChannel.EpsilonAgainstZero.
 //
-// Work: all vectors take the same steps. The draws do not depend on g; g is scaled, and
-// small entries are cut, in integers, so that no subnormal number is computed with;
-// candidates are sorted by a network that is a function of Pairs; and no branch or place
+// Work: all vectors take the same steps. The draws do not depend on g. g is scaled, and
+// small entries are cut, in integers, so that no subnormal number is computed with.
+// Candidates are sorted by a network that is a function of Pairs; and no branch or place
 // in a table follows g, g~ or the choice but reads within the few kilobytes just written.
 // (Whether g is finite decides on an error.)
 //

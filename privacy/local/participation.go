@@ -19,11 +19,11 @@ func (c *DirectionChannel) EpsilonAgainstZero() float64 {
 	return round.Up(-math.Log1p((1-few)*math.Expm1(-c.m.Epsilon)), 1<<12) // 1 + (...) loses up to 11 bits
 }
 
-// ParticipationEpsilon is the epsilon of a visit in which a user answers by a randomised
-// response of the given epsilon whether the record takes part, and on the answer yes,
-// true or not, sends the private direction of the record's vector, which is 0 for a record
-// that does not: max(e_s, e_p + EpsilonAgainstZero), e_s that of c and e_p the response's,
-// rounded up. It is exact where two records that take part can have opposite vectors of norm
+// ParticipationEpsilon is the epsilon of a visit, rounded up. A user answers by a randomised
+// response of epsilon e_p whether the record takes part. On the answer yes, true or not, the
+// user sends the private direction of the record's vector, which is 0 for a record that does
+// not take part. The epsilon is max(e_s, e_p + EpsilonAgainstZero), where e_s is the epsilon
+// of c. It is exact where two records that take part can have opposite vectors of norm
 // Bound, and one that does not can follow.
 //
 // Proof. Let t = 1/(1 + e^-e_p), so that a record that takes part says yes with probability

@@ -8,12 +8,12 @@ import (
 	"dyad/privacy"
 )
 
-// networkInstances are the states and pairs of records that the adversary tries against a network: one
-// record with both labels and, for prestige-participation, one along the last axis against the opposite of the
-// first, at the public start with other output layers: one that is as large as it may be along
-// the hidden values of the first record, so that its score is large and one of its labels is in the curriculum, and
-// zeros, whose scores are 0, so that both labels are or neither is. Candidates
-// are ranked along the gradients of the two records, which the adversary computes.
+// networkInstances are the states and pairs of records that the adversary tries against a network. The pairs are
+// one record with both labels and, for prestige-participation, one along the last axis against the opposite of the
+// first. The states are the public start with two other output layers. One is as large as it may be along the
+// hidden values of the first record, so that its score is large and one of its labels is in the curriculum. The
+// other is zero: its scores are 0, so that both labels are in the curriculum or neither is. Candidates are ranked
+// along the gradients of the two records, which the adversary computes.
 func networkInstances(p *local.Plan) ([]*Report, error) {
 	exact := p.Protocol
 	exact.Method, exact.Network = local.SGD, &local.Network{}

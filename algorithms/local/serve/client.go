@@ -271,12 +271,12 @@ func (c *Client) message(p *local.Plan, st PublicState, z engine.Record) (Submis
 
 // wait waits for the next beat after the state arrived.
 //
-// What a server can see of a message besides its bytes is when it comes. Nothing between the
-// arrival of the state and this call depends on the record but the arithmetic of
-// local.Client, which does the same work for every record; planning, drawing and writing to
-// disk do not look at it, and the record was read before the server was asked. A fixed beat
-// hides what is left, and scheduling and the disk too, unless the work crosses a beat; a
-// random delay would only add noise that an average over epochs takes away.
+// What a server can see of a message besides its bytes is when it comes. Between the arrival
+// of the state and this call, only the arithmetic of local.Client depends on the record, and
+// it does the same work for every record. Planning, drawing and writing to disk do not look
+// at it, and the record was read before the server was asked. A fixed beat hides what is
+// left, and scheduling and the disk too, unless the work crosses a beat; a random delay
+// would only add noise that an average over epochs takes away.
 func (c *Client) wait(ctx context.Context, arrived time.Time) error {
 	beat := cmp.Or(c.Beat, DefaultBeat)
 	gone := time.Since(arrived)

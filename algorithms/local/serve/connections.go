@@ -9,11 +9,11 @@ import (
 	"sync"
 )
 
-// connections keeps a server's connections to a number, whatever its clients do. When a
-// new one comes to a full table, one without a whole request is closed, of the address that has most of them and
-// for longest: idle ones and those that send headers or a body slowly make room for clients that have something
-// to say. If all have a request in work, which time-outs bound, the address with most of them gives one up to an
-// address that has at least two fewer, so that each has its share; among equals the new one waits.
+// connections keeps a server's connections to a number, whatever its clients do. When a new one comes to a full
+// table, the oldest one without a whole request is closed, of the address that has most of them. So idle ones,
+// and those that send headers or a body slowly, make room for clients with a request. If all have a request in
+// work, which time-outs bound, the address with most of them gives one up to an address that has at least two
+// fewer, so that each has its share; among equals the new one waits.
 type connections struct {
 	most int
 

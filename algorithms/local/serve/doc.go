@@ -11,20 +11,20 @@
 // A request that the server does not accept gets a 4xx or 503 with a JSON body
 // {"error": "...", "code": "..."} and changes nothing.
 //
-// A message is application/json with a Content-Length; chunked bodies are refused, and so is every request with an
-// Origin, since a web page would send it in the name of whoever looks at the page, or with a Host that is not the server's
-// (HandlerOptions.Hosts), since a page can give its own name the server's address. The header Dyad-User names the
-// user of a message, escaped as a part of a path. It is needed with HandlerOptions.Tokens: user and token are
+// A message is application/json with a Content-Length; chunked bodies are refused. A request with an Origin is refused,
+// since a web page would send it in the name of its visitor. A request with a Host that is not the server's
+// (HandlerOptions.Hosts) is refused, since a page can give its own name the server's address. The header Dyad-User
+// names the user of a message, escaped as a part of a path. It is needed with HandlerOptions.Tokens: user and token are
 // checked before the body is read.
 //
 // # Load
 //
-// What one client does costs others little: a body has HandlerOptions.BodyWait to arrive, connections without a
-// whole request make room for new ones, an address with more than its share of requests in work gives one up to
-// others, only messages that are accepted count for the rate of all, a user with a token has a rate of their own,
-// the state is encoded once between two messages, and slow readers hold at most 64 MB of old states (two states,
-// if they are larger). A client in turn bounds the work of a server's loss, and prints nothing of a server that is
-// not Printable.
+// One client costs others little. A body has HandlerOptions.BodyWait to arrive, and connections without a whole
+// request make room for new ones. An address with more than its share of requests in work gives one up to others.
+// Only accepted messages count for the rate of all, and a user with a token has a rate of their own. The state is
+// encoded once between two messages, and slow readers hold at most 64 MB of old states (two states, if they are
+// larger). A client in turn bounds the work of a server's loss, and prints nothing of a server that is not
+// Printable.
 //
 // # Durability
 //

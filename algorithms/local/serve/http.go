@@ -195,9 +195,10 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 // userHeader names the user of a message, escaped as a part of a path, so that it can be refused before its body is read.
 const userHeader = "Dyad-User"
 
-// bounded refuses what no client of this package sends, before any body is read: requests of web pages, which a browser
-// makes in the name of its user wherever a page tells it to, and bodies of unknown length, by which an old proxy and
-// this server could see other requests in the same bytes. A body that is awaited has a time of its own.
+// bounded refuses requests that no client of this package sends, before any body is read. It refuses requests of web
+// pages, which a browser makes in the name of its user wherever a page tells it to. It refuses bodies of unknown
+// length, by which an old proxy and this server could see other requests in the same bytes. A body that is awaited has
+// a time of its own.
 func (o HandlerOptions) bounded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

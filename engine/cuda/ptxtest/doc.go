@@ -1,10 +1,10 @@
 // Package ptxtest runs the PTX of package kernels without a GPU, for tests. It knows
 // the instructions that those kernels use and refuses any other.
 //
-// It is stricter than a GPU: reading a register or shared memory that was never set,
-// an address outside every buffer, a barrier that not all threads of a block reach,
-// and two threads that touch the same word of shared memory between barriers, one of
-// them writing, are errors. Instructions with a documented error can be given the
+// It is stricter than a GPU. These are errors: reading a register or shared memory that
+// was never set, an address outside every buffer, a barrier that not all threads of a
+// block reach, and two threads that touch the same word of shared memory between
+// barriers, one of them writing. Instructions with a documented error can be given the
 // largest one, in either direction (Machine.Skew), each in its own (Machine.Signs), and
 // operations of float64 can be off by units in the last place (Machine.Ulps).
 //
