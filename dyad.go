@@ -25,9 +25,8 @@
 //
 // # What a caller must not print
 //
-// The guarantee is about everything that anybody sees of a private run (privacy/doc.go). Open,
-// Plan, Run and their errors keep to that. A program that uses them must neither show nor
-// let anything that is seen depend on
+// The guarantee is about everything that anybody sees of a private run (privacy/doc.go). Open, Plan, Run and their
+// errors keep to that. A program that uses them must neither show nor let anything that is seen depend on
 //
 //   - Data.Records, and what is computed from them: counts of classes, means, extremes, and the
 //     numbers of rows where persons are the records;
@@ -35,9 +34,8 @@
 //   - how long steps and trainings of private data take;
 //   - checkpoints and models that are kept and not released: only Run and Recover open them.
 //
-// Whoever owns the records may look at all of this. Public are Data.Shape, the plan, the
-// model, its report, the ids of runs, the ledger's charges, and errors of Open (which name a
-// row and a rule, never a value).
+// Whoever owns the records may look at all of this. Public are Data.Shape, the plan, the model, its report, the ids
+// of runs, the ledger's charges, and errors of Open (which name a row and a rule, never a value).
 package dyad
 
 import (
@@ -53,8 +51,7 @@ import (
 	"dyad/privacy"
 )
 
-// ErrInput is wrapped by every error about an unusable file, schema, option or plan,
-// before any charge or change.
+// ErrInput is wrapped by every error about an unusable file, schema, option or plan, before any charge or change.
 var ErrInput = input.Err
 
 // prefixed gives an error of a package without a prefix this one's.
@@ -71,8 +68,7 @@ type Data struct {
 	// Records are n encoded records; do not change them. Those of a query group are
 	// consecutive, except after Model.Open.
 	Records *engine.Records
-	// IDs are the texts of the id column, in the order of Records, after Model.Open; nil
-	// without such a column.
+	// IDs are the texts of the id column, in the order of Records, after Model.Open; nil without such a column.
 	IDs []string
 
 	encoder  *dataset.Encoder
@@ -131,7 +127,7 @@ func NewData(d *dataset.Dataset) *Data {
 // Schema is the schema that the data were read by; do not change it.
 func (d *Data) Schema() *dataset.Schema { return d.encoder.Schema() }
 
-// Shape is what is public about the data.
+// Shape holds the public facts about the data.
 func (d *Data) Shape() Shape {
 	s := ShapeOf(d.encoder, d.Records.Total())
 	s.Groups = d.sizes()
@@ -160,8 +156,8 @@ func provenanceOf(s *dataset.Schema) algorithms.Provenance {
 	return algorithms.Provenance{BoundsFromData: s.RangesFromData(), DraftAway: s.Draft != "", SelectedByLabel: s.SelectsByLabel(), RowsPerPerson: s.RowsPerPerson}
 }
 
-// ShapeOf is what a schema's encoder makes public about n records without query groups, or n
-// persons if the schema has a column for them.
+// ShapeOf returns the facts that a schema's encoder makes public about n records without
+// query groups, or n persons if the schema has a column for them.
 func ShapeOf(e *dataset.Encoder, n int) Shape {
 	s := Shape{
 		Records: n, Features: e.Dim(), LabelValues: e.LabelValues(), PersonRows: e.Schema().PersonCap(), Candidates: e.Candidates(),
@@ -273,9 +269,9 @@ const (
 	square   = "square"
 )
 
-// Verdict is what the checker says of the file that the model was read from. It is evaluated at the first call, in some
-// milliseconds; a file for which that is not enough, by its size and its plan, is checker.NotChecked. Public data have
-// no claim, and no check. A model that was not read has the verdict of its Text.
+// Verdict returns the checker's verdict on the file that the model was read from. It is evaluated at the first call, in
+// some milliseconds; a file for which that is not enough, by its size and its plan, is checker.NotChecked. Public data
+// have no claim, and no check. A model that was not read has the verdict of its Text.
 func (m *Model) Verdict() checker.Verdict {
 	if m.read == nil {
 		m.read = &origin{}

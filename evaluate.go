@@ -124,8 +124,8 @@ type InfluenceOptions struct {
 	// On are the records whose mean loss is the figure that changes; nil means those that are left out
 	// one by one.
 	On *Data
-	// Check is how many records are really left out, the model fitted again: evenly spread over the order of
-	// influence, all of them if there are not as many.
+	// Check is the number of records that are really left out, the model fitted again: evenly spread over
+	// the order of influence, all of them if there are not as many.
 	Check int `within:"[0,)" called:"number of records to check"`
 	// Stability computes the coefficients of pairwise stability from the influences, with n^3 losses of pairs.
 	Stability bool

@@ -65,8 +65,7 @@ type Model struct {
 	Encoder    *dataset.Encoder  `json:"encoder"`           // raw columns to features
 	Report     algorithms.Report `json:"report"`
 
-	// Pairs is the report of a run on labelled pairs; Report then has the fields
-	// that both share.
+	// Pairs is the report of a run on labelled pairs; Report then has the fields that both share.
 	Pairs *algorithms.Report `json:"pairs_report,omitempty"`
 	// Tuples is the report of a run on records with classes.
 	Tuples *algorithms.Report `json:"tuples_report,omitempty"`
@@ -116,9 +115,8 @@ func (m *Model) Size() (text []byte, most int, err error) {
 // characters, a comma and a line feed.
 const weightText = 32
 
-// Save writes the model to a file, whole or not at all; a file that is there is not replaced.
-// The model of a private run is better saved by its run (Run.Out), which loses nothing if the
-// program is stopped in between.
+// Save writes the model to a file, whole or not at all; a file that is there is not replaced. The model of a private
+// run is better saved by its run (Run.Out), which loses nothing if the program is stopped in between.
 func (m *Model) Save(path string) error {
 	text, err := m.Text()
 	if err != nil {
@@ -222,8 +220,8 @@ func (m *Model) Curves() ([]curves.Curve, error) {
 	return curves.Of(m.Encoder, m.Weights, m.CurveNoise), nil
 }
 
-// Surfaces are what the interactions of the schema add to the curves of a linear score, nil without any. They, too, follow from the
-// model alone.
+// Surfaces returns the contributions of the schema's interactions to a linear score, besides its curves; nil without
+// any. They, too, follow from the model alone.
 func (m *Model) Surfaces() ([]curves.Surface, error) {
 	if _, err := m.Curves(); err != nil {
 		return nil, err

@@ -34,7 +34,8 @@ type Network struct {
 	Hidden     []int  `json:"hidden"`
 	Dim        int    `json:"dim"`        // of the embedding of a metric; 0 means 16. A score has 1.
 	Activation string `json:"activation"` // of hidden layers, "tanh", also "", or "softplus"
-	// Compare is how the embeddings of a metric are compared: "cosine" (also ""), "distance" or "contrastive"; "" for a score.
+	// Compare selects the comparison of the embeddings of a metric: "cosine" (also ""), "distance" or "contrastive"; ""
+	// for a score.
 	Compare string `json:"compare,omitempty"`
 	// Clip is the norm to which the Jacobian of every record is clipped; 0 means sqrt(h/2) for h inputs of the last layer.
 	Clip float64 `json:"clip"`

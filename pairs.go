@@ -37,7 +37,7 @@ type PairSource struct {
 	Network *Network
 }
 
-// PairShape is what is public about individuals and their pairs.
+// PairShape holds the public facts about individuals and their pairs.
 type PairShape struct {
 	Individuals, Features int
 	Pairs                 int
@@ -169,7 +169,7 @@ func (s PairSource) Of(d *dataset.Dataset) (*Pairs, error) {
 	return p, nil
 }
 
-// Shape is what is public about the pairs.
+// Shape returns the public facts about the pairs.
 func (p *Pairs) Shape() PairShape { return p.shape }
 
 // Schema is the schema that the records were read by.

@@ -26,8 +26,7 @@ type Options struct {
 	Delta     *float64        // to spend; nil is privacy.DefaultDelta, 0 asks for pure epsilon
 	Loss      Loss            // zero is the logistic loss, but for algorithms with a loss of their own
 	L2        *float64        // weight of alpha/2 ||w||^2; nil is the algorithm's default
-	// Radius of the ball that w lives in; 0 is a rule of n, d, the loss and the budget, and 1
-	// for Metric.
+	// Radius of the ball that w lives in; 0 is a rule of n, d, the loss and the budget, and 1 for Metric.
 	Radius float64
 	// Network makes the model a network; nil is a linear score, or a Mahalanobis metric. Loss is then
 	// that of pairs of its outputs, and Radius is not used: every layer has a ball of its own.
@@ -37,7 +36,8 @@ type Options struct {
 	Assert engine.Assertion
 	// PaperUnsound is as in algorithms.Spec: with Paper mode, on public data only.
 	PaperUnsound bool
-	// On is what computes; nil is the CPU on all cores. Its rounding is part of the sensitivity, so a plan is made for it.
+	// On is the device of the computations; nil is the CPU on all cores. Its rounding is part of the sensitivity, so a
+	// plan is made for it.
 	On *device.Device
 }
 
@@ -178,7 +178,7 @@ func (o Options) l2(a algorithms.Algorithm, s Shape) float64 {
 
 func (o Options) asserts() bool { return o.Assert != (engine.Assertion{}) }
 
-// Budget is what a run on n records spends.
+// Budget is the spending of a run on n records.
 func (o Options) Budget(n int) privacy.Budget {
 	b := privacy.Budget{Epsilon: o.Epsilon, Delta: privacy.DefaultDelta(max(n, 2))}
 	if o.Delta != nil {

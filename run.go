@@ -53,8 +53,8 @@ type Run struct {
 	ID       string
 	Approved string // SHA-256, in hex, of the page that was approved before the run, for ledger and model; "" if there is none
 
-	// Checkpoint is how often the state of a private run is kept next to the ledger, for
-	// Resume; it is as private as the records. 0 is a minute, a negative one never.
+	// Checkpoint is the interval between copies of the state of a private run next to the ledger, for Resume; it is
+	// as private as the records. 0 is a minute, a negative one never.
 	Checkpoint time.Duration
 	// On sums over lists of pairs and over tuples, with what they guarantee the same on every device; nil is the CPU. Pairs of all records
 	// are summed by the device of their plan (Options.On), whose rounding is part of the sensitivity.
@@ -87,7 +87,7 @@ type Watch struct {
 	Trace func(stage string)
 }
 
-// Outcome is what became of a run.
+// Outcome describes the end of a run.
 type Outcome struct {
 	File     string  // where its result is saved; "" without Run.Out
 	Restored int     // steps that came from a checkpoint
@@ -278,7 +278,7 @@ func (o Run) note(text string) {
 	}
 }
 
-// Source is what a run states about where its records come from.
+// Source describes the origin of a run's records.
 type Source struct {
 	DataID string // unless Run.DataID names them
 	Public bool   // or Run.Public
@@ -309,7 +309,7 @@ func (s Source) unchanged() error {
 	return nil
 }
 
-// Source is what the schema and the files of the data say of a run.
+// Source returns the facts about a run in the schema and the files of the data.
 func (d *Data) Source() Source {
 	s := Source{DataID: d.Schema().DataID, Public: d.Schema().Public, Files: d.files, DataFiles: d.parts}
 	if d.pack != nil {

@@ -142,7 +142,7 @@ func (s Setting) plan(b privacy.Budget) (*Training, error) {
 	return t, err
 }
 
-// Chosen is what a search found.
+// Chosen holds the result of a search.
 type Chosen struct {
 	*Trained        // the model; of Models the one that was chosen
 	Winner   string // name of the setting or model

@@ -87,11 +87,11 @@ func (d *Data) model(task string, r *algorithms.Result) *Model {
 	return &Model{Task: task, Features: d.encoder.FeatureNames(), Weights: r.Weights, Encoder: d.encoder, Guarantee: r.Guarantee}
 }
 
-// Join is what every process of a team does between the plan and the training: it takes this rank's
-// share of the records of d, which are all, and compares program, instruction set, schema, plan,
-// records and shares with those of the other ranks, and what the caller adds. The records are compared
-// by a hash of all in their order: in files of another order a record could be in the shares of two
-// ranks, and count twice. The plan must be for a Device of the team. Rank 0 then calls Run on the share with Run.Team, made by Lead, the others Serve.
+// Join is called by every process of a team between the plan and the training: it takes this rank's share of the
+// records of d, which are all, and compares program, instruction set, schema, plan, records and shares with those of
+// the other ranks, and what the caller adds. The records are compared by a hash of all in their order: in files of
+// another order a record could be in the shares of two ranks, and count twice. The plan must be for a Device of the
+// team. Rank 0 then calls Run on the share with Run.Team, made by Lead, the others Serve.
 //
 // An error that wraps ErrInput names the difference of the ranks; every rank gets it, before
 // any charge. Any other means that the team is lost.

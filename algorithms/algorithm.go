@@ -61,7 +61,7 @@ type Spec struct {
 	StreamOptions // of online algorithms; zero for others
 }
 
-// Provenance is what is public about where records come from and weakens what a guarantee
+// Provenance holds public facts about the origin of records that weaken what a guarantee
 // says.
 type Provenance struct {
 	// BoundsFromData marks bounds that were taken from the data: the guarantee
@@ -73,8 +73,8 @@ type Provenance struct {
 	// SelectedByLabel marks records that are those rows of a file that have one of two
 	// labels: the guarantee then states that it does not hide who is among them.
 	SelectedByLabel bool
-	// RowsPerPerson is how many rows a person may have, where a record is a row; 0 says
-	// nothing. A guarantee for one record then states its value for a person.
+	// RowsPerPerson is the number of rows that a person may have, where a record is a
+	// row; 0 says nothing. A guarantee for one record then states its value for a person.
 	RowsPerPerson int
 }
 
@@ -228,7 +228,7 @@ func (i Info) Learns(l engine.Loss) bool {
 // Supports says whether m is one of Modes.
 func (i Info) Supports(m Mode) bool { return slices.Contains(i.Modes, m) }
 
-// Planner is what batch and online algorithms have in common.
+// Planner is the common part of batch and online algorithms.
 type Planner interface {
 	// Info describes it.
 	Info() Info

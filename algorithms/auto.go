@@ -7,7 +7,7 @@ import (
 	"dyad/engine"
 )
 
-// Question is what an automatic choice of the algorithm depends on. All of it is public.
+// Question holds all that an automatic choice of the algorithm depends on. All of it is public.
 type Question struct {
 	// Spec is the problem, the backend, the budget and the mode. Its L2 is not looked at.
 	Spec Spec

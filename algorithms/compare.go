@@ -23,8 +23,8 @@ type Comparison struct {
 	Delta      float64 `json:"delta"`
 	Radius     float64 `json:"radius"`
 	Method     string  `json:"method"`
-	// Variation is what the objective varies by on the domain, at most, over all
-	// algorithms: a utility bound above it says nothing.
+	// Variation bounds the variation of the objective on the domain, over all algorithms:
+	// a utility bound above it says nothing.
 	Variation float64 `json:"objective_variation"`
 
 	Rows     []Compared `json:"ranking"`    // least noise first

@@ -24,7 +24,7 @@ const (
 	nsUnknownPair = 10 // of a kernel that does not tell
 )
 
-// Work is what a run computes.
+// Work counts the computations of a run.
 type Work struct {
 	Gradients float64 // of ordered pairs, over the whole run
 	Sums      []Sums  // the same, pairs by which they are summed; nil: pair by pair
@@ -59,7 +59,7 @@ func (s Sums) records(p engine.Problem) float64 {
 // less with more cores. It is 0 for runs that are not planned for a kernel.
 func (p *Plan) Seconds() float64 { return Roughly(p.seconds()) }
 
-// Needs is what a run takes, estimated from public numbers.
+// Needs holds the time and memory of a run, estimated from public numbers.
 type Needs struct {
 	Records float64 // bytes of the records in memory, of one row each where they are persons
 	Vectors float64 // bytes of what is computed for every record
@@ -101,7 +101,7 @@ func (p *Plan) Needs(narrow bool) (z Needs) {
 // programBytes is what the program and a reader take besides.
 const programBytes = 1e8
 
-// Memory is what one of so many processes takes, in bytes: its share of the records, and a program of its own.
+// Memory returns the memory of one of so many processes, in bytes: its share of the records, and a program of its own.
 func (z Needs) Memory(processes int) float64 {
 	return programBytes + (z.Records+z.Vectors)/float64(max(processes, 1))
 }

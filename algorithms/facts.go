@@ -13,9 +13,8 @@ import (
 	"dyad/privacy"
 )
 
-// Facts are what a plan says of itself, in the order of its report: named values for
-// programs, and lines for people that put these values into words. All are public. The
-// zero value is empty.
+// Facts describe a plan, in the order of its report: named values for programs, and lines
+// for people that put these values into words. All are public. The zero value is empty.
 type Facts struct {
 	values []fact
 	lines  []string

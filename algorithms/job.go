@@ -48,7 +48,7 @@ type Shelf interface {
 	Drop()
 }
 
-// Result is what a run that succeeded leaves.
+// Result holds the outcome of a run that succeeded.
 type Result struct {
 	Weights   []float64
 	Guarantee privacy.Guarantee // the plan's, with what the run adds to it

@@ -41,7 +41,7 @@ type KindShape struct {
 	Provenance
 }
 
-// KindPlan is what a run of a kind will release and what that guarantees.
+// KindPlan describes the releases of a run of a kind and their guarantee.
 type KindPlan struct {
 	Plan
 	Shape KindShape

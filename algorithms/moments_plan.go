@@ -11,7 +11,7 @@ import (
 	"dyad/privacy"
 )
 
-// MomentsPlan is what a Plan of Moments or MomentMetric has besides.
+// MomentsPlan holds the fields that only Moments and MomentMetric use.
 type MomentsPlan struct {
 	Passes int // over the records
 	Steps  int // of them, one each for a step

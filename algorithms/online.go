@@ -41,7 +41,7 @@ func StreamByName(name string) (Stream, error) {
 	return nil, fmt.Errorf("algorithms: %q is not an online algorithm; choose one of %s", name, strings.Join(names, ", "))
 }
 
-// Reading is how [Huai20] Algorithm 1 is read (docs/theory.md#readings).
+// Reading selects a reading of [Huai20] Algorithm 1 (docs/theory.md#readings).
 type Reading int
 
 // The readings.
@@ -139,7 +139,7 @@ func (p *Plan) stream() *streamRule {
 	return r
 }
 
-// Reading is how the algorithm of a stream is read.
+// Reading returns the reading of the algorithm of a stream.
 func (p *Plan) Reading() Reading { return p.stream().reading }
 
 // SecretState reports whether a saved state holds noiseless functions of all records, not

@@ -96,7 +96,7 @@ func (o *Online) Count() int { return o.count }
 // Updates is the number of releases made.
 func (o *Online) Updates() int { return o.updates }
 
-// Last is what was released last, or nil before the first update.
+// Last returns the latest release, or nil before the first update.
 func (o *Online) Last() []float64 {
 	if o.updates == 0 || o.failed != nil {
 		return nil

@@ -41,7 +41,7 @@ type StreamState struct {
 	Updates int       `json:"releases"`
 	W       []float64 `json:"w"`
 	Centre  []float64 `json:"centre,omitempty"`
-	// Released is what was released last, Played the sum of what was before.
+	// Released is the latest release, Played the sum of the earlier ones.
 	Released []float64 `json:"released"`
 	Played   []float64 `json:"played"`
 	// Of DPFTRL: Gradients is noiseless, Noisy and Total follow from releases.
@@ -61,8 +61,9 @@ func (p *Plan) event() account.StreamEvent {
 	return e
 }
 
-// Position is what the ledger counts of a stream (privacy.RunLock): the number of releases,
-// and a hash of all that is published of the last one, its iterate and the average.
+// Position holds the counts that the ledger keeps of a stream (privacy.RunLock): the number
+// of releases, and a hash of all that is published of the last one, its iterate and the
+// average.
 func (s *StreamState) Position() ledger.StreamPosition {
 	return streamPosition(s.Updates, s.Released, s.Played)
 }

@@ -19,8 +19,9 @@ type Optimizer struct {
 	Update string
 	// Momentum is b, in [0, 1), of momentum and Adam; 0 means 0.9.
 	Momentum float64 `within:"[0,1)" called:"momentum"`
-	// Decay is how step sizes fall, with r = (t-1)/T: "constant" (so is ""), "linear" (1 - r), "cosine"
-	// ((1 + cos(pi r))/2), "root" (1/sqrt t) or "step" (half after every quarter of the steps).
+	// Decay is the rule by which step sizes fall, with r = (t-1)/T: "constant" (so is ""), "linear" (1
+	// - r), "cosine" ((1 + cos(pi r))/2), "root" (1/sqrt t) or "step" (half after every quarter of the
+	// steps).
 	Decay string
 	// Tail in [0, 1) is the share of the last iterates whose mean is returned; 0 returns the last.
 	Tail float64 `within:"[0,1)" called:"share of the iterates that are averaged"`
@@ -46,7 +47,7 @@ const (
 	noiseFloor = 0.5
 )
 
-// String is what reports and checkpoints say of the optimizer, which it identifies; "" for the zero value.
+// String identifies the optimizer in reports and checkpoints; "" for the zero value.
 func (o Optimizer) String() string {
 	if o == (Optimizer{}) {
 		return ""

@@ -16,7 +16,7 @@ type Option struct {
 	Field string
 	// Value has the field's type.
 	Value any
-	// Name is what a message calls the option, such as "--steps"; "" is Field.
+	// Name is the option's name in messages, such as "--steps"; "" is Field.
 	Name string
 }
 

@@ -10,19 +10,19 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Plan is what a run will do and what that guarantees, computed from public numbers: it
-// can be printed and charged before any data is read. It is the same for every kind of
-// run; packages with specifications of their own embed it (pairs, local).
+// Plan describes a run and its guarantee, computed from public numbers: it can be printed
+// and charged before any data is read. It is the same for every kind of run; packages
+// with specifications of their own embed it (pairs, local).
 type Plan struct {
 	Algorithm string
 	Choice    string // why auto chose it; "" if it was named
 	Mode      Mode
 	Releases  Releases // everything that is released, from which the guarantee follows
 	Guarantee privacy.Guarantee
-	// Facts are what reports say besides; empty for those that Report makes from Spec and
+	// Facts are further lines of reports; empty for those that Report makes from Spec and
 	// Schedule.
 	Facts Facts
-	// Objective is what the ledger records of what is minimised, so that a run is resumed
+	// Objective describes the minimised function in the ledger, so that a run is resumed
 	// with the plan of its first attempt; "" for that of Spec.
 	Objective string
 	// Cautions are warnings of a package with a specification of its own, which Warnings adds to its own: about
@@ -65,7 +65,7 @@ type Epoch struct {
 	StepSize float64
 }
 
-// Aim is what a run is after, where that is not the loss of its Spec.
+// Aim is the goal of a run, where it is not the loss of its Spec.
 type Aim struct {
 	Loss  string  // "" for that of Spec, the name of the one that is minimised whatever Spec says, or "no loss"
 	apart string  // why its noise does not compare with that of other algorithms; "" if it does
@@ -202,8 +202,8 @@ func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guara
 	return err
 }
 
-// Charge is what a ledger records of a run of the plan on the data of an id. Its guarantee names
-// ranges that were, or may have been, taken from the data.
+// Charge returns the ledger's entry for a run of the plan on the data of an id. Its guarantee
+// names ranges that were, or may have been, taken from the data.
 func (p *Plan) Charge(dataID string) ledger.Charge {
 	g := p.Guarantee
 	text := g.String()

@@ -19,12 +19,12 @@ type Release struct {
 	Noise       privacy.Mechanism
 	// Part numbers, from 1 on, rows that follow one another and read disjoint parts of the records; 0 elsewhere.
 	Part int
-	// Cost is what the release costs each time where Certificate and Noise do not state it: for what is exact, messages of users, the
-	// choice of a search and its runs. nil elsewhere.
+	// Cost is the privacy cost of the release, each time, where Certificate and Noise do not state it: for what is
+	// exact, messages of users, the choice of a search and its runs. nil elsewhere.
 	Cost account.Event
 }
 
-// Event is what the release costs.
+// Event returns the privacy cost of the release.
 func (r Release) Event() account.Event {
 	event := r.Cost
 	if event == nil {
@@ -54,7 +54,7 @@ func (r Releases) Calibrate(b privacy.Budget) error {
 	return err
 }
 
-// Events are what the releases cost.
+// Events returns the privacy costs of the releases.
 func (r Releases) Events() (all []account.Event) {
 	for _, rows := range r.charged() {
 		event := rows[0].Event()
@@ -128,7 +128,7 @@ func (r Releases) Told() (released, why string) {
 	return strings.Join(names, ", "), strings.Join(reasons, "; ")
 }
 
-// Events are what the releases cost together.
+// Events returns the joint privacy cost of the releases.
 func (p *Plan) Events() []account.Event { return p.Releases.Events() }
 
 // Certificate returns the certificate of the last release, or of the costliest of disjoint parts; it is zero without noise.

@@ -71,8 +71,8 @@ type ChargedError struct {
 	// Resumable is true if Options.Resume can continue the run without a new charge. It
 	// is false if the run is finished in the ledger.
 	Resumable bool
-	// Kept is what the ledger has as released although its error came: what Options.Shelf
-	// stored is the result, and may be used when the ledger is in order
+	// Kept is the result that the ledger has as released, although an error came: what
+	// Options.Shelf stored is the result, and may be used when the ledger is in order
 	// (ledger.Ledger.Released). Zero without one.
 	Kept ledger.Kept
 	Err  error

@@ -11,7 +11,7 @@ import (
 type Unit struct {
 	Name     string // as "one record"
 	Relation string // of neighbouring data sets
-	// Assumption is what holds of units, and of the noise that protects them.
+	// Assumption states the facts about units, and about the noise that protects them, on which the guarantee rests.
 	Assumption string
 	Warnings   []string // about who is not protected
 }

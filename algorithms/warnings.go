@@ -29,9 +29,9 @@ const (
 // mostEpsilon is the largest epsilon that is not warned about.
 const mostEpsilon = 10
 
-// Warnings are what to know of a plan before anything is charged: noise that drowns the
-// signal, or an epsilon that protects little, with the smallest n or epsilon that would do, or a long time. They
-// are functions of public numbers, and part of the report.
+// Warnings returns the facts to know about a plan before any charge: noise that drowns the signal, or an epsilon
+// that protects little, with the smallest n or epsilon that would do, or a long time. They are functions of
+// public numbers, and part of the report.
 func (p *Plan) Warnings() []string {
 	out := slices.Clone(p.Cautions)
 	if text := p.drowned(); text != "" {

@@ -12,8 +12,8 @@ import (
 // problem.
 var ErrUnsupported = errors.New("engine: not supported by this backend")
 
-// Problem is what is public about a computation: everything that the choice of
-// a method, its roundoff bound and its cost may depend on.
+// Problem holds the public facts about a computation: everything that the choice of a
+// method, its roundoff bound and its cost may depend on.
 type Problem struct {
 	N, D   int     // records and features, N >= 2, D >= 1
 	Bounds Bounds  // of every record
@@ -169,11 +169,11 @@ type QueryBounds struct {
 	// differ in the terms of one record. It is not enough for a certificate of a recursion, which compares gradients
 	// at different w and needs a finite Smoothness: those certificates refuse +Inf.
 	Sum float64
-	// Neighbour is how much one record can change the error of a gradient, 0 if no more than Sum is
-	// known (see OneRecord). That is what
-	// the sensitivity of one gradient needs, and it can be far smaller, because the errors of pairs
-	// without the record cancel if they do not depend on it (docs/theory.md#neighbour-roundoff). It is
-	// not enough for a recursion, whose certificates compare with exact steps.
+	// Neighbour bounds the change of the error of a gradient by one record, 0 if no more than Sum is
+	// known (see OneRecord). That is what the sensitivity of one gradient needs, and it can be far
+	// smaller, because the errors of pairs without the record cancel if they do not depend on it
+	// (docs/theory.md#neighbour-roundoff). It is not enough for a recursion, whose certificates
+	// compare with exact steps.
 	//
 	// It is a number r such that, for every w as above and every two
 	// data sets D and D' within Bounds that differ in one record, which has the same place

@@ -42,7 +42,7 @@ type ScoreRange struct {
 	SlopeMin, SlopeMax float64
 }
 
-// Smooth reports whether the error of a computed slope is bounded by Curvature and SlopeErr.
+// Smooth reports whether Curvature and SlopeErr bound the error of a computed slope.
 func (s ScoreRange) Smooth() bool { return !math.IsInf(s.Curvature, 0) }
 
 // assumedSlopeError is ScoreRange.SlopeErr of a loss that is no ScalarLoss, in units of

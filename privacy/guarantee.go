@@ -29,8 +29,9 @@ const (
 	LabelLDP Kind = "label-local-DP"
 )
 
-// Guarantee is what may be printed about a run (docs/theory.md#guarantee). Without one, the
-// only true sentence is "no privacy guarantee". Fields are public numbers.
+// Guarantee holds all that may be printed about the privacy of a run
+// (docs/theory.md#guarantee). Without one, the only true sentence is "no privacy
+// guarantee". Fields are public numbers.
 type Guarantee struct {
 	Kind    Kind    `json:"kind"`
 	Epsilon float64 `json:"epsilon,omitempty"`
@@ -48,7 +49,7 @@ type Guarantee struct {
 	Claim *Claim `json:"paper_claim,omitempty"` // in paper mode
 }
 
-// Claim is what a paper states for its own noise, next to the guarantee that this
+// Claim holds a paper's statement for its own noise, next to the guarantee that this
 // noise provably gives.
 type Claim struct {
 	Source  string  `json:"source"` // paper key and theorem

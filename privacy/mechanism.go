@@ -13,8 +13,8 @@ import (
 // Session accepts only values of these three types, and the noise is added
 // nowhere else.
 type Mechanism interface {
-	// Event is what an accountant sees of one release with certificate c. The
-	// values are comparable, and equal for equal public numbers.
+	// Event returns the accountant's view of one release with certificate c. The values
+	// are comparable, and equal for equal public numbers.
 	Event(c Certificate) account.Event
 	// Validate returns an error unless the parameters are in range.
 	Validate() error

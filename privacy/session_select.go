@@ -53,7 +53,7 @@ func (s *LiveSession) Choose(scores []int64, c Certificate, epsilon float64) (in
 // Selection is a release of the best of a secret number of runs.
 type Selection struct {
 	Event account.RandomStoppingEvent // planned
-	// Candidates are what one run of each candidate releases: mu-GDP for Event.Mu.
+	// Candidates holds the release of one run of each candidate: mu-GDP for Event.Mu.
 	Candidates [][]account.Event
 }
 

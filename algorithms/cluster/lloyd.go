@@ -32,7 +32,7 @@ func (p *Plan) Job(rows func(context.Context) ([]float64, error)) algorithms.Job
 	}
 }
 
-// Clusters are what a clustering found: post-processing of its releases.
+// Clusters holds the result of a clustering: post-processing of its releases.
 type Clusters struct {
 	Counts     []float64   // of the records, with noise; at least 0
 	CountNoise float64     // standard deviation of that noise

@@ -39,7 +39,7 @@ type Options struct {
 	algorithms.Provenance
 }
 
-// Plan is what will be released and what that guarantees, from public numbers.
+// Plan describes the releases of a clustering and their guarantee, from public numbers.
 type Plan struct {
 	algorithms.Plan
 	Options Options

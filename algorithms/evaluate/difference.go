@@ -98,7 +98,7 @@ func (p *Plan) difference(f *Figures, released []float64) {
 	f.DifferenceNoise = math.Hypot(s.rankNoise, figure.Value*s.pairsNoise) / max(s.pairs, 1)
 }
 
-// Numbers is how many numbers the plan releases.
+// Numbers counts the numbers that the plan releases.
 func (p *Plan) Numbers() (n int) {
 	for _, r := range p.Releases {
 		n += r.Coordinates

@@ -29,7 +29,7 @@ type Right struct {
 	Figure
 }
 
-// Figures are what an evaluation found. All of it is computed from released and public numbers.
+// Figures holds the results of an evaluation. All of it is computed from released and public numbers.
 type Figures struct {
 	Records    int     `json:"records"`        // n
 	Unit       string  `json:"unit,omitempty"` // "person" if n counts persons

@@ -64,7 +64,7 @@ const (
 	rightName  = "numbers of records classified correctly"
 )
 
-// Plan is what will be released and what that guarantees, from public numbers.
+// Plan describes the releases of an evaluation and their guarantee, from public numbers.
 type Plan struct {
 	algorithms.Plan
 	Options Options

@@ -10,7 +10,7 @@ import (
 	"dyad/privacy"
 )
 
-// Data are what the model says of the records, one entry a row.
+// Data holds the model's scores of the records, one entry a row.
 type Data struct {
 	Scores   []float64
 	Positive []bool

@@ -146,7 +146,7 @@ func (p *Plan) Choosing(c Choice) privacy.Guarantee {
 	return g
 }
 
-// Found is what a study made.
+// Found holds the results of a study.
 type Found struct {
 	*State
 	Plan      *Plan             // with the lambda that was chosen

@@ -9,7 +9,7 @@ import (
 	"dyad/privacy/local"
 )
 
-// Message is what a user sends on one visit.
+// Message is sent by a user on one visit.
 type Message struct {
 	// Takes reports whether the message carries a gradient: always for Prestige and DJW, the
 	// randomised response for PrestigeParticipation.

@@ -15,7 +15,7 @@ var (
 	errMessage   = errors.New("local: a message has no private sample, or one that nobody can have sent")
 )
 
-// State is what the server publishes. It is a function of messages.
+// State is published by the server. It is a function of messages.
 type State struct {
 	Epoch   int       // 1 .. Epochs; Epochs+1 when done
 	Visits  int64     // users visited in all epochs

@@ -35,7 +35,7 @@ type Duchi struct{ Epsilon float64 }
 // Size is (e^epsilon + 1)/(e^epsilon - 1).
 func (m Duchi) Size() float64 { return (math.Exp(m.Epsilon) + 1) / math.Expm1(m.Epsilon) }
 
-// MechanismNoise is how much noise a mechanism needs for the guarantee of a plan.
+// MechanismNoise is the noise that a mechanism needs for the guarantee of a plan.
 type MechanismNoise struct {
 	Name string `json:"name"`
 	// RMS is the root mean square error of one coordinate of the mean gradient of a batch, in units of the clip. A coordinate of

@@ -11,8 +11,8 @@ import (
 	"dyad/privacy/account"
 )
 
-// Plan is what a training will do, computed from public numbers. Certificate and Noise
-// describe the releases of batches, in units of the clip.
+// Plan describes a training, computed from public numbers. Certificate and Noise describe
+// the releases of batches, in units of the clip.
 type Plan struct {
 	algorithms.Plan
 	Spec    Spec
@@ -131,8 +131,9 @@ func (p *Plan) certify() error {
 	return p.account(c, noise)
 }
 
-// KnownBatches is what the plan's noise gives if the batches are known and an individual
-// has all its pairs in every batch: full-batch accounting. 0 without Poisson batches.
+// KnownBatches is the guarantee of the plan's noise if the batches are known and an
+// individual has all its pairs in every batch: full-batch accounting. 0 without Poisson
+// batches.
 func (p *Plan) KnownBatches() float64 {
 	if p.Spec.Sampling != Poisson || p.Noise() == nil {
 		return 0

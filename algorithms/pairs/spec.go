@@ -41,7 +41,7 @@ func (u Unit) String() string { return wordOf(unitNames, u) }
 // ParseUnit reads what String writes.
 func ParseUnit(s string) (Unit, error) { return parseWord[Unit]("unit", unitNames, s) }
 
-// Method is what gets noise.
+// Method selects the quantity that gets noise.
 type Method int
 
 // The methods.
@@ -67,7 +67,7 @@ func (m Method) String() string { return wordOf(methodNames, m) }
 // ParseMethod reads what String writes.
 func ParseMethod(s string) (Method, error) { return parseWord[Method]("method", methodNames, s) }
 
-// Sampling is how batches are formed.
+// Sampling selects the rule that forms batches.
 type Sampling int
 
 // The ways.

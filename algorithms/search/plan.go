@@ -61,7 +61,7 @@ const maxRecords = 1 << 26
 // MaxCandidates bounds the number of candidates.
 const MaxCandidates = 64
 
-// Plan is what a search will do and what it guarantees, from public numbers.
+// Plan describes a search and its guarantee, from public numbers.
 type Plan struct {
 	algorithms.Plan
 	Options Options // Road and Runs are the chosen ones

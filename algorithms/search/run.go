@@ -23,7 +23,7 @@ type Records struct {
 	Scores func(ctx context.Context, i int, weights []float64) ([]float64, error)
 }
 
-// Found is what a search released.
+// Found holds the releases of a search.
 type Found struct {
 	Winner int // of Options.Settings or Models
 	// AUC of the winner as RandomStopping released it, 0 on other roads. It exceeds the AUC on new

@@ -50,7 +50,7 @@ func (f *dataFiles) Decode(c *kong.DecodeContext) error {
 
 func (f dataFiles) given() bool { return len(f.names) > 0 }
 
-// String is what was asked for.
+// String returns the requested value.
 func (f dataFiles) String() string { return strings.Join(f.asked, ", ") }
 
 // flags ask for the same again.

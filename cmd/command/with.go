@@ -15,7 +15,8 @@ import (
 	"dyad/algorithms"
 )
 
-// With is what a program of one's own adds: commands, and to the commands train and plan. The zero value adds nothing.
+// With holds the additions of a program of one's own: commands, and to the commands train and plan. The zero value
+// adds nothing.
 type With struct {
 	// Algorithms are named by --algorithm, as those of "dyad lab algorithms" are. Every exported field of the struct that is a number,
 	// a string or a bool is an option: Length is the flag --length and the key length of --config. A field such as Steps, whose name is

@@ -20,7 +20,7 @@ import (
 // The verdicts.
 const Verified, NotCovered, Refused = "verified", "not covered", "refused"
 
-// Verdict is what Check says of a model.
+// Verdict is the result of Check for a model.
 type Verdict struct {
 	Verdict   string   `json:"verdict"`
 	Why       string   `json:"why,omitempty"`       // it is not verified

@@ -20,7 +20,7 @@ const (
 	Differences                     // slope c (f - f') with c of the squared distance and of equal labels
 )
 
-// EmbeddedPairs is what is public about sums over all pairs of embeddings.
+// EmbeddedPairs holds the public facts about sums over all pairs of embeddings.
 type EmbeddedPairs struct {
 	N, PersonRows int           // as in engine.Problem
 	Bounds        engine.Bounds // LabelAbs of labels, and FeatureNorm of the embeddings

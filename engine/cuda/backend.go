@@ -22,12 +22,12 @@ const (
 
 // Backend computes on a GPU.
 type Backend struct {
-	// Device is where kernels run. A plan needs only its size.
+	// Device runs the kernels. A plan needs only its size.
 	Device *Device
 	// Method is the method for AllPairs; the zero value is AnyMethod.
 	Method Method
-	// Memory is how many bytes of the GPU a plan counts with, 0 for all of them. With
-	// fewer than the records need they stay on the host and are copied to the GPU in
+	// Memory is the number of bytes of the GPU that a plan may use, 0 for all of them.
+	// With fewer than the records need they stay on the host and are copied to the GPU in
 	// panels, in every call; the results have the same bits.
 	Memory uint64
 	// Precision is the precision of the pairs of Mahalanobis losses.
@@ -36,7 +36,7 @@ type Backend struct {
 	// member plans the same problems, with kernels of the same Method and QueryBounds.Make, binds its engine.Share of the same records, and
 	// calls the same sums.
 	Team engine.Team
-	// Models are what AutoPrecision and forecasts go by, nil for those of Measured.
+	// Models hold the times behind AutoPrecision and forecasts; nil for the models of Measured.
 	Models *Models
 }
 

@@ -11,7 +11,7 @@ import (
 	"dyad/kernels"
 )
 
-// Ceilings are what limits every run on a GPU, measured through the driver alone.
+// Ceilings holds the limits of every run on a GPU, measured through the driver alone.
 type Ceilings struct {
 	// ToGPU and FromGPU are copies of page-locked host memory, and Clear is what the GPU writes to
 	// its own memory, in bytes a second.

@@ -24,7 +24,7 @@ type module struct {
 	functions map[string]driver.Function
 }
 
-// Info is what a driver says of a GPU.
+// Info holds a driver's facts about a GPU.
 type Info = driver.Device
 
 // ErrUnavailable is wrapped by errors about a GPU or a driver that is not there.

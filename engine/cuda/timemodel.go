@@ -23,7 +23,7 @@ type TimeModel struct {
 	PerRecord float64           `json:"seconds_per_record"`
 	PerNumber float64           `json:"seconds_per_number"`
 	PerPair   float64           `json:"seconds_per_pair"`
-	// Cases is how many measurements the model is fitted to, and Off its largest relative
+	// Cases is the number of measurements behind the fit, and Off its largest relative
 	// distance from one of them; 0 if it is predicted.
 	Cases int     `json:"cases,omitempty"`
 	Off   float64 `json:"largest_relative_error,omitempty"`

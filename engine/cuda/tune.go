@@ -22,7 +22,7 @@ var tuneSizes = [][2]int{{1000, 4}, {30_000, 4}, {30_000, 32}, {300_000, 8}}
 
 const tuneTime = 2 * time.Second
 
-// Kept is where times that were measured on this machine are kept, as text. The zero value keeps nothing.
+// Kept stores the times that were measured on this machine, as text. The zero value keeps nothing.
 type Kept struct {
 	Read  func() ([]byte, error)
 	Write func(text []byte) error

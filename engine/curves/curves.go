@@ -37,8 +37,9 @@ type Axis struct {
 	Categories []string `json:"categories,omitempty"`
 }
 
-// Curve is what a column adds to the score of a record of norm at most 1; the projection divides longer ones by their norm. A constant
-// added to a curve changes no order of records: over numbers, uniform in their (transformed) range, each has the mean 0.
+// Curve is the contribution of a column to the score of a record of norm at most 1; the projection divides longer ones
+// by their norm. A constant added to a curve changes no order of records: over numbers, uniform in their (transformed)
+// range, each has the mean 0.
 type Curve struct {
 	Axis
 	Y []float64 `json:"y"`

@@ -5,8 +5,8 @@ import "dyad/engine/dataset"
 // surfacePlaces is how many places of its range a number of a surface has.
 const surfacePlaces = 21
 
-// Surface is what an interaction adds to the score of a record, above the curves of its two columns: Z[i][j] at value i of A and value j
-// of B. It has no band.
+// Surface is the contribution of an interaction to the score of a record, above the curves of its two columns: Z[i][j]
+// at value i of A and value j of B. It has no band.
 type Surface struct {
 	A Axis        `json:"a"`
 	B Axis        `json:"b"`

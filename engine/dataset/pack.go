@@ -200,7 +200,7 @@ type Used struct {
 	hashes  []byte // of chunks, as they were when the pack was opened
 }
 
-// Content is what OpenContent gave when the pack was opened.
+// Content is the result of OpenContent when the pack was opened.
 func (u *Used) Content() []byte { return u.content }
 
 // Unchanged is an error that wraps ErrChanged unless the records are those that Load checked: the file was not written to

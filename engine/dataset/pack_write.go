@@ -21,7 +21,7 @@ import (
 
 // PackOptions configure the writing of a pack.
 type PackOptions struct {
-	// Folder is where temporary files of this program alone are made: labels, and rows too if they have
+	// Folder gets the temporary files, which only this program reads: labels, and rows too if they have
 	// persons or groups, wait there until all features are written. Their names begin with Prefix.
 	Folder, Prefix string
 	// LabelsFile and Progress are as in Options.
@@ -29,7 +29,7 @@ type PackOptions struct {
 	Progress   func(rows int) error
 }
 
-// Packed is what a pack has.
+// Packed counts the contents of a pack.
 type Packed struct {
 	Rows, Features  int
 	Persons, Groups int    // 0 without

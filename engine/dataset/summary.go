@@ -7,8 +7,8 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// Summary is what a data set looks like under a schema. All of it but the names
-// and ranges is computed from the records, and private like them.
+// Summary describes a data set under a schema. All of it but the names and ranges is
+// computed from the records, and private like them.
 type Summary struct {
 	DataID   string `json:"data_id"`
 	Rows     int    `json:"rows"`

@@ -15,8 +15,8 @@ import (
 	"dyad/internal/input"
 )
 
-// Device is what computes. It changes how fast a training is; the rounding of a device is
-// part of the sensitivity, so a plan is made for one. nil is the CPU in float64 on all cores, for every method.
+// Device does the computations. It changes the speed of a training; the rounding of a device is part of the
+// sensitivity, so a plan is made for one. nil is the CPU in float64 on all cores, for every method.
 type Device struct {
 	backend engine.Backend
 	workers int

@@ -101,14 +101,14 @@ func (o *Objective) Stability(ctx context.Context, w []float64, without func(dst
 // orders that [Kang21] Lemma 1 assumes have no constants; this has.
 func uniformBound(g, l2 float64, n int) float64 { return 4 * g * g / (l2 * float64(n-2)) }
 
-// PL is what is seen of the Polyak-Lojasiewicz condition ||grad F(w)||^2 >= 2 mu (F(w) - F*).
+// PL holds observations of the Polyak-Lojasiewicz condition ||grad F(w)||^2 >= 2 mu (F(w) - F*).
 type PL struct {
 	// Smallest is the least ||grad F||^2/(2 (F - F*)) over the points that were looked at: mu is not larger. It
 	// is +Inf if every point was at the minimum.
 	Smallest float64
-	// Points is how many points counted: those whose F exceeds F* by more than its roundings.
+	// Points is the number of points that counted: those whose F exceeds F* by more than its roundings.
 	Points int
-	// Distance is how far from the minimum the smallest was seen.
+	// Distance is the distance from the minimum at which the smallest was seen.
 	Distance float64
 }
 

@@ -28,7 +28,7 @@ func NewLogOdds(numbers []float64) *LogOdds {
 	return &LogOdds{Intercept: numbers[0], Slope: numbers[1], ClipRadius: numbers[2], Limit: numbers[3], Centre: numbers[4:]}
 }
 
-// Lines is how many lines of a file l takes, 0 of nil.
+// Lines returns the number of lines that l takes in a file, 0 for nil.
 func (l *LogOdds) Lines() int {
 	if l == nil {
 		return 0

@@ -25,7 +25,7 @@ import (
 // env makes a test binary run the program as a child with a fault. Only Main reads it.
 const env = "DYAD_TEST_CRASH_CHILD"
 
-// Spec is what a child does: the program with Args, and a fault at a stage.
+// Spec describes a child's work: the program with Args, and a fault at a stage.
 type Spec struct {
 	Args   []string
 	Stage  string // "start" means from the start, or no fault
@@ -179,7 +179,7 @@ func (s Spec) fault(ctx context.Context) error {
 	return fmt.Errorf("unknown fault %q", s.Fault)
 }
 
-// Ended is how a child ended.
+// Ended describes the end of a child.
 type Ended struct {
 	Code           int // Killed if it was
 	Stdout, Stderr string

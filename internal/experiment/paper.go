@@ -30,7 +30,7 @@ type Paper struct {
 	Seconds float64 `yaml:"seconds"`
 	// Axis is n or epsilon, the axis of figures and of Rows; default epsilon.
 	Axis string `yaml:"axis"`
-	// Rows are what the paper prints; without them its figure is not readable.
+	// Rows hold the paper's printed numbers; without them its figure is not readable.
 	Rows []PaperRow `yaml:"rows"`
 	// NotPrinted reports whether the paper has nothing of the plan's algorithms.
 	NotPrinted bool `yaml:"not_printed"`
@@ -42,10 +42,10 @@ type Paper struct {
 	// of the item can be run.
 	Missing    []string `yaml:"missing"`
 	Impossible string   `yaml:"impossible"`
-	// Differs is what was run otherwise than the paper did: other records, fewer of them, fewer repeats. An item with such a
-	// part is reproduced partly.
+	// Differs lists the differences from the paper's run: other records, fewer of them, fewer repeats. An item with
+	// such a part is reproduced partly.
 	Differs []string `yaml:"differs"`
-	// Command is what runs an item that is not for the runner of this package, in the root of the
+	// Command runs an item that is not for the runner of this package, in the root of the
 	// repository, and Table what to read of its result.
 	Command string     `yaml:"command"`
 	Quick   string     `yaml:"quick"` // a short form of Command
@@ -79,7 +79,7 @@ type PaperTable struct {
 	Value string   `yaml:"value"`
 	// Panels draws the first column of By in a figure each, with a point for every run at X and Value.
 	Panels bool `yaml:"panels"`
-	// Cells are what the paper prints: By's values and the number.
+	// Cells hold the paper's printed row: By's values and the number.
 	Cells []PaperCell `yaml:"cells"`
 }
 
@@ -151,7 +151,7 @@ func (p *Plan) Done(path string) (int, error) {
 	return len(rows), err
 }
 
-// Given is what the noise of a method gives in a cell, besides what it was asked for.
+// Given holds the actual guarantee of a method's noise in a cell, besides the requested one.
 type Given struct {
 	Data               string
 	N                  int

@@ -88,7 +88,7 @@ type Data struct {
 	Records   int    `yaml:"records"`
 	Features  int    `yaml:"features"`
 	Seed      uint64 `yaml:"seed"`
-	// NoiseColumns is how many columns of uniform noise are added, drawn by Seed.
+	// NoiseColumns is the number of columns of uniform noise that are added, drawn by Seed.
 	NoiseColumns int `yaml:"noise_columns"`
 	// N are the numbers of training records.
 	N []int `yaml:"n"`

@@ -40,7 +40,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Progress is how far the runs are.
+// Progress counts the finished runs.
 type Progress struct {
 	Done, Total int
 	// Last is the run that was done, in words.

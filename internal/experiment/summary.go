@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// Summary is what the splits of a cell say about a method.
+// Summary summarises a method over the splits of a cell.
 type Summary struct {
 	Data           string
 	N, D           int

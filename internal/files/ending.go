@@ -8,7 +8,7 @@ import (
 	"dyad/internal/input"
 )
 
-// Content is what a file will hold.
+// Content writes the text of a file.
 type Content string
 
 // contents are the endings of each content. Other endings of the table below are refused for it; an ending that is not

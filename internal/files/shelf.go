@@ -121,7 +121,7 @@ func (s *Shelf) Drop() {
 	s.file = nil
 }
 
-// Digest is what the ledger says of a text that is kept.
+// Digest returns the ledger's hash of a kept text.
 func Digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return "sha256:" + hex.EncodeToString(sum[:])

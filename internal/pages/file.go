@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// Number is what slices of a file hold.
+// Number is the element type of slices of a file.
 type Number interface {
 	~int32 | ~int64 | ~uint64 | ~float32 | ~float64
 }

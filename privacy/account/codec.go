@@ -13,8 +13,8 @@ const MaxDepth = 64
 
 var errDepth = fmt.Errorf("account: events are nested more than %d deep", MaxDepth)
 
-// UnknownEvent is what Decode returns for an event that this program cannot read
-// exactly. No accountant composes it.
+// UnknownEvent is returned by Decode for an event that this program cannot read exactly.
+// No accountant composes it.
 type UnknownEvent struct{ Kind string }
 
 // String names the kind.

@@ -205,7 +205,7 @@ func leaves(e Event, add func(facts) error) error {
 	return add(f)
 }
 
-// Release is what a session may do for an event.
+// Release describes the releases that a session may make for an event.
 type Release struct {
 	// Event describes one release, as its mechanism states it. A joint event stands for all
 	// of its releases together, and can be planned once.

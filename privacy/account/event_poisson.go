@@ -88,8 +88,8 @@ type PoissonEvent struct {
 	// Group is the largest number of records of one owner, at most MaxGroup; 0 means 1.
 	// Above 1 the noise must be Gaussian.
 	Group int
-	// Replaced is how far the query moves at most when one record of the batch is replaced:
-	// from one to two sensitivities of Event, with Gaussian noise under ReplaceOne; 0 means two.
+	// Replaced bounds the move of the query when one record of the batch is replaced: from one
+	// to two sensitivities of Event, with Gaussian noise under ReplaceOne; 0 means two.
 	Replaced float64
 }
 
@@ -112,8 +112,8 @@ func (e PoissonEvent) String() string {
 // group is Group with its zero value read.
 func (e PoissonEvent) group() int { return max(1, e.Group) }
 
-// KnownSensitivity is how far the query moves under ReplaceOne if all records of the owner
-// are in the batch.
+// KnownSensitivity bounds the move of the query under ReplaceOne if all records of the
+// owner are in the batch.
 func (e PoissonEvent) KnownSensitivity() float64 {
 	n, err := noiseOf("a Poisson event", e.Event)
 	if err != nil {

@@ -25,11 +25,11 @@ type Archive struct {
 	Lines int    `json:"lines"`
 	Hash  string `json:"hash"`
 	File  string `json:"file"` // its name in the folder of the ledger
-	// Totals are what all archived runs cost, of earlier archives too.
+	// Totals holds the costs of all archived runs, of earlier archives too.
 	Totals []ArchivedTotal `json:"totals"`
 }
 
-// ArchivedTotal is what archived runs cost of one data id, for one unit.
+// ArchivedTotal is the cost of the archived runs of one data id, for one unit.
 type ArchivedTotal struct {
 	DataID     string `json:"data_id"`
 	Unit       string `json:"unit,omitempty"`

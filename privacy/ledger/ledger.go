@@ -94,8 +94,7 @@ type Ledger struct {
 
 // Options configure the use of a ledger. They cannot change what is recorded.
 type Options struct {
-	// LockWait is how long to wait for another process that holds the lock;
-	// 0 means 10 s.
+	// LockWait is the longest wait for another process that holds the lock; 0 means 10 s.
 	LockWait time.Duration
 	// Trace, if not nil, is called with the name of each step of a change when
 	// the step is done, in this order: "created" (the file, if it was absent),
@@ -140,7 +139,7 @@ func OpenWith(path string, o Options) (*Ledger, error) {
 // Path is the absolute path of the ledger file, with symbolic links resolved.
 func (l *Ledger) Path() string { return l.path }
 
-// Charge is what a run will spend: its whole plan, before any data is touched.
+// Charge is the spending of a run: its whole plan, before any data is touched.
 type Charge struct {
 	DataID    string          // declared by the user; names whose privacy is spent
 	Run       string          // unique in the ledger; Begin generates it if empty
@@ -153,8 +152,9 @@ type Charge struct {
 	Relation  string
 	Released  string
 
-	// Objective is what the run minimises, as text of public numbers, or empty. The
-	// guarantee does not rest on it; Resume compares it, so that no run ends as another.
+	// Objective describes the function that the run minimises, as text of public numbers,
+	// or is empty. The guarantee does not rest on it; Resume compares it, so that no run
+	// ends as another.
 	Objective string
 
 	Plan string // SHA-256 of the plan that the model file states, in hex, or empty

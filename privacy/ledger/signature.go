@@ -16,8 +16,8 @@ import (
 // ErrSignature is wrapped by everything that a signature does not vouch for.
 var ErrSignature = errors.New("ledger: the signature does not hold")
 
-// Statement is what the owner of a ledger signs of a released file. All of it was in the ledger when the
-// release was recorded.
+// Statement holds the facts about a released file that the owner of a ledger signs. All of it was in the
+// ledger when the release was recorded.
 type Statement struct {
 	Digest     string `json:"digest"`         // of the file: "sha256:" and hex
 	Plan       string `json:"plan,omitempty"` // as Charge.Plan

@@ -257,14 +257,14 @@ func epsilonText(eps float64) string {
 	return "epsilon " + privacy.FormatUp(eps)
 }
 
-// Summary is what was spent on one data id.
+// Summary is the spending on one data id.
 type Summary struct {
 	DataID     string
 	Runs       int // charged, finished or not
 	SeededRuns int // of these, runs whose noise is not secret
-	// Unit is what the runs protect, "" if none says. Mixed: they protect different units,
-	// listed in Unit. Their costs do not add up: there is no total, and Mu, Epsilon and
-	// Pure are +Inf.
+	// Unit is the protected unit of the runs, "" if none states it. Mixed: they protect
+	// different units, listed in Unit. Their costs do not add up: there is no total, and
+	// Mu, Epsilon and Pure are +Inf.
 	Unit  string
 	Mixed bool
 	// Mu holds for all charged events together; +Inf means no guarantee. It is 0 if a run

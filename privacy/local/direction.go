@@ -68,7 +68,7 @@ type Direction struct {
 
 const maxDirectionPairs = 1024
 
-// DirectionMessage is what a user sends.
+// DirectionMessage is the message of a user.
 type DirectionMessage struct {
 	Seed   [32]byte // of the directions
 	Choice uint16   // 2i for v_i, 2i+1 for -v_i
@@ -181,7 +181,7 @@ func gammaRatio(d int) float64 {
 // Mechanism returns m with its defaults filled in.
 func (c *DirectionChannel) Mechanism() Direction { return c.m }
 
-// Event is what one message costs its user.
+// Event returns the cost of one message to its user.
 func (c *DirectionChannel) Event() account.Event {
 	return account.PureEvent{Epsilon: c.m.Epsilon}
 }

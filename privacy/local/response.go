@@ -35,7 +35,7 @@ func (m RandomizedResponse) Validate() error {
 	return checkLocalEpsilon(m.Epsilon)
 }
 
-// Event is what one answer costs its user.
+// Event returns the cost of one answer to its user.
 func (m RandomizedResponse) Event() account.Event {
 	return account.PureEvent{Epsilon: m.Epsilon}
 }

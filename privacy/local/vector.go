@@ -42,7 +42,7 @@ func (m Vector) Validate() error {
 	return m.Laplace().Validate()
 }
 
-// Event is what one vector costs its user.
+// Event returns the cost of one vector to its user.
 func (m Vector) Event() account.Event { return account.PureEvent{Epsilon: m.Epsilon} }
 
 // Perturb replaces x, of length Dim, by its perturbed form. A vector that is not finite

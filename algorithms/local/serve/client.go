@@ -17,7 +17,7 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Limits are what a client accepts of a protocol.
+// Limits bound the protocols that a client accepts.
 type Limits struct {
 	// Epsilon is the most that the messages of a protocol, with those that the memory has of
 	// others, may cost in all. It is required.
@@ -74,7 +74,7 @@ const (
 	Printed  Outcome = "printed"         // not sent: see Draw
 )
 
-// Answer is what a client did.
+// Answer reports the actions of a client.
 type Answer struct {
 	Outcome   Outcome
 	Epoch     int

@@ -43,16 +43,16 @@ type HandlerOptions struct {
 	// Tokens, if not nil, are asked for: a message, and a look at a user's visits, need
 	// the token of that user's id in this study (TokenKey.Study). Every user may then make userRate requests a second.
 	Tokens *TokenKey
-	// Connections is how many NewServer keeps open at a time; 0 means DefaultConnections.
+	// Connections is the number of connections that NewServer keeps open at a time; 0 means DefaultConnections.
 	Connections int
-	// BodyWait is how long the body of a request may take to arrive; 0 means DefaultBodyWait.
+	// BodyWait is the longest time for the body of a request to arrive; 0 means DefaultBodyWait.
 	BodyWait time.Duration
 	// Hosts are the names under which clients reach the server, as in the header Host without a port; *.example.org stands for one
 	// label in the place of *. IP addresses and localhost are always served. Others are refused: a page could give its own name the
 	// address of the server (DNS rebinding), and read what a browser on its network may read.
 	Hosts []string
-	// ErrorLog is where NewServer tells of broken connections, and Run that it stops; nil
-	// means standard error.
+	// ErrorLog gets NewServer's reports of broken connections, and Run's report that it
+	// stops; nil means standard error.
 	ErrorLog *log.Logger
 }
 

@@ -27,7 +27,8 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Example is how a kind is run on the records of Check: columns x in [-1, 1], z in [0, 10], c of a, b and c, and the label y of 0 and 1.
+// Example holds the arguments of a kind for the records of Check: columns x in [-1, 1], z in [0, 10], c of a, b and c,
+// and the label y of 0 and 1.
 type Example struct {
 	Kind  algorithms.Kind // with its options
 	Flags []string        // that set these options

@@ -58,8 +58,8 @@ func Open() (Driver, error) {
 // ErrClosed is returned by a Driver after Close.
 var ErrClosed = errors.New("driver: already closed")
 
-// Driver is a loaded CUDA driver. Its methods may be called from any goroutine.
-// OpenGPU is how work reaches a GPU.
+// Driver is a loaded CUDA driver. Its methods may be called from any goroutine. OpenGPU
+// is the road of work to a GPU.
 type Driver interface {
 	// Version is the newest CUDA version that the driver supports, as
 	// 1000 major + 10 minor: 13000 is CUDA 13.0.

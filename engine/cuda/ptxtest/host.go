@@ -19,7 +19,7 @@ import (
 	"dyad/kernels"
 )
 
-// Sanitizer is what a Host is compiled with.
+// Sanitizer selects the checks that are compiled into a Host.
 type Sanitizer string
 
 // Addresses finds accesses outside of buffers and undefined behaviour, with the threads of a

@@ -16,7 +16,7 @@ import (
 // numbers, otherwise from the mean of its values. So a suggestion tells of the data which unit they are in, and a
 // person has to confirm it.
 
-// Suggestion is what the code book knows of a column.
+// Suggestion holds the code book's knowledge of a column.
 type Suggestion struct {
 	Quantity, Unit string
 	Answer         schema.Answer

@@ -33,7 +33,7 @@ type Options struct {
 	// Decimal is "." or ",", what separates the fraction of a number, where the file does
 	// not tell.
 	Decimal string
-	// Answers are what is known about columns without the data, by name.
+	// Answers holds the facts known about columns without the data, by name.
 	Answers map[string]schema.Answer
 	// Progress, if not nil, is called now and then with the rows read so far; an error stops
 	// the draft and is returned.

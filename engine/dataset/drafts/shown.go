@@ -22,7 +22,8 @@ type DraftedColumn struct {
 	// there are by IDKey, or 0 if that was not counted.
 	MayNamePersons bool
 	Persons        int
-	// Suggested is what the built-in code book knows of such a column, or nil. It is not used unless it comes back as an Answer.
+	// Suggested is the built-in code book's knowledge of such a column, or nil. It is not used unless it comes back as
+	// an Answer.
 	Suggested *Suggestion
 }
 

@@ -325,8 +325,8 @@ func (r *Reader) errorf(row int, rule string) error {
 	return &source.ParseError{File: r.name, Row: row, Rule: rule}
 }
 
-// Sizes are what the footer says. Equal values take next to no bytes in a page, so one byte a
-// row is not a bound here; memory that is promised but no row fills is not touched.
+// Sizes returns the sizes in the footer. Equal values take next to no bytes in a page, so one
+// byte a row is not a bound here; memory that is promised but no row fills is not touched.
 func (r *Reader) Sizes(in *source.Input) source.Sizes {
 	return source.Sizes{Rows: int(min(max(r.file.NumRows(), 0), in.Size*64)), Bytes: in.Size * 64}
 }

@@ -41,7 +41,7 @@ func isTimeOfDay(text []byte) bool {
 	return ok && len(hours) >= 1 && len(hours) <= 2 && AllDigits(hours) && len(rest) >= 2 && AllDigits(rest[:2])
 }
 
-// Notation is how a file writes the numbers of a column if not as strconv does.
+// Notation describes the numbers of a column in a file, where they differ from strconv's.
 type Notation struct {
 	Decimal   byte
 	Thousands string // "" for none

@@ -11,9 +11,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Answer is what is known about a column without the data: one of Range, Date and
-// Categories of a feature, or another Role. With role label, Positive is the class that should score high, or empty
-// for a guess. With role person, Persons or IDs and MaxRowsPerPerson are what Schema says of persons.
+// Answer holds the facts known about a column without the data: one of Range, Date and Categories of a feature, or
+// another Role. With role label, Positive is the class that should score high, or empty for a guess. With role
+// person, Persons or IDs and MaxRowsPerPerson are what Schema says of persons.
 type Answer struct {
 	Role       string      `yaml:"role,omitempty"`
 	Range      []float64   `yaml:"range,omitempty"`

@@ -23,11 +23,11 @@ const (
 	AllowLookAlikes LookAlikes = "allow"
 )
 
-// IDKey is what is left of an id without the differences that keyboards, spreadsheets and
-// exports make: it is equal for ids that are equal after compatibility normalisation
-// (NFKC), full case folding, and removal of control, format and other invisible
-// characters, of white space and quotation marks around it, and of repeated white space
-// inside (Unicode Standard Annex 15, and NFKC_Casefold in chapter 3.13 of the standard).
+// IDKey returns an id without the differences that keyboards, spreadsheets and exports
+// make: it is equal for ids that are equal after compatibility normalisation (NFKC), full
+// case folding, and removal of control, format and other invisible characters, of white
+// space and quotation marks around it, and of repeated white space inside (Unicode
+// Standard Annex 15, and NFKC_Casefold in chapter 3.13 of the standard).
 //
 // It is not told by IDKey that letters of two alphabets look the same (Latin and Cyrillic
 // a), or that 007 and 7 are one number.

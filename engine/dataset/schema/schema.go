@@ -107,7 +107,8 @@ type Schema struct {
 	// Interactions are pairs of feature columns, by their names, whose products are features, too: of numbers, categories, or one of
 	// each. Features must have names, and d is then at most 512.
 	Interactions [][]string `yaml:"interactions,omitempty" json:"interactions,omitempty"`
-	// ChooseInteractions is how many other pairs training chooses in private, by the records; model files have them among Interactions.
+	// ChooseInteractions is the number of other pairs that training chooses in private, by the records; model files
+	// have them among Interactions.
 	ChooseInteractions int `yaml:"choose_interactions,omitempty" json:"choose_interactions,omitempty"`
 	// CSV are options of FormatCSV, and of FormatXLSX but for delimiter and encoding.
 	CSV CSVOptions `yaml:"csv,omitzero" json:"csv,omitzero"`
@@ -162,7 +163,7 @@ type CSVOptions struct {
 	// IgnoreOthers allows columns of the file that the schema does not list.
 	// It needs a header.
 	IgnoreOthers bool `yaml:"ignore_others,omitempty" json:"ignore_others,omitempty"`
-	// Decimal is what separates the fraction of a number: "." (the default) or ",".
+	// Decimal separates the fraction of a number: "." (the default) or ",".
 	Decimal string `yaml:"decimal,omitempty" json:"decimal,omitempty"`
 	// Thousands separates groups of three digits before the fraction: ",", ".", "'" or
 	// "space". Empty means that there are none; a number may also do without them.

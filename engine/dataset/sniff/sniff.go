@@ -36,7 +36,7 @@ func excel(head []byte) bool {
 	return slices.ContainsFunc(workbookParts[:], func(part string) bool { return strings.HasPrefix(name, part) })
 }
 
-// Bytes is how much of a file is looked at to find its format.
+// Bytes is the length of the part of a file that is read to find its format.
 const Bytes = 4096
 
 // Binary recognises a format by its first bytes; "" if none matches.

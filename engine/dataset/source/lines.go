@@ -103,7 +103,7 @@ func (s *Lines) nextOfBlock() ([]byte, error) {
 	return bytes.TrimSuffix(part, []byte{'\r'}), nil
 }
 
-// Sizes are what a first look counts; each bounds what is stored, but for compressed files.
+// Sizes holds the counts of a first look; each bounds the stored amount, but for compressed files.
 type Sizes struct {
 	Rows   int // lines
 	Bytes  int64

@@ -152,7 +152,7 @@ const (
 	Impossible  = "impossible"
 )
 
-// State is what there is of an item.
+// State describes the progress of an item.
 type State struct {
 	Paper string `json:"paper"`
 	Item  string `json:"item"`

@@ -30,7 +30,7 @@ type Options struct {
 	Progress func(part string, p experiment.Progress)
 }
 
-// Outcome is what a run of an item did.
+// Outcome describes a run of an item.
 type Outcome struct {
 	Part string `json:"part"`
 	CSV  string `json:"csv,omitempty"`
