@@ -1,4 +1,4 @@
-package terms
+package embedding
 
 import (
 	"context"
@@ -17,7 +17,7 @@ const chunkPairs = 64
 // a time.
 type Gradients struct {
 	data    *Data
-	loss    Loss
+	loss    ListLoss
 	rows    int // d'
 	workers int
 	partial [][]float64
@@ -26,12 +26,12 @@ type Gradients struct {
 
 // NewGradients returns sums over data for a matrix of rows x Dim. workers < 1 means 1;
 // it changes the time, never the result.
-func NewGradients(data *Data, loss Loss, rows, workers int) (*Gradients, error) {
+func NewGradients(data *Data, loss ListLoss, rows, workers int) (*Gradients, error) {
 	if loss == nil || rows < 1 || rows > 1<<20 {
-		return nil, fmt.Errorf("terms: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
+		return nil, fmt.Errorf("embedding: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
 	}
 	if _, ok := loss.(BradleyTerry); ok && rows != 1 {
-		return nil, fmt.Errorf("terms: loss bradley-terry has one row of weights, not %d", rows)
+		return nil, fmt.Errorf("embedding: loss bradley-terry has one row of weights, not %d", rows)
 	}
 	g := &Gradients{data: data, loss: loss, rows: rows, workers: max(workers, 1)}
 	g.scratch = make([][]float64, g.workers)

@@ -1,4 +1,4 @@
-package terms
+package embedding
 
 import "math"
 
@@ -19,7 +19,7 @@ type TupleLoss interface {
 	Slopes(c, q []float64, classes []int32)
 }
 
-// MeanContrastive is the mean of Contrastive over all k(k-1)/2 pairs of the tuple;
+// MeanContrastive is the mean of ListContrastive over all k(k-1)/2 pairs of the tuple;
 // records of different classes are dissimilar.
 type MeanContrastive struct {
 	Margin float64 // m > 0, public
@@ -47,7 +47,7 @@ func (l MeanContrastive) Value(q []float64, classes []int32) float64 {
 }
 
 // Slopes adds 1/2 for a similar pair and (D - m)/(2 D) for a dissimilar one of distance
-// 0 < D < m, over the number of pairs. At D = 0 it is taken as 0, as for Contrastive.
+// 0 < D < m, over the number of pairs. At D = 0 it is taken as 0, as for ListContrastive.
 func (l MeanContrastive) Slopes(c, q []float64, classes []int32) {
 	k := len(classes)
 	each := 1 / (float64(k) * float64(k-1))

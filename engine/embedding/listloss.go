@@ -1,10 +1,10 @@
-package terms
+package embedding
 
 import "math"
 
-// Loss is a loss of one labelled pair in a d' x d matrix W that depends on v = W (x_a -
+// ListLoss is a loss of one labelled pair in a d' x d matrix W that depends on v = W (x_a -
 // x_b) alone, so that its gradient is c (x_a - x_b)^T with a vector c of d' numbers.
-type Loss interface {
+type ListLoss interface {
 	// Name identifies the loss in models and reports.
 	Name() string
 	// Parameter is its public parameter, which must be positive; "" if it has none.
@@ -20,24 +20,24 @@ type Loss interface {
 	GradientBound(w []float64, d int, norm Norm, bound float64) float64
 }
 
-// Contrastive is the contrastive loss of [Li20] equation 7,
+// ListContrastive is the contrastive loss of [Li20] equation 7,
 //
 //	1/2 D^2 for a similar pair,  1/2 max(0, Margin - D)^2 for a dissimilar one,
 //
 // D = ||v||_2. Its gradient in W is v dx^T, and (D - Margin)/D v dx^T for D < Margin;
 // at D = 0 it is taken as 0 (docs/theory.md#pair-clipping). label true means dissimilar.
-type Contrastive struct {
+type ListContrastive struct {
 	Margin float64 // m > 0, public
 }
 
 // Name returns "contrastive".
-func (Contrastive) Name() string { return "contrastive" }
+func (ListContrastive) Name() string { return "contrastive" }
 
 // Parameter is the margin.
-func (l Contrastive) Parameter() (string, float64) { return "margin", l.Margin }
+func (l ListContrastive) Parameter() (string, float64) { return "margin", l.Margin }
 
 // Value returns the loss.
-func (l Contrastive) Value(v []float64, dissimilar bool) float64 {
+func (l ListContrastive) Value(v []float64, dissimilar bool) float64 {
 	d := L2.of(v)
 	if dissimilar {
 		d = max(0, l.Margin-d)
@@ -46,7 +46,7 @@ func (l Contrastive) Value(v []float64, dissimilar bool) float64 {
 }
 
 // Slope sets v to the coefficients of the gradient.
-func (l Contrastive) Slope(v []float64, dissimilar bool) {
+func (l ListContrastive) Slope(v []float64, dissimilar bool) {
 	if !dissimilar {
 		return
 	}
@@ -64,7 +64,7 @@ func (l Contrastive) Slope(v []float64, dissimilar bool) {
 // GradientBound is max(4 R^2 ||W||, 2 R m k): for L1 with ||W|| the largest column sum of
 // |W| and k = sqrt d', for L2 with the Frobenius norm of W, which bounds its operator norm,
 // and k = 1. Proof: docs/theory.md#pair-bounds.
-func (l Contrastive) GradientBound(w []float64, d int, norm Norm, bound float64) float64 {
+func (l ListContrastive) GradientBound(w []float64, d int, norm Norm, bound float64) float64 {
 	size, k := 0.0, 1.0
 	if norm == L2 {
 		size = L2.of(w)
