@@ -110,7 +110,7 @@ type pairCase struct {
 // pairCases are all units, noises, losses, ways to form batches and methods.
 func pairCases(b privacy.Budget) (all []pairCase) {
 	star := pairs.Spec{
-		Individuals: 16, Pairs: 24, Dim: 4, Bound: 1, Loss: embedding.ListContrastive{Margin: 1}, Rows: 2,
+		Individuals: 16, Pairs: 24, Dim: 4, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 2,
 		Unit: pairs.Individual, Kappa: 4, Batch: 8, Epochs: 3, Clip: 1e-4, StepSize: 1e-9, Budget: b,
 	}
 	add := func(known bool, changes ...func(*pairs.Spec)) {
@@ -154,7 +154,7 @@ func pairCases(b privacy.Budget) (all []pairCase) {
 func tupleCases(b privacy.Budget) (all []pairs.Spec) {
 	s := pairs.Spec{
 		Individuals: 12, Dim: 4, Bound: 1, Rows: 2, Tuple: 4, Seed: 1, Batch: 1, Epochs: 2, Clip: 1e-4, StepSize: 1e-9, Budget: b,
-		Loss: embedding.MeanContrastive{Margin: 1},
+		Loss: embedding.Contrastive{Margin: 1},
 	}
 	all = append(all, s)
 	for _, loss := range []embedding.TupleLoss{embedding.Triplet{Margin: 1}, embedding.NPair{Temperature: 1}} {

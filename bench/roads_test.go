@@ -174,7 +174,7 @@ func BenchmarkPairsEpoch(b *testing.B) {
 		b.Fatal(err)
 	}
 	p, err := pairs.Spec{
-		Individuals: n, Pairs: len(drawn), Dim: d, Bound: 1, Loss: embedding.ListContrastive{Margin: 1}, Rows: 16, Kappa: kappa,
+		Individuals: n, Pairs: len(drawn), Dim: d, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 16, Kappa: kappa,
 		Batch: 1000, Epochs: 1, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6},
 	}.Plan()
 	if err != nil {

@@ -71,7 +71,7 @@ func softmaxWays(epsilon float64) map[string]pairs.Spec {
 	s := common
 	s.Loss, s.Tuple, s.Epochs, s.StepSize = embedding.NPair{Temperature: 0.1}, 4, 30, 30
 	out["npair of 4,matrix"] = s
-	s.Loss, s.Tuple, s.AllPairs, s.Epochs, s.StepSize = embedding.MeanContrastive{Margin: 0.3}, 0, true, 10, 300
+	s.Loss, s.Tuple, s.AllPairs, s.Epochs, s.StepSize = embedding.Contrastive{Margin: 0.3}, 0, true, 10, 300
 	out["all pairs,matrix"] = s
 	return out
 }

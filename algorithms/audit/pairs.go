@@ -237,7 +237,7 @@ func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInst
 	}
 	at := func(values ...float64) []float64 { return scaled(s, values...) }
 	starts := []float64{0} // W of weights of scores
-	if l, ok := s.Loss.(embedding.ListContrastive); ok {
+	if l, ok := s.Loss.(embedding.Contrastive); ok {
 		// D = 2 R |W| is half the margin, or W is as large as it starts.
 		starts = []float64{min(1, l.Margin/(4*s.Bound)), 1}
 	}

@@ -114,7 +114,7 @@ type turnedSides struct {
 func tupleStarts(s pairs.Spec) []float64 {
 	w := 1.0
 	switch l := s.Loss.(type) {
-	case embedding.MeanContrastive:
+	case embedding.Contrastive:
 		w = min(1, l.Margin/(4*s.Bound))
 	case embedding.Triplet:
 		w = min(1, math.Sqrt(l.Margin)/(4*s.Bound))

@@ -18,7 +18,7 @@ const victims = 3
 // star is a training on the pairs of one individual with three others and on three more.
 func star(unit pairs.Unit, kappa int) pairs.Spec {
 	return pairs.Spec{
-		Individuals: 9, Pairs: 2 * victims, Dim: 2, Bound: 1, Loss: embedding.ListContrastive{Margin: 1}, Rows: 2,
+		Individuals: 9, Pairs: 2 * victims, Dim: 2, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 2,
 		Unit: unit, Kappa: kappa, Batch: victims, Epochs: 1, Clip: 0.1, StepSize: 1e-9, Budget: privacy.Budget{Epsilon: 1},
 	}
 }
@@ -162,7 +162,7 @@ func TestSeededDefectsOfPairsAreCaught(t *testing.T) {
 // so many pairs of one owner.
 func poissonStar(kappa int) *pairs.Plan {
 	p, err := pairs.Spec{
-		Individuals: 9, Pairs: 8, Dim: 1, Bound: 1, Loss: embedding.ListContrastive{Margin: 1}, Rows: 1,
+		Individuals: 9, Pairs: 8, Dim: 1, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 1,
 		Unit: pairs.Group, Kappa: kappa, Batch: 4, Epochs: 1, StepSize: 1e-9, Clip: 0.1, Sampling: pairs.Poisson, Budget: privacy.Budget{Epsilon: 1.5, Delta: 1e-2},
 	}.Plan()
 	if err != nil {
@@ -182,7 +182,7 @@ func TestPoissonAudit(t *testing.T) {
 func TestAuditOfPerturbedInputs(t *testing.T) {
 	spec := func(m pairs.Method, epsilon float64, kappa int, byClass bool) pairs.Spec {
 		s := pairs.Spec{
-			Individuals: kappa + 1, Pairs: kappa, Dim: 2, Bound: 1, Loss: embedding.ListContrastive{Margin: 1}, Method: m, ByClass: byClass,
+			Individuals: kappa + 1, Pairs: kappa, Dim: 2, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Method: m, ByClass: byClass,
 			Kappa: kappa, Budget: privacy.Budget{Epsilon: epsilon},
 		}
 		if m == pairs.Labels {

@@ -93,7 +93,7 @@ func TestLocalPlansSpendTheBudget(t *testing.T) {
 func TestLocalRuns(t *testing.T) {
 	objective := func(method pairs.Method, epsilon float64) float64 {
 		s := pairs.Spec{
-			Individuals: 600, Pairs: 1200, Dim: 4, Bound: 1, Loss: embedding.ListContrastive{Margin: 1}, Rows: 2, Method: method, ByClass: method == pairs.Input,
+			Individuals: 600, Pairs: 1200, Dim: 4, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 2, Method: method, ByClass: method == pairs.Input,
 			Kappa: 8, Batch: 100, Epochs: 6, Budget: privacy.Budget{Epsilon: epsilon},
 		}
 		x, g, _ := dataFor(t, s, 3)

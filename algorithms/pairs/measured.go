@@ -45,8 +45,8 @@ func (l Stated) Mean(matrix []float64, r *engine.Records) (float64, string, erro
 		return 0, "", err
 	}
 	classes := ClassesOf(r, order)
-	if l.Name == (embedding.ListContrastive{}).Name() {
-		all, err := embedding.NewAllPairs(data, classes, embedding.ListContrastive{Margin: l.Margin}, factor.Rank, 1)
+	if l.Name == (embedding.Contrastive{}).Name() {
+		all, err := embedding.NewAllPairs(data, classes, embedding.Contrastive{Margin: l.Margin}, factor.Rank, 1)
 		if err != nil {
 			return 0, "", err
 		}

@@ -102,7 +102,7 @@ func TestAuditOfPairMoments(t *testing.T) {
 // in one charge, with the margin as its scale; an exact run says so.
 func TestMomentsOfPairsLearn(t *testing.T) {
 	s := pairs.Spec{
-		Individuals: 2000, Pairs: 4000, Dim: 4, Bound: 1, Loss: embedding.ListContrastive{Margin: 3}, Method: pairs.Moments,
+		Individuals: 2000, Pairs: 4000, Dim: 4, Bound: 1, Loss: embedding.Contrastive{Margin: 3}, Method: pairs.Moments,
 		Kappa: 8, Budget: privacy.Budget{Epsilon: 2, Delta: 1e-5},
 	}
 	for _, mode := range []algorithms.Mode{algorithms.Certified, algorithms.NonPrivate} {

@@ -42,7 +42,7 @@ func (n *near) Release(x []float64, _ privacy.Certificate, _ privacy.Mechanism) 
 
 func certified() pairs.Spec {
 	return pairs.Spec{
-		Individuals: 40, Pairs: 60, Dim: 4, Bound: 1, Loss: embedding.ListContrastive{Margin: 1}, Rows: 3,
+		Individuals: 40, Pairs: 60, Dim: 4, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 3,
 		Kappa: 5, Batch: 7, Epochs: 3, Clip: 0.1, Budget: privacy.Budget{Epsilon: 1}, Noise: privacy.LaplaceNoise,
 	}
 }
@@ -189,7 +189,7 @@ func TestReplacingAnIndividualStaysWithinTheCertificate(t *testing.T) {
 // equal, a label flip that reverses a saturated gradient in every row.
 func adversarial(t *testing.T, mode algorithms.Mode) (epsilonReached float64, p *pairs.Plan) {
 	s := pairs.Spec{
-		Individuals: 2, Pairs: 1, Dim: 4, Bound: 1, Loss: embedding.ListContrastive{Margin: 1e6}, Rows: 16,
+		Individuals: 2, Pairs: 1, Dim: 4, Bound: 1, Loss: embedding.Contrastive{Margin: 1e6}, Rows: 16,
 		Unit: pairs.OnePair, Batch: 1, Epochs: 1, Clip: 0.5, Budget: privacy.Budget{Epsilon: 0.4}, Noise: privacy.LaplaceNoise, Mode: mode,
 	}
 	p = planOf(t, s)
@@ -269,7 +269,7 @@ func TestPlansRefuse(t *testing.T) {
 // A run learns at a generous budget, charges once, and the noise hides at a small one.
 func TestRunLearns(t *testing.T) {
 	s := pairs.Spec{
-		Individuals: 600, Pairs: 1200, Dim: 4, Bound: 1, Loss: embedding.ListContrastive{Margin: 1}, Rows: 2,
+		Individuals: 600, Pairs: 1200, Dim: 4, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 2,
 		Kappa: 8, Batch: 100, Epochs: 6, Budget: privacy.Budget{Epsilon: 20, Delta: 1e-5},
 	}
 	objective := func(s pairs.Spec) float64 {

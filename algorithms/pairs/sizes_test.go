@@ -64,7 +64,7 @@ func opposite(s pairs.Spec, x []float64, unit int) []float64 {
 // more than the certificate, for every method and noise of pairs, and by a fifth of it somewhere. Gradients are much longer
 // than the clip, so that a sum without clipping moves by more.
 func TestPairsOfEverySize(t *testing.T) {
-	base := pairs.Spec{Bound: 1, Loss: embedding.ListContrastive{Margin: 1e6}, Rows: 2, Kappa: 2, Epochs: 1, Clip: 1e-6, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}}
+	base := pairs.Spec{Bound: 1, Loss: embedding.Contrastive{Margin: 1e6}, Rows: 2, Kappa: 2, Epochs: 1, Clip: 1e-6, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}}
 	for _, c := range sizes.Cells(t, 3e5, 1) {
 		for name, change := range map[string]func(*pairs.Spec){
 			"Gaussian":    func(*pairs.Spec) {},
@@ -105,10 +105,10 @@ func TestTuplesOfEverySize(t *testing.T) {
 		for name, change := range map[string]func(*pairs.Spec){
 			"triplet":         func(s *pairs.Spec) { s.Loss = embedding.Triplet{Margin: 1e6} },
 			"npair":           func(s *pairs.Spec) { s.Loss = embedding.NPair{Temperature: 1e-3} },
-			"contrastive":     func(s *pairs.Spec) { s.Loss = embedding.MeanContrastive{Margin: 1e6} },
+			"contrastive":     func(s *pairs.Spec) { s.Loss = embedding.Contrastive{Margin: 1e6} },
 			"K-norm":          func(s *pairs.Spec) { s.Budget.Delta = 0 },
 			"Laplace":         func(s *pairs.Spec) { s.Budget.Delta, s.Noise = 0, privacy.LaplaceNoise },
-			"all pairs":       func(s *pairs.Spec) { *s = allPairsSpec(); s.Loss = embedding.MeanContrastive{Margin: 1e6} },
+			"all pairs":       func(s *pairs.Spec) { *s = allPairsSpec(); s.Loss = embedding.Contrastive{Margin: 1e6} },
 			"network, npair":  func(s *pairs.Spec) { s.Loss = embedding.NPair{Temperature: 1e-3}; s.Network = networkOf(t, c.D) },
 			"network triplet": func(s *pairs.Spec) { s.Network = networkOf(t, c.D) },
 		} {
@@ -154,7 +154,7 @@ func TestPerturbedInputsOfEverySize(t *testing.T) {
 	for _, c := range sizes.Cells(t, 3e5, 1) {
 		for _, byClass := range []bool{true, false} {
 			s := pairs.Spec{
-				Individuals: c.N, Pairs: c.N, Dim: c.D, Bound: 1, Loss: embedding.ListContrastive{Margin: 1}, Rows: 1, Kappa: 2, Method: pairs.Input, ByClass: byClass,
+				Individuals: c.N, Pairs: c.N, Dim: c.D, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 1, Kappa: 2, Method: pairs.Input, ByClass: byClass,
 				Budget: privacy.Budget{Epsilon: 1}, Epochs: 1,
 			}
 			p := planOf(t, s)

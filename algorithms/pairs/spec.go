@@ -114,8 +114,8 @@ type Spec struct {
 	Dim         int     // features of an individual
 	Bound       float64 // R: the public norm bound of features, in the norm of Norm
 	Rows        int     // d' of the learned d' x d matrix; 0 means 1, and Dim with Moments
-	// Loss is a embedding.ListLoss or embedding.InfoNCE of labelled pairs, else a embedding.TupleLoss.
-	Loss TermLoss
+	// Loss is an embedding.ListLoss or embedding.InfoNCE of labelled pairs, else an embedding.TupleLoss.
+	Loss embedding.TermLoss
 
 	algorithms.Provenance
 	// Identity says for the guarantee when two ids are different individuals; empty: when
@@ -149,7 +149,7 @@ type Spec struct {
 	// embedding.InfoNCE, which needs one: a linear map is a network without hidden layers.
 	Network *Network
 	// AllPairs uses all pairs of individuals in every epoch; the gradient of every pair is
-	// clipped. It needs Loss MeanContrastive and L2 norms, and Tuple, Seed and Batch stay
+	// clipped. It needs Loss Contrastive and L2 norms, and Tuple, Seed and Batch stay
 	// zero. An epoch takes O(Individuals^2 (Dim + Rows)) operations.
 	AllPairs bool
 
@@ -177,14 +177,6 @@ type Spec struct {
 	// PrintedSteps divides steps by sqrt(tau) again and again, as [Li20] Algorithm 1 is
 	// printed: eta_0/sqrt(tau!), about nine useful steps (docs/theory.md#pair-steps).
 	PrintedSteps bool
-}
-
-// TermLoss is a loss of any terms.
-type TermLoss interface {
-	// Name identifies the loss in models and reports.
-	Name() string
-	// Parameter is its public parameter, which must be positive; "" if it has none.
-	Parameter() (name string, value float64)
 }
 
 // mostMoments bounds Dim of Moments, whose matrices are decomposed.
@@ -306,7 +298,7 @@ func (s *Spec) fillPairs() error {
 		return errors.New("no paper gives noise for moments: choose certified mode")
 	case s.Method == Moments && s.Pairs < 2:
 		return errors.New("moments need at least 2 pairs")
-	case s.Method == Moments && (s.Loss.Name() != embedding.ListContrastive{}.Name() || s.Rows > s.Dim):
+	case s.Method == Moments && (s.Loss.Name() != embedding.Contrastive{}.Name() || s.Rows > s.Dim):
 		return fmt.Errorf("method moments learns a metric of at most %d rows from similar and dissimilar pairs: choose the contrastive loss, whose margin is then the root mean square distance", s.Dim)
 	case s.Method == Moments && s.Dim > mostMoments:
 		return fmt.Errorf("method moments decomposes matrices of at most %d features, not %d; choose method gradients", mostMoments, s.Dim)
@@ -367,7 +359,7 @@ const mostAllPairs = 1 << 16
 
 // fillAllPairs is fill for all pairs.
 func (s *Spec) fillAllPairs() error {
-	_, contrastive := s.Loss.(embedding.MeanContrastive)
+	_, contrastive := s.Loss.(embedding.Contrastive)
 	switch {
 	case !contrastive:
 		return fmt.Errorf("all pairs go with the contrastive loss, and %s needs tuples", s.Loss.Name())

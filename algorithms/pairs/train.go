@@ -47,6 +47,22 @@ type batchSum func(ctx context.Context, dst, w []float64, step int, members []in
 func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batchSum, done func() error, err error) {
 	s := p.Spec
 	done = func() error { return nil }
+	if loss, ok := s.Loss.(embedding.TupleLoss); ok && !s.listed() {
+		switch {
+		case o.Engine != nil:
+			return nil, nil, fmt.Errorf("%w: tuples are summed on the CPU; leave Options.Engine out", ErrPlan)
+		case s.AllPairs:
+			contrastive, _ := loss.(embedding.Contrastive)
+			all, err := embedding.NewAllPairs(data, classes, contrastive, s.Rows, o.Workers)
+			return func(ctx context.Context, dst, w []float64, _ int, _ []int32, clip float64) error {
+				return all.Sum(ctx, dst, w, clip)
+			}, done, err
+		}
+		tuples, err := s.tuples(data, classes, loss, o.Workers)
+		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
+			return tuples.Sum(ctx, dst, w, members, clip)
+		}, done, err
+	}
 	switch loss := s.Loss.(type) {
 	case embedding.ListLoss:
 		engine := o.Engine
@@ -75,21 +91,6 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
 			return softmax.Sum(ctx, dst, w, members, clip)
 		}, done, nil
-	case embedding.TupleLoss:
-		switch {
-		case o.Engine != nil:
-			return nil, nil, fmt.Errorf("%w: tuples are summed on the CPU; leave Options.Engine out", ErrPlan)
-		case s.AllPairs:
-			contrastive, _ := loss.(embedding.MeanContrastive)
-			all, err := embedding.NewAllPairs(data, classes, embedding.ListContrastive(contrastive), s.Rows, o.Workers)
-			return func(ctx context.Context, dst, w []float64, _ int, _ []int32, clip float64) error {
-				return all.Sum(ctx, dst, w, clip)
-			}, done, err
-		}
-		tuples, err := s.tuples(data, classes, loss, o.Workers)
-		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
-			return tuples.Sum(ctx, dst, w, members, clip)
-		}, done, err
 	}
 	return nil, nil, fmt.Errorf("%w: loss %s is neither of pairs nor of tuples", ErrPlan, s.Loss.Name())
 }

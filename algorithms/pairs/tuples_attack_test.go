@@ -45,14 +45,14 @@ func worstCases(rows, dim int) map[string]struct {
 	one.Loss = embedding.NPair{Temperature: 1e3}
 	add("npair", one, 0, 0, 0, 0, 1)
 	many := tupleSpec()
-	many.Individuals, many.Tuple, many.Batch, many.Loss = 12, 3, 4, embedding.MeanContrastive{Margin: 1e6}
+	many.Individuals, many.Tuple, many.Batch, many.Loss = 12, 3, 4, embedding.Contrastive{Margin: 1e6}
 	add("contrastive", many, 0)
 	many.Budget.Delta = 0
 	add("contrastive, K-norm", many, 0)
 	many.Noise = privacy.LaplaceNoise
 	add("contrastive, Laplace", many, 0)
 	all := allPairsSpec()
-	all.Individuals, all.Loss = 9, embedding.MeanContrastive{Margin: 1e6}
+	all.Individuals, all.Loss = 9, embedding.Contrastive{Margin: 1e6}
 	add("all pairs", all, 0)
 	return out
 }
@@ -113,7 +113,7 @@ func tupleDefects(t testing.TB) map[string]builder {
 			if err != nil {
 				return err
 			}
-			sums, err := embedding.NewGradients(data, embedding.ListContrastive{Margin: 1e6}, p.Spec.Rows, 1)
+			sums, err := embedding.NewGradients(data, embedding.Contrastive{Margin: 1e6}, p.Spec.Rows, 1)
 			if err != nil {
 				return err
 			}

@@ -80,7 +80,7 @@ func TestNetworkTuplesStayWithinTheCertificate(t *testing.T) {
 // networkWorst are neighbours whose clipped terms are opposite: a class is turned.
 func networkWorst(t testing.TB) (p *pairs.Plan, a, b people) {
 	s := networkSpec(t, embedding.Output{}, 4)
-	s.Individuals, s.Tuple, s.Batch, s.Epochs, s.Clip, s.Loss = 12, 3, 4, 3, 1e-7, embedding.MeanContrastive{Margin: 1e6}
+	s.Individuals, s.Tuple, s.Batch, s.Epochs, s.Clip, s.Loss = 12, 3, 4, 3, 1e-7, embedding.Contrastive{Margin: 1e6}
 	p = tuplePlan(t, s)
 	a, b = reversing(p.Spec, 0)
 	return p, a, b
@@ -182,7 +182,7 @@ func TestNetworkTuplePlansRefuse(t *testing.T) {
 	for says, change := range map[string]func(*pairs.Spec){
 		"--task metric": func(s *pairs.Spec) {
 			s.Tuple, s.AllPairs, s.Batch, s.Seed = 0, true, 0, 0
-			s.Loss = embedding.MeanContrastive{Margin: 1}
+			s.Loss = embedding.Contrastive{Margin: 1}
 		},
 		"at most 64":   func(s *pairs.Spec) { s.Individuals, s.Tuple = 200, 65 },
 		"features":     func(s *pairs.Spec) { s.Dim = 4 },

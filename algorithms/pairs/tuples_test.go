@@ -29,7 +29,7 @@ func tupleSpec() pairs.Spec {
 // allPairsSpec is the other form.
 func allPairsSpec() pairs.Spec {
 	s := tupleSpec()
-	s.Loss, s.AllPairs, s.Tuple, s.Seed, s.Batch = embedding.MeanContrastive{Margin: 1}, true, 0, 0, 0
+	s.Loss, s.AllPairs, s.Tuple, s.Seed, s.Batch = embedding.Contrastive{Margin: 1}, true, 0, 0, 0
 	return s
 }
 
@@ -100,7 +100,7 @@ func tupleMove(t testing.TB, p *pairs.Plan, a, b people, build builder) float64 
 // tupleVariants are all forms of a training.
 func tupleVariants() map[string]pairs.Spec {
 	out := map[string]pairs.Spec{}
-	for _, loss := range []embedding.TupleLoss{embedding.Triplet{Margin: 1}, embedding.NPair{Temperature: 0.2}, embedding.MeanContrastive{Margin: 1}} {
+	for _, loss := range []embedding.TupleLoss{embedding.Triplet{Margin: 1}, embedding.NPair{Temperature: 0.2}, embedding.Contrastive{Margin: 1}} {
 		for name, change := range map[string]func(*pairs.Spec){
 			"Gaussian": func(*pairs.Spec) {},
 			"K-norm":   func(s *pairs.Spec) { s.Budget.Delta = 0 },
@@ -151,7 +151,7 @@ func TestReplacingARecordStaysWithinTheTupleCertificate(t *testing.T) {
 func TestAllSmallTuplesAndTheirNeighbours(t *testing.T) {
 	const clip, places = 0.05, 5
 	at := func(k int) (x float64, class int32) { return float64(k%places)/2 - 1, int32(k / places) }
-	for _, loss := range []embedding.TupleLoss{embedding.Triplet{Margin: 4}, embedding.NPair{Temperature: 2}, embedding.MeanContrastive{Margin: 3}} {
+	for _, loss := range []embedding.TupleLoss{embedding.Triplet{Margin: 4}, embedding.NPair{Temperature: 2}, embedding.Contrastive{Margin: 3}} {
 		s := pairs.Spec{Individuals: 3, Dim: 1, Bound: 1, Loss: loss, Tuple: 3, Epochs: 1, Clip: clip, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}}
 		p := tuplePlan(t, s)
 		terms := make([]float64, 1000)

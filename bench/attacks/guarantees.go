@@ -203,7 +203,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 	}
 	for _, sampling := range []pairs.Sampling{pairs.Fixed, pairs.Poisson} {
 		add("pairs, "+sampling.String(), func(rng *rand.Rand) configuration {
-			s, list := drawPairs(pairs.OnePair, sampling, embedding.ListContrastive{Margin: 1}, rng)
+			s, list := drawPairs(pairs.OnePair, sampling, embedding.Contrastive{Margin: 1}, rng)
 			s.Mode, s.Budget.Epsilon = algorithms.Certified, budget(rng, false).Epsilon
 			c := pairConfiguration(s, list, 1)
 			return guaranteed(c, func(t privacy.Session) (privacy.Guarantee, bool, error) {

@@ -99,7 +99,7 @@ func drawPairs(unit pairs.Unit, sampling pairs.Sampling, loss embedding.ListLoss
 
 // ofPairMoments is a specification with one release of moments in the place of gradients.
 func ofPairMoments(s pairs.Spec, rng *rand.Rand) pairs.Spec {
-	s.Mode, s.Method, s.Loss, s.Noise = algorithms.Certified, pairs.Moments, embedding.ListContrastive{Margin: 1}, privacy.KNormNoise
+	s.Mode, s.Method, s.Loss, s.Noise = algorithms.Certified, pairs.Moments, embedding.Contrastive{Margin: 1}, privacy.KNormNoise
 	s.Batch, s.Epochs, s.StepSize, s.Shrink, s.PrintedSteps, s.Sampling, s.Rows = 0, 0, 0, false, false, pairs.Fixed, 0
 	s.Clip = s.Bound * pick(rng, 1e-6, 0.3, 1, 3)
 	return s
@@ -291,7 +291,7 @@ func pairJobs(_ []candidate, round int) []job {
 	var jobs []job
 	for _, unit := range []pairs.Unit{pairs.Individual, pairs.Group, pairs.OnePair} {
 		for _, sampling := range []pairs.Sampling{pairs.Fixed, pairs.Poisson} {
-			for _, loss := range []embedding.ListLoss{embedding.ListContrastive{Margin: 1}, embedding.ListContrastive{Margin: 1e6}, embedding.BradleyTerry{}} {
+			for _, loss := range []embedding.ListLoss{embedding.Contrastive{Margin: 1}, embedding.Contrastive{Margin: 1e6}, embedding.BradleyTerry{}} {
 				for again := range 4 {
 					jobs = append(jobs, job{fmt.Sprintf("pairs|%s|%s|%+v|%d|%d", unit, sampling, loss, again, round), func(rng *rand.Rand) configuration {
 						return planned(func() configuration {
@@ -307,7 +307,7 @@ func pairJobs(_ []candidate, round int) []job {
 		for again := range 6 {
 			jobs = append(jobs, job{fmt.Sprintf("pairs|%s|moments|%d|%d", unit, again, round), func(rng *rand.Rand) configuration {
 				return planned(func() configuration {
-					s, list := drawPairs(unit, pairs.Fixed, embedding.ListContrastive{Margin: 1}, rng)
+					s, list := drawPairs(unit, pairs.Fixed, embedding.Contrastive{Margin: 1}, rng)
 					return pairConfiguration(ofPairMoments(s, rng), list, rng.Uint64())
 				})
 			}})

@@ -160,11 +160,11 @@ func tupleJobs(_ []candidate, round int) []job {
 	}
 	for _, loss := range []embedding.TupleLoss{
 		embedding.Triplet{Margin: 1}, embedding.Triplet{Margin: 1e6}, embedding.NPair{Temperature: 0.2}, embedding.NPair{Temperature: 1e3},
-		embedding.MeanContrastive{Margin: 1}, embedding.MeanContrastive{Margin: 1e6},
+		embedding.Contrastive{Margin: 1}, embedding.Contrastive{Margin: 1e6},
 	} {
 		add(loss, false)
 	}
-	add(embedding.MeanContrastive{Margin: 1}, true)
-	add(embedding.MeanContrastive{Margin: 1e6}, true)
+	add(embedding.Contrastive{Margin: 1}, true)
+	add(embedding.Contrastive{Margin: 1e6}, true)
 	return jobs
 }

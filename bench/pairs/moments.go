@@ -82,7 +82,7 @@ func pairMomentsOf(kind string, n, repeat int) ([]row, error) {
 	for _, method := range []pairs.Method{pairs.Moments, pairs.Gradients} {
 		for _, epsilon := range []float64{0.5, 1, 2, 4, 0} {
 			spec := pairs.Spec{
-				Individuals: n, Pairs: len(list), Dim: d, Bound: 1, Loss: embedding.ListContrastive{Margin: 1}, Kappa: momentDegree, Method: method,
+				Individuals: n, Pairs: len(list), Dim: d, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Kappa: momentDegree, Method: method,
 				Budget: privacy.Budget{Epsilon: epsilon, Delta: momentDelta},
 			}
 			if method == pairs.Gradients {

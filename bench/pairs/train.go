@@ -155,7 +155,7 @@ func withFeatures(r *engine.Records, x []float64) (*engine.Records, error) {
 // spec is the common part of all methods.
 func (t *task) spec() pairs.Spec {
 	return pairs.Spec{
-		Individuals: t.graph.Len(), Pairs: len(t.labels), Dim: t.d, Bound: 1, Loss: embedding.ListContrastive{Margin: margin}, Rows: rowsOfW,
+		Individuals: t.graph.Len(), Pairs: len(t.labels), Dim: t.d, Bound: 1, Loss: embedding.Contrastive{Margin: margin}, Rows: rowsOfW,
 		Unit: pairs.Group, Kappa: t.graph.KappaBound(pairgraph.Transitive), Batch: 2000, Epochs: 3, Clip: clip, StepSize: noisyStep,
 		ByClass: true, Budget: privacy.Budget{Epsilon: 1}, Noise: privacy.LaplaceNoise,
 	}

@@ -49,7 +49,7 @@ var learners = []struct {
 // spec is the common part of all learners.
 func (c *classed) spec(epsilon float64) pairs.Spec {
 	s := pairs.Spec{
-		Individuals: len(c.classes), Dim: c.d, Bound: 1, Rows: rowsOfW, Loss: embedding.MeanContrastive{Margin: tupleMargin}, Tuple: tupleSize,
+		Individuals: len(c.classes), Dim: c.d, Bound: 1, Rows: rowsOfW, Loss: embedding.Contrastive{Margin: tupleMargin}, Tuple: tupleSize,
 		Epochs: tupleEpochs, Clip: tupleClip, StepSize: tupleStep, Budget: privacy.Budget{Epsilon: epsilon, Delta: tupleDelta},
 	}
 	if epsilon == 0 {
@@ -79,7 +79,7 @@ func (c *classed) learn(s pairs.Spec, seed int) (float64, error) {
 // listed trains on the drawn pairs of the task with the same guarantee, the error as well.
 func (c *classed) listed(epsilon float64, seed int) (float64, error) {
 	s := c.task.spec()
-	s.Loss, s.Unit, s.Kappa = embedding.ListContrastive{Margin: tupleMargin}, pairs.Individual, degreeCap
+	s.Loss, s.Unit, s.Kappa = embedding.Contrastive{Margin: tupleMargin}, pairs.Individual, degreeCap
 	s.Batch, s.Epochs, s.Clip, s.StepSize = len(c.labels), tupleEpochs, tupleClip, tupleStep
 	s.Budget = privacy.Budget{Epsilon: epsilon, Delta: tupleDelta}
 	if epsilon == 0 {

@@ -225,7 +225,7 @@ func pairAgreement(a, b embedding.Engine) (string, bool) {
 	}
 	var sums [2][]float64
 	for i, engine := range []embedding.Engine{a, b} {
-		s, err := engine.Sums(data, embedding.ListContrastive{Margin: 1}, rows)
+		s, err := engine.Sums(data, embedding.Contrastive{Margin: 1}, rows)
 		if err != nil {
 			return plain(err), false
 		}

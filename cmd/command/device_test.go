@@ -200,7 +200,7 @@ func TestPairAgreement(t *testing.T) {
 type offEngine struct{ embedding.CPU }
 
 func (e offEngine) Sums(data *embedding.Data, _ embedding.ListLoss, rows int) (embedding.Sums, error) {
-	return e.CPU.Sums(data, embedding.ListContrastive{Margin: 1 + 1e-6}, rows)
+	return e.CPU.Sums(data, embedding.Contrastive{Margin: 1 + 1e-6}, rows)
 }
 
 // offBackend plans for another loss: its gradients are of the same kind, and wrong.

@@ -175,7 +175,7 @@ func (f pairFlags) addClasses(spec *pairs.Spec) error {
 	case lossNPair:
 		spec.Loss = embedding.NPair{Temperature: f.Temperature}
 	case lossContrastive:
-		spec.Loss = embedding.MeanContrastive{Margin: f.Margin}
+		spec.Loss = embedding.Contrastive{Margin: f.Margin}
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (f pairFlags) addPairs(spec *pairs.Spec) error {
 	case lossInfoNCE, lossNTXent:
 		spec.Loss = embedding.InfoNCE{Temperature: f.Temperature, Symmetric: f.Loss == lossNTXent}
 	default:
-		spec.Loss = embedding.ListContrastive{Margin: f.Margin}
+		spec.Loss = embedding.Contrastive{Margin: f.Margin}
 	}
 	return asInput(errors.Join(errs[:]...))
 }

@@ -356,7 +356,7 @@ func (c gpuCase) pairs(t *testing.T, b Backend, m *measurement) (others []measur
 }
 
 func measurePairs(e embedding.Engine, data *embedding.Data, m *measurement) ([]float64, error) {
-	s, err := e.Sums(data, embedding.ListContrastive{Margin: 1}, m.Rows)
+	s, err := e.Sums(data, embedding.Contrastive{Margin: 1}, m.Rows)
 	if err != nil {
 		return nil, err
 	}

@@ -145,8 +145,8 @@ func hostPairs(t *testing.T, f *fakeDriver, individuals, pairs int) error {
 	t.Helper()
 	const d, rows = 33, 9
 	data := pairData(t, individuals, d, pairs, embedding.L2)
-	s := openPairs(t, openFake(t, f), data, embedding.ListContrastive{Margin: 1}, rows)
-	reference, err := embedding.CPU{}.Sums(data, embedding.ListContrastive{Margin: 1}, rows)
+	s := openPairs(t, openFake(t, f), data, embedding.Contrastive{Margin: 1}, rows)
+	reference, err := embedding.CPU{}.Sums(data, embedding.Contrastive{Margin: 1}, rows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func TestLostGPU(t *testing.T) {
 			return errors.Join(e.Sum(context.Background(), dst.All, engine.Query{Radius: 1, Centre: make([]float64, p.D)}), e.Close())
 		},
 		"pairs": func(b Backend) error {
-			s, err := b.Sums(data, embedding.ListContrastive{Margin: 1}, 2)
+			s, err := b.Sums(data, embedding.Contrastive{Margin: 1}, 2)
 			if err != nil {
 				return err
 			}

@@ -75,7 +75,7 @@ func (b Backend) planSums(data *embedding.Data, loss embedding.ListLoss, rows in
 	s := &pairSums{device: b.Device, loss: loss, rows: rows, d: data.Dim(), pairs: len(data.Graph().Pairs())}
 	s.norm, s.bound = data.Norm()
 	switch l := loss.(type) {
-	case embedding.ListContrastive:
+	case embedding.Contrastive:
 		if !(l.Margin > 0 && l.Margin <= largestMargin) {
 			return nil, fmt.Errorf("%w: a margin of %v on a GPU, want at most %g", engine.ErrUnsupported, l.Margin, float64(largestMargin))
 		}

@@ -24,7 +24,7 @@ func TestPairsDecline(t *testing.T) {
 		want error
 	}{
 		"memory":       {small, embedding.BradleyTerry{}, 1, engine.ErrUnsupported},
-		"margin":       {newFake(), embedding.ListContrastive{Margin: 1e40}, 2, engine.ErrUnsupported},
+		"margin":       {newFake(), embedding.Contrastive{Margin: 1e40}, 2, engine.ErrUnsupported},
 		"another loss": {newFake(), otherPairLoss{}, 1, engine.ErrUnsupported},
 		"rows":         {newFake(), embedding.BradleyTerry{}, 2, nil},
 		"no loss":      {newFake(), nil, 2, nil},
@@ -33,7 +33,7 @@ func TestPairsDecline(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	s := openPairs(t, openFake(t, newFake()), data, embedding.ListContrastive{Margin: 1}, 2)
+	s := openPairs(t, openFake(t, newFake()), data, embedding.Contrastive{Margin: 1}, 2)
 	w, dst := make([]float64, s.Len()), make([]float64, s.Len())
 	ctx := context.Background()
 	bad := slices.Clone(w)
@@ -76,7 +76,7 @@ func TestPairsFailuresLeaveNothing(t *testing.T) {
 			}
 			return nil
 		}
-		s, err := b.Sums(data, embedding.ListContrastive{Margin: 1}, 2)
+		s, err := b.Sums(data, embedding.Contrastive{Margin: 1}, 2)
 		if err == nil {
 			err = s.Sum(context.Background(), make([]float64, 8), w, allOf(20), 0.1, embedding.WholeMatrix)
 			if closed := s.Close(); closed != nil {

@@ -122,9 +122,13 @@ func pairError(s *pairSums, data *embedding.Data, w []float64, pair int32, clip,
 	}
 	k, root := 1.0, math.Sqrt(float64(s.rows))
 	distance := normOf(embedding.L2, v)
-	slope := slices.Clone(v)
-	s.loss.Slope(slope, data.Label(int(pair)))
-	if _, ok := s.loss.(embedding.ListContrastive); ok && data.Label(int(pair)) {
+	slope, label, link := make([]float64, s.rows), 0.0, s.loss.Link()
+	if data.Label(int(pair)) {
+		label = 1
+	}
+	origin := make([]float64, s.rows)
+	link.Pull(slope, slices.Clone(v), v, origin, s.loss.DPhi(link.Of(v, origin), label, 0))
+	if _, ok := s.loss.(embedding.Contrastive); ok && data.Label(int(pair)) {
 		far := max(distance-normOf(embedding.L2, spread), 0)
 		k = 2*s.margin/far + 1
 	}
@@ -151,10 +155,10 @@ func pairsAgainstCPU(t *testing.T, b Backend, short bool) {
 	}{
 		{1, 1, 5, 1, embedding.BradleyTerry{}, embedding.L2, embedding.WholeMatrix, 3},
 		{1, 33, 130, 130, embedding.BradleyTerry{}, embedding.L1, embedding.WholeMatrix, 30},
-		{3, 5, 100, 70, embedding.ListContrastive{Margin: 1}, embedding.L2, embedding.WholeMatrix, 0.5},
-		{9, 40, 70, 33, embedding.ListContrastive{Margin: 0.7}, embedding.L1, embedding.WholeMatrix, 0.3},
-		{17, 3, 64, 64, embedding.ListContrastive{Margin: 2}, embedding.L1, embedding.RowByRow, 1},
-		{2, 4, 40, 40, embedding.ListContrastive{Margin: 2}, embedding.L2, embedding.RowByRow, 1e-3},
+		{3, 5, 100, 70, embedding.Contrastive{Margin: 1}, embedding.L2, embedding.WholeMatrix, 0.5},
+		{9, 40, 70, 33, embedding.Contrastive{Margin: 0.7}, embedding.L1, embedding.WholeMatrix, 0.3},
+		{17, 3, 64, 64, embedding.Contrastive{Margin: 2}, embedding.L1, embedding.RowByRow, 1},
+		{2, 4, 40, 40, embedding.Contrastive{Margin: 2}, embedding.L2, embedding.RowByRow, 1e-3},
 	}
 	if short {
 		cases = cases[2:4]
@@ -278,7 +282,7 @@ func TestClipHoldsWhateverRoundingDoes(t *testing.T) {
 	}
 	// Controls: without the slack ordinary rounding exceeds the clip, and with it errors of
 	// 40 units in the last place do.
-	contrastive := embedding.ListContrastive{Margin: 1}
+	contrastive := embedding.Contrastive{Margin: 1}
 	if found, _ := violates(t, disturbed(t, 0), 0, 1e3, contrastive, embedding.L2, 3, 5, 30); !found {
 		t.Error("without slack no term is above the clip: the test sees nothing")
 	}
@@ -296,7 +300,7 @@ func clipHolds(t *testing.T, b Backend, scales []float64, pairs int) {
 			for _, c := range []struct {
 				loss    embedding.ListLoss
 				rows, d int
-			}{{embedding.ListContrastive{Margin: 1}, 1, 1}, {embedding.ListContrastive{Margin: 1}, 3, 5}, {embedding.BradleyTerry{}, 1, 4}} {
+			}{{embedding.Contrastive{Margin: 1}, 1, 1}, {embedding.Contrastive{Margin: 1}, 3, 5}, {embedding.BradleyTerry{}, 1, 4}} {
 				found, largest := violates(t, b, -1, scale, c.loss, norm, c.rows, c.d, pairs)
 				if found || largest > 1 {
 					t.Errorf("%s, %s, %d x %d, W of size %g: a term is above the clip, the largest norm is %v clips", c.loss.Name(), norm, c.rows, c.d, scale, largest)
@@ -325,7 +329,7 @@ func TestPairsRecordChangesItsTermsOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loss, w := embedding.ListContrastive{Margin: 1}, weights(rows*d, 0.5)
+	loss, w := embedding.Contrastive{Margin: 1}, weights(rows*d, 0.5)
 	var with, without []int32
 	for i, p := range data.Graph().Pairs() {
 		if p.A == who || p.B == who {
@@ -367,7 +371,7 @@ func TestPairsRecordChangesItsTermsOnly(t *testing.T) {
 func TestPairsTermKnowsNoBatch(t *testing.T) {
 	const m, rows = 30, 3
 	data := pairData(t, 12, 4, m, embedding.L2)
-	s := openPairs(t, openFake(t, newFake()), data, embedding.ListContrastive{Margin: 1}, rows)
+	s := openPairs(t, openFake(t, newFake()), data, embedding.Contrastive{Margin: 1}, rows)
 	w := weights(s.Len(), 0.5)
 	for _, size := range []int{2, 7, m} {
 		list, want := allOf(m)[:size], make([]int64, s.Len())
@@ -390,7 +394,7 @@ func TestPairsTermKnowsNoBatch(t *testing.T) {
 // TestPairDefectsAreFound is the control of TestPairsAgainstCPU.
 func TestPairDefectsAreFound(t *testing.T) {
 	data := pairData(t, 20, 5, 40, embedding.L2)
-	loss, w := embedding.ListContrastive{Margin: 1}, weights(15, 0.5)
+	loss, w := embedding.Contrastive{Margin: 1}, weights(15, 0.5)
 	want := openPairs(t, openFake(t, newFake()), data, loss, 3).sumOf(t, w, allOf(40), 0.2, embedding.WholeMatrix)
 	for name, edit := range map[string][2]string{
 		"sums, not differences": {"sub.rn.f64", "add.rn.f64"},

@@ -235,7 +235,7 @@ func simPairs(t *testing.T, b Backend, _ map[string]int) (lines []simLine, err e
 		rows, d int
 		loss    embedding.ListLoss
 		how     embedding.Clip
-	}{{3, 5, embedding.ListContrastive{Margin: 1}, embedding.WholeMatrix}, {1, 33, embedding.BradleyTerry{}, embedding.WholeMatrix}, {9, 4, embedding.ListContrastive{Margin: 2}, embedding.RowByRow}} {
+	}{{3, 5, embedding.Contrastive{Margin: 1}, embedding.WholeMatrix}, {1, 33, embedding.BradleyTerry{}, embedding.WholeMatrix}, {9, 4, embedding.Contrastive{Margin: 2}, embedding.RowByRow}} {
 		data := pairData(t, 40, c.d, 100, embedding.L2)
 		gpu, err := b.Sums(data, c.loss, c.rows)
 		if err != nil {

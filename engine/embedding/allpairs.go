@@ -45,7 +45,7 @@ type allPairsScratch struct {
 // NewAllPairs returns sums over all pairs of individuals of data, whose own pairs do not
 // matter here, for a matrix of rows x Dim. The norm of data must be L2. workers < 1
 // means 1; it changes the time, never the result.
-func NewAllPairs(data *Data, classes []int32, loss ListContrastive, rows, workers int) (*AllPairs, error) {
+func NewAllPairs(data *Data, classes []int32, loss Contrastive, rows, workers int) (*AllPairs, error) {
 	n := data.graph.Len()
 	switch {
 	case data.norm != L2:
@@ -70,7 +70,7 @@ func (a *AllPairs) Len() int { return a.rows * a.data.d }
 //
 //	c (x_i - x_j)^T min(1, clip/(||c|| max(||x_i - x_j||, R/8)))
 //
-// with c the slope of the contrastive loss in v = W x_i - W x_j (ListContrastive.Slope) and
+// with c the slope of the contrastive loss in v = W x_i - W x_j (Contrastive.Coefficient) and
 // R the norm bound. Each term is a function of its own two records, w and clip and has
 // Frobenius norm at most clip; it differs from the gradient clipped to clip only for
 // records closer than R/8 with ||c|| above 8 clip/R. AllPairsError bounds what
@@ -181,7 +181,7 @@ func AllPairsError(n, rows, dim int, clip float64) float64 {
 // release.
 func (a *AllPairs) Objective(w []float64) float64 {
 	n, d := a.data.graph.Len(), a.data.d
-	loss := ListContrastive{Margin: a.margin}
+	loss := Contrastive{Margin: a.margin}
 	v := make([]float64, a.rows)
 	total := 0.0
 	for i := range n {
@@ -193,7 +193,7 @@ func (a *AllPairs) Objective(w []float64) float64 {
 			for r := range v {
 				v[r] = a.z[i*a.rows+r] - a.z[j*a.rows+r]
 			}
-			row += loss.Value(v, a.classes[i] != a.classes[j])
+			row += loss.value(dot(v, v), a.classes[i] == a.classes[j])
 		}
 		total += row
 	}

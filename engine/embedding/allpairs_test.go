@@ -12,7 +12,7 @@ import (
 
 func allPairsSum(t testing.TB, data *embedding.Data, class []int32, margin float64, rows, workers int, w []float64, clip float64) []float64 {
 	t.Helper()
-	a, err := embedding.NewAllPairs(data, class, embedding.ListContrastive{Margin: margin}, rows, workers)
+	a, err := embedding.NewAllPairs(data, class, embedding.Contrastive{Margin: margin}, rows, workers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestAllPairsAreTheListOfAllPairs(t *testing.T) {
 	const n, d, rows = 150, 6, 3 // several blocks and tiles
 	data, class := unpaired(t, n, d, 3, embedding.L2, 4)
 	listed := labelledAll(t, data, class)
-	g := gradients(t, listed, embedding.ListContrastive{Margin: 1.5}, rows, 1)
+	g := gradients(t, listed, embedding.Contrastive{Margin: 1.5}, rows, 1)
 	w := randomMatrix(rows*d, 1, 6)
 	m := len(listed.Graph().Pairs())
 	for _, clip := range []float64{1e9, 0.3, 1e-3} {
@@ -75,7 +75,7 @@ func TestAllPairsAreTheListOfAllPairs(t *testing.T) {
 		}
 	}
 	small, smallClass := unpaired(t, 12, d, 2, embedding.L2, 11)
-	a, err := embedding.NewAllPairs(small, smallClass, embedding.ListContrastive{Margin: 20}, rows, 1)
+	a, err := embedding.NewAllPairs(small, smallClass, embedding.Contrastive{Margin: 20}, rows, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestAllPairsAreClipped(t *testing.T) {
 		t.Errorf("the largest term has norm %v, the clip is not attained", largest)
 	}
 	data, class := unpaired(t, 5, 2, 2, embedding.L1, 1)
-	if _, err := embedding.NewAllPairs(data, class, embedding.ListContrastive{Margin: 1}, 2, 1); err == nil {
+	if _, err := embedding.NewAllPairs(data, class, embedding.Contrastive{Margin: 1}, 2, 1); err == nil {
 		t.Error("sums in the l1 norm were accepted")
 	}
 }

@@ -95,7 +95,7 @@ func TestGradientIsThatOfTheLoss(t *testing.T) {
 	for _, c := range []struct {
 		loss embedding.ListLoss
 		rows int
-	}{{embedding.ListContrastive{Margin: 1.3}, 3}, {embedding.BradleyTerry{}, 1}} {
+	}{{embedding.Contrastive{Margin: 1.3}, 3}, {embedding.BradleyTerry{}, 1}} {
 		data := labelled(t, 30, 4, 50, embedding.L2)
 		g := gradients(t, data, c.loss, c.rows, 2)
 		w := randomMatrix(g.Len(), 0.6, 1)
@@ -125,9 +125,9 @@ func TestClipping(t *testing.T) {
 		data := labelled(t, 60, 5, 120, norm)
 		m := len(data.Graph().Pairs())
 		for _, scale := range []float64{1e-200, 0.01, 1, 100, 1e200, 1e307} {
-			g := gradients(t, data, embedding.ListContrastive{Margin: 1}, 4, 1)
+			g := gradients(t, data, embedding.Contrastive{Margin: 1}, 4, 1)
 			w := randomMatrix(g.Len(), scale, 3)
-			bound := embedding.ListContrastive{Margin: 1}.GradientBound(w, 5, norm, 1)
+			bound := embedding.Contrastive{Margin: 1}.GradientBound(w, 5, norm, 1)
 			for _, clip := range []float64{0.5, 1e-3, math.Inf(1)} {
 				largest, total := 0.0, make([]float64, g.Len())
 				one := make([]float64, g.Len())
@@ -177,7 +177,7 @@ func TestRowClippingExceedsTheClip(t *testing.T) {
 	for r := range rows {
 		w[r*4] = 3
 	}
-	grad := gradients(t, data, embedding.ListContrastive{Margin: 20}, rows, 1)
+	grad := gradients(t, data, embedding.Contrastive{Margin: 20}, rows, 1)
 	rowwise, clipped := make([]float64, len(w)), make([]float64, len(w))
 	all := numbers(0, 1)
 	if err := errors.Join(grad.Sum(context.Background(), rowwise, w, all, h, embedding.RowByRow), grad.Sum(context.Background(), clipped, w, all, h, embedding.WholeMatrix)); err != nil {
@@ -197,7 +197,7 @@ func TestSumBitsDoNotDependOnWorkers(t *testing.T) {
 	m := len(data.Graph().Pairs())
 	var first []float64
 	for _, workers := range []int{1, 2, 7} {
-		g := gradients(t, data, embedding.ListContrastive{Margin: 1}, 8, workers)
+		g := gradients(t, data, embedding.Contrastive{Margin: 1}, 8, workers)
 		dst := make([]float64, g.Len())
 		if err := g.Sum(context.Background(), dst, randomMatrix(g.Len(), 0.3, 5), numbers(3, m), 0.2, embedding.WholeMatrix); err != nil {
 			t.Fatal(err)
@@ -211,7 +211,7 @@ func TestSumBitsDoNotDependOnWorkers(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	g := gradients(t, data, embedding.ListContrastive{Margin: 1}, 8, 2)
+	g := gradients(t, data, embedding.Contrastive{Margin: 1}, 8, 2)
 	if err := g.Sum(ctx, make([]float64, g.Len()), make([]float64, g.Len()), numbers(0, m), 1, embedding.WholeMatrix); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled sum returned %v", err)
 	}
@@ -266,7 +266,7 @@ func BenchmarkEpoch(b *testing.B) {
 	m := len(data.Graph().Pairs())
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprintf("d=58/rows=16/workers=%d", workers), func(b *testing.B) {
-			g := gradients(b, data, embedding.ListContrastive{Margin: 1}, 16, workers)
+			g := gradients(b, data, embedding.Contrastive{Margin: 1}, 16, workers)
 			dst, w := make([]float64, g.Len()), randomMatrix(g.Len(), 0.1, 1)
 			all := numbers(0, m)
 			for range b.N {

@@ -136,3 +136,11 @@ func (data *Data) Row(v int) []float64 { return data.x[v*data.d : (v+1)*data.d] 
 
 // Label is the label of pair i.
 func (data *Data) Label(i int) bool { return data.labels[i] }
+
+// label is the label y of the first individual of pair i, for a LinkLoss; that of the second one is 0.
+func (data *Data) label(i int32) float64 {
+	if data.labels[i] {
+		return 1
+	}
+	return 0
+}

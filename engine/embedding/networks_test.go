@@ -45,7 +45,7 @@ func (t *fragileTape) Jacobian(g, jac, x []float64) error {
 }
 
 // networkLosses have gradients for most tuples.
-var networkLosses = []embedding.TupleLoss{embedding.MeanContrastive{Margin: 3}, embedding.Triplet{Margin: 3}, embedding.NPair{Temperature: 0.3}}
+var networkLosses = []embedding.TupleLoss{embedding.Contrastive{Margin: 3}, embedding.Triplet{Margin: 3}, embedding.NPair{Temperature: 0.3}}
 
 // networkModels are all layouts of built-in networks, with every output, and a graph.
 func networkModels(t testing.TB, d, m int) []embedding.Model {
@@ -104,7 +104,7 @@ func farOf(t *testing.T, loss embedding.TupleLoss, data *embedding.Data, class [
 			return false // the projection has a kink on the sphere, and there is no direction at 0
 		}
 		for j := range n {
-			if l, ok := loss.(embedding.MeanContrastive); ok && i != j && (math.Abs(math.Sqrt(q(i, j))-l.Margin) < 0.05 || q(i, j) < 0.01) {
+			if l, ok := loss.(embedding.Contrastive); ok && i != j && (math.Abs(math.Sqrt(q(i, j))-l.Margin) < 0.05 || q(i, j) < 0.01) {
 				return false
 			}
 			for k := range n {

@@ -57,7 +57,7 @@ func TestTermsOfPairsAreComputedAlone(t *testing.T) {
 		loss embedding.ListLoss
 		rows int
 		how  embedding.Clip
-	}{{embedding.ListContrastive{Margin: 0.5}, 3, embedding.WholeMatrix}, {embedding.ListContrastive{Margin: 0.25}, 4, embedding.RowByRow}, {embedding.BradleyTerry{}, 1, embedding.WholeMatrix}} {
+	}{{embedding.Contrastive{Margin: 0.5}, 3, embedding.WholeMatrix}, {embedding.Contrastive{Margin: 0.25}, 4, embedding.RowByRow}, {embedding.BradleyTerry{}, 1, embedding.WholeMatrix}} {
 		p := pairs{{A: 0, B: 1}}
 		for i := int32(2); i < n; i++ {
 			for j := i + 1; j < n; j += 1 + int32(rng.IntN(4)) {

@@ -50,7 +50,7 @@ func tupleSum(t testing.TB, s *embedding.Tuples, w []float64, members []int32, c
 	return dst
 }
 
-var tupleLosses = []embedding.TupleLoss{embedding.MeanContrastive{Margin: 1.5}, embedding.Triplet{Margin: 0.7}, embedding.NPair{Temperature: 0.3}}
+var tupleLosses = []embedding.TupleLoss{embedding.Contrastive{Margin: 1.5}, embedding.Triplet{Margin: 0.7}, embedding.NPair{Temperature: 0.3}}
 
 // differences are the derivatives of f at w by central differences of fourth order.
 func differences(w []float64, f func(w []float64) float64) []float64 {
@@ -83,7 +83,7 @@ func farTuple(loss embedding.TupleLoss, data *embedding.Data, class []int32, w [
 	}
 	for i := range n {
 		for j := range n {
-			if l, ok := loss.(embedding.MeanContrastive); ok && i != j && (math.Abs(math.Sqrt(q(i, j))-l.Margin) < 0.05 || q(i, j) < 0.3) {
+			if l, ok := loss.(embedding.Contrastive); ok && i != j && (math.Abs(math.Sqrt(q(i, j))-l.Margin) < 0.05 || q(i, j) < 0.3) {
 				return false
 			}
 			for k := range n {
@@ -183,7 +183,7 @@ func symbolic(t *testing.T, loss embedding.TupleLoss, data *embedding.Data, clas
 			if a == p {
 				continue
 			}
-			if l, ok := loss.(embedding.MeanContrastive); ok { // ordered pairs: each twice
+			if l, ok := loss.(embedding.Contrastive); ok { // ordered pairs: each twice
 				count++
 				if class[a] == class[p] {
 					total = add(total, times(number(0.5), q(a, p)))
@@ -250,8 +250,8 @@ func TestTupleLossesAtTheEdges(t *testing.T) {
 		"triplet, both active":       {slopes(embedding.Triplet{Margin: 1}, 1, 1, 1, 0, 0, 1), [3]float64{1, -0.5, -0.5}},
 		"triplet, both on the kink":  {slopes(embedding.Triplet{Margin: 1}, 1, 2, 2, 0, 0, 1), [3]float64{}},
 		"triplet, one class":         {slopes(embedding.Triplet{Margin: 1}, 1, 2, 2, 5, 5, 5), [3]float64{}},
-		"contrastive, at distance 0": {slopes(embedding.MeanContrastive{Margin: 2}, 0, 0, 1, 0, 0, 1), [3]float64{1. / 6, 0, -1. / 6}},
-		"contrastive, on the margin": {slopes(embedding.MeanContrastive{Margin: 2}, 4, 4, 9, 0, 1, 1), [3]float64{0, 0, 1. / 6}},
+		"contrastive, at distance 0": {slopes(embedding.Contrastive{Margin: 2}, 0, 0, 1, 0, 0, 1), [3]float64{1. / 6, 0, -1. / 6}},
+		"contrastive, on the margin": {slopes(embedding.Contrastive{Margin: 2}, 4, 4, 9, 0, 1, 1), [3]float64{0, 0, 1. / 6}},
 		"npair, overflowing softmax": {slopes(embedding.NPair{Temperature: 0.5}, 1e6, 0, 2e6, 0, 0, 1), [3]float64{0.5, -0.5, 0}},
 		"npair, one class":           {slopes(embedding.NPair{Temperature: 0.5}, 1, 2, 3, 1, 1, 1), [3]float64{}},
 		"npair, all at one place":    {slopes(embedding.NPair{Temperature: 0.5}, 0, 0, 0, 0, 0, 1), [3]float64{0.5, -0.25, -0.25}},

@@ -196,7 +196,7 @@ func pairPlans(n, d int, slow bool) (all []row) {
 	for m := algorithms.Certified; m <= algorithms.NonPrivate; m++ {
 		for unit := pairs.Individual; unit <= pairs.OnePair; unit++ {
 			for method := pairs.Gradients; method <= pairs.Moments; method++ {
-				s := pairs.Spec{Mode: m, Unit: unit, Method: method, Pairs: 3 * n, Kappa: 4, Loss: embedding.ListContrastive{Margin: 1}}
+				s := pairs.Spec{Mode: m, Unit: unit, Method: method, Pairs: 3 * n, Kappa: 4, Loss: embedding.Contrastive{Margin: 1}}
 				if unit == pairs.OnePair {
 					s.Kappa = 1
 				}
@@ -221,7 +221,7 @@ func pairPlans(n, d int, slow bool) (all []row) {
 		add(fmt.Sprintf("pairs tuples %v, record", m), tuples)
 		tuples.Network = pairNetwork(d)
 		add(fmt.Sprintf("pairs tuples network %v, record", m), tuples)
-		add(fmt.Sprintf("pairs all %v, record", m), pairs.Spec{Mode: m, AllPairs: true, Loss: embedding.MeanContrastive{Margin: 1}})
+		add(fmt.Sprintf("pairs all %v, record", m), pairs.Spec{Mode: m, AllPairs: true, Loss: embedding.Contrastive{Margin: 1}})
 	}
 	return all
 }

@@ -166,7 +166,7 @@ func runPairs(t *testing.T, b privacy.Budget, add adds) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contrastive := embedding.ListContrastive{Margin: 1}
+	contrastive := embedding.Contrastive{Margin: 1}
 	for name, s := range map[string]pairs.Spec{
 		"gradients":       {Loss: contrastive},
 		"K-norm, shrunk":  {Loss: contrastive, Noise: privacy.KNormNoise, Shrink: true},
@@ -180,7 +180,7 @@ func runPairs(t *testing.T, b privacy.Budget, add adds) {
 		"softmax":         {Loss: embedding.InfoNCE{Temperature: 0.5}, Network: pairNetwork(runD), Sampling: pairs.Poisson, Kappa: 1, Unit: pairs.OnePair},
 		"tuples":          {Loss: embedding.Triplet{Margin: 1}, Tuple: 4, Seed: 5},
 		"tuples, network": {Loss: embedding.Triplet{Margin: 1}, Tuple: 4, Seed: 5, Network: pairNetwork(runD)},
-		"all pairs":       {Loss: embedding.MeanContrastive{Margin: 1}, AllPairs: true},
+		"all pairs":       {Loss: embedding.Contrastive{Margin: 1}, AllPairs: true},
 	} {
 		s.Individuals, s.Dim, s.Bound, s.Budget = runN, runD, 1, b
 		g, of, who := alone, []bool(nil), classes
