@@ -7,8 +7,8 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine"
 	"dyad/engine/dataset"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/internal/input"
 	"dyad/privacy"
 )
@@ -32,7 +32,7 @@ type PairSource struct {
 	Classes bool
 	// Network makes the metric of tuples nonlinear, with Classes; nil learns a matrix. Embeddings are
 	// compared by their distance: Compare is "cosine" (also ""), which gives them unit length, or "distance".
-	// Clip stays 0: tuples are clipped, not Jacobians. Pairs take a network with terms.InfoNCE, which needs
+	// Clip stays 0: tuples are clipped, not Jacobians. Pairs take a network with embedding.InfoNCE, which needs
 	// one that compares cosines; a Network without hidden layers is a linear map.
 	Network *Network
 }
@@ -203,7 +203,7 @@ func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 		return nil, input.Errorf("dyad: a training on pairs needs a loss (pairs.Spec.Loss)")
 	}
 	preferences := spec.Loss.Name() == bradleyTerry
-	_, softmax := spec.Loss.(terms.InfoNCE)
+	_, softmax := spec.Loss.(embedding.InfoNCE)
 	switch {
 	case preferences && (spec.Rows > 1 || s.Drawn != nil || s.Classes):
 		return nil, input.Errorf("dyad: bradley-terry learns one row of weights from preferences: give them with --pairs, without --rows and --density")
@@ -285,7 +285,7 @@ func (p *PairTraining) Run(ctx context.Context, d *Pairs, o Run) (*Trained, erro
 		func(r *algorithms.Result) *Model { return d.model(p.Plan, r) },
 		func(options algorithms.Options) (*algorithms.Result, error) {
 			all := pairs.Options{Options: options, Workers: max(o.On.Workers(), 1)}
-			if _, softmax := spec.Loss.(terms.InfoNCE); !d.shape.Classes && !softmax && spec.Method != pairs.Moments {
+			if _, softmax := spec.Loss.(embedding.InfoNCE); !d.shape.Classes && !softmax && spec.Method != pairs.Moments {
 				all.Engine = o.On.Pairs()
 			}
 			return pairs.Run(ctx, data, d.classes, p.Plan, all)

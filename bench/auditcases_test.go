@@ -10,7 +10,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine"
 	"dyad/engine/cpu"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 )
 
@@ -110,7 +110,7 @@ type pairCase struct {
 // pairCases are all units, noises, losses, ways to form batches and methods.
 func pairCases(b privacy.Budget) (all []pairCase) {
 	star := pairs.Spec{
-		Individuals: 16, Pairs: 24, Dim: 4, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 2,
+		Individuals: 16, Pairs: 24, Dim: 4, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 2,
 		Unit: pairs.Individual, Kappa: 4, Batch: 8, Epochs: 3, Clip: 1e-4, StepSize: 1e-9, Budget: b,
 	}
 	add := func(known bool, changes ...func(*pairs.Spec)) {
@@ -122,7 +122,7 @@ func pairCases(b privacy.Budget) (all []pairCase) {
 	}
 	group := func(s *pairs.Spec) { s.Unit = pairs.Group }
 	one := func(s *pairs.Spec) { s.Unit, s.Kappa = pairs.OnePair, 1 }
-	preferences := func(s *pairs.Spec) { s.Loss, s.Rows = terms.BradleyTerry{}, 1 }
+	preferences := func(s *pairs.Spec) { s.Loss, s.Rows = embedding.BradleyTerry{}, 1 }
 	shrink := func(s *pairs.Spec) { s.Shrink, s.Clip, s.Rows = true, 1e9, 1 }
 	alone := func(s *pairs.Spec) { s.Individuals, s.Pairs, s.Batch = s.Kappa+1, s.Kappa, s.Kappa }
 	add(true)
@@ -154,10 +154,10 @@ func pairCases(b privacy.Budget) (all []pairCase) {
 func tupleCases(b privacy.Budget) (all []pairs.Spec) {
 	s := pairs.Spec{
 		Individuals: 12, Dim: 4, Bound: 1, Rows: 2, Tuple: 4, Seed: 1, Batch: 1, Epochs: 2, Clip: 1e-4, StepSize: 1e-9, Budget: b,
-		Loss: terms.MeanContrastive{Margin: 1},
+		Loss: embedding.Contrastive{Margin: 1},
 	}
 	all = append(all, s)
-	for _, loss := range []terms.TupleLoss{terms.Triplet{Margin: 1}, terms.NPair{Temperature: 1}} {
+	for _, loss := range []embedding.TupleLoss{embedding.Triplet{Margin: 1}, embedding.NPair{Temperature: 1}} {
 		one := s // in several tuples the drawing mixes classes
 		one.Loss, one.Individuals, one.Tuple = loss, 6, 6
 		all = append(all, one)

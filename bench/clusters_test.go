@@ -18,7 +18,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine"
 	"dyad/engine/dataset"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -227,7 +227,7 @@ func (l trial) metric(t *testing.T, mode algorithms.Mode) *dyad.Model {
 		t.Fatal(err)
 	}
 	plan, err := dyad.PlanPairs(p.Shape(), pairs.Spec{
-		Loss: terms.Contrastive{Margin: 1}, Method: pairs.Moments, Rows: 2, Unit: pairs.Individual, Mode: mode, Budget: privacy.Budget{Epsilon: clusterEpsilon, Delta: clusterDelta},
+		Loss: embedding.Contrastive{Margin: 1}, Method: pairs.Moments, Rows: 2, Unit: pairs.Individual, Mode: mode, Budget: privacy.Budget{Epsilon: clusterEpsilon, Delta: clusterDelta},
 	})
 	if err != nil {
 		t.Fatal(err)

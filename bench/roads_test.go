@@ -18,8 +18,8 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/internal/machine"
 	"dyad/privacy"
 )
@@ -169,12 +169,12 @@ func BenchmarkPairsEpoch(b *testing.B) {
 	for i := range labels {
 		labels[i] = r.IntN(2) == 0
 	}
-	of, err := terms.NewData(x, d, terms.L2, 1, g, labels)
+	of, err := embedding.NewData(x, d, embedding.L2, 1, g, labels)
 	if err != nil {
 		b.Fatal(err)
 	}
 	p, err := pairs.Spec{
-		Individuals: n, Pairs: len(drawn), Dim: d, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 16, Kappa: kappa,
+		Individuals: n, Pairs: len(drawn), Dim: d, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 16, Kappa: kappa,
 		Batch: 1000, Epochs: 1, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6},
 	}.Plan()
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -60,19 +59,19 @@ func softmaxWays(epsilon float64) map[string]pairs.Spec {
 		for _, t := range []float64{0.5, 1, 2, 5, 20} {
 			for _, symmetric := range []bool{false, true} {
 				s := common
-				s.Rows, s.Network, s.Loss = 0, network, terms.InfoNCE{Temperature: t, Symmetric: symmetric}
+				s.Rows, s.Network, s.Loss = 0, network, embedding.InfoNCE{Temperature: t, Symmetric: symmetric}
 				s.Pairs, s.Kappa, s.Sampling, s.Batch, s.Epochs, s.Clip = softmaxObjects, 1, pairs.Poisson, softmaxObjects/5, 6, 0.5
 				out[fmt.Sprintf("%s %g,%s", s.Loss.Name(), t, name)] = s
 			}
 		}
 		s := common
-		s.Rows, s.Network, s.Loss, s.Tuple, s.Epochs = 0, network, terms.NPair{Temperature: 1}, 4, 30
+		s.Rows, s.Network, s.Loss, s.Tuple, s.Epochs = 0, network, embedding.NPair{Temperature: 1}, 4, 30
 		out["npair of 4,"+name] = s
 	}
 	s := common
-	s.Loss, s.Tuple, s.Epochs, s.StepSize = terms.NPair{Temperature: 0.1}, 4, 30, 30
+	s.Loss, s.Tuple, s.Epochs, s.StepSize = embedding.NPair{Temperature: 0.1}, 4, 30, 30
 	out["npair of 4,matrix"] = s
-	s.Loss, s.Tuple, s.AllPairs, s.Epochs, s.StepSize = terms.MeanContrastive{Margin: 0.3}, 0, true, 10, 300
+	s.Loss, s.Tuple, s.AllPairs, s.Epochs, s.StepSize = embedding.Contrastive{Margin: 0.3}, 0, true, 10, 300
 	out["all pairs,matrix"] = s
 	return out
 }
@@ -160,7 +159,7 @@ func recallOf(t *testing.T, s pairs.Spec, seed uint64) []float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := terms.NewData(x, s.Dim, terms.L2, 1, g, make([]bool, len(list)))
+	data, err := embedding.NewData(x, s.Dim, embedding.L2, 1, g, make([]bool, len(list)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -37,7 +37,7 @@ func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error)
 	if changed == 0 {
 		changed = p.Spec.Kappa
 	}
-	if _, softmax := p.Spec.Loss.(terms.InfoNCE); softmax {
+	if _, softmax := p.Spec.Loss.(embedding.InfoNCE); softmax {
 		return worstSoftmax(ctx, p, changed)
 	}
 	g, err := starGraph(p.Spec, changed)
@@ -64,7 +64,7 @@ func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error)
 // onPairs is the attack on p with these data sets.
 func onPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 	s := p.Spec
-	var sides [2]*terms.Data
+	var sides [2]*embedding.Data
 	for i := range sides {
 		var err error
 		if sides[i], err = in.data(s, i); err != nil {
@@ -120,8 +120,8 @@ func programOf(p *pairs.Plan, variant string) *Program {
 	}
 }
 
-func (in PairInstance) data(s pairs.Spec, side int) (*terms.Data, error) {
-	return terms.NewData(slices.Clone(in.Sides[side].X), s.Dim, s.Norm(), s.Bound, in.Graph, slices.Clone(in.Sides[side].Labels))
+func (in PairInstance) data(s pairs.Spec, side int) (*embedding.Data, error) {
+	return embedding.NewData(slices.Clone(in.Sides[side].X), s.Dim, s.Norm(), s.Bound, in.Graph, slices.Clone(in.Sides[side].Labels))
 }
 
 // classes returns the classes of individuals whose comparison gives the labels of the
@@ -237,7 +237,7 @@ func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInst
 	}
 	at := func(values ...float64) []float64 { return scaled(s, values...) }
 	starts := []float64{0} // W of weights of scores
-	if l, ok := s.Loss.(terms.Contrastive); ok {
+	if l, ok := s.Loss.(embedding.Contrastive); ok {
 		// D = 2 R |W| is half the margin, or W is as large as it starts.
 		starts = []float64{min(1, l.Margin/(4*s.Bound)), 1}
 	}
@@ -252,7 +252,7 @@ func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInst
 	}
 	const tilt = 1.0 / 256
 	long := math.Sqrt(1 - tilt*tilt)
-	if s.Norm() == terms.L1 {
+	if s.Norm() == embedding.L1 {
 		long = 1 - tilt
 	}
 	for _, w := range starts {

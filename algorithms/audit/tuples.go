@@ -8,8 +8,8 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -114,11 +114,11 @@ type turnedSides struct {
 func tupleStarts(s pairs.Spec) []float64 {
 	w := 1.0
 	switch l := s.Loss.(type) {
-	case terms.MeanContrastive:
+	case embedding.Contrastive:
 		w = min(1, l.Margin/(4*s.Bound))
-	case terms.Triplet:
+	case embedding.Triplet:
 		w = min(1, math.Sqrt(l.Margin)/(4*s.Bound))
-	case terms.NPair:
+	case embedding.NPair:
 		w = min(1, math.Sqrt(l.Temperature)/(4*s.Bound))
 	}
 	return []float64{w, 1}
@@ -133,9 +133,9 @@ func OnTuples(p *pairs.Plan, data, neighbour TupleSide, start []float64) (Target
 		return Target{}, err
 	}
 	records := [2]TupleSide{data, neighbour}
-	var sides [2]*terms.Data
+	var sides [2]*embedding.Data
 	for i, r := range records {
-		if sides[i], err = terms.NewData(slices.Clone(r.X), s.Dim, s.Norm(), s.Bound, g, nil); err != nil {
+		if sides[i], err = embedding.NewData(slices.Clone(r.X), s.Dim, s.Norm(), s.Bound, g, nil); err != nil {
 			return Target{}, err
 		}
 	}

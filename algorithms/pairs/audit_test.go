@@ -8,7 +8,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -18,7 +18,7 @@ const victims = 3
 // star is a training on the pairs of one individual with three others and on three more.
 func star(unit pairs.Unit, kappa int) pairs.Spec {
 	return pairs.Spec{
-		Individuals: 9, Pairs: 2 * victims, Dim: 2, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 2,
+		Individuals: 9, Pairs: 2 * victims, Dim: 2, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 2,
 		Unit: unit, Kappa: kappa, Batch: victims, Epochs: 1, Clip: 0.1, StepSize: 1e-9, Budget: privacy.Budget{Epsilon: 1},
 	}
 }
@@ -85,7 +85,7 @@ func TestAuditOfEveryVariant(t *testing.T) {
 	}
 	several := func(s pairs.Spec) pairs.Spec { s.Epochs, s.Pairs, s.Individuals = 3, 12, 12; return s }
 	steep := star(pairs.Individual, 3)
-	steep.Loss, steep.Rows = terms.BradleyTerry{}, 1
+	steep.Loss, steep.Rows = embedding.BradleyTerry{}, 1
 	for name, s := range map[string]pairs.Spec{
 		"Laplace, individual":        laplace(star(pairs.Individual, 3)),
 		"K-norm, individual":         star(pairs.Individual, 3),
@@ -162,7 +162,7 @@ func TestSeededDefectsOfPairsAreCaught(t *testing.T) {
 // so many pairs of one owner.
 func poissonStar(kappa int) *pairs.Plan {
 	p, err := pairs.Spec{
-		Individuals: 9, Pairs: 8, Dim: 1, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 1,
+		Individuals: 9, Pairs: 8, Dim: 1, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 1,
 		Unit: pairs.Group, Kappa: kappa, Batch: 4, Epochs: 1, StepSize: 1e-9, Clip: 0.1, Sampling: pairs.Poisson, Budget: privacy.Budget{Epsilon: 1.5, Delta: 1e-2},
 	}.Plan()
 	if err != nil {
@@ -182,7 +182,7 @@ func TestPoissonAudit(t *testing.T) {
 func TestAuditOfPerturbedInputs(t *testing.T) {
 	spec := func(m pairs.Method, epsilon float64, kappa int, byClass bool) pairs.Spec {
 		s := pairs.Spec{
-			Individuals: kappa + 1, Pairs: kappa, Dim: 2, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Method: m, ByClass: byClass,
+			Individuals: kappa + 1, Pairs: kappa, Dim: 2, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Method: m, ByClass: byClass,
 			Kappa: kappa, Budget: privacy.Budget{Epsilon: epsilon},
 		}
 		if m == pairs.Labels {

@@ -17,7 +17,7 @@
 //
 // # Batch softmax losses
 //
-// terms.InfoNCE couples all similar pairs of a Poisson batch: a pair more is one softmax more and a share of all others.
+// embedding.InfoNCE couples all similar pairs of a Poisson batch: a pair more is one softmax more and a share of all others.
 // Gradients of cosines are clipped one by one, and privacy.SoftmaxSample certifies what one pair moves
 // (docs/theory.md#batch-softmax, docs/softmax.md).
 package pairs

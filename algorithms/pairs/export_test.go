@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"dyad/algorithms"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 )
 
 // BatchSum lets tests train with sums of their own.
 type BatchSum = batchSum
 
-func (p *Plan) Sums(data *terms.Data, classes []int32) (BatchSum, error) {
+func (p *Plan) Sums(data *embedding.Data, classes []int32) (BatchSum, error) {
 	sum, _, err := p.sums(data, classes, Options{Workers: 1})
 	return sum, err
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"dyad/algorithms"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/local"
@@ -90,7 +90,7 @@ func (p *Plan) flip() local.RandomizedResponse {
 // again afterwards, which is post-processing. classes holds the class of each individual, 0 or
 // 1, for Spec.ByClass. It makes no charge: it is for attacks on public or made-up data, and Run
 // calls it after the charge.
-func (p *Plan) Perturb(data *terms.Data, classes []int32, source *privacy.Source) (*terms.Data, error) {
+func (p *Plan) Perturb(data *embedding.Data, classes []int32, source *privacy.Source) (*embedding.Data, error) {
 	s := p.Spec
 	x, labels := data.Copy()
 	flip := p.flip()
@@ -127,5 +127,5 @@ func (p *Plan) Perturb(data *terms.Data, classes []int32, source *privacy.Source
 		}
 	}
 	norm, bound := data.Norm()
-	return terms.NewData(x, s.Dim, norm, bound, data.Graph(), labels)
+	return embedding.NewData(x, s.Dim, norm, bound, data.Graph(), labels)
 }

@@ -10,8 +10,8 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
@@ -93,7 +93,7 @@ func TestLocalPlansSpendTheBudget(t *testing.T) {
 func TestLocalRuns(t *testing.T) {
 	objective := func(method pairs.Method, epsilon float64) float64 {
 		s := pairs.Spec{
-			Individuals: 600, Pairs: 1200, Dim: 4, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 2, Method: method, ByClass: method == pairs.Input,
+			Individuals: 600, Pairs: 1200, Dim: 4, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 2, Method: method, ByClass: method == pairs.Input,
 			Kappa: 8, Batch: 100, Epochs: 6, Budget: privacy.Budget{Epsilon: epsilon},
 		}
 		x, g, _ := dataFor(t, s, 3)
@@ -127,7 +127,7 @@ func TestLocalRuns(t *testing.T) {
 				t.Errorf("classes that do not give the labels were accepted: %v", err)
 			}
 		}
-		gradients, err := terms.NewGradients(data, s.Loss.(terms.Loss), s.Rows, 1)
+		gradients, err := embedding.NewGradients(data, s.Loss.(embedding.ListLoss), s.Rows, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

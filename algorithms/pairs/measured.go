@@ -5,9 +5,9 @@ import (
 	"math"
 
 	"dyad/engine"
+	"dyad/engine/embedding"
 	"dyad/engine/metrics"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 )
 
 // Stated is the loss of a metric that was learned from pairs or tuples, in a model
@@ -40,32 +40,32 @@ func (l Stated) Mean(matrix []float64, r *engine.Records) (float64, string, erro
 	if err != nil {
 		return 0, "", err
 	}
-	data, err := DataOf(r, order, terms.L2, PublicBound(terms.L2, r.Dim()), none, nil)
+	data, err := DataOf(r, order, embedding.L2, PublicBound(embedding.L2, r.Dim()), none, nil)
 	if err != nil {
 		return 0, "", err
 	}
 	classes := ClassesOf(r, order)
-	if l.Name == (terms.Contrastive{}).Name() {
-		all, err := terms.NewAllPairs(data, classes, terms.Contrastive{Margin: l.Margin}, factor.Rank, 1)
+	if l.Name == (embedding.Contrastive{}).Name() {
+		all, err := embedding.NewAllPairs(data, classes, embedding.Contrastive{Margin: l.Margin}, factor.Rank, 1)
 		if err != nil {
 			return 0, "", err
 		}
 		return all.Objective(factor.L), fmt.Sprintf("mean contrastive loss of all pairs, margin %g", l.Margin), nil
 	}
-	var loss terms.TupleLoss = terms.Triplet{Margin: l.Margin}
+	var loss embedding.TupleLoss = embedding.Triplet{Margin: l.Margin}
 	parameter := fmt.Sprintf("margin %g", l.Margin)
 	switch l.Name {
-	case (terms.Triplet{}).Name():
-	case (terms.NPair{}).Name():
-		loss, parameter = terms.NPair{Temperature: l.Temperature}, fmt.Sprintf("temperature %g", l.Temperature)
+	case (embedding.Triplet{}).Name():
+	case (embedding.NPair{}).Name():
+		loss, parameter = embedding.NPair{Temperature: l.Temperature}, fmt.Sprintf("temperature %g", l.Temperature)
 	default:
 		return 0, "", fmt.Errorf("pairs: the model has loss %q, which is unknown to this program", l.Name)
 	}
-	members, err := terms.DrawTuples(r.Len(), l.Tuple, evaluationSeed, 0)
+	members, err := embedding.DrawTuples(r.Len(), l.Tuple, evaluationSeed, 0)
 	if err != nil {
 		return 0, "", err
 	}
-	tuples, err := terms.NewTuples(data, classes, loss, factor.Rank, l.Tuple, 1)
+	tuples, err := embedding.NewTuples(data, classes, loss, factor.Rank, l.Tuple, 1)
 	if err != nil {
 		return 0, "", err
 	}
@@ -87,12 +87,12 @@ func ClassesOf(r *engine.Records, order []int32) []int32 {
 }
 
 // DataOf are records in an order, with pairs and their labels.
-func DataOf(r *engine.Records, order []int32, norm terms.Norm, bound float64, g *pairgraph.Graph, labels []bool) (*terms.Data, error) {
+func DataOf(r *engine.Records, order []int32, norm embedding.Norm, bound float64, g *pairgraph.Graph, labels []bool) (*embedding.Data, error) {
 	x := make([]float64, len(order)*r.Dim())
 	for to, from := range order {
 		r.Row(int(from), x[to*r.Dim():(to+1)*r.Dim()])
 	}
-	data, err := terms.NewData(x, r.Dim(), norm, bound, g, labels)
+	data, err := embedding.NewData(x, r.Dim(), norm, bound, g, labels)
 	if err != nil {
 		return nil, fmt.Errorf("pairs: %w", err)
 	}
@@ -102,8 +102,8 @@ func DataOf(r *engine.Records, order []int32, norm terms.Norm, bound float64, g 
 // PublicBound is the norm bound of encoded records. They have Euclidean norm at most 1,
 // so L1 norm at most sqrt(d): with these bounds no record is scaled, and a model applies
 // to encoded records as it is.
-func PublicBound(norm terms.Norm, features int) float64 {
-	if norm == terms.L1 {
+func PublicBound(norm embedding.Norm, features int) float64 {
+	if norm == embedding.L1 {
 		return math.Ceil(1e4*math.Sqrt(float64(features))+1) / 1e4
 	}
 	return 1

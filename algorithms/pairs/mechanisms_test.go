@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"dyad/algorithms/pairs"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 )
 
@@ -29,7 +29,7 @@ func stairLoss(s pairs.Staircase, shift float64) (largest float64) {
 // whether its pairs are in one batch or in several. Shares that forget kappa, the epochs or a coordinate fail.
 func TestSharesAreSpent(t *testing.T) {
 	s := pairs.Spec{
-		Individuals: 100, Pairs: 200, Dim: 3, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 2, Unit: pairs.Individual, Kappa: 3,
+		Individuals: 100, Pairs: 200, Dim: 3, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 2, Unit: pairs.Individual, Kappa: 3,
 		Batch: 50, Epochs: 2, Budget: privacy.Budget{Epsilon: 2}, Noise: privacy.LaplaceNoise,
 	}
 	stairs, coin := s.Shares()
@@ -58,7 +58,7 @@ func TestSharesAreSpent(t *testing.T) {
 // TestMechanisms: the numbers of bench/results/pairs-mechanisms.csv at epsilon 0.5 come out, and what has no comparison is refused.
 func TestMechanisms(t *testing.T) {
 	s := pairs.Spec{
-		Individuals: 100, Pairs: 50, Dim: 33, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 16, Unit: pairs.OnePair, Batch: 50, Epochs: 1,
+		Individuals: 100, Pairs: 50, Dim: 33, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 16, Unit: pairs.OnePair, Batch: 50, Epochs: 1,
 		Budget: privacy.Budget{Epsilon: 0.5}, Noise: privacy.LaplaceNoise,
 	}
 	p, err := s.Plan()

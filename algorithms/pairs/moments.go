@@ -7,7 +7,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/internal/tasks"
 	"dyad/privacy"
 )
@@ -23,7 +23,7 @@ func (s Spec) second() int { return engine.Symmetric{Dim: s.Dim}.Len() }
 // (c n_S, sum over similar pairs, sum over dissimilar pairs), in units of h^2, with c = countWeight.
 func (p *Plan) certifyMoments() error {
 	s := p.Spec
-	e, err := terms.MomentsError(s.Pairs, s.Dim, s.Bound, s.Clip)
+	e, err := embedding.MomentsError(s.Pairs, s.Dim, s.Bound, s.Clip)
 	if err != nil {
 		return err
 	}
@@ -51,9 +51,9 @@ func (p *Plan) certifyMoments() error {
 }
 
 // trainMoments releases the moments of the pairs once, and computes the matrix from them.
-func (p *Plan) trainMoments(ctx context.Context, data *terms.Data, workers int, session privacy.Session, t algorithms.Tracker) ([]float64, error) {
+func (p *Plan) trainMoments(ctx context.Context, data *embedding.Data, workers int, session privacy.Session, t algorithms.Tracker) ([]float64, error) {
 	s, k := p.Spec, p.Spec.second()
-	sums, err := terms.NewMoments(data, s.Clip, workers)
+	sums, err := embedding.NewMoments(data, s.Clip, workers)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -102,7 +102,7 @@ func TestAuditOfPairMoments(t *testing.T) {
 // in one charge, with the margin as its scale; an exact run says so.
 func TestMomentsOfPairsLearn(t *testing.T) {
 	s := pairs.Spec{
-		Individuals: 2000, Pairs: 4000, Dim: 4, Bound: 1, Loss: terms.Contrastive{Margin: 3}, Method: pairs.Moments,
+		Individuals: 2000, Pairs: 4000, Dim: 4, Bound: 1, Loss: embedding.Contrastive{Margin: 3}, Method: pairs.Moments,
 		Kappa: 8, Budget: privacy.Budget{Epsilon: 2, Delta: 1e-5},
 	}
 	for _, mode := range []algorithms.Mode{algorithms.Certified, algorithms.NonPrivate} {
@@ -163,7 +163,7 @@ func TestMomentsOfPairsRefuse(t *testing.T) {
 		"steps":            func(s *pairs.Spec) { s.StepSize = 1 },
 		"sampling":         func(s *pairs.Spec) { s.Sampling = pairs.Poisson },
 		"no paper":         func(s *pairs.Spec) { s.Mode = algorithms.Paper },
-		"contrastive":      func(s *pairs.Spec) { s.Loss = terms.BradleyTerry{} },
+		"contrastive":      func(s *pairs.Spec) { s.Loss = embedding.BradleyTerry{} },
 		"at most 4 rows":   func(s *pairs.Spec) { s.Rows = 5 },
 		"512 features":     func(s *pairs.Spec) { s.Dim = 513 },
 		"K-norm noise":     func(s *pairs.Spec) { s.Noise = privacy.LaplaceNoise },

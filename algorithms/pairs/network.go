@@ -13,7 +13,7 @@ import (
 
 // Network is f_theta: distances are taken between values f_theta(x), the weights are theta, and
 // every layer is projected to its ball after each step. Rows is the dimension of f_theta; StepSize
-// 0 means 0.1, and Epochs 0 means 100, or 5 with terms.InfoNCE, which compares cosines:
+// 0 means 0.1, and Epochs 0 means 100, or 5 with embedding.InfoNCE, which compares cosines:
 // Output.Unit.
 type Network struct {
 	Model embedding.Model

@@ -13,8 +13,8 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/algorithms/replay"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -42,7 +42,7 @@ func (n *near) Release(x []float64, _ privacy.Certificate, _ privacy.Mechanism) 
 
 func certified() pairs.Spec {
 	return pairs.Spec{
-		Individuals: 40, Pairs: 60, Dim: 4, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 3,
+		Individuals: 40, Pairs: 60, Dim: 4, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 3,
 		Kappa: 5, Batch: 7, Epochs: 3, Clip: 0.1, Budget: privacy.Budget{Epsilon: 1}, Noise: privacy.LaplaceNoise,
 	}
 }
@@ -86,9 +86,9 @@ func dataFor(t testing.TB, s pairs.Spec, seed uint64) (x []float64, g *pairgraph
 	return x, g, labels
 }
 
-func newData(t testing.TB, s pairs.Spec, x []float64, g *pairgraph.Graph, labels []bool) *terms.Data {
+func newData(t testing.TB, s pairs.Spec, x []float64, g *pairgraph.Graph, labels []bool) *embedding.Data {
 	t.Helper()
-	data, err := terms.NewData(slices.Clone(x), s.Dim, s.Norm(), s.Bound, g, slices.Clone(labels))
+	data, err := embedding.NewData(slices.Clone(x), s.Dim, s.Norm(), s.Bound, g, slices.Clone(labels))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func moved(t testing.TB, p *pairs.Plan, run func(side int, s privacy.Session) ([
 		n := 0.0
 		for k, v := range c.Before {
 			d := math.Abs(v - again[i].Before[k])
-			if p.Spec.Norm() == terms.L1 {
+			if p.Spec.Norm() == embedding.L1 {
 				n += d
 			} else {
 				n = math.Hypot(n, d)
@@ -122,10 +122,10 @@ func moved(t testing.TB, p *pairs.Plan, run func(side int, s privacy.Session) ([
 }
 
 // replayed is moved for a training.
-func replayed(t testing.TB, p *pairs.Plan, a, b *terms.Data) []float64 {
+func replayed(t testing.TB, p *pairs.Plan, a, b *embedding.Data) []float64 {
 	t.Helper()
 	return moved(t, p, func(side int, s privacy.Session) ([]float64, error) {
-		return pairs.Train(context.Background(), [2]*terms.Data{a, b}[side], nil, p, s, 1, algorithms.Tracker{})
+		return pairs.Train(context.Background(), [2]*embedding.Data{a, b}[side], nil, p, s, 1, algorithms.Tracker{})
 	})
 }
 
@@ -153,7 +153,7 @@ func TestReplacingAnIndividualStaysWithinTheCertificate(t *testing.T) {
 	shrink := certified()
 	shrink.Shrink, shrink.Clip = true, 3
 	preferences := certified()
-	preferences.Loss, preferences.Rows = terms.BradleyTerry{}, 1
+	preferences.Loss, preferences.Rows = embedding.BradleyTerry{}, 1
 	for name, s := range map[string]pairs.Spec{"Laplace": certified(), "Gaussian": gaussian, "K-norm": knorm, "shrinking clip": shrink, "preferences": preferences} {
 		p := planOf(t, s)
 		x, g, labels := dataFor(t, s, 1)
@@ -189,7 +189,7 @@ func TestReplacingAnIndividualStaysWithinTheCertificate(t *testing.T) {
 // equal, a label flip that reverses a saturated gradient in every row.
 func adversarial(t *testing.T, mode algorithms.Mode) (epsilonReached float64, p *pairs.Plan) {
 	s := pairs.Spec{
-		Individuals: 2, Pairs: 1, Dim: 4, Bound: 1, Loss: terms.Contrastive{Margin: 1e6}, Rows: 16,
+		Individuals: 2, Pairs: 1, Dim: 4, Bound: 1, Loss: embedding.Contrastive{Margin: 1e6}, Rows: 16,
 		Unit: pairs.OnePair, Batch: 1, Epochs: 1, Clip: 0.5, Budget: privacy.Budget{Epsilon: 0.4}, Noise: privacy.LaplaceNoise, Mode: mode,
 	}
 	p = planOf(t, s)
@@ -269,7 +269,7 @@ func TestPlansRefuse(t *testing.T) {
 // A run learns at a generous budget, charges once, and the noise hides at a small one.
 func TestRunLearns(t *testing.T) {
 	s := pairs.Spec{
-		Individuals: 600, Pairs: 1200, Dim: 4, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 2,
+		Individuals: 600, Pairs: 1200, Dim: 4, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 2,
 		Kappa: 8, Batch: 100, Epochs: 6, Budget: privacy.Budget{Epsilon: 20, Delta: 1e-5},
 	}
 	objective := func(s pairs.Spec) float64 {
@@ -287,7 +287,7 @@ func TestRunLearns(t *testing.T) {
 		if err != nil || len(entries) != 2 || entries[0].Run != r.Run {
 			t.Fatalf("ledger: %v %v", entries, err)
 		}
-		gradients, err := terms.NewGradients(data, s.Loss.(terms.Loss), s.Rows, 1)
+		gradients, err := embedding.NewGradients(data, s.Loss.(embedding.ListLoss), s.Rows, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"dyad/algorithms"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -81,7 +81,7 @@ func (p *Plan) certify() error {
 	if s.Mode == algorithms.Paper {
 		term = float64(s.Rows) // row by row: the whole has L1 norm up to d' (docs/theory.md#pair-clipping)
 	}
-	manhattan, roundoff := s.Norm() == terms.L1, p.roundoff(term)
+	manhattan, roundoff := s.Norm() == embedding.L1, p.roundoff(term)
 	var steps interface {
 		Certify() (privacy.Certificate, error)
 		CertifyPure() (privacy.Certificate, error)
@@ -169,12 +169,12 @@ func (p *Plan) roundoff(term float64) float64 {
 		if s.Sampling == Poisson {
 			divisor = batch
 		}
-		sum := terms.SumError(1, s.weights(), b, clip*term)
+		sum := embedding.SumError(1, s.weights(), b, clip*term)
 		if s.AllPairs {
-			sum = terms.AllPairsError(s.Individuals, s.Rows, s.Dim, clip)
+			sum = embedding.AllPairsError(s.Individuals, s.Rows, s.Dim, clip)
 		}
 		if ofBatches {
-			sum = terms.SoftmaxError(s.Network.Model, softmax, s.Bound, b, clip)
+			sum = embedding.SoftmaxError(s.Network.Model, softmax, s.Bound, b, clip)
 		}
 		e := sum / (clip * float64(divisor))
 		// Three roundings of the mean, of norm at most term times b/divisor.
@@ -261,7 +261,7 @@ func (p *Plan) NoiseToSignal() float64 {
 // clipAt is h_t at the public matrix w.
 func (p *Plan) clipAt(w []float64) float64 {
 	s := p.Spec
-	l, ok := s.Loss.(terms.Loss)
+	l, ok := s.Loss.(embedding.ListLoss)
 	if !s.Shrink || !ok {
 		return s.Clip
 	}

@@ -11,7 +11,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/algorithms/replay"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -138,7 +138,7 @@ func TestPoissonTrains(t *testing.T) {
 	s.Budget = privacy.Budget{}
 	x, g, labels := dataFor(t, s, 3)
 	data := newData(t, s, x, g, labels)
-	gradients, err := terms.NewGradients(data, s.Loss.(terms.Loss), s.Rows, 1)
+	gradients, err := embedding.NewGradients(data, s.Loss.(embedding.ListLoss), s.Rows, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/algorithms/replay"
 	"dyad/engine/embedding"
-	"dyad/engine/terms"
 	"dyad/internal/sizes"
 	"dyad/privacy/account"
 )
@@ -38,7 +37,7 @@ func signedAt(s pairs.Spec, angle float64, odd, at int) (x, theta []float64) {
 // the plan accounts for a pair that is replaced, and by a good part of it in three dimensions or more, where cosines can turn.
 func TestSoftmaxOfEverySize(t *testing.T) {
 	for _, c := range sizes.Cells(t, 1.2e6, 1) {
-		for _, loss := range []terms.InfoNCE{{Temperature: 2}, {Temperature: 5, Symmetric: true}} {
+		for _, loss := range []embedding.InfoNCE{{Temperature: 2}, {Temperature: 5, Symmetric: true}} {
 			s := softmaxSpec(t, c.N, loss)
 			net, err := embedding.NewMLP(embedding.MLP{In: c.D, Out: 2})
 			if err != nil {

@@ -10,7 +10,6 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -39,7 +38,7 @@ func features(s pairs.Spec) []float64 {
 			row[k] = math.Abs(r.NormFloat64()) + 0.1
 			size += math.Abs(row[k])
 		}
-		if s.Norm() == terms.L2 {
+		if s.Norm() == embedding.L2 {
 			size = 0
 			for _, v := range row {
 				size = math.Hypot(size, v)
@@ -65,13 +64,13 @@ func opposite(s pairs.Spec, x []float64, unit int) []float64 {
 // more than the certificate, for every method and noise of pairs, and by a fifth of it somewhere. Gradients are much longer
 // than the clip, so that a sum without clipping moves by more.
 func TestPairsOfEverySize(t *testing.T) {
-	base := pairs.Spec{Bound: 1, Loss: terms.Contrastive{Margin: 1e6}, Rows: 2, Kappa: 2, Epochs: 1, Clip: 1e-6, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}}
+	base := pairs.Spec{Bound: 1, Loss: embedding.Contrastive{Margin: 1e6}, Rows: 2, Kappa: 2, Epochs: 1, Clip: 1e-6, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}}
 	for _, c := range sizes.Cells(t, 3e5, 1) {
 		for name, change := range map[string]func(*pairs.Spec){
 			"Gaussian":    func(*pairs.Spec) {},
 			"Laplace":     func(s *pairs.Spec) { s.Budget.Delta, s.Noise = 0, privacy.LaplaceNoise },
 			"K-norm":      func(s *pairs.Spec) { s.Budget.Delta, s.Noise = 0, privacy.KNormNoise },
-			"preferences": func(s *pairs.Spec) { s.Loss, s.Rows = terms.BradleyTerry{}, 1 },
+			"preferences": func(s *pairs.Spec) { s.Loss, s.Rows = embedding.BradleyTerry{}, 1 },
 			"moments":     func(s *pairs.Spec) { *s = moments(*s); s.Clip = 0.01 },
 		} {
 			s := base
@@ -90,7 +89,7 @@ func TestPairsOfEverySize(t *testing.T) {
 				}
 			}
 			data, closest := newData(t, s, x, g, labels), 0.0
-			for _, other := range []*terms.Data{newData(t, s, x, g, one), newData(t, s, x, g, flipped), newData(t, s, opposite(s, x, c.Unit), g, labels), newData(t, s, opposite(s, x, c.Unit), g, flipped)} {
+			for _, other := range []*embedding.Data{newData(t, s, x, g, one), newData(t, s, x, g, flipped), newData(t, s, opposite(s, x, c.Unit), g, labels), newData(t, s, opposite(s, x, c.Unit), g, flipped)} {
 				closest = max(closest, joint(p, replayed(t, p, data, other))/p.Certificate().Sensitivity())
 			}
 			if !(closest <= 1) || closest < 0.2 {
@@ -104,17 +103,17 @@ func TestPairsOfEverySize(t *testing.T) {
 func TestTuplesOfEverySize(t *testing.T) {
 	for _, c := range sizes.Cells(t, 3e5, 1) {
 		for name, change := range map[string]func(*pairs.Spec){
-			"triplet":         func(s *pairs.Spec) { s.Loss = terms.Triplet{Margin: 1e6} },
-			"npair":           func(s *pairs.Spec) { s.Loss = terms.NPair{Temperature: 1e-3} },
-			"contrastive":     func(s *pairs.Spec) { s.Loss = terms.MeanContrastive{Margin: 1e6} },
+			"triplet":         func(s *pairs.Spec) { s.Loss = embedding.Triplet{Margin: 1e6} },
+			"npair":           func(s *pairs.Spec) { s.Loss = embedding.NPair{Temperature: 1e-3} },
+			"contrastive":     func(s *pairs.Spec) { s.Loss = embedding.Contrastive{Margin: 1e6} },
 			"K-norm":          func(s *pairs.Spec) { s.Budget.Delta = 0 },
 			"Laplace":         func(s *pairs.Spec) { s.Budget.Delta, s.Noise = 0, privacy.LaplaceNoise },
-			"all pairs":       func(s *pairs.Spec) { *s = allPairsSpec(); s.Loss = terms.MeanContrastive{Margin: 1e6} },
-			"network, npair":  func(s *pairs.Spec) { s.Loss = terms.NPair{Temperature: 1e-3}; s.Network = networkOf(t, c.D) },
+			"all pairs":       func(s *pairs.Spec) { *s = allPairsSpec(); s.Loss = embedding.Contrastive{Margin: 1e6} },
+			"network, npair":  func(s *pairs.Spec) { s.Loss = embedding.NPair{Temperature: 1e-3}; s.Network = networkOf(t, c.D) },
 			"network triplet": func(s *pairs.Spec) { s.Network = networkOf(t, c.D) },
 		} {
 			s := tupleSpec()
-			s.Loss, s.Batch = terms.Triplet{Margin: 1e6}, 0
+			s.Loss, s.Batch = embedding.Triplet{Margin: 1e6}, 0
 			change(&s)
 			s.Rows, s.Dim, s.Individuals, s.Epochs, s.Clip = 2, c.D, c.N, 2, 1e-4
 			if s.Network != nil {
@@ -155,7 +154,7 @@ func TestPerturbedInputsOfEverySize(t *testing.T) {
 	for _, c := range sizes.Cells(t, 3e5, 1) {
 		for _, byClass := range []bool{true, false} {
 			s := pairs.Spec{
-				Individuals: c.N, Pairs: c.N, Dim: c.D, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 1, Kappa: 2, Method: pairs.Input, ByClass: byClass,
+				Individuals: c.N, Pairs: c.N, Dim: c.D, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 1, Kappa: 2, Method: pairs.Input, ByClass: byClass,
 				Budget: privacy.Budget{Epsilon: 1}, Epochs: 1,
 			}
 			p := planOf(t, s)

@@ -7,13 +7,13 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
 // softmaxAudit is a training on few pairs with a clip that every gradient exceeds, of rate 1/2.
-func softmaxAudit(t testing.TB, loss terms.InfoNCE) pairs.Spec {
+func softmaxAudit(t testing.TB, loss embedding.InfoNCE) pairs.Spec {
 	s := softmaxSpec(t, 12, loss)
 	s.Clip, s.StepSize, s.Epochs, s.Batch, s.Budget = 1e-4, 1e-9, 1, 6, privacy.Budget{Epsilon: 4, Delta: 1e-3}
 	return s
@@ -26,20 +26,20 @@ func TestAuditOfASoftmax(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	group := softmaxAudit(t, terms.InfoNCE{Temperature: 20})
+	group := softmaxAudit(t, embedding.InfoNCE{Temperature: 20})
 	group.Unit = pairs.Group
-	several := softmaxAudit(t, terms.InfoNCE{Temperature: 1})
+	several := softmaxAudit(t, embedding.InfoNCE{Temperature: 1})
 	several.Kappa = 2
 	for name, c := range map[string]struct {
 		spec pairs.Spec
 		move float64
 	}{
-		"infonce":   {softmaxAudit(t, terms.InfoNCE{Temperature: 0.5}), 0.6},
-		"ntxent":    {softmaxAudit(t, terms.InfoNCE{Temperature: 1, Symmetric: true}), 0.25},
+		"infonce":   {softmaxAudit(t, embedding.InfoNCE{Temperature: 0.5}), 0.6},
+		"ntxent":    {softmaxAudit(t, embedding.InfoNCE{Temperature: 1, Symmetric: true}), 0.25},
 		"group":     {group, 0.9},
 		"two pairs": {several, 0.25},
 		"one pair": {func() pairs.Spec {
-			s := softmaxAudit(t, terms.InfoNCE{Temperature: 1})
+			s := softmaxAudit(t, embedding.InfoNCE{Temperature: 1})
 			s.Unit = pairs.OnePair
 			return s
 		}(), 0.8},
@@ -62,7 +62,7 @@ func TestAuditOfASoftmax(t *testing.T) {
 
 // Noise for the pair's own softmax alone, or for a certificate of labelled pairs, is refuted.
 func TestSeededDefectsOfASoftmaxAreCaught(t *testing.T) {
-	s := softmaxAudit(t, terms.InfoNCE{Temperature: 0.25})
+	s := softmaxAudit(t, embedding.InfoNCE{Temperature: 0.25})
 	sound := planOf(t, s)
 	wrong, err := privacy.PairSample{Group: 1, Pairs: s.Pairs, Rate: 0.5, Expected: float64(s.Batch), TermNorm: 2 / 0.25}.Certify()
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"dyad/algorithms/pairs"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 )
 
 // byAnchor clips the gradient of every anchor's loss as a whole, as if it were a function of its own pair: the defect that the
 // decomposition avoids.
 func byAnchor(t testing.TB, p *pairs.Plan, x []float64) pairs.BatchSum {
 	s := p.Spec
-	loss := s.Loss.(terms.InfoNCE)
+	loss := s.Loss.(embedding.InfoNCE)
 	data := disjoint(t, s, x)
 	pass, err := s.Network.Model.NewTermPass()
 	if err != nil {
@@ -57,7 +57,7 @@ func byAnchor(t testing.TB, p *pairs.Plan, x []float64) pairs.BatchSum {
 
 // Known defects move a release by more than the certificate that goes with them.
 func TestSoftmaxDefectsAreCaught(t *testing.T) {
-	s := softmaxSpec(t, 24, terms.InfoNCE{Temperature: 1})
+	s := softmaxSpec(t, 24, embedding.InfoNCE{Temperature: 1})
 	p := planOf(t, s)
 	certified := p.Certificate().Sensitivity()
 	scaled := func(by float64) softmaxSums {
@@ -82,7 +82,7 @@ func TestSoftmaxDefectsAreCaught(t *testing.T) {
 		"a clip twice as large":            {scaled(2), certified, true},
 		"noise for the pair's own softmax": {ownSoftmax, 2 * m / (m + a) / float64(s.Batch), true},
 		"noise for one clipped anchor":     {ownSoftmax, 2 * 2 / float64(s.Batch), true},
-		"a temperature of 2 for 1":         {ownSoftmax, planOf(t, softmaxSpec(t, 24, terms.InfoNCE{Temperature: 2})).Certificate().Sensitivity(), true},
+		"a temperature of 2 for 1":         {ownSoftmax, planOf(t, softmaxSpec(t, 24, embedding.InfoNCE{Temperature: 2})).Certificate().Sensitivity(), true},
 		"anchors are clipped as a whole":   {byAnchor, certified, true},
 	} {
 		worst := 0.0

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"dyad/algorithms/pairs"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/internal/sizes"
 )
 
@@ -40,7 +40,7 @@ func replacedPairMoves(t testing.TB, p *pairs.Plan, x, y, theta []float64) float
 func TestReplacedPairsOfASoftmaxMoveWithinTheCertificate(t *testing.T) {
 	rounds, losses := sizes.Of(60, 120), softmaxes
 	if testing.Short() {
-		rounds, losses = 15, []terms.InfoNCE{softmaxes[1], softmaxes[6]}
+		rounds, losses = 15, []embedding.InfoNCE{softmaxes[1], softmaxes[6]}
 	}
 	r := rand.New(rand.NewPCG(21, 22))
 	best := map[string]float64{}

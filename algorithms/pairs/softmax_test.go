@@ -14,14 +14,13 @@ import (
 	"dyad/algorithms/replay"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	power "dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
 
 // softmaxSpec is a training on m pairs of individuals of their own.
-func softmaxSpec(t testing.TB, m int, loss terms.InfoNCE, hidden ...int) pairs.Spec {
+func softmaxSpec(t testing.TB, m int, loss embedding.InfoNCE, hidden ...int) pairs.Spec {
 	t.Helper()
 	net, err := embedding.NewMLP(embedding.MLP{In: 4, Hidden: hidden, Out: 2})
 	if err != nil {
@@ -38,7 +37,7 @@ func softmaxSpec(t testing.TB, m int, loss terms.InfoNCE, hidden ...int) pairs.S
 }
 
 // disjoint are the pairs (0, 1), (2, 3), ... of features x.
-func disjoint(t testing.TB, s pairs.Spec, x []float64) *terms.Data {
+func disjoint(t testing.TB, s pairs.Spec, x []float64) *embedding.Data {
 	t.Helper()
 	list := make([]pairgraph.Pair, s.Pairs)
 	for i := range list {
@@ -108,7 +107,7 @@ func signed(s pairs.Spec, angle float64) (x, theta []float64) {
 	return x, theta
 }
 
-var softmaxes = []terms.InfoNCE{
+var softmaxes = []embedding.InfoNCE{
 	{Temperature: 0.25}, {Temperature: 0.5}, {Temperature: 1}, {Temperature: 5},
 	{Temperature: 0.5, Symmetric: true}, {Temperature: 1, Symmetric: true}, {Temperature: 20, Symmetric: true},
 }
@@ -118,7 +117,7 @@ var softmaxes = []terms.InfoNCE{
 func TestOnePairMovesASoftmaxWithinTheCertificate(t *testing.T) {
 	rounds, losses, networks, sizes := power.Of(120, 400), softmaxes, [][]int{nil, {3}}, []int{2, 3, 12}
 	if testing.Short() {
-		rounds, losses, networks, sizes = 20, []terms.InfoNCE{softmaxes[1], softmaxes[6]}, networks[:1], sizes[2:]
+		rounds, losses, networks, sizes = 20, []embedding.InfoNCE{softmaxes[1], softmaxes[6]}, networks[:1], sizes[2:]
 	}
 	r := rand.New(rand.NewPCG(11, 12))
 	best := map[string]float64{}
@@ -166,7 +165,7 @@ func TestOnePairMovesASoftmaxWithinTheCertificate(t *testing.T) {
 // Adding pairs one after the other moves a batch by at most so many certificates, and pairs that are in no batch or dissimilar
 // by none: that is what the accounting of Poisson batches needs.
 func TestPairsOfASoftmaxAddUp(t *testing.T) {
-	s := softmaxSpec(t, 14, terms.InfoNCE{Temperature: 0.5}, 3)
+	s := softmaxSpec(t, 14, embedding.InfoNCE{Temperature: 0.5}, 3)
 	s.Kappa = 4
 	p := planOf(t, s)
 	r := rand.New(rand.NewPCG(3, 4))
@@ -212,24 +211,24 @@ func TestSoftmaxPlansRefuse(t *testing.T) {
 		"method gradients":   func(s *pairs.Spec) { s.Shrink = true },
 		"certified mode":     func(s *pairs.Spec) { s.Mode, s.Budget.Delta = algorithms.Paper, 0 },
 		"give at least 2":    func(s *pairs.Spec) { s.Pairs = 1 },
-		"0.02 to 100":        func(s *pairs.Spec) { s.Loss = terms.InfoNCE{Temperature: 1e-3} },
+		"0.02 to 100":        func(s *pairs.Spec) { s.Loss = embedding.InfoNCE{Temperature: 1e-3} },
 		"unit length":        func(s *pairs.Spec) { s.Network.Model.Output = embedding.Output{Within: 1} },
 		"kappa":              func(s *pairs.Spec) { s.Kappa = account.MaxGroup + 1 },
 		"contrastive, tripl": func(s *pairs.Spec) { s.Tuple, s.Pairs, s.Kappa, s.Sampling, s.Batch = 2, 0, 0, pairs.Fixed, 0 },
 	} {
-		s := softmaxSpec(t, 6, terms.InfoNCE{Temperature: 1}, 3)
+		s := softmaxSpec(t, 6, embedding.InfoNCE{Temperature: 1}, 3)
 		change(&s)
 		if _, err := s.Plan(); err == nil || !errors.Is(err, pairs.ErrPlan) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want an error about %q", err, says)
 		}
 	}
-	two := softmaxSpec(t, 6, terms.InfoNCE{Temperature: 1}, 3, 3)
+	two := softmaxSpec(t, 6, embedding.InfoNCE{Temperature: 1}, 3, 3)
 	if _, err := two.Plan(); err == nil || !strings.Contains(err.Error(), "one hidden layer") {
 		t.Errorf("two hidden layers: %v", err)
 	}
-	p := planOf(t, softmaxSpec(t, 6, terms.InfoNCE{Temperature: 1}, 3))
+	p := planOf(t, softmaxSpec(t, 6, embedding.InfoNCE{Temperature: 1}, 3))
 	x := randomFeatures(rand.New(rand.NewPCG(1, 1)), p.Spec)
-	if _, err := pairs.Run(context.Background(), disjoint(t, p.Spec, x), nil, p, pairs.Options{Engine: terms.CPU{}}); !errors.Is(err, pairs.ErrPlan) {
+	if _, err := pairs.Run(context.Background(), disjoint(t, p.Spec, x), nil, p, pairs.Options{Engine: embedding.CPU{}}); !errors.Is(err, pairs.ErrPlan) {
 		t.Errorf("another device: %v", err)
 	}
 }
@@ -239,7 +238,7 @@ func TestSoftmaxPlan(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	s := softmaxSpec(t, 3000, terms.InfoNCE{Temperature: 1}, 8)
+	s := softmaxSpec(t, 3000, embedding.InfoNCE{Temperature: 1}, 8)
 	s.Kappa, s.Batch, s.Clip = 2, 150, 0.5
 	p := planOf(t, s)
 	all, _ := p.Events()[0].(account.RepeatedEvent)
@@ -265,7 +264,7 @@ func TestSoftmaxPlan(t *testing.T) {
 	net.Start = slices.Clone(net.Start)
 	net.Start[0]++
 	other.Network = &net
-	for name, q := range map[string]*pairs.Plan{"start": planOf(t, other), "symmetric": planOf(t, func() pairs.Spec { q := s; q.Loss = terms.InfoNCE{Temperature: 1, Symmetric: true}; return q }())} {
+	for name, q := range map[string]*pairs.Plan{"start": planOf(t, other), "symmetric": planOf(t, func() pairs.Spec { q := s; q.Loss = embedding.InfoNCE{Temperature: 1, Symmetric: true}; return q }())} {
 		if q.Objective == p.Objective {
 			t.Errorf("a plan with another %s has the same objective: a resumed run could mix them", name)
 		}
@@ -291,12 +290,12 @@ func TestSoftmaxTrains(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	for _, loss := range power.Of([]terms.InfoNCE{{Temperature: 1, Symmetric: true}}, []terms.InfoNCE{{Temperature: 1}, {Temperature: 1, Symmetric: true}}) {
+	for _, loss := range power.Of([]embedding.InfoNCE{{Temperature: 1, Symmetric: true}}, []embedding.InfoNCE{{Temperature: 1}, {Temperature: 1, Symmetric: true}}) {
 		s := softmaxSpec(t, 600, loss, 8)
 		s.Batch, s.Epochs, s.Clip, s.Budget.Epsilon = 100, 6, 0.5, 50
 		p := planOf(t, s)
 		data := disjoint(t, s, clustered(s, 1))
-		sums, err := terms.NewSoftmax(data, loss, s.Network.Model, 1)
+		sums, err := embedding.NewSoftmax(data, loss, s.Network.Model, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,7 +318,7 @@ func TestSoftmaxTrains(t *testing.T) {
 			t.Errorf("%s: the loss is %v at the start and %v after training", loss.Name(), before, after)
 		}
 	}
-	s := softmaxSpec(t, 12, terms.InfoNCE{Temperature: 1}, 3)
+	s := softmaxSpec(t, 12, embedding.InfoNCE{Temperature: 1}, 3)
 	p := planOf(t, s)
 	data := disjoint(t, s, clustered(s, 2))
 	full := &replay.Recorder{Session: &drawn{coins: privacy.NewSeededSource(5)}}

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"dyad/algorithms"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -114,8 +114,8 @@ type Spec struct {
 	Dim         int     // features of an individual
 	Bound       float64 // R: the public norm bound of features, in the norm of Norm
 	Rows        int     // d' of the learned d' x d matrix; 0 means 1, and Dim with Moments
-	// Loss is a terms.Loss or terms.InfoNCE of labelled pairs, else a terms.TupleLoss.
-	Loss TermLoss
+	// Loss is an embedding.ListLoss or embedding.InfoNCE of labelled pairs, else an embedding.TupleLoss.
+	Loss embedding.TermLoss
 
 	algorithms.Provenance
 	// Identity says for the guarantee when two ids are different individuals; empty: when
@@ -133,7 +133,7 @@ type Spec struct {
 	// of tuples all of an epoch, which needs the least noise.
 	Batch  int
 	Epochs int // T_max; 0 means 5
-	// Clip is h: the gradient of every term, and of every cosine with terms.InfoNCE, is clipped to
+	// Clip is h: the gradient of every term, and of every cosine with embedding.InfoNCE, is clipped to
 	// this entrywise norm; 0 means 1/2.
 	// With Moments it is the norm to which differences are clipped; 0 means 0.3 Bound.
 	Clip float64
@@ -146,10 +146,10 @@ type Spec struct {
 	Tuple int
 	Seed  uint64
 	// Network takes the place of the matrix, for tuples of at most embedding.BlockRows, and for
-	// terms.InfoNCE, which needs one: a linear map is a network without hidden layers.
+	// embedding.InfoNCE, which needs one: a linear map is a network without hidden layers.
 	Network *Network
 	// AllPairs uses all pairs of individuals in every epoch; the gradient of every pair is
-	// clipped. It needs Loss MeanContrastive and L2 norms, and Tuple, Seed and Batch stay
+	// clipped. It needs Loss Contrastive and L2 norms, and Tuple, Seed and Batch stay
 	// zero. An epoch takes O(Individuals^2 (Dim + Rows)) operations.
 	AllPairs bool
 
@@ -179,14 +179,6 @@ type Spec struct {
 	PrintedSteps bool
 }
 
-// TermLoss is a loss of any terms.
-type TermLoss interface {
-	// Name identifies the loss in models and reports.
-	Name() string
-	// Parameter is its public parameter, which must be positive; "" if it has none.
-	Parameter() (name string, value float64)
-}
-
 // mostMoments bounds Dim of Moments, whose matrices are decomposed.
 const mostMoments = 512
 
@@ -197,8 +189,8 @@ func (s Spec) Local() bool { return s.Method == Input || s.Method == Labels }
 func (s Spec) listed() bool { return s.Tuple == 0 && !s.AllPairs }
 
 // softmax is the loss, if it is one of whole batches.
-func (s Spec) softmax() (terms.InfoNCE, bool) {
-	l, ok := s.Loss.(terms.InfoNCE)
+func (s Spec) softmax() (embedding.InfoNCE, bool) {
+	l, ok := s.Loss.(embedding.InfoNCE)
 	return l, ok
 }
 
@@ -216,14 +208,14 @@ func (s Spec) Algorithm() string {
 }
 
 // Norm is the norm in which features are bounded and gradients clipped.
-func (s Spec) Norm() terms.Norm {
+func (s Spec) Norm() embedding.Norm {
 	switch {
 	case s.Mode == algorithms.NonPrivate, s.Method == Labels:
-		return terms.L2
+		return embedding.L2
 	case s.Method == Input, s.Budget.Delta == 0 && s.Noise == privacy.LaplaceNoise:
-		return terms.L1
+		return embedding.L1
 	}
-	return terms.L2
+	return embedding.L2
 }
 
 // fill sets defaults and validates.
@@ -278,7 +270,7 @@ func (s *Spec) fillPairs() error {
 	if s.Unit == OnePair {
 		s.Kappa = cmp.Or(s.Kappa, 1)
 	}
-	_, ofPairs := s.Loss.(terms.Loss)
+	_, ofPairs := s.Loss.(embedding.ListLoss)
 	if _, ofBatches := s.softmax(); ofBatches {
 		if err := s.checkSoftmax(); err != nil {
 			return err
@@ -306,11 +298,11 @@ func (s *Spec) fillPairs() error {
 		return errors.New("no paper gives noise for moments: choose certified mode")
 	case s.Method == Moments && s.Pairs < 2:
 		return errors.New("moments need at least 2 pairs")
-	case s.Method == Moments && (s.Loss.Name() != terms.Contrastive{}.Name() || s.Rows > s.Dim):
+	case s.Method == Moments && (s.Loss.Name() != embedding.Contrastive{}.Name() || s.Rows > s.Dim):
 		return fmt.Errorf("method moments learns a metric of at most %d rows from similar and dissimilar pairs: choose the contrastive loss, whose margin is then the root mean square distance", s.Dim)
 	case s.Method == Moments && s.Dim > mostMoments:
 		return fmt.Errorf("method moments decomposes matrices of at most %d features, not %d; choose method gradients", mostMoments, s.Dim)
-	case s.Method == Moments && s.Norm() != terms.L2:
+	case s.Method == Moments && s.Norm() != embedding.L2:
 		return errors.New("moments get K-norm noise, or Gaussian with delta > 0")
 	case s.Local() && s.Mode != algorithms.Certified:
 		return fmt.Errorf("method %s is for certified mode", s.Method)
@@ -338,7 +330,7 @@ func (s *Spec) fillPairs() error {
 
 // ofClasses checks what is of labelled pairs alone.
 func (s *Spec) ofClasses() error {
-	_, ofTuples := s.Loss.(terms.TupleLoss)
+	_, ofTuples := s.Loss.(embedding.TupleLoss)
 	switch {
 	case s.Mode == algorithms.Paper:
 		return errors.New("no paper gives a formula for tuples: choose certified mode")
@@ -367,13 +359,13 @@ const mostAllPairs = 1 << 16
 
 // fillAllPairs is fill for all pairs.
 func (s *Spec) fillAllPairs() error {
-	_, contrastive := s.Loss.(terms.MeanContrastive)
+	_, contrastive := s.Loss.(embedding.Contrastive)
 	switch {
 	case !contrastive:
 		return fmt.Errorf("all pairs go with the contrastive loss, and %s needs tuples", s.Loss.Name())
 	case s.Tuple != 0 || s.Batch != 0 || s.Seed != 0:
 		return errors.New("all pairs are one batch: leave out the sizes of tuples and batches and the seed")
-	case s.Norm() != terms.L2:
+	case s.Norm() != embedding.L2:
 		return errors.New("all pairs are clipped in the l2 norm: choose K-norm noise, or delta > 0")
 	case s.Individuals < 2 || s.Individuals > mostAllPairs:
 		return fmt.Errorf("all pairs of %d individuals, want 2 to %d; take tuples of more", s.Individuals, mostAllPairs)

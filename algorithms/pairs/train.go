@@ -10,7 +10,7 @@ import (
 	"math"
 
 	"dyad/algorithms"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -21,7 +21,7 @@ import (
 // none. What it returns depends on the data through releases of session only. workers
 // changes the time, never the result; progress is told the batches done. If it has a
 // state, which is the matrix and the order of the pairs, the training continues from that.
-func Train(ctx context.Context, data *terms.Data, classes []int32, p *Plan, session privacy.Session, workers int, progress algorithms.Tracker) ([]float64, error) {
+func Train(ctx context.Context, data *embedding.Data, classes []int32, p *Plan, session privacy.Session, workers int, progress algorithms.Tracker) ([]float64, error) {
 	if err := p.fits(data, classes); err != nil {
 		return nil, err
 	}
@@ -44,44 +44,16 @@ type batchSum func(ctx context.Context, dst, w []float64, step int, members []in
 // sums returns the sums of the plan over data, and a function that ends them. That a
 // batch's sum has the sensitivity of the certificate is the contract of pairgraph, so
 // plans do not depend on the device.
-func (p *Plan) sums(data *terms.Data, classes []int32, o Options) (sum batchSum, done func() error, err error) {
+func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batchSum, done func() error, err error) {
 	s := p.Spec
 	done = func() error { return nil }
-	switch loss := s.Loss.(type) {
-	case terms.Loss:
-		engine := o.Engine
-		if engine == nil {
-			engine = terms.CPU{Workers: o.Workers}
-		}
-		gradients, err := engine.Sums(data, loss, s.Rows)
-		if err != nil {
-			return nil, nil, err
-		}
-		how := terms.WholeMatrix
-		if s.Mode == algorithms.Paper {
-			how = terms.RowByRow
-		}
-		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
-			return gradients.Sum(ctx, dst, w, members, clip, how)
-		}, gradients.Close, nil
-	case terms.InfoNCE:
-		if o.Engine != nil {
-			return nil, nil, fmt.Errorf("%w: a batch softmax is summed on the CPU; leave Options.Engine out", ErrPlan)
-		}
-		softmax, err := terms.NewSoftmax(data, loss, s.Network.Model, o.Workers)
-		if err != nil {
-			return nil, nil, err
-		}
-		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
-			return softmax.Sum(ctx, dst, w, members, clip)
-		}, done, nil
-	case terms.TupleLoss:
+	if loss, ok := s.Loss.(embedding.TupleLoss); ok && !s.listed() {
 		switch {
 		case o.Engine != nil:
 			return nil, nil, fmt.Errorf("%w: tuples are summed on the CPU; leave Options.Engine out", ErrPlan)
 		case s.AllPairs:
-			contrastive, _ := loss.(terms.MeanContrastive)
-			all, err := terms.NewAllPairs(data, classes, terms.Contrastive(contrastive), s.Rows, o.Workers)
+			contrastive, _ := loss.(embedding.Contrastive)
+			all, err := embedding.NewAllPairs(data, classes, contrastive, s.Rows, o.Workers)
 			return func(ctx context.Context, dst, w []float64, _ int, _ []int32, clip float64) error {
 				return all.Sum(ctx, dst, w, clip)
 			}, done, err
@@ -91,15 +63,44 @@ func (p *Plan) sums(data *terms.Data, classes []int32, o Options) (sum batchSum,
 			return tuples.Sum(ctx, dst, w, members, clip)
 		}, done, err
 	}
+	switch loss := s.Loss.(type) {
+	case embedding.ListLoss:
+		engine := o.Engine
+		if engine == nil {
+			engine = embedding.CPU{Workers: o.Workers}
+		}
+		gradients, err := engine.Sums(data, loss, s.Rows)
+		if err != nil {
+			return nil, nil, err
+		}
+		how := embedding.WholeMatrix
+		if s.Mode == algorithms.Paper {
+			how = embedding.RowByRow
+		}
+		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
+			return gradients.Sum(ctx, dst, w, members, clip, how)
+		}, gradients.Close, nil
+	case embedding.InfoNCE:
+		if o.Engine != nil {
+			return nil, nil, fmt.Errorf("%w: a batch softmax is summed on the CPU; leave Options.Engine out", ErrPlan)
+		}
+		softmax, err := embedding.NewSoftmax(data, loss, s.Network.Model, o.Workers)
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
+			return softmax.Sum(ctx, dst, w, members, clip)
+		}, done, nil
+	}
 	return nil, nil, fmt.Errorf("%w: loss %s is neither of pairs nor of tuples", ErrPlan, s.Loss.Name())
 }
 
 // tuples are the sums over tuples by a matrix or a network.
-func (s Spec) tuples(data *terms.Data, classes []int32, loss terms.TupleLoss, workers int) (*terms.Tuples, error) {
+func (s Spec) tuples(data *embedding.Data, classes []int32, loss embedding.TupleLoss, workers int) (*embedding.Tuples, error) {
 	if s.Network != nil {
-		return terms.NewNetworkTuples(data, classes, loss, s.Network.Model, s.Tuple, workers)
+		return embedding.NewNetworkTuples(data, classes, loss, s.Network.Model, s.Tuple, workers)
 	}
-	return terms.NewTuples(data, classes, loss, s.Rows, s.Tuple, workers)
+	return embedding.NewTuples(data, classes, loss, s.Rows, s.Tuple, workers)
 }
 
 // batches form the batches of a run.
@@ -126,7 +127,7 @@ func (b *batches) next(step int) (members []int32, count int, err error) {
 		count = b.Terms - from
 	}
 	if epoch := step / b.Batches; s.Tuple > 0 && epoch != b.epoch {
-		if b.members, err = terms.DrawTuples(s.Individuals, s.Tuple, s.Seed, epoch); err != nil {
+		if b.members, err = embedding.DrawTuples(s.Individuals, s.Tuple, s.Seed, epoch); err != nil {
 			return nil, 0, err
 		}
 		b.epoch = epoch
@@ -230,7 +231,7 @@ func (p *Plan) mover(w []float64) (move func(q []float64, tau int, unit float64)
 // fits checks that data are what the plan was made for. It looks at public properties
 // only: numbers, bounds and, for Individual, how often an id occurs in pairs; and, where
 // pairs come with classes, at how their labels were made.
-func (p *Plan) fits(data *terms.Data, classes []int32) error {
+func (p *Plan) fits(data *embedding.Data, classes []int32) error {
 	s, g := p.Spec, data.Graph()
 	norm, bound := data.Norm()
 	if g.Len() != s.Individuals || s.listed() && len(g.Pairs()) != s.Pairs || data.Dim() != s.Dim || norm != s.Norm() || bound != s.Bound {
@@ -256,8 +257,8 @@ func (p *Plan) fits(data *terms.Data, classes []int32) error {
 // Options configure the run of a plan; the fields are as in algorithms.Options.
 type Options struct {
 	algorithms.Options
-	// Engine sums the gradients of pairs; nil means terms.CPU with Workers, as tuples and batch softmax losses need.
-	Engine  terms.Engine
+	// Engine sums the gradients of pairs; nil means embedding.CPU with Workers, as tuples and batch softmax losses need.
+	Engine  embedding.Engine
 	Workers int
 }
 
@@ -268,7 +269,7 @@ type Options struct {
 // classes holds the class of each individual. Labelled pairs need none, except for
 // Spec.ByClass: labels then say whether classes differ, and method Input flips classes,
 // which are 0 or 1, and not labels.
-func Run(ctx context.Context, data *terms.Data, classes []int32, p *Plan, o Options) (*algorithms.Result, error) {
+func Run(ctx context.Context, data *embedding.Data, classes []int32, p *Plan, o Options) (*algorithms.Result, error) {
 	if err := p.fits(data, classes); err != nil {
 		return nil, err
 	}
@@ -316,7 +317,7 @@ func (p *Plan) perturbs() bool {
 }
 
 // trainPerturbed makes all noise, and trains.
-func (p *Plan) trainPerturbed(ctx context.Context, data *terms.Data, classes []int32, t algorithms.Tracker, o Options) ([]float64, error) {
+func (p *Plan) trainPerturbed(ctx context.Context, data *embedding.Data, classes []int32, t algorithms.Tracker, o Options) ([]float64, error) {
 	data, err := p.Perturb(data, classes, o.Source)
 	if err != nil {
 		return nil, err
@@ -336,7 +337,7 @@ func (p *Plan) trainPerturbed(ctx context.Context, data *terms.Data, classes []i
 
 // hash is the SHA-256 of features, pairs, labels and classes. It stays in files that
 // are as private as they.
-func (p *Plan) hash(data *terms.Data, classes []int32) string {
+func (p *Plan) hash(data *embedding.Data, classes []int32) string {
 	h := sha256.New()
 	x, labels := data.Copy()
 	_ = binary.Write(h, binary.LittleEndian, x) // a hash takes everything

@@ -9,8 +9,8 @@ import (
 
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -40,19 +40,19 @@ func worstCases(rows, dim int) map[string]struct {
 	}
 	one := tupleSpec()
 	one.Individuals, one.Tuple, one.Batch = 6, 6, 1
-	one.Loss = terms.Triplet{Margin: 1e6}
+	one.Loss = embedding.Triplet{Margin: 1e6}
 	add("triplet", one, 0, 0, 0, 0, 1)
-	one.Loss = terms.NPair{Temperature: 1e3}
+	one.Loss = embedding.NPair{Temperature: 1e3}
 	add("npair", one, 0, 0, 0, 0, 1)
 	many := tupleSpec()
-	many.Individuals, many.Tuple, many.Batch, many.Loss = 12, 3, 4, terms.MeanContrastive{Margin: 1e6}
+	many.Individuals, many.Tuple, many.Batch, many.Loss = 12, 3, 4, embedding.Contrastive{Margin: 1e6}
 	add("contrastive", many, 0)
 	many.Budget.Delta = 0
 	add("contrastive, K-norm", many, 0)
 	many.Noise = privacy.LaplaceNoise
 	add("contrastive, Laplace", many, 0)
 	all := allPairsSpec()
-	all.Individuals, all.Loss = 9, terms.MeanContrastive{Margin: 1e6}
+	all.Individuals, all.Loss = 9, embedding.Contrastive{Margin: 1e6}
 	add("all pairs", all, 0)
 	return out
 }
@@ -71,7 +71,7 @@ func TestTheTupleCertificateIsAttained(t *testing.T) {
 // members draws the tuples of an epoch as the plan does.
 func members(t testing.TB, s pairs.Spec, epoch int) []int32 {
 	t.Helper()
-	m, err := terms.DrawTuples(s.Individuals, s.Tuple, s.Seed, epoch)
+	m, err := embedding.DrawTuples(s.Individuals, s.Tuple, s.Seed, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func members(t testing.TB, s pairs.Spec, epoch int) []int32 {
 func tupleDefects(t testing.TB) map[string]builder {
 	over := func(drawn func(s pairs.Spec, who people, epoch int) []int32, scale float64) builder {
 		return func(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum {
-			sums, err := terms.NewTuples(who.data(t, p.Spec), who.classes, p.Spec.Loss.(terms.TupleLoss), p.Spec.Rows, p.Spec.Tuple, 1)
+			sums, err := embedding.NewTuples(who.data(t, p.Spec), who.classes, p.Spec.Loss.(embedding.TupleLoss), p.Spec.Rows, p.Spec.Tuple, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,11 +109,11 @@ func tupleDefects(t testing.TB) map[string]builder {
 			if err != nil {
 				return err
 			}
-			data, err := terms.NewData(slices.Clone(who.x), p.Spec.Dim, p.Spec.Norm(), 1, g, labels)
+			data, err := embedding.NewData(slices.Clone(who.x), p.Spec.Dim, p.Spec.Norm(), 1, g, labels)
 			if err != nil {
 				return err
 			}
-			sums, err := terms.NewGradients(data, terms.Contrastive{Margin: 1e6}, p.Spec.Rows, 1)
+			sums, err := embedding.NewGradients(data, embedding.Contrastive{Margin: 1e6}, p.Spec.Rows, 1)
 			if err != nil {
 				return err
 			}
@@ -121,7 +121,7 @@ func tupleDefects(t testing.TB) map[string]builder {
 			for i := range all {
 				all[i] = int32(i)
 			}
-			return sums.Sum(ctx, dst, w, all, clip, terms.WholeMatrix)
+			return sums.Sum(ctx, dst, w, all, clip, embedding.WholeMatrix)
 		}
 	}
 	twice := func(s pairs.Spec, _ people, epoch int) []int32 {

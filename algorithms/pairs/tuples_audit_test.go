@@ -10,13 +10,12 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
-	"dyad/engine/terms"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
 
 // small is a training on few tuples with a clip that every gradient exceeds.
-func small(loss terms.TupleLoss) pairs.Spec {
+func small(loss embedding.TupleLoss) pairs.Spec {
 	return pairs.Spec{
 		Individuals: 12, Dim: 2, Bound: 1, Rows: 1, Loss: loss, Tuple: 6, Seed: 1, Epochs: 2, Clip: 1e-4, StepSize: 1e-9,
 		Budget: privacy.Budget{Epsilon: 1, Delta: 1e-3},
@@ -35,29 +34,29 @@ func attackTuples(t *testing.T, p *pairs.Plan, runs int) *audit.Report {
 // No bound exceeds the claim for any loss and noise, and the data sets are as bad as it
 // allows.
 func TestAuditOfTuples(t *testing.T) {
-	pure := small(terms.MeanContrastive{Margin: 1})
+	pure := small(embedding.Contrastive{Margin: 1})
 	pure.Budget.Delta = 0
 	l1 := pure
 	l1.Noise = privacy.LaplaceNoise
-	batches := small(terms.MeanContrastive{Margin: 1})
+	batches := small(embedding.Contrastive{Margin: 1})
 	batches.Individuals, batches.Tuple, batches.Batch, batches.Epochs = 16, 4, 2, 3
-	all := small(terms.MeanContrastive{Margin: 1})
+	all := small(embedding.Contrastive{Margin: 1})
 	all.AllPairs, all.Tuple, all.Seed = true, 0, 0
 	pureAll := all
 	pureAll.Budget.Delta = 0
-	one := func(loss terms.TupleLoss) pairs.Spec { // in others the drawing of tuples mixes classes
+	one := func(loss embedding.TupleLoss) pairs.Spec { // in others the drawing of tuples mixes classes
 		s := small(loss)
 		s.Individuals = s.Tuple
 		return s
 	}
-	network := func(loss terms.TupleLoss) pairs.Spec {
+	network := func(loss embedding.TupleLoss) pairs.Spec {
 		s, n := one(loss), networkSpec(t, embedding.Output{Unit: true}, 3)
 		s.Dim, s.Rows, s.Network = 3, 0, n.Network
 		return s
 	}
 	for name, s := range map[string]pairs.Spec{
-		"network": network(terms.MeanContrastive{Margin: 1}), "network, triplet": network(terms.Triplet{Margin: 1}), "network, npair": network(terms.NPair{Temperature: 1}),
-		"contrastive": small(terms.MeanContrastive{Margin: 1}), "triplet": one(terms.Triplet{Margin: 1}), "npair": one(terms.NPair{Temperature: 1}),
+		"network": network(embedding.Contrastive{Margin: 1}), "network, triplet": network(embedding.Triplet{Margin: 1}), "network, npair": network(embedding.NPair{Temperature: 1}),
+		"contrastive": small(embedding.Contrastive{Margin: 1}), "triplet": one(embedding.Triplet{Margin: 1}), "npair": one(embedding.NPair{Temperature: 1}),
 		"K-norm": pure, "Laplace": l1, "batches": batches, "all pairs": all, "all pairs, K-norm": pureAll,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +69,7 @@ func TestAuditOfTuples(t *testing.T) {
 	}
 	// An individual outside of the tuples of the epoch changes nothing.
 	s := worstCases(1, 1)["contrastive"].spec
-	s.Individuals, s.Epochs, s.Loss = s.Individuals+1, 1, terms.MeanContrastive{Margin: 1}
+	s.Individuals, s.Epochs, s.Loss = s.Individuals+1, 1, embedding.Contrastive{Margin: 1}
 	base := randomPeople(s, 1)
 	other := base.clone()
 	drawn := members(t, s, 0)
@@ -155,7 +154,7 @@ func TestSeededDefectsOfTuplesAreCaught(t *testing.T) {
 		caught(name, broken(t, &bad, all.a, all.b, own), 6_000)
 	}
 	// Noise of epsilon 6 that is claimed as 3.
-	strong := small(terms.MeanContrastive{Margin: 1})
+	strong := small(embedding.Contrastive{Margin: 1})
 	strong.Budget.Epsilon = 6
 	target, err := audit.WorstTuples(context.Background(), tuplePlan(t, strong))
 	if err != nil {
@@ -168,7 +167,7 @@ func TestSeededDefectsOfTuplesAreCaught(t *testing.T) {
 // The worst neighbours that an audit finds spend most of the certificate for every loss of tuples, also for those that need a positive and a
 // negative: a certificate of .8 of what it should be is refuted.
 func TestWorstTuplesSpendTheirCertificate(t *testing.T) {
-	for _, loss := range []terms.TupleLoss{terms.MeanContrastive{Margin: 1}, terms.Triplet{Margin: 1}, terms.NPair{Temperature: 1}} {
+	for _, loss := range []embedding.TupleLoss{embedding.Contrastive{Margin: 1}, embedding.Triplet{Margin: 1}, embedding.NPair{Temperature: 1}} {
 		for _, tuple := range []int{3, 4, 6} {
 			s := small(loss) // one tuple: in others the drawing mixes classes
 			s.Individuals, s.Tuple = tuple, tuple

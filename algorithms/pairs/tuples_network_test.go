@@ -13,7 +13,6 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
-	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -81,7 +80,7 @@ func TestNetworkTuplesStayWithinTheCertificate(t *testing.T) {
 // networkWorst are neighbours whose clipped terms are opposite: a class is turned.
 func networkWorst(t testing.TB) (p *pairs.Plan, a, b people) {
 	s := networkSpec(t, embedding.Output{}, 4)
-	s.Individuals, s.Tuple, s.Batch, s.Epochs, s.Clip, s.Loss = 12, 3, 4, 3, 1e-7, terms.MeanContrastive{Margin: 1e6}
+	s.Individuals, s.Tuple, s.Batch, s.Epochs, s.Clip, s.Loss = 12, 3, 4, 3, 1e-7, embedding.Contrastive{Margin: 1e6}
 	p = tuplePlan(t, s)
 	a, b = reversing(p.Spec, 0)
 	return p, a, b
@@ -91,7 +90,7 @@ func networkWorst(t testing.TB) (p *pairs.Plan, a, b people) {
 func networkSums(drawn func(s pairs.Spec, epoch int) []int32, scale float64) builder {
 	return func(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum {
 		s := p.Spec
-		sums, err := terms.NewNetworkTuples(who.data(t, s), who.classes, s.Loss.(terms.TupleLoss), s.Network.Model, s.Tuple, 1)
+		sums, err := embedding.NewNetworkTuples(who.data(t, s), who.classes, s.Loss.(embedding.TupleLoss), s.Network.Model, s.Tuple, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +126,7 @@ func byRecord(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum {
 					}
 				}
 			}
-			s.Loss.(terms.TupleLoss).Slopes(c, q, classes)
+			s.Loss.(embedding.TupleLoss).Slopes(c, q, classes)
 			for i, v := range list[:k] {
 				g := make([]float64, m)
 				for j := range k {
@@ -183,7 +182,7 @@ func TestNetworkTuplePlansRefuse(t *testing.T) {
 	for says, change := range map[string]func(*pairs.Spec){
 		"--task metric": func(s *pairs.Spec) {
 			s.Tuple, s.AllPairs, s.Batch, s.Seed = 0, true, 0, 0
-			s.Loss = terms.MeanContrastive{Margin: 1}
+			s.Loss = embedding.Contrastive{Margin: 1}
 		},
 		"at most 64":   func(s *pairs.Spec) { s.Individuals, s.Tuple = 200, 65 },
 		"features":     func(s *pairs.Spec) { s.Dim = 4 },
@@ -231,11 +230,11 @@ func TestNetworkTupleRuns(t *testing.T) {
 		}
 		w = run.Weights
 	}
-	sums, err := terms.NewNetworkTuples(data, who.classes, s.Loss.(terms.TupleLoss), s.Network.Model, 8, 1)
+	sums, err := embedding.NewNetworkTuples(data, who.classes, s.Loss.(embedding.TupleLoss), s.Network.Model, 8, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := terms.DrawTuples(s.Individuals, 8, 99, 0)
+	m, err := embedding.DrawTuples(s.Individuals, 8, 99, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,15 +13,15 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
 
 func tupleSpec() pairs.Spec {
 	return pairs.Spec{
-		Individuals: 30, Dim: 3, Bound: 1, Rows: 2, Loss: terms.Triplet{Margin: 1}, Tuple: 5, Seed: 1,
+		Individuals: 30, Dim: 3, Bound: 1, Rows: 2, Loss: embedding.Triplet{Margin: 1}, Tuple: 5, Seed: 1,
 		Batch: 2, Epochs: 3, Clip: 0.05, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5},
 	}
 }
@@ -29,7 +29,7 @@ func tupleSpec() pairs.Spec {
 // allPairsSpec is the other form.
 func allPairsSpec() pairs.Spec {
 	s := tupleSpec()
-	s.Loss, s.AllPairs, s.Tuple, s.Seed, s.Batch = terms.MeanContrastive{Margin: 1}, true, 0, 0, 0
+	s.Loss, s.AllPairs, s.Tuple, s.Seed, s.Batch = embedding.Contrastive{Margin: 1}, true, 0, 0, 0
 	return s
 }
 
@@ -50,13 +50,13 @@ type people struct {
 
 func (p people) clone() people { return people{slices.Clone(p.x), slices.Clone(p.classes)} }
 
-func (p people) data(t testing.TB, s pairs.Spec) *terms.Data {
+func (p people) data(t testing.TB, s pairs.Spec) *embedding.Data {
 	t.Helper()
 	g, err := pairgraph.New(s.Individuals, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := terms.NewData(slices.Clone(p.x), s.Dim, s.Norm(), s.Bound, g, nil)
+	data, err := embedding.NewData(slices.Clone(p.x), s.Dim, s.Norm(), s.Bound, g, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func tupleMove(t testing.TB, p *pairs.Plan, a, b people, build builder) float64 
 // tupleVariants are all forms of a training.
 func tupleVariants() map[string]pairs.Spec {
 	out := map[string]pairs.Spec{}
-	for _, loss := range []terms.TupleLoss{terms.Triplet{Margin: 1}, terms.NPair{Temperature: 0.2}, terms.MeanContrastive{Margin: 1}} {
+	for _, loss := range []embedding.TupleLoss{embedding.Triplet{Margin: 1}, embedding.NPair{Temperature: 0.2}, embedding.Contrastive{Margin: 1}} {
 		for name, change := range map[string]func(*pairs.Spec){
 			"Gaussian": func(*pairs.Spec) {},
 			"K-norm":   func(s *pairs.Spec) { s.Budget.Delta = 0 },
@@ -151,7 +151,7 @@ func TestReplacingARecordStaysWithinTheTupleCertificate(t *testing.T) {
 func TestAllSmallTuplesAndTheirNeighbours(t *testing.T) {
 	const clip, places = 0.05, 5
 	at := func(k int) (x float64, class int32) { return float64(k%places)/2 - 1, int32(k / places) }
-	for _, loss := range []terms.TupleLoss{terms.Triplet{Margin: 4}, terms.NPair{Temperature: 2}, terms.MeanContrastive{Margin: 3}} {
+	for _, loss := range []embedding.TupleLoss{embedding.Triplet{Margin: 4}, embedding.NPair{Temperature: 2}, embedding.Contrastive{Margin: 3}} {
 		s := pairs.Spec{Individuals: 3, Dim: 1, Bound: 1, Loss: loss, Tuple: 3, Epochs: 1, Clip: clip, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}}
 		p := tuplePlan(t, s)
 		terms := make([]float64, 1000)
@@ -191,12 +191,12 @@ func TestTuplePlansRefuse(t *testing.T) {
 		"too few individuals":   {func(s *pairs.Spec) { s.Individuals = 4 }, "tuples of 5"},
 		"printed":               {func(s *pairs.Spec) { s.Mode = algorithms.Paper }, "certified"},
 		"no epsilon":            {func(s *pairs.Spec) { s.Budget = privacy.Budget{} }, "psilon"},
-		"no margin":             {func(s *pairs.Spec) { s.Loss = terms.Triplet{} }, "margin"},
-		"temperature":           {func(s *pairs.Spec) { s.Loss = terms.NPair{Temperature: math.NaN()} }, "temperature"},
+		"no margin":             {func(s *pairs.Spec) { s.Loss = embedding.Triplet{} }, "margin"},
+		"temperature":           {func(s *pairs.Spec) { s.Loss = embedding.NPair{Temperature: math.NaN()} }, "temperature"},
 		"clip":                  {func(s *pairs.Spec) { s.Clip = -1 }, "clip"},
 		"bound":                 {func(s *pairs.Spec) { s.Bound = 0 }, "norm bound"},
 		"batch":                 {func(s *pairs.Spec) { s.Batch = -1 }, "batches"},
-		"all pairs of triplets": {func(s *pairs.Spec) { *s = allPairsSpec(); s.Loss = terms.Triplet{Margin: 1} }, "contrastive"},
+		"all pairs of triplets": {func(s *pairs.Spec) { *s = allPairsSpec(); s.Loss = embedding.Triplet{Margin: 1} }, "contrastive"},
 		"all pairs and tuples":  {func(s *pairs.Spec) { *s = allPairsSpec(); s.Tuple = 3 }, "one batch"},
 		"all pairs, Laplace":    {func(s *pairs.Spec) { *s = allPairsSpec(); s.Budget.Delta, s.Noise = 0, privacy.LaplaceNoise }, "K-norm"},
 		"too many for pairs":    {func(s *pairs.Spec) { *s = allPairsSpec(); s.Individuals = 1 << 17 }, "65536"},
@@ -246,7 +246,7 @@ func TestTupleRuns(t *testing.T) {
 		if _, err := pairs.Run(context.Background(), data, who.classes[1:], p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}}); !errors.Is(err, pairs.ErrPlan) {
 			t.Errorf("%s: a class was missing: %v", name, err)
 		}
-		if _, err := pairs.Run(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}, Engine: terms.CPU{}}); !errors.Is(err, pairs.ErrPlan) {
+		if _, err := pairs.Run(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{Ledger: book, DataID: "d"}, Engine: embedding.CPU{}}); !errors.Is(err, pairs.ErrPlan) {
 			t.Errorf("another engine was accepted for tuples: %v", err)
 		}
 		if _, err := pairs.Run(context.Background(), data, who.classes, p, pairs.Options{Options: algorithms.Options{DataID: "d"}}); err == nil {
@@ -270,11 +270,11 @@ func TestTupleRuns(t *testing.T) {
 			t.Errorf("%s: 2 runs are %d entries", name, len(entries))
 		}
 		objective := func(w []float64) float64 {
-			sums, err := terms.NewTuples(data, who.classes, s.Loss.(terms.TupleLoss), s.Rows, 8, 1)
+			sums, err := embedding.NewTuples(data, who.classes, s.Loss.(embedding.TupleLoss), s.Rows, 8, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := terms.DrawTuples(s.Individuals, 8, 99, 0)
+			m, err := embedding.DrawTuples(s.Individuals, 8, 99, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,9 +16,9 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/algorithms/replay"
 	"dyad/engine"
+	"dyad/engine/embedding"
 	"dyad/engine/enginetest"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	randomiser "dyad/privacy/local"
@@ -195,7 +195,7 @@ func TestDefectsOfPairsAreFound(t *testing.T) {
 	}
 	for _, sampling := range []pairs.Sampling{pairs.Fixed, pairs.Poisson} {
 		for kappa := 1; kappa <= 4; kappa += 3 {
-			s := pairs.Spec{Individuals: 5, Pairs: 4, Dim: 2, Bound: 1, Loss: terms.Contrastive{Margin: 1e6}, Unit: pairs.Group, Kappa: kappa, Batch: 4, Epochs: 1, Clip: 1e-6, Sampling: sampling, Budget: standard}
+			s := pairs.Spec{Individuals: 5, Pairs: 4, Dim: 2, Bound: 1, Loss: embedding.Contrastive{Margin: 1e6}, Unit: pairs.Group, Kappa: kappa, Batch: 4, Epochs: 1, Clip: 1e-6, Sampling: sampling, Budget: standard}
 			p, err := s.Plan()
 			if err != nil {
 				t.Fatal(err)
@@ -213,7 +213,7 @@ func TestDefectsOfPairsAreFound(t *testing.T) {
 			}
 		}
 	}
-	p, err := (pairs.Spec{Individuals: 6, Dim: 1, Bound: 1, Loss: terms.MeanContrastive{Margin: 1e6}, Tuple: 3, Epochs: 1, Clip: 1e-6, Budget: standard}).Plan()
+	p, err := (pairs.Spec{Individuals: 6, Dim: 1, Bound: 1, Loss: embedding.Contrastive{Margin: 1e6}, Tuple: 3, Epochs: 1, Clip: 1e-6, Budget: standard}).Plan()
 	if err != nil {
 		t.Fatal(err)
 	}

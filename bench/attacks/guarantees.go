@@ -11,8 +11,8 @@ import (
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
 	"dyad/algorithms/replay"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -203,7 +203,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 	}
 	for _, sampling := range []pairs.Sampling{pairs.Fixed, pairs.Poisson} {
 		add("pairs, "+sampling.String(), func(rng *rand.Rand) configuration {
-			s, list := drawPairs(pairs.OnePair, sampling, terms.Contrastive{Margin: 1}, rng)
+			s, list := drawPairs(pairs.OnePair, sampling, embedding.Contrastive{Margin: 1}, rng)
 			s.Mode, s.Budget.Epsilon = algorithms.Certified, budget(rng, false).Epsilon
 			c := pairConfiguration(s, list, 1)
 			return guaranteed(c, func(t privacy.Session) (privacy.Guarantee, bool, error) {
@@ -215,7 +215,7 @@ func guaranteeJobs(_ []candidate, round int) []job {
 				if err != nil {
 					return privacy.Guarantee{}, false, err
 				}
-				data, err := terms.NewData(make([]float64, s.Individuals*s.Dim), s.Dim, p.Spec.Norm(), s.Bound, g, make([]bool, s.Pairs))
+				data, err := embedding.NewData(make([]float64, s.Individuals*s.Dim), s.Dim, p.Spec.Norm(), s.Bound, g, make([]bool, s.Pairs))
 				if err != nil {
 					return privacy.Guarantee{}, false, err
 				}

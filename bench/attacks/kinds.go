@@ -19,7 +19,6 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/dataset"
 	"dyad/engine/embedding"
-	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -215,7 +214,7 @@ func softmaxConfiguration(rng *rand.Rand) configuration {
 		m := 4 + rng.IntN(12)
 		temperature, both := pick(rng, 0.2, 0.5, 1, 2), rng.IntN(2) == 0
 		s := pairs.Spec{
-			Individuals: 2 * m, Pairs: m, Dim: 4, Bound: 1, Kappa: 1, Sampling: pairs.Poisson, Batch: m, Epochs: 1, Clip: 1e-5, Loss: terms.InfoNCE{Temperature: temperature, Symmetric: both},
+			Individuals: 2 * m, Pairs: m, Dim: 4, Bound: 1, Kappa: 1, Sampling: pairs.Poisson, Batch: m, Epochs: 1, Clip: 1e-5, Loss: embedding.InfoNCE{Temperature: temperature, Symmetric: both},
 			Unit: pick(rng, pairs.Individual, pairs.OnePair), Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5},
 		}
 		net := embedding.MLP{In: 4, Out: 2}

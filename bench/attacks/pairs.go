@@ -9,8 +9,8 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/algorithms/replay"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -31,7 +31,7 @@ type pairInstance struct {
 
 // drawPairs draws the specification of a training and a graph for it: a star, a path,
 // disjoint pairs, all pairs or a random one.
-func drawPairs(unit pairs.Unit, sampling pairs.Sampling, loss terms.Loss, rng *rand.Rand) (pairs.Spec, []pairgraph.Pair) {
+func drawPairs(unit pairs.Unit, sampling pairs.Sampling, loss embedding.ListLoss, rng *rand.Rand) (pairs.Spec, []pairgraph.Pair) {
 	n := 3 + rng.IntN(12)
 	var list []pairgraph.Pair
 	pair := func(a, b int) { list = append(list, pairgraph.Pair{A: int32(a), B: int32(b)}) }
@@ -79,7 +79,7 @@ func drawPairs(unit pairs.Unit, sampling pairs.Sampling, loss terms.Loss, rng *r
 		Shrink: rng.IntN(4) == 0, StepSize: pick(rng, 1e-3, 1, 7), PrintedSteps: rng.IntN(6) == 0, Sampling: sampling,
 		Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}, Rows: 1,
 	}
-	if _, one := loss.(terms.BradleyTerry); !one {
+	if _, one := loss.(embedding.BradleyTerry); !one {
 		s.Rows = 1 + rng.IntN(3)
 	}
 	switch unit {
@@ -99,7 +99,7 @@ func drawPairs(unit pairs.Unit, sampling pairs.Sampling, loss terms.Loss, rng *r
 
 // ofPairMoments is a specification with one release of moments in the place of gradients.
 func ofPairMoments(s pairs.Spec, rng *rand.Rand) pairs.Spec {
-	s.Mode, s.Method, s.Loss, s.Noise = algorithms.Certified, pairs.Moments, terms.Contrastive{Margin: 1}, privacy.KNormNoise
+	s.Mode, s.Method, s.Loss, s.Noise = algorithms.Certified, pairs.Moments, embedding.Contrastive{Margin: 1}, privacy.KNormNoise
 	s.Batch, s.Epochs, s.StepSize, s.Shrink, s.PrintedSteps, s.Sampling, s.Rows = 0, 0, 0, false, false, pairs.Fixed, 0
 	s.Clip = s.Bound * pick(rng, 1e-6, 0.3, 1, 3)
 	return s
@@ -255,7 +255,7 @@ func (a paired) try(ctx context.Context, i pairInstance) (attempt, error) {
 		if side == 1 {
 			x, labels = slices.Clone(i.otherX), slices.Clone(i.otherLabels)
 		}
-		data, err := terms.NewData(x, s.Dim, s.Norm(), s.Bound, a.graph, labels)
+		data, err := embedding.NewData(x, s.Dim, s.Norm(), s.Bound, a.graph, labels)
 		if err != nil {
 			return nil, err
 		}
@@ -291,7 +291,7 @@ func pairJobs(_ []candidate, round int) []job {
 	var jobs []job
 	for _, unit := range []pairs.Unit{pairs.Individual, pairs.Group, pairs.OnePair} {
 		for _, sampling := range []pairs.Sampling{pairs.Fixed, pairs.Poisson} {
-			for _, loss := range []terms.Loss{terms.Contrastive{Margin: 1}, terms.Contrastive{Margin: 1e6}, terms.BradleyTerry{}} {
+			for _, loss := range []embedding.ListLoss{embedding.Contrastive{Margin: 1}, embedding.Contrastive{Margin: 1e6}, embedding.BradleyTerry{}} {
 				for again := range 4 {
 					jobs = append(jobs, job{fmt.Sprintf("pairs|%s|%s|%+v|%d|%d", unit, sampling, loss, again, round), func(rng *rand.Rand) configuration {
 						return planned(func() configuration {
@@ -307,7 +307,7 @@ func pairJobs(_ []candidate, round int) []job {
 		for again := range 6 {
 			jobs = append(jobs, job{fmt.Sprintf("pairs|%s|moments|%d|%d", unit, again, round), func(rng *rand.Rand) configuration {
 				return planned(func() configuration {
-					s, list := drawPairs(unit, pairs.Fixed, terms.Contrastive{Margin: 1}, rng)
+					s, list := drawPairs(unit, pairs.Fixed, embedding.Contrastive{Margin: 1}, rng)
 					return pairConfiguration(ofPairMoments(s, rng), list, rng.Uint64())
 				})
 			}})

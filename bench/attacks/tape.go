@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 
 	"dyad/algorithms/replay"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -38,7 +38,7 @@ func quietly(seed uint64) (privacy.Session, error) {
 
 // replayed trains on a data set, side 0, and on its neighbour with the same past and coins. It returns the recorded run, the distances of the
 // vectors before the noise in a norm, and a violation if the runs differ in anything else.
-func replayed(seed uint64, norm terms.Norm, train func(side int, s privacy.Session) ([]float64, error)) (*replay.Recorder, []float64, string, error) {
+func replayed(seed uint64, norm embedding.Norm, train func(side int, s privacy.Session) ([]float64, error)) (*replay.Recorder, []float64, string, error) {
 	session, err := quietly(seed)
 	if err != nil {
 		return nil, nil, "", err
@@ -53,13 +53,13 @@ func replayed(seed uint64, norm terms.Norm, train func(side int, s privacy.Sessi
 	for i, c := range first.Made(replay.Release, replay.Hidden)[:len(again)] {
 		for k, v := range c.Before {
 			d := math.Abs(v - again[i].Before[k])
-			if norm == terms.L1 {
+			if norm == embedding.L1 {
 				all[i] += d
 			} else {
 				all[i] += d * d
 			}
 		}
-		if norm != terms.L1 {
+		if norm != embedding.L1 {
 			all[i] = math.Sqrt(all[i])
 		}
 	}

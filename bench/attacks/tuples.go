@@ -8,8 +8,8 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -23,7 +23,7 @@ type people struct {
 }
 
 // drawTuples draws the specification of a training on tuples, or on all pairs.
-func drawTuples(loss terms.TupleLoss, allPairs bool, rng *rand.Rand) pairs.Spec {
+func drawTuples(loss embedding.TupleLoss, allPairs bool, rng *rand.Rand) pairs.Spec {
 	s := pairs.Spec{
 		Dim: 1 + rng.IntN(3), Bound: pick(rng, 1, 0.3, 4), Rows: 1 + rng.IntN(3), Loss: loss, Epochs: 1 + rng.IntN(3),
 		Clip: pick(rng, 1e-6, 0.05, 0.5), StepSize: pick(rng, 1e-3, 1, 7), Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5},
@@ -134,7 +134,7 @@ func (p people) change(s pairs.Spec, rng *rand.Rand) people {
 }
 
 // data returns one of the two data sets.
-func (p people) data(s pairs.Spec, neighbour bool) (*terms.Data, []int32, error) {
+func (p people) data(s pairs.Spec, neighbour bool) (*embedding.Data, []int32, error) {
 	x, classes := slices.Clone(p.x), slices.Clone(p.classes)
 	if neighbour {
 		copy(x[p.k*s.Dim:(p.k+1)*s.Dim], p.row)
@@ -144,27 +144,27 @@ func (p people) data(s pairs.Spec, neighbour bool) (*terms.Data, []int32, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	data, err := terms.NewData(x, s.Dim, s.Norm(), s.Bound, g, nil)
+	data, err := embedding.NewData(x, s.Dim, s.Norm(), s.Bound, g, nil)
 	return data, classes, err
 }
 
 // tupleJobs are several for every loss of tuples and for all pairs.
 func tupleJobs(_ []candidate, round int) []job {
 	var jobs []job
-	add := func(loss terms.TupleLoss, allPairs bool) {
+	add := func(loss embedding.TupleLoss, allPairs bool) {
 		for again := range 6 {
 			jobs = append(jobs, job{fmt.Sprintf("tuples|%s|%+v|%t|%d|%d", loss.Name(), loss, allPairs, again, round), func(rng *rand.Rand) configuration {
 				return planned(func() configuration { return tupleConfiguration(drawTuples(loss, allPairs, rng), rng.Uint64()) })
 			}})
 		}
 	}
-	for _, loss := range []terms.TupleLoss{
-		terms.Triplet{Margin: 1}, terms.Triplet{Margin: 1e6}, terms.NPair{Temperature: 0.2}, terms.NPair{Temperature: 1e3},
-		terms.MeanContrastive{Margin: 1}, terms.MeanContrastive{Margin: 1e6},
+	for _, loss := range []embedding.TupleLoss{
+		embedding.Triplet{Margin: 1}, embedding.Triplet{Margin: 1e6}, embedding.NPair{Temperature: 0.2}, embedding.NPair{Temperature: 1e3},
+		embedding.Contrastive{Margin: 1}, embedding.Contrastive{Margin: 1e6},
 	} {
 		add(loss, false)
 	}
-	add(terms.MeanContrastive{Margin: 1}, true)
-	add(terms.MeanContrastive{Margin: 1e6}, true)
+	add(embedding.Contrastive{Margin: 1}, true)
+	add(embedding.Contrastive{Margin: 1e6}, true)
 	return jobs
 }

@@ -6,7 +6,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 )
 
@@ -165,7 +165,7 @@ func (s settings) batches() ([]row, axes, error) {
 // margins is Figure 11c, not private as in the paper, and private.
 func (s settings) margins() ([]row, axes, error) {
 	return s.sweep(axes{"Accuracy by margin ratio rho", "rho", "accuracy", "objective"}, []float64{0.25, 0.5, 1, 2, 4}, []method{methods[0], methods[1], methods[3]}, false,
-		func(spec *pairs.Spec, v float64) { spec.Loss = terms.Contrastive{Margin: v * margin} })
+		func(spec *pairs.Spec, v float64) { spec.Loss = embedding.Contrastive{Margin: v * margin} })
 }
 
 // dimensions is Figure 11d.

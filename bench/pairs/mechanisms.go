@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 
 	"dyad/algorithms/pairs"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 )
 
@@ -58,7 +58,7 @@ func (s settings) mechanismTable() ([]row, axes, error) {
 	var out []row
 	for _, e := range []float64{0.5, 1, 2, 4} {
 		spec := pairs.Spec{
-			Individuals: 100, Pairs: batch, Dim: 33, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 16, Unit: pairs.OnePair,
+			Individuals: 100, Pairs: batch, Dim: 33, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 16, Unit: pairs.OnePair,
 			Batch: batch, Epochs: 1, Budget: privacy.Budget{Epsilon: e}, Noise: privacy.LaplaceNoise,
 		}
 		for _, m := range methods[1:4] {

@@ -8,9 +8,9 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/dataset"
+	"dyad/engine/embedding"
 	"dyad/engine/metrics"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -74,7 +74,7 @@ func pairMomentsOf(kind string, n, repeat int) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := terms.NewData(x, d, terms.L2, 1, g, slices.Clone(labels))
+	data, err := embedding.NewData(x, d, embedding.L2, 1, g, slices.Clone(labels))
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func pairMomentsOf(kind string, n, repeat int) ([]row, error) {
 	for _, method := range []pairs.Method{pairs.Moments, pairs.Gradients} {
 		for _, epsilon := range []float64{0.5, 1, 2, 4, 0} {
 			spec := pairs.Spec{
-				Individuals: n, Pairs: len(list), Dim: d, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Kappa: momentDegree, Method: method,
+				Individuals: n, Pairs: len(list), Dim: d, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Kappa: momentDegree, Method: method,
 				Budget: privacy.Budget{Epsilon: epsilon, Delta: momentDelta},
 			}
 			if method == pairs.Gradients {

@@ -3,7 +3,7 @@ package main
 import (
 	"dyad/algorithms/pairs"
 	"dyad/bench"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 )
 
@@ -37,7 +37,7 @@ func (s settings) statistics() ([]row, axes, error) {
 // toySpec is the training of [Li20] Section VII-A.
 func toySpec(t *task, m method) pairs.Spec {
 	spec := pairs.Spec{
-		Individuals: t.graph.Len(), Pairs: len(t.labels), Dim: 2, Bound: 1, Loss: terms.Contrastive{Margin: 1}, Rows: 2,
+		Individuals: t.graph.Len(), Pairs: len(t.labels), Dim: 2, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 2,
 		Unit: pairs.Group, Kappa: 1, Batch: 30, Epochs: 10, Clip: clip, Budget: privacy.Budget{Epsilon: 2}, Noise: privacy.LaplaceNoise,
 	}
 	m.change(&spec)

@@ -11,9 +11,9 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/bench"
 	"dyad/engine"
+	"dyad/engine/embedding"
 	"dyad/engine/metrics"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/internal/experiment"
 	"dyad/privacy"
 )
@@ -155,7 +155,7 @@ func withFeatures(r *engine.Records, x []float64) (*engine.Records, error) {
 // spec is the common part of all methods.
 func (t *task) spec() pairs.Spec {
 	return pairs.Spec{
-		Individuals: t.graph.Len(), Pairs: len(t.labels), Dim: t.d, Bound: 1, Loss: terms.Contrastive{Margin: margin}, Rows: rowsOfW,
+		Individuals: t.graph.Len(), Pairs: len(t.labels), Dim: t.d, Bound: 1, Loss: embedding.Contrastive{Margin: margin}, Rows: rowsOfW,
 		Unit: pairs.Group, Kappa: t.graph.KappaBound(pairgraph.Transitive), Batch: 2000, Epochs: 3, Clip: clip, StepSize: noisyStep,
 		ByClass: true, Budget: privacy.Budget{Epsilon: 1}, Noise: privacy.LaplaceNoise,
 	}
@@ -180,7 +180,7 @@ func (t *task) train(s pairs.Spec, seed int, replace noiser, points int) (*train
 
 func (t *task) trainPlan(p *pairs.Plan, seed int, replace noiser, points int) (*trained, error) {
 	s := p.Spec
-	data, err := terms.NewData(slices.Clone(t.x), t.d, s.Norm(), s.Bound, t.graph, slices.Clone(t.labels))
+	data, err := embedding.NewData(slices.Clone(t.x), t.d, s.Norm(), s.Bound, t.graph, slices.Clone(t.labels))
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (t *task) trainPlan(p *pairs.Plan, seed int, replace noiser, points int) (*
 	}
 	watched := &observer{Session: session, plan: p, replace: replace, random: rand.New(rand.NewPCG(uint64(seed), 3))}
 	if points > 0 {
-		if watched.objective, err = terms.NewGradients(data, s.Loss.(terms.Loss), s.Rows, 1); err != nil {
+		if watched.objective, err = embedding.NewGradients(data, s.Loss.(embedding.ListLoss), s.Rows, 1); err != nil {
 			return nil, err
 		}
 		watched.every = max(1, p.Batches*s.Epochs/points)
@@ -218,11 +218,11 @@ func (t *task) trainPlan(p *pairs.Plan, seed int, replace noiser, points int) (*
 
 // objective is the mean loss of w over all pairs of the task.
 func (t *task) objective(s pairs.Spec, w []float64) (float64, error) {
-	data, err := terms.NewData(slices.Clone(t.x), t.d, terms.L2, 1, t.graph, slices.Clone(t.labels))
+	data, err := embedding.NewData(slices.Clone(t.x), t.d, embedding.L2, 1, t.graph, slices.Clone(t.labels))
 	if err != nil {
 		return 0, err
 	}
-	g, err := terms.NewGradients(data, s.Loss.(terms.Loss), s.Rows, 1)
+	g, err := embedding.NewGradients(data, s.Loss.(embedding.ListLoss), s.Rows, 1)
 	if err != nil {
 		return 0, err
 	}
@@ -257,7 +257,7 @@ type observer struct {
 	plan      *pairs.Plan
 	replace   noiser
 	random    *rand.Rand
-	objective *terms.Gradients
+	objective *embedding.Gradients
 	every     int
 	w         []float64
 	tau       int
@@ -295,7 +295,7 @@ func (o *observer) step(q []float64) {
 	s := o.plan.Spec
 	h := s.Clip
 	if s.Shrink {
-		h = min(h, s.Loss.(terms.Loss).GradientBound(o.w, s.Dim, s.Norm(), s.Bound))
+		h = min(h, s.Loss.(embedding.ListLoss).GradientBound(o.w, s.Dim, s.Norm(), s.Bound))
 	}
 	if s.Mode == algorithms.NonPrivate {
 		h = 1

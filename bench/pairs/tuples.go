@@ -8,7 +8,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 )
 
@@ -40,8 +40,8 @@ var learners = []struct {
 	exactStep float64
 	change    func(s *pairs.Spec)
 }{
-	{"triplet", 10, func(s *pairs.Spec) { s.Loss = terms.Triplet{Margin: tripletMargin} }},
-	{"N-pair", 2, func(s *pairs.Spec) { s.Loss = terms.NPair{Temperature: tupleTemperature} }},
+	{"triplet", 10, func(s *pairs.Spec) { s.Loss = embedding.Triplet{Margin: tripletMargin} }},
+	{"N-pair", 2, func(s *pairs.Spec) { s.Loss = embedding.NPair{Temperature: tupleTemperature} }},
 	{"contrastive in tuples", tupleStep, func(*pairs.Spec) {}},
 	{"contrastive, all pairs", tupleStep, func(s *pairs.Spec) { s.AllPairs, s.Tuple, s.Epochs = true, 0, allPairsEpochs }},
 }
@@ -49,7 +49,7 @@ var learners = []struct {
 // spec is the common part of all learners.
 func (c *classed) spec(epsilon float64) pairs.Spec {
 	s := pairs.Spec{
-		Individuals: len(c.classes), Dim: c.d, Bound: 1, Rows: rowsOfW, Loss: terms.MeanContrastive{Margin: tupleMargin}, Tuple: tupleSize,
+		Individuals: len(c.classes), Dim: c.d, Bound: 1, Rows: rowsOfW, Loss: embedding.Contrastive{Margin: tupleMargin}, Tuple: tupleSize,
 		Epochs: tupleEpochs, Clip: tupleClip, StepSize: tupleStep, Budget: privacy.Budget{Epsilon: epsilon, Delta: tupleDelta},
 	}
 	if epsilon == 0 {
@@ -64,7 +64,7 @@ func (c *classed) learn(s pairs.Spec, seed int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	data, err := terms.NewData(slices.Clone(c.x), c.d, s.Norm(), s.Bound, c.graph, slices.Clone(c.labels))
+	data, err := embedding.NewData(slices.Clone(c.x), c.d, s.Norm(), s.Bound, c.graph, slices.Clone(c.labels))
 	if err != nil {
 		return 0, err
 	}
@@ -79,7 +79,7 @@ func (c *classed) learn(s pairs.Spec, seed int) (float64, error) {
 // listed trains on the drawn pairs of the task with the same guarantee, the error as well.
 func (c *classed) listed(epsilon float64, seed int) (float64, error) {
 	s := c.task.spec()
-	s.Loss, s.Unit, s.Kappa = terms.Contrastive{Margin: tupleMargin}, pairs.Individual, degreeCap
+	s.Loss, s.Unit, s.Kappa = embedding.Contrastive{Margin: tupleMargin}, pairs.Individual, degreeCap
 	s.Batch, s.Epochs, s.Clip, s.StepSize = len(c.labels), tupleEpochs, tupleClip, tupleStep
 	s.Budget = privacy.Budget{Epsilon: epsilon, Delta: tupleDelta}
 	if epsilon == 0 {

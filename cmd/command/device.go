@@ -16,8 +16,8 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/cuda"
 	"dyad/engine/device"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/privacy/durable"
 )
 
@@ -185,7 +185,7 @@ func gpuCheck(index int) (string, bool) {
 		lines = append(lines, m.String())
 	}
 	if ok {
-		text, ok = pairAgreement(terms.CPU{}, gpu)
+		text, ok = pairAgreement(embedding.CPU{}, gpu)
 		lines = append(lines, text)
 	}
 	if ok {
@@ -198,7 +198,7 @@ func gpuCheck(index int) (string, bool) {
 }
 
 // pairAgreement compares sums of clipped gradients over random pairs.
-func pairAgreement(a, b terms.Engine) (string, bool) {
+func pairAgreement(a, b embedding.Engine) (string, bool) {
 	const n, d, rows, clip = 400, 8, 4, 0.1
 	drawn, err := pairgraph.Draw(n, 2, 8, 1)
 	if err != nil {
@@ -219,18 +219,18 @@ func pairAgreement(a, b terms.Engine) (string, bool) {
 	for i := range labels {
 		labels[i], batch[i] = rng.IntN(2) == 0, int32(i)
 	}
-	data, err := terms.NewData(x, d, terms.L2, 1, graph, labels)
+	data, err := embedding.NewData(x, d, embedding.L2, 1, graph, labels)
 	if err != nil {
 		return err.Error(), false
 	}
 	var sums [2][]float64
-	for i, engine := range []terms.Engine{a, b} {
-		s, err := engine.Sums(data, terms.Contrastive{Margin: 1}, rows)
+	for i, engine := range []embedding.Engine{a, b} {
+		s, err := engine.Sums(data, embedding.Contrastive{Margin: 1}, rows)
 		if err != nil {
 			return plain(err), false
 		}
 		sums[i] = make([]float64, s.Len())
-		if err := errors.Join(s.Sum(context.Background(), sums[i], w, batch, clip, terms.WholeMatrix), s.Close()); err != nil {
+		if err := errors.Join(s.Sum(context.Background(), sums[i], w, batch, clip, embedding.WholeMatrix), s.Close()); err != nil {
 			return plain(err), false
 		}
 	}

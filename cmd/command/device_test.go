@@ -13,7 +13,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 )
 
 // packageFolder is where the tests start: some change the working folder.
@@ -188,19 +188,19 @@ func TestAgreement(t *testing.T) {
 
 // TestPairAgreement is the same for lists of pairs.
 func TestPairAgreement(t *testing.T) {
-	if text, ok := pairAgreement(terms.CPU{}, terms.CPU{Workers: 2}); !ok {
+	if text, ok := pairAgreement(embedding.CPU{}, embedding.CPU{Workers: 2}); !ok {
 		t.Error(text)
 	}
-	if text, ok := pairAgreement(terms.CPU{}, offEngine{}); ok || !strings.Contains(text, "differ from the CPU's") {
+	if text, ok := pairAgreement(embedding.CPU{}, offEngine{}); ok || !strings.Contains(text, "differ from the CPU's") {
 		t.Errorf("a wrong engine passes: %s", text)
 	}
 }
 
 // offEngine has another margin.
-type offEngine struct{ terms.CPU }
+type offEngine struct{ embedding.CPU }
 
-func (e offEngine) Sums(data *terms.Data, _ terms.Loss, rows int) (terms.Sums, error) {
-	return e.CPU.Sums(data, terms.Contrastive{Margin: 1 + 1e-6}, rows)
+func (e offEngine) Sums(data *embedding.Data, _ embedding.ListLoss, rows int) (embedding.Sums, error) {
+	return e.CPU.Sums(data, embedding.Contrastive{Margin: 1 + 1e-6}, rows)
 }
 
 // offBackend plans for another loss: its gradients are of the same kind, and wrong.

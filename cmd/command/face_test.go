@@ -13,7 +13,7 @@ import (
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -141,7 +141,7 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := pairs.Spec{Loss: terms.Contrastive{Margin: 1}, Budget: privacy.Budget{Epsilon: 2}}
+	spec := pairs.Spec{Loss: embedding.Contrastive{Margin: 1}, Budget: privacy.Budget{Epsilon: 2}}
 	spec.Budget.Delta = among.Shape().DefaultDelta(spec)
 	drawn, err := lib.PlanPairs(among.Shape(), spec)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/dataset"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 )
 
@@ -171,11 +171,11 @@ func (f pairFlags) addClasses(spec *pairs.Spec) error {
 	}
 	switch f.Loss {
 	case lossTriplet:
-		spec.Loss = terms.Triplet{Margin: f.Margin}
+		spec.Loss = embedding.Triplet{Margin: f.Margin}
 	case lossNPair:
-		spec.Loss = terms.NPair{Temperature: f.Temperature}
+		spec.Loss = embedding.NPair{Temperature: f.Temperature}
 	case lossContrastive:
-		spec.Loss = terms.MeanContrastive{Margin: f.Margin}
+		spec.Loss = embedding.Contrastive{Margin: f.Margin}
 	}
 	return nil
 }
@@ -189,11 +189,11 @@ func (f pairFlags) addPairs(spec *pairs.Spec) error {
 	spec.Sampling, errs[2] = pairs.ParseSampling(f.sampling())
 	switch f.Loss {
 	case lossBradleyTerry:
-		spec.Loss = terms.BradleyTerry{}
+		spec.Loss = embedding.BradleyTerry{}
 	case lossInfoNCE, lossNTXent:
-		spec.Loss = terms.InfoNCE{Temperature: f.Temperature, Symmetric: f.Loss == lossNTXent}
+		spec.Loss = embedding.InfoNCE{Temperature: f.Temperature, Symmetric: f.Loss == lossNTXent}
 	default:
-		spec.Loss = terms.Contrastive{Margin: f.Margin}
+		spec.Loss = embedding.Contrastive{Margin: f.Margin}
 	}
 	return asInput(errors.Join(errs[:]...))
 }

@@ -19,7 +19,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/cuda/driver"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 )
 
 // result is a file in bench/results/gpu.
@@ -334,13 +334,13 @@ func measure(b engine.Backend, p engine.Problem, r *engine.Records, w []float64,
 // pairs measures a sum over a list of five pairs a record.
 func (c gpuCase) pairs(t *testing.T, b Backend, m *measurement) (others []measurement, err error) {
 	count := 5 * c.n
-	data := pairData(t, c.n, c.d, count, terms.L2)
+	data := pairData(t, c.n, c.d, count, embedding.L2)
 	m.Rows, m.Method, m.Pairs, m.Visited, m.Programs = c.rows, "pairs", int64(count), int64(count), []string{"pairs"}
 	sum, err := measurePairs(b, data, m)
 	if err != nil {
 		return nil, err
 	}
-	host := terms.CPU{Workers: runtime.NumCPU()}
+	host := embedding.CPU{Workers: runtime.NumCPU()}
 	other := *m
 	other.Device, other.Programs, other.Seconds = host.Name(), nil, 0
 	m.Rate, m.Against, m.Limit = float64(count)/m.Seconds, "the CPU", 1e-10
@@ -355,15 +355,15 @@ func (c gpuCase) pairs(t *testing.T, b Backend, m *measurement) (others []measur
 	return others, nil
 }
 
-func measurePairs(e terms.Engine, data *terms.Data, m *measurement) ([]float64, error) {
-	s, err := e.Sums(data, terms.Contrastive{Margin: 1}, m.Rows)
+func measurePairs(e embedding.Engine, data *embedding.Data, m *measurement) ([]float64, error) {
+	s, err := e.Sums(data, embedding.Contrastive{Margin: 1}, m.Rows)
 	if err != nil {
 		return nil, err
 	}
 	sum, w := make([]float64, s.Len()), weights(s.Len(), 0.1)
 	for range 5 {
 		start := time.Now()
-		if err = s.Sum(context.Background(), sum, w, allOf(len(data.Graph().Pairs())), 0.5, terms.WholeMatrix); err != nil {
+		if err = s.Sum(context.Background(), sum, w, allOf(len(data.Graph().Pairs())), 0.5, embedding.WholeMatrix); err != nil {
 			break
 		}
 		if s := time.Since(start).Seconds(); m.Seconds == 0 || s < m.Seconds {

@@ -12,7 +12,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/cuda/ptxtest"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/kernels"
 )
 
@@ -144,18 +144,18 @@ func hostCases(large bool) []hostCase {
 func hostPairs(t *testing.T, f *fakeDriver, individuals, pairs int) error {
 	t.Helper()
 	const d, rows = 33, 9
-	data := pairData(t, individuals, d, pairs, terms.L2)
-	s := openPairs(t, openFake(t, f), data, terms.Contrastive{Margin: 1}, rows)
-	reference, err := terms.CPU{}.Sums(data, terms.Contrastive{Margin: 1}, rows)
+	data := pairData(t, individuals, d, pairs, embedding.L2)
+	s := openPairs(t, openFake(t, f), data, embedding.Contrastive{Margin: 1}, rows)
+	reference, err := embedding.CPU{}.Sums(data, embedding.Contrastive{Margin: 1}, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := weights(s.Len(), 0.3)
 	got, want := make([]float64, s.Len()), make([]float64, s.Len())
-	if err := s.Sum(t.Context(), got, w, allOf(pairs), 0.2, terms.WholeMatrix); err != nil {
+	if err := s.Sum(t.Context(), got, w, allOf(pairs), 0.2, embedding.WholeMatrix); err != nil {
 		return err
 	}
-	if err := reference.Sum(t.Context(), want, w, allOf(pairs), 0.2, terms.WholeMatrix); err != nil {
+	if err := reference.Sum(t.Context(), want, w, allOf(pairs), 0.2, embedding.WholeMatrix); err != nil {
 		t.Fatal(err)
 	}
 	if away := relative(got, want); !(away <= 1e-10) {

@@ -8,7 +8,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 )
 
 // TestOldGPU: a GPU that the kernels were not compiled for is refused when it is opened, before
@@ -38,7 +38,7 @@ func TestOldGPU(t *testing.T) {
 func TestLostGPU(t *testing.T) {
 	p, r, w := records(t, 40, 3, 2)
 	metric, v := metricMeasured(p)
-	data, few := pairData(t, 12, 4, 20, terms.L2), weights(8, 1)
+	data, few := pairData(t, 12, 4, 20, embedding.L2), weights(8, 1)
 	sum := func(p engine.Problem, w []float64, how Backend) func(b Backend) error {
 		return func(b Backend) error {
 			b.Method = how.Method
@@ -75,11 +75,11 @@ func TestLostGPU(t *testing.T) {
 			return errors.Join(e.Sum(context.Background(), dst.All, engine.Query{Radius: 1, Centre: make([]float64, p.D)}), e.Close())
 		},
 		"pairs": func(b Backend) error {
-			s, err := b.Sums(data, terms.Contrastive{Margin: 1}, 2)
+			s, err := b.Sums(data, embedding.Contrastive{Margin: 1}, 2)
 			if err != nil {
 				return err
 			}
-			return errors.Join(s.Sum(context.Background(), make([]float64, 8), few, allOf(20), 0.1, terms.WholeMatrix), s.Close())
+			return errors.Join(s.Sum(context.Background(), make([]float64, 8), few, allOf(20), 0.1, embedding.WholeMatrix), s.Close())
 		},
 	} {
 		for number := 0; ; number++ {

@@ -8,11 +8,11 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/kernels"
 )
 
-var _ terms.Engine = Backend{}
+var _ embedding.Engine = Backend{}
 
 // Sizes of the grid, as in kernels/cuda/pairs.cu.
 const (
@@ -40,13 +40,13 @@ const (
 // pairSums holds labelled pairs in the memory of a GPU.
 type pairSums struct {
 	device  *Device
-	loss    terms.Loss
+	loss    embedding.ListLoss
 	number  uint64 // of the loss
 	margin  float64
 	rows, d int
 	pairs   int
 	slice   int // most pairs of a launch
-	norm    terms.Norm
+	norm    embedding.Norm
 	bound   float64
 
 	module *module
@@ -57,16 +57,16 @@ type pairSums struct {
 	integers                                          []int64
 }
 
-// Sums implements terms.Engine: it copies features, pairs and labels to the GPU. It
+// Sums implements embedding.Engine: it copies features, pairs and labels to the GPU. It
 // wraps engine.ErrUnsupported for losses without a kernel and for data that do not fit
 // into its memory.
-func (b Backend) Sums(data *terms.Data, loss terms.Loss, rows int) (terms.Sums, error) {
+func (b Backend) Sums(data *embedding.Data, loss embedding.ListLoss, rows int) (embedding.Sums, error) {
 	s, err := b.planSums(data, loss, rows)
 	return s, orCPU(err)
 }
 
-func (b Backend) planSums(data *terms.Data, loss terms.Loss, rows int) (terms.Sums, error) {
-	if _, err := terms.NewGradients(data, loss, rows, 1); err != nil {
+func (b Backend) planSums(data *embedding.Data, loss embedding.ListLoss, rows int) (embedding.Sums, error) {
+	if _, err := embedding.NewGradients(data, loss, rows, 1); err != nil {
 		return nil, err // the checks of the arguments
 	}
 	if rows > largestSide || data.Dim() > largestSide {
@@ -75,12 +75,12 @@ func (b Backend) planSums(data *terms.Data, loss terms.Loss, rows int) (terms.Su
 	s := &pairSums{device: b.Device, loss: loss, rows: rows, d: data.Dim(), pairs: len(data.Graph().Pairs())}
 	s.norm, s.bound = data.Norm()
 	switch l := loss.(type) {
-	case terms.Contrastive:
+	case embedding.Contrastive:
 		if !(l.Margin > 0 && l.Margin <= largestMargin) {
 			return nil, fmt.Errorf("%w: a margin of %v on a GPU, want at most %g", engine.ErrUnsupported, l.Margin, float64(largestMargin))
 		}
 		s.number, s.margin = contrastiveLoss, l.Margin
-	case terms.BradleyTerry:
+	case embedding.BradleyTerry:
 		s.number = bradleyTerryLoss
 	default:
 		return nil, fmt.Errorf("%w: loss %q has no kernel for pairs on a GPU", engine.ErrUnsupported, loss.Name())
@@ -109,7 +109,7 @@ func (b Backend) planSums(data *terms.Data, loss terms.Loss, rows int) (terms.Su
 	return s, nil
 }
 
-// Len implements terms.Sums.
+// Len implements embedding.Sums.
 func (s *pairSums) Len() int { return s.rows * s.d }
 
 // bytes is what is allocated, with room for the driver.
@@ -133,7 +133,7 @@ func (s *pairSums) allocate(c driver.Context, n int) error {
 	return s.memory.alloc(c, s.blocks(n))
 }
 
-func (s *pairSums) upload(c driver.Context, data *terms.Data) error {
+func (s *pairSums) upload(c driver.Context, data *embedding.Data) error {
 	rows := max(stagingBytes/(8*s.d), 1)
 	var some []float64
 	for v, at := 0, 0; v < data.Graph().Len(); v++ {
@@ -177,7 +177,7 @@ func copyBack(c driver.Context, v any, from driver.Pointer) error {
 	return err
 }
 
-// Close implements terms.Sums. It frees the memory of the GPU.
+// Close implements embedding.Sums. It frees the memory of the GPU.
 func (s *pairSums) Close() error {
 	if s.memory == nil {
 		return nil

@@ -9,31 +9,31 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 )
 
 // TestPairsDecline: what a GPU cannot do is said before anything is computed.
 func TestPairsDecline(t *testing.T) {
-	data := pairData(t, 12, 4, 20, terms.L2)
+	data := pairData(t, 12, 4, 20, embedding.L2)
 	small := newFake()
 	small.memory = 1 << 20
 	for name, c := range map[string]struct {
 		fake *fakeDriver
-		loss terms.Loss
+		loss embedding.ListLoss
 		rows int
 		want error
 	}{
-		"memory":       {small, terms.BradleyTerry{}, 1, engine.ErrUnsupported},
-		"margin":       {newFake(), terms.Contrastive{Margin: 1e40}, 2, engine.ErrUnsupported},
+		"memory":       {small, embedding.BradleyTerry{}, 1, engine.ErrUnsupported},
+		"margin":       {newFake(), embedding.Contrastive{Margin: 1e40}, 2, engine.ErrUnsupported},
 		"another loss": {newFake(), otherPairLoss{}, 1, engine.ErrUnsupported},
-		"rows":         {newFake(), terms.BradleyTerry{}, 2, nil},
+		"rows":         {newFake(), embedding.BradleyTerry{}, 2, nil},
 		"no loss":      {newFake(), nil, 2, nil},
 	} {
 		if _, err := openFake(t, c.fake).Sums(data, c.loss, c.rows); err == nil || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	s := openPairs(t, openFake(t, newFake()), data, terms.Contrastive{Margin: 1}, 2)
+	s := openPairs(t, openFake(t, newFake()), data, embedding.Contrastive{Margin: 1}, 2)
 	w, dst := make([]float64, s.Len()), make([]float64, s.Len())
 	ctx := context.Background()
 	bad := slices.Clone(w)
@@ -57,12 +57,12 @@ func TestPairsDecline(t *testing.T) {
 	}
 }
 
-type otherPairLoss struct{ terms.BradleyTerry }
+type otherPairLoss struct{ embedding.BradleyTerry }
 
 // TestPairsFailuresLeaveNothing: whatever call of the driver fails, the error arrives, and
 // closing the device finds nothing left.
 func TestPairsFailuresLeaveNothing(t *testing.T) {
-	data := pairData(t, 12, 4, 20, terms.L2)
+	data := pairData(t, 12, 4, 20, embedding.L2)
 	w := weights(8, 1)
 	for number := 0; ; number++ {
 		f := newFake()
@@ -76,13 +76,13 @@ func TestPairsFailuresLeaveNothing(t *testing.T) {
 			}
 			return nil
 		}
-		s, err := b.Sums(data, terms.Contrastive{Margin: 1}, 2)
+		s, err := b.Sums(data, embedding.Contrastive{Margin: 1}, 2)
 		if err == nil {
-			err = s.Sum(context.Background(), make([]float64, 8), w, allOf(20), 0.1, terms.WholeMatrix)
+			err = s.Sum(context.Background(), make([]float64, 8), w, allOf(20), 0.1, embedding.WholeMatrix)
 			if closed := s.Close(); closed != nil {
 				t.Error(closed)
 			}
-			if s.Sum(context.Background(), make([]float64, 8), w, allOf(20), 0.1, terms.WholeMatrix) == nil {
+			if s.Sum(context.Background(), make([]float64, 8), w, allOf(20), 0.1, embedding.WholeMatrix) == nil {
 				t.Error("Sum after Close")
 			}
 		}

@@ -7,10 +7,10 @@ import (
 	"math"
 
 	"dyad/engine/cuda/driver"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 )
 
-// Sum implements terms.Sums.
+// Sum implements embedding.Sums.
 //
 // Notation: u = 2^-53; c and dx are the computed coefficients and difference of a pair, h
 // the clip, q = 2^e the unit, s = (rows + d + 16) 2^-51, limit = h (1 - s).
@@ -44,13 +44,13 @@ import (
 //
 // |T_rk| <= h/q and h/q times the number of pairs is at most 2^62 by the choice of e, so sums
 // of T are exact in 64 bits, in any order. What Sum returns is q times the sum, rounded once: it is within
-// u len(pairs) h of the sum of terms, in norm, which is less than terms.SumError.
+// u len(pairs) h of the sum of terms, in norm, which is less than embedding.SumError.
 //
 // h is the smaller of clip and the loss's bound of gradients at w: both are public, and
 // the second keeps the unit small where clip is far above every gradient.
 //
 // It fails if an entry of w is above 10^100 or clip is not between 2^-150 and 2^150.
-func (s *pairSums) Sum(ctx context.Context, dst, w []float64, pairs []int32, clip float64, how terms.Clip) error {
+func (s *pairSums) Sum(ctx context.Context, dst, w []float64, pairs []int32, clip float64, how embedding.Clip) error {
 	if len(dst) != s.Len() || len(w) != s.Len() {
 		return fmt.Errorf("cuda: Sum: %d and %d entries, want %d", len(dst), len(w), s.Len())
 	}
@@ -120,7 +120,7 @@ func (s *pairSums) scale(w []float64, pairs int, clip float64) (h, unit float64)
 }
 
 // add adds the terms of at most slice pairs to the integers.
-func (s *pairSums) add(c driver.Context, pairs []int32, limit, scale float64, how terms.Clip) error {
+func (s *pairSums) add(c driver.Context, pairs []int32, limit, scale float64, how embedding.Clip) error {
 	if err := copyWords(c, s.list, pairs); err != nil {
 		return err
 	}
@@ -132,14 +132,14 @@ func (s *pairSums) add(c driver.Context, pairs []int32, limit, scale float64, ho
 		}
 		return 0
 	}
-	manhattan := flag(s.norm == terms.L1)
+	manhattan := flag(s.norm == embedding.L1)
 	err := s.module.launch(c, "pair_products", tiles(s.rows, pairListRows), tiles(len(pairs), pairListPairs),
 		uint64(s.v), uint64(s.length), uint64(s.x), uint64(s.w), uint64(s.first), uint64(s.second), uint64(s.list), count, d, rows, manhattan)
 	if err != nil {
 		return err
 	}
 	err = s.module.launch(c, "pair_slopes", blocksFor(len(pairs)), 1, uint64(s.v), uint64(s.length), uint64(s.label), uint64(s.list), count, rows,
-		s.number, math.Float64bits(s.margin), manhattan, flag(how == terms.RowByRow), math.Float64bits(limit), math.Float64bits(scale))
+		s.number, math.Float64bits(s.margin), manhattan, flag(how == embedding.RowByRow), math.Float64bits(limit), math.Float64bits(scale))
 	if err != nil {
 		return err
 	}

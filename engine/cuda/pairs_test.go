@@ -13,13 +13,13 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/internal/sizes"
 )
 
 // pairData is m random pairs of n individuals; sizes of features vary.
-func pairData(t *testing.T, n, d, m int, norm terms.Norm) *terms.Data {
+func pairData(t *testing.T, n, d, m int, norm embedding.Norm) *embedding.Data {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(n), uint64(d)))
 	drawn, err := pairgraph.Draw(n, float64(m)/float64(n), m, 7)
@@ -37,7 +37,7 @@ func pairData(t *testing.T, n, d, m int, norm terms.Norm) *terms.Data {
 	for i := range labels {
 		labels[i] = r.IntN(2) == 0
 	}
-	data, err := terms.NewData(x, d, norm, 1, g, labels)
+	data, err := embedding.NewData(x, d, norm, 1, g, labels)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func allOf(m int) []int32 {
 	return list
 }
 
-func openPairs(t *testing.T, b Backend, data *terms.Data, loss terms.Loss, rows int) *pairSums {
+func openPairs(t *testing.T, b Backend, data *embedding.Data, loss embedding.ListLoss, rows int) *pairSums {
 	t.Helper()
 	s, err := b.Sums(data, loss, rows)
 	if err != nil {
@@ -75,7 +75,7 @@ func openPairs(t *testing.T, b Backend, data *terms.Data, loss terms.Loss, rows 
 	return s.(*pairSums)
 }
 
-func (s *pairSums) sumOf(t *testing.T, w []float64, pairs []int32, clip float64, how terms.Clip) []float64 {
+func (s *pairSums) sumOf(t *testing.T, w []float64, pairs []int32, clip float64, how embedding.Clip) []float64 {
 	t.Helper()
 	dst := make([]float64, s.Len())
 	if err := s.Sum(context.Background(), dst, w, pairs, clip, how); err != nil {
@@ -84,10 +84,10 @@ func (s *pairSums) sumOf(t *testing.T, w []float64, pairs []int32, clip float64,
 	return dst
 }
 
-func normOf(norm terms.Norm, x []float64) float64 {
+func normOf(norm embedding.Norm, x []float64) float64 {
 	sum := 0.0
 	for _, v := range x {
-		if norm == terms.L1 {
+		if norm == embedding.L1 {
 			sum += math.Abs(v)
 		} else {
 			sum = math.Hypot(sum, v)
@@ -107,7 +107,7 @@ func normOf(norm terms.Norm, x []float64) float64 {
 //   - clipping, radial or by rows, has Lipschitz constant at most 2, and its own error is
 //     within slack + 16 u of the clip;
 //   - the term is rounded towards zero by less than q an entry.
-func pairError(s *pairSums, data *terms.Data, w []float64, pair int32, clip, unit float64) float64 {
+func pairError(s *pairSums, data *embedding.Data, w []float64, pair int32, clip, unit float64) float64 {
 	e := data.Graph().Pairs()[pair]
 	dx, v, spread := make([]float64, s.d), make([]float64, s.rows), make([]float64, s.rows)
 	for k := range dx {
@@ -121,11 +121,15 @@ func pairError(s *pairSums, data *terms.Data, w []float64, pair int32, clip, uni
 		}
 	}
 	k, root := 1.0, math.Sqrt(float64(s.rows))
-	distance := normOf(terms.L2, v)
-	slope := slices.Clone(v)
-	s.loss.Slope(slope, data.Label(int(pair)))
-	if _, ok := s.loss.(terms.Contrastive); ok && data.Label(int(pair)) {
-		far := max(distance-normOf(terms.L2, spread), 0)
+	distance := normOf(embedding.L2, v)
+	slope, label, link := make([]float64, s.rows), 0.0, s.loss.Link()
+	if data.Label(int(pair)) {
+		label = 1
+	}
+	origin := make([]float64, s.rows)
+	link.Pull(slope, slices.Clone(v), v, origin, s.loss.DPhi(link.Of(v, origin), label, 0))
+	if _, ok := s.loss.(embedding.Contrastive); ok && data.Label(int(pair)) {
+		far := max(distance-normOf(embedding.L2, spread), 0)
 		k = 2*s.margin/far + 1
 	}
 	length := normOf(s.norm, dx)
@@ -144,17 +148,17 @@ func pairsAgainstCPU(t *testing.T, b Backend, short bool) {
 	t.Helper()
 	cases := []struct {
 		rows, d, m, batch int
-		loss              terms.Loss
-		norm              terms.Norm
-		how               terms.Clip
+		loss              embedding.ListLoss
+		norm              embedding.Norm
+		how               embedding.Clip
 		scale             float64
 	}{
-		{1, 1, 5, 1, terms.BradleyTerry{}, terms.L2, terms.WholeMatrix, 3},
-		{1, 33, 130, 130, terms.BradleyTerry{}, terms.L1, terms.WholeMatrix, 30},
-		{3, 5, 100, 70, terms.Contrastive{Margin: 1}, terms.L2, terms.WholeMatrix, 0.5},
-		{9, 40, 70, 33, terms.Contrastive{Margin: 0.7}, terms.L1, terms.WholeMatrix, 0.3},
-		{17, 3, 64, 64, terms.Contrastive{Margin: 2}, terms.L1, terms.RowByRow, 1},
-		{2, 4, 40, 40, terms.Contrastive{Margin: 2}, terms.L2, terms.RowByRow, 1e-3},
+		{1, 1, 5, 1, embedding.BradleyTerry{}, embedding.L2, embedding.WholeMatrix, 3},
+		{1, 33, 130, 130, embedding.BradleyTerry{}, embedding.L1, embedding.WholeMatrix, 30},
+		{3, 5, 100, 70, embedding.Contrastive{Margin: 1}, embedding.L2, embedding.WholeMatrix, 0.5},
+		{9, 40, 70, 33, embedding.Contrastive{Margin: 0.7}, embedding.L1, embedding.WholeMatrix, 0.3},
+		{17, 3, 64, 64, embedding.Contrastive{Margin: 2}, embedding.L1, embedding.RowByRow, 1},
+		{2, 4, 40, 40, embedding.Contrastive{Margin: 2}, embedding.L2, embedding.RowByRow, 1e-3},
 	}
 	if short {
 		cases = cases[2:4]
@@ -163,7 +167,7 @@ func pairsAgainstCPU(t *testing.T, b Backend, short bool) {
 		name := fmt.Sprintf("%d x %d, %d of %d pairs, %s, %s", c.rows, c.d, c.batch, c.m, c.loss.Name(), c.norm)
 		data := pairData(t, 40, c.d, c.m, c.norm)
 		s := openPairs(t, b, data, c.loss, c.rows)
-		cpu, err := terms.CPU{}.Sums(data, c.loss, c.rows)
+		cpu, err := embedding.CPU{}.Sums(data, c.loss, c.rows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +179,7 @@ func pairsAgainstCPU(t *testing.T, b Backend, short bool) {
 			}
 			got := s.sumOf(t, w, batch, clip, c.how)
 			h, unit := s.scale(w, len(batch), clip)
-			bound := 2 * terms.SumError(c.rows, c.d, len(batch), h*float64(c.rows))
+			bound := 2 * embedding.SumError(c.rows, c.d, len(batch), h*float64(c.rows))
 			for _, i := range batch {
 				bound += pairError(s, data, w, i, h, unit)
 			}
@@ -201,11 +205,11 @@ func pairsAgainstCPU(t *testing.T, b Backend, short bool) {
 }
 
 // exceeds says whether the exact norm of the integers times the unit is above h.
-func exceeds(norm terms.Norm, integers []int64, h, unit float64) bool {
+func exceeds(norm embedding.Norm, integers []int64, h, unit float64) bool {
 	sum := new(big.Int)
 	for _, v := range integers {
 		t := big.NewInt(v)
-		if norm == terms.L1 {
+		if norm == embedding.L1 {
 			t.Abs(t)
 		} else {
 			t.Mul(t, t)
@@ -214,7 +218,7 @@ func exceeds(norm terms.Norm, integers []int64, h, unit float64) bool {
 	}
 	limit := new(big.Float).SetPrec(300).SetFloat64(h)
 	limit.Quo(limit, big.NewFloat(unit)) // a power of two
-	if norm == terms.L2 {
+	if norm == embedding.L2 {
 		limit.Mul(limit, limit)
 	}
 	return new(big.Float).SetPrec(300).SetInt(sum).Cmp(limit) > 0
@@ -222,7 +226,7 @@ func exceeds(norm terms.Norm, integers []int64, h, unit float64) bool {
 
 // violates says whether the exact norm of the term of one of some single pairs is above
 // the clip, and returns the largest norm in units of the clip. slack, if not negative, replaces that of Sum.
-func violates(t *testing.T, b Backend, slack float64, scale float64, loss terms.Loss, norm terms.Norm, rows, d, pairs int) (found bool, largest float64) {
+func violates(t *testing.T, b Backend, slack float64, scale float64, loss embedding.ListLoss, norm embedding.Norm, rows, d, pairs int) (found bool, largest float64) {
 	t.Helper()
 	data := pairData(t, 20, d, 60, norm)
 	s := openPairs(t, b, data, loss, rows)
@@ -236,7 +240,7 @@ func violates(t *testing.T, b Backend, slack float64, scale float64, loss terms.
 	for i := range int32(pairs) {
 		// The steps of Sum, with that limit.
 		err := s.device.do(context.Background(), func(c driver.Context) error {
-			if err := errors.Join(copyWords(c, s.w, w), c.Clear(s.sums, uint64(8*s.Len()), 0), s.add(c, []int32{i}, limit, 1/unit, terms.WholeMatrix)); err != nil {
+			if err := errors.Join(copyWords(c, s.w, w), c.Clear(s.sums, uint64(8*s.Len()), 0), s.add(c, []int32{i}, limit, 1/unit, embedding.WholeMatrix)); err != nil {
 				return err
 			}
 			return copyBack(c, s.integers, s.sums)
@@ -278,11 +282,11 @@ func TestClipHoldsWhateverRoundingDoes(t *testing.T) {
 	}
 	// Controls: without the slack ordinary rounding exceeds the clip, and with it errors of
 	// 40 units in the last place do.
-	contrastive := terms.Contrastive{Margin: 1}
-	if found, _ := violates(t, disturbed(t, 0), 0, 1e3, contrastive, terms.L2, 3, 5, 30); !found {
+	contrastive := embedding.Contrastive{Margin: 1}
+	if found, _ := violates(t, disturbed(t, 0), 0, 1e3, contrastive, embedding.L2, 3, 5, 30); !found {
 		t.Error("without slack no term is above the clip: the test sees nothing")
 	}
-	if found, _ := violates(t, disturbed(t, 40), -1, 1e3, contrastive, terms.L1, 1, 1, 60); !found {
+	if found, _ := violates(t, disturbed(t, 40), -1, 1e3, contrastive, embedding.L1, 1, 1, 60); !found {
 		t.Error("errors of 40 ulps leave all terms below the clip: the test sees nothing")
 	}
 }
@@ -291,12 +295,12 @@ func TestClipHoldsWhateverRoundingDoes(t *testing.T) {
 func clipHolds(t *testing.T, b Backend, scales []float64, pairs int) {
 	t.Helper()
 	clipped := 0
-	for _, norm := range []terms.Norm{terms.L1, terms.L2} {
+	for _, norm := range []embedding.Norm{embedding.L1, embedding.L2} {
 		for _, scale := range scales {
 			for _, c := range []struct {
-				loss    terms.Loss
+				loss    embedding.ListLoss
 				rows, d int
-			}{{terms.Contrastive{Margin: 1}, 1, 1}, {terms.Contrastive{Margin: 1}, 3, 5}, {terms.BradleyTerry{}, 1, 4}} {
+			}{{embedding.Contrastive{Margin: 1}, 1, 1}, {embedding.Contrastive{Margin: 1}, 3, 5}, {embedding.BradleyTerry{}, 1, 4}} {
 				found, largest := violates(t, b, -1, scale, c.loss, norm, c.rows, c.d, pairs)
 				if found || largest > 1 {
 					t.Errorf("%s, %s, %d x %d, W of size %g: a term is above the clip, the largest norm is %v clips", c.loss.Name(), norm, c.rows, c.d, scale, largest)
@@ -316,16 +320,16 @@ func clipHolds(t *testing.T, b Backend, scales []float64, pairs int) {
 // changes by that individual's terms alone, to the last bit.
 func TestPairsRecordChangesItsTermsOnly(t *testing.T) {
 	const n, d, rows, who = 12, 4, 3, 5
-	data := pairData(t, n, d, 30, terms.L2)
+	data := pairData(t, n, d, 30, embedding.L2)
 	x, labels := data.Copy()
 	for k := range d {
 		x[who*d+k] = -x[who*d+k] / 2
 	}
-	other, err := terms.NewData(x, d, terms.L2, 1, data.Graph(), labels)
+	other, err := embedding.NewData(x, d, embedding.L2, 1, data.Graph(), labels)
 	if err != nil {
 		t.Fatal(err)
 	}
-	loss, w := terms.Contrastive{Margin: 1}, weights(rows*d, 0.5)
+	loss, w := embedding.Contrastive{Margin: 1}, weights(rows*d, 0.5)
 	var with, without []int32
 	for i, p := range data.Graph().Pairs() {
 		if p.A == who || p.B == who {
@@ -338,12 +342,12 @@ func TestPairsRecordChangesItsTermsOnly(t *testing.T) {
 		t.Fatal("the pairs do not show anything")
 	}
 	var all, own, rest [2][]int64
-	for k, data := range []*terms.Data{data, other} {
+	for k, data := range []*embedding.Data{data, other} {
 		s := openPairs(t, openFake(t, newFake()), data, loss, rows)
 		integers := func(pairs []int32) []int64 {
 			h, unit := s.scale(w, len(pairs), 0.2)
 			err := s.device.do(context.Background(), func(c driver.Context) error {
-				return errors.Join(copyWords(c, s.w, w), c.Clear(s.sums, uint64(8*s.Len()), 0), s.add(c, pairs, h*(1-s.slack()), 1/unit, terms.WholeMatrix), copyBack(c, s.integers, s.sums))
+				return errors.Join(copyWords(c, s.w, w), c.Clear(s.sums, uint64(8*s.Len()), 0), s.add(c, pairs, h*(1-s.slack()), 1/unit, embedding.WholeMatrix), copyBack(c, s.integers, s.sums))
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -366,18 +370,18 @@ func TestPairsRecordChangesItsTermsOnly(t *testing.T) {
 // are those of the terms, to the last bit. The size of a Poisson batch is no public number.
 func TestPairsTermKnowsNoBatch(t *testing.T) {
 	const m, rows = 30, 3
-	data := pairData(t, 12, 4, m, terms.L2)
-	s := openPairs(t, openFake(t, newFake()), data, terms.Contrastive{Margin: 1}, rows)
+	data := pairData(t, 12, 4, m, embedding.L2)
+	s := openPairs(t, openFake(t, newFake()), data, embedding.Contrastive{Margin: 1}, rows)
 	w := weights(s.Len(), 0.5)
 	for _, size := range []int{2, 7, m} {
 		list, want := allOf(m)[:size], make([]int64, s.Len())
 		for _, i := range list {
-			s.sumOf(t, w, []int32{i}, 0.2, terms.WholeMatrix)
+			s.sumOf(t, w, []int32{i}, 0.2, embedding.WholeMatrix)
 			for k, v := range s.integers {
 				want[k] += v
 			}
 		}
-		s.sumOf(t, w, list, 0.2, terms.WholeMatrix)
+		s.sumOf(t, w, list, 0.2, embedding.WholeMatrix)
 		if !slices.Equal(s.integers, want) {
 			t.Errorf("a batch of %d: the sum is not that of its terms", size)
 		}
@@ -389,9 +393,9 @@ func TestPairsTermKnowsNoBatch(t *testing.T) {
 
 // TestPairDefectsAreFound is the control of TestPairsAgainstCPU.
 func TestPairDefectsAreFound(t *testing.T) {
-	data := pairData(t, 20, 5, 40, terms.L2)
-	loss, w := terms.Contrastive{Margin: 1}, weights(15, 0.5)
-	want := openPairs(t, openFake(t, newFake()), data, loss, 3).sumOf(t, w, allOf(40), 0.2, terms.WholeMatrix)
+	data := pairData(t, 20, 5, 40, embedding.L2)
+	loss, w := embedding.Contrastive{Margin: 1}, weights(15, 0.5)
+	want := openPairs(t, openFake(t, newFake()), data, loss, 3).sumOf(t, w, allOf(40), 0.2, embedding.WholeMatrix)
 	for name, edit := range map[string][2]string{
 		"sums, not differences": {"sub.rn.f64", "add.rn.f64"},
 		"no barrier":            {"bar.sync \t0;", ""},
@@ -409,7 +413,7 @@ func TestPairDefectsAreFound(t *testing.T) {
 		if err == nil {
 			s.(*pairSums).slice = 20
 			got := make([]float64, 15)
-			err = s.Sum(context.Background(), got, w, allOf(40), 0.2, terms.WholeMatrix)
+			err = s.Sum(context.Background(), got, w, allOf(40), 0.2, embedding.WholeMatrix)
 			if err == nil && slices.Equal(got, want) {
 				t.Errorf("%s: not found", name)
 			}

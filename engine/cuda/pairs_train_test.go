@@ -8,7 +8,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"dyad/privacy"
 )
 
@@ -27,7 +27,7 @@ func TestPairsTraining(t *testing.T) {
 	} {
 		spec := c.spec
 		spec.Individuals, spec.Pairs, spec.Dim, spec.Rows, spec.Bound = 20, 60, 5, 3, 1
-		spec.Batch, spec.Epochs, spec.Loss, spec.Clip = 25, 2, terms.Contrastive{Margin: 1}, 0.1
+		spec.Batch, spec.Epochs, spec.Loss, spec.Clip = 25, 2, embedding.Contrastive{Margin: 1}, 0.1
 		p, err := spec.Plan()
 		if err != nil {
 			t.Fatal(err)

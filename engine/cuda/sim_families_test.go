@@ -11,7 +11,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 )
 
 // simScore compares three gradient sums, at three w, with the definition. From the second one on
@@ -233,15 +233,15 @@ func momentDefinition(x, y, weight []float64, m engine.Query) (sum, second []flo
 func simPairs(t *testing.T, b Backend, _ map[string]int) (lines []simLine, err error) {
 	for _, c := range []struct {
 		rows, d int
-		loss    terms.Loss
-		how     terms.Clip
-	}{{3, 5, terms.Contrastive{Margin: 1}, terms.WholeMatrix}, {1, 33, terms.BradleyTerry{}, terms.WholeMatrix}, {9, 4, terms.Contrastive{Margin: 2}, terms.RowByRow}} {
-		data := pairData(t, 40, c.d, 100, terms.L2)
+		loss    embedding.ListLoss
+		how     embedding.Clip
+	}{{3, 5, embedding.Contrastive{Margin: 1}, embedding.WholeMatrix}, {1, 33, embedding.BradleyTerry{}, embedding.WholeMatrix}, {9, 4, embedding.Contrastive{Margin: 2}, embedding.RowByRow}} {
+		data := pairData(t, 40, c.d, 100, embedding.L2)
 		gpu, err := b.Sums(data, c.loss, c.rows)
 		if err != nil {
 			return lines, err
 		}
-		onCPU, err := terms.CPU{}.Sums(data, c.loss, c.rows)
+		onCPU, err := embedding.CPU{}.Sums(data, c.loss, c.rows)
 		if err != nil {
 			return lines, err
 		}

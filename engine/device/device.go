@@ -11,7 +11,6 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/cuda"
 	"dyad/engine/embedding"
-	"dyad/engine/terms"
 	"dyad/internal/input"
 )
 
@@ -158,14 +157,14 @@ func For(l engine.Loss, b cpu.Backend) engine.Backend {
 
 // Pairs computes sums over lists of pairs on the device. What they guarantee is the same on
 // every device.
-func (d *Device) Pairs() terms.Engine {
+func (d *Device) Pairs() embedding.Engine {
 	if d == nil {
-		return terms.CPU{}
+		return embedding.CPU{}
 	}
-	if e, ok := d.backend.(terms.Engine); ok {
+	if e, ok := d.backend.(embedding.Engine); ok {
 		return e
 	}
-	return terms.CPU{Workers: d.workers}
+	return embedding.CPU{Workers: d.workers}
 }
 
 // Chosen is the device that auto chose for a problem, and why; ok is false if the device was

@@ -1,10 +1,18 @@
-// Package embedding trains nonlinear embeddings f_theta: R^d -> R^m by losses of pairs, with a
-// certificate for every record (docs/theory.md#networks).
+// Package embedding has the losses of terms, phi of links of the images of records under a map, and their gradients: over all
+// pairs of records with a certificate for every record (docs/theory.md#networks), and over listed pairs, tuples and batches
+// (docs/theory.md#pairs).
+//
+//	map     a matrix W, or a Model: a Network and what is done to its output: nothing, unit length, a ball
+//	link    Difference of scores, Inner product, SquaredDistance
+//	phi     an engine.Scalar of a link, Contrastive, BradleyTerry; Triplet and NPair of many links, InfoNCE of a batch
+//	terms   Gradients of listed pairs, Tuples, AllPairs (W), Softmax (networks), Moments of differences; Loss
+//
+// A term is a function of its own records and the weights, bit for bit; Engine is the contract that every device meets for listed
+// pairs. The rest is about Loss.
 //
 // # Data flow
 //
 //	Network   f_theta and its layers: MLP here, or any Graph (autodiff/gorgonia)
-//	Model     a Network and what is done to its output: nothing, unit length, a ball
 //	PairLoss  l(f, f', y, y'): Score, Bilinear, Distance, Contrastive, each with proved bounds
 //	Loss      Model + PairLoss + Clip: an engine.Loss, so that Problem, Spec, Plan, ledger, replay
 //	          and audits of every other loss work as they are

@@ -10,34 +10,6 @@ import (
 	"dyad/kernels"
 )
 
-// PairLoss is a loss l(f, f', y, y') of two embeddings and labels. The kinds are Score, Bilinear,
-// Distance and Contrastive; it is sealed, as every kind has its sums over all pairs in engine/cpu.
-type PairLoss interface {
-	// Name identifies the loss, e.g. "bilinear-logistic".
-	Name() string
-	// Definition is the formula, for reports.
-	Definition() string
-	// Bounds are proved for all embeddings of norm at most reach, of m numbers, and labels within b.
-	Bounds(b engine.Bounds, reach float64, m int) (PairBounds, error)
-	// Value is l.
-	Value(f, fp []float64, y, yp float64) float64
-	// Slopes sets a = dl/df and b = dl/df'.
-	Slopes(a, b, f, fp []float64, y, yp float64)
-
-	pairLoss()
-}
-
-// PairBounds are proved properties of a PairLoss. All numbers are rounded up.
-type PairBounds struct {
-	// Slope is A: ||a|| <= A and ||b|| <= A.
-	Slope float64
-	// Diameter is how far a term can move when one of its records is replaced, over the clipping norm of Jacobians: 4 A, or less
-	// where b = -a (docs/theory.md#networks).
-	Diameter float64
-	// Origin is the source of the bounds of phi's slopes.
-	Origin engine.Origin
-}
-
 // Loss is the pair loss of a model, l(theta; z, z') = Pair(f_theta(x), f_theta(x'), y, y'), with clipped
 // Jacobians: what AddGrad adds is
 //
@@ -70,9 +42,6 @@ type Bilinear struct{ Of engine.Scalar }
 
 // Distance is phi(y y' (1 - ||f - f'||^2)).
 type Distance struct{ Of engine.Scalar }
-
-// Contrastive is ||f - f'||^2/2 for equal labels and max(0, Margin - ||f - f'||)^2/2 for others.
-type Contrastive struct{ Margin float64 }
 
 var _ engine.ConstrainedLoss = Loss{}
 
@@ -147,7 +116,7 @@ func (l Loss) Value(theta []float64, z, zp engine.Record) float64 {
 	if err != nil {
 		return math.NaN()
 	}
-	return l.Pair.Value(f, fp, z.Y, zp.Y)
+	return l.Pair.Phi(l.Pair.Link().Of(f, fp), z.Y, zp.Y)
 }
 
 func (l Loss) pair(theta []float64, z, zp engine.Record) (f, fp []float64, err error) {
@@ -177,7 +146,8 @@ func (l Loss) AddGrad(dst, theta []float64, z, zp engine.Record) {
 			norms[i] = math.Inf(1)
 		}
 	}
-	l.Pair.Slopes(v[:m], v[m:], f[:m], f[m:], z.Y, zp.Y)
+	link := l.Pair.Link()
+	link.Pull(v[:m], v[m:], f[:m], f[m:], l.Pair.DPhi(link.Of(f[:m], f[m:]), z.Y, zp.Y))
 	if slices.ContainsFunc(v, func(a float64) bool { return math.IsNaN(a) || math.IsInf(a, 0) }) {
 		return
 	}

@@ -41,18 +41,19 @@ func (s Score) Bounds(b engine.Bounds, reach float64, m int) (PairBounds, error)
 	return PairBounds{Slope: c.Lipschitz / reach / 2 * up, Diameter: c.PairDiameter / reach * up, Origin: c.Origin}, nil
 }
 
-// Value is l.
-func (s Score) Value(f, fp []float64, y, yp float64) float64 {
-	return s.Of.Phi((y - yp) * (f[0] - fp[0]))
-}
+// Link is the difference of the scores.
+func (Score) Link() Link { return Difference }
 
-// Slopes sets a = phi'(u)(y - y') and b = -a.
-func (s Score) Slopes(a, b, f, fp []float64, y, yp float64) {
-	a[0], b[0] = 0, 0
-	if d := y - yp; d != 0 {
-		a[0] = s.Of.DPhi(d*(f[0]-fp[0])) * d
-		b[0] = -a[0]
+// Phi is l.
+func (s Score) Phi(u, y, yp float64) float64 { return s.Of.Phi((y - yp) * u) }
+
+// DPhi is phi'((y - y') u)(y - y').
+func (s Score) DPhi(u, y, yp float64) float64 {
+	d := y - yp
+	if d == 0 {
+		return 0
 	}
+	return s.Of.DPhi(d*u) * d
 }
 
 // slopesOn bounds phi' on [-v, v].
@@ -94,16 +95,14 @@ func (l Bilinear) Bounds(b engine.Bounds, reach float64, _ int) (PairBounds, err
 	return general(b.LabelAbs*b.LabelAbs*reach*k.Slope(), k.Origin), err
 }
 
-// Value is l.
-func (l Bilinear) Value(f, fp []float64, y, yp float64) float64 { return l.Of.Phi(y * yp * dot(f, fp)) }
+// Link is the inner product.
+func (Bilinear) Link() Link { return Inner }
 
-// Slopes sets a and b.
-func (l Bilinear) Slopes(a, b, f, fp []float64, y, yp float64) {
-	c := l.Of.DPhi(y*yp*dot(f, fp)) * (y * yp)
-	for k := range a {
-		a[k], b[k] = c*fp[k], c*f[k]
-	}
-}
+// Phi is l.
+func (l Bilinear) Phi(u, y, yp float64) float64 { return l.Of.Phi(y * yp * u) }
+
+// DPhi is phi'(y y' u) y y'.
+func (l Bilinear) DPhi(u, y, yp float64) float64 { return l.Of.DPhi(y*yp*u) * (y * yp) }
 
 // margin bounds |u|.
 func (l Distance) margin(b engine.Bounds, reach float64) float64 {
@@ -122,84 +121,51 @@ func (l Distance) Bounds(b engine.Bounds, reach float64, _ int) (PairBounds, err
 	return general(4*b.LabelAbs*b.LabelAbs*reach*k.Slope(), k.Origin), err
 }
 
-// Value is l.
-func (l Distance) Value(f, fp []float64, y, yp float64) float64 {
-	return l.Of.Phi(y * yp * (1 - squaredDistance(f, fp)))
-}
+// Link is the squared distance.
+func (Distance) Link() Link { return SquaredDistance }
 
-// Slopes sets a and b = -a.
-func (l Distance) Slopes(a, b, f, fp []float64, y, yp float64) {
-	c := -2 * l.Of.DPhi(y*yp*(1-squaredDistance(f, fp))) * (y * yp)
-	differences(a, b, f, fp, c)
-}
+// Phi is l.
+func (l Distance) Phi(q, y, yp float64) float64 { return l.Of.Phi(y * yp * (1 - q)) }
 
-// Name is "contrastive".
-func (Contrastive) Name() string { return "contrastive" }
-
-// Definition is the formula.
-func (l Contrastive) Definition() string {
-	return fmt.Sprintf("||f - f'||^2/2 for equal labels, else max(0, %g - ||f - f'||)^2/2", l.Margin)
-}
-
-// Bounds has A = max(2 reach, Margin).
-func (l Contrastive) Bounds(_ engine.Bounds, reach float64, _ int) (PairBounds, error) {
-	if !(l.Margin > 0) || math.IsInf(l.Margin, 0) {
-		return PairBounds{}, fmt.Errorf("embedding: Contrastive.Margin is %v, must be positive and finite", l.Margin)
-	}
-	return general(max(2*reach, l.Margin), engine.Proved), nil
-}
-
-// Value is l.
-func (l Contrastive) Value(f, fp []float64, y, yp float64) float64 {
-	s := squaredDistance(f, fp)
-	if y == yp {
-		return s / 2
-	}
-	short := max(0, l.Margin-math.Sqrt(s))
-	return short * short / 2
-}
-
-// Slopes sets a = f - f' or -(Margin - D)(f - f')/D, and b = -a; both are 0 where D = 0.
-func (l Contrastive) Slopes(a, b, f, fp []float64, y, yp float64) {
-	differences(a, b, f, fp, l.Coefficient(squaredDistance(f, fp), y == yp))
-}
-
-// Coefficient is what f - f' is multiplied by, for a squared distance.
-func (l Contrastive) Coefficient(square float64, same bool) float64 {
-	if same {
-		return 1
-	}
-	d := math.Sqrt(square)
-	if !(square >= 0x1p-900) || d >= l.Margin {
-		return 0
-	}
-	return (d - l.Margin) / d
-}
+// DPhi is -phi'(y y' (1 - q)) y y'.
+func (l Distance) DPhi(q, y, yp float64) float64 { return -l.Of.DPhi(y*yp*(1-q)) * (y * yp) }
 
 func (Score) pairLoss()       {}
 func (Bilinear) pairLoss()    {}
 func (Distance) pairLoss()    {}
 func (Contrastive) pairLoss() {}
 
-// differences sets a = c (f - f') and b = -a.
-func differences(a, b, f, fp []float64, c float64) {
-	for k := range a {
-		a[k] = c * (f[k] - fp[k])
-		b[k] = -a[k]
+// BradleyTerry is the logistic loss of a preference, log(1 + exp(-v)) with v = w.(x_a -
+// x_b) if a is preferred to b (y > y') and its opposite if not; d' = 1 (Bradley
+// and Terry 1952).
+type BradleyTerry struct{}
+
+// Name returns "bradley-terry".
+func (BradleyTerry) Name() string { return "bradley-terry" }
+
+// Parameter returns "": the loss has no parameter.
+func (BradleyTerry) Parameter() (string, float64) { return "", 0 }
+
+// Link is the difference of the scores.
+func (BradleyTerry) Link() Link { return Difference }
+
+// Phi is the loss.
+func (BradleyTerry) Phi(v, y, yp float64) float64 {
+	if !(y > yp) {
+		v = -v
 	}
+	return max(-v, 0) + math.Log1p(math.Exp(-math.Abs(v)))
 }
 
-func dot(f, fp []float64) (sum float64) {
-	for k, v := range f {
-		sum += v * fp[k]
+// DPhi is the slope in w.(x_a - x_b).
+func (BradleyTerry) DPhi(v, y, yp float64) float64 {
+	if y > yp {
+		return -1 / (1 + math.Exp(v))
 	}
-	return sum
+	return 1 / (1 + math.Exp(-v))
 }
 
-func squaredDistance(f, fp []float64) (sum float64) {
-	for k, v := range f {
-		d := v - fp[k]
-		sum += d * d
-	}
-	return sum
+// GradientBound is 2 R: slopes are below 1 and ||x_a - x_b|| <= 2 R.
+func (BradleyTerry) GradientBound(_ []float64, _ int, _ Norm, bound float64) float64 {
+	return 2 * bound
 }

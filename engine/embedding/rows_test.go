@@ -57,7 +57,7 @@ func TestClippedRowsAreFound(t *testing.T) {
 			v := []float64{0}
 			for j := range x {
 				if j != i {
-					pair.Slopes(a, b, f[i:i+1], f[j:j+1], 1, 1)
+					pair.Link().Pull(a, b, f[i:i+1], f[j:j+1], pair.DPhi(pair.Link().Of(f[i:i+1], f[j:j+1]), 1, 1))
 					v[0] += 2 * a[0] / (n - 1)
 				}
 			}

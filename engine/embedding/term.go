@@ -3,7 +3,7 @@ package embedding
 import "dyad/kernels"
 
 // TermPass computes what a term of up to BlockRows records is made of, and nothing else: their embeddings,
-// and J_1^T v_1 + ... + J_k^T v_k, for terms that are clipped as a whole (engine/terms). Both are functions of
+// and J_1^T v_1 + ... + J_k^T v_k, for terms that are clipped as a whole. Both are functions of
 // these records and theta alone, bit for bit, by the promises of Network. It is used from one goroutine at a
 // time.
 type TermPass struct {

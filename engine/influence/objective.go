@@ -219,7 +219,7 @@ func (o *Objective) pairValues(w []float64) (func(i, j int) float64, error) {
 			}
 		}
 		pair := o.net.Pair
-		return func(i, j int) float64 { return pair.Value(f[i*m:][:m], f[j*m:][:m], y[i], y[j]) }, nil
+		return func(i, j int) float64 { return pair.Phi(pair.Link().Of(f[i*m:][:m], f[j*m:][:m]), y[i], y[j]) }, nil
 	}
 	if score, ok := o.loss.(engine.ScoreLoss); ok {
 		s := make([]float64, r.Len())

@@ -11,8 +11,8 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine"
 	"dyad/engine/dataset"
+	"dyad/engine/embedding"
 	"dyad/engine/team"
-	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -26,9 +26,9 @@ func TestClusterFace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec := pairs.Spec{Loss: terms.Triplet{Margin: 1}, Tuple: 4, Seed: 1, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}}
+		spec := pairs.Spec{Loss: embedding.Triplet{Margin: 1}, Tuple: 4, Seed: 1, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}}
 		if n != nil {
-			spec.Loss, spec.Epochs = terms.NPair{Temperature: 1}, 2
+			spec.Loss, spec.Epochs = embedding.NPair{Temperature: 1}, 2
 		}
 		plan, err := dyad.PlanPairs(p.Shape(), spec)
 		if err != nil {

@@ -16,7 +16,6 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/embedding"
-	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -197,7 +196,7 @@ func pairPlans(n, d int, slow bool) (all []row) {
 	for m := algorithms.Certified; m <= algorithms.NonPrivate; m++ {
 		for unit := pairs.Individual; unit <= pairs.OnePair; unit++ {
 			for method := pairs.Gradients; method <= pairs.Moments; method++ {
-				s := pairs.Spec{Mode: m, Unit: unit, Method: method, Pairs: 3 * n, Kappa: 4, Loss: terms.Contrastive{Margin: 1}}
+				s := pairs.Spec{Mode: m, Unit: unit, Method: method, Pairs: 3 * n, Kappa: 4, Loss: embedding.Contrastive{Margin: 1}}
 				if unit == pairs.OnePair {
 					s.Kappa = 1
 				}
@@ -213,16 +212,16 @@ func pairPlans(n, d int, slow bool) (all []row) {
 				if method == pairs.Gradients && slow && unit != pairs.Group {
 					s.Noise, s.Shrink, s.Sampling = 0, false, pairs.Poisson
 					add(fmt.Sprintf("pairs Poisson %v, %v", m, unit), s)
-					s.Loss, s.Network = terms.InfoNCE{Temperature: 0.5, Symmetric: true}, pairNetwork(d)
+					s.Loss, s.Network = embedding.InfoNCE{Temperature: 0.5, Symmetric: true}, pairNetwork(d)
 					add(fmt.Sprintf("pairs softmax %v, %v", m, unit), s)
 				}
 			}
 		}
-		tuples := pairs.Spec{Mode: m, Tuple: 4, Seed: 5, Loss: terms.Triplet{Margin: 1}}
+		tuples := pairs.Spec{Mode: m, Tuple: 4, Seed: 5, Loss: embedding.Triplet{Margin: 1}}
 		add(fmt.Sprintf("pairs tuples %v, record", m), tuples)
 		tuples.Network = pairNetwork(d)
 		add(fmt.Sprintf("pairs tuples network %v, record", m), tuples)
-		add(fmt.Sprintf("pairs all %v, record", m), pairs.Spec{Mode: m, AllPairs: true, Loss: terms.MeanContrastive{Margin: 1}})
+		add(fmt.Sprintf("pairs all %v, record", m), pairs.Spec{Mode: m, AllPairs: true, Loss: embedding.Contrastive{Margin: 1}})
 	}
 	return all
 }

@@ -16,8 +16,8 @@ import (
 	"dyad/algorithms/search"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"dyad/privacy"
 )
 
@@ -166,7 +166,7 @@ func runPairs(t *testing.T, b privacy.Budget, add adds) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contrastive := terms.Contrastive{Margin: 1}
+	contrastive := embedding.Contrastive{Margin: 1}
 	for name, s := range map[string]pairs.Spec{
 		"gradients":       {Loss: contrastive},
 		"K-norm, shrunk":  {Loss: contrastive, Noise: privacy.KNormNoise, Shrink: true},
@@ -177,10 +177,10 @@ func runPairs(t *testing.T, b privacy.Budget, add adds) {
 		"input":           {Loss: contrastive, Method: pairs.Input},
 		"input by class":  {Loss: contrastive, Method: pairs.Input, ByClass: true},
 		"labels":          {Loss: contrastive, Method: pairs.Labels, Unit: pairs.Group},
-		"softmax":         {Loss: terms.InfoNCE{Temperature: 0.5}, Network: pairNetwork(runD), Sampling: pairs.Poisson, Kappa: 1, Unit: pairs.OnePair},
-		"tuples":          {Loss: terms.Triplet{Margin: 1}, Tuple: 4, Seed: 5},
-		"tuples, network": {Loss: terms.Triplet{Margin: 1}, Tuple: 4, Seed: 5, Network: pairNetwork(runD)},
-		"all pairs":       {Loss: terms.MeanContrastive{Margin: 1}, AllPairs: true},
+		"softmax":         {Loss: embedding.InfoNCE{Temperature: 0.5}, Network: pairNetwork(runD), Sampling: pairs.Poisson, Kappa: 1, Unit: pairs.OnePair},
+		"tuples":          {Loss: embedding.Triplet{Margin: 1}, Tuple: 4, Seed: 5},
+		"tuples, network": {Loss: embedding.Triplet{Margin: 1}, Tuple: 4, Seed: 5, Network: pairNetwork(runD)},
+		"all pairs":       {Loss: embedding.Contrastive{Margin: 1}, AllPairs: true},
 	} {
 		s.Individuals, s.Dim, s.Bound, s.Budget = runN, runD, 1, b
 		g, of, who := alone, []bool(nil), classes
@@ -198,7 +198,7 @@ func runPairs(t *testing.T, b privacy.Budget, add adds) {
 		if err != nil {
 			continue // TestPlans has what is refused
 		}
-		data, err := terms.NewData(slices.Clone(x), runD, p.Spec.Norm(), 1, g, of)
+		data, err := embedding.NewData(slices.Clone(x), runD, p.Spec.Norm(), 1, g, of)
 		if err != nil {
 			t.Fatal(name, err)
 		}

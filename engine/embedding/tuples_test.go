@@ -1,8 +1,8 @@
-package terms_test
+package embedding_test
 
 import (
 	"context"
-	"dyad/engine/terms"
+	"dyad/engine/embedding"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -15,7 +15,7 @@ import (
 
 // unpaired is random data of n individuals within the unit ball of norm, and their
 // classes.
-func unpaired(t testing.TB, n, d, classes int, norm terms.Norm, seed uint64) (*terms.Data, []int32) {
+func unpaired(t testing.TB, n, d, classes int, norm embedding.Norm, seed uint64) (*embedding.Data, []int32) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, uint64(d)))
 	x, class := make([]float64, n*d), make([]int32, n)
@@ -25,23 +25,23 @@ func unpaired(t testing.TB, n, d, classes int, norm terms.Norm, seed uint64) (*t
 	for i := range class {
 		class[i] = int32(r.IntN(classes))
 	}
-	data, err := terms.NewData(x, d, norm, 1, graph(t, n, nil), nil)
+	data, err := embedding.NewData(x, d, norm, 1, pairGraph(t, n, nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data, class
 }
 
-func tuples(t testing.TB, data *terms.Data, class []int32, loss terms.TupleLoss, rows, size, workers int) *terms.Tuples {
+func tuples(t testing.TB, data *embedding.Data, class []int32, loss embedding.TupleLoss, rows, size, workers int) *embedding.Tuples {
 	t.Helper()
-	s, err := terms.NewTuples(data, class, loss, rows, size, workers)
+	s, err := embedding.NewTuples(data, class, loss, rows, size, workers)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func tupleSum(t testing.TB, s *terms.Tuples, w []float64, members []int32, clip float64) []float64 {
+func tupleSum(t testing.TB, s *embedding.Tuples, w []float64, members []int32, clip float64) []float64 {
 	t.Helper()
 	dst := make([]float64, s.Len())
 	if err := s.Sum(context.Background(), dst, w, members, clip); err != nil {
@@ -50,7 +50,7 @@ func tupleSum(t testing.TB, s *terms.Tuples, w []float64, members []int32, clip 
 	return dst
 }
 
-var tupleLosses = []terms.TupleLoss{terms.MeanContrastive{Margin: 1.5}, terms.Triplet{Margin: 0.7}, terms.NPair{Temperature: 0.3}}
+var tupleLosses = []embedding.TupleLoss{embedding.Contrastive{Margin: 1.5}, embedding.Triplet{Margin: 0.7}, embedding.NPair{Temperature: 0.3}}
 
 // differences are the derivatives of f at w by central differences of fourth order.
 func differences(w []float64, f func(w []float64) float64) []float64 {
@@ -68,7 +68,7 @@ func differences(w []float64, f func(w []float64) float64) []float64 {
 }
 
 // far says that no hinge of the tuple's loss is near its kink.
-func far(loss terms.TupleLoss, data *terms.Data, class []int32, w []float64, rows int) bool {
+func farTuple(loss embedding.TupleLoss, data *embedding.Data, class []int32, w []float64, rows int) bool {
 	n, d := data.Graph().Len(), data.Dim()
 	q := func(i, j int) float64 {
 		s := 0.0
@@ -83,11 +83,11 @@ func far(loss terms.TupleLoss, data *terms.Data, class []int32, w []float64, row
 	}
 	for i := range n {
 		for j := range n {
-			if l, ok := loss.(terms.MeanContrastive); ok && i != j && (math.Abs(math.Sqrt(q(i, j))-l.Margin) < 0.05 || q(i, j) < 0.3) {
+			if l, ok := loss.(embedding.Contrastive); ok && i != j && (math.Abs(math.Sqrt(q(i, j))-l.Margin) < 0.05 || q(i, j) < 0.3) {
 				return false
 			}
 			for k := range n {
-				if l, ok := loss.(terms.Triplet); ok && i != j && class[i] == class[j] && class[k] != class[i] && math.Abs(q(i, j)-q(i, k)+l.Margin) < 0.05 {
+				if l, ok := loss.(embedding.Triplet); ok && i != j && class[i] == class[j] && class[k] != class[i] && math.Abs(q(i, j)-q(i, k)+l.Margin) < 0.05 {
 					return false
 				}
 			}
@@ -103,9 +103,9 @@ func TestTupleGradients(t *testing.T) {
 	for _, loss := range tupleLosses {
 		checked := 0
 		for seed := uint64(0); checked < 4 && seed < 400; seed++ {
-			data, class := unpaired(t, n, d, 3, terms.L2, seed)
+			data, class := unpaired(t, n, d, 3, embedding.L2, seed)
 			w := randomMatrix(rows*d, 1.5, seed)
-			if !far(loss, data, class, w, rows) {
+			if !farTuple(loss, data, class, w, rows) {
 				continue
 			}
 			checked++
@@ -128,7 +128,7 @@ func TestTupleGradients(t *testing.T) {
 			for k, v := range tupleSum(t, s, w, members, 1e9) {
 				moved = max(moved, math.Abs(v-bySymbols[k])/(1+math.Abs(v)))
 			}
-			if moved < 1e-11 && entrywise(terms.L2, got) > 0 {
+			if moved < 1e-11 && entrywise(embedding.L2, got) > 0 {
 				t.Errorf("%s: a wrong gradient passes", loss.Name())
 			}
 		}
@@ -140,7 +140,7 @@ func TestTupleGradients(t *testing.T) {
 
 // symbolic is value and gradient of the loss of one tuple of all individuals, by
 // Gorgonia on scalars.
-func symbolic(t *testing.T, loss terms.TupleLoss, data *terms.Data, class []int32, w []float64, rows int) (value float64, gradient []float64) {
+func symbolic(t *testing.T, loss embedding.TupleLoss, data *embedding.Data, class []int32, w []float64, rows int) (value float64, gradient []float64) {
 	t.Helper()
 	n, d := data.Graph().Len(), data.Dim()
 	g := gorgonia.NewGraph()
@@ -183,7 +183,7 @@ func symbolic(t *testing.T, loss terms.TupleLoss, data *terms.Data, class []int3
 			if a == p {
 				continue
 			}
-			if l, ok := loss.(terms.MeanContrastive); ok { // ordered pairs: each twice
+			if l, ok := loss.(embedding.Contrastive); ok { // ordered pairs: each twice
 				count++
 				if class[a] == class[p] {
 					total = add(total, times(number(0.5), q(a, p)))
@@ -201,14 +201,14 @@ func symbolic(t *testing.T, loss terms.TupleLoss, data *terms.Data, class []int3
 					continue
 				}
 				switch l := loss.(type) {
-				case terms.Triplet:
+				case embedding.Triplet:
 					count++
 					total = add(total, hinge(add(minus(q(a, p), q(a, m)), number(l.Margin))))
-				case terms.NPair:
+				case embedding.NPair:
 					softmax = add(softmax, must(gorgonia.Exp(times(number(1/(2*l.Temperature)), minus(q(a, p), q(a, m))))))
 				}
 			}
-			if _, ok := loss.(terms.NPair); ok {
+			if _, ok := loss.(embedding.NPair); ok {
 				count++
 				if softmax != nil {
 					total = add(total, must(gorgonia.Log(add(softmax, number(1)))))
@@ -240,21 +240,21 @@ func symbolic(t *testing.T, loss terms.TupleLoss, data *terms.Data, class []int3
 // without triplets, and where exponentials overflow.
 func TestTupleLossesAtTheEdges(t *testing.T) {
 	// Records 0 and 1 of one class, 2 of another; entries (0,1), (0,2), (1,2).
-	slopes := func(l terms.TupleLoss, ap, an, pn float64, classes ...int32) [3]float64 {
+	slopes := func(l embedding.TupleLoss, ap, an, pn float64, classes ...int32) [3]float64 {
 		c, q := make([]float64, 9), make([]float64, 9)
 		q[1], q[2], q[5] = ap, an, pn
 		l.Slopes(c, q, classes)
 		return [3]float64{c[1], c[2], c[5]}
 	}
 	for name, v := range map[string]struct{ got, want [3]float64 }{
-		"triplet, both active":       {slopes(terms.Triplet{Margin: 1}, 1, 1, 1, 0, 0, 1), [3]float64{1, -0.5, -0.5}},
-		"triplet, both on the kink":  {slopes(terms.Triplet{Margin: 1}, 1, 2, 2, 0, 0, 1), [3]float64{}},
-		"triplet, one class":         {slopes(terms.Triplet{Margin: 1}, 1, 2, 2, 5, 5, 5), [3]float64{}},
-		"contrastive, at distance 0": {slopes(terms.MeanContrastive{Margin: 2}, 0, 0, 1, 0, 0, 1), [3]float64{1. / 6, 0, -1. / 6}},
-		"contrastive, on the margin": {slopes(terms.MeanContrastive{Margin: 2}, 4, 4, 9, 0, 1, 1), [3]float64{0, 0, 1. / 6}},
-		"npair, overflowing softmax": {slopes(terms.NPair{Temperature: 0.5}, 1e6, 0, 2e6, 0, 0, 1), [3]float64{0.5, -0.5, 0}},
-		"npair, one class":           {slopes(terms.NPair{Temperature: 0.5}, 1, 2, 3, 1, 1, 1), [3]float64{}},
-		"npair, all at one place":    {slopes(terms.NPair{Temperature: 0.5}, 0, 0, 0, 0, 0, 1), [3]float64{0.5, -0.25, -0.25}},
+		"triplet, both active":       {slopes(embedding.Triplet{Margin: 1}, 1, 1, 1, 0, 0, 1), [3]float64{1, -0.5, -0.5}},
+		"triplet, both on the kink":  {slopes(embedding.Triplet{Margin: 1}, 1, 2, 2, 0, 0, 1), [3]float64{}},
+		"triplet, one class":         {slopes(embedding.Triplet{Margin: 1}, 1, 2, 2, 5, 5, 5), [3]float64{}},
+		"contrastive, at distance 0": {slopes(embedding.Contrastive{Margin: 2}, 0, 0, 1, 0, 0, 1), [3]float64{1. / 6, 0, -1. / 6}},
+		"contrastive, on the margin": {slopes(embedding.Contrastive{Margin: 2}, 4, 4, 9, 0, 1, 1), [3]float64{0, 0, 1. / 6}},
+		"npair, overflowing softmax": {slopes(embedding.NPair{Temperature: 0.5}, 1e6, 0, 2e6, 0, 0, 1), [3]float64{0.5, -0.5, 0}},
+		"npair, one class":           {slopes(embedding.NPair{Temperature: 0.5}, 1, 2, 3, 1, 1, 1), [3]float64{}},
+		"npair, all at one place":    {slopes(embedding.NPair{Temperature: 0.5}, 0, 0, 0, 0, 0, 1), [3]float64{0.5, -0.25, -0.25}},
 	} {
 		for k := range v.got {
 			if math.Abs(v.got[k]-v.want[k]) > 1e-15 {
@@ -262,7 +262,7 @@ func TestTupleLossesAtTheEdges(t *testing.T) {
 			}
 		}
 	}
-	if v := (terms.NPair{Temperature: 0.5}).Value([]float64{0, 1e6, 0, 0, 0, 2e6, 0, 0, 0}, []int32{0, 0, 1}); v != 5e5 {
+	if v := (embedding.NPair{Temperature: 0.5}).Value([]float64{0, 1e6, 0, 0, 0, 2e6, 0, 0, 0}, []int32{0, 0, 1}); v != 5e5 {
 		t.Errorf("the value of an overflowing softmax is %v, want the mean of 10^6 and 0", v)
 	}
 }
@@ -271,13 +271,13 @@ func TestTupleLossesAtTheEdges(t *testing.T) {
 // unchanged by anybody outside of the tuple; sums are those of the terms.
 func TestTuplesAreClippedAsAWhole(t *testing.T) {
 	const n, d, rows, size, clip = 60, 5, 4, 6, 1e-2
-	for _, norm := range []terms.Norm{terms.L1, terms.L2} {
+	for _, norm := range []embedding.Norm{embedding.L1, embedding.L2} {
 		for _, loss := range tupleLosses {
 			data, class := unpaired(t, n, d, 2, norm, 7)
 			s := tuples(t, data, class, loss, rows, size, 1)
 			for _, scale := range []float64{1e-200, 1e-3, 1, 1e100, 1e160} {
 				w := randomMatrix(rows*d, scale, 3)
-				all, err := terms.DrawTuples(n, size, 1, 2)
+				all, err := embedding.DrawTuples(n, size, 1, 2)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -300,7 +300,7 @@ func TestTuplesAreClippedAsAWhole(t *testing.T) {
 				for k := range sum {
 					sum[k] -= total[k]
 				}
-				if e := entrywise(norm, sum); e > 2*terms.SumError(rows, d, n/size, clip) {
+				if e := entrywise(norm, sum); e > 2*embedding.SumError(rows, d, n/size, clip) {
 					t.Errorf("%s, %s: the sum is %v from that of its terms", norm, loss.Name(), e)
 				}
 			}
@@ -314,7 +314,7 @@ func TestDrawnTuplesAndWorkers(t *testing.T) {
 	const n, size = 3001, 7
 	var epochs [2][]int32
 	for e := range epochs {
-		members, err := terms.DrawTuples(n, size, 5, e)
+		members, err := embedding.DrawTuples(n, size, 5, e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,7 +326,7 @@ func TestDrawnTuplesAndWorkers(t *testing.T) {
 	if slices.Equal(epochs[0], epochs[1]) {
 		t.Error("two epochs have the same tuples")
 	}
-	data, class := unpaired(t, n, 9, 3, terms.L2, 1)
+	data, class := unpaired(t, n, 9, 3, embedding.L2, 1)
 	w := randomMatrix(4*9, 1, 2)
 	one := tupleSum(t, tuples(t, data, class, tupleLosses[1], 4, size, 1), w, epochs[0], 0.1)
 	for _, workers := range []int{2, 7} {
@@ -341,14 +341,14 @@ func TestDrawnTuplesAndWorkers(t *testing.T) {
 		t.Errorf("a cancelled sum returned %v", err)
 	}
 	for _, size := range []int{0, 1, 4000} {
-		if _, err := terms.DrawTuples(n, size, 1, 0); err == nil {
+		if _, err := embedding.DrawTuples(n, size, 1, 0); err == nil {
 			t.Errorf("tuples of %d were drawn", size)
 		}
-		if _, err := terms.NewTuples(data, class, tupleLosses[0], 2, size, 1); err == nil {
+		if _, err := embedding.NewTuples(data, class, tupleLosses[0], 2, size, 1); err == nil {
 			t.Errorf("tuples of %d were accepted", size)
 		}
 	}
-	if _, err := terms.NewTuples(data, class[1:], tupleLosses[0], 2, 2, 1); err == nil {
+	if _, err := embedding.NewTuples(data, class[1:], tupleLosses[0], 2, 2, 1); err == nil {
 		t.Error("too few classes were accepted")
 	}
 }

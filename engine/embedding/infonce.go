@@ -1,4 +1,4 @@
-package terms
+package embedding
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"dyad/engine"
-	"dyad/engine/embedding"
 )
 
 // InfoNCE is a softmax loss of a whole batch of similar pairs (a_i, p_i), i = 1..m, with s the cosine of two embeddings
@@ -43,7 +42,7 @@ func (l InfoNCE) Parameter() (string, float64) { return "temperature", l.Tempera
 // Check refuses temperatures outside of 0.02 to 100.
 func (l InfoNCE) Check() error {
 	if !(l.Temperature >= leastTemperature && l.Temperature <= mostTemperature) {
-		return fmt.Errorf("terms: the temperature of a batch softmax is %v, want %g to %g", l.Temperature, leastTemperature, float64(mostTemperature))
+		return fmt.Errorf("embedding: the temperature of a batch softmax is %v, want %g to %g", l.Temperature, leastTemperature, float64(mostTemperature))
 	}
 	return nil
 }
@@ -61,35 +60,35 @@ func (l InfoNCE) weight() float64 {
 type Softmax struct {
 	data    *Data
 	loss    InfoNCE
-	model   embedding.Model
+	model   Model
 	workers int
-	batch   *embedding.Batch
+	batch   *Batch
 	pairs   int       // m of the last batch
 	x, v    []float64 // 2m rows: the first records of the pairs, then the second ones
 	totals  []float64 // of rows: sums of exponentials
 }
 
 // NewSoftmax returns sums over data for a model with outputs of unit length. The norm of data must be L2. Errors: the
-// temperature, or a model that embedding.Model.NewBatch refuses. workers < 1 means 1; it changes the time, never the result.
-func NewSoftmax(data *Data, loss InfoNCE, model embedding.Model, workers int) (*Softmax, error) {
+// temperature, or a model that Model.NewBatch refuses. workers < 1 means 1; it changes the time, never the result.
+func NewSoftmax(data *Data, loss InfoNCE, model Model, workers int) (*Softmax, error) {
 	if err := loss.Check(); err != nil {
 		return nil, err
 	}
 	if data.norm != L2 {
-		return nil, fmt.Errorf("terms: gradients of cosines are clipped in the l2 norm, not %s", data.norm)
+		return nil, fmt.Errorf("embedding: gradients of cosines are clipped in the l2 norm, not %s", data.norm)
 	}
 	batch, err := model.NewBatch(data.bound)
 	if err != nil {
 		return nil, err
 	}
 	if d, _ := model.Dims(); d != data.d {
-		return nil, fmt.Errorf("terms: network %s takes %d features, the individuals have %d", model.Network.Name(), d, data.d)
+		return nil, fmt.Errorf("embedding: network %s takes %d features, the individuals have %d", model.Network.Name(), d, data.d)
 	}
 	return &Softmax{data: data, loss: loss, model: model, workers: max(workers, 1), batch: batch}, nil
 }
 
 // Len is the number of parameters of the network.
-func (s *Softmax) Len() int { return embedding.Parameters(s.model.Network) }
+func (s *Softmax) Len() int { return Parameters(s.model.Network) }
 
 // Sum sets dst to the sum over the similar pairs among members, which are numbers of pairs,
 //
@@ -251,8 +250,8 @@ func (s *Softmax) Objective(theta []float64, members []int32) float64 {
 // Proof. The coefficients of the anchors have absolute values of 2 m/t together, each a sum of up to 2m exponentials, a
 // quotient and fewer than 8 more roundings: they are off by gamma(2m + 12) 2 m/t, times clip, which bounds ||g_ij||.
 // The rest is the rounding of v_i = sum_j q_ij (C_ij + C_ji) f_j, of norms 2 (2 m/t) together, by at most 2m + 12
-// roundings a product, and the rounding of Pull (embedding.Model.BatchError). QED
-func SoftmaxError(model embedding.Model, loss InfoNCE, norm float64, pairs int, clip float64) float64 {
+// roundings a product, and the rounding of Pull (Model.BatchError). QED
+func SoftmaxError(model Model, loss InfoNCE, norm float64, pairs int, clip float64) float64 {
 	const up = 1 + 0x1p-20
 	weight := 2 * float64(pairs) / loss.Temperature * up
 	g := engine.Gamma(2*pairs + 12)

@@ -1,4 +1,4 @@
-package terms
+package embedding
 
 import "context"
 
@@ -9,7 +9,7 @@ type Engine interface {
 	Name() string
 	// Sums takes the data for sums in a matrix of rows x Dim. It wraps
 	// engine.ErrUnsupported for what the device cannot do, before any sum is computed.
-	Sums(data *Data, loss Loss, rows int) (Sums, error)
+	Sums(data *Data, loss ListLoss, rows int) (Sums, error)
 }
 
 // Sums computes sums of clipped gradients over batches of the pairs of one data set. It
@@ -36,7 +36,7 @@ type CPU struct {
 func (CPU) Name() string { return "cpu" }
 
 // Sums is NewGradients.
-func (c CPU) Sums(data *Data, loss Loss, rows int) (Sums, error) {
+func (c CPU) Sums(data *Data, loss ListLoss, rows int) (Sums, error) {
 	g, err := NewGradients(data, loss, rows, c.Workers)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package terms
+package embedding
 
 import (
 	"context"
@@ -17,26 +17,27 @@ const chunkPairs = 64
 // a time.
 type Gradients struct {
 	data    *Data
-	loss    Loss
+	loss    ListLoss
 	rows    int // d'
 	workers int
 	partial [][]float64
-	scratch [][]float64 // of a worker: v and dx
+	scratch [][]float64 // of a worker: v, its opposite and dx
+	origin  []float64   // rows zeros: v is W dx less this
 }
 
 // NewGradients returns sums over data for a matrix of rows x Dim. workers < 1 means 1;
 // it changes the time, never the result.
-func NewGradients(data *Data, loss Loss, rows, workers int) (*Gradients, error) {
+func NewGradients(data *Data, loss ListLoss, rows, workers int) (*Gradients, error) {
 	if loss == nil || rows < 1 || rows > 1<<20 {
-		return nil, fmt.Errorf("terms: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
+		return nil, fmt.Errorf("embedding: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
 	}
-	if _, ok := loss.(BradleyTerry); ok && rows != 1 {
-		return nil, fmt.Errorf("terms: loss bradley-terry has one row of weights, not %d", rows)
+	if loss.Link() == Difference && rows != 1 {
+		return nil, fmt.Errorf("embedding: loss %s has one row of weights, not %d", loss.Name(), rows)
 	}
-	g := &Gradients{data: data, loss: loss, rows: rows, workers: max(workers, 1)}
+	g := &Gradients{data: data, loss: loss, rows: rows, workers: max(workers, 1), origin: make([]float64, rows)}
 	g.scratch = make([][]float64, g.workers)
 	for i := range g.scratch {
-		g.scratch[i] = make([]float64, rows+data.d)
+		g.scratch[i] = make([]float64, 2*rows+data.d)
 	}
 	return g, nil
 }
@@ -91,7 +92,7 @@ func (g *Gradients) Sum(ctx context.Context, dst, w []float64, pairs []int32, cl
 func (g *Gradients) add(sum, w, scratch []float64, i int32, clip float64, how Clip) {
 	d := g.data.d
 	p := g.data.graph.Pairs()[i]
-	v, dx := scratch[:g.rows], scratch[g.rows:]
+	v, opposite, dx := scratch[:g.rows], scratch[g.rows:2*g.rows], scratch[2*g.rows:]
 	b := g.data.Row(int(p.B))
 	for k, a := range g.data.Row(int(p.A)) {
 		dx[k] = a - b[k]
@@ -99,7 +100,8 @@ func (g *Gradients) add(sum, w, scratch []float64, i int32, clip float64, how Cl
 	for r := range v {
 		v[r] = kernels.Dot(dx, w[r*d:])
 	}
-	g.loss.Slope(v, g.data.labels[i])
+	link := g.loss.Link()
+	link.Pull(v, opposite, v, g.origin, g.loss.DPhi(link.Of(v, g.origin), g.data.label(i), 0))
 	size, length := g.data.norm.of(v), g.data.norm.of(dx)
 	if !(size*length <= math.MaxFloat64) {
 		return
@@ -155,7 +157,7 @@ func (g *Gradients) Objective(w []float64) float64 {
 				v[r] += x * (a[k] - b[k])
 			}
 		}
-		sum += g.loss.Value(v, g.data.labels[i])
+		sum += g.loss.Phi(g.loss.Link().Of(v, g.origin), g.data.label(int32(i)), 0)
 	}
 	return sum / float64(len(g.data.graph.Pairs()))
 }

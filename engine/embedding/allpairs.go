@@ -1,4 +1,4 @@
-package terms
+package embedding
 
 import (
 	"context"
@@ -49,9 +49,9 @@ func NewAllPairs(data *Data, classes []int32, loss Contrastive, rows, workers in
 	n := data.graph.Len()
 	switch {
 	case data.norm != L2:
-		return nil, fmt.Errorf("terms: sums over all pairs are clipped in the l2 norm, not %s", data.norm)
+		return nil, fmt.Errorf("embedding: sums over all pairs are clipped in the l2 norm, not %s", data.norm)
 	case rows < 1 || rows > 1<<20 || n < 2 || len(classes) != n:
-		return nil, fmt.Errorf("terms: a matrix of %d rows, %d individuals and %d classes: want at least 1 row, 2 individuals and as many classes", rows, n, len(classes))
+		return nil, fmt.Errorf("embedding: a matrix of %d rows, %d individuals and %d classes: want at least 1 row, 2 individuals and as many classes", rows, n, len(classes))
 	}
 	a := &AllPairs{data: data, classes: classes, margin: loss.Margin, rows: rows, workers: max(workers, 1), squares: make([]float64, n), z: make([]float64, n*rows)}
 	for i := range n {
@@ -70,7 +70,7 @@ func (a *AllPairs) Len() int { return a.rows * a.data.d }
 //
 //	c (x_i - x_j)^T min(1, clip/(||c|| max(||x_i - x_j||, R/8)))
 //
-// with c the slope of the contrastive loss in v = W x_i - W x_j (Contrastive.Slope) and
+// with c the slope of the contrastive loss in v = W x_i - W x_j (Contrastive.Coefficient) and
 // R the norm bound. Each term is a function of its own two records, w and clip and has
 // Frobenius norm at most clip; it differs from the gradient clipped to clip only for
 // records closer than R/8 with ||c|| above 8 clip/R. AllPairsError bounds what
@@ -193,7 +193,7 @@ func (a *AllPairs) Objective(w []float64) float64 {
 			for r := range v {
 				v[r] = a.z[i*a.rows+r] - a.z[j*a.rows+r]
 			}
-			row += loss.Value(v, a.classes[i] != a.classes[j])
+			row += loss.value(dot(v, v), a.classes[i] == a.classes[j])
 		}
 		total += row
 	}

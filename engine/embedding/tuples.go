@@ -1,4 +1,4 @@
-package terms
+package embedding
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"dyad/engine/embedding"
 	"dyad/kernels"
 )
 
@@ -17,7 +16,7 @@ import (
 // above n.
 func DrawTuples(n, size int, seed uint64, epoch int) ([]int32, error) {
 	if n > math.MaxInt32 || size < 2 || size > n {
-		return nil, fmt.Errorf("terms: tuples of %d of %d individuals, want 2 to %d", size, n, min(n, math.MaxInt32))
+		return nil, fmt.Errorf("embedding: tuples of %d of %d individuals, want 2 to %d", size, n, min(n, math.MaxInt32))
 	}
 	r := rand.New(rand.NewPCG(seed, 0x6479616474757000+uint64(epoch)))
 	order := make([]int32, n)
@@ -48,7 +47,7 @@ type tupleScratch struct {
 	z, g     []float64 // rows x k: W x of the records, and the slopes of the loss in them; k x rows of a network
 	q, c     []float64 // k x k: squared distances, and the slopes of the loss in them
 	gradient []float64 // as long as the weights
-	network  *embedding.TermPass
+	network  *TermPass
 	x        []float64 // of a network: k x Dim, the records
 }
 
@@ -64,27 +63,27 @@ func newTupleScratch(size, rows, length int) tupleScratch {
 // only equality counts. workers < 1 means 1; it changes the time, never the result.
 func NewTuples(data *Data, classes []int32, loss TupleLoss, rows, size, workers int) (*Tuples, error) {
 	if loss == nil || rows < 1 || rows > 1<<20 {
-		return nil, fmt.Errorf("terms: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
+		return nil, fmt.Errorf("embedding: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
 	}
 	return newTuples(data, classes, loss, rows, rows*data.d, size, workers)
 }
 
 // NewNetworkTuples is NewTuples with a network f_theta(x) in the place of W x, for tuples of at most
-// embedding.BlockRows individuals: weights are then the parameters of the network (docs/theory.md#network-tuples).
-func NewNetworkTuples(data *Data, classes []int32, loss TupleLoss, model embedding.Model, size, workers int) (*Tuples, error) {
+// BlockRows individuals: weights are then the parameters of the network (docs/theory.md#network-tuples).
+func NewNetworkTuples(data *Data, classes []int32, loss TupleLoss, model Model, size, workers int) (*Tuples, error) {
 	if err := model.Validate(); err != nil {
 		return nil, err
 	}
 	d, m := model.Dims()
 	switch {
 	case loss == nil:
-		return nil, fmt.Errorf("terms: tuples of network %s need a loss", model.Network.Name())
+		return nil, fmt.Errorf("embedding: tuples of network %s need a loss", model.Network.Name())
 	case d != data.d:
-		return nil, fmt.Errorf("terms: network %s takes %d features, the individuals have %d", model.Network.Name(), d, data.d)
-	case size > embedding.BlockRows:
-		return nil, fmt.Errorf("terms: tuples of %d individuals, want at most %d for a network", size, embedding.BlockRows)
+		return nil, fmt.Errorf("embedding: network %s takes %d features, the individuals have %d", model.Network.Name(), d, data.d)
+	case size > BlockRows:
+		return nil, fmt.Errorf("embedding: tuples of %d individuals, want at most %d for a network", size, BlockRows)
 	}
-	t, err := newTuples(data, classes, loss, m, embedding.Parameters(model.Network), size, workers)
+	t, err := newTuples(data, classes, loss, m, Parameters(model.Network), size, workers)
 	if err != nil {
 		return nil, err
 	}
@@ -100,9 +99,9 @@ func NewNetworkTuples(data *Data, classes []int32, loss TupleLoss, model embeddi
 func newTuples(data *Data, classes []int32, loss TupleLoss, rows, length, size, workers int) (*Tuples, error) {
 	switch {
 	case len(classes) != data.graph.Len():
-		return nil, fmt.Errorf("terms: %d classes for %d individuals", len(classes), data.graph.Len())
+		return nil, fmt.Errorf("embedding: %d classes for %d individuals", len(classes), data.graph.Len())
 	case size < 2 || size > data.graph.Len():
-		return nil, fmt.Errorf("terms: tuples of %d of %d individuals, want 2 to %d", size, data.graph.Len(), data.graph.Len())
+		return nil, fmt.Errorf("embedding: tuples of %d of %d individuals, want 2 to %d", size, data.graph.Len(), data.graph.Len())
 	}
 	t := &Tuples{data: data, classes: classes, loss: loss, rows: rows, length: length, size: size, workers: max(workers, 1)}
 	for range t.workers {

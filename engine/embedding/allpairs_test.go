@@ -1,18 +1,18 @@
-package terms_test
+package embedding_test
 
 import (
 	"context"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 	"fmt"
 	"math"
 	"slices"
 	"testing"
 )
 
-func allPairsSum(t testing.TB, data *terms.Data, class []int32, margin float64, rows, workers int, w []float64, clip float64) []float64 {
+func allPairsSum(t testing.TB, data *embedding.Data, class []int32, margin float64, rows, workers int, w []float64, clip float64) []float64 {
 	t.Helper()
-	a, err := terms.NewAllPairs(data, class, terms.Contrastive{Margin: margin}, rows, workers)
+	a, err := embedding.NewAllPairs(data, class, embedding.Contrastive{Margin: margin}, rows, workers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func allPairsSum(t testing.TB, data *terms.Data, class []int32, margin float64, 
 }
 
 // labelledAll is data with every pair of its individuals listed.
-func labelledAll(t testing.TB, data *terms.Data, class []int32) *terms.Data {
+func labelledAll(t testing.TB, data *embedding.Data, class []int32) *embedding.Data {
 	t.Helper()
 	x, _ := data.Copy()
 	var all pairs
@@ -37,7 +37,7 @@ func labelledAll(t testing.TB, data *terms.Data, class []int32) *terms.Data {
 	for i, p := range all {
 		labels[i] = class[p.A] != class[p.B]
 	}
-	listed, err := terms.NewData(x, data.Dim(), terms.L2, 1, graph(t, data.Graph().Len(), all), labels)
+	listed, err := embedding.NewData(x, data.Dim(), embedding.L2, 1, pairGraph(t, data.Graph().Len(), all), labels)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,14 +49,14 @@ func labelledAll(t testing.TB, data *terms.Data, class []int32) *terms.Data {
 // gradient of the objective.
 func TestAllPairsAreTheListOfAllPairs(t *testing.T) {
 	const n, d, rows = 150, 6, 3 // several blocks and tiles
-	data, class := unpaired(t, n, d, 3, terms.L2, 4)
+	data, class := unpaired(t, n, d, 3, embedding.L2, 4)
 	listed := labelledAll(t, data, class)
-	g := gradients(t, listed, terms.Contrastive{Margin: 1.5}, rows, 1)
+	g := gradients(t, listed, embedding.Contrastive{Margin: 1.5}, rows, 1)
 	w := randomMatrix(rows*d, 1, 6)
 	m := len(listed.Graph().Pairs())
 	for _, clip := range []float64{1e9, 0.3, 1e-3} {
 		want := make([]float64, g.Len())
-		if err := g.Sum(context.Background(), want, w, numbers(0, m), clip, terms.WholeMatrix); err != nil {
+		if err := g.Sum(context.Background(), want, w, numbers(0, m), clip, embedding.WholeMatrix); err != nil {
 			t.Fatal(err)
 		}
 		got := allPairsSum(t, data, class, 1.5, rows, 1, w, clip)
@@ -74,8 +74,8 @@ func TestAllPairsAreTheListOfAllPairs(t *testing.T) {
 			}
 		}
 	}
-	small, smallClass := unpaired(t, 12, d, 2, terms.L2, 11)
-	a, err := terms.NewAllPairs(small, smallClass, terms.Contrastive{Margin: 20}, rows, 1)
+	small, smallClass := unpaired(t, 12, d, 2, embedding.L2, 11)
+	a, err := embedding.NewAllPairs(small, smallClass, embedding.Contrastive{Margin: 20}, rows, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,11 +101,11 @@ func TestAllPairsAreClipped(t *testing.T) {
 	for _, gap := range []float64{0, 1e-300, 1e-9, 0.01, 0.1, 1, 2} {
 		for _, scale := range []float64{1e-250, 1e-6, 1, 1e6, 1e200, 1e300} {
 			for _, other := range []int32{0, 1} {
-				data, err := terms.NewData([]float64{-1, 0, gap - 1, 0}, 2, terms.L2, 1, graph(t, 2, nil), nil)
+				data, err := embedding.NewData([]float64{-1, 0, gap - 1, 0}, 2, embedding.L2, 1, pairGraph(t, 2, nil), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				n := entrywise(terms.L2, allPairsSum(t, data, []int32{0, other}, 1.5, 2, 1, randomMatrix(4, scale, 1), clip))
+				n := entrywise(embedding.L2, allPairsSum(t, data, []int32{0, other}, 1.5, 2, 1, randomMatrix(4, scale, 1), clip))
 				if !(n <= clip*(1+1e-15)) {
 					t.Fatalf("gap %g, W of size %g: the term has norm %v, clip %v", gap, scale, n, clip)
 				}
@@ -116,8 +116,8 @@ func TestAllPairsAreClipped(t *testing.T) {
 	if largest < 0.999*clip {
 		t.Errorf("the largest term has norm %v, the clip is not attained", largest)
 	}
-	data, class := unpaired(t, 5, 2, 2, terms.L1, 1)
-	if _, err := terms.NewAllPairs(data, class, terms.Contrastive{Margin: 1}, 2, 1); err == nil {
+	data, class := unpaired(t, 5, 2, 2, embedding.L1, 1)
+	if _, err := embedding.NewAllPairs(data, class, embedding.Contrastive{Margin: 1}, 2, 1); err == nil {
 		t.Error("sums in the l1 norm were accepted")
 	}
 }
@@ -130,7 +130,7 @@ func TestAllPairsError(t *testing.T) {
 	for i := range x {
 		x[i], class[i] = 1-float64(i)*1e-7, int32(i%2)
 	}
-	data, err := terms.NewData(slices.Clone(x), 1, terms.L2, 1, graph(t, n, nil), nil)
+	data, err := embedding.NewData(slices.Clone(x), 1, embedding.L2, 1, pairGraph(t, n, nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestAllPairsError(t *testing.T) {
 			lost, exact = sum-exact-term, sum
 		}
 	}
-	bound := terms.AllPairsError(n, 1, 1, clip)
+	bound := embedding.AllPairsError(n, 1, 1, clip)
 	if e := math.Abs(got - exact); e > bound || e == 0 {
 		t.Errorf("the error is %v, bound %v", e, bound)
 	}
@@ -160,7 +160,7 @@ func TestAllPairsError(t *testing.T) {
 func BenchmarkAllPairs(b *testing.B) {
 	for _, n := range []int{2000, 8000} {
 		b.Run(fmt.Sprintf("n=%d/d=51/rows=16", n), func(b *testing.B) {
-			data, class := unpaired(b, n, 51, 2, terms.L2, 1)
+			data, class := unpaired(b, n, 51, 2, embedding.L2, 1)
 			w := randomMatrix(16*51, 0.3, 1)
 			for range b.N {
 				allPairsSum(b, data, class, 1.5, 16, 1, w, 0.5)
@@ -173,9 +173,9 @@ func BenchmarkAllPairs(b *testing.B) {
 func BenchmarkTuples(b *testing.B) {
 	for _, loss := range tupleLosses {
 		b.Run(loss.Name()+"/n=8000/size=8/d=51/rows=16", func(b *testing.B) {
-			data, class := unpaired(b, 8000, 51, 2, terms.L2, 1)
+			data, class := unpaired(b, 8000, 51, 2, embedding.L2, 1)
 			s := tuples(b, data, class, loss, 16, 8, 1)
-			members, err := terms.DrawTuples(8000, 8, 1, 0)
+			members, err := embedding.DrawTuples(8000, 8, 1, 0)
 			if err != nil {
 				b.Fatal(err)
 			}

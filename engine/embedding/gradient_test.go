@@ -1,4 +1,4 @@
-package terms_test
+package embedding_test
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 )
 
 type pairs = []pairgraph.Pair
 
-func graph(t testing.TB, n int, p pairs) *pairgraph.Graph {
+func pairGraph(t testing.TB, n int, p pairs) *pairgraph.Graph {
 	t.Helper()
 	g, err := pairgraph.New(n, p)
 	if err != nil {
@@ -25,7 +25,7 @@ func graph(t testing.TB, n int, p pairs) *pairgraph.Graph {
 }
 
 // labelled is random data of n individuals and about m pairs.
-func labelled(t testing.TB, n, d, m int, norm terms.Norm) *terms.Data {
+func labelled(t testing.TB, n, d, m int, norm embedding.Norm) *embedding.Data {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(n), uint64(d)))
 	seen, p := map[pairgraph.Pair]bool{}, pairs{}
@@ -44,16 +44,16 @@ func labelled(t testing.TB, n, d, m int, norm terms.Norm) *terms.Data {
 	for i := range labels {
 		labels[i] = r.IntN(2) == 0
 	}
-	data, err := terms.NewData(x, d, norm, 1, graph(t, n, p), labels)
+	data, err := embedding.NewData(x, d, norm, 1, pairGraph(t, n, p), labels)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
 }
 
-func gradients(t testing.TB, data *terms.Data, loss terms.Loss, rows, workers int) *terms.Gradients {
+func gradients(t testing.TB, data *embedding.Data, loss embedding.ListLoss, rows, workers int) *embedding.Gradients {
 	t.Helper()
-	g, err := terms.NewGradients(data, loss, rows, workers)
+	g, err := embedding.NewGradients(data, loss, rows, workers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,10 +78,10 @@ func numbers(from, to int) []int32 {
 	return list
 }
 
-func entrywise(norm terms.Norm, x []float64) float64 {
+func entrywise(norm embedding.Norm, x []float64) float64 {
 	s := 0.0
 	for _, v := range x {
-		if norm == terms.L1 {
+		if norm == embedding.L1 {
 			s += math.Abs(v)
 		} else {
 			s = math.Hypot(s, v)
@@ -93,15 +93,15 @@ func entrywise(norm terms.Norm, x []float64) float64 {
 // The gradient without clipping is that of the mean loss, by central differences.
 func TestGradientIsThatOfTheLoss(t *testing.T) {
 	for _, c := range []struct {
-		loss terms.Loss
+		loss embedding.ListLoss
 		rows int
-	}{{terms.Contrastive{Margin: 1.3}, 3}, {terms.BradleyTerry{}, 1}} {
-		data := labelled(t, 30, 4, 50, terms.L2)
+	}{{embedding.Contrastive{Margin: 1.3}, 3}, {embedding.BradleyTerry{}, 1}} {
+		data := labelled(t, 30, 4, 50, embedding.L2)
 		g := gradients(t, data, c.loss, c.rows, 2)
 		w := randomMatrix(g.Len(), 0.6, 1)
 		got := make([]float64, g.Len())
 		m := len(data.Graph().Pairs())
-		if err := g.Sum(context.Background(), got, w, numbers(0, m), 1e6, terms.WholeMatrix); err != nil {
+		if err := g.Sum(context.Background(), got, w, numbers(0, m), 1e6, embedding.WholeMatrix); err != nil {
 			t.Fatal(err)
 		}
 		for k := range w {
@@ -121,18 +121,18 @@ func TestGradientIsThatOfTheLoss(t *testing.T) {
 // Every pair's term has norm at most clip, and attains it; GradientBound holds and is
 // nearly attained by no more than the stated forms; sums are those of the terms.
 func TestClipping(t *testing.T) {
-	for _, norm := range []terms.Norm{terms.L1, terms.L2} {
+	for _, norm := range []embedding.Norm{embedding.L1, embedding.L2} {
 		data := labelled(t, 60, 5, 120, norm)
 		m := len(data.Graph().Pairs())
 		for _, scale := range []float64{1e-200, 0.01, 1, 100, 1e200, 1e307} {
-			g := gradients(t, data, terms.Contrastive{Margin: 1}, 4, 1)
+			g := gradients(t, data, embedding.Contrastive{Margin: 1}, 4, 1)
 			w := randomMatrix(g.Len(), scale, 3)
-			bound := terms.Contrastive{Margin: 1}.GradientBound(w, 5, norm, 1)
+			bound := embedding.Contrastive{Margin: 1}.GradientBound(w, 5, norm, 1)
 			for _, clip := range []float64{0.5, 1e-3, math.Inf(1)} {
 				largest, total := 0.0, make([]float64, g.Len())
 				one := make([]float64, g.Len())
 				for i := range m {
-					if err := g.Sum(context.Background(), one, w, numbers(i, i+1), min(clip, 1e290), terms.WholeMatrix); err != nil {
+					if err := g.Sum(context.Background(), one, w, numbers(i, i+1), min(clip, 1e290), embedding.WholeMatrix); err != nil {
 						t.Fatal(err)
 					}
 					n := entrywise(norm, one)
@@ -147,7 +147,7 @@ func TestClipping(t *testing.T) {
 				if scale >= 1 && scale <= 1e200 && clip <= 0.5 && largest < 0.999*clip {
 					t.Errorf("%s, W of size %g: the largest norm is %v, clip %v is not attained", norm, scale, largest, clip)
 				}
-				if err := g.Sum(context.Background(), one, w, numbers(0, m), min(clip, 1e290), terms.WholeMatrix); err != nil {
+				if err := g.Sum(context.Background(), one, w, numbers(0, m), min(clip, 1e290), embedding.WholeMatrix); err != nil {
 					t.Fatal(err)
 				}
 				if clip > 1 {
@@ -156,8 +156,8 @@ func TestClipping(t *testing.T) {
 				for k := range one {
 					one[k] -= total[k]
 				}
-				if e := entrywise(norm, one); e > 2*terms.SumError(4, 5, m, clip)+1e-15*clip*float64(m) {
-					t.Errorf("the sum of a batch is %v from that of its terms, bound %v", e, terms.SumError(4, 5, m, clip))
+				if e := entrywise(norm, one); e > 2*embedding.SumError(4, 5, m, clip)+1e-15*clip*float64(m) {
+					t.Errorf("the sum of a batch is %v from that of its terms, bound %v", e, embedding.SumError(4, 5, m, clip))
 				}
 			}
 		}
@@ -168,8 +168,8 @@ func TestClipping(t *testing.T) {
 // d' times the clip (docs/theory.md#pair-clipping): the defect that whole-matrix clipping repairs.
 func TestRowClippingExceedsTheClip(t *testing.T) {
 	const rows, h = 16, 0.5
-	g := graph(t, 2, pairs{{A: 0, B: 1}})
-	data, err := terms.NewData([]float64{1, 0, 0, 0, -1, 0, 0, 0}, 4, terms.L1, 1, g, []bool{false})
+	g := pairGraph(t, 2, pairs{{A: 0, B: 1}})
+	data, err := embedding.NewData([]float64{1, 0, 0, 0, -1, 0, 0, 0}, 4, embedding.L1, 1, g, []bool{false})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,29 +177,29 @@ func TestRowClippingExceedsTheClip(t *testing.T) {
 	for r := range rows {
 		w[r*4] = 3
 	}
-	grad := gradients(t, data, terms.Contrastive{Margin: 20}, rows, 1)
+	grad := gradients(t, data, embedding.Contrastive{Margin: 20}, rows, 1)
 	rowwise, clipped := make([]float64, len(w)), make([]float64, len(w))
 	all := numbers(0, 1)
-	if err := errors.Join(grad.Sum(context.Background(), rowwise, w, all, h, terms.RowByRow), grad.Sum(context.Background(), clipped, w, all, h, terms.WholeMatrix)); err != nil {
+	if err := errors.Join(grad.Sum(context.Background(), rowwise, w, all, h, embedding.RowByRow), grad.Sum(context.Background(), clipped, w, all, h, embedding.WholeMatrix)); err != nil {
 		t.Fatal(err)
 	}
-	byRow := entrywise(terms.L1, rowwise)
+	byRow := entrywise(embedding.L1, rowwise)
 	if math.Abs(byRow-rows*h) > 1e-12 {
 		t.Errorf("clipped by rows the matrix has norm %v, want %v", byRow, rows*h)
 	}
-	if n := entrywise(terms.L1, clipped); math.Abs(n-h) > 1e-12 {
+	if n := entrywise(embedding.L1, clipped); math.Abs(n-h) > 1e-12 {
 		t.Errorf("clipped as a whole the matrix has norm %v, want %v", n, h)
 	}
 }
 
 func TestSumBitsDoNotDependOnWorkers(t *testing.T) {
-	data := labelled(t, 400, 30, 1500, terms.L2)
+	data := labelled(t, 400, 30, 1500, embedding.L2)
 	m := len(data.Graph().Pairs())
 	var first []float64
 	for _, workers := range []int{1, 2, 7} {
-		g := gradients(t, data, terms.Contrastive{Margin: 1}, 8, workers)
+		g := gradients(t, data, embedding.Contrastive{Margin: 1}, 8, workers)
 		dst := make([]float64, g.Len())
-		if err := g.Sum(context.Background(), dst, randomMatrix(g.Len(), 0.3, 5), numbers(3, m), 0.2, terms.WholeMatrix); err != nil {
+		if err := g.Sum(context.Background(), dst, randomMatrix(g.Len(), 0.3, 5), numbers(3, m), 0.2, embedding.WholeMatrix); err != nil {
 			t.Fatal(err)
 		}
 		if first == nil {
@@ -211,16 +211,16 @@ func TestSumBitsDoNotDependOnWorkers(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	g := gradients(t, data, terms.Contrastive{Margin: 1}, 8, 2)
-	if err := g.Sum(ctx, make([]float64, g.Len()), make([]float64, g.Len()), numbers(0, m), 1, terms.WholeMatrix); !errors.Is(err, context.Canceled) {
+	g := gradients(t, data, embedding.Contrastive{Margin: 1}, 8, 2)
+	if err := g.Sum(ctx, make([]float64, g.Len()), make([]float64, g.Len()), numbers(0, m), 1, embedding.WholeMatrix); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled sum returned %v", err)
 	}
 }
 
 func TestDataEnforcesBounds(t *testing.T) {
-	for _, norm := range []terms.Norm{terms.L1, terms.L2} {
+	for _, norm := range []embedding.Norm{embedding.L1, embedding.L2} {
 		x := []float64{3, 4, 0.1, 0.2, math.NaN(), 1, 1e308, 1e308}
-		data, err := terms.NewData(x, 2, norm, 1, graph(t, 4, nil), nil)
+		data, err := embedding.NewData(x, 2, norm, 1, pairGraph(t, 4, nil), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,16 +233,16 @@ func TestDataEnforcesBounds(t *testing.T) {
 			t.Errorf("%s: rows became %v", norm, x)
 		}
 	}
-	g := graph(t, 2, pairs{{A: 0, B: 1}})
+	g := pairGraph(t, 2, pairs{{A: 0, B: 1}})
 	for name, build := range map[string]func() error{
 		"shape": func() error {
-			_, err := terms.NewData(make([]float64, 3), 2, terms.L1, 1, g, []bool{true})
+			_, err := embedding.NewData(make([]float64, 3), 2, embedding.L1, 1, g, []bool{true})
 			return err
 		},
-		"labels": func() error { _, err := terms.NewData(make([]float64, 4), 2, terms.L1, 1, g, nil); return err },
-		"norm":   func() error { _, err := terms.NewData(make([]float64, 4), 2, 0, 1, g, []bool{true}); return err },
+		"labels": func() error { _, err := embedding.NewData(make([]float64, 4), 2, embedding.L1, 1, g, nil); return err },
+		"norm":   func() error { _, err := embedding.NewData(make([]float64, 4), 2, 0, 1, g, []bool{true}); return err },
 		"bound": func() error {
-			_, err := terms.NewData(make([]float64, 4), 2, terms.L1, 0, g, []bool{true})
+			_, err := embedding.NewData(make([]float64, 4), 2, embedding.L1, 0, g, []bool{true})
 			return err
 		},
 	} {
@@ -250,11 +250,11 @@ func TestDataEnforcesBounds(t *testing.T) {
 			t.Errorf("a wrong %s was accepted", name)
 		}
 	}
-	data := labelled(t, 5, 2, 4, terms.L1)
-	if _, err := terms.NewGradients(data, nil, 1, 1); err == nil {
+	data := labelled(t, 5, 2, 4, embedding.L1)
+	if _, err := embedding.NewGradients(data, nil, 1, 1); err == nil {
 		t.Error("no loss was accepted")
 	}
-	if _, err := terms.NewGradients(data, terms.BradleyTerry{}, 2, 1); err == nil {
+	if _, err := embedding.NewGradients(data, embedding.BradleyTerry{}, 2, 1); err == nil {
 		t.Error("two rows of preferences were accepted")
 	}
 }
@@ -262,16 +262,16 @@ func TestDataEnforcesBounds(t *testing.T) {
 // An epoch of 10^6 pairs at the size of the contract.
 func BenchmarkEpoch(b *testing.B) {
 	const batch = 1000
-	data := labelled(b, 20_000, 58, 100_000, terms.L2)
+	data := labelled(b, 20_000, 58, 100_000, embedding.L2)
 	m := len(data.Graph().Pairs())
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprintf("d=58/rows=16/workers=%d", workers), func(b *testing.B) {
-			g := gradients(b, data, terms.Contrastive{Margin: 1}, 16, workers)
+			g := gradients(b, data, embedding.Contrastive{Margin: 1}, 16, workers)
 			dst, w := make([]float64, g.Len()), randomMatrix(g.Len(), 0.1, 1)
 			all := numbers(0, m)
 			for range b.N {
 				for from := 0; from < m; from += batch {
-					if err := g.Sum(context.Background(), dst, w, all[from:min(from+batch, m)], 0.5, terms.WholeMatrix); err != nil {
+					if err := g.Sum(context.Background(), dst, w, all[from:min(from+batch, m)], 0.5, embedding.WholeMatrix); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -1,4 +1,4 @@
-package terms_test
+package embedding_test
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"dyad/engine/embedding"
-	"dyad/engine/terms"
 )
 
 // fragile is a linear map as a graph whose tape fails for records with a large first feature.
@@ -46,7 +45,7 @@ func (t *fragileTape) Jacobian(g, jac, x []float64) error {
 }
 
 // networkLosses have gradients for most tuples.
-var networkLosses = []terms.TupleLoss{terms.MeanContrastive{Margin: 3}, terms.Triplet{Margin: 3}, terms.NPair{Temperature: 0.3}}
+var networkLosses = []embedding.TupleLoss{embedding.Contrastive{Margin: 3}, embedding.Triplet{Margin: 3}, embedding.NPair{Temperature: 0.3}}
 
 // networkModels are all layouts of built-in networks, with every output, and a graph.
 func networkModels(t testing.TB, d, m int) []embedding.Model {
@@ -64,9 +63,9 @@ func networkModels(t testing.TB, d, m int) []embedding.Model {
 	return append(all, embedding.Model{Network: embedding.NewGraph(fragile{d, m}), Output: embedding.Output{Unit: true}})
 }
 
-func networkTuples(t testing.TB, data *terms.Data, class []int32, loss terms.TupleLoss, model embedding.Model, size, workers int) *terms.Tuples {
+func networkTuples(t testing.TB, data *embedding.Data, class []int32, loss embedding.TupleLoss, model embedding.Model, size, workers int) *embedding.Tuples {
 	t.Helper()
-	s, err := terms.NewNetworkTuples(data, class, loss, model, size, workers)
+	s, err := embedding.NewNetworkTuples(data, class, loss, model, size, workers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +78,7 @@ func parametersOf(m embedding.Model, seed uint64) []float64 {
 }
 
 // farOf is far for embeddings.
-func farOf(t *testing.T, loss terms.TupleLoss, data *terms.Data, class []int32, model embedding.Model, theta []float64) bool {
+func farOf(t *testing.T, loss embedding.TupleLoss, data *embedding.Data, class []int32, model embedding.Model, theta []float64) bool {
 	n, d := data.Graph().Len(), data.Dim()
 	_, m := model.Dims()
 	x, f := make([]float64, 0, n*d), make([]float64, n*m)
@@ -105,11 +104,11 @@ func farOf(t *testing.T, loss terms.TupleLoss, data *terms.Data, class []int32, 
 			return false // the projection has a kink on the sphere, and there is no direction at 0
 		}
 		for j := range n {
-			if l, ok := loss.(terms.MeanContrastive); ok && i != j && (math.Abs(math.Sqrt(q(i, j))-l.Margin) < 0.05 || q(i, j) < 0.01) {
+			if l, ok := loss.(embedding.Contrastive); ok && i != j && (math.Abs(math.Sqrt(q(i, j))-l.Margin) < 0.05 || q(i, j) < 0.01) {
 				return false
 			}
 			for k := range n {
-				if l, ok := loss.(terms.Triplet); ok && i != j && class[i] == class[j] && class[k] != class[i] && math.Abs(q(i, j)-q(i, k)+l.Margin) < 0.02 {
+				if l, ok := loss.(embedding.Triplet); ok && i != j && class[i] == class[j] && class[k] != class[i] && math.Abs(q(i, j)-q(i, k)+l.Margin) < 0.02 {
 					return false
 				}
 			}
@@ -126,7 +125,7 @@ func TestNetworkTupleGradients(t *testing.T) {
 		for _, loss := range networkLosses {
 			name, checked := fmt.Sprintf("%s %+v, %s", model.Network.Name(), model.Output, loss.Name()), 0
 			for seed := uint64(0); checked < 3 && seed < 4000; seed++ {
-				data, class := unpaired(t, n, d, 3, terms.L2, seed)
+				data, class := unpaired(t, n, d, 3, embedding.L2, seed)
 				theta := parametersOf(model, seed)
 				if !farOf(t, loss, data, class, model, theta) || model.Network.Name() == "fragile" && slices.ContainsFunc(numbers(0, n), func(i int32) bool { return data.Row(int(i))[0] > 0.6 }) {
 					continue
@@ -134,7 +133,7 @@ func TestNetworkTupleGradients(t *testing.T) {
 				s := networkTuples(t, data, class, loss, model, n, 1)
 				members := numbers(0, n)
 				got := tupleSum(t, s, theta, members, 1e9)
-				if entrywise(terms.L2, got) < 1e-6 {
+				if entrywise(embedding.L2, got) < 1e-6 {
 					continue
 				}
 				checked++
@@ -194,15 +193,15 @@ func TestTermsOfNetworkTuplesAreComputedAlone(t *testing.T) {
 						}
 					}
 					zero := trial%2 == 0 || model.Network.Name() == "fragile"
-					data, err := terms.NewData(x, d, terms.L2, 1, graph(t, n, nil), nil)
+					data, err := embedding.NewData(x, d, embedding.L2, 1, pairGraph(t, n, nil), nil)
 					if err != nil {
 						t.Fatal(err)
 					}
 					theta, clip := parametersOf(model, rng.Uint64()), []float64{0.01, 0.5, 10}[trial%3]
 					s := networkTuples(t, data, class, loss, model, size, 1+trial%3)
 					alone := tupleSum(t, s, theta, numbers(0, size), clip)
-					seen = seen || entrywise(terms.L2, alone) > 0
-					if norm := entrywise(terms.L2, alone); norm > clip {
+					seen = seen || entrywise(embedding.L2, alone) > 0
+					if norm := entrywise(embedding.L2, alone); norm > clip {
 						t.Fatalf("a term of norm %v, clipped to %v", norm, clip)
 					}
 					if !zero {
@@ -252,14 +251,14 @@ func TestRecordsThatFailLeaveOthers(t *testing.T) {
 
 // Tuples, networks and features that do not fit are refused.
 func TestNetworkTuplesAreChecked(t *testing.T) {
-	data, class := unpaired(t, 80, 3, 2, terms.L2, 1)
+	data, class := unpaired(t, 80, 3, 2, embedding.L2, 1)
 	model := networkModels(t, 3, 2)[3]
 	for name, err := range map[string]error{
-		"size":     second(terms.NewNetworkTuples(data, class, tupleLosses[0], model, 65, 1)),
-		"features": second(terms.NewNetworkTuples(data, class, tupleLosses[0], networkModels(t, 4, 2)[0], 4, 1)),
-		"loss":     second(terms.NewNetworkTuples(data, class, nil, model, 4, 1)),
-		"network":  second(terms.NewNetworkTuples(data, class, tupleLosses[0], embedding.Model{}, 4, 1)),
-		"classes":  second(terms.NewNetworkTuples(data, class[1:], tupleLosses[0], model, 4, 1)),
+		"size":     second(embedding.NewNetworkTuples(data, class, tupleLosses[0], model, 65, 1)),
+		"features": second(embedding.NewNetworkTuples(data, class, tupleLosses[0], networkModels(t, 4, 2)[0], 4, 1)),
+		"loss":     second(embedding.NewNetworkTuples(data, class, nil, model, 4, 1)),
+		"network":  second(embedding.NewNetworkTuples(data, class, tupleLosses[0], embedding.Model{}, 4, 1)),
+		"classes":  second(embedding.NewNetworkTuples(data, class[1:], tupleLosses[0], model, 4, 1)),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)
@@ -267,4 +266,4 @@ func TestNetworkTuplesAreChecked(t *testing.T) {
 	}
 }
 
-func second(_ *terms.Tuples, err error) error { return err }
+func second(_ *embedding.Tuples, err error) error { return err }

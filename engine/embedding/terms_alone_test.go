@@ -1,4 +1,4 @@
-package terms_test
+package embedding_test
 
 import (
 	"context"
@@ -6,14 +6,14 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 )
 
 // parted are n individuals, of which the first own have features in the first d/2 columns
 // alone and the others in the rest, with many equal rows: so what those columns of a sum have
 // comes from the first individuals, and pairs are at and around kinks.
-func parted(t *testing.T, rng *rand.Rand, n, own, d int, p pairs) *terms.Data {
+func parted(t *testing.T, rng *rand.Rand, n, own, d int, p pairs) *embedding.Data {
 	t.Helper()
 	x, labels := make([]float64, n*d), make([]bool, len(p))
 	for i := range n {
@@ -30,7 +30,7 @@ func parted(t *testing.T, rng *rand.Rand, n, own, d int, p pairs) *terms.Data {
 	for i := range labels {
 		labels[i] = rng.IntN(2) == 0
 	}
-	data, err := terms.NewData(x, d, terms.L2, 1, graph(t, n, p), labels)
+	data, err := embedding.NewData(x, d, embedding.L2, 1, pairGraph(t, n, p), labels)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,10 +54,10 @@ func TestTermsOfPairsAreComputedAlone(t *testing.T) {
 	const n, d = 40, 10
 	rng := rand.New(rand.NewPCG(61, 26))
 	for _, c := range []struct {
-		loss terms.Loss
+		loss embedding.ListLoss
 		rows int
-		how  terms.Clip
-	}{{terms.Contrastive{Margin: 0.5}, 3, terms.WholeMatrix}, {terms.Contrastive{Margin: 0.25}, 4, terms.RowByRow}, {terms.BradleyTerry{}, 1, terms.WholeMatrix}} {
+		how  embedding.Clip
+	}{{embedding.Contrastive{Margin: 0.5}, 3, embedding.WholeMatrix}, {embedding.Contrastive{Margin: 0.25}, 4, embedding.RowByRow}, {embedding.BradleyTerry{}, 1, embedding.WholeMatrix}} {
 		p := pairs{{A: 0, B: 1}}
 		for i := int32(2); i < n; i++ {
 			for j := i + 1; j < n; j += 1 + int32(rng.IntN(4)) {
@@ -130,7 +130,7 @@ func TestTermsOfAllPairsAreComputedAlone(t *testing.T) {
 	const d, rows, margin = 11, 3, 1e-9
 	rng := rand.New(rand.NewPCG(63, 26))
 	sum := func(x []float64, class []int32, workers int, w []float64, clip float64) []float64 {
-		data, err := terms.NewData(x, d, terms.L2, 1, graph(t, len(class), nil), nil)
+		data, err := embedding.NewData(x, d, embedding.L2, 1, pairGraph(t, len(class), nil), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package terms_test
+package embedding_test
 
 import (
 	"context"
@@ -11,11 +11,10 @@ import (
 
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
-	"dyad/engine/terms"
 )
 
 // similarPairs are m pairs of individuals of their own, (2i, 2i+1), some of them dissimilar.
-func similarPairs(t testing.TB, m, d int, seed uint64, dissimilar ...int) *terms.Data {
+func similarPairs(t testing.TB, m, d int, seed uint64, dissimilar ...int) *embedding.Data {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 77))
 	list, labels, x := make([]pairgraph.Pair, m), make([]bool, m), make([]float64, 2*m*d)
@@ -28,7 +27,7 @@ func similarPairs(t testing.TB, m, d int, seed uint64, dissimilar ...int) *terms
 	for _, i := range dissimilar {
 		labels[i] = true
 	}
-	data, err := terms.NewData(x, d, terms.L2, 1, graph(t, 2*m, list), labels)
+	data, err := embedding.NewData(x, d, embedding.L2, 1, pairGraph(t, 2*m, list), labels)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,18 +48,18 @@ func cosineModels(t testing.TB, d, m int) []embedding.Model {
 	return all
 }
 
-var softmaxLosses = []terms.InfoNCE{{Temperature: 0.3}, {Temperature: 1}, {Temperature: 0.5, Symmetric: true}}
+var softmaxLosses = []embedding.InfoNCE{{Temperature: 0.3}, {Temperature: 1}, {Temperature: 0.5, Symmetric: true}}
 
-func softmax(t testing.TB, data *terms.Data, loss terms.InfoNCE, model embedding.Model, workers int) *terms.Softmax {
+func softmax(t testing.TB, data *embedding.Data, loss embedding.InfoNCE, model embedding.Model, workers int) *embedding.Softmax {
 	t.Helper()
-	s, err := terms.NewSoftmax(data, loss, model, workers)
+	s, err := embedding.NewSoftmax(data, loss, model, workers)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func softmaxSum(t testing.TB, s *terms.Softmax, theta []float64, members []int32, clip float64) []float64 {
+func softmaxSum(t testing.TB, s *embedding.Softmax, theta []float64, members []int32, clip float64) []float64 {
 	t.Helper()
 	dst := make([]float64, s.Len())
 	if err := s.Sum(context.Background(), dst, theta, members, clip); err != nil {
@@ -70,7 +69,7 @@ func softmaxSum(t testing.TB, s *terms.Softmax, theta []float64, members []int32
 }
 
 // plainSoftmax is the sum as it is defined, and its loss: every cosine and its gradient from two records by themselves.
-func plainSoftmax(t testing.TB, data *terms.Data, loss terms.InfoNCE, model embedding.Model, theta []float64, members []int32, clip float64) (sum []float64, value float64) {
+func plainSoftmax(t testing.TB, data *embedding.Data, loss embedding.InfoNCE, model embedding.Model, theta []float64, members []int32, clip float64) (sum []float64, value float64) {
 	t.Helper()
 	pass, err := model.NewTermPass()
 	if err != nil {
@@ -89,7 +88,7 @@ func plainSoftmax(t testing.TB, data *terms.Data, loss terms.InfoNCE, model embe
 		}
 		g := make([]float64, len(theta))
 		pass.Pull(g, slices.Concat(f[dim:], f[:dim]), 2)
-		size := entrywise(terms.L2, g)
+		size := entrywise(embedding.L2, g)
 		for k := range g {
 			g[k] *= min(1, clip/max(size, 1e-300))
 		}
@@ -155,7 +154,7 @@ func TestSoftmaxSums(t *testing.T) {
 				if v := s.Objective(theta, members); math.Abs(v-value) > 1e-12 {
 					t.Errorf("%s: value %v, defined as %v", name, v, value)
 				}
-				tolerance := 1e-12 * entrywise(terms.L2, want)
+				tolerance := 1e-12 * entrywise(embedding.L2, want)
 				if clip < 1e9 { // Length is above the norm by what its own roundings could be
 					tolerance *= 1e7
 				}
@@ -166,7 +165,7 @@ func TestSoftmaxSums(t *testing.T) {
 				}
 				if clip == 1e9 {
 					free = got
-				} else if clip < 1 && entrywise(terms.L2, got) > 0.99*entrywise(terms.L2, free) {
+				} else if clip < 1 && entrywise(embedding.L2, got) > 0.99*entrywise(embedding.L2, free) {
 					t.Errorf("%s: clip %g does not clip", name, clip)
 				}
 			}
@@ -200,7 +199,7 @@ func TestSoftmaxBatches(t *testing.T) {
 			t.Errorf("%s: a dissimilar pair is in the sum", loss.Name())
 		}
 		for _, members := range [][]int32{nil, {1, 7}, {3}, {3, 7}} {
-			if v := entrywise(terms.L2, softmaxSum(t, one, theta, members, 0.1)); v != 0 {
+			if v := entrywise(embedding.L2, softmaxSum(t, one, theta, members, 0.1)); v != 0 {
 				t.Errorf("%s: the sum of %v has norm %v, want 0", loss.Name(), members, v)
 			}
 		}
@@ -227,14 +226,14 @@ func TestSoftmaxLeavesOutWhatIsNotFinite(t *testing.T) {
 	x := []float64{3e-10, 1e-10, 4e-10, -2e-10, 1e-10, 6e-10, 0.1, 0.5, 3e-10, 3e-10, -2e-10, 3e-10}
 	theta := []float64{1e160, 2e160, -1e160, 1e160}
 	pairs := []pairgraph.Pair{{A: 0, B: 1}, {A: 2, B: 3}, {A: 4, B: 5}}
-	data, err := terms.NewData(x, 2, terms.L2, 1, graph(t, 6, pairs), make([]bool, 3))
+	data, err := embedding.NewData(x, 2, embedding.L2, 1, pairGraph(t, 6, pairs), make([]bool, 3))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, loss := range softmaxLosses {
 		s := softmax(t, data, loss, model, 1)
 		got := softmaxSum(t, s, theta, numbers(0, 3), 0.1)
-		if want := softmaxSum(t, s, theta, []int32{0, 2}, 0.1); !slices.Equal(got, want) || !(entrywise(terms.L2, want) > 0) {
+		if want := softmaxSum(t, s, theta, []int32{0, 2}, 0.1); !slices.Equal(got, want) || !(entrywise(embedding.L2, want) > 0) {
 			t.Errorf("%s: the sum is %v, without the pair %v", loss.Name(), got, want)
 		}
 	}
@@ -251,17 +250,17 @@ func TestSoftmaxRefuses(t *testing.T) {
 		return made
 	}
 	unit := embedding.Output{Unit: true}
-	manhattan, err := terms.NewData(make([]float64, 4), 2, terms.L1, 1, graph(t, 2, nil), nil)
+	manhattan, err := embedding.NewData(make([]float64, 4), 2, embedding.L1, 1, pairGraph(t, 2, nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for says, c := range map[string]struct {
-		data  *terms.Data
-		loss  terms.InfoNCE
+		data  *embedding.Data
+		loss  embedding.InfoNCE
 		model embedding.Model
 	}{
-		"temperature": {data, terms.InfoNCE{}, embedding.Model{Network: net(embedding.MLP{In: 3, Out: 2}), Output: unit}},
-		"0.02 to 100": {data, terms.InfoNCE{Temperature: 0.01}, embedding.Model{Network: net(embedding.MLP{In: 3, Out: 2}), Output: unit}},
+		"temperature": {data, embedding.InfoNCE{}, embedding.Model{Network: net(embedding.MLP{In: 3, Out: 2}), Output: unit}},
+		"0.02 to 100": {data, embedding.InfoNCE{Temperature: 0.01}, embedding.Model{Network: net(embedding.MLP{In: 3, Out: 2}), Output: unit}},
 		"unit length": {data, softmaxLosses[0], embedding.Model{Network: net(embedding.MLP{In: 3, Out: 2}), Output: embedding.Output{Within: 1}}},
 		"one hidden":  {data, softmaxLosses[0], embedding.Model{Network: net(embedding.MLP{In: 3, Hidden: []int{3, 3}, Out: 2}), Output: unit}},
 		"at most one": {data, softmaxLosses[0], embedding.Model{Network: embedding.NewGraph(fragile{3, 2}), Output: unit}},
@@ -269,7 +268,7 @@ func TestSoftmaxRefuses(t *testing.T) {
 		"l1":          {manhattan, softmaxLosses[0], embedding.Model{Network: net(embedding.MLP{In: 2, Out: 2}), Output: unit}},
 		"nil":         {data, softmaxLosses[0], embedding.Model{}},
 	} {
-		if _, err := terms.NewSoftmax(c.data, c.loss, c.model, 1); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := embedding.NewSoftmax(c.data, c.loss, c.model, 1); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want an error about %q", err, says)
 		}
 	}
@@ -291,8 +290,8 @@ func TestSoftmaxError(t *testing.T) {
 			for k := range got {
 				got[k] -= want[k]
 			}
-			e := terms.SoftmaxError(model, loss, 1, 40, clip)
-			if off := entrywise(terms.L2, got); off > e || !(e < 1e-6) || off == 0 {
+			e := embedding.SoftmaxError(model, loss, 1, 40, clip)
+			if off := entrywise(embedding.L2, got); off > e || !(e < 1e-6) || off == 0 {
 				t.Errorf("%s, %s: off by %v, bounded by %v", model.Network.Name(), loss.Name(), off, e)
 			}
 		}

@@ -1,7 +1,4 @@
-// Package terms sums what a training on labelled pairs, tuples or all pairs adds up: the clipped
-// gradient of each term, or second moments of differences. Each term is computed by itself, from
-// its own records. Engine is the contract that every device meets.
-package terms
+package embedding
 
 import (
 	"fmt"
@@ -82,13 +79,13 @@ type Data struct {
 func NewData(x []float64, d int, norm Norm, bound float64, g *pairgraph.Graph, labels []bool) (*Data, error) {
 	switch {
 	case d < 1 || len(x) != g.Len()*d:
-		return nil, fmt.Errorf("terms: %d feature values for %d individuals of %d features", len(x), g.Len(), d)
+		return nil, fmt.Errorf("embedding: %d feature values for %d individuals of %d features", len(x), g.Len(), d)
 	case len(labels) != len(g.Pairs()):
-		return nil, fmt.Errorf("terms: %d labels for %d pairs", len(labels), len(g.Pairs()))
+		return nil, fmt.Errorf("embedding: %d labels for %d pairs", len(labels), len(g.Pairs()))
 	case norm != L1 && norm != L2:
-		return nil, fmt.Errorf("terms: norm %d is unknown, want L1 or L2", norm)
+		return nil, fmt.Errorf("embedding: norm %d is unknown, want L1 or L2", norm)
 	case !(bound >= 0x1p-100 && bound <= 0x1p100):
-		return nil, fmt.Errorf("terms: the norm bound is %v, want between 2^-100 and 2^100", bound)
+		return nil, fmt.Errorf("embedding: the norm bound is %v, want between 2^-100 and 2^100", bound)
 	}
 	for i := 0; i < len(x); i += d {
 		row := x[i : i+d]
@@ -139,3 +136,11 @@ func (data *Data) Row(v int) []float64 { return data.x[v*data.d : (v+1)*data.d] 
 
 // Label is the label of pair i.
 func (data *Data) Label(i int) bool { return data.labels[i] }
+
+// label is the label y of the first individual of pair i, for a LinkLoss; that of the second one is 0.
+func (data *Data) label(i int32) float64 {
+	if data.labels[i] {
+		return 1
+	}
+	return 0
+}

@@ -1,4 +1,4 @@
-package terms
+package embedding
 
 import (
 	"context"
@@ -28,8 +28,8 @@ const momentPairs = 1 << 16
 // momentBlocks is the number of blocks of pairs; block i has the pairs from i pairs/blocks.
 func momentBlocks(pairs int) int { return (pairs + momentPairs - 1) / momentPairs }
 
-// differences is the problem of a block of differences of records within bound.
-func differences(pairs, dim int, bound float64) engine.Problem {
+// differenceProblem is the problem of a block of differences of records within bound.
+func differenceProblem(pairs, dim int, bound float64) engine.Problem {
 	return engine.Problem{
 		N: pairs, D: dim, Radius: 1, Loss: engine.Logistic{}, // moments have no loss
 		Bounds: engine.Bounds{FeatureNorm: 2 * bound * (1 + 0x1p-40), LabelAbs: 1},
@@ -45,9 +45,9 @@ func differences(pairs, dim int, bound float64) engine.Problem {
 func MomentsError(pairs, dim int, bound, clip float64) (engine.QueryBounds, error) {
 	blocks := momentBlocks(pairs)
 	if pairs < 2 {
-		return engine.QueryBounds{}, errors.New("terms: moments need at least 2 pairs")
+		return engine.QueryBounds{}, errors.New("embedding: moments need at least 2 pairs")
 	}
-	k, err := cpu.Backend{}.PlanMoments(differences((pairs+blocks-1)/blocks, dim, bound))
+	k, err := cpu.Backend{}.PlanMoments(differenceProblem((pairs+blocks-1)/blocks, dim, bound))
 	if err != nil {
 		return engine.QueryBounds{}, err
 	}
@@ -60,7 +60,7 @@ func MomentsError(pairs, dim int, bound, clip float64) (engine.QueryBounds, erro
 // NewMoments returns sums over data, whose norm is L2. workers changes the time, never the result.
 func NewMoments(data *Data, clip float64, workers int) (*Moments, error) {
 	if data.norm != L2 || len(data.graph.Pairs()) < 2 {
-		return nil, fmt.Errorf("terms: moments are of 2 pairs or more of features of bounded l2 norm, not of %d and %s", len(data.graph.Pairs()), data.norm)
+		return nil, fmt.Errorf("embedding: moments are of 2 pairs or more of features of bounded l2 norm, not of %d and %s", len(data.graph.Pairs()), data.norm)
 	}
 	return &Moments{data: data, clip: clip, workers: max(workers, 1)}, nil
 }
@@ -99,7 +99,7 @@ func (m *Moments) Sum(ctx context.Context, similar, dissimilar []float64) (count
 // bind makes records of the differences of pairs.
 func (m *Moments) bind(from, to int) (engine.Evaluator, error) {
 	d := m.data.d
-	p := differences(to-from, d, m.data.bound)
+	p := differenceProblem(to-from, d, m.data.bound)
 	x, y := make([]float64, (to-from)*d), make([]float64, to-from)
 	for i := range y {
 		pair, row := m.data.graph.Pairs()[from+i], x[i*d:(i+1)*d]

@@ -1,68 +1,6 @@
-package terms
+package embedding
 
 import "math"
-
-// TupleLoss is a loss of a tuple of k records that depends on their distances and on
-// which of their classes are equal alone. Matrices are k x k and row-major; only the
-// entries i*k+j with i < j are read and written.
-//
-// A loss may divide by any number, the count of its terms included: the gradient of a
-// tuple is clipped as a whole after that.
-type TupleLoss interface {
-	// Name identifies the loss in models and reports.
-	Name() string
-	// Parameter is its public parameter, which must be positive; "" if it has none.
-	Parameter() (name string, value float64)
-	// Value is the loss at the squared distances q.
-	Value(q []float64, classes []int32) float64
-	// Slopes adds the derivatives of Value in q to c.
-	Slopes(c, q []float64, classes []int32)
-}
-
-// MeanContrastive is the mean of Contrastive over all k(k-1)/2 pairs of the tuple;
-// records of different classes are dissimilar.
-type MeanContrastive struct {
-	Margin float64 // m > 0, public
-}
-
-// Name returns "contrastive".
-func (MeanContrastive) Name() string { return "contrastive" }
-
-// Parameter is the margin.
-func (l MeanContrastive) Parameter() (string, float64) { return "margin", l.Margin }
-
-// Value returns the mean loss.
-func (l MeanContrastive) Value(q []float64, classes []int32) float64 {
-	sum, k := 0.0, len(classes)
-	for i := range k {
-		for j := i + 1; j < k; j++ {
-			d := math.Sqrt(q[i*k+j])
-			if classes[i] != classes[j] {
-				d = max(0, l.Margin-d)
-			}
-			sum += d * d / 2
-		}
-	}
-	return sum / (float64(k) * float64(k-1) / 2)
-}
-
-// Slopes adds 1/2 for a similar pair and (D - m)/(2 D) for a dissimilar one of distance
-// 0 < D < m, over the number of pairs. At D = 0 it is taken as 0, as for Contrastive.
-func (l MeanContrastive) Slopes(c, q []float64, classes []int32) {
-	k := len(classes)
-	each := 1 / (float64(k) * float64(k-1))
-	for i := range k {
-		for j := i + 1; j < k; j++ {
-			d := math.Sqrt(q[i*k+j])
-			switch {
-			case classes[i] == classes[j]:
-				c[i*k+j] += each
-			case d > 0 && d < l.Margin:
-				c[i*k+j] += each * (d - l.Margin) / d
-			}
-		}
-	}
-}
 
 // Triplet is the mean, over all triplets of an anchor a, a positive p != a of its class
 // and a negative n of another one, of
