@@ -31,7 +31,7 @@ func (c *campaign) threshold(trials [2][]trial, delta, alpha float64) (Bound, [2
 		}
 	}
 	slices.SortFunc(scores, func(a, b named) int { return cmp.Compare(a.name, b.name) })
-	best := attack{promise: math.Inf(-1)}
+	best := guess{promise: math.Inf(-1)}
 	of := scores[0].of
 	for i, s := range scores {
 		a := bestAttack(scoresOf(pilot[0], s.of), scoresOf(pilot[1], s.of), len(held[0]), delta, alpha)
@@ -55,9 +55,9 @@ func scoresOf(trials []trial, of func(trial) float64) []float64 {
 	return v
 }
 
-// attack guesses the data set likely (0 data, 1 neighbour) when the score is at or
+// guess takes the data set likely (0 data, 1 neighbour) when the score is at or
 // above the threshold, or below it.
-type attack struct {
+type guess struct {
 	name      string // of the score
 	threshold float64
 	above     bool
@@ -66,7 +66,7 @@ type attack struct {
 }
 
 // String describes the guess.
-func (a attack) String() string {
+func (a guess) String() string {
 	relation, guess := "below", "data"
 	if a.above {
 		relation = "at least"
@@ -77,7 +77,7 @@ func (a attack) String() string {
 	return fmt.Sprintf("guess %s if the %s is %s %.6g", guess, a.name, relation, a.threshold)
 }
 
-func (a attack) count(data, neighbour []float64) Event {
+func (a guess) count(data, neighbour []float64) Event {
 	hits := func(v []float64) (n int) {
 		for _, x := range v {
 			if (x >= a.threshold) == a.above {
@@ -94,7 +94,7 @@ func (a attack) count(data, neighbour []float64) Event {
 // bestAttack is the threshold that promises the largest bound on as many held-out
 // runs. The promise uses normal approximations and allows for the luck of the pilot
 // runs: it steers the choice only.
-func bestAttack(data, neighbour []float64, held int, delta, alpha float64) attack {
+func bestAttack(data, neighbour []float64, held int, delta, alpha float64) guess {
 	data, neighbour = slices.Clone(data), slices.Clone(neighbour)
 	slices.Sort(data)
 	slices.Sort(neighbour)
@@ -105,7 +105,7 @@ func bestAttack(data, neighbour []float64, held int, delta, alpha float64) attac
 		p = (float64(n) + 0.5) / (m + 1)
 		return p, z * math.Sqrt(p*(1-p)*(1/float64(held)+1/m))
 	}
-	best := attack{threshold: all[0], above: true, promise: math.Inf(-1)}
+	best := guess{threshold: all[0], above: true, promise: math.Inf(-1)}
 	for i := 0; i < len(all); i += 1 + len(all)/400 {
 		below0, _ := slices.BinarySearch(data, all[i])
 		below1, _ := slices.BinarySearch(neighbour, all[i])
@@ -120,7 +120,7 @@ func bestAttack(data, neighbour []float64, held int, delta, alpha float64) attac
 				promised(p0-margin0-delta, p1+margin1), promised(p1-margin1-delta, p0+margin0),
 			} {
 				if promise > best.promise {
-					best = attack{threshold: all[i], above: above, likely: likely, promise: promise}
+					best = guess{threshold: all[i], above: above, likely: likely, promise: promise}
 				}
 			}
 		}

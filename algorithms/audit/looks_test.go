@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/sizes"
@@ -92,7 +92,7 @@ func attacked(t *testing.T, b privacy.Budget, loss engine.Loss, a algorithms.Alg
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, neighbour := algotest.WorstCase(20, d, 3, engine.UnitBounds())
+	data, neighbour := attack.WorstCase(20, d, 3, engine.UnitBounds())
 	return Target{Algorithm: a, Plan: p, Data: data, Neighbour: neighbour, Instance: "structured"}
 }
 

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"math"
 
-	"dyad/algorithms/replay"
+	"dyad/algorithms/attack"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
 
 // selectionMove is how far the exact vectors of a run move between two data sets, in standard deviations of their noise and over
 // the mu that a run was planned for: the largest of all runs.
-func selectionMove(c, other replay.Call) (most float64, err error) {
+func selectionMove(c, other attack.Call) (most float64, err error) {
 	for i, run := range c.Runs {
 		square, again := 0.0, released(other.Runs[i].Seen)
 		for k, r := range released(run.Seen) {

@@ -172,7 +172,7 @@ func (t Target) move(ctx context.Context, most int) (float64, error) {
 }
 
 // coupled bounds how far two hidden states that share their noise can be apart (see
-// algotest's replay); 0 for a plan without hidden steps.
+// attack.Replay); 0 for a plan without hidden steps.
 func (t Target) coupled() (float64, error) {
 	if t.Stream != nil || t.Program != nil || t.Plan.Certificate().HiddenSteps() == 0 {
 		return 0, nil

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"dyad/algorithms/replay"
+	"dyad/algorithms/attack"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -41,8 +41,8 @@ func TestClustersOfEverySize(t *testing.T) {
 				if !slices.Equal(result, same) {
 					t.Fatalf("%v: with the same releases the result is another one", c)
 				}
-				again := next.Made(replay.Release)
-				for round, c := range whole.Made(replay.Release) {
+				again := next.Made(attack.Release)
+				for round, c := range whole.Made(attack.Release) {
 					closest = max(closest, moved(c.Before, again[round].Before)/p.Certificate().Sensitivity())
 				}
 			}

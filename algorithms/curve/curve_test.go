@@ -8,8 +8,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
-	"dyad/algorithms/replay"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
@@ -75,14 +74,14 @@ func (simple) Permutation(n int) []int32 {
 func worstOfTwins(t *testing.T, data *engine.Records, neighbours []*engine.Records, job func(*engine.Records) algorithms.Job) (worst float64) {
 	t.Helper()
 	for k, other := range neighbours {
-		first, second, err := replay.Both(simple{rng: rand.New(rand.NewPCG(uint64(k), 1))}, func(side int, s privacy.Session) ([]float64, error) {
+		first, second, err := attack.Both(simple{rng: rand.New(rand.NewPCG(uint64(k), 1))}, func(side int, s privacy.Session) ([]float64, error) {
 			return job([2]*engine.Records{data, other}[side]).Train(context.Background(), s, algorithms.Tracker{})
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := second.Made(replay.Release)
-		for i, c := range first.Made(replay.Release) {
+		again := second.Made(attack.Release)
+		for i, c := range first.Made(attack.Release) {
 			far := 0.0
 			for k, v := range c.Before {
 				far = math.Hypot(far, v-again[i].Before[k])
@@ -94,9 +93,9 @@ func worstOfTwins(t *testing.T, data *engine.Records, neighbours []*engine.Recor
 }
 
 func TestPrivateCurveOfNeighbours(t *testing.T) {
-	data := algotest.RandomRecords(40, 3, engine.UnitBounds(), 1)
+	data := attack.RandomRecords(40, 3, engine.UnitBounds(), 1)
 	c := privatePlan(t, data, 1e-5)
-	neighbours := algotest.Neighbours(data, 30, 2)
+	neighbours := attack.Neighbours(data, 30, 2)
 	worst := worstOfTwins(t, data, neighbours, c.Job)
 	if worst > 1 || worst < 0.05 {
 		t.Errorf("a release moves by %.3g of its certificate", worst)
@@ -119,7 +118,7 @@ func TestPrivateCurveOfNeighbours(t *testing.T) {
 }
 
 func TestPrivateCurveChargesEveryRelease(t *testing.T) {
-	c := privatePlan(t, algotest.RandomRecords(40, 3, engine.UnitBounds(), 1), 1e-5)
+	c := privatePlan(t, attack.RandomRecords(40, 3, engine.UnitBounds(), 1), 1e-5)
 	square := 0.0
 	for _, r := range c.Options.Runs {
 		square += r.Training.Guarantee.Mu*r.Training.Guarantee.Mu + c.held.Guarantee.Mu*c.held.Guarantee.Mu
@@ -132,7 +131,7 @@ func TestPrivateCurveChargesEveryRelease(t *testing.T) {
 			t.Errorf("the guarantee does not assume %q", want)
 		}
 	}
-	out, err := algorithms.Execute(context.Background(), c.Job(algotest.RandomRecords(40, 3, engine.UnitBounds(), 1)), algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)})
+	out, err := algorithms.Execute(context.Background(), c.Job(attack.RandomRecords(40, 3, engine.UnitBounds(), 1)), algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)})
 	if err != nil {
 		t.Fatal(err) // a release that is not in the plan
 	}

@@ -3,7 +3,7 @@ package curve
 import (
 	"testing"
 
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/internal/sizes"
 )
@@ -16,7 +16,7 @@ func TestCurvesOfEverySize(t *testing.T) {
 		if cell.N < 20 {
 			continue // too few records to train on and to test
 		}
-		data, neighbour := algotest.WorstCase(cell.N, cell.D, cell.Unit, engine.UnitBounds())
+		data, neighbour := attack.WorstCase(cell.N, cell.D, cell.Unit, engine.UnitBounds())
 		c, err := planCurve(data, 2*cell.N/3, delta, []float64{1}, "dpgdsc")
 		if err != nil {
 			t.Logf("%v: %v", cell, err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/replay"
+	"dyad/algorithms/attack"
 	"dyad/privacy"
 )
 
@@ -245,7 +245,7 @@ func replayBoth(t *testing.T, p *Plan, data, neighbour Data, reached map[string]
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, second, err := replay.Both(live, func(side int, s privacy.Session) (w []float64, err error) {
+	first, second, err := attack.Both(live, func(side int, s privacy.Session) (w []float64, err error) {
 		job := p.Job(func(context.Context) (Data, error) { return [2]Data{data, neighbour}[side], nil })
 		released[side], err = job.Train(context.Background(), s, algorithms.Tracker{})
 		return released[side], err
@@ -253,8 +253,8 @@ func replayBoth(t *testing.T, p *Plan, data, neighbour Data, reached map[string]
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := second.Made(replay.Release)
-	for i, c := range first.Made(replay.Release) {
+	again := second.Made(attack.Release)
+	for i, c := range first.Made(attack.Release) {
 		move := distance(c.Before, again[i].Before, p.Options.Budget.Delta == 0) / c.Certificate.Sensitivity()
 		if move > 1+1e-12 { // the distance is computed
 			t.Fatalf("n %d, persons %v: %s moves by %v of its certificate", p.Options.Records, p.Options.PersonRows > 0, p.Releases[i].Name, move)

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/pairs"
-	"dyad/algorithms/replay"
 	"dyad/engine/pairgraph"
 	"dyad/engine/terms"
 	"dyad/privacy"
@@ -98,11 +98,11 @@ func newData(t testing.TB, s pairs.Spec, x []float64, g *pairgraph.Graph, labels
 // moved runs p on two neighbours, the second with the past of the first, and returns the norms by which each query moved.
 func moved(t testing.TB, p *pairs.Plan, run func(side int, s privacy.Session) ([]float64, error)) (moves []float64) {
 	t.Helper()
-	first, second, err := replay.Both(&near{}, run)
+	first, second, err := attack.Both(&near{}, run)
 	if err != nil {
 		t.Fatalf("%v (docs/theory.md#pair-groups)", err)
 	}
-	made, again := first.Made(replay.Release), second.Made(replay.Release)
+	made, again := first.Made(attack.Release), second.Made(attack.Release)
 	if len(made) != p.Batches*p.Spec.Epochs {
 		t.Fatalf("%d releases, want %d", len(made), p.Batches*p.Spec.Epochs)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/replay"
+	"dyad/algorithms/attack"
 	"dyad/privacy"
 )
 
@@ -130,13 +130,13 @@ func TestSearchOfReplacedPersons(t *testing.T) {
 			}
 		}
 		p := planOf(t, Options{Records: n, PersonRows: most, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}, Settings: toys(3), Road: road})
-		var seen []*replay.Recorder
+		var seen []*attack.Recorder
 		for range 2 {
 			live, err := privacy.NewPublicSession(privacy.NewSeededSource(uint64(trial)), p.Events())
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &replay.Recorder{Session: live}
+			s := &attack.Recorder{Session: live}
 			if _, err := p.Job(personsOf(all, func(int) []float64 { return []float64{0} })).Train(context.Background(), s, algorithms.Tracker{}); err != nil {
 				t.Fatal(err)
 			}

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/evaluate"
-	"dyad/algorithms/replay"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -207,7 +207,7 @@ func TestSearchOfNeighbours(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var seen []*replay.Recorder
+		var seen []*attack.Recorder
 		for k := range 2 {
 			set := slices.Clone(all)
 			if k == 1 {
@@ -217,7 +217,7 @@ func TestSearchOfNeighbours(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &replay.Recorder{Session: live}
+			s := &attack.Recorder{Session: live}
 			if _, err := p.Job(recordsOf(set, func(int) []float64 { return []float64{0} })).Train(context.Background(), s, algorithms.Tracker{}); err != nil {
 				t.Fatal(err)
 			}
@@ -231,8 +231,8 @@ func TestSearchOfNeighbours(t *testing.T) {
 }
 
 // scores are the exact scores by which a search chooses.
-func scores(r *replay.Recorder) []int64 {
-	for _, c := range r.Made(replay.Choice) {
+func scores(r *attack.Recorder) []int64 {
+	for _, c := range r.Made(attack.Choice) {
 		return c.Scores
 	}
 	return nil
@@ -240,16 +240,16 @@ func scores(r *replay.Recorder) []int64 {
 
 // moved is how far the scores of the candidates, or what random stopping releases of each, move between two
 // searches, as a share of the certificate, which it may not exceed.
-func moved(t *testing.T, p *Plan, a, b *replay.Recorder) (most float64) {
+func moved(t *testing.T, p *Plan, a, b *attack.Recorder) (most float64) {
 	t.Helper()
 	for i, v := range scores(a) {
 		most = max(most, math.Abs(float64(v-scores(b)[i]))/p.rank.Sensitivity())
 	}
-	others := b.Made(replay.Selection)
-	for i, c := range a.Made(replay.Selection) {
+	others := b.Made(attack.Selection)
+	for i, c := range a.Made(attack.Selection) {
 		for k, run := range c.Runs {
-			again := others[i].Runs[k].Seen.Made(replay.Release)
-			for at, r := range run.Seen.Made(replay.Release) {
+			again := others[i].Runs[k].Seen.Made(attack.Release)
+			for at, r := range run.Seen.Made(attack.Release) {
 				if v, w := r.Before, again[at].Before; len(v) == 2 {
 					most = max(most, math.Hypot(v[0]-w[0], v[1]-w[1])/p.joint.Sensitivity())
 				}

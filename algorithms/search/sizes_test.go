@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/replay"
+	"dyad/algorithms/attack"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/privtest"
@@ -44,13 +44,13 @@ func TestRandomStoppingOfEverySize(t *testing.T) {
 		}
 		closest := 0.0
 		for positive := range 2 {
-			var seen []*replay.Recorder
+			var seen []*attack.Recorder
 			for _, score := range []float64{-1, 1} {
 				live, err := privacy.NewPublicSession(privacy.NewSeededSource(3), p.Events())
 				if err != nil {
 					t.Fatal(err)
 				}
-				s := &replay.Recorder{Session: live}
+				s := &attack.Recorder{Session: live}
 				r := lonely(c.N, c.Unit, score, positive == 0)
 				r.Train = func(_ context.Context, _ int, p *algorithms.Plan, s privacy.Session) ([]float64, error) {
 					w := []float64{0}
@@ -84,12 +84,12 @@ func TestChoicesOfEverySize(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run := func(r Records, seed uint64) (*replay.Recorder, int) {
+		run := func(r Records, seed uint64) (*attack.Recorder, int) {
 			live, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events())
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &replay.Recorder{Session: live}
+			s := &attack.Recorder{Session: live}
 			result, err := p.Job(r).Train(context.Background(), s, algorithms.Tracker{})
 			if err != nil {
 				t.Fatal(err)

@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/audit"
 	"dyad/algorithms/local"
 	"dyad/algorithms/pairs"
-	"dyad/algorithms/replay"
 	"dyad/engine"
 	"dyad/engine/enginetest"
 	"dyad/engine/pairgraph"
@@ -310,14 +310,14 @@ func TestPrintedEpsilonsAreRefuted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		watch := &replay.Recorder{Session: session}
+		watch := &attack.Recorder{Session: session}
 		if _, err := a.Train(context.Background(), ev, p, watch, algorithms.Tracker{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, factor := range []float64{1, 0.9} {
 			g := p.Guarantee
 			g.Epsilon *= factor
-			if ratio, err := printed(g, watch.Made(replay.Release, replay.Hidden), p.Releases[0].Part > 0); err != nil || refuted(ratio) != (factor < 1) {
+			if ratio, err := printed(g, watch.Made(attack.Release, attack.Hidden), p.Releases[0].Part > 0); err != nil || refuted(ratio) != (factor < 1) {
 				t.Errorf("%s, epsilon times %v: ratio %v, %v", i.Name, factor, ratio, err)
 			}
 		}

@@ -36,7 +36,7 @@ func ofJobs(name string, draw drawJobs) func(rng *rand.Rand) configuration {
 		return planned(func() configuration {
 			text, n, d, jobs := draw(rng)
 			c := configuration{area: "kinds", algorithm: name, options: text, n: n, d: d}
-			c.plan = func() (attack, error) {
+			c.plan = func() (hunt, error) {
 				if _, _, err := jobs(rand.New(rand.NewPCG(1, 1))); err != nil {
 					return nil, refusal(err)
 				}
@@ -223,7 +223,7 @@ func softmaxConfiguration(rng *rand.Rand) configuration {
 			net.Hidden = []int{3}
 		}
 		c := configuration{area: "kinds", algorithm: "softmax", loss: s.Loss.Name(), n: s.Individuals, d: s.Dim, options: fmt.Sprintf("t=%g unit=%s pairs=%d hidden=%v", temperature, s.Unit, m, net.Hidden)}
-		c.plan = func() (attack, error) {
+		c.plan = func() (hunt, error) {
 			network, err := embedding.NewMLP(net)
 			if err != nil {
 				return nil, err
@@ -265,7 +265,7 @@ func encodedConfiguration(rng *rand.Rand) configuration {
 	}
 	return configuration{
 		area: "kinds", algorithm: name, options: fmt.Sprintf("basis=%q interactions=%d", s.Basis, len(s.Interactions)), n: 1, d: d,
-		plan: func() (attack, error) {
+		plan: func() (hunt, error) {
 			e, err := dataset.NewEncoder(&s)
 			if err != nil {
 				return nil, err
@@ -301,11 +301,11 @@ func gradientOf(name string) func(rng *rand.Rand) configuration {
 			if name == "envelope" {
 				phi, err := engine.NewExpression("hinge", "max(0, 1-u)", engine.ExpressionOptions{})
 				if err != nil {
-					return configuration{plan: func() (attack, error) { return nil, err }}
+					return configuration{plan: func() (hunt, error) { return nil, err }}
 				}
 				envelope, err := engine.NewEnvelope(phi, pick(rng, 0.1, 0.9), -4.001, 4.001)
 				if err != nil {
-					return configuration{plan: func() (attack, error) { return nil, err }}
+					return configuration{plan: func() (hunt, error) { return nil, err }}
 				}
 				c = candidate{name: envelope.Text(), loss: engine.Score{Of: envelope}, ranges: 1}
 			}
@@ -330,7 +330,7 @@ func localNetworkConfiguration(rng *rand.Rand) configuration {
 		method := pick(rng, local.Prestige, local.PrestigeParticipation, local.DJW)
 		linear, err := engine.NewExpression("linear", "-u", engine.ExpressionOptions{})
 		if err != nil {
-			return configuration{plan: func() (attack, error) { return nil, err }}
+			return configuration{plan: func() (hunt, error) { return nil, err }}
 		}
 		p := local.Protocol{
 			Method: method, Loss: local.ScalarLoss{Of: linear}, Users: 1 << 20, Dim: 2, FeatureNorm: 1, Epochs: 3, Epsilon: pick(rng, 0.5, 1, 2), Pairs: pick(rng, 1, 8),
@@ -338,7 +338,7 @@ func localNetworkConfiguration(rng *rand.Rand) configuration {
 		}
 		return configuration{
 			area: "kinds", algorithm: "local network", options: fmt.Sprintf("%s eps=%g pairs=%d hidden=%d", method, p.Epsilon, p.Pairs, p.Network.Hidden), n: 1, d: p.Dim, cost: 10,
-			plan: func() (attack, error) {
+			plan: func() (hunt, error) {
 				plan, err := p.Plan()
 				if err != nil {
 					return nil, refusal(err)

@@ -86,11 +86,11 @@ func TestDefectsOfKindsAreFound(t *testing.T) {
 			worst := finding{}
 			for seed := range uint64(4) {
 				c := ofJobs(k.name, draw)(rand.New(rand.NewPCG(seed, 1)))
-				attack, err := c.plan()
+				hunt, err := c.plan()
 				if err != nil {
 					t.Fatal(err)
 				}
-				found, err := attack(context.Background(), 12, rand.New(rand.NewPCG(seed, 2)))
+				found, err := hunt(context.Background(), 12, rand.New(rand.NewPCG(seed, 2)))
 				if err != nil {
 					t.Fatal(err)
 				}

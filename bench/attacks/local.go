@@ -38,7 +38,7 @@ func localConfiguration(p local.Protocol, loss string, coins uint64) configurati
 	return configuration{
 		area: "local", algorithm: p.Method.String(), loss: loss, n: p.Users, d: p.Dim,
 		options: fmt.Sprintf("eps=%g share=%g pairs=%d threshold=%g bias=%g, confidence 1-1e-9 an outcome", p.Epsilon, p.ResponseShare, p.Pairs, p.Threshold, p.Bias),
-		plan: func() (attack, error) {
+		plan: func() (hunt, error) {
 			plan, err := p.Plan()
 			if err != nil {
 				return nil, refusal(err)
@@ -49,7 +49,7 @@ func localConfiguration(p local.Protocol, loss string, coins uint64) configurati
 }
 
 // attackLocal asks a client of a plan that claims an epsilon for one message.
-func attackLocal(plan *local.Plan, coins uint64, epsilon float64) attack {
+func attackLocal(plan *local.Plan, coins uint64, epsilon float64) hunt {
 	client := local.NewClient(plan, privacy.NewSeededSource(coins))
 	state := plan.Start()
 	state.W[0] = 0.9
@@ -71,7 +71,7 @@ func attackLocal(plan *local.Plan, coins uint64, epsilon float64) attack {
 }
 
 // laws compares the laws of the outcomes of all records.
-func laws(message ask, d int, epsilon float64) attack {
+func laws(message ask, d int, epsilon float64) hunt {
 	const outcomes = 4
 	return func(ctx context.Context, tries int, _ *rand.Rand) (finding, error) {
 		draws := 500 * tries
@@ -218,7 +218,7 @@ func localJobs(_ []candidate, round int) []job {
 					return planned(func() configuration {
 						p, text, err := protocol(method, epsilon, rng)
 						if err != nil {
-							return configuration{plan: func() (attack, error) { return nil, err }}
+							return configuration{plan: func() (hunt, error) { return nil, err }}
 						}
 						return localConfiguration(p, text, rng.Uint64())
 					})
@@ -228,7 +228,7 @@ func localJobs(_ []candidate, round int) []job {
 	}
 	for _, law := range exactLaws() {
 		jobs = append(jobs, job{fmt.Sprintf("local|%s|%d", law.name, round), func(*rand.Rand) configuration {
-			return configuration{area: "local", algorithm: law.name, options: "exact law", plan: func() (attack, error) {
+			return configuration{area: "local", algorithm: law.name, options: "exact law", plan: func() (hunt, error) {
 				return func(_ context.Context, tries int, rng *rand.Rand) (finding, error) {
 					var found finding
 					for range tries {

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/curve"
 	"dyad/algorithms/search"
 	"dyad/engine"
@@ -111,7 +111,7 @@ func drawCurve(rng *rand.Rand) (string, int, int, neighbouringJobs) {
 	name := pick(rng, "moments", "dpgdsc")
 	text := fmt.Sprintf("%s splits=%d eps=%g held=%g", name, splits, budget.Epsilon, held.Epsilon)
 	return text, n, d, func(rng *rand.Rand) (data, neighbour algorithms.Job, err error) {
-		one, other := algotest.WorstCase(n, d, pick(rng, 0, n/2, n-1, rng.IntN(n)), engine.UnitBounds())
+		one, other := attack.WorstCase(n, d, pick(rng, 0, n/2, n-1, rng.IntN(n)), engine.UnitBounds())
 		o := curve.Options{Records: n, Training: 2 * n / 3, Splits: splits, Held: held}
 		a, err := algorithms.ByName(name)
 		if err != nil {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"dyad/algorithms/replay"
+	"dyad/algorithms/attack"
 	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -38,19 +38,19 @@ func quietly(seed uint64) (privacy.Session, error) {
 
 // replayed trains on a data set, side 0, and on its neighbour with the same past and coins. It returns the recorded run, the distances of the
 // vectors before the noise in a norm, and a violation if the runs differ in anything else.
-func replayed(seed uint64, norm terms.Norm, train func(side int, s privacy.Session) ([]float64, error)) (*replay.Recorder, []float64, string, error) {
+func replayed(seed uint64, norm terms.Norm, train func(side int, s privacy.Session) ([]float64, error)) (*attack.Recorder, []float64, string, error) {
 	session, err := quietly(seed)
 	if err != nil {
 		return nil, nil, "", err
 	}
-	first, second, err := replay.Both(session, train)
-	var v replay.Violation
+	first, second, err := attack.Both(session, train)
+	var v attack.Violation
 	if errors.As(err, &v) {
 		return first, nil, v.Reason, nil
 	}
-	again := second.Made(replay.Release, replay.Hidden)
+	again := second.Made(attack.Release, attack.Hidden)
 	all := make([]float64, len(again))
-	for i, c := range first.Made(replay.Release, replay.Hidden)[:len(again)] {
+	for i, c := range first.Made(attack.Release, attack.Hidden)[:len(again)] {
 		for k, v := range c.Before {
 			d := math.Abs(v - again[i].Before[k])
 			if norm == terms.L1 {

@@ -57,7 +57,7 @@ func tupleConfiguration(s pairs.Spec, coins uint64) configuration {
 	return configuration{
 		area: "tuples", algorithm: name, loss: fmt.Sprintf("%s%+v", s.Loss.Name(), s.Loss), n: s.Individuals, d: s.Dim,
 		options: fmt.Sprintf("%s tuple=%d batch=%d epochs=%d clip=%g steps=%g rows=%d R=%g", noise, s.Tuple, s.Batch, s.Epochs, s.Clip, s.StepSize, s.Rows, s.Bound),
-		plan: func() (attack, error) {
+		plan: func() (hunt, error) {
 			p, err := s.Plan()
 			if err != nil {
 				return nil, refusal(err)
@@ -69,7 +69,7 @@ func tupleConfiguration(s pairs.Spec, coins uint64) configuration {
 
 // attackTuples searches neighbours of a plan whose releases together may move by what is
 // certified.
-func attackTuples(p *pairs.Plan, coins uint64, certified float64) attack {
+func attackTuples(p *pairs.Plan, coins uint64, certified float64) hunt {
 	s := p.Spec
 	return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
 		return climb(ctx, tries, rng,

@@ -15,16 +15,16 @@ import (
 // everySize are, for each command that releases something about private records, the packages whose tests attack it at every
 // size and place (package internal/sizes).
 var everySize = map[string]string{
-	"dyad train":            "algorithms/algotest privacy",
-	"dyad online":           "algorithms/algotest privacy",
-	"dyad search":           "algorithms/search algorithms/algotest privacy",
+	"dyad train":            "algorithms/attack privacy",
+	"dyad online":           "algorithms/attack privacy",
+	"dyad search":           "algorithms/search algorithms/attack privacy",
 	"dyad pairs train":      "algorithms/pairs privacy",
 	"dyad cluster":          "algorithms/cluster privacy",
 	"dyad local client":     "privacy/local",
 	"dyad local simulate":   "privacy/local",
 	"dyad evaluate private": "algorithms/evaluate privacy",
 	"dyad evaluate compare": "algorithms/evaluate privacy",
-	"dyad baseline":         "algorithms/algotest privacy",
+	"dyad baseline":         "algorithms/attack privacy",
 	"dyad threshold":        "algorithms/evaluate privacy",
 	"dyad lab curve":        "algorithms/curve algorithms/evaluate privacy",
 }
