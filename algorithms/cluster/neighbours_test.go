@@ -64,14 +64,6 @@ func extremes(r int, radius float64) (all [][]float64) {
 	return append(all, make([]float64, r))
 }
 
-func moved(a, b []float64) float64 {
-	var square float64
-	for i := range a {
-		square += (a[i] - b[i]) * (a[i] - b[i])
-	}
-	return math.Sqrt(square)
-}
-
 // worstMove is the largest move of a release, over its certificate, of a run on a few records against every run with one record replaced by an
 // extreme one, with the same releases; change disturbs the exact vectors, as a defect would. The
 // results of both runs have the same bits: they depend on releases only.
@@ -100,7 +92,7 @@ func worstMove(t *testing.T, o Options, change func(rows, v []float64)) (most fl
 					change(rows, a)
 					change(other, b)
 				}
-				most = max(most, moved(a, b)/p.Certificate().Sensitivity())
+				most = max(most, attack.Apart(c.Noise, a, b)/c.Certificate.Sensitivity())
 			}
 		}
 	}

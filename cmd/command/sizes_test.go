@@ -17,16 +17,16 @@ import (
 var everySize = map[string]string{
 	"dyad train":            "algorithms/attack privacy",
 	"dyad online":           "algorithms/attack privacy",
-	"dyad search":           "algorithms/search algorithms/attack privacy",
+	"dyad search":           "algorithms/attack/kinds algorithms/attack privacy",
 	"dyad pairs train":      "algorithms/pairs privacy",
-	"dyad cluster":          "algorithms/cluster privacy",
+	"dyad cluster":          "algorithms/attack/kinds privacy",
 	"dyad local client":     "privacy/local",
 	"dyad local simulate":   "privacy/local",
-	"dyad evaluate private": "algorithms/evaluate privacy",
-	"dyad evaluate compare": "algorithms/evaluate privacy",
+	"dyad evaluate private": "algorithms/attack/kinds privacy",
+	"dyad evaluate compare": "algorithms/attack/kinds privacy",
 	"dyad baseline":         "algorithms/attack privacy",
-	"dyad threshold":        "algorithms/evaluate privacy",
-	"dyad lab curve":        "algorithms/curve algorithms/evaluate privacy",
+	"dyad threshold":        "algorithms/attack/kinds privacy",
+	"dyad lab curve":        "algorithms/attack/kinds privacy",
 }
 
 // noSize are the commands that release nothing about private records, by the reason.
