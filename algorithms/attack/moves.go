@@ -11,7 +11,7 @@ import (
 // Move is how far something that a run asks for is from what its replay on a neighbour asks for.
 type Move struct {
 	Call          // of the replay
-	Name  string  // of the row of the plan, if it is known
+	Name  string  // of the row of the plan, if it is known; Selection for what a run of one releases
 	By    float64 // the distance of exact vectors in the norm of their noise, or the largest change of a score
 	Bound float64 // the certified sensitivity of it
 }
@@ -50,7 +50,10 @@ func (r *Recorder) Moves() (all []Move) {
 			all = append(all, m)
 		case Selection:
 			for _, run := range c.Runs {
-				all = append(all, run.Seen.Moves()...)
+				for _, m := range run.Seen.Moves() {
+					m.Name = Selection
+					all = append(all, m)
+				}
 			}
 		}
 	}

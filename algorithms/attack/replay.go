@@ -50,7 +50,7 @@ func compare(run *Recorder, stream bool) *moves {
 			run.Fail("call %d is a %s, whose scores are not compared here", i+1, c.Kind)
 		case c.Kind == Hidden || c.Kind == Release && c.Certificate.HiddenSteps() > 0:
 			m.hidden(i, c, r)
-			m.apart = distance(c.After, r.After)
+			m.apart = Apart(nil, c.After, r.After)
 		case c.Kind == Release:
 			m.release(i, c, r)
 			if m.joint = c.Certificate.Sensitivity(); stream && !(math.Sqrt(m.square) <= m.joint) {
@@ -63,26 +63,19 @@ func compare(run *Recorder, stream bool) *moves {
 
 // release checks how far a released vector moved.
 func (m *moves) release(i int, c, r Call) {
-	var square float64
-	for k := range c.Before {
-		by := c.Before[k] - r.Before[k]
-		square += by * by
-		m.square += by * by
-	}
-	moved, certified := math.Sqrt(square), c.Certificate.Sensitivity()
+	moved, certified := Apart(c.Noise, c.Before, r.Before), c.Certificate.Sensitivity()
+	m.square += moved * moved
 	m.largest = max(m.largest, moved/certified)
 	if !(moved <= certified) {
 		m.run.Fail("release %d: moved %.6g, certified %.6g", i+1, moved, certified)
 	}
 	switch noise := c.Noise.(type) {
 	case privacy.Gaussian:
-		m.mu2 += square / (noise.Sigma * noise.Sigma)
+		m.mu2 += moved / noise.Sigma * moved / noise.Sigma
 	case privacy.KNorm:
 		m.pure += moved / noise.Scale
 	case privacy.Laplace:
-		for k := range c.Before {
-			m.pure += math.Abs(c.Before[k]-r.Before[k]) / noise.Scale
-		}
+		m.pure += moved / noise.Scale
 	}
 }
 
@@ -98,19 +91,11 @@ func (m *moves) hidden(i int, c, r Call) {
 	privacy.RoundToGrid(here, e.Grid)
 	privacy.RoundToGrid(there, e.Grid)
 	allowed := e.Contraction*min(m.apart, e.Diameter) + e.Gap - e.Grid*math.Sqrt(float64(len(here)))
-	moved := distance(here, there)
+	moved := Apart(nil, here, there)
 	m.largest = max(m.largest, (moved-e.Contraction*min(m.apart, e.Diameter))/e.Gap)
 	if !(moved <= allowed*(1+1e-12)) {
 		m.run.Fail("hidden step %d: the states are %.6g apart, certified %.6g", i+1, moved, allowed)
 	}
-}
-
-func distance(a, b []float64) float64 {
-	var square float64
-	for k := range a {
-		square += (a[k] - b[k]) * (a[k] - b[k])
-	}
-	return math.Sqrt(square)
 }
 
 // together checks what all releases of a replay moved against the whole guarantee: a

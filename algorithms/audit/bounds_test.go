@@ -185,8 +185,8 @@ func TestLowBitsOfFloatNoiseTellDataApart(t *testing.T) {
 				s[i/2][i%2] = append(s[i/2][i%2], lowBitScore.of(Observation{Releases: []Released{{Value: []float64{v}}}}))
 			}
 		}
-		a := bestAttack(s[0][0], s[0][1], 1000, 1e-5, 0.001)
-		return ClopperPearson(a.count(s[1][0], s[1][1]), 1e-5, 0.001)
+		a := BestGuess(s[0][0], s[0][1], 1000, 1e-5, 0.001)
+		return ClopperPearson(a.Count(s[1][0], s[1][1]), 1e-5, 0.001)
 	}
 	if epsilon := audited(func(v float64) float64 { return v }); !(epsilon > 1) {
 		t.Errorf("float noise: epsilon >= %g by low bits, want above 1", epsilon)

@@ -7,14 +7,6 @@ import (
 	"dyad/algorithms/attack"
 )
 
-// choiceMove is the largest move of a score between two data sets, over the sensitivity.
-func choiceMove(c, other attack.Call) (most float64) {
-	for i, q := range c.Scores {
-		most = max(most, math.Abs(float64(q-other.Scores[i])))
-	}
-	return most / math.Ceil(c.Certificate.Sensitivity())
-}
-
 // logChance is the log of the probability that permute-and-flip chooses a place: with a uniform time for each candidate, it
 // is reached at time u if all earlier ones were refused, which has the chance of the product of 1 - p_i u. A score for attacks: bounds rest on
 // what the session chose.

@@ -20,9 +20,11 @@ type Released struct {
 
 // Observation is one run of an algorithm.
 type Observation struct {
-	Releases   []Released
-	Weights    []float64 // what the algorithm returned
-	choiceMove float64   // how far a score, or a run of a selection, moves to the neighbour over what its certificate allows
+	Releases []Released
+	Weights  []float64 // what the algorithm returned
+	// In white-box runs moves are how far everything moves to the neighbour, and runsMove how far the runs of selections do (selectionMove).
+	moves    []attack.Move
+	runsMove float64
 	// LogRatio is the log-likelihood ratio of the releases, neighbour against data,
 	// under the claimed noise. It is set in white-box runs.
 	LogRatio float64

@@ -112,9 +112,9 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 		move, ratio, err := 0.0, 0.0, error(nil)
 		switch made.Kind {
 		case attack.Choice:
-			move, ratio = choiceMove(made, other), logChance(replaced, made.Chosen)-logChance(data, made.Chosen)
+			ratio = logChance(replaced, made.Chosen) - logChance(data, made.Chosen)
 		case attack.Selection:
-			move, err = selectionMove(made, other)
+			move, err = selectionMove(other)
 		case attack.Release:
 			ratio, err = logRatio(made.Noise, made.After, data.Before, replaced.Before)
 			gap, noise := gammaParts(made.Noise, made.After, made.Before, other.Before)
@@ -126,12 +126,12 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 			return Observation{}, nil, err
 		}
 		attacked++
-		o.choiceMove, o.LogRatio = max(o.choiceMove, move), o.LogRatio+ratio
+		o.runsMove, o.LogRatio = max(o.runsMove, move), o.LogRatio+ratio
 	}
 	if attacked == 0 {
 		return Observation{}, nil, errMoreReleases
 	}
-	o.Releases = released(first)
+	o.Releases, o.moves = released(first), second.Moves()
 	return o, released(second), nil
 }
 

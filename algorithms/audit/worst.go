@@ -83,16 +83,29 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 			groups[1] = append(groups[1], Target{Data: u.Data, Neighbour: u.Neighbour, Instance: u.Name})
 		}
 	}
+	most := []int{searchReleases, searchReleases, 0}
+	if problem.Candidates.Choose > 0 {
+		if m := t.Plan.Moments(); m.NoPairs != "" {
+			return Target{}, fmt.Errorf("audit: the plan chooses no pairs: %s", m.NoPairs)
+		}
+		groups = [][]Target{targets, nil, nil} // the choice comes after other releases
+		for _, u := range attack.PairNeighbours(n, d, b) {
+			groups[2] = append(groups[2], Target{Data: u.Data, Neighbour: u.Neighbour, Instance: u.Name})
+		}
+	}
 	if problem.ByPerson() {
 		ofPersons(groups, problem, seed)
 	}
 	var best []Target
-	for _, group := range groups {
+	for k, group := range groups {
+		if group == nil {
+			continue
+		}
 		for i, u := range group {
 			group[i] = t
 			group[i].Data, group[i].Neighbour, group[i].Instance, group[i].Coins = u.Data, u.Neighbour, u.Instance, seed
 		}
-		u, err := furthest(ctx, group, searchReleases)
+		u, err := furthest(ctx, group, most[k])
 		if err != nil {
 			return Target{}, err
 		}

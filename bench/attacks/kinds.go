@@ -8,8 +8,6 @@ import (
 
 	"dyad/algorithms/attack/kinds"
 	"dyad/algorithms/audit"
-	"dyad/algorithms/local"
-	"dyad/algorithms/local/localaudit"
 	"dyad/algorithms/pairs"
 	"dyad/engine"
 	"dyad/engine/cpu"
@@ -169,38 +167,6 @@ func gradientOf(name string) func(rng *rand.Rand) configuration {
 	}
 }
 
-// localNetworkConfiguration attacks the messages of users about a network: the ratio is that of the epsilon that is shown over the printed one.
-func localNetworkConfiguration(rng *rand.Rand) configuration {
-	return planned(func() configuration {
-		method := pick(rng, local.Prestige, local.PrestigeParticipation, local.DJW)
-		linear, err := engine.NewExpression("linear", "-u", engine.ExpressionOptions{})
-		if err != nil {
-			return configuration{plan: func() (hunt, error) { return nil, err }}
-		}
-		p := local.Protocol{
-			Method: method, Loss: local.ScalarLoss{Of: linear}, Users: 1 << 20, Dim: 2, FeatureNorm: 1, Epochs: 3, Epsilon: pick(rng, 0.5, 1, 2), Pairs: pick(rng, 1, 8),
-			Network: &local.Network{Hidden: 4, Seed: rng.Uint64(), Clip: 0.5},
-		}
-		return configuration{
-			area: "kinds", algorithm: "local network", options: fmt.Sprintf("%s eps=%g pairs=%d hidden=%d", method, p.Epsilon, p.Pairs, p.Network.Hidden), n: 1, d: p.Dim, cost: 10,
-			plan: func() (hunt, error) {
-				plan, err := p.Plan()
-				if err != nil {
-					return nil, refusal(err)
-				}
-				return func(ctx context.Context, tries int, rng *rand.Rand) (found finding, err error) {
-					r, err := localaudit.Attack(ctx, plan, localaudit.Options{Runs: 300 * tries, Visits: 1, Confidence: 0.999999, Seed: rng.Uint64()})
-					if err != nil {
-						return found, err
-					}
-					found.add(attempt{ratio: r.LowerBound / r.Claim})
-					return found, nil
-				}, nil
-			},
-		}
-	})
-}
-
 // kindJobs attack every kind of run that is not a training by the same call.
 func kindJobs(_ []candidate, round int) (jobs []job) {
 	add := func(name string, times int, make func(rng *rand.Rand) configuration) {
@@ -215,6 +181,6 @@ func kindJobs(_ []candidate, round int) (jobs []job) {
 	add("encoding", 6, encodedConfiguration)
 	add("envelope", 3, gradientOf("envelope"))
 	add("float32", 3, gradientOf("float32"))
-	add("local network", 3, localNetworkConfiguration)
+	add("local network", 3, func(rng *rand.Rand) configuration { return planned(func() configuration { return localNetwork(rng) }) })
 	return jobs
 }

@@ -250,7 +250,7 @@ func (a paired) change(best pairInstance, rng *rand.Rand) pairInstance {
 // changed pair that is in the batch.
 func (a paired) try(ctx context.Context, i pairInstance) (attempt, error) {
 	s := a.spec
-	first, moved, violation, err := replayed(a.coins, s.Norm(), func(side int, session privacy.Session) ([]float64, error) {
+	first, moved, violation, err := replayed(a.coins, func(side int, session privacy.Session) ([]float64, error) {
 		x, labels := slices.Clone(i.x), slices.Clone(i.labels)
 		if side == 1 {
 			x, labels = slices.Clone(i.otherX), slices.Clone(i.otherLabels)

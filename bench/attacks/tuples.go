@@ -76,7 +76,7 @@ func attackTuples(p *pairs.Plan, coins uint64, certified float64) hunt {
 			func(int) people { return proposePeople(s, rng) },
 			func(best people, rng *rand.Rand) people { return best.change(s, rng) },
 			func(who people) (attempt, error) {
-				_, moved, violation, err := replayed(coins, s.Norm(), func(side int, session privacy.Session) ([]float64, error) {
+				_, moved, violation, err := replayed(coins, func(side int, session privacy.Session) ([]float64, error) {
 					data, classes, err := who.data(s, side == 1)
 					if err != nil {
 						return nil, err

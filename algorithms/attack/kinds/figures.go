@@ -38,7 +38,7 @@ func figuresOf(of string) Draw {
 		case "threshold": // placed by a released centre and spread
 			o.ScoreBound, o.At = pick(rng, 1e-3, 1, 50), []float64{0}
 		case "classifiers":
-			for d = range number(1+rng.IntN(4)) {
+			for d = range number(1 + rng.IntN(4)) {
 				o.Classifiers = append(o.Classifiers, fmt.Sprint(d))
 			}
 		case "two models":
