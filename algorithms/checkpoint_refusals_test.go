@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -57,7 +57,7 @@ func TestCheckpointRefusals(t *testing.T) {
 	}
 	refused("another step size", first.saved, "another plan")
 	l.plan = plan
-	l.data = algotest.Neighbours(data, 1, 1)[0]
+	l.data = attack.Neighbours(data, 1, 1)[0]
 	refused("another record", first.saved, "other records")
 	l.data = data
 	// The checkpoint of another run under this one's name.
@@ -92,7 +92,7 @@ func TestOldCheckpointIsRead(t *testing.T) {
 	for _, other := range []bool{true, false} {
 		records := l.data
 		if other {
-			records = algotest.Neighbours(l.data, 1, 1)[0]
+			records = attack.Neighbours(l.data, 1, 1)[0]
 		}
 		text, err := algorithms.OldCheckpoint(first.saved, records)
 		if err == nil {

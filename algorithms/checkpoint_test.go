@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/internal/sizes"
 	"dyad/privacy"
@@ -62,7 +62,7 @@ func newLab(t *testing.T, a algorithms.Algorithm, p *algorithms.Plan) *lab {
 	}
 	problem := p.Spec.Kernel.Problem()
 	return &lab{
-		t: t, a: a, plan: p, ledger: l, prefix: path + ".", data: algotest.RandomRecords(problem.N, problem.D, problem.Bounds, 3),
+		t: t, a: a, plan: p, ledger: l, prefix: path + ".", data: attack.RandomRecords(problem.N, problem.D, problem.Bounds, 3),
 		session: func(_ int, s privacy.Session) privacy.Session { return s },
 		tracker: func(_ int, t algorithms.Tracker) algorithms.Tracker { return t },
 	}
@@ -341,7 +341,7 @@ func TestResumeFromCheckpoint(t *testing.T) {
 	// With a state of the optimizer, whose vectors are in the checkpoint.
 	adam := algorithms.GradientPerturbation{Steps: 8, StepSize: 0.1, Optimizer: algorithms.Optimizer{Update: "adam", Decay: "cosine", Tail: 0.5}}
 	for _, a := range []algorithms.Algorithm{algorithms.DPEGD{Steps: 4}, algorithms.Moments{}, algorithms.MomentMetric{}, adam} {
-		p, err := a.Plan(newSpecOf(t, algotest.Loss(a.Info()), 41, 3, 0.3, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))
+		p, err := a.Plan(newSpecOf(t, attack.Loss(a.Info()), 41, 3, 0.3, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -59,13 +59,13 @@ func TestNoisyGradientsAttainTheirCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, neighbour := algotest.WorstCase(40, 2, 3, engine.UnitBounds())
+	data, neighbour := attack.WorstCase(40, 2, 3, engine.UnitBounds())
 	// At w = 0 the weight sigm(-u) is 1/2 of at most sigm(4) = 0.982.
-	ratio, err := algotest.Replay(a, p, data, []*engine.Records{neighbour}, 1)
+	ratio, err := attack.Replay(a, p, data, []*engine.Records{neighbour}, 1)
 	if err != nil || ratio < 0.5 {
 		t.Errorf("moved %.4g of the certificate (%v), want at least half", ratio, err)
 	}
-	if _, err := algotest.Replay(sumReleased{a}, p, data, []*engine.Records{neighbour}, 1); err == nil || !strings.Contains(err.Error(), "certified") {
+	if _, err := attack.Replay(sumReleased{a}, p, data, []*engine.Records{neighbour}, 1); err == nil || !strings.Contains(err.Error(), "certified") {
 		t.Errorf("releasing the gradient sum in place of the mean: %v", err)
 	}
 }

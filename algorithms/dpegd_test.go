@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
@@ -139,13 +139,13 @@ func TestReplayCatchesEpochsOnTheSameRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, neighbour := algotest.WorstCase(8, 2, 0, engine.UnitBounds())
+		data, neighbour := attack.WorstCase(8, 2, 0, engine.UnitBounds())
 		for seed := range uint64(20) {
-			if _, err := algotest.Replay(a, p, data, []*engine.Records{neighbour}, seed); err != nil {
+			if _, err := attack.Replay(a, p, data, []*engine.Records{neighbour}, seed); err != nil {
 				t.Errorf("disjoint parts: %v", err)
 			}
 		}
-		if _, err := algotest.Replay(samePart{a}, p, data, []*engine.Records{neighbour}, 1); err == nil || !strings.Contains(err.Error(), "together") {
+		if _, err := attack.Replay(samePart{a}, p, data, []*engine.Records{neighbour}, 1); err == nil || !strings.Contains(err.Error(), "together") {
 			t.Errorf("delta %g, the same part in every epoch: %v", delta, err)
 		}
 	}
@@ -164,7 +164,7 @@ func TestDPEGDIsChargedItsWorstEpoch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := algotest.RandomRecords(64, 3, engine.UnitBounds(), 1)
+	data := attack.RandomRecords(64, 3, engine.UnitBounds(), 1)
 	if _, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: l, DataID: "x"}); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/privacy"
 )
@@ -42,7 +42,7 @@ func TestDPGDCNoise(t *testing.T) {
 		}
 	}
 	// The missing "+ zeta" of line 6: noise is added, so two runs differ.
-	data := algotest.RandomRecords(n, d, engine.UnitBounds(), 1)
+	data := attack.RandomRecords(n, d, engine.UnitBounds(), 1)
 	var first []float64
 	for seed := range uint64(2) {
 		r, err := algorithms.Run(context.Background(), data, a, pure, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
@@ -41,7 +41,7 @@ func ExampleRun() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	records := algotest.RandomRecords(n, d, engine.UnitBounds(), 1)
+	records := attack.RandomRecords(n, d, engine.UnitBounds(), 1)
 	result, err := algorithms.Run(context.Background(), records, algorithms.DPGDSC{}, plan, algorithms.Options{Ledger: book, DataID: "example"})
 	if err != nil {
 		log.Fatal(err)

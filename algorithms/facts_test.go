@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
@@ -22,7 +22,7 @@ func TestReportsSurviveJSON(t *testing.T) {
 		if a.Info().NeedsL2 {
 			l2 = 0.01
 		}
-		for _, loss := range []engine.Loss{algotest.Loss(a.Info()), hinge(t)} {
+		for _, loss := range []engine.Loss{attack.Loss(a.Info()), hinge(t)} {
 			s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: 50, D: 3, Bounds: engine.UnitBounds(), Loss: loss, Radius: 0.1}, l2, b, a.Info().Modes[0])
 			if err != nil {
 				t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -53,7 +53,7 @@ func TestPurePlans(t *testing.T) {
 			if m == algorithms.NonPrivate {
 				continue
 			}
-			s := newSpecOf(t, algotest.Loss(info), 512, 8, 0.1, l2, b, m)
+			s := newSpecOf(t, attack.Loss(info), 512, 8, 0.1, l2, b, m)
 			p, err := a.Plan(s)
 			if !slices.Contains(info.PureModes, m) {
 				if !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), "delta > 0") {
@@ -166,7 +166,7 @@ func TestPureRunIsCharged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := algotest.RandomRecords(100, 3, engine.UnitBounds(), 1)
+	data := attack.RandomRecords(100, 3, engine.UnitBounds(), 1)
 	for _, a := range []algorithms.Algorithm{algorithms.DPGDSC{}, algorithms.OffPairStrC{}} {
 		p, err := a.Plan(newSpec(t, 100, 3, 0.2, 0.01, privacy.Budget{Epsilon: 0.5}, algorithms.Certified))
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/sizes"
@@ -145,7 +145,7 @@ func TestEpsilonBySecondPath(t *testing.T) {
 			if info.NeedsL2 {
 				l2 = 0.001
 			}
-			p, err := a.Plan(newSpecOf(t, algotest.Loss(info), 512, 8, 0.1, l2, b, algorithms.Certified))
+			p, err := a.Plan(newSpecOf(t, attack.Loss(info), 512, 8, 0.1, l2, b, algorithms.Certified))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -270,7 +270,7 @@ func TestRunChargesFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
-	data := algotest.RandomRecords(100, 3, engine.UnitBounds(), 1)
+	data := attack.RandomRecords(100, 3, engine.UnitBounds(), 1)
 	a := algorithms.DPGDSC{}
 	p, err := a.Plan(newSpec(t, 100, 3, 0.2, 0.01, b, algorithms.Certified))
 	if err != nil {
@@ -279,7 +279,7 @@ func TestRunChargesFirst(t *testing.T) {
 	if _, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{}); err == nil {
 		t.Error("a private run without a ledger was allowed")
 	}
-	small := algotest.RandomRecords(99, 3, engine.UnitBounds(), 1)
+	small := attack.RandomRecords(99, 3, engine.UnitBounds(), 1)
 	if _, err := algorithms.Run(context.Background(), small, a, p, algorithms.Options{Ledger: book, DataID: "x"}); err == nil {
 		t.Error("records of another shape were allowed")
 	}
@@ -328,7 +328,7 @@ func TestRunChargesFirst(t *testing.T) {
 // same objective; the class means of a separable sample are found.
 func TestPrivateAlgorithmsLearn(t *testing.T) {
 	const n, d = 400, 4
-	data := algotest.RandomRecords(n, d, engine.UnitBounds(), 3)
+	data := attack.RandomRecords(n, d, engine.UnitBounds(), 3)
 	x, y := make([]float64, n*d), make([]float64, n)
 	for i := range n {
 		data.Row(i, x[i*d:(i+1)*d])

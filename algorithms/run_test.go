@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
@@ -37,7 +37,7 @@ func newWorld(t *testing.T) *world {
 	if w.ledger, err = ledger.Open(w.path); err != nil {
 		t.Fatal(err)
 	}
-	w.data = algotest.RandomRecords(60, 3, engine.UnitBounds(), 1)
+	w.data = attack.RandomRecords(60, 3, engine.UnitBounds(), 1)
 	w.plan, err = algorithms.DPGDSC{}.Plan(newSpec(t, 60, 3, 0.2, 0.01, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/sizes"
@@ -134,7 +134,7 @@ func TestBoundsFromDataWarnEverywhere(t *testing.T) {
 				l2 = 1
 			}
 			for _, fromData := range []bool{true, false} {
-				s := newSpecOf(t, algotest.Loss(a.Info()), 400, 2, radius, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, m)
+				s := newSpecOf(t, attack.Loss(a.Info()), 400, 2, radius, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, m)
 				s.BoundsFromData = fromData
 				p, err := a.Plan(s)
 				if errors.Is(err, algorithms.ErrAssumption) {

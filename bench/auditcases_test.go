@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
 	"dyad/engine"
@@ -53,7 +53,7 @@ func (t *auditTable) variants() []variant {
 			variant{a: algorithms.OnPairC{}, o: reservoir, loss: loss},
 		)
 	}
-	kinked := engine.Score{Of: algotest.KinkLosses(0)[0]}
+	kinked := engine.Score{Of: attack.KinkLosses(0)[0]}
 	for _, a := range []algorithms.Stream{algorithms.OnPairC{}, algorithms.DPFTRL{}} {
 		all = append(all, variant{a: a, o: algorithms.StreamOptions{Batch: 8, BurnIn: 4}, loss: kinked})
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/audit"
 	"dyad/bench"
 	"dyad/engine"
@@ -253,7 +253,7 @@ func (t *auditTable) losses() ([]engine.Loss, error) {
 	case !t.full:
 		return all, nil
 	}
-	for _, e := range algotest.KinkLosses(0)[:2] {
+	for _, e := range attack.KinkLosses(0)[:2] {
 		all = append(all, engine.Score{Of: e})
 	}
 	for _, l := range []engine.MetricLoss{audit.LinearMetric{}, engine.MahalanobisLogistic{}} {

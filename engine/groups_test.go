@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
@@ -24,7 +24,7 @@ func TestGroupedEqualsDoubleLoopWithinGroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		records := algotest.RandomRecords(n, d, engine.UnitBounds(), 3)
+		records := attack.RandomRecords(n, d, engine.UnitBounds(), 3)
 		ev, err := kernel.Bind(records)
 		if err != nil {
 			t.Fatal(err)
@@ -139,9 +139,9 @@ func TestGroupedErrorOfOneRecord(t *testing.T) {
 			}
 			return sums[0] - sums[1]
 		}
-		data := algotest.RandomRecords(n, d, engine.UnitBounds(), 3)
+		data := attack.RandomRecords(n, d, engine.UnitBounds(), 3)
 		before, most := errorOf(data), 0.0
-		for _, other := range algotest.Neighbours(data, 12, 4) {
+		for _, other := range attack.Neighbours(data, 12, 4) {
 			most = max(most, math.Abs(errorOf(other)-before))
 		}
 		if (most <= 2*r) == counted || most == 0 {

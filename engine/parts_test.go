@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 )
@@ -26,7 +26,7 @@ func TestPartsEqualTheirSubset(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		records := algotest.RandomRecords(n, d, engine.UnitBounds(), 3)
+		records := attack.RandomRecords(n, d, engine.UnitBounds(), 3)
 		ev, err := kernel.Bind(records)
 		if err != nil {
 			t.Fatal(err)

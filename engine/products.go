@@ -39,6 +39,17 @@ type Candidates struct {
 	Products []Product // at least Choose
 }
 
+// PairsOf are the products of any two of d features.
+func PairsOf(d, choose int) Candidates {
+	c := Candidates{Choose: choose, Ratio: 1, Plain: 1}
+	for a := range d {
+		for b := range a {
+			c.Products = append(c.Products, Product{A: b, WidthA: 1, B: a, WidthB: 1, Scale: 1})
+		}
+	}
+	return c
+}
+
 // Dim is the largest number of features after a choice, of d before.
 func (c Candidates) Dim(d int) int {
 	var widths []int

@@ -31,16 +31,16 @@ func (c *campaign) threshold(trials [2][]trial, delta, alpha float64) (Bound, [2
 		}
 	}
 	slices.SortFunc(scores, func(a, b named) int { return cmp.Compare(a.name, b.name) })
-	best := attack{promise: math.Inf(-1)}
+	best := Guess{promise: math.Inf(-1)}
 	of := scores[0].of
 	for i, s := range scores {
-		a := bestAttack(scoresOf(pilot[0], s.of), scoresOf(pilot[1], s.of), len(held[0]), delta, alpha)
+		a := BestGuess(scoresOf(pilot[0], s.of), scoresOf(pilot[1], s.of), len(held[0]), delta, alpha)
 		if a.name = s.name; i == 0 || a.promise > best.promise {
 			best, of = a, s.of
 		}
 	}
 	shown := [2][]float64{scoresOf(held[0], of), scoresOf(held[1], of)}
-	e := best.count(shown[0], shown[1])
+	e := best.Count(shown[0], shown[1])
 	return Bound{
 		Method: "Clopper-Pearson", Attack: best.String(), Epsilon: ClopperPearson(e, delta, alpha), Confidence: 1 - alpha,
 		Runs: len(trials[0]), Assumes: "nothing but independent runs",
@@ -55,9 +55,9 @@ func scoresOf(trials []trial, of func(trial) float64) []float64 {
 	return v
 }
 
-// attack guesses the data set likely (0 data, 1 neighbour) when the score is at or
-// above the threshold, or below it.
-type attack struct {
+// Guess takes one of two data sets (0 data, 1 neighbour) for the likely one if a score is at or
+// above a threshold, or below it.
+type Guess struct {
 	name      string // of the score
 	threshold float64
 	above     bool
@@ -66,7 +66,7 @@ type attack struct {
 }
 
 // String describes the guess.
-func (a attack) String() string {
+func (a Guess) String() string {
 	relation, guess := "below", "data"
 	if a.above {
 		relation = "at least"
@@ -77,7 +77,8 @@ func (a attack) String() string {
 	return fmt.Sprintf("guess %s if the %s is %s %.6g", guess, a.name, relation, a.threshold)
 }
 
-func (a attack) count(data, neighbour []float64) Event {
+// Count counts on scores that did not choose the guess.
+func (a Guess) Count(data, neighbour []float64) Event {
 	hits := func(v []float64) (n int) {
 		for _, x := range v {
 			if (x >= a.threshold) == a.above {
@@ -91,10 +92,10 @@ func (a attack) count(data, neighbour []float64) Event {
 	return Event{hits(likely), len(likely), hits(rare), len(rare)}
 }
 
-// bestAttack is the threshold that promises the largest bound on as many held-out
+// BestGuess is the threshold that promises the largest bound on as many held-out
 // runs. The promise uses normal approximations and allows for the luck of the pilot
 // runs: it steers the choice only.
-func bestAttack(data, neighbour []float64, held int, delta, alpha float64) attack {
+func BestGuess(data, neighbour []float64, held int, delta, alpha float64) Guess {
 	data, neighbour = slices.Clone(data), slices.Clone(neighbour)
 	slices.Sort(data)
 	slices.Sort(neighbour)
@@ -105,7 +106,7 @@ func bestAttack(data, neighbour []float64, held int, delta, alpha float64) attac
 		p = (float64(n) + 0.5) / (m + 1)
 		return p, z * math.Sqrt(p*(1-p)*(1/float64(held)+1/m))
 	}
-	best := attack{threshold: all[0], above: true, promise: math.Inf(-1)}
+	best := Guess{threshold: all[0], above: true, promise: math.Inf(-1)}
 	for i := 0; i < len(all); i += 1 + len(all)/400 {
 		below0, _ := slices.BinarySearch(data, all[i])
 		below1, _ := slices.BinarySearch(neighbour, all[i])
@@ -120,7 +121,7 @@ func bestAttack(data, neighbour []float64, held int, delta, alpha float64) attac
 				promised(p0-margin0-delta, p1+margin1), promised(p1-margin1-delta, p0+margin0),
 			} {
 				if promise > best.promise {
-					best = attack{threshold: all[i], above: above, likely: likely, promise: promise}
+					best = Guess{threshold: all[i], above: above, likely: likely, promise: promise}
 				}
 			}
 		}

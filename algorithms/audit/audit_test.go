@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
@@ -41,7 +41,7 @@ func plan(t testing.TB, a algorithms.Algorithm, loss engine.Loss, n, d int, b pr
 // structured is the worst-case instance for plan p of a.
 func structured(p *algorithms.Plan, a algorithms.Algorithm) audit.Target {
 	problem := p.Spec.Kernel.Problem()
-	data, neighbour := algotest.WorstCase(problem.N, problem.D, problem.N/2, problem.Bounds)
+	data, neighbour := attack.WorstCase(problem.N, problem.D, problem.N/2, problem.Bounds)
 	return audit.Target{Algorithm: a, Plan: p, Data: data, Neighbour: neighbour, Instance: "structured"}
 }
 

@@ -10,8 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
-	"dyad/algorithms/replay"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/sizes"
@@ -186,8 +185,8 @@ func TestLowBitsOfFloatNoiseTellDataApart(t *testing.T) {
 				s[i/2][i%2] = append(s[i/2][i%2], lowBitScore.of(Observation{Releases: []Released{{Value: []float64{v}}}}))
 			}
 		}
-		a := bestAttack(s[0][0], s[0][1], 1000, 1e-5, 0.001)
-		return ClopperPearson(a.count(s[1][0], s[1][1]), 1e-5, 0.001)
+		a := BestGuess(s[0][0], s[0][1], 1000, 1e-5, 0.001)
+		return ClopperPearson(a.Count(s[1][0], s[1][1]), 1e-5, 0.001)
 	}
 	if epsilon := audited(func(v float64) float64 { return v }); !(epsilon > 1) {
 		t.Errorf("float noise: epsilon >= %g by low bits, want above 1", epsilon)
@@ -211,7 +210,7 @@ func TestLookupAndWorkersKeepTheBits(t *testing.T) {
 		if a.Info().NeedsL2 {
 			l2 = 0.01
 		}
-		spec, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 24, D: 3, Bounds: engine.UnitBounds(), Loss: algotest.Loss(a.Info()), Radius: 0.5}, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
+		spec, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 24, D: 3, Bounds: engine.UnitBounds(), Loss: attack.Loss(a.Info()), Radius: 0.5}, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,8 +218,8 @@ func TestLookupAndWorkersKeepTheBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data := algotest.RandomRecords(24, 3, engine.UnitBounds(), 1)
-		target := Target{Algorithm: a, Plan: p, Data: data, Neighbour: algotest.Neighbours(data, 1, 2)[0], Coins: 9}
+		data := attack.RandomRecords(24, 3, engine.UnitBounds(), 1)
+		target := Target{Algorithm: a, Plan: p, Data: data, Neighbour: attack.Neighbours(data, 1, 2)[0], Coins: 9}
 		warm, err := newWorker(target)
 		if err != nil {
 			t.Fatal(err)
@@ -232,7 +231,7 @@ func TestLookupAndWorkersKeepTheBits(t *testing.T) {
 			}
 			got, _, err1 := warm.pair(context.Background(), seed == 2, seed)
 			want, _, err2 := cold.pair(context.Background(), seed == 2, seed)
-			if err1 != nil || err2 != nil || !replay.SameBits(got.Weights, want.Weights) || got.LogRatio != want.LogRatio {
+			if err1 != nil || err2 != nil || !attack.SameBits(got.Weights, want.Weights) || got.LogRatio != want.LogRatio {
 				t.Errorf("%s: looked up %v %v, computed %v %v (%v, %v)", p.Algorithm, got.Weights, got.LogRatio, want.Weights, want.LogRatio, err1, err2)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/audit"
-	"dyad/algorithms/replay"
 	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
@@ -25,11 +25,11 @@ type twice struct {
 }
 
 func (a twice) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session, t algorithms.Tracker) ([]float64, error) {
-	catch := &replay.Recorder{Session: s}
+	catch := &attack.Recorder{Session: s}
 	if _, err := a.DPGDSC.Train(ctx, ev, p, catch, t); err != nil {
 		return nil, err
 	}
-	first := catch.Made(replay.Release)[0] // the only one
+	first := catch.Made(attack.Release)[0] // the only one
 	second, err := a.second(first.Before, first.After, p)
 	return append(first.After, second...), err
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"dyad/algorithms"
-	"dyad/algorithms/replay"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/privacy"
 )
@@ -62,7 +62,7 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 	if err := (Target{Algorithm: a, Plan: p, Data: records, Neighbour: records}).check(); err != nil {
 		return nil, err
 	}
-	var recorded replay.Recorder
+	var recorded attack.Recorder
 	if _, err := algorithms.Run(ctx, records, spy{a, &recorded}, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(o.Seed), Tracker: o.Tracker}); err != nil {
 		return nil, err
 	}

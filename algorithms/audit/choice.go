@@ -4,21 +4,13 @@ import (
 	"math"
 	"slices"
 
-	"dyad/algorithms/replay"
+	"dyad/algorithms/attack"
 )
-
-// choiceMove is the largest move of a score between two data sets, over the sensitivity.
-func choiceMove(c, other replay.Call) (most float64) {
-	for i, q := range c.Scores {
-		most = max(most, math.Abs(float64(q-other.Scores[i])))
-	}
-	return most / math.Ceil(c.Certificate.Sensitivity())
-}
 
 // logChance is the log of the probability that permute-and-flip chooses a place: with a uniform time for each candidate, it
 // is reached at time u if all earlier ones were refused, which has the chance of the product of 1 - p_i u. A score for attacks: bounds rest on
 // what the session chose.
-func logChance(c replay.Call, place int) float64 {
+func logChance(c attack.Call, place int) float64 {
 	best := slices.Max(c.Scores)
 	chance := func(i int) float64 {
 		return math.Exp(c.Epsilon / (2 * math.Ceil(c.Certificate.Sensitivity())) * float64(c.Scores[i]-best))

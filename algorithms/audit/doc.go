@@ -43,8 +43,8 @@
 //     drawn by class, all pairs as n/2 or as one, noise for another epsilon:
 //     TestSeededDefectsOfTuplesAreCaught there;
 //   - of clusters, figures, thresholds, comparisons and choices: a program that computes twice of what its certificates are for, and one that tells
-//     what it did not release: TestDefectsOfKindsAreFound in bench/attacks;
-//   - twice the epsilon spent on features and labels: TestAuditOfPerturbedInputs there.
+//     what it did not release: TestDefectsOfKindsAreFound in algorithms/attack/kinds;
+//   - twice the epsilon spent on features and labels: TestAuditOfPerturbedInputs in package pairs.
 //
 // # What a bound means
 //

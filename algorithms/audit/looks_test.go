@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/sizes"
@@ -92,7 +92,7 @@ func attacked(t *testing.T, b privacy.Budget, loss engine.Loss, a algorithms.Alg
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, neighbour := algotest.WorstCase(20, d, 3, engine.UnitBounds())
+	data, neighbour := attack.WorstCase(20, d, 3, engine.UnitBounds())
 	return Target{Algorithm: a, Plan: p, Data: data, Neighbour: neighbour, Instance: "structured"}
 }
 
@@ -181,7 +181,7 @@ func TestSecretBatchesAreScoredByTheirMixture(t *testing.T) {
 	var best [2]float64
 	for i := range best {
 		of := func(t trial) float64 { return t.scores[i] }
-		best[i] = bestAttack(scoresOf(c.trials[0], of), scoresOf(c.trials[1], of), 1500, 1e-2, 1e-3).promise
+		best[i] = BestGuess(scoresOf(c.trials[0], of), scoresOf(c.trials[1], of), 1500, 1e-2, 1e-3).promise
 	}
 	t.Logf("the direction promises %.3f, the mixture %.3f of %.3f", best[0], best[1], target.claim().guarantee.Epsilon)
 	if !(best[1] > best[0]+0.1) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
@@ -27,7 +27,7 @@ func TestAuditOfMoments(t *testing.T) {
 	}
 	for _, c := range cases {
 		plan := func(epsilon float64) *algorithms.Plan {
-			s, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 2000, D: 2, Bounds: engine.UnitBounds(), Loss: algotest.Loss(c.a.Info()), Radius: 1}, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, algorithms.Certified)
+			s, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 2000, D: 2, Bounds: engine.UnitBounds(), Loss: attack.Loss(c.a.Info()), Radius: 1}, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, algorithms.Certified)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
@@ -36,7 +36,7 @@ func TestAuditOfPersons(t *testing.T) {
 		}
 		return p
 	}
-	data, neighbour := algotest.WorstPersons(counts, 2, 7, b)
+	data, neighbour := attack.WorstPersons(counts, 2, 7, b)
 	p := planFor(persons)
 	target := audit.Target{Algorithm: descent, Plan: p, Data: data, Neighbour: neighbour, Instance: "worst persons"}
 	r := mustRun(t, target, audit.Options{Runs: 4000})
@@ -56,7 +56,7 @@ func TestAuditOfPersons(t *testing.T) {
 // case, and the same runs that do not refute a plan refute one whose noise is a third of it.
 func TestWorstOfPersons(t *testing.T) {
 	for _, a := range []algorithms.Algorithm{algorithms.Moments{Second: "none"}, algorithms.GradientPerturbation{Steps: 2}, algorithms.MomentMetric{}} {
-		loss := algotest.Loss(a.Info())
+		loss := attack.Loss(a.Info())
 		s, err := algorithms.NewSpec(cpu.Backend{Workers: 1}, engine.Problem{
 			N: 20, D: 2, Bounds: engine.UnitBounds(), Loss: loss, Radius: 0.1, PersonRows: 6,
 		}, 0, privacy.Budget{Epsilon: 2, Delta: 1e-5}, algorithms.Certified)

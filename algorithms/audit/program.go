@@ -2,8 +2,6 @@ package audit
 
 import (
 	"context"
-	"math"
-	"slices"
 
 	"dyad/algorithms"
 	"dyad/engine"
@@ -74,43 +72,4 @@ func (p *Program) draw(neighbour bool, seed uint64) (o Observation, err error) {
 		o.LogRatio = p.Ratio(o.Weights)
 	}
 	return o, err
-}
-
-// move is how far the releases of two runs with one past are apart, over what is allowed.
-func (p *Program) move(data, neighbour []Released) float64 {
-	if p.Draw != nil {
-		return 0
-	}
-	sum, squares, largest, weights := 0.0, 0.0, 0.0, 0.0
-	rows := slices.DeleteFunc(slices.Clone(p.Rows), func(r algorithms.Release) bool { return r.Noise == nil }) // a choice has none
-	for i, r := range data {
-		square := distance2(r.Exact, neighbour[i].Exact)
-		norm := math.Sqrt(square)
-		if _, ok := r.Noise.(privacy.Laplace); ok {
-			norm = 0
-			for k, v := range r.Exact {
-				norm += math.Abs(v - neighbour[i].Exact[k])
-			}
-		}
-		if p.Rows != nil {
-			weight := rows[min(i, len(rows)-1)].Share
-			norm, weights = norm/r.Bound, weights+weight
-			sum, squares, largest = sum+weight*norm, squares+weight*norm*norm, max(largest, norm)
-			continue
-		}
-		sum, squares, largest = sum+norm, squares+square, max(largest, norm)
-	}
-	switch _, gaussian := p.Noise.(privacy.Gaussian); {
-	case p.Rows != nil && (largest > 1 || weights == 0): // one row may not spend what another leaves
-		return largest
-	case p.Rows != nil && p.Guarantee.Delta > 0:
-		return math.Sqrt(squares / weights)
-	case p.Rows != nil:
-		return sum / weights
-	case p.EachMoves > 0:
-		return largest / p.EachMoves
-	case gaussian:
-		return math.Sqrt(squares) / p.Certificate.Sensitivity()
-	}
-	return sum / p.Certificate.Sensitivity()
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"dyad/algorithms"
-	"dyad/algorithms/replay"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/privacy"
 )
@@ -20,9 +20,11 @@ type Released struct {
 
 // Observation is one run of an algorithm.
 type Observation struct {
-	Releases   []Released
-	Weights    []float64 // what the algorithm returned
-	choiceMove float64   // how far a score, or a run of a selection, moves to the neighbour over what its certificate allows
+	Releases []Released
+	Weights  []float64 // what the algorithm returned
+	// In white-box runs moves are how far everything moves to the neighbour, and runsMove how far the runs of selections do (selectionMove).
+	moves    []attack.Move
+	runsMove float64
 	// LogRatio is the log-likelihood ratio of the releases, neighbour against data,
 	// under the claimed noise. It is set in white-box runs.
 	LogRatio float64
@@ -42,8 +44,8 @@ func (o Observation) flat() []float64 {
 }
 
 // released are the releases of a run.
-func released(r *replay.Recorder) (all []Released) {
-	for _, c := range r.Made(replay.Release) {
+func released(r *attack.Recorder) (all []Released) {
+	for _, c := range r.Made(attack.Release) {
 		all = append(all, Released{Exact: c.Before, Value: c.After, Noise: c.Noise, Bound: c.Certificate.Sensitivity()})
 	}
 	return all
@@ -52,7 +54,7 @@ func released(r *replay.Recorder) (all []Released) {
 // spy is an algorithm whose releases are noted, for runs through algorithms.Run.
 type spy struct {
 	algorithms.Algorithm
-	seen *replay.Recorder
+	seen *attack.Recorder
 }
 
 func (s spy) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, session privacy.Session, t algorithms.Tracker) ([]float64, error) {
@@ -100,7 +102,7 @@ func (l *lookup) Sum(ctx context.Context, dst []float64, q engine.Query) error {
 }
 
 func sameGradient(a, b engine.Query) bool {
-	return replay.SameBits(a.W, b.W) && replay.SameBits(a.Centre, b.Centre) && a.Radius == b.Radius && samePairs(a.Pairs, b.Pairs)
+	return attack.SameBits(a.W, b.W) && attack.SameBits(a.Centre, b.Centre) && a.Radius == b.Radius && samePairs(a.Pairs, b.Pairs)
 }
 
 func samePairs(a, b engine.Pairs) bool {

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"dyad/algorithms"
-	"dyad/algorithms/replay"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/internal/tasks"
 	"dyad/privacy"
@@ -39,7 +39,7 @@ func (a Access) String() string {
 type worker struct {
 	t    Target
 	own  [2]*lookup
-	most int // as in replay.Recorder, for pair
+	most int // as in attack.Recorder, for pair
 }
 
 func newWorker(t Target) (*worker, error) {
@@ -86,20 +86,20 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 	if err != nil {
 		return Observation{}, nil, err
 	}
-	first := &replay.Recorder{Session: session, Coins: privacy.NewSeededSource(w.t.Coins), Most: w.most}
+	first := &attack.Recorder{Session: session, Coins: privacy.NewSeededSource(w.t.Coins), Most: w.most}
 	var o Observation
-	if o.Weights, err = w.train(ctx, neighbour, first); err != nil && !errors.Is(err, replay.ErrEnough) {
+	if o.Weights, err = w.train(ctx, neighbour, first); err != nil && !errors.Is(err, attack.ErrEnough) {
 		return Observation{}, nil, err
 	}
-	second := &replay.Recorder{Session: session, Coins: privacy.NewSeededSource(w.t.Coins), Of: first, Most: w.most}
+	second := &attack.Recorder{Session: session, Coins: privacy.NewSeededSource(w.t.Coins), Of: first, Most: w.most}
 	again, err := w.train(ctx, !neighbour, second)
-	if errors.Is(err, replay.ErrEnough) {
+	if errors.Is(err, attack.ErrEnough) {
 		err = nil
 	}
 	if err := second.Outcome(err); err != nil {
 		return Observation{}, nil, err
 	}
-	if p := w.t.Program; p != nil && p.Rows != nil && !replay.SameBits(again, o.Weights) {
+	if p := w.t.Program; p != nil && p.Rows != nil && !attack.SameBits(again, o.Weights) {
 		return Observation{}, nil, errMoreTold
 	}
 	attacked := 0
@@ -111,11 +111,11 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 		}
 		move, ratio, err := 0.0, 0.0, error(nil)
 		switch made.Kind {
-		case replay.Choice:
-			move, ratio = choiceMove(made, other), logChance(replaced, made.Chosen)-logChance(data, made.Chosen)
-		case replay.Selection:
-			move, err = selectionMove(made, other)
-		case replay.Release:
+		case attack.Choice:
+			ratio = logChance(replaced, made.Chosen) - logChance(data, made.Chosen)
+		case attack.Selection:
+			move, err = selectionMove(other)
+		case attack.Release:
 			ratio, err = logRatio(made.Noise, made.After, data.Before, replaced.Before)
 			gap, noise := gammaParts(made.Noise, made.After, made.Before, other.Before)
 			o.gap, o.noise = o.gap+gap, o.noise+noise
@@ -126,12 +126,12 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 			return Observation{}, nil, err
 		}
 		attacked++
-		o.choiceMove, o.LogRatio = max(o.choiceMove, move), o.LogRatio+ratio
+		o.runsMove, o.LogRatio = max(o.runsMove, move), o.LogRatio+ratio
 	}
 	if attacked == 0 {
 		return Observation{}, nil, errMoreReleases
 	}
-	o.Releases = released(first)
+	o.Releases, o.moves = released(first), second.Moves()
 	return o, released(second), nil
 }
 
@@ -182,7 +182,7 @@ func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observ
 		return p.draw(neighbour, seed)
 	}
 	var o Observation
-	var seen replay.Recorder
+	var seen attack.Recorder
 	if w.t.Stream != nil || w.t.Program != nil {
 		session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), w.t.claim().events)
 		if err != nil {

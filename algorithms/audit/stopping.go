@@ -4,22 +4,22 @@ import (
 	"fmt"
 	"math"
 
-	"dyad/algorithms/replay"
+	"dyad/algorithms/attack"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
 
-// selectionMove is how far the exact vectors of a run move between two data sets, in standard deviations of their noise and over
+// selectionMove is how far the exact vectors of a replayed run of a selection move, in standard deviations of their noise and over
 // the mu that a run was planned for: the largest of all runs.
-func selectionMove(c, other replay.Call) (most float64, err error) {
-	for i, run := range c.Runs {
-		square, again := 0.0, released(other.Runs[i].Seen)
-		for k, r := range released(run.Seen) {
-			noise, ok := r.Noise.(privacy.Gaussian)
+func selectionMove(c attack.Call) (most float64, err error) {
+	for _, run := range c.Runs {
+		square := 0.0
+		for _, m := range run.Seen.Moves() {
+			noise, ok := m.Noise.(privacy.Gaussian)
 			if !ok {
-				return 0, fmt.Errorf("audit: a run of a selection has noise of type %T", r.Noise)
+				return 0, fmt.Errorf("audit: a run of a selection has noise of type %T", m.Noise)
 			}
-			square += distance2(again[k].Exact, r.Exact) / (noise.Sigma * noise.Sigma)
+			square += m.By / noise.Sigma * m.By / noise.Sigma
 		}
 		most = max(most, math.Sqrt(square)/c.Mu)
 	}

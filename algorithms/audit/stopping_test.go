@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/replay"
+	"dyad/algorithms/attack"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -58,7 +58,7 @@ func TestRunsOfASelectionAreReplayed(t *testing.T) {
 	if _, err := target(1, 0, func(all float64) float64 { return all }).Move(t.Context()); !errors.Is(err, errMoreTold) {
 		t.Errorf("a result of the exact sums: %v", err)
 	}
-	if _, err := target(1, 1, nothing).Move(t.Context()); !errors.As(err, new(replay.Violation)) {
+	if _, err := target(1, 1, nothing).Move(t.Context()); !errors.As(err, new(attack.Violation)) {
 		t.Errorf("runs that tell the exact sums: %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
@@ -37,7 +37,7 @@ func streamPlan(t testing.TB, a algorithms.Stream, loss engine.Loss, n int, radi
 }
 
 func streamTarget(p *algorithms.Plan, k int) audit.Target {
-	data, neighbour := algotest.WorstCase(p.Spec.Horizon, p.Spec.Kernel.Problem().D, k, engine.UnitBounds())
+	data, neighbour := attack.WorstCase(p.Spec.Horizon, p.Spec.Kernel.Problem().D, k, engine.UnitBounds())
 	return audit.Target{Stream: p, Data: data, Neighbour: neighbour, Instance: fmt.Sprintf("structured, record %d", k)}
 }
 
@@ -157,7 +157,7 @@ func TestUnderNoisedStreamIsCaught(t *testing.T) {
 func TestStreamAuditRefusals(t *testing.T) {
 	p := streamPlan(t, algorithms.OnPairC{}, engine.Logistic{}, 16, 1, approximate, algorithms.StreamOptions{})
 	target := streamTarget(p, 3)
-	target.Data = algotest.RandomRecords(15, 2, engine.UnitBounds(), 1)
+	target.Data = attack.RandomRecords(15, 2, engine.UnitBounds(), 1)
 	if _, err := audit.Run(context.Background(), target, audit.Options{}); err == nil {
 		t.Error("a stream of another length was accepted")
 	}

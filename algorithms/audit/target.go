@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -136,43 +137,81 @@ func (t Target) move(ctx context.Context, most int) (float64, error) {
 		return 0, err
 	}
 	defer func() { _ = w.close() }()
-	var rows algorithms.Releases
-	apart := false // each release has a certificate of its own, about the same records
-	if t.Program == nil {
-		rows = slices.DeleteFunc(slices.Clone(t.plan().Releases), func(r algorithms.Release) bool { return r.Noise == nil }) // a choice has none
-		if apart = rows[0].Part == 0 && rows[0].Certificate.Releases() == 0; apart {
-			w.most = most
-		}
+	if t.Program == nil && t.apart() {
+		w.most = most
 	}
-	o, other, err := w.pair(ctx, false, t.Coins)
+	o, _, err := w.pair(ctx, false, t.Coins)
 	if err != nil {
 		return 0, err
 	}
-	if t.Program != nil {
-		return max(o.choiceMove, t.Program.move(o.Releases, other)), nil
+	moved := o.runsMove
+	for _, m := range o.moves {
+		if m.Kind == attack.Choice {
+			moved = max(moved, m.Share())
+		}
 	}
 	coupled, err := t.coupled()
 	if err != nil {
 		return 0, err
 	}
-	square, weights := 0.0, 0.0
-	for i, r := range o.Releases {
-		bound := r.Bound
-		if coupled > 0 {
-			bound = coupled
+	return max(moved, t.released(o.moves, coupled)), nil
+}
+
+// apart reports whether each release of a plan has a certificate of its own, about the same records.
+func (t Target) apart() bool {
+	row := t.plan().Releases[0]
+	return row.Part == 0 && row.Certificate.Releases() == 0
+}
+
+// released is how far releases move over what is allowed. A coupled state may move by so much.
+func (t Target) released(moves []attack.Move, coupled float64) float64 {
+	var rows algorithms.Releases
+	if t.Program == nil {
+		rows = t.plan().Releases
+	} else {
+		rows = t.Program.Rows
+	}
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r algorithms.Release) bool { return r.Noise == nil }) // a choice has none
+	sum, squares, largest, weights, i := 0.0, 0.0, 0.0, 0.0, 0
+	for _, m := range moves {
+		if m.Kind != attack.Release || m.Name == attack.Selection {
+			continue
 		}
-		weight := rows[min(i, len(rows)-1)].Share
-		square += weight * distance2(other[i].Exact, r.Exact) / (bound * bound)
-		weights += weight
+		if coupled > 0 {
+			m.Bound = coupled
+		}
+		weight := 1.0
+		if len(rows) > 0 {
+			weight, m.By = rows[min(i, len(rows)-1)].Share, m.Share()
+		}
+		i++
+		sum, squares, largest, weights = sum+weight*m.By, squares+weight*m.By*m.By, max(largest, m.By), weights+weight
 	}
-	if apart {
-		square /= weights
+	switch p, c := t.Program, t.claim(); {
+	case p == nil && t.apart():
+		return math.Sqrt(squares / weights)
+	case p == nil:
+		return math.Sqrt(squares)
+	case p.Rows != nil && (largest > 1 || weights == 0): // one row may not spend what another leaves
+		return largest
+	case p.Rows != nil && c.guarantee.Delta > 0:
+		return math.Sqrt(squares / weights)
+	case p.Rows != nil:
+		return sum / weights
+	case p.Draw != nil:
+		return 0
+	case p.EachMoves > 0:
+		return largest / p.EachMoves
+	default:
+		if _, gaussian := p.Noise.(privacy.Gaussian); gaussian {
+			return math.Sqrt(squares) / p.Certificate.Sensitivity()
+		}
+		return sum / p.Certificate.Sensitivity()
 	}
-	return max(o.choiceMove, math.Sqrt(square)), nil
 }
 
 // coupled bounds how far two hidden states that share their noise can be apart (see
-// algotest's replay); 0 for a plan without hidden steps.
+// attack.Replay); 0 for a plan without hidden steps.
 func (t Target) coupled() (float64, error) {
 	if t.Stream != nil || t.Program != nil || t.Plan.Certificate().HiddenSteps() == 0 {
 		return 0, nil

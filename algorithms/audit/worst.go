@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/privacy"
 )
@@ -42,7 +42,7 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 	indices = append(indices, 0, 1, n/2, n-1, int(source.Permutation(n)[0]))
 	_, metric := problem.Loss.(engine.MetricLoss)
 	for _, k := range indices {
-		data, neighbour := algotest.WorstCase(n, d, k, b)
+		data, neighbour := attack.WorstCase(n, d, k, b)
 		targets = append(targets, Target{Data: data, Neighbour: neighbour, Instance: fmt.Sprintf("structured, record %d replaced", k)})
 		if !metric {
 			continue
@@ -56,8 +56,8 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 		}
 		targets = append(targets, Target{Data: data, Neighbour: neighbour, Instance: fmt.Sprintf("structured, label of record %d flipped", k)})
 	}
-	data := algotest.RandomRecords(n, d, b, seed)
-	for i, neighbour := range algotest.Neighbours(data, 3, seed) {
+	data := attack.RandomRecords(n, d, b, seed)
+	for i, neighbour := range attack.Neighbours(data, 3, seed) {
 		targets = append(targets, Target{Data: data, Neighbour: neighbour, Instance: fmt.Sprintf("random, neighbour %d", i)})
 	}
 	if l, ok := problem.Loss.(engine.MetricLoss); ok {
@@ -79,20 +79,33 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 	if k := t.constants(); math.IsInf(k.Smoothness, 0) {
 		// Where a slope jumps, one bit of a computed margin decides the whole jump.
 		groups = append(groups, nil)
-		for _, u := range algotest.KinkNeighbours(n, d, b) {
+		for _, u := range attack.KinkNeighbours(n, d, b) {
 			groups[1] = append(groups[1], Target{Data: u.Data, Neighbour: u.Neighbour, Instance: u.Name})
+		}
+	}
+	most := []int{searchReleases, searchReleases, 0}
+	if problem.Candidates.Choose > 0 {
+		if m := t.Plan.Moments(); m.NoPairs != "" {
+			return Target{}, fmt.Errorf("audit: the plan chooses no pairs: %s", m.NoPairs)
+		}
+		groups = [][]Target{targets, nil, nil} // the choice comes after other releases
+		for _, u := range attack.PairNeighbours(n, d, b) {
+			groups[2] = append(groups[2], Target{Data: u.Data, Neighbour: u.Neighbour, Instance: u.Name})
 		}
 	}
 	if problem.ByPerson() {
 		ofPersons(groups, problem, seed)
 	}
 	var best []Target
-	for _, group := range groups {
+	for k, group := range groups {
+		if group == nil {
+			continue
+		}
 		for i, u := range group {
 			group[i] = t
 			group[i].Data, group[i].Neighbour, group[i].Instance, group[i].Coins = u.Data, u.Neighbour, u.Instance, seed
 		}
-		u, err := furthest(ctx, group, searchReleases)
+		u, err := furthest(ctx, group, most[k])
 		if err != nil {
 			return Target{}, err
 		}
@@ -134,8 +147,8 @@ func ofPersons(groups [][]Target, p engine.Problem, seed uint64) {
 			group[i].Instance += ", all rows of a person"
 		}
 	}
-	data := algotest.RandomPersons(p.N, p.PersonRows, p.D, p.Bounds, seed)
-	for i, neighbour := range algotest.PersonNeighbours(data, 3, p.PersonRows, seed) {
+	data := attack.RandomPersons(p.N, p.PersonRows, p.D, p.Bounds, seed)
+	for i, neighbour := range attack.PersonNeighbours(data, 3, p.PersonRows, seed) {
 		groups[0] = append(groups[0], Target{Data: data, Neighbour: neighbour, Instance: fmt.Sprintf("random persons, neighbour %d", i)})
 	}
 }
@@ -146,7 +159,7 @@ func copiesOf(r *engine.Records, most int, rows func(k int) int) *engine.Records
 	for k := range counts {
 		counts[k] = rows(k)
 	}
-	return algotest.PersonRecords(counts, most, r.Dim(), r.Bounds(), func(k int, row []float64) float64 {
+	return attack.PersonRecords(counts, most, r.Dim(), r.Bounds(), func(k int, row []float64) float64 {
 		r.Row(k, row)
 		return r.Label(k)
 	})

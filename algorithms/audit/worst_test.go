@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
@@ -35,7 +35,7 @@ func TestKinksThroughSigmoidHold(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	for _, e := range algotest.KinkLosses(0) {
+	for _, e := range attack.KinkLosses(0) {
 		loss := engine.Score{Of: e}
 		for _, a := range []algorithms.Algorithm{
 			algorithms.GradientPerturbation{Steps: 1, StepSize: 1e-4}, algorithms.DPGDC2{Steps: 1, StepSize: 1e-4},

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/replay"
+	"dyad/algorithms/attack"
 	"dyad/privacy"
 )
 
@@ -25,13 +25,13 @@ func planned(t *testing.T, o Options) *Plan {
 }
 
 // runOn is the run of a plan on rows, with noise of a seed, or answered by another run, as everything after a release may depend on what came out.
-func runOn(t *testing.T, p *Plan, rows []float64, of *replay.Recorder) (*replay.Recorder, []float64) {
+func runOn(t *testing.T, p *Plan, rows []float64, of *attack.Recorder) (*attack.Recorder, []float64) {
 	t.Helper()
 	live, err := privacy.NewPublicSession(privacy.NewSeededSource(3), p.Events())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &replay.Recorder{Session: live, Of: of}
+	r := &attack.Recorder{Session: live, Of: of}
 	w, err := p.Job(func(context.Context) ([]float64, error) { return rows, nil }).Train(context.Background(), r, algorithms.Tracker{})
 	if err = r.Outcome(err); err != nil {
 		t.Fatal(err)
@@ -64,14 +64,6 @@ func extremes(r int, radius float64) (all [][]float64) {
 	return append(all, make([]float64, r))
 }
 
-func moved(a, b []float64) float64 {
-	var square float64
-	for i := range a {
-		square += (a[i] - b[i]) * (a[i] - b[i])
-	}
-	return math.Sqrt(square)
-}
-
 // worstMove is the largest move of a release, over its certificate, of a run on a few records against every run with one record replaced by an
 // extreme one, with the same releases; change disturbs the exact vectors, as a defect would. The
 // results of both runs have the same bits: they depend on releases only.
@@ -93,14 +85,14 @@ func worstMove(t *testing.T, o Options, change func(rows, v []float64)) (most fl
 			if !slices.Equal(result, same) {
 				t.Fatal("with the same releases the result is another one")
 			}
-			again := next.Made(replay.Release)
-			for round, c := range whole.Made(replay.Release) {
+			again := next.Made(attack.Release)
+			for round, c := range whole.Made(attack.Release) {
 				a, b := slices.Clone(c.Before), slices.Clone(again[round].Before)
 				if change != nil {
 					change(rows, a)
 					change(other, b)
 				}
-				most = max(most, moved(a, b)/p.Certificate().Sensitivity())
+				most = max(most, attack.Apart(c.Noise, a, b)/c.Certificate.Sensitivity())
 			}
 		}
 	}

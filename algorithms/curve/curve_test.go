@@ -3,13 +3,11 @@ package curve
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
-	"dyad/algorithms/replay"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
@@ -50,54 +48,26 @@ func privatePlan(t *testing.T, r *engine.Records, delta float64) *Plan {
 	return c
 }
 
-// simple is a session with noise of the size of the certificate, whose permutations are the identity.
-type simple struct {
-	privacy.Session
-	rng *rand.Rand
-}
-
-func (s simple) Release(x []float64, c privacy.Certificate, _ privacy.Mechanism) error {
-	for k := range x {
-		x[k] += c.Sensitivity() * s.rng.NormFloat64()
-	}
-	return nil
-}
-
-func (simple) Permutation(n int) []int32 {
-	out := make([]int32, n)
-	for i := range out {
-		out[i] = int32(i)
-	}
-	return out
-}
-
-// worstOfTwins is the largest move of a release between neighbours, over its certificate.
-func worstOfTwins(t *testing.T, data *engine.Records, neighbours []*engine.Records, job func(*engine.Records) algorithms.Job) (worst float64) {
+// furthest is the largest move of a release between neighbours, over its certificate.
+func furthest(t *testing.T, data *engine.Records, neighbours []*engine.Records, job func(*engine.Records) algorithms.Job) (most float64) {
 	t.Helper()
 	for k, other := range neighbours {
-		first, second, err := replay.Both(simple{rng: rand.New(rand.NewPCG(uint64(k), 1))}, func(side int, s privacy.Session) ([]float64, error) {
-			return job([2]*engine.Records{data, other}[side]).Train(context.Background(), s, algorithms.Tracker{})
-		})
+		moves, err := attack.Jobs(t.Context(), job(data), job(other), uint64(k))
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := second.Made(replay.Release)
-		for i, c := range first.Made(replay.Release) {
-			far := 0.0
-			for k, v := range c.Before {
-				far = math.Hypot(far, v-again[i].Before[k])
-			}
-			worst = max(worst, far/c.Certificate.Sensitivity())
+		for _, m := range moves {
+			most = max(most, m.Share())
 		}
 	}
-	return worst
+	return most
 }
 
 func TestPrivateCurveOfNeighbours(t *testing.T) {
-	data := algotest.RandomRecords(40, 3, engine.UnitBounds(), 1)
+	data := attack.RandomRecords(40, 3, engine.UnitBounds(), 1)
 	c := privatePlan(t, data, 1e-5)
-	neighbours := algotest.Neighbours(data, 30, 2)
-	worst := worstOfTwins(t, data, neighbours, c.Job)
+	neighbours := attack.Neighbours(data, 30, 2)
+	worst := furthest(t, data, neighbours, c.Job)
 	if worst > 1 || worst < 0.05 {
 		t.Errorf("a release moves by %.3g of its certificate", worst)
 	}
@@ -113,13 +83,13 @@ func TestPrivateCurveOfNeighbours(t *testing.T) {
 		}
 		return c.Job(r.Subset(order))
 	}
-	if worst := worstOfTwins(t, data, neighbours, byLabel); worst <= 1 {
+	if worst := furthest(t, data, neighbours, byLabel); worst <= 1 {
 		t.Errorf("a split by labels moves a release by %.3g of its certificate only", worst)
 	}
 }
 
 func TestPrivateCurveChargesEveryRelease(t *testing.T) {
-	c := privatePlan(t, algotest.RandomRecords(40, 3, engine.UnitBounds(), 1), 1e-5)
+	c := privatePlan(t, attack.RandomRecords(40, 3, engine.UnitBounds(), 1), 1e-5)
 	square := 0.0
 	for _, r := range c.Options.Runs {
 		square += r.Training.Guarantee.Mu*r.Training.Guarantee.Mu + c.held.Guarantee.Mu*c.held.Guarantee.Mu
@@ -132,7 +102,7 @@ func TestPrivateCurveChargesEveryRelease(t *testing.T) {
 			t.Errorf("the guarantee does not assume %q", want)
 		}
 	}
-	out, err := algorithms.Execute(context.Background(), c.Job(algotest.RandomRecords(40, 3, engine.UnitBounds(), 1)), algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)})
+	out, err := algorithms.Execute(context.Background(), c.Job(attack.RandomRecords(40, 3, engine.UnitBounds(), 1)), algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)})
 	if err != nil {
 		t.Fatal(err) // a release that is not in the plan
 	}

@@ -2,14 +2,11 @@ package evaluate
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"dyad/algorithms"
-	"dyad/algorithms/replay"
 	"dyad/privacy"
 )
 
@@ -233,88 +230,6 @@ func TestRightCountsOfNeighbours(t *testing.T) {
 			if got := distance(a, b, l1); got > c.Sensitivity() || got < c.Sensitivity()*(1-1e-12) {
 				t.Errorf("%d classifiers, L1 %v: one record moves them by %v, certificate %v", m, l1, got, c.Sensitivity())
 			}
-		}
-	}
-}
-
-// replayBoth evaluates a data set and a neighbour with the same releases, and notes how much of its
-// certificate each release moved by. It returns what both runs released.
-func replayBoth(t *testing.T, p *Plan, data, neighbour Data, reached map[string]float64) (released [2][]float64) {
-	t.Helper()
-	live, err := privacy.NewPublicSession(privacy.NewSeededSource(5), p.Events())
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, second, err := replay.Both(live, func(side int, s privacy.Session) (w []float64, err error) {
-		job := p.Job(func(context.Context) (Data, error) { return [2]Data{data, neighbour}[side], nil })
-		released[side], err = job.Train(context.Background(), s, algorithms.Tracker{})
-		return released[side], err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := second.Made(replay.Release)
-	for i, c := range first.Made(replay.Release) {
-		move := distance(c.Before, again[i].Before, p.Options.Budget.Delta == 0) / c.Certificate.Sensitivity()
-		if move > 1+1e-12 { // the distance is computed
-			t.Fatalf("n %d, persons %v: %s moves by %v of its certificate", p.Options.Records, p.Options.PersonRows > 0, p.Releases[i].Name, move)
-		}
-		reached[p.Releases[i].Name] = max(reached[p.Releases[i].Name], move)
-	}
-	return released
-}
-
-// Whole evaluations of random and of hostile neighbours, with the releases of the first run
-// replayed on the second: no release moves further than its certificate, and each reaches it.
-func TestEvaluationOfNeighbours(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 7))
-	reached := map[string]float64{}
-	trials := 300
-	if testing.Short() {
-		trials = 60
-	}
-	for trial := range trials {
-		n := 2 + rng.IntN(40)
-		b := privacy.Budget{Epsilon: 1, Delta: 1e-6}
-		if trial%2 == 1 {
-			b.Delta = 0
-		}
-		o := Options{Records: n, Budget: b, ScoreBound: 1, At: []float64{0}, Loss: &ClampedLoss{Name: "step", Phi: func(u float64) float64 { return math.Exp(-20 * u) }, High: 1}}
-		if trial%3 == 0 {
-			o.Thresholds = []float64{-0.5, 0.5}
-		}
-		if trial%4 == 1 {
-			o.PersonRows = 7
-		}
-		p, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		scores := []float64{-1, -0.5, 0, 0, 0.5, 1, rng.Float64(), math.Inf(-1)}
-		rare := rng.Float64()
-		draw := func() person { return person{scores[rng.IntN(len(scores))], rng.Float64() < rare} }
-		var records []person
-		for range n {
-			records = append(records, draw())
-		}
-		if o.PersonRows > 0 {
-			replayPersons(t, p, n, draw, rng, reached)
-			continue
-		}
-		victim, other := rng.IntN(n), draw()
-		if trial%5 == 0 { // one positive among negatives, from below all to above all
-			for i := range records {
-				records[i] = person{0, false}
-			}
-			records[victim], other = person{-1, true}, person{1, true}
-		}
-		set := slices.Clone(records)
-		set[victim] = other
-		replayBoth(t, p, dataOf(records), dataOf(set), reached)
-	}
-	for _, name := range []string{centreName, rankName, cellsName, lossName} {
-		if reached[name] < 0.99 {
-			t.Errorf("%s: the worst neighbours reach %v of the certificate", name, reached[name])
 		}
 	}
 }

@@ -202,27 +202,6 @@ func TestPersonSumsAreExact(t *testing.T) {
 	}
 }
 
-// replayPersons replays an evaluation of persons on a neighbour with other rows of one person.
-func replayPersons(t *testing.T, p *Plan, n int, draw func() person, rng *rand.Rand, reached map[string]float64) {
-	t.Helper()
-	some := func() []person {
-		rows := make([]person, 1+rng.IntN(p.Options.PersonRows))
-		for i := range rows {
-			rows[i] = draw()
-		}
-		return rows
-	}
-	var set [][]person
-	for range n {
-		set = append(set, some())
-	}
-	other := slices.Clone(set)
-	other[rng.IntN(n)] = some()
-	data, neighbour := ofPersons(set), ofPersons(other)
-	data.weight, neighbour.weight = nil, nil // the run finds them
-	replayBoth(t, p, data, neighbour, reached)
-}
-
 // TestPersonsOfOneRowAreRecords: with one row a person, the figures are those of records, but for the
 // factor of the pairs within persons in the intervals of figures over pairs.
 func TestPersonsOfOneRowAreRecords(t *testing.T) {

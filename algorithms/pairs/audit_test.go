@@ -29,8 +29,8 @@ func gauss(s pairs.Spec) pairs.Spec { s.Budget.Delta = 1e-3; return s }
 
 func shrink(s pairs.Spec) pairs.Spec { s.Shrink, s.Clip, s.Rows = true, 1e9, 1; return s }
 
-// attack audits p with so many changed pairs, or kappa.
-func attack(t *testing.T, p *pairs.Plan, changed, runs int) *audit.Report {
+// attacked audits p with so many changed pairs, or kappa.
+func attacked(t *testing.T, p *pairs.Plan, changed, runs int) *audit.Report {
 	t.Helper()
 	target, err := audit.WorstPairs(context.Background(), p, changed)
 	if err != nil {
@@ -99,7 +99,7 @@ func TestAuditOfEveryVariant(t *testing.T) {
 		"shrinking clip, individual": gauss(shrink(star(pairs.Individual, 3))),
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := attack(t, planOf(t, s), 0, 6_000)
+			r := attacked(t, planOf(t, s), 0, 6_000)
 			if r.Move < 0.99 {
 				t.Errorf("the exact vectors move %v of the certificate, want almost all of it", r.Move)
 			}
@@ -113,7 +113,7 @@ func TestAuditOfEveryVariant(t *testing.T) {
 func TestThePrintedClaimIsRefuted(t *testing.T) {
 	s := laplace(star(pairs.Group, 1))
 	s.Mode, s.Budget.Epsilon = algorithms.Paper, 3
-	r := attack(t, planOf(t, s), 0, 6_000)
+	r := attacked(t, planOf(t, s), 0, 6_000)
 	if r.PaperEpsilon != 3 || r.LowerBound <= r.PaperEpsilon || !r.Holds() {
 		t.Errorf("epsilon is at least %v, the paper claims %v, the report %v", r.LowerBound, r.PaperEpsilon, r.Epsilon)
 	}
@@ -139,7 +139,7 @@ func TestSeededDefectsOfPairsAreCaught(t *testing.T) {
 		"kappa dropped to 1, by Poisson": {poisson, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := attack(t, c.plan, c.changed, 8_000)
+			r := attacked(t, c.plan, c.changed, 8_000)
 			if r.Holds() || !r.Exceeds() || !testing.Short() && !r.Refuted() {
 				t.Errorf("not caught: moves %v of the certificate, %+v for epsilon %v", r.Move, r.Bounds, r.Epsilon)
 			}
@@ -149,7 +149,7 @@ func TestSeededDefectsOfPairsAreCaught(t *testing.T) {
 	noise := half.Noise().(privacy.Gaussian)
 	noise.Sigma /= 2
 	half.Releases[0].Noise = noise
-	if r := attack(t, half, 0, 8_000); r.Holds() || !testing.Short() && !r.Refuted() {
+	if r := attacked(t, half, 0, 8_000); r.Holds() || !testing.Short() && !r.Refuted() {
 		t.Errorf("half the noise: %+v for epsilon %v", r.Bounds, r.Epsilon)
 	}
 	// Individuals above the cap are refused where the unit is one of them.
@@ -174,7 +174,7 @@ func poissonStar(kappa int) *pairs.Plan {
 // On Poisson batches the likelihood ratio over the secret coins comes near the claim and
 // stays below it.
 func TestPoissonAudit(t *testing.T) {
-	holds(t, attack(t, poissonStar(8), 0, 20_000))
+	holds(t, attacked(t, poissonStar(8), 0, 20_000))
 }
 
 // Features and labels with noise: the claim holds, and a plan that spends twice as much is
@@ -198,7 +198,7 @@ func TestAuditOfPerturbedInputs(t *testing.T) {
 		"input, classes": {pairs.Input, 1, true}, "input, labels": {pairs.Input, 3, false}, "labels": {pairs.Labels, 1, false}, "labels of a group": {pairs.Labels, 3, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := attack(t, planOf(t, spec(c.method, 1, c.kappa, c.byClass)), 0, 20_000)
+			r := attacked(t, planOf(t, spec(c.method, 1, c.kappa, c.byClass)), 0, 20_000)
 			if !r.Holds() || !testing.Short() && r.LowerBound < sizes.Of(0.2, 0.3) {
 				t.Errorf("epsilon at least %v of 1", r.LowerBound)
 			}

@@ -53,7 +53,7 @@ func TestMomentsOfPairsStayWithinTheCertificate(t *testing.T) {
 			if closest < 0.25 {
 				t.Errorf("clip %v: the certificate is never used by more than %v", clip, closest)
 			}
-			r := attack(t, planOf(t, moments(star(pairs.Individual, 3))), 0, 400)
+			r := attacked(t, planOf(t, moments(star(pairs.Individual, 3))), 0, 400)
 			if !(r.Move > 0.999 && r.Move <= 1) {
 				t.Errorf("the worst case moves %v of the certificate", r.Move)
 			}
@@ -70,10 +70,10 @@ func TestAuditOfPairMoments(t *testing.T) {
 	for name, s := range map[string]pairs.Spec{
 		"individual": gauss(star(pairs.Individual, 3)), "group, K-norm": star(pairs.Group, 2), "pair": gauss(star(pairs.OnePair, 1)),
 	} {
-		t.Run(name, func(t *testing.T) { holds(t, attack(t, planOf(t, moments(s)), 0, 6_000)) })
+		t.Run(name, func(t *testing.T) { holds(t, attacked(t, planOf(t, moments(s)), 0, 6_000)) })
 	}
 	caught := func(name string, p *pairs.Plan, changed int) {
-		if r := attack(t, p, changed, 8_000); r.Holds() || !r.Refuted() {
+		if r := attacked(t, p, changed, 8_000); r.Holds() || !r.Refuted() {
 			t.Errorf("%s is not caught: moves %v, %+v for epsilon %v", name, r.Move, r.Bounds, r.Epsilon)
 		}
 	}
@@ -92,7 +92,7 @@ func TestAuditOfPairMoments(t *testing.T) {
 		if p.Releases[0].Certificate, err = change.Certify(); err != nil {
 			t.Fatal(err)
 		}
-		if r := attack(t, p, 0, 400); !r.Exceeds() {
+		if r := attacked(t, p, 0, 400); !r.Exceeds() {
 			t.Errorf("certificate with %s: the worst case moves %v of it", name, r.Move)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/pairs"
-	"dyad/algorithms/replay"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
@@ -98,25 +98,16 @@ func newData(t testing.TB, s pairs.Spec, x []float64, g *pairgraph.Graph, labels
 // moved runs p on two neighbours, the second with the past of the first, and returns the norms by which each query moved.
 func moved(t testing.TB, p *pairs.Plan, run func(side int, s privacy.Session) ([]float64, error)) (moves []float64) {
 	t.Helper()
-	first, second, err := replay.Both(&near{}, run)
+	_, second, err := attack.Both(&near{}, run)
 	if err != nil {
 		t.Fatalf("%v (docs/theory.md#pair-groups)", err)
 	}
-	made, again := first.Made(replay.Release), second.Made(replay.Release)
-	if len(made) != p.Batches*p.Spec.Epochs {
-		t.Fatalf("%d releases, want %d", len(made), p.Batches*p.Spec.Epochs)
+	all := second.Moves()
+	if len(all) != p.Batches*p.Spec.Epochs {
+		t.Fatalf("%d releases, want %d", len(all), p.Batches*p.Spec.Epochs)
 	}
-	for i, c := range made {
-		n := 0.0
-		for k, v := range c.Before {
-			d := math.Abs(v - again[i].Before[k])
-			if p.Spec.Norm() == embedding.L1 {
-				n += d
-			} else {
-				n = math.Hypot(n, d)
-			}
-		}
-		moves = append(moves, n)
+	for _, m := range all {
+		moves = append(moves, m.By)
 	}
 	return moves
 }

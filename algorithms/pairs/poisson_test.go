@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/pairs"
-	"dyad/algorithms/replay"
 	"dyad/engine/embedding"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -38,11 +38,11 @@ func TestPoissonReleasesMoveByTheirPairs(t *testing.T) {
 	s := poissonSpec()
 	p := planOf(t, s)
 	x, g, labels := dataFor(t, s, 1)
-	first := &replay.Recorder{Session: &drawn{coins: privacy.NewSeededSource(5)}}
+	first := &attack.Recorder{Session: &drawn{coins: privacy.NewSeededSource(5)}}
 	if _, err := pairs.Train(context.Background(), newData(t, s, x, g, labels), nil, p, first, 1, algorithms.Tracker{}); err != nil {
 		t.Fatal(err)
 	}
-	batches, made := first.Made(replay.Poisson), first.Made(replay.Release)
+	batches, made := first.Made(attack.Poisson), first.Made(attack.Release)
 	if len(batches) != p.Batches*s.Epochs || len(made) != len(batches) {
 		t.Fatalf("%d batches and %d releases, want %d", len(batches), len(made), p.Batches*s.Epochs)
 	}
@@ -59,12 +59,12 @@ func TestPoissonReleasesMoveByTheirPairs(t *testing.T) {
 				mine[int32(i)] = true
 			}
 		}
-		second := &replay.Recorder{Session: first.Session, Of: first}
+		second := &attack.Recorder{Session: first.Session, Of: first}
 		_, err := pairs.Train(context.Background(), newData(t, s, other, g, flipped), nil, p, second, 1, algorithms.Tracker{})
 		if err := second.Outcome(err); err != nil {
 			t.Fatal(err)
 		}
-		again := second.Made(replay.Release)
+		again := second.Made(attack.Release)
 		for i, c := range made {
 			hits, moved := 0, 0.0
 			for _, pair := range batches[i].Order {

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/pairs"
-	"dyad/algorithms/replay"
 	"dyad/engine/embedding"
 	"dyad/internal/sizes"
 	"dyad/privacy/account"
@@ -50,8 +50,8 @@ func TestSoftmaxOfEverySize(t *testing.T) {
 			p := planOf(t, s)
 			plain, _ := signedAt(s, 0.02, -1, at)
 			closest := 0.0
-			run := func(x []float64, before *replay.Recorder) *replay.Recorder {
-				r := &replay.Recorder{Session: &oneBatch{unit: c.Unit, size: s.Batch}, Of: before}
+			run := func(x []float64, before *attack.Recorder) *attack.Recorder {
+				r := &attack.Recorder{Session: &oneBatch{unit: c.Unit, size: s.Batch}, Of: before}
 				if _, err := pairs.Train(context.Background(), disjoint(t, s, x), nil, p, r, 1, algorithms.Tracker{}); err != nil {
 					t.Fatal(err)
 				}
@@ -71,8 +71,8 @@ func TestSoftmaxOfEverySize(t *testing.T) {
 			}
 			for _, other := range [][]float64{plain, turned, far} {
 				next, move := run(other, whole), 0.0
-				for k, v := range whole.Made(replay.Release)[0].Before {
-					move = math.Hypot(move, v-next.Made(replay.Release)[0].Before[k])
+				for k, v := range whole.Made(attack.Release)[0].Before {
+					move = math.Hypot(move, v-next.Made(attack.Release)[0].Before[k])
 				}
 				closest = max(closest, move/replacedMove(p))
 			}

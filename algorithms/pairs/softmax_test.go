@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/pairs"
-	"dyad/algorithms/replay"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
 	power "dyad/internal/sizes"
@@ -321,7 +321,7 @@ func TestSoftmaxTrains(t *testing.T) {
 	s := softmaxSpec(t, 12, embedding.InfoNCE{Temperature: 1}, 3)
 	p := planOf(t, s)
 	data := disjoint(t, s, clustered(s, 2))
-	full := &replay.Recorder{Session: &drawn{coins: privacy.NewSeededSource(5)}}
+	full := &attack.Recorder{Session: &drawn{coins: privacy.NewSeededSource(5)}}
 	steps := p.Batches * s.Epochs
 	var kept [][]float64
 	want, err := pairs.Train(context.Background(), data, nil, p, full, 1, algorithms.Tracker{OnKeep: func(done int, _ []int32, vectors ...[]float64) {
@@ -334,7 +334,7 @@ func TestSoftmaxTrains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rest := &replay.Recorder{Session: full.Session, Of: &replay.Recorder{Calls: full.Calls[len(full.Calls)-2:]}} // a batch and its release
+	rest := &attack.Recorder{Session: full.Session, Of: &attack.Recorder{Calls: full.Calls[len(full.Calls)-2:]}} // a batch and its release
 	got, err := pairs.Train(context.Background(), data, nil, p, rest, 1, algorithms.Tracker{OnRestore: func(_ []int32, vectors ...[]float64) (int, error) {
 		for i, v := range vectors {
 			copy(v, kept[i])

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/evaluate"
-	"dyad/algorithms/replay"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -178,88 +177,12 @@ func recordsOf(all []record, train func(i int) []float64) Records {
 	return r
 }
 
-// Over random and hostile neighbours no score of any candidate moves by more than its certificate, and
-// the worst ones reach it, on both roads. A score over the exact number of pairs would move further.
-func TestSearchOfNeighbours(t *testing.T) {
-	rng := rand.New(rand.NewPCG(2, 5))
-	reached := map[Road]float64{}
-	trials := sizes.Of(8, 24)
-	if testing.Short() {
-		trials = 4
-	}
-	for trial := range trials {
-		n, road := 3+rng.IntN(20), []Road{Compose, RandomStopping}[trial%2]
-		draw := func() record {
-			return record{[3]float64{rng.Float64(), float64(rng.IntN(3)), math.NaN()}, rng.IntN(3) == 0}
-		}
-		var all []record
-		for range n {
-			all = append(all, draw())
-		}
-		other, victim := draw(), rng.IntN(n)
-		if trial%4 < 2 { // one positive from below all to above all
-			for i := range all {
-				all[i] = record{}
-			}
-			all[victim], other = record{[3]float64{-1, -1, -1}, true}, record{[3]float64{1, 1, 1}, true}
-		}
-		p, err := New(Options{Records: n, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}, Settings: toys(3), Road: road})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var seen []*replay.Recorder
-		for k := range 2 {
-			set := slices.Clone(all)
-			if k == 1 {
-				set[victim] = other
-			}
-			live, err := privacy.NewPublicSession(privacy.NewSeededSource(uint64(trial)), p.Events())
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := &replay.Recorder{Session: live}
-			if _, err := p.Job(recordsOf(set, func(int) []float64 { return []float64{0} })).Train(context.Background(), s, algorithms.Tracker{}); err != nil {
-				t.Fatal(err)
-			}
-			seen = append(seen, s)
-		}
-		reached[road] = max(reached[road], moved(t, p, seen[0], seen[1]))
-	}
-	if reached[Compose] < 0.99 || reached[RandomStopping] < 0.99 {
-		t.Errorf("the worst neighbours reach %v of the certificates", reached)
-	}
-}
-
 // scores are the exact scores by which a search chooses.
-func scores(r *replay.Recorder) []int64 {
-	for _, c := range r.Made(replay.Choice) {
+func scores(r *attack.Recorder) []int64 {
+	for _, c := range r.Made(attack.Choice) {
 		return c.Scores
 	}
 	return nil
-}
-
-// moved is how far the scores of the candidates, or what random stopping releases of each, move between two
-// searches, as a share of the certificate, which it may not exceed.
-func moved(t *testing.T, p *Plan, a, b *replay.Recorder) (most float64) {
-	t.Helper()
-	for i, v := range scores(a) {
-		most = max(most, math.Abs(float64(v-scores(b)[i]))/p.rank.Sensitivity())
-	}
-	others := b.Made(replay.Selection)
-	for i, c := range a.Made(replay.Selection) {
-		for k, run := range c.Runs {
-			again := others[i].Runs[k].Seen.Made(replay.Release)
-			for at, r := range run.Seen.Made(replay.Release) {
-				if v, w := r.Before, again[at].Before; len(v) == 2 {
-					most = max(most, math.Hypot(v[0]-w[0], v[1]-w[1])/p.joint.Sensitivity())
-				}
-			}
-		}
-	}
-	if most > 1 {
-		t.Fatalf("the scores move by %v of their certificate", most)
-	}
-	return most
 }
 
 // A search finds the better candidate, returns its weights, and tells nothing while it runs.

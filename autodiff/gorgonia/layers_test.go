@@ -11,7 +11,7 @@ import (
 	"slices"
 	"testing"
 
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	graphs "dyad/autodiff/gorgonia"
 	"dyad/engine"
 	"dyad/engine/embedding"
@@ -328,7 +328,7 @@ func records(t testing.TB, x, y []float64, d int) *engine.Records {
 // The same perceptron has the same gradients through Gorgonia and built in, with clipped Jacobians.
 func TestDenseLayersHaveGradientsOfAnMLP(t *testing.T) {
 	const d, n = 6, 70
-	r := algotest.RandomRecords(n, d, engine.UnitBounds(), 3)
+	r := attack.RandomRecords(n, d, engine.UnitBounds(), 3)
 	for _, m := range []int{1, 3} {
 		for _, activation := range []embedding.Activation{embedding.Tanh, embedding.Softplus} {
 			mlp := embedding.MLP{In: d, Hidden: []int{8, 5}, Out: m, Activation: activation}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/autodiff"
 	graphs "dyad/autodiff/gorgonia"
 	"dyad/engine"
@@ -63,7 +63,7 @@ func TestGraphEqualsBuiltIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := algotest.RandomRecords(n, d, engine.UnitBounds(), 3)
+	r := attack.RandomRecords(n, d, engine.UnitBounds(), 3)
 	graphTheta := net.Start(1)
 	var theta []float64 // of the MLP
 	for k := range hidden {

@@ -132,7 +132,7 @@ func accountantJobs(_ []candidate, round int) []job {
 			jobs = append(jobs, job{fmt.Sprintf("accountant|%s|%s|%d", name, e.name, round), func(*rand.Rand) configuration {
 				return configuration{
 					area: "accountant", algorithm: name, loss: e.name, options: "delta of a worst pair over delta(epsilon), and at epsilon(delta)", cost: 5,
-					plan: func() (attack, error) {
+					plan: func() (hunt, error) {
 						return accountant(e.draw, func() account.Accountant { return ledgers()[name] }), nil
 					},
 				}
@@ -143,7 +143,7 @@ func accountantJobs(_ []candidate, round int) []job {
 }
 
 // account compares an accountant with lower bounds for random settings.
-func accountant(draw func(rng *rand.Rand) accounted, fresh func() account.Accountant) attack {
+func accountant(draw func(rng *rand.Rand) accounted, fresh func() account.Accountant) hunt {
 	return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
 		var found finding
 		var refused error

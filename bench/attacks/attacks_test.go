@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/audit"
 	"dyad/algorithms/local"
 	"dyad/algorithms/pairs"
-	"dyad/algorithms/replay"
 	"dyad/engine"
 	"dyad/engine/embedding"
 	"dyad/engine/enginetest"
@@ -310,14 +310,14 @@ func TestPrintedEpsilonsAreRefuted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		watch := &replay.Recorder{Session: session}
+		watch := &attack.Recorder{Session: session}
 		if _, err := a.Train(context.Background(), ev, p, watch, algorithms.Tracker{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, factor := range []float64{1, 0.9} {
 			g := p.Guarantee
 			g.Epsilon *= factor
-			if ratio, err := printed(g, watch.Made(replay.Release, replay.Hidden), p.Releases[0].Part > 0); err != nil || refuted(ratio) != (factor < 1) {
+			if ratio, err := printed(g, watch.Made(attack.Release, attack.Hidden), p.Releases[0].Part > 0); err != nil || refuted(ratio) != (factor < 1) {
 				t.Errorf("%s, epsilon times %v: ratio %v, %v", i.Name, factor, ratio, err)
 			}
 		}
@@ -338,18 +338,9 @@ func TestDoubledLocalEpsilonsAreFound(t *testing.T) {
 		}
 		p.Loss, p.Pairs = local.ScalarLoss{Of: linear}, 1
 		p.Dim, p.Threshold, p.ResponseShare, p.Bias = 1, 0.3, 0, 2
-		plan, err := p.Plan()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, claim := range []float64{2, 1} {
-			found, err := attackLocal(plan, 1, claim)(context.Background(), 20, rng)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if refuted(found.ratio) != (claim < 2) {
-				t.Errorf("%s of epsilon 2, claimed %v: ratio %v", method, claim, found.ratio)
-			}
+		found := try(t, messages(configuration{}, p), 20)
+		if refuted(found.ratio) || !refuted(2*found.ratio) {
+			t.Errorf("%s: ratio %v, twice of it is not above 1 or the ratio is", method, found.ratio)
 		}
 	}
 }

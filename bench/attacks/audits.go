@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
+	"dyad/algorithms/attack/kinds"
 	"dyad/algorithms/audit"
 	"dyad/bench"
 )
@@ -25,12 +26,12 @@ const mostTries = 40
 // auditKinds audits every kind of run that has jobs: the power is stated before the runs, and the number of runs is four times what half of the claim needs, as
 // far as most allows, and 10,000 where that is not known.
 func auditKinds(ctx context.Context, seed uint64, most int, log io.Writer) (all []audited, err error) {
-	for _, k := range jobKinds() {
+	for _, k := range kinds.Jobs() {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		var worst audit.Target
 		var at audited
 		for range mostTries {
-			text, _, _, jobs := k.draw(rng)
+			text, _, _, jobs := k.Draw(rng, kinds.Size{})
 			data, neighbour, err := jobs(rng)
 			if err != nil {
 				return all, err
@@ -45,13 +46,13 @@ func auditKinds(ctx context.Context, seed uint64, most int, log io.Writer) (all 
 				better = at.power.RunsForHalf == 0 && power.Move > at.power.Move
 			}
 			if at.mechanism == "" || better {
-				worst, at = target, audited{mechanism: k.name, options: text, power: power}
+				worst, at = target, audited{mechanism: k.Name, options: text, power: power}
 			}
 		}
 		if at.power.Runs = min(most, max(1000, 4*at.power.RunsForHalf)); at.power.RunsForHalf == 0 {
 			at.power.Runs = min(most, 10_000)
 		}
-		fmt.Fprintf(log, "%s: %s; a move of %.3f, %d runs, half of the claim needs %d\n", k.name, at.options, at.power.Move, at.power.Runs, at.power.RunsForHalf)
+		fmt.Fprintf(log, "%s: %s; a move of %.3f, %d runs, half of the claim needs %d\n", k.Name, at.options, at.power.Move, at.power.Runs, at.power.RunsForHalf)
 		if at.report, err = audit.Run(ctx, worst, audit.Options{Runs: at.power.Runs, Seed: seed}); err != nil {
 			return all, err
 		}

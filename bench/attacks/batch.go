@@ -6,12 +6,12 @@ import (
 	"math/rand/v2"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 )
 
 // trained attacks a batch algorithm by whole runs: recorded on a data set and replayed on
-// a neighbour, with the releases of the first run as the past of both (algotest.Replay).
+// a neighbour, with the releases of the first run as the past of both (attack.Replay).
 func trained(a algorithms.Algorithm, c candidate, t task, rng *rand.Rand) configuration {
 	values := map[string]any{"Steps": 1 + rng.IntN(6), "BatchRecords": 2 + rng.IntN(max(1, t.n-2))}
 	switch rng.IntN(4) {
@@ -42,7 +42,7 @@ func trainedWith(a algorithms.Algorithm, c candidate, t task, mode algorithms.Mo
 	t.describe()
 	return configuration{
 		area: "batch", algorithm: a.Info().Name, loss: c.name, options: fmt.Sprintf("%s %s %s", mode, options, t.text), n: t.n, d: t.d, cost: float64(t.n*t.n) / 2000,
-		plan: func() (attack, error) {
+		plan: func() (hunt, error) {
 			spec, err := algorithms.NewSpec(t.engine(), t.problem, t.l2, t.budget, mode)
 			if err != nil {
 				return nil, planError(err)
@@ -52,19 +52,19 @@ func trainedWith(a algorithms.Algorithm, c candidate, t task, mode algorithms.Mo
 				return nil, planError(err)
 			}
 			return t.replays(func(data, neighbour *engine.Records) (attempt, error) {
-				return verdict(algotest.Replay(a, p, data, []*engine.Records{neighbour}, coins))
+				return verdict(attack.Replay(a, p, data, []*engine.Records{neighbour}, coins))
 			}), nil
 		},
 	}
 }
 
 // replays searches the instances of a task.
-func (t task) replays(replay func(data, neighbour *engine.Records) (attempt, error)) attack {
+func (t task) replays(replay func(data, neighbour *engine.Records) (attempt, error)) hunt {
 	return t.searches(t.propose, replay)
 }
 
 // searches is replays from instances of another kind.
-func (t task) searches(propose func(i int, rng *rand.Rand) instance, replay func(data, neighbour *engine.Records) (attempt, error)) attack {
+func (t task) searches(propose func(i int, rng *rand.Rand) instance, replay func(data, neighbour *engine.Records) (attempt, error)) hunt {
 	return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
 		return climb(ctx, tries, rng,
 			func(i int) instance { return propose(i, rng) }, t.change,

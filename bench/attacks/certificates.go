@@ -178,7 +178,7 @@ func certificateJobs(_ []candidate, round int) []job {
 		jobs = append(jobs, job{fmt.Sprintf("certificate|%s|%d", r.name, round), func(*rand.Rand) configuration {
 			return configuration{
 				area: "certificate", algorithm: r.name, options: "theorem evaluated in 300 bits over the certificate",
-				plan: func() (attack, error) { return r.attack, nil },
+				plan: func() (hunt, error) { return r.attack, nil },
 			}
 		}})
 	}

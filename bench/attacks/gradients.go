@@ -25,7 +25,7 @@ type query struct {
 func gradient(c candidate, t task) configuration {
 	return configuration{
 		area: "gradient", algorithm: "mean gradient", loss: c.name, options: t.text, n: t.n, d: t.d, cost: float64(t.n*t.n) / 4000,
-		plan: func() (attack, error) {
+		plan: func() (hunt, error) {
 			spec, err := algorithms.NewSpec(t.engine(), t.problem, t.l2, t.budget, algorithms.Certified)
 			if err != nil {
 				return nil, planError(err)

@@ -8,10 +8,9 @@ import (
 	"math/rand/v2"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
-	"dyad/algorithms/replay"
-	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -22,7 +21,7 @@ import (
 // worst neighbours can be told apart, without any accountant. The ratio is that delta at
 // the printed epsilon over the printed delta, or epsilon over the printed one if delta is
 // 0. That certificates are not exceeded is what the other areas attack.
-func printed(g privacy.Guarantee, releases []replay.Call, parallel bool) (float64, error) {
+func printed(g privacy.Guarantee, releases []attack.Call, parallel bool) (float64, error) {
 	var square, largest, pure float64 // mu^2 together, of the costliest, and epsilon
 	seen := map[string]bool{}         // joint certificates
 	sampled, at := 0, mixture{}
@@ -94,19 +93,19 @@ func printed(g privacy.Guarantee, releases []replay.Call, parallel bool) (float6
 // guaranteed is a configuration that tries one run.
 func guaranteed(c configuration, run func(s privacy.Session) (privacy.Guarantee, bool, error)) configuration {
 	c.area, c.loss = "guarantee", ""
-	c.plan = func() (attack, error) {
+	c.plan = func() (hunt, error) {
 		session, err := quietly(1)
 		if err != nil {
 			return nil, err
 		}
-		watch := &replay.Recorder{Session: session}
+		watch := &attack.Recorder{Session: session}
 		g, parallel, err := run(watch)
 		if err != nil {
 			return nil, err
 		}
 		return func(context.Context, int, *rand.Rand) (finding, error) {
 			var found finding
-			ratio, err := printed(g, watch.Made(replay.Release, replay.Hidden), parallel)
+			ratio, err := printed(g, watch.Made(attack.Release, attack.Hidden), parallel)
 			found.add(attempt{ratio: ratio})
 			return found, err
 		}, nil

@@ -6,17 +6,11 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"gonum.org/v1/gonum/mathext"
-
 	"dyad/algorithms/local"
+	"dyad/algorithms/local/localaudit"
 	"dyad/engine"
-	"dyad/privacy"
 	randomiser "dyad/privacy/local"
 )
-
-// ask draws one message of a record and returns which of a few outcomes it is: whether
-// there is a gradient, and on which sides of some directions it lies.
-type ask func(z engine.Record) (int, error)
 
 // protocol draws a local protocol of a method.
 func protocol(method local.Method, epsilon float64, rng *rand.Rand) (local.Protocol, string, error) {
@@ -30,102 +24,40 @@ func protocol(method local.Method, epsilon float64, rng *rand.Rand) (local.Proto
 	return p, text, err
 }
 
-// localConfiguration attacks the messages of a client, black box: the law of its outcomes
-// is estimated for records in and out of the curriculum, and the ratio is a lower bound
-// of the largest log-ratio of the probabilities of an outcome, over the epsilon of the
-// guarantee.
-func localConfiguration(p local.Protocol, loss string, coins uint64) configuration {
-	return configuration{
-		area: "local", algorithm: p.Method.String(), loss: loss, n: p.Users, d: p.Dim,
-		options: fmt.Sprintf("eps=%g share=%g pairs=%d threshold=%g bias=%g, confidence 1-1e-9 an outcome", p.Epsilon, p.ResponseShare, p.Pairs, p.Threshold, p.Bias),
-		plan: func() (attack, error) {
-			plan, err := p.Plan()
+// messages attacks the messages of users (localaudit): the ratio is the epsilon that they show over the printed one.
+func messages(c configuration, p local.Protocol) configuration {
+	c.n, c.d = p.Users, p.Dim
+	c.plan = func() (hunt, error) {
+		plan, err := p.Plan()
+		if err != nil {
+			return nil, refusal(err)
+		}
+		return func(ctx context.Context, tries int, rng *rand.Rand) (found finding, err error) {
+			r, err := localaudit.Attack(ctx, plan, localaudit.Options{Runs: 300 * tries, Visits: 1, Confidence: 0.999999, Seed: rng.Uint64()})
 			if err != nil {
-				return nil, refusal(err)
+				return found, err
 			}
-			return attackLocal(plan, coins, p.Epsilon), nil
-		},
+			found.add(attempt{ratio: r.LowerBound / r.Claim})
+			return found, nil
+		}, nil
 	}
+	return c
 }
 
-// attackLocal asks a client of a plan that claims an epsilon for one message.
-func attackLocal(plan *local.Plan, coins uint64, epsilon float64) attack {
-	client := local.NewClient(plan, privacy.NewSeededSource(coins))
-	state := plan.Start()
-	state.W[0] = 0.9
-	decoded := make([]float64, plan.Dim)
-	message := func(z engine.Record) (int, error) {
-		if plan.Method == local.PrestigeLabel {
-			y, err := client.Label(z.Y)
-			return int(1 + y), err
-		}
-		m, err := client.Message(state, z)
-		if err != nil || !m.Takes {
-			return 0, err
-		}
-		clear(decoded)
-		err = plan.AddEstimate(decoded, m)
-		return 1 + int(1+math.Copysign(1, decoded[0])), err
+// localNetwork draws a protocol for a network.
+func localNetwork(rng *rand.Rand) configuration {
+	method := pick(rng, local.Prestige, local.PrestigeParticipation, local.DJW)
+	linear, err := engine.NewExpression("linear", "-u", engine.ExpressionOptions{})
+	if err != nil {
+		return configuration{plan: func() (hunt, error) { return nil, err }}
 	}
-	return laws(message, plan.Dim, epsilon)
-}
-
-// laws compares the laws of the outcomes of all records.
-func laws(message ask, d int, epsilon float64) attack {
-	const outcomes = 4
-	return func(ctx context.Context, tries int, _ *rand.Rand) (finding, error) {
-		draws := 500 * tries
-		var counts [][outcomes]int
-		var found finding
-		for _, z := range corners(d) {
-			var c [outcomes]int
-			for i := range draws {
-				if i%1000 == 0 && ctx.Err() != nil {
-					return found, ctx.Err()
-				}
-				outcome, err := message(z)
-				if err != nil {
-					return found, err
-				}
-				c[outcome]++
-			}
-			counts = append(counts, c)
-		}
-		for _, a := range counts {
-			for _, b := range counts {
-				worst := 0.0
-				for o := range outcomes {
-					if low := least(a[o], draws); low > 0 {
-						worst = max(worst, math.Log(low/(1-least(draws-b[o], draws)))/epsilon)
-					}
-				}
-				found.add(attempt{ratio: worst})
-			}
-		}
-		return found, nil
+	p := local.Protocol{
+		Method: method, Loss: local.ScalarLoss{Of: linear}, Users: 1 << 20, Dim: 2, FeatureNorm: 1, Epochs: 3, Epsilon: pick(rng, 0.5, 1, 2), Pairs: pick(rng, 1, 8),
+		Network: &local.Network{Hidden: 4, Seed: rng.Uint64(), Clip: 0.5},
 	}
-}
-
-// corners are records at the range and at 0, with both labels.
-func corners(d int) []engine.Record {
-	var all []engine.Record
-	for _, y := range []float64{-1, 1} {
-		for _, x := range []float64{-1, 0, 1} {
-			z := engine.Record{X: make([]float64, d), Y: y}
-			z.X[0] = x
-			all = append(all, z)
-		}
-	}
-	return all
-}
-
-// least is a lower confidence limit of a probability after so many hits (Clopper and
-// Pearson 1934), wrong with probability 1e-9.
-func least(hits, draws int) float64 {
-	if hits == 0 {
-		return 0
-	}
-	return mathext.InvRegIncBeta(float64(hits), float64(draws-hits+1), 1e-9)
+	return messages(configuration{
+		area: "kinds", algorithm: "local network", options: fmt.Sprintf("%s eps=%g pairs=%d hidden=%d", method, p.Epsilon, p.Pairs, p.Network.Hidden), cost: 10,
+	}, p)
 }
 
 // exactLaws are mechanisms whose log-ratio follows from what they say of themselves.
@@ -218,9 +150,12 @@ func localJobs(_ []candidate, round int) []job {
 					return planned(func() configuration {
 						p, text, err := protocol(method, epsilon, rng)
 						if err != nil {
-							return configuration{plan: func() (attack, error) { return nil, err }}
+							return configuration{plan: func() (hunt, error) { return nil, err }}
 						}
-						return localConfiguration(p, text, rng.Uint64())
+						return messages(configuration{
+							area: "local", algorithm: method.String(), loss: text,
+							options: fmt.Sprintf("eps=%g share=%g pairs=%d threshold=%g bias=%g", p.Epsilon, p.ResponseShare, p.Pairs, p.Threshold, p.Bias),
+						}, p)
 					})
 				}})
 			}
@@ -228,7 +163,7 @@ func localJobs(_ []candidate, round int) []job {
 	}
 	for _, law := range exactLaws() {
 		jobs = append(jobs, job{fmt.Sprintf("local|%s|%d", law.name, round), func(*rand.Rand) configuration {
-			return configuration{area: "local", algorithm: law.name, options: "exact law", plan: func() (attack, error) {
+			return configuration{area: "local", algorithm: law.name, options: "exact law", plan: func() (hunt, error) {
 				return func(_ context.Context, tries int, rng *rand.Rand) (finding, error) {
 					var found finding
 					for range tries {

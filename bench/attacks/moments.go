@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/audit"
 	"dyad/engine"
 	"dyad/engine/cpu"
@@ -90,7 +90,7 @@ func momentsJobs(_ []candidate, round int, persons bool) []job {
 					t.ofPersons(rng)
 				}
 				a := kind.of(t, rng)
-				if loss := algotest.Loss(a.Info()); !a.Info().Learns(t.problem.Loss) {
+				if loss := attack.Loss(a.Info()); !a.Info().Learns(t.problem.Loss) {
 					t.problem.Loss, t.problem.LabelValues, t.levels, t.backend.Float32 = loss, 0, 2, false
 					t.describe()
 				}
@@ -128,7 +128,7 @@ func momentsAttack(name string, a algorithms.Algorithm, t task, coins uint64) co
 	}
 	return configuration{
 		area: area, algorithm: a.Info().Name, loss: name, n: t.n, d: t.d, options: options,
-		plan: func() (attack, error) {
+		plan: func() (hunt, error) {
 			spec, err := algorithms.NewSpec(t.backend, t.problem, 0, t.budget, algorithms.Certified)
 			if err != nil {
 				return nil, planError(err)
@@ -139,7 +139,7 @@ func momentsAttack(name string, a algorithms.Algorithm, t task, coins uint64) co
 			}
 			return t.searches(func(i int, rng *rand.Rand) instance { return t.proposeMoments(p.Moments(), i, rng) },
 				func(data, neighbour *engine.Records) (attempt, error) {
-					return verdict(algotest.Replay(a, p, data, []*engine.Records{neighbour}, coins))
+					return verdict(attack.Replay(a, p, data, []*engine.Records{neighbour}, coins))
 				}), nil
 		},
 	}

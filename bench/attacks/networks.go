@@ -76,7 +76,7 @@ func networkJobs(_ []candidate, round int) []job {
 			return planned(func() configuration {
 				c, t, err := drawNetwork(rng)
 				if err != nil {
-					return configuration{plan: func() (attack, error) { return nil, err }}
+					return configuration{plan: func() (hunt, error) { return nil, err }}
 				}
 				made := make(c, t, rng)
 				made.area, made.cost = "networks", 4*made.cost

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/algorithms/attack/kinds"
 )
 
 // The page of attacks is that of its raw file, and has a mechanism that is refuted, and what it was before, where the file has it.
@@ -22,9 +24,9 @@ func TestPageOfAttacks(t *testing.T) {
 	if err != nil || string(got) != want {
 		t.Errorf("docs/attacks.md is not the page of its raw file (%v)", err)
 	}
-	for _, k := range jobKinds() {
-		if !strings.Contains(want, "| kinds | "+k.name+" |") {
-			t.Errorf("the page has no %s", k.name)
+	for _, k := range kinds.Jobs() {
+		if !strings.Contains(want, "| kinds | "+k.Name+" |") {
+			t.Errorf("the page has no %s", k.Name)
 		}
 	}
 	name := filepath.Join(t.TempDir(), "closest.csv")

@@ -7,9 +7,8 @@ import (
 	"slices"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/pairs"
-	"dyad/algorithms/replay"
-	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
 )
@@ -119,7 +118,7 @@ func pairConfiguration(s pairs.Spec, list []pairgraph.Pair, coins uint64) config
 	return configuration{
 		area: "pairs", algorithm: how, loss: fmt.Sprintf("%s%+v", s.Loss.Name(), s.Loss), n: s.Individuals, d: s.Dim,
 		options: fmt.Sprintf("%s %s kappa=%d pairs=%d batch=%d epochs=%d clip=%g shrink=%t steps=%g printed=%t rows=%d R=%g", s.Mode, noise, s.Kappa, s.Pairs, s.Batch, s.Epochs, s.Clip, s.Shrink, s.StepSize, s.PrintedSteps, s.Rows, s.Bound),
-		plan: func() (attack, error) {
+		plan: func() (hunt, error) {
 			p, err := s.Plan()
 			if err != nil {
 				return nil, refusal(err)
@@ -134,7 +133,7 @@ func pairConfiguration(s pairs.Spec, list []pairgraph.Pair, coins uint64) config
 }
 
 // attack searches neighbours of a unit: those of at most kappa pairs.
-func (a paired) attack(unit pairs.Unit, kappa int) attack {
+func (a paired) attack(unit pairs.Unit, kappa int) hunt {
 	return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
 		return climb(ctx, tries, rng,
 			func(int) pairInstance { return a.propose(unit, kappa, rng) },
@@ -250,7 +249,7 @@ func (a paired) change(best pairInstance, rng *rand.Rand) pairInstance {
 // changed pair that is in the batch.
 func (a paired) try(ctx context.Context, i pairInstance) (attempt, error) {
 	s := a.spec
-	first, moved, violation, err := replayed(a.coins, s.Norm(), func(side int, session privacy.Session) ([]float64, error) {
+	first, moved, violation, err := replayed(a.coins, func(side int, session privacy.Session) ([]float64, error) {
 		x, labels := slices.Clone(i.x), slices.Clone(i.labels)
 		if side == 1 {
 			x, labels = slices.Clone(i.otherX), slices.Clone(i.otherLabels)
@@ -269,7 +268,7 @@ func (a paired) try(ctx context.Context, i pairInstance) (attempt, error) {
 		return attempt{ratio: joint(moved, s.Budget.Delta > 0) / certified, violation: violation}, nil
 	}
 	worst := 0.0
-	batches := first.Made(replay.Poisson)
+	batches := first.Made(attack.Poisson)
 	for b, m := range moved {
 		hits := 0
 		for _, p := range batches[b].Order {

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/local"
 	"dyad/algorithms/pairs"
 	"dyad/engine"
@@ -31,8 +31,8 @@ func (j job) seedOf(seed uint64) uint64 {
 	return h.Sum64()
 }
 
-// attack tries about so many neighbours.
-type attack func(ctx context.Context, tries int, rng *rand.Rand) (finding, error)
+// hunt tries about so many neighbours.
+type hunt func(ctx context.Context, tries int, rng *rand.Rand) (finding, error)
 
 // configuration is one thing to attack: an algorithm, or a part of one, with a loss and
 // options.
@@ -44,7 +44,7 @@ type configuration struct {
 	cost float64
 	// plan prepares the attack. An error that wraps errRefused says that the library
 	// refuses the configuration; any other ends the run.
-	plan func() (attack, error)
+	plan func() (hunt, error)
 }
 
 // planned draws until the library plans a configuration, at most a few times.
@@ -53,7 +53,7 @@ func planned(draw func() configuration) configuration {
 	for range 4 {
 		c = draw()
 		ready, err := c.plan()
-		c.plan = func() (attack, error) { return ready, err }
+		c.plan = func() (hunt, error) { return ready, err }
 		if !errors.Is(err, errRefused) {
 			break
 		}
@@ -119,7 +119,7 @@ func refuted(ratio float64) bool { return !(ratio <= 1+slack) }
 // verdict is the outcome of a replay as a ratio and a violation. A violation that only
 // says that a move is above its certificate is in the ratio.
 func verdict(ratio float64, err error) (attempt, error) {
-	var v algotest.Violation
+	var v attack.Violation
 	switch {
 	case err == nil:
 		return attempt{ratio: ratio}, nil

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/privacy"
 )
@@ -67,12 +67,12 @@ func (o *online) describe(t *task) {
 }
 
 // streamed attacks an online algorithm by whole streams, all releases together
-// (algotest.ReplayStream). Half of the instances choose every batch after the iterate
+// (attack.ReplayStream). Half of the instances choose every batch after the iterate
 // that was published before it: the certificate is for whatever the other records are.
 func streamed(o online, c candidate, t task, coins uint64) configuration {
 	return configuration{
 		area: "stream", algorithm: o.Info().Name, loss: c.name, options: o.options + " " + t.text, n: t.n, d: t.d, cost: float64(t.n*t.n) / 1000,
-		plan: func() (attack, error) {
+		plan: func() (hunt, error) {
 			spec, err := algorithms.NewStreamSpec(t.backend, t.problem, o.StreamOptions, t.l2, t.budget, o.mode)
 			if err != nil {
 				return nil, planError(err)
@@ -115,7 +115,7 @@ type stream struct {
 	plan  *algorithms.Plan
 	coins uint64
 	kinks []float64
-	start func(privacy.Session) (algotest.Stepper, error) // nil: the plan's own
+	start func(privacy.Session) (attack.Stepper, error) // nil: the plan's own
 }
 
 func (s stream) propose(i int, rng *rand.Rand) adaptive {
@@ -142,7 +142,7 @@ func (s stream) propose(i int, rng *rand.Rand) adaptive {
 	return a
 }
 
-func (s stream) begin(session privacy.Session) (algotest.Stepper, error) {
+func (s stream) begin(session privacy.Session) (attack.Stepper, error) {
 	if s.start != nil {
 		return s.start(session)
 	}
@@ -159,7 +159,7 @@ func (s stream) try(ctx context.Context, a adaptive) (attempt, error) {
 	if err != nil {
 		return attempt{}, err
 	}
-	return verdict(algotest.ReplayStream(s.plan, s.begin, data, []*engine.Records{neighbour}, s.coins))
+	return verdict(attack.ReplayStream(s.plan, s.begin, data, []*engine.Records{neighbour}, s.coins))
 }
 
 // follow places the records while the stream runs with the coins of the attack, so that a

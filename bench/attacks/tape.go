@@ -5,8 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"dyad/algorithms/replay"
-	"dyad/engine/embedding"
+	"dyad/algorithms/attack"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -37,33 +36,23 @@ func quietly(seed uint64) (privacy.Session, error) {
 }
 
 // replayed trains on a data set, side 0, and on its neighbour with the same past and coins. It returns the recorded run, the distances of the
-// vectors before the noise in a norm, and a violation if the runs differ in anything else.
-func replayed(seed uint64, norm embedding.Norm, train func(side int, s privacy.Session) ([]float64, error)) (*replay.Recorder, []float64, string, error) {
+// vectors before the noise in the norm of the noise, and a violation if the runs differ in anything else.
+func replayed(seed uint64, train func(side int, s privacy.Session) ([]float64, error)) (first *attack.Recorder, all []float64, violation string, err error) {
 	session, err := quietly(seed)
 	if err != nil {
 		return nil, nil, "", err
 	}
-	first, second, err := replay.Both(session, train)
-	var v replay.Violation
+	first, second, err := attack.Both(session, train)
+	var v attack.Violation
 	if errors.As(err, &v) {
 		return first, nil, v.Reason, nil
+	} else if err != nil {
+		return nil, nil, "", err
 	}
-	again := second.Made(replay.Release, replay.Hidden)
-	all := make([]float64, len(again))
-	for i, c := range first.Made(replay.Release, replay.Hidden)[:len(again)] {
-		for k, v := range c.Before {
-			d := math.Abs(v - again[i].Before[k])
-			if norm == embedding.L1 {
-				all[i] += d
-			} else {
-				all[i] += d * d
-			}
-		}
-		if norm != embedding.L1 {
-			all[i] = math.Sqrt(all[i])
-		}
+	for _, m := range second.Moves() {
+		all = append(all, m.By)
 	}
-	return first, all, "", err
+	return first, all, "", nil
 }
 
 // joint is how far all releases moved together: the root of the sum of squares for

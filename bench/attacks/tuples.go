@@ -57,7 +57,7 @@ func tupleConfiguration(s pairs.Spec, coins uint64) configuration {
 	return configuration{
 		area: "tuples", algorithm: name, loss: fmt.Sprintf("%s%+v", s.Loss.Name(), s.Loss), n: s.Individuals, d: s.Dim,
 		options: fmt.Sprintf("%s tuple=%d batch=%d epochs=%d clip=%g steps=%g rows=%d R=%g", noise, s.Tuple, s.Batch, s.Epochs, s.Clip, s.StepSize, s.Rows, s.Bound),
-		plan: func() (attack, error) {
+		plan: func() (hunt, error) {
 			p, err := s.Plan()
 			if err != nil {
 				return nil, refusal(err)
@@ -69,14 +69,14 @@ func tupleConfiguration(s pairs.Spec, coins uint64) configuration {
 
 // attackTuples searches neighbours of a plan whose releases together may move by what is
 // certified.
-func attackTuples(p *pairs.Plan, coins uint64, certified float64) attack {
+func attackTuples(p *pairs.Plan, coins uint64, certified float64) hunt {
 	s := p.Spec
 	return func(ctx context.Context, tries int, rng *rand.Rand) (finding, error) {
 		return climb(ctx, tries, rng,
 			func(int) people { return proposePeople(s, rng) },
 			func(best people, rng *rand.Rand) people { return best.change(s, rng) },
 			func(who people) (attempt, error) {
-				_, moved, violation, err := replayed(coins, s.Norm(), func(side int, session privacy.Session) ([]float64, error) {
+				_, moved, violation, err := replayed(coins, func(side int, session privacy.Session) ([]float64, error) {
 					data, classes, err := who.data(s, side == 1)
 					if err != nil {
 						return nil, err

@@ -42,6 +42,7 @@ type auditRecordsCmd struct {
 	N          int      `positive:"" within:"[2,]" short:"n" default:"64" help:"Number of records."`
 	PersonRows int      `positive:"" placeholder:"K" help:"Records are persons with up to K rows, and the two data sets differ in all rows of one. Default: each row is a record."`
 	D          int      `positive:"" short:"d" default:"2"`
+	Choose     int      `positive:"" name:"choose-interactions" placeholder:"K" help:"As in a schema."`
 	L2         *float64 `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
 	Task       string   `default:"auc" enum:"auc,metric" `
 	Steps      int      `positive:""`
@@ -289,6 +290,9 @@ func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b pr
 	}
 	if c.Radius != 0 {
 		p.Radius = c.Radius
+	}
+	if c.Choose > 0 {
+		p.Candidates = engine.PairsOf(c.D, c.Choose)
 	}
 	if err := c.network(c, &p); err != nil {
 		return p, l2, b, mode, err

@@ -9,29 +9,31 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/algorithms/attack/kinds"
 )
 
-// guards are the tests that attack a kind of run, each with its folder unless it is this one. Kinds of With have theirs by being in it (kindtest.Check).
+// guards are the tests of this package that attack a kind of run; its guarantee is attacked on the neighbours of a row of kinds.Table. Kinds of With
+// have theirs by being in it (kindtest.Check).
 type guards struct {
 	crash   string // it is killed, resumed, and its files are counted
 	silence string // nothing but its release tells of the records
 	verify  string // its file is verified with its ledger, or not covered
-	audit   string // its guarantee is attacked on neighbours
 }
 
 // guarded are the kinds of run, by command. A new kind gets its row here, and with it its tests.
 var guarded = map[string]guards{
-	"dyad train":            {"TestCheckpointCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms:TestBruteForceNeighboursStayWithinCertificates"},
-	"dyad online":           {"TestOnlineCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestStreamModelsAreComparedWithTheirCharge", "TestAuditOfStreamsAndMetrics"},
-	"dyad search":           {"TestKilledSearchesAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/search:TestSearchOfNeighbours"},
-	"dyad pairs train":      {"TestPairsCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/pairs:TestAuditOfEveryVariant"},
-	"dyad cluster":          {"TestKilledClusteringsAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/cluster:TestClusterSumsOfNeighbours"},
-	"dyad local simulate":   {"TestLocalSimulateCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/local/localaudit:TestAttackWithoutPowerSaysSo"},
-	"dyad evaluate private": {"TestKilledEvaluationsAreResumed", "TestHeldOutAndNeighbourFiguresTellNothingElse", "TestGenuineFilesAreNeverRefused", "../../algorithms/evaluate:TestEvaluationOfNeighbours"},
-	"dyad evaluate compare": {"TestKilledEvaluationsAreResumed", "TestHeldOutAndNeighbourFiguresTellNothingElse", "TestGenuineFilesAreNeverRefused", "../../algorithms/evaluate:TestEvaluationOfNeighbours"},
-	"dyad baseline":         {"TestCheckpointCrashMatrix", "TestBaselineIsTheModeOfTrain", "TestGenuineFilesAreNeverRefused", "TestBaselineIsTheModeOfTrain"}, // it promises nothing
-	"dyad threshold":        {"TestKilledEvaluationsAreResumed", "TestThresholdIsAFunctionOfTheRelease", "TestGenuineFilesAreNeverRefused", "../../algorithms/evaluate:TestEvaluationOfNeighbours"},
-	"dyad lab curve":        {"TestKilledCurvesAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused", "../../algorithms/curve:TestPrivateCurveOfNeighbours"},
+	"dyad train":            {"TestCheckpointCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused"},
+	"dyad online":           {"TestOnlineCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestStreamModelsAreComparedWithTheirCharge"},
+	"dyad search":           {"TestKilledSearchesAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused"},
+	"dyad pairs train":      {"TestPairsCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused"},
+	"dyad cluster":          {"TestKilledClusteringsAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused"},
+	"dyad local simulate":   {"TestLocalSimulateCrashMatrix", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused"},
+	"dyad evaluate private": {"TestKilledEvaluationsAreResumed", "TestHeldOutAndNeighbourFiguresTellNothingElse", "TestGenuineFilesAreNeverRefused"},
+	"dyad evaluate compare": {"TestKilledEvaluationsAreResumed", "TestHeldOutAndNeighbourFiguresTellNothingElse", "TestGenuineFilesAreNeverRefused"},
+	"dyad baseline":         {"TestCheckpointCrashMatrix", "TestBaselineIsTheModeOfTrain", "TestGenuineFilesAreNeverRefused"}, // it promises nothing
+	"dyad threshold":        {"TestKilledEvaluationsAreResumed", "TestThresholdIsAFunctionOfTheRelease", "TestGenuineFilesAreNeverRefused"},
+	"dyad lab curve":        {"TestKilledCurvesAreResumed", "TestNothingButTheReleaseTellsOfTheRecords", "TestGenuineFilesAreNeverRefused"},
 }
 
 // TestEveryKindIsGuarded: whatever takes --resume charges, and has a row. Every test that a row names is there, in the tables of sizes and
@@ -41,12 +43,12 @@ func TestEveryKindIsGuarded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := map[string]bool{}
+	charging := map[string]bool{}
 	for _, leaf := range parser.Model.Leaves(false) {
 		for _, level := range leaf.AllFlags(false) {
 			for _, f := range level {
 				if f.Name == "resume" {
-					kinds[commandLine(leaf)] = true
+					charging[commandLine(leaf)] = true
 				}
 			}
 		}
@@ -55,10 +57,10 @@ func TestEveryKindIsGuarded(t *testing.T) {
 	for _, args := range silentRuns() {
 		silent["dyad "+args[0]], silent["dyad "+args[0]+" "+args[1]] = true, true
 	}
-	for kind := range kinds {
+	for kind := range charging {
 		row, ok := guarded[kind]
 		if !ok {
-			t.Errorf("%s charges and has no row: name the tests that kill it, compare its output, verify its file and attack its guarantee", kind)
+			t.Errorf("%s charges and has no row: name the tests that kill it, compare its output and verify its file", kind)
 		}
 		if everySize[kind] == "" {
 			t.Errorf("%s charges and is not in the table of sizes", kind)
@@ -69,15 +71,28 @@ func TestEveryKindIsGuarded(t *testing.T) {
 		if row.verify == "TestGenuineFilesAreNeverRefused" && !slices.ContainsFunc(writes[strings.TrimPrefix(kind, "dyad ")], func(w written) bool { return w.charge && !w.none }) {
 			t.Errorf("%s has no file that was charged in the table of files", kind)
 		}
-		for _, name := range []string{row.crash, row.silence, row.verify, row.audit} {
+		if !slices.ContainsFunc(kinds.Table(), func(r kinds.Row) bool { return slices.Contains(r.Commands, kind) }) {
+			t.Errorf("%s charges and has no row of neighbours in package kinds: draw them, or name their test, or why there is no claim to attack", kind)
+		}
+		for _, name := range []string{row.crash, row.silence, row.verify} {
 			if ok && !hasTest(t, name) {
 				t.Errorf("%s: there is no test %s", kind, name)
 			}
 		}
 	}
 	for kind := range guarded {
-		if !kinds[kind] {
+		if !charging[kind] {
 			t.Errorf("a row is of %s, which charges nothing", kind)
+		}
+	}
+	for _, r := range kinds.Table() {
+		for _, kind := range r.Commands {
+			if !charging[kind] {
+				t.Errorf("the row %s is of %s, which charges nothing", r.Name, kind)
+			}
+		}
+		if r.Test != "" && !hasTest(t, "../../"+r.Test) {
+			t.Errorf("the row %s: there is no test %s", r.Name, r.Test)
 		}
 	}
 	if hasTest(t, "TestThatIsNotThere") || hasTest(t, "../../algorithms/search:TestVerify") {

@@ -15,18 +15,18 @@ import (
 // everySize are, for each command that releases something about private records, the packages whose tests attack it at every
 // size and place (package internal/sizes).
 var everySize = map[string]string{
-	"dyad train":            "algorithms/algotest privacy",
-	"dyad online":           "algorithms/algotest privacy",
-	"dyad search":           "algorithms/search algorithms/algotest privacy",
+	"dyad train":            "algorithms/attack privacy",
+	"dyad online":           "algorithms/attack privacy",
+	"dyad search":           "algorithms/attack/kinds algorithms/attack privacy",
 	"dyad pairs train":      "algorithms/pairs privacy",
-	"dyad cluster":          "algorithms/cluster privacy",
+	"dyad cluster":          "algorithms/attack/kinds privacy",
 	"dyad local client":     "privacy/local",
 	"dyad local simulate":   "privacy/local",
-	"dyad evaluate private": "algorithms/evaluate privacy",
-	"dyad evaluate compare": "algorithms/evaluate privacy",
-	"dyad baseline":         "algorithms/algotest privacy",
-	"dyad threshold":        "algorithms/evaluate privacy",
-	"dyad lab curve":        "algorithms/curve algorithms/evaluate privacy",
+	"dyad evaluate private": "algorithms/attack/kinds privacy",
+	"dyad evaluate compare": "algorithms/attack/kinds privacy",
+	"dyad baseline":         "algorithms/attack privacy",
+	"dyad threshold":        "algorithms/attack/kinds privacy",
+	"dyad lab curve":        "algorithms/attack/kinds privacy",
 }
 
 // noSize are the commands that release nothing about private records, by the reason.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/embedding"
 	"dyad/internal/sizes"
@@ -158,8 +158,8 @@ func TestNetworkReplay(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		data := algotest.RandomRecords(n, d, p.Bounds, 7)
-		ratio, err := algotest.Replay(c.algorithm, plan, data, algotest.Neighbours(data, 2, 8), 9)
+		data := attack.RandomRecords(n, d, p.Bounds, 7)
+		ratio, err := attack.Replay(c.algorithm, plan, data, attack.Neighbours(data, 2, 8), 9)
 		if t.Logf("%s: %s: %.2g of the certificate", c.name, spec.Kernel.Method(), ratio); err != nil || !(ratio > 0.01 && ratio <= 1) {
 			t.Errorf("%s: the largest move is %v of the certificate, %v", c.name, ratio, err)
 		}

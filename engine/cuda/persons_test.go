@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
@@ -312,13 +312,13 @@ func TestPersonsRefused(t *testing.T) {
 // person are replaced, and by a good part of it; without the weights of rows by more.
 func TestPersonReplayOnGPU(t *testing.T) {
 	const persons, most, d = 13, 9, 3
-	data := algotest.RandomPersons(persons, most, d, engine.UnitBounds(), 7)
-	near := algotest.PersonNeighbours(data, 3, most, 8)
+	data := attack.RandomPersons(persons, most, d, engine.UnitBounds(), 7)
+	near := attack.PersonNeighbours(data, 3, most, 8)
 	counts := make([]int, persons)
 	for k := range counts {
 		counts[k] = 1 + k%most
 	}
-	worst, neighbour := algotest.WorstPersons(counts, d, 8, engine.UnitBounds())
+	worst, neighbour := attack.WorstPersons(counts, d, 8, engine.UnitBounds())
 	for _, c := range []struct {
 		a      algorithms.Algorithm
 		loss   engine.Loss
@@ -347,8 +347,8 @@ func TestPersonReplayOnGPU(t *testing.T) {
 			if plan.Guarantee.Unit != "one person" {
 				t.Errorf("%s protects %s", a.Info().Name, plan.Guarantee.Unit)
 			}
-			ratio, err := algotest.Replay(a, plan, data, near, 9)
-			more, err2 := algotest.Replay(a, plan, worst, []*engine.Records{neighbour}, 9)
+			ratio, err := attack.Replay(a, plan, data, near, 9)
+			more, err2 := attack.Replay(a, plan, worst, []*engine.Records{neighbour}, 9)
 			return max(ratio, more), errors.Join(err, err2)
 		}
 		ratio, err := replay(newFake())
@@ -389,7 +389,7 @@ func TestPersonMetricNeighbours(t *testing.T) {
 		return got
 	}
 	before, most := off(data), 0.0
-	for _, near := range algotest.PersonNeighbours(data, 3, p.PersonRows, 5) {
+	for _, near := range attack.PersonNeighbours(data, 3, p.PersonRows, 5) {
 		most = max(most, apartBy(off(near), before))
 	}
 	whole := k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/enginetest"
 	"dyad/internal/sizes"
@@ -272,8 +272,8 @@ func TestReplayInATeam(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			data, neighbour := algotest.WorstCase(n, d, 0, p.Bounds)
-			return algotest.Replay(algorithm, plan, data, []*engine.Records{neighbour}, 9)
+			data, neighbour := attack.WorstCase(n, d, 0, p.Bounds)
+			return attack.Replay(algorithm, plan, data, []*engine.Records{neighbour}, 9)
 		}
 		if ratio, err := worst(of(nil)); err != nil || !(ratio > 0.5 && ratio <= 1) {
 			t.Errorf("%s: the largest move is %v of the certificate, %v", name, ratio, err)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
@@ -38,8 +38,8 @@ func TestReplayOnGPU(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		data := algotest.RandomRecords(n, d, p.Bounds, 7)
-		ratio, err := algotest.Replay(c.algorithm, plan, data, algotest.Neighbours(data, 4, 8), 9)
+		data := attack.RandomRecords(n, d, p.Bounds, 7)
+		ratio, err := attack.Replay(c.algorithm, plan, data, attack.Neighbours(data, 4, 8), 9)
 		if err != nil || !(ratio > 0.05 && ratio <= 1) {
 			t.Errorf("%s: the largest move is %v of the certificate, %v", c.name, ratio, err)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"dyad"
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/cluster"
 	"dyad/algorithms/curve"
 	"dyad/algorithms/evaluate"
@@ -122,7 +122,7 @@ func trainings(n, d int, more bool) (all []row) {
 				if !i.MetricsOnly {
 					add(i.Name+" network, "+unit, shape, dyad.Options{Algorithm: a, Network: &dyad.Network{Hidden: []int{4}}}, b)
 				}
-				if _, score := algotest.Loss(i).(engine.ScoreLoss); score && !i.ScoresOnly {
+				if _, score := attack.Loss(i).(engine.ScoreLoss); score && !i.ScoresOnly {
 					add(i.Name+" metric, "+unit, shape, dyad.Options{Task: dyad.Metric, Algorithm: a}, b)
 				}
 			}

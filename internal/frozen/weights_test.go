@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/cluster"
 	"dyad/algorithms/evaluate"
 	"dyad/algorithms/local"
@@ -106,7 +106,7 @@ func runPlan(a algorithms.Algorithm, x, y []float64, b privacy.Budget, m algorit
 	if a.Info().NeedsL2 {
 		l2 = max(l2, 0.5)
 	}
-	problem := engine.Problem{N: runN, D: runD, Bounds: engine.UnitBounds(), Loss: algotest.Loss(a.Info()), Radius: 1, LabelValues: 2}
+	problem := engine.Problem{N: runN, D: runD, Bounds: engine.UnitBounds(), Loss: attack.Loss(a.Info()), Radius: 1, LabelValues: 2}
 	spec, err := algorithms.NewSpec(cpu.Backend{}, problem, l2, b, m)
 	if err != nil {
 		return nil, nil, err

@@ -267,7 +267,7 @@ func splitRoom(name string) (room, rest string) {
 }
 
 // testRooms help tests: that only tests use them is what they are for.
-var testRooms = []string{"algorithms/algotest", "bench", "cmd/command/kindtest", "engine/cuda/ptxtest", "engine/enginetest", "internal/crash", "internal/hostile", "internal/sizes", "privacy/privtest"}
+var testRooms = []string{"algorithms/attack", "algorithms/attack/kinds", "bench", "cmd/command/kindtest", "engine/cuda/ptxtest", "engine/enginetest", "internal/crash", "internal/hostile", "internal/sizes", "privacy/privtest"}
 
 // forUsers are exports that programs with Dyad as a library need and Dyad itself does not.
 var forUsers = []string{

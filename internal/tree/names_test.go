@@ -12,9 +12,12 @@ import (
 // merged are tests of internal/tree/testdata/names.txt that have another name today.
 var merged = map[string]string{
 	"TestCUDAOnTheHost":                "TestHost",       // one framework in engine/cuda, run by make host
+	"TestEvaluationOfNeighbours":       "TestKindsOfEverySize", // one table of neighbours by kind of run
 	"TestFullBatchRecursions":          "TestRecursions", // of passes and baselines, too
 	"TestOffGIGAIsTheRecursion":        "TestRecursions",
 	"TestRequestsInWorkKeepTheirPlace": "TestRequestsInWorkKeepTheirShare",
+	"TestSearchOfNeighbours":           "TestKindsOfEverySize",
+	"TestSearchOfReplacedPersons":      "TestKindsOfEverySize",
 	"TestWgmmaIsChosen":                "TestVariantsAreRefused",
 }
 

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"dyad/algorithms/audit"
 	"dyad/algorithms/local"
@@ -323,51 +322,12 @@ func (r *Report) attack(shown [2][][]uint8, confidence float64) {
 				rest[k] = append(rest[k], score(run))
 			}
 		}
-		slices.Sort(chosen[k])
 	}
-	// Both directions of both records, at every distinct score.
-	best, cut, first, above := -1.0, 0.0, 0, true
-	thresholds := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(chosen[0]), chosen[1]...))))
-	for _, c := range thin(thresholds, 200) {
-		for _, up := range []bool{true, false} {
-			for k := range 2 {
-				if e := audit.ClopperPearson(count(chosen, k, c, up), 0, alpha); e > best {
-					best, cut, first, above = e, c, k, up
-				}
-			}
-		}
-	}
-	r.Event = count(rest, first, cut, above)
+	r.Event = audit.BestGuess(chosen[0], chosen[1], len(rest[0]), 0, alpha).Count(rest[0], rest[1])
 	r.LowerBound = audit.ClopperPearson(r.Event, 0, alpha)
 	if e := r.Event; e.Likely > 0 && e.Rare > 0 {
 		p, q := float64(e.Likely)/float64(e.LikelyRuns), float64(e.Rare)/float64(e.RareRuns)
 		r.Estimate = math.Log(p / q)
 		r.StandardError = math.Sqrt((1-p)/float64(e.Likely) + (1-q)/float64(e.Rare))
 	}
-}
-
-// count counts scores at or beyond a threshold; the record numbered likely is the one
-// under which that should be frequent.
-func count(scores [2][]float64, likely int, cut float64, above bool) audit.Event {
-	n := [2]int{}
-	for k := range scores {
-		for _, s := range scores[k] {
-			if above && s >= cut || !above && s <= cut {
-				n[k]++
-			}
-		}
-	}
-	return audit.Event{Likely: n[likely], LikelyRuns: len(scores[likely]), Rare: n[1-likely], RareRuns: len(scores[1-likely])}
-}
-
-// thin keeps at most n values, evenly spaced.
-func thin(v []float64, n int) []float64 {
-	if len(v) <= n {
-		return v
-	}
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = v[i*len(v)/n]
-	}
-	return out
 }

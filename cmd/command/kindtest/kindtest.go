@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/audit"
 	"dyad/cmd/command"
 	"dyad/engine"
@@ -261,7 +261,7 @@ func (s suite) attacked(t *testing.T, n, unit int) (p *algorithms.KindPlan, data
 		t.Fatal(err)
 	}
 	x, y := make([]float64, n*d), make([]float64, n)
-	base := algotest.RandomRecords(n, d, engine.UnitBounds(), 1)
+	base := attack.RandomRecords(n, d, engine.UnitBounds(), 1)
 	for i := range n {
 		base.Row(i, x[i*d:][:d])
 	}

@@ -38,7 +38,7 @@ var evidenceOf = map[string][]evidence{
 	},
 	"onpairc": {{"dyad plan --algorithm onpairc --mode paper -n 256 -d 8", "with alpha = c/sqrt(n) it never takes a step unless c > 4(L+alpha)"}},
 	"dpftrl": {
-		{"go test ./algorithms/algotest -run TestPrefixSumsMoveMoreThanOneColumn", "ok"},
+		{"go test ./algorithms/attack -run TestPrefixSumsMoveMoreThanOneColumn", "ok"},
 		{"go test ./algorithms -run TestDPFTRLNoise", "ok"},
 	},
 	"ongiga": {{"dyad plan --algorithm ongiga --mode nonprivate -n 256 -d 8", "no privacy guarantee"}},

@@ -1,4 +1,4 @@
-package algotest
+package attack
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"dyad/algorithms"
-	"dyad/algorithms/replay"
 	"dyad/engine"
 	"dyad/privacy"
 )
@@ -26,7 +25,7 @@ func ReplayStream(p *algorithms.Plan, start func(privacy.Session) (Stepper, erro
 	if err != nil {
 		return 0, err
 	}
-	record := &replay.Recorder{Session: session}
+	record := &Recorder{Session: session}
 	want, err := feed(start, data, record)
 	if err != nil {
 		return 0, err
@@ -36,7 +35,7 @@ func ReplayStream(p *algorithms.Plan, start func(privacy.Session) (Stepper, erro
 	}
 	largest := 0.0
 	for i, neighbour := range neighbours {
-		again := &replay.Recorder{Session: session, Of: record}
+		again := &Recorder{Session: session, Of: record}
 		got, err := feed(start, neighbour, again)
 		if moved := compare(again, true); moved.joint > 0 {
 			largest = max(largest, math.Sqrt(moved.square)/moved.joint)
@@ -45,7 +44,7 @@ func ReplayStream(p *algorithms.Plan, start func(privacy.Session) (Stepper, erro
 			return largest, fmt.Errorf("neighbour %d: %w", i, err)
 		}
 		for t := range want {
-			if !replay.SameBits(got[t], want[t]) {
+			if !SameBits(got[t], want[t]) {
 				return largest, fmt.Errorf("neighbour %d: %w", i, violation("what is returned after record %d depends on an unreleased value", t+1))
 			}
 		}
@@ -54,7 +53,7 @@ func ReplayStream(p *algorithms.Plan, start func(privacy.Session) (Stepper, erro
 }
 
 // feed returns what each step returns.
-func feed(start func(privacy.Session) (Stepper, error), data *engine.Records, r *replay.Recorder) ([][]float64, error) {
+func feed(start func(privacy.Session) (Stepper, error), data *engine.Records, r *Recorder) ([][]float64, error) {
 	s, err := start(r)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,4 @@
-// Package replay records a run of an algorithm on one data set and answers a run on a neighbouring one with what was recorded, so that both have
-// the same past and the same secret coins, and only what they ask for differs. Audits, the replays of tests and the table of attacks use it.
-package replay
+package attack
 
 import (
 	"errors"
@@ -21,12 +19,12 @@ const (
 )
 
 // ErrEnough ends a run after the releases that Recorder.Most allows.
-var ErrEnough = errors.New("replay: enough releases")
+var ErrEnough = errors.New("attack: enough releases")
 
 // Violation is something that an attack found.
 type Violation struct{ Reason string }
 
-func (v Violation) Error() string { return "replay: " + v.Reason }
+func (v Violation) Error() string { return "attack: " + v.Reason }
 
 // Call is one thing that an algorithm asked its session for.
 type Call struct {

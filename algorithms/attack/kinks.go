@@ -1,4 +1,4 @@
-package algotest
+package attack
 
 import (
 	"fmt"
@@ -27,18 +27,18 @@ func KinkLosses(at float64) []*engine.Expression {
 	return all
 }
 
-// Kinks is an instance of neighbours whose pairs all have one of few margins.
-type Kinks struct {
+// Instance is a data set and a neighbour, with what is special about them.
+type Instance struct {
 	Data, Neighbour *engine.Records
 	Name            string
 }
 
-// KinkNeighbours are data sets of n >= 4 records in which the positive ones are all (R, 0,
+// KinkNeighbours have pairs of records with few different margins: data sets of n >= 4 records in which the positive ones are all (R, 0,
 // ..., 0) and the negative ones all (-R, 0, ..., 0), but for record k, whose label alone
 // differs between the two. There are few records of one class: one that changes its class
 // then moves all the others to other places of blocks that hold one class only.
-func KinkNeighbours(n, d int, b engine.Bounds) []Kinks {
-	var all []Kinks
+func KinkNeighbours(n, d int, b engine.Bounds) []Instance {
+	var all []Instance
 	for _, few := range []int{1, 4, 5, 8} {
 		if few >= n {
 			break
@@ -61,7 +61,7 @@ func KinkNeighbours(n, d int, b engine.Bounds) []Kinks {
 				flipped[k] = -flipped[k]
 				neighbour := mustRecords(append([]float64(nil), x...), flipped, d, b)
 				name := fmt.Sprintf("%d %s records first, label of record %d flipped", few, class, k)
-				all = append(all, Kinks{data, neighbour, name}, Kinks{neighbour, data, name + " back"})
+				all = append(all, Instance{data, neighbour, name}, Instance{neighbour, data, name + " back"})
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package algotest
+package attack
 
 import (
 	"math"
@@ -69,6 +69,40 @@ func WorstCase(n, d, k int, b engine.Bounds) (data, neighbour *engine.Records) {
 	x[k*d] = b.FeatureNorm
 	y[k] = b.LabelAbs
 	return data, mustRecords(x, y, d, b)
+}
+
+// PairNeighbours are for a private choice of products of features: labels that the features tell, so that a model is sure, but for some records
+// about which it is sure and wrong, so that sums of residuals times products are not near 0. The replaced record has residuals and products as
+// large as they can be.
+func PairNeighbours(n, d int, b engine.Bounds) (all []Instance) {
+	x, y := make([]float64, n*d), make([]float64, n)
+	size := b.FeatureNorm / math.Sqrt(float64(d))
+	for i := range n {
+		side := float64(1 - 2*(i%2))
+		y[i] = side * b.LabelAbs
+		for k := range d {
+			x[i*d+k] = size * side * float64(1-2*(i>>(k+1)&1)*(k%2))
+		}
+	}
+	build := func(turned int, label float64) *engine.Records {
+		rows, labels := append([]float64(nil), x...), append([]float64(nil), y...)
+		for i := 0; i <= 8 && i < n; i += 2 {
+			for k := range d {
+				rows[i*d+k] = size
+			}
+			labels[i] = -b.LabelAbs
+		}
+		for k := d - turned; k < d; k++ {
+			rows[k] = -size
+		}
+		labels[0] = label * b.LabelAbs
+		return mustRecords(rows, labels, d, b)
+	}
+	return []Instance{
+		{build(0, -1), build((d+1)/2, -1), "sure and wrong, half of record 0 reversed"},
+		{build(0, 1), build(0, -1), "sure and wrong, label of record 0 flipped"},
+		{build(0, -1), build(1, -1), "sure and wrong, one feature of record 0 reversed"},
+	}
 }
 
 func copies(r *engine.Records) (x, y []float64) {

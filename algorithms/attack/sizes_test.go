@@ -1,11 +1,11 @@
-package algotest_test
+package attack_test
 
 import (
 	"slices"
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/internal/sizes"
 )
@@ -13,7 +13,7 @@ import (
 // mirrored are random records, and the same with record unit turned around; all coordinates take part.
 func mirrored(t *testing.T, c sizes.Cell) (data, neighbour *engine.Records) {
 	t.Helper()
-	data = algotest.RandomRecords(c.N, c.D, engine.UnitBounds(), 7)
+	data = attack.RandomRecords(c.N, c.D, engine.UnitBounds(), 7)
 	x, y := make([]float64, c.N*c.D), slices.Clone(data.Labels())
 	for i := range c.N {
 		data.Row(i, x[i*c.D:][:c.D])
@@ -37,7 +37,7 @@ func TestCatalogOfEverySize(t *testing.T) {
 		if !slices.Contains(info.Modes, algorithms.Certified) {
 			continue
 		}
-		loss, l2 := algotest.Loss(info), 0.0
+		loss, l2 := attack.Loss(info), 0.0
 		if info.NeedsL2 {
 			l2 = 0.01
 		}
@@ -53,10 +53,10 @@ func TestCatalogOfEverySize(t *testing.T) {
 				continue
 			}
 			planned++
-			worst, other := algotest.WorstCase(c.N, c.D, c.Unit, engine.UnitBounds())
+			worst, other := attack.WorstCase(c.N, c.D, c.Unit, engine.UnitBounds())
 			data, neighbour := mirrored(t, c)
 			for _, of := range [][2]*engine.Records{{worst, other}, {data, neighbour}} {
-				if ratio, err := algotest.Replay(a, p, of[0], []*engine.Records{of[1]}, 9); err != nil {
+				if ratio, err := attack.Replay(a, p, of[0], []*engine.Records{of[1]}, 9); err != nil {
 					t.Errorf("%s, %v: %v (%v of the certificate)", info.Name, c, err, ratio)
 				}
 			}

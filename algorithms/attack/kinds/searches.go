@@ -1,4 +1,4 @@
-package main
+package kinds
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/curve"
 	"dyad/algorithms/search"
 	"dyad/engine"
@@ -14,14 +14,59 @@ import (
 	"dyad/privacy"
 )
 
-// drawSearch is a search among trainings that release the sum of a public score of the records, by a road. The attacked unit, a record or a person at any
+// choice is a private choice among released models by their ranks: a positive moves from below all others to above them, for every model.
+func choice(rng *rand.Rand, at Size) (string, int, int, Pair) {
+	o := search.Options{Records: 3 + rng.IntN(40), Budget: privacy.Budget{Epsilon: pick(rng, 0.1, 1, 4), Delta: 1e-6}}
+	count := 2 + rng.IntN(4)
+	if !at.drawn() {
+		o.Records, count = at.Records, min(max(at.Features, 2), search.MaxCandidates)
+	}
+	for i := range count {
+		o.Models = append(o.Models, search.Model{Name: fmt.Sprint("m", i), Digest: fmt.Sprint(i)})
+	}
+	return fmt.Sprintf("models=%d eps=%g", len(o.Models), o.Budget.Epsilon), o.Records, len(o.Models), func(rng *rand.Rand) (data, neighbour algorithms.Job, err error) {
+		p, err := search.New(o)
+		if err != nil {
+			return data, neighbour, err
+		}
+		victim, apart, positives, seed := rng.IntN(o.Records), rng.IntN(2) == 0, rng.IntN(o.Records), rng.Uint64()
+		if !at.drawn() {
+			victim, positives = at.Unit, 0
+		}
+		job := func(second bool) algorithms.Job {
+			r := search.Records{Scores: func(_ context.Context, model int, _ []float64) (scores []float64, err error) {
+				rng := rand.New(rand.NewPCG(seed, uint64(model)))
+				for i := range o.Records {
+					s := rng.NormFloat64()
+					if i == victim {
+						if s = -10; second != (apart && model%2 == 0) {
+							s = 10
+						}
+					}
+					scores = append(scores, s)
+				}
+				return scores, nil
+			}}
+			for i := range o.Records {
+				r.Positive = append(r.Positive, i == victim || i < positives)
+			}
+			return p.Job(r)
+		}
+		return job(false), job(true), nil
+	}
+}
+
+// trainings is a search among trainings that release the sum of a public score of the records, by a road. The attacked unit, a record or a person at any
 // place, moves that sum and the ranks of every model by all that is certified: it is a positive below all others, or above them. The
 // ranks of the others fall with the weight, in steps where its noise is: so the best run is the least likely one of the attacked side
 // (docs/theory.md#stopping-profile).
-func drawSearch(road search.Road) drawJobs {
-	return func(rng *rand.Rand) (string, int, int, neighbouringJobs) {
+func trainings(road search.Road) Draw {
+	return func(rng *rand.Rand, at Size) (string, int, int, Pair) {
 		o := search.Options{
 			Records: 40 + rng.IntN(200), Budget: privacy.Budget{Epsilon: pick(rng, 0.1, 1, 4), Delta: pick(rng, 1e-6, 1e-2)}, Road: road, PersonRows: pick(rng, 0, 0, 3),
+		}
+		if !at.drawn() {
+			o.Records = at.Records
 		}
 		for i := range 2 + rng.IntN(4) {
 			o.Settings = append(o.Settings, search.Setting{Name: fmt.Sprint("s", i), Plan: planSum})
@@ -37,6 +82,9 @@ func drawSearch(road search.Road) drawJobs {
 			}
 			positives := max(2, o.Records/8)
 			victim := pick(rng, 0, o.Records/2, o.Records-1, rng.IntN(o.Records))
+			if !at.drawn() {
+				victim, positives = at.Unit, 0 // besides the attacked one
+			}
 			job := func(above bool) algorithms.Job {
 				side := 1.0
 				if above {
@@ -52,7 +100,7 @@ func drawSearch(road search.Road) drawJobs {
 					positive := i == victim || i*positives/o.Records != (i+1)*positives/o.Records
 					at := 0.0
 					if positive {
-						at = 6*float64(count)/float64(positives) - 3
+						at = 6*float64(count)/float64(max(1, positives)) - 3
 						count++
 					}
 					for range rows {
@@ -103,15 +151,22 @@ func planSum(b privacy.Budget) (*algorithms.Plan, error) {
 	return &algorithms.Plan{Algorithm: "sum", Releases: rows}, rows.Calibrate(b)
 }
 
-// drawCurve is a curve of private data: trainings on a part of the records and figures of the models on the rest, on which the replaced record, at any place, is
+// curves is a curve of private data: trainings on a part of the records and figures of the models on the rest, on which the replaced record, at any place, is
 // in some splits trained on and in some held out.
-func drawCurve(rng *rand.Rand) (string, int, int, neighbouringJobs) {
+func curves(rng *rand.Rand, at Size) (string, int, int, Pair) {
 	n, d, splits := 30+rng.IntN(40), 1+rng.IntN(3), 1+rng.IntN(3)
+	if !at.drawn() {
+		n, d, splits = at.Records, at.Features, 2
+	}
 	budget, held := privacy.Budget{Epsilon: pick(rng, 0.5, 2), Delta: 1e-6}, privacy.Budget{Epsilon: pick(rng, 0.5, 2), Delta: 1e-6}
 	name := pick(rng, "moments", "dpgdsc")
 	text := fmt.Sprintf("%s splits=%d eps=%g held=%g", name, splits, budget.Epsilon, held.Epsilon)
 	return text, n, d, func(rng *rand.Rand) (data, neighbour algorithms.Job, err error) {
-		one, other := algotest.WorstCase(n, d, pick(rng, 0, n/2, n-1, rng.IntN(n)), engine.UnitBounds())
+		unit := pick(rng, 0, n/2, n-1, rng.IntN(n))
+		if !at.drawn() {
+			unit = at.Unit
+		}
+		one, other := attack.WorstCase(n, d, unit, engine.UnitBounds())
 		o := curve.Options{Records: n, Training: 2 * n / 3, Splits: splits, Held: held}
 		a, err := algorithms.ByName(name)
 		if err != nil {

@@ -1,4 +1,4 @@
-package algotest_test
+package attack_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
@@ -30,8 +30,8 @@ func personSpec(t *testing.T, backend engine.Backend, loss engine.Loss, persons 
 // of one person replaced moves a release further than certified; or it says why it does not.
 func TestPersonReplays(t *testing.T) {
 	const persons = 31
-	data := algotest.RandomPersons(persons, personCap, 3, engine.UnitBounds(), 7)
-	near := algotest.PersonNeighbours(data, sizes.Of(2, 12), personCap, 8)
+	data := attack.RandomPersons(persons, personCap, 3, engine.UnitBounds(), 7)
+	near := attack.PersonNeighbours(data, sizes.Of(2, 12), personCap, 8)
 	counts := make([]int, persons)
 	for k := range counts {
 		counts[k] = 1 + k%personCap
@@ -70,13 +70,13 @@ func TestPersonReplays(t *testing.T) {
 						t.Errorf("%s: %v", name, err)
 						continue
 					}
-					ratio, err := algotest.Replay(a, p, data, near, 9)
+					ratio, err := attack.Replay(a, p, data, near, 9)
 					if err != nil {
 						t.Errorf("%s: %v", name, err)
 					}
 					for _, k := range sizes.Of([]int{0, persons - 1}, []int{0, 8, persons - 1}) {
-						worst, neighbour := algotest.WorstPersons(counts, 3, k, engine.UnitBounds())
-						r, err := algotest.Replay(a, p, worst, []*engine.Records{neighbour}, 9)
+						worst, neighbour := attack.WorstPersons(counts, 3, k, engine.UnitBounds())
+						r, err := attack.Replay(a, p, worst, []*engine.Records{neighbour}, 9)
 						if err != nil {
 							t.Errorf("%s, worst case, person %d: %v", name, k, err)
 						}
@@ -106,7 +106,7 @@ func TestPersonReplayCatchesRows(t *testing.T) {
 		counts = append(counts, 1)
 	}
 	counts[3] = personCap
-	data, neighbour := algotest.WorstPersons(counts, 3, 3, engine.UnitBounds())
+	data, neighbour := attack.WorstPersons(counts, 3, 3, engine.UnitBounds())
 	s, err := personSpec(t, rowsForPersons, engine.Logistic{}, 7, 0.01, algorithms.Certified, 1e-5)
 	if err != nil {
 		t.Fatal(err)
@@ -116,20 +116,20 @@ func TestPersonReplayCatchesRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The same person with many rows and with one: the sum of this backend has them all.
-	_, one := algotest.WorstPersons([]int{1, 1, 1, 1, 1, 1, 1}, 3, 3, engine.UnitBounds())
-	_, many := algotest.WorstPersons(counts, 3, 2, engine.UnitBounds())
-	if _, err := algotest.Replay(algorithms.DPGDSC{}, p, data, []*engine.Records{neighbour, one, many}, 9); err == nil {
+	_, one := attack.WorstPersons([]int{1, 1, 1, 1, 1, 1, 1}, 3, 3, engine.UnitBounds())
+	_, many := attack.WorstPersons(counts, 3, 2, engine.UnitBounds())
+	if _, err := attack.Replay(algorithms.DPGDSC{}, p, data, []*engine.Records{neighbour, one, many}, 9); err == nil {
 		t.Error("a sum over pairs of rows, divided by pairs of persons, passes as one of persons")
 	}
 	for _, a := range []algorithms.Algorithm{algorithms.Moments{}, algorithms.Moments{Second: "diagonal", Steps: 2}, algorithms.MomentMetric{}} {
-		s, err := personSpec(t, rowsForPersons, algotest.Loss(a.Info()), 7, 0, algorithms.Certified, 1e-5)
+		s, err := personSpec(t, rowsForPersons, attack.Loss(a.Info()), 7, 0, algorithms.Certified, 1e-5)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p, err = a.Plan(s); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := algotest.Replay(a, p, data, []*engine.Records{neighbour, one, many}, 9); err == nil {
+		if _, err := attack.Replay(a, p, data, []*engine.Records{neighbour, one, many}, 9); err == nil {
 			t.Errorf("%s: sums over rows pass as those of the means of persons", a.Info().Name)
 		}
 	}

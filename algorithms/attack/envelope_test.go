@@ -1,10 +1,10 @@
-package algotest_test
+package attack_test
 
 import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
@@ -39,12 +39,12 @@ func TestEnvelopesReplay(t *testing.T) {
 			}
 			for k := range 9 { // two classes at a and -a, and one record at the other end
 				data := ends(t, n, 0.6+0.05*float64(k), 1)
-				if _, err := algotest.Replay(a, plan, data, []*engine.Records{ends(t, n, 0.6+0.05*float64(k), -1)}, 1); err != nil {
+				if _, err := attack.Replay(a, plan, data, []*engine.Records{ends(t, n, 0.6+0.05*float64(k), -1)}, 1); err != nil {
 					t.Fatalf("%s, %s: %v", text, a.Info().Name, err)
 				}
 			}
-			data := algotest.RandomRecords(n, 1, engine.UnitBounds(), 1)
-			if _, err := algotest.Replay(a, plan, data, algotest.Neighbours(data, 8, 2), 1); err != nil {
+			data := attack.RandomRecords(n, 1, engine.UnitBounds(), 1)
+			if _, err := attack.Replay(a, plan, data, attack.Neighbours(data, 8, 2), 1); err != nil {
 				t.Errorf("%s, %s: %v", text, a.Info().Name, err)
 			}
 		}

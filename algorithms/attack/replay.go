@@ -1,4 +1,6 @@
-// Package algotest attacks algorithms with neighbouring data sets.
+// Package attack compares runs on neighbouring data sets (docs/design.md#one-attack-room). It has the neighbours by kind of input, the
+// session that records a run and answers the run on a neighbour with the past of the first one, and the score: how far what both ask for is
+// apart, over what is certified. Audits, the tables of tests and the search for neighbours in bench/attacks call it.
 //
 // Record/replay: a run on D is recorded; the run on a neighbour D' is answered with the recorded releases. A sound
 // algorithm then asks for the same things in the same order, moves each released vector by at most its certificate, and
@@ -6,7 +8,7 @@
 // secret batches or steps, it returns the same bits for other ones too, and steps of a secret state are coupled: the
 // two runs get the same noise, and their states may not drift apart faster than certified. (The idea comes from the
 // dp-recorder project; arXiv 2602.17454.)
-package algotest
+package attack
 
 import (
 	"context"
@@ -16,14 +18,10 @@ import (
 	"slices"
 
 	"dyad/algorithms"
-	"dyad/algorithms/replay"
 	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
-
-// Violation is what an attack found.
-type Violation = replay.Violation
 
 func violation(format string, args ...any) error {
 	return Violation{Reason: fmt.Sprintf(format, args...)}
@@ -31,29 +29,29 @@ func violation(format string, args ...any) error {
 
 // moves are how far the releases of a run and of its replay are apart.
 type moves struct {
-	run     *replay.Recorder // the replay, which notes violations
-	largest float64          // moved / certified, over all releases
-	mu2     float64          // sum of (moved / sigma)^2 over Gaussian releases
-	pure    float64          // sum of moved / scale over K-norm and Laplace releases
-	square  float64          // sum of moved^2
-	joint   float64          // certified for all releases together, of a stream
-	apart   float64          // distance of the secret states of the two runs
+	run     *Recorder // the replay, which notes violations
+	largest float64   // moved / certified, over all releases
+	mu2     float64   // sum of (moved / sigma)^2 over Gaussian releases
+	pure    float64   // sum of moved / scale over K-norm and Laplace releases
+	square  float64   // sum of moved^2
+	joint   float64   // certified for all releases together, of a stream
+	apart   float64   // distance of the secret states of the two runs
 }
 
 // compare compares all calls of a replay with those that it was answered with.
-func compare(run *replay.Recorder, stream bool) *moves {
+func compare(run *Recorder, stream bool) *moves {
 	m := &moves{run: run}
 	for i := range min(len(run.Calls), len(run.Of.Calls)) {
 		c, r := run.Calls[i], run.Of.Calls[i]
 		switch {
 		case c.Kind != r.Kind || c.Detail != r.Detail:
 			return m // noted by the recorder
-		case c.Kind == replay.Choice || c.Kind == replay.Selection:
+		case c.Kind == Choice || c.Kind == Selection:
 			run.Fail("call %d is a %s, whose scores are not compared here", i+1, c.Kind)
-		case c.Kind == replay.Hidden || c.Kind == replay.Release && c.Certificate.HiddenSteps() > 0:
+		case c.Kind == Hidden || c.Kind == Release && c.Certificate.HiddenSteps() > 0:
 			m.hidden(i, c, r)
-			m.apart = distance(c.After, r.After)
-		case c.Kind == replay.Release:
+			m.apart = Apart(nil, c.After, r.After)
+		case c.Kind == Release:
 			m.release(i, c, r)
 			if m.joint = c.Certificate.Sensitivity(); stream && !(math.Sqrt(m.square) <= m.joint) {
 				run.Fail("all releases up to %d together: moved %.6g, certified %.6g", i+1, math.Sqrt(m.square), m.joint)
@@ -64,33 +62,26 @@ func compare(run *replay.Recorder, stream bool) *moves {
 }
 
 // release checks how far a released vector moved.
-func (m *moves) release(i int, c, r replay.Call) {
-	var square float64
-	for k := range c.Before {
-		by := c.Before[k] - r.Before[k]
-		square += by * by
-		m.square += by * by
-	}
-	moved, certified := math.Sqrt(square), c.Certificate.Sensitivity()
+func (m *moves) release(i int, c, r Call) {
+	moved, certified := Apart(c.Noise, c.Before, r.Before), c.Certificate.Sensitivity()
+	m.square += moved * moved
 	m.largest = max(m.largest, moved/certified)
 	if !(moved <= certified) {
 		m.run.Fail("release %d: moved %.6g, certified %.6g", i+1, moved, certified)
 	}
 	switch noise := c.Noise.(type) {
 	case privacy.Gaussian:
-		m.mu2 += square / (noise.Sigma * noise.Sigma)
+		m.mu2 += moved / noise.Sigma * moved / noise.Sigma
 	case privacy.KNorm:
 		m.pure += moved / noise.Scale
 	case privacy.Laplace:
-		for k := range c.Before {
-			m.pure += math.Abs(c.Before[k]-r.Before[k]) / noise.Scale
-		}
+		m.pure += moved / noise.Scale
 	}
 }
 
 // hidden checks that the states before the noise, rounded to the grid, are not farther
 // apart than the certificate's contraction and gap allow.
-func (m *moves) hidden(i int, c, r replay.Call) {
+func (m *moves) hidden(i int, c, r Call) {
 	e, ok := c.Noise.Event(r.Certificate).(account.ConvergentEvent)
 	if !ok {
 		m.run.Fail("hidden step %d: the noise has no convergent event", i+1)
@@ -100,19 +91,11 @@ func (m *moves) hidden(i int, c, r replay.Call) {
 	privacy.RoundToGrid(here, e.Grid)
 	privacy.RoundToGrid(there, e.Grid)
 	allowed := e.Contraction*min(m.apart, e.Diameter) + e.Gap - e.Grid*math.Sqrt(float64(len(here)))
-	moved := distance(here, there)
+	moved := Apart(nil, here, there)
 	m.largest = max(m.largest, (moved-e.Contraction*min(m.apart, e.Diameter))/e.Gap)
 	if !(moved <= allowed*(1+1e-12)) {
 		m.run.Fail("hidden step %d: the states are %.6g apart, certified %.6g", i+1, moved, allowed)
 	}
-}
-
-func distance(a, b []float64) float64 {
-	var square float64
-	for k := range a {
-		square += (a[k] - b[k]) * (a[k] - b[k])
-	}
-	return math.Sqrt(square)
 }
 
 // together checks what all releases of a replay moved against the whole guarantee: a
@@ -138,7 +121,7 @@ func (m *moves) together(p *algorithms.Plan) {
 // watched makes queries part of what is recorded.
 type watched struct {
 	engine.Evaluator
-	r *replay.Recorder
+	r *Recorder
 }
 
 // Sum notes what a query is about: pairs and the centre that their records are moved to, or
@@ -160,7 +143,7 @@ func Replay(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, ne
 	if err != nil {
 		return 0, err
 	}
-	record := &replay.Recorder{Session: session}
+	record := &Recorder{Session: session}
 	want, err := run(a, p, data, record)
 	if err != nil {
 		return 0, err
@@ -169,18 +152,18 @@ func Replay(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, ne
 		return 0, violation("the run asked for nothing")
 	}
 	if batch, _ := p.Certificate().Batch(); batch > 0 || p.Certificate().HiddenSteps() > 0 {
-		other := &replay.Recorder{Session: session, Of: record, Fresh: true}
+		other := &Recorder{Session: session, Of: record, Fresh: true}
 		got, err := run(a, p, data, other)
 		if err := other.Outcome(err); err != nil {
 			return 0, fmt.Errorf("other secret coins: %w", err)
 		}
-		if !replay.SameBits(got, want) {
+		if !SameBits(got, want) {
 			return 0, fmt.Errorf("other secret coins: %w", violation("the result depends on batches or steps that must stay secret"))
 		}
 	}
 	largest := 0.0
 	for i, neighbour := range neighbours {
-		again := &replay.Recorder{Session: session, Of: record}
+		again := &Recorder{Session: session, Of: record}
 		got, err := run(a, p, neighbour, again)
 		moved := compare(again, false)
 		moved.together(p)
@@ -188,14 +171,14 @@ func Replay(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, ne
 		if err := again.Outcome(err); err != nil {
 			return largest, fmt.Errorf("neighbour %d: %w", i, err)
 		}
-		if !replay.SameBits(got, want) {
+		if !SameBits(got, want) {
 			return largest, fmt.Errorf("neighbour %d: %w", i, violation("the result depends on an unreleased value"))
 		}
 	}
 	return largest, nil
 }
 
-func run(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, r *replay.Recorder) ([]float64, error) {
+func run(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, r *Recorder) ([]float64, error) {
 	ev, err := p.Spec.Kernel.Bind(data)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package algotest_test
+package attack_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
@@ -74,14 +74,14 @@ func replayCatalog(t *testing.T, a algorithms.Algorithm, loss engine.Loss, m alg
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := algotest.RandomRecords(n, 3, engine.UnitBounds(), 7)
-	ratio, err := algotest.Replay(a, p, data, algotest.Neighbours(data, 12, 8), 9)
+	data := attack.RandomRecords(n, 3, engine.UnitBounds(), 7)
+	ratio, err := attack.Replay(a, p, data, attack.Neighbours(data, 12, 8), 9)
 	if err != nil {
 		t.Errorf("random neighbours: %v", err)
 	}
 	for _, k := range []int{0, 1, n / 2, n - 1} {
-		data, neighbour := algotest.WorstCase(n, 3, k, engine.UnitBounds())
-		r, err := algotest.Replay(a, p, data, []*engine.Records{neighbour}, 9)
+		data, neighbour := attack.WorstCase(n, 3, k, engine.UnitBounds())
+		r, err := attack.Replay(a, p, data, []*engine.Records{neighbour}, 9)
 		if err != nil {
 			t.Errorf("worst case, record %d: %v", k, err)
 		}
@@ -112,16 +112,16 @@ func TestGroupedReplays(t *testing.T) {
 	}
 	largest := 0.0
 	for seed := uint64(0); seed < 10; seed++ {
-		data := algotest.RandomRecords(30, 3, engine.UnitBounds(), seed)
-		ratio, err := algotest.Replay(a, p, data, algotest.Neighbours(data, 12, seed), seed)
+		data := attack.RandomRecords(30, 3, engine.UnitBounds(), seed)
+		ratio, err := attack.Replay(a, p, data, attack.Neighbours(data, 12, seed), seed)
 		if err != nil {
 			t.Error(err)
 		}
 		largest = max(largest, ratio)
 	}
 	for _, k := range []int{0, 5, 29} {
-		data, neighbour := algotest.WorstCase(30, 3, k, engine.UnitBounds())
-		ratio, err := algotest.Replay(a, p, data, []*engine.Records{neighbour}, 1)
+		data, neighbour := attack.WorstCase(30, 3, k, engine.UnitBounds())
+		ratio, err := attack.Replay(a, p, data, []*engine.Records{neighbour}, 1)
 		if err != nil {
 			t.Error(err)
 		}
@@ -226,8 +226,8 @@ func TestReplayCatchesSeededBugs(t *testing.T) {
 		caught := 0
 		var message string
 		for seed := uint64(0); seed < 20; seed++ {
-			data := algotest.RandomRecords(20, 2, engine.UnitBounds(), seed)
-			if _, err := algotest.Replay(c.a, p, data, algotest.Neighbours(data, 12, seed), seed); err != nil {
+			data := attack.RandomRecords(20, 2, engine.UnitBounds(), seed)
+			if _, err := attack.Replay(c.a, p, data, attack.Neighbours(data, 12, seed), seed); err != nil {
 				caught++
 				message = err.Error()
 			}
@@ -239,8 +239,8 @@ func TestReplayCatchesSeededBugs(t *testing.T) {
 	}
 	// The sound algorithm passes on the same data sets.
 	for seed := uint64(0); seed < 20; seed++ {
-		data := algotest.RandomRecords(20, 2, engine.UnitBounds(), seed)
-		if _, err := algotest.Replay(algorithms.DPGDSC{}, p, data, algotest.Neighbours(data, 12, seed), seed); err != nil {
+		data := attack.RandomRecords(20, 2, engine.UnitBounds(), seed)
+		if _, err := attack.Replay(algorithms.DPGDSC{}, p, data, attack.Neighbours(data, 12, seed), seed); err != nil {
 			t.Errorf("sound algorithm, data set %d: %v", seed, err)
 		}
 	}
@@ -265,9 +265,9 @@ func TestReplayRefusesUnplannedReleases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := algotest.RandomRecords(20, 2, engine.UnitBounds(), 1)
+	data := attack.RandomRecords(20, 2, engine.UnitBounds(), 1)
 	for _, noise := range []privacy.Mechanism{p.Noise(), privacy.Gaussian{Sigma: 1e-9}, privacy.KNorm{Scale: 1}, nil} {
-		if _, err := algotest.Replay(unplanned{noise: noise}, p, data, algotest.Neighbours(data, 1, 1), 1); !errors.Is(err, privacy.ErrUnplanned) {
+		if _, err := attack.Replay(unplanned{noise: noise}, p, data, attack.Neighbours(data, 1, 1), 1); !errors.Is(err, privacy.ErrUnplanned) {
 			t.Errorf("a second release with %v: %v", noise, err)
 		}
 	}
@@ -278,8 +278,8 @@ func ExampleReplay() {
 		N: 20, D: 2, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1,
 	}, 0.001, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
 	p, _ := algorithms.DPGDSC{}.Plan(s)
-	data := algotest.RandomRecords(20, 2, engine.UnitBounds(), 1)
-	_, err := algotest.Replay(algorithms.DPGDSC{}, p, data, algotest.Neighbours(data, 6, 2), 3)
+	data := attack.RandomRecords(20, 2, engine.UnitBounds(), 1)
+	_, err := attack.Replay(algorithms.DPGDSC{}, p, data, attack.Neighbours(data, 6, 2), 3)
 	fmt.Println("violation:", err)
 	// Output: violation: <nil>
 }

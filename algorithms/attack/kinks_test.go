@@ -1,4 +1,4 @@
-package algotest_test
+package attack_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/sizes"
@@ -23,15 +23,15 @@ func kinkProblem(phi engine.Scalar, metric bool) engine.Problem {
 	return engine.Problem{D: 2, Bounds: engine.UnitBounds(), Loss: engine.Score{Of: phi}, Radius: 0.1}
 }
 
-// everyKink calls attack for every loss of KinkLosses, of scores and of distances, and wants
+// everyKink calls ratioOf for every loss of KinkLosses, of scores and of distances, and wants
 // one of the ratios that it returns to be a strong attack.
-func everyKink(t *testing.T, attack func(t *testing.T, name string, p engine.Problem) float64) {
+func everyKink(t *testing.T, ratioOf func(t *testing.T, name string, p engine.Problem) float64) {
 	t.Helper()
 	strongest := 0.0
-	for _, phi := range algotest.KinkLosses(0) {
+	for _, phi := range attack.KinkLosses(0) {
 		for _, metric := range []bool{false, true} {
 			name := fmt.Sprintf("%s, metric %v", phi.Text(), metric)
-			strongest = max(strongest, attack(t, name, kinkProblem(phi, metric)))
+			strongest = max(strongest, ratioOf(t, name, kinkProblem(phi, metric)))
 		}
 	}
 	if strongest < 0.25 {
@@ -66,8 +66,8 @@ func TestKinksReplay(t *testing.T) {
 					t.Fatal(err)
 				}
 				for seed := range sizes.Of[uint64](1, 2) {
-					for _, k := range algotest.KinkNeighbours(n, p.D, p.Bounds) {
-						r, err := algotest.Replay(a, plan, k.Data, []*engine.Records{k.Neighbour}, seed)
+					for _, k := range attack.KinkNeighbours(n, p.D, p.Bounds) {
+						r, err := attack.Replay(a, plan, k.Data, []*engine.Records{k.Neighbour}, seed)
 						if err != nil {
 							t.Errorf("%s, %s: %v", name, k.Name, err)
 						}
@@ -78,7 +78,7 @@ func TestKinksReplay(t *testing.T) {
 			})
 		})
 	}
-	p := kinkProblem(algotest.KinkLosses(0)[0], false)
+	p := kinkProblem(attack.KinkLosses(0)[0], false)
 	p.N = n
 	for _, a := range algorithms.Catalog() {
 		plan, err := a.Plan(kinkSpec(t, p))
@@ -133,8 +133,8 @@ func TestKinksReplayStreams(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, k := range algotest.KinkNeighbours(n, p.D, p.Bounds) {
-					r, err := algotest.ReplayStream(plan, starter(plan), k.Data, []*engine.Records{k.Neighbour}, 9)
+				for _, k := range attack.KinkNeighbours(n, p.D, p.Bounds) {
+					r, err := attack.ReplayStream(plan, starter(plan), k.Data, []*engine.Records{k.Neighbour}, 9)
 					if err != nil {
 						t.Errorf("%s, %s: %v", name, k.Name, err)
 					}

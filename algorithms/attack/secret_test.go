@@ -1,4 +1,4 @@
-package algotest_test
+package attack_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/internal/sizes"
 	"dyad/privacy"
@@ -141,16 +141,16 @@ func TestReplayCatchesLostSecrets(t *testing.T) {
 	} {
 		caught, message := 0, ""
 		for seed := range uint64(6) {
-			data := algotest.RandomRecords(20, 2, engine.UnitBounds(), seed)
-			near := algotest.Neighbours(data, 6, seed)
+			data := attack.RandomRecords(20, 2, engine.UnitBounds(), seed)
+			near := attack.Neighbours(data, 6, seed)
 			if seed == 5 {
-				worst, neighbour := algotest.WorstCase(20, 2, 3, engine.UnitBounds())
+				worst, neighbour := attack.WorstCase(20, 2, 3, engine.UnitBounds())
 				data, near = worst, []*engine.Records{neighbour}
 			}
-			if _, err := algotest.Replay(c.a, c.p, data, near, seed); err != nil {
+			if _, err := attack.Replay(c.a, c.p, data, near, seed); err != nil {
 				caught++
 				message = err.Error()
-				var v algotest.Violation
+				var v attack.Violation
 				if !errors.As(err, &v) && !errors.Is(err, privacy.ErrUnplanned) {
 					t.Errorf("%s: %v", c.name, err)
 				}
@@ -172,7 +172,7 @@ func TestBatchesOfPairsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ev, err := p.Spec.Kernel.Bind(algotest.RandomRecords(20, 2, engine.UnitBounds(), 1))
+	ev, err := p.Spec.Kernel.Bind(attack.RandomRecords(20, 2, engine.UnitBounds(), 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,9 +206,9 @@ func TestClippedLossHasHiddenSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, neighbour := algotest.WorstCase(20, 2, 3, engine.UnitBounds())
+	data, neighbour := attack.WorstCase(20, 2, 3, engine.UnitBounds())
 	for lengthen, want := range map[bool]bool{false: true, true: false} {
-		if _, err := algotest.Replay(hiddenBug{lengthen: lengthen}, p, data, []*engine.Records{neighbour}, 5); (err == nil) != want {
+		if _, err := attack.Replay(hiddenBug{lengthen: lengthen}, p, data, []*engine.Records{neighbour}, 5); (err == nil) != want {
 			t.Errorf("longer steps %v: %v", lengthen, err)
 		}
 	}

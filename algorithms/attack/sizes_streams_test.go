@@ -1,11 +1,11 @@
-package algotest_test
+package attack_test
 
 import (
 	"slices"
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/sizes"
@@ -38,10 +38,10 @@ func TestStreamsOfEverySize(t *testing.T) {
 				continue
 			}
 			planned++
-			worst, other := algotest.WorstCase(c.N, c.D, c.Unit, engine.UnitBounds())
+			worst, other := attack.WorstCase(c.N, c.D, c.Unit, engine.UnitBounds())
 			data, neighbour := mirrored(t, c)
 			for _, of := range [][2]*engine.Records{{worst, other}, {data, neighbour}} {
-				ratio, err := algotest.ReplayStream(p, starter(p), of[0], []*engine.Records{of[1]}, 9)
+				ratio, err := attack.ReplayStream(p, starter(p), of[0], []*engine.Records{of[1]}, 9)
 				if err != nil {
 					t.Errorf("%s, %v: %v (%v of the certificate)", a.Info().Name, c, err, ratio)
 				}

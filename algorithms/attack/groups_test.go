@@ -1,4 +1,4 @@
-package algotest
+package attack
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package algotest_test
+package attack_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/embedding"
 	"dyad/privacy"
@@ -62,24 +62,24 @@ func TestNetworkReplays(t *testing.T) {
 	for _, loss := range networkLosses(t, d) {
 		for i, a := range networkTrainings() {
 			p := networkPlan(t, a, loss, n, d, 0)
-			data := algotest.RandomRecords(n, d, engine.UnitBounds(), 7)
-			ratio, err := algotest.Replay(a, p, data, algotest.Neighbours(data, 12, 8), 9)
+			data := attack.RandomRecords(n, d, engine.UnitBounds(), 7)
+			ratio, err := attack.Replay(a, p, data, attack.Neighbours(data, 12, 8), 9)
 			if err != nil {
 				t.Errorf("%s, way %d: %v", loss.Name(), i, err)
 			}
-			worst, neighbour := algotest.WorstCase(n, d, n/2, engine.UnitBounds())
-			r, err := algotest.Replay(a, p, worst, []*engine.Records{neighbour}, 9)
+			worst, neighbour := attack.WorstCase(n, d, n/2, engine.UnitBounds())
+			r, err := attack.Replay(a, p, worst, []*engine.Records{neighbour}, 9)
 			if err != nil {
 				t.Errorf("%s, way %d, worst case: %v", loss.Name(), i, err)
 			}
 			strongest = max(strongest, ratio, r)
 
 			p = networkPlan(t, a, loss, n, d, personCap)
-			rows := algotest.RandomPersons(n, personCap, d, engine.UnitBounds(), 7)
+			rows := attack.RandomPersons(n, personCap, d, engine.UnitBounds(), 7)
 			if p.Guarantee.Unit != "one person" {
 				t.Errorf("%s, way %d: the unit is %s", loss.Name(), i, p.Guarantee.Unit)
 			}
-			if _, err := algotest.Replay(a, p, rows, algotest.PersonNeighbours(rows, 6, personCap, 8), 9); err != nil {
+			if _, err := attack.Replay(a, p, rows, attack.PersonNeighbours(rows, 6, personCap, 8), 9); err != nil {
 				t.Errorf("%s, way %d, persons: %v", loss.Name(), i, err)
 			}
 		}
@@ -145,12 +145,12 @@ func TestNetworkDefectsAreCaught(t *testing.T) {
 	loss := networkLosses(t, d)[0]
 	loss.Clip = 0.05
 	a := algorithms.GradientPerturbation{Steps: 4, StepSize: 0.3}
-	data := algotest.RandomRecords(n, d, engine.UnitBounds(), 7)
-	worst, neighbour := algotest.WorstCase(n, d, n/2, engine.UnitBounds())
+	data := attack.RandomRecords(n, d, engine.UnitBounds(), 7)
+	worst, neighbour := attack.WorstCase(n, d, n/2, engine.UnitBounds())
 	caught := func(a algorithms.Algorithm, p *algorithms.Plan) error {
-		_, err := algotest.Replay(a, p, data, algotest.Neighbours(data, 12, 8), 9)
+		_, err := attack.Replay(a, p, data, attack.Neighbours(data, 12, 8), 9)
 		if err == nil {
-			_, err = algotest.Replay(a, p, worst, []*engine.Records{neighbour}, 9)
+			_, err = attack.Replay(a, p, worst, []*engine.Records{neighbour}, 9)
 		}
 		return err
 	}

@@ -1,4 +1,4 @@
-package algotest_test
+package attack_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/algotest"
+	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/privacy"
@@ -33,8 +33,8 @@ func streamPlan(t *testing.T, a algorithms.Stream, loss engine.Loss, n int, o al
 	return p
 }
 
-func starter(p *algorithms.Plan) func(privacy.Session) (algotest.Stepper, error) {
-	return func(s privacy.Session) (algotest.Stepper, error) { return algorithms.NewStream(p, s) }
+func starter(p *algorithms.Plan) func(privacy.Session) (attack.Stepper, error) {
+	return func(s privacy.Session) (attack.Stepper, error) { return algorithms.NewStream(p, s) }
 }
 
 // streamVariant is a stream to be attacked.
@@ -101,14 +101,14 @@ func TestStreamsReplay(t *testing.T) {
 					}
 				}
 				p := streamPlan(t, v.a, loss, v.n, v.o, v.l2, v.m)
-				data := algotest.RandomRecords(v.n, 3, engine.UnitBounds(), 7)
-				ratio, err := algotest.ReplayStream(p, starter(p), data, algotest.Neighbours(data, 12, 8), 9)
+				data := attack.RandomRecords(v.n, 3, engine.UnitBounds(), 7)
+				ratio, err := attack.ReplayStream(p, starter(p), data, attack.Neighbours(data, 12, 8), 9)
 				if err != nil {
 					t.Errorf("random neighbours: %v", err)
 				}
 				for _, k := range []int{0, 1, p.Spec.BurnIn, p.Spec.BurnIn + 1, v.n / 2, v.n - 1} {
-					data, neighbour := algotest.WorstCase(v.n, 3, k, engine.UnitBounds())
-					r, err := algotest.ReplayStream(p, starter(p), data, []*engine.Records{neighbour}, 9)
+					data, neighbour := attack.WorstCase(v.n, 3, k, engine.UnitBounds())
+					r, err := attack.ReplayStream(p, starter(p), data, []*engine.Records{neighbour}, 9)
 					if err != nil {
 						t.Errorf("worst case, record %d: %v", k, err)
 					}
@@ -166,31 +166,31 @@ func (e eager) Step(ctx context.Context, x []float64, y float64) ([]float64, err
 // Seeded defects, each of which the replay must catch.
 func TestReplayStreamCatchesBugs(t *testing.T) {
 	p := streamPlan(t, algorithms.OnPairC{Reading: algorithms.SecretState}, engine.Logistic{}, 20, algorithms.StreamOptions{}, 0, algorithms.Certified)
-	data, neighbour := algotest.WorstCase(20, 3, 4, engine.UnitBounds())
+	data, neighbour := attack.WorstCase(20, 3, 4, engine.UnitBounds())
 	for name, c := range map[string]struct {
-		start func(privacy.Session) (algotest.Stepper, error)
+		start func(privacy.Session) (attack.Stepper, error)
 		want  string
 	}{
-		"the secret state is returned": {func(s privacy.Session) (algotest.Stepper, error) {
+		"the secret state is returned": {func(s privacy.Session) (attack.Stepper, error) {
 			spied := &spy{Session: s, factor: 1}
 			o, err := algorithms.NewStream(p, spied)
 			return leaky{o, spied}, err
 		}, "unreleased value"},
-		"the query is 10 times too large": {func(s privacy.Session) (algotest.Stepper, error) {
+		"the query is 10 times too large": {func(s privacy.Session) (attack.Stepper, error) {
 			return algorithms.NewStream(p, &spy{Session: s, factor: 10})
 		}, "certified"},
-		"the label decides what is returned": {func(s privacy.Session) (algotest.Stepper, error) {
+		"the label decides what is returned": {func(s privacy.Session) (attack.Stepper, error) {
 			o, err := algorithms.NewStream(p, s)
 			return eager{o}, err
 		}, "unreleased value"},
 	} {
-		_, err := algotest.ReplayStream(p, c.start, data, []*engine.Records{neighbour}, 1)
-		var v algotest.Violation
+		_, err := attack.ReplayStream(p, c.start, data, []*engine.Records{neighbour}, 1)
+		var v attack.Violation
 		if !errors.As(err, &v) || !strings.Contains(v.Reason, c.want) {
 			t.Errorf("%s: %v, want a violation about %q", name, err, c.want)
 		}
 	}
-	if _, err := algotest.ReplayStream(p, starter(p), data, []*engine.Records{neighbour}, 1); err != nil {
+	if _, err := attack.ReplayStream(p, starter(p), data, []*engine.Records{neighbour}, 1); err != nil {
 		t.Errorf("sound stream: %v", err)
 	}
 }
@@ -216,8 +216,8 @@ func TestPrefixSumsMoveMoreThanOneColumn(t *testing.T) {
 		filter.Push(x)
 		column += row[0] * row[0]
 	}
-	data, neighbour := algotest.WorstCase(n, 3, 0, engine.UnitBounds())
-	ratio, err := algotest.ReplayStream(p, starter(p), data, []*engine.Records{neighbour}, 1)
+	data, neighbour := attack.WorstCase(n, 3, 0, engine.UnitBounds())
+	ratio, err := attack.ReplayStream(p, starter(p), data, []*engine.Records{neighbour}, 1)
 	moved := ratio * p.Certificate().Sensitivity() / p.Spec.Constants.PairDiameter
 	t.Logf("moved %.3g Dg of %.3g, one column %.3g", moved, p.Certificate().Sensitivity()/p.Spec.Constants.PairDiameter, math.Sqrt(column))
 	if err != nil || !(moved > 1.5*math.Sqrt(column)) {
@@ -245,7 +245,7 @@ func TestBuffersPerClassMoveMoreThanTheLastRecords(t *testing.T) {
 		}
 		return r
 	}
-	ratio, err := algotest.ReplayStream(p, starter(p), records(1), []*engine.Records{records(-1)}, 1)
+	ratio, err := attack.ReplayStream(p, starter(p), records(1), []*engine.Records{records(-1)}, 1)
 	moved := ratio * p.Certificate().Sensitivity()
 	t.Logf("moved %.3g of %.3g; %.3g for the last records", moved, p.Certificate().Sensitivity(), last.Certificate().Sensitivity())
 	if err != nil || !(moved > 1.2*last.Certificate().Sensitivity()) {
@@ -258,7 +258,7 @@ func TestBuffersPerClassMoveMoreThanTheLastRecords(t *testing.T) {
 // sums of gradients, it is not, as documented.
 func TestSavedStateDependsOnReleasesAndBufferOnly(t *testing.T) {
 	n := 30
-	data, neighbour := algotest.WorstCase(n, 3, 5, engine.UnitBounds())
+	data, neighbour := attack.WorstCase(n, 3, 5, engine.UnitBounds())
 	for _, c := range []struct {
 		a    algorithms.Stream
 		o    algorithms.StreamOptions
@@ -270,11 +270,11 @@ func TestSavedStateDependsOnReleasesAndBufferOnly(t *testing.T) {
 	} {
 		p := streamPlan(t, c.a, engine.Logistic{}, n, c.o, 0, algorithms.Certified)
 		var saved [][]float64
-		start := func(s privacy.Session) (algotest.Stepper, error) {
+		start := func(s privacy.Session) (attack.Stepper, error) {
 			o, err := algorithms.NewStream(p, s)
 			return saving{o, n, &saved}, err
 		}
-		if _, err := algotest.ReplayStream(p, start, data, []*engine.Records{neighbour}, 3); err != nil {
+		if _, err := attack.ReplayStream(p, start, data, []*engine.Records{neighbour}, 3); err != nil {
 			t.Error(err)
 		}
 		if p.SecretState() == c.same || len(saved) != 2 || slices.Equal(saved[0], saved[1]) != c.same {

@@ -1,0 +1,80 @@
+// Package kinds has a row for every kind of run: neighbours of it, of a drawn size or of a given one, and how far they move what it releases;
+// or the test that attacks it elsewhere, or why there is nothing to attack. The tests of this package attack every row at every size, and with
+// defects. A command that charges has a row (TestEveryKindIsGuarded in cmd/command).
+package kinds
+
+import (
+	"math/rand/v2"
+
+	"dyad/algorithms"
+	"dyad/algorithms/search"
+	"dyad/privacy"
+)
+
+// Size is at what size a kind of run is attacked, and the place of the record that is replaced. The zero value leaves it to the draw.
+type Size struct{ Records, Features, Unit int }
+
+// drawn reports whether the size is left to the draw.
+func (s Size) drawn() bool { return s.Records == 0 }
+
+// Pair draws jobs of one plan on two data sets that differ in a record.
+type Pair func(rng *rand.Rand) (data, neighbour algorithms.Job, err error)
+
+// Draw draws the options of a kind of run, and describes them with the numbers of records and of what is released each time.
+type Draw func(rng *rand.Rand, at Size) (text string, n, d int, pair Pair)
+
+// Row attacks a kind of run.
+type Row struct {
+	Name     string
+	Commands []string // that run it
+	// Draw has the neighbours of kinds that are a job. Otherwise Test is the test of their neighbours, DIRECTORY:NAME, or Refused says
+	// that there is no claim to attack.
+	Draw          Draw
+	Test, Refused string
+	// Work bounds records times features of the sizes, Least their records. Tries are drawn at each size.
+	Work         float64
+	Least, Tries int
+	// Reach is the part of its certificate by which every release moves at every size. Loose releases need not.
+	Reach float64
+	Loose []string
+}
+
+// Table are all kinds of run.
+func Table() []Row {
+	figures := []string{"dyad evaluate private", "dyad threshold"}
+	searches := []string{"dyad search"}
+	loose := []string{"spread of the scores", "pairs of classes that two models order differently"}
+	return []Row{
+		{Name: "training", Commands: []string{"dyad train"}, Test: "algorithms/attack:TestCatalogOfEverySize"},
+		{Name: "baseline", Commands: []string{"dyad baseline"}, Refused: "it promises nothing"},
+		{Name: "stream", Commands: []string{"dyad online"}, Test: "algorithms/attack:TestStreamsOfEverySize"},
+		{Name: "pairs", Commands: []string{"dyad pairs train"}, Test: "algorithms/pairs:TestPairsOfEverySize"},
+		{Name: "messages of users", Commands: []string{"dyad local simulate"}, Test: "algorithms/local/localaudit:TestAttackWithoutPowerSaysSo"},
+		{Name: "clusters", Commands: []string{"dyad cluster"}, Draw: clusters, Work: 1.5e6, Tries: 8, Reach: 0.99},
+		{Name: "choice", Commands: searches, Draw: choice, Work: 1.2e6, Tries: 4, Reach: 0.99},
+		{Name: "search of trainings", Commands: searches, Draw: trainings(search.Compose), Work: 3e5, Tries: 2, Reach: 0.99},
+		{Name: "random stopping", Commands: searches, Draw: trainings(search.RandomStopping), Work: 3e5, Tries: 2, Reach: 0.99},
+		{Name: "private curve", Commands: []string{"dyad lab curve"}, Draw: curves, Work: 3e5, Least: 20, Tries: 1},
+		{Name: "figures", Commands: figures, Draw: figuresOf("figures"), Work: 1.2e6, Tries: 10, Reach: 0.98, Loose: loose},
+		{Name: "mean loss", Commands: figures, Draw: figuresOf("mean loss"), Work: 1.2e6, Tries: 10, Reach: 0.98, Loose: loose},
+		{Name: "threshold", Commands: figures, Draw: figuresOf("threshold"), Work: 1.2e6, Tries: 10, Reach: 0.98, Loose: loose},
+		{Name: "classifiers", Commands: figures, Draw: figuresOf("classifiers"), Work: 1.2e6, Tries: 4, Reach: 0.98},
+		{Name: "two models", Commands: []string{"dyad evaluate compare"}, Draw: figuresOf("two models"), Work: 1.2e6, Tries: 10, Reach: 0.98, Loose: loose},
+	}
+}
+
+// Jobs are the rows whose kind is a job.
+func Jobs() (all []Row) {
+	for _, r := range Table() {
+		if r.Draw != nil {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+func pick[T any](rng *rand.Rand, values ...T) T { return values[rng.IntN(len(values))] }
+
+func budget(rng *rand.Rand) privacy.Budget {
+	return privacy.Budget{Epsilon: pick(rng, 0.1, 1, 4), Delta: pick(rng, 0, 1e-6)}
+}
