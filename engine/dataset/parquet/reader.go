@@ -247,11 +247,11 @@ func (r *Reader) Fill() (rows int, err error) {
 	return r.Finish(want)
 }
 
-// Next reads one row, as take does.
-func (r *Reader) Next() error {
+// Next reads one row, as Take does, and returns its texts.
+func (r *Reader) Next() ([][]byte, error) {
 	for r.at == r.rows {
 		if r.end != nil {
-			return r.end
+			return nil, r.end
 		}
 		r.rows, r.end = r.Fill()
 		r.at = 0
@@ -259,7 +259,7 @@ func (r *Reader) Next() error {
 	r.Take(r.at)
 	r.at++
 	r.Row++
-	return nil
+	return r.Texts, nil
 }
 
 // Opened are the columns that are read.
