@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -140,10 +139,7 @@ func TestInteractionsAreAMapOfOneRecord(t *testing.T) {
 			text, who = "ids: public\n"+strings.Replace(text, "  - {name: y,", "  - {name: who, role: person}\n  - {name: y,", 1), "who,"
 		}
 		s := mustSchema(t, text)
-		e, err := NewEncoder(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must(NewEncoder(s))(t)
 		read := func(rows [][]string) (all [][]float64) {
 			t.Helper()
 			var text bytes.Buffer
@@ -157,9 +153,7 @@ func TestInteractionsAreAMapOfOneRecord(t *testing.T) {
 			}
 			dir := t.TempDir()
 			file := filepath.Join(dir, "rows.csv")
-			if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			put(t, file, text.Bytes())
 			by := s
 			switch way {
 			case "scan":
@@ -174,27 +168,21 @@ func TestInteractionsAreAMapOfOneRecord(t *testing.T) {
 				return all
 			case FormatParquet:
 				var out bytes.Buffer
+				var err error
 				if _, by, err = Convert(file, s, &out, FormatParquet, ConvertOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				file = filepath.Join(dir, "rows.parquet")
-				if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				put(t, file, out.Bytes())
 			case "pack":
 				var out bytes.Buffer
 				if _, err := Pack(&out, file, s, PackOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				file = filepath.Join(dir, "rows.dyad")
-				if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				put(t, file, out.Bytes())
 			}
-			d, err := Load(file, by, Options{Persons: KeepPersons})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must(Load(file, by, Options{Persons: KeepPersons}))(t)
 			for i := range rows {
 				all = append(all, recordOf(d, i))
 			}
@@ -202,10 +190,7 @@ func TestInteractionsAreAMapOfOneRecord(t *testing.T) {
 		}
 		got := read(fields)
 		for i, row := range fields {
-			want, err := e.Encode(row)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must(e.Encode(row))(t)
 			if !slices.Equal(got[i], want) {
 				t.Fatalf("%s, row %d %q: got %v, want %v", way, i, row, got[i], want)
 			}

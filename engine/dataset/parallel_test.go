@@ -92,11 +92,8 @@ func TestParquetSameForEveryWorkerCount(t *testing.T) {
 	s := mustSchema(t, strings.Replace(text, "persons: 50\n", "", 1))
 	var want, labels []float64
 	var ids []string
-	e, err := NewEncoder(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = Scan(path, s, Options{KeepIDs: true}, func(r *Row) error {
+	e := must(NewEncoder(s))(t)
+	err := Scan(path, s, Options{KeepIDs: true}, func(r *Row) error {
 		x, err := e.EncodeRow(r)
 		want, labels, ids = append(want, x...), append(labels, r.Y), append(ids, r.ID)
 		return err
@@ -105,24 +102,15 @@ func TestParquetSameForEveryWorkerCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, workers := range []int{1, 2, 3, 7} {
-		d, err := loadWith(workers, path, s, Options{KeepIDs: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must(loadWith(workers, path, s, Options{KeepIDs: true}))(t)
 		if !sameBits(d.Records.Dense(), want) || !sameBits(d.Records.Labels(), labels) || !reflect.DeepEqual(d.IDs, ids) {
 			t.Errorf("%d workers: other records than row by row", workers)
 		}
 	}
 	byPerson := mustSchema(t, fmt.Sprintf(visitSchema, 50))
-	one, err := loadWith(1, path, byPerson, Options{Persons: KeepPersons})
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must(loadWith(1, path, byPerson, Options{Persons: KeepPersons}))(t)
 	for _, workers := range []int{2, 5} {
-		d, err := loadWith(workers, path, byPerson, Options{Persons: KeepPersons})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must(loadWith(workers, path, byPerson, Options{Persons: KeepPersons}))(t)
 		if d.Records.Units() != 50 || !reflect.DeepEqual(d.Records, one.Records) {
 			t.Errorf("%d workers: other persons", workers)
 		}
@@ -172,20 +160,14 @@ func TestParquetErrorsForEveryWorkerCount(t *testing.T) {
 			t.Errorf("%d workers: progress at %d: %v", workers, seen, err)
 		}
 	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must(os.ReadFile(path))(t)
 	first := ""
 	for _, workers := range []int{1, 3} {
 		damaged := append([]byte(nil), content...)
 		for i := len(damaged) / 2; i < len(damaged)/2+4000; i++ {
 			damaged[i] ^= 0x55
 		}
-		file := filepath.Join(t.TempDir(), "visits.parquet")
-		if err := os.WriteFile(file, damaged, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		file := writeFile(t, "visits.parquet", damaged)
 		_, err := loadWith(workers, file, s, Options{Persons: KeepPersons})
 		var p *source.ParseError
 		if !errors.As(err, &p) {
