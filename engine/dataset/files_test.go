@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -14,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 
 	"dyad/engine/dataset/parse"
@@ -91,14 +89,9 @@ func listFile(t testing.TB, path, format string, rows []listRow, from, to int) {
 	text := b.Bytes()
 	switch filepath.Ext(path) {
 	case ".gz":
-		var z bytes.Buffer
-		w := gzip.NewWriter(&z)
-		_, _ = w.Write(text) // to memory
-		_ = w.Close()
-		text = z.Bytes()
+		text = gzipped(t, string(text))
 	case ".zst":
-		w := must(zstd.NewWriter(nil))(t)
-		text = w.EncodeAll(text, nil)
+		text = zstded(t, string(text))
 	}
 	put(t, path, text)
 }

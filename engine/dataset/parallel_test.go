@@ -3,7 +3,6 @@ package dataset
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"dyad/internal/pages"
 	power "dyad/internal/sizes"
 
 	"dyad/engine/dataset/parse"
@@ -122,16 +122,11 @@ func loadWith(workers int, path string, s *Schema, o Options) (*Dataset, error) 
 	return Load(path, s, o)
 }
 
-func sameBits(a, b []float64) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if math.Float64bits(a[i]) != math.Float64bits(b[i]) {
-			return false
-		}
-	}
-	return true
+func sameBits(a, b []float64) bool { return bytes.Equal(pages.Bytes(a), pages.Bytes(b)) }
+
+// sumOf is the hash of the bits of records and labels.
+func sumOf(d *Dataset) [sha256.Size]byte {
+	return sha256.Sum256(slices.Concat(pages.Bytes(d.Records.Dense()), pages.Bytes(d.Records.Labels())))
 }
 
 // The first error in the order of the file is told, with its row and column, and so is that
@@ -259,11 +254,7 @@ columns:
 				if err != nil {
 					return fmt.Sprint(err)
 				}
-				sum := sha256.New()
-				for _, v := range append(slices.Clone(d.Records.Dense()), d.Records.Labels()...) {
-					_ = binary.Write(sum, binary.LittleEndian, math.Float64bits(v))
-				}
-				return fmt.Sprintf("%x %d %d %d %d %d %d %v", sum.Sum(nil), d.Records.Len(), d.Records.Units(), d.Positives, d.GroupCount, len(d.IDs), len(d.Groups), calls) + fmt.Sprint(d.IDs, d.Groups)
+				return fmt.Sprintf("%x %d %d %d %d %d %d %v", sumOf(d), d.Records.Len(), d.Records.Units(), d.Positives, d.GroupCount, len(d.IDs), len(d.Groups), calls) + fmt.Sprint(d.IDs, d.Groups)
 			}
 			want := read(0, strings.NewReader(text))
 			if strings.HasPrefix(want, "dataset") {
@@ -333,11 +324,7 @@ columns:
 				if err != nil {
 					return err.Error()
 				}
-				sum := sha256.New()
-				for _, v := range append(slices.Clone(d.Records.Dense()), d.Records.Labels()...) {
-					_ = binary.Write(sum, binary.LittleEndian, math.Float64bits(v))
-				}
-				return fmt.Sprintf("%x %d %d %v", sum.Sum(nil), d.Records.Len(), d.Positives, d.IDs)
+				return fmt.Sprintf("%x %d %d %v", sumOf(d), d.Records.Len(), d.Positives, d.IDs)
 			}
 			want := read(0)
 			if strings.HasPrefix(want, "dataset") {

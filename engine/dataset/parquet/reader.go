@@ -64,26 +64,18 @@ func typeOf(c *parquet.Column) valueType {
 	}
 	kind := t.Kind()
 	switch {
-	case text && kind != parquet.ByteArray:
+	case int(kind) >= len(types), text && kind != parquet.ByteArray:
 		return refused
-	case kind == parquet.ByteArray:
-		return texts
-	case kind == parquet.Boolean:
-		return bools
-	case kind == parquet.Int32 && unsigned:
-		return uint32s
-	case kind == parquet.Int32:
-		return int32s
-	case kind == parquet.Int64 && unsigned:
-		return uint64s
-	case kind == parquet.Int64:
-		return int64s
-	case kind == parquet.Float:
-		return floats
-	case kind == parquet.Double:
-		return doubles
+	case unsigned:
+		return types[kind].unsigned
 	}
-	return refused
+	return types[kind].signed
+}
+
+// types are those of the stored kinds; the others are refused.
+var types = [...]struct{ signed, unsigned valueType }{
+	parquet.ByteArray: {texts, texts}, parquet.Boolean: {bools, bools}, parquet.Float: {floats, floats}, parquet.Double: {doubles, doubles},
+	parquet.Int32: {int32s, uint32s}, parquet.Int64: {int64s, uint64s},
 }
 
 // appendText writes a value as CSV would have it. NaN is missing.
