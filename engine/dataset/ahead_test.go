@@ -3,7 +3,6 @@ package dataset
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -31,9 +30,7 @@ func TestFilesDecompressedAhead(t *testing.T) {
 	dir, before := t.TempDir(), runtime.NumGoroutine()
 	load := func(workers int, name, content string) (*Dataset, *source.ParseError) {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, path, content)
 		d, err := loadWith(workers, path, s, Options{})
 		var p *source.ParseError
 		if err != nil && !errors.As(err, &p) {

@@ -1,8 +1,6 @@
 package dataset
 
 import (
-	"io"
-
 	"dyad/engine/dataset/arff"
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
@@ -28,14 +26,7 @@ func readARFF(t *table, src *source.Lines, z source.Sizes) error {
 	}
 	t.hasLabels = l.hasLabel
 	t.allocate(z, len(l.fields))
-	for {
-		row, err := r.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return source.Each(r.Next, func(row [][]byte) error {
 		if len(row) != len(l.fields) {
 			if last := row[len(row)-1]; len(last) > 0 && last[0] == '{' {
 				return t.errorf(src.Line, "", len(row), ruleARFFWeight)
@@ -48,10 +39,8 @@ func readARFF(t *table, src *source.Lines, z source.Sizes) error {
 				return t.errorf(src.Line, f.name, i+1, ruleARFFNominal)
 			}
 		}
-		if err := t.addRow(l, row, nil, src.Line); err != nil {
-			return err
-		}
-	}
+		return t.addRow(l, row, nil, src.Line)
+	})
 }
 
 // checkAttributes compares the types of the header with the schema.

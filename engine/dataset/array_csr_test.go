@@ -19,15 +19,9 @@ const csrColumns = "features: 5\nnonzeros: 3\nrange: [-2, 2]\ncolumns:\n  - {nam
 
 // testdata/scipy_csr.npz is from scipy.sparse.save_npz, and numpy.savez with y and person.
 func TestCSRIsLIBSVM(t *testing.T) {
-	want, err := load(mustSchema(t, "data_id: t\nformat: libsvm\n"+csrColumns), "1 3:0.5 5:-1\n-1\n1 1:1 2:0.25 3:0 4:1\n", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(load(mustSchema(t, "data_id: t\nformat: libsvm\n"+csrColumns), "1 3:0.5 5:-1\n-1\n1 1:1 2:0.25 3:0 4:1\n", Options{}))(t)
 	s := mustSchema(t, "data_id: t\nformat: npz\nsparse: true\n"+csrColumns)
-	got, err := Load("testdata/scipy_csr.npz", s, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(Load("testdata/scipy_csr.npz", s, Options{}))(t)
 	if !got.Records.IsSparse() || got.Records.Len() != 3 {
 		t.Fatalf("%d records, sparse %v", got.Records.Len(), got.Records.IsSparse())
 	}
@@ -135,10 +129,7 @@ func TestCSRErrors(t *testing.T) {
 }
 
 func FuzzCSR(f *testing.F) {
-	b, err := os.ReadFile("testdata/scipy_csr.npz")
-	if err != nil {
-		f.Fatal(err)
-	}
+	b := must(os.ReadFile("testdata/scipy_csr.npz"))(f)
 	f.Add(string(b))
 	s := mustSchema(f, "data_id: t\nformat: npz\nsparse: true\n"+csrColumns)
 	f.Fuzz(func(t *testing.T, content string) {

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"path/filepath"
@@ -129,14 +128,7 @@ func (t *table) addArrays(x *array.Array, m marks) error {
 	t.hasLabels = m.y != nil
 	t.allocate(source.Sizes{Rows: x.Rows, Bytes: x.Size}, x.Width*x.Element.Size)
 	row := 0
-	for {
-		block, err := x.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return source.Each(x.Next, func(block []float64) error {
 		for ; len(block) > 0; block = block[x.Width:] {
 			err := t.addArrayRow(row, m, func() error { return t.addNumbers(row+1, block[:x.Width]) })
 			if err != nil {
@@ -144,7 +136,8 @@ func (t *table) addArrays(x *array.Array, m marks) error {
 			}
 			row++
 		}
-	}
+		return nil
+	})
 }
 
 // appendNumber writes a label, group or person; NaN is empty, which means missing. -0 is 0, or a person would be two.

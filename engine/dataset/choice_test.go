@@ -32,10 +32,7 @@ func TestChosenPairsAreThoseOfTheModel(t *testing.T) {
 			}
 			fields, x, y = append(fields, row), append(x, v...), append(y, 1)
 		}
-		r, err := engine.NewRecords(x, y, e.Dim(), e.Bounds())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(engine.NewRecords(x, y, e.Dim(), e.Bounds()))(t)
 		last := len(c.Products) - 1
 		for _, places := range [][]int{{}, {0, 1}, {last, 2}, {3, last - 1}} {
 			model := e.Chosen(places)
@@ -48,10 +45,7 @@ func TestChosenPairsAreThoseOfTheModel(t *testing.T) {
 			}
 			got := make([]float64, of.Dim())
 			for i, row := range fields {
-				want, err := model.Encode(row)
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := must(model.Encode(row))(t)
 				of.Row(i, got)
 				for k := range want {
 					if math.Abs(got[k]-want[k]) > 1e-9 {

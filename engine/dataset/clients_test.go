@@ -11,25 +11,16 @@ import (
 // TestPythonHasASentenceForEveryRule: the Python client says each rule in its own words, or lists it among those of files that Python
 // does not write. A rule is told by its words before the first semicolon.
 func TestPythonHasASentenceForEveryRule(t *testing.T) {
-	files, err := filepath.Glob("*/*.go") // of the rooms
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must(filepath.Glob("*/*.go"))(t) // of the rooms
 	var source []byte
 	for _, name := range append(files, "rules.go") {
 		if name == filepath.FromSlash("schema/ids.go") { // of pairs
 			continue
 		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(name))(t)
 		source = append(source, text...)
 	}
-	python, err := os.ReadFile("../../clients/python/dyad_dp/_sentences.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	python := must(os.ReadFile("../../clients/python/dyad_dp/_sentences.py"))(t)
 	table, rest, _ := strings.Cut(string(python), "\nELSEWHERE = (")
 	elsewhere, _, _ := strings.Cut(rest, "\n)")
 	rules := regexp.MustCompile(`(?m)^(?:\t|const )[rR]ule\w+ += "((?:[^"\\]|\\.)*)"$`).FindAllStringSubmatch(string(source), -1)

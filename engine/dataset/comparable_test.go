@@ -32,10 +32,7 @@ func TestLabelsWithoutPairs(t *testing.T) {
 			if err != nil {
 				t.Fatalf("well-formed rows do not load: %v", err)
 			}
-			m, err := Summarize(file, s, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must(Summarize(file, s, Options{}))(t)
 			for _, err := range []error{d.CheckPairs(), m.Problem} {
 				var p *source.ParseError
 				if errors.As(err, &p) != (c.rule != "") || err == nil != (c.rule == "") {

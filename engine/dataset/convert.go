@@ -36,24 +36,30 @@ func Convert(in string, s *schema.Schema, w io.Writer, format string, o ConvertO
 	c := &converter{e: e, format: format, encoded: o.Encoded, groups: map[string]int{}}
 	// The first pass checks all rows, and sees whether they have labels.
 	load := Options{Labels: LabelsOptional, KeepIDs: true, LabelsFile: o.LabelsFile, Progress: o.Progress, Also: o.Also}
+	labels := false
 	err = Scan(in, s, load, func(r *schema.Row) error {
-		c.hasLabels = r.Label != ""
+		labels = r.Label != ""
 		rows++
 		return nil
 	})
 	if err != nil {
 		return 0, nil, err
 	}
-	c.addColumns()
+	c.addColumns(labels)
 	to, err := newSink(w, format, c.columns)
 	if err != nil {
 		return 0, nil, err
 	}
+	row := make([]cell, len(c.columns))
 	err = Scan(in, s, load, func(r *schema.Row) error {
-		if err := c.fill(r); err != nil {
+		x, err := c.features(r)
+		if err != nil {
 			return err
 		}
-		return to.write(&c.row)
+		for i := range row {
+			row[i] = c.columns[i].of(r, x)
+		}
+		return to.write(row)
 	})
 	if err != nil {
 		return 0, nil, err
@@ -66,35 +72,40 @@ func Convert(in string, s *schema.Schema, w io.Writer, format string, o ConvertO
 
 // converter turns the rows of a file into rows of the output.
 type converter struct {
-	e         *schema.Encoder
-	format    string
-	encoded   bool // features, labels and groups are numbers
-	hasLabels bool
-	columns   []outColumn
-	row       outRow
-	x         []float64 // of a sparse row
-	groups    map[string]int
+	e       *schema.Encoder
+	format  string
+	encoded bool // features, labels and groups are numbers
+	columns []outColumn
+	x       []float64 // of a sparse row
+	groups  map[string]int
 }
 
 // addColumns lists the columns of the output: in the order of the schema, but
 // numbered features first, and columns of numbers as features, label, group, id.
-func (c *converter) addColumns() {
+func (c *converter) addColumns(labels bool) {
 	s, features := c.e.Schema(), 0
-	add := func(name, role string, number bool) {
-		c.columns = append(c.columns, outColumn{name, role, number, features})
-		if role == schema.RoleFeature {
-			features++
-		}
+	add := func(name string, number bool, of func(r *schema.Row, x []float64) cell) {
+		c.columns = append(c.columns, outColumn{name, number, of})
+	}
+	feature := func(name string, number bool) {
+		k := features
+		features++
+		add(name, number, func(r *schema.Row, x []float64) cell {
+			if x == nil {
+				return cell{r.Fields[k], textNumber(r.Fields[k])}
+			}
+			return cell{number: x[k]}
+		})
 	}
 	switch {
 	case c.encoded:
 		for _, name := range c.e.FeatureNames() {
-			add(name, schema.RoleFeature, true)
+			feature(name, true)
 		}
 	case s.ByIndex():
 		for k := range c.e.Width() {
 			f, _ := c.e.Feature(k)
-			add(c.e.FeatureName(k), schema.RoleFeature, f.Numeric)
+			feature(c.e.FeatureName(k), f.Numeric)
 		}
 	}
 	columns := slices.Clone(s.Columns)
@@ -105,57 +116,23 @@ func (c *converter) addColumns() {
 		slices.SortStableFunc(columns, func(a, b schema.Column) int { return rank(&a) - rank(&b) })
 	}
 	for i := range columns {
-		switch col := &columns[i]; col.RoleOf() {
-		case schema.RoleFeature:
-			if !c.encoded && !s.ByIndex() {
-				add(col.Name, schema.RoleFeature, c.e.Listed(features).Numeric)
-			}
-		case schema.RoleLabel:
-			if c.hasLabels {
-				add(col.Name, schema.RoleLabel, c.encoded || s.IsGraded())
-			}
-		case schema.RoleGroup:
-			add(col.Name, schema.RoleGroup, c.encoded)
-		case schema.RoleID:
-			add(col.Name, schema.RoleID, false)
+		switch col := &columns[i]; {
+		case col.RoleOf() == schema.RoleFeature && !c.encoded && !s.ByIndex():
+			feature(col.Name, c.e.Listed(features).Numeric)
+		case col.RoleOf() == schema.RoleLabel && labels && c.encoded:
+			add(col.Name, true, func(r *schema.Row, _ []float64) cell { return cell{number: r.Y} })
+		case col.RoleOf() == schema.RoleLabel && labels:
+			add(col.Name, s.IsGraded(), func(r *schema.Row, _ []float64) cell {
+				return cell{[]byte(r.Label), textNumber([]byte(c.e.TrimLabel(r.Label)))}
+			})
+		case col.RoleOf() == schema.RoleGroup && c.encoded:
+			add(col.Name, true, func(r *schema.Row, _ []float64) cell { return cell{number: c.group(r.Group)} })
+		case col.RoleOf() == schema.RoleGroup:
+			add(col.Name, false, func(r *schema.Row, _ []float64) cell { return cell{text: []byte(r.Group)} })
+		case col.RoleOf() == schema.RoleID:
+			add(col.Name, false, func(r *schema.Row, _ []float64) cell { return cell{text: []byte(strings.ToValidUTF8(r.ID, "?"))} }) // as Load keeps it
 		}
 	}
-	c.row.texts, c.row.numbers = make([][]byte, len(c.columns)), make([]float64, len(c.columns))
-}
-
-// fill sets the output row from one of the file.
-func (c *converter) fill(r *schema.Row) error {
-	x, err := c.features(r)
-	if err != nil {
-		return err
-	}
-	for i, col := range c.columns {
-		var text []byte
-		var number float64
-		switch col.role {
-		case schema.RoleLabel:
-			text, number = []byte(r.Label), r.Y
-			if !c.encoded && c.e.Schema().IsGraded() {
-				number = textNumber([]byte(c.e.TrimLabel(r.Label)))
-			}
-		case schema.RoleID:
-			text = []byte(strings.ToValidUTF8(r.ID, "?")) // as Load keeps it
-		case schema.RoleGroup:
-			text, number = []byte(r.Group), c.group(r.Group)
-		case schema.RoleFeature:
-			if x != nil {
-				number = x[col.feature]
-			} else {
-				text = r.Fields[col.feature]
-				number = textNumber(text)
-			}
-		}
-		if c.encoded && col.number {
-			text = nil
-		}
-		c.row.texts[i], c.row.numbers[i] = text, number
-	}
-	return nil
 }
 
 // features are the features of a row as numbers, nil where it has texts.

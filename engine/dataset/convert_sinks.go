@@ -28,15 +28,15 @@ func newCSVSink(w io.Writer, columns []outColumn) (*csvSink, error) {
 	return s, s.out.Write(s.fields)
 }
 
-func (s *csvSink) write(r *outRow) error {
-	for i, c := range s.columns {
+func (s *csvSink) write(row []cell) error {
+	for i, v := range row {
 		switch {
-		case r.texts[i] != nil || !c.number:
-			s.fields[i] = string(r.texts[i])
-		case math.IsNaN(r.numbers[i]):
+		case v.text != nil || !s.columns[i].number:
+			s.fields[i] = string(v.text)
+		case math.IsNaN(v.number):
 			s.fields[i] = ""
 		default:
-			s.fields[i] = strconv.FormatFloat(r.numbers[i], 'g', -1, 64)
+			s.fields[i] = strconv.FormatFloat(v.number, 'g', -1, 64)
 		}
 	}
 	return s.out.Write(s.fields)
@@ -90,15 +90,15 @@ func newParquetSink(w io.Writer, columns []outColumn) (*parquetSink, error) {
 	return &parquetSink{out: out, columns: columns, row: make(parquet.Row, len(columns))}, nil
 }
 
-func (s *parquetSink) write(r *outRow) error {
-	for i, c := range s.columns {
-		switch {
-		case c.number && math.IsNaN(r.numbers[i]), !c.number && len(r.texts[i]) == 0:
+func (s *parquetSink) write(row []cell) error {
+	for i, v := range row {
+		switch number := s.columns[i].number; {
+		case number && math.IsNaN(v.number), !number && len(v.text) == 0:
 			s.row[i] = parquet.NullValue().Level(0, 0, i)
-		case c.number:
-			s.row[i] = parquet.DoubleValue(r.numbers[i]).Level(0, 1, i)
+		case number:
+			s.row[i] = parquet.DoubleValue(v.number).Level(0, 1, i)
 		default:
-			s.row[i] = parquet.ByteArrayValue(r.texts[i]).Level(0, 1, i)
+			s.row[i] = parquet.ByteArrayValue(v.text).Level(0, 1, i)
 		}
 	}
 	_, err := s.out.WriteRows([]parquet.Row{s.row})
@@ -107,25 +107,23 @@ func (s *parquetSink) write(r *outRow) error {
 
 func (s *parquetSink) close() error { return s.out.Close() }
 
-// outColumn is a column of an output file.
+// outColumn is a column of an output file: its value in a row whose features are x, nil where they are texts.
 type outColumn struct {
-	name    string
-	role    string
-	number  bool
-	feature int // place among the features
+	name   string
+	number bool
+	of     func(r *schema.Row, x []float64) cell
 }
 
-// outRow is a row for a sink: numbers[i] for columns of numbers, NaN for missing,
-// and texts[i] for the others, nil for missing. For numbers of raw rows, texts[i]
-// is what the file had.
-type outRow struct {
-	texts   [][]byte
-	numbers []float64
+// cell is a value for a sink: a number in columns of numbers, NaN for missing, and a text in the others, nil for missing. With a
+// number of a raw row, text is what the file had.
+type cell struct {
+	text   []byte
+	number float64
 }
 
 // sink writes rows in one format.
 type sink interface {
-	write(*outRow) error
+	write(row []cell) error
 	close() error
 }
 

@@ -69,10 +69,7 @@ func TestConvertKeepsRecords(t *testing.T) {
 		}
 		for _, format := range c.formats {
 			path, rows, out := convertFile(t, in, s, format, ConvertOptions{})
-			text, err := out.YAML()
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must(out.YAML())(t)
 			back, err := ParseSchema(text)
 			if err != nil {
 				t.Fatalf("%s %s: %v\n%s", c.name, format, err, text)
@@ -101,10 +98,7 @@ func TestConvertKeepsRecords(t *testing.T) {
 func TestConvertEncoded(t *testing.T) {
 	s := mustSchema(t, convertMixed)
 	in := writeFile(t, "in.csv", convertMixedData)
-	want, err := Load(in, s, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(Load(in, s, Options{}))(t)
 	f := want.Encoder.Factor()
 	for _, format := range bothFormats {
 		path, rows, out := convertFile(t, in, s, format, ConvertOptions{Encoded: true})
@@ -190,10 +184,7 @@ func TestScanMemory(t *testing.T) {
 }
 
 func TestSummarize(t *testing.T) {
-	m, err := Summarize(writeFile(t, "in.csv", convertMixedData), mustSchema(t, convertMixed), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(Summarize(writeFile(t, "in.csv", convertMixedData), mustSchema(t, convertMixed), Options{}))(t)
 	if m.Rows != 3 || m.Positives != 1 || m.Negatives != 2 || m.Groups != 2 || m.LargestGroup != 2 || m.Features != 3 || !m.Labels {
 		t.Errorf("got %+v", m)
 	}
@@ -204,16 +195,12 @@ func TestSummarize(t *testing.T) {
 	if !slices.Equal(sex.Counts, []int{1, 1}) || sex.Missing != 1 {
 		t.Errorf("got %+v", sex)
 	}
-	if m, err = Summarize(writeFile(t, "in", "1 1:-4 3:20\n-1 2:0.5\n1 3:5\n"), mustSchema(t, sparseSchema), Options{}); err != nil {
-		t.Fatal(err)
-	}
+	m = must(Summarize(writeFile(t, "in", "1 1:-4 3:20\n-1 2:0.5\n1 3:5\n"), mustSchema(t, sparseSchema), Options{}))(t)
 	first, third := m.Columns[0], m.Columns[2]
 	if first.Min != -4 || first.Max != 0 || first.Clamped != 1 || first.Used != 0.5 || third.Clamped != 1 || third.Min != 0 || third.Used != 1 {
 		t.Errorf("got %+v, %+v", first, third)
 	}
-	if m, err = Summarize("testdata/numpy_stored.npz", mustSchema(t, "data_id: t\nformat: npz\nfeatures: 3\nrange: [0, 10]\nmissing: {policy: middle}\ncolumns: [{name: y, role: label, kind: numeric, range: [0, 4]}]\n"), Options{}); err != nil {
-		t.Fatal(err)
-	}
+	m = must(Summarize("testdata/numpy_stored.npz", mustSchema(t, "data_id: t\nformat: npz\nfeatures: 3\nrange: [0, 10]\nmissing: {policy: middle}\ncolumns: [{name: y, role: label, kind: numeric, range: [0, 4]}]\n"), Options{}))(t)
 	if m.Grades == nil || m.Grades.Max != 1 || m.Grades.Used != 0.25 || m.Columns[0].Missing != 1 || m.Columns[2].Clamped != 1 || m.Columns[1].Clamped != 1 {
 		t.Errorf("got %+v, grades %+v", m, m.Grades)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -228,10 +227,7 @@ func (f *corpusFile) write(t *testing.T, dir string) string {
 	rows := f.cells()
 	if strings.HasSuffix(f.writer, "workbook") {
 		book := excelize.NewFile()
-		style, err := book.NewStyle(&excelize.Style{NumFmt: 14})
-		if err != nil {
-			t.Fatal(err)
-		}
+		style := must(book.NewStyle(&excelize.Style{NumFmt: 14}))(t)
 		skip := len(f.title) + 1
 		if f.unitRow {
 			skip++
@@ -240,6 +236,7 @@ func (f *corpusFile) write(t *testing.T, dir string) string {
 			for x, text := range row {
 				name, _ := excelize.CoordinatesToCellName(x+1, y+1)
 				c, i := f.columns[x], y-skip
+				var err error
 				switch native := f.writer == "workbook" && i >= 0 && i < f.rows && c.v != nil && !math.IsNaN(c.v[i]); {
 				case text == "":
 				case native && c.kind == "date":
@@ -291,10 +288,7 @@ func (f *corpusFile) write(t *testing.T, dir string) string {
 		}
 	}
 	path := filepath.Join(dir, fmt.Sprintf("%d.csv", f.seed))
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return put(t, path, text)
 }
 
 // writeJSON writes an object a row, with numbers as numbers or as the text that they are in other files.
@@ -308,20 +302,14 @@ func (f *corpusFile) writeJSON(t *testing.T, dir string) string {
 				row[c.name] = c.v[i]
 			}
 		}
-		text, err := json.Marshal(row)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(json.Marshal(row))(t)
 		b.Write(append(text, '\n'))
 	}
 	if f.seed%2 == 0 { // half of these files are Parquet
 		return f.writeParquet(t, dir)
 	}
 	path := filepath.Join(dir, fmt.Sprintf("%d.jsonl", f.seed))
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return put(t, path, b.Bytes())
 }
 
 // writeParquet writes the columns of writeJSON, numbers of "jsonl" as doubles.
@@ -354,8 +342,5 @@ func (f *corpusFile) writeParquet(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, fmt.Sprintf("%d.parquet", f.seed))
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return put(t, path, b.Bytes())
 }

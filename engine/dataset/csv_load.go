@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"io"
 	"strings"
 
@@ -47,24 +48,13 @@ func readCSV(t *table, src *source.Lines, z source.Sizes) error {
 // positionLayout lays out a file without a header. Where labels are not
 // required, a file with one field less is one without the label column.
 func (t *table) positionLayout(first [][]byte, row int) (*layout, error) {
-	s := t.e.Schema()
-	all := make([]field, len(s.Columns))
-	features, label := 0, 0
-	for i := range s.Columns {
-		c := &s.Columns[i]
-		p := c.Position - 1
-		if p < 0 {
-			p = i
-		}
-		all[p] = field{role: c.RoleOf(), name: c.Name}
-		switch c.RoleOf() {
-		case schema.RoleFeature:
-			all[p].feature = features
-			features++
-		case schema.RoleLabel:
-			label = p
-		}
+	fields, label := listed(t.e.Schema())
+	place := func(i int) int { return cmp.Or(t.e.Schema().Columns[i].Position, i+1) - 1 }
+	all := make([]field, len(fields))
+	for i, f := range fields {
+		all[place(i)] = f
 	}
+	label = place(label)
 	l := &layout{fields: all, label: label, hasLabel: true}
 	if t.o.Labels != LabelsRequired && len(first) == len(all)-1 {
 		l.fields = append(append([]field(nil), all[:label]...), all[label+1:]...)

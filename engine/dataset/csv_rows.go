@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"fmt"
-	"io"
 
 	"dyad/engine/dataset/csv"
 	"dyad/engine/dataset/source"
@@ -16,18 +15,7 @@ func (t *table) csvReader(src *source.Lines) *csv.Reader {
 
 // addCSVRows adds the rows that r still has.
 func (t *table) addCSVRows(l *layout, r *csv.Reader) error {
-	for {
-		row, err := r.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil {
-			err = t.addCSVRow(l, row, r.Row)
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return source.Each(r.Next, func(row [][]byte) error { return t.addCSVRow(l, row, r.Row) })
 }
 
 func (t *table) addCSVRow(l *layout, row [][]byte, number int) error {

@@ -3,8 +3,6 @@ package dataset
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -130,10 +128,7 @@ func TestDraftAnswerErrors(t *testing.T) {
 func TestDraftStops(t *testing.T) {
 	stop := errors.New("stop")
 	for name, row := range map[string]string{"a.csv": "1,0\n", "a.jsonl": `{"x": 1, "y": 0}` + "\n"} {
-		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(strings.Repeat(row, 3*1<<12)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		path := writeFile(t, name, strings.Repeat(row, 3*1<<12))
 		seen := 0
 		_, err := Draft(path, DraftOptions{Progress: func(rows int) error { seen = rows; return stop }})
 		if !errors.Is(err, stop) || seen != 1<<12 {

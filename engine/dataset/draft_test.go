@@ -12,15 +12,6 @@ import (
 	"dyad/engine/dataset/sparse"
 )
 
-func writeFile(t *testing.T, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // Each draft loads its own file, and has these lines.
 func TestDraft(t *testing.T) {
 	labels := map[string]string{"header": "target", "tabs": "y", "arff": "class", "all text": "class", "unnamed column": "y", "constant column": "y", "ids": "y", "arff with sets": "class", "parquet": "query"}
@@ -61,20 +52,14 @@ func TestDraft(t *testing.T) {
 				content = string(gzipped(t, content))
 			}
 			path := writeFile(t, c.file, content)
-			draft, err := Draft(path, DraftOptions{Label: labels[c.name]})
-			if err != nil {
-				t.Fatal(err)
-			}
+			draft := must(Draft(path, DraftOptions{Label: labels[c.name]}))(t)
 			text := draft.Schema
 			for _, w := range append(c.want, "!!!", "from_data") {
 				if !strings.Contains(string(text), w) {
 					t.Errorf("the draft lacks %q:\n%s", w, text)
 				}
 			}
-			s, err := ParseSchema(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must(ParseSchema(text))(t)
 			d, err := Load(path, s, Options{})
 			if err != nil {
 				t.Fatalf("%v\n%s", err, text)

@@ -3,7 +3,6 @@ package dataset
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,29 +32,18 @@ func TestMemoryOfDraft(t *testing.T) {
 		{"numbers", "data_id: x\nfeatures: 3\nrange: [0, 2]\nbounds_from_data: true\ncolumns:\n  - {name: y, role: label, positive: \"1\"}\n", nil},
 	} {
 		path := filepath.Join(t.TempDir(), "s.yaml")
-		s, err := ParseSchema([]byte(c.schema))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustSchema(t, c.schema)
 		memory := s.Remember()
 		s.BoundsFromData = false
 		for i := range s.Columns {
 			s.Columns[i].FromData = false
 		}
 		load := func() *Schema {
-			text, err := s.YAML()
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must(s.YAML())(t)
 			for name, text := range map[string][]byte{path: text, path + DraftedEnding: memory} {
-				if err := os.WriteFile(name, text, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				put(t, name, text)
 			}
-			s, err := LoadSchema(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must(LoadSchema(path))(t)
 			return s
 		}
 		if got := load(); !got.RangesFromData() || got.Draft != "" || !slices.Equal(got.FromDataColumns(), c.from) {
@@ -82,16 +70,11 @@ func FuzzDrafted(f *testing.F) {
 	f.Add(head + "{\"format\": \"dyad-drafted/1\", \"draft\": \"x\", \"columns\": [{\"range\": [0]}]}")
 	f.Add(head + strings.Repeat("[", 100))
 	f.Add("# sha256: \n")
-	path := filepath.Join(f.TempDir(), "s.yaml")
-	if err := os.WriteFile(path, []byte(remembered), 0o600); err != nil {
-		f.Fatal(err)
-	}
+	path := writeFile(f, "s.yaml", remembered)
 	f.Fuzz(func(t *testing.T, text string) {
 		sum := sha256.Sum256([]byte(head + text))
 		for _, text := range []string{text, head + text, head + text + "# sha256: " + hex.EncodeToString(sum[:]) + "\n"} {
-			if err := os.WriteFile(path+DraftedEnding, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			put(t, path+DraftedEnding, text)
 			look := LookDrafted(path + DraftedEnding)
 			if _, err := LoadSchema(path); (err == nil) != (look == nil) || look == nil && (!strings.HasPrefix(text, head) || !strings.Contains(text, `"draft": "`)) {
 				t.Fatalf("%q: %v, and with the schema %v", text, look, err)

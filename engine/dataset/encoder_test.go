@@ -153,10 +153,7 @@ func TestUniformRowsHaveUnitNorm(t *testing.T) {
 
 func TestSparseEncode(t *testing.T) {
 	e := mustEncoder(t, sparseSchema) // nonzeros 2, ranges [-1, 1], third [0, 10]
-	x, err := e.Encode([]string{"0.5", "0", "5", "0", "0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must(e.Encode([]string{"0.5", "0", "5", "0", "0"}))(t)
 	for k, want := range []float64{0.5 / math.Sqrt2, 0, 0.5 / math.Sqrt2, 0, 0} {
 		if math.Abs(x[k]-want) > 1e-15 {
 			t.Errorf("got %v", x)
@@ -177,10 +174,7 @@ func TestSparseEncode(t *testing.T) {
 func TestEncoderJSON(t *testing.T) {
 	for _, text := range []string{mixedSchema, sparseSchema, denseSchema, headerSchema, clinicalSchema} {
 		e := mustEncoder(t, text)
-		b, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must(json.Marshal(e))(t)
 		back := new(Encoder)
 		if err := json.Unmarshal(b, back); err != nil {
 			t.Fatal(err)
@@ -203,10 +197,7 @@ func TestEncoderJSON(t *testing.T) {
 // The encoder does not see later changes of the schema it was built from.
 func TestEncoderCopiesSchema(t *testing.T) {
 	s := mustSchema(t, plainSchema)
-	e, err := NewEncoder(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(NewEncoder(s))(t)
 	s.Columns[0].Range[1] = 1e6
 	if got := e.Schema().Columns[0].Range[1]; got != 100 {
 		t.Errorf("range became %v", got)

@@ -182,7 +182,7 @@ func TestParseErrorText(t *testing.T) {
 	}
 }
 
-func gzipped(t *testing.T, text string) []byte {
+func gzipped(t testing.TB, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)

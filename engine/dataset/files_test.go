@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -14,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 
 	"dyad/engine/dataset/parse"
@@ -91,21 +89,11 @@ func listFile(t testing.TB, path, format string, rows []listRow, from, to int) {
 	text := b.Bytes()
 	switch filepath.Ext(path) {
 	case ".gz":
-		var z bytes.Buffer
-		w := gzip.NewWriter(&z)
-		_, _ = w.Write(text) // to memory
-		_ = w.Close()
-		text = z.Bytes()
+		text = gzipped(t, string(text))
 	case ".zst":
-		w, err := zstd.NewWriter(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text = w.EncodeAll(text, nil)
+		text = zstded(t, string(text))
 	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, path, text)
 }
 
 func listSchema(t testing.TB, format, role string) *Schema {
@@ -137,10 +125,7 @@ func TestListIsTheConcatenation(t *testing.T) {
 			o := Options{KeepIDs: true, Persons: KeepPersons}
 			whole := filepath.Join(dir, "whole")
 			listFile(t, whole, format, rows, 0, n)
-			want, err := loadWith(1, whole, s, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must(loadWith(1, whole, s, o))(t)
 			cuts := []int{0, 0, 1, 1700, 1700, 2999, n}
 			for i := range len(cuts) - 1 {
 				ending := []string{"", ".gz", ".zst"}[i%3]
@@ -184,9 +169,7 @@ func TestListNeedsOneCopy(t *testing.T) {
 	s, dir := mustSchema(t, text.String()), t.TempDir()
 	const n = 15_000
 	for i := range 4 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".csv")), []byte(header+"y\n"+strings.Repeat(row+"1\n", n)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, filepath.Join(dir, fmt.Sprint(i, ".csv")), header+"y\n"+strings.Repeat(row+"1\n", n))
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -208,9 +191,7 @@ func TestExpand(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, name, name)
 	}
 	for _, folder := range []string{"delta/_delta_log", "empty"} {
 		if err := os.Mkdir(folder, 0o700); err != nil {
@@ -269,9 +250,7 @@ func TestListErrors(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for i, text := range []string{header + strings.Repeat(row, 9), c.second, header + row} {
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".csv")), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			put(t, filepath.Join(dir, fmt.Sprint(i, ".csv")), text)
 		}
 		_, err := Load(dir, listSchema(t, schema.FormatCSV, schema.RoleID), c.o)
 		var p *source.ParseError

@@ -1,6 +1,8 @@
 package dataset
 
 import (
+	"slices"
+
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/sniff"
 	"dyad/engine/dataset/source"
@@ -35,7 +37,7 @@ func formatOf(s *schema.Schema, name string, head []byte) (string, error) {
 		return "", wrong()
 	case found == schema.FormatXLSX:
 		return found, nil
-	case !s.CSV.IsZero() || hasPositions(s):
+	case !s.CSV.IsZero() || slices.ContainsFunc(s.Columns, func(c schema.Column) bool { return c.Position != 0 }):
 		if found != "" {
 			return "", wrong()
 		}
@@ -44,13 +46,4 @@ func formatOf(s *schema.Schema, name string, head []byte) (string, error) {
 		return found, nil
 	}
 	return sniff.Text(name, head), nil
-}
-
-func hasPositions(s *schema.Schema) bool {
-	for _, c := range s.Columns {
-		if c.Position != 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -152,10 +151,7 @@ func npz(t *testing.T, members map[string]string) string {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for name, content := range members {
-		w, err := z.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must(z.Create(name))(t)
 		if _, err := w.Write([]byte(content)); err != nil {
 			t.Fatal(err)
 		}
@@ -243,9 +239,7 @@ func TestArrayFormatErrors(t *testing.T) {
 		})
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "labels"), []byte(idx(8, []byte{2}, 1, 0)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, filepath.Join(dir, "labels"), idx(8, []byte{2}, 1, 0))
 	for name, c := range map[string]struct{ content, rule string }{
 		"type":      {idx(7, []byte{2, 1}, 1, 2), array.RuleIDXHeader},
 		"axes":      {"\x00\x00\x08\x09", array.RuleIDXHeader},

@@ -19,10 +19,7 @@ import (
 
 func zstded(t testing.TB, text string) []byte {
 	t.Helper()
-	w, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must(zstd.NewWriter(nil))(t)
 	return w.EncodeAll([]byte(text), nil)
 }
 
@@ -145,10 +142,7 @@ func TestArrayFormatsAgree(t *testing.T) {
 		d, err = Load("testdata/X_numpy.npy", s, Options{LabelsFile: "testdata/y_numpy.npy"})
 		check("npy, labels named", d, err)
 	}
-	content, err := os.ReadFile("testdata/X_numpy.npy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must(os.ReadFile("testdata/X_numpy.npy"))(t)
 	for ext, packed := range map[string][]byte{".gz": gzipped(t, string(content)), ".zst": zstded(t, string(content))} {
 		d, err := Load(writeFile(t, "X.npy"+ext, string(packed)), npy, Options{LabelsFile: "testdata/y_numpy.npy"})
 		check("npy"+ext, d, err)
@@ -179,16 +173,11 @@ func TestIDXDropsOthers(t *testing.T) {
 		"t-images-idx3-ubyte.gz": string(gzipped(t, idx(8, []byte{4, 1, 2}, 0, 255, 9, 9, 51, 102, 255, 0))),
 		"t-labels-idx1-ubyte.gz": string(gzipped(t, idx(8, []byte{4}, 8, 5, 3, 8))),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, filepath.Join(dir, name), content)
 	}
 	const columns = "features: 2\nrange: [0, 255]\ncolumns: [{name: digit, role: label, positive: 8, negative: 3, others: drop}]\n"
 	s := mustSchema(t, "data_id: t\nformat: idx\n"+columns)
-	d, err := Load(filepath.Join(dir, "t-images-idx3-ubyte.gz"), s, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(Load(filepath.Join(dir, "t-images-idx3-ubyte.gz"), s, Options{}))(t)
 	f := d.Encoder.Factor()
 	if d.Records.Len() != 3 || !slices.Equal(d.Records.Labels(), []float64{1, -1, 1}) || d.Records.Dense()[2] >= -0.59*f || d.Records.Dense()[3] >= 0 {
 		t.Errorf("got %v %v", d.Records.Dense(), d.Records.Labels())

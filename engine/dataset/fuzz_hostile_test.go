@@ -14,14 +14,8 @@ import (
 func FuzzHostileSchema(f *testing.F) {
 	var seeds []*hostile.Value
 	for _, text := range []string{headerSchema, plainSchema, sparseSchema, denseSchema, mixedSchema, clinicalSchema, basisSchema, pairedSchema, europeanSchema, fmt.Sprintf(visitSchema, 3), fmt.Sprintf(personSchema, "persons: 3")} {
-		raw, err := json.Marshal(mustSchema(f, text))
-		if err != nil {
-			f.Fatal(err)
-		}
-		v, err := hostile.Parse(raw)
-		if err != nil {
-			f.Fatal(err)
-		}
+		raw := must(json.Marshal(mustSchema(f, text)))(f)
+		v := must(hostile.Parse(raw))(f)
 		if _, err := ParseSchema(v.YAML()); err != nil {
 			f.Fatalf("%v\n%s", err, v.YAML())
 		}
@@ -39,10 +33,7 @@ func FuzzHostileSchema(f *testing.F) {
 		var s *Schema
 		if way%16 > 0 { // three times as fast, by the same rules
 			var e Encoder
-			text, err := json.Marshal(seed.Change(changes))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must(json.Marshal(seed.Change(changes)))(t)
 			if e.UnmarshalJSON(text) != nil {
 				return
 			}

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,9 +17,7 @@ func FuzzPairs(f *testing.F) {
 	ids := []string{"a", "b", "c", "d"}
 	path := filepath.Join(f.TempDir(), "pairs")
 	f.Fuzz(func(t *testing.T, content string) {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, path, content)
 		for _, oriented := range []bool{false, true} {
 			pairs, err := LoadPairs(path, ids, "records", "id", PairOptions{True: "1", False: "0", Oriented: oriented})
 			if p := new(source.ParseError); err != nil && !errors.As(err, &p) {
@@ -41,10 +38,7 @@ func FuzzPairs(f *testing.F) {
 // The JSON of an encoder, which is in every model, is refused or is that of an encoder that writes the same again.
 func FuzzEncoder(f *testing.F) {
 	for _, schema := range []string{headerSchema, plainSchema, sparseSchema, denseSchema, mixedSchema, clinicalSchema} {
-		b, err := mustEncoder(f, schema).MarshalJSON()
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := must(mustEncoder(f, schema).MarshalJSON())(f)
 		f.Add(string(b))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -69,9 +63,7 @@ func FuzzAnswers(f *testing.F) {
 	}
 	dir := f.TempDir()
 	path := filepath.Join(dir, "x.csv")
-	if err := os.WriteFile(path, []byte("age,sex,y\n30,f,1\n40,m,0\n"), 0o600); err != nil {
-		f.Fatal(err)
-	}
+	put(f, path, "age,sex,y\n30,f,1\n40,m,0\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		answers, err := ParseAnswers([]byte(text))
 		if err != nil {

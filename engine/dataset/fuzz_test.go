@@ -94,10 +94,7 @@ func checkEncoder(t *testing.T, s *Schema) *Encoder {
 	if n := len(e.FeatureNames()); n != e.Dim() || n < 1 || !(e.Factor() > 0) {
 		t.Fatalf("%d names, d %d, factor %v", n, e.Dim(), e.Factor())
 	}
-	b, err := e.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(e.MarshalJSON())(t)
 	var again Encoder
 	if err := again.UnmarshalJSON(b); err != nil {
 		t.Fatalf("%s: %v", b, err)
@@ -117,9 +114,7 @@ func FuzzDraft(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, content string) {
 		path := filepath.Join(dir, "x.csv")
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, path, content)
 		draft, err := Draft(path, DraftOptions{})
 		if err == nil && draft.Label == "" && draft.Candidates != nil {
 			draft, err = Draft(path, DraftOptions{Label: draft.Candidates[0]})
@@ -172,10 +167,7 @@ func FuzzJSONL(f *testing.F) {
 // NPY, NPZ and IDX, as the first bytes say.
 func FuzzArrays(f *testing.F) {
 	for _, name := range []string{"X_numpy.npy", "numpy_stored.npz", "numpy_fortran.npz"} {
-		b, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := must(os.ReadFile(filepath.Join("testdata", name)))(f)
 		f.Add(string(b))
 	}
 	f.Add(idx(8, []byte{4, 3}, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12))

@@ -71,10 +71,7 @@ func TestSplitIsUniform(t *testing.T) {
 
 func TestSyntheticClinical(t *testing.T) {
 	const n = 3000
-	d, err := SyntheticClinical(n, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(SyntheticClinical(n, 7))(t)
 	if s := d.Schema(); s.DataID != "synthetic-clinical" || !s.Public || s.BoundsFromData {
 		t.Errorf("schema %+v", s)
 	}
@@ -86,10 +83,7 @@ func TestSyntheticClinical(t *testing.T) {
 	if err := WriteSyntheticClinical(&file, n, 7); err != nil {
 		t.Fatal(err)
 	}
-	s, err := SyntheticClinicalSchema()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(SyntheticClinicalSchema())(t)
 	same, err := LoadReader("file", &file, s, Options{})
 	if err != nil || !slices.Equal(same.Records.Dense(), d.Records.Dense()) || !slices.Equal(same.Records.Labels(), d.Records.Labels()) {
 		t.Errorf("the file differs from the records (%v)", err)
@@ -152,10 +146,7 @@ func TestClinicalRealism(t *testing.T) {
 }
 
 func TestSyntheticScores(t *testing.T) {
-	r, err := SyntheticScores(5000, 9, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(SyntheticScores(5000, 9, 3))(t)
 	if r.Len() != 5000 || r.Dim() != 9 || r.Bounds() != engine.UnitBounds() || r.Label(0) != 1 || r.Label(1) != -1 {
 		t.Errorf("n %d, d %d, bounds %v", r.Len(), r.Dim(), r.Bounds())
 	}

@@ -2,8 +2,6 @@ package dataset
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -42,24 +40,13 @@ func TestGuessedRoom(t *testing.T) {
 		"then long":  {rows(4*n, true, false) + rows(n/2, false, true), 1, 1000},
 	} {
 		text := "a,b,y\n" + c.text
-		plain := filepath.Join(t.TempDir(), "t.csv")
-		if err := os.WriteFile(plain, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		want, err := loadWith(1, plain, s, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		plain := writeFile(t, "t.csv", text)
+		want := must(loadWith(1, plain, s, Options{}))(t)
 		for ending, packed := range map[string][]byte{".gz": gzipped(t, text), ".zst": zstded(t, text)} {
 			path := plain + ending
-			if err := os.WriteFile(path, packed, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			put(t, path, packed)
 			tab := newTable(path, want.Encoder, Options{}, nil)
-			z, err := tab.countLines(path, schema.FormatCSV)
-			if err != nil {
-				t.Fatal(err)
-			}
+			z := must(tab.countLines(path, schema.FormatCSV))(t)
 			if share := float64(z.Rows) / float64(want.Records.Len()+1); ending == ".gz" && (share < c.low || share > c.high) {
 				t.Errorf("%s%s: %d rows are guessed of %d", name, ending, z.Rows, want.Records.Len())
 			}

@@ -2,26 +2,20 @@ package dataset
 
 import (
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
 func mustSchema(t testing.TB, text string) *Schema {
 	t.Helper()
-	s, err := ParseSchema([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must(ParseSchema([]byte(text)))(t)
 }
 
 func mustEncoder(t testing.TB, text string) *Encoder {
 	t.Helper()
-	e, err := NewEncoder(mustSchema(t, text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return must(NewEncoder(mustSchema(t, text)))(t)
 }
 
 func load(s *Schema, content string, o Options) (*Dataset, error) {
@@ -49,4 +43,30 @@ func (r *repeat) Read(b []byte) (int, error) {
 
 func readAfter(text string, r io.Reader) io.Reader {
 	return io.MultiReader(strings.NewReader(text), r)
+}
+
+// must ends the test at an error: d := must(Load(...))(t).
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// put writes a file and returns its name.
+func put[T string | []byte](t testing.TB, path string, content T) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// writeFile writes a file of that name to a folder of its own.
+func writeFile[T string | []byte](t testing.TB, name string, content T) string {
+	t.Helper()
+	return put(t, filepath.Join(t.TempDir(), name), content)
 }

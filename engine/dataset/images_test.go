@@ -19,37 +19,21 @@ func TestTreesOfImages(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, []byte{'P', '5', ' ', '2', ' ', '2', ' ', '2', '5', '5', ' ', byte(k), byte(50 * k), 7, 255}, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, file, []byte{'P', '5', ' ', '2', ' ', '2', ' ', '2', '5', '5', ' ', byte(k), byte(50 * k), 7, 255})
 		rows = append(rows, fmt.Sprintf("%d,%d,7,255,%s", k, 50*k, digit))
 	}
 	label := "  - {name: digit, role: label, positive: eight, negative: three, others: drop}\n"
 	read := func(text, data string, o Options) (*Dataset, error) {
-		s, err := schema.ParseSchema([]byte(text + label))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files, err := Expand(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must(schema.ParseSchema([]byte(text + label)))(t)
+		files := must(Expand(data))(t)
 		o.Also = files[1:]
 		return Load(files[0], s, o)
 	}
 	tree := "data_id: x\nformat: images\nfeatures: 4\nrange: [0, 255]\ncolumns:\n"
-	got, err := read(tree, filepath.Join(dir, "*", "*", "*.pgm"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(read(tree, filepath.Join(dir, "*", "*", "*.pgm"), Options{}))(t)
 	table := filepath.Join(dir, "rows.csv")
-	if err := os.WriteFile(table, []byte(strings.Join(rows, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	want, err := read("data_id: x\nformat: csv\ncsv: {header: true}\ncolumns:\n  - {name: p1, range: [0, 255]}\n  - {name: p2, range: [0, 255]}\n  - {name: p3, range: [0, 255]}\n  - {name: p4, range: [0, 255]}\n", table, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	put(t, table, strings.Join(rows, "\n"))
+	want := must(read("data_id: x\nformat: csv\ncsv: {header: true}\ncolumns:\n  - {name: p1, range: [0, 255]}\n  - {name: p2, range: [0, 255]}\n  - {name: p3, range: [0, 255]}\n  - {name: p4, range: [0, 255]}\n", table, Options{}))(t)
 	if !slices.Equal(got.Records.Labels(), want.Records.Labels()) || !slices.Equal(got.Records.Dense(), want.Records.Dense()) || got.Records.Len() != 4 {
 		t.Errorf("%v %v, want %v %v", got.Records.Labels(), got.Records.Dense(), want.Records.Labels(), want.Records.Dense())
 	}

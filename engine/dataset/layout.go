@@ -24,6 +24,21 @@ type layout struct {
 	hasLabel bool
 }
 
+// listed are the columns of a schema, in its order, and the place of the label.
+func listed(s *schema.Schema) (all []field, label int) {
+	features := 0
+	for i := range s.Columns {
+		all = append(all, field{s.Columns[i].RoleOf(), s.Columns[i].Name, features})
+		switch all[i].role {
+		case schema.RoleFeature:
+			features++
+		case schema.RoleLabel:
+			label = i
+		}
+	}
+	return all, label
+}
+
 // names are the words for the header of a format.
 type names struct {
 	notHeader string // rule if no name matches
@@ -38,15 +53,9 @@ var csvNames = names{ruleNotHeader, "the header", "csv.ignore_others: true"}
 func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error) {
 	s := t.e.Schema()
 	byName := make(map[string]field, len(s.Columns))
-	features := 0
-	for i := range s.Columns {
-		c := &s.Columns[i]
-		f := field{role: c.RoleOf(), name: c.Name}
-		if f.role == schema.RoleFeature {
-			f.feature = features
-			features++
-		}
-		byName[c.FieldOf()] = f
+	all, _ := listed(s)
+	for i, f := range all {
+		byName[s.Columns[i].FieldOf()] = f
 	}
 	l := &layout{fields: make([]field, len(header)), label: -1}
 	unknown := 0

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bytes"
-	"io"
 	"math"
 
 	"dyad/engine/dataset/parse"
@@ -25,18 +24,7 @@ func readLIBSVM(t *table, src *source.Lines, z source.Sizes) error {
 	if t.e.Schema().Dense {
 		absent = t.newAbsentRow()
 	}
-	for {
-		line, err := src.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := r.addLine(line, absent); err != nil {
-			return err
-		}
-	}
+	return source.Each(src.Next, func(line []byte) error { return r.addLine(line, absent) })
 }
 
 func (r *libsvmReader) addLine(line []byte, absent *absentRow) error {

@@ -21,10 +21,7 @@ func TestCSVForms(t *testing.T) {
 		return "data_id: t\ncsv: {" + csv + "}\ncolumns:\n  - {name: age, range: [0, 100]}\n  - {name: sex, categories: [f, \"a,\\\"b\\n c\"]}\n  - {name: out, role: label, positive: yes}\n"
 	}
 	const second = "\"a,\"\"b\n c\""
-	want, err := load(mustSchema(t, schema("header: false")), "30,f,yes\n40,"+second+",no\n", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(load(mustSchema(t, schema("header: false")), "30,f,yes\n40,"+second+",no\n", Options{}))(t)
 	if want.Positives != 1 || want.Negatives != 1 || !slices.Equal(want.Records.Labels(), []float64{1, -1}) || !want.HasLabels {
 		t.Fatalf("got %+v", want)
 	}
@@ -129,10 +126,7 @@ func TestPredictWithoutLabel(t *testing.T) {
 
 func TestLIBSVM(t *testing.T) {
 	s := mustSchema(t, sparseSchema)
-	d, err := load(s, "# head\n+1 1:1 3:5 # tail\r\n\n-1\t2:0 5:-3\n-1.0\n", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(load(s, "# head\n+1 1:1 3:5 # tail\r\n\n-1\t2:0 5:-3\n-1.0\n", Options{}))(t)
 	start, index, value := d.Records.Sparse()
 	if !slices.Equal(start, []int64{0, 2, 3, 3}) || !slices.Equal(index, []int32{0, 2, 4}) || len(value) != 3 || value[2] >= -0.7 {
 		t.Errorf("got %v %v %v", start, index, value)
@@ -142,9 +136,7 @@ func TestLIBSVM(t *testing.T) {
 	}
 
 	dense := mustSchema(t, denseSchema)
-	if d, err = load(dense, "1 1:1 2:10\n0 2:5\n", Options{}); err != nil {
-		t.Fatal(err)
-	}
+	d = must(load(dense, "1 1:1 2:10\n0 2:5\n", Options{}))(t)
 	if d.Records.IsSparse() || d.Records.Dense()[2] >= 0 || d.Records.Dense()[3] != 0 {
 		t.Errorf("got %v, want the record (-1, 0) scaled", d.Records.Dense())
 	}
@@ -168,10 +160,7 @@ func TestLoadersAgree(t *testing.T) {
 	sparse := "data_id: t\nfeatures: 2\nrange: [0, 100]\ncolumns: [{name: y, role: label, positive: 1}]\n"
 	for name, f := range map[string]struct{ schema, content string }{"csv": {plainSchema, csv.String()}, "libsvm": {sparse, svm.String()}} {
 		s := mustSchema(t, f.schema)
-		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, gzipped(t, f.content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		path := writeFile(t, name, gzipped(t, f.content))
 		calls := 0
 		a, err := Load(path, s, Options{Progress: func(n int) error {
 			if n > 0 { // 0 while lines are counted
@@ -185,10 +174,7 @@ func TestLoadersAgree(t *testing.T) {
 		if want := rows / progressRows; calls != want {
 			t.Errorf("%d progress calls, want %d", calls, want)
 		}
-		b, err := load(s, f.content, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must(load(s, f.content, Options{}))(t)
 		x, y := make([]float64, 2), make([]float64, 2)
 		for i := range rows {
 			a.Records.Row(i, x)
@@ -239,9 +225,7 @@ func TestLoadMemory(t *testing.T) {
 	s := mustSchema(t, b.String())
 	path := filepath.Join(t.TempDir(), "big.csv")
 	line := strings.Repeat(",0.123456789", cols) + "\n"
-	if err := os.WriteFile(path, []byte(strings.Repeat("1"+line+"0"+line, rows/2)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, path, strings.Repeat("1"+line+"0"+line, rows/2))
 	allocated := func(f func() error) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -299,10 +283,7 @@ func TestFilesThatChangeAreRefused(t *testing.T) {
 			return errors.Join(os.WriteFile(path+".new", []byte("y,x\n1,0\n0,1\n"), 0o600), os.Rename(path+".new", path))
 		},
 	} {
-		path := filepath.Join(t.TempDir(), "records.csv")
-		if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		path := writeFile(t, "records.csv", text.String())
 		done := false
 		d, err := Load(path, s, Options{Progress: func(int) (err error) {
 			if !done {

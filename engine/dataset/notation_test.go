@@ -48,15 +48,9 @@ func TestNotations(t *testing.T) {
 	european := "glucose;share;seen;out\n1.234,5;45,5 %;01.01.2020;2,5\n950;0%;31.12.2024;0\n12.500;100%;1.2.2021;10\n9.999;7%;01.03.2022;1\n-3;1e1%;01.03.1999;7,25\n"
 	plain := "glucose,share,seen,out\n1234.5,45.5,0,2.5\n950,0,1826,0\n12500,100,397,10\nmissing,7,790,1\n-3,10,-9999,7.25\n"
 	s, p := mustSchema(t, europeanSchema), mustSchema(t, plainOfEuropean)
-	want, err := Load(writeFile(t, "p.csv", plain), p, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(Load(writeFile(t, "p.csv", plain), p, Options{}))(t)
 	path := writeFile(t, "e.csv", european)
-	got, err := Load(path, s, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(Load(path, s, Options{}))(t)
 	same := func(what string, got *Dataset) {
 		t.Helper()
 		row, other := make([]float64, 3), make([]float64, 3)
@@ -93,10 +87,7 @@ func TestNotations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := Load(writeFile(t, "x."+format, b.String()), out, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must(Load(writeFile(t, "x."+format, b.String()), out, Options{}))(t)
 		same("converted to "+format, d)
 	}
 }
@@ -169,10 +160,7 @@ func TestEncodings(t *testing.T) {
 		}},
 		"Latin-1, not declared": {"wrong", func() (string, error) { return charmap.Windows1252.NewEncoder().String(content) }},
 	} {
-		text, err := c.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(c.encode())(t)
 		path := writeFile(t, "x.csv", text)
 		options := c.encoding
 		if options == "wrong" {
@@ -234,10 +222,7 @@ func TestUnknownCategory(t *testing.T) {
 	}
 	s := mustSchema(t, strings.Replace(headerSchema, "[f, m]", "[f, m], unknown: other", 1))
 	path := writeFile(t, "y.csv", content)
-	d, err := Load(path, s, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(Load(path, s, Options{}))(t)
 	x := make([]float64, 2)
 	if d.Records.Row(1, x); x[1] != 0 {
 		t.Errorf("an unknown category is %v", x)

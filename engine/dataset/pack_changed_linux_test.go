@@ -15,23 +15,14 @@ import (
 func TestPackChangedThroughAMapping(t *testing.T) {
 	for _, inMemory := range []bool{false, true} {
 		name, _ := packFile(t, storeFile(t, 1000), storeSchema(t, "", RoleIgnore))
-		f, err := os.OpenFile(name, os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must(os.OpenFile(name, os.O_RDWR, 0))(t)
 		defer f.Close()
-		b, err := syscall.Mmap(int(f.Fd()), 0, 2*packPage, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must(syscall.Mmap(int(f.Fd()), 0, 2*packPage, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED))(t)
 		defer func() { _ = syscall.Munmap(b) }()
 		b[packPage]++ // the page is dirty from here on: its next write is no fault, and sets no time
 		runtime.Gosched()
 		b[packPage]--
-		d, err := Load(name, storeSchema(t, "", RoleIgnore), Options{InMemory: inMemory})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must(Load(name, storeSchema(t, "", RoleIgnore), Options{InMemory: inMemory}))(t)
 		if err := d.Pack.Unchanged(); err != nil {
 			t.Errorf("nothing was changed: %v", err)
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,14 +21,8 @@ import (
 func packFile(t testing.TB, from string, s *Schema) (string, *Packed) {
 	t.Helper()
 	var b bytes.Buffer
-	made, err := Pack(&b, from, s, PackOptions{Folder: t.TempDir(), Prefix: "wait"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := filepath.Join(t.TempDir(), "data.dyadpack")
-	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	made := must(Pack(&b, from, s, PackOptions{Folder: t.TempDir(), Prefix: "wait"}))(t)
+	name := writeFile(t, "data.dyadpack", b.Bytes())
 	if made.Bytes != int64(b.Len()) {
 		t.Errorf("%d bytes were written, and %d are said", b.Len(), made.Bytes)
 	}
@@ -43,10 +36,7 @@ func TestPackGivesTheSameRecords(t *testing.T) {
 	for _, store := range []string{"", StoreFloat32} {
 		for _, role := range []string{RoleIgnore, RolePerson, RoleGroup} {
 			s := storeSchema(t, store, role)
-			want, err := Load(file, s, Options{Persons: KeepPersons})
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must(Load(file, s, Options{Persons: KeepPersons}))(t)
 			name, made := packFile(t, file, s)
 			if made.Rows != want.Records.Len() || made.Persons > 0 != (role == RolePerson) || made.Groups != want.GroupCount {
 				t.Errorf("%s %s: %+v", store, role, made)
@@ -85,10 +75,7 @@ func TestPackGivesTheSameRecords(t *testing.T) {
 // rewrite puts a pack together again after changes of its header and sections, with hashes that fit.
 func rewrite(t *testing.T, name string, header func(*packHeader), section func(s packSections, all []byte)) string {
 	t.Helper()
-	all, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must(os.ReadFile(name))(t)
 	h, e, _, err := readPackHeader(bytes.NewReader(all), int64(len(all)))
 	if err != nil {
 		t.Fatal(err)
@@ -113,11 +100,7 @@ func rewrite(t *testing.T, name string, header func(*packHeader), section func(s
 	if _, err := writePackHeader(&packSectionWriter{w: &out, at: s.hashes.from, chunk: sha256.New(), hashes: hashes}, h); err != nil {
 		t.Fatal(err)
 	}
-	changed := filepath.Join(t.TempDir(), "changed.dyadpack")
-	if err := os.WriteFile(changed, append(all[:s.hashes.from], out.Bytes()...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return changed
+	return writeFile(t, "changed.dyadpack", append(all[:s.hashes.from], out.Bytes()...))
 }
 
 // A pack that is cut, changed anywhere, of another version or schema, or made by hand with a record
@@ -127,10 +110,7 @@ func TestPackIsChecked(t *testing.T) {
 	for _, role := range []string{RoleIgnore, RolePerson, RoleGroup} {
 		s := storeSchema(t, StoreFloat32, role)
 		name, _ := packFile(t, file, s)
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(name))(t)
 		refused := func(what, name string, s *Schema, o Options, rule string) {
 			t.Helper()
 			o.Persons = KeepPersons
@@ -142,11 +122,7 @@ func TestPackIsChecked(t *testing.T) {
 		}
 		write := func(text []byte) string {
 			t.Helper()
-			name := filepath.Join(t.TempDir(), "bad.dyadpack")
-			if err := os.WriteFile(name, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			return name
+			return writeFile(t, "bad.dyadpack", text)
 		}
 		h, e, _, err := readPackHeader(bytes.NewReader(text), int64(len(text)))
 		if err != nil {
@@ -222,10 +198,7 @@ func TestPackIsChecked(t *testing.T) {
 func TestOpenContent(t *testing.T) {
 	read := func(name string) []byte {
 		t.Helper()
-		f, err := OpenContent(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must(OpenContent(name))(t)
 		defer f.Close()
 		var b bytes.Buffer
 		if _, err := b.ReadFrom(f); err != nil {
@@ -243,9 +216,7 @@ func TestOpenContent(t *testing.T) {
 	if !bytes.Equal(read(a), read(b)) || made.Hash != again.Hash {
 		t.Error("two packs of one file have other contents")
 	}
-	if err := os.WriteFile(file, bytes.Replace(text, []byte(",x,"), []byte(",y,"), 1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, file, bytes.Replace(text, []byte(",x,"), []byte(",y,"), 1))
 	if c, _ := packFile(t, file, storeSchema(t, "", RoleIgnore)); bytes.Equal(read(a), read(c)) {
 		t.Error("a pack of another file has the same content")
 	}
@@ -254,10 +225,7 @@ func TestOpenContent(t *testing.T) {
 // Sparse records and packs are not packed, and packing that fails leaves no temporary file.
 func TestPackRefuses(t *testing.T) {
 	dir := t.TempDir()
-	sparse, err := ParseSchema([]byte("data_id: x\nfeatures: 3\nrange: [0, 1]\ncolumns:\n  - {name: y, role: label, positive: \"1\"}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sparse := mustSchema(t, "data_id: x\nfeatures: 3\nrange: [0, 1]\ncolumns:\n  - {name: y, role: label, positive: \"1\"}\n")
 	if _, err := Pack(new(bytes.Buffer), "none", sparse, PackOptions{Folder: dir}); err == nil || !strings.Contains(err.Error(), "dense") {
 		t.Errorf("sparse: %v", err)
 	}
@@ -274,19 +242,10 @@ func TestPackRefuses(t *testing.T) {
 // No header makes the reader fail otherwise than by an error, ask for much memory, or point outside
 // the file.
 func FuzzPackHeader(f *testing.F) {
-	s, err := ParseSchema([]byte("data_id: x\nformat: csv\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: y, role: label, positive: \"1\"}\n"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	file := filepath.Join(f.TempDir(), "a.csv")
-	if err := os.WriteFile(file, []byte("a,y\n0.5,1\n0.25,0\n"), 0o600); err != nil {
-		f.Fatal(err)
-	}
+	s := mustSchema(f, "data_id: x\nformat: csv\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: y, role: label, positive: \"1\"}\n")
+	file := writeFile(f, "a.csv", "a,y\n0.5,1\n0.25,0\n")
 	name, _ := packFile(f, file, s)
-	text, err := os.ReadFile(name)
-	if err != nil {
-		f.Fatal(err)
-	}
+	text := must(os.ReadFile(name))(f)
 	_, _, header, err := readPackHeader(bytes.NewReader(text), int64(len(text)))
 	if err != nil {
 		f.Fatal(err)

@@ -148,21 +148,12 @@ func (r *pairReader) readCSV(name string, u *source.Unpacked) error {
 	if err := r.layout(header, c.Row, "the header"); err != nil {
 		return err
 	}
-	for {
-		row, err := c.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return source.Each(c.Next, func(row [][]byte) error {
 		if len(row) != width {
 			return r.errorf(c.Row, -1, fmt.Sprintf("row has %d fields, want %d; quote a field that contains the delimiter, or correct the row", len(row), width))
 		}
-		if err := r.add(row, c.Row); err != nil {
-			return err
-		}
-	}
+		return r.add(row, c.Row)
+	})
 }
 
 func (r *pairReader) readParquet(in *source.Input) error {
@@ -182,16 +173,7 @@ func (r *pairReader) readParquet(in *source.Input) error {
 			return r.errorf(0, i, ruleParquetType)
 		}
 	}
-	for {
-		if err := p.Next(); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		if err := r.add(p.Texts, p.Row); err != nil {
-			return err
-		}
-	}
+	return source.Each(p.Next, func(row [][]byte) error { return r.add(row, p.Row) })
 }
 
 // layout finds the columns by name. Its errors never show a field.

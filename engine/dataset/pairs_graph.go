@@ -85,10 +85,8 @@ func (d *Dataset) Order(alike schema.LookAlikes) ([]int32, error) {
 
 // IDColumn is the name of the column with ids, "" without one.
 func (d *Dataset) IDColumn() string {
-	for _, c := range d.Schema().Columns {
-		if c.Role == schema.RoleID {
-			return c.Name
-		}
+	if c := d.Schema().ColumnOf(schema.RoleID); c != nil {
+		return c.Name
 	}
 	return ""
 }

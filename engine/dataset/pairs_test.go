@@ -16,10 +16,7 @@ var fourIDs = []string{"anna", "ben", "cora", "dan"}
 
 func loadPairs(t *testing.T, name, content string, o PairOptions) ([]LabelledPair, error) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := writeFile(t, name, content)
 	return LoadPairs(path, fourIDs, "people.csv", "id", o)
 }
 

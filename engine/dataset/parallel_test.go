@@ -3,7 +3,6 @@ package dataset
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"dyad/internal/pages"
 	power "dyad/internal/sizes"
 
 	"dyad/engine/dataset/parse"
@@ -92,11 +92,8 @@ func TestParquetSameForEveryWorkerCount(t *testing.T) {
 	s := mustSchema(t, strings.Replace(text, "persons: 50\n", "", 1))
 	var want, labels []float64
 	var ids []string
-	e, err := NewEncoder(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = Scan(path, s, Options{KeepIDs: true}, func(r *Row) error {
+	e := must(NewEncoder(s))(t)
+	err := Scan(path, s, Options{KeepIDs: true}, func(r *Row) error {
 		x, err := e.EncodeRow(r)
 		want, labels, ids = append(want, x...), append(labels, r.Y), append(ids, r.ID)
 		return err
@@ -105,24 +102,15 @@ func TestParquetSameForEveryWorkerCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, workers := range []int{1, 2, 3, 7} {
-		d, err := loadWith(workers, path, s, Options{KeepIDs: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must(loadWith(workers, path, s, Options{KeepIDs: true}))(t)
 		if !sameBits(d.Records.Dense(), want) || !sameBits(d.Records.Labels(), labels) || !reflect.DeepEqual(d.IDs, ids) {
 			t.Errorf("%d workers: other records than row by row", workers)
 		}
 	}
 	byPerson := mustSchema(t, fmt.Sprintf(visitSchema, 50))
-	one, err := loadWith(1, path, byPerson, Options{Persons: KeepPersons})
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must(loadWith(1, path, byPerson, Options{Persons: KeepPersons}))(t)
 	for _, workers := range []int{2, 5} {
-		d, err := loadWith(workers, path, byPerson, Options{Persons: KeepPersons})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must(loadWith(workers, path, byPerson, Options{Persons: KeepPersons}))(t)
 		if d.Records.Units() != 50 || !reflect.DeepEqual(d.Records, one.Records) {
 			t.Errorf("%d workers: other persons", workers)
 		}
@@ -134,16 +122,11 @@ func loadWith(workers int, path string, s *Schema, o Options) (*Dataset, error) 
 	return Load(path, s, o)
 }
 
-func sameBits(a, b []float64) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if math.Float64bits(a[i]) != math.Float64bits(b[i]) {
-			return false
-		}
-	}
-	return true
+func sameBits(a, b []float64) bool { return bytes.Equal(pages.Bytes(a), pages.Bytes(b)) }
+
+// sumOf is the hash of the bits of records and labels.
+func sumOf(d *Dataset) [sha256.Size]byte {
+	return sha256.Sum256(slices.Concat(pages.Bytes(d.Records.Dense()), pages.Bytes(d.Records.Labels())))
 }
 
 // The first error in the order of the file is told, with its row and column, and so is that
@@ -172,20 +155,14 @@ func TestParquetErrorsForEveryWorkerCount(t *testing.T) {
 			t.Errorf("%d workers: progress at %d: %v", workers, seen, err)
 		}
 	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must(os.ReadFile(path))(t)
 	first := ""
 	for _, workers := range []int{1, 3} {
 		damaged := append([]byte(nil), content...)
 		for i := len(damaged) / 2; i < len(damaged)/2+4000; i++ {
 			damaged[i] ^= 0x55
 		}
-		file := filepath.Join(t.TempDir(), "visits.parquet")
-		if err := os.WriteFile(file, damaged, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		file := writeFile(t, "visits.parquet", damaged)
 		_, err := loadWith(workers, file, s, Options{Persons: KeepPersons})
 		var p *source.ParseError
 		if !errors.As(err, &p) {
@@ -277,11 +254,7 @@ columns:
 				if err != nil {
 					return fmt.Sprint(err)
 				}
-				sum := sha256.New()
-				for _, v := range append(slices.Clone(d.Records.Dense()), d.Records.Labels()...) {
-					_ = binary.Write(sum, binary.LittleEndian, math.Float64bits(v))
-				}
-				return fmt.Sprintf("%x %d %d %d %d %d %d %v", sum.Sum(nil), d.Records.Len(), d.Records.Units(), d.Positives, d.GroupCount, len(d.IDs), len(d.Groups), calls) + fmt.Sprint(d.IDs, d.Groups)
+				return fmt.Sprintf("%x %d %d %d %d %d %d %v", sumOf(d), d.Records.Len(), d.Records.Units(), d.Positives, d.GroupCount, len(d.IDs), len(d.Groups), calls) + fmt.Sprint(d.IDs, d.Groups)
 			}
 			want := read(0, strings.NewReader(text))
 			if strings.HasPrefix(want, "dataset") {
@@ -351,11 +324,7 @@ columns:
 				if err != nil {
 					return err.Error()
 				}
-				sum := sha256.New()
-				for _, v := range append(slices.Clone(d.Records.Dense()), d.Records.Labels()...) {
-					_ = binary.Write(sum, binary.LittleEndian, math.Float64bits(v))
-				}
-				return fmt.Sprintf("%x %d %d %v", sum.Sum(nil), d.Records.Len(), d.Positives, d.IDs)
+				return fmt.Sprintf("%x %d %d %v", sumOf(d), d.Records.Len(), d.Positives, d.IDs)
 			}
 			want := read(0)
 			if strings.HasPrefix(want, "dataset") {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,14 +22,8 @@ columns:
 
 func loadPersons(t *testing.T, options, text string, o Options) (*Dataset, error) {
 	t.Helper()
-	s, err := ParseSchema(fmt.Appendf(nil, personSchema, options))
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "visits.csv")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	s := mustSchema(t, fmt.Sprintf(personSchema, options))
+	path := writeFile(t, "visits.csv", text)
 	return Load(path, s, o)
 }
 
@@ -63,10 +55,7 @@ func TestPersonsAreMergedAndOrdered(t *testing.T) {
 		{"persons: 3\nmax_rows_per_person: 2", [][]float64{{30, 50}, {70, 70}, {40}}},
 		{"public: true", [][]float64{{40}, {30, 50, 60}, {70, 70}}},
 	} {
-		d, err := loadPersons(t, c.options, text, keep)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must(loadPersons(t, c.options, text, keep))(t)
 		if got := ages(d.Records); !slices.EqualFunc(got, c.want, slices.Equal) {
 			t.Errorf("%s: %v, want %v", c.options, got, c.want)
 		}
@@ -101,10 +90,7 @@ func TestPersonsAreMergedAndOrdered(t *testing.T) {
 			t.Errorf("labels %d: %v, want a refusal", labels, err)
 		}
 	}
-	s, err := ParseSchema(fmt.Appendf(nil, personSchema, "persons: 3"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustSchema(t, fmt.Sprintf(personSchema, "persons: 3"))
 	if err := ScanReader("stream", strings.NewReader(text), s, Options{}, func(*Row) error { return nil }); err == nil || !strings.Contains(err.Error(), "role: person") {
 		t.Errorf("rows of a stream: %v, want a refusal", err)
 	}
@@ -148,10 +134,7 @@ func TestPersonRowsElsewhere(t *testing.T) {
 		}
 		var got [2][][]float64
 		for i, l := range [][]string{first, other} {
-			d, err := loadPersons(t, options, "patient,age,ill\n"+strings.Join(l, "\n")+"\n", Options{Persons: KeepPersons})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must(loadPersons(t, options, "patient,age,ill\n"+strings.Join(l, "\n")+"\n", Options{Persons: KeepPersons}))(t)
 			got[i] = ages(d.Records)
 		}
 		for p := range 6 {

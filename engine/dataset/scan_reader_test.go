@@ -23,16 +23,10 @@ func TestScanReaderEncodesAsLoad(t *testing.T) {
 		"dense":  {"data_id: a\nfeatures: 3\nrange: [-2, 3]\ndense: true\ncolumns:\n- {name: y, role: label, positive: 1, negative: -1}\n", "1 1:0.5 3:3\n-1\n1 1:1 2:-7 3:2\n-1 3:1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := ParseSchema([]byte(c.schema))
-			if err != nil {
-				t.Fatal(err)
-			}
-			d, err := LoadReader("x", strings.NewReader(c.text), s, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := mustSchema(t, c.schema)
+			d := must(LoadReader("x", strings.NewReader(c.text), s, Options{}))(t)
 			rows, want := 0, make([]float64, d.Records.Dim())
-			err = ScanReader("x", strings.NewReader(c.text), s, Options{}, func(r *Row) error {
+			err := ScanReader("x", strings.NewReader(c.text), s, Options{}, func(r *Row) error {
 				x, err := d.Encoder.EncodeRow(r)
 				d.Records.Row(rows, want)
 				if err != nil || !slices.Equal(x, want) || r.Y != d.Records.Label(rows) {
@@ -50,10 +44,7 @@ func TestScanReaderEncodesAsLoad(t *testing.T) {
 
 // Rows are shown while the reader goes on: the writer waits for each.
 func TestScanReaderFollowsAStream(t *testing.T) {
-	s, err := ParseSchema([]byte("data_id: a\nformat: libsvm\nfeatures: 1\nrange: [0, 1]\ncolumns:\n- {name: y, role: label, positive: 1, negative: -1}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustSchema(t, "data_id: a\nformat: libsvm\nfeatures: 1\nrange: [0, 1]\ncolumns:\n- {name: y, role: label, positive: 1, negative: -1}\n")
 	pr, pw := io.Pipe()
 	shown := make(chan bool)
 	go func() {
@@ -65,7 +56,7 @@ func TestScanReaderFollowsAStream(t *testing.T) {
 		pw.CloseWithError(errors.New("stop"))
 	}()
 	rows := 0
-	err = ScanReader("x", pr, s, Options{Labels: LabelsOptional}, func(*Row) error {
+	err := ScanReader("x", pr, s, Options{Labels: LabelsOptional}, func(*Row) error {
 		rows++
 		shown <- true
 		return nil

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -136,15 +135,11 @@ func TestLoadSchema(t *testing.T) {
 	if _, err := LoadSchema(path); err == nil {
 		t.Error("an absent file must be an error")
 	}
-	if err := os.WriteFile(path, []byte("data_id: t\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, path, "data_id: t\n")
 	if _, err := LoadSchema(path); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v, want the file's name", err)
 	}
-	if err := os.WriteFile(path, []byte(plainSchema), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(t, path, plainSchema)
 	if s, err := LoadSchema(path); err != nil || len(s.Columns) != 3 {
 		t.Errorf("got %v, %v", s, err)
 	}

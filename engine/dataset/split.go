@@ -38,6 +38,14 @@ func (c coins) normal() float64 {
 	return s
 }
 
+// logistic is 1 with the probability sigm(score), and otherwise -1.
+func (c coins) logistic(score float64) float64 {
+	if c.uniform() < 1/(1+math.Exp(-score)) {
+		return 1
+	}
+	return -1
+}
+
 // splitStream separates the coins of Split from other uses of a seed.
 const splitStream = 0x5eed5711
 

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,10 +22,7 @@ func storeSchema(t *testing.T, store, role string) *Schema {
 	if role == RolePerson {
 		text = "ids: public\nmax_rows_per_person: 3\n" + text
 	}
-	s, err := ParseSchema([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustSchema(t, text)
 	s.Store = store
 	return s
 }
@@ -41,11 +36,7 @@ func storeFile(t *testing.T, n int) string {
 	for range n {
 		fmt.Fprintf(&b, "p%d,%v,%v,%s,%d\n", r.IntN(n/3+1), r.Float64(), 20*r.Float64()-14, []string{"x", "y", "z", "?"}[r.IntN(4)], r.IntN(2))
 	}
-	name := filepath.Join(t.TempDir(), "data.csv")
-	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
+	return writeFile(t, "data.csv", b.Bytes())
 }
 
 // sameRecords compares rows, labels and persons, to the bit.
@@ -66,15 +57,9 @@ func sameRecords(t *testing.T, got, want *engine.Records) {
 // EncodeRow give the same bits as Load; and a model's encoder says so in its JSON.
 func TestFloat32RecordsAreRoundedOnes(t *testing.T) {
 	name := storeFile(t, 40_000) // several chunks and flushes
-	wide, err := Load(name, storeSchema(t, "", RoleIgnore), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wide := must(Load(name, storeSchema(t, "", RoleIgnore), Options{}))(t)
 	s := storeSchema(t, StoreFloat32, RoleIgnore)
-	d, err := Load(name, s, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(Load(name, s, Options{}))(t)
 	if !d.Records.IsNarrow() || d.Records.Dense() != nil || wide.Records.IsNarrow() || d.Positives != wide.Positives {
 		t.Fatal("records are not stored as the schema says")
 	}
@@ -127,14 +112,8 @@ func TestFloat32RecordsAreRoundedOnes(t *testing.T) {
 // Rows of persons are the same rows in float32 as in float64 and rounded.
 func TestFloat32OfPersons(t *testing.T) {
 	name := storeFile(t, 3000)
-	wide, err := Load(name, storeSchema(t, "", RolePerson), Options{Persons: KeepPersons})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := Load(name, storeSchema(t, StoreFloat32, RolePerson), Options{Persons: KeepPersons})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wide := must(Load(name, storeSchema(t, "", RolePerson), Options{Persons: KeepPersons}))(t)
+	d := must(Load(name, storeSchema(t, StoreFloat32, RolePerson), Options{Persons: KeepPersons}))(t)
 	x := make([]float32, 0, wide.Records.Len()*wide.Records.Dim())
 	for i := range wide.Records.Len() {
 		for _, v := range wide.Records.Rows(nil, i, 1) {

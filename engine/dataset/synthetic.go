@@ -71,9 +71,9 @@ func clinicalRow(b []byte, c coins) ([]byte, float64) {
 	score := -1.85 + 0.065*(age-58) + 0.42*float64(male) + 0.025*(bmi-27) + 0.021*(systolic-128) +
 		0.32*(hba1c-5.5) + 0.009*(cholesterol-195) - 0.03*(hdl-54) + 0.55*(creatinine-0.9) +
 		[]float64{0, 0.3, 1}[smoker]
-	outcome := uint64(0)
-	if c.uniform() < 1/(1+math.Exp(-score)) {
-		outcome = 1
+	outcome := "0"
+	if c.logistic(score) > 0 {
+		outcome = "1"
 	}
 	number := func(v float64, digits int) {
 		b = append(strconv.AppendFloat(b, v, 'f', digits, 64), ',')
@@ -88,7 +88,7 @@ func clinicalRow(b []byte, c coins) ([]byte, float64) {
 	number(hdl, 0)
 	number(creatinine, 2)
 	b = append(b, [...]string{"never,", "former,", "current,"}[smoker]...)
-	return strconv.AppendUint(b, outcome, 10), score
+	return append(b, outcome...), score
 }
 
 func clip(v, lo, hi float64) float64 { return min(max(v, lo), hi) }
@@ -145,14 +145,19 @@ const scoresStream = 0x5c02e5
 // The first two labels are +1 and -1, so that both classes occur. n >= 2,
 // d >= 1. It needs memory for the records only.
 func SyntheticScores(n, d int, seed uint64) (*engine.Records, error) {
+	return drawn("SyntheticScores", n, d, func() func(x []float64) float64 { return newUniformRows(d, seed, math.Sqrt(3/float64(d))).next })
+}
+
+// drawn are n records of d features that a function draws one after the other. The first two labels are +1 and -1.
+func drawn(name string, n, d int, rows func() func(x []float64) (y float64)) (*engine.Records, error) {
 	if n < 2 || d < 1 || n > math.MaxInt/16/d {
-		return nil, fmt.Errorf("dataset: SyntheticScores: %d records of %d features, want at least 2 records and 1 feature", n, d)
+		return nil, fmt.Errorf("dataset: %s: %d records of %d features, want at least 2 records and 1 feature", name, n, d)
 	}
-	rows := newUniformRows(d, seed, math.Sqrt(3/float64(d)))
-	x, y := make([]float64, n*d), make([]float64, n)
+	next, x, y := rows(), make([]float64, n*d), make([]float64, n)
 	for i := range n {
-		y[i] = rows.next(x[i*d : (i+1)*d])
+		y[i] = next(x[i*d : (i+1)*d])
 	}
+	y[0], y[1] = 1, -1
 	return engine.AdoptRecords(x, y, d, engine.UnitBounds())
 }
 
@@ -165,32 +170,24 @@ const ar1Stream = 0xa21
 // 2. Gradients without curvature learn it slowly. The first two labels are +1 and -1.
 // n >= 2, d >= 1. It needs memory for the records only.
 func SyntheticAR1(n, d int, seed uint64) (*engine.Records, error) {
-	if n < 2 || d < 1 || n > math.MaxInt/16/d {
-		return nil, fmt.Errorf("dataset: SyntheticAR1: %d records of %d features, want at least 2 records and 1 feature", n, d)
-	}
-	const rho = 0.9
-	variance := float64(d) // of the alternating sum
-	for k := 1; k < d; k++ {
-		variance += 2 * float64(d-k) * math.Pow(-rho, float64(k))
-	}
-	c := newCoins(seed, ar1Stream)
-	scale, a := 2/math.Sqrt(variance), math.Sqrt(3/float64(d))
-	x, y := make([]float64, n*d), make([]float64, n)
-	for i := range n {
-		row := x[i*d : (i+1)*d]
-		score, sign, last := 0.0, 1.0, c.normal()
-		for k := range row {
-			if k > 0 {
-				last = rho*last + math.Sqrt(1-rho*rho)*c.normal()
+	return drawn("SyntheticAR1", n, d, func() func(row []float64) float64 {
+		const rho = 0.9
+		variance := float64(d) // of the alternating sum
+		for k := 1; k < d; k++ {
+			variance += 2 * float64(d-k) * math.Pow(-rho, float64(k))
+		}
+		c := newCoins(seed, ar1Stream)
+		scale, a := 2/math.Sqrt(variance), math.Sqrt(3/float64(d))
+		return func(row []float64) float64 {
+			score, sign, last := 0.0, 1.0, c.normal()
+			for k := range row {
+				if k > 0 {
+					last = rho*last + math.Sqrt(1-rho*rho)*c.normal()
+				}
+				row[k] = a * clip(last/4, -1, 1)
+				score, sign = score+sign*last, -sign
 			}
-			row[k] = a * clip(last/4, -1, 1)
-			score, sign = score+sign*last, -sign
+			return c.logistic(scale * score)
 		}
-		y[i] = -1
-		if c.uniform() < 1/(1+math.Exp(-scale*score)) {
-			y[i] = 1
-		}
-	}
-	y[0], y[1] = 1, -1
-	return engine.AdoptRecords(x, y, d, engine.UnitBounds())
+	})
 }

@@ -18,44 +18,24 @@ var metricKinds = map[string]struct {
 	reach    float64
 	kind     func(c coins) func(x []float64) (y float64)
 }{
-	"lin16": {16, 3, func(c coins) func(x []float64) float64 {
-		return func(x []float64) float64 {
-			c.normals(x)
-			return c.flipped(x[0]+x[1], 0.1)
+	"lin16":   {16, 3, normal(func(c coins, x []float64) float64 { return c.flipped(x[0]+x[1], 0.1) })},
+	"shell20": {20, 3, normal(func(c coins, x []float64) float64 { return c.flipped(x[0]*x[0]+x[1]*x[1]+x[2]*x[2]-2.37, 0) })},
+	"scaled12": {12, 3, normal(func(c coins, x []float64) float64 {
+		score := x[0] - x[1] + 0.8*(x[2]*x[2]-1) + 0.3*c.normal()
+		for k := range 3 {
+			x[k] *= 0.2
 		}
-	}},
-	"shell20": {20, 3, func(c coins) func(x []float64) float64 {
-		return func(x []float64) float64 {
-			c.normals(x)
-			return c.flipped(x[0]*x[0]+x[1]*x[1]+x[2]*x[2]-2.37, 0)
+		return c.flipped(score, 0)
+	})},
+	"twovar25": {25, 4, normal(func(c coins, x []float64) float64 {
+		if c.uniform() >= 0.3 {
+			return -1
 		}
-	}},
-	"scaled12": {12, 3, func(c coins) func(x []float64) float64 {
-		return func(x []float64) float64 {
-			c.normals(x)
-			score := x[0] - x[1] + 0.8*(x[2]*x[2]-1) + 0.3*c.normal()
-			for k := range 3 {
-				x[k] *= 0.2
-			}
-			return c.flipped(score, 0)
-		}
-	}},
-	"twovar25": {25, 4, func(c coins) func(x []float64) float64 {
-		return func(x []float64) float64 {
-			c.normals(x)
-			if c.uniform() >= 0.3 {
-				return -1
-			}
-			x[0], x[1], x[2], x[3] = x[0]+0.8, x[1]+0.8, 1.8*x[2], 1.8*x[3]
-			return 1
-		}
-	}},
-	"xor10": {10, 3, func(c coins) func(x []float64) float64 {
-		return func(x []float64) float64 {
-			c.normals(x)
-			return c.flipped(x[0]*x[1], 0.05)
-		}
-	}},
+		x[0], x[1], x[2], x[3] = x[0]+0.8, x[1]+0.8, 1.8*x[2], 1.8*x[3]
+		return 1
+	})},
+	"xor10":  {10, 3, normal(func(c coins, x []float64) float64 { return c.flipped(x[0]*x[1], 0.05) })},
+	"none12": {12, 3, normal(func(c coins, x []float64) float64 { return c.flipped(1, 0.5) })},
 	"clusters8": {8, 4, func(c coins) func(x []float64) float64 {
 		var centres [12][4]float64
 		for i := range centres {
@@ -87,12 +67,16 @@ var metricKinds = map[string]struct {
 			return parity
 		}
 	}},
-	"none12": {12, 3, func(c coins) func(x []float64) float64 {
+}
+
+// normal makes records of standard normal features, whose label is a function of them that may change them.
+func normal(label func(c coins, x []float64) (y float64)) func(c coins) func(x []float64) (y float64) {
+	return func(c coins) func(x []float64) float64 {
 		return func(x []float64) float64 {
 			c.normals(x)
-			return c.flipped(1, 0.5)
+			return label(c, x)
 		}
-	}},
+	}
 }
 
 // SyntheticMetricKinds are the kinds of SyntheticMetric, sorted.
@@ -119,21 +103,19 @@ func SyntheticMetricKinds() (kinds []string) {
 // The first two labels are +1 and -1. It needs memory for the records only.
 func SyntheticMetric(kind string, n int, seed uint64) (*engine.Records, error) {
 	m, ok := metricKinds[kind]
-	if !ok || n < 2 || n > math.MaxInt/16/m.features {
-		return nil, fmt.Errorf("dataset: SyntheticMetric: %d records of kind %q, want at least 2 of one of %v", n, kind, SyntheticMetricKinds())
+	if !ok {
+		return nil, fmt.Errorf("dataset: SyntheticMetric: kind %q, want one of %v", kind, SyntheticMetricKinds())
 	}
-	d := m.features
-	draw, a := m.kind(newCoins(seed, metricStream)), 1/math.Sqrt(float64(d))
-	x, y := make([]float64, n*d), make([]float64, n)
-	for i := range n {
-		row := x[i*d : (i+1)*d]
-		y[i] = draw(row)
-		for k := range row {
-			row[k] = a * clip(row[k]/m.reach, -1, 1)
+	return drawn("SyntheticMetric", n, m.features, func() func(row []float64) float64 {
+		draw, a := m.kind(newCoins(seed, metricStream)), 1/math.Sqrt(float64(m.features))
+		return func(row []float64) float64 {
+			y := draw(row)
+			for k := range row {
+				row[k] = a * clip(row[k]/m.reach, -1, 1)
+			}
+			return y
 		}
-	}
-	y[0], y[1] = 1, -1
-	return engine.AdoptRecords(x, y, d, engine.UnitBounds())
+	})
 }
 
 func (c coins) normals(x []float64) {

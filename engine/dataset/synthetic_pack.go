@@ -67,10 +67,7 @@ func (r *uniformRows) next(row []float64) float64 {
 		row[k] = r.factor * (2*r.uniform() - 1)
 		score += r.v[k] * row[k]
 	}
-	y := -1.0
-	if r.uniform() < 1/(1+math.Exp(-4*score)) {
-		y = 1
-	}
+	y := r.logistic(4 * score)
 	if r.drawn++; r.drawn <= 2 {
 		y = float64(3 - 2*r.drawn)
 	}

@@ -226,7 +226,7 @@ func (p *visitor) visit(b *bytes.Buffer, c coins, row int) (score float64, posit
 	if department == 2 {
 		score += 0.5
 	}
-	positive = c.uniform() < 1/(1+math.Exp(-score))
+	positive = c.logistic(score) > 0
 
 	spelled := p.id
 	switch c.below(10) {

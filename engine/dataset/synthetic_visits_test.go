@@ -3,8 +3,6 @@ package dataset
 import (
 	"bytes"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -62,14 +60,8 @@ func TestVisits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := ParseSchema([]byte(schema))
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := LoadReader("visits", bytes.NewReader(text), s, Options{Persons: KeepPersons})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustSchema(t, schema)
+		d := must(LoadReader("visits", bytes.NewReader(text), s, Options{Persons: KeepPersons}))(t)
 		return d, text, auc
 	}
 	d, text, auc := load(v, v.Schema())
@@ -94,14 +86,8 @@ func TestVisits(t *testing.T) {
 	if other, bytesOf, _ := load(latin, latin.Schema()); !slices.Equal(other.Records.Dense(), d.Records.Dense()) || bytes.Contains(bytesOf, []byte("ä")) || !bytes.Contains(bytesOf, []byte{'m', 0xe4, 'n'}) {
 		t.Error("the records in Latin-1 are others")
 	}
-	path := filepath.Join(t.TempDir(), "visits.csv")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	answers, err := ParseAnswers([]byte(v.Answers()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := writeFile(t, "visits.csv", text)
+	answers := must(ParseAnswers([]byte(v.Answers())))(t)
 	draft, err := Draft(path, DraftOptions{Label: VisitsLabel, Positive: VisitsPositive, Answers: answers})
 	if err != nil || len(draft.FromData) > 0 {
 		t.Fatalf("%v, from the data: %v", err, draft)
@@ -132,20 +118,14 @@ func TestVisitsRefusals(t *testing.T) {
 
 // TestDraftOfPersons: an answer about persons becomes the lines of a schema; half of one is refused.
 func TestDraftOfPersons(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "v.csv")
-	if err := os.WriteFile(path, []byte("who,age,ill\na,1,y\nb,2,n\na,3,n\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := writeFile(t, "v.csv", "who,age,ill\na,1,y\nb,2,n\na,3,n\n")
 	for answer, want := range map[string]string{
 		"who: {role: person, persons: 2, max_rows_per_person: 7}": "persons: 2\nmax_rows_per_person: 7\n",
 		"who: {role: person, ids: public}":                        "ids: \"public\"\n",
 		"who: {role: person}":                                     "add persons: N",
 		"age: {range: [0, 9], persons: 2}":                        "are for role: person",
 	} {
-		answers, err := ParseAnswers([]byte(answer))
-		if err != nil {
-			t.Fatal(err)
-		}
+		answers := must(ParseAnswers([]byte(answer)))(t)
 		draft, err := Draft(path, DraftOptions{Answers: answers})
 		var text string
 		if err != nil {

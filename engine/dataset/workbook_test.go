@@ -93,10 +93,7 @@ func TestWorkbookErrors(t *testing.T) {
 // XlsxWriter. Each file is drafted, the questions of its draft are answered, and every value is compared with the truth.
 func TestWorkbooksOfRealWriters(t *testing.T) {
 	dir := filepath.Join("testdata", "workbooks")
-	text, err := os.ReadFile(filepath.Join(dir, "truth.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(filepath.Join(dir, "truth.json")))(t)
 	var truth []struct {
 		File    string
 		Rows    int

@@ -181,16 +181,14 @@ func (a *Array) Vector() ([]float64, error) {
 		return nil, a.Refuse(0, RuleVector)
 	}
 	out := make([]float64, 0, a.Rows)
-	for {
-		block, err := a.Next()
-		if err == io.EOF {
-			return out, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	err := source.Each(a.Next, func(block []float64) error {
 		out = append(out, block...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
+	return out, nil
 }
 
 // The rules of an array.

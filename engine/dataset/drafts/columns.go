@@ -217,47 +217,32 @@ func (p *profile) nearLabel() string {
 // line is the column as a line of YAML.
 func (c *draftColumn) line() []byte {
 	text := fmt.Appendf(nil, "  - {name: %s", schema.QuoteYAML(c.Name))
-	add := func(format string, args ...any) { text = fmt.Appendf(text, ", "+format, args...) }
-	if c.Role != "" {
-		add("role: %s", c.Role)
-	}
-	if c.Positive != "" {
-		add("positive: %s, negative: %s", schema.QuoteYAML(c.Positive), schema.QuoteYAML(c.Negative))
-	}
-	if c.Fold {
-		add("fold: true")
-	}
-	if c.Range != nil {
-		add("range: [%s, %s]", parse.Format(c.Range[0]), parse.Format(c.Range[1]))
-	}
-	if c.Transform != "" {
-		add("transform: %s", c.Transform)
-	}
-	if c.Suffix != "" {
-		add("suffix: %s", schema.QuoteYAML(c.Suffix))
-	}
-	for _, key := range [][2]string{{"prefix", c.Prefix}, {"decimal", c.Decimal}, {"thousands", c.Thousands}} {
-		if key[1] != "" {
-			add("%s: %s", key[0], schema.QuoteYAML(key[1]))
+	addIf := func(holds bool, format string, args ...any) {
+		if holds {
+			text = fmt.Appendf(text, ", "+format, args...)
 		}
 	}
+	addIf(c.Role != "", "role: %s", c.Role)
+	addIf(c.Positive != "", "positive: %s, negative: %s", schema.QuoteYAML(c.Positive), schema.QuoteYAML(c.Negative))
+	addIf(c.Fold, "fold: true")
+	if c.Range != nil {
+		addIf(true, "range: [%s, %s]", parse.Format(c.Range[0]), parse.Format(c.Range[1]))
+	}
+	addIf(c.Transform != "", "transform: %s", c.Transform)
+	for _, key := range [][2]string{{"suffix", c.Suffix}, {"prefix", c.Prefix}, {"decimal", c.Decimal}, {"thousands", c.Thousands}} {
+		addIf(key[1] != "", "%s: %s", key[0], schema.QuoteYAML(key[1]))
+	}
 	if d := c.Date; d != nil {
-		add("date: {format: %s, from: %s, to: %s}", schema.QuoteYAML(d.Format), d.From, d.To)
+		addIf(true, "date: {format: %s, from: %s, to: %s}", schema.QuoteYAML(d.Format), d.From, d.To)
 	}
-	if c.Categories != nil {
-		add("categories: %s", schema.QuoteList(c.Categories))
-	}
-	if c.Unknown != "" {
-		add("unknown: %s", c.Unknown)
-	}
+	addIf(c.Categories != nil, "categories: %s", schema.QuoteList(c.Categories))
+	addIf(c.Unknown != "", "unknown: %s", c.Unknown)
 	if m := c.Missing; m != nil && len(m.Values) > 0 {
-		add("missing: {values: %s, policy: %s}", schema.QuoteList(m.Values), m.PolicyOf())
-	} else if m != nil {
-		add("missing: {policy: %s}", m.PolicyOf())
+		addIf(true, "missing: {values: %s, policy: %s}", schema.QuoteList(m.Values), m.PolicyOf())
+	} else {
+		addIf(m != nil, "missing: {policy: %s}", m.PolicyOf())
 	}
-	if c.FromData {
-		add("from_data: true")
-	}
+	addIf(c.FromData, "from_data: true")
 	text = append(text, '}')
 	if c.comment != "" {
 		text = append(text, " # "+c.comment...)

@@ -71,14 +71,11 @@ func New(path string, o Options, scan Scan) (*Drafted, error) {
 	if err := p.read(p.sniff); err != nil {
 		return nil, err
 	}
-	var body []byte
-	var err error
-	switch p.format {
-	case schema.FormatLIBSVM, schema.FormatNPY, schema.FormatNPZ, schema.FormatIDX:
-		body, err = p.numbered()
-	default:
-		body, err = p.named()
+	draft := p.named
+	if schema.IsNumbered(p.format) {
+		draft = p.numbered
 	}
+	body, err := draft()
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +110,7 @@ func (p *profile) head() []byte {
 		id = "data"
 	}
 	mark, line := "from_data", ""
-	switch p.format {
-	case schema.FormatLIBSVM, schema.FormatNPY, schema.FormatNPZ, schema.FormatIDX:
+	if schema.IsNumbered(p.format) {
 		mark, line = "bounds_from_data", "bounds_from_data: true\n"
 	}
 	text := []byte("# DRAFT of a schema. Read every line before you use it.\n")

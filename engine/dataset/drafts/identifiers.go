@@ -41,8 +41,7 @@ func MayNamePersons(path string, progress func(rows int) error) (names []string,
 	if err := p.read(p.sniff); err != nil {
 		return nil, err
 	}
-	switch p.format {
-	case schema.FormatLIBSVM, schema.FormatNPY, schema.FormatNPZ, schema.FormatIDX:
+	if schema.IsNumbered(p.format) {
 		return nil, nil
 	}
 	if err := p.read(p.readColumns); err != nil {

@@ -21,9 +21,13 @@ func (p *profile) named() ([]byte, error) {
 	if err := p.read(p.readColumns); err != nil {
 		return nil, err
 	}
+	again := func() error {
+		p.names, p.stats, p.rows = nil, nil, 0
+		return p.read(p.readColumns)
+	}
 	if p.bytes && p.format == schema.FormatCSV && p.csv.Encoding == "" {
-		p.csv.Encoding, p.names, p.stats, p.rows = source.EncodingWindows1252, nil, nil, 0
-		if err := p.read(p.readColumns); err != nil {
+		p.csv.Encoding = source.EncodingWindows1252
+		if err := again(); err != nil {
 			return nil, err
 		}
 	}
@@ -31,8 +35,7 @@ func (p *profile) named() ([]byte, error) {
 		for _, o := range p.odd {
 			p.skipRow(o)
 		}
-		p.names, p.stats, p.rows = nil, nil, 0
-		if err := p.read(p.readColumns); err != nil {
+		if err := again(); err != nil {
 			return nil, err
 		}
 	}
@@ -47,32 +50,21 @@ func (p *profile) named() ([]byte, error) {
 	for _, a := range p.o.Answers {
 		text = append(text, a.PersonLines()...) // of one column: another is refused with the draft
 	}
-	text = fmt.Appendf(text, "format: %s\n", p.format)
-	switch p.format {
-	case schema.FormatCSV:
-		text = fmt.Appendf(text, "csv:\n  header: %v\n  delimiter: %s\n", p.csv.Header, schema.QuoteYAML(p.csv.Delimiter))
-	case schema.FormatXLSX:
-		if p.o.Sheet != "" {
-			text = fmt.Appendf(text, "sheet: %s\n", schema.QuoteYAML(p.o.Sheet))
+	addIf := func(holds bool, format string, args ...any) {
+		if holds {
+			text = fmt.Appendf(text, format, args...)
 		}
-		text = fmt.Appendf(text, "csv: # how the sheet is read\n  header: %v\n", p.csv.Header)
 	}
-	if p.csv.Comment != nil {
-		text = fmt.Appendf(text, "  comment: %s # lines that begin so are skipped, here and in later files\n", schema.QuoteList(p.csv.Comment))
-	}
-	if p.csv.IgnoreOthers {
-		text = append(text, "  ignore_others: true # a column has no name\n"...)
-	}
-	if p.csv.Decimal != "" {
-		text = fmt.Appendf(text, "  decimal: %s # the fraction of a number begins at the comma\n", schema.QuoteYAML(p.csv.Decimal))
-	}
-	if p.csv.Thousands != "" {
-		text = fmt.Appendf(text, "  thousands: %s\n", schema.QuoteYAML(p.csv.Thousands))
-	}
-	if p.csv.Encoding != "" {
-		text = fmt.Appendf(text, "  encoding: %s # check the letters that are not ASCII\n", p.csv.Encoding)
-	}
-	text = append(text, "columns:\n"...)
+	addIf(true, "format: %s\n", p.format)
+	addIf(p.format == schema.FormatCSV, "csv:\n  header: %v\n  delimiter: %s\n", p.csv.Header, schema.QuoteYAML(p.csv.Delimiter))
+	addIf(p.format == schema.FormatXLSX && p.o.Sheet != "", "sheet: %s\n", schema.QuoteYAML(p.o.Sheet))
+	addIf(p.format == schema.FormatXLSX, "csv: # how the sheet is read\n  header: %v\n", p.csv.Header)
+	addIf(p.csv.Comment != nil, "  comment: %s # lines that begin so are skipped, here and in later files\n", schema.QuoteList(p.csv.Comment))
+	addIf(p.csv.IgnoreOthers, "  ignore_others: true # a column has no name\n")
+	addIf(p.csv.Decimal != "", "  decimal: %s # the fraction of a number begins at the comma\n", schema.QuoteYAML(p.csv.Decimal))
+	addIf(p.csv.Thousands != "", "  thousands: %s\n", schema.QuoteYAML(p.csv.Thousands))
+	addIf(p.csv.Encoding != "", "  encoding: %s # check the letters that are not ASCII\n", p.csv.Encoding)
+	addIf(true, "columns:\n")
 	for _, c := range columns {
 		text = append(text, c.line()...)
 	}
@@ -121,21 +113,12 @@ func (p *profile) addRow(row [][]byte, number int) error {
 
 // addRows adds the rows of a reader; *line is where the last one begins.
 func (p *profile) addRows(next func() ([][]byte, error), line *int, header string) error {
-	for {
-		row, err := next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return source.Each(next, func(row [][]byte) error {
 		if len(row) != len(p.stats) {
 			return p.errorf(*line, fmt.Sprintf("row has %d fields, %s %d; correct the row", len(row), header, len(p.stats)))
 		}
-		if err := p.addRow(row, *line); err != nil {
-			return err
-		}
-	}
+		return p.addRow(row, *line)
+	})
 }
 
 func (p *profile) readCSV(src *source.Lines) error {
@@ -229,43 +212,34 @@ func (p *profile) readJSONL(src *source.Lines) error {
 	var row [][]byte
 	var seen []int // row that had the key last, from 1
 	nested := map[int]bool{}
-	for {
-		clear(row)
-		err := r.Next(func(key, value []byte, isNested bool) error {
-			i, ok := place[string(key)]
-			if !ok {
-				i = len(row)
-				place[string(key)] = i
-				p.addColumn(string(key))
-				if row, seen = append(row, nil), append(seen, 0); p.rows > 0 {
-					p.stats[i].add(nil)
-				}
+	err := r.Each(func(key, value []byte, isNested bool) error {
+		i, ok := place[string(key)]
+		if !ok {
+			i = len(row)
+			place[string(key)] = i
+			p.addColumn(string(key))
+			if row, seen = append(row, nil), append(seen, 0); p.rows > 0 {
+				p.stats[i].add(nil)
 			}
-			if seen[i] > p.rows {
-				return p.errorf(src.Line, jsonl.RuleTwice)
-			}
-			if isNested {
-				nested[i] = true
-			}
-			if seen[i], row[i] = p.rows+1, bytes.TrimSpace(value); r.Native {
-				row[i] = parse.Native(row[i])
-			}
-			return nil
-		})
-		if err == io.EOF {
-			break
 		}
-		if err != nil {
-			return err
+		if seen[i] > p.rows {
+			return p.errorf(src.Line, jsonl.RuleTwice)
 		}
-		if err := p.addRow(row, src.Line); err != nil {
-			return err
+		if isNested {
+			nested[i] = true
 		}
-	}
+		if seen[i], row[i] = p.rows+1, bytes.TrimSpace(value); r.Native {
+			row[i] = parse.Native(row[i])
+		}
+		return nil
+	}, func() error {
+		defer clear(row)
+		return p.addRow(row, src.Line)
+	})
 	for i := range nested {
 		p.stats[i].refuse()
 	}
-	return nil
+	return err
 }
 
 // readParquet leaves columns that cannot be read without values, so that the draft
@@ -282,13 +256,13 @@ func (p *profile) readParquet(in *source.Input) error {
 		}
 	}
 	return p.addRows(func() ([][]byte, error) {
-		err := r.Next()
-		for i := range r.Texts {
+		row, err := r.Next()
+		for i := range row {
 			if !r.IsText(i) {
-				r.Texts[i] = parse.Native(r.Texts[i])
+				row[i] = parse.Native(row[i])
 			}
 		}
-		return r.Texts, err
+		return row, err
 	}, &r.Row, "")
 }
 

@@ -19,22 +19,20 @@ type Reader struct {
 // NewReader reads the lines of a source.
 func NewReader(src *source.Lines) *Reader { return &Reader{src: src} }
 
-// Next calls add for each key of the next line that is not empty, in order.
-// nested marks an object or a list. At the end of the file the error is io.EOF.
-func (r *Reader) Next(add func(key, value []byte, nested bool) error) error {
-	for {
-		line, err := r.src.Next()
-		if err != nil {
-			return err
-		}
+// Each calls add for each key of a line that is not empty, in order, and then end. nested marks an object or a list.
+func (r *Reader) Each(add func(key, value []byte, nested bool) error, end func() error) error {
+	return source.Each(r.src.Next, func(line []byte) error {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
+			return nil
 		}
 		if line[0] != '{' || !json.Valid(line) {
 			return &source.ParseError{File: r.src.Name, Row: r.src.Line, Rule: RuleLine}
 		}
-		return r.object(line, add)
-	}
+		if err := r.object(line, add); err != nil {
+			return err
+		}
+		return end()
+	})
 }
 
 // object walks over one valid object.

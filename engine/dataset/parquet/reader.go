@@ -64,26 +64,18 @@ func typeOf(c *parquet.Column) valueType {
 	}
 	kind := t.Kind()
 	switch {
-	case text && kind != parquet.ByteArray:
+	case int(kind) >= len(types), text && kind != parquet.ByteArray:
 		return refused
-	case kind == parquet.ByteArray:
-		return texts
-	case kind == parquet.Boolean:
-		return bools
-	case kind == parquet.Int32 && unsigned:
-		return uint32s
-	case kind == parquet.Int32:
-		return int32s
-	case kind == parquet.Int64 && unsigned:
-		return uint64s
-	case kind == parquet.Int64:
-		return int64s
-	case kind == parquet.Float:
-		return floats
-	case kind == parquet.Double:
-		return doubles
+	case unsigned:
+		return types[kind].unsigned
 	}
-	return refused
+	return types[kind].signed
+}
+
+// types are those of the stored kinds; the others are refused.
+var types = [...]struct{ signed, unsigned valueType }{
+	parquet.ByteArray: {texts, texts}, parquet.Boolean: {bools, bools}, parquet.Float: {floats, floats}, parquet.Double: {doubles, doubles},
+	parquet.Int32: {int32s, uint32s}, parquet.Int64: {int64s, uint64s},
 }
 
 // appendText writes a value as CSV would have it. NaN is missing.
@@ -247,11 +239,11 @@ func (r *Reader) Fill() (rows int, err error) {
 	return r.Finish(want)
 }
 
-// Next reads one row, as take does.
-func (r *Reader) Next() error {
+// Next reads one row, as Take does, and returns its texts.
+func (r *Reader) Next() ([][]byte, error) {
 	for r.at == r.rows {
 		if r.end != nil {
-			return r.end
+			return nil, r.end
 		}
 		r.rows, r.end = r.Fill()
 		r.at = 0
@@ -259,7 +251,7 @@ func (r *Reader) Next() error {
 	r.Take(r.at)
 	r.at++
 	r.Row++
-	return nil
+	return r.Texts, nil
 }
 
 // Opened are the columns that are read.

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -41,10 +42,7 @@ func cosines(basis string) (k int, line, ok bool) {
 
 // basisOf is the basis of a numeric column.
 func (s *Schema) basisOf(c *Column) string {
-	if c.Basis != "" {
-		return c.Basis
-	}
-	return s.Basis
+	return cmp.Or(c.Basis, s.Basis)
 }
 
 // WithBasis is s with another basis of the numbers that have none of their own.
@@ -109,11 +107,15 @@ func (v *validator) basisDim() {
 // category: each cos^2(pi k u) has the mean 1/2, as has the square of the line.
 func (f *Feature) setCosines(k int, line bool) {
 	f.Cosines, f.line, f.Width = k, line, k
-	squares := 0.0
+	f.shrink = math.Sqrt(2 / squares(k))
+}
+
+// squares is the sum of 1/j^2 for j = 1 to k.
+func squares(k int) (sum float64) {
 	for j := k; j >= 1; j-- {
-		squares += 1 / float64(j*j)
+		sum += 1 / float64(j*j)
 	}
-	f.shrink = math.Sqrt(2 / squares)
+	return sum
 }
 
 // encodeScaled writes the outputs of v, which is finite.

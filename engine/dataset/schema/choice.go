@@ -20,8 +20,7 @@ func (e *Encoder) candidatePairs() (all []candidate) {
 	}
 	for b := range e.columns {
 		for a := range b {
-			wa, _ := e.columns[a].low()
-			wb, _ := e.columns[b].low()
+			wa, wb, _ := lowest(e.columns[a], e.columns[b])
 			named := slices.ContainsFunc(e.interactions, func(p interaction) bool { return p.a == a && p.b == b || p.a == b && p.b == a })
 			if wa*wb <= widestCandidate && !named {
 				all = append(all, candidate{a, b})
@@ -68,10 +67,9 @@ func (e *Encoder) Candidates() engine.Candidates {
 	c := engine.Candidates{Choose: e.schema.ChooseInteractions, Ratio: after / e.factor, Plain: e.projectedFactor(0) / e.factor}
 	for _, p := range pairs {
 		a, b := e.columns[p.a], e.columns[p.b]
-		wa, sa := a.low()
-		wb, sb := b.low()
+		wa, wb, scale := lowest(a, b)
 		c.Products = append(c.Products, engine.Product{
-			A: a.Offset, WidthA: wa, B: b.Offset, WidthB: wb, Scale: sa * sb / after * c.Ratio * c.Ratio,
+			A: a.Offset, WidthA: wa, B: b.Offset, WidthB: wb, Scale: scale / after * c.Ratio * c.Ratio,
 		})
 	}
 	return c
@@ -104,9 +102,7 @@ func (v *validator) choice(columns map[string]Feature, dim int) {
 	}
 	for b := range listed {
 		for a := range b {
-			wa, _ := listed[a].low()
-			wb, _ := listed[b].low()
-			if wa*wb <= widestCandidate {
+			if wa, wb, _ := lowest(listed[a], listed[b]); wa*wb <= widestCandidate {
 				widths = append(widths, wa*wb)
 			}
 		}

@@ -297,21 +297,17 @@ func (e *Encoder) Encode(fields []string) ([]float64, error) {
 	if len(fields) != e.Width() {
 		return nil, &source.ParseError{Rule: fmt.Sprintf("row has %d feature fields, want %d", len(fields), e.Width())}
 	}
-	x := make([]float64, e.dim)
+	texts := make([][]byte, len(fields))
 	for k, field := range fields {
-		f, offset := e.Feature(k)
-		text, rule := []byte(field), ""
-		if f.Writes(text) {
-			text, rule = f.Notation.Plain(nil, text)
-		}
-		if rule == "" {
-			rule = f.Encode(text, x[offset:offset+f.Width])
-		}
-		if rule != "" {
-			return nil, &source.ParseError{Column: e.FeatureName(k), Position: k + 1, Rule: rule}
+		texts[k] = []byte(field)
+		if f, _ := e.Feature(k); f.Writes(texts[k]) {
+			var rule string
+			if texts[k], rule = f.Notation.Plain(nil, texts[k]); rule != "" {
+				return nil, e.refuse(k, rule)
+			}
 		}
 	}
-	return x, e.project(x)
+	return e.EncodeRow(&Row{Fields: texts})
 }
 
 // project projects one encoded row in place, just as Load does.

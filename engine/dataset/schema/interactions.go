@@ -31,14 +31,14 @@ func (f *Feature) low() (width int, scale float64) {
 		return 1, math.Sqrt(3)
 	}
 	width = min(f.Cosines, lowFrequencies)
-	var all, some float64
-	for k := f.Cosines; k >= 1; k-- {
-		all += 1 / float64(k*k)
-		if k <= width {
-			some += 1 / float64(k*k)
-		}
-	}
-	return width, math.Sqrt(all / some)
+	return width, math.Sqrt(squares(f.Cosines) / squares(width))
+}
+
+// lowest is low of the columns of a pair, and the product of the scales.
+func lowest(a, b Feature) (wa, wb int, scale float64) {
+	wa, sa := a.low()
+	wb, sb := b.low()
+	return wa, wb, sa * sb
 }
 
 // addInteractions adds the blocks behind the features of the columns. Scales are without the factor of the encoder.
@@ -48,10 +48,8 @@ func (e *Encoder) addInteractions() {
 	}
 	for _, names := range e.schema.Interactions {
 		p := interaction{a: place(names[0]), b: place(names[1]), offset: e.dim}
-		wa, sa := e.columns[p.a].low()
-		wb, sb := e.columns[p.b].low()
-		p.wa, p.wb, p.scale = wa, wb, sa*sb
-		e.dim += wa * wb
+		p.wa, p.wb, p.scale = lowest(e.columns[p.a], e.columns[p.b])
+		e.dim += p.wa * p.wb
 		e.interactions = append(e.interactions, p)
 	}
 }
@@ -135,9 +133,7 @@ func (v *validator) interactions() {
 // products is how many features the interactions of s add to those of its columns, or some number above maxBasisDim.
 func (s *Schema) products(columns map[string]Feature) (dim int) {
 	for _, names := range s.Interactions {
-		a, b := columns[names[0]], columns[names[1]]
-		wa, _ := a.low()
-		wb, _ := b.low()
+		wa, wb, _ := lowest(columns[names[0]], columns[names[1]])
 		if dim += wa * wb; dim > maxBasisDim {
 			break // before the sum of many overflows
 		}

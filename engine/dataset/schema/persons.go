@@ -24,7 +24,6 @@ func (v *validator) persons(count, groups int) {
 	s := v.s
 	switch label := s.ColumnOf(RoleLabel); {
 	case count > 1:
-		v.addf("%d columns have role: person, want at most 1", count)
 	case count == 1 && groups > 0:
 		v.addf("role: person and role: group together; a person's rows would be in several groups, and replacing a person would change all of them")
 	case count == 1 && label != nil && label.Others != "":

@@ -28,51 +28,39 @@ type Row struct {
 // Load gives. An error is a *ParseError without file and row.
 func (e *Encoder) EncodeRow(r *Row) ([]float64, error) {
 	x := make([]float64, e.dim)
-	encoded := func(k int, rule string) error {
-		if rule == "" {
-			return nil
-		}
-		return &source.ParseError{Column: e.FeatureName(k), Position: k + 1, Rule: rule}
-	}
-	if r.Fields != nil {
-		for k, field := range r.Fields {
-			f, offset := e.Feature(k)
-			if err := encoded(k, f.Encode(field, x[offset:offset+f.Width])); err != nil {
-				return nil, err
-			}
-		}
-		return x, e.project(x)
-	}
-	value := func(k int, v float64) string {
-		f, _ := e.Feature(k)
-		switch {
-		case e.schema.IsSparse():
-			x[k] = f.Scale(v)
-			return ""
-		case v != v: // of an array
-			return f.EncodeMissing(x[k : k+1])
-		}
-		return f.EncodeNumber(v, x[k:k+1])
-	}
-	if r.Index == nil || !e.schema.IsSparse() && len(r.Index) < e.dim {
-		stored := make([]float64, e.dim) // an index that is left out is 0
-		if r.Index == nil {
-			copy(stored, r.Value)
-		}
+	if r.Fields == nil && e.schema.IsSparse() {
 		for j, k := range r.Index {
-			stored[k] = r.Value[j]
-		}
-		for k, v := range stored {
-			if err := encoded(k, value(k, v)); err != nil {
-				return nil, err
-			}
+			f, _ := e.Feature(int(k))
+			x[k] = f.Scale(r.Value[j])
 		}
 		return x, e.project(x)
 	}
-	for j, k := range r.Index {
-		if err := encoded(int(k), value(int(k), r.Value[j])); err != nil {
-			return nil, err
+	values := r.Value
+	if r.Fields == nil && len(values) < e.dim {
+		values = make([]float64, e.dim) // an index that is left out is 0
+		for j, k := range r.Index {
+			values[k] = r.Value[j]
+		}
+	}
+	for k := range e.Width() {
+		f, offset := e.Feature(k)
+		out, rule := x[offset:offset+f.Width], ""
+		switch {
+		case r.Fields != nil:
+			rule = f.Encode(r.Fields[k], out)
+		case values[k] != values[k]: // of an array
+			rule = f.EncodeMissing(out)
+		default:
+			rule = f.EncodeNumber(values[k], out)
+		}
+		if rule != "" {
+			return nil, e.refuse(k, rule)
 		}
 	}
 	return x, e.project(x)
+}
+
+// refuse is an error about feature field k.
+func (e *Encoder) refuse(k int, rule string) error {
+	return &source.ParseError{Column: e.FeatureName(k), Position: k + 1, Rule: rule}
 }

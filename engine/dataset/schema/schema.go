@@ -269,10 +269,13 @@ func (s *Schema) format() string {
 	return FormatCSV
 }
 
-// ByIndex reports whether the features are numbered, not named.
-func (s *Schema) ByIndex() bool {
-	return slices.Contains([]string{FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX, FormatImages}, s.format())
+// IsNumbered reports whether the features of a format are numbered, not named.
+func IsNumbered(format string) bool {
+	return slices.Contains([]string{FormatLIBSVM, FormatNPY, FormatNPZ, FormatIDX, FormatImages}, format)
 }
+
+// ByIndex reports whether the features are numbered, not named.
+func (s *Schema) ByIndex() bool { return IsNumbered(s.format()) }
 
 // IsLIBSVM reports whether the schema describes a LIBSVM file.
 func (s *Schema) IsLIBSVM() bool { return s.format() == FormatLIBSVM }

@@ -106,35 +106,23 @@ func (v *validator) check() {
 }
 
 func (v *validator) roles() {
-	var labels, ids, groups, persons, features int
+	count := map[string]int{}
 	for i := range v.s.Columns {
-		switch v.s.Columns[i].RoleOf() {
-		case RoleLabel:
-			labels++
-		case RoleID:
-			ids++
-		case RoleGroup:
-			groups++
-		case RolePerson:
-			persons++
-		case RoleFeature:
-			features++
+		count[v.s.Columns[i].RoleOf()]++
+	}
+	switch n := count[RoleLabel]; {
+	case n == 0:
+		v.addf("no column has role: label; give it to the column that tells the classes apart (only labelled pairs need none)")
+	case n > 1:
+		v.addf("%d columns have role: label, want 1", n)
+	}
+	for _, role := range []string{RoleID, RoleGroup, RolePerson} {
+		if n := count[role]; n > 1 {
+			v.addf("%d columns have role: %s, want at most 1", n, role)
 		}
 	}
-	switch {
-	case labels == 0:
-		v.addf("no column has role: label; give it to the column that tells the classes apart (only labelled pairs need none)")
-	case labels > 1:
-		v.addf("%d columns have role: label, want 1", labels)
-	}
-	if ids > 1 {
-		v.addf("%d columns have role: id, want at most 1", ids)
-	}
-	if groups > 1 {
-		v.addf("%d columns have role: group, want at most 1", groups)
-	}
-	v.persons(persons, groups)
-	if features == 0 && !v.s.ByIndex() {
+	v.persons(count[RolePerson], count[RoleGroup])
+	if count[RoleFeature] == 0 && !v.s.ByIndex() {
 		v.addf("no column is a feature")
 	}
 }
@@ -195,9 +183,9 @@ func (v *validator) gradedLabel(where string, c *Column) {
 	}
 	if len(c.Range) != 2 {
 		v.addf("%s: a graded label needs its public range: [lo, hi]", where)
-	} else if lo, hi := c.Range[0], c.Range[1]; !(lo < hi) || math.IsInf(hi-lo, 0) {
-		v.addf("%s: range is [%v, %v], want finite lo < hi", where, lo, hi)
+		return
 	}
+	v.ordered(where, c.Range)
 }
 
 func (v *validator) feature(where string, c *Column) {
@@ -277,15 +265,20 @@ func (c *Column) Bounds() (lo, hi float64) {
 	return c.Range[0], c.Range[1]
 }
 
+// ordered checks the two ends of a range.
+func (v *validator) ordered(where string, r []float64) {
+	if lo, hi := r[0], r[1]; !(lo < hi) || math.IsInf(hi-lo, 0) {
+		v.addf("%s: range is [%v, %v], want finite lo < hi", where, lo, hi)
+	}
+}
+
 func (v *validator) numericRange(where string, r []float64, transform string) {
 	if len(r) != 2 {
 		v.addf("%s: range has %d numbers, want [lo, hi]", where, len(r))
 		return
 	}
+	v.ordered(where, r)
 	lo, hi := r[0], r[1]
-	if !(lo < hi) || math.IsInf(hi-lo, 0) {
-		v.addf("%s: range is [%v, %v], want finite lo < hi", where, lo, hi)
-	}
 	switch {
 	case transform != "" && transform != TransformLog1p:
 		v.addf("%s: transform is %q, want log1p or none", where, transform)
@@ -348,12 +341,7 @@ func (v *validator) notation(where, decimal, ownDecimal, thousands string) {
 }
 
 // RoleOf is the role, by default RoleFeature.
-func (c *Column) RoleOf() string {
-	if c.Role == "" {
-		return RoleFeature
-	}
-	return c.Role
-}
+func (c *Column) RoleOf() string { return cmp.Or(c.Role, RoleFeature) }
 
 func (c *Column) kind() string {
 	switch {
@@ -374,12 +362,7 @@ func (m *Missing) PolicyOf() string {
 }
 
 // missingOf is the policy that holds for c, possibly nil.
-func (s *Schema) missingOf(c *Column) *Missing {
-	if c.Missing != nil {
-		return c.Missing
-	}
-	return s.Missing
-}
+func (s *Schema) missingOf(c *Column) *Missing { return cmp.Or(c.Missing, s.Missing) }
 
 // IsZero reports whether no option is set.
 func (o *CSVOptions) IsZero() bool {

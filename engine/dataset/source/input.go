@@ -61,6 +61,22 @@ func (in *Input) ErrChanged() error {
 	return fmt.Errorf("%w: %s; read a copy that nothing writes to", ErrChanged, in.Name)
 }
 
+// Each calls add for all that next returns before io.EOF.
+func Each[T any](next func() (T, error), add func(T) error) error {
+	for {
+		item, err := next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = add(item)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // Hold reads what is left of u into memory.
 func (in *Input) Hold(u *Unpacked) (*Input, error) {
 	b, err := io.ReadAll(u)
