@@ -324,7 +324,7 @@ func (m *Model) function() (*export.Function, error) {
 		f.Output = "z"
 	}
 	if m.Network != nil {
-		net, err := m.Network.model()
+		net, err := m.Network.inGo().model()
 		if err == nil {
 			err = f.AddNetwork(net, export.Activation(m.Network.Activation), m.Weights)
 		}

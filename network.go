@@ -326,12 +326,17 @@ func (m *Model) Readout() (weights []float64, loss engine.Loss, err error) {
 	return []float64{reach}, loss, err
 }
 
+// inGo is the network in plain Go if it has layers, which is faster than a graph and is what exports write.
+func (n Network) inGo() Network {
+	if n.Layers != nil {
+		n.Build, n.made = nil, nil
+	}
+	return n
+}
+
 // embeddings are f(x) of the records, row-major; a row depends on its own record alone.
 func (m *Model) embeddings(r *engine.Records) (rows []float64, dim int, err error) {
-	of := *m.Network
-	if of.Layers != nil { // plain Go is faster than a graph
-		of.Build, of.made = nil, nil
-	}
+	of := m.Network.inGo()
 	if err = of.own().Known(false); err != nil {
 		return nil, 0, input.As(err)
 	}
