@@ -87,7 +87,7 @@ func (s steps) step(l layers.Step, x string) string {
 		return s.attend(l, x)
 	}
 	switch l.Activation {
-	case "relu": // Where keeps a number that is none
+	case "relu": // Where keeps NaN
 		return s.on("Where", s.on("Less", x, s.scalar(0)), s.scalar(0), x)
 	case "silu":
 		return s.on("Div", x, s.on("Add", s.on("Exp", s.on("Neg", x)), s.scalar(1)))
