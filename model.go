@@ -311,18 +311,15 @@ func (m *Model) function() (*export.Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &export.Function{Encoder: m.Encoder, Output: "score", About: []export.Fact{
+	f := &export.Function{Encoder: m.Encoder, Output: cmp.Or(map[string]string{Metric: "z"}[m.Task], "score"), About: []export.Fact{
 		{Name: "guarantee", Text: m.Guarantee.Words()},
 		{Name: "data_id", Text: m.DataID},
 		{Name: "task", Text: m.Task},
 		{Name: "model", Text: checksum},
 		{Name: "dyad_version", Text: m.Version},
 	}}
-	if m.Task == Metric {
-		f.Output = "z"
-	}
 	if m.Network != nil {
-		net, err := m.Network.model()
+		net, err := m.Network.plain()
 		if err == nil {
 			err = f.AddNetwork(net, export.Activation(m.Network.Activation), m.Weights)
 		}

@@ -2,6 +2,7 @@ package dyad
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -327,16 +328,18 @@ func (m *Model) Readout() (weights []float64, loss engine.Loss, err error) {
 	return []float64{reach}, loss, err
 }
 
+// plain is the model of a network that is filled, in plain Go if it has layers: that is faster than a graph, and what exports write.
+func (n Network) plain() (embedding.Model, error) {
+	if n.Layers != nil {
+		n.Build, n.made = nil, nil
+	}
+	m, err := n.model()
+	return m, errors.Join(input.As(n.own().Known(false)), err)
+}
+
 // embeddings are f(x) of the records, row-major; a row depends on its own record alone.
 func (m *Model) embeddings(r *engine.Records) (rows []float64, dim int, err error) {
-	of := *m.Network
-	if of.Layers != nil { // plain Go is faster than a graph
-		of.Build, of.made = nil, nil
-	}
-	if err = of.own().Known(false); err != nil {
-		return nil, 0, input.As(err)
-	}
-	net, err := of.model()
+	net, err := m.Network.plain()
 	if err != nil {
 		return nil, 0, err
 	}

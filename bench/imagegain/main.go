@@ -1,8 +1,11 @@
-// Command imagegain compares a small convolution of a file with the linear score, curves and the built-in network at equal epsilon, on small
-// images (docs/networks.md). Every line of the CSV is one model: the methods share splits and noise seeds, so differences are paired.
+// Command imagegain compares a small network of a file with the linear score, curves and the built-in network at equal epsilon (docs/networks.md): a
+// convolution of small images, or a head of frozen vectors. Every line of the CSV is one model: the methods share splits and noise seeds, so
+// differences are paired.
 //
 //	python bench/imagegain/digits.py DIR/digits
-//	go -C bench run ./imagegain -data DIR -out results/networks-images.csv
+//	python bench/imagegain/frozen.py DIR DIR/frozen
+//	go -C bench run ./imagegain -data DIR -sets digits,mnist38 -out results/networks-images.csv
+//	go -C bench run ./imagegain -data DIR -sets frozen-mnist38 -out results/networks-frozen.csv
 //	go -C bench run ./imagegain -summary results/networks-images.csv
 //
 // DIR/mnist38 has the files of MNIST 3/8 (dyad data fetch mnist38).
@@ -32,19 +35,22 @@ import (
 type set struct {
 	name, file, schema, network string
 	n                           int     // records to train
-	clip                        float64 // of the Jacobians of the convolution
+	clip                        float64 // of the Jacobians of the network of the file
 	steps                       int
 	basis                       bool // its columns have names, so that a basis can be asked for
+	vectors                     bool // frozen ones, and no image
 }
 
 var sets = []set{
 	{name: "digits", file: "digits/digits.csv", schema: "digits/digits.yaml", network: "imagegain/digits.yaml", n: 1257, clip: 2, steps: 60, basis: true},
 	{name: "mnist38", file: "mnist38/mnist38-train-images-idx3-ubyte.gz", schema: "schemas/mnist38.yaml", network: "imagegain/mnist38.yaml", n: 2000, clip: 2, steps: 60},
 	{name: "mnist38", file: "mnist38/mnist38-train-images-idx3-ubyte.gz", schema: "schemas/mnist38.yaml", network: "imagegain/mnist38.yaml", n: 8000, clip: 2, steps: 60},
+	{name: "frozen-mnist38", file: "frozen/mnist38.csv", schema: "frozen/mnist38.yaml", network: "imagegain/head.yaml", n: 2000, clip: 1, steps: 100, basis: true, vectors: true},
+	{name: "frozen-mnist38", file: "frozen/mnist38.csv", schema: "frozen/mnist38.yaml", network: "imagegain/head.yaml", n: 8000, clip: 1, steps: 100, basis: true, vectors: true},
 }
 
-// The methods, and those that another one is compared with.
-var methods = []string{"convolution", "linear", "curves", "mlp"}
+// The methods. The first two are of files, for images and for vectors, and compared with the others.
+var methods = []string{"convolution", "head", "linear", "curves", "mlp"}
 
 func main() {
 	if err := run(context.Background()); err != nil {
@@ -81,7 +87,7 @@ func run(ctx context.Context) error {
 		for split := *first; split < *first+*splits; split++ {
 			for _, epsilon := range []float64{2, 8} {
 				for _, m := range methods {
-					if m == "curves" && !s.basis {
+					if m == "curves" && !s.basis || m == "convolution" && s.vectors || m == "head" && !s.vectors {
 						continue
 					}
 					row, err := s.train(ctx, *data, m, epsilon, split)
@@ -116,7 +122,7 @@ func (s set) train(ctx context.Context, data, method string, epsilon float64, se
 		read = read.WithBasis("curve:3")
 	case "mlp":
 		o.Network, o.Algorithm = &dyad.Network{Hidden: []int{16}}, steps
-	case "convolution":
+	case "convolution", "head":
 		o.Network, o.Algorithm = &dyad.Network{Clip: s.clip, Build: func(n dyad.Network) (embedding.Network, error) {
 			return graphs.NewLayers(*n.Layers, n.Features, n.Dim)
 		}}, steps
@@ -149,7 +155,7 @@ func (s set) train(ctx context.Context, data, method string, epsilon float64, se
 		fmt.Sprintf("%s, %d parameters", p.Spec.Kernel.Problem().Loss.Name(), p.Coordinates()), p.Algorithm, fmt.Sprintf("%.6f", *e.AUC)}, nil
 }
 
-// summarise prints the mean AUC of each method with its standard error, and how much more the convolution has, paired by split.
+// summarise prints the mean AUC of each method with its standard error, and how much more the network of the file has, paired by split.
 func summarise(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -172,10 +178,15 @@ func summarise(path string) error {
 		}
 		auc[cell] = append(auc[cell], v)
 	}
-	fmt.Println("set,n,epsilon,method,splits,auc,standard_error,convolution_less_this,standard_error_of_it")
+	fmt.Println("set,n,epsilon,method,splits,auc,standard_error,file_less_this,standard_error_of_it")
 	for _, cell := range cells {
 		mean, se := meanOf(auc[cell], make([]float64, len(auc[cell])))
-		more, its := meanOf(auc[cell[:strings.LastIndex(cell, ",")]+",convolution"], auc[cell])
+		of := cell[:strings.LastIndex(cell, ",")]
+		file := auc[of+",convolution"]
+		if file == nil {
+			file = auc[of+",head"]
+		}
+		more, its := meanOf(file, auc[cell])
 		fmt.Printf("%s,%d,%.4f,%.4f,%.4f,%.4f\n", cell, len(auc[cell]), mean, se, more, its)
 	}
 	return nil

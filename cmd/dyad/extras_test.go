@@ -82,13 +82,14 @@ func TestNetworksOfFiles(t *testing.T) {
 	says(t, 0, "clusters", "cluster --data r.csv --schema s.yaml --metric cosine.json -k 2 --ledger l.jsonl --out c.json")
 	says(t, 0, "cluster", "predict c.json --data r.csv")
 	says(t, 0, "", "report m.json -o page.html")
+	says(t, 0, "export", "export m.json --onnx -o m.onnx")
 	says(t, 0, "mean loss", "lab influence m.json --data r.csv --public-data --l2 1")
 	write(t, "net.yaml", network)
 	says(t, 0, "audited", "lab audit gradient-perturbation --model net.yaml -d 12 -n 8 --steps 2 --step-size 0.1 --runs 60")
 	charges := says(t, 0, "", "ledger show --ledger l.jsonl")
 	write(t, "wrong.yaml", "layers:\n  - dence: 3\n")
 	for line, want := range map[string]string{
-		"export m.json --onnx -o m.onnx": "--model mlp",
+		"export m.json --python": "export it as ONNX",
 		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model wrong.yaml":        "did you mean dense?",
 		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model away.yaml":         "cannot read the network",
 		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model perceptron":        "want linear, mlp, or FILE.yaml",

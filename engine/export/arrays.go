@@ -62,6 +62,13 @@ func (f *Function) metadata() (map[string]string, error) {
 			m["activation"] = string(l.Activation)
 		}
 	}
+	if f.Spec != nil {
+		text, err := json.Marshal(f.Spec)
+		if err != nil {
+			return nil, err
+		}
+		m["layers"] = string(text)
+	}
 	if f.UnitFloor > 0 {
 		m["unit_floor"] = number(f.UnitFloor)
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"dyad/engine/dataset"
+	"dyad/engine/layers"
 )
 
 // Function maps rows of raw columns to Outputs() numbers each: the encoder, the projection to
@@ -19,6 +20,9 @@ import (
 type Function struct {
 	Encoder *dataset.Encoder
 	Layers  []Layer // at least one
+	// Steps, if not nil, are what is computed instead, by the matrices of Layers; Spec describes them.
+	Steps []layers.Step
+	Spec  *layers.Spec
 	// UnitFloor > 0 divides the output g by sqrt(||g||^2 + UnitFloor).
 	UnitFloor float64
 	// Within > 0 projects the output to the ball of this radius.
@@ -56,7 +60,7 @@ func (f *Function) Outputs() int { return f.Layers[len(f.Layers)-1].Rows }
 
 // linear is the weights of a function that is one score, and an error for others.
 func (f *Function) linear() ([]float64, error) {
-	if len(f.Layers) != 1 || f.Outputs() != 1 || f.Layers[0].Bias != nil || f.UnitFloor > 0 || f.Within > 0 {
+	if f.Steps != nil || len(f.Layers) != 1 || f.Outputs() != 1 || f.Layers[0].Bias != nil || f.UnitFloor > 0 || f.Within > 0 {
 		return nil, fmt.Errorf("export: the model is not a linear score, which is what SQL, Go, Python and JavaScript snippets compute; export it as ONNX, or its numbers as NPZ or safetensors")
 	}
 	return f.Layers[0].W, nil

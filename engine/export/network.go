@@ -4,17 +4,26 @@ import (
 	"fmt"
 
 	"dyad/engine/embedding"
+	"dyad/engine/layers"
 )
 
-// AddNetwork adds the layers and the output stage of an MLP with the activation of its hidden layers, and refuses other networks.
+// AddNetwork adds the layers and the output stage of an MLP with the activation of its hidden layers, or of a network of a file in plain Go, and
+// refuses other networks.
 func (f *Function) AddNetwork(net embedding.Model, hidden Activation, weights []float64) error {
-	if _, known := net.Network.(embedding.MLP); !known {
-		return fmt.Errorf("export: other programs compute the layers of --model mlp, and not network %s; dyad predict and dyad transform compute it", net.Network.Name())
+	switch of := net.Network.(type) {
+	case embedding.MLP:
+	case *layers.Network:
+		spec := of.Spec()
+		f.Steps, f.Spec = of.Steps(), &spec
+	default:
+		return fmt.Errorf("export: other programs compute the layers of --model mlp and of files, and not network %s; the program that trained it computes it", net.Network.Name())
 	}
-	layers := net.Network.Layers()
-	for i, l := range layers {
+	all := net.Network.Layers()
+	for i, l := range all {
 		layer := Layer{Name: "output", Rows: l.Rows, Cols: l.Cols, W: weights[:l.Len()]}
-		if i < len(layers)-1 {
+		if f.Steps != nil {
+			layer.Name = l.Name
+		} else if i < len(all)-1 {
 			layer.Name, layer.Activation = fmt.Sprintf("hidden%d", i+1), hidden
 		}
 		if l.Bias {

@@ -43,17 +43,7 @@ func (f *Function) ONNX() ([]byte, error) {
 	output := f.outputName(inputs)
 	x, order := f.encoded(g, inputs)
 	x = f.projected(g, x)
-	for i, l := range f.Layers {
-		w := transposed(l)
-		if i == 0 {
-			w = permuted(w, l.Rows, order)
-		}
-		x = g.on("MatMul", x, g.doubles(w, len(w)/l.Rows, l.Rows))
-		if l.Bias != nil {
-			x = g.on("Add", x, g.doubles(l.Bias, 1, l.Rows))
-		}
-		x = g.activated(x, l.Activation)
-	}
+	x = f.mapped(g, x, order)
 	if f.UnitFloor > 0 {
 		x = g.on("Div", x, g.on("Sqrt", g.on("Add", g.rowSum(g.on("Mul", x, x)), g.scalar(f.UnitFloor))))
 	}
@@ -67,6 +57,25 @@ func (f *Function) ONNX() ([]byte, error) {
 		return nil, fmt.Errorf("export: the model takes %d bytes, and an ONNX file at most %d; export its numbers as NPZ or safetensors", len(text), maxONNX)
 	}
 	return text, nil
+}
+
+// mapped is what the layers make of records.
+func (f *Function) mapped(g *graph, x string, order []int) string {
+	if f.Steps != nil {
+		return steps{g, f.Layers}.run(f.Steps, g.inOrder(x, order))
+	}
+	for i, l := range f.Layers {
+		w := transposed(l)
+		if i == 0 {
+			w = permuted(w, l.Rows, order)
+		}
+		x = g.on("MatMul", x, g.doubles(w, len(w)/l.Rows, l.Rows))
+		if l.Bias != nil {
+			x = g.on("Add", x, g.doubles(l.Bias, 1, l.Rows))
+		}
+		x = g.activated(x, l.Activation)
+	}
+	return x
 }
 
 // file is the ModelProto.
@@ -170,10 +179,7 @@ func (g *graph) products(x string, order []int, inputs []dataset.Input, pairs []
 			}
 		}
 	}
-	pick := func(columns []int64) string {
-		return g.op("Gather", []string{x, g.ints(columns...)}, intAttribute("axis", 1))
-	}
-	return g.on("Mul", g.on("Mul", pick(left), g.doubles(scales, 1, len(scales))), pick(right)), of
+	return g.on("Mul", g.on("Mul", g.pick(x, left), g.doubles(scales, 1, len(scales))), g.pick(x, right)), of
 }
 
 // noFeature is a column of zeros: the k-th feature of a number whose basis is smaller than that of another one.

@@ -23,6 +23,7 @@ const (
 	attributeFloat   = 1
 	attributeInt     = 2
 	attributeFloats  = 6
+	attributeInts    = 7
 	attributeStrings = 8
 )
 
@@ -84,6 +85,16 @@ func floatsAttribute(name string, v []float32) attribute {
 	}
 	m.bytes(7, packed)
 	m.number(20, attributeFloats)
+	return attribute(m)
+}
+
+func intsAttribute(name string, v ...int64) attribute {
+	var m message
+	m.text(1, name)
+	for _, x := range v {
+		m.number(8, x)
+	}
+	m.number(20, attributeInts)
 	return attribute(m)
 }
 

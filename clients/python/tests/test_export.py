@@ -266,6 +266,38 @@ def test_metrics_and_networks(tmp_path, flags):
             m.export(*format)
 
 
+# Networks of files for records of 24 features. Together they have every layer and every way that a layer has.
+FILES = {
+    "dense": "layers: [dense: 5, activation: softplus, dense: 3, activation: relu]",
+    "image": "input: [2, 3, 4]\nlayers: [convolution: {channels: 3, size: 2, padding: 1}, activation: silu, pooling: {kind: max, size: 2, stride: 1}, layernorm: true]",
+    "strides": "input: [2, 3, 4]\nlayers: [convolution: {channels: 4, size: 2, stride: 2}, activation: tanh, pooling: {kind: mean, size: 1}, dense: 4]",
+    "square": "input: [1, 3, 8]\nlayers: [convolution: {channels: 2, size: 3, padding: 2, stride: 3}, pooling: {kind: mean, size: 2, stride: 1}]",
+    "categories": "layers: [embedding: [{columns: [3, 5], size: 2}, {columns: [9, 24], size: 3}], activation: tanh, residual: [dense: 10, activation: relu], layernorm: true]",
+    "set": "input: [4, 6]\nlayers: [attention: {size: 3, heads: 2}, layernorm: true, dense: 5, residual: [activation: tanh, residual: [dense: 5]], pooling: {kind: max}]",
+    "mean": "input: [6, 4]\nlayers: [residual: [attention: {size: 2}], pooling: {kind: mean}]",
+}
+
+
+@pytest.mark.parametrize("task", [["--task", "auc"], ["--task", "metric", "--set=dim=3"], ["--task", "metric", "--set=dim=2", "--set=similarity=distance"]], ids=["score", "cosine", "distance"])
+@pytest.mark.parametrize("file", FILES)
+def test_networks_of_files(tmp_path, file, task):
+    (tmp_path / "net.yaml").write_text(FILES[file])
+    columns = {**MIXED, **{f"c{k}": ({"range": [-1, 1 + k]}, number(-1, 1 + k, missing=None)) for k in range(9)}}
+    m, rows = trained(tmp_path, columns, [*task, "--model", str(tmp_path / "net.yaml"), "--set=steps=5"])
+    got = m.onnx(rows)
+    assert got.shape == m.want.shape and np.max(np.abs(got - m.want)) <= 1e-12 * max(1, np.abs(m.want).max())
+    assert np.ptp(m.want) > 1e-3  # not all alike
+    bad = {**{name: column[:1] for name, column in rows.items()}, "score": [np.inf]}
+    assert np.isnan(m.onnx(bad)).all()
+    for format in (["--python"], ["--go"], ["--sql", "duckdb"]):
+        with pytest.raises(ValueError, match="not a linear score"):
+            m.export(*format)
+    (tmp_path / "m.npz").write_bytes(m.export("--npz"))
+    with np.load(tmp_path / "m.npz") as archive:
+        about, sizes = json.loads(archive["metadata.json"]), [archive[name].size for name in archive.files if name != "metadata.json"]
+    assert "layers" in json.loads(about["layers"]) and sum(sizes) == len(json.loads((tmp_path / "model.json").read_text())["weights"])
+
+
 def test_notations_arrive_as_numbers(tmp_path):
     columns = {
         "weight": ({"range": [2, 200], "suffix": "kg"}, number(2, 200, missing=None)),
