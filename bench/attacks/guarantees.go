@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/algorithms/audit"
 	"dyad/algorithms/pairs"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
 	"dyad/privacy/account"
