@@ -21,32 +21,71 @@ const (
 	networkChunk = 256
 	// widestNetwork is the largest number of units of a layer, features and outputs: a grid has fewer blocks than 2^16.
 	widestNetwork = 1 << 15
-	// mostNetwork bounds norms of records and radii of layers: nothing overflows in float32 (docs/theory.md#networks-on-a-gpu).
-	mostNetwork = 0x1p40
+	// mostNetwork bounds the norms of hidden values and of what comes back: nothing overflows in float32 (docs/theory.md#networks-on-a-gpu).
+	mostNetwork = 0x1p100
 )
 
-// Numbers of activations in network.cu.
-const (
-	networkTanh = iota
-	networkSoftplus
-	networkBack
-)
+// networkBack is the kind of a step backwards of network_layer, and networkKinds are those of activations.
+const networkBack = 2
+
+var networkKinds = map[string]int{"tanh": 0, "softplus": 1, "relu": 3, "silu": 4, "": 5}
 
 var _ embedding.Accelerator = Backend{}
 
+// dense is a network of dense layers.
+type dense struct {
+	name    string
+	in, out int
+	layers  []embedding.Layer
+	kinds   []int // of the activations of hidden layers
+}
+
+// denseOf is a network as dense layers, false for one with others.
+func denseOf(net embedding.Network) (n dense, ok bool) {
+	of, ok := net.(embedding.Dense)
+	if !ok {
+		return n, false
+	}
+	names, ok := of.Activations()
+	n = dense{name: net.Name(), layers: net.Layers()}
+	n.in, n.out = net.Dims()
+	for _, name := range names {
+		kind, known := networkKinds[name]
+		n.kinds, ok = append(n.kinds, kind), ok && known
+	}
+	return n, ok && len(n.layers) == len(names)+1
+}
+
+// units are those of the hidden layers.
+func (n dense) units() (units []int) {
+	for _, l := range n.layers[:len(n.kinds)] {
+		units = append(units, l.Rows)
+	}
+	return units
+}
+
+// largest bounds the norms of hidden values with their ones, forwards, and of what comes back of an output, for records of at
+// most norm: |h| <= |z| + log 2 and |D| <= 1.1 for every activation, and 1 + 2^-8 covers the roundings of a layer.
+func (n dense) largest(norm float64) float64 {
+	most, back := norm, 1.0
+	for _, l := range n.layers {
+		norm = (l.Radius*math.Hypot(norm, 1) + math.Sqrt(float64(l.Rows))) * (1 + 0x1p-8)
+		back *= 1.1 * l.Radius * (1 + 0x1p-8)
+		most = max(most, norm, back)
+	}
+	return most
+}
+
 // networkKernel is a planned network of dense layers.
 type networkKernel struct {
+	dense
 	backend Backend
-	net     embedding.MLP
-	layers  []embedding.Layer
-	norm    float64
 	rows    int     // at most
 	unit    float64 // of sums: integers
 }
 
-// PlanRows implements embedding.Accelerator for an embedding.MLP: with one output and up to two hidden layers, or with
-// any number of outputs and at most one. It wraps engine.ErrUnsupported for others, and for networks that do not fit into
-// the memory of the GPU with all records.
+// PlanRows implements embedding.Accelerator for an embedding.Dense. It wraps engine.ErrUnsupported for other networks, and
+// for those that do not fit into the memory of the GPU with all records.
 func (b Backend) PlanRows(p embedding.RowsProblem) (embedding.RowsKernel, error) {
 	k, err := b.planNetwork(p)
 	if err != nil {
@@ -56,23 +95,21 @@ func (b Backend) PlanRows(p embedding.RowsProblem) (embedding.RowsKernel, error)
 }
 
 func (b Backend) planNetwork(p embedding.RowsProblem) (*networkKernel, error) {
-	net, ok := p.Network.(embedding.MLP)
+	net, ok := denseOf(p.Network)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("%w: network %s on a GPU, which computes networks of dense layers with tanh or softplus (mlp)", engine.ErrUnsupported, p.Network.Name())
+		return nil, fmt.Errorf("%w: network %s on a GPU, which computes networks of dense layers alone: of --model mlp, or of a file with dense layers and activations", engine.ErrUnsupported, p.Network.Name())
 	case b.Team != nil:
 		return nil, fmt.Errorf("%w: networks on the GPUs of a team, which share moments and near-linear sums", engine.ErrUnsupported)
-	case len(net.Hidden) > 1 && net.Out > 1:
-		return nil, fmt.Errorf("%w: embeddings by two hidden layers on a GPU: the norm of their Jacobian takes a product of matrices for every record; use one hidden layer", engine.ErrUnsupported)
 	case p.Rows >= maxRecords:
 		return nil, fmt.Errorf("%w: up to %d rows, a GPU takes fewer than %d", engine.ErrUnsupported, p.Rows, maxRecords)
-	case !(p.Norm <= mostNetwork):
-		return nil, fmt.Errorf("%w: records of norm %.3g in a network on a GPU, which computes it in float32", engine.ErrUnsupported, p.Norm)
+	case !(net.largest(p.Norm) <= mostNetwork):
+		return nil, fmt.Errorf("%w: numbers of up to %.3g of network %s on a GPU, which computes them in float32", engine.ErrUnsupported, net.largest(p.Norm), net.name)
 	}
-	k := &networkKernel{backend: b, net: net, layers: net.Layers(), norm: p.Norm, rows: p.Rows}
+	k := &networkKernel{dense: net, backend: b, rows: p.Rows}
 	for _, l := range k.layers {
-		if !(l.Radius <= mostNetwork) || l.Rows >= widestNetwork || l.Cols >= widestNetwork {
-			return nil, fmt.Errorf("%w: layer %s of %d x %d with radius %.3g on a GPU, want at most %d x %d and %.3g", engine.ErrUnsupported, l.Name, l.Rows, l.Cols, l.Radius, widestNetwork-1, widestNetwork-1, mostNetwork)
+		if l.Rows >= widestNetwork || l.Cols >= widestNetwork {
+			return nil, fmt.Errorf("%w: layer %s of %d x %d on a GPU, want at most %d x %d", engine.ErrUnsupported, l.Name, l.Rows, l.Cols, widestNetwork-1, widestNetwork-1)
 		}
 	}
 	_, e := math.Frexp(1.01 * p.Most) // at most 2^e
@@ -80,7 +117,7 @@ func (b Backend) planNetwork(p embedding.RowsProblem) (*networkKernel, error) {
 		return nil, fmt.Errorf("%w: gradients of size %.3g of a network on a GPU", engine.ErrUnsupported, p.Most)
 	}
 	if need, have := k.bytes(), b.memory(); need > have {
-		return nil, fmt.Errorf("%w: %d rows and what %s computes for them need %.1f GiB, %s has %.1f", engine.ErrUnsupported, p.Rows, net.Name(), gib(need), b.Name(), gib(have))
+		return nil, fmt.Errorf("%w: %d rows and what %s computes for them need %.1f GiB, %s has %.1f", engine.ErrUnsupported, p.Rows, net.name, gib(need), b.Name(), gib(have))
 	}
 	return k, nil
 }
@@ -92,7 +129,7 @@ func (k *networkKernel) Method() string {
 
 // Seconds implements embedding.RowsKernel.
 func (k *networkKernel) Seconds() float64 {
-	return predictedNetwork(k.backend.Device.Info().Name, k.net, float64(k.rows))
+	return predictedNetwork(k.backend.Device.Info().Name, k.dense, float64(k.rows))
 }
 
 func (k *networkKernel) stride() int { return roundUp(max(k.rows, 1), networkStride) }
@@ -104,53 +141,56 @@ func (k *networkKernel) chunk() int {
 
 // PullError implements embedding.RowsKernel.
 //
-// J_i is the matrix of the numbers that the kernels hold in float32: theta, x_i, hidden values h, their slopes D and, for two
-// hidden layers, what came back to the first one. The entries of its part of a layer are products of these, in exact
+// J_i is the matrix of the numbers that the kernels hold in float32: theta, x_i, hidden values h, their slopes D and, before
+// the last hidden layer, what came back of each output. The entries of its part of a layer are products of these, in exact
 // arithmetic. An entry of J_i^T v_i is a sum over m outputs of products of v and such an entry: fused operations with
-// w, one product with D, one operation of a chunk's sum for each of its records, and a conversion of the integer sum to
-// float64: m + 1 + chunk + 1 roundings. Scaling by a power of two is exact. The absolute values of the products form a
-// vector of norm at most ||J_i||_F ||v_i|| for at most one hidden layer: |J| has the norms of J, entry by entry over outputs;
-// and for m = 1, where there is one product in an entry. So Size = 0, PerNorm = 1.
+// w or what came back, one product with D or none, one operation of a chunk's sum for each of its records, and a conversion of the
+// integer sum to float64: m + 1 + chunk + 1 roundings. Scaling by a power of two is exact. The absolute values of the products form
+// a vector of norm at most ||J_i||_F ||v_i||: |J| has the norm of J. So Size = 0, PerNorm = 1.
 //
 // The sum of a chunk is truncated to a multiple of the unit, in every parameter: less than chunks sqrt(P) units in norm. Sums of
 // integers are exact: those of absolute values stay below 1.01 Most / unit + chunks < 2^63.
 func (k *networkKernel) PullError() (embedding.PullError, float64) {
-	parameters := float64(embedding.Parameters(k.net))
+	parameters := 0.0
+	for _, l := range k.layers {
+		parameters += float64(l.Len())
+	}
 	chunks := float64(chunksOf(k.stride(), k.chunk()))
-	return embedding.PullError{Depth: k.net.Out + k.chunk() + 2, PerNorm: 1, Tiny: float64(k.stride()) * parameters * 0x1p-900}, 1.01 * chunks * math.Sqrt(parameters) * k.unit
+	return embedding.PullError{Depth: k.out + k.chunk() + 2, PerNorm: 1, Tiny: float64(k.stride()) * parameters * 0x1p-900}, 1.01 * chunks * math.Sqrt(parameters) * k.unit
 }
 
 // networkBuffers are what an evaluator has on the GPU.
 type networkBuffers struct {
-	x, own             driver.Pointer    // (d + 1) x stride floats, the last column ones; 1 + ||x||^2
-	h, slope           [2]driver.Pointer // of hidden layers: units + 1 and units columns
-	turned, back       driver.Pointer    // of two hidden layers: what comes back to them
-	in, across         [2]driver.Pointer // weights of hidden layers by inputs; of the second one by units
-	w, ones, columns   driver.Pointer    // of the last layer; 1; squared norms of its columns
+	x, own             driver.Pointer // (d + 1) x stride floats, the last column ones; 1 + ||x||^2
+	turned             driver.Pointer // of one output: what comes back to the last hidden layer
+	w, columns         driver.Pointer // of the last layer; squared norms of its columns
 	g, square, v, left driver.Pointer
-	sums               [3]driver.Pointer // of layers
+	hidden             []hiddenBuffers
+	sums               []driver.Pointer // of layers
 }
 
-// firstUnits is the number of units of the first of two hidden layers, else 0.
-func (k *networkKernel) firstUnits() int {
-	if len(k.net.Hidden) < 2 {
-		return 0
-	}
-	return k.net.Hidden[0]
+// hiddenBuffers are those of a hidden layer. The last one has no back, and the first one no across.
+type hiddenBuffers struct {
+	h, slope, back driver.Pointer // units + 1, units and, for all outputs one after the other, units columns
+	in, across     driver.Pointer // weights by inputs and by units
 }
 
 func (k *networkKernel) blocks(b *networkBuffers) []block {
-	stride, m := k.stride(), k.net.Out
-	list := []block{{&b.x, 4 * stride * (k.net.In + 1)}, {&b.own, 8 * stride}, {&b.g, 8 * stride * m}, {&b.square, 8 * stride}, {&b.v, 8 * stride * m}, {&b.ones, 4 * k.firstUnits()}}
-	widest, in := 0, k.net.In
-	for l, units := range k.net.Hidden {
+	stride, m := k.stride(), k.out
+	b.hidden, b.sums = make([]hiddenBuffers, len(k.kinds)), make([]driver.Pointer, len(k.layers))
+	list := []block{{&b.x, 4 * stride * (k.in + 1)}, {&b.own, 8 * stride}, {&b.g, 8 * stride * m}, {&b.square, 8 * stride}, {&b.v, 8 * stride * m}}
+	widest, in := 0, k.in
+	for l, units := range k.units() {
+		h := &b.hidden[l]
 		widest = max(widest, units)
-		list = append(list, block{&b.h[l], 4 * stride * (units + 1)}, block{&b.slope[l], 4 * stride * units}, block{&b.in[l], 4 * roundUp(in+1, networkDepth) * roundUp(units, networkSide)})
+		list = append(list, block{&h.h, 4 * stride * (units + 1)}, block{&h.slope, 4 * stride * units}, block{&h.in, 4 * roundUp(in+1, networkDepth) * roundUp(units, networkSide)})
+		if l > 0 {
+			list = append(list, block{&b.hidden[l-1].back, 4 * stride * m * in}, block{&h.across, 4 * roundUp(units, networkDepth) * roundUp(in, networkSide)})
+		}
 		in = units
 	}
-	if len(k.net.Hidden) == 2 {
-		list = append(list, block{&b.turned, 4 * stride * k.net.Hidden[1]}, block{&b.back, 4 * stride * k.net.Hidden[0]},
-			block{&b.across[1], 4 * roundUp(k.net.Hidden[1], networkDepth) * roundUp(k.net.Hidden[0], networkSide)})
+	if len(k.kinds) > 1 {
+		list = append(list, block{&b.turned, 4 * stride * in})
 	}
 	list = append(list, block{&b.left, 8 * stride * widest}, block{&b.w, 4 * m * in}, block{&b.columns, 8 * in})
 	for l, layer := range k.layers {
@@ -179,10 +219,10 @@ type networkRows struct {
 
 // Bind implements embedding.RowsKernel: it copies the records to the GPU in float32, sparse ones as dense rows.
 func (k *networkKernel) Bind(r *engine.Records) (embedding.Rows, error) {
-	if r == nil || r.Dim() != k.net.In || r.Len() > k.rows {
-		return nil, fmt.Errorf("cuda: Bind: records that network %s was not planned for", k.net.Name())
+	if r == nil || r.Dim() != k.in || r.Len() > k.rows {
+		return nil, fmt.Errorf("cuda: Bind: records that network %s was not planned for", k.name)
 	}
-	e := &networkRows{networkKernel: k, n: r.Len(), host: make([]float64, k.stride()*k.net.Out)}
+	e := &networkRows{networkKernel: k, n: r.Len(), host: make([]float64, k.stride()*k.out)}
 	err := k.backend.Device.do(context.Background(), func(c driver.Context) error {
 		err := e.load(c, r)
 		if err != nil {
@@ -204,22 +244,15 @@ func (e *networkRows) load(c driver.Context, r *engine.Records) (err error) {
 		return err
 	}
 	stride := e.stride()
-	for l, units := range e.net.Hidden { // the 1 of a bias, for records that are there
-		if err := e.putOnes(c, e.h[l], units); err != nil {
+	for l, units := range e.units() { // the 1 of a bias, for records that are there
+		if err := e.putOnes(c, e.hidden[l].h, units); err != nil {
 			return err
 		}
 	}
-	if err := c.Clear(e.x, uint64(4*stride*(e.net.In+1)), 0); err != nil {
+	if err := c.Clear(e.x, uint64(4*stride*(e.in+1)), 0); err != nil {
 		return err
 	}
-	if err := e.putOnes(c, e.x, e.net.In); err != nil {
-		return err
-	}
-	ones := make([]float32, e.firstUnits())
-	for k := range ones {
-		ones[k] = 1
-	}
-	if err := copyWords(c, e.ones, ones); err != nil {
+	if err := e.putOnes(c, e.x, e.in); err != nil {
 		return err
 	}
 	return e.upload(c, r)
@@ -236,7 +269,7 @@ func (e *networkRows) putOnes(c driver.Context, at driver.Pointer, column int) e
 
 // upload copies the features by columns, and 1 + ||x||^2 of the features as copied.
 func (e *networkRows) upload(c driver.Context, r *engine.Records) error {
-	stride, d := e.stride(), e.net.In
+	stride, d := e.stride(), e.in
 	row, own := make([]float64, d), make([]float64, stride)
 	at := max(stagingBytes/(4*d), 1)
 	some := make([]float32, d*min(at, e.n))

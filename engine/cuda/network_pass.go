@@ -25,7 +25,7 @@ func (e *networkRows) Embed(ctx context.Context, g, norms, theta []float64) erro
 	if e.memory == nil {
 		return errors.New("cuda: Embed after Close")
 	}
-	stride, m, square := e.stride(), e.net.Out, make([]float64, e.n)
+	stride, m, square := e.stride(), e.out, make([]float64, e.n)
 	err := e.backend.Device.do(ctx, func(c driver.Context) error {
 		if err := e.setWeights(c, theta); err != nil {
 			return err
@@ -52,7 +52,7 @@ func (e *networkRows) Embed(ctx context.Context, g, norms, theta []float64) erro
 	return nil
 }
 
-// networkRoundings covers, as a factor, the relative errors of sums of fewer than 2^20 squares in float64, as on the CPU.
+// networkRoundings covers, as a factor, the relative errors of sums of fewer than 2^30 squares in float64, as on the CPU.
 const networkRoundings = 1 + 0x1p-20
 
 // setWeights copies theta in float32, in the layouts of the kernels.
@@ -70,7 +70,7 @@ func (e *networkRows) setWeights(c driver.Context, theta []float64) error {
 				turned[j*width+k] = float32(v)
 			}
 		}
-		if err := copyWords(c, e.in[l], turned); err != nil {
+		if err := copyWords(c, e.hidden[l].in, turned); err != nil {
 			return err
 		}
 		if l == 0 {
@@ -84,7 +84,7 @@ func (e *networkRows) setWeights(c driver.Context, theta []float64) error {
 				across[k*width+j] = float32(v)
 			}
 		}
-		if err := copyWords(c, e.across[l], across); err != nil {
+		if err := copyWords(c, e.hidden[l].across, across); err != nil {
 			return err
 		}
 	}
@@ -113,32 +113,46 @@ func (e *networkRows) forward() (steps []step) {
 		steps = append(steps, step{"network_layer", stride / networkSide, width / networkSide,
 			[]uint64{uint64(out), uint64(slope), uint64(in), uint64(w), uint64(depth), uint64(units), uint64(width), wide, uint64(kind)}})
 	}
-	in, depth := e.x, e.net.In
-	for l, units := range e.net.Hidden {
-		layer(e.h[l], e.slope[l], in, e.in[l], depth+1, units, e.activation())
-		in, depth = e.h[l], units
+	in, depth, last := e.x, e.in, len(e.kinds)-1
+	var slope, before driver.Pointer
+	beforeUnits := 0
+	for l, units := range e.units() {
+		h := e.hidden[l]
+		layer(h.h, h.slope, in, h.in, depth+1, units, e.kinds[l])
+		if slope = h.slope; l > 0 {
+			before, beforeUnits = in, depth
+		}
+		in, depth = h.h, units
 	}
-	output := []uint64{uint64(e.g), uint64(e.square), uint64(in), 0, 0, 0, uint64(e.own), uint64(e.w), uint64(e.columns), uint64(e.net.Out), uint64(depth), 0, wide}
-	if last := len(e.net.Hidden) - 1; last >= 0 {
-		output[3] = uint64(e.slope[last])
+	steps = append(steps, step{"network_output", stride / blockThreads, 1, []uint64{uint64(e.g), uint64(e.square), uint64(in), uint64(slope), uint64(before), uint64(e.own),
+		uint64(e.w), uint64(e.columns), uint64(e.out), uint64(depth), uint64(beforeUnits), wide}})
+	for r := 0; r < e.out && last > 0; r++ {
+		units := e.layers[last].Rows
+		steps = append(steps, step{"network_turn", stride / blockThreads, units, []uint64{uint64(e.turned), uint64(e.hidden[last].slope), uint64(e.w) + uint64(4*r*units), wide}})
+		comes := e.turned
+		for l := last; l > 0; l-- {
+			from, to := e.layers[l].Rows, e.layers[l-1].Rows
+			back := e.hidden[l-1].back + driver.Pointer(4*r*to*stride)
+			layer(back, e.hidden[l-1].slope, comes, e.hidden[l].across, from, to, networkBack)
+			comes = back
+		}
 	}
-	if len(e.net.Hidden) == 2 {
-		first, second := e.net.Hidden[0], e.net.Hidden[1]
-		steps = append(steps, step{"network_turn", stride / blockThreads, second, []uint64{uint64(e.turned), uint64(e.slope[1]), uint64(e.w), wide}})
-		layer(e.back, e.slope[0], e.turned, e.across[1], second, first, networkBack)
-		output[4], output[5], output[11] = uint64(e.h[0]), uint64(e.back), uint64(first)
+	for l := range max(last, 0) {
+		norm := []uint64{uint64(e.square), uint64(e.hidden[l].back), 0, uint64(e.own), uint64(e.out * e.layers[l].Rows), 0, wide}
+		if l > 0 {
+			norm[2], norm[5] = uint64(e.hidden[l-1].h), uint64(e.layers[l-1].Rows)
+		}
+		steps = append(steps, step{"network_norm", stride / blockThreads, 1, norm})
 	}
-	return append(steps, step{"network_output", stride / blockThreads, 1, output})
+	return steps
 }
-
-func (e *networkRows) activation() int { return networkTanh + int(e.net.Activation) }
 
 // Pull implements embedding.Rows.
 func (e *networkRows) Pull(ctx context.Context, grad, v []float64) error {
 	if e.memory == nil {
 		return errors.New("cuda: Pull after Close")
 	}
-	stride, m := e.stride(), e.net.Out
+	stride, m := e.stride(), e.out
 	clear(e.host)
 	for i := range e.n {
 		for r := range m {
@@ -179,27 +193,25 @@ func (e *networkRows) Pull(ctx context.Context, grad, v []float64) error {
 // backward are the steps from v to the sums of layers, the last one first.
 func (e *networkRows) backward() (steps []step) {
 	stride, chunk := e.stride(), e.chunk()
-	wide, m := uint64(stride), e.net.Out
-	inputs, depth := []driver.Pointer{e.x}, []int{e.net.In}
-	for l, units := range e.net.Hidden {
-		inputs, depth = append(inputs, e.h[l]), append(depth, units)
-	}
+	wide, m := uint64(stride), e.out
 	for l := len(e.layers) - 1; l >= 0; l-- {
-		left, layer := e.left, e.layers[l]
-		weigh := func(w, slope driver.Pointer, m int) {
-			steps = append(steps, step{"network_weigh", stride / blockThreads, layer.Rows, []uint64{uint64(e.left), uint64(e.v), uint64(w), uint64(slope), uint64(m), uint64(layer.Rows), wide}})
+		left, in, layer := e.left, e.x, e.layers[l]
+		if l > 0 {
+			in = e.hidden[l-1].h
 		}
 		switch last := len(e.layers) - 1; {
 		case l == last:
 			left = e.v
 		case l == last-1:
-			weigh(e.w, e.slope[l], m)
-		default: // of two hidden layers, with one output
-			weigh(e.ones, e.back, 1)
+			steps = append(steps, step{"network_weigh", stride / blockThreads, layer.Rows,
+				[]uint64{uint64(left), uint64(e.v), uint64(e.w), uint64(e.hidden[l].slope), uint64(m), uint64(layer.Rows), wide}})
+		default:
+			steps = append(steps, step{"network_collect", stride / blockThreads, layer.Rows,
+				[]uint64{uint64(left), uint64(e.v), uint64(e.hidden[l].back), uint64(m), uint64(layer.Rows), wide}})
 		}
 		tiles := chunksOf(layer.Rows, networkSide) * chunksOf(layer.Cols, networkSide)
 		steps = append(steps, step{"network_gram", tiles, chunksOf(stride, chunk),
-			[]uint64{uint64(e.sums[l]), uint64(left), uint64(inputs[l]), uint64(layer.Rows), uint64(layer.Cols), wide, uint64(chunk), math.Float64bits(1 / e.unit)}})
+			[]uint64{uint64(e.sums[l]), uint64(left), uint64(in), uint64(layer.Rows), uint64(layer.Cols), wide, uint64(chunk), math.Float64bits(1 / e.unit)}})
 	}
 	return steps
 }

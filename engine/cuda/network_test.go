@@ -25,29 +25,38 @@ type networkCase struct {
 	output embedding.Output
 	pair   embedding.PairLoss
 	clip   float64
+	file   string // with layers in place of hidden and act
 }
 
 func networkCases() []networkCase {
 	logistic := engine.Logistic{}
 	score := embedding.Score{Of: logistic}
 	return []networkCase{
-		{[]int{5}, 1, embedding.Tanh, embedding.Output{}, score, 0.8},
-		{[]int{7}, 1, embedding.Softplus, embedding.Output{}, score, 3},
-		{[]int{6, 5}, 1, embedding.Tanh, embedding.Output{}, score, 0.8},
-		{[]int{70, 3}, 1, embedding.Softplus, embedding.Output{}, score, 50},
-		{nil, 1, embedding.Tanh, embedding.Output{}, score, 0.3},
-		{nil, 3, embedding.Tanh, embedding.Output{}, embedding.Bilinear{Of: logistic}, 0.9},
-		{[]int{5}, 3, embedding.Tanh, embedding.Output{Unit: true}, embedding.Bilinear{Of: logistic}, 0.7},
-		{[]int{6}, 2, embedding.Softplus, embedding.Output{Within: 0.7}, embedding.Distance{Of: logistic}, 5},
-		{[]int{66}, 2, embedding.Tanh, embedding.Output{}, embedding.Contrastive{Margin: 1.5}, 1},
+		{[]int{5}, 1, embedding.Tanh, embedding.Output{}, score, 0.8, ""},
+		{[]int{7}, 1, embedding.Softplus, embedding.Output{}, score, 3, ""},
+		{[]int{6, 5}, 1, embedding.Tanh, embedding.Output{}, score, 0.8, ""},
+		{[]int{70, 3}, 1, embedding.Softplus, embedding.Output{}, score, 50, ""},
+		{nil, 1, embedding.Tanh, embedding.Output{}, score, 0.3, ""},
+		{nil, 3, embedding.Tanh, embedding.Output{}, embedding.Bilinear{Of: logistic}, 0.9, ""},
+		{[]int{5}, 3, embedding.Tanh, embedding.Output{Unit: true}, embedding.Bilinear{Of: logistic}, 0.7, ""},
+		{[]int{6}, 2, embedding.Softplus, embedding.Output{Within: 0.7}, embedding.Distance{Of: logistic}, 5, ""},
+		{[]int{66}, 2, embedding.Tanh, embedding.Output{}, embedding.Contrastive{Margin: 1.5}, 1, ""},
+		{[]int{6, 70}, 3, embedding.Tanh, embedding.Output{Unit: true}, embedding.Bilinear{Of: logistic}, 0.7, ""},
+		{[]int{4, 5}, 2, embedding.Softplus, embedding.Output{}, embedding.Contrastive{Margin: 1.5}, 2, ""},
+		{nil, 2, 0, embedding.Output{Unit: true}, embedding.Distance{Of: logistic}, 0.9, "layers: [dense: 5, activation: relu, dense: 6, dense: 4, activation: silu]"},
+		{nil, 1, 0, embedding.Output{Within: 0.4}, score, 0.6, "{gain: 1, layers: [dense: 6, activation: silu, dense: 3, activation: relu]}"},
 	}
 }
 
 func (c networkCase) loss(t testing.TB, d int) embedding.Loss {
 	t.Helper()
-	net, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: c.hidden, Out: c.m, Activation: c.act})
-	if err != nil {
+	var net embedding.Network
+	var err error
+	if net, err = embedding.NewMLP(embedding.MLP{In: d, Hidden: c.hidden, Out: c.m, Activation: c.act}); err != nil {
 		t.Fatal(err)
+	}
+	if c.file != "" {
+		net = embedding.NewGraph(chain{fileNetwork(t, c.file, d, c.m)})
 	}
 	return embedding.Loss{Model: embedding.Model{Network: net, Output: c.output}, Pair: c.pair, Clip: c.clip, Seed: 7}
 }
@@ -219,9 +228,8 @@ func TestNetworkRefusals(t *testing.T) {
 		on   Backend
 		loss embedding.Loss
 	}{
-		"two hidden layers and an embedding": {b, networkCase{[]int{4, 4}, 2, 0, embedding.Output{}, embedding.Bilinear{Of: engine.Logistic{}}, 1}.loss(t, 3)},
-		"clipped pairs":                      {b, func() embedding.Loss { l := networkCases()[0].loss(t, 3); l.PairClip = 1; return l }()},
-		"little memory":                      {small, networkCases()[0].loss(t, 3)},
+		"clipped pairs": {b, func() embedding.Loss { l := networkCases()[0].loss(t, 3); l.PairClip = 1; return l }()},
+		"little memory": {small, networkCases()[0].loss(t, 3)},
 	} {
 		_, err := embedding.Backend{On: c.on}.Plan(networkProblem(c.loss, r, 0))
 		if t.Log(err); !errors.Is(err, engine.ErrUnsupported) {
@@ -232,7 +240,7 @@ func TestNetworkRefusals(t *testing.T) {
 
 // simNetworks compares gradient sums of networks with the CPU.
 func simNetworks(t *testing.T, b Backend, _ map[string]int) (lines []simLine, err error) {
-	for i, at := range []int{0, 1, 2, 6, 7} {
+	for i, at := range []int{0, 1, 2, 6, 7, 9, 11} {
 		what, away, err := networkApart(t, b, at, []int{3, 17, 9}[i%3], []int{40, 270, 9}[i%3], 3*((i+1)%2), 1)
 		if err != nil {
 			return lines, err
@@ -258,11 +266,12 @@ func networkRoofline(t *testing.T) string {
 	const float32s, float64s = 256, 64 // operations of a multiprocessor in a clock
 	var out strings.Builder
 	out.WriteString("gpu,network,n,predicted,float32_limit,float64_limit,memory_limit,program\n")
-	for _, net := range predictedNetworks() {
+	for _, of := range predictedNetworks() {
+		net, _ := denseOf(of)
 		g, n := gpus[0], 1e6
 		single, double, bytes := networkWork(net)
 		clocks := g.Clock * float64(g.Multiprocessors)
-		fmt.Fprintf(&out, "%s,%s,%.0f,%.3g,%.3g,%.3g,%.3g,network:%s\n", g.Name, net.Name(), n, n/predictedNetwork(g.Name, net, n),
+		fmt.Fprintf(&out, "%s,%s,%.0f,%.3g,%.3g,%.3g,%.3g,network:%s\n", g.Name, net.name, n, n/predictedNetwork(g.Name, net, n),
 			float32s*clocks/(2*single), float64s*clocks/double, g.Bandwidth/bytes, embeddedPTX()["network"])
 	}
 	return out.String()
@@ -270,7 +279,7 @@ func networkRoofline(t *testing.T) string {
 
 // predictedNetworks are the networks of predicted.csv and networks-roofline.csv.
 func predictedNetworks() []embedding.MLP {
-	return []embedding.MLP{{In: 20, Hidden: []int{32}, Out: 1}, {In: 784, Hidden: []int{128}, Out: 1}, {In: 784, Hidden: []int{128, 64}, Out: 1}}
+	return []embedding.MLP{{In: 20, Hidden: []int{32}, Out: 1}, {In: 784, Hidden: []int{128}, Out: 1}, {In: 784, Hidden: []int{128, 64}, Out: 1}, {In: 784, Hidden: []int{128, 64}, Out: 16}}
 }
 
 // TestNetworkRoofline: the committed file belongs to the embedded kernels. With DYAD_SASS_OUT it is written there.

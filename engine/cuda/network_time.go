@@ -2,25 +2,24 @@ package cuda
 
 import (
 	"dyad/engine"
-	"dyad/engine/embedding"
 )
 
 // networkWork counts the fused operations in float32 and in float64, and the bytes read and written, of a record.
-func networkWork(net embedding.MLP) (single, double, bytes float64) {
-	in := float64(net.In + 1)
-	for l, units := range net.Hidden {
+func networkWork(net dense) (single, double, bytes float64) {
+	in, out := float64(net.in+1), float64(net.out)
+	for l, units := range net.units() {
 		u := float64(units)
 		single += in * u
 		double += in * u
-		if l == 1 {
-			single += (in - 1) * u // what comes back
-			bytes += 4*(3*u+2*in) + 12*in
+		if l > 0 { // what comes back of every output, its norm, and its sum over outputs
+			single += out * (in - 1) * u
+			double += 2*out*(in-1) + in
+			bytes += 4*out*(3*u+4*in) + 12*in
 		}
 		tiles := float64(chunksOf(units, networkSide))
 		bytes += 4*in*2*tiles + 4*(4*u) + 8*2*u
 		in = u + 1
 	}
-	out := float64(net.Out)
 	double += 4 * (in - 1) * out
 	return single, double, bytes + 4*in*out + 24*out
 }
@@ -30,7 +29,7 @@ func networkWork(net embedding.MLP) (single, double, bytes float64) {
 const networkMethod = "networks"
 
 // predictedNetwork is the time of an Embed and a Pull of rows records on a GPU with a data sheet, 0 on others.
-func predictedNetwork(gpu string, net embedding.MLP, rows float64) float64 {
+func predictedNetwork(gpu string, net dense, rows float64) float64 {
 	gpus, err := readNamed()
 	if err != nil {
 		return 0
@@ -38,7 +37,7 @@ func predictedNetwork(gpu string, net embedding.MLP, rows float64) float64 {
 	for _, g := range gpus {
 		if m, ok := g.predicted(networkMethod); ok && g.Name == gpu {
 			single, double, bytes := networkWork(net)
-			copies := (16*float64(net.Out) + 8) / (linkShare * g.Link)
+			copies := (16*float64(net.out) + 8) / (linkShare * g.Link)
 			return m.Fixed + rows*(single*m.PerRecord+double*m.PerPair+bytes*m.PerNumber+copies)
 		}
 	}

@@ -3,6 +3,7 @@ package embedding
 import (
 	"context"
 	"math"
+	"slices"
 
 	"dyad/engine"
 )
@@ -14,6 +15,26 @@ type Accelerator interface {
 	Name() string
 	// PlanRows returns what computes a network. It wraps engine.ErrUnsupported for those that it does not.
 	PlanRows(RowsProblem) (RowsKernel, error)
+}
+
+// Dense is a Network of dense layers, such as an MLP. An Accelerator may compute it by its Layers and Activations alone.
+type Dense interface {
+	// Activations are those after the Layers with a bias: tanh, softplus, relu, silu, or "" for none. The last layer has neither.
+	// Of a network with other layers ok is false.
+	Activations() (names []string, ok bool)
+}
+
+// Activations implements Dense.
+func (n MLP) Activations() ([]string, bool) {
+	return slices.Repeat([]string{n.Activation.String()}, len(n.Hidden)), true
+}
+
+// Activations implements Dense for a Graph that does.
+func (g graphNetwork) Activations() ([]string, bool) {
+	if of, ok := g.Graph.(Dense); ok {
+		return of.Activations()
+	}
+	return nil, false
 }
 
 // RowsProblem are the public numbers of a RowsKernel.

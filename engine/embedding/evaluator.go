@@ -85,10 +85,10 @@ func (e *evaluator) start() {
 	}
 	e.partial = make([]float64, e.chunks*parameters)
 	for range min(e.workers, e.chunks) {
-		w := worker{pass: e.loss.Model.newPass(e.set), f: make([]float64, BlockRows*e.dim), norms: make([]float64, BlockRows), sum: make([]float64, parameters)}
+		w := worker{f: make([]float64, BlockRows*e.dim), norms: make([]float64, BlockRows), sum: make([]float64, parameters)}
 		if e.elsewhere != nil {
-			w.pass.Pass = &given{reach: e.loss.Model.Network.Reach(e.problem.Bounds.FeatureNorm)}
-		} else if e.records.Dense() == nil {
+			w.pass = e.loss.Model.passOf(&given{reach: e.loss.Model.Network.Reach(e.problem.Bounds.FeatureNorm)})
+		} else if w.pass = e.loss.Model.newPass(e.set); e.records.Dense() == nil {
 			w.x = make([]float64, BlockRows*d)
 		}
 		e.work = append(e.work, w)

@@ -23,9 +23,12 @@ type modelPass struct {
 }
 
 // newPass returns what computes the model.
-func (m Model) newPass(set *kernels.Set) *modelPass {
+func (m Model) newPass(set *kernels.Set) *modelPass { return m.passOf(m.Network.NewPass(set)) }
+
+// passOf is what computes the model by a pass of its network.
+func (m Model) passOf(p Pass) *modelPass {
 	_, dim := m.Network.Dims()
-	return &modelPass{Pass: m.Network.NewPass(set), output: m.Output, m: dim, raw: make([]float64, BlockRows*dim), stage: make([]float64, BlockRows), norm: make([]float64, BlockRows)}
+	return &modelPass{Pass: p, output: m.Output, m: dim, raw: make([]float64, BlockRows*dim), stage: make([]float64, BlockRows), norm: make([]float64, BlockRows)}
 }
 
 // embed sets the rows of f to f_theta(x_i), and norms[i] to at least the Frobenius norm of the Jacobian

@@ -269,6 +269,22 @@ func (n *Network) Layers() []embedding.Layer { return n.theta }
 // Steps are the layers with their shapes.
 func (n *Network) Steps() []Step { return n.steps }
 
+// Activations implements embedding.Dense: ok is false unless every layer maps a vector of a record, or its image as one, to a vector, with
+// at most one activation after it.
+func (n *Network) Activations() (names []string, ok bool) {
+	for _, s := range n.steps {
+		switch {
+		case s.Kind == "dense" && len(s.In) != 2:
+			names = append(names, "")
+		case s.Kind == "activation" && len(names) > 0 && names[len(names)-1] == "":
+			names[len(names)-1] = s.Activation
+		case s.Kind != "output":
+			return nil, false
+		}
+	}
+	return names, true
+}
+
 // Spec is what the network was made of.
 func (n *Network) Spec() Spec { return n.spec }
 

@@ -31,18 +31,27 @@ DEVICE float expm1_below(float v) {
 	return fma32(two, q, two - 1);
 }
 
-enum { TANH = 0, SOFTPLUS = 1, BACK = 2 };
+enum { TANH = 0, SOFTPLUS = 1, BACK = 2, RELU = 3, SILU = 4, NONE = 5 };
 
-// activate returns the activation of z, and sets *slope to its derivative, a number in [0, 1].
+// activate returns the activation of z, and sets *slope to its derivative, a number in [-0.1, 1.1].
 DEVICE float activate(float z, float *slope, u32 kind) {
 	float a = z < 0 ? -z : z;
+	if (kind == NONE || kind == RELU) {
+		bool on = kind == NONE || z > 0;
+		*slope = on ? 1.0f : 0.0f;
+		return on ? z : 0.0f;
+	}
 	if (kind == TANH) {
 		float e = expm1_below(-2 * a), t = -e / (2 + e);
 		*slope = (1 - t) * (1 + t);
 		return z < 0 ? -t : t;
 	}
-	float e = 1 + expm1_below(-a), by = 1 / (1 + e), s = e / (2 + e), u = s * s;
-	*slope = z < 0 ? e * by : by;
+	float e = 1 + expm1_below(-a), by = 1 / (1 + e), s = e / (2 + e), u = s * s, sigma = z < 0 ? e * by : by;
+	*slope = sigma;
+	if (kind == SILU) {
+		*slope = fma32(z * sigma, z < 0 ? by : e * by, sigma); // 1 - sigma is the other one
+		return z * sigma;
+	}
 	float p = 1.0f / 15; // log(1 + e) = 2 atanh s, s <= 1/3
 	p = fma32(p, u, 1.0f / 13);
 	p = fma32(p, u, 1.0f / 11);
@@ -56,8 +65,8 @@ DEVICE float activate(float z, float *slope, u32 kind) {
 
 // network_layer sets, with z_ik = sum_j in[j stride + i] w[j width + k] over j < depth, in float32,
 //
-//	out[k stride + i] = activation of z_ik, slope[k stride + i] = its derivative    TANH, SOFTPLUS
 //	out[k stride + i] = z_ik slope[k stride + i]                                    BACK
+//	out[k stride + i] = activation of z_ik, slope[k stride + i] = its derivative    else
 //
 // for all i < stride and k < units. w has zeros up to a width that is a multiple of 64 and a depth that is
 // one of 16. Blocks of 256 threads, stride/64 x width/64 of them.
@@ -126,15 +135,15 @@ DEVICE double squares(const float *a, const double *by, u32 count, u32 stride) {
 }
 
 // network_output sets g[r stride + i] = sum_k w[r units + k] h[k stride + i] for r < m, in float64, and square[i]
-// to, with D slope, c columns and a' the vectors a with a 1,
+// to, with D slope and c columns,
 //
-//	m ||h||^2                                                          no slope
-//	m ||h||^2 + sum_k c_k D_k^2 own[i]                                 no back; own is ||x'||^2
-//	m ||h||^2 + sum_k c_k D_k^2 ||before'||^2 + ||back||^2 own[i]      else
+//	m ||h||^2                                       no slope
+//	m ||h||^2 + sum_k c_k D_k^2 own[i]              no before
+//	m ||h||^2 + sum_k c_k D_k^2 (1 + ||before||^2)  else
 //
-// before and back have before_units columns. Blocks of 256 threads, stride/256 of them.
-KERNEL THREADS(256) void network_output(double *g, double *square, const float *h, const float *slope, const float *before, const float *back, const double *own,
-                                        const float *w, const double *columns, u32 m, u32 units, u32 before_units, u32 stride) {
+// before has before_units columns. Blocks of 256 threads, stride/256 of them.
+KERNEL THREADS(256) void network_output(double *g, double *square, const float *h, const float *slope, const float *before, const double *own, const float *w,
+                                        const double *columns, u32 m, u32 units, u32 before_units, u32 stride) {
 	u32 i = block_x() * 256 + thread();
 	if (i >= stride) return;
 #pragma unroll 1
@@ -153,19 +162,20 @@ KERNEL THREADS(256) void network_output(double *g, double *square, const float *
 		g[(u64)r * stride + i] = sum;
 	}
 	double total = m * squares(h + i, 0, units, stride);
-	if (slope) {
-		double out = squares(slope + i, columns, units, stride);
-		if (back) {
-			total = fma64(out, 1 + squares(before + i, 0, before_units, stride), total);
-			out = squares(back + i, 0, before_units, stride);
-		}
-		total = fma64(out, own[i], total);
-	}
+	if (slope) total = fma64(squares(slope + i, columns, units, stride), before ? 1 + squares(before + i, 0, before_units, stride) : own[i], total);
 	square[i] = total;
 }
 
-// network_turn sets out[k stride + i] = w[k] slope[k stride + i]: of a network with one output, what comes back to
-// unit k. Blocks of 256 threads, stride/256 x units of them.
+// network_norm adds ||back||^2 own[i], or ||back||^2 (1 + ||before||^2), to square[i]. back and before have units and before_units
+// columns. Blocks of 256 threads, stride/256 of them.
+KERNEL THREADS(256) void network_norm(double *square, const float *back, const float *before, const double *own, u32 units, u32 before_units, u32 stride) {
+	u32 i = block_x() * 256 + thread();
+	if (i >= stride) return;
+	square[i] = fma64(squares(back + i, 0, units, stride), before ? 1 + squares(before + i, 0, before_units, stride) : own[i], square[i]);
+}
+
+// network_turn sets out[k stride + i] = w[k] slope[k stride + i]: what comes back to unit k of an output with the weights
+// w. Blocks of 256 threads, stride/256 x units of them.
 KERNEL THREADS(256) void network_turn(float *out, const float *slope, const float *w, u32 stride) {
 	u32 k = block_y();
 	u64 at = (u64)k * stride + block_x() * 256 + thread();
@@ -179,6 +189,15 @@ KERNEL THREADS(256) void network_weigh(double *left, const double *v, const floa
 	double sum = 0;
 	for (u32 r = 0; r < m; r++) sum = fma64(v[(u64)r * stride + i], (double)w[r * units + k], sum);
 	left[(u64)k * stride + i] = sum * (double)slope[(u64)k * stride + i];
+}
+
+// network_collect sets left[k stride + i] = sum_r v[r stride + i] back[(r units + k) stride + i] over r < m, in float64.
+// Blocks of 256 threads, stride/256 x units of them.
+KERNEL THREADS(256) void network_collect(double *left, const double *v, const float *back, u32 m, u32 units, u32 stride) {
+	u32 k = block_y(), i = block_x() * 256 + thread();
+	double sum = 0;
+	for (u32 r = 0; r < m; r++) sum = fma64(v[(u64)r * stride + i], (double)back[((u64)r * units + k) * stride + i], sum);
+	left[(u64)k * stride + i] = sum;
 }
 
 // network_gram adds to sums[k columns + j], for k < rows and j < columns, the integer

@@ -1,0 +1,30 @@
+package gorgonia
+
+import (
+	"slices"
+	"testing"
+
+	"dyad/engine/embedding"
+	"dyad/engine/layers"
+)
+
+// A device that computes dense layers sees those of a file through its graph, and none where another layer is among them.
+func TestLayersThatAreDense(t *testing.T) {
+	for text, want := range map[string][]string{
+		"layers: [dense: 4, activation: relu, dense: 3]":   {"relu", ""},
+		"layers: [dense: 4, layernorm: true, dense: 3]":    nil,
+		"layers: [residual: [dense: 6, activation: tanh]]": nil,
+	} {
+		spec, err := layers.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		net, err := NewLayers(spec, 6, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := net.(embedding.Dense).Activations(); ok != (want != nil) || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v", text, got, ok)
+		}
+	}
+}
