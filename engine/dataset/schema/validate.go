@@ -133,7 +133,7 @@ func (v *validator) roles() {
 	if groups > 1 {
 		v.addf("%d columns have role: group, want at most 1", groups)
 	}
-	v.persons(persons, groups)
+	v.persons(persons)
 	if features == 0 && !v.s.ByIndex() {
 		v.addf("no column is a feature")
 	}
