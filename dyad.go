@@ -72,7 +72,7 @@ type Data struct {
 	IDs []string
 
 	encoder  *dataset.Encoder
-	groups   []int // number of the group of each record, ascending; nil without groups
+	groups   []int // number of the group of each record or person, ascending; nil without groups
 	graded   bool  // labels in [-1, 1] instead of two classes
 	labelled bool
 	files    []string // that the records came from; parts of them have the rows
@@ -176,9 +176,9 @@ func (d *Data) with(r *engine.Records) *Data {
 	return &out
 }
 
-// of are the given rows of data with groups, in that order.
+// of are the given records of data with groups, or persons, in that order.
 func (d *Data) of(rows []int, group func(row int) int) *Data {
-	out := d.with(d.Records.Subset(rows))
+	out := d.with(d.Records.UnitSubset(rows))
 	out.groups = make([]int, len(rows))
 	for i, row := range rows {
 		out.groups[i] = group(row)

@@ -73,7 +73,7 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metr
 		return nil, err
 	}
 	if d.graded || d.groups != nil {
-		return e, input.As(e.Rank(scores, r.Labels(), metrics.Grouping{IDs: d.groups}, d.graded, o.Top))
+		return e, input.As(e.Rank(scores, r.Labels(), metrics.Grouping{IDs: r.RowsOf(d.groups)}, d.graded, o.Top))
 	}
 	return e, input.As(e.Classes(scores, r.Labels(), o.Threshold, o.Confidence))
 }

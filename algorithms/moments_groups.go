@@ -45,6 +45,6 @@ func pairWeight(p engine.Problem) float64 {
 	if len(p.Groups) == 0 {
 		return float64(p.N) / 2
 	}
-	_, weight := engine.Together(p.Groups)
+	_, weight := engine.Together(p)
 	return weight
 }

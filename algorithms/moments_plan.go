@@ -367,7 +367,7 @@ func (a Moments) rows(s Spec, kernel engine.Kernel, c momentsChoice) (m *Moments
 	}
 	switch {
 	case len(problem.Groups) > 0:
-		m.Group, _ = engine.Together(problem.Groups)
+		m.Group, _ = engine.Together(problem)
 		m.Balance = 0
 		certificate, err := privacy.GroupMoments{Radius: c.Clip, Scale: m.Scale, Group: m.Group, Error: whole}.Certify()
 		add(groupName, d+c.Kind.Len(d), rest, &m.SumNoise, certificate, err)
@@ -412,7 +412,9 @@ func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivati
 	if m.Steps > 0 {
 		theory += ", docs/theory.md#damped-steps"
 	}
-	if persons {
+	if persons && m.Group > 0 {
+		theory += "; the terms of two persons are means over pairs of their rows, in the convex hull of those of two rows: docs/theory.md#person-moments"
+	} else if persons {
 		theory += "; the terms of a person are means over its rows, in the convex hull of those of a row: docs/theory.md#person-moments"
 	}
 	if c := m.Pairs; c != nil {

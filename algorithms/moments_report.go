@@ -35,7 +35,10 @@ func (p *Plan) momentsFacts() Facts {
 	if m.Steps > 0 {
 		objective = fmt.Sprintf("no single loss: w starts where the least squares over all pairs, (w.(x - x') - (y - y')/2)^2, are minimal, and makes %d damped Newton-like steps of the pointwise logistic loss with a fixed intercept; w is then", m.Steps)
 	}
-	if p.Spec.Kernel.Problem().ByPerson() {
+	switch {
+	case p.Spec.Kernel.Problem().ByPerson() && m.Group > 0:
+		objective = "a record is a person, a pair of persons counts by the mean over pairs of their rows, and pairs of rows of one person do not count: " + objective
+	case p.Spec.Kernel.Problem().ByPerson():
 		objective = "a record is a person, its moments are the means over its rows; pairs of rows have the weights of their persons, and those of one person count: " + objective
 	}
 	f.Line("objective", "%s", own.Add("objective", fmt.Sprintf("%s scaled to norm r = %.6g", objective, p.Spec.Kernel.Problem().Radius)))

@@ -172,7 +172,11 @@ func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 		fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema (ranges, categories) and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
 		rests)
 	if len(pr.Groups) > 0 {
-		g.Assumptions = append(g.Assumptions, fmt.Sprintf("public: which of the %d query groups each record belongs to; a replaced record stays in its group", len(pr.Groups)))
+		unit := "record"
+		if pr.ByPerson() {
+			unit = "person"
+		}
+		g.Assumptions = append(g.Assumptions, fmt.Sprintf("public: which of the %d query groups each %[2]s belongs to; a replaced %[2]s stays in its group", len(pr.Groups), unit))
 	}
 	g.Warnings = s.unsoundWarning()
 	if s.Mode == Paper {

@@ -147,7 +147,7 @@ func (k *groupedKernel) Bind(r *Records) (Evaluator, error) {
 	e := &groupedEvaluator{kernel: k, part: make([]float64, k.problem.Loss.ParamDim(k.problem.D))}
 	from := 0
 	for _, size := range k.problem.Groups {
-		rows := r.Range(from, from+size)
+		rows := r.unitRange(from, from+size)
 		from += size
 		if size < 2 {
 			continue

@@ -7,18 +7,19 @@ import (
 	"slices"
 )
 
-// mostTogether bounds the parts that query groups are compared in: a group of s records has ceil(s/mostTogether) parts, and part i
-// has the places i, i + parts, i + 2 parts and so on of its group. So parts depend on public sizes and places only.
+// mostTogether bounds the parts that query groups are compared in: a group of s records has ceil(s/most) parts, most this number over the
+// rows that a person may have, and part i has the places i, i + parts, i + 2 parts and so on of its group. So parts depend on public sizes,
+// places and the cap of rows only.
 const mostTogether = 64
 
 // groupPart is a part of size records: first, first + step, first + 2 step and so on.
 type groupPart struct{ first, step, size int }
 
-// partsOfGroups are the parts of 2 records or more, in the order of their sizes.
-func partsOfGroups(sizes []int) (parts []groupPart) {
-	from := 0
-	for _, s := range sizes {
-		step := (s + mostTogether - 1) / mostTogether
+// partsOfGroups are the parts of 2 records or more of a problem, in the order of their sizes.
+func partsOfGroups(p Problem) (parts []groupPart) {
+	from, most := 0, max(2, mostTogether/max(1, p.PersonRows))
+	for _, s := range p.Groups {
+		step := (s + most - 1) / most
 		for i := range step {
 			if size := (s - i + step - 1) / step; size > 1 {
 				parts = append(parts, groupPart{from + i, step, size})
@@ -30,10 +31,10 @@ func partsOfGroups(sizes []int) (parts []groupPart) {
 	return parts
 }
 
-// Together is the number of records of the largest part of query groups, and the sum of the weights 1/m of all pairs within parts of
-// m records.
-func Together(groups []int) (largest int, weight float64) {
-	for _, p := range partsOfGroups(groups) {
+// Together is the number of records of the largest part of the query groups of a problem, and the sum of the weights 1/m of all pairs
+// within parts of m records.
+func Together(of Problem) (largest int, weight float64) {
+	for _, p := range partsOfGroups(of) {
 		largest, weight = max(largest, p.size), weight+float64(p.size-1)/2
 	}
 	return largest, weight
@@ -45,16 +46,17 @@ func Together(groups []int) (largest int, weight float64) {
 //
 // m the records of the part and B = Bounds.LabelAbs. Queries are Signed and have no Offset, Centre, Class or W;
 // Positives is 0. A pair is summed as a record of b that is the difference of its two: |a| <= 1 and ||x~|| <= Radius as computed,
-// and both are functions of the two records, bit for bit (docs/theory.md#group-moments).
+// and both are functions of the two records, bit for bit (docs/theory.md#group-moments). If records are persons, a pair is a person of b
+// whose rows are the differences of every row of the one and every row of the other: its term is the mean of theirs.
 func PlanGroupMoments(b Backend, p Problem) (Kernel, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	k := &groupMoments{problem: p, inner: map[int]Kernel{}}
-	atOnce := max(1<<22/p.D, mostTogether*mostTogether/2) // pairs: 32 MB of differences
-	for parts := partsOfGroups(p.Groups); len(parts) > 0; {
-		pairs, count := parts[0].size*(parts[0].size-1)/2, 0
-		for count < len(parts) && parts[count].size == parts[0].size && (count+1)*pairs <= atOnce {
+	atOnce := max(1<<22/p.D, mostTogether*mostTogether/2) // rows: 32 MB of differences
+	for parts := partsOfGroups(p); len(parts) > 0; {
+		pairs, count := parts[0].size*(parts[0].size-1)/2, 1
+		for count < len(parts) && parts[count].size == parts[0].size && (count+1)*pairs <= atOnce/k.rowsOfPair() {
 			count++
 		}
 		k.blocks = append(k.blocks, parts[:count])
@@ -63,7 +65,7 @@ func PlanGroupMoments(b Backend, p Problem) (Kernel, error) {
 		if k.inner[n] != nil {
 			continue
 		}
-		of := Problem{N: n, D: p.D, Radius: 1, Loss: Logistic{}, LabelValues: AnyLabels, Bounds: Bounds{FeatureNorm: 2 * p.Bounds.FeatureNorm * (1 + 0x1p-40), LabelAbs: 1}}
+		of := Problem{N: n, D: p.D, PersonRows: p.PersonRows * p.PersonRows, Radius: 1, Loss: Logistic{}, LabelValues: AnyLabels, Bounds: Bounds{FeatureNorm: 2 * p.Bounds.FeatureNorm * (1 + 0x1p-40), LabelAbs: 1}}
 		var err error
 		if k.inner[n], err = b.PlanMoments(of); err != nil {
 			return nil, err
@@ -87,6 +89,11 @@ func (k *groupMoments) pairs(block []groupPart) (pairs, records int) {
 	m := block[0].size
 	pairs = len(block) * m * (m - 1) / 2
 	return pairs, max(pairs, 2)
+}
+
+// rowsOfPair is the largest number of differences of a pair.
+func (k *groupMoments) rowsOfPair() int {
+	return max(1, k.problem.PersonRows) * max(1, k.problem.PersonRows)
 }
 
 // Pairs is the number of all pairs.
@@ -120,7 +127,7 @@ func (k *groupMoments) Bounds(q Query) QueryBounds {
 		e.Sum, e.Second = e.Sum+inner.Sum/m, e.Second+inner.Second/m
 		sum += (float64(pairs)*q.Radius + inner.Sum) / m
 		square += (float64(pairs)*q.Radius*q.Radius + inner.Second) / m
-		e.Bytes = max(e.Bytes, 8*float64(records)*(d+1)+inner.Memory(kernel.Problem()))
+		e.Bytes = max(e.Bytes, 8*float64(records*k.rowsOfPair())*(d+1)+inner.Memory(kernel.Problem()))
 	}
 	const up = 1 + 0x1p-30
 	lost := float64(len(k.blocks)) * 0x1p-1074
@@ -175,26 +182,51 @@ func (e *groupMomentsEvaluator) sum(ctx context.Context, dst []float64, q Query,
 	d, labels := e.problem.D, e.records.Labels()
 	_, n := e.pairs(block)
 	inner := e.inner[n]
-	x, y := make([]float64, n*d), make([]float64, n) // a single pair is next to a zero
-	rows, at := make([]float64, block[0].size*d), 0
+	differences := 1
+	for _, p := range block {
+		before := 0
+		for i := range p.size {
+			from, to := e.records.UnitRows(p.first + i*p.step)
+			differences, before = differences+before*(to-from), before+to-from
+		}
+	}
+	x, y := make([]float64, 0, differences*d), make([]float64, 0, differences)
+	var rows []float64
+	starts, first := make([]int, block[0].size+1), make([]int, 1, n+1) // rows of each record of a part, and differences of each pair
 	for _, p := range block {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		rows = rows[:0]
 		for i := range p.size {
-			row := rows[i*d:][:d]
-			e.records.Row(p.first+i*p.step, row)
+			from, to := e.records.UnitRows(p.first + i*p.step)
+			starts[i+1] = starts[i] + to - from
+			for row := from; row < to; row++ {
+				rows = append(rows, make([]float64, d+1)...)
+				e.records.Row(row, rows[len(rows)-d-1:][:d])
+				rows[len(rows)-1] = labels[row]
+			}
 			for j := range i {
-				difference, first := x[at*d:][:d], rows[j*d:][:d]
-				for k, v := range row {
-					difference[k] = first[k] - v
+				for a := starts[j]; a < starts[j+1]; a++ {
+					for b := starts[i]; b < starts[i+1]; b++ {
+						one, other := rows[a*(d+1):][:d+1], rows[b*(d+1):][:d+1]
+						for k, v := range other[:d] {
+							x = append(x, one[k]-v)
+						}
+						y = append(y, (one[d]-other[d])/(2*e.problem.Bounds.LabelAbs))
+					}
 				}
-				y[at] = (labels[p.first+j*p.step] - labels[p.first+i*p.step]) / (2 * e.problem.Bounds.LabelAbs)
-				at++
+				first = append(first, len(y))
 			}
 		}
 	}
+	if len(first) == n { // a single pair is next to a zero
+		x, y, first = append(x, make([]float64, d)...), append(y, 0), append(first, len(y)+1)
+	}
 	records, err := AdoptRecords(x, y, d, inner.Problem().Bounds)
+	if err == nil && e.records.ByPerson() {
+		records, err = records.WithPersons(first, e.rowsOfPair())
+	}
 	if err != nil {
 		return err
 	}

@@ -15,13 +15,19 @@ func TestGroupMomentsMatchTheirDefinition(t *testing.T) {
 	for _, c := range []struct {
 		d      int
 		groups []int
-	}{{1, []int{2}}, {3, []int{1, 2, 3, 1, 6, 2, 64, 1}}, {2, []int{65, 300, 64, 129, 7}}, {4, []int{1, 2000}}} {
-		n := 0
+		most   int // rows of a person
+	}{{1, []int{2}, 0}, {3, []int{1, 2, 3, 1, 6, 2, 64, 1}, 0}, {2, []int{65, 300, 64, 129, 7}, 0}, {4, []int{1, 2000}, 0}, {2, []int{2}, 4}, {3, []int{1, 40, 2, 21, 22}, 3}, {2, []int{5, 1, 2}, 40}} {
+		units := 0
 		for _, s := range c.groups {
-			n += s
+			units += s
 		}
+		first := []int{0}
+		for k := range units {
+			first = append(first, first[k]+1+k*7%max(1, c.most))
+		}
+		n := first[units]
 		b := engine.Bounds{FeatureNorm: 3, LabelAbs: 0.5}
-		p := engine.Problem{N: n, D: c.d, Bounds: b, Loss: engine.Logistic{}, Radius: 1, Groups: c.groups, LabelValues: engine.AnyLabels}
+		p := engine.Problem{N: units, PersonRows: c.most, D: c.d, Bounds: b, Loss: engine.Logistic{}, Radius: 1, Groups: c.groups, LabelValues: engine.AnyLabels}
 		rng := rand.New(rand.NewPCG(uint64(n), 1))
 		x, y := make([]float64, n*c.d), make([]float64, n)
 		for i := range x {
@@ -33,6 +39,11 @@ func TestGroupMomentsMatchTheirDefinition(t *testing.T) {
 		records, err := engine.NewRecords(x, y, c.d, b)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if c.most > 0 {
+			if records, err = records.WithPersons(first, c.most); err != nil {
+				t.Fatal(err)
+			}
 		}
 		kernel, err := engine.PlanGroupMoments(cpu.Backend{}, p)
 		if err != nil {
@@ -49,42 +60,51 @@ func TestGroupMomentsMatchTheirDefinition(t *testing.T) {
 			t.Fatal(err)
 		}
 		sum, second := make([]float64, c.d), make([]float64, packed.Len())
-		first, largest, weight := 0, 0, 0.0
+		from, largest, weight := 0, 0, 0.0
 		for _, s := range c.groups {
-			parts := (s + 63) / 64
+			most := max(2, 64/max(1, c.most))
+			parts := (s + most - 1) / most
 			for part := range parts {
 				var places []int
 				for i := part; i < s; i += parts {
-					places = append(places, first+i)
+					places = append(places, from+i)
 				}
 				m := float64(len(places))
 				largest, weight = max(largest, len(places)), weight+(m-1)/2
+				pair := func(u, v int, weight float64) {
+					a, b, difference, square := make([]float64, c.d), make([]float64, c.d), make([]float64, c.d), 0.0
+					records.Row(u, a)
+					records.Row(v, b)
+					for k := range a {
+						difference[k] = a[k] - b[k]
+						square += difference[k] * difference[k]
+					}
+					by := min(1, R/math.Sqrt(square))
+					whole := make([]float64, c.d*c.d)
+					for k := range difference {
+						sum[k] += (y[u] - y[v]) * by * difference[k] * weight // labels within 1/2
+						for l := range difference {
+							whole[k*c.d+l] = by * difference[k] * by * difference[l] * weight
+						}
+					}
+					one := make([]float64, packed.Len())
+					packed.Pack(one, whole)
+					for k, v := range one {
+						second[k] += v
+					}
+				}
 				for j, v := range places {
 					for _, u := range places[:j] {
-						a, b, difference, square := make([]float64, c.d), make([]float64, c.d), make([]float64, c.d), 0.0
-						records.Row(u, a)
-						records.Row(v, b)
-						for k := range a {
-							difference[k] = a[k] - b[k]
-							square += difference[k] * difference[k]
-						}
-						by := min(1, R/math.Sqrt(square))
-						whole := make([]float64, c.d*c.d)
-						for k := range difference {
-							sum[k] += (y[u] - y[v]) * by * difference[k] / m // labels within 1/2
-							for l := range difference {
-								whole[k*c.d+l] = by * difference[k] * by * difference[l] / m
+						rows := float64((first[u+1] - first[u]) * (first[v+1] - first[v]))
+						for i := first[u]; i < first[u+1]; i++ {
+							for k := first[v]; k < first[v+1]; k++ {
+								pair(i, k, 1/(m*rows))
 							}
-						}
-						one := make([]float64, packed.Len())
-						packed.Pack(one, whole)
-						for k, v := range one {
-							second[k] += v
 						}
 					}
 				}
 			}
-			first += s
+			from += s
 		}
 		for k := range sum {
 			if math.Abs(got.Sum[k]-sum[k]) > 1e-10 {
@@ -96,7 +116,7 @@ func TestGroupMomentsMatchTheirDefinition(t *testing.T) {
 				t.Errorf("groups %v: entry %d of the second moments is %v, want %v", c.groups, k, got.Second[k], second[k])
 			}
 		}
-		if m, w := engine.Together(c.groups); m != largest || w != weight {
+		if m, w := engine.Together(p); m != largest || w != weight {
 			t.Errorf("groups %v: parts of %d with weight %v, want %d and %v", c.groups, m, w, largest, weight)
 		}
 		if e := kernel.Bounds(engine.Query{Radius: R, Second: engine.FullSecond}); !(e.Sum > 0x1p-53*weight*R && e.Sum < 1e-10 && e.Second > 0x1p-53*weight*R*R && e.Second < 1e-10) {

@@ -103,6 +103,19 @@ func (r *Records) UnitRows(k int) (from, to int) {
 	return r.persons.first[k], r.persons.first[k+1]
 }
 
+// RowsOf are numbers of units, one for each of their rows; nil of nil.
+func (r *Records) RowsOf(units []int) []int {
+	if r.persons == nil || units == nil {
+		return units
+	}
+	of := make([]int, 0, r.n)
+	for k, v := range units {
+		from, to := r.UnitRows(k)
+		of = append(of, slices.Repeat([]int{v}, to-from)...)
+	}
+	return of
+}
+
 // FirstRows are the first rows of persons and, at the end, the number of rows; nil if each row is a record
 // of its own. They are private.
 func (r *Records) FirstRows() []int {
@@ -129,6 +142,20 @@ func (r *Records) UnitSubset(units []int) *Records {
 	return s
 }
 
+// unitRange is the persons with the positions from and to-1, or the rows, without a copy.
+func (r *Records) unitRange(from, to int) *Records {
+	if r.persons == nil {
+		return r.Range(from, to)
+	}
+	first := slices.Clone(r.persons.first[from : to+1])
+	s := r.Range(first[0], first[to-from])
+	for k := range first {
+		first[k] -= r.persons.first[from]
+	}
+	s.persons = &persons{first}
+	return s
+}
+
 // mostRows is the largest number of rows of a person; 0 if each row is a record.
 func (r *Records) mostRows() (most int) {
 	if r.persons == nil {
@@ -150,8 +177,6 @@ func (p Problem) validatePersons() error {
 	switch {
 	case p.PersonRows < 0:
 		return fmt.Errorf("engine: Problem.PersonRows is %d, want the largest number of rows of a person, or 0 if each row is a record", p.PersonRows)
-	case p.PersonRows > 0 && len(p.Groups) > 0:
-		return fmt.Errorf("%w: persons and query groups together; a person's rows would be in several groups", ErrUnsupported)
 	case p.PersonRows > 0 && p.N > math.MaxInt32/p.PersonRows:
 		return fmt.Errorf("%w: %d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap (max_rows_per_person)", ErrUnsupported, p.N, p.PersonRows)
 	}

@@ -1,8 +1,10 @@
 package attack
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"dyad/algorithms"
@@ -14,11 +16,17 @@ import (
 
 func groupsPlan(t *testing.T, a algorithms.Moments, groups []int, d int, delta float64) *algorithms.Plan {
 	t.Helper()
+	return groupsPlanOf(t, a, groups, 0, d, delta)
+}
+
+// groupsPlanOf is for persons with up to cap rows, if that is not 0.
+func groupsPlanOf(t *testing.T, a algorithms.Algorithm, groups []int, cap, d int, delta float64) *algorithms.Plan {
+	t.Helper()
 	n := 0
 	for _, s := range groups {
 		n += s
 	}
-	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.5, Groups: groups}, 0, privacy.Budget{Epsilon: 1, Delta: delta}, algorithms.Certified)
+	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.5, Groups: groups, PersonRows: cap}, 0, privacy.Budget{Epsilon: 1, Delta: delta}, algorithms.Certified)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +68,7 @@ func TestGroupMomentsAttainTheirCertificate(t *testing.T) {
 					ratio, err := Replay(a, p, build(0), []*engine.Records{build(angle)}, 3)
 					want := 1.0
 					if unit == 1 {
-						largest, _ := engine.Together(groups)
+						largest, _ := engine.Together(p.Spec.Kernel.Problem())
 						want = 0.5 / (1 - 1/float64(largest))
 					}
 					if err != nil || math.Abs(ratio-want) > 0.01 {
@@ -93,5 +101,93 @@ func TestGroupMomentsOfEverySize(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A person moves the release by its certificate, whether its rows are one or as many as the cap, before and after: its group is at 0 with
+// the other label, in as many rows as others like. One who is replaced by rows at both ends moves it by less.
+func TestGroupMomentsOfPersonsAttainTheirCertificate(t *testing.T) {
+	const d, R = 3, 0.4
+	for _, most := range []int{1, 3, 40} {
+		for _, m := range []int{2, 21, 50} { // parts of 64, of 21 and of 2
+			groups := []int{1, 2, m, 2}
+			for _, a := range []algorithms.Moments{{Second: "none", ClipRadius: R}, {Second: "full", ClipRadius: R}} {
+				p := groupsPlanOf(t, a, groups, most, d, 1e-5)
+				angle := math.Pi
+				if h := p.Moments().Scale; h > 0 {
+					angle = math.Acos(-min(1, 1/(2*h*h*R*R)))
+				}
+				for _, unit := range []int{3, 2 + m} {
+					build := func(own int, angles ...float64) *engine.Records {
+						counts, row := make([]int, 5+m), 0
+						for k := range counts {
+							counts[k] = 1 + k%most
+						}
+						counts[unit] = own
+						return PersonRecords(counts, most, d, engine.UnitBounds(), func(person int, x []float64) float64 {
+							if person != unit {
+								return -1
+							}
+							at := angles[row%len(angles)]
+							row++
+							x[0], x[1] = R*(1-1e-9)*math.Cos(at), R*(1-1e-9)*math.Sin(at)
+							return 1
+						})
+					}
+					for _, rows := range [][2]int{{1, most}, {most, 1}, {most, most}} {
+						ratio, err := Replay(a, p, build(rows[0], 0), []*engine.Records{build(rows[1], angle)}, 3)
+						if err != nil || math.Abs(ratio-1) > 0.01 {
+							t.Errorf("cap %d, m = %d, %+v, unit %d, rows %v: attains %.4f, %v", most, m, a, unit, rows, ratio, err)
+						}
+					}
+					if most == 1 {
+						continue
+					}
+					if ratio, err := Replay(a, p, build(1, 0), []*engine.Records{build(most, 0, angle)}, 3); err != nil || ratio > 0.9 {
+						t.Errorf("cap %d, m = %d, %+v: a person at both ends attains %.4f, %v", most, m, a, ratio, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Random persons within groups, by every algorithm that takes both: the certificate is that of as many records (docs/theory.md#persons).
+func TestPersonsWithinGroupsReplay(t *testing.T) {
+	const most = 5
+	groups := []int{7, 1, 12, 3}
+	data := RandomPersons(23, most, 3, engine.UnitBounds(), 7)
+	near := PersonNeighbours(data, sizes.Of(3, 12), most, 8)
+	for _, a := range algorithms.Catalog() {
+		i := a.Info()
+		plan := func(rows int, l2 float64) (*algorithms.Plan, error) {
+			s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: 23, D: 3, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.5, Groups: groups, PersonRows: rows}, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a.Plan(s)
+		}
+		l2 := 0.0
+		if i.NeedsL2 {
+			l2 = 0.01
+		}
+		if _, err := plan(0, l2); i.NoPersons != "" || i.MetricsOnly || err != nil {
+			continue // it has no groups, or no persons
+		}
+		p, err := plan(most, l2)
+		if err != nil {
+			t.Errorf("%s: %v", i.Name, err)
+			continue
+		}
+		ratio, err := Replay(a, p, data, near, 9)
+		for _, unit := range []int{0, 9} {
+			worst, other := WorstPersons(slices.Repeat([]int{2, most}, 12)[:23], 3, unit, engine.UnitBounds())
+			r, e := Replay(a, p, worst, []*engine.Records{other}, 9)
+			ratio, err = max(ratio, r), errors.Join(err, e)
+		}
+		if err != nil || ratio < 0.05 || p.Guarantee.Unit != "one person" {
+			t.Errorf("%s: attains %.3g for %s, %v", i.Name, ratio, p.Guarantee.Unit, err)
+		}
+		t.Logf("%s: %.3g of the certificate", i.Name, ratio)
 	}
 }

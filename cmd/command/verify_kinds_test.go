@@ -241,9 +241,9 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		{kindOf, scores, network("hidden", nil, 4/(1+math.Exp(-8)), 4/(1+math.Exp(-8)), linear)}, // 32 units to a reader
 		{kindOf, scores, network("layers", map[string]any{"layers": []any{}}, 4, 4)},
 		{kindOf, scores, network("kind", "waves", 4, 4, parts)},
-		{"persons within query groups", "--algorithm gradient-perturbation", func(m map[string]any) {
+		{"the sensitivity (mean-gradient)", "--algorithm gradient-perturbation", func(m map[string]any) {
 			problem, g := m["plan"].(map[string]any)["problem"].(map[string]any), m["guarantee"].(map[string]any)
-			problem["max_rows_per_person"], problem["groups"] = 3., []any{map[string]any{"size": 200., "number": 1.}}
+			problem["max_rows_per_person"], problem["groups"] = 3., []any{map[string]any{"size": 150., "number": 1.}, map[string]any{"size": 50., "number": 1.}}
 			g["unit"], g["relation"] = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
 		}},
 	} {

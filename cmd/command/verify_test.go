@@ -199,10 +199,18 @@ func TestVerifyQueryGroups(t *testing.T) {
 	}
 	write(t, dir, "patients.csv", strings.Join(lines, "\n"))
 	write(t, dir, "patients.yaml", string(schema)+"  - {name: query, role: group}\n")
-	for _, algorithm := range []string{"dpgdsc", "dpgdc", "gradient-perturbation", "dpgdc2", "convergent-descent", "moments"} {
-		if v := checker.Check(verifiable(t, dir, algorithm, "--algorithm "+algorithm)); v.Verdict != checker.Verified {
-			t.Errorf("%s: %+v", algorithm, v)
+	for _, unit := range []string{"one record", "one person"} {
+		for _, algorithm := range []string{"dpgdsc", "dpgdc", "gradient-perturbation", "dpgdc2", "convergent-descent", "moments"} {
+			if v := checker.Check(verifiable(t, dir, unit+algorithm, "--algorithm "+algorithm)); v.Verdict != checker.Verified || v.Unit != unit {
+				t.Errorf("%s for %s: %+v", algorithm, unit, v)
+			}
 		}
+		for i := range lines[1:] { // three rows each, in one group
+			lines[1+i] += fmt.Sprintf(",p%d", (1+i)/3)
+		}
+		lines[0] += ",who"
+		write(t, dir, "patients.csv", strings.Join(lines, "\n"))
+		write(t, dir, "patients.yaml", "ids: public\nmax_rows_per_person: 40\n"+string(schema)+"  - {name: query, role: group}\n  - {name: who, role: person}\n")
 	}
 }
 

@@ -78,15 +78,15 @@ func constants(p node) {
 }
 
 // grouped are the largest share of the pairs that contain one record (section 3.2), and for query groups the largest of their parts of
-// at most 64 records and the sum of the weights of the pairs within parts (section 11.20).
+// at most 64 records, for persons fewer, and the sum of the weights of the pairs within parts (section 11.20).
 func grouped(pr node) [3]*big.Float {
 	n, groups, records, largest, all, part, weight := pr.num("records"), pr.list("groups"), 0., 0., real(0), 0., 0.
 	if len(groups) == 0 {
 		return [3]*big.Float{quo(real(2), real(n)), real(0), real(0)}
 	}
-	refuse(pr.num("max_rows_per_person") > 0, "no theorem is about persons within query groups")
+	most := math.Max(2, math.Floor(64/math.Max(1, pr.num("max_rows_per_person"))))
 	for _, g := range groups {
-		size, number, parts := g.num("size"), g.num("number"), math.Ceil(g.num("size")/64)
+		size, number, parts := g.num("size"), g.num("number"), math.Ceil(g.num("size")/most)
 		records, largest, all = records+size*number, max(largest, size), add(all, real(size, max(0, size-1), number))
 		part, weight = max(part, math.Ceil(size/parts)), weight+number*(size-parts)/2
 	}

@@ -80,6 +80,7 @@ func TestTeams(t *testing.T) {
 		"persons, direct":          {method: cpu.Direct, loss: engine.Logistic{}, n: 600, d: 4, labels: 2, persons: 4},
 		"persons, metric":          {loss: metric, n: 300, d: 3, labels: 2, persons: 3},
 		"query groups":             {loss: engine.Logistic{}, n: 120, d: 4, labels: 5, groups: []int{20, 1, 49, 50}},
+		"persons, query groups":    {loss: engine.Logistic{}, n: 90, d: 3, labels: 2, persons: 4, groups: []int{20, 1, 11}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.slow && !sizes.Full() {

@@ -96,6 +96,9 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 		}
 		return b.planMetric(p, loss)
 	}
+	if len(p.Groups) > 0 && p.ByPerson() {
+		return nil, fmt.Errorf("%w: persons within query groups in one kernel on a GPU", engine.ErrUnsupported)
+	}
 	k := &kernel{backend: b, problem: p, mostPrompt: promptNumbers}
 	var err error
 	if k.loss, k.scores, err = engine.NewScoreRange(p, p.D); err != nil {

@@ -41,7 +41,7 @@ func (t *table) finish() (*Dataset, error) {
 		return nil, fmt.Errorf("dataset: %w", err)
 	}
 	if t.people != nil {
-		if d.Records, err = t.group(d.Records); err != nil {
+		if err = t.group(d); err != nil {
 			return nil, err
 		}
 		d.IDs, d.Positives, d.Negatives = nil, 0, 0

@@ -19,7 +19,7 @@ type Dataset struct {
 	Positives, Negatives int
 	// IDs are n texts with Options.KeepIDs and an id column, otherwise and of persons nil.
 	IDs []string
-	// Groups are the n query groups of the column with role group, numbered from
+	// Groups are the query groups of the n records, or persons, by the column with role group, numbered from
 	// 0 to GroupCount-1 by first appearance, otherwise nil. They are public.
 	Groups     []int32
 	GroupCount int
@@ -51,12 +51,15 @@ func (d *Dataset) Schema() *schema.Schema { return d.Encoder.Schema() }
 // (or those of pairs of one class), and the noise that is released is the same.
 func (d *Dataset) CheckPairs() error {
 	var spread labelSpread[int32]
-	for i, y := range d.Records.Labels() {
+	for k := range d.Records.Units() {
 		var group int32
 		if d.Groups != nil {
-			group = d.Groups[i]
+			group = d.Groups[k]
 		}
-		spread.add(group, y)
+		from, to := d.Records.UnitRows(k)
+		for _, y := range d.Records.Labels()[from:to] {
+			spread.add(group, y)
+		}
 	}
 	return spread.check(d.name, d.Encoder)
 }

@@ -27,7 +27,7 @@ import (
 //	features   rows x dim float32 or float64, as they are used: projected, then rounded
 //	labels     rows float64
 //	persons    persons + 1 int64: the first row of each, and the number of rows; if there are persons
-//	groups     rows int32, ascending; if there are query groups
+//	groups     rows (persons, if there are any) int32, ascending; if there are query groups
 //	hashes     SHA-256 of each packChunk bytes of the sections before, one section after the other
 //	header     packHeader as JSON
 //	SHA-256 of the header, its length (8 bytes), packMagic
@@ -76,6 +76,14 @@ type packSections struct {
 
 func pageAfter(at int64) int64 { return (at + packPage - 1) / packPage * packPage }
 
+// units are the records: persons, or rows.
+func (h *packHeader) units() int64 {
+	if h.Persons > 0 {
+		return h.Persons
+	}
+	return h.Rows
+}
+
 // sections follow from the numbers of a header, which were checked.
 func (h *packHeader) sections(narrow bool) packSections {
 	size := int64(8)
@@ -94,7 +102,7 @@ func (h *packHeader) sections(narrow bool) packSections {
 		s.persons = place(8 * (h.Persons + 1))
 	}
 	if h.Groups > 0 {
-		s.groups = place(4 * h.Rows)
+		s.groups = place(4 * h.units())
 	}
 	s.hashes = section{at, chunks * sha256.Size}
 	s.end = pageAfter(at + s.hashes.bytes)
@@ -166,7 +174,7 @@ func readPackHeader(r io.ReaderAt, size int64) (h *packHeader, e *schema.Encoder
 	case h.SchemaHash != hex.EncodeToString(hash[:]), e.Schema().IsSparse(), h.Features != e.Dim(), h.Bounds != boundsOfPack(e.Bounds()),
 		h.ChunkBytes != packChunk, h.Rows < 2, h.Rows > math.MaxInt32, h.Rows > math.MaxInt64/64/int64(h.Features),
 		byPerson != (h.Persons > 0), h.Persons < 0, h.Persons > h.Rows,
-		byGroup != (h.Groups > 0), h.Groups < 0, int64(h.Groups) > h.Rows:
+		byGroup != (h.Groups > 0), h.Groups < 0, int64(h.Groups) > h.units():
 		return bad(rulePackHeader)
 	}
 	if h.sections(e.Schema().IsNarrow()).end+int64(length)+int64(packTail) != size {

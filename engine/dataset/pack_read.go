@@ -168,6 +168,11 @@ func (t *table) takePack(e *schema.Encoder, r *engine.Records, used *Used, first
 		}
 		if t.o.Persons == KeepPersons {
 			r = people
+		} else if groups != nil {
+			d.Groups = d.Groups[:0:0]
+			for k, g := range groups {
+				d.Groups = append(d.Groups, slices.Repeat([]int32{g}, starts[k+1]-starts[k])...)
+			}
 		}
 	}
 	if !d.HasLabels {

@@ -11,6 +11,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"slices"
 
 	"dyad/engine"
 	"dyad/engine/dataset/schema"
@@ -169,6 +170,24 @@ func (p *packRows) finish(t *table) (*Packed, error) {
 		of, count, err := t.persons()
 		if err != nil {
 			return nil, err
+		}
+		if p.e.GroupColumn != nil { // persons of a group are next to each other
+			if groups, err = t.personGroups(t.groups.of.join(), of, count); err != nil {
+				return nil, err
+			}
+			h.Groups = len(t.groups.number)
+			order, place := make([]int, count), make([]int32, count)
+			for k := range order {
+				order[k] = k
+			}
+			slices.SortStableFunc(order, func(a, b int) int { return int(groups[a]) - int(groups[b]) })
+			for at, k := range order {
+				place[k] = int32(at)
+			}
+			for i, k := range of {
+				of[i] = place[k]
+			}
+			slices.Sort(groups)
 		}
 		order, starts, err := engine.GroupRows(of, count, p.e.Schema().PersonCap())
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"dyad/engine"
 	"dyad/engine/dataset/schema"
 )
 
@@ -30,17 +29,43 @@ func (t *table) addPerson(field []byte, row, position int) error {
 	return nil
 }
 
-// group makes r records of persons.
-func (t *table) group(r *engine.Records) (*engine.Records, error) {
+// group makes the records of d those of persons, and its query groups theirs.
+func (t *table) group(d *Dataset) error {
 	of, count, err := t.persons()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r, err = r.GroupPersons(of, count, t.e.Schema().PersonCap())
-	if err != nil {
-		return nil, fmt.Errorf("dataset: %w", err)
+	if d.Groups, err = t.personGroups(d.Groups, of, count); err != nil {
+		return err
 	}
-	return r, nil
+	if d.Records, err = d.Records.GroupPersons(of, count, t.e.Schema().PersonCap()); err != nil {
+		return fmt.Errorf("dataset: %w", err)
+	}
+	return nil
+}
+
+// personGroups are the query groups of persons, by those of rows, numbered by first appearance among persons: a function of who is in
+// which group, wherever rows are. They are nil without groups. All rows of a person must be in one, those beyond the cap as well.
+func (t *table) personGroups(rows, of []int32, count int) ([]int32, error) {
+	if t.e.GroupColumn == nil {
+		return nil, nil
+	}
+	groups := slices.Repeat([]int32{-1}, count)
+	for i, k := range of {
+		g := rows[i]
+		if groups[k] != g && groups[k] >= 0 {
+			return nil, t.errorf(0, t.e.GroupColumn.Name, 0, ruleTwoGroups)
+		}
+		groups[k] = g
+	}
+	number := make(map[int32]int32)
+	for i, g := range groups {
+		if _, ok := number[g]; !ok {
+			number[g] = int32(len(number))
+		}
+		groups[i] = number[g]
+	}
+	return groups, nil
 }
 
 // persons are the places of the rows' persons, from 0 to count-1. With public ids they are in the

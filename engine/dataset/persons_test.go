@@ -163,7 +163,6 @@ func TestPersonSchema(t *testing.T) {
 	for _, text := range []string{
 		"data_id: a\npersons: 3\ncolumns: [{name: x, range: [0, 1]}, {name: y, role: label, positive: 1}]\n",
 		"data_id: a\nids: public\ncolumns: [{name: x, range: [0, 1]}, {name: p, role: person}, {name: q, role: person}, {name: y, role: label, positive: 1}]\n",
-		"data_id: a\nids: public\ncolumns: [{name: x, range: [0, 1]}, {name: p, role: person}, {name: q, role: group}, {name: y, role: label, positive: 1}]\n",
 		"data_id: a\nids: public\ncolumns: [{name: x, range: [0, 1]}, {name: p, role: person}, {name: y, role: label, positive: 1, negative: 0, others: drop}]\n",
 		"data_id: a\nids: public\nfeatures: 3\nrange: [0, 1]\ncolumns: [{name: p, role: person}, {name: y, role: label, positive: 1}]\n",
 	} {
@@ -173,5 +172,54 @@ func TestPersonSchema(t *testing.T) {
 	}
 	if _, err := ParseSchema([]byte("data_id: a\nrows_per_person: 4\ncolumns: [{name: x, range: [0, 1]}, {name: y, role: label, positive: 1}]\n")); err != nil {
 		t.Error(err)
+	}
+}
+
+// Which group a person is in is public, and where its rows are is not: groups are numbered by the order of persons, and a person in two
+// is refused, also where the second row is beyond the cap. A pack has the same records and groups.
+func TestPersonsWithinGroups(t *testing.T) {
+	for _, ids := range []string{"ids: public", "persons: 5"} {
+		s, err := ParseSchema(fmt.Appendf(nil, strings.Replace(personSchema, "columns:", "columns:\n  - {name: query, role: group}", 1), ids+"\nmax_rows_per_person: 2"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		load := func(o Options, lines ...string) (*Dataset, string, error) {
+			path := filepath.Join(t.TempDir(), "visits.csv")
+			if err := os.WriteFile(path, []byte("query,patient,age,ill\n"+strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			d, err := Load(path, s, o)
+			return d, path, err
+		}
+		lines := []string{"r,a,10,1", "q,b,20,0", "r,c,30,1", "q,d,40,0", "s,e,50,1"}
+		keep := Options{Persons: KeepPersons}
+		want, path, err := load(keep, lines...)
+		if err != nil || !slices.Equal(want.Groups, []int32{0, 1, 0, 1, 2}) || want.GroupCount != 3 {
+			t.Fatalf("%s: groups %v, %v", ids, want, err)
+		}
+		more := append([]string{"r,a,10,1"}, lines...) // rows of a elsewhere
+		more = append(more, "r,a,90,0", "s,e,55,1")
+		if ids == "ids: public" {
+			more = append([]string{"q,d,45,0", "s,e,50,1"}, more...)
+		}
+		got, _, err := load(keep, more...)
+		if err != nil || !slices.Equal(got.Groups, want.Groups) {
+			t.Errorf("%s: rows in other places give the groups %v, %v", ids, got, err)
+		}
+		if got, _, err := load(Options{Persons: IgnorePersons}, more...); err != nil || len(got.Groups) != got.Records.Len() {
+			t.Errorf("%s: groups of rows: %v, %v", ids, got, err)
+		}
+		if _, _, err := load(keep, append(slices.Clone(lines), "r,a,1,1", "q,a,1,1")...); err == nil || !strings.Contains(err.Error(), ruleTwoGroups) || strings.Contains(err.Error(), "row 7") {
+			t.Errorf("%s: a person in two groups: %v", ids, err)
+		}
+		name, made := packFile(t, path, s)
+		packed, err := Load(name, s, keep)
+		if err != nil || made.Persons != 5 || made.Groups != 3 || !slices.Equal(packed.Groups, []int32{0, 0, 1, 1, 2}) {
+			t.Fatalf("%s: a pack: %+v, %+v, %v", ids, made, packed, err)
+		}
+		sameRecords(t, packed.Records, want.Records.UnitSubset([]int{0, 2, 1, 3, 4}))
+		if rows, err := Load(name, s, Options{Persons: IgnorePersons}); err != nil || !slices.Equal(rows.Groups, []int32{0, 0, 1, 1, 2}) {
+			t.Errorf("%s: a pack by rows: %v, %v", ids, rows, err)
+		}
 	}
 }

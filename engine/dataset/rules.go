@@ -10,6 +10,7 @@ const (
 	ruleNotHeader    = "the first row holds none of the schema's column names; if another character than a comma stands between the columns, say csv: {delimiter: \";\"} (or that character) in the schema; otherwise set csv.header: false if the file has no header, or correct the names"
 	ruleQID          = "row has a query id (qid:), for which the schema has no column with role: group; add one, or remove the query ids"
 	ruleNoGroup      = "query group is missing; every row needs one"
+	ruleTwoGroups    = "a person has rows in two query groups; the guarantee for a person is for persons who are in one group each, as replacing one in several would change all of them: give all rows of a person one group, or give the column role: ignore and declare rows_per_person"
 	ruleNoPerson     = "person id is missing (also by missing.values of the schema), or has no visible character; every row needs one"
 	ruleOtherPersons = "the number of different ids is not `persons` of the schema; ids that differ in case, spaces around them or invisible characters are one; count them on your own machine and correct the schema, or give their number with -n if the schema comes with a model, or declare `ids: public`"
 	ruleOnePerson    = "all rows have one person id; a pairwise loss needs at least 2 persons"

@@ -68,7 +68,7 @@ func rows() (all []row) {
 	return all
 }
 
-// shapes are the units of records: rows, persons, rows where a person may have several, and rows of query groups.
+// shapes are the units of records: rows, persons, rows where a person may have several, and rows and persons of query groups.
 func shapes(n, d int, more bool) map[string]dyad.Shape {
 	all := map[string]dyad.Shape{
 		"record": {Records: n, Features: d, LabelValues: 2},
@@ -83,6 +83,8 @@ func shapes(n, d int, more bool) map[string]dyad.Shape {
 			grouped.Groups = append(grouped.Groups, 8)
 		}
 		all["record in a group"] = grouped
+		grouped.PersonRows = 3
+		all["person in a group"] = grouped
 	}
 	return all
 }

@@ -44,6 +44,7 @@ RULES: dict[str, tuple[str, str]] = {
     "no query group has two rows with different labels": ("", "ranking compares the rows of a group: check group= and y"),
     "more than 2147483647 query groups": ("", "join groups"),
     "person id is missing (also by missing.values of the schema), or has no visible character": ("person id is missing, or has no visible character", "every row needs one"),
+    "a person has rows in two query groups": ("", "a guarantee for persons is for persons who are in one group each: check group= and person="),
     "all rows have one person id": ("", "pairs need at least 2 persons: check person="),
     "the number of different ids is not `persons` of the schema": (
         "the number of different ids is not persons=",

@@ -20,13 +20,9 @@ func (s *Schema) PersonCap() int {
 	return DefaultRowsPerPerson
 }
 
-func (v *validator) persons(count, groups int) {
+func (v *validator) persons(count int) {
 	s := v.s
-	switch label := s.ColumnOf(RoleLabel); {
-	case count > 1:
-	case count == 1 && groups > 0:
-		v.addf("role: person and role: group together; a person's rows would be in several groups, and replacing a person would change all of them")
-	case count == 1 && label != nil && label.Others != "":
+	if label := s.ColumnOf(RoleLabel); count == 1 && label != nil && label.Others != "" {
 		v.addf("role: person and others: drop together; whether a person has a row left would depend on labels")
 	}
 	if s.IDs != "" && s.IDs != IDsPublic {

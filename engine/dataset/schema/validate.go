@@ -121,7 +121,7 @@ func (v *validator) roles() {
 			v.addf("%d columns have role: %s, want at most 1", n, role)
 		}
 	}
-	v.persons(count[RolePerson], count[RoleGroup])
+	v.persons(count[RolePerson])
 	if count[RoleFeature] == 0 && !v.s.ByIndex() {
 		v.addf("no column is a feature")
 	}
