@@ -253,9 +253,7 @@ func (f *corpusFile) write(t *testing.T, dir string) string {
 			}
 		}
 		path := filepath.Join(dir, fmt.Sprintf("%d.xlsx", f.seed))
-		if err := book.SaveAs(path); err != nil {
-			t.Fatal(err)
-		}
+		try(t, book.SaveAs(path))
 		return path
 	}
 	if strings.HasSuffix(f.writer, "jsonl") {
@@ -334,13 +332,9 @@ func (f *corpusFile) writeParquet(t *testing.T, dir string) string {
 				row[c.name] = c.v[i]
 			}
 		}
-		if _, err := w.Write([]any{row}); err != nil {
-			t.Fatal(err)
-		}
+		must(w.Write([]any{row}))(t)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	try(t, w.Close())
 	path := filepath.Join(dir, fmt.Sprintf("%d.parquet", f.seed))
 	return put(t, path, b.Bytes())
 }

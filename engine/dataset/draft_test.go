@@ -80,9 +80,7 @@ func TestDraftArrays(t *testing.T) {
 		"X_a.npy": string(npyHeader("|b1", "(2, 3)")) + "\x00\x01\x00\x01\x01\x00", "y_a.npy": string(npyHeader("|i1", "(2,)")) + "\x01\xff",
 		"b.npz": npz(t, map[string]string{"labels.npy": string(npyHeader("|u1", "(2,)")) + "\x00\x01", "data.npy": string(npyHeader("|i1", "(2, 2)")) + "\xff\x01\x07\x02"}),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		put(t, filepath.Join(dir, name), content)
 	}
 	for name, want := range map[string][]string{
 		"a-images-idx3-ubyte": {"format: idx", "features: 2", "range: [0, 255] # of the type", `positive: "8", negative: "3"`},

@@ -176,9 +176,7 @@ func TestEncoderJSON(t *testing.T) {
 		e := mustEncoder(t, text)
 		b := must(json.Marshal(e))(t)
 		back := new(Encoder)
-		if err := json.Unmarshal(b, back); err != nil {
-			t.Fatal(err)
-		}
+		try(t, json.Unmarshal(b, back))
 		again, err := json.Marshal(back)
 		if err != nil || string(again) != string(b) {
 			t.Errorf("%s became %s (%v)", b, again, err)

@@ -75,9 +75,7 @@ func listFile(t testing.TB, path, format string, rows []listRow, from, to int) {
 	var b bytes.Buffer
 	switch format {
 	case FormatParquet:
-		if err := parquet.Write(&b, rows[from:to], parquet.MaxRowsPerRowGroup(1000)); err != nil {
-			t.Fatal(err)
-		}
+		try(t, parquet.Write(&b, rows[from:to], parquet.MaxRowsPerRowGroup(1000)))
 	case schema.FormatCSV:
 		b.WriteString("person,a,sex,out\n")
 	}
@@ -188,19 +186,13 @@ func TestExpand(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for _, name := range []string{"in/part-2.csv", "in/part-10.csv", "in/_SUCCESS", "in/.part-2.csv.crc", "in/odd[1].csv", "delta/a.parquet", "deep/x/a.csv", "twice/a.csv", "twice/a.csv.gz"} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		try(t, os.MkdirAll(filepath.Dir(name), 0o700))
 		put(t, name, name)
 	}
 	for _, folder := range []string{"delta/_delta_log", "empty"} {
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		try(t, os.Mkdir(folder, 0o700))
 	}
-	if err := os.Link("in/part-2.csv", "link.csv"); err != nil {
-		t.Fatal(err)
-	}
+	try(t, os.Link("in/part-2.csv", "link.csv"))
 	for want, names := range map[string][]string{
 		"in/odd[1].csv in/part-10.csv in/part-2.csv": {"in"}, // byte by byte
 		"in/part-10.csv in/part-2.csv":               {"in/part-*"},

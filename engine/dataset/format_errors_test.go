@@ -152,13 +152,9 @@ func npz(t *testing.T, members map[string]string) string {
 	z := zip.NewWriter(&b)
 	for name, content := range members {
 		w := must(z.Create(name))(t)
-		if _, err := w.Write([]byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		must(w.Write([]byte(content)))(t)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	try(t, z.Close())
 	return b.String()
 }
 

@@ -27,9 +27,7 @@ func zstded(t testing.TB, text string) []byte {
 func parquetFile[T any](t testing.TB, rows ...T) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := parquet.Write(&b, rows); err != nil {
-		t.Fatal(err)
-	}
+	try(t, parquet.Write(&b, rows))
 	return b.String()
 }
 

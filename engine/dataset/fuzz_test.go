@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,17 +21,7 @@ func checkLoaded(t *testing.T, d *Dataset, err error) {
 		}
 		return
 	}
-	x := make([]float64, d.Records.Dim())
-	for i := range d.Records.Len() {
-		d.Records.Row(i, x)
-		var s float64
-		for _, v := range x {
-			s += v * v
-		}
-		if !(math.Sqrt(s) <= 1+1e-12) {
-			t.Fatalf("record %d has norm %v", i, math.Sqrt(s))
-		}
-	}
+	checkBounds(t, d.Records)
 }
 
 func FuzzCSV(f *testing.F) {

@@ -80,9 +80,7 @@ func TestSyntheticClinical(t *testing.T) {
 	}
 	checkNorms(t, d.Records)
 	var file bytes.Buffer
-	if err := WriteSyntheticClinical(&file, n, 7); err != nil {
-		t.Fatal(err)
-	}
+	try(t, WriteSyntheticClinical(&file, n, 7))
 	s := must(SyntheticClinicalSchema())(t)
 	same, err := LoadReader("file", &file, s, Options{})
 	if err != nil || !slices.Equal(same.Records.Dense(), d.Records.Dense()) || !slices.Equal(same.Records.Labels(), d.Records.Labels()) {

@@ -49,19 +49,23 @@ func readAfter(text string, r io.Reader) io.Reader {
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		try(t, err)
 		return v
+	}
+}
+
+// try ends the test at an error.
+func try(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
 // put writes a file and returns its name.
 func put[T string | []byte](t testing.TB, path string, content T) string {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	try(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 

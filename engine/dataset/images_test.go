@@ -16,9 +16,7 @@ func TestTreesOfImages(t *testing.T) {
 	dir, rows := t.TempDir(), []string{"p1,p2,p3,p4,digit"}
 	for k, digit := range []string{"three", "three", "eight", "other", "eight"} {
 		file := filepath.Join(dir, fmt.Sprint(k), digit, "image.pgm") // k is the order
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		try(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		put(t, file, []byte{'P', '5', ' ', '2', ' ', '2', ' ', '2', '5', '5', ' ', byte(k), byte(50 * k), 7, 255})
 		rows = append(rows, fmt.Sprintf("%d,%d,7,255,%s", k, 50*k, digit))
 	}

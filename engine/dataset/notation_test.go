@@ -209,9 +209,7 @@ func TestNotData(t *testing.T) {
 			t.Errorf("%s drafted: %v", name, err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(folder)); err != nil {
-		t.Fatal(err)
-	}
+	must(os.Stat(filepath.Join(folder)))(t)
 }
 
 // TestUnknownCategory: a category that is not listed becomes all 0 if the schema says so, else an error.

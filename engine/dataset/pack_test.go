@@ -97,9 +97,7 @@ func rewrite(t *testing.T, name string, header func(*packHeader), section func(s
 		header(h)
 	}
 	var out bytes.Buffer
-	if _, err := writePackHeader(&packSectionWriter{w: &out, at: s.hashes.from, chunk: sha256.New(), hashes: hashes}, h); err != nil {
-		t.Fatal(err)
-	}
+	must(writePackHeader(&packSectionWriter{w: &out, at: s.hashes.from, chunk: sha256.New(), hashes: hashes}, h))(t)
 	return writeFile(t, "changed.dyadpack", append(all[:s.hashes.from], out.Bytes()...))
 }
 
@@ -201,9 +199,7 @@ func TestOpenContent(t *testing.T) {
 		f := must(OpenContent(name))(t)
 		defer f.Close()
 		var b bytes.Buffer
-		if _, err := b.ReadFrom(f); err != nil {
-			t.Fatal(err)
-		}
+		must(b.ReadFrom(f))(t)
 		return b.Bytes()
 	}
 	file := storeFile(t, 50)

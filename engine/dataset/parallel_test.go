@@ -78,9 +78,7 @@ func visits(n int, infinite int) []visit {
 func visitFile(t testing.TB, rows []visit) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "visits.parquet")
-	if err := parquet.WriteFile(path, rows, parquet.MaxRowsPerRowGroup(30_000), parquet.PageBufferSize(5000)); err != nil {
-		t.Fatal(err)
-	}
+	try(t, parquet.WriteFile(path, rows, parquet.MaxRowsPerRowGroup(30_000), parquet.PageBufferSize(5000)))
 	return path
 }
 

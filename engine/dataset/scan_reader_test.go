@@ -14,9 +14,7 @@ import (
 // Rows from a reader encode to the records that Load makes of the same bytes.
 func TestScanReaderEncodesAsLoad(t *testing.T) {
 	var clinical bytes.Buffer
-	if err := WriteSyntheticClinical(&clinical, 50, 5); err != nil {
-		t.Fatal(err)
-	}
+	try(t, WriteSyntheticClinical(&clinical, 50, 5))
 	for name, c := range map[string]struct{ schema, text string }{
 		"csv":    {SyntheticClinicalYAML(), clinical.String()},
 		"sparse": {"data_id: a\nfeatures: 4\nrange: [-2, 3]\ncolumns:\n- {name: y, role: label, positive: 1, negative: -1}\n", "1 1:0.5 4:3\n-1\n1 2:-7\n-1 3:1 4:-1\n"},

@@ -83,9 +83,7 @@ func TestFloat32RecordsAreRoundedOnes(t *testing.T) {
 		t.Errorf("the encoder's JSON does not name the storage: %s, %v", text, err)
 	}
 	e := new(Encoder)
-	if err := e.UnmarshalJSON(text); err != nil {
-		t.Fatal(err)
-	}
+	try(t, e.UnmarshalJSON(text))
 	row := 0
 	err = Scan(name, s, Options{}, func(r *Row) error {
 		want := d.Records.Rows(nil, row, 1)

@@ -55,9 +55,7 @@ func TestWorkbooksOfOtherWriters(t *testing.T) {
 func TestWorkbookErrors(t *testing.T) {
 	dir := t.TempDir()
 	book := excelize.NewFile()
-	if _, err := book.NewSheet("Zwei"); err != nil {
-		t.Fatal(err)
-	}
+	must(book.NewSheet("Zwei"))(t)
 	for i := range 30 {
 		for _, sheet := range []string{"Sheet1", "Zwei"} {
 			_ = book.SetSheetRow(sheet, fmt.Sprintf("A%d", i+2), &[]any{float64(i) + .25, i % 2})
@@ -66,9 +64,7 @@ func TestWorkbookErrors(t *testing.T) {
 	_ = book.SetSheetRow("Sheet1", "A1", &[]any{"a", "y"})
 	_ = book.SetSheetRow("Zwei", "A1", &[]any{"b", "y"})
 	two := filepath.Join(dir, "two.xlsx")
-	if err := book.SaveAs(two); err != nil {
-		t.Fatal(err)
-	}
+	try(t, book.SaveAs(two))
 	for name, c := range map[string]struct{ path, sheet, want string }{
 		"two sheets": {two, "", "several sheets with cells; name one"},
 		"no sheet":   {two, "Drei", "no such sheet"},
@@ -102,9 +98,7 @@ func TestWorkbooksOfRealWriters(t *testing.T) {
 			Values              []any
 		}
 	}
-	if err := json.Unmarshal(text, &truth); err != nil {
-		t.Fatal(err)
-	}
+	try(t, json.Unmarshal(text, &truth))
 	var all outcome
 	for _, file := range truth {
 		f := &corpusFile{writer: file.File, rows: file.Rows, dateLayout: "02.01.2006"}
@@ -157,19 +151,13 @@ func TestFormulasWithoutResults(t *testing.T) {
 	}
 	book := excelize.NewFile() // whose results are those of a spreadsheet program
 	for i, row := range [][]any{{"a", "b", "y"}, {1.5, 3.0, "ja"}, {2.5, 5.0, "nein"}, {4.25, 8.5, "ja"}, {4.25, 9.5, "nein"}} {
-		if err := book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row); err != nil {
-			t.Fatal(err)
-		}
+		try(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
 		if i > 0 { // the result stays
-			if err := book.SetCellFormula("Sheet1", fmt.Sprintf("B%d", i+1), fmt.Sprintf("A%d*2", i+1)); err != nil {
-				t.Fatal(err)
-			}
+			try(t, book.SetCellFormula("Sheet1", fmt.Sprintf("B%d", i+1), fmt.Sprintf("A%d*2", i+1)))
 		}
 	}
 	path := filepath.Join(t.TempDir(), "computed.xlsx")
-	if err := book.SaveAs(path); err != nil {
-		t.Fatal(err)
-	}
+	try(t, book.SaveAs(path))
 	if draft, err := Draft(path, DraftOptions{}); err != nil || !strings.Contains(string(draft.Schema), `{name: "b", range: [3, 9.5]`) {
 		t.Errorf("%v\n%s", err, draft.Schema)
 	}

@@ -12,7 +12,7 @@ import (
 
 // Number is the element type of slices of a file.
 type Number interface {
-	~int32 | ~int64 | ~uint64 | ~float32 | ~float64
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
 // ErrChanged means that a file was written to while it was mapped.

@@ -2,12 +2,13 @@
 package array
 
 import (
-	"encoding/binary"
 	"io"
 	"math"
 	"slices"
+	"strconv"
 
 	"dyad/engine/dataset/source"
+	"dyad/internal/pages"
 )
 
 // Element is the type of the numbers of an array.
@@ -17,57 +18,30 @@ type Element struct {
 	big  bool // big endian
 }
 
-// decode reads len(dst) numbers. Whole numbers beyond 2^53 are rounded.
-func (e Element) decode(dst []float64, src []byte) {
-	var order binary.ByteOrder = binary.LittleEndian
-	if e.big {
-		order = binary.BigEndian
+// decoders read numbers by the kind and the size of an element.
+var decoders = map[string]func(dst []float64, src []byte){
+	"f4": widen[float32], "f8": widen[float64], "i1": widen[int8], "i2": widen[int16], "i4": widen[int32], "i8": widen[int64],
+	"b1": widen[uint8], "u1": widen[uint8], "u2": widen[uint16], "u4": widen[uint32], "u8": widen[uint64],
+}
+
+// widen reads little-endian numbers. Whole numbers beyond 2^53 are rounded.
+func widen[T pages.Number](dst []float64, src []byte) {
+	for i, v := range pages.Slice[T](src) {
+		dst[i] = float64(v)
 	}
-	switch {
-	case e.Size == 1 && e.Kind == 'i':
-		for i := range dst {
-			dst[i] = float64(int8(src[i]))
+}
+
+// read reads len(dst) numbers from src, which it may change.
+func (a *Array) read(dst []float64, src []byte) {
+	if a.Element.big {
+		for number := range slices.Chunk(src, a.Element.Size) {
+			slices.Reverse(number)
 		}
-	case e.Size == 1 && e.Kind == 'b':
-		for i := range dst {
-			dst[i] = 0
-			if src[i] != 0 {
-				dst[i] = 1
-			}
-		}
-	case e.Size == 1:
-		for i := range dst {
-			dst[i] = float64(src[i])
-		}
-	case e.Size == 2:
-		for i := range dst {
-			v := order.Uint16(src[2*i:])
-			dst[i] = float64(v)
-			if e.Kind == 'i' {
-				dst[i] = float64(int16(v))
-			}
-		}
-	case e.Size == 4:
-		for i := range dst {
-			switch v := order.Uint32(src[4*i:]); e.Kind {
-			case 'f':
-				dst[i] = float64(math.Float32frombits(v))
-			case 'i':
-				dst[i] = float64(int32(v))
-			default:
-				dst[i] = float64(v)
-			}
-		}
-	default:
-		for i := range dst {
-			switch v := order.Uint64(src[8*i:]); e.Kind {
-			case 'f':
-				dst[i] = math.Float64frombits(v)
-			case 'i':
-				dst[i] = float64(int64(v))
-			default:
-				dst[i] = float64(v)
-			}
+	}
+	a.decode(dst, src)
+	if a.Element.Kind == 'b' {
+		for i, v := range dst {
+			dst[i] = min(v, 1)
 		}
 	}
 }
@@ -87,6 +61,7 @@ type Array struct {
 
 	Rows, Width int // rows, numbers in a row
 	row         int // rows read
+	decode      func(dst []float64, src []byte)
 	buf         []byte
 	col         []float64
 	out         []float64
@@ -99,7 +74,7 @@ func (a *Array) Refuse(row int, rule string) error {
 
 // check sets n and d and compares the shape with the size of the file.
 func (a *Array) check() error {
-	a.Rows, a.Width = a.Shape[0], 1
+	a.Rows, a.Width, a.decode = a.Shape[0], 1, decoders[string(a.Element.Kind)+strconv.Itoa(a.Element.Size)]
 	total := int64(1)
 	for _, s := range a.Shape {
 		if s < 0 || total > math.MaxInt64/16/int64(max(s, 1)) {
@@ -145,7 +120,7 @@ func (a *Array) readRows(k int) error {
 	if _, err := io.ReadFull(a.r, a.buf); err != nil {
 		return a.Refuse(a.row+1, RuleArrayShort)
 	}
-	a.Element.decode(a.out, a.buf)
+	a.read(a.out, a.buf)
 	return nil
 }
 
@@ -167,7 +142,7 @@ func (a *Array) readColumns(k int) error {
 		} else if _, err := a.at.ReadAt(a.buf, a.offset+from); err != nil && err != io.EOF {
 			return a.Refuse(a.row+1, RuleArrayShort)
 		}
-		a.Element.decode(a.col, a.buf)
+		a.read(a.col, a.buf)
 		for i, v := range a.col {
 			a.out[i*a.Width+j] = v
 		}
