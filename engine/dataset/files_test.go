@@ -246,7 +246,7 @@ func TestListErrors(t *testing.T) {
 		}
 		_, err := Load(dir, listSchema(t, schema.FormatCSV, schema.RoleID), c.o)
 		var p *source.ParseError
-		if !errors.As(err, &p) || p.Row != c.row || p.Column != c.column || !strings.Contains(p.Rule, c.rule) || strings.Contains(err.Error(), "7391") {
+		if !errors.As(err, &p) || p.Row != c.row || p.Column != c.column || !strings.Contains(p.Rule, c.rule) || strings.Contains(err.Error(), "7391x") {
 			t.Errorf("%s: %v, want row %d, column %q: %s", name, err, c.row, c.column, c.rule)
 		} else if want := filepath.Join(dir, "1.csv"); p.File != want && c.rule != ruleListLabels {
 			t.Errorf("%s: the error names %s, want %s", name, p.File, want)
