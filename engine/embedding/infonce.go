@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"dyad/engine"
+	"dyad/internal/tasks"
 )
 
 // InfoNCE is a softmax loss of a whole batch of similar pairs (a_i, p_i), i = 1..m, with s the cosine of two embeddings
@@ -221,7 +222,7 @@ func (s *Softmax) coefficient(i, j int) float64 {
 // eachView calls do for every record of the batch.
 func (s *Softmax) eachView(ctx context.Context, n int, do func(i int)) error {
 	const rows = 16
-	return eachChunk(ctx, (n+rows-1)/rows, s.workers, func(_, c int) {
+	return tasks.Each(ctx, s.workers, (n+rows-1)/rows, func(_, c int) {
 		for i := c * rows; i < min((c+1)*rows, n) && ctx.Err() == nil; i++ {
 			do(i)
 		}
