@@ -39,6 +39,8 @@ func (l Contrastive) Bounds(_ engine.Bounds, reach float64, _ int) (PairBounds, 
 	return general(max(2*reach, l.Margin), engine.Proved), nil
 }
 
+func (Contrastive) scalar(engine.Bounds, float64) (engine.Scalar, float64) { return nil, 0 }
+
 // Phi is the loss.
 func (l Contrastive) Phi(square, y, yp float64) float64 {
 	if y == yp {

@@ -23,6 +23,18 @@ type InfoNCE struct {
 	Symmetric   bool
 }
 
+// TermLossOf is the loss of terms of this name; an error if there is none.
+func TermLossOf(name string, margin, temperature float64) (TermLoss, error) {
+	for _, l := range []TermLoss{
+		Contrastive{margin}, BradleyTerry{}, Triplet{margin}, NPair{temperature}, InfoNCE{Temperature: temperature}, InfoNCE{Temperature: temperature, Symmetric: true},
+	} {
+		if l.Name() == name {
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("embedding: loss %q of pairs or tuples is unknown", name)
+}
+
 // The temperatures that logarithms and exponentials are far from overflow for.
 const (
 	leastTemperature = 0.02
