@@ -52,15 +52,12 @@ func (l Stated) Mean(matrix []float64, r *engine.Records) (float64, string, erro
 		}
 		return all.Objective(factor.L), fmt.Sprintf("mean contrastive loss of all pairs, margin %g", l.Margin), nil
 	}
-	var loss embedding.TupleLoss = embedding.Triplet{Margin: l.Margin}
-	parameter := fmt.Sprintf("margin %g", l.Margin)
-	switch l.Name {
-	case (embedding.Triplet{}).Name():
-	case (embedding.NPair{}).Name():
-		loss, parameter = embedding.NPair{Temperature: l.Temperature}, fmt.Sprintf("temperature %g", l.Temperature)
-	default:
+	named, err := embedding.TermLossOf(l.Name, l.Margin, l.Temperature)
+	loss, ok := named.(embedding.TupleLoss)
+	if err != nil || !ok {
 		return 0, "", fmt.Errorf("pairs: the model has loss %q, which is unknown to this program", l.Name)
 	}
+	parameter, value := loss.Parameter()
 	members, err := embedding.DrawTuples(r.Len(), l.Tuple, evaluationSeed, 0)
 	if err != nil {
 		return 0, "", err
@@ -69,7 +66,7 @@ func (l Stated) Mean(matrix []float64, r *engine.Records) (float64, string, erro
 	if err != nil {
 		return 0, "", err
 	}
-	return tuples.Objective(factor.L, members), fmt.Sprintf("mean %s loss of tuples of %d, %s", l.Name, l.Tuple, parameter), nil
+	return tuples.Objective(factor.L, members), fmt.Sprintf("mean %s loss of tuples of %d, %s %g", l.Name, l.Tuple, parameter, value), nil
 }
 
 // ClassesOf are the classes of the records in an order: equal labels are one class, counted

@@ -143,12 +143,14 @@ func (f pairFlags) plan(s lib.PairShape) (*lib.PairTraining, error) {
 	if s.Network != nil {
 		spec.Rows = 0 // it has a dimension of its own
 	}
-	if s.Classes {
-		err = f.addClasses(&spec)
-	} else {
-		err = f.addPairs(&spec)
+	if spec.Loss, err = embedding.TermLossOf(f.Loss, f.Margin, f.Temperature); err != nil {
+		return nil, asInput(err)
 	}
-	if err != nil {
+	if s.Classes {
+		if spec.Tuple, spec.AllPairs = f.Tuple, f.AllPairs; !f.AllPairs {
+			spec.Seed = f.PairSeed
+		}
+	} else if err = f.addPairs(&spec); err != nil {
 		return nil, err
 	}
 	spec.Budget.Epsilon = f.Epsilon
@@ -164,22 +166,6 @@ func (f pairFlags) plan(s lib.PairShape) (*lib.PairTraining, error) {
 	return lib.PlanPairs(s, spec)
 }
 
-// addClasses adds what a training from classes needs.
-func (f pairFlags) addClasses(spec *pairs.Spec) error {
-	if spec.Tuple, spec.AllPairs = f.Tuple, f.AllPairs; !f.AllPairs {
-		spec.Seed = f.PairSeed
-	}
-	switch f.Loss {
-	case lossTriplet:
-		spec.Loss = embedding.Triplet{Margin: f.Margin}
-	case lossNPair:
-		spec.Loss = embedding.NPair{Temperature: f.Temperature}
-	case lossContrastive:
-		spec.Loss = embedding.Contrastive{Margin: f.Margin}
-	}
-	return nil
-}
-
 // addPairs adds what a training on labelled pairs needs.
 func (f pairFlags) addPairs(spec *pairs.Spec) error {
 	spec.Kappa, spec.Shrink, spec.PrintedSteps, spec.LabelShare = f.Kappa, f.Shrink, f.PrintedSteps, f.LabelShare
@@ -187,14 +173,6 @@ func (f pairFlags) addPairs(spec *pairs.Spec) error {
 	spec.Unit, errs[0] = pairs.ParseUnit(f.Unit)
 	spec.Method, errs[1] = pairs.ParseMethod(f.Method)
 	spec.Sampling, errs[2] = pairs.ParseSampling(f.sampling())
-	switch f.Loss {
-	case lossBradleyTerry:
-		spec.Loss = embedding.BradleyTerry{}
-	case lossInfoNCE, lossNTXent:
-		spec.Loss = embedding.InfoNCE{Temperature: f.Temperature, Symmetric: f.Loss == lossNTXent}
-	default:
-		spec.Loss = embedding.Contrastive{Margin: f.Margin}
-	}
 	return asInput(errors.Join(errs[:]...))
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"dyad/engine"
+	"dyad/internal/tasks"
 	"dyad/kernels"
 )
 
@@ -32,7 +33,7 @@ type AllPairs struct {
 	workers int
 	squares []float64 // ||x_i||^2
 	z       []float64 // n x rows: W x
-	partial [][]float64
+	partial []float64
 	scratch []allPairsScratch
 }
 
@@ -88,8 +89,8 @@ func (a *AllPairs) Len() int { return a.rows * a.data.d }
 func (a *AllPairs) Sum(ctx context.Context, dst, w []float64, clip float64) error {
 	n, d := a.data.graph.Len(), a.data.d
 	chunks := (n + blockRows - 1) / blockRows
-	a.partial = grow(a.partial, chunks, a.Len())
-	err := eachChunk(ctx, chunks, a.workers, func(_, c int) {
+	a.partial = grow(a.partial, chunks*a.Len())
+	err := tasks.Each(ctx, a.workers, chunks, func(_, c int) {
 		for i := c * blockRows; i < min((c+1)*blockRows, n); i++ {
 			for r := range a.rows {
 				a.z[i*a.rows+r] = kernels.Dot(a.data.Row(i), w[r*d:])
@@ -100,17 +101,18 @@ func (a *AllPairs) Sum(ctx context.Context, dst, w []float64, clip float64) erro
 		return err
 	}
 	limit := clip * (1 - float64(a.rows+32)*0x1p-51)
-	err = eachChunk(ctx, chunks, a.workers, func(worker, c int) {
+	err = tasks.Each(ctx, a.workers, chunks, func(worker, c int) {
 		s, from := &a.scratch[worker], c*blockRows
 		g := s.g[:(n-from)*a.rows]
 		a.block(s, g, from, min(from+blockRows, n), limit)
-		clear(a.partial[c])
+		sum := a.partial[c*a.Len():][:a.Len()]
+		clear(sum)
 		for r := range a.rows {
 			column := s.column[:n-from]
 			for k := range column {
 				column[k] = g[k*a.rows+r]
 			}
-			kernels.AddRows(a.partial[c][r*d:(r+1)*d], column, a.data.x[from*d:])
+			kernels.AddRows(sum[r*d:(r+1)*d], column, a.data.x[from*d:])
 		}
 	})
 	joinChunks(dst, a.partial, chunks)

@@ -123,27 +123,23 @@ func (Backend) PlanMoments(engine.Problem) (engine.Kernel, error) {
 
 // planPairs plans the sums over pairs.
 func (k *kernel) planPairs(b cpu.Backend) (err error) {
-	p := k.problem
+	p, pair := k.problem, k.loss.Pair
+	e := cpu.EmbeddedPairs{N: p.N, PersonRows: p.PersonRows, Dim: k.dim, Bounds: engine.Bounds{FeatureNorm: k.loss.Model.Reach(p.Bounds.FeatureNorm), LabelAbs: p.Bounds.LabelAbs}}
+	of, margin := pair.scalar(p.Bounds, e.Bounds.FeatureNorm)
 	if k.loss.PairClip > 0 {
-		switch reach := k.loss.Model.Reach(p.Bounds.FeatureNorm); l := k.loss.Pair.(type) {
-		case Score:
-			k.slopes, err = slopesOn(l.Of, 4*p.Bounds.LabelAbs*reach*marginSlack)
-		case Bilinear:
-			k.slopes, err = slopesOn(l.Of, l.margin(p.Bounds, reach))
-		case Distance:
-			k.slopes, err = slopesOn(l.Of, l.margin(p.Bounds, reach))
+		if of != nil {
+			k.slopes, err = slopesOn(of, margin)
 		}
 		return err
 	}
-	e := cpu.EmbeddedPairs{N: p.N, PersonRows: p.PersonRows, Dim: k.dim, Bounds: engine.Bounds{FeatureNorm: k.loss.Model.Reach(p.Bounds.FeatureNorm), LabelAbs: p.Bounds.LabelAbs}}
-	switch l := k.loss.Pair.(type) {
+	switch l := pair.(type) {
 	case Score:
 		k.scores, err = b.Plan(engine.Problem{N: p.N, D: 1, Bounds: e.Bounds, Loss: l.scoreLoss(), Radius: 1, LabelValues: p.LabelValues, PersonRows: p.PersonRows})
 		return err
 	case Bilinear:
-		e.Form, e.Of = cpu.Inner, l.Of
+		e.Form, e.Of = cpu.Inner, of
 	case Distance:
-		e.Form, e.Of = cpu.SquaredDistance, l.Of
+		e.Form, e.Of = cpu.SquaredDistance, of
 	case Contrastive:
 		e.Form, e.Coefficient, e.Size = cpu.Differences, l.Coefficient, k.bounds.Slope
 	}
@@ -261,15 +257,14 @@ func (k *kernel) seconds() float64 {
 		}
 		return records + n*n/2*1e-9*(nsClipped+factor*float64(k.loss.factorWidth()))
 	}
-	switch l := k.loss.Pair.(type) {
-	case Score:
+	of, _ := k.loss.Pair.scalar(k.problem.Bounds, 1)
+	switch {
+	case k.scores != nil:
 		return records + k.scores.Bounds(engine.Query{Pairs: engine.AllPairs{N: k.problem.N}}).Seconds
-	case Contrastive:
+	case of == nil:
 		pair = nsFormula + nsPlain*m
-	case Bilinear:
-		pair = nsPair + nsDimension*m + slopeTime(l.Of)
-	case Distance:
-		pair = nsPair + nsDimension*m + slopeTime(l.Of)
+	default:
+		pair = nsPair + nsDimension*m + slopeTime(of)
 	}
 	return records + n*n/2*pair*1e-9
 }

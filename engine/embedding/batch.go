@@ -22,32 +22,23 @@ type Batch struct {
 	factors vectorFactors
 	again   []float64 // BlockRows x m
 	norms   []float64
-	ones    []float64
 }
 
 // NewBatch returns what computes the model for records of at most norm. Errors: the model cannot be trained, its outputs
 // are not of unit length (Output.Unit), or the norms of gradients are not known by factors: that takes an MLP with at
 // most one hidden layer, of at most 8192 inputs and units.
 func (m Model) NewBatch(norm float64) (*Batch, error) {
-	if err := m.Validate(); err != nil {
-		return nil, err
-	}
+	pass, err := m.plainPass()
 	switch {
+	case err != nil:
+		return nil, err
 	case !m.Output.Unit:
 		return nil, fmt.Errorf("embedding: a batch softmax compares cosines, and the outputs of network %s are not of unit length; set Output.Unit", m.Network.Name())
 	case !m.hasVectorFactors(norm):
 		return nil, fmt.Errorf("embedding: gradients of cosines are clipped one by one for networks with at most one hidden layer and at most %d features and units, not for %s", widest, m.Network.Name())
 	}
-	set, err := kernels.Select(kernels.Generic)
-	if err != nil {
-		return nil, err
-	}
 	d, dim := m.Dims()
-	b := &Batch{pass: m.newPass(set), model: m, d: d, m: dim, again: make([]float64, BlockRows*dim), norms: make([]float64, BlockRows), ones: make([]float64, BlockRows)}
-	for i := range b.ones {
-		b.ones[i] = 1
-	}
-	return b, nil
+	return &Batch{pass: pass, model: m, d: d, m: dim, again: make([]float64, BlockRows*dim), norms: make([]float64, BlockRows)}, nil
 }
 
 // Set takes theta, which must not change until the next Set.
@@ -95,7 +86,7 @@ func (b *Batch) Pull(grad, v []float64) {
 	for from := 0; from < b.n; from += BlockRows {
 		count := min(BlockRows, b.n-from)
 		b.pass.embed(b.again, b.norms, b.x[from*b.d:], count)
-		b.pass.pull(grad, v[from*b.m:], b.ones, count)
+		b.pass.pull(grad, v[from*b.m:], nil, count)
 	}
 }
 

@@ -39,8 +39,15 @@ func (l Contrastive) Bounds(_ engine.Bounds, reach float64, _ int) (PairBounds, 
 	return general(max(2*reach, l.Margin), engine.Proved), nil
 }
 
+func (Contrastive) scalar(engine.Bounds, float64) (engine.Scalar, float64) { return nil, 0 }
+
 // Phi is the loss.
-func (l Contrastive) Phi(square, y, yp float64) float64 { return l.value(square, y == yp) }
+func (l Contrastive) Phi(square, y, yp float64) float64 {
+	if y == yp {
+		return square / 2
+	}
+	return l.value(square, false)
+}
 
 // DPhi is 1/2 for equal labels, and (D - m)/(2 D) for others of a distance D < m.
 func (l Contrastive) DPhi(square, y, yp float64) float64 { return l.slope(0.5, square, y == yp) }

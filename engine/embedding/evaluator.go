@@ -141,12 +141,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 	if err := e.eachBlock(ctx, e.pullBlock); err != nil {
 		return err
 	}
-	for step := 1; step < e.chunks; step *= 2 {
-		for i := 0; i+step < e.chunks; i += 2 * step {
-			add(e.partial[i*len(dst):][:len(dst)], e.partial[(i+step)*len(dst):])
-		}
-	}
-	copy(dst, e.partial)
+	joinChunks(dst, e.partial, e.chunks)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"dyad/engine"
+	"dyad/internal/tasks"
 	"dyad/kernels"
 )
 
@@ -20,7 +21,7 @@ type Gradients struct {
 	loss    ListLoss
 	rows    int // d'
 	workers int
-	partial [][]float64
+	partial []float64
 	scratch [][]float64 // of a worker: v, its opposite and dx
 	origin  []float64   // rows zeros: v is W dx less this
 }
@@ -68,15 +69,16 @@ const (
 // zero. When ctx is done it returns ctx.Err().
 func (g *Gradients) Sum(ctx context.Context, dst, w []float64, pairs []int32, clip float64, how Clip) error {
 	chunks := (len(pairs) + chunkPairs - 1) / chunkPairs
-	g.partial = grow(g.partial, chunks, g.Len())
+	g.partial = grow(g.partial, chunks*g.Len())
 	workers := g.workers
 	if chunks*g.Len() < 1<<12 {
 		workers = 1
 	}
-	err := eachChunk(ctx, chunks, workers, func(worker, c int) {
-		clear(g.partial[c])
+	err := tasks.Each(ctx, workers, chunks, func(worker, c int) {
+		sum := g.partial[c*g.Len():][:g.Len()]
+		clear(sum)
 		for _, i := range pairs[c*chunkPairs : min((c+1)*chunkPairs, len(pairs))] {
-			g.add(g.partial[c], w, g.scratch[worker], i, clip, how)
+			g.add(sum, w, g.scratch[worker], i, clip, how)
 		}
 	})
 	joinChunks(dst, g.partial, chunks)

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"dyad/engine"
+	"dyad/internal/tasks"
 )
 
 // InfoNCE is a softmax loss of a whole batch of similar pairs (a_i, p_i), i = 1..m, with s the cosine of two embeddings
@@ -20,6 +21,18 @@ import (
 type InfoNCE struct {
 	Temperature float64 // t, 0.02 to 100, public
 	Symmetric   bool
+}
+
+// TermLossOf is the loss of terms of this name; an error if there is none.
+func TermLossOf(name string, margin, temperature float64) (TermLoss, error) {
+	for _, l := range []TermLoss{
+		Contrastive{margin}, BradleyTerry{}, Triplet{margin}, NPair{temperature}, InfoNCE{Temperature: temperature}, InfoNCE{Temperature: temperature, Symmetric: true},
+	} {
+		if l.Name() == name {
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("embedding: loss %q of pairs or tuples is unknown", name)
 }
 
 // The temperatures that logarithms and exponentials are far from overflow for.
@@ -221,7 +234,7 @@ func (s *Softmax) coefficient(i, j int) float64 {
 // eachView calls do for every record of the batch.
 func (s *Softmax) eachView(ctx context.Context, n int, do func(i int)) error {
 	const rows = 16
-	return eachChunk(ctx, (n+rows-1)/rows, s.workers, func(_, c int) {
+	return tasks.Each(ctx, s.workers, (n+rows-1)/rows, func(_, c int) {
 		for i := c * rows; i < min((c+1)*rows, n) && ctx.Err() == nil; i++ {
 			do(i)
 		}

@@ -31,7 +31,8 @@ type PairLoss interface {
 	// Bounds are proved for all embeddings of norm at most reach, of m numbers, and labels within b.
 	Bounds(b engine.Bounds, reach float64, m int) (PairBounds, error)
 
-	pairLoss()
+	// scalar is phi of a margin and a bound of |margin|; nil for Contrastive.
+	scalar(b engine.Bounds, reach float64) (engine.Scalar, float64)
 }
 
 // ListLoss is a LinkLoss for listed pairs and a linear map W, Contrastive or BradleyTerry. It depends on v = W (x_a - x_b)

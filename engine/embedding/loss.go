@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"dyad/engine"
-	"dyad/kernels"
 )
 
 // Loss is the pair loss of a model, l(theta; z, z') = Pair(f_theta(x), f_theta(x'), y, y'), with clipped
@@ -130,12 +129,11 @@ func (l Loss) pair(theta []float64, z, zp engine.Record) (f, fp []float64, err e
 // AddGrad adds the term of a pair with clipped Jacobians, or with PairClip the gradient before it is
 // clipped, which the backend does.
 func (l Loss) AddGrad(dst, theta []float64, z, zp engine.Record) {
-	set, err := kernels.Select(kernels.Generic)
+	p, err := l.Model.plainPass()
 	if err != nil {
 		return
 	}
 	_, m := l.Model.Dims()
-	p := l.Model.newPass(set)
 	p.Set(theta)
 	x := append(append(make([]float64, 0, len(z.X)+len(zp.X)), z.X...), zp.X...)
 	f, v, norms, scale := make([]float64, 2*m), make([]float64, 2*m), make([]float64, 2), make([]float64, 2)

@@ -31,6 +31,19 @@ func (m Model) passOf(p Pass) *modelPass {
 	return &modelPass{Pass: p, output: m.Output, m: dim, raw: make([]float64, BlockRows*dim), stage: make([]float64, BlockRows), norm: make([]float64, BlockRows)}
 }
 
+// plainPass is newPass by the plain kernels, whose bits are the same on every machine; an error for a model that
+// cannot be trained.
+func (m Model) plainPass() (*modelPass, error) {
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	set, err := kernels.Select(kernels.Generic)
+	if err != nil {
+		return nil, err
+	}
+	return m.newPass(set), nil
+}
+
 // embed sets the rows of f to f_theta(x_i), and norms[i] to at least the Frobenius norm of the Jacobian
 // of f_theta at x_i: +Inf or NaN where the network is not finite, or ||g|| overflows.
 //
@@ -62,7 +75,7 @@ func (p *modelPass) embed(f, norms, x []float64, rows int) {
 	}
 }
 
-// pull replaces v_i by scale_i times the transpose of the stage's Jacobian times v_i, and adds J_i^T of
+// pull replaces v_i by scale_i, 1 if scale is nil, times the transpose of the stage's Jacobian times v_i, and adds J_i^T of
 // that to grad. The rows belong to the last embed.
 //
 // The exact matrix is scale/by (I - g g^T/q), q = by^2 for Unit and ||g||^2 outside of the ball, for the
@@ -70,7 +83,10 @@ func (p *modelPass) embed(f, norms, x []float64, rows int) {
 func (p *modelPass) pull(grad, v, scale []float64, rows int) {
 	for i := range rows {
 		to, by := v[i*p.m:][:p.m], p.stage[i]
-		s := scale[i] / by
+		s := 1 / by
+		if scale != nil {
+			s = scale[i] / by
+		}
 		if p.output.Unit || by != 1 {
 			g, q := p.raw[i*p.m:][:p.m], by*by
 			if !p.output.Unit {
@@ -92,18 +108,15 @@ func (p *modelPass) pull(grad, v, scale []float64, rows int) {
 // transform and predict use. The bits of a row depend on that row and theta alone. A row for which the
 // network is not finite becomes 0.
 func (m Model) Embed(dst, theta, x []float64, rows int) error {
-	if err := m.Validate(); err != nil {
+	p, err := m.plainPass()
+	if err != nil {
 		return err
 	}
 	d, dim := m.Dims()
 	if len(theta) != Parameters(m.Network) || rows < 0 || len(x) < rows*d || len(dst) < rows*dim {
 		return fmt.Errorf("embedding: Embed of %d rows: lengths %d, %d and %d of dst, theta and x for network %s with %d parameters", rows, len(dst), len(theta), len(x), m.Network.Name(), Parameters(m.Network))
 	}
-	set, err := kernels.Select(kernels.Generic)
-	if err != nil {
-		return err
-	}
-	p, norms := m.newPass(set), make([]float64, BlockRows)
+	norms := make([]float64, BlockRows)
 	p.Set(theta)
 	for from := 0; from < rows; from += BlockRows {
 		count := min(BlockRows, rows-from)

@@ -28,6 +28,10 @@ func (s Score) Name() string { return "score-" + s.Of.Name() }
 // Definition is the formula.
 func (s Score) Definition() string { return s.Of.Text() + ", u = (y - y')(f - f')" }
 
+func (s Score) scalar(b engine.Bounds, reach float64) (engine.Scalar, float64) {
+	return s.Of, 4 * b.LabelAbs * reach * marginSlack
+}
+
 // Bounds has A = l sup |phi'| and the diameter 2 l (sup max(0, -phi') + sup max(0, phi')), l = 2 b.LabelAbs:
 // docs/theory.md#score-losses with s J^T for x, which lies in a ball of radius C.
 func (s Score) Bounds(b engine.Bounds, reach float64, m int) (PairBounds, error) {
@@ -78,9 +82,8 @@ func general(slope float64, from engine.Origin) PairBounds {
 	return PairBounds{Slope: slope * up, Diameter: 4 * slope * up, Origin: from}
 }
 
-// margin bounds |u|.
-func (l Bilinear) margin(b engine.Bounds, reach float64) float64 {
-	return b.LabelAbs * b.LabelAbs * reach * reach * marginSlack
+func (l Bilinear) scalar(b engine.Bounds, reach float64) (engine.Scalar, float64) {
+	return l.Of, b.LabelAbs * b.LabelAbs * reach * reach * marginSlack
 }
 
 // Name is "bilinear-" and the name of phi.
@@ -91,7 +94,7 @@ func (l Bilinear) Definition() string { return l.Of.Text() + ", u = y y' f.f'" }
 
 // Bounds has A = q reach sup |phi'|, q = b.LabelAbs^2: a = phi'(u) y y' f'.
 func (l Bilinear) Bounds(b engine.Bounds, reach float64, _ int) (PairBounds, error) {
-	k, err := slopesOn(l.Of, l.margin(b, reach))
+	k, err := slopesOn(l.scalar(b, reach))
 	return general(b.LabelAbs*b.LabelAbs*reach*k.Slope(), k.Origin), err
 }
 
@@ -104,9 +107,8 @@ func (l Bilinear) Phi(u, y, yp float64) float64 { return l.Of.Phi(y * yp * u) }
 // DPhi is phi'(y y' u) y y'.
 func (l Bilinear) DPhi(u, y, yp float64) float64 { return l.Of.DPhi(y*yp*u) * (y * yp) }
 
-// margin bounds |u|.
-func (l Distance) margin(b engine.Bounds, reach float64) float64 {
-	return b.LabelAbs * b.LabelAbs * max(1, 4*reach*reach) * marginSlack
+func (l Distance) scalar(b engine.Bounds, reach float64) (engine.Scalar, float64) {
+	return l.Of, b.LabelAbs * b.LabelAbs * max(1, 4*reach*reach) * marginSlack
 }
 
 // Name is "distance-" and the name of phi.
@@ -117,7 +119,7 @@ func (l Distance) Definition() string { return l.Of.Text() + ", u = y y' (1 - ||
 
 // Bounds has A = 4 q reach sup |phi'|, q = b.LabelAbs^2: a = -2 phi'(u) y y' (f - f').
 func (l Distance) Bounds(b engine.Bounds, reach float64, _ int) (PairBounds, error) {
-	k, err := slopesOn(l.Of, l.margin(b, reach))
+	k, err := slopesOn(l.scalar(b, reach))
 	return general(4*b.LabelAbs*b.LabelAbs*reach*k.Slope(), k.Origin), err
 }
 
@@ -129,11 +131,6 @@ func (l Distance) Phi(q, y, yp float64) float64 { return l.Of.Phi(y * yp * (1 - 
 
 // DPhi is -phi'(y y' (1 - q)) y y'.
 func (l Distance) DPhi(q, y, yp float64) float64 { return -l.Of.DPhi(y*yp*(1-q)) * (y * yp) }
-
-func (Score) pairLoss()       {}
-func (Bilinear) pairLoss()    {}
-func (Distance) pairLoss()    {}
-func (Contrastive) pairLoss() {}
 
 // BradleyTerry is the logistic loss of a preference, log(1 + exp(-v)) with v = w.(x_a -
 // x_b) if a is preferred to b (y > y') and its opposite if not; d' = 1 (Bradley

@@ -9,24 +9,13 @@ import "dyad/kernels"
 type TermPass struct {
 	pass  *modelPass
 	norms []float64
-	ones  []float64
 }
 
 // NewTermPass returns what computes the model; an error for one that cannot be trained. It takes the plain
 // kernels, whose bits are the same on every machine.
 func (m Model) NewTermPass() (*TermPass, error) {
-	if err := m.Validate(); err != nil {
-		return nil, err
-	}
-	set, err := kernels.Select(kernels.Generic)
-	if err != nil {
-		return nil, err
-	}
-	p := &TermPass{pass: m.newPass(set), norms: make([]float64, BlockRows), ones: make([]float64, BlockRows)}
-	for i := range p.ones {
-		p.ones[i] = 1
-	}
-	return p, nil
+	pass, err := m.plainPass()
+	return &TermPass{pass: pass, norms: make([]float64, BlockRows)}, err
 }
 
 // Set takes theta, which must not change until the next Set.
@@ -48,7 +37,67 @@ func (p *TermPass) Embed(f, x []float64, rows int) bool {
 
 // Pull adds the sum of J_i^T v_i over the rows of the last Embed, whose x has not changed, to grad. It
 // overwrites v (rows x m).
-func (p *TermPass) Pull(grad, v []float64, rows int) { p.pass.pull(grad, v, p.ones, rows) }
+func (p *TermPass) Pull(grad, v []float64, rows int) { p.pass.pull(grad, v, nil, rows) }
 
 // Project moves every layer of theta into its ball; a layer that is not finite becomes 0.
 func (m Model) Project(theta []float64) { projectLayers(m.Network.Layers(), theta) }
+
+// termMap maps the individuals of one term: a matrix, or a network. What it computes for an individual is a function of
+// its record and the weights alone, bit for bit.
+type termMap interface {
+	set(weights []float64)
+	// embed sets the rows of z to the images; false if one is not finite, and the term is then 0.
+	embed(z []float64, term []int32) bool
+	// pull adds the sum of J_i^T g_i over the rows of g, of the last embed, to gradient. It overwrites g.
+	pull(gradient, g []float64, term []int32)
+}
+
+// linearMap is W x: a network without hidden layers, by kernels that gather records.
+type linearMap struct {
+	data   *Data
+	w      []float64 // rows x Dim
+	column []float64 // of the images of a term
+}
+
+func (l *linearMap) set(w []float64) { l.w = w }
+
+func (l *linearMap) embed(z []float64, term []int32) bool {
+	d, k := l.data.d, len(term)
+	rows := len(z) / k
+	for r := range rows {
+		kernels.GatherDots(l.column, l.data.x, l.w[r*d:(r+1)*d], term)
+		for i, v := range l.column {
+			z[i*rows+r] = v
+		}
+	}
+	return true
+}
+
+func (l *linearMap) pull(gradient, g []float64, term []int32) {
+	d, k := l.data.d, len(term)
+	rows := len(g) / k
+	for r := range rows {
+		for i := range l.column {
+			l.column[i] = g[i*rows+r]
+		}
+		kernels.GatherAddRows(gradient[r*d:(r+1)*d], l.column, l.data.x, term)
+	}
+}
+
+// networkMap is f_theta(x).
+type networkMap struct {
+	data *Data
+	pass *TermPass
+	x    []float64 // the records of a term
+}
+
+func (n *networkMap) set(theta []float64) { n.pass.Set(theta) }
+
+func (n *networkMap) embed(z []float64, term []int32) bool {
+	for i, v := range term {
+		copy(n.x[i*n.data.d:], n.data.Row(int(v)))
+	}
+	return n.pass.Embed(z, n.x, len(term))
+}
+
+func (n *networkMap) pull(gradient, g []float64, term []int32) { n.pass.Pull(gradient, g, len(term)) }

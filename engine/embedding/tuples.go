@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"dyad/kernels"
+	"dyad/internal/tasks"
 )
 
 // DrawTuples returns n/size disjoint tuples of different individuals of 0..n-1, one after
@@ -33,29 +33,21 @@ type Tuples struct {
 	data    *Data
 	classes []int32
 	loss    TupleLoss
-	rows    int // d', or m of a network
+	rows    int // of a matrix, or m of a network
 	length  int // of the weights
 	size    int // records of a tuple
 	workers int
-	partial [][]float64
+	partial []float64
 	scratch []tupleScratch // of a worker
 }
 
 // tupleScratch are the intermediate values of one tuple of k records.
 type tupleScratch struct {
+	termMap
 	classes  []int32
-	z, g     []float64 // rows x k: W x of the records, and the slopes of the loss in them; k x rows of a network
+	z, g     []float64 // k x rows: the images of the records, and the slopes of the loss in them
 	q, c     []float64 // k x k: squared distances, and the slopes of the loss in them
 	gradient []float64 // as long as the weights
-	network  *TermPass
-	x        []float64 // of a network: k x Dim, the records
-}
-
-func newTupleScratch(size, rows, length int) tupleScratch {
-	return tupleScratch{
-		classes: make([]int32, size), z: make([]float64, rows*size), g: make([]float64, rows*size),
-		q: make([]float64, size*size), c: make([]float64, size*size), gradient: make([]float64, length),
-	}
 }
 
 // NewTuples returns sums over tuples of size individuals of data, whose pairs do not
@@ -65,7 +57,10 @@ func NewTuples(data *Data, classes []int32, loss TupleLoss, rows, size, workers 
 	if loss == nil || rows < 1 || rows > 1<<20 {
 		return nil, fmt.Errorf("embedding: a matrix of %d rows and loss %v: want at least 1 row and a loss", rows, loss)
 	}
-	return newTuples(data, classes, loss, rows, rows*data.d, size, workers)
+	t := &Tuples{data: data, classes: classes, loss: loss, rows: rows, length: rows * data.d, size: size, workers: workers}
+	return t.with(func() (termMap, error) {
+		return &linearMap{data: data, column: make([]float64, size)}, nil
+	})
 }
 
 // NewNetworkTuples is NewTuples with a network f_theta(x) in the place of W x, for tuples of at most
@@ -83,29 +78,32 @@ func NewNetworkTuples(data *Data, classes []int32, loss TupleLoss, model Model, 
 	case size > BlockRows:
 		return nil, fmt.Errorf("embedding: tuples of %d individuals, want at most %d for a network", size, BlockRows)
 	}
-	t, err := newTuples(data, classes, loss, m, Parameters(model.Network), size, workers)
-	if err != nil {
-		return nil, err
-	}
-	for i := range t.scratch {
-		if t.scratch[i].network, err = model.NewTermPass(); err != nil {
-			return nil, err
-		}
-		t.scratch[i].x = make([]float64, size*d)
-	}
-	return t, nil
+	t := &Tuples{data: data, classes: classes, loss: loss, rows: m, length: Parameters(model.Network), size: size, workers: workers}
+	return t.with(func() (termMap, error) {
+		pass, err := model.NewTermPass()
+		return &networkMap{data: data, pass: pass, x: make([]float64, size*d)}, err
+	})
 }
 
-func newTuples(data *Data, classes []int32, loss TupleLoss, rows, length, size, workers int) (*Tuples, error) {
+// with is t with scratch space for every worker.
+func (t *Tuples) with(made func() (termMap, error)) (*Tuples, error) {
+	n, k := t.data.graph.Len(), t.size
 	switch {
-	case len(classes) != data.graph.Len():
-		return nil, fmt.Errorf("embedding: %d classes for %d individuals", len(classes), data.graph.Len())
-	case size < 2 || size > data.graph.Len():
-		return nil, fmt.Errorf("embedding: tuples of %d of %d individuals, want 2 to %d", size, data.graph.Len(), data.graph.Len())
+	case len(t.classes) != n:
+		return nil, fmt.Errorf("embedding: %d classes for %d individuals", len(t.classes), n)
+	case k < 2 || k > n:
+		return nil, fmt.Errorf("embedding: tuples of %d of %d individuals, want 2 to %d", k, n, n)
 	}
-	t := &Tuples{data: data, classes: classes, loss: loss, rows: rows, length: length, size: size, workers: max(workers, 1)}
+	t.workers = max(t.workers, 1)
 	for range t.workers {
-		t.scratch = append(t.scratch, newTupleScratch(size, rows, length))
+		by, err := made()
+		if err != nil {
+			return nil, err
+		}
+		t.scratch = append(t.scratch, tupleScratch{
+			termMap: by, classes: make([]int32, k), z: make([]float64, k*t.rows), g: make([]float64, k*t.rows),
+			q: make([]float64, k*k), c: make([]float64, k*k), gradient: make([]float64, t.length),
+		})
 	}
 	return t, nil
 }
@@ -120,8 +118,8 @@ func (t *Tuples) Len() int { return t.length }
 // with the entrywise norm of the data. The tuple's gradient is clipped as a whole: its
 // term is a function of its own records, w and clip, and has norm at most clip, however
 // many pairs or triplets the classes make, and whatever the loss divides by. w and dst
-// are row-major, rows x Dim, or parameters of the network. SumError bounds what the summation adds to the sum of
-// these terms. A gradient that is not finite counts as zero. When ctx is done it
+// are row-major, rows x Dim, or parameters of the network. SumError bounds what the
+// summation adds to the sum of these terms. A gradient that is not finite counts as zero. When ctx is done it
 // returns ctx.Err().
 //
 // Clipping: the computed norm n of the computed G has a relative error below (Len
@@ -131,15 +129,15 @@ func (t *Tuples) Len() int { return t.length }
 func (t *Tuples) Sum(ctx context.Context, dst, w []float64, members []int32, clip float64) error {
 	chunk := chunkPairs * t.size
 	chunks := (len(members) + chunk - 1) / chunk
-	t.partial = grow(t.partial, chunks, t.Len())
+	t.partial = grow(t.partial, chunks*t.Len())
 	limit := clip * (1 - float64(t.Len()+16)*0x1p-51)
 	t.set(w)
-	err := eachChunk(ctx, chunks, t.workers, func(worker, c int) {
-		sum, s := t.partial[c], &t.scratch[worker]
+	err := tasks.Each(ctx, t.workers, chunks, func(worker, c int) {
+		sum, s := t.partial[c*t.Len():][:t.Len()], &t.scratch[worker]
 		clear(sum)
 		part := members[c*chunk : min((c+1)*chunk, len(members))]
 		for ; len(part) >= t.size; part = part[t.size:] {
-			t.gradient(s, w, part[:t.size])
+			t.gradient(s, part[:t.size])
 			n := t.data.norm.of(s.gradient)
 			if !(n <= math.MaxFloat64) {
 				continue
@@ -157,87 +155,51 @@ func (t *Tuples) Sum(ctx context.Context, dst, w []float64, members []int32, cli
 	return err
 }
 
-// set gives the parameters to the networks of the workers.
-func (t *Tuples) set(theta []float64) {
+// set gives the weights to the maps of the workers.
+func (t *Tuples) set(w []float64) {
 	for i := range t.scratch {
-		if n := t.scratch[i].network; n != nil {
-			n.Set(theta)
-		}
+		t.scratch[i].set(w)
 	}
 }
 
 // distances sets s.z, s.q and s.classes; false if a network is not finite for a record.
-func (t *Tuples) distances(s *tupleScratch, w []float64, tuple []int32) bool {
-	d, k := t.data.d, len(tuple)
+func (t *Tuples) distances(s *tupleScratch, tuple []int32) bool {
+	k := len(tuple)
 	for i, v := range tuple {
 		s.classes[i] = t.classes[v]
 	}
-	clear(s.q)
-	if s.network != nil {
-		for i, v := range tuple {
-			copy(s.x[i*d:], t.data.Row(int(v)))
-		}
-		ok := s.network.Embed(s.z, s.x, k)
-		for i := range k {
-			for j := i + 1; j < k; j++ {
-				for r, u := range s.z[i*t.rows:][:t.rows] {
-					u -= s.z[j*t.rows+r]
-					s.q[i*k+j] += u * u
-				}
-			}
-		}
-		return ok
-	}
-	for r := range t.rows {
-		z := s.z[r*k : (r+1)*k]
-		kernels.GatherDots(z, t.data.x, w[r*d:(r+1)*d], tuple)
-		for i := range k {
-			for j := i + 1; j < k; j++ {
-				u := z[i] - z[j]
-				s.q[i*k+j] += u * u
-			}
+	ok := s.embed(s.z, tuple)
+	for i := range k {
+		for j := i + 1; j < k; j++ {
+			s.q[i*k+j] = squaredDistance(s.z[i*t.rows:][:t.rows], s.z[j*t.rows:][:t.rows])
 		}
 	}
-	return true
+	return ok
 }
 
-// gradient sets s.gradient to that of one tuple. With q_ij = ||z_i - z_j||^2 and c_ij
-// the slope of the loss in it, the slope in z_i = W x_i is g_i = sum_j 2 c_ij (z_i -
-// z_j), and the gradient is sum_i g_i x_i^T, or sum_i J_i^T g_i for z_i = f_theta(x_i).
-func (t *Tuples) gradient(s *tupleScratch, w []float64, tuple []int32) {
-	d, k := t.data.d, len(tuple)
+// gradient sets s.gradient to that of one tuple. With q_ij = ||z_i - z_j||^2 of the images and c_ij
+// the slope of the loss in it, the slope in z_i is g_i = sum_j 2 c_ij (z_i - z_j), and the gradient is
+// the sum of J_i^T g_i, or of g_i x_i^T for z_i = W x_i.
+func (t *Tuples) gradient(s *tupleScratch, tuple []int32) {
+	k := len(tuple)
 	clear(s.gradient)
-	if !t.distances(s, w, tuple) {
+	if !t.distances(s, tuple) {
 		return
 	}
 	clear(s.c)
 	t.loss.Slopes(s.c, s.q, s.classes)
 	clear(s.g)
-	if s.network != nil {
-		for i := range k {
-			for j := i + 1; j < k; j++ {
-				c, a, b := 2*s.c[i*k+j], i*t.rows, j*t.rows
-				for r := range t.rows {
-					v := c * (s.z[a+r] - s.z[b+r])
-					s.g[a+r] += v
-					s.g[b+r] -= v
-				}
+	for i := range k {
+		for j := i + 1; j < k; j++ {
+			c, a, b := 2*s.c[i*k+j], i*t.rows, j*t.rows
+			for r := range t.rows {
+				v := c * (s.z[a+r] - s.z[b+r])
+				s.g[a+r] += v
+				s.g[b+r] -= v
 			}
 		}
-		s.network.Pull(s.gradient, s.g, k)
-		return
 	}
-	for r := range t.rows {
-		z, g := s.z[r*k:(r+1)*k], s.g[r*k:(r+1)*k]
-		for i := range k {
-			for j := i + 1; j < k; j++ {
-				v := 2 * s.c[i*k+j] * (z[i] - z[j])
-				g[i] += v
-				g[j] -= v
-			}
-		}
-		kernels.GatherAddRows(s.gradient[r*d:(r+1)*d], g, t.data.x, tuple)
-	}
+	s.pull(s.gradient, s.g, tuple)
 }
 
 // Objective is the mean loss over the tuples in members: a diagnostic for public data,
@@ -246,7 +208,7 @@ func (t *Tuples) Objective(w []float64, members []int32) float64 {
 	sum, count := 0.0, 0
 	t.set(w)
 	for ; len(members) >= t.size; members = members[t.size:] {
-		t.distances(&t.scratch[0], w, members[:t.size])
+		t.distances(&t.scratch[0], members[:t.size])
 		sum += t.loss.Value(t.scratch[0].q, t.scratch[0].classes)
 		count++
 	}
