@@ -152,10 +152,10 @@ func (r *Report) run(ctx context.Context, t Target, o Options, start time.Time) 
 // probability at most alpha.
 func (r *Report) look(c *campaign, alpha float64) {
 	claimed := c.t.claim()
-	_, gaussian := claimed.noise.(privacy.Gaussian)
+	_, gaussian := claimed.Noise.(privacy.Gaussian)
 	gaussian = gaussian && r.Delta > 0
 	white := c.access == WhiteBox
-	if white && claimed.noise != nil {
+	if white && claimed.Noise != nil {
 		alpha /= 2 // there are two bounds
 	}
 	r.Runs = len(c.trials[0])
@@ -182,7 +182,7 @@ func (r *Report) look(c *campaign, alpha float64) {
 			z := distuv.UnitNormal.Quantile(1 - alpha/4)
 			r.RunsForHalf = int(math.Ceil(2 * z * z / ((s.Mu - half) * (s.Mu - half))))
 		}
-	case white && claimed.noise != nil:
+	case white && claimed.Noise != nil:
 		epsilon, standardError, lower := scaleModel(c.trials, alpha)
 		r.Tightness = &Tightness{"gap/scale", epsilon, standardError, r.Epsilon}
 		r.add(Bound{

@@ -183,7 +183,7 @@ func TestSecretBatchesAreScoredByTheirMixture(t *testing.T) {
 		of := func(t trial) float64 { return t.scores[i] }
 		best[i] = BestGuess(scoresOf(c.trials[0], of), scoresOf(c.trials[1], of), 1500, 1e-2, 1e-3).promise
 	}
-	t.Logf("the direction promises %.3f, the mixture %.3f of %.3f", best[0], best[1], target.claim().guarantee.Epsilon)
+	t.Logf("the direction promises %.3f, the mixture %.3f of %.3f", best[0], best[1], target.claim().Guarantee.Epsilon)
 	if !(best[1] > best[0]+0.1) {
 		t.Errorf("the direction promises %v, the mixture %v", best[0], best[1])
 	}

@@ -82,7 +82,7 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 		o, err := p.draw(neighbour, noise)
 		return o, nil, err
 	}
-	session, err := privacy.NewPublicSession(privacy.NewSeededSource(noise), w.t.claim().events)
+	session, err := privacy.NewPublicSession(privacy.NewSeededSource(noise), w.t.claim().Events)
 	if err != nil {
 		return Observation{}, nil, err
 	}
@@ -184,7 +184,7 @@ func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observ
 	var o Observation
 	var seen attack.Recorder
 	if w.t.Stream != nil || w.t.Program != nil {
-		session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), w.t.claim().events)
+		session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), w.t.claim().Events)
 		if err != nil {
 			return Observation{}, err
 		}
@@ -286,7 +286,7 @@ func (c *campaign) extend(ctx context.Context, runs int, step func(done int)) er
 	}
 	wait.Wait()
 	if failed != nil {
-		return fmt.Errorf("audit: %s: %w", c.t.claim().algorithm, failed)
+		return fmt.Errorf("audit: %s: %w", c.t.claim().Algorithm, failed)
 	}
 	for side := range c.trials {
 		c.trials[side] = append(c.trials[side], more[side]...)
