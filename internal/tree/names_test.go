@@ -11,9 +11,11 @@ import (
 
 // merged are tests of internal/tree/testdata/names.txt that have another name today.
 var merged = map[string]string{
-	"TestCUDAOnTheHost":                "TestHost",       // one framework in engine/cuda, run by make host
+	"TestCUDAOnTheHost":                "TestHost", // one framework in engine/cuda, run by make host
+	"TestClustersAreAudited":           "TestKindsAreAudited",
+	"TestEvaluationIsAudited":          "TestKindsAreAudited",
 	"TestEvaluationOfNeighbours":       "TestKindsOfEverySize", // one table of neighbours by kind of run
-	"TestFullBatchRecursions":          "TestRecursions", // of passes and baselines, too
+	"TestFullBatchRecursions":          "TestRecursions",       // of passes and baselines, too
 	"TestOffGIGAIsTheRecursion":        "TestRecursions",
 	"TestRequestsInWorkKeepTheirPlace": "TestRequestsInWorkKeepTheirShare",
 	"TestSearchOfNeighbours":           "TestKindsOfEverySize",
