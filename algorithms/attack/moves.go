@@ -60,6 +60,22 @@ func (r *Recorder) Moves() (all []Move) {
 	return all
 }
 
+// Joint is how far all releases move together: the root of the sum of squares for Gaussian noise, the sum for pure noise.
+func Joint(all []Move) (far float64) {
+	gaussian := false
+	for _, m := range all {
+		if _, gaussian = m.Noise.(privacy.Gaussian); gaussian {
+			far += m.By * m.By
+		} else {
+			far += m.By
+		}
+	}
+	if gaussian {
+		return math.Sqrt(far)
+	}
+	return far
+}
+
 // Jobs runs two jobs of one plan, on a data set and on a neighbour, and returns how far what they ask for moves. The error is a Violation if the
 // second one asks for something else, or returns other bits.
 func Jobs(ctx context.Context, data, neighbour algorithms.Job, seed uint64) ([]Move, error) {
