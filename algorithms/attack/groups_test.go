@@ -7,9 +7,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine"
-	"dyad/engine/cpu"
 	"dyad/internal/sizes"
-	"dyad/privacy"
 )
 
 func groupsPlan(t *testing.T, a algorithms.Moments, groups []int, d int, delta float64) *algorithms.Plan {
@@ -18,15 +16,9 @@ func groupsPlan(t *testing.T, a algorithms.Moments, groups []int, d int, delta f
 	for _, s := range groups {
 		n += s
 	}
-	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.5, Groups: groups}, 0, privacy.Budget{Epsilon: 1, Delta: delta}, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := a.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	problem := scores(n, d)
+	problem.Groups = groups
+	return planOn(t, a, problem, 1, delta)
 }
 
 // A record of the largest part moves the release by its certificate, at every place: its group is at 0 with the other label, and both
