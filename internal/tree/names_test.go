@@ -17,6 +17,7 @@ var merged = map[string]string{
 	"TestEvaluationOfNeighbours":       "TestKindsOfEverySize", // one table of neighbours by kind of run
 	"TestFullBatchRecursions":          "TestRecursions",       // of passes and baselines, too
 	"TestOffGIGAIsTheRecursion":        "TestRecursions",
+	"TestParticipationLeakIsCaught":    "TestParticipationLeakIsCaught", // of the audit of messages; the other one had bounds of its own
 	"TestRequestsInWorkKeepTheirPlace": "TestRequestsInWorkKeepTheirShare",
 	"TestSearchOfNeighbours":           "TestKindsOfEverySize",
 	"TestSearchOfReplacedPersons":      "TestKindsOfEverySize",
