@@ -162,7 +162,7 @@ func (r *Report) look(c *campaign, alpha float64) {
 	bound, shown := c.threshold(c.trials, r.Delta, alpha)
 	r.add(bound)
 	r.Scores = shown
-	best := func(t trial) float64 { return t.scores[0] }
+	best := func(t keptTrial) float64 { return t.Scores[0] }
 	switch {
 	case gaussian:
 		s := gaussianModel(scoresOf(c.trials[0], best), scoresOf(c.trials[1], best), alpha)
@@ -194,9 +194,9 @@ func (r *Report) look(c *campaign, alpha float64) {
 	noises := map[uint64]int{}
 	for _, side := range c.trials {
 		for _, t := range side {
-			r.Values += t.values
-			r.OffGrid += t.off
-			for _, f := range t.noises {
+			r.Values += t.Values
+			r.OffGrid += t.Off
+			for _, f := range t.Noises {
 				noises[f]++
 			}
 		}

@@ -209,7 +209,7 @@ type campaign struct {
 	seed    uint64
 	workers int
 	scores  []score // computed from every run
-	trials  [2][]trial
+	trials  [2][]keptTrial
 	// Only run numbers part-1 modulo parts are made, if parts is not 0; the others stay zero.
 	part, parts int
 }
@@ -229,7 +229,7 @@ func (c *campaign) extendTo(ctx context.Context, runs int, step func(done int)) 
 // is told how many runs of both sides there are. An error leaves the trials as they were.
 func (c *campaign) extend(ctx context.Context, runs int, step func(done int)) error {
 	from := len(c.trials[0])
-	more := [2][]trial{make([]trial, runs-from), make([]trial, runs-from)}
+	more := [2][]keptTrial{make([]keptTrial, runs-from), make([]keptTrial, runs-from)}
 	workers := c.workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
