@@ -26,15 +26,9 @@ func groupsPlanOf(t *testing.T, a algorithms.Algorithm, groups []int, cap, d int
 	for _, s := range groups {
 		n += s
 	}
-	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.5, Groups: groups, PersonRows: cap}, 0, privacy.Budget{Epsilon: 1, Delta: delta}, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := a.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	problem := scores(n, d)
+	problem.Groups, problem.PersonRows = groups, cap
+	return planOn(t, a, problem, 1, delta)
 }
 
 // A record of the largest part moves the release by its certificate, at every place: its group is at 0 with the other label, and both
@@ -161,7 +155,9 @@ func TestPersonsWithinGroupsReplay(t *testing.T) {
 	for _, a := range algorithms.Catalog() {
 		i := a.Info()
 		plan := func(rows int, l2 float64) (*algorithms.Plan, error) {
-			s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: 23, D: 3, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.5, Groups: groups, PersonRows: rows}, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
+			problem := scores(23, 3)
+			problem.Groups, problem.PersonRows = groups, rows
+			s, err := algorithms.NewSpec(cpu.Backend{}, problem, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,23 +7,12 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine"
-	"dyad/engine/cpu"
 	"dyad/privacy"
 )
 
 func metricPlan(t *testing.T, a algorithms.MomentMetric, n, d int, b engine.Bounds, epsilon float64) *algorithms.Plan {
 	t.Helper()
-	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
-		N: n, D: d, Bounds: b, Loss: engine.MahalanobisLogistic{}, Radius: 0.5 / (b.FeatureNorm * b.FeatureNorm),
-	}, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := a.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return planOn(t, a, engine.Problem{N: n, D: d, Bounds: b, Loss: engine.MahalanobisLogistic{}, Radius: 0.5 / (b.FeatureNorm * b.FeatureNorm)}, epsilon, 1e-5)
 }
 
 // Replaced records move no release by more than its certificate, for small and large n and d,

@@ -13,24 +13,27 @@ import (
 	"dyad/privacy"
 )
 
-func momentsPlan(t *testing.T, a algorithms.Algorithm, n, d int, delta float64) *algorithms.Plan {
+// planOn plans a on a problem, for epsilon and delta.
+func planOn(t *testing.T, a algorithms.Algorithm, p engine.Problem, epsilon, delta float64) *algorithms.Plan {
 	t.Helper()
-	return momentsPlanFor(t, a, n, d, privacy.Budget{Epsilon: 1, Delta: delta})
+	s, err := algorithms.NewSpec(cpu.Backend{}, p, 0, privacy.Budget{Epsilon: epsilon, Delta: delta}, algorithms.Certified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := a.Plan(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
 }
 
-func momentsPlanFor(t *testing.T, a algorithms.Algorithm, n, d int, b privacy.Budget) *algorithms.Plan {
+func scores(n, d int) engine.Problem {
+	return engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.5}
+}
+
+func momentsPlan(t *testing.T, a algorithms.Algorithm, n, d int, delta float64) *algorithms.Plan {
 	t.Helper()
-	s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
-		N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.5,
-	}, 0, b, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := a.Plan(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return planOn(t, a, scores(n, d), 1, delta)
 }
 
 // twoRecords are n records, all zero but record 0, which is x of class y, and the same with x2
@@ -182,14 +185,7 @@ func TestMomentsReplayBounds(t *testing.T) {
 				if a.Steps > 0 && delta == 0 {
 					continue
 				}
-				s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: b, Loss: engine.Logistic{}, Radius: 0.5 / b.FeatureNorm}, 0, privacy.Budget{Epsilon: 0.1, Delta: delta}, algorithms.Certified)
-				if err != nil {
-					t.Fatal(err)
-				}
-				p, err := a.Plan(s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := planOn(t, a, engine.Problem{N: n, D: d, Bounds: b, Loss: engine.Logistic{}, Radius: 0.5 / b.FeatureNorm}, 0.1, delta)
 				data := RandomRecords(n, d, b, 5)
 				if _, err := Replay(a, p, data, Neighbours(data, 12, 6), 7); err != nil {
 					t.Errorf("%+v, options %d, delta %v: %v", b, i, delta, err)
@@ -284,7 +280,7 @@ func TestReplayCatchesLeakyMoments(t *testing.T) {
 	data = mustRecords(x, y, d, engine.UnitBounds())
 	neighbours = Neighbours(data, 12, 2)
 	for which, name := range []string{"exact moments before steps", "an exact gradient", "the last exact gradient"} {
-		_, err := Replay(leaky{steps, which}, momentsPlanFor(t, steps, n, d, privacy.Budget{Epsilon: 30, Delta: 1e-5}), data, neighbours, 3)
+		_, err := Replay(leaky{steps, which}, planOn(t, steps, scores(n, d), 30, 1e-5), data, neighbours, 3)
 		if !errors.As(err, new(Violation)) {
 			t.Errorf("%s: %v", name, err)
 		}

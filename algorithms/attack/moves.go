@@ -10,10 +10,11 @@ import (
 
 // Move is how far something that a run asks for is from what its replay on a neighbour asks for.
 type Move struct {
-	Call          // of the replay
-	Name  string  // of the row of the plan, if it is known; Selection for what a run of one releases
-	By    float64 // the distance of exact vectors in the norm of their noise, or the largest change of a score
-	Bound float64 // the certified sensitivity of it
+	Call            // of the replay
+	Was   []float64 // Before of the run that answers it
+	Name  string    // of the row of the plan, if it is known; Selection for what a run of one releases
+	By    float64   // the distance of exact vectors in the norm of their noise, or the largest change of a score
+	Bound float64   // the certified sensitivity of it
 }
 
 // Share is the move over its bound.
@@ -41,7 +42,7 @@ func (r *Recorder) Moves() (all []Move) {
 		was := r.Of.Calls[i]
 		switch c.Kind {
 		case Release, Hidden:
-			all = append(all, Move{Call: c, By: Apart(c.Noise, c.Before, was.Before), Bound: c.Certificate.Sensitivity()})
+			all = append(all, Move{Call: c, Was: was.Before, By: Apart(c.Noise, c.Before, was.Before), Bound: c.Certificate.Sensitivity()})
 		case Choice:
 			m := Move{Call: c, Bound: math.Ceil(c.Certificate.Sensitivity())}
 			for k, q := range c.Scores {
@@ -58,6 +59,22 @@ func (r *Recorder) Moves() (all []Move) {
 		}
 	}
 	return all
+}
+
+// Joint is how far all releases move together: the root of the sum of squares for Gaussian noise, the sum for pure noise.
+func Joint(all []Move) (far float64) {
+	gaussian := false
+	for _, m := range all {
+		if _, gaussian = m.Noise.(privacy.Gaussian); gaussian {
+			far += m.By * m.By
+		} else {
+			far += m.By
+		}
+	}
+	if gaussian {
+		return math.Sqrt(far)
+	}
+	return far
 }
 
 // Jobs runs two jobs of one plan, on a data set and on a neighbour, and returns how far what they ask for moves. The error is a Violation if the

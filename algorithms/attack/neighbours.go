@@ -105,6 +105,31 @@ func PairNeighbours(n, d int, b engine.Bounds) (all []Instance) {
 	}
 }
 
+// Exhaust is the largest distance of a query between neighbours, over all data sets of n records of these kinds.
+func Exhaust[T any](kinds []T, n int, query func([]T) []float64, apart func(a, b []float64) float64) (most float64) {
+	total := 1
+	for range n {
+		total *= len(kinds)
+	}
+	seen := make([][]float64, total)
+	for code := range seen {
+		set := make([]T, n)
+		for i, c := 0, code; i < n; i, c = i+1, c/len(kinds) {
+			set[i] = kinds[c%len(kinds)]
+		}
+		seen[code] = query(set)
+	}
+	for code, a := range seen {
+		for place := 1; place < total; place *= len(kinds) {
+			digit := code / place % len(kinds)
+			for other := range digit {
+				most = max(most, apart(a, seen[code+(other-digit)*place]))
+			}
+		}
+	}
+	return most
+}
+
 func copies(r *engine.Records) (x, y []float64) {
 	x = make([]float64, r.Len()*r.Dim())
 	for i := range r.Len() {

@@ -30,7 +30,7 @@ func violation(format string, args ...any) error {
 // moves are how far the releases of a run and of its replay are apart.
 type moves struct {
 	run     *Recorder // the replay, which notes violations
-	largest float64   // moved / certified, over all releases
+	largest float64   // moved / certified, over all releases; of a stream of all together
 	mu2     float64   // sum of (moved / sigma)^2 over Gaussian releases
 	pure    float64   // sum of moved / scale over K-norm and Laplace releases
 	square  float64   // sum of moved^2
@@ -53,8 +53,11 @@ func compare(run *Recorder, stream bool) *moves {
 			m.apart = Apart(nil, c.After, r.After)
 		case c.Kind == Release:
 			m.release(i, c, r)
-			if m.joint = c.Certificate.Sensitivity(); stream && !(math.Sqrt(m.square) <= m.joint) {
-				run.Fail("all releases up to %d together: moved %.6g, certified %.6g", i+1, math.Sqrt(m.square), m.joint)
+			if joint := c.Certificate.Sensitivity(); stream {
+				m.largest = math.Sqrt(m.square) / joint
+				if !(m.largest <= 1) {
+					run.Fail("all releases up to %d together: moved %.6g, certified %.6g", i+1, math.Sqrt(m.square), joint)
+				}
 			}
 		}
 	}
@@ -139,51 +142,57 @@ func (w watched) Sum(ctx context.Context, dst []float64, q engine.Query) error {
 // same shape and bounds. It returns a Violation if the algorithm is not sound on
 // them, and the largest moved/certified ratio seen.
 func Replay(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, neighbours []*engine.Records, seed uint64) (float64, error) {
+	return replayAll(p, false, data, neighbours, seed, func(data *engine.Records, r *Recorder) ([]float64, error) {
+		ev, err := p.Spec.Kernel.Bind(data)
+		if err != nil {
+			return nil, err
+		}
+		step := func(done, total int) { r.Note("step", fmt.Sprint(done, total)) } // their number may not depend on data
+		w, err := a.Train(context.Background(), watched{ev, r}, p, r, algorithms.Tracker{OnStep: step})
+		return w, errors.Join(err, ev.Close())
+	})
+}
+
+// replayAll replays a run on every neighbour. All releases of a stream have one certificate.
+func replayAll(p *algorithms.Plan, stream bool, data *engine.Records, neighbours []*engine.Records, seed uint64, run func(*engine.Records, *Recorder) ([]float64, error)) (largest float64, err error) {
 	session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events())
 	if err != nil {
 		return 0, err
 	}
 	record := &Recorder{Session: session}
-	want, err := run(a, p, data, record)
+	want, err := run(data, record)
 	if err != nil {
 		return 0, err
 	}
 	if len(record.Calls) == 0 {
 		return 0, violation("the run asked for nothing")
 	}
-	if batch, _ := p.Certificate().Batch(); batch > 0 || p.Certificate().HiddenSteps() > 0 {
-		other := &Recorder{Session: session, Of: record, Fresh: true}
-		got, err := run(a, p, data, other)
-		if err := other.Outcome(err); err != nil {
-			return 0, fmt.Errorf("other secret coins: %w", err)
+	again := func(data *engine.Records, r *Recorder, what, depends string) error {
+		got, err := run(data, r)
+		if !r.Fresh {
+			moved := compare(r, stream)
+			if !stream {
+				moved.together(p)
+			}
+			largest = max(largest, moved.largest)
 		}
-		if !SameBits(got, want) {
-			return 0, fmt.Errorf("other secret coins: %w", violation("the result depends on batches or steps that must stay secret"))
+		if err = r.Outcome(err); err == nil && !SameBits(got, want) {
+			err = violation("the result depends on %s", depends)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return nil
+	}
+	if batch, _ := p.Certificate().Batch(); !stream && (batch > 0 || p.Certificate().HiddenSteps() > 0) {
+		if err := again(data, &Recorder{Session: session, Of: record, Fresh: true}, "other secret coins", "batches or steps that must stay secret"); err != nil {
+			return 0, err
 		}
 	}
-	largest := 0.0
 	for i, neighbour := range neighbours {
-		again := &Recorder{Session: session, Of: record}
-		got, err := run(a, p, neighbour, again)
-		moved := compare(again, false)
-		moved.together(p)
-		largest = max(largest, moved.largest)
-		if err := again.Outcome(err); err != nil {
-			return largest, fmt.Errorf("neighbour %d: %w", i, err)
-		}
-		if !SameBits(got, want) {
-			return largest, fmt.Errorf("neighbour %d: %w", i, violation("the result depends on an unreleased value"))
+		if err := again(neighbour, &Recorder{Session: session, Of: record}, fmt.Sprintf("neighbour %d", i), "an unreleased value"); err != nil {
+			return largest, err
 		}
 	}
 	return largest, nil
-}
-
-func run(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, r *Recorder) ([]float64, error) {
-	ev, err := p.Spec.Kernel.Bind(data)
-	if err != nil {
-		return nil, err
-	}
-	step := func(done, total int) { r.Note("step", fmt.Sprint(done, total)) } // their number may not depend on data
-	w, err := a.Train(context.Background(), watched{ev, r}, p, r, algorithms.Tracker{OnStep: step})
-	return w, errors.Join(err, ev.Close())
 }

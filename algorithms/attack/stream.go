@@ -2,8 +2,6 @@ package attack
 
 import (
 	"context"
-	"fmt"
-	"math"
 
 	"dyad/algorithms"
 	"dyad/engine"
@@ -21,50 +19,20 @@ type Stepper interface {
 // anything that does not follow from releases; and the largest joint ratio
 // moved/certified seen.
 func ReplayStream(p *algorithms.Plan, start func(privacy.Session) (Stepper, error), data *engine.Records, neighbours []*engine.Records, seed uint64) (float64, error) {
-	session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events())
-	if err != nil {
-		return 0, err
-	}
-	record := &Recorder{Session: session}
-	want, err := feed(start, data, record)
-	if err != nil {
-		return 0, err
-	}
-	if len(record.Calls) == 0 {
-		return 0, violation("the stream asked for nothing")
-	}
-	largest := 0.0
-	for i, neighbour := range neighbours {
-		again := &Recorder{Session: session, Of: record}
-		got, err := feed(start, neighbour, again)
-		if moved := compare(again, true); moved.joint > 0 {
-			largest = max(largest, math.Sqrt(moved.square)/moved.joint)
-		}
-		if err := again.Outcome(err); err != nil {
-			return largest, fmt.Errorf("neighbour %d: %w", i, err)
-		}
-		for t := range want {
-			if !SameBits(got[t], want[t]) {
-				return largest, fmt.Errorf("neighbour %d: %w", i, violation("what is returned after record %d depends on an unreleased value", t+1))
-			}
-		}
-	}
-	return largest, nil
-}
-
-// feed returns what each step returns.
-func feed(start func(privacy.Session) (Stepper, error), data *engine.Records, r *Recorder) ([][]float64, error) {
-	s, err := start(r)
-	if err != nil {
-		return nil, err
-	}
-	out := make([][]float64, data.Len())
-	x := make([]float64, data.Dim())
-	for i := range out {
-		data.Row(i, x)
-		if out[i], err = s.Step(context.Background(), x, data.Label(i)); err != nil {
+	return replayAll(p, true, data, neighbours, seed, func(data *engine.Records, r *Recorder) (all []float64, err error) {
+		s, err := start(r)
+		if err != nil {
 			return nil, err
 		}
-	}
-	return out, nil
+		x := make([]float64, data.Dim())
+		for i := range data.Len() {
+			data.Row(i, x)
+			out, err := s.Step(context.Background(), x, data.Label(i))
+			if err != nil {
+				return nil, err
+			}
+			all = append(append(all, float64(len(out))), out...)
+		}
+		return all, nil
+	})
 }

@@ -11,20 +11,20 @@ import (
 
 // threshold chooses a score, a threshold and a side on the first half of the runs and
 // bounds epsilon by Clopper-Pearson on the second half.
-func (c *campaign) threshold(trials [2][]trial, delta, alpha float64) (Bound, [2][]float64) {
+func (c *campaign) threshold(trials [2][]keptTrial, delta, alpha float64) (Bound, [2][]float64) {
 	half := len(trials[0]) / 2
-	pilot, held := [2][]trial{trials[0][:half], trials[1][:half]}, [2][]trial{trials[0][half:], trials[1][half:]}
+	pilot, held := [2][]keptTrial{trials[0][:half], trials[1][:half]}, [2][]keptTrial{trials[0][half:], trials[1][half:]}
 	type named struct {
 		name string
-		of   func(trial) float64
+		of   func(keptTrial) float64
 	}
 	var scores []named
 	for i, s := range c.scores {
-		scores = append(scores, named{s.name, func(t trial) float64 { return t.scores[i] }})
+		scores = append(scores, named{s.name, func(t keptTrial) float64 { return t.Scores[i] }})
 	}
-	for name, features := range map[string]func(trial) []float64{
-		"learned direction of the releases": func(t trial) []float64 { return t.released },
-		"learned direction of the result":   func(t trial) []float64 { return t.result },
+	for name, features := range map[string]func(keptTrial) []float64{
+		"learned direction of the releases": func(t keptTrial) []float64 { return t.Released },
+		"learned direction of the result":   func(t keptTrial) []float64 { return t.Result },
 	} {
 		if of, ok := learnedScore(pilot, features); ok {
 			scores = append(scores, named{name, of})
@@ -47,7 +47,7 @@ func (c *campaign) threshold(trials [2][]trial, delta, alpha float64) (Bound, [2
 	}, shown
 }
 
-func scoresOf(trials []trial, of func(trial) float64) []float64 {
+func scoresOf(trials []keptTrial, of func(keptTrial) float64) []float64 {
 	v := make([]float64, len(trials))
 	for i, t := range trials {
 		v[i] = of(t)

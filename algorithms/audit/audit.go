@@ -152,17 +152,17 @@ func (r *Report) run(ctx context.Context, t Target, o Options, start time.Time) 
 // probability at most alpha.
 func (r *Report) look(c *campaign, alpha float64) {
 	claimed := c.t.claim()
-	_, gaussian := claimed.noise.(privacy.Gaussian)
+	_, gaussian := claimed.Noise.(privacy.Gaussian)
 	gaussian = gaussian && r.Delta > 0
 	white := c.access == WhiteBox
-	if white && claimed.noise != nil {
+	if white && claimed.Noise != nil {
 		alpha /= 2 // there are two bounds
 	}
 	r.Runs = len(c.trials[0])
 	bound, shown := c.threshold(c.trials, r.Delta, alpha)
 	r.add(bound)
 	r.Scores = shown
-	best := func(t trial) float64 { return t.scores[0] }
+	best := func(t keptTrial) float64 { return t.Scores[0] }
 	switch {
 	case gaussian:
 		s := gaussianModel(scoresOf(c.trials[0], best), scoresOf(c.trials[1], best), alpha)
@@ -182,7 +182,7 @@ func (r *Report) look(c *campaign, alpha float64) {
 			z := distuv.UnitNormal.Quantile(1 - alpha/4)
 			r.RunsForHalf = int(math.Ceil(2 * z * z / ((s.Mu - half) * (s.Mu - half))))
 		}
-	case white && claimed.noise != nil:
+	case white && claimed.Noise != nil:
 		epsilon, standardError, lower := scaleModel(c.trials, alpha)
 		r.Tightness = &Tightness{"gap/scale", epsilon, standardError, r.Epsilon}
 		r.add(Bound{
@@ -194,9 +194,9 @@ func (r *Report) look(c *campaign, alpha float64) {
 	noises := map[uint64]int{}
 	for _, side := range c.trials {
 		for _, t := range side {
-			r.Values += t.values
-			r.OffGrid += t.off
-			for _, f := range t.noises {
+			r.Values += t.Values
+			r.OffGrid += t.Off
+			for _, f := range t.Noises {
 				noises[f]++
 			}
 		}

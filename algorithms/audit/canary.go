@@ -68,7 +68,7 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 	}
 	seen := Observation{Releases: released(&recorded)}
 	g := guessSigns(signs, seen, o.Guesses)
-	r := newReport(planClaim(p), o.Confidence)
+	r := newReport(claimOf(p, p.Spec.Kernel.Problem()), o.Confidence)
 	r.Access, r.Runs, r.Seed = "one run with canaries", 1, o.Seed
 	r.Instance = fmt.Sprintf("%d canaries, %d of %d guesses correct", g.Canaries, g.Correct, g.Made)
 	alpha := 1 - o.Confidence

@@ -50,15 +50,15 @@ func TestLargestOfAllLooksHolds(t *testing.T) {
 	samples := sizes.Of(500, 2000)
 	missed, control := 0, 0
 	for range samples {
-		var trials [2][]trial
+		var trials [2][]keptTrial
 		for side := range trials {
 			for range runs {
-				trials[side] = append(trials[side], trial{gap: epsilon, noise: rng.ExpFloat64(), coordinates: 1})
+				trials[side] = append(trials[side], keptTrial{Gap: epsilon, Noise: rng.ExpFloat64(), Coordinates: 1})
 			}
 		}
 		largest, unspent := 0.0, 0.0
 		for _, l := range looks(runs, alpha, true) {
-			part := [2][]trial{trials[0][:l.runs], trials[1][:l.runs]}
+			part := [2][]keptTrial{trials[0][:l.runs], trials[1][:l.runs]}
 			_, _, lower := scaleModel(part, l.alpha)
 			largest = max(largest, lower)
 			_, _, lower = scaleModel(part, alpha)
@@ -180,10 +180,10 @@ func TestSecretBatchesAreScoredByTheirMixture(t *testing.T) {
 	}
 	var best [2]float64
 	for i := range best {
-		of := func(t trial) float64 { return t.scores[i] }
+		of := func(t keptTrial) float64 { return t.Scores[i] }
 		best[i] = BestGuess(scoresOf(c.trials[0], of), scoresOf(c.trials[1], of), 1500, 1e-2, 1e-3).promise
 	}
-	t.Logf("the direction promises %.3f, the mixture %.3f of %.3f", best[0], best[1], target.claim().guarantee.Epsilon)
+	t.Logf("the direction promises %.3f, the mixture %.3f of %.3f", best[0], best[1], target.claim().Guarantee.Epsilon)
 	if !(best[1] > best[0]+0.1) {
 		t.Errorf("the direction promises %v, the mixture %v", best[0], best[1])
 	}

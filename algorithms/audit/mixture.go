@@ -33,7 +33,7 @@ type centre struct {
 // depend on w, and is some score where they are not. ok is false for noise that is not
 // Gaussian and where the exact vectors are too many to count.
 func (t Target) mixtureScore(ctx context.Context, seed uint64) (of score, ok bool, err error) {
-	if _, gaussian := t.claim().noise.(privacy.Gaussian); !gaussian || !t.sampled() {
+	if _, gaussian := t.claim().Noise.(privacy.Gaussian); !gaussian || !t.sampled() {
 		return score{}, false, nil
 	}
 	w, err := newWorker(t)

@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
+	"dyad/engine"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -114,10 +115,9 @@ func onPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 // programOf is a plan as the audit sees it.
 func programOf(p *pairs.Plan, variant string) *Program {
 	s := p.Spec
-	return &Program{
-		Algorithm: p.Algorithm, Mode: s.Mode.String(), Loss: s.Loss.Name(), Variant: variant, Records: s.Individuals, Features: s.Dim,
-		Guarantee: p.Guarantee, Noise: p.Noise(), Certificate: p.Certificate(), Events: p.Events(),
-	}
+	c := claimOf(&p.Plan, engine.Problem{})
+	c.Mode, c.Loss, c.Variant, c.Records, c.Features = s.Mode.String(), s.Loss.Name(), variant, s.Individuals, s.Dim
+	return &c
 }
 
 func (in PairInstance) data(s pairs.Spec, side int) (*embedding.Data, error) {

@@ -30,14 +30,6 @@ type Part struct {
 	Trials            [2][]keptTrial
 }
 
-// keptTrial is a trial in a file.
-type keptTrial struct {
-	Scores, Released, Result []float64
-	Gap, Noise               float64
-	Coordinates, Values, Off int
-	Noises                   []uint64
-}
-
 // RunPart makes part of parts of the runs of Run, 1 <= part <= parts. Options.Time is not for parts.
 func RunPart(ctx context.Context, t Target, o Options, part, parts int) (*Part, error) {
 	if part < 1 || part > parts {
@@ -54,7 +46,7 @@ func RunPart(ctx context.Context, t Target, o Options, part, parts int) (*Part, 
 	p := &Part{Plan: hash, Part: part, Parts: parts, Runs: o.Runs}
 	for side, trials := range c.trials {
 		for i := part - 1; i < len(trials); i += parts {
-			p.Trials[side] = append(p.Trials[side], kept(trials[i]))
+			p.Trials[side] = append(p.Trials[side], trials[i])
 		}
 	}
 	return p, nil
@@ -73,7 +65,7 @@ func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, er
 	}
 	count := parts[0].Parts
 	for side := range c.trials {
-		c.trials[side] = make([]trial, o.Runs)
+		c.trials[side] = make([]keptTrial, o.Runs)
 	}
 	seen := map[int]bool{}
 	for _, p := range parts {
@@ -91,7 +83,7 @@ func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, er
 				return nil, fmt.Errorf("%w: part %d of %d has %d runs of %d", ErrParts, p.Part, count, len(trials), (o.Runs-p.Part+count)/count)
 			}
 			for i, k := range trials {
-				c.trials[side][p.Part-1+i*count] = k.trial()
+				c.trials[side][p.Part-1+i*count] = k
 			}
 		}
 	}
@@ -102,7 +94,7 @@ func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, er
 	}
 	all := c.trials
 	for _, l := range looks(o.Runs, 1-o.Confidence, false) {
-		c.trials = [2][]trial{all[0][:l.runs], all[1][:l.runs]}
+		c.trials = [2][]keptTrial{all[0][:l.runs], all[1][:l.runs]}
 		r.look(c, l.alpha)
 	}
 	r.Seconds = time.Since(start).Seconds()
@@ -134,18 +126,10 @@ func (t Target) divided(ctx context.Context, o *Options) (*campaign, [sha256.Siz
 	for _, s := range c.scores {
 		fmt.Fprintln(&b, s.name)
 	}
-	if err := gob.NewEncoder(&b).Encode([2]keptTrial{kept(first.trials[0][0]), kept(first.trials[1][0])}); err != nil {
+	if err := gob.NewEncoder(&b).Encode([2]keptTrial{first.trials[0][0], first.trials[1][0]}); err != nil {
 		return nil, hash, nil, fmt.Errorf("audit: %w", err)
 	}
 	return c, sha256.Sum256(b.Bytes()), r, nil
-}
-
-func kept(t trial) keptTrial {
-	return keptTrial{t.scores, t.released, t.result, t.gap, t.noise, t.coordinates, t.values, t.off, t.noises}
-}
-
-func (k keptTrial) trial() trial {
-	return trial{k.Scores, k.Released, k.Result, k.Gap, k.Noise, k.Coordinates, k.Values, k.Off, k.Noises}
 }
 
 // Write writes the part for ReadPart: PartFormat in a line, then encoding/gob.

@@ -47,12 +47,12 @@ func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 		return p, err
 	}
 	c, alpha := t.claim(), (1-o.Confidence)/2
-	g := c.guarantee
+	g := c.Guarantee
 	if run != nil {
 		p.RunsForHalf = runsForTails(p.Move*run.Mu, g.Epsilon/2, g.Delta, alpha/2)
 		return p, nil
 	}
-	if _, gaussian := c.noise.(privacy.Gaussian); gaussian && g.Delta > 0 && g.Mu > 0 {
+	if _, gaussian := c.Noise.(privacy.Gaussian); gaussian && g.Delta > 0 && g.Mu > 0 {
 		if over := p.Move*g.Mu - account.GDPMu(g.Epsilon/2, g.Delta); over > 0 {
 			z := distuv.UnitNormal.Quantile(1 - alpha/4)
 			p.RunsForHalf = int(min(mostRuns, math.Ceil(2*z*z/(over*over))))
@@ -60,7 +60,7 @@ func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 		return p, nil
 	}
 	// The likeliest event of pure noise: half of the runs of one side, and a share e^-epsilon of that of the other.
-	for runs := fewestRuns; (g.Delta == 0 || c.noise == nil) && runs < mostRuns; runs *= 2 {
+	for runs := fewestRuns; (g.Delta == 0 || c.Noise == nil) && runs < mostRuns; runs *= 2 {
 		held := runs / 2 // that did not choose the attack
 		rare := int(math.Ceil(float64(held) / 2 * math.Exp(-p.Move*g.Epsilon)))
 		if math.Log(proportionLower(held/2, held, alpha/2)/proportionUpper(rare, held, alpha/2)) > g.Epsilon/2 {

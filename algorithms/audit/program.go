@@ -38,9 +38,9 @@ type Program struct {
 // OnPlan attacks the sentence that a plan prints: its guarantee, by a run on either of two neighbouring data sets. It asks for nothing else, so
 // that every kind of run is attacked by the same call. train releases the rows of the plan, in their order and each once, through the session.
 func OnPlan(p *algorithms.Plan, instance string, train func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error)) Target {
-	return Target{Instance: instance, Program: &Program{
-		Algorithm: p.Algorithm, Mode: p.Mode.String(), Guarantee: p.Guarantee, Noise: p.Noise(), Certificate: p.Certificate(), Events: p.Events(), Rows: p.Releases, Train: train,
-	}}
+	c := claimOf(p, engine.Problem{})
+	c.Rows, c.Train = p.Releases, train
+	return Target{Instance: instance, Program: &c}
 }
 
 // OnJobs is OnPlan for jobs of one plan on two neighbouring data sets, whatever the kind of run is: clusters, figures, thresholds, searches.
@@ -57,13 +57,6 @@ func OnKind(p *algorithms.KindPlan, data, neighbour *engine.Records, instance st
 	})
 	t.Program.Records, t.Program.Features = p.Shape.Records, p.Shape.Features
 	return t
-}
-
-func (p *Program) claim() claim {
-	return claim{
-		algorithm: p.Algorithm, mode: p.Mode, variant: p.Variant, loss: p.Loss, n: p.Records, d: p.Features,
-		guarantee: p.Guarantee, noise: p.Noise, events: p.Events, certificate: p.Certificate,
-	}
 }
 
 // draw is a run of Draw.

@@ -37,13 +37,13 @@ func gammaParts(m privacy.Mechanism, value, exact, other []float64) (gap, noise 
 //
 // Gaps that depend on what was released would need another argument; the smallest one
 // stands for all.
-func scaleModel(trials [2][]trial, alpha float64) (epsilon, standardError, lower float64) {
+func scaleModel(trials [2][]keptTrial, alpha float64) (epsilon, standardError, lower float64) {
 	gap, sum, n := math.Inf(1), 0.0, 0.0
 	for _, side := range trials {
 		for _, t := range side {
-			gap = min(gap, t.gap)
-			sum += t.noise
-			n += float64(t.coordinates)
+			gap = min(gap, t.Gap)
+			sum += t.Noise
+			n += float64(t.Coordinates)
 		}
 	}
 	if !(sum > 0) {

@@ -93,15 +93,15 @@ func (r *Report) Holds() bool {
 	return !r.Refuted() && !r.Exceeds() && r.OffGrid == 0 && r.Repeated == 0
 }
 
-func newReport(c claim, confidence float64) *Report {
+func newReport(c Program, confidence float64) *Report {
 	r := &Report{
-		Algorithm: c.algorithm, Mode: c.mode, Variant: c.variant, Loss: c.loss,
-		Records: c.n, Features: c.d, Unit: c.guarantee.Unit,
-		Epsilon: c.guarantee.Epsilon, Delta: c.guarantee.Delta, Mu: c.guarantee.Mu,
+		Algorithm: c.Algorithm, Mode: c.Mode, Variant: c.Variant, Loss: c.Loss,
+		Records: c.Records, Features: c.Features, Unit: c.Guarantee.Unit,
+		Epsilon: c.Guarantee.Epsilon, Delta: c.Guarantee.Delta, Mu: c.Guarantee.Mu,
 		Confidence: confidence,
 	}
-	if c.guarantee.Claim != nil {
-		r.PaperEpsilon = c.guarantee.Claim.Epsilon
+	if c.Guarantee.Claim != nil {
+		r.PaperEpsilon = c.Guarantee.Claim.Epsilon
 	}
 	return r
 }

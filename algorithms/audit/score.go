@@ -55,7 +55,7 @@ const mostFeatures = 64
 // side or in the returned weights. It knows neither the exact vectors nor the law of
 // the noise, so it also finds noise that repeats or is correlated. ok is false in too
 // many dimensions or for too few runs.
-func learnedScore(pilot [2][]trial, features func(trial) []float64) (of func(trial) float64, ok bool) {
+func learnedScore(pilot [2][]keptTrial, features func(keptTrial) []float64) (of func(keptTrial) float64, ok bool) {
 	d := len(features(pilot[0][0]))
 	runs := len(pilot[0])
 	if d == 0 || d > mostFeatures || runs < 2*d+2 {
@@ -98,7 +98,7 @@ func learnedScore(pilot [2][]trial, features func(trial) []float64) (of func(tri
 		_ = factor.SolveVecTo(&solved, mat.NewVecDense(d, difference))
 		direction = solved.RawVector().Data
 	}
-	return func(t trial) float64 {
+	return func(t keptTrial) float64 {
 		sum := 0.0
 		for k, v := range features(t) {
 			sum += v * direction[k]

@@ -82,7 +82,7 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 		o, err := p.draw(neighbour, noise)
 		return o, nil, err
 	}
-	session, err := privacy.NewPublicSession(privacy.NewSeededSource(noise), w.t.claim().events)
+	session, err := privacy.NewPublicSession(privacy.NewSeededSource(noise), w.t.claim().Events)
 	if err != nil {
 		return Observation{}, nil, err
 	}
@@ -184,7 +184,7 @@ func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observ
 	var o Observation
 	var seen attack.Recorder
 	if w.t.Stream != nil || w.t.Program != nil {
-		session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), w.t.claim().events)
+		session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), w.t.claim().Events)
 		if err != nil {
 			return Observation{}, err
 		}
@@ -209,7 +209,7 @@ type campaign struct {
 	seed    uint64
 	workers int
 	scores  []score // computed from every run
-	trials  [2][]trial
+	trials  [2][]keptTrial
 	// Only run numbers part-1 modulo parts are made, if parts is not 0; the others stay zero.
 	part, parts int
 }
@@ -229,7 +229,7 @@ func (c *campaign) extendTo(ctx context.Context, runs int, step func(done int)) 
 // is told how many runs of both sides there are. An error leaves the trials as they were.
 func (c *campaign) extend(ctx context.Context, runs int, step func(done int)) error {
 	from := len(c.trials[0])
-	more := [2][]trial{make([]trial, runs-from), make([]trial, runs-from)}
+	more := [2][]keptTrial{make([]keptTrial, runs-from), make([]keptTrial, runs-from)}
 	workers := c.workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -286,7 +286,7 @@ func (c *campaign) extend(ctx context.Context, runs int, step func(done int)) er
 	}
 	wait.Wait()
 	if failed != nil {
-		return fmt.Errorf("audit: %s: %w", c.t.claim().algorithm, failed)
+		return fmt.Errorf("audit: %s: %w", c.t.claim().Algorithm, failed)
 	}
 	for side := range c.trials {
 		c.trials[side] = append(c.trials[side], more[side]...)

@@ -39,51 +39,36 @@ type Target struct {
 	Instance string
 }
 
-// claim is what a plan claims, of either kind.
-type claim struct {
-	algorithm, mode string
-	variant, loss   string
-	n, d            int // n: records in all
-	guarantee       privacy.Guarantee
-	noise           privacy.Mechanism
-	certificate     privacy.Certificate
-	events          []account.Event
-}
-
-func (t Target) claim() claim {
+// claim is what is claimed, without what runs it.
+func (t Target) claim() Program {
 	if t.Program != nil {
-		return t.Program.claim()
+		return *t.Program
 	}
-	if s := t.Stream; s != nil {
-		c := claim{
-			algorithm: s.Algorithm, mode: s.Spec.Mode.String(), variant: s.Reading().String(), guarantee: s.Guarantee,
-			noise: s.Noise(), certificate: s.Certificate(), events: s.Events(),
+	p, problem := t.plan(), t.problem()
+	c := claimOf(p, problem)
+	if t.Stream != nil {
+		c.Variant = p.Reading().String()
+		if p.Spec.Batch > 1 {
+			c.Variant += fmt.Sprintf(", batches of %d", p.Spec.Batch)
 		}
-		c.of(t.problem())
-		if s.Spec.Batch > 1 {
-			c.variant += fmt.Sprintf(", batches of %d", s.Spec.Batch)
+		if p.Spec.Buffer > 0 {
+			c.Variant += fmt.Sprintf(", buffer of %d", p.Spec.Buffer)
 		}
-		if s.Spec.Buffer > 0 {
-			c.variant += fmt.Sprintf(", buffer of %d", s.Spec.Buffer)
+		if p.Spec.Reservoir {
+			c.Variant += ", reservoir"
 		}
-		if s.Spec.Reservoir {
-			c.variant += ", reservoir"
-		}
-		return c
 	}
-	return planClaim(t.Plan)
-}
-
-func planClaim(p *algorithms.Plan) claim {
-	c := claim{
-		algorithm: p.Algorithm, mode: p.Mode.String(), guarantee: p.Guarantee,
-		noise: p.Noise(), certificate: p.Certificate(), events: p.Events(),
-	}
-	c.of(p.Spec.Kernel.Problem())
 	return c
 }
 
-func (c *claim) of(p engine.Problem) { c.loss, c.n, c.d = p.Loss.Name(), p.N, p.D }
+// claimOf is what a plan claims. The problem is that of a training, with all records of a stream.
+func claimOf(p *algorithms.Plan, of engine.Problem) Program {
+	c := Program{Algorithm: p.Algorithm, Mode: p.Mode.String(), Guarantee: p.Guarantee, Noise: p.Noise(), Certificate: p.Certificate(), Events: p.Events()}
+	if of.Loss != nil {
+		c.Loss, c.Records, c.Features = of.Loss.Name(), of.N, of.D
+	}
+	return c
+}
 
 // plan returns the plan of the algorithm or stream under attack.
 func (t Target) plan() *algorithms.Plan {
@@ -110,8 +95,8 @@ func (t Target) check() error {
 	}
 	c := t.claim()
 	local := t.Program != nil && (t.Program.Draw != nil || t.Program.Rows != nil) // which need no noise
-	if kind := c.guarantee.Kind; !local && c.noise == nil || kind == privacy.None || !local && kind != privacy.ApproxDP && kind != privacy.PureDP {
-		return fmt.Errorf("audit: %s in %s mode claims no privacy: there is nothing to refute", c.algorithm, c.mode)
+	if kind := c.Guarantee.Kind; !local && c.Noise == nil || kind == privacy.None || !local && kind != privacy.ApproxDP && kind != privacy.PureDP {
+		return fmt.Errorf("audit: %s in %s mode claims no privacy: there is nothing to refute", c.Algorithm, c.Mode)
 	}
 	if t.Program != nil {
 		return nil
@@ -194,7 +179,7 @@ func (t Target) released(moves []attack.Move, coupled float64) float64 {
 		return math.Sqrt(squares)
 	case p.Rows != nil && (largest > 1 || weights == 0): // one row may not spend what another leaves
 		return largest
-	case p.Rows != nil && c.guarantee.Delta > 0:
+	case p.Rows != nil && c.Guarantee.Delta > 0:
 		return math.Sqrt(squares / weights)
 	case p.Rows != nil:
 		return sum / weights
@@ -226,12 +211,12 @@ func (t Target) coupled() (float64, error) {
 // secret reports whether the guarantee of a plan rests on coins or states that stay secret,
 // besides the noise of its releases: a white-box adversary is more than it promises.
 func (t Target) secret() bool {
-	return t.stopping() != nil || t.sampled() || t.claim().certificate.HiddenSteps() > 0
+	return t.stopping() != nil || t.sampled() || t.claim().Certificate.HiddenSteps() > 0
 }
 
 // sampled reports whether it rests on secret batches.
 func (t Target) sampled() bool {
-	c := t.claim().certificate
+	c := t.claim().Certificate
 	batch, _ := c.Batch()
 	rate, _ := c.Poisson()
 	return batch > 0 || rate > 0

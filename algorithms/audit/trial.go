@@ -6,37 +6,37 @@ import (
 	"math"
 )
 
-// trial is what is kept of a run.
-type trial struct {
-	scores           []float64 // by the campaign's scores
-	released, result []float64 // the released coordinates and the returned weights, nil where there are many
-	gap, noise       float64   // as in Observation
-	coordinates      int
-	values, off      int
-	noises           []uint64
+// keptTrial is what is kept of a run, in a file of a part, too.
+type keptTrial struct {
+	Scores           []float64 // by the campaign's scores
+	Released, Result []float64 // the released coordinates and the returned weights, nil where there are many
+	Gap, Noise       float64   // as in Observation
+	Coordinates      int
+	Values, Off      int
+	Noises           []uint64
 }
 
 // mostNoises bounds how many runs of both sides are searched for noise that repeats.
 const mostNoises = 40_000
 
 // newTrial sums run number i up.
-func newTrial(o Observation, scores []score, i int) trial {
-	t := trial{gap: o.gap, noise: o.noise, scores: make([]float64, len(scores))}
+func newTrial(o Observation, scores []score, i int) keptTrial {
+	t := keptTrial{Gap: o.gap, Noise: o.noise, Scores: make([]float64, len(scores))}
 	for k, s := range scores {
-		t.scores[k] = s.of(o)
+		t.Scores[k] = s.of(o)
 	}
 	if v := o.flat(); len(v) <= mostFeatures {
-		t.released = v
+		t.Released = v
 	}
 	if len(o.Weights) <= mostFeatures {
-		t.result = o.Weights
+		t.Result = o.Weights
 	}
 	for _, r := range o.Releases {
-		t.coordinates += len(r.Value)
+		t.Coordinates += len(r.Value)
 	}
-	t.values, t.off = OffGrid([]Observation{o})
+	t.Values, t.Off = OffGrid([]Observation{o})
 	if i < mostNoises {
-		t.noises = fingerprints(o)
+		t.Noises = fingerprints(o)
 	}
 	return t
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/audit"
 	"dyad/algorithms/cluster"
 	"dyad/privacy"
 )
@@ -86,44 +85,6 @@ func TestStatedNoiseIsThatOfRuns(t *testing.T) {
 	}
 	if r := math.Sqrt(3*centre) / p.CentreNoise; r < 0.85 || r > 1.15 {
 		t.Errorf("centres have %v of the stated noise", r)
-	}
-}
-
-// The whole mechanism on the neighbours that move every release most is not refuted, and the same runs
-// refute a part of its claim.
-func TestClustersAreAudited(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
-	const n = 6
-	for _, budget := range []privacy.Budget{{Epsilon: 2, Delta: 1e-2}, {Epsilon: 4}} {
-		p := planOf(t, cluster.Options{Records: n, Clusters: 1, Dim: 1, Radius: 1, Rounds: 3, Budget: budget})
-		attack := func(claimed privacy.Guarantee) *audit.Report {
-			r, err := audit.Run(context.Background(), audit.Target{Program: &audit.Program{
-				Algorithm: "k-means", Mode: "certified", Records: n, Guarantee: claimed,
-				Noise: p.Noise(), Certificate: p.Certificate(), Events: p.Events(),
-				Train: func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
-					rows := make([]float64, n)
-					if rows[0] = -1; neighbour {
-						rows[0] = 1
-					}
-					return p.Job(func(context.Context) ([]float64, error) { return rows, nil }).Train(ctx, s, algorithms.Tracker{})
-				},
-			}}, audit.Options{Runs: 4000, Seed: 3, Access: audit.WhiteBox})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return r
-		}
-		if r := attack(p.Guarantee); r.Refuted() || r.OffGrid > 0 || r.Repeated > 0 {
-			t.Errorf("%+v: audited epsilon %v of %v, %d of %d values off the grid, %d repeated", budget, r.LowerBound, r.Epsilon, r.OffGrid, r.Values, r.Repeated)
-		}
-		less := p.Guarantee
-		less.Epsilon /= 2
-		less.Mu /= 2
-		if r := attack(less); !r.Refuted() {
-			t.Errorf("%+v: a claim of epsilon %v is not refuted: %v", budget, less.Epsilon, r.LowerBound)
-		}
 	}
 }
 

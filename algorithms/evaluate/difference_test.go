@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/privacy"
 )
 
@@ -90,25 +91,14 @@ func TestDifferencesOfNeighbours(t *testing.T) {
 			t.Fatal(err)
 		}
 		var worst, worstAlone float64
-		query := func(a, b, c int) [3]float64 {
-			difference, disagreement, positives := differenceSums(split([]twoScores{kinds[a], kinds[b], kinds[c]}))
-			return [3]float64{float64(difference), weight * float64(positives), float64(disagreement)}
+		query := func(set []twoScores) []float64 {
+			difference, disagreement, positives := differenceSums(split(set))
+			return []float64{float64(difference), weight * float64(positives), float64(disagreement)}
 		}
-		for a := range kinds {
-			for b := range kinds {
-				seen := make([][3]float64, len(kinds))
-				for c := range kinds {
-					seen[c] = query(a, b, c)
-				}
-				for c := range kinds {
-					for other := range c {
-						x, y := seen[c], seen[other]
-						worst = max(worst, distance(x[:2], y[:2], pure))
-						worstAlone = max(worstAlone, math.Abs(x[2]-y[2]))
-					}
-				}
-			}
-		}
+		attack.Exhaust(kinds, n, query, func(x, y []float64) float64 {
+			worst, worstAlone = max(worst, distance(x[:2], y[:2], pure)), max(worstAlone, math.Abs(x[2]-y[2]))
+			return worst
+		})
 		if worst > counted.Sensitivity() || worst < 0.99*counted.Sensitivity() || worstAlone > alone.Sensitivity() {
 			t.Errorf("pure %v: moves by %g and %g, certified for %g and %g", pure, worst, worstAlone, counted.Sensitivity(), alone.Sensitivity())
 		}

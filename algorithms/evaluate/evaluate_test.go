@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/audit"
 	"dyad/algorithms/evaluate"
 	"dyad/privacy"
 )
@@ -51,67 +50,6 @@ func figures(t *testing.T, p *evaluate.Plan, d evaluate.Data, seed uint64) *eval
 		t.Fatal(err)
 	}
 	return f
-}
-
-// The whole mechanism on the neighbours that move every release most is not refuted, and the
-// same runs refute a part of its claim: by the likelihood ratio where all queries are fixed, and
-// from outside where cells follow an earlier release.
-func TestEvaluationIsAudited(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
-	const n, runs = 30, 4000
-	for _, c := range []struct {
-		budget     privacy.Budget
-		thresholds []float64
-		access     audit.Access
-		part       float64 // of the claim that is refuted
-		rows       int     // of the person that is replaced; 0: each row is a record
-	}{
-		{privacy.Budget{Epsilon: 2, Delta: 1e-2}, []float64{-0.5, 0.5}, audit.WhiteBox, 0.5, 0},
-		{privacy.Budget{Epsilon: 4}, []float64{-0.5, 0.5}, audit.WhiteBox, 0.5, 0},
-		{privacy.Budget{Epsilon: 4, Delta: 1e-2}, nil, audit.BlackBox, 0.1, 0},
-		{privacy.Budget{Epsilon: 2, Delta: 1e-2}, []float64{-0.5, 0.5}, audit.WhiteBox, 0.5, 7},
-	} {
-		p := planOf(t, evaluate.Options{Records: n, PersonRows: c.rows, Budget: c.budget, ScoreBound: 1, Thresholds: c.thresholds})
-		attack := func(claimed privacy.Guarantee) *audit.Report {
-			r, err := audit.Run(context.Background(), audit.Target{Program: &audit.Program{
-				Algorithm: "evaluation", Mode: "certified", Records: n, Guarantee: claimed,
-				Noise: p.Noise(), Certificate: p.Certificate(), Events: p.Events(),
-				Train: func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
-					rows, score := 1, -1.0
-					if neighbour {
-						rows, score = max(1, c.rows), 1 // one row becomes many
-					}
-					d := evaluate.Data{Scores: make([]float64, n-1+rows), Positive: make([]bool, n-1+rows)}
-					for i := range rows {
-						d.Positive[i], d.Scores[i] = true, score
-					}
-					if c.rows > 0 {
-						d.First = []int{0}
-						for k := range n {
-							d.First = append(d.First, rows+k)
-						}
-					}
-					return p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }).Train(ctx, s, algorithms.Tracker{})
-				},
-			}}, audit.Options{Runs: runs, Seed: 3, Access: c.access})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return r
-		}
-		// Move is about programs with one certificate; TestEvaluationOfNeighbours compares moves.
-		if r := attack(p.Guarantee); r.Refuted() || r.OffGrid > 0 || r.Repeated > 0 {
-			t.Errorf("%+v: audited epsilon %v of %v, %d of %d values off the grid, %d repeated", c, r.LowerBound, r.Epsilon, r.OffGrid, r.Values, r.Repeated)
-		}
-		less := p.Guarantee
-		less.Epsilon *= c.part
-		less.Mu *= c.part
-		if r := attack(less); !r.Refuted() {
-			t.Errorf("%+v: a claim of epsilon %v is not refuted: %v", c, less.Epsilon, r.LowerBound)
-		}
-	}
 }
 
 // With 10,000 records, classes of the same size and epsilon 1 the noise of the AUC is below its

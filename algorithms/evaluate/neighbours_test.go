@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/algorithms/attack"
 	"dyad/privacy"
 )
 
@@ -33,29 +34,8 @@ func everyRecord() (all []person) {
 }
 
 // worst is the largest move of a query between neighbours, over all data sets of n records.
-func worst(n int, query func(Data) []float64, l1 bool) (most float64) {
-	records := everyRecord()
-	seen := map[int][]float64{}
-	total := 1
-	for range n {
-		total *= len(records)
-	}
-	for code := range total {
-		set := make([]person, n)
-		for i, c := 0, code; i < n; i, c = i+1, c/len(records) {
-			set[i] = records[c%len(records)]
-		}
-		seen[code] = query(dataOf(set))
-	}
-	for code := range total {
-		for i, place := 0, 1; i < n; i, place = i+1, place*len(records) {
-			digit := code / place % len(records)
-			for other := range digit {
-				most = max(most, distance(seen[code], seen[code+(other-digit)*place], l1))
-			}
-		}
-	}
-	return most
+func worst(n int, query func(Data) []float64, l1 bool) float64 {
+	return attack.Exhaust(everyRecord(), n, func(set []person) []float64 { return query(dataOf(set)) }, func(a, b []float64) float64 { return distance(a, b, l1) })
 }
 
 func distance(a, b []float64, l1 bool) (d float64) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/privacy"
 )
 
@@ -36,29 +37,8 @@ func everyPerson() (all [][]person) {
 
 // worstPersons is the largest move of a query between data sets of n persons in which one has other
 // rows.
-func worstPersons(n int, query func(Data) []float64, l1 bool) (most float64) {
-	all := everyPerson()
-	total := 1
-	for range n {
-		total *= len(all)
-	}
-	seen := make([][]float64, total)
-	for code := range seen {
-		set := make([][]person, n)
-		for i, c := 0, code; i < n; i, c = i+1, c/len(all) {
-			set[i] = all[c%len(all)]
-		}
-		seen[code] = query(ofPersons(set))
-	}
-	for code := range seen {
-		for i, place := 0, 1; i < n; i, place = i+1, place*len(all) {
-			digit := code / place % len(all)
-			for other := range digit {
-				most = max(most, distance(seen[code], seen[code+(other-digit)*place], l1))
-			}
-		}
-	}
-	return most
+func worstPersons(n int, query func(Data) []float64, l1 bool) float64 {
+	return attack.Exhaust(everyPerson(), n, func(set [][]person) []float64 { return query(ofPersons(set)) }, func(a, b []float64) float64 { return distance(a, b, l1) })
 }
 
 func personQueries(k float64) map[string]func(Data) []float64 {

@@ -3,10 +3,9 @@ package pairs_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
-	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -30,29 +29,8 @@ func TestMomentsOfPairsStayWithinTheCertificate(t *testing.T) {
 	for _, clip := range []float64{0, 1e-5, 2} {
 		for _, delta := range []float64{0, 1e-5} {
 			s.Clip, s.Budget.Delta = clip, delta
-			p := planOf(t, s)
 			x, g, labels := dataFor(t, s, 1)
-			base := newData(t, s, x, g, labels)
-			rng, closest := rand.New(rand.NewPCG(5, 5)), 0.0
-			for v := range s.Individuals {
-				other, flipped := slices.Clone(x), slices.Clone(labels)
-				for k := range s.Dim {
-					other[v*s.Dim+k] = 4 * rng.NormFloat64()
-				}
-				for i, e := range g.Pairs() {
-					if int(e.A) == v || int(e.B) == v {
-						flipped[i] = !flipped[i]
-					}
-				}
-				j := joint(p, replayed(t, p, base, newData(t, s, other, g, flipped)))
-				if j > p.Certificate().Sensitivity() {
-					t.Fatalf("clip %v: individual %d moves the release by %v, certified %v", clip, v, j, p.Certificate().Sensitivity())
-				}
-				closest = max(closest, j/p.Certificate().Sensitivity())
-			}
-			if closest < 0.25 {
-				t.Errorf("clip %v: the certificate is never used by more than %v", clip, closest)
-			}
+			everyIndividual(t, fmt.Sprint("clip ", clip), planOf(t, s), x, g, labels)
 			r := attacked(t, planOf(t, moments(star(pairs.Individual, 3))), 0, 400)
 			if !(r.Move > 0.999 && r.Move <= 1) {
 				t.Errorf("the worst case moves %v of the certificate", r.Move)

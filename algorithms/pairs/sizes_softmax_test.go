@@ -70,11 +70,7 @@ func TestSoftmaxOfEverySize(t *testing.T) {
 				far[2*c.Unit*c.D+k] *= -1e200
 			}
 			for _, other := range [][]float64{plain, turned, far} {
-				next, move := run(other, whole), 0.0
-				for k, v := range whole.Made(attack.Release)[0].Before {
-					move = math.Hypot(move, v-next.Made(attack.Release)[0].Before[k])
-				}
-				closest = max(closest, move/replacedMove(p))
+				closest = max(closest, run(other, whole).Moves()[0].By/replacedMove(p))
 			}
 			if !(closest <= 1) || c.D > 2 && closest < map[bool]float64{false: 0.85, true: 0.2}[loss.Symmetric] {
 				t.Errorf("%s, %v: a pair moves the release by %v of what the plan accounts for", loss.Name(), c, closest)

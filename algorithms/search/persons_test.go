@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/privacy"
 )
 
@@ -52,27 +53,17 @@ func TestChoiceOfReplacedPersons(t *testing.T) {
 	const n, epsilon = 3, 1. / 8
 	models := []Model{{"a", "1"}, {"b", "2"}}
 	p := planOf(t, Options{Records: n, PersonRows: 3, Budget: privacy.Budget{Epsilon: epsilon}, Models: models})
-	persons := everyPerson()
-	count := len(persons)
-	worst := func(sums func(Records) [2]int64) (most float64) {
-		law := make([]float64, count*count*count) // probability of the first candidate
-		for code := range law {
-			s := sums(personsOf([][]record{persons[code%count], persons[code/count%count], persons[code/count/count]}, nil))
-			law[code] = math.Exp(-p.choice*math.Abs(float64(s[0]-s[1]))/(2*p.rank.Sensitivity())) / 2
+	worst := func(sums func(Records) [2]int64) float64 {
+		return attack.Exhaust(everyPerson(), n, func(set [][]record) []float64 {
+			s := sums(personsOf(set, nil))
+			law := math.Exp(-p.choice*math.Abs(float64(s[0]-s[1]))/(2*p.rank.Sensitivity())) / 2 // probability of the first candidate
 			if s[0] >= s[1] {
-				law[code] = 1 - law[code]
+				law = 1 - law
 			}
-		}
-		for code, a := range law {
-			for place := 1; place < len(law); place *= count {
-				digit := code / place % count
-				for other := range digit {
-					b := law[code+(other-digit)*place]
-					most = max(most, math.Abs(math.Log(a/b)), math.Abs(math.Log((1-a)/(1-b))))
-				}
-			}
-		}
-		return most
+			return []float64{law}
+		}, func(a, b []float64) float64 {
+			return max(math.Abs(math.Log(a[0]/b[0])), math.Abs(math.Log((1-a[0])/(1-b[0]))))
+		})
 	}
 	sums := func(p *Plan, r Records) (s [2]int64) {
 		for i := range s {

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"strconv"
 
 	"dyad/algorithms/attack/kinds"
@@ -20,40 +19,17 @@ type audited struct {
 	report             *audit.Report
 }
 
-// mostTries is how many neighbours of a kind are drawn; those are audited that half of the claim needs the fewest runs for.
-const mostTries = 40
-
-// auditKinds audits every kind of run that has jobs: the power is stated before the runs, and the number of runs is four times what half of the claim needs, as
-// far as most allows, and 10,000 where that is not known.
+// auditKinds audits every kind of run that has jobs, by as many runs as it needs or most allows.
 func auditKinds(ctx context.Context, seed uint64, most int, log io.Writer) (all []audited, err error) {
-	for _, k := range kinds.Jobs() {
-		rng := rand.New(rand.NewPCG(seed, 7))
-		var worst audit.Target
-		var at audited
-		for range mostTries {
-			text, _, _, jobs := k.Draw(rng, kinds.Size{})
-			data, neighbour, err := jobs(rng)
-			if err != nil {
-				return all, err
-			}
-			target := audit.OnJobs(data, neighbour, text)
-			power, err := target.Power(ctx, audit.Options{Seed: seed})
-			if err != nil {
-				return all, err
-			}
-			better := at.power.RunsForHalf == 0 || power.RunsForHalf < at.power.RunsForHalf
-			if power.RunsForHalf == 0 { // the number is secret: the largest move
-				better = at.power.RunsForHalf == 0 && power.Move > at.power.Move
-			}
-			if at.mechanism == "" || better {
-				worst, at = target, audited{mechanism: k.Name, options: text, power: power}
-			}
+	for _, row := range kinds.Jobs() {
+		of, err := row.Audited(ctx, seed)
+		if err != nil {
+			return all, err
 		}
-		if at.power.Runs = min(most, max(1000, 4*at.power.RunsForHalf)); at.power.RunsForHalf == 0 {
-			at.power.Runs = min(most, 10_000)
-		}
-		fmt.Fprintf(log, "%s: %s; a move of %.3f, %d runs, half of the claim needs %d\n", k.Name, at.options, at.power.Move, at.power.Runs, at.power.RunsForHalf)
-		if at.report, err = audit.Run(ctx, worst, audit.Options{Runs: at.power.Runs, Seed: seed}); err != nil {
+		at := audited{mechanism: row.Name, options: of.Text, power: of.Power}
+		at.power.Runs = min(most, of.Runs)
+		fmt.Fprintf(log, "%s: %s; a move of %.3f, %d runs, half of the claim needs %d\n", row.Name, of.Text, of.Power.Move, at.power.Runs, of.Power.RunsForHalf)
+		if at.report, err = audit.Run(ctx, of.Target, audit.Options{Runs: at.power.Runs, Seed: seed}); err != nil {
 			return all, err
 		}
 		all = append(all, at)

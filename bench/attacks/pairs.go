@@ -266,7 +266,7 @@ func (a paired) try(ctx context.Context, i pairInstance) (attempt, error) {
 	}
 	certified := a.plan.Certificate().Sensitivity()
 	if s.Sampling == pairs.Fixed {
-		return attempt{ratio: joint(moved, s.Budget.Delta > 0) / certified, violation: violation}, nil
+		return attempt{ratio: attack.Joint(moved) / certified, violation: violation}, nil
 	}
 	worst := 0.0
 	batches := first.Made(attack.Poisson)
@@ -278,8 +278,8 @@ func (a paired) try(ctx context.Context, i pairInstance) (attempt, error) {
 			}
 		}
 		if hits > 0 {
-			worst = max(worst, m/(2*float64(hits)*certified))
-		} else if m > 0 {
+			worst = max(worst, m.By/(2*float64(hits)*certified))
+		} else if m.By > 0 {
 			violation = "a release without a changed pair moved"
 		}
 	}

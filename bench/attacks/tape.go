@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"math"
 	"math/rand/v2"
 
 	"dyad/algorithms/attack"
@@ -35,9 +34,9 @@ func quietly(seed uint64) (privacy.Session, error) {
 	return quiet{session, rand.New(rand.NewPCG(seed, 3))}, err
 }
 
-// replayed trains on a data set, side 0, and on its neighbour with the same past and coins. It returns the recorded run, the distances of the
-// vectors before the noise in the norm of the noise, and a violation if the runs differ in anything else.
-func replayed(seed uint64, train func(side int, s privacy.Session) ([]float64, error)) (first *attack.Recorder, all []float64, violation string, err error) {
+// replayed trains on a data set, side 0, and on its neighbour with the same past and coins. It returns the recorded run, the moves, and
+// a violation if the runs differ in anything else.
+func replayed(seed uint64, train func(side int, s privacy.Session) ([]float64, error)) (first *attack.Recorder, moves []attack.Move, violation string, err error) {
 	session, err := quietly(seed)
 	if err != nil {
 		return nil, nil, "", err
@@ -49,24 +48,5 @@ func replayed(seed uint64, train func(side int, s privacy.Session) ([]float64, e
 	} else if err != nil {
 		return nil, nil, "", err
 	}
-	for _, m := range second.Moves() {
-		all = append(all, m.By)
-	}
-	return first, all, "", nil
-}
-
-// joint is how far all releases moved together: the root of the sum of squares for
-// Gaussian noise, the sum for pure noise.
-func joint(moves []float64, gaussian bool) float64 {
-	total := 0.0
-	for _, m := range moves {
-		if gaussian {
-			m *= m
-		}
-		total += m
-	}
-	if gaussian {
-		return math.Sqrt(total)
-	}
-	return total
+	return first, second.Moves(), "", nil
 }

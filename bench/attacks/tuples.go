@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
@@ -83,7 +84,7 @@ func attackTuples(p *pairs.Plan, coins uint64, certified float64) hunt {
 					}
 					return pairs.Train(ctx, data, classes, p, session, 1+side, algorithms.Tracker{})
 				})
-				return attempt{ratio: joint(moved, s.Budget.Delta > 0) / certified, violation: violation}, err
+				return attempt{ratio: attack.Joint(moved) / certified, violation: violation}, err
 			})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"dyad/algorithms"
@@ -58,12 +60,27 @@ type auditRecordsCmd struct {
 	Every      int                `positive:"" default:"1" placeholder:"K"`
 	Buffer     int                `help:"As for online; 0, all of few records."`
 	Reservoir  bool
-	Secret     bool   `name:"secret-state"`
-	Method     string `not:"plot person-rows part merge" why:"canaries are one run, which inserts rows one by one" default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
-	Canaries   int    `positive:"" placeholder:"M" help:"Canary records, at most min(d, n/2), which is the default."`
-	Guesses    int    `positive:"" placeholder:"K" help:"Canaries whose bit is guessed. Default: a quarter."`
+	Secret     bool          `name:"secret-state"`
+	Method     string        `not:"plot person-rows part merge" why:"canaries are one run, which inserts rows one by one" default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
+	Canaries   canaryNumbers `placeholder:"M[/K]" help:"Canary records, at most min(d, n/2), which is the default, and how many of their bits are guessed, by default a quarter."`
 	auditNetworkFlags
 	auditFlags
+}
+
+// canaryNumbers are how many canaries there are and how many of their bits are guessed; 0 leaves it to the audit.
+type canaryNumbers struct{ made, guessed int }
+
+// UnmarshalText reads M or M/K.
+func (c *canaryNumbers) UnmarshalText(text []byte) error {
+	made, guessed, both := strings.Cut(string(text), "/")
+	for to, s := range map[*int]string{&c.made: made, &c.guessed: guessed} {
+		if n, err := strconv.Atoi(s); err == nil && n > 0 {
+			*to = n
+		} else if to == &c.made || both {
+			return errors.New("want M or M/K, numbers above 0")
+		}
+	}
+	return nil
 }
 
 // Help shows examples.
@@ -83,6 +100,7 @@ Examples:
   dyad lab audit gradient-perturbation --set steps=3 --loss hinge --epsilon 4 --runs 500
   dyad lab audit moments -n 30 --set person-rows=8 --epsilon 4 --runs 500
   dyad lab audit gradient-perturbation --model mlp --set hidden=4 -n 20 --set steps=3 --set step-size=0.1 --epsilon 4 --runs 500
+  dyad lab audit moments -n 400 -d 4 --set choose-interactions=1 --epsilon 200 --runs 100
   dyad lab audit offpairc -n 40 --epsilon 4 --runs 1000 --plot audit.svg
   dyad lab audit dpgdsc --epsilon 4 --runs 1000 --part 1/2
   dyad lab audit dpgdsc --epsilon 4 --runs 1000 --part 2/2
@@ -209,7 +227,7 @@ func (c *auditRecordsCmd) canaries(a *app) (*audit.Report, error) {
 		return nil, err
 	}
 	return audit.Canaries(a.ctx, algorithm, plan, audit.CanaryOptions{
-		Canaries: c.Canaries, Guesses: c.Guesses, Confidence: c.Confidence, Seed: c.Seed, Tracker: a.tracker("auditing"),
+		Canaries: c.Canaries.made, Guesses: c.Canaries.guessed, Confidence: c.Confidence, Seed: c.Seed, Tracker: a.tracker("auditing"),
 	})
 }
 

@@ -25,7 +25,7 @@ func TestExplicitZeroIsAnError(t *testing.T) {
 		{plan, "--steps"}, {plan, "--radius"}, {plan, "--workers"}, {plan, "--step-size"}, {plan, "--total-step"}, {plan, "-d"}, {plan, "-n"},
 		{train, "--steps"}, {train, "--radius"}, {train, "--workers"}, {train, "--step-size"}, {train, "--total-step"},
 		{online, "--every"}, {online, "--burn-in"}, {online, "--radius"},
-		{audit, "-n"}, {audit, "-d"}, {audit, "--runs"}, {audit, "--radius"}, {audit, "--workers"}, {audit, "--canaries"}, {audit, "--guesses"},
+		{audit, "-n"}, {audit, "-d"}, {audit, "--runs"}, {audit, "--radius"}, {audit, "--workers"}, {audit, "--canaries"},
 		{[]string{"account", "--sigma", "1"}, "--steps"},
 	} {
 		for _, value := range []string{"0", "-1"} {

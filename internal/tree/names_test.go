@@ -11,10 +11,13 @@ import (
 
 // merged are tests of internal/tree/testdata/names.txt that have another name today.
 var merged = map[string]string{
-	"TestCUDAOnTheHost":                "TestHost",       // one framework in engine/cuda, run by make host
+	"TestCUDAOnTheHost":                "TestHost", // one framework in engine/cuda, run by make host
+	"TestClustersAreAudited":           "TestKindsAreAudited",
+	"TestEvaluationIsAudited":          "TestKindsAreAudited",
 	"TestEvaluationOfNeighbours":       "TestKindsOfEverySize", // one table of neighbours by kind of run
-	"TestFullBatchRecursions":          "TestRecursions", // of passes and baselines, too
+	"TestFullBatchRecursions":          "TestRecursions",       // of passes and baselines, too
 	"TestOffGIGAIsTheRecursion":        "TestRecursions",
+	"TestParticipationLeakIsCaught":    "TestParticipationLeakIsCaught", // of the audit of messages; the other one had bounds of its own
 	"TestRequestsInWorkKeepTheirPlace": "TestRequestsInWorkKeepTheirShare",
 	"TestSearchOfNeighbours":           "TestKindsOfEverySize",
 	"TestSearchOfReplacedPersons":      "TestKindsOfEverySize",

@@ -9,6 +9,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/attack"
+	"dyad/algorithms/audit"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -113,6 +114,34 @@ func TestKindsOfEverySize(t *testing.T) {
 				t.Errorf("attacked at %d sizes", sized)
 			}
 		})
+	}
+}
+
+// No audit of a kind of run refutes what its plan prints, and where few runs are enough they refute half of it.
+func TestKindsAreAudited(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	refuted := 0
+	for _, row := range Jobs() {
+		at, err := row.Audited(t.Context(), 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs := min(at.Runs, sizes.Of(1000, 10_000))
+		r, err := audit.Run(t.Context(), at.Target, audit.Options{Runs: runs, Seed: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.HalfRefuted {
+			refuted++
+		}
+		if !r.Holds() || !r.HalfRefuted && runs == at.Runs {
+			t.Errorf("%s, %s: audited epsilon %v of %v, moves %v, half refuted: %t", row.Name, at.Text, r.LowerBound, r.Epsilon, r.Move, r.HalfRefuted)
+		}
+	}
+	if refuted < 5 {
+		t.Errorf("half of the claims of %d kinds are refuted", refuted)
 	}
 }
 
