@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// released is a model file without what two runs of one plan do not share: the name of the run, and the sums over the file.
+// released is a model file without what two runs of one plan do not share: the name of the run, the time, and the sum over the file.
 func released(t *testing.T, name string) map[string]any {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -37,7 +37,7 @@ func released(t *testing.T, name string) map[string]any {
 	if err := json.Unmarshal(text, &m); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"run", "checksum"} {
+	for _, key := range []string{"run", "checksum", "created"} {
 		if m[key] == nil {
 			t.Fatalf("%s has no %s", name, key)
 		}
