@@ -32,10 +32,11 @@ type Network struct {
 	StartAt func(seed uint64) []float64
 }
 
-// NewNetwork builds the graph twice and compares its Jacobian with differences of f at random points of the balls:
-// some derivatives of Gorgonia are silently wrong, and so may be an operation of the user. It wraps
-// autodiff.ErrGradientsDisagree for those, and ErrNotAFunction for a graph whose numbers depend on more than
-// record and theta there, such as one that draws nodes of its own. The range of f has no proved bound, so a Model
+// NewNetwork builds the graph twice and compares its Jacobian with differences of f at random points of the balls: some
+// derivatives of Gorgonia are silently wrong. It wraps autodiff.ErrGradientsDisagree for those, and ErrNotAFunction for a graph
+// whose numbers depend on more than record and theta there, such as one that draws nodes of its own, and for operations that can
+// remember a record: those of other packages than Gorgonia, random ones, BatchNorm, Let and Read. A graph that a later call of Build
+// makes differently has no values. The range of f has no proved bound, so a Model
 // needs Output.Unit or Output.Within.
 func NewNetwork(n Network) (embedding.Network, error) {
 	switch {
@@ -44,11 +45,12 @@ func NewNetwork(n Network) (embedding.Network, error) {
 	case n.Name == "" || len(n.Layers) == 0:
 		return nil, errors.New("gorgonia: a Network needs a Name and at least one of Layers")
 	}
-	net := embedding.NewGraph(userGraph{n})
+	g := userGraph{n, new(uint64)}
+	net := embedding.NewGraph(g)
 	if err := (embedding.Model{Network: net, Output: embedding.Output{Unit: true}}).Validate(); err != nil {
 		return nil, err
 	}
-	return net, n.check()
+	return net, g.check()
 }
 
 // ErrNotAFunction is wrapped by the error about a graph that computes something else for the same record and
@@ -56,7 +58,10 @@ func NewNetwork(n Network) (embedding.Network, error) {
 var ErrNotAFunction = errors.New("gorgonia: the network is not a function of a record and theta alone")
 
 // userGraph implements embedding.Graph.
-type userGraph struct{ n Network }
+type userGraph struct {
+	n    Network
+	made *uint64 // the structure of the first graph, which graphs guards
+}
 
 func (g userGraph) Name() string              { return "gorgonia " + g.n.Name }
 func (g userGraph) Dims() (d, m int)          { return g.n.In, g.n.Out }
@@ -84,6 +89,8 @@ type userTape struct {
 	f         *gorgonia.Node
 	gradients gorgonia.Nodes
 	machine   gorgonia.VM
+	// operations is the error about those that can remember a record, before derivatives, which have operations of their own.
+	operations error
 }
 
 // NewTape implements embedding.Graph.
@@ -91,7 +98,7 @@ func (g userGraph) NewTape() (made embedding.Tape, err error) {
 	graphs.Lock()
 	defer graphs.Unlock()
 	defer recovered(&err, g.n.Name)
-	return g.n.tape()
+	return g.tape()
 }
 
 // recovered makes an error of a panic of Gorgonia or of the user's graph.
@@ -102,7 +109,8 @@ func recovered(err *error, name string) {
 }
 
 // tape builds the graph. The caller holds graphs.
-func (n Network) tape() (*userTape, error) {
+func (g userGraph) tape() (*userTape, error) {
+	n := g.n
 	t := &userTape{n: n, x: make([]float64, n.In), picked: make([]float64, n.Out)}
 	made := gorgonia.NewGraph()
 	vector := func(name string, of []float64) *gorgonia.Node {
@@ -114,8 +122,9 @@ func (n Network) tape() (*userTape, error) {
 		theta = append(theta, gorgonia.NewMatrix(made, tensor.Float64, gorgonia.WithName(fmt.Sprintf("theta %d", i)), gorgonia.WithShape(l.Rows, l.Cols),
 			gorgonia.WithValue(tensor.New(tensor.WithShape(l.Rows, l.Cols), tensor.WithBacking(t.theta[i])))))
 	}
+	x := vector("x", t.x)
 	var err error
-	if t.f, err = n.Build(made, vector("x", t.x), theta); err != nil {
+	if t.f, err = n.Build(made, x, theta); err != nil {
 		return nil, fmt.Errorf("gorgonia: network %s: %w", n.Name, err)
 	}
 	if t.f == nil || !t.f.Shape().Eq(tensor.Shape{n.Out}) {
@@ -123,6 +132,12 @@ func (n Network) tape() (*userTape, error) {
 	}
 	if err := wrongOperation(made); err != nil {
 		return nil, err
+	}
+	t.operations = remembers(made)
+	if now := structure(made, append(theta, x)); *g.made == 0 {
+		*g.made = now
+	} else if now != *g.made {
+		return nil, fmt.Errorf("%w: network %s: Build made another graph than the first time", ErrNotAFunction, n.Name)
 	}
 	product, err := gorgonia.HadamardProd(t.f, vector("picked", t.picked))
 	if err != nil {
@@ -210,24 +225,25 @@ const (
 
 // check compares the Jacobian with central differences of f in all parameters, and its bits with those of
 // another tape, which has not seen other points.
-func (n Network) check() error {
-	made, err := userGraph{n}.NewTape()
+func (g userGraph) check() error {
+	n := g.n
+	made, err := g.NewTape()
 	if err != nil {
 		return err
 	}
-	other, err := userGraph{n}.NewTape()
+	other, err := g.NewTape()
 	if err != nil {
 		return err
 	}
 	r := rand.New(rand.NewPCG(1, 1))
-	size := embedding.Parameters(embedding.NewGraph(userGraph{n}))
+	size := embedding.Parameters(embedding.NewGraph(g))
 	x, f, scratch := make([]float64, n.In), make([]float64, n.Out), make([]float64, n.Out*size)
 	above, below, jac := make([]float64, n.Out), make([]float64, n.Out), make([]float64, n.Out*size)
 	for point := range gatePoints {
 		for k := range x {
 			x[k] = r.NormFloat64() / math.Sqrt(float64(n.In))
 		}
-		theta := userGraph{n}.Start(uint64(point))
+		theta := g.Start(uint64(point))
 		if len(theta) != size {
 			return fmt.Errorf("gorgonia: network %s: the start has %d numbers for %d parameters", n.Name, len(theta), size)
 		}
@@ -263,7 +279,7 @@ func (n Network) check() error {
 			}
 		}
 	}
-	return nil
+	return made.(*userTape).operations
 }
 
 func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }

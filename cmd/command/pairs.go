@@ -67,13 +67,15 @@ type tupleFlags struct {
 
 // tupleNetworkFlags make the metric of tuples nonlinear.
 type tupleNetworkFlags struct {
-	ModelKind  string  `name:"model" enum:"linear,mlp" default:"linear" placeholder:"KIND" help:"linear: a matrix; mlp, with --tuple, --loss infonce or ntxent: a network whose embeddings of --rows numbers are compared (docs/networks.md)."`
+	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear: a matrix; mlp, with --tuple, --loss infonce or ntxent: a network whose embeddings of --rows numbers are compared; or FILE.yaml, with --tuple (docs/networks.md)."`
 	Hidden     []int   `needs:"model=mlp" placeholder:"N,..." help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
 	Activation string  `needs:"model=mlp" enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
-	Compare    string  `needs:"model=mlp|loss=infonce|loss=ntxent" name:"similarity" enum:",cosine,distance" default:"" placeholder:"HOW" help:"Embeddings of --model mlp have unit length (cosine) or lie in the unit ball (distance). Default: cosine."`
+	Compare    string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" name:"similarity" enum:",cosine,distance" default:"" placeholder:"HOW" help:"Embeddings of --model mlp have unit length (cosine) or lie in the unit ball (distance). Default: cosine."`
 	Gain       float64 `needs:"model=mlp" positive:"" placeholder:"S"`
-	InitSeed   uint64  `needs:"model=mlp|loss=infonce|loss=ntxent" placeholder:"SEED" help:"Public seed of the start of a network. Default: 0."`
-	Init       string  `needs:"model=mlp|loss=infonce|loss=ntxent" placeholder:"MODEL" help:"Model file whose weights are the start of a network: trained on public data, or with a guarantee of its own. The report says so."`
+	InitSeed   uint64  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" placeholder:"SEED" help:"Public seed of the start of a network. Default: 0."`
+	Init       string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" placeholder:"MODEL" help:"Model file whose weights are the start of a network: trained on public data, or with a guarantee of its own. The report says so."`
+
+	with With
 }
 
 // softmax reports whether the loss is one of whole batches.
@@ -84,7 +86,7 @@ func (f tupleNetworkFlags) ofBatches() (tupleNetworkFlags, error) {
 	switch {
 	case f.Compare != "" && f.Compare != "cosine":
 		return f, badInput("infonce and ntxent compare cosines: leave out --similarity %s", f.Compare)
-	case f.ModelKind == "mlp":
+	case f.ModelKind != "linear":
 		return f, nil
 	}
 	f.ModelKind, f.Hidden = "mlp", []int{0}
@@ -93,7 +95,7 @@ func (f tupleNetworkFlags) ofBatches() (tupleNetworkFlags, error) {
 
 // network is the network of the flags with embeddings of dim numbers, nil for a matrix.
 func (f tupleNetworkFlags) network(dim int) (*lib.Network, error) {
-	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Activation: f.Activation, Compare: f.Compare, Gain: f.Gain, InitSeed: f.InitSeed, Init: f.Init}.network(With{})
+	n, err := networkFlags{ModelKind: f.ModelKind, Hidden: f.Hidden, Activation: f.Activation, Compare: f.Compare, Gain: f.Gain, InitSeed: f.InitSeed, Init: f.Init}.network(f.with)
 	if n != nil {
 		n.Dim = dim
 	}

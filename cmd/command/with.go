@@ -144,6 +144,6 @@ func (c *cli) add(w With) error {
 		}
 		to.ownFlags.with = w
 	}
-	c.Lab.Audit.Records.with = w
+	c.Lab.Audit.Records.with, c.Lab.Audit.Pairs.with, c.Pairs.Train.with, c.Pairs.Plan.with = w, w, w, w
 	return nil
 }

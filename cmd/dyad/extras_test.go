@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -99,7 +101,9 @@ func TestNetworksOfFiles(t *testing.T) {
 		"train --out x.json --delta 0" + private:                                                     "needs delta > 0",
 		"train --out x.json --algorithm dpgdsc" + private:                                            "does not train networks",
 		"train --out x.json --task metric --precision fp32" + private:                                "float64",
-		"pairs train --out x.json --data r.csv --schema s.yaml --tuple 4 --model net.yaml":           "--model",
+		"pairs plan -n 60 -d 12 --density 2 --degree-cap 4 --loss infonce --model net.yaml":          "one hidden layer",
+		"pairs plan -n 60 -d 12 --tuple 4 --loss npair --model net.yaml --hidden 3":                  "--hidden is for --model mlp",
+		"pairs plan -n 60 -d 12 --density 2 --degree-cap 4 --model net.yaml":                         "learns from tuples",
 		"plan -n 60 -d 5 --model net.yaml":                                                           "takes 12 features, and the records have 5",
 		"local simulate -n 2000 --model net.yaml":                                                    "--model",
 		"search --models m.json,second.json --data r.csv --schema s.yaml --ledger l.jsonl -o b.json": "linear models",
@@ -109,6 +113,50 @@ func TestNetworksOfFiles(t *testing.T) {
 	if after := says(t, 0, "", "ledger show --ledger l.jsonl"); after != charges {
 		t.Errorf("a refusal was charged: %s, before %s", after, charges)
 	}
+}
+
+// A person with several rows is the unit of a network of a file: planned, charged, verified, scored, evaluated and attacked.
+func TestNetworksOfFilesProtectPersons(t *testing.T) {
+	folder(t)
+	rows, err := os.ReadFile("r.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var visits strings.Builder
+	for i, line := range strings.Split(strings.TrimSpace(string(rows)), "\n") {
+		fmt.Fprintf(&visits, "%s,%s\n", line, cmp.Or(strings.Repeat("who", max(0, 1-i)), fmt.Sprint("p", (i-1)/3)))
+	}
+	schema, err := os.ReadFile("s.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, "visits.csv", visits.String())
+	write(t, "v.yaml", string(schema)+"  - {name: who, role: person}\nids: public\n")
+	const private = " --data visits.csv --schema v.yaml --model net.yaml --steps 2 --ledger l.jsonl"
+	says(t, 0, "for one person", "plan --schema v.yaml -n 20 --model net.yaml --epsilon 2")
+	says(t, 0, "from 20 persons", "train --epsilon 2 --out m.json"+private)
+	says(t, 0, "for one person", "train --task metric --dim 2 --epsilon 2 --out z.json"+private)
+	says(t, 0, "3.7 with 3.11 for persons", "verify m.json --ledger l.jsonl")
+	says(t, 0, "3.7 with 3.11 for persons", "verify z.json --ledger l.jsonl")
+	says(t, 0, "row,score", "predict m.json --data visits.csv")
+	says(t, 0, "of 20 persons", "evaluate m.json --data visits.csv --epsilon 1 --ledger l.jsonl")
+	says(t, 0, "export", "export m.json --onnx -o m.onnx")
+	says(t, 0, "all rows of a person", "lab audit gradient-perturbation --model net.yaml -d 12 -n 8 --person-rows 2 --steps 2 --step-size 0.1 --runs 60")
+	says(t, 64, "role: person", "pairs train --tuple 4 --loss npair --model net.yaml --data visits.csv --schema v.yaml --ledger l.jsonl --out x.json")
+}
+
+// Tuples train a network of a file as they train a built-in one: planned without records, charged, verified, started from, mapped by and attacked.
+func TestTuplesOfNetworksOfFiles(t *testing.T) {
+	folder(t)
+	const tuples = " --tuple 4 --loss npair --model net.yaml --rows 2 --epochs 2"
+	const private = " --data r.csv --schema s.yaml --ledger l.jsonl" + tuples
+	says(t, 0, "layers 12 convolution 2x2 tanh pooling dense 2 silu output 2", "pairs plan -n 60 --schema s.yaml --epsilon 2"+tuples)
+	says(t, 0, "epsilon = 2", "pairs train --epsilon 2 --out m.json"+private)
+	says(t, 0, "model", "pairs train --epsilon 1 --init m.json --out second.json"+private)
+	says(t, 0, "section 9.8", "verify m.json --ledger l.jsonl")
+	says(t, 0, "mapped to 2 dimensions", "transform m.json --data r.csv --out t.csv")
+	says(t, 0, "export", "export m.json --onnx -o m.onnx")
+	says(t, 0, "not refuted", "lab audit pairs -n 8 -d 12 --epsilon 4 --runs 100"+tuples)
 }
 
 // Whoever reads a model without Gorgonia scores as the program does, and does not train on it.

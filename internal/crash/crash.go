@@ -30,7 +30,7 @@ type Spec struct {
 	Args   []string
 	Stage  string // "start" means from the start, or no fault
 	Nth    int    // occurrence of the stage, from 1
-	Fault  string // kill, kill rank 1, stop rank 1, interrupt, full, read-only, calls, pause
+	Fault  string // kill, kill rank 1, stop rank 1, interrupt, terminate, full, read-only, calls, pause
 	Limit  uint64 // of "full": no file may grow beyond these bytes
 	Folder string // of "read-only"
 	Calls  string // of "calls": fsync, rename, flock, unlink or chmod, on Linux; they fail from then on
@@ -154,8 +154,8 @@ func (s Spec) fault(ctx context.Context) error {
 			return err
 		}
 		select {}
-	case "interrupt":
-		err := syscall.Kill(os.Getpid(), syscall.SIGINT)
+	case "interrupt", "terminate":
+		err := syscall.Kill(os.Getpid(), map[string]syscall.Signal{"interrupt": syscall.SIGINT, "terminate": syscall.SIGTERM}[s.Fault])
 		<-ctx.Done()
 		return err
 	case "full":

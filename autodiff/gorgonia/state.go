@@ -1,0 +1,52 @@
+package gorgonia
+
+import (
+	"fmt"
+	"hash/fnv"
+	"reflect"
+
+	"gorgonia.org/gorgonia"
+)
+
+// stateful are the operations of Gorgonia that give other numbers for the same operands, or hand numbers of a record to others.
+var stateful = map[string]string{
+	"randomOp": "draws numbers", "dropoutOp": "draws numbers", "BatchNormOp": "keeps means of the records before", "letOp": "sets a node", "readOp": "copies numbers of records to a variable",
+}
+
+// remembers is an error about an operation of a user's graph that can depend on more than its operands. Those of Gorgonia are functions of
+// them but for the stateful ones; those of other packages may keep anything, which no comparison at points has to show.
+func remembers(g *gorgonia.ExprGraph) error {
+	for _, n := range g.AllNodes() {
+		if n.Op() == nil {
+			continue
+		}
+		of := reflect.TypeOf(n.Op())
+		for of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		switch why := stateful[of.Name()]; {
+		case of.PkgPath() != reflect.TypeFor[gorgonia.Node]().PkgPath():
+			return fmt.Errorf("%w: the operation %v is not one of Gorgonia, so that what it keeps of records is not known; build it of Gorgonia's", ErrNotAFunction, of)
+		case why != "":
+			return fmt.Errorf("%w: the operation %s %s; what is drawn or kept belongs outside of Build, or into theta", ErrNotAFunction, of.Name(), why)
+		}
+	}
+	return nil
+}
+
+// structure identifies what a graph computes: its operations, their operands and shapes, and the numbers that it holds besides the inputs.
+func structure(g *gorgonia.ExprGraph, inputs gorgonia.Nodes) uint64 {
+	h := fnv.New64a()
+	place := map[*gorgonia.Node]int{}
+	for i, n := range g.AllNodes() {
+		place[n] = i
+		fmt.Fprintf(h, "%T %s %v", n.Op(), nameOf(n), n.Shape())
+		for _, of := range operands(g, n) {
+			fmt.Fprintf(h, " %d", place[of])
+		}
+		if n.Value() != nil && !inputs.Contains(n) {
+			fmt.Fprintf(h, " %x", n.Value().Data()) // every bit of floats
+		}
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,90 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"dyad/cmd/command"
+	"dyad/internal/crash"
+)
+
+// TestMain makes a child of the tests the program.
+func TestMain(m *testing.M) {
+	crash.Main(m, func(ctx context.Context, args []string, stage func(string)) int {
+		with := extras
+		with.Trace = stage
+		return with.Run(ctx, args, os.Stdin, os.Stdout, os.Stderr)
+	}, func(args []string) {
+		os.Args = append([]string{"dyad"}, args...)
+		command.Main(extras)
+	})
+}
+
+// released is a model file without what two runs of one plan do not share: the name of the run, the time, and the sum over the file.
+func released(t *testing.T, name string) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"run", "checksum", "created"} {
+		if m[key] == nil {
+			t.Fatalf("%s has no %s", name, key)
+		}
+		delete(m, key)
+	}
+	return m
+}
+
+// A training of a network of a file that is told to end, or killed, is charged once and resumed from its last step. One with noise of a seed keeps
+// no steps, and is resumed to the bytes of a run that nothing stopped.
+func TestNetworksOfFilesAreResumed(t *testing.T) {
+	for _, c := range []struct {
+		command, fault, stage string
+		code                  int
+		says                  string
+	}{
+		{"train --steps 6", "terminate", "checkpoint saved", 130, "continued after step 2 of 6"},
+		{"train --steps 6 --algorithm subsampled-descent --batch-records 20", "kill", "checkpoint saved", crash.Killed, "continued after step 2 of 6"},
+		{"pairs train --epochs 6 --tuple 4 --loss npair --rows 2", "terminate", "checkpoint saved", 130, "continued after batch 2 of 6"},
+		{"train --steps 6 --seed 5", "terminate", "training", 130, "noise is not secret"},
+		{"pairs train --epochs 6 --tuple 4 --loss npair --rows 2 --seed 5", "kill", "training", crash.Killed, "noise is not secret"},
+	} {
+		folder(t)
+		line := c.command + " --data r.csv --schema s.yaml --model net.yaml --checkpoint-every 1ns --verbose"
+		says(t, 0, "run ", line+" --ledger whole.jsonl --out whole.json")
+		line += " --ledger l.jsonl --out m.json"
+		nth := 1
+		if c.stage == "checkpoint saved" {
+			nth = 2
+		}
+		crash.Start(t, t.TempDir(), crash.Spec{Args: strings.Fields(line), Stage: c.stage, Nth: nth, Fault: c.fault}).End().Want(t, line, c.code, "")
+		var shown []struct {
+			Unfinished []struct{ Run string } `json:"unfinished_runs"`
+		}
+		if err := json.Unmarshal([]byte(says(t, 0, "", "ledger show --ledger l.jsonl --json")), &shown); err != nil || len(shown) != 1 || len(shown[0].Unfinished) != 1 {
+			t.Fatalf("%s: the ledger shows %+v, %v", line, shown, err)
+		}
+		if _, err := os.Stat("m.json"); err == nil {
+			t.Errorf("%s: a model before the release", line)
+		}
+		says(t, 0, c.says, line+" --resume "+shown[0].Unfinished[0].Run)
+		if a, b := released(t, "whole.json"), released(t, "m.json"); strings.Contains(line, "--seed") != reflect.DeepEqual(a, b) {
+			t.Errorf("%s: the resumed model is\n%v\nand that of a run without a fault\n%v", line, b, a)
+		}
+		if spent := says(t, 0, "", "ledger show --ledger l.jsonl"); !strings.Contains(spent, "1 run") {
+			t.Error(spent)
+		}
+		says(t, map[bool]int{true: 1}[strings.Contains(line, "subsampled") || strings.Contains(line, "--seed")], "verdict", "verify m.json --ledger l.jsonl")
+	}
+}
