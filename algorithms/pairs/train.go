@@ -10,6 +10,8 @@ import (
 	"math"
 
 	"dyad/algorithms"
+	"dyad/engine"
+	"dyad/engine/embedding"
 	"dyad/engine/terms"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -49,11 +51,11 @@ func (p *Plan) sums(data *terms.Data, classes []int32, o Options) (sum batchSum,
 	done = func() error { return nil }
 	switch loss := s.Loss.(type) {
 	case terms.Loss:
-		engine := o.Engine
-		if engine == nil {
-			engine = terms.CPU{Workers: o.Workers}
+		on := o.Engine
+		if on == nil {
+			on = terms.CPU{Workers: o.Workers}
 		}
-		gradients, err := engine.Sums(data, loss, s.Rows)
+		gradients, err := on.Sums(data, loss, s.Rows)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -86,20 +88,28 @@ func (p *Plan) sums(data *terms.Data, classes []int32, o Options) (sum batchSum,
 				return all.Sum(ctx, dst, w, clip)
 			}, done, err
 		}
-		tuples, err := s.tuples(data, classes, loss, o.Workers)
+		tuples, err := s.tuples(data, classes, loss, o)
+		if err != nil {
+			return nil, nil, err
+		}
 		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
 			return tuples.Sum(ctx, dst, w, members, clip)
-		}, done, err
+		}, tuples.Close, nil
 	}
 	return nil, nil, fmt.Errorf("%w: loss %s is neither of pairs nor of tuples", ErrPlan, s.Loss.Name())
 }
 
 // tuples are the sums over tuples by a matrix or a network.
-func (s Spec) tuples(data *terms.Data, classes []int32, loss terms.TupleLoss, workers int) (*terms.Tuples, error) {
-	if s.Network != nil {
-		return terms.NewNetworkTuples(data, classes, loss, s.Network.Model, s.Tuple, workers)
+func (s Spec) tuples(data *terms.Data, classes []int32, loss terms.TupleLoss, o Options) (*terms.Tuples, error) {
+	switch {
+	case s.Network != nil && o.Networks != nil && s.Mode == algorithms.NonPrivate:
+		return nil, fmt.Errorf("%w: tuples without clipping on %s, which sums integers in units of the clipping norm; use the CPU (--device cpu)", engine.ErrUnsupported, o.Networks.Name())
+	case s.Network != nil && o.Networks != nil:
+		return terms.NewNetworkTuplesOn(o.Networks, data, classes, loss, s.Network.Model, s.Tuple)
+	case s.Network != nil:
+		return terms.NewNetworkTuples(data, classes, loss, s.Network.Model, s.Tuple, o.Workers)
 	}
-	return terms.NewTuples(data, classes, loss, s.Rows, s.Tuple, workers)
+	return terms.NewTuples(data, classes, loss, s.Rows, s.Tuple, o.Workers)
 }
 
 // batches form the batches of a run.
@@ -257,8 +267,10 @@ func (p *Plan) fits(data *terms.Data, classes []int32) error {
 type Options struct {
 	algorithms.Options
 	// Engine sums the gradients of pairs; nil means terms.CPU with Workers, as tuples and batch softmax losses need.
-	Engine  terms.Engine
-	Workers int
+	Engine terms.Engine
+	// Networks computes networks for tuples; nil means the CPU with Workers.
+	Networks embedding.TermAccelerator
+	Workers  int
 }
 
 // Run charges a plan, or resumes a run that was charged, and trains, by
