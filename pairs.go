@@ -284,7 +284,7 @@ func (p *PairTraining) Run(ctx context.Context, d *Pairs, o Run) (*Trained, erro
 	return o.do(ctx, d.data.Source(),
 		func(r *algorithms.Result) *Model { return d.model(p.Plan, r) },
 		func(options algorithms.Options) (*algorithms.Result, error) {
-			all := pairs.Options{Options: options, Workers: max(o.On.Workers(), 1)}
+			all := pairs.Options{Options: options, Networks: o.On.Terms(), Workers: max(o.On.Workers(), 1)}
 			if _, softmax := spec.Loss.(embedding.InfoNCE); !d.shape.Classes && !softmax && spec.Method != pairs.Moments {
 				all.Engine = o.On.Pairs()
 			}

@@ -8,8 +8,8 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
-	"dyad/engine/embedding"
 	"dyad/engine"
+	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
 	"dyad/privacy"
 	"dyad/privacy/account"

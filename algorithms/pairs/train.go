@@ -10,6 +10,7 @@ import (
 	"math"
 
 	"dyad/algorithms"
+	"dyad/engine"
 	"dyad/engine/embedding"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -58,10 +59,13 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 				return all.Sum(ctx, dst, w, clip)
 			}, done, err
 		}
-		tuples, err := s.tuples(data, classes, loss, o.Workers)
+		tuples, err := s.tuples(data, classes, loss, o)
+		if err != nil {
+			return nil, nil, err
+		}
 		return func(ctx context.Context, dst, w []float64, _ int, members []int32, clip float64) error {
 			return tuples.Sum(ctx, dst, w, members, clip)
-		}, done, err
+		}, tuples.Close, nil
 	}
 	switch loss := s.Loss.(type) {
 	case embedding.ListLoss:
@@ -96,11 +100,16 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 }
 
 // tuples are the sums over tuples by a matrix or a network.
-func (s Spec) tuples(data *embedding.Data, classes []int32, loss embedding.TupleLoss, workers int) (*embedding.Tuples, error) {
-	if s.Network != nil {
-		return embedding.NewNetworkTuples(data, classes, loss, s.Network.Model, s.Tuple, workers)
+func (s Spec) tuples(data *embedding.Data, classes []int32, loss embedding.TupleLoss, o Options) (*embedding.Tuples, error) {
+	switch {
+	case s.Network != nil && o.Networks != nil && s.Mode == algorithms.NonPrivate:
+		return nil, fmt.Errorf("%w: tuples without clipping on %s, which sums integers in units of the clipping norm; use the CPU (--device cpu)", engine.ErrUnsupported, o.Networks.Name())
+	case s.Network != nil && o.Networks != nil:
+		return embedding.NewNetworkTuplesOn(o.Networks, data, classes, loss, s.Network.Model, s.Tuple)
+	case s.Network != nil:
+		return embedding.NewNetworkTuples(data, classes, loss, s.Network.Model, s.Tuple, o.Workers)
 	}
-	return embedding.NewTuples(data, classes, loss, s.Rows, s.Tuple, workers)
+	return embedding.NewTuples(data, classes, loss, s.Rows, s.Tuple, o.Workers)
 }
 
 // batches form the batches of a run.
@@ -258,8 +267,10 @@ func (p *Plan) fits(data *embedding.Data, classes []int32) error {
 type Options struct {
 	algorithms.Options
 	// Engine sums the gradients of pairs; nil means embedding.CPU with Workers, as tuples and batch softmax losses need.
-	Engine  embedding.Engine
-	Workers int
+	Engine embedding.Engine
+	// Networks computes networks for tuples; nil means the CPU with Workers.
+	Networks embedding.TermAccelerator
+	Workers  int
 }
 
 // Run charges a plan, or resumes a run that was charged, and trains, by

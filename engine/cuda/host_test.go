@@ -249,6 +249,9 @@ func runHostCases(t *testing.T, h *ptxtest.Host, alone, large bool) {
 	if err := hostNetworks(t, openFake(t, hostFake(h, alone)), large); err != nil {
 		t.Errorf("networks: %v", err)
 	}
+	if err := hostTuples(t, openFake(t, hostFake(h, alone)), large); err != nil {
+		t.Errorf("tuples: %v", err)
+	}
 	if large {
 		return // their kernels depend on the sizes
 	}
@@ -325,6 +328,8 @@ func TestHostDefects(t *testing.T) {
 		{"a row too many", "moments", ptxtest.Addresses, edit("clipped", "if (i >= n) return;", "if (i > n) return;"), overflow},
 		{"no barrier in network.cu", "networks", ptxtest.Races, noBarrier("network"), race},
 		{"a unit too many", "networks", ptxtest.Addresses, edit("network", "if (k >= units) continue;", "if (k > units) continue;"), overflow},
+		{"no barrier in tuples.cu", "tuples", ptxtest.Races, noBarrier("tuples"), race},
+		{"a tuple too many", "tuples", ptxtest.Addresses, edit("tuples", "if (t >= tuples) return;", "if (t > tuples) return;"), overflow},
 		{"additions of blocks that are not atomic", "bf16x3", ptxtest.Races,
 			ptxtest.Edit{Program: "metric_mma", File: "device.h", Old: "__atomic_fetch_add(sum, v, __ATOMIC_RELAXED)", New: "*sum += v"}, race},
 	} {
@@ -341,6 +346,8 @@ func TestHostDefects(t *testing.T) {
 				err = hostMoments(t, hostFake(h, alone), false)
 			case "networks":
 				err = hostNetworks(t, openFake(t, hostFake(h, alone)), false)
+			case "tuples":
+				err = hostTuples(t, openFake(t, hostFake(h, alone)), false)
 			}
 			for _, of := range hostCases(false) {
 				if of.name == c.of {

@@ -129,7 +129,7 @@ func (k *networkKernel) Method() string {
 
 // Seconds implements embedding.RowsKernel.
 func (k *networkKernel) Seconds() float64 {
-	return predictedNetwork(k.backend.Device.Info().Name, k.dense, float64(k.rows))
+	return k.work().seconds(k.backend.Device.Info().Name, float64(k.rows), 1)
 }
 
 func (k *networkKernel) stride() int { return roundUp(max(k.rows, 1), networkStride) }
@@ -236,47 +236,54 @@ func (k *networkKernel) Bind(r *engine.Records) (embedding.Rows, error) {
 	return e, nil
 }
 
-func (e *networkRows) load(c driver.Context, r *engine.Records) (err error) {
+func (e *networkRows) load(c driver.Context, r *engine.Records) error {
+	if err := e.start(c, e.blocks(&e.networkBuffers)); err != nil {
+		return err
+	}
+	if err := errors.Join(c.Clear(e.x, uint64(4*e.stride()*(e.in+1)), 0), putOnes(c, e.x, e.in, e.stride(), e.n)); err != nil {
+		return err
+	}
+	own := make([]float64, e.stride())
+	if err := e.upload(c, e.x, e.stride(), own[:e.n], func(i int, row []float64) { r.Row(i, row) }); err != nil {
+		return err
+	}
+	return copyIn(c, e.own, own)
+}
+
+// start allocates memory, and sets what does not depend on records.
+func (e *networkRows) start(c driver.Context, blocks []block) (err error) {
 	if e.module, err = e.backend.Device.load(c, kernels.PTX("network")); err != nil {
 		return err
 	}
-	if err := e.memory.alloc(c, e.blocks(&e.networkBuffers)); err != nil {
+	if err := e.memory.alloc(c, blocks); err != nil {
 		return err
 	}
-	stride := e.stride()
 	for l, units := range e.units() { // the 1 of a bias, for records that are there
-		if err := e.putOnes(c, e.hidden[l].h, units); err != nil {
+		if err := putOnes(c, e.hidden[l].h, units, e.stride(), e.n); err != nil {
 			return err
 		}
 	}
-	if err := c.Clear(e.x, uint64(4*stride*(e.in+1)), 0); err != nil {
-		return err
-	}
-	if err := e.putOnes(c, e.x, e.in); err != nil {
-		return err
-	}
-	return e.upload(c, r)
+	return nil
 }
 
 // putOnes sets a column of a matrix of floats to ones, and to zeros from n on.
-func (e *networkRows) putOnes(c driver.Context, at driver.Pointer, column int) error {
-	ones := make([]float32, e.stride())
-	for i := range e.n {
+func putOnes(c driver.Context, at driver.Pointer, column, stride, n int) error {
+	ones := make([]float32, stride)
+	for i := range n {
 		ones[i] = 1
 	}
-	return copyWords(c, at+driver.Pointer(4*column*e.stride()), ones)
+	return copyWords(c, at+driver.Pointer(4*column*stride), ones)
 }
 
-// upload copies the features by columns, and 1 + ||x||^2 of the features as copied.
-func (e *networkRows) upload(c driver.Context, r *engine.Records) error {
-	stride, d := e.stride(), e.in
-	row, own := make([]float64, d), make([]float64, stride)
-	at := max(stagingBytes/(4*d), 1)
-	some := make([]float32, d*min(at, e.n))
-	for from := 0; from < e.n; from += at {
-		count := min(at, e.n-from)
+// upload copies the features of len(own) records by columns, and sets own to 1 + ||x||^2 of the features as copied.
+func (k *networkKernel) upload(c driver.Context, to driver.Pointer, stride int, own []float64, read func(i int, row []float64)) error {
+	d := k.in
+	row, at := make([]float64, d), max(stagingBytes/(4*d), 1)
+	some := make([]float32, d*min(at, len(own)))
+	for from := 0; from < len(own); from += at {
+		count := min(at, len(own)-from)
 		for i := range count {
-			r.Row(from+i, row)
+			read(from+i, row)
 			own[from+i] = 1
 			for j, v := range row {
 				x := float32(v)
@@ -285,12 +292,12 @@ func (e *networkRows) upload(c driver.Context, r *engine.Records) error {
 			}
 		}
 		for j := range d {
-			if err := copyWords(c, e.x+driver.Pointer(4*(j*stride+from)), some[j*count:][:count]); err != nil {
+			if err := copyWords(c, to+driver.Pointer(4*(j*stride+from)), some[j*count:][:count]); err != nil {
 				return err
 			}
 		}
 	}
-	return copyIn(c, e.own, own)
+	return nil
 }
 
 // Close implements embedding.Rows. It frees the memory of the GPU.

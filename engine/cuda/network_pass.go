@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"dyad/engine/cuda/driver"
+	"dyad/engine/embedding"
 )
 
 // step is a kernel to launch.
@@ -25,25 +26,29 @@ func (e *networkRows) Embed(ctx context.Context, g, norms, theta []float64) erro
 	if e.memory == nil {
 		return errors.New("cuda: Embed after Close")
 	}
-	stride, m, square := e.stride(), e.out, make([]float64, e.n)
-	err := e.backend.Device.do(ctx, func(c driver.Context) error {
+	return e.backend.Device.do(ctx, func(c driver.Context) error {
 		if err := e.setWeights(c, theta); err != nil {
 			return err
 		}
-		if err := e.launchAll(ctx, c, e.forward()); err != nil {
-			return err
-		}
-		for r := range m {
-			if err := copyOut(c, e.host[r*stride:][:e.n], e.g+driver.Pointer(8*r*stride)); err != nil {
-				return err
-			}
-		}
-		return copyOut(c, square, e.square)
+		return e.compute(ctx, c, g, norms)
 	})
-	if err != nil {
+}
+
+// compute sets g and norms for the first len(norms) records.
+func (e *networkRows) compute(ctx context.Context, c driver.Context, g, norms []float64) error {
+	if err := e.launchAll(ctx, c, e.forward()); err != nil {
 		return err
 	}
-	for i, s := range square {
+	stride, n, m := e.stride(), len(norms), e.out
+	for r := range m {
+		if err := copyOut(c, e.host[r*stride:][:n], e.g+driver.Pointer(8*r*stride)); err != nil {
+			return err
+		}
+	}
+	if err := copyOut(c, norms, e.square); err != nil {
+		return err
+	}
+	for i, s := range norms {
 		norms[i] = math.Sqrt(s) * networkRoundings
 		for r := range m {
 			g[i*m+r] = e.host[r*stride+i]
@@ -152,34 +157,15 @@ func (e *networkRows) Pull(ctx context.Context, grad, v []float64) error {
 	if e.memory == nil {
 		return errors.New("cuda: Pull after Close")
 	}
-	stride, m := e.stride(), e.out
-	clear(e.host)
-	for i := range e.n {
-		for r := range m {
-			e.host[r*stride+i] = v[i*m+r]
-		}
-	}
 	integers := make([]int64, len(grad))
 	err := e.backend.Device.do(ctx, func(c driver.Context) error {
-		if err := copyIn(c, e.v, e.host); err != nil {
+		if err := errors.Join(e.setV(c, v), e.clearSums(c)); err != nil {
 			return err
 		}
-		for l, layer := range e.layers {
-			if err := c.Clear(e.sums[l], uint64(8*layer.Len()), 0); err != nil {
-				return err
-			}
-		}
-		if err := e.launchAll(ctx, c, e.backward()); err != nil {
+		if err := e.launchAll(ctx, c, e.backward(e.gram)); err != nil {
 			return err
 		}
-		at := integers
-		for l, layer := range e.layers {
-			if err := copyBack(c, at[:layer.Len()], e.sums[l]); err != nil {
-				return err
-			}
-			at = at[layer.Len():]
-		}
-		return nil
+		return e.readSums(c, integers)
 	})
 	if err != nil {
 		return err
@@ -190,10 +176,53 @@ func (e *networkRows) Pull(ctx context.Context, grad, v []float64) error {
 	return nil
 }
 
-// backward are the steps from v to the sums of layers, the last one first.
-func (e *networkRows) backward() (steps []step) {
-	stride, chunk := e.stride(), e.chunk()
-	wide, m := uint64(stride), e.out
+// setV copies the rows of v, and zeros for other records.
+func (e *networkRows) setV(c driver.Context, v []float64) error {
+	stride, m := e.stride(), e.out
+	clear(e.host)
+	for i := range len(v) / m {
+		for r := range m {
+			e.host[r*stride+i] = v[i*m+r]
+		}
+	}
+	return copyIn(c, e.v, e.host)
+}
+
+func (e *networkRows) clearSums(c driver.Context) error {
+	for l, layer := range e.layers {
+		if err := c.Clear(e.sums[l], uint64(8*layer.Len()), 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *networkRows) readSums(c driver.Context, to []int64) error {
+	for l, layer := range e.layers {
+		if err := copyBack(c, to[:layer.Len()], e.sums[l]); err != nil {
+			return err
+		}
+		to = to[layer.Len():]
+	}
+	return nil
+}
+
+// gram is the step that sums products of columns of a layer over records.
+func (e *networkRows) gram(l int, left, in driver.Pointer) step {
+	stride, chunk, layer := e.stride(), e.chunk(), e.layers[l]
+	return step{"network_gram", tilesOf(layer), chunksOf(stride, chunk), []uint64{uint64(e.sums[l]), uint64(left), uint64(in), uint64(layer.Rows), uint64(layer.Cols),
+		uint64(stride), uint64(chunk), math.Float64bits(1 / e.unit)}}
+}
+
+// tilesOf is the number of tiles of a layer.
+func tilesOf(l embedding.Layer) int {
+	return chunksOf(l.Rows, networkSide) * chunksOf(l.Cols, networkSide)
+}
+
+// backward are the steps from v to the sums of layers, the last one first: product is what is done with the columns of a layer.
+func (e *networkRows) backward(product func(l int, left, in driver.Pointer) step) (steps []step) {
+	stride := e.stride()
+	wide, m := uint64(stride), uint64(e.out)
 	for l := len(e.layers) - 1; l >= 0; l-- {
 		left, in, layer := e.left, e.x, e.layers[l]
 		if l > 0 {
@@ -204,14 +233,12 @@ func (e *networkRows) backward() (steps []step) {
 			left = e.v
 		case l == last-1:
 			steps = append(steps, step{"network_weigh", stride / blockThreads, layer.Rows,
-				[]uint64{uint64(left), uint64(e.v), uint64(e.w), uint64(e.hidden[l].slope), uint64(m), uint64(layer.Rows), wide}})
+				[]uint64{uint64(left), uint64(e.v), uint64(e.w), uint64(e.hidden[l].slope), m, uint64(layer.Rows), wide}})
 		default:
 			steps = append(steps, step{"network_collect", stride / blockThreads, layer.Rows,
-				[]uint64{uint64(left), uint64(e.v), uint64(e.hidden[l].back), uint64(m), uint64(layer.Rows), wide}})
+				[]uint64{uint64(left), uint64(e.v), uint64(e.hidden[l].back), m, uint64(layer.Rows), wide}})
 		}
-		tiles := chunksOf(layer.Rows, networkSide) * chunksOf(layer.Cols, networkSide)
-		steps = append(steps, step{"network_gram", tiles, chunksOf(stride, chunk),
-			[]uint64{uint64(e.sums[l]), uint64(left), uint64(in), uint64(layer.Rows), uint64(layer.Cols), wide, uint64(chunk), math.Float64bits(1 / e.unit)}})
+		steps = append(steps, product(l, left, in))
 	}
 	return steps
 }

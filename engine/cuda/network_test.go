@@ -250,36 +250,57 @@ func simNetworks(t *testing.T, b Backend, _ map[string]int) (lines []simLine, er
 	return lines, nil
 }
 
-// networkRoofline is networks-roofline.csv: records a second of an Embed and a Pull on an H200 as predicted, and at the full rates of its
-// data sheet of float32, of float64 and of memory. Nothing here was measured.
+// networkRoofline is networks-roofline.csv: records a second on an H200 as predicted, the same if float32 had the rate that bf16x3 has for
+// metrics, and at the full rates of its data sheet of float32, of float64 and of memory. Nothing here was measured.
 func networkRoofline(t *testing.T) string {
 	t.Helper()
-	var gpus []struct {
-		Name            string
+	gpus, err := readNamed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sheets []struct {
 		Multiprocessors int
 		Clock           float64 `json:"clock_hz"`
 		Bandwidth       float64 `json:"bytes_per_second"`
 	}
-	if err := json.Unmarshal(namedGPUs, &gpus); err != nil {
+	if err := json.Unmarshal(namedGPUs, &sheets); err != nil {
 		t.Fatal(err)
 	}
-	const float32s, float64s = 256, 64 // operations of a multiprocessor in a clock
+	g := gpus[0]
+	fp32, ok := g.predicted("direct, fp32")
+	bf16x3, also := g.predicted("direct, bf16x3")
+	if !ok || !also {
+		t.Fatal("no predicted times of metrics")
+	}
+	const n, float32s, float64s = 1e6, 256, 64 // operations of a multiprocessor in a clock
+	clocks := sheets[0].Clock * float64(sheets[0].Multiprocessors)
 	var out strings.Builder
-	out.WriteString("gpu,network,n,predicted,float32_limit,float64_limit,memory_limit,program\n")
-	for _, of := range predictedNetworks() {
-		net, _ := denseOf(of)
-		g, n := gpus[0], 1e6
-		single, double, bytes := networkWork(net)
-		clocks := g.Clock * float64(g.Multiprocessors)
-		fmt.Fprintf(&out, "%s,%s,%.0f,%.3g,%.3g,%.3g,%.3g,network:%s\n", g.Name, net.name, n, n/predictedNetwork(g.Name, net, n),
-			float32s*clocks/(2*single), float64s*clocks/double, g.Bandwidth/bytes, embeddedPTX()["network"])
+	out.WriteString("gpu,network,n,predicted,with_bf16x3,float32_limit,float64_limit,memory_limit,programs\n")
+	for _, p := range predictedNetworks() {
+		w := p.work
+		fmt.Fprintf(&out, "%s,%s,%.0f,%.3g,%.3g,%.3g,%.3g,%.3g,%s\n", g.Name, p.name, float64(n), n/w.seconds(g.Name, n, 1), n/w.seconds(g.Name, n, fp32.PerPair/bf16x3.PerPair),
+			float32s*clocks/(2*w.single), float64s*clocks/w.double, sheets[0].Bandwidth/w.bytes, p.programs)
 	}
 	return out.String()
 }
 
-// predictedNetworks are the networks of predicted.csv and networks-roofline.csv.
-func predictedNetworks() []embedding.MLP {
-	return []embedding.MLP{{In: 20, Hidden: []int{32}, Out: 1}, {In: 784, Hidden: []int{128}, Out: 1}, {In: 784, Hidden: []int{128, 64}, Out: 1}, {In: 784, Hidden: []int{128, 64}, Out: 16}}
+// predictedNetwork is a row of predicted.csv and networks-roofline.csv.
+type predictedNetwork struct {
+	name, programs string
+	d              int
+	work           networkWork
+}
+
+func predictedNetworks() (all []predictedNetwork) {
+	ptx := embeddedPTX()
+	for _, mlp := range []embedding.MLP{{In: 20, Hidden: []int{32}, Out: 1}, {In: 784, Hidden: []int{128}, Out: 1}, {In: 784, Hidden: []int{128, 64}, Out: 1}, {In: 784, Hidden: []int{128, 64}, Out: 16}} {
+		net, _ := denseOf(mlp)
+		all = append(all, predictedNetwork{net.name, "network:" + ptx["network"], net.in, net.work()})
+		if net.out > 1 {
+			all = append(all, predictedNetwork{net.name + " in tuples of 3", "network:" + ptx["network"] + " tuples:" + ptx["tuples"], net.in, net.tupleWork(3)})
+		}
+	}
+	return all
 }
 
 // TestNetworkRoofline: the committed file belongs to the embedded kernels. With DYAD_SASS_OUT it is written there.

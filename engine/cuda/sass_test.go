@@ -117,13 +117,13 @@ func typical(code []instruction, ranges [][2]int) int {
 
 // leastUnderWay are bytes that a thread of compute capability 9.0 must have under way, for kernels
 // that read memory at its speed. By Little's law 4.3 TB/s at 700 ns need 23 KB a multiprocessor:
-// 64 bytes of each of 512 threads are enough, of network_gram 48, and 32 of the 1024 threads or more of
+// 64 bytes of each of 512 threads are enough, of network_gram and tuples 48, and 32 of the 1024 threads or more of
 // other kernels of networks. Kernels that are not named have 2048 threads there, with 40 bytes or
 // more, or read little.
 var leastUnderWay = map[string]int{
 	"clipped_small": 128, "clipped_small_narrow": 64, "clipped_gram": 64, "score_moments": 128, "scores": 64, "weighted_sums": 64, "weighted_series": 64,
 	"pair_products": 64, "pair_slopes": 64, "pair_sums": 40, "clip_rows": 40, "clipped_sums": 40, "expand": 32,
-	"network_gram": 48, "network_layer": 32, "network_output": 32, "network_norm": 32,
+	"network_gram": 48, "network_layer": 32, "network_output": 32, "network_norm": 32, "tuple_squares": 48, "tuple_sums": 48, "tuple_clip": 40,
 }
 
 func (c *counted) add(opcode string) {
@@ -329,11 +329,10 @@ func predictedRates(t *testing.T) string {
 		f, _ = ForecastOf(m)
 		row(m, f, p, c.labels, 1)
 	}
-	for _, of := range predictedNetworks() {
+	for _, p := range predictedNetworks() {
 		const n = 1e6
-		net, _ := denseOf(of)
-		seconds := predictedNetwork("NVIDIA H200", net, n)
-		fmt.Fprintf(&out, "NVIDIA H200,\"%s, without sums over pairs\",%d,%d,2,%.3g,0,0,%.3g,network:%s\n", net.name, int(n), net.in, seconds, n/seconds, embedded["network"])
+		seconds := p.work.seconds("NVIDIA H200", n, 1)
+		fmt.Fprintf(&out, "NVIDIA H200,\"%s, without sums over pairs\",%d,%d,2,%.3g,0,0,%.3g,%s\n", p.name, int(n), p.d, seconds, n/seconds, p.programs)
 	}
 	return out.String()
 }

@@ -98,6 +98,7 @@ var simFamilies = []simFamily{
 	{"direct, persons", []string{"rows", "score", "spliced_persons"}, simScore(Direct, 250, 3, 5, false, 1, 3, 1, 7, 50)},
 	{"metrics of persons", []string{"metric", "metric_persons"}, simMetric(1, 3, 1, 7, 50)},
 	{"networks", []string{"network"}, simNetworks},
+	{"tuples of networks", []string{"network", "tuples"}, simTuples},
 }
 
 // openSim opens the library that DYAD_LIBCUDA names, with defects.
@@ -207,6 +208,7 @@ func TestSimFindsDefects(t *testing.T) {
 		{name: "a sum that is not atomic", family: "metrics, fp32", edit: [2]string{"red.global.add.u64", "st.global.u64"}},
 		{name: "the larger of scale and one", family: "pairs", edit: [2]string{"min.f64", "max.f64"}},
 		{name: "a chunk in place of the sum", family: "networks", edit: [2]string{"red.global.add.u64", "st.global.u64"}},
+		{name: "tuples that are not clipped", family: "tuples of networks", edit: [2]string{"setp.gt.f64", "setp.lt.f64"}},
 		{name: "the host does not wait for the sum", family: "near-linear", deaf: "SyncStream"},
 		{name: "the host does not wait for panels", family: "near-linear, panels", deaf: "SyncEvent"},
 	} {

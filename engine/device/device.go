@@ -147,6 +147,15 @@ func (d *Device) Networks() embedding.Backend {
 	return b
 }
 
+// Terms computes networks for tuples on the GPU that was named; nil is the CPU.
+func (d *Device) Terms() embedding.TermAccelerator {
+	if d == nil {
+		return nil
+	}
+	on, _ := d.Networks().On.(embedding.TermAccelerator)
+	return on
+}
+
 // For is the backend of networks for one, and else b.
 func For(l engine.Loss, b cpu.Backend) engine.Backend {
 	if _, ok := l.(embedding.Loss); ok {

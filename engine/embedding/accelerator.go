@@ -69,6 +69,38 @@ type Rows interface {
 	Close() error
 }
 
+// TermAccelerator is an Accelerator that also sums terms of several records, which are clipped as a whole (engine/terms).
+type TermAccelerator interface {
+	Accelerator
+	// BindTerms takes records to the device. It wraps engine.ErrUnsupported for what the device does not compute.
+	BindTerms(TermsProblem) (TermRows, error)
+}
+
+// TermsProblem are terms of Size records each, of those of at most Norm in the rows of X.
+type TermsProblem struct {
+	Network Network
+	Norm    float64
+	X       []float64
+	Size    int
+}
+
+// TermRows computes sums of terms. g and J_i are as Rows promises, and a term is a function of its own records, their v_i, theta and the
+// clipping norm, bit for bit, no longer than that norm; sums of terms are exact but for a rounding at the end. It is used from one
+// goroutine at a time.
+type TermRows interface {
+	// Room is the largest number of terms of an Embed.
+	Room() int
+	// Begin begins a sum at theta of terms that are clipped to clip.
+	Begin(ctx context.Context, theta []float64, clip float64) error
+	// Embed is Rows.Embed for the members of terms, Size of each, one term after the other.
+	Embed(ctx context.Context, g, norms []float64, members []int32) error
+	// Add adds the terms of the last Embed, the sum of J_i^T v_i over its records each.
+	Add(ctx context.Context, v []float64) error
+	// Sum sets dst to what was added.
+	Sum(ctx context.Context, dst []float64) error
+	Close() error
+}
+
 // planRows plans steps 1 and 3 elsewhere. limit and total are as in roundoff.
 func (k *kernel) planRows(on Accelerator, limit, total float64) (err error) {
 	k.elsewhere, err = on.PlanRows(RowsProblem{Network: k.loss.Model.Network, Norm: k.problem.Bounds.FeatureNorm, Rows: k.rows, Most: 1.01 * limit * total})

@@ -18,6 +18,18 @@ func (m Model) NewTermPass() (*TermPass, error) {
 	return &TermPass{pass: pass, norms: make([]float64, BlockRows)}, err
 }
 
+// NewGivenPass is NewTermPass for embeddings and norms that TermRows computed, of records of at most norm: Give takes them, Embed has the
+// stage of the model alone, and Pull sets v to what TermRows.Add takes.
+func (m Model) NewGivenPass(norm float64) *TermPass {
+	return &TermPass{pass: m.passOf(&given{reach: m.Network.Reach(norm)}), norms: make([]float64, BlockRows)}
+}
+
+// Give gives the embeddings and norms of the records of the next Embed to a NewGivenPass.
+func (p *TermPass) Give(g, norms []float64) {
+	given := p.pass.Pass.(*given)
+	given.g, given.norms = g, norms
+}
+
 // Set takes theta, which must not change until the next Set.
 func (p *TermPass) Set(theta []float64) { p.pass.Set(theta) }
 

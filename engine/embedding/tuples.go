@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"dyad/engine"
 	"dyad/internal/tasks"
 )
 
@@ -39,6 +40,10 @@ type Tuples struct {
 	workers int
 	partial []float64
 	scratch []tupleScratch // of a worker
+
+	elsewhere TermRows  // nil: here
+	given     *TermPass // of the embeddings from there
+	g, norms  []float64
 }
 
 // tupleScratch are the intermediate values of one tuple of k records.
@@ -66,6 +71,38 @@ func NewTuples(data *Data, classes []int32, loss TupleLoss, rows, size, workers 
 // NewNetworkTuples is NewTuples with a network f_theta(x) in the place of W x, for tuples of at most
 // BlockRows individuals: weights are then the parameters of the network (docs/theory.md#network-tuples).
 func NewNetworkTuples(data *Data, classes []int32, loss TupleLoss, model Model, size, workers int) (*Tuples, error) {
+	return newNetworkTuples(data, classes, loss, model, size, workers, model.NewTermPass)
+}
+
+// NewNetworkTuplesOn is NewNetworkTuples with a device, which computes the network, clips and sums; the losses of the embeddings are computed
+// here, by one worker. It wraps engine.ErrUnsupported for what the device does not compute. Close frees what it holds.
+func NewNetworkTuplesOn(on TermAccelerator, data *Data, classes []int32, loss TupleLoss, model Model, size int) (*Tuples, error) {
+	given := model.NewGivenPass(data.bound)
+	t, err := newNetworkTuples(data, classes, loss, model, size, 1, func() (*TermPass, error) { return given, nil })
+	switch {
+	case err != nil:
+		return nil, err
+	case data.norm != L2:
+		return nil, fmt.Errorf("%w: gradients of tuples in the %s norm on %s; use the CPU (--device cpu)", engine.ErrUnsupported, data.norm, on.Name())
+	}
+	t.elsewhere, err = on.BindTerms(TermsProblem{Network: model.Network, Norm: data.bound, X: data.x, Size: size})
+	if err != nil {
+		return nil, err
+	}
+	t.given, t.scratch[0].gradient = given, nil
+	t.g, t.norms = make([]float64, t.elsewhere.Room()*size*t.rows), make([]float64, t.elsewhere.Room()*size)
+	return t, nil
+}
+
+// Close frees what a device holds.
+func (t *Tuples) Close() error {
+	if t.elsewhere == nil {
+		return nil
+	}
+	return t.elsewhere.Close()
+}
+
+func newNetworkTuples(data *Data, classes []int32, loss TupleLoss, model Model, size, workers int, pass func() (*TermPass, error)) (*Tuples, error) {
 	if err := model.Validate(); err != nil {
 		return nil, err
 	}
@@ -80,7 +117,7 @@ func NewNetworkTuples(data *Data, classes []int32, loss TupleLoss, model Model, 
 	}
 	t := &Tuples{data: data, classes: classes, loss: loss, rows: m, length: Parameters(model.Network), size: size, workers: workers}
 	return t.with(func() (termMap, error) {
-		pass, err := model.NewTermPass()
+		pass, err := pass()
 		return &networkMap{data: data, pass: pass, x: make([]float64, size*d)}, err
 	})
 }
@@ -127,6 +164,9 @@ func (t *Tuples) Len() int { return t.length }
 // + 16) 2^-51, to a norm of that size with three roundings an entry; so the exact norm
 // of the term is at most clip in both cases.
 func (t *Tuples) Sum(ctx context.Context, dst, w []float64, members []int32, clip float64) error {
+	if t.elsewhere != nil {
+		return t.sumElsewhere(ctx, dst, w, members, clip)
+	}
 	chunk := chunkPairs * t.size
 	chunks := (len(members) + chunk - 1) / chunk
 	t.partial = grow(t.partial, chunks*t.Len())
@@ -155,6 +195,33 @@ func (t *Tuples) Sum(ctx context.Context, dst, w []float64, members []int32, cli
 	return err
 }
 
+// sumElsewhere is Sum by a device. The g of a slice are replaced by the slopes in them.
+func (t *Tuples) sumElsewhere(ctx context.Context, dst, theta []float64, members []int32, clip float64) error {
+	if err := t.elsewhere.Begin(ctx, theta, clip); err != nil {
+		return err
+	}
+	s, size := &t.scratch[0], t.size
+	for most := t.elsewhere.Room() * size; len(members) >= size; members = members[min(most, len(members)):] {
+		part := members[:min(most, len(members)/size*size)]
+		if err := t.elsewhere.Embed(ctx, t.g, t.norms, part); err != nil {
+			return err
+		}
+		for i := 0; i < len(part); i += size {
+			g := t.g[i*t.rows:][:size*t.rows]
+			t.given.Give(g, t.norms[i:])
+			if t.gradient(s, part[i:][:size]) {
+				copy(g, s.g)
+			} else {
+				clear(g)
+			}
+		}
+		if err := t.elsewhere.Add(ctx, t.g[:len(part)*t.rows]); err != nil {
+			return err
+		}
+	}
+	return t.elsewhere.Sum(ctx, dst)
+}
+
 // set gives the weights to the maps of the workers.
 func (t *Tuples) set(w []float64) {
 	for i := range t.scratch {
@@ -180,11 +247,13 @@ func (t *Tuples) distances(s *tupleScratch, tuple []int32) bool {
 // gradient sets s.gradient to that of one tuple. With q_ij = ||z_i - z_j||^2 of the images and c_ij
 // the slope of the loss in it, the slope in z_i is g_i = sum_j 2 c_ij (z_i - z_j), and the gradient is
 // the sum of J_i^T g_i, or of g_i x_i^T for z_i = W x_i.
-func (t *Tuples) gradient(s *tupleScratch, tuple []int32) {
+//
+// It is false, and the gradient zero, if a network is not finite for a record. With a device it sets s.g alone.
+func (t *Tuples) gradient(s *tupleScratch, tuple []int32) bool {
 	k := len(tuple)
 	clear(s.gradient)
 	if !t.distances(s, tuple) {
-		return
+		return false
 	}
 	clear(s.c)
 	t.loss.Slopes(s.c, s.q, s.classes)
@@ -200,6 +269,7 @@ func (t *Tuples) gradient(s *tupleScratch, tuple []int32) {
 		}
 	}
 	s.pull(s.gradient, s.g, tuple)
+	return true
 }
 
 // Objective is the mean loss over the tuples in members: a diagnostic for public data,

@@ -1,0 +1,216 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"dyad/engine"
+	"dyad/engine/cuda/driver"
+	"dyad/engine/embedding"
+	"dyad/kernels"
+)
+
+// Sizes of kernels/cuda/tuples.cu, and limits.
+const (
+	tupleLanes = 8
+	// tupleRoom is about the largest number of records of a launch, and tupleChunk the least number of tuples of a block.
+	tupleRoom, tupleChunk = 1 << 16, 64
+)
+
+var _ embedding.TermAccelerator = Backend{}
+
+// tupleRows sums gradients of tuples, clipped as a whole, by a network on a GPU (docs/theory.md#networks-on-a-gpu).
+type tupleRows struct {
+	*networkRows
+	size, room, total int       // records of a tuple, tuples of a launch, records of the data
+	theirs            []float64 // 1 + ||x||^2 of all records
+	tuples, begun     int       // of the last Embed, and of all since Begin
+	limit             float64   // the clipping norm, a little smaller
+	sumUnit           float64   // of sums: integers
+	products          *module
+
+	all, list, part, scale driver.Pointer
+}
+
+// BindTerms implements embedding.TermAccelerator.
+func (b Backend) BindTerms(p embedding.TermsProblem) (embedding.TermRows, error) {
+	e, err := b.planTerms(p)
+	if err != nil {
+		return nil, orCPU(err)
+	}
+	err = b.Device.do(context.Background(), func(c driver.Context) error {
+		err := e.load(c, p.X)
+		if err != nil {
+			err = errors.Join(err, e.memory.free(c))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (b Backend) planTerms(p embedding.TermsProblem) (*tupleRows, error) {
+	d, _ := p.Network.Dims()
+	total := len(p.X) / d
+	if p.Size < 2 || p.Size > total {
+		return nil, fmt.Errorf("cuda: tuples of %d of %d records", p.Size, total)
+	}
+	for room := min(total, max(tupleRoom, p.Size)) / p.Size; ; room /= 2 {
+		k, err := b.planNetwork(embedding.RowsProblem{Network: p.Network, Norm: p.Norm, Rows: room * p.Size, Most: 1})
+		if err == nil {
+			e := &tupleRows{networkRows: &networkRows{networkKernel: k, n: k.stride()}, size: p.Size, room: room, total: total, theirs: make([]float64, total)}
+			need, have := k.bytes(), b.memory()
+			for _, block := range e.more() {
+				need += uint64(block.bytes) + 256
+			}
+			if need <= have {
+				return e, nil
+			}
+			err = fmt.Errorf("%w: %d records in tuples of %d by %s need %.1f GiB, %s has %.1f", engine.ErrUnsupported, total, p.Size, k.name, gib(need), b.Name(), gib(have))
+		}
+		if room == 1 {
+			return nil, err
+		}
+	}
+}
+
+// parts is the number of partial sums of the squares of a tuple.
+func (e *tupleRows) parts() (sum int) {
+	for _, l := range e.layers {
+		sum += tupleLanes * tilesOf(l)
+	}
+	return sum
+}
+
+// more is memory besides that of the network.
+func (e *tupleRows) more() []block {
+	return []block{{&e.all, 4 * (e.in + 1) * e.total}, {&e.list, 4 * e.room * e.size}, {&e.part, 8 * e.parts() * e.room}, {&e.scale, 8 * e.room}}
+}
+
+func (e *tupleRows) load(c driver.Context, x []float64) (err error) {
+	if e.products, err = e.backend.Device.load(c, kernels.PTX("tuples")); err != nil {
+		return err
+	}
+	e.host = make([]float64, e.stride()*e.out)
+	if err := e.start(c, append(e.blocks(&e.networkBuffers), e.more()...)); err != nil {
+		return err
+	}
+	if err := e.upload(c, e.all, e.total, e.theirs, func(i int, row []float64) { copy(row, x[i*e.in:]) }); err != nil {
+		return err
+	}
+	return putOnes(c, e.all, e.in, e.total, e.total)
+}
+
+// Room implements embedding.TermRows.
+func (e *tupleRows) Room() int { return e.room }
+
+var errTuplesClosed = errors.New("cuda: tuples after Close")
+
+// Begin implements embedding.TermRows. It fails if clip is not between 2^-150 and 2^150.
+func (e *tupleRows) Begin(ctx context.Context, theta []float64, clip float64) error {
+	switch {
+	case e.memory == nil:
+		return errTuplesClosed
+	case !(clip >= smallestClip && clip <= 1/smallestClip):
+		return fmt.Errorf("cuda: the clip of tuples is %v, want %g to %g", clip, float64(smallestClip), 1/float64(smallestClip))
+	}
+	_, exponent := math.Frexp(clip * float64(e.total/e.size)) // at most 2^exponent
+	e.limit, e.sumUnit, e.tuples, e.begun = clip*(1-0x1p-30), math.Ldexp(1, exponent-62), 0, 0
+	return e.backend.Device.do(ctx, func(c driver.Context) error {
+		if err := e.setWeights(c, theta); err != nil {
+			return err
+		}
+		return e.clearSums(c)
+	})
+}
+
+// Embed implements embedding.TermRows.
+func (e *tupleRows) Embed(ctx context.Context, g, norms []float64, members []int32) error {
+	if e.memory == nil {
+		return errTuplesClosed
+	}
+	if e.tuples = len(members) / e.size; e.tuples*e.size != len(members) || e.tuples < 1 || e.tuples > e.room {
+		return fmt.Errorf("cuda: %d records of tuples of %d, want 1 to %d tuples", len(members), e.size, e.room)
+	}
+	if e.begun += e.tuples; e.begun > e.total/e.size {
+		return fmt.Errorf("cuda: a sum of %d tuples of %d, and %d records have %d disjoint ones", e.begun, e.size, e.total, e.total/e.size)
+	}
+	own := make([]float64, e.stride())
+	for i, at := range members {
+		own[i] = e.theirs[at] // ends the program beyond the data, as on the CPU
+	}
+	stride := e.stride()
+	return e.backend.Device.do(ctx, func(c driver.Context) error {
+		if err := errors.Join(copyWords(c, e.list, members), copyIn(c, e.own, own)); err != nil {
+			return err
+		}
+		err := e.products.launch(c, "tuple_gather", stride/blockThreads, e.in+1, uint64(e.x), uint64(e.all), uint64(e.list), uint64(len(members)), uint64(e.total), uint64(stride))
+		if err != nil {
+			return err
+		}
+		return e.compute(ctx, c, g, norms[:len(members)])
+	})
+}
+
+// chunkOf is the number of tuples of a block: few enough that all multiprocessors have work.
+func (e *tupleRows) chunkOf(tiles int) int {
+	blocks := max(8*e.backend.Device.Info().Multiprocessors/tiles, 1)
+	return max(chunksOf(e.tuples, blocks), tupleChunk)
+}
+
+// Add implements embedding.TermRows.
+//
+// G_t, the gradient of tuple t, is the vector of the numbers that the kernels compute from its columns alone, by the same chains in both passes;
+// a norm N that is at least ||G_t|| and the scale follow, and the entries of scale G_t in units are truncated to integers.
+func (e *tupleRows) Add(ctx context.Context, v []float64) error {
+	if e.memory == nil {
+		return errTuplesClosed
+	}
+	stride, at := uint64(e.stride()), e.part
+	pass := func(kernel string, layer embedding.Layer, first []uint64, left, in driver.Pointer) step {
+		chunk := e.chunkOf(tilesOf(layer))
+		return step{kernel, tilesOf(layer), chunksOf(e.tuples, chunk), append(first, uint64(left), uint64(in), uint64(layer.Rows), uint64(layer.Cols),
+			uint64(e.size), uint64(e.tuples), uint64(chunk), stride)}
+	}
+	steps := e.backward(func(l int, left, in driver.Pointer) step {
+		to := at
+		at += driver.Pointer(8 * tupleLanes * tilesOf(e.layers[l]) * e.tuples)
+		return pass("tuple_squares", e.layers[l], []uint64{uint64(to)}, left, in)
+	})
+	steps = append(steps, step{"tuple_clip", blocksFor(e.tuples), 1, []uint64{uint64(e.scale), uint64(e.part), uint64(e.parts()), uint64(e.tuples),
+		math.Float64bits(e.limit), math.Float64bits(1 / e.sumUnit)}})
+	steps = append(steps, e.backward(func(l int, left, in driver.Pointer) step {
+		return pass("tuple_sums", e.layers[l], []uint64{uint64(e.sums[l]), uint64(e.scale)}, left, in)
+	})...)
+	return e.backend.Device.do(ctx, func(c driver.Context) error {
+		if err := e.setV(c, v[:e.tuples*e.size*e.out]); err != nil {
+			return err
+		}
+		return inTurn(ctx, c, steps, func(s step) error {
+			m := e.module
+			if s.kernel[0] == 't' {
+				m = e.products
+			}
+			return m.launch(c, s.kernel, s.x, s.y, s.args...)
+		})
+	})
+}
+
+// Sum implements embedding.TermRows.
+func (e *tupleRows) Sum(ctx context.Context, dst []float64) error {
+	if e.memory == nil {
+		return errTuplesClosed
+	}
+	integers := make([]int64, len(dst))
+	if err := e.backend.Device.do(ctx, func(c driver.Context) error { return e.readSums(c, integers) }); err != nil {
+		return err
+	}
+	for k, s := range integers {
+		dst[k] = float64(s) * e.sumUnit
+	}
+	return nil
+}
