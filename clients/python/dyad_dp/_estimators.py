@@ -233,6 +233,12 @@ class _Estimator(_raw.Private):
         return np.array(self.model_["features"], dtype=object)
 
     @property
+    def interactions_(self) -> list[tuple[str, ...]]:
+        """The pairs of columns whose products are features: those that the schema names (interactions), then those that training chose in private (choose_interactions)."""
+        self._fitted()
+        return [tuple(pair) for pair in self.model_["encoder"].get("interactions") or []]
+
+    @property
     def feature_importances_(self) -> np.ndarray:
         """The most that each column of X can change a linear score within its public range or categories, as shares with the sum 1.
 
@@ -467,7 +473,7 @@ class PrivateAUCClassifier(_Estimator):
 
     Attributes
     ----------
-    classes_, coef_ (of encoded features, coef_names_), feature_importances_ (of the columns of X), guarantee_, report_ (the program's report), model_ (content of the model file),
+    classes_, coef_ (of encoded features, coef_names_), feature_importances_ (of the columns of X), interactions_ (pairs of columns), guarantee_, report_ (the program's report), model_ (content of the model file),
     model_file_ (where the model of private data stays, None on public data), n_features_in_, feature_names_in_.
     """
 
