@@ -152,38 +152,40 @@ func TestPersonsWithinGroupsReplay(t *testing.T) {
 	groups := []int{7, 1, 12, 3}
 	data := RandomPersons(23, most, 3, engine.UnitBounds(), 7)
 	near := PersonNeighbours(data, sizes.Of(3, 12), most, 8)
-	for _, a := range algorithms.Catalog() {
-		i := a.Info()
-		plan := func(rows int, l2 float64) (*algorithms.Plan, error) {
-			problem := scores(23, 3)
-			problem.Groups, problem.PersonRows = groups, rows
-			s, err := algorithms.NewSpec(cpu.Backend{}, problem, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
-			if err != nil {
-				t.Fatal(err)
+	for _, loss := range []engine.Loss{engine.Logistic{}, engine.MahalanobisLogistic{}} {
+		for _, a := range algorithms.Catalog() {
+			i := a.Info()
+			plan := func(rows int, l2 float64) (*algorithms.Plan, error) {
+				problem := scores(23, 3)
+				problem.Loss, problem.Groups, problem.PersonRows = loss, groups, rows
+				s, err := algorithms.NewSpec(cpu.Backend{}, problem, l2, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return a.Plan(s)
 			}
-			return a.Plan(s)
+			l2 := 0.0
+			if i.NeedsL2 {
+				l2 = 0.01
+			}
+			if _, err := plan(0, l2); i.NoPersons != "" || !i.Learns(loss) || err != nil {
+				continue // it has no groups, or no persons
+			}
+			p, err := plan(most, l2)
+			if err != nil {
+				t.Errorf("%s, %s: %v", loss.Name(), i.Name, err)
+				continue
+			}
+			ratio, err := Replay(a, p, data, near, 9)
+			for _, unit := range []int{0, 9} {
+				worst, other := WorstPersons(slices.Repeat([]int{2, most}, 12)[:23], 3, unit, engine.UnitBounds())
+				r, e := Replay(a, p, worst, []*engine.Records{other}, 9)
+				ratio, err = max(ratio, r), errors.Join(err, e)
+			}
+			if err != nil || ratio < 0.05 || p.Guarantee.Unit != "one person" {
+				t.Errorf("%s, %s: attains %.3g for %s, %v", loss.Name(), i.Name, ratio, p.Guarantee.Unit, err)
+			}
+			t.Logf("%s, %s: %.3g of the certificate", loss.Name(), i.Name, ratio)
 		}
-		l2 := 0.0
-		if i.NeedsL2 {
-			l2 = 0.01
-		}
-		if _, err := plan(0, l2); i.NoPersons != "" || i.MetricsOnly || err != nil {
-			continue // it has no groups, or no persons
-		}
-		p, err := plan(most, l2)
-		if err != nil {
-			t.Errorf("%s: %v", i.Name, err)
-			continue
-		}
-		ratio, err := Replay(a, p, data, near, 9)
-		for _, unit := range []int{0, 9} {
-			worst, other := WorstPersons(slices.Repeat([]int{2, most}, 12)[:23], 3, unit, engine.UnitBounds())
-			r, e := Replay(a, p, worst, []*engine.Records{other}, 9)
-			ratio, err = max(ratio, r), errors.Join(err, e)
-		}
-		if err != nil || ratio < 0.05 || p.Guarantee.Unit != "one person" {
-			t.Errorf("%s: attains %.3g for %s, %v", i.Name, ratio, p.Guarantee.Unit, err)
-		}
-		t.Logf("%s: %.3g of the certificate", i.Name, ratio)
 	}
 }

@@ -40,9 +40,9 @@ func networkTrainings() []algorithms.Algorithm {
 	}
 }
 
-func networkPlan(t *testing.T, a algorithms.Algorithm, loss embedding.Loss, n, d, personRows int) *algorithms.Plan {
+func networkPlan(t *testing.T, a algorithms.Algorithm, loss embedding.Loss, n, d, personRows int, groups ...int) *algorithms.Plan {
 	t.Helper()
-	problem := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: loss.Radius(), PersonRows: personRows}
+	problem := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: loss.Radius(), PersonRows: personRows, Groups: groups}
 	s, err := algorithms.NewSpec(embedding.Backend{Workers: 1}, problem, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
 	if err != nil {
 		t.Fatal(err)
@@ -74,13 +74,18 @@ func TestNetworkReplays(t *testing.T) {
 			}
 			strongest = max(strongest, ratio, r)
 
-			p = networkPlan(t, a, loss, n, d, personCap)
 			rows := attack.RandomPersons(n, personCap, d, engine.UnitBounds(), 7)
-			if p.Guarantee.Unit != "one person" {
-				t.Errorf("%s, way %d: the unit is %s", loss.Name(), i, p.Guarantee.Unit)
-			}
-			if _, err := attack.Replay(a, p, rows, attack.PersonNeighbours(rows, 6, personCap, 8), 9); err != nil {
-				t.Errorf("%s, way %d, persons: %v", loss.Name(), i, err)
+			for _, groups := range [][]int{nil, {9, 1, n - 10}} {
+				if groups != nil && i > 0 {
+					continue // one way within groups, which secret batches have none of
+				}
+				p = networkPlan(t, a, loss, n, d, personCap, groups...)
+				if p.Guarantee.Unit != "one person" {
+					t.Errorf("%s, way %d: the unit is %s", loss.Name(), i, p.Guarantee.Unit)
+				}
+				if _, err := attack.Replay(a, p, rows, attack.PersonNeighbours(rows, 6, personCap, 8), 9); err != nil {
+					t.Errorf("%s, way %d, persons in groups %v: %v", loss.Name(), i, groups, err)
+				}
 			}
 		}
 	}

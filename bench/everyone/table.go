@@ -39,7 +39,7 @@ var methods = []method{
 	{"opacus-dpsgd", "", "Opacus, DP-SGD", "replace one, as two hops of its add or remove one", ranked},
 	{"jax-privacy", "", "JAX-Privacy", "replace one", ranked},
 	{"mst-lightgbm", "", "MST, then LightGBM", "replace one, of its noise", ranked},
-	{"dp-ebm", "claim=own settings=tuned", "DP-EBM, tuned, at its own claim", "add or remove one", own},
+	{"dp-ebm", "claim=own settings=tuned", "DP-EBM, tuned, at its own claim", "its claim: add or remove one; it uses n", own},
 	{"logistic-regression", "", "logistic regression", "not private", open},
 	{"lightgbm", "", "LightGBM", "not private", open},
 }

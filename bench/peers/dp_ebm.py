@@ -1,9 +1,12 @@
 """DP-EBM of InterpretML: boosted curves with privacy, from the columns of the file.
 
 Its noise is for adding or removing one record: a gradient of the log loss is within [-1, 1], and so is what a record moves a sum of them
-by. It is a composition of Gaussian mechanisms in two parts, bins and boosting, with mu_1 and mu_2; to replace a record is two hops, and
-2 sqrt(mu_1^2 + mu_2^2) is the Gaussian parameter for it, exactly. claim: replace finds the epsilon to ask for that makes this the mu of
-(epsilon, delta). claim: own asks for epsilon itself, for adding or removing one record, and takes the answer at its word.
+by. It is a composition of Gaussian mechanisms in two parts, bins and boosting, with mu_1 and mu_2. To replace a record with n public moves
+the histograms of all columns by sqrt 2 and every sum by at most 2, so sqrt(2 mu_1^2 + 4 mu_2^2) is the Gaussian parameter for it. We take
+2 sqrt(mu_1^2 + mu_2^2), which is above that by less than half a percent. claim: replace finds the epsilon to ask for that makes this the mu
+of (epsilon, delta). claim: own asks for epsilon itself, for adding or removing one record, and takes the answer at its word: the package
+adds up the epsilons and deltas of both parts, so its noise is for a smaller epsilon, and it computes the width of bins from the exact
+number of records, which its claim does not charge.
 
 Ranges are public. Its categories are those that occur in the records, which we do not charge. settings:
 default is the package's, tuned a rule of n epsilon, which is public. Its rows are the best of 27 settings of rounds (30 to 1,000), rate (.005

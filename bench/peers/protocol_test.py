@@ -134,6 +134,9 @@ class Libraries(unittest.TestCase):
         claim = peer.claim_for(1.0, 1e-5)
         parts = gaussian_mu(.1 * claim, 5e-6), gaussian_mu(.9 * claim, 5e-6)
         self.assertAlmostEqual(2 * math.hypot(*parts), gaussian_mu(1, 1e-5), places=6)
+        # What replacing a record costs exactly: sqrt 2 for the histogram of a column, 2 for a sum of gradients.
+        exact = math.sqrt(2 * parts[0] ** 2 + 4 * parts[1] ** 2) / gaussian_mu(1, 1e-5)
+        self.assertTrue(.995 < exact <= 1, exact)
         from interpret.utils._privacy import calc_gdp_noise_multi
         self.assertAlmostEqual(calc_gdp_noise_multi(300 * 12, .9 * claim, 5e-6) * parts[1] / math.sqrt(300 * 12), 1, places=6)
 

@@ -42,6 +42,40 @@ func TestResumeWithConfig(t *testing.T) {
 	f.dyad(append(args, "--resume", run)...).Want(t, "resume", exitOK, "run "+run)
 }
 
+// A training with a choice of pairs that is interrupted or killed before or after its choice is charged once, shows its passes, and goes on to a model that names
+// the pair; so does one that was released and not named.
+func TestChosenPairsAreResumed(t *testing.T) {
+	for _, c := range []struct {
+		stage, fault string
+		nth, code    int
+	}{{"training", "kill", 1, killed}, {"checkpoint saved", "interrupt", 3, exitCancelled}, {"released", "kill", 1, killed}} {
+		if testing.Short() && c.nth != 3 {
+			continue
+		}
+		f := newFixture(t)
+		f.put(t, map[string]string{"in/patients.yaml": "choose_interactions: 1\n" + f.get(t, "in/patients.yaml")})
+		args := f.train("--algorithm", "moments", "--steps", "2", "--epsilon", "700", "--yes", "--checkpoint-every", "1ns", "--data-id", "pairs")
+		if e := f.start(t, crash.Spec{Args: args, Stage: c.stage, Nth: c.nth, Fault: c.fault}).End(); e.Code != c.code {
+			t.Fatalf("%+v: exit %d: %s%s", c, e.Code, e.Stdout, e.Stderr)
+		}
+		run, charges, _ := f.attacked(t)
+		if charges != 1 {
+			t.Fatalf("%+v: %d charges, want 1", c, charges)
+		}
+		says := `"chosen_interactions": [`
+		if c.stage == "released" { // it gets its name, and nothing is trained
+			says = run
+		}
+		f.dyad(append(args, "--resume", run, "--json")...).Want(t, "resume", exitOK, says)
+		if m, err := readModel(f.in("out/model.json")); err != nil || m.Run != run || len(m.Encoder.Schema().Interactions) != 1 {
+			t.Errorf("%+v: the model of run %s, %v", c, run, err)
+		}
+		if _, charges, _ := f.attacked(t); charges != 1 {
+			t.Errorf("%+v: %d charges after it was resumed, want 1", c, charges)
+		}
+	}
+}
+
 // A run is resumed only as it was charged; what is refused writes nothing.
 func TestResumeFlagRefusals(t *testing.T) {
 	if testing.Short() {

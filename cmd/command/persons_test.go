@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -429,6 +430,39 @@ func TestAuditOfPersonsByCommand(t *testing.T) {
 	} {
 		if code, out, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(out+errs, want) {
 			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
+		}
+	}
+}
+
+// Who is in which query group is public, and nothing else of a person's rows is: two files of the same persons in the same groups, whose rows differ in number, place,
+// features and grades, give the same output but for the weights; and a person in two groups is refused before anything is charged.
+func TestPersonsWithinGroupsAreSilent(t *testing.T) {
+	schema := "data_id: ranked\nids: public\nmax_rows_per_person: 3\n" + strings.Replace(visitColumns, "columns:", "columns:\n  - {name: query, role: group}", 1)
+	secret := regexp.MustCompile(`[A-Z2-7]{26}`)
+	for _, args := range [][]string{{"--json"}, {"--verbose", "--algorithm", "gradient-perturbation", "--loss", "logistic"}} {
+		var first string
+		for world := range 3 {
+			dir, text := t.TempDir(), "query,patient,age,bmi,ill\n"
+			for i := range 40 {
+				p := i * []int{1, 3, 7}[world] % 40
+				for r := range 1 + p*world%5 {
+					text += fmt.Sprintf("q%d,p%02d,%s\n", p%7, p, mixedVisit(p+r, world))
+				}
+			}
+			write(t, dir, "visits.csv", text)
+			write(t, dir, "visits.yaml", schema)
+			code, out, errs := dyad(t, dir, append([]string{"train", "--data", "visits.csv", "--schema", "visits.yaml", "--epsilon", "2", "--out", "m.json", "--ledger", "l.jsonl"}, args...)...)
+			all := strings.ReplaceAll(secret.ReplaceAllString(out+errs, "RUN"), dir, "DIR")
+			if first = cmp.Or(first, all); code != exitOK || all != first || !strings.Contains(all, "one person") {
+				t.Fatalf("%v, world %d: exit %d: %s\nis not\n%s", args, world, code, all, first)
+			}
+			write(t, dir, "visits.csv", text+"q1,p00,1,20,1\n")
+			if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "visits.yaml", "--epsilon", "2", "--out", "n.json", "--ledger", "none.jsonl"); code != exitInput || !strings.Contains(errs, "a person has rows in two query groups") || strings.Contains(errs, "p00") {
+				t.Errorf("a person in two groups: exit %d: %s", code, errs)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "none.jsonl")); err == nil {
+				t.Error("a person in two groups was charged")
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -395,5 +396,37 @@ func TestPersonMetricNeighbours(t *testing.T) {
 	whole := k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum
 	if t.Logf("%d persons: the error changes by %.3g, at most %.3g; the sum may be off by %.3g", p.N, most, 2*bound, whole); !(most <= 2*bound) || most < bound/1e4 || bound > whole {
 		t.Errorf("%d persons: the error changes by %v, the bound is %v, Roundoff %v", p.N, most, 2*bound, whole)
+	}
+}
+
+// TestPersonsWithinGroups: gradients of persons within query groups are the sums of those of each group, within the bounds of a GPU and of
+// the CPU, by the method of each group's size.
+func TestPersonsWithinGroups(t *testing.T) {
+	p, r, w := records(t, 120, 3, 2)
+	p, r = personsOf(t, p, r, 1, 3, 2)
+	p.Radius, p.Groups = 1, []int{20, 1, 9, 20, 10}
+	var sums [2][]float64
+	var bound float64
+	for i, b := range []engine.Backend{openFake(t, newFake()), cpu.Backend{}} {
+		k, err := engine.Grouped{Backend: b}.Plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := k.Bind(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[i] = make([]float64, p.D)
+		if err := errors.Join(e.Sum(t.Context(), sums[i], engine.Gradient(w, p.Pairs())), e.Close()); err != nil {
+			t.Fatal(err)
+		}
+		bound += k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum
+	}
+	var apart, size float64
+	for k, v := range sums[1] {
+		apart, size = math.Hypot(apart, sums[0][k]-v), math.Hypot(size, v)
+	}
+	if !(apart <= bound && bound < 1e-3*size) {
+		t.Errorf("%v on a GPU and %v on a CPU are %.3g apart, and the bounds give %.3g", sums[0], sums[1], apart, bound)
 	}
 }

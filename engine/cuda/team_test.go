@@ -153,7 +153,7 @@ func (c teamCase) different(t *testing.T, teams []int, gpu func(engine.Team) Bac
 		p, r = personsOf(t, p, r, c.persons...)
 	}
 	if c.groups > 0 {
-		p.Groups = slices.Repeat([]int{c.groups}, c.n/c.groups)
+		p.Groups = slices.Repeat([]int{c.groups}, p.N/c.groups)
 	}
 	if c.loss != nil {
 		p.Loss = c.loss
@@ -208,6 +208,7 @@ var teamCases = []teamCase{
 	{name: "pairs of metrics", n: 1100, d: 2, labels: 2, loss: engine.MahalanobisLogistic{}, slow: true},
 	{name: "pairs of metrics of persons", n: 1030, d: 2, labels: 2, loss: engine.MahalanobisLogistic{}, persons: []int{1, 3, 1, 7, 50}, slow: true},
 	{name: "gradients of moved records", n: 600, d: 2, labels: 2, query: engine.Query{Radius: 0.5}, recentred: true},
+	{name: "moments of persons within query groups", n: 120, d: 3, labels: 2, persons: []int{1, 3, 2}, groups: 6, query: engine.Query{Radius: 0.7, Signed: true, Second: engine.FullSecond}},
 }
 
 // TestTeamsOfGPUs: the sums of the GPUs of a team have the bits of one, also where their shares are not equal and

@@ -208,7 +208,7 @@ class _Estimator(_raw.Private):
             self._adopt(out.read_bytes())
         self.model_file_ = None if schema["public"] else str(out)
         self.guarantee_ = Guarantee.of(result)
-        self.report_ = result["report"]
+        self.report_ = result.get("report", self.report_)  # of a run that was released before and got its name now
         self.n_features_in_ = X.shape[1]
         if _handover.is_frame(X):
             self.feature_names_in_ = np.array([str(c) for c in X.columns], dtype=object)
@@ -231,6 +231,12 @@ class _Estimator(_raw.Private):
         """The encoded features that coef_ is of: a column, or COLUMN=CATEGORY."""
         self._fitted()
         return np.array(self.model_["features"], dtype=object)
+
+    @property
+    def interactions_(self) -> list[tuple[str, ...]]:
+        """The pairs of columns whose products are features: those that the schema names (interactions), then those that training chose in private (choose_interactions)."""
+        self._fitted()
+        return [tuple(pair) for pair in self.model_["encoder"].get("interactions") or []]
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -467,7 +473,7 @@ class PrivateAUCClassifier(_Estimator):
 
     Attributes
     ----------
-    classes_, coef_ (of encoded features, coef_names_), feature_importances_ (of the columns of X), guarantee_, report_ (the program's report), model_ (content of the model file),
+    classes_, coef_ (of encoded features, coef_names_), feature_importances_ (of the columns of X), interactions_ (pairs of columns), guarantee_, report_ (the program's report), model_ (content of the model file),
     model_file_ (where the model of private data stays, None on public data), n_features_in_, feature_names_in_.
     """
 

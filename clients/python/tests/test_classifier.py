@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from dyad_dp import BudgetError, DyadError, PrivateAUCClassifier, PrivateMetric, PrivateRanker
+from dyad_dp import BudgetError, DyadError, PrivateAUCClassifier, PrivateMetric, PrivateRanker, verify
 from dyad_dp import _handover, _program
 
 
@@ -252,6 +252,38 @@ def test_curves(clinic, own_places):
     assert np.allclose(np.diff(line.y), line.y[1] - line.y[0])
     with pytest.raises(DyadError, match="exists"):
         m.curves(own_places / "curves.png")
+
+
+def test_pairs_are_chosen_in_private(clinic, own_places):
+    X, _ = clinic
+    y = (X[:, 0] * X[:, 1] + 0.3 * np.random.default_rng(2).normal(size=len(X)) > 0).astype(int)
+    columns = [{"name": c, "range": [-3, 3]} for c in "abcde"]
+    schema = {"data_id": "choice", "choose_interactions": 1, "columns": [*columns, {"name": "out", "role": "label", "positive": "1", "negative": "0"}]}
+    for store in ({}, {"store": "float32"}):
+        e = PrivateAUCClassifier(schema={**schema, **store}, epsilon=16)
+        before = e.plan(len(X), 5)
+        assert before["moments"]["pairs"] == 1 and before["moments"]["candidates"] == 10
+        m = e.fit(pd.DataFrame(X, columns=list("abcde")), pd.Series(y, name="out"))
+        assert m.interactions_ == [("a", "b")] and m.surfaces()[0].names == ("a", "b") and m.report_["moments"]["pairs"] == 1
+        assert m.decision_function(pd.DataFrame(X, columns=list("abcde"))).shape == y.shape
+        m.save(own_places / f"m{len(store)}.json")
+        assert PrivateAUCClassifier.load(own_places / f"m{len(store)}.json").interactions_ == [("a", "b")]
+        assert verify(own_places / f"m{len(store)}.json")
+    persons = {**schema, "ids": "public", "max_rows_per_person": 2, "columns": [*schema["columns"], {"name": "who", "role": "person"}]}
+    m = PrivateAUCClassifier(schema=persons, epsilon=40).fit(pd.DataFrame({**dict(zip("abcde", X.T)), "who": np.arange(len(y)) // 2}), pd.Series(y, name="out"))
+    assert m.guarantee_.unit == "one person" and m.interactions_ == [("a", "b")]
+    with pytest.raises(DyadError, match="choose_interactions"):
+        PrivateAUCClassifier(schema=schema, epsilon=16, options={"algorithm": "dpgdsc"}).fit(pd.DataFrame(X, columns=list("abcde")), pd.Series(y, name="out"))
+
+
+def test_persons_within_groups(clinic):
+    X, y = clinic
+    who, group = np.arange(len(y)) // 4, np.arange(len(y)) // 40
+    r = PrivateRanker(epsilon=4, bounds=(-3, 3), raw_columns=True, grades=(0, 4), data_id="ranked", persons="public", max_rows_per_person=4).fit(X, 4 * y, group=group, person=who)
+    assert r.guarantee_.unit == "one person" and r.model_["plan"]["problem"]["groups"] == [{"size": 10, "number": 100}]
+    who[1] = 900
+    with pytest.raises(DyadError, match="check group= and person="):
+        r.fit(X, 4 * y, group=group, person=who)
 
 
 def test_a_public_schema_needs_nothing_that_private_data_need(surely):
