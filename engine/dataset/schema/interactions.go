@@ -38,6 +38,9 @@ func (f *Feature) low() (width int, scale float64) {
 			some += 1 / float64(k*k)
 		}
 	}
+	if f.Spike {
+		some *= 2
+	}
 	return width, math.Sqrt(all / some)
 }
 
