@@ -42,11 +42,18 @@ func taken(rows map[cell]line) (all []line) {
 		if base.basis != "none" {
 			continue
 		}
-		basis, _ := algorithms.ChooseBasis(base.n, base.n, privacy.Budget{Epsilon: base.epsilon, Delta: delta}, func(basis string) (int, bool) {
+		with := func(basis string) (line, bool) {
 			r, ok := rows[base.with(basis+shrunk)]
+			if k, spike := strings.CutPrefix(basis, "spike:"); spike && !ok { // the same records where no number has a spike
+				r, ok = rows[base.with("cosine:"+k+shrunk)]
+			}
+			return r, ok
+		}
+		basis, _ := algorithms.ChooseBasis(base.n, base.n, privacy.Budget{Epsilon: base.epsilon, Delta: delta}, func(basis string) (int, bool) {
+			r, ok := with(basis)
 			return r.d, ok
 		})
-		if r, ok := rows[base.with(basis+shrunk)]; ok {
+		if r, ok := with(basis); ok {
 			all = append(all, r)
 		}
 	}
