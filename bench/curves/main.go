@@ -53,15 +53,18 @@ func main() {
 	pairs := flag.Bool("interactions", false, "a summary compares with the same basis without interactions, not with none")
 	spread := flag.Bool("spreads", false, "write how far records are from their mean, and measure nothing")
 	flag.BoolVar(&oracle, "accuracy", false, "measure the accuracy of the best threshold for the test records in place of AUC")
-	only := flag.Float64("epsilon", 0, "measure this budget only")
+	only := flag.Float64("epsilon", 0, "measure this budget only; 1000 is next to no noise")
 	flag.Parse()
+	if *only > 0 {
+		epsilons = []float64{*only}
+	}
 	var err error
 	if *spread {
 		err = spreads(*shared, strings.Split(*names, ","), *out)
 	} else if *summary != "" {
 		err = summarize(*out, *summary, *pairs)
 	} else {
-		s := study{shared: *shared, bases: strings.Split(*bases, ","), least: *least, most: *most, noises: *noises, t: *t, epsilon: *only}
+		s := study{shared: *shared, bases: strings.Split(*bases, ","), least: *least, most: *most, noises: *noises, t: *t}
 		err = s.run(strings.Split(*names, ","), *from, *splits, *out)
 	}
 	if err != nil {
@@ -77,7 +80,6 @@ type study struct {
 	least, most int
 	noises      int
 	t           float64
-	epsilon     float64 // 0: all budgets
 }
 
 // measures reports whether a basis has a large enough n mu/sqrt d, or, for none, whether one of the others has.
@@ -143,7 +145,7 @@ func (s study) cell(w *csv.Writer, name string, encoded []*engine.Records, n, sp
 			test = test.Subset(keep)
 		}
 		for _, epsilon := range epsilons {
-			if s.epsilon > 0 && epsilon != s.epsilon || !s.measures(encoded, i, n, account.GDPMu(epsilon, delta)) {
+			if !s.measures(encoded, i, n, account.GDPMu(epsilon, delta)) {
 				continue
 			}
 			for noise := range s.noises {

@@ -100,6 +100,30 @@ var sources = map[string]source{
 	"long-tail": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
 		return drawn(b, 36, 10, 0, 50, func(r *rand.Rand) float64 { return math.Exp(1.5 * r.NormFloat64()) }, func(j int, x float64) float64 { return 0.1 * min(x, 10) / float64(1+j%3) }), nil
 	}},
+	// For spikes at 0 (basis: spike:K): nine columns with log1p. They are straight in the logarithm, with and without zeros, bent with few zeros, or
+	// say something by their zeros alone, or by them and a threshold.
+	"log-straight": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) { return skewed(b, 41, 0, straightLog) }},
+	"log-zeros":    {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) { return skewed(b, 42, 0.7, straightLog) }},
+	"log-bent": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
+		return skewed(b, 43, 0.1, func(_ int, x float64) float64 { return math.Abs(math.Log1p(x)-4)/2 - 0.5 })
+	}},
+	"log-none": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
+		return skewed(b, 44, 0.5, func(j int, x float64) float64 {
+			if x > 0 {
+				return 0.2 * float64(j%4)
+			}
+			return 0
+		})
+	}},
+	"log-gains": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
+		return skewed(b, 45, 0.9, func(_ int, x float64) float64 {
+			if x > 100 {
+				return 2
+			}
+			return -0.2
+		})
+	}},
+
 	"plain": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
 		return drawn(b, 29, 8, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 { return 2 * (x - 0.5) }), nil
 	}},
@@ -228,6 +252,19 @@ func lengths(b *bytes.Buffer) (schema string, err error) {
 		fmt.Fprintln(b, y)
 	}
 	return schema + "  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n", nil
+}
+
+func straightLog(j int, x float64) float64 { return 0.2 * float64(j%3) * (math.Log1p(x) - 2) }
+
+// skewed are nine columns with log1p in [0, 9999], a share of zeros and log-normal numbers else.
+func skewed(b *bytes.Buffer, seed uint64, zeros float64, term func(j int, x float64) float64) (schema string, err error) {
+	schema = drawn(b, seed, 9, 0, 9999, func(r *rand.Rand) float64 {
+		if r.Float64() < zeros {
+			return 0
+		}
+		return math.Exp(4 + 1.5*r.NormFloat64())
+	}, term)
+	return strings.ReplaceAll(schema, "9999]", "9999], transform: log1p"), nil
 }
 
 // drawn are 20,000 records of d independent columns in a range; term adds the log odds of a column.

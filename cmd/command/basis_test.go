@@ -17,7 +17,7 @@ func TestBasisAuto(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, dir, "auto.yaml", "basis: auto\n"+string(text))
-	for _, c := range []struct{ epsilon, basis, says string }{{"1", "none", "would pay for them"}, {"1000", "cosine:6", "is at least"}} {
+	for _, c := range []struct{ epsilon, basis, says string }{{"1", "none", "would pay for them"}, {"1000", "spike:6", "is at least"}} {
 		args := []string{"train", "--data", "patients.csv", "--schema", "auto.yaml", "--holdout", "0.25", "--epsilon", c.epsilon, "--delta", "1e-5", "--force", "--yes"}
 		code, out, errs := dyad(t, dir, args...)
 		if code != exitOK || strings.Count(out, "basis       "+c.basis) != 1 || !strings.Contains(out, c.says) {
@@ -55,7 +55,7 @@ func TestBasisAuto(t *testing.T) {
 		t.Fatalf("pack: exit %d\n%s", code, out+errs)
 	}
 	for _, c := range []struct{ data, schema, epsilon, basis string }{
-		{"patients.csv", "patients", "1", ""}, {"patients.csv", "patients", "1000", "cosine:6"}, {"patients.csv", "none", "1000", ""}, {"patients.dyadpack", "patients", "1000", ""},
+		{"patients.csv", "patients", "1", ""}, {"patients.csv", "patients", "1000", "spike:6"}, {"patients.csv", "none", "1000", ""}, {"patients.dyadpack", "patients", "1000", ""},
 	} {
 		var r trainResult
 		code, out, errs := dyad(t, dir, "train", "--data", c.data, "--schema", c.schema+".yaml", "--epsilon", c.epsilon, "--delta", "1e-5", "--force", "--yes", "--json")
@@ -72,7 +72,7 @@ func TestBasisAuto(t *testing.T) {
 		t.Errorf("plan within groups: exit %d\n%s", code, out+errs)
 	}
 	// All records of the file are encoded, also those that are held out: too many of them have no basis.
-	if code, out, errs := dyad(t, dir, "plan", "-n", "100000000", "--holdout", "0.99", "--schema", "auto.yaml"); code != exitOK || !strings.Contains(errs, "basis none, chosen by auto: cosine:6 makes") {
+	if code, out, errs := dyad(t, dir, "plan", "-n", "100000000", "--holdout", "0.99", "--schema", "auto.yaml"); code != exitOK || !strings.Contains(errs, "basis none, chosen by auto: spike:6 makes") {
 		t.Errorf("a large file: exit %d\n%s", code, out+errs)
 	}
 	// Whoever does not know n and the budget asks for a name.

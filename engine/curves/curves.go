@@ -59,18 +59,15 @@ func Of(e *dataset.Encoder, weights, noise []float64) []Curve {
 		c, w := Curve{}, weights[in.Offset:][:in.Width]
 		next := func(features []float64) {}
 		if noise != nil {
-			own := in.Width
+			full, reach := 0, quantile(1)
 			if in.Numeric {
-				own = in.Width * (in.Width + 1) / 2
+				full, reach = max(1, in.Cosines), quantile(in.Width)
 			}
+			own := full*(full+1)/2 + in.Width - full
 			covariance := noise[:own]
 			noise = noise[own:]
-			reach := quantile(1)
-			if in.Numeric {
-				reach = quantile(in.Width)
-			}
 			next = func(features []float64) {
-				half, y := reach*deviation(covariance, features, in.Numeric), c.Y[len(c.Y)-1]
+				half, y := reach*deviation(covariance, features, full), c.Y[len(c.Y)-1]
 				c.Low, c.High = append(c.Low, y-half), append(c.High, y+half)
 			}
 		}
@@ -142,13 +139,13 @@ func quantile(k int) float64 {
 	return math.Sqrt(distuv.ChiSquared{K: float64(k)}.Quantile(Confidence))
 }
 
-// deviation is the standard deviation of the noise of the sum of features times weights: covariance is a lower triangle by rows, or a
-// diagonal.
-func deviation(covariance, features []float64, full bool) float64 {
+// deviation is the standard deviation of the noise of the sum of features times weights. covariance is the lower triangle of the first features by
+// rows, full of them, and the variances of the others, which are not 0 only where all else is: a spike, or a category.
+func deviation(covariance, features []float64, full int) float64 {
 	var sum float64
 	for i, x := range features {
-		if !full {
-			sum += covariance[i] * x * x
+		if i >= full {
+			sum += covariance[full*(full+1)/2+i-full] * x * x
 			continue
 		}
 		row := covariance[i*(i+1)/2:]

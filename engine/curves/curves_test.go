@@ -14,7 +14,7 @@ const schema = `data_id: c
 csv: {header: true}
 columns:
   - {name: age, range: [20, 90], basis: "curve:4"}
-  - {name: dose, range: [0, 50], transform: log1p, basis: "cosine:3"}
+  - {name: dose, range: [0, 50], transform: log1p, basis: "spike:3"}
   - {name: plain, range: [-1, 3]}
   - {name: sex, categories: [f, m], missing: {policy: middle}}
   - {name: ward, categories: [a, b, c], missing: {policy: category}}
@@ -83,7 +83,7 @@ func TestCurvesAddUpToTheScore(t *testing.T) {
 	if math.Abs(sum/norm-score) > 1e-12 {
 		t.Errorf("curves add up to %v, the score is %v", sum/norm, score)
 	}
-	for k, chi := range []float64{9.487729036781154, 7.814727903251179, 3.841458820694124} { // 4, 3 and 1 degrees
+	for k, chi := range []float64{9.487729036781154, 9.487729036781154, 3.841458820694124} { // 4, 3 and a spike, and 1 degrees
 		c := all[k]
 		for _, j := range []int{0, 37, 100} {
 			square := 0.0
@@ -100,7 +100,7 @@ func TestCurvesAddUpToTheScore(t *testing.T) {
 // Curves and surfaces of a record add up to its score before the projection, with a basis and without one.
 func TestSurfacesAddUpToTheScore(t *testing.T) {
 	const pairs = "interactions: [[age, ward], [plain, dose], [sex, ward], [sex, age]]\n"
-	for _, text := range []string{pairs + schema, pairs + strings.NewReplacer(", basis: \"curve:4\"", "", ", basis: \"cosine:3\"", "").Replace(schema)} {
+	for _, text := range []string{pairs + schema, pairs + strings.NewReplacer(", basis: \"curve:4\"", "", ", basis: \"spike:3\"", "").Replace(schema)} {
 		s, err := dataset.ParseSchema([]byte(text))
 		if err != nil {
 			t.Fatal(err)

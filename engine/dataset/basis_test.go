@@ -24,13 +24,14 @@ columns:
   - {name: height, range: [100, 200], basis: none}
   - {name: sex, categories: [f, m]}
   - {name: stage, categories: [1, 2, 3], missing: {policy: category}}
+  - {name: gain, range: [0, 5000], transform: log1p, basis: spike:4}
   - {name: y, role: label, positive: 1}
 `
 
 // naiveBasis is a row of basisSchema by the formula of the documentation, before the projection.
-func naiveBasis(age, area, dose, height float64, sex, stage string) []float64 {
-	// V counts numbers 1/3, cosines and categories 1.
-	factor := 1 / math.Sqrt(3+1./3+2)
+func naiveBasis(age, area, dose, height, gain float64, sex, stage string) []float64 {
+	// V counts numbers 1/3, cosines and categories 1, and cosines with a spike 2.
+	factor := 1 / math.Sqrt(3+1./3+2+2)
 	var x []float64
 	block := func(u float64, count int, line bool) {
 		u = math.Min(math.Max(u, 0), 1)
@@ -66,7 +67,18 @@ func naiveBasis(age, area, dose, height float64, sex, stage string) []float64 {
 	x = append(x, map[string]float64{"f": -factor, "m": factor, "": 0}[sex])
 	one := make([]float64, 4)
 	one[max(0, slices.Index([]string{"1", "2", "3", ""}, stage))] = factor
-	return append(x, one...)
+	x = append(x, one...)
+	switch {
+	case math.IsNaN(gain):
+		return append(x, make([]float64, 5)...)
+	case gain <= 0:
+		return append(x, 0, 0, 0, 0, factor*math.Sqrt2)
+	}
+	block(math.Log1p(gain)/math.Log1p(5000), 4, false)
+	for k := range 4 {
+		x[len(x)-1-k] *= math.Sqrt2
+	}
+	return append(x, 0)
 }
 
 // basisRows are rows of basisSchema: ends of ranges, values outside, every spelling of a missing one, and others.
@@ -90,15 +102,16 @@ func basisRows() (fields [][]string, want [][]float64) {
 		return fmt.Sprint(v), v
 	}
 	for range 500 {
-		var row [6]string
-		var v [4]float64
+		var row [7]string
+		var v [5]float64
 		row[0], v[0] = number(20, 60, "", "nan", "NaN")
 		row[1], v[1] = number(0, 99, "", "NAN")
 		row[2], v[2] = number(0, 10, "", "-1", "-1.0", "nan")
 		row[3], v[3] = number(100, 200, "", "nan")
 		row[4] = []string{"f", "m", ""}[c.below(3)]
 		row[5] = []string{"1", "2", "3", ""}[c.below(4)]
-		x := naiveBasis(v[0], v[1], v[2], v[3], row[4], row[5])
+		row[6], v[4] = number([]float64{0, -3, 1e-9}[c.below(3)], 5000, "", "nan")
+		x := naiveBasis(v[0], v[1], v[2], v[3], v[4], row[4], row[5])
 		norm := 0.0
 		for _, a := range x {
 			norm += a * a
@@ -116,10 +129,10 @@ func basisRows() (fields [][]string, want [][]float64) {
 // The map is the formula, and no record is longer than 1.
 func TestBasisIsItsFormula(t *testing.T) {
 	e := mustEncoder(t, basisSchema)
-	if want := 6 + 3 + 6 + 1 + 1 + 4; e.Dim() != want || len(e.FeatureNames()) != want {
+	if want := 6 + 3 + 6 + 1 + 1 + 4 + 5; e.Dim() != want || len(e.FeatureNames()) != want {
 		t.Fatalf("d %d, names %q, want %d", e.Dim(), e.FeatureNames(), want)
 	}
-	if names := e.FeatureNames(); names[0] != "age~1" || names[8] != "area~3" || names[15] != "height" || names[16] != "sex=m" {
+	if names := e.FeatureNames(); names[0] != "age~1" || names[8] != "area~3" || names[15] != "height" || names[16] != "sex=m" || names[24] != "gain~4" || names[25] != "gain=0" {
 		t.Errorf("names %q", names)
 	}
 	fields, want := basisRows()
@@ -191,6 +204,7 @@ func TestBasisRefused(t *testing.T) {
 		strings.Replace(basisSchema, "cosine:6", "cosine:1", 1):                                                        "K from 2 to 32",
 		strings.Replace(basisSchema, "cosine:6", "cosine:33", 1):                                                       "K from 2 to 32",
 		strings.Replace(basisSchema, "cosine:6", "cosine:06", 1):                                                       "K from 2 to 32",
+		strings.Replace(basisSchema, "spike:4", "spike:1", 1):                                                          "K from 2 to 32",
 		strings.Replace(basisSchema, "cosine:6", "waves", 1):                                                           "basis is \"waves\"",
 		strings.Replace(basisSchema, "categories: [f, m]", "categories: [f, m], basis: cosine:2", 1):                   "categorical column has no",
 		strings.Replace(basisSchema, "positive: 1", "positive: 1, basis: none", 1):                                     "are for features",
@@ -216,8 +230,8 @@ func TestBasisRefused(t *testing.T) {
 
 // The lines of a basis are straight in the place of a number, or nearly: a score with these weights has no bend but those of the series.
 func TestLinesOfABasisAreStraight(t *testing.T) {
-	for basis, most := range map[string]float64{"none": 1e-12, "curve:3": 1e-12, "cosine:5": 0.045} {
-		s := mustSchema(t, "data_id: d\nbasis: "+basis+"\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [2, 6]}\n  - {name: c, categories: [x, y, z]}\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n")
+	for basis, most := range map[string]float64{"none": 1e-12, "curve:3": 1e-12, "cosine:5": 0.045, "spike:5": 0.045} {
+		s := mustSchema(t, "data_id: d\nbasis: "+basis+"\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 6], transform: log1p}\n  - {name: c, categories: [x, y, z]}\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n")
 		e := must(NewEncoder(s))(t)
 		lines := e.Lines()
 		if len(lines) != e.Dim() {
@@ -229,9 +243,10 @@ func TestLinesOfABasisAreStraight(t *testing.T) {
 			}
 			return sum
 		}
-		low, high := score(2), score(6)
-		for v := 2.0; v <= 6; v += 0.25 {
-			if off := math.Abs(score(v)-low-(high-low)*(v-2)/4) / math.Abs(high-low); off > most {
+		low, high := score(math.SmallestNonzeroFloat64), score(6)
+		for u := 0.0; u <= 1; u += 0.0625 {
+			v := max(math.Expm1(u*math.Log1p(6)), math.SmallestNonzeroFloat64) // 0 may be a spike
+			if off := math.Abs(score(v)-low-(high-low)*u) / math.Abs(high-low); off > most {
 				t.Errorf("%s: at %v the line is off by %v of its height", basis, v, off)
 			}
 		}

@@ -12,11 +12,11 @@ import (
 )
 
 // pairedSchema has interactions of all kinds: numbers with a basis and without one, two categories and several.
-const pairedSchema = "interactions: [[age, area], [stage, dose], [sex, stage], [height, sex], [height, age]]" + basisSchema
+const pairedSchema = "interactions: [[age, area], [stage, dose], [sex, stage], [height, sex], [height, age], [gain, sex]]" + basisSchema
 
 // naiveProducts are the blocks of pairedSchema, from a row of basisSchema before its projection, each divided by its factor.
 func naiveProducts(x []float64) (all [][]float64) {
-	const h6, h3 = 1 + 1./4 + 1./9 + 1./16 + 1./25 + 1./36, 1 + 1./4 + 1./9
+	const h6, h4, h3 = 1 + 1./4 + 1./9 + 1./16 + 1./25 + 1./36, 1 + 1./4 + 1./9 + 1./16, 1 + 1./4 + 1./9
 	times := func(scale float64, a, b []float64) {
 		var block []float64
 		for _, u := range a {
@@ -32,21 +32,22 @@ func naiveProducts(x []float64) (all [][]float64) {
 	times(1, sex, stage)
 	times(math.Sqrt(3), height, sex)
 	times(math.Sqrt(3*h6/h3), height, age)
+	times(math.Sqrt(h4/h3/2), x[21:24], sex) // without the spike of gain
 	return all
 }
 
 // The map is the formula, products of missing values are 0 or those of the public value, and no record is longer than 1.
 func TestInteractionsAreProducts(t *testing.T) {
 	e, plain := mustEncoder(t, pairedSchema), mustEncoder(t, basisSchema)
-	const products = 9 + 12 + 4 + 1 + 3
+	const products = 9 + 12 + 4 + 1 + 3 + 3
 	if e.Dim() != plain.Dim()+products || len(e.FeatureNames()) != e.Dim() {
 		t.Fatalf("d %d, %d names, want %d", e.Dim(), len(e.FeatureNames()), plain.Dim()+products)
 	}
-	if names := e.FeatureNames(); names[21] != "age~1 * area~1" || names[22] != "age~1 * area~2" || names[30] != "stage=1 * dose~1" || names[e.Dim()-1] != "height * age~3" {
-		t.Errorf("names %q", names[21:])
+	if names := e.FeatureNames(); names[26] != "age~1 * area~1" || names[27] != "age~1 * area~2" || names[35] != "stage=1 * dose~1" || names[e.Dim()-1] != "gain~3 * sex=m" {
+		t.Errorf("names %q", names[26:])
 	}
-	// V counts 5 for the interactions.
-	if want := 1 / math.Sqrt(3+1./3+2+5); math.Abs(e.Factor()-want) > 1e-15 {
+	// V counts 6 for the interactions.
+	if want := 1 / math.Sqrt(3+1./3+2+2+6); math.Abs(e.Factor()-want) > 1e-15 {
 		t.Errorf("factor %v, want %v", e.Factor(), want)
 	}
 	fields, wants := basisRows()
@@ -88,7 +89,7 @@ func TestInteractionsHaveEqualNorms(t *testing.T) {
 	for i := range points {
 		for j := range points {
 			clear(x)
-			row := []string{place(i, 20, 60), fmt.Sprint(math.Expm1(math.Log1p(99) * (float64(j) + 0.5) / points)), place(i, 0, 10), place(j, 100, 200), "f", "2"}
+			row := []string{place(i, 20, 60), fmt.Sprint(math.Expm1(math.Log1p(99) * (float64(j) + 0.5) / points)), place(i, 0, 10), place(j, 100, 200), "f", "2", fmt.Sprint(math.Expm1(math.Log1p(5000) * (float64(j) + 0.5) / points))}
 			for k, field := range row {
 				e.Listed(k).Encode([]byte(field), x[e.Listed(k).Offset:][:e.Listed(k).Width])
 			}
@@ -132,7 +133,7 @@ func checkMapOfOneRecord(t *testing.T, text, way string) {
 	read := func(rows [][]string) (all [][]float64) {
 		t.Helper()
 		var text, out bytes.Buffer
-		text.WriteString("age,area,dose,height,sex,stage," + who + "y\n")
+		text.WriteString("age,area,dose,height,sex,stage,gain," + who + "y\n")
 		for i, r := range rows {
 			id := ""
 			if who != "" {
@@ -176,7 +177,7 @@ func checkMapOfOneRecord(t *testing.T, text, way string) {
 	}
 	for _, at := range []int{0, 250, 499} {
 		other := slices.Clone(fields)
-		other[at] = []string{"33", "", "1e300", "-5", "m", ""}
+		other[at] = []string{"33", "", "1e300", "-5", "m", "", "0"}
 		for i, x := range read(other) {
 			if slices.Equal(x, got[i]) != (i != at) {
 				t.Fatalf("%s: row %d was replaced, and row %d is equal: %v", way, at, i, i == at)

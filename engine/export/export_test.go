@@ -145,13 +145,13 @@ func TestGoSnippetScores(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs")
 	}
-	heads := []string{"store: float32\n", "basis: curve:3\n", "basis: cosine:5\n" + pairs}
+	heads := []string{"store: float32\n", "basis: curve:3\n", "basis: spike:5\n" + pairs}
 	if sizes.Full() {
-		heads = append(heads, "", "basis: cosine:6\n", pairs)
+		heads = append(heads, "", "basis: cosine:6\n", "basis: cosine:5\n"+pairs, pairs)
 	}
 	for _, head := range heads {
 		schema := head + mixed
-		if strings.Contains(head, "cosine") { // another basis in one column
+		if strings.Contains(head, "spike") { // another basis in one column
 			schema = strings.Replace(schema, "range: [-2, 3]", "range: [-2, 3], basis: curve:2", 1)
 		}
 		f := function(t, schema)
@@ -230,7 +230,7 @@ func TestJavaScriptScores(t *testing.T) {
 		t.Skip("there is no Node")
 	}
 	dir := t.TempDir()
-	for _, head := range []string{"store: float32\n", "basis: curve:3\n", "basis: cosine:5\n" + pairs} {
+	for _, head := range []string{"store: float32\n", "basis: curve:3\n", "basis: spike:5\n" + pairs} {
 		f := function(t, head+mixed)
 		source, err := f.JavaScript()
 		if err != nil {

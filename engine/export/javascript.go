@@ -42,8 +42,12 @@ func (f *Function) JavaScript() ([]byte, error) {
 		if s.Numbered {
 			column = c.Offset
 		}
-		numbers = append(numbers, object{"column": column, "low": c.Lo, "high": c.Hi, "log1p": c.Log1p, "centre": c.Center, "half": c.Half, "first": c.Shift, "missing": orNulls(c.MissingNumbers),
-			"line": c.Line || c.Cosines == 0, "factors": c.Factors, "instead": orNulls(c.MissingOutputs), "weights": c.Weights})
+		number := object{"column": column, "low": c.Lo, "high": c.Hi, "log1p": c.Log1p, "centre": c.Center, "half": c.Half, "first": c.Shift, "missing": orNulls(c.MissingNumbers),
+			"line": c.Line || c.Cosines == 0, "factors": c.Factors, "instead": orNulls(c.MissingOutputs), "weights": c.Weights}
+		if c.Spike {
+			number["spike"] = true
+		}
+		numbers = append(numbers, number)
 	}
 	for _, c := range s.Categories {
 		codes := [][2]any{}

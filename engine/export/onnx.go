@@ -211,6 +211,7 @@ func (g *graph) scaled(x string, columns []dataset.Input, factor float64) (parts
 	}
 	finite := g.on("Sub", x, x) // 0, and NaN for infinities
 	u := g.on("Min", g.on("Max", x, constant(func(in dataset.Input) float64 { return in.Lo })), constant(func(in dataset.Input) float64 { return in.Hi }))
+	clamped := u
 	if slices.ContainsFunc(columns, func(in dataset.Input) bool { return in.Log1p }) {
 		// Exact to a few roundings, unlike log(1 + u): log(w) u/(w - 1) for w = 1 + u as it is rounded,
 		// and u where that is 1. In columns without the transform u may be below -1; they take 1 for it.
@@ -230,7 +231,7 @@ func (g *graph) scaled(x string, columns []dataset.Input, factor float64) (parts
 	}
 	u = g.on("Div", g.on("Sub", u, constant(func(in dataset.Input) float64 { return in.Center })), constant(func(in dataset.Input) float64 { return in.Half }))
 	u = g.on("Min", g.on("Max", u, g.scalar(-1)), g.scalar(1))
-	for k, value := range g.features(u, columns) {
+	for k, value := range g.spiked(g.features(u, columns), clamped, columns) {
 		entry := func(of []float64) float64 {
 			if k < len(of) {
 				return of[k]
@@ -250,7 +251,7 @@ func (g *graph) features(s string, columns []dataset.Input) []string {
 	most := 1
 	isLine := make([]byte, len(columns))
 	for k, in := range columns {
-		most = max(most, in.Cosines)
+		most = max(most, in.Width)
 		if in.Cosines == 0 || in.Line {
 			isLine[k] = 1
 		}
@@ -266,6 +267,33 @@ func (g *graph) features(s string, columns []dataset.Input) []string {
 		all = append(all, now)
 	}
 	return all
+}
+
+// spiked has the features of columns with a spike at the lower ends of their ranges: there 1 in the last one and 0 in the others, elsewhere 0 in
+// the last one.
+func (g *graph) spiked(features []string, clamped string, columns []dataset.Input) []string {
+	where := func(of func(in dataset.Input) bool) string {
+		flags := make([]byte, len(columns))
+		for k, in := range columns {
+			if in.Spike && of(in) {
+				flags[k] = 1
+			}
+		}
+		return g.bools(flags, 1, len(columns))
+	}
+	if !slices.ContainsFunc(columns, func(in dataset.Input) bool { return in.Spike }) {
+		return features
+	}
+	lowest := make([]float64, len(columns))
+	for k, in := range columns {
+		lowest[k] = in.Lo
+	}
+	zero := g.on("And", g.on("Equal", clamped, g.doubles(lowest, 1, len(columns))), where(func(dataset.Input) bool { return true }))
+	for k, value := range features {
+		last := where(func(in dataset.Input) bool { return k == in.Cosines })
+		features[k] = g.on("Where", last, g.cast(zero, typeDouble), g.on("Where", zero, g.scalar(0), value))
+	}
+	return features
 }
 
 // missingNumbers are all numbers that count as missing somewhere.

@@ -33,6 +33,7 @@ type snippet struct {
 	Factor     float64
 	Slack      float64
 	Curved     bool // some number has a basis
+	Spiked     bool // with a spike
 	Numbers    []snippetColumn
 	Categories []snippetColumn
 	Pairs      []snippetPair
@@ -75,7 +76,7 @@ func (f *Function) snippet(write words) (*snippet, error) {
 		}
 		c := snippetColumn{in, w[in.Offset:][:in.Width], nil}
 		if in.Numeric {
-			c.Factors, s.Curved = in.Coefficients(s.Factor), s.Curved || in.Cosines > 0
+			c.Factors, s.Curved, s.Spiked = in.Coefficients(s.Factor), s.Curved || in.Cosines > 0, s.Spiked || in.Spike
 			places = append(places, len(s.Numbers))
 			s.Numbers = append(s.Numbers, c)
 		} else {

@@ -145,6 +145,13 @@ func (d dialect) sqlNumbers(in snippetColumn, c string) []string {
 		if in.Cosines > 0 && (k > 0 || !in.Line) {
 			feature = d.sqlCosine(k+1, u)
 		}
+		if in.Spike {
+			above, zero := feature, "0"
+			if k == in.Cosines {
+				above, zero = "0", "1"
+			}
+			feature = fmt.Sprintf("CASE WHEN %s <= %s THEN %s ELSE %s END", c, d.sqlNumber(in.Lo), zero, above)
+		}
 		all[k] = fmt.Sprintf("CAST(CASE WHEN %s THEN %s WHEN %s THEN NULL ELSE %s*%s END AS %s)", missing, d.sqlNumber(in.MissingOutputs[k]), is(d.infinite, c), feature, d.sqlNumber(factor), d.double)
 	}
 	return all

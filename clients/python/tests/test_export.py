@@ -205,10 +205,10 @@ MISSING = {
 
 
 @pytest.mark.parametrize("missing", MISSING)
-@pytest.mark.parametrize("basis", ["none", "curve:2", "cosine:2", "curve:7", "cosine:6", "mixed"])
+@pytest.mark.parametrize("basis", ["none", "curve:2", "cosine:2", "curve:7", "spike:6", "mixed"])
 def test_bases(tmp_path, basis, missing):
     share, how = MISSING[missing]
-    own = [{"basis": b} for b in ("none", "curve:2", "cosine:5")] if basis == "mixed" else [{}] * 3
+    own = [{"basis": b} for b in ("none", "spike:2", "cosine:5")] if basis == "mixed" else [{}] * 3
     how = {"missing": how} if how else {}
     gap = "" if how else None
     columns = {
@@ -230,7 +230,7 @@ def test_bases(tmp_path, basis, missing):
 
 
 @pytest.mark.parametrize("store", [{}, {"store": "float32"}], ids=["float64", "float32"])
-@pytest.mark.parametrize("basis", ["none", "curve:2", "cosine:6"])
+@pytest.mark.parametrize("basis", ["none", "curve:2", "spike:6"])
 def test_interactions(tmp_path, basis, store):
     ward = "ward's \"name\""
     pairs = [["age", "lab"], ["code", "score"], [ward, "sex"], ["smoker", "count"], ["code", ward]]
@@ -320,7 +320,7 @@ def test_notations_arrive_as_numbers(tmp_path):
 @pytest.mark.skipif(not NODE, reason="there is no Node")
 def test_javascript(tmp_path):
     pairs = [["age", "lab"], ["code", "score"], ["ward's \"name\"", "sex"]]
-    for k, schema in enumerate([{}, {"store": "float32"}, {"basis": "cosine:5", "interactions": pairs}]):
+    for k, schema in enumerate([{}, {"store": "float32"}, {"basis": "spike:5", "interactions": pairs}]):
         (at := tmp_path / str(k)).mkdir()
         m, rows = trained(at, MIXED, **schema)
         assert close(m.javascript(rows), m.want), schema

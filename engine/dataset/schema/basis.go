@@ -17,6 +17,9 @@ const (
 	BasisNone   = "none"    // one feature, the number scaled to [-1, 1]; the default
 	BasisCosine = "cosine:" // followed by K: K features cos(pi k u)/k, k = 1..K, of the place u of the number in its range, in [0, 1]
 	BasisCurve  = "curve:"  // followed by K: the same with the line sqrt(1.5) (2u - 1) in place of the first cosine, so that it has every linear score
+	// BasisSpike is BasisCosine, but for a number with log1p whose range begins at 0: there the K features are for numbers above 0, and another
+	// one is for 0 itself, which most records of such a quantity may have.
+	BasisSpike = "spike:"
 )
 
 const (
@@ -27,17 +30,16 @@ const (
 	maxBasisDim = 512
 )
 
-// cosines is K of a valid basis, 0 for none, and whether its first feature is the line.
-func cosines(basis string) (k int, line, ok bool) {
+// cosines is the kind of a valid basis and its K, 0 for none.
+func cosines(basis string) (kind string, k int, ok bool) {
 	if basis == "" || basis == BasisNone {
-		return 0, false, true
+		return "", 0, true
 	}
-	text, found := strings.CutPrefix(basis, BasisCosine)
-	if !found {
-		text, line = strings.CutPrefix(basis, BasisCurve)
-	}
+	name, text, _ := strings.Cut(basis, ":")
+	kind = name + ":"
 	k, err := strconv.Atoi(text)
-	return k, line, (found || line) && err == nil && strconv.Itoa(k) == text && minCosines <= k && k <= maxCosines
+	known := kind == BasisCosine || kind == BasisCurve || kind == BasisSpike
+	return kind, k, known && err == nil && strconv.Itoa(k) == text && minCosines <= k && k <= maxCosines
 }
 
 // basisOf is the basis of a numeric column.
@@ -74,9 +76,9 @@ func (v *validator) basis(where, basis string) {
 	switch _, _, ok := cosines(basis); {
 	case basis == BasisAuto && where == "" && !v.s.ByIndex():
 	case basis == BasisAuto && where != "":
-		v.addf("%sbasis: %s is for the whole schema; a column has %s, %sK or %sK", where, BasisAuto, BasisNone, BasisCurve, BasisCosine)
+		v.addf("%sbasis: %s is for the whole schema; a column has %s, %sK, %sK or %sK", where, BasisAuto, BasisNone, BasisCurve, BasisCosine, BasisSpike)
 	case !ok && basis != BasisAuto:
-		v.addf("%sbasis is %q, want %s, %s, %sK or %sK with K from %d to %d, such as %s6", where, basis, BasisAuto, BasisNone, BasisCurve, BasisCosine, minCosines, maxCosines, BasisCurve)
+		v.addf("%sbasis is %q, want %s, %s, %sK, %sK or %sK with K from %d to %d, such as %s6", where, basis, BasisAuto, BasisNone, BasisCurve, BasisCosine, BasisSpike, minCosines, maxCosines, BasisCurve)
 	case basis != "" && v.s.ByIndex():
 		v.addf("%sbasis is for columns with names; the features of this format have numbers: leave it out, or convert the file to CSV (dyad data convert)", where)
 	}
@@ -104,10 +106,14 @@ func (v *validator) basisDim() {
 }
 
 // setCosines sets the basis of a numeric column. The mean square norm of the block over u in [0, 1] is 1, as large as that of a
-// category: each cos^2(pi k u) has the mean 1/2, as has the square of the line.
-func (f *Feature) setCosines(k int, line bool) {
-	f.Cosines, f.line, f.Width = k, line, k
+// category: each cos^2(pi k u) has the mean 1/2, as has the square of the line. With a spike it is 2, as is the square of the spike: numbers
+// above 0 are rare, and shorter blocks would be lost in the noise.
+func (f *Feature) setCosines(k int, kind string) {
+	f.Cosines, f.Width, f.line = k, k, kind == BasisCurve
 	f.shrink = math.Sqrt(2 / squares(k))
+	if f.Spike = kind == BasisSpike && f.Transform == TransformLog1p && f.Lo == 0; f.Spike {
+		f.Width, f.shrink = k+1, math.Sqrt2*f.shrink
+	}
 }
 
 // squares is the sum of 1/j^2 for j = 1 to k.
@@ -127,6 +133,13 @@ func (f *Feature) encodeScaled(v float64, dst []float64) {
 	// u = (1 + s)/2, so that cos(pi u) = -sin(pi s/2), which is 0 in the middle of the range. The others are
 	// Chebyshev polynomials of it: cos(pi (k+1) u) = 2 cos(pi u) cos(pi k u) - cos(pi (k-1) u).
 	s := f.place(v)
+	if f.Spike {
+		clear(dst[:f.Width])
+		if v <= f.Lo {
+			dst[f.Cosines] = math.Sqrt2 * f.Factor
+			return
+		}
+	}
 	c := -math.Sin(math.Pi / 2 * s)
 	before, now := 1.0, c
 	for k := range f.Cosines {
@@ -143,9 +156,12 @@ func (f *Feature) names(column string) []string {
 	if f.Cosines == 0 {
 		return []string{column}
 	}
-	all := make([]string, f.Cosines)
+	all := make([]string, f.Cosines, f.Width)
 	for k := range all {
 		all[k] = fmt.Sprintf("%s~%d", column, k+1)
+	}
+	if f.Spike {
+		all = append(all, column+"=0")
 	}
 	return all
 }

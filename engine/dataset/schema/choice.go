@@ -39,7 +39,7 @@ func (f *Feature) largest(width int) float64 {
 	if f.line {
 		sum = 1.5
 	}
-	for k := 2; k <= width; k++ {
+	for k := 2; k <= min(width, f.Cosines); k++ { // a spike, whose square is 2, is shorter than the cosines near it
 		sum += 1 / float64(k*k)
 	}
 	return f.shrink * f.shrink * sum

@@ -132,8 +132,8 @@ func (s *Schema) featureEncoder(c *Column, sets map[*Missing]*parse.Set) Feature
 		f.Notation = s.NotationOf(c)
 		f.Lo, f.Hi = c.Bounds()
 		f.Center, f.Half = centerAndHalf(f.Lo, f.Hi, f.Transform, s.IsSparse())
-		if k, line, _ := cosines(s.basisOf(c)); k > 0 {
-			f.setCosines(k, line)
+		if kind, k, _ := cosines(s.basisOf(c)); k > 0 {
+			f.setCosines(k, kind)
 		}
 		return f
 	}
@@ -182,9 +182,12 @@ func (e *Encoder) setFactor() {
 func (e *Encoder) projectedFactor(more int) float64 {
 	thirds := 3 * (len(e.interactions) + more) // V counted in thirds
 	for _, f := range e.columns {
-		if f.Numeric && f.Cosines == 0 {
+		switch {
+		case f.Numeric && f.Cosines == 0:
 			thirds++
-		} else {
+		case f.Spike:
+			thirds += 6
+		default:
 			thirds += 3
 		}
 	}
@@ -252,8 +255,8 @@ func (e *Encoder) NonZerosPerRow() int {
 }
 
 // FeatureNames are the Dim names of the features: the name of the column,
-// "column=category" for the category that a feature (or its +1) stands for, or
-// "column~k" for the k-th feature of the basis of a number. A product has the names of its factors
+// "column=category" for the category that a feature (or its +1) stands for,
+// "column~k" for the k-th feature of the basis of a number, or "column=0" for its spike. A product has the names of its factors
 // with " * " between them.
 func (e *Encoder) FeatureNames() []string {
 	names := make([]string, 0, e.dim)

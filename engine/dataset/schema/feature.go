@@ -12,7 +12,7 @@ import (
 type Feature struct {
 	Name      string
 	Offset    int // first output
-	Width     int // outputs: 1, m for m > 2 categories, K for K cosines
+	Width     int // outputs: 1, m for m > 2 categories, K for K cosines, K + 1 with a spike
 	Factor    float64
 	Numeric   bool
 	Transform string
@@ -21,7 +21,8 @@ type Feature struct {
 	Half      float64 // half its length; the largest magnitude if sparse
 	Cosines   int     // K of its basis, 0 for none
 	line      bool    // the first of them is the line
-	shrink    float64 // makes the mean square norm of K cosines 1
+	Spike     bool    // an output of its own follows them, of the lower end of the range, where they are 0
+	shrink    float64 // makes the mean square norm of K cosines 1, or 2 with a spike
 	Cats      *parse.Set
 	CatNames  []string
 	Missing   *parse.Set

@@ -17,8 +17,9 @@ const (
 // Input describes the map of one feature column by Encode, for programs that do the same elsewhere. A numeric value v
 // becomes s = (min(max(t(v - Shift), t(Lo)), t(Hi)) - Center)/Half times Encoder.Factor, with t(x) = log(1 + x) if
 // Log1p is set and t(x) = x otherwise; with Cosines > 0 it becomes, in place of s, the numbers Shrink cos(pi k (1 +
-// s)/2)/k for k = 1 to Cosines, the first of them Shrink sqrt(1.5) s if Line is set. Coefficients has what these
-// cosines are multiplied by. A category has a code: with Width 1, code 0 becomes -Factor and code 1 becomes Factor;
+// s)/2)/k for k = 1 to Cosines, the first of them Shrink sqrt(1.5) s if Line is set. With Spike a v - Shift
+// of at most Lo has zeros in their place, and the last output is sqrt(2) there and 0 elsewhere. Coefficients has what
+// these outputs are multiplied by. A category has a code: with Width 1, code 0 becomes -Factor and code 1 becomes Factor;
 // otherwise output number code is Factor and the others are 0.
 type Input struct {
 	Name   string // of the schema
@@ -34,6 +35,7 @@ type Input struct {
 	Center, Half float64
 	Cosines      int     // 0: no basis
 	Line         bool    // with Cosines
+	Spike        bool    // with Cosines
 	Shrink       float64 // with Cosines
 	// MissingNumbers are the numbers v - Shift that count as missing; NaN and empty fields always do.
 	MissingNumbers []float64
@@ -85,7 +87,7 @@ func (f *Feature) describeNumber(in *Input) {
 			in.MissingNumbers = append(in.MissingNumbers, v)
 		}
 	}
-	in.Cosines, in.Line, in.Shrink = f.Cosines, f.line, f.shrink
+	in.Cosines, in.Line, in.Spike, in.Shrink = f.Cosines, f.line, f.Spike, f.shrink
 	in.MissingOutputs = make([]float64, f.Width)
 	if f.EncodeMissing(in.MissingOutputs) != "" {
 		for k := range in.MissingOutputs {
@@ -95,14 +97,17 @@ func (f *Feature) describeNumber(in *Input) {
 }
 
 // Coefficients are the factors, with that of the encoder, of the outputs of a number: of s without a basis, else of cos(pi k (1 + s)/2)
-// for k = 1 to Cosines, the first of them that of s with Line.
+// for k = 1 to Cosines, the first of them that of s with Line, and then of the spike.
 func (in *Input) Coefficients(factor float64) []float64 {
 	if in.Cosines == 0 {
 		return []float64{factor}
 	}
-	all := make([]float64, in.Cosines)
+	all := make([]float64, in.Width)
 	for k := range all {
 		all[k] = in.Shrink * factor / float64(k+1)
+	}
+	if in.Spike {
+		all[in.Cosines] = math.Sqrt2 * factor
 	}
 	if in.Line {
 		all[0] = math.Sqrt(1.5) * in.Shrink * factor
@@ -118,12 +123,15 @@ func (e *Encoder) Features(k int, v float64) []float64 {
 	return out
 }
 
-// Blocks are the widths of neighbouring outputs that are read as one: all of a number, and each of a category or a product.
+// Blocks are the widths of neighbouring outputs that are read as one: all of a number but a spike, and each of a category or a product.
 func (e *Encoder) Blocks() (widths []int) {
 	for k := range e.Width() {
 		f, _ := e.Feature(k)
 		if f.Numeric {
-			widths = append(widths, f.Width)
+			widths = append(widths, max(1, f.Cosines))
+			if f.Spike {
+				widths = append(widths, 1)
+			}
 			continue
 		}
 		for range f.Width {
@@ -137,16 +145,16 @@ func (e *Encoder) Blocks() (widths []int) {
 }
 
 // Lines are, for each of Blocks, the weights of its outputs that make a straight line, or come next to one: of cosines those of the series
-// of a line, 1/k for odd k, and 1 of what has no basis.
+// of a line, 1/k for odd k, and 1 of what has no basis and of a spike.
 func (e *Encoder) Lines() (all []float64) {
 	for k := range e.Width() {
 		f, _ := e.Feature(k)
 		for j := range f.Width {
 			v := 1.0
 			switch {
-			case f.Cosines > 0 && f.line && j > 0, f.Cosines > 0 && j%2 == 1:
+			case f.Cosines > 0 && f.line && j > 0, f.Cosines > j && j%2 == 1:
 				v = 0
-			case f.Cosines > 0:
+			case f.Cosines > j:
 				v = 1 / float64(j+1)
 			}
 			all = append(all, v)

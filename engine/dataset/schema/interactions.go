@@ -31,7 +31,11 @@ func (f *Feature) low() (width int, scale float64) {
 		return 1, math.Sqrt(3)
 	}
 	width = min(f.Cosines, lowFrequencies)
-	return width, math.Sqrt(squares(f.Cosines) / squares(width))
+	some := squares(width)
+	if f.Spike {
+		some *= 2
+	}
+	return width, math.Sqrt(squares(f.Cosines) / some)
 }
 
 // lowest is low of the columns of a pair, and the product of the scales.
