@@ -22,7 +22,7 @@ func readJSONL(t *table, src *source.Lines, z source.Sizes) error {
 	r := jsonl.NewReader(src)
 	row := make([][]byte, len(l.fields))
 	seen := make([]int, len(l.fields)) // row that had the key last
-	known := 0
+	known, number := 0, t.seen+1
 	return r.Each(func(key, value []byte, nested bool) error {
 		i, ok := place[string(key)]
 		switch {
@@ -31,23 +31,23 @@ func readJSONL(t *table, src *source.Lines, z source.Sizes) error {
 			return nil
 		case !ok:
 			return t.errorf(src.Line, "", 0, ruleJSONUnknown)
-		case seen[i] == t.seen+1:
+		case seen[i] == number:
 			return t.errorf(src.Line, l.fields[i].name, 0, jsonl.RuleTwice)
 		case nested && l.fields[i].role != schema.RoleIgnore:
 			return t.errorf(src.Line, l.fields[i].name, 0, ruleJSONNested)
 		}
 		known++
-		seen[i], row[i] = t.seen+1, bytes.TrimSpace(value)
+		seen[i], row[i] = number, bytes.TrimSpace(value)
 		return nil
 	}, func() error {
 		if known == 0 {
 			return t.errorf(src.Line, "", 0, ruleJSONNames)
 		}
-		if err := t.jsonLabel(l, seen[l.label] == t.seen+1, src.Line); err != nil {
+		if err := t.jsonLabel(l, seen[l.label] == number, src.Line); err != nil {
 			return err
 		}
 		err := t.addRow(l, row, nil, src.Line)
-		known = 0
+		known, number = 0, t.seen+1
 		clear(row)
 		return err
 	})
