@@ -109,8 +109,9 @@ func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
 	if !classes && (f.Loss == lossTriplet || f.Loss == lossNPair) {
 		return false, badInput("%s compares the records of a tuple: draw tuples with --tuple, for example --tuple 4", f.Loss)
 	}
+	network := f.Tuple != 0 && f.ModelKind != "" && f.ModelKind != "linear"
 	for _, given := range command.Path {
-		if f := given.Flag; classes && f != nil && !slices.Contains(tupleOptions, f.Name) {
+		if f := given.Flag; classes && f != nil && !slices.Contains(tupleOptions, f.Name) && !(network && f.Name == "device") {
 			return false, badInput("--%s is about pairs that are listed or drawn; leave it out with --tuple and --all-pairs", f.Name)
 		}
 	}

@@ -61,6 +61,9 @@
 // instructions: bits that depend on the record and theta alone. Jacobians times vectors are summed in float64 over a chunk of records, and
 // these sums as integers (PullError, docs/theory.md#networks-on-a-gpu). Pairs of embeddings are the CPU's.
 //
+// Tuples are clipped as a whole, by the norm of the very numbers that are then summed: the entries of a tuple's gradient in float64, scaled and
+// truncated to integers.
+//
 // # Lists of pairs
 //
 // Sums of clipped gradients over labelled pairs (engine/pairgraph) are computed in float64.
