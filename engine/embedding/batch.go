@@ -7,7 +7,7 @@ import (
 	"dyad/kernels"
 )
 
-// steepest keeps products with numbers that underflow, of which a term has fewer than 2^40, below 2^-800.
+// steepest keeps products with numbers that underflow below 2^-800: a term has fewer than 2^40 of them.
 const steepest = 0x1p200
 
 // Batch computes what sums over the cosines f_i.f_j of a batch of records are made of: their embeddings, bounds of the
