@@ -15,19 +15,19 @@ const steepest = 0x1p200
 // records and theta alone, bit for bit, by the promises of Network and with the plain kernels, whose bits are the same on
 // every machine. Cosine and Length may be called from several goroutines; everything else is used from one at a time.
 type Batch struct {
-	factored bool
-	pass     *modelPass
-	model    Model
-	d, m, n  int
-	room     int // records that there is space for
-	x        []float64
-	f        []float64 // n x m
-	usable   []bool
-	factors  vectorFactors
-	bounds   []float64 // of the norms of Jacobians, in the place of factors
-	again    []float64 // BlockRows x m
-	norms    []float64
-	ones     []float64
+	pass    *modelPass
+	model   Model
+	d, m, n int
+	room    int // records that there is space for
+	x       []float64
+	f       []float64 // n x m
+	usable  []bool
+	factors vectorFactors
+	exact   bool      // factors tell lengths
+	bounds  []float64 // of the norms of Jacobians, in the place of factors
+	again   []float64 // BlockRows x m
+	norms   []float64
+	ones    []float64
 }
 
 // NewBatch returns what computes the model for records of at most norm. Errors: the model cannot be trained, or its outputs
@@ -45,7 +45,8 @@ func (m Model) NewBatch(norm float64) (*Batch, error) {
 		return nil, err
 	}
 	d, dim := m.Dims()
-	b := &Batch{factored: m.hasVectorFactors(norm), pass: m.newPass(set), model: m, d: d, m: dim, again: make([]float64, BlockRows*dim), norms: make([]float64, BlockRows), ones: make([]float64, BlockRows)}
+	b := &Batch{pass: m.newPass(set), model: m, d: d, m: dim, again: make([]float64, BlockRows*dim), norms: make([]float64, BlockRows), ones: make([]float64, BlockRows)}
+	b.exact = m.hasVectorFactors(norm)
 	for i := range b.ones {
 		b.ones[i] = 1
 	}
@@ -61,7 +62,7 @@ func (b *Batch) Embed(x []float64, n int) []bool {
 	if n > b.room {
 		b.room = n
 		b.f, b.usable = make([]float64, n*b.m), make([]bool, n)
-		if b.bounds = make([]float64, n); b.factored {
+		if b.bounds = make([]float64, n); b.exact {
 			b.factors = newVectorFactors(b.model.Network.(MLP), b.model.Output, n)
 		}
 	}
@@ -70,11 +71,11 @@ func (b *Batch) Embed(x []float64, n int) []bool {
 		count := min(BlockRows, n-from)
 		f := b.f[from*b.m:][:count*b.m]
 		b.pass.embed(f, b.norms, x[from*b.d:], count)
-		if copy(b.bounds[from:], b.norms[:count]); b.factored {
+		if copy(b.bounds[from:], b.norms[:count]); b.exact {
 			b.factors.set(b.pass, f, from, count)
 		}
 		for i := range count {
-			b.usable[from+i] = usable(f[i*b.m:][:b.m], b.norms[i]) && (b.factored || b.norms[i] <= steepest)
+			b.usable[from+i] = usable(f[i*b.m:][:b.m], b.norms[i]) && (b.exact || b.norms[i] <= steepest)
 		}
 	}
 	return b.usable[:n]
@@ -92,7 +93,7 @@ func (b *Batch) Cosine(i, j int) float64 {
 // computed (docs/theory.md#networks). It has the same bits for i and j exchanged. Without factors it is ||J_i|| + ||J_j||, as embeddings
 // have a norm of at most 1 and a rounding.
 func (b *Batch) Length(i, j int) float64 {
-	if !b.factored {
+	if !b.exact {
 		return (b.bounds[i] + b.bounds[j]) * (1 + 0x1p-40)
 	}
 	i, j = min(i, j), max(i, j)
