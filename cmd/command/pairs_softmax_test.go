@@ -72,7 +72,6 @@ func TestSoftmaxFlagsAreRefused(t *testing.T) {
 		{append(drawn, "--temperature", "0.001"), "0.02 to 100"},
 		{append(drawn, "--similarity", "distance"), "compare cosines"},
 		{append(drawn, "--hidden", "4"), "--model mlp"},
-		{append(drawn, "--model", "mlp", "--hidden", "4,4"), "one hidden layer"},
 		{append(drawn, "--method", "moments"), "method"},
 		{append(drawn, "--method", "labels"), "method gradients"},
 		{append(drawn, "--shrink"), "fixed clip"},

@@ -92,21 +92,21 @@ func TestNetworksOfFiles(t *testing.T) {
 	write(t, "wrong.yaml", "layers:\n  - dence: 3\n")
 	for line, want := range map[string]string{
 		"export m.json --python": "export it as ONNX",
-		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model wrong.yaml":        "did you mean dense?",
-		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model away.yaml":         "cannot read the network",
-		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model perceptron":        "want linear, mlp, or FILE.yaml",
-		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model linear --dim 2":    "--dim is for --model mlp or --model FILE",
-		"train --out x.json --init cosine.json" + private:                                            "not a network of the same shape",
-		"train --out x.json --hidden 3" + private:                                                    "--hidden is for --model mlp",
-		"train --out x.json --delta 0" + private:                                                     "needs delta > 0",
-		"train --out x.json --algorithm dpgdsc" + private:                                            "does not train networks",
-		"train --out x.json --task metric --precision fp32" + private:                                "float64",
-		"pairs plan -n 60 -d 12 --density 2 --degree-cap 4 --loss infonce --model net.yaml":          "one hidden layer",
-		"pairs plan -n 60 -d 12 --tuple 4 --loss npair --model net.yaml --hidden 3":                  "--hidden is for --model mlp",
-		"pairs plan -n 60 -d 12 --density 2 --degree-cap 4 --model net.yaml":                         "learns from tuples",
-		"plan -n 60 -d 5 --model net.yaml":                                                           "takes 12 features, and the records have 5",
-		"local simulate -n 2000 --model net.yaml":                                                    "--model",
-		"search --models m.json,second.json --data r.csv --schema s.yaml --ledger l.jsonl -o b.json": "linear models",
+		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model wrong.yaml":         "did you mean dense?",
+		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model away.yaml":          "cannot read the network",
+		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model perceptron":         "want linear, mlp, or FILE.yaml",
+		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model linear --dim 2":     "--dim is for --model mlp or --model FILE",
+		"train --out x.json --init cosine.json" + private:                                             "not a network of the same shape",
+		"train --out x.json --hidden 3" + private:                                                     "--hidden is for --model mlp",
+		"train --out x.json --delta 0" + private:                                                      "needs delta > 0",
+		"train --out x.json --algorithm dpgdsc" + private:                                             "does not train networks",
+		"train --out x.json --task metric --precision fp32" + private:                                 "float64",
+		"pairs plan -n 60 -d 12 --density 2 --degree-cap 4 --loss infonce --model net.yaml --delta 0": "delta > 0",
+		"pairs plan -n 60 -d 12 --tuple 4 --loss npair --model net.yaml --hidden 3":                   "--hidden is for --model mlp",
+		"pairs plan -n 60 -d 12 --density 2 --degree-cap 4 --model net.yaml":                          "learns from tuples",
+		"plan -n 60 -d 5 --model net.yaml":                                                            "takes 12 features, and the records have 5",
+		"local simulate -n 2000 --model net.yaml":                                                     "--model",
+		"search --models m.json,second.json --data r.csv --schema s.yaml --ledger l.jsonl -o b.json":  "linear models",
 	} {
 		says(t, 64, want, line)
 	}
@@ -145,7 +145,7 @@ func TestNetworksOfFilesProtectPersons(t *testing.T) {
 	says(t, 64, "role: person", "pairs train --tuple 4 --loss npair --model net.yaml --data visits.csv --schema v.yaml --ledger l.jsonl --out x.json")
 }
 
-// Tuples train a network of a file as they train a built-in one: planned without records, charged, verified, started from, mapped by and attacked.
+// Tuples and softmax losses of batches train a network of a file as they train a built-in one: planned without records, charged, verified, started from, mapped by and attacked.
 func TestTuplesOfNetworksOfFiles(t *testing.T) {
 	folder(t)
 	const tuples = " --tuple 4 --loss npair --model net.yaml --rows 2 --epochs 2"
@@ -157,6 +157,11 @@ func TestTuplesOfNetworksOfFiles(t *testing.T) {
 	says(t, 0, "mapped to 2 dimensions", "transform m.json --data r.csv --out t.csv")
 	says(t, 0, "export", "export m.json --onnx -o m.onnx")
 	says(t, 0, "not refuted", "lab audit pairs -n 8 -d 12 --epsilon 4 --runs 100"+tuples)
+	const batches = " --loss infonce --model net.yaml --rows 2 --epochs 2"
+	says(t, 0, "poisson", "pairs plan -n 60 -d 12 --density 1 --degree-cap 4 --verbose"+batches)
+	says(t, 0, "epsilon = 2", "pairs train --density 1 --degree-cap 4 --epsilon 2 --out b.json --data r.csv --schema s.yaml --ledger l.jsonl"+batches)
+	says(t, 0, "mapped to 2 dimensions", "transform b.json --data r.csv --out t.csv --force")
+	says(t, 0, "not refuted", "lab audit pairs -n 12 -d 12 --kappa 1 --pairs 6 --batch 6 --epsilon 4 --runs 100"+batches)
 }
 
 // Whoever reads a model without Gorgonia scores as the program does, and does not train on it.

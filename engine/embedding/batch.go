@@ -7,6 +7,9 @@ import (
 	"dyad/kernels"
 )
 
+// steepest keeps products with numbers that underflow below 2^-800: a term has fewer than 2^40 of them.
+const steepest = 0x1p200
+
 // Batch computes what sums over the cosines f_i.f_j of a batch of records are made of: their embeddings, bounds of the
 // norms of the gradients of the cosines, and J_1^T v_1 + ... + J_n^T v_n. Embeddings and bounds are functions of one or two
 // records and theta alone, bit for bit, by the promises of Network and with the plain kernels, whose bits are the same on
@@ -20,13 +23,15 @@ type Batch struct {
 	f       []float64 // n x m
 	usable  []bool
 	factors vectorFactors
+	exact   bool      // factors tell lengths
+	bounds  []float64 // of the norms of Jacobians, in the place of factors
 	again   []float64 // BlockRows x m
 	norms   []float64
 }
 
-// NewBatch returns what computes the model for records of at most norm. Errors: the model cannot be trained, its outputs
-// are not of unit length (Output.Unit), or the norms of gradients are not known by factors: that takes an MLP with at
-// most one hidden layer, of at most 8192 inputs and units.
+// NewBatch returns what computes the model for records of at most norm. Errors: the model cannot be trained, or its outputs
+// are not of unit length (Output.Unit). The norms of gradients are known by factors for an MLP with at most one hidden layer, of at
+// most 8192 inputs and units, and are bounded by those of Jacobians for other networks.
 func (m Model) NewBatch(norm float64) (*Batch, error) {
 	pass, err := m.plainPass()
 	switch {
@@ -34,32 +39,34 @@ func (m Model) NewBatch(norm float64) (*Batch, error) {
 		return nil, err
 	case !m.Output.Unit:
 		return nil, fmt.Errorf("embedding: a batch softmax compares cosines, and the outputs of network %s are not of unit length; set Output.Unit", m.Network.Name())
-	case !m.hasVectorFactors(norm):
-		return nil, fmt.Errorf("embedding: gradients of cosines are clipped one by one for networks with at most one hidden layer and at most %d features and units, not for %s", widest, m.Network.Name())
 	}
 	d, dim := m.Dims()
-	return &Batch{pass: pass, model: m, d: d, m: dim, again: make([]float64, BlockRows*dim), norms: make([]float64, BlockRows)}, nil
+	return &Batch{pass: pass, model: m, d: d, m: dim, exact: m.hasVectorFactors(norm), again: make([]float64, BlockRows*dim), norms: make([]float64, BlockRows)}, nil
 }
 
 // Set takes theta, which must not change until the next Set.
 func (b *Batch) Set(theta []float64) { b.pass.Set(theta) }
 
 // Embed takes the n records in the rows of x (n x d), which must not change until the next Embed, and says which are
-// usable: those that are finite, with a finite Jacobian. Length and Pull are undefined if a record is not usable.
+// usable: those that are finite, with a finite Jacobian, and without factors one of a norm of at most 2^200. Length and Pull are undefined if a record is not usable.
 func (b *Batch) Embed(x []float64, n int) []bool {
 	if n > b.room {
 		b.room = n
 		b.f, b.usable = make([]float64, n*b.m), make([]bool, n)
-		b.factors = newVectorFactors(b.model.Network.(MLP), b.model.Output, n)
+		if b.bounds = make([]float64, n); b.exact {
+			b.factors = newVectorFactors(b.model.Network.(MLP), b.model.Output, n)
+		}
 	}
 	b.x, b.n = x, n
 	for from := 0; from < n; from += BlockRows {
 		count := min(BlockRows, n-from)
 		f := b.f[from*b.m:][:count*b.m]
 		b.pass.embed(f, b.norms, x[from*b.d:], count)
-		b.factors.set(b.pass, f, from, count)
+		if copy(b.bounds[from:], b.norms[:count]); b.exact {
+			b.factors.set(b.pass, f, from, count)
+		}
 		for i := range count {
-			b.usable[from+i] = usable(f[i*b.m:][:b.m], b.norms[i])
+			b.usable[from+i] = usable(f[i*b.m:][:b.m], b.norms[i]) && (b.exact || b.norms[i] <= steepest)
 		}
 	}
 	return b.usable[:n]
@@ -74,8 +81,12 @@ func (b *Batch) Cosine(i, j int) float64 {
 }
 
 // Length is at least the norm of the gradient of f_i.f_j in theta, J_i^T f_j + J_j^T f_i, for the embeddings and Jacobians as
-// computed (docs/theory.md#networks). It has the same bits for i and j exchanged.
+// computed (docs/theory.md#networks). It has the same bits for i and j exchanged. Without factors it is ||J_i|| + ||J_j||, as embeddings
+// have a norm of at most 1 and a rounding.
 func (b *Batch) Length(i, j int) float64 {
+	if !b.exact {
+		return (b.bounds[i] + b.bounds[j]) * (1 + 0x1p-40)
+	}
 	i, j = min(i, j), max(i, j)
 	f, g := b.Embedding(i), b.Embedding(j)
 	return b.factors.length(f, g, dot(f, g), 0, i, j)
@@ -91,15 +102,20 @@ func (b *Batch) Pull(grad, v []float64) {
 }
 
 // BatchError bounds the distance of a Pull into zeros from the exact sum of J_i^T v'_i over at most n records of at most
-// norm, for theta in the balls and v' with sum_i ||v'_i|| <= total and sum_i ||v_i - v'_i|| <= off.
+// norm, for theta in the balls and v' with sum_i ||v'_i|| <= total and sum_i ||v_i - v'_i|| <= off. Without factors the
+// sums of ||J_i|| ||v'_i|| and ||J_i|| ||v_i - v'_i|| are also at most clip total and clip off.
 //
-// Proof. ||J_i|| is at most the Size of PullError times the steepest slope of the stage, 1/SmallestNorm, which gives
-// the first line. (2) and (3) are as in kernel.roundoff, with one addition to grad for each block. QED
-func (m Model) BatchError(norm float64, n int, total, off float64) float64 {
+// Proof. ||J_i|| of an MLP is at most the Size of PullError times the steepest slope of the stage, 1/SmallestNorm, which gives
+// the first line; of another network Size is not that, but each line is a sum of products of Size/SmallestNorm or ||J_i|| with norms of v, so
+// that clip bounds the second part; what underflows in v, times at most 2^200, is below 2^-50 of the rest for clips from 2^-100. (2) and (3) are as in kernel.roundoff, with one addition to grad for each block. QED
+func (m Model) BatchError(norm float64, n int, total, off, clip float64) float64 {
 	pull := m.Network.PullError(norm)
 	_, dim := m.Dims()
 	total += off
 	limit := pull.Size / SmallestNorm
+	if !m.hasVectorFactors(norm) {
+		limit += clip
+	}
 	first := limit * off
 	stage := engine.Gamma(kernels.DotDepth(dim)+12) * 2 * limit * total
 	blocks := (n + BlockRows - 1) / BlockRows

