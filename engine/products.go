@@ -39,15 +39,15 @@ type Candidates struct {
 	Products []Product // at least Choose
 }
 
-// PairsOf are the products of any two of d features.
-func PairsOf(d, choose int) Candidates {
-	c := Candidates{Choose: choose, Ratio: 1, Plain: 1}
-	for a := range d {
-		for b := range a {
-			c.Products = append(c.Products, Product{A: b, WidthA: 1, B: a, WidthB: 1, Scale: 1})
+// ChoosePairs is the problem with a choice of so many among the products of any two features.
+func (p Problem) ChoosePairs(choose int) Problem {
+	p.Candidates = Candidates{Choose: choose, Ratio: 1, Plain: 1}
+	for b := range p.D {
+		for a := range b {
+			p.Candidates.Products = append(p.Candidates.Products, Product{A: a, WidthA: 1, B: b, WidthB: 1, Scale: 1})
 		}
 	}
-	return c
+	return p
 }
 
 // Dim is the largest number of features after a choice, of d before.

@@ -74,6 +74,9 @@ func (f poissonOf) gaussian(one account.GaussianEvent, _ Gaussian) account.Event
 	return account.PoissonEvent{Event: one, Rate: f.rate, Relation: account.ReplaceOne, Group: f.group, Replaced: f.replaced}
 }
 
+// Manhattan reports whether the sensitivity is in the L1 norm. That of other certificates is in the L2 norm.
+func (c Certificate) Manhattan() bool { return c.manhattan }
+
 // Sensitivity is the replace-one L2 sensitivity of the computed query, floating
 // point errors on both sides included. Noise is scaled to it.
 func (c Certificate) Sensitivity() float64 { return c.total }

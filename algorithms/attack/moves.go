@@ -13,27 +13,24 @@ type Move struct {
 	Call            // of the replay
 	Was   []float64 // Before of the run that answers it
 	Name  string    // of the row of the plan, if it is known; Selection for what a run of one releases
-	By    float64   // the distance of exact vectors in the norm of their noise, or the largest change of a score
+	By    float64   // the distance of exact vectors in the norm of their certificate, or the largest change of a score
 	Bound float64   // the certified sensitivity of it
 }
 
 // Share is the move over its bound.
 func (m Move) Share() float64 { return m.By / m.Bound }
 
-// Apart is the distance of two exact vectors in the norm of a noise.
-func Apart(m privacy.Mechanism, a, b []float64) (far float64) {
-	_, manhattan := m.(privacy.Laplace)
+// Apart is the distance of two exact vectors in the norm of a certificate.
+func Apart(c privacy.Certificate, a, b []float64) float64 {
+	far, square := 0.0, 0.0
 	for k, v := range a {
-		if d := math.Abs(v - b[k]); manhattan {
-			far += d
-		} else {
-			far += d * d
-		}
+		far += math.Abs(v - b[k])
+		square += (v - b[k]) * (v - b[k])
 	}
-	if manhattan {
+	if c.Manhattan() {
 		return far
 	}
-	return math.Sqrt(far)
+	return math.Sqrt(square)
 }
 
 // Moves are how far a replay moves from the run that answers it: releases, hidden steps, choices, and what each run of a selection releases.
@@ -42,7 +39,7 @@ func (r *Recorder) Moves() (all []Move) {
 		was := r.Of.Calls[i]
 		switch c.Kind {
 		case Release, Hidden:
-			all = append(all, Move{Call: c, Was: was.Before, By: Apart(c.Noise, c.Before, was.Before), Bound: c.Certificate.Sensitivity()})
+			all = append(all, Move{Call: c, Was: was.Before, By: Apart(c.Certificate, c.Before, was.Before), Bound: c.Certificate.Sensitivity()})
 		case Choice:
 			m := Move{Call: c, Bound: math.Ceil(c.Certificate.Sensitivity())}
 			for k, q := range c.Scores {

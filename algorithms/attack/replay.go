@@ -50,7 +50,7 @@ func compare(run *Recorder, stream bool) *moves {
 			run.Fail("call %d is a %s, whose scores are not compared here", i+1, c.Kind)
 		case c.Kind == Hidden || c.Kind == Release && c.Certificate.HiddenSteps() > 0:
 			m.hidden(i, c, r)
-			m.apart = Apart(nil, c.After, r.After)
+			m.apart = Apart(c.Certificate, c.After, r.After)
 		case c.Kind == Release:
 			m.release(i, c, r)
 			if joint := c.Certificate.Sensitivity(); stream {
@@ -66,7 +66,7 @@ func compare(run *Recorder, stream bool) *moves {
 
 // release checks how far a released vector moved.
 func (m *moves) release(i int, c, r Call) {
-	moved, certified := Apart(c.Noise, c.Before, r.Before), c.Certificate.Sensitivity()
+	moved, certified := Apart(c.Certificate, c.Before, r.Before), c.Certificate.Sensitivity()
 	m.square += moved * moved
 	m.largest = max(m.largest, moved/certified)
 	if !(moved <= certified) {
@@ -78,7 +78,9 @@ func (m *moves) release(i int, c, r Call) {
 	case privacy.KNorm:
 		m.pure += moved / noise.Scale
 	case privacy.Laplace:
-		m.pure += moved / noise.Scale
+		for k, v := range c.Before {
+			m.pure += math.Abs(v-r.Before[k]) / noise.Scale
+		}
 	}
 }
 
@@ -94,7 +96,7 @@ func (m *moves) hidden(i int, c, r Call) {
 	privacy.RoundToGrid(here, e.Grid)
 	privacy.RoundToGrid(there, e.Grid)
 	allowed := e.Contraction*min(m.apart, e.Diameter) + e.Gap - e.Grid*math.Sqrt(float64(len(here)))
-	moved := Apart(nil, here, there)
+	moved := Apart(c.Certificate, here, there)
 	m.largest = max(m.largest, (moved-e.Contraction*min(m.apart, e.Diameter))/e.Gap)
 	if !(moved <= allowed*(1+1e-12)) {
 		m.run.Fail("hidden step %d: the states are %.6g apart, certified %.6g", i+1, moved, allowed)

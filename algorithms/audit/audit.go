@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"dyad/algorithms"
+	"dyad/algorithms/attack"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -244,14 +245,16 @@ func (t Target) directionScore(ctx context.Context, seed uint64) (score, error) 
 	var direction []float64
 	for i := range 8 {
 		w.t.Coins = runSeed(^seed, i)
-		o, other, err := w.pair(ctx, false, uint64(i))
+		o, err := w.pair(ctx, false, uint64(i))
 		if err != nil {
 			return score{}, err
 		}
 		var moved []float64
-		for j, r := range o.Releases {
-			for k, v := range r.Exact {
-				moved = append(moved, other[j].Exact[k]-v)
+		for _, m := range o.moves {
+			if m.Kind == attack.Release && m.Name != attack.Selection {
+				for k, v := range m.Before {
+					moved = append(moved, v-m.Was[k])
+				}
 			}
 		}
 		if direction == nil {
@@ -264,7 +267,7 @@ func (t Target) directionScore(ctx context.Context, seed uint64) (score, error) 
 	return score{"projection on the known direction of the difference", func(o Observation) float64 {
 		sum, k := 0.0, 0
 		for _, r := range o.Releases {
-			for _, v := range r.Value {
+			for _, v := range r.After {
 				sum += v * direction[k]
 				k++
 			}

@@ -182,7 +182,7 @@ func TestLowBitsOfFloatNoiseTellDataApart(t *testing.T) {
 			x := []float64{0, 0.3}[i%2]
 			for range 1000 {
 				v := round(x + 0.5*math.Sqrt2*math.Erfinv(2*rng.Float64()-1))
-				s[i/2][i%2] = append(s[i/2][i%2], lowBitScore.of(Observation{Releases: []Released{{Value: []float64{v}}}}))
+				s[i/2][i%2] = append(s[i/2][i%2], lowBitScore.of(Observation{Releases: []attack.Call{{After: []float64{v}}}}))
 			}
 		}
 		a := BestGuess(s[0][0], s[0][1], 1000, 1e-5, 0.001)
@@ -229,8 +229,8 @@ func TestLookupAndWorkersKeepTheBits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, _, err1 := warm.pair(context.Background(), seed == 2, seed)
-			want, _, err2 := cold.pair(context.Background(), seed == 2, seed)
+			got, err1 := warm.pair(context.Background(), seed == 2, seed)
+			want, err2 := cold.pair(context.Background(), seed == 2, seed)
 			if err1 != nil || err2 != nil || !attack.SameBits(got.Weights, want.Weights) || got.LogRatio != want.LogRatio {
 				t.Errorf("%s: looked up %v %v, computed %v %v (%v, %v)", p.Algorithm, got.Weights, got.LogRatio, want.Weights, want.LogRatio, err1, err2)
 			}

@@ -81,12 +81,12 @@ func TestRepeatedNoiseIsCounted(t *testing.T) {
 				t.Fatal(err)
 			}
 			v := []float64{0.1 * float64(i), 0.2, -float64(i) / 7, 1}
-			r := audit.Released{Exact: append([]float64(nil), v...), Noise: m}
+			r := attack.Call{Before: append([]float64(nil), v...), Noise: m}
 			if err := s.Release(v, p.Certificate(), m); err != nil {
 				t.Fatal(err)
 			}
-			r.Value = v
-			runs = append(runs, audit.Observation{Releases: []audit.Released{r}})
+			r.After = v
+			runs = append(runs, audit.Observation{Releases: []attack.Call{r}})
 		}
 		return runs
 	}
@@ -112,15 +112,15 @@ func TestFloatNoiseIsOffGrid(t *testing.T) {
 	var naive []audit.Observation
 	for range 1000 {
 		v := []float64{0.3 + m.Sigma*rng.NormFloat64(), m.Sigma * rng.NormFloat64()}
-		naive = append(naive, audit.Observation{Releases: []audit.Released{{Value: v, Noise: m}}})
+		naive = append(naive, audit.Observation{Releases: []attack.Call{{After: v, Noise: m}}})
 	}
 	if values, off := audit.OffGrid(naive); off < values/2 {
 		t.Errorf("float noise: %d of %d values are off the grid", off, values)
 	}
 	// The same values rounded to the grid pass.
 	for _, o := range naive {
-		for k, v := range o.Releases[0].Value {
-			o.Releases[0].Value[k] = math.Round(v*0x1p30) / 0x1p30
+		for k, v := range o.Releases[0].After {
+			o.Releases[0].After[k] = math.Round(v*0x1p30) / 0x1p30
 		}
 	}
 	if _, off := audit.OffGrid(naive); off != 0 {

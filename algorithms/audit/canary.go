@@ -66,7 +66,7 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 	if _, err := algorithms.Run(ctx, records, spy{a, &recorded}, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(o.Seed), Tracker: o.Tracker}); err != nil {
 		return nil, err
 	}
-	seen := Observation{Releases: released(&recorded)}
+	seen := Observation{Releases: recorded.Made(attack.Release)}
 	g := guessSigns(signs, seen, o.Guesses)
 	r := newReport(claimOf(p, p.Spec.Kernel.Problem()), o.Confidence)
 	r.Access, r.Runs, r.Seed = "one run with canaries", 1, o.Seed
@@ -116,11 +116,11 @@ func canaryRecords(p engine.Problem, signs []float64) (*engine.Records, error) {
 func guessSigns(signs []float64, seen Observation, guesses int) Guesses {
 	score := make([]float64, len(signs))
 	for _, r := range seen.Releases {
-		if len(r.Value) < len(score) { // not along the features: the number of positives
+		if len(r.After) < len(score) { // not along the features: the number of positives
 			continue
 		}
 		for i := range score {
-			score[i] += r.Value[i]
+			score[i] += r.After[i]
 		}
 	}
 	order := make([]int, len(signs))

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"dyad/algorithms/attack"
 	"dyad/privacy"
 )
 
@@ -55,7 +56,7 @@ func (t Target) mixtureScore(ctx context.Context, seed uint64) (of score, ok boo
 			}
 			for _, r := range o.Releases {
 				c := cell(cells, &order, r)
-				for k, v := range r.Exact {
+				for k, v := range r.Before {
 					c.at[k] += v
 				}
 				c.weight++
@@ -85,15 +86,15 @@ func (t Target) mixtureScore(ctx context.Context, seed uint64) (of score, ok boo
 }
 
 // cell is where the exact vector of r belongs.
-func cell(cells map[string]*centre, order *[]*centre, r Released) *centre {
+func cell(cells map[string]*centre, order *[]*centre, r attack.Call) *centre {
 	width := r.Noise.(privacy.Gaussian).Sigma * centreWidth
-	key := make([]byte, 0, 8*len(r.Exact))
-	for _, v := range r.Exact {
+	key := make([]byte, 0, 8*len(r.Before))
+	for _, v := range r.Before {
 		key = fmt.Appendf(key, "%d,", int64(math.Round(v/width)))
 	}
 	c := cells[string(key)]
 	if c == nil {
-		c = &centre{at: make([]float64, len(r.Exact))}
+		c = &centre{at: make([]float64, len(r.Before))}
 		cells[string(key)] = c
 		*order = append(*order, c)
 	}
@@ -101,11 +102,11 @@ func cell(cells map[string]*centre, order *[]*centre, r Released) *centre {
 }
 
 // logMixture is the log of the density of a release up to a constant.
-func logMixture(centres []centre, r Released) float64 {
+func logMixture(centres []centre, r attack.Call) float64 {
 	sigma := r.Noise.(privacy.Gaussian).Sigma
 	logs := make([]float64, len(centres))
 	for i, c := range centres {
-		logs[i] = math.Log(c.weight) - distance2(r.Value, c.at)/(2*sigma*sigma)
+		logs[i] = math.Log(c.weight) - distance2(r.After, c.at)/(2*sigma*sigma)
 	}
 	top, sum := slices.Max(logs), 0.0
 	for _, l := range logs {

@@ -71,6 +71,24 @@ func (t Target) Power(ctx context.Context, o Options) (p Power, err error) {
 	return p, nil
 }
 
+// Strongest is the target that half of the claim needs the fewest runs for, or whose exact vectors move most where no such number is known.
+func Strongest(ctx context.Context, targets []Target, o Options) (best Target, power Power, err error) {
+	for i, t := range targets {
+		p, err := t.Power(ctx, o)
+		if err != nil {
+			return best, power, err
+		}
+		better := power.RunsForHalf == 0 || p.RunsForHalf < power.RunsForHalf
+		if p.RunsForHalf == 0 {
+			better = power.RunsForHalf == 0 && p.Move > power.Move
+		}
+		if i == 0 || better {
+			best, power = t, p
+		}
+	}
+	return best, power, nil
+}
+
 // runsForTails is how many runs on each side refute epsilon at delta by the best threshold of N(0, 1) and N(mu, 1), whose probabilities get
 // bounds at alpha each; 0 if none do.
 func runsForTails(mu, epsilon, delta, alpha float64) int {

@@ -113,7 +113,7 @@ func learnedScore(pilot [2][]keptTrial, features func(keptTrial) []float64) (of 
 var lowBitScore = score{"lowest set bit", func(o Observation) float64 {
 	lowest := math.Inf(1)
 	for _, r := range o.Releases {
-		for _, v := range r.Value {
+		for _, v := range r.After {
 			if v != 0 {
 				lowest = min(lowest, float64(lowBit(v)))
 			}

@@ -10,18 +10,10 @@ import (
 	"dyad/privacy"
 )
 
-// Released is one released vector as the strongest adversary sees it.
-type Released struct {
-	Exact []float64         // before the noise; only an audit has it
-	Value []float64         // as released, before any post-processing
-	Noise privacy.Mechanism // the claimed noise
-	Bound float64           // the certified sensitivity of Exact; of all together in a stream
-}
-
 // Observation is one run of an algorithm.
 type Observation struct {
-	Releases []Released
-	Weights  []float64 // what the algorithm returned
+	Releases []attack.Call // each with the exact vector, which only an audit has, the released one, and the claimed noise
+	Weights  []float64     // what the algorithm returned
 	// In white-box runs moves are how far everything moves to the neighbour, and runsMove how far the runs of selections do (selectionMove).
 	moves    []attack.Move
 	runsMove float64
@@ -38,17 +30,9 @@ type Observation struct {
 func (o Observation) flat() []float64 {
 	var v []float64
 	for _, r := range o.Releases {
-		v = append(v, r.Value...)
+		v = append(v, r.After...)
 	}
 	return v
-}
-
-// released are the releases of a run.
-func released(r *attack.Recorder) (all []Released) {
-	for _, c := range r.Made(attack.Release) {
-		all = append(all, Released{Exact: c.Before, Value: c.After, Noise: c.Noise, Bound: c.Certificate.Sensitivity()})
-	}
-	return all
 }
 
 // spy is an algorithm whose releases are noted, for runs through algorithms.Run.

@@ -75,21 +75,20 @@ func index(neighbour bool) int {
 }
 
 // pair runs the plan on one data set, through a real session with the given noise,
-// and replays its releases on the other. It returns the run and the releases of the
-// replay, with only Exact set.
-func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observation, []Released, error) {
+// and replays its releases on the other. It returns the run, with how far the
+// replay moved.
+func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observation, error) {
 	if p := w.t.Program; p != nil && p.Draw != nil {
-		o, err := p.draw(neighbour, noise)
-		return o, nil, err
+		return p.draw(neighbour, noise)
 	}
 	session, err := privacy.NewPublicSession(privacy.NewSeededSource(noise), w.t.claim().Events)
 	if err != nil {
-		return Observation{}, nil, err
+		return Observation{}, err
 	}
 	first := &attack.Recorder{Session: session, Coins: privacy.NewSeededSource(w.t.Coins), Most: w.most}
 	var o Observation
 	if o.Weights, err = w.train(ctx, neighbour, first); err != nil && !errors.Is(err, attack.ErrEnough) {
-		return Observation{}, nil, err
+		return Observation{}, err
 	}
 	second := &attack.Recorder{Session: session, Coins: privacy.NewSeededSource(w.t.Coins), Of: first, Most: w.most}
 	again, err := w.train(ctx, !neighbour, second)
@@ -97,10 +96,10 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 		err = nil
 	}
 	if err := second.Outcome(err); err != nil {
-		return Observation{}, nil, err
+		return Observation{}, err
 	}
 	if p := w.t.Program; p != nil && p.Rows != nil && !attack.SameBits(again, o.Weights) {
-		return Observation{}, nil, errMoreTold
+		return Observation{}, errMoreTold
 	}
 	attacked := 0
 	for i, made := range first.Calls {
@@ -123,16 +122,16 @@ func (w *worker) pair(ctx context.Context, neighbour bool, noise uint64) (Observ
 			continue
 		}
 		if err != nil {
-			return Observation{}, nil, err
+			return Observation{}, err
 		}
 		attacked++
 		o.runsMove, o.LogRatio = max(o.runsMove, move), o.LogRatio+ratio
 	}
 	if attacked == 0 {
-		return Observation{}, nil, errMoreReleases
+		return Observation{}, errMoreReleases
 	}
-	o.Releases, o.moves = released(first), second.Moves()
-	return o, released(second), nil
+	o.Releases, o.moves = first.Made(attack.Release), second.Moves()
+	return o, nil
 }
 
 func (w *worker) train(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
@@ -190,7 +189,7 @@ func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observ
 		}
 		seen.Session = session
 		o.Weights, err = w.train(ctx, neighbour, &seen)
-		o.Releases = released(&seen)
+		o.Releases = seen.Made(attack.Release)
 		return o, err
 	}
 	records := w.records(neighbour)
@@ -198,7 +197,7 @@ func (w *worker) whole(ctx context.Context, neighbour bool, seed uint64) (Observ
 	if err != nil {
 		return Observation{}, err
 	}
-	o.Weights, o.Releases = r.Weights, released(&seen)
+	o.Weights, o.Releases = r.Weights, seen.Made(attack.Release)
 	return o, nil
 }
 
@@ -272,7 +271,7 @@ func (c *campaign) extend(ctx context.Context, runs int, step func(done int)) er
 				if c.access == BlackBox {
 					o, err = w.whole(ctx, side == 1, runSeed(c.seed, 2*from+i))
 				} else {
-					o, _, err = w.pair(ctx, side == 1, runSeed(c.seed, 2*from+i))
+					o, err = w.pair(ctx, side == 1, runSeed(c.seed, 2*from+i))
 				}
 				if err == nil {
 					more[side][i/2] = newTrial(o, c.scores, 2*from+i)

@@ -125,7 +125,7 @@ func (t Target) move(ctx context.Context, most int) (float64, error) {
 	if t.Program == nil && t.apart() {
 		w.most = most
 	}
-	o, _, err := w.pair(ctx, false, t.Coins)
+	o, err := w.pair(ctx, false, t.Coins)
 	if err != nil {
 		return 0, err
 	}

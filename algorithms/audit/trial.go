@@ -32,7 +32,7 @@ func newTrial(o Observation, scores []score, i int) keptTrial {
 		t.Result = o.Weights
 	}
 	for _, r := range o.Releases {
-		t.Coordinates += len(r.Value)
+		t.Coordinates += len(r.After)
 	}
 	t.Values, t.Off = OffGrid([]Observation{o})
 	if i < mostNoises {
@@ -49,7 +49,7 @@ func OffGrid(runs []Observation) (values, off int) {
 		for _, r := range o.Releases {
 			grid := r.Noise.GridSize()
 			_, e := math.Frexp(grid)
-			for _, v := range r.Value {
+			for _, v := range r.After {
 				values++
 				if v != 0 && lowBit(v) < e-1 {
 					off++
@@ -89,15 +89,15 @@ func repeats(seen map[uint64]int) (repeated int) {
 func fingerprints(o Observation) []uint64 {
 	var all []uint64
 	for _, r := range o.Releases {
-		if len(r.Value) < 2 {
+		if len(r.After) < 2 {
 			continue
 		}
 		// Value - Exact is rounded; the grid is far coarser than its error.
 		grid := r.Noise.GridSize()
 		h := fnv.New64a()
 		var b [8]byte
-		for k, v := range r.Value {
-			binary.LittleEndian.PutUint64(b[:], uint64(int64(math.Floor((v-r.Exact[k])/grid/16))))
+		for k, v := range r.After {
+			binary.LittleEndian.PutUint64(b[:], uint64(int64(math.Floor((v-r.Before[k])/grid/16))))
 			_, _ = h.Write(b[:])
 		}
 		all = append(all, h.Sum64())

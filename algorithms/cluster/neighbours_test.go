@@ -76,7 +76,7 @@ func worstMove(t *testing.T, o Options, change func(rows, v []float64)) (most fl
 				if change != nil {
 					change(rows, m.Was)
 					change(other, m.Before)
-					m.By = attack.Apart(m.Noise, m.Was, m.Before)
+					m.By = attack.Apart(m.Certificate, m.Was, m.Before)
 				}
 				most = max(most, m.Share())
 			}

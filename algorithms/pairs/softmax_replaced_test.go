@@ -29,7 +29,7 @@ func replacedPairMoves(t testing.TB, p *pairs.Plan, x, y, theta []float64) float
 	if err := errors.Join(ownSoftmax(t, p, slices.Clone(x))(context.Background(), a, theta, 0, all, spec.Clip), ownSoftmax(t, p, other)(context.Background(), b, theta, 0, all, spec.Clip)); err != nil {
 		t.Fatal(err)
 	}
-	return attack.Apart(nil, a, b) / spec.Clip / float64(spec.Batch) / replacedMove(p)
+	return attack.Apart(p.Certificate(), a, b) / spec.Clip / float64(spec.Batch) / replacedMove(p)
 }
 
 // No pair that is replaced moves a release by more than the plan accounts for: random records and networks, and what a search

@@ -22,14 +22,14 @@ type audited struct {
 // auditKinds audits every kind of run that has jobs, by as many runs as it needs or most allows.
 func auditKinds(ctx context.Context, seed uint64, most int, log io.Writer) (all []audited, err error) {
 	for _, row := range kinds.Jobs() {
-		of, err := row.Audited(ctx, seed)
+		target, power, err := row.Audited(ctx, seed)
 		if err != nil {
 			return all, err
 		}
-		at := audited{mechanism: row.Name, options: of.Text, power: of.Power}
-		at.power.Runs = min(most, of.Runs)
-		fmt.Fprintf(log, "%s: %s; a move of %.3f, %d runs, half of the claim needs %d\n", row.Name, of.Text, of.Power.Move, at.power.Runs, of.Power.RunsForHalf)
-		if at.report, err = audit.Run(ctx, of.Target, audit.Options{Runs: at.power.Runs, Seed: seed}); err != nil {
+		power.Runs = min(most, power.Runs)
+		at := audited{mechanism: row.Name, options: target.Instance, power: power}
+		fmt.Fprintf(log, "%s: %s; a move of %.3f, %d runs, half of the claim needs %d\n", row.Name, at.options, power.Move, power.Runs, power.RunsForHalf)
+		if at.report, err = audit.Run(ctx, target, audit.Options{Runs: power.Runs, Seed: seed}); err != nil {
 			return all, err
 		}
 		all = append(all, at)

@@ -310,7 +310,7 @@ func (c *auditRecordsCmd) spec(needsL2 bool) (p engine.Problem, l2 float64, b pr
 		p.Radius = c.Radius
 	}
 	if c.Choose > 0 {
-		p.Candidates = engine.PairsOf(c.D, c.Choose)
+		p = p.ChoosePairs(c.Choose)
 	}
 	if err := c.network(c, &p); err != nil {
 		return p, l2, b, mode, err

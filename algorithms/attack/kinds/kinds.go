@@ -75,44 +75,27 @@ func Jobs() (all []Row) {
 	return all
 }
 
-// Audited is what is audited of a kind of run.
-type Audited struct {
-	audit.Target
-	Text  string // options of the run
-	Power audit.Power
-	Runs  int // four times what half of the claim needs, and 10,000 where that is not known
-}
-
 // tried is how many neighbours are drawn for an audit.
 const tried = 40
 
-// Audited draws neighbours for an audit of what a plan prints: those that half of the claim needs the fewest runs for. The power is known
-// before the runs.
-func (r Row) Audited(ctx context.Context, seed uint64) (at Audited, err error) {
+// Audited draws neighbours for an audit of what a plan prints and returns the strongest, whose instance is the options. Power has four times the
+// runs that half of the claim needs, and 10,000 where that is not known.
+func (r Row) Audited(ctx context.Context, seed uint64) (audit.Target, audit.Power, error) {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	for try := range tried {
+	var targets []audit.Target
+	for range tried {
 		text, _, _, pair := r.Draw(rng, Size{})
 		data, neighbour, err := pair(rng)
 		if err != nil {
-			return at, err
+			return audit.Target{}, audit.Power{}, err
 		}
-		target := audit.OnJobs(data, neighbour, text)
-		power, err := target.Power(ctx, audit.Options{Seed: seed})
-		if err != nil {
-			return at, err
-		}
-		better := at.Power.RunsForHalf == 0 || power.RunsForHalf < at.Power.RunsForHalf
-		if power.RunsForHalf == 0 { // the number is secret: the largest move
-			better = at.Power.RunsForHalf == 0 && power.Move > at.Power.Move
-		}
-		if try == 0 || better {
-			at = Audited{Target: target, Text: text, Power: power}
-		}
+		targets = append(targets, audit.OnJobs(data, neighbour, text))
 	}
-	if at.Runs = max(1000, 4*at.Power.RunsForHalf); at.Power.RunsForHalf == 0 {
-		at.Runs = 10_000
+	target, power, err := audit.Strongest(ctx, targets, audit.Options{Seed: seed})
+	if power.Runs = max(1000, 4*power.RunsForHalf); power.RunsForHalf == 0 {
+		power.Runs = 10_000
 	}
-	return at, nil
+	return target, power, err
 }
 
 func pick[T any](rng *rand.Rand, values ...T) T { return values[rng.IntN(len(values))] }

@@ -124,20 +124,20 @@ func TestKindsAreAudited(t *testing.T) {
 	}
 	refuted := 0
 	for _, row := range Jobs() {
-		at, err := row.Audited(t.Context(), 3)
+		at, power, err := row.Audited(t.Context(), 3)
 		if err != nil {
 			t.Fatal(err)
 		}
-		runs := min(at.Runs, sizes.Of(1000, 10_000))
-		r, err := audit.Run(t.Context(), at.Target, audit.Options{Runs: runs, Seed: 3})
+		runs := min(power.Runs, sizes.Of(1000, 10_000))
+		r, err := audit.Run(t.Context(), at, audit.Options{Runs: runs, Seed: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if r.HalfRefuted {
 			refuted++
 		}
-		if !r.Holds() || !r.HalfRefuted && runs == at.Runs {
-			t.Errorf("%s, %s: audited epsilon %v of %v, moves %v, half refuted: %t", row.Name, at.Text, r.LowerBound, r.Epsilon, r.Move, r.HalfRefuted)
+		if !r.Holds() || !r.HalfRefuted && runs == power.Runs {
+			t.Errorf("%s, %s: audited epsilon %v of %v, moves %v, half refuted: %t", row.Name, at.Instance, r.LowerBound, r.Epsilon, r.Move, r.HalfRefuted)
 		}
 	}
 	if refuted < 5 {

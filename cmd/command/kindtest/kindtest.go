@@ -324,18 +324,14 @@ func (s suite) sizes(t *testing.T) {
 // The guarantee that is printed holds in an audit of the worst neighbours of those that are tried.
 func (s suite) audit(t *testing.T) {
 	p, data, others := s.attacked(t, records, records-1)
-	var worst audit.Target
-	var power audit.Power
-	o := audit.Options{Seed: 1}
+	var targets []audit.Target
 	for _, other := range others {
-		target := audit.OnKind(p, data, other, "a record and its opposite")
-		of, err := target.Power(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if of.Move >= power.Move {
-			worst, power = target, of
-		}
+		targets = append(targets, audit.OnKind(p, data, other, "a record and its opposite"))
+	}
+	o := audit.Options{Seed: 1}
+	worst, power, err := audit.Strongest(t.Context(), targets, o)
+	if err != nil {
+		t.Fatal(err)
 	}
 	o.Runs = min(max(1000, 3*power.RunsForHalf/2), sizes.Of(4000, 40_000))
 	r, err := audit.Run(t.Context(), worst, o)
