@@ -332,7 +332,7 @@ func localNetworkConfiguration(rng *rand.Rand) configuration {
 			return configuration{plan: func() (attack, error) { return nil, err }}
 		}
 		p := local.Protocol{
-			Method: method, Loss: local.ScalarLoss{Of: linear}, Users: 1 << 20, Dim: 2, FeatureNorm: 1, Epochs: 3, Epsilon: pick(rng, 0.5, 1, 2), Pairs: pick(rng, 1, 8),
+			Method: method, Loss: linear, Users: 1 << 20, Dim: 2, FeatureNorm: 1, Epochs: 3, Epsilon: pick(rng, 0.5, 1, 2), Pairs: pick(rng, 1, 8),
 			Network: &local.Network{Hidden: 4, Seed: rng.Uint64(), Clip: 0.5},
 		}
 		return configuration{

@@ -23,7 +23,7 @@ func protocol(method local.Method, epsilon float64, rng *rand.Rand) (local.Proto
 	text := pick(rng, "-u", "log1p(exp(-u))")
 	loss, err := engine.NewExpression("formula", text, engine.ExpressionOptions{})
 	p := local.Protocol{
-		Method: method, Loss: local.ScalarLoss{Of: loss}, Dim: 1 + rng.IntN(3), FeatureNorm: 1, Radius: 1, L2: 0.1, Users: 100, Epochs: 3,
+		Method: method, Loss: loss, Dim: 1 + rng.IntN(3), FeatureNorm: 1, Radius: 1, L2: 0.1, Users: 100, Epochs: 3,
 		Epsilon: epsilon, ResponseShare: pick(rng, 0, 0, 0.5, 0.9), Pairs: pick(rng, 1, 1, 2, 8), Threshold: pick(rng, -2, 0.3, 0.3),
 		Bias: pick(rng, 0, 2.0), // 2 selects by the label alone
 	}
