@@ -177,14 +177,20 @@ func (t *Tuples) distances(s *tupleScratch, tuple []int32) bool {
 	return ok
 }
 
-// gradient sets s.gradient to that of one tuple. With q_ij = ||z_i - z_j||^2 of the images and c_ij
-// the slope of the loss in it, the slope in z_i is g_i = sum_j 2 c_ij (z_i - z_j), and the gradient is
-// the sum of J_i^T g_i, or of g_i x_i^T for z_i = W x_i.
+// gradient sets s.gradient to that of one tuple: the sum of J_i^T g_i, or of g_i x_i^T for z_i = W x_i.
 func (t *Tuples) gradient(s *tupleScratch, tuple []int32) {
-	k := len(tuple)
 	clear(s.gradient)
+	if t.slopes(s, tuple) {
+		s.pull(s.gradient, s.g, tuple)
+	}
+}
+
+// slopes sets s.g to the slopes of the loss of a tuple in the images z_i: with q_ij = ||z_i - z_j||^2 and c_ij the slope in
+// it, g_i = sum_j 2 c_ij (z_i - z_j). It returns false if a network is not finite for a record.
+func (t *Tuples) slopes(s *tupleScratch, tuple []int32) bool {
+	k := len(tuple)
 	if !t.distances(s, tuple) {
-		return
+		return false
 	}
 	clear(s.c)
 	t.loss.Slopes(s.c, s.q, s.classes)
@@ -199,7 +205,7 @@ func (t *Tuples) gradient(s *tupleScratch, tuple []int32) {
 			}
 		}
 	}
-	s.pull(s.gradient, s.g, tuple)
+	return true
 }
 
 // Objective is the mean loss over the tuples in members: a diagnostic for public data,
