@@ -183,7 +183,7 @@ func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
 	if p.Method, err = local.ParseMethod(o.Method); err != nil {
 		return nil, input.As(err)
 	}
-	p.Loss, p.Users, p.Dim, p.FeatureNorm = local.ScalarLoss{Of: phi}, s.Records, s.Features, engine.UnitBounds().FeatureNorm
+	p.Loss, p.Users, p.Dim, p.FeatureNorm = phi, s.Records, s.Features, engine.UnitBounds().FeatureNorm
 	switch n := o.Network; {
 	case n == nil:
 		p.Radius, p.L2 = cmp.Or(p.Radius, 5), cmp.Or(p.L2, 0.1)

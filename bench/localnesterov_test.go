@@ -18,7 +18,7 @@ import (
 // protocol times length; all of it is post-processing of messages.
 func nesterovError(t *testing.T, epsilon, momentum, length float64) []float64 {
 	const users, repeats, batch = 4000, 10, 40
-	protocol := local.Protocol{Method: local.DJW, Loss: local.ScalarLoss{Of: engine.Logistic{}}, Dim: 8, FeatureNorm: 1, Radius: 5, L2: 0.01, Users: users, Epochs: 1, Batch: batch, Epsilon: epsilon}
+	protocol := local.Protocol{Method: local.DJW, Loss: engine.Logistic{}, Dim: 8, FeatureNorm: 1, Radius: 5, L2: 0.01, Users: users, Epochs: 1, Batch: batch, Epsilon: epsilon}
 	if epsilon == 0 {
 		protocol.Method = local.SGD
 	}

@@ -94,7 +94,7 @@ func (s localSetting) measure(t *testing.T) []float64 {
 	for run := range uint64(localRuns) {
 		train, test := localRecords(t, s.data, s.users, 2*run), localRecords(t, s.data, localTest, 2*run+1)
 		p := local.Protocol{
-			Method: s.method, Loss: local.ScalarLoss{Of: phi}, Dim: train.Dim(), FeatureNorm: 1, Users: s.users, Epochs: s.epochs, Epsilon: s.epsilon / float64(s.epochs), Batch: localBatch, Threshold: s.threshold,
+			Method: s.method, Loss: phi, Dim: train.Dim(), FeatureNorm: 1, Users: s.users, Epochs: s.epochs, Epsilon: s.epsilon / float64(s.epochs), Batch: localBatch, Threshold: s.threshold,
 		}
 		if s.model == "network" {
 			p.Network = &local.Network{Hidden: 8, Seed: run}

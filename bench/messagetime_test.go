@@ -45,7 +45,7 @@ func (c timing) measure(b *testing.B) {
 		b.Fatal(err)
 	}
 	protocol := local.Protocol{
-		Method: c.method, Loss: local.ScalarLoss{Of: e}, Dim: c.d, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 10, Epochs: 1, Epsilon: c.epsilon, Pairs: c.pairs,
+		Method: c.method, Loss: e, Dim: c.d, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 10, Epochs: 1, Epsilon: c.epsilon, Pairs: c.pairs,
 	}
 	if c.kind == "network" {
 		protocol.Radius, protocol.L2, protocol.Users, protocol.Network = 0, 0, 1<<30, &local.Network{Hidden: 8, Gain: 4}

@@ -117,7 +117,7 @@ func BenchmarkLocalStream(b *testing.B) {
 	for _, shape := range []struct{ d, nonZeros int }{{18, 18}, {20_958, 52}} {
 		b.Run(fmt.Sprintf("d=%d/nonzeros=%d", shape.d, shape.nonZeros), func(b *testing.B) {
 			p, err := local.Protocol{
-				Method: local.Prestige, Loss: local.ScalarLoss{Of: logistic}, Dim: shape.d, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 1_000_000, Epochs: 1, Epsilon: 1, Threshold: -4,
+				Method: local.Prestige, Loss: logistic, Dim: shape.d, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 1_000_000, Epochs: 1, Epsilon: 1, Threshold: -4,
 			}.Plan()
 			if err != nil {
 				b.Fatal(err)

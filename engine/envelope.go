@@ -40,13 +40,13 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 	}
 	// Where phi is convex phi'(v) lies between 0 and phi'(u), so that the slopes on [lo, hi] bound it; otherwise the reach is
 	// one that holds for itself. v is then in [lo - reach, hi + reach], and the bounds of phi there are those that count.
-	b, err := boundsOn(of, lo, hi)
+	b, err := BoundsOn(of, lo, hi)
 	if err != nil {
 		return nil, err
 	}
 	near, reach := b, mu*b.Slope()*(1+0x1p-40)
 	for range 8 {
-		wide, err := boundsOn(of, lo-reach, hi+reach)
+		wide, err := BoundsOn(of, lo-reach, hi+reach)
 		if err != nil {
 			return nil, fmt.Errorf("%w; its Moreau envelope needs phi up to mu sup |phi'| = %.3g beyond the margins: choose a smaller mu", err, reach)
 		}

@@ -71,7 +71,7 @@ func (m Metric) Constants(b Bounds, radius float64) (Constants, error) {
 		return Constants{}, err
 	}
 	lo, hi := m.MarginRange(b, radius)
-	k, err := boundsOn(m.Of, lo, hi)
+	k, err := BoundsOn(m.Of, lo, hi)
 	if err != nil {
 		return Constants{}, err
 	}

@@ -61,7 +61,7 @@ func (s Score) Constants(b Bounds, radius float64) (Constants, error) {
 		return Constants{}, err
 	}
 	lo, hi := s.MarginRange(b, radius)
-	k, err := boundsOn(s.Of, lo, hi)
+	k, err := BoundsOn(s.Of, lo, hi)
 	if err != nil {
 		return Constants{}, err
 	}

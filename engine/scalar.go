@@ -5,28 +5,34 @@ import (
 	"math"
 )
 
+// MarginLoss is the slope of a function phi(u) of a margin u and its bounds, as much as a loss of single records needs:
+// phi(v), v = y (w.x + b).
+type MarginLoss interface {
+	// Name is the identifier used on the command line and in models.
+	Name() string
+	// DPhi is phi'(u), after clipping if the slope is clipped. At a kink it is one of
+	// the values between the one-sided slopes, always the same.
+	DPhi(u float64) float64
+	// Bounds holds for every u in [lo, hi]. It fails if lo or hi is not finite,
+	// lo > hi, or phi' cannot be bounded there.
+	Bounds(lo, hi float64) (ScalarBounds, error)
+}
+
 // Scalar is a function phi(u) of a margin u together with what is proved about
 // it: the part that a loss of scores, of a Mahalanobis distance and of a single
 // record have in common. Expression is the general one; Logistic{} is also one.
 type Scalar interface {
-	// Name is the identifier used on the command line and in models.
-	Name() string
+	MarginLoss
 	// Text is the formula in u, for reports.
 	Text() string
 	// Phi is phi(u).
 	Phi(u float64) float64
-	// DPhi is phi'(u), after clipping if the slope is clipped. At a kink it is one of
-	// the values between the one-sided slopes, always the same.
-	DPhi(u float64) float64
 	// Slopes replaces every number of u by DPhi of it, to the same bits, whatever its place
 	// and the other numbers of u are. Where phi' jumps, a slope that is off by one bit in
 	// its operands is off by the jump; and other records decide what else is in u. So the
 	// certificate of a loss that is not smooth rests on this (QueryBounds.Sum,
 	// docs/theory.md#kinks).
 	Slopes(u []float64)
-	// Bounds holds for every u in [lo, hi]. It fails if lo or hi is not finite,
-	// lo > hi, or phi' cannot be bounded there.
-	Bounds(lo, hi float64) (ScalarBounds, error)
 }
 
 // analyticScalar is a Scalar whose phi' is analytic around an interval.
@@ -85,15 +91,9 @@ func (b ScalarBounds) smoothness() float64 {
 // constants are also those of pair gradients at computed margins. See QueryBounds.Sum.
 const scalarMarginSlack = 0x1p-18
 
-// gatedScalar is a Scalar whose derivative is checked by machine before it is used.
-type gatedScalar interface {
-	Scalar
-	Gate(lo, hi float64) error
-}
-
-// boundsOn are the bounds of a Scalar on a whole range of margins, after its gate.
-func boundsOn(of Scalar, lo, hi float64) (ScalarBounds, error) {
-	if g, ok := of.(gatedScalar); ok {
+// BoundsOn are the bounds on a whole range of margins, after the gate of the derivative by machine, if it has one.
+func BoundsOn(of MarginLoss, lo, hi float64) (ScalarBounds, error) {
+	if g, ok := of.(interface{ Gate(lo, hi float64) error }); ok {
 		if err := g.Gate(lo, hi); err != nil {
 			return ScalarBounds{}, err
 		}

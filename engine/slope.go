@@ -37,13 +37,13 @@ func NewSlope(name, text string, o ExpressionOptions, operations int) (*Slope, e
 // Name returns the name.
 func (s *Slope) Name() string { return s.name }
 
-// Slope is phi'(v), clipped.
-func (s *Slope) Slope(v float64) float64 { return s.clipped(s.dphi.Eval(v)) }
+// DPhi is phi'(v), clipped.
+func (s *Slope) DPhi(v float64) float64 { return s.clipped(s.dphi.Eval(v)) }
 
-// MaxSlope is sup |phi'| on [-margin, margin], rounded up.
-func (s *Slope) MaxSlope(margin float64) float64 {
-	r := s.dphi.Range(autodiff.Interval{Lo: -margin, Hi: margin})
-	return max(-s.clipped(r.Lo), s.clipped(r.Hi), 0)
+// Bounds encloses the slope, and proves nothing else.
+func (s *Slope) Bounds(lo, hi float64) (ScalarBounds, error) {
+	r := s.dphi.Range(autodiff.Interval{Lo: lo, Hi: hi})
+	return ScalarBounds{SlopeMin: s.clipped(r.Lo), SlopeMax: s.clipped(r.Hi), Curvature: math.Inf(1), SlopeError: math.Inf(1), Origin: Derived}, nil
 }
 
 func (s *Slope) clipped(v float64) float64 {

@@ -183,7 +183,7 @@ func (p *Plan) checkPublished(st *State) error {
 // formula may have at some margins: to fail there would tell the margin.
 func (s *pass) loss(w []float64, y float64) (f, margin float64) {
 	score := s.at(w)
-	f = s.plan.Loss.Slope(y*score) * y
+	f = s.plan.Loss.DPhi(y*score) * y
 	// |phi'| is at most this on the public range; rounding must not exceed it.
 	most := s.plan.steepest
 	f = max(-most, min(most, f))

@@ -125,7 +125,7 @@ func TestHostileStateSeparatesRecords(t *testing.T) {
 		for i, v := range x {
 			margin += w[i] * v
 		}
-		f := logistic{}.Slope(margin)
+		f := logistic{}.DPhi(margin)
 		_, err := c.Send([]float64{f * x[0], f * x[1], f * x[2]}, privacy.NewSeededSource(1))
 		return err == nil
 	}

@@ -19,21 +19,27 @@ const alpha = 1e-9
 // logistic is phi(v) = log(1 + exp(-v)).
 type logistic struct{}
 
-func (logistic) Name() string             { return "logistic" }
-func (logistic) Slope(v float64) float64  { return -1 / (1 + math.Exp(v)) }
-func (logistic) MaxSlope(float64) float64 { return 1 }
+func (logistic) Name() string           { return "logistic" }
+func (logistic) DPhi(v float64) float64 { return -1 / (1 + math.Exp(v)) }
+func (logistic) Bounds(_, _ float64) (engine.ScalarBounds, error) {
+	return engine.ScalarBounds{SlopeMin: -1}, nil
+}
 
 // linear is phi(v) = -v: every gradient is as large as it may be.
 type linear struct{}
 
-func (linear) Name() string             { return "linear" }
-func (linear) Slope(float64) float64    { return -1 }
-func (linear) MaxSlope(float64) float64 { return 1 }
+func (linear) Name() string         { return "linear" }
+func (linear) DPhi(float64) float64 { return -1 }
+func (linear) Bounds(_, _ float64) (engine.ScalarBounds, error) {
+	return engine.ScalarBounds{SlopeMin: -1}, nil
+}
 
 // unbounded has no finite Lipschitz constant on any range.
 type unbounded struct{ logistic }
 
-func (unbounded) MaxSlope(float64) float64 { return math.Inf(1) }
+func (unbounded) Bounds(_, _ float64) (engine.ScalarBounds, error) {
+	return engine.ScalarBounds{SlopeMin: math.Inf(-1)}, nil
+}
 
 func protocol(m local.Method) local.Protocol {
 	return local.Protocol{

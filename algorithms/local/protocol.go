@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"dyad/algorithms"
+	"dyad/engine"
 	"dyad/engine/embedding"
 	"dyad/privacy"
 	"dyad/privacy/local"
@@ -15,16 +16,6 @@ import (
 
 // ErrProtocol is wrapped by Protocol.Plan when a protocol cannot be carried out.
 var ErrProtocol = errors.New("local: protocol not possible")
-
-// MarginLoss is a margin loss phi(v), v = y (w.x + b).
-type MarginLoss interface {
-	// Name identifies the loss in reports.
-	Name() string
-	// Slope is phi'(v).
-	Slope(v float64) float64
-	// MaxSlope bounds |phi'(v)| for |v| <= margin; +Inf if there is no bound.
-	MaxSlope(margin float64) float64
-}
 
 // Method is a learner.
 type Method int
@@ -87,15 +78,15 @@ func (m Method) gradual() bool { return m != DJW && m != SGD }
 // Protocol is everything public about a learning task.
 type Protocol struct {
 	Method      Method
-	Loss        MarginLoss
-	Dim         int     // d, features of a record
-	FeatureNorm float64 // R_x: ||x||_2 <= R_x, enforced at the user; > 0
-	Radius      float64 // R: the model is projected to ||w||_2 <= R; > 0, and 0 for a network
-	Bias        float64 // b, fixed and public
-	L2          float64 // lambda > 0: the objective has lambda/2 ||w||^2; 0 for a network
-	Users       int     // n, visited once in every epoch; at most 2^40
-	Epochs      int     // T_max, at most MaxEpochs; 0 means 10
-	Batch       int     // messages averaged in one update; 0 means 1
+	Loss        engine.MarginLoss // of v = y (w.x + b)
+	Dim         int               // d, features of a record
+	FeatureNorm float64           // R_x: ||x||_2 <= R_x, enforced at the user; > 0
+	Radius      float64           // R: the model is projected to ||w||_2 <= R; > 0, and 0 for a network
+	Bias        float64           // b, fixed and public
+	L2          float64           // lambda > 0: the objective has lambda/2 ||w||^2; 0 for a network
+	Users       int               // n, visited once in every epoch; at most 2^40
+	Epochs      int               // T_max, at most MaxEpochs; 0 means 10
+	Batch       int               // messages averaged in one update; 0 means 1
 
 	// Epsilon is the local epsilon of one visit, at least 1e-300 and read as a decimal
 	// (privacy.DecimalSum); for PrestigeLabel, of the one answer of a user. Ignored by
@@ -168,8 +159,8 @@ func (p Protocol) Plan() (*Plan, error) {
 			return nil, fmt.Errorf("%w: %s: %w", ErrProtocol, p.Method, err)
 		}
 	}
-	q.Lipschitz = p.FeatureNorm * p.Loss.MaxSlope(margin)
-	if !(q.Lipschitz > 0 && q.Lipschitz < 1e150) {
+	bounds, err := engine.BoundsOn(p.Loss, -margin, margin)
+	if q.Lipschitz = p.FeatureNorm * bounds.Slope(); err != nil || !(q.Lipschitz > 0 && q.Lipschitz < 1e150) {
 		return nil, fmt.Errorf("%w: %s: the slope of loss %s is not bounded for margins up to %g; choose a smaller radius or another loss", ErrProtocol, p.Method, p.Loss.Name(), margin)
 	}
 	q.steepest = q.Lipschitz / p.FeatureNorm
@@ -179,7 +170,6 @@ func (p Protocol) Plan() (*Plan, error) {
 	}
 	q.EstimateNorm = q.Lipschitz
 	m := local.Direction{Dim: q.Parameters, Bound: q.Lipschitz, Epsilon: p.Epsilon, Pairs: p.Pairs}
-	var err error
 	switch p.Method {
 	case PrestigeParticipation:
 		q.response, q.channel, err = m.Participation(p.Epsilon, p.ResponseShare)

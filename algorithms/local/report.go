@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dyad/algorithms"
+	"dyad/engine"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -39,8 +40,8 @@ func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 	f.Line("users", "n = %d with one record each, visited once in each of %d epochs; d = %d features, ||x|| <= %g",
 		f.Add("records", p.Users), p.Epochs, f.Add("features", p.Dim), f.Add("norm_bound", p.FeatureNorm))
 	phi := p.Loss.Name()
-	if s, ok := p.Loss.(ScalarLoss); ok {
-		phi += ": " + s.Of.Text()
+	if s, ok := p.Loss.(engine.Scalar); ok {
+		phi += ": " + s.Text()
 	}
 	if p.Network == nil {
 		radius := f.Add("radius", p.Radius)

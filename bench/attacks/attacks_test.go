@@ -336,7 +336,7 @@ func TestDoubledLocalEpsilonsAreFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Loss, p.Pairs = local.ScalarLoss{Of: linear}, 1
+		p.Loss, p.Pairs = linear, 1
 		p.Dim, p.Threshold, p.ResponseShare, p.Bias = 1, 0.3, 0, 2
 		found := try(t, messages(configuration{}, p), 20)
 		if refuted(found.ratio) || !refuted(2*found.ratio) {

@@ -17,7 +17,7 @@ func protocol(method local.Method, epsilon float64, rng *rand.Rand) (local.Proto
 	text := pick(rng, "-u", "log1p(exp(-u))")
 	loss, err := engine.NewExpression("formula", text, engine.ExpressionOptions{})
 	p := local.Protocol{
-		Method: method, Loss: local.ScalarLoss{Of: loss}, Dim: 1 + rng.IntN(3), FeatureNorm: 1, Radius: 1, L2: 0.1, Users: 100, Epochs: 3,
+		Method: method, Loss: loss, Dim: 1 + rng.IntN(3), FeatureNorm: 1, Radius: 1, L2: 0.1, Users: 100, Epochs: 3,
 		Epsilon: epsilon, ResponseShare: pick(rng, 0, 0, 0.5, 0.9), Pairs: pick(rng, 1, 1, 2, 8), Threshold: pick(rng, -2, 0.3, 0.3),
 		Bias: pick(rng, 0, 2.0), // 2 selects by the label alone
 	}
@@ -52,7 +52,7 @@ func localNetwork(rng *rand.Rand) configuration {
 		return configuration{plan: func() (hunt, error) { return nil, err }}
 	}
 	p := local.Protocol{
-		Method: method, Loss: local.ScalarLoss{Of: linear}, Users: 1 << 20, Dim: 2, FeatureNorm: 1, Epochs: 3, Epsilon: pick(rng, 0.5, 1, 2), Pairs: pick(rng, 1, 8),
+		Method: method, Loss: linear, Users: 1 << 20, Dim: 2, FeatureNorm: 1, Epochs: 3, Epsilon: pick(rng, 0.5, 1, 2), Pairs: pick(rng, 1, 8),
 		Network: &local.Network{Hidden: 4, Seed: rng.Uint64(), Clip: 0.5},
 	}
 	return messages(configuration{

@@ -299,7 +299,7 @@ func (e *experiment) fit(ctx context.Context, train, test *engine.Records, r run
 		return f, err
 	}
 	p := local.Protocol{
-		Method: r.method, Loss: local.ScalarLoss{Of: phi}, Dim: train.Dim(), FeatureNorm: 1, Radius: e.radius, L2: lambda, Users: train.Len(), Epochs: e.epochs, Batch: r.batch,
+		Method: r.method, Loss: phi, Dim: train.Dim(), FeatureNorm: 1, Radius: e.radius, L2: lambda, Users: train.Len(), Epochs: e.epochs, Batch: r.batch,
 	}
 	if text, total := strings.CutPrefix(r.budget, "paper"); r.budget != "none" {
 		if text == "" {

@@ -117,7 +117,7 @@ func messages(dir string, n int, at func(int)) error {
 		return err
 	}
 	users := min(1000, n/10)
-	plan, err := local.Protocol{Method: local.DJW, Loss: local.ScalarLoss{Of: e}, Dim: 3, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: users, Epochs: n / users, Epsilon: 1}.Plan()
+	plan, err := local.Protocol{Method: local.DJW, Loss: e, Dim: 3, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: users, Epochs: n / users, Epsilon: 1}.Plan()
 	if err != nil {
 		return err
 	}

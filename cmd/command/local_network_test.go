@@ -23,7 +23,7 @@ import (
 func TestLocalNetworkIsTheOneOfModels(t *testing.T) {
 	for _, n := range []local.Network{{Hidden: 1}, {Hidden: 5, Gain: 0.7, Seed: 9, Clip: 3}} {
 		p, err := local.Protocol{
-			Method: local.SGD, Loss: local.ScalarLoss{Of: engine.Logistic{}}, Dim: 3, FeatureNorm: 1, Users: 10, Network: &n,
+			Method: local.SGD, Loss: engine.Logistic{}, Dim: 3, FeatureNorm: 1, Users: 10, Network: &n,
 		}.Plan()
 		if err != nil {
 			t.Fatal(err)

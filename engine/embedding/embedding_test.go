@@ -83,18 +83,11 @@ func TestGradientsAreDerivatives(t *testing.T) {
 						theta[k] = keep
 						worst = max(worst, math.Abs(got[k]-(above-below)/(2*h)))
 					}
-					if !(worst < 1e-6*max(1, math.Sqrt(squares(got)))) {
+					if !(worst < 1e-6*max(1, entrywise(embedding.L2, got))) {
 						t.Errorf("%s, m %d, labels %v: a partial derivative is off by %g", describe(l), m, labels, worst)
 					}
 				}
 			}
 		}
 	}
-}
-
-func squares(x []float64) (sum float64) {
-	for _, v := range x {
-		sum += v * v
-	}
-	return sum
 }

@@ -29,7 +29,7 @@ func TestPairClip(t *testing.T) {
 			}
 			clear(term)
 			l.AddGrad(term, theta, engine.Record{X: r.Dense()[3*i:][:3], Y: r.Label(i)}, engine.Record{X: r.Dense()[3*j:][:3], Y: r.Label(j)})
-			s := min(1, clip/math.Sqrt(squares(term)))
+			s := min(1, clip/entrywise(embedding.L2, term))
 			if s < 1 {
 				clipped++
 			}
@@ -96,7 +96,7 @@ func checkPairClip(t *testing.T, l embedding.Loss, r *engine.Records, most int) 
 					term := make([]float64, len(theta))
 					l.AddGrad(term, theta, record(i), record(j))
 					rows, weights = append(rows, term), append(weights, 1/float64(p1-p0)/float64(q1-q0))
-					lengths = append(lengths, math.Sqrt(squares(term)))
+					lengths = append(lengths, entrywise(embedding.L2, term))
 				}
 			}
 		}
@@ -121,8 +121,8 @@ func checkPairClip(t *testing.T, l embedding.Loss, r *engine.Records, most int) 
 		t.Errorf("%s is clipped pair by pair", describe(l))
 	}
 	got, rho := gradient(t, embedding.Backend{Workers: 1}, problem(l, r, most), r, theta)
-	if d := distance(got, want); !(d <= rho+1e-7*math.Sqrt(squares(want))) {
-		t.Errorf("%s, %d units of up to %d rows: off by %g of %g, roundoff %g", describe(l), r.Units(), most, d, math.Sqrt(squares(want)), rho)
+	if d := distance(got, want); !(d <= rho+1e-7*entrywise(embedding.L2, want)) {
+		t.Errorf("%s, %d units of up to %d rows: off by %g of %g, roundoff %g", describe(l), r.Units(), most, d, entrywise(embedding.L2, want), rho)
 	}
 	if clipped < pairs/20 || clipped > pairs*19/20 {
 		t.Errorf("%s: %d of %d pairs are clipped", describe(l), clipped, pairs)
@@ -160,7 +160,7 @@ func TestClippedPairsAreShort(t *testing.T) {
 							t.Fatal(err)
 						}
 						sum, rho := gradient(t, embedding.Backend{}, problem(l, r, 0), r, far(l, rng))
-						length := (math.Sqrt(squares(sum)) - rho) / 2
+						length := (entrywise(embedding.L2, sum) - rho) / 2
 						if closest = max(closest, length/l.PairClip); length > l.PairClip*(1+1e-14) {
 							t.Fatalf("%s: a term of length %g, clipped to %g", describe(l), length, l.PairClip)
 						}

@@ -65,12 +65,7 @@ func slopesOn(of engine.Scalar, v float64) (engine.ScalarBounds, error) {
 	if of == nil {
 		return engine.ScalarBounds{}, errors.New("embedding: the scalar function of the loss is nil, choose one such as engine.Logistic{}")
 	}
-	if g, ok := of.(interface{ Gate(lo, hi float64) error }); ok {
-		if err := g.Gate(-v, v); err != nil {
-			return engine.ScalarBounds{}, err
-		}
-	}
-	k, err := of.Bounds(-v, v)
+	k, err := engine.BoundsOn(of, -v, v)
 	if err == nil && k.Slope() == 0 {
 		err = fmt.Errorf("embedding: loss %s is constant on the range of margins, there is nothing to learn", of.Name())
 	}

@@ -209,7 +209,8 @@ func (t *Tuples) sumElsewhere(ctx context.Context, dst, theta []float64, members
 		for i := 0; i < len(part); i += size {
 			g := t.g[i*t.rows:][:size*t.rows]
 			t.given.Give(g, t.norms[i:])
-			if t.gradient(s, part[i:][:size]) {
+			if tuple := part[i:][:size]; t.slopes(s, tuple) {
+				s.pull(nil, s.g, tuple)
 				copy(g, s.g)
 			} else {
 				clear(g)
@@ -244,14 +245,18 @@ func (t *Tuples) distances(s *tupleScratch, tuple []int32) bool {
 	return ok
 }
 
-// gradient sets s.gradient to that of one tuple. With q_ij = ||z_i - z_j||^2 of the images and c_ij
-// the slope of the loss in it, the slope in z_i is g_i = sum_j 2 c_ij (z_i - z_j), and the gradient is
-// the sum of J_i^T g_i, or of g_i x_i^T for z_i = W x_i.
-//
-// It is false, and the gradient zero, if a network is not finite for a record. With a device it sets s.g alone.
-func (t *Tuples) gradient(s *tupleScratch, tuple []int32) bool {
-	k := len(tuple)
+// gradient sets s.gradient to that of one tuple: the sum of J_i^T g_i, or of g_i x_i^T for z_i = W x_i.
+func (t *Tuples) gradient(s *tupleScratch, tuple []int32) {
 	clear(s.gradient)
+	if t.slopes(s, tuple) {
+		s.pull(s.gradient, s.g, tuple)
+	}
+}
+
+// slopes sets s.g to the slopes of the loss of a tuple in the images z_i: with q_ij = ||z_i - z_j||^2 and c_ij the slope in
+// it, g_i = sum_j 2 c_ij (z_i - z_j). It returns false if a network is not finite for a record.
+func (t *Tuples) slopes(s *tupleScratch, tuple []int32) bool {
+	k := len(tuple)
 	if !t.distances(s, tuple) {
 		return false
 	}
@@ -268,7 +273,6 @@ func (t *Tuples) gradient(s *tupleScratch, tuple []int32) bool {
 			}
 		}
 	}
-	s.pull(s.gradient, s.g, tuple)
 	return true
 }
 

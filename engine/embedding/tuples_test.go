@@ -67,35 +67,6 @@ func differences(w []float64, f func(w []float64) float64) []float64 {
 	return out
 }
 
-// far says that no hinge of the tuple's loss is near its kink.
-func farTuple(loss embedding.TupleLoss, data *embedding.Data, class []int32, w []float64, rows int) bool {
-	n, d := data.Graph().Len(), data.Dim()
-	q := func(i, j int) float64 {
-		s := 0.0
-		for r := range rows {
-			u := 0.0
-			for k := range d {
-				u += w[r*d+k] * (data.Row(i)[k] - data.Row(j)[k])
-			}
-			s += u * u
-		}
-		return s
-	}
-	for i := range n {
-		for j := range n {
-			if l, ok := loss.(embedding.Contrastive); ok && i != j && (math.Abs(math.Sqrt(q(i, j))-l.Margin) < 0.05 || q(i, j) < 0.3) {
-				return false
-			}
-			for k := range n {
-				if l, ok := loss.(embedding.Triplet); ok && i != j && class[i] == class[j] && class[k] != class[i] && math.Abs(q(i, j)-q(i, k)+l.Margin) < 0.05 {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
 // The gradient of a tuple is that of its loss, to 1e-10: by differences, and by
 // Gorgonia's symbolic gradient of the loss written down from its definition.
 func TestTupleGradients(t *testing.T) {
@@ -105,7 +76,7 @@ func TestTupleGradients(t *testing.T) {
 		for seed := uint64(0); checked < 4 && seed < 400; seed++ {
 			data, class := unpaired(t, n, d, 3, embedding.L2, seed)
 			w := randomMatrix(rows*d, 1.5, seed)
-			if !farTuple(loss, data, class, w, rows) {
+			if !farOf(t, loss, data, class, embedding.Model{Network: embedding.MLP{In: d, Out: rows}}, w, 0.3) {
 				continue
 			}
 			checked++

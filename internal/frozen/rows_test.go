@@ -337,11 +337,11 @@ func locals(n, d int) (all []row) {
 	return all
 }
 
-func localLoss() local.MarginLoss {
+func localLoss() engine.MarginLoss {
 	l, _ := engine.LibraryByName("logistic")
 	e, err := l.Expression(engine.ExpressionOptions{})
 	if err != nil {
 		panic(err)
 	}
-	return local.ScalarLoss{Of: e}
+	return e
 }

@@ -18,7 +18,7 @@ func plan(t *testing.T, m local.Method, epsilon float64, pairs int) *local.Plan 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := local.Protocol{Method: m, Loss: local.ScalarLoss{Of: e}, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 10, Epochs: 3, Epsilon: epsilon, Pairs: pairs}.Plan()
+	p, err := local.Protocol{Method: m, Loss: e, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 10, Epochs: 3, Epsilon: epsilon, Pairs: pairs}.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}

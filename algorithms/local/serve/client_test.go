@@ -201,7 +201,7 @@ func TestLossesOfTheLibraryAreServed(t *testing.T) {
 				t.Errorf("the slope of %s has %d operations, more than the comment of MaxOperations says", e.Name(), n)
 			}
 			p := protocol(3)
-			p.Loss = local.ScalarLoss{Of: e}
+			p.Loss = e
 			own, err := p.Plan()
 			if err != nil {
 				continue // not bounded on these margins
@@ -212,7 +212,7 @@ func TestLossesOfTheLibraryAreServed(t *testing.T) {
 				continue
 			}
 			for v := -5.0; v <= 5; v += 0.25 {
-				if a, b := seen.Loss.Slope(v), own.Loss.Slope(v); !(a-b <= 1e-12 && b-a <= 1e-12) {
+				if a, b := seen.Loss.DPhi(v), own.Loss.DPhi(v); !(a-b <= 1e-12 && b-a <= 1e-12) {
 					t.Errorf("%s, clip %g: the slope at %g is %v, at the server %v", e.Name(), clip, v, a, b)
 				}
 			}
@@ -227,7 +227,7 @@ func TestLossesOfTheLibraryAreServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := protocol(3)
-	p.Loss = local.ScalarLoss{Of: e}
+	p.Loss = e
 	if _, err := serve.Open(t.TempDir(), planOf(t, p)); err == nil || !strings.Contains(err.Error(), "at most 128") {
 		t.Errorf("a loss that clients refuse: %v", err)
 	}

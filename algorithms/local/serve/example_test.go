@@ -25,7 +25,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	plan, err := local.Protocol{
-		Method: local.Prestige, Loss: local.ScalarLoss{Of: loss}, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 1, Epochs: 1, Epsilon: 1,
+		Method: local.Prestige, Loss: loss, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 1, Epochs: 1, Epsilon: 1,
 	}.Plan()
 	if err != nil {
 		log.Fatal(err)

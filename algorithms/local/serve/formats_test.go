@@ -37,7 +37,7 @@ func goldenPlan(t *testing.T) *local.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := local.Protocol{Method: local.DJW, Loss: local.ScalarLoss{Of: e}, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 3, Epochs: 1, Epsilon: 1}.Plan()
+	p, err := local.Protocol{Method: local.DJW, Loss: e, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 3, Epochs: 1, Epsilon: 1}.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}

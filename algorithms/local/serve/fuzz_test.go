@@ -22,7 +22,7 @@ func fuzzPlan(f *testing.F, method local.Method, network bool) *local.Plan {
 	if err != nil {
 		f.Fatal(err)
 	}
-	q := local.Protocol{Method: method, Loss: local.ScalarLoss{Of: e}, Dim: 3, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 3, Epochs: 1, Epsilon: 1}
+	q := local.Protocol{Method: method, Loss: e, Dim: 3, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 3, Epochs: 1, Epsilon: 1}
 	if network {
 		q.Radius, q.L2, q.Users, q.Epsilon, q.Network = 0, 0, 20, 8, &local.Network{Hidden: 2}
 	}

@@ -6,7 +6,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"dyad/algorithms/local"
 	"dyad/engine"
 )
 
@@ -22,7 +21,7 @@ const (
 // loss builds the loss of a definition that came from elsewhere. The server is free to spoil
 // the model, but privacy does not rest on its loss: a gradient is clipped to the bound of the
 // slope, and zero if it is not finite.
-func (l Loss) loss() (local.MarginLoss, error) {
+func (l Loss) loss() (engine.MarginLoss, error) {
 	names := []string{l.Name, l.Formula}
 	for k := range l.Params {
 		names = append(names, k)

@@ -17,11 +17,9 @@ type Loss struct {
 }
 
 // lossOf is the definition of a plan's loss.
-func lossOf(l local.MarginLoss) Loss {
-	if s, ok := l.(local.ScalarLoss); ok {
-		if e, ok := s.Of.(*engine.Expression); ok {
-			return Loss{Name: e.Name(), Formula: e.Formula(), Params: e.Params(), Clip: e.Clip()}
-		}
+func lossOf(l engine.MarginLoss) Loss {
+	if e, ok := l.(*engine.Expression); ok {
+		return Loss{Name: e.Name(), Formula: e.Formula(), Params: e.Params(), Clip: e.Clip()}
 	}
 	return Loss{Name: l.Name()}
 }

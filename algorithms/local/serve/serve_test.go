@@ -21,12 +21,12 @@ import (
 )
 
 // logistic is the loss as users and server build it, each by itself.
-func logistic() local.MarginLoss {
+func logistic() engine.MarginLoss {
 	e, err := engine.NewExpression("logistic", "log1p(exp(-u))", engine.ExpressionOptions{})
 	if err != nil {
 		panic(err)
 	}
-	return local.ScalarLoss{Of: e}
+	return e
 }
 
 func protocol(users int) local.Protocol {
