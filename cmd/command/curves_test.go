@@ -20,7 +20,8 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, dir, "curved.yaml", "basis: curve:3\ninteractions: [[age, sex], [smoker, bmi]]\n"+string(text))
-	for schema, out := range map[string]string{"curved.yaml": "model.json", "patients.yaml": "plain.json"} {
+	write(t, dir, "plain.yaml", "basis: none\n"+string(text))
+	for schema, out := range map[string]string{"curved.yaml": "model.json", "plain.yaml": "plain.json"} {
 		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", schema, "--epsilon", "4", "--seed", "4", "--ledger", "l.jsonl", "--out", out); code != exitOK {
 			t.Fatalf("exit %d: %s", code, errs)
 		}
@@ -33,7 +34,7 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"patients.csv", "patients.yaml", "curved.yaml", "l.jsonl"} {
+	for _, name := range []string{"patients.csv", "patients.yaml", "plain.yaml", "curved.yaml", "l.jsonl"} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}

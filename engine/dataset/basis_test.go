@@ -228,6 +228,23 @@ func TestBasisRefused(t *testing.T) {
 	}
 }
 
+// The schema alone decides which column has a spike, one of 0 under log1p; the others have the features of cosines, bit by bit.
+func TestSpikesAreOfTheSchema(t *testing.T) {
+	const text = "data_id: d\nbasis: spike:6\nmissing: {policy: middle}\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [1, 50], transform: log1p}\n  - {name: b, range: [0, 50]}\n  - {name: c, range: [0.5, 50], transform: log1p}\n" +
+		"  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n"
+	spiked, cosines := mustEncoder(t, text), mustEncoder(t, strings.Replace(text, "spike", "cosine", 1))
+	for _, row := range [][]string{{"1", "0", "0.5"}, {"0", "-3", "0"}, {"17", "33", "2"}, {"", "50", ""}} {
+		x, err := spiked.Encode(row)
+		want, problem := cosines.Encode(row)
+		if err != nil || problem != nil || !slices.Equal(x, want) {
+			t.Errorf("%q: %v, and with cosines %v", row, x, want)
+		}
+	}
+	if with := mustEncoder(t, strings.Replace(text, "[1, 50]", "[0, 50]", 1)); with.Dim() != cosines.Dim()+1 {
+		t.Errorf("a range from 0 under log1p has %d features in place of %d", with.Dim()-12, cosines.Dim()-11)
+	}
+}
+
 // The lines of a basis are straight in the place of a number, or nearly: a score with these weights has no bend but those of the series.
 func TestLinesOfABasisAreStraight(t *testing.T) {
 	for basis, most := range map[string]float64{"none": 1e-12, "curve:3": 1e-12, "cosine:5": 0.045, "spike:5": 0.045} {
