@@ -382,6 +382,6 @@ func (n Network) describeTuples(s *pairs.Spec) error {
 	if err != nil {
 		return err
 	}
-	s.Network = &pairs.Network{Model: model, Start: n.start(model), Origin: n.origin(), Optimizer: algorithms.NetworkOptimizer()}
+	s.Network = &pairs.Network{Model: model, Start: n.start(model), Origin: n.origin(), Warn: n.Init != nil && n.Init.Guarantee.Kind != privacy.Public, Optimizer: algorithms.NetworkOptimizer()}
 	return nil
 }

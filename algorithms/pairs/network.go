@@ -20,6 +20,8 @@ type Network struct {
 	Start []float64 // theta before the first step; public
 	// Origin says where Start comes from, for the guarantee.
 	Origin string
+	// Warn says that Start was trained on private data, so that every report has Origin, the short one too.
+	Warn bool
 	// Optimizer makes steps of released means of clipped gradients, in units of the clip.
 	Optimizer algorithms.Optimizer
 }

@@ -216,6 +216,9 @@ func (p *Plan) account(c privacy.Certificate, noise privacy.Mechanism) error {
 	g := s.unit().Guarantee(released, derivation,
 		fmt.Sprintf("public: %s, d = %d, %s norm bound R = %g, %s%s; rows were scaled down to R", who, s.Dim, s.Norm(), s.Bound, kappa, options),
 		identity(s.Identity), formed)
+	if s.Network != nil && s.Network.Warn {
+		g.Warnings = append(g.Warnings, s.Network.Origin)
+	}
 	if s.Mode == algorithms.Paper {
 		g.Claim = &privacy.Claim{Source: "[Li20] Algorithm 1, Theorem 1", Epsilon: s.Budget.Epsilon}
 		if m, ok := noise.(privacy.Laplace); ok {

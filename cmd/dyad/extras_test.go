@@ -152,7 +152,7 @@ func TestTuplesOfNetworksOfFiles(t *testing.T) {
 	const private = " --data r.csv --schema s.yaml --ledger l.jsonl" + tuples
 	says(t, 0, "layers 12 convolution 2x2 tanh pooling dense 2 silu output 2", "pairs plan -n 60 --schema s.yaml --epsilon 2"+tuples)
 	says(t, 0, "epsilon = 2", "pairs train --epsilon 2 --out m.json"+private)
-	says(t, 0, "model", "pairs train --epsilon 1 --init m.json --out second.json"+private)
+	says(t, 0, "the start is a model of data", "pairs train --epsilon 1 --init m.json --out second.json"+private)
 	says(t, 0, "section 9.8", "verify m.json --ledger l.jsonl")
 	says(t, 0, "mapped to 2 dimensions", "transform m.json --data r.csv --out t.csv")
 	says(t, 0, "export", "export m.json --onnx -o m.onnx")
