@@ -10,7 +10,7 @@ import (
 )
 
 // fewest is the number of mutants, which never falls: the commit that moves code moves its mutants.
-const fewest = 149
+const fewest = 154
 
 const root = "../.."
 
