@@ -15,11 +15,11 @@ const (
 	// BasisAuto leaves the choice to training (dyad.Options.ChooseBasis), which knows how many records there are. No encoder has it.
 	BasisAuto   = "auto"
 	BasisNone   = "none"    // one feature, the number scaled to [-1, 1]; the default
-	BasisCosine = "cosine:" // followed by K: K features cos(pi k u)/k, k = 1..K, of the place u of the number in its range, in [0, 1]
-	BasisCurve  = "curve:"  // followed by K: the same with the line sqrt(1.5) (2u - 1) in place of the first cosine, so that it has every linear score
-	// BasisSpike is BasisCosine, but for a number with log1p whose range begins at 0: there the K features are for numbers above 0, and another
+	basisCosine = "cosine:" // followed by K: K features cos(pi k u)/k, k = 1..K, of the place u of the number in its range, in [0, 1]
+	basisCurve  = "curve:"  // followed by K: the same with the line sqrt(1.5) (2u - 1) in place of the first cosine, so that it has every linear score
+	// basisSpike is basisCosine, but for a number with log1p whose range begins at 0: there the K features are for numbers above 0, and another
 	// one is for 0 itself, which most records of such a quantity may have.
-	BasisSpike = "spike:"
+	basisSpike = "spike:"
 )
 
 const (
@@ -38,7 +38,7 @@ func cosines(basis string) (kind string, k int, ok bool) {
 	name, text, _ := strings.Cut(basis, ":")
 	kind = name + ":"
 	k, err := strconv.Atoi(text)
-	known := kind == BasisCosine || kind == BasisCurve || kind == BasisSpike
+	known := kind == basisCosine || kind == basisCurve || kind == basisSpike
 	return kind, k, known && err == nil && strconv.Itoa(k) == text && minCosines <= k && k <= maxCosines
 }
 
@@ -76,9 +76,9 @@ func (v *validator) basis(where, basis string) {
 	switch _, _, ok := cosines(basis); {
 	case basis == BasisAuto && where == "" && !v.s.ByIndex():
 	case basis == BasisAuto && where != "":
-		v.addf("%sbasis: %s is for the whole schema; a column has %s, %sK, %sK or %sK", where, BasisAuto, BasisNone, BasisCurve, BasisCosine, BasisSpike)
+		v.addf("%sbasis: %s is for the whole schema; a column has %s, %sK, %sK or %sK", where, BasisAuto, BasisNone, basisCurve, basisCosine, basisSpike)
 	case !ok && basis != BasisAuto:
-		v.addf("%sbasis is %q, want %s, %s, %sK, %sK or %sK with K from %d to %d, such as %s6", where, basis, BasisAuto, BasisNone, BasisCurve, BasisCosine, BasisSpike, minCosines, maxCosines, BasisCurve)
+		v.addf("%sbasis is %q, want %s, %s, %sK, %sK or %sK with K from %d to %d, such as %s6", where, basis, BasisAuto, BasisNone, basisCurve, basisCosine, basisSpike, minCosines, maxCosines, basisCurve)
 	case basis != "" && v.s.ByIndex():
 		v.addf("%sbasis is for columns with names; the features of this format have numbers: leave it out, or convert the file to CSV (dyad data convert)", where)
 	}
@@ -109,9 +109,9 @@ func (v *validator) basisDim() {
 // category: each cos^2(pi k u) has the mean 1/2, as has the square of the line. With a spike it is 2, as is the square of the spike: numbers
 // above 0 are rare, and shorter blocks would be lost in the noise.
 func (f *Feature) setCosines(k int, kind string) {
-	f.Cosines, f.Width, f.line = k, k, kind == BasisCurve
+	f.Cosines, f.Width, f.line = k, k, kind == basisCurve
 	f.shrink = math.Sqrt(2 / squares(k))
-	if f.Spike = kind == BasisSpike && f.Transform == TransformLog1p && f.Lo == 0; f.Spike {
+	if f.Spike = kind == basisSpike && f.Transform == TransformLog1p && f.Lo == 0; f.Spike {
 		f.Width, f.shrink = k+1, math.Sqrt2*f.shrink
 	}
 }

@@ -101,7 +101,7 @@ type Schema struct {
 	RowsPerPerson int `yaml:"rows_per_person,omitempty" json:"rows_per_person,omitempty"`
 	// Missing is the policy of feature columns that have none of their own.
 	Missing *Missing `yaml:"missing,omitempty" json:"missing,omitempty"`
-	// Basis of the numeric features that have none of their own: BasisNone, BasisAuto, or BasisCurve, BasisCosine or BasisSpike followed by K, as in
+	// Basis of the numeric features that have none of their own: BasisNone, BasisAuto, or basisCurve, basisCosine or basisSpike followed by K, as in
 	// "curve:6". Without it training has BasisAuto, everything else BasisNone. Features must have names, and d is then at most 512.
 	Basis string `yaml:"basis,omitempty" json:"basis,omitempty"`
 	// Interactions are pairs of feature columns, by their names, whose products are features, too: of numbers, categories, or one of
