@@ -8,6 +8,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -25,10 +26,7 @@ func question(t *testing.T, n, d int, change func(*engine.Problem, *privacy.Budg
 	if change != nil {
 		change(&p, &b, &backend)
 	}
-	s, err := algorithms.NewSpec(backend, p, 0, b, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(algorithms.NewSpec(backend, p, 0, b, algorithms.Certified))(t)
 	return algorithms.Question{Spec: s}
 }
 
@@ -38,10 +36,7 @@ func named(t *testing.T, name string) engine.Loss {
 	if !ok {
 		t.Fatal(name)
 	}
-	e, err := l.Expression(engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(l.Expression(engine.ExpressionOptions{}))(t)
 	return engine.Score{Of: e}
 }
 
@@ -153,14 +148,8 @@ func TestWarningsNameWhatIsEnough(t *testing.T) {
 				q := question(t, n, 8, func(_ *engine.Problem, b *privacy.Budget, _ *engine.Backend) {
 					*b = privacy.Budget{Epsilon: epsilon, Delta: delta}
 				})
-				a, err := algorithms.ByName(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				p, err := algorithms.Choice{Algorithm: a, L2: a.Info().DefaultL2}.Plan(q.Spec)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := must.Get(algorithms.ByName(name))(t)
+				p := must.Get(algorithms.Choice{Algorithm: a, L2: a.Info().DefaultL2}.Plan(q.Spec))(t)
 				return strings.Join(p.Warnings(), "\n")
 			}
 			text := warned(60, 0.1)
@@ -189,10 +178,7 @@ func TestWarningsWithTheDefaultDelta(t *testing.T) {
 		q := question(t, n, 5000, func(_ *engine.Problem, b *privacy.Budget, _ *engine.Backend) {
 			*b = privacy.Budget{Epsilon: 0.01, Delta: privacy.DefaultDelta(n)}
 		})
-		p, err := algorithms.Choose(q).Plan(q.Spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(algorithms.Choose(q).Plan(q.Spec))(t)
 		return strings.Join(p.Warnings(), "\n")
 	}
 	text := warned(5000)

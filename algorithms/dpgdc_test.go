@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/algotest"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -18,10 +19,7 @@ func TestDPGDCNoise(t *testing.T) {
 	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
 	a := algorithms.DPGDC{Steps: steps, StepSize: eta}
 	plan := func(b privacy.Budget, m algorithms.Mode) *algorithms.Plan {
-		p, err := a.Plan(newSpec(t, n, d, 1, 0, b, m))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(a.Plan(newSpec(t, n, d, 1, 0, b, m)))(t)
 		return p
 	}
 	p := plan(b, algorithms.Certified)
@@ -45,10 +43,7 @@ func TestDPGDCNoise(t *testing.T) {
 	data := algotest.RandomRecords(n, d, engine.UnitBounds(), 1)
 	var first []float64
 	for seed := range uint64(2) {
-		r, err := algorithms.Run(context.Background(), data, a, pure, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(algorithms.Run(context.Background(), data, a, pure, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}))(t)
 		if seed == 1 && r.Weights[0] == first[0] {
 			t.Error("the pure branch of paper mode adds no noise")
 		}

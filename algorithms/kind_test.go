@@ -7,6 +7,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -111,15 +112,9 @@ func TestDigestsTellPlansApart(t *testing.T) {
 		"ranges of data":  func(p *algorithms.Plan) { p.Guarantee.Warnings = []string{algorithms.BoundsFromData} },
 		"a draft is away": func(p *algorithms.Plan) { p.Guarantee.Warnings = []string{algorithms.DraftAway} },
 	} {
-		p, err := algorithms.PlanKind(toy{}, algorithms.KindShape{Records: 9, Features: 2, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(algorithms.PlanKind(toy{}, algorithms.KindShape{Records: 9, Features: 2, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}}))(t)
 		change(&p.Plan)
-		digest, err := p.Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		digest := must.Get(p.Digest())(t)
 		if seen[digest] != "" {
 			t.Errorf("%s and %s have one digest", what, seen[digest])
 		}

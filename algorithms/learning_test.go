@@ -9,6 +9,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/metrics"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -24,10 +25,7 @@ func twoClasses(t *testing.T, n, d int, seed uint64) *engine.Records {
 			x[i*d+k] = (rng.NormFloat64() + 0.5*y[i]) / (2 * float64(d))
 		}
 	}
-	r, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 	return r
 }
 
@@ -43,17 +41,11 @@ var fullBatch = []algorithms.Candidate{
 func learningPlan(t *testing.T, c algorithms.Candidate, n, d int, epsilon float64) *algorithms.Plan {
 	t.Helper()
 	b := privacy.Budget{Epsilon: epsilon, Delta: 1e-5}
-	spec, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{
+	spec := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{
 		N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{},
 		Radius: algorithms.DefaultRadius(c.Algorithm.Info().Name, n, d, b, algorithms.Certified, engine.Logistic{}),
-	}, c.L2, b, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := c.Algorithm.Plan(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, c.L2, b, algorithms.Certified))(t)
+	p := must.Get(c.Algorithm.Plan(spec))(t)
 	return p
 }
 
@@ -64,10 +56,7 @@ func aucOf(t *testing.T, c algorithms.Candidate, p *algorithms.Plan, runs int) f
 	train, test := twoClasses(t, problem.N, problem.D, 1), twoClasses(t, 2000, problem.D, 2)
 	sum := 0.0
 	for i := range runs {
-		result, err := algorithms.Run(context.Background(), train, c.Algorithm, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(i))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		result := must.Get(algorithms.Run(context.Background(), train, c.Algorithm, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(i))}))(t)
 		scores := make([]float64, test.Len())
 		row := make([]float64, problem.D)
 		for j := range scores {
@@ -76,10 +65,7 @@ func aucOf(t *testing.T, c algorithms.Candidate, p *algorithms.Plan, runs int) f
 				scores[j] += v * result.Weights[k]
 			}
 		}
-		auc, err := metrics.AUC(scores, test.Labels())
-		if err != nil {
-			t.Fatal(err)
-		}
+		auc := must.Get(metrics.AUC(scores, test.Labels()))(t)
 		sum += auc
 	}
 	return sum / float64(runs)

@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -92,10 +93,7 @@ func moved(t *testing.T, r *engine.Records, clip float64) *engine.Records {
 			x[i*d+k] /= clip
 		}
 	}
-	out, err := engine.NewRecords(x, r.Labels(), d, r.Bounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(engine.NewRecords(x, r.Labels(), d, r.Bounds()))(t)
 	return out
 }
 
@@ -135,18 +133,9 @@ func TestMomentsDescentMinimisesTheLoss(t *testing.T) {
 		loss := scoreLoss(t, text)
 		problem := engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: loss, Radius: radius}
 		train := func(a algorithms.Algorithm, data *engine.Records, mode algorithms.Mode) []float64 {
-			s, err := algorithms.NewSpec(cpu.Backend{}, problem, l2, almostNone, mode)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := a.Plan(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			result, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(algorithms.NewSpec(cpu.Backend{}, problem, l2, almostNone, mode))(t)
+			p := must.Get(a.Plan(s))(t)
+			result := must.Get(algorithms.Run(context.Background(), data, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)}))(t)
 			return result.Weights
 		}
 		descent := func(steps int) algorithms.MomentsDescent {
@@ -179,10 +168,7 @@ func TestMomentsDescentOfDegenerateRecords(t *testing.T) {
 			row, label := record(i)
 			x, y[i] = append(x, row[:]...), label
 		}
-		r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(t)
 		texts, seconds := []string{"hinge", "logistic", "exponential", "u"}, []string{"full", "none", "diagonal"}
 		if testing.Short() {
 			texts, seconds = texts[:1], seconds[:1]
@@ -194,18 +180,9 @@ func TestMomentsDescentOfDegenerateRecords(t *testing.T) {
 				}
 				for i, b := range []privacy.Budget{{Epsilon: 1, Delta: 1e-5}, {Epsilon: 1e-3}, {Epsilon: 1e13, Delta: 0.5}} {
 					a := algorithms.MomentsDescent{Moments: algorithms.Moments{Second: second}}
-					s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: scoreLoss(t, text), Radius: radius}, 0, b, algorithms.Certified)
-					if err != nil {
-						t.Fatal(err)
-					}
-					p, err := a.Plan(s)
-					if err != nil {
-						t.Fatal(err)
-					}
-					result, err := algorithms.Run(context.Background(), r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(i))})
-					if err != nil {
-						t.Fatal(err)
-					}
+					s := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: scoreLoss(t, text), Radius: radius}, 0, b, algorithms.Certified))(t)
+					p := must.Get(a.Plan(s))(t)
+					result := must.Get(algorithms.Run(context.Background(), r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(uint64(i))}))(t)
 					norm := 0.0
 					for _, v := range result.Weights {
 						norm = math.Hypot(norm, v)
@@ -230,10 +207,7 @@ func TestMomentsDescentRefusals(t *testing.T) {
 		if p.Loss == nil {
 			p.Loss = engine.Logistic{}
 		}
-		s, err := algorithms.NewSpec(cpu.Backend{}, p, 0, b, algorithms.Certified)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(algorithms.NewSpec(cpu.Backend{}, p, 0, b, algorithms.Certified))(t)
 		return s
 	}
 	ok := spec(engine.Problem{})
@@ -276,10 +250,7 @@ func TestMomentsDescentSpendsTheBudget(t *testing.T) {
 		before := 0.0
 		for _, n := range []int{50, 5000, 500_000} {
 			s := newSpec(t, n, 6, 10, 0, privacy.Budget{Epsilon: 1, Delta: delta}, algorithms.Certified)
-			p, err := algorithms.MomentsDescent{}.Plan(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(algorithms.MomentsDescent{}.Plan(s))(t)
 			m, all, own := p.Moments(), 0.0, 0.0
 			for i, r := range p.Releases {
 				all += r.Share
@@ -300,10 +271,7 @@ func TestMomentsDescentSpendsTheBudget(t *testing.T) {
 		}
 	}
 	c := algorithms.MomentsDescent{Steps: 7, GradientShare: 0.6}
-	p, err := c.Plan(newSpec(t, 500, 6, 10, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(c.Plan(newSpec(t, 500, 6, 10, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)))(t)
 	if last := p.Releases[len(p.Releases)-1]; p.Moments().Gradients != 7 || math.Abs(last.Share-0.6/7) > 1e-12 {
 		t.Errorf("%d gradients, each with the share %v", p.Moments().Gradients, last.Share)
 	}

@@ -9,6 +9,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -67,10 +68,7 @@ func TestRefusalsNameWhatWouldWork(t *testing.T) {
 							continue
 						}
 						found = true
-						v, err := strconv.ParseFloat(m[1], 64)
-						if err != nil {
-							t.Fatal(err)
-						}
+						v := must.Get(strconv.ParseFloat(m[1], 64))(t)
 						n, b := r.n, r.b
 						if what == "n" {
 							n = int(v)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -160,10 +161,7 @@ func TestHuberRadii(t *testing.T) {
 			if (i%3 != 0 || (i+j)%2 == 1) && !sizes.Full() {
 				continue
 			}
-			phi, err := Parse(text, map[string]float64{"m": c.m, "h": c.h})
-			if err != nil {
-				t.Fatal(err)
-			}
+			phi := must.Get(Parse(text, map[string]float64{"m": c.m, "h": c.h}))(t)
 			f := NewFunction(phi)
 			for r := range radii {
 				if r < 0x1p-52 {
@@ -231,12 +229,9 @@ func TestMovedLosses(t *testing.T) {
 			r = math.Abs(m) + h*(1+math.Ldexp(1, -rng.IntN(50)))
 		}
 		text := forms[i%len(forms)]
-		phi, err := Parse(text, map[string]float64{"m": m, "h": h})
-		if err != nil {
-			t.Fatal(err)
-		}
+		phi := must.Get(Parse(text, map[string]float64{"m": m, "h": h}))(t)
 		f := NewFunction(phi)
-		err = f.Check(-r, r)
+		err := f.Check(-r, r)
 		if p := f.Prove(Interval{-r, r}); err != nil || !p.Convex || !(p.Smoothness <= 1.01/h) || !(p.Jump <= 0x1p-40*(1+r)) || !(p.Slack <= 1e-10) {
 			t.Errorf("%s, m = %v, h = %v, on [-%v, %v]: %v, %+v", text, m, h, r, r, err, p)
 		}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -190,10 +191,7 @@ func TestPSDBallRefusesSloppySolvers(t *testing.T) {
 	for _, d := range []int{3, 8, 30} {
 		c := PSDBall{Dim: d, B: 1}
 		w := psdInputs(rng, d)["random"]
-		want, slack, err := projected(c, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want, slack := must.Get2(projected(c, w))(t)
 		for name, sloppy := range map[string]eigenSolver{
 			"single precision":     singlePrecision,
 			"two Jacobi sweeps":    jacobi{sweeps: 2}.solve,

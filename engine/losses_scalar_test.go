@@ -11,15 +11,13 @@ import (
 	"dyad/autodiff"
 	"dyad/engine"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
 func newExpression(t testing.TB, text string, o engine.ExpressionOptions) *engine.Expression {
 	t.Helper()
-	e, err := engine.NewExpression("test", text, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(engine.NewExpression("test", text, o))(t)
 	return e
 }
 
@@ -30,10 +28,7 @@ func builtIn(t testing.TB, name string) *engine.Expression {
 	if !ok {
 		t.Fatalf("no loss %s", name)
 	}
-	e, err := l.Expression(engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(l.Expression(engine.ExpressionOptions{}))(t)
 	return e
 }
 
@@ -105,10 +100,7 @@ func TestLibraryGap(t *testing.T) {
 	for _, l := range engine.Library() {
 		e := builtIn(t, l.Name)
 		for _, reach := range []float64{0.5, 4, 30} {
-			b, err := e.Bounds(-reach, reach)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Get(e.Bounds(-reach, reach))(t)
 			lo, hi, curve := math.Inf(1), math.Inf(-1), 0.0
 			const cells = 40000
 			last := e.DPhi(-reach)
@@ -155,14 +147,8 @@ func TestExpressionConstantsAreThoseByHand(t *testing.T) {
 				{engine.Logistic{}, engine.Score{Of: e}}, {engine.MahalanobisLogistic{}, engine.Metric{Of: e}},
 				{engine.Logistic{}, engine.Score{Of: engine.Logistic{}}}, {engine.MahalanobisLogistic{}, engine.Metric{Of: engine.Logistic{}}},
 			} {
-				want, err := c.hand.Constants(b, r)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, err := c.machine.Constants(b, r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := must.Get(c.hand.Constants(b, r))(t)
+				got := must.Get(c.machine.Constants(b, r))(t)
 				if !got.Convex || got.Lipschitz < want.Lipschitz*(1-1e-9) || got.Lipschitz > want.Lipschitz*1.01 ||
 					got.PairDiameter < want.PairDiameter*(1-1e-9) || got.PairDiameter > want.PairDiameter*1.01 ||
 					got.Smoothness < want.Smoothness*(1-1e-9) || b.LabelAbs <= 1 && got.Smoothness > want.Smoothness*1.35 {
@@ -194,10 +180,7 @@ func TestScalarConstantsBruteForce(t *testing.T) {
 	} {
 		for _, loss := range []engine.Loss{engine.Score{Of: c.of}, engine.Metric{Of: c.of}} {
 			b := engine.UnitBounds()
-			k, err := loss.Constants(b, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(loss.Constants(b, 1))(t)
 			var norm, gap float64
 			for range sizes.Of(6_000, 30_000) {
 				d := 1 + rng.IntN(2)
@@ -269,9 +252,7 @@ func drawMember(t *testing.T, rng *rand.Rand, d int, radius float64) []float64 {
 	for k := range w {
 		w[k] = 2 * radius * rng.NormFloat64()
 	}
-	if err := (engine.PSDBall{Dim: d, B: radius}).Project(w, length(w)*1.001); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, (engine.PSDBall{Dim: d, B: radius}).Project(w, length(w)*1.001))
 	return w
 }
 
@@ -392,9 +373,6 @@ func builtInWith(t *testing.T, name string, params map[string]float64) *engine.E
 	if !ok {
 		t.Fatalf("no loss %s", name)
 	}
-	e, err := l.Expression(engine.ExpressionOptions{Params: params})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(l.Expression(engine.ExpressionOptions{Params: params}))(t)
 	return e
 }

@@ -4,19 +4,14 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
 func metricConstants(t *testing.T, text string, params map[string]float64, b Bounds, radius float64) Constants {
 	t.Helper()
-	of, err := NewExpression("edge", text, ExpressionOptions{Params: params})
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := Metric{Of: of}.Constants(b, radius)
-	if err != nil {
-		t.Fatal(err)
-	}
+	of := must.Get(NewExpression("edge", text, ExpressionOptions{Params: params}))(t)
+	k := must.Get(Metric{Of: of}.Constants(b, radius))(t)
 	return k
 }
 
@@ -88,10 +83,7 @@ func (w wobbly) Bounds(lo, hi float64) (ScalarBounds, error) {
 func TestSlopeReachOfNearlyConvex(t *testing.T) {
 	var w wobbly
 	const q, top = 2, 3
-	r, err := newSlopeReach(w, q, top, q*top, wobble)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(newSlopeReach(w, q, top, q*top, wobble))(t)
 	for i := range 601 {
 		x := -top + 2*top*float64(i)/600
 		for j := range 501 {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
 )
@@ -38,9 +39,7 @@ func TestGaussianAddsExactNoise(t *testing.T) {
 	m := privacy.Gaussian{Sigma: 0.3}
 	a := []float64{1, -2, 3e-9, 0}
 	b := append([]float64(nil), a...)
-	if err := privacy.AddNoise(m, a, privacy.NewSeededSource(1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, privacy.AddNoise(m, a, privacy.NewSeededSource(1)))
 	m.Grid = privacy.GridFor(m.Sigma)
 	sampler.Gaussian(b, m.Sigma, m.Grid, privacy.NewSeededSource(1).Bits)
 	for i := range a {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
@@ -26,19 +27,11 @@ func TestCalibratePoissonPairs(t *testing.T) {
 	const releases = 60
 	last := 0.0
 	for _, group := range []int{1, 4, 8} {
-		c, err := pairSample(group, 0.03).Certify()
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := privacy.CalibrateGaussian(c, b, releases)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(pairSample(group, 0.03).Certify())(t)
+		m := must.Get(privacy.CalibrateGaussian(c, b, releases))(t)
 		epsilon := func(sigma float64) float64 {
 			var a account.Total
-			if err := a.Compose(account.Repeat(privacy.Gaussian{Sigma: sigma}.Event(c), releases)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.Compose(account.Repeat(privacy.Gaussian{Sigma: sigma}.Event(c), releases)))
 			return a.Epsilon(b.Delta)
 		}
 		if got := epsilon(m.Sigma); got > b.Epsilon {
@@ -56,10 +49,7 @@ func TestCalibratePoissonPairs(t *testing.T) {
 		}
 		last = m.Sigma
 	}
-	c, err := pairSample(2, 0.1).Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(pairSample(2, 0.1).Certify())(t)
 	if _, err := privacy.CalibratePure(c, 1, 3, privacy.KNormNoise); err == nil {
 		t.Error("pure epsilon on Poisson batches: no error")
 	}
@@ -86,25 +76,14 @@ func TestPairSampleRefuses(t *testing.T) {
 // A release about a Poisson batch needs a draw of its own, of the planned rate from the
 // planned number of pairs; the ledger has the event exactly, and its total.
 func TestPoissonSession(t *testing.T) {
-	c, err := pairSample(3, 0.1).Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(pairSample(3, 0.1).Certify())(t)
 	noise := privacy.Gaussian{Sigma: 0.05}
 	event := account.Repeat(noise.Event(c), 2)
 	path := filepath.Join(t.TempDir(), "ledger")
-	l, err := ledger.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := l.Begin(ledger.Charge{DataID: "d", Algorithm: "pairs", Events: []account.Event{event}}, privacy.NewSeededSource(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(path))(t)
+	s := must.Get(l.Begin(ledger.Charge{DataID: "d", Algorithm: "pairs", Events: []account.Event{event}}, privacy.NewSeededSource(1)))(t)
 	release := func(draw func() error) error {
-		if err := draw(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, draw())
 		x := []float64{1, 2}
 		err := s.Release(x, c, noise)
 		if err != nil && (x[0] != 0 || x[1] != 0) {
@@ -136,17 +115,13 @@ func TestPoissonSession(t *testing.T) {
 	if err := release(poisson(4000, 0.1)); !errors.Is(err, privacy.ErrUnplanned) {
 		t.Errorf("a third release: %v", err)
 	}
-	if l, err = ledger.Open(path); err != nil {
-		t.Fatal(err)
-	}
+	l = must.Get(ledger.Open(path))(t)
 	entries, err := l.Entries()
 	if err != nil || len(entries) != 1 || entries[0].Charge.Events[0] != event {
 		t.Fatalf("the ledger has %v, %v; want %v", entries, err, event)
 	}
 	var a account.Total
-	if err := a.Compose(event); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Compose(event))
 	if sum, err := l.Summary("d", 1e-6); err != nil || sum.Epsilon != a.Epsilon(1e-6) {
 		t.Errorf("the ledger says %v, %v; want epsilon %v", sum.Epsilon, err, a.Epsilon(1e-6))
 	}
@@ -207,10 +182,7 @@ func TestSamplePoisson(t *testing.T) {
 // plan and a ledger charge, is out of range. It was PureEvent with the sensitivity of one record
 // added over the scale, up to 2 Group times too little.
 func TestPoissonBatchesHaveNoPureNoise(t *testing.T) {
-	c, err := pairSample(3, 1).Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(pairSample(3, 1).Certify())(t)
 	for _, m := range []privacy.Mechanism{privacy.KNorm{Scale: 1}, privacy.Laplace{Scale: 1, Coordinates: 4}} {
 		e := m.Event(c)
 		var a account.GDP

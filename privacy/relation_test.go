@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -97,8 +98,6 @@ func within(got, want, rel float64) bool { return got >= want*(1-1e-13) && got <
 func single(t *testing.T, e account.Event, epsilon float64) float64 {
 	t.Helper()
 	var a account.PLD
-	if err := a.Compose(e); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Compose(e))
 	return a.Delta(epsilon)
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/privtest"
 )
@@ -14,14 +15,8 @@ import (
 const alpha = 1e-9
 
 func TestSources(t *testing.T) {
-	a, err := privacy.NewSource()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := privacy.NewSource()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(privacy.NewSource())(t)
+	b := must.Get(privacy.NewSource())(t)
 	s, same, other := privacy.NewSeededSource(1), privacy.NewSeededSource(1), privacy.NewSeededSource(2)
 	if !a.Secret() || s.Secret() {
 		t.Error("Secret must be true for NewSource and false for NewSeededSource")
@@ -154,10 +149,7 @@ func coordinateCDF3(t float64) float64 { return 0.5 + 0.75*(t-t*t*t/3) }
 // The stream of a source can be replaced, so what it says of its secrecy must go with the
 // stream: a charge would else be recorded as one with secret noise.
 func TestSourceIsNoMoreSecretThanItsStream(t *testing.T) {
-	src, err := privacy.NewSource()
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(privacy.NewSource())(t)
 	if !src.Secret() {
 		t.Fatal("a source keyed by the operating system is not secret")
 	}
@@ -165,9 +157,7 @@ func TestSourceIsNoMoreSecretThanItsStream(t *testing.T) {
 	if src.Secret() {
 		t.Error("a source with the stream of a seed says that it is secret")
 	}
-	if src, err = privacy.NewSource(); err != nil {
-		t.Fatal(err)
-	}
+	src = must.Get(privacy.NewSource())(t)
 	*src.Bits = *privacy.NewSeededSource(1).Bits
 	if src.Secret() {
 		t.Error("a source with a copy of the stream of a seed says that it is secret")

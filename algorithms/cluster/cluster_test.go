@@ -11,29 +11,21 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/audit"
 	"dyad/algorithms/cluster"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
 func planOf(t *testing.T, o cluster.Options) *cluster.Plan {
 	t.Helper()
-	p, err := cluster.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(cluster.New(o))(t)
 	return p
 }
 
 func found(t *testing.T, p *cluster.Plan, rows []float64, seed uint64) cluster.Clusters {
 	t.Helper()
-	out, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) ([]float64, error) { return rows, nil }),
-		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := p.Read(out.Weights)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(algorithms.Execute(context.Background(), p.Job(func(context.Context) ([]float64, error) { return rows, nil }),
+		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}))(t)
+	c := must.Get(p.Read(out.Weights))(t)
 	return c
 }
 
@@ -99,7 +91,7 @@ func TestClustersAreAudited(t *testing.T) {
 	for _, budget := range []privacy.Budget{{Epsilon: 2, Delta: 1e-2}, {Epsilon: 4}} {
 		p := planOf(t, cluster.Options{Records: n, Clusters: 1, Dim: 1, Radius: 1, Rounds: 3, Budget: budget})
 		attack := func(claimed privacy.Guarantee) *audit.Report {
-			r, err := audit.Run(context.Background(), audit.Target{Program: &audit.Program{
+			r := must.Get(audit.Run(context.Background(), audit.Target{Program: &audit.Program{
 				Algorithm: "k-means", Mode: "certified", Records: n, Guarantee: claimed,
 				Noise: p.Noise(), Certificate: p.Certificate(), Events: p.Events(),
 				Train: func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
@@ -109,10 +101,7 @@ func TestClustersAreAudited(t *testing.T) {
 					}
 					return p.Job(func(context.Context) ([]float64, error) { return rows, nil }).Train(ctx, s, algorithms.Tracker{})
 				},
-			}}, audit.Options{Runs: 4000, Seed: 3, Access: audit.WhiteBox})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}}, audit.Options{Runs: 4000, Seed: 3, Access: audit.WhiteBox}))(t)
 			return r
 		}
 		if r := attack(p.Guarantee); r.Refuted() || r.OffGrid > 0 || r.Repeated > 0 {

@@ -9,6 +9,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/replay"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -17,25 +18,17 @@ func planned(t *testing.T, o Options) *Plan {
 	if o.Budget.Epsilon == 0 {
 		o.Budget = privacy.Budget{Epsilon: 2, Delta: 1e-5}
 	}
-	p, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(New(o))(t)
 	return p
 }
 
 // runOn is the run of a plan on rows, with noise of a seed, or answered by another run, as everything after a release may depend on what came out.
 func runOn(t *testing.T, p *Plan, rows []float64, of *replay.Recorder) (*replay.Recorder, []float64) {
 	t.Helper()
-	live, err := privacy.NewPublicSession(privacy.NewSeededSource(3), p.Events())
-	if err != nil {
-		t.Fatal(err)
-	}
+	live := must.Get(privacy.NewPublicSession(privacy.NewSeededSource(3), p.Events()))(t)
 	r := &replay.Recorder{Session: live, Of: of}
 	w, err := p.Job(func(context.Context) ([]float64, error) { return rows, nil }).Train(context.Background(), r, algorithms.Tracker{})
-	if err = r.Outcome(err); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Outcome(err))
 	return r, w
 }
 

@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms/replay"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -43,10 +44,7 @@ func planCurve(r *engine.Records, n int, delta float64, epsilons []float64, name
 // privatePlan is a plan of two algorithms, two epsilons and two splits.
 func privatePlan(t *testing.T, r *engine.Records, delta float64) *Plan {
 	t.Helper()
-	c, err := planCurve(r, 20, delta, []float64{0.5, 2}, "moments", "dpgdsc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(planCurve(r, 20, delta, []float64{0.5, 2}, "moments", "dpgdsc"))(t)
 	return c
 }
 
@@ -75,12 +73,9 @@ func (simple) Permutation(n int) []int32 {
 func worstOfTwins(t *testing.T, data *engine.Records, neighbours []*engine.Records, job func(*engine.Records) algorithms.Job) (worst float64) {
 	t.Helper()
 	for k, other := range neighbours {
-		first, second, err := replay.Both(simple{rng: rand.New(rand.NewPCG(uint64(k), 1))}, func(side int, s privacy.Session) ([]float64, error) {
+		first, second := must.Get2(replay.Both(simple{rng: rand.New(rand.NewPCG(uint64(k), 1))}, func(side int, s privacy.Session) ([]float64, error) {
 			return job([2]*engine.Records{data, other}[side]).Train(context.Background(), s, algorithms.Tracker{})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		again := second.Made(replay.Release)
 		for i, c := range first.Made(replay.Release) {
 			far := 0.0

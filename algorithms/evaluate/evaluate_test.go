@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/audit"
 	"dyad/algorithms/evaluate"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -19,10 +20,7 @@ func planOf(t *testing.T, o evaluate.Options) *evaluate.Plan {
 	if o.ScoreBound == 0 && len(o.Classifiers) == 0 {
 		o.ScoreBound = 8
 	}
-	p, err := evaluate.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(evaluate.New(o))(t)
 	return p
 }
 
@@ -41,15 +39,9 @@ func normalScores(n, positives int, shift float64, seed uint64) (d evaluate.Data
 
 func figures(t *testing.T, p *evaluate.Plan, d evaluate.Data, seed uint64) *evaluate.Figures {
 	t.Helper()
-	out, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }),
-		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := p.Figures(out.Weights, 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }),
+		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}))(t)
+	f := must.Get(p.Figures(out.Weights, 0.95))(t)
 	return f
 }
 
@@ -75,7 +67,7 @@ func TestEvaluationIsAudited(t *testing.T) {
 	} {
 		p := planOf(t, evaluate.Options{Records: n, PersonRows: c.rows, Budget: c.budget, ScoreBound: 1, Thresholds: c.thresholds})
 		attack := func(claimed privacy.Guarantee) *audit.Report {
-			r, err := audit.Run(context.Background(), audit.Target{Program: &audit.Program{
+			r := must.Get(audit.Run(context.Background(), audit.Target{Program: &audit.Program{
 				Algorithm: "evaluation", Mode: "certified", Records: n, Guarantee: claimed,
 				Noise: p.Noise(), Certificate: p.Certificate(), Events: p.Events(),
 				Train: func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error) {
@@ -95,10 +87,7 @@ func TestEvaluationIsAudited(t *testing.T) {
 					}
 					return p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }).Train(ctx, s, algorithms.Tracker{})
 				},
-			}}, audit.Options{Runs: runs, Seed: 3, Access: c.access})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}}, audit.Options{Runs: runs, Seed: 3, Access: c.access}))(t)
 			return r
 		}
 		// Move is about programs with one certificate; TestEvaluationOfNeighbours compares moves.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -104,27 +105,16 @@ func unitData(o Options, c sizes.Cell, positive bool, score float64) (d Data) {
 // A threshold is a function of released figures: with the same releases the figures and the threshold of a neighbour are the same.
 func TestThresholdsOfEverySize(t *testing.T) {
 	for _, c := range sizes.Cells(t, 1.2e6, 1) {
-		p, err := New(Options{Records: c.N, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}, ScoreBound: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New(Options{Records: c.N, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}, ScoreBound: 1}))(t)
 		reached := map[string]float64{}
 		low, high := unitData(p.Options, c, true, -1), unitData(p.Options, c, true, math.Inf(1))
 		var figures [2]*Figures
 		for k, released := range replayBoth(t, p, low, high, reached) {
-			if figures[k], err = p.Figures(released, 0.95); err != nil {
-				t.Fatal(err)
-			}
+			figures[k] = must.Get(p.Figures(released, 0.95))(t)
 		}
 		for _, aim := range []Aim{{Name: Balanced}, {Name: Accuracy}, {Name: Sensitivity, AtLeast: 0.9}, {Name: Specificity, AtLeast: 0.9}} {
-			x, err := figures[0].Threshold(aim)
-			if err != nil {
-				t.Fatal(err)
-			}
-			y, err := figures[1].Threshold(aim)
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := must.Get(figures[0].Threshold(aim))(t)
+			y := must.Get(figures[1].Threshold(aim))(t)
 			if *x != *y {
 				t.Errorf("%v: the %s threshold of neighbours with the same releases is %v and %v", c, aim.Name, x.Threshold, y.Threshold)
 			}

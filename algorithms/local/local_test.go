@@ -9,6 +9,7 @@ import (
 
 	"dyad/algorithms/local"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 	randomiser "dyad/privacy/local"
 	"dyad/privacy/privtest"
@@ -44,10 +45,7 @@ func protocol(m local.Method) local.Protocol {
 
 func plan(t *testing.T, p local.Protocol) *local.Plan {
 	t.Helper()
-	q, err := p.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(p.Plan())(t)
 	return q
 }
 
@@ -63,10 +61,7 @@ func users(t *testing.T, n, d int, seed uint64) *engine.Records {
 		}
 		x[i*d] += 0.5 * y[i]
 	}
-	records, err := engine.NewRecords(x, y, d, engine.Bounds{FeatureNorm: 1, LabelAbs: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := must.Get(engine.NewRecords(x, y, d, engine.Bounds{FeatureNorm: 1, LabelAbs: 1}))(t)
 	return records
 }
 
@@ -110,10 +105,7 @@ func TestMethodsLearn(t *testing.T) {
 	p.Users, p.Epsilon = train.Len(), 1e-4
 	mean := 0.0
 	for seed := range uint64(10) {
-		st, err := local.Simulate(context.Background(), plan(t, p), train, privacy.NewSeededSource(seed), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		st := must.Get(local.Simulate(context.Background(), plan(t, p), train, privacy.NewSeededSource(seed), nil))(t)
 		mean += accuracy(st.W, test) / 10
 	}
 	if mean > 0.75 {
@@ -132,14 +124,9 @@ func TestNumberOfMessagesDoesNotDependOnData(t *testing.T) {
 		st, c := q.Start(), local.NewClient(q, privacy.NewSeededSource(1))
 		st.W[0] = 4 // margins are 4 x
 		for range p.Users {
-			msg, err := c.Message(st, engine.Record{X: []float64{x, 0, 0}, Y: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			msg := must.Get(c.Message(st, engine.Record{X: []float64{x, 0, 0}, Y: 1}))(t)
 			fixed := append([]float64(nil), st.W...)
-			if err := q.Apply(st, []local.Message{msg}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, q.Apply(st, []local.Message{msg}))
 			copy(st.W, fixed)
 		}
 		return st.Updates
@@ -159,10 +146,7 @@ func participation(t *testing.T, q *local.Plan, x, y float64, n int) (sent int) 
 	st, c := q.Start(), local.NewClient(q, privacy.NewSeededSource(9))
 	st.W[0] = 4
 	for range n {
-		m, err := c.Message(st, engine.Record{X: []float64{x, 0, 0}, Y: y})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(c.Message(st, engine.Record{X: []float64{x, 0, 0}, Y: y}))(t)
 		if m.Takes {
 			sent++
 		}
@@ -237,14 +221,9 @@ func TestSendAlwaysHidesTheMask(t *testing.T) {
 		st, c := q.Start(), local.NewClient(q, privacy.NewSeededSource(4))
 		st.W[0] = 4
 		for range n {
-			m, err := c.Message(st, engine.Record{X: []float64{x, 0, 0}, Y: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(c.Message(st, engine.Record{X: []float64{x, 0, 0}, Y: 1}))(t)
 			g := make([]float64, 3)
-			if err := q.AddEstimate(g, m); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, q.AddEstimate(g, m))
 			if g[0] < 0 { // the gradient of a selected record points to -x
 				hits++
 			}
@@ -369,18 +348,11 @@ func TestBatchAveragesPrivatisedGradients(t *testing.T) {
 	want := make([]float64, 3)
 	var batch []local.Message
 	for range 4 {
-		m, err := c.Message(st, engine.Record{X: []float64{0.1, 0.2, 0.3}, Y: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := addDecoded(q, want, m); err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(c.Message(st, engine.Record{X: []float64{0.1, 0.2, 0.3}, Y: -1}))(t)
+		must.Do(t, addDecoded(q, want, m))
 		batch = append(batch, m)
 	}
-	if err := q.Apply(st, batch); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.Apply(st, batch))
 	for i := range want {
 		if w := -q.StepSize(1) * want[i] / 4; math.Abs(st.W[i]-w) > 1e-9*math.Abs(w) {
 			t.Errorf("coordinate %d is %v, want %v", i, st.W[i], w)
@@ -413,21 +385,13 @@ func BenchmarkSimulate(b *testing.B) {
 	for i := range y {
 		y[i] = float64(2*r.IntN(2) - 1)
 	}
-	records, err := engine.NewRecords(x, y, d, engine.Bounds{FeatureNorm: 1, LabelAbs: 1})
-	if err != nil {
-		b.Fatal(err)
-	}
+	records := must.Get(engine.NewRecords(x, y, d, engine.Bounds{FeatureNorm: 1, LabelAbs: 1}))(b)
 	for _, m := range []local.Method{local.Prestige, local.DJW, local.SGD} {
 		b.Run(m.String(), func(b *testing.B) {
 			p := local.Protocol{Method: m, Loss: logistic{}, Dim: d, FeatureNorm: 1, Radius: 10, L2: 0.01, Users: n, Epochs: 1, Epsilon: 1}
-			q, err := p.Plan()
-			if err != nil {
-				b.Fatal(err)
-			}
+			q := must.Get(p.Plan())(b)
 			for range b.N {
-				if _, err := local.Simulate(context.Background(), q, records, privacy.NewSeededSource(1), nil); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(local.Simulate(context.Background(), q, records, privacy.NewSeededSource(1), nil))(b)
 			}
 			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "visits/s")
 		})

@@ -12,6 +12,7 @@ import (
 	"dyad/algorithms/local"
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/privacy"
 	randomiser "dyad/privacy/local"
 )
@@ -67,21 +68,12 @@ func TestGradientOfNetwork(t *testing.T) {
 	if q.Parameters != hidden*(q.Dim+2) {
 		t.Fatalf("%d parameters, want %d", q.Parameters, hidden*(q.Dim+2))
 	}
-	mlp, err := embedding.NewMLP(embedding.MLP{In: q.Dim, Hidden: []int{hidden}, Out: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	term, err := embedding.Model{Network: mlp}.NewTermPass()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mlp := must.Get(embedding.NewMLP(embedding.MLP{In: q.Dim, Hidden: []int{hidden}, Out: 1}))(t)
+	term := must.Get(embedding.Model{Network: mlp}.NewTermPass())(t)
 	r, client := rand.New(rand.NewPCG(1, 1)), local.NewClient(q, privacy.NewSeededSource(1))
 	for range 20 {
 		st, z := randomState(q, r)
-		m, err := client.Message(st, z)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(client.Message(st, z))(t)
 		loss := func(theta []float64) float64 {
 			return math.Log1p(math.Exp(-z.Y * (forward(theta, z.X, hidden) + q.Bias)))
 		}
@@ -113,10 +105,7 @@ func TestGradientOfNetworkIsClipped(t *testing.T) {
 	clipped.Network = &local.Network{Hidden: 6, Seed: 3, Clip: 0.7}
 	u, c := plan(t, free), plan(t, clipped)
 	gradient := func(q *local.Plan, st *local.State, z engine.Record) []float64 {
-		m, err := local.NewClient(q, privacy.NewSeededSource(1)).Message(st, z)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(local.NewClient(q, privacy.NewSeededSource(1)).Message(st, z))(t)
 		return m.Gradient
 	}
 	r := rand.New(rand.NewPCG(2, 1))
@@ -161,10 +150,7 @@ func TestCurriculumOfTheNetworksScore(t *testing.T) {
 	in, out, moved := 0, 0, 0
 	for range 200 {
 		st, z := randomState(q, r)
-		m, err := local.NewClient(q, privacy.NewSeededSource(1)).Message(st, z)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(local.NewClient(q, privacy.NewSeededSource(1)).Message(st, z))(t)
 		takes := z.Y*forward(st.W, z.X, hidden) >= 0.2
 		if m.Takes != takes {
 			t.Fatalf("score %v with label %v: takes part %v", forward(st.W, z.X, hidden), z.Y, m.Takes)
@@ -244,13 +230,8 @@ func TestUsersOfNetworks(t *testing.T) {
 	q := plan(t, p)
 	c, mean := local.NewClient(q, privacy.NewSeededSource(1)), make([]float64, q.Parameters)
 	for range n {
-		m, err := c.Message(q.Start(), engine.Record{X: make([]float64, 3), Y: math.NaN()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := q.AddEstimate(mean, m); err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(c.Message(q.Start(), engine.Record{X: make([]float64, 3), Y: math.NaN()}))(t)
+		must.Do(t, q.AddEstimate(mean, m))
 	}
 	square := 0.0
 	for _, v := range mean {
@@ -350,10 +331,7 @@ func xorUsers(t *testing.T, n int, seed uint64) *engine.Records {
 		a, b := float64(2*r.IntN(2)-1), float64(2*r.IntN(2)-1)
 		x[3*i], x[3*i+1], y[i] = 0.5*a+0.15*r.NormFloat64(), 0.5*b+0.15*r.NormFloat64(), a*b
 	}
-	records, err := engine.NewRecords(x, y, 3, engine.Bounds{FeatureNorm: 1, LabelAbs: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := must.Get(engine.NewRecords(x, y, 3, engine.Bounds{FeatureNorm: 1, LabelAbs: 1}))(t)
 	return records
 }
 
@@ -392,10 +370,7 @@ func TestNetworksLearn(t *testing.T) {
 	}
 	p := protocol(local.SGD)
 	p.Users = n
-	st, err := local.Simulate(context.Background(), plan(t, p), train, privacy.NewSeededSource(1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := must.Get(local.Simulate(context.Background(), plan(t, p), train, privacy.NewSeededSource(1), nil))(t)
 	if a := accuracy(st.W, test); a > 0.65 {
 		t.Errorf("a linear model without privacy has accuracy %v: these records need no network", a)
 	}

@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms/online"
 	"dyad/internal/crash"
 	"dyad/internal/create"
+	"dyad/internal/must"
 )
 
 // countName is the file that counts the releases of the attacked stream.
@@ -73,9 +74,7 @@ func (f *fixture) attackCount(t *testing.T, c cell, stage string, nth int) crash
 			back(whole[:size], latest, unknown)
 		}
 	case "count lost":
-		if err := os.Remove(f.in(name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(f.in(name)))
 		f.refusedState(t, c.fault, unknown)
 	case "two attempts":
 		// The killed attempt drew release 5 and did not count it: the copy goes on and draws
@@ -100,9 +99,7 @@ func (f *fixture) uncharged(t *testing.T, spec crash.Spec) crash.Ended {
 	t.Helper()
 	spec.Fault = "kill"
 	e := f.start(t, spec).End()
-	if err := os.Remove(f.in(f.countName(t))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(f.in(f.countName(t))))
 	return e
 }
 
@@ -124,9 +121,7 @@ func (f *fixture) putBackAll(t *testing.T) crash.Ended {
 // A FIFO that has the name of the state is refused before anybody waits for it.
 func TestStateIsAFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "s")
-	if err := syscall.Mkfifo(name, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(name, 0o600))
 	var state *online.StateError
 	if _, err := online.Open(mustPlan(t), online.Options{State: name, Public: true, Resume: true}); !errors.As(err, &state) || !errors.Is(err, create.ErrIrregular) {
 		t.Errorf("a FIFO as state: %v", err)

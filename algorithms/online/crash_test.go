@@ -13,6 +13,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/privacy/ledger"
 )
 
@@ -214,13 +215,9 @@ func (f *fixture) damageState(t *testing.T, fault string, e crash.Ended) crash.E
 		}
 		f.put(t, map[string]string{stateName: whole})
 	case "state lost":
-		if err := os.Rename(f.in(stateName), f.in("tmp/away")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(f.in(stateName), f.in("tmp/away")))
 		f.run(t, f.stream("resume")...).Want(t, fault, exitInput, "cannot read the state")
-		if err := os.Rename(f.in("tmp/away"), f.in(stateName)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(f.in("tmp/away"), f.in(stateName)))
 	case "state of before":
 		// The stream is resumed, and killed again; then a copy of the state from before
 		// that is put back.
@@ -301,20 +298,14 @@ func (r *reference) make(t testing.TB) {
 // state reads the state file.
 func (f *fixture) state(t testing.TB) *algorithms.StreamState {
 	t.Helper()
-	s, err := algorithms.ReadStreamState(strings.NewReader(f.get(t, stateName)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(algorithms.ReadStreamState(strings.NewReader(f.get(t, stateName))))(t)
 	return s
 }
 
 // spent is what was spent on the records.
 func (f *fixture) spent(t testing.TB) ledger.Summary {
 	t.Helper()
-	s, err := f.book(t).Summary(dataID, crashDelta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(f.book(t).Summary(dataID, crashDelta))(t)
 	return s
 }
 

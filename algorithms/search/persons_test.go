@@ -8,6 +8,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/replay"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -26,10 +27,7 @@ func personsOf(all [][]record, train func(i int) []float64) Records {
 
 func planOf(t *testing.T, o Options) *Plan {
 	t.Helper()
-	p, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(New(o))(t)
 	return p
 }
 
@@ -78,10 +76,7 @@ func TestChoiceOfReplacedPersons(t *testing.T) {
 	}
 	sums := func(p *Plan, r Records) (s [2]int64) {
 		for i := range s {
-			ranks, err := p.ranks(context.Background(), r, i, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ranks := must.Get(p.ranks(context.Background(), r, i, nil))(t)
 			s[i] = ranks.Floor
 		}
 		return s
@@ -132,14 +127,9 @@ func TestSearchOfReplacedPersons(t *testing.T) {
 		p := planOf(t, Options{Records: n, PersonRows: most, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}, Settings: toys(3), Road: road})
 		var seen []*replay.Recorder
 		for range 2 {
-			live, err := privacy.NewPublicSession(privacy.NewSeededSource(uint64(trial)), p.Events())
-			if err != nil {
-				t.Fatal(err)
-			}
+			live := must.Get(privacy.NewPublicSession(privacy.NewSeededSource(uint64(trial)), p.Events()))(t)
 			s := &replay.Recorder{Session: live}
-			if _, err := p.Job(personsOf(all, func(int) []float64 { return []float64{0} })).Train(context.Background(), s, algorithms.Tracker{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(p.Job(personsOf(all, func(int) []float64 { return []float64{0} })).Train(context.Background(), s, algorithms.Tracker{}))(t)
 			seen, all[victim] = append(seen, s), other
 		}
 		reached[road] = max(reached[road], moved(t, p, seen[0], seen[1]))

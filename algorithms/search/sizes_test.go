@@ -8,6 +8,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/replay"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/privtest"
@@ -38,27 +39,19 @@ func tied(n, few, best, unit int, score float64, positive bool) Records {
 // The scores that random stopping releases move at all sizes by no more than their certificate, and by nearly all of it.
 func TestRandomStoppingOfEverySize(t *testing.T) {
 	for _, c := range sizes.Cells(t, 3e5, 1) {
-		p, err := New(Options{Records: c.N, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}, Settings: toys(3), Road: RandomStopping})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New(Options{Records: c.N, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}, Settings: toys(3), Road: RandomStopping}))(t)
 		closest := 0.0
 		for positive := range 2 {
 			var seen []*replay.Recorder
 			for _, score := range []float64{-1, 1} {
-				live, err := privacy.NewPublicSession(privacy.NewSeededSource(3), p.Events())
-				if err != nil {
-					t.Fatal(err)
-				}
+				live := must.Get(privacy.NewPublicSession(privacy.NewSeededSource(3), p.Events()))(t)
 				s := &replay.Recorder{Session: live}
 				r := lonely(c.N, c.Unit, score, positive == 0)
 				r.Train = func(_ context.Context, _ int, p *algorithms.Plan, s privacy.Session) ([]float64, error) {
 					w := []float64{0}
 					return w, s.Release(w, p.Certificate(), p.Noise())
 				}
-				if _, err := p.Job(r).Train(context.Background(), s, algorithms.Tracker{}); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(p.Job(r).Train(context.Background(), s, algorithms.Tracker{}))(t)
 				seen = append(seen, s)
 			}
 			closest = max(closest, moved(t, p, seen[0], seen[1]))
@@ -80,20 +73,11 @@ func TestChoicesOfEverySize(t *testing.T) {
 		for i := range k {
 			o.Models = append(o.Models, Model{Name: fmt.Sprint(i), Digest: fmt.Sprint(i)})
 		}
-		p, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New(o))(t)
 		run := func(r Records, seed uint64) (*replay.Recorder, int) {
-			live, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events())
-			if err != nil {
-				t.Fatal(err)
-			}
+			live := must.Get(privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events()))(t)
 			s := &replay.Recorder{Session: live}
-			result, err := p.Job(r).Train(context.Background(), s, algorithms.Tracker{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			result := must.Get(p.Job(r).Train(context.Background(), s, algorithms.Tracker{}))(t)
 			return s, int(result[0])
 		}
 		// The gap is about the logarithm of the number of candidates, in units of the noise: no probability is near 0 or 1.

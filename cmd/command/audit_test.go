@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dyad/algorithms/audit"
+	"dyad/internal/must"
 )
 
 func TestAuditReport(t *testing.T) {
@@ -33,10 +34,7 @@ func TestAuditReport(t *testing.T) {
 	if exists(filepath.Join(dir, "state")) {
 		t.Error("an audit opened a ledger")
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "attack.svg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "attack.svg")))(t)
 	lines := 0
 	for dec := xml.NewDecoder(bytes.NewReader(text)); ; {
 		token, err := dec.Token()

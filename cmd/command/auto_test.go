@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // What auto chooses is said in the plan, the report, the JSON output and the model file, and
@@ -99,14 +101,8 @@ func TestWarningsComeBeforeTheCharge(t *testing.T) {
 				}
 			}
 		}
-		parser, err := newParser(&cli{}, &told, &told)
-		if err != nil {
-			t.Fatal(err)
-		}
-		command, err := parser.Parse(append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", ledger, "--force"}, strings.Fields(args)...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		parser := must.Get(newParser(&cli{}, &told, &told))(t)
+		command := must.Get(parser.Parse(append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", ledger, "--force"}, strings.Fields(args)...)))(t)
 		if err := command.Run(a); err != nil || !charged {
 			t.Errorf("train %s: %v, charged: %v", args, err, charged)
 		}

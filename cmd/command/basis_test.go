@@ -6,16 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // A schema with basis: auto, or without the key, is decided by public numbers: the plan and the training say which basis and why, in a line,
 // the model has it, and everything that reads data for the model works. Without the key there is no line where the rule says none.
 func TestBasisAuto(t *testing.T) {
 	dir := clinic(t, 400)
-	text, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "auto.yaml", "basis: auto\n"+string(text))
 	for _, c := range []struct{ epsilon, basis, says string }{{"1", "none", "would pay for them"}, {"1000", "cosine:6", "is at least"}} {
 		args := []string{"train", "--data", "patients.csv", "--schema", "auto.yaml", "--holdout", "0.25", "--epsilon", c.epsilon, "--delta", "1e-5", "--force", "--yes"}
@@ -23,10 +22,7 @@ func TestBasisAuto(t *testing.T) {
 		if code != exitOK || strings.Count(out, "basis       "+c.basis) != 1 || !strings.Contains(out, c.says) {
 			t.Fatalf("train: exit %d\n%s", code, out+errs)
 		}
-		m, err := readModel(filepath.Join(dir, "model.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)
 		basis := m.Encoder.Schema().Basis
 		if !strings.HasPrefix(basis, c.basis) || len(m.Weights) != m.Encoder.Dim() || (basis == "none") != (m.Encoder.Dim() == 12) {
 			t.Errorf("epsilon %s: the model has basis %q and %d weights", c.epsilon, basis, len(m.Weights))

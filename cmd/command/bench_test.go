@@ -10,6 +10,7 @@ import (
 
 	"dyad/engine/cuda"
 	"dyad/internal/machine/cases"
+	"dyad/internal/must"
 )
 
 // measured is what differs between machines and runs of dyad lab bench.
@@ -20,10 +21,7 @@ func TestBench(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	file, err := filepath.Abs(filepath.Join("testdata", "bench.golden"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(filepath.Abs(filepath.Join("testdata", "bench.golden")))(t)
 	args := []string{"lab", "bench", "--records", "64", "--runs", "1", "--set", "variant=generic"}
 	code, out, errs := dyad(t, t.TempDir(), args...)
 	got := measured.ReplaceAllStringFunc(out, func(s string) string {
@@ -42,14 +40,9 @@ func TestBench(t *testing.T) {
 		t.Fatalf("exit %d\n%s%s", code, out, errs)
 	}
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(file))(t)
 	if got != string(want) {
 		t.Errorf("--- want\n%s--- got\n%s", want, got)
 	}
@@ -81,9 +74,7 @@ func TestBenchPeers(t *testing.T) {
 	dir := t.TempDir()
 	const times = "peer,method,n,d,wall_s,cpu_s\nslow,exact AUC,64,,1,1000\nother,exact AUC,65,,1,1\n"
 	for name, cpu := range map[string]string{"here.csv": cases.CPUModel(), "there.csv": "another"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("# cpu: "+cpu+"\n"+times), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte("# cpu: "+cpu+"\n"+times), 0o644))
 	}
 	args := []string{"lab", "bench", "--records", "64", "--runs", "1", "--set", "variant=generic", "--peers"}
 	code, out, _ := dyad(t, dir, append(args, "here.csv")...)

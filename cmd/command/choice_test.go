@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/docs/checker"
+	"dyad/internal/must"
 )
 
 // A pair is chosen in private on the way that users take: the plan is known without data, the ledger has the choice, the model file names the
@@ -38,10 +39,7 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 		if code, out, errs := dyad(t, dir, "train", "--data", "rows.csv", "--schema", unit+".yaml", "--epsilon", "16", "--yes", "--ledger", "l.jsonl", "--out", model, "--report", unit+".html"); code != exitOK || !strings.Contains(out, "a * b, chosen in private") {
 			t.Fatalf("%s: train: exit %d: %s%s", unit, code, out, errs)
 		}
-		text, err := os.ReadFile(filepath.Join(dir, model))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, model)))(t)
 		m, err := readModel(filepath.Join(dir, model))
 		if err != nil || len(m.Encoder.Interactions()) != 1 || m.Encoder.Schema().ChooseInteractions != 0 {
 			t.Fatalf("%s: the model's schema has %v, %v", unit, m.Encoder.Schema().Interactions, err)
@@ -98,9 +96,7 @@ func forged(t *testing.T, text []byte) {
 		"epsilon 0":  {ofChoices[2], func(_, e map[string]any) { e["epsilon"] = 0. }},
 	} {
 		var m map[string]any
-		if err := json.Unmarshal(text, &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &m))
 		for _, r := range m["plan"].(map[string]any)["releases"].([]any) {
 			if row := r.(map[string]any); row["name"] == "choice of pairs" {
 				c.change(row, row["event"].(map[string]any))

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // linked writes records of two clusters along one of three columns, and must-link and cannot-link pairs of them.
@@ -39,10 +41,7 @@ func linked(t *testing.T, dir string, n int) (kind []int) {
 func TestConstraintsAreLabelledPairs(t *testing.T) {
 	dir := t.TempDir()
 	linked(t, dir, 60)
-	text, err := os.ReadFile(filepath.Join(dir, "pairs.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "pairs.csv")))(t)
 	write(t, dir, "links.csv", strings.NewReplacer("dissimilar", "cannot-link", "similar", "must-link").Replace(string(text)))
 	for _, unit := range []string{"individual", "group"} {
 		weights := map[string]string{}
@@ -56,10 +55,7 @@ func TestConstraintsAreLabelledPairs(t *testing.T) {
 			if code, _, errs := dyad(t, dir, args...); code != exitOK {
 				t.Fatalf("%s %s: exit %d: %s", unit, name, code, errs)
 			}
-			text, err := os.ReadFile(filepath.Join(dir, unit+name+".json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(filepath.Join(dir, unit+name+".json")))(t)
 			var m struct {
 				Weights json.RawMessage `json:"weights"`
 			}
@@ -171,10 +167,7 @@ func TestClustersThatAreRefused(t *testing.T) {
 	if code, _, errs := dyad(t, dir, append([]string{"cluster", "-k", "2", "--out", "c.json"}, people...)...); code != exitOK {
 		t.Fatal(errs)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "c.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "c.json")))(t)
 	write(t, dir, "changed.json", strings.Replace(string(text), `"radius": 1`, `"radius": 2`, 1))
 	write(t, dir, "cut.json", string(text[:len(text)/2]))
 	for _, name := range []string{"changed.json", "cut.json"} {
@@ -206,10 +199,7 @@ func TestClustersOfAPack(t *testing.T) {
 
 // A file of clusters of the current version assigns records as it did when it was written.
 func TestOldClustersAreRead(t *testing.T) {
-	text, err := os.ReadFile(filepath.FromSlash("testdata/formats/clusters-1.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.FromSlash("testdata/formats/clusters-1.json")))(t)
 	dir := t.TempDir()
 	write(t, dir, "clusters-1.json", string(text))
 	write(t, dir, "new.csv", "age,dose,out\n20,1,no\n50,5,yes\n80,9,yes\n")

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // A file of flags does what the flags do, the command line overrides it, and what was used is written
@@ -24,9 +26,7 @@ func TestConfig(t *testing.T) {
 	var report struct {
 		Options map[string]any
 	}
-	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(out), &report))
 	o := report.Options
 	if o["epsilon"] != 1.5 || o["algorithm"] != "offpairc" || o["yes"] != true || o["schema"] != "patients.yaml" || o["config"] != "run.yaml" {
 		t.Errorf("the report has the options %v", o)
@@ -34,10 +34,7 @@ func TestConfig(t *testing.T) {
 	if files, _ := o["data"].([]any); len(files) != 1 || files[0] != "patients.csv" {
 		t.Errorf("the report has the data %v", o["data"])
 	}
-	m, err := readModel(filepath.Join(dir, "made.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readModel(filepath.Join(dir, "made.json")))(t)
 	if m.Guarantee.Epsilon > 1.5 || m.Options["epsilon"] != 1.5 || m.Options["algorithm"] != "offpairc" {
 		t.Errorf("the model has the options %v and epsilon %v", m.Options, m.Guarantee.Epsilon)
 	}
@@ -120,14 +117,8 @@ func TestExportFiles(t *testing.T) {
 			t.Errorf("export %v: %v, %v", flags, info, err)
 		}
 	}
-	m, err := readModel(filepath.Join(dir, "model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)
+	text := must.Get(os.ReadFile(filepath.Join(dir, "model.json")))(t)
 	_, sum, _ := strings.Cut(string(text), `"checksum": "`)
 	if sql, err := m.Export("sql", ""); err != nil || !bytes.Contains(sql, []byte(strings.SplitN(sum, `"`, 2)[0])) {
 		t.Errorf("the export lacks the checksum of the model's file: %v", err)
@@ -139,10 +130,7 @@ func TestStandardInputAndUnknownCategories(t *testing.T) {
 	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data"); code != exitOK {
 		t.Fatal(errs)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	piped := func(text string, args ...string) (int, string, string) {
 		var out, errs bytes.Buffer
 		code := run(context.Background(), args, strings.NewReader(text), &out, &errs)
@@ -171,10 +159,7 @@ func TestStandardInputAndUnknownCategories(t *testing.T) {
 // TestPlaceFlags: every flag that takes a file or a folder is kept out of the options of a model's file.
 func TestPlaceFlags(t *testing.T) {
 	var c cli
-	parser, err := newParser(&c, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&c, io.Discard, io.Discard))(t)
 	missing := func(list string) (names []string) {
 		for _, leaf := range parser.Model.Leaves(false) {
 			for _, group := range leaf.AllFlags(false) {

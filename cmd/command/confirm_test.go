@@ -5,15 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestTrainingWithoutPrivacyIsAskedFor: on private data it needs --yes where nobody can be asked,
 // and without it no data are read and nothing is charged.
 func TestTrainingWithoutPrivacyIsAskedFor(t *testing.T) {
 	dir := clinic(t, 60)
-	if err := os.Remove(filepath.Join(dir, "patients.csv")); err != nil { // whoever reads it fails otherwise
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "patients.csv"))) // whoever reads it fails otherwise
 	from := []string{"--data", "patients.csv", "--schema", "patients.yaml", "--mode", "nonprivate"}
 	for _, command := range [][]string{
 		{"train"}, {"pairs", "train", "--density", "2", "--degree-cap", "6"}, {"online", "--records", "100", "--every", "10", "--state", "s"},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
@@ -115,18 +116,9 @@ func TestCompactFailingCallsMatrix(t *testing.T) {
 				f.dyad(f.train()...).Want(t, "train", exitOK, "charged to")
 				f.dyad("ledger", "compact", "--ledger", path).Want(t, "again", exitOK, "totals are the same")
 				f.dyad("ledger", "verify", "--ledger", path).Want(t, "verify again", exitOK, "is whole")
-				l, err := ledger.Open(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				tmpl, err := crashTemplate()
-				if err != nil {
-					t.Fatal(err)
-				}
-				m, err := readModel(f.in("out/model.json"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := must.Get(ledger.Open(path))(t)
+				tmpl := must.Get(crashTemplate())(t)
+				m := must.Get(readModel(f.in("out/model.json")))(t)
 				if s, err := l.Summary(m.DataID, crashDelta); err != nil || s.Runs != 2 || s.Epsilon != tmpl.epsilon {
 					t.Errorf("%v, %v; want 2 runs and epsilon %v", s, err, tmpl.epsilon)
 				}

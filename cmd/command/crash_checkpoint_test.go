@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
@@ -74,10 +75,7 @@ func (f *fixture) checkpointed(more ...string) []string {
 // checkpoints are the names of all checkpoints.
 func (f *fixture) checkpoints(t testing.TB) []string {
 	t.Helper()
-	files, err := filepath.Glob(f.in("ledger/*.checkpoint*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(f.in("ledger/*.checkpoint*")))(t)
 	return files
 }
 
@@ -146,9 +144,7 @@ func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec crash.Sp
 	name := "ledger/ledger.jsonl." + run + ".checkpoint"
 	whole := f.get(t, name)
 	if c.fault == "checkpoint of before" { // the copy is of an earlier step than the one at the death
-		if err := child.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, child.Process.Kill())
 		e := child.End()
 		f.start(t, crash.Spec{Args: f.checkpointed("--resume", run), Stage: "checkpoint saved", Nth: 8, Fault: "kill"}).End()
 		if f.get(t, name) == whole {
@@ -157,9 +153,7 @@ func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec crash.Sp
 		f.put(t, map[string]string{name: whole})
 		return e
 	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, child.Process.Kill())
 	e := child.End()
 	before := f.get(t, "ledger/ledger.jsonl")
 	refused := func(text, says string, more ...string) {
@@ -200,9 +194,7 @@ func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec crash.Sp
 		refused(whole, "another plan", "--step-size", "0.01")
 	}
 	if c.from == 0 {
-		if err := os.Remove(f.in(name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(f.in(name)))
 	}
 	return e
 }
@@ -276,9 +268,7 @@ func TestCheckpointCrashCheckNotices(t *testing.T) {
 		f := newFixture(t)
 		e := f.attackCheckpoint(t, c)
 		run, _, _ := f.attacked(t)
-		if err := spoil(f, run); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, spoil(f, run))
 		r := &recorder{TB: t}
 		f.checkCheckpoint(r, c, e)
 		if !strings.Contains(r.said, text) {

@@ -13,6 +13,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
@@ -124,14 +125,10 @@ func (f *fixture) attackOnline(t *testing.T, c onlineCell, more ...string) ended
 func (f *fixture) loseState(t *testing.T, fault string, e ended) ended {
 	t.Helper()
 	if fault == "state lost" {
-		if err := os.Rename(f.in(stateName), f.in("tmp/away")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(f.in(stateName), f.in("tmp/away")))
 		f.dyad(f.online("--resume")...).Want(t, fault, exitInput, "cannot read the state")
 		f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "show", exitOK, "its state file continues it")
-		if err := os.Rename(f.in("tmp/away"), f.in(stateName)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(f.in("tmp/away"), f.in(stateName)))
 	}
 	return e
 }
@@ -202,27 +199,15 @@ func (r *onlineReference) make(t testing.TB) {
 // state reads the state file.
 func (f *fixture) state(t testing.TB) *algorithms.StreamState {
 	t.Helper()
-	s, err := algorithms.ReadStreamState(strings.NewReader(f.get(t, stateName)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(algorithms.ReadStreamState(strings.NewReader(f.get(t, stateName))))(t)
 	return s
 }
 
 func (f *fixture) spent(t testing.TB) ledger.Summary {
 	t.Helper()
-	m, err := readModel(f.in("out/model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := l.Summary(m.DataID, crashDelta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readModel(f.in("out/model.json")))(t)
+	l := must.Get(ledger.Open(f.in("ledger/ledger.jsonl")))(t)
+	s := must.Get(l.Summary(m.DataID, crashDelta))(t)
 	return s
 }
 
@@ -323,9 +308,6 @@ func TestOnlineCrashCheckNotices(t *testing.T) {
 
 func mustTemplate(t testing.TB) *template {
 	t.Helper()
-	tmpl, err := crashTemplate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tmpl := must.Get(crashTemplate())(t)
 	return tmpl
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
@@ -116,9 +117,7 @@ func TestPairsCrashMatrix(t *testing.T) {
 			e.Want(t, "attacked run", c.code, c.says)
 			if c.fault == "lost" {
 				for _, name := range f.checkpoints(t) {
-					if err := os.Remove(name); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, os.Remove(name))
 				}
 			}
 			f.checkPairs(t, c, e)
@@ -191,9 +190,7 @@ func TestPairsCrashCheckNotices(t *testing.T) {
 		},
 	} {
 		f, e, run := attacked(c.sampling)
-		if err := spoil(f, run); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, spoil(f, run))
 		r := &recorder{TB: t}
 		f.checkPairs(r, c, e)
 		if !strings.Contains(r.said, text) {
@@ -212,9 +209,7 @@ func TestPairsCrashCheckNotices(t *testing.T) {
 	resume("leave it out", "--public-data")
 	resume("another plan", "--margin", "0.5")
 	resume("another plan", "--shrink")
-	if err := os.Remove(f.in(name)); err != nil { // without it the charge must match
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(f.in(name))) // without it the charge must match
 	resume("was charged for the guarantee", "--sampling", "fixed")
 	resume("was charged for objective", "--margin", "0.5")
 	resume("was charged for objective", "--shrink")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	"dyad/privacy/ledger"
@@ -103,17 +104,9 @@ func TestResumeOfASeededRun(t *testing.T) {
 // ledger show lists what can be resumed, as text and as JSON.
 func TestLedgerShowListsUnfinishedRuns(t *testing.T) {
 	f, run := interrupted(t)
-	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := readModel(f.in("out/model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Begin(ledger.Charge{DataID: m.DataID, Run: "FOREIGN", Algorithm: "other", Events: []account.Event{account.PublicEvent{}}}, privacy.NewSeededSource(1)); err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(f.in("ledger/ledger.jsonl")))(t)
+	m := must.Get(readModel(f.in("out/model.json")))(t)
+	must.Get(l.Begin(ledger.Charge{DataID: m.DataID, Run: "FOREIGN", Algorithm: "other", Events: []account.Event{account.PublicEvent{}}}, privacy.NewSeededSource(1)))(t)
 	show := []string{"ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")}
 	e := f.dyad(show...)
 	for _, says := range []string{"unfinished run " + run + ": dpgdsc", "--resume " + run, "unfinished run FOREIGN", "cannot be resumed"} {
@@ -122,9 +115,7 @@ func TestLedgerShowListsUnfinishedRuns(t *testing.T) {
 	var ids []struct {
 		Unfinished []unfinishedRun `json:"unfinished_runs"`
 	}
-	if err := json.Unmarshal([]byte(f.dyad(append(show, "--json")...).Stdout), &ids); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(f.dyad(append(show, "--json")...).Stdout), &ids))
 	if len(ids) != 1 || len(ids[0].Unfinished) != 2 || ids[0].Unfinished[0].Run != run || !ids[0].Unfinished[0].Resumable || ids[0].Unfinished[1].Resumable {
 		t.Errorf("JSON lists %+v", ids)
 	}

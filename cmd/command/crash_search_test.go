@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
@@ -69,10 +70,7 @@ func TestKilledSearchesAreResumed(t *testing.T) {
 func TestKilledSearchOfPersonsIsResumed(t *testing.T) {
 	f := newFixture(t)
 	read := func(name string) string {
-		text, err := os.ReadFile(f.in(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(f.in(name)))(t)
 		return string(text)
 	}
 	var rows strings.Builder

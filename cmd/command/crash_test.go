@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
@@ -281,18 +282,9 @@ func (f *fixture) check(t testing.TB, want outcome, e ended) {
 	}
 	// What is released is never released again, and costs no more.
 	f.dyad(f.train("--resume", resumed)...).Want(t, "resume after the release", exitInput, "was released on")
-	l, err := ledger.Open(f.in("ledger/ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tmpl, err := crashTemplate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := readModel(f.in("out/model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(f.in("ledger/ledger.jsonl")))(t)
+	tmpl := must.Get(crashTemplate())(t)
+	m := must.Get(readModel(f.in("out/model.json")))(t)
 	s, err := l.Summary(m.DataID, crashDelta)
 	if err != nil || s.Runs != 1+len(f.known) || len(f.known) == 1 && !f.local && f.extra == nil && s.Epsilon != tmpl.epsilon {
 		t.Errorf("spent in the end: %v, %v; want %d runs, for two runs epsilon %v", s, err, 1+len(f.known), tmpl.epsilon)
@@ -347,16 +339,12 @@ func TestCrashCheckNotices(t *testing.T) {
 	})
 	t.Run("a model that was lost", func(t *testing.T) {
 		f, e := killed(t, "released")
-		if err := os.Remove(keptFile(t, f)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(keptFile(t, f)))
 		wantNoticed(t, f, unnamed, e, "0 models by its name, 0 by any, 0 kept")
 	})
 	t.Run("a kept model that others can read", func(t *testing.T) {
 		f, e := killed(t, "released")
-		if err := os.Chmod(keptFile(t, f), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(keptFile(t, f), 0o644))
 		wantNoticed(t, f, unnamed, e, "others can read out/.dyad-")
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestCurveContinuesAndKeepsItsRows: the same command does nothing again, rows that were lost are
@@ -18,9 +20,7 @@ func TestCurveContinuesAndKeepsItsRows(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	var r curveResult
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(out), &r))
 	if len(r.Means) != 4 || r.Failures != 0 || len(r.Figures) != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -30,10 +30,7 @@ func TestCurveContinuesAndKeepsItsRows(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "curve.csv")
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(path))(t)
 	if code, _, errs := dyad(t, dir, args...); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errs)
 	} else if again, _ := os.ReadFile(path); string(again) != string(whole) {
@@ -83,10 +80,7 @@ func TestCurveOfPrivateDataIsCharged(t *testing.T) {
 		}
 	}
 	// Grades: an error after the charge would tell how many different ones there are.
-	text, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	graded := strings.Replace(string(text), `role: label, positive: "1", negative: "0"`, "role: label, kind: numeric, range: [0, 4]", 1)
 	write(t, dir, "graded.yaml", graded)
 	if code, _, errs := dyad(t, dir, append(args, "--schema", "graded.yaml", "--holdout-epsilon", "1", "--yes")...); code != exitInput || !strings.Contains(errs, "grades") {
@@ -100,9 +94,7 @@ func TestCurveOfPrivateDataIsCharged(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	var r privateCurveResult
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(out), &r))
 	if len(r.Rows) != 2 || r.Guarantee.Epsilon < 1 || r.Spent == nil {
 		t.Errorf("%+v", r)
 	}

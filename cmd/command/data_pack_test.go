@@ -7,15 +7,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // modelWeights are the weights of a model file, as they are written.
 func modelWeights(t *testing.T, dir, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 	var m struct {
 		Weights json.RawMessage `json:"weights"`
 	}
@@ -134,15 +133,9 @@ func TestPackOfPersonsInALedger(t *testing.T) {
 // Packs of every version of the format are read (docs/formats.md). Add a file for a new version; never
 // change an old one.
 func TestOldPacksAreRead(t *testing.T) {
-	home, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	home := must.Get(os.Getwd())(t)
 	dir := t.TempDir()
-	text, err := os.ReadFile(filepath.Join(home, "testdata", "formats", "pack-1.dyadpack"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(home, "testdata", "formats", "pack-1.dyadpack")))(t)
 	write(t, dir, "old.dyadpack", string(text))
 	write(t, dir, "old.csv", "who,age,out\na,20,no\nb,50,yes\na,80,yes\nc,35,no\n")
 	write(t, dir, "old.yaml", oldPackSchema)

@@ -9,16 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
 // realData is where the real files are, if they are at hand.
 func realData(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.Abs("../../../shared/data")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.Abs("../../../shared/data"))(t)
 	if _, err := os.Stat(dir); err != nil {
 		t.Skip("real data not present")
 	}
@@ -28,10 +26,7 @@ func realData(t *testing.T) string {
 // The ready schemas read the real files: rows and classes, by the program.
 func TestInspectRealData(t *testing.T) {
 	data := realData(t)
-	schemas, err := filepath.Abs("../../bench/schemas")
-	if err != nil {
-		t.Fatal(err)
-	}
+	schemas := must.Get(filepath.Abs("../../bench/schemas"))(t)
 	for _, c := range []struct {
 		schema, file      string
 		rows, positive, d int

@@ -11,6 +11,7 @@ import (
 
 	lib "dyad"
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 )
 
 // evaluated is a private evaluation by the program.
@@ -105,14 +106,8 @@ func TestEvaluationRefusals(t *testing.T) {
 		t.Skip("slow")
 	}
 	dir := scoredClinic(t, 200)
-	ledger, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ledger := must.Get(os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(text), "\n") // a copy of the file would be refused: it was charged
 	write(t, dir, "public.csv", strings.Join(lines[:len(lines)-20], ""))
 	for _, c := range []struct {
@@ -161,14 +156,8 @@ func TestUnitsThatAreNotEvaluated(t *testing.T) {
 		"grades":       "  - {name: y, role: label, kind: numeric, range: [0, 4]}\n",
 		"query groups": "  - {name: q, role: group}\n  - {name: y, role: label, positive: 1}\n",
 	} {
-		s, err := dataset.ParseSchema([]byte("data_id: x\ncolumns:\n  - {name: a, range: [0, 40]}\n" + columns))
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := dataset.NewEncoder(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(dataset.ParseSchema([]byte("data_id: x\ncolumns:\n  - {name: a, range: [0, 40]}\n" + columns)))(t)
+		e := must.Get(dataset.NewEncoder(s))(t)
 		if err := (lib.FigureOptions{Model: &model{Task: taskAUC, Encoder: e}}).Check(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
@@ -241,10 +230,7 @@ func TestEvaluationTellsNothingElse(t *testing.T) {
 	if code, _, errs := dyad(t, model, "train", "--data", "r.csv", "--schema", "class.yaml", "--out", "model.json", "--seed", "1", "--algorithm", "dpgdsc"); code != exitOK {
 		t.Fatal(errs)
 	}
-	text, err := os.ReadFile(filepath.Join(model, "model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(model, "model.json")))(t)
 	for _, flags := range [][]string{{"--out", "f.json"}, {"--delta", "0", "--mean-loss"}, {"--roc-thresholds=-0.1,0.1"}} {
 		want := ""
 		for _, world := range []string{"mixed", "one class", "the other class", "one of a class", "equal rows", "clamped", "missing"} {
@@ -315,17 +301,12 @@ func TestHeldOutAndNeighbourFiguresTellNothingElse(t *testing.T) {
 // of them are charged, and whether they have both classes is not looked at.
 func TestModelOfPublicRecordsDoesNotMakeOthersPublic(t *testing.T) {
 	model := silentFolder(t, silentWorlds["mixed"])
-	text, err := os.ReadFile(filepath.Join(model, "class.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(model, "class.yaml")))(t)
 	write(t, model, "public.yaml", string(text)+"\npublic: true\n")
 	if code, _, errs := dyad(t, model, "train", "--data", "r.csv", "--schema", "public.yaml", "--out", "model.json"); code != exitOK {
 		t.Fatal(errs)
 	}
-	if text, err = os.ReadFile(filepath.Join(model, "model.json")); err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(os.ReadFile(filepath.Join(model, "model.json")))(t)
 	for _, world := range []string{"mixed", "one class"} {
 		dir := silentFolder(t, silentWorlds[world])
 		write(t, dir, "model.json", string(text))
@@ -350,18 +331,12 @@ func TestChargedRecordsAreNoPublicReference(t *testing.T) {
 	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--out", "metric.json"); code != exitOK {
 		t.Fatal(errs)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	write(t, dir, "copy.csv", string(text))
 	lines := strings.SplitAfter(string(text), "\n")
 	write(t, dir, "others.csv", lines[0]+strings.Join(lines[40:], ""))
 	book := filepath.Join(dir, "state", "dyad", "ledger.jsonl")
-	before, err := os.ReadFile(book)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.ReadFile(book))(t)
 	for _, reference := range []string{"patients.csv", "copy.csv"} {
 		code, out, errs := dyad(t, dir, "evaluate", "metric.json", "--data", "others.csv", "--epsilon", "1", "--reference", reference)
 		if code != exitInput || !strings.Contains(errs, "was charged for this file") {

@@ -6,15 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // inParts cuts a CSV file with a header into files of k rows.
 func inParts(t *testing.T, dir, name string, k int) (parts []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 	lines := strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n")
 	for at := 1; at < len(lines); at += k {
 		part := "part-" + string(rune('a'+len(parts))) + ".csv"
@@ -67,10 +66,7 @@ func TestCommandsReadSeveralFiles(t *testing.T) {
 			outs[i] = out
 			for _, name := range []string{"m.json", "moments.json", "metric.json", "scores.csv", "mapped.csv", "influence.csv", "local.json"} {
 				if args[len(args)-1] == name {
-					text, err := os.ReadFile(filepath.Join(dir, name))
-					if err != nil {
-						t.Fatal(err)
-					}
+					text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 					outs[i] = string(text)
 					var m map[string]any
 					if json.Unmarshal(text, &m) == nil {
@@ -126,9 +122,7 @@ func TestLedgerKnowsAListByContentsAndOrder(t *testing.T) {
 		t.Errorf("first run: %s", errs)
 	}
 	for from, to := range map[string]string{"part-a.csv": "x1.csv", "part-b.csv": "x2.csv", "part-c.csv": "x3.csv"} {
-		if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)))
 	}
 	if errs := train("--data", "x1.csv", "--data", "x[23].csv"); strings.Contains(errs, other) {
 		t.Errorf("other names, the same contents: %s", errs)

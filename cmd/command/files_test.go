@@ -13,6 +13,7 @@ import (
 
 	"dyad/internal/crash"
 	"dyad/internal/files"
+	"dyad/internal/must"
 )
 
 // Records, scores, mapped records, states and drafts are the owner's; what is released is
@@ -75,16 +76,12 @@ func TestLinksAreFollowed(t *testing.T) {
 		t.Skip("slow")
 	}
 	f := newFixture(t)
-	if err := os.Mkdir(f.in("real"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(f.in("real"), 0o755))
 	for link, target := range map[string]string{
 		"out/m.json": "../real/m.json", "out/s.state": "../real/s.state", "out/scores.csv": f.in("real/scores.csv"),
 		"out/o.parquet": "../real/o.parquet", "ledger/linked.jsonl": "../real/ledger.jsonl",
 	} {
-		if err := os.Symlink(target, f.in(link)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(target, f.in(link)))
 	}
 	linked := []string{"--ledger", f.in("ledger/linked.jsonl"), "--out", f.in("out/m.json")}
 	f.dyad(f.train(linked...)...).Want(t, "train", exitOK, "charged to")
@@ -137,9 +134,7 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 			known := len(f.known)
 			child := f.start(t, crash.Spec{Args: unforced(args, name), Stage: stage, Nth: 1, Fault: "pause"})
 			child.Paused(t)
-			if err := os.WriteFile(name, []byte("PRECIOUS"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, []byte("PRECIOUS"), 0o600))
 			e := child.End()
 			run, charges, finished := f.attacked(t)
 			alias := files.WithRun(name, run)
@@ -151,9 +146,7 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 			f.dyad(append(unforced(args, f.in("out/again.json")), "--resume", run)...).Want(t, what, exitInput, "was released on")
-			if err := os.Remove(name); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(name))
 			f.known = append(f.known, run)
 			if len(f.known) != known+1 {
 				t.Fatal("no run")
@@ -162,9 +155,7 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 	}
 
 	// Through a link: the name that is told is that of the file.
-	if err := errors.Join(os.Mkdir(f.in("real"), 0o755), os.Symlink("../real/m.json", f.in("out/link.json"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Mkdir(f.in("real"), 0o755), os.Symlink("../real/m.json", f.in("out/link.json"))))
 	child := f.start(t, crash.Spec{Args: unforced(f.train(), f.in("out/link.json")), Stage: "charged", Nth: 1, Fault: "pause"})
 	child.Paused(t)
 	f.put(t, map[string]string{"real/m.json": "PRECIOUS"})
@@ -199,12 +190,9 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 // Files that cost nothing are not replaced either; the program says so and leaves nothing.
 func TestFilesAreNotReplacedWithoutForce(t *testing.T) {
 	f := newFixture(t)
-	out, err := files.NewOutput(f.in("out/x.csv"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(files.NewOutput(f.in("out/x.csv"), false))(t)
 	f.put(t, map[string]string{"out/x.csv": "PRECIOUS"})
-	err = out.Write(files.Private, []byte("other"))
+	err := out.Write(files.Private, []byte("other"))
 	if exitCode(err) != exitInput || !strings.Contains(err.Error(), "was made by another program meanwhile") || f.get(t, "out/x.csv") != "PRECIOUS" {
 		t.Errorf("%v, %q", err, f.get(t, "out/x.csv"))
 	}
@@ -233,10 +221,7 @@ func TestSweep(t *testing.T) {
 	f.known = append(f.known, dead)
 	f.put(t, map[string]string{"out/.dyad-tmp-ABC": "records", "out/.dyad-FOREIGN-ABC.model": "of another ledger", "out/.dyad-3428432074": "of an older program"})
 	of := func(run string) int {
-		names, err := filepath.Glob(f.in("out/" + files.KeptName(run) + "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must.Get(filepath.Glob(f.in("out/" + files.KeptName(run) + "*")))(t)
 		return len(names)
 	}
 	if of(dead) != 1 || of(paid) != 1 || of(alive) != 1 {
@@ -272,14 +257,10 @@ func TestSaveKeptModel(t *testing.T) {
 	if exists(f.in("out/saved.json")) {
 		t.Fatal("an edited model was saved")
 	}
-	if err := os.Remove(names[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(names[0]))
 	resume(f.in("out/saved.json")).Want(t, "lost", exitInput, "was released on")
 	f.put(t, map[string]string{"ledger/" + filepath.Base(names[0]): whole})
-	if err := errors.Join(os.Mkdir(f.in("other"), 0o700), os.Remove(f.in("in/patients.csv"))); err != nil { // no data are read
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Mkdir(f.in("other"), 0o700), os.Remove(f.in("in/patients.csv")))) // no data are read
 	resume(f.in("other/saved.json")).Want(t, "moved", exitOK, "nothing more was charged")
 	if f.get(t, "other/saved.json") != whole {
 		t.Error("another model was saved")
@@ -292,10 +273,7 @@ func TestKeepTextElsewhere(t *testing.T) {
 	f := newFixture(t)
 	a := &app{}
 	full := "/dev/full-is-no-folder"
-	file, err := a.log().Keep("RUN", []byte("text"), 4000, full, f.in("absent"), f.in("tmp"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(a.log().Keep("RUN", []byte("text"), 4000, full, f.in("absent"), f.in("tmp")))(t)
 	if run, ok := files.RunOfKept(filepath.Base(file.Name())); filepath.Dir(file.Name()) != f.in("tmp") || !ok || run != "RUN" {
 		t.Errorf("kept as %s", file.Name())
 	}
@@ -315,10 +293,7 @@ func TestKeepTextElsewhere(t *testing.T) {
 
 // The space that is asked for depends on the number of weights and on nothing else of them.
 func TestSizeOfAModelIsPublic(t *testing.T) {
-	m, err := readModel(newFixture(t).in("out/model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readModel(newFixture(t).in("out/model.json")))(t)
 	sizes := map[int]bool{}
 	for _, w := range []float64{0, 1, -0.1, -math.MaxFloat64, -1.2345678901234567e-308, math.SmallestNonzeroFloat64} {
 		for k := range m.Weights {

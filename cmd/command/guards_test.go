@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dyad/internal/files"
+	"dyad/internal/must"
 )
 
 // A model that does not fit is refused before the charge: with less memory than its
@@ -70,9 +71,7 @@ func TestPlansAllocateNoModel(t *testing.T) {
 func TestModelsAreReadWithALimit(t *testing.T) {
 	dir := clinic(t, 10)
 	lines := filepath.Join(dir, "lines.jsonl")
-	if err := os.WriteFile(lines, bytes.Repeat([]byte("{\"x\": 1}\n"), 10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(lines, bytes.Repeat([]byte("{\"x\": 1}\n"), 10), 0o600))
 	for _, name := range []string{"/dev/zero", "patients.csv", "lines.jsonl", "."} {
 		if _, err := os.Stat(name); name == "/dev/zero" && err != nil {
 			continue
@@ -83,9 +82,7 @@ func TestModelsAreReadWithALimit(t *testing.T) {
 	}
 	var v struct{ A string }
 	path := filepath.Join(dir, "long.json")
-	if err := os.WriteFile(path, []byte(`{"a": "`+strings.Repeat("x", 100)+`"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(`{"a": "`+strings.Repeat("x", 100)+`"}`), 0o600))
 	if err := files.ReadJSON(path, 50, &v); err == nil || !strings.Contains(err.Error(), "50 bytes") {
 		t.Errorf("a limit of 50 bytes: %v", err)
 	}
@@ -122,15 +119,9 @@ func TestPrivateDataAreAFile(t *testing.T) {
 		t.Skip("names a pipe by /proc")
 	}
 	dir := clinic(t, 200)
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	pipe := func() string {
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		r, w := must.Get2(os.Pipe())(t)
 		t.Cleanup(func() { r.Close() })
 		go func() { w.Write(text); w.Close() }()
 		return fmt.Sprintf("/proc/self/fd/%d", r.Fd())

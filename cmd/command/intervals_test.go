@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestTrainIntervals: a model file keeps standard errors, which cost nothing and move no weight, and
@@ -20,18 +22,10 @@ func TestTrainIntervals(t *testing.T) {
 			t.Fatalf("exit %d: %s", code, errs)
 		}
 		r = trainResult{}
-		if err := json.Unmarshal([]byte(out), &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(out), &r))
 	}
-	plain, err := readModel(filepath.Join(dir, "plain.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	with, err := readModel(filepath.Join(dir, "with.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(readModel(filepath.Join(dir, "plain.json")))(t)
+	with := must.Get(readModel(filepath.Join(dir, "with.json")))(t)
 	if len(with.WeightErrors) != len(with.Weights) || plain.WeightErrors != nil || len(r.Weights) != len(with.Weights) || with.Guarantee.Mu != plain.Guarantee.Mu {
 		t.Errorf("%+v", r)
 	}
@@ -47,20 +41,13 @@ func TestTrainIntervals(t *testing.T) {
 	if code, _, errs := dyad(t, dir, "predict", "with.json", "--data", "patients.csv"); code != exitOK {
 		t.Errorf("predict: exit %d: %s", code, errs)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "with.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "with.json")))(t)
 	var raw map[string]any
-	if err := json.Unmarshal(text, &raw); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &raw))
 	raw["weight_standard_errors"] = []float64{1}
 	delete(raw, "checksum") // as if an earlier version had written it
 	delete(raw, "plan")
-	if text, err = json.Marshal(raw); err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(json.Marshal(raw))(t)
 	write(t, dir, "damaged.json", string(text))
 	if code, _, errs := dyad(t, dir, "predict", "damaged.json", "--data", "patients.csv"); code != exitInput || !strings.Contains(errs, "standard errors") {
 		t.Errorf("a damaged model: exit %d: %s", code, errs)

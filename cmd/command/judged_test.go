@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"dyad/internal/must"
 )
 
 // judging are the commands that take a model file, by the place where they take it. %s is the file.
@@ -52,15 +54,10 @@ func TestPredictJudgesClusters(t *testing.T) {
 func TestEveryCommandJudges(t *testing.T) {
 	dir := clinic(t, 200)
 	var m any
-	if err := json.Unmarshal(verifiable(t, dir, "good", "--algorithm dpgdsc"), &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(verifiable(t, dir, "good", "--algorithm dpgdsc"), &m))
 	m.(map[string]any)["weights"].([]any)[0] = 1e6 // outside of the ball
 	write(t, dir, "forged.json", string(sealed(t, m)))
-	parser, err := newParser(&cli{}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&cli{}, nil, nil))(t)
 	rows := maps.Clone(judging)
 	var walk func(n *kong.Node, name string)
 	walk = func(n *kong.Node, name string) {

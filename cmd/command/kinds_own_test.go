@@ -10,6 +10,7 @@ import (
 
 	"dyad/cmd/command"
 	"dyad/cmd/command/kindtest"
+	"dyad/internal/must"
 )
 
 // A kind is planned, charged, killed, compared, verified and attacked by being in With.
@@ -26,10 +27,7 @@ func TestDefectiveKindsAreFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := must.Get(os.Executable())(t)
 	for defect, find := range map[string][]string{
 		"half of the certificate":      {"sizes"},
 		"the last record counts twice": {"sizes"},

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"dyad/algorithms/local/serve"
+	"dyad/internal/must"
 )
 
 // spoof is what a hostile server writes where it can: it moves the cursor, sets a title,
@@ -57,10 +58,7 @@ func pretend(t *testing.T, dir string, epochs int) (*fake, string) {
 	if code, _, errs := dyad(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", fmt.Sprint(epochs), "--epsilon", "0.001", "--out", "fake.json", "--force"); code != exitOK {
 		t.Fatal(errs)
 	}
-	p, err := readProtocol(filepath.Join(dir, "fake.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(readProtocol(filepath.Join(dir, "fake.json")))(t)
 	f := &fake{protocol: p}
 	for epoch := 1; epoch <= min(epochs, 5); epoch++ {
 		f.states = append(f.states, serve.PublicState{Epoch: epoch, Epochs: epochs, Visits: 1, Model: make([]float64, p.Dim), Average: make([]float64, p.Dim)})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dyad/algorithms/local/serve"
+	"dyad/internal/must"
 )
 
 const (
@@ -90,9 +91,7 @@ func TestUnusableRecordsAreAnsweredFor(t *testing.T) {
 func sentForms(t *testing.T, text []byte) (forms string) {
 	t.Helper()
 	var memory memoryFile
-	if err := json.Unmarshal(text, &memory); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &memory))
 	for _, a := range memory.Answers {
 		seed, err := base64.StdEncoding.DecodeString(a.Message.Seed)
 		if err != nil || a.Message.Choice > 1 {
@@ -137,10 +136,7 @@ func TestUnusableLabelsAreAnsweredFor(t *testing.T) {
 	if bad, _ := sent("patients.yaml", "label.json", strings.Replace(goodRecord, "female", "other", 1)); len(bad.Features) != len(good.Features) || bad.Label*bad.Label != 1 {
 		t.Errorf("an unknown category: %+v", bad)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "drop.yaml", strings.Replace(string(text), `negative: "0"`, `negative: "0", others: drop`, 1))
 	dropped := strings.Replace(goodRecord, ",0\n", ",9\n", 1)
 	for _, more := range [][]string{nil, {"--row", "2"}} {

@@ -17,6 +17,7 @@ import (
 	"dyad/algorithms/local/serve"
 	"dyad/engine/dataset"
 	"dyad/internal/files"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -100,18 +101,13 @@ func TestLocalServerAndClients(t *testing.T) {
 				t.Fatalf("memory %s: %v", after, err)
 			}
 			memory.Answers[0].Accepted = false
-			sealed, err := files.Sealed(memory)
-			if err != nil {
-				t.Fatal(err)
-			}
+			sealed := must.Get(files.Sealed(memory))(t)
 			write(t, dir, "u3.json", string(sealed))
 			if code, out, errs := answer(u); code != exitOK || !strings.Contains(out, "nothing new was drawn") {
 				t.Errorf("a message without receipt: exit %d: %s%s", code, out, errs)
 			}
 			// Without its memory it would draw a second one; the server refuses that.
-			if err := os.Remove(filepath.Join(dir, "u3.json")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(filepath.Join(dir, "u3.json")))
 			if code, out, _ := answer(u); code != exitOK || !strings.Contains(out, "before") {
 				t.Errorf("a client without memory: exit %d: %s", code, out)
 			}
@@ -175,10 +171,7 @@ func TestLocalClientMemory(t *testing.T) {
 		t.Errorf("1 + 4 at --max-epsilon 5: exit %d: %s", code, errs)
 	}
 	// One digit of the protocol's hash: the message would be unknown, and another one be drawn and sent.
-	text, err := os.ReadFile(filepath.Join(dir, "m.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "m.json")))(t)
 	at := bytes.Index(text, []byte(`"protocol": "`)) + len(`"protocol": "`)
 	text[at] = "10"[text[at]&1]
 	write(t, dir, "m.json", string(text))
@@ -197,14 +190,9 @@ func TestLocalClientMemory(t *testing.T) {
 			t.Errorf("%s memory: exit %d: %s", name, code, errs)
 		}
 	}
-	if err := os.Remove(filepath.Join(dir, "m.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "m.json")))
 	// What no user should answer.
-	text, err = os.ReadFile(filepath.Join(dir, "p1.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(os.ReadFile(filepath.Join(dir, "p1.json")))(t)
 	for change, want := range map[string]string{
 		`"method": "sgd"`:              "no guarantee",
 		`"method": "curriculum"`:       "no guarantee",
@@ -234,9 +222,7 @@ func TestLocalMemoryTwoEpochsTwoNames(t *testing.T) {
 	dir := clinic(t, 60)
 	address, stop := localServer(t, dir, "--dir", "study", "-n", "1", "--schema", "patients.yaml", "--epochs", "3", "--epsilon", "0.2")
 	defer stop()
-	if err := os.Symlink("real.json", filepath.Join(dir, "link.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("real.json", filepath.Join(dir, "link.json")))
 	for i, memory := range []string{"real.json", "link.json", "real.json"} {
 		args := []string{"--json", "local", "client", "--server", address, "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u", "--memory", memory, "--max-epsilon", "2"}
 		code, out, errs := dyad(t, dir, args...)
@@ -358,14 +344,8 @@ func TestLocalSimulate(t *testing.T) {
 	if e := r.Guarantee.Epsilon; e < 12 || e > 12.001 || len(r.Choice) != 2 {
 		t.Errorf("cross-validation costs %v with accuracies %v, want 12 and 2", e, r.Choice)
 	}
-	l, err := ledger.Open(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := dataset.LoadSchema(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
+	id := must.Get(dataset.LoadSchema(filepath.Join(dir, "patients.yaml")))(t)
 	if spent, err := l.Summary(id.DataID, 1e-9); err != nil || spent.Runs != 2 || spent.Pure < 14-1e-12 || spent.Pure > 14.001 {
 		t.Errorf("the ledger has %v (%v), want two runs of pure epsilon 2 + 12", spent, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 )
 
 // dyad runs the program in dir with a ledger of its own.
@@ -30,9 +31,7 @@ func clinic(t *testing.T, n int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	var text bytes.Buffer
-	if err := dataset.WriteSyntheticClinical(&text, n, 5); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, dataset.WriteSyntheticClinical(&text, n, 5))
 	private := strings.Replace(dataset.SyntheticClinicalYAML(), "public: true", "public: false", 1)
 	if private == dataset.SyntheticClinicalYAML() {
 		t.Fatal("the synthetic schema does not say public: true")
@@ -44,9 +43,7 @@ func clinic(t *testing.T, n int) (dir string) {
 
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
 func TestTrainWithoutDataIsPublicAndChargesNothing(t *testing.T) {
@@ -104,10 +101,7 @@ func TestPrivateRoad(t *testing.T) {
 		t.Errorf("a data id that the ledger does not know: exit %d: %s%s", code, errs, out)
 	}
 	// A model knows its guarantee, and predict needs nothing else.
-	m, err := readModel(filepath.Join(dir, "model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)
 	if m.Guarantee.Epsilon <= 0 || m.Guarantee.Epsilon > 2 || m.Run == "" || len(m.Features) != len(m.Weights) {
 		t.Errorf("the model's guarantee is %+v of run %q with %d features", m.Guarantee, m.Run, len(m.Features))
 	}
@@ -216,10 +210,7 @@ func TestPlanIsTheReportOfTrain(t *testing.T) {
 // Bad input gives exitInput and an error that says where; the ledger stays empty.
 func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
 	dir := clinic(t, 200)
-	good, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(good), "\n")
 	broken := func(row int, line string) string {
 		out := append([]string(nil), lines...)
@@ -235,9 +226,7 @@ func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
 	write(t, dir, "bad.yaml", "data_id: x\ncolums: []\n")
 	write(t, dir, "void.yaml", "# nothing\n")
 	write(t, dir, "exists.json", "{}")
-	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
 	train := func(data, schema string, more ...string) []string {
 		return append([]string{"train", "--data", data, "--schema", schema}, more...)
 	}
@@ -298,10 +287,7 @@ func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
 // output ever replaces an input.
 func TestSlipsCostNoData(t *testing.T) {
 	dir := clinic(t, 100)
-	before, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	row := strings.Split(string(before), "\n")[7]
 	for _, args := range [][]string{
 		{"train", "--data", "patients.csv", "--schema", "patients.csv"},
@@ -426,10 +412,7 @@ func TestHeldOutOfOneClassIsAWarning(t *testing.T) {
 
 func TestBudgetCapGivesExit3(t *testing.T) {
 	dir := clinic(t, 200)
-	schema, err := dataset.LoadSchema(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(dataset.LoadSchema(filepath.Join(dir, "patients.yaml")))(t)
 	if code, out, errs := dyad(t, dir, "ledger", "init", schema.DataID, "--epsilon", "4", "--delta", "1e-6"); code != exitOK || !strings.Contains(out, "no run on ") || strings.Contains(out, "before:") {
 		t.Fatalf("ledger init: %s%s", out, errs)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 )
 
 // TestNewcomersMistakes: what three newcomers did wrong and were told badly, by the numbers of the
@@ -17,10 +18,7 @@ import (
 // is refused charges nothing.
 func TestNewcomersMistakes(t *testing.T) {
 	dir := clinic(t, 200)
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(text), "\n")
 	// with is the file with another value in a column of row 2; row 0 has the names.
 	with := func(row, column int, value string) string {
@@ -135,10 +133,7 @@ func TestWarnedBeforeTheCharge(t *testing.T) {
 		t.Skip("slow")
 	}
 	dir := clinic(t, 200)
-	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "drafted.yaml", string(schema)+"\nbounds_from_data: true\n")
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	t.Chdir(dir)

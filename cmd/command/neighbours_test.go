@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/internal/must"
 )
 
 // masks hide what is released (weights) and what is drawn or read from a clock.
@@ -40,18 +41,12 @@ func observed(t *testing.T, dir string, args ...string) string {
 		t.Fatalf("%v: exit %d: %s", args, code, errs)
 	}
 	all := out + "\n--- errors\n" + errs
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(os.ReadDir(dir))(t)
 	for _, f := range files {
 		if f.IsDir() || strings.HasPrefix(f.Name(), "patients") || strings.HasPrefix(f.Name(), "s.") || f.Name() == "s" {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, f.Name())))(t)
 		all += "\n--- " + f.Name() + "\n" + string(text)
 	}
 	return strings.ReplaceAll(masked(all, masks), dir, "DIR")
@@ -61,10 +56,7 @@ func observed(t *testing.T, dir string, args ...string) string {
 func neighbouringClinics(t *testing.T, n int) (a, b string) {
 	t.Helper()
 	a, b = clinic(t, n), clinic(t, n)
-	text, err := os.ReadFile(filepath.Join(b, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(b, "patients.csv")))(t)
 	lines := strings.Split(string(text), "\n")
 	outcome := "1"
 	if strings.HasSuffix(lines[7], ",1") {
@@ -145,10 +137,7 @@ func TestBoundsFromTheDataAreSaid(t *testing.T) {
 		t.Skip("slow")
 	}
 	dir := clinic(t, 40)
-	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	for _, fromData := range []bool{false, true} {
 		if fromData {
 			write(t, dir, "patients.yaml", "bounds_from_data: true\n"+string(schema))
@@ -183,10 +172,7 @@ func TestRowsLeftOutByLabelAreSaid(t *testing.T) {
 		t.Skip("slow")
 	}
 	dir := clinic(t, 40)
-	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	for _, drop := range []bool{false, true} {
 		if drop {
 			write(t, dir, "patients.yaml", strings.Replace(string(schema), `negative: "0"`, `negative: "0", others: drop`, 1))

@@ -13,6 +13,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/objective"
+	"dyad/internal/must"
 )
 
 // Streams whose state has more than the buffer are stopped and resumed too, without
@@ -32,10 +33,7 @@ func TestOnlineAlgorithmsResume(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := clinic(t, 120)
-			all, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 			lines := strings.SplitAfter(string(all), "\n")
 			write(t, dir, "patients.csv", strings.Join(lines[:1+37], ""))
 			flags := slices.Concat(onlineFlags, []string{"--data", "patients.csv", "--average", "--out", "m.json"}, c.flags)
@@ -113,10 +111,7 @@ func TestOnlineRegret(t *testing.T) {
 		t.Fatalf("%v: %s", err, lines[len(lines)-1])
 	}
 	o := parseOnline(t, strings.Join(lines[:len(lines)-1], "\n"))
-	sample, _, err := (&trainedFlags{Data: dataFiles{names: []string{"patients.csv"}}, Schema: "patients.yaml"}).loadOr(&app{ctx: t.Context()}, syntheticRecords, dataset.RefusePersons, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample, _ := must.Get2((&trainedFlags{Data: dataFiles{names: []string{"patients.csv"}}, Schema: "patients.yaml"}).loadOr(&app{ctx: t.Context()}, syntheticRecords, dataset.RefusePersons, nil))(t)
 	records := lib.NewData(sample).Records
 	loss := engine.Logistic{}
 	row := func(i int) engine.Record {
@@ -147,14 +142,9 @@ func TestOnlineRegret(t *testing.T) {
 				for i := range last {
 					x, y[i] = append(x, row(i).X...), records.Label(i)
 				}
-				if part, err = engine.NewRecords(x, y, records.Dim(), records.Bounds()); err != nil {
-					t.Fatal(err)
-				}
+				part = must.Get(engine.NewRecords(x, y, records.Dim(), records.Bounds()))(t)
 			}
-			mean, err := objective.Mean(t.Context(), loss, w, part)
-			if err != nil {
-				t.Fatal(err)
-			}
+			mean := must.Get(objective.Mean(t.Context(), loss, w, part))(t)
 			general += mean + 0.05*squaredNorm(w)
 		}
 		return regret, general

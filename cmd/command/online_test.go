@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dyad/internal/must"
 )
 
 // onlineOutput are the lines of a run.
@@ -42,10 +44,7 @@ func TestOnlineResumesWithoutSpendingTwice(t *testing.T) {
 		t.Skip("slow")
 	}
 	dir := clinic(t, 120)
-	all, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(all), "\n")
 	write(t, dir, "patients.csv", strings.Join(lines[:1+37], ""))
 	flags := append(slices.Clone(onlineFlags), "--data", "patients.csv")
@@ -68,10 +67,7 @@ func TestOnlineResumesWithoutSpendingTwice(t *testing.T) {
 		return out
 	}
 	before := spent()
-	old, err := os.ReadFile("s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(os.ReadFile("s"))(t)
 	if code, _, errs := dyad(t, dir, flags...); code != exitInput || !strings.Contains(errs, "--resume") {
 		t.Errorf("a second start over the state: exit %d, %s", code, errs)
 	}
@@ -141,10 +137,7 @@ func moneyOf(t *testing.T, text string) string {
 // An old copy of the state from before a resume is refused while the run goes on.
 func TestOnlineRefusesAnOldState(t *testing.T) {
 	dir := clinic(t, 60)
-	all, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(all), "\n")
 	feed := func(from, to int, args ...string) int {
 		var out, errs bytes.Buffer
@@ -158,10 +151,7 @@ func TestOnlineRefusesAnOldState(t *testing.T) {
 	if feed(0, 25) != exitOK { // standard input
 		t.Fatal("the start failed")
 	}
-	old, err := os.ReadFile("s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(os.ReadFile("s"))(t)
 	if feed(25, 45, "--resume") != exitOK {
 		t.Fatal("resuming failed")
 	}
@@ -212,10 +202,7 @@ func TestOnlinePublic(t *testing.T) {
 // charged to nobody.
 func TestOnlineStopsAtABadRow(t *testing.T) {
 	dir := clinic(t, 100)
-	all, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(all), "\n")
 	flags := append(slices.Clone(onlineFlags), "--data", "patients.csv")
 	bad := func(row int) (int, string, string) {
@@ -250,10 +237,7 @@ func TestOnlineStopsAtABadRow(t *testing.T) {
 // after which the unfinished batch is in the state.
 func TestOnlineFollows(t *testing.T) {
 	dir := clinic(t, 250)
-	all, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(all), "\n")
 	write(t, dir, "grow.csv", strings.Join(lines[:1+190], ""))
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
@@ -318,10 +302,7 @@ func TestOnlineRefusesACopyOfTheState(t *testing.T) {
 		t.Errorf("the copy after an orderly stop: exit %d, %s%s", code, out, errs)
 	}
 	// Copies are not refused for being copies: the state itself goes on under another name.
-	state, err := os.ReadFile("s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Get(os.ReadFile("s"))(t)
 	write(t, dir, "copy", string(state))
 	if code, out, errs := dyad(t, dir, copied...); code != exitOK || !strings.Contains(out, `"release":8`) {
 		t.Errorf("the last state, moved: exit %d, %s%s", code, out, errs)
@@ -332,10 +313,7 @@ func TestOnlineRefusesACopyOfTheState(t *testing.T) {
 func TestResumedPublicStreamReplacesItsOwnModelOnly(t *testing.T) {
 	dir := clinic(t, 200)
 	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		return string(text)
 	}
 	stream := func(more ...string) (int, string, string) {

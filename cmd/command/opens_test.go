@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // openCall is a system call that opened a file, as strace prints it.
@@ -84,14 +86,8 @@ func init() {
 		if err != nil {
 			return nil
 		}
-		exe, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := json.Marshal(commands)
-		if err != nil {
-			t.Fatal(err)
-		}
+		exe := must.Get(os.Executable())(t)
+		text := must.Get(json.Marshal(commands))(t)
 		own := t.TempDir()
 		write(t, own, "commands", string(text))
 		traces := filepath.Join(own, "traces")
@@ -109,10 +105,7 @@ func init() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trace, err := os.ReadFile(traces)
-		if err != nil {
-			t.Fatal(err)
-		}
+		trace := must.Get(os.ReadFile(traces))(t)
 		parts := strings.Split(string(trace), `"`+beginning+`"`)
 		if len(runs) != len(commands) || len(parts) != len(runs)+2 {
 			t.Fatalf("%d commands ended and %d began, want %d", len(runs), len(parts)-2, len(commands))

@@ -9,15 +9,13 @@ import (
 	"testing"
 
 	"dyad/internal/files"
+	"dyad/internal/must"
 )
 
 // Every flag of every command that names a file to write says what the file will hold, or is in the list of those
 // whose content does not depend on the ending of a name.
 func TestOutputsSayWhatTheyHold(t *testing.T) {
-	parser, err := newParser(&cli{}, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&cli{}, io.Discard, io.Discard))(t)
 	others := map[string]string{"export": "the format is a flag", "lab curve": "a prefix", "lab reproduce": "a folder"}
 	tagged := 0
 	for _, leaf := range parser.Model.Leaves(false) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/internal/must"
 )
 
 // people writes records with ids and no labels, pairs that differ in the first
@@ -73,10 +74,7 @@ func TestPreferencesRoad(t *testing.T) {
 	for i, id := range scores.IDs {
 		score[id] = scores.Scores[i]
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "preferences.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "preferences.csv")))(t)
 	right, all := 0, 0
 	for _, line := range strings.Fields(string(text))[1:] {
 		a, b, _ := strings.Cut(line, ",")
@@ -193,10 +191,7 @@ func TestPairsNeedNoLabelColumn(t *testing.T) {
 	const columns = "columns:\n  - {name: id, role: id}\n  - {name: kind, range: [0, 1]}\n  - {name: score, range: [0, 1]}\n"
 	write(t, dir, "plain.yaml", "data_id: people\ncsv: {header: true}\n"+columns)
 	write(t, dir, "bare.yaml", "data_id: people\n"+columns)
-	text, err := os.ReadFile(filepath.Join(dir, "people.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "people.csv")))(t)
 	_, bare, _ := strings.Cut(string(text), "\n")
 	write(t, dir, "bare.csv", bare)
 	var first []byte
@@ -205,10 +200,7 @@ func TestPairsNeedNoLabelColumn(t *testing.T) {
 		if code != exitOK {
 			t.Fatalf("%v: exit %d: %s", c, code, errs)
 		}
-		m, err := readModel(filepath.Join(dir, "m.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(readModel(filepath.Join(dir, "m.json")))(t)
 		weights, _ := json.Marshal(m.Weights)
 		if first == nil {
 			first = weights
@@ -338,18 +330,10 @@ func TestBadPairsAreRefusedAndNothingCharged(t *testing.T) {
 // withoutRecipe is a report without the recipe, which a plan alone prints.
 func withoutRecipe(t *testing.T, r algorithms.Report) string {
 	t.Helper()
-	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(r))(t)
 	var facts map[string]any
-	if err := json.Unmarshal(text, &facts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &facts))
 	delete(facts, "recipe")
-	text, err = json.MarshalIndent(facts, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(json.MarshalIndent(facts, "", "  "))(t)
 	return string(text)
 }

@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 )
 
 func tuplesTrain(more ...string) []string {
@@ -76,14 +77,8 @@ func TestEvaluatePrintsTheLossOfTheModel(t *testing.T) {
 	if code, _, errs := dyad(t, dir, tuplesTrain("--density", "2", "--degree-cap", "6", "--margin", "0.7", "--mode", "nonprivate", "--public-data", "--out", "m.json")...); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
-	m, err := readModel(filepath.Join(dir, "m.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := dataset.Load(filepath.Join(dir, "patients.csv"), m.Encoder.Schema(), dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(readModel(filepath.Join(dir, "m.json")))(t)
+	data := must.Get(dataset.Load(filepath.Join(dir, "patients.csv"), m.Encoder.Schema(), dataset.Options{}))(t)
 	evaluated := func() evaluation {
 		code, out, errs := dyad(t, dir, "--json", "evaluate", "m.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
 		var e evaluation
@@ -104,10 +99,7 @@ func TestEvaluatePrintsTheLossOfTheModel(t *testing.T) {
 	}
 	// A file that does not name its loss has the figures of neighbours only.
 	m.PairLoss = nil
-	text, err := m.Text()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(m.Text())(t)
 	write(t, dir, "m.json", string(text))
 	if e := evaluated(); e.Objective != nil || len(e.KNN) == 0 {
 		t.Errorf("evaluation of a model without its loss: %+v", e)
@@ -117,10 +109,7 @@ func TestEvaluatePrintsTheLossOfTheModel(t *testing.T) {
 // contrastiveOfAll is the definition.
 func contrastiveOfAll(t *testing.T, m *model, r *engine.Records, margin float64) float64 {
 	t.Helper()
-	z, dim, err := m.Transform(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z, dim := must.Get2(m.Transform(r))(t)
 	sum := 0.0
 	for i := range r.Len() {
 		for j := range i {
@@ -199,10 +188,7 @@ func TestNetworksOfTuples(t *testing.T) {
 			n = 80
 		}
 		at := clinic(t, n)
-		text, err := m.Text()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(m.Text())(t)
 		write(t, at, "m.json", string(text))
 		if code, _, errs := dyad(t, at, tuplesTrain(append(args, "--out", "r.json")...)...); code != exitInput || !strings.Contains(errs, says) {
 			t.Errorf("%v: exit %d, want one about %q: %s", args, code, says, errs)

@@ -15,6 +15,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -137,10 +138,7 @@ func TestTrainPersons(t *testing.T) {
 		t.Errorf("below the cap: exit %d: %s%s", code, out, errs)
 	}
 	// A file of other persons has a number of its own.
-	text, err := os.ReadFile(filepath.Join(dir, "visits.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "visits.csv")))(t)
 	lines := strings.SplitAfter(string(text), "\n")
 	others := lines[0]
 	for _, row := range lines[1:] {
@@ -252,10 +250,7 @@ func TestRowsOfPersonsAddUp(t *testing.T) {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, errs)
 	}
 	for name, g := range map[string]privacy.Guarantee{"training": plan.Training.Guarantee, "held out": plan.HeldOut.Guarantee, "in all": *plan.InAll} {
-		mu, err := privacy.GroupMu(g.Mu, 30)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mu := must.Get(privacy.GroupMu(g.Mu, 30))(t)
 		want := "for all rows of one person it is (" + privacy.FormatUp(account.GDPEpsilon(mu, g.Delta)) + ","
 		if all := strings.Join(g.Warnings, "\n"); !strings.Contains(all, want) || strings.Count(all, "rows of one person") != 1 {
 			t.Errorf("%s: want %q once: %s", name, want, all)
@@ -321,15 +316,10 @@ func TestProgressOfPersonsShowsNoTimes(t *testing.T) {
 	dir, _ := visits(t, func(int) int { return 2 }, mixedVisit)
 	times := regexp.MustCompile(`\[\d+\w+`)
 	for schema, shown := range map[string]bool{"rows.yaml": true, "public.yaml": false, "declared.yaml": false} {
-		s, err := dataset.LoadSchema(filepath.Join(dir, schema))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(dataset.LoadSchema(filepath.Join(dir, schema)))(t)
 		var screen bytes.Buffer
 		a := &app{ctx: context.Background(), stderr: &screen, interactive: true}
-		if _, err := a.readTraining(dataFiles{names: []string{filepath.Join(dir, "visits.csv")}}, s, dataset.Options{Persons: dataset.KeepPersons}, false); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(a.readTraining(dataFiles{names: []string{filepath.Join(dir, "visits.csv")}}, s, dataset.Options{Persons: dataset.KeepPersons}, false))(t)
 		if strings.Contains(screen.String(), "rows") && !shown {
 			t.Errorf("%s: reading shows %q", schema, screen.String())
 		}
@@ -371,10 +361,7 @@ func TestFiguresOfPersonsAreSilent(t *testing.T) {
 	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--epsilon", "2", "--out", "m.json", "--seed", "1", "--algorithm", "dpgdsc"); code != exitOK {
 		t.Fatal(errs)
 	}
-	model, err := os.ReadFile(filepath.Join(dir, "m.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := must.Get(os.ReadFile(filepath.Join(dir, "m.json")))(t)
 	secret := regexp.MustCompile(`[A-Z2-7]{26}`)
 	for _, flags := range [][]string{nil, {"--delta", "0", "--mean-loss"}, {"--roc-thresholds=-0.1,0.1", "--holdout", "0.25"}} {
 		var first string

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -20,9 +21,7 @@ func sigma(t *testing.T, args ...string) float64 {
 	code, out, errs := dyad(t, t.TempDir(), append([]string{"plan", "--json"}, args...)...)
 	if code == exitOK {
 		var r algorithms.Report
-		if err := json.Unmarshal([]byte(out), &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(out), &r))
 		if r.Word("constants_origin") != "asserted by the user" || !strings.Contains(strings.Join(r.Guarantee.Assumptions, " "), "asserted by the user") {
 			t.Fatalf("plan %v does not say that the constants are asserted:\n%s", args, out)
 		}
@@ -32,10 +31,7 @@ func sigma(t *testing.T, args ...string) float64 {
 	if code != exitInput || found == nil {
 		t.Fatalf("plan %v: exit %d\n%s", args, code, errs)
 	}
-	v, err := strconv.ParseFloat(strings.TrimSuffix(found[1], ";"), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(strconv.ParseFloat(strings.TrimSuffix(found[1], ";"), 64))(t)
 	return v
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"dyad/internal/must"
 )
 
 // An explicit zero must never pass for "not given".
@@ -68,12 +70,9 @@ func TestNumericFlagsSayWhetherZeroIsAValue(t *testing.T) {
 		"pairs plan epsilon": true, "pairs train epsilon": true, "ledger init epsilon": true, "ledger init delta": true, "ledger show delta": true,
 	}
 	var c cli
-	parser, err := newParser(&c, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&c, io.Discard, io.Discard))(t)
 	tagged := 0
-	err = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
+	err := kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
 		n, ok := node.(*kong.Node)
 		if !ok {
 			return next(nil)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // Models of moments have probabilities, at no charge; what has none says why before it reads the data, and damaged log odds are refused.
@@ -17,10 +19,7 @@ func TestPredictProbabilities(t *testing.T) {
 			t.Fatalf("exit %d: %s", code, errs)
 		}
 	}
-	charged, err := os.ReadFile(filepath.Join(dir, "l.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	charged := must.Get(os.ReadFile(filepath.Join(dir, "l.jsonl")))(t)
 	code, out, errs := dyad(t, dir, "predict", "m.json", "--data", "patients.csv", "--probabilities", "--json")
 	var r predictResult
 	if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || len(r.Probabilities) != 2000 || r.Scores != nil {
@@ -47,20 +46,13 @@ func TestPredictProbabilities(t *testing.T) {
 			t.Errorf("%v: exit %d: %s", args, code, errs)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "m.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "m.json")))(t)
 	var raw map[string]any
-	if err := json.Unmarshal(text, &raw); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &raw))
 	raw["log_odds"].(map[string]any)["slope"] = -1
 	delete(raw, "checksum") // as if an earlier version had written it
 	delete(raw, "plan")
-	if text, err = json.Marshal(raw); err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(json.Marshal(raw))(t)
 	write(t, dir, "damaged.json", string(text))
 	if code, _, errs := dyad(t, dir, "predict", "damaged.json", "--data", "patients.csv"); code != exitInput || !strings.Contains(errs, "slope of at least 0") {
 		t.Errorf("exit %d: %s", code, errs)
@@ -70,10 +62,7 @@ func TestPredictProbabilities(t *testing.T) {
 // The log has the place and the rule of an error in a file, for clients that say it in words of their own.
 func TestLogsHaveThePlaceOfAnError(t *testing.T) {
 	dir := clinic(t, 64)
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(text), "\n")
 	lines[3] = "abc" + lines[3][strings.Index(lines[3], ","):]
 	write(t, dir, "wrong.csv", strings.Join(lines, ""))

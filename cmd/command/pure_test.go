@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -125,9 +126,7 @@ func TestAccountSideBySide(t *testing.T) {
 	}
 	e := account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 2}, Rate: 0.01, Relation: account.ReplaceOne, Group: 4}, 500)
 	var total account.Total
-	if err := total.Compose(e); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, total.Compose(e))
 	if one, all := group("--sigma", "2"); all.Delta != 1e-5 || all.Epsilon < total.Epsilon(1e-5)*(1-1e-9) || all.Epsilon <= one {
 		t.Errorf("4 sampled records of one person: %+v, one record %g, the ledger would count %g", all, one, total.Epsilon(1e-5))
 	}

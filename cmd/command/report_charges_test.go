@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 )
 
 // TestPageSaysWhatIsLeft: what the page says that one more run may have is admitted by the ledger, and 2 % more is not.
@@ -33,10 +34,7 @@ func TestPageSaysWhatIsLeft(t *testing.T) {
 		if found == nil {
 			t.Fatalf("delta %s: the page does not say what is left: %s", delta, regexp.MustCompile("Left: [^.]*").FindString(string(text)))
 		}
-		left, err := strconv.ParseFloat(found[1], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		left := must.Get(strconv.ParseFloat(found[1], 64))(t)
 		run(exitResource, append(train, fmt.Sprint(1.02*left), "--delta", "1e-5", "--out", "more.json")...)
 		run(exitOK, append(train, found[1], "--delta", "1e-5", "--out", "last.json", "--report", "last.html")...)
 		if text, err = os.ReadFile(filepath.Join(dir, "last.html")); err != nil || !strings.Contains(string(text), "Left: nothing") && !strings.Contains(string(text), "Left: one more run may have epsilon = 0.0") {
@@ -57,10 +55,7 @@ func TestPageHasChargesOfFigures(t *testing.T) {
 		}
 	}
 	for _, page := range []string{"evaluated.html", "both.html"} {
-		text, err := os.ReadFile(filepath.Join(dir, page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, page)))(t)
 		for _, want := range []string{"Charges on next-year", "Charges on synthetic-clinical", "evaluation"} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s lacks %q", page, want)

@@ -11,6 +11,7 @@ import (
 	"dyad/engine/dataset/catalog/schemas"
 	"dyad/internal/experiment/reproduce"
 	"dyad/internal/experiment/reproduce/plans"
+	"dyad/internal/must"
 )
 
 // TestReproduceList: every item has a state, data that are missing have a command, and a wrong name is bad input.
@@ -21,9 +22,7 @@ func TestReproduceList(t *testing.T) {
 		t.Fatalf("code %d: %s", code, errs)
 	}
 	var got struct{ Items []reproduce.State }
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(out), &got))
 	states := map[string]string{}
 	for _, s := range got.Items {
 		states[s.Paper+" "+s.Item] = s.State
@@ -48,10 +47,7 @@ func TestReproduceQuick(t *testing.T) {
 	if code, _, errs := dyad(t, dir, args...); code != exitOK {
 		t.Fatalf("code %d: %s", code, errs)
 	}
-	before, err := os.ReadFile(filepath.Join(dir, "q", "xue-table1.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.ReadFile(filepath.Join(dir, "q", "xue-table1.csv")))(t)
 	if code, _, errs := dyad(t, dir, args...); code != exitOK {
 		t.Fatalf("code %d: %s", code, errs)
 	}
@@ -59,9 +55,7 @@ func TestReproduceQuick(t *testing.T) {
 		t.Error("the second call changed the result")
 	}
 	pages := filepath.Join(dir, "q", "reproduce-xue.html")
-	if err := os.Remove(pages); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(pages))
 	if code, out, errs := dyad(t, dir, append(args, "--pages-only")...); code != exitOK || !exists(pages) {
 		t.Errorf("--pages-only: code %d: %s%s", code, out, errs)
 	}
@@ -117,10 +111,7 @@ func TestPaperUnsoundIsForPublicData(t *testing.T) {
 	if code != exitOK {
 		t.Fatalf("code %d: %s", code, errs)
 	}
-	model, err := os.ReadFile(filepath.Join(dir, "model.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := must.Get(os.ReadFile(filepath.Join(dir, "model.json")))(t)
 	for name, text := range map[string]string{"report": out, "model": string(model)} {
 		if !strings.Contains(text, "paper-unsound: ") || !strings.Contains(text, "PAPER-UNSOUND") {
 			t.Errorf("the %s does not say paper-unsound", name)
@@ -130,18 +121,10 @@ func TestPaperUnsoundIsForPublicData(t *testing.T) {
 
 // TestCommittedVerdicts: docs/verdicts.md is what the catalogue and the committed results give.
 func TestCommittedVerdicts(t *testing.T) {
-	all, err := reproduce.Items(plans.Files, schemas.Files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile("../../docs/verdicts.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(reproduce.Items(plans.Files, schemas.Files))(t)
+	want := must.Get(os.ReadFile("../../docs/verdicts.md"))(t)
 	var got bytes.Buffer
-	if err := reproduce.WriteVerdicts(&got, all, "../../bench/results/reproduce", "../../bench/results", catalogue()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, reproduce.WriteVerdicts(&got, all, "../../bench/results/reproduce", "../../bench/results", catalogue()))
 	if !bytes.Equal(got.Bytes(), want) {
 		t.Error("docs/verdicts.md is not what the committed results give: dyad lab reproduce --pages-only")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"dyad/docs/checker"
+	"dyad/internal/must"
 	"dyad/privacy/ledger"
 )
 
@@ -92,10 +93,7 @@ var writes = map[string][]written{
 // read by report, export and predict.
 func TestGenuineFilesAreNeverRefused(t *testing.T) {
 	var c cli
-	parser, err := newParser(&c, &bytes.Buffer{}, &bytes.Buffer{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&c, &bytes.Buffer{}, &bytes.Buffer{}))(t)
 	rows := maps.Clone(writes)
 	var order []*kong.Node
 	for _, l := range parser.Model.Leaves(false) {
@@ -168,19 +166,10 @@ func TestGenuineOldFilesAreNeverRefused(t *testing.T) {
 		},
 	} {
 		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "formats", version))); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(dir, "ledger.jsonl"), filepath.Join(dir, "l.jsonl")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(dir, "ledger.jsonl.head"), filepath.Join(dir, "l.jsonl.head")); err != nil {
-			t.Fatal(err)
-		}
-		here, err := os.Getwd()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "formats", version))))
+		must.Do(t, os.Rename(filepath.Join(dir, "ledger.jsonl"), filepath.Join(dir, "l.jsonl")))
+		must.Do(t, os.Rename(filepath.Join(dir, "ledger.jsonl.head"), filepath.Join(dir, "l.jsonl.head")))
+		here := must.Get(os.Getwd())(t)
 		for _, stage := range []string{"as it is", "compacted"} {
 			for name, w := range files {
 				w.args = version
@@ -211,10 +200,7 @@ func stoppedAfterTheCharge(t *testing.T, dir string, args []string) string {
 			cancel()
 		}
 	}})
-	l, err := ledger.Open("l.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open("l.jsonl"))(t)
 	open, err := l.Unfinished("")
 	if code != exitCancelled || err != nil || len(open) == 0 {
 		t.Fatalf("dyad %v: exit %d, want an interrupt with one run to resume; %d, %v: %s", args, code, len(open), err, errs.String())

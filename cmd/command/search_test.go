@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/ledger"
 )
 
@@ -54,9 +55,7 @@ func TestSearchRoad(t *testing.T) {
 			t.Fatalf("%s: exit %d: %s", road, code, errs)
 		}
 		var r searchResult
-		if err := json.Unmarshal([]byte(out), &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(out), &r))
 		if r.Guarantee.Epsilon != plan.Guarantee.Epsilon || r.Guarantee.Epsilon > 1 || r.Road != road || !slices.Contains([]string{"default", "descent", "few features"}, r.Winner) || !(r.Alone > 0 && r.Alone < 1) {
 			t.Errorf("%s: %+v, plan %+v", road, r.runOutcome, plan)
 		}
@@ -77,10 +76,7 @@ func TestSearchRoad(t *testing.T) {
 	if err != nil || string(best) != string(first) && string(best) != string(second) {
 		t.Error("the file of the winner is not that of a candidate")
 	}
-	l, err := ledger.Open(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
 	if s, err := l.Summary("synthetic-clinical", 1e-4); err != nil || s.Runs != 3 {
 		t.Errorf("%d runs were charged: %v", s.Runs, err)
 	}
@@ -126,10 +122,7 @@ func TestSearchRefusals(t *testing.T) {
 		t.Fatal(errs)
 	}
 	// A model whose positive class is the other one: the labels of the first would choose against it.
-	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "turned.yaml", strings.Replace(string(schema), `positive: "1", negative: "0"`, `positive: "0", negative: "1"`, 1))
 	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "turned.yaml", "--out", "turned.json"); code != exitOK {
 		t.Fatal(errs)
@@ -171,7 +164,7 @@ func seenOfSearch(t *testing.T, seed int) string {
 		t.Fatal(errs)
 	}
 	all := out + "\n--- errors\n" + errs
-	err := filepath.WalkDir(dir, func(path string, f os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, f os.DirEntry, err error) error {
 		name, _ := filepath.Rel(dir, path)
 		all += "\n--- file " + name
 		if err == nil && strings.HasSuffix(name, "ledger.jsonl") {
@@ -180,10 +173,7 @@ func seenOfSearch(t *testing.T, seed int) string {
 			all += "\n" + string(text)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return strings.ReplaceAll(all, dir, "DIR")
 }
 

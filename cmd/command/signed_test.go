@@ -13,6 +13,7 @@ import (
 	lib "dyad"
 	"dyad/docs/checker"
 	"dyad/internal/crash"
+	"dyad/internal/must"
 )
 
 // owner is the key of the ledger of a folder.
@@ -79,10 +80,7 @@ func TestEveryReleasedFileIsSigned(t *testing.T) {
 			if code, text := bySignature(t, dir, name, key); code != exitOK && code != exitFailure || !strings.Contains(text, "signed this file") {
 				t.Errorf("%s: exit %d: %s", name, code, text)
 			}
-			text, err := os.ReadFile(filepath.Join(dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 			write(t, dir, name, string(text)+" ")
 			if code, text := bySignature(t, dir, name, key); code != exitInput || !strings.Contains(text, "the file is not the one that was signed") {
 				t.Errorf("%s with a byte more: exit %d: %s", name, code, text)
@@ -106,10 +104,7 @@ func TestForgeriesAreRefusedByKey(t *testing.T) {
 			t.Fatal(errs)
 		}
 	}
-	genuine, err := os.ReadFile(filepath.Join(dir, "m.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	genuine := must.Get(os.ReadFile(filepath.Join(dir, "m.json")))(t)
 	if code, text := bySignature(t, dir, "m.json", key); code != exitOK {
 		t.Fatalf("the genuine file: exit %d: %s", code, text)
 	}
@@ -148,9 +143,7 @@ func TestForgeriesAreRefusedByKey(t *testing.T) {
 		"nothing but a new spacing": func(map[string]any) {},
 	} {
 		var m map[string]any
-		if err := json.Unmarshal(genuine, &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(genuine, &m))
 		forge(m)
 		text := sealed(t, m)
 		if bytes.Equal(text, genuine) {
@@ -166,17 +159,12 @@ func TestForgeriesAreRefusedByKey(t *testing.T) {
 	if code, text := bySignature(t, dir, "m.json", stranger); code != exitInput || !strings.Contains(text, "it is by key") {
 		t.Errorf("the key of a stranger: exit %d: %s", code, text)
 	}
-	sig, err := os.ReadFile(filepath.Join(dir, "other.json.minisig"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sig := must.Get(os.ReadFile(filepath.Join(dir, "other.json.minisig")))(t)
 	write(t, dir, "m.json.minisig", string(sig))
 	if code, text := bySignature(t, dir, "m.json", key); code != exitInput || !strings.Contains(text, "the file is not the one that was signed") {
 		t.Errorf("the signature of another file: exit %d: %s", code, text)
 	}
-	if err := os.Remove(filepath.Join(dir, "m.json.minisig")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "m.json.minisig")))
 	if code, text := bySignature(t, dir, "m.json", key); code != exitInput || !strings.Contains(text, "the signature of m.json cannot be read") {
 		t.Errorf("no signature: exit %d: %s", code, text)
 	}
@@ -219,10 +207,7 @@ func TestSignatureAfterACrash(t *testing.T) {
 func TestSignedFileIsReadStrictly(t *testing.T) {
 	dir := clinic(t, 300)
 	key := owner(t, dir)
-	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "drafted.yaml", "bounds_from_data: true\n"+string(schema))
 	train := func(name, schema string) {
 		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", schema, "--epsilon", "1", "--out", name); code != exitOK {
@@ -235,9 +220,7 @@ func TestSignedFileIsReadStrictly(t *testing.T) {
 	}
 
 	write(t, dir, "elsewhere", "precious")
-	if err := os.Symlink("elsewhere", filepath.Join(dir, "m.json.minisig")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("elsewhere", filepath.Join(dir, "m.json.minisig")))
 	train("m.json", "patients.yaml") // it is released, and the note about its signature is no failure
 	if text, err := os.ReadFile(filepath.Join(dir, "elsewhere")); err != nil || string(text) != "precious" {
 		t.Errorf("a link in place of a signature: its target is %q (%v)", text, err)
@@ -245,9 +228,7 @@ func TestSignedFileIsReadStrictly(t *testing.T) {
 	if code, _, errs := dyad(t, dir, "ledger", "sign", "m.json"); code == exitOK || !strings.Contains(errs, "m.json.minisig is a link") {
 		t.Errorf("a link in place of a signature: exit %d: %s", code, errs)
 	}
-	if err := os.Remove(filepath.Join(dir, "m.json.minisig")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "m.json.minisig")))
 	if code, _, errs := dyad(t, dir, "ledger", "sign", "m.json"); code != exitOK {
 		t.Fatal(errs)
 	}
@@ -256,14 +237,8 @@ func TestSignedFileIsReadStrictly(t *testing.T) {
 	if code, _, errs := dyad(t, dir, verify...); code != exitOK {
 		t.Fatal(errs)
 	}
-	m, err := lib.Load(filepath.Join(dir, "m.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := modelText(filepath.Join(dir, "m.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(lib.Load(filepath.Join(dir, "m.json")))(t)
+	text := must.Get(modelText(filepath.Join(dir, "m.json")))(t)
 	r, err := judgement{}.compared(m, text, strings.Repeat("0", 64), filepath.Join(dir, "state/dyad/ledger.jsonl"), false)
 	if err != nil || r.Verdict.Verdict != checker.Refused || !strings.Contains(r.Why, "no line with the head") {
 		t.Errorf("another head: %+v, %v", r, err)
@@ -281,10 +256,7 @@ func TestWitnessOfTheLedger(t *testing.T) {
 	train("a.json")
 	old := map[string][]byte{}
 	for _, name := range []string{"l.jsonl", "l.jsonl.head"} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		old[name] = text
 	}
 	train("b.json")

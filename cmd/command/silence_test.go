@@ -17,6 +17,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/local"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -134,7 +135,7 @@ func told(t *testing.T, dir string, args ...string) (code int, text string) {
 	code, out, errs := dyad(t, dir, args...)
 	var b strings.Builder
 	fmt.Fprintf(&b, "exit %d\n%s\n--- errors\n%s", code, out, errs)
-	err := filepath.WalkDir(dir, func(path string, f os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, f os.DirEntry, err error) error {
 		if err != nil || f.IsDir() || silentInputs.MatchString(f.Name()) {
 			return err
 		}
@@ -146,10 +147,7 @@ func told(t *testing.T, dir string, args ...string) (code int, text string) {
 		content, err := os.ReadFile(path)
 		b.Write(content)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	charged, spent, problem := dyad(t, dir, "ledger", "show", "d", "--json")
 	fmt.Fprintf(&b, "\n--- ledger, exit %d\n%s%s", charged, spent, problem)
 	text = b.String()
@@ -419,10 +417,7 @@ func TestLabelsWithoutPairsAreAnErrorOnPublicData(t *testing.T) {
 	} {
 		dir := silentFolder(t, silentWorlds[c.world])
 		model(dir)
-		ledger, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ledger := must.Get(os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
 		code, out, errs := dyad(t, dir, c.args...)
 		if code != exitInput || !strings.Contains(errs, c.says) {
 			t.Errorf("%s, %v: exit %d, want 64 and %q: %s", c.world, c.args, code, c.says, errs)

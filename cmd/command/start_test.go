@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 )
 
 // conversation is what happened at a terminal.
@@ -41,9 +42,7 @@ func converse(t *testing.T, dir string, lines []string, args ...string) (c conve
 		seen <- all.String()
 	}()
 	typed := strings.Join(lines, "\n") + "\n\x04" // the end of the input
-	if _, err := person.WriteString(typed); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(person.WriteString(typed))(t)
 	var out bytes.Buffer
 	c.code = run(context.Background(), args, program, &out, program)
 	program.Close()
@@ -145,10 +144,7 @@ func TestStartTurnsRawExportsIntoSchemas(t *testing.T) {
 					t.Errorf("the terminal does not show %q:\n%s", shown, c.screen)
 				}
 			}
-			s, err := dataset.LoadSchema(filepath.Join(dir, "raw.yaml"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(dataset.LoadSchema(filepath.Join(dir, "raw.yaml")))(t)
 			if s.RangesFromData() || s.Persons != e.persons {
 				t.Errorf("ranges from the data: %v; persons: %d, want %d", s.RangesFromData(), s.Persons, e.persons)
 			}
@@ -173,10 +169,7 @@ func TestStartTurnsRawExportsIntoSchemas(t *testing.T) {
 			if d.Records.Len() != 3000 {
 				t.Errorf("%d rows", d.Records.Len())
 			}
-			m, err := dataset.Summarize(filepath.Join(dir, "raw.csv"), s, dataset.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(dataset.Summarize(filepath.Join(dir, "raw.csv"), s, dataset.Options{}))(t)
 			for _, column := range m.Columns {
 				if low, ok := e.min[column.Name]; ok && (column.Min != low || column.Max != e.max[column.Name]) {
 					t.Errorf("%s from %v to %v, want %v to %v", column.Name, column.Min, column.Max, low, e.max[column.Name])
@@ -232,9 +225,7 @@ func TestStartShowsValuesOnATerminalOnly(t *testing.T) {
 	t.Chdir(dir)
 	person, program := terminal(t)
 	defer program.Close()
-	if _, err := person.WriteString("Verstorben\n\x04"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(person.WriteString("Verstorben\n\x04"))(t)
 	var stdout, stderr bytes.Buffer
 	if code := run(t.Context(), []string{"start", "h.csv", "--force"}, program, &stdout, &stderr); code != exitOK {
 		t.Errorf("exit %d: %s", code, &stderr)
@@ -259,10 +250,7 @@ func TestWhatIsNotAnsweredStaysMarked(t *testing.T) {
 		if talk.code != exitOK {
 			t.Fatalf("%s: exit %d: %s", c.name, talk.code, talk.screen)
 		}
-		s, err := dataset.LoadSchema(filepath.Join(dir, "asked.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(dataset.LoadSchema(filepath.Join(dir, "asked.yaml")))(t)
 		var marked []string
 		for _, column := range s.Columns {
 			if column.FromData {
@@ -295,14 +283,8 @@ func TestAnswersGiveAllThatIsAsked(t *testing.T) {
 	if code, out, errs := dyad(t, dir, "start", "raw.csv", "--answers", "known.yaml", "--out", "known-schema.yaml"); code != exitOK {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
 	}
-	asked, err := os.ReadFile(filepath.Join(dir, "asked.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	known, err := os.ReadFile(filepath.Join(dir, "known-schema.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := must.Get(os.ReadFile(filepath.Join(dir, "asked.yaml")))(t)
+	known := must.Get(os.ReadFile(filepath.Join(dir, "known-schema.yaml")))(t)
 	if string(asked) != string(known) || strings.Contains(string(asked), "from_data: true") {
 		t.Errorf("asked:\n%s\nby a file:\n%s\n%s", asked, known, c.screen)
 	}

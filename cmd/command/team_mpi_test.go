@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/ledger"
 )
@@ -50,14 +51,8 @@ func mpiJob(t *testing.T, dir string, size int, s crash.Spec) ended {
 		t.Fatalf("%d processes started, want %d (%v): %s", len(files), max(size, 1), err, e.Stderr)
 	}
 	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pid, err := strconv.Atoi(string(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
+		pid := must.Get(strconv.Atoi(string(text)))(t)
 		for began := time.Now(); syscall.Kill(pid, 0) == nil; time.Sleep(50 * time.Millisecond) {
 			if time.Since(began) > 20*time.Second {
 				t.Fatalf("%s is still there after the job", filepath.Base(name))
@@ -128,14 +123,8 @@ func TestMPIKills(t *testing.T) {
 // wantCharged returns the one run of the ledger in this folder, which has released so often.
 func wantCharged(t *testing.T, releases int) (run string) {
 	t.Helper()
-	l, err := ledger.Open("l.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := l.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open("l.jsonl"))(t)
+	entries := must.Get(l.Entries())(t)
 	charges, released := 0, 0
 	for _, e := range entries {
 		if e.Charge != nil {

@@ -20,6 +20,7 @@ import (
 	"dyad/engine/dataset"
 	"dyad/engine/device"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/privacy/ledger"
 )
 
@@ -124,10 +125,7 @@ func TestTeamRefusals(t *testing.T) {
 	dir := clinic(t, 20_000) // sorted scores are the cheapest for a hinge
 	unread := []string{"train", "--schema", "patients.yaml", "--set", "steps=5", "--algorithm", "gradient-perturbation"}
 	base := slices.Clip(append(slices.Clone(unread), "--data", "patients.csv"))
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.SplitAfter(string(text), "\n")
 	write(t, dir, "shorter.csv", strings.Join(lines[:len(lines)-2], ""))
 	write(t, dir, "broken.csv", string(text)+"x,y\n")
@@ -194,10 +192,7 @@ func TestTeamRefusals(t *testing.T) {
 // TestTeamOfOneKind: the ranks of a team compute on CPUs, or each on a GPU: their chunks differ.
 func TestTeamOfOneKind(t *testing.T) {
 	t.Chdir(clinic(t, 150))
-	data, err := lib.Open("patients.csv", "patients.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(lib.Open("patients.csv", "patients.yaml"))(t)
 	moments, gradients := algorithms.Algorithm(algorithms.Moments{}), algorithms.Algorithm(algorithms.GradientPerturbation{Steps: 1})
 	for _, c := range []struct {
 		first, second, says, task string
@@ -306,10 +301,7 @@ func TestTeamLostRank(t *testing.T) {
 	if first.Code == exitOK || !strings.Contains(first.Stderr, "continues it at no further cost") {
 		t.Fatalf("a rank was lost: exit %d: %s", first.Code, first.Stderr)
 	}
-	l, err := ledger.Open("l.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open("l.jsonl"))(t)
 	entries, err := l.Entries()
 	if err != nil || len(entries) == 0 {
 		t.Fatal(err, entries)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestTopics: every page can be asked for and is listed, its lines fit a terminal, and its
@@ -43,24 +45,15 @@ func TestTopics(t *testing.T) {
 // TestChoosingHasTheNumbersOfTheRawFile: every row of the page's table is that of
 // bench/results/auto-summary.csv, and no set of records is left out.
 func TestChoosingHasTheNumbersOfTheRawFile(t *testing.T) {
-	f, err := os.Open("../../bench/results/auto-summary.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open("../../bench/results/auto-summary.csv"))(t)
 	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(f).ReadAll())(t)
 	at := map[string]int{}
 	for i, name := range rows[0] {
 		at[name] = i
 	}
 	number := func(row []string, name string) float64 {
-		x, err := strconv.ParseFloat(row[at[name]], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must.Get(strconv.ParseFloat(row[at[name]], 64))(t)
 		return x
 	}
 	want := map[string]string{} // columns of the page, by records and data

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"dyad/docs/checker"
+	"dyad/internal/must"
 )
 
 // verified are trainings by the algorithms, losses, budgets and units that the checker covers, and
@@ -101,10 +102,7 @@ func verifiable(t *testing.T, dir, name, flags string) []byte {
 	if code, _, errs := dyad(t, dir, args...); code != exitOK {
 		t.Fatalf("dyad %v: exit %d: %s", args, code, errs)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, name+".json")))(t)
 	return text
 }
 
@@ -146,10 +144,7 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"model-1.json": checker.NotCovered, "model-1-plan.json": checker.Verified, "model-1-plan-2.json": checker.Verified} {
-		text, err := os.ReadFile(filepath.Join(source(t), "testdata", "formats", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(source(t), "testdata", "formats", name)))(t)
 		if v := checker.Check(text); v.Verdict != want {
 			t.Errorf("%s of an earlier version: %+v", name, v)
 		}
@@ -184,19 +179,13 @@ func TestVerifyPersons(t *testing.T) {
 // Models of pairs within query groups are verified: a record moves the sums of its own group alone, and their rounding errors.
 func TestVerifyQueryGroups(t *testing.T) {
 	dir := clinic(t, 200)
-	text, err := os.ReadFile(filepath.Join(dir, "patients.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	for i := range lines {
 		lines[i] += fmt.Sprintf(",%d", i/9)
 	}
 	lines[0] = strings.TrimSuffix(lines[0], "0") + "query"
-	schema, err := os.ReadFile(filepath.Join(dir, "patients.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "patients.csv", strings.Join(lines, "\n"))
 	write(t, dir, "patients.yaml", string(schema)+"  - {name: query, role: group}\n")
 	for _, algorithm := range []string{"dpgdsc", "dpgdc", "gradient-perturbation", "dpgdc2", "convergent-descent", "moments"} {
@@ -211,10 +200,7 @@ func sealed(t *testing.T, m any) []byte {
 	t.Helper()
 	object := maps.Clone(m.(map[string]any))
 	delete(object, "checksum")
-	text, err := json.MarshalIndent(object, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.MarshalIndent(object, "", "  "))(t)
 	sum := sha256.Sum256(append(text, '\n'))
 	return fmt.Appendf(text[:len(text)-2], ",\n  \"checksum\": \"sha256:%s\"\n}\n", hex.EncodeToString(sum[:]))
 }
@@ -242,15 +228,11 @@ func TestVerifyOtherStatement(t *testing.T) {
 	half := regexp.MustCompile(`"(sigma|scale)": ([0-9.e-]+)`).ReplaceAllStringFunc(text, func(s string) string {
 		var v float64
 		key, number, _ := strings.Cut(s, ": ")
-		if _, err := fmt.Sscan(number, &v); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscan(number, &v))(t)
 		return fmt.Sprintf("%s: %v", key, 2*v)
 	})
 	var m any
-	if err := json.Unmarshal([]byte(half), &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(half), &m))
 	if v := checker.Check(sealed(t, m)); v.Verdict != checker.Refused {
 		t.Errorf("twice the noise for the same epsilon: %+v", v)
 	}
@@ -259,10 +241,7 @@ func TestVerifyOtherStatement(t *testing.T) {
 	if code != exitOK {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
 	}
-	other, err := os.ReadFile(filepath.Join(dir, "other.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(os.ReadFile(filepath.Join(dir, "other.json")))(t)
 	var mine, its map[string]any
 	if json.Unmarshal([]byte(text), &mine) != nil || json.Unmarshal(other, &its) != nil {
 		t.Fatal("the models cannot be read")
@@ -322,9 +301,7 @@ func TestVerifyRefusesContradictions(t *testing.T) {
 		t.Fatal("nothing was changed")
 	}
 	var m any
-	if err := json.Unmarshal(half, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(half, &m))
 	if v := checker.Check(sealed(t, m)); !strings.Contains(v.Why, "counted") {
 		t.Errorf("part of a step: %+v", v)
 	}
@@ -343,9 +320,7 @@ func TestVerifyArchivedRun(t *testing.T) {
 			t.Errorf("a run that may be in an archive: exit %d: %s", code, errs)
 		}
 		verifiable(t, dir, "later", "--algorithm dpgdsc")
-		if err := os.Remove(filepath.Join(dir, "later.json")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(dir, "later.json")))
 	}
 	if code, why := judged(t, dir, "m.json", "--ledger", "l.jsonl"); code != exitOK {
 		t.Errorf("exit %d: %s", code, why)
@@ -355,9 +330,7 @@ func TestVerifyArchivedRun(t *testing.T) {
 		t.Fatalf("%v, %v", archives, err)
 	}
 	for _, name := range archives {
-		if err := os.Rename(name, name+".away"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(name, name+".away"))
 	}
 	if code, why := judged(t, dir, "m.json", "--ledger", "l.jsonl"); code != exitFailure || !strings.Contains(why, "archive") {
 		t.Errorf("without archives: exit %d: %s", code, why)
@@ -376,10 +349,7 @@ func TestVerifyLedger(t *testing.T) {
 	verifiable(t, dir, "m", "--algorithm dpgdsc")
 	verifiable(t, dir, "second", "--algorithm dpgdsc")
 	read := func(name string) []byte {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		return text
 	}
 	good, head := read("l.jsonl"), read("l.jsonl.head")

@@ -12,6 +12,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 )
 
 func problem(n, d int, radius float64) engine.Problem {
@@ -83,23 +84,14 @@ func TestPlanDeclines(t *testing.T) {
 
 func mustBind(t testing.TB, b cpu.Backend, p engine.Problem, r *engine.Records) engine.Evaluator {
 	t.Helper()
-	k, err := b.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(b.Plan(p))(t)
+	e := must.Get(k.Bind(r))(t)
 	return e
 }
 
 func TestBindChecksShape(t *testing.T) {
 	r := benchRecords(t, 20, 5)
-	sparse, err := engine.NewSparseRecords([]int64{0, 1, 4}, []int32{0, 0, 1, 2}, []float64{1, .1, .1, .1}, []float64{1, -1}, 5, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sparse := must.Get(engine.NewSparseRecords([]int64{0, 1, 4}, []int32{0, 0, 1, 2}, []float64{1, .1, .1, .1}, []float64{1, -1}, 5, engine.UnitBounds()))(t)
 	for name, c := range map[string]struct {
 		r      *engine.Records
 		change func(*engine.Problem)
@@ -116,10 +108,7 @@ func TestBindChecksShape(t *testing.T) {
 	} {
 		p := problem(20, 5, 1)
 		c.change(&p)
-		k, err := (cpu.Backend{}).Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get((cpu.Backend{}).Plan(p))(t)
 		if _, err := k.Bind(c.r); (err == nil) != c.ok {
 			t.Errorf("%s: Bind says %v", name, err)
 		}
@@ -191,9 +180,7 @@ func TestManyChunks(t *testing.T) {
 			for _, workers := range []int{1, 2, 7} {
 				e := mustBind(t, cpu.Backend{Method: method, Workers: workers}, p, r)
 				dst := make([]float64, d)
-				if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
 				if first == nil {
 					first = dst
 					bounds += e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
@@ -231,10 +218,7 @@ func TestSparseWideRows(t *testing.T) {
 		}
 		start, y = append(start, int64(len(value))), append(y, float64(2*rng.IntN(2)-1))
 	}
-	sparse, err := engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sparse := must.Get(engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds()))(t)
 	p := problem(n, d, 1)
 	p.NonZerosPerRow = nnz
 	w := inBall(d, 1)
@@ -244,9 +228,7 @@ func TestSparseWideRows(t *testing.T) {
 		for _, method := range []cpu.Method{cpu.NearLinear, cpu.Direct} {
 			e := mustBind(t, cpu.Backend{Method: method, Workers: 2}, p, sparse)
 			dst := make([]float64, d)
-			if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
 			results, bounds = append(results, dst), bounds+e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
 			e.Close()
 		}
@@ -311,8 +293,6 @@ func TestPrefixDoesNotAllocate(t *testing.T) {
 
 func BenchmarkPlan(b *testing.B) {
 	for b.Loop() {
-		if _, err := (cpu.Backend{}).Plan(problem(1000000, 20, 20)); err != nil {
-			b.Fatal(err)
-		}
+		must.Get((cpu.Backend{}).Plan(problem(1000000, 20, 20)))(b)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -52,20 +53,12 @@ func TestRecordStaysInItsGroup(t *testing.T) {
 			for k := range w {
 				w[k] = rng.Float64() / 20
 			}
-			k, err := engine.Grouped{Backend: cpu.Backend{Variant: v}}.Plan(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(engine.Grouped{Backend: cpu.Backend{Variant: v}}.Plan(p))(t)
 			sum := func(x, y []float64) []float64 {
-				e, err := k.Bind(adoptRecords(t, x, y, d))
-				if err != nil {
-					t.Fatal(err)
-				}
+				e := must.Get(k.Bind(adoptRecords(t, x, y, d)))(t)
 				defer e.Close()
 				dst := make([]float64, len(w))
-				if err := e.Sum(context.Background(), dst, engine.Gradient(w, p.Pairs())); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, p.Pairs())))
 				return dst
 			}
 			before, at, changed := sum(x, y), 0, 0

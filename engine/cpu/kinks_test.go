@@ -12,6 +12,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 )
@@ -61,10 +62,7 @@ func sparsely(t *testing.T, x, y []float64, d int) *engine.Records {
 		}
 		start = append(start, int64(len(value)))
 	}
-	r, err := engine.NewSparseRecords(start, index, value, slices.Clone(y), d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewSparseRecords(start, index, value, slices.Clone(y), d, engine.UnitBounds()))(t)
 	return r
 }
 
@@ -130,9 +128,7 @@ func sumsOfPairs(t *testing.T, name string, b cpu.Backend, p engine.Problem, x, 
 		e := mustBind(t, b, one, r)
 		defer e.Close()
 		dst := make([]float64, len(w))
-		if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
 		return dst, e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
 	}
 	two := func(i, j int) (xs, ys []float64) {
@@ -362,10 +358,7 @@ func TestNeighboursAtKinks(t *testing.T) {
 func movesAtKink(t *testing.T, b cpu.Backend, p engine.Problem, pairs engine.Pairs) (ratio float64) {
 	t.Helper()
 	n, d := p.N, p.D
-	k, err := b.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(b.Plan(p))(t)
 	c, err := p.Loss.Constants(p.Bounds, p.Radius)
 	if err != nil || !math.IsInf(c.Smoothness, 1) {
 		t.Fatalf("%s: %+v, %v, want a loss that is not smooth", p.Loss.Name(), c, err)
@@ -386,9 +379,7 @@ func movesAtKink(t *testing.T, b cpu.Backend, p engine.Problem, pairs engine.Pai
 		e := mustBind(t, b, p, adoptRecords(t, x, y, d))
 		defer e.Close()
 		dst := make([]float64, len(w))
-		if err := e.Sum(context.Background(), dst, engine.Gradient(w, pairs)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
 		return dst
 	}
 	for _, few := range []int{1, 4, 5, 8, n - 1} {
@@ -407,9 +398,6 @@ func movesAtKink(t *testing.T, b cpu.Backend, p engine.Problem, pairs engine.Pai
 
 func adoptRecords(t *testing.T, x, y []float64, d int) *engine.Records {
 	t.Helper()
-	r, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 	return r
 }

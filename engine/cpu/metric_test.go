@@ -12,6 +12,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 )
 
 // roughMetric has no smoothness constant, clippedMetric clipped constants, wideMetric
@@ -63,10 +64,7 @@ func TestPlanMetric(t *testing.T) {
 func TestMetricRoundoffIsSmall(t *testing.T) {
 	for _, n := range []int{2, 100, 4096, 1000000} {
 		for _, d := range []int{1, 8, 128, 1000} {
-			k, err := cpu.Backend{}.Plan(metricProblem(n, d, 1))
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(cpu.Backend{}.Plan(metricProblem(n, d, 1)))(t)
 			for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: 1}, engine.PrefixPairs{T: n - 1}} {
 				if got := k.Bounds(engine.Query{Pairs: pairs}).Sum / float64(pairs.Len()); !(got > 1e-16 && got < 1e-12) {
 					t.Errorf("n=%d d=%d: Roundoff per pair of %T is %v, want below 1e-12", n, d, pairs, got)
@@ -141,23 +139,15 @@ func TestMetricSparseWide(t *testing.T) {
 		}
 		start, y = append(start, int64(len(value))), append(y, float64(2*rng.IntN(2)-1))
 	}
-	dense, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	sparse, err := engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dense := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
+	sparse := must.Get(engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds()))(t)
 	w := metricPoint(d)
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}} {
 		var results [2][]float64
 		for i, r := range []*engine.Records{dense, sparse} {
 			e := mustBind(t, cpu.Backend{Workers: 2}, metricProblem(n, d, 1), r)
 			results[i] = make([]float64, len(w))
-			if err := e.Sum(context.Background(), results[i], engine.Gradient(w, pairs)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Sum(context.Background(), results[i], engine.Gradient(w, pairs)))
 			e.Close()
 		}
 		for k, v := range results[0] {

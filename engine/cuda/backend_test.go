@@ -13,16 +13,14 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
 // openFake returns the backend on the interpreter.
 func openFake(t *testing.T, f *fakeDriver) Backend {
 	t.Helper()
-	d, err := Open(f, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Open(f, 0))(t)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -180,10 +178,7 @@ func records(t *testing.T, n, d int, labels int) (engine.Problem, *engine.Record
 	}
 	w[0] = 1
 	p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: labels}
-	r, err := engine.NewRecords(x, y, d, p.Bounds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewRecords(x, y, d, p.Bounds))(t)
 	return p, r, w
 }
 
@@ -204,18 +199,10 @@ func TestAgainstCPU(t *testing.T) {
 		var sums [2][]float64
 		var bound float64
 		for i, b := range []engine.Backend{cpu.Backend{Method: cpu.Direct}, gpu} {
-			k, err := b.Plan(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := k.Bind(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(b.Plan(p))(t)
+			e := must.Get(k.Bind(r))(t)
 			sums[i] = make([]float64, p.D)
-			if err := e.Sum(context.Background(), sums[i], engine.Gradient(w, engine.AllPairs{N: n})); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Sum(context.Background(), sums[i], engine.Gradient(w, engine.AllPairs{N: n})))
 			if err := e.Close(); err != nil {
 				t.Error(err)
 			}
@@ -325,10 +312,7 @@ func checkFailures(t *testing.T, how Backend, memory uint64, p engine.Problem, r
 			failed = true
 			return driver.Result(2)
 		}
-		k, err := b.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(b.Plan(p))(t)
 		e, err := k.Bind(r)
 		if err == nil {
 			err = e.Sum(context.Background(), make([]float64, len(w)), engine.Gradient(w, engine.AllPairs{N: p.N}))

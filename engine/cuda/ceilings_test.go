@@ -9,6 +9,7 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
+	"dyad/internal/must"
 )
 
 // TestCeilings: every number is there, whichever call fails the error arrives and nothing is left,
@@ -59,10 +60,7 @@ func TestGPUCeilings(t *testing.T) {
 	if rehearsed() {
 		bytes, many = 1<<10, 4
 	}
-	m, err := b.Device.ceilingsOf(context.Background(), bytes, many)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(b.Device.ceilingsOf(context.Background(), bytes, many))(t)
 	summary(t, "%v", m)
 }
 

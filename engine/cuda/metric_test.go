@@ -9,6 +9,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -34,10 +35,7 @@ func metricOptions(p Precision) enginetest.Options {
 func metricLosses(t *testing.T) (smooth []engine.MetricLoss) {
 	t.Helper()
 	for _, text := range []string{"sqrt(1 + u^2) - u", "log(1 + exp(-u))", "(1 - u)^2"} {
-		e, err := engine.NewExpression("phi", text, engine.ExpressionOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(engine.NewExpression("phi", text, engine.ExpressionOptions{}))(t)
 		smooth = append(smooth, engine.Metric{Of: e})
 	}
 	return smooth
@@ -49,10 +47,7 @@ func hinge(t *testing.T) engine.Scalar {
 	if !ok {
 		t.Fatal("no hinge loss")
 	}
-	e, err := l.Expression(engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(l.Expression(engine.ExpressionOptions{}))(t)
 	return e
 }
 
@@ -152,23 +147,14 @@ func TestMetricAgainstCPU(t *testing.T) {
 	}
 	const n, d = 150, 70
 	p, r, w := metricProblem(t, n, d)
-	exact, err := sumOf(cpu.Backend{}, p, r, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := must.Get(sumOf(cpu.Backend{}, p, r, w))(t)
 	for precision, limit := range map[Precision]float64{FP32: 1e-7, BF16x3: 3e-6} {
 		if testing.Short() && precision == FP32 {
 			continue
 		}
 		b := openMetric(t, newFake(), precision)
-		k, err := b.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum, err := sumOf(b, p, r, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(b.Plan(p))(t)
+		sum := must.Get(sumOf(b, p, r, w))(t)
 		bound := k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum
 		var diff, norm float64
 		for k := range sum {
@@ -200,21 +186,12 @@ func TestMetricNeighbours(t *testing.T) {
 			x[at*d+k] = -x[at*d+k]
 		}
 		y[at] = -y[at]
-		next, err := engine.NewRecords(x, y, d, p.Bounds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		next := must.Get(engine.NewRecords(x, y, d, p.Bounds))(t)
 		return next
 	}
 	change := func(b engine.Backend, next *engine.Records) []float64 {
-		before, err := sumOf(b, p, r, w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		after, err := sumOf(b, p, next, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := must.Get(sumOf(b, p, r, w))(t)
+		after := must.Get(sumOf(b, p, next, w))(t)
 		for k := range after {
 			after[k] -= before[k]
 		}
@@ -233,10 +210,7 @@ func TestMetricNeighbours(t *testing.T) {
 					f.edit = func(ptx string) string { return strings.ReplaceAll(ptx, "cvt.rni.s64.f32", "cvt.s64.s32") }
 				}
 				b := openMetric(t, f, precision)
-				k, err := b.Plan(p)
-				if err != nil {
-					t.Fatal(err)
-				}
+				k := must.Get(b.Plan(p))(t)
 				pairs := engine.AllPairs{N: n}
 				bound := k.Bounds(engine.Query{Pairs: pairs}).OneRecord()
 				var most float64
@@ -266,14 +240,8 @@ func TestMetricNoiseForRoundoff(t *testing.T) {
 	for _, precision := range []Precision{FP32, BF16x3} {
 		for _, n := range []int{1e3, 1e5, 1e7} {
 			p := engine.Problem{N: n, D: 64, Bounds: engine.UnitBounds(), Loss: engine.MahalanobisLogistic{}, Radius: 1}
-			k, err := openMetric(t, newFake(), precision).Plan(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := p.Loss.Constants(p.Bounds, p.Radius)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(openMetric(t, newFake(), precision).Plan(p))(t)
+			c := must.Get(p.Loss.Constants(p.Bounds, p.Radius))(t)
 			pairs := engine.AllPairs{N: n}
 			sensitivity := float64(pairs.MaxPerRecord()) * c.PairDiameter
 			near, far := 2*k.Bounds(engine.Query{Pairs: pairs}).OneRecord()/sensitivity, 2*k.Bounds(engine.Query{Pairs: pairs}).Sum/sensitivity
@@ -294,15 +262,9 @@ func TestMetricSlices(t *testing.T) {
 	p, r, w := metricProblem(t, 1030, 1)
 	f := newFake()
 	f.dry = true
-	k, err := openMetric(t, f, BF16x3).Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(openMetric(t, f, BF16x3).Plan(p))(t)
 	k.(*metricKernel).pairsPerLaunch = 1
-	e, err := k.Bind(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(k.Bind(r))(t)
 	defer e.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	launches := 0

@@ -15,6 +15,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 )
 
 // networkCase is a network and how its embeddings are compared.
@@ -45,10 +46,7 @@ func networkCases() []networkCase {
 
 func (c networkCase) loss(t testing.TB, d int) embedding.Loss {
 	t.Helper()
-	net, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: c.hidden, Out: c.m, Activation: c.act})
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := must.Get(embedding.NewMLP(embedding.MLP{In: d, Hidden: c.hidden, Out: c.m, Activation: c.act}))(t)
 	return embedding.Loss{Model: embedding.Model{Network: net, Output: c.output}, Pair: c.pair, Clip: c.clip, Seed: 7}
 }
 
@@ -252,9 +250,7 @@ func networkRoofline(t *testing.T) string {
 		Clock           float64 `json:"clock_hz"`
 		Bandwidth       float64 `json:"bytes_per_second"`
 	}
-	if err := json.Unmarshal(namedGPUs, &gpus); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(namedGPUs, &gpus))
 	const float32s, float64s = 256, 64 // operations of a multiprocessor in a clock
 	var out strings.Builder
 	out.WriteString("gpu,network,n,predicted,float32_limit,float64_limit,memory_limit,program\n")
@@ -277,9 +273,7 @@ func predictedNetworks() []embedding.MLP {
 func TestNetworkRoofline(t *testing.T) {
 	const name = "networks-roofline.csv"
 	if to := os.Getenv("DYAD_SASS_OUT"); to != "" {
-		if err := os.WriteFile(filepath.Join(to, name), []byte(networkRoofline(t)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(to, name), []byte(networkRoofline(t)), 0o644))
 		return
 	}
 	text, err := os.ReadFile(filepath.Join(results, name))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/engine/cuda/driver"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -169,9 +170,7 @@ func TestSim(t *testing.T) {
 		log += simHash(name, embeddedPTX()[name], ran[name])
 	}
 	if out := os.Getenv("DYAD_SIM_OUT"); out != "" && !t.Failed() {
-		if err := os.WriteFile(out, []byte(log), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(out, []byte(log), 0o644))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms/algotest"
 	"dyad/engine"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 	"dyad/privacy"
@@ -268,10 +269,7 @@ func TestReplayInATeam(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan, err := algorithm.Plan(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := must.Get(algorithm.Plan(spec))(t)
 			data, neighbour := algotest.WorstCase(n, d, 0, p.Bounds)
 			return algotest.Replay(algorithm, plan, data, []*engine.Records{neighbour}, 9)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 func TestFactorMetric(t *testing.T) {
@@ -65,10 +66,7 @@ func TestTransformKeepsDistances(t *testing.T) {
 		packed, w := make([]float64, s.Len()), make([]float64, d*d)
 		s.Pack(packed, randomPSD(r, d, rank))
 		s.Unpack(w, packed)
-		f, err := FactorMetric(w, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(FactorMetric(w, d))(t)
 		for _, source := range []*engine.Records{rec, sparseCopy(t, rec)} {
 			z, err := Transform(source, f)
 			if err != nil || len(z) != n*f.Rank {

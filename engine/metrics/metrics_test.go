@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // slowAUC is the definition.
@@ -116,14 +117,8 @@ func TestErrors(t *testing.T) {
 }
 
 func TestScores(t *testing.T) {
-	dense, err := engine.NewRecords([]float64{0.5, 0, 0, 0.25}, []float64{1, -1}, 2, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	sparse, err := engine.NewSparseRecords([]int64{0, 1, 2}, []int32{0, 1}, []float64{0.5, 0.25}, []float64{1, -1}, 2, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dense := must.Get(engine.NewRecords([]float64{0.5, 0, 0, 0.25}, []float64{1, -1}, 2, engine.UnitBounds()))(t)
+	sparse := must.Get(engine.NewSparseRecords([]int64{0, 1, 2}, []int32{0, 1}, []float64{0.5, 0.25}, []float64{1, -1}, 2, engine.UnitBounds()))(t)
 	for _, r := range []*engine.Records{dense, sparse} {
 		s, err := Scores(r, []float64{2, -4})
 		if err != nil || s[0] != 1 || s[1] != -1 {

@@ -9,16 +9,14 @@ import (
 	"testing"
 
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 )
 
 type pairs = []pairgraph.Pair
 
 func graph(t testing.TB, n int, p pairs) *pairgraph.Graph {
 	t.Helper()
-	g, err := pairgraph.New(n, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(pairgraph.New(n, p))(t)
 	return g
 }
 
@@ -66,10 +64,7 @@ func TestNamedGraphs(t *testing.T) {
 		{"complete", 5, complete(5), 4, 4, 3, 4},
 	} {
 		g := graph(t, c.n, c.pairs)
-		kappa, err := g.Kappa()
-		if err != nil {
-			t.Fatal(err)
-		}
+		kappa := must.Get(g.Kappa())(t)
 		if got := []int{kappa, g.KappaBound(pairgraph.Transitive), g.KappaBound(pairgraph.Intransitive), g.MaxDegree()}; !slices.Equal(got, []int{c.kappa, c.bound, c.intransitive, c.degree}) {
 			t.Errorf("%s: kappa, bound, intransitive, degree = %v, want %v", c.name, got, []int{c.kappa, c.bound, c.intransitive, c.degree})
 		}
@@ -197,10 +192,7 @@ func TestKappaEqualsBruteForce(t *testing.T) {
 		if len(p) > 9 {
 			p = p[:9]
 		}
-		got, err := graph(t, n, p).Kappa()
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(graph(t, n, p).Kappa())(t)
 		if want := (plain{n, p}).kappa(); got != want {
 			t.Fatalf("%d individuals, pairs %v: kappa %d, want %d", n, p, got, want)
 		}
@@ -374,10 +366,7 @@ func BenchmarkKappaBound(b *testing.B) {
 	}
 	b.ResetTimer()
 	for range b.N {
-		g, err := pairgraph.New(n, p)
-		if err != nil {
-			b.Fatal(err)
-		}
+		g := must.Get(pairgraph.New(n, p))(b)
 		if bits.Len(uint(g.KappaBound(pairgraph.Transitive))) == 0 {
 			b.Fatal("kappa' is 0")
 		}
@@ -385,10 +374,7 @@ func BenchmarkKappaBound(b *testing.B) {
 }
 
 func TestDraw(t *testing.T) {
-	p, err := pairgraph.Draw(1000, 2, 6, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(pairgraph.Draw(1000, 2, 6, 1))(t)
 	g := graph(t, 1000, p)
 	if len(p) != 2000 || g.MaxDegree() > 6 {
 		t.Errorf("%d pairs of degree up to %d, want 2000 and at most 6", len(p), g.MaxDegree())

@@ -10,16 +10,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // What has the name already is neither followed nor changed, whatever it is.
 func TestNothingPlantedIsFollowed(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(os.WriteFile(in("victim"), []byte("keep"), 0o600), os.Symlink("victim", in("link")), os.Symlink("absent", in("dangling")),
-		syscall.Mkfifo(in("fifo"), 0o600), os.Mkdir(in("folder"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(in("victim"), []byte("keep"), 0o600), os.Symlink("victim", in("link")), os.Symlink("absent", in("dangling")),
+		syscall.Mkfifo(in("fifo"), 0o600), os.Mkdir(in("folder"), 0o700)))
 	for _, name := range []string{"victim", "link", "dangling", "fifo", "folder"} {
 		if f, err := New(in(name), Private); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("New %s: %v, %v", name, f, err)
@@ -74,10 +74,7 @@ func TestFilesAreMade(t *testing.T) {
 			t.Error(what, err)
 		}
 	}
-	f, err := Kept(filepath.Join(dir, "kept"), Private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Kept(filepath.Join(dir, "kept"), Private))(t)
 	text := make([]byte, 4)
 	if _, err := f.ReadAt(text, 0); err != nil || string(text) != "text" {
 		t.Errorf("what is kept has %q, %v", text, err)

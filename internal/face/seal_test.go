@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad"
+	"dyad/internal/must"
 
 	"dyad/internal/sizes"
 )
@@ -16,27 +17,15 @@ import (
 // Whatever one byte of a model file becomes, the file is refused; and so is one without its end, or with a plan and no
 // checksum.
 func TestChangedModelsAreRefused(t *testing.T) {
-	old, err := os.ReadFile(filepath.FromSlash("../../cmd/command/testdata/formats/model-1.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(os.ReadFile(filepath.FromSlash("../../cmd/command/testdata/formats/model-1.json")))(t)
 	m := &dyad.Model{}
-	if err := json.Unmarshal(old, m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(old, m))
 	m.Plan = json.RawMessage(`{"format":"dyad-plan/1","releases":null}`)
 	name := filepath.Join(t.TempDir(), "m.json")
-	if err := m.Save(name); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Save(name))
+	text := must.Get(os.ReadFile(name))(t)
 	load := func(text []byte) error {
-		if err := os.WriteFile(name, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, text, 0o600))
 		_, err := dyad.Load(name)
 		return err
 	}

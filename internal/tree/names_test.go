@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // merged are tests of internal/tree/testdata/names.txt that have another name today.
@@ -39,7 +41,7 @@ func lost(want []string, have map[string]int) (out []string) {
 func TestNoTestIsLost(t *testing.T) {
 	t.Chdir("../..")
 	have := map[string]int{}
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -48,14 +50,8 @@ func TestNoTestIsLost(t *testing.T) {
 			have[string(m[1])]++
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.FromSlash("internal/tree/testdata/names.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
+	text := must.Get(os.ReadFile(filepath.FromSlash("internal/tree/testdata/names.txt")))(t)
 	names := strings.Fields(string(text))
 	if len(names) < 1700 {
 		t.Fatalf("names.txt has %d names", len(names))

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -19,9 +20,7 @@ func groupEvent(k int, m, rate float64, relation account.Relation) account.Poiss
 func pldOf(t testing.TB, e account.Event) *account.PLD {
 	t.Helper()
 	a := new(account.PLD)
-	if err := a.Compose(e); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Compose(e))
 	return a
 }
 
@@ -261,9 +260,7 @@ func TestGroupLimits(t *testing.T) {
 		}
 		all := pldOf(t, account.Repeat(groupEvent(5, 0.1, 1, relation), 9))
 		var gaussian account.GDP
-		if err := gaussian.Compose(account.Repeat(account.GaussianEvent{Sensitivity: step * 5 * 0.1, Sigma: 1}, 9)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, gaussian.Compose(account.Repeat(account.GaussianEvent{Sensitivity: step * 5 * 0.1, Sigma: 1}, 9)))
 		// A rate next to 1 must come close too: it takes the road of mixtures.
 		next := pldOf(t, account.Repeat(groupEvent(5, 0.1, 1-0x1p-40, relation), 9))
 		for _, epsilon := range []float64{0.1, 1, 3, 6} {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -225,9 +226,7 @@ func TestPLDSubsampledCompositions(t *testing.T) {
 		}},
 	} {
 		var a account.PLD
-		if err := a.Compose(c.event); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Compose(c.event))
 		for _, epsilon := range []float64{0.05, 0.5, 1.5} {
 			low, got := lowerBound(c.tail, largest, 1200, count, epsilon), a.Delta(epsilon)
 			if got < low*(1-1e-9) || got > low*1.05+2e-5 {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func TestParallelEventCostsItsWorstPart(t *testing.T) {
@@ -12,9 +14,7 @@ func TestParallelEventCostsItsWorstPart(t *testing.T) {
 		t.Helper()
 		var a GDP
 		for _, e := range events {
-			if err := a.Compose(e); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.Compose(e))
 		}
 		return &a
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/privtest"
 )
 
@@ -202,10 +203,7 @@ func TestGoldenTable(t *testing.T) {
 // goldenRows are rows in the form of the table.
 func goldenRows(t *testing.T, text string) [][]string {
 	t.Helper()
-	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(strings.NewReader(text)).ReadAll())(t)
 	return rows
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/account"
 	"dyad/privacy/privtest"
@@ -160,9 +161,7 @@ func TestPLDLaplace(t *testing.T) {
 		count int
 	}{{0.5, 2}, {1, 3}, {2, 3}} {
 		var a account.PLD
-		if err := a.Compose(account.Repeat(account.LaplaceEvent{Sensitivity: c.m, Scale: 1}, c.count)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Compose(account.Repeat(account.LaplaceEvent{Sensitivity: c.m, Scale: 1}, c.count)))
 		tail := func(x float64) float64 {
 			switch {
 			case x > c.m*(1+1e-12):
@@ -196,9 +195,7 @@ func TestPLDPure(t *testing.T) {
 		count   int
 	}{{0.1, 30}, {1, 7}, {0.01, 1000}} {
 		var a account.PLD
-		if err := a.Compose(account.Repeat(account.PureEvent{Epsilon: c.epsilon}, c.count)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Compose(account.Repeat(account.PureEvent{Epsilon: c.epsilon}, c.count)))
 		p := 1 / (1 + math.Exp(-c.epsilon))
 		for _, share := range []float64{0, 0.1, 0.3, 0.6} {
 			epsilon, want := share*c.epsilon*float64(c.count), 0.0
@@ -224,9 +221,7 @@ func TestPLDMixtures(t *testing.T) {
 	gaussian := account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 12}, 40)
 	rest := account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 20}, 50)
 	asReplaced := account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 20}, Batch: 7, Records: 7}, 50)
-	if err := errors.Join(mixed.Compose(gaussian), mixed.Compose(asReplaced), exact.Compose(gaussian), exact.Compose(rest)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(mixed.Compose(gaussian), mixed.Compose(asReplaced), exact.Compose(gaussian), exact.Compose(rest)))
 	for _, delta := range []float64{1e-3, 1e-6, 1e-12} {
 		if got, want := mixed.Epsilon(delta), exact.Epsilon(delta); got < want*(1-1e-12) || got > want*1.01 {
 			t.Errorf("delta %v: epsilon %v, exact %v", delta, got, want)
@@ -240,9 +235,7 @@ func TestPLDMixtures(t *testing.T) {
 	}
 	all := account.ComposedEvent{Events: append(pure, gaussian)}
 	epsilon := func(a account.Accountant, e account.Event) float64 {
-		if err := a.Compose(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Compose(e))
 		return a.Epsilon(1e-6)
 	}
 	got := epsilon(new(account.PLD), all)
@@ -271,9 +264,7 @@ func TestPLDExtremes(t *testing.T) {
 		t.Errorf("an overflowing count: epsilon %v, error %v", a.Epsilon(1e-6), err)
 	}
 	tiny := account.PLD{}
-	if err := tiny.Compose(account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 1e6}, Rate: 1e-6, Relation: account.AddRemove}, 2)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tiny.Compose(account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 1e6}, Rate: 1e-6, Relation: account.AddRemove}, 2)))
 	if eps := tiny.Epsilon(1e-5); eps > 1e-3 || math.IsNaN(eps) {
 		t.Errorf("next to no loss costs epsilon %v", eps)
 	}
@@ -282,9 +273,7 @@ func TestPLDExtremes(t *testing.T) {
 	rare := account.Repeat(account.PoissonEvent{Event: account.GaussianEvent{Sensitivity: 1, Sigma: 0.1}, Rate: 0.01, Relation: account.AddRemove}, 10)
 	var pld account.PLD
 	var rdp account.RDP
-	if err := errors.Join(pld.Compose(rare), rdp.Compose(rare)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(pld.Compose(rare), rdp.Compose(rare)))
 	for _, delta := range []float64{1e-5, 1e-10} {
 		if p, r := pld.Epsilon(delta), rdp.Epsilon(delta); !(p < r && p > 0.7*r) || pld.Delta(p) > delta*(1+1e-9) {
 			t.Errorf("rare losses, delta %v: PLD %v, RDP %v, delta again %v", delta, p, r, pld.Delta(p))

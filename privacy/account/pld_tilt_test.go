@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -23,9 +24,7 @@ func TestAnyTiltBoundsDelta(t *testing.T) {
 		"subset":  Repeat(WithoutReplacementEvent{Event: GaussianEvent{Sensitivity: 1, Sigma: 1}, Batch: 10, Records: 100}, 200),
 	} {
 		var a PLD
-		if err := a.Compose(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Compose(e))
 		for _, s := range a.compose() {
 			for _, at := range deltas {
 				top := a.Epsilon(at)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -144,10 +145,7 @@ func TestReplacedMoveLimits(t *testing.T) {
 // Ledgers keep the move of a replaced record, and what older programs wrote has the same bytes.
 func TestReplacedMoveIsRecorded(t *testing.T) {
 	for e, want := range map[account.PoissonEvent]bool{replacedEvent(1, 0.5, 0.75, 0.25): true, groupEvent(2, 0.5, 0.25, account.ReplaceOne): false} {
-		text, err := account.Encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(account.Encode(e))(t)
 		if back := account.Decode(text); back != account.Event(e) {
 			t.Errorf("%s is read as %v, want %v", text, back, e)
 		}

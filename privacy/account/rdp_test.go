@@ -6,6 +6,7 @@ import (
 	"math/cmplx"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -197,9 +198,7 @@ func TestRDPAgainstPLD(t *testing.T) {
 	} {
 		var pld account.PLD
 		var rdp account.RDP
-		if err := errors.Join(pld.Compose(e), rdp.Compose(e)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(pld.Compose(e), rdp.Compose(e)))
 		for _, delta := range []float64{1e-3, 1e-9} {
 			p, r := pld.Epsilon(delta), rdp.Epsilon(delta)
 			if !(p <= r*(1+1e-3)) || !(p >= 0.75*r) {
@@ -231,9 +230,7 @@ func TestRefusedEvents(t *testing.T) {
 		{"ZCDP", new(account.ZCDP), gaussian, []account.Event{poisson, replaced, subset}},
 		{"GDP", new(account.GDP), gaussian, []account.Event{poisson, replaced, subset}},
 	} {
-		if err := c.a.Compose(c.before); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.a.Compose(c.before))
 		eps, delta := c.a.Epsilon(1e-5), c.a.Delta(0.5)
 		for _, e := range c.refuse {
 			for _, whole := range []account.Event{e, account.ComposedEvent{Events: []account.Event{c.before, e}}} {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // With no batches the total is that of GDP; with batches it is at most that of known
@@ -19,9 +21,7 @@ func TestTotal(t *testing.T) {
 	}
 	var withBatch, without Total
 	var g GDP
-	if err := withBatch.Compose(batch); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, withBatch.Compose(batch))
 	for _, e := range others {
 		if err := withBatch.Compose(e); err != nil {
 			t.Errorf("%v: %v", e, err)

@@ -11,13 +11,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func TestResolve(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for _, err := range []error{
 		os.Mkdir(in("real"), 0o700),
@@ -84,10 +83,7 @@ func TestSyncDir(t *testing.T) {
 func TestPublish(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "file")
-	mode, err := SharedMode(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mode := must.Get(SharedMode(dir))(t)
 	make := func(text string) *File {
 		f, err := Create(dir, TempPrefix, ".x")
 		if err == nil {
@@ -148,18 +144,10 @@ func TestPublish(t *testing.T) {
 // Sweep removes what nobody holds; what is published while it looks stays.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
-	living, err := Create(dir, TempPrefix, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead, err := Create(dir, TempPrefix, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	living := must.Get(Create(dir, TempPrefix, ""))(t)
+	dead := must.Get(Create(dir, TempPrefix, ""))(t)
 	_ = dead.Close()
-	if err := os.WriteFile(filepath.Join(dir, "other"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "other"), nil, 0o600))
 	ours := func(name string) bool { return strings.HasPrefix(name, TempPrefix) }
 	Sweep(dir, ours)
 	for name, want := range map[string]bool{living.Name(): true, dead.Name(): false, filepath.Join(dir, "other"): true} {
@@ -199,10 +187,7 @@ func TestCreateWhileOthersSweep(t *testing.T) {
 		}
 	}()
 	for range 2000 {
-		f, err := Create(dir, TempPrefix, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(Create(dir, TempPrefix, ""))(t)
 		if !sameFile(f.File, f.Name()) {
 			t.Fatal("the file was swept")
 		}
@@ -216,9 +201,7 @@ func TestCreateWhileOthersSweep(t *testing.T) {
 func TestWriteSyncsBeforeItRenames(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "file")
-	if err := Write(name, true, true, nil, Text([]byte("before"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(name, true, true, nil, Text([]byte("before"))))
 	renames := false
 	err := Write(name, true, true, func() error { renames = true; return nil }, func(w io.Writer) error {
 		_, err := w.Write([]byte("after"))

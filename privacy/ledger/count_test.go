@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -24,31 +25,21 @@ func (l *Ledger) ResumeStream(run string, c Charge, released, session int, src *
 // countedRun is a charged run of five releases that are counted, locked.
 func countedRun(t *testing.T) (*Ledger, *RunLock, Charge) {
 	t.Helper()
-	l, err := Open(filepath.Join(t.TempDir(), "ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lock, err := l.LockRun("r")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(filepath.Join(t.TempDir(), "ledger")))(t)
+	lock := must.Get(l.LockRun("r"))(t)
 	c := Charge{DataID: "d", Run: "r", Algorithm: "a", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 1, Count: 5}}, Counted: true}
 	uncounted := c
 	uncounted.Run = "another"
 	if _, err := l.Begin(uncounted, privacy.NewSeededSource(1)); err == nil {
 		t.Error("a stream without a count was charged")
 	}
-	if _, err := l.Begin(c, privacy.NewSeededSource(1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(l.Begin(c, privacy.NewSeededSource(1)))(t)
 	return l, lock, c
 }
 
 func mustCount(t *testing.T, r *RunLock, n int, digest string) {
 	t.Helper()
-	if err := r.Count(StreamPosition{n, digest}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Count(StreamPosition{n, digest}))
 }
 
 // Releases are counted when the count is on disk, and not when it is written.
@@ -113,10 +104,7 @@ func TestCountRefusesOldStates(t *testing.T) {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(name))(t)
 	return string(text)
 }
 
@@ -140,9 +128,7 @@ func TestDamagedCountFailsSafe(t *testing.T) {
 	}
 	session := 1
 	try := func(text string, at StreamPosition) error {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 		lock, err := l.LockRun("r")
 		if err != nil {
 			return err
@@ -174,9 +160,7 @@ func TestDamagedCountFailsSafe(t *testing.T) {
 			t.Errorf("torn at byte %d: the state that was being counted: %v", from, err)
 		}
 	}
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(name))
 	if _, err := l.LockRun("r"); !errors.Is(err, ErrResume) {
 		t.Errorf("deleted: %v", err)
 	}
@@ -189,20 +173,11 @@ func TestDamagedCountFailsSafe(t *testing.T) {
 
 // A stream of a program that counted nothing goes on, and is counted from then on.
 func TestCountOfAnOlderRun(t *testing.T) {
-	l, err := Open(filepath.Join(t.TempDir(), "ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(filepath.Join(t.TempDir(), "ledger")))(t)
 	c := Charge{DataID: "d", Run: "r", Algorithm: "a", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 1, Count: 5}}}
-	if _, err := l.Begin(c, privacy.NewSeededSource(1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(l.runFile("r"), nil, 0o600); err != nil { // its lock
-		t.Fatal(err)
-	}
-	if _, err := l.ResumeStream("r", c, 2, 1, privacy.NewSeededSource(2)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(l.Begin(c, privacy.NewSeededSource(1)))(t)
+	must.Do(t, os.WriteFile(l.runFile("r"), nil, 0o600)) // its lock
+	must.Get(l.ResumeStream("r", c, 2, 1, privacy.NewSeededSource(2)))(t)
 	if _, err := l.ResumeStream("r", c, 1, 2, privacy.NewSeededSource(2)); !errors.Is(err, ErrResume) {
 		t.Errorf("an older state: %v", err)
 	}
@@ -219,14 +194,10 @@ func TestSweepRuns(t *testing.T) {
 	if read(t, l.runFile("r")) != left {
 		t.Error("the count of a run that goes on was swept")
 	}
-	if err := l.Finish("r", StatusReleased); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Finish("r", StatusReleased))
 	lock.Unlock()
 	for _, run := range []string{"r", "other"} {
-		if err := os.WriteFile(l.runFile(run), []byte(left), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(l.runFile(run), []byte(left), 0o600))
 	}
 	l.SweepRuns()
 	if _, err := os.Stat(l.runFile("r")); err == nil {
@@ -245,15 +216,11 @@ func TestReleaseNamesWhatWasKept(t *testing.T) {
 		mustBegin(t, l, resumable(run))
 	}
 	kept := Kept{Digest: "sha256:12", Place: "/home/ä/.m"}
-	if err := l.Release("a", kept); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Release("a", kept))
 	if err := l.Release("a", Kept{Digest: "other"}); !errors.Is(err, ErrResume) {
 		t.Errorf("a second release: %v", err)
 	}
-	if err := l.Finish("b", "failed"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Finish("b", "failed"))
 	if e, err := l.Released("a"); err != nil || e.Kept != kept || e.Status != StatusReleased {
 		t.Errorf("Released = %+v, %v", e, err)
 	}
@@ -267,18 +234,12 @@ func TestReleaseNamesWhatWasKept(t *testing.T) {
 	}
 	// A head that a crash left behind is repaired before the result may leave.
 	head := read(t, l.path+headSuffix)
-	if err := l.Release("d", Kept{Digest: "0f"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(l.path+headSuffix, []byte(head), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Release("d", Kept{Digest: "0f"}))
+	must.Do(t, os.WriteFile(l.path+headSuffix, []byte(head), 0o600))
 	if v, err := l.Verify(); err != nil || !v.HeadBehind {
 		t.Fatalf("%+v, %v", v, err)
 	}
-	if _, err := l.Released("d"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(l.Released("d"))(t)
 	if v, err := l.Verify(); err != nil || v.HeadBehind {
 		t.Errorf("after Released: %+v, %v", v, err)
 	}
@@ -293,14 +254,9 @@ func golden(t *testing.T, name string) *Ledger {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(read(t, file)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(read(t, file)), 0o600))
 	}
-	l, err := Open(filepath.Join(dir, "ledger.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(filepath.Join(dir, "ledger.jsonl")))(t)
 	return l
 }
 
@@ -315,10 +271,7 @@ func TestGoldenLedgers(t *testing.T) {
 	if s, err := l.Summary("clinic", 1e-5); err != nil || s.Mu != 0.40620192023179863 || s.Epsilon != 1.5817345361655426 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	lock, err := l.LockRun("stream")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(l.LockRun("stream"))(t)
 	c := Charge{DataID: "clinic", Algorithm: "fixture", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 5, Count: 5}}, Unit: "one record", Relation: "replace-one"}
 	if _, err := lock.Resume(c, StreamPosition{2, "two"}, 2, privacy.NewSeededSource(1)); !errors.Is(err, ErrResume) {
 		t.Errorf("an older state: %v", err)

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -20,17 +21,9 @@ func TestLedgerCapsAreDecimals(t *testing.T) {
 			epsilon float64
 			runs    int
 		}{{0.2, 5}, {0.1, 10}, {0.01, 100}, {0.05, 20}, {0.125, 8}} {
-			l, err := Open(filepath.Join(t.TempDir(), "ledger"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := l.SetCap("d", privacy.Budget{Epsilon: 1, Delta: 1e-290}); err != nil {
-				t.Fatal(err)
-			}
-			m, err := privacy.CalibratePure(c, b.epsilon, 3, kind)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(Open(filepath.Join(t.TempDir(), "ledger")))(t)
+			must.Do(t, l.SetCap("d", privacy.Budget{Epsilon: 1, Delta: 1e-290}))
+			m := must.Get(privacy.CalibratePure(c, b.epsilon, 3, kind))(t)
 			for i := range b.runs + 1 {
 				charge := testCharge("")
 				charge.DataID, charge.Events = "d", []account.Event{m.Event(c)}

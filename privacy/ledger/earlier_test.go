@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -17,18 +18,10 @@ import (
 func TestLedgerOfEarlierEvents(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
 	for _, suffix := range []string{"", headSuffix} {
-		raw, err := os.ReadFile("testdata/ledger1/ledger.jsonl" + suffix)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path+suffix, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile("testdata/ledger1/ledger.jsonl" + suffix))(t)
+		must.Do(t, os.WriteFile(path+suffix, raw, 0o600))
 	}
-	l, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(path))(t)
 	s, err := l.Summary("clinic", 1e-5)
 	if err != nil || s.Runs != 5 || s.Mu != 0.8387204027359596 || s.Epsilon > 2.6477 || s.Epsilon < 2.6475 || s.Cap.Epsilon != 5 {
 		t.Fatalf("%+v, %v", s, err)
@@ -41,9 +34,7 @@ func TestLedgerOfEarlierEvents(t *testing.T) {
 	for i, e := range []account.Event{batch, hidden} {
 		c := testCharge([]string{"batch", "hidden"}[i])
 		c.DataID, c.Events = "clinic", []account.Event{e}
-		if _, err := l.Begin(c, privacy.NewSeededSource(1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Begin(c, privacy.NewSeededSource(1)))(t)
 	}
 	after, err := l.Summary("clinic", 1e-5)
 	if err != nil || after.Mu != 0 || !(after.Epsilon > s.Epsilon) {
@@ -52,9 +43,7 @@ func TestLedgerOfEarlierEvents(t *testing.T) {
 	// The total knows the amplification.
 	var known account.GDP
 	for _, e := range []account.Event{account.GaussianEvent{Sensitivity: s.Mu, Sigma: 1}, hidden, account.Repeat(account.GaussianEvent{Sensitivity: 0.1, Sigma: 0.6}, 50)} {
-		if err := known.Compose(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, known.Compose(e))
 	}
 	if !(after.Epsilon < 0.8*known.Epsilon(1e-5)) {
 		t.Errorf("epsilon %v, with known batches %v", after.Epsilon, known.Epsilon(1e-5))

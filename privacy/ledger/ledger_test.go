@@ -15,16 +15,14 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
 
 func newTestLedger(t *testing.T) *Ledger {
 	t.Helper()
-	l, err := Open(filepath.Join(t.TempDir(), "ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Open(filepath.Join(t.TempDir(), "ledger")))(t)
 	return l
 }
 
@@ -50,34 +48,22 @@ func certified(sensitivity float64) (privacy.Certificate, error) {
 
 func certificate(t *testing.T, sensitivity float64) privacy.Certificate {
 	t.Helper()
-	c, err := certified(sensitivity)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(certified(sensitivity))(t)
 	return c
 }
 
 func mustBegin(t *testing.T, l *Ledger, c Charge) *privacy.LiveSession {
 	t.Helper()
-	s, err := l.Begin(c, privacy.NewSeededSource(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(l.Begin(c, privacy.NewSeededSource(1)))(t)
 	return s
 }
 
 func readAll(t *testing.T, l *Ledger) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	names, err := filepath.Glob(l.path + "*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(filepath.Glob(l.path + "*"))(t)
 	for _, name := range names {
-		raw, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(name))(t)
 		files[name] = string(raw)
 	}
 	return files
@@ -85,10 +71,7 @@ func readAll(t *testing.T, l *Ledger) map[string]string {
 
 func countRun(t *testing.T, l *Ledger, run string) int {
 	t.Helper()
-	entries, err := l.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(l.Entries())(t)
 	n := 0
 	for _, e := range entries {
 		if e.Charge != nil && e.Run == run {
@@ -113,20 +96,10 @@ func TestLedgerRoundTrip(t *testing.T) {
 	if s := mustBegin(t, l, c); s.Receipt().Run != "a" || s.Receipt().Seq != 1 {
 		t.Errorf("receipt %+v", s.Receipt())
 	}
-	if err := l.Finish("a", "done"); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.SetCap("clinic", privacy.Budget{Epsilon: 3, Delta: 1e-6}); err != nil {
-		t.Fatal(err)
-	}
-	again, err := Open(l.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := again.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Finish("a", "done"))
+	must.Do(t, l.SetCap("clinic", privacy.Budget{Epsilon: 3, Delta: 1e-6}))
+	again := must.Get(Open(l.path))(t)
+	got := must.Get(again.Entries())(t)
 	c.SeededNoise = true
 	for i := range got[1:] {
 		got[i+1].Time = time.Time{}
@@ -156,26 +129,17 @@ func TestSummaryComposesAllRunsOfTheID(t *testing.T) {
 	other := testCharge("b")
 	other.DataID = "elsewhere"
 	mustBegin(t, l, other)
-	secret, err := privacy.NewSource()
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := must.Get(privacy.NewSource())(t)
 	// A clock that runs backwards changes nothing.
 	c := testCharge("")
 	c.Time = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
-	s, err := l.Begin(c, secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(l.Begin(c, secret))(t)
 	if len(s.Receipt().Run) < 20 || s.Receipt().Seq != 3 {
 		t.Errorf("receipt %+v, want a generated run id and line 3", s.Receipt())
 	}
 	wantWarning(t, s, privacy.SeededWarning, false)
 
-	got, err := l.Summary("clinic", 1e-5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(l.Summary("clinic", 1e-5))(t)
 	mu := math.Sqrt(4 * 0.1 * 0.1 * 9) // four releases, sensitivity/sigma = 0.3
 	if math.Abs(got.Mu-mu) > 1e-12 || got.Mu < mu*(1-1e-15) || got.Epsilon != account.GDPEpsilon(got.Mu, 1e-5) || got.Runs != 2 || got.SeededRuns != 1 {
 		t.Errorf("summary %+v, want mu %v from 2 runs, 1 seeded", got, mu)
@@ -206,14 +170,9 @@ func TestNonPrivateReleaseHasNoFiniteEpsilon(t *testing.T) {
 func TestCapRefusesAndLeavesTheFilesAlone(t *testing.T) {
 	l := newTestLedger(t)
 	limit := privacy.Budget{Epsilon: 1, Delta: 1e-6}
-	if err := l.SetCap("clinic", limit); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.SetCap("clinic", limit))
 	cert := certificate(t, 0.11)
-	m, err := privacy.CalibrateGaussian(cert, limit, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(privacy.CalibrateGaussian(cert, limit, 3))(t)
 	c := testCharge("a")
 	c.Events = []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 0.11, Sigma: m.Sigma}, 3)}
 	mustBegin(t, l, c) // spends the cap to the last digit
@@ -238,9 +197,7 @@ func TestCapRefusesAndLeavesTheFilesAlone(t *testing.T) {
 	other := testCharge("c")
 	other.DataID = "elsewhere"
 	mustBegin(t, l, other) // has no cap
-	if err := l.SetCap("clinic", privacy.Budget{Epsilon: 2, Delta: 1e-6}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.SetCap("clinic", privacy.Budget{Epsilon: 2, Delta: 1e-6}))
 	c.Run, c.Events = "d", []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1000}}
 	mustBegin(t, l, c)
 	if s, err := l.Summary("clinic", 0); err != nil || s.Delta != 1e-6 || s.Cap.Epsilon != 2 || s.Runs != 3 {
@@ -254,9 +211,7 @@ func TestCapCountsEarlierCharges(t *testing.T) {
 	c := testCharge("a")
 	c.Events = []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 1}}
 	mustBegin(t, l, c)
-	if err := l.SetCap("clinic", privacy.Budget{Epsilon: 1, Delta: 1e-6}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.SetCap("clinic", privacy.Budget{Epsilon: 1, Delta: 1e-6}))
 	if _, err := l.Begin(testCharge("b"), privacy.NewSeededSource(1)); !errors.Is(err, ErrBudget) {
 		t.Errorf("%v, want ErrBudget", err)
 	}
@@ -314,9 +269,7 @@ func TestLedgerRefusesBadInput(t *testing.T) {
 	if !reflect.DeepEqual(before, readAll(t, l)) {
 		t.Error("a refused change altered the files")
 	}
-	if err := l.Finish("a", "done"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Finish("a", "done"))
 	if err := l.Finish("a", "done"); err == nil {
 		t.Error("a run was finished twice")
 	}
@@ -325,10 +278,7 @@ func TestLedgerRefusesBadInput(t *testing.T) {
 func TestFingerprintWarns(t *testing.T) {
 	l := newTestLedger(t)
 	print := func(l *Ledger, data string) string {
-		f, err := l.Fingerprint(strings.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(l.Fingerprint(strings.NewReader(data)))(t)
 		return f
 	}
 	begin := func(run, id, data string) *privacy.LiveSession {
@@ -344,10 +294,7 @@ func TestFingerprintWarns(t *testing.T) {
 	wantWarning(t, s, changed, false)
 	wantWarning(t, s, alias, true)
 
-	again, err := Open(l.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(Open(l.path))(t)
 	if print(l, "one") != print(again, "one") {
 		t.Error("the fingerprint changed when the ledger was opened again")
 	}
@@ -376,9 +323,7 @@ func TestLockTimesOut(t *testing.T) {
 	l := newTestLedger(t)
 	l.lockWait = 30 * time.Millisecond
 	held := flock.New(l.path + lockSuffix)
-	if err := held.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, held.Lock())
 	before := readAll(t, l)
 	_, err := l.Begin(testCharge("a"), privacy.NewSeededSource(1))
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), l.path+lockSuffix) {
@@ -387,9 +332,7 @@ func TestLockTimesOut(t *testing.T) {
 	if !reflect.DeepEqual(before, readAll(t, l)) {
 		t.Error("the files changed without the lock")
 	}
-	if err := held.Unlock(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, held.Unlock())
 	mustBegin(t, l, testCharge("a"))
 }
 
@@ -419,9 +362,7 @@ func TestOpenLedgerPaths(t *testing.T) {
 	// A file that is no ledger is never overwritten.
 	foreign := filepath.Join(dir, "foreign")
 	for _, content := range []string{"", "a,b,c\n1,2,3\n", "{}"} {
-		if err := os.WriteFile(foreign, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(foreign, []byte(content), 0o600))
 		if _, err := Open(foreign); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("content %q was opened as a ledger: %v", content, err)
 		}

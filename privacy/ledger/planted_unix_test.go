@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/durable"
 )
@@ -21,14 +22,10 @@ func TestPlantedLinksAreNotFollowed(t *testing.T) {
 		t.Run(planted, func(t *testing.T) {
 			dir := t.TempDir()
 			victim := filepath.Join(dir, "victim")
-			if err := os.WriteFile(victim, []byte("keep"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(victim, []byte("keep"), 0o600))
 			work, absent := filepath.Join(dir, "work"), filepath.Join(dir, "absent")
 			for target, name := range map[string]string{victim: planted, absent: "led.run-a.lock"} {
-				if err := errors.Join(os.MkdirAll(work, 0o700), os.Symlink(target, filepath.Join(work, name))); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, errors.Join(os.MkdirAll(work, 0o700), os.Symlink(target, filepath.Join(work, name))))
 			}
 			l, err := Open(filepath.Join(work, "led"))
 			if err == nil {
@@ -68,9 +65,7 @@ func TestPlantedLinksAreNotFollowed(t *testing.T) {
 func TestOnlyAFileOfTheLengthOfALedgerIsRead(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(os.WriteFile(in("long"), nil, 0o600), os.Truncate(in("long"), maxLedger+1), syscall.Mkfifo(in("fifo"), 0o600), os.Symlink("/dev/zero", in("zero"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(in("long"), nil, 0o600), os.Truncate(in("long"), maxLedger+1), syscall.Mkfifo(in("fifo"), 0o600), os.Symlink("/dev/zero", in("zero"))))
 	if l, err := Open(in("long")); !errors.Is(err, durable.ErrTooLong) || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "dyad ledger compact") {
 		t.Errorf("a file of %d bytes: %v, %v", maxLedger+1, l, err)
 	}
@@ -84,9 +79,7 @@ func TestOnlyAFileOfTheLengthOfALedgerIsRead(t *testing.T) {
 	}
 	// An archive and a head are read with the same care.
 	l := newTestLedger(t)
-	if err := errors.Join(os.Remove(l.path+headSuffix), os.Symlink("/dev/zero", l.path+headSuffix)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Remove(l.path+headSuffix), os.Symlink("/dev/zero", l.path+headSuffix)))
 	if _, err := l.Verify(); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("a head that is a device: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/local"
 	"dyad/privacy/privtest"
@@ -17,10 +18,7 @@ func TestRandomizedResponseLaw(t *testing.T) {
 		k := max(m.Categories, 2)
 		counts, probs := make([]int, k), make([]float64, k)
 		for range n {
-			a, err := m.Answer(k-1, src)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Get(m.Answer(k-1, src))(t)
 			counts[a]++
 		}
 		for i := range probs {
@@ -64,10 +62,7 @@ func TestLocalRandomisersRefuse(t *testing.T) {
 			t.Errorf("%+v was accepted", m)
 		}
 	}
-	c, err := local.Direction{Dim: 2, Bound: 1, Epsilon: 1}.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(local.Direction{Dim: 2, Bound: 1, Epsilon: 1}.Channel())(t)
 	for _, g := range [][]float64{{1}, {1, math.NaN()}, {math.Inf(1), 0}} {
 		if _, err := c.Send(g, src); err == nil {
 			t.Errorf("a vector of length %d was sent", len(g))
@@ -88,14 +83,9 @@ func meanProjection(t *testing.T, c *local.DirectionChannel, g []float64, n int)
 	}
 	var s1, s2 float64
 	for range n {
-		msg, err := c.Send(g, src)
-		if err != nil {
-			t.Fatal(err)
-		}
+		msg := must.Get(c.Send(g, src))(t)
 		x := make([]float64, len(g))
-		if err := c.AddDecoded(x, 1, msg); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.AddDecoded(x, 1, msg))
 		p := 0.0
 		for i, v := range x {
 			p += v * g[i]
@@ -119,10 +109,7 @@ func TestPrivateDirectionIsUnbiased(t *testing.T) {
 		{Dim: 50, Bound: 2, Epsilon: 4, Pairs: 8, Favoured: 3}, {Dim: 1000, Bound: 2, Epsilon: 4},
 	} {
 		t.Run(fmt.Sprintf("d=%d,pairs=%d", m.Dim, m.Pairs), func(t *testing.T) {
-			c, err := m.Channel()
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(m.Channel())(t)
 			g := make([]float64, m.Dim)
 			for i := range g {
 				g[i] = math.Sin(float64(i + 1))
@@ -157,23 +144,15 @@ func TestPrivateDirectionHemisphere(t *testing.T) {
 	}
 	const n = 1 << 17
 	m := local.Direction{Dim: 3, Bound: 1, Epsilon: 1}
-	c, err := m.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(m.Channel())(t)
 	truth := 1 / (1 + math.Exp(-m.Epsilon))
 	for _, g := range [][]float64{{1, 0, 0}, {0, -5, 0}, {0.4, 0, 0}, {0, 0, 1e-320}} {
 		src := privacy.NewSeededSource(3)
 		hits, norm := 0, 0.0
 		for range n {
-			msg, err := c.Send(g, src)
-			if err != nil {
-				t.Fatal(err)
-			}
+			msg := must.Get(c.Send(g, src))(t)
 			x := make([]float64, 3)
-			if err := c.AddDecoded(x, 1, msg); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.AddDecoded(x, 1, msg))
 			for i, v := range g {
 				norm = max(norm, math.Abs(v))
 				if v > 0 && x[i] > 0 || v < 0 && x[i] < 0 {
@@ -196,10 +175,7 @@ func TestPrivateDirectionHemisphere(t *testing.T) {
 func TestPrivateDirectionFavoursTheSameNumber(t *testing.T) {
 	huge, inf := math.MaxFloat64, math.Inf(1)
 	for _, m := range []local.Direction{{Dim: 3, Bound: 1, Epsilon: 1}, {Dim: 3, Bound: 1, Epsilon: 5, Pairs: 16}, {Dim: 3, Bound: 1, Epsilon: 5, Pairs: 4, Favoured: 4}} {
-		c, err := m.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(m.Channel())(t)
 		for _, g := range [][]float64{{1, 2, 3}, {0, 0, 0}, {-huge, huge, huge}, {5e-324, 0, 0}, {inf, -inf, 0}, {math.NaN(), 1, 1}} {
 			for seed := range byte(20) {
 				for positive := range uint64(2) {
@@ -225,21 +201,13 @@ func TestPrivateDirectionOfZeroIsUniform(t *testing.T) {
 	}
 	const n = 1 << 16
 	for _, pairs := range []int{1, 5} {
-		c, err := local.Direction{Dim: 3, Bound: 1, Epsilon: 4, Pairs: pairs}.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(local.Direction{Dim: 3, Bound: 1, Epsilon: 4, Pairs: pairs}.Channel())(t)
 		src := privacy.NewSeededSource(5)
 		samples := make([]float64, n)
 		for i := range samples {
-			msg, err := c.Send([]float64{0, 0, 0}, src)
-			if err != nil {
-				t.Fatal(err)
-			}
+			msg := must.Get(c.Send([]float64{0, 0, 0}, src))(t)
 			x := make([]float64, 3)
-			if err := c.AddDecoded(x, 1, msg); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.AddDecoded(x, 1, msg))
 			samples[i] = x[i%3] / c.Scale()
 		}
 		// A coordinate of a uniform point of the sphere in R^3 is uniform (Archimedes).
@@ -252,10 +220,7 @@ func TestPrivateDirectionOfZeroIsUniform(t *testing.T) {
 // More candidates must pay off at a large epsilon and cost nothing at a small one.
 func TestPrivateDirectionScale(t *testing.T) {
 	scale := func(eps float64, pairs int) float64 {
-		c, err := local.Direction{Dim: 100, Bound: 1, Epsilon: eps, Pairs: pairs}.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(local.Direction{Dim: 100, Bound: 1, Epsilon: eps, Pairs: pairs}.Channel())(t)
 		return c.Scale()
 	}
 	if a, b := scale(6, 1), scale(6, 64); !(b < 0.5*a) {
@@ -266,10 +231,7 @@ func TestPrivateDirectionScale(t *testing.T) {
 	}
 	// The paper's B is twice ours; the gamma form holds for large dimensions.
 	for _, d := range []int{1, 2, 3, 10, 1000, 20000} {
-		c, err := local.Direction{Dim: d, Bound: 3, Epsilon: 0.8}.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(local.Direction{Dim: d, Bound: 3, Epsilon: 0.8}.Channel())(t)
 		a, _ := math.Lgamma(float64(d-1)/2 + 1)
 		b, _ := math.Lgamma(float64(d)/2 + 1)
 		printed := 3 * math.SqrtPi * (math.Exp(0.8) + 1) / (math.Exp(0.8) - 1) * float64(d) * math.Exp(a-b)
@@ -282,10 +244,7 @@ func TestPrivateDirectionScale(t *testing.T) {
 func BenchmarkPrivateDirection(b *testing.B) {
 	for _, pairs := range []int{1, 16} {
 		b.Run(fmt.Sprintf("d=18/pairs=%d", pairs), func(b *testing.B) {
-			c, err := local.Direction{Dim: 18, Bound: 1, Epsilon: 1, Pairs: pairs}.Channel()
-			if err != nil {
-				b.Fatal(err)
-			}
+			c := must.Get(local.Direction{Dim: 18, Bound: 1, Epsilon: 1, Pairs: pairs}.Channel())(b)
 			src := privacy.NewSeededSource(1)
 			g, x := make([]float64, 18), make([]float64, 18)
 			g[3] = 0.5
@@ -316,10 +275,7 @@ func TestShuffleEpsilon(t *testing.T) {
 	// binomial counts of n-1 others hide one answer; the theorem must cover the
 	// exact divergence of the counts.
 	const n, eps0, delta = 2000, 1.0, 1e-6
-	bound, err := local.ShuffleEpsilon(eps0, n, delta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := must.Get(local.ShuffleEpsilon(eps0, n, delta))(t)
 	if d := shuffledResponseDelta(n, eps0, bound); d > delta {
 		t.Errorf("at the stated epsilon %v the counts have delta %v > %v", bound, d, delta)
 	}

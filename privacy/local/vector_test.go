@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/local"
 	"dyad/privacy/privtest"
@@ -19,9 +20,7 @@ func TestPrivateVectorOdds(t *testing.T) {
 		src := privacy.NewSeededSource(seed)
 		for range n {
 			v := []float64{x}
-			if err := m.Perturb(v, src); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.Perturb(v, src))
 			if v[0] < -0.7 {
 				hits++
 			}
@@ -45,9 +44,7 @@ func TestPrivateVectorClipsAndRefuses(t *testing.T) {
 	src := privacy.NewSeededSource(1)
 	m := local.Vector{Dim: 3, Bound: 1, Epsilon: 50} // noise of scale 0.04
 	for _, x := range [][]float64{{1e300, 1e300, 0}, {5, -5, 5}, {0.2, 0.2, 0.2}} {
-		if err := m.Perturb(x, src); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Perturb(x, src))
 		if sum := math.Abs(x[0]) + math.Abs(x[1]) + math.Abs(x[2]); sum > 2 {
 			t.Errorf("the vector became %v: it was not clipped", x)
 		}

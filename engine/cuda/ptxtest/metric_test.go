@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 )
@@ -147,10 +148,7 @@ func (f metricTiles) sums(t *testing.T, m *metricData, blocks, span int) (z, sum
 	t.Helper()
 	f.project(t, m)
 	k := &kit{t: t, module: f.parsed}
-	z, sums, err := f.run(k, m, blocks, span)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z, sums = must.Get2(f.run(k, m, blocks, span))(t)
 	return z, sums
 }
 
@@ -390,9 +388,7 @@ func TestMetricCounts(t *testing.T) {
 		m := newMetricData(rand.New(rand.NewPCG(7, 8)), 1024+columns, d)
 		f.project(t, m)
 		k := &kit{t: t, module: f.parsed}
-		if _, _, err := f.run(k, m, 1, 1); err != nil { // the second span: whole tiles
-			t.Fatal(err)
-		}
+		must.Get2(f.run(k, m, 1, 1))(t) // the second span: whole tiles
 		pairs := float64(f.rows) * columns
 		packing := &kit{t: t, module: f.parsed}
 		f.operands(packing, m)

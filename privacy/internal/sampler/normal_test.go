@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/internal/machine"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 	"dyad/privacy"
@@ -148,10 +149,7 @@ func TestNormalTails(t *testing.T) {
 }
 
 func BenchmarkNormal(b *testing.B) {
-	src, err := privacy.NewSource()
-	if err != nil {
-		b.Fatal(err)
-	}
+	src := must.Get(privacy.NewSource())(b)
 	for b.Loop() {
 		src.Normal(64)
 	}
@@ -160,10 +158,7 @@ func BenchmarkNormal(b *testing.B) {
 // reportDraws reports the draws per second of processor time of all calls of add, and the
 // multiply-adds that a core can do at the same time, as other programs slow both.
 func reportDraws(b *testing.B, draws int, add func()) {
-	set, err := kernels.Select(kernels.Best)
-	if err != nil {
-		b.Fatal(err)
-	}
+	set := must.Get(kernels.Select(kernels.Best))(b)
 	peak := machine.FMAPeak(set)
 	start := machine.ProcessorTime()
 	for b.Loop() {
@@ -175,10 +170,7 @@ func reportDraws(b *testing.B, draws int, add func()) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	src, err := privacy.NewSource()
-	if err != nil {
-		b.Fatal(err)
-	}
+	src := must.Get(privacy.NewSource())(b)
 	x := make([]float64, 1000)
 	for _, start := range []float64{0, 0.123456789, 1e-9} {
 		for _, m := range []privacy.Mechanism{privacy.Gaussian{Sigma: 0.3}, privacy.Laplace{Scale: 0.3, Coordinates: len(x)}} {

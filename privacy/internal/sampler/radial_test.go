@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mathext"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
@@ -281,10 +282,7 @@ func TestKNormGridLaw(t *testing.T) {
 }
 
 func BenchmarkKNorm(b *testing.B) {
-	src, err := privacy.NewSource()
-	if err != nil {
-		b.Fatal(err)
-	}
+	src := must.Get(privacy.NewSource())(b)
 	for _, m := range []int{1, 10, 465, 10_000} {
 		b.Run(fmt.Sprint("m=", m), func(b *testing.B) {
 			x := make([]float64, m)
