@@ -19,8 +19,7 @@ func TestDPGDCNoise(t *testing.T) {
 	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
 	a := algorithms.DPGDC{Steps: steps, StepSize: eta}
 	plan := func(b privacy.Budget, m algorithms.Mode) *algorithms.Plan {
-		p := must.Get(a.Plan(newSpec(t, n, d, 1, 0, b, m)))(t)
-		return p
+		return must.Get(a.Plan(newSpec(t, n, d, 1, 0, b, m)))(t)
 	}
 	p := plan(b, algorithms.Certified)
 	dg, g := p.Spec.Constants.PairDiameter, p.Spec.Constants.Lipschitz

@@ -72,8 +72,7 @@ func (p labelled) draw(t *testing.T, rng *rand.Rand, n int) *engine.Records {
 		i := rng.IntN(len(p.y))
 		x, y = append(x, p.x[i*p.d:][:p.d]...), append(y, p.y[i])
 	}
-	r := must.Get(engine.NewRecords(x, y, p.d, engine.UnitBounds()))(t)
-	return r
+	return must.Get(engine.NewRecords(x, y, p.d, engine.UnitBounds()))(t)
 }
 
 // copies has rows copies of each of n/rows records, as records of their own.

@@ -25,8 +25,7 @@ func twoClasses(t *testing.T, n, d int, seed uint64) *engine.Records {
 			x[i*d+k] = (rng.NormFloat64() + 0.5*y[i]) / (2 * float64(d))
 		}
 	}
-	r := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
-	return r
+	return must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 }
 
 // fullBatch are the algorithms that this file is about, with the default L2 weight.
@@ -45,8 +44,7 @@ func learningPlan(t *testing.T, c algorithms.Candidate, n, d int, epsilon float6
 		N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{},
 		Radius: algorithms.DefaultRadius(c.Algorithm.Info().Name, n, d, b, algorithms.Certified, engine.Logistic{}),
 	}, c.L2, b, algorithms.Certified))(t)
-	p := must.Get(c.Algorithm.Plan(spec))(t)
-	return p
+	return must.Get(c.Algorithm.Plan(spec))(t)
 }
 
 // aucOf is the AUC of the mean over runs on fresh records of the same classes.

@@ -44,8 +44,7 @@ func logistic(t *testing.T, n, d int, low, rare float64, seed uint64) *engine.Re
 			y[i] = 1
 		}
 	}
-	r := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
-	return r
+	return must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 }
 
 // withOdds trains on records in a session.
@@ -54,8 +53,7 @@ func withOdds(t *testing.T, a Moments, r *engine.Records, epsilon float64, sessi
 	spec := must.Get(NewSpec(cpu.Backend{Workers: 1}, engine.Problem{N: r.Len(), D: r.Dim(), Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: epsilon, Delta: 1e-5}, Certified))(t)
 	plan := must.Get(a.Plan(spec))(t)
 	ev := must.Get(plan.Spec.Kernel.Bind(r))(t)
-	w := must.Get(a.Train(t.Context(), ev, plan, session(plan), Tracker{}))(t)
-	return w
+	return must.Get(a.Train(t.Context(), ev, plan, session(plan), Tracker{}))(t)
 }
 
 // TestMomentsSeeReleasesAlone: with the same releases, all that Moments gives is the same for other records: weights, errors, log odds and bands are
@@ -123,8 +121,7 @@ func TestLogOddsAreCalibrated(t *testing.T) {
 		for seed := range runs {
 			c.a.LogOdds = true
 			w := withOdds(t, c.a, logistic(t, c.n, 6, -1, c.rare, uint64(seed)), c.epsilon, func(p *Plan) privacy.Session {
-				s := must.Get(privacy.NewPublicSession(privacy.NewSeededSource(uint64(seed)), p.Events()))(t)
-				return s
+				return must.Get(privacy.NewPublicSession(privacy.NewSeededSource(uint64(seed)), p.Events()))(t)
 			})
 			w, _, numbers, _ := c.a.Parts(w, 6)
 			odds := metrics.NewLogOdds(numbers)

@@ -27,8 +27,7 @@ func pairsSpec(t *testing.T, n int, c engine.Candidates, b privacy.Budget, chang
 	if change != nil {
 		change(&problem)
 	}
-	s := must.Get(algorithms.NewSpec(cpu.Backend{}, problem, 0, b, algorithms.Certified))(t)
-	return s
+	return must.Get(algorithms.NewSpec(cpu.Backend{}, problem, 0, b, algorithms.Certified))(t)
 }
 
 // The rows of a choice spend the budget, all of it, and the row of the choice is k draws of the public epsilon.

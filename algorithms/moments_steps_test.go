@@ -128,6 +128,5 @@ func skewed(t *testing.T, n, grades int) *engine.Records {
 		}
 		y[i] = 2*y[i]/float64(grades-1) - 1
 	}
-	r := must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(t)
-	return r
+	return must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(t)
 }

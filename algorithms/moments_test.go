@@ -126,8 +126,7 @@ func correlated(t *testing.T, n, grades int) *engine.Records {
 			row[k] += 0.3
 		}
 	}
-	r := must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(t)
-	return r
+	return must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(t)
 }
 
 // Without noise to speak of, the model is the minimiser of the pairwise least squares of the
@@ -209,8 +208,7 @@ func TestMomentsRefusals(t *testing.T) {
 		if p.Loss == nil {
 			p.Loss = engine.Logistic{}
 		}
-		s := must.Get(algorithms.NewSpec(cpu.Backend{}, p, 0, b, algorithms.Certified))(t)
-		return s
+		return must.Get(algorithms.NewSpec(cpu.Backend{}, p, 0, b, algorithms.Certified))(t)
 	}
 	ok, grouped := spec(engine.Problem{}, b), spec(engine.Problem{Groups: []int{20, 40}}, b)
 	withL2 := ok

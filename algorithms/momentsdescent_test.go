@@ -93,8 +93,7 @@ func moved(t *testing.T, r *engine.Records, clip float64) *engine.Records {
 			x[i*d+k] /= clip
 		}
 	}
-	out := must.Get(engine.NewRecords(x, r.Labels(), d, r.Bounds()))(t)
-	return out
+	return must.Get(engine.NewRecords(x, r.Labels(), d, r.Bounds()))(t)
 }
 
 // meanLoss is the mean of the loss over all ordered pairs, pair by pair.
@@ -207,8 +206,7 @@ func TestMomentsDescentRefusals(t *testing.T) {
 		if p.Loss == nil {
 			p.Loss = engine.Logistic{}
 		}
-		s := must.Get(algorithms.NewSpec(cpu.Backend{}, p, 0, b, algorithms.Certified))(t)
-		return s
+		return must.Get(algorithms.NewSpec(cpu.Backend{}, p, 0, b, algorithms.Certified))(t)
 	}
 	ok := spec(engine.Problem{})
 	noBackend, noneAtAll, paper := ok, ok, ok

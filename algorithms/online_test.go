@@ -33,8 +33,7 @@ func streamRecord(t int) ([]float64, float64) {
 
 func openStream(t testing.TB, p *Plan, seed uint64) *privacy.LiveSession {
 	t.Helper()
-	s := must.Get(privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events()))(t)
-	return s
+	return must.Get(privacy.NewPublicSession(privacy.NewSeededSource(seed), p.Events()))(t)
 }
 
 // feedStream steps from record o.Count()+1 to record last, and returns the releases.

@@ -27,8 +27,7 @@ func newSpec(t *testing.T, n, d int, radius, l2 float64, b privacy.Budget, m alg
 
 func newSpecOf(t *testing.T, loss engine.Loss, n, d int, radius, l2 float64, b privacy.Budget, m algorithms.Mode) algorithms.Spec {
 	t.Helper()
-	s := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}, l2, b, m))(t)
-	return s
+	return must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}, l2, b, m))(t)
 }
 
 // sigma is that of a plan's Gaussian noise, 0 for other noise.

@@ -12,8 +12,7 @@ import (
 // parsed is Parse for formulas that are right.
 func parsed(t testing.TB, text string) Expr {
 	t.Helper()
-	e := must.Get(Parse(text, nil))(t)
-	return e
+	return must.Get(Parse(text, nil))(t)
 }
 
 // TestProveKnown: losses whose properties on [-4, 4] are known by hand.

@@ -17,8 +17,7 @@ import (
 
 func newExpression(t testing.TB, text string, o engine.ExpressionOptions) *engine.Expression {
 	t.Helper()
-	e := must.Get(engine.NewExpression("test", text, o))(t)
-	return e
+	return must.Get(engine.NewExpression("test", text, o))(t)
 }
 
 // builtIn is a library loss with its defaults.
@@ -28,8 +27,7 @@ func builtIn(t testing.TB, name string) *engine.Expression {
 	if !ok {
 		t.Fatalf("no loss %s", name)
 	}
-	e := must.Get(l.Expression(engine.ExpressionOptions{}))(t)
-	return e
+	return must.Get(l.Expression(engine.ExpressionOptions{}))(t)
 }
 
 // handSlopes are the slopes of the library written by hand.
@@ -373,6 +371,5 @@ func builtInWith(t *testing.T, name string, params map[string]float64) *engine.E
 	if !ok {
 		t.Fatalf("no loss %s", name)
 	}
-	e := must.Get(l.Expression(engine.ExpressionOptions{Params: params}))(t)
-	return e
+	return must.Get(l.Expression(engine.ExpressionOptions{Params: params}))(t)
 }

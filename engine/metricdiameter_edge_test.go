@@ -11,8 +11,7 @@ import (
 func metricConstants(t *testing.T, text string, params map[string]float64, b Bounds, radius float64) Constants {
 	t.Helper()
 	of := must.Get(NewExpression("edge", text, ExpressionOptions{Params: params}))(t)
-	k := must.Get(Metric{Of: of}.Constants(b, radius))(t)
-	return k
+	return must.Get(Metric{Of: of}.Constants(b, radius))(t)
 }
 
 // A loss that is the logistic loss on all margins, and constant just beyond them, has the

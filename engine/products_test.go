@@ -43,8 +43,7 @@ func TestResidualScoresOfNeighbours(t *testing.T) {
 		}
 		scores := func(x [2][]float64, y [2]float64) []int64 {
 			r := must.Get(engine.NewRecords(slices.Concat(x[0], x[1]), y[:], 5, engine.UnitBounds()))(t)
-			s := must.Get(r.ResidualScores(context.Background(), q, by, products, weights, levels))(t)
-			return s
+			return must.Get(r.ResidualScores(context.Background(), q, by, products, weights, levels))(t)
 		}
 		for range 3 {
 			kept, label := rows[rng.IntN(len(rows))], float64(2*rng.IntN(2)-1)
@@ -91,8 +90,7 @@ func TestResidualScoresOfPersons(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := must.Get(r.ResidualScores(context.Background(), q, by, products, weights, levels))(t)
-			return s
+			return must.Get(r.ResidualScores(context.Background(), q, by, products, weights, levels))(t)
 		}
 		a, b := scores(3, 1), scores(3, 64)
 		for k := range a {

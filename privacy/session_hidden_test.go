@@ -103,8 +103,7 @@ func TestSessionOfHiddenSteps(t *testing.T) {
 	m := must.Get(CalibrateGaussian(c, Budget{Epsilon: 1, Delta: 1e-5}, 1))(t)
 	plan := []account.Event{m.Event(c)}
 	session := func() *LiveSession {
-		s := must.Get(NewPublicSession(NewSeededSource(4), plan))(t)
-		return s
+		return must.Get(NewPublicSession(NewSeededSource(4), plan))(t)
 	}
 	x := []float64{0.1, math.Pi}
 	s := session()
@@ -142,8 +141,7 @@ func TestSessionOfHiddenSteps(t *testing.T) {
 
 func testCertificate(t *testing.T) Certificate {
 	t.Helper()
-	c := must.Get(MeanGradient{PairDiameter: 1, PairFraction: 0.5}.Certify())(t)
-	return c
+	return must.Get(MeanGradient{PairDiameter: 1, PairFraction: 0.5}.Certify())(t)
 }
 
 func TestConvergentEvent(t *testing.T) {

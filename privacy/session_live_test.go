@@ -24,8 +24,7 @@ func sessionPlan(count int) []account.Event {
 // charged is a session whose plan a ledger took.
 func charged(t *testing.T, src *Source, events ...account.Event) *LiveSession {
 	t.Helper()
-	s := must.Get(NewSession(src, events, func() (Receipt, error) { return Receipt{Run: "a", Seq: 1}, nil }))(t)
-	return s
+	return must.Get(NewSession(src, events, func() (Receipt, error) { return Receipt{Run: "a", Seq: 1}, nil }))(t)
 }
 
 // wantRefused checks that the error wraps target and that x was zeroed.
@@ -129,8 +128,7 @@ func TestReleaseExact(t *testing.T) {
 		return charged(t, NewSeededSource(1), sessionPlan(2)[0], account.ComposedEvent{Events: []account.Event{e}})
 	}
 	public := func(e account.Event) *LiveSession {
-		s := must.Get(NewPublicSession(NewSeededSource(1), []account.Event{e}))(t)
-		return s
+		return must.Get(NewPublicSession(NewSeededSource(1), []account.Event{e}))(t)
 	}
 	noise := account.GaussianEvent{Sensitivity: 1, Sigma: 1}
 	for name, s := range map[string]*LiveSession{
@@ -228,8 +226,7 @@ func TestSessionConcurrentReleases(t *testing.T) {
 // has.
 func TestSkip(t *testing.T) {
 	open := func() *LiveSession {
-		s := must.Get(NewPublicSession(NewSeededSource(1), []account.Event{account.ParallelEvent{Parts: []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 2}, 3), account.GaussianEvent{Sensitivity: 1, Sigma: 4}}}, account.GaussianEvent{Sensitivity: 1, Sigma: 2}}))(t)
-		return s
+		return must.Get(NewPublicSession(NewSeededSource(1), []account.Event{account.ParallelEvent{Parts: []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 2}, 3), account.GaussianEvent{Sensitivity: 1, Sigma: 4}}}, account.GaussianEvent{Sensitivity: 1, Sigma: 2}}))(t)
 	}
 	release := func(s *LiveSession, sigma float64) error {
 		return s.Release([]float64{1}, Certificate{exact: 1, total: 1}, Gaussian{Sigma: sigma})

@@ -46,8 +46,7 @@ func TestSessionRefusesForeignMechanisms(t *testing.T) {
 	planned := KNorm{Scale: 1}.Event(sessionCert)
 	quiet := KNorm{Scale: 1e-9}
 	fresh := func(events ...account.Event) *LiveSession {
-		s := must.Get(NewPublicSession(NewSeededSource(1), events))(t)
-		return s
+		return must.Get(NewPublicSession(NewSeededSource(1), events))(t)
 	}
 	for name, m := range map[string]Mechanism{
 		"nil":                nil,

@@ -216,8 +216,7 @@ func selectionOf(t *testing.T, runs, candidates int) Selection {
 
 func sessionOf(t *testing.T, seed uint64, e ...account.Event) *LiveSession {
 	t.Helper()
-	s := must.Get(NewPublicSession(NewSeededSource(seed), e))(t)
-	return s
+	return must.Get(NewPublicSession(NewSeededSource(seed), e))(t)
 }
 
 // The number of runs that count is uniform; all runs are made, whatever it is; candidates are drawn

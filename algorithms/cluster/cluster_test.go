@@ -17,16 +17,14 @@ import (
 
 func planOf(t *testing.T, o cluster.Options) *cluster.Plan {
 	t.Helper()
-	p := must.Get(cluster.New(o))(t)
-	return p
+	return must.Get(cluster.New(o))(t)
 }
 
 func found(t *testing.T, p *cluster.Plan, rows []float64, seed uint64) cluster.Clusters {
 	t.Helper()
 	out := must.Get(algorithms.Execute(context.Background(), p.Job(func(context.Context) ([]float64, error) { return rows, nil }),
 		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}))(t)
-	c := must.Get(p.Read(out.Weights))(t)
-	return c
+	return must.Get(p.Read(out.Weights))(t)
 }
 
 // corners are n records around k = 3 places of the plane.

@@ -18,8 +18,7 @@ func planned(t *testing.T, o Options) *Plan {
 	if o.Budget.Epsilon == 0 {
 		o.Budget = privacy.Budget{Epsilon: 2, Delta: 1e-5}
 	}
-	p := must.Get(New(o))(t)
-	return p
+	return must.Get(New(o))(t)
 }
 
 // runOn is the run of a plan on rows, with noise of a seed, or answered by another run, as everything after a release may depend on what came out.

@@ -20,8 +20,7 @@ func planOf(t *testing.T, o evaluate.Options) *evaluate.Plan {
 	if o.ScoreBound == 0 && len(o.Classifiers) == 0 {
 		o.ScoreBound = 8
 	}
-	p := must.Get(evaluate.New(o))(t)
-	return p
+	return must.Get(evaluate.New(o))(t)
 }
 
 // normalScores are n records, the first ones positive and higher by shift.
@@ -41,8 +40,7 @@ func figures(t *testing.T, p *evaluate.Plan, d evaluate.Data, seed uint64) *eval
 	t.Helper()
 	out := must.Get(algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }),
 		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}))(t)
-	f := must.Get(p.Figures(out.Weights, 0.95))(t)
-	return f
+	return must.Get(p.Figures(out.Weights, 0.95))(t)
 }
 
 // The whole mechanism on the neighbours that move every release most is not refuted, and the

@@ -236,8 +236,7 @@ func TestPersonsOfOneRowAreRecords(t *testing.T) {
 	figures := func(o Options, d Data) *Figures {
 		p := must.Get(New(o))(t)
 		out := must.Get(algorithms.Execute(context.Background(), p.Job(func(context.Context) (Data, error) { return d, nil }), algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)}))(t)
-		f := must.Get(p.Figures(out.Weights, 0.95))(t)
-		return f
+		return must.Get(p.Figures(out.Weights, 0.95))(t)
 	}
 	records := figures(o, dataOf(rows))
 	o.PersonRows = 3

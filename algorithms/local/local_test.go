@@ -45,8 +45,7 @@ func protocol(m local.Method) local.Protocol {
 
 func plan(t *testing.T, p local.Protocol) *local.Plan {
 	t.Helper()
-	q := must.Get(p.Plan())(t)
-	return q
+	return must.Get(p.Plan())(t)
 }
 
 // users are n records with labels along the first feature.
@@ -61,8 +60,7 @@ func users(t *testing.T, n, d int, seed uint64) *engine.Records {
 		}
 		x[i*d] += 0.5 * y[i]
 	}
-	records := must.Get(engine.NewRecords(x, y, d, engine.Bounds{FeatureNorm: 1, LabelAbs: 1}))(t)
-	return records
+	return must.Get(engine.NewRecords(x, y, d, engine.Bounds{FeatureNorm: 1, LabelAbs: 1}))(t)
 }
 
 func accuracy(w []float64, r *engine.Records) float64 {

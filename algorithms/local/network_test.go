@@ -331,8 +331,7 @@ func xorUsers(t *testing.T, n int, seed uint64) *engine.Records {
 		a, b := float64(2*r.IntN(2)-1), float64(2*r.IntN(2)-1)
 		x[3*i], x[3*i+1], y[i] = 0.5*a+0.15*r.NormFloat64(), 0.5*b+0.15*r.NormFloat64(), a*b
 	}
-	records := must.Get(engine.NewRecords(x, y, 3, engine.Bounds{FeatureNorm: 1, LabelAbs: 1}))(t)
-	return records
+	return must.Get(engine.NewRecords(x, y, 3, engine.Bounds{FeatureNorm: 1, LabelAbs: 1}))(t)
 }
 
 // Networks learn what no linear model can, by every method that takes them.

@@ -298,15 +298,13 @@ func (r *reference) make(t testing.TB) {
 // state reads the state file.
 func (f *fixture) state(t testing.TB) *algorithms.StreamState {
 	t.Helper()
-	s := must.Get(algorithms.ReadStreamState(strings.NewReader(f.get(t, stateName))))(t)
-	return s
+	return must.Get(algorithms.ReadStreamState(strings.NewReader(f.get(t, stateName))))(t)
 }
 
 // spent is what was spent on the records.
 func (f *fixture) spent(t testing.TB) ledger.Summary {
 	t.Helper()
-	s := must.Get(f.book(t).Summary(dataID, crashDelta))(t)
-	return s
+	return must.Get(f.book(t).Summary(dataID, crashDelta))(t)
 }
 
 // check verifies the files after an attack, goes on until the stream ends, and

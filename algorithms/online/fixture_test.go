@@ -217,8 +217,7 @@ func (f *fixture) charge(t *testing.T, at time.Time, run string) {
 // book is the ledger.
 func (f *fixture) book(t testing.TB) *ledger.Ledger {
 	t.Helper()
-	l := must.Get(ledger.Open(f.in("ledger/ledger.jsonl")))(t)
-	return l
+	return must.Get(ledger.Open(f.in("ledger/ledger.jsonl")))(t)
 }
 
 // start starts the program as a child.

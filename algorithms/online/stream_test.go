@@ -33,8 +33,7 @@ func feed(t *testing.T, s *online.Stream, last int) (released []int) {
 
 func mustPlan(t *testing.T) *algorithms.Plan {
 	t.Helper()
-	plan := must.Get(streamPlan())(t)
-	return plan
+	return must.Get(streamPlan())(t)
 }
 
 func opened(t *testing.T, o online.Options) *online.Stream {

@@ -27,8 +27,7 @@ func personsOf(all [][]record, train func(i int) []float64) Records {
 
 func planOf(t *testing.T, o Options) *Plan {
 	t.Helper()
-	p := must.Get(New(o))(t)
-	return p
+	return must.Get(New(o))(t)
 }
 
 // everyPerson are persons of one row and of two: two candidates score a row by the opposite of each other.

@@ -45,13 +45,10 @@ func TestApprovedRoad(t *testing.T) {
 	train := func(schema, epsilon, held string, more ...string) []string {
 		return append([]string{"train", "--data", "clinic.csv", "--schema", schema, "--epsilon", epsilon, "--holdout", "0.25", "--holdout-epsilon", held, "--approved", "de.html", "--out", "m.json"}, more...)
 	}
-	for name, args := range map[string][]string{
-		"epsilon": train("clinic.yaml", "1.1", "0.5"), "columns": train("other.yaml", "1", "0.5"), "figures": train("clinic.yaml", "1", "0.6"), "step": train("clinic.yaml", "1", "0.5", "--algorithm", "dpgdsc"),
+	for _, args := range [][]string{
+		train("clinic.yaml", "1.1", "0.5"), train("other.yaml", "1", "0.5"), train("clinic.yaml", "1", "0.6"), train("clinic.yaml", "1", "0.5", "--algorithm", "dpgdsc"),
 	} {
-		code, _, errs := dyad(t, dir, args...)
-		if code != exitInput || !strings.Contains(errs, "--approved de.html: the") {
-			t.Errorf("another %s: exit %d: %s", name, code, errs)
-		}
+		ends(t, dir, exitInput, "--approved de.html: the", args...)
 	}
 	// One option each, on which the guarantee or the weights rest; several leave the record of the plan as it is.
 	options := []string{"--algorithm", "moments", "--second-moments", "diagonal", "--class-balance", "0.5", "--public-centre", "0", "--ridge", "0.5"}
@@ -64,16 +61,11 @@ func TestApprovedRoad(t *testing.T) {
 		"--second-moments full", "--class-balance 0.4", "--public-centre 0.1,0,0,0,0,0,0,0,0,0,0", "--ridge 0.6", "--clip-radius 0.9", "--radius 2", "--second-share 0.2", "--epsilon 0.9", "--delta 1e-6",
 		"--data-id other", "--schema other.yaml", "--schema middle.yaml", "--schema basis.yaml", "--schema named.yaml", "--holdout 0.1",
 	} {
-		code, _, errs := dyad(t, dir, slices.Concat(run, strings.Fields(change))...)
-		if code != exitInput || !strings.Contains(errs, "--approved options.html: the ") {
-			t.Errorf("%s: exit %d: %s", change, code, errs)
-		}
+		ends(t, dir, exitInput, "--approved options.html: the ", slices.Concat(run, strings.Fields(change))...)
 	}
 	// One visible number, and a page that is filled in already.
 	write(t, dir, "edited.html", strings.Replace(page, "18 bis 95", "18 bis 96", 1))
-	if code, _, errs := dyad(t, dir, append(train("clinic.yaml", "1", "0.5"), "--approved", "edited.html")...); code != exitInput || !strings.Contains(errs, "was changed since it was written") {
-		t.Errorf("a page with another range: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "was changed since it was written", append(train("clinic.yaml", "1", "0.5"), "--approved", "edited.html")...)
 	if _, err := os.Stat(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); err == nil {
 		t.Error("a refused run has made a ledger")
 	}
@@ -110,9 +102,7 @@ func TestApprovedRoad(t *testing.T) {
 			t.Errorf("%s: the page states a risk", schema)
 		}
 	}
-	if code, _, errs := dyad(t, dir, "report", "m.json", "--approved", "fr.html", "--out", "x.html"); code != exitInput || !strings.Contains(errs, "was trained with the page") {
-		t.Errorf("the page of another language: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "was trained with the page", "report", "m.json", "--approved", "fr.html", "--out", "x.html")
 }
 
 func text(t *testing.T, dir, file string) string {

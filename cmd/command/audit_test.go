@@ -21,10 +21,7 @@ import (
 
 func TestAuditReport(t *testing.T) {
 	dir := t.TempDir()
-	code, out, errs := dyad(t, dir, "lab", "audit", "dpgdsc", "--runs", "400", "--plot", "attack.svg")
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, "lab", "audit", "dpgdsc", "--runs", "400", "--plot", "attack.svg")
 	for _, want := range []string{"claimed     epsilon 1 at delta 1e-05", "Clopper-Pearson", "Gaussian model", "confidence 0.999", "not refuted", "0 off the noise grid", "attack.svg",
 		"tightness   ", "the claimed mu 0.2681", "control     half the claim, epsilon 0.5, is", "time        "} {
 		if !strings.Contains(out, want) {
@@ -199,13 +196,8 @@ func TestAuditOfPairs(t *testing.T) {
 	}
 	// What the paper claims for its printed algorithm is refuted; the report of it is not.
 	// An audit of listed pairs with a network once attacked a matrix.
-	if code, out, errs := dyad(t, dir, "lab", "audit", "pairs", "--model", "mlp", "--rows", "2", "--runs", "40"); code != exitInput || !strings.Contains(errs, "pairs of individuals train a matrix") {
-		t.Errorf("a network of listed pairs: exit %d, %s%s", code, out, errs)
-	}
-	code, out, errs := dyad(t, dir, "lab", "audit", "pairs", "--unit", "group", "--kappa", "2", "--mode", "paper", "--rows", "2", "--epsilon", "3", "--runs", "2000")
-	if code != exitOK || !strings.Contains(out, "the paper's claim, epsilon 3, IS REFUTED") {
-		t.Errorf("exit %d, %s%s", code, out, errs)
-	}
+	ends(t, dir, exitInput, "pairs of individuals train a matrix", "lab", "audit", "pairs", "--model", "mlp", "--rows", "2", "--runs", "40")
+	ends(t, dir, exitOK, "the paper's claim, epsilon 3, IS REFUTED", "lab", "audit", "pairs", "--unit", "group", "--kappa", "2", "--mode", "paper", "--rows", "2", "--epsilon", "3", "--runs", "2000")
 	// The options of a training are attacked as they are given.
 	var own, small struct {
 		Move float64 `json:"move_to_certificate"`

@@ -46,10 +46,7 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 		"--steps 2":             "pays for two logistic steps\n",
 		"--class-balance 0.3":   "pays for two logistic steps\n",
 	} {
-		code, out, errs := dyad(t, dir, append([]string{"plan", "-n", "50000", "-d", "4"}, strings.Fields(args)...)...)
-		if code != exitOK || !strings.Contains(out, says) {
-			t.Errorf("plan %s: exit %d, want %q\n%s", args, code, says, out+errs)
-		}
+		ends(t, dir, exitOK, says, append([]string{"plan", "-n", "50000", "-d", "4"}, strings.Fields(args)...)...)
 	}
 	for args, says := range map[string]string{
 		"--step-size 0.1":                "moments was chosen by auto",
@@ -112,7 +109,5 @@ func TestWarningsComeBeforeTheCharge(t *testing.T) {
 		}
 	}
 	// A long run says so.
-	if code, out, errs := dyad(t, dir, "plan", "-n", "1000000", "-d", "20", "--algorithm", "offpairc"); code != exitOK || !strings.Contains(out, "hours on one core") {
-		t.Errorf("plan of offpairc: exit %d\n%s", code, out+errs)
-	}
+	ends(t, dir, exitOK, "hours on one core", "plan", "-n", "1000000", "-d", "20", "--algorithm", "offpairc")
 }

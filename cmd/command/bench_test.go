@@ -59,9 +59,7 @@ func TestBench(t *testing.T) {
 	}
 	if _, err := cuda.Devices(); err != nil {
 		for _, gpu := range []string{"cuda:0", "cpu,cuda:0"} {
-			if code, _, errs := dyad(t, t.TempDir(), "lab", "bench", "--devices", gpu); code != exitResource || !strings.Contains(errs, "cuda:0") {
-				t.Errorf("%s: exit %d, want %d: %s", gpu, code, exitResource, errs)
-			}
+			ends(t, t.TempDir(), exitResource, "cuda:0", "lab", "bench", "--devices", gpu)
 		}
 	}
 }
@@ -81,9 +79,7 @@ func TestBenchPeers(t *testing.T) {
 	if code != exitOK || strings.Count(out, "x slow\n") != 1 || strings.Contains(out, "other") || !strings.Contains(out, "; ratio to peers") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
-	if code, _, errs := dyad(t, dir, append(args, "there.csv")...); code != exitInput || !strings.Contains(errs, `made on "another"`) {
-		t.Errorf("times of another processor: exit %d, %s", code, errs)
-	}
+	ends(t, dir, exitInput, `made on "another"`, append(args, "there.csv")...)
 	if code, _, _ := dyad(t, dir, append(args, "here.csv", "--workers", "2")...); code != exitInput {
 		t.Errorf("two workers against peers: exit %d", code)
 	}

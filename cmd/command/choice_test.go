@@ -32,13 +32,9 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 	write(t, dir, "records.yaml", fmt.Sprintf(schema, "records", "", "ignore"))
 	write(t, dir, "persons.yaml", fmt.Sprintf(schema, "persons", "persons: 3000\nmax_rows_per_person: 4\n", "person"))
 	for unit, n := range map[string]int{"records": 6000, "persons": 3000} {
-		if code, out, errs := dyad(t, dir, "plan", "--schema", unit+".yaml", "-n", fmt.Sprint(n), "--epsilon", "16"); code != exitOK || !strings.Contains(out, "1 of 6 pairs of columns are chosen in private") {
-			t.Fatalf("%s: plan without data: exit %d: %s%s", unit, code, out, errs)
-		}
+		ends(t, dir, exitOK, "1 of 6 pairs of columns are chosen in private", "plan", "--schema", unit+".yaml", "-n", fmt.Sprint(n), "--epsilon", "16")
 		model := unit + ".json"
-		if code, out, errs := dyad(t, dir, "train", "--data", "rows.csv", "--schema", unit+".yaml", "--epsilon", "16", "--yes", "--ledger", "l.jsonl", "--out", model, "--report", unit+".html"); code != exitOK || !strings.Contains(out, "a * b, chosen in private") {
-			t.Fatalf("%s: train: exit %d: %s%s", unit, code, out, errs)
-		}
+		ends(t, dir, exitOK, "a * b, chosen in private", "train", "--data", "rows.csv", "--schema", unit+".yaml", "--epsilon", "16", "--yes", "--ledger", "l.jsonl", "--out", model, "--report", unit+".html")
 		text := must.Get(os.ReadFile(filepath.Join(dir, model)))(t)
 		m, err := readModel(filepath.Join(dir, model))
 		if err != nil || len(m.Encoder.Interactions()) != 1 || m.Encoder.Schema().ChooseInteractions != 0 {
@@ -51,9 +47,7 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 			t.Fatalf("%s: %+v", unit, v)
 		}
 		for _, args := range [][]string{{"predict", model, "--data", "rows.csv", "-o", unit + ".csv"}, {"evaluate", "exact", model, "--data", "rows.csv", "--exact-figures"}, {"export", model, "-o", unit + ".sql"}, {"verify", model, "--ledger", "l.jsonl"}} {
-			if code, out, errs := dyad(t, dir, args...); code != exitOK {
-				t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
-			}
+			mustRun(t, dir, args...)
 		}
 		for name, want := range map[string]string{"l.jsonl": `"kind":"bounded-range"`, unit + ".html": "a and b"} {
 			if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.Contains(string(text), want) {

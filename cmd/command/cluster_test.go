@@ -52,9 +52,7 @@ func TestConstraintsAreLabelledPairs(t *testing.T) {
 		} {
 			args := append([]string{"pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--kappa", "2", "--epsilon", "50", "--unit", unit,
 				"--batch", "20", "--seed", "1", "--public-data", "--out", unit + name + ".json"}, more...)
-			if code, _, errs := dyad(t, dir, args...); code != exitOK {
-				t.Fatalf("%s %s: exit %d: %s", unit, name, code, errs)
-			}
+			mustRun(t, dir, args...)
 			text := must.Get(os.ReadFile(filepath.Join(dir, unit+name+".json")))(t)
 			var m struct {
 				Weights json.RawMessage `json:"weights"`
@@ -75,14 +73,9 @@ func TestConstraintsAreLabelledPairs(t *testing.T) {
 func TestClustersFromPairs(t *testing.T) {
 	dir := t.TempDir()
 	kind := linked(t, dir, 1500)
-	if code, _, errs := dyad(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv", "--kappa", "2", "--epsilon", "2", "--method", "moments", "--rows", "1", "--out", "links.json"); code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv", "--kappa", "2", "--epsilon", "2", "--method", "moments", "--rows", "1", "--out", "links.json")
 	cluster := []string{"cluster", "-k", "2", "--schema", "people.yaml", "--metric", "links.json", "--epsilon", "2", "--json"}
-	code, planned, errs := dyad(t, dir, append(cluster, "--plan", "-n", "1500")...)
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	planned := mustRun(t, dir, append(cluster, "--plan", "-n", "1500")...)
 	code, out, errs := dyad(t, dir, append(cluster, "--data", "people.csv", "--out", "c.json")...)
 	var plan struct {
 		Clusters, Dimensions int
@@ -117,9 +110,7 @@ func TestClustersFromPairs(t *testing.T) {
 			t.Errorf("exit %d: %s%s", code, out, errs)
 		}
 	}
-	if code, _, errs := dyad(t, dir, "evaluate", "c.json", "--data", "people.csv", "--epsilon", "1"); code != exitInput || !strings.Contains(errs, "dyad predict assigns") {
-		t.Errorf("evaluate: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "dyad predict assigns", "evaluate", "c.json", "--data", "people.csv", "--epsilon", "1")
 	// Records as they are encoded, and pure epsilon.
 	if code, out, errs := dyad(t, dir, "cluster", "-k", "3", "--data", "people.csv", "--schema", "people.yaml", "--delta", "0", "--clip", "0.8", "--rounds", "2", "--out", "pure.json", "-v"); code != exitOK || !strings.Contains(out, "K-norm") || !strings.Contains(out, "within the radius 0.8") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
@@ -132,12 +123,8 @@ func TestClustersThatAreRefused(t *testing.T) {
 	people(t, dir)
 	linked(t, dir, 60)
 	write(t, dir, "visits.yaml", "data_id: visits\ncsv: {header: true}\ncolumns:\n  - {name: id, role: person}\n  - {name: a, range: [-1, 1]}\nids: public\nmax_rows_per_person: 3\n")
-	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "scores.json", "--ledger", "l.jsonl"); code != exitOK {
-		t.Fatal(errs)
-	}
-	if code, _, errs := dyad(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv", "--kappa", "2", "--out", "links.json", "--ledger", "l.jsonl"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "scores.json", "--ledger", "l.jsonl")
+	mustRun(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv", "--kappa", "2", "--out", "links.json", "--ledger", "l.jsonl")
 	write(t, dir, "alike.csv", "id,a,b,c\np1,0,0,0\nP1,0,0,0\n")
 	people := []string{"--data", "people.csv", "--schema", "people.yaml"}
 	for want, args := range map[string][]string{
@@ -164,9 +151,7 @@ func TestClustersThatAreRefused(t *testing.T) {
 		t.Errorf("a refused run was charged, or %v", err)
 	}
 	// Files that were changed or cut short are refused, too.
-	if code, _, errs := dyad(t, dir, append([]string{"cluster", "-k", "2", "--out", "c.json"}, people...)...); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, append([]string{"cluster", "-k", "2", "--out", "c.json"}, people...)...)
 	text := must.Get(os.ReadFile(filepath.Join(dir, "c.json")))(t)
 	write(t, dir, "changed.json", strings.Replace(string(text), `"radius": 1`, `"radius": 2`, 1))
 	write(t, dir, "cut.json", string(text[:len(text)/2]))
@@ -180,9 +165,7 @@ func TestClustersThatAreRefused(t *testing.T) {
 // A pack gives the clusters of the file that it was made of.
 func TestClustersOfAPack(t *testing.T) {
 	dir := clinic(t, 200)
-	if code, _, errs := dyad(t, dir, "data", "pack", "patients.csv", "--schema", "patients.yaml", "-o", "p.dyadpack"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "data", "pack", "patients.csv", "--schema", "patients.yaml", "-o", "p.dyadpack")
 	var counts []string
 	for _, file := range []string{"patients.csv", "p.dyadpack"} {
 		code, out, errs := dyad(t, dir, "cluster", "-k", "2", "--data", file, "--schema", "patients.yaml", "--epsilon", "5", "--seed", "3", "--force", "--json")

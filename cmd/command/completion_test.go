@@ -144,9 +144,7 @@ func TestManPages(t *testing.T) {
 			t.Errorf("%v: %s", err, out)
 		}
 	}
-	if code, _, errs := dyad(t, dir, "man", "pairs", "fly"); code != exitInput || !strings.Contains(errs, "no command pairs fly") {
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "no command pairs fly", "man", "pairs", "fly")
 	if code, _, errs := dyad(t, dir, "man", "train", "--dir", "x"); code != exitInput || exists(filepath.Join(dir, "x")) {
 		t.Errorf("exit %d: %s", code, errs)
 	}

@@ -19,10 +19,7 @@ import (
 func TestConfig(t *testing.T) {
 	dir := clinic(t, 200)
 	write(t, dir, "run.yaml", "data: [patients.csv]\nschema: patients.yaml\nepsilon: 2\nalgorithm: offpairc\nout: made.json\nyes: true\n")
-	code, out, errs := dyad(t, dir, "train", "--config", "run.yaml", "--epsilon", "1.5", "--json")
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, "train", "--config", "run.yaml", "--epsilon", "1.5", "--json")
 	var report struct {
 		Options map[string]any
 	}
@@ -63,14 +60,9 @@ func TestConfigMistakes(t *testing.T) {
 		{"n: 100\nn: 200\n", "n"},
 	} {
 		write(t, dir, "run.yaml", c.text)
-		code, _, errs := dyad(t, dir, "plan", "--config", "run.yaml")
-		if code != exitInput || !strings.Contains(errs, c.want) {
-			t.Errorf("%q: exit %d, %s; want %q", c.text, code, errs, c.want)
-		}
+		ends(t, dir, exitInput, c.want, "plan", "--config", "run.yaml")
 	}
-	if code, _, errs := dyad(t, dir, "plan", "--config", "nowhere.yaml"); code != exitInput || !strings.Contains(errs, "nowhere.yaml") {
-		t.Errorf("a file that is not there: exit %d, %s", code, errs)
-	}
+	ends(t, dir, exitInput, "nowhere.yaml", "plan", "--config", "nowhere.yaml")
 	// The file of a training plans it, without its data; a share that is held out changes n.
 	write(t, dir, "run.yaml", "data: nowhere.csv\nout: m.json\nyes: true\nepsilon: 2\n")
 	_, flags, _ := dyad(t, dir, "plan", "-n", "100", "-d", "5", "--epsilon", "2")
@@ -78,9 +70,7 @@ func TestConfigMistakes(t *testing.T) {
 		t.Errorf("the file of a training: %s%s", out, errs)
 	}
 	write(t, dir, "run.yaml", "data: nowhere.csv\nholdout: 0.2\n")
-	if code, out, errs := dyad(t, dir, "plan", "-n", "100", "-d", "5", "--config", "run.yaml"); code != exitOK || !strings.Contains(out, "public: n = 80, d = 5") {
-		t.Errorf("a share that is held out: exit %d, %s%s", code, out, errs)
-	}
+	ends(t, dir, exitOK, "public: n = 80, d = 5", "plan", "-n", "100", "-d", "5", "--config", "run.yaml")
 	write(t, dir, "run.yaml", "n: 100\nd: 5\nepsilon: 2\n")
 	_, two, _ := dyad(t, dir, "plan", "--config=run.yaml")
 	if _, flags, _ := dyad(t, dir, "plan", "-n", "100", "-d", "5", "--epsilon", "2"); two != flags || two == "" {
@@ -91,9 +81,7 @@ func TestConfigMistakes(t *testing.T) {
 // Exports are refused where they have nowhere to go, and are for everybody.
 func TestExportFiles(t *testing.T) {
 	dir := clinic(t, 120)
-	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data")
 	for _, c := range []struct {
 		args []string
 		want string
@@ -105,14 +93,10 @@ func TestExportFiles(t *testing.T) {
 		{[]string{"--go", "-o", "model.json", "--force"}, "its name says JSON"},
 		{[]string{"--go", "-o", "patients.csv"}, "its name says CSV"},
 	} {
-		if code, _, errs := dyad(t, dir, append([]string{"export", "model.json"}, c.args...)...); code != exitInput || !strings.Contains(errs, c.want) {
-			t.Errorf("export %v: exit %d, %s; want %q", c.args, code, errs, c.want)
-		}
+		ends(t, dir, exitInput, c.want, append([]string{"export", "model.json"}, c.args...)...)
 	}
 	for _, flags := range [][]string{{"--onnx"}, {"--npz"}, {"--safetensors"}, {"--python"}, {"--go"}, {"--sql", "postgres"}} {
-		if code, _, errs := dyad(t, dir, append([]string{"export", "model.json", "--force", "-o", "out"}, flags...)...); code != exitOK {
-			t.Errorf("export %v: exit %d, %s", flags, code, errs)
-		}
+		mustRun(t, dir, append([]string{"export", "model.json", "--force", "-o", "out"}, flags...)...)
 		if info, err := os.Stat(filepath.Join(dir, "out")); err != nil || info.Size() == 0 || info.Mode().Perm()&0o044 == 0 {
 			t.Errorf("export %v: %v, %v", flags, info, err)
 		}
@@ -127,9 +111,7 @@ func TestExportFiles(t *testing.T) {
 
 func TestStandardInputAndUnknownCategories(t *testing.T) {
 	dir := clinic(t, 120)
-	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data")
 	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	piped := func(text string, args ...string) (int, string, string) {
 		var out, errs bytes.Buffer

@@ -27,9 +27,7 @@ func TestTrainingWithoutPrivacyIsAskedFor(t *testing.T) {
 			t.Errorf("%v: a ledger was made", command)
 		}
 		for _, more := range []string{"--yes", "--public-data"} { // the file is missing: they go on to read it
-			if code, _, errs := dyad(t, dir, append(args, more)...); code != exitInput || !strings.Contains(errs, "patients.csv") {
-				t.Errorf("%v %s: exit %d: %s", command, more, code, errs)
-			}
+			ends(t, dir, exitInput, "patients.csv", append(args, more)...)
 			_ = os.RemoveAll(filepath.Join(dir, "state"))
 			_ = os.Remove(filepath.Join(dir, "s"))
 		}

@@ -75,8 +75,7 @@ func (f *fixture) checkpointed(more ...string) []string {
 // checkpoints are the names of all checkpoints.
 func (f *fixture) checkpoints(t testing.TB) []string {
 	t.Helper()
-	files := must.Get(filepath.Glob(f.in("ledger/*.checkpoint*")))(t)
-	return files
+	return must.Get(filepath.Glob(f.in("ledger/*.checkpoint*")))(t)
 }
 
 func TestCheckpointCrashMatrix(t *testing.T) {

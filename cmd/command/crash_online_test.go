@@ -199,16 +199,14 @@ func (r *onlineReference) make(t testing.TB) {
 // state reads the state file.
 func (f *fixture) state(t testing.TB) *algorithms.StreamState {
 	t.Helper()
-	s := must.Get(algorithms.ReadStreamState(strings.NewReader(f.get(t, stateName))))(t)
-	return s
+	return must.Get(algorithms.ReadStreamState(strings.NewReader(f.get(t, stateName))))(t)
 }
 
 func (f *fixture) spent(t testing.TB) ledger.Summary {
 	t.Helper()
 	m := must.Get(readModel(f.in("out/model.json")))(t)
 	l := must.Get(ledger.Open(f.in("ledger/ledger.jsonl")))(t)
-	s := must.Get(l.Summary(m.DataID, crashDelta))(t)
-	return s
+	return must.Get(l.Summary(m.DataID, crashDelta))(t)
 }
 
 // checkOnline verifies the files after an attack, goes on until the stream ends, and
@@ -308,6 +306,5 @@ func TestOnlineCrashCheckNotices(t *testing.T) {
 
 func mustTemplate(t testing.TB) *template {
 	t.Helper()
-	tmpl := must.Get(crashTemplate())(t)
-	return tmpl
+	return must.Get(crashTemplate())(t)
 }

@@ -30,10 +30,7 @@ func TestPackTrainsAsItsFile(t *testing.T) {
 	dir := t.TempDir()
 	run := func(args ...string) string {
 		t.Helper()
-		code, out, errs := dyad(t, dir, args...)
-		if code != exitOK {
-			t.Fatalf("%v: exit %d: %s", args, code, errs)
-		}
+		out := mustRun(t, dir, args...)
 		return out
 	}
 	run("data", "synth", "c.csv", "-n", "700", "--schema", "c.yaml")
@@ -81,10 +78,7 @@ func TestPackTrainsAsItsFile(t *testing.T) {
 		{[]string{"data", "synth", "y.csv", "--features", "3"}, ".dyadpack"},
 		{[]string{"data", "synth", "y.dyadpack", "--visits"}, "dyad data pack"},
 	} {
-		code, _, errs := dyad(t, dir, c.args...)
-		if code != exitInput || !strings.Contains(errs, c.want) {
-			t.Errorf("%v: exit %d, want %q: %s", c.args, code, c.want, errs)
-		}
+		ends(t, dir, exitInput, c.want, c.args...)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, ".dyad-tmp-*"))
 	if err != nil || len(left) > 0 {
@@ -140,9 +134,7 @@ func TestOldPacksAreRead(t *testing.T) {
 	write(t, dir, "old.csv", "who,age,out\na,20,no\nb,50,yes\na,80,yes\nc,35,no\n")
 	write(t, dir, "old.yaml", oldPackSchema)
 	for _, name := range []string{"old.dyadpack", "old.csv"} {
-		if code, _, errs := dyad(t, dir, "train", "--data", name, "--schema", "old.yaml", "--store", map[string]string{"old.csv": "float32", "old.dyadpack": "mmap"}[name], "--mode", "nonprivate", "--out", name+".json"); code != exitOK {
-			t.Fatalf("%s: exit %d: %s", name, code, errs)
-		}
+		mustRun(t, dir, "train", "--data", name, "--schema", "old.yaml", "--store", map[string]string{"old.csv": "float32", "old.dyadpack": "mmap"}[name], "--mode", "nonprivate", "--out", name+".json")
 	}
 	if a, b := modelWeights(t, dir, "old.dyadpack.json"), modelWeights(t, dir, "old.csv.json"); a != b {
 		t.Errorf("weights %s of the old pack, %s of its data", a, b)

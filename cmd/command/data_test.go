@@ -85,18 +85,13 @@ func TestConvertRoundTrip(t *testing.T) {
 	dir := clinic(t, 300)
 	run := func(args ...string) {
 		t.Helper()
-		if code, _, errs := dyad(t, dir, args...); code != exitOK {
-			t.Fatalf("dyad %v: exit %d: %s", args, code, errs)
-		}
+		mustRun(t, dir, args...)
 	}
 	scores := func(data, schema string) string {
 		t.Helper()
 		model := strings.TrimSuffix(schema, ".yaml") + ".json"
 		run("train", "--data", data, "--schema", schema, "--mode", "nonprivate", "--public-data", "--out", model)
-		code, out, errs := dyad(t, dir, "predict", model, "--data", data)
-		if code != exitOK {
-			t.Fatalf("predict: %s", errs)
-		}
+		out := mustRun(t, dir, "predict", model, "--data", data)
 		return out
 	}
 	want := scores("patients.csv", "patients.yaml")
@@ -154,9 +149,7 @@ func TestDataErrors(t *testing.T) {
 	if made, _ := filepath.Glob(filepath.Join(dir, "new*")); len(made) != 0 {
 		t.Errorf("refused commands wrote %v", made)
 	}
-	if code, _, errs := dyad(t, dir, convert("patients.csv", "exists.csv", "--force")...); code != exitOK {
-		t.Errorf("--force: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, convert("patients.csv", "exists.csv", "--force")...)
 }
 
 func TestFetchAndVerify(t *testing.T) {
@@ -210,8 +203,6 @@ func TestVerifyRealData(t *testing.T) {
 		"debrecen/messidor_features.arff": "debrecen", "hepatitis/hepatitis.data": "hepatitis", "pima/diabetes.libsvm": "pima",
 		"mnist38/mnist38-t10k-images-idx3-ubyte.gz": "mnist38",
 	} {
-		if code, out, errs := dyad(t, t.TempDir(), "data", "verify", filepath.Join(data, file)); code != exitOK || !strings.Contains(out, "("+is+": ") {
-			t.Errorf("%s: exit %d: %s%s", file, code, out, errs)
-		}
+		ends(t, t.TempDir(), exitOK, "("+is+": ", "data", "verify", filepath.Join(data, file))
 	}
 }

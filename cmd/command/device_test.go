@@ -56,9 +56,7 @@ func TestDeviceAbsent(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"gpu", "cuda", "cuda:", "cuda:-1", "cuda:x"} {
-		if code, _, errs := dyad(t, dir, "train", "--device", bad); code != exitInput || !strings.Contains(errs, "auto, cpu or cuda:N") {
-			t.Errorf("%s: exit %d: %s", bad, code, errs)
-		}
+		ends(t, dir, exitInput, "auto, cpu or cuda:N", "train", "--device", bad)
 	}
 	if code, out, _ := dyad(t, dir, "devices"); code != exitOK || !strings.Contains(out, "cpu") || strings.Contains(out, "cuda:") || !strings.Contains(out, "no NVIDIA driver") {
 		t.Errorf("devices: exit %d: %s", code, out)
@@ -83,9 +81,7 @@ func TestPlanForAnAbsentGPU(t *testing.T) {
 	if _, out, _ := dyad(t, dir, append(plan, "--model", "mlp")...); !strings.Contains(out, "one backward pass per record on a GPU") || !strings.Contains(out, "gpu memory ") {
 		t.Errorf("a network: %s", out)
 	}
-	if code, _, errs := dyad(t, dir, append(plan, "--model", "mlp", "--hidden", "9", "--hidden", "9", "--task", "metric")...); code != exitInput || !strings.Contains(errs, "use the CPU (--device cpu)") {
-		t.Errorf("an embedding by two hidden layers: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "use the CPU (--device cpu)", append(plan, "--model", "mlp", "--hidden", "9", "--hidden", "9", "--task", "metric")...)
 	code, out, _ = dyad(t, dir, append(plan, "--json")...)
 	var r struct {
 		Seconds  float64 `json:"gpu_seconds_per_sum"`
@@ -95,12 +91,8 @@ func TestPlanForAnAbsentGPU(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || !(r.Seconds > 0) || r.Memory < 160e6 || r.Measured == nil || *r.Measured {
 		t.Errorf("exit %d, %v: %+v", code, err, r)
 	}
-	if code, out, errs = dyad(t, dir, "plan", "-n", "500", "-d", "3", "--device", "cuda:x"); code != exitInput || !strings.Contains(errs, "cuda:h200") {
-		t.Errorf("an unknown name: exit %d: %s%s", code, out, errs)
-	}
-	if code, out, errs = dyad(t, dir, "train", "--device", "cuda:h200"); code != exitInput || !strings.Contains(errs, "for plans alone") {
-		t.Errorf("train: exit %d: %s%s", code, out, errs)
-	}
+	ends(t, dir, exitInput, "cuda:h200", "plan", "-n", "500", "-d", "3", "--device", "cuda:x")
+	ends(t, dir, exitInput, "for plans alone", "train", "--device", "cuda:h200")
 }
 
 // TestDriverErrors: what users of broken installations read.
@@ -157,9 +149,7 @@ func TestPairsDevice(t *testing.T) {
 	if code != exitResource || !strings.Contains(errs, "/nonexistent/libcuda.so.1") || exists(filepath.Join(dir, "ledger")) {
 		t.Errorf("no GPU: exit %d: %s", code, errs)
 	}
-	if code, _, errs = dyad(t, dir, args("gpu")...); code != exitInput || !strings.Contains(errs, "auto, cpu or cuda:N") {
-		t.Errorf("no device: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "auto, cpu or cuda:N", args("gpu")...)
 	fakeCUDA(t, "-DINIT=0", "-DCOUNT=1", "-DBROKEN=-1")
 	code, _, errs = dyad(t, dir, args("cuda:0")...)
 	if code == exitOK || !strings.Contains(errs, "the PTX does not compile") || strings.Contains(errs, "charged") {
@@ -172,9 +162,7 @@ func TestPairsDevice(t *testing.T) {
 	if code != exitOK || strings.Count(errs, "device      cpu (auto): Mock H200 cannot be measured: ") != 1 || strings.Contains(errs, "ptxas") {
 		t.Errorf("auto: exit %d: %s", code, errs)
 	}
-	if code, out, _ := dyad(t, dir, "ledger", "show", "--ledger", "ledger"); code != exitOK || !strings.Contains(out, "people") {
-		t.Errorf("the run on the CPU was not charged: exit %d: %s", code, out)
-	}
+	ends(t, dir, exitOK, "people", "ledger", "show", "--ledger", "ledger")
 }
 
 // TestAgreement: the check of doctor passes equal backends and finds one that is off.
@@ -274,9 +262,7 @@ func TestPrecisionIsNeverIgnored(t *testing.T) {
 				}
 			}
 		}
-		if code, _, errs := dyad(t, dir, "plan", "-n", "40", "-d", "3", "--algorithm", "dpftrl", "--task", "metric", "--precision", "fp32"); code != exitInput || !strings.Contains(errs, "does not take") {
-			t.Errorf("an online algorithm in fp32: exit %d: %s", code, errs)
-		}
+		ends(t, dir, exitInput, "does not take", "plan", "-n", "40", "-d", "3", "--algorithm", "dpftrl", "--task", "metric", "--precision", "fp32")
 	}
 	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
 	check()

@@ -56,8 +56,7 @@ func realSlices(t *testing.T, dir string) {
 		must.Do(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
 	}
 	read := func(path string) []byte {
-		text := must.Get(os.ReadFile(path))(t)
-		return text
+		return must.Get(os.ReadFile(path))(t)
 	}
 	for _, s := range realFiles {
 		text := read(filepath.Join(root, s.from))
@@ -90,8 +89,6 @@ func TestDocsRunOnRealData(t *testing.T) {
 		t.Fatalf("docs/guide-data-sets.md has only %d commands on real data", len(p.commands))
 	}
 	for _, c := range p.commands {
-		if code, _, errs := dyad(t, dir, shellWords(c)...); code != exitOK {
-			t.Errorf("dyad %s: exit %d: %s", c, code, errs)
-		}
+		mustRun(t, dir, shellWords(c)...)
 	}
 }

@@ -29,9 +29,7 @@ func scoredClinic(t *testing.T, n int) string {
 	t.Helper()
 	dir := clinic(t, n)
 	for name, task := range map[string]string{"model.json": taskAUC, "metric.json": taskMetric} {
-		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", task, "--algorithm", "dpgdsc", "--out", name); code != exitOK {
-			t.Fatalf("exit %d: %s", code, errs)
-		}
+		mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", task, "--algorithm", "dpgdsc", "--out", name)
 	}
 	return dir
 }
@@ -91,9 +89,7 @@ func TestPrivateEvaluationIsCharged(t *testing.T) {
 		before = after
 	}
 	// The cap of the ledger holds for evaluations.
-	if code, _, errs := dyad(t, dir, "ledger", "init", before.DataID, "--epsilon", "2", "--delta", "1e-5", "--close"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "ledger", "init", before.DataID, "--epsilon", "2", "--delta", "1e-5", "--close")
 	if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "patients.csv", "--epsilon", "9"); code != exitResource || strings.Contains(out, "AUC") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
@@ -227,9 +223,7 @@ func TestEvaluationTellsNothingElse(t *testing.T) {
 		t.Skip("slow")
 	}
 	model := silentFolder(t, silentWorlds["mixed"])
-	if code, _, errs := dyad(t, model, "train", "--data", "r.csv", "--schema", "class.yaml", "--out", "model.json", "--seed", "1", "--algorithm", "dpgdsc"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, model, "train", "--data", "r.csv", "--schema", "class.yaml", "--out", "model.json", "--seed", "1", "--algorithm", "dpgdsc")
 	text := must.Get(os.ReadFile(filepath.Join(model, "model.json")))(t)
 	for _, flags := range [][]string{{"--out", "f.json"}, {"--delta", "0", "--mean-loss"}, {"--roc-thresholds=-0.1,0.1"}} {
 		want := ""
@@ -266,9 +260,7 @@ func TestHeldOutAndNeighbourFiguresTellNothingElse(t *testing.T) {
 			lines += fmt.Sprintf("o%d,%g,%d,%s,q,%d,0\n", i, float64(i%5)/5-0.4, i%10, string("abc"[i%3]), i%2)
 		}
 		write(t, dir, "others.csv", lines)
-		if code, _, errs := dyad(t, dir, "train", "--data", "others.csv", "--schema", "class.yaml", "--task", "metric", "--public-data", "--out", "metric.json", "--seed", "1"); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, "train", "--data", "others.csv", "--schema", "class.yaml", "--task", "metric", "--public-data", "--out", "metric.json", "--seed", "1")
 	}
 	for _, args := range [][]string{
 		{"train", "--data", "r.csv", "--schema", "class.yaml", "--holdout", "0.4", "--holdout-epsilon", "1", "--out", "m.json"},
@@ -303,9 +295,7 @@ func TestModelOfPublicRecordsDoesNotMakeOthersPublic(t *testing.T) {
 	model := silentFolder(t, silentWorlds["mixed"])
 	text := must.Get(os.ReadFile(filepath.Join(model, "class.yaml")))(t)
 	write(t, model, "public.yaml", string(text)+"\npublic: true\n")
-	if code, _, errs := dyad(t, model, "train", "--data", "r.csv", "--schema", "public.yaml", "--out", "model.json"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, model, "train", "--data", "r.csv", "--schema", "public.yaml", "--out", "model.json")
 	text = must.Get(os.ReadFile(filepath.Join(model, "model.json")))(t)
 	for _, world := range []string{"mixed", "one class"} {
 		dir := silentFolder(t, silentWorlds[world])
@@ -328,9 +318,7 @@ func TestModelOfPublicRecordsDoesNotMakeOthersPublic(t *testing.T) {
 // The training file of a metric is no public reference, under any name: the ledger knows it.
 func TestChargedRecordsAreNoPublicReference(t *testing.T) {
 	dir := clinic(t, 120)
-	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--out", "metric.json"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--out", "metric.json")
 	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	write(t, dir, "copy.csv", string(text))
 	lines := strings.SplitAfter(string(text), "\n")
@@ -338,10 +326,7 @@ func TestChargedRecordsAreNoPublicReference(t *testing.T) {
 	book := filepath.Join(dir, "state", "dyad", "ledger.jsonl")
 	before := must.Get(os.ReadFile(book))(t)
 	for _, reference := range []string{"patients.csv", "copy.csv"} {
-		code, out, errs := dyad(t, dir, "evaluate", "metric.json", "--data", "others.csv", "--epsilon", "1", "--reference", reference)
-		if code != exitInput || !strings.Contains(errs, "was charged for this file") {
-			t.Errorf("%s: exit %d: %s%s", reference, code, out, errs)
-		}
+		ends(t, dir, exitInput, "was charged for this file", "evaluate", "metric.json", "--data", "others.csv", "--epsilon", "1", "--reference", reference)
 	}
 	if after, err := os.ReadFile(book); err != nil || string(after) != string(before) {
 		t.Errorf("something was charged (%v)", err)
@@ -359,7 +344,5 @@ func TestHeldOutCommandNamesTheLedger(t *testing.T) {
 	}
 	// The labels of the records are never written over.
 	write(t, dir, "labels.csv", "kept")
-	if code, _, errs := dyad(t, dir, "evaluate", "model.json", "--data", "patients.csv", "--labels", "labels.csv", "--epsilon", "1", "--out", "labels.csv", "--force"); code != exitInput || !strings.Contains(errs, "its name says CSV") {
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "its name says CSV", "evaluate", "model.json", "--data", "patients.csv", "--labels", "labels.csv", "--epsilon", "1", "--out", "labels.csv", "--force")
 }

@@ -21,9 +21,7 @@ func TestFormulaWithMinus(t *testing.T) {
 	} {
 		for _, loss := range [][]string{{"--loss=" + formula}, {"--loss", formula}, {"--loss", "-u"}, {"--loss=-u"}} {
 			args := append(strings.Fields(command), loss...)
-			if code, _, errs := dyad(t, t.TempDir(), append(args, "--json")...); code != exitOK {
-				t.Errorf("%v: exit %d: %s", args, code, errs)
-			}
+			mustRun(t, t.TempDir(), append(args, "--json")...)
 		}
 	}
 	if code, _, errs := dyad(t, t.TempDir(), "lab", "audit", "gradient-perturbation", "--runs", "100", "--loss", formula); code == exitInput {

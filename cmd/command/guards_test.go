@@ -61,9 +61,7 @@ func TestPlansAllocateNoModel(t *testing.T) {
 		{"plan", "compare", "-n", "1000", "-d", "90000", "--task", "metric"},
 		{"lab", "losses", "check", "logistic", "-d", "90000", "--task", "metric"},
 	} {
-		if code, out, errs := dyad(t, t.TempDir(), args...); code != exitOK {
-			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
-		}
+		mustRun(t, t.TempDir(), args...)
 	}
 }
 
@@ -126,14 +124,9 @@ func TestPrivateDataAreAFile(t *testing.T) {
 		go func() { w.Write(text); w.Close() }()
 		return fmt.Sprintf("/proc/self/fd/%d", r.Fd())
 	}
-	code, _, errs := dyad(t, dir, "train", "--data", pipe(), "--schema", "patients.yaml", "--epsilon", "1", "--out", "m.json")
-	if code != exitInput || !strings.Contains(errs, "store them in a file") {
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "store them in a file", "train", "--data", pipe(), "--schema", "patients.yaml", "--epsilon", "1", "--out", "m.json")
 	if ledger, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); err == nil && bytes.Contains(ledger, []byte(`"charge"`)) {
 		t.Errorf("something was charged: %s", ledger)
 	}
-	if code, _, errs := dyad(t, dir, "train", "--data", pipe(), "--schema", "patients.yaml", "--public-data", "--out", "m.json"); code != exitOK {
-		t.Errorf("public data from a pipe: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, "train", "--data", pipe(), "--schema", "patients.yaml", "--public-data", "--out", "m.json")
 }

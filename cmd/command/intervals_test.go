@@ -17,10 +17,7 @@ func TestTrainIntervals(t *testing.T) {
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "moments", "--epsilon", "2", "--seed", "4"}
 	var r trainResult
 	for _, more := range [][]string{{"--out", "plain.json"}, {"--out", "with.json", "--intervals"}} {
-		code, out, errs := dyad(t, dir, append(append(args, "--json"), more...)...)
-		if code != exitOK {
-			t.Fatalf("exit %d: %s", code, errs)
-		}
+		out := mustRun(t, dir, append(append(args, "--json"), more...)...)
 		r = trainResult{}
 		must.Do(t, json.Unmarshal([]byte(out), &r))
 	}
@@ -38,9 +35,7 @@ func TestTrainIntervals(t *testing.T) {
 	if code != exitOK || !strings.Contains(out, "excludes 0") || !strings.Contains(out, "minimise the released objective in the population") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
-	if code, _, errs := dyad(t, dir, "predict", "with.json", "--data", "patients.csv"); code != exitOK {
-		t.Errorf("predict: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, "predict", "with.json", "--data", "patients.csv")
 	text := must.Get(os.ReadFile(filepath.Join(dir, "with.json")))(t)
 	var raw map[string]any
 	must.Do(t, json.Unmarshal(text, &raw))
@@ -49,13 +44,9 @@ func TestTrainIntervals(t *testing.T) {
 	delete(raw, "plan")
 	text = must.Get(json.Marshal(raw))(t)
 	write(t, dir, "damaged.json", string(text))
-	if code, _, errs := dyad(t, dir, "predict", "damaged.json", "--data", "patients.csv"); code != exitInput || !strings.Contains(errs, "standard errors") {
-		t.Errorf("a damaged model: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "standard errors", "predict", "damaged.json", "--data", "patients.csv")
 	for want, more := range map[string][]string{"does not take --intervals": {"--algorithm", "dpgdsc"}, "without logistic steps": {"--algorithm", "moments", "--steps", "2"}, "second moments": {"--algorithm", "moments", "--second-moments", "none"}} {
 		refused := append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--intervals", "--out", "no.json"}, more...)
-		if code, _, errs := dyad(t, dir, refused...); code != exitInput || !strings.Contains(errs, want) {
-			t.Errorf("%v: exit %d: %s", more, code, errs)
-		}
+		ends(t, dir, exitInput, want, refused...)
 	}
 }

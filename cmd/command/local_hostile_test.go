@@ -55,9 +55,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // pretend serves a protocol of epochs of the patients' schema, and their states.
 func pretend(t *testing.T, dir string, epochs int) (*fake, string) {
 	t.Helper()
-	if code, _, errs := dyad(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", fmt.Sprint(epochs), "--epsilon", "0.001", "--out", "fake.json", "--force"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", fmt.Sprint(epochs), "--epsilon", "0.001", "--out", "fake.json", "--force")
 	p := must.Get(readProtocol(filepath.Join(dir, "fake.json")))(t)
 	f := &fake{protocol: p}
 	for epoch := 1; epoch <= min(epochs, 5); epoch++ {

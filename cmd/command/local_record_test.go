@@ -111,9 +111,7 @@ func TestUnusableLabelsAreAnsweredFor(t *testing.T) {
 	}
 	dir := clinic(t, 60)
 	for args, method := range map[string]string{"label.json": "prestige-label", "participation.json": "prestige-participation"} {
-		if code, _, errs := dyad(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "1", "--method", method, "--out", args); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "1", "--method", method, "--out", args)
 	}
 	n := 0
 	sent := func(schema, protocol, rows string, more ...string) (serve.Submission, string) {
@@ -175,9 +173,7 @@ func TestUnusableLabelsAreAnsweredFor(t *testing.T) {
 // The record may come from standard input, and is read again for its features.
 func TestUnusableRecordFromStandardInput(t *testing.T) {
 	dir := clinic(t, 60)
-	if code, _, errs := dyad(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "1", "--method", "prestige-label", "--out", "p.json"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "1", "--method", "prestige-label", "--out", "p.json")
 	t.Chdir(dir)
 	features := map[string]string{}
 	for name, row := range map[string]string{"good": goodRecord, "other": strings.Replace(goodRecord, ",0\n", ",9\n", 1)} {

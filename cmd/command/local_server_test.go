@@ -161,9 +161,7 @@ func TestLocalServerRate(t *testing.T) {
 // made is a message for a plan, as JSON.
 func made(t *testing.T, dir, user string, plan ...string) string {
 	t.Helper()
-	if code, out, errs := dyad(t, dir, append([]string{"local", "plan", "--out", "p.json", "--force"}, plan...)...); code != exitOK {
-		t.Fatal(out + errs)
-	}
+	mustRun(t, dir, append([]string{"local", "plan", "--out", "p.json", "--force"}, plan...)...)
 	code, out, errs := dyad(t, dir, "--json", "local", "client", "--protocol", "p.json", "--data", "patients.csv", "--schema", "patients.yaml",
 		"--user", user, "--memory", user+"-made.json", "--max-epsilon", "9")
 	var r localAnswer
@@ -278,15 +276,10 @@ func TestLocalServerTokens(t *testing.T) {
 	dir := clinic(t, 60)
 	serving := []string{"-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
 	for name, args := range map[string][]string{"study.json": serving, "later.json": append(serving, "--epsilon", "0.5")} {
-		if code, _, errs := dyad(t, dir, append([]string{"local", "plan", "--out", name}, args...)...); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, append([]string{"local", "plan", "--out", name}, args...)...)
 	}
 	token := func(key, user string) string {
-		code, out, errs := dyad(t, dir, "local", "token", "--protocol", "study.json", "--key", key, user)
-		if code != exitOK {
-			t.Fatal(out + errs)
-		}
+		out := mustRun(t, dir, "local", "token", "--protocol", "study.json", "--key", key, user)
 		write(t, dir, user+"-"+key, out)
 		return user + "-" + key
 	}

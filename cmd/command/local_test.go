@@ -129,9 +129,7 @@ func TestLocalServerAndClients(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &check); err != nil || code != exitOK || check.State.Visits != users {
 		t.Fatalf("--check: exit %d, %v: %s", code, err, out+errs)
 	}
-	if code, _, errs := dyad(t, dir, append(append([]string{"local", "server", "--check"}, serving...), "--epsilon", "0.5")...); code != exitInput || !strings.Contains(errs, "another protocol") {
-		t.Errorf("another epsilon on the same directory: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "another protocol", append(append([]string{"local", "server", "--check"}, serving...), "--epsilon", "0.5")...)
 	address, stop = localServer(t, dir, serving...)
 	defer stop()
 	if code, out, errs := answer(5, "--json"); code != exitOK || !strings.Contains(out, `"outcome": "accepted"`) || !strings.Contains(out, `"epsilon_spent": 2`) {
@@ -147,9 +145,7 @@ func TestLocalClientMemory(t *testing.T) {
 	}
 	dir := clinic(t, 60)
 	plan := func(epsilon string) {
-		if code, _, errs := dyad(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "2", "--epsilon", epsilon, "--out", "p"+epsilon+".json"); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "2", "--epsilon", epsilon, "--out", "p"+epsilon+".json")
 	}
 	plan("1")
 	plan("2")
@@ -250,10 +246,7 @@ func TestLocalLabelServer(t *testing.T) {
 	for u := range users {
 		args := []string{"--json", "local", "client", "--server", address, "--data", "patients.csv", "--schema", "patients.yaml", "--row", fmt.Sprint(u + 1),
 			"--user", fmt.Sprint("u", u), "--memory", fmt.Sprintf("u%d.json", u), "--max-epsilon", "2", "--public-features"}
-		code, out, errs := dyad(t, dir, args...)
-		if code != exitOK || !strings.Contains(out, `"epsilon_spent": 2`) {
-			t.Fatalf("user %d: exit %d: %s", u, code, out+errs)
-		}
+		ends(t, dir, exitOK, `"epsilon_spent": 2`, args...)
 	}
 	st, err := serve.Remote{URL: address}.State(context.Background())
 	if err != nil || !st.Done || st.Visits != 3*users {
@@ -269,9 +262,7 @@ func TestLocalModel(t *testing.T) {
 	address, stop := localServer(t, dir, "--dir", "study", "-n", "4", "--schema", "patients.yaml", "--epochs", "2", "--epsilon", "1")
 	defer stop()
 	save := []string{"local", "model", "--server", address, "--schema", "patients.yaml"}
-	if code, _, errs := dyad(t, dir, save...); code != exitInput || !strings.Contains(errs, "no user has answered") {
-		t.Errorf("before the first message: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "no user has answered", save...)
 	for u := range 3 {
 		user := fmt.Sprint("u", u)
 		if code, says := answerAs(t, dir, address, user, "--row", fmt.Sprint(u+1)); code != exitOK {
@@ -284,24 +275,16 @@ func TestLocalModel(t *testing.T) {
 	}
 	for iterate, want := range map[string][]float64{"average": st.Average, "last": st.Model} {
 		out := iterate + ".json"
-		if code, _, errs := dyad(t, dir, append(save, "--iterate", iterate, "--out", out)...); code != exitOK {
-			t.Fatalf("%s: exit %d: %s", iterate, code, errs)
-		}
+		mustRun(t, dir, append(save, "--iterate", iterate, "--out", out)...)
 		m, err := readModel(filepath.Join(dir, out))
 		if err != nil || !slices.Equal(m.Weights, want) || m.Guarantee.Kind != privacy.LocalDP || m.Guarantee.Epsilon != 2 {
 			t.Errorf("%s: %v, weights %v, want %v; %s", iterate, err, m.Weights, want, m.Guarantee)
 		}
-		if code, _, errs := dyad(t, dir, "predict", out, "--data", "patients.csv"); code != exitOK {
-			t.Errorf("predict: exit %d: %s", code, errs)
-		}
+		mustRun(t, dir, "predict", out, "--data", "patients.csv")
 	}
-	if code, _, errs := dyad(t, dir, append(save, "--out", "last.json")...); code != exitInput || !strings.Contains(errs, "exists") {
-		t.Errorf("an existing file: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "exists", append(save, "--out", "last.json")...)
 	write(t, dir, "narrow.yaml", "data_id: x\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n")
-	if code, _, errs := dyad(t, dir, "local", "model", "--server", address, "--schema", "narrow.yaml"); code != exitInput || !strings.Contains(errs, "1 features") {
-		t.Errorf("another schema: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "1 features", "local", "model", "--server", address, "--schema", "narrow.yaml")
 	if code, _, errs := dyad(t, dir, "local", "model", "--server", "http://127.0.0.1:1", "--schema", "patients.yaml"); code != exitResource {
 		t.Errorf("no server: exit %d: %s", code, errs)
 	}
@@ -335,9 +318,7 @@ func TestLocalSimulate(t *testing.T) {
 	if r.Guarantee.Kind != privacy.LocalDP || r.Guarantee.Epsilon != 2 || r.Visits != 600 || r.Updates != nil {
 		t.Errorf("%+v, want epsilon 2 and 600 visits", r)
 	}
-	if code, out, errs := dyad(t, dir, "predict", "m.json", "--data", "patients.csv", "--out", "s.csv"); code != exitOK {
-		t.Errorf("predict: %s", out+errs)
-	}
+	mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--out", "s.csv")
 	// Cross-validation is charged: 3 folds and 2 candidates are 4 more trainings of 2
 	// visits and 2 answers, and the ledger has them.
 	r = simulate(exitOK, "", with("--l2-grid", "0.1,1", "--folds", "3")...)

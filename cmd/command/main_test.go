@@ -26,6 +26,30 @@ func dyad(t *testing.T, dir string, args ...string) (code int, stdout, stderr st
 	return code, out.String(), errs.String()
 }
 
+// ends runs a command, which ends with an exit code and says a text: on standard output if it ends well, on standard error otherwise.
+func ends(t *testing.T, dir string, want int, says string, args ...string) (stdout, stderr string) {
+	t.Helper()
+	code, out, errs := dyad(t, dir, args...)
+	told := errs
+	if want == exitOK {
+		told = out
+	}
+	if code != want || !strings.Contains(told, says) {
+		t.Errorf("%q: exit %d, want %d with %q: %s%s", args, code, want, says, out, errs)
+	}
+	return out, errs
+}
+
+// mustRun runs a command that has to end well.
+func mustRun(t *testing.T, dir string, args ...string) (stdout string) {
+	t.Helper()
+	code, stdout, errs := dyad(t, dir, args...)
+	if code != exitOK {
+		t.Fatalf("%q: exit %d: %s", args, code, errs)
+	}
+	return stdout
+}
+
 // clinic writes patients.csv and a private patients.yaml into a new folder.
 func clinic(t *testing.T, n int) (dir string) {
 	t.Helper()
@@ -48,10 +72,7 @@ func write(t *testing.T, dir, name, text string) {
 
 func TestTrainWithoutDataIsPublicAndChargesNothing(t *testing.T) {
 	dir := t.TempDir()
-	code, out, errs := dyad(t, dir, "train")
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, "train")
 	for _, want := range []string{"synthetic", "public", "guarantee", "AUC", "nothing was charged"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
@@ -87,10 +108,7 @@ func TestPrivateRoad(t *testing.T) {
 		{[]string{"doctor"}, []string{"randomness  ok", "ledger      ok", "gpu"}},
 	}
 	for _, s := range steps {
-		code, out, errs := dyad(t, dir, s.args...)
-		if code != exitOK {
-			t.Fatalf("dyad %v: exit %d: %s", s.args, code, errs)
-		}
+		out := mustRun(t, dir, s.args...)
 		for _, want := range s.want {
 			if !strings.Contains(out, want) {
 				t.Errorf("dyad %v: the output lacks %q:\n%s", s.args, want, out)
@@ -320,9 +338,7 @@ func TestWordsThatOtherProgramsUnderstand(t *testing.T) {
 		args []string
 		want string
 	}{{[]string{"help"}, "Commands:"}, {[]string{"help", "train"}, "--epsilon"}, {[]string{"--version"}, version}} {
-		if code, out, errs := dyad(t, dir, c.args...); code != exitOK || !strings.Contains(out, c.want) {
-			t.Errorf("dyad %v: exit %d: %s%s", c.args, code, out, errs)
-		}
+		ends(t, dir, exitOK, c.want, c.args...)
 	}
 }
 
@@ -353,13 +369,9 @@ func TestAbsurdPlansAreRefused(t *testing.T) {
 		{"--algorithm", "dpgdc", "--l2", "0", "--total-step", "1e300"},
 		{"--mode", "nonprivate", "--steps", "100000000000"},
 	} {
-		if code, _, errs := dyad(t, dir, append([]string{"plan", "-n", "1000", "-d", "10"}, more...)...); code != exitInput || !strings.Contains(errs, "steps") {
-			t.Errorf("dyad plan %v: exit %d: %s", more, code, errs)
-		}
+		ends(t, dir, exitInput, "steps", append([]string{"plan", "-n", "1000", "-d", "10"}, more...)...)
 	}
-	if code, _, errs := dyad(t, dir, "plan", "-n", "2", "-d", "1"); code != exitOK {
-		t.Errorf("two records: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, "plan", "-n", "2", "-d", "1")
 }
 
 // A report on private data shows no time: it can depend on the records.
@@ -399,10 +411,7 @@ func TestHeldOutOfOneClassIsAWarning(t *testing.T) {
 	write(t, dir, "x.yaml", "data_id: x\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 40]}\n  - {name: y, role: label, positive: 1}\n")
 	warned := false
 	for seed := range 8 {
-		code, out, errs := dyad(t, dir, "train", "--data", "x.csv", "--schema", "x.yaml", "--holdout", "0.2", "--exact-figures", "--split-seed", fmt.Sprint(seed), "--out", fmt.Sprint(seed, ".json"))
-		if code != exitOK {
-			t.Fatalf("exit %d: %s%s", code, out, errs)
-		}
+		out := mustRun(t, dir, "train", "--data", "x.csv", "--schema", "x.yaml", "--holdout", "0.2", "--exact-figures", "--split-seed", fmt.Sprint(seed), "--out", fmt.Sprint(seed, ".json"))
 		warned = warned || strings.Contains(out, "no figures")
 	}
 	if !warned {
@@ -416,17 +425,10 @@ func TestBudgetCapGivesExit3(t *testing.T) {
 	if code, out, errs := dyad(t, dir, "ledger", "init", schema.DataID, "--epsilon", "4", "--delta", "1e-6"); code != exitOK || !strings.Contains(out, "no run on ") || strings.Contains(out, "before:") {
 		t.Fatalf("ledger init: %s%s", out, errs)
 	}
-	if code, out, errs := dyad(t, dir, "ledger", "init", schema.DataID, "--epsilon", "1", "--delta", "1e-5"); code != exitOK || !strings.Contains(out, "before: at most epsilon = 4 at delta = 1e-06") {
-		t.Fatalf("ledger init again: %s%s", out, errs)
-	}
+	ends(t, dir, exitOK, "before: at most epsilon = 4 at delta = 1e-06", "ledger", "init", schema.DataID, "--epsilon", "1", "--delta", "1e-5")
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.9", "--delta", "1e-5"}
-	if code, _, errs := dyad(t, dir, args...); code != exitOK {
-		t.Fatalf("the first run is within the cap: %s", errs)
-	}
-	code, _, errs := dyad(t, dir, append(args, "--out", "second.json")...)
-	if code != exitResource || !strings.Contains(errs, "cap") {
-		t.Errorf("the second run exits with %d: %s", code, errs)
-	}
+	mustRun(t, dir, args...)
+	ends(t, dir, exitResource, "cap", append(args, "--out", "second.json")...)
 	if exists(filepath.Join(dir, "second.json")) {
 		t.Error("a refused run wrote a model")
 	}

@@ -112,7 +112,5 @@ func TestMomentsDescentFlagsAreHonouredOrRefused(t *testing.T) {
 			}
 		}
 	}
-	if code, _, errs := dyad(t, t.TempDir(), "plan", "-n", "100", "-d", "3", "--algorithm", "moments", "--gradient-share", "0.2"); code != exitInput || !strings.Contains(errs, "moments-descent does") {
-		t.Errorf("moments with --gradient-share: exit %d, %s", code, errs)
-	}
+	ends(t, t.TempDir(), exitInput, "moments-descent does", "plan", "-n", "100", "-d", "3", "--algorithm", "moments", "--gradient-share", "0.2")
 }

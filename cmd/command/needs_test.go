@@ -137,9 +137,7 @@ func TestFlagsThatNeedOrExclude(t *testing.T) {
 		"verify m.json --ledger=":                                              "--ledger is empty",
 		"pairs train --data d --schema s --pairs p --label-values=":            "--label-values is empty",
 	} {
-		if code, out, errs := dyad(t, dir, strings.Fields(args)...); code != exitInput || !strings.Contains(errs, want) {
-			t.Errorf("dyad %s: exit %d: %s%s; want %q", args, code, out, errs, want)
-		}
+		ends(t, dir, exitInput, want, strings.Fields(args)...)
 	}
 	parser := must.Get(newParser(&cli{}, io.Discard, io.Discard))(t)
 	needs, all := 0, map[string]bool{}

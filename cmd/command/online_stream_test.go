@@ -37,20 +37,14 @@ func TestOnlineAlgorithmsResume(t *testing.T) {
 			lines := strings.SplitAfter(string(all), "\n")
 			write(t, dir, "patients.csv", strings.Join(lines[:1+37], ""))
 			flags := slices.Concat(onlineFlags, []string{"--data", "patients.csv", "--average", "--out", "m.json"}, c.flags)
-			code, out, errs := dyad(t, dir, flags...)
-			if code != exitOK {
-				t.Fatalf("exit %d: %s", code, errs)
-			}
+			out := mustRun(t, dir, flags...)
 			first := parseOnline(t, out)
 			if g := first.start.Guarantee; len(first.releases) != 2 || first.start.Run == "" || (g.Kind == "none") != c.free || !c.free && (g.Epsilon > 1 || g.Epsilon < 0.99) {
 				t.Errorf("37 records: %+v", first)
 			}
 			_, before, _ := dyad(t, dir, "ledger", "show", "--json")
 			write(t, dir, "patients.csv", string(all))
-			code, out, errs = dyad(t, dir, append(flags, "--resume")...)
-			if code != exitOK {
-				t.Fatalf("exit %d: %s", code, errs)
-			}
+			out = mustRun(t, dir, append(flags, "--resume")...)
 			second := parseOnline(t, out)
 			if second.start.Run != first.start.Run || len(second.releases) != 8 || second.releases[1].Release != 3 ||
 				!slices.Equal(second.releases[0].Weights, first.releases[1].Weights) || !slices.Equal(second.releases[0].Average, first.releases[1].Average) {
@@ -101,10 +95,7 @@ func TestOnlineRegret(t *testing.T) {
 			t.Errorf("%v: exit %d, %s", bad, code, errs)
 		}
 	}
-	code, out, errs := dyad(t, dir, flags...)
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, flags...)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	var got onlineRegret
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &got); err != nil || got.Measured == nil {

@@ -48,10 +48,7 @@ func TestOnlineResumesWithoutSpendingTwice(t *testing.T) {
 	lines := strings.SplitAfter(string(all), "\n")
 	write(t, dir, "patients.csv", strings.Join(lines[:1+37], ""))
 	flags := append(slices.Clone(onlineFlags), "--data", "patients.csv")
-	code, out, errs := dyad(t, dir, flags...)
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, flags...)
 	first := parseOnline(t, out)
 	if g := first.start.Guarantee; len(first.releases) != 2 || first.start.Run == "" || g.Epsilon > 1 || g.Epsilon < 0.99 || first.releases[1].Records != 30 || first.releases[0].AUC != nil {
 		t.Errorf("37 records: %+v", first)
@@ -60,17 +57,12 @@ func TestOnlineResumesWithoutSpendingTwice(t *testing.T) {
 		t.Errorf("the state: %v, %v", info, err)
 	}
 	spent := func() string {
-		code, out, errs := dyad(t, dir, "ledger", "show", "--json")
-		if code != exitOK {
-			t.Fatal(errs)
-		}
+		out := mustRun(t, dir, "ledger", "show", "--json")
 		return out
 	}
 	before := spent()
 	old := must.Get(os.ReadFile("s"))(t)
-	if code, _, errs := dyad(t, dir, flags...); code != exitInput || !strings.Contains(errs, "--resume") {
-		t.Errorf("a second start over the state: exit %d, %s", code, errs)
-	}
+	ends(t, dir, exitInput, "--resume", flags...)
 	write(t, dir, "patients.csv", string(all))
 	// The program is killed when the state of release 5 is on disk and the
 	// release is not written.
@@ -87,10 +79,7 @@ func TestOnlineResumesWithoutSpendingTwice(t *testing.T) {
 	if second.start.Run != first.start.Run || second.start.Records != 37 || len(second.releases) != 3 || second.releases[0].Release != 2 || second.releases[1].Release != 3 || !slices.Equal(second.releases[0].Weights, first.releases[1].Weights) {
 		t.Errorf("resumed: %+v", second)
 	}
-	code, out, errs = dyad(t, dir, resume...)
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	out = mustRun(t, dir, resume...)
 	third := parseOnline(t, out)
 	if len(third.releases) != 5 || third.releases[0].Release != 5 || third.releases[4].Release != 9 {
 		t.Errorf("release 5 was counted, so it is repeated and 6 to 9 are left: %+v", third.releases)
@@ -170,23 +159,16 @@ func TestOnlineRefusesAnOldState(t *testing.T) {
 func TestOnlineResumeComparesTheFormula(t *testing.T) {
 	dir := clinic(t, 60)
 	flags := append(slices.Clone(onlineFlags), "--data", "patients.csv", "--loss")
-	if code, _, errs := dyad(t, dir, append(flags, "(u-1)^2")...); code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, append(flags, "(u-1)^2")...)
 	if code, out, errs := dyad(t, dir, append(flags, "(u+1)^2", "--resume")...); code != exitInput || out != "" || !strings.Contains(errs, "another loss") {
 		t.Errorf("another formula with the same constants: exit %d, %s%s", code, out, errs)
 	}
-	if code, _, errs := dyad(t, dir, append(flags, "(u-1)^2", "--resume")...); code != exitOK {
-		t.Errorf("control: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, append(flags, "(u-1)^2", "--resume")...)
 }
 
 func TestOnlinePublic(t *testing.T) {
 	dir := clinic(t, 300)
-	code, out, errs := dyad(t, dir, "online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "300", "--every", "50", "--state", "s", "--public-data", "--epsilon", "100")
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, "online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "300", "--every", "50", "--state", "s", "--public-data", "--epsilon", "100")
 	o := parseOnline(t, out)
 	last := o.releases[len(o.releases)-1]
 	if len(o.releases) != 5 || last.AUC == nil || *last.AUC < 0.6 || o.releases[0].AUC != nil || o.start.Guarantee.Kind != "public data" {
@@ -228,9 +210,7 @@ func TestOnlineStopsAtABadRow(t *testing.T) {
 	if _, out, _ := dyad(t, dir, "ledger", "show"); !strings.Contains(out, "1 run,") {
 		t.Errorf("the ledger has %s", out)
 	}
-	if code, _, errs := dyad(t, dir, append(flags[:len(flags)-1:len(flags)-1], ".", "--state", "other")...); code != exitInput || !strings.Contains(errs, "is a directory") {
-		t.Errorf("a folder of records: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "is a directory", append(flags[:len(flags)-1:len(flags)-1], ".", "--state", "other")...)
 }
 
 // With --follow the records that are appended later are used, until an interrupt,
@@ -304,9 +284,7 @@ func TestOnlineRefusesACopyOfTheState(t *testing.T) {
 	// Copies are not refused for being copies: the state itself goes on under another name.
 	state := must.Get(os.ReadFile("s"))(t)
 	write(t, dir, "copy", string(state))
-	if code, out, errs := dyad(t, dir, copied...); code != exitOK || !strings.Contains(out, `"release":8`) {
-		t.Errorf("the last state, moved: exit %d, %s%s", code, out, errs)
-	}
+	ends(t, dir, exitOK, `"release":8`, copied...)
 }
 
 // A public stream that is resumed replaces its own model file and nobody else's.
@@ -323,9 +301,7 @@ func TestResumedPublicStreamReplacesItsOwnModelOnly(t *testing.T) {
 	if code, _, errs := stream("--data", "first.csv", "--out", "own.json"); code != exitOK {
 		t.Fatal(errs)
 	}
-	if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data", "--out", "other.json"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--public-data", "--out", "other.json")
 	before, own, state := read("other.json"), read("own.json"), read("s")
 	if code, _, errs := stream("--data", "patients.csv", "--resume", "--out", "other.json"); code != exitElsewhere || read("other.json") != before {
 		t.Errorf("exit code %d, another model is replaced: %v\n%s", code, read("other.json") != before, errs)

@@ -55,20 +55,13 @@ func TestOtherEndingsAreRefusedBeforeTheCharge(t *testing.T) {
 		{[]string{"cluster", "--out", "c.xlsx", "--epsilon", "1", "--k", "2"}, "spreadsheets"},
 		{[]string{"local", "simulate", "--out", "m.pt"}, "ONNX"},
 	} {
-		code, out, errs := dyad(t, dir, append(c.args, private...)...)
-		if code != exitInput || !strings.Contains(errs, c.want) {
-			t.Errorf("dyad %v: exit %d: %s%s", c.args, code, out, errs)
-		}
+		ends(t, dir, exitInput, c.want, append(c.args, private...)...)
 		if exists(filepath.Join(dir, "l.jsonl")) {
 			t.Fatal("a ledger was opened")
 		}
 	}
-	if code, _, errs := dyad(t, dir, append([]string{"train", "--out", "m.json"}, private...)...); code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
-	if code, _, errs := dyad(t, dir, "export", "m.json", "--onnx", "-o", "m.py"); code != exitInput || !strings.Contains(errs, "--python") {
-		t.Errorf("export: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, append([]string{"train", "--out", "m.json"}, private...)...)
+	ends(t, dir, exitInput, "--python", "export", "m.json", "--onnx", "-o", "m.py")
 	if files, _ := filepath.Glob(filepath.Join(dir, "m.*")); len(files) != 1 {
 		t.Errorf("files: %q", files)
 	}

@@ -52,12 +52,8 @@ func TestTuplesRoad(t *testing.T) {
 			t.Errorf("%s: train says\n%s\nplan says\n%s", name, a, b)
 		}
 		// The unit is that of dyad train: both runs have one total.
-		if code, out, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml"); code != exitOK || !strings.Contains(out, "2 runs") {
-			t.Errorf("%s: train after it: exit %d: %s%s", name, code, out, errs)
-		}
-		if code, _, errs := dyad(t, dir, "transform", "m.json", "--data", "patients.csv", "--out", "z.csv"); code != exitOK {
-			t.Errorf("%s: transform: exit %d: %s", name, code, errs)
-		}
+		ends(t, dir, exitOK, "2 runs", "train", "--data", "patients.csv", "--schema", "patients.yaml")
+		mustRun(t, dir, "transform", "m.json", "--data", "patients.csv", "--out", "z.csv")
 		code, out, errs = dyad(t, dir, "evaluate", "m.json", "--verbose", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
 		word, _, _ := strings.Cut(name, " ")
 		if word == "all" {
@@ -74,9 +70,7 @@ func TestTuplesRoad(t *testing.T) {
 // the contrastive loss over all pairs, from the distances of the mapped records.
 func TestEvaluatePrintsTheLossOfTheModel(t *testing.T) {
 	dir := clinic(t, 120)
-	if code, _, errs := dyad(t, dir, tuplesTrain("--density", "2", "--degree-cap", "6", "--margin", "0.7", "--mode", "nonprivate", "--public-data", "--out", "m.json")...); code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, tuplesTrain("--density", "2", "--degree-cap", "6", "--margin", "0.7", "--mode", "nonprivate", "--public-data", "--out", "m.json")...)
 	m := must.Get(readModel(filepath.Join(dir, "m.json")))(t)
 	data := must.Get(dataset.Load(filepath.Join(dir, "patients.csv"), m.Encoder.Schema(), dataset.Options{}))(t)
 	evaluated := func() evaluation {
@@ -151,10 +145,7 @@ func TestTupleFlagsAreRefused(t *testing.T) {
 		{nil, "--tuple or --all-pairs"},
 		{[]string{"--tuple", "4", "--noise", "knorm", "--delta", "1e-5"}, "pure epsilon"},
 	} {
-		code, out, errs := dyad(t, dir, tuplesTrain(c.flags...)...)
-		if code != exitInput || !strings.Contains(errs, c.want) {
-			t.Errorf("%v: exit %d, want %q: %s%s", c.flags, code, c.want, out, errs)
-		}
+		ends(t, dir, exitInput, c.want, tuplesTrain(c.flags...)...)
 	}
 	if exists(filepath.Join(dir, "state")) || exists(filepath.Join(dir, "pairs.json")) {
 		t.Error("refused runs left a ledger or a model")
@@ -169,9 +160,7 @@ func TestTupleFlagsAreRefused(t *testing.T) {
 func TestNetworksOfTuples(t *testing.T) {
 	dir := clinic(t, 60)
 	network := []string{"--tuple", "4", "--loss", "npair", "--model", "mlp", "--hidden", "3", "--rows", "2", "--epochs", "2"}
-	if code, _, errs := dyad(t, dir, tuplesTrain(append(network, "--out", "m.json")...)...); code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, tuplesTrain(append(network, "--out", "m.json")...)...)
 	m, err := readModel(filepath.Join(dir, "m.json"))
 	if err != nil || m.Network == nil || m.Format != "dyad-model/2" || m.Network.Dim != 2 || m.Network.Clip != 0 || m.PairLoss.Name != lossNPair {
 		t.Fatalf("%v: %+v", err, m)
@@ -190,15 +179,10 @@ func TestNetworksOfTuples(t *testing.T) {
 		at := clinic(t, n)
 		text := must.Get(m.Text())(t)
 		write(t, at, "m.json", string(text))
-		if code, _, errs := dyad(t, at, tuplesTrain(append(args, "--out", "r.json")...)...); code != exitInput || !strings.Contains(errs, says) {
-			t.Errorf("%v: exit %d, want one about %q: %s", args, code, says, errs)
-		}
+		ends(t, at, exitInput, says, tuplesTrain(append(args, "--out", "r.json")...)...)
 		if code, out, _ := dyad(t, at, "ledger", "show"); code == exitOK && strings.Contains(out, "1 run") {
 			t.Errorf("%v: charged: %s", args, out)
 		}
 	}
-	code, out, errs := dyad(t, dir, tuplesTrain(append(network, "--init", "m.json", "--verbose", "--out", "more.json")...)...)
-	if code != exitOK || !strings.Contains(out, "has a guarantee of its own") {
-		t.Errorf("exit %d: %s%s", code, out, errs)
-	}
+	ends(t, dir, exitOK, "has a guarantee of its own", tuplesTrain(append(network, "--init", "m.json", "--verbose", "--out", "more.json")...)...)
 }

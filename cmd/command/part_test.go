@@ -42,17 +42,12 @@ func TestMergedPartsPrintWhatOneRunPrints(t *testing.T) {
 	dir := t.TempDir()
 	output := func(args ...string) string {
 		t.Helper()
-		code, out, errs := dyad(t, dir, args...)
-		if code != exitOK {
-			t.Fatalf("dyad %v: exit %d: %s", args, code, errs)
-		}
+		out := mustRun(t, dir, args...)
 		return out
 	}
 	refused := func(want string, args ...string) {
 		t.Helper()
-		if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, want) {
-			t.Errorf("dyad %v: exit %d: %s; want %s", args, code, errs, want)
-		}
+		ends(t, dir, exitInput, want, args...)
 	}
 	for _, attack := range [][]string{
 		{"lab", "audit", "dpgdsc", "-n", "16", "--runs", "60"},

@@ -31,8 +31,7 @@ func sigma(t *testing.T, args ...string) float64 {
 	if code != exitInput || found == nil {
 		t.Fatalf("plan %v: exit %d\n%s", args, code, errs)
 	}
-	v := must.Get(strconv.ParseFloat(strings.TrimSuffix(found[1], ";"), 64))(t)
-	return v
+	return must.Get(strconv.ParseFloat(strings.TrimSuffix(found[1], ";"), 64))(t)
 }
 
 // TestPlanTable: plan with explicit constants gives the table of docs/theory.md#offpair
@@ -133,10 +132,7 @@ func TestPlanRefusesInconsistentConstants(t *testing.T) {
 		}
 	}
 	// A stated G alone drops the Dg of the loss, which belongs to its own G.
-	code, out, _ := dyad(t, t.TempDir(), "plan", "-n", "100", "-d", "3", "--G", "1")
-	if code != exitOK || !strings.Contains(out, "G = 1, L = 4, Dg = 2 (asserted by the user)") {
-		t.Errorf("exit %d\n%s", code, out)
-	}
+	ends(t, t.TempDir(), exitOK, "G = 1, L = 4, Dg = 2 (asserted by the user)", "plan", "-n", "100", "-d", "3", "--G", "1")
 	if code, _, _ := dyad(t, t.TempDir(), "train", "--G", "1"); code != exitInput {
 		t.Errorf("train takes --G: exit %d", code)
 	}

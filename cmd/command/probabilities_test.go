@@ -15,9 +15,7 @@ func TestPredictProbabilities(t *testing.T) {
 	dir := clinic(t, 2000)
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl"}
 	for _, more := range [][]string{{"--out", "m.json"}, {"--out", "order.json", "--algorithm", "dpgdsc"}} {
-		if code, _, errs := dyad(t, dir, append(args, more...)...); code != exitOK {
-			t.Fatalf("exit %d: %s", code, errs)
-		}
+		mustRun(t, dir, append(args, more...)...)
 	}
 	charged := must.Get(os.ReadFile(filepath.Join(dir, "l.jsonl")))(t)
 	code, out, errs := dyad(t, dir, "predict", "m.json", "--data", "patients.csv", "--probabilities", "--json")
@@ -42,9 +40,7 @@ func TestPredictProbabilities(t *testing.T) {
 		"the model has no probabilities": {"order.json", "--data", "absent.csv"},
 		"leave one out":                  {"m.json", "--data", "patients.csv", "--threshold", "0"},
 	} {
-		if code, _, errs := dyad(t, dir, append([]string{"predict", "--probabilities"}, args...)...); code != exitInput || !strings.Contains(errs, want) {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
-		}
+		ends(t, dir, exitInput, want, append([]string{"predict", "--probabilities"}, args...)...)
 	}
 	text := must.Get(os.ReadFile(filepath.Join(dir, "m.json")))(t)
 	var raw map[string]any
@@ -54,9 +50,7 @@ func TestPredictProbabilities(t *testing.T) {
 	delete(raw, "plan")
 	text = must.Get(json.Marshal(raw))(t)
 	write(t, dir, "damaged.json", string(text))
-	if code, _, errs := dyad(t, dir, "predict", "damaged.json", "--data", "patients.csv"); code != exitInput || !strings.Contains(errs, "slope of at least 0") {
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "slope of at least 0", "predict", "damaged.json", "--data", "patients.csv")
 }
 
 // The log has the place and the rule of an error in a file, for clients that say it in words of their own.

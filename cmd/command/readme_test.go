@@ -27,9 +27,7 @@ func TestReadmeRoad(t *testing.T) {
 	if !strings.Contains(string(text), "./dyad data synth patients.csv") {
 		t.Fatal("the README suggests no file")
 	}
-	if code, _, errs := dyad(t, dir, "data", "synth", "patients.csv"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "data", "synth", "patients.csv")
 	_, settings, _ := strings.Cut(string(text), "```yaml\n")
 	settings, _, _ = strings.Cut(settings, "```")
 	write(t, dir, "settings.yaml", settings)

@@ -69,9 +69,7 @@ func TestWrongKeysOfARecipe(t *testing.T) {
 		{"predict m.json", "workers: 2\n", "run.yaml:1: dyad predict has no flag --workers"},
 	} {
 		write(t, dir, "run.yaml", c.text)
-		if code, _, errs := dyad(t, dir, append(strings.Fields(c.command), "--config", "run.yaml")...); code != exitInput || !strings.Contains(errs, c.want) {
-			t.Errorf("%s, %q: exit %d, %s; want %q", c.command, c.text, code, errs, c.want)
-		}
+		ends(t, dir, exitInput, c.want, append(strings.Fields(c.command), "--config", "run.yaml")...)
 	}
 }
 
@@ -113,9 +111,7 @@ func TestKeysAreSet(t *testing.T) {
 		"--set mode=paper --set public-data=no": "public-data",
 	} {
 		write(t, dir, "x", "")
-		if code, _, errs := dyad(t, dir, append(plan, words(args)...)...); code != exitInput || !strings.Contains(errs, want) {
-			t.Errorf("%s: exit %d, %s; want %q", args, code, errs, want)
-		}
+		ends(t, dir, exitInput, want, append(plan, words(args)...)...)
 	}
 	if code, out, errs := dyad(t, dir, words("train --set mode=nonprivate --set out=m.json --set workers=1")...); code != exitOK || !strings.Contains(errs, "now dyad baseline") {
 		t.Errorf("exit %d: %s%s", code, out, errs)

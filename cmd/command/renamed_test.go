@@ -120,9 +120,7 @@ func TestBaselineIsTheModeOfTrain(t *testing.T) {
 			t.Errorf("%s: %v, %v, %+v; the baseline has %v", name, err, m.Weights, m.Guarantee, first.Weights)
 		}
 	}
-	if code, _, errs := dyad(t, dir, append([]string{"baseline", "--out", "asked.json"}, data...)...); code != exitInput || !strings.Contains(errs, "--yes") {
-		t.Errorf("a baseline of private records does not ask: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "--yes", append([]string{"baseline", "--out", "asked.json"}, data...)...)
 	if out := mustRun(t, dir, "ledger", "show"); !strings.Contains(out, "no finite epsilon") && !strings.Contains(out, "infinite") && !strings.Contains(out, "Inf") {
 		t.Errorf("%s", out)
 	}

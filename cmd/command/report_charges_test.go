@@ -50,9 +50,7 @@ func TestPageHasChargesOfFigures(t *testing.T) {
 		{"evaluate", "model.json", "--data", "patients.csv", "--data-id", "next-year", "--epsilon", "1.5", "--out", "figures.json", "--report", "evaluated.html"},
 		{"report", "model.json", "--figures", "figures.json", "--out", "both.html"},
 	} {
-		if code, out, errs := dyad(t, dir, args...); code != exitOK {
-			t.Fatalf("dyad %v: exit %d: %s%s", args, code, out, errs)
-		}
+		mustRun(t, dir, args...)
 	}
 	for _, page := range []string{"evaluated.html", "both.html"} {
 		text := must.Get(os.ReadFile(filepath.Join(dir, page)))(t)

@@ -109,16 +109,6 @@ func TestPagesOfNeighboursWithOneRelease(t *testing.T) {
 	}
 }
 
-// must runs a command that has to end well.
-func mustRun(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	code, out, errs := dyad(t, dir, args...)
-	if code != exitOK {
-		t.Fatalf("%v: exit %d: %s", args, code, errs)
-	}
-	return out
-}
-
 // What is wrong with the file of a page is found before anything is charged.
 func TestPagesAreRefusedBeforeTheCharge(t *testing.T) {
 	dir := clinic(t, 64)
@@ -147,23 +137,16 @@ func TestPagesAreRefusedBeforeTheCharge(t *testing.T) {
 			if file == "patients.csv" && (name == "audit" || name == "report") || file == "m.json" && !slices.Contains(args, "m.json") {
 				continue
 			}
-			code, _, errs := dyad(t, dir, append(args[:len(args):len(args)], flag, file)...)
-			if code != exitInput || !strings.Contains(errs, says) {
-				t.Errorf("%s %s %s: exit %d: %s", name, flag, file, code, errs)
-			}
+			ends(t, dir, exitInput, says, append(args[:len(args):len(args)], flag, file)...)
 		}
 	}
 	for _, args := range [][]string{
 		{"train", "--exact-figures", "--holdout", "0.3", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--report", "p.html"},
 		{"evaluate", "model.json", "--data", "patients.csv", "--exact-figures", "--report", "p.html"},
 	} {
-		if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, "exact figures of private records") {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
-		}
+		ends(t, dir, exitInput, "exact figures of private records", args...)
 	}
-	if code, _, errs := dyad(t, dir, append([]string{"online", "--records", "64", "--every", "16", "--state", "s.state", "--report", "p.html"}, data...)...); code != exitInput || !strings.Contains(errs, "with --out") {
-		t.Errorf("a page of a stream without a model: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "with --out", append([]string{"online", "--records", "64", "--every", "16", "--state", "s.state", "--report", "p.html"}, data...)...)
 	if after, _ := os.ReadFile(ledger); string(after) != string(before) {
 		t.Error("something was charged")
 	}
@@ -240,10 +223,6 @@ func TestOtherPages(t *testing.T) {
 	mustRun(t, dir, append([]string{"train", "--out", "one.json"}, data...)...)
 	mustRun(t, dir, append([]string{"train", "--out", "two.json"}, data...)...)
 	mustRun(t, dir, "evaluate", "one.json", "--data", "patients.csv", "--epsilon", "1", "--out", "figures.json")
-	if code, _, errs := dyad(t, dir, "report", "two.json", "--figures", "figures.json"); code != exitInput || !strings.Contains(errs, "another model") {
-		t.Errorf("figures of another model: exit %d: %s", code, errs)
-	}
-	if code, _, errs := dyad(t, dir, "report", "one.json", "--figures", "one.json"); code != exitInput || !strings.Contains(errs, "no figures") {
-		t.Errorf("a model as figures: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "another model", "report", "two.json", "--figures", "figures.json")
+	ends(t, dir, exitInput, "no figures", "report", "one.json", "--figures", "one.json")
 }

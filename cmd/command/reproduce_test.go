@@ -17,10 +17,7 @@ import (
 // TestReproduceList: every item has a state, data that are missing have a command, and a wrong name is bad input.
 func TestReproduceList(t *testing.T) {
 	dir := t.TempDir()
-	code, out, errs := dyad(t, dir, "lab", "reproduce", "--list", "--json", "--dir", dir)
-	if code != exitOK {
-		t.Fatalf("code %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, "lab", "reproduce", "--list", "--json", "--dir", dir)
 	var got struct{ Items []reproduce.State }
 	must.Do(t, json.Unmarshal([]byte(out), &got))
 	states := map[string]string{}
@@ -35,22 +32,16 @@ func TestReproduceList(t *testing.T) {
 			t.Errorf("%s is %q, want %q", item, states[item], want)
 		}
 	}
-	if code, _, errs := dyad(t, dir, "lab", "reproduce", "xue", "table9"); code != exitInput || !strings.Contains(errs, "table4") {
-		t.Errorf("table9: code %d, %s", code, errs)
-	}
+	ends(t, dir, exitInput, "table4", "lab", "reproduce", "xue", "table9")
 }
 
 // TestReproduceQuick runs one small item from plan to page; a second call has nothing left to run.
 func TestReproduceQuick(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"lab", "reproduce", "xue", "table1", "--quick", "--out", "q", "--dir", dir}
-	if code, _, errs := dyad(t, dir, args...); code != exitOK {
-		t.Fatalf("code %d: %s", code, errs)
-	}
+	mustRun(t, dir, args...)
 	before := must.Get(os.ReadFile(filepath.Join(dir, "q", "xue-table1.csv")))(t)
-	if code, _, errs := dyad(t, dir, args...); code != exitOK {
-		t.Fatalf("code %d: %s", code, errs)
-	}
+	mustRun(t, dir, args...)
 	if after, _ := os.ReadFile(filepath.Join(dir, "q", "xue-table1.csv")); string(after) != string(before) {
 		t.Error("the second call changed the result")
 	}
@@ -85,9 +76,7 @@ func TestReproduceOfNothingFails(t *testing.T) {
 		if !strings.Contains(out, "page "+page) || !exists(filepath.Join(dir, page)) {
 			t.Errorf("%s: no page: %s", item, out)
 		}
-		if code, _, errs := dyad(t, dir, append(args, "--pages-only")...); code != exitOK {
-			t.Errorf("%s --pages-only: code %d: %s", item, code, errs)
-		}
+		mustRun(t, dir, append(args, "--pages-only")...)
 	}
 }
 
@@ -95,22 +84,15 @@ func TestReproduceOfNothingFails(t *testing.T) {
 // every output of a run with it says what it is.
 func TestPaperUnsoundIsForPublicData(t *testing.T) {
 	dir := t.TempDir()
-	if code, _, errs := dyad(t, dir, "data", "synth", "p.csv", "-n", "60", "--schema", "p.yaml"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "data", "synth", "p.csv", "-n", "60", "--schema", "p.yaml")
 	base := []string{"train", "--data", "p.csv", "--schema", "p.yaml", "--algorithm", "offpairstrc", "--mode", "paper", "--ledger", "l.jsonl"}
 	for _, refused := range [][]string{{"--paper-unsound"}, {"--paper-unsound", "--public-data", "--mode", "certified"}} {
-		if code, _, errs := dyad(t, dir, append(base, refused...)...); code != exitInput || !strings.Contains(errs, "--paper-unsound") {
-			t.Errorf("%q: code %d, %s", refused, code, errs)
-		}
+		ends(t, dir, exitInput, "--paper-unsound", append(base, refused...)...)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "l.jsonl")); err == nil {
 		t.Error("a refused run was charged")
 	}
-	code, out, errs := dyad(t, dir, append(base, "--paper-unsound", "--public-data", "--verbose")...)
-	if code != exitOK {
-		t.Fatalf("code %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, append(base, "--paper-unsound", "--public-data", "--verbose")...)
 	model := must.Get(os.ReadFile(filepath.Join(dir, "model.json")))(t)
 	for name, text := range map[string]string{"report": out, "model": string(model)} {
 		if !strings.Contains(text, "paper-unsound: ") || !strings.Contains(text, "PAPER-UNSOUND") {

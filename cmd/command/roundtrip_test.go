@@ -137,9 +137,7 @@ func TestGenuineFilesAreNeverRefused(t *testing.T) {
 			if w.charge {
 				args = append(args, "--resume", stoppedAfterTheCharge(t, dir, args))
 			}
-			if code, out, errs := dyad(t, dir, args...); code != exitOK {
-				t.Fatalf("dyad %v: exit %d: %s%s", args, code, out, errs)
-			}
+			mustRun(t, dir, args...)
 			made[name+w.ending] = w
 		}
 	}
@@ -147,9 +145,7 @@ func TestGenuineFilesAreNeverRefused(t *testing.T) {
 		for name, w := range made {
 			trusted(t, dir, name, w, stage)
 		}
-		if code, out, errs := dyad(t, dir, "ledger", "compact", "--ledger", "l.jsonl"); code != exitOK {
-			t.Fatalf("exit %d: %s%s", code, out, errs)
-		}
+		mustRun(t, dir, "ledger", "compact", "--ledger", "l.jsonl")
 	}
 }
 
@@ -175,9 +171,7 @@ func TestGenuineOldFilesAreNeverRefused(t *testing.T) {
 				w.args = version
 				trusted(t, dir, name, w, stage)
 			}
-			if code, out, errs := dyad(t, dir, "ledger", "compact", "--ledger", "l.jsonl"); code != exitOK {
-				t.Fatalf("exit %d: %s%s", code, out, errs)
-			}
+			mustRun(t, dir, "ledger", "compact", "--ledger", "l.jsonl")
 		}
 		t.Chdir(here)
 	}

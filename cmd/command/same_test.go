@@ -229,9 +229,7 @@ func TestRunsShareTheirOptions(t *testing.T) {
 				t.Errorf("dyad %s has --%s: %v, and %d reasons why not: %q", command, name, has, rows, why)
 			}
 			if !has {
-				if code, _, errs := dyad(t, dir, append(strings.Fields(command), "--"+name+"=1")...); code != exitInput || !strings.Contains(errs, "has no flag --"+name+": "+why) {
-					t.Errorf("dyad %s --%s: exit %d: %s", command, name, code, errs)
-				}
+				ends(t, dir, exitInput, "has no flag --"+name+": "+why, append(strings.Fields(command), "--"+name+"=1")...)
 			}
 		}
 	}
@@ -240,9 +238,7 @@ func TestRunsShareTheirOptions(t *testing.T) {
 	}
 	write(t, dir, "seeded.yaml", "seed: 1\n")
 	for _, args := range [][]string{{"online", "--schema", "s", "-n", "5", "--set", "seed=1"}, {"online", "--schema", "s", "-n", "5", "--config", "seeded.yaml"}} {
-		if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, "the noise is always secret") {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
-		}
+		ends(t, dir, exitInput, "the noise is always secret", args...)
 	}
 	for _, a := range absent {
 		for _, command := range strings.Split(a.commands, ", ") {

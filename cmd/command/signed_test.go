@@ -19,10 +19,7 @@ import (
 // owner is the key of the ledger of a folder.
 func owner(t *testing.T, dir string) string {
 	t.Helper()
-	code, out, errs := dyad(t, dir, "ledger", "key")
-	if code != exitOK {
-		t.Fatalf("ledger key: exit %d: %s", code, errs)
-	}
+	out := mustRun(t, dir, "ledger", "key")
 	return strings.TrimSpace(out)
 }
 
@@ -50,9 +47,7 @@ func TestEveryReleasedFileIsSigned(t *testing.T) {
 	dir := clinic(t, 300)
 	write(t, dir, "candidates.yaml", "candidates:\n  - name: a\n  - name: b\n    algorithm: moments\n    ridge: 4\n")
 	before := strings.Fields("train --data patients.csv --schema patients.yaml --epsilon 1 --out before.json")
-	if code, _, errs := dyad(t, dir, before...); code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, before...)
 	if _, err := os.Stat(filepath.Join(dir, "before.json.minisig")); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("a ledger without a key signs: %v", err)
 	}
@@ -89,9 +84,7 @@ func TestEveryReleasedFileIsSigned(t *testing.T) {
 		}
 	}
 	write(t, dir, "own.json", "{}")
-	if code, _, errs := dyad(t, dir, "ledger", "sign", "own.json"); code != exitInput || !strings.Contains(errs, "released no file with the hash") {
-		t.Errorf("a file that was not released: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "released no file with the hash", "ledger", "sign", "own.json")
 }
 
 // TestForgeriesAreRefusedByKey: files that make other true statements, and those that the checker does not look at, are refused for a
@@ -100,9 +93,7 @@ func TestForgeriesAreRefusedByKey(t *testing.T) {
 	dir := clinic(t, 300)
 	key := owner(t, dir)
 	for _, name := range []string{"m.json", "other.json"} {
-		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "dpgdsc", "--epsilon", "1", "--out", name); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "dpgdsc", "--epsilon", "1", "--out", name)
 	}
 	genuine := must.Get(os.ReadFile(filepath.Join(dir, "m.json")))(t)
 	if code, text := bySignature(t, dir, "m.json", key); code != exitOK {
@@ -168,9 +159,7 @@ func TestForgeriesAreRefusedByKey(t *testing.T) {
 	if code, text := bySignature(t, dir, "m.json", key); code != exitInput || !strings.Contains(text, "the signature of m.json cannot be read") {
 		t.Errorf("no signature: exit %d: %s", code, text)
 	}
-	if code, _, errs := dyad(t, dir, "ledger", "sign", "m.json"); code != exitOK {
-		t.Errorf("signed again: exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, "ledger", "sign", "m.json")
 	if code, text := bySignature(t, dir, "m.json", key); code != exitOK {
 		t.Errorf("signed again: exit %d: %s", code, text)
 	}
@@ -210,9 +199,7 @@ func TestSignedFileIsReadStrictly(t *testing.T) {
 	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "drafted.yaml", "bounds_from_data: true\n"+string(schema))
 	train := func(name, schema string) {
-		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", schema, "--epsilon", "1", "--out", name); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, "train", "--data", "patients.csv", "--schema", schema, "--epsilon", "1", "--out", name)
 	}
 	train("drafted.json", "drafted.yaml")
 	if code, text := bySignature(t, dir, "drafted.json", key); code != exitInput || !strings.Contains(text, "ranges were taken from the data") {
@@ -229,14 +216,10 @@ func TestSignedFileIsReadStrictly(t *testing.T) {
 		t.Errorf("a link in place of a signature: exit %d: %s", code, errs)
 	}
 	must.Do(t, os.Remove(filepath.Join(dir, "m.json.minisig")))
-	if code, _, errs := dyad(t, dir, "ledger", "sign", "m.json"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "ledger", "sign", "m.json")
 
 	verify := []string{"verify", "m.json", "--key", key, "--ledger", "state/dyad/ledger.jsonl"}
-	if code, _, errs := dyad(t, dir, verify...); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, verify...)
 	m := must.Get(lib.Load(filepath.Join(dir, "m.json")))(t)
 	text := must.Get(modelText(filepath.Join(dir, "m.json")))(t)
 	r, err := judgement{}.compared(m, text, strings.Repeat("0", 64), filepath.Join(dir, "state/dyad/ledger.jsonl"), false)
@@ -249,9 +232,7 @@ func TestSignedFileIsReadStrictly(t *testing.T) {
 func TestWitnessOfTheLedger(t *testing.T) {
 	dir := clinic(t, 300)
 	train := func(name string) {
-		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "1", "--out", name, "--ledger", "l.jsonl"); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "1", "--out", name, "--ledger", "l.jsonl")
 	}
 	train("a.json")
 	old := map[string][]byte{}
@@ -262,17 +243,11 @@ func TestWitnessOfTheLedger(t *testing.T) {
 	train("b.json")
 	verify := []string{"ledger", "verify", "--ledger", "l.jsonl", "--witness", "elsewhere"}
 	for range 2 {
-		if code, _, errs := dyad(t, dir, verify...); code != exitOK {
-			t.Fatal(errs)
-		}
+		mustRun(t, dir, verify...)
 	}
 	for name, text := range old {
 		write(t, dir, name, string(text))
 	}
-	if code, _, errs := dyad(t, dir, "ledger", "verify", "--ledger", "l.jsonl"); code != exitOK {
-		t.Fatalf("without a witness an older copy is whole: %s", errs)
-	}
-	if code, _, errs := dyad(t, dir, verify...); code != exitResource || !strings.Contains(errs, "put back to an older copy") {
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	mustRun(t, dir, "ledger", "verify", "--ledger", "l.jsonl")
+	ends(t, dir, exitResource, "put back to an older copy", verify...)
 }

@@ -175,9 +175,7 @@ func TestStartTurnsRawExportsIntoSchemas(t *testing.T) {
 					t.Errorf("%s from %v to %v, want %v to %v", column.Name, column.Min, column.Max, low, e.max[column.Name])
 				}
 			}
-			if code, out, errs := dyad(t, dir, "train", "--config", "raw-train.yaml"); code != exitOK || !strings.Contains(out, "for one person") {
-				t.Errorf("the recipe: exit %d: %s%s", code, out, errs)
-			}
+			ends(t, dir, exitOK, "for one person", "train", "--config", "raw-train.yaml")
 		})
 	}
 }
@@ -198,10 +196,7 @@ func TestStartShowsValuesOnATerminalOnly(t *testing.T) {
 		}
 	}
 	answers := []string{"--label", "Verstorben", "--positive", "ja"}
-	code, draft, errs := dyad(t, dir, append([]string{"data", "schema", "h.csv"}, answers...)...)
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	draft := mustRun(t, dir, append([]string{"data", "schema", "h.csv"}, answers...)...)
 	for _, more := range [][]string{nil, {"--json"}, {"--log-format", "json"}, {"--verbose"}} {
 		code, out, errs := dyad(t, dir, append(append([]string{"start", "h.csv", "--force"}, answers...), more...)...)
 		if code != exitOK || !strings.Contains(errs, "no questions are asked") {
@@ -214,9 +209,7 @@ func TestStartShowsValuesOnATerminalOnly(t *testing.T) {
 			t.Errorf("%v: the schema is not the draft of data schema: %v\n%s", more, err, text)
 		}
 	}
-	if code, out, errs := dyad(t, dir, "data", "schema", "h.csv", "--ask"); code != exitInput || !strings.Contains(errs, "--answers FILE") {
-		t.Errorf("--ask without a terminal: exit %d: %s%s", code, out, errs)
-	}
+	ends(t, dir, exitInput, "--answers FILE", "data", "schema", "h.csv", "--ask")
 	c := converse(t, dir, []string{"Verstorben"}, "start", "h.csv", "--force", "--json")
 	if check("standard output", c.stdout); c.code != exitOK || !strings.Contains(c.screen, "1.188,0") || !strings.Contains(c.screen, "1188") {
 		t.Errorf("exit %d: the terminal does not show values and readings:\n%s", c.code, c.screen)
@@ -280,9 +273,7 @@ func TestAnswersGiveAllThatIsAsked(t *testing.T) {
 		t.Fatalf("exit %d: %s", c.code, c.screen)
 	}
 	write(t, dir, "known.yaml", "Wert: {decimal: \",\", range: [0, 100000]}\nTod: {role: label, positive: nein}\nPatient: {role: person, persons: 20, max_rows_per_person: 3}\nAlter: {range: [0, 120]}\n")
-	if code, out, errs := dyad(t, dir, "start", "raw.csv", "--answers", "known.yaml", "--out", "known-schema.yaml"); code != exitOK {
-		t.Fatalf("exit %d: %s%s", code, out, errs)
-	}
+	mustRun(t, dir, "start", "raw.csv", "--answers", "known.yaml", "--out", "known-schema.yaml")
 	asked := must.Get(os.ReadFile(filepath.Join(dir, "asked.yaml")))(t)
 	known := must.Get(os.ReadFile(filepath.Join(dir, "known-schema.yaml")))(t)
 	if string(asked) != string(known) || strings.Contains(string(asked), "from_data: true") {

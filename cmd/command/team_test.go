@@ -95,9 +95,7 @@ func TestTeamTrains(t *testing.T) {
 		"metric":      {"--task", "metric", "--algorithm", "moment-metric", "--holdout", "0.1"},
 	} {
 		args = append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--seed", "7", "--workers", "1", "--force"}, args...)
-		if code, _, errs := dyad(t, dir, append(args, "--out", "one.json")...); code != exitOK {
-			t.Fatalf("%s: one process: exit %d: %s", name, code, errs)
-		}
+		mustRun(t, dir, append(args, "--out", "one.json")...)
 		ends := ranks(t, dir, 3, append(args, "--out", "team.json"), nil)
 		for rank, e := range ends {
 			if e.Code != exitOK {
@@ -246,19 +244,13 @@ func TestTeamForgotten(t *testing.T) {
 		t.Run(variable, func(t *testing.T) {
 			t.Setenv(variable, "3")
 			args := []string{"train", "--data", "patients.csv", "--ledger", "l.jsonl", "--force"}
-			if code, _, errs := dyad(t, dir, append(args, "--schema", "patients.yaml")...); code != exitInput || !strings.Contains(errs, "add --team mpi") {
-				t.Errorf("exit %d: %s", code, errs)
-			}
+			ends(t, dir, exitInput, "add --team mpi", append(args, "--schema", "patients.yaml")...)
 			if _, err := os.Stat(filepath.Join(dir, "l.jsonl")); err == nil {
 				t.Error("a ledger was made")
 			}
-			if code, _, errs := dyad(t, dir, append(args, "--schema", "public.yaml")...); code != exitOK {
-				t.Errorf("public: exit %d: %s", code, errs)
-			}
+			mustRun(t, dir, append(args, "--schema", "public.yaml")...)
 			t.Setenv(variable, "1")
-			if code, _, errs := dyad(t, dir, append(args, "--schema", "patients.yaml", "--ledger", variable+".jsonl")...); code != exitOK {
-				t.Errorf("one process: exit %d: %s", code, errs)
-			}
+			mustRun(t, dir, append(args, "--schema", "patients.yaml", "--ledger", variable+".jsonl")...)
 		})
 	}
 }

@@ -37,9 +37,7 @@ func TestTopics(t *testing.T) {
 			t.Errorf("at epsilon %g the success is at most %s, which the page does not say", epsilon, want)
 		}
 	}
-	if code, _, _ := dyad(t, t.TempDir(), "help", "train"); code != exitOK {
-		t.Error("help of a command is gone")
-	}
+	mustRun(t, t.TempDir(), "help", "train")
 }
 
 // TestChoosingHasTheNumbersOfTheRawFile: every row of the page's table is that of
@@ -53,8 +51,7 @@ func TestChoosingHasTheNumbersOfTheRawFile(t *testing.T) {
 		at[name] = i
 	}
 	number := func(row []string, name string) float64 {
-		x := must.Get(strconv.ParseFloat(row[at[name]], 64))(t)
-		return x
+		return must.Get(strconv.ParseFloat(row[at[name]], 64))(t)
 	}
 	want := map[string]string{} // columns of the page, by records and data
 	for _, row := range rows[1:] {

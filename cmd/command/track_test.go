@@ -114,9 +114,7 @@ func TestRunFolder(t *testing.T) {
 		"run folder":                 {"evaluate", "m.json", "--data", "patients.csv", "--exact-figures", "--track", "runs"},
 		"--plan and --track exclude": {"evaluate", "m.json", "--plan", "-n", "64", "--epsilon", "1", "--track", "runs"},
 	} {
-		if code, _, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, want) {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
-		}
+		ends(t, dir, exitInput, want, args...)
 	}
 	if after, err := os.ReadFile(ledger); err != nil || string(after) != string(before) || exists(filepath.Join(dir, "n.json")) {
 		t.Errorf("something was charged or written: %v", err)

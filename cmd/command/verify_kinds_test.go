@@ -18,13 +18,9 @@ import (
 // data id or another release is refused.
 func TestStreamModelsAreComparedWithTheirCharge(t *testing.T) {
 	dir := clinic(t, 60)
-	if code, out, errs := dyad(t, dir, strings.Fields("online --records 60 --every 20 --state s --out m.json --ledger l.jsonl"+private)...); code != exitOK {
-		t.Fatalf("exit %d: %s%s", code, out, errs)
-	}
+	mustRun(t, dir, strings.Fields("online --records 60 --every 20 --state s --out m.json --ledger l.jsonl"+private)...)
 	m := must.Get(readModel("m.json"))(t)
-	if code, out, errs := dyad(t, dir, "verify", "m.json", "--ledger", "l.jsonl"); code != exitOK || !strings.Contains(out, "one charge of this plan; it has no hash of the file of a stream") {
-		t.Errorf("exit %d: %s%s", code, out, errs)
-	}
+	ends(t, dir, exitOK, "one charge of this plan; it has no hash of the file of a stream", "verify", "m.json", "--ledger", "l.jsonl")
 	run, id, released, relation := m.Run, m.DataID, m.Guarantee.Released, m.Guarantee.Relation
 	for what, change := range map[string]func(){
 		"charges": func() { m.Run = strings.Repeat("A", len(run)) }, "data id": func() { m.DataID = "other" },
@@ -35,9 +31,7 @@ func TestStreamModelsAreComparedWithTheirCharge(t *testing.T) {
 		change()
 		text := must.Get(m.Text())(t)
 		write(t, dir, "forged.json", string(text))
-		if code, out, errs := dyad(t, dir, "verify", "forged.json", "--ledger", "l.jsonl"); code != exitInput || !strings.Contains(errs, what) {
-			t.Errorf("%s: exit %d: %s%s", what, code, out, errs)
-		}
+		ends(t, dir, exitInput, what, "verify", "forged.json", "--ledger", "l.jsonl")
 	}
 }
 
@@ -65,9 +59,7 @@ func TestReleasesOfOtherKindsAreRead(t *testing.T) {
 func TestChangedFiguresAreRefused(t *testing.T) {
 	dir := clinic(t, 120)
 	for _, args := range []string{"train --epsilon 1 --out m.json" + private, "evaluate m.json --data patients.csv --epsilon 1 --out f.json"} {
-		if code, out, errs := dyad(t, dir, strings.Fields(args)...); code != exitOK {
-			t.Fatalf("exit %d: %s%s", code, out, errs)
-		}
+		mustRun(t, dir, strings.Fields(args)...)
 	}
 	text := must.Get(os.ReadFile("f.json"))(t)
 	write(t, dir, "g.json", strings.Replace(string(text), `"confidence": 0.95`, `"confidence": 0.99`, 1))

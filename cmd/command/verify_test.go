@@ -99,11 +99,8 @@ func verifiable(t *testing.T, dir, name, flags string) []byte {
 	if !strings.Contains(flags, "nonprivate") {
 		args = append(args, "--epsilon", "1")
 	}
-	if code, _, errs := dyad(t, dir, args...); code != exitOK {
-		t.Fatalf("dyad %v: exit %d: %s", args, code, errs)
-	}
-	text := must.Get(os.ReadFile(filepath.Join(dir, name+".json")))(t)
-	return text
+	mustRun(t, dir, args...)
+	return must.Get(os.ReadFile(filepath.Join(dir, name+".json")))(t)
 }
 
 // judged is the exit code of dyad verify, which must be that of the checker's verdict on the file alone.
@@ -165,9 +162,7 @@ var source = func() func(*testing.T) string {
 // Persons and query groups are units of their own.
 func TestVerifyPersons(t *testing.T) {
 	dir := t.TempDir()
-	if code, _, errs := dyad(t, dir, "data", "synth", "patients.csv", "--visits", "--persons", "60", "--schema", "patients.yaml"); code != exitOK {
-		t.Fatal(errs)
-	}
+	mustRun(t, dir, "data", "synth", "patients.csv", "--visits", "--persons", "60", "--schema", "patients.yaml")
 	for _, algorithm := range []string{"dpgdsc", "gradient-perturbation", "convergent-descent", "moments", "moments-descent"} {
 		v := checker.Check(verifiable(t, dir, algorithm, "--algorithm "+algorithm))
 		if v.Verdict != checker.Verified || v.Unit != "one person" || !strings.Contains(v.Statement, "3.10") {
@@ -237,10 +232,7 @@ func TestVerifyOtherStatement(t *testing.T) {
 		t.Errorf("twice the noise for the same epsilon: %+v", v)
 	}
 	// The noise of epsilon 1 with the budget of the guarantee that twice the noise gives.
-	code, out, errs := dyad(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "other.json", "--ledger", "other.jsonl", "--epsilon", "0.5", "--algorithm", "dpgdsc")
-	if code != exitOK {
-		t.Fatalf("exit %d: %s%s", code, out, errs)
-	}
+	mustRun(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "other.json", "--ledger", "other.jsonl", "--epsilon", "0.5", "--algorithm", "dpgdsc")
 	other := must.Get(os.ReadFile(filepath.Join(dir, "other.json")))(t)
 	var mine, its map[string]any
 	if json.Unmarshal([]byte(text), &mine) != nil || json.Unmarshal(other, &its) != nil {
@@ -313,12 +305,8 @@ func TestVerifyArchivedRun(t *testing.T) {
 	verifiable(t, dir, "m", "--algorithm dpgdsc")
 	verifiable(t, dir, "streamed", "--algorithm moments")
 	for range 2 { // archives of archives
-		if code, _, errs := dyad(t, dir, "ledger", "compact", "--ledger", "l.jsonl"); code != exitOK {
-			t.Fatal(errs)
-		}
-		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl", "--out", "x.json", "--resume", "NOBODY"); code != exitInput || !strings.Contains(errs, "finished ones are in its archives") {
-			t.Errorf("a run that may be in an archive: exit %d: %s", code, errs)
-		}
+		mustRun(t, dir, "ledger", "compact", "--ledger", "l.jsonl")
+		ends(t, dir, exitInput, "finished ones are in its archives", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl", "--out", "x.json", "--resume", "NOBODY")
 		verifiable(t, dir, "later", "--algorithm dpgdsc")
 		must.Do(t, os.Remove(filepath.Join(dir, "later.json")))
 	}
@@ -349,8 +337,7 @@ func TestVerifyLedger(t *testing.T) {
 	verifiable(t, dir, "m", "--algorithm dpgdsc")
 	verifiable(t, dir, "second", "--algorithm dpgdsc")
 	read := func(name string) []byte {
-		text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
-		return text
+		return must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 	}
 	good, head := read("l.jsonl"), read("l.jsonl.head")
 	// chained are lines with their hashes, and put makes them the ledger.
@@ -433,8 +420,6 @@ func TestReadersRefuseChangedModels(t *testing.T) {
 	metric := verifiable(t, dir, "metric", "--task metric --algorithm moment-metric")
 	write(t, dir, "metric.json", strings.Replace(string(metric), `"bmi"`, `"bmj"`, 1))
 	for _, args := range []string{"predict m.json --data patients.csv", "evaluate m.json --data patients.csv --public-data", "transform metric.json --data patients.csv --out t.csv", "verify m.json"} {
-		if code, _, errs := dyad(t, dir, strings.Fields(args)...); code != exitInput || !strings.Contains(errs, "checksum") {
-			t.Errorf("dyad %s: exit %d: %s", args, code, errs)
-		}
+		ends(t, dir, exitInput, "checksum", strings.Fields(args)...)
 	}
 }

@@ -85,8 +85,7 @@ func TestPlanDeclines(t *testing.T) {
 func mustBind(t testing.TB, b cpu.Backend, p engine.Problem, r *engine.Records) engine.Evaluator {
 	t.Helper()
 	k := must.Get(b.Plan(p))(t)
-	e := must.Get(k.Bind(r))(t)
-	return e
+	return must.Get(k.Bind(r))(t)
 }
 
 func TestBindChecksShape(t *testing.T) {

@@ -22,15 +22,13 @@ func benchRecords(b testing.TB, n, d int) *engine.Records {
 	for i := range y {
 		y[i] = float64(2*rng.IntN(2) - 1)
 	}
-	r := must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(b)
-	return r
+	return must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(b)
 }
 
 func benchEvaluator(b testing.TB, backend cpu.Backend, r *engine.Records, radius float64) engine.Evaluator {
 	b.Helper()
 	k := must.Get(backend.Plan(engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: radius}))(b)
-	e := must.Get(k.Bind(r))(b)
-	return e
+	return must.Get(k.Bind(r))(b)
 }
 
 func inBall(d int, radius float64) []float64 {

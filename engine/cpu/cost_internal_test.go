@@ -52,8 +52,7 @@ func TestCheapest(t *testing.T) {
 	read.Comment, read.FieldsPerRecord = '#', -1
 	rows := must.Get(read.ReadAll())(t)
 	number := func(text string) float64 {
-		v := must.Get(strconv.ParseFloat(text, 64))(t)
-		return v
+		return must.Get(strconv.ParseFloat(text, 64))(t)
 	}
 	costs := map[string]float64{
 		"nsFactoredPair": nsFactoredPair, "nsLogisticPair": nsLogisticPair, "nsPair": nsPair, "nsDirectCall": nsDirectCall,

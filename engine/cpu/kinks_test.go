@@ -62,8 +62,7 @@ func sparsely(t *testing.T, x, y []float64, d int) *engine.Records {
 		}
 		start = append(start, int64(len(value)))
 	}
-	r := must.Get(engine.NewSparseRecords(start, index, value, slices.Clone(y), d, engine.UnitBounds()))(t)
-	return r
+	return must.Get(engine.NewSparseRecords(start, index, value, slices.Clone(y), d, engine.UnitBounds()))(t)
 }
 
 // TestSumsAtKinksAreSumsOfPairs: where the last bit of a computed slope decides a jump, a sum
@@ -398,6 +397,5 @@ func movesAtKink(t *testing.T, b cpu.Backend, p engine.Problem, pairs engine.Pai
 
 func adoptRecords(t *testing.T, x, y []float64, d int) *engine.Records {
 	t.Helper()
-	r := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
-	return r
+	return must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 }

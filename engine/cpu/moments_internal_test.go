@@ -388,8 +388,7 @@ func TestClippedRecordsAreWithinTheRadius(t *testing.T) {
 
 func mustRecords(t *testing.T, d int) *engine.Records {
 	t.Helper()
-	r := must.Get(engine.AdoptRecords(make([]float64, 2*d), make([]float64, 2), d, engine.Bounds{FeatureNorm: 0x1p500, LabelAbs: 1}))(t)
-	return r
+	return must.Get(engine.AdoptRecords(make([]float64, 2*d), make([]float64, 2), d, engine.Bounds{FeatureNorm: 0x1p500, LabelAbs: 1}))(t)
 }
 
 func TestMomentsAreCancelledAndRefuseGradients(t *testing.T) {

@@ -19,11 +19,9 @@ import (
 func expression(t testing.TB, text string, params map[string]float64) *engine.Expression {
 	t.Helper()
 	if l, ok := engine.LibraryByName(text); ok {
-		e := must.Get(l.Expression(engine.ExpressionOptions{Params: params}))(t)
-		return e
+		return must.Get(l.Expression(engine.ExpressionOptions{Params: params}))(t)
 	}
-	e := must.Get(engine.NewExpression(text, text, engine.ExpressionOptions{Params: params}))(t)
-	return e
+	return must.Get(engine.NewExpression(text, text, engine.ExpressionOptions{Params: params}))(t)
 }
 
 // TestScalarConformance covers every built-in expression and hand-written slopes with

@@ -47,8 +47,7 @@ func hinge(t *testing.T) engine.Scalar {
 	if !ok {
 		t.Fatal("no hinge loss")
 	}
-	e := must.Get(l.Expression(engine.ExpressionOptions{}))(t)
-	return e
+	return must.Get(l.Expression(engine.ExpressionOptions{}))(t)
 }
 
 // openMetric returns the backend on the interpreter with a precision.
@@ -186,8 +185,7 @@ func TestMetricNeighbours(t *testing.T) {
 			x[at*d+k] = -x[at*d+k]
 		}
 		y[at] = -y[at]
-		next := must.Get(engine.NewRecords(x, y, d, p.Bounds))(t)
-		return next
+		return must.Get(engine.NewRecords(x, y, d, p.Bounds))(t)
 	}
 	change := func(b engine.Backend, next *engine.Records) []float64 {
 		before := must.Get(sumOf(b, p, r, w))(t)

@@ -49,8 +49,7 @@ func TestShortExpansion(t *testing.T) {
 		return dst
 	}
 	plan := func(b engine.Backend) engine.Kernel {
-		k := must.Get(b.Plan(p))(t)
-		return k
+		return must.Get(b.Plan(p))(t)
 	}
 	want := sums(plan(cpu.Backend{Method: cpu.Direct}))
 	full := plan(openFake(t, newFake())).(*kernel)

@@ -32,8 +32,7 @@ func pairData(t *testing.T, n, d, m int, norm terms.Norm) *terms.Data {
 	for i := range labels {
 		labels[i] = r.IntN(2) == 0
 	}
-	data := must.Get(terms.NewData(x, d, norm, 1, g, labels))(t)
-	return data
+	return must.Get(terms.NewData(x, d, norm, 1, g, labels))(t)
 }
 
 func weights(n int, scale float64) []float64 {

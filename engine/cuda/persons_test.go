@@ -257,8 +257,7 @@ func TestPersonsReplacedInSums(t *testing.T) {
 			}
 			b := openFake(t, f)
 			b.Method = c.method
-			s := must.Get(sumOf(b, p, r, c.w))(t)
-			return s
+			return must.Get(sumOf(b, p, r, c.w))(t)
 		}
 		move := func(f *fakeDriver) float64 { return apartBy(sum(f, false), sum(f, true)) }
 		most := 2 * (persons - 1) * c.most // pairs both ways

@@ -58,8 +58,7 @@ const slopeProgram = `.version 7.0
 // parsed is the program with code in it.
 func parsed(t *testing.T, ptx string) *ptxtest.Module {
 	t.Helper()
-	m := must.Get(ptxtest.Parse(ptx))(t)
-	return m
+	return must.Get(ptxtest.Parse(ptx))(t)
 }
 
 // slopes runs code for phi' on 256 numbers.

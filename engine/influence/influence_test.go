@@ -28,8 +28,7 @@ func records(t *testing.T, n, d int, seed uint64) *engine.Records {
 			x[i*d+k] = (0.4*random.NormFloat64() + 0.2*y[i]*float64(k%2)) / math.Sqrt(float64(d))
 		}
 	}
-	r := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
-	return r
+	return must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 }
 
 func objectiveOf(t *testing.T, loss engine.Loss, r *engine.Records, l2, radius float64) *Objective {

@@ -25,8 +25,7 @@ func aloneRecords(t *testing.T, n, d int, sparse bool, seed uint64) *engine.Reco
 		y[i] = float64(2*rng.IntN(2) - 1)
 	}
 	if !sparse {
-		r := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
-		return r
+		return must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 	}
 	start, index, value := []int64{0}, []int32(nil), []float64(nil)
 	for i := range n {
@@ -37,8 +36,7 @@ func aloneRecords(t *testing.T, n, d int, sparse bool, seed uint64) *engine.Reco
 		}
 		start = append(start, int64(len(value)))
 	}
-	r := must.Get(engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds()))(t)
-	return r
+	return must.Get(engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds()))(t)
 }
 
 // places are subsets and orders of n records.

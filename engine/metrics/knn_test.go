@@ -61,8 +61,7 @@ func slowKNN(train, test *engine.Records, w []float64, k int, leaveOneOut bool) 
 
 func records(t testing.TB, x, y []float64, d int) *engine.Records {
 	t.Helper()
-	r := must.Get(engine.NewRecords(x, y, d, engine.Bounds{FeatureNorm: 1000, LabelAbs: 10}))(t)
-	return r
+	return must.Get(engine.NewRecords(x, y, d, engine.Bounds{FeatureNorm: 1000, LabelAbs: 10}))(t)
 }
 
 // sparseCopy has the same rows, compressed.
@@ -79,8 +78,7 @@ func sparseCopy(t testing.TB, r *engine.Records) *engine.Records {
 		}
 		start = append(start, int64(len(value)))
 	}
-	s := must.Get(engine.NewSparseRecords(start, index, value, slices.Clone(r.Labels()), r.Dim(), r.Bounds()))(t)
-	return s
+	return must.Get(engine.NewSparseRecords(start, index, value, slices.Clone(r.Labels()), r.Dim(), r.Bounds()))(t)
 }
 
 // gridRecords have features in {-3, ..., 3}: distances are exact, ties frequent.

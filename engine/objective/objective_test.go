@@ -73,8 +73,7 @@ func sample(t testing.TB, n, d int, labels []float64) *engine.Records {
 			x[i*d+k] = c.Float64() - 0.5 + 0.2*y[i]
 		}
 	}
-	r := must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(t)
-	return r
+	return must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(t)
 }
 
 func near(got, want, tol float64) bool { return math.Abs(got-want) <= tol*math.Abs(want) }

@@ -16,8 +16,7 @@ type pairs = []pairgraph.Pair
 
 func graph(t testing.TB, n int, p pairs) *pairgraph.Graph {
 	t.Helper()
-	g := must.Get(pairgraph.New(n, p))(t)
-	return g
+	return must.Get(pairgraph.New(n, p))(t)
 }
 
 func path(n int32) (p pairs) {

@@ -102,8 +102,7 @@ func load(t *testing.T, text string) *Plan {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "small.yaml")
 	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
-	p := must.Get(Load(path))(t)
-	return p
+	return must.Get(Load(path))(t)
 }
 
 // options are those of tests: peers are this binary, and the clock stands still.
@@ -355,6 +354,5 @@ baselines: [class-means]
 func schemas(t *testing.T) string {
 	t.Helper()
 	here := must.Get(os.Getwd())(t)
-	dir := must.Get(filepath.Rel(filepath.Join(t.TempDir()), filepath.Join(here, "..", "..", "engine", "dataset", "catalog", "schemas")))(t)
-	return dir
+	return must.Get(filepath.Rel(filepath.Join(t.TempDir()), filepath.Join(here, "..", "..", "engine", "dataset", "catalog", "schemas")))(t)
 }

@@ -65,8 +65,7 @@ func TestMisuseIsRefused(t *testing.T) {
 		t.Helper()
 		s, o := data.Shape(), dyad.Options{Epsilon: 1}
 		change(&s, &o)
-		p := must.Get(dyad.Plan(s, o))(t)
-		return p
+		return must.Get(dyad.Plan(s, o))(t)
 	}
 	asserted := 2.0
 	unlabelled := must.Get((&dyad.Model{Encoder: encoderOf(t)}).Open("patients.csv"))(t)
@@ -116,8 +115,7 @@ func TestMisuseIsRefused(t *testing.T) {
 func encoderOf(t *testing.T) *dataset.Encoder {
 	t.Helper()
 	s := must.Get(dataset.LoadSchema("patients.yaml"))(t)
-	e := must.Get(dataset.NewEncoder(s))(t)
-	return e
+	return must.Get(dataset.NewEncoder(s))(t)
 }
 
 // A cancelled run stops within a second. Before the charge nothing is charged; after it

@@ -25,8 +25,7 @@ func TestTrainTakesItsOwnTeam(t *testing.T) {
 	}
 	mine, other := data(1), data(2)
 	plan := func(epsilon float64, on *device.Device) *dyad.Training {
-		p := must.Get(dyad.Plan(mine.Shape(), dyad.Options{Epsilon: epsilon, On: on}))(t)
-		return p
+		return must.Get(dyad.Plan(mine.Shape(), dyad.Options{Epsilon: epsilon, On: on}))(t)
 	}
 	p := plan(1, on)
 	share := must.Get(p.Join(ctx, crew, mine))(t)

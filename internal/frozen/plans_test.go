@@ -96,8 +96,7 @@ func kinds(t *testing.T) (all []string) {
 // Seeded defects: each one is told from the plan as it is, also where the last digits of machines differ.
 func TestDefectsMoveTheTable(t *testing.T) {
 	plan := func() *cluster.Plan {
-		p := must.Get(cluster.New(cluster.Options{Records: 512, Clusters: 3, Dim: 8, Radius: 2, Rounds: 4, Map: "map", Budget: privacy.Budget{Epsilon: 1.25, Delta: 1e-5}}))(t)
-		return p
+		return must.Get(cluster.New(cluster.Options{Records: 512, Clusters: 3, Dim: 8, Radius: 2, Rounds: 4, Map: "map", Budget: privacy.Budget{Epsilon: 1.25, Delta: 1e-5}}))(t)
 	}
 	sound := must.Get(promise(&plan().Plan))(t)
 	for name, defect := range map[string]func(*cluster.Plan){

@@ -203,8 +203,7 @@ func TestGoldenTable(t *testing.T) {
 // goldenRows are rows in the form of the table.
 func goldenRows(t *testing.T, text string) [][]string {
 	t.Helper()
-	rows := must.Get(csv.NewReader(strings.NewReader(text)).ReadAll())(t)
-	return rows
+	return must.Get(csv.NewReader(strings.NewReader(text)).ReadAll())(t)
 }
 
 // The table test names quantities that it does not know, and notices wrong values,

@@ -256,8 +256,7 @@ func golden(t *testing.T, name string) *Ledger {
 	for _, file := range files {
 		must.Do(t, os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(read(t, file)), 0o600))
 	}
-	l := must.Get(Open(filepath.Join(dir, "ledger.jsonl")))(t)
-	return l
+	return must.Get(Open(filepath.Join(dir, "ledger.jsonl")))(t)
 }
 
 // A ledger and a count of this format are read as they were written, and one of before it

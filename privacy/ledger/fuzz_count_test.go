@@ -14,8 +14,7 @@ import (
 func FuzzCount(f *testing.F) {
 	r := RunLock{run: "a"}
 	slot := func(releases int) []byte {
-		text := must.Get(r.text(StreamPosition{releases, "0f"}))(f)
-		return text
+		return must.Get(r.text(StreamPosition{releases, "0f"}))(f)
 	}
 	f.Add(append(slot(3), slot(4)...))
 	f.Add(append(slot(5), make([]byte, slotSize)...))

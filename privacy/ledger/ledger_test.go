@@ -22,8 +22,7 @@ import (
 
 func newTestLedger(t *testing.T) *Ledger {
 	t.Helper()
-	l := must.Get(Open(filepath.Join(t.TempDir(), "ledger")))(t)
-	return l
+	return must.Get(Open(filepath.Join(t.TempDir(), "ledger")))(t)
 }
 
 func testCharge(run string) Charge {
@@ -48,14 +47,12 @@ func certified(sensitivity float64) (privacy.Certificate, error) {
 
 func certificate(t *testing.T, sensitivity float64) privacy.Certificate {
 	t.Helper()
-	c := must.Get(certified(sensitivity))(t)
-	return c
+	return must.Get(certified(sensitivity))(t)
 }
 
 func mustBegin(t *testing.T, l *Ledger, c Charge) *privacy.LiveSession {
 	t.Helper()
-	s := must.Get(l.Begin(c, privacy.NewSeededSource(1)))(t)
-	return s
+	return must.Get(l.Begin(c, privacy.NewSeededSource(1)))(t)
 }
 
 func readAll(t *testing.T, l *Ledger) map[string]string {
@@ -278,8 +275,7 @@ func TestLedgerRefusesBadInput(t *testing.T) {
 func TestFingerprintWarns(t *testing.T) {
 	l := newTestLedger(t)
 	print := func(l *Ledger, data string) string {
-		f := must.Get(l.Fingerprint(strings.NewReader(data)))(t)
-		return f
+		return must.Get(l.Fingerprint(strings.NewReader(data)))(t)
 	}
 	begin := func(run, id, data string) *privacy.LiveSession {
 		c := testCharge(run)

@@ -34,8 +34,7 @@ func resumeViolations(t *testing.T, resume resumeFunc) (broken []string) {
 		}
 	}
 	spent := func(l *Ledger) Summary {
-		s := must.Get(l.Summary("clinic", 1e-5))(t)
-		return s
+		return must.Get(l.Summary("clinic", 1e-5))(t)
 	}
 	same := func() *privacy.Source { return privacy.NewSeededSource(2) }
 

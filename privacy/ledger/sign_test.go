@@ -132,8 +132,7 @@ func TestForgedSignatures(t *testing.T) {
 
 func mustKey(t *testing.T, l *Ledger) ed25519.PrivateKey {
 	t.Helper()
-	key := must.Get(l.signingKey())(t)
-	return key
+	return must.Get(l.signingKey())(t)
 }
 
 // A witness tells that a ledger was put back, to whatever older copy, also after a compaction.
@@ -218,8 +217,7 @@ func mustPublic() PublicKey { return PublicKey(seededKey().Public().(ed25519.Pub
 // Keys, signatures and witnesses of the first version are read by every later one.
 func TestSignatureFormats(t *testing.T) {
 	read := func(name string) []byte {
-		text := must.Get(os.ReadFile(filepath.Join("testdata", "formats", name)))(t)
-		return text
+		return must.Get(os.ReadFile(filepath.Join("testdata", "formats", name)))(t)
 	}
 	l := must.Get(Open(filepath.Join(t.TempDir(), "ledger.jsonl")))(t)
 	must.Do(t, os.WriteFile(l.Path()+keySuffix, read("ledger-1.key"), 0o600))

@@ -23,8 +23,7 @@ func TestLabelsAddUpWithNoRecords(t *testing.T) {
 	}
 	summary := func() Summary {
 		t.Helper()
-		s := must.Get(l.Summary("pairs", 1e-5))(t)
-		return s
+		return must.Get(l.Summary("pairs", 1e-5))(t)
 	}
 	const labels = "same features, ids and pairs, one pair's label replaced"
 	charge(labels)

@@ -32,8 +32,7 @@ func TestLedgerAddsUpOneUnit(t *testing.T) {
 	}
 	summary := func(id string) Summary {
 		t.Helper()
-		s := must.Get(l.Summary(id, 1e-5))(t)
-		return s
+		return must.Get(l.Summary(id, 1e-5))(t)
 	}
 	pure := account.PureEvent{Epsilon: 1}
 	accepted("cohort", "one record", pure, "")
@@ -69,8 +68,7 @@ func TestLedgerAddsUpOneUnit(t *testing.T) {
 func TestLockRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
 	open := func() *Ledger {
-		l := must.Get(Open(path))(t)
-		return l
+		return must.Get(Open(path))(t)
 	}
 	l := open()
 	must.Get(l.Begin(Charge{DataID: "d", Run: "../r", Algorithm: "a", Events: []account.Event{account.StreamEvent{Sensitivity: 1, Sigma: 1, Count: 3}}}, privacy.NewSeededSource(1)))(t)

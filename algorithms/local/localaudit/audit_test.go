@@ -16,14 +16,12 @@ import (
 func plan(t *testing.T, m local.Method, epsilon float64, pairs int) *local.Plan {
 	t.Helper()
 	e := must.Get(engine.NewExpression("linear", "-u", engine.ExpressionOptions{}))(t)
-	p := must.Get(local.Protocol{Method: m, Loss: local.ScalarLoss{Of: e}, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 10, Epochs: 3, Epsilon: epsilon, Pairs: pairs}.Plan())(t)
-	return p
+	return must.Get(local.Protocol{Method: m, Loss: local.ScalarLoss{Of: e}, Dim: 2, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 10, Epochs: 3, Epsilon: epsilon, Pairs: pairs}.Plan())(t)
 }
 
 func attack(t *testing.T, p *local.Plan, visits int) *localaudit.Report {
 	t.Helper()
-	r := must.Get(localaudit.Attack(context.Background(), p, localaudit.Options{Runs: 20000, Visits: visits, Confidence: 0.999, Seed: 1}))(t)
-	return r
+	return must.Get(localaudit.Attack(context.Background(), p, localaudit.Options{Runs: 20000, Visits: visits, Confidence: 0.999, Seed: 1}))(t)
 }
 
 // No claim of a sound form is refuted, and every attack comes so near to its claim that

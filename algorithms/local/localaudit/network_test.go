@@ -18,8 +18,7 @@ func networkPlan(t *testing.T, m local.Method, epsilon float64, pairs int) *loca
 	t.Helper()
 	p := plan(t, m, epsilon, pairs).Protocol
 	p.Users, p.Radius, p.L2, p.Network = 1<<20, 0, 0, &local.Network{Hidden: 4, Seed: 2, Clip: 0.5}
-	q := must.Get(p.Plan())(t)
-	return q
+	return must.Get(p.Plan())(t)
 }
 
 // No claim of a network is refuted, and half of each is.

@@ -36,8 +36,7 @@ func protocol(users int) local.Protocol {
 
 func planOf(t testing.TB, p local.Protocol) *local.Plan {
 	t.Helper()
-	q := must.Get(p.Plan())(t)
-	return q
+	return must.Get(p.Plan())(t)
 }
 
 func open(t testing.TB, dir string, p local.Protocol) *serve.Service {
@@ -55,8 +54,7 @@ func submission(t testing.TB, p *local.Plan, st serve.PublicState, user string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := must.Get(serve.NewSubmission(user, st.Epoch, m))(t)
-	return s
+	return must.Get(serve.NewSubmission(user, st.Epoch, m))(t)
 }
 
 // replayed is the state by a serial replay of the log with the library alone.

@@ -31,8 +31,7 @@ func openFake(t *testing.T) fake {
 	path := mock(t)
 	d := must.Get(open([]string{path}))(t)
 	handle := must.Get(purego.Dlopen(path, purego.RTLD_NOW))(t)
-	f := must.Get(controlled(d, handle))(t)
-	return f
+	return must.Get(controlled(d, handle))(t)
 }
 
 // controlled finds the controls of a loaded fake driver.

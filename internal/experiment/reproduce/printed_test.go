@@ -255,8 +255,7 @@ func dimensions(t *testing.T, name string) map[string]int {
 
 func real(t *testing.T, s string) float64 {
 	t.Helper()
-	v := must.Get(strconv.ParseFloat(s, 64))(t)
-	return v
+	return must.Get(strconv.ParseFloat(s, 64))(t)
 }
 
 func whole(t *testing.T, s string) int { return int(real(t, s)) }

@@ -22,8 +22,7 @@ const committed = "../../../bench/results"
 
 func items(t *testing.T) []Item {
 	t.Helper()
-	all := must.Get(Items(plans.Files, schemas.Files))(t)
-	return all
+	return must.Get(Items(plans.Files, schemas.Files))(t)
 }
 
 // wanted are all tables and figures of the papers that can be repeated or that are known not to be.
