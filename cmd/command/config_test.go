@@ -56,6 +56,9 @@ func TestConfigMistakes(t *testing.T) {
 		{"n: 100\nd: {a: 5}\n", "run.yaml:2: d: want a value"},
 		{"config: other.yaml\n", "run.yaml:1: dyad plan has no flag --config"},
 		{"- n\n", "want lines such as"},
+		{"", "the file is empty; want lines such as"},
+		{"# n: 5\n", "the file is empty; want lines such as"},
+		{"guarantee:\n", "want lines such as"},
 		{"n: *x\n", "anchors"},
 		{"n: 100\nn: 200\n", "n"},
 	} {

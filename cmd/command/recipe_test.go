@@ -84,7 +84,7 @@ func TestKeysAreSet(t *testing.T) {
 	}
 	for args, note := range map[string]string{
 		"--set=steps=20 --config run.yaml": "",
-		"--steps 20 --set radius=2":        "dyad: some flags are keys now: --set steps=20; the old flags work, too\n",
+		"--steps 20 --set radius=2":        "dyad: some flags are keys now, or have another name: --set steps=20; the old flags work, too\n",
 		"--steps=20 --radius=2 -q --json":  "",
 	} {
 		code, out, errs := dyad(t, dir, append(plan, words(args)...)...)
@@ -110,7 +110,7 @@ func TestKeysAreSet(t *testing.T) {
 		"--set momentum=2 --model mlp":          "the momentum is 2",
 		"--set mode=paper --set public-data=no": "public-data",
 	} {
-		write(t, dir, "x", "")
+		write(t, dir, "x", "epsilon: 1\n")
 		ends(t, dir, exitInput, want, append(plan, words(args)...)...)
 	}
 	if code, out, errs := dyad(t, dir, words("train --set mode=nonprivate --set out=m.json --set workers=1")...); code != exitOK || !strings.Contains(errs, "now dyad baseline") {

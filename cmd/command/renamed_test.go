@@ -153,8 +153,9 @@ func TestOldNamesOfFlagsWork(t *testing.T) {
 		text := regexp.MustCompile(` --?(\S+) (\S+)`).ReplaceAllString(typed[strings.Index(typed, " -"):], "$1: $2\n")
 		write(t, dir, "old.yaml", text)
 		want := mustRun(t, dir, strings.Fields(now)...)
-		if got := mustRun(t, dir, strings.Fields(typed)...); got != want {
-			t.Errorf("%s: %s, want %s", typed, got, want)
+		code, got, note := dyad(t, dir, strings.Fields(typed)...)
+		if code != exitOK || got != want || !strings.Contains(note, "have another name: --") {
+			t.Errorf("%s: %s, note %q, want %s", typed, got, note, want)
 		}
 		if got := mustRun(t, dir, append(strings.Fields(typed[:strings.Index(typed, " -")]), "--config", "old.yaml")...); got != want {
 			t.Errorf("%s in a file: %s, want %s", typed, got, want)

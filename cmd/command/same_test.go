@@ -240,6 +240,7 @@ func TestRunsShareTheirOptions(t *testing.T) {
 	for _, args := range [][]string{{"online", "--schema", "s", "-n", "5", "--set", "seed=1"}, {"online", "--schema", "s", "-n", "5", "--config", "seeded.yaml"}} {
 		ends(t, dir, exitInput, "the noise is always secret", args...)
 	}
+	ends(t, dir, exitInput, "dyad train --model at a large --epsilon", "baseline", "--model", "mlp")
 	for _, a := range absent {
 		for _, command := range strings.Split(a.commands, ", ") {
 			if !slices.Contains(runs, command) {
